@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A few POSIX threads for the passes over A: tasks are handed out by one
+   atomic counter, so that which thread runs a task never decides a result.
+   Not OpenMP: its threads spin after each region, which costs OpenBLAS, with
+   threads of its own, the core they spin on. */
+#include "api/base.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+struct hone_pool {
+  pthread_mutex_t lock;
+  pthread_cond_t wake, done;
+  int threads; /* with the calling one */
+  int busy;    /* workers still in the present job */
+  uint64_t job;
+  bool quit;
+  hone_task run;
+  void *ctx;
+  int64_t tasks;
+  _Atomic int64_t next;
+  pthread_t worker[];
+};
+
+static void take_tasks(hone_pool *pool) {
+  for (;;) {
+    int64_t task = atomic_fetch_add(&pool->next, 1);
+    if (task >= pool->tasks)
+      return;
+    pool->run(pool->ctx, task);
+  }
+}
+
+static void *work(void *arg) {
+  hone_pool *pool = arg;
+  uint64_t seen = 0;
+  pthread_mutex_lock(&pool->lock);
+  for (;;) {
+    while (!pool->quit && pool->job == seen)
+      pthread_cond_wait(&pool->wake, &pool->lock);
+    if (pool->quit)
+      break;
+    seen = pool->job;
+    pthread_mutex_unlock(&pool->lock);
+    take_tasks(pool);
+    pthread_mutex_lock(&pool->lock);
+    if (--pool->busy == 0)
+      pthread_cond_signal(&pool->done);
+  }
+  pthread_mutex_unlock(&pool->lock);
+  return NULL;
+}
+
+void hone_pool_create(hone_pool **out, hone_mem *mem, int threads) {
+  *out = NULL;
+  if (threads <= 1)
+    return;
+  size_t workers = (size_t)threads - 1;
+  hone_pool *pool =
+      hone_mem_get(mem, sizeof *pool + workers * sizeof pool->worker[0]);
+  if (pool == NULL)
+    return;
+  *pool = (hone_pool){.threads = 1};
+  if (pthread_mutex_init(&pool->lock, NULL) != 0) {
+    hone_mem_put(mem, pool);
+    return;
+  }
+  pthread_cond_init(&pool->wake, NULL); /* never fails on Linux */
+  pthread_cond_init(&pool->done, NULL);
+  for (size_t i = 0; i < workers; i++) {
+    if (pthread_create(&pool->worker[i], NULL, work, pool) != 0)
+      break;
+    pool->threads++;
+  }
+  *out = pool;
+}
+
+void hone_pool_destroy(hone_pool **ref, hone_mem *mem) {
+  hone_pool *pool = *ref;
+  *ref = NULL;
+  if (pool == NULL)
+    return;
+  pthread_mutex_lock(&pool->lock);
+  pool->quit = true;
+  pthread_cond_broadcast(&pool->wake);
+  pthread_mutex_unlock(&pool->lock);
+  for (int i = 0; i < pool->threads - 1; i++)
+    pthread_join(pool->worker[i], NULL);
+  pthread_cond_destroy(&pool->done);
+  pthread_cond_destroy(&pool->wake);
+  pthread_mutex_destroy(&pool->lock);
+  hone_mem_put(mem, pool);
+}
+
+int hone_pool_threads(const hone_pool *pool) {
+  return pool ? pool->threads : 1;
+}
+
+void hone_pool_run(hone_pool *pool, int64_t tasks, hone_task run, void *ctx) {
+  if (pool == NULL || pool->threads == 1 || tasks <= 1) {
+    for (int64_t task = 0; task < tasks; task++)
+      run(ctx, task);
+    return;
+  }
+  pthread_mutex_lock(&pool->lock);
+  pool->run = run;
+  pool->ctx = ctx;
+  pool->tasks = tasks;
+  atomic_store(&pool->next, 0);
+  pool->busy = pool->threads - 1;
+  pool->job++;
+  pthread_cond_broadcast(&pool->wake);
+  pthread_mutex_unlock(&pool->lock);
+  take_tasks(pool);
+  pthread_mutex_lock(&pool->lock);
+  while (pool->busy > 0)
+    pthread_cond_wait(&pool->done, &pool->lock);
+  pthread_mutex_unlock(&pool->lock);
+}
