@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The pass over A before the factorization: maxima and sums of |s_ij| by
+   rows and columns, and the first entry that is not finite. */
+#include "cpu_dp/inspect.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+enum { GROUP = 4, PIECE = 512, MAX_TASKS = 16, TASK_COLUMNS = 128 };
+
+/* By the order alone, so that sums are added up in the same order whatever
+   the number of threads. */
+static int64_t task_count(int64_t n) {
+  int64_t tasks = (n + TASK_COLUMNS - 1) / TASK_COLUMNS;
+  return HONE_MAX((int64_t)1, HONE_MIN(tasks, (int64_t)MAX_TASKS));
+}
+
+/* Scratch: row maxima and row sums of each task, then n column sums. */
+int64_t hone_inspect_scratch(int64_t n) { return (2 * task_count(n) + 1) * n; }
+
+typedef struct inspect_job {
+  const hone_matrix *a;
+  const hone_scaling *scaling;
+  double *row_max, *row_sum; /* n of each task */
+  double *col_max, *col_sum; /* n */
+  int64_t tasks;
+} inspect_job;
+
+/* |s_ij| of GROUP columns, ld apart, into the rows' maxima and sums. */
+HONE_VECTOR static void row_part_group(int64_t n, const double *restrict a,
+                                       int64_t ld, double *restrict row_max,
+                                       double *restrict row_sum) {
+  const double *restrict a1 = a + ld, *restrict a2 = a + 2 * ld;
+  const double *restrict a3 = a + 3 * ld;
+  for (int64_t i = 0; i < n; i++) {
+    double v = fabs(a[i]), v1 = fabs(a1[i]), v2 = fabs(a2[i]);
+    double v3 = fabs(a3[i]);
+    double m = v > v1 ? v : v1, m2 = v2 > v3 ? v2 : v3;
+    m = m > m2 ? m : m2;
+    row_max[i] = m > row_max[i] ? m : row_max[i];
+    row_sum[i] += v + v1 + (v2 + v3);
+  }
+}
+
+HONE_VECTOR static void row_part(int64_t n, const double *restrict a,
+                                 double *restrict row_max,
+                                 double *restrict row_sum) {
+  for (int64_t i = 0; i < n; i++) {
+    double v = fabs(a[i]);
+    row_max[i] = v > row_max[i] ? v : row_max[i];
+    row_sum[i] += v;
+  }
+}
+
+/* ... and of one column into its own. */
+HONE_VECTOR static void col_part(int64_t n, const double *restrict a,
+                                 double *col_max, double *col_sum) {
+  double max = 0.0, sum = 0.0;
+#pragma omp simd reduction(max : max) reduction(+ : sum)
+  for (int64_t i = 0; i < n; i++) {
+    double v = fabs(a[i]);
+    max = v > max ? v : max;
+    sum += v;
+  }
+  *col_max = max > *col_max ? max : *col_max;
+  *col_sum += sum;
+}
+
+HONE_VECTOR static void scale_part(int64_t n, const double *restrict a,
+                                   const double *restrict row, double c,
+                                   double *restrict s) {
+  for (int64_t i = 0; i < n; i++)
+    s[i] = a[i] * row[i] * c;
+}
+
+/* Columns j .. j+w-1, w <= GROUP, of a task, in pieces that stay in the
+   first-level cache. */
+static void inspect_group(const inspect_job *job, int64_t j, int64_t w,
+                          double *row_max, double *row_sum) {
+  double scaled[GROUP * PIECE];
+  const int64_t n = job->a->n;
+  for (int64_t c = j; c < j + w; c++)
+    job->col_max[c] = job->col_sum[c] = 0.0;
+  for (int64_t i = 0; i < n; i += PIECE) {
+    int64_t len = HONE_MIN((int64_t)PIECE, n - i), ld = job->a->lda;
+    const double *s = job->a->a + i + j * ld;
+    if (job->scaling) {
+      for (int64_t c = 0; c < w; c++)
+        scale_part(len, s + c * ld, job->scaling->row + i,
+                   job->scaling->col[j + c], scaled + c * PIECE);
+      s = scaled;
+      ld = PIECE;
+    }
+    if (w == GROUP)
+      row_part_group(len, s, ld, row_max + i, row_sum + i);
+    for (int64_t c = 0; c < w; c++) {
+      if (w < GROUP)
+        row_part(len, s + c * ld, row_max + i, row_sum + i);
+      col_part(len, s + c * ld, &job->col_max[j + c], &job->col_sum[j + c]);
+    }
+  }
+}
+
+static void inspect_columns(void *ctx, int64_t task) {
+  const inspect_job *job = ctx;
+  const int64_t n = job->a->n;
+  double *row_max = job->row_max + task * n, *row_sum = job->row_sum + task * n;
+  memset(row_max, 0, (size_t)n * sizeof *row_max);
+  memset(row_sum, 0, (size_t)n * sizeof *row_sum);
+  const int64_t from = n * task / job->tasks, to = n * (task + 1) / job->tasks;
+  for (int64_t j = from; j < to; j += GROUP)
+    inspect_group(job, j, HONE_MIN((int64_t)GROUP, to - j), row_max, row_sum);
+}
+
+/* A column sum that is not finite has a NaN or an Inf in its column, or is
+   a sum of finite numbers that overflowed. */
+static void find_bad(const hone_matrix *a, const double *col_sum,
+                     hone_inspection *out) {
+  for (int64_t j = 0; j < a->n; j++) {
+    if (isfinite(col_sum[j]))
+      continue;
+    for (int64_t i = 0; i < a->n; i++)
+      if (!isfinite(a->a[i + j * a->lda])) {
+        out->bad_row = i;
+        out->bad_col = j;
+        return;
+      }
+  }
+}
+
+static double largest(int64_t n, const double *v) {
+  double max = 0.0;
+  for (int64_t i = 0; i < n; i++)
+    max = v[i] <= max ? max : v[i]; /* NaN goes through */
+  return isfinite(max) ? max : DBL_MAX;
+}
+
+void hone_inspect(hone_pool *pool, const hone_matrix *a,
+                  const hone_scaling *scaling, double *scratch,
+                  hone_inspection *out) {
+  const int64_t n = a->n, tasks = task_count(n);
+  inspect_job job = {.a = a,
+                     .scaling = scaling,
+                     .row_max = scratch,
+                     .row_sum = scratch + tasks * n,
+                     .col_max = out->col_max,
+                     .col_sum = scratch + 2 * tasks * n,
+                     .tasks = tasks};
+  hone_pool_run(n < 400 ? NULL : pool, tasks, inspect_columns, &job);
+  memcpy(out->row_max, job.row_max, (size_t)n * sizeof(double));
+  for (int64_t t = 1; t < tasks; t++)
+    for (int64_t i = 0; i < n; i++) {
+      double m = job.row_max[t * n + i];
+      out->row_max[i] = m > out->row_max[i] ? m : out->row_max[i];
+      job.row_sum[i] += job.row_sum[t * n + i];
+    }
+  out->bad_row = out->bad_col = -1;
+  find_bad(a, job.col_sum, out);
+  out->norm1 = largest(n, job.col_sum);
+  out->norm_inf = largest(n, job.row_sum);
+}

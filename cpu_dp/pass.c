@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The kernels of the pass over A. Compiled once per instruction set, with
+   PASS_ISA its name; pass_select.c chooses at run time.
+
+   The accurate form adds every product without error: p + e = a x exactly
+   (fused multiply-add), t + f = s + p exactly (Knuth's TwoSum), and e + f is
+   gathered apart (Ogita, Rump & Oishi 2005, Dot2). The result is as good as
+   if summed in twice double precision and rounded once. The loops are plain
+   so that the compiler turns them into vector instructions. */
+#include "cpu_dp/pass.h"
+
+#include <math.h>
+#include <string.h>
+
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#define TEXT_(a) #a
+#define TEXT(a) TEXT_(a)
+
+enum {
+  ROWS = 1024, /* rows of the accumulators: 24 KB a right-hand side */
+  LANES = 16,  /* partial sums of a dot product */
+  GROUP = 4    /* columns added in one sweep over the accumulators */
+};
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* (*hi, *lo) -= a * x and *sum += |a x|, nx = -x, ax = |x|. */
+INLINE void add_accurate(double a, double nx, double ax, double *hi, double *lo,
+                         double *sum) {
+  double p = a * nx;
+  double e = __builtin_fma(a, nx, -p);
+  double t = *hi + p;
+  double z = t - *hi;
+  double f = (*hi - (t - z)) + (p - z);
+  *hi = t;
+  *lo += e + f;
+  *sum = __builtin_fma(__builtin_fabs(a), ax, *sum);
+}
+
+INLINE void add_plain(double a, double nx, double ax, double *hi, double *sum) {
+  *hi = __builtin_fma(a, nx, *hi);
+  *sum = __builtin_fma(__builtin_fabs(a), ax, *sum);
+}
+
+/* len rows of GROUP columns from a, columns lda apart, into one right-hand
+   side's accumulators. */
+INLINE void sweep(bool accurate, int64_t len, const double *restrict a,
+                  int64_t lda, const double *x, double *restrict hi,
+                  double *restrict lo, double *restrict sum) {
+  const double *restrict a0 = a, *restrict a1 = a + lda;
+  const double *restrict a2 = a + 2 * lda, *restrict a3 = a + 3 * lda;
+  double n0 = -x[0], n1 = -x[1], n2 = -x[2], n3 = -x[3];
+  double m0 = fabs(n0), m1 = fabs(n1), m2 = fabs(n2), m3 = fabs(n3);
+  for (int64_t i = 0; i < len; i++) {
+    double h = hi[i], s = sum[i];
+    if (accurate) {
+      double l = lo[i];
+      add_accurate(a0[i], n0, m0, &h, &l, &s);
+      add_accurate(a1[i], n1, m1, &h, &l, &s);
+      add_accurate(a2[i], n2, m2, &h, &l, &s);
+      add_accurate(a3[i], n3, m3, &h, &l, &s);
+      lo[i] = l;
+    } else {
+      add_plain(a0[i], n0, m0, &h, &s);
+      add_plain(a1[i], n1, m1, &h, &s);
+      add_plain(a2[i], n2, m2, &h, &s);
+      add_plain(a3[i], n3, m3, &h, &s);
+    }
+    hi[i] = h;
+    sum[i] = s;
+  }
+}
+
+INLINE void sweep_one(bool accurate, int64_t len, const double *restrict a,
+                      double x, double *restrict hi, double *restrict lo,
+                      double *restrict sum) {
+  double nx = -x, ax = fabs(x);
+  for (int64_t i = 0; i < len; i++) {
+    if (accurate)
+      add_accurate(a[i], nx, ax, &hi[i], &lo[i], &sum[i]);
+    else
+      add_plain(a[i], nx, ax, &hi[i], &sum[i]);
+  }
+}
+
+/* Rows i0 .. i0+len-1, len <= ROWS, of m right-hand sides: A is read once,
+   GROUP columns at a time, for all of them. */
+INLINE void row_block(bool accurate, const hone_pass *pass, int64_t c0,
+                      int64_t m, int64_t i0, int64_t len) {
+  double hi[HONE_PASS_COLUMNS][ROWS], lo[HONE_PASS_COLUMNS][ROWS];
+  double sum[HONE_PASS_COLUMNS][ROWS];
+  const int64_t n = pass->a->n, lda = pass->a->lda;
+  const double *a = pass->a->a + i0;
+  for (int64_t c = 0; c < m; c++)
+    for (int64_t i = 0; i < len; i++) {
+      hi[c][i] = pass->b[c0 + c][i0 + i];
+      lo[c][i] = 0.0;
+      sum[c][i] = fabs(hi[c][i]);
+    }
+  int64_t j = 0;
+  for (; j + GROUP <= n; j += GROUP)
+    for (int64_t c = 0; c < m; c++)
+      sweep(accurate, len, a + j * lda, lda, pass->x[c0 + c] + j, hi[c], lo[c],
+            sum[c]);
+  for (; j < n; j++)
+    for (int64_t c = 0; c < m; c++)
+      sweep_one(accurate, len, a + j * lda, pass->x[c0 + c][j], hi[c], lo[c],
+                sum[c]);
+  for (int64_t c = 0; c < m; c++)
+    for (int64_t i = 0; i < len; i++) {
+      pass->r[c0 + c][i0 + i] = hi[c][i] + lo[c][i];
+      pass->den[c0 + c][i0 + i] = sum[c][i];
+    }
+}
+
+static void rows(const hone_pass *pass, int64_t c0, int64_t m, int64_t i0,
+                 int64_t i1) {
+  for (int64_t i = i0; i < i1; i += ROWS) {
+    int64_t len = HONE_MIN((int64_t)ROWS, i1 - i);
+    if (pass->accurate)
+      row_block(true, pass, c0, m, i, len);
+    else
+      row_block(false, pass, c0, m, i, len);
+  }
+}
+
+/* r = b - a^T x and den for one column a of n entries: LANES partial sums,
+   then their sum, again without error. */
+INLINE void dot(bool accurate, int64_t n, const double *restrict a,
+                const double *restrict x, double b, double *r, double *den) {
+  double hi[LANES] = {0.0}, lo[LANES] = {0.0}, sum[LANES] = {0.0};
+  int64_t i = 0;
+  for (; i + LANES <= n; i += LANES)
+    for (int l = 0; l < LANES; l++) {
+      if (accurate)
+        add_accurate(a[i + l], -x[i + l], fabs(x[i + l]), &hi[l], &lo[l],
+                     &sum[l]);
+      else
+        add_plain(a[i + l], -x[i + l], fabs(x[i + l]), &hi[l], &sum[l]);
+    }
+  for (; i < n; i++) {
+    if (accurate)
+      add_accurate(a[i], -x[i], fabs(x[i]), &hi[0], &lo[0], &sum[0]);
+    else
+      add_plain(a[i], -x[i], fabs(x[i]), &hi[0], &sum[0]);
+  }
+  double h = b, tail = 0.0, d = fabs(b), ignored = 0.0;
+  for (int l = 0; l < LANES; l++) {
+    add_accurate(hi[l], 1.0, 0.0, &h, &tail, &ignored);
+    tail += lo[l];
+    d += sum[l];
+  }
+  *r = h + tail;
+  *den = d;
+}
+
+static void columns(const hone_pass *pass, int64_t c0, int64_t m, int64_t j0,
+                    int64_t j1) {
+  const int64_t n = pass->a->n;
+  for (int64_t j = j0; j < j1; j++) {
+    const double *a = pass->a->a + j * pass->a->lda;
+    for (int64_t c = c0; c < c0 + m; c++) {
+      if (pass->accurate)
+        dot(true, n, a, pass->x[c], pass->b[c][j], &pass->r[c][j],
+            &pass->den[c][j]);
+      else
+        dot(false, n, a, pass->x[c], pass->b[c][j], &pass->r[c][j],
+            &pass->den[c][j]);
+    }
+  }
+}
+
+const hone_pass_kernels JOIN(hone_pass_, PASS_ISA) = {
+    .isa = TEXT(PASS_ISA), .rows = rows, .columns = columns};
