@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Scaling and rounding a block column: one read of the caller's matrix, in
+   pieces that stay in the first-level cache; the row exchanges of earlier
+   panels are made while the column is still in the second-level one. */
+#include "gpu_sp/round.h"
+
+#include <float.h>
+#include <math.h>
+
+enum { COLUMNS = 32 /* of one task */, PIECE = 1024, THREADS_FROM = 400 };
+
+/* f = s rounded, entries below FLT_MIN to 0; returns the largest. */
+HONE_VECTOR static float round_part(int64_t n, const double *restrict s,
+                                    float *restrict f) {
+  float max = 0.0F;
+#pragma omp simd reduction(max : max)
+  for (int64_t i = 0; i < n; i++) {
+    float v = (float)s[i];
+    v = fabsf(v) < FLT_MIN ? 0.0F : v;
+    max = fabsf(v) > max ? fabsf(v) : max;
+    f[i] = v;
+  }
+  return max;
+}
+
+HONE_VECTOR static void scale_part(int64_t n, const double *restrict a,
+                                   const double *restrict row, double c,
+                                   double *restrict s) {
+  for (int64_t i = 0; i < n; i++)
+    s[i] = a[i] * row[i] * c;
+}
+
+/* Entries that were not 0 and are now. */
+HONE_VECTOR static int64_t count_flushed(int64_t n, const double *restrict a,
+                                         const float *restrict f) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < n; i++)
+    count += (a[i] != 0.0) & !(f[i] != 0.0F);
+  return count;
+}
+
+static int64_t round_column(int64_t n, const double *a, const double *row,
+                            double c, float *f, float *col_max) {
+  double scaled[PIECE];
+  int64_t flushed = 0;
+  *col_max = 0.0F;
+  for (int64_t i = 0; i < n; i += PIECE) {
+    int64_t len = HONE_MIN((int64_t)PIECE, n - i);
+    if (row)
+      scale_part(len, a + i, row + i, c, scaled);
+    float max = round_part(len, row ? scaled : a + i, f + i);
+    *col_max = max > *col_max ? max : *col_max;
+    flushed += count_flushed(len, a + i, f + i);
+  }
+  return flushed;
+}
+
+typedef struct round_job {
+  const hone_rounding *r;
+  _Atomic int64_t flushed;
+} round_job;
+
+static void round_task(void *ctx, int64_t task) {
+  round_job *job = ctx;
+  const hone_rounding *r = job->r;
+  const double *row = r->scaling->used ? r->scaling->row : NULL;
+  int64_t flushed = 0, to = HONE_MIN((task + 1) * COLUMNS, r->w);
+  for (int64_t c = task * COLUMNS; c < to; c++) {
+    float *f = r->f + c * r->ldf;
+    flushed += round_column(r->a->n, r->a->a + (r->j + c) * r->a->lda, row,
+                            r->scaling->col[r->j + c], f, &r->col_max[c]);
+    for (int64_t k = 0; k < r->exchanges; k++) {
+      const int64_t with = r->exchange[k] - 1;
+      const float t = f[k];
+      f[k] = f[with];
+      f[with] = t;
+    }
+  }
+  if (flushed > 0)
+    atomic_fetch_add(&job->flushed, flushed);
+}
+
+int64_t hone_round_columns(hone_pool *pool, const hone_rounding *rounding) {
+  round_job job = {.r = rounding};
+  hone_pool_run(rounding->a->n < THREADS_FROM ? NULL : pool,
+                (rounding->w + COLUMNS - 1) / COLUMNS, round_task, &job);
+  return job.flushed;
+}

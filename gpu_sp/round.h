@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The caller's doubles to scaled singles, on the CPU's cores. */
+#ifndef HONE_ROUND_H
+#define HONE_ROUND_H
+
+#include "refine/engine.h"
+
+/* Columns j .. j+w-1 of S = R A C, rows exchanged, into f (n x w, ldf):
+   row k with row exchange[k] - 1 for k = 0 .. exchanges-1, as LAPACK's
+   xLASWP. Entries below FLT_MIN in magnitude become 0: denormal numbers
+   would slow the factorization down and carry no digits. */
+typedef struct hone_rounding {
+  const hone_matrix *a;
+  const hone_scaling *scaling;
+  int64_t j, w;
+  const int *exchange;
+  int64_t exchanges;
+  float *f;
+  int64_t ldf;
+  float *col_max; /* w: largest magnitude of each column, written */
+} hone_rounding;
+
+/* Returns how many nonzero entries became 0. */
+int64_t hone_round_columns(hone_pool *pool, const hone_rounding *rounding);
+
+#endif
