@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The 1-norm of the inverse, estimated with the factors (Hager 1984; Higham
+   1988, the algorithm of LAPACK's xLACN2), and a measurement that LAPACK
+   does not make: the vector that made the estimate is tried on the caller's
+   own matrix. If the factors M reproduce y there, A is not singular in the
+   direction where M is nearest to it; if not, the condition number is beyond
+   what factors of this precision can tell, whatever the residual says. */
+#include "refine/estimate.h"
+
+#include "cpu_dp/pass.h"
+#include "refine/scale.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+enum {
+  ESTIMATE_STEPS = 5, /* as xLACN2 */
+  PROOF_STEPS = 6     /* corrections of z */
+};
+static const double DEFECT_LIMIT = 0.25;
+
+int64_t hone_estimate_scratch(int64_t n) { return 6 * n; }
+
+int hone_apply_inverse(const hone_factored *f, bool scaled, bool trans,
+                       int64_t k, double *v, int64_t ldv, const int *shift,
+                       double *size) {
+  const int64_t n = f->a->n;
+  const hone_scaling *s = f->scaling;
+  bool plain = scaled || !s->used;
+  const int *in = plain ? NULL : (trans ? s->col_exp : s->row_exp);
+  const int *out = plain ? NULL : (trans ? s->row_exp : s->col_exp);
+  int e[HONE_SOLVE_COLUMNS];
+  for (int64_t c = 0; c < k; c++)
+    e[c] = hone_scale_in(n, in, v + c * ldv, v + c * ldv);
+  int st = f->engine->solve(f->self, trans, k, v, ldv);
+  if (st != HONE_OK)
+    return st;
+  for (int64_t c = 0; c < k; c++) {
+    double *vc = v + c * ldv, max = 0.0;
+    if (shift)
+      e[c] += shift[c];
+    for (int64_t i = 0; size && i < n; i++)
+      max = fabs(vc[i]) <= max ? max : fabs(vc[i]); /* takes NaN */
+    if (size)
+      size[c] = ldexp(max, -e[c]);
+    hone_scale_out(n, out, e[c], vc);
+  }
+  return HONE_OK;
+}
+
+static double sum_abs(int64_t n, const double *v) {
+  double sum = 0.0;
+  for (int64_t i = 0; i < n; i++)
+    sum += fabs(v[i]);
+  return sum;
+}
+
+static int64_t largest_at(int64_t n, const double *v) {
+  int64_t at = 0;
+  for (int64_t i = 1; i < n; i++)
+    if (fabs(v[i]) > fabs(v[at]))
+      at = i;
+  return at;
+}
+
+/* sign(v) into sign; true when it is what it was. */
+static bool take_signs(int64_t n, const double *v, double *sign) {
+  bool same = true;
+  for (int64_t i = 0; i < n; i++) {
+    double s = v[i] >= 0.0 ? 1.0 : -1.0;
+    same = same && s == sign[i];
+    sign[i] = s;
+  }
+  return same;
+}
+
+static void unit_vector(int64_t n, int64_t j, double *v) {
+  memset(v, 0, (size_t)n * sizeof *v);
+  v[j] = 1.0;
+}
+
+/* Entries of alternating sign and growing size, which catch what the
+   gradient steps miss. */
+static void alternating(int64_t n, double *v) {
+  for (int64_t i = 0; i < n; i++)
+    v[i] = (i % 2 ? -1.0 : 1.0) * (1.0 + (double)i / (double)(n - 1));
+}
+
+/* Estimates ||inv(A)||_1, of S where scaled. y and z: the vectors of the
+   estimate, z = inv(M) y; v, sign: scratch. All n. */
+static int inverse_norm(const hone_factored *f, bool scaled, double *y,
+                        double *z, double *v, double *sign, double *norm) {
+  const int64_t n = f->a->n;
+  for (int64_t i = 0; i < n; i++)
+    y[i] = z[i] = 1.0 / (double)n;
+  int st = hone_apply_inverse(f, scaled, false, 1, z, n, NULL, NULL);
+  *norm = sum_abs(n, z);
+  if (n == 1 || st != HONE_OK)
+    return st;
+  take_signs(n, z, sign);
+  memcpy(v, sign, (size_t)n * sizeof *v);
+  int64_t last = -1;
+  for (int step = 1; step < ESTIMATE_STEPS; step++) {
+    st = hone_apply_inverse(f, scaled, true, 1, v, n, NULL, NULL);
+    int64_t j = largest_at(n, v);
+    if (st != HONE_OK || j == last)
+      break;
+    last = j;
+    unit_vector(n, j, v);
+    if ((st = hone_apply_inverse(f, scaled, false, 1, v, n, NULL, NULL)) !=
+        HONE_OK)
+      break;
+    double s = sum_abs(n, v);
+    bool better = s > *norm; /* false for NaN */
+    if (better) {
+      *norm = s;
+      memcpy(z, v, (size_t)n * sizeof *z);
+      unit_vector(n, j, y);
+    }
+    if (take_signs(n, v, sign) || !better)
+      break;
+    memcpy(v, sign, (size_t)n * sizeof *v);
+  }
+  if (st != HONE_OK)
+    return st;
+  alternating(n, v);
+  if ((st = hone_apply_inverse(f, scaled, false, 1, v, n, NULL, NULL)) !=
+      HONE_OK)
+    return st;
+  double s = 2.0 * sum_abs(n, v) / (3.0 * (double)n);
+  if (!(s <= *norm)) {
+    *norm = s;
+    memcpy(z, v, (size_t)n * sizeof *z);
+    alternating(n, y);
+  }
+  return HONE_OK;
+}
+
+/* r = y - S z by a pass over A, in double-double: with x = C z and
+   b = inv(R) y. y, z are left as they were; x, b: scratch. */
+static void scaled_residual(const hone_factored *f, const double *y,
+                            const double *z, double *x, double *b, double *r,
+                            double *den) {
+  const int64_t n = f->a->n;
+  for (int64_t i = 0; i < n; i++) {
+    b[i] = ldexp(y[i], -f->scaling->row_exp[i]);
+    x[i] = ldexp(z[i], f->scaling->col_exp[i]);
+  }
+  const hone_pass pass = {.a = f->a,
+                          .accurate = true,
+                          .k = 1,
+                          .x = (const double *const[]){x},
+                          .b = (const double *const[]){b},
+                          .r = (double *const[]){r},
+                          .den = (double *const[]){den}};
+  hone_pass_run(f->pool, &pass);
+  for (int64_t i = 0; i < n; i++)
+    r[i] = ldexp(r[i], f->scaling->row_exp[i]);
+}
+
+/* Tries S z = y on the caller's matrix, refining z while that helps. S
+   singular: with u its left null vector, u^T (y - S z) = u^T y for every z,
+   and y was chosen where u is largest, so that the defect stays near 1. */
+static int prove(const hone_factored *f, double *y, double *z, double *work,
+                 hone_certificate *out) {
+  const int64_t n = f->a->n;
+  double *x = work, *b = x + n, *r = b + n, *den = r + n;
+  double size = fabs(z[largest_at(n, z)]), last = INFINITY;
+  if (!(size > 0.0) || !(size <= DBL_MAX)) {
+    out->defect = INFINITY;
+    return HONE_OK;
+  }
+  for (int64_t i = 0; i < n; i++) { /* z near 1: nothing overflows */
+    y[i] = ldexp(y[i], -ilogb(size));
+    z[i] = ldexp(z[i], -ilogb(size));
+  }
+  const double norm = sum_abs(n, y);
+  for (int step = 0;; step++) {
+    scaled_residual(f, y, z, x, b, r, den);
+    out->tries++;
+    out->defect = sum_abs(n, r) / norm;
+    out->nonsingular = out->defect <= DEFECT_LIMIT;
+    out->inverse_norm_scaled =
+        fmax(out->inverse_norm_scaled, sum_abs(n, z) / norm);
+    if (out->nonsingular || step == PROOF_STEPS || !(out->defect <= 0.5 * last))
+      return HONE_OK;
+    last = step == 0 ? 2.0 * out->defect : out->defect;
+    int st = hone_apply_inverse(f, true, false, 1, r, n, NULL, NULL);
+    if (st != HONE_OK)
+      return st;
+    for (int64_t i = 0; i < n; i++)
+      z[i] += r[i];
+  }
+}
+
+static double reciprocal(double a, double b) {
+  double product = a * b;
+  return product > 0.0 ? 1.0 / product : 0.0; /* Inf gives 0, NaN too */
+}
+
+int hone_estimate(const hone_factored *f, double norm1, double norm1_scaled,
+                  double *scratch, hone_certificate *out) {
+  const int64_t n = f->a->n;
+  double *y = scratch, *z = y + n, *v = z + n, *sign = v + n;
+  *out = (hone_certificate){.defect = NAN};
+  int st = inverse_norm(f, true, y, z, v, sign, &out->inverse_norm_scaled);
+  if (st != HONE_OK)
+    return st;
+  if ((st = prove(f, y, z, v, out)) != HONE_OK)
+    return st;
+  out->inverse_norm = out->inverse_norm_scaled;
+  out->rcond_scaled = reciprocal(norm1_scaled, out->inverse_norm_scaled);
+  if (f->scaling->used)
+    st = inverse_norm(f, false, y, z, v, sign, &out->inverse_norm);
+  out->rcond = reciprocal(norm1, out->inverse_norm);
+  return st;
+}

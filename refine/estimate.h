@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Condition estimate, and the proof that factors tell A from singular. */
+#ifndef HONE_ESTIMATE_H
+#define HONE_ESTIMATE_H
+
+#include "cpu_dp/inspect.h"
+#include "refine/engine.h"
+
+typedef struct hone_certificate {
+  double rcond;               /* of A: 1 / (||A||_1 ||inv(A)||_1), estimated */
+  double rcond_scaled;        /* of S = R A C */
+  double inverse_norm;        /* estimate of ||inv(A)||_1 */
+  double inverse_norm_scaled; /* of ||inv(S)||_1 */
+  /* ||y - S z||_1 / ||y||_1 for the vectors z = inv(M) y, M the computed
+     factors, that made ||z||_1 / ||y||_1 the estimate, after refining z:
+     near 1 where S may as well be singular. */
+  double defect;
+  int tries;        /* passes over A for it */
+  bool nonsingular; /* defect <= 1/4 */
+} hone_certificate;
+
+/* What the estimate works on and with. */
+typedef struct hone_factored {
+  const hone_engine *engine;
+  void *self;
+  const hone_matrix *a;
+  const hone_scaling *scaling;
+  hone_pool *pool;
+} hone_factored;
+
+/* v = inv(A) v or inv(A^T) v by the factors of S, for k <= 64 columns.
+   scaled: v = inv(S) v instead. v on entry stands for 2^-shift[c] v (shift
+   NULL: v itself). size[c], where size is not NULL, becomes the largest
+   entry of inv(C) v, the solution in scaled variables. */
+int hone_apply_inverse(const hone_factored *f, bool scaled, bool trans,
+                       int64_t k, double *v, int64_t ldv, const int *shift,
+                       double *size);
+
+/* norm1: ||A||_1; norm1_scaled: ||S||_1; scratch: hone_estimate_scratch(n)
+   doubles. */
+int hone_estimate(const hone_factored *f, double norm1, double norm1_scaled,
+                  double *scratch, hone_certificate *out);
+int64_t hone_estimate_scratch(int64_t n);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The ladder: inspect, scale, factor with the first engine that serves,
+   refine, and climb to a more precise engine where that is measured to be
+   needed. What the public API is a face of. */
+#ifndef HONE_LADDER_H
+#define HONE_LADDER_H
+
+#include "refine/refine.h"
+
+enum { HONE_MAX_RUNGS = 3 };
+
+typedef enum hone_rung_state {
+  HONE_RUNG_NEW,    /* not factored for this matrix */
+  HONE_RUNG_READY,  /* factored and usable */
+  HONE_RUNG_USELESS /* tried for this matrix: cannot serve */
+} hone_rung_state;
+
+typedef struct hone_rung {
+  const hone_engine *engine;
+  void *self; /* NULL until first needed */
+  hone_rung_state state;
+  bool tried, set_aside; /* for this matrix: what the path tells */
+  hone_factor_info info;
+  hone_certificate certificate;
+} hone_rung;
+
+/* What the caller asked for, with every default filled in. */
+typedef struct hone_wish {
+  int criterion;
+  double limit;
+  int max_iterations; /* a rung; 0: from the costs at n */
+  int64_t block;      /* columns of a block column; 0: the device's choice */
+  bool one_shot;      /* one solve: give the old factors' memory back before
+                         making the next */
+} hone_wish;
+
+typedef struct hone_ladder {
+  int64_t n;
+  hone_mem *mem;
+  hone_pool *pool;
+  hone_watch *watch;
+  hone_wish wish;
+  hone_rung rung[HONE_MAX_RUNGS];
+  int rungs, at; /* at: the rung solves start on */
+  int used;      /* the highest rung this call solved with */
+  bool have_matrix, factored;
+  bool stale; /* the factors are those of an earlier matrix */
+  hone_matrix a;
+  hone_scaling scaling;
+  hone_inspection seen;                     /* of S */
+  double norm1, norm_inf, max_abs, min_abs; /* of A */
+  double *vectors; /* what the pointers above share, and scratch */
+  double *scratch;
+  double *block; /* workspace of solve: 5 n for each column */
+  int64_t block_columns;
+} hone_ladder;
+
+/* engines: from the cheapest to the most precise, borrowed; none is created
+   before it is needed. On failure everything is given back. */
+int hone_ladder_create(hone_ladder *ladder, int64_t n,
+                       const hone_engine *const *engines, int count,
+                       const hone_wish *wish, hone_mem *mem, hone_pool *pool,
+                       hone_watch *watch);
+void hone_ladder_destroy(hone_ladder *ladder);
+
+/* Inspects, scales and factors. The report's matrix, phase and reason
+   fields are filled as far as the work got. */
+int hone_ladder_factor(hone_ladder *ladder, const double *a, int64_t lda,
+                       hone_report *report);
+
+/* Another matrix near the factored one, whose factors are kept. */
+int hone_ladder_update(hone_ladder *ladder, const double *a, int64_t lda,
+                       hone_report *report);
+
+/* Solves; arguments as in hone_solver_solve, checked by the caller. */
+int hone_ladder_solve(hone_ladder *ladder, bool trans, int64_t nrhs,
+                      const double *b, int64_t ldb, double *x, int64_t ldx,
+                      const double *x0, int64_t ldx0, hone_column *columns,
+                      hone_report *report);
+
+/* Name of the instruction set the passes over A use: "avx2", ... */
+const char *hone_ladder_isa(void);
+
+/* Bytes of host memory for order n and nrhs columns, beside the engines. */
+int64_t hone_ladder_bytes(int64_t n, int64_t nrhs);
+
+#endif

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Iterative refinement in double precision, and the acceptance rule:
+
+     r = b - A x                in double or double-double, on the caller's A
+     accept x if omega <= C eps, omega = max_i |r|_i / (|A| |x| + |b|)_i
+     d = C inv(M) R r           M: the engine's factors of S = R A C
+     x = x + d
+
+   Residuals are taken in double-double where the verdict may fall, so that
+   omega is known to its leading digits and not up to the rounding of its own
+   computation. Every comparison is written so that NaN fails it. */
+#include "refine/refine.h"
+
+#include "cpu_dp/pass.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SAFE_EXP = 600 }; /* products within 2^+-600 lose nothing */
+
+double hone_errors_value(const hone_errors *errors, int criterion) {
+  if (criterion == HONE_NORMWISE)
+    return errors->normwise;
+  if (criterion == HONE_RESIDUAL)
+    return errors->residual;
+  return errors->componentwise;
+}
+
+static double max_abs(int64_t n, const double *v) {
+  double max = 0.0;
+  for (int64_t i = 0; i < n; i++)
+    max = fabs(v[i]) <= max ? max : fabs(v[i]); /* takes NaN */
+  return max;
+}
+
+/* |b - op(A) x|_i over its denominator in extended range, and r_i = 2^shift
+   (b - op(A) x)_i: for rows whose products leave the range of double. */
+static double wide_row(const hone_matrix *a, bool trans, int64_t i,
+                       const hone_refined *c) {
+  long double r = (long double)c->b[i], den = fabsl(r);
+  const double *at = trans ? a->a + i * a->lda : a->a + i;
+  const int64_t step = trans ? 1 : a->lda;
+  for (int64_t j = 0; j < a->n; j++) {
+    long double p = (long double)at[j * step] * (long double)c->x[j];
+    r -= p;
+    den += fabsl(p);
+  }
+  c->r[i] = (double)ldexpl(r, c->shift);
+  return den > 0.0L ? (double)(fabsl(r) / den) : 0.0;
+}
+
+/* max_i |r_i| / den_i. A row with nothing in it (0 = 0) counts as solved. */
+static double componentwise(const hone_matrix *a, bool trans,
+                            const hone_refined *c) {
+  const double tiny = (double)(a->n + 4) * DBL_MIN / HONE_EPS / HONE_EPS;
+  double omega = 0.0;
+  for (int64_t i = 0; i < a->n; i++) {
+    double q = fabs(c->r[i]) / c->den[i];
+    if (c->zero)
+      q = c->b[i] != 0.0; /* x = 0: r = b, and 0 = 0 is solved */
+    else if (c->lost || c->den[i] <= tiny)
+      q = wide_row(a, trans, i, c);
+    omega = q <= omega ? omega : q; /* takes NaN, */
+    if (!(omega <= DBL_MAX))        /* and keeps it */
+      return (double)NAN;
+  }
+  return omega;
+}
+
+/* ||R r|| / ||inv(C) x|| with the exponents of R and C (NULL: r and x
+   themselves), in the 1-norm for A, in the infinity norm for A^T: times the
+   norm of the inverse, a bound on the relative error of inv(C) x. */
+static double relative_residual(const hone_refinement *ctx,
+                                const hone_refined *c, const int *row,
+                                const int *col) {
+  double r_sum = 0.0, r_max = 0.0, x_sum = 0.0, x_max = 0.0;
+  for (int64_t i = 0; i < ctx->f.a->n; i++) {
+    double r = fabs(c->r[i]), x = fabs(c->x[i]);
+    int e = c->shift - (col ? col[i] : 0);
+    r = row ? ldexp(r, row[i]) : r;
+    x = e ? ldexp(x, e) : x;
+    r_sum += r;
+    x_sum += x;
+    r_max = r <= r_max ? r_max : r;
+    x_max = x <= x_max ? x_max : x;
+  }
+  if (c->zero)
+    return r_sum > 0.0 ? (double)INFINITY : 0.0;
+  return ctx->trans ? r_max / x_max : r_sum / x_sum;
+}
+
+static void measure(const hone_refinement *ctx, hone_refined *c) {
+  const int64_t n = ctx->f.a->n;
+  double r = max_abs(n, c->r), x = max_abs(n, c->x), b = max_abs(n, c->b);
+  hone_errors *e = &c->now;
+  c->measured = true;
+  c->zero = x <= 0.0;
+  if (!(x <= DBL_MAX)) {
+    *e = (hone_errors){NAN, NAN, NAN, NAN, NAN};
+    return;
+  }
+  r = ldexp(r, -c->shift);
+  e->componentwise = componentwise(ctx->f.a, ctx->trans, c);
+  e->normwise = r > 0.0 ? r / x / sqrt((double)n) / ctx->norm_a : r;
+  e->residual = r > 0.0 ? r / b : r;
+  const hone_scaling *s = ctx->f.scaling;
+  e->relative = relative_residual(ctx, c, NULL, NULL);
+  e->relative_scaled =
+      s->used ? relative_residual(ctx, c, ctx->trans ? s->col_exp : s->row_exp,
+                                  ctx->trans ? s->row_exp : s->col_exp)
+              : e->relative;
+}
+
+/* Exponent e that keeps the products of A with 2^e x well inside the range
+   of double precision; 0 where they are so already. */
+static int safe_shift(const hone_refinement *ctx, const double *x) {
+  double size = max_abs(ctx->f.a->n, x);
+  if (!(size > 0.0) || !(size <= DBL_MAX))
+    return 0;
+  int top = ilogb(size), e = top + ilogb(ctx->norm_a);
+  if (e <= SAFE_EXP && e >= -SAFE_EXP)
+    return 0;
+  return HONE_MIN(-e, HONE_MAX_EXP - top); /* 2^e x itself in range */
+}
+
+/* to = 2^e from; true when a digit may have been lost below the range. */
+static bool shift_vector(int64_t n, const double *from, int e, double *to) {
+  const double least = ldexp(1.0, -HONE_MAX_EXP);
+  bool lost = false;
+  for (int64_t i = 0; i < n; i++) {
+    to[i] = ldexp(from[i], e);
+    lost = lost || (from[i] != 0.0 && !(fabs(to[i]) >= least));
+  }
+  return lost;
+}
+
+/* One pass over A for the columns listed. Columns whose numbers would
+   overflow or vanish on the way are passed as 2^e x and 2^e b: r and den
+   then carry the same factor, which no error here sees. */
+static void run_pass(hone_refinement *ctx, bool accurate, int64_t m,
+                     hone_refined *const *list) {
+  const int64_t n = ctx->f.a->n;
+  const double *x[HONE_SOLVE_COLUMNS], *b[HONE_SOLVE_COLUMNS];
+  double *r[HONE_SOLVE_COLUMNS], *den[HONE_SOLVE_COLUMNS];
+  for (int64_t c = 0; c < m; c++) {
+    x[c] = list[c]->x;
+    b[c] = list[c]->b;
+    r[c] = list[c]->r;
+    den[c] = list[c]->den;
+    int e = list[c]->shift = safe_shift(ctx, list[c]->x);
+    list[c]->lost = false;
+    if (e != 0) {
+      bool lost_x = shift_vector(n, x[c], e, ctx->v + c * n);
+      bool lost_b = shift_vector(n, b[c], e, r[c]);
+      list[c]->lost = lost_x || lost_b;
+      x[c] = ctx->v + c * n;
+      b[c] = r[c];
+    }
+  }
+  const hone_pass pass = {.a = ctx->f.a,
+                          .trans = ctx->trans,
+                          .accurate = accurate,
+                          .k = m,
+                          .x = x,
+                          .b = b,
+                          .r = r,
+                          .den = den};
+  hone_pass_run(ctx->f.pool, &pass);
+  ctx->passes++;
+  for (int64_t c = 0; c < m; c++) {
+    list[c]->vouched = accurate;
+    measure(ctx, list[c]);
+  }
+}
+
+/* Could the verdict fall on an x with this value? */
+static bool near_limit(const hone_refinement *ctx, double value) {
+  return value <= 16.0 * ctx->limit;
+}
+
+/* Is a value from a plain pass, wrong by at most n eps of the denominator,
+   good enough to accept? */
+static bool plain_suffices(const hone_refinement *ctx, double value) {
+  double noise = (double)(ctx->f.a->n + 2) * HONE_EPS;
+  return ctx->criterion == HONE_COMPONENTWISE && value + noise <= ctx->limit;
+}
+
+/* The next value, from the last one and the rate so far. */
+static double predicted(const hone_refinement *ctx, const hone_refined *c) {
+  if (c->measured)
+    return hone_errors_value(&c->now, ctx->criterion) * c->ratio;
+  return ctx->f.engine->precision == 64 ? HONE_EPS : 1.0;
+}
+
+/* Measures the columns, again with the accurate pass where it may decide. */
+static void evaluate(hone_refinement *ctx, int64_t m,
+                     hone_refined *const *list) {
+  bool accurate = false;
+  for (int64_t c = 0; c < m; c++)
+    accurate = accurate || predicted(ctx, list[c]) <= 1e3 * ctx->limit;
+  run_pass(ctx, accurate, m, list);
+  if (accurate)
+    return;
+  for (int64_t c = 0; c < m; c++) {
+    double value = hone_errors_value(&list[c]->now, ctx->criterion);
+    if (near_limit(ctx, value) && !plain_suffices(ctx, value)) {
+      run_pass(ctx, true, m, list);
+      return;
+    }
+  }
+}
+
+/* Gives up on the column, or, where it began from the caller's x0, begins
+   again from nothing: a poor x0 must not cost what a solve without it gets. */
+static void leave(hone_refined *c, const char *why) {
+  if (c->warm) {
+    c->warm = c->has_x = c->measured = false;
+    c->step = c->ratio = 0.0;
+    c->slow = c->tried = 0;
+    c->last_value = (double)INFINITY;
+    return;
+  }
+  c->state = HONE_COLUMN_LEFT;
+  snprintf(c->why, sizeof c->why, "%s", why);
+}
+
+/* Accepts, keeps the best, or sees that there is no point in going on. */
+static void judge(const hone_refinement *ctx, hone_refined *c) {
+  double value = hone_errors_value(&c->now, ctx->criterion);
+  if (c->best == NULL
+          ? value <= DBL_MAX
+          : value < hone_errors_value(&c->best_errors, ctx->criterion)) {
+    c->best = c->x;
+    c->best_errors = c->now;
+  }
+  if (value <= ctx->limit && (c->vouched || plain_suffices(ctx, value))) {
+    c->state = HONE_COLUMN_ACCEPTED;
+    return;
+  }
+  if (!(value <= DBL_MAX)) {
+    leave(c, "the iterate is not finite");
+    return;
+  }
+  if (c->warm && c->tried == 0 && !(value <= 0.5)) {
+    leave(c, "x0 is no better than 0"); /* whose omega is 1 */
+    return;
+  }
+  int left = ctx->cap - c->tried;
+  if (left <= 0) {
+    leave(c, "no convergence within the corrections allowed");
+  } else if (c->tried > 0 && c->ratio < 0.5) {
+    double needed = log(value / ctx->limit) / -log(c->ratio);
+    if (!(needed <= (double)left + 2.0))
+      leave(c, "converges too slowly to pay");
+  }
+}
+
+/* x = x + d into the buffer that is not the best iterate. */
+static void add_correction(int64_t n, hone_refined *c, const double *d) {
+  double *to = c->best == c->x ? c->spare : c->x;
+  for (int64_t i = 0; i < n; i++)
+    to[i] = c->has_x ? c->x[i] + d[i] : d[i];
+  if (to == c->spare) {
+    c->spare = c->x;
+    c->x = to;
+  }
+}
+
+/* Decides by the size of the correction whether it is applied. The first
+   solution from nothing counts as x itself, not as a correction. */
+static void take_correction(int64_t n, int criterion, hone_refined *c,
+                            const double *d, double size) {
+  if (!c->has_x) {
+    add_correction(n, c, d);
+    c->has_x = true;
+    c->measured = false;
+    c->step = c->size = size;
+    return;
+  }
+  double value = hone_errors_value(&c->now, criterion);
+  bool better = value <= 0.5 * c->last_value; /* small entries of x may gain
+                                   while the large ones are at their end */
+  c->last_value = value;
+  if (c->step > 0.0) {
+    c->ratio = size / c->step;
+    c->slow += !(c->ratio <= 0.5) && !better;
+    if (!better && (!(c->ratio < 1.0) || c->slow >= 2)) {
+      leave(c, c->ratio < 1.0 ? "corrections shrink too slowly"
+                              : "corrections no longer shrink");
+      return;
+    }
+  }
+  c->step = size;
+  add_correction(n, c, d);
+  c->iterations++;
+  c->tried++;
+}
+
+/* d = inv(M) r for the columns listed. */
+static int correct(hone_refinement *ctx, int64_t m, hone_refined *const *list) {
+  const int64_t n = ctx->f.a->n;
+  double size[HONE_SOLVE_COLUMNS];
+  int shift[HONE_SOLVE_COLUMNS] = {0};
+  for (int64_t c = 0; c < m; c++) {
+    shift[c] = list[c]->has_x ? list[c]->shift : 0;
+    memcpy(ctx->v + c * n, list[c]->has_x ? list[c]->r : list[c]->b,
+           (size_t)n * sizeof *ctx->v);
+  }
+  int st =
+      hone_apply_inverse(&ctx->f, false, ctx->trans, m, ctx->v, n, shift, size);
+  for (int64_t c = 0; st == HONE_OK && c < m; c++)
+    take_correction(n, ctx->criterion, list[c], ctx->v + c * n, size[c]);
+  return st;
+}
+
+static int64_t list_active(int64_t m, hone_refined *columns,
+                           hone_refined **list) {
+  int64_t active = 0;
+  for (int64_t c = 0; c < m; c++)
+    if (columns[c].state == HONE_COLUMN_ACTIVE)
+      list[active++] = &columns[c];
+  return active;
+}
+
+static double worst(const hone_refinement *ctx, int64_t m,
+                    hone_refined *const *list) {
+  double max = 0.0;
+  for (int64_t c = 0; c < m; c++) {
+    double value = hone_errors_value(&list[c]->now, ctx->criterion);
+    max = value <= max ? max : value;
+  }
+  return max;
+}
+
+bool hone_refined_take_best(hone_refined *c) {
+  if (c->best == NULL)
+    return false;
+  if (c->best != c->x) {
+    double *other = c->x;
+    c->x = c->spare;
+    c->spare = other;
+  }
+  c->now = c->best_errors;
+  c->has_x = true;
+  return true;
+}
+
+/* First solutions for the columns that have none. */
+static int start_columns(hone_refinement *ctx, int64_t m,
+                         hone_refined *columns) {
+  hone_refined *list[HONE_SOLVE_COLUMNS];
+  int64_t fresh = 0;
+  for (int64_t c = 0; c < m; c++)
+    if (columns[c].state == HONE_COLUMN_ACTIVE && !columns[c].has_x)
+      list[fresh++] = &columns[c];
+  return fresh > 0 ? correct(ctx, fresh, list) : HONE_OK;
+}
+
+int hone_refine(hone_refinement *ctx, int64_t m, hone_refined *columns) {
+  hone_refined *list[2 * HONE_SOLVE_COLUMNS];
+  for (int64_t c = 0; c < m; c++) {
+    columns[c].measured = false;
+    columns[c].last_value = (double)INFINITY;
+  }
+  for (int step = 0;; step++) {
+    int st = start_columns(ctx, m, columns);
+    int64_t active = list_active(m, columns, list), going = 0;
+    if (st != HONE_OK || active == 0)
+      return st;
+    evaluate(ctx, active, list);
+    for (int64_t c = 0; c < active; c++)
+      judge(ctx, list[c]);
+    double value = worst(ctx, active, list);
+    for (int64_t c = 0; c < active; c++)
+      if (list[c]->state == HONE_COLUMN_ACTIVE && list[c]->has_x)
+        list[going++] = list[c];
+    if (list_active(m, columns, list + going) == 0)
+      return HONE_OK;
+    if (hone_watch_stop(ctx->watch, "refine", 0.0, step, value))
+      return HONE_INTERRUPTED;
+    if (going > 0 && (st = correct(ctx, going, list)) != HONE_OK)
+      return st;
+  }
+}

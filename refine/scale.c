@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Power-of-two scaling: exact, undone on x. Why square roots of rows and
+   columns together: on stiffness-like matrices (D K D with mixed units) one
+   pass of row scaling leaves single precision stagnating, two or three of
+   these sweeps bring it to 4 corrections. */
+#include "refine/scale.h"
+
+#include <limits.h>
+#include <math.h>
+
+enum {
+  SWEEPS = 12,     /* each halves the exponents' range: 4 for 10^16, 9 for the
+                      whole of double precision */
+  ALIKE_EXP = 6,   /* rows and columns within 2^6 of one another: leave */
+  COMFORT_EXP = 20 /* and within 2^+-20 of 1 */
+};
+
+/* Exponents of the smallest and largest row or column maximum. */
+static void range_of(int64_t n, const hone_inspection *seen, int *low,
+                     int *high) {
+  double min = INFINITY, max = 0.0;
+  for (int64_t i = 0; i < n; i++) {
+    min = fmin(min, fmin(seen->row_max[i], seen->col_max[i]));
+    max = fmax(max, fmax(seen->row_max[i], seen->col_max[i]));
+  }
+  *low = min > 0.0 ? ilogb(min) : -2 * HONE_MAX_EXP;
+  *high = isfinite(max) && max > 0.0 ? ilogb(max) : 2 * HONE_MAX_EXP;
+}
+
+/* Half of the exponent that would bring max to [1/2, 1). */
+static int half_step(double max) {
+  if (!(max > 0.0) || !isfinite(max)) /* underflowed, overflowed in scaling */
+    return max > 0.0 ? -HONE_MAX_EXP / 2 : HONE_MAX_EXP / 2;
+  int e = ilogb(max) + 1;
+  return -(e >= 0 ? e / 2 : (e - 1) / 2);
+}
+
+static int clamp_exp(int e) {
+  return HONE_MAX(-HONE_MAX_EXP, HONE_MIN(e, HONE_MAX_EXP));
+}
+
+void hone_scale_find(hone_pool *pool, const hone_matrix *a, double *scratch,
+                     hone_inspection *seen, hone_scaling *scaling) {
+  const int64_t n = a->n;
+  scaling->used = false;
+  for (int64_t i = 0; i < n; i++) {
+    scaling->row_exp[i] = scaling->col_exp[i] = 0;
+    scaling->row[i] = scaling->col[i] = 1.0;
+  }
+  int last = INT_MAX;
+  for (int sweep = 0; sweep < SWEEPS; sweep++) {
+    int low, high;
+    range_of(n, seen, &low, &high);
+    if (high - low <= ALIKE_EXP && high <= COMFORT_EXP && low >= -COMFORT_EXP)
+      break;
+    if (sweep > 1 && high - low >= last) /* no longer gaining */
+      break;
+    last = high - low;
+    for (int64_t i = 0; i < n; i++) {
+      int row = scaling->row_exp[i] + half_step(seen->row_max[i]);
+      int col = scaling->col_exp[i] + half_step(seen->col_max[i]);
+      scaling->row_exp[i] = clamp_exp(row);
+      scaling->col_exp[i] = clamp_exp(col);
+      scaling->row[i] = hone_pow2(scaling->row_exp[i]);
+      scaling->col[i] = hone_pow2(scaling->col_exp[i]);
+    }
+    scaling->used = true;
+    hone_inspect(pool, a, scaling, scratch, seen);
+  }
+}
+
+/* v * 2^e for any e. */
+static double shift(double v, int e) {
+  return e >= -1022 && e <= 1023 ? v * hone_pow2(e) : ldexp(v, e);
+}
+
+/* Largest exponent of 2^row_exp r, by frexp's convention. */
+static int top_exponent(int64_t n, const int *row_exp, const double *r) {
+  int top = -100000;
+  if (row_exp == NULL) {
+    double max = 0.0;
+    for (int64_t i = 0; i < n; i++)
+      max = fabs(r[i]) <= max ? max : fabs(r[i]);
+    return max > 0.0 ? ilogb(max) + 1 : 0;
+  }
+  for (int64_t i = 0; i < n; i++)
+    if (r[i] != 0.0)
+      top = HONE_MAX(top, ilogb(r[i]) + 1 + row_exp[i]);
+  return top > -100000 ? top : 0;
+}
+
+int hone_scale_in(int64_t n, const int *row_exp, const double *r, double *v) {
+  int k = -top_exponent(n, row_exp, r);
+  for (int64_t i = 0; i < n; i++)
+    v[i] = shift(r[i], (row_exp ? row_exp[i] : 0) + k);
+  return k;
+}
+
+void hone_scale_out(int64_t n, const int *col_exp, int k, double *v) {
+  for (int64_t i = 0; i < n; i++)
+    v[i] = shift(v[i], (col_exp ? col_exp[i] : 0) - k);
+}

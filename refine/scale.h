@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Power-of-two scaling of the matrix, and of vectors into and out of it. */
+#ifndef HONE_SCALE_H
+#define HONE_SCALE_H
+
+#include "cpu_dp/inspect.h"
+#include "refine/engine.h"
+
+/* Finds a scaling of A that brings the largest entry of every row and
+   column near 1 (Ruiz 2001: both by the square root at once, a few sweeps).
+   *seen holds the inspection of A itself and becomes that of S. A matrix
+   whose rows and columns are already alike is left as it is. Needs nonzero
+   rows and columns; scratch as for hone_inspect. */
+void hone_scale_find(hone_pool *pool, const hone_matrix *a, double *scratch,
+                     hone_inspection *seen, hone_scaling *scaling);
+
+/* v = 2^k R r with the largest entry of v in [1/2, 1); r finite and not
+   zero. row_exp: exponents of R, NULL: ones. Returns k. */
+int hone_scale_in(int64_t n, const int *row_exp, const double *r, double *v);
+
+/* d = 2^-k C v, in place; returns nothing lost unless d underflows. */
+void hone_scale_out(int64_t n, const int *col_exp, int k, double *v);
+
+#endif
