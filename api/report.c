@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Status texts, the version, and the report as JSON and as text. */
+#include "api/base.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define VERSION_TEXT_(a, b, c) #a "." #b "." #c
+#define VERSION_TEXT(a, b, c) VERSION_TEXT_(a, b, c)
+
+const char *hone_version(void) {
+  return VERSION_TEXT(HONE_VERSION_MAJOR, HONE_VERSION_MINOR,
+                      HONE_VERSION_PATCH);
+}
+
+const char *hone_status_text(int status) {
+  switch (status) {
+#define STATUS_CASE(name, number, text)                                        \
+  case number:                                                                 \
+    return text;
+    HONE_STATUS_LIST(STATUS_CASE)
+#undef STATUS_CASE
+  default:
+    return "not a status of this library";
+  }
+}
+
+/* Text that grows into a fixed buffer and counts what did not fit. */
+typedef struct writer {
+  char *buffer;
+  size_t size, length;
+} writer;
+
+static void put(writer *w, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void put(writer *w, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  bool room = w->length < w->size;
+  int length = vsnprintf(room ? w->buffer + w->length : NULL,
+                         room ? w->size - w->length : 0, format, args);
+  va_end(args);
+  w->length += length > 0 ? (size_t)length : 0;
+}
+
+static void put_string(writer *w, const char *name, const char *text) {
+  put(w, "\"%s\": \"", name);
+  for (; *text != '\0'; text++) {
+    unsigned char c = (unsigned char)*text;
+    if (c == '"' || c == '\\')
+      put(w, "\\%c", c);
+    else if (c < 0x20)
+      put(w, "\\u%04x", c);
+    else
+      put(w, "%c", c);
+  }
+  put(w, "\"");
+}
+
+/* JSON has no NaN and no infinity: those become null. */
+static void put_number(writer *w, const char *name, double value) {
+  if (isfinite(value))
+    put(w, ", \"%s\": %.17g", name, value);
+  else
+    put(w, ", \"%s\": null", name);
+}
+
+static void put_integer(writer *w, const char *name, int64_t value) {
+  put(w, ", \"%s\": %lld", name, (long long)value);
+}
+
+static void put_phases(writer *w, const hone_report *r) {
+  put_number(w, "inspect_ms", r->inspect_ms);
+  put_number(w, "factor_ms", r->factor_ms);
+  put_number(w, "certify_ms", r->certify_ms);
+  put_number(w, "refine_ms", r->refine_ms);
+  put_number(w, "fallback_ms", r->fallback_ms);
+  put_number(w, "total_ms", r->total_ms);
+  put_integer(w, "passes", r->passes);
+  put_integer(w, "host_bytes", r->host_bytes);
+  put_integer(w, "device_bytes", r->device_bytes);
+  put_integer(w, "to_device_bytes", r->to_device_bytes);
+  put_integer(w, "from_device_bytes", r->from_device_bytes);
+}
+
+size_t hone_report_json(const hone_report *r, char *buffer, size_t size) {
+  writer w = {buffer, size, 0};
+  put(&w, "{\"status\": %d, ", r->status);
+  put_string(&w, "status_text", hone_status_text(r->status));
+  put_integer(&w, "n", r->n);
+  put_integer(&w, "nrhs", r->nrhs);
+  put_integer(&w, "accepted", r->accepted);
+  put_number(&w, "backward_error", r->backward_error);
+  put_number(&w, "normwise_error", r->normwise_error);
+  put_number(&w, "residual_error", r->residual_error);
+  put_number(&w, "forward_error", r->forward_error);
+  put_number(&w, "tolerance", r->tolerance);
+  put_integer(&w, "iterations", r->iterations);
+  put_number(&w, "rcond", r->rcond);
+  put_number(&w, "norm1", r->norm1);
+  put_number(&w, "growth", r->growth);
+  put_number(&w, "max_abs", r->max_abs);
+  put_number(&w, "min_abs", r->min_abs);
+  put_integer(&w, "scale_min", r->scale_min);
+  put_integer(&w, "scale_max", r->scale_max);
+  put_integer(&w, "flushed", r->flushed);
+  put_integer(&w, "bad_row", r->bad_row);
+  put_integer(&w, "bad_col", r->bad_col);
+  put_integer(&w, "precision", r->precision);
+  put_integer(&w, "fallback_columns", r->fallback_columns);
+  put_integer(&w, "threads", r->threads);
+  put(&w, ", ");
+  put_string(&w, "device", r->device);
+  put(&w, ", ");
+  put_string(&w, "path", r->path);
+  put(&w, ", ");
+  put_string(&w, "reason", r->reason);
+  put_phases(&w, r);
+  put(&w, "}");
+  return w.length;
+}
+
+static void put_matrix(writer *w, const hone_report *r) {
+  put(w, "matrix          1-norm %.3g, rcond %.2g, pivot growth %.3g\n",
+      r->norm1, r->rcond, r->growth);
+  if (r->scale_min != 0 || r->scale_max != 0)
+    put(w, "scaling         rows and columns by 2^%d to 2^%d\n", r->scale_min,
+        r->scale_max);
+}
+
+static void put_place(writer *w, const hone_report *r) {
+  put(w, "place          ");
+  if (r->bad_row >= 0)
+    put(w, " row %lld", (long long)r->bad_row);
+  if (r->bad_col >= 0)
+    put(w, "%s column %lld", r->bad_row >= 0 ? "," : "", (long long)r->bad_col);
+  put(w, " (counted from 0)\n");
+}
+
+size_t hone_report_text(const hone_report *r, char *buffer, size_t size) {
+  writer w = {buffer, size, 0};
+  put(&w, "status          %d, %s\n", r->status, hone_status_text(r->status));
+  put(&w, "system          n %lld, %lld right-hand side%s, %lld accepted\n",
+      (long long)r->n, (long long)r->nrhs, r->nrhs == 1 ? "" : "s",
+      (long long)r->accepted);
+  if (r->status >= 0 && r->nrhs > 0 && r->n > 0) {
+    put(&w, "backward error  %.2e componentwise, %.2e normwise (limit %.2e)\n",
+        r->backward_error, r->normwise_error, r->tolerance);
+    put(&w, "forward error   at most %.1e (1-norm, estimated)\n",
+        r->forward_error);
+  }
+  if (r->norm1 > 0.0)
+    put_matrix(&w, r);
+  if (r->bad_row >= 0 || r->bad_col >= 0)
+    put_place(&w, r);
+  if (r->path[0])
+    put(&w, "path            %s\n", r->path);
+  if (r->reason[0])
+    put(&w, "reason          %s\n", r->reason);
+  if (r->device[0])
+    put(&w, "device          %s\n", r->device);
+  put(&w,
+      "time            %.3f ms: inspect %.3f, factor %.3f, certify %.3f, "
+      "refine %.3f, double %.3f\n",
+      r->total_ms, r->inspect_ms, r->factor_ms, r->certify_ms, r->refine_ms,
+      r->fallback_ms);
+  put(&w, "memory          %.1f MB on the host, %d passes over A\n",
+      1e-6 * (double)r->host_bytes, r->passes);
+  return w.length;
+}
