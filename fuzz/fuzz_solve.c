@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Fuzzes hone_solve with problems made from the bytes (problem.h). What is
+ * asserted is the contract of hone.h, not just "no crash": the sign of the
+ * status, what may be written, a backward error computed here anew on the
+ * caller's matrix in 113 bits, places in the report, memory hooks, and that
+ * a second solve gives the same bits. Read LLVMFuzzerTestOneInput, at the
+ * end, first.
+ */
+#include "problem.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#if defined(__SIZEOF_FLOAT128__)
+typedef __float128 wide; /* products of doubles are exact, sums nearly */
+#else
+typedef long double wide;
+#endif
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const double eps = DBL_EPSILON / 2; /* 2^-53 */
+
+/* ---- Checks ---- */
+
+static int unchanged(const array *r) {
+  return memcmp(r->now, r->before, r->count * sizeof *r->now) == 0;
+}
+
+/* Element (i, j) of A, or of the matrix solved with. */
+static double a_at(const problem *p, int64_t i, int64_t j) {
+  return p->a.before[p->options.layout == HONE_ROW_MAJOR ? i * p->lda + j
+                                                         : i + j * p->lda];
+}
+
+static double op_at(const problem *p, int64_t i, int64_t j) {
+  return p->options.trans == HONE_TRANS ? a_at(p, j, i) : a_at(p, i, j);
+}
+
+static wide magnitude(wide v) { return v < 0 ? -v : v; }
+
+/*
+ * max_i |b - A x|_i / (|A| |x| + |b|)_i. What a product may lose below the
+ * smallest denormal, 2^-1074 each, is forgiven; a row of nothing counts 0.
+ */
+static double backward_error(const problem *p, int64_t column) {
+  const double *x = p->pass_x + column * p->ldx;
+  const double *b = p->b.before + column * p->ldb;
+  wide forgiven = (wide)(2 * p->n + 2) * (wide)DBL_TRUE_MIN, largest = 0;
+  for (int64_t i = 0; i < p->n; i++) {
+    wide r = (wide)b[i], d = magnitude(r);
+    for (int64_t j = 0; j < p->n; j++) {
+      wide product = (wide)op_at(p, i, j) * (wide)x[j];
+      r -= product;
+      d += magnitude(product);
+    }
+    if (d > 0 && (magnitude(r) - forgiven) / d > largest)
+      largest = (magnitude(r) - forgiven) / d;
+  }
+  return (double)largest;
+}
+
+/* Of the x in column j, whose own status is st. */
+static void check_column(const problem *p, int64_t j, int st) {
+  const double *x = p->pass_x + j * p->ldx;
+  const hone_options *o = &p->options;
+  for (int64_t i = 0; i < p->n; i++)
+    MUST(isfinite(x[i]));
+  if (st != HONE_OK || o->criterion != HONE_COMPONENTWISE)
+    return;
+  /* Tolerances far above rounding may be judged by a plain residual. */
+  int loose = o->tolerance > 1e-10;
+  double slack = loose ? (double)(p->n + 2) * eps : .05 * eps;
+  double bound = o->tolerance > 0 ? 1.01 * o->tolerance : 4 * eps;
+  double error = backward_error(p, j);
+  if (!(error <= bound + slack))
+    (void)fprintf(stderr, "n %d, column %d: backward error %.3g eps\n",
+                  (int)p->n, (int)j, error / eps);
+  MUST(error <= bound + slack);
+  /* Nor is it said to be better than it is. */
+  if (p->use_columns)
+    MUST(p->columns[j].backward_error >= .98 * error - slack);
+}
+
+/* Only the n x nrhs elements of x may have changed; on error nothing. */
+static void check_writes(const problem *p, int st) {
+  MUST(unchanged(&p->a));
+  MUST(p->alias == X_IS_B || unchanged(&p->b));
+  MUST(p->alias == X_IS_X0 || unchanged(&p->x0));
+  MUST(p->alias == X_OWN || unchanged(&p->x));
+  if (st < 0)
+    MUST(unchanged(&p->b) && unchanged(&p->x) && unchanged(&p->x0));
+  const array *home = p->alias == X_IS_B    ? &p->b
+                      : p->alias == X_IS_X0 ? &p->x0
+                                            : &p->x;
+  for (size_t k = 0; k < home->count && st >= 0; k++)
+    if ((int64_t)k % p->ldx >= p->n)
+      MUST(!memcmp(&home->now[k], &home->before[k], sizeof(double)));
+}
+
+static void check_solution(const problem *p, int st) {
+  if (st < 0 || p->n == 0)
+    return;
+  MUST(p->nrhs == 0 || (p->a_finite && p->b_finite));
+  for (int64_t j = 0; j < p->nrhs; j++) {
+    int own = p->use_columns ? p->columns[j].status : st;
+    MUST(st != HONE_OK || own == HONE_OK);
+    if (p->use_columns ? own >= 0 : st == HONE_OK)
+      check_column(p, j, own);
+  }
+}
+
+/* Row k, or column k, of A; k = -1 names none and passes. */
+static int line_is_zero(const problem *p, int64_t k, int is_row) {
+  for (int64_t l = 0; l < p->n && k >= 0; l++)
+    if (!(fabs(is_row ? a_at(p, k, l) : a_at(p, l, k)) <= 0))
+      return 0;
+  return 1;
+}
+
+static int has_zero_line(const problem *p) {
+  return p->a_kind == ZERO_ROW || p->a_kind == ZERO_COLUMN || p->a_kind == ZERO;
+}
+
+/* The report's place is where the trouble is. */
+static void check_place(const problem *p, int st) {
+  int64_t i = p->report.bad_row, j = p->report.bad_col;
+  MUST(i >= -1 && i < p->n && j >= -1);
+  if (st == HONE_NOT_FINITE_A) {
+    MUST(i >= 0 && j >= 0 && j < p->n);
+    MUST(!isfinite(a_at(p, i, j)));
+  } else if (st == HONE_NOT_FINITE_B) {
+    MUST(i >= 0 && j >= 0 && j < p->nrhs);
+    MUST(!isfinite(p->b.before[i + j * p->ldb]) ||
+         (p->options.x0 && !isfinite(p->x0.before[i + j * p->ldx0])));
+  } else if (st == HONE_SINGULAR) {
+    MUST(j < p->n && (i >= 0 || j >= 0)); /* a zero pivot's, or of zeros */
+    if (has_zero_line(p))
+      MUST(line_is_zero(p, i, 1) && line_is_zero(p, j, 0));
+  }
+}
+
+/* Which status this kind of problem must have. */
+static void check_status(const problem *p, int st) {
+  const hone_options *o = &p->options;
+  MUST(strcmp(hone_status_text(st), hone_status_text(-12345)) != 0);
+  if (p->expected) {
+    MUST(st == p->expected || (p->or_expected && st == p->or_expected));
+    return;
+  }
+  MUST(st > HONE_NULL_POINTER || st <= HONE_NOT_FINITE_A);
+  MUST(st != HONE_INTERNAL);
+  MUST(!p->undisturbed || p->n > 0 || st == HONE_OK);
+  if (!p->undisturbed || p->n == 0 || p->nrhs == 0)
+    return;
+  MUST(st != HONE_INTERRUPTED && st != HONE_CANCELLED && st != HONE_NO_MEMORY);
+  if (!p->a_finite)
+    MUST(st == HONE_NOT_FINITE_A || (!p->b_finite && st == HONE_NOT_FINITE_B));
+  else if (!p->b_finite)
+    MUST(st == HONE_NOT_FINITE_B || st == HONE_SINGULAR);
+  else if (has_zero_line(p))
+    MUST(st == HONE_SINGULAR);
+  else if (p->a_kind == DOMINANT && o->max_iterations == 0 &&
+           (o->tolerance <= 0 || o->tolerance > 1e-10) &&
+           (p->b_kind == RANDOM || p->b_kind == ZERO) &&
+           (!o->x0 || p->x0_kind == RANDOM))
+    MUST(st == HONE_OK);
+}
+
+static void check_report(const problem *p, int st) {
+  static char text[1 << 14];
+  const hone_report *r = &p->report;
+  MUST(r->status == st);
+  MUST(memchr(r->device, 0, sizeof r->device));
+  MUST(memchr(r->path, 0, sizeof r->path));
+  MUST(memchr(r->reason, 0, sizeof r->reason));
+  if (!p->expected) {
+    MUST(r->n == p->n && r->nrhs == p->nrhs);
+    MUST(st != HONE_OK || p->n == 0 || r->accepted == p->nrhs);
+    check_place(p, st);
+  }
+  size_t length = hone_report_json(r, NULL, 0);
+  MUST(length > 2 && length < sizeof text);
+  MUST(hone_report_json(r, text, sizeof text) == length);
+  MUST(strlen(text) == length && text[0] == '{' && text[length - 1] == '}');
+  text[8] = 'x';
+  MUST(hone_report_json(r, text, 8) == length);
+  MUST(strlen(text) == 7 && text[8] == 'x');
+  length = hone_report_text(r, NULL, 0);
+  MUST(hone_report_text(r, text, sizeof text) == length);
+}
+
+/* Hooks gave everything back, and nobody held more than was announced. */
+static void check_memory(const problem *p, int st) {
+  int64_t single_bytes = -1, double_bytes = -1;
+  const hone_options *o = p->use_options ? &p->options : NULL;
+  MUST(memory.live == 0 && memory.live_bytes == 0);
+  if (p->expected || p->options.device == HONE_DEVICE_CUDA)
+    return;
+  MUST(hone_memory_needed(p->n, p->nrhs, o, &single_bytes, &double_bytes) == 0);
+  MUST(single_bytes >= 0 && double_bytes >= single_bytes);
+  MUST(memory.peak_bytes <= double_bytes);
+  if (st >= 0 && p->use_report && p->options.memory_limit_bytes > 0)
+    MUST(p->report.host_bytes <= p->options.memory_limit_bytes);
+}
+
+/* ---- Running ---- */
+
+static void restore(array *r) {
+  memcpy(r->now, r->before, r->count * sizeof *r->now);
+}
+
+static int solve_once(problem *p) {
+  unsigned fail_at = memory.fail_at;
+  memory = (hooks){.fail_at = fail_at};
+  watcher.events = 0;
+  memset(&p->report, 0xaa, sizeof p->report);
+  memset(p->columns, 0xaa, sizeof p->columns);
+  return hone_solve(p->n, p->nrhs, p->pass_a, p->lda, p->pass_b, p->ldb,
+                    p->pass_x, p->ldx, p->use_options ? &p->options : NULL,
+                    p->use_report ? &p->report : NULL);
+}
+
+/* A second solve, without columns, must give the same bits. */
+static void check_again(problem *p, int st) {
+  if (p->options.deadline_s > 0 && p->options.deadline_s < 1)
+    return; /* the clock decides */
+  array *all[] = {&p->b, &p->x, &p->x0};
+  double *first[COUNT_OF(all)];
+  for (size_t k = 0; k < COUNT_OF(all); k++) {
+    first[k] = malloc((all[k]->count + 1) * sizeof **first);
+    MUST(first[k] != NULL);
+    memcpy(first[k], all[k]->now, all[k]->count * sizeof **first);
+    restore(all[k]);
+  }
+  p->options.columns = NULL;
+  MUST(solve_once(p) == st);
+  for (size_t k = 0; k < COUNT_OF(all); k++) {
+    MUST(!memcmp(first[k], all[k]->now, all[k]->count * sizeof **first));
+    free(first[k]);
+  }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  problem p;
+  problem_choose(&p, data, size);
+  int st = solve_once(&p);
+  check_status(&p, st);
+  check_writes(&p, st);
+  check_solution(&p, st);
+  if (p.use_report)
+    check_report(&p, st);
+  check_memory(&p, st);
+  check_again(&p, st);
+  problem_free(&p);
+  return 0;
+}
