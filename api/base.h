@@ -7,7 +7,6 @@
 
 #include "api/hone.h"
 
-#include <stdatomic.h>
 #include <stdbool.h>
 
 #define HONE_EPS 0x1p-53 /* unit roundoff of double precision */

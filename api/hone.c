@@ -24,7 +24,8 @@ struct hone_solver {
 
 enum {
   THREADS_FROM = 400, /* order from which passes are shared by threads */
-  GPU_FROM = 4096,    /* smaller ones the CPU solves sooner: see there */
+  GPU_FROM = 8192,    /* smaller ones 16 cores solve sooner, the start of
+                         CUDA counted: docs/performance.md */
   MAX_ORDER = 1 << 29 /* 8 n^2 bytes fit in int64_t, n in BLAS's int */
 };
 

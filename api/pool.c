@@ -6,6 +6,7 @@
 #include "api/base.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 struct hone_pool {

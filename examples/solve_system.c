@@ -529,7 +529,7 @@ static void print_verdict(const struct settings *s, const hone_report *r) {
 static void print_accuracy(const struct run *run) {
   const hone_report *r = &run->report;
   if (run->want != NULL)
-    printf("error of x  %.1e, largest |x_i - %s|\n", run->error,
+    printf("error of x  %.1e, largest |x_i - %s|, with b rounded\n", run->error,
            run->b.cols > 1 ? "known x_i" : "1");
   if (isfinite(r->forward_error))
     printf("bound       %.1e on the error of x (1-norm, estimated)\n",

@@ -6,6 +6,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdatomic.h>
 
 enum { COLUMNS = 32 /* of one task */, PIECE = 1024, THREADS_FROM = 400 };
 
