@@ -141,9 +141,10 @@ static void begin_report(hone_report *report, int64_t n, int64_t nrhs) {
   report->n = n;
   report->nrhs = nrhs;
   report->bad_row = report->bad_col = -1;
-  report->backward_error = report->normwise_error = NAN; /* not known yet */
-  report->residual_error = report->forward_error = NAN;
-  report->rcond = report->growth = NAN;
+  report->backward_error = report->normwise_error =
+      HONE_NAN; /* not known yet */
+  report->residual_error = report->forward_error = HONE_NAN;
+  report->rcond = report->growth = HONE_NAN;
 }
 
 static void log_call(const hone_report *report) {

@@ -60,12 +60,21 @@ static void put_string(writer *w, const char *name, const char *text) {
   put(w, "\"");
 }
 
-/* JSON has no NaN and no infinity: those become null. */
+/* JSON has no NaN and no infinity: those become null. It knows one decimal
+   point, whatever the locale's. */
 static void put_number(writer *w, const char *name, double value) {
-  if (isfinite(value))
-    put(w, ", \"%s\": %.17g", name, value);
-  else
-    put(w, ", \"%s\": null", name);
+  char text[64], plain[64];
+  size_t length = 0;
+  snprintf(text, sizeof text, "%.17g", value);
+  for (const char *c = text; *c != '\0'; c++) {
+    bool known = strchr("0123456789+-e", *c) != NULL;
+    if (known)
+      plain[length++] = *c;
+    else if (length > 0 && plain[length - 1] != '.')
+      plain[length++] = '.';
+  }
+  plain[length] = '\0';
+  put(w, ", \"%s\": %s", name, isfinite(value) ? plain : "null");
 }
 
 static void put_integer(writer *w, const char *name, int64_t value) {

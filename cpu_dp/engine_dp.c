@@ -107,8 +107,8 @@ static void growth_columns(void *ctx, int64_t task) {
 static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
                   hone_factor_info *info) {
   engine_dp *e = self;
-  *info = (hone_factor_info){.growth = NAN, .zero_pivot = -1};
-  if (hone_watch_stop(e->watch, "factor in double", 0.0, 0, NAN))
+  *info = (hone_factor_info){.growth = HONE_NAN, .zero_pivot = -1};
+  if (hone_watch_stop(e->watch, "factor in double", 0.0, 0, HONE_NAN))
     return HONE_CANCELLED;
   hone_pool *pool = e->n < 400 ? NULL : e->pool;
   int64_t tasks = (e->n + COLUMNS - 1) / COLUMNS;

@@ -4,7 +4,10 @@
 
    The device keeps one n x n matrix F of floats. Operations name parts of
    it by row and column; none takes a pointer into it. They may run
-   asynchronously, in the order they were given; sync waits for them. */
+   asynchronously, in the order they were given; what returns numbers waits.
+
+   A device may factor the transpose where one block column is all of S:
+   zero_pivot, pivots and growth are then those of S^T. */
 #ifndef HONE_DEVICE_H
 #define HONE_DEVICE_H
 

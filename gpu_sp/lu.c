@@ -84,12 +84,12 @@ int hone_lu(const hone_device *device, void *self,
             const hone_engine_config *config, const hone_matrix *a,
             const hone_scaling *scaling, hone_factor_info *info) {
   const int64_t n = a->n;
-  *info = (hone_factor_info){.growth = NAN, .zero_pivot = -1};
+  *info = (hone_factor_info){.growth = HONE_NAN, .zero_pivot = -1};
   for (int64_t j = 0, w; j < n; j += w) {
     w = config->block > 0 ? config->block : device->block(n, j);
     w = HONE_MIN(w, n - j);
     double done = (double)j / (double)n;
-    if (hone_watch_stop(config->watch, "factor", done, 0, NAN))
+    if (hone_watch_stop(config->watch, "factor", done, 0, HONE_NAN))
       return HONE_CANCELLED;
     int st = block_column(device, self, a, scaling, j, w, info);
     if (st == HONE_OK)

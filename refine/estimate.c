@@ -166,9 +166,9 @@ static int prove(const hone_factored *f, double *y, double *z, double *work,
                  hone_certificate *out) {
   const int64_t n = f->a->n;
   double *x = work, *b = x + n, *r = b + n, *den = r + n;
-  double size = fabs(z[largest_at(n, z)]), last = INFINITY;
+  double size = fabs(z[largest_at(n, z)]), last = HONE_INF;
   if (!(size > 0.0) || !(size <= DBL_MAX)) {
-    out->defect = INFINITY;
+    out->defect = HONE_INF;
     return HONE_OK;
   }
   for (int64_t i = 0; i < n; i++) { /* z near 1: nothing overflows */
@@ -203,7 +203,7 @@ int hone_estimate(const hone_factored *f, double norm1, double norm1_scaled,
                   double *scratch, hone_certificate *out) {
   const int64_t n = f->a->n;
   double *y = scratch, *z = y + n, *v = z + n, *sign = v + n;
-  *out = (hone_certificate){.defect = NAN};
+  *out = (hone_certificate){.defect = HONE_NAN};
   int st = inverse_norm(f, true, y, z, v, sign, &out->inverse_norm_scaled);
   if (st != HONE_OK)
     return st;

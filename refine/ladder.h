@@ -84,4 +84,22 @@ const char *hone_ladder_isa(void);
 /* Bytes of host memory for order n and nrhs columns, beside the engines. */
 int64_t hone_ladder_bytes(int64_t n, int64_t nrhs);
 
+/* Between ladder.c and climb.c ------------------------------------------- */
+
+/* The first usable rung from r on, factored if it is not yet. On HONE_OK it
+   is *found; else why there is none. A rung that failed is followed by the
+   next, one whose precision did not suffice by the next more precise. */
+int hone_ladder_usable(hone_ladder *ladder, int r, hone_report *report,
+                       int *found);
+/* The factors of an earlier matrix no longer serve: factors the present. */
+int hone_ladder_refactor(hone_ladder *ladder, hone_report *report);
+/* The first rung above r in precision. */
+int hone_ladder_above(const hone_ladder *ladder, int r);
+hone_factored hone_ladder_factored_by(const hone_ladder *ladder, int r);
+void hone_ladder_add_reason(hone_report *report, const char *who,
+                            const char *why);
+/* What the report says of the matrix and its factors, and of the way. */
+void hone_ladder_report_matrix(const hone_ladder *ladder, hone_report *report);
+void hone_ladder_report_path(const hone_ladder *ladder, hone_report *report);
+
 #endif

@@ -64,7 +64,7 @@ static double componentwise(const hone_matrix *a, bool trans,
       q = wide_row(a, trans, i, c);
     omega = q <= omega ? omega : q; /* takes NaN, */
     if (!(omega <= DBL_MAX))        /* and keeps it */
-      return (double)NAN;
+      return HONE_NAN;
   }
   return omega;
 }
@@ -87,7 +87,7 @@ static double relative_residual(const hone_refinement *ctx,
     x_max = x <= x_max ? x_max : x;
   }
   if (c->zero)
-    return r_sum > 0.0 ? (double)INFINITY : 0.0;
+    return r_sum > 0.0 ? HONE_INF : 0.0;
   return ctx->trans ? r_max / x_max : r_sum / x_sum;
 }
 
@@ -98,7 +98,7 @@ static void measure(const hone_refinement *ctx, hone_refined *c) {
   c->measured = true;
   c->zero = x <= 0.0;
   if (!(x <= DBL_MAX)) {
-    *e = (hone_errors){NAN, NAN, NAN, NAN, NAN};
+    *e = (hone_errors){HONE_NAN, HONE_NAN, HONE_NAN, HONE_NAN, HONE_NAN};
     return;
   }
   r = ldexp(r, -c->shift);
@@ -219,7 +219,7 @@ static void leave(hone_refined *c, const char *why) {
     c->warm = c->has_x = c->measured = false;
     c->step = c->ratio = 0.0;
     c->slow = c->tried = 0;
-    c->last_value = (double)INFINITY;
+    c->last_value = HONE_INF;
     return;
   }
   c->state = HONE_COLUMN_LEFT;
@@ -362,7 +362,7 @@ int hone_refine(hone_refinement *ctx, int64_t m, hone_refined *columns) {
   hone_refined *list[2 * HONE_SOLVE_COLUMNS];
   for (int64_t c = 0; c < m; c++) {
     columns[c].measured = false;
-    columns[c].last_value = (double)INFINITY;
+    columns[c].last_value = HONE_INF;
   }
   for (int step = 0;; step++) {
     int st = start_columns(ctx, m, columns);

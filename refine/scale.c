@@ -18,7 +18,7 @@ enum {
 /* Exponents of the smallest and largest row or column maximum. */
 static void range_of(int64_t n, const hone_inspection *seen, int *low,
                      int *high) {
-  double min = INFINITY, max = 0.0;
+  double min = HONE_INF, max = 0.0;
   for (int64_t i = 0; i < n; i++) {
     min = fmin(min, fmin(seen->row_max[i], seen->col_max[i]));
     max = fmax(max, fmax(seen->row_max[i], seen->col_max[i]));

@@ -136,14 +136,14 @@ static void worst_errors(const problem *p, bool accurate, int64_t k,
   for (int64_t c = 0; c < k; c++)
     for (int64_t i = 0; i < p->n; i++) {
       const quad up = (quad)ldexp(1.0, c < EXACT ? 0 : (int)c);
-      quad r = up * p->r[i + c % EXACT * p->n];
-      quad den = up * p->den[i + c % EXACT * p->n];
-      quad bound =
-          accurate ? eps * 1.001 * quad_abs(r) + m * m * eps * 1.001 * eps * den
-                   : m * eps * den;
-      quad e_r = quad_abs(p->out_r[i + c * p->n] - r) / bound;
-      quad e_den =
-          quad_abs(p->out_den[i + c * p->n] - den) / ((m - 1.0) * eps * den);
+      quad r = up * (quad)p->r[i + c % EXACT * p->n];
+      quad den = up * (quad)p->den[i + c % EXACT * p->n];
+      const quad u = (quad)(eps * 1.001), terms = (quad)m;
+      quad bound = accurate ? u * quad_abs(r) + terms * terms * u * u * den
+                            : terms * (quad)eps * den;
+      quad e_r = quad_abs((quad)p->out_r[i + c * p->n] - r) / bound;
+      quad e_den = quad_abs((quad)p->out_den[i + c * p->n] - den) /
+                   ((terms - (quad)1) * (quad)eps * den);
       if (!(e_r <= *worst_r)) /* NaN comes and stays */
         *worst_r = isnan(*worst_r) ? *worst_r : (double)e_r;
       if (!(e_den <= *worst_den))
