@@ -144,9 +144,9 @@ static void worst_errors(const problem *p, bool accurate, int64_t k,
       quad e_r = quad_abs((quad)p->out_r[i + c * p->n] - r) / bound;
       quad e_den = quad_abs((quad)p->out_den[i + c * p->n] - den) /
                    ((terms - (quad)1) * (quad)eps * den);
-      if (!(e_r <= *worst_r)) /* NaN comes and stays */
+      if (!(e_r <= (quad)*worst_r)) /* NaN comes and stays */
         *worst_r = isnan(*worst_r) ? *worst_r : (double)e_r;
-      if (!(e_den <= *worst_den))
+      if (!(e_den <= (quad)*worst_den))
         *worst_den = isnan(*worst_den) ? *worst_den : (double)e_den;
     }
 }
