@@ -3,9 +3,11 @@
    atomic counter, so that which thread runs a task never decides a result.
    Not OpenMP: its threads spin after each region, which costs OpenBLAS, with
    threads of its own, the core they spin on. */
+#define _GNU_SOURCE /* CPU affinity */
 #include "api/base.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -20,6 +22,8 @@ struct hone_pool {
   void *ctx;
   int64_t tasks;
   _Atomic int64_t next;
+  cpu_set_t allowed; /* where the creator may run */
+  size_t avoided;    /* CPU the workers keep off; CPU_SETSIZE: none */
   pthread_t worker[];
 };
 
@@ -61,7 +65,9 @@ void hone_pool_create(hone_pool **out, hone_mem *mem, int threads) {
       hone_mem_get(mem, sizeof *pool + workers * sizeof pool->worker[0]);
   if (pool == NULL)
     return;
-  *pool = (hone_pool){.threads = 1};
+  *pool = (hone_pool){.threads = 1, .avoided = CPU_SETSIZE};
+  if (sched_getaffinity(0, sizeof pool->allowed, &pool->allowed) != 0)
+    CPU_ZERO(&pool->allowed);
   if (pthread_mutex_init(&pool->lock, NULL) != 0) {
     hone_mem_put(mem, pool);
     return;
@@ -97,12 +103,30 @@ int hone_pool_threads(const hone_pool *pool) {
   return pool ? pool->threads : 1;
 }
 
+/* Keeps the workers off the caller's CPU. Between its calls OpenBLAS's
+   threads spin on every other CPU, so that the kernel finds none idle, wakes
+   our workers where their waker runs, and all of us share that one while
+   OpenBLAS spins on the rest: passes then take twice as long. */
+static void keep_off_caller(hone_pool *pool) {
+  const int cpu = sched_getcpu();
+  const size_t here = cpu >= 0 ? (size_t)cpu : CPU_SETSIZE;
+  if (here == pool->avoided || here >= CPU_SETSIZE ||
+      CPU_COUNT(&pool->allowed) < 2 || !CPU_ISSET(here, &pool->allowed))
+    return;
+  cpu_set_t others = pool->allowed;
+  CPU_CLR(here, &others);
+  for (int i = 0; i < pool->threads - 1; i++) /* a hint: failure is fine */
+    (void)pthread_setaffinity_np(pool->worker[i], sizeof others, &others);
+  pool->avoided = here;
+}
+
 void hone_pool_run(hone_pool *pool, int64_t tasks, hone_task run, void *ctx) {
   if (pool == NULL || pool->threads == 1 || tasks <= 1) {
     for (int64_t task = 0; task < tasks; task++)
       run(ctx, task);
     return;
   }
+  keep_off_caller(pool);
   pthread_mutex_lock(&pool->lock);
   pool->run = run;
   pool->ctx = ctx;

@@ -18,7 +18,7 @@
 #define TEXT(a) TEXT_(a)
 
 enum {
-  ROWS = 1024, /* rows of the accumulators: 24 KB a right-hand side */
+  ROWS = 2048, /* rows of the accumulators: 48 KB a right-hand side */
   LANES = 16,  /* partial sums of a dot product */
   GROUP = 4    /* columns added in one sweep over the accumulators */
 };

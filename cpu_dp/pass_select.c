@@ -33,12 +33,13 @@ static void run_task(void *ctx, int64_t task) {
     job->kernels->rows(job->pass, job->c0, job->m, from, to);
 }
 
-/* Rows of a task: whole cache lines, a few tasks a thread, at most what the
-   kernel keeps in cache, at least what makes a task worth handing out. */
+/* Rows of a task: whole cache lines, a task a thread, at most what the kernel
+   keeps in cache, at least what makes a task worth handing out. Long pieces of
+   columns: memory delivers them faster. */
 static int64_t task_rows(int64_t n, int threads) {
-  int64_t rows = (n + 2 * threads - 1) / (2 * threads);
+  int64_t rows = (n + threads - 1) / threads;
   rows = (rows + 15) / 16 * 16;
-  return HONE_MAX((int64_t)64, HONE_MIN(rows, (int64_t)1024));
+  return HONE_MAX((int64_t)64, HONE_MIN(rows, (int64_t)2048));
 }
 
 void hone_pass_run(hone_pool *pool, const hone_pass *pass) {

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdatomic.h>
 
-enum { COLUMNS = 32 /* of one task */, PIECE = 1024, THREADS_FROM = 400 };
+enum { PIECE = 1024, THREADS_FROM = 400, TASKS_A_THREAD = 2 };
 
 /* f = s rounded, entries below FLT_MIN to 0; returns the largest. */
 HONE_VECTOR static float round_part(int64_t n, const double *restrict s,
@@ -58,6 +58,7 @@ static int64_t round_column(int64_t n, const double *a, const double *row,
 
 typedef struct round_job {
   const hone_rounding *r;
+  int64_t columns; /* of one task */
   _Atomic int64_t flushed;
 } round_job;
 
@@ -65,8 +66,8 @@ static void round_task(void *ctx, int64_t task) {
   round_job *job = ctx;
   const hone_rounding *r = job->r;
   const double *row = r->scaling->used ? r->scaling->row : NULL;
-  int64_t flushed = 0, to = HONE_MIN((task + 1) * COLUMNS, r->w);
-  for (int64_t c = task * COLUMNS; c < to; c++) {
+  int64_t flushed = 0, to = HONE_MIN((task + 1) * job->columns, r->w);
+  for (int64_t c = task * job->columns; c < to; c++) {
     float *f = r->f + c * r->ldf;
     flushed += round_column(r->a->n, r->a->a + (r->j + c) * r->a->lda, row,
                             r->scaling->col[r->j + c], f, &r->col_max[c]);
@@ -82,8 +83,13 @@ static void round_task(void *ctx, int64_t task) {
 }
 
 int64_t hone_round_columns(hone_pool *pool, const hone_rounding *rounding) {
-  round_job job = {.r = rounding};
-  hone_pool_run(rounding->a->n < THREADS_FROM ? NULL : pool,
-                (rounding->w + COLUMNS - 1) / COLUMNS, round_task, &job);
+  if (rounding->a->n < THREADS_FROM)
+    pool = NULL;
+  /* Wide tasks: two threads that touch a fresh huge page at once both clear
+     it. */
+  int64_t tasks = (int64_t)TASKS_A_THREAD * hone_pool_threads(pool);
+  round_job job = {.r = rounding, .columns = rounding->w / tasks + 1};
+  hone_pool_run(pool, (rounding->w + job.columns - 1) / job.columns, round_task,
+                &job);
   return job.flushed;
 }

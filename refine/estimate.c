@@ -18,7 +18,7 @@ enum {
   ESTIMATE_STEPS = 5, /* as xLACN2 */
   PROOF_STEPS = 6     /* corrections of z */
 };
-static const double DEFECT_LIMIT = 0.25;
+static const double DEFECT_LIMIT = 0.5;
 
 int64_t hone_estimate_scratch(int64_t n) { return 6 * n; }
 
@@ -87,54 +87,77 @@ static void alternating(int64_t n, double *v) {
     v[i] = (i % 2 ? -1.0 : 1.0) * (1.0 + (double)i / (double)(n - 1));
 }
 
-/* Estimates ||inv(A)||_1, of S where scaled. y and z: the vectors of the
-   estimate, z = inv(M) y; v, sign: scratch. All n. */
-static int inverse_norm(const hone_factored *f, bool scaled, double *y,
-                        double *z, double *v, double *sign, double *norm) {
-  const int64_t n = f->a->n;
+/* What one estimate works with: vectors of n. */
+typedef struct estimate {
+  const hone_factored *f;
+  bool scaled;    /* of inv(S), else of inv(A) */
+  double *y, *z;  /* the best unit vector tried, and z = inv(M) y */
+  double *v;      /* the vector under work */
+  double *sign;   /* the signs it last had */
+  int64_t last;   /* y's place of the last unit vector tried; -1: none */
+  double of_unit; /* ||z||_1 */
+  double norm;    /* the largest ||inv(M) y|| / ||y|| seen, over all vectors */
+} estimate;
+
+static int apply(const estimate *e, bool trans) {
+  return hone_apply_inverse(e->f, e->scaled, trans, 1, e->v, e->f->a->n, NULL,
+                            NULL);
+}
+
+/* One gradient step (Hager): from the signs of the last inv(M) y to the unit
+   vector that promises the largest growth. *better: it kept the promise. */
+static int gradient_step(estimate *e, bool *better) {
+  const int64_t n = e->f->a->n;
+  *better = false;
+  memcpy(e->v, e->sign, (size_t)n * sizeof *e->v);
+  int st = apply(e, true);
+  int64_t j = largest_at(n, e->v);
+  if (st != HONE_OK || j == e->last)
+    return st;
+  e->last = j;
+  unit_vector(n, j, e->v);
+  if ((st = apply(e, false)) != HONE_OK)
+    return st;
+  double s = sum_abs(n, e->v);
+  if (!(s <= e->of_unit)) { /* NaN is taken: it must not look proved */
+    e->of_unit = s;
+    memcpy(e->z, e->v, (size_t)n * sizeof *e->z);
+    unit_vector(n, j, e->y);
+  }
+  *better = s > e->norm;
+  e->norm = e->norm >= s ? e->norm : s;
+  return HONE_OK;
+}
+
+/* Estimates ||inv(M)||_1. Where only the alternating vector shows how large
+   it is, one more step looks for the unit vector that shows it too: it is
+   with unit vectors that the proof below works. */
+static int inverse_norm(estimate *e) {
+  const int64_t n = e->f->a->n;
+  bool better = true;
+  e->last = -1;
+  e->of_unit = -1.0;
   for (int64_t i = 0; i < n; i++)
-    y[i] = z[i] = 1.0 / (double)n;
-  int st = hone_apply_inverse(f, scaled, false, 1, z, n, NULL, NULL);
-  *norm = sum_abs(n, z);
+    e->v[i] = 1.0 / (double)n;
+  int st = apply(e, false);
+  e->norm = sum_abs(n, e->v);
+  take_signs(n, e->v, e->sign);
+  for (int step = 1; step < ESTIMATE_STEPS && better && st == HONE_OK; step++) {
+    st = gradient_step(e, &better);
+    if (better && take_signs(n, e->v, e->sign))
+      break;
+  }
   if (n == 1 || st != HONE_OK)
     return st;
-  take_signs(n, z, sign);
-  memcpy(v, sign, (size_t)n * sizeof *v);
-  int64_t last = -1;
-  for (int step = 1; step < ESTIMATE_STEPS; step++) {
-    st = hone_apply_inverse(f, scaled, true, 1, v, n, NULL, NULL);
-    int64_t j = largest_at(n, v);
-    if (st != HONE_OK || j == last)
-      break;
-    last = j;
-    unit_vector(n, j, v);
-    if ((st = hone_apply_inverse(f, scaled, false, 1, v, n, NULL, NULL)) !=
-        HONE_OK)
-      break;
-    double s = sum_abs(n, v);
-    bool better = s > *norm; /* false for NaN */
-    if (better) {
-      *norm = s;
-      memcpy(z, v, (size_t)n * sizeof *z);
-      unit_vector(n, j, y);
-    }
-    if (take_signs(n, v, sign) || !better)
-      break;
-    memcpy(v, sign, (size_t)n * sizeof *v);
-  }
-  if (st != HONE_OK)
+  alternating(n, e->v);
+  if ((st = apply(e, false)) != HONE_OK)
     return st;
-  alternating(n, v);
-  if ((st = hone_apply_inverse(f, scaled, false, 1, v, n, NULL, NULL)) !=
-      HONE_OK)
-    return st;
-  double s = 2.0 * sum_abs(n, v) / (3.0 * (double)n);
-  if (!(s <= *norm)) {
-    *norm = s;
-    memcpy(z, v, (size_t)n * sizeof *z);
-    alternating(n, y);
-  }
-  return HONE_OK;
+  double s = 2.0 * sum_abs(n, e->v) / (3.0 * (double)n);
+  if (s <= e->norm)
+    return HONE_OK;
+  e->norm = s;
+  take_signs(n, e->v, e->sign);
+  return gradient_step(e, &better);
 }
 
 /* r = y - S z by a pass over A, in double-double: with x = C z and
@@ -161,7 +184,9 @@ static void scaled_residual(const hone_factored *f, const double *y,
 
 /* Tries S z = y on the caller's matrix, refining z while that helps. S
    singular: with u its left null vector, u^T (y - S z) = u^T y for every z,
-   and y was chosen where u is largest, so that the defect stays near 1. */
+   and y is the unit vector where u is largest (M nearly singular the same
+   way, inv(M^T) of any signs is nearly u), so that the defect stays near 1.
+   Not so with a vector of many entries, of which u may see little. */
 static int prove(const hone_factored *f, double *y, double *z, double *work,
                  hone_certificate *out) {
   const int64_t n = f->a->n;
@@ -202,17 +227,27 @@ static double reciprocal(double a, double b) {
 int hone_estimate(const hone_factored *f, double norm1, double norm1_scaled,
                   double *scratch, hone_certificate *out) {
   const int64_t n = f->a->n;
-  double *y = scratch, *z = y + n, *v = z + n, *sign = v + n;
+  double *work = scratch + 2 * n;
+  estimate e = {.f = f,
+                .scaled = true,
+                .y = scratch,
+                .z = scratch + n,
+                .v = work,
+                .sign = work + n};
   *out = (hone_certificate){.defect = HONE_NAN};
-  int st = inverse_norm(f, true, y, z, v, sign, &out->inverse_norm_scaled);
+  int st = inverse_norm(&e);
+  out->inverse_norm_scaled = e.norm;
+  if (st == HONE_OK)
+    st = prove(f, e.y, e.z, work, out);
   if (st != HONE_OK)
-    return st;
-  if ((st = prove(f, y, z, v, out)) != HONE_OK)
     return st;
   out->inverse_norm = out->inverse_norm_scaled;
   out->rcond_scaled = reciprocal(norm1_scaled, out->inverse_norm_scaled);
-  if (f->scaling->used)
-    st = inverse_norm(f, false, y, z, v, sign, &out->inverse_norm);
+  if (f->scaling->used) {
+    e.scaled = false;
+    st = inverse_norm(&e);
+    out->inverse_norm = e.norm;
+  }
   out->rcond = reciprocal(norm1, out->inverse_norm);
   return st;
 }

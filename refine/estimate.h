@@ -16,7 +16,7 @@ typedef struct hone_certificate {
      near 1 where S may as well be singular. */
   double defect;
   int tries;        /* passes over A for it */
-  bool nonsingular; /* defect <= 1/4 */
+  bool nonsingular; /* defect <= 1/2 */
 } hone_certificate;
 
 /* What the estimate works on and with. */
