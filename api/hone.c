@@ -19,7 +19,8 @@ struct hone_solver {
   hone_ladder ladder;
   hone_options options; /* complete: every default stands here */
   int threads;          /* of OpenBLAS during a call */
-  char device[64];
+  const char *place;    /* where the first rung runs */
+  char why[64];         /* why the device asked for cannot be used */
 };
 
 enum {
@@ -159,6 +160,15 @@ static void log_call(const hone_report *report) {
           report->reason[0] ? "; " : "", report->reason);
 }
 
+static void name_device(const hone_solver *s, hone_report *report) {
+  if (s->place == NULL)
+    snprintf(report->device, sizeof report->device, "none: %.57s", s->why);
+  else
+    snprintf(report->device, sizeof report->device, "%s, %d thread%s, %s",
+             s->place, s->threads, s->threads == 1 ? "" : "s",
+             hone_ladder_isa());
+}
+
 /* The end of every call: the report complete, in the caller's hands. */
 static int end_call(const hone_solver *s, int status, double start_s,
                     hone_report *made, hone_report *out) {
@@ -168,7 +178,8 @@ static int end_call(const hone_solver *s, int status, double start_s,
     made->tolerance = s->ladder.wish.limit;
     made->host_bytes = s->mem.peak;
     made->threads = s->threads;
-    memcpy(made->device, s->device, sizeof made->device);
+    if (out != NULL)
+      name_device(s, made);
   }
   log_call(made);
   if (out != NULL)
@@ -233,11 +244,6 @@ static int choose_engines(const hone_options *o, int64_t n,
   return count;
 }
 
-static void name_device(hone_solver *s, const hone_engine *first) {
-  snprintf(s->device, sizeof s->device, "%s, %d thread%s, %s", first->place,
-           s->threads, s->threads == 1 ? "" : "s", hone_ladder_isa());
-}
-
 /* Fills *s, whose options are taken already. */
 static int open_solver(hone_solver *s, int64_t n, bool one_shot) {
   const hone_engine *engines[HONE_MAX_RUNGS];
@@ -251,10 +257,10 @@ static int open_solver(hone_solver *s, int64_t n, bool one_shot) {
     return HONE_BAD_SIZE;
   int count = choose_engines(o, n, engines, why, sizeof why);
   if (count == 0) {
-    snprintf(s->device, sizeof s->device, "none: %.57s", why);
+    memcpy(s->why, why, sizeof s->why - 1);
     return HONE_NO_DEVICE;
   }
-  name_device(s, engines[0]);
+  s->place = engines[0]->place;
   hone_wish wish = wish_of(o, one_shot);
   int st = hone_ladder_create(&s->ladder, n, engines, count, &wish, &s->mem,
                               NULL, &s->watch);

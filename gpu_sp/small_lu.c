@@ -154,18 +154,65 @@ int64_t hone_small_lu(int64_t n, float *f, int64_t ld, int *pivot,
   return zero;
 }
 
-HONE_VECTOR static float dot(int64_t n, const float *a, const float *b) {
-  float sum[LANES] = {0.0F}, total = 0.0F;
-  int64_t i = 0;
-  for (; i + LANES <= n; i += LANES)
-    for (int l = 0; l < LANES; l++)
-      sum[l] += a[i + l] * b[i + l];
-  for (; i < n; i++)
-    total += a[i] * b[i];
-  for (int half = LANES / 2; half > 0; half /= 2)
-    for (int l = 0; l < half; l++)
-      sum[l] += sum[l + half];
-  return total + sum[0];
+/* Dot products of b with four rows at once, ld apart. */
+HONE_VECTOR static void dot_4(int64_t n, const float *restrict a, int64_t ld,
+                              const float *restrict b, float *restrict out) {
+  const float *a1 = a + ld, *a2 = a + 2 * ld, *a3 = a + 3 * ld;
+  float s = 0.0F, s1 = 0.0F, s2 = 0.0F, s3 = 0.0F;
+#pragma omp simd reduction(+ : s, s1, s2, s3)
+  for (int64_t i = 0; i < n; i++) {
+    s += a[i] * b[i];
+    s1 += a1[i] * b[i];
+    s2 += a2[i] * b[i];
+    s3 += a3[i] * b[i];
+  }
+  out[0] = s;
+  out[1] = s1;
+  out[2] = s2;
+  out[3] = s3;
+}
+
+HONE_VECTOR static float dot(int64_t n, const float *restrict a,
+                             const float *restrict b) {
+  float s = 0.0F;
+#pragma omp simd reduction(+ : s)
+  for (int64_t i = 0; i < n; i++)
+    s += a[i] * b[i];
+  return s;
+}
+
+/* out[q] = dot product of row q of a with b, for w <= PANEL rows. */
+static void dot_rows(int64_t n, int64_t w, const float *a, int64_t ld,
+                     const float *b, float *out) {
+  if (w == PANEL) {
+    dot_4(n, a, ld, b, out);
+    return;
+  }
+  for (int64_t q = 0; q < w; q++)
+    out[q] = dot(n, a + q * ld, b);
+}
+
+/* v = inv(U) inv(L) v, both by rows, PANEL rows at a time. */
+static void solve_by_rows(int64_t n, const float *f, int64_t ld, float *v) {
+  float sum[PANEL];
+  for (int64_t i = 0; i < n; i += PANEL) {
+    const int64_t w = HONE_MIN((int64_t)PANEL, n - i);
+    dot_rows(i, w, f + i * ld, ld, v, sum);
+    for (int64_t q = 0; q < w; q++) {
+      for (int64_t r = 0; r < q; r++)
+        sum[q] += f[(i + q) * ld + i + r] * v[i + r];
+      v[i + q] -= sum[q];
+    }
+  }
+  for (int64_t i = (n - 1) / PANEL * PANEL; i >= 0; i -= PANEL) {
+    const int64_t w = HONE_MIN((int64_t)PANEL, n - i), next = i + w;
+    dot_rows(n - next, w, f + i * ld + next, ld, v + next, sum);
+    for (int64_t q = w - 1; q >= 0; q--) {
+      for (int64_t r = q + 1; r < w; r++)
+        sum[q] += f[(i + q) * ld + i + r] * v[i + r];
+      v[i + q] = (v[i + q] - sum[q]) / f[(i + q) * ld + i + q];
+    }
+  }
 }
 
 void hone_small_solve(int64_t n, const float *f, int64_t ld, const int *pivot,
@@ -176,11 +223,7 @@ void hone_small_solve(int64_t n, const float *f, int64_t ld, const int *pivot,
       v[k] = v[pivot[k]];
       v[pivot[k]] = t;
     }
-    for (int64_t i = 1; i < n; i++)
-      v[i] -= dot(i, f + i * ld, v);
-    for (int64_t i = n - 1; i >= 0; i--)
-      v[i] = (v[i] - dot(n - 1 - i, f + i * ld + i + 1, v + i + 1)) /
-             f[i * ld + i];
+    solve_by_rows(n, f, ld, v);
     return;
   }
   for (int64_t k = 0; k < n; k++) { /* U^T y = v */
