@@ -12,7 +12,7 @@ void dgetrs_(const char *trans, const int *n, const int *nrhs, const double *a,
              const int *lda, const int *ipiv, double *b, const int *ldb,
              int *info);
 
-enum { COLUMNS = 32, TRSV_COLUMNS = 3 };
+enum { TASKS_A_THREAD = 2, TRSV_COLUMNS = 3, THREADS_FROM = 400 };
 
 typedef struct engine_dp {
   int64_t n, ld;
@@ -22,6 +22,7 @@ typedef struct engine_dp {
   hone_pool *pool;
   hone_watch *watch;
   const hone_matrix *a; /* during factor */
+  int64_t columns;      /* of one task */
   const hone_scaling *scaling;
 } engine_dp;
 
@@ -86,8 +87,8 @@ HONE_VECTOR static double largest(int64_t n, const double *u) {
 static void load_columns(void *ctx, int64_t task) {
   engine_dp *e = ctx;
   const double *row = e->scaling->used ? e->scaling->row : NULL;
-  int64_t to = HONE_MIN((task + 1) * COLUMNS, e->n);
-  for (int64_t j = task * COLUMNS; j < to; j++) {
+  int64_t to = HONE_MIN((task + 1) * e->columns, e->n);
+  for (int64_t j = task * e->columns; j < to; j++) {
     const double *restrict a = e->a->a + j * e->a->lda;
     double *restrict f = e->f + j * e->ld;
     const double c = e->scaling->col[j];
@@ -99,8 +100,8 @@ static void load_columns(void *ctx, int64_t task) {
 
 static void growth_columns(void *ctx, int64_t task) {
   engine_dp *e = ctx;
-  int64_t to = HONE_MIN((task + 1) * COLUMNS, e->n);
-  for (int64_t j = task * COLUMNS; j < to; j++)
+  int64_t to = HONE_MIN((task + 1) * e->columns, e->n);
+  for (int64_t j = task * e->columns; j < to; j++)
     e->max[e->n + j] = largest(j + 1, e->f + j * e->ld);
 }
 
@@ -110,8 +111,12 @@ static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
   *info = (hone_factor_info){.growth = HONE_NAN, .zero_pivot = -1};
   if (hone_watch_stop(e->watch, "factor in double", 0.0, 0, HONE_NAN))
     return HONE_CANCELLED;
-  hone_pool *pool = e->n < 400 ? NULL : e->pool;
-  int64_t tasks = (e->n + COLUMNS - 1) / COLUMNS;
+  hone_pool *pool = e->n < THREADS_FROM ? NULL : e->pool;
+  /* Wide tasks: two threads that touch a fresh huge page at once both clear
+     it. */
+  int64_t tasks = (int64_t)TASKS_A_THREAD * hone_pool_threads(pool);
+  e->columns = e->n / tasks + 1;
+  tasks = (e->n + e->columns - 1) / e->columns;
   e->a = a;
   e->scaling = scaling;
   hone_pool_run(pool, tasks, load_columns, e);

@@ -22,7 +22,7 @@ void sgetrs_(const char *trans, const int *n, const int *nrhs, const float *a,
 
 enum {
   SMALL_UP_TO = 512, /* our own LU of one block column: docs/performance.md */
-  FIRST_PART = 8,    /* the first block column has n / 8 columns */
+  FIRST_PART = 6,    /* the first block column has n / 6 columns */
   FIRST_LEAST = 96,  /* but no fewer: what the judgement of lu.c needs */
   TASK_COLUMNS = 32, /* columns scanned by one task */
   TRSV_COLUMNS = 3   /* up to so many right-hand sides go one by one: below

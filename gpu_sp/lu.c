@@ -23,7 +23,7 @@ static const double JUDGE_FROM = 0.05, JUDGE_TO = 0.8;
 /* Refinement with single-precision factors is out of reach when the pivots,
    falling as they do now, would end this far below where they began, or when
    they are down in the rounding of single precision already. */
-static const double FALL_LIMIT = 3e-8, LEVEL_LIMIT = 3e-7;
+static const double FALL_LIMIT = 1e-7, LEVEL_LIMIT = 3e-7;
 enum { SAMPLE = 32, JUDGE_FROM_COLUMN = 3 * SAMPLE };
 
 /* Mean logarithm of the magnitudes of the pivots j .. j+SAMPLE-1. */
