@@ -111,6 +111,9 @@ int allocate(cuda *c) {
     st = of(cublasSetStream(c->blas, c->stream));
   if (st == HONE_OK)
     st = of(cudaMalloc(address(&c->d_f), (size_t)c->ld * n * sizeof(float)));
+  if (st == HONE_OK) /* the rows that pad it are read by wide loads */
+    st = of(cudaMemsetAsync(c->d_f, 0, (size_t)c->ld * n * sizeof(float),
+                            c->stream));
   if (st == HONE_OK)
     st = of(cudaMalloc(address(&c->d_pivot), n * sizeof(int)));
   if (st == HONE_OK)
