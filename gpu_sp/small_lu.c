@@ -215,6 +215,37 @@ static void solve_by_rows(int64_t n, const float *f, int64_t ld, float *v) {
   }
 }
 
+/* c -= the w rows of u, each times its entry of m. */
+static void subtract_rows(int64_t n, int64_t w, const float *m, const float *u,
+                          int64_t ld, float *c) {
+  if (w == PANEL) {
+    update_1(n, m, 1, u, ld, c);
+    return;
+  }
+  for (int64_t q = 0; q < w; q++)
+    axpy(n, m[q], u + q * ld, c);
+}
+
+/* v = inv(L^T) inv(U^T) v: rows of U and L are columns of their transposes. */
+static void solve_by_columns(int64_t n, const float *f, int64_t ld, float *v) {
+  for (int64_t k = 0; k < n; k += PANEL) {
+    const int64_t w = HONE_MIN((int64_t)PANEL, n - k), next = k + w;
+    for (int64_t q = k; q < next; q++) {
+      v[q] /= f[q * ld + q];
+      for (int64_t r = q + 1; r < next; r++)
+        v[r] -= v[q] * f[q * ld + r];
+    }
+    subtract_rows(n - next, w, v + k, f + k * ld + next, ld, v + next);
+  }
+  for (int64_t k = (n - 1) / PANEL * PANEL; k >= 0; k -= PANEL) {
+    const int64_t w = HONE_MIN((int64_t)PANEL, n - k);
+    for (int64_t q = k + w - 1; q > k; q--)
+      for (int64_t r = k; r < q; r++)
+        v[r] -= v[q] * f[q * ld + r];
+    subtract_rows(k, w, v + k, f + k * ld, ld, v);
+  }
+}
+
 void hone_small_solve(int64_t n, const float *f, int64_t ld, const int *pivot,
                       bool trans, float *v) {
   if (trans) { /* L U x = P v */
@@ -226,12 +257,7 @@ void hone_small_solve(int64_t n, const float *f, int64_t ld, const int *pivot,
     solve_by_rows(n, f, ld, v);
     return;
   }
-  for (int64_t k = 0; k < n; k++) { /* U^T y = v */
-    v[k] /= f[k * ld + k];
-    axpy(n - 1 - k, v[k], f + k * ld + k + 1, v + k + 1);
-  }
-  for (int64_t i = n - 1; i > 0; i--) /* L^T z = y */
-    axpy(i, v[i], f + i * ld, v);
+  solve_by_columns(n, f, ld, v);
   for (int64_t k = n - 1; k >= 0; k--) { /* x = P^T z */
     float t = v[k];
     v[k] = v[pivot[k]];

@@ -166,19 +166,20 @@ static void scaled_residual(const hone_factored *f, const double *y,
                             const double *z, double *x, double *b, double *r,
                             double *den) {
   const int64_t n = f->a->n;
-  for (int64_t i = 0; i < n; i++) {
+  const bool scaled = f->scaling->used;
+  for (int64_t i = 0; scaled && i < n; i++) {
     b[i] = ldexp(y[i], -f->scaling->row_exp[i]);
     x[i] = ldexp(z[i], f->scaling->col_exp[i]);
   }
   const hone_pass pass = {.a = f->a,
                           .accurate = true,
                           .k = 1,
-                          .x = (const double *const[]){x},
-                          .b = (const double *const[]){b},
+                          .x = (const double *const[]){scaled ? x : z},
+                          .b = (const double *const[]){scaled ? b : y},
                           .r = (double *const[]){r},
                           .den = (double *const[]){den}};
   hone_pass_run(f->pool, &pass);
-  for (int64_t i = 0; i < n; i++)
+  for (int64_t i = 0; scaled && i < n; i++)
     r[i] = ldexp(r[i], f->scaling->row_exp[i]);
 }
 
@@ -196,9 +197,10 @@ static int prove(const hone_factored *f, double *y, double *z, double *work,
     out->defect = HONE_INF;
     return HONE_OK;
   }
+  const int e = ilogb(size);
   for (int64_t i = 0; i < n; i++) { /* z near 1: nothing overflows */
-    y[i] = ldexp(y[i], -ilogb(size));
-    z[i] = ldexp(z[i], -ilogb(size));
+    y[i] = y[i] != 0.0 ? ldexp(y[i], -e) : 0.0; /* a unit vector */
+    z[i] = e <= 1000 && e >= -1000 ? z[i] * hone_pow2(-e) : ldexp(z[i], -e);
   }
   const double norm = sum_abs(n, y);
   for (int step = 0;; step++) {
