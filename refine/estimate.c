@@ -18,7 +18,7 @@ enum {
   ESTIMATE_STEPS = 5, /* as xLACN2 */
   PROOF_STEPS = 6     /* corrections of z */
 };
-static const double DEFECT_LIMIT = 0.5;
+static const double DEFECT_LIMIT = 0.5, DOMINATED = 8.0;
 
 int64_t hone_estimate_scratch(int64_t n) { return 6 * n; }
 
@@ -143,8 +143,12 @@ static int inverse_norm(estimate *e) {
   e->norm = sum_abs(n, e->v);
   take_signs(n, e->v, e->sign);
   for (int step = 1; step < ESTIMATE_STEPS && better && st == HONE_OK; step++) {
+    const double before = e->norm;
     st = gradient_step(e, &better);
-    if (better && take_signs(n, e->v, e->sign))
+    /* Much larger: inv(M) is nearly of rank one, v u^T / sigma, the step took
+       the largest entry of u, and the next would take it again. */
+    if (e->norm > DOMINATED * before ||
+        (better && take_signs(n, e->v, e->sign)))
       break;
   }
   if (n == 1 || st != HONE_OK)
