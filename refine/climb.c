@@ -124,7 +124,8 @@ static int climb_columns(climb *c) {
     if (st != HONE_OK)
       hone_ladder_add_reason(c->report, ladder->rung[r].engine->name,
                              hone_status_text(st));
-    if (count_left(c, r) == 0)
+    const int64_t left = count_left(c, r);
+    if (left == 0)
       return HONE_OK;
     if (ladder->stale) {
       st = hone_ladder_refactor(ladder, c->report);
@@ -133,8 +134,7 @@ static int climb_columns(climb *c) {
       st = hone_ladder_usable(
           ladder, st == HONE_OK ? hone_ladder_above(ladder, r) : r + 1,
           c->report, &r);
-      c->report->fallback_columns +=
-          st == HONE_OK ? (int32_t)count_left(c, r) : 0;
+      c->report->fallback_columns += st == HONE_OK ? (int32_t)left : 0;
     } else {
       return st;
     }

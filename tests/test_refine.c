@@ -380,6 +380,7 @@ TEST(refine, climbs_with_the_bad_columns_only) {
     CHECK_EQ_INT(open_factor_solve(&s), HONE_OK);
     check_all_accepted(&s);
     CHECK_EQ_INT(s.report.fallback_columns, 2);
+    CHECK(strstr(s.report.reason, "second") == NULL); /* it did not fail */
     for (int c = 0; c < 5; c++) {
       CHECK_EQ_INT(s.column[c].precision, c == 1 || c == 3 ? 64 : 32);
       if (c != 1 && c != 3)
