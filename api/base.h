@@ -7,6 +7,7 @@
 
 #include "api/hone.h"
 
+#include <math.h>
 #include <stdbool.h>
 
 #define HONE_EPS 0x1p-53       /* unit roundoff of double precision */
@@ -32,6 +33,11 @@ static inline double hone_pow2(int e) {
     double value;
   } u = {(uint64_t)(e + 1023) << 52};
   return u.value;
+}
+
+/* v 2^e for any e; without a call where 2^e is a normal number. */
+static inline double hone_shift(double v, int e) {
+  return e >= -1022 && e <= 1023 ? v * hone_pow2(e) : ldexp(v, e);
 }
 
 /* Memory ------------------------------------------------------------- */

@@ -210,7 +210,7 @@ static int host_growth(void *self, double *growth) {
     u = (double)max[j] <= u ? u : (double)max[j]; /* takes NaN, */
     if (isnan(u))                                 /* and keeps it */
       break;
-    s = fmax(s, (double)h->col_max[j]);
+    s = HONE_MAX(s, (double)h->col_max[j]);
   }
   *growth = u / s;
   return HONE_OK;

@@ -43,7 +43,7 @@ int hone_apply_inverse(const hone_factored *f, bool scaled, bool trans,
     for (int64_t i = 0; size && i < n; i++)
       max = fabs(vc[i]) <= max ? max : fabs(vc[i]); /* takes NaN */
     if (size)
-      size[c] = ldexp(max, -e[c]);
+      size[c] = hone_shift(max, -e[c]);
     hone_scale_out(n, out, e[c], vc);
   }
   return HONE_OK;
@@ -137,8 +137,10 @@ static int inverse_norm(estimate *e) {
   bool better = true;
   e->last = -1;
   e->of_unit = -1.0;
-  for (int64_t i = 0; i < n; i++)
+  for (int64_t i = 0; i < n; i++) {
     e->v[i] = 1.0 / (double)n;
+    e->sign[i] = 0.0; /* none yet */
+  }
   int st = apply(e, false);
   e->norm = sum_abs(n, e->v);
   take_signs(n, e->v, e->sign);
@@ -172,8 +174,8 @@ static void scaled_residual(const hone_factored *f, const double *y,
   const int64_t n = f->a->n;
   const bool scaled = f->scaling->used;
   for (int64_t i = 0; scaled && i < n; i++) {
-    b[i] = ldexp(y[i], -f->scaling->row_exp[i]);
-    x[i] = ldexp(z[i], f->scaling->col_exp[i]);
+    b[i] = hone_shift(y[i], -f->scaling->row_exp[i]);
+    x[i] = hone_shift(z[i], f->scaling->col_exp[i]);
   }
   const hone_pass pass = {.a = f->a,
                           .accurate = true,
@@ -184,7 +186,7 @@ static void scaled_residual(const hone_factored *f, const double *y,
                           .den = (double *const[]){den}};
   hone_pass_run(f->pool, &pass);
   for (int64_t i = 0; scaled && i < n; i++)
-    r[i] = ldexp(r[i], f->scaling->row_exp[i]);
+    r[i] = hone_shift(r[i], f->scaling->row_exp[i]);
 }
 
 /* Tries S z = y on the caller's matrix, refining z while that helps. S
@@ -203,8 +205,8 @@ static int prove(const hone_factored *f, double *y, double *z, double *work,
   }
   const int e = ilogb(size);
   for (int64_t i = 0; i < n; i++) { /* z near 1: nothing overflows */
-    y[i] = y[i] != 0.0 ? ldexp(y[i], -e) : 0.0; /* a unit vector */
-    z[i] = e <= 1000 && e >= -1000 ? z[i] * hone_pow2(-e) : ldexp(z[i], -e);
+    y[i] = hone_shift(y[i], -e);
+    z[i] = hone_shift(z[i], -e);
   }
   const double norm = sum_abs(n, y);
   for (int step = 0;; step++) {

@@ -169,8 +169,8 @@ static void take_range(hone_ladder *ladder) {
   ladder->min_abs = HONE_INF;
   for (int64_t i = 0; i < ladder->n; i++) {
     double row = ladder->seen.row_max[i], col = ladder->seen.col_max[i];
-    ladder->max_abs = fmax(ladder->max_abs, row);
-    ladder->min_abs = fmin(ladder->min_abs, fmin(row, col));
+    ladder->max_abs = HONE_MAX(ladder->max_abs, row);
+    ladder->min_abs = HONE_MIN(ladder->min_abs, HONE_MIN(row, col));
   }
 }
 

@@ -79,8 +79,8 @@ static double relative_residual(const hone_refinement *ctx,
   for (int64_t i = 0; i < ctx->f.a->n; i++) {
     double r = fabs(c->r[i]), x = fabs(c->x[i]);
     int e = c->shift - (col ? col[i] : 0);
-    r = row ? ldexp(r, row[i]) : r;
-    x = e ? ldexp(x, e) : x;
+    r = row ? hone_shift(r, row[i]) : r;
+    x = e ? hone_shift(x, e) : x;
     r_sum += r;
     x_sum += x;
     r_max = r <= r_max ? r_max : r;
@@ -101,7 +101,7 @@ static void measure(const hone_refinement *ctx, hone_refined *c) {
     *e = (hone_errors){HONE_NAN, HONE_NAN, HONE_NAN, HONE_NAN, HONE_NAN};
     return;
   }
-  r = ldexp(r, -c->shift);
+  r = hone_shift(r, -c->shift);
   e->componentwise = componentwise(ctx->f.a, ctx->trans, c);
   e->normwise = r > 0.0 ? r / x / sqrt((double)n) / ctx->norm_a : r;
   e->residual = r > 0.0 ? r / b : r;
@@ -127,10 +127,10 @@ static int safe_shift(const hone_refinement *ctx, const double *x) {
 
 /* to = 2^e from; true when a digit may have been lost below the range. */
 static bool shift_vector(int64_t n, const double *from, int e, double *to) {
-  const double least = ldexp(1.0, -HONE_MAX_EXP);
+  const double least = hone_shift(1.0, -HONE_MAX_EXP);
   bool lost = false;
   for (int64_t i = 0; i < n; i++) {
-    to[i] = ldexp(from[i], e);
+    to[i] = hone_shift(from[i], e);
     lost = lost || (from[i] != 0.0 && !(fabs(to[i]) >= least));
   }
   return lost;

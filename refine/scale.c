@@ -20,8 +20,9 @@ static void range_of(int64_t n, const hone_inspection *seen, int *low,
                      int *high) {
   double min = HONE_INF, max = 0.0;
   for (int64_t i = 0; i < n; i++) {
-    min = fmin(min, fmin(seen->row_max[i], seen->col_max[i]));
-    max = fmax(max, fmax(seen->row_max[i], seen->col_max[i]));
+    const double row = seen->row_max[i], col = seen->col_max[i];
+    min = HONE_MIN(min, HONE_MIN(row, col));
+    max = HONE_MAX(max, HONE_MAX(row, col));
   }
   *low = min > 0.0 ? ilogb(min) : -2 * HONE_MAX_EXP;
   *high = isfinite(max) && max > 0.0 ? ilogb(max) : 2 * HONE_MAX_EXP;
@@ -69,11 +70,6 @@ void hone_scale_find(hone_pool *pool, const hone_matrix *a, double *scratch,
   }
 }
 
-/* v * 2^e for any e. */
-static double shift(double v, int e) {
-  return e >= -1022 && e <= 1023 ? v * hone_pow2(e) : ldexp(v, e);
-}
-
 /* Largest exponent of 2^row_exp r, by frexp's convention. */
 static int top_exponent(int64_t n, const int *row_exp, const double *r) {
   int top = -100000;
@@ -92,11 +88,11 @@ static int top_exponent(int64_t n, const int *row_exp, const double *r) {
 int hone_scale_in(int64_t n, const int *row_exp, const double *r, double *v) {
   int k = -top_exponent(n, row_exp, r);
   for (int64_t i = 0; i < n; i++)
-    v[i] = shift(r[i], (row_exp ? row_exp[i] : 0) + k);
+    v[i] = hone_shift(r[i], (row_exp ? row_exp[i] : 0) + k);
   return k;
 }
 
 void hone_scale_out(int64_t n, const int *col_exp, int k, double *v) {
   for (int64_t i = 0; i < n; i++)
-    v[i] = shift(v[i], (col_exp ? col_exp[i] : 0) - k);
+    v[i] = hone_shift(v[i], (col_exp ? col_exp[i] : 0) - k);
 }
