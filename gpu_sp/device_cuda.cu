@@ -14,6 +14,9 @@ void sgetrf_(const int *m, const int *n, float *a, const int *lda, int *ipiv,
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 
+#include <dlfcn.h>
+#include <pthread.h>
+
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -21,6 +24,40 @@ void sgetrf_(const int *m, const int *n, float *a, const int *lda, int *ipiv,
 namespace {
 
 enum { BLOCK = 512, TILE = 32, THREADS = 256 };
+
+/* What is used of cuBLAS, found when it is first asked for: a program linked
+   with this library also starts where there is no cuBLAS. */
+struct blas_calls {
+  decltype(&cublasCreate_v2) create;
+  decltype(&cublasDestroy_v2) destroy;
+  decltype(&cublasSetStream_v2) set_stream;
+  decltype(&cublasSgemm_v2) sgemm;
+  decltype(&cublasStrsm_v2) strsm;
+  decltype(&cublasStrsv_v2) strsv;
+};
+blas_calls blas;
+bool blas_found;
+pthread_once_t blas_once = PTHREAD_ONCE_INIT;
+
+#define TEXT_(a) #a
+#define TEXT(a) TEXT_(a)
+
+template <class F> bool find(void *library, const char *name, F *call) {
+  *call = reinterpret_cast<F>(dlsym(library, name));
+  return *call != nullptr;
+}
+
+/* Once for the process; the library stays loaded. */
+void find_blas() {
+  void *library = dlopen("libcublas.so." TEXT(CUBLAS_VER_MAJOR), RTLD_NOW);
+  blas_found = library != nullptr &&
+               find(library, "cublasCreate_v2", &blas.create) &&
+               find(library, "cublasDestroy_v2", &blas.destroy) &&
+               find(library, "cublasSetStream_v2", &blas.set_stream) &&
+               find(library, "cublasSgemm_v2", &blas.sgemm) &&
+               find(library, "cublasStrsm_v2", &blas.strsm) &&
+               find(library, "cublasStrsv_v2", &blas.strsv);
+}
 
 struct cuda {
   int64_t n, ld, nb;
@@ -56,8 +93,14 @@ int of(cublasStatus_t s) {
 bool probe(char *why, size_t why_size) {
   int count = 0;
   cudaError_t e = cudaGetDeviceCount(&count);
-  if (e == cudaSuccess && count > 0)
-    return true;
+  if (e == cudaSuccess && count > 0) {
+    pthread_once(&blas_once, find_blas);
+    if (!blas_found)
+      snprintf(why, why_size,
+               "libcublas.so." TEXT(CUBLAS_VER_MAJOR) " cannot "
+                                                      "be loaded");
+    return blas_found;
+  }
   (void)cudaGetLastError();
   snprintf(why, why_size, "no usable CUDA device: %s",
            e == cudaSuccess ? "none is present" : cudaGetErrorString(e));
@@ -83,7 +126,7 @@ void destroy(void *self, hone_mem *mem) {
   if (c->stream)
     (void)cudaStreamSynchronize(c->stream);
   if (c->blas)
-    (void)cublasDestroy(c->blas);
+    (void)blas.destroy(c->blas);
   if (c->stream)
     (void)cudaStreamDestroy(c->stream);
   (void)cudaFree(c->d_v);
@@ -104,11 +147,14 @@ template <class T> void **address(T **p) {
 
 int allocate(cuda *c) {
   const size_t n = (size_t)c->n;
+  pthread_once(&blas_once, find_blas);
+  if (!blas_found)
+    return HONE_NO_DEVICE;
   int st = of(cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking));
   if (st == HONE_OK)
-    st = of(cublasCreate(&c->blas));
+    st = of(blas.create(&c->blas));
   if (st == HONE_OK)
-    st = of(cublasSetStream(c->blas, c->stream));
+    st = of(blas.set_stream(c->blas, c->stream));
   if (st == HONE_OK)
     st = of(cudaMalloc(address(&c->d_f), (size_t)c->ld * n * sizeof(float)));
   if (st == HONE_OK) /* the rows that pad it are read by wide loads */
@@ -224,18 +270,17 @@ int swap(void *self, int64_t k, int64_t kw) {
 int trsm(void *self, int64_t k, int64_t j, int64_t w) {
   cuda *c = static_cast<cuda *>(self);
   const float one = 1.0F;
-  return of(cublasStrsm(c->blas, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_LOWER,
-                        CUBLAS_OP_N, CUBLAS_DIAG_UNIT, (int)k, (int)w, &one,
-                        c->d_f, (int)c->ld, at(c, 0, j), (int)c->ld));
+  return of(blas.strsm(c->blas, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_LOWER,
+                       CUBLAS_OP_N, CUBLAS_DIAG_UNIT, (int)k, (int)w, &one,
+                       c->d_f, (int)c->ld, at(c, 0, j), (int)c->ld));
 }
 
 int gemm(void *self, int64_t k, int64_t j, int64_t w) {
   cuda *c = static_cast<cuda *>(self);
   const float one = 1.0F, minus = -1.0F;
-  return of(cublasSgemm(c->blas, CUBLAS_OP_N, CUBLAS_OP_N, (int)(c->n - k),
-                        (int)w, (int)k, &minus, at(c, k, 0), (int)c->ld,
-                        at(c, 0, j), (int)c->ld, &one, at(c, k, j),
-                        (int)c->ld));
+  return of(blas.sgemm(c->blas, CUBLAS_OP_N, CUBLAS_OP_N, (int)(c->n - k),
+                       (int)w, (int)k, &minus, at(c, k, 0), (int)c->ld,
+                       at(c, 0, j), (int)c->ld, &one, at(c, k, j), (int)c->ld));
 }
 
 int pivots(void *self, int64_t j, int64_t w, float *out) {
@@ -313,9 +358,9 @@ int triangle(cuda *c, bool lower, bool trans, int64_t k) {
   const cublasOperation_t op = trans ? CUBLAS_OP_T : CUBLAS_OP_N;
   const int n = (int)c->n, ld = (int)c->ld;
   if (k == 1)
-    return of(cublasStrsv(c->blas, fill, op, diag, n, c->d_f, ld, c->d_v, 1));
-  return of(cublasStrsm(c->blas, CUBLAS_SIDE_LEFT, fill, op, diag, n, (int)k,
-                        &one, c->d_f, ld, c->d_v, n));
+    return of(blas.strsv(c->blas, fill, op, diag, n, c->d_f, ld, c->d_v, 1));
+  return of(blas.strsm(c->blas, CUBLAS_SIDE_LEFT, fill, op, diag, n, (int)k,
+                       &one, c->d_f, ld, c->d_v, n));
 }
 
 /* Row exchanges on the host, forwards or back. */
