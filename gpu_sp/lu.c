@@ -24,6 +24,10 @@ static const double JUDGE_FROM = 0.05, JUDGE_TO = 0.8;
    falling as they do now, would end this far below where they began, or when
    they are down in the rounding of single precision already. */
 static const double FALL_LIMIT = 1e-7, LEVEL_LIMIT = 3e-7;
+/* ... and the fall from the first pivots on must agree, at a rate that the
+   rise of random matrices' first pivots has slowed: those of boundary
+   elements swing up and down by a factor of 10 from face to face. */
+static const double WHOLE_LIMIT = 1e-4;
 enum { SAMPLE = 32, JUDGE_FROM_COLUMN = 3 * SAMPLE };
 
 /* Mean logarithm of the magnitudes of the pivots j .. j+SAMPLE-1. */
@@ -50,9 +54,11 @@ static int judge(const hone_device *device, void *self, int64_t n, int64_t done,
   if (done < JUDGE_FROM_COLUMN || !(part >= JUDGE_FROM) || !(part <= JUDGE_TO))
     return HONE_OK;
   const int64_t middle = (done - SAMPLE) / 2, end = done - SAMPLE;
-  double from, to;
+  double start, from, to;
   float first;
-  int st = mean_pivot(device, self, middle, &from);
+  int st = mean_pivot(device, self, 0, &start);
+  if (st == HONE_OK)
+    st = mean_pivot(device, self, middle, &from);
   if (st == HONE_OK)
     st = mean_pivot(device, self, end, &to);
   if (st == HONE_OK)
@@ -60,8 +66,10 @@ static int judge(const hone_device *device, void *self, int64_t n, int64_t done,
   if (st != HONE_OK)
     return st;
   double fall = (to - from) * (double)n / (double)(end - middle);
+  double whole = (to - start) * (double)n / (double)end;
   double level = to - log((double)first);
-  *hopeless = !(fall >= log(FALL_LIMIT) && level >= log(LEVEL_LIMIT));
+  bool falling = !(fall >= log(FALL_LIMIT)) && !(whole >= log(WHOLE_LIMIT));
+  *hopeless = falling || !(level >= log(LEVEL_LIMIT));
   return HONE_OK;
 }
 
