@@ -275,8 +275,10 @@ static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
     return st;
   const char *why = breakdown(rung);
   if (why == NULL) {
-    if ((st = certify(ladder, r, report)) != HONE_OK)
+    if ((st = certify(ladder, r, report)) != HONE_OK) {
+      rung->state = HONE_RUNG_NEW;
       return st;
+    }
     if (!rung->certificate.nonsingular)
       why = "these factors cannot tell the matrix from a singular one";
   }

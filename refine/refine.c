@@ -94,7 +94,7 @@ static double relative_residual(const hone_refinement *ctx,
 
 static void measure(const hone_refinement *ctx, hone_refined *c) {
   const int64_t n = ctx->f.a->n;
-  double r = max_abs(n, c->r), x = max_abs(n, c->x), b = max_abs(n, c->b);
+  double x = max_abs(n, c->x);
   hone_errors *e = &c->now;
   c->measured = true;
   c->zero = x <= 0.0;
@@ -102,9 +102,12 @@ static void measure(const hone_refinement *ctx, hone_refined *c) {
     *e = (hone_errors){HONE_NAN, HONE_NAN, HONE_NAN, HONE_NAN, HONE_NAN};
     return;
   }
-  r = hone_shift(r, -c->shift);
-  e->componentwise = componentwise(ctx->f.a, ctx->trans, c);
-  e->normwise = r > 0.0 ? r / x / sqrt((double)n) / ctx->norm_a : r;
+  e->componentwise = componentwise(ctx->f.a, ctx->trans, c); /* may mend r */
+  /* r is 2^shift times the residual; taking the factor from r could make it
+     vanish, so x and b get it. */
+  double r = max_abs(n, c->r), b = hone_shift(max_abs(n, c->b), c->shift);
+  x = hone_shift(x, c->shift);
+  e->normwise = r > 0.0 ? r / ctx->norm_a / x / sqrt((double)n) : r;
   e->residual = r > 0.0 ? r / b : r;
   const hone_scaling *s = ctx->f.scaling;
   e->relative = relative_residual(ctx, c, NULL, NULL);

@@ -387,3 +387,29 @@ TEST(solve, does_not_take_pivots_that_swing_for_hopeless) {
   sup_free(b);
   sup_free(x);
 }
+
+/* Residuals of denormal systems vanish where they are not scaled: a criterion
+   that reads 0 there would accept anything. */
+TEST(solve, measures_residuals_below_the_range_of_double) {
+  enum { TINY_N = 20 };
+  sup_rng rng = {77};
+  double a[TINY_N * TINY_N], b[TINY_N], x[TINY_N];
+  for (int criterion = HONE_NORMWISE; criterion <= HONE_RESIDUAL; criterion++) {
+    hone_options o;
+    hone_report report;
+    hone_options_init(&o, sizeof o);
+    o.start = HONE_START_SINGLE;
+    o.criterion = criterion;
+    o.tolerance = 1e-14;
+    for (int i = 0; i < TINY_N * TINY_N; i++)
+      a[i] = ldexp(sup_uniform(&rng) + (i % (TINY_N + 1) == 0 ? 4 : 0), -1062);
+    for (int i = 0; i < TINY_N; i++)
+      b[i] = ldexp(sup_uniform(&rng), -1055);
+    ct_note("criterion %d", criterion);
+    CHECK_EQ_INT(
+        hone_solve(TINY_N, 1, a, TINY_N, b, TINY_N, x, TINY_N, &o, &report),
+        HONE_OK);
+    CHECK_LE(sup_backward_error(TINY_N, a, TINY_N, false, x, b), 1e-12);
+    CHECK_LE(1, report.iterations);
+  }
+}
