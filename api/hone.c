@@ -25,8 +25,10 @@ struct hone_solver {
 
 enum {
   THREADS_FROM = 400, /* order from which passes are shared by threads */
-  GPU_FROM = 8192,    /* smaller ones 16 cores solve sooner, the start of
-                         CUDA counted: docs/performance.md */
+  GPU_FROM_KEPT = 512, /* orders that a GPU solves sooner than 16 cores: by a
+                          solver that is there already, */
+  GPU_FROM_ONCE = 1024, /* and with one made for the call (docs/performance.md,
+                           both measured on an H200) */
   MAX_ORDER = 1 << 29 /* 8 n^2 bytes fit in int64_t, n in BLAS's int */
 };
 
@@ -48,7 +50,14 @@ static bool options_valid(const hone_options *o) {
          in_range(o->start, HONE_START_DOUBLE) &&
          in_range(o->layout, HONE_ROW_MAJOR) &&
          in_range(o->trans, HONE_TRANS) &&
-         in_range(o->criterion, HONE_RESIDUAL) && o->threads >= 0 &&
+         in_range(o->criterion, HONE_RESIDUAL) &&
+         in_range(o->arithmetic, HONE_BF16) &&
+         in_range(o->pivoting, HONE_PIVOT_NONE) &&
+         in_range(o->residuals, HONE_RESIDUALS_HOST) &&
+         in_range(o->diagonal, HONE_DIAGONAL_CPU) &&
+         in_range(o->sections, HONE_SECTIONS_CROUT) &&
+         in_range(o->structure, HONE_STRUCTURE_SPD) &&
+         o->device_memory_limit_bytes >= 0 && o->threads >= 0 &&
          o->max_iterations >= 0 && o->tolerance >= 0.0 && o->tolerance <= 1.0 &&
          o->deadline_s >= 0.0 && o->memory_limit_bytes >= 0 &&
          (o->alloc == NULL) == (o->free == NULL);
@@ -221,22 +230,36 @@ static hone_wish wish_of(const hone_options *o, bool one_shot) {
                      .limit = o->tolerance > 0.0 ? o->tolerance
                                                  : limits[o->criterion],
                      .max_iterations = o->max_iterations,
+                     .tuning = {.arithmetic = o->arithmetic,
+                                .pivoting = o->pivoting,
+                                .diagonal = o->diagonal,
+                                .sections = o->sections,
+                                .residuals = o->residuals,
+                                .device_limit = o->device_memory_limit_bytes},
                      .one_shot = one_shot};
 }
 
-/* The rungs for this order and these options, cheapest first; 0: the device
-   asked for cannot be used, and why says so. */
-static int choose_engines(const hone_options *o, int64_t n,
+/* The rungs for this order and these options, cheapest first: Cholesky, LU,
+   double LU; 0: the device asked for cannot be used, and why says so. */
+static int choose_engines(const hone_options *o, int64_t n, bool one_shot,
                           const hone_engine **engines, char *why,
                           size_t why_size) {
+  const int64_t gpu_from = one_shot ? GPU_FROM_ONCE : GPU_FROM_KEPT;
   const bool cuda_asked = o->device == HONE_DEVICE_CUDA;
   int count = 0;
   why[0] = '\0';
   if (cuda_asked && !hone_engine_single_cuda.probe(why, why_size))
     return 0;
   if (o->start != HONE_START_DOUBLE) {
-    if (cuda_asked || (o->device == HONE_DEVICE_AUTO && n >= GPU_FROM &&
-                       hone_engine_single_cuda.probe(why, why_size)))
+    const bool cuda =
+        cuda_asked || (o->device == HONE_DEVICE_AUTO && n >= gpu_from &&
+                       hone_engine_single_cuda.probe(why, why_size));
+    if (o->structure == HONE_STRUCTURE_SPD) {
+      if (cuda)
+        engines[count++] = &hone_engine_cholesky_cuda;
+      engines[count++] = &hone_engine_cholesky;
+    }
+    if (cuda)
       engines[count++] = &hone_engine_single_cuda;
     engines[count++] = &hone_engine_single;
   }
@@ -255,7 +278,7 @@ static int open_solver(hone_solver *s, int64_t n, bool one_shot) {
   s->watch.user = o->progress_user;
   if (n < 0 || n > MAX_ORDER)
     return HONE_BAD_SIZE;
-  int count = choose_engines(o, n, engines, why, sizeof why);
+  int count = choose_engines(o, n, one_shot, engines, why, sizeof why);
   if (count == 0) {
     memcpy(s->why, why, sizeof s->why - 1);
     return HONE_NO_DEVICE;
@@ -462,7 +485,7 @@ int hone_memory_needed(int64_t n, int64_t nrhs, const hone_options *options,
     return st;
   if (n < 0 || n > MAX_ORDER || nrhs < 0)
     return HONE_BAD_SIZE;
-  int count = choose_engines(&o, n, engines, why, sizeof why);
+  int count = choose_engines(&o, n, true, engines, why, sizeof why);
   if (count == 0)
     return HONE_NO_DEVICE;
   int64_t columns = HONE_MIN(nrhs, (int64_t)HONE_SOLVE_COLUMNS), most = 0;
@@ -476,5 +499,23 @@ int hone_memory_needed(int64_t n, int64_t nrhs, const hone_options *options,
   if (double_bytes)
     *double_bytes =
         base + HONE_MAX(most, engines[count - 1]->bytes(n, columns));
+  return HONE_OK;
+}
+
+int hone_device_memory_needed(int64_t n, const hone_options *options,
+                              int64_t *with_residuals, int64_t *without) {
+  hone_options o;
+  int st = take_options(options, &o);
+  if (st != HONE_OK)
+    return st;
+  if (n < 0 || n > MAX_ORDER)
+    return HONE_BAD_SIZE;
+  const hone_engine *engine = &hone_engine_single_cuda;
+  const hone_engine_config config = {.n = n,
+                                     .tuning = wish_of(&o, true).tuning};
+  if (with_residuals)
+    *with_residuals = n > 0 ? engine->device_bytes(&config, true) : 0;
+  if (without)
+    *without = n > 0 ? engine->device_bytes(&config, false) : 0;
   return HONE_OK;
 }

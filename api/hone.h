@@ -111,6 +111,16 @@ enum {
   HONE_START_DOUBLE = 2
 };
 
+/** options.structure: what the caller says of A. */
+enum {
+  HONE_STRUCTURE_GENERAL = 0,
+  /* Symmetric positive definite: A = U^T U by Cholesky, half the work of LU,
+     which reads one triangle of A alone. Residuals are those of all of A: a
+     matrix that is not so is found out by them or by a pivot, and then solved
+     by LU. With HONE_START_DOUBLE of no effect. */
+  HONE_STRUCTURE_SPD = 1
+};
+
 /** options.criterion: what "accepted" means; see options.tolerance. */
 enum {
   /* max_i |b - A x|_i / (|A| |x| + |b|)_i       (Oettli & Prager 1964) */
@@ -119,6 +129,54 @@ enum {
   HONE_NORMWISE = 1,
   /* ||b - A x|| / ||b||, infinity norms */
   HONE_RESIDUAL = 2
+};
+
+/**
+ * Choices for a GPU; zero is what measurement found best, and a CPU takes no
+ * notice of them.
+ *
+ * options.arithmetic: how the products of the factorization are made.
+ */
+enum {
+  HONE_ARITHMETIC_AUTO = 0,
+  HONE_FP32 = 1,
+  HONE_TF32 = 2,
+  HONE_FP16X3 = 3, /* two FP16 pieces, three products: about 22 bits */
+  HONE_BF16X3 = 4, /* two BF16 pieces, three products: about 16 bits */
+  HONE_FP16 = 5,
+  HONE_BF16 = 6
+};
+
+/** options.pivoting */
+enum {
+  HONE_PIVOT_AUTO = 0, /* tournament: as stable as partial in practice */
+  HONE_PIVOT_BLOCK = 1, /* inside the diagonal block of 128 only */
+  HONE_PIVOT_NONE = 2   /* for diagonally dominant matrices */
+};
+
+/** options.diagonal: where the diagonal blocks of 128 are factored. */
+enum {
+  HONE_DIAGONAL_AUTO = 0, /* on the GPU: what measurement found best */
+  HONE_DIAGONAL_GPU = 1,
+  HONE_DIAGONAL_CPU = 2 /* by OpenBLAS, while the GPU updates what lies to the
+                           right; near the end, with nothing to hide behind,
+                           on the GPU */
+};
+
+/** options.sections: how the rows of U beside a diagonal block are found. */
+enum {
+  HONE_SECTIONS_AUTO = 0,   /* substitution in registers */
+  HONE_SECTIONS_TRSM = 1,   /* by cuBLAS */
+  HONE_SECTIONS_SEEDED = 2, /* with the inverse of the diagonal block, then
+                               corrected until they are at rest */
+  HONE_SECTIONS_CROUT = 3   /* by the iterative Crout method */
+};
+
+/** options.residuals: where those between the first and the last are taken.
+    The one that accepts x is always the CPU's, on the caller's own A. */
+enum {
+  HONE_RESIDUALS_AUTO = 0, /* on the device where it has room for A */
+  HONE_RESIDUALS_HOST = 1
 };
 
 /** One right-hand side's result: see options.columns. */
@@ -180,6 +238,13 @@ typedef struct hone_options {
   void *(*alloc)(size_t bytes, void *ctx); /* memory hooks: both or none; */
   void (*free)(void *memory, void *ctx);   /* 64-byte alignment not needed */
   void *alloc_ctx;
+  int32_t arithmetic; /* HONE_ARITHMETIC_AUTO, ...: GPU only, as the next */
+  int32_t pivoting;   /* HONE_PIVOT_AUTO, ... */
+  int32_t residuals;  /* HONE_RESIDUALS_AUTO, ... */
+  int32_t structure;  /* HONE_STRUCTURE_...: of A */
+  int64_t device_memory_limit_bytes; /* 0: what is free */
+  int32_t diagonal; /* HONE_DIAGONAL_AUTO, ...: GPU only, as the next */
+  int32_t sections; /* HONE_SECTIONS_AUTO, ... */
 } hone_options;
 
 /**
@@ -203,7 +268,8 @@ typedef struct hone_report {
   double tolerance;         /* what the criterion was compared with */
   int32_t iterations;       /* largest over columns */
   int32_t precision;        /* of the last factorization used: 32 or 64 */
-  int32_t fallback_columns; /* columns that needed the double factors */
+  int32_t fallback_columns; /* columns that needed other factors than the
+                               first: double, or LU after Cholesky */
   int32_t threads;
   int64_t bad_row, bad_col; /* 0-based place of NaN/Inf, zero row or column,
                                zero pivot (its column, of a row-major matrix
@@ -212,7 +278,8 @@ typedef struct hone_report {
                                (row-major: of its transpose); rcond likewise */
   double rcond;             /* 1 / (||A||_1 ||inv(A)||_1), estimated (Hager &
                                Higham) with the factors used */
-  double growth;            /* max |u_ij| / max |a_ij| of the factorization */
+  double growth;            /* max |u_ij| / max |a_ij| of the factorization;
+                               of Cholesky's: max u_ij^2 / max |a_ij| */
   double max_abs, min_abs;  /* largest, smallest nonzero |a_ij| of row and
                                column maxima */
   int32_t scale_min, scale_max; /* exponents of two of the row and column
@@ -222,17 +289,27 @@ typedef struct hone_report {
   double factor_ms;   /* single precision (or double when started so) */
   double refine_ms;   /* solves and residuals */
   double certify_ms;  /* condition estimate */
-  double fallback_ms; /* double factorization after a climb */
+  double fallback_ms; /* factorizations after the first: LU after Cholesky,
+                         double after single */
   double total_ms;
-  int32_t passes; /* passes over A for residuals */
-  int32_t reserved0;
+  int32_t passes;        /* over A for residuals, by the host */
+  int32_t device_passes; /* and by the device, on its copy of A */
   int64_t host_bytes; /* peak of what the solver held */
   int64_t device_bytes;
   int64_t to_device_bytes, from_device_bytes;
   char device[64];  /* "CPU, 2 threads" */
   char path[160];   /* "single LU, 3 refinements" */
   char reason[320]; /* why it climbed or failed; empty: it did not */
-  double reserved[16];
+  double diagonal_ms; /* diagonal blocks on the CPU: their way there and
+                         back and the work on them, */
+  double exposed_ms;  /* and for how long of that the GPU had no update to
+                         do. Of the last factorization, as the next */
+  int32_t sections;   /* that were iterated on: see options.sections */
+  int32_t sweeps;     /* all of them together, */
+  int32_t sweeps_max; /* and the most that one took */
+  int32_t section_fallbacks; /* sections that did not come to rest and were
+                                solved by cuBLAS */
+  double reserved[12];
 } hone_report;
 
 /**
@@ -248,7 +325,8 @@ typedef struct hone_report {
  * @return a hone_status
  *
  * Method: power-of-two scaling (Ruiz 2001), LU with partial pivoting in
- * single precision, iterative refinement (Wilkinson 1963; Skeel 1980) with
+ * single precision (Cholesky where options.structure allows it), iterative
+ * refinement (Wilkinson 1963; Skeel 1980) with
  * residuals in double or double-double, acceptance by the componentwise
  * backward error, double LU where that fails. Memory: 4 n^2 bytes and a
  * little; 8 n^2 when the double factorization is taken.
@@ -304,6 +382,18 @@ HONE_API void hone_solver_destroy(hone_solver **solver);
 HONE_API int hone_memory_needed(int64_t n, int64_t nrhs,
                                 const hone_options *options,
                                 int64_t *single_bytes, int64_t *double_bytes);
+
+/**
+ * Bytes of device memory that solving an order n on a GPU takes: with a copy
+ * of A there in double, for residuals (*with_residuals: 12 n^2 and a little),
+ * and without (*without: 4 n^2 and a little). The first is chosen where that
+ * much is free and options.device_memory_limit_bytes allows it, else the
+ * second, else the CPU, and the report says why. Either may be NULL. 0 in a
+ * library built without CUDA.
+ */
+HONE_API int hone_device_memory_needed(int64_t n, const hone_options *options,
+                                       int64_t *with_residuals,
+                                       int64_t *without);
 
 /**
  * The report as one JSON object, and as lines for people. Writes at most

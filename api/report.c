@@ -89,10 +89,17 @@ static void put_phases(writer *w, const hone_report *r) {
   put_number(w, "fallback_ms", r->fallback_ms);
   put_number(w, "total_ms", r->total_ms);
   put_integer(w, "passes", r->passes);
+  put_integer(w, "device_passes", r->device_passes);
   put_integer(w, "host_bytes", r->host_bytes);
   put_integer(w, "device_bytes", r->device_bytes);
   put_integer(w, "to_device_bytes", r->to_device_bytes);
   put_integer(w, "from_device_bytes", r->from_device_bytes);
+  put_number(w, "diagonal_ms", r->diagonal_ms);
+  put_number(w, "exposed_ms", r->exposed_ms);
+  put_integer(w, "sections", r->sections);
+  put_integer(w, "sweeps", r->sweeps);
+  put_integer(w, "sweeps_max", r->sweeps_max);
+  put_integer(w, "section_fallbacks", r->section_fallbacks);
 }
 
 size_t hone_report_json(const hone_report *r, char *buffer, size_t size) {
@@ -140,6 +147,17 @@ static void put_matrix(writer *w, const hone_report *r) {
         r->scale_max);
 }
 
+/* Of a GPU's factorization in other than the default form. */
+static void put_forms(writer *w, const hone_report *r) {
+  if (!(r->diagonal_ms > 0.0) && r->sections == 0)
+    return;
+  put(w,
+      "forms           diagonal blocks %.3f ms, %.3f exposed; %d sections, "
+      "%d sweeps, at most %d, %d solved directly\n",
+      r->diagonal_ms, r->exposed_ms, r->sections, r->sweeps, r->sweeps_max,
+      r->section_fallbacks);
+}
+
 static void put_place(writer *w, const hone_report *r) {
   put(w, "place          ");
   if (r->bad_row >= 0)
@@ -176,6 +194,7 @@ size_t hone_report_text(const hone_report *r, char *buffer, size_t size) {
       "refine %.3f, double %.3f\n",
       r->total_ms, r->inspect_ms, r->factor_ms, r->certify_ms, r->refine_ms,
       r->fallback_ms);
+  put_forms(&w, r);
   put(&w, "memory          %.1f MB on the host, %d passes over A\n",
       1e-6 * (double)r->host_bytes, r->passes);
   return w.length;

@@ -21,6 +21,13 @@ static int64_t bytes(int64_t n, int64_t k) {
   return 0;
 }
 
+static int64_t device_bytes(const hone_engine_config *config, bool resident) {
+  (void)config;
+  (void)resident;
+  return 0;
+}
+
 /* No state was ever created, so that no other operation can be called. */
 const hone_device hone_device_cuda = {
-    .name = "CUDA", .probe = probe, .create = create, .bytes = bytes};
+    .name = "CUDA", .probe = probe, .create = create, .bytes = bytes,
+    .device_bytes = device_bytes};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The host as a device: the operations of device.h by OpenBLAS, in single
    precision. The panel is OpenBLAS's own LU of a tall block, so that with
-   wide block columns nearly all the work runs at the speed of its GEMM. */
+   wide block columns nearly all the work runs at the speed of its GEMM; its
+   Cholesky factorization takes all of the matrix at once. */
 #include "gpu_sp/device.h"
 #include "gpu_sp/round.h"
 #include "gpu_sp/small_lu.h"
@@ -19,6 +20,10 @@ void slaswp_(const int *n, float *a, const int *lda, const int *k1,
 void sgetrs_(const char *trans, const int *n, const int *nrhs, const float *a,
              const int *lda, const int *ipiv, float *b, const int *ldb,
              int *info);
+void spotrf_(const char *uplo, const int *n, float *a, const int *lda,
+             int *info);
+void spotrs_(const char *uplo, const int *n, const int *nrhs, const float *a,
+             const int *lda, float *b, const int *ldb, int *info);
 
 enum {
   SMALL_UP_TO = 512, /* our own LU of one block column: docs/performance.md */
@@ -37,7 +42,9 @@ typedef struct host {
   float *v;       /* n x v_columns: right-hand sides in single */
   float *work;    /* of hone_small_lu */
   bool small;     /* f holds the factors of hone_small_lu, of S^T */
+  bool spd;
   int64_t v_columns;
+  int64_t flushed; /* by load, since the first block column */
   hone_mem *mem;
   hone_pool *pool;
 } host;
@@ -63,8 +70,11 @@ static int64_t host_bytes(int64_t n, int64_t k) {
 
 /* One block column to judge the pivots by, the rest at once: OpenBLAS's LU
    is at its best on large blocks. */
-static int64_t host_block(int64_t n, int64_t j) {
-  if (n <= SMALL_UP_TO || j > 0)
+static int64_t host_block(void *self, const hone_scaling *scaling, int64_t j) {
+  (void)scaling;
+  const host *h = self;
+  const int64_t n = h->n;
+  if (n <= SMALL_UP_TO || j > 0 || h->spd)
     return n - j;
   return HONE_MAX((int64_t)FIRST_LEAST, (n / FIRST_PART + 31) / 32 * 32);
 }
@@ -87,15 +97,19 @@ static int host_create(void **self, const hone_engine_config *config) {
   *self = h;
   if (h == NULL)
     return HONE_NO_MEMORY;
-  *h = (host){
-      .n = n, .ld = leading(n), .mem = config->mem, .pool = config->pool};
+  const bool work = n <= SMALL_UP_TO && !config->spd;
+  *h = (host){.n = n,
+              .ld = leading(n),
+              .spd = config->spd,
+              .mem = config->mem,
+              .pool = config->pool};
   h->f = hone_mem_get(h->mem, (size_t)(h->ld * n) * sizeof *h->f);
   h->col_max = hone_mem_get(h->mem, (size_t)(2 * n) * sizeof *h->col_max);
   h->ipiv = hone_mem_get(h->mem, (size_t)n * sizeof *h->ipiv);
-  if (n <= SMALL_UP_TO)
+  if (work)
     h->work =
         hone_mem_get(h->mem, (size_t)hone_small_lu_work(n) * sizeof *h->work);
-  if (h->f && h->col_max && h->ipiv && (h->work || n > SMALL_UP_TO))
+  if (h->f && h->col_max && h->ipiv && (h->work || !work))
     return HONE_OK;
   host_destroy(h, h->mem);
   *self = NULL;
@@ -103,24 +117,38 @@ static int host_create(void **self, const hone_engine_config *config) {
 }
 
 static int host_load(void *self, const hone_matrix *a,
-                     const hone_scaling *scaling, int64_t j, int64_t w,
-                     int64_t *flushed) {
+                     const hone_scaling *scaling, int64_t j, int64_t w) {
   host *h = self;
   const hone_rounding rounding = {.a = a,
                                   .scaling = scaling,
                                   .j = j,
                                   .w = w,
                                   .exchange = h->ipiv,
-                                  .exchanges = j,
+                                  .exchanges = h->spd ? 0 : j,
                                   .f = h->f + j * h->ld,
                                   .ldf = h->ld,
                                   .col_max = h->col_max + j};
-  *flushed += hone_round_columns(h->pool, &rounding);
+  h->flushed =
+      (j > 0 ? h->flushed : 0) + hone_round_columns(h->pool, &rounding);
   return HONE_OK;
+}
+
+static int panel_spd(host *h, int64_t j, int64_t w, int64_t *zero_pivot) {
+  const int width = (int)w, ld = (int)h->ld;
+  int info = 0;
+  spotrf_("U", &width, h->f + j * h->ld + j, &ld, &info);
+  if (info > 0)
+    *zero_pivot = j + info - 1;
+  for (int64_t c = j; c < j + w && *zero_pivot < 0; c++)
+    if (!(h->f[c * h->ld + c] > 0.0F)) /* OpenBLAS lets NaN through */
+      *zero_pivot = c;
+  return info < 0 ? HONE_INTERNAL : HONE_OK;
 }
 
 static int host_panel(void *self, int64_t j, int64_t w, int64_t *zero_pivot) {
   host *h = self;
+  if (h->spd)
+    return panel_spd(h, j, w, zero_pivot);
   int m = (int)(h->n - j), width = (int)w, ld = (int)h->ld, info = 0;
   h->small = w == h->n && h->n <= SMALL_UP_TO;
   if (h->small) {
@@ -136,31 +164,39 @@ static int host_panel(void *self, int64_t j, int64_t w, int64_t *zero_pivot) {
     *zero_pivot = j + info - 1;
   for (int64_t i = j; i < j + w; i++)
     h->ipiv[i] += (int)j;
+  const int left = (int)j, from = left + 1, to = (int)(j + w), one = 1;
+  if (j > 0) /* the row exchanges on the panel's left */
+    slaswp_(&left, h->f, &ld, &from, &to, h->ipiv, &one);
   return HONE_OK;
 }
 
-static int host_swap(void *self, int64_t k, int64_t kw) {
-  host *h = self;
-  int left = (int)k, ld = (int)h->ld, from = (int)k + 1, to = (int)(k + kw);
-  const int one = 1;
-  slaswp_(&left, h->f, &ld, &from, &to, h->ipiv, &one);
+static int update_spd(host *h, int64_t j, int64_t w) {
+  const int ld = (int)h->ld;
+  float *u = h->f + j * h->ld;
+  cblas_strsm(CblasColMajor, CblasLeft, CblasUpper, CblasTrans, CblasNonUnit,
+              (int)j, (int)w, 1.0F, h->f, ld, u, ld);
+  cblas_ssyrk(CblasColMajor, CblasUpper, CblasTrans, (int)w, (int)j, -1.0F, u,
+              ld, 1.0F, u + j, ld);
   return HONE_OK;
 }
 
-static int host_trsm(void *self, int64_t k, int64_t j, int64_t w) {
+/* Load has made the row exchanges. */
+static int host_update(void *self, int64_t j, int64_t w) {
   host *h = self;
+  if (h->spd)
+    return update_spd(h, j, w);
+  const int ld = (int)h->ld;
+  const float *l = h->f + j;
+  float *u = h->f + j * h->ld;
   cblas_strsm(CblasColMajor, CblasLeft, CblasLower, CblasNoTrans, CblasUnit,
-              (int)k, (int)w, 1.0F, h->f, (int)h->ld, h->f + j * h->ld,
-              (int)h->ld);
+              (int)j, (int)w, 1.0F, h->f, ld, u, ld);
+  cblas_sgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, (int)(h->n - j),
+              (int)w, (int)j, -1.0F, l, ld, u, ld, 1.0F, u + j, ld);
   return HONE_OK;
 }
 
-static int host_gemm(void *self, int64_t k, int64_t j, int64_t w) {
-  host *h = self;
-  const float *l = h->f + k, *u = h->f + j * h->ld;
-  cblas_sgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, (int)(h->n - k),
-              (int)w, (int)k, -1.0F, l, (int)h->ld, u, (int)h->ld, 1.0F,
-              h->f + j * h->ld + k, (int)h->ld);
+static int host_finish(void *self) {
+  (void)self;
   return HONE_OK;
 }
 
@@ -168,6 +204,8 @@ static int host_pivots(void *self, int64_t j, int64_t w, float *out) {
   const host *h = self;
   for (int64_t i = 0; i < w; i++)
     out[i] = fabsf(h->f[(j + i) * h->ld + j + i]);
+  for (int64_t i = 0; h->spd && i < w; i++)
+    out[i] *= out[i];
   return HONE_OK;
 }
 
@@ -198,9 +236,12 @@ static void growth_columns(void *ctx, int64_t task) {
   }
 }
 
-static int host_growth(void *self, double *growth) {
+static int host_outcome(void *self, bool complete, hone_factor_info *info) {
   host *h = self;
   const int64_t n = h->n;
+  info->flushed = h->flushed;
+  if (!complete)
+    return HONE_OK;
   float *max = h->col_max + n;
   growth_job job = {h, max};
   hone_pool_run(n < 400 ? NULL : h->pool, (n + TASK_COLUMNS - 1) / TASK_COLUMNS,
@@ -212,7 +253,7 @@ static int host_growth(void *self, double *growth) {
       break;
     s = HONE_MAX(s, (double)h->col_max[j]);
   }
-  *growth = u / s;
+  info->growth = (h->spd ? u * u : u) / s;
   return HONE_OK;
 }
 
@@ -243,8 +284,11 @@ static int host_solve(void *self, bool trans, int64_t k, double *v,
   for (int64_t c = 0; c < k && h->small; c++)
     hone_small_solve(h->n, h->f, h->ld, h->ipiv, trans, h->v + c * h->n);
   for (int64_t c = 0; c < k && info == 0 && !h->small; c += together)
-    sgetrs_(trans ? "T" : "N", &n, &together, h->f, &ld, h->ipiv,
-            h->v + c * h->n, &n, &info);
+    if (h->spd)
+      spotrs_("U", &n, &together, h->f, &ld, h->v + c * h->n, &n, &info);
+    else
+      sgetrs_(trans ? "T" : "N", &n, &together, h->f, &ld, h->ipiv,
+              h->v + c * h->n, &n, &info);
   for (int64_t c = 0; c < k; c++)
     for (int64_t i = 0; i < h->n; i++)
       v[c * ldv + i] = (double)h->v[c * h->n + i];
@@ -258,10 +302,9 @@ const hone_device hone_device_host = {.name = "CPU",
                                       .bytes = host_bytes,
                                       .block = host_block,
                                       .load = host_load,
+                                      .update = host_update,
                                       .panel = host_panel,
-                                      .swap = host_swap,
-                                      .trsm = host_trsm,
-                                      .gemm = host_gemm,
+                                      .finish = host_finish,
                                       .pivots = host_pivots,
-                                      .growth = host_growth,
+                                      .outcome = host_outcome,
                                       .solve = host_solve};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The single-precision engines: the blocked LU of lu.c on the host and on a
-   CUDA device. They differ in their device table alone. */
+   CUDA device, and Cholesky's factorization by the same driver. They differ in
+   their device table and its mode alone. */
 #include "gpu_sp/device.h"
 
 typedef struct engine_sp {
@@ -17,13 +18,14 @@ static void destroy(void *self, hone_mem *mem) {
   hone_mem_put(mem, e);
 }
 
-static int create_on(const hone_device *device, void **self,
+static int create_on(const hone_device *device, bool spd, void **self,
                      const hone_engine_config *config) {
   engine_sp *e = hone_mem_get(config->mem, sizeof *e);
   *self = NULL;
   if (e == NULL)
     return HONE_NO_MEMORY;
   *e = (engine_sp){.device = device, .config = *config};
+  e->config.spd = spd;
   int st = device->create(&e->on, &e->config);
   if (st == HONE_OK)
     *self = e;
@@ -33,11 +35,19 @@ static int create_on(const hone_device *device, void **self,
 }
 
 static int create_host(void **self, const hone_engine_config *config) {
-  return create_on(&hone_device_host, self, config);
+  return create_on(&hone_device_host, false, self, config);
 }
 
 static int create_cuda(void **self, const hone_engine_config *config) {
-  return create_on(&hone_device_cuda, self, config);
+  return create_on(&hone_device_cuda, false, self, config);
+}
+
+static int create_host_spd(void **self, const hone_engine_config *config) {
+  return create_on(&hone_device_host, true, self, config);
+}
+
+static int create_cuda_spd(void **self, const hone_engine_config *config) {
+  return create_on(&hone_device_cuda, true, self, config);
 }
 
 static bool probe_host(char *why, size_t why_size) {
@@ -67,6 +77,33 @@ static int solve(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
   return e->device->solve(e->on, trans, k, v, ldv);
 }
 
+static bool resident(void *self) {
+  engine_sp *e = self;
+  return e->device->resident != NULL && e->device->resident(e->on);
+}
+
+static int inspect(void *self, const hone_matrix *a,
+                   const hone_scaling *scaling, hone_seen *seen) {
+  engine_sp *e = self;
+  return e->device->inspect(e->on, a, scaling, seen);
+}
+
+static int residual(void *self, const hone_matrix *a, bool trans,
+                    const double *x, const double *b, double *r, double *den) {
+  engine_sp *e = self;
+  return e->device->residual(e->on, a, trans, x, b, r, den);
+}
+
+static void account(void *self, hone_account *account) {
+  engine_sp *e = self;
+  e->device->account(e->on, account);
+}
+
+static int64_t device_bytes_cuda(const hone_engine_config *config,
+                                 bool resident) {
+  return hone_device_cuda.device_bytes(config, resident);
+}
+
 const hone_engine hone_engine_single = {.name = "single LU",
                                         .place = "CPU",
                                         .precision = 32,
@@ -85,4 +122,37 @@ const hone_engine hone_engine_single_cuda = {.name = "single LU",
                                              .factor = factor,
                                              .solve = solve,
                                              .destroy = destroy,
-                                             .bytes = bytes_cuda};
+                                             .bytes = bytes_cuda,
+                                             .resident = resident,
+                                             .inspect = inspect,
+                                             .residual = residual,
+                                             .account = account,
+                                             .device_bytes = device_bytes_cuda};
+
+const hone_engine hone_engine_cholesky = {.name = "single Cholesky",
+                                          .place = "CPU",
+                                          .precision = 32,
+                                          .symmetric = true,
+                                          .probe = probe_host,
+                                          .create = create_host_spd,
+                                          .factor = factor,
+                                          .solve = solve,
+                                          .destroy = destroy,
+                                          .bytes = bytes_host};
+
+const hone_engine hone_engine_cholesky_cuda = {.name = "single Cholesky",
+                                               .place = "CUDA",
+                                               .precision = 32,
+                                               .symmetric = true,
+                                               .probe = probe_cuda,
+                                               .create = create_cuda_spd,
+                                               .factor = factor,
+                                               .solve = solve,
+                                               .destroy = destroy,
+                                               .bytes = bytes_cuda,
+                                               .resident = resident,
+                                               .inspect = inspect,
+                                               .residual = residual,
+                                               .account = account,
+                                               .device_bytes =
+                                                   device_bytes_cuda};

@@ -2,12 +2,11 @@
 /* Blocked LU with partial pivoting in single precision, left-looking by
    block columns over a device table. Block column J of width w at column j:
 
-     load     F[:, J]     <- S[:, J], scaled and rounded, with the row
-                             exchanges of the panels before it
-     trsm     U[0:j, J]    = inv(L[0:j, 0:j]) F[0:j, J]
-     gemm     F[j:n, J]   -= L[j:n, 0:j] U[0:j, J]
+     load     F[:, J]     <- S[:, J], scaled and rounded
+     update   the row exchanges of the panels before it,
+              U[0:j, J]    = inv(L[0:j, 0:j]) F[0:j, J]
+              F[j:n, J]   -= L[j:n, 0:j] U[0:j, J]
      panel    P F[j:n, J]  = L U
-     swap     its row exchanges, to the columns on its left
 
    Left-looking because block columns are then taken from the caller's matrix
    one at a time as they are needed, the update's inner dimension is long,
@@ -15,6 +14,7 @@
    first panels, before most of the work is done. */
 #include "gpu_sp/device.h"
 
+#include <float.h>
 #include <math.h>
 
 /* Pivots are judged after each panel with at least this much of the matrix
@@ -76,36 +76,50 @@ static int judge(const hone_device *device, void *self, int64_t n, int64_t done,
 static int block_column(const hone_device *device, void *self,
                         const hone_matrix *a, const hone_scaling *scaling,
                         int64_t j, int64_t w, hone_factor_info *info) {
-  int st = device->load(self, a, scaling, j, w, &info->flushed);
+  int st = device->load(self, a, scaling, j, w);
   if (st == HONE_OK && j > 0)
-    st = device->trsm(self, j, j, w);
-  if (st == HONE_OK && j > 0)
-    st = device->gemm(self, j, j, w);
+    st = device->update(self, j, w);
   if (st == HONE_OK)
     st = device->panel(self, j, w, &info->zero_pivot);
-  if (st == HONE_OK && j > 0)
-    st = device->swap(self, j, w);
   return st;
 }
 
-int hone_lu(const hone_device *device, void *self,
-            const hone_engine_config *config, const hone_matrix *a,
-            const hone_scaling *scaling, hone_factor_info *info) {
+static int block_columns(const hone_device *device, void *self,
+                         const hone_engine_config *config, const hone_matrix *a,
+                         const hone_scaling *scaling, hone_factor_info *info) {
   const int64_t n = a->n;
-  *info = (hone_factor_info){.growth = HONE_NAN, .zero_pivot = -1};
   for (int64_t j = 0, w; j < n; j += w) {
-    w = config->block > 0 ? config->block : device->block(n, j);
+    w = config->block > 0 ? config->block : device->block(self, scaling, j);
     w = HONE_MIN(w, n - j);
     double done = (double)j / (double)n;
     if (hone_watch_stop(config->watch, "factor", done, 0, HONE_NAN))
       return HONE_CANCELLED;
     int st = block_column(device, self, a, scaling, j, w, info);
-    if (st == HONE_OK)
-      st = judge(device, self, n, j + w, &info->hopeless);
+    if (st == HONE_OK) /* a device that runs behind is then still busy */
+      st = judge(device, self, n, device->behind ? j : j + w, &info->hopeless);
     if (st != HONE_OK)
       return st;
     if (info->zero_pivot >= 0 || info->hopeless)
       return HONE_OK;
   }
-  return device->growth(self, &info->growth);
+  return device->finish(self);
+}
+
+int hone_lu(const hone_device *device, void *self,
+            const hone_engine_config *config, const hone_matrix *a,
+            const hone_scaling *scaling, hone_factor_info *info) {
+  for (;;) {
+    *info = (hone_factor_info){.growth = HONE_NAN, .zero_pivot = -1};
+    int st = block_columns(device, self, config, a, scaling, info);
+    bool complete = info->zero_pivot < 0 && !info->hopeless;
+    if (st == HONE_OK)
+      st = device->outcome(self, complete, info);
+    /* growth: NaN where the LU did not get to its end */
+    complete = complete && info->zero_pivot < 0;
+    if (st != HONE_OK || !complete || info->growth <= DBL_MAX)
+      return st;
+    /* S = A unseen may only lack scaling */
+    if (scaling == NULL || device->safer == NULL || !device->safer(self))
+      return st;
+  }
 }

@@ -96,6 +96,7 @@ static int refine_on(climb *c, int r) {
   int st = hone_refine(&ctx, c->m, c->columns);
   c->report->refine_ms += 1e3 * (hone_now_s() - start);
   c->report->passes += ctx.passes;
+  c->report->device_passes += ctx.device_passes;
   c->report->precision = ladder->rung[r].engine->precision;
   return st;
 }

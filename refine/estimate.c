@@ -49,6 +49,23 @@ int hone_apply_inverse(const hone_factored *f, bool scaled, bool trans,
   return HONE_OK;
 }
 
+bool hone_residual(const hone_factored *f, bool trans, const double *x,
+                   const double *b, double *r, double *den) {
+  if (f->resident &&
+      f->engine->residual(f->self, f->a, trans, x, b, r, den) == HONE_OK)
+    return true;
+  const hone_pass pass = {.a = f->a,
+                          .trans = trans,
+                          .accurate = true,
+                          .k = 1,
+                          .x = (const double *const[]){x},
+                          .b = (const double *const[]){b},
+                          .r = (double *const[]){r},
+                          .den = (double *const[]){den}};
+  hone_pass_run(f->pool, &pass);
+  return false;
+}
+
 static double sum_abs(int64_t n, const double *v) {
   double sum = 0.0;
   for (int64_t i = 0; i < n; i++)
@@ -177,14 +194,7 @@ static void scaled_residual(const hone_factored *f, const double *y,
     b[i] = hone_shift(y[i], -f->scaling->row_exp[i]);
     x[i] = hone_shift(z[i], f->scaling->col_exp[i]);
   }
-  const hone_pass pass = {.a = f->a,
-                          .accurate = true,
-                          .k = 1,
-                          .x = (const double *const[]){scaled ? x : z},
-                          .b = (const double *const[]){scaled ? b : y},
-                          .r = (double *const[]){r},
-                          .den = (double *const[]){den}};
-  hone_pass_run(f->pool, &pass);
+  hone_residual(f, false, scaled ? x : z, scaled ? b : y, r, den);
   for (int64_t i = 0; scaled && i < n; i++)
     r[i] = hone_shift(r[i], f->scaling->row_exp[i]);
 }

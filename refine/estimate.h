@@ -26,7 +26,14 @@ typedef struct hone_factored {
   const hone_matrix *a;
   const hone_scaling *scaling;
   hone_pool *pool;
+  bool resident; /* the engine holds a copy of this very A */
 } hone_factored;
+
+/* r = b - op(A) x and den = |op(A)| |x| + |b| in double-double: by the engine
+   where it holds A, else, or where that fails, by the host. True: by the
+   engine. */
+bool hone_residual(const hone_factored *f, bool trans, const double *x,
+                   const double *b, double *r, double *den);
 
 /* v = inv(A) v or inv(A^T) v by the factors of S, for k <= 64 columns.
    scaled: v = inv(S) v instead. v on entry stands for 2^-shift[c] v (shift

@@ -48,7 +48,8 @@ int hone_ladder_create(hone_ladder *ladder, int64_t n,
                           .pool = pool,
                           .watch = watch,
                           .wish = *wish,
-                          .rungs = count};
+                          .rungs = count,
+                          .resident = -1};
   for (int r = 0; r < count; r++)
     ladder->rung[r].engine = engines[r];
   double *v = hone_mem_get(mem, (size_t)vector_doubles(n) * sizeof *v);
@@ -68,6 +69,8 @@ int hone_ladder_create(hone_ladder *ladder, int64_t n,
 static void drop(hone_ladder *ladder, hone_rung *rung) {
   if (rung->self != NULL)
     rung->engine->destroy(rung->self, ladder->mem);
+  if (rung == &ladder->rung[HONE_MAX(ladder->resident, 0)])
+    ladder->resident = -1;
   rung->self = NULL;
   rung->state = HONE_RUNG_NEW;
 }
@@ -109,6 +112,25 @@ void hone_ladder_report_matrix(const hone_ladder *ladder, hone_report *report) {
   report->rcond = rung->certificate.rcond;
   report->growth = rung->info.growth;
   report->flushed = rung->info.flushed;
+  for (int r = 0; r < ladder->rungs; r++) {
+    const hone_engine *engine = ladder->rung[r].engine;
+    const hone_account *last = &ladder->rung[r].account;
+    if (ladder->rung[r].tried && engine->account != NULL) {
+      report->diagonal_ms = last->diagonal_ms;
+      report->exposed_ms = last->exposed_ms;
+      report->sections = last->sections;
+      report->sweeps = last->sweeps;
+      report->sweeps_max = last->sweeps_max;
+      report->section_fallbacks = last->fallback;
+    }
+    if (engine->account == NULL || ladder->rung[r].self == NULL)
+      continue;
+    hone_account account;
+    engine->account(ladder->rung[r].self, &account);
+    report->device_bytes = account.device_bytes;
+    report->to_device_bytes = account.to_device;
+    report->from_device_bytes = account.from_device;
+  }
 }
 
 /* Not snprintf: on the smallest systems that took a third of the call. */
@@ -142,6 +164,11 @@ void hone_ladder_report_path(const hone_ladder *ladder, hone_report *report) {
       continue;
     append(path, size, path[0] ? ", " : "");
     append(path, size, rung->engine->name);
+    if (rung->account.text[0]) {
+      append(path, size, " (");
+      append(path, size, rung->account.text);
+      append(path, size, ")");
+    }
     append(path, size, rung->set_aside ? " set aside" : "");
   }
   if (ladder->stale)
@@ -174,15 +201,9 @@ static void take_range(hone_ladder *ladder) {
   }
 }
 
-/* Inspects A and finds its scaling, or, keep_scaling, sees it through the
-   scaling there is. */
-static int inspect(hone_ladder *ladder, bool keep_scaling,
-                   hone_report *report) {
-  double start = hone_now_s();
+/* What inspection says of A alone: NaN, Inf, zero rows and columns. */
+static int take_sight(hone_ladder *ladder, hone_report *report) {
   hone_inspection *seen = &ladder->seen;
-  if (hone_watch_stop(ladder->watch, "inspect", 0.0, 0, HONE_NAN))
-    return HONE_CANCELLED;
-  hone_inspect(ladder->pool, &ladder->a, NULL, ladder->scratch, seen);
   if (seen->bad_row >= 0) {
     report->bad_row = seen->bad_row;
     report->bad_col = seen->bad_col;
@@ -197,15 +218,29 @@ static int inspect(hone_ladder *ladder, bool keep_scaling,
     return HONE_SINGULAR;
   }
   take_range(ladder);
-  if (!keep_scaling)
-    hone_scale_find(ladder->pool, &ladder->a, ladder->scratch, seen,
-                    &ladder->scaling);
-  else if (ladder->scaling.used)
-    hone_inspect(ladder->pool, &ladder->a, &ladder->scaling, ladder->scratch,
-                 seen);
-  ladder->have_matrix = true;
-  report->inspect_ms += since_ms(start);
   return HONE_OK;
+}
+
+/* Inspects A and finds its scaling, or, keep_scaling, sees it through the
+   scaling there is. */
+static int inspect(hone_ladder *ladder, bool keep_scaling,
+                   hone_report *report) {
+  double start = hone_now_s();
+  hone_inspection *seen = &ladder->seen;
+  const hone_sight sight = {
+      .pool = ladder->pool, .a = &ladder->a, .scratch = ladder->scratch};
+  if (hone_watch_stop(ladder->watch, "inspect", 0.0, 0, HONE_NAN))
+    return HONE_CANCELLED;
+  int st = hone_see(&sight, NULL, seen);
+  if (st == HONE_OK)
+    st = take_sight(ladder, report);
+  if (st == HONE_OK && !keep_scaling)
+    st = hone_scale_find(&sight, seen, &ladder->scaling);
+  else if (st == HONE_OK && ladder->scaling.used)
+    st = hone_see(&sight, &ladder->scaling, seen);
+  ladder->have_matrix = st == HONE_OK;
+  report->inspect_ms += since_ms(start);
+  return st;
 }
 
 /* Rungs ------------------------------------------------------------------ */
@@ -215,7 +250,8 @@ hone_factored hone_ladder_factored_by(const hone_ladder *ladder, int r) {
                          .self = ladder->rung[r].self,
                          .a = &ladder->a,
                          .scaling = &ladder->scaling,
-                         .pool = ladder->pool};
+                         .pool = ladder->pool,
+                         .resident = ladder->resident == r};
 }
 
 static int certify(hone_ladder *ladder, int r, hone_report *report) {
@@ -224,7 +260,8 @@ static int certify(hone_ladder *ladder, int r, hone_report *report) {
   int st = hone_estimate(&f, ladder->norm1, ladder->seen.norm1, ladder->scratch,
                          &ladder->rung[r].certificate);
   report->certify_ms += since_ms(start);
-  report->passes += ladder->rung[r].certificate.tries;
+  *(f.resident ? &report->device_passes : &report->passes) +=
+      ladder->rung[r].certificate.tries;
   return st;
 }
 
@@ -233,7 +270,8 @@ static const char *breakdown(const hone_rung *rung) {
   if (rung->info.hopeless)
     return "the pivots fall too fast for this precision";
   if (rung->info.zero_pivot >= 0)
-    return "a pivot is exactly zero";
+    return rung->engine->symmetric ? "a pivot is not positive"
+                                   : "a pivot is exactly zero";
   if (!(rung->info.growth <= DBL_MAX))
     return "the factors overflow";
   return NULL;
@@ -253,8 +291,50 @@ static int create(hone_ladder *ladder, int r) {
                                      .mem = ladder->mem,
                                      .pool = ladder->pool,
                                      .watch = ladder->watch,
-                                     .block = ladder->wish.block};
+                                     .block = ladder->wish.block,
+                                     .tuning = ladder->wish.tuning,
+                                     .why = ladder->why,
+                                     .why_size = sizeof ladder->why};
+  ladder->why[0] = '\0';
   return rung->engine->create(&rung->self, &config);
+}
+
+/* A rung whose engine takes A as it is and looks at it on the way: factors S
+   = A first, then sees whether that was right. Scaling, where it is needed
+   after all, makes factor_rung do the work again, on the copy. */
+static int factor_unseen(hone_ladder *ladder, int r, hone_report *report) {
+  hone_rung *rung = &ladder->rung[r];
+  const hone_sight sight = {.pool = ladder->pool,
+                            .a = &ladder->a,
+                            .scratch = ladder->scratch,
+                            .engine = rung->engine,
+                            .self = rung->self};
+  double start = hone_now_s();
+  if (hone_watch_stop(ladder->watch, "inspect", 0.0, 0, HONE_NAN))
+    return HONE_CANCELLED;
+  ladder->resident = -1;
+  int st = rung->engine->factor(rung->self, &ladder->a, NULL, &rung->info);
+  report->factor_ms += since_ms(start);
+  start = hone_now_s();
+  if (st == HONE_OK)
+    st = hone_see(&sight, NULL, &ladder->seen);
+  if (st != HONE_OK)
+    return st;
+  if (ladder->seen.bad_row >= 0) /* where, the host finds out */
+    return inspect(ladder, false, report);
+  st = take_sight(ladder, report);
+  if (st == HONE_OK)
+    st = hone_scale_find(&sight, &ladder->seen, &ladder->scaling);
+  if (st != HONE_OK)
+    return st;
+  ladder->resident = r;
+  ladder->have_matrix = true;
+  /* not finite without scaling: the engine may know a safer way */
+  const bool settled = rung->info.growth <= DBL_MAX || rung->info.hopeless ||
+                       rung->info.zero_pivot >= 0;
+  rung->fresh = !ladder->scaling.used && settled;
+  report->inspect_ms += since_ms(start);
+  return HONE_OK;
 }
 
 /* Factors on rung r. HONE_OK: its state says whether it can be used. */
@@ -263,12 +343,15 @@ static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
   double start = hone_now_s();
   rung->state = HONE_RUNG_USELESS;
   int st = create(ladder, r);
-  if (st == HONE_OK)
+  if (st == HONE_OK && !rung->fresh)
     st = rung->engine->factor(rung->self, &ladder->a, &ladder->scaling,
                               &rung->info);
+  rung->fresh = false;
   *(r == 0 ? &report->factor_ms : &report->fallback_ms) += since_ms(start);
   if (st != HONE_OK) /* memory or device may be there the next time */
     rung->state = HONE_RUNG_NEW;
+  if (rung->engine->account != NULL && rung->self != NULL)
+    rung->engine->account(rung->self, &rung->account);
   rung->tried = rung->tried || st != HONE_CANCELLED;
   rung->set_aside = true;
   if (st != HONE_OK)
@@ -292,18 +375,23 @@ static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
   return HONE_OK;
 }
 
-/* The first rung above r in precision. */
+/* The first rung above r: in precision; above one for symmetric matrices
+   alone, the first for all. */
 int hone_ladder_above(const hone_ladder *ladder, int r) {
+  const hone_engine *below = ladder->rung[r].engine;
   int next = r + 1;
-  while (next < ladder->rungs && ladder->rung[next].engine->precision ==
-                                     ladder->rung[r].engine->precision)
-    next++;
+  for (; next < ladder->rungs; next++) {
+    const hone_engine *engine = ladder->rung[next].engine;
+    if (below->symmetric ? !engine->symmetric
+                         : engine->precision != below->precision)
+      break;
+  }
   return next;
 }
 
 /* The first usable rung from r on, factored if it is not yet. On HONE_OK it
    is *found; else why there is none. A rung that failed is followed by the
-   next, one whose precision did not suffice by the next more precise. */
+   next, one whose factors did not suffice by the one above. */
 int hone_ladder_usable(hone_ladder *ladder, int r, hone_report *report,
                        int *found) {
   int64_t zero_pivot = -1;
@@ -317,13 +405,16 @@ int hone_ladder_usable(hone_ladder *ladder, int r, hone_report *report,
         return now;
       if (now != HONE_OK) {
         hone_ladder_add_reason(report, rung->engine->name,
-                               hone_status_text(now));
+                               ladder->why[0] ? ladder->why
+                                              : hone_status_text(now));
         st = now;
         next = r + 1;
         continue;
       }
-      zero_pivot = rung->info.zero_pivot;
-      st = zero_pivot >= 0 ? HONE_SINGULAR : HONE_OVERFLOW;
+      if (!rung->engine->symmetric) { /* those say nothing of A */
+        zero_pivot = rung->info.zero_pivot;
+        st = zero_pivot >= 0 ? HONE_SINGULAR : HONE_OVERFLOW;
+      }
     }
     if (rung->state == HONE_RUNG_READY) {
       *found = r;
@@ -339,10 +430,18 @@ static int start_matrix(hone_ladder *ladder, hone_report *report) {
   ladder->factored = ladder->stale = ladder->have_matrix = false;
   for (int r = 0; r < ladder->rungs; r++) {
     ladder->rung[r].state = HONE_RUNG_NEW;
-    ladder->rung[r].tried = false;
+    ladder->rung[r].tried = ladder->rung[r].fresh = false;
   }
   ladder->at = 0;
-  int st = inspect(ladder, false, report);
+  ladder->resident = -1;
+  int st = HONE_NO_DEVICE;
+  const hone_engine *first = ladder->rung[0].engine;
+  if (first->resident != NULL && create(ladder, 0) == HONE_OK &&
+      first->resident(ladder->rung[0].self))
+    st = factor_unseen(ladder, 0, report);
+  /* Not that way, or trouble on it: then factor_rung meets it again */
+  if (st == HONE_NO_DEVICE || st == HONE_DEVICE_FAILED || st == HONE_NO_MEMORY)
+    st = inspect(ladder, false, report);
   if (st == HONE_OK)
     st = hone_ladder_usable(ladder, 0, report, &ladder->at);
   ladder->factored = st == HONE_OK;
@@ -375,6 +474,7 @@ int hone_ladder_update(hone_ladder *ladder, const double *a, int64_t lda,
     return hone_ladder_factor(ladder, a, lda, report);
   ladder->a = (hone_matrix){ladder->n, lda, a};
   ladder->have_matrix = false;
+  ladder->resident = -1; /* its copy is of the earlier one */
   int st = inspect(ladder, true, report);
   if (st != HONE_OK) {
     ladder->factored = false;

@@ -7,7 +7,7 @@
 
 #include "refine/refine.h"
 
-enum { HONE_MAX_RUNGS = 3 };
+enum { HONE_MAX_RUNGS = 5 };
 
 typedef enum hone_rung_state {
   HONE_RUNG_NEW,    /* not factored for this matrix */
@@ -20,6 +20,8 @@ typedef struct hone_rung {
   void *self; /* NULL until first needed */
   hone_rung_state state;
   bool tried, set_aside; /* for this matrix: what the path tells */
+  bool fresh;            /* factored already, unscaled, and that was right */
+  hone_account account;  /* of engines that keep one */
   hone_factor_info info;
   hone_certificate certificate;
 } hone_rung;
@@ -30,6 +32,7 @@ typedef struct hone_wish {
   double limit;
   int max_iterations; /* a rung; 0: from the costs at n */
   int64_t block;      /* columns of a block column; 0: the device's choice */
+  hone_tuning tuning; /* of a GPU */
   bool one_shot;      /* one solve: give the old factors' memory back before
                          making the next */
 } hone_wish;
@@ -44,13 +47,15 @@ typedef struct hone_ladder {
   int rungs, at; /* at: the rung solves start on */
   int used;      /* the highest rung this call solved with */
   bool have_matrix, factored;
-  bool stale; /* the factors are those of an earlier matrix */
+  bool stale;   /* the factors are those of an earlier matrix */
+  int resident; /* the rung whose engine holds a copy of A; -1: none */
   hone_matrix a;
   hone_scaling scaling;
   hone_inspection seen;                     /* of S */
   double norm1, norm_inf, max_abs, min_abs; /* of A */
   double *vectors; /* what the pointers above share, and scratch */
   double *scratch;
+  char why[128]; /* an engine's create may say why it failed */
   double *block; /* workspace of solve: 5 n for each column */
   int64_t block_columns;
 } hone_ladder;
@@ -88,12 +93,13 @@ int64_t hone_ladder_bytes(int64_t n, int64_t nrhs);
 
 /* The first usable rung from r on, factored if it is not yet. On HONE_OK it
    is *found; else why there is none. A rung that failed is followed by the
-   next, one whose precision did not suffice by the next more precise. */
+   next, one whose factors did not suffice by the one above. */
 int hone_ladder_usable(hone_ladder *ladder, int r, hone_report *report,
                        int *found);
 /* The factors of an earlier matrix no longer serve: factors the present. */
 int hone_ladder_refactor(hone_ladder *ladder, hone_report *report);
-/* The first rung above r in precision. */
+/* The first rung above r: in precision; above one for symmetric matrices
+   alone, the first for all. */
 int hone_ladder_above(const hone_ladder *ladder, int r);
 hone_factored hone_ladder_factored_by(const hone_ladder *ladder, int r);
 void hone_ladder_add_reason(hone_report *report, const char *who,

@@ -143,8 +143,8 @@ static bool shift_vector(int64_t n, const double *from, int e, double *to) {
 /* One pass over A for the columns listed. Columns whose numbers would
    overflow or vanish on the way are passed as 2^e x and 2^e b: r and den
    then carry the same factor, which no error here sees. */
-static void run_pass(hone_refinement *ctx, bool accurate, int64_t m,
-                     hone_refined *const *list) {
+static void run_pass(hone_refinement *ctx, bool accurate, bool device,
+                     int64_t m, hone_refined *const *list) {
   const int64_t n = ctx->f.a->n;
   const double *x[HONE_SOLVE_COLUMNS], *b[HONE_SOLVE_COLUMNS];
   double *r[HONE_SOLVE_COLUMNS], *den[HONE_SOLVE_COLUMNS];
@@ -171,10 +171,15 @@ static void run_pass(hone_refinement *ctx, bool accurate, int64_t m,
                           .b = b,
                           .r = r,
                           .den = den};
-  hone_pass_run(ctx->f.pool, &pass);
-  ctx->passes++;
+  if (!device)
+    hone_pass_run(ctx->f.pool, &pass);
+  for (int64_t c = 0; device && c < m; c++)
+    ctx->f.resident =
+        hone_residual(&ctx->f, ctx->trans, x[c], b[c], r[c], den[c]) &&
+        ctx->f.resident; /* one that failed is not asked again */
+  *(device ? &ctx->device_passes : &ctx->passes) += 1;
   for (int64_t c = 0; c < m; c++) {
-    list[c]->vouched = accurate;
+    list[c]->vouched = accurate && !device;
     measure(ctx, list[c]);
   }
 }
@@ -199,19 +204,37 @@ static double predicted(const hone_refinement *ctx, const hone_refined *c) {
   return ctx->f.engine->precision == 64 ? HONE_EPS : 1.0;
 }
 
+/* Measures the columns where a copy of A is. Those it would accept are
+   measured again, by the host on the caller's own A: it has the last word. */
+static void evaluate_there(hone_refinement *ctx, int64_t m,
+                           hone_refined *const *list) {
+  hone_refined *good[HONE_SOLVE_COLUMNS];
+  int64_t count = 0;
+  run_pass(ctx, true, true, m, list);
+  for (int64_t c = 0; c < m; c++)
+    if (hone_errors_value(&list[c]->now, ctx->criterion) <= ctx->limit)
+      good[count++] = list[c];
+  if (count > 0)
+    run_pass(ctx, true, false, count, good);
+}
+
 /* Measures the columns, again with the accurate pass where it may decide. */
 static void evaluate(hone_refinement *ctx, int64_t m,
                      hone_refined *const *list) {
   bool accurate = false;
+  if (ctx->f.resident) {
+    evaluate_there(ctx, m, list);
+    return;
+  }
   for (int64_t c = 0; c < m; c++)
     accurate = accurate || predicted(ctx, list[c]) <= 1e3 * ctx->limit;
-  run_pass(ctx, accurate, m, list);
+  run_pass(ctx, accurate, false, m, list);
   if (accurate)
     return;
   for (int64_t c = 0; c < m; c++) {
     double value = hone_errors_value(&list[c]->now, ctx->criterion);
     if (near_limit(ctx, value) && !plain_suffices(ctx, value)) {
-      run_pass(ctx, true, m, list);
+      run_pass(ctx, true, false, m, list);
       return;
     }
   }

@@ -59,6 +59,7 @@ typedef struct hone_refinement {
   hone_watch *watch;
   double *v;  /* n x columns: residuals and corrections */
   int passes; /* counted up */
+  int device_passes;
 } hone_refinement;
 
 /* Refines the m <= 64 columns until each is accepted or given up on. On

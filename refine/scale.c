@@ -5,6 +5,7 @@
    these sweeps bring it to 4 corrections. */
 #include "refine/scale.h"
 
+#include <float.h>
 #include <limits.h>
 #include <math.h>
 
@@ -40,9 +41,39 @@ static int clamp_exp(int e) {
   return HONE_MAX(-HONE_MAX_EXP, HONE_MIN(e, HONE_MAX_EXP));
 }
 
-void hone_scale_find(hone_pool *pool, const hone_matrix *a, double *scratch,
-                     hone_inspection *seen, hone_scaling *scaling) {
-  const int64_t n = a->n;
+static double largest(int64_t n, const double *v) {
+  double max = 0.0;
+  for (int64_t i = 0; i < n; i++)
+    max = v[i] <= max ? max : v[i]; /* NaN goes through */
+  return isfinite(max) ? max : DBL_MAX;
+}
+
+int hone_see(const hone_sight *sight, const hone_scaling *scaling,
+             hone_inspection *seen) {
+  const int64_t n = sight->a->n;
+  if (sight->engine == NULL) {
+    hone_inspect(sight->pool, sight->a, scaling, sight->scratch, seen);
+    return HONE_OK;
+  }
+  hone_seen out = {.row_max = seen->row_max,
+                   .col_max = seen->col_max,
+                   .row_sum = sight->scratch,
+                   .col_sum = sight->scratch + n};
+  int st = sight->engine->inspect(sight->self, sight->a, scaling, &out);
+  seen->bad_row = seen->bad_col = -1;
+  if (st != HONE_OK)
+    return st;
+  for (int64_t j = 0; j < n && seen->bad_row < 0; j++)
+    if (!isfinite(seen->col_max[j]))
+      seen->bad_row = seen->bad_col = 0;
+  seen->norm1 = largest(n, out.col_sum);
+  seen->norm_inf = largest(n, out.row_sum);
+  return HONE_OK;
+}
+
+int hone_scale_find(const hone_sight *sight, hone_inspection *seen,
+                    hone_scaling *scaling) {
+  const int64_t n = sight->a->n;
   scaling->used = false;
   for (int64_t i = 0; i < n; i++) {
     scaling->row_exp[i] = scaling->col_exp[i] = 0;
@@ -66,8 +97,11 @@ void hone_scale_find(hone_pool *pool, const hone_matrix *a, double *scratch,
       scaling->col[i] = hone_pow2(scaling->col_exp[i]);
     }
     scaling->used = true;
-    hone_inspect(pool, a, scaling, scratch, seen);
+    int st = hone_see(sight, scaling, seen);
+    if (st != HONE_OK)
+      return st;
   }
+  return HONE_OK;
 }
 
 /* Largest exponent of 2^row_exp r, by frexp's convention. */

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The blocked LU on the device, two levels deep. An outer panel of nb
+   columns, inner panels of 128:
+
+     for each inner panel     LU with pivoting (cuda_panel.cu)
+                              its row moves, to the outer panel's other columns
+                              its rows of U there, cut into pieces on the way
+                              F -= L U there, pieces by tensor cores
+     then, for the columns on the right of the outer panel
+                              all its row moves at once
+                              its rows of U, 128 at a time
+                              F -= L U with an inner dimension of 3 nb
+
+   A block column that arrives later is put into the order of the rows as
+   they then are, and brought up to date with the panels before it.
+
+   With the diagonal blocks on the CPU the outer panels are factored on a
+   stream beside: the columns of the next one are brought up to date first,
+   and while it is being factored, and the CPU has its blocks, the update of
+   the other columns goes on. */
+#include "gpu_sp/cuda_state.h"
+
+namespace {
+
+cudaDataType_t piece_type(const hone_cuda *c) {
+  return c->pieces == HONE_HALF_3 || c->pieces == HONE_HALF_1 ? CUDA_R_16F
+                                                              : CUDA_R_16BF;
+}
+
+bool three(const hone_cuda *c) {
+  return hone_piece_rows(c->pieces) == 3 * HONE_PANEL;
+}
+
+/* Where the pieces of inner panel 'inner' of 'count' go: the low products of
+   all of them, then the high ones. */
+hone_piece_place place_of(const hone_cuda *c, int inner, int count) {
+  hone_piece_place p = {-1, -1, (int64_t)inner * HONE_PANEL};
+  if (three(c)) {
+    p.lo = (int64_t)inner * 2 * HONE_PANEL;
+    p.hi = p.lo + HONE_PANEL;
+    p.hh += (int64_t)count * 2 * HONE_PANEL;
+  }
+  return p;
+}
+
+const hone_piece_scale *scale_at(const hone_cuda *c, int64_t column) {
+  int i = c->column_count - 1;
+  while (i > 0 && c->columns[i].j > column)
+    i--;
+  return c->scale + i;
+}
+
+void *pieces_at(void *base, int64_t element) {
+  return static_cast<char *>(base) + 2 * element;
+}
+
+int *flag(hone_cuda *c, int which) { return c->flags + which; }
+
+int64_t inner_width(const hone_cuda_panel_info *p, int inner) {
+  const int64_t left = p->w - (int64_t)inner * HONE_PANEL;
+  return left < HONE_PANEL ? left : (int64_t)HONE_PANEL;
+}
+
+/* Columns of a product: those that pad the last ones are worked on too. */
+int64_t padded(const hone_cuda *c, int64_t c0, int64_t c1) {
+  return (c1 == c->n ? c->ld : c1) - c0;
+}
+
+/* F[i : i+m, c0:c1] -= L U by the pieces rows from .. from+k-1, in cuBLAS's
+   eyes the transpose: U^T L^T. */
+int piece_product(hone_cuda *c, const hone_cuda_lane &on, int64_t from,
+                  int64_t k, const hone_cuda_panel_info *p, int64_t i,
+                  int64_t m, int64_t c0, int64_t c1) {
+  const cudaDataType_t type = piece_type(c);
+  return CALL(c->blas->gemm(
+      on.handle, CUBLAS_OP_N, CUBLAS_OP_N, (int)padded(c, c0, c1), (int)m,
+      (int)k, &scale_at(c, c0)->alpha, pieces_at(on.up, from * on.ldu), type,
+      (int)on.ldu, pieces_at(on.lp, (i - p->k) * on.ldl + from), type,
+      (int)on.ldl, c->constants, c->f + i * c->ld + c0, CUDA_R_32F, (int)c->ld,
+      CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+}
+
+/* F[i : i+m, c0:c1] -= L[i.., the panel's first 'inner' inner panels] U. */
+int product(hone_cuda *c, const hone_cuda_lane &on,
+            const hone_cuda_panel_info *p, int inner, int64_t i, int64_t m,
+            int64_t c0, int64_t c1) {
+  const int64_t wide = (int64_t)inner * HONE_PANEL;
+  if (m <= 0 || c1 <= c0)
+    return HONE_OK;
+  if (c->pieces == HONE_FLOATS)
+    return CALL(c->blas->gemm(
+        on.handle, CUBLAS_OP_N, CUBLAS_OP_N, (int)padded(c, c0, c1), (int)m,
+        (int)(wide < p->w ? wide : p->w), c->constants + 1,
+        c->f + p->k * c->ld + c0, CUDA_R_32F, (int)c->ld,
+        c->f + i * c->ld + p->k, CUDA_R_32F, (int)c->ld, c->constants,
+        c->f + i * c->ld + c0, CUDA_R_32F, (int)c->ld,
+        c->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+        CUBLAS_GEMM_DEFAULT));
+  if (!three(c))
+    return piece_product(c, on, 0, wide, p, i, m, c0, c1);
+  if (inner == p->count)
+    return piece_product(c, on, 0, 3 * wide, p, i, m, c0, c1);
+  int st = piece_product(c, on, 0, 2 * wide, p, i, m, c0, c1);
+  if (st == HONE_OK)
+    st = piece_product(c, on, (int64_t)p->count * 2 * HONE_PANEL, wide, p, i, m,
+                       c0, c1);
+  return st;
+}
+
+/* Pieces of inner panel 'inner' of L. */
+int cut_l(hone_cuda *c, const hone_cuda_lane &on, const hone_cuda_panel_info *p,
+          int inner) {
+  const int64_t k = p->k + (int64_t)inner * HONE_PANEL;
+  const int64_t w = inner_width(p, inner);
+  return CALL(
+      hone_cuda_split_l(c->pieces, c->n, c->f, c->ld, k + w, k, w, c->scale,
+                        pieces_at(on.lp, (k + w - p->k) * on.ldl), on.ldl,
+                        place_of(c, inner, p->count), flag(c, 1), on.stream));
+}
+
+/* Those of all its inner panels. */
+int cut_all(hone_cuda *c, const hone_cuda_panel_info *p) {
+  const int64_t i0 = p->k + inner_width(p, 0);
+  return CALL(hone_cuda_split_l(c->pieces, c->n, c->f, c->ld, i0, p->k, p->w,
+                                c->scale,
+                                pieces_at(c->lp, (i0 - p->k) * c->ldl), c->ldl,
+                                place_of(c, 0, p->count), flag(c, 1), c->work));
+}
+
+/* The inner panel's rows of U in the columns c0 .. c1-1, and their pieces. */
+int rows_of_u(hone_cuda *c, const hone_cuda_lane &on,
+              const hone_cuda_panel_info *p, int inner, int64_t c0,
+              int64_t c1) {
+  const int64_t k = p->k + (int64_t)inner * HONE_PANEL;
+  if (c->tuning.sections != HONE_SECTIONS_AUTO)
+    return hone_cuda_section_u(c, on, p->first + inner, k,
+                               inner_width(p, inner), c0, c1, scale_at(c, c0),
+                               place_of(c, inner, p->count));
+  return CALL(hone_cuda_rows(
+      c->pieces, c->f, c->ld, k, inner_width(p, inner), c0, c1, scale_at(c, c0),
+      on.up, on.ldu, place_of(c, inner, p->count), flag(c, 1), on.stream));
+}
+
+enum hone_pivoting pivoting(const hone_cuda *c) {
+  if (c->tuning.pivoting == HONE_PIVOT_BLOCK)
+    return HONE_BLOCK_ONLY;
+  return c->tuning.pivoting == HONE_PIVOT_NONE ? HONE_NATURAL : HONE_TOURNAMENT;
+}
+
+/* The LU of an inner panel alone, and the inverse that seeds its sections. */
+int factor_inner(hone_cuda *c, const hone_cuda_lane &on, int index, int64_t k,
+                 int64_t w) {
+  if (hone_cuda_by_cpu(c, k))
+    return hone_cuda_diagonal(c, on, index, k, w, pivoting(c));
+  int st = CALL(hone_cuda_panel(c->n, c->f, c->ld, k, w, pivoting(c),
+                                c->moves + index, flag(c, 0), c->panel_work,
+                                on.stream));
+  if (st == HONE_OK && c->tuning.sections == HONE_SECTIONS_SEEDED)
+    st = hone_cuda_section_seed(c, on, index, k, w);
+  return st;
+}
+
+/* Inner panel 'inner' and what it does to the rest of its outer panel. */
+int inner_step(hone_cuda *c, const hone_cuda_lane &on,
+               const hone_cuda_panel_info *p, int inner) {
+  const int64_t k = p->k + (int64_t)inner * HONE_PANEL;
+  const int64_t w = inner_width(p, inner), end = p->k + p->w;
+  hone_moves *m = c->moves + p->first + inner;
+  const hone_cuda_panel_info one = {k, w, p->first + inner, 1};
+  int st = factor_inner(c, on, p->first + inner, k, w);
+  if (st == HONE_OK) /* the outer panel's other columns */
+    st = CALL(hone_cuda_move(c->f + p->k, c->ld, k - p->k, k + w - p->k,
+                             end - p->k, m->dst, m->src, 2 * HONE_PANEL,
+                             on.stream));
+  if (st != HONE_OK || k + w >= end)
+    return st;
+  st = rows_of_u(c, on, &one, 0, k + w, end);
+  if (st == HONE_OK)
+    st = cut_l(c, on, &one, 0);
+  if (st == HONE_OK)
+    st = product(c, on, &one, 1, k + w, c->n - k - w, k + w, end);
+  return st;
+}
+
+bool beside(const hone_cuda *c) { return c->forms.side.stream != nullptr; }
+
+/* The stream beside begins as soon as the panel's columns are up to date. */
+int go_beside(hone_cuda *c, int64_t k) {
+  hone_cuda_forms *f = &c->forms;
+  int st = HONE_OK;
+  if (f->ready_at != k)
+    st = CALL(cudaEventRecord(f->ready, c->work));
+  f->ready_at = -1;
+  if (st == HONE_OK)
+    st = CALL(cudaStreamWaitEvent(f->side.stream, f->ready, 0));
+  if (st == HONE_OK)
+    st = CALL(cudaEventRecord(f->busy, c->work));
+  return st;
+}
+
+int come_back(hone_cuda *c) {
+  hone_cuda_forms *f = &c->forms;
+  int st = CALL(cudaEventRecord(f->factored, f->side.stream));
+  if (st == HONE_OK)
+    st = CALL(cudaStreamWaitEvent(c->work, f->factored, 0));
+  return st;
+}
+
+/* The columns c0 .. c1-1 in strips. */
+int apply_strips(hone_cuda *c, const hone_cuda_panel_info *p, int64_t c0,
+                 int64_t c1) {
+  const hone_cuda_lane &on = c->forms.main;
+  const int64_t below = p->k + p->w;
+  int st = HONE_OK;
+  for (int64_t at = c0; at < c1 && st == HONE_OK; at += c->strip) {
+    const int64_t to = at + c->strip < c1 ? at + c->strip : c1;
+    for (int inner = 0; inner < p->count && st == HONE_OK; inner++) {
+      const int64_t k = p->k + (int64_t)inner * HONE_PANEL;
+      if (inner > 0)
+        st = product(c, on, p, inner, k, inner_width(p, inner), at, to);
+      if (st == HONE_OK)
+        st = rows_of_u(c, on, p, inner, at, to);
+    }
+    if (st == HONE_OK)
+      st = product(c, on, p, p->count, below, c->n - below, at, to);
+  }
+  return st;
+}
+
+} // namespace
+
+int hone_cuda_factor_panel(hone_cuda *c, int64_t k, int64_t w, int64_t loaded) {
+  const int index = c->panel_count;
+  hone_cuda_panel_info *p = c->panels + index;
+  if (index >= c->panel_room)
+    return HONE_INTERNAL;
+  *p = {k, w, c->moves_count, (int)((w + HONE_PANEL - 1) / HONE_PANEL)};
+  c->split = -1;
+  const hone_cuda_lane &on = beside(c) ? c->forms.side : c->forms.main;
+  int st = beside(c) ? go_beside(c, k) : (int)HONE_OK;
+  for (int inner = 0; inner < p->count && st == HONE_OK; inner++)
+    st = inner_step(c, on, p, inner);
+  if (st == HONE_OK && beside(c))
+    st = come_back(c);
+  c->panel_count++;
+  c->moves_count += p->count;
+  if (st == HONE_OK)
+    st = CALL(hone_cuda_compose(c->moves + p->first, p->count, c->dst, c->src,
+                                c->perm, c->place, c->map, c->work));
+  if (st == HONE_OK)
+    st = CALL(hone_cuda_move(c->f, c->ld, k, k + w, loaded, c->dst, c->src,
+                             p->count * 2 * HONE_PANEL, c->work));
+  return st;
+}
+
+int hone_cuda_apply(hone_cuda *c, int panel, int64_t c0, int64_t c1) {
+  const hone_cuda_panel_info *p = c->panels + panel;
+  const int64_t below = p->k + p->w, next = c0 + c->nb;
+  int st = HONE_OK;
+  if (c0 >= c1)
+    return HONE_OK;
+  if (c->split != panel)
+    st = cut_all(c, p);
+  c->split = panel;
+  if (st == HONE_OK && beside(c) && c0 == below && next < c1) {
+    st = apply_strips(c, p, c0, next);
+    if (st == HONE_OK)
+      st = CALL(cudaEventRecord(c->forms.ready, c->work));
+    c->forms.ready_at = c0;
+    c0 = next;
+  }
+  return st == HONE_OK ? apply_strips(c, p, c0, c1) : st;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the CUDA device holds, shared by the files that implement it:
+   device_cuda.cu (life, results, solves), cuda_feed.cu (the way of A to the
+   device), cuda_lu.cu (the factorization). */
+#ifndef HONE_CUDA_STATE_H
+#define HONE_CUDA_STATE_H
+
+extern "C" {
+#include "gpu_sp/device.h"
+}
+#include "gpu_sp/cuda_calls.h"
+#include "gpu_sp/cuda_forms.h"
+#include "gpu_sp/cuda_kernels.h"
+
+enum {
+  HONE_CUDA_SLOTS = 6,   /* of the ring of pinned buffers */
+  HONE_CUDA_COLUMNS = 8, /* right-hand sides on the device at once */
+  HONE_CUDA_PADDING = 32 /* rows and columns of F are a multiple of it */
+};
+
+/* A panel of the outer blocking: its inner panels' moves are
+   moves[first .. first+count-1]. */
+struct hone_cuda_panel_info {
+  int64_t k, w;
+  int first, count;
+};
+
+/* A block column as it came. */
+struct hone_cuda_column {
+  int64_t j, w;
+  cudaEvent_t fed, turned, done; /* on the device; in F; factored */
+};
+
+/* A pinned buffer of the ring. Chunk number k of all that ever go through the
+   ring uses slot k % HONE_CUDA_SLOTS. */
+struct hone_cuda_slot {
+  unsigned char *memory;
+  cudaEvent_t free;      /* its last chunk has arrived */
+  int64_t opened, sent;  /* number of the last chunk let in and sent, from 1 */
+  int64_t filled;        /* tasks done of the present one */
+};
+
+struct hone_cuda {
+  int ordinal; /* of the device */
+  int64_t n, ld, lda, nb, strip; /* nb: outer panel; strip: columns of U */
+  hone_mem *mem;
+  hone_pool *pool;
+  hone_tuning tuning;
+  enum hone_pieces pieces, wanted; /* in use; what the caller chose */
+  bool tf32, wanted_tf32;
+  bool careful; /* the next factorization keeps the safer ones in use */
+  bool spd; /* S = U^T U; lp: the rows of U again, row by row (ld each) */
+  int64_t block; /* the caller's width of block columns, or 0 */
+  cudaStream_t work, feed, look;
+  const hone_cublas *blas;
+  cublasHandle_t handle;
+
+  /* On the device */
+  double *a;      /* n x n, lda; NULL: A is not kept there */
+  float *f;       /* F, ld */
+  void *lp, *up;  /* pieces: of a panel of L, row by row (ldl each); of its
+                     rows of U in one strip of columns (ldu each) */
+  int64_t ldl, ldu;
+  float *stage; /* twice stage_columns columns (ld each) of floats, on their
+                   way into F; only where A is not kept */
+  int64_t stage_columns;
+  void *blas_work;
+  float *constants; /* 1, -1 */
+  hone_piece_scale *scale; /* for each block column */
+  unsigned *top;           /* for each: max |s_ij| as bits; then max |u_ij| */
+  int *flags;              /* first zero pivot, overflow */
+  unsigned long long *flushed;
+  void *panel_work;
+  hone_moves *moves;  /* of all inner panels */
+  int *dst, *src;     /* of an outer panel, composed: 2 nb and 4 nb entries */
+  int *perm, *place;  /* n each: the original row of row i; its inverse */
+  int *map;           /* n: 0, 1, ... */
+  double *lower, *upper; /* inverses: see cuda_kernels.h */
+  int *triangle_flags;
+  double *v, *w, *den; /* n x HONE_CUDA_COLUMNS each, n */
+  void *residual_work;
+  double *seen;          /* row_max, row_sum, col_max, col_sum: n each */
+  double *row, *col;     /* scaling */
+
+  /* Pinned */
+  hone_cuda_slot ring[HONE_CUDA_SLOTS];
+  size_t slot_bytes;
+  int64_t chunks; /* that went through it so far */
+  double *h_v; /* 4 n x HONE_CUDA_COLUMNS */
+  unsigned *h_top; /* top, fetched */
+  float *col_max;  /* n; where the host rounds */
+
+  /* This matrix */
+  const double *source; /* the caller's, or NULL: none */
+  int64_t fed;          /* columns of A on the device */
+  bool direct;          /* the device can read the caller's memory itself */
+  bool scaled;
+  bool again;  /* A was there already */
+  bool looked; /* A was taken unseen: the next factorization may be of it */
+  int64_t host_flushed;
+  hone_cuda_column *columns;
+  int column_count, column_room;
+  hone_cuda_panel_info *panels;
+  int panel_count, panel_room, moves_count, moves_room;
+  int split; /* the panel whose pieces lp holds; -1: none */
+  bool factored;
+  hone_account used;
+
+  hone_cuda_forms forms;
+};
+
+/* device_cuda.cu: load for a whole matrix of floats on the device. */
+int hone_cuda_load_floats(hone_cuda *c, const float *a, int64_t lda);
+
+/* cuda_feed.cu */
+int hone_cuda_feed_create(hone_cuda *c);
+void hone_cuda_feed_destroy(hone_cuda *c);
+/* Columns up to 'to' of A on their way; the stream work waits for them. */
+int hone_cuda_feed(hone_cuda *c, const hone_matrix *a, int64_t to);
+/* Forgets what A was fed. */
+int hone_cuda_feed_begin(hone_cuda *c, const hone_matrix *a);
+/* Columns j .. j+w-1 scaled and rounded by the host and sent to stage. */
+int hone_cuda_feed_rounded(hone_cuda *c, const hone_matrix *a,
+                           const hone_scaling *scaling, int64_t j, int64_t w,
+                           float *stage);
+
+/* cuda_lu.cu */
+/* Brings the columns c0 .. c1-1, whose rows are in the present order, up to
+   date with the panel. */
+int hone_cuda_apply(hone_cuda *c, int panel, int64_t c0, int64_t c1);
+/* Factors the columns k .. k+w-1 and moves the rows of all columns there are
+   yet, 0 .. loaded-1. */
+int hone_cuda_factor_panel(hone_cuda *c, int64_t k, int64_t w, int64_t loaded);
+
+/* cuda_cholesky.cu: the same where S = U^T U. No rows move. */
+int hone_cuda_apply_spd(hone_cuda *c, int panel, int64_t c0, int64_t c1);
+int hone_cuda_factor_panel_spd(hone_cuda *c, int64_t k, int64_t w);
+
+#endif
