@@ -19,6 +19,11 @@ __extension__ typedef __float128 quad;
 typedef long double quad;
 #endif
 
+/* The emulated device alone defines it. */
+extern const int hone_emulated __attribute__((weak));
+
+bool sup_emulated(void) { return &hone_emulated != NULL; }
+
 /* Random numbers --------------------------------------------------------- */
 
 uint64_t sup_next(sup_rng *rng) {
@@ -102,6 +107,37 @@ void sup_matrix_cond(sup_rng *rng, int64_t n, int mode, double cond, double *a,
 static double entry(const double *a, int64_t lda, bool trans, int64_t i,
                     int64_t j) {
   return trans ? a[j + i * lda] : a[i + j * lda];
+}
+
+void sup_matrix_spd(sup_rng *rng, int64_t n, double cond, double *a) {
+  double *u = sup_filled(n, 0.0), *w = sup_filled(n, 0.0);
+  memset(a, 0, (size_t)(n * n) * sizeof *a);
+  for (int64_t i = 0; i < n; i++)
+    a[i + i * n] = pow(cond, -(double)i / fmax(1.0, (double)(n - 1)));
+  for (int round = 0; round < 8; round++) {
+    double uu = 0.0, uw = 0.0;
+    for (int64_t i = 0; i < n; i++) {
+      u[i] = sup_normal(rng);
+      uu += u[i] * u[i];
+    }
+    for (int64_t j = 0; j < n; j++) {
+      w[j] = 0.0;
+      for (int64_t i = 0; i < n; i++)
+        w[j] += a[i + j * n] * u[i];
+      w[j] *= 2.0 / uu;
+      uw += u[j] * w[j];
+    }
+    for (int64_t i = 0; i < n; i++)
+      w[i] -= uw / uu * u[i];
+    for (int64_t j = 0; j < n; j++)
+      for (int64_t i = 0; i <= j; i++)
+        a[i + j * n] -= u[i] * w[j] + w[i] * u[j];
+    for (int64_t j = 0; j < n; j++)
+      for (int64_t i = 0; i < j; i++)
+        a[j + i * n] = a[i + j * n];
+  }
+  sup_free(u);
+  sup_free(w);
 }
 
 void sup_multiply(int64_t n, const double *a, int64_t lda, bool trans,

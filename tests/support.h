@@ -41,6 +41,11 @@ enum {
 void sup_matrix_cond(sup_rng *rng, int64_t n, int mode, double cond, double *a,
                      int64_t lda);
 
+/* a = H D H, n x n, symmetric to the last bit: D the eigenvalues from 1 down
+   to 1 / cond, evenly spread in their logarithms, H a product of 8 random
+   reflections. */
+void sup_matrix_spd(sup_rng *rng, int64_t n, double cond, double *a);
+
 /* b = op(A) x in quadruple precision, rounded once. b is not x. */
 void sup_multiply(int64_t n, const double *a, int64_t lda, bool trans,
                   const double *x, double *b);
@@ -67,6 +72,10 @@ void sup_free(double *array);
 
 /* Are all count entries value still, bit for bit? */
 bool sup_untouched(const double *array, int64_t count, double value);
+
+/* Is the CUDA device a processor that does as if (tests/emulate.h)? It is
+   then hundreds of times slower. */
+bool sup_emulated(void);
 
 /* The scripted engine ---------------------------------------------------- */
 

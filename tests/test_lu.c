@@ -185,6 +185,26 @@ static bool one_panel(int64_t block, int64_t n) {
   return block == 0 || block >= n;
 }
 
+/* May rows be exchanged and the pivots still be known? Not in one panel; and
+   a tournament finds the rows of partial pivoting for sure only within the 64
+   rows of one tile, or one column at a time. */
+static bool can_exchange(const hone_device *device, int64_t block, int64_t n) {
+  return !one_panel(block, n) &&
+         (device != &hone_device_cuda || n <= 64 || block == 1);
+}
+
+/* More block columns than an emulated device gets done in a second or two. */
+static bool too_slow(const hone_device *device, int64_t block, int64_t n) {
+  return device == &hone_device_cuda && sup_emulated() && block > 0 &&
+         n / block > 40;
+}
+
+/* Tournament pivoting takes other rows than partial pivoting, and pieces of
+   22 bits are not exact: there a solution (of size 1/2) has an error. */
+static double slack(const lu *f) {
+  return f->device == &hone_device_host ? 0.0 : 1e-4;
+}
+
 /* Solves for the first k columns of v, which stand ldv apart. */
 static void check_exact_solve(lu *f, bool trans, int64_t k, const double *x,
                               const double *v, double unit) {
@@ -196,7 +216,7 @@ static void check_exact_solve(lu *f, bool trans, int64_t k, const double *x,
   CHECK_EQ_INT(f->device->solve(f->self, trans, k, w, ldv), HONE_OK);
   for (int64_t c = 0; c < k; c++) {
     for (int64_t i = 0; i < n; i++)
-      wrong += !(w[i + c * ldv] * unit == x[i + c * n]);
+      wrong += !(fabs(w[i + c * ldv] * unit - x[i + c * n]) <= slack(f));
     padding += !sup_untouched(w + c * ldv + n, ldv - n, (double)NAN);
   }
   CHECK_EQ_INT(wrong, 0);
@@ -204,16 +224,22 @@ static void check_exact_solve(lu *f, bool trans, int64_t k, const double *x,
   sup_free(w);
 }
 
-/* What one factorization of e must have given. */
+/* What one factorization of e must have given; no more than that it went
+   well where the pivots need not be those of partial pivoting. */
 static void check_exact_factors(lu *f, const exact *e) {
   const int64_t n = e->n;
   float *pivot = malloc((size_t)n * sizeof *pivot);
   CHECK_EQ_INT(f->info.zero_pivot, -1);
   CHECK_EQ_INT(f->info.flushed, 0);
   CHECK(!f->info.hopeless);
-  CHECK_NEAR(f->info.growth, e->growth, 1e-6 * e->growth);
   if (pivot == NULL)
     abort();
+  if (slack(f) > 0.0) {
+    CHECK_LE(f->info.growth, 16.0 * e->growth);
+    free(pivot);
+    return;
+  }
+  CHECK_NEAR(f->info.growth, e->growth, 1e-6 * e->growth);
   CHECK_EQ_INT(f->device->pivots(f->self, 0, n, pivot), HONE_OK);
   for (int64_t i = 0; i < n; i++)
     CHECK_NEAR(pivot[i], fabs(e->pivot[i]), 0.0);
@@ -238,7 +264,7 @@ static void check_exact_block(const hone_device *device, int64_t n,
                               int64_t block, bool scaled) {
   static const int64_t columns[] = {1, 2, 3, 4, 5, 17, MOST};
   sup_rng rng = {(uint64_t)n};
-  exact e = make_exact(&rng, n, -1, !one_panel(block, n));
+  exact e = make_exact(&rng, n, -1, can_exchange(device, block, n));
   const int64_t lda = n + 3;
   double *a = sup_filled(lda * n, (double)NAN), *x = sup_filled(n * MOST, 0.0);
   double *v = sup_filled(n * MOST, 0.0), unit;
@@ -264,13 +290,15 @@ static void check_exact_block(const hone_device *device, int64_t n,
   free_exact(&e);
 }
 
-static void solves_exactly_where_the_arithmetic_is(const void *device) {
-  NEED((const hone_device *)device);
+static void solves_exactly_where_the_arithmetic_is(const void *arg) {
+  const hone_device *device = arg;
+  NEED(device);
   for (int at = 0; at < ORDERS * BLOCKS; at++) {
     const int64_t n = orders[at / BLOCKS], block = block_of(at % BLOCKS, n);
     ct_note("n = %d, block %d, %s", (int)n, (int)block,
             at % 2 ? "scaled" : "not scaled");
-    check_exact_block(device, n, block, at % 2);
+    if (!too_slow(device, block, n))
+      check_exact_block(device, n, block, at % 2);
   }
 }
 
@@ -356,6 +384,8 @@ static void check_random_order(const hone_device *device, int64_t n,
   reference ref = factor_by_sgetrf(n, s);
   for (int at = 0; at < blocks; at++) {
     lu f;
+    if (too_slow(device, block_of(at, n), n))
+      continue;
     open_lu(&f, device, n, block_of(at, n), 1);
     CHECK_EQ_INT(factor(&f, s, n), HONE_OK);
     for (int trans = 0; trans < 2; trans++) {
@@ -419,7 +449,10 @@ static void names_the_first_zero_pivot(const void *arg) {
     for (int at = 0; at < 4 * BLOCKS; at++) {
       sup_rng rng = {(uint64_t)at};
       const int64_t block = block_of(at / 4, n);
-      exact e = make_exact(&rng, n, places[at % 4], !one_panel(block, n));
+      if (too_slow(device, block, n))
+        continue;
+      exact e =
+          make_exact(&rng, n, places[at % 4], can_exchange(device, block, n));
       lu f;
       ct_note("n = %d, block %d, pivot %d", (int)n, (int)block,
               (int)places[at % 4]);
@@ -496,6 +529,8 @@ static void growth_is_not_finite_after_overflow(const void *arg) {
     sup_rng rng = {5};
     if (at % 4 == 3 && one_panel(block_of(at / 4, N), N))
       continue; /* the transpose of that matrix does not grow */
+    if (too_slow(device, block_of(at / 4, N), N))
+      continue;
     double *s = sup_filled(N * N, 0.0);
     if (at % 4 < 3) { /* 1e39 at the beginning, inside, at the end */
       const int64_t place[] = {N - 1, N / 2 + N * (N / 3), N * N - 1};
@@ -552,7 +587,7 @@ static void check_verdict(const hone_device *device, const char *name,
   CHECK(l.in_order);
   CHECK_EQ_INT(f.info.hopeless, hopeless);
   if (hopeless) {
-    CHECK_LE(l.events, 2); /* of 10 block columns */
+    CHECK_LE(l.events, 2 + device->behind); /* of 10 block columns */
     CHECK(!(f.info.growth <= DBL_MAX));
   } else {
     CHECK_EQ_INT(l.events, JUDGED_BLOCKS);
@@ -587,7 +622,7 @@ static void stops_between_block_columns_when_told(const void *arg) {
   NEED(device);
   const int64_t n = 100, block = 32;
   sup_rng rng = {12};
-  exact e = make_exact(&rng, n, -1, true);
+  exact e = make_exact(&rng, n, -1, can_exchange(device, block, n));
   lu f;
   listener l;
   open_lu(&f, device, n, block, 1);
@@ -614,8 +649,9 @@ static void remembers_nothing_of_the_matrix_before(const void *arg) {
   NEED(device);
   const int64_t n = 129;
   sup_rng rng = {13};
-  exact good = make_exact(&rng, n, -1, true);
-  exact bad = make_exact(&rng, n, 40, true);
+  const bool exchange = can_exchange(device, 32, n);
+  exact good = make_exact(&rng, n, -1, exchange);
+  exact bad = make_exact(&rng, n, 40, exchange);
   double *x = sup_filled(n, 0.25), *v = sup_filled(n, 0.0), unit;
   lu f;
   open_lu(&f, device, n, 32, 1);

@@ -217,7 +217,8 @@ static void close_scaled(scaled *s) {
 
 static void find(scaled *s) {
   hone_inspect(NULL, &s->on.a, NULL, s->on.scratch, &s->on.seen);
-  hone_scale_find(NULL, &s->on.a, s->on.scratch, &s->on.seen, &s->c);
+  const hone_sight sight = {.a = &s->on.a, .scratch = s->on.scratch};
+  CHECK_EQ_INT(hone_scale_find(&sight, &s->on.seen, &s->c), HONE_OK);
 }
 
 /* Powers of two, as their exponents say; and the inspection is that of S. */

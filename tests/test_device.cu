@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The CUDA device as a whole, where test_lu.c does not reach: every
+   arithmetic and pivoting, matrices of more rows than one level of the
+   tournament takes, ways that A can come in, and calls that fail. */
+#include "tests/test_kernels.h"
+
+extern "C" {
+#include "gpu_sp/device.h"
+}
+#include "gpu_sp/cuda_calls.h"
+#include "gpu_sp/cuda_forms.h"
+
+namespace {
+
+struct problem {
+  int64_t n, lda;
+  std::vector<double> a, x, b[2]; /* b[trans] = op(A) x */
+
+  problem(int64_t order, int64_t pad, double diagonal)
+      : n(order), lda(order + pad) {
+    numbers r = {static_cast<uint64_t>(order)};
+    a = r.array<double>(lda * n);
+    x = r.array<double>(n);
+    for (int64_t i = 0; i < n; i++)
+      a.data()[i + i * lda] += diagonal;
+    for (int trans = 0; trans < 2; trans++) {
+      b[trans].assign(static_cast<size_t>(n), 0.0);
+      for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < n; i++)
+          b[trans].data()[trans ? j : i] +=
+              a.data()[i + j * lda] * x.data()[trans ? i : j];
+    }
+  }
+};
+
+/* Everything one after the other, as refinement does it. */
+struct outcome {
+  int status;
+  double error[2], residual; /* of x; of A x = b with the x that is known */
+  hone_factor_info info;
+  hone_account used;
+};
+
+int run_all(void *self, const hone_engine_config *config, const problem &p,
+            const double *a, outcome *out) {
+  const hone_device *d = &hone_device_cuda;
+  const hone_matrix matrix = {p.n, p.lda, a};
+  std::vector<double> ones(static_cast<size_t>(p.n), 1.0), r = ones, den = ones;
+  std::vector<int> zeros(ones.size());
+  const hone_scaling scaling = {ones.data(), ones.data(), zeros.data(),
+                                zeros.data(), false};
+  int st = hone_lu(d, self, config, &matrix, &scaling, &out->info);
+  for (int trans = 0; trans < 2 && st == HONE_OK; trans++) {
+    std::vector<double> v = p.b[trans];
+    double big = 1.0;
+    for (double e : v)
+      big = std::fmax(big, std::fabs(e));
+    for (double &e : v)
+      e /= big;
+    st = d->solve(self, trans, 1, v.data(), p.n);
+    for (int64_t i = 0; i < p.n; i++)
+      out->error[trans] = std::fmax(
+          out->error[trans], std::fabs(v.data()[i] * big - p.x.data()[i]));
+  }
+  if (st != HONE_OK || !d->resident(self))
+    return st;
+  std::vector<double> seen[4] = {ones, ones, ones, ones};
+  hone_seen s = {seen[0].data(), seen[1].data(), seen[2].data(),
+                 seen[3].data()};
+  st = d->inspect(self, &matrix, nullptr, &s);
+  if (st == HONE_OK)
+    st = d->residual(self, &matrix, true, p.x.data(), p.b[1].data(), r.data(),
+                     den.data());
+  for (int64_t i = 0; i < p.n && st == HONE_OK; i++)
+    out->residual =
+        std::fmax(out->residual, std::fabs(r.data()[i]) / den.data()[i]);
+  return st;
+}
+
+outcome run(const problem &p, const double *a, const hone_tuning &tuning,
+            int64_t block) {
+  hone_mem mem = {};
+  hone_watch watch = {};
+  hone_engine_config config = {};
+  outcome out = {};
+  void *self = nullptr;
+  config.n = p.n;
+  config.mem = &mem;
+  config.watch = &watch;
+  config.block = block;
+  config.tuning = tuning;
+  out.status = hone_device_cuda.create(&self, &config);
+  if (out.status == HONE_OK) {
+    out.status = run_all(self, &config, p, a, &out);
+    hone_device_cuda.account(self, &out.used);
+    hone_device_cuda.destroy(self, &mem);
+  }
+  CHECK_EQ_INT(mem.held, 0);
+  return out;
+}
+
+void check_run(const problem &p, const double *a, const hone_tuning &tuning,
+               int64_t block, double tolerance) {
+  const outcome out = run(p, a, tuning, block);
+  ct_note("n %d, block %d, arithmetic %d, pivoting %d, residuals %d", (int)p.n,
+          (int)block, tuning.arithmetic, tuning.pivoting, tuning.residuals);
+  CHECK_EQ_INT(out.status, HONE_OK);
+  CHECK_EQ_INT(out.info.zero_pivot, -1);
+  CHECK(out.info.growth <= 1e3);
+  CHECK_LE(out.error[0], tolerance);
+  CHECK_LE(out.error[1], tolerance);
+  CHECK_LE(out.residual, 0x1p-40);
+}
+
+/* Unit roundoff of each arithmetic, HONE_ARITHMETIC_AUTO first. */
+const double units[] = {0x1p-22, 0x1p-24, 0x1p-11, 0x1p-22,
+                        0x1p-16, 0x1p-11, 0x1p-8};
+
+TEST(device_cuda, every_arithmetic) {
+  NEED_DEVICE();
+  const problem p(300, 1, 12.0);
+  for (int arithmetic = 0; arithmetic < 7; arithmetic++)
+    for (int64_t block : {0, 40, 150})
+      for (int residuals = 0; residuals < 2; residuals++) {
+        hone_tuning tuning = {};
+        tuning.arithmetic = arithmetic;
+        tuning.residuals = residuals;
+        check_run(p, p.a.data(), tuning, block, 40.0 * units[arithmetic]);
+      }
+}
+
+TEST(device_cuda, every_pivoting) {
+  NEED_DEVICE();
+  const problem p(400, 0, 200.0);
+  for (int pivoting = 0; pivoting < 3; pivoting++)
+    for (int64_t block : {0, 70}) {
+      hone_tuning tuning = {};
+      tuning.pivoting = pivoting;
+      check_run(p, p.a.data(), tuning, block, 0x1p-18);
+    }
+}
+
+/* More than 16 blocks of 64 rows: two levels of the tournament. */
+TEST(device_cuda, more_rows_than_one_level_takes) {
+  NEED_DEVICE();
+  for (int64_t n : {1025, 1300}) {
+    const problem p(n, 5, 0.0);
+    hone_tuning tuning = {};
+    check_run(p, p.a.data(), tuning, 0, 1e-2);
+    tuning.residuals = HONE_RESIDUALS_HOST;
+    check_run(p, p.a.data(), tuning, 0, 1e-2);
+  }
+}
+
+TEST(device_cuda, pinned_memory_is_read_in_place) {
+  NEED_DEVICE();
+  const problem p(200, 3, 12.0);
+  double *pinned;
+  MUST(cudaMallocHost(reinterpret_cast<void **>(&pinned),
+                      p.a.size() * sizeof(double)));
+  memcpy(pinned, p.a.data(), p.a.size() * sizeof(double));
+  check_run(p, pinned, {}, 0, 0x1p-16);
+  MUST(cudaFreeHost(pinned));
+}
+
+TEST(device_cuda, little_memory_keeps_a_on_the_host_and_less_is_refused) {
+  NEED_DEVICE();
+  const problem p(300, 0, 12.0);
+  hone_tuning tuning = {};
+  const int64_t all = run(p, p.a.data(), tuning, 0).used.device_bytes;
+  tuning.device_limit = all;
+  CHECK_GE(run(p, p.a.data(), tuning, 0).used.residuals, 1);
+  tuning.device_limit = all - 1;
+  const outcome less = run(p, p.a.data(), tuning, 0);
+  CHECK_EQ_INT(less.status, HONE_OK);
+  CHECK_LE(less.error[0], 0x1p-16);
+  CHECK_EQ_INT(less.used.residuals, 0);
+  CHECK_LE(less.used.device_bytes, tuning.device_limit);
+  tuning.device_limit = less.used.device_bytes - 1;
+  CHECK_EQ_INT(run(p, p.a.data(), tuning, 0).status, HONE_NO_MEMORY);
+}
+
+/* Each call of CUDA in turn fails: that is said, and nothing is lost. */
+void fail_everywhere(const problem &p, const hone_tuning &tuning) {
+  const int64_t before = hone_cuda_calls;
+  check_run(p, p.a.data(), tuning, 64, 0x1p-16);
+  const int64_t calls = hone_cuda_calls - before;
+#ifdef HONE_EMULATE
+  const size_t owned = hone_emulate::owned_now();
+#endif
+  CHECK_GE(calls, 100);
+  for (int64_t k = 1; k <= calls; k++) {
+    hone_cuda_fail_at = k;
+    const outcome out = run(p, p.a.data(), tuning, 64);
+    ct_note("call %d of %d", (int)k, (int)calls);
+    CHECK_EQ_INT(hone_cuda_fail_at, 0);
+    CHECK_EQ_INT(out.status, HONE_DEVICE_FAILED);
+#ifdef HONE_EMULATE
+    CHECK_EQ_INT(hone_emulate::owned_now(), owned);
+#endif
+  }
+  hone_cuda_fail_at = 0;
+}
+
+TEST(device_cuda, survives_every_failed_call) {
+  NEED_DEVICE();
+  const problem p(140, 0, 12.0);
+  hone_tuning tuning = {};
+  fail_everywhere(p, tuning);
+  tuning.residuals = HONE_RESIDUALS_HOST;
+  fail_everywhere(p, tuning);
+}
+
+TEST(device_cuda, survives_every_failed_call_in_other_forms) {
+  NEED_DEVICE();
+  const problem p(140, 0, 12.0);
+  const int64_t tail = hone_cuda_tail;
+  hone_cuda_tail = 0;
+  for (int sections = 1; sections <= HONE_SECTIONS_CROUT; sections++) {
+    hone_tuning tuning = {};
+    tuning.diagonal = sections == HONE_SECTIONS_CROUT ? HONE_DIAGONAL_GPU
+                                                      : HONE_DIAGONAL_CPU;
+    tuning.sections = sections;
+    fail_everywhere(p, tuning);
+  }
+  hone_cuda_tail = tail;
+}
+
+} // namespace
