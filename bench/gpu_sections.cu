@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The tables of bench_gpu; see gpu_bench.h. */
+#include "bench/gpu_bench.h"
+
+#include "bench/gpu_systems.h"
+
+extern "C" {
+#include "api/hone.h"
+/* Absent until the library has one. */
+int hone_bench_factor(int64_t, const float *, int64_t, int, int, double *,
+                      double *, char *, size_t) __attribute__((weak));
+}
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+namespace {
+
+int rounds_of(const Config &c, int64_t n) {
+  return n >= large ? c.large_rounds : c.rounds > 0 ? c.rounds : 7;
+}
+
+bool out_of_time(Bench *bench, const char *section, int64_t n) {
+  if (bench->budget.affords("", n))
+    return false;
+  printf("\n%s, n = %lld: skipped, out of time\n", section,
+         static_cast<long long>(n));
+  Method none;
+  none.name = "all";
+  none.skipped = "out of time";
+  bench->record.add(text("\"section\": \"%s\", \"n\": %lld", section,
+                         static_cast<long long>(n)),
+                    {none}, 0);
+  return true;
+}
+
+/* ---- whole solves ---- */
+
+/* "times as fast" of m by ours, and a wish. */
+std::string against(const Method *m, const Method &ours, double wanted) {
+  if (m == nullptr)
+    return "- | - | - |";
+  std::string wish = wanted > 0.0 ? text("%.1f", wanted) : "";
+  return m->name + " | " + text_of(ratio(*m, ours), "%.2f") + " | " + wish +
+         " |";
+}
+
+void report_solve(Bench *bench, Kind kind, const Systems &s,
+                  const std::vector<Method> &methods) {
+  bool spd = kind == SPD;
+  double order = static_cast<double>(s.n);
+  double share = spd ? 0.5 : 1.0;
+  double read_s = read_bandwidth(s.matrix(0), s.n * s.n, bench->c.host_threads);
+  double copy_ms = 1e3 * share * 8.0 * order * order / bench->pinned_bytes_s;
+  double work_ms = 1e3 * share * 2.0 * order * order * order /
+                   bench->gemm_flops_s; /* 2/3 n^3, three times */
+  double pass_ms = 1e3 * share * 8.0 * order * order / read_s;
+  double floor_ms = std::max(copy_ms, work_ms) + pass_ms;
+  const Method &ours = methods[0];
+  double hone_ms = spread(ours.ms).median;
+  print_table(text("%s, n = %lld", spd ? "SPD" : kind_names[kind],
+                   static_cast<long long>(s.n)),
+              methods, 0, "backward error");
+  printf("\nFloor %.4g ms: the larger of %.4g (copy) and %.4g (arithmetic), "
+         "plus %.4g (reading A at %.0f GB/s). Hone / floor: %s\n",
+         floor_ms, copy_ms, work_ms, pass_ms, 1e-9 * read_s,
+         figure(hone_ms / floor_ms, "%.2f").c_str());
+  double wanted = s.n >= 8192 ? 3.0 : s.n >= 2048 && !spd ? 2.0 : 0.0;
+  bench->solves.rows.push_back(
+      text("| %s | %lld | %s | %s | ", kind_names[kind],
+           static_cast<long long>(s.n), figure(hone_ms, "%.4g").c_str(),
+           ours.checked > 0 && ours.accepted ? "yes" : "NO") +
+      against(fastest(methods, PAGEABLE), ours, wanted) + " " +
+      against(fastest(methods, PINNED), ours,
+              s.n >= large && !spd ? 1.5 : 0.0) +
+      text(" %.4g | %s |", floor_ms,
+           figure(hone_ms / floor_ms, "%.2f").c_str()));
+  bench->record.add(
+      text("\"section\": \"%s\", \"kind\": \"%s\", \"n\": %lld, \"nrhs\": 1, "
+           "\"host_read_bytes_s\": ",
+           spd ? "spd" : "solve", kind_names[kind],
+           static_cast<long long>(s.n)) +
+          json_number(read_s) + ", \"floor_ms\": " + json_number(floor_ms),
+      methods, 0);
+}
+
+void solve_methods(const Config &c, Kind kind, const Systems &s, Peers *peers,
+                   const std::string &no_peers, const double *pinned,
+                   std::vector<Method> *methods) {
+  bool spd = kind == SPD;
+  add_hone(c, methods, "Hone kept", s, HONE_DEVICE_CUDA, true, spd);
+  add_hone(c, methods, "Hone once", s, HONE_DEVICE_CUDA, false, spd);
+  add_hone(c, methods, "Hone AUTO kept", s, HONE_DEVICE_AUTO, true, spd);
+  add_hone(c, methods, "Hone AUTO once", s, HONE_DEVICE_AUTO, false, spd);
+  if (s.n <= 4096)
+    add_hone(c, methods, "Hone CPU kept", s, HONE_DEVICE_CPU, true, spd);
+  const double *places[] = {nullptr, pinned};
+  for (int place = 0; place < (pinned != nullptr ? 2 : 1); place++)
+    for (int p = 0; p < PEERS; p++)
+      if ((p == PEER_CHOLESKY) == spd)
+        add_peer(c, methods, peers, static_cast<Peer>(p), s, places[place],
+                 no_peers);
+}
+
+/* One size, all its kinds: the memory is the same. */
+void solve_size(Bench *bench, int64_t n, const std::vector<Kind> &kinds) {
+  Systems s;
+  std::string no_pinned;
+  if (!systems_allocate(&s, n, 1)) {
+    printf("\nn = %lld: failed: out of host memory\n",
+           static_cast<long long>(n));
+    return;
+  }
+  double *pinned = nullptr;
+  if (!kept_out(bench->c, "pinned: "))
+    pinned = pinned_allocate(n * n, &no_pinned);
+  if (!no_pinned.empty())
+    printf("\nn = %lld: no pinned copy: %s\n", static_cast<long long>(n),
+           no_pinned.c_str());
+  Peers peers;
+  bool use[PEERS];
+  for (int p = 0; p < PEERS; p++)
+    use[p] = (p == PEER_CHOLESKY) == (kinds[0] == SPD) &&
+             !kept_out(bench->c, peer_names[p]);
+  std::string no_peers = peers.open(n, use);
+  for (Kind kind : kinds) {
+    systems_fill(&s, kind, bench->c.seed, bench->c.host_threads);
+    if (pinned != nullptr)
+      copy_in_parallel(pinned, s.a, n * n, bench->c.host_threads);
+    std::vector<Method> methods;
+    solve_methods(bench->c, kind, s, &peers, no_peers, pinned, &methods);
+    measure(bench, s, rounds_of(bench->c, n), &methods);
+    report_solve(bench, kind, s, methods);
+  }
+  peers.close();
+  pinned_free(pinned);
+  systems_free(&s);
+}
+
+} // namespace
+
+void solve_section(Bench *bench, bool spd) {
+  const char *name = spd ? "spd" : "solve";
+  std::vector<Kind> kinds;
+  for (const std::string &kind : bench->c.kinds)
+    kinds.push_back(kind == "normal" ? NORMAL : UNIFORM);
+  if (spd)
+    kinds = {SPD};
+  printf("\n## %s, from pageable host memory to host memory\n",
+         spd ? "SPD solve" : "Whole solve");
+  for (const std::string &size : bench->c.sizes) {
+    int64_t n = atoll(size.c_str());
+    if (!out_of_time(bench, name, n))
+      solve_size(bench, n, kinds);
+  }
+}
+
+/* ---- small n ---- */
+
+namespace {
+
+/* Ratios of m to the faster of two, round by round. */
+std::string to_faster(const Method &m, const Method &a, const Method &b) {
+  std::vector<double> ratios;
+  for (size_t k = 0; k < m.ms.size(); k++)
+    ratios.push_back(m.ms[k] / fmin(a.ms[k], b.ms[k])); /* not the NaN */
+  return text_of(spread(ratios), "%.2f");
+}
+
+void small_size(Bench *bench, int64_t n) {
+  enum { KEPT, ONCE, CPU, CUDA, PEER };
+  Systems s;
+  Peers peers;
+  bool use[PEERS] = {true};
+  if (!systems_allocate(&s, n, n <= 512 ? 8 : 2)) {
+    printf("\nn = %lld: failed: out of host memory\n",
+           static_cast<long long>(n));
+    return;
+  }
+  systems_fill(&s, UNIFORM, bench->c.seed, bench->c.host_threads);
+  std::string no_peers = peers.open(n, use);
+  Config all = bench->c;
+  all.skip.clear(); /* the columns are counted */
+  std::vector<Method> m;
+  add_hone(all, &m, "Hone AUTO kept", s, HONE_DEVICE_AUTO, true, false);
+  add_hone(all, &m, "Hone AUTO once", s, HONE_DEVICE_AUTO, false, false);
+  add_hone(all, &m, "Hone CPU kept", s, HONE_DEVICE_CPU, true, false);
+  add_hone(all, &m, "Hone CUDA kept", s, HONE_DEVICE_CUDA, true, false);
+  add_peer(all, &m, &peers, PEER_LU, s, nullptr, no_peers);
+  double guess_us = 0.5 + 1e-4 * pow(static_cast<double>(n), 3.0);
+  int batch = static_cast<int>(ceil(100.0 / guess_us));
+  for (size_t k = 0; k < m.size(); k++)
+    m[k].batch = k < CUDA ? batch : std::min(batch, 4);
+  int rounds = n <= 128 ? 41 : n <= 512 ? 21 : 9;
+  measure(bench, s, bench->c.rounds > 0 ? bench->c.rounds : rounds, &m);
+  print_table(text("uniform, n = %lld", static_cast<long long>(n)), m, KEPT,
+              "backward error");
+  bench->smalls.rows.push_back(
+      text("| %lld | ", static_cast<long long>(n)) +
+      to_faster(m[KEPT], m[CPU], m[PEER]) + " | " +
+      to_faster(m[ONCE], m[CPU], m[PEER]) + " | " +
+      to_faster(m[CUDA], m[CPU], m[PEER]) + " | " +
+      (m[KEPT].checked > 0 && m[KEPT].accepted ? "yes |" : "NO |"));
+  bench->record.add(text("\"section\": \"small\", \"kind\": \"uniform\", "
+                         "\"n\": %lld, \"nrhs\": 1",
+                         static_cast<long long>(n)),
+                    m, KEPT);
+  peers.close();
+  m.clear();
+  systems_free(&s);
+}
+
+} // namespace
+
+void small_section(Bench *bench) {
+  printf("\n## Small n, from host memory to host memory\n");
+  for (const std::string &size : bench->c.small_sizes) {
+    int64_t n = atoll(size.c_str());
+    if (!out_of_time(bench, "small", n))
+      small_size(bench, n);
+  }
+}
+
+/* ---- the factorization alone ---- */
+
+namespace {
+
+/* The library's arithmetics, as many as it names; each residual once. */
+void add_arithmetics(const Config &c, const SingleLu &peer, int64_t n,
+                     std::vector<Method> *methods) {
+  const float *d_a = peer.matrix();
+  for (int arithmetic = 0; arithmetic < 16; arithmetic++) {
+    char name[200] = "";
+    double probe_ms = 0.0;
+    int rc = hone_bench_factor(std::min<int64_t>(n, 256), d_a, n, arithmetic, 1,
+                               &probe_ms, nullptr, name, sizeof name);
+    if (rc > 0)
+      return;
+    Method m;
+    m.name = "Hone " + (rc == 0 ? std::string(name) : text("%d", arithmetic));
+    m.failed = rc < 0 ? name : "";
+    if (!methods->empty() && kept_out(c, m.name))
+      continue;
+    auto first = std::make_shared<bool>(true);
+    m.time = [=](double *ms, double *error) {
+      char why[200] = "";
+      int st = hone_bench_factor(n, d_a, n, arithmetic, 1, ms,
+                                 *first ? error : nullptr, why, sizeof why);
+      *first = false;
+      return std::string(st == 0 ? "" : why[0] != 0 ? why : "no reason given");
+    };
+    methods->push_back(m);
+  }
+}
+
+void add_single_peer(SingleLu *peer, const std::string &failed,
+                     std::vector<Method> *methods) {
+  Method m;
+  m.name = "Xgetrf FP32, pivoting";
+  m.group = PAGEABLE;
+  m.failed = failed;
+  auto first = std::make_shared<bool>(true);
+  m.time = [=](double *ms, double *error) {
+    std::string why = peer->run(ms);
+    if (why.empty() && *first)
+      why = peer->residual(error);
+    *first = false;
+    return why;
+  };
+  methods->push_back(m);
+}
+
+/* The peer is the last method; the others are held to its residual. */
+void report_factor(Bench *bench, bool normal, int64_t n,
+                   std::vector<Method> *methods) {
+  const Method &peer = methods->back();
+  const Method &ours = methods->front();
+  double work = 2.0 / 3.0 * pow(static_cast<double>(n), 3.0);
+  for (Method &m : *methods) {
+    m.accepted = m.error <= 4.0 * peer.error;
+    if (spread(m.ms).count > 0)
+      m.note = text("%.1f TFLOP/s", 1e-9 * work / spread(m.ms).median);
+  }
+  const char *kind = kind_names[normal ? NORMAL : UNIFORM];
+  print_table(text("%s, n = %lld", kind, static_cast<long long>(n)), *methods,
+              0, "residual");
+  double hone_ms = spread(ours.ms).median;
+  double peer_ms = spread(peer.ms).median;
+  bench->factors.rows.push_back(
+      text("| %s | %lld | ", kind, static_cast<long long>(n)) +
+      figure(hone_ms, "%.4g") + " | " + figure(1e-9 * work / hone_ms, "%.1f") +
+      " | " + figure(peer_ms, "%.4g") + " | " +
+      figure(1e-9 * work / peer_ms, "%.1f") + " | " +
+      text_of(ratio(peer, ours), "%.2f") + (n >= 8192 ? " | 2.5 | " : " | | ") +
+      figure(ours.checked > 0 ? ours.error / peer.error : NAN, "%.2f") + " |");
+  bench->record.add(text("\"section\": \"factor\", \"kind\": \"%s\", "
+                         "\"n\": %lld",
+                         kind, static_cast<long long>(n)),
+                    *methods, 0);
+}
+
+void factor_size(Bench *bench, bool normal, int64_t n) {
+  SingleLu peer;
+  std::vector<Method> methods;
+  std::string failed = peer.open(n, normal, bench->c.seed);
+  if (hone_bench_factor != nullptr && failed.empty())
+    add_arithmetics(bench->c, peer, n, &methods);
+  if (methods.empty()) {
+    Method none;
+    none.name = "Hone";
+    none.failed = failed.empty() ? "hone_bench_factor is not there" : failed;
+    methods.push_back(none);
+  }
+  add_single_peer(&peer, failed, &methods);
+  Systems order; /* only its n is used */
+  order.n = n;
+  measure(bench, order, rounds_of(bench->c, n), &methods);
+  report_factor(bench, normal, n, &methods);
+}
+
+} // namespace
+
+void factor_section(Bench *bench) {
+  printf("\n## The factorization alone, single precision, A on the device\n"
+         "\nResidual: ||P A - L U|| / ||A||, Frobenius norms, in double; "
+         "accepted: at most 4 times the vendor's.\n");
+  for (const std::string &size : bench->c.sizes)
+    for (const std::string &kind : bench->c.kinds) {
+      int64_t n = atoll(size.c_str());
+      if (!out_of_time(bench, "factor", n))
+        factor_size(bench, kind == "normal", n);
+    }
+}
