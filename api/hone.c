@@ -502,6 +502,18 @@ int hone_memory_needed(int64_t n, int64_t nrhs, const hone_options *options,
   return HONE_OK;
 }
 
+/* The same on the device, of the engine that needs most. */
+static int64_t device_bytes(const hone_options *o, int64_t n, bool resident) {
+  const hone_engine_config config = {.n = n, .tuning = wish_of(o, true).tuning};
+  if (n == 0)
+    return 0;
+  int64_t bytes = hone_engine_single_cuda.device_bytes(&config, resident);
+  if (o->structure == HONE_STRUCTURE_SPD)
+    bytes = HONE_MAX(
+        bytes, hone_engine_cholesky_cuda.device_bytes(&config, resident));
+  return bytes;
+}
+
 int hone_device_memory_needed(int64_t n, const hone_options *options,
                               int64_t *with_residuals, int64_t *without) {
   hone_options o;
@@ -510,12 +522,9 @@ int hone_device_memory_needed(int64_t n, const hone_options *options,
     return st;
   if (n < 0 || n > MAX_ORDER)
     return HONE_BAD_SIZE;
-  const hone_engine *engine = &hone_engine_single_cuda;
-  const hone_engine_config config = {.n = n,
-                                     .tuning = wish_of(&o, true).tuning};
   if (with_residuals)
-    *with_residuals = n > 0 ? engine->device_bytes(&config, true) : 0;
+    *with_residuals = device_bytes(&o, n, true);
   if (without)
-    *without = n > 0 ? engine->device_bytes(&config, false) : 0;
+    *without = device_bytes(&o, n, false);
   return HONE_OK;
 }

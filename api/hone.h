@@ -325,11 +325,11 @@ typedef struct hone_report {
  * @return a hone_status
  *
  * Method: power-of-two scaling (Ruiz 2001), LU with partial pivoting in
- * single precision (Cholesky where options.structure allows it), iterative
- * refinement (Wilkinson 1963; Skeel 1980) with
- * residuals in double or double-double, acceptance by the componentwise
- * backward error, double LU where that fails. Memory: 4 n^2 bytes and a
- * little; 8 n^2 when the double factorization is taken.
+ * single precision (Cholesky where options.structure says that A is positive
+ * definite), iterative refinement (Wilkinson 1963; Skeel 1980) with residuals
+ * in double or double-double, acceptance by the componentwise backward error,
+ * double LU where that fails. Memory: 4 n^2 bytes and a little; 8 n^2 when
+ * the double factorization is taken.
  */
 HONE_API int hone_solve(int64_t n, int64_t nrhs, const double *a, int64_t lda,
                         const double *b, int64_t ldb, double *x, int64_t ldx,

@@ -227,6 +227,33 @@ int apply_strips(hone_cuda *c, const hone_cuda_panel_info *p, int64_t c0,
   return st;
 }
 
+/* What the panels from .. to-1 do to the columns c0 .. c1-1. */
+int apply_some(hone_cuda *c, int from, int to, int64_t c0, int64_t c1) {
+  int st = HONE_OK;
+  for (int i = from; i < to && c0 < c1 && st == HONE_OK; i++) {
+    if (c->split != i)
+      st = cut_all(c, c->panels + i);
+    c->split = i;
+    if (st == HONE_OK)
+      st = apply_strips(c, c->panels + i, c0, c1);
+  }
+  return st;
+}
+
+/* The end of the columns that are brought up to date first: those of the
+   next panel, where that is factored beside; otherwise all at once. */
+int64_t first_part(const hone_cuda *c, int64_t c0, int64_t c1) {
+  return beside(c) && c0 + c->nb < c1 ? c0 + c->nb : c1;
+}
+
+/* The columns from c0 to next are up to date, those to c1 are still to be. */
+int tell_ready(hone_cuda *c, int64_t c0, int64_t next, int64_t c1) {
+  if (next >= c1)
+    return HONE_OK;
+  c->forms.ready_at = c0;
+  return CALL(cudaEventRecord(c->forms.ready, c->work));
+}
+
 } // namespace
 
 int hone_cuda_factor_panel(hone_cuda *c, int64_t k, int64_t w, int64_t loaded) {
@@ -254,20 +281,24 @@ int hone_cuda_factor_panel(hone_cuda *c, int64_t k, int64_t w, int64_t loaded) {
 }
 
 int hone_cuda_apply(hone_cuda *c, int panel, int64_t c0, int64_t c1) {
-  const hone_cuda_panel_info *p = c->panels + panel;
-  const int64_t below = p->k + p->w, next = c0 + c->nb;
+  const int64_t below = c->panels[panel].k + c->panels[panel].w;
   int st = HONE_OK;
-  if (c0 >= c1)
-    return HONE_OK;
-  if (c->split != panel)
-    st = cut_all(c, p);
-  c->split = panel;
-  if (st == HONE_OK && beside(c) && c0 == below && next < c1) {
-    st = apply_strips(c, p, c0, next);
+  if (c0 < c1 && c0 == below) {
+    const int64_t next = first_part(c, c0, c1);
+    st = apply_some(c, panel, panel + 1, c0, next);
     if (st == HONE_OK)
-      st = CALL(cudaEventRecord(c->forms.ready, c->work));
-    c->forms.ready_at = c0;
+      st = tell_ready(c, c0, next, c1);
     c0 = next;
   }
-  return st == HONE_OK ? apply_strips(c, p, c0, c1) : st;
+  return st == HONE_OK ? apply_some(c, panel, panel + 1, c0, c1) : st;
+}
+
+int hone_cuda_update(hone_cuda *c, int64_t c0, int64_t c1) {
+  const int64_t next = first_part(c, c0, c1);
+  int st = apply_some(c, 0, c->panel_count, c0, next);
+  if (st == HONE_OK)
+    st = tell_ready(c, c0, next, c1);
+  if (st == HONE_OK)
+    st = apply_some(c, 0, c->panel_count, next, c1);
+  return st;
 }

@@ -128,6 +128,8 @@ int hone_cuda_feed_rounded(hone_cuda *c, const hone_matrix *a,
 /* Brings the columns c0 .. c1-1, whose rows are in the present order, up to
    date with the panel. */
 int hone_cuda_apply(hone_cuda *c, int panel, int64_t c0, int64_t c1);
+/* The same with all panels so far, of columns that have just come. */
+int hone_cuda_update(hone_cuda *c, int64_t c0, int64_t c1);
 /* Factors the columns k .. k+w-1 and moves the rows of all columns there are
    yet, 0 .. loaded-1. */
 int hone_cuda_factor_panel(hone_cuda *c, int64_t k, int64_t w, int64_t loaded);

@@ -535,9 +535,10 @@ int load(void *self, const hone_matrix *a, const hone_scaling *scaling,
 int update(void *self, int64_t j, int64_t w) {
   hone_cuda *c = static_cast<hone_cuda *>(self);
   int st = HONE_OK;
+  if (!c->spd)
+    return hone_cuda_update(c, j, j + w);
   for (int p = 0; p < c->panel_count && st == HONE_OK; p++)
-    st = c->spd ? hone_cuda_apply_spd(c, p, j, j + w)
-                : hone_cuda_apply(c, p, j, j + w);
+    st = hone_cuda_apply_spd(c, p, j, j + w);
   return st;
 }
 
@@ -770,9 +771,8 @@ void account(void *self, hone_account *out) {
           ? "pivoting in the diagonal block"
           : (c->tuning.pivoting == HONE_PIVOT_NONE ? "no pivoting"
                                                    : "tournament pivoting");
-  static const char *const sections[] = {"", ", TRSM sections",
-                                         ", seeded sections",
-                                         ", Crout sections"};
+  static const char *const sections[] = {
+      "", ", TRSM sections", ", seeded sections", ", Crout sections"};
   const bool cpu = c->tuning.diagonal == HONE_DIAGONAL_CPU;
   snprintf(out->text, sizeof out->text, "%s, %s%s%s",
            c->tf32 ? "tf32" : names[c->pieces],

@@ -104,6 +104,13 @@ static int64_t device_bytes_cuda(const hone_engine_config *config,
   return hone_device_cuda.device_bytes(config, resident);
 }
 
+static int64_t device_bytes_cuda_spd(const hone_engine_config *config,
+                                     bool resident) {
+  hone_engine_config spd = *config;
+  spd.spd = true;
+  return hone_device_cuda.device_bytes(&spd, resident);
+}
+
 const hone_engine hone_engine_single = {.name = "single LU",
                                         .place = "CPU",
                                         .precision = 32,
@@ -155,4 +162,4 @@ const hone_engine hone_engine_cholesky_cuda = {.name = "single Cholesky",
                                                .residual = residual,
                                                .account = account,
                                                .device_bytes =
-                                                   device_bytes_cuda};
+                                                   device_bytes_cuda_spd};

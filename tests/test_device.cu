@@ -218,8 +218,8 @@ TEST(device_cuda, survives_every_failed_call_in_other_forms) {
   hone_cuda_tail = 0;
   for (int sections = 1; sections <= HONE_SECTIONS_CROUT; sections++) {
     hone_tuning tuning = {};
-    tuning.diagonal = sections == HONE_SECTIONS_CROUT ? HONE_DIAGONAL_GPU
-                                                      : HONE_DIAGONAL_CPU;
+    tuning.diagonal =
+        sections == HONE_SECTIONS_CROUT ? HONE_DIAGONAL_GPU : HONE_DIAGONAL_CPU;
     tuning.sections = sections;
     fail_everywhere(p, tuning);
   }

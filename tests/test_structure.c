@@ -253,6 +253,22 @@ static void starts_anew_with_each_matrix(const void *arg) {
   discard(&s);
 }
 
+/* The other forms of the factorization are LU's alone. */
+static void takes_no_notice_of_forms_of_lu(const void *arg) {
+  NEED((const where *)arg);
+  hone_options o = options_for(arg, HONE_STRUCTURE_SPD);
+  sys s = make(400, 1, 30.0);
+  double *y = sup_filled(s.n, 0.0);
+  CHECK_EQ_INT(solve(&o, s.n, 1, s.a, s.b, s.x, &s.report), HONE_OK);
+  o.pivoting = HONE_PIVOT_NONE;
+  o.diagonal = o.sections = 1;
+  CHECK_EQ_INT(solve(&o, s.n, 1, s.a, s.b, y, &s.report), HONE_OK);
+  check_cholesky(&s);
+  CHECK_MEM_EQ(s.x, y, (size_t)s.n * sizeof *y);
+  sup_free(y);
+  discard(&s);
+}
+
 static int held;
 
 static void *count_up(size_t bytes, void *ctx) {
@@ -308,6 +324,7 @@ static const struct {
     ENTRY(solves_in_every_arithmetic),
     ENTRY(needs_no_copy_of_the_matrix),
     ENTRY(solves_in_mixed_units),
+    ENTRY(takes_no_notice_of_forms_of_lu),
     ENTRY(gives_what_is_not_definite_to_lu),
     ENTRY(gives_what_is_not_symmetric_to_lu),
     ENTRY(finds_nan_in_either_triangle),
