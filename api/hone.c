@@ -24,12 +24,12 @@ struct hone_solver {
 };
 
 enum {
-  THREADS_FROM = 400, /* order from which passes are shared by threads */
-  GPU_FROM_KEPT = 512, /* orders that a GPU solves sooner than 16 cores: by a
-                          solver that is there already, */
+  THREADS_FROM = 400,   /* order from which passes are shared by threads */
+  GPU_FROM_KEPT = 512,  /* orders that a GPU solves sooner than 16 cores: by a
+                           solver that is there already, */
   GPU_FROM_ONCE = 1024, /* and with one made for the call (docs/performance.md,
                            both measured on an H200) */
-  MAX_ORDER = 1 << 29 /* 8 n^2 bytes fit in int64_t, n in BLAS's int */
+  MAX_ORDER = 1 << 29   /* 8 n^2 bytes fit in int64_t, n in BLAS's int */
 };
 
 /* Options --------------------------------------------------------------- */
@@ -509,8 +509,8 @@ static int64_t device_bytes(const hone_options *o, int64_t n, bool resident) {
     return 0;
   int64_t bytes = hone_engine_single_cuda.device_bytes(&config, resident);
   if (o->structure == HONE_STRUCTURE_SPD)
-    bytes = HONE_MAX(
-        bytes, hone_engine_cholesky_cuda.device_bytes(&config, resident));
+    bytes = HONE_MAX(bytes,
+                     hone_engine_cholesky_cuda.device_bytes(&config, resident));
   return bytes;
 }
 

@@ -149,7 +149,7 @@ enum {
 
 /** options.pivoting */
 enum {
-  HONE_PIVOT_AUTO = 0, /* tournament: as stable as partial in practice */
+  HONE_PIVOT_AUTO = 0,  /* tournament: as stable as partial in practice */
   HONE_PIVOT_BLOCK = 1, /* inside the diagonal block of 128 only */
   HONE_PIVOT_NONE = 2   /* for diagonally dominant matrices */
 };
@@ -294,12 +294,12 @@ typedef struct hone_report {
   double total_ms;
   int32_t passes;        /* over A for residuals, by the host */
   int32_t device_passes; /* and by the device, on its copy of A */
-  int64_t host_bytes; /* peak of what the solver held */
+  int64_t host_bytes;    /* peak of what the solver held */
   int64_t device_bytes;
   int64_t to_device_bytes, from_device_bytes;
-  char device[64];  /* "CPU, 2 threads" */
-  char path[160];   /* "single LU, 3 refinements" */
-  char reason[320]; /* why it climbed or failed; empty: it did not */
+  char device[64];    /* "CPU, 2 threads" */
+  char path[160];     /* "single LU, 3 refinements" */
+  char reason[320];   /* why it climbed or failed; empty: it did not */
   double diagonal_ms; /* diagonal blocks on the CPU: their way there and
                          back and the work on them, */
   double exposed_ms;  /* and for how long of that the GPU had no update to

@@ -31,10 +31,9 @@ inline void hone_launch_cooperative(void (*kernel)(P...), int grid, int block,
                                     A... given) {
   auto call = [&](P... p) {
     void *list[] = {static_cast<void *>(&p)...};
-    (void)cudaLaunchCooperativeKernel(reinterpret_cast<const void *>(kernel),
-                                      dim3((unsigned)grid),
-                                      dim3((unsigned)block), list, shared,
-                                      stream);
+    (void)cudaLaunchCooperativeKernel(
+        reinterpret_cast<const void *>(kernel), dim3((unsigned)grid),
+        dim3((unsigned)block), list, shared, stream);
   };
   call(given...);
 }
@@ -79,8 +78,8 @@ struct hone_moves {
 /* Workspace of the panels of a matrix of order n, cleared once before the
    first panel of a factorization. */
 int64_t hone_cuda_panel_bytes(int64_t n);
-/* Widest panel at column k. */
-int64_t hone_cuda_panel_width(int64_t n, int64_t k);
+/* The most rows a panel can have. */
+int64_t hone_cuda_panel_rows();
 /* LU of the panel F[k:n, k:k+w] in place, rows in their new order, which
    *moves tells (device). *zero_pivot (device): lowered to the first column
    whose pivot is exactly zero. Needs every block of its grid resident. */
@@ -93,10 +92,10 @@ cudaError_t hone_cuda_panel(int64_t n, float *f, int64_t ld, int64_t k,
 
 /* How products are made of the float factors. */
 enum hone_pieces {
-  HONE_FLOATS,     /* none: GEMM reads F itself, in FP32 or TF32 */
-  HONE_HALF_3,     /* a = hi + lo in FP16: hi hi + hi lo + lo hi */
-  HONE_BFLOAT_3,   /* the same in BF16 */
-  HONE_HALF_1,     /* hi hi alone */
+  HONE_FLOATS,   /* none: GEMM reads F itself, in FP32 or TF32 */
+  HONE_HALF_3,   /* a = hi + lo in FP16: hi hi + hi lo + lo hi */
+  HONE_BFLOAT_3, /* the same in BF16 */
+  HONE_HALF_1,   /* hi hi alone */
   HONE_BFLOAT_1
 };
 
@@ -118,8 +117,7 @@ struct hone_piece_scale {
 };
 /* From top, the bits of the largest magnitude of the block column. */
 cudaError_t hone_cuda_piece_scale(enum hone_pieces pieces, const unsigned *top,
-                                  hone_piece_scale *scale,
-                                  cudaStream_t stream);
+                                  hone_piece_scale *scale, cudaStream_t stream);
 
 /* Where the pieces of HONE_PANEL columns of L (rows of U) go along the inner
    dimension: low first, so that the sum is small while they are added. -1:
@@ -132,7 +130,8 @@ struct hone_piece_place {
 /* Pieces of L[i0:n, k:k+w], the strictly lower triangle alone: column c of row
    i goes to out[(i - i0) * ldo + place + c], in 128 columns, those from w on
    zero. w > 128: the same for every 128 columns, their places 256 (lo, hi) and
-   128 (hh) after one another. *overflow (device) becomes nonzero where a piece would. */
+   128 (hh) after one another. *overflow (device) becomes nonzero where a piece
+   would. */
 cudaError_t hone_cuda_split_l(enum hone_pieces pieces, int64_t n,
                               const float *f, int64_t ld, int64_t i0, int64_t k,
                               int64_t w, const hone_piece_scale *scale,
@@ -172,9 +171,8 @@ cudaError_t hone_cuda_rows_spd(enum hone_pieces pieces, float *f, int64_t ld,
 cudaError_t hone_cuda_split_u(enum hone_pieces pieces, const float *f,
                               int64_t ld, int64_t k, int64_t w, int64_t c0,
                               int64_t c1, const hone_piece_scale *scale,
-                              void *mirror, int64_t ldm,
-                              hone_piece_place place, int *overflow,
-                              cudaStream_t stream);
+                              void *mirror, int64_t ldm, hone_piece_place place,
+                              int *overflow, cudaStream_t stream);
 
 /* As hone_cuda_piece_scale, of 'count' block columns from the first on: no
    entry of U is larger than the root of the largest. l and u are the same. */
@@ -229,9 +227,10 @@ enum hone_triangle {
 };
 
 /* v (n x k doubles, ldv) in place, any k >= 1, in sweeps of at most
-   HONE_TRIANGLE_COLUMNS columns. inv: the inverses of the same triangle. flags: hone_cuda_triangle_flags(n) ints of workspace, any contents.
-   Entries of T that are not finite give results that are not finite; the
-   kernel ends whatever they are. Bits do not depend on scheduling. */
+   HONE_TRIANGLE_COLUMNS columns. inv: the inverses of the same triangle. flags:
+   hone_cuda_triangle_flags(n) ints of workspace, any contents. Entries of T
+   that are not finite give results that are not finite; the kernel ends
+   whatever they are. Bits do not depend on scheduling. */
 int64_t hone_cuda_triangle_flags(int64_t n);
 cudaError_t hone_cuda_triangle(enum hone_triangle which, int64_t n,
                                const float *t, int64_t ld, const double *inv,

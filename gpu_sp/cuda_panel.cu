@@ -5,7 +5,8 @@
 
      level 1  each block's first warp does LU with partial pivoting on its
               rows, in registers, and publishes the 16 winners
-     level 2  of 16 blocks the one that comes last plays the winners off
+     level 2  of 16 blocks the one that comes last plays the winners off (in
+              two rounds where a block has more than one tile)
      level 3  of those the last one again: 16 pivot rows, and the LU factors
               of their 16 x 16 block
      update   every block computes the pivot rows' part of U, its own rows'
@@ -23,8 +24,9 @@ enum {
   THREADS = 256,
   WARPS = THREADS / 32,
   MAX_BLOCKS = 128,
-  TILE = 256, /* rows a warp can hold, 8 a lane */
-  GROUP = 16  /* blocks of one match of level 2 */
+  TILE = 256,    /* rows a warp can hold, 8 a lane */
+  MAX_TILES = 3, /* of a block */
+  GROUP = 16     /* blocks of one match of level 2 */
 };
 
 constexpr unsigned ALL = 0xffffffffU;
@@ -46,9 +48,9 @@ struct panel_sync {
 
 struct panel_work {
   verdict decision[2];
-  int row[2][MAX_BLOCKS * 2 * STEP]; /* the candidates' rows; -1: none */
-  int finalist[2][TILE];             /* the winners of level 2 */
-  float value[2][MAX_BLOCKS * 2 * STEP][HONE_PANEL];
+  int row[2][MAX_BLOCKS * MAX_TILES * STEP]; /* of candidates; -1: none */
+  int finalist[2][TILE];                     /* the winners of level 2 */
+  float value[2][MAX_BLOCKS * MAX_TILES * STEP][HONE_PANEL];
 };
 
 struct panel_args {
@@ -189,6 +191,7 @@ struct shared_state {
   float inverse[STEP];      /* of lu's diagonal */
   int win[WARPS + 1][STEP]; /* of the warps' levels, and of level 3 */
   finals keep;
+  int match[MAX_TILES * STEP]; /* winners of the first round of level 2 */
   int pivot[STEP], from[STEP];
   int own[STEP], owned;   /* which of the pivots are this block's rows */
   int pivots[HONE_PANEL]; /* all so far */
@@ -238,7 +241,7 @@ __device__ __forceinline__ void candidate(const panel_work *work, int parity,
 /* Level 2: warp t on the candidates first + 256 t .. of count. */
 __device__ __forceinline__ void level_two(const panel_args &args,
                                           shared_state *sh, int parity, int c0,
-                                          int group, int first, int count) {
+                                          int first, int count) {
   constexpr int R = TILE / 32;
   const int lane = (int)threadIdx.x % 32, warp = warp_number();
   const int base = first + warp * TILE;
@@ -254,8 +257,34 @@ __device__ __forceinline__ void level_two(const panel_args &args,
   play<R, false>(a, active, args.natural, sh->win[warp], nullptr);
   if (lane < STEP) {
     const int w = sh->win[warp][lane];
-    args.work->finalist[parity][(group * args.tiles + warp) * STEP + lane] =
-        w < 0 ? -1 : base + w;
+    sh->match[warp * STEP + lane] = w < 0 ? -1 : base + w;
+  }
+}
+
+/* Its second round, by one warp: the group's 16 finalists. */
+__device__ __forceinline__ void settle_group(const panel_args &args,
+                                             shared_state *sh, int parity,
+                                             int c0, int group) {
+  constexpr int R = 2;
+  const int lane = (int)threadIdx.x % 32, count = args.tiles * STEP;
+  int *out = args.work->finalist[parity] + group * STEP;
+  if (args.tiles == 1) {
+    if (lane < STEP)
+      out[lane] = sh->match[lane];
+    return;
+  }
+  float a[R][STEP];
+  unsigned active = 0;
+#pragma unroll
+  for (int r = 0; r < R; r++) {
+    const int i = r * 32 + lane < count ? sh->match[r * 32 + lane] : -1;
+    active |= (unsigned)(i >= 0) << r;
+    candidate(args.work, parity, i, c0, i >= 0, a[r]);
+  }
+  play<R, false>(a, active, args.natural, sh->win[WARPS], nullptr);
+  if (lane < STEP) {
+    const int w = sh->win[WARPS][lane];
+    out[lane] = w < 0 ? -1 : sh->match[w];
   }
 }
 
@@ -337,10 +366,12 @@ __device__ __forceinline__ bool publish(const panel_args &args, const float *s,
     if (!last_of(sh, &args.sync->in_group[step][group], members))
       return false;
     if (warp < args.tiles)
-      level_two(args, sh, parity, c0, group, from * each,
-                (from + members) * each);
+      level_two(args, sh, parity, c0, from * each, (from + members) * each);
+    __syncthreads();
+    if (warp == 0)
+      settle_group(args, sh, parity, c0, group);
     rivals = (blocks + GROUP - 1) / GROUP;
-    count = rivals * each;
+    count = rivals * STEP;
   }
   if (!last_of(sh, &args.sync->arrived[step], rivals))
     return false;
@@ -607,8 +638,8 @@ panel_shape shape_of(int64_t m) {
       m <= GROUP * 32 * 4 ? (int64_t)GROUP : (int64_t)MAX_BLOCKS;
   while (p.r < 8 && m > most * 32 * p.r)
     p.r *= 2;
-  if (m > (int64_t)MAX_BLOCKS * TILE)
-    p.tiles = 2;
+  if (m > (int64_t)MAX_BLOCKS * TILE) /* 384 rows: all that a block can hold */
+    p = {4, MAX_TILES, 0, 0};
   p.rows = 32 * p.r * p.tiles;
   p.blocks = (int)((m + p.rows - 1) / p.rows);
   return p;
@@ -638,10 +669,8 @@ int64_t hone_cuda_panel_bytes(int64_t n) {
   return (int64_t)(sync_bytes(n) + sizeof(panel_work));
 }
 
-/* The most rows that 128 blocks can hold: 256 a block at full width, 512 at
-   half of it. */
-int64_t hone_cuda_panel_width(int64_t n, int64_t k) {
-  return n - k > (int64_t)MAX_BLOCKS * TILE ? HONE_PANEL / 2 : HONE_PANEL;
+int64_t hone_cuda_panel_rows() {
+  return (int64_t)MAX_BLOCKS * MAX_TILES * TILE / 2;
 }
 
 cudaError_t hone_cuda_panel(int64_t n, float *f, int64_t ld, int64_t k,

@@ -35,58 +35,58 @@ struct hone_cuda_column {
    ring uses slot k % HONE_CUDA_SLOTS. */
 struct hone_cuda_slot {
   unsigned char *memory;
-  cudaEvent_t free;      /* its last chunk has arrived */
-  int64_t opened, sent;  /* number of the last chunk let in and sent, from 1 */
-  int64_t filled;        /* tasks done of the present one */
+  cudaEvent_t free;     /* its last chunk has arrived */
+  int64_t opened, sent; /* number of the last chunk let in and sent, from 1 */
+  int64_t filled;       /* tasks done of the present one */
 };
 
 struct hone_cuda {
-  int ordinal; /* of the device */
+  int ordinal;                   /* of the device */
   int64_t n, ld, lda, nb, strip; /* nb: outer panel; strip: columns of U */
   hone_mem *mem;
   hone_pool *pool;
   hone_tuning tuning;
   enum hone_pieces pieces, wanted; /* in use; what the caller chose */
   bool tf32, wanted_tf32;
-  bool careful; /* the next factorization keeps the safer ones in use */
-  bool spd; /* S = U^T U; lp: the rows of U again, row by row (ld each) */
+  bool careful;  /* the next factorization keeps the safer ones in use */
+  bool spd;      /* S = U^T U; lp: the rows of U again, row by row (ld each) */
   int64_t block; /* the caller's width of block columns, or 0 */
   cudaStream_t work, feed, look;
   const hone_cublas *blas;
   cublasHandle_t handle;
 
   /* On the device */
-  double *a;      /* n x n, lda; NULL: A is not kept there */
-  float *f;       /* F, ld */
-  void *lp, *up;  /* pieces: of a panel of L, row by row (ldl each); of its
-                     rows of U in one strip of columns (ldu each) */
+  double *a;     /* n x n, lda; NULL: A is not kept there */
+  float *f;      /* F, ld */
+  void *lp, *up; /* pieces: of a panel of L, row by row (ldl each); of its
+                    rows of U in one strip of columns (ldu each) */
   int64_t ldl, ldu;
   float *stage; /* twice stage_columns columns (ld each) of floats, on their
                    way into F; only where A is not kept */
   int64_t stage_columns;
   void *blas_work;
-  float *constants; /* 1, -1 */
+  float *constants;        /* 1, -1 */
   hone_piece_scale *scale; /* for each block column */
   unsigned *top;           /* for each: max |s_ij| as bits; then max |u_ij| */
   int *flags;              /* first zero pivot, overflow */
   unsigned long long *flushed;
   void *panel_work;
-  hone_moves *moves;  /* of all inner panels */
-  int *dst, *src;     /* of an outer panel, composed: 2 nb and 4 nb entries */
-  int *perm, *place;  /* n each: the original row of row i; its inverse */
-  int *map;           /* n: 0, 1, ... */
+  hone_moves *moves; /* of all inner panels */
+  int *dst, *src;    /* of an outer panel, composed: 2 nb and 4 nb entries */
+  int *perm, *place; /* n each: the original row of row i; its inverse */
+  int *map;          /* n: 0, 1, ... */
   double *lower, *upper; /* inverses: see cuda_kernels.h */
   int *triangle_flags;
   double *v, *w, *den; /* n x HONE_CUDA_COLUMNS each, n */
   void *residual_work;
-  double *seen;          /* row_max, row_sum, col_max, col_sum: n each */
-  double *row, *col;     /* scaling */
+  double *seen;      /* row_max, row_sum, col_max, col_sum: n each */
+  double *row, *col; /* scaling */
 
   /* Pinned */
   hone_cuda_slot ring[HONE_CUDA_SLOTS];
   size_t slot_bytes;
-  int64_t chunks; /* that went through it so far */
-  double *h_v; /* 4 n x HONE_CUDA_COLUMNS */
+  int64_t chunks;  /* that went through it so far */
+  double *h_v;     /* 4 n x HONE_CUDA_COLUMNS */
   unsigned *h_top; /* top, fetched */
   float *col_max;  /* n; where the host rounds */
 

@@ -253,11 +253,10 @@ cudaError_t hone_cuda_piece_scale(enum hone_pieces pieces, const unsigned *top,
 }
 
 template <class T, bool THREE>
-static cudaError_t launch_split(int64_t n, const float *f, int64_t ld,
-                                int64_t i0, int64_t k, int64_t w,
-                                const hone_piece_scale *scale, void *out,
-                                int64_t ldo, hone_piece_place place,
-                                int *overflow, cudaStream_t stream) {
+static cudaError_t
+launch_split(int64_t n, const float *f, int64_t ld, int64_t i0, int64_t k,
+             int64_t w, const hone_piece_scale *scale, void *out, int64_t ldo,
+             hone_piece_place place, int *overflow, cudaStream_t stream) {
   unsigned blocks = blocks_of(n - i0, THREADS / HONE_PANEL);
   blocks = blocks < 2048 ? blocks : 2048;
   const dim3 grid(blocks, blocks_of(w, HONE_PANEL));
@@ -347,8 +346,8 @@ cudaError_t hone_cuda_rows_spd(enum hone_pieces pieces, float *f, int64_t ld,
 cudaError_t hone_cuda_move(float *f, int64_t ld, int64_t left, int64_t c0,
                            int64_t c1, const int *dst, const int *src,
                            int entries, cudaStream_t stream) {
-  const unsigned blocks = blocks_of(left, 32) +
-                          (c1 > c0 ? blocks_of(c1 - c0, 32) : 0U);
+  const unsigned blocks =
+      blocks_of(left, 32) + (c1 > c0 ? blocks_of(c1 - c0, 32) : 0U);
   if (blocks == 0)
     return cudaSuccess;
   auto kernel = move_rows<8>;
@@ -358,8 +357,8 @@ cudaError_t hone_cuda_move(float *f, int64_t ld, int64_t left, int64_t c0,
     kernel = move_rows<32>;
   else if (entries > 8 * MOVE_WARPS)
     kernel = move_rows<16>;
-  HONE_LAUNCH(kernel, blocks, MOVE_THREADS, 0, stream, f, ld, left, c0, c1,
-              dst, src, entries);
+  HONE_LAUNCH(kernel, blocks, MOVE_THREADS, 0, stream, f, ld, left, c0, c1, dst,
+              src, entries);
   return cudaGetLastError();
 }
 

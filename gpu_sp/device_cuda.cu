@@ -15,9 +15,9 @@ namespace {
 
 enum { OUTER_SMALL = 256, OUTER = 512, STRIP = 8192 };
 enum { FEED_PARTS = 8, ROUNDED_PARTS = 32 };
-const int64_t SMALL_ORDER = 8192;    /* outer panels of 256 up to here */
-const int64_t LARGE_ORDER = 20000;   /* eight equal parts from here on */
-const size_t BLAS_WORK = 32U << 20;  /* what cuBLAS asks for on this card */
+const int64_t SMALL_ORDER = 8192;     /* outer panels of 256 up to here */
+const int64_t LARGE_ORDER = 20000;    /* eight equal parts from here on */
+const size_t BLAS_WORK = 32U << 20;   /* what cuBLAS asks for on this card */
 const int64_t LEAVE_FREE = 256 << 20; /* for others, and for the driver */
 
 bool probe(char *why, size_t why_size) {
@@ -81,8 +81,7 @@ int list_places(hone_cuda *c, place *p) {
   add(&c->map, n * (int64_t)sizeof(int));
   add(&c->lower, hone_cuda_inverse_bytes(n));
   add(&c->upper, c->spd ? 0 : hone_cuda_inverse_bytes(n));
-  add(&c->triangle_flags,
-      hone_cuda_triangle_flags(n) * (int64_t)sizeof(int));
+  add(&c->triangle_flags, hone_cuda_triangle_flags(n) * (int64_t)sizeof(int));
   add(&c->v, n * HONE_CUDA_COLUMNS * d8);
   add(&c->w, n * HONE_CUDA_COLUMNS * d8);
   add(&c->row, n * d8);
@@ -133,12 +132,11 @@ void lay_out(hone_cuda *c, const hone_engine_config *config) {
   c->wanted = c->pieces;
   c->wanted_tf32 = c->tf32;
   const int64_t inner = c->nb < HONE_PANEL ? c->nb : (int64_t)HONE_PANEL;
-  c->ldl = hone_piece_rows(c->pieces) *
-           ((c->nb + HONE_PANEL - 1) / HONE_PANEL);
+  c->ldl = hone_piece_rows(c->pieces) * ((c->nb + HONE_PANEL - 1) / HONE_PANEL);
   c->ldu = round_up(c->strip, 64);
-  c->column_room =
-      config->block > 0 ? (int)((n + config->block - 1) / config->block)
-                        : ROUNDED_PARTS + 2;
+  c->column_room = config->block > 0
+                       ? (int)((n + config->block - 1) / config->block)
+                       : ROUNDED_PARTS + 2;
   c->panel_room = (int)((n + c->nb - 1) / c->nb) + c->column_room;
   c->moves_room = (int)((n + inner - 1) / inner) + c->panel_room;
 }
@@ -265,8 +263,8 @@ int take_streams(hone_cuda *c) {
   if (st == HONE_OK)
     st = CALL(c->blas->set_pointer_mode(c->handle, CUBLAS_POINTER_MODE_DEVICE));
   for (int i = 0; i < c->column_room && st == HONE_OK; i++) {
-    st = CALL(cudaEventCreateWithFlags(&c->columns[i].fed,
-                                       cudaEventDisableTiming));
+    st = CALL(
+        cudaEventCreateWithFlags(&c->columns[i].fed, cudaEventDisableTiming));
     if (st == HONE_OK)
       st = CALL(cudaEventCreateWithFlags(&c->columns[i].done,
                                          cudaEventDisableTiming));
@@ -292,11 +290,11 @@ int fill_constants(hone_cuda *c) {
     st = CALL(cudaMemcpyAsync(c->constants, one, 2 * sizeof(float),
                               cudaMemcpyHostToDevice, c->work));
   if (st == HONE_OK)
-    st = CALL(cudaMemsetAsync(c->f, 0, (size_t)(c->ld * n) * sizeof(float),
-                              c->work));
+    st = CALL(
+        cudaMemsetAsync(c->f, 0, (size_t)(c->ld * n) * sizeof(float), c->work));
   if (st == HONE_OK && c->ldl > 0)
-    st = CALL(cudaMemsetAsync(c->up, 0, (size_t)(c->ldl * c->ldu) * 2,
-                              c->work));
+    st =
+        CALL(cudaMemsetAsync(c->up, 0, (size_t)(c->ldl * c->ldu) * 2, c->work));
   if (st == HONE_OK)
     st = CALL(cudaStreamSynchronize(c->work));
   return st;
@@ -307,6 +305,12 @@ int create_all(hone_cuda *c, const hone_engine_config *config) {
   c->blas = hone_cuda_blas();
   if (c->blas == nullptr)
     return HONE_NO_DEVICE;
+  if (c->n > hone_cuda_panel_rows()) {
+    if (config->why)
+      snprintf(config->why, config->why_size, "orders above %d are not for it",
+               (int)hone_cuda_panel_rows());
+    return HONE_NO_DEVICE;
+  }
   int st = CALL(cudaGetDevice(&c->ordinal));
   if (st == HONE_OK)
     st = take_device_memory(c, config);
@@ -388,8 +392,8 @@ int upload_scaling(hone_cuda *c, const hone_scaling *scaling) {
   const size_t bytes = (size_t)c->n * sizeof(double);
   memcpy(c->h_v, scaling->row, bytes);
   memcpy(c->h_v + c->n, scaling->col, bytes);
-  int st = CALL(cudaMemcpyAsync(c->row, c->h_v, bytes, cudaMemcpyHostToDevice,
-                                c->work));
+  int st = CALL(
+      cudaMemcpyAsync(c->row, c->h_v, bytes, cudaMemcpyHostToDevice, c->work));
   if (st == HONE_OK)
     st = CALL(cudaMemcpyAsync(c->col, c->h_v + c->n, bytes,
                               cudaMemcpyHostToDevice, c->work));
@@ -407,7 +411,7 @@ int clear(hone_cuda *c) {
   int st = hone_cuda_forms_clear(c);
   if (st == HONE_OK)
     st = CALL(cudaMemcpyAsync(c->perm, c->map, (size_t)c->n * sizeof(int),
-                                cudaMemcpyDeviceToDevice, c->work));
+                              cudaMemcpyDeviceToDevice, c->work));
   if (st == HONE_OK)
     st = CALL(cudaMemcpyAsync(c->place, c->map, (size_t)c->n * sizeof(int),
                               cudaMemcpyDeviceToDevice, c->work));
@@ -415,9 +419,8 @@ int clear(hone_cuda *c) {
     st = CALL(cudaMemsetAsync(c->panel_work, 0,
                               (size_t)hone_cuda_panel_bytes(c->n), c->work));
   if (st == HONE_OK)
-    st = CALL(cudaMemsetAsync(c->top, 0,
-                              (size_t)(c->column_room + 1) * sizeof(unsigned),
-                              c->work));
+    st = CALL(cudaMemsetAsync(
+        c->top, 0, (size_t)(c->column_room + 1) * sizeof(unsigned), c->work));
   if (st == HONE_OK)
     st = CALL(cudaMemsetAsync(c->flushed, 0, sizeof *c->flushed, c->work));
   if (st == HONE_OK)
@@ -444,8 +447,8 @@ int begin(hone_cuda *c, const hone_matrix *a, const hone_scaling *scaling) {
   if (st == HONE_OK && !again) {
     st = hone_cuda_feed_begin(c, a);
     if (st == HONE_OK && c->a)
-      st = CALL(cudaMemsetAsync(c->seen, 0,
-                                2 * (size_t)c->n * sizeof(double), c->work));
+      st = CALL(cudaMemsetAsync(c->seen, 0, 2 * (size_t)c->n * sizeof(double),
+                                c->work));
   }
   if (st == HONE_OK && c->scaled)
     st = upload_scaling(c, scaling);
@@ -525,8 +528,8 @@ int load(void *self, const hone_matrix *a, const hone_scaling *scaling,
     return st;
   hone_cuda_column *col = c->columns + index;
   unsigned *top = c->top + index;
-  st = c->a ? load_resident(c, a, col, top)
-            : load_rounded(c, a, scaling, index);
+  st =
+      c->a ? load_resident(c, a, col, top) : load_rounded(c, a, scaling, index);
   if (st == HONE_OK)
     st = scale_pieces(c, index);
   return st;
@@ -551,9 +554,8 @@ int panel(void *self, int64_t j, int64_t w, int64_t *zero_pivot) {
     st = c->spd ? hone_cuda_factor_panel_spd(c, k, kw)
                 : hone_cuda_factor_panel(c, k, kw, j + w);
     if (st == HONE_OK)
-      st = c->spd
-               ? hone_cuda_apply_spd(c, c->panel_count - 1, k + kw, j + w)
-               : hone_cuda_apply(c, c->panel_count - 1, k + kw, j + w);
+      st = c->spd ? hone_cuda_apply_spd(c, c->panel_count - 1, k + kw, j + w)
+                  : hone_cuda_apply(c, c->panel_count - 1, k + kw, j + w);
   }
   if (st == HONE_OK)
     st = CALL(cudaEventRecord(c->columns[c->column_count - 1].done, c->work));
@@ -579,10 +581,10 @@ int pivots(void *self, int64_t j, int64_t w, float *out) {
     i++;
   int st = CALL(cudaStreamWaitEvent(c->look, c->columns[i].done, 0));
   if (st == HONE_OK)
-    st = CALL(cudaMemcpy2DAsync(
-        out, sizeof(float), c->f + j + j * c->ld,
-        (size_t)(c->ld + 1) * sizeof(float), sizeof(float), (size_t)w,
-        cudaMemcpyDeviceToHost, c->look));
+    st = CALL(cudaMemcpy2DAsync(out, sizeof(float), c->f + j + j * c->ld,
+                                (size_t)(c->ld + 1) * sizeof(float),
+                                sizeof(float), (size_t)w,
+                                cudaMemcpyDeviceToHost, c->look));
   if (st == HONE_OK)
     st = CALL(cudaStreamSynchronize(c->look));
   for (int64_t k = 0; k < w; k++)
@@ -604,9 +606,9 @@ int outcome(void *self, bool complete, hone_factor_info *info) {
     st = CALL(cudaMemcpyAsync(&r->flushed, c->flushed, sizeof r->flushed,
                               cudaMemcpyDeviceToHost, c->work));
   if (st == HONE_OK)
-    st = CALL(cudaMemcpyAsync(top, c->top,
-                              (size_t)(room + 1) * sizeof(unsigned),
-                              cudaMemcpyDeviceToHost, c->work));
+    st =
+        CALL(cudaMemcpyAsync(top, c->top, (size_t)(room + 1) * sizeof(unsigned),
+                             cudaMemcpyDeviceToHost, c->work));
   if (st == HONE_OK)
     st = CALL(cudaStreamSynchronize(c->work));
   if (st != HONE_OK)
@@ -655,23 +657,23 @@ int solve_some(hone_cuda *c, bool trans, int64_t k, double *v, int64_t ldv) {
   const size_t bytes = (size_t)(n * k) * sizeof(double);
   for (int64_t i = 0; i < k; i++)
     memcpy(c->h_v + i * n, v + i * ldv, (size_t)n * sizeof(double));
-  int st = CALL(cudaMemcpyAsync(c->v, c->h_v, bytes, cudaMemcpyHostToDevice,
-                                c->work));
+  int st = CALL(
+      cudaMemcpyAsync(c->v, c->h_v, bytes, cudaMemcpyHostToDevice, c->work));
   trans = trans && !c->spd;
   double *x = trans ? c->v : c->w;
   if (st == HONE_OK && !trans)
-    st = CALL(hone_cuda_permute(n, c->perm, true, k, c->v, n, c->w, n,
-                                c->work));
+    st =
+        CALL(hone_cuda_permute(n, c->perm, true, k, c->v, n, c->w, n, c->work));
   if (st == HONE_OK)
     st = triangle(c, trans || c->spd ? HONE_LOWER : HONE_UPPER_TRANS, k, x);
   if (st == HONE_OK)
     st = triangle(c, trans ? HONE_UPPER : HONE_LOWER_TRANS, k, x);
   if (st == HONE_OK && trans)
-    st = CALL(hone_cuda_permute(n, c->perm, false, k, c->v, n, c->w, n,
-                                c->work));
+    st = CALL(
+        hone_cuda_permute(n, c->perm, false, k, c->v, n, c->w, n, c->work));
   if (st == HONE_OK)
-    st = CALL(cudaMemcpyAsync(c->h_v, c->w, bytes, cudaMemcpyDeviceToHost,
-                              c->work));
+    st = CALL(
+        cudaMemcpyAsync(c->h_v, c->w, bytes, cudaMemcpyDeviceToHost, c->work));
   if (st == HONE_OK)
     st = CALL(cudaStreamSynchronize(c->work));
   for (int64_t i = 0; i < k && st == HONE_OK; i++)
@@ -797,7 +799,6 @@ int hone_cuda_load_floats(hone_cuda *c, const float *a, int64_t lda) {
 }
 
 extern "C" const hone_device hone_device_cuda = {
-    "CUDA", probe,  create, destroy, bytes,    block,   load,
-    update, panel,  finish, pivots,  outcome,  solve,   true,
-    safer,  resident, inspect, residual, account,
-    device_bytes};
+    "CUDA", probe,    create,  destroy,  bytes,   block,       load,
+    update, panel,    finish,  pivots,   outcome, solve,       true,
+    safer,  resident, inspect, residual, account, device_bytes};

@@ -28,6 +28,8 @@ static int64_t device_bytes(const hone_engine_config *config, bool resident) {
 }
 
 /* No state was ever created, so that no other operation can be called. */
-const hone_device hone_device_cuda = {
-    .name = "CUDA", .probe = probe, .create = create, .bytes = bytes,
-    .device_bytes = device_bytes};
+const hone_device hone_device_cuda = {.name = "CUDA",
+                                      .probe = probe,
+                                      .create = create,
+                                      .bytes = bytes,
+                                      .device_bytes = device_bytes};
