@@ -27,7 +27,7 @@ enum {
   THREADS_FROM = 400,   /* order from which passes are shared by threads */
   GPU_FROM_KEPT = 512,  /* orders that a GPU solves sooner than 16 cores: by a
                            solver that is there already, */
-  GPU_FROM_ONCE = 1024, /* and with one made for the call (docs/performance.md,
+  GPU_FROM_ONCE = 2048, /* and with one made for the call (docs/performance.md,
                            both measured on an H200) */
   MAX_ORDER = 1 << 29   /* 8 n^2 bytes fit in int64_t, n in BLAS's int */
 };

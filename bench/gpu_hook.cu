@@ -78,7 +78,7 @@ extern "C" int hone_bench_factor(int64_t n, const float *d_a, int64_t lda,
   config.why = why;
   config.why_size = sizeof why;
   now = {d_a, lda};
-  snprintf(text, size, "Hone %s", names[arithmetic]);
+  snprintf(text, size, "%s", names[arithmetic]);
   int st = device.create(&self, &config);
   if (st != HONE_OK) {
     snprintf(text, size, "create: %s %s", hone_status_text(st), why);
