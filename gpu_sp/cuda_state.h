@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the CUDA device holds, shared by the files that implement it:
-   device_cuda.cu (life, results, solves), cuda_feed.cu (the way of A to the
-   device), cuda_lu.cu (the factorization). */
+   cuda_life.cu (making and unmaking it), cuda_feed.cu (the way of A to the
+   device), device_cuda.cu (the table; block columns), cuda_lu.cu and
+   cuda_cholesky.cu (their panels), cuda_answers.cu (solves, residuals). */
 #ifndef HONE_CUDA_STATE_H
 #define HONE_CUDA_STATE_H
 
@@ -109,6 +110,33 @@ struct hone_cuda {
   hone_cuda_forms forms;
 };
 
+inline int64_t round_up(int64_t v, int64_t to) {
+  return (v + to - 1) / to * to;
+}
+
+/* Is the matrix last fed on the device as a whole? */
+inline bool hone_cuda_all_there(const hone_cuda *c) {
+  return c->a && c->fed == c->n;
+}
+
+/* cuda_life.cu: the table's probe, create, destroy, bytes, device_bytes. */
+bool hone_cuda_probe(char *why, size_t why_size);
+int hone_cuda_create(void **self, const hone_engine_config *config);
+void hone_cuda_destroy(void *self, hone_mem *mem);
+int64_t hone_cuda_host_bytes(int64_t n, int64_t k);
+int64_t hone_cuda_device_bytes(const hone_engine_config *config, bool stays);
+
+/* cuda_answers.cu: its solve, inspect, residual, account. */
+int hone_cuda_solve(void *self, bool trans, int64_t k, double *v, int64_t ldv);
+int hone_cuda_see(void *self, const hone_matrix *a, const hone_scaling *scaling,
+                  hone_seen *seen);
+int hone_cuda_take_residual(void *self, const hone_matrix *a, bool trans,
+                            const double *x, const double *b, double *r,
+                            double *den);
+void hone_cuda_account(void *self, hone_account *out);
+
+/* The scaling to the device; waits. */
+int hone_cuda_upload_scaling(hone_cuda *c, const hone_scaling *scaling);
 /* device_cuda.cu: load for a whole matrix of floats on the device. */
 int hone_cuda_load_floats(hone_cuda *c, const float *a, int64_t lda);
 
