@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Engines that hold a copy of A and take residuals there: the host has the
+   last word, whatever they say. The engine is the single-precision one of the
+   host with residuals that are true, zero, large, or fail. */
+#include "tests/support.h"
+
+#include "tests/ct.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { ORDER = 40 };
+
+typedef enum residuals { TRUE_ONES, ZERO, LARGE, FAILING } residuals;
+static residuals kind;
+static int asked;
+
+static bool resident(void *self) { return self != NULL; }
+
+/* Unscaled where the scaling is not known yet. */
+static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
+                  hone_factor_info *info) {
+  double one[ORDER];
+  int zero[ORDER] = {0};
+  for (int i = 0; i < ORDER; i++)
+    one[i] = 1.0;
+  const hone_scaling none = {one, one, zero, zero, false};
+  return hone_engine_single.factor(self, a, scaling ? scaling : &none, info);
+}
+
+static int inspect(void *self, const hone_matrix *a,
+                   const hone_scaling *scaling, hone_seen *seen) {
+  (void)self;
+  memset(seen->row_max, 0, ORDER * sizeof(double));
+  memset(seen->row_sum, 0, ORDER * sizeof(double));
+  for (int64_t j = 0; j < ORDER; j++) {
+    seen->col_max[j] = seen->col_sum[j] = 0.0;
+    for (int64_t i = 0; i < ORDER; i++) {
+      double v = fabs(a->a[i + j * a->lda]);
+      if (scaling)
+        v *= scaling->row[i] * scaling->col[j];
+      seen->row_max[i] = fmax(seen->row_max[i], v);
+      seen->col_max[j] = fmax(seen->col_max[j], v);
+      seen->row_sum[i] += v;
+      seen->col_sum[j] += v;
+    }
+  }
+  return HONE_OK;
+}
+
+static int residual(void *self, const hone_matrix *a, bool trans,
+                    const double *x, const double *b, double *r, double *den) {
+  (void)self;
+  asked++;
+  if (kind == FAILING)
+    return HONE_DEVICE_FAILED;
+  for (int64_t i = 0; i < ORDER; i++) {
+    long double sum = b[i], size = fabs(b[i]);
+    for (int64_t j = 0; j < ORDER; j++) {
+      const double v = trans ? a->a[j + i * a->lda] : a->a[i + j * a->lda];
+      sum -= (long double)v * x[j];
+      size += fabsl((long double)v * x[j]);
+    }
+    r[i] = kind == TRUE_ONES ? (double)sum : (kind == ZERO ? 0.0 : 1.0);
+    den[i] = (double)size;
+  }
+  return HONE_OK;
+}
+
+typedef struct outcome {
+  int status;
+  double omega; /* in quadruple precision */
+  hone_report report;
+} outcome;
+
+static outcome run(residuals how, bool fall_back) {
+  sup_rng rng = {11};
+  hone_engine engine = hone_engine_single;
+  engine.name = "resident LU";
+  engine.resident = resident;
+  engine.factor = factor;
+  engine.inspect = inspect;
+  engine.residual = residual;
+  const hone_engine *engines[] = {&engine, &hone_engine_double};
+  const hone_wish wish = {.criterion = HONE_COMPONENTWISE, .limit = SUP_LIMIT};
+  hone_mem mem = {0};
+  hone_watch watch = {0};
+  hone_ladder ladder;
+  outcome o;
+  double *a = sup_filled(ORDER * ORDER, 0.0), *b = sup_filled(ORDER, 0.0);
+  double *x = sup_filled(ORDER, 0.0);
+  sup_random(&rng, ORDER, ORDER, a, ORDER);
+  sup_random(&rng, ORDER, 1, b, ORDER);
+  memset(&o, 0, sizeof o);
+  kind = how;
+  asked = 0;
+  CHECK_EQ_INT(hone_ladder_create(&ladder, ORDER, engines, fall_back ? 2 : 1,
+                                  &wish, &mem, NULL, &watch),
+               HONE_OK);
+  o.status = hone_ladder_factor(&ladder, a, ORDER, &o.report);
+  if (o.status == HONE_OK)
+    o.status = hone_ladder_solve(&ladder, false, 1, b, ORDER, x, ORDER, NULL, 0,
+                                 NULL, &o.report);
+  o.omega = sup_backward_error(ORDER, a, ORDER, false, x, b);
+  hone_ladder_destroy(&ladder);
+  CHECK_EQ_INT(mem.held, 0);
+  sup_free(a);
+  sup_free(b);
+  sup_free(x);
+  return o;
+}
+
+TEST(resident, residuals_are_taken_there_and_the_verdict_here) {
+  const outcome o = run(TRUE_ONES, false);
+  CHECK_EQ_INT(o.status, HONE_OK);
+  CHECK_LE(o.omega, SUP_LIMIT);
+  CHECK_EQ_INT(o.report.passes, 1);
+  CHECK_GE(o.report.device_passes, 2);
+}
+
+TEST(resident, a_residual_of_zero_is_not_believed) {
+  const outcome o = run(ZERO, false);
+  CHECK_EQ_INT(o.status, HONE_OK);
+  CHECK_LE(o.omega, SUP_LIMIT);
+  CHECK_GE(o.report.iterations, 1);
+  CHECK_GE(o.report.passes, 2); /* the first was no acceptance */
+}
+
+TEST(resident, residuals_that_stay_large_are_no_acceptance) {
+  CHECK_GE(run(LARGE, false).status, 1);
+  const outcome o = run(LARGE, true);
+  CHECK_EQ_INT(o.status, HONE_OK);
+  CHECK_LE(o.omega, SUP_LIMIT);
+  CHECK_EQ_INT(o.report.precision, 64);
+}
+
+TEST(resident, one_that_fails_is_followed_by_the_host) {
+  const outcome o = run(FAILING, false);
+  CHECK_EQ_INT(o.status, HONE_OK);
+  CHECK_LE(o.omega, SUP_LIMIT);
+  CHECK_GE(asked, 1);
+  CHECK_GE(o.report.passes, 2);
+}
