@@ -317,7 +317,9 @@ typedef struct hone_report {
  *
  * @param n     order of A, >= 0
  * @param nrhs  right-hand sides, >= 0
- * @param a     n x n, lda >= max(1, n); never written
+ * @param a     n x n, lda >= max(1, n); never written. In host memory, as b
+ *              and x: pageable, or pinned or managed, which a GPU then reads
+ *              without the way through the library's own pinned buffers
  * @param b     n x nrhs, ldb >= max(1, n); never written unless x == b
  * @param x     n x nrhs, ldx >= max(1, n); may be b itself (ldx == ldb)
  * @param options  NULL: defaults
