@@ -55,11 +55,11 @@ static int residual(void *self, const hone_matrix *a, bool trans,
   if (kind == FAILING)
     return HONE_DEVICE_FAILED;
   for (int64_t i = 0; i < ORDER; i++) {
-    long double sum = b[i], size = fabs(b[i]);
+    long double sum = (long double)b[i], size = fabsl(sum);
     for (int64_t j = 0; j < ORDER; j++) {
       const double v = trans ? a->a[j + i * a->lda] : a->a[i + j * a->lda];
-      sum -= (long double)v * x[j];
-      size += fabsl((long double)v * x[j]);
+      sum -= (long double)v * (long double)x[j];
+      size += fabsl((long double)v * (long double)x[j]);
     }
     r[i] = kind == TRUE_ONES ? (double)sum : (kind == ZERO ? 0.0 : 1.0);
     den[i] = (double)size;
