@@ -129,7 +129,7 @@ static void find_bad(const hone_matrix *a, const double *col_sum,
   }
 }
 
-static double largest(int64_t n, const double *v) {
+double hone_largest_sum(int64_t n, const double *v) {
   double max = 0.0;
   for (int64_t i = 0; i < n; i++)
     max = v[i] <= max ? max : v[i]; /* NaN goes through */
@@ -157,6 +157,6 @@ void hone_inspect(hone_pool *pool, const hone_matrix *a,
     }
   out->bad_row = out->bad_col = -1;
   find_bad(a, job.col_sum, out);
-  out->norm1 = largest(n, job.col_sum);
-  out->norm_inf = largest(n, job.row_sum);
+  out->norm1 = hone_largest_sum(n, job.col_sum);
+  out->norm_inf = hone_largest_sum(n, job.row_sum);
 }

@@ -21,4 +21,7 @@ void hone_inspect(hone_pool *pool, const hone_matrix *a,
                   const hone_scaling *scaling, double *scratch,
                   hone_inspection *out);
 
+/* The largest of n sums of magnitudes; DBL_MAX where one is not finite. */
+double hone_largest_sum(int64_t n, const double *v);
+
 #endif

@@ -13,8 +13,8 @@
 
    The rows of U are cut into pieces twice, for the two sides of a product:
    up as in the LU, lp as the pieces of L there, but row by row of U. */
+#include "gpu_sp/cuda_blocks.h"
 #include "gpu_sp/cuda_pieces.h"
-#include "gpu_sp/cuda_state.h"
 
 namespace {
 
@@ -187,59 +187,20 @@ cudaError_t launch_split(const float *f, int64_t ld, int64_t k, int64_t w,
 
 /* ---- The blocks --------------------------------------------------------- */
 
-bool three(const hone_cuda *c) {
-  return hone_piece_rows(c->pieces) == 3 * HONE_PANEL;
-}
-
-/* Where the pieces of inner panel 'inner' of 'count' go: the low products of
-   all of them, then the high ones. */
-hone_piece_place place_of(const hone_cuda *c, int inner, int count) {
-  hone_piece_place p = {-1, -1, (int64_t)inner * HONE_PANEL};
-  if (three(c)) {
-    p.lo = (int64_t)inner * 2 * HONE_PANEL;
-    p.hi = p.lo + HONE_PANEL;
-    p.hh += (int64_t)count * 2 * HONE_PANEL;
-  }
-  return p;
-}
-
-/* Of the block column that holds the column. */
-const hone_piece_scale *scale_at(const hone_cuda *c, int64_t column) {
-  int i = c->column_count - 1;
-  while (i > 0 && c->columns[i].j > column)
-    i--;
-  return c->scale + i;
-}
-
-void *pieces_at(void *base, int64_t element) {
-  return static_cast<char *>(base) + 2 * element;
-}
-
-int64_t inner_width(const hone_cuda_panel_info *p, int inner) {
-  const int64_t left = p->w - (int64_t)inner * HONE_PANEL;
-  return left < HONE_PANEL ? left : (int64_t)HONE_PANEL;
-}
-
 /* Part of F: rows i .. i+m-1, columns c0 .. c1-1. The columns' pieces stand
    in up from column 'first' on, the rows' in lp from the panel's on. */
 struct part {
   int64_t i, m, c0, c1, first;
 };
 
-/* Columns of a product: those that pad the last ones are worked on too. */
-int columns_of(const hone_cuda *c, const part &t) {
-  return (int)((t.c1 == c->n ? c->ld : t.c1) - t.c0);
-}
-
 /* The part less the product of the pieces 'from' .. 'from' + 'k' - 1: in
    cuBLAS's eyes columns times rows transposed. */
 int piece_product(hone_cuda *c, int64_t from, int64_t k,
                   const hone_cuda_panel_info *p, const part &t) {
-  const bool half = c->pieces == HONE_HALF_3 || c->pieces == HONE_HALF_1;
-  const cudaDataType_t type = half ? CUDA_R_16F : CUDA_R_16BF;
+  const cudaDataType_t type = piece_type(c);
   return CALL(c->blas->gemm(
-      c->handle, CUBLAS_OP_N, CUBLAS_OP_T, columns_of(c, t), (int)t.m, (int)k,
-      &scale_at(c, t.first)->alpha,
+      c->handle, CUBLAS_OP_N, CUBLAS_OP_T, (int)padded(c, t.c0, t.c1), (int)t.m,
+      (int)k, &scale_at(c, t.first)->alpha,
       pieces_at(c->up, from * c->ldu + t.c0 - t.first), type, (int)c->ldu,
       pieces_at(c->lp, from * c->ld + t.i - p->k), type, (int)c->ld,
       c->constants, c->f + t.i * c->ld + t.c0, CUDA_R_32F, (int)c->ld,
@@ -255,9 +216,9 @@ int product(hone_cuda *c, const hone_cuda_panel_info *p, int inner,
   if (c->pieces == HONE_FLOATS) {
     const float *rows = c->f + p->k * c->ld;
     return CALL(c->blas->gemm(
-        c->handle, CUBLAS_OP_N, CUBLAS_OP_T, columns_of(c, t), (int)t.m,
-        (int)(wide < p->w ? wide : p->w), c->constants + 1, rows + t.c0,
-        CUDA_R_32F, (int)c->ld, rows + t.i, CUDA_R_32F, (int)c->ld,
+        c->handle, CUBLAS_OP_N, CUBLAS_OP_T, (int)padded(c, t.c0, t.c1),
+        (int)t.m, (int)(wide < p->w ? wide : p->w), c->constants + 1,
+        rows + t.c0, CUDA_R_32F, (int)c->ld, rows + t.i, CUDA_R_32F, (int)c->ld,
         c->constants, c->f + t.i * c->ld + t.c0, CUDA_R_32F, (int)c->ld,
         c->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
         CUBLAS_GEMM_DEFAULT));

@@ -90,10 +90,9 @@ int list_places(hone_cuda *c, place *p) {
 int list_resident(hone_cuda *c, place *p) {
   const int64_t n = c->n, d8 = sizeof(double);
   p[0] = {reinterpret_cast<void **>(&c->a), c->lda * n * d8};
-  p[1] = {reinterpret_cast<void **>(&c->den), n * d8};
-  p[2] = {reinterpret_cast<void **>(&c->seen), 4 * n * d8};
-  p[3] = {&c->residual_work, hone_cuda_residual_bytes(n)};
-  return 4;
+  p[1] = {reinterpret_cast<void **>(&c->seen), 4 * n * d8};
+  p[2] = {&c->residual_work, hone_cuda_residual_bytes(n)};
+  return 3;
 }
 
 int64_t sum(const place *p, int count) {
@@ -110,7 +109,6 @@ void lay_out(hone_cuda *c, const hone_engine_config *config) {
   c->n = n;
   c->tuning = config->tuning;
   c->spd = config->spd;
-  c->block = config->block;
   c->ld = round_up(n, HONE_CUDA_PADDING);
   c->lda = round_up(n, 2);
   c->nb = outer_width(n, config->block);
@@ -221,7 +219,7 @@ namespace {
 
 /* Decides whether A stays on the device, by what is free and allowed. */
 int take_device_memory(hone_cuda *c, const hone_engine_config *config) {
-  place p[PLACES], q[4];
+  place p[PLACES], q[PLACES];
   size_t free_bytes = 0, total = 0;
   int count = list_places(c, p);
   const int with = list_resident(c, q);

@@ -49,9 +49,8 @@ struct hone_cuda {
   hone_tuning tuning;
   enum hone_pieces pieces, wanted; /* in use; what the caller chose */
   bool tf32, wanted_tf32;
-  bool careful;  /* the next factorization keeps the safer ones in use */
-  bool spd;      /* S = U^T U; lp: the rows of U again, row by row (ld each) */
-  int64_t block; /* the caller's width of block columns, or 0 */
+  bool careful; /* the next factorization keeps the safer ones in use */
+  bool spd;     /* S = U^T U; lp: the rows of U again, row by row (ld each) */
   cudaStream_t work, feed, look;
   const hone_cublas *blas;
   cublasHandle_t handle;
@@ -78,7 +77,7 @@ struct hone_cuda {
   int *map;          /* n: 0, 1, ... */
   double *lower, *upper; /* inverses: see cuda_kernels.h */
   int *triangle_flags;
-  double *v, *w, *den; /* n x HONE_CUDA_COLUMNS each, n */
+  double *v, *w; /* n x HONE_CUDA_COLUMNS each */
   void *residual_work;
   double *seen;      /* row_max, row_sum, col_max, col_sum: n each */
   double *row, *col; /* scaling */
@@ -104,7 +103,6 @@ struct hone_cuda {
   hone_cuda_panel_info *panels;
   int panel_count, panel_room, moves_count, moves_room;
   int split; /* the panel whose pieces lp holds; -1: none */
-  bool factored;
   hone_account used;
 
   hone_cuda_forms forms;

@@ -64,7 +64,6 @@ namespace {
 int clear(hone_cuda *c) {
   c->column_count = c->panel_count = c->moves_count = 0;
   c->split = -1;
-  c->factored = false;
   c->host_flushed = 0;
   int st = hone_cuda_forms_clear(c);
   if (st == HONE_OK)
@@ -227,7 +226,6 @@ int finish(void *self) {
   if (st == HONE_OK)
     st = CALL(hone_cuda_largest_u(c->n, c->f, c->ld, c->top + c->column_room,
                                   c->work));
-  c->factored = st == HONE_OK;
   return st;
 }
 
@@ -283,7 +281,9 @@ int outcome(void *self, bool complete, hone_factor_info *info) {
     s = t > s ? t : s;
   }
   memcpy(&u, &top[room], sizeof u);
-  info->growth = r->flags[1] ? HONE_INF : (double)u / (double)s;
+  /* an S that is not finite must not look like one that does not grow */
+  const bool finite = !r->flags[1] && s <= FLT_MAX;
+  info->growth = finite ? (double)u / (double)s : HONE_INF;
   info->growth *= c->spd ? (double)u : 1.0;
   return HONE_OK;
 }

@@ -5,7 +5,6 @@
    these sweeps bring it to 4 corrections. */
 #include "refine/scale.h"
 
-#include <float.h>
 #include <limits.h>
 #include <math.h>
 
@@ -41,13 +40,6 @@ static int clamp_exp(int e) {
   return HONE_MAX(-HONE_MAX_EXP, HONE_MIN(e, HONE_MAX_EXP));
 }
 
-static double largest(int64_t n, const double *v) {
-  double max = 0.0;
-  for (int64_t i = 0; i < n; i++)
-    max = v[i] <= max ? max : v[i]; /* NaN goes through */
-  return isfinite(max) ? max : DBL_MAX;
-}
-
 int hone_see(const hone_sight *sight, const hone_scaling *scaling,
              hone_inspection *seen) {
   const int64_t n = sight->a->n;
@@ -66,8 +58,8 @@ int hone_see(const hone_sight *sight, const hone_scaling *scaling,
   for (int64_t j = 0; j < n && seen->bad_row < 0; j++)
     if (!isfinite(seen->col_max[j]))
       seen->bad_row = seen->bad_col = 0;
-  seen->norm1 = largest(n, out.col_sum);
-  seen->norm_inf = largest(n, out.row_sum);
+  seen->norm1 = hone_largest_sum(n, out.col_sum);
+  seen->norm_inf = hone_largest_sum(n, out.row_sum);
   return HONE_OK;
 }
 
