@@ -68,7 +68,30 @@ namespace {
 
 /* A on the device ---------------------------------------------------------- */
 
+/* Maxima and sums of the columns j .. j+w-1 of S, into c->seen. */
+int inspect(hone_cuda *c, int64_t j, int64_t w, bool scaled) {
+  double *seen = c->seen;
+  const int64_t n = c->n;
+  return CALL(hone_cuda_inspect(n, c->a, c->lda, j, w,
+                                scaled ? c->row : nullptr,
+                                scaled ? c->col : nullptr, seen, seen + n,
+                                seen + 2 * n, seen + 3 * n, c->work));
+}
+
 } // namespace
+
+/* Of a symmetric matrix only when all is there: then the other triangle, which
+   has not been sent, is made from the one that was. */
+int hone_cuda_look(hone_cuda *c, int64_t j, int64_t w) {
+  int st = HONE_OK;
+  if (!c->spd)
+    return inspect(c, j, w, false);
+  if (c->fed < c->n)
+    return HONE_OK;
+  if (c->triangle)
+    st = CALL(hone_cuda_mirror(c->n, c->a, c->lda, c->work));
+  return st == HONE_OK ? inspect(c, 0, c->n, false) : st;
+}
 
 /* What is seen of S; of A itself it was gathered while A came in. */
 int hone_cuda_see(void *self, const hone_matrix *a, const hone_scaling *scaling,
@@ -80,18 +103,14 @@ int hone_cuda_see(void *self, const hone_matrix *a, const hone_scaling *scaling,
   if (st == HONE_OK && from < n) {
     st = CALL(cudaStreamSynchronize(c->feed));
     if (st == HONE_OK)
-      st = CALL(hone_cuda_inspect(n, c->a, c->lda, from, n - from, nullptr,
-                                  nullptr, c->seen, c->seen + n,
-                                  c->seen + 2 * n, c->seen + 3 * n, c->work));
+      st = hone_cuda_look(c, from, n - from);
   }
   if (st == HONE_OK && scaling) {
     st = hone_cuda_upload_scaling(c, scaling);
     if (st == HONE_OK)
       st = CALL(cudaMemsetAsync(c->seen, 0, 2 * bytes, c->work));
     if (st == HONE_OK)
-      st = CALL(hone_cuda_inspect(n, c->a, c->lda, 0, n, c->row, c->col,
-                                  c->seen, c->seen + n, c->seen + 2 * n,
-                                  c->seen + 3 * n, c->work));
+      st = inspect(c, 0, n, true);
   }
   if (st == HONE_OK)
     st = CALL(cudaMemcpyAsync(c->h_v, c->seen, 4 * bytes,
@@ -105,6 +124,8 @@ int hone_cuda_see(void *self, const hone_matrix *a, const hone_scaling *scaling,
   memcpy(seen->row_sum, c->h_v + n, bytes);
   memcpy(seen->col_max, c->h_v + 2 * n, bytes);
   memcpy(seen->col_sum, c->h_v + 3 * n, bytes);
+  if (c->odd > 0) /* as inspection does */
+    seen->col_max[c->odd - 1] = HONE_INF;
   return HONE_OK;
 }
 

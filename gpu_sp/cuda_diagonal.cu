@@ -27,15 +27,21 @@ void strtri_(const char *uplo, const char *diag, const int *n, float *a,
              const int *lda, int *info);
 }
 
-int64_t hone_cuda_tail = 4096; /* a guess: see above */
+int64_t hone_cuda_tail = 4096;  /* a guess: see above */
+int64_t hone_cuda_ahead = 4096; /* docs/performance.md */
 
 namespace {
 
 enum { SIZE = HONE_PANEL * HONE_PANEL, REFUSED = -2 };
-const int64_t BLAS_WORK = 32 << 20; /* of the second cuBLAS handle */
+const int64_t BLAS_WORK = 8 << 20; /* of the second cuBLAS handle */
 
 bool cpu_wanted(const hone_cuda *c) {
   return c->tuning.diagonal == HONE_DIAGONAL_CPU && !c->spd;
+}
+
+/* Is the next panel factored beside the update, on a stream of its own? */
+bool looks_ahead(const hone_cuda *c) {
+  return cpu_wanted(c) || (!c->spd && c->n >= hone_cuda_ahead && c->nb < c->n);
 }
 
 /* ---- The CPU's part ------------------------------------------------------ */
@@ -295,25 +301,27 @@ void lay_out_lane(const hone_cuda *c, hone_cuda_lane *on, parts *p) {
 int64_t lay_out(const hone_cuda *c, hone_cuda_forms *f, void **blas) {
   const int64_t size = SIZE * (int64_t)sizeof(float);
   const int sections = c->tuning.sections;
-  const bool chosen = cpu_wanted(c) || sections > HONE_SECTIONS_TRSM;
+  const bool chosen =
+      !c->spd && (cpu_wanted(c) || sections > HONE_SECTIONS_TRSM);
   parts p = {static_cast<unsigned char *>(f->memory), 0};
-  if (!chosen || c->spd)
-    return 0;
-  p.take(&f->constants, 3 * sizeof(float));
-  if (sections > HONE_SECTIONS_TRSM)
+  if (chosen)
+    p.take(&f->constants, 3 * sizeof(float));
+  if (chosen && sections > HONE_SECTIONS_TRSM)
     lay_out_lane(c, &f->main, &p);
-  if (sections == HONE_SECTIONS_SEEDED) {
+  if (chosen && sections == HONE_SECTIONS_SEEDED) {
     p.take(&f->inverse, c->moves_room * size);
     p.take(&f->identity, 2 * size);
   }
-  if (!cpu_wanted(c))
+  if (!looks_ahead(c))
     return p.used;
   f->side.ldl = hone_piece_rows(c->pieces);
   f->side.ldu = (c->nb + 63) / 64 * 64;
-  lay_out_lane(c, &f->side, &p);
+  if (chosen)
+    lay_out_lane(c, &f->side, &p);
   p.take(&f->side.lp, c->n * f->side.ldl * 2);
   p.take(&f->side.up, f->side.ldl * f->side.ldu * 2);
-  p.take(&f->upper, size + HONE_PANEL * (int64_t)sizeof(int));
+  if (cpu_wanted(c))
+    p.take(&f->upper, size + HONE_PANEL * (int64_t)sizeof(int));
   p.take(blas, BLAS_WORK);
   return p.used;
 }
@@ -391,10 +399,9 @@ int hone_cuda_forms_create(hone_cuda *c) {
   f->main.up = c->up;
   f->main.ldl = c->ldl;
   f->main.ldu = c->ldu;
-  if (lay_out(c, f, &blas) == 0)
-    return HONE_OK;
-  int st = take_pinned(c);
-  if (st == HONE_OK && cpu_wanted(c))
+  (void)lay_out(c, f, &blas);
+  int st = f->constants ? take_pinned(c) : (int)HONE_OK;
+  if (st == HONE_OK && looks_ahead(c))
     st = create_side(c, blas);
   return st;
 }

@@ -4,7 +4,10 @@
    into a ring of pinned buffers, each is sent while the next is being filled,
    and the factorization takes a block column as soon as it is there. The
    caller's matrix is neither pinned nor copied as a whole. Memory that the
-   device can read itself (pinned, managed, its own) is sent as it is. */
+   device can read itself (pinned, managed, its own) is sent as it is.
+
+   Of a symmetric matrix the upper triangle goes, in steps as wide as a chunk;
+   the threads look through the other one for NaN and Inf. */
 #include "gpu_sp/cuda_state.h"
 
 extern "C" {
@@ -69,37 +72,53 @@ bool open_slot(feed_job *job, int64_t number, bool first) {
   return reached(job, &slot->opened, number + 1);
 }
 
-int send(hone_cuda *c, hone_cuda_slot *slot, void *to, size_t bytes) {
+/* w columns of 'bytes' bytes, ld bytes apart on both sides. */
+int send(hone_cuda *c, hone_cuda_slot *slot, void *to, size_t ld, size_t bytes,
+         int64_t w) {
   int st = CALL(cudaSetDevice(c->ordinal));
   if (st == HONE_OK)
-    st = CALL(cudaMemcpyAsync(to, slot->memory, bytes, cudaMemcpyHostToDevice,
-                              c->feed));
+    st = CALL(cudaMemcpy2DAsync(to, ld, slot->memory, ld, bytes, (size_t)w,
+                                cudaMemcpyHostToDevice, c->feed));
+  __atomic_add_fetch(&c->used.to_device, w * (int64_t)bytes, __ATOMIC_RELAXED);
   if (st == HONE_OK)
     st = CALL(cudaEventRecord(slot->free, c->feed));
   return st;
 }
 
+/* Part number 'part' of 'parts' of the count rows from 'row' on. */
+struct rows {
+  int64_t at, count;
+};
+rows part_of(int64_t row, int64_t count, int64_t part, int64_t parts) {
+  const int64_t each = (count + parts - 1) / parts, left = count - part * each;
+  return {row + part * each, left < each ? left : each};
+}
+
 void feed_task(void *ctx, int64_t task) {
   feed_job *job = static_cast<feed_job *>(ctx);
   hone_cuda *c = job->c;
-  const int64_t n = c->n, tasks = job->width * job->parts; /* of a chunk */
+  const int64_t tasks = job->width * job->parts; /* of a chunk */
   const int64_t chunk = task / tasks, number = job->first + chunk;
   const int64_t j = job->from + chunk * job->width;
   const int64_t left = job->to - j, w = left < job->width ? left : job->width;
   const int64_t column = task % tasks / job->parts;
-  const int64_t each = (n + job->parts - 1) / job->parts;
-  const int64_t row = task % job->parts * each;
+  const int64_t high = c->triangle ? j + w : c->n; /* rows that go */
+  const rows go = part_of(0, high, task % job->parts, job->parts);
+  const rows stay = part_of(high, c->n - high, task % job->parts, job->parts);
+  const double *a = job->a->a + (j + column) * job->a->lda;
+  const size_t ld = (size_t)c->lda * sizeof(double);
   hone_cuda_slot *slot = c->ring + number % HONE_CUDA_SLOTS;
   if (!open_slot(job, number, task % tasks == 0))
     return;
-  if (column < w && row < n)
-    memcpy(reinterpret_cast<double *>(slot->memory) + column * c->lda + row,
-           job->a->a + (j + column) * job->a->lda + row,
-           (size_t)(n - row < each ? n - row : each) * sizeof(double));
+  if (column < w && go.count > 0)
+    memcpy(reinterpret_cast<double *>(slot->memory) + column * c->lda + go.at,
+           a + go.at, (size_t)go.count * sizeof(double));
+  if (column < w && stay.count > 0 && !hone_all_finite(stay.count, a + stay.at))
+    __atomic_store_n(&c->odd, j + column + 1, __ATOMIC_RELAXED);
   if (__atomic_add_fetch(&slot->filled, 1, __ATOMIC_ACQ_REL) < tasks)
     return;
   fail(job,
-       send(c, slot, c->a + j * c->lda, (size_t)(w * c->lda) * sizeof(double)));
+       send(c, slot, c->a + j * c->lda, ld, (size_t)high * sizeof(double), w));
   __atomic_store_n(&slot->sent, number + 1, __ATOMIC_RELEASE);
 }
 
@@ -109,6 +128,7 @@ int feed_directly(hone_cuda *c, const hone_matrix *a, int64_t to) {
       c->a + c->fed * c->lda, (size_t)c->lda * sizeof(double),
       a->a + c->fed * a->lda, (size_t)a->lda * sizeof(double), column,
       (size_t)(to - c->fed), cudaMemcpyDefault, c->feed));
+  c->used.to_device += (to - c->fed) * (int64_t)column;
   return st;
 }
 
@@ -155,6 +175,8 @@ int hone_cuda_feed_begin(hone_cuda *c, const hone_matrix *a) {
   c->fed = 0;
   int st = CALL(cudaPointerGetAttributes(&at, a->a));
   c->direct = st == HONE_OK && at.type != cudaMemoryTypeUnregistered;
+  c->triangle = c->spd && !c->direct;
+  c->odd = 0;
   return st;
 }
 
@@ -172,7 +194,6 @@ int hone_cuda_feed(hone_cuda *c, const hone_matrix *a, int64_t to) {
     hone_pool_run(c->n * w < 1 << 15 ? nullptr : c->pool,
                   chunks * job.width * job.parts, feed_task, &job);
   c->chunks += c->direct ? 0 : chunks;
-  c->used.to_device += w * (int64_t)column;
   c->fed = to;
   for (int i = 0; job.status != HONE_OK && i < HONE_CUDA_SLOTS; i++) {
     c->ring[i].opened = c->ring[i].sent = c->chunks = 0; /* as at first */
@@ -202,8 +223,7 @@ int hone_cuda_feed_rounded(hone_cuda *c, const hone_matrix *a,
                              c->ld,
                              c->col_max + at};
     c->host_flushed += hone_round_columns(c->pool, &r);
-    st = send(c, slot, stage + (at - j) * c->ld, (size_t)now * column);
-    c->used.to_device += now * (int64_t)column;
+    st = send(c, slot, stage + (at - j) * c->ld, column, column, now);
   }
   return st;
 }

@@ -18,6 +18,9 @@ struct hone_cuda;
    behind. 4096 is a guess until it is measured; a benchmark and the tests
    may set another number between factorizations. */
 extern "C" int64_t hone_cuda_tail;
+/* From this order on the next panel is factored beside the update. For the
+   benchmark and the tests as well. */
+extern "C" int64_t hone_cuda_ahead;
 /* Corrections of a seeded section before it is solved directly; for the
    benchmark and the tests as well. */
 extern "C" int hone_cuda_corrections;

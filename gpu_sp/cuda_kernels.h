@@ -44,11 +44,35 @@ inline void hone_launch_cooperative(void (*kernel)(P...), int grid, int block,
 /* One thread waits for another block: read until the value is there. */
 __device__ inline int hone_load_acquire(const int *p) {
   int v;
-  asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(v) : "l"(p));
+  asm volatile("ld.acquire.gpu.global.s32 %0, [%1];"
+               : "=r"(v)
+               : "l"(p)
+               : "memory");
   return v;
 }
 __device__ inline void hone_store_release(int *p, int v) {
-  asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(p), "r"(v));
+  asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(p), "r"(v)
+               : "memory");
+}
+/* Adds 1 to a counter of other blocks: what this block's threads wrote before
+   they synchronized is seen by whoever counts on from there. */
+__device__ __forceinline__ int hone_arrive(int *counter) {
+  int before;
+  asm volatile("atom.add.acq_rel.gpu.global.s32 %0, [%1], 1;"
+               : "=r"(before)
+               : "l"(counter)
+               : "memory");
+  return before;
+}
+/* 1 / v to 23 bits or so; 0 and Inf where the result is not normal. */
+__device__ __forceinline__ float hone_reciprocal(float v) {
+  float r;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
+  return r;
+}
+/* As __syncthreads, for 'threads' threads of the block, whole warps. */
+__device__ __forceinline__ void hone_barrier(int id, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 #endif
 
@@ -269,14 +293,18 @@ cudaError_t hone_cuda_inspect(int64_t n, const double *a, int64_t lda,
    (place NULL: i); magnitudes below FLT_MIN become 0, and those that were not
    0 before are added to *flushed (device). top: raised to the largest
    magnitude written (device, the bits of a nonnegative float; Inf where a
-   value is not finite or overflows float). */
+   value is not finite or overflows float). upper: what stands below the
+   diagonal is not read and counts as 0. */
 cudaError_t hone_cuda_round(int64_t n, const double *a, int64_t lda, int64_t j,
                             int64_t w, const double *row, const double *col,
-                            const int *place, float *f, int64_t ldf,
+                            const int *place, bool upper, float *f, int64_t ldf,
                             unsigned long long *flushed, unsigned *top,
                             cudaStream_t stream);
-/* The same from floats, neither scaled nor flushed: a holds the columns j ..
-   j+w-1 alone. */
+/* a_ij = a_ji for i > j. */
+cudaError_t hone_cuda_mirror(int64_t n, double *a, int64_t lda,
+                             cudaStream_t stream);
+/* As hone_cuda_round from floats, neither scaled nor flushed: a holds the
+   columns j .. j+w-1 alone. */
 cudaError_t hone_cuda_turn(int64_t n, const float *a, int64_t lda, int64_t j,
                            int64_t w, const int *place, float *f, int64_t ldf,
                            unsigned *top, cudaStream_t stream);

@@ -10,7 +10,7 @@ namespace {
 
 enum { OUTER_SMALL = 256, OUTER = 512, STRIP = 8192 };
 enum { ROUNDED_PARTS = 32 };
-const int64_t SMALL_ORDER = 8192;     /* outer panels of 256 up to here */
+const int64_t SMALL_ORDER = 12288;    /* outer panels of 256 up to here */
 const size_t BLAS_WORK = 32U << 20;   /* what cuBLAS asks for on this card */
 const int64_t LEAVE_FREE = 256 << 20; /* for others, and for the driver */
 

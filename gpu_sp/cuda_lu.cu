@@ -14,10 +14,10 @@
    A block column that arrives later is put into the order of the rows as
    they then are, and brought up to date with the panels before it.
 
-   With the diagonal blocks on the CPU the outer panels are factored on a
-   stream beside: the columns of the next one are brought up to date first,
-   and while it is being factored, and the CPU has its blocks, the update of
-   the other columns goes on. */
+   Look-ahead: in matrices that are large enough the outer panels are factored
+   on a stream beside. The columns of the next one are brought up to date
+   first, and while it is being factored, on few of the multiprocessors (or the
+   CPU has its diagonal blocks), the update of the other columns goes on. */
 #include "gpu_sp/cuda_blocks.h"
 
 namespace {
@@ -210,6 +210,14 @@ int tell_ready(hone_cuda *c, int64_t c0, int64_t next, int64_t c1) {
   return CALL(cudaEventRecord(c->forms.ready, c->work));
 }
 
+/* The panel's row moves, composed last, in the columns up to 'left' and from c0
+   to c1. */
+int move_rows(hone_cuda *c, const hone_cuda_panel_info *p, int64_t left,
+              int64_t c0, int64_t c1) {
+  return CALL(hone_cuda_move(c->f, c->ld, left, c0, c1, c->dst, c->src,
+                             p->count * 2 * HONE_PANEL, c->work));
+}
+
 } // namespace
 
 int hone_cuda_factor_panel(hone_cuda *c, int64_t k, int64_t w, int64_t loaded) {
@@ -230,20 +238,24 @@ int hone_cuda_factor_panel(hone_cuda *c, int64_t k, int64_t w, int64_t loaded) {
   if (st == HONE_OK)
     st = CALL(hone_cuda_compose(c->moves + p->first, p->count, c->dst, c->src,
                                 c->perm, c->place, c->map, c->work));
-  if (st == HONE_OK)
-    st = CALL(hone_cuda_move(c->f, c->ld, k, k + w, loaded, c->dst, c->src,
-                             p->count * 2 * HONE_PANEL, c->work));
-  return st;
+  /* What is not needed for the next panel is moved when that is on its way:
+     by hone_cuda_apply. */
+  const int64_t next = first_part(c, k + w, loaded);
+  return st == HONE_OK ? move_rows(c, p, next < loaded ? 0 : k, k + w, next)
+                       : st;
 }
 
 int hone_cuda_apply(hone_cuda *c, int panel, int64_t c0, int64_t c1) {
   const int64_t below = c->panels[panel].k + c->panels[panel].w;
   int st = HONE_OK;
   if (c0 < c1 && c0 == below) {
+    const hone_cuda_panel_info *p = c->panels + panel;
     const int64_t next = first_part(c, c0, c1);
     st = apply_some(c, panel, panel + 1, c0, next);
     if (st == HONE_OK)
       st = tell_ready(c, c0, next, c1);
+    if (st == HONE_OK && next < c1)
+      st = move_rows(c, p, p->k, next, c1);
     c0 = next;
   }
   return st == HONE_OK ? apply_some(c, panel, panel + 1, c0, c1) : st;

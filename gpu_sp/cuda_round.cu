@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(THREADS)
     turn(int64_t n, const T *__restrict__ a, int64_t lda, int64_t j, int64_t w,
          const double *__restrict__ row, const double *__restrict__ col,
          const int *__restrict__ place, float *__restrict__ f, int64_t ldf,
-         unsigned long long *flushed, unsigned *top) {
+         bool upper, unsigned long long *flushed, unsigned *top) {
   __shared__ float tile[TILE][TILE + 1];
   __shared__ rounded part[WARPS];
   const int tid = static_cast<int>(threadIdx.x);
@@ -51,7 +51,8 @@ __global__ void __launch_bounds__(THREADS)
 #pragma unroll
   for (int q = 0; q < TILE * TILE / THREADS; q++) {
     const int64_t c = c0 + tid / TILE + q * (THREADS / TILE);
-    v[q] = i < n && c < w ? a[i + c * lda] : T(0);
+    const bool there = i < n && c < w && !(upper && i > j + c);
+    v[q] = there ? a[i + c * lda] : T(0);
   }
   const double r = row && i < n ? row[i] : 1.0;
 #pragma unroll
@@ -86,6 +87,26 @@ __global__ void __launch_bounds__(THREADS)
     atomicAdd(flushed, static_cast<unsigned long long>(seen.flushed));
 }
 
+/* A block turns one tile on or above the diagonal. */
+__global__ void __launch_bounds__(THREADS)
+    mirror(int64_t n, double *__restrict__ a, int64_t lda) {
+  constexpr int SIDE = 32;
+  __shared__ double tile[SIDE][SIDE + 1];
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  const int64_t i0 = static_cast<int64_t>(blockIdx.x) * SIDE;
+  const int64_t j0 = static_cast<int64_t>(blockIdx.y) * SIDE;
+  if (i0 > j0)
+    return;
+  for (int q = warp; q < SIDE; q += WARPS)
+    if (i0 + lane < n && j0 + q < n)
+      tile[q][lane] = a[i0 + lane + (j0 + q) * lda];
+  __syncthreads();
+  for (int q = warp; q < SIDE; q += WARPS)
+    if (j0 + lane < n && i0 + q < n && j0 + lane > i0 + q)
+      a[j0 + lane + (i0 + q) * lda] = tile[lane][q];
+}
+
 dim3 tiles(int64_t n, int64_t w) {
   return dim3(static_cast<unsigned>((n + TILE - 1) / TILE),
               static_cast<unsigned>((w + TILE - 1) / TILE));
@@ -95,13 +116,20 @@ dim3 tiles(int64_t n, int64_t w) {
 
 cudaError_t hone_cuda_round(int64_t n, const double *a, int64_t lda, int64_t j,
                             int64_t w, const double *row, const double *col,
-                            const int *place, float *f, int64_t ldf,
+                            const int *place, bool upper, float *f, int64_t ldf,
                             unsigned long long *flushed, unsigned *top,
                             cudaStream_t stream) {
   if (w <= 0)
     return cudaSuccess;
   HONE_LAUNCH((turn<double>), tiles(n, w), THREADS, 0, stream, n, a + j * lda,
-              lda, j, w, row, col, place, f, ldf, flushed, top);
+              lda, j, w, row, col, place, f, ldf, upper, flushed, top);
+  return cudaGetLastError();
+}
+
+cudaError_t hone_cuda_mirror(int64_t n, double *a, int64_t lda,
+                             cudaStream_t stream) {
+  const unsigned side = static_cast<unsigned>((n + 31) / 32);
+  HONE_LAUNCH(mirror, dim3(side, side), THREADS, 0, stream, n, a, lda);
   return cudaGetLastError();
 }
 
@@ -113,6 +141,6 @@ cudaError_t hone_cuda_turn(int64_t n, const float *a, int64_t lda, int64_t j,
   const double *none = nullptr;
   unsigned long long *no_count = nullptr;
   HONE_LAUNCH((turn<float>), tiles(n, w), THREADS, 0, stream, n, a, lda, j, w,
-              none, none, place, f, ldf, no_count, top);
+              none, none, place, f, ldf, false, no_count, top);
   return cudaGetLastError();
 }

@@ -94,6 +94,8 @@ struct hone_cuda {
   const double *source; /* the caller's, or NULL: none */
   int64_t fed;          /* columns of A on the device */
   bool direct;          /* the device can read the caller's memory itself */
+  bool triangle;        /* of A the upper triangle is sent */
+  int64_t odd;          /* 1 + a column that is not finite below it; 0: none */
   bool scaled;
   bool again;  /* A was there already */
   bool looked; /* A was taken unseen: the next factorization may be of it */
@@ -133,6 +135,8 @@ int hone_cuda_take_residual(void *self, const hone_matrix *a, bool trans,
                             double *den);
 void hone_cuda_account(void *self, hone_account *out);
 
+/* The columns j .. j+w-1 of A, just come, are inspected. */
+int hone_cuda_look(hone_cuda *c, int64_t j, int64_t w);
 /* The scaling to the device; waits. */
 int hone_cuda_upload_scaling(hone_cuda *c, const hone_scaling *scaling);
 /* device_cuda.cu: load for a whole matrix of floats on the device. */

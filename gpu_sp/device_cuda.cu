@@ -123,14 +123,12 @@ int load_resident(hone_cuda *c, const hone_matrix *a, hone_cuda_column *col,
   if (st == HONE_OK)
     st = CALL(cudaStreamWaitEvent(c->work, col->fed, 0));
   if (st == HONE_OK && fresh)
-    st = CALL(hone_cuda_inspect(n, c->a, c->lda, j, w, nullptr, nullptr,
-                                c->seen, c->seen + n, c->seen + 2 * n,
-                                c->seen + 3 * n, c->work));
+    st = hone_cuda_look(c, j, w);
   if (st == HONE_OK)
     st = CALL(hone_cuda_round(c->spd ? j + w : n, c->a, c->lda, j, w,
                               c->scaled ? c->row : nullptr,
-                              c->scaled ? c->col : nullptr, c->place, c->f,
-                              c->ld, c->flushed, top, c->work));
+                              c->scaled ? c->col : nullptr, c->place, c->spd,
+                              c->f, c->ld, c->flushed, top, c->work));
   return st;
 }
 

@@ -7,6 +7,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdatomic.h>
+#include <string.h>
 
 enum { PIECE = 1024, THREADS_FROM = 400, TASKS_A_THREAD = 2 };
 
@@ -29,6 +30,18 @@ HONE_VECTOR static void scale_part(int64_t n, const double *restrict a,
                                    double *restrict s) {
   for (int64_t i = 0; i < n; i++)
     s[i] = a[i] * row[i] * c;
+}
+
+/* Exponents of ones, which is what NaN and Inf have. */
+HONE_VECTOR bool hone_all_finite(int64_t n, const double *v) {
+  const uint64_t exponent = 0x7ff0000000000000;
+  uint64_t bad = 0;
+  for (int64_t i = 0; i < n; i++) {
+    uint64_t bits;
+    memcpy(&bits, &v[i], sizeof bits);
+    bad |= (uint64_t)((bits & exponent) == exponent);
+  }
+  return bad == 0;
 }
 
 /* Entries that were not 0 and are now. */

@@ -20,6 +20,9 @@ typedef struct hone_rounding {
   float *col_max; /* w: largest magnitude of each column, written */
 } hone_rounding;
 
+/* Is none of n numbers NaN or Inf? */
+bool hone_all_finite(int64_t n, const double *v);
+
 /* Returns how many nonzero entries became 0. */
 int64_t hone_round_columns(hone_pool *pool, const hone_rounding *rounding);
 

@@ -337,12 +337,25 @@ static int factor_unseen(hone_ladder *ladder, int r, hone_report *report) {
   return HONE_OK;
 }
 
+/* An engine for symmetric matrices has seen one triangle: before another one
+   factors A, all of it is looked at. */
+static int see_whole(hone_ladder *ladder, int r, hone_report *report) {
+  const int seen_by = ladder->resident;
+  if (seen_by < 0 || ladder->rung[r].engine->symmetric ||
+      !ladder->rung[seen_by].engine->symmetric)
+    return HONE_OK;
+  ladder->resident = -1;
+  return inspect(ladder, false, report);
+}
+
 /* Factors on rung r. HONE_OK: its state says whether it can be used. */
 static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
   hone_rung *rung = &ladder->rung[r];
   double start = hone_now_s();
   rung->state = HONE_RUNG_USELESS;
-  int st = create(ladder, r);
+  int st = see_whole(ladder, r, report);
+  if (st == HONE_OK)
+    st = create(ladder, r);
   if (st == HONE_OK && !rung->fresh)
     st = rung->engine->factor(rung->self, &ladder->a, &ladder->scaling,
                               &rung->info);

@@ -204,6 +204,15 @@ static double predicted(const hone_refinement *ctx, const hone_refined *c) {
   return ctx->f.engine->precision == 64 ? HONE_EPS : 1.0;
 }
 
+/* The copy is not A, or not quite: of a symmetric matrix it is one triangle
+   twice. It is not asked again, and the corrections begin to count anew. */
+static void disbelieve(hone_refinement *ctx, hone_refined *c) {
+  ctx->f.resident = false;
+  c->step = c->ratio = 0.0;
+  c->slow = 0;
+  c->last_value = HONE_INF;
+}
+
 /* Measures the columns where a copy of A is. Those it would accept are
    measured again, by the host on the caller's own A: it has the last word. */
 static void evaluate_there(hone_refinement *ctx, int64_t m,
@@ -216,6 +225,9 @@ static void evaluate_there(hone_refinement *ctx, int64_t m,
       good[count++] = list[c];
   if (count > 0)
     run_pass(ctx, true, false, count, good);
+  for (int64_t c = 0; c < count; c++)
+    if (!(hone_errors_value(&good[c]->now, ctx->criterion) <= ctx->limit))
+      disbelieve(ctx, good[c]);
 }
 
 /* Measures the columns, again with the accurate pass where it may decide. */

@@ -179,6 +179,7 @@ struct block {
   unsigned threads, live;
   unsigned arrived, votes, result; /* at __syncthreads; voted; of the last */
   unsigned idle, rounds, quiet;    /* polls; all polled; barriers since */
+  std::vector<fiber *> some[16];   /* at hone_barrier, by its number */
   uint3 index;
   std::atomic<unsigned long> progress;
   const std::function<void()> *kernel;
@@ -318,6 +319,23 @@ inline unsigned sync_block(const char *name, bool vote) {
     suspend();
   self->where = "running";
   return b.result;
+}
+
+/* The barrier of that many of its threads. */
+inline void sync_some(unsigned id, unsigned threads) {
+  block &b = *here;
+  std::vector<fiber *> &at = b.some[id % 16];
+  self->where = "hone_barrier";
+  if (at.size() + 1 < threads) {
+    at.push_back(self);
+    suspend();
+  } else {
+    for (fiber *f : at)
+      b.push(f);
+    at.clear();
+    passed();
+  }
+  self->where = "running";
 }
 
 inline bool release_warp(warp &w, unsigned mask, const operation *what) {
@@ -475,6 +493,8 @@ inline void prepare(fiber &f) {
 inline void run_block(block &b) {
   const unsigned n = blockDim.x * blockDim.y * blockDim.z;
   b.head = b.count = b.arrived = b.votes = b.idle = b.rounds = b.quiet = 0;
+  for (auto &at : b.some)
+    at.clear();
   b.threads = b.live = n;
   b.index = blockIdx;
   for (unsigned i = 0; i < n; i++) {
@@ -841,6 +861,17 @@ inline void __nanosleep(unsigned) { poll("__nanosleep"); }
 inline int hone_load_acquire(const int *p) {
   poll("hone_load_acquire");
   return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+inline int hone_arrive(int *counter) { return atomicAdd(counter, 1); }
+inline float hone_reciprocal(float v) {
+  const float r = 1.0F / v;
+  return fabsf(v) < 1.1754944e-38F   ? copysignf(1.0F / 0.0F, v)
+         : fabsf(r) < 1.1754944e-38F ? 0.0F
+                                     : r;
+}
+inline void hone_barrier(int id, int threads) {
+  hone_emulate::sync_some(static_cast<unsigned>(id),
+                          static_cast<unsigned>(threads));
 }
 inline void hone_store_release(int *p, int v) {
   __atomic_store_n(p, v, __ATOMIC_RELEASE);

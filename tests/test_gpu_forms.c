@@ -14,6 +14,7 @@
 /* gpu_sp/cuda_forms.h; not there in a build without CUDA. */
 extern int64_t hone_cuda_tail __attribute__((weak));
 extern int hone_cuda_corrections __attribute__((weak));
+extern int64_t hone_cuda_ahead __attribute__((weak));
 
 /* SCALED: by powers of two, so that it is factored twice, the second time
    all at once and not as it comes. */
@@ -238,6 +239,29 @@ TEST(gpu_forms, fall_back_where_the_inverse_is_worthless) {
     discard(&s);
   }
   hone_cuda_tail = before;
+}
+
+/* The next panel factored beside the update of the other columns. */
+TEST(gpu_forms, look_ahead) {
+  NEED_DEVICE();
+  static const int arithmetics[] = {HONE_FP16X3, HONE_FP32, HONE_BF16X3};
+  const int64_t before = hone_cuda_ahead;
+  for (int i = 0; i < 3; i++) {
+    sys s = make(UNIFORM, 900);
+    hone_report without;
+    s.options.arithmetic = arithmetics[i];
+    hone_cuda_ahead = s.n + 1;
+    check_accepted(&s);
+    without = s.report;
+    hone_cuda_ahead = s.n;
+    check_accepted(&s);
+    CHECK_LE(without.device_bytes + 1, s.report.device_bytes);
+    CHECK_LE(fabs(s.report.growth - without.growth), 1e-3 * without.growth);
+    s.options.pivoting = HONE_PIVOT_BLOCK;
+    check_accepted(&s);
+    discard(&s);
+  }
+  hone_cuda_ahead = before;
 }
 
 /* A solver that is used again counts each matrix for itself. */

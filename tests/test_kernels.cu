@@ -104,8 +104,9 @@ TEST(kernels, panels_of_all_widths) {
         }
 }
 
-/* More than 16 blocks play two levels, more than 128 * 64 rows take more
-   than 64 a block, more than 128 * 256 two tiles. */
+/* More than 8 blocks' candidates take 4 rows a lane, those of more than 32 play
+   in groups first; more than 32 * 128 rows take 256 a block, more than
+   128 * 256 take 384. */
 TEST(kernels, panels_of_all_heights) {
   NEED_DEVICE();
   check_panel({1030, 3, 128, HONE_TOURNAMENT, RANDOM});

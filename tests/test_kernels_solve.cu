@@ -9,7 +9,7 @@ namespace {
 
 struct round_case {
   int64_t n, j, w;
-  bool scaled, placed;
+  bool scaled, placed, upper;
 };
 
 /* Every seventh entry is one of a list that single precision cannot hold. */
@@ -46,12 +46,12 @@ void check_round(const round_case &c, double extreme) {
   MUST(hone_cuda_round(
       n, a_there, lda, c.j, c.w, c.scaled ? row_there.p : nullptr,
       c.scaled ? col_there.p : nullptr, c.placed ? place_there.p : nullptr,
-      f_there, ldf, flushed, top, nullptr));
+      c.upper, f_there, ldf, flushed, top, nullptr));
   unsigned long long vanished = 0;
   float max = 0.0F;
   for (int64_t j = c.j; j < c.j + c.w; j++)
     for (int64_t i = 0; i < n; i++) {
-      double v = a.data()[i + j * lda];
+      double v = c.upper && i > j ? 0.0 : a.data()[i + j * lda];
       if (c.scaled)
         v *= row.data()[i] * col.data()[j];
       float x = static_cast<float>(v);
@@ -70,16 +70,31 @@ void check_round(const round_case &c, double extreme) {
   CHECK_EQ_INT(top.get()[0], bits_of(max));
 }
 
+TEST(kernels, mirroring) {
+  NEED_DEVICE();
+  for (int64_t n : {1, 2, 31, 32, 33, 64, 100}) {
+    const int64_t lda = n + 3;
+    numbers r = {static_cast<uint64_t>(n)};
+    std::vector<double> a = r.array<double>(n * lda);
+    on_device<double> there(a);
+    MUST(hone_cuda_mirror(n, there, lda, nullptr));
+    for (int64_t j = 0; j < n; j++)
+      for (int64_t i = j + 1; i < n; i++)
+        a.data()[i + j * lda] = a.data()[j + i * lda];
+    CHECK(there.get() == a);
+  }
+}
+
 TEST(kernels, rounding) {
   NEED_DEVICE();
   for (int64_t n : {1, 63, 64, 130})
-    for (int at = 0; at < 4; at++) {
-      check_round({n, 0, n, at % 2 == 1, at / 2 == 1}, 0.0);
-      check_round({n, 17, 65, at % 2 == 1, at / 2 == 1}, 0.0);
+    for (int at = 0; at < 8; at++) {
+      check_round({n, 0, n, at % 2 == 1, at / 2 % 2 == 1, at >= 4}, 0.0);
+      check_round({n, 17, 65, at % 2 == 1, at / 2 % 2 == 1, at >= 4}, 0.0);
     }
-  check_round({100, 0, 100, false, true}, 1e39);
-  check_round({100, 0, 100, false, true}, -HUGE_VAL);
-  check_round({100, 0, 100, false, true}, static_cast<double>(NAN));
+  check_round({100, 0, 100, false, true, false}, 1e39);
+  check_round({100, 0, 100, false, true, false}, -HUGE_VAL);
+  check_round({100, 0, 100, false, true, false}, static_cast<double>(NAN));
 }
 
 TEST(kernels, turning) {
