@@ -14,7 +14,8 @@ struct Config {
   Words sizes = {"1024", "2048", "4096", "8192", "16384", "32768"};
   Words small_sizes = {"1",   "2",   "4",   "8",    "16",   "32",  "64",
                        "128", "256", "512", "1024", "1536", "2048"};
-  Words sections = {"small", "factor", "solve", "spd"};
+  Words sections = {"small", "factor", "solve", "spd", "forms"};
+  Words form_sizes = {"8192", "32768"};
   Words kinds = {"uniform", "normal"};
   Words skip;
   std::string commit, json_name;
@@ -55,6 +56,14 @@ bool kept_out(const Config &c, const std::string &name);
 void add_hone(const Config &c, std::vector<Method> *methods, const char *name,
               const Systems &s, int device, bool kept, bool spd);
 
+/* What else may be chosen: values of hone.h. */
+struct Choices {
+  bool spd = false;
+  int diagonal = 0, sections = 0, residuals = 0;
+};
+void add_form(const Config &c, std::vector<Method> *methods, const char *name,
+              const Systems &s, int device, bool kept, const Choices &chosen);
+
 /* pinned: a copy of the matrix there, or NULL for the pageable one itself.
    failed: why there are no peers, or empty. */
 void add_peer(const Config &c, std::vector<Method> *methods, Peers *peers,
@@ -68,5 +77,6 @@ void measure(Bench *bench, const Systems &s, int rounds,
 void solve_section(Bench *bench, bool spd);
 void small_section(Bench *bench);
 void factor_section(Bench *bench);
+void forms_section(Bench *bench);
 
 #endif

@@ -18,20 +18,20 @@ namespace {
 
 /* ---- methods ---- */
 
-void set_spd(hone_options *options) { options->structure = HONE_STRUCTURE_SPD; }
-
 struct Hone {
   hone_options options;
   hone_solver *solver = nullptr;
   hone_report factor = {}, solve = {};
   int status = HONE_OK;
 
-  Hone(const Config &c, int device, bool spd) {
+  Hone(const Config &c, int device, const Choices &chosen) {
     hone_options_init(&options, sizeof options);
     options.device = device;
     options.threads = c.threads;
-    if (spd)
-      set_spd(&options);
+    options.structure = chosen.spd ? (int32_t)HONE_STRUCTURE_SPD : 0;
+    options.diagonal = chosen.diagonal;
+    options.sections = chosen.sections;
+    options.residuals = chosen.residuals;
   }
   ~Hone() { hone_solver_destroy(&solver); }
   Hone(const Hone &) = delete;
@@ -60,6 +60,13 @@ struct Hone {
 
   std::string note() const {
     std::string all = std::string(solve.device) + ": " + solve.path;
+    if (factor.diagonal_ms > 0.0)
+      all += text(", diagonal %.3g ms (%.3g exposed) of %.3g",
+                  factor.diagonal_ms, factor.exposed_ms, factor.factor_ms);
+    if (factor.sections > 0)
+      all += text(", %d sections, %d sweeps, at most %d, %d by TRSM",
+                  factor.sections, factor.sweeps, factor.sweeps_max,
+                  factor.section_fallbacks);
     return status == HONE_OK ? all : all + ", " + hone_status_text(status);
   }
 
@@ -89,9 +96,16 @@ bool kept_out(const Config &c, const std::string &name) {
 
 void add_hone(const Config &c, std::vector<Method> *methods, const char *name,
               const Systems &s, int device, bool kept, bool spd) {
+  Choices chosen;
+  chosen.spd = spd;
+  add_form(c, methods, name, s, device, kept, chosen);
+}
+
+void add_form(const Config &c, std::vector<Method> *methods, const char *name,
+              const Systems &s, int device, bool kept, const Choices &chosen) {
   if (kept_out(c, name) && !methods->empty()) /* not the reference */
     return;
-  auto hone = std::make_shared<Hone>(c, device, spd);
+  auto hone = std::make_shared<Hone>(c, device, chosen);
   Method m;
   m.name = name;
   if (kept) {

@@ -333,3 +333,55 @@ void factor_section(Bench *bench) {
         factor_size(bench, kind == "normal", n);
     }
 }
+
+/* ---- the forms of the factorization ---- */
+
+namespace {
+
+void forms_size(Bench *bench, int64_t n) {
+  struct {
+    const char *name;
+    int diagonal, sections, residuals;
+  } forms[] = {
+      {"default", 0, 0, 0},
+      {"diagonal blocks by the CPU", HONE_DIAGONAL_CPU, 0, 0},
+      {"the same, sections seeded", HONE_DIAGONAL_CPU, HONE_SECTIONS_SEEDED, 0},
+      {"sections by TRSM", 0, HONE_SECTIONS_TRSM, 0},
+      {"sections seeded", 0, HONE_SECTIONS_SEEDED, 0},
+      {"sections by Crout", 0, HONE_SECTIONS_CROUT, 0},
+      {"residuals by the host", 0, 0, HONE_RESIDUALS_HOST}};
+  Systems s;
+  if (!systems_allocate(&s, n, 1)) {
+    printf("\nn = %lld: failed: out of host memory\n",
+           static_cast<long long>(n));
+    return;
+  }
+  systems_fill(&s, UNIFORM, bench->c.seed, bench->c.host_threads);
+  for (const auto &form : forms) { /* one after the other: memory */
+    std::vector<Method> m;
+    Choices chosen;
+    chosen.diagonal = form.diagonal;
+    chosen.sections = form.sections;
+    chosen.residuals = form.residuals;
+    add_form(bench->c, &m, form.name, s, HONE_DEVICE_CUDA, true, chosen);
+    measure(bench, s, n >= large ? 3 : 5, &m);
+    print_table(text("%s, n = %lld", form.name, static_cast<long long>(n)), m,
+                0, "backward error");
+    bench->record.add(text("\"section\": \"forms\", \"kind\": \"uniform\", "
+                           "\"n\": %lld, \"nrhs\": 1",
+                           static_cast<long long>(n)),
+                      m, 0);
+  }
+  systems_free(&s);
+}
+
+} // namespace
+
+void forms_section(Bench *bench) {
+  printf("\n## Whole solves by the other forms of the factorization\n");
+  for (const std::string &size : bench->c.form_sizes) {
+    int64_t n = atoll(size.c_str());
+    if (!out_of_time(bench, "forms", n))
+      forms_size(bench, n);
+  }
+}
