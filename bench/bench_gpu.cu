@@ -48,7 +48,7 @@ const char usage[] =
     "  -n A,B,...       orders of the solve, spd and factor tables\n"
     "                   (1024,2048,4096,8192,16384,32768)\n"
     "  --small-n A,...  orders of the small table (1 .. 2048)\n"
-    "  --section A,...  small, factor, solve, spd, forms (all)\n"
+    "  --section A,...  small, factor, solve, spd, forms, hard (all)\n"
     "  --kind A,...     matrices: uniform, normal (both)\n"
     "  --rounds R       rounds that count (7; small: 41 to 9)\n"
     "  --large-rounds R rounds for n >= 16384 (5)\n"
@@ -212,6 +212,8 @@ int run(Bench *bench, int argc, char **argv) {
       factor_section(bench);
     else if (section == "forms")
       forms_section(bench);
+    else if (section == "hard")
+      hard_section(bench);
     else
       solve_section(bench, section == "spd");
   print_summary(bench->smalls);

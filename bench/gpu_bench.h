@@ -14,8 +14,8 @@ struct Config {
   Words sizes = {"1024", "2048", "4096", "8192", "16384", "32768"};
   Words small_sizes = {"1",   "2",   "4",   "8",    "16",   "32",  "64",
                        "128", "256", "512", "1024", "1536", "2048"};
-  Words sections = {"small", "factor", "solve", "spd", "forms"};
-  Words form_sizes = {"8192", "32768"};
+  Words sections = {"small", "factor", "solve", "spd", "forms", "hard"};
+  Words form_sizes = {"8192", "32768"}, hard_sizes = {"8192", "16384"};
   Words kinds = {"uniform", "normal"};
   Words skip;
   std::string commit, json_name;
@@ -59,7 +59,7 @@ void add_hone(const Config &c, std::vector<Method> *methods, const char *name,
 /* What else may be chosen: values of hone.h. */
 struct Choices {
   bool spd = false;
-  int diagonal = 0, sections = 0, residuals = 0;
+  int diagonal = 0, sections = 0, residuals = 0, start = 0;
 };
 void add_form(const Config &c, std::vector<Method> *methods, const char *name,
               const Systems &s, int device, bool kept, const Choices &chosen);
@@ -78,5 +78,6 @@ void solve_section(Bench *bench, bool spd);
 void small_section(Bench *bench);
 void factor_section(Bench *bench);
 void forms_section(Bench *bench);
+void hard_section(Bench *bench);
 
 #endif

@@ -31,6 +31,7 @@ struct Hone {
     options.structure = chosen.spd ? (int32_t)HONE_STRUCTURE_SPD : 0;
     options.diagonal = chosen.diagonal;
     options.sections = chosen.sections;
+    options.start = chosen.start;
     options.residuals = chosen.residuals;
   }
   ~Hone() { hone_solver_destroy(&solver); }

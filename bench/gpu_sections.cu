@@ -385,3 +385,52 @@ void forms_section(Bench *bench) {
       forms_size(bench, n);
   }
 }
+
+/* ---- what single precision does not reach ---- */
+
+namespace {
+
+void hard_size(Bench *bench, int64_t n) {
+  const Kind kinds[] = {GEOMETRIC, ONE_SMALL, ARITHMETIC};
+  Systems s;
+  if (!systems_allocate(&s, n, 1)) {
+    printf("\nn = %lld: failed: out of host memory\n",
+           static_cast<long long>(n));
+    return;
+  }
+  for (Kind kind : kinds) {
+    Choices twice;
+    std::vector<Method> m;
+    Peers peers;
+    bool use[PEERS] = {true};
+    std::string no_peers = peers.open(n, use);
+    systems_fill(&s, kind, bench->c.seed, bench->c.host_threads);
+    add_form(bench->c, &m, "Hone kept", s, HONE_DEVICE_CUDA, true, Choices());
+    twice.start = HONE_START_DOUBLE;
+    add_form(bench->c, &m, "Hone kept, double from the start", s,
+             HONE_DEVICE_CUDA, true, twice);
+    add_peer(bench->c, &m, &peers, PEER_LU, s, nullptr, no_peers);
+    measure(bench, s, 3, &m);
+    print_table(text("%s, condition 1e12, n = %lld", kind_names[kind],
+                     static_cast<long long>(n)),
+                m, 1, "backward error");
+    bench->record.add(text("\"section\": \"hard\", \"kind\": \"%s\", "
+                           "\"n\": %lld, \"nrhs\": 1",
+                           kind_names[kind], static_cast<long long>(n)),
+                      m, 1);
+    peers.close();
+  }
+  systems_free(&s);
+}
+
+} // namespace
+
+void hard_section(Bench *bench) {
+  printf("\n## Condition 1e12: whole solves beside double precision from the "
+         "start\n");
+  for (const std::string &size : bench->c.hard_sizes) {
+    int64_t n = atoll(size.c_str());
+    if (!out_of_time(bench, "hard", n))
+      hard_size(bench, n);
+  }
+}

@@ -11,7 +11,8 @@
 #include <thread>
 #include <vector>
 
-const char *const kind_names[3] = {"uniform", "normal", "spd"};
+const char *const kind_names[KINDS] = {"uniform",   "normal",    "spd",
+                                       "geometric", "one small", "arithmetic"};
 
 double now_s() {
   using namespace std::chrono;
@@ -86,6 +87,53 @@ void fill_spd(double *v, int64_t n, int64_t j, uint64_t seed) {
   v[j] += 0.5 * std::sqrt(static_cast<double>(n)) + 0.5;
 }
 
+/* v of n = 2^k entries times the orthogonal Hadamard matrix. */
+void hadamard(double *v, int64_t n) {
+  const double by = 1.0 / std::sqrt(static_cast<double>(n));
+  for (int64_t half = 1; half < n; half *= 2)
+    for (int64_t i = 0; i < n; i += 2 * half)
+      for (int64_t k = i; k < i + half; k++) {
+        const double a = v[k], b = v[k + half];
+        v[k] = a + b;
+        v[k + half] = a - b;
+      }
+  for (int64_t i = 0; i < n; i++)
+    v[i] *= by;
+}
+
+/* Random signs and a transform of the first 2^k entries, then of the last. */
+void mix_up(double *v, int64_t n, uint64_t seed) {
+  int64_t power = 1;
+  while (2 * power <= n)
+    power *= 2;
+  for (uint64_t round = 0; round < 2; round++) {
+    for (int64_t i = 0; i < n; i++)
+      if (mix(seed + round + static_cast<uint64_t>(2 * i + 1) * golden) & 1)
+        v[i] = -v[i];
+    hadamard(v, power);
+    if (power < n)
+      hadamard(v + n - power, power);
+  }
+}
+
+double singular_value(Kind kind, int64_t i, int64_t n) {
+  const double part = static_cast<double>(i) / static_cast<double>(n - 1);
+  if (kind == GEOMETRIC)
+    return std::pow(1e-12, part);
+  if (kind == ONE_SMALL)
+    return i < n - 1 ? 1.0 : 1e-12;
+  return 1.0 - part * (1.0 - 1e-12);
+}
+
+void fill_hard(Kind kind, double *v, int64_t n, int64_t j, uint64_t seed) {
+  std::fill(v, v + n, 0.0);
+  v[j] = 1.0;
+  mix_up(v, n, seed);
+  for (int64_t i = 0; i < n; i++)
+    v[i] *= singular_value(kind, i, n);
+  mix_up(v, n, seed + 17);
+}
+
 } // namespace
 
 bool systems_allocate(Systems *s, int64_t n, int count) {
@@ -116,7 +164,9 @@ void systems_fill(Systems *s, Kind kind, uint64_t seed, int threads) {
   in_parallel(threads, [&](int) {
     for (int64_t j; (j = next++) < columns;) {
       double *column = s->a + j * n;
-      if (kind == SPD)
+      if (kind > SPD)
+        fill_hard(kind, column, n, j % n, seed);
+      else if (kind == SPD)
         fill_spd(column, n, j % n, seed + static_cast<uint64_t>(j / n));
       else if (kind == NORMAL)
         fill_normal(column, n, column_stream(seed, j));

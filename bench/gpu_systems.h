@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <functional>
 
-enum Kind { UNIFORM, NORMAL, SPD };
-extern const char *const kind_names[3];
+enum Kind { UNIFORM, NORMAL, SPD, GEOMETRIC, ONE_SMALL, ARITHMETIC, KINDS };
+extern const char *const kind_names[KINDS];
 
 enum { RIGHT_SIDES = 4 };
 
@@ -33,7 +33,9 @@ void systems_free(Systems *s);
 /* Fills A and b: bits depend on kind and seed, not on threads.
    UNIFORM: in [-0.5, 0.5). NORMAL: mean 0, variance 1. SPD: (B + B^T) / 2 with
    B uniform, plus (sqrt(n) + 1) / 2 on the diagonal; the eigenvalues of the
-   first part reach 0.41 sqrt(n), so the condition number is about 10. */
+   first part reach 0.41 sqrt(n), so the condition number is about 10. The
+   others: condition 1e12 with the spectra of LAPACK's DLATMS modes 3, 2, 4,
+   between two orthogonal matrices (signs and Hadamard transforms, twice). */
 void systems_fill(Systems *s, Kind kind, uint64_t seed, int threads);
 
 /* to = from, count doubles. */

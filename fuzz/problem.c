@@ -7,6 +7,8 @@
  */
 #include "problem.h"
 
+#include "tests/gallery/gallery.h"
+
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -413,6 +415,23 @@ static void choose_fault(source *s, problem *p) {
     break_argument(which, p);
 }
 
+/* Two more bytes, where an input has them, put a matrix of the gallery in the
+   place of a random one: the family and its parameter. */
+static void choose_gallery(source *s, problem *p) {
+  const unsigned which = take(s), parameter = take(s);
+  if (which == 0 || p->a_kind != RANDOM || p->expected || p->true_n < 1)
+    return;
+  const gallery_family *f =
+      &gallery_families[(which - 1) % (unsigned)gallery_count];
+  if (p->true_n < f->least_n || p->true_n > f->most_n)
+    return;
+  gallery_make(f, p->true_n, f->low + (f->high - f->low) * parameter / 255.0,
+               random_bits(s), p->a.now, p->lda);
+  p->a_kind = FROM_GALLERY;
+  if ((f->properties & GALLERY_SPD) && (parameter & 1) && p->use_options)
+    p->options.structure = HONE_STRUCTURE_SPD;
+}
+
 void problem_choose(problem *p, const uint8_t *data, size_t size) {
   source s = {data, size, 0};
   *p = (problem){0};
@@ -420,6 +439,7 @@ void problem_choose(problem *p, const uint8_t *data, size_t size) {
   choose_options(&s, p);
   choose_arrays(&s, p);
   choose_fault(&s, p);
+  choose_gallery(&s, p);
   keep(&p->a);
   keep(&p->b);
   keep(&p->x);

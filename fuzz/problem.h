@@ -40,7 +40,8 @@ enum kind {
   DUPLICATE_COLUMN,
   ZERO_ROW,
   ZERO_COLUMN,
-  BITS /* the input's own bytes */
+  BITS, /* the input's own bytes */
+  FROM_GALLERY
 };
 
 enum alias { X_OWN, X_IS_B, X_IN_B, X_IS_A, X_IS_X0 };

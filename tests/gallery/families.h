@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of the gallery share: the makers of the table's rows, and
+   the few tools they are made with. */
+#ifndef TESTS_GALLERY_FAMILIES_H
+#define TESTS_GALLERY_FAMILIES_H
+
+#include "tests/gallery/gallery.h"
+
+static inline double *gallery_at(const gallery_task *t, int64_t i, int64_t j) {
+  return &t->a[i + j * t->lda];
+}
+
+/* Allocates or ends the program. */
+void *gallery_memory(int64_t count, uint64_t size);
+
+/* All entries: zero; uniform in [-1, 1). */
+void gallery_zero(gallery_task *t);
+void gallery_random(gallery_task *t);
+/* A = Q1 A Q2, Q random orthogonal; symmetric: A = Q A Q^T for a symmetric
+   A, which stays so to the last bit. */
+void gallery_rotate(gallery_task *t, int symmetric);
+/* A = Q1 D Q2 (symmetric: Q D Q^T) with the singular values of DLATMS's mode
+   1 to 6, from 1 down to 1 / cond. */
+void gallery_spectrum(gallery_task *t, int mode, double cond, int symmetric);
+/* a_ij = row_i a_ij col_j, each factor 10^u, u uniform over that many decades
+   about 1; 0: none. */
+void gallery_grade(gallery_task *t, double row_decades, double col_decades);
+void gallery_copy_upper(gallery_task *t); /* to the lower triangle */
+
+#define GALLERY_MAKERS(X)                                                      \
+  X(dlatb4_1)                                                                  \
+  X(dlatb4_2)                                                                  \
+  X(dlatb4_3)                                                                  \
+  X(dlatb4_4)                                                                  \
+  X(dlatb4_5)                                                                  \
+  X(dlatb4_6)                                                                  \
+  X(dlatb4_7)                                                                  \
+  X(dlatb4_8)                                                                  \
+  X(dlatb4_9)                                                                  \
+  X(dlatb4_10)                                                                 \
+  X(dlatb4_11)                                                                 \
+  X(dlatms_1)                                                                  \
+  X(dlatms_2)                                                                  \
+  X(dlatms_3)                                                                  \
+  X(dlatms_4)                                                                  \
+  X(dlatms_5)                                                                  \
+  X(dlatms_6)                                                                  \
+  X(uniform)                                                                   \
+  X(normal)                                                                    \
+  X(integers)                                                                  \
+  X(dominant)                                                                  \
+  X(orthogonal)                                                                \
+  X(toeplitz)                                                                  \
+  X(banded)                                                                    \
+  X(symmetric)                                                                 \
+  X(low_rank_plus_diagonal)                                                    \
+  X(low_rank_integers)                                                         \
+  X(duplicated_column)                                                         \
+  X(duplicated_row)                                                            \
+  X(near_duplicates)                                                           \
+  X(graded_rows)                                                               \
+  X(graded_columns)                                                            \
+  X(graded_both)                                                               \
+  X(scaled_orthogonal)                                                         \
+  X(spd)                                                                       \
+  X(spd_units)                                                                 \
+  X(spd_graded)                                                                \
+  X(double_top)                                                                \
+  X(double_bottom)                                                             \
+  X(denormals)                                                                 \
+  X(float_top)                                                                 \
+  X(float_bottom)                                                              \
+  X(float_denormals)                                                           \
+  X(wide)                                                                      \
+  X(wide_rows)                                                                 \
+  X(hilbert)                                                                   \
+  X(inverse_hilbert)                                                           \
+  X(cauchy)                                                                    \
+  X(lotkin)                                                                    \
+  X(vandermonde)                                                               \
+  X(growth)                                                                    \
+  X(kahan)                                                                     \
+  X(frank)                                                                     \
+  X(moler)                                                                     \
+  X(minij)                                                                     \
+  X(chebyshev_1)                                                               \
+  X(chebyshev_2)                                                               \
+  X(rbf_gauss)                                                                 \
+  X(rbf_multiquadric)                                                          \
+  X(bem_circles)                                                               \
+  X(bem_spheres)                                                               \
+  X(laplace_dirichlet)                                                         \
+  X(laplace_neumann)                                                           \
+  X(path_neumann)                                                              \
+  X(truss)                                                                     \
+  X(truss_units)                                                               \
+  X(truss_free)                                                                \
+  X(saddle)                                                                    \
+  X(saddle_units)
+
+#define GALLERY_DECLARE(name) void gallery_make_##name(gallery_task *t);
+GALLERY_MAKERS(GALLERY_DECLARE)
+#undef GALLERY_DECLARE
+
+#endif

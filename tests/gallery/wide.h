@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Arithmetic of two and three doubles: unevaluated sums, the leading one the
+   sum rounded to double. Knuth's TwoSum, products by fused multiply-add. */
+#ifndef TESTS_GALLERY_WIDE_H
+#define TESTS_GALLERY_WIDE_H
+
+/* A plain loop compiled for each vector width; see HONE_VECTOR, which this
+   does not include. */
+#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__OPTIMIZE__) &&  \
+    !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#define WIDE_LOOP __attribute__((target_clones("default", "fma", "avx512f")))
+#else
+#define WIDE_LOOP
+#endif
+#define WIDE_INLINE static inline __attribute__((always_inline))
+
+/* *s + *e = a + b exactly. */
+WIDE_INLINE void wide_sum(double a, double b, double *s, double *e) {
+  double t = a + b, z = t - a;
+  *e = (a - (t - z)) + (b - z);
+  *s = t;
+}
+
+/* The same where |a| >= |b|. */
+WIDE_INLINE void wide_sum_ordered(double a, double b, double *s, double *e) {
+  double t = a + b;
+  *e = b - (t - a);
+  *s = t;
+}
+
+/* *p + *e = a b exactly, above the range of denormals. */
+WIDE_INLINE void wide_product(double a, double b, double *p, double *e) {
+  *p = a * b;
+  *e = __builtin_fma(a, b, -*p);
+}
+
+/* (h, l) = (h, l) - (ah, al) (bh, bl), to some units of 2^-104. */
+WIDE_INLINE void wide_subtract_product(double *h, double *l, double ah,
+                                       double al, double bh, double bl) {
+  double p, e, s, t;
+  wide_product(-ah, bh, &p, &e);
+  e -= ah * bl + al * bh;
+  wide_sum(*h, p, &s, &t);
+  t += *l + e;
+  wide_sum_ordered(s, t, h, l);
+}
+
+/* (h, l) = (ah, al) / (bh, bl). */
+WIDE_INLINE void wide_divide(double ah, double al, double bh, double bl,
+                             double *h, double *l) {
+  double q = ah / bh, p, e;
+  wide_product(q, bh, &p, &e);
+  double r = ((ah - p) - e) + (al - q * bl);
+  wide_sum_ordered(q, r / bh, h, l);
+}
+
+/* (s, c, d) += v exactly but for the last word's rounding. */
+WIDE_INLINE void wide_add_three(double *s, double *c, double *d, double v) {
+  double e, f;
+  wide_sum(*s, v, s, &e);
+  wide_sum(*c, e, c, &f);
+  *d += f;
+}
+
+#endif
