@@ -55,6 +55,14 @@ void hone_mem_put(hone_mem *mem, void *memory) {
     free(head.raw);
 }
 
+bool hone_mem_charge(hone_mem *mem, int64_t bytes) {
+  if (mem->limit > 0 && bytes > mem->limit - mem->held)
+    return false;
+  mem->held += bytes;
+  mem->peak = HONE_MAX(mem->peak, mem->held);
+  return true;
+}
+
 double hone_now_s(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);

@@ -56,6 +56,9 @@ typedef struct hone_mem {
 void *hone_mem_get(hone_mem *mem, size_t bytes);
 /* Gives memory of hone_mem_get back; NULL is allowed. */
 void hone_mem_put(hone_mem *mem, void *memory);
+/* Counts memory that others allocate, pinned buffers, as held too; bytes < 0:
+   no longer. False: it would go beyond the limit, and is not counted. */
+bool hone_mem_charge(hone_mem *mem, int64_t bytes);
 
 /* Threads ------------------------------------------------------------ */
 

@@ -5,6 +5,7 @@
 
 #include "api/base.h"
 #include "refine/ladder.h"
+#include "refine/nullvector.h"
 
 #include <cblas.h>
 #include <math.h>
@@ -29,6 +30,8 @@ enum {
                            solver that is there already, */
   GPU_FROM_ONCE = 2048, /* and with one made for the call (docs/performance.md,
                            both measured on an H200) */
+  CHOLESKY_FROM = 513,  /* orders from which OpenBLAS's Cholesky pays beside
+                           our LU, which ends at 512 */
   MAX_ORDER = 1 << 29   /* 8 n^2 bytes fit in int64_t, n in BLAS's int */
 };
 
@@ -56,7 +59,7 @@ static bool options_valid(const hone_options *o) {
          in_range(o->residuals, HONE_RESIDUALS_HOST) &&
          in_range(o->diagonal, HONE_DIAGONAL_CPU) &&
          in_range(o->sections, HONE_SECTIONS_CROUT) &&
-         in_range(o->structure, HONE_STRUCTURE_SPD) &&
+         in_range(o->structure, HONE_STRUCTURE_GENERAL) &&
          o->device_memory_limit_bytes >= 0 && o->threads >= 0 &&
          o->max_iterations >= 0 && o->tolerance >= 0.0 && o->tolerance <= 1.0 &&
          o->deadline_s >= 0.0 && o->memory_limit_bytes >= 0 &&
@@ -151,6 +154,7 @@ static void begin_report(hone_report *report, int64_t n, int64_t nrhs) {
   report->n = n;
   report->nrhs = nrhs;
   report->bad_row = report->bad_col = -1;
+  report->suspect_row = report->suspect_col = -1;
   report->backward_error = report->normwise_error =
       HONE_NAN; /* not known yet */
   report->residual_error = report->forward_error = HONE_NAN;
@@ -170,12 +174,14 @@ static void log_call(const hone_report *report) {
 }
 
 static void name_device(const hone_solver *s, hone_report *report) {
+  const hone_ladder *ladder = &s->ladder;
   if (s->place == NULL)
     snprintf(report->device, sizeof report->device, "none: %.57s", s->why);
   else
     snprintf(report->device, sizeof report->device, "%s, %d thread%s, %s",
-             s->place, s->threads, s->threads == 1 ? "" : "s",
-             hone_ladder_isa());
+             ladder->factored ? ladder->rung[ladder->first].engine->place
+                              : s->place,
+             s->threads, s->threads == 1 ? "" : "s", hone_ladder_isa());
 }
 
 /* The end of every call: the report complete, in the caller's hands. */
@@ -230,6 +236,8 @@ static hone_wish wish_of(const hone_options *o, bool one_shot) {
                      .limit = o->tolerance > 0.0 ? o->tolerance
                                                  : limits[o->criterion],
                      .max_iterations = o->max_iterations,
+                     .structure = o->structure,
+                     .extra = o->extra_precise != 0,
                      .tuning = {.arithmetic = o->arithmetic,
                                 .pivoting = o->pivoting,
                                 .diagonal = o->diagonal,
@@ -239,8 +247,9 @@ static hone_wish wish_of(const hone_options *o, bool one_shot) {
                      .one_shot = one_shot};
 }
 
-/* The rungs for this order and these options, cheapest first: Cholesky, LU,
-   double LU; 0: the device asked for cannot be used, and why says so. */
+/* The rungs for this order and these options, cheapest first: those for a
+   diagonal, triangular or banded A, Cholesky, LU, double LU; 0: the device
+   asked for cannot be used, and why says so. */
 static int choose_engines(const hone_options *o, int64_t n, bool one_shot,
                           const hone_engine **engines, char *why,
                           size_t why_size) {
@@ -250,19 +259,33 @@ static int choose_engines(const hone_options *o, int64_t n, bool one_shot,
   why[0] = '\0';
   if (cuda_asked && !hone_engine_single_cuda.probe(why, why_size))
     return 0;
+  if (o->structure == HONE_STRUCTURE_AUTO) {
+    engines[count++] = &hone_engine_diagonal;
+    engines[count++] = &hone_engine_triangular;
+    engines[count++] = &hone_engine_banded;
+  }
+  const bool cuda =
+      cuda_asked || (o->device == HONE_DEVICE_AUTO && n >= gpu_from &&
+                     hone_engine_single_cuda.probe(why, why_size));
   if (o->start != HONE_START_DOUBLE) {
-    const bool cuda =
-        cuda_asked || (o->device == HONE_DEVICE_AUTO && n >= gpu_from &&
-                       hone_engine_single_cuda.probe(why, why_size));
-    if (o->structure == HONE_STRUCTURE_SPD) {
-      if (cuda)
-        engines[count++] = &hone_engine_cholesky_cuda;
+    const bool coarse = cuda && hone_arithmetic_coarse(o->arithmetic);
+    if (cuda && o->structure != HONE_STRUCTURE_GENERAL)
+      engines[count++] = &hone_engine_cholesky_cuda;
+    if (coarse && o->structure != HONE_STRUCTURE_GENERAL)
+      engines[count++] = &hone_engine_cholesky_cuda;
+    if (o->structure == HONE_STRUCTURE_SPD ||
+        (o->structure == HONE_STRUCTURE_AUTO && n >= CHOLESKY_FROM))
       engines[count++] = &hone_engine_cholesky;
-    }
+    if (!cuda && o->structure == HONE_STRUCTURE_AUTO && n >= CHOLESKY_FROM)
+      engines[count++] = &hone_engine_cholesky_double;
     if (cuda)
+      engines[count++] = &hone_engine_single_cuda;
+    if (coarse)
       engines[count++] = &hone_engine_single_cuda;
     engines[count++] = &hone_engine_single;
   }
+  if (cuda)
+    engines[count++] = &hone_engine_double_cuda;
   engines[count++] = &hone_engine_double;
   return count;
 }
@@ -283,7 +306,10 @@ static int open_solver(hone_solver *s, int64_t n, bool one_shot) {
     memcpy(s->why, why, sizeof s->why - 1);
     return HONE_NO_DEVICE;
   }
-  s->place = engines[0]->place;
+  int general = 0; /* engine: the first that is not a direct way */
+  while (hone_ladder_direct(engines[general]))
+    general++;
+  s->place = engines[general]->place;
   hone_wish wish = wish_of(o, one_shot);
   int st = hone_ladder_create(&s->ladder, n, engines, count, &wish, &s->mem,
                               NULL, &s->watch);
@@ -306,21 +332,37 @@ static void take_memory_hooks(hone_mem *mem, const hone_options *o) {
                     .limit = o->memory_limit_bytes};
 }
 
+static void swap(int64_t *a, int64_t *b) {
+  int64_t t = *a;
+  *a = *b;
+  *b = t;
+}
+
 /* The matrix is stored column by column for the ladder: a row-major one is
-   its transpose, and places in it are named the other way round. */
-static void name_places(const hone_solver *s, hone_report *report) {
-  if (s->options.layout != HONE_ROW_MAJOR)
+   its transpose, and places in it are named the other way round. So are the
+   unknowns and equations of a transposed system; trans: of the caller's. */
+static void name_places(const hone_solver *s, bool trans, hone_report *report) {
+  const bool row_major = s->options.layout == HONE_ROW_MAJOR;
+  if (row_major) {
+    swap(&report->bad_row, &report->bad_col);
+    swap(&report->suspect_row, &report->suspect_col);
+  }
+  if (trans == row_major)
     return;
-  int64_t row = report->bad_row;
-  report->bad_row = report->bad_col;
-  report->bad_col = row;
+  swap(&report->null_count, &report->dependent_count);
+  for (int k = 0; k < HONE_NULL_LISTED; k++) {
+    double weight = report->null_weight[k];
+    report->null_weight[k] = report->dependent_weight[k];
+    report->dependent_weight[k] = weight;
+    swap(&report->null_index[k], &report->dependent_index[k]);
+  }
 }
 
 static int factor(hone_solver *s, const double *a, int64_t lda, bool update,
-                  hone_report *report) {
+                  bool trans, hone_report *report) {
   int st = update ? hone_ladder_update(&s->ladder, a, lda, report)
                   : hone_ladder_factor(&s->ladder, a, lda, report);
-  name_places(s, report);
+  name_places(s, trans, report);
   return st;
 }
 
@@ -328,8 +370,10 @@ static int solve(hone_solver *s, bool trans, int64_t nrhs, const double *b,
                  int64_t ldb, double *x, int64_t ldx, const double *x0,
                  int64_t ldx0, hone_column *columns, hone_report *report) {
   bool stored_trans = trans != (s->options.layout == HONE_ROW_MAJOR);
-  return hone_ladder_solve(&s->ladder, stored_trans, nrhs, b, ldb, x, ldx, x0,
-                           ldx0, columns, report);
+  int st = hone_ladder_solve(&s->ladder, stored_trans, nrhs, b, ldb, x, ldx, x0,
+                             ldx0, columns, report);
+  name_places(s, trans, report);
+  return st;
 }
 
 int hone_solver_create(hone_solver **solver, int64_t n,
@@ -373,7 +417,7 @@ static int factor_call(hone_solver *s, const double *a, int64_t lda,
       s ? check_matrix(s->ladder.n, s->ladder.n, a, lda) : HONE_NULL_POINTER;
   if (st == HONE_OK && s->ladder.n > 0) {
     call c = begin_call(s);
-    st = factor(s, a, lda, update, &made);
+    st = factor(s, a, lda, update, false, &made);
     leave_call(&c);
   }
   return end_call(s, st, start_s, &made, report);
@@ -457,15 +501,17 @@ int hone_solve(int64_t n, int64_t nrhs, const double *a, int64_t lda,
       made.tolerance = wish_of(&s.options, true).limit;
       made.backward_error = made.normwise_error = 0.0;
       made.residual_error = made.forward_error = 0.0;
+      made.digits = 16;
     }
     return end_call(NULL, st, start_s, &made, report);
   }
   take_memory_hooks(&s.mem, &s.options);
   st = open_solver(&s, n, true);
+  s.ladder.wish.columns = nrhs;
   if (st == HONE_OK) {
     const hone_options *o = &s.options;
     call c = begin_call(&s);
-    st = factor(&s, a, lda, false, &made);
+    st = factor(&s, a, lda, false, o->trans == HONE_TRANS, &made);
     if (st == HONE_OK)
       st = solve(&s, o->trans == HONE_TRANS, nrhs, b, ldb, x, ldx, o->x0,
                  o->ldx0, o->columns, &made);
@@ -490,10 +536,11 @@ int hone_memory_needed(int64_t n, int64_t nrhs, const hone_options *options,
     return HONE_NO_DEVICE;
   int64_t columns = HONE_MIN(nrhs, (int64_t)HONE_SOLVE_COLUMNS), most = 0;
   /* Alignment of the large blocks and the pool, generously. */
-  int64_t base = hone_ladder_bytes(n, nrhs) + (int64_t)sizeof(hone_solver) +
-                 3 * (1 << 21) + (1 << 16);
+  int64_t base = hone_ladder_bytes(n, nrhs, o.extra_precise != 0) +
+                 (int64_t)sizeof(hone_solver) + 3 * (1 << 21) + (1 << 16);
   for (int r = 0; r < count - 1; r++)
-    most = HONE_MAX(most, engines[r]->bytes(n, columns));
+    if (engines[r]->precision == 32 || hone_ladder_direct(engines[r]))
+      most = HONE_MAX(most, engines[r]->bytes(n, columns));
   if (single_bytes)
     *single_bytes = base + most;
   if (double_bytes)
@@ -508,7 +555,7 @@ static int64_t device_bytes(const hone_options *o, int64_t n, bool resident) {
   if (n == 0)
     return 0;
   int64_t bytes = hone_engine_single_cuda.device_bytes(&config, resident);
-  if (o->structure == HONE_STRUCTURE_SPD)
+  if (o->structure != HONE_STRUCTURE_GENERAL)
     bytes = HONE_MAX(bytes,
                      hone_engine_cholesky_cuda.device_bytes(&config, resident));
   return bytes;

@@ -113,15 +113,33 @@ enum {
 
 /** options.structure: what the caller says of A. */
 enum {
-  HONE_STRUCTURE_GENERAL = 0,
+  /* Nothing: it is looked for. Diagonal and triangular matrices are solved by
+     substitution, narrow bands by LU of the band, in double, on the CPU,
+     whatever device and start say; what may be positive definite is tried by
+     Cholesky, in single, then in double, where that pays. The look costs a
+     matrix without structure next to nothing, and every x passes the same
+     tests. */
+  HONE_STRUCTURE_AUTO = 0,
   /* Symmetric positive definite: A = U^T U by Cholesky, half the work of LU,
      which reads one triangle of A alone. Residuals are those of all of A: a
      matrix that is not so is found out by them or by a pivot, and then solved
      by LU. With HONE_START_DOUBLE of no effect. */
-  HONE_STRUCTURE_SPD = 1
+  HONE_STRUCTURE_SPD = 1,
+  HONE_STRUCTURE_GENERAL = 2 /* do not look: LU */
 };
 
-/** options.criterion: what "accepted" means; see options.tolerance. */
+/** report.structure: what was found of A, all of it exact. */
+enum {
+  HONE_FOUND_GENERAL = 0,  /* nothing that pays, or it was not looked for */
+  HONE_FOUND_DEFINITE = 1, /* symmetric, diagonal > 0, a_ij^2 <= a_ii a_jj:
+                              Cholesky tells whether it is definite */
+  HONE_FOUND_BANDED = 2,
+  HONE_FOUND_TRIANGULAR = 3,
+  HONE_FOUND_DIAGONAL = 4
+};
+
+/** options.criterion: what "accepted" means; see options.tolerance. Whatever
+    is asked for, no x is accepted of which forward_error leaves no digit. */
 enum {
   /* max_i |b - A x|_i / (|A| |x| + |b|)_i       (Oettli & Prager 1964) */
   HONE_COMPONENTWISE = 0,
@@ -181,15 +199,15 @@ enum {
 
 /** One right-hand side's result: see options.columns. */
 typedef struct hone_column {
-  int32_t status;     /* this column's own status */
-  int32_t iterations; /* corrections made, over all rungs */
-  int32_t precision;  /* 32 or 64: of the factors that solved it */
-  int32_t reserved;
+  int32_t status;        /* this column's own status */
+  int32_t iterations;    /* corrections made, over all rungs */
+  int32_t precision;     /* 32 or 64: of the factors that solved it */
+  int32_t digits;        /* decimal digits of x's largest entries that are
+                            certain, from forward_error: 0 to 16 */
   double backward_error; /* componentwise, of the x returned */
   double normwise_error; /* LAPACK's normwise, of the x returned */
   double residual_error; /* ||b - A x|| / ||b||, infinity norms */
-  double forward_error;  /* bound on ||x - x_true|| / ||x||, 1-norms (A^T:
-                            infinity norms), from the condition estimate;
+  double forward_error;  /* bound on ||x - x_true|| / ||x||, infinity norms;
                             Inf: no digit is certain */
 } hone_column;
 
@@ -223,7 +241,8 @@ typedef struct hone_options {
                              its setting is common to the whole process */
   int32_t deterministic;  /* nonzero: bits do not depend on threads (the
                              factorization then runs on one thread) */
-  int32_t max_iterations; /* corrections a rung; 0: from the costs at n */
+  int32_t max_iterations; /* corrections a rung, and as many steps of GMRES;
+                             0: from the costs at n */
   double tolerance;       /* accepted at or below; 0: 4 eps componentwise,
                              eps normwise, 1e-12 for HONE_RESIDUAL
                              (eps = 2^-53) */
@@ -243,8 +262,14 @@ typedef struct hone_options {
   int32_t residuals;  /* HONE_RESIDUALS_AUTO, ... */
   int32_t structure;  /* HONE_STRUCTURE_...: of A */
   int64_t device_memory_limit_bytes; /* 0: what is free */
-  int32_t diagonal; /* HONE_DIAGONAL_AUTO, ...: GPU only, as the next */
-  int32_t sections; /* HONE_SECTIONS_AUTO, ... */
+  int32_t diagonal;      /* HONE_DIAGONAL_AUTO, ...: GPU only, as the next */
+  int32_t sections;      /* HONE_SECTIONS_AUTO, ... */
+  int32_t extra_precise; /* nonzero: x itself to a few units in the last place
+                            of its largest entry, forward_error at most 8 eps
+                            (eps = 2^-53); columns where that cannot be had
+                            are HONE_NOT_CONVERGED. Takes three more
+                            vectors for each of up to 64 columns */
+  int32_t reserved;      /* 0 */
 } hone_options;
 
 /**
@@ -298,7 +323,7 @@ typedef struct hone_report {
   int64_t device_bytes;
   int64_t to_device_bytes, from_device_bytes;
   char device[64];    /* "CPU, 2 threads" */
-  char path[160];     /* "single LU, 3 refinements" */
+  char path[160];     /* "single LU, 3 refinements, GMRES 4 steps" */
   char reason[320];   /* why it climbed or failed; empty: it did not */
   double diagonal_ms; /* diagonal blocks on the CPU: their way there and
                          back and the work on them, */
@@ -309,7 +334,29 @@ typedef struct hone_report {
   int32_t sweeps_max; /* and the most that one took */
   int32_t section_fallbacks; /* sections that did not come to rest and were
                                 solved by cuBLAS */
-  double reserved[12];
+  int32_t digits;            /* the fewest of all columns: see hone_column */
+  int32_t gmres_steps;       /* corrections by GMRES with the same factors, as
+                                part of iterations; largest over columns */
+  int32_t certificate_steps; /* passes over A that GMRES took to show that the
+                                factors tell A from a singular matrix */
+  int32_t structure;         /* HONE_FOUND_... */
+  /* Where the matrix is singular or nearly so (HONE_SINGULAR,
+     HONE_ILL_CONDITIONED), in the caller's numbering: */
+  int64_t null_count;      /* unknowns that could move without b's knowing: the
+                              entries of the approximate null vector of at
+                              least 1/10 of the largest; 0: not known. The
+                              first 8 by size are */
+  int64_t null_index[8];   /* these, */
+  double null_weight[8];   /* with these entries, in the caller's units, the
+                              vector of length 1 in the Euclidean norm */
+  int64_t suspect_row;     /* row and column of A of the smallest pivot (a */
+  int64_t suspect_col;     /* pivot of zero: the row first in dependent_...,
+                              the first such column), or of zeros; -1: not
+                              known */
+  int64_t dependent_count; /* the same of the equations: the combination of */
+  int64_t dependent_index[8]; /* them that vanishes, the left null vector */
+  double dependent_weight[8];
+  double reserved[11];
 } hone_report;
 
 /**
@@ -327,10 +374,12 @@ typedef struct hone_report {
  * @return a hone_status
  *
  * Method: power-of-two scaling (Ruiz 2001), LU with partial pivoting in
- * single precision (Cholesky where options.structure says that A is positive
- * definite), iterative refinement (Wilkinson 1963; Skeel 1980) with residuals
- * in double or double-double, acceptance by the componentwise backward error,
- * double LU where that fails. Memory: 4 n^2 bytes and a little; 8 n^2 when
+ * single precision (Cholesky where A may be positive definite, and no
+ * factorization where A is triangular: options.structure), iterative refinement
+ * (Wilkinson 1963; Skeel 1980) with residuals in double or double-double,
+ * GMRES with the same factors where that is too slow (Carson & Higham 2017),
+ * acceptance by the componentwise backward error, double LU where that fails.
+ * Memory: 4 n^2 bytes and a little (400 n where GMRES is taken); 8 n^2 when
  * the double factorization is taken.
  */
 HONE_API int hone_solve(int64_t n, int64_t nrhs, const double *a, int64_t lda,
@@ -350,8 +399,9 @@ HONE_API int hone_solver_create(hone_solver **solver, int64_t n,
 /**
  * Inspects, scales and factors A. a is borrowed: it must stay, unchanged,
  * until the next factor or update, or destroy. After the first factor and
- * solve of a solver nothing more is allocated, except for the double
- * factors the first time they are needed and for a larger nrhs.
+ * solve of a solver nothing more is allocated, except for the vectors of
+ * GMRES and the double factors the first time they are needed, and for a
+ * larger nrhs.
  */
 HONE_API int hone_solver_factor(hone_solver *solver, const double *a,
                                 int64_t lda, hone_report *report);
@@ -359,6 +409,8 @@ HONE_API int hone_solver_factor(hone_solver *solver, const double *a,
 /**
  * Takes a nearby matrix, keeping the factors of the old one: solves refine
  * against the new matrix and factor it only when that does not converge.
+ * After a diagonal, triangular or banded matrix (report.structure) there is
+ * nothing worth keeping: the new one is factored at once.
  */
 HONE_API int hone_solver_update(hone_solver *solver, const double *a,
                                 int64_t lda, hone_report *report);
@@ -379,7 +431,8 @@ HONE_API void hone_solver_destroy(hone_solver **solver);
  * Bytes of host memory that hone_solve holds at most beside the caller's
  * arrays: on the single-precision path (*single_bytes) and once the double
  * factorization is needed (*double_bytes). Either may be NULL. A reusable
- * solver that has needed both holds both.
+ * solver holds what each way that it has needed takes: single and double, LU
+ * and Cholesky, the band.
  */
 HONE_API int hone_memory_needed(int64_t n, int64_t nrhs,
                                 const hone_options *options,

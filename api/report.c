@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { LISTED = 8 }; /* entries of a null vector */
+
 #define VERSION_TEXT_(a, b, c) #a "." #b "." #c
 #define VERSION_TEXT(a, b, c) VERSION_TEXT_(a, b, c)
 
@@ -62,7 +64,7 @@ static void put_string(writer *w, const char *name, const char *text) {
 
 /* JSON has no NaN and no infinity: those become null. It knows one decimal
    point, whatever the locale's. */
-static void put_number(writer *w, const char *name, double value) {
+static void put_value(writer *w, double value) {
   char text[64], plain[64];
   size_t length = 0;
   snprintf(text, sizeof text, "%.17g", value);
@@ -74,11 +76,29 @@ static void put_number(writer *w, const char *name, double value) {
       plain[length++] = '.';
   }
   plain[length] = '\0';
-  put(w, ", \"%s\": %s", name, isfinite(value) ? plain : "null");
+  put(w, "%s", isfinite(value) ? plain : "null");
+}
+
+static void put_number(writer *w, const char *name, double value) {
+  put(w, ", \"%s\": ", name);
+  put_value(w, value);
 }
 
 static void put_integer(writer *w, const char *name, int64_t value) {
   put(w, ", \"%s\": %lld", name, (long long)value);
+}
+
+static void put_vector(writer *w, const char *of, int64_t count,
+                       const int64_t *index, const double *weight) {
+  put(w, ", \"%s_count\": %lld, \"%s_index\": [", of, (long long)count, of);
+  for (int64_t k = 0; k < count && k < LISTED; k++)
+    put(w, "%s%lld", k > 0 ? ", " : "", (long long)index[k]);
+  put(w, "], \"%s_weight\": [", of);
+  for (int64_t k = 0; k < count && k < LISTED; k++) {
+    put(w, "%s", k > 0 ? ", " : "");
+    put_value(w, weight[k]);
+  }
+  put(w, "]");
 }
 
 static void put_phases(writer *w, const hone_report *r) {
@@ -100,6 +120,8 @@ static void put_phases(writer *w, const hone_report *r) {
   put_integer(w, "sweeps", r->sweeps);
   put_integer(w, "sweeps_max", r->sweeps_max);
   put_integer(w, "section_fallbacks", r->section_fallbacks);
+  put_integer(w, "gmres_steps", r->gmres_steps);
+  put_integer(w, "certificate_steps", r->certificate_steps);
 }
 
 size_t hone_report_json(const hone_report *r, char *buffer, size_t size) {
@@ -113,6 +135,7 @@ size_t hone_report_json(const hone_report *r, char *buffer, size_t size) {
   put_number(&w, "normwise_error", r->normwise_error);
   put_number(&w, "residual_error", r->residual_error);
   put_number(&w, "forward_error", r->forward_error);
+  put_integer(&w, "digits", r->digits);
   put_number(&w, "tolerance", r->tolerance);
   put_integer(&w, "iterations", r->iterations);
   put_number(&w, "rcond", r->rcond);
@@ -125,6 +148,12 @@ size_t hone_report_json(const hone_report *r, char *buffer, size_t size) {
   put_integer(&w, "flushed", r->flushed);
   put_integer(&w, "bad_row", r->bad_row);
   put_integer(&w, "bad_col", r->bad_col);
+  put_integer(&w, "structure", r->structure);
+  put_integer(&w, "suspect_row", r->suspect_row);
+  put_integer(&w, "suspect_col", r->suspect_col);
+  put_vector(&w, "null", r->null_count, r->null_index, r->null_weight);
+  put_vector(&w, "dependent", r->dependent_count, r->dependent_index,
+             r->dependent_weight);
   put_integer(&w, "precision", r->precision);
   put_integer(&w, "fallback_columns", r->fallback_columns);
   put_integer(&w, "threads", r->threads);
@@ -167,6 +196,48 @@ static void put_place(writer *w, const hone_report *r) {
   put(w, " (counted from 0)\n");
 }
 
+/* "unknowns 12 and 47 move together (weights 0.71, -0.71)", or "90 unknowns
+   move together, most of all 3, 4 and 5 (...)". */
+static void put_together(writer *w, const char *who, const char *what,
+                         int64_t count, const int64_t *index,
+                         const double *weight) {
+  const int64_t listed = count < LISTED ? count : LISTED;
+  put(w, "singular        ");
+  if (count > listed)
+    put(w, "%lld %s %s, most of all ", (long long)count, who, what);
+  else
+    put(w, "%s ", who);
+  for (int64_t k = 0; k < listed; k++)
+    put(w, "%s%lld", k == 0 ? "" : (k == listed - 1 ? " and " : ", "),
+        (long long)index[k]);
+  if (count <= listed)
+    put(w, " %s", what);
+  for (int64_t k = 0; k < listed; k++)
+    put(w, "%s%.2g", k == 0 ? " (weights " : ", ", weight[k]);
+  put(w, ")\n");
+}
+
+/* What makes the matrix singular, in words. */
+static void put_singular(writer *w, const hone_report *r) {
+  if (r->status != HONE_SINGULAR && r->status != HONE_ILL_CONDITIONED)
+    return;
+  if (r->null_count == 1)
+    put(w, "singular        unknown %lld is not determined\n",
+        (long long)r->null_index[0]);
+  else if (r->null_count > 1)
+    put_together(w, "unknowns", "move together", r->null_count, r->null_index,
+                 r->null_weight);
+  if (r->dependent_count == 1)
+    put(w, "singular        equation %lld says nothing\n",
+        (long long)r->dependent_index[0]);
+  else if (r->dependent_count > 1)
+    put_together(w, "equations", "depend on one another", r->dependent_count,
+                 r->dependent_index, r->dependent_weight);
+  if (r->suspect_row >= 0 && r->suspect_col >= 0)
+    put(w, "singular        the smallest pivot is in row %lld, column %lld\n",
+        (long long)r->suspect_row, (long long)r->suspect_col);
+}
+
 size_t hone_report_text(const hone_report *r, char *buffer, size_t size) {
   writer w = {buffer, size, 0};
   put(&w, "status          %d, %s\n", r->status, hone_status_text(r->status));
@@ -176,13 +247,17 @@ size_t hone_report_text(const hone_report *r, char *buffer, size_t size) {
   if (r->status >= 0 && r->nrhs > 0 && r->n > 0) {
     put(&w, "backward error  %.2e componentwise, %.2e normwise (limit %.2e)\n",
         r->backward_error, r->normwise_error, r->tolerance);
-    put(&w, "forward error   at most %.1e (1-norm, estimated)\n",
-        r->forward_error);
+    put(&w, "forward error   at most %.1e: ", r->forward_error);
+    if (r->digits > 0)
+      put(&w, "%d digit%s certain\n", r->digits, r->digits == 1 ? "" : "s");
+    else
+      put(&w, "no digit certain\n");
   }
   if (r->norm1 > 0.0)
     put_matrix(&w, r);
   if (r->bad_row >= 0 || r->bad_col >= 0)
     put_place(&w, r);
+  put_singular(&w, r);
   if (r->path[0])
     put(&w, "path            %s\n", r->path);
   if (r->reason[0])

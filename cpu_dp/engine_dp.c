@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The double-precision engine: OpenBLAS's LU of the scaled matrix. Where
-   single precision does not reach, and for small matrices. */
+/* The double-precision engines: OpenBLAS's LU of the scaled matrix, and its
+   Cholesky factorization, half the work. Where single precision does not
+   reach, and for small matrices. */
 #include "refine/engine.h"
 
 #include <math.h>
@@ -11,6 +12,10 @@ void dgetrf_(const int *m, const int *n, double *a, const int *lda, int *ipiv,
 void dgetrs_(const char *trans, const int *n, const int *nrhs, const double *a,
              const int *lda, const int *ipiv, double *b, const int *ldb,
              int *info);
+void dpotrf_(const char *uplo, const int *n, double *a, const int *lda,
+             int *info);
+void dpotrs_(const char *uplo, const int *n, const int *nrhs, const double *a,
+             const int *lda, double *b, const int *ldb, int *info);
 
 enum { TASKS_A_THREAD = 2, TRSV_COLUMNS = 3, THREADS_FROM = 400 };
 
@@ -19,6 +24,7 @@ typedef struct engine_dp {
   double *f;   /* n x n, ld: S, then its factors */
   double *max; /* 2 n: max |s_ij|, then max |u_ij| of each column */
   int *ipiv;
+  bool spd; /* S = U^T U, of its upper triangle alone */
   hone_pool *pool;
   hone_watch *watch;
   const hone_matrix *a; /* during factor */
@@ -54,14 +60,17 @@ static void destroy(void *self, hone_mem *mem) {
   hone_mem_put(mem, e);
 }
 
-static int create(void **self, const hone_engine_config *config) {
+static int create_as(bool spd, void **self, const hone_engine_config *config) {
   const int64_t n = config->n;
   engine_dp *e = hone_mem_get(config->mem, sizeof *e);
   *self = e;
   if (e == NULL)
     return HONE_NO_MEMORY;
-  *e = (engine_dp){
-      .n = n, .ld = leading(n), .pool = config->pool, .watch = config->watch};
+  *e = (engine_dp){.n = n,
+                   .ld = leading(n),
+                   .spd = spd,
+                   .pool = config->pool,
+                   .watch = config->watch};
   e->f = hone_mem_get(config->mem, (size_t)(e->ld * n) * sizeof *e->f);
   e->max = hone_mem_get(config->mem, (size_t)(2 * n) * sizeof *e->max);
   e->ipiv = hone_mem_get(config->mem, (size_t)n * sizeof *e->ipiv);
@@ -70,6 +79,19 @@ static int create(void **self, const hone_engine_config *config) {
   destroy(e, config->mem);
   *self = NULL;
   return HONE_NO_MEMORY;
+}
+
+static int create(void **self, const hone_engine_config *config) {
+  return create_as(false, self, config);
+}
+
+static int create_spd(void **self, const hone_engine_config *config) {
+  return create_as(true, self, config);
+}
+
+static bool applies_spd(const hone_structure *structure, int64_t n) {
+  (void)n;
+  return structure->definite;
 }
 
 /* Largest magnitude of n numbers; NaN where one is NaN or Inf. */
@@ -92,9 +114,10 @@ static void load_columns(void *ctx, int64_t task) {
     const double *restrict a = e->a->a + j * e->a->lda;
     double *restrict f = e->f + j * e->ld;
     const double c = e->scaling->col[j];
-    for (int64_t i = 0; i < e->n; i++)
+    const int64_t rows = e->spd ? j + 1 : e->n;
+    for (int64_t i = 0; i < rows; i++)
       f[i] = row ? a[i] * row[i] * c : a[i];
-    e->max[j] = largest(e->n, f);
+    e->max[j] = largest(rows, f);
   }
 }
 
@@ -121,7 +144,10 @@ static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
   e->scaling = scaling;
   hone_pool_run(pool, tasks, load_columns, e);
   int n = (int)e->n, ld = (int)e->ld, bad = 0;
-  dgetrf_(&n, &n, e->f, &ld, e->ipiv, &bad);
+  if (e->spd)
+    dpotrf_("U", &n, e->f, &ld, &bad);
+  else
+    dgetrf_(&n, &n, e->f, &ld, e->ipiv, &bad);
   if (bad < 0)
     return HONE_INTERNAL;
   if (bad > 0)
@@ -134,7 +160,7 @@ static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
     if (isnan(u))
       break;
   }
-  info->growth = u / s;
+  info->growth = (e->spd ? u * u : u) / s;
   return HONE_OK;
 }
 
@@ -143,9 +169,38 @@ static int solve(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
   int n = (int)e->n, ld = (int)e->ld, ldb = (int)ldv, info = 0;
   const int together = k <= TRSV_COLUMNS ? 1 : (int)k;
   for (int64_t c = 0; c < k && info == 0; c += together)
-    dgetrs_(trans ? "T" : "N", &n, &together, e->f, &ld, e->ipiv, v + c * ldv,
-            &ldb, &info);
+    if (e->spd)
+      dpotrs_("U", &n, &together, e->f, &ld, v + c * ldv, &ldb, &info);
+    else
+      dgetrs_(trans ? "T" : "N", &n, &together, e->f, &ld, e->ipiv, v + c * ldv,
+              &ldb, &info);
   return info == 0 ? HONE_OK : HONE_INTERNAL;
+}
+
+/* Where the row that ended in place k came from: the exchanges backwards. */
+static int64_t row_of(const engine_dp *e, int64_t k) {
+  for (int64_t i = e->n - 1; i >= 0; i--) {
+    const int64_t other = e->ipiv[i] - 1;
+    k = k == i ? other : (k == other ? i : k);
+  }
+  return k;
+}
+
+static void suspect(void *self, bool mend, int64_t *row, int64_t *col) {
+  engine_dp *e = self;
+  const int64_t down = e->ld + 1;
+  double most = 0.0;
+  int64_t at = 0;
+  for (int64_t k = 0; k < e->n; k++) {
+    most = HONE_MAX(most, fabs(e->f[k * down]));
+    if (fabs(e->f[k * down]) < fabs(e->f[at * down]))
+      at = k;
+  }
+  for (int64_t k = 0; mend && k < e->n; k++)
+    if (!(fabs(e->f[k * down]) > 0.0))
+      e->f[k * down] = HONE_EPS * (most > 0.0 ? most : 1.0);
+  *row = row_of(e, at);
+  *col = at;
 }
 
 const hone_engine hone_engine_double = {.name = "double LU",
@@ -156,4 +211,17 @@ const hone_engine hone_engine_double = {.name = "double LU",
                                         .factor = factor,
                                         .solve = solve,
                                         .destroy = destroy,
-                                        .bytes = bytes};
+                                        .bytes = bytes,
+                                        .suspect = suspect};
+
+const hone_engine hone_engine_cholesky_double = {.name = "double Cholesky",
+                                                 .place = "CPU",
+                                                 .precision = 64,
+                                                 .symmetric = true,
+                                                 .applies = applies_spd,
+                                                 .probe = probe,
+                                                 .create = create_spd,
+                                                 .factor = factor,
+                                                 .solve = solve,
+                                                 .destroy = destroy,
+                                                 .bytes = bytes};

@@ -532,8 +532,8 @@ static void print_accuracy(const struct run *run) {
     printf("error of x  %.1e, largest |x_i - %s|, with b rounded\n", run->error,
            run->b.cols > 1 ? "known x_i" : "1");
   if (isfinite(r->forward_error))
-    printf("bound       %.1e on the error of x (1-norm, estimated)\n",
-           r->forward_error);
+    printf("bound       %.1e on the error of x: %d digit%s certain\n",
+           r->forward_error, (int)r->digits, r->digits == 1 ? "" : "s");
   else
     printf("bound       none: no digit of x is certain\n");
   if (r->rcond > 0.0)

@@ -27,11 +27,19 @@ int hone_cuda_status(cublasStatus_t s) {
   return s == CUBLAS_STATUS_ALLOC_FAILED ? HONE_NO_MEMORY : HONE_DEVICE_FAILED;
 }
 
+int hone_cuda_status(cusolverStatus_t s) {
+  if (s == CUSOLVER_STATUS_SUCCESS)
+    return HONE_OK;
+  return s == CUSOLVER_STATUS_ALLOC_FAILED ? HONE_NO_MEMORY
+                                           : HONE_DEVICE_FAILED;
+}
+
 namespace {
 
 hone_cublas blas;
-bool found;
-pthread_once_t once = PTHREAD_ONCE_INIT;
+hone_cusolver solver;
+bool found, found_solver;
+pthread_once_t once = PTHREAD_ONCE_INIT, solver_once = PTHREAD_ONCE_INIT;
 
 #ifdef HONE_EMULATE
 
@@ -40,6 +48,13 @@ void find_all() {
           cublasSetPointerMode_v2, cublasSetWorkspace_v2, cublasGemmEx,
           cublasStrsm_v2};
   found = true;
+}
+
+void find_solver() {
+  solver = {cusolverDnCreate,    cusolverDnDestroy,
+            cusolverDnSetStream, cusolverDnDgetrf_bufferSize,
+            cusolverDnDgetrf,    cusolverDnDgetrs};
+  found_solver = true;
 }
 
 #else
@@ -64,9 +79,25 @@ void find_all() {
           find(library, "cublasStrsm_v2", &blas.trsm);
 }
 
+void find_solver() {
+  void *library = dlopen("libcusolver.so." TEXT(CUSOLVER_VER_MAJOR), RTLD_NOW);
+  found_solver =
+      library != nullptr && find(library, "cusolverDnCreate", &solver.create) &&
+      find(library, "cusolverDnDestroy", &solver.destroy) &&
+      find(library, "cusolverDnSetStream", &solver.set_stream) &&
+      find(library, "cusolverDnDgetrf_bufferSize", &solver.buffer_size) &&
+      find(library, "cusolverDnDgetrf", &solver.getrf) &&
+      find(library, "cusolverDnDgetrs", &solver.getrs);
+}
+
 #endif
 
 } // namespace
+
+const hone_cusolver *hone_cuda_solver() {
+  pthread_once(&solver_once, find_solver);
+  return found_solver ? &solver : nullptr;
+}
 
 const hone_cublas *hone_cuda_blas() {
   pthread_once(&once, find_all);

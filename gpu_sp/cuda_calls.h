@@ -11,6 +11,7 @@
 #else
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
+#include <cusolverDn.h>
 #endif
 
 /* Tests: the call that takes this from 1 to 0 fails without being made. 0:
@@ -20,6 +21,7 @@ extern "C" int64_t hone_cuda_fail_at, hone_cuda_calls;
 bool hone_cuda_must_fail();
 int hone_cuda_status(cudaError_t e);
 int hone_cuda_status(cublasStatus_t s);
+int hone_cuda_status(cusolverStatus_t s);
 
 #define CALL(call)                                                             \
   (hone_cuda_must_fail() ? (int)HONE_DEVICE_FAILED : hone_cuda_status(call))
@@ -41,5 +43,16 @@ struct hone_cublas {
 };
 /* NULL: it cannot be loaded. It stays loaded for the process. */
 const hone_cublas *hone_cuda_blas();
+
+/* The same of cuSOLVER, for the double-precision factorization alone. */
+struct hone_cusolver {
+  decltype(&cusolverDnCreate) create;
+  decltype(&cusolverDnDestroy) destroy;
+  decltype(&cusolverDnSetStream) set_stream;
+  decltype(&cusolverDnDgetrf_bufferSize) buffer_size;
+  decltype(&cusolverDnDgetrf) getrf;
+  decltype(&cusolverDnDgetrs) getrs;
+};
+const hone_cusolver *hone_cuda_solver();
 
 #endif

@@ -364,7 +364,7 @@ int take_pinned(hone_cuda *c) {
   hone_cuda_forms *f = &c->forms;
   const size_t flags = HONE_CROUT_FLAGS * sizeof(int);
   const size_t block = (sizeof(hone_cuda_block) + 255) / 256 * 256;
-  int st = CALL(cudaMallocHost(&f->pinned, block + 2 * flags));
+  int st = hone_cuda_pin(c, &f->pinned, block + 2 * flags);
   if (st != HONE_OK)
     return st;
   unsigned char *at = static_cast<unsigned char *>(f->pinned);

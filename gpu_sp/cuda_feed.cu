@@ -153,7 +153,7 @@ int hone_cuda_feed_create(hone_cuda *c) {
   c->slot_bytes = bytes;
   for (int i = 0; i < HONE_CUDA_SLOTS && st == HONE_OK; i++) {
     hone_cuda_slot *slot = c->ring + i;
-    st = CALL(cudaMallocHost(reinterpret_cast<void **>(&slot->memory), bytes));
+    st = hone_cuda_pin(c, reinterpret_cast<void **>(&slot->memory), bytes);
     if (st == HONE_OK)
       st = CALL(cudaEventCreateWithFlags(&slot->free, cudaEventDisableTiming));
   }

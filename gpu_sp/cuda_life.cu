@@ -143,6 +143,18 @@ int64_t hone_cuda_host_bytes(int64_t n, int64_t k) {
          (64 << 20) + (int64_t)sizeof(hone_cuda);
 }
 
+int hone_cuda_pin(hone_cuda *c, void **at, size_t bytes) {
+  if (!hone_mem_charge(c->mem, (int64_t)bytes))
+    return HONE_NO_MEMORY;
+  c->pinned += (int64_t)bytes;
+  return CALL(cudaMallocHost(at, bytes));
+}
+
+void hone_cuda_unpin(hone_cuda *c) {
+  (void)hone_mem_charge(c->mem, -c->pinned);
+  c->pinned = 0;
+}
+
 void hone_cuda_destroy(void *self, hone_mem *mem) {
   hone_cuda *c = static_cast<hone_cuda *>(self);
   place p[PLACES];
@@ -175,6 +187,7 @@ void hone_cuda_destroy(void *self, hone_mem *mem) {
     (void)cudaFree(*p[i].at);
   (void)cudaFreeHost(c->h_v);
   (void)cudaFreeHost(c->h_top);
+  hone_cuda_unpin(c);
   (void)cudaGetLastError();
   hone_mem_put(mem, c->col_max);
   hone_mem_put(mem, c->columns);
@@ -319,11 +332,11 @@ int create_all(hone_cuda *c, const hone_engine_config *config) {
   if (st == HONE_OK)
     st = take_streams(c);
   if (st == HONE_OK)
-    st = CALL(cudaMallocHost(reinterpret_cast<void **>(&c->h_v),
-                             4 * n * HONE_CUDA_COLUMNS * sizeof(double)));
+    st = hone_cuda_pin(c, reinterpret_cast<void **>(&c->h_v),
+                       4 * n * HONE_CUDA_COLUMNS * sizeof(double));
   if (st == HONE_OK)
-    st = CALL(cudaMallocHost(reinterpret_cast<void **>(&c->h_top),
-                             ((size_t)c->column_room + 8) * sizeof(unsigned)));
+    st = hone_cuda_pin(c, reinterpret_cast<void **>(&c->h_top),
+                       ((size_t)c->column_room + 8) * sizeof(unsigned));
   if (st == HONE_OK)
     st = hone_cuda_feed_create(c);
   if (st == HONE_OK)

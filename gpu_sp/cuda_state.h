@@ -86,6 +86,7 @@ struct hone_cuda {
   hone_cuda_slot ring[HONE_CUDA_SLOTS];
   size_t slot_bytes;
   int64_t chunks;  /* that went through it so far */
+  int64_t pinned;  /* bytes of all pinned memory, counted in mem */
   double *h_v;     /* 4 n x HONE_CUDA_COLUMNS */
   unsigned *h_top; /* top, fetched */
   float *col_max;  /* n; where the host rounds */
@@ -125,6 +126,11 @@ int hone_cuda_create(void **self, const hone_engine_config *config);
 void hone_cuda_destroy(void *self, hone_mem *mem);
 int64_t hone_cuda_host_bytes(int64_t n, int64_t k);
 int64_t hone_cuda_device_bytes(const hone_engine_config *config, bool stays);
+
+/* Pinned host memory, within the caller's limit; given back by
+   hone_cuda_unpin as far as the account goes. */
+int hone_cuda_pin(hone_cuda *c, void **at, size_t bytes);
+void hone_cuda_unpin(hone_cuda *c);
 
 /* cuda_answers.cu: its solve, inspect, residual, account. */
 int hone_cuda_solve(void *self, bool trans, int64_t k, double *v, int64_t ldv);

@@ -63,6 +63,9 @@ typedef struct hone_device {
                   const double *b, double *r, double *den);
   void (*account)(void *self, hone_account *account);
   int64_t (*device_bytes)(const hone_engine_config *config, bool resident);
+  /* Solve with every product and sum in double precision. NULL: that is what
+     solve does. */
+  int (*apply)(void *self, bool trans, int64_t k, double *v, int64_t ldv);
 } hone_device;
 
 extern const hone_device hone_device_host, hone_device_cuda;

@@ -330,4 +330,5 @@ extern "C" const hone_device hone_device_cuda = {"CUDA",
                                                  hone_cuda_see,
                                                  hone_cuda_take_residual,
                                                  hone_cuda_account,
-                                                 hone_cuda_device_bytes};
+                                                 hone_cuda_device_bytes,
+                                                 nullptr};

@@ -27,6 +27,14 @@ static int64_t device_bytes(const hone_engine_config *config, bool resident) {
   return 0;
 }
 
+const hone_engine hone_engine_double_cuda = {.name = "double LU",
+                                             .place = "CUDA",
+                                             .precision = 64,
+                                             .probe = probe,
+                                             .create = create,
+                                             .bytes = bytes,
+                                             .device_bytes = device_bytes};
+
 /* No state was ever created, so that no other operation can be called. */
 const hone_device hone_device_cuda = {.name = "CUDA",
                                       .probe = probe,

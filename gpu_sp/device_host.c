@@ -3,6 +3,7 @@
    precision. The panel is OpenBLAS's own LU of a tall block, so that with
    wide block columns nearly all the work runs at the speed of its GEMM; its
    Cholesky factorization takes all of the matrix at once. */
+#include "gpu_sp/apply.h"
 #include "gpu_sp/device.h"
 #include "gpu_sp/round.h"
 #include "gpu_sp/small_lu.h"
@@ -30,9 +31,14 @@ enum {
   FIRST_PART = 6,    /* the first block column has n / 6 columns */
   FIRST_LEAST = 96,  /* but no fewer: what the judgement of lu.c needs */
   TASK_COLUMNS = 32, /* columns scanned by one task */
-  TRSV_COLUMNS = 3   /* up to so many right-hand sides go one by one: below
-                        that TRSM's packing of L and U costs more */
+  APPLY_THREADS_FROM = 800,
+  TRSV_COLUMNS = 3 /* up to so many right-hand sides go one by one: below
+                      that TRSM's packing of L and U costs more */
 };
+
+/* A pivot of Cholesky's so far below its column of S, though negative, may be
+   the rounding of one that is positive. */
+static const float ROUNDING = 1e-2F;
 
 typedef struct host {
   int64_t n, ld;
@@ -240,6 +246,10 @@ static int host_outcome(void *self, bool complete, hone_factor_info *info) {
   host *h = self;
   const int64_t n = h->n;
   info->flushed = h->flushed;
+  if (h->spd && info->zero_pivot >= 0) { /* spotrf leaves the pivot there */
+    const int64_t p = info->zero_pivot;
+    info->rounding = fabsf(h->f[p * h->ld + p]) <= ROUNDING * h->col_max[p];
+  }
   if (!complete)
     return HONE_OK;
   float *max = h->col_max + n;
@@ -295,6 +305,22 @@ static int host_solve(void *self, bool trans, int64_t k, double *v,
   return info == 0 ? HONE_OK : HONE_INTERNAL;
 }
 
+static int host_apply(void *self, bool trans, int64_t k, double *v,
+                      int64_t ldv) {
+  const host *h = self;
+  const hone_factors factors = {.form = h->spd     ? HONE_FORM_CHOLESKY
+                                        : h->small ? HONE_FORM_TRANSPOSED
+                                                   : HONE_FORM_LU,
+                                .n = h->n,
+                                .ld = h->ld,
+                                .f = h->f,
+                                .pivot = h->ipiv,
+                                .base = h->small ? 0 : 1};
+  hone_apply(h->n < APPLY_THREADS_FROM ? NULL : h->pool, &factors, trans, k, v,
+             ldv);
+  return HONE_OK;
+}
+
 const hone_device hone_device_host = {.name = "CPU",
                                       .probe = host_probe,
                                       .create = host_create,
@@ -307,4 +333,5 @@ const hone_device hone_device_host = {.name = "CPU",
                                       .finish = host_finish,
                                       .pivots = host_pivots,
                                       .outcome = host_outcome,
-                                      .solve = host_solve};
+                                      .solve = host_solve,
+                                      .apply = host_apply};

@@ -66,6 +66,11 @@ static int64_t bytes_cuda(int64_t n, int64_t k) {
   return (int64_t)sizeof(engine_sp) + hone_device_cuda.bytes(n, k);
 }
 
+static bool applies_spd(const hone_structure *structure, int64_t n) {
+  (void)n;
+  return structure->definite;
+}
+
 static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
                   hone_factor_info *info) {
   engine_sp *e = self;
@@ -75,6 +80,11 @@ static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
 static int solve(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
   engine_sp *e = self;
   return e->device->solve(e->on, trans, k, v, ldv);
+}
+
+static int apply(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
+  engine_sp *e = self;
+  return e->device->apply(e->on, trans, k, v, ldv);
 }
 
 static bool resident(void *self) {
@@ -118,6 +128,7 @@ const hone_engine hone_engine_single = {.name = "single LU",
                                         .create = create_host,
                                         .factor = factor,
                                         .solve = solve,
+                                        .apply = apply,
                                         .destroy = destroy,
                                         .bytes = bytes_host};
 
@@ -140,10 +151,12 @@ const hone_engine hone_engine_cholesky = {.name = "single Cholesky",
                                           .place = "CPU",
                                           .precision = 32,
                                           .symmetric = true,
+                                          .applies = applies_spd,
                                           .probe = probe_host,
                                           .create = create_host_spd,
                                           .factor = factor,
                                           .solve = solve,
+                                          .apply = apply,
                                           .destroy = destroy,
                                           .bytes = bytes_host};
 
@@ -151,6 +164,7 @@ const hone_engine hone_engine_cholesky_cuda = {.name = "single Cholesky",
                                                .place = "CUDA",
                                                .precision = 32,
                                                .symmetric = true,
+                                               .applies = applies_spd,
                                                .probe = probe_cuda,
                                                .create = create_cuda_spd,
                                                .factor = factor,

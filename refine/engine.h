@@ -13,6 +13,14 @@ typedef struct hone_matrix {
   const double *a; /* n x n, lda >= n */
 } hone_matrix;
 
+/* What is exactly zero or exactly equal in A: see cpu_dp/structure.h. */
+typedef struct hone_structure {
+  int64_t lower, upper; /* a_ij = 0 for i > j + lower and for j > i + upper;
+                           n - 1 where nothing follows from it */
+  bool definite; /* may be positive definite: symmetric, diagonal > 0, and so
+                    is every minor of two */
+} hone_structure;
+
 /* S = R A C with R = diag(row), C = diag(col), all powers of two. */
 typedef struct hone_scaling {
   double *row, *col;      /* n each: 2^row_exp, 2^col_exp */
@@ -37,6 +45,8 @@ typedef struct hone_engine_config {
   int64_t block; /* columns of a block column; 0: the device's choice */
   bool spd;      /* S = U^T U, of its upper triangle alone */
   hone_tuning tuning;
+  const hone_structure *structure; /* of the matrix given to factor, for
+                                      engines that ask for it; borrowed */
   char *why; /* a failing create may say why here, in one line; or NULL */
   size_t why_size;
 } hone_engine_config;
@@ -64,6 +74,8 @@ typedef struct hone_factor_info {
                          |s_ij|); NaN or Inf: broke down */
   int64_t zero_pivot; /* first exactly zero (Cholesky: not positive) pivot's
                          column, or -1 */
+  bool rounding;      /* Cholesky: that pivot is as near to 0 as rounding may
+                         have made it, and S may be definite all the same */
   int64_t flushed;    /* nonzero entries of S too small for the precision */
   bool hopeless;      /* stopped early: the pivots fall so fast that the
                          factors could not be refined with */
@@ -81,6 +93,11 @@ typedef struct hone_engine {
   int precision;     /* 32 or 64 */
   bool symmetric;    /* for positive definite S alone: where it fails, any
                         other engine may do better */
+  /* Made for matrices of some structure alone: is this one? NULL: for all.
+     An engine for some that are not symmetric is a direct way: A's zeros are
+     exact, so that no other of its precision does better. It may read the
+     caller's matrix in solve. */
+  bool (*applies)(const hone_structure *structure, int64_t n);
   /* Usable here and now? If not, why (one line). */
   bool (*probe)(char *why, size_t why_size);
   int (*create)(void **self, const hone_engine_config *config);
@@ -89,9 +106,16 @@ typedef struct hone_engine {
   /* In place: v = inv(S) v, or inv(S^T) v, for k <= HONE_SOLVE_COLUMNS
      columns, ldv >= n. Entries of v are at most 1 in magnitude. */
   int (*solve)(void *self, bool trans, int64_t k, double *v, int64_t ldv);
+  /* The same by factors applied in double arithmetic: what is left is the
+     error of the factors alone. NULL: that is what solve does. */
+  int (*apply)(void *self, bool trans, int64_t k, double *v, int64_t ldv);
   void (*destroy)(void *self, hone_mem *mem);
   /* Host bytes it holds for order n and k columns. */
   int64_t (*bytes)(int64_t n, int64_t k);
+  /* Row and column of S of the smallest pivot, from 0. mend: pivots of zero
+     then become tiny, so that solve gives vectors that S nearly maps to zero;
+     the factors serve nothing else. NULL: cannot tell. */
+  void (*suspect)(void *self, bool mend, int64_t *row, int64_t *col);
   /* Of engines that keep a copy of A where they run; NULL or false: none. */
   bool (*resident)(void *self);
   /* Maxima and sums of |s_ij|, of the A last given to factor. */
@@ -108,6 +132,8 @@ typedef struct hone_engine {
 
 /* One const table per engine; refinement is told which to use. */
 extern const hone_engine hone_engine_single, hone_engine_single_cuda,
-    hone_engine_cholesky, hone_engine_cholesky_cuda, hone_engine_double;
+    hone_engine_cholesky, hone_engine_cholesky_cuda,
+    hone_engine_cholesky_double, hone_engine_double, hone_engine_double_cuda,
+    hone_engine_diagonal, hone_engine_triangular, hone_engine_banded;
 
 #endif

@@ -7,64 +7,24 @@
    what factors of this precision can tell, whatever the residual says. */
 #include "refine/estimate.h"
 
-#include "cpu_dp/pass.h"
-#include "refine/scale.h"
-
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
 enum {
   ESTIMATE_STEPS = 5, /* as xLACN2 */
-  PROOF_STEPS = 6     /* corrections of z */
+  PROOF_STEPS = 6,    /* corrections of z */
+  COLUMN_PASSES = 6,  /* with pairs: for the estimate's vector, */
+  SIGNS_PASSES = 4    /* for one of random signs */
 };
-static const double DEFECT_LIMIT = 0.5, DOMINATED = 8.0;
+static const double DEFECT_LIMIT = 0.5;
+/* A defect this small leaves no room for a part that does not shrink. */
+static const double PROVED = 0.0625;
+/* Of what a vector of random signs shows of a null vector in the mean; and what
+   share of a vector the largest of its random entries has, times sqrt(n). */
+static const double SIGNS_LIMIT = 0.003, COLUMN_SHARE = 3.0;
 
 int64_t hone_estimate_scratch(int64_t n) { return 6 * n; }
-
-int hone_apply_inverse(const hone_factored *f, bool scaled, bool trans,
-                       int64_t k, double *v, int64_t ldv, const int *shift,
-                       double *size) {
-  const int64_t n = f->a->n;
-  const hone_scaling *s = f->scaling;
-  bool plain = scaled || !s->used;
-  const int *in = plain ? NULL : (trans ? s->col_exp : s->row_exp);
-  const int *out = plain ? NULL : (trans ? s->row_exp : s->col_exp);
-  int e[HONE_SOLVE_COLUMNS];
-  for (int64_t c = 0; c < k; c++)
-    e[c] = hone_scale_in(n, in, v + c * ldv, v + c * ldv);
-  int st = f->engine->solve(f->self, trans, k, v, ldv);
-  if (st != HONE_OK)
-    return st;
-  for (int64_t c = 0; c < k; c++) {
-    double *vc = v + c * ldv, max = 0.0;
-    if (shift)
-      e[c] += shift[c];
-    for (int64_t i = 0; size && i < n; i++)
-      max = fabs(vc[i]) <= max ? max : fabs(vc[i]); /* takes NaN */
-    if (size)
-      size[c] = hone_shift(max, -e[c]);
-    hone_scale_out(n, out, e[c], vc);
-  }
-  return HONE_OK;
-}
-
-bool hone_residual(const hone_factored *f, bool trans, const double *x,
-                   const double *b, double *r, double *den) {
-  if (f->resident &&
-      f->engine->residual(f->self, f->a, trans, x, b, r, den) == HONE_OK)
-    return true;
-  const hone_pass pass = {.a = f->a,
-                          .trans = trans,
-                          .accurate = true,
-                          .k = 1,
-                          .x = (const double *const[]){x},
-                          .b = (const double *const[]){b},
-                          .r = (double *const[]){r},
-                          .den = (double *const[]){den}};
-  hone_pass_run(f->pool, &pass);
-  return false;
-}
 
 static double sum_abs(int64_t n, const double *v) {
   double sum = 0.0;
@@ -107,7 +67,8 @@ static void alternating(int64_t n, double *v) {
 /* What one estimate works with: vectors of n. */
 typedef struct estimate {
   const hone_factored *f;
-  bool scaled;    /* of inv(S), else of inv(A) */
+  bool scaled;    /* of inv(S), else of 2^-shift inv(A) */
+  int shift;      /* that keeps inv(A) within the range of double */
   double *y, *z;  /* the best unit vector tried, and z = inv(M) y */
   double *v;      /* the vector under work */
   double *sign;   /* the signs it last had */
@@ -117,8 +78,8 @@ typedef struct estimate {
 } estimate;
 
 static int apply(const estimate *e, bool trans) {
-  return hone_apply_inverse(e->f, e->scaled, trans, 1, e->v, e->f->a->n, NULL,
-                            NULL);
+  return hone_apply_inverse(e->f, e->scaled, trans, 1, e->v, e->f->a->n,
+                            e->scaled ? NULL : &e->shift, NULL);
 }
 
 /* One gradient step (Hager): from the signs of the last inv(M) y to the unit
@@ -162,12 +123,8 @@ static int inverse_norm(estimate *e) {
   e->norm = sum_abs(n, e->v);
   take_signs(n, e->v, e->sign);
   for (int step = 1; step < ESTIMATE_STEPS && better && st == HONE_OK; step++) {
-    const double before = e->norm;
     st = gradient_step(e, &better);
-    /* Much larger: inv(M) is nearly of rank one, v u^T / sigma, the step took
-       the largest entry of u, and the next would take it again. */
-    if (e->norm > DOMINATED * before ||
-        (better && take_signs(n, e->v, e->sign)))
+    if (better && take_signs(n, e->v, e->sign))
       break;
   }
   if (n == 1 || st != HONE_OK)
@@ -199,73 +156,285 @@ static void scaled_residual(const hone_factored *f, const double *y,
     r[i] = hone_shift(r[i], f->scaling->row_exp[i]);
 }
 
-/* Tries S z = y on the caller's matrix, refining z while that helps. S
-   singular: with u its left null vector, u^T (y - S z) = u^T y for every z,
-   and y is the unit vector where u is largest (M nearly singular the same
-   way, inv(M^T) of any signs is nearly u), so that the defect stays near 1.
-   Not so with a vector of many entries, of which u may see little. */
-static int prove(const hone_factored *f, double *y, double *z, double *work,
-                 hone_certificate *out) {
-  const int64_t n = f->a->n;
-  double *x = work, *b = x + n, *r = b + n, *den = r + n;
-  double size = fabs(z[largest_at(n, z)]), last = HONE_INF;
-  if (!(size > 0.0) || !(size <= DBL_MAX)) {
-    out->defect = HONE_INF;
-    return HONE_OK;
-  }
+/* y and z by a power of two, z near 1: nothing overflows. False: z holds
+   nothing, or what is not finite. */
+static bool bring_near_1(int64_t n, double *y, double *z) {
+  const double size = fabs(z[largest_at(n, z)]);
+  if (!(size > 0.0) || !(size <= DBL_MAX))
+    return false;
   const int e = ilogb(size);
-  for (int64_t i = 0; i < n; i++) { /* z near 1: nothing overflows */
+  for (int64_t i = 0; i < n; i++) {
     y[i] = hone_shift(y[i], -e);
     z[i] = hone_shift(z[i], -e);
   }
-  const double norm = sum_abs(n, y);
+  return true;
+}
+
+/* A pair is the difference of two z (NULL: 0) and of their residuals r: adds
+   one, or takes it away. */
+static void add_pair(int64_t n, double sign, const double *z, const double *r,
+                     double *zp, double *cp) {
+  for (int64_t i = 0; i < n; i++) {
+    zp[i] += z ? sign * z[i] : 0.0;
+    cp[i] -= sign * r[i];
+  }
+}
+
+/* One vector that is tried: S z = y, until ||y - S z|| is at most limit ||y||
+   or so many passes were made. */
+typedef struct trial {
+  double *y, *z;
+  bool euclidean; /* norm; else the 1-norm */
+  double limit;
+  double floor; /* times ||inv(S)||: what rounding z leaves of the defect */
+  int passes;
+  double last; /* ||y - S z|| / ||y|| of the z left */
+  double contraction;
+  bool shrinks;  /* the last correction made it half of what it was, or the
+                    first one smaller */
+  bool rounding; /* it is what rounding z leaves */
+} trial;
+
+static double size_of(const trial *t, int64_t n, const double *v) {
+  if (!t->euclidean)
+    return sum_abs(n, v);
+  double sum = 0.0;
+  for (int64_t i = 0; i < n; i++)
+    sum += v[i] * v[i];
+  return sqrt(sum);
+}
+
+/* Of the defect t->last of this step and the one before: does it fall, and how
+   much does a correction leave? */
+static void weigh(trial *t, int step, double *before) {
+  t->shrinks = step == 0 || t->last <= (step == 1 ? *before : 0.5 * *before);
+  double ratio = step == 0 ? t->last : t->last / *before;
+  if (!(step > 0 && ratio <= t->contraction)) /* takes NaN */
+    t->contraction = ratio;
+  *before = t->last;
+}
+
+/* Refines z while that halves the defect or, with a space, whose pairs it
+   makes, as long as it may. */
+static int try_vector(const hone_factored *f, trial *t, double *work,
+                      hone_certificate *out) {
+  const int64_t n = f->a->n;
+  double *x = work, *b = x + n, *r = b + n, *den = r + n;
+  t->last = HONE_INF;
+  if (!bring_near_1(n, t->y, t->z))
+    return HONE_OK;
+  const double norm = size_of(t, n, t->y), norm1 = sum_abs(n, t->y);
+  double before = HONE_INF;
+  int pair = f->space ? hone_space_open(f->space) : -1;
+  if (pair >= 0) /* from z = 0 on */
+    add_pair(n, -1.0, NULL, t->y, hone_space_z(f->space, pair),
+             hone_space_c(f->space, pair));
   for (int step = 0;; step++) {
-    scaled_residual(f, y, z, x, b, r, den);
+    scaled_residual(f, t->y, t->z, x, b, r, den);
     out->tries++;
-    out->defect = sum_abs(n, r) / norm;
-    out->nonsingular = out->defect <= DEFECT_LIMIT;
+    t->last = size_of(t, n, r) / norm;
+    weigh(t, step, &before);
     out->inverse_norm_scaled =
-        fmax(out->inverse_norm_scaled, sum_abs(n, z) / norm);
-    if (out->nonsingular || step == PROOF_STEPS || !(out->defect <= 0.5 * last))
+        fmax(out->inverse_norm_scaled, sum_abs(n, t->z) / norm1);
+    t->rounding = t->last <= t->floor * out->inverse_norm_scaled;
+    if (pair >= 0) {
+      double *zp = hone_space_z(f->space, pair);
+      double *cp = hone_space_c(f->space, pair);
+      add_pair(n, 1.0, t->z, r, zp, cp);
+      (void)hone_space_take(f->space, zp, cp);
+      f->space->open = 0;
+    }
+    if (t->last <= t->limit || step + 1 >= t->passes || !(t->last <= DBL_MAX) ||
+        (!f->space &&
+         (!t->shrinks || (t->rounding && t->last <= DEFECT_LIMIT))))
       return HONE_OK;
-    last = step == 0 ? 2.0 * out->defect : out->defect;
+    pair = f->space ? hone_space_open(f->space) : -1;
+    if (pair >= 0)
+      add_pair(n, -1.0, t->z, r, hone_space_z(f->space, pair),
+               hone_space_c(f->space, pair));
     int st = hone_apply_inverse(f, true, false, 1, r, n, NULL, NULL);
     if (st != HONE_OK)
       return st;
     for (int64_t i = 0; i < n; i++)
-      z[i] += r[i];
+      t->z[i] += r[i];
   }
 }
 
-static double reciprocal(double a, double b) {
-  double product = a * b;
-  return product > 0.0 ? 1.0 / product : 0.0; /* Inf gives 0, NaN too */
+/* The estimate's own vector. S singular: with u its left null vector,
+   u^T (y - S z) = u^T y for every z, and y is the unit vector where u is
+   largest (M nearly singular the same way, inv(M^T) of any signs is nearly u),
+   so that the defect stays near 1. Not so with a vector of many entries, of
+   which u may see little. The factors alone have to go on to 1/16 or to what
+   rounding leaves; of GMRES, whose residuals never grow, 1/2 is enough. */
+static int prove(const estimate *e, double norm1, int passes, double *work,
+                 hone_certificate *out) {
+  const bool alone = e->f->space == NULL;
+  trial t = {.y = e->y,
+             .z = e->z,
+             .limit = alone ? PROVED : DEFECT_LIMIT,
+             .floor = alone ? 4.0 * HONE_EPS * norm1 : 0.0,
+             .passes = passes};
+  int st = try_vector(e->f, &t, work, out);
+  out->defect = t.last;
+  out->contraction = alone ? t.contraction : HONE_NAN;
+  out->nonsingular = t.last <= DEFECT_LIMIT;
+  if (alone)
+    out->nonsingular = out->nonsingular && (t.shrinks || t.rounding);
+  return st;
+}
+
+/* A vector of random signs. S singular, u^T y is a normal deviate whatever u
+   is, of mean square 1, and |u^T (y - S z)| the same for every z: ||y - S z||_2
+   can be 0.003 but for one y in 400. It also tells how large inv(S) is: were it
+   v u^T / sigma, ||z||_1 = |u^T y| ||v||_1 / sigma, and no column of inv(S)
+   exceeds that by more than the largest entry of u, near 3 / sqrt(n), does. */
+static int try_signs(const estimate *e, uint64_t seed, int passes, double *work,
+                     double *norm, hone_certificate *out) {
+  const int64_t n = e->f->a->n;
+  const double root = sqrt((double)n); /* ||y||_2 */
+  for (int64_t i = 0; i < n; i++) {    /* splitmix64 */
+    uint64_t bits = seed += 0x9e3779b97f4a7c15U;
+    bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9U;
+    bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebU;
+    e->y[i] = bits >> 63 ? 1.0 : -1.0;
+  }
+  memcpy(e->v, e->y, (size_t)n * sizeof *e->v);
+  int st = apply(e, false);
+  if (st != HONE_OK)
+    return st;
+  memcpy(e->z, e->v, (size_t)n * sizeof *e->z);
+  trial t = {.y = e->y,
+             .z = e->z,
+             .euclidean = true,
+             .limit = SIGNS_LIMIT / root,
+             .passes = passes};
+  st = try_vector(e->f, &t, work, out);
+  out->nonsingular = t.last <= t.limit;
+  const double size = sum_abs(n, e->z) / fabs(e->y[0]); /* y of signs again */
+  *norm = fmax(*norm, fmin(1.0, COLUMN_SHARE / root) * size);
+  return st;
+}
+
+/* The factors alone cannot tell S from a singular matrix. GMRES for the vector
+   of their estimate, y, can: its place is right, u being known to M, and z is
+   now a column of inv(S) and not of inv(M). Two vectors of random signs see to
+   it that no other direction is as bad. (Not an estimate by P: its transpose
+   is not near inv(S^T), and missed the right column by a factor of 10.) */
+static int mend(estimate *e, int passes, double *work, hone_certificate *out) {
+  const int last = out->tries + passes;
+  double norm = 0.0;
+  int st = prove(e, 0.0, HONE_MIN(passes, (int)COLUMN_PASSES), work, out);
+  const bool proved = out->nonsingular;
+  for (uint64_t seed = 1; seed <= 2; seed++) {
+    out->nonsingular = out->nonsingular && out->tries < last;
+    if (st == HONE_OK && out->nonsingular)
+      st = try_signs(e, seed, HONE_MIN(last - out->tries, (int)SIGNS_PASSES),
+                     work, &norm, out);
+  }
+  out->inverse_norm_scaled = fmax(norm, out->inverse_norm_scaled);
+  out->nonsingular = out->nonsingular && proved;
+  out->pairs = out->nonsingular ? e->f->space->count : 0;
+  return st;
+}
+
+/* The vectors of an estimate, in scratch: y and z, and four to work with. */
+static estimate begin(const hone_factored *f, double *scratch) {
+  const int64_t n = f->a->n;
+  return (estimate){.f = f,
+                    .scaled = true,
+                    .y = scratch,
+                    .z = scratch + n,
+                    .v = scratch + 2 * n,
+                    .sign = scratch + 3 * n};
+}
+
+/* ||inv(A) e_j||_1 = ||C inv(S) R e_j||_1 by the pairs, for the column j that
+   an estimate ended with. */
+static int unscaled_column(const hone_factored *f, estimate *e, double *work,
+                           hone_certificate *out) {
+  const int64_t n = f->a->n;
+  unit_vector(n, e->last, e->y);
+  unit_vector(n, e->last, e->z);
+  int st = hone_apply_inverse(f, true, false, 1, e->z, n, NULL, NULL);
+  if (st != HONE_OK)
+    return st;
+  trial t = {
+      .y = e->y, .z = e->z, .limit = DEFECT_LIMIT, .passes = COLUMN_PASSES};
+  st = try_vector(f, &t, work, out);
+  long double sum = 0.0L;
+  for (int64_t i = 0; i < n; i++)
+    sum += ldexpl(fabsl((long double)e->z[i]), f->scaling->col_exp[i]);
+  sum = ldexpl(sum / (long double)e->y[e->last], f->scaling->row_exp[e->last]);
+  out->inverse_norm = sum <= out->inverse_norm ? out->inverse_norm : sum;
+  out->nonsingular = t.last <= t.limit;
+  out->pairs = out->nonsingular ? f->space->count : 0;
+  return st;
+}
+
+/* ||inv(A)||_1 by the factors alone, as much larger as refining showed that of
+   inv(S) to be; with pairs, by the column of inv(A) that the factors find.
+   Without pairs y and z in scratch are left alone. */
+static int unscaled_norm(const hone_factored *f, double more, double norm1,
+                         double *scratch, hone_certificate *out) {
+  const int64_t n = f->a->n;
+  hone_factored alone = *f;
+  alone.space = NULL;
+  estimate e = begin(&alone, scratch);
+  e.scaled = false;
+  e.shift = -ilogb(norm1); /* 2^-shift inv(A) is about the condition number */
+  if (out->pairs == 0) {
+    e.y = scratch + 4 * n;
+    e.z = scratch + 5 * n;
+  }
+  int st = inverse_norm(&e);
+  out->inverse_norm = ldexpl((long double)(more * e.norm), e.shift);
+  if (st != HONE_OK || out->pairs == 0 || e.last < 0)
+    return st;
+  return unscaled_column(f, &e, scratch + 2 * n, out);
+}
+
+static double reciprocal(double a, long double b) {
+  long double product = (long double)a * b;
+  return product > 0.0L ? (double)(1.0L / product) : 0.0; /* so Inf and NaN */
+}
+
+/* From the norm of inv(S), by_factors before it was refined, to what is said of
+   A. */
+static int conclude(const hone_factored *f, double by_factors, double norm1,
+                    double norm1_scaled, double *scratch,
+                    hone_certificate *out) {
+  int st = HONE_OK;
+  out->inverse_norm = (long double)out->inverse_norm_scaled;
+  if (f->scaling->used)
+    st = unscaled_norm(f, out->inverse_norm_scaled / by_factors, norm1, scratch,
+                       out);
+  out->rcond_scaled =
+      reciprocal(norm1_scaled, (long double)out->inverse_norm_scaled);
+  out->rcond = reciprocal(norm1, out->inverse_norm);
+  /* Below that, factors can be right by chance alone, those of integers for
+     one, and what a proof or a solve with them shows says nothing of others. */
+  out->nonsingular = out->nonsingular && out->rcond_scaled >= HONE_EPS;
+  return st;
 }
 
 int hone_estimate(const hone_factored *f, double norm1, double norm1_scaled,
                   double *scratch, hone_certificate *out) {
-  const int64_t n = f->a->n;
-  double *work = scratch + 2 * n;
-  estimate e = {.f = f,
-                .scaled = true,
-                .y = scratch,
-                .z = scratch + n,
-                .v = work,
-                .sign = work + n};
-  *out = (hone_certificate){.defect = HONE_NAN};
+  estimate e = begin(f, scratch);
+  *out = (hone_certificate){.defect = HONE_NAN, .contraction = HONE_NAN};
   int st = inverse_norm(&e);
   out->inverse_norm_scaled = e.norm;
   if (st == HONE_OK)
-    st = prove(f, e.y, e.z, work, out);
-  if (st != HONE_OK)
-    return st;
-  out->inverse_norm = out->inverse_norm_scaled;
-  out->rcond_scaled = reciprocal(norm1_scaled, out->inverse_norm_scaled);
-  if (f->scaling->used) {
-    e.scaled = false;
-    st = inverse_norm(&e);
-    out->inverse_norm = e.norm;
-  }
-  out->rcond = reciprocal(norm1, out->inverse_norm);
-  return st;
+    st = prove(&e, norm1_scaled, PROOF_STEPS + 1, scratch + 2 * f->a->n, out);
+  return st == HONE_OK ? conclude(f, e.norm, norm1, norm1_scaled, scratch, out)
+                       : st;
+}
+
+int hone_estimate_mend(const hone_factored *f, int passes, double norm1,
+                       double norm1_scaled, double *scratch,
+                       hone_certificate *out) {
+  estimate e = begin(f, scratch);
+  int st = mend(&e, passes, scratch + 2 * f->a->n, out);
+  return st == HONE_OK ? conclude(f, out->inverse_norm_scaled, norm1,
+                                  norm1_scaled, scratch, out)
+                       : st;
 }

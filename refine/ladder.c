@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The ladder. Rungs are engines, from the cheapest to the most precise:
 
+     look              which rungs are for a matrix of this structure
      inspect, scale    once for a matrix
      factor            the first rung that serves; a rung is set aside when
                        it breaks down, sees that it is hopeless, or cannot
@@ -14,6 +15,7 @@
 #include "refine/ladder.h"
 
 #include "cpu_dp/pass.h"
+#include "refine/nullvector.h"
 #include "refine/scale.h"
 
 #include <float.h>
@@ -34,9 +36,11 @@ static int64_t vector_doubles(int64_t n) {
   return 4 * n + scratch_doubles(n) + n;
 }
 
-int64_t hone_ladder_bytes(int64_t n, int64_t nrhs) {
+int64_t hone_ladder_bytes(int64_t n, int64_t nrhs, bool extra) {
   int64_t columns = HONE_MIN(nrhs, (int64_t)HONE_SOLVE_COLUMNS);
-  return (vector_doubles(n) + 5 * n * columns) * (int64_t)sizeof(double);
+  return (vector_doubles(n) + hone_ladder_block(n, columns, extra) +
+          hone_space_doubles(n)) *
+         (int64_t)sizeof(double);
 }
 
 int hone_ladder_create(hone_ladder *ladder, int64_t n,
@@ -49,9 +53,17 @@ int hone_ladder_create(hone_ladder *ladder, int64_t n,
                           .watch = watch,
                           .wish = *wish,
                           .rungs = count,
-                          .resident = -1};
-  for (int r = 0; r < count; r++)
+                          .resident = -1,
+                          .space_of = -1};
+  for (int r = 0; r < count; r++) {
+    bool again = r == 0; /* or does the engine come once more, above? */
+    for (int q = r + 1; q < count; q++)
+      again = again || engines[q] == engines[r];
     ladder->rung[r].engine = engines[r];
+    ladder->rung[r].tuning = wish->tuning;
+    if (!again && hone_arithmetic_coarse(wish->tuning.arithmetic))
+      ladder->rung[r].tuning.arithmetic = HONE_ARITHMETIC_AUTO;
+  }
   double *v = hone_mem_get(mem, (size_t)vector_doubles(n) * sizeof *v);
   if (v == NULL)
     return HONE_NO_MEMORY;
@@ -78,9 +90,10 @@ static void drop(hone_ladder *ladder, hone_rung *rung) {
 void hone_ladder_destroy(hone_ladder *ladder) {
   for (int r = 0; r < ladder->rungs; r++)
     drop(ladder, &ladder->rung[r]);
+  hone_mem_put(ladder->mem, ladder->pairs);
   hone_mem_put(ladder->mem, ladder->block);
   hone_mem_put(ladder->mem, ladder->vectors);
-  ladder->block = ladder->vectors = NULL;
+  ladder->pairs = ladder->block = ladder->vectors = NULL;
 }
 
 /* Report --------------------------------------------------------------- */
@@ -102,6 +115,7 @@ void hone_ladder_report_matrix(const hone_ladder *ladder, hone_report *report) {
   report->norm1 = ladder->norm1;
   report->max_abs = ladder->max_abs;
   report->min_abs = ladder->min_abs;
+  report->structure = hone_ladder_found(ladder);
   for (int64_t i = 0; ladder->scaling.used && i < ladder->n; i++) {
     int row = ladder->scaling.row_exp[i], col = ladder->scaling.col_exp[i];
     report->scale_min = HONE_MIN(report->scale_min, HONE_MIN(row, col));
@@ -112,6 +126,7 @@ void hone_ladder_report_matrix(const hone_ladder *ladder, hone_report *report) {
   report->rcond = rung->certificate.rcond;
   report->growth = rung->info.growth;
   report->flushed = rung->info.flushed;
+  int64_t device = 0, to_device = 0, from_device = 0;
   for (int r = 0; r < ladder->rungs; r++) {
     const hone_engine *engine = ladder->rung[r].engine;
     const hone_account *last = &ladder->rung[r].account;
@@ -127,9 +142,14 @@ void hone_ladder_report_matrix(const hone_ladder *ladder, hone_report *report) {
       continue;
     hone_account account;
     engine->account(ladder->rung[r].self, &account);
-    report->device_bytes = account.device_bytes;
-    report->to_device_bytes = account.to_device;
-    report->from_device_bytes = account.from_device;
+    device += account.device_bytes;
+    to_device += account.to_device;
+    from_device += account.from_device;
+  }
+  if (device > 0) { /* else, as it was before the last was given back */
+    report->device_bytes = device;
+    report->to_device_bytes = to_device;
+    report->from_device_bytes = from_device;
   }
 }
 
@@ -175,9 +195,17 @@ void hone_ladder_report_path(const hone_ladder *ladder, hone_report *report) {
     append(path, size, " of an earlier matrix");
   if (report->nrhs == 0 || path[0] == '\0') /* nothing was solved */
     return;
-  append(path, size, ", ");
-  append_count(path, size, report->iterations);
-  append(path, size, report->iterations == 1 ? " refinement" : " refinements");
+  const int plain = ladder->refinements, steps = report->gmres_steps;
+  if (plain > 0 || steps == 0) {
+    append(path, size, ", ");
+    append_count(path, size, plain);
+    append(path, size, plain == 1 ? " refinement" : " refinements");
+  }
+  if (steps > 0) {
+    append(path, size, ", GMRES ");
+    append_count(path, size, steps);
+    append(path, size, steps == 1 ? " step" : " steps");
+  }
 }
 
 /* The matrix ------------------------------------------------------------ */
@@ -215,6 +243,7 @@ static int take_sight(hone_ladder *ladder, hone_report *report) {
     hone_ladder_add_reason(report, "matrix",
                            report->bad_row >= 0 ? "a row is zero"
                                                 : "a column is zero");
+    hone_null_of_zeros(report->bad_row, report->bad_col, report);
     return HONE_SINGULAR;
   }
   take_range(ladder);
@@ -254,17 +283,6 @@ hone_factored hone_ladder_factored_by(const hone_ladder *ladder, int r) {
                          .resident = ladder->resident == r};
 }
 
-static int certify(hone_ladder *ladder, int r, hone_report *report) {
-  double start = hone_now_s();
-  const hone_factored f = hone_ladder_factored_by(ladder, r);
-  int st = hone_estimate(&f, ladder->norm1, ladder->seen.norm1, ladder->scratch,
-                         &ladder->rung[r].certificate);
-  report->certify_ms += since_ms(start);
-  *(f.resident ? &report->device_passes : &report->passes) +=
-      ladder->rung[r].certificate.tries;
-  return st;
-}
-
 /* NULL: the factors can be used. Else why not. */
 static const char *breakdown(const hone_rung *rung) {
   if (rung->info.hopeless)
@@ -284,15 +302,17 @@ static int create(hone_ladder *ladder, int r) {
     return HONE_OK;
   if (!rung->engine->probe(why, sizeof why))
     return HONE_NO_DEVICE;
-  for (int i = 0; i < ladder->rungs && ladder->wish.one_shot; i++)
-    if (ladder->rung[i].self != NULL)
+  for (int i = 0; i < ladder->rungs; i++) /* one engine holds one matrix */
+    if (ladder->rung[i].self != NULL &&
+        (ladder->wish.one_shot || ladder->rung[i].engine == rung->engine))
       drop(ladder, &ladder->rung[i]);
   const hone_engine_config config = {.n = ladder->n,
                                      .mem = ladder->mem,
                                      .pool = ladder->pool,
                                      .watch = ladder->watch,
                                      .block = ladder->wish.block,
-                                     .tuning = ladder->wish.tuning,
+                                     .tuning = rung->tuning,
+                                     .structure = &ladder->structure,
                                      .why = ladder->why,
                                      .why_size = sizeof ladder->why};
   ladder->why[0] = '\0';
@@ -360,7 +380,8 @@ static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
     st = rung->engine->factor(rung->self, &ladder->a, &ladder->scaling,
                               &rung->info);
   rung->fresh = false;
-  *(r == 0 ? &report->factor_ms : &report->fallback_ms) += since_ms(start);
+  *(r == ladder->first ? &report->factor_ms : &report->fallback_ms) +=
+      since_ms(start);
   if (st != HONE_OK) /* memory or device may be there the next time */
     rung->state = HONE_RUNG_NEW;
   if (rung->engine->account != NULL && rung->self != NULL)
@@ -371,7 +392,7 @@ static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
     return st;
   const char *why = breakdown(rung);
   if (why == NULL) {
-    if ((st = certify(ladder, r, report)) != HONE_OK) {
+    if ((st = hone_ladder_certify(ladder, r, report)) != HONE_OK) {
       rung->state = HONE_RUNG_NEW;
       return st;
     }
@@ -380,26 +401,12 @@ static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
   }
   if (why != NULL)
     hone_ladder_add_reason(report, rung->engine->name, why);
-  bool last = r == ladder->rungs - 1;
+  bool last = r == ladder->rungs - 1 || hone_ladder_direct(rung->engine);
   if (breakdown(rung) == NULL && (last || why == NULL)) {
     rung->state = HONE_RUNG_READY;
     rung->set_aside = false;
   }
   return HONE_OK;
-}
-
-/* The first rung above r: in precision; above one for symmetric matrices
-   alone, the first for all. */
-int hone_ladder_above(const hone_ladder *ladder, int r) {
-  const hone_engine *below = ladder->rung[r].engine;
-  int next = r + 1;
-  for (; next < ladder->rungs; next++) {
-    const hone_engine *engine = ladder->rung[next].engine;
-    if (below->symmetric ? !engine->symmetric
-                         : engine->precision != below->precision)
-      break;
-  }
-  return next;
 }
 
 /* The first usable rung from r on, factored if it is not yet. On HONE_OK it
@@ -408,11 +415,11 @@ int hone_ladder_above(const hone_ladder *ladder, int r) {
 int hone_ladder_usable(hone_ladder *ladder, int r, hone_report *report,
                        int *found) {
   int64_t zero_pivot = -1;
-  int st = HONE_OK;
+  int st = HONE_OK, singular = r;
   for (int next; r < ladder->rungs; r = next) {
     hone_rung *rung = &ladder->rung[r];
-    next = hone_ladder_above(ladder, r);
-    if (rung->state == HONE_RUNG_NEW) {
+    next = r + 1;
+    if (rung->state == HONE_RUNG_NEW && !rung->skipped) {
       int now = factor_rung(ladder, r, report);
       if (now == HONE_CANCELLED)
         return now;
@@ -421,21 +428,30 @@ int hone_ladder_usable(hone_ladder *ladder, int r, hone_report *report,
                                ladder->why[0] ? ladder->why
                                               : hone_status_text(now));
         st = now;
-        next = r + 1;
+        next = hone_ladder_elsewhere(ladder, r);
         continue;
       }
       if (!rung->engine->symmetric) { /* those say nothing of A */
         zero_pivot = rung->info.zero_pivot;
+        singular = r;
         st = zero_pivot >= 0 ? HONE_SINGULAR : HONE_OVERFLOW;
       }
+      if (hone_ladder_direct(rung->engine) && st == HONE_SINGULAR)
+        break; /* other factors in double would meet it too */
     }
     if (rung->state == HONE_RUNG_READY) {
       *found = r;
       return HONE_OK;
     }
+    if (!rung->skipped)
+      next = hone_ladder_above(ladder, r);
   }
-  if (st == HONE_SINGULAR)
-    report->bad_col = zero_pivot;
+  if (st == HONE_SINGULAR) {
+    const hone_factored f = hone_ladder_factored_by(ladder, singular);
+    report->bad_col = report->suspect_col = zero_pivot;
+    if (f.self != NULL)
+      hone_null_find(&f, true, ladder->scratch, report);
+  }
   return st != HONE_OK ? st : HONE_NOT_CONVERGED;
 }
 
@@ -445,18 +461,21 @@ static int start_matrix(hone_ladder *ladder, hone_report *report) {
     ladder->rung[r].state = HONE_RUNG_NEW;
     ladder->rung[r].tried = ladder->rung[r].fresh = false;
   }
-  ladder->at = 0;
-  ladder->resident = -1;
+  double start = hone_now_s();
+  hone_ladder_look(ladder);
+  report->inspect_ms += since_ms(start);
+  const int r = ladder->at = ladder->first;
+  ladder->resident = ladder->space_of = -1;
   int st = HONE_NO_DEVICE;
-  const hone_engine *first = ladder->rung[0].engine;
-  if (first->resident != NULL && create(ladder, 0) == HONE_OK &&
-      first->resident(ladder->rung[0].self))
-    st = factor_unseen(ladder, 0, report);
+  const hone_engine *first = ladder->rung[r].engine;
+  if (first->resident != NULL && create(ladder, r) == HONE_OK &&
+      first->resident(ladder->rung[r].self))
+    st = factor_unseen(ladder, r, report);
   /* Not that way, or trouble on it: then factor_rung meets it again */
   if (st == HONE_NO_DEVICE || st == HONE_DEVICE_FAILED || st == HONE_NO_MEMORY)
     st = inspect(ladder, false, report);
   if (st == HONE_OK)
-    st = hone_ladder_usable(ladder, 0, report, &ladder->at);
+    st = hone_ladder_usable(ladder, r, report, &ladder->at);
   ladder->factored = st == HONE_OK;
   ladder->used = ladder->at;
   if (ladder->factored)
@@ -483,11 +502,14 @@ int hone_ladder_factor(hone_ladder *ladder, const double *a, int64_t lda,
 
 int hone_ladder_update(hone_ladder *ladder, const double *a, int64_t lda,
                        hone_report *report) {
-  if (!ladder->factored)
+  /* a direct way has factors of no worth, or none but the caller's A */
+  if (!ladder->factored || hone_ladder_direct(ladder->rung[ladder->at].engine))
     return hone_ladder_factor(ladder, a, lda, report);
   ladder->a = (hone_matrix){ladder->n, lda, a};
+  ladder->structure =
+      (hone_structure){.lower = ladder->n - 1, .upper = ladder->n - 1};
   ladder->have_matrix = false;
-  ladder->resident = -1; /* its copy is of the earlier one */
+  ladder->resident = ladder->space_of = -1; /* those are of the earlier one */
   int st = inspect(ladder, true, report);
   if (st != HONE_OK) {
     ladder->factored = false;
@@ -497,7 +519,7 @@ int hone_ladder_update(hone_ladder *ladder, const double *a, int64_t lda,
     if (r != ladder->at)
       ladder->rung[r].state = HONE_RUNG_NEW;
   ladder->stale = true;
-  st = certify(ladder, ladder->at, report);
+  st = hone_ladder_certify(ladder, ladder->at, report);
   if (st == HONE_OK && !ladder->rung[ladder->at].certificate.nonsingular)
     st = hone_ladder_refactor(ladder, report);
   hone_ladder_report_matrix(ladder, report);

@@ -7,7 +7,7 @@
 
 #include "refine/refine.h"
 
-enum { HONE_MAX_RUNGS = 5 };
+enum { HONE_MAX_RUNGS = 14 };
 
 typedef enum hone_rung_state {
   HONE_RUNG_NEW,    /* not factored for this matrix */
@@ -17,9 +17,12 @@ typedef enum hone_rung_state {
 
 typedef struct hone_rung {
   const hone_engine *engine;
-  void *self; /* NULL until first needed */
+  void *self;         /* NULL until first needed */
+  hone_tuning tuning; /* the first rung's is the caller's; those above it
+                         multiply accurately in any case */
   hone_rung_state state;
   bool tried, set_aside; /* for this matrix: what the path tells */
+  bool skipped;          /* its engine is not for a matrix like this one */
   bool fresh;            /* factored already, unscaled, and that was right */
   hone_account account;  /* of engines that keep one */
   hone_factor_info info;
@@ -31,8 +34,12 @@ typedef struct hone_wish {
   int criterion;
   double limit;
   int max_iterations; /* a rung; 0: from the costs at n */
+  int structure;      /* HONE_STRUCTURE_... */
+  bool extra;         /* x itself to a few units of rounding: extra.h */
+  int gmres_steps;    /* of GMRES on a rung; 0: from the costs at n; -1: none */
   int64_t block;      /* columns of a block column; 0: the device's choice */
   hone_tuning tuning; /* of a GPU */
+  int64_t columns;    /* right-hand sides to come; 0: not known */
   bool one_shot;      /* one solve: give the old factors' memory back before
                          making the next */
 } hone_wish;
@@ -45,23 +52,31 @@ typedef struct hone_ladder {
   hone_wish wish;
   hone_rung rung[HONE_MAX_RUNGS];
   int rungs, at; /* at: the rung solves start on */
+  int first;     /* the lowest that is not skipped */
   int used;      /* the highest rung this call solved with */
   bool have_matrix, factored;
   bool stale;   /* the factors are those of an earlier matrix */
   int resident; /* the rung whose engine holds a copy of A; -1: none */
   hone_matrix a;
+  hone_structure structure;
   hone_scaling scaling;
   hone_inspection seen;                     /* of S */
   double norm1, norm_inf, max_abs, min_abs; /* of A */
   double *vectors; /* what the pointers above share, and scratch */
   double *scratch;
   char why[128]; /* an engine's create may say why it failed */
-  double *block; /* workspace of solve: 5 n for each column */
+  double *block; /* workspace of solve: 5 n for each column, extra: 8 n */
   int64_t block_columns;
+  double *pairs;    /* memory of GMRES's space; NULL until first needed */
+  hone_space space; /* what the certificate of rung space_of needed */
+  int space_of;     /* -1: none */
+  int refinements;  /* of one column without GMRES, the most */
 } hone_ladder;
 
 /* engines: from the cheapest to the most precise, borrowed; none is created
-   before it is needed. On failure everything is given back. */
+   before it is needed. Where wish->tuning.arithmetic is a coarse one, the
+   second may be the first again: with accurate products. On failure everything
+   is given back. */
 int hone_ladder_create(hone_ladder *ladder, int64_t n,
                        const hone_engine *const *engines, int count,
                        const hone_wish *wish, hone_mem *mem, hone_pool *pool,
@@ -83,14 +98,22 @@ int hone_ladder_solve(hone_ladder *ladder, bool trans, int64_t nrhs,
                       const double *x0, int64_t ldx0, hone_column *columns,
                       hone_report *report);
 
+/* Is this arithmetic of a GPU coarser than single precision? */
+bool hone_arithmetic_coarse(int arithmetic);
+
 /* Name of the instruction set the passes over A use: "avx2", ... */
 const char *hone_ladder_isa(void);
 
 /* Bytes of host memory for order n and nrhs columns, beside the engines. */
-int64_t hone_ladder_bytes(int64_t n, int64_t nrhs);
+int64_t hone_ladder_bytes(int64_t n, int64_t nrhs, bool extra);
 
-/* Between ladder.c and climb.c ------------------------------------------- */
+/* Between ladder.c, climb.c and look.c ----------------------------------- */
 
+/* Doubles of the block of so many columns. */
+static inline int64_t hone_ladder_block(int64_t n, int64_t columns,
+                                        bool extra) {
+  return (extra ? 8 : 5) * n * columns;
+}
 /* The first usable rung from r on, factored if it is not yet. On HONE_OK it
    is *found; else why there is none. A rung that failed is followed by the
    next, one whose factors did not suffice by the one above. */
@@ -98,10 +121,30 @@ int hone_ladder_usable(hone_ladder *ladder, int r, hone_report *report,
                        int *found);
 /* The factors of an earlier matrix no longer serve: factors the present. */
 int hone_ladder_refactor(hone_ladder *ladder, hone_report *report);
-/* The first rung above r: in precision; above one for symmetric matrices
-   alone, the first for all. */
+/* Finds A's structure, as far as the caller and the engines want it, and the
+   rungs that are for such a matrix. */
+void hone_ladder_look(hone_ladder *ladder);
+/* Is it a direct way: for matrices of some structure, exact? */
+bool hone_ladder_direct(const hone_engine *engine);
+/* What is reported of it: HONE_FOUND_... */
+int hone_ladder_found(const hone_ladder *ladder);
+/* The first rung above r that is not skipped: in precision; above a direct
+   way, one as precise; above Cholesky's, whose factors exist, one as precise
+   or better, and where they do not, the first for all matrices, unless what
+   failed was rounding. */
 int hone_ladder_above(const hone_ladder *ladder, int r);
+/* Rungs by precision: a coarse one stands below others of its engine. */
+int hone_rung_rank(const hone_rung *rung);
+/* The rung after one that could not be had: another engine's. */
+int hone_ladder_elsewhere(const hone_ladder *ladder, int r);
 hone_factored hone_ladder_factored_by(const hone_ladder *ladder, int r);
+/* Steps of GMRES that may be made on rung r for so many columns before the next
+   is cheaper; 0: none, or no memory for it (the report then says so). */
+int hone_ladder_gmres_steps(hone_ladder *ladder, int r, int64_t columns,
+                            hone_report *report);
+/* Estimates the norm of the inverse with rung r's factors and proves that they
+   tell S from a singular matrix, if they do. */
+int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report);
 void hone_ladder_add_reason(hone_report *report, const char *who,
                             const char *why);
 /* What the report says of the matrix and its factors, and of the way. */

@@ -39,7 +39,7 @@ static double max_abs(int64_t n, const double *v) {
 /* |b - op(A) x|_i over its denominator in extended range, and r_i = 2^shift
    (b - op(A) x)_i: for rows whose products leave the range of double. */
 static double wide_row(const hone_matrix *a, bool trans, int64_t i,
-                       const hone_refined *c) {
+                       hone_refined *c) {
   long double r = (long double)c->b[i], den = fabsl(r);
   const double *at = trans ? a->a + i * a->lda : a->a + i;
   const int64_t step = trans ? 1 : a->lda;
@@ -53,8 +53,7 @@ static double wide_row(const hone_matrix *a, bool trans, int64_t i,
 }
 
 /* max_i |r_i| / den_i. A row with nothing in it (0 = 0) counts as solved. */
-static double componentwise(const hone_matrix *a, bool trans,
-                            const hone_refined *c) {
+static double componentwise(const hone_matrix *a, bool trans, hone_refined *c) {
   const double tiny = (double)(a->n + 4) * DBL_MIN / HONE_EPS / HONE_EPS;
   double omega = 0.0;
   for (int64_t i = 0; i < a->n; i++) {
@@ -71,25 +70,33 @@ static double componentwise(const hone_matrix *a, bool trans,
 }
 
 /* ||R r|| / ||inv(C) x|| with the exponents of R and C (NULL: r and x
-   themselves), in the 1-norm for A, in the infinity norm for A^T: times the
-   norm of the inverse, a bound on the relative error of inv(C) x. */
-static double relative_residual(const hone_refinement *ctx,
-                                const hone_refined *c, const int *row,
-                                const int *col) {
-  double r_sum = 0.0, r_max = 0.0, x_sum = 0.0, x_max = 0.0;
+   themselves), r in the 1-norm for A, in the infinity norm for A^T, x in the
+   infinity norm: times ||inv(S)||_1, a bound on the relative error of inv(C)
+   x. *noise: the same of what the computation of r may have missed. */
+static long double relative_residual(const hone_refinement *ctx,
+                                     const hone_refined *c, const int *row,
+                                     const int *col, long double *noise) {
+  long double r_sum = 0.0L, r_max = 0.0L, x_max = 0.0L;
+  long double den_sum = 0.0L, den_max = 0.0L;
   for (int64_t i = 0; i < ctx->f.a->n; i++) {
-    double r = fabs(c->r[i]), x = fabs(c->x[i]);
-    int e = c->shift - (col ? col[i] : 0);
-    r = row ? hone_shift(r, row[i]) : r;
-    x = e ? hone_shift(x, e) : x;
+    long double r = fabsl((long double)c->r[i]);
+    long double x = fabsl((long double)c->x[i]);
+    long double den = (long double)hone_refined_missed(c, ctx->f.a->n, i);
+    r = row ? ldexpl(r, row[i]) : r;
+    den = row ? ldexpl(den, row[i]) : den;
+    x = col ? ldexpl(x, -col[i]) : x;
     r_sum += r;
-    x_sum += x;
+    den_sum += den;
     r_max = r <= r_max ? r_max : r;
+    den_max = den <= den_max ? den_max : den;
     x_max = x <= x_max ? x_max : x;
   }
+  *noise = 0.0L;
   if (c->zero)
-    return r_sum > 0.0 ? HONE_INF : 0.0;
-  return ctx->trans ? r_max / x_max : r_sum / x_sum;
+    return r_sum > 0.0L ? (long double)HONE_INF : 0.0L;
+  x_max = ldexpl(x_max, c->shift); /* as r and den are */
+  *noise = (ctx->trans ? den_max : den_sum) / x_max;
+  return (ctx->trans ? r_max : r_sum) / x_max;
 }
 
 static void measure(const hone_refinement *ctx, hone_refined *c) {
@@ -99,7 +106,8 @@ static void measure(const hone_refinement *ctx, hone_refined *c) {
   c->measured = true;
   c->zero = x <= 0.0;
   if (!(x <= DBL_MAX)) {
-    *e = (hone_errors){HONE_NAN, HONE_NAN, HONE_NAN, HONE_NAN, HONE_NAN};
+    const long double none = (long double)HONE_NAN;
+    *e = (hone_errors){HONE_NAN, HONE_NAN, HONE_NAN, none, none, none, none};
     return;
   }
   e->componentwise = componentwise(ctx->f.a, ctx->trans, c); /* may mend r */
@@ -110,11 +118,13 @@ static void measure(const hone_refinement *ctx, hone_refined *c) {
   e->normwise = r > 0.0 ? r / ctx->norm_a / x / sqrt((double)n) : r;
   e->residual = r > 0.0 ? r / b : r;
   const hone_scaling *s = ctx->f.scaling;
-  e->relative = relative_residual(ctx, c, NULL, NULL);
-  e->relative_scaled =
-      s->used ? relative_residual(ctx, c, ctx->trans ? s->col_exp : s->row_exp,
-                                  ctx->trans ? s->row_exp : s->col_exp)
-              : e->relative;
+  e->relative = relative_residual(ctx, c, NULL, NULL, &e->noise);
+  e->relative_scaled = e->relative;
+  e->noise_scaled = e->noise;
+  if (s->used)
+    e->relative_scaled = relative_residual(
+        ctx, c, ctx->trans ? s->col_exp : s->row_exp,
+        ctx->trans ? s->row_exp : s->col_exp, &e->noise_scaled);
 }
 
 /* Exponent e that keeps the products of A with 2^e x well inside the range
@@ -126,6 +136,8 @@ static int safe_shift(const hone_refinement *ctx, const double *x) {
   int top = ilogb(size), e = top + ilogb(ctx->norm_a);
   if (e <= SAFE_EXP && e >= -SAFE_EXP)
     return 0;
+  if (e > SAFE_EXP) /* no further: small entries of x and b vanish otherwise */
+    return SAFE_EXP - e;
   return HONE_MIN(-e, HONE_MAX_EXP - top); /* 2^e x itself in range */
 }
 
@@ -140,14 +152,32 @@ static bool shift_vector(int64_t n, const double *from, int e, double *to) {
   return lost;
 }
 
+/* What the computation of r may have missed, as a part of den: roundings of
+   the sum in plain double, of the sum of its roundings in double-double, or
+   of long double where rows are measured one by one. */
+static double residual_noise(int64_t n, bool accurate, bool lost) {
+  const double terms = (double)(n + 4);
+  if (lost)
+    return terms * 0x1p-63;
+  return terms * (accurate ? HONE_EPS * HONE_EPS : HONE_EPS);
+}
+
+/* 2^shift tail, and a right-hand side of zeros for it. */
+static void begin_tail(int64_t n, hone_refined *c) {
+  memset(c->tail_r, 0, (size_t)n * sizeof *c->tail_r);
+  if (c->shift != 0)
+    shift_vector(n, c->tail, c->shift, c->tail);
+}
+
 /* One pass over A for the columns listed. Columns whose numbers would
    overflow or vanish on the way are passed as 2^e x and 2^e b: r and den
    then carry the same factor, which no error here sees. */
-static void run_pass(hone_refinement *ctx, bool accurate, bool device,
-                     int64_t m, hone_refined *const *list) {
+void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
+                          int64_t m, hone_refined *const *list) {
   const int64_t n = ctx->f.a->n;
-  const double *x[HONE_SOLVE_COLUMNS], *b[HONE_SOLVE_COLUMNS];
-  double *r[HONE_SOLVE_COLUMNS], *den[HONE_SOLVE_COLUMNS];
+  const double *x[2 * HONE_SOLVE_COLUMNS], *b[2 * HONE_SOLVE_COLUMNS];
+  double *r[2 * HONE_SOLVE_COLUMNS], *den[2 * HONE_SOLVE_COLUMNS];
+  int64_t k = m;
   for (int64_t c = 0; c < m; c++) {
     x[c] = list[c]->x;
     b[c] = list[c]->b;
@@ -162,24 +192,34 @@ static void run_pass(hone_refinement *ctx, bool accurate, bool device,
       x[c] = ctx->v + c * n;
       b[c] = r[c];
     }
+    if (list[c]->with_tail) {
+      x[k] = list[c]->tail;
+      b[k] = r[k] = list[c]->tail_r;
+      den[k] = list[c]->tail_den;
+      begin_tail(n, list[c]);
+      k++;
+    }
   }
   const hone_pass pass = {.a = ctx->f.a,
                           .trans = ctx->trans,
                           .accurate = accurate,
-                          .k = m,
+                          .k = k,
                           .x = x,
                           .b = b,
                           .r = r,
                           .den = den};
   if (!device)
     hone_pass_run(ctx->f.pool, &pass);
-  for (int64_t c = 0; device && c < m; c++)
+  for (int64_t c = 0; device && c < k; c++)
     ctx->f.resident =
         hone_residual(&ctx->f, ctx->trans, x[c], b[c], r[c], den[c]) &&
         ctx->f.resident; /* one that failed is not asked again */
   *(device ? &ctx->device_passes : &ctx->passes) += 1;
   for (int64_t c = 0; c < m; c++) {
     list[c]->vouched = accurate && !device;
+    if (list[c]->with_tail && list[c]->shift != 0)
+      shift_vector(n, list[c]->tail, -list[c]->shift, list[c]->tail);
+    list[c]->gamma = residual_noise(n, accurate, list[c]->lost);
     measure(ctx, list[c]);
   }
 }
@@ -219,12 +259,12 @@ static void evaluate_there(hone_refinement *ctx, int64_t m,
                            hone_refined *const *list) {
   hone_refined *good[HONE_SOLVE_COLUMNS];
   int64_t count = 0;
-  run_pass(ctx, true, true, m, list);
+  hone_refined_measure(ctx, true, true, m, list);
   for (int64_t c = 0; c < m; c++)
     if (hone_errors_value(&list[c]->now, ctx->criterion) <= ctx->limit)
       good[count++] = list[c];
   if (count > 0)
-    run_pass(ctx, true, false, count, good);
+    hone_refined_measure(ctx, true, false, count, good);
   for (int64_t c = 0; c < count; c++)
     if (!(hone_errors_value(&good[c]->now, ctx->criterion) <= ctx->limit))
       disbelieve(ctx, good[c]);
@@ -238,15 +278,16 @@ static void evaluate(hone_refinement *ctx, int64_t m,
     evaluate_there(ctx, m, list);
     return;
   }
+  accurate = ctx->f.space != NULL; /* pairs take it */
   for (int64_t c = 0; c < m; c++)
     accurate = accurate || predicted(ctx, list[c]) <= 1e3 * ctx->limit;
-  run_pass(ctx, accurate, false, m, list);
+  hone_refined_measure(ctx, accurate, false, m, list);
   if (accurate)
     return;
   for (int64_t c = 0; c < m; c++) {
     double value = hone_errors_value(&list[c]->now, ctx->criterion);
     if (near_limit(ctx, value) && !plain_suffices(ctx, value)) {
-      run_pass(ctx, true, false, m, list);
+      hone_refined_measure(ctx, true, false, m, list);
       return;
     }
   }
@@ -254,7 +295,8 @@ static void evaluate(hone_refinement *ctx, int64_t m,
 
 /* Gives up on the column, or, where it began from the caller's x0, begins
    again from nothing: a poor x0 must not cost what a solve without it gets. */
-static void leave(hone_refined *c, const char *why) {
+static void leave(const hone_refinement *ctx, hone_refined *c,
+                  const char *why) {
   if (c->warm) {
     c->warm = c->has_x = c->measured = false;
     c->step = c->ratio = 0.0;
@@ -263,15 +305,36 @@ static void leave(hone_refined *c, const char *why) {
     return;
   }
   c->state = HONE_COLUMN_LEFT;
+  c->slow_only = isfinite(hone_errors_value(&c->now, ctx->criterion));
   snprintf(c->why, sizeof c->why, "%s", why);
+}
+
+/* GMRES stands still for a step or two before it falls: its rate is the mean of
+   the last few. False: there have not been so many. */
+static bool rate_of_steps(hone_refined *c, double value) {
+  double *past = &c->past[c->tried % HONE_RATED_STEPS];
+  const bool rated = c->tried >= HONE_RATED_STEPS;
+  if (rated)
+    c->ratio = pow(value / *past, 1.0 / HONE_RATED_STEPS);
+  *past = value;
+  return rated;
+}
+
+/* Where parts of x vanish below the range of double, omega is 1 whatever the
+   rest is: of those alike the one with the smaller normwise error is best. */
+static bool is_best(const hone_refinement *ctx, const hone_refined *c,
+                    double value) {
+  const double best = hone_errors_value(&c->best_errors, ctx->criterion);
+  if (c->best == NULL)
+    return value <= DBL_MAX;
+  return value < best ||
+         (value <= best && c->now.normwise < c->best_errors.normwise);
 }
 
 /* Accepts, keeps the best, or sees that there is no point in going on. */
 static void judge(const hone_refinement *ctx, hone_refined *c) {
   double value = hone_errors_value(&c->now, ctx->criterion);
-  if (c->best == NULL
-          ? value <= DBL_MAX
-          : value < hone_errors_value(&c->best_errors, ctx->criterion)) {
+  if (is_best(ctx, c, value)) {
     c->best = c->x;
     c->best_errors = c->now;
   }
@@ -280,20 +343,24 @@ static void judge(const hone_refinement *ctx, hone_refined *c) {
     return;
   }
   if (!(value <= DBL_MAX)) {
-    leave(c, "the iterate is not finite");
+    leave(ctx, c, "the iterate is not finite");
     return;
   }
   if (c->warm && c->tried == 0 && !(value <= 0.5)) {
-    leave(c, "x0 is no better than 0"); /* whose omega is 1 */
+    leave(ctx, c, "x0 is no better than 0"); /* whose omega is 1 */
     return;
   }
   int left = ctx->cap - c->tried;
+  const bool rated =
+      ctx->f.space ? rate_of_steps(c, value) : c->tried > 0 && c->ratio < 0.5;
   if (left <= 0) {
-    leave(c, "no convergence within the corrections allowed");
-  } else if (c->tried > 0 && c->ratio < 0.5) {
+    leave(ctx, c, "no convergence within the corrections allowed");
+  } else if (rated && !(c->ratio < 1.0)) {
+    leave(ctx, c, "no longer converges");
+  } else if (rated) {
     double needed = log(value / ctx->limit) / -log(c->ratio);
     if (!(needed <= (double)left + 2.0))
-      leave(c, "converges too slowly to pay");
+      leave(ctx, c, "converges too slowly to pay");
   }
 }
 
@@ -310,8 +377,8 @@ static void add_correction(int64_t n, hone_refined *c, const double *d) {
 
 /* Decides by the size of the correction whether it is applied. The first
    solution from nothing counts as x itself, not as a correction. */
-static void take_correction(int64_t n, int criterion, hone_refined *c,
-                            const double *d, double size) {
+static void take_correction(int64_t n, const hone_refinement *ctx,
+                            hone_refined *c, const double *d, double size) {
   if (!c->has_x) {
     add_correction(n, c, d);
     c->has_x = true;
@@ -319,22 +386,24 @@ static void take_correction(int64_t n, int criterion, hone_refined *c,
     c->step = c->size = size;
     return;
   }
-  double value = hone_errors_value(&c->now, criterion);
+  double value = hone_errors_value(&c->now, ctx->criterion);
   bool better = value <= 0.5 * c->last_value; /* small entries of x may gain
                                    while the large ones are at their end */
   c->last_value = value;
-  if (c->step > 0.0) {
+  if (c->step > 0.0 && !ctx->f.space) {
     c->ratio = size / c->step;
     c->slow += !(c->ratio <= 0.5) && !better;
     if (!better && (!(c->ratio < 1.0) || c->slow >= 2)) {
-      leave(c, c->ratio < 1.0 ? "corrections shrink too slowly"
-                              : "corrections no longer shrink");
+      leave(ctx, c,
+            c->ratio < 1.0 ? "corrections shrink too slowly"
+                           : "corrections no longer shrink");
       return;
     }
   }
   c->step = size;
   add_correction(n, c, d);
   c->iterations++;
+  c->steps += ctx->f.space != NULL;
   c->tried++;
 }
 
@@ -344,6 +413,8 @@ static int correct(hone_refinement *ctx, int64_t m, hone_refined *const *list) {
   double size[HONE_SOLVE_COLUMNS];
   int shift[HONE_SOLVE_COLUMNS] = {0};
   for (int64_t c = 0; c < m; c++) {
+    if (ctx->f.space)
+      hone_pairs_open(ctx, list[c], !list[c]->has_x);
     shift[c] = list[c]->has_x ? list[c]->shift : 0;
     memcpy(ctx->v + c * n, list[c]->has_x ? list[c]->r : list[c]->b,
            (size_t)n * sizeof *ctx->v);
@@ -351,7 +422,7 @@ static int correct(hone_refinement *ctx, int64_t m, hone_refined *const *list) {
   int st =
       hone_apply_inverse(&ctx->f, false, ctx->trans, m, ctx->v, n, shift, size);
   for (int64_t c = 0; st == HONE_OK && c < m; c++)
-    take_correction(n, ctx->criterion, list[c], ctx->v + c * n, size[c]);
+    take_correction(n, ctx, list[c], ctx->v + c * n, size[c]);
   return st;
 }
 
@@ -403,13 +474,19 @@ int hone_refine(hone_refinement *ctx, int64_t m, hone_refined *columns) {
   for (int64_t c = 0; c < m; c++) {
     columns[c].measured = false;
     columns[c].last_value = HONE_INF;
+    columns[c].pair = -1;
   }
+  for (int64_t c = 0; ctx->f.space && c < m; c++)
+    if (columns[c].state == HONE_COLUMN_ACTIVE && columns[c].has_x)
+      hone_pairs_open(ctx, &columns[c], true);
   for (int step = 0;; step++) {
     int st = start_columns(ctx, m, columns);
     int64_t active = list_active(m, columns, list), going = 0;
     if (st != HONE_OK || active == 0)
       return st;
     evaluate(ctx, active, list);
+    if (ctx->f.space)
+      hone_pairs_close(ctx, active, list);
     for (int64_t c = 0; c < active; c++)
       judge(ctx, list[c]);
     double value = worst(ctx, active, list);

@@ -8,13 +8,17 @@
 
 /* Backward errors of one x, measured in one pass over A. */
 typedef struct hone_errors {
-  double componentwise;   /* max_i |b - A x|_i / (|A| |x| + |b|)_i */
-  double normwise;        /* ||b - A x|| / (sqrt(n) ||A|| ||x||) */
-  double residual;        /* ||b - A x|| / ||b||, infinity norms */
-  double relative;        /* ||b - A x|| / ||x||, 1-norms for A and infinity
-                             norms for A^T: times the norm of inv(A), a bound
-                             on the relative error of x */
-  double relative_scaled; /* the same of R (b - A x) and inv(C) x, for S */
+  double componentwise; /* max_i |b - A x|_i / (|A| |x| + |b|)_i */
+  double normwise;      /* ||b - A x|| / (sqrt(n) ||A|| ||x||) */
+  double residual;      /* ||b - A x|| / ||b||, infinity norms */
+  /* These beyond the range of double, as A and x may stand at its ends: */
+  long double relative; /* ||b - A x|| / ||x||, x in the infinity norm, b -
+                           A x in the 1-norm for A and in the infinity norm
+                           for A^T: times ||inv(A)||_1, a bound on the
+                           relative error of x in the infinity norm */
+  long double relative_scaled; /* the same of R (b - A x) and inv(C) x, for S */
+  long double noise;        /* what the residual's own computation may have */
+  long double noise_scaled; /* missed, in the same measure: see bounds.c */
 } hone_errors;
 
 typedef enum hone_column_state {
@@ -23,14 +27,20 @@ typedef enum hone_column_state {
   HONE_COLUMN_LEFT /* this rung gave up on it */
 } hone_column_state;
 
+enum { HONE_RATED_STEPS = 4 }; /* that tell how fast GMRES converges */
+
 /* One right-hand side under refinement. */
 typedef struct hone_refined {
   const double *b;   /* n, borrowed */
   double *x, *spare; /* n each: present iterate and the other buffer */
   double *r, *den;   /* n each; both times 2^shift */
   int shift;
-  bool lost;    /* the shift cost digits: rows are measured one by one */
-  double *best; /* x or spare: the best iterate, NULL: none yet */
+  bool lost;     /* the shift cost digits: rows are measured one by one */
+  double solved; /* largest entry, in scaled variables, of the last solution
+                    that bounds.c or extra.c looks at */
+  double gamma;  /* |computed r - r|_i <= gamma den_i, beside r's rounding; 0
+                    where the computed r_i is 0 */
+  double *best;  /* x or spare: the best iterate, NULL: none yet */
   hone_errors now, best_errors;
   bool has_x;        /* x holds an iterate */
   bool warm;         /* ... that began as the caller's x0 */
@@ -43,9 +53,28 @@ typedef struct hone_refined {
   double last_value; /* of the criterion, before the last correction */
   int slow;          /* ratios above 1/2 so far */
   int iterations;    /* corrections over all rungs */
-  int tried;         /* corrections on this rung */
+  int steps;         /* of them by GMRES */
+  int tried;         /* corrections on this rung, in this way */
+  double past[HONE_RATED_STEPS]; /* GMRES: the criterion's values so far */
+  int pair;       /* of the space, waiting for its product; -1: none */
+  int pair_shift; /* the shift of r when that was opened */
   hone_column_state state;
-  char why[80]; /* why this rung gave up on it */
+  bool slow_only; /* ... and only because it was too slow */
+  char why[80];   /* why this rung gave up on it */
+  /* Of the accepted x, once bounds.c or extra.c has estimated its error: */
+  bool bounded, heard;
+  bool direct;          /* ... and the certificate knows the contraction */
+  double observed;      /* ratio of the last two corrections of extra.c on
+                           this rung; NaN: there were not two */
+  double error;         /* max |error of x| / max |x|, */
+  double error_scaled;  /* the same in scaled variables */
+  double missed;        /* and what r's own computation may have hidden of */
+  double missed_scaled; /* it; Inf: only noise is known */
+  /* Of extra.c: x_true is nearer to x + tail. NULL: x is all there is. */
+  double *tail, *tail_r, *tail_den; /* n each; tail_r = -op(A) tail, shifted */
+  bool with_tail;                   /* passes take it along */
+  bool extra;                       /* refined until extra.c was content */
+  double last_size, last_any;       /* of the correction before */
 } hone_refined;
 
 /* What refinement needs beside the columns. */
@@ -57,8 +86,10 @@ typedef struct hone_refinement {
   int cap;       /* corrections on this rung */
   double norm_a; /* infinity norm of op(A) */
   hone_watch *watch;
-  double *v;  /* n x columns: residuals and corrections */
-  int passes; /* counted up */
+  bool observe; /* the certificate does not know what a correction leaves of an
+                   error: two of a column itself have to show it */
+  double *v;    /* n x columns: residuals and corrections */
+  int passes;   /* counted up */
   int device_passes;
 } hone_refinement;
 
@@ -66,6 +97,22 @@ typedef struct hone_refinement {
    HONE_OK every state is accepted or left; HONE_INTERRUPTED: some may still
    be active. Accepted columns are in x, measured by the accurate pass. */
 int hone_refine(hone_refinement *ctx, int64_t m, hone_refined *columns);
+
+/* Measures the x of the columns listed: r, den, now, where with_tail also
+   tail_r. accurate: in double-double; device: where a copy of A is. */
+void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
+                          int64_t m, hone_refined *const *list);
+
+/* What the computation of column's r_i may have missed, at most. */
+double hone_refined_missed(const hone_refined *column, int64_t n, int64_t i);
+
+/* Opens a pair of ctx->f.space for the column, from its x and r or,
+   from_nothing, from x = 0 and r = b, if there is room for one more. */
+void hone_pairs_open(const hone_refinement *ctx, hone_refined *column,
+                     bool from_nothing);
+/* The new x and r are known: those pairs that were opened are complete. */
+void hone_pairs_close(const hone_refinement *ctx, int64_t m,
+                      hone_refined *const *list);
 
 /* Makes column's best iterate its x, measured as it was; false: none. */
 bool hone_refined_take_best(hone_refined *column);

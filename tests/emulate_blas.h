@@ -200,4 +200,6 @@ cublasStrsm_v2(cublasHandle_t handle, cublasSideMode_t side,
   return CUBLAS_STATUS_SUCCESS;
 }
 
+#include "tests/emulate_solver.h"
+
 #endif

@@ -238,6 +238,7 @@ typedef struct scripted {
   int64_t n;
   double *lu; /* n x n */
   int64_t *pivot;
+  bool coarse;
 } scripted;
 
 static bool probe(sup_script *script, char *why, size_t why_size) {
@@ -251,6 +252,7 @@ static void destroy(void *self, hone_mem *mem) {
   if (e == NULL)
     return;
   e->script->destroys++;
+  e->script->alive--;
   hone_mem_put(mem, e->lu);
   hone_mem_put(mem, e->pivot);
   hone_mem_put(mem, e);
@@ -266,7 +268,12 @@ static int create(sup_script *script, void **self,
   scripted *e = hone_mem_get(config->mem, sizeof *e);
   if (e == NULL)
     return HONE_NO_MEMORY;
-  *e = (scripted){.script = script, .n = config->n};
+  *e = (scripted){.script = script,
+                  .n = config->n,
+                  .coarse = hone_arithmetic_coarse(config->tuning.arithmetic)};
+  script->arithmetic = config->tuning.arithmetic;
+  script->alive++;
+  script->alive_most = HONE_MAX(script->alive_most, script->alive);
   e->lu = hone_mem_get(config->mem, n * n * sizeof *e->lu);
   e->pivot = hone_mem_get(config->mem, n * sizeof *e->pivot);
   if (e->lu != NULL && e->pivot != NULL) {
@@ -383,6 +390,8 @@ static int solve(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
       double rate = script->rates ? script->rates[i] : script->rate;
       if (step < script->steps)
         rate = script->step_rate[step];
+      if (e->coarse && script->coarse_rate != 0.0)
+        rate = script->coarse_rate;
       vc[i] *= 1.0 + rate;
     }
     if (trans)

@@ -96,12 +96,17 @@ typedef struct sup_script {
   const double *instead; /* n x n, factored in the place of A; or NULL */
   double rate;           /* contraction, unless: */
   const double *rates;   /* n, of each row of S, or NULL */
+  double coarse_rate;    /* in the place of all that for a matrix made with
+                            coarse products; 0: none of it */
   int steps;             /* the first solves' own rates */
   double step_rate[SUP_STEPS];
   int poison_at; /* solve whose first entry becomes poison; -1: none */
   double poison;
   /* What has happened. */
   int creates, factors, solves, destroys;
+  int alive;       /* matrices made and not yet destroyed, */
+  int alive_most;  /* at most at once */
+  int arithmetic;  /* of the last create */
   int64_t columns; /* solved for, altogether */
 } sup_script;
 

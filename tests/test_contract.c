@@ -1226,10 +1226,10 @@ TEST(contract, columns_and_report_tell_the_same) {
   s.options.columns = columns;
   expect(&s, HONE_OK);
   double backward = 0.0, normwise = 0.0, forward = 0.0;
-  int32_t iterations = 0;
+  int32_t iterations = 0, digits = 16;
   for (int c = 0; c < 5; c++) {
     CHECK_EQ_INT(columns[c].status, HONE_OK);
-    CHECK_EQ_INT(columns[c].reserved, 0);
+    digits = HONE_MIN(digits, columns[c].digits);
     CHECK_NEAR(
         columns[c].backward_error,
         sup_backward_error(150, s.a, 150, false, s.x + 150 * c, s.b + 150 * c),
@@ -1243,6 +1243,7 @@ TEST(contract, columns_and_report_tell_the_same) {
   CHECK_NEAR(s.report.normwise_error, normwise, 0.0);
   CHECK_NEAR(s.report.forward_error, forward, 0.0);
   CHECK_EQ_INT(s.report.iterations, iterations);
+  CHECK_EQ_INT(s.report.digits, digits);
   CHECK_EQ_INT(s.report.accepted, 5);
   CHECK_NEAR(s.report.tolerance, SUP_LIMIT, 0.0);
   CHECK_EQ_INT(s.report.bad_row, -1);

@@ -180,6 +180,26 @@ TEST(device_cuda, little_memory_keeps_a_on_the_host_and_less_is_refused) {
   CHECK_EQ_INT(run(p, p.a.data(), tuning, 0).status, HONE_NO_MEMORY);
 }
 
+TEST(device_cuda, pinned_memory_counts_as_held) {
+  NEED_DEVICE();
+  hone_mem mem = {};
+  hone_watch watch = {};
+  hone_engine_config config = {};
+  void *self = nullptr;
+  config.n = 300;
+  config.mem = &mem;
+  config.watch = &watch;
+  CHECK_EQ_INT(hone_device_cuda.create(&self, &config), HONE_OK);
+  CHECK_GE(mem.held, 300 * 300 * 8); /* the ring has room for all of A */
+  CHECK_LE(mem.held, hone_device_cuda.bytes(config.n, 1));
+  const int64_t needed = mem.held;
+  hone_device_cuda.destroy(self, &mem);
+  CHECK_EQ_INT(mem.held, 0);
+  mem.limit = needed - 1;
+  CHECK_EQ_INT(hone_device_cuda.create(&self, &config), HONE_NO_MEMORY);
+  CHECK_EQ_INT(mem.held, 0);
+}
+
 /* Each call of CUDA in turn fails: that is said, and nothing is lost. */
 void fail_everywhere(const problem &p, const hone_tuning &tuning) {
   const int64_t before = hone_cuda_calls;

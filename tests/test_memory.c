@@ -73,6 +73,9 @@ typedef struct problem {
   int start;
   double cond; /* of a geometric spectrum; 0: diagonally dominant */
   int cap;     /* corrections a rung; 0: the default */
+  int shape;   /* 'u': upper triangle, 'b': band, 's': symmetric; 0: full */
+  bool graded; /* so that it is scaled */
+  int mode;    /* another spectrum's; 0: geometric */
   double *a, *b, *x;
   hone_options options;
   hone_report report;
@@ -80,17 +83,33 @@ typedef struct problem {
 
 static const double UNTOUCHED = 77.25;
 
+static void take_shape(problem *p) {
+  for (int64_t j = 0; j < p->n; j++)
+    for (int64_t i = 0; i < p->n; i++) {
+      double *v = &p->a[i + j * p->n];
+      if ((p->shape == 'u' && i > j) || (p->shape == 'b' && i > j + 3) ||
+          (p->shape == 'b' && j > i + 2))
+        *v = 0.0;
+      else if (p->shape == 's' && i > j)
+        *v = p->a[j + i * p->n];
+      if (p->graded)
+        *v *= ldexp(1.0, (int)(i % 40));
+    }
+}
+
 static void make(problem *p, heap *h) {
   sup_rng rng = {(uint64_t)p->n};
   p->a = sup_filled(p->n * p->n, 0.0);
   p->b = sup_filled(p->n * p->nrhs, 0.0);
   p->x = sup_filled(p->n * p->nrhs, UNTOUCHED);
   if (p->cond > 0.0)
-    sup_matrix_cond(&rng, p->n, SUP_GEOMETRIC, p->cond, p->a, p->n);
+    sup_matrix_cond(&rng, p->n, p->mode ? p->mode : SUP_GEOMETRIC, p->cond,
+                    p->a, p->n);
   else
     sup_random(&rng, p->n, p->n, p->a, p->n);
   for (int64_t i = 0; !(p->cond > 0.0) && i < p->n; i++)
     p->a[i + i * p->n] += sqrt((double)p->n);
+  take_shape(p);
   sup_random(&rng, p->n, p->nrhs, p->b, p->n);
   *h = (heap){.fail_at = -1};
   hone_options_init(&p->options, sizeof p->options);
@@ -191,10 +210,28 @@ static const problem kinds[] = {
     {.name = "single", .n = 200, .nrhs = 5, .start = HONE_START_SINGLE},
     {.name = "single", .n = 150, .nrhs = 70, .start = HONE_START_SINGLE},
     {.name = "pool", .n = 420, .nrhs = 2, .start = HONE_START_SINGLE},
+    {.name = "triangular", .n = 90, .nrhs = 5, .shape = 'u'},
+    {.name = "scaled", .n = 90, .nrhs = 1, .shape = 'u', .graded = true},
+    {.name = "banded", .n = 90, .nrhs = 1, .shape = 'b'},
+    {.name = "banded", .n = 420, .nrhs = 70, .shape = 'b', .graded = true},
+    {.name = "definite", .n = 520, .nrhs = 1, .shape = 's'},
+    {.name = "definite", .n = 520, .nrhs = 1, .shape = 's', .cap = 1},
     FALLBACK(1, 1e11, 0),
     FALLBACK(5, 1e11, 0),
     FALLBACK(1, 1e6, 1), /* found out by the solve: too few corrections */
     FALLBACK(5, 1e6, 1),
+    {.name = "GMRES", /* for the certificate already */
+     .n = 150,
+     .nrhs = 2,
+     .start = HONE_START_SINGLE,
+     .cond = 1e10,
+     .mode = SUP_ONE_SMALL},
+    {.name = "GMRES", /* found out by the solve, and then by the double LU */
+     .n = 150,
+     .nrhs = 2,
+     .start = HONE_START_SINGLE,
+     .cond = 1e9,
+     .mode = SUP_ONE_LARGE},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 

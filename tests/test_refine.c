@@ -158,7 +158,8 @@ TEST(refine, accepts_after_as_many_corrections_as_the_rate_takes) {
     CHECK_EQ_INT(s.column[0].precision, 32);
     CHECK_EQ_INT(s.report.iterations, cases[i].corrections);
     CHECK_EQ_INT(s.report.fallback_columns, 0);
-    CHECK_EQ_INT(s.script[0]->solves, cases[i].corrections + 1);
+    /* the first solution, corrections, and the error bound */
+    CHECK_EQ_INT(s.script[0]->solves, cases[i].corrections + 2);
     CHECK_STR(s.report.reason, "");
     CHECK_CONTAINS(s.report.path, "scripted");
     CHECK_LE(sup_forward_error(s.n, s.x, s.x_true), 1e-14);
@@ -433,6 +434,336 @@ TEST(refine, solves_the_columns_of_a_second_block_after_a_climb) {
     sup_free(x);
     tear_down(&s);
   }
+}
+
+/* GMRES with the same factors ---------------------------------------------- */
+
+TEST(refine, mends_with_gmres_the_bad_columns_only) {
+  static const double bads[] = {0.9, 2.0, -0.95};
+  for (int k = 0; k < 3; k++) {
+    stage s;
+    double rates[ORDER];
+    ct_note("rate %g", bads[k]);
+    set_up_mixed(&s, rates, bads[k]);
+    for (int i = 0; i < ORDER / 2; i += 2) /* and not all alike */
+      rates[i] *= 0.99;
+    sup_script *second = add_scripted(&s, "second", 64);
+    s.wish.gmres_steps = 10;
+    CHECK_EQ_INT(open_factor_solve(&s), HONE_OK);
+    check_all_accepted(&s);
+    CHECK_EQ_INT(second->creates, 0);
+    CHECK_EQ_INT(s.report.fallback_columns, 0);
+    CHECK_EQ_INT(s.report.precision, 32);
+    CHECK_LE(1, s.report.gmres_steps);
+    CHECK_LE(s.report.gmres_steps, 5);
+    CHECK_CONTAINS(s.report.reason, "scripted: corrections");
+    for (int c = 0; c < 5; c++) {
+      CHECK_EQ_INT(s.column[c].precision, 32);
+      if (c != 1 && c != 3) /* frozen since */
+        CHECK_EQ_INT(s.column[c].iterations, 3);
+    }
+    tear_down(&s);
+  }
+}
+
+TEST(refine, climbs_on_from_gmres_where_that_does_not_do_either) {
+  stage s;
+  double rates[ORDER];
+  sup_rng rng = {3};
+  set_up_one(&s, false);
+  sup_script *second = add_scripted(&s, "second", 64);
+  for (int i = 0; i < ORDER; i++) /* as many eigenvalues as there can be */
+    rates[i] = 3.0 * sup_uniform(&rng);
+  s.script[0]->rates = rates;
+  s.wish.gmres_steps = 5;
+  CHECK_EQ_INT(open_factor_solve(&s), HONE_OK);
+  check_all_accepted(&s);
+  CHECK_EQ_INT(second->factors, 1);
+  CHECK_EQ_INT(s.column[0].precision, 64);
+  CHECK_LE(1, s.report.gmres_steps);
+  CHECK_LE(s.report.gmres_steps, 5);
+  CHECK_CONTAINS(s.report.reason, "; GMRES: ");
+  tear_down(&s);
+}
+
+TEST(refine, keeps_the_best_iterate_through_gmres) {
+  stage s;
+  double rates[ORDER];
+  sup_rng rng = {3};
+  set_up_one(&s, false);
+  for (int i = 0; i < ORDER; i++)
+    rates[i] = 3.0 * sup_uniform(&rng);
+  s.script[0]->rates = rates;
+  s.wish.gmres_steps = 6;
+  CHECK_EQ_INT(open_factor_solve(&s), HONE_NOT_CONVERGED);
+  CHECK_NEAR(s.report.backward_error, s.smallest, 0.0);
+  CHECK_NEAR(omega(&s, 0), s.smallest, 1e-6 * s.smallest);
+  tear_down(&s);
+}
+
+TEST(refine, tries_no_gmres_where_the_iterate_is_not_finite) {
+  static void (*const scripts[])(sup_script *) = {nan_at_once, inf_at_once,
+                                                  inf_later};
+  for (int i = 0; i < 3; i++) {
+    stage s;
+    ct_note("script %d", i);
+    scripts[i](set_up_one(&s, true));
+    s.wish.gmres_steps = 10;
+    CHECK_EQ_INT(open_factor_solve(&s), HONE_OK);
+    check_all_accepted(&s);
+    CHECK_EQ_INT(s.report.gmres_steps, 0);
+    CHECK(strstr(s.report.reason, "GMRES") == NULL);
+    CHECK_EQ_INT(s.report.precision, 64);
+    tear_down(&s);
+  }
+}
+
+/* The second column's x is beyond the range of double precision. */
+TEST(refine, tries_no_gmres_for_a_column_beyond_range_beside_a_slow_one) {
+  stage s;
+  set_up(&s, 2);
+  add_scripted(&s, "scripted", 32)->rate = 0.9;
+  s.wish.gmres_steps = 10;
+  for (int64_t i = 0; i < ORDER * ORDER; i++)
+    s.a[i] *= 0x1p-60;
+  for (int64_t i = 0; i < ORDER; i++) {
+    s.b[i] *= 0x1p-60;
+    s.b[i + ORDER] = 1e300;
+  }
+  CHECK_EQ_INT(open_factor_solve(&s), HONE_NOT_CONVERGED);
+  CHECK_EQ_INT(s.column[0].status, HONE_OK);
+  CHECK_EQ_INT(s.column[1].status, HONE_OVERFLOW);
+  CHECK_LE(1, s.report.gmres_steps);
+  CHECK_EQ_INT(s.script[0]->columns - s.script[0]->solves, 1); /* the first */
+  tear_down(&s);
+}
+
+TEST(refine, tries_no_gmres_at_small_orders_or_where_it_is_not_wished) {
+  for (int steps = -1; steps <= 0; steps++) {
+    stage s;
+    ct_note("steps %d", steps);
+    stagnate(set_up_one(&s, true));
+    s.wish.gmres_steps = steps;
+    CHECK_EQ_INT(open_factor_solve(&s), HONE_OK);
+    CHECK_EQ_INT(s.report.gmres_steps, 0);
+    CHECK_EQ_INT(s.report.precision, 64);
+    CHECK(s.ladder.pairs == NULL); /* and no memory for it */
+    tear_down(&s);
+  }
+}
+
+TEST(refine, goes_on_without_gmres_where_there_is_no_memory_for_it) {
+  stage s;
+  stagnate(set_up_one(&s, false));
+  add_scripted(&s, "second", 64);
+  s.wish.gmres_steps = 10;
+  REQUIRE(open_stage(&s) == HONE_OK && factor(&s) == HONE_OK);
+  s.mem.limit = s.mem.held + hone_space_doubles(ORDER) * 8;
+  CHECK_EQ_INT(solve(&s), HONE_OK);
+  check_all_accepted(&s);
+  CHECK_CONTAINS(s.report.reason, "GMRES: out of memory");
+  CHECK_EQ_INT(s.report.precision, 64);
+  tear_down(&s);
+}
+
+/* The factors of the first matrix serve the second by GMRES, but a new
+   factorization is the better answer. */
+TEST(refine, factors_anew_rather_than_mend_an_earlier_matrix) {
+  stage s;
+  sup_script *script = set_up_one(&s, true);
+  s.wish.gmres_steps = 10;
+  CHECK_EQ_INT(open_factor_solve(&s), HONE_OK);
+  for (int64_t i = 0; i < s.n; i++)
+    s.a[i + i * s.n] *= i % 2 ? 1.35 : 0.65;
+  clear_report(&s);
+  CHECK_EQ_INT(hone_ladder_update(&s.ladder, s.a, s.n, &s.report), HONE_OK);
+  CHECK_EQ_INT(solve(&s), HONE_OK);
+  check_all_accepted(&s);
+  CHECK_EQ_INT(script->factors, 2);
+  CHECK_EQ_INT(s.report.gmres_steps, 0);
+  tear_down(&s);
+}
+
+/* The engine's factors are those of a matrix that is away by as much as single
+   rounding; the matrix itself is regular, with condition 1e10. */
+TEST(refine, certifies_with_gmres_what_the_factors_alone_cannot_tell) {
+  for (int wish = 0; wish < 2; wish++) {
+    stage s;
+    sup_rng rng = {5};
+    double near[ORDER * ORDER];
+    ct_note("GMRES %d", wish);
+    set_up(&s, 2);
+    memcpy(s.a + 3 * ORDER, s.a + 7 * ORDER, ORDER * sizeof *s.a);
+    s.a[3 + 3 * ORDER] *= 1.0 + 1e-9;
+    for (int64_t i = 0; i < ORDER * ORDER; i++)
+      near[i] = s.a[i] * (1.0 + 1e-7 * sup_uniform(&rng));
+    add_scripted(&s, "scripted", 32)->instead = near;
+    add_double(&s);
+    s.wish.gmres_steps = wish ? 8 : -1;
+    CHECK_EQ_INT(open_factor_solve(&s), HONE_OK);
+    check_all_accepted(&s);
+    CHECK_EQ_INT(s.report.precision, wish ? 32 : 64);
+    CHECK_EQ_INT(s.ladder.rung[0].certificate.pairs > 0, wish);
+    CHECK_EQ_INT(s.report.gmres_steps > 0, wish);
+    if (wish) {
+      CHECK_STR(s.report.reason, "");
+      CHECK(s.ladder.rung[1].self == NULL);
+      CHECK_LE(1e9, s.ladder.rung[0].certificate.inverse_norm);
+    }
+    tear_down(&s);
+  }
+}
+
+/* Two columns are equal, but the engine's factors are far from singular there:
+   nearest to it they are where two others nearly are, which GMRES mends. */
+TEST(refine, certifies_no_matrix_with_a_null_vector_that_was_not_tried) {
+  for (uint64_t seed = 1; seed <= 40; seed++) {
+    stage s;
+    sup_rng rng = {seed};
+    double near[ORDER * ORDER], ones[ORDER];
+    ct_note("seed %d", (int)seed);
+    set_up(&s, 1);
+    sup_random(&rng, ORDER, ORDER, s.a, ORDER);
+    memcpy(s.a + 3 * ORDER, s.a + 7 * ORDER, ORDER * sizeof *s.a);
+    memcpy(s.a + 1 * ORDER, s.a + 5 * ORDER, ORDER * sizeof *s.a);
+    memcpy(near, s.a, sizeof near);
+    for (int64_t i = 0; i < ORDER; i++) {
+      near[i + 3 * ORDER] *= 1.0 + 1e-4 * sup_uniform(&rng);
+      near[i + 1 * ORDER] *= 1.0 + 1e-7 * sup_uniform(&rng);
+      s.a[i + 1 * ORDER] *= 1.0 + 1e-9 * sup_uniform(&rng);
+      ones[i] = 1.0;
+    }
+    sup_multiply(ORDER, s.a, ORDER, false, ones, s.b);
+    add_scripted(&s, "scripted", 32)->instead = near;
+    s.wish.gmres_steps = 10;
+    REQUIRE(open_stage(&s) == HONE_OK && factor(&s) == HONE_OK);
+    CHECK(!s.ladder.rung[0].certificate.nonsingular);
+    CHECK_LT(HONE_OK, solve(&s));
+    CHECK_EQ_INT(s.report.accepted, 0);
+    tear_down(&s);
+  }
+}
+
+TEST(refine, gives_up_on_gmres_for_many_columns_but_not_on_an_answer) {
+  for (int memory = 0; memory < 2; memory++) {
+    stage s;
+    sup_rng rng = {5};
+    double near[ORDER * ORDER];
+    ct_note("second has memory: %d", memory);
+    set_up(&s, MOST_COLUMNS);
+    memcpy(s.a + 3 * ORDER, s.a + 7 * ORDER, ORDER * sizeof *s.a);
+    s.a[3 + 3 * ORDER] *= 1.0 + 1e-9;
+    for (int64_t i = 0; i < ORDER * ORDER; i++)
+      near[i] = s.a[i] * (1.0 + 1e-7 * sup_uniform(&rng));
+    add_scripted(&s, "scripted", 32)->instead = near;
+    sup_script *second = add_scripted(&s, "second", 64);
+    if (!memory)
+      second->create_status = HONE_NO_MEMORY;
+    s.wish.gmres_steps = 8;
+    REQUIRE(open_stage(&s) == HONE_OK && factor(&s) == HONE_OK);
+    CHECK_LE(1, s.ladder.rung[0].certificate.pairs);
+    s.ladder.wish.gmres_steps = 0; /* by the rule: none at this order */
+    if (!memory)
+      s.ladder.resident = -1;
+    int st = solve(&s);
+    CHECK_CONTAINS(s.report.reason, "does not pay for so many columns");
+    if (memory) {
+      CHECK_EQ_INT(st, HONE_OK);
+      check_all_accepted(&s);
+      CHECK_EQ_INT(s.report.precision, 64);
+    } else {
+      CHECK_LT(st, 0); /* at this order not even one column pays */
+      CHECK(untouched(&s));
+    }
+    tear_down(&s);
+  }
+}
+
+/* The same engine, more precisely -------------------------------------------*/
+
+static int same_engine_twice(stage *s, double coarse, double accurate) {
+  sup_script *script = set_up_one(s, false);
+  s->engine[s->engines++] = s->engine[0];
+  add_double(s);
+  script->coarse_rate = coarse;
+  script->rate = accurate;
+  s->wish.gmres_steps = -1;
+  s->wish.tuning.arithmetic = HONE_FP16;
+  return open_factor_solve(s);
+}
+
+TEST(refine, factors_more_precisely_before_it_factors_in_double) {
+  stage s;
+  CHECK_EQ_INT(same_engine_twice(&s, 0.9, 1e-5), HONE_OK);
+  check_all_accepted(&s);
+  CHECK_EQ_INT(s.script[0]->factors, 2);
+  CHECK_EQ_INT(s.script[0]->arithmetic, HONE_ARITHMETIC_AUTO);
+  CHECK_EQ_INT(s.script[0]->alive_most, 1); /* the coarse one made room */
+  CHECK_EQ_INT(s.column[0].precision, 32);
+  CHECK_EQ_INT(s.report.fallback_columns, 1);
+  CHECK_CONTAINS(s.report.path, "scripted, scripted");
+  CHECK(s.ladder.rung[2].self == NULL);
+  CHECK_EQ_INT(factor(&s), HONE_OK); /* and coarse again at the beginning */
+  CHECK_EQ_INT(s.script[0]->arithmetic, HONE_FP16);
+  CHECK_EQ_INT(s.script[0]->alive_most, 1);
+  tear_down(&s);
+}
+
+TEST(refine, starts_the_more_precise_rung_from_what_the_coarse_one_found) {
+  stage s;
+  CHECK_EQ_INT(same_engine_twice(&s, 0.02, 1e-5), HONE_OK);
+  const int32_t alone = s.report.iterations;
+  CHECK_EQ_INT(s.script[0]->factors, 1); /* it did */
+  tear_down(&s);
+  set_up_one(&s, false);
+  s.engine[s.engines++] = s.engine[0];
+  add_double(&s);
+  s.script[0]->coarse_rate = 0.02;
+  s.script[0]->rate = 1e-5;
+  s.wish.gmres_steps = -1;
+  s.wish.tuning.arithmetic = HONE_TF32;
+  s.wish.max_iterations = alone - 3; /* 1e-11 by then */
+  CHECK_EQ_INT(open_factor_solve(&s), HONE_OK);
+  check_all_accepted(&s);
+  CHECK_EQ_INT(s.script[0]->factors, 2);
+  CHECK_LE(s.report.iterations, alone - 1);
+  tear_down(&s);
+}
+
+TEST(refine, mends_coarse_factors_before_it_makes_others) {
+  stage s;
+  set_up_one(&s, false)->coarse_rate = 0.9;
+  s.engine[s.engines++] = s.engine[0];
+  add_double(&s);
+  s.wish.tuning.arithmetic = HONE_BF16X3;
+  CHECK_EQ_INT(open_factor_solve(&s), HONE_OK);
+  check_all_accepted(&s);
+  CHECK_EQ_INT(s.script[0]->factors, 1);
+  CHECK_LE(1, s.report.gmres_steps);
+  tear_down(&s);
+}
+
+TEST(refine, goes_on_to_double_where_no_single_precision_does) {
+  stage s;
+  CHECK_EQ_INT(same_engine_twice(&s, 0.9, 0.95), HONE_OK);
+  check_all_accepted(&s);
+  CHECK_EQ_INT(s.script[0]->factors, 2);
+  CHECK_EQ_INT(s.column[0].precision, 64);
+  tear_down(&s);
+}
+
+TEST(refine, does_not_ask_an_engine_again_that_could_not_be_had) {
+  stage s;
+  sup_script *script = set_up_one(&s, false);
+  s.engine[s.engines++] = s.engine[0];
+  add_double(&s);
+  s.wish.tuning.arithmetic = HONE_BF16;
+  script->create_status = HONE_DEVICE_FAILED;
+  CHECK_EQ_INT(open_factor_solve(&s), HONE_OK);
+  check_all_accepted(&s);
+  CHECK_EQ_INT(script->creates, 1);
+  CHECK_EQ_INT(s.column[0].precision, 64);
+  tear_down(&s);
 }
 
 /* Engines that cannot be had ----------------------------------------------- */
@@ -882,14 +1213,14 @@ TEST(refine, does_not_promise_what_double_precision_cannot_give) {
   }
 }
 
-TEST(refine, needs_no_solve_from_a_start_that_is_good_already) {
+TEST(refine, corrects_nothing_from_a_start_that_is_good_already) {
   stage s;
   sup_script *script = set_up_one(&s, true);
   CHECK_EQ_INT(open_factor_solve(&s), HONE_OK);
   double *x0 = sup_copy(s.x, ORDER);
   script->solves = 0;
   CHECK_EQ_INT(solve_from(&s, x0), HONE_OK);
-  CHECK_EQ_INT(script->solves, 0);
+  CHECK_EQ_INT(script->solves, 1); /* for the error bound */
   CHECK_EQ_INT(s.report.iterations, 0);
   CHECK_MEM_EQ(s.x, x0, ORDER * sizeof *x0);
   sup_free(x0);

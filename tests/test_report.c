@@ -87,12 +87,28 @@ static void take_string(json *j) {
   expect(j, '"');
 }
 
+/* [ number, ... ] */
+static void take_numbers(json *j) {
+  expect(j, '[');
+  skip_space(j);
+  while (!j->bad && *j->at != ']') {
+    take_number(j);
+    skip_space(j);
+    j->bad = j->bad || (*j->at != ',' && *j->at != ']');
+    j->at += *j->at == ',';
+    skip_space(j);
+  }
+  expect(j, ']');
+}
+
 static void take_value(json *j) {
   skip_space(j);
   if (*j->at == '"')
     take_string(j);
   else if (strncmp(j->at, "null", 4) == 0)
     j->at += 4;
+  else if (*j->at == '[')
+    take_numbers(j);
   else
     take_number(j);
 }
@@ -161,7 +177,9 @@ static void check_numbers(const json *j, const hone_report *r) {
   NUMBER(scale_max), NUMBER(flushed), NUMBER(inspect_ms), NUMBER(factor_ms);
   NUMBER(refine_ms), NUMBER(certify_ms), NUMBER(fallback_ms);
   NUMBER(total_ms), NUMBER(passes), NUMBER(host_bytes), NUMBER(device_bytes);
-  NUMBER(to_device_bytes), NUMBER(from_device_bytes);
+  NUMBER(to_device_bytes), NUMBER(from_device_bytes), NUMBER(digits);
+  NUMBER(suspect_row), NUMBER(suspect_col), NUMBER(null_count);
+  NUMBER(dependent_count);
 #undef NUMBER
   ct_note(NULL);
 }
@@ -202,6 +220,15 @@ static hone_report made_up(void) {
                        .device_bytes = 22,
                        .to_device_bytes = 23,
                        .from_device_bytes = 24,
+                       .digits = 25,
+                       .suspect_row = 26,
+                       .suspect_col = INT64_C(4000000000),
+                       .null_count = 2,
+                       .null_index = {27, 28},
+                       .null_weight = {0.75, -0.625},
+                       .dependent_count = 100,
+                       .dependent_index = {30, 31, 32, 33, 34, 35, 36, 37},
+                       .dependent_weight = {0.5, 0.25, 0.125},
                        .device = "CPU, 7 threads",
                        .path = "single LU, 5 refinements",
                        .reason = "why"};
@@ -219,6 +246,10 @@ TEST(report, json_holds_every_number_to_the_last_bit) {
            "\"not converged: x is the best found, its backward error is in "
            "the report\""));
   CHECK(is(&j, "device", "\"CPU, 7 threads\""));
+  CHECK(is(&j, "null_index", "[27, 28]"));
+  CHECK(is(&j, "null_weight", "[0.75, -0.625]"));
+  CHECK(is(&j, "dependent_index", "[30, 31, 32, 33, 34, 35, 36, 37]"));
+  CHECK(is(&j, "dependent_weight", "[0.5, 0.25, 0.125, 0, 0, 0, 0, 0]"));
   CHECK(is(&j, "path", "\"single LU, 5 refinements\""));
   CHECK(is(&j, "reason", "\"why\""));
 }
@@ -297,6 +328,31 @@ TEST(report, text_tells_people_what_they_need) {
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
     CHECK_CONTAINS(text, parts[i]);
   CHECK_EQ_INT(text[strlen(text) - 1], '\n');
+}
+
+TEST(report, text_says_what_makes_a_matrix_singular) {
+  char text[TEXT_SIZE];
+  hone_report r = made_up();
+  hone_report_text(&r, text, sizeof text); /* not converged: nothing to say */
+  CHECK(strstr(text, "singular") == NULL);
+  CHECK_CONTAINS(text, "25 digits certain");
+  r.status = HONE_ILL_CONDITIONED;
+  r.digits = 0;
+  hone_report_text(&r, text, sizeof text);
+  CHECK_CONTAINS(text, "no digit certain");
+  CHECK_CONTAINS(text,
+                 "unknowns 27 and 28 move together (weights 0.75, -0.62)\n");
+  CHECK_CONTAINS(text, "100 equations depend on one another, most of all 30, "
+                       "31, 32, 33, 34, 35, 36 and 37 (weights 0.5, 0.25, 0.12,"
+                       " 0, 0, 0, 0, 0)\n");
+  CHECK_CONTAINS(text, "smallest pivot is in row 26, column 4000000000");
+  r.status = HONE_SINGULAR;
+  r.null_count = r.dependent_count = 1;
+  r.suspect_row = -1;
+  hone_report_text(&r, text, sizeof text);
+  CHECK_CONTAINS(text, "unknown 27 is not determined");
+  CHECK_CONTAINS(text, "equation 30 says nothing");
+  CHECK(strstr(text, "smallest pivot") == NULL);
 }
 
 /* Reports of real calls -------------------------------------------------- */
@@ -513,6 +569,7 @@ TEST(report, growth_is_that_of_the_factorization) {
 TEST(report, says_range_scaling_and_what_vanished_in_single) {
   solved s = prepare(20);
   s.options.start = HONE_START_SINGLE;
+  s.options.structure = HONE_STRUCTURE_GENERAL; /* not as a band */
   for (int i = 0; i < 20 * 20; i++)
     s.a[i] = i % 21 == 0 ? 4.0 : 0.0;
   s.a[0] = 1.0;

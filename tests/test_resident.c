@@ -70,10 +70,11 @@ static int residual(void *self, const hone_matrix *a, bool trans,
 typedef struct outcome {
   int status;
   double omega; /* in quadruple precision */
+  hone_column column;
   hone_report report;
 } outcome;
 
-static outcome run(residuals how, bool fall_back) {
+static outcome run_to(residuals how, bool fall_back, bool extra) {
   sup_rng rng = {11};
   hone_engine engine = hone_engine_single;
   engine.name = "resident LU";
@@ -82,7 +83,8 @@ static outcome run(residuals how, bool fall_back) {
   engine.inspect = inspect;
   engine.residual = residual;
   const hone_engine *engines[] = {&engine, &hone_engine_double};
-  const hone_wish wish = {.criterion = HONE_COMPONENTWISE, .limit = SUP_LIMIT};
+  const hone_wish wish = {
+      .criterion = HONE_COMPONENTWISE, .limit = SUP_LIMIT, .extra = extra};
   hone_mem mem = {0};
   hone_watch watch = {0};
   hone_ladder ladder;
@@ -100,7 +102,7 @@ static outcome run(residuals how, bool fall_back) {
   o.status = hone_ladder_factor(&ladder, a, ORDER, &o.report);
   if (o.status == HONE_OK)
     o.status = hone_ladder_solve(&ladder, false, 1, b, ORDER, x, ORDER, NULL, 0,
-                                 NULL, &o.report);
+                                 &o.column, &o.report);
   o.omega = sup_backward_error(ORDER, a, ORDER, false, x, b);
   hone_ladder_destroy(&ladder);
   CHECK_EQ_INT(mem.held, 0);
@@ -108,6 +110,10 @@ static outcome run(residuals how, bool fall_back) {
   sup_free(b);
   sup_free(x);
   return o;
+}
+
+static outcome run(residuals how, bool fall_back) {
+  return run_to(how, fall_back, false);
 }
 
 TEST(resident, residuals_are_taken_there_and_the_verdict_here) {
@@ -140,4 +146,19 @@ TEST(resident, one_that_fails_is_followed_by_the_host) {
   CHECK_LE(o.omega, SUP_LIMIT);
   CHECK_GE(asked, 1);
   CHECK_GE(o.report.passes, 2);
+}
+
+TEST(resident, extra_precision_has_the_hosts_verdict_too) {
+  const outcome o = run_to(TRUE_ONES, false, true);
+  CHECK_EQ_INT(o.status, HONE_OK);
+  CHECK_NEAR(o.column.backward_error, o.omega, 1e-3 * SUP_EPS);
+  CHECK_LE(o.column.forward_error, 8.0 * SUP_EPS);
+  CHECK_GE(o.report.device_passes, 3);
+  const outcome lie = run_to(ZERO, false, true);
+  CHECK_LE(0, lie.status);
+  CHECK_NEAR(lie.column.backward_error, lie.omega, 1e-3 * SUP_EPS);
+  CHECK_GE(run_to(LARGE, false, true).status, 1);
+  const outcome failing = run_to(FAILING, false, true);
+  CHECK_EQ_INT(failing.status, HONE_OK);
+  CHECK_NEAR(failing.column.backward_error, failing.omega, 1e-3 * SUP_EPS);
 }

@@ -374,12 +374,15 @@ TEST(solve, does_not_take_pivots_that_swing_for_hopeless) {
   double *a = sup_filled((int64_t)SWING_N * SWING_N, 0.0);
   double *b = sup_filled(SWING_N, 1.0), *x = sup_filled(SWING_N, 0.0);
   hone_report report;
+  hone_options o;
+  hone_options_init(&o, sizeof o);
+  o.structure = HONE_STRUCTURE_GENERAL; /* not by substitution */
   for (int64_t i = 0; i < SWING_N; i++) {
     int at = (int)(i % FACE);
     a[i * SWING_N + i] = at < 32 ? 0.045 : at < 112 ? 0.2 : 0.021;
   }
   CHECK_EQ_INT(
-      hone_solve(SWING_N, 1, a, SWING_N, b, SWING_N, x, SWING_N, NULL, &report),
+      hone_solve(SWING_N, 1, a, SWING_N, b, SWING_N, x, SWING_N, &o, &report),
       HONE_OK);
   CHECK_EQ_INT(report.precision, 32);
   CHECK_STR(report.reason, "");

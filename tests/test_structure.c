@@ -342,8 +342,8 @@ CT_CONSTRUCTOR static void register_checks(void) {
 
 /* Options and the ladder -------------------------------------------------- */
 
-TEST(structure, has_two_values) {
-  hone_options o = options_for(&host, 2);
+TEST(structure, has_three_values) {
+  hone_options o = options_for(&host, 3);
   const double a = 4.0, b = 2.0;
   double x = 0.0;
   CHECK_EQ_INT(hone_solve(1, 1, &a, 1, &b, 1, &x, 1, &o, NULL),

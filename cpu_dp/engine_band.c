@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Banded matrices in double precision: LAPACK's band LU with partial pivoting,
+   from OpenBLAS, on a packed copy of the scaled band. */
+#include "cpu_dp/structure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+void dgbtrf_(const int *m, const int *n, const int *kl, const int *ku,
+             double *ab, const int *ldab, int *ipiv, int *info);
+void dgbtrs_(const char *trans, const int *n, const int *kl, const int *ku,
+             const int *nrhs, const double *ab, const int *ldab,
+             const int *ipiv, double *b, const int *ldb, int *info);
+
+/* A band of n / PAYS diagonals beside the main one, or fewer, pays
+   (docs/numerics.md). */
+enum { PAYS = 5 };
+
+typedef struct engine_band {
+  int64_t n, lower, upper;
+  hone_mem *mem;
+  hone_watch *watch;
+  const hone_structure *structure;
+  char text[96];
+  int64_t room; /* doubles at ab */
+  double *ab;   /* (2 lower + upper + 1) x n: s_ij at row lower + upper + i - j
+                   of column j, then the factors */
+  int *ipiv;
+} engine_band;
+
+bool hone_band_pays(int64_t lower, int64_t upper, int64_t n) {
+  return lower + upper <= n / PAYS;
+}
+
+static bool applies(const hone_structure *s, int64_t n) {
+  return hone_band_pays(s->lower, s->upper, n);
+}
+
+static bool probe(char *why, size_t why_size) {
+  (void)why;
+  (void)why_size;
+  return true;
+}
+
+/* Of the widest band that pays. */
+static int64_t bytes(int64_t n, int64_t k) {
+  (void)k;
+  return (2 * (n / PAYS) + 1) * n * (int64_t)sizeof(double) +
+         n * (int64_t)sizeof(int) + (int64_t)sizeof(engine_band);
+}
+
+static void destroy(void *self, hone_mem *mem) {
+  engine_band *e = self;
+  if (e == NULL)
+    return;
+  hone_mem_put(mem, e->ipiv);
+  hone_mem_put(mem, e->ab);
+  hone_mem_put(mem, e);
+}
+
+static int create(void **self, const hone_engine_config *config) {
+  engine_band *e = hone_mem_get(config->mem, sizeof *e);
+  *self = e;
+  if (e == NULL)
+    return HONE_NO_MEMORY;
+  *e = (engine_band){.n = config->n,
+                     .mem = config->mem,
+                     .watch = config->watch,
+                     .structure = config->structure};
+  e->ipiv = hone_mem_get(config->mem, (size_t)e->n * sizeof *e->ipiv);
+  if (e->ipiv != NULL)
+    return HONE_OK;
+  destroy(e, config->mem);
+  *self = NULL;
+  return HONE_NO_MEMORY;
+}
+
+static int64_t leading(const engine_band *e) {
+  return 2 * e->lower + e->upper + 1;
+}
+
+/* Room for the band of the present structure. */
+static int reserve(engine_band *e) {
+  e->lower = e->structure->lower;
+  e->upper = e->structure->upper;
+  snprintf(e->text, sizeof e->text, "%lld below, %lld above",
+           (long long)e->lower, (long long)e->upper);
+  const int64_t wanted = leading(e) * e->n;
+  if (wanted <= e->room)
+    return HONE_OK;
+  hone_mem_put(e->mem, e->ab);
+  e->room = 0;
+  e->ab = hone_mem_get(e->mem, (size_t)wanted * sizeof *e->ab);
+  if (e->ab == NULL)
+    return HONE_NO_MEMORY;
+  e->room = wanted;
+  return HONE_OK;
+}
+
+/* The larger; NaN where v is, and from then on. */
+static double larger(double max, double v) {
+  return fabs(v) <= max || isnan(max) ? max : fabs(v);
+}
+
+/* Packs the band of S; returns its largest magnitude. */
+static double load(engine_band *e, const hone_matrix *a,
+                   const hone_scaling *scaling) {
+  double max = 0.0;
+  for (int64_t j = 0; j < e->n; j++) {
+    const int64_t from = HONE_MAX(j - e->upper, (int64_t)0);
+    const int64_t to = HONE_MIN(j + e->lower + 1, e->n);
+    double *ab = e->ab + j * leading(e) + e->lower + e->upper - j;
+    for (int64_t i = from; i < to; i++) {
+      const double v = a->a[i + j * a->lda];
+      ab[i] = scaling->used ? v * scaling->row[i] * scaling->col[j] : v;
+      max = larger(max, ab[i]);
+    }
+  }
+  return max;
+}
+
+/* max |u_ij|: U has lower + upper diagonals above its main one. */
+static double largest_of_u(const engine_band *e) {
+  const int64_t width = e->lower + e->upper;
+  double max = 0.0;
+  for (int64_t j = 0; j < e->n; j++)
+    for (int64_t i = HONE_MAX(width - j, (int64_t)0); i <= width; i++)
+      max = larger(max, e->ab[i + j * leading(e)]);
+  return max;
+}
+
+static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
+                  hone_factor_info *info) {
+  engine_band *e = self;
+  *info = (hone_factor_info){.growth = HONE_NAN, .zero_pivot = -1};
+  if (hone_watch_stop(e->watch, "factor", 0.0, 0, HONE_NAN))
+    return HONE_CANCELLED;
+  if (reserve(e) != HONE_OK)
+    return HONE_NO_MEMORY;
+  const double max = load(e, a, scaling);
+  const int n = (int)e->n, kl = (int)e->lower, ku = (int)e->upper;
+  const int ld = (int)leading(e);
+  int bad = 0;
+  dgbtrf_(&n, &n, &kl, &ku, e->ab, &ld, e->ipiv, &bad);
+  if (bad < 0)
+    return HONE_INTERNAL;
+  if (bad > 0)
+    info->zero_pivot = bad - 1;
+  else
+    info->growth = largest_of_u(e) / max;
+  return HONE_OK;
+}
+
+static int solve(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
+  const engine_band *e = self;
+  const int n = (int)e->n, kl = (int)e->lower, ku = (int)e->upper;
+  const int columns = (int)k, ld = (int)leading(e), ldb = (int)ldv;
+  int bad = 0;
+  dgbtrs_(trans ? "T" : "N", &n, &kl, &ku, &columns, e->ab, &ld, e->ipiv, v,
+          &ldb, &bad);
+  return bad == 0 ? HONE_OK : HONE_INTERNAL;
+}
+
+/* Where the row that ended in place k came from: the exchanges backwards. */
+static int64_t row_of(const engine_band *e, int64_t k) {
+  for (int64_t i = e->n - 1; i >= 0; i--) {
+    const int64_t other = e->ipiv[i] - 1;
+    k = k == i ? other : (k == other ? i : k);
+  }
+  return k;
+}
+
+static void suspect(void *self, bool mend, int64_t *row, int64_t *col) {
+  engine_band *e = self;
+  double *pivot = e->ab + e->lower + e->upper;
+  const int64_t down = leading(e);
+  double most = 0.0;
+  int64_t at = 0;
+  for (int64_t k = 0; k < e->n; k++) {
+    most = HONE_MAX(most, fabs(pivot[k * down]));
+    if (fabs(pivot[k * down]) < fabs(pivot[at * down]))
+      at = k;
+  }
+  for (int64_t k = 0; mend && k < e->n; k++)
+    if (!(fabs(pivot[k * down]) > 0.0))
+      pivot[k * down] = HONE_EPS * (most > 0.0 ? most : 1.0);
+  *row = row_of(e, at);
+  *col = at;
+}
+
+static void account(void *self, hone_account *out) {
+  const engine_band *e = self;
+  *out = (hone_account){.text = ""};
+  memcpy(out->text, e->text, sizeof out->text);
+}
+
+const hone_engine hone_engine_banded = {.name = "banded LU",
+                                        .place = "CPU",
+                                        .precision = 64,
+                                        .applies = applies,
+                                        .probe = probe,
+                                        .create = create,
+                                        .factor = factor,
+                                        .solve = solve,
+                                        .destroy = destroy,
+                                        .bytes = bytes,
+                                        .account = account,
+                                        .suspect = suspect};

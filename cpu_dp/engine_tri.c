@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Diagonal and triangular matrices in double precision: nothing to factor. S
+   is read from the caller's own matrix, block column by block column,
+   J: columns j .. j+w-1, I: the rows below (above) them:
+
+     x[J] = inv(S[J, J]) v[J],   v[I] -= S[I, J] x[J]         S x = v
+     v[J] -= S[I, J]^T x[I],     x[J] = inv(S[J, J]^T) v[J]   S^T x = v
+
+   by OpenBLAS; where A is scaled, pieces of it are scaled on their way. */
+#include "refine/engine.h"
+
+#include <cblas.h>
+#include <float.h>
+#include <math.h>
+
+enum {
+  BLOCK = 64,      /* columns */
+  ROWS = 256,      /* of a scaled piece: 128 KB */
+  TRSV_COLUMNS = 3 /* up to so many right-hand sides go one by one */
+};
+
+typedef struct engine_tri {
+  int64_t n;
+  hone_mem *mem;
+  hone_watch *watch;
+  const hone_structure *structure;
+  hone_matrix a;               /* the caller's */
+  const hone_scaling *scaling; /* the caller's */
+  bool lower;
+  double *diagonal; /* n: s_jj */
+  double *piece;    /* ROWS x BLOCK, from the first A that is scaled on */
+} engine_tri;
+
+static bool applies_diagonal(const hone_structure *s, int64_t n) {
+  (void)n;
+  return s->lower == 0 && s->upper == 0;
+}
+
+static bool applies_triangular(const hone_structure *s, int64_t n) {
+  (void)n;
+  return s->lower == 0 || s->upper == 0;
+}
+
+static bool probe(char *why, size_t why_size) {
+  (void)why;
+  (void)why_size;
+  return true;
+}
+
+static int64_t bytes(int64_t n, int64_t k) {
+  (void)k;
+  return (n + ROWS * BLOCK) * (int64_t)sizeof(double) +
+         (int64_t)sizeof(engine_tri);
+}
+
+static int64_t bytes_diagonal(int64_t n, int64_t k) {
+  return bytes(n, k) - ROWS * BLOCK * (int64_t)sizeof(double);
+}
+
+static void destroy(void *self, hone_mem *mem) {
+  engine_tri *e = self;
+  if (e == NULL)
+    return;
+  hone_mem_put(mem, e->piece);
+  hone_mem_put(mem, e->diagonal);
+  hone_mem_put(mem, e);
+}
+
+static int create(void **self, const hone_engine_config *config) {
+  engine_tri *e = hone_mem_get(config->mem, sizeof *e);
+  *self = e;
+  if (e == NULL)
+    return HONE_NO_MEMORY;
+  *e = (engine_tri){.n = config->n,
+                    .mem = config->mem,
+                    .watch = config->watch,
+                    .structure = config->structure};
+  e->diagonal =
+      hone_mem_get(config->mem, (size_t)config->n * sizeof *e->diagonal);
+  if (e->diagonal != NULL)
+    return HONE_OK;
+  destroy(e, config->mem);
+  *self = NULL;
+  return HONE_NO_MEMORY;
+}
+
+static int factor_diagonal(void *self, const hone_matrix *a,
+                           const hone_scaling *scaling,
+                           hone_factor_info *info) {
+  engine_tri *e = self;
+  *info = (hone_factor_info){.growth = 1.0, .zero_pivot = -1};
+  if (hone_watch_stop(e->watch, "factor", 0.0, 0, HONE_NAN))
+    return HONE_CANCELLED;
+  e->a = *a;
+  e->scaling = scaling;
+  e->lower = e->structure->upper == 0;
+  for (int64_t j = 0; j < e->n; j++) {
+    const double d = a->a[j * (a->lda + 1)];
+    e->diagonal[j] = scaling->used ? d * scaling->row[j] * scaling->col[j] : d;
+    if (d == 0.0 && info->zero_pivot < 0)
+      info->zero_pivot = j;
+    if (!(fabs(e->diagonal[j]) > 0.0)) /* scaled away */
+      info->growth = HONE_NAN;
+  }
+  return HONE_OK;
+}
+
+static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
+                  hone_factor_info *info) {
+  engine_tri *e = self;
+  if (scaling->used && e->piece == NULL) {
+    e->piece = hone_mem_get(e->mem, (size_t)(ROWS * BLOCK) * sizeof *e->piece);
+    if (e->piece == NULL)
+      return HONE_NO_MEMORY;
+  }
+  return factor_diagonal(self, a, scaling, info);
+}
+
+static int solve_diagonal(void *self, bool trans, int64_t k, double *v,
+                          int64_t ldv) {
+  const engine_tri *e = self;
+  (void)trans;
+  for (int64_t c = 0; c < k; c++)
+    for (int64_t i = 0; i < e->n; i++)
+      v[i + c * ldv] /= e->diagonal[i];
+  return HONE_OK;
+}
+
+/* S[i .. i+m-1, j .. j+w-1]; where A is scaled, m <= ROWS. */
+static const double *piece_of(const engine_tri *e, int64_t i, int64_t m,
+                              int64_t j, int64_t w, int *ld) {
+  const double *a = e->a.a + i + j * e->a.lda, *row = e->scaling->row + i;
+  *ld = (int)e->a.lda;
+  if (!e->scaling->used)
+    return a;
+  for (int64_t c = 0; c < w; c++) {
+    const double *restrict from = a + c * e->a.lda;
+    double *restrict to = e->piece + c * ROWS;
+    for (int64_t r = 0; r < m; r++)
+      to[r] = from[r] * row[r] * e->scaling->col[j + c];
+  }
+  *ld = ROWS;
+  return e->piece;
+}
+
+/* v[J] = inv(S[J, J]) v[J], or by its transpose. */
+static void solve_block(const engine_tri *e, bool trans, int64_t j, int w,
+                        int64_t k, double *v, int64_t ldv) {
+  int ld;
+  const double *s = piece_of(e, j, w, j, w, &ld);
+  const CBLAS_UPLO uplo = e->lower ? CblasLower : CblasUpper;
+  const CBLAS_TRANSPOSE op = trans ? CblasTrans : CblasNoTrans;
+  if (k > TRSV_COLUMNS) {
+    cblas_dtrsm(CblasColMajor, CblasLeft, uplo, op, CblasNonUnit, w, (int)k,
+                1.0, s, ld, v + j, (int)ldv);
+    return;
+  }
+  for (int64_t c = 0; c < k; c++)
+    cblas_dtrsv(CblasColMajor, uplo, op, CblasNonUnit, w, s, ld,
+                v + j + c * ldv, 1);
+}
+
+/* v[I] -= S[I, J] v[J], or v[J] -= S[I, J]^T v[I], for I: m rows from i. */
+static void update_rows(const engine_tri *e, bool trans, int64_t i, int64_t m,
+                        int64_t j, int w, int64_t k, double *v, int64_t ldv) {
+  int ld;
+  const double *s = piece_of(e, i, m, j, w, &ld);
+  double *from = trans ? v + i : v + j, *to = trans ? v + j : v + i;
+  const CBLAS_TRANSPOSE op = trans ? CblasTrans : CblasNoTrans;
+  if (k > TRSV_COLUMNS) {
+    cblas_dgemm(CblasColMajor, op, CblasNoTrans, trans ? w : (int)m, (int)k,
+                trans ? (int)m : w, -1.0, s, ld, from, (int)ldv, 1.0, to,
+                (int)ldv);
+    return;
+  }
+  for (int64_t c = 0; c < k; c++)
+    cblas_dgemv(CblasColMajor, op, (int)m, w, -1.0, s, ld, from + c * ldv, 1,
+                1.0, to + c * ldv, 1);
+}
+
+static int solve(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
+  const engine_tri *e = self;
+  const int64_t blocks = (e->n + BLOCK - 1) / BLOCK;
+  const int64_t step = e->scaling->used ? ROWS : e->n;
+  for (int64_t b = 0; b < blocks; b++) {
+    const int64_t j = (e->lower != trans ? b : blocks - 1 - b) * BLOCK;
+    const int64_t w = HONE_MIN((int64_t)BLOCK, e->n - j);
+    const int64_t from = e->lower ? j + w : 0, to = e->lower ? e->n : j;
+    if (!trans)
+      solve_block(e, trans, j, (int)w, k, v, ldv);
+    for (int64_t i = from; i < to; i += step)
+      update_rows(e, trans, i, HONE_MIN(step, to - i), j, (int)w, k, v, ldv);
+    if (trans)
+      solve_block(e, trans, j, (int)w, k, v, ldv);
+  }
+  return HONE_OK;
+}
+
+const hone_engine hone_engine_diagonal = {.name = "diagonal solve",
+                                          .place = "CPU",
+                                          .precision = 64,
+                                          .applies = applies_diagonal,
+                                          .probe = probe,
+                                          .create = create,
+                                          .factor = factor_diagonal,
+                                          .solve = solve_diagonal,
+                                          .destroy = destroy,
+                                          .bytes = bytes_diagonal};
+
+const hone_engine hone_engine_triangular = {.name = "triangular solve",
+                                            .place = "CPU",
+                                            .precision = 64,
+                                            .applies = applies_triangular,
+                                            .probe = probe,
+                                            .create = create,
+                                            .factor = factor,
+                                            .solve = solve,
+                                            .destroy = destroy,
+                                            .bytes = bytes};

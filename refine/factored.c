@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A factored matrix at work: solutions with its factors, residuals of it. */
+#include "cpu_dp/pass.h"
+#include "refine/estimate.h"
+#include "refine/scale.h"
+
+#include <math.h>
+
+/* v = P v of gmres.h for k columns; for the other transpose, to which the pairs
+   say nothing, inv(M) v in double arithmetic. */
+static int apply_with_space(const hone_factored *f, bool trans, int64_t k,
+                            double *v, int64_t ldv) {
+  const hone_space *space = f->space;
+  const int64_t n = f->a->n;
+  const bool pairs = trans == space->trans;
+  double coefficient[HONE_SOLVE_COLUMNS][HONE_SPACE_PAIRS];
+  int e[HONE_SOLVE_COLUMNS];
+  for (int64_t c = 0; c < k; c++) {
+    if (pairs)
+      hone_space_split(space, v + c * ldv, coefficient[c]);
+    e[c] = hone_scale_in(n, NULL, v + c * ldv, v + c * ldv);
+  }
+  int st = f->engine->apply ? f->engine->apply(f->self, trans, k, v, ldv)
+                            : f->engine->solve(f->self, trans, k, v, ldv);
+  for (int64_t c = 0; st == HONE_OK && c < k; c++) {
+    hone_scale_out(n, NULL, e[c], v + c * ldv);
+    if (pairs)
+      hone_space_join(space, coefficient[c], v + c * ldv);
+  }
+  return st;
+}
+
+int hone_apply_inverse(const hone_factored *f, bool scaled, bool trans,
+                       int64_t k, double *v, int64_t ldv, const int *shift,
+                       double *size) {
+  const int64_t n = f->a->n;
+  const hone_scaling *s = f->scaling;
+  bool plain = scaled || !s->used;
+  const int *in = plain ? NULL : (trans ? s->col_exp : s->row_exp);
+  const int *out = plain ? NULL : (trans ? s->row_exp : s->col_exp);
+  int e[HONE_SOLVE_COLUMNS];
+  for (int64_t c = 0; c < k; c++)
+    e[c] = hone_scale_in(n, in, v + c * ldv, v + c * ldv);
+  int st = f->space ? apply_with_space(f, trans, k, v, ldv)
+                    : f->engine->solve(f->self, trans, k, v, ldv);
+  if (st != HONE_OK)
+    return st;
+  for (int64_t c = 0; c < k; c++) {
+    double *vc = v + c * ldv, max = 0.0;
+    if (shift)
+      e[c] += shift[c];
+    for (int64_t i = 0; size && i < n; i++)
+      max = fabs(vc[i]) <= max ? max : fabs(vc[i]); /* takes NaN */
+    if (size)
+      size[c] = hone_shift(max, -e[c]);
+    hone_scale_out(n, out, e[c], vc);
+  }
+  return HONE_OK;
+}
+
+bool hone_residual(const hone_factored *f, bool trans, const double *x,
+                   const double *b, double *r, double *den) {
+  if (f->resident &&
+      f->engine->residual(f->self, f->a, trans, x, b, r, den) == HONE_OK)
+    return true;
+  const hone_pass pass = {.a = f->a,
+                          .trans = trans,
+                          .accurate = true,
+                          .k = 1,
+                          .x = (const double *const[]){x},
+                          .b = (const double *const[]){b},
+                          .r = (double *const[]){r},
+                          .den = (double *const[]){den}};
+  hone_pass_run(f->pool, &pass);
+  return false;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The space of GMRES-IR: pairs S z = c with orthonormal c. See gmres.h. */
+#include "refine/gmres.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* A c that loses this much when what the space holds already is taken out of
+   it is rounding. */
+static const double NOTHING_NEW = 1e-8;
+
+int64_t hone_space_doubles(int64_t n) { return 2 * n * HONE_SPACE_PAIRS; }
+
+hone_space hone_space_make(int64_t n, bool trans, double *memory) {
+  return (hone_space){.n = n,
+                      .trans = trans,
+                      .most = HONE_SPACE_PAIRS,
+                      .z = memory,
+                      .c = memory + n * HONE_SPACE_PAIRS};
+}
+
+hone_space hone_space_behind(const hone_space *space) {
+  return (hone_space){.n = space->n,
+                      .trans = !space->trans,
+                      .most = space->most - space->count,
+                      .z = hone_space_z(space, space->count),
+                      .c = hone_space_c(space, space->count)};
+}
+
+int hone_space_open(hone_space *space) {
+  const int at = space->count + space->open;
+  if (space->open >= HONE_SPACE_OPEN || at >= space->most)
+    return -1;
+  const size_t bytes = (size_t)space->n * sizeof(double);
+  memset(hone_space_z(space, at), 0, bytes);
+  memset(hone_space_c(space, at), 0, bytes);
+  space->open++;
+  return at;
+}
+
+double *hone_space_z(const hone_space *space, int at) {
+  return space->z + (int64_t)at * space->n;
+}
+
+double *hone_space_c(const hone_space *space, int at) {
+  return space->c + (int64_t)at * space->n;
+}
+
+HONE_VECTOR static double dot(int64_t n, const double *restrict a,
+                              const double *restrict b) {
+  double s = 0.0;
+#pragma omp simd reduction(+ : s)
+  for (int64_t i = 0; i < n; i++)
+    s += a[i] * b[i];
+  return s;
+}
+
+/* y = y + m x. */
+HONE_VECTOR static void add(int64_t n, double m, const double *restrict x,
+                            double *restrict y) {
+  for (int64_t i = 0; i < n; i++)
+    y[i] += m * x[i];
+}
+
+HONE_VECTOR static void scale(int64_t n, double m, double *restrict v) {
+  for (int64_t i = 0; i < n; i++)
+    v[i] *= m;
+}
+
+/* Of c brought near 1; of z, Inf where it is beyond use. */
+static double norm(int64_t n, const double *v) { return sqrt(dot(n, v, v)); }
+
+void hone_space_split(const hone_space *space, double *v, double *coefficient) {
+  for (int i = 0; i < space->count; i++) { /* modified Gram-Schmidt */
+    coefficient[i] = dot(space->n, hone_space_c(space, i), v);
+    add(space->n, -coefficient[i], hone_space_c(space, i), v);
+  }
+}
+
+void hone_space_join(const hone_space *space, const double *coefficient,
+                     double *v) {
+  for (int i = 0; i < space->count; i++)
+    add(space->n, coefficient[i], hone_space_z(space, i), v);
+}
+
+static double largest(int64_t n, const double *v) {
+  double max = 0.0;
+  for (int64_t i = 0; i < n; i++)
+    max = fabs(v[i]) <= max ? max : fabs(v[i]); /* takes NaN */
+  return max;
+}
+
+/* Takes what the space holds out of c, and the same combination out of z. */
+static void orthogonalize(const hone_space *space, double *z, double *c) {
+  double coefficient[HONE_SPACE_PAIRS];
+  hone_space_split(space, c, coefficient);
+  for (int i = 0; i < space->count; i++)
+    add(space->n, -coefficient[i], hone_space_z(space, i), z);
+}
+
+bool hone_space_take(hone_space *space, double *z, double *c) {
+  const int64_t n = space->n;
+  const int at = space->count;
+  const double size = largest(n, c);
+  if (at >= space->most || !(size >= DBL_MIN) || !(size <= DBL_MAX))
+    return false;
+  const int e = -ilogb(size);
+  for (int64_t i = 0; i < n; i++) { /* by a power of two: both stay exact */
+    c[i] = hone_shift(c[i], e);
+    z[i] = hone_shift(z[i], e);
+  }
+  const double before = norm(n, c);
+  orthogonalize(space, z, c);
+  orthogonalize(space, z, c); /* again: what cancellation left behind */
+  const double after = norm(n, c);
+  if (!(after > NOTHING_NEW * before) || !(norm(n, z) <= DBL_MAX))
+    return false;
+  scale(n, 1.0 / after, c);
+  scale(n, 1.0 / after, z);
+  if (c != hone_space_c(space, at)) {
+    memcpy(hone_space_c(space, at), c, (size_t)n * sizeof *c);
+    memcpy(hone_space_z(space, at), z, (size_t)n * sizeof *z);
+  }
+  space->count++;
+  return true;
+}

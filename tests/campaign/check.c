@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Solves one system by the library and by LAPACK, and measures every x: its
+   backward error in more than double precision, its forward error against the
+   reference. */
+#include "tests/campaign/campaign.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void dgesv_(const int *n, const int *nrhs, double *a, const int *lda,
+            int *pivots, double *b, const int *ldb, int *info);
+void dsgesv_(const int *n, const int *nrhs, double *a, const int *lda,
+             int *pivots, const double *b, const int *ldb, double *x,
+             const int *ldx, double *work, float *swork, int *iter, int *info);
+
+/* What x holds before a solve; no solution of anything here. */
+static const double SENTINEL = -0x1.23456789abcdep-987;
+static const double EPS = 0x1p-53;
+
+/* The work space of one check; lapack_x: n x nrhs. */
+typedef struct bench {
+  const campaign_system *s;
+  double *b, *x; /* as handed to the library: ldb, ldx */
+  double *matrix, *lapack_x, *work;
+  float *swork;
+  int *pivots;
+  hone_column columns[CAMPAIGN_MOST_RHS];
+} bench;
+
+static void *memory(int64_t count, size_t size) {
+  void *p = calloc((size_t)count + 1, size);
+  if (p == NULL) {
+    (void)fprintf(stderr, "campaign: out of memory\n");
+    exit(2);
+  }
+  return p;
+}
+
+static void open_bench(bench *w, const campaign_system *s) {
+  const int64_t n = s->n, m = s->nrhs;
+  *w = (bench){.s = s};
+  w->b = memory(s->ldb * m, sizeof *w->b);
+  w->x = s->in_place ? w->b : memory(s->ldx * m, sizeof *w->x);
+  w->matrix = memory(n * n, sizeof *w->matrix);
+  w->lapack_x = memory(n * m, sizeof *w->lapack_x);
+  w->work = memory(n * m, sizeof *w->work);
+  w->swork = memory(n * (n + m), sizeof *w->swork);
+  w->pivots = memory(n, sizeof *w->pivots);
+  for (int64_t k = 0; k < s->ldx * m; k++)
+    w->x[k] = SENTINEL;
+  for (int64_t c = 0; c < m; c++)
+    memcpy(w->b + c * s->ldb, s->b + c * n, (size_t)n * sizeof *w->b);
+}
+
+static void close_bench(bench *w) {
+  if (!w->s->in_place)
+    free(w->x);
+  free(w->b);
+  free(w->matrix);
+  free(w->lapack_x);
+  free(w->work);
+  free(w->swork);
+  free(w->pivots);
+}
+
+/* ---- The library ---- */
+
+/* A, its entries off by some 1e-9 of themselves. */
+static double *nearby(const campaign_system *s) {
+  gallery_rng rng = {s->seed};
+  const size_t count = (size_t)(s->lda * s->n);
+  double *a = memory((int64_t)count, sizeof *a);
+  for (size_t k = 0; k < count; k++)
+    a[k] = s->stored[k] * (1.0 - 1e-9 * gallery_uniform(&rng));
+  return a;
+}
+
+static int worse(int a, int b) {
+  if (a < 0 || b < 0)
+    return a < b ? a : b;
+  return a > b ? a : b;
+}
+
+/* The columns in two calls; one that is refused leaves its columns' status. */
+static int solve_kept(bench *w, hone_solver *solver) {
+  const campaign_system *s = w->s;
+  const int64_t half = s->nrhs / 2;
+  int status = HONE_OK;
+  for (int64_t at = 0; at < s->nrhs;
+       at += at == 0 && half > 0 ? half : s->nrhs) {
+    const int64_t m = at == 0 && half > 0 ? half : s->nrhs - at;
+    int st = hone_solver_solve(solver, s->options.trans, m, w->b + at * s->ldb,
+                               s->ldb, w->x + at * s->ldx, s->ldx, NULL, 0,
+                               w->columns + at, NULL);
+    for (int64_t c = at; c < at + m && st < 0; c++)
+      w->columns[c].status = st;
+    status = worse(status, st);
+  }
+  return status;
+}
+
+static int run_kept(bench *w) {
+  const campaign_system *s = w->s;
+  hone_solver *solver = NULL;
+  double *other = s->nearby ? nearby(s) : NULL;
+  int st = hone_solver_create(&solver, s->n, &s->options);
+  if (st == HONE_OK && s->nearby &&
+      hone_solver_factor(solver, other, s->lda, NULL) == HONE_OK)
+    st = hone_solver_update(solver, s->stored, s->lda, NULL);
+  else if (st == HONE_OK)
+    st = hone_solver_factor(solver, s->stored, s->lda, NULL);
+  if (st == HONE_OK)
+    st = solve_kept(w, solver);
+  else
+    for (int64_t c = 0; c < s->nrhs; c++)
+      w->columns[c].status = st;
+  hone_solver_destroy(&solver);
+  free(other);
+  return st;
+}
+
+static int run_once(bench *w) {
+  const campaign_system *s = w->s;
+  hone_options o = s->options;
+  o.columns = w->columns;
+  int st = hone_solve(s->n, s->nrhs, s->stored, s->lda, w->b, s->ldb, w->x,
+                      s->ldx, &o, NULL);
+  for (int64_t c = 0; c < s->nrhs && st < 0; c++)
+    w->columns[c].status = st;
+  return st;
+}
+
+/* ---- The contract ---- */
+
+static int column_broken(const bench *w, int64_t c) {
+  const campaign_system *s = w->s;
+  const double *x = w->x + c * s->ldx;
+  const double *before = s->in_place ? s->b + c * s->n : NULL;
+  int broken = 0;
+  for (int64_t i = 0; i < s->n; i++) {
+    double was = before ? before[i] : SENTINEL;
+    if (w->columns[c].status < 0 && memcmp(&x[i], &was, sizeof was) != 0)
+      broken |= CAMPAIGN_TOUCHED;
+    if (w->columns[c].status >= 0 && !isfinite(x[i]))
+      broken |= CAMPAIGN_NOT_FINITE;
+  }
+  for (int64_t i = s->n; i < s->ldx && c + 1 < s->nrhs; i++)
+    if (memcmp(&x[i], &SENTINEL, sizeof SENTINEL) != 0)
+      broken |= CAMPAIGN_TOUCHED;
+  return broken;
+}
+
+static int contract_broken(const bench *w, int status) {
+  int broken = 0, worst = HONE_OK;
+  for (int64_t c = 0; c < w->s->nrhs; c++) {
+    const int st = w->columns[c].status;
+    broken |= column_broken(w, c);
+    if (st < 0 && st != HONE_SINGULAR && st != HONE_OVERFLOW)
+      broken |= CAMPAIGN_REASON;
+    worst = worse(worst, st);
+  }
+  if ((status == HONE_OK) != (worst == HONE_OK))
+    broken |= CAMPAIGN_STATUS;
+  return broken;
+}
+
+/* ---- Measuring ---- */
+
+/* NaN where the reference does not know. */
+static double error_of(const reference *r, int64_t c, const double *x) {
+  if (!(r->error[c] <= 1.0))
+    return (double)NAN;
+  return (double)reference_distance(r, c, x, true);
+}
+
+static double omega_of(const bench *w, int64_t c, const double *x) {
+  const campaign_system *s = w->s;
+  return reference_omega(s->n, s->m, s->n, x, s->b + c * s->n);
+}
+
+/* Is there room for x in double, with digits to spare below? */
+static bool in_range(const reference *r, int64_t c) {
+  int least = 0;
+  return r->error[c] <= 1.0 && reference_size(r, c, &least) <= 1022 &&
+         least >= -960;
+}
+
+static void measure(const bench *w, const reference *r, campaign_record *out) {
+  for (int64_t c = 0; c < w->s->nrhs; c++) {
+    const hone_column *stated = &w->columns[c];
+    const double *x = w->x + c * w->s->ldx;
+    campaign_column *q = &out->column[c];
+    *q = (campaign_column){.omega = (double)NAN, .error = (double)NAN};
+    q->status = (int16_t)stated->status;
+    q->precision = (int16_t)stated->precision;
+    q->kind = (int16_t)w->s->kinds[c];
+    q->stated_omega = stated->backward_error;
+    q->bound = stated->forward_error;
+    q->reference_error = r->error[c];
+    q->in_range = in_range(r, c);
+    if (q->status < 0)
+      continue;
+    q->omega = omega_of(w, c, x);
+    q->error = error_of(r, c, x);
+    if (!(q->stated_omega >= 0.99 * q->omega - 0.05 * EPS))
+      out->broken |= CAMPAIGN_FLATTERED;
+  }
+}
+
+static void measure_lapack(bench *w, const reference *r, bool mixed,
+                           campaign_record *out) {
+  const campaign_system *s = w->s;
+  const int n = (int)s->n, m = (int)s->nrhs;
+  int info = 0, iterations = 0;
+  memcpy(w->matrix, s->m, (size_t)(s->n * s->n) * sizeof *s->m);
+  memcpy(w->lapack_x, s->b, (size_t)(s->n * s->nrhs) * sizeof *s->b);
+  if (mixed)
+    dsgesv_(&n, &m, w->matrix, &n, w->pivots, s->b, &n, w->lapack_x, &n,
+            w->work, w->swork, &iterations, &info);
+  else
+    dgesv_(&n, &m, w->matrix, &n, w->pivots, w->lapack_x, &n, &info);
+  *(mixed ? &out->dsgesv_info : &out->dgesv_info) = info;
+  for (int64_t c = 0; c < s->nrhs; c++) {
+    const double *x = w->lapack_x + c * s->n;
+    double omega = info == 0 ? omega_of(w, c, x) : (double)NAN;
+    double error = info == 0 ? error_of(r, c, x) : (double)NAN;
+    *(mixed ? &out->column[c].dsgesv_omega : &out->column[c].dgesv_omega) =
+        omega;
+    *(mixed ? &out->column[c].dsgesv_error : &out->column[c].dgesv_error) =
+        error;
+  }
+}
+
+void campaign_check(const campaign_system *s, reference *r,
+                    campaign_record *out) {
+  bench w;
+  open_bench(&w, s);
+  *out = (campaign_record){.family = (int32_t)(s->family - gallery_families),
+                           .seed = s->seed,
+                           .n = (int32_t)s->n,
+                           .nrhs = (int32_t)s->nrhs};
+  out->status = s->kept ? run_kept(&w) : run_once(&w);
+  out->broken = contract_broken(&w, out->status);
+  reference_solve(r, s->n, s->nrhs, s->m, s->n, s->b, s->n);
+  out->reference = r->state;
+  out->condition = r->condition;
+  measure(&w, r, out);
+  measure_lapack(&w, r, false, out);
+  measure_lapack(&w, r, true, out);
+  close_bench(&w);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A system from its seed: family, order, right-hand sides, how it is handed
+   over. The same seed under the same plan gives the same system. */
+#include "tests/campaign/campaign.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where tiles and blocks begin and end. */
+static const int64_t edges[] = {15,  16,  17,  31,  32,  33,  63,  64,  65, 127,
+                                128, 129, 255, 256, 257, 511, 512, 513, 600};
+enum { EDGES = sizeof edges / sizeof *edges };
+
+static void *memory(int64_t doubles) {
+  void *p = malloc((size_t)(doubles > 0 ? doubles : 1) * sizeof(double));
+  if (p == NULL) {
+    (void)fprintf(stderr, "campaign: out of memory\n");
+    exit(2);
+  }
+  return p;
+}
+
+/* One in four at an edge, small ones more often; else uniform in log n. */
+static int64_t draw_order(gallery_rng *rng, int64_t most) {
+  const double u = gallery_uniform(rng), v = gallery_uniform(rng);
+  int64_t n;
+  if (gallery_below(rng, 4) == 0)
+    n = edges[(int)((double)EDGES * (v < 0.5 ? u : u * u))];
+  else
+    n = (int64_t)exp(u * log((double)most + 1.0));
+  return n < 1 ? 1 : n > most ? most : n;
+}
+
+static int64_t draw_nrhs(gallery_rng *rng, int64_t n) {
+  const int64_t kind = gallery_below(rng, 20);
+  const int64_t most = n > 256 && gallery_below(rng, 4) ? 4 : 33;
+  int64_t nrhs = 1;
+  if (kind >= 10)
+    nrhs = 2 + gallery_below(rng, 3);
+  if (kind >= 15)
+    nrhs = 5 + gallery_below(rng, 12);
+  if (kind >= 18)
+    nrhs = 17 + gallery_below(rng, 17);
+  if (kind == 19) /* about the block of columns solved together */
+    nrhs = 31 + gallery_below(rng, 3);
+  return nrhs > most ? most : nrhs;
+}
+
+static void draw_options(campaign_system *s, const campaign_plan *plan,
+                         gallery_rng *rng) {
+  hone_options *o = &s->options;
+  const int64_t start = gallery_below(rng, 2), spd = gallery_below(rng, 2);
+  hone_options_init(o, sizeof *o);
+  o->device = plan->device;
+  o->start = plan->start != CAMPAIGN_START_MIXED ? plan->start
+             : start                             ? HONE_START_SINGLE
+                                                 : HONE_START_AUTO;
+  o->extra_precise = plan->extra;
+  o->trans = gallery_below(rng, 4) == 0 ? HONE_TRANS : HONE_NO_TRANS;
+  o->layout = gallery_below(rng, 4) == 0 ? HONE_ROW_MAJOR : HONE_COL_MAJOR;
+  o->threads = gallery_below(rng, 8) == 0 ? 2 : 1;
+  o->deterministic = gallery_below(rng, 8) == 0;
+  if ((s->family->properties & GALLERY_SPD) && spd)
+    o->structure = HONE_STRUCTURE_SPD;
+  s->crossed = (o->trans == HONE_TRANS) != (o->layout == HONE_ROW_MAJOR);
+  s->kept = gallery_below(rng, 3) == 0;
+  s->nearby = s->kept && gallery_below(rng, 4) == 0;
+  s->in_place = gallery_below(rng, 8) == 0;
+  s->lda = s->n + (gallery_below(rng, 3) ? 0 : gallery_below(rng, 6));
+  s->ldb = s->n + (gallery_below(rng, 3) ? 0 : gallery_below(rng, 6));
+  s->ldx = s->in_place
+               ? s->ldb
+               : s->n + (gallery_below(rng, 3) ? 0 : gallery_below(rng, 6));
+}
+
+static void store(campaign_system *s) {
+  const int64_t n = s->n;
+  s->stored = memory(s->lda * n);
+  for (int64_t k = 0; k < s->lda * n; k++)
+    s->stored[k] = (double)NAN;
+  for (int64_t j = 0; j < n; j++)
+    for (int64_t i = 0; i < n; i++)
+      s->stored[i + j * s->lda] =
+          s->crossed ? s->m[j + i * n] : s->m[i + j * n];
+}
+
+/* Half of them plainly random; at most one that needs a factorization. */
+static void draw_rhs(campaign_system *s, gallery_rng *rng) {
+  bool had_null = false;
+  s->b = memory(s->n * s->nrhs);
+  for (int64_t c = 0; c < s->nrhs; c++) {
+    int kind = gallery_below(rng, 2)
+                   ? GALLERY_B_RANDOM
+                   : (int)gallery_below(rng, gallery_rhs_count);
+    if (kind == GALLERY_B_LEFT_NULL && had_null)
+      kind = GALLERY_B_ONES;
+    had_null = had_null || kind == GALLERY_B_LEFT_NULL;
+    s->kinds[c] = kind;
+    gallery_rhs(kind, s->n, s->m, s->n, gallery_next(rng), s->b + c * s->n);
+  }
+}
+
+void campaign_draw(campaign_system *s, const campaign_plan *plan,
+                   uint64_t seed) {
+  gallery_rng rng = {seed};
+  const int64_t family = gallery_below(&rng, gallery_count);
+  *s = (campaign_system){.seed = seed};
+  s->family = plan->family ? plan->family : &gallery_families[family];
+  s->n = draw_order(&rng, plan->max_n);
+  if (s->n > s->family->most_n)
+    s->n = 1 + s->n % s->family->most_n;
+  if (s->n < s->family->least_n)
+    s->n = s->family->least_n;
+  s->nrhs = draw_nrhs(&rng, s->n);
+  s->parameter = gallery_parameter(s->family, &rng);
+  draw_options(s, plan, &rng);
+  s->m = memory(s->n * s->n);
+  gallery_make(s->family, s->n, s->parameter, gallery_next(&rng), s->m, s->n);
+  store(s);
+  draw_rhs(s, &rng);
+}
+
+void campaign_free(campaign_system *s) {
+  free(s->m);
+  free(s->stored);
+  free(s->b);
+}
+
+void campaign_describe(const campaign_system *s, FILE *f) {
+  const hone_options *o = &s->options;
+  (void)fprintf(f, "%s(%.6g) n %d nrhs %d lda %d%s%s%s%s%s threads %d%s%s%s",
+                s->family->name, s->parameter, (int)s->n, (int)s->nrhs,
+                (int)s->lda, o->trans == HONE_TRANS ? " trans" : "",
+                o->layout == HONE_ROW_MAJOR ? " row-major" : "",
+                s->kept ? " kept" : "", s->nearby ? " nearby" : "",
+                s->in_place ? " in place" : "", (int)o->threads,
+                o->deterministic ? " deterministic" : "",
+                o->start == HONE_START_SINGLE ? " single" : "",
+                o->structure == HONE_STRUCTURE_SPD ? " spd" : "");
+}
