@@ -238,11 +238,11 @@ TEST(certificates, know_what_is_exact) {
 /* The formula, on numbers made up. */
 TEST(certificates, add_up_what_they_know) {
   const hone_certificate good = {
-      .inverse_norm = 1e6, .inverse_norm_scaled = 1e3, .nonsingular = true};
-  const hone_refined column = {.now = {.relative = 1e-3,
-                                       .relative_scaled = 1e-3,
-                                       .noise = 1e-20,
-                                       .noise_scaled = 1e-20},
+      .inverse_norm = 1e6L, .inverse_norm_scaled = 1e3, .nonsingular = true};
+  const hone_refined column = {.now = {.relative = 1e-3L,
+                                       .relative_scaled = 1e-3L,
+                                       .noise = 1e-20L,
+                                       .noise_scaled = 1e-20L},
                                .bounded = true,
                                .direct = true,
                                .error = 1e-6,
@@ -271,7 +271,7 @@ TEST(certificates, add_up_what_they_know) {
   steps.observed = 0.8;
   CHECK_LE(1e3, hone_bounds_forward(&good, &steps, false));
   hone_refined loud = column;
-  loud.now.noise = 1e-9;
+  loud.now.noise = 1e-9L;
   CHECK_LE(1e-3, hone_bounds_forward(&good, &loud, false));
   loud.missed = 1e-5; /* that noise was heard, and is not so large */
   CHECK_LE(1e-5, hone_bounds_forward(&good, &loud, false));
@@ -283,11 +283,12 @@ TEST(certificates, add_up_what_they_know) {
 
 TEST(certificates, want_a_digit_in_scaled_variables_too) {
   const hone_certificate good = {
-      .inverse_norm = 1.0, .inverse_norm_scaled = 1.0, .nonsingular = true};
+      .inverse_norm = 1.0L, .inverse_norm_scaled = 1.0, .nonsingular = true};
   for (int k = 0; k < 4; k++) {
     const double plain = k & 1 ? 0.2 : 0.01, scaled = k & 2 ? 0.2 : 0.01;
     const hone_refined column = {
-        .now = {.relative = plain, .relative_scaled = scaled}};
+        .now = {.relative = (long double)plain,
+                .relative_scaled = (long double)scaled}};
     CHECK_EQ_INT(hone_bounds_certain(&good, &column), k == 0);
   }
   CHECK_EQ_INT(hone_bounds_digits((double)NAN), 0);
