@@ -174,8 +174,9 @@ static int certify_columns(climb *c, int r, hone_refinement *ctx) {
   int st = HONE_OK;
   if (!certificate->nonsingular) /* nothing to be had */
     return HONE_OK;
-  ctx->observe = ctx->f.space != NULL || !hone_bounds_known(certificate) ||
-                 units_differ(ctx);
+  ctx->units = units_differ(ctx);
+  ctx->observe =
+      ctx->f.space != NULL || !hone_bounds_known(certificate) || ctx->units;
   if (c->ladder->wish.max_iterations == 0) /* as many again */
     ctx->cap *= 2;
   if (c->ladder->wish.extra)

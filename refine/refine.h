@@ -64,6 +64,7 @@ typedef struct hone_refined {
   /* Of the accepted x, once bounds.c or extra.c has estimated its error: */
   bool bounded, heard;
   bool direct;          /* ... and the certificate knows the contraction */
+  bool units;           /* those of the unknowns differ by much */
   double observed;      /* ratio of the last two corrections of extra.c on
                            this rung; NaN: there were not two */
   double error;         /* max |error of x| / max |x|, */
@@ -86,6 +87,7 @@ typedef struct hone_refinement {
   int cap;       /* corrections on this rung */
   double norm_a; /* infinity norm of op(A) */
   hone_watch *watch;
+  bool units;   /* see hone_refined */
   bool observe; /* the certificate does not know what a correction leaves of an
                    error: two of a column itself have to show it */
   double *v;    /* n x columns: residuals and corrections */
