@@ -198,7 +198,8 @@ double hone_bounds_forward(const hone_certificate *certificate,
       ERROR_FACTOR * (c->units && !scaled ? UNITS_FACTOR : 1.0);
   const double direct = factor * error / (1.0 - contraction_of(certificate, c));
   bound = direct <= bound ? direct : bound; /* not NaN */
-  bound += noise_of(certificate, c, scaled) + HONE_EPS;
+  bound += noise_of(certificate, c, scaled);
+  bound += (c->units && !scaled ? 4.0 : 1.0) * HONE_EPS; /* x was rounded */
   return bound <= DBL_MAX ? bound : HONE_INF;
 }
 
