@@ -5,6 +5,7 @@
    these sweeps bring it to 4 corrections. */
 #include "refine/scale.h"
 
+#include <float.h>
 #include <limits.h>
 #include <math.h>
 
@@ -96,17 +97,17 @@ int hone_scale_find(const hone_sight *sight, hone_inspection *seen,
   return HONE_OK;
 }
 
-/* Largest exponent of 2^row_exp r, by frexp's convention. */
+/* Largest exponent of 2^row_exp r, by frexp's convention; of what is finite. */
 static int top_exponent(int64_t n, const int *row_exp, const double *r) {
   int top = -100000;
   if (row_exp == NULL) {
     double max = 0.0;
     for (int64_t i = 0; i < n; i++)
       max = fabs(r[i]) <= max ? max : fabs(r[i]);
-    return max > 0.0 ? ilogb(max) + 1 : 0;
+    return max > 0.0 && max <= DBL_MAX ? ilogb(max) + 1 : 0;
   }
   for (int64_t i = 0; i < n; i++)
-    if (r[i] != 0.0)
+    if (r[i] != 0.0 && fabs(r[i]) <= DBL_MAX)
       top = HONE_MAX(top, ilogb(r[i]) + 1 + row_exp[i]);
   return top > -100000 ? top : 0;
 }
