@@ -27,7 +27,7 @@ struct engine {
 };
 
 /* S = R A C in place (row NULL: not scaled); top: raised to its largest
-   magnitude, Inf where one is not finite. upper: of the upper triangle, and
+   magnitude, Inf or NaN where there is one. upper: of the upper triangle, and
    nothing is scaled. A block for each column in turn. */
 __global__ void __launch_bounds__(THREADS)
     scale_and_see(int64_t n, double *a, int64_t lda, const double *row,

@@ -276,6 +276,12 @@ TEST(certificates, add_up_what_they_know) {
   loud.missed = 1e-5; /* that noise was heard, and is not so large */
   CHECK_LE(1e-5, hone_bounds_forward(&good, &loud, false));
   CHECK_LE(hone_bounds_forward(&good, &loud, false), 2e-5);
+  hone_refined units = column; /* they differ: of no account where scaled */
+  units.units = true;
+  CHECK_LE(32.0 * hone_bounds_forward(&good, &column, false),
+           hone_bounds_forward(&good, &units, false));
+  CHECK_LE(hone_bounds_forward(&good, &units, true),
+           hone_bounds_forward(&good, &column, true));
   hone_certificate singular = good;
   singular.nonsingular = false;
   CHECK_LT(DBL_MAX, hone_bounds_forward(&singular, &column, false));
