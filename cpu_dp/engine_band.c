@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Banded matrices in double precision: LAPACK's band LU with partial pivoting,
    from OpenBLAS, on a packed copy of the scaled band. */
+#include "cpu_dp/pivots.h"
 #include "cpu_dp/structure.h"
 
 #include <math.h>
@@ -162,31 +163,10 @@ static int solve(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
   return bad == 0 ? HONE_OK : HONE_INTERNAL;
 }
 
-/* Where the row that ended in place k came from: the exchanges backwards. */
-static int64_t row_of(const engine_band *e, int64_t k) {
-  for (int64_t i = e->n - 1; i >= 0; i--) {
-    const int64_t other = e->ipiv[i] - 1;
-    k = k == i ? other : (k == other ? i : k);
-  }
-  return k;
-}
-
 static void suspect(void *self, bool mend, int64_t *row, int64_t *col) {
-  engine_band *e = self;
-  double *pivot = e->ab + e->lower + e->upper;
-  const int64_t down = leading(e);
-  double most = 0.0;
-  int64_t at = 0;
-  for (int64_t k = 0; k < e->n; k++) {
-    most = HONE_MAX(most, fabs(pivot[k * down]));
-    if (fabs(pivot[k * down]) < fabs(pivot[at * down]))
-      at = k;
-  }
-  for (int64_t k = 0; mend && k < e->n; k++)
-    if (!(fabs(pivot[k * down]) > 0.0))
-      pivot[k * down] = HONE_EPS * (most > 0.0 ? most : 1.0);
-  *row = row_of(e, at);
-  *col = at;
+  const engine_band *e = self;
+  hone_pivot_suspect(e->n, e->ab + e->lower + e->upper, leading(e), e->ipiv,
+                     mend, row, col);
 }
 
 static void account(void *self, hone_account *out) {

@@ -2,6 +2,7 @@
 /* The double-precision engines: OpenBLAS's LU of the scaled matrix, and its
    Cholesky factorization, half the work. Where single precision does not
    reach, and for small matrices. */
+#include "cpu_dp/pivots.h"
 #include "refine/engine.h"
 
 #include <math.h>
@@ -177,30 +178,9 @@ static int solve(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
   return info == 0 ? HONE_OK : HONE_INTERNAL;
 }
 
-/* Where the row that ended in place k came from: the exchanges backwards. */
-static int64_t row_of(const engine_dp *e, int64_t k) {
-  for (int64_t i = e->n - 1; i >= 0; i--) {
-    const int64_t other = e->ipiv[i] - 1;
-    k = k == i ? other : (k == other ? i : k);
-  }
-  return k;
-}
-
 static void suspect(void *self, bool mend, int64_t *row, int64_t *col) {
-  engine_dp *e = self;
-  const int64_t down = e->ld + 1;
-  double most = 0.0;
-  int64_t at = 0;
-  for (int64_t k = 0; k < e->n; k++) {
-    most = HONE_MAX(most, fabs(e->f[k * down]));
-    if (fabs(e->f[k * down]) < fabs(e->f[at * down]))
-      at = k;
-  }
-  for (int64_t k = 0; mend && k < e->n; k++)
-    if (!(fabs(e->f[k * down]) > 0.0))
-      e->f[k * down] = HONE_EPS * (most > 0.0 ? most : 1.0);
-  *row = row_of(e, at);
-  *col = at;
+  const engine_dp *e = self;
+  hone_pivot_suspect(e->n, e->f, e->ld + 1, e->ipiv, mend, row, col);
 }
 
 const hone_engine hone_engine_double = {.name = "double LU",
