@@ -73,6 +73,11 @@ void hone_pool_destroy(hone_pool **pool, hone_mem *mem);
 int hone_pool_threads(const hone_pool *pool);
 /* Runs task 0 .. tasks-1, each once, in any order, and waits for all. */
 void hone_pool_run(hone_pool *pool, int64_t tasks, hone_task run, void *ctx);
+/* The other threads of the pool run task 0, 1, ..., one for each of them, while
+   the caller goes on; where there are none, nothing happens. No other job may
+   begin before hone_pool_wait has seen this one end. */
+void hone_pool_start(hone_pool *pool, hone_task run, void *ctx);
+void hone_pool_wait(hone_pool *pool);
 
 /* The clock and the caller's wish to stop ------------------------------ */
 

@@ -120,12 +120,7 @@ static void keep_off_caller(hone_pool *pool) {
   pool->avoided = here;
 }
 
-void hone_pool_run(hone_pool *pool, int64_t tasks, hone_task run, void *ctx) {
-  if (pool == NULL || pool->threads == 1 || tasks <= 1) {
-    for (int64_t task = 0; task < tasks; task++)
-      run(ctx, task);
-    return;
-  }
+static void start(hone_pool *pool, int64_t tasks, hone_task run, void *ctx) {
   keep_off_caller(pool);
   pthread_mutex_lock(&pool->lock);
   pool->run = run;
@@ -136,9 +131,29 @@ void hone_pool_run(hone_pool *pool, int64_t tasks, hone_task run, void *ctx) {
   pool->job++;
   pthread_cond_broadcast(&pool->wake);
   pthread_mutex_unlock(&pool->lock);
-  take_tasks(pool);
+}
+
+void hone_pool_start(hone_pool *pool, hone_task run, void *ctx) {
+  if (hone_pool_threads(pool) > 1)
+    start(pool, pool->threads - 1, run, ctx);
+}
+
+void hone_pool_wait(hone_pool *pool) {
+  if (pool == NULL)
+    return;
   pthread_mutex_lock(&pool->lock);
   while (pool->busy > 0)
     pthread_cond_wait(&pool->done, &pool->lock);
   pthread_mutex_unlock(&pool->lock);
+}
+
+void hone_pool_run(hone_pool *pool, int64_t tasks, hone_task run, void *ctx) {
+  if (hone_pool_threads(pool) == 1 || tasks <= 1) {
+    for (int64_t task = 0; task < tasks; task++)
+      run(ctx, task);
+    return;
+  }
+  start(pool, tasks, run, ctx);
+  take_tasks(pool);
+  hone_pool_wait(pool);
 }

@@ -82,28 +82,28 @@ int inspect(hone_cuda *c, int64_t j, int64_t w, bool scaled) {
 
 /* Of a symmetric matrix only when all is there: then the other triangle, which
    has not been sent, is made from the one that was. */
-int hone_cuda_look(hone_cuda *c, int64_t j, int64_t w) {
+int hone_cuda_look(hone_cuda *c, int64_t to) {
   int st = HONE_OK;
-  if (!c->spd)
-    return inspect(c, j, w, false);
-  if (c->fed < c->n)
+  const int64_t from = c->inspected;
+  if (from >= to || (c->spd && c->fed < c->n))
     return HONE_OK;
+  c->inspected = to;
   if (c->triangle)
     st = CALL(hone_cuda_mirror(c->n, c->a, c->lda, c->work));
-  return st == HONE_OK ? inspect(c, 0, c->n, false) : st;
+  return st == HONE_OK ? inspect(c, from, to - from, false) : st;
 }
 
 /* What is seen of S; of A itself it was gathered while A came in. */
 int hone_cuda_see(void *self, const hone_matrix *a, const hone_scaling *scaling,
                   hone_seen *seen) {
   hone_cuda *c = static_cast<hone_cuda *>(self);
-  const int64_t n = c->n, from = c->fed;
+  const int64_t n = c->n;
   const size_t bytes = (size_t)n * sizeof(double);
-  int st = from < n ? hone_cuda_feed(c, a, n) : (int)HONE_OK;
-  if (st == HONE_OK && from < n) {
+  int st = hone_cuda_feed(c, a, n, nullptr);
+  if (st == HONE_OK && c->inspected < n) {
     st = CALL(cudaStreamSynchronize(c->feed));
     if (st == HONE_OK)
-      st = hone_cuda_look(c, from, n - from);
+      st = hone_cuda_look(c, n);
   }
   if (st == HONE_OK && scaling) {
     st = hone_cuda_upload_scaling(c, scaling);

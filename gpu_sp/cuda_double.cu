@@ -198,9 +198,7 @@ int load(engine *e, const hone_matrix *a, const hone_scaling *scaling) {
   hone_cuda *c = &e->feeder;
   int st = hone_cuda_feed_begin(c, a);
   if (st == HONE_OK)
-    st = hone_cuda_feed(c, a, c->n);
-  if (st == HONE_OK)
-    st = CALL(cudaEventRecord(c->columns->fed, c->feed));
+    st = hone_cuda_feed(c, a, c->n, c->columns->fed);
   if (st == HONE_OK)
     st = CALL(cudaStreamWaitEvent(c->work, c->columns->fed, 0));
   if (st == HONE_OK && scaling->used)

@@ -2,7 +2,10 @@
 /* The way of A to the device. The caller's matrix lies in pageable memory,
    which the device cannot read at speed: the pool's threads copy its columns
    into a ring of pinned buffers, each is sent while the next is being filled,
-   and the factorization takes a block column as soon as it is there. The
+   and the factorization takes a block column as soon as it is there. All of A
+   is one job, chunk after chunk through the slots of the ring, each chunk cut
+   into tasks that any thread takes, in order; whoever finishes a chunk sends
+   it, and the caller takes tasks only while it has to wait for a column. The
    caller's matrix is neither pinned nor copied as a whole. Memory that the
    device can read itself (pinned, managed, its own) is sent as it is.
 
@@ -14,6 +17,7 @@ extern "C" {
 #include "gpu_sp/round.h"
 }
 
+#include <sched.h>
 #include <string.h>
 
 namespace {
@@ -21,25 +25,12 @@ namespace {
 enum { PIECE = 1 << 18 }; /* bytes of a task */
 const size_t SLOT = (size_t)8 << 20;
 
-/* Columns on their way: chunk after chunk through the slots of the ring, each
-   cut into tasks that any thread takes, in order. Whoever finishes a chunk
-   sends it. One job for all chunks: threads that are waited for after each
-   one cost a third of the speed. */
-struct feed_job {
-  hone_cuda *c;
-  const hone_matrix *a;
-  int64_t from, to, width; /* columns; of a chunk */
-  int64_t parts;           /* tasks of a column */
-  int64_t first;           /* the first chunk's number since create */
-  int status;
-};
-
 int64_t load_of(const int64_t *p) {
   return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
 
 /* Waits until the slot's number is reached; false: the job has failed. */
-bool reached(feed_job *job, const int64_t *number, int64_t wanted) {
+bool reached(const hone_cuda_job *job, const int64_t *number, int64_t wanted) {
   while (load_of(number) < wanted) {
     if (__atomic_load_n(&job->status, __ATOMIC_RELAXED) != HONE_OK)
       return false;
@@ -50,15 +41,15 @@ bool reached(feed_job *job, const int64_t *number, int64_t wanted) {
   return true;
 }
 
-void fail(feed_job *job, int st) {
+void fail(hone_cuda_job *job, int st) {
   if (st != HONE_OK)
     __atomic_store_n(&job->status, st, __ATOMIC_RELEASE);
 }
 
 /* Chunk 'number' may use its slot when what was there before has been sent
    and has arrived. Its first task sees to that. */
-bool open_slot(feed_job *job, int64_t number, bool first) {
-  hone_cuda *c = job->c;
+bool open_slot(hone_cuda *c, int64_t number, bool first) {
+  hone_cuda_job *job = &c->job;
   hone_cuda_slot *slot = c->ring + number % HONE_CUDA_SLOTS;
   if (first) {
     if (!reached(job, &slot->sent, number - HONE_CUDA_SLOTS + 1))
@@ -94,21 +85,32 @@ rows part_of(int64_t row, int64_t count, int64_t part, int64_t parts) {
   return {row + part * each, left < each ? left : each};
 }
 
-void feed_task(void *ctx, int64_t task) {
-  feed_job *job = static_cast<feed_job *>(ctx);
-  hone_cuda *c = job->c;
+/* The block column's last chunk is on its way. */
+int all_sent(hone_cuda *c, hone_cuda_column *col) {
+  const int st =
+      col->fed ? CALL(cudaEventRecord(col->fed, c->feed)) : (int)HONE_OK;
+  __atomic_store_n(&col->arrived, 1, __ATOMIC_RELEASE);
+  return st;
+}
+
+void feed_task(hone_cuda *c, int64_t task) {
+  hone_cuda_job *job = &c->job;
   const int64_t tasks = job->width * job->parts; /* of a chunk */
   const int64_t chunk = task / tasks, number = job->first + chunk;
-  const int64_t j = job->from + chunk * job->width;
-  const int64_t left = job->to - j, w = left < job->width ? left : job->width;
+  hone_cuda_column *col = job->column;
+  while (chunk >= col->chunk + col->chunks)
+    col++;
+  const int64_t j = col->j + (chunk - col->chunk) * job->width;
+  const int64_t left = col->j + col->w - j;
+  const int64_t w = left < job->width ? left : job->width;
   const int64_t column = task % tasks / job->parts;
   const int64_t high = c->triangle ? j + w : c->n; /* rows that go */
   const rows go = part_of(0, high, task % job->parts, job->parts);
   const rows stay = part_of(high, c->n - high, task % job->parts, job->parts);
-  const double *a = job->a->a + (j + column) * job->a->lda;
+  const double *a = job->a.a + (j + column) * job->a.lda;
   const size_t ld = (size_t)c->lda * sizeof(double);
   hone_cuda_slot *slot = c->ring + number % HONE_CUDA_SLOTS;
-  if (!open_slot(job, number, task % tasks == 0))
+  if (!open_slot(c, number, task % tasks == 0))
     return;
   if (column < w && go.count > 0)
     memcpy(reinterpret_cast<double *>(slot->memory) + column * c->lda + go.at,
@@ -120,6 +122,71 @@ void feed_task(void *ctx, int64_t task) {
   fail(job,
        send(c, slot, c->a + j * c->lda, ld, (size_t)high * sizeof(double), w));
   __atomic_store_n(&slot->sent, number + 1, __ATOMIC_RELEASE);
+  if (__atomic_add_fetch(&col->sent, 1, __ATOMIC_ACQ_REL) == col->chunks)
+    fail(job, all_sent(c, col));
+}
+
+/* Takes one task; false: there is none left, or the job has failed. */
+bool feed_some(hone_cuda *c) {
+  hone_cuda_job *job = &c->job;
+  if (__atomic_load_n(&job->status, __ATOMIC_RELAXED) != HONE_OK)
+    return false;
+  const int64_t task = __atomic_fetch_add(&job->next, 1, __ATOMIC_RELAXED);
+  if (task < job->tasks)
+    feed_task(c, task);
+  return task < job->tasks;
+}
+
+void feed_all(void *ctx, int64_t) {
+  while (feed_some(static_cast<hone_cuda *>(ctx)))
+    continue;
+}
+
+void set_out(hone_cuda *c, const hone_matrix *a, hone_cuda_column *column,
+             int count) {
+  hone_cuda_job *job = &c->job;
+  const size_t bytes = (size_t)c->lda * sizeof(double);
+  const int64_t most = (int64_t)(c->slot_bytes / bytes);
+  int64_t widest = 0, columns = 0, chunks = 0;
+  for (int i = 0; i < count; i++)
+    widest = column[i].w > widest ? column[i].w : widest;
+  *job = {};
+  job->a = *a;
+  job->column = column;
+  job->count = count;
+  job->width = widest < most ? widest : most;
+  job->parts = ((int64_t)bytes + PIECE - 1) / PIECE;
+  job->first = c->chunks;
+  for (int i = 0; i < count; i++) {
+    column[i].chunk = chunks;
+    column[i].chunks = (column[i].w + job->width - 1) / job->width;
+    column[i].sent = column[i].arrived = 0;
+    chunks += column[i].chunks;
+    columns += column[i].w;
+  }
+  c->chunks += chunks;
+  job->tasks = chunks * job->width * job->parts;
+  job->running = true;
+  if (c->n * columns >= 1 << 15) /* worth waking the others */
+    hone_pool_start(c->pool, feed_all, c);
+}
+
+/* Waits for the column, helping. */
+void await(hone_cuda *c, const hone_cuda_column *col) {
+  hone_cuda_job *job = &c->job;
+  while (!hone_cuda_sent(col) &&
+         __atomic_load_n(&job->status, __ATOMIC_RELAXED) == HONE_OK)
+    hone_cuda_feed_help(c);
+}
+
+/* Until nobody works on the job any more. */
+int end_job(hone_cuda *c) {
+  hone_pool_wait(c->pool);
+  c->job.running = false;
+  for (int i = 0; c->job.status != HONE_OK && i < HONE_CUDA_SLOTS; i++) {
+    c->ring[i].opened = c->ring[i].sent = c->chunks = 0; /* as at first */
+  }
+  return c->job.status;
 }
 
 int feed_directly(hone_cuda *c, const hone_matrix *a, int64_t to) {
@@ -172,7 +239,7 @@ int hone_cuda_feed_begin(hone_cuda *c, const hone_matrix *a) {
   cudaPointerAttributes at;
   memset(&at, 0, sizeof at);
   c->source = a->a;
-  c->fed = 0;
+  c->fed = c->inspected = 0;
   int st = CALL(cudaPointerGetAttributes(&at, a->a));
   c->direct = st == HONE_OK && at.type != cudaMemoryTypeUnregistered;
   c->triangle = c->spd && !c->direct;
@@ -180,25 +247,49 @@ int hone_cuda_feed_begin(hone_cuda *c, const hone_matrix *a) {
   return st;
 }
 
-int hone_cuda_feed(hone_cuda *c, const hone_matrix *a, int64_t to) {
-  const size_t column = (size_t)c->lda * sizeof(double);
-  const int64_t w = to - c->fed, most = (int64_t)(c->slot_bytes / column);
-  if (w <= 0)
-    return HONE_OK;
-  feed_job job = {c, a, c->fed, to, w < most ? w : most, 0, c->chunks, HONE_OK};
-  const int64_t chunks = (w + job.width - 1) / job.width;
-  job.parts = ((int64_t)column + PIECE - 1) / PIECE;
-  if (c->direct)
-    job.status = feed_directly(c, a, to);
-  else
-    hone_pool_run(c->n * w < 1 << 15 ? nullptr : c->pool,
-                  chunks * job.width * job.parts, feed_task, &job);
-  c->chunks += c->direct ? 0 : chunks;
-  c->fed = to;
-  for (int i = 0; job.status != HONE_OK && i < HONE_CUDA_SLOTS; i++) {
-    c->ring[i].opened = c->ring[i].sent = c->chunks = 0; /* as at first */
+void hone_cuda_feed_start(hone_cuda *c, const hone_matrix *a, int count) {
+  if (!c->direct)
+    set_out(c, a, c->columns, count);
+}
+
+bool hone_cuda_sent(const hone_cuda_column *column) {
+  return load_of(&column->arrived) != 0;
+}
+
+void hone_cuda_feed_help(hone_cuda *c) {
+  if (!c->job.running || !feed_some(c))
+    sched_yield();
+}
+
+void hone_cuda_feed_stop(hone_cuda *c) {
+  if (!c->job.running)
+    return;
+  fail(&c->job, HONE_CANCELLED);
+  (void)end_job(c);
+}
+
+int hone_cuda_feed(hone_cuda *c, const hone_matrix *a, int64_t to,
+                   cudaEvent_t fed) {
+  int st = HONE_OK;
+  const bool under_way = c->job.running;
+  if (c->fed < to && !c->direct && !under_way) {
+    c->rest = {};
+    c->rest.j = c->fed;
+    c->rest.w = to - c->fed;
+    set_out(c, a, &c->rest, 1);
   }
-  return job.status;
+  for (int i = 0; c->job.running && i < c->job.count; i++)
+    if (c->job.column[i].j < to)
+      await(c, c->job.column + i);
+  const bool failed = c->job.status != HONE_OK;
+  if (c->job.running && (failed || !under_way || to == c->n))
+    st = end_job(c);
+  if (c->fed < to && c->direct)
+    st = feed_directly(c, a, to);
+  c->fed = c->fed < to ? to : c->fed;
+  if (st == HONE_OK && fed && !c->way)
+    st = CALL(cudaEventRecord(fed, c->feed));
+  return st;
 }
 
 int hone_cuda_feed_rounded(hone_cuda *c, const hone_matrix *a,

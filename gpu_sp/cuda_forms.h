@@ -21,6 +21,8 @@ extern "C" int64_t hone_cuda_tail;
 /* From this order on the next panel is factored beside the update. For the
    benchmark and the tests as well. */
 extern "C" int64_t hone_cuda_ahead;
+/* Columns of an outer panel, for tests; 0: by the order. */
+extern "C" int64_t hone_cuda_outer;
 /* Corrections of a seeded section before it is solved directly; for the
    benchmark and the tests as well. */
 extern "C" int hone_cuda_corrections;

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <cstring>
 
+int64_t hone_cuda_outer = 0;
+
 namespace {
 
 enum { OUTER_SMALL = 256, OUTER = 512, STRIP = 8192 };
@@ -34,7 +36,9 @@ bool hone_cuda_probe(char *why, size_t why_size) {
 namespace {
 
 int64_t outer_width(int64_t n, int64_t block) {
-  const int64_t nb = n <= SMALL_ORDER ? OUTER_SMALL : OUTER;
+  int64_t nb = n <= SMALL_ORDER ? OUTER_SMALL : OUTER;
+  if (hone_cuda_outer > 0)
+    nb = hone_cuda_outer;
   return block > 0 && block < nb ? block : nb;
 }
 
@@ -109,6 +113,7 @@ void lay_out(hone_cuda *c, const hone_engine_config *config) {
   c->n = n;
   c->tuning = config->tuning;
   c->spd = config->spd;
+  c->block = config->block;
   c->ld = round_up(n, HONE_CUDA_PADDING);
   c->lda = round_up(n, 2);
   c->nb = outer_width(n, config->block);
@@ -160,6 +165,7 @@ void hone_cuda_destroy(void *self, hone_mem *mem) {
   place p[PLACES];
   if (c == nullptr)
     return;
+  hone_cuda_feed_stop(c);
   cudaStream_t streams[] = {c->work, c->feed, c->look};
   for (cudaStream_t s : streams)
     if (s)
@@ -176,6 +182,9 @@ void hone_cuda_destroy(void *self, hone_mem *mem) {
     if (c->columns[i].turned)
       (void)cudaEventDestroy(c->columns[i].turned);
   }
+  for (cudaEvent_t e : c->pace)
+    if (e)
+      (void)cudaEventDestroy(e);
   for (cudaStream_t s : streams)
     if (s)
       (void)cudaStreamDestroy(s);
@@ -277,6 +286,8 @@ int take_streams(hone_cuda *c) {
     st = CALL(c->blas->set_workspace(c->handle, c->blas_work, BLAS_WORK));
   if (st == HONE_OK)
     st = CALL(c->blas->set_pointer_mode(c->handle, CUBLAS_POINTER_MODE_DEVICE));
+  for (int i = 0; i < HONE_CUDA_PACE && st == HONE_OK; i++)
+    st = CALL(cudaEventCreateWithFlags(&c->pace[i], cudaEventDisableTiming));
   for (int i = 0; i < c->column_room && st == HONE_OK; i++) {
     st = CALL(
         cudaEventCreateWithFlags(&c->columns[i].fed, cudaEventDisableTiming));

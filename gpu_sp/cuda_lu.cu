@@ -17,7 +17,8 @@
    Look-ahead: in matrices that are large enough the outer panels are factored
    on a stream beside. The columns of the next one are brought up to date
    first, and while it is being factored, on few of the multiprocessors (or the
-   CPU has its diagonal blocks), the update of the other columns goes on. */
+   CPU has its diagonal blocks), the update of the other columns goes on, and of
+   block columns that have come by then. */
 #include "gpu_sp/cuda_blocks.h"
 
 namespace {
@@ -202,9 +203,9 @@ int64_t first_part(const hone_cuda *c, int64_t c0, int64_t c1) {
   return beside(c) && c0 + c->nb < c1 ? c0 + c->nb : c1;
 }
 
-/* The columns from c0 to next are up to date, those to c1 are still to be. */
-int tell_ready(hone_cuda *c, int64_t c0, int64_t next, int64_t c1) {
-  if (next >= c1)
+/* The columns from c0 on that the next panel takes are up to date. */
+int tell_ready(hone_cuda *c, int64_t c0) {
+  if (!beside(c))
     return HONE_OK;
   c->forms.ready_at = c0;
   return CALL(cudaEventRecord(c->forms.ready, c->work));
@@ -220,7 +221,7 @@ int move_rows(hone_cuda *c, const hone_cuda_panel_info *p, int64_t left,
 
 } // namespace
 
-int hone_cuda_factor_panel(hone_cuda *c, int64_t k, int64_t w, int64_t loaded) {
+int hone_cuda_factor_panel(hone_cuda *c, int64_t k, int64_t w, int64_t end) {
   const int index = c->panel_count;
   hone_cuda_panel_info *p = c->panels + index;
   if (index >= c->panel_room)
@@ -240,7 +241,8 @@ int hone_cuda_factor_panel(hone_cuda *c, int64_t k, int64_t w, int64_t loaded) {
                                 c->perm, c->place, c->map, c->work));
   /* What is not needed for the next panel is moved when that is on its way:
      by hone_cuda_apply. */
-  const int64_t next = first_part(c, k + w, loaded);
+  const int64_t loaded = hone_cuda_loaded(c);
+  const int64_t next = k + w < end ? first_part(c, k + w, end) : loaded;
   return st == HONE_OK ? move_rows(c, p, next < loaded ? 0 : k, k + w, next)
                        : st;
 }
@@ -250,23 +252,30 @@ int hone_cuda_apply(hone_cuda *c, int panel, int64_t c0, int64_t c1) {
   int st = HONE_OK;
   if (c0 < c1 && c0 == below) {
     const hone_cuda_panel_info *p = c->panels + panel;
-    const int64_t next = first_part(c, c0, c1);
+    const int64_t next = first_part(c, c0, c1), loaded = hone_cuda_loaded(c);
     st = apply_some(c, panel, panel + 1, c0, next);
     if (st == HONE_OK)
-      st = tell_ready(c, c0, next, c1);
-    if (st == HONE_OK && next < c1)
-      st = move_rows(c, p, p->k, next, c1);
+      st = tell_ready(c, c0);
+    if (st == HONE_OK && next < loaded)
+      st = move_rows(c, p, p->k, next, loaded);
     c0 = next;
   }
   return st == HONE_OK ? apply_some(c, panel, panel + 1, c0, c1) : st;
 }
 
-int hone_cuda_update(hone_cuda *c, int64_t c0, int64_t c1) {
+int hone_cuda_update(hone_cuda *c, int from, int64_t c0, int64_t c1) {
   const int64_t next = first_part(c, c0, c1);
-  int st = apply_some(c, 0, c->panel_count, c0, next);
+  const int last = c->panel_count - 1;
+  int st = apply_some(c, from, last, c0, c1);
   if (st == HONE_OK)
-    st = tell_ready(c, c0, next, c1);
+    st = apply_some(c, last, last + 1, c0, next);
   if (st == HONE_OK)
-    st = apply_some(c, 0, c->panel_count, next, c1);
+    st = tell_ready(c, c0);
+  if (st == HONE_OK)
+    st = apply_some(c, last, last + 1, next, c1);
   return st;
+}
+
+int hone_cuda_catch_up(hone_cuda *c, int from, int to, int64_t c0, int64_t c1) {
+  return apply_some(c, from, to, c0, c1);
 }

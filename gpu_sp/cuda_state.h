@@ -14,9 +14,10 @@ extern "C" {
 #include "gpu_sp/cuda_kernels.h"
 
 enum {
-  HONE_CUDA_SLOTS = 6,   /* of the ring of pinned buffers */
-  HONE_CUDA_COLUMNS = 8, /* right-hand sides on the device at once */
-  HONE_CUDA_PADDING = 32 /* rows and columns of F are a multiple of it */
+  HONE_CUDA_SLOTS = 6,    /* of the ring of pinned buffers */
+  HONE_CUDA_COLUMNS = 8,  /* right-hand sides on the device at once */
+  HONE_CUDA_PADDING = 32, /* rows and columns of F are a multiple of it */
+  HONE_CUDA_PACE = 2      /* panels that the caller is ahead of the device */
 };
 
 /* A panel of the outer blocking: its inner panels' moves are
@@ -30,6 +31,22 @@ struct hone_cuda_panel_info {
 struct hone_cuda_column {
   int64_t j, w;
   cudaEvent_t fed, turned, done; /* on the device; in F; factored */
+  int applied;           /* panels that it has been brought up to date with */
+  int64_t chunk, chunks; /* on its way: its first chunk in the job; how many */
+  int64_t sent, arrived; /* chunks sent; nonzero: all, and fed recorded */
+};
+
+/* Block columns on their way, by the pool's threads and whoever waits for
+   them: see cuda_feed.cu. */
+struct hone_cuda_job {
+  hone_matrix a;
+  hone_cuda_column *column;
+  int count;
+  int64_t width, parts; /* columns of a chunk; tasks of a column */
+  int64_t first;        /* the first chunk's number since create */
+  int64_t tasks, next;  /* of all columns; the next to be taken */
+  int status;
+  bool running;
 };
 
 /* A pinned buffer of the ring. Chunk number k of all that ever go through the
@@ -44,6 +61,7 @@ struct hone_cuda_slot {
 struct hone_cuda {
   int ordinal;                   /* of the device */
   int64_t n, ld, lda, nb, strip; /* nb: outer panel; strip: columns of U */
+  int64_t block;                 /* of the caller's choice; 0: none */
   hone_mem *mem;
   hone_pool *pool;
   hone_tuning tuning;
@@ -52,6 +70,7 @@ struct hone_cuda {
   bool careful; /* the next factorization keeps the safer ones in use */
   bool spd;     /* S = U^T U; lp: the rows of U again, row by row (ld each) */
   cudaStream_t work, feed, look;
+  cudaEvent_t pace[HONE_CUDA_PACE]; /* behind the last panels */
   const hone_cublas *blas;
   cublasHandle_t handle;
 
@@ -85,24 +104,28 @@ struct hone_cuda {
   /* Pinned */
   hone_cuda_slot ring[HONE_CUDA_SLOTS];
   size_t slot_bytes;
-  int64_t chunks;  /* that went through it so far */
-  int64_t pinned;  /* bytes of all pinned memory, counted in mem */
-  double *h_v;     /* 4 n x HONE_CUDA_COLUMNS */
-  unsigned *h_top; /* top, fetched */
-  float *col_max;  /* n; where the host rounds */
+  int64_t chunks; /* that went through it so far */
+  hone_cuda_job job;
+  hone_cuda_column rest; /* what comes as a whole */
+  int64_t pinned;        /* bytes of all pinned memory, counted in mem */
+  double *h_v;           /* 4 n x HONE_CUDA_COLUMNS */
+  unsigned *h_top;       /* top, fetched */
+  float *col_max;        /* n; where the host rounds */
 
   /* This matrix */
   const double *source; /* the caller's, or NULL: none */
-  int64_t fed;          /* columns of A on the device */
+  int64_t fed;          /* columns of A on the device, */
+  int64_t inspected;    /* and those whose maxima and sums are in seen */
   bool direct;          /* the device can read the caller's memory itself */
   bool triangle;        /* of A the upper triangle is sent */
   int64_t odd;          /* 1 + a column that is not finite below it; 0: none */
   bool scaled;
+  bool way;    /* it comes by block columns while it is being factored */
   bool again;  /* A was there already */
   bool looked; /* A was taken unseen: the next factorization may be of it */
   int64_t host_flushed;
   hone_cuda_column *columns;
-  int column_count, column_room;
+  int column_count, column_room; /* loaded; at most */
   hone_cuda_panel_info *panels;
   int panel_count, panel_room, moves_count, moves_room;
   int split; /* the panel whose pieces lp holds; -1: none */
@@ -113,6 +136,12 @@ struct hone_cuda {
 
 inline int64_t round_up(int64_t v, int64_t to) {
   return (v + to - 1) / to * to;
+}
+
+/* The end of the columns that are in F. */
+inline int64_t hone_cuda_loaded(const hone_cuda *c) {
+  const hone_cuda_column *last = c->columns + c->column_count - 1;
+  return last->j + last->w;
 }
 
 /* Is the matrix last fed on the device as a whole? */
@@ -141,8 +170,8 @@ int hone_cuda_take_residual(void *self, const hone_matrix *a, bool trans,
                             double *den);
 void hone_cuda_account(void *self, hone_account *out);
 
-/* The columns j .. j+w-1 of A, just come, are inspected. */
-int hone_cuda_look(hone_cuda *c, int64_t j, int64_t w);
+/* The columns up to 'to' of A, just come, are inspected. */
+int hone_cuda_look(hone_cuda *c, int64_t to);
 /* The scaling to the device; waits. */
 int hone_cuda_upload_scaling(hone_cuda *c, const hone_scaling *scaling);
 /* device_cuda.cu: load for a whole matrix of floats on the device. */
@@ -151,8 +180,19 @@ int hone_cuda_load_floats(hone_cuda *c, const float *a, int64_t lda);
 /* cuda_feed.cu */
 int hone_cuda_feed_create(hone_cuda *c);
 void hone_cuda_feed_destroy(hone_cuda *c);
-/* Columns up to 'to' of A on their way; the stream work waits for them. */
-int hone_cuda_feed(hone_cuda *c, const hone_matrix *a, int64_t to);
+/* All of A sets out, by the block columns 0 .. count-1. */
+void hone_cuda_feed_start(hone_cuda *c, const hone_matrix *a, int count);
+/* Columns up to 'to' of A are on their way on the stream feed; fed, if not
+   NULL, is recorded behind them: an event that hone_cuda_feed_start knows, or
+   one for columns that it did not set out with. */
+int hone_cuda_feed(hone_cuda *c, const hone_matrix *a, int64_t to,
+                   cudaEvent_t fed);
+/* Has the column been sent, and its event recorded? */
+bool hone_cuda_sent(const hone_cuda_column *column);
+/* Does a part of the threads' work, where there is any. */
+void hone_cuda_feed_help(hone_cuda *c);
+/* Nothing of A is read any more. */
+void hone_cuda_feed_stop(hone_cuda *c);
 /* Forgets what A was fed. */
 int hone_cuda_feed_begin(hone_cuda *c, const hone_matrix *a);
 /* Columns j .. j+w-1 scaled and rounded by the host and sent to stage. */
@@ -164,11 +204,17 @@ int hone_cuda_feed_rounded(hone_cuda *c, const hone_matrix *a,
 /* Brings the columns c0 .. c1-1, whose rows are in the present order, up to
    date with the panel. */
 int hone_cuda_apply(hone_cuda *c, int panel, int64_t c0, int64_t c1);
-/* The same with all panels so far, of columns that have just come. */
-int hone_cuda_update(hone_cuda *c, int64_t c0, int64_t c1);
-/* Factors the columns k .. k+w-1 and moves the rows of all columns there are
-   yet, 0 .. loaded-1. */
-int hone_cuda_factor_panel(hone_cuda *c, int64_t k, int64_t w, int64_t loaded);
+/* The same with the panels from .. so far, of columns that came later. */
+int hone_cuda_update(hone_cuda *c, int from, int64_t c0, int64_t c1);
+/* The same with the panels from .. to-1, but the last one before c0. Whatever
+   is done here and by hone_cuda_update later, the products have the same
+   shapes, and so the same bits. */
+int hone_cuda_catch_up(hone_cuda *c, int from, int to, int64_t c0, int64_t c1);
+/* Factors the columns k .. k+w-1 of a block column that ends at 'end', and
+   moves the rows of all columns there are. Where more of the block column
+   follows, hone_cuda_apply to all of it must be next: it makes moves that are
+   put off. */
+int hone_cuda_factor_panel(hone_cuda *c, int64_t k, int64_t w, int64_t end);
 
 /* cuda_cholesky.cu: the same where S = U^T U. No rows move. */
 int hone_cuda_apply_spd(hone_cuda *c, int panel, int64_t c0, int64_t c1);

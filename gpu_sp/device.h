@@ -53,6 +53,8 @@ typedef struct hone_device {
      late. */
   bool behind;
   /* What only some devices have; NULL: not this one. See engine.h. ------- */
+  /* LU is given up: nothing reads the caller's matrix any more. */
+  void (*abandon)(void *self);
   /* The factors are not finite: is there a safer way to make the products
      that has not been tried? The next factorization then takes it. */
   bool (*safer)(void *self);

@@ -13,7 +13,6 @@
 
 namespace {
 
-enum { FEED_PARTS = 8 };
 const int64_t SMALL_ORDER = 8192;  /* the last part of A is half of it */
 const int64_t LARGE_ORDER = 20000; /* eight equal parts from here on */
 
@@ -21,12 +20,22 @@ bool resident(void *self) {
   return static_cast<hone_cuda *>(self)->a != nullptr;
 }
 
-/* A comes in parts that are factored while the next is on its way. Few, for
-   each has to be brought up to date with all panels before it, a fixed cost;
-   and the last ones small where the way takes about as long as the work
-   (docs/performance.md). */
-int64_t feed_width(int64_t n, int64_t j, int64_t nb) {
-  const int64_t part = round_up((n + FEED_PARTS - 1) / FEED_PARTS, nb);
+/* A comes in parts that are factored while the next are on their way, and
+   brought up to date with all panels before them, a fixed cost for each. Beside
+   the panels, with look-ahead, that costs less: more parts then, the first
+   one small, for there is nothing else to do. (docs/performance.md) */
+int64_t feed_width(const hone_cuda *c, int64_t j) {
+  static const int64_t parts[] = {2, 4, 4, 4, 4, 6, 8}; /* n / 32 */
+  const int64_t n = c->n, part = round_up((n + 7) / 8, c->nb);
+  int64_t end = 0;
+  if (c->forms.side.stream) {
+    for (int64_t p : parts) {
+      end += round_up(p * n / 32, c->nb);
+      if (end > j)
+        return end - j;
+    }
+    return n - j;
+  }
   if (j < 2 * part || n > LARGE_ORDER)
     return part;
   return n <= SMALL_ORDER && j >= 4 * part ? n - j : 2 * part;
@@ -39,7 +48,7 @@ int64_t block(void *self, const hone_scaling *scaling, int64_t j) {
     return c->n - j;
   if (c->stage_columns > 0)
     return c->stage_columns;
-  return feed_width(c->n, j, c->nb);
+  return feed_width(c, j);
 }
 
 } // namespace
@@ -87,6 +96,19 @@ int clear(hone_cuda *c) {
   return st;
 }
 
+/* A's way, by the block columns that block will name. */
+void set_out(hone_cuda *c, const hone_matrix *a) {
+  int count = 0;
+  for (int64_t j = 0, w; j < c->n && count < c->column_room; j += w) {
+    w = c->block > 0 ? c->block : feed_width(c, j);
+    w = w < c->n - j ? w : c->n - j;
+    c->columns[count].j = j;
+    c->columns[count++].w = w;
+  }
+  hone_cuda_feed_start(c, a, count);
+  c->way = c->job.running;
+}
+
 int begin(hone_cuda *c, const hone_matrix *a, const hone_scaling *scaling) {
   /* The same pointer may hold another matrix: only the factorization that
      follows one of A unseen finds A there. */
@@ -100,9 +122,12 @@ int begin(hone_cuda *c, const hone_matrix *a, const hone_scaling *scaling) {
   }
   c->careful = false;
   c->again = again;
+  c->way = false;
   c->scaled = scaling != nullptr && scaling->used;
   if (st == HONE_OK && !again) {
     st = hone_cuda_feed_begin(c, a);
+    if (st == HONE_OK && c->a)
+      set_out(c, a);
     if (st == HONE_OK && c->a)
       st = CALL(cudaMemsetAsync(c->seen, 0, 2 * (size_t)c->n * sizeof(double),
                                 c->work));
@@ -116,14 +141,11 @@ int begin(hone_cuda *c, const hone_matrix *a, const hone_scaling *scaling) {
 int load_resident(hone_cuda *c, const hone_matrix *a, hone_cuda_column *col,
                   unsigned *top) {
   const int64_t j = col->j, w = col->w, n = c->n;
-  const bool fresh = c->fed < j + w;
-  int st = hone_cuda_feed(c, a, j + w);
-  if (st == HONE_OK)
-    st = CALL(cudaEventRecord(col->fed, c->feed));
+  int st = hone_cuda_feed(c, a, j + w, col->fed);
   if (st == HONE_OK)
     st = CALL(cudaStreamWaitEvent(c->work, col->fed, 0));
-  if (st == HONE_OK && fresh)
-    st = hone_cuda_look(c, j, w);
+  if (st == HONE_OK)
+    st = hone_cuda_look(c, j + w);
   if (st == HONE_OK)
     st = CALL(hone_cuda_round(c->spd ? j + w : n, c->a, c->lda, j, w,
                               c->scaled ? c->row : nullptr,
@@ -160,6 +182,7 @@ int add_column(hone_cuda *c, int64_t j, int64_t w, int *index) {
   *index = c->column_count++;
   c->columns[*index].j = j;
   c->columns[*index].w = w;
+  c->columns[*index].applied = 0;
   return HONE_OK;
 }
 
@@ -171,14 +194,9 @@ int scale_pieces(hone_cuda *c, int index) {
                                              c->work));
 }
 
-int load(void *self, const hone_matrix *a, const hone_scaling *scaling,
-         int64_t j, int64_t w) {
-  hone_cuda *c = static_cast<hone_cuda *>(self);
-  int st = j == 0 ? begin(c, a, scaling) : (int)HONE_OK;
-  if (st != HONE_OK)
-    return st;
-  int index;
-  st = add_column(c, j, w, &index);
+int load_next(hone_cuda *c, const hone_matrix *a, const hone_scaling *scaling,
+              int64_t j, int64_t w) {
+  int index, st = add_column(c, j, w, &index);
   if (st != HONE_OK)
     return st;
   hone_cuda_column *col = c->columns + index;
@@ -190,30 +208,116 @@ int load(void *self, const hone_matrix *a, const hone_scaling *scaling,
   return st;
 }
 
+int load(void *self, const hone_matrix *a, const hone_scaling *scaling,
+         int64_t j, int64_t w) {
+  hone_cuda *c = static_cast<hone_cuda *>(self);
+  const int st = j == 0 ? begin(c, a, scaling) : (int)HONE_OK;
+  if (st != HONE_OK || (j > 0 && hone_cuda_loaded(c) > j))
+    return st;
+  return load_next(c, a, scaling, j, w);
+}
+
+hone_cuda_column *column_at(hone_cuda *c, int64_t j) {
+  int i = c->column_count - 1;
+  while (i > 0 && c->columns[i].j > j)
+    i--;
+  return c->columns + i;
+}
+
 int update(void *self, int64_t j, int64_t w) {
   hone_cuda *c = static_cast<hone_cuda *>(self);
   int st = HONE_OK;
   if (!c->spd)
-    return hone_cuda_update(c, j, j + w);
+    return hone_cuda_update(c, column_at(c, j)->applied, j, j + w);
   for (int p = 0; p < c->panel_count && st == HONE_OK; p++)
     st = hone_cuda_apply_spd(c, p, j, j + w);
+  return st;
+}
+
+/* While one block column is being factored ----------------------------------
+ */
+
+/* *there: has the event come to pass? */
+int ask(cudaEvent_t event, bool *there) {
+  const cudaError_t e = cudaEventQuery(event);
+  *there = e == cudaSuccess;
+  if (e != cudaErrorNotReady)
+    return hone_cuda_status(e);
+  (void)cudaGetLastError();
+  return HONE_OK;
+}
+
+/* Is one more block column of A on its way, or there and not in F? */
+bool one_more(const hone_cuda *c) {
+  return c->way && !c->spd && c->forms.side.stream &&
+         c->column_count < c->job.count;
+}
+
+/* If the next block column is there, into F with it. */
+int take_next(hone_cuda *c, bool *taken) {
+  const hone_cuda_column *col = c->columns + c->column_count;
+  *taken = false;
+  if (!one_more(c) || !hone_cuda_sent(col))
+    return HONE_OK;
+  int st = ask(col->fed, taken);
+  if (st == HONE_OK && *taken)
+    st = load_next(c, &c->job.a, nullptr, col->j, col->w);
+  return st;
+}
+
+/* The caller does not run ahead of the device while A comes in: what is there
+   when a panel begins decides what is done beside it. */
+int keep_pace(hone_cuda *c) {
+  int st = HONE_OK;
+  bool taken = false, late = c->panel_count < HONE_CUDA_PACE;
+  while (st == HONE_OK && one_more(c) && !late && !taken) {
+    st = take_next(c, &taken);
+    if (st == HONE_OK && !taken)
+      st = ask(c->pace[c->panel_count % HONE_CUDA_PACE], &late);
+    if (st == HONE_OK && !taken && !late)
+      hone_cuda_feed_help(c);
+  }
+  return st;
+}
+
+/* Beside the next panel: the block columns behind this one are brought up to
+   date, evenly until their turn comes. left: panels of this one. */
+int go_on_behind(hone_cuda *c, const hone_cuda_column *now, int64_t left) {
+  int st = HONE_OK;
+  for (int i = (int)(now - c->columns) + 1; i < c->column_count; i++) {
+    hone_cuda_column *col = c->columns + i;
+    const int64_t until = left + (col->j - now->j - now->w) / c->nb;
+    const int64_t owed = c->panel_count - col->applied;
+    const int to = col->applied + (int)((owed + until - 1) / until);
+    if (st == HONE_OK)
+      st = hone_cuda_catch_up(c, col->applied, to, col->j, col->j + col->w);
+    col->applied = to;
+  }
   return st;
 }
 
 int panel(void *self, int64_t j, int64_t w, int64_t *zero_pivot) {
   hone_cuda *c = static_cast<hone_cuda *>(self);
   int st = HONE_OK;
+  hone_cuda_column *now = column_at(c, j);
   (void)zero_pivot; /* not known yet */
   for (int64_t k = j, kw; k < j + w && st == HONE_OK; k += kw) {
     kw = j + w - k < c->nb ? j + w - k : c->nb;
-    st = c->spd ? hone_cuda_factor_panel_spd(c, k, kw)
-                : hone_cuda_factor_panel(c, k, kw, j + w);
+    st = keep_pace(c);
+    if (st == HONE_OK)
+      st = c->spd ? hone_cuda_factor_panel_spd(c, k, kw)
+                  : hone_cuda_factor_panel(c, k, kw, j + w);
     if (st == HONE_OK)
       st = c->spd ? hone_cuda_apply_spd(c, c->panel_count - 1, k + kw, j + w)
                   : hone_cuda_apply(c, c->panel_count - 1, k + kw, j + w);
+    if (st == HONE_OK && k + kw < j + w)
+      st = go_on_behind(c, now, (j + w - k - kw + c->nb - 1) / c->nb);
+    if (st == HONE_OK && c->way)
+      st = CALL(cudaEventRecord(c->pace[(c->panel_count - 1) % HONE_CUDA_PACE],
+                                c->work));
   }
   if (st == HONE_OK)
-    st = CALL(cudaEventRecord(c->columns[c->column_count - 1].done, c->work));
+    st = CALL(cudaEventRecord(now->done, c->work));
   return st;
 }
 
@@ -246,6 +350,10 @@ int pivots(void *self, int64_t j, int64_t w, float *out) {
   return st;
 }
 
+void abandon(void *self) {
+  hone_cuda_feed_stop(static_cast<hone_cuda *>(self));
+}
+
 int outcome(void *self, bool complete, hone_factor_info *info) {
   hone_cuda *c = static_cast<hone_cuda *>(self);
   const int room = c->column_room;
@@ -254,8 +362,11 @@ int outcome(void *self, bool complete, hone_factor_info *info) {
     int flags[2];
     unsigned long long flushed;
   } *r = reinterpret_cast<results *>(c->h_v);
-  int st = CALL(cudaMemcpyAsync(r->flags, c->flags, sizeof r->flags,
-                                cudaMemcpyDeviceToHost, c->work));
+  int st = c->job.running ? hone_cuda_feed(c, &c->job.a, c->n, nullptr)
+                          : (int)HONE_OK;
+  if (st == HONE_OK)
+    st = CALL(cudaMemcpyAsync(r->flags, c->flags, sizeof r->flags,
+                              cudaMemcpyDeviceToHost, c->work));
   if (st == HONE_OK)
     st = CALL(cudaMemcpyAsync(&r->flushed, c->flushed, sizeof r->flushed,
                               cudaMemcpyDeviceToHost, c->work));
@@ -300,6 +411,7 @@ bool safer(void *self) {
 
 int hone_cuda_load_floats(hone_cuda *c, const float *a, int64_t lda) {
   int index;
+  c->way = false;
   int st = clear(c);
   if (st == HONE_OK)
     st = add_column(c, 0, c->n, &index);
@@ -325,6 +437,7 @@ extern "C" const hone_device hone_device_cuda = {"CUDA",
                                                  outcome,
                                                  hone_cuda_solve,
                                                  true,
+                                                 abandon,
                                                  safer,
                                                  resident,
                                                  hone_cuda_see,

@@ -111,6 +111,8 @@ int hone_lu(const hone_device *device, void *self,
   for (;;) {
     *info = (hone_factor_info){.growth = HONE_NAN, .zero_pivot = -1};
     int st = block_columns(device, self, config, a, scaling, info);
+    if (st != HONE_OK && device->abandon)
+      device->abandon(self);
     bool complete = info->zero_pivot < 0 && !info->hopeless;
     if (st == HONE_OK)
       st = device->outcome(self, complete, info);

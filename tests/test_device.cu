@@ -78,7 +78,7 @@ int run_all(void *self, const hone_engine_config *config, const problem &p,
 }
 
 outcome run(const problem &p, const double *a, const hone_tuning &tuning,
-            int64_t block) {
+            int64_t block, hone_pool *pool = nullptr) {
   hone_mem mem = {};
   hone_watch watch = {};
   hone_engine_config config = {};
@@ -87,6 +87,7 @@ outcome run(const problem &p, const double *a, const hone_tuning &tuning,
   config.n = p.n;
   config.mem = &mem;
   config.watch = &watch;
+  config.pool = pool;
   config.block = block;
   config.tuning = tuning;
   out.status = hone_device_cuda.create(&self, &config);
@@ -244,6 +245,40 @@ TEST(device_cuda, survives_every_failed_call_in_other_forms) {
     fail_everywhere(p, tuning);
   }
   hone_cuda_tail = tail;
+}
+
+/* As A comes, by threads, with look-ahead: how many calls there are is then
+   not always the same. */
+TEST(device_cuda, survives_failed_calls_while_a_comes) {
+  NEED_DEVICE();
+  const problem p(256, 0, 12.0);
+  const int64_t ahead = hone_cuda_ahead;
+  hone_pool *pool = nullptr;
+  hone_mem mem = {};
+  hone_pool_create(&pool, &mem, 3);
+  hone_cuda_ahead = 1;
+  hone_cuda_outer = 32;
+  const int64_t before = hone_cuda_calls;
+  const outcome whole = run(p, p.a.data(), {}, 0, pool);
+  CHECK_EQ_INT(whole.status, HONE_OK);
+  const int64_t calls = hone_cuda_calls - before;
+#ifdef HONE_EMULATE
+  const size_t owned = hone_emulate::owned_now();
+#endif
+  for (int64_t k = 1; k <= calls; k += 1 + k / 64) {
+    hone_cuda_fail_at = k;
+    const outcome out = run(p, p.a.data(), {}, 0, pool);
+    const bool reached = hone_cuda_fail_at == 0;
+    hone_cuda_fail_at = 0;
+    ct_note("call %d of %d", (int)k, (int)calls);
+    CHECK_EQ_INT(out.status, reached ? (int)HONE_DEVICE_FAILED : (int)HONE_OK);
+#ifdef HONE_EMULATE
+    CHECK_EQ_INT(hone_emulate::owned_now(), owned);
+#endif
+  }
+  hone_cuda_ahead = ahead;
+  hone_cuda_outer = 0;
+  hone_pool_destroy(&pool, &mem);
 }
 
 } // namespace

@@ -15,6 +15,7 @@
 extern int64_t hone_cuda_tail __attribute__((weak));
 extern int hone_cuda_corrections __attribute__((weak));
 extern int64_t hone_cuda_ahead __attribute__((weak));
+extern int64_t hone_cuda_outer __attribute__((weak));
 
 /* SCALED: by powers of two, so that it is factored twice, the second time
    all at once and not as it comes. */
@@ -342,4 +343,59 @@ TEST(gpu_forms, appear_in_the_report) {
   memset(&report, 0, sizeof report);
   hone_report_text(&report, text, sizeof text);
   CHECK(strstr(text, "forms") == NULL);
+}
+
+/* Narrow outer panels, seven block columns of A: those that have come by then
+   are brought up to date beside the panels before them. With one thread none
+   comes before it is waited for; with more, some do, never twice the same. */
+TEST(gpu_forms, give_the_same_bits_however_a_comes) {
+  NEED_DEVICE();
+  const int64_t ahead = hone_cuda_ahead;
+  sys s = make(UNIFORM, 450);
+  double *first = sup_filled(s.n, 0.0), growth = 0.0;
+  hone_cuda_ahead = 1;
+  hone_cuda_outer = 32;
+  for (int run = 0; run < 6; run++) {
+    s.options.threads = run == 0 ? 1 : 4;
+    check_accepted(&s);
+    CHECK_EQ_INT(s.report.precision, 32);
+    if (run == 0) {
+      memcpy(first, s.x, (size_t)s.n * sizeof *first);
+      growth = s.report.growth;
+    }
+    CHECK_MEM_EQ(first, s.x, (size_t)s.n * sizeof *first);
+    CHECK_MEM_EQ(&growth, &s.report.growth, sizeof growth);
+  }
+  hone_cuda_ahead = ahead;
+  hone_cuda_outer = 0;
+  sup_free(first);
+  discard(&s);
+}
+
+/* The first pivots fall so fast that LU is given up while A still comes: the
+   norm, which is that of one of the last columns, is known all the same. */
+TEST(gpu_forms, what_is_given_up_early_still_sees_all_of_a) {
+  NEED_DEVICE();
+  const int64_t ahead = hone_cuda_ahead, n = 500;
+  sys s = make(UNIFORM, n);
+  double norm1 = 0.0;
+  hone_cuda_ahead = 1;
+  hone_cuda_outer = 32;
+  for (int64_t j = 0; j < n; j++) {
+    double sum = 0.0;
+    for (int64_t i = 0; i < n; i++) {
+      double *at = &s.a[i + j * n];
+      *at =
+          (i == j ? 2.0 : *at / (double)n) * ldexp(1.0, (int)(j / 16 - i / 4));
+      sum += fabs(*at);
+    }
+    norm1 = fmax(norm1, sum);
+  }
+  s.options.threads = 4;
+  check_accepted(&s);
+  CHECK_LE(fabs(s.report.norm1 - norm1), 1e-12 * norm1);
+  CHECK_LE(20, s.report.scale_max - s.report.scale_min);
+  hone_cuda_ahead = ahead;
+  hone_cuda_outer = 0;
+  discard(&s);
 }
