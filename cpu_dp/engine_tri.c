@@ -7,6 +7,7 @@
      v[J] -= S[I, J]^T x[I],     x[J] = inv(S[J, J]^T) v[J]   S^T x = v
 
    by OpenBLAS; where A is scaled, pieces of it are scaled on their way. */
+#include "cpu_dp/pivots.h"
 #include "refine/engine.h"
 
 #include <cblas.h>
@@ -28,6 +29,7 @@ typedef struct engine_tri {
   const hone_scaling *scaling; /* the caller's */
   bool lower;
   double *diagonal; /* n: s_jj */
+  bool mended;      /* a zero among them is no longer what A has */
   double *piece;    /* ROWS x BLOCK, from the first A that is scaled on */
 } engine_tri;
 
@@ -94,6 +96,7 @@ static int factor_diagonal(void *self, const hone_matrix *a,
   e->a = *a;
   e->scaling = scaling;
   e->lower = e->structure->upper == 0;
+  e->mended = false;
   for (int64_t j = 0; j < e->n; j++) {
     const double d = a->a[j * (a->lda + 1)];
     e->diagonal[j] = scaling->used ? d * scaling->row[j] * scaling->col[j] : d;
@@ -178,8 +181,29 @@ static void update_rows(const engine_tri *e, bool trans, int64_t i, int64_t m,
                 1.0, to + c * ldv, 1);
 }
 
+/* One right-hand side with the diagonal as it was mended, plainly: for null
+   vectors. */
+static void solve_mended(const engine_tri *e, bool trans, double *v) {
+  const hone_scaling *s = e->scaling;
+  for (int64_t step = 0; step < e->n; step++) {
+    const int64_t j = e->lower != trans ? step : e->n - 1 - step;
+    const int64_t from = e->lower ? j + 1 : 0, to = e->lower ? e->n : j;
+    const double *a = e->a.a + j * e->a.lda, c = s->used ? s->col[j] : 1.0;
+    double sum = 0.0;
+    for (int64_t i = from; trans && i < to; i++)
+      sum += a[i] * (s->used ? s->row[i] : 1.0) * c * v[i];
+    v[j] = (v[j] - sum) / e->diagonal[j];
+    for (int64_t i = from; !trans && i < to; i++)
+      v[i] -= a[i] * (s->used ? s->row[i] : 1.0) * c * v[j];
+  }
+}
+
 static int solve(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
   const engine_tri *e = self;
+  for (int64_t c = 0; e->mended && c < k; c++)
+    solve_mended(e, trans, v + c * ldv);
+  if (e->mended)
+    return HONE_OK;
   const int64_t blocks = (e->n + BLOCK - 1) / BLOCK;
   const int64_t step = e->scaling->used ? ROWS : e->n;
   for (int64_t b = 0; b < blocks; b++) {
@@ -196,6 +220,12 @@ static int solve(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
   return HONE_OK;
 }
 
+static void suspect(void *self, bool mend, int64_t *row, int64_t *col) {
+  engine_tri *e = self;
+  e->mended = e->mended || mend;
+  hone_pivot_suspect(e->n, e->diagonal, 1, NULL, mend, row, col);
+}
+
 const hone_engine hone_engine_diagonal = {.name = "diagonal solve",
                                           .place = "CPU",
                                           .precision = 64,
@@ -205,7 +235,8 @@ const hone_engine hone_engine_diagonal = {.name = "diagonal solve",
                                           .factor = factor_diagonal,
                                           .solve = solve_diagonal,
                                           .destroy = destroy,
-                                          .bytes = bytes_diagonal};
+                                          .bytes = bytes_diagonal,
+                                          .suspect = suspect};
 
 const hone_engine hone_engine_triangular = {.name = "triangular solve",
                                             .place = "CPU",
@@ -216,4 +247,5 @@ const hone_engine hone_engine_triangular = {.name = "triangular solve",
                                             .factor = factor,
                                             .solve = solve,
                                             .destroy = destroy,
-                                            .bytes = bytes};
+                                            .bytes = bytes,
+                                            .suspect = suspect};

@@ -18,8 +18,9 @@ static inline int64_t hone_pivot_row(int64_t n, const int *ipiv, int64_t k) {
   return k;
 }
 
-/* Row and column of the smallest of n pivots, step apart. mend: those that are
-   exactly zero become eps times the largest, so that one can solve. */
+/* Row and column of the smallest of n pivots, step apart. ipiv NULL: no rows
+   were exchanged. mend: those that are exactly zero become eps times the
+   largest, so that one can solve. */
 static inline void hone_pivot_suspect(int64_t n, double *pivot, int64_t step,
                                       const int *ipiv, bool mend, int64_t *row,
                                       int64_t *col) {
@@ -33,7 +34,7 @@ static inline void hone_pivot_suspect(int64_t n, double *pivot, int64_t step,
   for (int64_t k = 0; mend && k < n; k++)
     if (!(fabs(pivot[k * step]) > 0.0))
       pivot[k * step] = HONE_EPS * (most > 0.0 ? most : 1.0);
-  *row = hone_pivot_row(n, ipiv, at);
+  *row = ipiv ? hone_pivot_row(n, ipiv, at) : at;
   *col = at;
 }
 

@@ -143,7 +143,7 @@ static bool take_roots(const hone_matrix *a, double *root) {
 
 typedef struct mirror_job {
   const hone_matrix *a;
-  const double *root; /* n */
+  const double *root; /* n; NULL: symmetry is all */
   _Atomic int unlike;
 } mirror_job;
 
@@ -161,11 +161,13 @@ static bool tile_unlike(const mirror_job *job, int64_t i, int64_t m, int64_t j,
   }
   for (int64_t c = 0; c < w; c++) {
     const double *restrict tile = job->a->a + i + (j + c) * lda;
-    const double *restrict root = job->root + i, own = job->root[j + c];
-    for (int64_t r = 0; r < m; r++) {
+    for (int64_t r = 0; r < m; r++)
       unlike |= !(tile[r] == image[c * TILE + r]);
+    if (job->root == NULL)
+      continue;
+    const double *restrict root = job->root + i, own = job->root[j + c];
+    for (int64_t r = 0; r < m; r++)
       unlike |= !(fabs(tile[r]) <= root[r] * own);
-    }
   }
   return unlike != 0;
 }
@@ -182,14 +184,21 @@ static void mirror_task(void *ctx, int64_t task) {
   }
 }
 
-static bool may_be_definite(hone_pool *pool, const hone_matrix *a,
-                            double *root) {
+static bool all_alike(hone_pool *pool, const hone_matrix *a,
+                      const double *root) {
   mirror_job job = {.a = a, .root = root};
-  if (!pairs_equal(a) || !take_roots(a, root))
-    return false;
   hone_pool_run(a->n < SHARED_FROM ? NULL : pool, (a->n + TILE - 1) / TILE,
                 mirror_task, &job);
   return job.unlike == 0;
+}
+
+static bool may_be_definite(hone_pool *pool, const hone_matrix *a,
+                            double *root) {
+  return pairs_equal(a) && take_roots(a, root) && all_alike(pool, a, root);
+}
+
+bool hone_structure_symmetric(hone_pool *pool, const hone_matrix *a) {
+  return pairs_equal(a) && all_alike(pool, a, NULL);
 }
 
 void hone_structure_find(hone_pool *pool, const hone_matrix *a, bool definite,

@@ -18,4 +18,7 @@ bool hone_band_pays(int64_t lower, int64_t upper, int64_t n);
 void hone_structure_find(hone_pool *pool, const hone_matrix *a, bool definite,
                          double *scratch, hone_structure *out);
 
+/* Is A symmetric, to the last bit? Reads A once, at most. */
+bool hone_structure_symmetric(hone_pool *pool, const hone_matrix *a);
+
 #endif

@@ -11,9 +11,8 @@
 #endif
 
 #include <cfloat>
-#include <chrono>
 #include <climits>
-#include <new>
+#include <cstdlib>
 
 struct hone_crout {
   hone_crout_lane lanes[2];
@@ -278,13 +277,11 @@ int crout(hone_crout *c, int64_t n, T *a, int64_t lda,
     return r->status = HONE_BAD_SIZE;
   if (lda < HONE_MAX(n, (int64_t)1) || lda > INT_MAX)
     return r->status = HONE_BAD_LEADING_DIMENSION;
-  const auto start = std::chrono::steady_clock::now();
+  const double start = hone_now_s();
   r->section = hone_crout_section(n, &c->o);
   r->prefix = c->o.prefix;
   r->status = factor(run<T>{c, a, n, lda, r->section, r});
-  r->milliseconds = std::chrono::duration<double, std::milli>(
-                        std::chrono::steady_clock::now() - start)
-                        .count();
+  r->milliseconds = 1e3 * (hone_now_s() - start);
   return r->status;
 }
 
@@ -352,7 +349,8 @@ extern "C" int hone_crout_create(hone_crout **crout, int64_t n,
     return HONE_BAD_SIZE;
   if (options != nullptr && !valid(*options))
     return HONE_BAD_OPTION;
-  hone_crout *c = new (std::nothrow) hone_crout{};
+  /* not new: C programs link the library without that of C++ */
+  auto *c = static_cast<hone_crout *>(calloc(1, sizeof(hone_crout)));
   if (c == nullptr)
     return HONE_NO_MEMORY;
   if (options != nullptr)
@@ -385,7 +383,7 @@ extern "C" void hone_crout_destroy(hone_crout *c) {
   (void)cudaFreeHost(c->seen);
   (void)cudaFree(c->memory);
   (void)cudaGetLastError();
-  delete c;
+  free(c);
 }
 
 extern "C" int hone_crout_s(hone_crout *c, int64_t n, float *a, int64_t lda,

@@ -126,6 +126,8 @@ int hone_cuda_see(void *self, const hone_matrix *a, const hone_scaling *scaling,
   memcpy(seen->col_sum, c->h_v + 3 * n, bytes);
   if (c->odd > 0) /* as inspection does */
     seen->col_max[c->odd - 1] = HONE_INF;
+  if (c->mirror != 0) /* the copy is not A: the host looks at A itself */
+    seen->col_max[0] = HONE_INF;
   return HONE_OK;
 }
 

@@ -10,7 +10,8 @@
    device can read itself (pinned, managed, its own) is sent as it is.
 
    Of a symmetric matrix the upper triangle goes, in steps as wide as a chunk;
-   the threads look through the other one for NaN and Inf. */
+   the threads look through the other one for NaN and Inf, and through both for
+   whether it is symmetric: the copy that is made of the triangle is A then. */
 #include "gpu_sp/cuda_state.h"
 
 extern "C" {
@@ -85,6 +86,21 @@ rows part_of(int64_t row, int64_t count, int64_t part, int64_t parts) {
   return {row + part * each, left < each ? left : each};
 }
 
+/* Rows of A's column, of which those above the diagonal count for, those below
+   it against. */
+void weigh_mirror(hone_cuda *c, const double *column, int64_t at, rows part) {
+  const int64_t end = part.at + (part.count > 0 ? part.count : 0);
+  const int64_t above = end < at ? end : at;
+  const int64_t below = part.at > at ? part.at : at + 1;
+  uint64_t sum = 0;
+  if (above > part.at)
+    sum += hone_mirror_sum(above - part.at, part.at, at, column + part.at);
+  if (end > below)
+    sum -= hone_mirror_sum(end - below, below, at, column + below);
+  if (sum != 0)
+    __atomic_add_fetch(&c->mirror, sum, __ATOMIC_RELAXED);
+}
+
 /* The block column's last chunk is on its way. */
 int all_sent(hone_cuda *c, hone_cuda_column *col) {
   const int st =
@@ -117,6 +133,10 @@ void feed_task(hone_cuda *c, int64_t task) {
            a + go.at, (size_t)go.count * sizeof(double));
   if (column < w && stay.count > 0 && !hone_all_finite(stay.count, a + stay.at))
     __atomic_store_n(&c->odd, j + column + 1, __ATOMIC_RELAXED);
+  if (c->triangle && column < w) {
+    weigh_mirror(c, a, j + column, go);
+    weigh_mirror(c, a, j + column, stay);
+  }
   if (__atomic_add_fetch(&slot->filled, 1, __ATOMIC_ACQ_REL) < tasks)
     return;
   fail(job,
@@ -244,6 +264,7 @@ int hone_cuda_feed_begin(hone_cuda *c, const hone_matrix *a) {
   c->direct = st == HONE_OK && at.type != cudaMemoryTypeUnregistered;
   c->triangle = c->spd && !c->direct;
   c->odd = 0;
+  c->mirror = 0;
   return st;
 }
 

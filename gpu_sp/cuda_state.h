@@ -118,7 +118,9 @@ struct hone_cuda {
   int64_t inspected;    /* and those whose maxima and sums are in seen */
   bool direct;          /* the device can read the caller's memory itself */
   bool triangle;        /* of A the upper triangle is sent */
-  int64_t odd;          /* 1 + a column that is not finite below it; 0: none */
+  uint64_t mirror; /* hone_mirror_sum of the upper triangle less that of the
+                      lower: not 0 where A is not symmetric */
+  int64_t odd;     /* 1 + a column that is not finite below it; 0: none */
   bool scaled;
   bool way;    /* it comes by block columns while it is being factored */
   bool again;  /* A was there already */

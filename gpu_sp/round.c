@@ -44,6 +44,27 @@ HONE_VECTOR bool hone_all_finite(int64_t n, const double *v) {
   return bad == 0;
 }
 
+/* Halves of the value, each with a key of the pair, multiplied: the hash NH of
+   UMAC (Black, Halevi, Krawczyk, Krovetz & Rogaway 1999). The sum of the
+   indices is one key, a product of odd numbers the other. */
+HONE_VECTOR uint64_t hone_mirror_sum(int64_t n, int64_t row, int64_t column,
+                                     const double *v) {
+  const uint32_t sum_key = 0x9e3779b9U, odd_key = 0x85ebca6aU;
+  const uint32_t c = (uint32_t)column, c_sum = c * sum_key,
+                 c_odd = c * odd_key + 1;
+  uint64_t sum = 0;
+  for (int64_t i = 0; i < n; i++) {
+    const double value = v[i] + 0.0; /* -0 is 0 */
+    const uint32_t r = (uint32_t)row + (uint32_t)i;
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    const uint32_t low = (uint32_t)bits + r * sum_key + c_sum;
+    const uint32_t high = (uint32_t)(bits >> 32) + (r * odd_key + 1) * c_odd;
+    sum += (uint64_t)low * high;
+  }
+  return sum;
+}
+
 /* Entries that were not 0 and are now. */
 HONE_VECTOR static int64_t count_flushed(int64_t n, const double *restrict a,
                                          const float *restrict f) {

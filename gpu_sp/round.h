@@ -23,6 +23,13 @@ typedef struct hone_rounding {
 /* Is none of n numbers NaN or Inf? */
 bool hone_all_finite(int64_t n, const double *v);
 
+/* Of n entries of A from row, column on, n rows of one column: a sum of hashes
+   that does not tell a_ij from a_ji, each of the value and of the unordered
+   pair i, j. Those of both triangles differ, but for one in 2^32, where A is
+   not symmetric to the last bit. */
+uint64_t hone_mirror_sum(int64_t n, int64_t row, int64_t column,
+                         const double *v);
+
 /* Returns how many nonzero entries became 0. */
 int64_t hone_round_columns(hone_pool *pool, const hone_rounding *rounding);
 

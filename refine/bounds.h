@@ -12,16 +12,32 @@ void hone_bounds_estimate(hone_refinement *ctx,
                           const hone_certificate *certificate, int64_t m,
                           hone_refined *columns);
 
-/* Does the certificate know how much of an error a correction leaves? */
+/* Do the factors contract for sure, by as much as the certificate says? */
 bool hone_bounds_known(const hone_certificate *certificate);
 
-/* The largest entry of d beside that of x, and the same in scaled variables. */
-void hone_bounds_relate(const hone_refinement *ctx, const hone_refined *column,
-                        const double *d, double *plain, double *scaled);
+/* Is what the certificate measured of the contraction, though little, no more
+   than luck? stale: the factors are those of another matrix. */
+bool hone_bounds_doubtful(const hone_certificate *certificate, bool stale);
 
-/* Takes d for the error of column's x. */
+/* How large a vector d is beside x, in the infinity norm. */
+typedef struct hone_beside {
+  double plain;  /* as they are */
+  double scaled; /* in scaled variables: inv(C) d beside inv(C) x */
+  double spread; /* as they are, were all of inv(C) d as large as its largest
+                    entry: what mixing its entries may come to */
+} hone_beside;
+void hone_bounds_relate(const hone_refinement *ctx, const hone_refined *column,
+                        const double *d, hone_beside *out);
+
+/* What a correction d of column, which does not end with it, may leave of the
+   error; NaN: not known. */
+void hone_bounds_rest(const hone_refinement *ctx, const hone_refined *column,
+                      const hone_beside *d, double *plain, double *scaled);
+
+/* Takes d + tail for the error of column's x, d being the correction of x +
+   tail that would come next. tail NULL: there is none. d becomes the sum. */
 void hone_bounds_take(const hone_refinement *ctx, hone_refined *column,
-                      const double *d);
+                      double *d, const double *tail);
 
 /* Bound on max |x - x_true| / max |x| of column's now, scaled: in scaled
    variables. Inf where nothing is certain. */

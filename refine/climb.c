@@ -17,9 +17,6 @@ static const double WARM_START = 1e-6;
 /* Above this many n eps of rcond, an x without a certain digit is the
    tolerance's doing and not the matrix's. */
 static const double REGULAR = 1e3;
-/* Exponents of units beyond which a column's own corrections have to show how
-   they contract. */
-enum { UNITS_APART = 40 };
 
 static int reserve(hone_ladder *ladder, int64_t columns) {
   if (columns <= ladder->block_columns)
@@ -152,19 +149,6 @@ static int refine_uncertain(climb *c, int r, hone_refinement *ctx) {
   return st;
 }
 
-/* Do the unknowns' units differ by so much that what contracts in scaled
-   variables may not contract in the caller's? */
-static bool units_differ(const hone_refinement *ctx) {
-  const hone_scaling *s = ctx->f.scaling;
-  const int *e = ctx->trans ? s->row_exp : s->col_exp;
-  int least = 0, most = 0;
-  for (int64_t i = 0; s->used && i < ctx->f.a->n; i++) {
-    least = i == 0 ? e[i] : HONE_MIN(least, e[i]);
-    most = i == 0 ? e[i] : HONE_MAX(most, e[i]);
-  }
-  return most - least > UNITS_APART;
-}
-
 /* Error bounds of the columns accepted on rung r. Those of which no digit is
    certain, and in extra-precise mode all of them, are refined on; what is
    still too large climbs. */
@@ -174,9 +158,8 @@ static int certify_columns(climb *c, int r, hone_refinement *ctx) {
   int st = HONE_OK;
   if (!certificate->nonsingular) /* nothing to be had */
     return HONE_OK;
-  ctx->units = units_differ(ctx);
-  ctx->observe =
-      ctx->f.space != NULL || !hone_bounds_known(certificate) || ctx->units;
+  ctx->certificate = certificate;
+  ctx->observe = ctx->f.space != NULL || !hone_bounds_known(certificate);
   if (c->ladder->wish.max_iterations == 0) /* as many again */
     ctx->cap *= 2;
   if (c->ladder->wish.extra)

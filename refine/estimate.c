@@ -24,6 +24,11 @@ static const double PROVED = 0.0625;
    share of a vector the largest of its random entries has, times sqrt(n). */
 static const double SIGNS_LIMIT = 0.003, COLUMN_SHARE = 3.0;
 
+/* What a random vector w shows of a matrix G, |g^T w| for every row g, is 1/4
+   of ||g||_2 or more but for one w in five, and ||g||_2 is sqrt(n) times what g
+   does to most other vectors. */
+static const double PROBE_FACTOR = 4.0;
+
 int64_t hone_estimate_scratch(int64_t n) { return 6 * n; }
 
 static double sum_abs(int64_t n, const double *v) {
@@ -283,6 +288,13 @@ static int prove(const estimate *e, double norm1, int passes, double *work,
   return st;
 }
 
+static uint64_t random_bits(uint64_t *seed) { /* splitmix64 */
+  uint64_t bits = *seed += 0x9e3779b97f4a7c15U;
+  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9U;
+  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebU;
+  return bits ^ (bits >> 31);
+}
+
 /* A vector of random signs. S singular, u^T y is a normal deviate whatever u
    is, of mean square 1, and |u^T (y - S z)| the same for every z: ||y - S z||_2
    can be 0.003 but for one y in 400. It also tells how large inv(S) is: were it
@@ -292,12 +304,8 @@ static int try_signs(const estimate *e, uint64_t seed, int passes, double *work,
                      double *norm, hone_certificate *out) {
   const int64_t n = e->f->a->n;
   const double root = sqrt((double)n); /* ||y||_2 */
-  for (int64_t i = 0; i < n; i++) {    /* splitmix64 */
-    uint64_t bits = seed += 0x9e3779b97f4a7c15U;
-    bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9U;
-    bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebU;
-    e->y[i] = bits >> 63 ? 1.0 : -1.0;
-  }
+  for (int64_t i = 0; i < n; i++)
+    e->y[i] = random_bits(&seed) >> 63 ? 1.0 : -1.0;
   memcpy(e->v, e->y, (size_t)n * sizeof *e->v);
   int st = apply(e, false);
   if (st != HONE_OK)
@@ -437,4 +445,50 @@ int hone_estimate_mend(const hone_factored *f, int passes, double norm1,
   return st == HONE_OK ? conclude(f, out->inverse_norm_scaled, norm1,
                                   norm1_scaled, scratch, out)
                        : st;
+}
+
+/* ||w - inv(M) S w|| / ||w|| in the infinity norm (trans: of S^T), w random of
+   full mantissas. */
+static int probe(const hone_factored *f, bool trans, double *scratch,
+                 double *left) {
+  const int64_t n = f->a->n;
+  const hone_scaling *s = f->scaling;
+  double *w = scratch, *x = w + n, *b = x + n, *r = b + n, *den = r + n;
+  double most = 0.0, size = 0.0;
+  uint64_t seed = 1 + trans;
+  for (int64_t i = 0; i < n; i++) {
+    w[i] = 0.5 + (double)(random_bits(&seed) >> 11) * 0x1p-54;
+    w[i] = random_bits(&seed) >> 63 ? -w[i] : w[i];
+    x[i] = w[i];
+    if (s->used)
+      x[i] = hone_shift(w[i], trans ? s->row_exp[i] : s->col_exp[i]);
+    b[i] = 0.0;
+  }
+  hone_residual(f, trans, x, b, r, den); /* r = -S w */
+  for (int64_t i = 0; s->used && i < n; i++)
+    r[i] = hone_shift(r[i], trans ? s->col_exp[i] : s->row_exp[i]);
+  int st = hone_apply_inverse(f, true, trans, 1, r, n, NULL, NULL);
+  for (int64_t i = 0; i < n; i++) {
+    const double rest = fabs(w[i] + r[i]);
+    most = rest <= most ? most : rest; /* takes NaN */
+    size = fmax(size, fabs(w[i]));
+  }
+  *left = most / size;
+  return st;
+}
+
+int hone_estimate_probe(const hone_factored *f, double *scratch,
+                        hone_certificate *out) {
+  for (int trans = 0; trans < 2; trans++) {
+    double left = HONE_NAN;
+    int st = probe(f, trans, scratch, &left);
+    if (st != HONE_OK)
+      return st;
+    out->tries++;
+    left *= PROBE_FACTOR;
+    if (!(left <= out->contraction)) /* takes NaN */
+      out->contraction = left;
+  }
+  out->foretold = 0.0; /* now it was looked at */
+  return HONE_OK;
 }

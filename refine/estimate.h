@@ -21,6 +21,8 @@ typedef struct hone_certificate {
      direction: the first defect, or a later one's ratio to the one before
      where that is more; NaN: pairs of GMRES were needed. */
   double contraction;
+  double foretold;  /* the same as u growth cond(S), u the unit roundoff of
+                       the factors, would have it; 0: not known */
   int tries;        /* passes over A for it */
   int pairs;        /* of the space that the factors need to tell S from a
                        singular matrix; 0: they do so alone */
@@ -66,6 +68,11 @@ int hone_estimate(const hone_factored *f, double norm1, double norm1_scaled,
 int hone_estimate_mend(const hone_factored *f, int passes, double norm1,
                        double norm1_scaled, double *scratch,
                        hone_certificate *out);
+/* Factors whose contraction was measured along one vector, and is not believed:
+   tries random errors, of S and of S^T. Raises contraction to what that
+   shows. The scratch is free. */
+int hone_estimate_probe(const hone_factored *f, double *scratch,
+                        hone_certificate *out);
 int64_t hone_estimate_scratch(int64_t n);
 
 #endif

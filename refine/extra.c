@@ -27,7 +27,7 @@ static void begin(int64_t n, hone_refined *c) {
   c->best = c->x;
   c->best_errors = c->now;
   c->with_tail = true;
-  c->last_size = c->last_any = HONE_INF;
+  c->last_size = c->last_any = c->last_rest = HONE_INF;
   c->slow = 0;
   for (int64_t i = 0; i < n; i++)
     c->tail[i] = c->tail_r[i] = 0.0;
@@ -74,20 +74,25 @@ static bool weigh(const hone_refinement *ctx, bool extra, hone_refined *c,
                   const double *d) {
   const int64_t n = ctx->f.a->n;
   const bool last_step = c->tried >= ctx->cap;
-  double plain = 0.0, scaled = 0.0;
+  hone_beside beside = {0};
+  double rest, rest_scaled;
   if (!c->zero)
-    hone_bounds_relate(ctx, c, d, &plain, &scaled);
-  double size = scaled <= plain ? plain : scaled; /* takes NaN */
+    hone_bounds_relate(ctx, c, d, &beside);
+  /* takes NaN */
+  double size = beside.scaled <= beside.plain ? beside.plain : beside.scaled;
   double any = extra ? any_entry(n, c, d) : 0.0;
   const double target = extra ? LAST_BIT : SOME_DIGITS;
   const bool small = size <= target;
-  const bool any_helps = any > target && any <= 0.5 * c->last_any;
   const bool falls = size <= 0.5 * c->last_size;
   if (c->last_size <= DBL_MAX)
     c->observed = size / c->last_size;
+  hone_bounds_rest(ctx, c, &beside, &rest, &rest_scaled);
+  rest = rest_scaled <= rest ? rest : rest_scaled;
+  const bool helps = (any > target && any <= 0.5 * c->last_any) ||
+                     (rest > target && rest <= 0.5 * c->last_rest);
   const bool told = !ctx->observe || c->zero || (falls && c->observed <= 0.5);
   c->slow += !(small && told) && !falls;
-  if (small && (last_step || (told ? !any_helps : c->slow >= 2)))
+  if (small && (last_step || (told ? !helps : c->slow >= 2)))
     return false;
   if (last_step)
     leave(c, "its error is too large after the corrections allowed");
@@ -95,6 +100,7 @@ static bool weigh(const hone_refinement *ctx, bool extra, hone_refined *c,
     leave(c, "its error is too large, corrections shrink too slowly");
   c->last_size = size;
   c->last_any = any;
+  c->last_rest = rest >= 0.0 ? rest : HONE_INF; /* NaN: not known */
   return c->state == HONE_COLUMN_ACCEPTED;
 }
 
@@ -123,9 +129,7 @@ static void add(int64_t n, hone_refined *c, const double *d) {
 /* The column is at its end, d being the error of x + tail. */
 static void take_error(const hone_refinement *ctx, bool extra, hone_refined *c,
                        double *d) {
-  for (int64_t i = 0; i < ctx->f.a->n; i++)
-    d[i] += c->tail[i];
-  hone_bounds_take(ctx, c, d);
+  hone_bounds_take(ctx, c, d, c->tail);
   c->extra = extra;
 }
 

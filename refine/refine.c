@@ -44,22 +44,6 @@ HONE_VECTOR static double max_abs(int64_t n, const double *v) {
   return size;
 }
 
-/* |b - op(A) x|_i over its denominator in extended range, and r_i = 2^shift
-   (b - op(A) x)_i: for rows whose products leave the range of double. */
-static double wide_row(const hone_matrix *a, bool trans, int64_t i,
-                       hone_refined *c) {
-  long double r = (long double)c->b[i], den = fabsl(r);
-  const double *at = trans ? a->a + i * a->lda : a->a + i;
-  const int64_t step = trans ? 1 : a->lda;
-  for (int64_t j = 0; j < a->n; j++) {
-    long double p = (long double)at[j * step] * (long double)c->x[j];
-    r -= p;
-    den += fabsl(p);
-  }
-  c->r[i] = (double)ldexpl(r, c->shift);
-  return den > 0.0L ? (double)(fabsl(r) / den) : 0.0;
-}
-
 /* max_i |r_i| / den_i where every den_i is above 'least'; else, or where a
    quotient is NaN, NaN. */
 HONE_VECTOR static double plain_quotients(int64_t n, const double *r,
@@ -92,7 +76,7 @@ static double componentwise(const hone_matrix *a, bool trans, hone_refined *c) {
     if (c->zero)
       q = c->b[i] != 0.0; /* x = 0: r = b, and 0 = 0 is solved */
     else if (c->lost || c->den[i] <= tiny)
-      q = wide_row(a, trans, i, c);
+      q = hone_wide_row(a, trans, i, c);
     omega = q <= omega ? omega : q; /* takes NaN, */
     if (!(omega <= DBL_MAX))        /* and keeps it */
       return HONE_NAN;
@@ -554,6 +538,15 @@ static int start_columns(hone_refinement *ctx, int64_t m,
   return fresh > 0 ? correct(ctx, fresh, list) : HONE_OK;
 }
 
+static bool tell(const hone_refinement *ctx, int step, double value) {
+  const hone_progress event = {.phase = "refine",
+                               .iteration = step,
+                               .precision = ctx->f.engine->precision,
+                               .backward_error = value,
+                               .gmres = ctx->f.space != NULL};
+  return hone_watch_tell(ctx->watch, &event);
+}
+
 int hone_refine(hone_refinement *ctx, int64_t m, hone_refined *columns) {
   hone_refined *list[2 * HONE_SOLVE_COLUMNS];
   for (int64_t c = 0; c < m; c++) {
@@ -578,9 +571,10 @@ int hone_refine(hone_refinement *ctx, int64_t m, hone_refined *columns) {
     for (int64_t c = 0; c < active; c++)
       if (list[c]->state == HONE_COLUMN_ACTIVE && list[c]->has_x)
         list[going++] = list[c];
+    const bool stop = tell(ctx, step, value); /* of the last x too */
     if (list_active(m, columns, list + going) == 0)
       return HONE_OK;
-    if (hone_watch_stop(ctx->watch, "refine", 0.0, step, value))
+    if (stop)
       return HONE_INTERRUPTED;
     if (going > 0 && (st = correct(ctx, going, list)) != HONE_OK)
       return st;

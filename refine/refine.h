@@ -64,18 +64,20 @@ typedef struct hone_refined {
   /* Of the accepted x, once bounds.c or extra.c has estimated its error: */
   bool bounded, heard;
   bool direct;          /* ... and the certificate knows the contraction */
-  bool units;           /* those of the unknowns differ by much */
   double observed;      /* ratio of the last two corrections of extra.c on
                            this rung; NaN: there were not two */
   double error;         /* max |error of x| / max |x|, */
   double error_scaled;  /* the same in scaled variables */
+  double rest;          /* what may be left beside it, for what corrections */
+  double rest_scaled;   /* with these factors leave; NaN: not known */
   double missed;        /* and what r's own computation may have hidden of */
   double missed_scaled; /* it; Inf: only noise is known */
   /* Of extra.c: x_true is nearer to x + tail. NULL: x is all there is. */
   double *tail, *tail_r, *tail_den; /* n each; tail_r = -op(A) tail, shifted */
   bool with_tail;                   /* passes take it along */
   bool extra;                       /* refined until extra.c was content */
-  double last_size, last_any;       /* of the correction before */
+  /* Of the correction before: */
+  double last_size, last_any, last_rest;
 } hone_refined;
 
 /* What refinement needs beside the columns. */
@@ -87,7 +89,7 @@ typedef struct hone_refinement {
   int cap;       /* corrections on this rung */
   double norm_a; /* infinity norm of op(A) */
   hone_watch *watch;
-  bool units;   /* see hone_refined */
+  const hone_certificate *certificate; /* of f; for bounds.c and extra.c */
   bool observe; /* the certificate does not know what a correction leaves of an
                    error: two of a column itself have to show it */
   double *v;    /* n x columns: residuals and corrections */
@@ -104,6 +106,13 @@ int hone_refine(hone_refinement *ctx, int64_t m, hone_refined *columns);
    tail_r. accurate: in double-double; device: where a copy of A is. */
 void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
                           int64_t m, hone_refined *const *list);
+
+/* Row i once more, in extended range, x and b not shifted: c->r_i becomes
+   2^shift (b - op(A) x)_i, as accurate as the pass in double-double would have
+   it, but to 2^-63 of the denominator where the column is lost. Returns
+   |b - op(A) x|_i over its denominator. (wide.c) */
+double hone_wide_row(const hone_matrix *a, bool trans, int64_t i,
+                     hone_refined *c);
 
 /* What the computation of column's r_i may have missed, at most. */
 double hone_refined_missed(const hone_refined *column, int64_t n, int64_t i);

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The order of the rungs, and what each may cost before the next is cheaper:
    the rules of the climb that need no matrix. */
+#include "cpu_dp/structure.h"
+#include "refine/bounds.h"
 #include "refine/ladder.h"
+
+#include <math.h>
 
 enum {
   GMRES_FROM = 64, /* below, a double factorization is nothing */
@@ -21,6 +25,25 @@ int hone_rung_rank(const hone_rung *rung) {
   const bool coarse = rung->engine->precision == 32 &&
                       hone_arithmetic_coarse(rung->tuning.arithmetic);
   return rung->engine->precision - coarse;
+}
+
+/* The unit roundoff of its factors, as its engine makes them. */
+static double roundoff(const hone_rung *rung) {
+  if (rung->engine->precision == 64)
+    return HONE_EPS;
+  if (rung->engine->resident == NULL) /* no device with coarser products */
+    return 0x1p-24;
+  switch (rung->tuning.arithmetic) {
+  case HONE_TF32:
+  case HONE_FP16:
+    return 0x1p-11;
+  case HONE_BF16:
+    return 0x1p-8;
+  case HONE_BF16X3:
+    return 0x1p-16;
+  default:
+    return 0x1p-24;
+  }
 }
 
 /* The rung after one that could not be had: another engine's. */
@@ -72,6 +95,15 @@ int hone_ladder_gmres_steps(hone_ladder *ladder, int r, int64_t columns,
                    : steps);
 }
 
+/* Are rung r's factors those of one triangle of a matrix that is not symmetric,
+   though the caller said so? (A copy made of the triangle is only kept where it
+   is A: gpu_sp/cuda_feed.cu. What the look found to be symmetric is.) */
+static bool lopsided(const hone_ladder *ladder, int r) {
+  return ladder->rung[r].engine->symmetric && ladder->resident != r &&
+         ladder->wish.structure == HONE_STRUCTURE_SPD &&
+         !hone_structure_symmetric(ladder->pool, &ladder->a);
+}
+
 /* The certificate; the space that it needed stays in the ladder. */
 int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report) {
   double start = hone_now_s();
@@ -88,6 +120,12 @@ int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report) {
     st = hone_estimate_mend(&f, CERTIFICATE_STEPS, ladder->norm1,
                             ladder->seen.norm1, ladder->scratch, out);
     report->certificate_steps += out->tries - alone;
+  }
+  out->foretold = roundoff(&ladder->rung[r]) / out->rcond_scaled *
+                  fmax(1.0, ladder->rung[r].info.growth);
+  if (st == HONE_OK && out->nonsingular && out->pairs == 0 &&
+      hone_bounds_doubtful(out, ladder->stale || lopsided(ladder, r))) {
+    st = hone_estimate_probe(&f, ladder->scratch, out);
   }
   report->certify_ms += 1e3 * (hone_now_s() - start);
   *(f.resident ? &report->device_passes : &report->passes) +=

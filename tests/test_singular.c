@@ -266,6 +266,46 @@ TEST(singular, names_the_smallest_pivot) {
   }
 }
 
+/* A triangle of ones on the diagonal but for one of zero, and four entries:
+   what they make move and depend is known. Solved as it stands, so that the
+   factors are A itself. */
+TEST(singular, shows_the_null_vectors_of_a_triangle) {
+  enum { ZERO = 20 };
+  for (int k = 0; k < 8; k++) {
+    trial t = make(ORDER, 5);
+    const bool lower = k & 1, scaled = k >> 2;
+    for (int64_t i = 0; i < ORDER; i++)
+      for (int64_t j = 0; j < ORDER; j++)
+        t.a[i + j * ORDER] = i == j && i != ZERO ? 1.0 : 0.0;
+    const int64_t p = lower ? ORDER - 4 : 3, q = lower ? 1 : ORDER - 2;
+    t.a[p + ZERO * ORDER] = 0.5; /* x_p = -x_zero / 2 */
+    t.a[ZERO + q * ORDER] = 0.5; /* u_q = -u_zero / 2 */
+    t.a[(lower ? ORDER - 1 : 0) + (lower ? 0 : ORDER - 1) * ORDER] = 1.0;
+    for (int64_t j = 0; scaled && j < ORDER; j++) /* rows of other units */
+      for (int64_t i = ORDER / 2; i < ORDER; i++)
+        t.a[i + j * ORDER] *= 0x1p40;
+    t.options.trans = k >> 1 & 1;
+    ct_note("case %d", k);
+    CHECK_EQ_INT(refused(&t), HONE_SINGULAR);
+    CHECK_CONTAINS(t.report.path, "triangular");
+    const bool trans = t.options.trans;
+    CHECK_EQ_INT(t.report.suspect_col, ZERO);
+    vector x = unknowns(&t.report), u = equations(&t.report);
+    if (trans) {
+      x = equations(&t.report);
+      u = unknowns(&t.report);
+    }
+    CHECK_NEAR(weight_of(x, p) * 2.0, -weight_of(x, ZERO), 1e-12);
+    CHECK_LE(0.5, fabs(weight_of(x, ZERO)));
+    if (!scaled) {
+      CHECK_EQ_INT(t.report.suspect_row, ZERO);
+      CHECK_NEAR(weight_of(u, q) * 2.0, -weight_of(u, ZERO), 1e-12);
+      CHECK_LE(0.5, fabs(weight_of(u, ZERO)));
+    }
+    discard(&t);
+  }
+}
+
 /* Springs in a row, held nowhere: all move alike. */
 TEST(singular, shows_that_a_chain_is_not_held) {
   for (int k = 0; k < 4; k++) {

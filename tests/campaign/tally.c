@@ -366,7 +366,8 @@ static void print_json_row(const char *name, row *r, FILE *f) {
 void campaign_print_json(campaign_tally *t, const campaign_plan *plan,
                          double seconds, FILE *f) {
   (void)fprintf(f,
-                "{\"program\": \"campaign\", \"version\": \"%s\", \"seed\": "
+                "{\"format\": \"hone-campaign/1\", \"program\": "
+                "\"campaign\", \"version\": \"%s\", \"seed\": "
                 "%" PRIu64 ", \"systems\": %" PRId64
                 ", \"device\": %d, \"start\": %d, \"max_n\": %" PRId64
                 ", \"seconds\": %.1f,\n \"quantiles\": [\"median\", \"95 %%\", "
