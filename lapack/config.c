@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The environment, read once; the log; who does not read factors. */
+#define _GNU_SOURCE /* dladdr */
+#include "lapack/dropin.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+  KEPT_SHARE = 8 /* of the machine's memory, one part in so many */
+};
+
+/* Modules that give dgesv_ a copy of their own and never read it again, by
+   the beginning of their file's name. A new row needs a look at every one of
+   the module's calls. */
+static const char *const discarding[] = {
+    "_umath_linalg.", /* NumPy: solve and inv, since 1.8 */
+};
+
+static hone_lapack_config config;
+static pthread_once_t config_once = PTHREAD_ONCE_INIT;
+
+/* A whole number within 0 and most, or the value given. */
+static int64_t number(const char *name, int64_t most, int64_t otherwise) {
+  const char *text = getenv(name);
+  char *end;
+  if (text == NULL || text[0] == '\0')
+    return otherwise;
+  long long value = strtoll(text, &end, 10);
+  if (end == text || *end != '\0' || value < 0 || value > most) {
+    fprintf(stderr, "hone_lapack: %s=%s is not a number from 0 to %lld\n", name,
+            text, (long long)most);
+    return otherwise;
+  }
+  return value;
+}
+
+static bool is_set(const char *name) {
+  const char *text = getenv(name);
+  return text != NULL && text[0] != '\0' && strcmp(text, "0") != 0;
+}
+
+/* Kept as they are now: the environment may change, and it may end before the
+   last call. */
+static void take_names(const char *factors) {
+  static char names[1024];
+  if (strlen(factors) >= sizeof names) {
+    fprintf(stderr, "hone_lapack: HONE_LAPACK_FACTORS is too long\n");
+    return;
+  }
+  memcpy(names, factors, strlen(factors) + 1);
+  config.discarding = names;
+}
+
+static void read_environment(void) {
+  const char *mode = getenv("HONE_LAPACK");
+  const char *factors = getenv("HONE_LAPACK_FACTORS");
+  const int64_t mib = 1 << 20;
+  int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  int64_t share = pages > 0 && page > 0 ? pages / KEPT_SHARE * page : 0;
+  config.on = mode == NULL || (strcmp(mode, "off") && strcmp(mode, "0"));
+  config.log = is_set("HONE_LOG");
+  config.crossover =
+      (int)number("HONE_LAPACK_CROSSOVER", INT32_MAX, HONE_LAPACK_PAYS_FROM);
+  config.columns = (int)number("HONE_LAPACK_RHS", INT32_MAX, 0);
+  config.kept_bytes =
+      number("HONE_LAPACK_KEPT_MIB", INT64_MAX / mib, share / mib) * mib;
+  config.factors = HONE_LAPACK_AUTO;
+  if (factors != NULL && strcmp(factors, "keep") == 0)
+    config.factors = HONE_LAPACK_KEEP;
+  else if (factors != NULL && strcmp(factors, "discard") == 0)
+    config.factors = HONE_LAPACK_DISCARD;
+  else if (factors != NULL && strcmp(factors, "auto") != 0)
+    take_names(factors);
+}
+
+const hone_lapack_config *hone_lapack_settings(void) {
+  pthread_once(&config_once, read_environment);
+  return &config;
+}
+
+/* Callers ----------------------------------------------------------------- */
+
+static bool begins(const char *text, const char *with, size_t length) {
+  return length > 0 && strncmp(text, with, length) == 0;
+}
+
+static bool listed(const char *module) {
+  for (size_t i = 0; i < sizeof discarding / sizeof discarding[0]; i++)
+    if (begins(module, discarding[i], strlen(discarding[i])))
+      return true;
+  for (const char *at = hone_lapack_settings()->discarding; at != NULL;) {
+    size_t length = strcspn(at, ":");
+    if (begins(module, at, length))
+      return true;
+    at = at[length] == ':' ? at + length + 1 : NULL;
+  }
+  return false;
+}
+
+bool hone_lapack_discards(const void *caller) {
+  Dl_info info;
+  const int factors = hone_lapack_settings()->factors;
+  if (factors != HONE_LAPACK_AUTO)
+    return factors == HONE_LAPACK_DISCARD;
+  if (!dladdr(caller, &info) || info.dli_fname == NULL)
+    return false;
+  const char *slash = strrchr(info.dli_fname, '/');
+  return listed(slash ? slash + 1 : info.dli_fname);
+}
+
+/* Log --------------------------------------------------------------------- */
+
+double hone_lapack_now_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
+}
+
+void hone_lapack_log(const char *routine, int n, int nrhs, const char *how,
+                     double omega, double start_ms) {
+  char error[48] = "";
+  if (!hone_lapack_settings()->log)
+    return;
+  if (!isnan(omega))
+    snprintf(error, sizeof error, "; backward error %.2e", omega);
+  fprintf(stderr, "hone_lapack: %s n %d, nrhs %d: %s%s; %.3f ms\n", routine, n,
+          nrhs, how, error, hone_lapack_now_ms() - start_ms);
+}
+
+/* Depth ------------------------------------------------------------------- */
+
+static _Thread_local int depth;
+
+bool hone_lapack_inside(void) { return depth > 0; }
+void hone_lapack_enter(void) { depth++; }
+void hone_lapack_leave(void) { depth--; }

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lapack/lapacke.h"
+
+#include "api/base.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int hone_lapacke_error(const void *caller, const char *name, int info) {
+  hone_lapacke_xerbla_fn *xerbla = (hone_lapacke_xerbla_fn *)hone_lapack_real(
+      HONE_REAL_LAPACKE_xerbla, caller);
+  if (xerbla != NULL)
+    xerbla(name, info);
+  else if (info == LAPACK_WORK_MEMORY_ERROR)
+    printf("Not enough memory to allocate work array in %s\n", name);
+  else if (info == LAPACK_TRANSPOSE_MEMORY_ERROR)
+    printf("Not enough memory to transpose matrix in %s\n", name);
+  else
+    printf("Wrong parameter %d in %s\n", -info, name);
+  return info;
+}
+
+bool hone_lapacke_nancheck(const void *caller) {
+  hone_lapacke_get_nancheck_fn *get =
+      (hone_lapacke_get_nancheck_fn *)hone_lapack_real(
+          HONE_REAL_LAPACKE_get_nancheck, caller);
+  if (get != NULL)
+    return get() != 0;
+  const char *wish = getenv("LAPACKE_NANCHECK");
+  return wish == NULL || atoi(wish) != 0;
+}
+
+static bool any_nan(int64_t count, const double *v) {
+  double bad = 0.0;
+  for (int64_t i = 0; i < count; i++)
+    bad = isnan(v[i]) ? 1.0 : bad;
+  return bad > 0.0;
+}
+
+bool hone_lapacke_ge_nan(int layout, int rows, int columns, const double *a,
+                         int lda) {
+  const int inner = layout == LAPACK_ROW_MAJOR ? columns : rows;
+  const int outer = layout == LAPACK_ROW_MAJOR ? rows : columns;
+  if (a == NULL || lda < inner)
+    return false; /* the work routine says what is wrong */
+  for (int64_t j = 0; j < outer; j++)
+    if (any_nan(inner, a + j * lda))
+      return true;
+  return false;
+}
+
+bool hone_lapacke_po_nan(int layout, char uplo, int n, const double *a,
+                         int lda) {
+  const bool upper = hone_lapack_is(&uplo, 'U');
+  const bool head = upper == (layout == LAPACK_COL_MAJOR); /* a_0j .. a_jj */
+  if (a == NULL || lda < n || !(upper || hone_lapack_is(&uplo, 'L')))
+    return false;
+  for (int64_t j = 0; j < n; j++)
+    if (head ? any_nan(j + 1, a + j * lda) : any_nan(n - j, a + j * lda + j))
+      return true;
+  return false;
+}
+
+/* to_ji = from_ij in tiles that fit in cache; ij: row i, lines of from. */
+static void turn(int64_t lines, int64_t length, const double *from,
+                 int64_t ld_from, double *to, int64_t ld_to) {
+  enum { TILE = 32 };
+  for (int64_t i0 = 0; i0 < lines; i0 += TILE)
+    for (int64_t j0 = 0; j0 < length; j0 += TILE)
+      for (int64_t i = i0; i < HONE_MIN(i0 + TILE, lines); i++)
+        for (int64_t j = j0; j < HONE_MIN(j0 + TILE, length); j++)
+          to[i + j * ld_to] = from[j + i * ld_from];
+}
+
+double *hone_lapacke_room(int rows, int columns) {
+  return hone_lapack_room((size_t)HONE_MAX(1, rows),
+                          (size_t)HONE_MAX(1, columns));
+}
+
+double *hone_lapacke_turn(int rows, int columns, const double *a, int lda) {
+  double *turned = hone_lapacke_room(rows, columns);
+  if (turned != NULL)
+    turn(rows, columns, a, lda, turned, HONE_MAX(1, rows));
+  return turned;
+}
+
+void hone_lapacke_turn_back(int rows, int columns, const double *turned,
+                            double *a, int lda) {
+  turn(columns, rows, turned, HONE_MAX(1, rows), a, lda);
+}

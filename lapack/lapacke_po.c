@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* LAPACKE_dposv, dsposv, dpotrf, dpotrs and their work forms. One triangle by
+   rows is the other one by columns, of the matrix and of its factor alike, so
+   that only right-hand sides are turned. */
+#include "lapack/lapacke.h"
+
+#include "api/base.h"
+
+#include <stdlib.h>
+
+#define HERE __builtin_return_address(0)
+
+/* The triangle as it lies in memory, by columns. What is neither stays so. */
+static char by_columns(int layout, char uplo) {
+  if (layout == LAPACK_COL_MAJOR)
+    return uplo;
+  return hone_lapack_is(&uplo, 'U')   ? 'L'
+         : hone_lapack_is(&uplo, 'L') ? 'U'
+                                      : uplo;
+}
+
+/* Arguments of the work forms; 0: all right, or for LAPACK to say. */
+static int check(const void *caller, const char *name, int layout, int n,
+                 int lda, int nrhs, int ldb, int ldx) {
+  const bool rows = layout == LAPACK_ROW_MAJOR;
+  int info = 0;
+  if (!hone_lapacke_layout(layout))
+    info = -1;
+  else if (rows && lda < n)
+    info = -6;
+  else if (rows && ldb < nrhs)
+    info = -8;
+  else if (rows && ldx < nrhs)
+    info = -10;
+  return info ? hone_lapacke_error(caller, name, info) : 0;
+}
+
+static int nan_in(const void *caller, int layout, char uplo, int n, int nrhs,
+                  const double *a, int lda, const double *b, int ldb) {
+  if (!hone_lapacke_nancheck(caller))
+    return 0;
+  if (hone_lapacke_po_nan(layout, uplo, n, a, lda))
+    return -5;
+  return hone_lapacke_ge_nan(layout, n, nrhs, b, ldb) ? -7 : 0;
+}
+
+/* dposv, dpotrs: the same but for what they call -------------------------- */
+
+typedef struct job {
+  const void *caller;
+  const char *name;
+  bool factored; /* dpotrs */
+} job;
+
+static int solve(const job *j, char uplo, int n, int nrhs, const double *a,
+                 int lda, double *b, int ldb) {
+  int info = 0;
+  if (j->factored)
+    hone_lapack_dpotrs(j->caller, &uplo, &n, &nrhs, a, &lda, b, &ldb, &info, 1);
+  else
+    hone_lapack_dposv(j->caller, &uplo, &n, &nrhs, (double *)(uintptr_t)a, &lda,
+                      b, &ldb, &info, 1);
+  return hone_lapacke_info(info);
+}
+
+static int work(const job *j, int layout, char uplo, int n, int nrhs,
+                const double *a, int lda, double *b, int ldb) {
+  int info = check(j->caller, j->name, layout, n, lda, nrhs, ldb, nrhs);
+  if (info != 0)
+    return info;
+  uplo = by_columns(layout, uplo);
+  if (layout == LAPACK_COL_MAJOR)
+    return solve(j, uplo, n, nrhs, a, lda, b, ldb);
+  double *bt = hone_lapacke_turn(n, nrhs, b, ldb);
+  if (bt == NULL)
+    return hone_lapacke_error(j->caller, j->name,
+                              LAPACK_TRANSPOSE_MEMORY_ERROR);
+  info = solve(j, uplo, n, nrhs, a, lda, bt, HONE_MAX(1, n));
+  hone_lapacke_turn_back(n, nrhs, bt, b, ldb);
+  free(bt);
+  return info;
+}
+
+HONE_EXPORT int LAPACKE_dposv_work(int layout, char uplo, int n, int nrhs,
+                                   double *a, int lda, double *b, int ldb);
+int LAPACKE_dposv_work(int layout, char uplo, int n, int nrhs, double *a,
+                       int lda, double *b, int ldb) {
+  const job j = {HERE, "LAPACKE_dposv_work", false};
+  return work(&j, layout, uplo, n, nrhs, a, lda, b, ldb);
+}
+
+HONE_EXPORT int LAPACKE_dposv(int layout, char uplo, int n, int nrhs, double *a,
+                              int lda, double *b, int ldb);
+int LAPACKE_dposv(int layout, char uplo, int n, int nrhs, double *a, int lda,
+                  double *b, int ldb) {
+  const job j = {HERE, "LAPACKE_dposv_work", false};
+  if (!hone_lapacke_layout(layout))
+    return hone_lapacke_error(HERE, "LAPACKE_dposv", -1);
+  int bad = nan_in(HERE, layout, uplo, n, nrhs, a, lda, b, ldb);
+  return bad ? bad : work(&j, layout, uplo, n, nrhs, a, lda, b, ldb);
+}
+
+HONE_EXPORT int LAPACKE_dpotrs_work(int layout, char uplo, int n, int nrhs,
+                                    const double *a, int lda, double *b,
+                                    int ldb);
+int LAPACKE_dpotrs_work(int layout, char uplo, int n, int nrhs, const double *a,
+                        int lda, double *b, int ldb) {
+  const job j = {HERE, "LAPACKE_dpotrs_work", true};
+  return work(&j, layout, uplo, n, nrhs, a, lda, b, ldb);
+}
+
+HONE_EXPORT int LAPACKE_dpotrs(int layout, char uplo, int n, int nrhs,
+                               const double *a, int lda, double *b, int ldb);
+int LAPACKE_dpotrs(int layout, char uplo, int n, int nrhs, const double *a,
+                   int lda, double *b, int ldb) {
+  const job j = {HERE, "LAPACKE_dpotrs_work", true};
+  if (!hone_lapacke_layout(layout))
+    return hone_lapacke_error(HERE, "LAPACKE_dpotrs", -1);
+  int bad = nan_in(HERE, layout, uplo, n, nrhs, a, lda, b, ldb);
+  return bad ? bad : work(&j, layout, uplo, n, nrhs, a, lda, b, ldb);
+}
+
+/* dsposv
+ * -----------------------------------------------------------------------*/
+
+static int dsposv_work(const void *caller, int layout, char uplo, int n,
+                       int nrhs, double *a, int lda, const double *b, int ldb,
+                       double *x, int ldx, double *room, float *swork,
+                       int *iter) {
+  const char *name = "LAPACKE_dsposv_work";
+  const int ld = HONE_MAX(1, n);
+  int info = check(caller, name, layout, n, lda, nrhs, ldb, ldx);
+  if (info != 0)
+    return info;
+  uplo = by_columns(layout, uplo);
+  if (layout == LAPACK_COL_MAJOR) {
+    hone_lapack_dsposv(caller, &uplo, &n, &nrhs, a, &lda, b, &ldb, x, &ldx,
+                       room, swork, iter, &info, 1);
+    return hone_lapacke_info(info);
+  }
+  double *bt = hone_lapacke_turn(n, nrhs, b, ldb);
+  double *xt = hone_lapacke_turn(n, nrhs, x, ldx);
+  info = LAPACK_TRANSPOSE_MEMORY_ERROR;
+  if (bt != NULL && xt != NULL) {
+    hone_lapack_dsposv(caller, &uplo, &n, &nrhs, a, &lda, bt, &ld, xt, &ld,
+                       room, swork, iter, &info, 1);
+    info = hone_lapacke_info(info);
+    hone_lapacke_turn_back(n, nrhs, xt, x, ldx);
+  } else {
+    hone_lapacke_error(caller, name, info);
+  }
+  free(bt);
+  free(xt);
+  return info;
+}
+
+HONE_EXPORT int LAPACKE_dsposv_work(int layout, char uplo, int n, int nrhs,
+                                    double *a, int lda, double *b, int ldb,
+                                    double *x, int ldx, double *work_room,
+                                    float *swork, int *iter);
+int LAPACKE_dsposv_work(int layout, char uplo, int n, int nrhs, double *a,
+                        int lda, double *b, int ldb, double *x, int ldx,
+                        double *work_room, float *swork, int *iter) {
+  return dsposv_work(HERE, layout, uplo, n, nrhs, a, lda, b, ldb, x, ldx,
+                     work_room, swork, iter);
+}
+
+HONE_EXPORT int LAPACKE_dsposv(int layout, char uplo, int n, int nrhs,
+                               double *a, int lda, double *b, int ldb,
+                               double *x, int ldx, int *iter);
+int LAPACKE_dsposv(int layout, char uplo, int n, int nrhs, double *a, int lda,
+                   double *b, int ldb, double *x, int ldx, int *iter) {
+  if (!hone_lapacke_layout(layout))
+    return hone_lapacke_error(HERE, "LAPACKE_dsposv", -1);
+  int info = nan_in(HERE, layout, uplo, n, nrhs, a, lda, b, ldb);
+  if (info != 0)
+    return info;
+  double *room = hone_lapacke_room(n, nrhs);
+  double *swork =
+      hone_lapacke_room(n, n / 2 + 1 + nrhs); /* n (n + nrhs) floats */
+  info = LAPACK_WORK_MEMORY_ERROR;
+  if (room != NULL && swork != NULL)
+    info = dsposv_work(HERE, layout, uplo, n, nrhs, a, lda, b, ldb, x, ldx,
+                       room, (float *)swork, iter);
+  else
+    hone_lapacke_error(HERE, "LAPACKE_dsposv", info);
+  free(room);
+  free(swork);
+  return info;
+}
+
+/* dpotrf
+ * -----------------------------------------------------------------------*/
+
+static int potrf_work(const void *caller, int layout, char uplo, int n,
+                      double *a, int lda) {
+  int info = 0;
+  if (!hone_lapacke_layout(layout))
+    return hone_lapacke_error(caller, "LAPACKE_dpotrf_work", -1);
+  if (layout == LAPACK_ROW_MAJOR && lda < n)
+    return hone_lapacke_error(caller, "LAPACKE_dpotrf_work", -5);
+  uplo = by_columns(layout, uplo);
+  hone_lapack_dpotrf(caller, &uplo, &n, a, &lda, &info, 1);
+  return hone_lapacke_info(info);
+}
+
+HONE_EXPORT int LAPACKE_dpotrf_work(int layout, char uplo, int n, double *a,
+                                    int lda);
+int LAPACKE_dpotrf_work(int layout, char uplo, int n, double *a, int lda) {
+  return potrf_work(HERE, layout, uplo, n, a, lda);
+}
+
+HONE_EXPORT int LAPACKE_dpotrf(int layout, char uplo, int n, double *a,
+                               int lda);
+int LAPACKE_dpotrf(int layout, char uplo, int n, double *a, int lda) {
+  if (!hone_lapacke_layout(layout))
+    return hone_lapacke_error(HERE, "LAPACKE_dpotrf", -1);
+  if (hone_lapacke_nancheck(HERE) &&
+      hone_lapacke_po_nan(layout, uplo, n, a, lda))
+    return -4;
+  return potrf_work(HERE, layout, uplo, n, a, lda);
+}

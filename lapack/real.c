@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The LAPACK that would have been called without us: the next one in the
+   dynamic linker's order; else, where a program has loaded its LAPACK for one
+   module alone (Python does), the one that the calling module depends on; else
+   any that is loaded; else the system's. */
+#define _GNU_SOURCE /* RTLD_NEXT, dladdr, struct link_map */
+#include "lapack/dropin.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const names[] = {
+#define HONE_LAPACK_REAL_TEXT(name) #name,
+    HONE_LAPACK_REAL_LIST(HONE_LAPACK_REAL_TEXT)
+#undef HONE_LAPACK_REAL_TEXT
+};
+
+static char missing; /* its address: looked for, and not there */
+static _Atomic(void *) found[HONE_REAL_COUNT];
+
+/* Where the module that holds an address begins; NULL: in none. */
+static const void *module_of(const void *address) {
+  Dl_info info;
+  return address != NULL && dladdr(address, &info) ? info.dli_fbase : NULL;
+}
+
+/* A function of another library: not ours, nor what stands for ours in the
+   program's linkage table (not_in: an address in the program, or NULL). */
+static void *foreign(void *function, const void *not_in) {
+  const void *module = module_of(function);
+  const bool ours = module == NULL || module == module_of(&missing) ||
+                    module == module_of(not_in);
+  return ours ? NULL : function;
+}
+
+static void *in_library(const char *path, int mode, const char *name,
+                        const void *not_in) {
+  void *library = dlopen(path, RTLD_LAZY | mode);
+  if (library == NULL)
+    return NULL;
+  void *function = foreign(dlsym(library, name), not_in);
+  if (function == NULL || (mode & RTLD_NOLOAD))
+    dlclose(library); /* what was there before stays */
+  return function;
+}
+
+/* Of the module that calls and of what it depends on. */
+static void *of_caller(const char *name, const void *caller) {
+  Dl_info info;
+  struct link_map *map = NULL;
+  if (caller == NULL ||
+      !dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) || map == NULL)
+    return NULL;
+  return map->l_name[0] ? in_library(map->l_name, RTLD_NOLOAD, name, NULL)
+                        : in_library(NULL, RTLD_NOLOAD, name, caller);
+}
+
+static void *of_anyone(const char *name) {
+  void *self = dlopen(NULL, RTLD_LAZY), *function = NULL;
+  struct link_map *map = NULL;
+  if (self == NULL)
+    return NULL;
+  if (dlinfo(self, RTLD_DI_LINKMAP, &map) == 0)
+    for (; map != NULL && function == NULL; map = map->l_next)
+      if (map->l_name[0] != '\0')
+        function = in_library(map->l_name, RTLD_NOLOAD, name, NULL);
+  dlclose(self);
+  return function;
+}
+
+static void *of_system(const char *name) {
+  static const char *const libraries[] = {"liblapack.so.3", "libopenblas.so.0"};
+  void *function = NULL;
+  for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++)
+    if (function == NULL)
+      function = in_library(libraries[i], 0, name, NULL);
+  return function;
+}
+
+/* A module unloaded by its owner must not take the function with it. */
+static void pin(void *function) {
+  Dl_info info;
+  if (dladdr(function, &info) && info.dli_fname != NULL)
+    dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+static void *look(hone_lapack_name which, const void *caller) {
+  const char *name = names[which];
+  const bool ours = which < HONE_REAL_xerbla_; /* the program may stand before
+                                                  us with any other */
+  const bool lapack = which < HONE_REAL_LAPACKE_xerbla;
+  void *function = foreign(dlsym(ours ? RTLD_NEXT : RTLD_DEFAULT, name), NULL);
+  if (function == NULL)
+    function = of_caller(name, caller);
+  if (function == NULL)
+    function = of_anyone(name);
+  if (function == NULL && lapack)
+    function = of_system(name);
+  if (function != NULL)
+    pin(function);
+  return function;
+}
+
+void *hone_lapack_real(hone_lapack_name which, const void *caller) {
+  void *function = atomic_load_explicit(&found[which], memory_order_acquire);
+  if (function == NULL) {
+    function = look(which, caller);
+    if (function == NULL)
+      function = &missing;
+    atomic_store_explicit(&found[which], function, memory_order_release);
+  }
+  return function == &missing ? NULL : function;
+}
+
+void *hone_lapack_must(hone_lapack_name which, const void *caller) {
+  void *function = hone_lapack_real(which, caller);
+  if (function == NULL) {
+    fprintf(stderr, "hone_lapack: no library defines %s\n", names[which]);
+    exit(127); /* the dynamic linker's, for a symbol that is nowhere */
+  }
+  return function;
+}
+
+int hone_lapack_real_threads(const void *caller) {
+  Dl_info info;
+  void *function = hone_lapack_must(HONE_REAL_dgetrf_, caller);
+  hone_get_num_threads_fn *threads = NULL;
+  if (dladdr(function, &info) && info.dli_fname != NULL)
+    threads = (hone_get_num_threads_fn *)in_library(
+        info.dli_fname, RTLD_NOLOAD, names[HONE_REAL_openblas_get_num_threads],
+        NULL);
+  return threads ? threads() : 0;
+}

@@ -1,0 +1,22 @@
+% SPDX-License-Identifier: BSD-3-Clause
+% Octave's x of one system, written to $OUT with it.
+rand ("seed", 5);
+n = 400;
+a = rand (n) - 0.5;
+b = rand (n, 1) - 0.5;
+x = a \ b;
+out = fopen (getenv ("OUT"), "w");
+fwrite (out, n, "double");
+fwrite (out, a, "double");
+fwrite (out, b, "double");
+fwrite (out, x, "double");
+fclose (out);
+
+% What reads the factors still finds them.
+[l, u, p] = lu (a);
+assert (norm (p * a - l * u, 1) < 1e-12 * n * norm (a, 1));
+assert (abs (det (a)) > 0);
+c = a * a' + n * eye (n);
+r = chol (c);
+assert (norm (r' * r - c, 1) < 1e-12 * norm (c, 1));
+assert (norm (c * (c \ b) - b, 1) < 1e-10 * norm (b, 1));

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""NumPy's x of one system, written to $OUT with it; A is left as it was."""
+import os
+
+import numpy as np
+
+rng = np.random.default_rng(5)
+n = 400
+a = rng.standard_normal((n, n))
+b = rng.standard_normal(n)
+before = a.copy()
+x = np.linalg.solve(a, b)
+assert np.array_equal(a, before)
+with open(os.environ["OUT"], "wb") as out:
+    for part in (np.array([float(n)]), a.T, b, x):
+        out.write(np.ascontiguousarray(part).tobytes())
+
+# What NumPy does with LAPACK's other answers stays as it is.
+try:
+    np.linalg.solve(np.zeros((n, n)), b)
+    raise SystemExit("a singular matrix was solved")
+except np.linalg.LinAlgError:
+    pass
+inverse = np.linalg.inv(a)
+assert np.abs(inverse @ a - np.eye(n)).max() < 1e-8
+c = a @ a.T + n * np.eye(n)
+factor = np.linalg.cholesky(c)
+assert np.abs(factor @ factor.T - c).max() < 1e-10 * np.abs(c).max()
+sign, log = np.linalg.slogdet(a)
+assert abs(sign) == 1.0 and np.isfinite(log)
