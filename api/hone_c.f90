@@ -1,0 +1,248 @@
+! SPDX-License-Identifier: BSD-3-Clause
+!> hone.h in Fortran, word for word: constants, types and calls, which take
+!> arrays with their leading dimensions as LAPACK does. Most programs use the
+!> module hone (hone.f90), which is all of this with arrays that know their
+!> shape, texts that are strings, and a solver that frees itself.
+module hone_c
+  use, intrinsic :: iso_c_binding
+  implicit none
+
+  !> Statuses: see hone_status_text.
+  enum, bind(c)
+    enumerator :: HONE_OK = 0, HONE_NOT_CONVERGED = 1
+    enumerator :: HONE_ILL_CONDITIONED = 2, HONE_INTERRUPTED = 3
+    enumerator :: HONE_NULL_POINTER = -10, HONE_BAD_SIZE = -11
+    enumerator :: HONE_BAD_LEADING_DIMENSION = -12, HONE_BAD_OPTION = -13
+    enumerator :: HONE_BAD_STRUCT_SIZE = -14, HONE_BAD_OVERLAP = -15
+    enumerator :: HONE_NOT_FACTORED = -16, HONE_NOT_FINITE_A = -20
+    enumerator :: HONE_NOT_FINITE_B = -21, HONE_SINGULAR = -30
+    enumerator :: HONE_OVERFLOW = -31, HONE_NO_MEMORY = -40
+    enumerator :: HONE_NO_DEVICE = -50, HONE_DEVICE_FAILED = -51
+    enumerator :: HONE_CANCELLED = -60, HONE_INTERNAL = -90
+  end enum
+
+  !> Values of options (and, HONE_FOUND_..., of report%structure).
+  enum, bind(c)
+    enumerator :: HONE_COL_MAJOR = 0, HONE_ROW_MAJOR = 1
+    enumerator :: HONE_NO_TRANS = 0, HONE_TRANS = 1
+    enumerator :: HONE_DEVICE_AUTO = 0, HONE_DEVICE_CPU = 1
+    enumerator :: HONE_DEVICE_CUDA = 2
+    enumerator :: HONE_START_AUTO = 0, HONE_START_SINGLE = 1
+    enumerator :: HONE_START_DOUBLE = 2
+    enumerator :: HONE_STRUCTURE_AUTO = 0, HONE_STRUCTURE_SPD = 1
+    enumerator :: HONE_STRUCTURE_GENERAL = 2
+    enumerator :: HONE_FOUND_GENERAL = 0, HONE_FOUND_DEFINITE = 1
+    enumerator :: HONE_FOUND_BANDED = 2, HONE_FOUND_TRIANGULAR = 3
+    enumerator :: HONE_FOUND_DIAGONAL = 4
+    enumerator :: HONE_COMPONENTWISE = 0, HONE_NORMWISE = 1
+    enumerator :: HONE_RESIDUAL = 2
+    enumerator :: HONE_ARITHMETIC_AUTO = 0, HONE_FP32 = 1, HONE_TF32 = 2
+    enumerator :: HONE_FP16X3 = 3, HONE_BF16X3 = 4, HONE_FP16 = 5
+    enumerator :: HONE_BF16 = 6
+    enumerator :: HONE_PIVOT_AUTO = 0, HONE_PIVOT_BLOCK = 1
+    enumerator :: HONE_PIVOT_NONE = 2
+    enumerator :: HONE_DIAGONAL_AUTO = 0, HONE_DIAGONAL_GPU = 1
+    enumerator :: HONE_DIAGONAL_CPU = 2
+    enumerator :: HONE_SECTIONS_AUTO = 0, HONE_SECTIONS_TRSM = 1
+    enumerator :: HONE_SECTIONS_SEEDED = 2, HONE_SECTIONS_CROUT = 3
+    enumerator :: HONE_RESIDUALS_AUTO = 0, HONE_RESIDUALS_HOST = 1
+  end enum
+
+  integer(c_int), parameter :: HONE_VERSION_MAJOR = 0
+  integer(c_int), parameter :: HONE_VERSION_MINOR = 1
+  integer(c_int), parameter :: HONE_VERSION_PATCH = 0
+
+  !> One right-hand side's result: see options%columns.
+  type, bind(c) :: hone_column
+    integer(c_int32_t) :: status, iterations, precision, digits
+    real(c_double) :: backward_error, normwise_error
+    real(c_double) :: residual_error, forward_error
+  end type
+
+  !> What a progress callback is told; phase: hone_string(event%phase).
+  type, bind(c) :: hone_progress
+    type(c_ptr) :: phase
+    real(c_double) :: fraction, elapsed_s
+    integer(c_int32_t) :: iteration, precision
+    real(c_double) :: backward_error
+    integer(c_int32_t) :: gmres, reserved
+  end type
+
+  !> Options: hone_options_init first, then change what you need.
+  type, bind(c) :: hone_options
+    integer(c_size_t) :: struct_size = 0
+    integer(c_int32_t) :: device = 0, start = 0, layout = 0, trans = 0
+    integer(c_int32_t) :: criterion = 0, threads = 0, deterministic = 0
+    integer(c_int32_t) :: max_iterations = 0
+    real(c_double) :: tolerance = 0, deadline_s = 0
+    integer(c_int64_t) :: memory_limit_bytes = 0
+    type(c_funptr) :: progress = c_null_funptr !< c_funloc of a hone_progress_fn
+    type(c_ptr) :: progress_user = c_null_ptr
+    type(c_ptr) :: x0 = c_null_ptr !< c_loc of a warm start
+    integer(c_int64_t) :: ldx0 = 0
+    type(c_ptr) :: columns = c_null_ptr !< c_loc of nrhs hone_column
+    type(c_funptr) :: alloc = c_null_funptr, free = c_null_funptr
+    type(c_ptr) :: alloc_ctx = c_null_ptr
+    integer(c_int32_t) :: arithmetic = 0, pivoting = 0, residuals = 0
+    integer(c_int32_t) :: structure = 0
+    integer(c_int64_t) :: device_memory_limit_bytes = 0
+    integer(c_int32_t) :: diagonal = 0, sections = 0, extra_precise = 0
+    integer(c_int32_t) :: reserved = 0
+  end type
+
+  !> What was done; texts: hone_string(report%path), or hone_report_text.
+  type, bind(c) :: hone_report
+    integer(c_int32_t) :: status, accepted
+    integer(c_int64_t) :: n, nrhs
+    real(c_double) :: backward_error, normwise_error, residual_error
+    real(c_double) :: forward_error, tolerance
+    integer(c_int32_t) :: iterations, precision, fallback_columns, threads
+    integer(c_int64_t) :: bad_row, bad_col
+    real(c_double) :: norm1, rcond, growth, max_abs, min_abs
+    integer(c_int32_t) :: scale_min, scale_max
+    integer(c_int64_t) :: flushed
+    real(c_double) :: inspect_ms, factor_ms, refine_ms, certify_ms
+    real(c_double) :: fallback_ms, total_ms
+    integer(c_int32_t) :: passes, device_passes
+    integer(c_int64_t) :: host_bytes, device_bytes
+    integer(c_int64_t) :: to_device_bytes, from_device_bytes
+    character(kind=c_char) :: device(64), path(160), reason(320)
+    real(c_double) :: diagonal_ms, exposed_ms
+    integer(c_int32_t) :: sections, sweeps, sweeps_max, section_fallbacks
+    integer(c_int32_t) :: digits, gmres_steps, certificate_steps, structure
+    integer(c_int64_t) :: null_count, null_index(8)
+    real(c_double) :: null_weight(8)
+    integer(c_int64_t) :: suspect_row, suspect_col
+    integer(c_int64_t) :: dependent_count, dependent_index(8)
+    real(c_double) :: dependent_weight(8), reserved(11)
+  end type
+
+  abstract interface
+    !> Nonzero stops the solve: options%progress = c_funloc(it).
+    function hone_progress_fn(user, event) bind(c) result(stop)
+      import :: c_ptr, c_int, hone_progress
+      type(c_ptr), value :: user
+      type(hone_progress), intent(in) :: event
+      integer(c_int) :: stop
+    end function
+  end interface
+
+  !> A solver is a type(c_ptr) here; what may be NULL may be left out. target
+  !> where C follows a pointer later or further than the argument itself: the
+  !> compiler must not take what it points to for unchanged.
+  interface
+    function hone_solve(n, nrhs, a, lda, b, ldb, x, ldx, options, report) &
+        bind(c, name='hone_solve') result(status)
+      import :: c_int, c_int64_t, c_double, hone_options, hone_report
+      integer(c_int64_t), value :: n, nrhs, lda, ldb, ldx
+      real(c_double), intent(in) :: a(*)
+      real(c_double) :: b(*), x(*) ! which may be one
+      type(hone_options), intent(in), target, optional :: options
+      type(hone_report), intent(out), optional :: report
+      integer(c_int) :: status
+    end function
+
+    function hone_solver_create(solver, n, options) &
+        bind(c, name='hone_solver_create') result(status)
+      import :: c_int, c_int64_t, c_ptr, hone_options
+      type(c_ptr), intent(out) :: solver
+      integer(c_int64_t), value :: n
+      type(hone_options), intent(in), target, optional :: options
+      integer(c_int) :: status
+    end function
+
+    function hone_solver_factor(solver, a, lda, report) &
+        bind(c, name='hone_solver_factor') result(status)
+      import :: c_int, c_int64_t, c_double, c_ptr, hone_report
+      type(c_ptr), value :: solver
+      real(c_double), intent(in), target :: a(*)
+      integer(c_int64_t), value :: lda
+      type(hone_report), intent(out), optional :: report
+      integer(c_int) :: status
+    end function
+
+    function hone_solver_update(solver, a, lda, report) &
+        bind(c, name='hone_solver_update') result(status)
+      import :: c_int, c_int64_t, c_double, c_ptr, hone_report
+      type(c_ptr), value :: solver
+      real(c_double), intent(in), target :: a(*)
+      integer(c_int64_t), value :: lda
+      type(hone_report), intent(out), optional :: report
+      integer(c_int) :: status
+    end function
+
+    function hone_solver_solve(solver, trans, nrhs, b, ldb, x, ldx, x0, ldx0, &
+        columns, report) bind(c, name='hone_solver_solve') result(status)
+      import :: c_int, c_int32_t, c_int64_t, c_double, c_ptr
+      import :: hone_column, hone_report
+      type(c_ptr), value :: solver
+      integer(c_int32_t), value :: trans
+      integer(c_int64_t), value :: nrhs, ldb, ldx, ldx0
+      real(c_double) :: b(*), x(*) ! which may be one
+      real(c_double), intent(in), optional :: x0(*)
+      type(hone_column), optional :: columns(*)
+      type(hone_report), intent(out), optional :: report
+      integer(c_int) :: status
+    end function
+
+    subroutine hone_solver_destroy(solver) bind(c, name='hone_solver_destroy')
+      import :: c_ptr
+      type(c_ptr), intent(inout) :: solver
+    end subroutine
+
+    function hone_memory_needed(n, nrhs, options, single_bytes, &
+        double_bytes) bind(c, name='hone_memory_needed') result(status)
+      import :: c_int, c_int64_t, hone_options
+      integer(c_int64_t), value :: n, nrhs
+      type(hone_options), intent(in), target, optional :: options
+      integer(c_int64_t), optional :: single_bytes, double_bytes
+      integer(c_int) :: status
+    end function
+
+    function hone_device_memory_needed(n, options, with_residuals, &
+        without) bind(c, name='hone_device_memory_needed') result(status)
+      import :: c_int, c_int64_t, hone_options
+      integer(c_int64_t), value :: n
+      type(hone_options), intent(in), target, optional :: options
+      integer(c_int64_t), optional :: with_residuals, without
+      integer(c_int) :: status
+    end function
+
+    subroutine hone_options_init(options, struct_size) &
+        bind(c, name='hone_options_init')
+      import :: hone_options, c_size_t
+      type(hone_options), intent(out) :: options
+      integer(c_size_t), value :: struct_size
+    end subroutine
+
+    function hone_status_text(status) bind(c, name='hone_status_text') &
+        result(text)
+      import :: c_int, c_ptr
+      integer(c_int), value :: status
+      type(c_ptr) :: text
+    end function
+
+    function hone_version() bind(c, name='hone_version') result(text)
+      import :: c_ptr
+      type(c_ptr) :: text
+    end function
+
+    function hone_report_text(report, buffer, size) &
+        bind(c, name='hone_report_text') result(length)
+      import :: hone_report, c_char, c_size_t
+      type(hone_report), intent(in) :: report
+      character(kind=c_char) :: buffer(*)
+      integer(c_size_t), value :: size
+      integer(c_size_t) :: length
+    end function
+
+    function hone_report_json(report, buffer, size) &
+        bind(c, name='hone_report_json') result(length)
+      import :: hone_report, c_char, c_size_t
+      type(hone_report), intent(in) :: report
+      character(kind=c_char) :: buffer(*)
+      integer(c_size_t), value :: size
+      integer(c_size_t) :: length
+    end function
+  end interface
+end module

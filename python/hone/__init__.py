@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Hone: dense A x = b to full double accuracy, every answer verified.
+
+    import hone
+    x = hone.solve(A, b)                      # like numpy.linalg.solve
+    x, report = hone.solve(A, b, return_report=True)
+
+    with hone.factor(A) as solver:            # factor once, solve often
+        x = solver.solve(b)
+        y = solver.update(A2).solve(b)        # a nearby matrix
+
+Where x is weaker than asked there is a HoneWarning, never silence; errors are
+exceptions with the status's text. Options are those of hone.h by name, such
+as device="cpu", structure="spd", threads=4, extra_precise=True.
+"""
+
+from ._abi import VERSION as __version__
+from ._enums import Arithmetic, Criterion, Device, Diagonal, Found, Layout
+from ._enums import Pivoting, Residuals, Sections, Start, Status, Structure
+from ._enums import Trans, status_text
+from ._errors import HoneCancelledError, HoneDeviceError, HoneError
+from ._errors import HoneInternalError, HoneMemoryError, HoneOverflowError
+from ._errors import HoneSingularError, HoneTypeError, HoneValueError
+from ._errors import HoneWarning, HoneWeakError
+from ._options import Options, Progress
+from ._report import Report
+from ._solve import DeviceMemory, HostMemory, Solver, device_memory_needed
+from ._solve import factor, memory_needed, solve, version
+
+__all__ = [
+    "Arithmetic",
+    "Criterion",
+    "Device",
+    "DeviceMemory",
+    "Diagonal",
+    "Found",
+    "HoneCancelledError",
+    "HoneDeviceError",
+    "HoneError",
+    "HoneInternalError",
+    "HoneMemoryError",
+    "HoneOverflowError",
+    "HoneSingularError",
+    "HoneTypeError",
+    "HoneValueError",
+    "HoneWarning",
+    "HoneWeakError",
+    "HostMemory",
+    "Layout",
+    "Options",
+    "Pivoting",
+    "Progress",
+    "Report",
+    "Residuals",
+    "Sections",
+    "Solver",
+    "Start",
+    "Status",
+    "Structure",
+    "Trans",
+    "__version__",
+    "device_memory_needed",
+    "factor",
+    "memory_needed",
+    "solve",
+    "status_text",
+    "version",
+]

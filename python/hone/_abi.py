@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""hone.h in ctypes, word for word, and the library itself.
+
+tests/abi compares the structures, the constants and the calls with the
+header, by the C compiler.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from ctypes import POINTER, c_char, c_char_p, c_double, c_int, c_int32
+from ctypes import c_int64, c_size_t, c_void_p
+from pathlib import Path
+
+SONAME = "libhone.so.0"
+VERSION = "0.1.0"  # of the header that this file mirrors
+
+
+class Column(ctypes.Structure):
+    """hone_column"""
+
+    _fields_ = [
+        ("status", c_int32),
+        ("iterations", c_int32),
+        ("precision", c_int32),
+        ("digits", c_int32),
+        ("backward_error", c_double),
+        ("normwise_error", c_double),
+        ("residual_error", c_double),
+        ("forward_error", c_double),
+    ]
+
+
+class Progress(ctypes.Structure):
+    """hone_progress"""
+
+    _fields_ = [
+        ("phase", c_char_p),
+        ("fraction", c_double),
+        ("elapsed_s", c_double),
+        ("iteration", c_int32),
+        ("precision", c_int32),
+        ("backward_error", c_double),
+        ("gmres", c_int32),
+        ("reserved", c_int32),
+    ]
+
+
+PROGRESS_FN = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(Progress))
+
+
+class Options(ctypes.Structure):
+    """hone_options"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("device", c_int32),
+        ("start", c_int32),
+        ("layout", c_int32),
+        ("trans", c_int32),
+        ("criterion", c_int32),
+        ("threads", c_int32),
+        ("deterministic", c_int32),
+        ("max_iterations", c_int32),
+        ("tolerance", c_double),
+        ("deadline_s", c_double),
+        ("memory_limit_bytes", c_int64),
+        ("progress", PROGRESS_FN),
+        ("progress_user", c_void_p),
+        ("x0", c_void_p),
+        ("ldx0", c_int64),
+        ("columns", c_void_p),
+        ("alloc", c_void_p),
+        ("free", c_void_p),
+        ("alloc_ctx", c_void_p),
+        ("arithmetic", c_int32),
+        ("pivoting", c_int32),
+        ("residuals", c_int32),
+        ("structure", c_int32),
+        ("device_memory_limit_bytes", c_int64),
+        ("diagonal", c_int32),
+        ("sections", c_int32),
+        ("extra_precise", c_int32),
+        ("reserved", c_int32),
+    ]
+
+
+class Report(ctypes.Structure):
+    """hone_report"""
+
+    _fields_ = [
+        ("status", c_int32),
+        ("accepted", c_int32),
+        ("n", c_int64),
+        ("nrhs", c_int64),
+        ("backward_error", c_double),
+        ("normwise_error", c_double),
+        ("residual_error", c_double),
+        ("forward_error", c_double),
+        ("tolerance", c_double),
+        ("iterations", c_int32),
+        ("precision", c_int32),
+        ("fallback_columns", c_int32),
+        ("threads", c_int32),
+        ("bad_row", c_int64),
+        ("bad_col", c_int64),
+        ("norm1", c_double),
+        ("rcond", c_double),
+        ("growth", c_double),
+        ("max_abs", c_double),
+        ("min_abs", c_double),
+        ("scale_min", c_int32),
+        ("scale_max", c_int32),
+        ("flushed", c_int64),
+        ("inspect_ms", c_double),
+        ("factor_ms", c_double),
+        ("refine_ms", c_double),
+        ("certify_ms", c_double),
+        ("fallback_ms", c_double),
+        ("total_ms", c_double),
+        ("passes", c_int32),
+        ("device_passes", c_int32),
+        ("host_bytes", c_int64),
+        ("device_bytes", c_int64),
+        ("to_device_bytes", c_int64),
+        ("from_device_bytes", c_int64),
+        ("device", c_char * 64),
+        ("path", c_char * 160),
+        ("reason", c_char * 320),
+        ("diagonal_ms", c_double),
+        ("exposed_ms", c_double),
+        ("sections", c_int32),
+        ("sweeps", c_int32),
+        ("sweeps_max", c_int32),
+        ("section_fallbacks", c_int32),
+        ("digits", c_int32),
+        ("gmres_steps", c_int32),
+        ("certificate_steps", c_int32),
+        ("structure", c_int32),
+        ("null_count", c_int64),
+        ("null_index", c_int64 * 8),
+        ("null_weight", c_double * 8),
+        ("suspect_row", c_int64),
+        ("suspect_col", c_int64),
+        ("dependent_count", c_int64),
+        ("dependent_index", c_int64 * 8),
+        ("dependent_weight", c_double * 8),
+        ("reserved", c_double * 11),
+    ]
+
+
+STRUCTS = {
+    "hone_column": Column,
+    "hone_progress": Progress,
+    "hone_options": Options,
+    "hone_report": Report,
+}
+
+# Arrays are addresses (c_void_p): of double, or of Column.
+_REPORT = POINTER(Report)
+_OPTIONS = POINTER(Options)
+_INT64 = POINTER(c_int64)
+FUNCTIONS = {
+    "hone_status_text": (c_char_p, [c_int]),
+    "hone_version": (c_char_p, []),
+    "hone_options_init": (None, [_OPTIONS, c_size_t]),
+    "hone_solve": (
+        c_int,
+        [c_int64, c_int64, c_void_p, c_int64, c_void_p, c_int64, c_void_p]
+        + [c_int64, _OPTIONS, _REPORT],
+    ),
+    "hone_solver_create": (c_int, [POINTER(c_void_p), c_int64, _OPTIONS]),
+    "hone_solver_factor": (c_int, [c_void_p, c_void_p, c_int64, _REPORT]),
+    "hone_solver_update": (c_int, [c_void_p, c_void_p, c_int64, _REPORT]),
+    "hone_solver_solve": (
+        c_int,
+        [c_void_p, c_int32, c_int64, c_void_p, c_int64, c_void_p, c_int64]
+        + [c_void_p, c_int64, c_void_p, _REPORT],
+    ),
+    "hone_solver_destroy": (None, [POINTER(c_void_p)]),
+    "hone_memory_needed": (c_int, [c_int64, c_int64, _OPTIONS, _INT64, _INT64]),
+    "hone_device_memory_needed": (c_int, [c_int64, _OPTIONS, _INT64, _INT64]),
+    "hone_report_json": (c_size_t, [_REPORT, c_char_p, c_size_t]),
+    "hone_report_text": (c_size_t, [_REPORT, c_char_p, c_size_t]),
+}
+
+_ADVICE = (
+    "build it (./configure && ninja in the Hone sources) and set HONE_LIBRARY "
+    "to build/libhone.so.0, or install it where the loader looks (ninja "
+    "install, then ldconfig)"
+)
+
+
+def library_path() -> str:
+    """What to load: HONE_LIBRARY, else beside the package, else in the build
+    folder of the checkout that the package stands in, else the loader's."""
+    here = Path(__file__).resolve().parent
+    checkout = here.parent.parent
+    given = os.environ.get("HONE_LIBRARY")
+    if given:
+        return given
+    if (here / SONAME).is_file():
+        return str(here / SONAME)
+    if (checkout / "api" / "hone.h").is_file():
+        built = checkout / "build" / SONAME
+        if built.is_file():
+            return str(built)
+    return SONAME
+
+
+def load() -> ctypes.CDLL:
+    """The library, its calls declared; ImportError says what to do."""
+    path = library_path()
+    try:
+        library = ctypes.CDLL(path)
+        for name, (result, arguments) in FUNCTIONS.items():
+            function = getattr(library, name)
+            function.restype = result
+            function.argtypes = arguments
+    except OSError as error:
+        raise ImportError(
+            f"hone: cannot load its library: {error}. To get it, {_ADVICE}"
+        ) from error
+    except AttributeError as error:
+        raise ImportError(
+            f"hone: {path} is not a Hone library, or another version: {error}"
+        ) from error
+    found = library.hone_version().decode()
+    if found.split(".")[0] != VERSION.split(".")[0]:
+        raise ImportError(
+            f"hone: {path} is version {found}; this package is for {VERSION}"
+        )
+    return library
+
+
+lib = load()

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Arrays in and out: as they lie in memory wherever the library can read them
+so, converted or copied where not, refused where that would lose something."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._enums import Layout
+from ._errors import bad_type, bad_value
+
+Doubles = NDArray[np.float64]
+DOUBLE = np.dtype(np.float64)
+
+
+def as_doubles(value: Any, name: str) -> Doubles:
+    """value as an array of aligned native doubles, itself where it is one."""
+    array: NDArray[Any]
+    array = value if type(value) is np.ndarray else _as_array(value, name)
+    if array.dtype == DOUBLE and array.flags.aligned:
+        return array
+    kind = array.dtype.kind
+    if kind == "c":
+        raise bad_type(
+            f"{name} is complex ({array.dtype}): hone solves real systems"
+        )
+    if kind == "f" and array.dtype.itemsize > 8:
+        raise bad_type(
+            f"{name} is {array.dtype}, more than double precision: convert it "
+            "with astype(float) if doubles will do"
+        )
+    if kind not in "biuf":
+        raise bad_type(
+            f"{name} has dtype {array.dtype}: hone takes real numbers; "
+            "convert it with astype(float) if that is what they are"
+        )
+    return array.astype(DOUBLE, order="K")
+
+
+def _as_array(value: Any, name: str) -> NDArray[Any]:
+    """Whatever NumPy calls an array, as a plain one."""
+    if isinstance(value, np.ma.MaskedArray):
+        if np.ma.is_masked(value):
+            raise bad_value(
+                f"{name} has masked entries: fill them, or leave out the rows "
+                "and columns they are in"
+            )
+        return np.asarray(value.data)
+    if hasattr(value, "tocsr") or hasattr(value, "todense"):
+        raise bad_type(
+            f"{name} is sparse: hone solves dense systems; use toarray() if "
+            "there is room for it"
+        )
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise bad_value(f"{name} is no array: {error}") from error
+    except (TypeError, RuntimeError) as error:
+        raise bad_type(f"{name} is no array: {error}") from error
+
+
+def _apart(stride: int, n: int) -> bool:
+    """May lines of n doubles, unit stride, be so many bytes apart?"""
+    return stride >= 8 * n and stride % 8 == 0
+
+
+def as_matrix(value: Any, name: str = "A") -> tuple[Doubles, Layout, int]:
+    """A square matrix: the array, its layout and its leading dimension."""
+    a = as_doubles(value, name)
+    if a.ndim != 2 or a.shape[0] != a.shape[1]:
+        raise bad_value(
+            f"{name} has shape {a.shape}: it must be a square matrix"
+            + ("; solve a stack one by one" if a.ndim > 2 else "")
+        )
+    n = a.shape[0]
+    if n <= 1:
+        return a, Layout.COL_MAJOR, 1
+    down, across = a.strides
+    if down == 8 and _apart(across, n):
+        return a, Layout.COL_MAJOR, across // 8
+    if across == 8 and _apart(down, n):
+        return a, Layout.ROW_MAJOR, down // 8
+    return np.ascontiguousarray(a), Layout.ROW_MAJOR, n
+
+
+def in_layout(a: Doubles, layout: Layout, ld: int, wanted: Layout) -> Any:
+    """The same matrix in the layout wanted: a copy if it has another."""
+    if layout == wanted or a.shape[0] <= 1:
+        return a, ld
+    order: Any = "F" if wanted == Layout.COL_MAJOR else "C"
+    return np.array(a, order=order, copy=True), a.shape[0]
+
+
+def column_ld(b: Doubles) -> int:
+    """Leading dimension of columns of doubles; 0: it must be copied."""
+    n: int = b.shape[0]
+    if n > 1 and b.strides[0] != 8:
+        return 0
+    if b.ndim == 1 or b.shape[1] <= 1:
+        return max(1, n)
+    apart: int = b.strides[1]
+    return apart // 8 if _apart(apart, max(1, n)) else 0
+
+
+def as_columns(value: Any, n: int, name: str) -> tuple[Doubles, int]:
+    """Right-hand sides, n or n x nrhs, and their leading dimension."""
+    b = as_doubles(value, name)
+    if b.ndim not in (1, 2) or b.shape[0] != n:
+        raise bad_value(
+            f"{name} has shape {b.shape}: it must be ({n},) or ({n}, columns)"
+        )
+    ld = column_ld(b)
+    if ld:
+        return b, ld
+    return np.array(b, order="F", copy=True), max(1, n)
+
+
+def place_for(out: Any, shape: tuple[int, ...]) -> tuple[Doubles, int]:
+    """Where x goes: out itself, or an array of its shape where the library
+    cannot write to out, or a new one where there is none."""
+    if out is not None:
+        if type(out) is not np.ndarray:
+            raise bad_type(f"out is {type(out).__name__}, not a NumPy array")
+        if out.dtype != DOUBLE:
+            raise bad_type(f"out has dtype {out.dtype}: it must be float64")
+        if out.shape != shape:
+            raise bad_value(f"out has shape {out.shape}, x has {shape}")
+        if not out.flags.writeable:
+            raise bad_value("out is read-only")
+        ld = column_ld(out) if out.flags.aligned else 0
+        if ld:
+            return out, ld
+    return np.empty(shape, order="F"), max(1, shape[0])

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The constants of hone.h: HONE_DEVICE_CPU is Device.CPU here."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from ._abi import lib
+
+
+class Status(IntEnum):
+    """The sign is the contract: 0, every right-hand side is accepted; > 0, x
+    is the best found, weaker than asked; < 0, an error."""
+
+    OK = 0
+    NOT_CONVERGED = 1
+    ILL_CONDITIONED = 2
+    INTERRUPTED = 3
+    NULL_POINTER = -10
+    BAD_SIZE = -11
+    BAD_LEADING_DIMENSION = -12
+    BAD_OPTION = -13
+    BAD_STRUCT_SIZE = -14
+    BAD_OVERLAP = -15
+    NOT_FACTORED = -16
+    NOT_FINITE_A = -20
+    NOT_FINITE_B = -21
+    SINGULAR = -30
+    OVERFLOW = -31
+    NO_MEMORY = -40
+    NO_DEVICE = -50
+    DEVICE_FAILED = -51
+    CANCELLED = -60
+    INTERNAL = -90
+
+    @property
+    def text(self) -> str:
+        return status_text(self)
+
+
+def status_text(status: int) -> str:
+    """Text for a status; any int has one."""
+    text: bytes = lib.hone_status_text(status)
+    return text.decode()
+
+
+class Layout(IntEnum):
+    COL_MAJOR = 0
+    ROW_MAJOR = 1
+
+
+class Trans(IntEnum):
+    NO_TRANS = 0
+    TRANS = 1
+
+
+class Device(IntEnum):
+    """Where the factorization runs."""
+
+    AUTO = 0
+    CPU = 1
+    CUDA = 2
+
+
+class Start(IntEnum):
+    """Precision of the first factorization tried."""
+
+    AUTO = 0
+    SINGLE = 1
+    DOUBLE = 2
+
+
+class Structure(IntEnum):
+    """What the caller says of A."""
+
+    AUTO = 0
+    SPD = 1
+    GENERAL = 2
+
+
+class Found(IntEnum):
+    """Report.structure: what was found of A."""
+
+    GENERAL = 0
+    DEFINITE = 1
+    BANDED = 2
+    TRIANGULAR = 3
+    DIAGONAL = 4
+
+
+class Criterion(IntEnum):
+    """What "accepted" means."""
+
+    COMPONENTWISE = 0
+    NORMWISE = 1
+    RESIDUAL = 2
+
+
+class Arithmetic(IntEnum):
+    """How a GPU makes the products of the factorization."""
+
+    AUTO = 0
+    FP32 = 1
+    TF32 = 2
+    FP16X3 = 3
+    BF16X3 = 4
+    FP16 = 5
+    BF16 = 6
+
+
+class Pivoting(IntEnum):
+    AUTO = 0
+    BLOCK = 1
+    NONE = 2
+
+
+class Diagonal(IntEnum):
+    AUTO = 0
+    GPU = 1
+    CPU = 2
+
+
+class Sections(IntEnum):
+    AUTO = 0
+    TRSM = 1
+    SEEDED = 2
+    CROUT = 3
+
+
+class Residuals(IntEnum):
+    AUTO = 0
+    HOST = 1
+
+
+# How hone.h spells the members of each.
+PREFIXES: dict[type[IntEnum], str] = {
+    Status: "",
+    Layout: "",
+    Trans: "",
+    Device: "DEVICE_",
+    Start: "START_",
+    Structure: "STRUCTURE_",
+    Found: "FOUND_",
+    Criterion: "",
+    Arithmetic: "",
+    Pivoting: "PIVOT_",
+    Diagonal: "DIAGONAL_",
+    Sections: "SECTIONS_",
+    Residuals: "RESIDUALS_",
+}
+
+
+def c_names() -> dict[str, int]:
+    """Every constant by its name in hone.h."""
+    names = {}
+    for kind, prefix in PREFIXES.items():
+        for member in kind:
+            own = prefix
+            if kind is Arithmetic and member.name == "AUTO":
+                own = "ARITHMETIC_"
+            names[f"HONE_{own}{member.name}"] = member.value
+    return names

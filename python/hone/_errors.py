@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Errors and warnings: each status in the kind of exception Python users
+expect, all of them HoneError."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._enums import Status, status_text
+from ._report import Report
+
+
+class HoneError(Exception):
+    """A call that failed. status is the library's, report what it knew when
+    it failed (None where the call was refused before)."""
+
+    def __init__(
+        self, message: str, status: Status, report: Optional[Report] = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.report = report
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.args[0], self.status, self.report)
+
+
+class HoneValueError(HoneError, ValueError):
+    """Sizes, options, NaN and Inf."""
+
+
+class HoneTypeError(HoneError, TypeError):
+    """What is no array of real numbers, or no option."""
+
+
+class HoneSingularError(HoneError, np.linalg.LinAlgError):
+    """The matrix is exactly singular; the report says where."""
+
+
+class HoneOverflowError(HoneError, OverflowError):
+    """The solution or the factors overflow double precision."""
+
+
+class HoneMemoryError(HoneError, MemoryError):
+    """Out of memory, or above memory_limit_bytes."""
+
+
+class HoneDeviceError(HoneError, RuntimeError):
+    """The device asked for cannot be used, or failed."""
+
+
+class HoneCancelledError(HoneError, RuntimeError):
+    """Stopped by progress or deadline_s before there was any x."""
+
+
+class HoneInternalError(HoneError, RuntimeError):
+    """An error of the library: please report it."""
+
+
+class HoneWeakError(HoneError, np.linalg.LinAlgError):
+    """weak="raise": x, the best found, is not accepted."""
+
+    def __init__(
+        self,
+        message: str,
+        status: Status,
+        report: Optional[Report] = None,
+        x: Optional[NDArray[np.float64]] = None,
+    ) -> None:
+        super().__init__(message, status, report)
+        self.x = x
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.args[0], self.status, self.report, self.x)
+
+
+class HoneWarning(RuntimeWarning):
+    """x is the best found and returned, but weaker than asked for: the status
+    is positive. report says how much, x is the same array."""
+
+    def __init__(
+        self,
+        message: str,
+        report: Optional[Report] = None,
+        x: Optional[NDArray[np.float64]] = None,
+    ) -> None:
+        super().__init__(message)
+        self.report = report
+        self.x = x
+
+
+_KINDS: dict[Status, type[HoneError]] = {
+    Status.SINGULAR: HoneSingularError,
+    Status.OVERFLOW: HoneOverflowError,
+    Status.NO_MEMORY: HoneMemoryError,
+    Status.NO_DEVICE: HoneDeviceError,
+    Status.DEVICE_FAILED: HoneDeviceError,
+    Status.CANCELLED: HoneCancelledError,
+    Status.INTERNAL: HoneInternalError,
+}
+
+
+def describe(status: int, report: Optional[Report]) -> str:
+    """The status's text, then where and why."""
+    parts = [status_text(status)]
+    if report is not None:
+        if report.bad_row >= 0:
+            parts.append(f"row {report.bad_row}")
+        if report.bad_col >= 0:
+            parts.append(f"column {report.bad_col}")
+        if status == Status.NO_DEVICE and report.device:
+            parts.append(report.device)
+        if report.reason:
+            parts.append(report.reason)
+        if status == Status.NOT_CONVERGED:
+            parts.append(
+                f"backward error {report.backward_error:.1e}, "
+                f"tolerance {report.tolerance:.1e}"
+            )
+    return "; ".join(parts)
+
+
+def error_of(
+    status: int, report: Optional[Report], hint: str = ""
+) -> HoneError:
+    """The exception for a status < 0."""
+    known = Status(status)
+    kind = _KINDS.get(known, HoneValueError)
+    return kind(describe(status, report) + hint, known, report)
+
+
+def bad_value(message: str) -> HoneValueError:
+    return HoneValueError(message, Status.BAD_SIZE)
+
+
+def bad_type(message: str) -> HoneTypeError:
+    return HoneTypeError(message, Status.BAD_OPTION)

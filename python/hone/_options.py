@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Options, by the names of hone_options, checked one by one: what ctypes
+would cut off to fit is refused here."""
+
+from __future__ import annotations
+
+import ctypes
+import operator
+from enum import IntEnum
+from typing import Any, Callable, NamedTuple, Optional, TypedDict, Union
+
+import numpy as np
+
+from . import _abi
+from ._enums import Arithmetic, Criterion, Device, Diagonal, Pivoting
+from ._enums import Residuals, Sections, Start, Structure
+from ._errors import bad_type, bad_value
+
+
+class Progress(NamedTuple):
+    """What a progress function is told."""
+
+    phase: str  # "inspect", "factor", "refine", "factor in double"
+    fraction: float  # of this phase's work done, 0 to 1
+    elapsed_s: float  # since the call began
+    iteration: int  # refine: corrections so far with these factors
+    precision: int  # refine: of the factors, 32 or 64; else 0
+    backward_error: float  # refine: of the present x, largest; else NaN
+    gmres: bool  # refine: by GMRES with those factors
+
+
+ProgressFunction = Callable[[Progress], Optional[bool]]
+
+
+class Options(TypedDict, total=False):
+    """What every solve takes by name; None and 0 are the default. Choices are
+    a member of the enumeration, or its name in any case: device="cpu"."""
+
+    device: Union[Device, str, None]
+    start: Union[Start, str, None]
+    criterion: Union[Criterion, str, None]
+    structure: Union[Structure, str, None]
+    arithmetic: Union[Arithmetic, str, None]
+    pivoting: Union[Pivoting, str, None]
+    residuals: Union[Residuals, str, None]
+    diagonal: Union[Diagonal, str, None]
+    sections: Union[Sections, str, None]
+    threads: Optional[int]
+    max_iterations: Optional[int]
+    memory_limit_bytes: Optional[int]
+    device_memory_limit_bytes: Optional[int]
+    tolerance: Optional[float]
+    deadline_s: Optional[float]
+    deterministic: Optional[bool]
+    extra_precise: Optional[bool]
+    progress: Optional[ProgressFunction]
+
+
+_CHOICES: dict[str, type[IntEnum]] = {
+    "device": Device,
+    "start": Start,
+    "criterion": Criterion,
+    "structure": Structure,
+    "arithmetic": Arithmetic,
+    "pivoting": Pivoting,
+    "residuals": Residuals,
+    "diagonal": Diagonal,
+    "sections": Sections,
+}
+_BITS = {
+    "threads": 32,
+    "max_iterations": 32,
+    "memory_limit_bytes": 64,
+    "device_memory_limit_bytes": 64,
+}
+_NUMBERS = ("tolerance", "deadline_s")
+_SWITCHES = ("deterministic", "extra_precise")
+KNOWN = frozenset([*_CHOICES, *_BITS, *_NUMBERS, *_SWITCHES, "progress"])
+
+_SIZE = ctypes.sizeof(_abi.Options)
+
+
+def _choice(name: str, value: Any) -> int:
+    kind = _CHOICES[name]
+    members = kind.__members__
+    if isinstance(value, str):
+        if value.upper() in members:
+            return members[value.upper()].value
+    elif isinstance(value, kind):
+        return value.value
+    elif isinstance(value, IntEnum):
+        raise bad_type(f"{name}={value!r}: it takes a hone.{kind.__name__}")
+    elif isinstance(value, int) and value in kind.__members__.values():
+        return int(value)
+    choices = ", ".join(repr(each.lower()) for each in members)
+    raise bad_value(f"{name}={value!r}: it must be one of {choices}")
+
+
+def whole(name: str, value: Any, bits: int) -> int:
+    """value as an integer that fits."""
+    try:
+        number = operator.index(value)
+    except TypeError as error:
+        raise bad_type(f"{name}={value!r}: it must be an integer") from error
+    if not 0 <= number < 1 << (bits - 1):
+        raise bad_value(
+            f"{name}={value!r}: it must be >= 0 and fit in {bits} bits"
+        )
+    return number
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError) as error:
+        raise bad_type(f"{name}={value!r}: it must be a number") from error
+    if not number >= 0.0:
+        raise bad_value(f"{name}={value!r}: it must be >= 0")
+    return number
+
+
+def make(given: dict[str, Any]) -> _abi.Options:
+    """given as the library takes them; progress is the caller's to set."""
+    options = _abi.Options(struct_size=_SIZE)
+    for name, value in given.items():
+        if name not in KNOWN:
+            raise TypeError(f"hone has no option {name!r}")
+        if value is None:
+            continue
+        if name in _CHOICES:
+            setattr(options, name, _choice(name, value))
+        elif name in _BITS:
+            setattr(options, name, whole(name, value, _BITS[name]))
+        elif name in _NUMBERS:
+            setattr(options, name, _number(name, value))
+        elif name in _SWITCHES:
+            setattr(options, name, 1 if value else 0)
+        elif not callable(value):
+            raise bad_type(f"progress={value!r}: it must be callable")
+    return options
+
+
+def way(trans: Any) -> int:
+    """trans: whether the system is A^T x = b."""
+    if isinstance(trans, str) and trans.upper() in ("N", "T"):
+        return int(trans.upper() == "T")
+    if isinstance(trans, (bool, int, np.bool_)) and trans in (0, 1):
+        return int(trans)
+    raise bad_value(f"trans={trans!r}: it must be True, False, 'N' or 'T'")

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The report of a call, as an object."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _abi
+from ._enums import Found, Status
+
+COLUMN_DTYPE = np.dtype(
+    [(field[0], np.dtype(field[1])) for field in _abi.Column._fields_]
+)
+_FIELDS = [
+    field[0] for field in _abi.Report._fields_ if field[0] != "reserved"
+]
+_LISTS = {
+    "null_index": "null_count",
+    "null_weight": "null_count",
+    "dependent_index": "dependent_count",
+    "dependent_weight": "dependent_count",
+}
+
+
+def _written(write: Any, report: _abi.Report) -> str:
+    at = ctypes.byref(report)
+    buffer = ctypes.create_string_buffer(write(at, None, 0) + 1)
+    write(at, buffer, len(buffer))
+    return buffer.value.decode()
+
+
+class Report:
+    """What was done and how good the result is: hone_report, in hone.h.
+
+    Printing it shows what matters to people; json() and as_dict() give all.
+    """
+
+    status: Status
+    accepted: int  # right-hand sides accepted
+    n: int
+    nrhs: int
+    backward_error: float  # largest over columns: componentwise,
+    normwise_error: float  # LAPACK's normwise,
+    residual_error: float  # ||b - A x|| / ||b||,
+    forward_error: float  # bound on the error of x
+    tolerance: float  # what the criterion was compared with
+    iterations: int  # largest over columns
+    precision: int  # of the last factorization used: 32 or 64
+    fallback_columns: int  # that needed other factors than the first
+    threads: int
+    bad_row: int  # 0-based place of NaN, Inf, zeros; -1: none
+    bad_col: int
+    norm1: float
+    rcond: float
+    growth: float
+    max_abs: float
+    min_abs: float
+    scale_min: int
+    scale_max: int
+    flushed: int
+    inspect_ms: float
+    factor_ms: float
+    refine_ms: float
+    certify_ms: float
+    fallback_ms: float
+    total_ms: float
+    passes: int
+    device_passes: int
+    host_bytes: int
+    device_bytes: int
+    to_device_bytes: int
+    from_device_bytes: int
+    device: str
+    path: str
+    reason: str  # why it climbed or failed; empty: it did not
+    diagonal_ms: float
+    exposed_ms: float
+    sections: int
+    sweeps: int
+    sweeps_max: int
+    section_fallbacks: int
+    digits: int  # decimal digits of x that are certain
+    gmres_steps: int
+    certificate_steps: int
+    structure: Found
+    null_count: int
+    null_index: tuple[int, ...]
+    null_weight: tuple[float, ...]
+    suspect_row: int
+    suspect_col: int
+    dependent_count: int
+    dependent_index: tuple[int, ...]
+    dependent_weight: tuple[float, ...]
+    #: One entry for each right-hand side (fields as of hone_column), of a
+    #: solve with status >= 0; else empty.
+    columns: NDArray[np.void]
+
+    __slots__ = ("_c", "columns")
+
+    def __init__(self, c: _abi.Report, columns: NDArray[np.void]) -> None:
+        self._c = c
+        self.columns = columns
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _FIELDS:
+            raise AttributeError(f"a report has no {name!r}")
+        value = getattr(self._c, name)
+        if isinstance(value, bytes):
+            return value.decode(errors="replace")
+        if name in _LISTS:
+            return tuple(value[: max(0, getattr(self._c, _LISTS[name]))])
+        if name == "status":
+            return Status(value)
+        if name == "structure":
+            return Found(value)
+        return value
+
+    def __dir__(self) -> list[str]:
+        return sorted([*super().__dir__(), *_FIELDS])
+
+    def __repr__(self) -> str:
+        return _written(_abi.lib.hone_report_text, self._c).rstrip("\n")
+
+    def json(self) -> str:
+        """As one JSON object; NaN and infinity are null there."""
+        return _written(_abi.lib.hone_report_json, self._c)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _FIELDS}

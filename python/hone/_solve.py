@@ -1,0 +1,402 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One call, a kept solver, and how much memory they need."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import warnings
+from ctypes import byref
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Optional, Union
+from typing import overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _abi, _options
+from ._arrays import Doubles, as_columns, as_matrix, in_layout, place_for
+from ._enums import Layout, Status
+from ._errors import HoneError, HoneValueError, HoneWarning, HoneWeakError
+from ._errors import bad_value, describe, error_of
+from ._report import COLUMN_DTYPE, Report
+from ._watch import Watch, watch_for
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+    from ._options import Options
+
+Weak = Literal["warn", "raise", "ignore"]
+Way = Union[bool, Literal["N", "T"]]
+_NO_COLUMNS = np.zeros(0, COLUMN_DTYPE)
+lib = _abi.lib
+
+
+def _address(array: NDArray[Any]) -> int:
+    address: int = array.ctypes.data
+    return address
+
+
+class _Vectors:
+    """b, x and x0 of one solve as the library takes them, the report it
+    fills, and what becomes of the two."""
+
+    def __init__(
+        self, b: ArrayLike, n: int, x0: Any, out: Any, weak: str
+    ) -> None:
+        if weak not in ("warn", "raise", "ignore"):
+            raise bad_value(
+                f"weak={weak!r}: it must be 'warn', 'raise' or 'ignore'"
+            )
+        self.weak = weak
+        self.out = out
+        self.b, self.ldb = as_columns(b, n, "b")
+        shape = self.b.shape
+        self.nrhs = 1 if len(shape) == 1 else shape[1]
+        self.x0: Optional[Doubles] = None
+        self.ldx0 = max(1, n)
+        if x0 is not None:
+            self.x0, self.ldx0 = as_columns(x0, n, "x0")
+            if self.x0.shape != shape:
+                raise bad_value(f"x0 has shape {self.x0.shape}, b has {shape}")
+        self.x, self.ldx = place_for(out, shape)
+        self.columns = np.zeros(self.nrhs, COLUMN_DTYPE)
+        self.c_report = _abi.Report()
+
+    def start(self) -> Optional[int]:
+        return None if self.x0 is None else _address(self.x0)
+
+    def report(self, status: int) -> Report:
+        columns = self.columns if status >= 0 else _NO_COLUMNS
+        return Report(self.c_report, columns)
+
+    def answer(self, status: int, report: Report, hint: str = "") -> Doubles:
+        """x; or the error or warning that the status calls for."""
+        if status < 0:
+            raise error_of(status, report, hint)
+        x = self.x
+        if self.out is not None and x is not self.out:
+            self.out[...] = x
+            x = self.out
+        if status > 0 and self.weak != "ignore":
+            text = describe(status, report)
+            if self.weak == "raise":
+                raise HoneWeakError(text, Status(status), report, x)
+            warnings.warn(HoneWarning(text, report, x), stacklevel=3)
+        return x
+
+
+def _hint(status: int, options: Any) -> str:
+    if status != Status.BAD_OPTION:
+        return ""
+    given = ", ".join(f"{name}={value!r}" for name, value in options.items())
+    return f" (given: {given})"
+
+
+@overload
+def solve(
+    A: ArrayLike,
+    b: ArrayLike,
+    *,
+    trans: Way = ...,
+    x0: Optional[ArrayLike] = ...,
+    out: Optional[Doubles] = ...,
+    weak: Weak = ...,
+    return_report: Literal[False] = ...,
+    **options: Unpack[Options],
+) -> Doubles: ...
+@overload
+def solve(
+    A: ArrayLike,
+    b: ArrayLike,
+    *,
+    trans: Way = ...,
+    x0: Optional[ArrayLike] = ...,
+    out: Optional[Doubles] = ...,
+    weak: Weak = ...,
+    return_report: Literal[True],
+    **options: Unpack[Options],
+) -> tuple[Doubles, Report]: ...
+def solve(
+    A: ArrayLike,
+    b: ArrayLike,
+    *,
+    trans: Way = False,
+    x0: Optional[ArrayLike] = None,
+    out: Optional[Doubles] = None,
+    weak: Weak = "warn",
+    return_report: bool = False,
+    **options: Unpack[Options],
+) -> Union[Doubles, tuple[Doubles, Report]]:
+    """x with A x = b (trans: A^T x = b), verified; b is (n,) or (n, columns).
+
+    A is read as it lies in memory, by rows or by columns, whole or part of a
+    larger array; only what is not float64, or has gaps inside both its rows
+    and its columns, is converted first. b and x lie column by column. out
+    receives x and may be b. x0 is a warm start.
+
+    A status > 0 (x is the best found, weaker than asked) is a HoneWarning;
+    weak="raise" makes it a HoneWeakError, weak="ignore" leaves it to the
+    report. Errors are HoneError in its kinds: ValueError, LinAlgError, ...
+    """
+    a, layout, lda = as_matrix(A)
+    n = a.shape[0]
+    c = _options.make(options)  # type: ignore[arg-type]
+    c.layout = layout
+    c.trans = _options.way(trans)
+    v = _Vectors(b, n, x0, out, weak)
+    c.x0 = v.start()
+    c.ldx0 = v.ldx0
+    c.columns = _address(v.columns)
+    watch = watch_for(options.get("progress"), n)
+    matrix = n, v.nrhs, _address(a), lda
+    vectors = _address(v.b), v.ldb, _address(v.x), v.ldx
+    arguments = *matrix, *vectors, byref(c), byref(v.c_report)
+    if watch is None:
+        status: int = lib.hone_solve(*arguments)
+    else:
+        c.progress = watch.callback
+        status = watch.run(lib.hone_solve, *arguments)
+    report = v.report(status)
+    x = v.answer(status, report, _hint(status, options))
+    return (x, report) if return_report else x
+
+
+class Solver:
+    """A matrix with its factors, to solve with many times; see factor.
+
+    One call at a time: calls from several threads wait for one another.
+    """
+
+    def __init__(
+        self, A: ArrayLike, *, copy: bool = False, **options: Unpack[Options]
+    ) -> None:
+        self._handle = ctypes.c_void_p()
+        self._lock = threading.Lock()
+        self._owner = 0
+        self._report: Optional[Report] = None
+        self._a: Any = None  # what the library borrows
+        a, self._layout, lda = self._take(A, copy)
+        self._n: int = a.shape[0]
+        c = _options.make(options)  # type: ignore[arg-type]
+        c.layout = self._layout
+        self._watch: Optional[Watch]
+        self._watch = watch_for(options.get("progress"), self._n)
+        if self._watch is not None:
+            c.progress = self._watch.callback
+        status = lib.hone_solver_create(byref(self._handle), self._n, byref(c))
+        if status != Status.OK:
+            raise error_of(status, None, _hint(status, options))
+        try:
+            self._factor(lib.hone_solver_factor, a, lda)
+        except BaseException:
+            self.close()
+            raise
+
+    @staticmethod
+    def _take(A: ArrayLike, copy: bool) -> tuple[Doubles, Layout, int]:
+        a, layout, lda = as_matrix(A)
+        if copy and (a is A or a.base is not None):
+            return as_matrix(np.array(a, order="K", copy=True))
+        return a, layout, lda
+
+    @property
+    def n(self) -> int:
+        """Order of the matrix."""
+        return self._n
+
+    @property
+    def report(self) -> Optional[Report]:
+        """Of the last call: factor, update or solve."""
+        return self._report
+
+    @property
+    def closed(self) -> bool:
+        return not self._handle
+
+    def factor(self, A: ArrayLike, *, copy: bool = False) -> Self:
+        """Takes another matrix of the same order."""
+        return self._replace(lib.hone_solver_factor, A, copy)
+
+    def update(self, A: ArrayLike, *, copy: bool = False) -> Self:
+        """Takes a nearby matrix and keeps the factors: solves refine against
+        it, and factor it only if that does not converge."""
+        return self._replace(lib.hone_solver_update, A, copy)
+
+    def _replace(self, call: Any, A: ArrayLike, copy: bool) -> Self:
+        a, layout, lda = self._take(A, copy)
+        if a.shape[0] != self._n:
+            raise bad_value(f"A has order {a.shape[0]}, the solver {self._n}")
+        a, lda = in_layout(a, layout, lda, self._layout)
+        self._factor(call, a, lda)
+        return self
+
+    def _factor(self, call: Any, a: Doubles, lda: int) -> None:
+        c_report = _abi.Report()
+        status = self._use(call, a, _address(a), lda, byref(c_report))
+        report = self._report = Report(c_report, _NO_COLUMNS)
+        if status < 0:
+            raise error_of(status, report)
+
+    @overload
+    def solve(
+        self,
+        b: ArrayLike,
+        *,
+        trans: Way = ...,
+        x0: Optional[ArrayLike] = ...,
+        out: Optional[Doubles] = ...,
+        weak: Weak = ...,
+        return_report: Literal[False] = ...,
+    ) -> Doubles: ...
+    @overload
+    def solve(
+        self,
+        b: ArrayLike,
+        *,
+        trans: Way = ...,
+        x0: Optional[ArrayLike] = ...,
+        out: Optional[Doubles] = ...,
+        weak: Weak = ...,
+        return_report: Literal[True],
+    ) -> tuple[Doubles, Report]: ...
+    def solve(
+        self,
+        b: ArrayLike,
+        *,
+        trans: Way = False,
+        x0: Optional[ArrayLike] = None,
+        out: Optional[Doubles] = None,
+        weak: Weak = "warn",
+        return_report: bool = False,
+    ) -> Union[Doubles, tuple[Doubles, Report]]:
+        """x with A x = b; arguments as in hone.solve."""
+        way = _options.way(trans)
+        v = _Vectors(b, self._n, x0, out, weak)
+        status = self._use(
+            lib.hone_solver_solve,
+            None,
+            way,
+            v.nrhs,
+            _address(v.b),
+            v.ldb,
+            _address(v.x),
+            v.ldx,
+            v.start(),
+            v.ldx0,
+            _address(v.columns),
+            byref(v.c_report),
+        )
+        report = self._report = v.report(status)
+        x = v.answer(status, report)
+        return (x, report) if return_report else x
+
+    def _use(self, call: Any, a: Optional[Doubles], *arguments: Any) -> int:
+        """call(handle, *arguments), alone; a: the matrix it borrows."""
+        self._not_from_within()
+        with self._lock:
+            if not self._handle:
+                raise HoneValueError(
+                    "the solver is closed", Status.NOT_FACTORED
+                )
+            self._owner = threading.get_ident()
+            try:
+                if a is not None:
+                    self._a = a, self._a  # both, until then
+                if self._watch is not None:
+                    return self._watch.run(call, self._handle, *arguments)
+                status: int = call(self._handle, *arguments)
+                return status
+            finally:
+                if a is not None:
+                    self._a = a
+                self._owner = 0
+
+    def _not_from_within(self) -> None:
+        if self._owner == threading.get_ident():
+            raise HoneError(
+                "a solver cannot be used by its own progress function",
+                Status.NOT_FACTORED,
+            )
+
+    def close(self) -> None:
+        """Frees the factors and lets go of A. May be called again."""
+        self._not_from_within()
+        with self._lock:
+            lib.hone_solver_destroy(byref(self._handle))
+            self._a = None
+            self._watch = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        handle = getattr(self, "_handle", None)
+        if handle:
+            lib.hone_solver_destroy(byref(handle))
+
+    def __reduce_ex__(self, _protocol: Any) -> Any:
+        raise TypeError("a hone.Solver can be neither copied nor pickled")
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else "open"
+        return f"<hone.Solver of order {self._n}, {state}>"
+
+
+def factor(
+    A: ArrayLike, *, copy: bool = False, **options: Unpack[Options]
+) -> Solver:
+    """Factors A once: hone.factor(A).solve(b), .update(A2), .close() (or a
+    with statement). Options as in hone.solve.
+
+    A is borrowed where it can be read as it lies, and then must not change
+    while the solver is used; copy=True takes a copy.
+    """
+    return Solver(A, copy=copy, **options)
+
+
+class HostMemory(NamedTuple):
+    single_bytes: int  # on the single-precision path
+    double_bytes: int  # once the double factorization is needed
+
+
+class DeviceMemory(NamedTuple):
+    with_residuals: int  # with a copy of A in double on the device
+    without: int
+
+
+def memory_needed(
+    n: int, nrhs: int = 1, **options: Unpack[Options]
+) -> HostMemory:
+    """Host memory that solve holds at most beside the arrays given to it."""
+    return HostMemory(*_needed(lib.hone_memory_needed, (n, nrhs), options))
+
+
+def device_memory_needed(n: int, **options: Unpack[Options]) -> DeviceMemory:
+    """Memory of a GPU that solving takes; 0 in a library without CUDA."""
+    return DeviceMemory(*_needed(lib.hone_device_memory_needed, (n,), options))
+
+
+def _needed(call: Any, sizes: tuple[int, ...], options: Any) -> tuple[int, int]:
+    first, second = ctypes.c_int64(), ctypes.c_int64()
+    checked = [_options.whole("size", each, 64) for each in sizes]
+    c = _options.make(options)
+    status = call(*checked, byref(c), byref(first), byref(second))
+    if status != Status.OK:
+        raise error_of(status, None, _hint(status, options))
+    return first.value, second.value
+
+
+def version() -> str:
+    """The library's version."""
+    text: bytes = lib.hone_version()
+    return text.decode()

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hone.hpp: what it adds to hone.h. */
+#include "api/hone.hpp"
+
+#include "ct.h"
+
+#include <cmath>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+namespace {
+
+const std::vector<double> a2 = {2, 1, 1, 3}, b2 = {3, 5};
+
+/* The status that f throws; HONE_OK if it does not. */
+template <typename F> int thrown(F f) {
+  try {
+    f();
+  } catch (const hone::error &e) {
+    return e.status();
+  }
+  return HONE_OK;
+}
+
+/* Row sums 1, the solution of which is all ones: of order n, well
+   conditioned. */
+std::vector<double> matrix(int64_t n) {
+  std::vector<double> a(static_cast<std::size_t>(n * n));
+  for (int64_t j = 0; j < n; j++)
+    for (int64_t i = 0; i < n; i++)
+      a[static_cast<std::size_t>(i + j * n)] =
+          (i == j ? 2.0 : 1.0 / static_cast<double>(1 + i + 2 * j));
+  return a;
+}
+
+/* May a solver factor, and update, from a V? */
+template <typename V>
+auto factors(int)
+    -> decltype(std::declval<hone::solver &>().factor(std::declval<V>()),
+                std::true_type());
+template <typename V> std::false_type factors(...);
+template <typename V>
+auto updates(int)
+    -> decltype(std::declval<hone::solver &>().update(std::declval<V>()),
+                std::true_type());
+template <typename V> std::false_type updates(...);
+
+} // namespace
+
+TEST(cxx, solver_moves_and_is_not_copied) {
+  CHECK(!std::is_copy_constructible_v<hone::solver>);
+  CHECK(!std::is_copy_assignable_v<hone::solver>);
+  CHECK(std::is_nothrow_move_constructible_v<hone::solver>);
+  CHECK(std::is_nothrow_move_assignable_v<hone::solver>);
+  hone::solver first(2), second(3);
+  first.factor(a2);
+  second = std::move(first);
+  CHECK_EQ_INT(second.order(), 2);
+  CHECK_NEAR(second.solve(b2).value()[0], 0.8, 1e-15);
+}
+
+TEST(cxx, a_solver_moved_from_says_so) {
+  hone::solver from(2);
+  from.factor(a2);
+  const hone::solver to(std::move(from));
+  CHECK_EQ_INT(thrown([&] { (void)from.solve(b2); }), HONE_NULL_POINTER);
+}
+
+TEST(cxx, a_temporary_matrix_cannot_be_borrowed) {
+  using vector = std::vector<double>;
+  CHECK(decltype(factors<vector &>(0))::value);
+  CHECK(decltype(updates<const vector &>(0))::value);
+  CHECK(!decltype(factors<vector>(0))::value);
+  CHECK(!decltype(updates<vector>(0))::value);
+}
+
+TEST(cxx, one_call_solves) {
+  const hone::solution s = hone::solve(a2, b2);
+  CHECK(s.accepted());
+  CHECK_NEAR(s.x[0], 0.8, 1e-15);
+  CHECK_NEAR(s.x[1], 1.4, 1e-15);
+  CHECK_LE(s.report.backward_error, 4.5e-16);
+}
+
+TEST(cxx, options_reach_the_library) {
+  hone::options o;
+  o.trans = HONE_TRANS;
+  const std::vector<double> a = {1, 0, 1, 1}; /* [1 1; 0 1] */
+  const hone::solution s = hone::solve(a, {1, 2}, o);
+  CHECK_NEAR(s.x[0], 1.0, 1e-15);
+  CHECK_NEAR(s.x[1], 1.0, 1e-15);
+  o.criterion = 99;
+  CHECK_EQ_INT(thrown([&] { (void)hone::solve(a2, b2, o); }), HONE_BAD_OPTION);
+  CHECK_EQ_INT(thrown([&] { hone::solver(2, o); }), HONE_BAD_OPTION);
+}
+
+TEST(cxx, many_right_hand_sides_come_back_column_by_column) {
+  hone::solver solver(2);
+  solver.factor(a2);
+  const hone::solution s = solver.solve({3, 5, 2, 1});
+  CHECK_EQ_INT(s.report.nrhs, 2);
+  CHECK_EQ_INT(s.x.size(), 4);
+  CHECK_NEAR(s.x[2], 1.0, 1e-15);
+  CHECK_NEAR(s.x[3], 0.0, 1e-15);
+}
+
+TEST(cxx, an_update_takes_the_nearby_matrix) {
+  const int64_t n = 60;
+  std::vector<double> a = matrix(n), near = a, b(static_cast<std::size_t>(n));
+  for (double &v : near)
+    v *= 1.0 + 1e-9;
+  for (std::size_t i = 0; i < b.size(); i++)
+    b[i] = static_cast<double>(i + 1);
+  hone::solver solver(n);
+  solver.factor(a);
+  const std::vector<double> before = solver.solve(b).value();
+  solver.update(near);
+  const std::vector<double> after = solver.solve(b).value();
+  CHECK_NEAR(after[0] * (1.0 + 1e-9), before[0], 1e-13 * std::fabs(before[0]));
+  CHECK(after[0] < before[0] || after[0] > before[0]);
+}
+
+TEST(cxx, pointers_take_leading_dimensions) {
+  const double a[] = {2, 1, 9, 1, 3, 9}, b[] = {3, 5};
+  double x[2] = {0, 0};
+  hone::solver solver(2);
+  solver.factor(a, 3);
+  CHECK_EQ_INT(solver.solve(1, b, 2, x, 2).status, HONE_OK);
+  CHECK_NEAR(x[0], 0.8, 1e-15);
+}
+
+TEST(cxx, sizes_that_do_not_fit_are_errors) {
+  hone::solver solver(2);
+  CHECK_EQ_INT(thrown([] { (void)hone::solve({1, 2, 3}, b2); }), HONE_BAD_SIZE);
+  CHECK_EQ_INT(thrown([] { (void)hone::solve(a2, {1, 2, 3}); }), HONE_BAD_SIZE);
+  CHECK_EQ_INT(thrown([] { (void)hone::solve({}, {1}); }), HONE_BAD_SIZE);
+  CHECK_EQ_INT(thrown([] { hone::solver(-1); }), HONE_BAD_SIZE);
+  const std::vector<double> three = {1, 2, 3};
+  CHECK_EQ_INT(thrown([&] { solver.factor(three); }), HONE_BAD_SIZE);
+  CHECK_EQ_INT(thrown([&] { solver.update(three); }), HONE_BAD_SIZE);
+  CHECK_EQ_INT(thrown([&] { (void)solver.solve(three); }), HONE_BAD_SIZE);
+  CHECK_EQ_INT(thrown([&] { (void)solver.solve(b2); }), HONE_NOT_FACTORED);
+}
+
+TEST(cxx, nothing_is_a_system_too) {
+  CHECK(hone::solve({}, {}).accepted());
+  CHECK(hone::solve(a2, {}).accepted());
+  hone::solver none(0);
+  const std::vector<double> empty;
+  none.factor(empty);
+  CHECK(none.solve(empty).accepted());
+}
+
+TEST(cxx, an_error_carries_text_place_and_report) {
+  std::vector<double> a = a2;
+  a[2] = std::numeric_limits<double>::quiet_NaN(); /* row 0, column 1 */
+  try {
+    (void)hone::solve(a, b2);
+    CHECK(false);
+  } catch (const hone::error &e) {
+    CHECK_EQ_INT(e.status(), HONE_NOT_FINITE_A);
+    CHECK_EQ_INT(e.report.n, 2);
+    CHECK_CONTAINS(e.what(), hone_status_text(HONE_NOT_FINITE_A));
+    CHECK_CONTAINS(e.what(), "row 0");
+    CHECK_CONTAINS(e.what(), "column 1");
+  }
+}
+
+TEST(cxx, a_weak_answer_is_no_exception_until_it_is_used) {
+  hone::options o;
+  o.tolerance = 1e-300;
+  const int64_t n = 30;
+  const std::vector<double> b(static_cast<std::size_t>(n), 1.0 / 3.0);
+  const hone::solution s = hone::solve(matrix(n), b, o);
+  CHECK_EQ_INT(s.report.status, HONE_NOT_CONVERGED);
+  CHECK(!s.accepted());
+  CHECK_EQ_INT(s.x.size(), n);
+  CHECK_EQ_INT(thrown([&] { (void)s.value(); }), HONE_NOT_CONVERGED);
+}
