@@ -95,5 +95,7 @@ typedef struct hone_watch {
    progress function said so. backward_error: NaN where there is none. */
 bool hone_watch_stop(hone_watch *watch, const char *phase, double fraction,
                      int iteration, double backward_error);
+/* The same with all that there is to tell, but the time. */
+bool hone_watch_tell(hone_watch *watch, const hone_progress *event);
 
 #endif

@@ -216,9 +216,13 @@ typedef struct hone_progress {
   const char *phase; /* "inspect", "factor", "refine", "factor in double" */
   double fraction;   /* of this phase's work done, 0 to 1 */
   double elapsed_s;  /* since the call began */
-  int32_t iteration; /* refine: corrections made so far */
+  int32_t iteration; /* refine: corrections made so far with these factors, in
+                        this way; from 0 again with the next */
+  int32_t precision; /* refine: of the factors, 32 or 64; else 0 */
+  double backward_error; /* refine: what the criterion measures, of the present
+                            x, largest over columns; else NaN */
+  int32_t gmres;         /* refine: nonzero: by GMRES with those factors */
   int32_t reserved;
-  double backward_error; /* refine: largest so far; else NaN */
 } hone_progress;
 
 /** Returns nonzero to stop the solve. Runs on the calling thread. */

@@ -30,110 +30,22 @@
 
 extern "C" {
 #include "api/hone.h"
-char *openblas_get_config(void);
-int openblas_get_num_threads(void);
 }
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <ctime>
 #include <thread>
 
 namespace {
 
 const char usage[] =
     "usage: bench_gpu [options]\n"
-    "  -n A,B,...       orders of the solve, spd and factor tables\n"
-    "                   (1024,2048,4096,8192,16384,32768)\n"
+    "Sections: small, factor, solve, spd, forms, hard, columns, threads,\n"
+    "gallery, history, phases.\n"
     "  --small-n A,...  orders of the small table (1 .. 2048)\n"
-    "  --section A,...  small, factor, solve, spd, forms, hard (all)\n"
-    "  --kind A,...     matrices: uniform, normal (both)\n"
-    "  --rounds R       rounds that count (7; small: 41 to 9)\n"
-    "  --large-rounds R rounds for n >= 16384 (5)\n"
+    "  --forms-n A,...  orders of the forms table (8192,32768)\n"
     "  --slow-rounds R  rounds of IRS in TF32 and FP16 there (2)\n"
-    "  --skip A,...     leave out methods whose name contains this\n"
-    "  --threads T      threads of Hone and of the host's passes (all)\n"
-    "  --seed S         seed of the matrices (1)\n"
-    "  --seconds S      what would not end within is skipped (no limit)\n"
-    "  --commit TEXT    for the record (git rev-parse HEAD)\n"
-    "  --json FILE      every single time and the machine, as JSON\n";
-
-/* ---- options ---- */
-
-Words split(const std::string &list) {
-  Words words;
-  for (size_t from = 0; from <= list.size();) {
-    size_t comma = std::min(list.find(',', from), list.size());
-    words.push_back(list.substr(from, comma - from));
-    from = comma + 1;
-  }
-  return words;
-}
-
-bool are_orders(const Words &words) {
-  for (const std::string &word : words) {
-    char *end;
-    long long n = strtoll(word.c_str(), &end, 10);
-    if (end == word.c_str() || *end != 0 || n < 1 || n > 65536)
-      return false;
-  }
-  return true;
-}
-
-bool are_among(const Words &words, const Words &known) {
-  for (const std::string &word : words)
-    if (std::find(known.begin(), known.end(), word) == known.end())
-      return false;
-  return true;
-}
-
-bool parse_int(const std::string &value, int *number) {
-  char *end;
-  long parsed = strtol(value.c_str(), &end, 10);
-  *number = static_cast<int>(parsed);
-  return end != value.c_str() && *end == 0 && parsed >= 1 && parsed <= 1000;
-}
-
-bool parse_option(Config *c, const std::string &name,
-                  const std::string &value) {
-  char *end = nullptr;
-  if (name == "-n")
-    return are_orders(c->sizes = split(value));
-  if (name == "--small-n")
-    return are_orders(c->small_sizes = split(value));
-  if (name == "--section")
-    return are_among(c->sections = split(value), Config().sections);
-  if (name == "--kind")
-    return are_among(c->kinds = split(value), Config().kinds);
-  if (name == "--skip")
-    return !(c->skip = split(value)).empty();
-  if (name == "--rounds")
-    return parse_int(value, &c->rounds);
-  if (name == "--large-rounds")
-    return parse_int(value, &c->large_rounds);
-  if (name == "--slow-rounds")
-    return parse_int(value, &c->slow_rounds);
-  if (name == "--threads")
-    return parse_int(value, &c->threads);
-  if (name == "--commit")
-    return !(c->commit = value).empty();
-  if (name == "--json")
-    return !(c->json_name = value).empty();
-  if (name == "--seed")
-    c->seed = strtoull(value.c_str(), &end, 10);
-  else if (name == "--seconds")
-    c->seconds = strtod(value.c_str(), &end);
-  return end != nullptr && end != value.c_str() && *end == 0;
-}
-
-/* ---- the machine, the ceilings ---- */
-
-void state(Bench *bench, const char *key, const std::string &value) {
-  printf("%-18s %s\n", key, value.c_str());
-  bench->record.set(key, json_string(value));
-}
+    "  --probe          say whether a GPU can be used; exit status 0: yes\n";
 
 /* What the driver's own tool says of the device: clocks as they are now. */
 std::string smi(const char *field) {
@@ -144,22 +56,7 @@ std::string smi(const char *field) {
 }
 
 void describe(Bench *bench, const Device &device, int argc, char **argv) {
-  const Config &c = bench->c;
-  char date[32] = "";
-  time_t now = time(nullptr);
-  strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
-  std::string commit = c.commit;
-  if (commit.empty())
-    commit = first_line("exec 2>/dev/null; c=$(git rev-parse --verify -q HEAD)"
-                        " && printf %s \"$c\" && { git diff --quiet HEAD ||"
-                        " printf ' (modified)'; }");
-  std::string command = "bench_gpu";
-  for (int i = 1; i < argc; i++)
-    command += std::string(" ") + argv[i];
-  state(bench, "program", command);
-  state(bench, "date", date);
-  state(bench, "commit", commit);
-  state(bench, "hone", hone_version());
+  state_program(bench, argc, argv);
   state(bench, "device", device.name);
   state(bench, "device_memory", text("%.1f GiB", device.memory_gib));
   state(bench, "multiprocessors", text("%d", device.sms));
@@ -171,13 +68,7 @@ void describe(Bench *bench, const Device &device, int argc, char **argv) {
   state(bench, "cublas", device.cublas);
   state(bench, "cusolver", device.cusolver);
   state(bench, "nvcc", device.nvcc);
-  state(bench, "host_compiler", text("gcc %s", __VERSION__));
-  state(bench, "host",
-        first_line("sed -n 's/^model name[^:]*: //p' /proc/cpuinfo"));
-  state(bench, "host_threads", text("%d", c.host_threads));
-  state(bench, "openblas", openblas_get_config());
-  state(bench, "openblas_threads", text("%d", openblas_get_num_threads()));
-  state(bench, "seed", std::to_string(c.seed));
+  state_host(bench);
 }
 
 void ceilings(Bench *bench) {
@@ -189,9 +80,6 @@ void ceilings(Bench *bench) {
   state(bench, "gemm_fp16_k1536",
         why.empty() ? text("%.1f TFLOP/s", 1e-12 * bench->gemm_flops_s)
                     : "failed: " + why);
-  bench->record.set(
-      "check", json_string("max |b - A x| / (|A| |x| + |b|) of every x, all "
-                           "rows, in long double; accepted: <= 4.04 * 2^-53"));
   bench->record.set("pinned_bytes_s", json_number(bench->pinned_bytes_s));
   bench->record.set("gemm_flops_s", json_number(bench->gemm_flops_s));
 }
@@ -214,11 +102,22 @@ int run(Bench *bench, int argc, char **argv) {
       forms_section(bench);
     else if (section == "hard")
       hard_section(bench);
+    else if (section == "columns")
+      columns_section(bench);
+    else if (section == "threads")
+      threads_section(bench);
+    else if (section == "gallery")
+      gallery_section(bench);
+    else if (section == "history")
+      history_section(bench);
+    else if (section == "phases")
+      gpu_phases_section(bench);
     else
       solve_section(bench, section == "spd");
   print_summary(bench->smalls);
   print_summary(bench->factors);
   print_summary(bench->solves);
+  costs(bench);
   printf("\n");
   state(bench, "sm_clock_at_end", smi("clocks.sm"));
   if (!bench->record.save()) {
@@ -228,18 +127,62 @@ int run(Bench *bench, int argc, char **argv) {
   return 0;
 }
 
+void set_defaults(Bench *bench) {
+  Config &c = bench->c;
+  c.sizes = {"1024", "2048", "4096", "8192", "16384", "32768"};
+  c.spd_sizes = c.sizes;
+  c.small_sizes = {"1",   "2",   "4",   "8",    "16",   "32",  "64",
+                   "128", "256", "512", "1024", "1536", "2048"};
+  c.form_sizes = {"8192", "32768"};
+  c.hard_sizes = {"8192", "16384"};
+  c.column_sizes = {"4096", "16384"};
+  c.thread_sizes = {"4096"};
+  c.phase_sizes = {"2048", "8192", "16384", "32768"};
+  c.sections = {"small",   "factor",  "solve",   "spd",     "forms", "hard",
+                "columns", "threads", "gallery", "history", "phases"};
+  c.known_sections = c.sections;
+  c.device = HONE_DEVICE_CUDA;
+  bench->solves = {"Whole solve, Hone kept, against the best of the peers",
+                   "| matrix | n | Hone ms | accepted | best pageable peer | "
+                   "times as fast | wanted | best pinned peer | times as "
+                   "fast | wanted | floor ms | Hone / floor |",
+                   {}};
+  bench->smalls = {"Small n: Hone AUTO by the faster of its own CPU path and "
+                   "the peer, wanted at most 1.10",
+                   "| n | kept | once | Hone CUDA kept | kept accepted |",
+                   {}};
+  bench->factors = {"Factorization alone, in single precision, on the device",
+                    "| matrix | n | Hone ms | TFLOP/s | getrf FP32 ms | "
+                    "TFLOP/s | times as fast | wanted | residual / getrf's |",
+                    {}};
+}
+
+int probe() {
+  Device device;
+  const std::string why = device_find(&device);
+  printf("bench_gpu: %s\n", why.empty() ? device.name.c_str() : why.c_str());
+  return why.empty() ? 0 : 1;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
   Bench bench;
   Config &c = bench.c;
+  set_defaults(&bench);
   for (int i = 1; i < argc; i += 2) {
-    if (std::string(argv[i]) == "--help") {
-      fputs(usage, stdout);
+    const std::string name = argv[i];
+    if (name == "--probe")
+      return probe();
+    if (name == "--help") {
+      printf("%s%s", usage, common_usage);
       return 0;
     }
-    if (i + 1 >= argc || !parse_option(&c, argv[i], argv[i + 1])) {
-      fprintf(stderr, "bench_gpu: bad option %s\n%s", argv[i], usage);
+    if (i + 1 >= argc ||
+        !(name == "--slow-rounds" ? parse_int(argv[i + 1], &c.slow_rounds)
+                                  : parse_common(&c, name, argv[i + 1]))) {
+      fprintf(stderr, "bench_gpu: bad option %s\n%s%s", argv[i], usage,
+              common_usage);
       return 2;
     }
   }

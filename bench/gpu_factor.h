@@ -32,6 +32,18 @@ int hone_bench_factor(int64_t n, const float *d_a, int64_t lda, int arithmetic,
                       int rounds, double *ms, double *relative_residual,
                       char *text, size_t size);
 
+/* The same with more to choose: arithmetic as above; cholesky nonzero: of a
+   symmetric positive definite A (no residual); block: columns of an outer
+   panel, 0 or more than the library's own: its own. */
+typedef struct hone_bench_form {
+  int arithmetic, cholesky;
+  int64_t block;
+} hone_bench_form;
+int hone_bench_form_factor(const hone_bench_form *form, int64_t n,
+                           const float *d_a, int64_t lda, int rounds,
+                           double *ms, double *relative_residual, char *text,
+                           size_t size);
+
 /*
  * ||P A - L U||_F / ||A||_F in double on the device, every entry: blocks of
  * columns widened to double, products by DGEMM, 2/3 n^3 operations (half a

@@ -57,6 +57,16 @@ extern "C" int hone_bench_factor(int64_t n, const float *d_a, int64_t lda,
                                  int arithmetic, int rounds, double *ms,
                                  double *relative_residual, char *text,
                                  size_t size) {
+  const hone_bench_form form = {arithmetic, 0, 0};
+  return hone_bench_form_factor(&form, n, d_a, lda, rounds, ms,
+                                relative_residual, text, size);
+}
+
+extern "C" int hone_bench_form_factor(const hone_bench_form *form, int64_t n,
+                                      const float *d_a, int64_t lda, int rounds,
+                                      double *ms, double *relative_residual,
+                                      char *text, size_t size) {
+  const int arithmetic = form->arithmetic;
   if (arithmetic < 0 || arithmetic >= (int)(sizeof values / sizeof *values))
     return 1;
   hone_device device = hone_device_cuda;
@@ -77,6 +87,8 @@ extern "C" int hone_bench_factor(int64_t n, const float *d_a, int64_t lda,
   config.tuning.residuals = HONE_RESIDUALS_HOST;
   config.why = why;
   config.why_size = sizeof why;
+  config.spd = form->cholesky != 0;
+  config.block = form->block;
   now = {d_a, lda};
   snprintf(text, size, "%s", names[arithmetic]);
   int st = device.create(&self, &config);
@@ -85,6 +97,7 @@ extern "C" int hone_bench_factor(int64_t n, const float *d_a, int64_t lda,
     return -1;
   }
   hone_cuda *c = static_cast<hone_cuda *>(self);
+  config.block = 0; /* A is there as a whole */
   (void)cudaEventCreate(&from);
   (void)cudaEventCreate(&to);
   for (int r = -1; r < rounds && st == HONE_OK; r++) {
@@ -96,7 +109,11 @@ extern "C" int hone_bench_factor(int64_t n, const float *d_a, int64_t lda,
     if (r >= 0)
       ms[r] = (double)took;
   }
-  if (st != HONE_OK)
+  if (st == HONE_OK && info.zero_pivot >= 0) {
+    snprintf(text, size, "a pivot of zero or below, column %lld",
+             (long long)info.zero_pivot);
+    st = HONE_SINGULAR;
+  } else if (st != HONE_OK)
     snprintf(text, size, "%s", hone_status_text(st));
   else if (relative_residual)
     *relative_residual = residual(c, d_a, lda);

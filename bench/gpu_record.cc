@@ -167,6 +167,11 @@ std::string json_method(const Method &m, const Method &reference) {
 
 } // namespace
 
+/* What bench/report/records.py reads: another name for another layout. */
+Record::Record(std::string file) : file_(std::move(file)) {
+  set("format", json_string("hone-bench/1"));
+}
+
 void Record::set(const std::string &key, const std::string &value) {
   for (auto &entry : head_)
     if (entry.first == key) {
@@ -184,7 +189,11 @@ void Record::add(const std::string &fields, const std::vector<Method> &methods,
     row += between + json_method(m, methods[reference]);
     between = ",\n   ";
   }
-  rows_.push_back(row + "]}");
+  add_row(row + "]}");
+}
+
+void Record::add_row(const std::string &json) {
+  rows_.push_back(json);
   if (!save())
     perror(file_.c_str());
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What bench_gpu has measured: times by method and round, their statistics,
-   the tables and the record in JSON. */
+/* What bench_cpu and bench_gpu have measured: times by method and round, their
+   statistics, the tables and the record in JSON. */
 #ifndef HONE_BENCH_GPU_RECORD_H
 #define HONE_BENCH_GPU_RECORD_H
 
@@ -23,6 +23,9 @@ struct Method {
   /* Solves system k into x; timed. Empty, or why it failed. NULL where the
      method times itself: see time. */
   std::function<std::string(int64_t k, double *x)> solve;
+  /* Untimed, before a batch: readies system k, the place-th of it, for a solve
+     that destroys A, and x for one that takes b there. May be NULL. */
+  std::function<void(int64_t k, int64_t place, double *x)> prepare;
   /* In place of solve: milliseconds, and the error in place of the check. */
   std::function<std::string(double *ms, double *error)> time;
   /* Untimed, after solve: empty, or why it failed after all; sets note. */
@@ -72,12 +75,13 @@ std::string json_number(double value); /* null unless finite */
    whole file. Empty file name: none. */
 class Record {
 public:
-  explicit Record(std::string file) : file_(std::move(file)) {}
+  explicit Record(std::string file); /* begins with the format's name */
   /* value: JSON */
   void set(const std::string &key, const std::string &value);
   /* fields: `"key": value` pairs, separated by commas */
   void add(const std::string &fields, const std::vector<Method> &methods,
            size_t reference);
+  void add_row(const std::string &json);
   bool save() const;
 
 private:

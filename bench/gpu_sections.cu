@@ -18,24 +18,6 @@ int hone_bench_factor(int64_t, const float *, int64_t, int, int, double *,
 
 namespace {
 
-int rounds_of(const Config &c, int64_t n) {
-  return n >= large ? c.large_rounds : c.rounds > 0 ? c.rounds : 7;
-}
-
-bool out_of_time(Bench *bench, const char *section, int64_t n) {
-  if (bench->budget.affords("", n))
-    return false;
-  printf("\n%s, n = %lld: skipped, out of time\n", section,
-         static_cast<long long>(n));
-  Method none;
-  none.name = "all";
-  none.skipped = "out of time";
-  bench->record.add(text("\"section\": \"%s\", \"n\": %lld", section,
-                         static_cast<long long>(n)),
-                    {none}, 0);
-  return true;
-}
-
 /* ---- whole solves ---- */
 
 /* "times as fast" of m by ours, and a wish. */
@@ -77,17 +59,17 @@ void report_solve(Bench *bench, Kind kind, const Systems &s,
               s.n >= large && !spd ? 1.5 : 0.0) +
       text(" %.4g | %s |", floor_ms,
            figure(hone_ms / floor_ms, "%.2f").c_str()));
-  bench->record.add(
-      text("\"section\": \"%s\", \"kind\": \"%s\", \"n\": %lld, \"nrhs\": 1, "
-           "\"host_read_bytes_s\": ",
-           spd ? "spd" : "solve", kind_names[kind],
-           static_cast<long long>(s.n)) +
-          json_number(read_s) + ", \"floor_ms\": " + json_number(floor_ms),
-      methods, 0);
+  add_row(bench, spd ? "spd" : "solve", kind_names[kind], s, 0,
+          "\"host_read_bytes_s\": " + json_number(read_s) +
+              ", \"floor_ms\": " + json_number(floor_ms) +
+              ", \"floor\": {\"copy_ms\": " + json_number(copy_ms) +
+              ", \"arithmetic_ms\": " + json_number(work_ms) +
+              ", \"pass_ms\": " + json_number(pass_ms) + "}",
+          methods, 0);
 }
 
 void solve_methods(const Config &c, Kind kind, const Systems &s, Peers *peers,
-                   const std::string &no_peers, const double *pinned,
+                   const std::string &no_peers, const Systems &pinned,
                    std::vector<Method> *methods) {
   bool spd = kind == SPD;
   add_hone(c, methods, "Hone kept", s, HONE_DEVICE_CUDA, true, spd);
@@ -96,8 +78,13 @@ void solve_methods(const Config &c, Kind kind, const Systems &s, Peers *peers,
   add_hone(c, methods, "Hone AUTO once", s, HONE_DEVICE_AUTO, false, spd);
   if (s.n <= 4096)
     add_hone(c, methods, "Hone CPU kept", s, HONE_DEVICE_CPU, true, spd);
-  const double *places[] = {nullptr, pinned};
-  for (int place = 0; place < (pinned != nullptr ? 2 : 1); place++)
+  for (int mixed = 0; mixed < 2 && s.n <= 4096; mixed++)
+    add_lapack(c, methods, s, spd, mixed != 0, 1);
+  if (pinned.a != nullptr)
+    add_hone(c, methods, "Hone kept, A pinned", pinned, HONE_DEVICE_CUDA, true,
+             spd);
+  const double *places[] = {nullptr, pinned.a};
+  for (int place = 0; place < (pinned.a != nullptr ? 2 : 1); place++)
     for (int p = 0; p < PEERS; p++)
       if ((p == PEER_CHOLESKY) == spd)
         add_peer(c, methods, peers, static_cast<Peer>(p), s, places[place],
@@ -129,8 +116,11 @@ void solve_size(Bench *bench, int64_t n, const std::vector<Kind> &kinds) {
     systems_fill(&s, kind, bench->c.seed, bench->c.host_threads);
     if (pinned != nullptr)
       copy_in_parallel(pinned, s.a, n * n, bench->c.host_threads);
+    Systems there = s; /* borrows b, and A in page-locked memory */
+    there.a = pinned;
+    there.count = 1;
     std::vector<Method> methods;
-    solve_methods(bench->c, kind, s, &peers, no_peers, pinned, &methods);
+    solve_methods(bench->c, kind, s, &peers, no_peers, there, &methods);
     measure(bench, s, rounds_of(bench->c, n), &methods);
     report_solve(bench, kind, s, methods);
   }
@@ -150,7 +140,7 @@ void solve_section(Bench *bench, bool spd) {
     kinds = {SPD};
   printf("\n## %s, from pageable host memory to host memory\n",
          spd ? "SPD solve" : "Whole solve");
-  for (const std::string &size : bench->c.sizes) {
+  for (const std::string &size : spd ? bench->c.spd_sizes : bench->c.sizes) {
     int64_t n = atoll(size.c_str());
     if (!out_of_time(bench, name, n))
       solve_size(bench, n, kinds);
@@ -189,10 +179,11 @@ void small_size(Bench *bench, int64_t n) {
   add_hone(all, &m, "Hone CPU kept", s, HONE_DEVICE_CPU, true, false);
   add_hone(all, &m, "Hone CUDA kept", s, HONE_DEVICE_CUDA, true, false);
   add_peer(all, &m, &peers, PEER_LU, s, nullptr, no_peers);
-  double guess_us = 0.5 + 1e-4 * pow(static_cast<double>(n), 3.0);
-  int batch = static_cast<int>(ceil(100.0 / guess_us));
+  const int batch = batch_of(n);
   for (size_t k = 0; k < m.size(); k++)
     m[k].batch = k < CUDA ? batch : std::min(batch, 4);
+  add_lapack(all, &m, s, false, false, batch);
+  add_lapack(all, &m, s, false, true, batch);
   int rounds = n <= 128 ? 41 : n <= 512 ? 21 : 9;
   measure(bench, s, bench->c.rounds > 0 ? bench->c.rounds : rounds, &m);
   print_table(text("uniform, n = %lld", static_cast<long long>(n)), m, KEPT,
@@ -203,10 +194,7 @@ void small_size(Bench *bench, int64_t n) {
       to_faster(m[ONCE], m[CPU], m[PEER]) + " | " +
       to_faster(m[CUDA], m[CPU], m[PEER]) + " | " +
       (m[KEPT].checked > 0 && m[KEPT].accepted ? "yes |" : "NO |"));
-  bench->record.add(text("\"section\": \"small\", \"kind\": \"uniform\", "
-                         "\"n\": %lld, \"nrhs\": 1",
-                         static_cast<long long>(n)),
-                    m, KEPT);
+  add_row(bench, "small", kind_names[UNIFORM], s, 0, "", m, KEPT);
   peers.close();
   m.clear();
   systems_free(&s);
@@ -341,15 +329,22 @@ namespace {
 void forms_size(Bench *bench, int64_t n) {
   struct {
     const char *name;
-    int diagonal, sections, residuals;
-  } forms[] = {
-      {"default", 0, 0, 0},
-      {"diagonal blocks by the CPU", HONE_DIAGONAL_CPU, 0, 0},
-      {"the same, sections seeded", HONE_DIAGONAL_CPU, HONE_SECTIONS_SEEDED, 0},
-      {"sections by TRSM", 0, HONE_SECTIONS_TRSM, 0},
-      {"sections seeded", 0, HONE_SECTIONS_SEEDED, 0},
-      {"sections by Crout", 0, HONE_SECTIONS_CROUT, 0},
-      {"residuals by the host", 0, 0, HONE_RESIDUALS_HOST}};
+    int diagonal, sections, residuals, arithmetic, pivoting;
+  } forms[] = {{"default", 0, 0, 0, 0, 0},
+               {"diagonal blocks by the CPU", HONE_DIAGONAL_CPU, 0, 0, 0, 0},
+               {"the same, sections seeded", HONE_DIAGONAL_CPU,
+                HONE_SECTIONS_SEEDED, 0, 0, 0},
+               {"sections by TRSM", 0, HONE_SECTIONS_TRSM, 0, 0, 0},
+               {"sections seeded", 0, HONE_SECTIONS_SEEDED, 0, 0, 0},
+               {"sections by Crout", 0, HONE_SECTIONS_CROUT, 0, 0, 0},
+               {"residuals by the host", 0, 0, HONE_RESIDUALS_HOST, 0, 0},
+               {"FP32", 0, 0, 0, HONE_FP32, 0},
+               {"TF32", 0, 0, 0, HONE_TF32, 0},
+               {"BF16x3", 0, 0, 0, HONE_BF16X3, 0},
+               {"FP16", 0, 0, 0, HONE_FP16, 0},
+               {"BF16", 0, 0, 0, HONE_BF16, 0},
+               {"pivoting in blocks only", 0, 0, 0, 0, HONE_PIVOT_BLOCK},
+               {"no pivoting", 0, 0, 0, 0, HONE_PIVOT_NONE}};
   Systems s;
   if (!systems_allocate(&s, n, 1)) {
     printf("\nn = %lld: failed: out of host memory\n",
@@ -363,7 +358,10 @@ void forms_size(Bench *bench, int64_t n) {
     chosen.diagonal = form.diagonal;
     chosen.sections = form.sections;
     chosen.residuals = form.residuals;
-    add_form(bench->c, &m, form.name, s, HONE_DEVICE_CUDA, true, chosen);
+    chosen.arithmetic = form.arithmetic;
+    chosen.pivoting = form.pivoting;
+    add_form(bench->c, &m, (std::string("Hone ") + form.name).c_str(), s,
+             HONE_DEVICE_CUDA, true, chosen);
     measure(bench, s, n >= large ? 3 : 5, &m);
     print_table(text("%s, n = %lld", form.name, static_cast<long long>(n)), m,
                 0, "backward error");

@@ -136,13 +136,15 @@ void fill_hard(Kind kind, double *v, int64_t n, int64_t j, uint64_t seed) {
 
 } // namespace
 
-bool systems_allocate(Systems *s, int64_t n, int count) {
+bool systems_allocate(Systems *s, int64_t n, int count, int64_t nrhs) {
   size_t order = static_cast<size_t>(n);
+  size_t sides = static_cast<size_t>(RIGHT_SIDES * nrhs);
   s->n = n;
+  s->nrhs = nrhs;
   s->count = count;
   s->a = static_cast<double *>(
       malloc(static_cast<size_t>(count) * order * order * sizeof(double)));
-  s->b = static_cast<double *>(malloc(RIGHT_SIDES * order * sizeof(double)));
+  s->b = static_cast<double *>(malloc(sides * order * sizeof(double)));
   if (s->a != nullptr && s->b != nullptr)
     return true;
   systems_free(s);
@@ -174,7 +176,7 @@ void systems_fill(Systems *s, Kind kind, uint64_t seed, int threads) {
         fill_uniform(column, n, column_stream(seed, j));
     }
   });
-  for (int64_t k = 0; k < RIGHT_SIDES; k++)
+  for (int64_t k = 0; k < RIGHT_SIDES * s->nrhs; k++)
     fill_uniform(s->b + k * n, n, column_stream(~seed, k));
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Host side of bench_gpu: random systems in ordinary memory, the check of an
-   answer, the speed of reading. All by several threads. */
+/* Host side of bench_cpu and bench_gpu: random systems in ordinary memory, the
+   check of an answer, the speed of reading. All by several threads. */
 #ifndef HONE_BENCH_GPU_SYSTEMS_H
 #define HONE_BENCH_GPU_SYSTEMS_H
 
@@ -12,22 +12,22 @@ extern const char *const kind_names[KINDS];
 
 enum { RIGHT_SIDES = 4 };
 
-/* count matrices n x n (ld n, column-major) and RIGHT_SIDES vectors b of
-   length n, pageable; owned. */
+/* count matrices n x n (ld n, column-major) and RIGHT_SIDES times b, n x nrhs,
+   pageable; owned. */
 struct Systems {
-  int64_t n = 0;
+  int64_t n = 0, nrhs = 1;
   int count = 0;
   double *a = nullptr;
   double *b = nullptr;
 
   const double *matrix(int64_t k) const { return a + k % count * n * n; }
-  const double *side(int64_t k) const { return b + k % RIGHT_SIDES * n; }
+  const double *side(int64_t k) const { return b + k % RIGHT_SIDES * n * nrhs; }
 };
 
 /* Calls work(k) for k = 0 .. threads - 1, each on a thread. */
 void in_parallel(int threads, const std::function<void(int)> &work);
 
-bool systems_allocate(Systems *s, int64_t n, int count);
+bool systems_allocate(Systems *s, int64_t n, int count, int64_t nrhs = 1);
 void systems_free(Systems *s);
 
 /* Fills A and b: bits depend on kind and seed, not on threads.

@@ -11,6 +11,7 @@
  * for the reader, api/hone.h for the report's fields.
  */
 #include "api/hone.h"
+#include "examples/convergence.h"
 #include "examples/matrix_market.h"
 
 #include <errno.h>
@@ -28,10 +29,10 @@
 
 enum { ACCEPTED = 0, BEST_EFFORT = 1, FAILED = 2 }; /* exit status */
 
+/* What it was called as: hone-solve where it is installed. */
+static const char *program = "solve_system";
+
 static const char usage[] =
-    "usage: solve_system [options] MATRIX.mtx\n"
-    "       solve_system [options] --random N\n"
-    "\n"
     "Solves A x = b for a dense solution of a Matrix Market system: factored\n"
     "in single precision, refined in double, verified on the matrix itself.\n"
     "\n"
@@ -47,6 +48,7 @@ static const char usage[] =
     "  --double            factor in double precision at once\n"
     "  --device NAME       auto, cpu or cuda\n"
     "  --threads T         use at most T threads\n"
+    "  --plot FILE.svg     draw how the solve converged\n"
     "  --json              one JSON object on standard output, nothing else\n"
     "  --quiet             no report: the exit status tells\n"
     "  --help, --version\n"
@@ -54,7 +56,7 @@ static const char usage[] =
     "Exit status: 0 accepted, 1 best effort (weaker than asked), 2 error.\n";
 
 struct settings {
-  const char *matrix, *rhs, *out;
+  const char *matrix, *rhs, *out, *plot;
   int64_t random_n, nrhs;
   uint64_t seed;
   bool json, quiet;
@@ -68,6 +70,7 @@ struct run {
   double read_ms;
   double error; /* max |x - want|; NaN: not known */
   hone_report report;
+  convergence *heard; /* for --plot; else NULL */
 };
 
 static double now_s(void) {
@@ -127,7 +130,7 @@ fail(const struct settings *s, int status, const char *format, ...) {
   va_start(list, format);
   vsnprintf(text, sizeof text, format, list);
   va_end(list);
-  fprintf(stderr, "solve_system: %s\n", text);
+  fprintf(stderr, "%s: %s\n", program, text);
   if (s->json) {
     printf("{\"status\": %d, \"status_text\": ", status);
     json_string(text);
@@ -198,6 +201,9 @@ static bool store_option(struct settings *s, int letter, const char *value) {
     ok = parse_integer(value, 1, &number) && number <= 4096;
     s->options.threads = ok ? (int32_t)number : 0;
     break;
+  case 'g':
+    s->plot = value;
+    break;
   case 'd':
     s->options.device = parse_name(value, devices, 3);
     ok = s->options.device >= 0;
@@ -231,6 +237,7 @@ static int parse_arguments(int argc, char **argv, struct settings *s) {
       {"tolerance", required_argument, NULL, 'e'},
       {"double", no_argument, NULL, 'D'},
       {"transpose", no_argument, NULL, 't'},
+      {"plot", required_argument, NULL, 'g'},
       {"json", no_argument, NULL, 'j'},
       {"quiet", no_argument, NULL, 'q'},
       {"help", no_argument, NULL, 'h'},
@@ -243,9 +250,11 @@ static int parse_arguments(int argc, char **argv, struct settings *s) {
   while ((letter = getopt_long(argc, argv, "", list, NULL)) != -1) {
     if (letter == 'h' || letter == 'v') {
       if (letter == 'h')
-        fputs(usage, stdout);
+        printf("usage: %s [options] MATRIX.mtx\n"
+               "       %s [options] --random N\n\n%s",
+               program, program, usage);
       else
-        printf("solve_system %s\n", hone_version());
+        printf("%s %s\n", program, hone_version());
       return ACCEPTED;
     }
     if (letter == '?')
@@ -401,10 +410,13 @@ static void on_interrupt(int signal_number) {
 struct watch {
   bool terminal, shown;
   double next_s;
+  convergence *heard; /* or NULL */
 };
 
 static int on_progress(void *user, const hone_progress *event) {
   struct watch *w = user;
+  if (w->heard != NULL)
+    convergence_hear(w->heard, event);
   if (w->terminal && event->elapsed_s >= w->next_s) {
     w->next_s = event->elapsed_s + 0.1;
     w->shown = true;
@@ -420,7 +432,8 @@ static int on_progress(void *user, const hone_progress *event) {
 }
 
 static int solve(struct settings *s, struct run *run) {
-  struct watch watch = {isatty(STDERR_FILENO) && !s->quiet, false, 0.5};
+  struct watch watch = {isatty(STDERR_FILENO) && !s->quiet, false, 0.5,
+                        run->heard};
   struct sigaction action = {.sa_handler = on_interrupt};
   struct sigaction before;
   int64_t n = run->a.rows;
@@ -575,12 +588,42 @@ static int write_out(const struct settings *s, const struct run *run) {
                                  strerror(errno));
 }
 
+/* Draws the convergence to s->plot. Returns the exit status. */
+static int write_plot(const struct settings *s, const struct run *run) {
+  static const char *const units[] = {"componentwise backward error",
+                                      "normwise backward error",
+                                      "||b - A x|| / ||b||"};
+  const hone_report *r = &run->report;
+  const char *slash = s->matrix != NULL ? strrchr(s->matrix, '/') : NULL;
+  char title[200];
+  if (run->heard->count == 0)
+    return fail(s, -1, "%s: not written: there was nothing to refine", s->plot);
+  snprintf(title, sizeof title, "%.120s, n = %" PRId64 ": %s",
+           slash != NULL       ? slash + 1
+           : s->matrix != NULL ? s->matrix
+                               : "random",
+           run->a.rows, r->status == HONE_OK ? "accepted" : "not accepted");
+  FILE *file = fopen(s->plot, "w");
+  bool written = file != NULL && convergence_draw(run->heard, title, r->path,
+                                                  units[s->options.criterion],
+                                                  r->tolerance, file);
+  if (file != NULL && fclose(file) != 0)
+    written = false;
+  return written ? ACCEPTED
+                 : fail(s, -1, "%s: cannot be written: %s", s->plot,
+                        strerror(errno));
+}
+
 /* Solves and reports. Returns the exit status. */
 static int solve_and_report(struct settings *s, struct run *run) {
+  if (s->plot != NULL && (run->heard = calloc(1, sizeof *run->heard)) == NULL)
+    return fail(s, HONE_NO_MEMORY, "out of memory");
   int status = solve(s, run);
   if (status >= 0) {
     run->error = known_error(run);
     if (s->out != NULL && write_out(s, run) != ACCEPTED)
+      return FAILED;
+    if (s->plot != NULL && write_plot(s, run) != ACCEPTED)
       return FAILED;
   }
   if (s->json)
@@ -588,13 +631,17 @@ static int solve_and_report(struct settings *s, struct run *run) {
   else if (!s->quiet)
     print_report(s, run);
   if (status < 0 && (s->json || s->quiet))
-    fprintf(stderr, "solve_system: %s\n", hone_status_text(status));
+    fprintf(stderr, "%s: %s\n", program, hone_status_text(status));
   return status == HONE_OK ? ACCEPTED : status > 0 ? BEST_EFFORT : FAILED;
 }
 
 int main(int argc, char **argv) {
   struct settings s = {.random_n = -1, .nrhs = -1, .seed = 1};
   struct run run = {.error = (double)NAN};
+  if (argc > 0 && strrchr(argv[0], '/') != NULL)
+    program = strrchr(argv[0], '/') + 1;
+  else if (argc > 0)
+    program = argv[0];
   hone_options_init(&s.options, sizeof s.options);
   int status = parse_arguments(argc, argv, &s);
   if (status < 0) {
@@ -605,9 +652,10 @@ int main(int argc, char **argv) {
     mm_free(&run.b);
     free(run.x);
     free(run.want);
+    free(run.heard);
   }
   if (fflush(stdout) != 0 || ferror(stdout)) {
-    fprintf(stderr, "solve_system: cannot write to standard output\n");
+    fprintf(stderr, "%s: cannot write to standard output\n", program);
     status = FAILED;
   }
   return status;

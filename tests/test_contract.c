@@ -1098,6 +1098,7 @@ typedef struct audience {
   double last_s;
   int bad_events;
   bool refining;
+  bool accepted; /* by the event heard last */
 } audience;
 
 static int listen(void *user, const hone_progress *event) {
@@ -1111,7 +1112,10 @@ static int listen(void *user, const hone_progress *event) {
                    !(event->fraction >= 0.0 && event->fraction <= 1.0);
   a->last_s = event->elapsed_s;
   bool refining = strcmp(event->phase, "refine") == 0;
-  a->bad_events += refining != !isnan(event->backward_error);
+  a->bad_events += refining != !isnan(event->backward_error) ||
+                   refining != (event->precision > 0) ||
+                   (event->gmres != 0 && !refining);
+  a->accepted = refining && event->backward_error <= SUP_LIMIT;
   a->refining = a->refining || refining;
   return ++a->heard == a->stop_at;
 }
@@ -1132,7 +1136,7 @@ TEST(contract, stops_wherever_it_is_told_to) {
       int st = solve_honestly(&s);
       CHECK_EQ_INT(a.bad_events, 0);
       done = a.heard < stop;
-      if (done)
+      if (done || a.accepted) /* the last event came too late to stop it */
         CHECK_EQ_INT(st, HONE_OK);
       else
         CHECK_EQ_INT(st, a.refining ? HONE_INTERRUPTED : HONE_CANCELLED);
@@ -1141,6 +1145,48 @@ TEST(contract, stops_wherever_it_is_told_to) {
       discard(&s);
     }
     CHECK(done);
+  }
+}
+
+typedef struct diary {
+  int iterations, restarts, gmres;
+  double last, elapsed_s;
+} diary;
+
+static int write_down(void *user, const hone_progress *event) {
+  diary *d = user;
+  if (event->precision == 0)
+    return 0;
+  d->restarts += event->iteration == 0;
+  d->iterations += event->iteration > 0;
+  d->gmres += event->gmres && event->iteration > 0;
+  d->last = event->backward_error;
+  d->elapsed_s = event->elapsed_s;
+  return 0;
+}
+
+/* The callback hears of every iterate, of the accepted one too, and of how it
+   was made. Condition 1e5: refinement; 2.7e8: GMRES. */
+TEST(contract, tells_of_every_correction) {
+  for (int kind = 0; kind < 2; kind++) {
+    sys s = make(200, 1);
+    sup_rng rng = {1};
+    diary d = {0};
+    ct_note("kind %d", kind);
+    sup_matrix_cond(&rng, 200, SUP_GEOMETRIC, kind == 0 ? 1e5 : 2.7e8, s.a,
+                    200);
+    s.options.start = HONE_START_SINGLE;
+    s.options.progress = write_down;
+    s.options.progress_user = &d;
+    expect(&s, HONE_OK);
+    CHECK_EQ_INT(d.iterations, s.report.iterations);
+    CHECK_EQ_INT(d.gmres, s.report.gmres_steps);
+    CHECK(d.last <= s.report.backward_error &&
+          d.last >= s.report.backward_error);
+    CHECK_LE(1 + kind, d.gmres + 1);
+    CHECK_LE(1, d.restarts);
+    CHECK(d.elapsed_s > 0.0);
+    discard(&s);
   }
 }
 

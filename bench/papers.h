@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the parts of bench_papers share: bench_papers.cc has the options and
+   the machine, papers_turns.cc the rounds, papers_igual.cc, papers_search.cc
+   and papers_cejka.cc a publication's tables each. */
+#ifndef HONE_BENCH_PAPERS_H
+#define HONE_BENCH_PAPERS_H
+
+#include "bench/gpu_record.h"
+#include "bench/gpu_systems.h"
+#include "bench/papers_gpu.h"
+
+extern "C" {
+#include "api/hone.h"
+}
+
+#include <cmath>
+
+struct PaperOptions {
+  std::vector<std::string> sections = {"diagonal", "refinement", "padding",
+                                       "blocks", "crout"};
+  std::vector<int64_t> orders = {1024, 2048, 4096, 8192, 10240};
+  std::vector<int64_t> dense = {2842, 5943, 7580, 10793}; /* Cejka's */
+  std::vector<std::string> matrices; /* files of Matrix Market */
+  int64_t padding_n = 4096, blocks_n = 4096;
+  int rounds = 3, threads = 0; /* 0: all */
+  int host_threads = 1;
+  bool quick = false;
+  uint64_t seed = 1;
+  double seconds = 0.0; /* 0: no limit */
+  std::string commit, json_name;
+};
+
+struct Papers {
+  PaperOptions o;
+  Record record{""};
+  double end_s = INFINITY; /* of now_s */
+  std::string no_gpu;      /* why; empty: there is one */
+};
+
+/* What a method finds besides its time, by round. */
+struct Found {
+  std::vector<double> factor_ms, refine_ms;
+  int iterations = -1;
+};
+
+/* One way, its figures, and what the publication has: milliseconds; NaN:
+   nothing. */
+struct Way {
+  Method m;
+  std::shared_ptr<Found> found = std::make_shared<Found>();
+  double paper_ms = NAN, paper_refine_ms = NAN;
+  int paper_iterations = -1;
+  bool checks = true; /* its time sets the error */
+};
+
+/* A share of the time left for a section: affords says whether a way can be
+   expected to end within it, from its last time, as n^growth. */
+class Share {
+public:
+  Share(const Papers &papers, double share);
+  bool affords(const std::string &name, int64_t n, double growth) const;
+  void took(const std::string &name, int64_t n, double seconds);
+  bool over() const { return !(now_s() < end_s_); }
+
+private:
+  double end_s_;
+  std::map<std::string, std::pair<int64_t, double>> last_;
+};
+
+/* All ways in turn until each has run 'rounds' times. The first time is not
+   counted where it took less than a second, nor are its findings. */
+void take_turns(Share *share, int rounds, int64_t n, double growth,
+                std::vector<Way> *ways);
+
+/* A way that is only a line: why it is not there. */
+Way missing(const std::string &name, const std::string &why);
+
+/* The median, "12.3 (11.9 .. 14.0)", with the number of rounds where there
+   were not three; "-" where it never ran. */
+std::string times_text(const std::vector<double> &ms);
+/* "NaN" for what is not a number, whether or not there was an answer; "-" where
+   there was none. */
+std::string error_text(double error, bool there);
+/* note, skipped, failed: in one cell. */
+std::string remarks_text(const Method &m);
+/* "| a | b |", no cell ending early. */
+std::string row_text(const std::vector<std::string> &cells);
+
+/* The row for the record, with Found of every way in it. */
+void record_ways(Papers *papers, const std::string &fields,
+                 const std::vector<Way> &ways);
+
+/* Billions of operations a second, "-" without a time. */
+std::string rate_text(double operations, double ms);
+inline double cholesky_work(int64_t n) { return std::pow(double(n), 3) / 3; }
+inline double lu_work(int64_t n) { return 2 * std::pow(double(n), 3) / 3; }
+inline double median_of(const std::vector<double> &ms) {
+  return spread(ms).median;
+}
+
+void section_diagonal(Papers *papers);   /* Igual, table 4.1 */
+void section_refinement(Papers *papers); /* Igual, table 4.2 */
+void section_padding(Papers *papers);
+void section_blocks(Papers *papers);
+void section_crout(Papers *papers); /* Cejka */
+
+#endif

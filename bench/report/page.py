@@ -1,0 +1,432 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The page: one HTML file from any set of records, which needs nothing else.
+Numbers come from the records alone. See make, which calls this."""
+
+import html
+import os
+import sys
+
+import axes
+import chart
+import longform
+import phases
+import pictures
+import records
+
+CSS = '''
+*{box-sizing:border-box}
+body{margin:0;background:var(--paper);color:var(--ink);
+font:16px/1.55 ''' + chart.FONT + ''';-webkit-text-size-adjust:100%}
+main{max-width:1120px;margin:0 auto;padding:20px 16px 64px}
+h1{font-size:1.7rem;line-height:1.2;margin:.6em 0 .2em}
+h2{font-size:1.3rem;margin:2.4em 0 .2em;padding-top:.8em;
+border-top:1px solid var(--grid)}
+h3{font-size:1.02rem;margin:1.8em 0 .3em}
+p,li{max-width:74ch}
+.lead{font-size:1.12rem}.soft,figcaption{color:var(--soft);font-size:.86rem}
+a{color:var(--s1)}code{font-size:.88em;overflow-wrap:anywhere}
+.grid{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(480px,
+100%),1fr));gap:26px 32px;align-items:start}
+figure{margin:1em 0;min-width:0}figcaption{max-width:80ch;margin-top:.3em}
+figure svg{display:block;width:100%;height:auto}
+.wide svg{max-width:660px}.narrow{display:none}
+@media (max-width:620px){.wide{display:none}.narrow{display:block}}
+.table{overflow-x:auto;margin:.6em 0}
+table{border-collapse:collapse;font-size:.86rem;
+font-variant-numeric:tabular-nums}
+th,td{padding:.22em .7em;text-align:right;white-space:nowrap;
+border-bottom:1px solid var(--grid)}
+th{font-weight:600;color:var(--soft)}
+th:first-child,td:first-child{text-align:left;padding-left:0}
+td.text{text-align:left;white-space:normal;min-width:16ch}
+.no{color:var(--soft)}.best{font-weight:650}
+dl{display:grid;grid-template-columns:auto 1fr;gap:0 1em;font-size:.86rem}
+dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
+details{margin:.8em 0}summary{cursor:pointer;color:var(--soft)}
+.missing{border-left:3px solid var(--s2);padding-left:.8em}
+'''
+
+
+def esc(text):
+    """For HTML."""
+    return html.escape(str(text))
+
+
+def number(value, form='.3g'):
+    """'12.3', or a dash for None; no powers of ten up to a million."""
+    if value is None:
+        return '–'
+    text = format(value, form)
+    return f'{value:.0f}' if 'e' in text and 1.0 <= abs(value) < 1e6 else text
+
+
+def table(header, rows, text_columns=()):
+    """Cells are HTML; a cell may be (class, HTML)."""
+    out = ['<div class="table"><table><tr>']
+    out += [f'<th>{h}</th>' for h in header]
+    out.append('</tr>')
+    for row in rows:
+        out.append('<tr>')
+        for k, cell in enumerate(row):
+            name, content = cell if isinstance(cell, tuple) else ('', cell)
+            if k in text_columns:
+                name = f'{name} text'.strip()
+            out.append(f'<td class="{name}">{content}</td>' if name
+                       else f'<td>{content}</td>')
+        out.append('</tr>')
+    return ''.join(out) + '</table></div>'
+
+
+def timing(method):
+    """A cell: the median with its interval; soft where not accepted."""
+    if method is None or not records.times(method):
+        return ('no', '–')
+    values = records.times(method)
+    low, high = records.interval(values)
+    cell = (f'<span title="{len(values)} rounds, {min(values):.4g} .. '
+            f'{max(values):.4g} ms; error {number(method.get("error"))}">'
+            f'{number(records.middle(values))}</span> '
+            f'<span class="soft">({number(low)}–{number(high)})</span>')
+    if not method.get('accepted'):
+        return ('no', f'[{cell}]')
+    return cell
+
+
+# ---- Headlines
+
+
+def headline(record):
+    """A sentence, or two, on what the record shows; '' for nothing."""
+    kind = axes.kind(record)
+    told = []
+    for row in records.rows(record, 'solve', kind):
+        ours = (records.find(row, 'Hone kept')
+                or records.find(row, 'Hone once'))
+        if ours is None or row['n'] < 1000:
+            continue
+        peers = [m for m in row['methods'] if not records.is_ours(m)
+                 and not records.is_pinned(m)]
+        fast = records.best(peers, False)
+        if fast:
+            told.append((row['n'], ours, fast, records.best(peers, True)))
+    if not told:
+        return ''
+    n, ours, fast, accepted = max(told, key=lambda t: t[0])
+    text = (f'At n = {n}: <b>{number(records.middle(records.times(ours)))} ms'
+            f'</b>, <b>{number(records.ratio(fast, ours), ".2f")} times</b> as '
+            f'fast as the fastest other way ({esc(fast["name"])}')
+    if not fast.get('accepted'):
+        text += (', whose answer is not accepted, its backward error being '
+                 f'{number(fast.get("error"), ".1e")}')
+        text += (f'; the fastest that is accepted, {esc(accepted["name"])}: '
+                 f'{number(records.ratio(accepted, ours), ".2f")} times'
+                 if accepted and accepted is not fast else
+                 '; none of the others is accepted')
+    text += '). '
+    losses = [t for t in told if records.ratio(t[2], t[1]) < 1.0]
+    if losses:
+        text += 'Slower than another way, accepted or not, at n = ' + ', '.join(
+            f'{t[0]} ({number(records.ratio(t[2], t[1]), ".2f")})'
+            for t in losses) + '. '
+    return text
+
+
+def crossover_text(record):
+    """From where on it pays."""
+    lines = []
+    for section in ('solve', 'small'):
+        rows = records.rows(record, section, axes.kind(record, section))
+        for ours, other, what in (
+                ('Hone kept', 'dgesv', 'Hone (kept) than dgesv'),
+                ('Hone once', 'dgesv', 'Hone (one call) than dgesv'),
+                ('Hone kept', 'dsgesv', 'Hone (kept) than dsgesv'),
+                ('Hone CUDA kept', 'Hone CPU kept', 'the GPU than the CPU'),
+                ('Hone CUDA kept', 'copy + getrf FP64 + getrs',
+                 'the GPU than cuSOLVER FP64')):
+            points = [(r['n'], records.ratio(records.find(r, ours),
+                                             records.find(r, other)))
+                      for r in rows if records.find(r, ours)
+                      and records.find(r, other)]
+            found = records.crossover([p for p in points if p[1]])
+            if found:
+                lines.append(f'<li>{what}: faster from n = {found[2]:.0f} on '
+                             f'(slower at {found[0]:g}, faster at '
+                             f'{found[1]:g}, both measured; between them on '
+                             'a straight line in logarithms)</li>')
+    return f'<h3>Crossovers</h3><ul>{"".join(lines)}</ul>' if lines else ''
+
+
+def exponents(record):
+    """The fits that the program recorded."""
+    fits = [f for f in record.get('fits', []) if isinstance(f, dict)]
+    if not fits:
+        return ''
+    return ('<details><summary>Exponents p of t = c xᵖ, least squares of the '
+            'logarithms</summary>' + table(
+                ['x', 'way', 'n', 'from', 'to', 'p', 'standard error',
+                 'accepted'],
+                [[esc(f.get('against')),
+                  esc(f'{f.get("method")}, {f.get("kind")}'),
+                  number(f.get('n')), number(f.get('from'), 'g'),
+                  number(f.get('to'), 'g'), number(f.get('exponent'), '.2f'),
+                  number(f.get('standard_error'), '.2f'),
+                  f'{number(f.get("accepted"), "d")} of '
+                  f'{number(f.get("points"), "d")}'] for f in fits], (1,))
+            + '</details>')
+
+
+# ---- Tables
+
+
+def solve_table(record, section):
+    """Times of a section, with ratios; '' where there are none."""
+    rows = records.rows(record, section)
+    if not rows:
+        return ''
+    if longform.wanted(section, rows):
+        return longform.table(sys.modules[__name__], rows)
+    names = []
+    for row in rows:
+        names += [m['name'] for m in row['methods'] if records.times(m)
+                  and m['name'] not in names]
+    reference = names[0]
+    header = ['matrix', 'n']
+    extra = [k for k in ('nrhs', 'threads')
+             if len({r.get(k, 1) for r in rows}) > 1]
+    header += [{'nrhs': 'right-hand sides'}.get(k, k) for k in extra]
+    body = []
+    floors = any(r.get('floor_ms') for r in rows)
+    header += [f'{esc(n)}, ms' for n in names]
+    header += [f'{esc(n)} / {esc(reference)}' for n in names[1:]]
+    header += ['floor, ms', 'over floor'] if floors else []
+    for row in rows:
+        found = {n: records.find(row, n) for n in names}
+        own = found[reference]
+        line = [esc(row.get('kind', '')), number(row.get('n'))]
+        line += [number(row.get(k, 1)) for k in extra]
+        line += [timing(found[n]) for n in names]
+        for n in names[1:]:
+            r = own and found[n] and records.ratio(found[n], own)
+            text = number(r, '.2f') if r else '–'
+            counted = found[n] and found[n].get('accepted')
+            line.append(text if counted else ('no', f'[{text}]'))
+        if floors:
+            floor = row.get('floor_ms')
+            line += [number(floor), number(
+                records.middle(records.times(own)) / floor, '.2f')
+                if own and floor else '–']
+        body.append(line)
+    return table(header, body)
+
+
+def phases_table(record):
+    """Milliseconds by phase, as the library reports them."""
+    rows = []
+    for section in ('small', 'solve', 'spd', 'hard', 'forms', 'phases'):
+        for row in records.rows(record, section):
+            for m in row['methods']:
+                times = records.is_ours(m) and phases.phase_times(m)
+                if not times or (section in ('small', 'solve') and m[
+                        'name'] not in ('Hone kept', 'Hone once')):
+                    continue
+                factor, solve = m.get('factor', {}), m.get('solve', {})
+                both = (factor, solve)
+                exposed = number(factor.get('exposed_ms') or 0.0)
+                rows.append([
+                    f'{section} {esc(row.get("kind", ""))}',
+                    number(row['n']), esc(m['name'])]
+                    + [number(times[k]) for k, _, _ in phases.PHASES]
+                    + [number(sum(times.values())),
+                       f'{number(factor.get("diagonal_ms") or 0.0)} ({exposed}'
+                       ')', number(solve.get('iterations'), 'd'),
+                       number(sum(r.get('passes') or 0 for r in both), 'd'),
+                       number(sum(r.get('device_passes') or 0
+                                  for r in both), 'd')])
+    if not rows:
+        return ''
+    return ('<details><summary>Phases, ms of one solve</summary>' + table(
+        ['section', 'n', 'way'] + [label for _, label, _ in phases.PHASES]
+        + ['all', 'diagonal blocks on the CPU (exposed)', 'corrections',
+           'passes over A, host', 'device'], rows, (2,)) + '</details>')
+
+
+TITLES = {
+    'small': 'Small n', 'solve': 'Whole solves',
+    'spd': 'Symmetric positive definite',
+    'factor': 'The factorization alone, in single precision',
+    'forms': 'Other forms of the factorization',
+    'hard': 'Condition 1e12', 'columns': 'Many right-hand sides',
+    'threads': 'Threads'}
+
+
+def tables(record):
+    """Every section with times, known or not, folded but for the first."""
+    order = list(TITLES)
+    sections = sorted({r['section'] for r in record['rows']
+                       if 'methods' in r and r['section'] != 'history'},
+                      key=lambda s: (order.index(s) if s in order
+                                     else len(order), s))
+    out = []
+    for section in sections:
+        content = solve_table(record, section)
+        if content:
+            out.append(f'<details{" open" if section == "solve" else ""}>'
+                       f'<summary>{esc(TITLES.get(section, section))}'
+                       f'</summary>{content}</details>')
+    if out:
+        out.insert(0, '<h3>Tables</h3><p class="soft">Medians in '
+                   'milliseconds, in brackets where the median lies with '
+                   '95 %. Ratios round by round. [In brackets]: the answer '
+                   'missed the acceptance rule and does not count.</p>')
+    return ''.join(out)
+
+
+def skipped(record):
+    """What was not measured, and why."""
+    lines = []
+    for row in record['rows']:
+        for m in row.get('methods', []):
+            why = m.get('failed') or m.get('skipped')
+            if why and not records.times(m):
+                lines.append(f'<li>{esc(row["section"])}, n = '
+                             f'{number(row.get("n"))}, {esc(m["name"])}: '
+                             f'{esc(why)}</li>')
+    if not lines:
+        return ''
+    return (f'<details><summary>Not measured: {len(lines)}</summary><ul>'
+            f'{"".join(lines)}</ul></details>')
+
+
+def gallery_text(record):
+    """Counts of the gallery's answers."""
+    rows = [r for r in record['rows'] if 'answers' in r]
+    if not rows:
+        return ''
+    status = [s for r in rows for s in r['answers']['status']]
+    wrong = sum(1 for r in rows for s, w in zip(r['answers']['status'],
+                                                r['answers']['hone'])
+                if s == 0 and not (w is not None and w <= 1.01
+                                   * records.LIMIT))
+    return (f'<p>{len(status)} systems of {len(rows)} families: '
+            f'{status.count(0)} accepted, '
+            f'{sum(s > 0 for s in status)} best effort, '
+            f'{sum(s < 0 for s in status)} refused. Accepted with a backward '
+            f'error above the rule, by the independent check: {wrong}.</p>')
+
+
+def machine(record):
+    """Where the record is from."""
+    left = [(k, v) for k, v in record.items()
+            if isinstance(v, (str, int, float)) and k not in
+            ('file', 'format', 'pinned_bytes_s', 'gemm_flops_s',
+             'sgemm_flops_s', 'copy_bytes_s')]
+    return ('<details><summary>Machine, versions, clocks as found</summary>'
+            '<dl>' + ''.join(f'<dt>{esc(k)}</dt><dd>{esc(v)}</dd>'
+                             for k, v in left) + '</dl></details>')
+
+
+def source(record):
+    """Record and command, for a caption."""
+    commit = str(record.get('commit', 'unknown'))
+    short = commit if len(commit) < 12 else commit[:10] + (
+        ' (modified)' if 'modified' in commit else '')
+    return (f'Record <code>{esc(os.path.basename(record["file"]))}</code>, '
+            f'commit {esc(short)}, by <code>{esc(record.get("program", "?"))}'
+            '</code>.')
+
+
+# ---- The page
+
+
+def stem(record):
+    """The record's name in identifiers and file names."""
+    name = os.path.splitext(os.path.basename(record['file']))[0]
+    return ''.join(c if c.isalnum() else '_' for c in name)
+
+
+def figure(record, name, draw):
+    """(figure, the wide SVG), or None; without gnuplot a line says so."""
+    made = draw(record)
+    if made is None:
+        return None
+    wide, caption = made
+    key = f'{stem(record)}-{name}'
+    svg = wide.draw(key)
+    small = draw(record, True)[0].draw(key + '-n')
+    return (f'<figure id="{key}"><div class="wide">{svg}</div>'
+            f'<div class="narrow">{small}</div><figcaption>{esc(caption)} '
+            f'{source(record)}</figcaption></figure>'), svg
+
+
+def figures(record):
+    """[(name, figure, svg)] of everything that the record has."""
+    made = [(name, figure(record, name, draw))
+            for name, draw in pictures.ALL]
+    return [(name, *found) for name, found in made if found]
+
+
+def bench_part(record, drawn):
+    """The record's part of the page."""
+    big = [f for name, f, _ in drawn if name in ('history', 'gallery')]
+    rest = [f for name, f, _ in drawn if name not in ('history', 'gallery')]
+    return (f'<h2 id="{stem(record)}">{esc(axes.where(record))} <span '
+            f'class="soft">{esc(os.path.basename(record["file"]))}</span></h2>'
+            f'<p class="lead">{headline(record)}</p>'
+            f'<p class="soft">{source(record)}</p>{machine(record)}'
+            f'<div class="grid">{"".join(rest)}</div>'
+            f'{crossover_text(record)}{"".join(big)}{gallery_text(record)}'
+            f'{tables(record)}{exponents(record)}{phases_table(record)}'
+            f'{skipped(record)}')
+
+
+def campaign_part(record):
+    """A campaign's counts, by family."""
+    rows = []
+    for f in record['families']:
+        rows.append([esc(f['family'])] + [number(f.get(k), 'd') for k in (
+            'systems', 'columns', 'accepted', 'best_effort', 'refused',
+            'accepted_omega_above_rule', 'accepted_error_above_bound',
+            'dgesv_success_though_singular')])
+    whole = next((f for f in record['families'] if f['family'] == 'all'), {})
+    return (f'<h2 id="{stem(record)}">Campaign: {number(record.get("systems"))}'
+            f' random systems of the gallery</h2><p class="lead">'
+            f'{number(whole.get("accepted"), "d")} of '
+            f'{number(whole.get("columns"), "d")} right-hand sides accepted; '
+            f'accepted with a backward error above the rule: '
+            f'<b>{number(whole.get("accepted_omega_above_rule"), "d")}</b>; '
+            f'with an error above its bound: '
+            f'{number(whole.get("accepted_error_above_bound"), "d")}.</p>'
+            f'<p class="soft">Record <code>'
+            f'{esc(os.path.basename(record["file"]))}</code>, seed '
+            f'{esc(record.get("seed"))}.</p><details><summary>By family'
+            '</summary>' + table(
+                ['family', 'systems', 'right-hand sides', 'accepted',
+                 'best effort', 'refused', 'accepted, omega above the rule',
+                 'accepted, error above its bound',
+                 'singular, but dgesv reports success'], rows) + '</details>')
+
+
+def page(parts, notes):
+    """The whole of it. parts: [(record, figures)]."""
+    heads = ''.join(
+        f'<li><a href="#{stem(r)}">{esc(axes.where(r))}</a>: '
+        f'{headline(r)}<span class="soft">({esc(os.path.basename(r["file"]))})'
+        '</span></li>' for r, _ in parts
+        if r['format'] == records.BENCH and headline(r))
+    body = ''.join(bench_part(r, drawn) if r['format'] == records.BENCH
+                   else campaign_part(r) for r, drawn in parts)
+    return ('<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+            '<meta name="viewport" content="width=device-width, '
+            'initial-scale=1"><title>Hone, measured</title>'
+            f'<style>{chart.style()}{CSS}</style></head><body><main>'
+            '<h1>Hone, measured side by side</h1>'
+            '<p class="lead">Dense A x = b to full double accuracy, beside '
+            'what a user would take instead. Every answer went through the '
+            'same independent check: its componentwise backward error, max '
+            '|b − A x| / (|A| |x| + |b|), in extended precision. Accepted are '
+            '4 units of rounding, 4.4e-16, or less. An answer that is not '
+            'does not count as a time; it is shown hollow or in '
+            '[brackets].</p>'
+            f'<ul>{heads}</ul>' + ''.join(
+                f'<p class="missing">{esc(n)}</p>' for n in notes)
+            + body + '</main></body></html>\n')

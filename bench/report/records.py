@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Result files: read, checked, and what is asked of them.
+
+A file that cannot be used raises RecordError, whose text names the file and
+says why. Nothing here draws or prints. Read next: guard.py, pictures.py.
+"""
+
+import json
+import math
+
+BENCH = 'hone-bench/1'
+CAMPAIGN = 'hone-campaign/1'
+
+# An answer is accepted up to 4 units of rounding, eps = 2^-53.
+LIMIT = 4.0 * 2.0 ** -53
+
+
+class RecordError(Exception):
+    """A file that is no record, or not one that this program reads."""
+
+
+def _no_constant(name):
+    raise ValueError(f'{name} is no JSON')
+
+
+def _read(path):
+    try:
+        with open(path, encoding='utf-8') as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecordError(f'{path}: cannot be read: {error}') from None
+    if not text.strip():
+        raise RecordError(f'{path}: is empty')
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        end = text.rstrip()  # a record is one object
+        cut = end[0] == '{' and (end[-1] != '}' or error.pos >= len(end))
+        what = 'is cut off' if cut else 'is not JSON'
+        raise RecordError(f'{path}: {what}: {error.msg}, line {error.lineno}'
+                          f' column {error.colno}') from None
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f'{path}: is not JSON: {error}') from None
+
+
+def _is_number(value):
+    return (isinstance(value, (int, float)) and not isinstance(value, bool)
+            and math.isfinite(value))
+
+
+def _check_method(where, method):
+    if not isinstance(method, dict) or not isinstance(method.get('name'), str):
+        raise RecordError(f'{where}: a method without a name')
+    where += f', {method["name"]}'
+    times = method.get('ms', [])
+    if not isinstance(times, list) or not all(
+            t is None or (_is_number(t) and t >= 0.0) for t in times):
+        raise RecordError(f'{where}: "ms" is not a list of times')
+    if not isinstance(method.get('accepted', False), bool):
+        raise RecordError(f'{where}: "accepted" is neither true nor false')
+    error = method.get('error')
+    if error is not None and not _is_number(error):
+        raise RecordError(f'{where}: "error" is not a number')
+    steps = method.get('history', [])
+    if not isinstance(steps, list) or not all(
+            isinstance(s, dict) and _is_number(s.get('iteration'))
+            and (s.get('backward_error') is None
+                 or _is_number(s['backward_error'])) for s in steps):
+        raise RecordError(f'{where}: "history" is not a list of corrections')
+
+
+def _check_gallery(where, row):
+    answers = row.get('answers')
+    lists = answers.values() if isinstance(answers, dict) else []
+    if not lists or not all(isinstance(v, list) for v in lists) \
+            or len({len(v) for v in lists}) != 1:
+        raise RecordError(f'{where}: "answers" is not a table')
+    for name in ('n', 'status', 'hone'):
+        if name not in answers:
+            raise RecordError(f'{where}: "answers" has no "{name}"')
+    for name in ('n', 'status', 'hone', 'dgesv', 'dsgesv'):
+        if not all(v is None or _is_number(v) for v in answers.get(name, [])):
+            raise RecordError(f'{where}: "{name}" is not a list of numbers')
+
+
+def _check_rows(path, rows):
+    if not isinstance(rows, list):
+        raise RecordError(f'{path}: "rows" is missing: cut off?')
+    for number, row in enumerate(rows, 1):
+        where = f'{path}: row {number}'
+        if not isinstance(row, dict) or not isinstance(
+                row.get('section'), str):
+            raise RecordError(f'{where}: names no section')
+        if 'answers' in row:
+            _check_gallery(where, row)
+            continue
+        if not isinstance(row.get('methods'), list):
+            raise RecordError(f'{where}: has no methods')
+        for key in ('n', 'nrhs', 'threads', 'floor_ms'):
+            if row.get(key) is not None and not _is_number(row[key]):
+                raise RecordError(f'{where}: "{key}" is not a number')
+        parts = row.get('parts', {})
+        if not isinstance(parts, dict) or not all(
+                map(_is_number, [*parts.values(), row.get('parts_of_ms', 0)])):
+            raise RecordError(f'{where}: "parts" is not a table of times')
+        for method in row['methods']:
+            _check_method(where, method)
+
+
+def _check_fits(path, fits):
+    if not isinstance(fits, list) or not all(
+            isinstance(f, dict) and all(
+                _is_number(f.get(k, 0)) for k in (
+                    'n', 'from', 'to', 'points', 'accepted', 'exponent',
+                    'standard_error')) for f in fits):
+        raise RecordError(f'{path}: "fits" is not a list of exponents')
+
+
+def load(path):
+    """The record in a file, with its name under 'file'."""
+    record = _read(path)
+    if not isinstance(record, dict):
+        raise RecordError(f'{path}: is JSON, but no record')
+    form = record.get('format')
+    if form is None:
+        raise RecordError(f'{path}: has no "format": no record of bench_cpu, '
+                          'bench_gpu or campaign, or one from before format '
+                          '1; measure again')
+    if form not in (BENCH, CAMPAIGN):
+        raise RecordError(f'{path}: is in format {json.dumps(form)}; read are '
+                          f'{BENCH} and {CAMPAIGN}')
+    if form == BENCH:
+        _check_rows(path, record.get('rows'))
+        _check_fits(path, record.get('fits', []))
+    elif not isinstance(record.get('families'), list) or not all(
+            isinstance(f, dict) and isinstance(f.get('family'), str)
+            for f in record['families']):
+        raise RecordError(f'{path}: "families" is missing: cut off?')
+    record['file'] = path
+    return record
+
+
+# ---- Series of times
+
+
+def times(method):
+    """The rounds that ran."""
+    return [t for t in method.get('ms', []) if t is not None]
+
+
+def middle(values):
+    """The median; None of nothing."""
+    ordered = sorted(values)
+    if not ordered:
+        return None
+    half = len(ordered) // 2
+    if len(ordered) % 2:
+        return ordered[half]
+    return 0.5 * (ordered[half - 1] + ordered[half])
+
+
+def interval(values):
+    """Where the median lies with a probability of 95 %, whatever the
+    distribution: between the k-th value from below and from above, k the
+    largest with P(binomial(count, 1/2) < k) <= 2.5 %; all of them where there
+    are too few (5 values: 94 %)."""
+    ordered = sorted(values)
+    count = len(ordered)
+    below, k = 0.0, 0
+    while k < count // 2:
+        below += math.comb(count, k) / 2.0 ** count
+        if not below <= 0.025:
+            break
+        k += 1
+    k = max(k, 1)
+    return ordered[k - 1], ordered[count - k]
+
+
+def ratio(method, reference):
+    """The median of a's times over b's, in the rounds where both ran."""
+    return middle([a / b for a, b in zip(method.get('ms', []),
+                                         reference.get('ms', []))
+                   if a is not None and b is not None and b > 0.0])
+
+
+def rows(record, section, kind=None):
+    """Rows of a section that were measured, in order of n."""
+    found = [r for r in record.get('rows', [])
+             if r['section'] == section and kind in (None, r.get('kind'))
+             and any(times(m) for m in r.get('methods', []))]
+    return sorted(found, key=lambda r: (r.get('n') or 0, r.get('nrhs') or 0,
+                                        r.get('threads') or 0))
+
+
+def find(row, name):
+    """The method of that name which has times; None: there is none."""
+    for method in row['methods']:
+        if method['name'] == name and times(method):
+            return method
+    return None
+
+
+def is_ours(method):
+    """Is it this library?"""
+    return method['name'].startswith('Hone')
+
+
+def is_pinned(method):
+    """Did it get A in page-locked memory?"""
+    return method['name'].startswith('pinned: ')
+
+
+def best(methods, counted):
+    """The fastest of them, counted: of those with accepted answers; None."""
+    able = [m for m in methods if times(m) and
+            (m.get('accepted') or not counted)]
+    return min(able, key=lambda m: middle(times(m)), default=None)
+
+
+# ---- How cost grows
+
+
+def exponent(points):
+    """p of t = c x^p by least squares of the logarithms; None: fewer than
+    two different x."""
+    logs = [(math.log(x), math.log(t)) for x, t in points if x > 0 and t > 0]
+    if len({x for x, _ in logs}) < 2:
+        return None
+    mx = sum(x for x, _ in logs) / len(logs)
+    mt = sum(t for _, t in logs) / len(logs)
+    return (sum((x - mx) * (t - mt) for x, t in logs)
+            / sum((x - mx) ** 2 for x, _ in logs))
+
+
+def crossover(points):
+    """Where a ratio that falls with n passes 1 for good: (below, above, n),
+    n on the straight line between the two in logarithms. points: (n, ratio)
+    in order of n. None: it does not."""
+    for (n0, r0), (n1, r1) in reversed(list(zip(points, points[1:]))):
+        if not r1 <= 1.0:
+            return None
+        if r0 > 1.0:
+            part = math.log(r0) / (math.log(r0) - math.log(r1))
+            return n0, n1, n0 * (n1 / n0) ** part
+    return None
