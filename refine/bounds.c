@@ -44,7 +44,7 @@ static const double LUCK = 32.0;
    above that 1. */
 enum { FEW = 32, SOME = 512 };
 /* What is not known counts where it is more than this times what is. */
-static const double COUNTS = 8.0;
+static const double COUNTS = 4.0;
 /* A column's own corrections have to shrink like this to show anything. */
 static const double OBSERVED_MOST = 0.5;
 
@@ -189,7 +189,7 @@ static bool counts(const hone_certificate *certificate, const hone_refined *c) {
 /* v = inv(M) v for the columns listed. */
 static int solve_for(hone_refinement *ctx, int64_t m,
                      hone_refined *const *list) {
-  int shift[HONE_SOLVE_COLUMNS];
+  int shift[HONE_SOLVE_COLUMNS] = {0};
   double size[HONE_SOLVE_COLUMNS];
   for (int64_t c = 0; c < m; c++)
     shift[c] = list[c]->shift;

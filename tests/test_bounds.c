@@ -302,3 +302,48 @@ TEST(bounds, go_on_until_what_may_be_hidden_is_nothing) {
   CHECK_LE(8, by_single); /* of 10 */
   reference_free(&r);
 }
+
+/* Factors of integers are exact, and prove that they are of a condition number
+   beyond what double precision can tell: no x is accepted for all that. */
+TEST(bounds, are_not_for_what_is_right_by_chance) {
+  enum { N = 32 };
+  for (int start = HONE_START_SINGLE; start <= HONE_START_DOUBLE; start++) {
+    double *a = sup_filled((int64_t)N * N, 0.0), *b = sup_filled(N, 1.0);
+    double *x = sup_filled(N, 0.0);
+    hone_options o;
+    hone_report report;
+    hone_options_init(&o, sizeof o);
+    o.start = start;
+    gallery_make(gallery_find("moler"), N, 0.0, 1, a, N);
+    ct_note("start %d", start);
+    CHECK_EQ_INT(hone_solve(N, 1, a, N, b, N, x, N, &o, &report),
+                 HONE_ILL_CONDITIONED);
+    CHECK_LT(report.rcond, SUP_EPS);
+    CHECK_EQ_INT(report.accepted, 0);
+    sup_free(a);
+    sup_free(b);
+    sup_free(x);
+  }
+}
+
+TEST(bounds, are_not_for_a_certificate_that_is_right_by_chance) {
+  enum { N = 60 };
+  static const hone_engine *engine;
+  const hone_wish wish = {.limit = 1e-10, .structure = HONE_STRUCTURE_GENERAL};
+  double *a = sup_filled((int64_t)N * N, 0.0);
+  stage s = {.report = {.bad_row = -1}};
+  engine = sup_scripted(0, "scripted", 64, &s.script);
+  s.script->ladder = &s.ladder;
+  for (int j = 0; j < N; j++) /* no rounding anywhere */
+    for (int i = 0; i <= j; i++)
+      a[i + j * N] = i == j ? 1.0 : -1.0;
+  REQUIRE(hone_ladder_create(&s.ladder, N, &engine, 1, &wish, &s.mem, NULL,
+                             &s.watch) == HONE_OK);
+  (void)hone_ladder_factor(&s.ladder, a, N, &s.report);
+  const hone_certificate *certificate = &s.ladder.rung[0].certificate;
+  CHECK_LE(certificate->defect, 1e-3); /* as good as any */
+  CHECK_LT(certificate->rcond_scaled, SUP_EPS);
+  CHECK(!certificate->nonsingular);
+  hone_ladder_destroy(&s.ladder);
+  sup_free(a);
+}
