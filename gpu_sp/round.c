@@ -50,17 +50,22 @@ HONE_VECTOR bool hone_all_finite(int64_t n, const double *v) {
 HONE_VECTOR uint64_t hone_mirror_sum(int64_t n, int64_t row, int64_t column,
                                      const double *v) {
   const uint32_t sum_key = 0x9e3779b9U, odd_key = 0x85ebca6aU;
-  const uint32_t c = (uint32_t)column, c_sum = c * sum_key,
-                 c_odd = c * odd_key + 1;
-  uint64_t sum = 0;
+  const uint32_t r = (uint32_t)row, c = (uint32_t)column;
+  const uint32_t c_odd = c * odd_key + 1;
+  /* In 64 bits each, which costs no shuffles: keys grow by the row. */
+  const uint64_t half = 0xffffffff, low_step = sum_key;
+  const uint64_t high_step = (uint32_t)(odd_key * c_odd);
+  uint64_t low_key = (uint32_t)((r + c) * sum_key);
+  uint64_t high_key = (uint32_t)((r * odd_key + 1) * c_odd), sum = 0;
   for (int64_t i = 0; i < n; i++) {
     const double value = v[i] + 0.0; /* -0 is 0 */
-    const uint32_t r = (uint32_t)row + (uint32_t)i;
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    const uint32_t low = (uint32_t)bits + r * sum_key + c_sum;
-    const uint32_t high = (uint32_t)(bits >> 32) + (r * odd_key + 1) * c_odd;
-    sum += (uint64_t)low * high;
+    const uint64_t low = (bits + low_key) & half;
+    const uint64_t high = ((bits >> 32) + high_key) & half;
+    sum += low * high;
+    low_key += low_step;
+    high_key += high_step;
   }
   return sum;
 }

@@ -143,6 +143,28 @@ def load(path):
 # ---- Series of times
 
 
+def _place(row):
+    """Which row of a table it is."""
+    return tuple(row.get(k) for k in ('section', 'kind', 'n', 'nrhs',
+                                      'threads'))
+
+
+def joined(paths):
+    """One record of several of one machine and commit: where two have the
+    same row, the later one's counts."""
+    whole = load(paths[0])
+    for path in paths[1:]:
+        more = load(path)
+        for key in ('format', 'commit', 'device', 'host'):
+            if more.get(key) != whole.get(key):
+                raise RecordError(f'{path}: not of the same {key} as '
+                                  f'{paths[0]}')
+        places = {_place(r) for r in more.get('rows', [])}
+        whole['rows'] = [r for r in whole.get('rows', [])
+                         if _place(r) not in places] + more.get('rows', [])
+    return whole
+
+
 def times(method):
     """The rounds that ran."""
     return [t for t in method.get('ms', []) if t is not None]

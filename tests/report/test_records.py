@@ -29,6 +29,22 @@ class Files(unittest.TestCase):
         path = save(self.folder.name, 'good.json', record())
         self.assertEqual(records.load(path)['file'], path)
 
+    def test_joins_records_of_one_machine_and_commit(self):
+        first = save(self.folder.name, 'a.json', record())
+        again = record(2.0)
+        again['rows'] = again['rows'][2:3]
+        second = save(self.folder.name, 'b.json', again)
+        whole = records.joined([first, second])
+        self.assertEqual([r['methods'][0]['ms'][2] for r in
+                          records.rows(whole, 'solve')],
+                         [5.12, 10.24, 2 * 20.48])
+        self.assertEqual(len(whole['rows']), len(record()['rows']))
+        again['commit'] = 'another'
+        second = save(self.folder.name, 'b.json', again)
+        with self.assertRaises(records.RecordError) as caught:
+            records.joined([first, second])
+        self.assertIn('commit', str(caught.exception))
+
     def test_reads_the_recorded_results(self):
         folder = os.path.join(TOP, 'bench', 'results')
         for name in os.listdir(folder):
