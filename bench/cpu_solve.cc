@@ -127,18 +127,22 @@ void print_floor(const Bench &bench, const Floor &f, double hone_ms) {
          1e-9 * f.read_s, figure(hone_ms / f.all_ms, "%.2f").c_str());
 }
 
+/* NO behind times whose answers are not accepted. */
+const char *judged(const Method &m) {
+  return m.ms.empty() || (m.checked > 0 && m.accepted) ? "" : "NO";
+}
+
 void summarize(Bench *bench, const Systems &s, const char *section, Kind kind,
                const Floor &f, const std::vector<Method> &m) {
   const double hone_ms = spread(m[0].ms).median;
-  std::string row =
-      text("| %s | %s | %lld | %s %s |", section, kind_names[kind],
-           static_cast<long long>(s.n), figure(hone_ms, "%.4g").c_str(),
-           m[0].checked > 0 && m[0].accepted ? "" : "NO");
+  std::string row = text("| %s | %s | %lld | %s %s |", section,
+                         kind_names[kind], static_cast<long long>(s.n),
+                         figure(hone_ms, "%.4g").c_str(), judged(m[0]));
   for (const char *name : {"dgesv", "dsgesv", "dposv", "dsposv"})
     for (const Method &peer : m)
       if (peer.name == name)
-        row += " " + text_of(ratio(peer, m[0]), "%.2f") +
-               (peer.checked > 0 && peer.accepted ? " |" : " NO |");
+        row += " " + text_of(ratio(peer, m[0]), "%.2f") + " " + judged(peer) +
+               " |";
   bench->solves.rows.push_back(row + " " + figure(hone_ms / f.all_ms, "%.2f") +
                                " |");
 }

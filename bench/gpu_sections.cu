@@ -53,7 +53,9 @@ void report_solve(Bench *bench, Kind kind, const Systems &s,
   bench->solves.rows.push_back(
       text("| %s | %lld | %s | %s | ", kind_names[kind],
            static_cast<long long>(s.n), figure(hone_ms, "%.4g").c_str(),
-           ours.checked > 0 && ours.accepted ? "yes" : "NO") +
+           ours.ms.empty()                     ? "-"
+           : ours.checked > 0 && ours.accepted ? "yes"
+                                               : "NO") +
       against(fastest(methods, PAGEABLE), ours, wanted) + " " +
       against(fastest(methods, PINNED), ours,
               s.n >= large && !spd ? 1.5 : 0.0) +
