@@ -31,6 +31,7 @@ void dsgesv_(const int *n, const int *nrhs, double *a, const int *lda,
              int *pivots, const double *b, const int *ldb, double *x,
              const int *ldx, double *work, float *swork, int *iter, int *info);
 int openblas_get_num_threads(void);
+char *openblas_get_config(void);
 
 enum { MOST_TURNS = 99, MOST_METHODS = 4, MOST_SIZES = 16, COLUMNS = 32 };
 
@@ -39,10 +40,11 @@ static const char usage[] =
     "  --section NAME  hopeless, bad or extra (all three)\n"
     "  --sizes A,B,..  orders (1000,2000,4000; hopeless 8000 too)\n"
     "  --turns T       measured turns (by order)\n"
-    "  --json FILE     every time, as JSON\n";
+    "  --commit TEXT   for the record\n"
+    "  --json FILE     every time, as JSON: a record for ninja report\n";
 
 typedef struct settings {
-  const char *section, *json_name;
+  const char *section, *json_name, *commit;
   int64_t sizes[MOST_SIZES];
   int count, turns;
   FILE *json;
@@ -170,6 +172,7 @@ typedef struct method {
   const char *name;
   double (*run)(workshop *w);
   workshop *on;
+  bool verified; /* by the library, in every turn; LAPACK's: not asked */
 } method;
 
 static int ascending(const void *a, const void *b) {
@@ -194,20 +197,41 @@ static void write_json(settings *s, const char *section, const char *what,
                        int64_t n, const method *methods, int count, int turns,
                        double ms[][MOST_TURNS]) {
   (void)fprintf(s->json,
-                "%s\n{\"section\": \"%s\", \"what\": \"%s\", \"n\": %d",
-                s->rows++ ? "," : "", section, what, (int)n);
+                "%s\n{\"section\": \"%s\", \"kind\": \"%s\", \"n\": %d, "
+                "\"nrhs\": %d, \"methods\": [",
+                s->rows++ ? "," : "", section, what, (int)n,
+                (int)methods[0].on->nrhs);
   for (int m = 0; m < count; m++) {
-    (void)fprintf(s->json, ",\n \"%s\": [", methods[m].name);
+    (void)fprintf(s->json,
+                  "%s\n {\"name\": \"%s\", \"accepted\": %s, "
+                  "\"median_ms\": %.6g, \"ms\": [",
+                  m ? "," : "", methods[m].name,
+                  methods[m].verified ? "true" : "false", median(ms[m], turns));
     for (int t = 0; t < turns; t++)
       (void)fprintf(s->json, "%s%.6g", t ? ", " : "", ms[m][t]);
-    (void)fprintf(s->json, "]");
+    (void)fprintf(s->json, "]}");
   }
-  (void)fprintf(s->json, "}");
+  (void)fprintf(s->json, "]}");
+}
+
+/* What a record begins with: bench/report/records.py. */
+static void begin_json(const settings *s) {
+  char date[32];
+  const time_t now = time(NULL);
+  struct tm utc;
+  (void)strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+  (void)fprintf(s->json,
+                "{\"format\": \"hone-bench/1\",\n \"program\": "
+                "\"bench_trust\",\n \"date\": \"%s\",\n \"commit\": \"%s\",\n "
+                "\"hone\": \"%s\",\n \"device\": \"CPU\",\n \"openblas\": "
+                "\"%s\",\n \"openblas_threads\": \"%d\",\n \"rows\": [",
+                date, s->commit ? s->commit : "unknown", hone_version(),
+                openblas_get_config(), openblas_get_num_threads());
 }
 
 /* One line: medians, and of every method the ratio of the first to it. */
 static void compare(settings *s, const char *section, const char *what,
-                    const method *methods, int count) {
+                    method *methods, int count) {
   static double ms[MOST_METHODS][MOST_TURNS];
   const int64_t n = methods[0].on->n;
   const int turns = turns_at(s, n);
@@ -216,6 +240,9 @@ static void compare(settings *s, const char *section, const char *what,
   for (int t = -1; t < turns; t++)
     for (int m = 0; m < count; m++) {
       const double took = methods[m].run(methods[m].on);
+      const bool ok =
+          methods[m].on->status == 0 && strstr(methods[m].name, "gesv") == NULL;
+      methods[m].verified = ok && (t < 0 || methods[m].verified);
       if (t >= 0)
         ms[m][t] = took;
       if (m == 0)
@@ -246,9 +273,9 @@ static void hopeless(settings *s, int64_t n) {
   } cases[] = {{"dlatms_3", 13.0}, {"dlatms_5", 13.0}, {"dlatms_2", 15.0}};
   for (int k = 0; k < (n > 4000 ? 1 : 3); k++) {
     workshop w = open_shop(n, 1, cases[k].family, cases[k].parameter);
-    const method methods[] = {{"by itself", by_itself, &w},
-                              {"double first", from_double, &w},
-                              {"dgesv", dgesv, &w}};
+    method methods[] = {{"by itself", by_itself, &w, false},
+                        {"double first", from_double, &w, false},
+                        {"dgesv", dgesv, &w, false}};
     compare(s, "hopeless", cases[k].family, methods, 3);
     close_shop(&w);
   }
@@ -269,10 +296,10 @@ static void bad(settings *s, int64_t n) {
     one.b = room(n * COLUMNS, sizeof *one.b);
     memcpy(one.b, good.b, (size_t)(n * COLUMNS) * sizeof *one.b);
     spoil(&one, kind);
-    const method ours[] = {{"one bad", from_single, &one},
-                           {"none", from_single, &good}};
-    const method theirs[] = {{"dsgesv one bad", dsgesv, &one},
-                             {"dsgesv none", dsgesv, &good}};
+    method ours[] = {{"one bad", from_single, &one, false},
+                     {"none", from_single, &good, false}};
+    method theirs[] = {{"dsgesv one bad", dsgesv, &one, false},
+                       {"dsgesv none", dsgesv, &good, false}};
     compare(s, "bad", what[kind], ours, 2);
     one.report.path[0] = '\0';
     compare(s, "bad", what[kind], theirs, 2);
@@ -283,10 +310,10 @@ static void bad(settings *s, int64_t n) {
 
 static void extra(settings *s, int64_t n) {
   workshop w = open_shop(n, 1, "uniform", 0.0);
-  const method solves[] = {{"extra precise", extra_precise, &w},
-                           {"plain", by_itself, &w}};
-  const method passes[] = {{"double-double", accurate_pass, &w},
-                           {"double", plain_pass, &w}};
+  method solves[] = {{"extra precise", extra_precise, &w, false},
+                     {"plain", by_itself, &w, false}};
+  method passes[] = {{"double-double", accurate_pass, &w, false},
+                     {"double", plain_pass, &w, false}};
   compare(s, "extra", "hone_solve", solves, 2);
   w.report.path[0] = '\0';
   compare(s, "extra", "pass over A", passes, 2);
@@ -326,6 +353,8 @@ static bool take(settings *s, const char *name, const char *value) {
     return take_sizes(s, value);
   if (strcmp(name, "--turns") == 0)
     return (s->turns = atoi(value)) >= 1 && s->turns <= MOST_TURNS;
+  if (strcmp(name, "--commit") == 0)
+    return strpbrk(s->commit = value, "\"\\") == NULL;
   return strcmp(name, "--json") == 0 && (s->json_name = value)[0] != '\0';
 }
 
@@ -345,8 +374,7 @@ int main(int argc, char **argv) {
          "takes\n",
          openblas_get_num_threads());
   if (s.json)
-    (void)fprintf(s.json, "{\"threads\": %d, \"rows\": [",
-                  openblas_get_num_threads());
+    begin_json(&s);
   run(&s, "hopeless", hopeless);
   run(&s, "bad", bad);
   run(&s, "extra", extra);
