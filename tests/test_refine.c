@@ -409,14 +409,17 @@ TEST(refine, reports_each_column_by_itself_where_nothing_is_above) {
   tear_down(&s);
 }
 
-/* Enough columns for two blocks; the ladder gives the first factors back
-   when it climbs, and the second block must notice. */
-TEST(refine, solves_the_columns_of_a_second_block_after_a_climb) {
+/* Enough columns for three blocks; the ladder gives the first factors back
+   when it climbs, and the other blocks must notice; the second ones are made
+   once. */
+TEST(refine, solves_the_columns_of_other_blocks_after_a_climb) {
   for (int one_shot = 0; one_shot < 2; one_shot++) {
     stage s;
-    const int64_t nrhs = HONE_SOLVE_COLUMNS + 6;
+    const int64_t nrhs = 2 * HONE_SOLVE_COLUMNS + 6;
     ct_note("one_shot %d", one_shot);
-    set_up_one(&s, true)->rate = 0.9;
+    set_up_one(&s, false)->rate = 0.9;
+    sup_script *second = add_scripted(&s, "second", 64);
+    second->rate = 1e-17;
     s.wish.one_shot = one_shot;
     double *b = sup_filled(ORDER * nrhs, 0.0), *x = sup_copy(b, ORDER * nrhs);
     for (int64_t c = 0; c < nrhs; c++)
@@ -427,6 +430,7 @@ TEST(refine, solves_the_columns_of_a_second_block_after_a_climb) {
                                    NULL, 0, NULL, &s.report),
                  HONE_OK);
     CHECK_EQ_INT(s.report.accepted, nrhs);
+    CHECK_EQ_INT(second->factors, 1);
     for (int64_t c = 0; c < nrhs; c++)
       CHECK_LE(sup_backward_error(ORDER, s.a, ORDER, false, x + c * ORDER, s.b),
                SUP_LIMIT);
