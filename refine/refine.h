@@ -114,6 +114,13 @@ void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
 double hone_wide_row(const hone_matrix *a, bool trans, int64_t i,
                      hone_refined *c);
 
+/* column's now, from its x, r and den (errors.c); rows in extended range may
+   be mended on the way. */
+void hone_refined_errors(const hone_refinement *ctx, hone_refined *column);
+
+/* max |v_i|; NaN where there is one. */
+double hone_max_abs(int64_t n, const double *v);
+
 /* What the computation of column's r_i may have missed, at most. */
 double hone_refined_missed(const hone_refined *column, int64_t n, int64_t i);
 
