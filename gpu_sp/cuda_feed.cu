@@ -283,10 +283,12 @@ void hone_cuda_feed_help(hone_cuda *c) {
 }
 
 void hone_cuda_feed_stop(hone_cuda *c) {
-  if (!c->job.running)
-    return;
-  fail(&c->job, HONE_CANCELLED);
-  (void)end_job(c);
+  if (c->job.running) {
+    fail(&c->job, HONE_CANCELLED);
+    (void)end_job(c);
+  }
+  if (c->direct) /* the device itself reads the caller's memory */
+    (void)cudaStreamSynchronize(c->feed);
 }
 
 int hone_cuda_feed(hone_cuda *c, const hone_matrix *a, int64_t to,
@@ -307,7 +309,8 @@ int hone_cuda_feed(hone_cuda *c, const hone_matrix *a, int64_t to,
     st = end_job(c);
   if (c->fed < to && c->direct)
     st = feed_directly(c, a, to);
-  c->fed = c->fed < to ? to : c->fed;
+  if (st == HONE_OK && c->fed < to) /* else nothing may take A to be there */
+    c->fed = to;
   if (st == HONE_OK && fed && !c->way)
     st = CALL(cudaEventRecord(fed, c->feed));
   return st;

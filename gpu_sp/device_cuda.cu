@@ -234,8 +234,7 @@ int update(void *self, int64_t j, int64_t w) {
   return st;
 }
 
-/* While one block column is being factored ----------------------------------
- */
+/* ---- While one block column is being factored -------------------------- */
 
 /* *there: has the event come to pass? */
 int ask(cudaEvent_t event, bool *there) {

@@ -106,8 +106,7 @@ double *hone_lapack_copy(const hone_lapack_factors *f) {
   return copy;
 }
 
-/* Whose call it is
- * -----------------------------------------------------------*/
+/* ---- Whose call it is -------------------------------------------------- */
 
 static bool apart(const double *a, int64_t lda, int64_t columns_a,
                   const double *b, int64_t ldb, int64_t columns_b, int64_t n) {
@@ -145,8 +144,7 @@ void hone_lapack_passed(const char *name, int n, int nrhs, double start_ms) {
     hone_lapack_log(name, n, nrhs, "passed on", HONE_NAN, start_ms);
 }
 
-/* Ways to solve it
- * -------------------------------------------------------------*/
+/* ---- Ways to solve it -------------------------------------------------- */
 
 static void copy_columns(int n, int nrhs, const double *from, int64_t ld_from,
                          double *to, int64_t ld_to) {
@@ -232,8 +230,7 @@ bool hone_lapack_plain(const hone_lapack_call *call, int *info) {
   return done;
 }
 
-/* The mixed forms
- * ---------------------------------------------------------------*/
+/* ---- The mixed forms --------------------------------------------------- */
 
 static int iter_for(int status) {
   switch (status) {
@@ -344,8 +341,7 @@ bool hone_lapack_false_success(const hone_lapack_call *call, int iter,
   return false;
 }
 
-/* Factor, then solve
- * -------------------------------------------------------------*/
+/* ---- Factor, then solve ------------------------------------------------ */
 
 double *hone_lapack_copy_to_keep(const hone_lapack_factors *f) {
   const hone_lapack_config *config = hone_lapack_settings();

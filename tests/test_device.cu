@@ -9,6 +9,7 @@ extern "C" {
 }
 #include "gpu_sp/cuda_calls.h"
 #include "gpu_sp/cuda_forms.h"
+#include "gpu_sp/cuda_state.h"
 
 namespace {
 
@@ -245,6 +246,49 @@ TEST(device_cuda, survives_every_failed_call_in_other_forms) {
     fail_everywhere(p, tuning);
   }
   hone_cuda_tail = tail;
+}
+
+int stop_in_the_middle(void *, const hone_progress *event) {
+  return std::strcmp(event->phase, "factor") == 0 && event->fraction > 0.0;
+}
+
+/* A may be gone as soon as factor has returned. What was given up leaves
+   nothing behind that the next factorization would take for A. */
+TEST(device_cuda, reads_nothing_of_a_matrix_that_is_given_up) {
+  NEED_DEVICE();
+  const problem p(256, 0, 12.0);
+  const int64_t ahead = hone_cuda_ahead;
+  hone_pool *pool = nullptr;
+  hone_mem mem = {};
+  hone_watch watch = {};
+  hone_engine_config config = {};
+  outcome out = {};
+  void *self = nullptr;
+  hone_pool_create(&pool, &mem, 3);
+  hone_cuda_ahead = 1;
+  hone_cuda_outer = 32;
+  config.n = p.n;
+  config.mem = &mem;
+  config.watch = &watch;
+  config.pool = pool;
+  CHECK_EQ_INT(hone_device_cuda.create(&self, &config), HONE_OK);
+  const hone_cuda *c = static_cast<hone_cuda *>(self);
+  for (int turn = 0; turn < 3 && self; turn++) {
+    watch = {};
+    watch.progress = stop_in_the_middle;
+    CHECK_EQ_INT(run_all(self, &config, p, p.a.data(), &out), HONE_CANCELLED);
+    CHECK_EQ_INT(c->job.running, false);
+    CHECK_LT(c->fed, p.n);
+    watch = {};
+    CHECK_EQ_INT(run_all(self, &config, p, p.a.data(), &out), HONE_OK);
+    CHECK_LE(out.error[0], 0x1p-16);
+    CHECK_LE(out.residual, 0x1p-40);
+  }
+  hone_device_cuda.destroy(self, &mem);
+  hone_cuda_ahead = ahead;
+  hone_cuda_outer = 0;
+  hone_pool_destroy(&pool, &mem);
+  CHECK_EQ_INT(mem.held, 0);
 }
 
 /* As A comes, by threads, with look-ahead: how many calls there are is then
