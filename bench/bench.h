@@ -6,8 +6,8 @@
 #ifndef HONE_BENCH_H
 #define HONE_BENCH_H
 
-#include "bench/gpu_record.h"
-#include "bench/gpu_systems.h"
+#include "bench/record.h"
+#include "bench/systems.h"
 
 using Words = std::vector<std::string>;
 

@@ -2,7 +2,7 @@
 /*
  * Times Hone beside cuSOLVER on one GPU, in one run, and checks every answer.
  * `bench_gpu --help` for options; gpu_peers.h says what the peers are,
- * gpu_systems.h what the matrices are.
+ * systems.h what the matrices are.
  *
  * How: all methods of a table take turns in every round, each round beginning
  * with another one, and with another right-hand side; ratios are formed within

@@ -2,7 +2,7 @@
 /* The tables of bench_gpu; see gpu_bench.h. */
 #include "bench/gpu_bench.h"
 
-#include "bench/gpu_systems.h"
+#include "bench/systems.h"
 
 extern "C" {
 #include "api/hone.h"

@@ -5,9 +5,9 @@
 #ifndef HONE_BENCH_PAPERS_H
 #define HONE_BENCH_PAPERS_H
 
-#include "bench/gpu_record.h"
-#include "bench/gpu_systems.h"
 #include "bench/papers_gpu.h"
+#include "bench/record.h"
+#include "bench/systems.h"
 
 extern "C" {
 #include "api/hone.h"

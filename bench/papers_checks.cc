@@ -2,7 +2,7 @@
 /* See papers_checks.h. */
 #include "bench/papers_checks.h"
 
-#include "bench/gpu_systems.h"
+#include "bench/systems.h"
 
 #include <algorithm>
 #include <cmath>

@@ -7,8 +7,8 @@
 #include <cuda_runtime.h>
 #endif
 
-#include "bench/gpu_systems.h"
 #include "bench/papers_gpu.h"
+#include "bench/systems.h"
 
 extern "C" {
 #include "api/hone.h"

@@ -2,7 +2,7 @@
 /* See papers_matrices.h. */
 #include "bench/papers_matrices.h"
 
-#include "bench/gpu_systems.h"
+#include "bench/systems.h"
 
 extern "C" {
 #include "examples/matrix_market.h"

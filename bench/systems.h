@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Host side of bench_cpu and bench_gpu: random systems in ordinary memory, the
    check of an answer, the speed of reading. All by several threads. */
-#ifndef HONE_BENCH_GPU_SYSTEMS_H
-#define HONE_BENCH_GPU_SYSTEMS_H
+#ifndef HONE_BENCH_SYSTEMS_H
+#define HONE_BENCH_SYSTEMS_H
 
 #include <cstdint>
 #include <functional>

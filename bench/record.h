@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What bench_cpu and bench_gpu have measured: times by method and round, their
    statistics, the tables and the record in JSON. */
-#ifndef HONE_BENCH_GPU_RECORD_H
-#define HONE_BENCH_GPU_RECORD_H
+#ifndef HONE_BENCH_RECORD_H
+#define HONE_BENCH_RECORD_H
 
 #include <climits>
 #include <cstdint>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See gpu_systems.h. */
-#include "bench/gpu_systems.h"
+/* See systems.h. */
+#include "bench/systems.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See gpu_record.h. */
-#include "bench/gpu_record.h"
+/* See record.h. */
+#include "bench/record.h"
 
-#include "bench/gpu_systems.h"
+#include "bench/systems.h"
 
 #include <cmath>
 #include <cstdarg>
