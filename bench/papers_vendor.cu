@@ -2,8 +2,8 @@
 /* From host memory to host memory: cuSOLVER's getrf, and the solves of
    gpu_peers.h behind the interface of papers_gpu.h. */
 #include "bench/gpu_peers.h"
-#include "bench/systems.h"
 #include "bench/papers_gpu.h"
+#include "bench/systems.h"
 
 #include <algorithm>
 
