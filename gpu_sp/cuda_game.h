@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A round of the tournament: LU with partial pivoting of up to 512 rows of 16
    columns in the registers of the first four warps of a block. C++; included by
-   cuda_panel.cu alone.
+   cuda_rounds.h alone.
 
    What bounds it is the latency from one pivot to the next. A warp finds its
    best row by one reduction, lays it out in shared memory, and after a barrier

@@ -41,29 +41,39 @@ inline void hone_launch_cooperative(void (*kernel)(P...), int grid, int block,
 #define HONE_DYNAMIC_SHARED(type, name)                                        \
   extern __shared__ __align__(16) unsigned char hone_dynamic_shared[];         \
   type *name = reinterpret_cast<type *>(hone_dynamic_shared)
-/* One thread waits for another block: read until the value is there. */
-__device__ inline int hone_load_acquire(const int *p) {
-  int v;
-  asm volatile("ld.acquire.gpu.global.s32 %0, [%1];"
-               : "=r"(v)
-               : "l"(p)
+/* Words that tell other blocks something by themselves: no order among them
+   and other memory is asked for. Written whole; read anew each time. */
+__device__ __forceinline__ void hone_post(unsigned long long *to,
+                                          unsigned long long word) {
+  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(word)
                : "memory");
+}
+__device__ __forceinline__ unsigned long long
+hone_look(const unsigned long long *from) {
+  unsigned long long word;
+  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];"
+               : "=l"(word)
+               : "l"(from)
+               : "memory");
+  return word;
+}
+/* Two words at a multiple of 16 bytes, each read whole. */
+__device__ __forceinline__ void hone_look_at_two(const unsigned long long *from,
+                                                 unsigned long long *one,
+                                                 unsigned long long *other) {
+  asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
+               : "=l"(*one), "=l"(*other)
+               : "l"(from)
+               : "memory");
+}
+/* The same value, of which the compiler knows nothing: what is computed of it
+   in a loop is not kept in registers, which it has too few of, from before. */
+__device__ __forceinline__ int hone_opaque(int v) {
+  asm volatile("" : "+r"(v));
   return v;
 }
-__device__ inline void hone_store_release(int *p, int v) {
-  asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(p), "r"(v)
-               : "memory");
-}
-/* Adds 1 to a counter of other blocks: what this block's threads wrote before
-   they synchronized is seen by whoever counts on from there. */
-__device__ __forceinline__ int hone_arrive(int *counter) {
-  int before;
-  asm volatile("atom.add.acq_rel.gpu.global.s32 %0, [%1], 1;"
-               : "=r"(before)
-               : "l"(counter)
-               : "memory");
-  return before;
-}
+/* Between looks. */
+__device__ __forceinline__ void hone_wait() {}
 /* 1 / v to 23 bits or so; 0 and Inf where the result is not normal. */
 __device__ __forceinline__ float hone_reciprocal(float v) {
   float r;
@@ -99,9 +109,8 @@ struct hone_moves {
   int dst[2 * HONE_PANEL], src[2 * HONE_PANEL];
 };
 
-/* Workspace of the panels of a matrix of order n, cleared once before the
-   first panel of a factorization. */
-int64_t hone_cuda_panel_bytes(int64_t n);
+/* Workspace of panels, one after the other, cleared before the first one. */
+int64_t hone_cuda_panel_bytes();
 /* The most rows a panel can have. */
 int64_t hone_cuda_panel_rows();
 /* LU of the panel F[k:n, k:k+w] in place, rows in their new order, which

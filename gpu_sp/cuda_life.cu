@@ -72,7 +72,7 @@ int list_places(hone_cuda *c, place *p) {
   add(&c->top, (c->column_room + 1) * f4);
   add(&c->flags, 2 * (int64_t)sizeof(int));
   add(&c->flushed, d8);
-  add(&c->panel_work, hone_cuda_panel_bytes(n));
+  add(&c->panel_work, hone_cuda_panel_bytes());
   add(&c->moves, c->moves_room * (int64_t)sizeof(hone_moves));
   add(&c->dst, entries * (int64_t)sizeof(int));
   add(&c->src, 2 * entries * (int64_t)sizeof(int));

@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(ROWS_THREADS)
 #pragma unroll
   for (int r = 0; r < STEP; r++)
     v[r] = group * STEP + r < w && c < c1 ? at[r * ld] : 0.0F;
-#pragma unroll 4
+#pragma unroll 32
   for (int e = tid; e < HONE_PANEL * HONE_PANEL; e += ROWS_THREADS) {
     const int i = e / HONE_PANEL, j = e % HONE_PANEL;
     if (!SPD)

@@ -858,11 +858,6 @@ HONE_EMULATE_ATOMIC(atomicExch, float, "atomicExch", v)
 inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 inline void __threadfence_block() { __threadfence(); }
 inline void __nanosleep(unsigned) { poll("__nanosleep"); }
-inline int hone_load_acquire(const int *p) {
-  poll("hone_load_acquire");
-  return __atomic_load_n(p, __ATOMIC_ACQUIRE);
-}
-inline int hone_arrive(int *counter) { return atomicAdd(counter, 1); }
 inline float hone_reciprocal(float v) {
   const float r = 1.0F / v;
   return fabsf(v) < 1.1754944e-38F   ? copysignf(1.0F / 0.0F, v)
@@ -873,9 +868,20 @@ inline void hone_barrier(int id, int threads) {
   hone_emulate::sync_some(static_cast<unsigned>(id),
                           static_cast<unsigned>(threads));
 }
-inline void hone_store_release(int *p, int v) {
-  __atomic_store_n(p, v, __ATOMIC_RELEASE);
+inline int hone_opaque(int v) { return v; }
+inline void hone_wait() { poll("hone_wait"); }
+inline void hone_post(unsigned long long *to, unsigned long long word) {
+  __atomic_store_n(to, word, __ATOMIC_RELAXED);
   progressed();
+}
+inline unsigned long long hone_look(const unsigned long long *from) {
+  return __atomic_load_n(from, __ATOMIC_RELAXED);
+}
+inline void hone_look_at_two(const unsigned long long *from,
+                             unsigned long long *one,
+                             unsigned long long *other) {
+  *one = hone_look(from);
+  *other = hone_look(from + 1);
 }
 
 /* ---- Loads, stores, bits ----------------------------------------------- */
