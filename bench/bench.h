@@ -20,10 +20,13 @@ struct Config {
   Words thread_sizes = {"1000", "4000"};
   Words phase_sizes = {"256", "1024", "4096"};
   Words skip;
+  /* Beyond n = 16384 these are left out, and the record says so. */
+  Words large_skip = {"TF32", "16F", "once", "AUTO"};
   std::string commit, json_name;
   int device = 0; /* HONE_DEVICE_...: of the tables for any device */
-  int rounds = 0, large_rounds = 5, slow_rounds = 2;
-  int threads = 0; /* as asked; 0: all */
+  int rounds = 0, slow_rounds = 2;
+  int large_rounds = 0; /* 0: 5 at n = 16384, 3 beyond */
+  int threads = 0;      /* as asked; 0: all */
   int host_threads = 1;
   uint64_t seed = 1;
   double seconds = 0.0;
@@ -108,6 +111,22 @@ void measure(Bench *bench, const Systems &s, int rounds,
              std::vector<Method> *methods);
 
 /* ---- tables ---- */
+
+/* A section, and its share of the time. */
+struct Part {
+  const char *section;
+  double share;
+};
+
+/* Runs the sections wanted in the order of parts, each with its share of the
+   time that is left; what one leaves over is the others'. */
+void run_by_shares(Bench *bench, const std::vector<Part> &parts,
+                   void (*run)(Bench *bench, const std::string &section));
+
+/* A method that large_skip names, at an order beyond 16384: a line in the
+   table and the record instead of a time. False: it is to be measured. */
+bool left_out(const Config &c, const std::string &name, int64_t n,
+              std::vector<Method> *methods);
 
 /* Says so and records it where the section's n cannot be afforded. */
 bool out_of_time(Bench *bench, const char *section, int64_t n);

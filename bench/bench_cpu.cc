@@ -37,14 +37,9 @@ const char usage[] = "usage: bench_cpu [options]\n"
                      "Sections: solve, columns, threads, hard, spd, gallery, "
                      "history, phases.\n";
 
-struct Part {
-  const char *section;
-  double share; /* of the time */
-};
-
-const Part parts[] = {{"solve", 0.45},   {"columns", 0.1}, {"threads", 0.12},
-                      {"hard", 0.13},    {"spd", 0.1},     {"gallery", 0.06},
-                      {"history", 0.04}, {"phases", 0.03}};
+const std::vector<Part> parts = {
+    {"solve", 0.45}, {"columns", 0.1},  {"threads", 0.12}, {"hard", 0.13},
+    {"spd", 0.1},    {"gallery", 0.06}, {"history", 0.04}, {"phases", 0.03}};
 
 void run_section(Bench *bench, const std::string &section) {
   if (section == "columns")
@@ -61,32 +56,12 @@ void run_section(Bench *bench, const std::string &section) {
     cpu_solve_section(bench, section.c_str());
 }
 
-/* Of the sections wanted, the shares make 1. */
-void run_sections(Bench *bench) {
-  const double end = now_s() + bench->c.seconds;
-  double shares = 0.0;
-  for (const Part &part : parts)
-    for (const std::string &wanted : bench->c.sections)
-      shares += wanted == part.section ? part.share : 0.0;
-  for (const Part &part : parts) {
-    const Words &wanted = bench->c.sections;
-    if (std::find(wanted.begin(), wanted.end(), part.section) == wanted.end())
-      continue;
-    const double left = end - now_s();
-    bench->budget = Budget(bench->c.seconds > 0.0
-                               ? std::max(1e-9, left * part.share / shares)
-                               : 0.0);
-    shares -= part.share;
-    run_section(bench, part.section);
-  }
-}
-
 int run(Bench *bench, int argc, char **argv) {
   state_program(bench, argc, argv);
   state(bench, "device", "CPU");
   state_host(bench);
   cpu_rates(bench);
-  run_sections(bench);
+  run_by_shares(bench, parts, run_section);
   print_summary(bench->solves);
   costs(bench);
   printf("\n");

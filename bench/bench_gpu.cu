@@ -40,11 +40,14 @@ namespace {
 
 const char usage[] =
     "usage: bench_gpu [options]\n"
-    "Sections: small, factor, solve, spd, forms, hard, columns, threads,\n"
-    "gallery, history, phases.\n"
+    "Sections: solve, factor, spd, small, hard, history, phases, gallery,\n"
+    "columns, threads, forms: in this order. Of --seconds each has a share,\n"
+    "and what one leaves over is the others'; all of it takes 7 minutes.\n"
     "  --small-n A,...  orders of the small table (1 .. 2048)\n"
-    "  --forms-n A,...  orders of the forms table (8192,32768)\n"
+    "  --forms-n A,...  orders of the forms table (8192,16384)\n"
     "  --slow-rounds R  rounds of IRS in TF32 and FP16 there (2)\n"
+    "  --plan           after the others: what would run and for how long on\n"
+    "                   an H200 with 16 cores; runs nothing\n"
     "  --probe          say whether a GPU can be used; exit status 0: yes\n";
 
 /* What the driver's own tool says of the device: clocks as they are now. */
@@ -84,7 +87,37 @@ void ceilings(Bench *bench) {
   bench->record.set("gemm_flops_s", json_number(bench->gemm_flops_s));
 }
 
+/* Shares: seconds on an H200 with 16 cores. What matters most comes first. */
+const std::vector<Part> parts = {
+    {"solve", 175.0},  {"factor", 42.0},  {"spd", 42.0},    {"small", 15.0},
+    {"hard", 30.0},    {"history", 4.0},  {"phases", 18.0}, {"gallery", 12.0},
+    {"columns", 36.0}, {"threads", 22.0}, {"forms", 32.0}};
+
+void run_section(Bench *bench, const std::string &section) {
+  if (section == "small")
+    small_section(bench);
+  else if (section == "factor")
+    factor_section(bench);
+  else if (section == "forms")
+    forms_section(bench);
+  else if (section == "hard")
+    hard_section(bench);
+  else if (section == "columns")
+    columns_section(bench);
+  else if (section == "threads")
+    threads_section(bench);
+  else if (section == "gallery")
+    gallery_section(bench);
+  else if (section == "history")
+    history_section(bench);
+  else if (section == "phases")
+    gpu_phases_section(bench);
+  else
+    solve_section(bench, section == "spd");
+}
+
 int run(Bench *bench, int argc, char **argv) {
+  const double start = now_s();
   Device device;
   std::string why = device_find(&device);
   if (!why.empty()) {
@@ -93,33 +126,14 @@ int run(Bench *bench, int argc, char **argv) {
   }
   describe(bench, device, argc, argv);
   ceilings(bench);
-  for (const std::string &section : bench->c.sections)
-    if (section == "small")
-      small_section(bench);
-    else if (section == "factor")
-      factor_section(bench);
-    else if (section == "forms")
-      forms_section(bench);
-    else if (section == "hard")
-      hard_section(bench);
-    else if (section == "columns")
-      columns_section(bench);
-    else if (section == "threads")
-      threads_section(bench);
-    else if (section == "gallery")
-      gallery_section(bench);
-    else if (section == "history")
-      history_section(bench);
-    else if (section == "phases")
-      gpu_phases_section(bench);
-    else
-      solve_section(bench, section == "spd");
+  run_by_shares(bench, parts, run_section);
   print_summary(bench->smalls);
   print_summary(bench->factors);
   print_summary(bench->solves);
   costs(bench);
   printf("\n");
   state(bench, "sm_clock_at_end", smi("clocks.sm"));
+  state(bench, "seconds", text("%.0f", now_s() - start));
   if (!bench->record.save()) {
     perror(bench->c.json_name.c_str());
     return 2;
@@ -133,14 +147,14 @@ void set_defaults(Bench *bench) {
   c.spd_sizes = c.sizes;
   c.small_sizes = {"1",   "2",   "4",   "8",    "16",   "32",  "64",
                    "128", "256", "512", "1024", "1536", "2048"};
-  c.form_sizes = {"8192", "32768"};
+  c.form_sizes = {"8192", "16384"};
   c.hard_sizes = {"8192", "16384"};
-  c.column_sizes = {"4096", "16384"};
+  c.column_sizes = {"4096", "8192"};
   c.thread_sizes = {"4096"};
   c.phase_sizes = {"2048", "8192", "16384", "32768"};
-  c.sections = {"small",   "factor",  "solve",   "spd",     "forms", "hard",
-                "columns", "threads", "gallery", "history", "phases"};
-  c.known_sections = c.sections;
+  for (const Part &part : parts)
+    c.known_sections.push_back(part.section);
+  c.sections = c.known_sections;
   c.device = HONE_DEVICE_CUDA;
   bench->solves = {"Whole solve, Hone kept, against the best of the peers",
                    "| matrix | n | Hone ms | accepted | best pageable peer | "
@@ -155,6 +169,21 @@ void set_defaults(Bench *bench) {
                     "| matrix | n | Hone ms | TFLOP/s | getrf FP32 ms | "
                     "TFLOP/s | times as fast | wanted | residual / getrf's |",
                     {}};
+}
+
+int plan(const Config &c) {
+  double sum = 0.0;
+  printf("section     estimated s   so far%s\n",
+         c.seconds > 0.0 ? text("   of %g", c.seconds).c_str() : "");
+  for (const Part &part : parts) {
+    if (std::find(c.sections.begin(), c.sections.end(), part.section) ==
+        c.sections.end())
+      continue;
+    sum += part.share;
+    printf("%-12s%11.0f%9.0f%s\n", part.section, part.share, sum,
+           c.seconds > 0.0 && sum > c.seconds ? "   not all of it" : "");
+  }
+  return 0;
 }
 
 int probe() {
@@ -174,6 +203,8 @@ int main(int argc, char **argv) {
     const std::string name = argv[i];
     if (name == "--probe")
       return probe();
+    if (name == "--plan")
+      return plan(c);
     if (name == "--help") {
       printf("%s%s", usage, common_usage);
       return 0;
@@ -191,6 +222,5 @@ int main(int argc, char **argv) {
     c.host_threads =
         std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   bench.record = Record(c.json_name);
-  bench.budget = Budget(c.seconds);
   return run(&bench, argc, argv);
 }

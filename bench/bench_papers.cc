@@ -29,18 +29,23 @@ namespace {
 
 const char usage[] =
     "usage: bench_papers [options] [matrix or directory]...\n"
-    "  --section A,...  diagonal, refinement, padding, blocks, crout (all)\n"
+    "  --section A,...  diagonal, refinement, padding, blocks, sections,\n"
+    "                   crout, large (all)\n"
     "  -n A,B,...       orders of refinement (1024,2048,4096,8192,10240)\n"
     "  --dense A,...    orders of crout's random matrices\n"
     "                   (2842,5943,7580,10793); none: 0\n"
-    "  --padding-n N    order around which padding is looked at (4096)\n"
+    "  --padding-n N    order around which padding is looked at (2048)\n"
     "  --blocks-n N     order of the block sizes' search (4096)\n"
+    "  --sections-n N   order of the section sizes' search (1000)\n"
     "  --rounds R       runs that count (3)\n"
     "  --threads T      threads of the CPU's ways (all)\n"
     "  --seed S         seed of the matrices (1)\n"
-    "  --seconds S      what would not end within is skipped (no limit)\n"
+    "  --seconds S      what would not end within is skipped, and what takes\n"
+    "                   1/200 of it runs once (no limit)\n"
     "  --quick          small orders only; before other options\n"
-    "  --commit TEXT    for the record (git rev-parse HEAD)\n"
+    "  --plan           what would run, with estimates for an H200 and 16\n"
+    "                   cores; runs nothing\n"
+    "  --commit TEXT    for the record ($HONE_COMMIT; else what git says)\n"
     "  --json FILE      every single time and the machine, as JSON\n"
     "Matrices: files of Matrix Market; without any, tests/matrices.\n";
 
@@ -105,6 +110,8 @@ bool parse_option(PaperOptions *o, const std::string &name,
     return parse(value, 64, 32768, &o->padding_n);
   if (name == "--blocks-n")
     return parse(value, 64, 32768, &o->blocks_n);
+  if (name == "--sections-n")
+    return parse(value, 64, 32768, &o->sections_n);
   if (name == "--rounds")
     return parse_int(value, 1000, &o->rounds);
   if (name == "--threads")
@@ -126,6 +133,7 @@ void be_quick(PaperOptions *o) {
   o->dense = {512, 1000};
   o->padding_n = 1024;
   o->blocks_n = 2048;
+  o->sections_n = 512;
 }
 
 /* False: what is wrong has been said. */
@@ -133,6 +141,8 @@ bool read_options(int argc, char **argv, PaperOptions *o) {
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--quick") == 0) {
       be_quick(o);
+    } else if (strcmp(argv[i], "--plan") == 0) {
+      o->plan = true;
     } else if (argv[i][0] != '-') {
       o->matrices.push_back(argv[i]);
     } else if (i + 1 < argc && parse_option(o, argv[i], argv[i + 1])) {
@@ -166,18 +176,14 @@ void describe(Papers *papers, int argc, char **argv) {
   char date[32] = "";
   const time_t now = time(nullptr);
   strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
-  std::string command = "bench_papers", commit = o.commit;
+  std::string command = "bench_papers";
   for (int i = 1; i < argc; i++)
     command += std::string(" ") + argv[i];
-  if (commit.empty())
-    commit = first_line("exec 2>/dev/null; c=$(git rev-parse --verify -q HEAD)"
-                        " && printf %s \"$c\" && { git diff --quiet HEAD ||"
-                        " printf ' (modified)'; }");
   std::vector<std::pair<std::string, std::string>> facts;
   papers->no_gpu = gpu_open(&facts);
   state(papers, "program", command);
   state(papers, "date", date);
-  state(papers, "commit", commit);
+  state(papers, "commit", commit_of(o.commit));
   state(papers, "hone", hone_version());
   if (!papers->no_gpu.empty())
     state(papers, "device", "none: " + papers->no_gpu);
@@ -199,24 +205,42 @@ void describe(Papers *papers, int argc, char **argv) {
   papers->record.set(
       "check",
       json_string("igual 4.2: max |b - A x| / (|A| |x| + |b|), accepted <= "
-                  "4.04 * 2^-53; padding, blocks: ||A v - L U v|| / (||A|| "
-                  "||v||), <= 1e-4; cejka: max |A - L U|, <= 1024 n eps max "
-                  "|A|; error_text says NaN where error is one"));
+                  "4.04 * 2^-53; 4.1, padding, blocks: ||A v - L U v|| / "
+                  "(||A|| ||v||), of Hone's ||A - L U|| / ||A||, <= 1e-4; "
+                  "cejka: max |A - L U|, <= 1024 n eps max |A|; error_text "
+                  "says NaN where error is one"));
+}
+
+/* Seconds on an H200 with 16 cores, from the costs of the methods at n = 1024
+   (full sets; where time is limited, long runs are made once). */
+const std::map<std::string, double> estimates = {
+    {"diagonal", 8.0}, {"refinement", 70.0}, {"padding", 20.0},
+    {"blocks", 38.0},  {"sections", 10.0},   {"crout", 115.0},
+    {"large", 45.0}};
+
+int plan(const PaperOptions &o) {
+  double sum = 0.0;
+  printf("section     estimated s   so far%s\n",
+         o.seconds > 0.0 ? text("   of %g", o.seconds).c_str() : "");
+  for (const std::string &section : o.sections) {
+    const double here = (o.quick ? 0.1 : 1.0) * estimates.at(section);
+    sum += here;
+    printf("%-12s%11.0f%9.0f%s\n", section.c_str(), here, sum,
+           o.seconds > 0.0 && sum > o.seconds ? "   not all of it" : "");
+  }
+  return 0;
 }
 
 void run(Papers *papers) {
+  const std::map<std::string, void (*)(Papers *)> known = {
+      {"diagonal", section_diagonal}, {"refinement", section_refinement},
+      {"padding", section_padding},   {"blocks", section_blocks},
+      {"sections", section_sections}, {"crout", section_crout},
+      {"large", section_large}};
   for (const std::string &section : papers->o.sections) {
-    fprintf(stderr, "section %s\n", section.c_str());
-    if (section == "diagonal")
-      section_diagonal(papers);
-    else if (section == "refinement")
-      section_refinement(papers);
-    else if (section == "padding")
-      section_padding(papers);
-    else if (section == "blocks")
-      section_blocks(papers);
-    else
-      section_crout(papers);
+    const double start = now_s();
+    known.at(section)(papers);
+    fprintf(stderr, "section %s: %.1f s\n", section.c_str(), now_s() - start);
   }
 }
 
@@ -232,6 +256,8 @@ int main(int argc, char **argv) {
   }
   if (!read_options(argc, argv, &o))
     return 2;
+  if (o.plan)
+    return plan(o);
   o.host_threads = o.threads;
   if (o.threads > 0)
     openblas_set_num_threads(o.threads);

@@ -26,12 +26,14 @@ const char common_usage[] =
     "  --section A,...  some of the tables (all)\n"
     "  --kind A,...     matrices of the solve table: uniform, normal (both)\n"
     "  --rounds R       rounds that count (by n)\n"
-    "  --large-rounds R rounds for n >= 16384 (5)\n"
+    "  --large-rounds R rounds for n >= 16384 (5; 3 beyond it)\n"
     "  --skip A,...     leave out methods whose name contains this\n"
+    "  --large-skip A,. the same beyond n = 16384 (TF32,16F,once,AUTO); -: "
+    "none\n"
     "  --threads T      threads of all methods and of the checks (all)\n"
     "  --seed S         seed of the matrices (1)\n"
     "  --seconds S      what would not end within is skipped\n"
-    "  --commit TEXT    for the record (git rev-parse HEAD)\n"
+    "  --commit TEXT    for the record ($HONE_COMMIT; else what git says)\n"
     "  --json FILE      every single time and the machine, as JSON\n";
 
 /* ---- options ---- */
@@ -103,6 +105,9 @@ bool parse_common(Config *c, const std::string &name,
     return are_among(c->kinds = split(value), Config().kinds);
   if (name == "--skip")
     return !(c->skip = split(value)).empty();
+  if (name == "--large-skip")
+    return !(c->large_skip = value == "-" ? Words() : split(value)).empty() ||
+           value == "-";
   if (name == "--rounds")
     return parse_int(value, &c->rounds);
   if (name == "--large-rounds")
@@ -132,18 +137,13 @@ void state_program(Bench *bench, int argc, char **argv) {
   char date[32] = "";
   time_t now = time(nullptr);
   strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
-  std::string commit = bench->c.commit;
-  if (commit.empty())
-    commit = first_line("exec 2>/dev/null; c=$(git rev-parse --verify -q HEAD)"
-                        " && printf %s \"$c\" && { git diff --quiet HEAD ||"
-                        " printf ' (modified)'; }");
   std::string command = argv[0];
   command = command.substr(command.rfind('/') + 1);
   for (int i = 1; i < argc; i++)
     command += std::string(" ") + argv[i];
   state(bench, "program", command);
   state(bench, "date", date);
-  state(bench, "commit", commit);
+  state(bench, "commit", commit_of(bench->c.commit));
   state(bench, "hone", hone_version());
 }
 

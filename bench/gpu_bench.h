@@ -7,6 +7,8 @@
 #include "bench/bench.h"
 #include "bench/gpu_peers.h"
 
+std::string peer_title(Peer peer, bool pinned);
+
 /* pinned: a copy of the matrix there, or NULL for the pageable one itself.
    failed: why there are no peers, or empty. */
 void add_peer(const Config &c, std::vector<Method> *methods, Peers *peers,

@@ -62,35 +62,53 @@ bool add_squares(Residual *s, int64_t count, double *sum) {
   return fine;
 }
 
+/* A factorization: L \ U with the rows of A moved, or U of U^T U. */
+struct Factors {
+  const float *d;
+  int64_t ld;
+  const int *d_perm; /* NULL: U^T U */
+};
+
+/* s->d_l = block column k of L, from row k on, or block row k of U, from
+   column k on. */
+bool widen_left(Residual *s, const Factors &f, int64_t n, int64_t k,
+                int64_t depth) {
+  const float *corner = f.d + k + k * f.ld;
+  return f.d_perm != nullptr ? widen_into(&s->c, s->d_l, UNIT_LOWER, n - k,
+                                          depth, corner, f.ld, nullptr)
+                             : widen_into(&s->c, s->d_l, UPPER, depth, n - k,
+                                          corner, f.ld, nullptr);
+}
+
 /* R = P A(:, J) - sum over K <= J of L(:, K) U(K, J); J begins at column j. */
 bool one_block(Residual *s, int64_t n, int64_t j, const float *d_a,
-               const float *d_lu, int64_t ld, const int *d_perm) {
+               const Factors &f) {
+  const float *d_lu = f.d;
+  const int64_t ld = f.ld;
+  const bool lu = f.d_perm != nullptr;
   const double minus = -1.0;
   const double one = 1.0;
   int64_t w = std::min(residual_block, n - j);
-  if (!widen_into(&s->c, s->d_r, WHOLE, n, w, d_a + j * ld, ld, d_perm) ||
+  if (!widen_into(&s->c, s->d_r, WHOLE, n, w, d_a + j * ld, ld, f.d_perm) ||
       !add_squares(s, n * w, &s->sum_a))
     return false;
   for (int64_t k = 0; k <= j; k += residual_block) {
     int64_t depth = std::min(residual_block, n - k);
     int64_t rows = n - k; /* L is zero above row k */
-    if (!(widen_into(&s->c, s->d_l, UNIT_LOWER, rows, depth, d_lu + k + k * ld,
-                     ld, nullptr) &&
+    if (!(widen_left(s, f, n, k, depth) &&
           widen_into(&s->c, s->d_u, k == j ? UPPER : WHOLE, depth, w,
                      d_lu + k + j * ld, ld, nullptr) &&
-          s->c.ok(cublasDgemm_64(s->blas, CUBLAS_OP_N, CUBLAS_OP_N, rows, w,
-                                 depth, &minus, s->d_l, rows, s->d_u, depth,
-                                 &one, s->d_r + k, n),
+          s->c.ok(cublasDgemm_64(s->blas, lu ? CUBLAS_OP_N : CUBLAS_OP_T,
+                                 CUBLAS_OP_N, rows, w, depth, &minus, s->d_l,
+                                 lu ? rows : depth, s->d_u, depth, &one,
+                                 s->d_r + k, n),
                   "DGEMM")))
       return false;
   }
   return add_squares(s, n * w, &s->sum_r);
 }
 
-} // namespace
-
-double lu_residual(int64_t n, const float *d_a, const float *d_lu, int64_t ld,
-                   const int *d_perm) {
+double residual_of(int64_t n, const float *d_a, const Factors &f) {
   Residual s;
   int64_t w = std::min(residual_block, n);
   size_t wide = static_cast<size_t>(n * w) * sizeof(double);
@@ -101,7 +119,7 @@ double lu_residual(int64_t n, const float *d_a, const float *d_lu, int64_t ld,
               s.c.ok(cudaMalloc(&s.d_u, small), "cudaMalloc") &&
               s.c.ok(cublasCreate(&s.blas), "cublasCreate");
   for (int64_t j = 0; j < n && fine; j += w)
-    fine = one_block(&s, n, j, d_a, d_lu, ld, d_perm);
+    fine = one_block(&s, n, j, d_a, f);
   fine = fine && s.c.ok(cudaDeviceSynchronize(), "waiting");
   if (s.blas != nullptr)
     cublasDestroy(s.blas);
@@ -109,6 +127,18 @@ double lu_residual(int64_t n, const float *d_a, const float *d_lu, int64_t ld,
   cudaFree(s.d_l);
   cudaFree(s.d_u);
   return fine ? std::sqrt(s.sum_r / s.sum_a) : std::nan("");
+}
+
+} // namespace
+
+double lu_residual(int64_t n, const float *d_a, const float *d_lu, int64_t ld,
+                   const int *d_perm) {
+  return residual_of(n, d_a, {d_lu, ld, d_perm});
+}
+
+double cholesky_residual(int64_t n, const float *d_a, const float *d_u,
+                         int64_t ld) {
+  return residual_of(n, d_a, {d_u, ld, nullptr});
 }
 
 /* ---- Xgetrf in FP32 ---- */

@@ -33,8 +33,8 @@ int hone_bench_factor(int64_t n, const float *d_a, int64_t lda, int arithmetic,
                       char *text, size_t size);
 
 /* The same with more to choose: arithmetic as above; cholesky nonzero: of a
-   symmetric positive definite A (no residual); block: columns of an outer
-   panel, 0 or more than the library's own: its own. */
+   symmetric positive definite A, residual ||A - U^T U||; block: columns of an
+   outer panel, 0 or more than the library's own: its own. */
 typedef struct hone_bench_form {
   int arithmetic, cholesky;
   int64_t block;
@@ -56,6 +56,11 @@ int hone_bench_form_factor(const hone_bench_form *form, int64_t n,
  */
 double lu_residual(int64_t n, const float *d_a, const float *d_lu, int64_t ld,
                    const int *d_perm);
+
+/* ||A - U^T U||_F / ||A||_F in the same manner, A symmetric and whole; of d_u
+   only the upper triangle is read. */
+double cholesky_residual(int64_t n, const float *d_a, const float *d_u,
+                         int64_t ld);
 
 #ifdef __cplusplus
 }

@@ -46,7 +46,8 @@ double residual(hone_cuda *c, const float *a, int64_t lda) {
       hone_cuda_turn(c->n, c->f, c->ld, 0, c->n, nullptr, lu, lda, c->top,
                      c->work) == cudaSuccess &&
       cudaStreamSynchronize(c->work) == cudaSuccess)
-    result = lu_residual(c->n, a, lu, lda, c->perm);
+    result = c->spd ? cholesky_residual(c->n, a, lu, lda)
+                    : lu_residual(c->n, a, lu, lda, c->perm);
   (void)cudaFree(lu);
   return result;
 }

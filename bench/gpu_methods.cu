@@ -2,11 +2,15 @@
 /* The vendor's solvers as methods; see gpu_bench.h. */
 #include "bench/gpu_bench.h"
 
+std::string peer_title(Peer peer, bool pinned) {
+  return std::string(pinned ? "pinned: " : "") + peer_names[peer];
+}
+
 void add_peer(const Config &c, std::vector<Method> *methods, Peers *peers,
               Peer peer, const Systems &s, const double *pinned,
               const std::string &failed) {
   Method m;
-  m.name = std::string(pinned ? "pinned: " : "") + peer_names[peer];
+  m.name = peer_title(peer, pinned != nullptr);
   if (kept_out(c, m.name))
     return;
   m.group = pinned ? PINNED : PAGEABLE;

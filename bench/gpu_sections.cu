@@ -74,21 +74,34 @@ void solve_methods(const Config &c, Kind kind, const Systems &s, Peers *peers,
                    const std::string &no_peers, const Systems &pinned,
                    std::vector<Method> *methods) {
   bool spd = kind == SPD;
-  add_hone(c, methods, "Hone kept", s, HONE_DEVICE_CUDA, true, spd);
-  add_hone(c, methods, "Hone once", s, HONE_DEVICE_CUDA, false, spd);
-  add_hone(c, methods, "Hone AUTO kept", s, HONE_DEVICE_AUTO, true, spd);
-  add_hone(c, methods, "Hone AUTO once", s, HONE_DEVICE_AUTO, false, spd);
+  const struct {
+    const char *name;
+    int device;
+    bool kept;
+  } ours[] = {{"Hone kept", HONE_DEVICE_CUDA, true},
+              {"Hone once", HONE_DEVICE_CUDA, false},
+              {"Hone AUTO kept", HONE_DEVICE_AUTO, true},
+              {"Hone AUTO once", HONE_DEVICE_AUTO, false}};
+  for (const auto &way : ours)
+    if (!left_out(c, way.name, s.n, methods))
+      add_hone(c, methods, way.name, s, way.device, way.kept, spd);
   if (s.n <= 4096)
     add_hone(c, methods, "Hone CPU kept", s, HONE_DEVICE_CPU, true, spd);
-  for (int mixed = 0; mixed < 2 && s.n <= 4096; mixed++)
+  for (int mixed = 0; mixed < 2 && s.n <= 4096; mixed++) {
+    const size_t before = methods->size();
     add_lapack(c, methods, s, spd, mixed != 0, 1);
+    if (s.n >= 4096 && methods->size() > before) /* else the longest of all */
+      methods->back().most_rounds = 3;
+  }
   if (pinned.a != nullptr)
     add_hone(c, methods, "Hone kept, A pinned", pinned, HONE_DEVICE_CUDA, true,
              spd);
   const double *places[] = {nullptr, pinned.a};
   for (int place = 0; place < (pinned.a != nullptr ? 2 : 1); place++)
     for (int p = 0; p < PEERS; p++)
-      if ((p == PEER_CHOLESKY) == spd)
+      if ((p == PEER_CHOLESKY) == spd &&
+          !left_out(c, peer_title(static_cast<Peer>(p), place > 0), s.n,
+                    methods))
         add_peer(c, methods, peers, static_cast<Peer>(p), s, places[place],
                  no_peers);
 }
@@ -109,10 +122,12 @@ void solve_size(Bench *bench, int64_t n, const std::vector<Kind> &kinds) {
     printf("\nn = %lld: no pinned copy: %s\n", static_cast<long long>(n),
            no_pinned.c_str());
   Peers peers;
+  std::vector<Method> unused;
   bool use[PEERS];
   for (int p = 0; p < PEERS; p++)
     use[p] = (p == PEER_CHOLESKY) == (kinds[0] == SPD) &&
-             !kept_out(bench->c, peer_names[p]);
+             !kept_out(bench->c, peer_names[p]) &&
+             !left_out(bench->c, peer_names[p], n, &unused);
   std::string no_peers = peers.open(n, use);
   for (Kind kind : kinds) {
     systems_fill(&s, kind, bench->c.seed, bench->c.host_threads);
@@ -364,7 +379,7 @@ void forms_size(Bench *bench, int64_t n) {
     chosen.pivoting = form.pivoting;
     add_form(bench->c, &m, (std::string("Hone ") + form.name).c_str(), s,
              HONE_DEVICE_CUDA, true, chosen);
-    measure(bench, s, n >= large ? 3 : 5, &m);
+    measure(bench, s, n > large ? 2 : n >= large ? 3 : 5, &m);
     print_table(text("%s, n = %lld", form.name, static_cast<long long>(n)), m,
                 0, "backward error");
     bench->record.add(text("\"section\": \"forms\", \"kind\": \"uniform\", "

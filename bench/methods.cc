@@ -256,7 +256,48 @@ bool out_of_time(Bench *bench, const char *section, int64_t n) {
 }
 
 int rounds_of(const Config &c, int64_t n) {
-  return n >= large ? c.large_rounds : c.rounds > 0 ? c.rounds : 7;
+  if (n >= large)
+    return c.large_rounds > 0 ? c.large_rounds : n > large ? 3 : 5;
+  return c.rounds > 0 ? c.rounds : 7;
+}
+
+bool left_out(const Config &c, const std::string &name, int64_t n,
+              std::vector<Method> *methods) {
+  for (const std::string &word : c.large_skip)
+    if (n > large && name.find(word) != std::string::npos &&
+        !kept_out(c, name)) {
+      Method m;
+      m.name = name;
+      m.skipped = "left out beyond n = " + std::to_string(large) +
+                  "; --large-skip chooses";
+      methods->push_back(m);
+      return true;
+    }
+  return false;
+}
+
+void run_by_shares(Bench *bench, const std::vector<Part> &parts,
+                   void (*run)(Bench *bench, const std::string &section)) {
+  const double end = now_s() + bench->c.seconds;
+  const Words &wanted = bench->c.sections;
+  double shares = 0.0; /* of the sections still to come */
+  auto is_wanted = [&](const Part &part) {
+    return std::find(wanted.begin(), wanted.end(), part.section) !=
+           wanted.end();
+  };
+  for (const Part &part : parts)
+    shares += is_wanted(part) ? part.share : 0.0;
+  for (const Part &part : parts) {
+    if (!is_wanted(part))
+      continue;
+    const double start = now_s(), left = end - start;
+    bench->budget = Budget(bench->c.seconds > 0.0
+                               ? std::max(1e-9, left * part.share / shares)
+                               : 0.0);
+    shares -= part.share;
+    run(bench, part.section);
+    fprintf(stderr, "section %s: %.1f s\n", part.section, now_s() - start);
+  }
 }
 
 int batch_of(int64_t n) {

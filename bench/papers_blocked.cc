@@ -237,7 +237,9 @@ public:
       why = "info " + std::to_string(info);
     return info == 0;
   }
-  std::string hone(bool, int64_t, double *) override { return "a GPU's alone"; }
+  std::string hone(bool, int64_t, double *, double *) override {
+    return "a GPU's alone";
+  }
 
 private:
   static int size(int64_t v) { return static_cast<int>(v); }

@@ -64,9 +64,11 @@ public:
      sets pivots. */
   virtual bool vendor(bool cholesky) = 0;
   /* Hone's own single-precision factorization, on the device alone: its
-     milliseconds, of what was loaded. block: of its outer panel, 0: its own.
-     Empty, or why not. */
-  virtual std::string hone(bool cholesky, int64_t block, double *ms) = 0;
+     milliseconds, of what was loaded, and, outside the clock, how far the
+     factors are from it: ||P A - L U|| / ||A||, Frobenius norms, in double.
+     block: of its outer panel, 0: its own. Empty, or why not. */
+  virtual std::string hone(bool cholesky, int64_t block, double *ms,
+                           double *error) = 0;
 };
 
 std::unique_ptr<Place> host_place();

@@ -153,6 +153,11 @@ double factors_error(int64_t n, const float *a, const float *f,
 
 /* ---- max |A - L U| ---- */
 
+void note_error(double e, double *error) {
+  if (!(e <= *error) && !std::isnan(*error))
+    *error = e;
+}
+
 template <class T> double largest_entry(int64_t count, const T *a) {
   double top = 0.0;
   for (int64_t i = 0; i < count; i++) {

@@ -24,6 +24,9 @@ Refined igual_refine(int64_t n, const double *a, const float *f,
 double factors_error(int64_t n, const float *a, const float *f,
                      const int *pivots, int threads);
 
+/* The larger of the two in error, NaN once one is. */
+void note_error(double e, double *error);
+
 /* Largest |A - L U| (|P A - L U| with pivots from 1) of all entries, in double
    by OpenBLAS; NaN when a factor has an entry that is not finite, when there
    is no memory, or when a pivot is not a row. z: as crout.h has it where

@@ -139,7 +139,8 @@ public:
   }
   bool scalar(Part block) override;
   bool vendor(bool cholesky) override;
-  std::string hone(bool cholesky, int64_t block, double *ms) override;
+  std::string hone(bool cholesky, int64_t block, double *ms,
+                   double *error) override;
 
 private:
   static int size(int64_t v) { return static_cast<int>(v); }
@@ -276,10 +277,10 @@ bool Gpu::vendor(bool cholesky) {
   return info == 0;
 }
 
-std::string Gpu::hone(bool cholesky, int64_t block, double *ms) {
+std::string Gpu::hone(bool cholesky, int64_t block, double *ms, double *error) {
   char text[200] = "";
   const hone_bench_form form = {0, cholesky, block};
-  const int st = hone_bench_form_factor(&form, n, d_kept_, n, 1, ms, nullptr,
+  const int st = hone_bench_form_factor(&form, n, d_kept_, n, 1, ms, error,
                                         text, sizeof text);
   return st == 0 ? "" : text;
 }

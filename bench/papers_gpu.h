@@ -36,6 +36,12 @@ template <class T>
 std::string gpu_getrf(int64_t n, const T *a, T *lu, int64_t *pivots,
                       double *ms);
 
+/* max |A - L U|, as largest_defect of papers_checks.h but for factors that are
+   not finite. */
+template <class T>
+std::string gpu_defect(int64_t n, const T *a, const T *z, bool crout,
+                       const int64_t *pivots, double *error);
+
 /* cuSOLVER's solves in double from host memory to host memory, with their
    handles, memory and workspace made beforehand. */
 enum VendorSolve {

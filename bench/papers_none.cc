@@ -26,6 +26,16 @@ template std::string gpu_getrf(int64_t, const float *, float *, int64_t *,
 template std::string gpu_getrf(int64_t, const double *, double *, int64_t *,
                                double *);
 
+template <class T>
+std::string gpu_defect(int64_t, const T *, const T *, bool, const int64_t *,
+                       double *) {
+  return none;
+}
+template std::string gpu_defect(int64_t, const float *, const float *, bool,
+                                const int64_t *, double *);
+template std::string gpu_defect(int64_t, const double *, const double *, bool,
+                                const int64_t *, double *);
+
 std::unique_ptr<Vendor> vendor_open(int64_t, std::string *why) {
   *why = none;
   return nullptr;

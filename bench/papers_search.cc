@@ -10,6 +10,26 @@
 #include <cstdio>
 #include <functional>
 
+std::string time_factors(Place *p, const PaperSource &source,
+                         const PaperWork &work, int threads, double *ms,
+                         double *error) {
+  const int64_t n = source.n;
+  if (!p->restore())
+    return p->why;
+  const double start = now_s();
+  if (!(work(p) && p->wait()))
+    return p->why;
+  *ms = 1e3 * (now_s() - start);
+  std::vector<float> f(static_cast<size_t>(n * n));
+  if (!p->fetch({0, n, 0, n}, f.data()))
+    return p->why;
+  note_error(factors_error(n, source.a, f.data(),
+                           source.cholesky ? nullptr : p->pivots.data(),
+                           threads),
+             error);
+  return "";
+}
+
 namespace {
 
 enum { BLOCK = 128 };
@@ -34,38 +54,17 @@ bool fill(const Papers &papers, Subject *s) {
   return true;
 }
 
-/* One factorization of what is at p. */
-using Work = std::function<bool(Place *p)>;
-
-/* ms of work on a fresh copy; the first time its factors are checked. */
-std::string time_work(Place *p, const Subject &s, const Work &work, int threads,
-                      double *ms, double *error) {
-  if (!p->restore())
-    return p->why;
-  const double start = now_s();
-  if (!(work(p) && p->wait()))
-    return p->why;
-  *ms = 1e3 * (now_s() - start);
-  if (*error > 0.0 || std::isnan(*error))
-    return "";
-  std::vector<float> f(static_cast<size_t>(s.n * s.n));
-  if (!p->fetch({0, s.n, 0, s.n}, f.data()))
-    return p->why;
-  *error = factors_error(s.n, s.a.data(), f.data(),
-                         s.cholesky ? nullptr : p->pivots.data(), threads);
-  return "";
-}
-
 /* place: NULL, and why not. */
 Way work_way(const Papers &papers, const std::string &name, Place *place,
-             const std::string &why, const Subject &s, const Work &work) {
+             const std::string &why, const Subject &s, const PaperWork &work) {
   Way w;
   if (place == nullptr)
     w = missing(name, why);
   w.m.name = name;
   const int threads = papers.o.host_threads;
   w.m.time = [=, &s](double *ms, double *error) {
-    return time_work(place, s, work, threads, ms, error);
+    return time_factors(place, {s.n, s.cholesky, s.a.data()}, work, threads, ms,
+                        error);
   };
   return w;
 }
@@ -76,24 +75,25 @@ Way hone_way(const std::string &name, Place *place, const std::string &why,
   if (place == nullptr)
     w = missing(name, why);
   w.m.name = name;
-  w.checks = false;
-  w.m.time = [=](double *ms, double *) {
-    return place->hone(cholesky, block, ms);
+  w.m.time = [=](double *ms, double *error) {
+    double e = NAN;
+    const std::string failed = place->hone(cholesky, block, ms, &e);
+    if (failed.empty())
+      note_error(e, error);
+    return failed;
   };
   return w;
 }
 
-Work by_vendor(bool cholesky) {
+PaperWork by_vendor(bool cholesky) {
   return [=](Place *p) { return p->vendor(cholesky); };
 }
-Work by_blocks(Variant v, int64_t b, bool by_cpu) {
+PaperWork by_blocks(Variant v, int64_t b, bool by_cpu) {
   return [=](Place *p) { return factor_blocked(p, v, b, by_cpu); };
 }
 
-void judge(std::vector<Way> *ways) {
-  for (Way &w : *ways)
-    w.m.accepted = w.m.error <= 1e-4; /* single precision's, no less */
-}
+/* Single precision's, no less. */
+void judge(std::vector<Way> *ways) { accept_within(1e-4, ways); }
 
 double work_of(bool cholesky, int64_t n) {
   return cholesky ? cholesky_work(n) : lu_work(n);
@@ -189,13 +189,21 @@ void note_rates(const Subject &s, const std::vector<Way> &ways,
   }
 }
 
+std::string padding_fields(const Subject &s) {
+  return text("\"section\": \"igual padding\", \"kind\": \"%s\", \"n\": %lld",
+              s.cholesky ? "spd" : "uniform", static_cast<long long>(s.n));
+}
+
 void padding_of(Papers *papers, Share *share, int64_t n, bool cholesky,
                 std::vector<Range> *ranges, Summary *table) {
   Subject s = {n, cholesky, {}};
   Padded gpu, cpu;
   if (share->over() || !fill(*papers, &s)) {
+    const std::vector<Way> none = {
+        missing("all", share->over() ? "no time for it" : "out of memory")};
     table->rows.push_back(row_text({cholesky ? "SPD" : "LU", std::to_string(n),
-                                    "no time or memory", "-", "-", "-"}));
+                                    none[0].m.failed, "-", "-", "-"}));
+    record_ways(papers, padding_fields(s), none);
     return;
   }
   load_padded(*papers, true, s, &gpu);
@@ -205,11 +213,7 @@ void padding_of(Papers *papers, Share *share, int64_t n, bool cholesky,
   judge(&ways);
   table->rows.push_back(padding_row(s, ways));
   note_rates(s, ways, ranges);
-  record_ways(papers,
-              text("\"section\": \"igual padding\", \"kind\": \"%s\", "
-                   "\"n\": %lld",
-                   cholesky ? "spd" : "uniform", static_cast<long long>(n)),
-              ways);
+  record_ways(papers, padding_fields(s), ways);
 }
 
 } // namespace
@@ -279,6 +283,13 @@ void add_searched(const Search &q, int64_t b, std::vector<Way> *ways) {
                  by_blocks(q.s->cholesky ? CHOLESKY_LEFT : LU_LEFT, b, true)));
 }
 
+std::string search_fields(const Subject &s, int64_t b) {
+  return text("\"section\": \"igual blocks\", \"kind\": \"%s\", \"n\": %lld, "
+              "\"b\": %lld",
+              s.cholesky ? "spd" : "uniform", static_cast<long long>(s.n),
+              static_cast<long long>(b));
+}
+
 /* GFLOP/s by b; the last row, of the library a user would take, has none. */
 void search_row(const Search &q, int64_t b, std::vector<Way> *ways,
                 Summary *table) {
@@ -290,12 +301,7 @@ void search_row(const Search &q, int64_t b, std::vector<Way> *ways,
                   b > 0 ? std::to_string(b) : "-", w.m.name, times_text(w.m.ms),
                   rate_text(work_of(q.s->cholesky, q.s->n), median_of(w.m.ms)),
                   error_text(w.m.error, w.m.checked > 0), remarks_text(w.m)}));
-  record_ways(q.papers,
-              text("\"section\": \"igual blocks\", \"kind\": \"%s\", \"n\": "
-                   "%lld, \"b\": %lld",
-                   q.s->cholesky ? "spd" : "uniform",
-                   static_cast<long long>(q.s->n), static_cast<long long>(b)),
-              *ways);
+  record_ways(q.papers, search_fields(*q.s, b), *ways);
 }
 
 void search(Papers *papers, Share *share, int64_t n, bool cholesky,
@@ -304,9 +310,11 @@ void search(Papers *papers, Share *share, int64_t n, bool cholesky,
   std::string no_gpu = papers->no_gpu;
   std::unique_ptr<Place> gpu, cpu;
   if (share->over() || !fill(*papers, &s)) {
-    table->rows.push_back(
-        row_text({cholesky ? "SPD" : "LU", std::to_string(n), "-",
-                  "no time or memory", "-", "-", "-", ""}));
+    const std::vector<Way> none = {
+        missing("all", share->over() ? "no time for it" : "out of memory")};
+    table->rows.push_back(row_text({cholesky ? "SPD" : "LU", std::to_string(n),
+                                    "-", none[0].m.failed, "-", "-", "-", ""}));
+    record_ways(papers, search_fields(s, 0), none);
     return;
   }
   if (no_gpu.empty())
@@ -335,11 +343,18 @@ void search(Papers *papers, Share *share, int64_t n, bool cholesky,
 
 } // namespace
 
+namespace {
+
+const char blocks_header[] =
+    "| matrix | n | b | way | ms | GFLOP/s | error | |";
+
+} // namespace
+
 void section_blocks(Papers *papers) {
-  Share share(*papers, 0.3);
+  Share share(*papers, 0.35);
   Summary table = {"Igual, the size of the blocks: single precision, diagonal "
                    "block or panel by the CPU",
-                   "| matrix | n | b | way | ms | GFLOP/s | error | |",
+                   blocks_header,
                    {}};
   const std::vector<int64_t> all = {32, 64, 128, 192, 256, 384, 512, 768};
   const std::vector<int64_t> few = {64, 128, 256, 512};
@@ -352,8 +367,16 @@ void section_blocks(Papers *papers) {
       search(papers, &share, n, cholesky, false, papers->o.quick ? few : all,
              &table);
   }
-  for (bool cholesky : {true, false}) /* his own order */
-    if (gpu && !papers->o.quick)
+  print_summary(table);
+}
+
+/* Last of all: a minute for two sizes. */
+void section_large(Papers *papers) {
+  Share share(*papers, 0.95);
+  Summary table = {
+      "Igual, the size of the blocks at his own order", blocks_header, {}};
+  for (bool cholesky : {true, false})
+    if (papers->no_gpu.empty() && !papers->o.quick)
       search(papers, &share, 20000, cholesky, false, {128, 512}, &table);
   print_summary(table);
 }

@@ -7,21 +7,34 @@
 
 /* ---- time ---- */
 
+namespace {
+
+const double long_s = 1.0; /* nothing to warm up */
+
+} // namespace
+
 Share::Share(const Papers &papers, double share) {
   const double now = now_s();
+  const double limit = papers.o.seconds > 0.0 ? papers.o.seconds : INFINITY;
   end_s_ = std::isinf(papers.end_s) ? papers.end_s
                                     : now + share * (papers.end_s - now);
+  warm_s_ = std::fmin(long_s, limit / 1000.0);
+  once_s_ = limit / 200.0;
+}
+
+double Share::expected(const std::string &name, int64_t n,
+                       double growth) const {
+  const auto last = last_.find(name);
+  if (last == last_.end())
+    return 0.0;
+  return last->second.second *
+         std::pow(static_cast<double>(n) /
+                      static_cast<double>(last->second.first),
+                  growth);
 }
 
 bool Share::affords(const std::string &name, int64_t n, double growth) const {
-  double expected = 0.0;
-  const auto last = last_.find(name);
-  if (last != last_.end())
-    expected = last->second.second *
-               std::pow(static_cast<double>(n) /
-                            static_cast<double>(last->second.first),
-                        growth);
-  return now_s() + expected <= end_s_;
+  return now_s() + expected(name, n, growth) <= end_s_;
 }
 
 void Share::took(const std::string &name, int64_t n, double seconds) {
@@ -30,9 +43,12 @@ void Share::took(const std::string &name, int64_t n, double seconds) {
 
 /* ---- rounds ---- */
 
-namespace {
+std::string no_time(double expected_s) {
+  return "no time for it" +
+         (expected_s > 0.0 ? text(", about %.2g s", expected_s) : "");
+}
 
-const double long_s = 1.0; /* nothing to warm up */
+namespace {
 
 /* One time of one way; false: it will not have another. */
 void one_turn(Share *share, int64_t n, double growth, int round, int rounds,
@@ -42,7 +58,7 @@ void one_turn(Share *share, int64_t n, double growth, int round, int rounds,
   if (!m.failed.empty() || !m.skipped.empty() || done >= rounds)
     return;
   if (!share->affords(m.name, n, growth)) {
-    m.skipped = done == 0 ? "no time for it"
+    m.skipped = done == 0 ? no_time(share->expected(m.name, n, growth))
                           : "no time after " + std::to_string(done) + " runs";
     return;
   }
@@ -57,12 +73,14 @@ void one_turn(Share *share, int64_t n, double growth, int round, int rounds,
   if (!m.failed.empty())
     return;
   m.checked += w->checks;
-  if (round == 0 && took < long_s) { /* warmed up */
+  if (round == 0 && share->warms(took)) {
     w->found->factor_ms = before.factor_ms;
     w->found->refine_ms = before.refine_ms;
     return;
   }
   m.ms.push_back(ms);
+  if (done == 0 && rounds > 1 && !share->repeats(took))
+    m.skipped = "run once: longer than 1/200 of the time allowed";
 }
 
 } // namespace
@@ -73,6 +91,11 @@ void take_turns(Share *share, int rounds, int64_t n, double growth,
     for (size_t k = 0; k < ways->size(); k++)
       one_turn(share, n, growth, round, rounds,
                &(*ways)[(k + static_cast<size_t>(round)) % ways->size()]);
+}
+
+void accept_within(double limit, std::vector<Way> *ways) {
+  for (Way &w : *ways)
+    w.m.accepted = w.m.checked > 0 && w.m.error <= limit;
 }
 
 Way missing(const std::string &name, const std::string &why) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
+#include <cstdlib>
 #include <limits>
 
 std::string text(const char *format, ...) {
@@ -253,4 +254,16 @@ std::string first_line(const char *command) {
   if (f != nullptr)
     pclose(f);
   return found.substr(0, found.find('\n'));
+}
+
+std::string commit_of(const std::string &given) {
+  const char *const told = getenv("HONE_COMMIT");
+  if (!given.empty())
+    return given;
+  if (told != nullptr && told[0] != 0)
+    return told;
+  return first_line(
+      "exec 2>/dev/null; c=$(git rev-parse --verify -q HEAD) && { git diff "
+      "--quiet HEAD && printf %s \"$c\" || printf 'unknown (%s, modified)' "
+      "\"$c\"; }");
 }

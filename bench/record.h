@@ -106,4 +106,8 @@ private:
 /* The first line a command prints, or "unknown". */
 std::string first_line(const char *command);
 
+/* The commit measured: as given, or $HONE_COMMIT, or git's HEAD where nothing
+   has been changed since; else "unknown", and why. */
+std::string commit_of(const std::string &given);
+
 #endif

@@ -261,6 +261,85 @@ TEST(papers, turns_stop_when_time_is_out) {
   CHECK(enough.affords("y", 400, 3.0));  /* not known yet */
 }
 
+/* With 1000 s, what takes 5 s runs once, and what takes 1 s is not warmed up
+   for. */
+TEST(papers, long_runs_are_not_repeated) {
+  Papers papers;
+  papers.o.seconds = 1000.0;
+  papers.end_s = now_s() + 1000.0;
+  Share share(papers, 0.5);
+  CHECK(share.warms(0.9));
+  CHECK(!share.warms(1.1));
+  CHECK(share.repeats(4.9));
+  CHECK(!share.repeats(5.1));
+  papers.o.seconds = 1e-6; /* the share's end stays */
+  const Redirect err(stderr, "/dev/null");
+  Share hurried(papers, 0.5);
+  int calls = 0;
+  Way slow = counting(&calls, 0.0, 0);
+  slow.m.time = [time = slow.m.time](double *ms, double *error) {
+    const double start = now_s();
+    while (now_s() - start < 1e-5) {
+    }
+    return time(ms, error);
+  };
+  std::vector<Way> ways = {slow};
+  take_turns(&hurried, 3, 10, 3.0, &ways);
+  CHECK_EQ_INT(calls, 1);
+  CHECK(ways[0].m.ms == std::vector<double>({1.0}));
+  CHECK(ways[0].m.skipped.find("run once") == 0);
+  CHECK_STR(no_time(0.0).c_str(), "no time for it");
+  CHECK_STR(no_time(181.0).c_str(), "no time for it, about 1.8e+02 s");
+}
+
+/* NaN is no error within a limit, whenever it came. */
+TEST(papers, what_is_not_checked_is_not_accepted) {
+  double error = 0.0;
+  for (double e : {1e-9, 1e-5, 1e-7})
+    note_error(e, &error);
+  CHECK_EQ_INT(error == 1e-5, 1);
+  std::vector<Way> ways(4);
+  ways[0].m.checked = ways[1].m.checked = ways[2].m.checked = 1;
+  ways[0].m.error = error;
+  ways[1].m.error = 2e-4;
+  note_error(nan_value, &error);
+  note_error(1.0, &error);
+  CHECK(std::isnan(error));
+  ways[2].m.error = error;
+  accept_within(1e-4, &ways);
+  CHECK(ways[0].m.accepted);
+  CHECK(!ways[1].m.accepted);
+  CHECK(!ways[2].m.accepted);
+  CHECK(!ways[3].m.accepted); /* never checked */
+}
+
+/* A factorization that goes wrong in its second run only, and then a NaN. */
+TEST(papers, every_timed_factorization_is_checked) {
+  const int64_t n = 40;
+  const std::vector<float> a = singles(system_matrix(n, true, nullptr));
+  auto place = host_place();
+  REQUIRE(place->load(n, a.data(), n));
+  int runs = 0;
+  double spoilt = 0.5, ms = -1.0, error = 0.0;
+  const PaperWork work = [&](Place *p) {
+    const float wrong = static_cast<float>(spoilt);
+    const bool fine = factor_blocked(p, CHOLESKY_LEFT, 16, true);
+    return ++runs == 1 ? fine : fine && p->bring({9, 1, 3, 1}, &wrong);
+  };
+  auto once = [&] {
+    return time_factors(place.get(), {n, true, a.data()}, work, 1, &ms, &error);
+  };
+  CHECK_STR(once().c_str(), "");
+  CHECK_LE(0.0, ms);
+  CHECK_LE(error, 1e-6);
+  CHECK_LE(1e-12, error); /* single precision's, not none */
+  CHECK_STR(once().c_str(), "");
+  CHECK_LE(1e-3, error);
+  spoilt = nan_value;
+  CHECK_STR(once().c_str(), "");
+  CHECK(std::isnan(error));
+}
+
 /* ---- matrices ---- */
 
 TEST(papers, matrices_that_do_not_fit_say_why) {

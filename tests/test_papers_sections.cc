@@ -11,6 +11,13 @@ bool contains(const std::string &text, const std::string &part) {
   return text.find(part) != std::string::npos;
 }
 
+int occurrences(const std::string &text, const std::string &part) {
+  int count = 0;
+  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; at++)
+    count++;
+  return count;
+}
+
 /* What a section prints and records; the tests' own output stays clean. */
 struct Printed {
   std::string table, record;
@@ -46,7 +53,7 @@ Papers small_papers() {
   papers.o.quick = true;
   papers.o.orders = {64};
   papers.o.dense = {40};
-  papers.o.padding_n = papers.o.blocks_n = 64;
+  papers.o.padding_n = papers.o.blocks_n = papers.o.sections_n = 64;
   papers.o.rounds = 3;
   return papers;
 }
@@ -59,6 +66,11 @@ TEST(papers, sections_without_a_gpu_have_the_columns_of_the_cpu) {
   CHECK(contains(p.table, "GPU: none for this test"));
   CHECK(contains(p.record, "\"section\": \"igual 4.1\""));
   CHECK(contains(p.record, "\"paper_ms\": 193.247"));
+  CHECK(!contains(p.record, "\"accepted\": true, \"failed\""));
+  /* every timing of every block is checked */
+  CHECK_EQ_INT(occurrences(p.record, "\"checked\": 6, "), 15);
+  CHECK(!contains(p.record, "\"error_text\": \"0\"")); /* rounding's */
+  CHECK_EQ_INT(occurrences(p.record, "\"accepted\": true"), 15);
   papers = small_papers();
   p = print(&papers, section_refinement);
   CHECK(contains(p.table, "| 64 | SPD | Hone, GPU | - | - | - | - | - | - | "
@@ -71,10 +83,29 @@ TEST(papers, sections_without_a_gpu_have_the_columns_of_the_cpu) {
   p = print(&papers, section_padding);
   CHECK(contains(p.table, "| LU | 97 | - / - / - | - / - / - | - | "));
   CHECK(contains(p.table, "LU, OpenBLAS, to 64: slowest order / fastest 0."));
+  /* 4 orders, Cholesky and LU, 3 paddings: 3 rounds and one before them */
+  CHECK_EQ_INT(occurrences(p.record, "\"checked\": 4, "), 24);
+  CHECK_EQ_INT(occurrences(p.record, "\"accepted\": true"), 24);
   papers = small_papers();
   p = print(&papers, section_blocks);
   CHECK(contains(p.table, "| SPD | 32 | 64 | CPU: left-looking |"));
   CHECK(contains(p.table, "| GPU: cuSOLVER FP32 | - | - | - | none for this"));
+  papers = small_papers();
+  p = print(&papers, section_sections);
+  CHECK(contains(p.table, "| Cejka64 | double | ICM16, sections of 64 | - |"));
+  CHECK(contains(p.record, "\"section\": \"cejka sections\""));
+}
+
+/* What there was no time for is in the record by its name. */
+TEST(papers, sections_out_of_time_say_so_in_the_record) {
+  Papers papers = small_papers();
+  papers.end_s = now_s() - 1.0;
+  Printed p = print(&papers, section_padding);
+  CHECK_EQ_INT(occurrences(p.record, "\"failed\": \"no time for it\""), 8);
+  p = print(&papers, section_blocks);
+  CHECK_EQ_INT(occurrences(p.record, "\"failed\": \"no time for it\""), 2);
+  p = print(&papers, section_diagonal);
+  CHECK_EQ_INT(occurrences(p.record, "\"skipped\": \"no time for it\""), 15);
 }
 
 /* Files that are taken and not, a zero pivot, and NaN in their places. */
@@ -126,6 +157,11 @@ TEST(papers, crout_runs_on_a_device) {
   CHECK(contains(p.table, "| Cejka40 | 40 | double | 64 | "));
   CHECK(contains(p.record, "\"pair_most\": "));
   CHECK(contains(p.record, "\"name\": \"ICM8, double\""));
+  const Printed widths = print(&papers, section_sections);
+  CHECK(
+      contains(widths.table, "| Cejka64 | single | ICM16, sections of 32 | "));
+  CHECK_EQ_INT(occurrences(widths.record, "\"accepted\": true"), 4);
+  CHECK(contains(widths.record, "\"section_columns\": 32"));
 }
 
 } // namespace

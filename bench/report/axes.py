@@ -103,6 +103,12 @@ def where(record):
     return name if device == 'CPU' else f'{device} ({name})'
 
 
+def figure(ms):
+    """'12.3 ms', '2320 ms': no powers of ten up to a million."""
+    text = f'{ms:.3g}'
+    return f'{ms:.0f} ms' if 'e+' in text and ms < 1e6 else f'{text} ms'
+
+
 def key(picture, names, below, narrow, left=None):
     """Names beside one another, so many pixels below the top."""
     at = 4.0 if narrow else left or picture.left

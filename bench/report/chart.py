@@ -150,10 +150,7 @@ class Chart:
         for point, colour, text in self.ends:
             px, py = self._pixel(point)
             placed.append([px + 7, py, colour, text])
-        groups = {}
-        for label in placed:  # those side by side push one another
-            groups.setdefault(round(label[0] / 40), []).append(label)
-        for group in groups.values():
+        for group in _side_by_side(placed):  # these push one another
             group.sort(key=lambda l: l[1])
             _spread(group, 8, self.height - 8)
         for px, py, colour, text in placed:
@@ -211,8 +208,31 @@ class Chart:
                       self.titles)
 
 
+def _side_by_side(placed):
+    """Labels (x, y, colour, text) in groups that cover the same columns of
+    pixels, directly or by way of others."""
+    groups, end = [], None
+    for label in sorted(placed, key=lambda l: l[0]):
+        if end is None or label[0] >= end:
+            groups.append([])
+            end = 0.0
+        groups[-1].append(label)
+        end = max(end, label[0] + width(label[3]))
+    return groups
+
+
 def _spread(group, low, high):
-    """Pushes labels, in order of height, apart."""
+    """Pushes labels, in order of height, apart: as little as can be, in least
+    squares, then into low .. high."""
+    pools = []  # (mean of height less LINE for each label below, count)
+    for k, label in enumerate(group):
+        pools.append((label[1] - k * LINE, 1))
+        while len(pools) > 1 and pools[-1][0] < pools[-2][0]:
+            (a, m), (b, n) = pools[-2:]
+            pools[-2:] = [((a * m + b * n) / (m + n), m + n)]
+    means = [mean for mean, count in pools for _ in range(count)]
+    for k, label in enumerate(group):
+        label[1] = means[k] + k * LINE
     for k, label in enumerate(group):
         floor = group[k - 1][1] + LINE if k else low
         label[1] = max(label[1], floor)

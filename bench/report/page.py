@@ -8,7 +8,9 @@ import sys
 
 import axes
 import chart
+import doctables
 import longform
+import papertables
 import phases
 import pictures
 import records
@@ -36,13 +38,14 @@ table{border-collapse:collapse;font-size:.86rem;
 font-variant-numeric:tabular-nums}
 th,td{padding:.22em .7em;text-align:right;white-space:nowrap;
 border-bottom:1px solid var(--grid)}
-th{font-weight:600;color:var(--soft)}
+th{font-weight:600;color:var(--soft);white-space:normal;vertical-align:bottom}
 th:first-child,td:first-child{text-align:left;padding-left:0}
-td.text{text-align:left;white-space:normal;min-width:16ch}
+td.text{text-align:left;white-space:normal;min-width:30ch}
 .no{color:var(--soft)}.best{font-weight:650}
 dl{display:grid;grid-template-columns:auto 1fr;gap:0 1em;font-size:.86rem}
 dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
 details{margin:.8em 0}summary{cursor:pointer;color:var(--soft)}
+details th{white-space:nowrap}
 .missing{border-left:3px solid var(--s2);padding-left:.8em}
 '''
 
@@ -90,6 +93,20 @@ def timing(method):
     if not method.get('accepted'):
         return ('no', f'[{cell}]')
     return cell
+
+
+def plain_table(header, body, text_columns=()):
+    """Of plain cells."""
+    def cell(text):
+        plain = esc('–' if text == '-' else text)
+        if text.startswith('**'):
+            return f'<b>{plain.strip("*")}</b>'
+        return ('no', plain) if text.startswith('[') else plain
+    wide = [k for k in range(len(header))
+            if max(len(row[k]) for row in body) > 32]
+    return table([esc(h) for h in header], [[cell(c) for c in row]
+                                            for row in body],
+                 (*text_columns, *wide))
 
 
 # ---- Headlines
@@ -250,13 +267,21 @@ def phases_table(record):
            'passes over A, host', 'device'], rows, (2,)) + '</details>')
 
 
+PUBLISHED = {
+    'igual 4.1': 'Igual, table 4.1: Cholesky of a diagonal block',
+    'igual 4.2': 'Igual, table 4.2: factored in single precision and refined',
+    'igual padding': 'Igual: padding on and off',
+    'igual blocks': 'Igual: the size of the blocks',
+    'cejka sections': 'Cejka: columns of a section',
+    'cejka': 'Cejka, tables 3.4 and 3.5: Crout by iteration'}
 TITLES = {
     'small': 'Small n', 'solve': 'Whole solves',
     'spd': 'Symmetric positive definite',
     'factor': 'The factorization alone, in single precision',
     'forms': 'Other forms of the factorization',
     'hard': 'Condition 1e12', 'columns': 'Many right-hand sides',
-    'threads': 'Threads'}
+    'threads': 'Threads', 'phases': 'Inside the factorization: whole solves',
+    **{name: f'{title}: every way' for name, title in PUBLISHED.items()}}
 
 
 def tables(record):
@@ -283,18 +308,51 @@ def tables(record):
 
 def skipped(record):
     """What was not measured, and why."""
-    lines = []
-    for row in record['rows']:
-        for m in row.get('methods', []):
-            why = m.get('failed') or m.get('skipped')
-            if why and not records.times(m):
-                lines.append(f'<li>{esc(row["section"])}, n = '
-                             f'{number(row.get("n"))}, {esc(m["name"])}: '
-                             f'{esc(why)}</li>')
-    if not lines:
+    made = papertables.left_out(record)
+    if not made:
         return ''
-    return (f'<details><summary>Not measured: {len(lines)}</summary><ul>'
-            f'{"".join(lines)}</ul></details>')
+    header, body = made
+    count = sum(not records.times(m) for row in record['rows']
+                for m in row.get('methods', [])
+                if m.get('failed') or m.get('skipped'))
+    return (f'<details><summary>Not measured, and why: {count}</summary>'
+            + plain_table(header, body, (1, 2)) + '</details>')
+
+
+SHORT = {'solve': 'Whole solves beside the best of the peers',
+         'factor': 'The factorization alone', 'small': 'Small orders',
+         'hard': 'Condition 1e12', 'parts': 'Where the time goes, ms',
+         'forms': 'Other forms of the factorization, ms'}
+
+
+def in_short(record):
+    """Of a GPU: the tables that docs/performance.md has."""
+    if record.get('device', 'CPU') == 'CPU':
+        return ''
+    out = []
+    for name, title in SHORT.items():
+        made = doctables.ALL[name](record)
+        if made:
+            out.append(f'<h3>{esc(title)}</h3>' + plain_table(*made))
+    if out:
+        out.append('<p class="soft">Bold: what was wanted is missed.</p>')
+    return ''.join(out)
+
+
+def publications(record):
+    """The publications' tables, theirs beside ours; '' where there are
+    none."""
+    out = []
+    for name, title in PUBLISHED.items():
+        made = papertables.ALL[name](record)
+        if made:
+            out.append(f'<h3>{esc(title)}</h3>' + plain_table(*made))
+    if not out:
+        return ''
+    return ('<p class="soft">Here / there: F. D. Igual 2011, Tesla C1060 and '
+            'two Xeon E5520; L. Cejka 2022, A100 and EPYC 7543. Milliseconds, '
+            'medians. [In brackets]: not accepted, or not checked. –: not '
+            'measured; the reasons are below.</p>' + ''.join(out))
 
 
 def gallery_text(record):
@@ -330,6 +388,8 @@ def source(record):
     commit = str(record.get('commit', 'unknown'))
     short = commit if len(commit) < 12 else commit[:10] + (
         ' (modified)' if 'modified' in commit else '')
+    if commit.startswith('unknown'):
+        short = commit
     return (f'Record <code>{esc(os.path.basename(record["file"]))}</code>, '
             f'commit {esc(short)}, by <code>{esc(record.get("program", "?"))}'
             '</code>.')
@@ -369,13 +429,16 @@ def bench_part(record, drawn):
     """The record's part of the page."""
     big = [f for name, f, _ in drawn if name in ('history', 'gallery')]
     rest = [f for name, f, _ in drawn if name not in ('history', 'gallery')]
-    return (f'<h2 id="{stem(record)}">{esc(axes.where(record))} <span '
+    published = publications(record)
+    what = "The publications' tables again: " if published else ''
+    return (f'<h2 id="{stem(record)}">{what}{esc(axes.where(record))} <span '
             f'class="soft">{esc(os.path.basename(record["file"]))}</span></h2>'
             f'<p class="lead">{headline(record)}</p>'
             f'<p class="soft">{source(record)}</p>{machine(record)}'
             f'<div class="grid">{"".join(rest)}</div>'
             f'{crossover_text(record)}{"".join(big)}{gallery_text(record)}'
-            f'{tables(record)}{exponents(record)}{phases_table(record)}'
+            f'{published or in_short(record)}{tables(record)}'
+            f'{exponents(record)}{phases_table(record)}'
             f'{skipped(record)}')
 
 

@@ -43,10 +43,11 @@ def _bars(rows, colours, narrow, title):
     """A stacked bar for each (label, {part: ms}, note), in shares."""
     height = 92 + 30 * len(rows)
     ticks = [(k + 0.5, label) for k, (label, _, _) in enumerate(rows)]
+    left = max([52] + [chart.width(label) + 12 for label, _, _ in rows])
     picture = axes.base(narrow, chart.Axis(0.0, 100.0, 0, [
         (v, f'{v} %') for v in range(0, 101, 25)], 'share of the time'),
         chart.Axis(0.0, len(rows) + 0.75, 0, ticks, title), height=height,
-        right=76, top=22, left=52)
+        right=76, top=22, left=left)
     at = [0.0] * len(rows)
     seen = {}
     for part, colour in colours:
@@ -69,8 +70,8 @@ def _name_bars(picture, seen, y):
     there is no room for all, and are told by hovering."""
     wide = picture.width - picture.left - picture.right
     low = -100.0 * (picture.left - 12) / wide
-    high = 100.0 + 100.0 * picture.right / wide
-    gap = 100.0 * 7 / wide
+    high = 100.0 + 100.0 * (picture.right - 8) / wide
+    gap = 100.0 * 9 / wide
 
     def half(name):
         return 50.0 * chart.width(name) / wide
@@ -95,7 +96,7 @@ def phases(record, narrow=False):
     named = {key: label for key, label, _ in PHASES}
     picture = _bars(
         [(axes.short(n), {named[k]: v for k, v in times.items()},
-          f'{sum(times.values()):.3g} ms') for n, times in rows],
+          axes.figure(sum(times.values()))) for n, times in rows],
         [(label, colour) for _, label, colour in PHASES], narrow, 'n')
     return picture, (
         'Where the time of one solve goes (the last of the rounds, as the '
@@ -112,7 +113,7 @@ def inside(record, narrow=False):
         if isinstance(parts, dict) and sum(parts.values()) > 0.0:
             label = axes.short(row['n']) + (
                 '' if name == 'Hone kept' else ', CPU')
-            rows.append((label, parts, f'{row["parts_of_ms"]:.3g} ms'))
+            rows.append((label, parts, axes.figure(row['parts_of_ms'])))
     if not rows:
         return None
     total = {}

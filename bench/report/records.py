@@ -61,6 +61,16 @@ def _check_method(where, method):
     error = method.get('error')
     if error is not None and not _is_number(error):
         raise RecordError(f'{where}: "error" is not a number')
+    for key in ('factor_ms', 'refine_ms'):
+        parts = method.get(key, [])
+        if not isinstance(parts, list) or not all(
+                t is None or _is_number(t) for t in parts):
+            raise RecordError(f'{where}: "{key}" is not a list of times')
+    for key in ('paper_ms', 'paper_refine_ms', 'paper_iterations',
+                'iterations', 'diagonals', 'diagonal_sweeps', 'pairs',
+                'pair_sweeps'):
+        if method.get(key) is not None and not _is_number(method[key]):
+            raise RecordError(f'{where}: "{key}" is not a number')
     steps = method.get('history', [])
     if not isinstance(steps, list) or not all(
             isinstance(s, dict) and _is_number(s.get('iteration'))
@@ -96,7 +106,7 @@ def _check_rows(path, rows):
             continue
         if not isinstance(row.get('methods'), list):
             raise RecordError(f'{where}: has no methods')
-        for key in ('n', 'nrhs', 'threads', 'floor_ms'):
+        for key in ('n', 'nrhs', 'threads', 'floor_ms', 'b', 'precision'):
             if row.get(key) is not None and not _is_number(row[key]):
                 raise RecordError(f'{where}: "{key}" is not a number')
         parts = row.get('parts', {})
@@ -143,25 +153,45 @@ def load(path):
 # ---- Series of times
 
 
-def _place(row):
-    """Which row of a table it is."""
-    return tuple(row.get(k) for k in ('section', 'kind', 'n', 'nrhs',
-                                      'threads'))
+def place(row):
+    """Which row of a table it is: all that tells it from others but times.
+    Rows of one order that have a method each are told apart by its name."""
+    names = [m.get('name') for m in row.get('methods', [])]
+    several = row['section'] in ('forms', 'phases')
+    return (row['section'], str(row.get('kind')), *(
+        row.get(k) for k in ('n', 'nrhs', 'threads', 'b', 'precision')),
+        *(names[:1] if several else []))
 
 
-def joined(paths):
-    """One record of several of one machine and commit: where two have the
-    same row, the later one's counts."""
+def _ran(row):
+    return 'answers' in row or any(times(m) for m in row.get('methods', []))
+
+
+def joined(paths, any_commit=False):
+    """One record of several of one machine and, unless any_commit, commit:
+    where two have the same row, the later one's counts, if it has times."""
     whole = load(paths[0])
+    keys = ['format', 'device', 'host'] + ([] if any_commit else ['commit'])
     for path in paths[1:]:
         more = load(path)
-        for key in ('format', 'commit', 'device', 'host'):
+        for key in keys:
             if more.get(key) != whole.get(key):
                 raise RecordError(f'{path}: not of the same {key} as '
                                   f'{paths[0]}')
-        places = {_place(r) for r in more.get('rows', [])}
-        whole['rows'] = [r for r in whole.get('rows', [])
-                         if _place(r) not in places] + more.get('rows', [])
+        if 'rows' not in whole:
+            raise RecordError(f'{path}: only records of times are joined')
+        told = {k: str(more.get(k, 'unknown'))
+                for k in ('program', 'date', 'commit')}
+        fresh = [{**told, **r} for r in more['rows']]
+        ran = {place(r) for r in fresh if _ran(r)}
+        there = {place(r) for r in whole['rows'] if place(r) not in ran}
+        whole['rows'] = [r for r in whole['rows'] if place(r) in there] + [
+            r for r in fresh if place(r) not in there]
+        # fitted from the rows of one run alone
+        for key in ('fits', 'crossovers'):
+            whole.pop(key, None)
+        if whole.get('commit') != more.get('commit'):
+            whole['commit'] = 'unknown: several, told by each row'
     return whole
 
 

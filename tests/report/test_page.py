@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 from made_up import TOP, program, record, save
 
 import answers
+import axes
 import chart
 import page
 import pictures
@@ -172,6 +173,33 @@ class Pictures(unittest.TestCase):
                                 for a, b in zip(heights, heights[1:])))
             self.assertLessEqual(heights[-1], high)
             self.assertGreaterEqual(heights[0], 8 if high == 300 else 0)
+
+    def test_push_labels_no_farther_than_they_must(self):
+        group = [[0, y, 's1', 'a'] for y in (100, 101, 102, 160)]
+        chart._spread(group, 8, 300)
+        self.assertEqual([label[1] for label in group], [87, 101, 115, 160])
+
+    def test_push_what_stands_in_the_same_columns(self):
+        placed = [[200, 50, 's1', 'far'], [10, 50, 's1', 'long enough'],
+                  [70, 51, 's1', 'b'], [79, 52, 's1', 'c']]
+        groups = chart._side_by_side(placed)
+        self.assertEqual([[label[3] for label in g] for g in groups],
+                         [['long enough', 'b', 'c'], ['far']])
+
+    def test_leave_room_for_the_names_of_bars(self):
+        made = {**record(), 'file': 'a.json', 'device': 'GPU'}
+        short = pictures.phases.inside(made)[0].left
+        for row in made['rows']:
+            if row['section'] == 'phases':
+                row['n'] = 32768
+                row['methods'][0]['name'] = 'diagonal blocks by the CPU'
+        wide = pictures.phases.inside(made)[0].left
+        self.assertGreater(wide, chart.width('32k, CPU') + 6)
+        self.assertGreater(wide, short)
+
+    def test_write_times_without_powers_of_ten(self):
+        self.assertEqual([axes.figure(v) for v in (0.0303, 281.4, 2321.6)],
+                         ['0.0303 ms', '281 ms', '2322 ms'])
 
 
 if __name__ == '__main__':

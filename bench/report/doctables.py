@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The tables of docs/performance.md and of the page's publications, each a
+function of a record: (header, rows) of plain cells, None where the record has
+nothing for it. See trace, which writes them into the documents."""
+
+import axes
+import papertables
+import phases
+import records
+
+WANTED = 1.25  # of hard matrices: Hone by double precision from the start
+
+
+def g(value, form='.3g'):
+    """'12.3', '1230', or '-'."""
+    if value is None:
+        return '-'
+    text = format(value, '#.3g' if form == '.3g' else form).rstrip('.')
+    return f'{value:.0f}' if 'e+' in text else text
+
+
+def median(row, name):
+    """Of a method of a row, None without times."""
+    method = row and records.find(row, name)
+    return records.middle(records.times(method)) if method else None
+
+
+def span(method):
+    """'12.3 (11.9 .. 14.0)'"""
+    values = records.times(method) if method else []
+    if not values:
+        return '-'
+    return (f'{records.middle(values):.4g} ({min(values):.4g} .. '
+            f'{max(values):.4g})')
+
+
+def fastest(row, prefix):
+    """The vendor's fastest way of that beginning whose answer is one."""
+    able = [m for m in row['methods'] if m['name'].startswith(prefix)
+            and (m.get('error') or 0.0) <= 1e-9]
+    return records.best(able, False)
+
+
+def wish(value):
+    """'1.5', or nothing."""
+    return format(value, 'g') if value else ''
+
+
+def missed(text, value, wanted):
+    """Bold where less than wanted."""
+    return f'**{text}**' if wanted and value and value < wanted else text
+
+
+def _solve_rows(record):
+    for kind in ('uniform', 'normal'):
+        for row in records.rows(record, 'solve', kind):
+            yield kind, row, 3 if row['n'] >= 8192 else 2 if (
+                row['n'] >= 2048) else None
+    for row in records.rows(record, 'spd'):
+        yield 'SPD, against potrf', row, 3 if row['n'] >= 8192 else None
+
+
+def solve(record):
+    """Whole solves beside the vendor's, by n."""
+    body = []
+    for kind, row, wanted in sorted(_solve_rows(record), key=lambda t: (
+            t[0].startswith('SPD'), t[1]['n'], t[0] == 'normal')):
+        ours = records.find(row, 'Hone kept')
+        peer, pinned = fastest(row, 'copy + '), fastest(row, 'pinned: ')
+        if not (ours and peer):
+            continue
+        ratio = records.ratio(peer, ours)
+        again = records.ratio(pinned, ours) if pinned else None
+        also = 1.5 if row['n'] >= 16384 and row['section'] == 'solve' else None
+        floor = row.get('floor_ms')
+        body.append([
+            kind, str(row['n']), g(median(row, 'Hone kept')),
+            missed(g(ratio, '.2f'), ratio, wanted), wish(wanted),
+            missed(g(again, '.2f'), again, also), wish(also),
+            g(median(row, 'Hone kept') / floor if floor else None, '.1f')])
+    return (['whole solve, pageable A, b to x', 'n', 'Hone, ms',
+             'best peer / Hone', 'wanted', 'peer given pinned A', 'wanted',
+             'Hone / floor'], body) if body else None
+
+
+def factor(record):
+    """The factorization alone, beside getrf in single precision."""
+    body = []
+    for row in records.rows(record, 'factor', 'uniform'):
+        ours, peer = (records.find(row, n) for n in (
+            'Hone fp16x3', 'Xgetrf FP32, pivoting'))
+        if not (ours and peer):
+            continue
+        n, ms = row['n'], median(row, ours['name'])
+        ratio = records.ratio(peer, ours)
+        wanted = 2.5 if n >= 8192 else None
+        body.append([str(n), g(ms), g(1e-9 * 2 / 3 * n ** 3 / ms, '.1f'),
+                     missed(g(ratio, '.2f'), ratio, wanted),
+                     wish(wanted),
+                     g(ours['error'] / peer['error'], '.2f') if ours.get(
+                         'error') and peer.get('error') else '-'])
+    return (['n', 'Hone, ms', 'TFLOP/s', 'getrf FP32 / Hone', 'wanted',
+             "error / getrf's"], body) if body else None
+
+
+def small(record):
+    """Small orders: AUTO over the faster of its own CPU path and the peer."""
+    body = []
+    for row in records.rows(record, 'small'):
+        ways = [records.find(row, n) for n in (
+            'Hone AUTO kept', 'Hone CPU kept', 'copy + getrf FP64 + getrs')]
+        if not all(ways):
+            continue
+        ratio = records.middle([a / min(b, c) for a, b, c in zip(
+            *(w['ms'] for w in ways)) if None not in (a, b, c)])
+        text = g(ratio, '.2f')
+        body.append([str(row['n']), *(g(median(row, w['name'])) for w in ways),
+                     f'**{text}**' if ratio > 1.1 else text])
+    return (['n', 'Hone AUTO kept, ms', 'its CPU path', 'cuSOLVER FP64',
+             'AUTO / the faster of these (at most 1.10)'], body) if body \
+        else None
+
+
+def hard(record):
+    """Condition 1e12 beside double precision from the start."""
+    body = []
+    for row in records.rows(record, 'hard'):
+        ours, double = (records.find(row, n) for n in (
+            'Hone kept', 'Hone kept, double from the start'))
+        if not (ours and double):
+            continue
+        ratio = records.ratio(ours, double)
+        text = g(ratio, '.2f')
+        body.append([row['kind'], str(row['n']), g(median(row, ours['name'])),
+                     g(median(row, double['name'])),
+                     f'**{text}**' if ratio > WANTED else text,
+                     g(median(row, 'copy + getrf FP64 + getrs')),
+                     str(ours.get('note', '')).split(': ', 1)[-1]])
+    return (['spectrum', 'n', 'Hone, ms', 'in double from the start',
+             'ratio (at most 1.25)', 'cuSOLVER FP64', 'way'], body) \
+        if body else None
+
+
+def parts(record):
+    """Where the time of a whole solve goes."""
+    body = []
+    for row in records.rows(record, 'solve', axes.kind(record)):
+        ours = records.find(row, 'Hone kept')
+        times = ours and phases.phase_times(ours)
+        if not times:
+            continue
+        alone = [r for r in records.rows(record, 'factor', row['kind'])
+                 if r['n'] == row['n']]
+        steps = ours.get('solve', {}).get('iterations')
+        body.append([str(row['n']), g(times['factor_ms']),
+                     g(median(alone[0], 'Hone fp16x3') if alone else None),
+                     g(times['certify_ms']),
+                     f'{g(times["refine_ms"])} ({g(steps, "d")})'])
+    return (['n', 'factor, A on its way', 'factorization alone', 'certify',
+             'refine (corrections)'], body) if body else None
+
+
+def forms(record):
+    """The other forms of the factorization, whole solves."""
+    rows = records.rows(record, 'forms')
+    orders = sorted({r['n'] for r in rows})
+    names = []
+    for row in rows:
+        names += [m['name'] for m in row['methods'] if m['name'] not in names]
+    body = []
+    for name in names:
+        line = [name.removeprefix('Hone ')]
+        for n in orders:
+            found = [m for r in rows if r['n'] == n for m in r['methods']
+                     if m['name'] == name and records.times(m)]
+            value = g(records.middle(records.times(found[0]))) if found else '-'
+            line.append(value if not found or found[0].get('accepted')
+                        else f'[{value}]')
+        body.append(line)
+    return (['form'] + [f'{n}, ms' for n in orders], body) if body else None
+
+
+def cpu(record):
+    """Whole solves on the CPU beside dgesv and dsgesv."""
+    body = []
+    for row in records.rows(record, 'solve', 'uniform'):
+        ways = [records.find(row, n) for n in ('Hone once', 'dgesv', 'dsgesv')]
+        if not all(ways) or row['n'] < 4:
+            continue
+        body.append([
+            str(row['n']), span(ways[0]),
+            *(g(median(row, w['name']), '.4g') for w in ways[1:]),
+            *(g(records.ratio(w, ways[0]), '.2f') for w in ways[1:]),
+            ', '.join('yes' if w.get('accepted') else 'no' for w in ways)])
+    return (['n', 'hone, ms', 'dgesv', 'dsgesv', 'dgesv / hone',
+             'dsgesv / hone', 'accepted: hone, dgesv, dsgesv'], body) \
+        if body else None
+
+
+ALL = {'solve': solve, 'factor': factor, 'small': small, 'hard': hard,
+       'parts': parts, 'forms': forms, 'cpu': cpu, **papertables.ALL}
+
+
+def markdown(header, rows):
+    """As a table of Markdown."""
+    def line(cells):
+        return '| ' + ' | '.join(str(c).replace('|', '\\|')
+                                 for c in cells) + ' |'
+    return '\n'.join([line(header), '|' + '---|' * len(header)]
+                     + [line(r) for r in rows])

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The documents' numbers are the records'; what is not is told."""
+
+import contextlib
+import io
+import os
+import re
+import tempfile
+import unittest
+
+from made_up import TOP, method, program, record, row, save
+
+import claims
+import doctables
+import papertables
+import records
+
+trace = program('bench/report/trace')
+join = program('bench/report/join')
+
+UNITS = (r'\d[\d.,]*(?:\s+to\s+\d[\d.,]*)?\s+(?:ms|us|ns|s|seconds|minutes|'
+         r'microseconds|times|GB/s|TFLOP/s|GFLOP/s|%|accepted|systems)(?!\w)')
+
+
+def quiet(run, *arguments):
+    """(exit status, output, errors)"""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = run(*arguments)
+    return status, out.getvalue(), err.getvalue()
+
+
+def document(name):
+    """Its text."""
+    with open(os.path.join(TOP, name), encoding='utf-8') as file:
+        return file.read()
+
+
+class Documents(unittest.TestCase):
+    """README.md and docs."""
+
+    def test_say_what_the_records_say(self):
+        status, out, err = quiet(trace.main, [])
+        self.assertEqual((status, err), (0, ''), out)
+
+    def test_claim_every_measured_number_of_the_readme(self):
+        text = document('README.md')
+        plain = re.sub(r'^(```.*?^```|    [^\n]*)', lambda m: ' ' * len(
+            m.group(0)), text, flags=re.S | re.M)
+        covered = [c.found(text).span() for c in claims.read()
+                   if c.document == 'README.md']
+        for found in re.finditer(UNITS, plain):
+            self.assertTrue(any(a <= found.start() and found.end() <= b
+                                for a, b in covered),
+                            f'README.md: {found.group(0)!r}: from which '
+                            'record? (bench/report/claims.txt)')
+        self.assertGreater(len(re.findall(UNITS, plain)), 5)
+
+    def test_name_records_that_are_there(self):
+        for name in trace.DOCUMENTS:
+            for file in re.findall(r'bench/results/(\w+\.json)',
+                                   document(name)):
+                self.assertTrue(os.path.exists(os.path.join(
+                    TOP, 'bench', 'results', file)), f'{name}: {file}')
+
+
+class Claims(unittest.TestCase):
+    """A document and records made up."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        made = record()
+        made['rows'].append(row(4096, [
+            method('Hone kept', [10.0, 11.0, 12.0]),
+            method('copy + getrf FP64 + getrs', [44.0, 22.0, 36.0])]))
+        save(self.folder, 'a.json', made)
+        self.kept = claims.Kept(self.folder)
+
+    def told(self, template, text):
+        """(the text put right, what was said)"""
+        said = []
+        return claims.Claim('D.md', template).put_in(text, self.kept,
+                                                     said), said
+
+    def test_are_held_against_the_record(self):
+        ask = '{ms a solve/uniform/4096 Hone kept:.0f} ms, {best a ' \
+            'solve/uniform/4096 copy +:.1f} times'
+        self.assertEqual(self.told(ask, 'takes 11\nms, 3.0 times as'),
+                         ('takes 11\nms, 3.0 times as', []))
+        text, said = self.told(ask, 'takes 9 ms, 12.5 times, in 7 ms')
+        self.assertEqual(text, 'takes 11 ms, 3.0 times, in 7 ms')
+        self.assertEqual([s.split(':')[1] for s in said], [
+            ' says 12.5, the record 3.0', ' says 9, the record 11'])
+
+    def test_that_are_not_there_or_twice_are_named(self):
+        ask = 'in {ms a solve/uniform/4096 Hone kept:.0f} ms'
+        for text, count in (('in no time', 0), ('in 1 ms and in 2 ms', 2)):
+            with self.assertRaises(records.RecordError) as caught:
+                self.told(ask, text)
+            self.assertIn(f'D.md: has {count} times', str(caught.exception))
+
+    def test_that_ask_nonsense_are_named(self):
+        for ask, why in (('{sum a:.0f}', 'there are scalars'),
+                         ('{ms b solve/uniform/4096 X:.0f}', 'b.json'),
+                         ('{ms a solve/uniform/4096 X:.0f}', 'no times of'),
+                         ('{ms a solve/uniform/77 X:.0f}', 'has no row'),
+                         ('{ms a solve:.0f}', 'not enough values')):
+            with self.assertRaises(records.RecordError) as caught:
+                self.told(ask + ' ms', '1 ms')
+            self.assertIn(why, str(caught.exception))
+
+    def test_tables_are_put_between_their_marks(self):
+        said = []
+        marks = ('x\n<!-- table solve of a.json -->\n{}'
+                 '<!-- end of table -->\ny\n')
+        for old in ('', 'an old one\n'):
+            text = trace.tables_put_in(marks.format(old), self.kept, said,
+                                       'D.md')
+            self.assertIn('| uniform | 4096 | 11.0 | 3.00 | 2 |', text)
+            self.assertNotIn('an old one', text)
+            self.assertTrue(text.endswith('<!-- end of table -->\ny\n'))
+        self.assertEqual(len(said), 2)
+        again = trace.tables_put_in(text, self.kept, said, 'D.md')
+        self.assertEqual((again, len(said)), (text, 2))
+        text = trace.tables_put_in(
+            marks.replace('solve', 'forms').format(''), self.kept, said, '')
+        self.assertIn('Not in this record.', text)
+
+
+class Published(unittest.TestCase):
+    """The publications' tables, of a record made up."""
+
+    def test_stand_beside_ours(self):
+        def way(name, ms, accepted=True, **more):
+            return method(name, ms, accepted, error_text='1e-17', **more)
+        made = {'rows': [
+            {'section': 'igual 4.2', 'kind': 'uniform', 'n': 10240,
+             'methods': [
+                 way("Igual's way, GPU", [2000.0], factor_ms=[900.0],
+                     refine_ms=[700.0], iterations=5, paper_ms=5118,
+                     paper_refine_ms=858, paper_iterations=5),
+                 way('Hone, GPU', [50.0, 60.0, 70.0]),
+                 way('cuSOLVER getrf FP64', [200.0], False)]},
+            {'section': 'cejka', 'kind': 'Cejka10793', 'n': 10793,
+             'precision': 32, 'methods': [
+                 {'name': 'CPU, one thread, single', 'ms': [],
+                  'skipped': 'no time for it, about 1e+03 s',
+                  'paper_ms': 643346, 'error_text': '-'},
+                 way('ICM32, single', [4000.0], paper_ms=2210.7,
+                     diagonal_sweeps=900, diagonals=3, pair_sweeps=512,
+                     pairs=2)]}]}
+        _, body = papertables.refinement(made)
+        self.assertEqual(body[0][:6], ['LU', '10240', '5118 + 858 (5)',
+                                       '900 + 700 (5)', '2000', '-'])
+        self.assertEqual(body[0][6:8], ['60.0', '[200]'])
+        _, body = papertables.crout(made)
+        self.assertEqual(body[0][3], '- / 643346')
+        self.assertEqual(body[0][6], '4000 / 2211')
+        self.assertEqual(body[0][10], '300, 256')
+        _, body = papertables.left_out(made)
+        self.assertEqual(body, [['cejka', 'CPU, one thread, single '
+                                 '(Cejka10793 10793)',
+                                 'no time for it, about 1e+03 s']])
+        self.assertIsNone(papertables.diagonal(made))
+
+    def test_cells_cannot_end_early(self):
+        text = doctables.markdown(['a'], [['|b - A x|']])
+        self.assertEqual(text.split('\n')[2], '| \\|b - A x\\| |')
+
+
+class Join(unittest.TestCase):
+    """Several records into one, by the program."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def joined(self, first, second):
+        """The record made of both."""
+        paths = [save(self.folder, 'a.json', first),
+                 save(self.folder, 'b.json', second)]
+        status, out, err = quiet(join.main, paths)
+        self.assertEqual((status, err), (0, ''))
+        return records.load(save(self.folder, 'c.json', out))
+
+    def test_keeps_where_each_row_is_from(self):
+        second = {**record(2.0), 'commit': 'another', 'date': 'later'}
+        second['rows'] = second['rows'][1:2]
+        whole = self.joined({**record(), 'fits': []}, second)
+        rows = records.rows(whole, 'solve')
+        self.assertEqual([r.get('commit') for r in rows],
+                         [None, 'another', None])
+        self.assertEqual(rows[1]['date'], 'later')
+        self.assertIn('unknown', whole['commit'])
+        self.assertNotIn('fits', whole)
+        self.assertEqual(len(whole['rows']), len(record()['rows']))
+
+    def test_never_lets_a_row_without_times_win(self):
+        second = record()
+        for each in second['rows'][:3]:
+            for way in each['methods']:
+                way['ms'] = [None, None]
+        whole = self.joined(record(), second)
+        self.assertEqual(len(records.rows(whole, 'solve')), 3)
+
+    def test_tells_rows_apart_by_all_they_have(self):
+        def blocks(b, ms):
+            return {**row(512, [method('a', [ms])], 'igual blocks'), 'b': b}
+
+        def form(name, ms):
+            return row(512, [method(name, [ms])], 'forms')
+        first, second = record(), record()
+        first['rows'] = [blocks(32, 1.0), blocks(64, 2.0), form('x', 3.0),
+                         form('y', 4.0)]
+        second['rows'] = [blocks(64, 5.0), form('y', 6.0)]
+        whole = self.joined(first, second)
+        self.assertEqual(sorted(r['methods'][0]['ms'][0]
+                                for r in whole['rows']),
+                         [1.0, 3.0, 5.0, 6.0])
+
+    def test_refuses_other_machines_and_broken_files(self):
+        paths = [save(self.folder, 'a.json', record()),
+                 save(self.folder, 'b.json', {**record(), 'host': 'other'}),
+                 save(self.folder, 'd.json', record(), 300)]
+        for bad, why in ((paths[:2], 'not of the same host'),
+                         ([paths[0], paths[2]], 'is cut off'),
+                         (paths[:1], 'usage')):
+            status, _, err = quiet(join.main, bad)
+            self.assertEqual(status, 2)
+            self.assertIn(why, err)
+
+
+if __name__ == '__main__':
+    unittest.main()
