@@ -176,9 +176,10 @@ enum {
 enum {
   HONE_DIAGONAL_AUTO = 0, /* on the GPU: what measurement found best */
   HONE_DIAGONAL_GPU = 1,
-  HONE_DIAGONAL_CPU = 2 /* by OpenBLAS, while the GPU updates what lies to the
-                           right; near the end, with nothing to hide behind,
-                           on the GPU */
+  HONE_DIAGONAL_CPU = 2 /* by the CPU, where the GPU's update of what lies to
+                           the right takes long enough to hide it; the others,
+                           in the first panel, near the end and in all of a
+                           small matrix, on the GPU */
 };
 
 /** options.sections: how the rows of U beside a diagonal block are found. */

@@ -173,10 +173,10 @@ void hone_cuda_account(void *self, hone_account *out) {
                                                    : "tournament pivoting");
   static const char *const sections[] = {
       "", ", TRSM sections", ", seeded sections", ", Crout sections"};
-  const bool cpu = c->tuning.diagonal == HONE_DIAGONAL_CPU;
+  const bool cpu = c->used.diagonal_ms > 0.0; /* any of them */
   snprintf(out->text, sizeof out->text, "%s, %s%s%s",
            c->tf32 ? "tf32" : names[c->pieces],
            c->spd ? "one triangle" : pivots,
-           cpu && !c->spd ? ", diagonal blocks by the CPU" : "",
+           cpu ? ", diagonal blocks by the CPU" : "",
            c->spd ? "" : sections[c->tuning.sections]);
 }

@@ -2,37 +2,42 @@
 /* The diagonal blocks on the CPU: see cuda_forms.h. An inner panel is then
 
      on side   the pivot rows chosen, by the GPU's panel on a copy, and moved
-     on swap   the block to pinned memory
-     the CPU   its LU, with pivoting among its rows, and the inverses
-     on swap   all of that back
-     on side   the rows moved once more; L21 = A21 inv(U11), corrected
+               the block written into pinned memory, row by row
+     the CPU   sees it there; its LU, with pivoting among its rows, and the
+               inverses (block_lu.c), all of that in the pinned memory
+     on side   read from there, and the rows moved once more
+               L21 = A21 inv(U11), corrected
 
    while the rest of the update by the outer panel before runs on work. The
-   caller waits, for the block and for the corrections.
+   kernels read and write the pinned memory themselves: one launch each way,
+   where copies would be three with two streams to bring together, and the CPU
+   has the block when its last row has come, not when a stream is found idle.
+   The caller waits, for the block and for the corrections.
 
-   On a 2-core EPYC the CPU's part of 128 columns takes 0.2 ms, as long as the
-   GPU's own panel on an H200: it can pay only where it is hidden. Beside an
-   H200 it has not been measured. */
+   The GPU's panel has factored the block before the CPU does: this form can
+   cost nothing where it is hidden, and gains nothing. */
 #include "gpu_sp/cuda_state.h"
 
+extern "C" {
+#include "gpu_sp/block_lu.h"
+}
 #include "gpu_sp/crout.h"
 
+#include <cmath>
 #include <cstring>
 
-/* LAPACK, from OpenBLAS; no header of its own on Debian. */
-extern "C" {
-void sgetrf_(const int *m, const int *n, float *a, const int *lda, int *ipiv,
-             int *info);
-void strtri_(const char *uplo, const char *diag, const int *n, float *a,
-             const int *lda, int *info);
-}
-
-int64_t hone_cuda_tail = 4096;  /* a guess: see above */
+int64_t hone_cuda_tail = -1; /* hides_from */
+/* An estimate: the update by 128 columns then takes 0.6 ms, at 180 TFLOP/s, of
+   which the GPU's own panel takes 0.18 (docs/performance.md). */
+int64_t hone_cuda_hides = 20480;
 int64_t hone_cuda_ahead = 4096; /* docs/performance.md */
 
 namespace {
 
-enum { SIZE = HONE_PANEL * HONE_PANEL, REFUSED = -2 };
+enum { SIZE = HONE_PANEL * HONE_PANEL };
+/* Rows of a block that one thread block takes, and how many there are. */
+enum { SHARE = HONE_PANEL / HONE_CUDA_PARTS };
+static_assert((int)HONE_PANEL == (int)HONE_BLOCK, "one kind of blocks");
 const int64_t BLAS_WORK = 8 << 20; /* of the second cuBLAS handle */
 
 bool cpu_wanted(const hone_cuda *c) {
@@ -44,115 +49,109 @@ bool looks_ahead(const hone_cuda *c) {
   return cpu_wanted(c) || (!c->spd && c->n >= hone_cuda_ahead && c->nb < c->n);
 }
 
+/* Where the update by 128 columns takes as long as the inner panel beside it
+   by way of the CPU: when so many columns remain. hone_cuda_hides is that for
+   FP16 in three pieces; the update's time grows as the square of the columns,
+   and with the time of a product, here relative to those three (TF32 at half
+   the rate of FP16, as published for the H200; FP32 taken for 50 TFLOP/s).
+   Constants, not clocks: every run makes the same choice. */
+int64_t hides_from(const hone_cuda *c) {
+  double product = 1.0;
+  if (c->pieces == HONE_FLOATS)
+    product = c->tf32 ? 2.0 / 3.0 : 3.6;
+  else if (c->pieces == HONE_HALF_1 || c->pieces == HONE_BFLOAT_1)
+    product = 1.0 / 3.0;
+  return (int64_t)((double)hone_cuda_hides / std::sqrt(product));
+}
+
 /* ---- The CPU's part ------------------------------------------------------ */
 
-/* LU without pivoting, column by column. The first zero pivot, or -1. */
-int natural_lu(int w, float *a) {
-  int zero = -1;
-  for (int k = 0; k < w; k++) {
-    const float pivot = a[k + k * w];
-    if (!(pivot < 0.0F) && !(pivot > 0.0F)) {
-      if (pivot == 0.0F && zero < 0)
-        zero = k;
-      if (pivot == 0.0F)
-        continue;
-    }
-    for (int i = k + 1; i < w; i++)
-      a[i + k * w] /= pivot;
-    for (int j = k + 1; j < w; j++)
-      for (int i = k + 1; i < w; i++)
-        a[i + j * w] -= a[i + k * w] * a[k + j * w];
-  }
-  return zero;
-}
-
-/* LU by columns; row[i]: which row of the block became row i. The first zero
-   pivot, -1 for none, REFUSED where LAPACK did not take its arguments. */
-int factor(int w, bool natural, float *a, int *row) {
-  int exchanged[HONE_PANEL], info = 0;
-  for (int i = 0; i < HONE_PANEL; i++)
-    row[i] = i;
-  if (natural)
-    return natural_lu(w, a);
-  sgetrf_(&w, &w, a, &w, exchanged, &info);
-  for (int i = 0; i < w; i++) {
-    const int other = exchanged[i] - 1, was = row[i];
-    row[i] = row[other];
-    row[other] = was;
-  }
-  return info > 0 ? info - 1 : (info < 0 ? (int)REFUSED : -1);
-}
-
-/* The inverse of a triangle, from columns to rows; LAPACK's status. */
-int invert(int w, bool upper, const float *lu, float *work, float *out) {
-  int info = 0;
-  memcpy(work, lu, (size_t)(w * w) * sizeof(float));
-  strtri_(upper ? "U" : "L", upper ? "N" : "U", &w, work, &w, &info);
-  memset(out, 0, SIZE * sizeof(float));
-  for (int j = 0; j < w; j++) {
-    const int from = upper ? 0 : j + 1, to = upper ? j + 1 : w;
-    if (!upper)
-      out[j * HONE_PANEL + j] = 1.0F;
-    for (int i = from; i < to; i++)
-      out[i * HONE_PANEL + j] = work[i + j * w];
-  }
-  return info;
-}
-
-/* As factor: the first zero pivot's place, and then there are no inverses. */
+/* The first zero pivot, and then there are no inverses, or -1. */
 int work_on(hone_cuda_block *b, int w, bool natural, bool upper, bool lower) {
-  float *a = b->column;
-  for (int j = 0; j < w; j++)
-    for (int i = 0; i < w; i++)
-      a[i + j * w] = b->lu[i * HONE_PANEL + j];
-  const int zero = factor(w, natural, a, b->row);
-  for (int i = 0; i < w; i++)
-    for (int j = 0; j < w; j++)
-      b->lu[i * HONE_PANEL + j] = a[i + j * w];
+  const int zero = hone_block_lu(w, natural, b->lu, b->row);
   if (zero >= 0) {
     memset(b->upper, 0, sizeof b->upper);
     memset(b->lower, 0, sizeof b->lower);
   }
-  int info = 0;
-  if (zero == -1 && upper)
-    info = invert(w, true, a, a + SIZE, b->upper);
-  if (zero == -1 && lower && info == 0)
-    info = invert(w, false, a, a + SIZE, b->lower);
-  return info == 0 ? zero : (int)REFUSED;
+  if (zero < 0 && upper)
+    hone_block_upper(w, b->lu, b->upper);
+  if (zero < 0 && lower)
+    hone_block_lower(w, b->lu, b->lower);
+  return zero;
 }
 
-/* ---- Kernels ------------------------------------------------------------- */
+/* ---- Kernels: HONE_CUDA_PARTS blocks of HONE_PANEL threads --------------- */
 
-/* The block's own exchanges behind the moves that brought its rows there
-   (fresh: there were none). One block of HONE_PANEL threads. */
-__global__ void complete(hone_moves *moves, const int *row, int k, int w,
-                         bool fresh) {
-  const int i = (int)threadIdx.x, from = i < w ? row[i] : 0;
-  const int src = fresh ? k + from : moves->src[from];
+/* The block at f into pinned memory, and the news that it is there. */
+__global__ void hand_out(const float *f, int64_t ld, int w, unsigned ticket,
+                         hone_cuda_block *out) {
+  const int j = (int)threadIdx.x, first = (int)blockIdx.x * SHARE;
+#pragma unroll
+  for (int i = first; i < first + SHARE; i++)
+    if (i < w && j < w)
+      out->lu[i * HONE_PANEL + j] = f[i * ld + j];
+  __threadfence_system();
+  __syncthreads();
+  if (j == 0)
+    *static_cast<volatile unsigned *>(out->arrived + blockIdx.x) = ticket;
+}
+
+/* What becomes of the CPU's work on the device. */
+struct hand_back_args {
+  const hone_cuda_block *from;
+  float *f; /* the block */
+  int64_t ld;
+  float *upper, *lower; /* NULL: not asked for */
+  hone_moves *moves;
+  bool fresh; /* there are no moves yet */
+  int k, w;
+  int *first_zero, zero; /* zero: a column, or -1 */
+};
+
+/* The block's own exchanges behind the moves that brought its rows there. */
+__device__ void complete(const hand_back_args &args) {
+  hone_moves *moves = args.moves;
+  const int i = (int)threadIdx.x, w = args.w, k = args.k;
+  const int from = i < w ? args.from->row[i] : 0;
+  const int src = args.fresh ? k + from : moves->src[from];
   __syncthreads();
   if (i < w) {
     moves->dst[i] = k + i;
     moves->src[i] = src;
-  } else if (fresh) {
+  } else if (args.fresh) {
     moves->dst[i] = moves->src[i] = -1;
   }
-  if (fresh)
+  if (args.fresh)
     moves->dst[HONE_PANEL + i] = moves->src[HONE_PANEL + i] = -1;
+  if (i == 0 && args.zero >= 0 && k + args.zero < *args.first_zero)
+    *args.first_zero = k + args.zero;
 }
 
-__global__ void note_zero(int *first, int column) {
-  if (column < *first)
-    *first = column;
+__global__ void hand_back(hand_back_args args) {
+  const int j = (int)threadIdx.x, first = (int)blockIdx.x * SHARE;
+  float lu[SHARE], upper[SHARE], lower[SHARE]; /* all on their way at once */
+#pragma unroll
+  for (int r = 0; r < SHARE; r++) {
+    const int at = (first + r) * HONE_PANEL + j;
+    lu[r] = first + r < args.w ? args.from->lu[at] : 0.0F;
+    upper[r] = args.upper ? args.from->upper[at] : 0.0F;
+    lower[r] = args.lower ? args.from->lower[at] : 0.0F;
+  }
+#pragma unroll
+  for (int r = 0; r < SHARE; r++) {
+    const int i = first + r;
+    if (i < args.w && j < args.w)
+      args.f[i * args.ld + j] = lu[r];
+    if (args.upper)
+      args.upper[i * HONE_PANEL + j] = upper[r];
+    if (args.lower)
+      args.lower[i * HONE_PANEL + j] = lower[r];
+  }
+  if (blockIdx.x == 0)
+    complete(args);
 }
 
 /* ---- The way there and back ---------------------------------------------- */
-
-int wait_for(cudaStream_t stream, cudaEvent_t event, cudaStream_t done) {
-  int st = CALL(cudaEventRecord(event, done));
-  if (st == HONE_OK)
-    st = CALL(cudaStreamWaitEvent(stream, event, 0));
-  return st;
-}
 
 /* The pivot rows, in their places in the panel's own columns. */
 int choose(hone_cuda *c, const hone_cuda_lane &on, hone_moves *moves, int64_t k,
@@ -172,38 +171,68 @@ int choose(hone_cuda *c, const hone_cuda_lane &on, hone_moves *moves, int64_t k,
   return st;
 }
 
+bool has_come(const hone_cuda_block *b) {
+  unsigned missing = 0;
+  for (const unsigned &part : b->arrived)
+    missing |= __atomic_load_n(&part, __ATOMIC_ACQUIRE) ^ b->ticket;
+  return missing == 0;
+}
+
+/* Until the block is there. Now and then the stream is asked, which says so
+   when nothing will come any more. */
+int wait_for_block(const hone_cuda_block *b, cudaStream_t stream) {
+  const unsigned often = 4096;
+  cudaError_t e = cudaErrorNotReady;
+  for (unsigned turn = 1; e == cudaErrorNotReady && !has_come(b); turn++)
+    if (turn % often == 0)
+      e = cudaStreamQuery(stream);
+  if (e == cudaErrorNotReady) {
+    (void)cudaGetLastError();
+    e = cudaSuccess;
+  }
+  return CALL(e);
+}
+
 int fetch(hone_cuda *c, const hone_cuda_lane &on, int64_t k, int64_t w) {
   hone_cuda_forms *f = &c->forms;
-  int st = wait_for(f->swap, f->chosen, on.stream);
+  f->block->ticket++;
+  int st = CALL(cudaEventRecord(f->out, on.stream));
+  auto launch = [&] {
+    HONE_LAUNCH(hand_out, HONE_CUDA_PARTS, HONE_PANEL, 0, on.stream,
+                c->f + k * c->ld + k, c->ld, (int)w, f->block->ticket,
+                f->block);
+    return cudaGetLastError();
+  };
   if (st == HONE_OK)
-    st = CALL(cudaEventRecord(f->out, f->swap));
-  if (st == HONE_OK)
-    st = CALL(cudaMemcpy2DAsync(
-        f->block->lu, HONE_PANEL * sizeof(float), c->f + k * c->ld + k,
-        (size_t)c->ld * sizeof(float), (size_t)w * sizeof(float), (size_t)w,
-        cudaMemcpyDeviceToHost, f->swap));
-  if (st == HONE_OK)
-    st = CALL(cudaStreamSynchronize(f->swap));
-  return st;
+    st = CALL(launch());
+  if (st == HONE_OK && k + w < c->n) /* while the CPU is at work */
+    st = hone_cuda_section_l_begin(c, on, k, w);
+  return st == HONE_OK ? wait_for_block(f->block, on.stream) : st;
 }
 
 int bring_back(hone_cuda *c, const hone_cuda_lane &on, int index, int64_t k,
-               int64_t w) {
+               int64_t w, bool fresh, int zero) {
   hone_cuda_forms *f = &c->forms;
-  int st = CALL(cudaMemcpy2DAsync(
-      c->f + k * c->ld + k, (size_t)c->ld * sizeof(float), f->block->lu,
-      HONE_PANEL * sizeof(float), (size_t)w * sizeof(float), (size_t)w,
-      cudaMemcpyHostToDevice, f->swap));
-  if (st == HONE_OK) /* and row */
-    st = CALL(cudaMemcpyAsync(f->upper, f->block->upper,
-                              SIZE * sizeof(float) + HONE_PANEL * sizeof(int),
-                              cudaMemcpyHostToDevice, f->swap));
-  if (st == HONE_OK && f->inverse)
-    st = CALL(cudaMemcpyAsync(f->inverse + (int64_t)index * SIZE,
-                              f->block->lower, SIZE * sizeof(float),
-                              cudaMemcpyHostToDevice, f->swap));
+  hand_back_args args = {};
+  args.from = f->block;
+  args.f = c->f + k * c->ld + k;
+  args.ld = c->ld;
+  args.upper = k + w < c->n ? f->upper : nullptr;
+  args.lower =
+      f->inverse && k + w < c->n ? f->inverse + (int64_t)index * SIZE : nullptr;
+  args.moves = c->moves + index;
+  args.fresh = fresh;
+  args.k = (int)k;
+  args.w = (int)w;
+  args.first_zero = c->flags;
+  args.zero = zero;
+  auto launch = [&] {
+    HONE_LAUNCH(hand_back, HONE_CUDA_PARTS, HONE_PANEL, 0, on.stream, args);
+    return cudaGetLastError();
+  };
+  int st = CALL(launch());
   if (st == HONE_OK)
-    st = wait_for(on.stream, f->in, f->swap);
+    st = CALL(cudaEventRecord(f->in, on.stream));
   return st;
 }
 
@@ -235,35 +264,27 @@ int account(hone_cuda *c) {
 
 } // namespace
 
+/* Beside the first panel there is no update. */
 bool hone_cuda_by_cpu(const hone_cuda *c, int64_t k) {
-  return cpu_wanted(c) && c->n - k >= hone_cuda_tail;
+  if (!cpu_wanted(c))
+    return false;
+  if (hone_cuda_tail >= 0)
+    return c->n - k >= hone_cuda_tail;
+  return c->panel_count > 0 && c->n - k >= hides_from(c);
 }
 
 int hone_cuda_diagonal(hone_cuda *c, const hone_cuda_lane &on, int index,
                        int64_t k, int64_t w, enum hone_pivoting pivoting) {
-  hone_cuda_forms *f = &c->forms;
-  hone_moves *moves = c->moves + index;
+  hone_cuda_block *b = c->forms.block;
   const bool fresh = pivoting != HONE_TOURNAMENT, last = k + w == c->n;
-  int st = fresh ? (int)HONE_OK : choose(c, on, moves, k, w);
+  int st = fresh ? (int)HONE_OK : choose(c, on, c->moves + index, k, w);
   if (st == HONE_OK)
     st = fetch(c, on, k, w);
   if (st != HONE_OK)
     return st;
-  const int zero = work_on(f->block, (int)w, pivoting == HONE_NATURAL, !last,
-                           !last && f->inverse != nullptr);
-  if (zero == REFUSED)
-    return HONE_INTERNAL;
-  st = bring_back(c, on, index, k, w);
-  auto rest = [&] {
-    HONE_LAUNCH(complete, 1, HONE_PANEL, 0, on.stream, moves,
-                reinterpret_cast<const int *>(f->upper + SIZE), (int)k, (int)w,
-                fresh);
-    if (zero >= 0)
-      HONE_LAUNCH(note_zero, 1, 1, 0, on.stream, c->flags, (int)k + zero);
-    return cudaGetLastError();
-  };
-  if (st == HONE_OK)
-    st = CALL(rest());
+  const int zero = work_on(b, (int)w, pivoting == HONE_NATURAL, !last,
+                           !last && c->forms.inverse != nullptr);
+  st = bring_back(c, on, index, k, w, fresh, zero);
   if (st == HONE_OK && zero < 0) /* else there is no U11 to divide by */
     st = hone_cuda_section_l(c, on, k, w);
   return st == HONE_OK ? account(c) : st;
@@ -321,7 +342,7 @@ int64_t lay_out(const hone_cuda *c, hone_cuda_forms *f, void **blas) {
   p.take(&f->side.lp, c->n * f->side.ldl * 2);
   p.take(&f->side.up, f->side.ldl * f->side.ldu * 2);
   if (cpu_wanted(c))
-    p.take(&f->upper, size + HONE_PANEL * (int64_t)sizeof(int));
+    p.take(&f->upper, size);
   p.take(blas, BLAS_WORK);
   return p.used;
 }
@@ -335,9 +356,6 @@ int create_side(hone_cuda *c, void *blas_work) {
     st = CALL(
         cudaStreamCreateWithPriority(&on->stream, cudaStreamNonBlocking, most));
   if (st == HONE_OK)
-    st = CALL(
-        cudaStreamCreateWithPriority(&f->swap, cudaStreamNonBlocking, most));
-  if (st == HONE_OK)
     st = CALL(c->blas->create(&on->handle));
   if (st == HONE_OK)
     st = CALL(c->blas->set_stream(on->handle, on->stream));
@@ -346,13 +364,12 @@ int create_side(hone_cuda *c, void *blas_work) {
   if (st == HONE_OK)
     st =
         CALL(c->blas->set_pointer_mode(on->handle, CUBLAS_POINTER_MODE_DEVICE));
-  cudaEvent_t *plain[] = {&f->ready, &f->chosen, &f->factored};
+  cudaEvent_t *plain[] = {&f->ready, &f->factored};
   cudaEvent_t *timed[] = {&f->busy, &f->out, &f->in};
-  for (int i = 0; i < 3 && st == HONE_OK; i++) {
+  for (int i = 0; i < 2 && st == HONE_OK; i++)
     st = CALL(cudaEventCreateWithFlags(plain[i], cudaEventDisableTiming));
-    if (st == HONE_OK)
-      st = CALL(cudaEventCreateWithFlags(timed[i], cudaEventDefault));
-  }
+  for (int i = 0; i < 3 && st == HONE_OK; i++)
+    st = CALL(cudaEventCreateWithFlags(timed[i], cudaEventDefault));
   if (st == HONE_OK && on->ldl > 0)
     st = CALL(
         cudaMemsetAsync(on->up, 0, (size_t)(on->ldl * on->ldu) * 2, c->work));
@@ -408,20 +425,16 @@ int hone_cuda_forms_create(hone_cuda *c) {
 
 void hone_cuda_forms_destroy(hone_cuda *c) {
   hone_cuda_forms *f = &c->forms;
-  cudaStream_t streams[] = {f->side.stream, f->swap};
-  cudaEvent_t events[] = {f->ready, f->chosen, f->factored,
-                          f->busy,  f->out,    f->in};
-  for (cudaStream_t s : streams)
-    if (s)
-      (void)cudaStreamSynchronize(s);
+  cudaEvent_t events[] = {f->ready, f->factored, f->busy, f->out, f->in};
+  if (f->side.stream)
+    (void)cudaStreamSynchronize(f->side.stream);
   if (f->side.handle)
     (void)c->blas->destroy(f->side.handle);
   for (cudaEvent_t e : events)
     if (e)
       (void)cudaEventDestroy(e);
-  for (cudaStream_t s : streams)
-    if (s)
-      (void)cudaStreamDestroy(s);
+  if (f->side.stream)
+    (void)cudaStreamDestroy(f->side.stream);
   (void)cudaFreeHost(f->pinned);
 }
 
@@ -433,8 +446,5 @@ int hone_cuda_forms_clear(hone_cuda *c) {
   f->ready_at = -1;
   if (f->side.stream == nullptr)
     return HONE_OK;
-  int st = CALL(cudaStreamSynchronize(f->swap));
-  if (st == HONE_OK)
-    st = CALL(cudaStreamSynchronize(f->side.stream));
-  return st;
+  return CALL(cudaStreamSynchronize(f->side.stream));
 }

@@ -15,9 +15,12 @@ struct hone_cuda;
 
 /* With HONE_DIAGONAL_CPU: where fewer columns than this remain, the panel is
    the GPU's own, because the update is then too short to hide the CPU
-   behind. 4096 is a guess until it is measured; a benchmark and the tests
-   may set another number between factorizations. */
+   behind. -1: by the arithmetic of the update (cuda_diagonal.cu), and the
+   first outer panel, beside which there is none, is the GPU's too; a benchmark
+   and the tests may set a number between factorizations. */
 extern "C" int64_t hone_cuda_tail;
+/* That number for FP16 in three pieces, of which the others follow. */
+extern "C" int64_t hone_cuda_hides;
 /* From this order on the next panel is factored beside the update. For the
    benchmark and the tests as well. */
 extern "C" int64_t hone_cuda_ahead;
@@ -42,14 +45,17 @@ struct hone_cuda_lane {
   int *seen;            /* pinned: the same; HONE_CROUT_FLAGS */
 };
 
-/* What the CPU makes of a diagonal block, row by row, HONE_PANEL x
-   HONE_PANEL; pinned. */
+enum { HONE_CUDA_PARTS = 16 }; /* that a block comes in */
+
+/* A diagonal block and what the CPU makes of it, row by row, HONE_PANEL x
+   HONE_PANEL; pinned, and read and written by kernels. */
 struct hone_cuda_block {
-  float lu[HONE_PANEL * HONE_PANEL];         /* in: the block; out: its LU */
-  float upper[HONE_PANEL * HONE_PANEL];      /* inv(U11) */
-  int row[HONE_PANEL];                       /* row i was row row[i] */
-  float lower[HONE_PANEL * HONE_PANEL];      /* inv(L11) */
-  float column[2 * HONE_PANEL * HONE_PANEL]; /* workspace, by columns */
+  float lu[HONE_PANEL * HONE_PANEL];    /* in: the block; out: its LU */
+  float upper[HONE_PANEL * HONE_PANEL]; /* inv(U11) */
+  float lower[HONE_PANEL * HONE_PANEL]; /* inv(L11) */
+  int row[HONE_PANEL];                  /* row i was row row[i] */
+  unsigned arrived[HONE_CUDA_PARTS];    /* the ticket of the block last in lu */
+  unsigned ticket;                      /* of the block on its way; the CPU's */
 };
 
 struct hone_cuda_forms {
@@ -58,18 +64,16 @@ struct hone_cuda_forms {
   float *constants; /* 1, -1, 0 */
   float *inverse;   /* inv(L11) of every inner panel, row by row; where sections
                        are seeded */
-  float *upper;     /* inv(U11) of the present one, then row[] */
+  float *upper;     /* inv(U11) of the present one */
   float *identity;  /* L11 beside the unit matrix */
   int64_t room;
   hone_cuda_lane side; /* panels, while 'work' updates; work's for the rest */
   hone_cuda_lane main;
-  cudaStream_t swap; /* the blocks on their way */
   hone_cuda_block *block;
   cudaEvent_t ready;    /* on work: the next panel's columns are up to date */
   int64_t ready_at;     /* which these are; -1: none */
   cudaEvent_t busy;     /* on work, timed: all there is to hide behind */
-  cudaEvent_t chosen;   /* on side: the block can be fetched */
-  cudaEvent_t out, in;  /* on swap, timed: begin and end of its way */
+  cudaEvent_t out, in;  /* on side, timed: begin and end of its way */
   cudaEvent_t factored; /* on side: the panel is done */
 };
 
@@ -92,7 +96,10 @@ int hone_cuda_diagonal(hone_cuda *c, const hone_cuda_lane &on, int index,
 
 /* ---- Sections (cuda_sections.cu) ---------------------------------------- */
 
-/* L21 = A21 inv(U11) in place, from inv(U11) by the CPU. */
+/* L21 = A21 inv(U11) in place, from inv(U11) by the CPU; what can be done
+   before that is there, and the rest. */
+int hone_cuda_section_l_begin(hone_cuda *c, const hone_cuda_lane &on, int64_t k,
+                              int64_t w);
 int hone_cuda_section_l(hone_cuda *c, const hone_cuda_lane &on, int64_t k,
                         int64_t w);
 /* What hone_cuda_rows does, by the form that was chosen. */

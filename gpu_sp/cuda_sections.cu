@@ -169,6 +169,7 @@ cudaError_t both_triangles(const hone_cuda *c, const hone_cuda_lane &on,
 /* X with T X = B (left: T = L11) or X T = B (T = U11), B in the place of X. */
 struct section {
   bool left;
+  bool kept;          /* B is in lane.right already */
   int64_t k, w;       /* the diagonal block */
   int64_t rows, cols; /* of X; one of them is w */
   float *x;           /* in F */
@@ -264,7 +265,7 @@ int seeded(hone_cuda *c, const hone_cuda_lane &on, const section &s) {
   bool changed = true;
   int sweeps = 0;
   int st = CALL(both_triangles(c, on, s.k, s.w));
-  if (st == HONE_OK)
+  if (st == HONE_OK && !s.kept)
     st = copy(on, s, on.right, s.lds, s.x, c->ld);
   if (st == HONE_OK)
     st = apply(c, on, s, ONE, s.inverse, on.right, s.lds, ZERO, s.x, c->ld);
@@ -299,11 +300,11 @@ int crout(hone_cuda *c, const hone_cuda_lane &on, const section &s) {
   return st == HONE_OK ? st : direct(c, on, s);
 }
 
-} // namespace
-
-int hone_cuda_section_l(hone_cuda *c, const hone_cuda_lane &on, int64_t k,
-                        int64_t w) {
+/* The section of L below the diagonal block. */
+section below(const hone_cuda *c, const hone_cuda_lane &on, int64_t k,
+              int64_t w) {
   section s = {};
+  s.kept = true;
   s.k = k;
   s.w = s.cols = w;
   s.rows = c->n - k - w;
@@ -311,6 +312,20 @@ int hone_cuda_section_l(hone_cuda *c, const hone_cuda_lane &on, int64_t k,
   s.inverse = c->forms.upper;
   s.triangle = on.upper;
   s.lds = HONE_PANEL;
+  return s;
+}
+
+} // namespace
+
+int hone_cuda_section_l_begin(hone_cuda *c, const hone_cuda_lane &on, int64_t k,
+                              int64_t w) {
+  const section s = below(c, on, k, w);
+  return s.rows > 0 ? copy(on, s, on.right, s.lds, s.x, c->ld) : (int)HONE_OK;
+}
+
+int hone_cuda_section_l(hone_cuda *c, const hone_cuda_lane &on, int64_t k,
+                        int64_t w) {
+  const section s = below(c, on, k, w);
   return s.rows > 0 ? seeded(c, on, s) : (int)HONE_OK;
 }
 

@@ -857,6 +857,7 @@ HONE_EMULATE_ATOMIC(atomicExch, float, "atomicExch", v)
 
 inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 inline void __threadfence_block() { __threadfence(); }
+inline void __threadfence_system() { __threadfence(); }
 inline void __nanosleep(unsigned) { poll("__nanosleep"); }
 inline float hone_reciprocal(float v) {
   const float r = 1.0F / v;

@@ -13,6 +13,7 @@
 
 /* gpu_sp/cuda_forms.h; not there in a build without CUDA. */
 extern int64_t hone_cuda_tail __attribute__((weak));
+extern int64_t hone_cuda_hides __attribute__((weak));
 extern int hone_cuda_corrections __attribute__((weak));
 extern int64_t hone_cuda_ahead __attribute__((weak));
 extern int64_t hone_cuda_outer __attribute__((weak));
@@ -197,12 +198,47 @@ TEST(gpu_forms, leave_the_tail_to_the_gpu) {
   hone_cuda_tail = 301;
   check_accepted(&s);
   CHECK_EQ_INT(s.report.diagonal_ms > 0.0, 0);
+  CHECK(strstr(s.report.path, "by the CPU") == NULL);
   CHECK_EQ_INT(s.report.sections, 0);
   hone_cuda_tail = 300;
   check_accepted(&s);
   CHECK_EQ_INT(s.report.sections, 1);
   hone_cuda_tail = before;
   discard(&s);
+}
+
+/* Panels of 32 columns: from the second on, and while enough columns remain
+   for the arithmetic of the update, the CPU has the diagonal blocks. The slower
+   that is, the fewer columns are enough. */
+TEST(gpu_forms, choose_the_cpu_where_it_can_hide) {
+  NEED_DEVICE();
+  static const struct {
+    int arithmetic, blocks;
+  } all[] = {{HONE_FP16X3, 2}, {HONE_BF16X3, 2}, {HONE_FP32, 4},
+             {HONE_TF32, 1},   {HONE_FP16, 0},   {HONE_BF16, 0}};
+  const int64_t before = hone_cuda_hides;
+  CHECK_EQ_INT(hone_cuda_tail, -1);
+  hone_cuda_outer = 32;
+  for (int i = 0; i < 6; i++) {
+    sys s = make(DOMINANT, 200);
+    s.options.diagonal = HONE_DIAGONAL_CPU;
+    s.options.arithmetic = all[i].arithmetic;
+    hone_cuda_hides = 120;
+    check_accepted(&s);
+    CHECK_EQ_INT(s.report.precision, 32);
+    CHECK_EQ_INT(s.report.sections, all[i].blocks);
+    CHECK_EQ_INT(s.report.diagonal_ms > 0.0, all[i].blocks > 0);
+    hone_cuda_hides = 0; /* all but the first panel */
+    check_accepted(&s);
+    CHECK_EQ_INT(s.report.sections, 5);
+    hone_cuda_hides = before; /* of what is small, none */
+    check_accepted(&s);
+    CHECK_EQ_INT(s.report.sections, 0);
+    CHECK(strstr(s.report.path, "by the CPU") == NULL);
+    discard(&s);
+  }
+  hone_cuda_hides = before;
+  hone_cuda_outer = 0;
 }
 
 /* No corrections allowed: every section is solved directly. */
