@@ -259,32 +259,56 @@ enum hone_triangle {
   HONE_UPPER_TRANS  /* v = inv(upper^T) v */
 };
 
-/* v (n x k doubles, ldv) in place, any k >= 1, in sweeps of at most
-   HONE_TRIANGLE_COLUMNS columns. inv: the inverses of the same triangle. flags:
-   hone_cuda_triangle_flags(n) ints of workspace, any contents. Entries of T
-   that are not finite give results that are not finite; the kernel ends
-   whatever they are. Bits do not depend on scheduling. */
-int64_t hone_cuda_triangle_flags(int64_t n);
-cudaError_t hone_cuda_triangle(enum hone_triangle which, int64_t n,
-                               const float *t, int64_t ld, const double *inv,
-                               int64_t k, double *v, int64_t ldv, int *flags,
-                               cudaStream_t stream);
+/* One of them, and the inverses of the same triangle. */
+struct hone_sweep {
+  enum hone_triangle which;
+  const double *inverse;
+};
 
-/* w[i] = v[perm[i]] (gather) or w[perm[i]] = v[i] (scatter), k columns. */
-cudaError_t hone_cuda_permute(int64_t n, const int *perm, bool gather,
-                              int64_t k, const double *v, int64_t ldv,
-                              double *w, int64_t ldw, cudaStream_t stream);
+/* Workspace that solves take turns with; there: hone_cuda_triangle_bytes(n) of
+   device memory, any contents, for this n alone. All else starts as zeros. */
+struct hone_triangle_work {
+  void *there;
+  bool clean;     /* what the next solve needs to be empty is */
+  int turn;       /* its half, 0 or 1 */
+  int columns;    /* that the other half was used for */
+  unsigned ready; /* kernels that were told how much memory they share */
+};
+int64_t hone_cuda_triangle_bytes(int64_t n);
+
+/* to = from (n x k doubles, ldv; the same or apart; device or pinned memory,
+   each entry read and written once) after one or two sweeps, any k >= 1, at
+   most HONE_TRIANGLE_COLUMNS columns at a time. Entries of T that are not
+   finite give results that are not finite; the kernel ends whatever they are.
+   Bits depend neither on scheduling nor on the columns beside. Solves with one
+   workspace are in one stream. */
+cudaError_t hone_cuda_triangles(const hone_sweep *sweep, int sweeps, int64_t n,
+                                const float *t, int64_t ld, int64_t k,
+                                const double *from, double *to, int64_t ldv,
+                                hone_triangle_work *work, cudaStream_t stream);
 
 /* ---- Passes over A in double (cuda_residual.cu) ------------------------ */
 
 /* r = b - op(A) x in double-double, rounded once, and den = |op(A)| |x| +
-   |b| in double, for one column; A n x n, lda. work:
-   hone_cuda_residual_bytes(n) bytes. Bits do not depend on scheduling. */
+   |b| in double, for one column; A n x n, lda. b, r and den may be pinned
+   memory: each entry is read or written once. again (device, NULL: not wanted):
+   r again, r[i] at place[i] (NULL: i). work: hone_cuda_residual_bytes(n) bytes.
+   Bits do not depend on scheduling. */
 int64_t hone_cuda_residual_bytes(int64_t n);
 cudaError_t hone_cuda_residual(int64_t n, const double *a, int64_t lda,
                                bool trans, const double *x, const double *b,
-                               double *r, double *den, void *work,
-                               cudaStream_t stream);
+                               double *r, double *den, const int *place,
+                               double *again, void *work, cudaStream_t stream);
+/* to = from, words of 4 bytes, one of them pinned memory: for what is small. */
+struct hone_copy {
+  const void *from;
+  void *to;
+  int64_t words;
+};
+/* Several at once: one launch takes less time than one copy. */
+enum { HONE_COPIES = 4 };
+cudaError_t hone_cuda_copy(const hone_copy *list, int count,
+                           cudaStream_t stream);
 
 /* What is seen of the columns j .. j+w-1 of A, scaled by the powers of two
    row[i] and col[j] (NULL: not scaled): the largest magnitude of each row

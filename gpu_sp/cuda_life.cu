@@ -81,7 +81,7 @@ int list_places(hone_cuda *c, place *p) {
   add(&c->map, n * (int64_t)sizeof(int));
   add(&c->lower, hone_cuda_inverse_bytes(n));
   add(&c->upper, c->spd ? 0 : hone_cuda_inverse_bytes(n));
-  add(&c->triangle_flags, hone_cuda_triangle_flags(n) * (int64_t)sizeof(int));
+  add(&c->triangles.there, hone_cuda_triangle_bytes(n));
   add(&c->v, n * HONE_CUDA_COLUMNS * d8);
   add(&c->w, n * HONE_CUDA_COLUMNS * d8);
   add(&c->row, n * d8);
@@ -185,6 +185,8 @@ void hone_cuda_destroy(void *self, hone_mem *mem) {
   for (cudaEvent_t e : c->pace)
     if (e)
       (void)cudaEventDestroy(e);
+  if (c->answered)
+    (void)cudaEventDestroy(c->answered);
   for (cudaStream_t s : streams)
     if (s)
       (void)cudaStreamDestroy(s);
@@ -288,6 +290,8 @@ int take_streams(hone_cuda *c) {
     st = CALL(c->blas->set_pointer_mode(c->handle, CUBLAS_POINTER_MODE_DEVICE));
   for (int i = 0; i < HONE_CUDA_PACE && st == HONE_OK; i++)
     st = CALL(cudaEventCreateWithFlags(&c->pace[i], cudaEventDisableTiming));
+  if (st == HONE_OK)
+    st = CALL(cudaEventCreateWithFlags(&c->answered, cudaEventDisableTiming));
   for (int i = 0; i < c->column_room && st == HONE_OK; i++) {
     st = CALL(
         cudaEventCreateWithFlags(&c->columns[i].fed, cudaEventDisableTiming));

@@ -296,8 +296,10 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
 
 enum { SUM_THREADS = 64 }; /* a row each; few, so that all SMs have some */
 
+/* b, r, den: also of the host, each entry read or written once. */
 __global__ void add_parts(int64_t n, int64_t parts, const double *work,
-                          const double *b, double *r, double *den) {
+                          const double *b, double *r, double *den,
+                          const int *place, double *again) {
   const int64_t i =
       static_cast<int64_t>(blockIdx.x) * SUM_THREADS + threadIdx.x;
   if (i >= n)
@@ -306,8 +308,26 @@ __global__ void add_parts(int64_t n, int64_t parts, const double *work,
 #pragma unroll 8
   for (int64_t part = 0; part < parts; part++)
     add_sums(get_sums(work, n, parts, part, i), &s);
-  r[i] = __dadd_rn(s.hi, s.lo);
+  const double rest = __dadd_rn(s.hi, s.lo);
+  r[i] = rest;
   den[i] = s.den;
+  if (again)
+    again[place ? place[i] : i] = rest;
+}
+
+struct copies {
+  hone_copy list[HONE_COPIES]; /* those not used have no words */
+};
+
+__global__ void copy_kernel(const copies all) {
+  const int64_t first =
+      static_cast<int64_t>(blockIdx.x) * SUM_THREADS + threadIdx.x;
+  const int64_t step = static_cast<int64_t>(gridDim.x) * SUM_THREADS;
+#pragma unroll
+  for (int c = 0; c < HONE_COPIES; c++)
+    for (int64_t i = first; i < all.list[c].words; i += step)
+      static_cast<int *>(all.list[c].to)[i] =
+          static_cast<const int *>(all.list[c].from)[i];
 }
 
 } // namespace
@@ -318,10 +338,23 @@ int64_t hone_cuda_residual_bytes(int64_t n) {
   return static_cast<int64_t>(sizeof(sums)) * n * (rows > dots ? rows : dots);
 }
 
+cudaError_t hone_cuda_copy(const hone_copy *list, int count,
+                           cudaStream_t stream) {
+  copies all = {};
+  int64_t most = 1;
+  for (int c = 0; c < count; c++) {
+    all.list[c] = list[c];
+    most = list[c].words > most ? list[c].words : most;
+  }
+  HONE_LAUNCH(copy_kernel, dim3(blocks_of(most, SUM_THREADS)), SUM_THREADS, 0,
+              stream, all);
+  return cudaGetLastError();
+}
+
 cudaError_t hone_cuda_residual(int64_t n, const double *a, int64_t lda,
                                bool trans, const double *x, const double *b,
-                               double *r, double *den, void *work,
-                               cudaStream_t stream) {
+                               double *r, double *den, const int *place,
+                               double *again, void *work, cudaStream_t stream) {
   const bool pairs = pairs_aligned(a, lda);
   const int64_t size = trans ? dot_part_height(n) : row_part_width(n);
   const int64_t parts = divide_up(n, size);
@@ -339,7 +372,7 @@ cudaError_t hone_cuda_residual(int64_t n, const double *a, int64_t lda,
   if (e != cudaSuccess)
     return e;
   HONE_LAUNCH(add_parts, dim3(blocks_of(n, SUM_THREADS)), SUM_THREADS, 0,
-              stream, n, parts, part, b, r, den);
+              stream, n, parts, part, b, r, den, place, again);
   return cudaGetLastError();
 }
 

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Triangular solves with float factors, in double arithmetic.
 //
-// A sweep is one launch of one thread block for each block row of HONE_PANEL
-// rows. Tickets hand the block rows out in the order of their dependencies,
-// so that a block waits only for blocks that already run. Each adds up
-// F(i,j) v_j over the finished j, and multiplies by the inverted diagonal
-// block: no split of the sum over blocks, no order that scheduling decides.
+// A sweep has one thread block for each block row of HONE_PANEL rows. Tickets
+// hand the block rows out in the order of their dependencies, so that a block
+// waits only for blocks that already run. Each adds up F(i,j) v_j over the
+// finished j, and multiplies by the inverted diagonal block: no split of the
+// sum over blocks, no order that scheduling decides. Both sweeps of a solve are
+// one launch where their tiles are read the same way: the second one's blocks
+// have the later tickets, and find their v_i where the first one posts it.
 //
 // What counts is the time from one v_j to the next, n / HONE_PANEL times.
 // - The finished v_j go through a mailbox whose words are all ones until
 //   written: the value is its own flag, and no fence or second trip to memory
-//   stands between the blocks.
+//   stands between the blocks. There are two sets of them: a launch empties
+//   what the one before it filled.
+// - Every v_i is read once, and written once, so that it may as well stand in
+//   the host's pinned memory.
 // - The registers of a tile are loaded anew for the next one as they are used,
 //   so each multiprocessor has up to 64 KB on its way, also while it waits.
 // - Before the last wait of a block row its tile is already converted to
@@ -229,6 +234,10 @@ __device__ inline void add_and_load(double (&sum)[2][K], Pair (&x)[PAIRS],
   }
 }
 
+// A mailbox has room for the most columns; a sweep uses the first K * B words
+// of each block row.
+constexpr int BOX_ROW = HONE_TRIANGLE_COLUMNS * B;
+
 // The v of a block, as its words of the mailbox arrive.
 template <int K> struct Inbox {
   static constexpr int WORDS = (K * B + THREADS - 1) / THREADS;
@@ -238,13 +247,13 @@ template <int K> struct Inbox {
 
   __device__ inline void ask(const long long *box, int64_t block) {
     const int t = static_cast<int>(threadIdx.x);
-    from = box + block * (K * B) + t;
+    from = box + block * BOX_ROW + t;
 #pragma unroll
     for (int w = 0; w < WORDS; w++)
       word[w] = ALL || t < K * B ? from[w * THREADS] : 0;
   }
   // far: not the next block row to finish; it leaves the memory to that.
-  __device__ inline void wait(double *values, bool far) {
+  __device__ inline void arrive(bool far) {
     const int t = static_cast<int>(threadIdx.x);
 #ifdef HONE_EMULATE
     far = true; // there, sleep is what lets others run
@@ -257,18 +266,47 @@ template <int K> struct Inbox {
             __nanosleep(100);
           word[w] = from[w * THREADS];
         }
-        values[t + w * THREADS] = __longlong_as_double(word[w]);
       }
+  }
+  __device__ inline void wait(double *values, bool far) {
+    const int t = static_cast<int>(threadIdx.x);
+    arrive(far);
+#pragma unroll
+    for (int w = 0; w < WORDS; w++)
+      if (ALL || t < K * B)
+        values[t + w * THREADS] = __longlong_as_double(word[w]);
     __syncthreads();
   }
 };
 
+// The one or two sweeps of a solve.
+struct Plan {
+  const double *inverse[2];
+  bool forward[2];
+  int *ticket;       // of the launch, -1 at first
+  long long *box[2]; // all ones at first
+  int first, last;   // the launch's first one, and the last of all
+  int *old_ticket;   // two, to be emptied: what the solve before took,
+  long long *old_box[2];
+  int old_columns; // and filled
+};
+
+// What the solve before this one filled is emptied for the one after it.
+__device__ inline void empty(const Plan &plan, int64_t number) {
+  const int t = static_cast<int>(threadIdx.x);
+  if (number == 0 && t < 2)
+    plan.old_ticket[t] = -1;
+#pragma unroll
+  for (int s = 0; s < 2; s++)
+    for (int e = t; e < plan.old_columns * B; e += THREADS)
+      plan.old_box[s][number * BOX_ROW + e] = EMPTY;
+}
+
 template <int K, bool TRANS>
 __global__ void __launch_bounds__(THREADS, 1)
     sweep_kernel(int64_t n, const float *__restrict__ f, int64_t ld,
-                 bool aligned, const double *__restrict__ inv, bool forward,
-                 int columns, double *__restrict__ v, int64_t ldv, int *ticket,
-                 long long *box) {
+                 bool aligned, const Plan plan, int columns,
+                 const double *old_v, double *new_v, int64_t ldv) {
   HONE_DYNAMIC_SHARED(double, shared);
   double *sums = shared + Shared<K>::sums;
   double *values = shared + Shared<K>::values;
@@ -276,13 +314,18 @@ __global__ void __launch_bounds__(THREADS, 1)
   __shared__ int taken, waits;
   const int t = static_cast<int>(threadIdx.x);
   const int lane = t % 32, warp = t / 32;
+  const int64_t blocks = (n + B - 1) / B;
   if (t == 0) {
-    taken = atomicAdd(ticket, 1) + 1; // it starts at -1
-    waits = taken > 0;
+    taken = atomicAdd(plan.ticket, 1) + 1; // it starts at -1
+    waits = taken != 0 && taken != blocks;
   }
   __syncthreads();
   // This block row is number `number` in the order of the sweep.
-  const int64_t blocks = static_cast<int64_t>(gridDim.x), number = taken;
+  const bool second = plan.first == 1 || taken >= blocks;
+  const int64_t number = taken >= blocks ? taken - blocks : taken;
+  const bool forward = second ? plan.forward[1] : plan.forward[0];
+  const double *__restrict__ inv = second ? plan.inverse[1] : plan.inverse[0];
+  long long *const box = second ? plan.box[1] : plan.box[0];
   const int64_t i = forward ? number : blocks - 1 - number;
 
   const auto tile_at = [&](int64_t step) {
@@ -317,6 +360,21 @@ __global__ void __launch_bounds__(THREADS, 1)
     inbox.ask(box, block_at(0));
   }
 
+  // v_i: given, or of the sweep before.
+  constexpr int WORDS = Inbox<K>::WORDS;
+  double given[WORDS];
+  Inbox<K> before;
+  if (second)
+    before.ask(plan.box[0], i);
+  else
+#pragma unroll
+    for (int w = 0; w < WORDS; w++) {
+      const int e = t + w * THREADS, r = e % B, k = e / B;
+      const bool in = e < K * B && i * B + r < n && k < columns;
+      given[w] = in ? old_v[i * B + r + k * ldv] : 0.0;
+    }
+  empty(plan, number);
+
   // Turned, if the sweep is backward, to a lower triangle.
 #pragma unroll 8
   for (int e = t; e < B * B; e += THREADS) {
@@ -330,10 +388,20 @@ __global__ void __launch_bounds__(THREADS, 1)
       shared[inverse_at(out, in)] = inv[i * (B * B) + e];
   }
   const auto turn = [&](int r) { return forward ? r : B - 1 - r; };
-  for (int e = t; e < K * B; e += THREADS) {
-    const int r = e % B, k = e / B;
-    const bool in = i * B + r < n && k < columns;
-    sums[k * B + turn(r)] = in ? v[i * B + r + k * ldv] : 0.0;
+  if (second) {
+    before.arrive(number > 1);
+#pragma unroll
+    for (int w = 0; w < WORDS; w++) {
+      const int e = t + w * THREADS, r = e % B, k = e / B;
+      const bool in = e < K * B && i * B + r < n && k < columns;
+      given[w] = in ? __longlong_as_double(before.word[w]) : 0.0;
+    }
+  }
+#pragma unroll
+  for (int w = 0; w < WORDS; w++) {
+    const int e = t + w * THREADS;
+    if (e < K * B)
+      sums[e / B * B + turn(e % B)] = given[w];
   }
   __syncthreads();
 
@@ -458,62 +526,117 @@ __global__ void __launch_bounds__(THREADS, 1)
     // Some NaN, but never the one that says EMPTY.
     const long long bits =
         s == s ? __double_as_longlong(s) : 0x7ff8000000000000LL;
-    *static_cast<volatile long long *>(box + (i * K + k) * B + r) = bits;
-    if (i * B + r < n && k < columns)
-      v[i * B + r + k * ldv] = s;
+    *static_cast<volatile long long *>(box + i * BOX_ROW + k * B + r) = bits;
+    if (plan.last == (second ? 1 : 0) && i * B + r < n && k < columns)
+      new_v[i * B + r + k * ldv] = s;
   }
-}
-
-__global__ void permute_kernel(int64_t n, const int *__restrict__ perm,
-                               bool gather, int64_t k,
-                               const double *__restrict__ v, int64_t ldv,
-                               double *__restrict__ w, int64_t ldw) {
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i >= n)
-    return;
-  const int64_t p = perm[i], from = gather ? p : i, to = gather ? i : p;
-  for (int64_t c = blockIdx.y; c < k; c += gridDim.y)
-    w[to + c * ldw] = v[from + c * ldv];
 }
 
 int64_t block_rows(int64_t n) { return (n + B - 1) / B; }
 
+bool transposed(enum hone_triangle which) {
+  return which == HONE_LOWER_TRANS || which == HONE_UPPER_TRANS;
+}
+
+// What is the same for all columns of a solve.
+struct Solve {
+  int64_t n;
+  const float *f;
+  int64_t ld;
+  const double *from;
+  double *to;
+  int64_t ldv;
+  hone_triangle_work *work;
+  cudaStream_t stream;
+};
+
+// 'sweeps' of them, from plan.first on, in one launch.
 template <int K, bool TRANS>
-cudaError_t sweep(bool forward, int64_t n, const float *f, int64_t ld,
-                  const double *inv, int columns, double *v, int64_t ldv,
-                  int *flags, cudaStream_t stream) {
-  // Two words: the ticket, and the mailbox after it, all ones.
-  int *ticket = flags + (reinterpret_cast<uintptr_t>(flags) % 8 != 0);
-  long long *box = reinterpret_cast<long long *>(ticket) + 1;
-  const int64_t blocks = block_rows(n);
-  const size_t words = static_cast<size_t>(1 + blocks * B * K);
-  cudaError_t error =
-      cudaMemsetAsync(ticket, 0xff, words * sizeof *box, stream);
-  if (error != cudaSuccess)
-    return error;
+cudaError_t launch(const Solve &s, const Plan &plan, int sweeps, int columns) {
   const int bytes = Shared<K>::size * static_cast<int>(sizeof(double));
   const auto kernel = sweep_kernel<K, TRANS>;
-  error = cudaFuncSetAttribute(
-      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-  if (error != cudaSuccess)
-    return error;
+  const unsigned bit = 1U << (2 * K + (TRANS ? 1 : 0));
+  if (!(s.work->ready & bit)) {
+    const cudaError_t error = cudaFuncSetAttribute(
+        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    if (error != cudaSuccess)
+      return error;
+    s.work->ready |= bit;
+  }
   const bool aligned =
-      reinterpret_cast<uintptr_t>(f) % sizeof(float2) == 0 && ld % 2 == 0;
-  HONE_LAUNCH(kernel, static_cast<unsigned>(blocks), THREADS, bytes, stream, n,
-              f, ld, aligned, inv, forward, columns, v, ldv, ticket, box);
+      reinterpret_cast<uintptr_t>(s.f) % sizeof(float2) == 0 && s.ld % 2 == 0;
+  HONE_LAUNCH(kernel, static_cast<unsigned>(sweeps * block_rows(s.n)), THREADS,
+              bytes, s.stream, s.n, s.f, s.ld, aligned, plan, columns, s.from,
+              s.to, s.ldv);
   return cudaGetLastError();
 }
 
 template <int K>
-cudaError_t sweep(enum hone_triangle which, int64_t n, const float *f,
-                  int64_t ld, const double *inv, int columns, double *v,
-                  int64_t ldv, int *flags, cudaStream_t stream) {
-  const bool forward = which == HONE_LOWER || which == HONE_UPPER_TRANS;
-  if (which == HONE_LOWER_TRANS || which == HONE_UPPER_TRANS)
-    return sweep<K, true>(forward, n, f, ld, inv, columns, v, ldv, flags,
-                          stream);
-  return sweep<K, false>(forward, n, f, ld, inv, columns, v, ldv, flags,
-                         stream);
+cudaError_t launch(bool trans, const Solve &s, const Plan &plan, int sweeps,
+                   int columns) {
+  return trans ? launch<K, true>(s, plan, sweeps, columns)
+               : launch<K, false>(s, plan, sweeps, columns);
+}
+
+cudaError_t launch_some(bool trans, const Solve &s, const Plan &plan,
+                        int sweeps, int columns) {
+  return columns == 1   ? launch<1>(trans, s, plan, sweeps, columns)
+         : columns == 2 ? launch<2>(trans, s, plan, sweeps, columns)
+         : columns <= 4 ? launch<4>(trans, s, plan, sweeps, columns)
+                        : launch<8>(trans, s, plan, sweeps, columns);
+}
+
+// The half of the workspace that is empty for this solve, the other one to be
+// emptied. In front of the mailboxes: two words of tickets.
+cudaError_t take_turn(const Solve &s, int columns, Plan *plan) {
+  hone_triangle_work *const work = s.work;
+  const int64_t box = block_rows(s.n) * BOX_ROW;
+  if (!work->clean) {
+    const size_t words = static_cast<size_t>(2 + 4 * box);
+    const cudaError_t error =
+        cudaMemsetAsync(work->there, 0xff, words * sizeof(long long), s.stream);
+    if (error != cudaSuccess)
+      return error;
+    work->turn = work->columns = 0;
+  }
+  int *const tickets = static_cast<int *>(work->there);
+  long long *const boxes = static_cast<long long *>(work->there) + 2;
+  const int now = work->turn, old = 1 - now;
+  for (int i = 0; i < 2; i++) {
+    plan->box[i] = boxes + (2 * now + i) * box;
+    plan->old_box[i] = boxes + (2 * old + i) * box;
+  }
+  plan->ticket = tickets + 2 * now;
+  plan->old_ticket = tickets + 2 * old;
+  plan->old_columns = work->columns;
+  work->turn = old;
+  work->columns = columns == 3 ? 4 : columns > 4 ? 8 : columns;
+  return cudaSuccess;
+}
+
+cudaError_t solve_some(const hone_sweep *sweep, int sweeps, const Solve &s,
+                       int columns) {
+  Plan plan = {};
+  cudaError_t error = take_turn(s, columns, &plan);
+  s.work->clean = false; // unless all goes well
+  bool trans[2] = {};
+  for (int i = 0; i < sweeps; i++) {
+    plan.inverse[i] = sweep[i].inverse;
+    plan.forward[i] =
+        sweep[i].which == HONE_LOWER || sweep[i].which == HONE_UPPER_TRANS;
+    trans[i] = transposed(sweep[i].which);
+  }
+  plan.last = sweeps - 1;
+  const bool together = sweeps == 2 && trans[0] == trans[1];
+  if (error == cudaSuccess)
+    error = launch_some(trans[0], s, plan, together ? 2 : 1, columns);
+  if (error == cudaSuccess && sweeps == 2 && !together) {
+    plan.first = 1;
+    plan.ticket++;
+    error = launch_some(trans[1], s, plan, 1, columns);
+  }
+  s.work->clean = error == cudaSuccess;
+  return error;
 }
 
 } // namespace
@@ -539,42 +662,28 @@ cudaError_t hone_cuda_invert_blocks(int64_t n, const float *f, int64_t ld,
   return cudaGetLastError();
 }
 
-int64_t hone_cuda_triangle_flags(int64_t n) {
-  // One to align, two for the ticket's word, two for each of the mailbox.
-  return 3 + 2 * block_rows(n) * B * HONE_TRIANGLE_COLUMNS;
+int64_t hone_cuda_triangle_bytes(int64_t n) {
+  // Tickets, and two sets of two mailboxes.
+  return (2 + 4 * block_rows(n) * BOX_ROW) *
+         static_cast<int64_t>(sizeof(long long));
 }
 
-cudaError_t hone_cuda_triangle(enum hone_triangle which, int64_t n,
-                               const float *f, int64_t ld, const double *inv,
-                               int64_t k, double *v, int64_t ldv, int *flags,
-                               cudaStream_t stream) {
+cudaError_t hone_cuda_triangles(const hone_sweep *sweep, int sweeps, int64_t n,
+                                const float *f, int64_t ld, int64_t k,
+                                const double *from, double *to, int64_t ldv,
+                                hone_triangle_work *work, cudaStream_t stream) {
   if (n <= 0)
     return cudaSuccess;
   for (int64_t done = 0; done < k; done += HONE_TRIANGLE_COLUMNS) {
     const int64_t left = k - done;
     const int columns = static_cast<int>(
         left < HONE_TRIANGLE_COLUMNS ? left : int64_t(HONE_TRIANGLE_COLUMNS));
-    const auto run = columns == 1   ? sweep<1>
-                     : columns == 2 ? sweep<2>
-                     : columns <= 4 ? sweep<4>
-                                    : sweep<8>;
-    const cudaError_t error =
-        run(which, n, f, ld, inv, columns, v + done * ldv, ldv, flags, stream);
+    const cudaError_t error = solve_some(
+        sweep, sweeps,
+        Solve{n, f, ld, from + done * ldv, to + done * ldv, ldv, work, stream},
+        columns);
     if (error != cudaSuccess)
       return error;
   }
   return cudaSuccess;
-}
-
-cudaError_t hone_cuda_permute(int64_t n, const int *perm, bool gather,
-                              int64_t k, const double *v, int64_t ldv,
-                              double *w, int64_t ldw, cudaStream_t stream) {
-  if (n <= 0 || k <= 0)
-    return cudaSuccess;
-  const int threads = 256;
-  const dim3 grid(static_cast<unsigned>((n + threads - 1) / threads),
-                  static_cast<unsigned>(k < 1024 ? k : 1024));
-  HONE_LAUNCH(permute_kernel, grid, threads, 0, stream, n, perm, gather, k, v,
-              ldv, w, ldw);
-  return cudaGetLastError();
 }

@@ -71,6 +71,7 @@ struct hone_cuda {
   bool spd;     /* S = U^T U; lp: the rows of U again, row by row (ld each) */
   cudaStream_t work, feed, look;
   cudaEvent_t pace[HONE_CUDA_PACE]; /* behind the last panels */
+  cudaEvent_t answered;             /* a residual is there */
   const hone_cublas *blas;
   cublasHandle_t handle;
 
@@ -95,7 +96,7 @@ struct hone_cuda {
   int *perm, *place; /* n each: the original row of row i; its inverse */
   int *map;          /* n: 0, 1, ... */
   double *lower, *upper; /* inverses: see cuda_kernels.h */
-  int *triangle_flags;
+  hone_triangle_work triangles;
   double *v, *w; /* n x HONE_CUDA_COLUMNS each */
   void *residual_work;
   double *seen;      /* row_max, row_sum, col_max, col_sum: n each */
@@ -108,7 +109,7 @@ struct hone_cuda {
   hone_cuda_job job;
   hone_cuda_column rest; /* what comes as a whole */
   int64_t pinned;        /* bytes of all pinned memory, counted in mem */
-  double *h_v;           /* 4 n x HONE_CUDA_COLUMNS */
+  double *h_v;           /* 4 n x HONE_CUDA_COLUMNS: see below */
   unsigned *h_top;       /* top, fetched */
   float *col_max;        /* n; where the host rounds */
 
@@ -130,11 +131,32 @@ struct hone_cuda {
   int column_count, column_room; /* loaded; at most */
   hone_cuda_panel_info *panels;
   int panel_count, panel_room, moves_count, moves_room;
-  int split; /* the panel whose pieces lp holds; -1: none */
+  int split;        /* the panel whose pieces lp holds; -1: none */
+  bool expected;    /* a solve for the next residual */
+  bool ahead;       /* on its way, for the last one, */
+  bool ahead_trans; /* so */
   hone_account used;
 
   hone_cuda_forms forms;
 };
+
+/* Where in h_v, in multiples of n, the device reads and writes what it answers:
+   the columns of a solve, a residual's x, b, r and denominators, the solution
+   for r, and perm, as ints. What passes through it and is waited for at once
+   uses the first part. */
+enum hone_cuda_place {
+  HONE_CUDA_SOLVES = 0,
+  HONE_CUDA_X = HONE_CUDA_COLUMNS,
+  HONE_CUDA_B,
+  HONE_CUDA_R,
+  HONE_CUDA_DEN,
+  HONE_CUDA_AHEAD,
+  HONE_CUDA_PERM,
+  HONE_CUDA_PLACES /* in all, of the 4 HONE_CUDA_COLUMNS there are */
+};
+inline double *hone_cuda_at(const hone_cuda *c, hone_cuda_place place) {
+  return c->h_v + place * c->n;
+}
 
 inline int64_t round_up(int64_t v, int64_t to) {
   return (v + to - 1) / to * to;
@@ -163,13 +185,14 @@ int64_t hone_cuda_device_bytes(const hone_engine_config *config, bool stays);
 int hone_cuda_pin(hone_cuda *c, void **at, size_t bytes);
 void hone_cuda_unpin(hone_cuda *c);
 
-/* cuda_answers.cu: its solve, inspect, residual, account. */
+/* cuda_answers.cu: its solve, inspect, residual, expect, account. */
 int hone_cuda_solve(void *self, bool trans, int64_t k, double *v, int64_t ldv);
 int hone_cuda_see(void *self, const hone_matrix *a, const hone_scaling *scaling,
                   hone_seen *seen);
 int hone_cuda_take_residual(void *self, const hone_matrix *a, bool trans,
                             const double *x, const double *b, double *r,
                             double *den);
+void hone_cuda_expect(void *self);
 void hone_cuda_account(void *self, hone_account *out);
 
 /* The columns up to 'to' of A, just come, are inspected. */

@@ -63,6 +63,7 @@ typedef struct hone_device {
                  hone_seen *seen);
   int (*residual)(void *self, const hone_matrix *a, bool trans, const double *x,
                   const double *b, double *r, double *den);
+  void (*expect)(void *self);
   void (*account)(void *self, hone_account *account);
   int64_t (*device_bytes)(const hone_engine_config *config, bool resident);
   /* Solve with every product and sum in double precision. NULL: that is what

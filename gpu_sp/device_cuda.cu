@@ -363,16 +363,15 @@ int outcome(void *self, bool complete, hone_factor_info *info) {
   } *r = reinterpret_cast<results *>(c->h_v);
   int st = c->job.running ? hone_cuda_feed(c, &c->job.a, c->n, nullptr)
                           : (int)HONE_OK;
+  c->ahead = false;
+  const hone_copy back[] = {
+      /* perm: for the solves */
+      {c->flags, r->flags, 2},
+      {c->flushed, &r->flushed, 2},
+      {c->top, top, room + 1},
+      {c->perm, hone_cuda_at(c, HONE_CUDA_PERM), complete ? c->n : 0}};
   if (st == HONE_OK)
-    st = CALL(cudaMemcpyAsync(r->flags, c->flags, sizeof r->flags,
-                              cudaMemcpyDeviceToHost, c->work));
-  if (st == HONE_OK)
-    st = CALL(cudaMemcpyAsync(&r->flushed, c->flushed, sizeof r->flushed,
-                              cudaMemcpyDeviceToHost, c->work));
-  if (st == HONE_OK)
-    st =
-        CALL(cudaMemcpyAsync(top, c->top, (size_t)(room + 1) * sizeof(unsigned),
-                             cudaMemcpyDeviceToHost, c->work));
+    st = CALL(hone_cuda_copy(back, 4, c->work));
   if (st == HONE_OK)
     st = CALL(cudaStreamSynchronize(c->work));
   if (st != HONE_OK)
@@ -441,6 +440,7 @@ extern "C" const hone_device hone_device_cuda = {"CUDA",
                                                  resident,
                                                  hone_cuda_see,
                                                  hone_cuda_take_residual,
+                                                 hone_cuda_expect,
                                                  hone_cuda_account,
                                                  hone_cuda_device_bytes,
                                                  nullptr};

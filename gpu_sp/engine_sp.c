@@ -104,6 +104,11 @@ static int residual(void *self, const hone_matrix *a, bool trans,
   return e->device->residual(e->on, a, trans, x, b, r, den);
 }
 
+static void expect(void *self) {
+  engine_sp *e = self;
+  e->device->expect(e->on);
+}
+
 static void account(void *self, hone_account *account) {
   engine_sp *e = self;
   e->device->account(e->on, account);
@@ -144,6 +149,7 @@ const hone_engine hone_engine_single_cuda = {.name = "single LU",
                                              .resident = resident,
                                              .inspect = inspect,
                                              .residual = residual,
+                                             .expect = expect,
                                              .account = account,
                                              .device_bytes = device_bytes_cuda};
 
@@ -174,6 +180,7 @@ const hone_engine hone_engine_cholesky_cuda = {.name = "single Cholesky",
                                                .resident = resident,
                                                .inspect = inspect,
                                                .residual = residual,
+                                               .expect = expect,
                                                .account = account,
                                                .device_bytes =
                                                    device_bytes_cuda_spd};

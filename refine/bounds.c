@@ -43,6 +43,8 @@ static const double LUCK = 32.0;
 /* Of noise at random: 6 up to n = 32, where few numbers decide, 2 up to 512,
    above that 1. */
 enum { FEW = 32, SOME = 512 };
+/* Noise that is nothing beside the rounding of x. */
+static const double QUIET = 0.0625;
 /* What is not known counts where it is more than this times what is. */
 static const double COUNTS = 4.0;
 /* A column's own corrections have to shrink like this to show anything. */
@@ -54,12 +56,35 @@ double hone_refined_missed(const hone_refined *c, int64_t n, int64_t i) {
          (double)(2 * n + 2) * 0x1p-1074;
 }
 
-/* Of 2^-e x, which may lie beyond the range of double. */
+/* Largest of 2^-e x in double; NaN is the largest. */
+HONE_VECTOR static double plain_scaled(int64_t n, const double *x,
+                                       const int *e) {
+  int64_t max = 0;
+  double size;
+#pragma omp simd reduction(max : max)
+  for (int64_t i = 0; i < n; i++) {
+    int64_t bits = (int64_t)(1023 - e[i]) * (INT64_C(1) << 52);
+    double v;
+    memcpy(&v, &bits, sizeof v);
+    v *= fabs(x[i]);
+    memcpy(&bits, &v, sizeof bits);
+    bits &= INT64_MAX; /* NaN of either sign */
+    max = bits > max ? bits : max;
+  }
+  memcpy(&size, &max, sizeof size);
+  return size;
+}
+
+/* Of 2^-e x, which may lie beyond the range of double, or x (e NULL); NaN where
+   there is one. */
 static long double max_scaled(int64_t n, const double *x, const int *e) {
+  const double plain = e ? plain_scaled(n, x, e) : hone_max_abs(n, x);
+  if (e == NULL || isnan(plain) || (plain >= 0x1p-800 && plain <= 0x1p800))
+    return (long double)plain; /* nothing was rounded */
   long double max = 0.0L;
   for (int64_t i = 0; i < n; i++) {
     long double v = fabsl((long double)x[i]);
-    v = e ? ldexpl(v, -e[i]) : v;
+    v = ldexpl(v, -e[i]);
     max = v <= max ? max : v; /* takes NaN */
   }
   return max;
@@ -79,7 +104,8 @@ void hone_bounds_relate(const hone_refinement *ctx, const hone_refined *c,
   for (int64_t i = 0; e && i < n; i++)
     widest = i == 0 ? e[i] : HONE_MAX(widest, e[i]);
   lost = ldexpl(lost, widest) + 0x1p-1074L;
-  const long double x = max_scaled(n, c->x, NULL), size = max_scaled(n, d, e);
+  const long double x = max_scaled(n, c->x, NULL);
+  const long double size = max_scaled(n, d, e);
   out->plain = (double)((max_scaled(n, d, NULL) + lost) / x);
   out->scaled = e ? (double)(size / max_scaled(n, c->x, e)) : out->plain;
   out->spread = e ? (double)(ldexpl(size, widest) / x) : out->plain;
@@ -284,6 +310,27 @@ static void hear_noise(hone_refinement *ctx,
     loud[i]->missed = loud[i]->missed_scaled = HONE_INF;
 }
 
+/* ctx->v holds r as the device had it, and to solve for that takes no time. It
+   is as good as the host's, by the host's own word: no entry is further away
+   than the computation of either may have missed. So it is r from now on, with
+   twice the noise, where that is nothing. */
+static bool take_there(const hone_refinement *ctx,
+                       const hone_certificate *certificate, hone_refined *c) {
+  const int64_t n = ctx->f.a->n;
+  int64_t apart = 0;
+  for (int64_t i = 0; i < n; i++)
+    apart += !(fabs(ctx->v[i] - c->r[i]) <= c->gamma * c->den[i]);
+  for (int scaled = 0; scaled < 2; scaled++)
+    apart += !(2.0 * noise_of(certificate, c, scaled) <= QUIET * HONE_EPS);
+  if (apart > 0)
+    return false;
+  memcpy(c->r, ctx->v, (size_t)n * sizeof *c->r);
+  c->gamma *= 2.0;
+  c->now.noise *= 2.0L;
+  c->now.noise_scaled *= 2.0L;
+  return true;
+}
+
 void hone_bounds_estimate(hone_refinement *ctx,
                           const hone_certificate *certificate, int64_t m,
                           hone_refined *columns) {
@@ -293,9 +340,12 @@ void hone_bounds_estimate(hone_refinement *ctx,
   for (int64_t c = 0; c < m; c++) {
     if (columns[c].state != HONE_COLUMN_ACCEPTED || columns[c].bounded)
       continue;
-    memcpy(ctx->v + count * n, columns[c].r, (size_t)n * sizeof *ctx->v);
+    if (m > 1 || ctx->there != columns ||
+        !take_there(ctx, certificate, columns))
+      memcpy(ctx->v + count * n, columns[c].r, (size_t)n * sizeof *ctx->v);
     list[count++] = &columns[c];
   }
+  ctx->there = NULL;
   bool solved = count > 0 && solve_for(ctx, count, list) == HONE_OK;
   for (int64_t c = 0; solved && c < count; c++)
     hone_bounds_take(ctx, list[c], ctx->v + c * n, NULL);

@@ -162,8 +162,10 @@ static int certify_columns(climb *c, int r, hone_refinement *ctx) {
   ctx->observe = ctx->f.space != NULL || !hone_bounds_known(certificate);
   if (c->ladder->wish.max_iterations == 0) /* as many again */
     ctx->cap *= 2;
-  if (c->ladder->wish.extra)
+  if (c->ladder->wish.extra) {
+    ctx->there = NULL;
     st = refine_extra(c, r, ctx);
+  }
   const double middle = hone_now_s();
   hone_bounds_estimate(ctx, certificate, c->m, c->columns);
   const double end = hone_now_s();

@@ -124,6 +124,10 @@ typedef struct hone_engine {
   /* r = b - op(A) x in double-double, den = |op(A)| |x| + |b|; n each. */
   int (*residual)(void *self, const hone_matrix *a, bool trans, const double *x,
                   const double *b, double *r, double *den);
+  /* The next residual is likely to be followed by a solve with the same op(A)
+     for its r, times a power of two, which may be begun ahead. What solve
+     returns does not depend on it. NULL: it makes no difference. */
+  void (*expect)(void *self);
   void (*account)(void *self, hone_account *account);
   /* Bytes of device memory that create takes, with a copy of A or without;
      only n, block and tuning of config are read. NULL: it has no device. */

@@ -7,6 +7,9 @@
    what factors of this precision can tell, whatever the residual says. */
 #include "refine/estimate.h"
 
+#include "refine/scale.h"
+#include "refine/vectors.h"
+
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -29,33 +32,7 @@ static const double SIGNS_LIMIT = 0.003, COLUMN_SHARE = 3.0;
    does to most other vectors. */
 static const double PROBE_FACTOR = 4.0;
 
-int64_t hone_estimate_scratch(int64_t n) { return 6 * n; }
-
-static double sum_abs(int64_t n, const double *v) {
-  double sum = 0.0;
-  for (int64_t i = 0; i < n; i++)
-    sum += fabs(v[i]);
-  return sum;
-}
-
-static int64_t largest_at(int64_t n, const double *v) {
-  int64_t at = 0;
-  for (int64_t i = 1; i < n; i++)
-    if (fabs(v[i]) > fabs(v[at]))
-      at = i;
-  return at;
-}
-
-/* sign(v) into sign; true when it is what it was. */
-static bool take_signs(int64_t n, const double *v, double *sign) {
-  bool same = true;
-  for (int64_t i = 0; i < n; i++) {
-    double s = v[i] >= 0.0 ? 1.0 : -1.0;
-    same = same && s == sign[i];
-    sign[i] = s;
-  }
-  return same;
-}
+int64_t hone_estimate_scratch(int64_t n) { return 7 * n; }
 
 static void unit_vector(int64_t n, int64_t j, double *v) {
   memset(v, 0, (size_t)n * sizeof *v);
@@ -77,14 +54,22 @@ typedef struct estimate {
   double *y, *z;  /* the best unit vector tried, and z = inv(M) y */
   double *v;      /* the vector under work */
   double *sign;   /* the signs it last had */
+  double *other;  /* the alternating vector, solved for beside the first */
   int64_t last;   /* y's place of the last unit vector tried; -1: none */
   double of_unit; /* ||z||_1 */
   double norm;    /* the largest ||inv(M) y|| / ||y|| seen, over all vectors */
 } estimate;
 
+/* both: other is a second column. */
+static int apply_some(const estimate *e, bool trans, bool both) {
+  const int shift[] = {e->shift, e->shift};
+  return hone_apply_inverse(e->f, e->scaled, trans, 1 + both, e->v,
+                            both ? e->other - e->v : e->f->a->n,
+                            e->scaled ? NULL : shift, NULL);
+}
+
 static int apply(const estimate *e, bool trans) {
-  return hone_apply_inverse(e->f, e->scaled, trans, 1, e->v, e->f->a->n,
-                            e->scaled ? NULL : &e->shift, NULL);
+  return apply_some(e, trans, false);
 }
 
 /* One gradient step (Hager): from the signs of the last inv(M) y to the unit
@@ -94,14 +79,14 @@ static int gradient_step(estimate *e, bool *better) {
   *better = false;
   memcpy(e->v, e->sign, (size_t)n * sizeof *e->v);
   int st = apply(e, true);
-  int64_t j = largest_at(n, e->v);
+  int64_t j = hone_largest_at(n, e->v);
   if (st != HONE_OK || j == e->last)
     return st;
   e->last = j;
   unit_vector(n, j, e->v);
   if ((st = apply(e, false)) != HONE_OK)
     return st;
-  double s = sum_abs(n, e->v);
+  double s = hone_sum_abs(n, e->v);
   if (!(s <= e->of_unit)) { /* NaN is taken: it must not look proved */
     e->of_unit = s;
     memcpy(e->z, e->v, (size_t)n * sizeof *e->z);
@@ -114,7 +99,8 @@ static int gradient_step(estimate *e, bool *better) {
 
 /* Estimates ||inv(M)||_1. Where only the alternating vector shows how large
    it is, one more step looks for the unit vector that shows it too: it is
-   with unit vectors that the proof below works. */
+   with unit vectors that the proof below works. Two columns take the factors
+   little longer than one, so that vector goes with the first. */
 static int inverse_norm(estimate *e) {
   const int64_t n = e->f->a->n;
   bool better = true;
@@ -124,24 +110,23 @@ static int inverse_norm(estimate *e) {
     e->v[i] = 1.0 / (double)n;
     e->sign[i] = 0.0; /* none yet */
   }
-  int st = apply(e, false);
-  e->norm = sum_abs(n, e->v);
-  take_signs(n, e->v, e->sign);
+  if (n > 1)
+    alternating(n, e->other);
+  int st = apply_some(e, false, n > 1);
+  e->norm = hone_sum_abs(n, e->v);
+  hone_take_signs(n, e->v, e->sign);
   for (int step = 1; step < ESTIMATE_STEPS && better && st == HONE_OK; step++) {
     st = gradient_step(e, &better);
-    if (better && take_signs(n, e->v, e->sign))
+    if (better && hone_take_signs(n, e->v, e->sign))
       break;
   }
   if (n == 1 || st != HONE_OK)
     return st;
-  alternating(n, e->v);
-  if ((st = apply(e, false)) != HONE_OK)
-    return st;
-  double s = 2.0 * sum_abs(n, e->v) / (3.0 * (double)n);
+  double s = 2.0 * hone_sum_abs(n, e->other) / (3.0 * (double)n);
   if (s <= e->norm)
     return HONE_OK;
   e->norm = s;
-  take_signs(n, e->v, e->sign);
+  hone_take_signs(n, e->other, e->sign);
   return gradient_step(e, &better);
 }
 
@@ -152,26 +137,24 @@ static void scaled_residual(const hone_factored *f, const double *y,
                             double *den) {
   const int64_t n = f->a->n;
   const bool scaled = f->scaling->used;
-  for (int64_t i = 0; scaled && i < n; i++) {
-    b[i] = hone_shift(y[i], -f->scaling->row_exp[i]);
-    x[i] = hone_shift(z[i], f->scaling->col_exp[i]);
+  if (scaled) {
+    hone_scale_by(n, f->scaling->row_exp, -1, 0, y, b);
+    hone_scale_by(n, f->scaling->col_exp, 1, 0, z, x);
   }
   hone_residual(f, false, scaled ? x : z, scaled ? b : y, r, den);
-  for (int64_t i = 0; scaled && i < n; i++)
-    r[i] = hone_shift(r[i], f->scaling->row_exp[i]);
+  if (scaled)
+    hone_scale_by(n, f->scaling->row_exp, 1, 0, r, r);
 }
 
 /* y and z by a power of two, z near 1: nothing overflows. False: z holds
    nothing, or what is not finite. */
 static bool bring_near_1(int64_t n, double *y, double *z) {
-  const double size = fabs(z[largest_at(n, z)]);
+  const double size = fabs(z[hone_largest_at(n, z)]);
   if (!(size > 0.0) || !(size <= DBL_MAX))
     return false;
   const int e = ilogb(size);
-  for (int64_t i = 0; i < n; i++) {
-    y[i] = hone_shift(y[i], -e);
-    z[i] = hone_shift(z[i], -e);
-  }
+  hone_scale_by(n, NULL, 1, -e, y, y);
+  hone_scale_by(n, NULL, 1, -e, z, z);
   return true;
 }
 
@@ -202,7 +185,7 @@ typedef struct trial {
 
 static double size_of(const trial *t, int64_t n, const double *v) {
   if (!t->euclidean)
-    return sum_abs(n, v);
+    return hone_sum_abs(n, v);
   double sum = 0.0;
   for (int64_t i = 0; i < n; i++)
     sum += v[i] * v[i];
@@ -228,7 +211,7 @@ static int try_vector(const hone_factored *f, trial *t, double *work,
   t->last = HONE_INF;
   if (!bring_near_1(n, t->y, t->z))
     return HONE_OK;
-  const double norm = size_of(t, n, t->y), norm1 = sum_abs(n, t->y);
+  const double norm = size_of(t, n, t->y), norm1 = hone_sum_abs(n, t->y);
   double before = HONE_INF;
   int pair = f->space ? hone_space_open(f->space) : -1;
   if (pair >= 0) /* from z = 0 on */
@@ -240,7 +223,7 @@ static int try_vector(const hone_factored *f, trial *t, double *work,
     t->last = size_of(t, n, r) / norm;
     weigh(t, step, &before);
     out->inverse_norm_scaled =
-        fmax(out->inverse_norm_scaled, sum_abs(n, t->z) / norm1);
+        fmax(out->inverse_norm_scaled, hone_sum_abs(n, t->z) / norm1);
     t->rounding = t->last <= t->floor * out->inverse_norm_scaled;
     if (pair >= 0) {
       double *zp = hone_space_z(f->space, pair);
@@ -318,7 +301,8 @@ static int try_signs(const estimate *e, uint64_t seed, int passes, double *work,
              .passes = passes};
   st = try_vector(e->f, &t, work, out);
   out->nonsingular = t.last <= t.limit;
-  const double size = sum_abs(n, e->z) / fabs(e->y[0]); /* y of signs again */
+  const double size =
+      hone_sum_abs(n, e->z) / fabs(e->y[0]); /* y of signs again */
   *norm = fmax(*norm, fmin(1.0, COLUMN_SHARE / root) * size);
   return st;
 }
@@ -345,7 +329,7 @@ static int mend(estimate *e, int passes, double *work, hone_certificate *out) {
   return st;
 }
 
-/* The vectors of an estimate, in scratch: y and z, and four to work with. */
+/* The vectors of an estimate, in scratch: y and z, and five to work with. */
 static estimate begin(const hone_factored *f, double *scratch) {
   const int64_t n = f->a->n;
   return (estimate){.f = f,
@@ -353,7 +337,8 @@ static estimate begin(const hone_factored *f, double *scratch) {
                     .y = scratch,
                     .z = scratch + n,
                     .v = scratch + 2 * n,
-                    .sign = scratch + 3 * n};
+                    .sign = scratch + 3 * n,
+                    .other = scratch + 6 * n};
 }
 
 /* ||inv(A) e_j||_1 = ||C inv(S) R e_j||_1 by the pairs, for the column j that

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A factored matrix at work: solutions with its factors, residuals of it. */
 #include "cpu_dp/pass.h"
-#include "refine/estimate.h"
+#include "refine/refine.h"
 #include "refine/scale.h"
 
 #include <math.h>
@@ -46,13 +46,11 @@ int hone_apply_inverse(const hone_factored *f, bool scaled, bool trans,
   if (st != HONE_OK)
     return st;
   for (int64_t c = 0; c < k; c++) {
-    double *vc = v + c * ldv, max = 0.0;
+    double *vc = v + c * ldv;
     if (shift)
       e[c] += shift[c];
-    for (int64_t i = 0; size && i < n; i++)
-      max = fabs(vc[i]) <= max ? max : fabs(vc[i]); /* takes NaN */
     if (size)
-      size[c] = hone_shift(max, -e[c]);
+      size[c] = hone_shift(hone_max_abs(n, vc), -e[c]);
     hone_scale_out(n, out, e[c], vc);
   }
   return HONE_OK;

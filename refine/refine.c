@@ -72,6 +72,7 @@ void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
   const double *x[2 * HONE_SOLVE_COLUMNS], *b[2 * HONE_SOLVE_COLUMNS];
   double *r[2 * HONE_SOLVE_COLUMNS], *den[2 * HONE_SOLVE_COLUMNS];
   int64_t k = m;
+  ctx->there = NULL;
   for (int64_t c = 0; c < m; c++) {
     x[c] = list[c]->x;
     b[c] = list[c]->b;
@@ -147,18 +148,34 @@ static void disbelieve(hone_refinement *ctx, hone_refined *c) {
   c->last_value = HONE_INF;
 }
 
+/* A device that solves for one column at a time may begin on the correction
+   that is most likely to follow while its residual is looked at. */
+static bool expect_correction(const hone_refinement *ctx, int64_t m,
+                              hone_refined *const *list) {
+  const bool expects = m == 1 && !ctx->f.space && !list[0]->with_tail &&
+                       ctx->f.engine->expect != NULL;
+  if (expects)
+    ctx->f.engine->expect(ctx->f.self);
+  return expects;
+}
+
 /* Measures the columns where a copy of A is. Those it would accept are
    measured again, by the host on the caller's own A: it has the last word. */
 static void evaluate_there(hone_refinement *ctx, int64_t m,
                            hone_refined *const *list) {
   hone_refined *good[HONE_SOLVE_COLUMNS];
   int64_t count = 0;
+  const bool ahead = expect_correction(ctx, m, list);
   hone_refined_measure(ctx, true, true, m, list);
   for (int64_t c = 0; c < m; c++)
     if (hone_errors_value(&list[c]->now, ctx->criterion) <= ctx->limit)
       good[count++] = list[c];
+  const bool keep = ahead && count > 0 && list[0]->shift == 0;
+  if (keep) /* without a shift v is free */
+    memcpy(ctx->v, list[0]->r, (size_t)ctx->f.a->n * sizeof *ctx->v);
   if (count > 0)
     hone_refined_measure(ctx, true, false, count, good);
+  ctx->there = keep ? list[0] : NULL;
   for (int64_t c = 0; c < count; c++)
     if (!(hone_errors_value(&good[c]->now, ctx->criterion) <= ctx->limit))
       disbelieve(ctx, good[c]);

@@ -93,7 +93,9 @@ typedef struct hone_refinement {
   bool observe; /* the certificate does not know what a correction leaves of an
                    error: two of a column itself have to show it */
   double *v;    /* n x columns: residuals and corrections */
-  int passes;   /* counted up */
+  const hone_refined *there; /* accepted; v holds its r as the device had it,
+                                which may have begun to solve for that. NULL */
+  int passes;                /* counted up */
   int device_passes;
 } hone_refinement;
 

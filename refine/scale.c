@@ -4,10 +4,12 @@
    pass of row scaling leaves single precision stagnating, two or three of
    these sweeps bring it to 4 corrections. */
 #include "refine/scale.h"
+#include "refine/refine.h"
 
 #include <float.h>
 #include <limits.h>
 #include <math.h>
+#include <string.h>
 
 enum {
   SWEEPS = 12,     /* each halves the exponents' range: 4 for 10^16, 9 for the
@@ -97,29 +99,87 @@ int hone_scale_find(const hone_sight *sight, hone_inspection *seen,
   return HONE_OK;
 }
 
+/* Largest of sign e_i + k in magnitude, or a bound on it. */
+HONE_VECTOR static int64_t farthest(int64_t n, const int *e, int k) {
+  int max = 0, min = 0;
+#pragma omp simd reduction(max : max) reduction(min : min)
+  for (int64_t i = 0; i < n; i++) {
+    max = e[i] > max ? e[i] : max;
+    min = e[i] < min ? e[i] : min;
+  }
+  return HONE_MAX((int64_t)max, -(int64_t)min) + (k < 0 ? -k : k);
+}
+
+HONE_VECTOR static void multiply(int64_t n, double by, const double *from,
+                                 double *to) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++)
+    to[i] = by * from[i];
+}
+
+/* All exponents are those of normal numbers. */
+HONE_VECTOR static void multiply_each(int64_t n, const int *e, int sign, int k,
+                                      const double *from, double *to) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t bits = (int64_t)(sign * e[i] + k + 1023) * (INT64_C(1) << 52);
+    double by;
+    memcpy(&by, &bits, sizeof by);
+    to[i] = by * from[i];
+  }
+}
+
+void hone_scale_by(int64_t n, const int *e, int sign, int k, const double *from,
+                   double *to) {
+  if (e == NULL && k >= -HONE_MAX_EXP && k <= HONE_MAX_EXP)
+    multiply(n, hone_pow2(k), from, to);
+  else if (e != NULL && farthest(n, e, k) <= HONE_MAX_EXP)
+    multiply_each(n, e, sign, k, from, to);
+  else
+    for (int64_t i = 0; i < n; i++)
+      to[i] = hone_shift(from[i], (e ? sign * e[i] : 0) + k);
+}
+
+/* Largest of e_i and r_i's exponent together, by frexp's convention, of what
+   is not zero. False: some are neither normal nor zero. */
+HONE_VECTOR static bool top_of_normal(int64_t n, const int *e, const double *r,
+                                      int *top) {
+  int max = -100000, odd = 0;
+#pragma omp simd reduction(max : max) reduction(| : odd)
+  for (int64_t i = 0; i < n; i++) {
+    int64_t bits;
+    memcpy(&bits, &r[i], sizeof bits);
+    const int exponent = (int)(bits >> 52) & 2047;
+    const int is = exponent > 0 ? exponent - 1022 + e[i] : -100000;
+    odd |= (exponent == 2047) | ((exponent == 0) & (r[i] != 0.0));
+    max = is > max ? is : max;
+  }
+  *top = max;
+  return odd == 0;
+}
+
 /* Largest exponent of 2^row_exp r, by frexp's convention; of what is finite. */
 static int top_exponent(int64_t n, const int *row_exp, const double *r) {
   int top = -100000;
   if (row_exp == NULL) {
-    double max = 0.0;
-    for (int64_t i = 0; i < n; i++)
-      max = fabs(r[i]) <= max ? max : fabs(r[i]);
+    const double max = hone_max_abs(n, r);
     return max > 0.0 && max <= DBL_MAX ? ilogb(max) + 1 : 0;
   }
-  for (int64_t i = 0; i < n; i++)
-    if (r[i] != 0.0 && fabs(r[i]) <= DBL_MAX)
-      top = HONE_MAX(top, ilogb(r[i]) + 1 + row_exp[i]);
+  if (!top_of_normal(n, row_exp, r, &top)) {
+    top = -100000;
+    for (int64_t i = 0; i < n; i++)
+      if (r[i] != 0.0 && fabs(r[i]) <= DBL_MAX)
+        top = HONE_MAX(top, ilogb(r[i]) + 1 + row_exp[i]);
+  }
   return top > -100000 ? top : 0;
 }
 
 int hone_scale_in(int64_t n, const int *row_exp, const double *r, double *v) {
-  int k = -top_exponent(n, row_exp, r);
-  for (int64_t i = 0; i < n; i++)
-    v[i] = hone_shift(r[i], (row_exp ? row_exp[i] : 0) + k);
+  const int k = -top_exponent(n, row_exp, r);
+  hone_scale_by(n, row_exp, 1, k, r, v);
   return k;
 }
 
 void hone_scale_out(int64_t n, const int *col_exp, int k, double *v) {
-  for (int64_t i = 0; i < n; i++)
-    v[i] = hone_shift(v[i], (col_exp ? col_exp[i] : 0) - k);
+  hone_scale_by(n, col_exp, 1, -k, v, v);
 }

@@ -28,6 +28,11 @@ int hone_see(const hone_sight *sight, const hone_scaling *scaling,
 int hone_scale_find(const hone_sight *sight, hone_inspection *seen,
                     hone_scaling *scaling);
 
+/* to_i = 2^(sign e_i + k) from_i, sign 1 or -1, e NULL: zeros. In place or not.
+   Rounded once where it leaves the normal range. */
+void hone_scale_by(int64_t n, const int *e, int sign, int k, const double *from,
+                   double *to);
+
 /* v = 2^k R r with the largest entry of v in [1/2, 1); r finite and not
    zero. row_exp: exponents of R, NULL: ones. Returns k. */
 int hone_scale_in(int64_t n, const int *row_exp, const double *r, double *v);

@@ -139,6 +139,80 @@ TEST(bounds, hear_no_less_than_the_contraction_says) {
   CHECK_LE(s.column.rest_scaled, s.column.missed_scaled);
 }
 
+/* ---- A residual that a device has begun to solve for ---- */
+
+enum { THERE = 5 };
+
+typedef struct there_case {
+  const char *what;
+  int at;         /* entry of the device's r, */
+  double by;      /* and how far it is from the host's, in gamma den */
+  double inverse; /* norm of the inverse */
+  bool unscaled;  /* ... of inv(A) alone */
+  bool taken;
+} there_case;
+
+/* x = (1, ...), r = 1e-17, den = 1, gamma 1e-30: noise of 5e-30. */
+static void check_there(const there_case *t, bool other, int64_t columns) {
+  double x[THERE], r[THERE], den[THERE], v[2 * THERE];
+  hone_refined column[2] = {{0}, {.state = HONE_COLUMN_LEFT}};
+  scene s;
+  set_scene(&s, 1e-6, 1e-6);
+  s.a.n = THERE;
+  s.engine.solve = solve_identity;
+  s.certificate.inverse_norm = (long double)t->inverse;
+  s.certificate.inverse_norm_scaled = t->unscaled ? 1.0 : t->inverse;
+  for (int i = 0; i < THERE; i++) {
+    x[i] = den[i] = 1.0;
+    r[i] = 1e-17;
+    v[i] = i == t->at ? r[i] + t->by * 1e-30 : r[i];
+  }
+  if (!(t->by >= -1e3)) /* or what is no number */
+    v[t->at] = t->by;
+  s.ctx.v = v;
+  s.ctx.there = other ? &column[1] : &column[0];
+  column[0] = (hone_refined){.x = x,
+                             .r = r,
+                             .den = den,
+                             .gamma = 1e-30,
+                             .now = {.relative = 5e-17L,
+                                     .relative_scaled = 5e-17L,
+                                     .noise = 5e-30L,
+                                     .noise_scaled = 5e-30L},
+                             .state = HONE_COLUMN_ACCEPTED};
+  hone_bounds_estimate(&s.ctx, &s.certificate, columns, column);
+  const bool taken = t->taken && !other && columns == 1;
+  const double factor = taken ? 2.0 : 1.0;
+  ct_note("%s, %d, %d", t->what, other, (int)columns);
+  CHECK(column[0].bounded && s.ctx.there == NULL);
+  CHECK_NEAR(r[t->at], taken ? 1e-17 + t->by * 1e-30 : 1e-17, 0.0);
+  CHECK_NEAR(column[0].gamma, factor * 1e-30, 0.0);
+  CHECK_NEAR((double)column[0].now.noise, factor * 5e-30, 1e-40);
+  CHECK_NEAR((double)column[0].now.noise_scaled, factor * 5e-30, 1e-40);
+  CHECK_NEAR(column[0].error, 1e-17, 1e-29);
+}
+
+TEST(bounds, take_a_devices_residual_that_is_the_hosts_but_for_noise) {
+  static const there_case cases[] = {
+      {"the same", 0, 0.0, 1e6, false, true},
+      {"all but", 0, 0.9, 1e6, false, true},
+      {"all but, below", THERE - 1, -0.9, 1e6, true, true},
+      {"the first is not", 0, 1.2, 1e6, false, false},
+      {"the last is not", THERE - 1, 1.2, 1e6, false, false},
+      {"below", 2, -1.2, 1e6, false, false},
+      {"no number", 1, (double)NAN, 1e6, false, false},
+      {"infinite", 1, -(double)INFINITY, 1e6, false, false},
+      {"the noise counts", 0, 0.0, 1e13, false, false},
+      {"in the caller's units", 0, 0.0, 1e13, true, false},
+      {"unknown", 0, 0.0, (double)NAN, false, false},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    check_there(&cases[i], false, 1);
+    check_there(&cases[i], true, 1);
+    check_there(&cases[i], false, 2);
+  }
+}
+
 /* ---- What the certificate is to know ---- */
 
 typedef struct stage {
@@ -164,6 +238,47 @@ static void factor_diagonal(stage *s, int precision) {
                                   NULL, &s->watch),
                HONE_OK);
   CHECK_EQ_INT(hone_ladder_factor(&s->ladder, s->a, 12, &s->report), HONE_OK);
+}
+
+/* inv(S) = I + LARGE w w^T, w = (0, 1, -1, 1, -1): the vector 1/n and the unit
+   vector that it leads to see nothing of w. */
+enum { HIDDEN = 5, LARGE = 1000000 };
+static const double hidden[HIDDEN] = {0.0, 1.0, -1.0, 1.0, -1.0};
+static int hidden_calls, hidden_columns;
+
+static int solve_hidden(void *self, bool trans, int64_t k, double *v,
+                        int64_t ldv) {
+  (void)self;
+  (void)trans;
+  for (int64_t c = 0; c < k; c++) {
+    double sum = 0.0;
+    for (int i = 0; i < HIDDEN; i++)
+      sum += hidden[i] * v[i + c * ldv];
+    for (int i = 0; i < HIDDEN; i++)
+      v[i + c * ldv] += LARGE * sum * hidden[i];
+  }
+  hidden_calls++;
+  hidden_columns += (int)k;
+  return HONE_OK;
+}
+
+TEST(bounds, the_alternating_vector_goes_with_the_first_and_is_looked_at) {
+  const hone_engine engine = {.precision = 64, .solve = solve_hidden};
+  double a[HIDDEN * HIDDEN], scratch[7 * HIDDEN];
+  CHECK_EQ_INT(hone_estimate_scratch(HIDDEN), 7 * HIDDEN);
+  for (int i = 0; i < HIDDEN * HIDDEN; i++)
+    a[i] = (i % (HIDDEN + 1) == 0) - hidden[i % HIDDEN] * hidden[i / HIDDEN] *
+                                         LARGE / (1.0 + 4.0 * LARGE);
+  const hone_matrix matrix = {HIDDEN, HIDDEN, a};
+  const hone_scaling scaling = {.used = false};
+  const hone_factored f = {
+      .engine = &engine, .a = &matrix, .scaling = &scaling};
+  hone_certificate out;
+  hidden_calls = hidden_columns = 0;
+  CHECK_EQ_INT(hone_estimate(&f, 2.0, 2.0, scratch, &out), HONE_OK);
+  CHECK_NEAR(out.inverse_norm_scaled, 1.0 + 4.0 * LARGE, 1.0);
+  CHECK(out.nonsingular);
+  CHECK_EQ_INT(hidden_columns - hidden_calls, 1);
 }
 
 TEST(bounds, foretell_the_contraction_by_condition_growth_and_precision) {

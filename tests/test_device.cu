@@ -69,13 +69,14 @@ int run_all(void *self, const hone_engine_config *config, const problem &p,
   hone_seen s = {seen[0].data(), seen[1].data(), seen[2].data(),
                  seen[3].data()};
   st = d->inspect(self, &matrix, nullptr, &s);
+  d->expect(self);
   if (st == HONE_OK)
     st = d->residual(self, &matrix, true, p.x.data(), p.b[1].data(), r.data(),
                      den.data());
   for (int64_t i = 0; i < p.n && st == HONE_OK; i++)
     out->residual =
         std::fmax(out->residual, std::fabs(r.data()[i]) / den.data()[i]);
-  return st;
+  return st == HONE_OK ? d->solve(self, true, 1, r.data(), p.n) : st;
 }
 
 outcome run(const problem &p, const double *a, const hone_tuning &tuning,
@@ -199,6 +200,120 @@ TEST(device_cuda, pinned_memory_counts_as_held) {
   CHECK_EQ_INT(mem.held, 0);
   mem.limit = needed - 1;
   CHECK_EQ_INT(hone_device_cuda.create(&self, &config), HONE_NO_MEMORY);
+  CHECK_EQ_INT(mem.held, 0);
+}
+
+/* A solve begun ahead, of r = b - op(A) x, x = 0. What solve then makes of v
+   has the bits that it has without; *sent: how many bytes were for it. */
+void solve_ahead(void *self, const hone_matrix *a, bool trans,
+                 const std::vector<double> &b, bool expect,
+                 std::vector<double> *v, bool v_trans, int64_t *sent) {
+  const hone_device *d = &hone_device_cuda;
+  std::vector<double> zeros(b.size(), 0.0), r = zeros, den = zeros;
+  hone_account before, after;
+  if (expect)
+    d->expect(self);
+  CHECK_EQ_INT(
+      d->residual(self, a, trans, zeros.data(), b.data(), r.data(), den.data()),
+      HONE_OK);
+  d->account(self, &before);
+  CHECK_EQ_INT(d->solve(self, v_trans, 1, v->data(), a->n), HONE_OK);
+  d->account(self, &after);
+  *sent = after.to_device - before.to_device;
+}
+
+/* What a solve may be asked for after the residual r = b of op(A). */
+struct ahead_case {
+  const char *what;
+  bool trans, other; /* op; the solve is for the other one */
+  double factor;     /* v = factor b, */
+  int64_t spoiled;   /* but for one entry, from 1 */
+  bool taken;        /* is the solve that was begun what is wanted? */
+};
+
+const ahead_case ahead_cases[] = {
+    {"r itself", false, false, 1.0, 0, true},
+    {"transposed", true, false, 1.0, 0, true},
+    {"a multiple", false, false, 0x1p60, 0, true},
+    {"a small one", true, false, 0x1p-90, 0, true},
+    {"no power of two", false, false, 0.75, 0, false},
+    {"of the other sign", false, false, -1.0, 0, false},
+    {"too far off", false, false, 0x1p700, 0, false},
+    {"the other matrix", false, true, 1.0, 0, false},
+    {"the first entry differs", false, false, 2.0, 1, false},
+    {"the last entry differs", true, false, 2.0, 300, false},
+};
+
+void check_ahead(void *self, const hone_matrix *a, const problem &p,
+                 const ahead_case &t, double bad) {
+  std::vector<double> v = p.b[0];
+  for (double &e : v)
+    e *= t.factor;
+  if (t.spoiled > 0)
+    v.data()[t.spoiled - 1] = bad;
+  std::vector<double> plain = v;
+  int64_t sent = 0, sent_plain = 0;
+  ct_note("%s, %g", t.what, bad);
+  solve_ahead(self, a, t.trans, p.b[0], true, &v, t.trans != t.other, &sent);
+  solve_ahead(self, a, t.trans, p.b[0], false, &plain, t.trans != t.other,
+              &sent_plain);
+  CHECK(memcmp(v.data(), plain.data(), v.size() * sizeof(double)) == 0);
+  CHECK_EQ_INT(sent_plain, p.n * (int64_t)sizeof(double));
+  CHECK_EQ_INT(sent, t.taken ? 0 : sent_plain);
+}
+
+/* Once, and not any more when A has been factored again. */
+void check_ahead_ends(void *self, const hone_engine_config *config,
+                      const hone_matrix *a, const problem &p) {
+  std::vector<double> v = p.b[0], again = v, other = v;
+  int64_t sent = 0;
+  hone_factor_info info;
+  hone_account before, after;
+  solve_ahead(self, a, false, p.b[0], true, &v, false, &sent);
+  CHECK_EQ_INT(sent, 0);
+  hone_device_cuda.account(self, &before);
+  CHECK_EQ_INT(hone_device_cuda.solve(self, false, 1, again.data(), p.n),
+               HONE_OK);
+  hone_device_cuda.account(self, &after);
+  CHECK_LT(before.to_device, after.to_device);
+  CHECK(memcmp(v.data(), again.data(), v.size() * sizeof(double)) == 0);
+  std::vector<double> half = p.a, zeros(v.size(), 0.0), r = zeros, den = zeros;
+  for (double &e : half)
+    e *= 0.5;
+  const hone_matrix a_half = {p.n, p.lda, half.data()};
+  hone_device_cuda.expect(self);
+  CHECK_EQ_INT(hone_device_cuda.residual(self, a, false, zeros.data(),
+                                         p.b[0].data(), r.data(), den.data()),
+               HONE_OK);
+  CHECK_EQ_INT(
+      hone_lu(&hone_device_cuda, self, config, &a_half, nullptr, &info),
+      HONE_OK);
+  CHECK_EQ_INT(hone_device_cuda.solve(self, false, 1, other.data(), p.n),
+               HONE_OK);
+  for (int64_t i = 0; i < p.n; i++)
+    CHECK_NEAR(other.data()[i], 2.0 * v.data()[i], 1e-4);
+}
+
+TEST(device_cuda, a_solve_begun_ahead_is_for_that_residual_alone) {
+  NEED_DEVICE();
+  const problem p(300, 1, 12.0);
+  hone_mem mem = {};
+  hone_watch watch = {};
+  hone_engine_config config = {};
+  void *self = nullptr;
+  config.n = p.n;
+  config.mem = &mem;
+  config.watch = &watch;
+  CHECK_EQ_INT(hone_device_cuda.create(&self, &config), HONE_OK);
+  const hone_matrix a = {p.n, p.lda, p.a.data()};
+  hone_factor_info info;
+  CHECK_EQ_INT(hone_lu(&hone_device_cuda, self, &config, &a, nullptr, &info),
+               HONE_OK);
+  for (const ahead_case &t : ahead_cases)
+    for (double bad : {0.0, 1.0, (double)HONE_NAN, (double)HONE_INF})
+      check_ahead(self, &a, p, t, bad);
+  check_ahead_ends(self, &config, &a, p);
+  hone_device_cuda.destroy(self, &mem);
   CHECK_EQ_INT(mem.held, 0);
 }
 

@@ -3,6 +3,8 @@
    plain loops: solves, residuals, inspection, rounding, largest entries. */
 #include "tests/test_kernels.h"
 
+#include <algorithm>
+
 namespace {
 
 /* ---- From doubles to floats -------------------------------------------- */
@@ -218,6 +220,15 @@ TEST(kernels, inverses_of_diagonal_blocks) {
     }
 }
 
+/* A workspace and turns with it. */
+struct turns {
+  on_device<char> there;
+  hone_triangle_work work = {};
+  explicit turns(int64_t n) : there(hone_cuda_triangle_bytes(n)) {
+    work.there = there.p;
+  }
+};
+
 void check_triangle(enum hone_triangle which, int64_t n, int64_t k) {
   const int64_t ld = n + n % 2, ldv = n + 3, b = HONE_PANEL;
   const std::vector<float> t = two_triangles(n, ld);
@@ -234,11 +245,12 @@ void check_triangle(enum hone_triangle which, int64_t n, int64_t k) {
   on_device<float> there(t);
   on_device<double> v_there(v), lower((n + b - 1) / b * b * b);
   on_device<double> upper(static_cast<int64_t>(lower.count));
-  on_device<int> flags(hone_cuda_triangle_flags(n));
+  turns t_work(n);
   const bool is_lower = which == HONE_LOWER || which == HONE_LOWER_TRANS;
   MUST(hone_cuda_invert_blocks(n, there, ld, lower, upper, nullptr));
-  MUST(hone_cuda_triangle(which, n, there, ld, is_lower ? lower : upper, k,
-                          v_there, ldv, flags, nullptr));
+  const hone_sweep sweep = {which, is_lower ? lower : upper};
+  MUST(hone_cuda_triangles(&sweep, 1, n, there, ld, k, v_there, v_there, ldv,
+                           &t_work.work, nullptr));
   const std::vector<double> got = v_there.get();
   double error = 0.0;
   for (size_t e = 0; e < x.size(); e++)
@@ -258,6 +270,63 @@ TEST(kernels, triangles) {
   }
 }
 
+std::vector<double> both_sweeps(const hone_sweep *sweep, int64_t n,
+                                const float *there, int64_t ld, int64_t k,
+                                const std::vector<double> &v, int64_t ldv,
+                                hone_triangle_work *work) {
+  double *pinned; /* the host's memory is read and written there */
+  std::vector<double> out(v.size());
+  MUST(cudaMallocHost(reinterpret_cast<void **>(&pinned),
+                      v.size() * sizeof(double)));
+  memcpy(pinned, v.data(), v.size() * sizeof(double));
+  MUST(hone_cuda_triangles(sweep, 2, n, there, ld, k, pinned, pinned, ldv, work,
+                           nullptr));
+  MUST(cudaStreamSynchronize(nullptr));
+  memcpy(out.data(), pinned, v.size() * sizeof(double));
+  MUST(cudaFreeHost(pinned));
+  return out;
+}
+
+/* One workspace, solves of all kinds and widths in turn, some of which were
+   given up in the middle: each is what the two sweeps apart make of it, and
+   of each column what it is alone. */
+TEST(kernels, both_triangles_take_turns) {
+  NEED_DEVICE();
+  const int64_t n = 391, ld = 392, ldv = n + 1, b = HONE_PANEL;
+  numbers r = {7};
+  const std::vector<float> t = two_triangles(n, ld);
+  on_device<float> there(t);
+  on_device<double> lower((n + b - 1) / b * b * b);
+  on_device<double> upper(static_cast<int64_t>(lower.count));
+  MUST(hone_cuda_invert_blocks(n, there, ld, lower, upper, nullptr));
+  const hone_sweep pairs[4][2] = {
+      {{HONE_UPPER_TRANS, upper}, {HONE_LOWER_TRANS, lower}},
+      {{HONE_LOWER, lower}, {HONE_UPPER, upper}},
+      {{HONE_LOWER, lower}, {HONE_LOWER_TRANS, lower}},
+      {{HONE_LOWER_TRANS, lower}, {HONE_LOWER, lower}}};
+  turns turn(n);
+  for (int64_t k : {8, 1, 1, 5, 2, 3, 1, 11, 1})
+    for (const hone_sweep *pair : pairs) {
+      const std::vector<double> v = r.array<double>(ldv * k);
+      std::vector<double> apart = v;
+      for (int64_t c = 0; c < k; c++) { /* alone, and each sweep alone */
+        turns fresh(n);
+        const auto from = v.begin() + c * ldv;
+        on_device<double> one(std::vector<double>(from, from + ldv));
+        for (int s = 0; s < 2; s++)
+          MUST(hone_cuda_triangles(pair + s, 1, n, there, ld, 1, one, one, ldv,
+                                   &fresh.work, nullptr));
+        const std::vector<double> got = one.get();
+        std::copy(got.begin(), got.end() - 1, apart.begin() + c * ldv);
+      }
+      ct_note("k %d, pair %d", (int)k, (int)(pair - pairs[0]) / 2);
+      CHECK(
+          same(both_sweeps(pair, n, there, ld, k, v, ldv, &turn.work), apart));
+      if (k == 5) /* after a failure all of it is made anew */
+        turn.work.clean = false;
+    }
+}
+
 /* The values are their own flags between blocks: whatever they are, it ends. */
 TEST(kernels, triangles_end_whatever_they_hold) {
   NEED_DEVICE();
@@ -271,11 +340,12 @@ TEST(kernels, triangles_end_whatever_they_hold) {
       on_device<float> there(t);
       on_device<double> v(std::vector<double>(static_cast<size_t>(n), 1.0));
       on_device<double> lower(blocks * b * b), upper(blocks * b * b);
-      on_device<int> flags(hone_cuda_triangle_flags(n));
+      turns turn(n);
       MUST(hone_cuda_invert_blocks(n, there, n, lower, upper, nullptr));
-      MUST(hone_cuda_triangle(static_cast<enum hone_triangle>(which), n, there,
-                              n, which < HONE_UPPER ? lower : upper, 1, v, n,
-                              flags, nullptr));
+      const hone_sweep sweep = {static_cast<enum hone_triangle>(which),
+                                which < HONE_UPPER ? lower : upper};
+      MUST(hone_cuda_triangles(&sweep, 1, n, there, n, 1, v, v, n, &turn.work,
+                               nullptr));
       const bool ascends = which == HONE_LOWER || which == HONE_UPPER_TRANS;
       const double reached = v.get().data()[ascends ? 130 : 120];
       ct_note("triangle %d, %08x", which, bits);
@@ -283,27 +353,21 @@ TEST(kernels, triangles_end_whatever_they_hold) {
     }
 }
 
-TEST(kernels, permutations) {
+TEST(kernels, copies_of_words) {
   NEED_DEVICE();
-  for (int64_t n : {1, 300})
-    for (int gather = 0; gather < 2; gather++) {
-      const int64_t k = 5, ldv = n + 1, ldw = n + 2;
-      numbers r = {static_cast<uint64_t>(n)};
-      const std::vector<double> v = r.array<double>(ldv * k);
-      std::vector<double> w = r.array<double>(ldw * k);
-      const std::vector<int> perm = r.permutation(n);
-      on_device<double> v_there(v), w_there(w);
-      on_device<int> perm_there(perm);
-      for (int64_t c = 0; c < k; c++)
-        for (int64_t i = 0; i < n; i++) {
-          const int64_t p = perm.data()[i];
-          w.data()[(gather ? i : p) + c * ldw] =
-              v.data()[(gather ? p : i) + c * ldv];
-        }
-      MUST(hone_cuda_permute(n, perm_there, gather, k, v_there, ldv, w_there,
-                             ldw, nullptr));
-      CHECK(same(w_there.get(), w));
-    }
+  const int64_t lengths[HONE_COPIES] = {65, 1, 1000, 64};
+  numbers r = {11};
+  std::vector<int> v(HONE_COPIES * 1001), want(v.size(), -1);
+  for (int &e : v)
+    e = static_cast<int>(r.next() >> 33);
+  const on_device<int> there(v), to(want);
+  hone_copy list[HONE_COPIES];
+  for (int64_t c = 0; c < HONE_COPIES; c++) {
+    list[c] = {there.p + 1001 * c, to.p + 1001 * c, lengths[c]};
+    std::copy_n(v.begin() + 1001 * c, lengths[c], want.begin() + 1001 * c);
+  }
+  MUST(hone_cuda_copy(list, HONE_COPIES, nullptr));
+  CHECK(to.get() == want);
 }
 
 /* ---- Residuals --------------------------------------------------------- */
@@ -331,12 +395,21 @@ void check_residual(int64_t n, int64_t lda, bool trans) {
     b.data()[i] = static_cast<double>(sum.data()[i]); /* rounded */
     den.data()[i] += std::fabs(b.data()[i]);
   }
-  on_device<double> a_there(a), x_there(x), b_there(b), r_there(n),
-      den_there(n);
+  on_device<double> a_there(a), x_there(n), b_there(b), r_there(n),
+      den_there(n), again(n);
+  const std::vector<int> place = r.permutation(n);
+  on_device<int> place_there(place);
   on_device<char> work(hone_cuda_residual_bytes(n));
+  const on_device<double> x_before(x);
+  const hone_copy copy = {x_before.p, x_there.p, 2 * n};
+  MUST(hone_cuda_copy(&copy, 1, nullptr));
   MUST(hone_cuda_residual(n, a_there, lda, trans, x_there, b_there, r_there,
-                          den_there, work, nullptr));
+                          den_there, trans ? nullptr : place_there.p, again,
+                          work, nullptr));
   const std::vector<double> got = r_there.get(), got_den = den_there.get();
+  const std::vector<double> got_again = again.get();
+  for (int64_t i = 0; i < n; i++)
+    CHECK(got_again.data()[trans ? i : place.data()[i]] == got.data()[i]);
   ct_note("n %d, lda %d, trans %d", (int)n, (int)lda, trans);
   for (int64_t i = 0; i < n; i++) {
     const __int128 exact = static_cast<__int128>(b.data()[i]) - sum.data()[i];

@@ -4,6 +4,7 @@
    host with residuals that are true, zero, large, or fail. */
 #include "tests/support.h"
 
+#include "api/hone.h"
 #include "tests/ct.h"
 
 #include <math.h>
@@ -11,9 +12,10 @@
 
 enum { ORDER = 40 };
 
-typedef enum residuals { TRUE_ONES, ZERO, LARGE, FAILING } residuals;
+typedef enum residuals { TRUE_ONES, ZERO, LARGE, FAILING, LAST } residuals;
 static residuals kind;
-static int asked;
+static int asked, expected;
+static double largest; /* of the last r over its den */
 
 static bool resident(void *self) { return self != NULL; }
 
@@ -61,11 +63,17 @@ static int residual(void *self, const hone_matrix *a, bool trans,
       sum -= (long double)v * (long double)x[j];
       size += fabsl((long double)v * (long double)x[j]);
     }
-    r[i] = kind == TRUE_ONES ? (double)sum : (kind == ZERO ? 0.0 : 1.0);
+    r[i] = kind == ZERO ? 0.0 : kind == LARGE ? 1.0 : (double)sum;
     den[i] = (double)size;
+    largest = i == 0 ? 0.0 : largest;
+    largest = fmax(largest, (double)(fabsl(sum) / size));
   }
+  for (int64_t i = 0; i < ORDER && kind == LAST && largest <= SUP_LIMIT; i++)
+    r[i] = 0.0;
   return HONE_OK;
 }
+
+static void expect(void *self) { expected += self != NULL; }
 
 typedef struct outcome {
   int status;
@@ -82,6 +90,7 @@ static outcome run_to(residuals how, bool fall_back, bool extra) {
   engine.factor = factor;
   engine.inspect = inspect;
   engine.residual = residual;
+  engine.expect = how == LAST ? expect : NULL;
   const hone_engine *engines[] = {&engine, &hone_engine_double};
   const hone_wish wish = {
       .criterion = HONE_COMPONENTWISE, .limit = SUP_LIMIT, .extra = extra};
@@ -95,7 +104,7 @@ static outcome run_to(residuals how, bool fall_back, bool extra) {
   sup_random(&rng, ORDER, 1, b, ORDER);
   memset(&o, 0, sizeof o);
   kind = how;
-  asked = 0;
+  asked = expected = 0;
   CHECK_EQ_INT(hone_ladder_create(&ladder, ORDER, engines, fall_back ? 2 : 1,
                                   &wish, &mem, NULL, &watch),
                HONE_OK);
@@ -132,6 +141,16 @@ TEST(resident, a_residual_of_zero_is_not_believed) {
   CHECK_GE(o.report.passes, 2); /* the first was no acceptance */
 }
 
+/* True until x is good enough, then zero: the host accepts x as well, but has
+   its own residual solved for. */
+TEST(resident, an_error_is_not_zero_because_a_residual_there_is) {
+  const outcome o = run(TRUE_ONES, false), last = run(LAST, false);
+  CHECK_EQ_INT(last.status, HONE_OK);
+  CHECK_GE(expected, 2);
+  CHECK_EQ_INT(last.report.passes, 1);
+  CHECK_NEAR(last.column.forward_error, o.column.forward_error, 0.0);
+}
+
 TEST(resident, residuals_that_stay_large_are_no_acceptance) {
   CHECK_GE(run(LARGE, false).status, 1);
   const outcome o = run(LARGE, true);
@@ -161,4 +180,38 @@ TEST(resident, extra_precision_has_the_hosts_verdict_too) {
   const outcome failing = run_to(FAILING, false, true);
   CHECK_EQ_INT(failing.status, HONE_OK);
   CHECK_NEAR(failing.column.backward_error, failing.omega, 1e-3 * SUP_EPS);
+}
+
+/* Where a device begins ahead, a solve sends it b and, for each residual, x and
+   b: all corrections and the error bound are of what it has. */
+TEST(resident, corrections_and_the_error_bound_are_begun_ahead) {
+  enum { N = 300 };
+  char why[128];
+  if (!hone_engine_single_cuda.probe(why, sizeof why))
+    SKIP(why);
+  for (int trans = 0; trans < 2; trans++) {
+    sup_rng rng = {12};
+    double *a = sup_filled(N * N, 0.0), *b = sup_filled(N, 0.0);
+    double *x = sup_filled(N, 0.0);
+    hone_options options;
+    hone_report factored, solved;
+    hone_solver *solver = NULL;
+    hone_options_init(&options, sizeof options);
+    options.device = HONE_DEVICE_CUDA;
+    sup_random(&rng, N, N, a, N);
+    sup_random(&rng, N, 1, b, N);
+    CHECK_EQ_INT(hone_solver_create(&solver, N, &options), HONE_OK);
+    CHECK_EQ_INT(hone_solver_factor(solver, a, N, &factored), HONE_OK);
+    CHECK_EQ_INT(
+        hone_solver_solve(solver, trans, 1, b, N, x, N, NULL, 0, NULL, &solved),
+        HONE_OK);
+    ct_note("trans %d", trans);
+    CHECK_GE(solved.device_passes, 3);
+    CHECK_EQ_INT(solved.to_device_bytes - factored.to_device_bytes,
+                 (1 + 2 * solved.device_passes) * N * (int)sizeof(double));
+    hone_solver_destroy(&solver);
+    sup_free(a);
+    sup_free(b);
+    sup_free(x);
+  }
 }

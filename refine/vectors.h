@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the condition estimate asks of vectors. */
+#ifndef HONE_VECTORS_H
+#define HONE_VECTORS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Sum of magnitudes, in an order given by n alone. */
+double hone_sum_abs(int64_t n, const double *v);
+
+/* The first of the largest magnitude, NaNs left out. */
+int64_t hone_largest_at(int64_t n, const double *v);
+
+/* sign[i] = 1 where v_i >= 0, else -1; true when it was so before. */
+bool hone_take_signs(int64_t n, const double *v, double *sign);
+
+#endif
