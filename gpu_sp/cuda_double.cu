@@ -108,6 +108,16 @@ int64_t bytes_there(int64_t n) {
   return 8 * (round_up(n, 2) * n + n * HONE_CUDA_COLUMNS + 3 * n);
 }
 
+/* cuSOLVER says in an int how many doubles it wants. */
+int take_workspace(engine *e, const hone_engine_config *config, int lwork) {
+  if (lwork >= 0)
+    return take(e, &e->work, lwork > 0 ? lwork : 1);
+  if (config->why)
+    snprintf(config->why, config->why_size,
+             "cuSOLVER cannot say how much workspace it needs");
+  return HONE_NO_MEMORY;
+}
+
 int take_memory(engine *e, const hone_engine_config *config) {
   hone_cuda *c = &e->feeder;
   const int64_t n = c->n, limit = c->tuning.device_limit;
@@ -135,7 +145,7 @@ int take_memory(engine *e, const hone_engine_config *config) {
     st = CALL(e->solver->buffer_size(e->handle, (int)n, (int)n, c->a,
                                      (int)c->lda, &lwork));
   if (st == HONE_OK)
-    st = take(e, &e->work, lwork > 0 ? lwork : 1);
+    st = take_workspace(e, config, lwork);
   if (st == HONE_OK)
     st = hone_cuda_pin(c, reinterpret_cast<void **>(&c->h_v),
                        4 * (size_t)n * HONE_CUDA_COLUMNS * sizeof(double));

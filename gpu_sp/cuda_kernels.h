@@ -109,9 +109,10 @@ struct hone_moves {
   int dst[2 * HONE_PANEL], src[2 * HONE_PANEL];
 };
 
-/* Workspace of panels, one after the other, cleared before the first one. */
-int64_t hone_cuda_panel_bytes();
-/* The most rows a panel can have. */
+/* Workspace of panels of at most n rows, one after the other, cleared before
+   the first one. */
+int64_t hone_cuda_panel_bytes(int64_t n);
+/* The most rows that one launch can hold; see cuda_tall.cu for more. */
 int64_t hone_cuda_panel_rows();
 /* LU of the panel F[k:n, k:k+w] in place, rows in their new order, which
    *moves tells (device). *zero_pivot (device): lowered to the first column
@@ -120,6 +121,20 @@ cudaError_t hone_cuda_panel(int64_t n, float *f, int64_t ld, int64_t k,
                             int64_t w, enum hone_pivoting pivoting,
                             hone_moves *moves, int *zero_pivot, void *work,
                             cudaStream_t stream);
+
+/* ---- Panels of more rows (cuda_tall.cu) -------------------------------- */
+
+/* Rows that go into one launch, for tests, before the workspace is made; at
+   least 2 HONE_PANEL. 0: hone_cuda_panel_rows(). */
+extern "C" int64_t hone_cuda_part;
+/* What hone_cuda_panel leaves to hone_cuda_tall, which does the same; the
+   workspace that it takes beside, 0 where no panel of order n is tall. */
+bool hone_cuda_is_tall(int64_t rows);
+int64_t hone_cuda_tall_bytes(int64_t n);
+cudaError_t hone_cuda_tall(int64_t n, float *f, int64_t ld, int64_t k,
+                           int64_t w, enum hone_pivoting pivoting,
+                           hone_moves *moves, int *zero_pivot, void *work,
+                           cudaStream_t stream);
 
 /* ---- Between the panels (cuda_steps.cu) -------------------------------- */
 

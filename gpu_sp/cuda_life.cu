@@ -72,7 +72,7 @@ int list_places(hone_cuda *c, place *p) {
   add(&c->top, (c->column_room + 1) * f4);
   add(&c->flags, 2 * (int64_t)sizeof(int));
   add(&c->flushed, d8);
-  add(&c->panel_work, hone_cuda_panel_bytes());
+  add(&c->panel_work, hone_cuda_panel_bytes(n));
   add(&c->moves, c->moves_room * (int64_t)sizeof(hone_moves));
   add(&c->dst, entries * (int64_t)sizeof(int));
   add(&c->src, 2 * entries * (int64_t)sizeof(int));
@@ -335,12 +335,6 @@ int create_all(hone_cuda *c, const hone_engine_config *config) {
   c->blas = hone_cuda_blas();
   if (c->blas == nullptr)
     return HONE_NO_DEVICE;
-  if (c->n > hone_cuda_panel_rows()) {
-    if (config->why)
-      snprintf(config->why, config->why_size, "orders above %d are not for it",
-               (int)hone_cuda_panel_rows());
-    return HONE_NO_DEVICE;
-  }
   int st = CALL(cudaGetDevice(&c->ordinal));
   if (st == HONE_OK)
     st = take_device_memory(c, config);

@@ -417,7 +417,11 @@ cudaError_t shape_of(int64_t m, int64_t w, panel_shape *p) {
 
 } // namespace
 
-int64_t hone_cuda_panel_bytes() { return (int64_t)sizeof(panel_work); }
+/* What cuda_tall.cu needs lies behind. */
+int64_t hone_cuda_panel_bytes(int64_t n) {
+  const int64_t flat = ((int64_t)sizeof(panel_work) + 255) / 256 * 256;
+  return flat + hone_cuda_tall_bytes(n);
+}
 
 int64_t hone_cuda_panel_rows() { return (int64_t)MAX_BLOCKS * MOST_ROWS; }
 
@@ -425,6 +429,9 @@ cudaError_t hone_cuda_panel(int64_t n, float *f, int64_t ld, int64_t k,
                             int64_t w, enum hone_pivoting pivoting,
                             hone_moves *moves, int *zero_pivot, void *work,
                             cudaStream_t stream) {
+  if (hone_cuda_is_tall(n - k))
+    return hone_cuda_tall(n, f, ld, k, w, pivoting, moves, zero_pivot, work,
+                          stream);
   panel_shape shape = {};
   cudaError_t e = shape_of(n - k, w, &shape);
   if (e != cudaSuccess)

@@ -82,8 +82,8 @@ int clear(hone_cuda *c) {
     st = CALL(cudaMemcpyAsync(c->place, c->map, (size_t)c->n * sizeof(int),
                               cudaMemcpyDeviceToDevice, c->work));
   if (st == HONE_OK)
-    st = CALL(cudaMemsetAsync(c->panel_work, 0, (size_t)hone_cuda_panel_bytes(),
-                              c->work));
+    st = CALL(cudaMemsetAsync(c->panel_work, 0,
+                              (size_t)hone_cuda_panel_bytes(c->n), c->work));
   if (st == HONE_OK)
     st = CALL(cudaMemsetAsync(
         c->top, 0, (size_t)(c->column_room + 1) * sizeof(unsigned), c->work));

@@ -37,11 +37,16 @@ inline cusolverStatus_t cusolverDnSetStream(cusolverDnHandle_t handle,
   handle->stream = stream;
   return CUSOLVER_STATUS_SUCCESS;
 }
+namespace hone_emulate {
+/* As where the workspace has more doubles than an int can say. */
+inline bool workspace_overflows = false;
+} // namespace hone_emulate
+
 inline cusolverStatus_t cusolverDnDgetrf_bufferSize(cusolverDnHandle_t handle,
                                                     int m, int n, double *,
                                                     int lda, int *lwork) {
   hone_emulate::check_handle(handle, "cuSOLVER handle");
-  *lwork = n;
+  *lwork = hone_emulate::workspace_overflows ? -1 : n;
   return m >= 0 && n >= 0 && lda >= m ? CUSOLVER_STATUS_SUCCESS
                                       : CUSOLVER_STATUS_INVALID_VALUE;
 }

@@ -317,8 +317,10 @@ TEST(device_cuda, a_solve_begun_ahead_is_for_that_residual_alone) {
   CHECK_EQ_INT(mem.held, 0);
 }
 
-/* Each call of CUDA in turn fails: that is said, and nothing is lost. */
-void fail_everywhere(const problem &p, const hone_tuning &tuning) {
+/* Each call of CUDA in turn fails, or some: that is said, and nothing is
+   lost. */
+void fail_everywhere(const problem &p, const hone_tuning &tuning,
+                     int64_t step = 1) {
   const int64_t before = hone_cuda_calls;
   check_run(p, p.a.data(), tuning, 64, 0x1p-16);
   const int64_t calls = hone_cuda_calls - before;
@@ -326,7 +328,7 @@ void fail_everywhere(const problem &p, const hone_tuning &tuning) {
   const size_t owned = hone_emulate::owned_now();
 #endif
   CHECK_GE(calls, 100);
-  for (int64_t k = 1; k <= calls; k++) {
+  for (int64_t k = 1; k <= calls; k += step) {
     hone_cuda_fail_at = k;
     const outcome out = run(p, p.a.data(), tuning, 64);
     ct_note("call %d of %d", (int)k, (int)calls);
@@ -346,6 +348,36 @@ TEST(device_cuda, survives_every_failed_call) {
   fail_everywhere(p, tuning);
   tuning.residuals = HONE_RESIDUALS_HOST;
   fail_everywhere(p, tuning);
+}
+
+TEST(device_cuda, survives_every_failed_call_in_tall_panels) {
+  NEED_DEVICE();
+  const problem p(260, 0, 12.0);
+  hone_cuda_part = 256;
+  fail_everywhere(p, {}, 5);
+  hone_cuda_part = 0;
+}
+
+/* The order alone is no reason, only the memory that it takes. */
+TEST(device_cuda, refuses_orders_above_one_launch_for_memory_alone) {
+  NEED_DEVICE();
+  hone_mem mem = {};
+  hone_watch watch = {};
+  hone_engine_config config = {};
+  char why[100] = "";
+  void *self = nullptr;
+  config.n = hone_cuda_panel_rows() + 1;
+  config.mem = &mem;
+  config.watch = &watch;
+  config.why = why;
+  config.why_size = sizeof why;
+  config.tuning.device_limit = 4 * config.n * config.n;
+  for (int spd = 0; spd < 2; spd++) {
+    config.spd = spd;
+    CHECK_EQ_INT(hone_device_cuda.create(&self, &config), HONE_NO_MEMORY);
+    CHECK_EQ_INT(strncmp(why, "needs ", 6), 0);
+    CHECK_EQ_INT(mem.held, 0);
+  }
 }
 
 TEST(device_cuda, survives_every_failed_call_in_other_forms) {

@@ -135,6 +135,14 @@ TEST(double_cuda, keeps_to_the_memory_allowed) {
   CHECK_EQ_INT(run(p, 1 << 20, 1).status, HONE_OK);
 }
 
+#ifdef HONE_EMULATE
+TEST(double_cuda, refuses_a_workspace_that_has_no_size) {
+  hone_emulate::workspace_overflows = true;
+  CHECK_EQ_INT(run(problem(40, false), 0, 1).status, HONE_NO_MEMORY);
+  hone_emulate::workspace_overflows = false;
+}
+#endif
+
 TEST(double_cuda, survives_every_failed_call) {
   NEED_DEVICE();
   const problem p(70, true);

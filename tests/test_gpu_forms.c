@@ -17,6 +17,7 @@ extern int64_t hone_cuda_hides __attribute__((weak));
 extern int hone_cuda_corrections __attribute__((weak));
 extern int64_t hone_cuda_ahead __attribute__((weak));
 extern int64_t hone_cuda_outer __attribute__((weak));
+extern int64_t hone_cuda_part __attribute__((weak)); /* cuda_kernels.h */
 
 /* SCALED: by powers of two, so that it is factored twice, the second time
    all at once and not as it comes. */
@@ -301,6 +302,62 @@ TEST(gpu_forms, look_ahead) {
   hone_cuda_ahead = before;
 }
 
+/* Panels of more rows than one launch takes, of which there are none without
+   pivoting beyond the block; beside those of one launch, and the host's. */
+static void check_tall(int64_t n, int pivoting) {
+  sys s = make(pivoting == HONE_PIVOT_AUTO ? UNIFORM : DOMINANT, n);
+  hone_report one, host;
+  s.options.pivoting = pivoting;
+  check_accepted(&s);
+  one = s.report;
+  s.options.device = HONE_DEVICE_CPU;
+  check_accepted(&s);
+  host = s.report;
+  s.options.device = HONE_DEVICE_CUDA;
+  hone_cuda_part = 256;
+  for (int d = HONE_DIAGONAL_GPU; d <= HONE_DIAGONAL_CPU; d++)
+    for (int f = 0; f <= HONE_SECTIONS_SEEDED; f += HONE_SECTIONS_SEEDED) {
+      s.options.diagonal = d;
+      s.options.sections = f;
+      check_accepted(&s);
+      check_report(&s);
+      CHECK_LE(s.report.growth, 4.0 * one.growth);
+      CHECK_LE(s.report.growth, 8.0 * host.growth);
+      CHECK_LE(one.device_bytes + 1, s.report.device_bytes);
+    }
+  hone_cuda_part = 0;
+  discard(&s);
+}
+
+TEST(gpu_forms, take_panels_of_any_height) {
+  NEED_DEVICE();
+  const int64_t tail = hone_cuda_tail, ahead = hone_cuda_ahead;
+  hone_cuda_tail = 0;
+  for (int pivoting = 0; pivoting <= HONE_PIVOT_NONE; pivoting++)
+    check_tall(257, pivoting);
+  hone_cuda_ahead = 1;
+  check_tall(600, HONE_PIVOT_AUTO);
+  hone_cuda_tail = tail;
+  hone_cuda_ahead = ahead;
+}
+
+/* What is said of memory before the call, also of orders that no test can
+   have: 12 n^2 bytes and 5 %, 4 n^2 and 10 %. */
+TEST(gpu_forms, need_little_memory_beside_a_large_matrix) {
+  static const int64_t orders[] = {65536, 80000, 105000, 180000};
+  for (int i = 0; i < 4 && &hone_cuda_part != NULL; i++) {
+    const double n = (double)orders[i];
+    int64_t with, without;
+    ct_note("n %d", (int)orders[i]);
+    CHECK_EQ_INT(hone_device_memory_needed(orders[i], NULL, &with, &without),
+                 HONE_OK);
+    CHECK_LE(12.0 * n * n, (double)with);
+    CHECK_LE((double)with, 12.6 * n * n);
+    CHECK_LE(4.0 * n * n, (double)without);
+    CHECK_LE((double)without, 4.4 * n * n);
+  }
+}
+
 /* A solver that is used again counts each matrix for itself. */
 TEST(gpu_forms, count_the_last_factorization) {
   NEED_DEVICE();
@@ -321,25 +378,34 @@ TEST(gpu_forms, count_the_last_factorization) {
   discard(&s);
 }
 
-/* Two columns are the same: a pivot is zero, on the CPU or on the GPU. */
+/* Two columns are the same: a pivot is zero. */
+static void check_singular(int64_t n, int diagonal, int pivoting) {
+  sys s = make(UNIFORM, n);
+  s.options.diagonal = diagonal;
+  s.options.pivoting = pivoting;
+  for (int64_t j = 0; j < s.n; j++)
+    for (int64_t i = 0; i < s.n; i++)
+      s.a[i + j * s.n] = i == j && j != 40 ? 1.0 : 0.0;
+  s.a[40 + 0 * s.n] = 1.0;
+  s.a[0 + 40 * s.n] = 1.0;
+  s.a[40 + 40 * s.n] = 1.0;
+  ct_note("n %d, diagonal %d, pivoting %d", (int)n, diagonal, pivoting);
+  CHECK_EQ_INT(solve(&s), HONE_SINGULAR);
+  CHECK_EQ_INT(s.report.bad_col, 40);
+  discard(&s);
+}
+
+/* On the CPU or on the GPU, or in one launch more. */
 TEST(gpu_forms, say_that_a_matrix_is_singular) {
   NEED_DEVICE();
   const int64_t before = hone_cuda_tail;
   hone_cuda_tail = 0;
   for (int pivoting = 0; pivoting <= HONE_PIVOT_NONE; pivoting++) {
-    sys s = make(UNIFORM, 150);
-    s.options.diagonal = HONE_DIAGONAL_CPU;
-    s.options.pivoting = pivoting;
-    for (int64_t j = 0; j < s.n; j++)
-      for (int64_t i = 0; i < s.n; i++)
-        s.a[i + j * s.n] = i == j && j != 40 ? 1.0 : 0.0;
-    s.a[40 + 0 * s.n] = 1.0;
-    s.a[0 + 40 * s.n] = 1.0;
-    s.a[40 + 40 * s.n] = 1.0;
-    ct_note("pivoting %d", pivoting);
-    CHECK_EQ_INT(solve(&s), HONE_SINGULAR);
-    CHECK_EQ_INT(s.report.bad_col, 40);
-    discard(&s);
+    check_singular(150, HONE_DIAGONAL_CPU, pivoting);
+    hone_cuda_part = 256;
+    check_singular(300, HONE_DIAGONAL_GPU, pivoting);
+    check_singular(300, HONE_DIAGONAL_CPU, pivoting);
+    hone_cuda_part = 0;
   }
   hone_cuda_tail = before;
 }
