@@ -7,6 +7,8 @@ namespace {
 
 enum { THREADS = 256, STEP = HONE_STEP };
 
+const int64_t MANY_COLUMNS = 4096; /* docs/performance.md */
+
 /* ---- Pieces ------------------------------------------------------------ */
 
 __global__ void set_scale(bool fp16, const unsigned *top,
@@ -56,39 +58,72 @@ __global__ void __launch_bounds__(THREADS)
 /* ---- The pivot rows ---------------------------------------------------- */
 
 enum {
-  ROWS_COLUMNS = 32,                    /* of a block, a lane each */
   ROWS_GROUPS = HONE_PANEL / HONE_STEP, /* warps, 16 rows each */
   ROWS_THREADS = 32 * ROWS_GROUPS,
   ROWS_STRIDE = HONE_PANEL + 4
 };
 
-struct rows_shared {
+/* E: columns of a lane, 32 apart. */
+template <int E> struct rows_shared {
   float l[HONE_PANEL][ROWS_STRIDE]; /* L11, column by column; of U11^T with
                                        the diagonal's inverse on it */
-  float x[2][STEP][ROWS_COLUMNS];   /* 16 finished rows */
+  float x[2][STEP][32 * E];         /* 16 finished rows */
 };
 
-/* Warp g holds the rows 16 g .. 16 g + 15 of 32 columns in registers. Step
-   by step the warp whose turn it is finishes its rows, the later ones take
-   them off theirs. SPD: with U11^T in the place of L11, and a mirror image of
-   the pieces, which is the other factor of the products. */
+/* Where the pieces of a row of U go, and its mirror image. */
+template <class T> struct rows_out {
+  typename T::type *out;
+  int64_t ldo;
+  typename T::type *mirror;
+  int64_t ldm;
+  hone_piece_place place;
+  int *overflow;
+};
+
 template <class T, int PARTS, bool SPD>
+__device__ __forceinline__ void put_pieces(const rows_out<T> &o, float v, int i,
+                                           int64_t at) {
+  const pieces_of<T> p = cut<T>(v, o.overflow);
+  typename T::type *to = o.out + i * o.ldo + at;
+  to[o.place.hh * o.ldo] = p.hi;
+  if (PARTS == 3) {
+    to[o.place.lo * o.ldo] = p.lo;
+    to[o.place.hi * o.ldo] = p.hi;
+  }
+  if (SPD) {
+    typename T::type *too = o.mirror + i * o.ldm + at;
+    too[o.place.hh * o.ldm] = p.hi;
+    if (PARTS == 3) {
+      too[o.place.lo * o.ldm] = p.hi;
+      too[o.place.hi * o.ldm] = p.lo;
+    }
+  }
+}
+
+/* Warp g holds the rows 16 g .. 16 g + 15 of 32 E columns in registers. Step
+   by step the warp whose turn it is finishes its rows, the later ones take
+   them off theirs. What bounds it are the entries of L11, which all lanes read
+   at once, so that with many columns a lane takes several. SPD: with U11^T in
+   the place of L11, and a mirror image of the pieces, which is the other factor
+   of the products. */
+template <class T, int PARTS, bool SPD, int E>
 __global__ void __launch_bounds__(ROWS_THREADS)
     solve_rows(float *f, int64_t ld, int64_t k, int w, int64_t c0, int64_t c1,
-               const hone_piece_scale *scale, typename T::type *out,
-               int64_t ldo, hone_piece_place place, int *overflow,
-               typename T::type *mirror, int64_t ldm) {
-  HONE_DYNAMIC_SHARED(rows_shared, sh);
+               const hone_piece_scale *scale, rows_out<T> o) {
+  HONE_DYNAMIC_SHARED(rows_shared<E>, sh);
   const int tid = (int)threadIdx.x, lane = tid % 32, group = tid / 32;
-  const int64_t c = c0 + (int64_t)blockIdx.x * ROWS_COLUMNS + lane;
+  const int64_t c = c0 + (int64_t)blockIdx.x * (32 * E) + lane;
   float *at = f + (k + group * STEP) * ld + c;
-  float v[STEP];
+  float v[STEP][E];
 #pragma unroll
   for (int r = 0; r < STEP; r++)
-    v[r] = group * STEP + r < w && c < c1 ? at[r * ld] : 0.0F;
-#pragma unroll 32
-  for (int e = tid; e < HONE_PANEL * HONE_PANEL; e += ROWS_THREADS) {
-    const int i = e / HONE_PANEL, j = e % HONE_PANEL;
+#pragma unroll
+    for (int e = 0; e < E; e++)
+      v[r][e] =
+          group * STEP + r < w && c + 32 * e < c1 ? at[r * ld + 32 * e] : 0.0F;
+#pragma unroll 16
+  for (int n = tid; n < HONE_PANEL * HONE_PANEL; n += ROWS_THREADS) {
+    const int i = n / HONE_PANEL, j = n % HONE_PANEL;
     if (!SPD)
       sh->l[j][i] = i < w && j < i ? f[(k + i) * ld + k + j] : 0.0F;
     else if (i == j) /* here i is the column */
@@ -103,49 +138,48 @@ __global__ void __launch_bounds__(ROWS_THREADS)
     if (group == step) {
 #pragma unroll
       for (int p = 0; p < STEP; p++) {
-        if (SPD)
-          v[p] *= l[p][step * STEP + p];
+#pragma unroll
+        for (int e = 0; e < E; e++)
+          if (SPD)
+            v[p][e] *= l[p][step * STEP + p];
 #pragma unroll
         for (int q = p + 1; q < STEP; q++)
-          v[q] -= l[p][step * STEP + q] * v[p];
-        sh->x[step % 2][p][lane] = v[p];
+#pragma unroll
+          for (int e = 0; e < E; e++)
+            v[q][e] -= l[p][step * STEP + q] * v[p][e];
+#pragma unroll
+        for (int e = 0; e < E; e++)
+          sh->x[step % 2][p][lane + 32 * e] = v[p][e];
       }
     }
     __syncthreads();
     if (group > step) {
 #pragma unroll
       for (int p = 0; p < STEP; p++) {
-        const float x = sh->x[step % 2][p][lane];
+        float x[E];
+#pragma unroll
+        for (int e = 0; e < E; e++)
+          x[e] = sh->x[step % 2][p][lane + 32 * e];
 #pragma unroll
         for (int r = 0; r < STEP; r++)
-          v[r] -= l[p][group * STEP + r] * x;
+#pragma unroll
+          for (int e = 0; e < E; e++)
+            v[r][e] -= l[p][group * STEP + r] * x[e];
       }
     }
   }
-  if (c >= c1)
-    return;
   const float factor = PARTS > 0 ? scale->u : 1.0F;
 #pragma unroll
   for (int r = 0; r < STEP; r++) {
     const int i = group * STEP + r;
-    if (i < w)
-      at[r * ld] = v[r];
-    if (PARTS == 0)
-      continue;
-    const pieces_of<T> p = cut<T>(v[r] * factor, overflow);
-    typename T::type *to = out + i * ldo + (c - c0);
-    to[place.hh * ldo] = p.hi;
-    if (PARTS == 3) {
-      to[place.lo * ldo] = p.lo;
-      to[place.hi * ldo] = p.hi;
-    }
-    if (SPD) {
-      typename T::type *too = mirror + i * ldm + (c - c0);
-      too[place.hh * ldm] = p.hi;
-      if (PARTS == 3) {
-        too[place.lo * ldm] = p.hi;
-        too[place.hi * ldm] = p.lo;
-      }
+#pragma unroll
+    for (int e = 0; e < E; e++) {
+      if (c + 32 * e >= c1)
+        continue;
+      if (i < w)
+        at[r * ld + 32 * e] = v[r][e];
+      if (PARTS > 0)
+        put_pieces<T, PARTS, SPD>(o, v[r][e] * factor, i, c - c0 + 32 * e);
     }
   }
 }
@@ -283,24 +317,40 @@ cudaError_t hone_cuda_split_l(enum hone_pieces pieces, int64_t n,
   return launch(n, f, ld, i0, k, w, scale, out, ldo, place, overflow, stream);
 }
 
+template <class T, int PARTS, bool SPD, int E>
+static cudaError_t launch_lanes(float *f, int64_t ld, int64_t k, int64_t w,
+                                int64_t c0, int64_t c1,
+                                const hone_piece_scale *scale,
+                                const rows_out<T> &o, cudaStream_t stream) {
+  const size_t shared = sizeof(rows_shared<E>);
+  const auto kernel = solve_rows<T, PARTS, SPD, E>;
+  const cudaError_t e = cudaFuncSetAttribute(
+      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
+  if (e != cudaSuccess)
+    return e;
+  HONE_LAUNCH(kernel, blocks_of(c1 - c0, 32 * E), ROWS_THREADS, shared, stream,
+              f, ld, k, (int)w, c0, c1, scale, o);
+  return cudaGetLastError();
+}
+
+/* Many columns: several a lane, so long as every multiprocessor has some. */
 template <class T, int PARTS, bool SPD>
 static cudaError_t
 launch_rows(float *f, int64_t ld, int64_t k, int64_t w, int64_t c0, int64_t c1,
             const hone_piece_scale *scale, void *out, int64_t ldo,
             hone_piece_place place, int *overflow, void *mirror, int64_t ldm,
             cudaStream_t stream) {
-  const size_t shared = sizeof(rows_shared);
   typedef typename T::type piece;
-  cudaError_t e = cudaFuncSetAttribute(
-      solve_rows<T, PARTS, SPD>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-      (int)shared);
-  if (e != cudaSuccess)
-    return e;
-  HONE_LAUNCH((solve_rows<T, PARTS, SPD>), blocks_of(c1 - c0, ROWS_COLUMNS),
-              ROWS_THREADS, shared, stream, f, ld, k, (int)w, c0, c1, scale,
-              static_cast<piece *>(out), ldo, place, overflow,
-              static_cast<piece *>(mirror), ldm);
-  return cudaGetLastError();
+  const rows_out<T> o = {static_cast<piece *>(out),
+                         ldo,
+                         static_cast<piece *>(mirror),
+                         ldm,
+                         place,
+                         overflow};
+  auto launch = launch_lanes<T, PARTS, SPD, 1>;
+  if (c1 - c0 > MANY_COLUMNS)
+    launch = launch_lanes<T, PARTS, SPD, 4>;
+  return launch(f, ld, k, w, c0, c1, scale, o, stream);
 }
 
 template <bool SPD>
