@@ -3,7 +3,7 @@
    ladder's. */
 #include "api/hone.h"
 
-#include "api/base.h"
+#include "api/place.h"
 #include "refine/ladder.h"
 #include "refine/nullvector.h"
 
@@ -18,6 +18,7 @@ struct hone_solver {
   hone_watch watch;
   hone_pool *pool;
   hone_ladder ladder;
+  hone_stage stage;     /* copies of what lies on a device */
   hone_options options; /* complete: every default stands here */
   int threads;          /* of OpenBLAS during a call */
   const char *place;    /* where the first rung runs */
@@ -193,6 +194,8 @@ static int end_call(const hone_solver *s, int status, double start_s,
     made->tolerance = s->ladder.wish.limit;
     made->host_bytes = s->mem.peak;
     made->threads = s->threads;
+    made->from_device_bytes += s->stage.twin.fetched;
+    made->to_device_bytes += s->stage.twin.stored;
     if (out != NULL)
       name_device(s, made);
   }
@@ -313,6 +316,7 @@ static int open_solver(hone_solver *s, int64_t n, bool one_shot) {
   hone_wish wish = wish_of(o, one_shot);
   int st = hone_ladder_create(&s->ladder, n, engines, count, &wish, &s->mem,
                               NULL, &s->watch);
+  s->ladder.twin = &s->stage.twin;
   if (st == HONE_OK && n >= THREADS_FROM) {
     hone_pool_create(&s->pool, &s->mem, s->threads);
     s->ladder.pool = s->pool;
@@ -322,6 +326,7 @@ static int open_solver(hone_solver *s, int64_t n, bool one_shot) {
 
 static void close_solver(hone_solver *s) {
   hone_ladder_destroy(&s->ladder);
+  hone_stage_destroy(&s->stage);
   hone_pool_destroy(&s->pool, &s->mem);
 }
 
@@ -360,18 +365,47 @@ static void name_places(const hone_solver *s, bool trans, hone_report *report) {
 
 static int factor(hone_solver *s, const double *a, int64_t lda, bool update,
                   bool trans, hone_report *report) {
-  int st = update ? hone_ladder_update(&s->ladder, a, lda, report)
-                  : hone_ladder_factor(&s->ladder, a, lda, report);
+  hone_twin *twin = &s->stage.twin;
+  int st = hone_stage_matrix(&s->stage, &s->mem, s->ladder.n, &a, &lda);
+  if (st != HONE_OK) {
+    s->ladder.factored = false;
+    hone_ladder_add_reason(report, "A", "no host memory for its copy");
+    return st;
+  }
+  st = update ? hone_ladder_update(&s->ladder, a, lda, report)
+              : hone_ladder_factor(&s->ladder, a, lda, report);
+  hone_twin_stop(twin);
+  if (twin->state == HONE_TWIN_FAILED)
+    hone_ladder_add_reason(report, "A", "it cannot be copied from the device");
   name_places(s, trans, report);
   return st;
 }
 
-static int solve(hone_solver *s, bool trans, int64_t nrhs, const double *b,
-                 int64_t ldb, double *x, int64_t ldx, const double *x0,
-                 int64_t ldx0, hone_column *columns, hone_report *report) {
+/* The vectors where they can be read, and b and x0 seen to be finite. */
+static int take_vectors(hone_solver *s, hone_vectors *v, hone_report *report) {
+  const int st = hone_stage_vectors(&s->stage, &s->mem, v);
+  if (st != HONE_OK) {
+    hone_ladder_add_reason(report, "b, x", "they cannot be copied to the host");
+    return st;
+  }
+  return all_finite(v->n, v->nrhs, v->b, v->ldb, report) &&
+                 all_finite(v->n, v->nrhs, v->x0, v->ldx0, report)
+             ? HONE_OK
+             : HONE_NOT_FINITE_B;
+}
+
+static int return_vectors(hone_solver *s, int status, hone_report *report) {
+  const int st = hone_stage_return(&s->stage, status);
+  if (st != status)
+    hone_ladder_add_reason(report, "x", "it cannot be copied to the device");
+  return st;
+}
+
+static int solve(hone_solver *s, bool trans, const hone_vectors *v,
+                 hone_report *report) {
   bool stored_trans = trans != (s->options.layout == HONE_ROW_MAJOR);
-  int st = hone_ladder_solve(&s->ladder, stored_trans, nrhs, b, ldb, x, ldx, x0,
-                             ldx0, columns, report);
+  int st = hone_ladder_solve(&s->ladder, stored_trans, v->nrhs, v->b, v->ldb,
+                             v->x, v->ldx, v->x0, v->ldx0, v->columns, report);
   name_places(s, trans, report);
   return st;
 }
@@ -433,6 +467,25 @@ int hone_solver_update(hone_solver *solver, const double *a, int64_t lda,
   return factor_call(solver, a, lda, true, report);
 }
 
+/* Of arguments that were checked by themselves. */
+static int solve_call(hone_solver *s, bool trans, hone_vectors *v,
+                      hone_report *report) {
+  const int64_t n = v->n;
+  if (!s->ladder.factored)
+    return HONE_NOT_FACTORED;
+  if (overlap(v->x, extent(n, v->nrhs, v->ldx), s->stage.a,
+              extent(n, n, s->stage.lda)))
+    return HONE_BAD_OVERLAP;
+  int st = take_vectors(s, v, report);
+  if (st != HONE_OK)
+    return st;
+  call c = begin_call(s);
+  st = solve(s, trans, v, report);
+  st = return_vectors(s, st, report);
+  leave_call(&c);
+  return st;
+}
+
 int hone_solver_solve(hone_solver *s, int32_t trans, int64_t nrhs,
                       const double *b, int64_t ldb, double *x, int64_t ldx,
                       const double *x0, int64_t ldx0, hone_column *columns,
@@ -446,21 +499,8 @@ int hone_solver_solve(hone_solver *s, int32_t trans, int64_t nrhs,
              ? check_vectors(s->ladder.n, nrhs, b, ldb, x, ldx, x0, ldx0)
              : HONE_BAD_OPTION;
   if (st == HONE_OK && s->ladder.n > 0 && nrhs > 0) {
-    const hone_matrix *a = &s->ladder.a;
-    if (!s->ladder.factored)
-      st = HONE_NOT_FACTORED;
-    else if (overlap(x, extent(a->n, nrhs, ldx), a->a,
-                     extent(a->n, a->n, a->lda)))
-      st = HONE_BAD_OVERLAP;
-    else if (!all_finite(a->n, nrhs, b, ldb, &made) ||
-             !all_finite(a->n, nrhs, x0, ldx0, &made))
-      st = HONE_NOT_FINITE_B;
-    if (st == HONE_OK) {
-      call c = begin_call(s);
-      st = solve(s, trans == HONE_TRANS, nrhs, b, ldb, x, ldx, x0, ldx0,
-                 columns, &made);
-      leave_call(&c);
-    }
+    hone_vectors v = {s->ladder.n, nrhs, b, x0, x, ldb, ldx, ldx0, columns};
+    st = solve_call(s, trans == HONE_TRANS, &v, &made);
   }
   return end_call(s, st, start_s, &made, report);
 }
@@ -469,8 +509,7 @@ int hone_solver_solve(hone_solver *s, int32_t trans, int64_t nrhs,
 
 static int check_system(const hone_options *o, int64_t n, int64_t nrhs,
                         const double *a, int64_t lda, const double *b,
-                        int64_t ldb, const double *x, int64_t ldx,
-                        hone_report *report) {
+                        int64_t ldb, const double *x, int64_t ldx) {
   if (n < 0 || n > MAX_ORDER || nrhs < 0)
     return HONE_BAD_SIZE;
   int st = check_matrix(n, nrhs > 0 ? n : 0, a, lda);
@@ -478,12 +517,9 @@ static int check_system(const hone_options *o, int64_t n, int64_t nrhs,
     st = check_vectors(n, nrhs, b, ldb, x, ldx, o->x0, o->ldx0);
   if (st != HONE_OK || n == 0 || nrhs == 0)
     return st;
-  if (overlap(x, extent(n, nrhs, ldx), a, extent(n, n, lda)))
-    return HONE_BAD_OVERLAP;
-  return all_finite(n, nrhs, b, ldb, report) &&
-                 all_finite(n, nrhs, o->x0, o->ldx0, report)
-             ? HONE_OK
-             : HONE_NOT_FINITE_B;
+  return overlap(x, extent(n, nrhs, ldx), a, extent(n, n, lda))
+             ? HONE_BAD_OVERLAP
+             : HONE_OK;
 }
 
 int hone_solve(int64_t n, int64_t nrhs, const double *a, int64_t lda,
@@ -495,7 +531,7 @@ int hone_solve(int64_t n, int64_t nrhs, const double *a, int64_t lda,
   begin_report(&made, n, nrhs);
   int st = take_options(options, &s.options);
   if (st == HONE_OK)
-    st = check_system(&s.options, n, nrhs, a, lda, b, ldb, x, ldx, &made);
+    st = check_system(&s.options, n, nrhs, a, lda, b, ldb, x, ldx);
   if (st != HONE_OK || n == 0 || nrhs == 0) {
     if (st == HONE_OK) { /* nothing to solve */
       made.tolerance = wish_of(&s.options, true).limit;
@@ -505,20 +541,24 @@ int hone_solve(int64_t n, int64_t nrhs, const double *a, int64_t lda,
     }
     return end_call(NULL, st, start_s, &made, report);
   }
+  const hone_options *o = &s.options;
+  const bool trans = o->trans == HONE_TRANS;
+  hone_vectors v = {n, nrhs, b, o->x0, x, ldb, ldx, o->ldx0, o->columns};
   take_memory_hooks(&s.mem, &s.options);
-  st = open_solver(&s, n, true);
+  st = take_vectors(&s, &v, &made);
+  const bool taken = st == HONE_OK;
+  if (taken)
+    st = open_solver(&s, n, true);
   s.ladder.wish.columns = nrhs;
   if (st == HONE_OK) {
-    const hone_options *o = &s.options;
     call c = begin_call(&s);
-    st = factor(&s, a, lda, false, o->trans == HONE_TRANS, &made);
+    st = factor(&s, a, lda, false, trans, &made);
     if (st == HONE_OK)
-      st = solve(&s, o->trans == HONE_TRANS, nrhs, b, ldb, x, ldx, o->x0,
-                 o->ldx0, o->columns, &made);
+      st = return_vectors(&s, solve(&s, trans, &v, &made), &made);
     leave_call(&c);
   }
   close_solver(&s);
-  return end_call(&s, st, start_s, &made, report);
+  return end_call(taken ? &s : NULL, st, start_s, &made, report);
 }
 
 int hone_memory_needed(int64_t n, int64_t nrhs, const hone_options *options,

@@ -369,9 +369,7 @@ typedef struct hone_report {
  *
  * @param n     order of A, >= 0
  * @param nrhs  right-hand sides, >= 0
- * @param a     n x n, lda >= max(1, n); never written. In host memory, as b
- *              and x: pageable, or pinned or managed, which a GPU then reads
- *              without the way through the library's own pinned buffers
+ * @param a     n x n, lda >= max(1, n); never written
  * @param b     n x nrhs, ldb >= max(1, n); never written unless x == b
  * @param x     n x nrhs, ldx >= max(1, n); may be b itself (ldx == ldb)
  * @param options  NULL: defaults
@@ -386,6 +384,17 @@ typedef struct hone_report {
  * acceptance by the componentwise backward error, double LU where that fails.
  * Memory: 4 n^2 bytes and a little (400 n where GMRES is taken); 8 n^2 when
  * the double factorization is taken.
+ *
+ * Each of a, b, x, x0 and columns may lie in host memory (pageable; or pinned
+ * or managed, which a GPU reads without the way through the library's own
+ * pinned buffers), or in that of a CUDA device, which is recognised. What
+ * writes them must have ended before the call (cudaStreamSynchronize); results
+ * are there when it returns. A on a device is factored from there, if that is
+ * the GPU that is used. x is verified by the host all the same, on a copy of A
+ * that is fetched meanwhile and kept as long as A is the solver's. Copies count
+ * within memory_limit_bytes, and come on top of hone_memory_needed: 8 n^2 bytes
+ * for A, up to 16 MiB pinned for its way, 8 n nrhs for each of the others.
+ * Reports and options are the host's.
  */
 HONE_API int hone_solve(int64_t n, int64_t nrhs, const double *a, int64_t lda,
                         const double *b, int64_t ldb, double *x, int64_t ldx,
@@ -402,11 +411,11 @@ HONE_API int hone_solver_create(hone_solver **solver, int64_t n,
                                 const hone_options *options);
 
 /**
- * Inspects, scales and factors A. a is borrowed: it must stay, unchanged,
- * until the next factor or update, or destroy. After the first factor and
- * solve of a solver nothing more is allocated, except for the vectors of
- * GMRES and the double factors the first time they are needed, and for a
- * larger nrhs.
+ * Inspects, scales and factors A. a is borrowed, wherever it lies: it must
+ * stay, unchanged, until the next factor or update, or destroy. After the first
+ * factor and solve of a solver nothing more is allocated, except for the
+ * vectors of GMRES and the double factors the first time they are needed, and
+ * for a larger nrhs.
  */
 HONE_API int hone_solver_factor(hone_solver *solver, const double *a,
                                 int64_t lda, hone_report *report);
@@ -434,10 +443,10 @@ HONE_API void hone_solver_destroy(hone_solver **solver);
 
 /**
  * Bytes of host memory that hone_solve holds at most beside the caller's
- * arrays: on the single-precision path (*single_bytes) and once the double
- * factorization is needed (*double_bytes). Either may be NULL. A reusable
- * solver holds what each way that it has needed takes: single and double, LU
- * and Cholesky, the band.
+ * arrays, these being in host memory: on the single-precision path
+ * (*single_bytes) and once the double factorization is needed (*double_bytes).
+ * Either may be NULL. A reusable solver holds what each way that it has needed
+ * takes: single and double, LU and Cholesky, the band.
  */
 HONE_API int hone_memory_needed(int64_t n, int64_t nrhs,
                                 const hone_options *options,

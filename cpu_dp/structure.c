@@ -11,7 +11,6 @@
 enum {
   TASKS = 16,       /* at most */
   COLUMNS = 128,    /* of a task, at least */
-  PROBES = 8,       /* columns looked at before the others */
   RUN = 32,         /* entries compared with zero at once */
   PAIRS = 128,      /* mirror images compared before the others */
   TILE = 32,        /* order of the squares compared with their images */
@@ -88,16 +87,24 @@ static void widen_task(void *ctx, int64_t task) {
   job->found[task] = b;
 }
 
+int64_t hone_structure_probe(int64_t n, int k) { /* both corners first */
+  const int64_t at = (n - 1) * (k / 2) / HONE_STRUCTURE_PROBES;
+  return k % 2 ? n - 1 - at : at;
+}
+
+/* The band that the first columns leave. False: nothing narrow. */
+static bool probe_band(const hone_matrix *a, band *b) {
+  *b = (band){0, 0};
+  for (int k = 0; k < HONE_STRUCTURE_PROBES && promising(b, a->n); k++)
+    widen(a, hone_structure_probe(a->n, k), b);
+  return promising(b, a->n);
+}
+
 /* False: nothing narrow. */
 static bool find_band(hone_pool *pool, const hone_matrix *a, band *b) {
   const int64_t n = a->n, tasks = (n + COLUMNS - 1) / COLUMNS;
   band_job job = {.a = a, .tasks = HONE_MIN(tasks, (int64_t)TASKS)};
-  *b = (band){0, 0};
-  for (int64_t p = 0; p < PROBES && promising(b, n); p++) {
-    const int64_t at = (n - 1) * (p / 2) / PROBES; /* both corners first */
-    widen(a, p % 2 ? n - 1 - at : at, b);
-  }
-  if (!promising(b, n))
+  if (!probe_band(a, b))
     return false;
   job.probed = *b;
   hone_pool_run(n < SHARED_FROM ? NULL : pool, job.tasks, widen_task, &job);
@@ -199,6 +206,20 @@ static bool may_be_definite(hone_pool *pool, const hone_matrix *a,
 
 bool hone_structure_symmetric(hone_pool *pool, const hone_matrix *a) {
   return pairs_equal(a) && all_alike(pool, a, NULL);
+}
+
+bool hone_structure_excluded(const hone_matrix *a, bool definite) {
+  band b;
+  if (probe_band(a, &b))
+    return false;
+  for (int k = 1; definite && k < HONE_STRUCTURE_PROBES; k++)
+    for (int q = 0; q < k; q++) {
+      const int64_t i = hone_structure_probe(a->n, k);
+      const int64_t j = hone_structure_probe(a->n, q);
+      if (!(a->a[i + j * a->lda] == a->a[j + i * a->lda]))
+        return true;
+    }
+  return !definite;
 }
 
 void hone_structure_find(hone_pool *pool, const hone_matrix *a, bool definite,

@@ -18,6 +18,12 @@ bool hone_band_pays(int64_t lower, int64_t upper, int64_t n);
 void hone_structure_find(hone_pool *pool, const hone_matrix *a, bool definite,
                          double *scratch, hone_structure *out);
 
+/* The columns that are looked at before the others, k = 0, 1, ... Do these
+   alone show that hone_structure_find would find nothing? Reads no others. */
+enum { HONE_STRUCTURE_PROBES = 8 };
+int64_t hone_structure_probe(int64_t n, int k);
+bool hone_structure_excluded(const hone_matrix *a, bool definite);
+
 /* Is A symmetric, to the last bit? Reads A once, at most. */
 bool hone_structure_symmetric(hone_pool *pool, const hone_matrix *a);
 

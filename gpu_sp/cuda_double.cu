@@ -193,6 +193,7 @@ int create(void **self, const hone_engine_config *config) {
   c->lda = round_up(c->n, 2);
   c->mem = config->mem;
   c->pool = config->pool;
+  c->twin = config->twin;
   c->tuning = config->tuning;
   e->watch = config->watch;
   const int st = create_all(e, config);

@@ -7,7 +7,8 @@
    into tasks that any thread takes, in order; whoever finishes a chunk sends
    it, and the caller takes tasks only while it has to wait for a column. The
    caller's matrix is neither pinned nor copied as a whole. Memory that the
-   device can read itself (pinned, managed, its own) is sent as it is.
+   device can read itself (pinned, managed, its own: hone_twin) is sent as it
+   is.
 
    Of a symmetric matrix the upper triangle goes, in steps as wide as a chunk;
    the threads look through the other one for NaN and Inf, and through both for
@@ -209,13 +210,13 @@ int end_job(hone_cuda *c) {
   return c->job.status;
 }
 
-int feed_directly(hone_cuda *c, const hone_matrix *a, int64_t to) {
+int feed_directly(hone_cuda *c, int64_t to) {
   const size_t column = (size_t)c->n * sizeof(double);
   int st = CALL(cudaMemcpy2DAsync(
       c->a + c->fed * c->lda, (size_t)c->lda * sizeof(double),
-      a->a + c->fed * a->lda, (size_t)a->lda * sizeof(double), column,
-      (size_t)(to - c->fed), cudaMemcpyDefault, c->feed));
-  c->used.to_device += (to - c->fed) * (int64_t)column;
+      c->from + c->fed * c->from_ld, (size_t)c->from_ld * sizeof(double),
+      column, (size_t)(to - c->fed), cudaMemcpyDefault, c->feed));
+  c->used.to_device += c->there ? 0 : (to - c->fed) * (int64_t)column;
   return st;
 }
 
@@ -260,8 +261,19 @@ int hone_cuda_feed_begin(hone_cuda *c, const hone_matrix *a) {
   memset(&at, 0, sizeof at);
   c->source = a->a;
   c->fed = c->inspected = 0;
-  int st = CALL(cudaPointerGetAttributes(&at, a->a));
-  c->direct = st == HONE_OK && at.type != cudaMemoryTypeUnregistered;
+  const hone_twin *twin = c->twin;
+  c->there = twin && twin->state != HONE_TWIN_NONE && twin->copy == a->a &&
+             twin->native && twin->place.ordinal == c->ordinal;
+  c->from = c->there ? twin->original : a->a;
+  c->from_ld = c->there ? twin->ld : a->lda;
+  c->direct = c->there;
+  int st = HONE_OK;
+  if (!c->there) { /* the host's memory is read */
+    st = hone_twin_await(c->twin, c->pool);
+    if (st == HONE_OK)
+      st = CALL(cudaPointerGetAttributes(&at, a->a));
+    c->direct = st == HONE_OK && at.type != cudaMemoryTypeUnregistered;
+  }
   c->triangle = c->spd && !c->direct;
   c->odd = 0;
   c->mirror = 0;
@@ -289,6 +301,8 @@ void hone_cuda_feed_stop(hone_cuda *c) {
   }
   if (c->direct) /* the device itself reads the caller's memory */
     (void)cudaStreamSynchronize(c->feed);
+  if (c->there && !c->a)
+    (void)cudaStreamSynchronize(c->work);
 }
 
 int hone_cuda_feed(hone_cuda *c, const hone_matrix *a, int64_t to,
@@ -308,7 +322,7 @@ int hone_cuda_feed(hone_cuda *c, const hone_matrix *a, int64_t to,
   if (c->job.running && (failed || !under_way || to == c->n))
     st = end_job(c);
   if (c->fed < to && c->direct)
-    st = feed_directly(c, a, to);
+    st = feed_directly(c, to);
   if (st == HONE_OK && c->fed < to) /* else nothing may take A to be there */
     c->fed = to;
   if (st == HONE_OK && fed && !c->way)

@@ -372,6 +372,7 @@ int hone_cuda_create(void **self, const hone_engine_config *config) {
     return HONE_NO_MEMORY;
   c->mem = config->mem;
   c->pool = config->pool;
+  c->twin = config->twin;
   lay_out(c, config);
   c->columns = zeroed<hone_cuda_column>(c->mem, c->column_room);
   c->panels = zeroed<hone_cuda_panel_info>(c->mem, c->panel_room);

@@ -64,6 +64,7 @@ struct hone_cuda {
   int64_t block;                 /* of the caller's choice; 0: none */
   hone_mem *mem;
   hone_pool *pool;
+  hone_twin *twin; /* of A, where the caller's lies on a device; or NULL */
   hone_tuning tuning;
   enum hone_pieces pieces, wanted; /* in use; what the caller chose */
   bool tf32, wanted_tf32;
@@ -117,7 +118,10 @@ struct hone_cuda {
   const double *source; /* the caller's, or NULL: none */
   int64_t fed;          /* columns of A on the device, */
   int64_t inspected;    /* and those whose maxima and sums are in seen */
-  bool direct;          /* the device can read the caller's memory itself */
+  bool direct;          /* the device can read the caller's memory itself: */
+  const double *from;   /* here, */
+  int64_t from_ld;      /* from_ld apart */
+  bool there;           /* and that is memory of its own */
   bool triangle;        /* of A the upper triangle is sent */
   uint64_t mirror; /* hone_mirror_sum of the upper triangle less that of the
                       lower: not 0 where A is not symmetric */

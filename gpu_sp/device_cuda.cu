@@ -154,6 +154,14 @@ int load_resident(hone_cuda *c, const hone_matrix *a, hone_cuda_column *col,
   return st;
 }
 
+/* The same of an A that is the device's own, and not copied. */
+int load_there(hone_cuda *c, const hone_cuda_column *col, unsigned *top) {
+  return CALL(hone_cuda_round(
+      c->spd ? col->j + col->w : c->n, c->from, c->from_ld, col->j, col->w,
+      c->scaled ? c->row : nullptr, c->scaled ? c->col : nullptr, c->place,
+      c->spd, c->f, c->ld, c->flushed, top, c->work));
+}
+
 /* The same by way of the host, which scales and rounds. */
 int load_rounded(hone_cuda *c, const hone_matrix *a,
                  const hone_scaling *scaling, int index) {
@@ -201,8 +209,11 @@ int load_next(hone_cuda *c, const hone_matrix *a, const hone_scaling *scaling,
     return st;
   hone_cuda_column *col = c->columns + index;
   unsigned *top = c->top + index;
-  st =
-      c->a ? load_resident(c, a, col, top) : load_rounded(c, a, scaling, index);
+  if (c->a)
+    st = load_resident(c, a, col, top);
+  else
+    st =
+        c->there ? load_there(c, col, top) : load_rounded(c, a, scaling, index);
   if (st == HONE_OK)
     st = scale_pieces(c, index);
   return st;

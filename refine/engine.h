@@ -5,7 +5,7 @@
 #ifndef HONE_ENGINE_H
 #define HONE_ENGINE_H
 
-#include "api/base.h"
+#include "refine/place.h"
 
 /* The caller's matrix, column-major; borrowed, never written. */
 typedef struct hone_matrix {
@@ -47,7 +47,10 @@ typedef struct hone_engine_config {
   hone_tuning tuning;
   const hone_structure *structure; /* of the matrix given to factor, for
                                       engines that ask for it; borrowed */
-  char *why; /* a failing create may say why here, in one line; or NULL */
+  hone_twin *twin; /* of the matrix given to factor, where the caller's lies on
+                      a device: until hone_twin_await nothing is in the copy,
+                      which is what factor is given. Borrowed; or NULL */
+  char *why;       /* a failing create may say why here, in one line; or NULL */
   size_t why_size;
 } hone_engine_config;
 

@@ -260,7 +260,9 @@ static int inspect(hone_ladder *ladder, bool keep_scaling,
       .pool = ladder->pool, .a = &ladder->a, .scratch = ladder->scratch};
   if (hone_watch_stop(ladder->watch, "inspect", 0.0, 0, HONE_NAN))
     return HONE_CANCELLED;
-  int st = hone_see(&sight, NULL, seen);
+  int st = hone_twin_await(ladder->twin, ladder->pool);
+  if (st == HONE_OK)
+    st = hone_see(&sight, NULL, seen);
   if (st == HONE_OK)
     st = take_sight(ladder, report);
   if (st == HONE_OK && !keep_scaling)
@@ -313,6 +315,7 @@ static int create(hone_ladder *ladder, int r) {
                                      .block = ladder->wish.block,
                                      .tuning = rung->tuning,
                                      .structure = &ladder->structure,
+                                     .twin = ladder->twin,
                                      .why = ladder->why,
                                      .why_size = sizeof ladder->why};
   ladder->why[0] = '\0';
@@ -334,6 +337,8 @@ static int factor_unseen(hone_ladder *ladder, int r, hone_report *report) {
     return HONE_CANCELLED;
   ladder->resident = -1;
   int st = rung->engine->factor(rung->self, &ladder->a, NULL, &rung->info);
+  if (st == HONE_OK) /* from here on the host reads A */
+    st = hone_twin_await(ladder->twin, ladder->pool);
   report->factor_ms += since_ms(start);
   start = hone_now_s();
   if (st == HONE_OK)
@@ -462,11 +467,14 @@ static int start_matrix(hone_ladder *ladder, hone_report *report) {
     ladder->rung[r].tried = ladder->rung[r].fresh = false;
   }
   double start = hone_now_s();
-  hone_ladder_look(ladder);
+  int st = hone_ladder_look(ladder);
   report->inspect_ms += since_ms(start);
+  if (st != HONE_OK)
+    return st;
+  hone_twin_start(ladder->twin, ladder->pool);
   const int r = ladder->at = ladder->first;
   ladder->resident = ladder->space_of = -1;
-  int st = HONE_NO_DEVICE;
+  st = HONE_NO_DEVICE;
   const hone_engine *first = ladder->rung[r].engine;
   if (first->resident != NULL && create(ladder, r) == HONE_OK &&
       first->resident(ladder->rung[r].self))

@@ -58,6 +58,7 @@ typedef struct hone_ladder {
   bool stale;   /* the factors are those of an earlier matrix */
   int resident; /* the rung whose engine holds a copy of A; -1: none */
   hone_matrix a;
+  hone_twin *twin; /* of a, where that is a copy: see place.h; or NULL */
   hone_structure structure;
   hone_scaling scaling;
   hone_inspection seen;                     /* of S */
@@ -122,8 +123,8 @@ int hone_ladder_usable(hone_ladder *ladder, int r, hone_report *report,
 /* The factors of an earlier matrix no longer serve: factors the present. */
 int hone_ladder_refactor(hone_ladder *ladder, hone_report *report);
 /* Finds A's structure, as far as the caller and the engines want it, and the
-   rungs that are for such a matrix. */
-void hone_ladder_look(hone_ladder *ladder);
+   rungs that are for such a matrix. Fails where A cannot be fetched. */
+int hone_ladder_look(hone_ladder *ladder);
 /* Is it a direct way: for matrices of some structure, exact? */
 bool hone_ladder_direct(const hone_engine *engine);
 /* What is reported of it: HONE_FOUND_... */

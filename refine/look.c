@@ -4,10 +4,38 @@
 #include "cpu_dp/structure.h"
 #include "refine/ladder.h"
 
-void hone_ladder_look(hone_ladder *ladder) {
+enum { PROBED_FROM = 256 }; /* order; below it all of A comes as soon */
+
+/* Of a matrix on a device a few columns are fetched: where they show that there
+   is nothing to be found, the others may come while it is being factored. */
+static bool excluded(hone_ladder *ladder, bool definite, int *st) {
+  hone_twin *twin = ladder->twin;
+  int64_t column[HONE_STRUCTURE_PROBES];
+  if (twin == NULL || twin->state != HONE_TWIN_THERE || ladder->n < PROBED_FROM)
+    return false;
+  for (int k = 0; k < HONE_STRUCTURE_PROBES; k++)
+    column[k] = hone_structure_probe(ladder->n, k);
+  *st = hone_twin_columns(twin, column, HONE_STRUCTURE_PROBES);
+  return *st == HONE_OK && hone_structure_excluded(&ladder->a, definite);
+}
+
+static int find(hone_ladder *ladder, bool definite) {
+  int st = HONE_OK;
+  if (excluded(ladder, definite, &st))
+    return HONE_OK;
+  if (st == HONE_OK)
+    st = hone_twin_await(ladder->twin, ladder->pool);
+  if (st == HONE_OK)
+    hone_structure_find(ladder->pool, &ladder->a, definite, ladder->scratch,
+                        &ladder->structure);
+  return st;
+}
+
+int hone_ladder_look(hone_ladder *ladder) {
   const int64_t n = ladder->n;
   hone_structure *s = &ladder->structure;
   bool any = false, definite = false;
+  int st = HONE_OK;
   for (int r = 0; r < ladder->rungs; r++) {
     const hone_engine *engine = ladder->rung[r].engine;
     any = any || engine->applies != NULL;
@@ -18,7 +46,7 @@ void hone_ladder_look(hone_ladder *ladder) {
                         .definite =
                             ladder->wish.structure == HONE_STRUCTURE_SPD};
   if (any && ladder->wish.structure == HONE_STRUCTURE_AUTO)
-    hone_structure_find(ladder->pool, &ladder->a, definite, ladder->scratch, s);
+    st = find(ladder, definite);
   ladder->first = -1;
   for (int r = 0; r < ladder->rungs; r++) {
     hone_rung *rung = &ladder->rung[r];
@@ -27,6 +55,7 @@ void hone_ladder_look(hone_ladder *ladder) {
     if (ladder->first < 0 && !rung->skipped)
       ladder->first = r;
   }
+  return st;
 }
 
 int hone_ladder_found(const hone_ladder *ladder) {

@@ -54,7 +54,19 @@ extern "C" {
 __attribute__((used)) extern inline const int hone_emulated = 1;
 }
 
+/* tests/fake_driver.c, where it is linked: memory of the device that copies
+   alone may touch, and where they find what is in it; NULL: it is not that. */
+extern "C" void *fake_real(const void *p) __attribute__((weak));
+
 namespace hone_emulate {
+
+inline void *guarded(const void *p) {
+  return fake_real ? fake_real(p) : nullptr;
+}
+inline void *reach(const void *p) {
+  void *real = guarded(p);
+  return real ? real : const_cast<void *>(p);
+}
 
 struct allocation {
   size_t bytes;
@@ -109,7 +121,7 @@ inline void check_place(const void *p, size_t bytes, bool device,
   std::lock_guard<std::mutex> hold(owned.lock);
   size_t left = 0;
   const allocation *a = find(p, &left);
-  const bool there = a && a->type == cudaMemoryTypeDevice;
+  const bool there = guarded(p) || (a && a->type == cudaMemoryTypeDevice);
   if (there != device)
     fail((std::string(what) +
           (device ? ": not memory of the device" : ": memory of the device"))
@@ -121,7 +133,7 @@ inline bool on_device(const void *p) {
   std::lock_guard<std::mutex> hold(owned.lock);
   size_t left;
   const allocation *a = find(p, &left);
-  return a && a->type == cudaMemoryTypeDevice;
+  return guarded(p) || (a && a->type == cudaMemoryTypeDevice);
 }
 
 inline void check_handle(const void *p, const char *type) {
@@ -266,7 +278,9 @@ inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *at,
   const allocation *a = find(p, &left);
   void *q = const_cast<void *>(p);
   *at = {};
-  if (a)
+  if (guarded(p))
+    at->type = cudaMemoryTypeDevice;
+  else if (a)
     *at = {a->type, 0, q, a->type == cudaMemoryTypeHost ? q : nullptr};
   return cudaSuccess;
 }
@@ -286,7 +300,7 @@ inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
                                    cudaStream_t stream = nullptr) {
   check_stream(stream);
   check_copy(to, from, bytes, kind);
-  memmove(to, from, bytes);
+  memmove(reach(to), reach(from), bytes);
   return cudaSuccess;
 }
 inline cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes,
@@ -305,7 +319,7 @@ inline cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch,
     void *target = static_cast<char *>(to) + i * to_pitch;
     const void *source = static_cast<const char *>(from) + i * from_pitch;
     check_copy(target, source, width, kind);
-    memmove(target, source, width);
+    memmove(reach(target), reach(source), width);
   }
   return cudaSuccess;
 }
