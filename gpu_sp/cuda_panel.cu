@@ -160,24 +160,27 @@ __device__ __forceinline__ void eliminate(const panel_args &args, float *s,
   const int to = min(min(args.w, next + STEP), from + each);
   if (from < to) {
     float l[R][STEP];
+    bool left[R];
 #pragma unroll
-    for (int r = 0; r < R; r++)
+    for (int r = 0; r < R; r++) {
+      left[r] = !is_used(sh, i + 32 * r);
 #pragma unroll
       for (int p = 0; p < STEP; p++)
-        l[r][p] =
-            is_used(sh, i + 32 * r) ? 0.0F : s[(c0 + p) * stride + i + 32 * r];
+        l[r][p] = left[r] ? s[(c0 + p) * stride + i + 32 * r] : 0.0F;
+    }
 #pragma unroll 2
     for (int c = from; c < to; c++) {
       float u[STEP];
       load_row(right[c], u);
 #pragma unroll
       for (int r = 0; r < R; r++) {
-        float sum = s[c * stride + i + 32 * r];
+        float *at = s + c * stride + i + 32 * r;
+        float sum = left[r] ? *at : 0.0F;
 #pragma unroll
         for (int p = 0; p < STEP; p++)
           sum -= l[r][p] * u[p];
-        if (!is_used(sh, i + 32 * r))
-          s[c * stride + i + 32 * r] = sum;
+        if (left[r])
+          *at = sum;
       }
     }
   }
