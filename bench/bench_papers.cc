@@ -176,12 +176,9 @@ void describe(Papers *papers, int argc, char **argv) {
   char date[32] = "";
   const time_t now = time(nullptr);
   strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
-  std::string command = "bench_papers";
-  for (int i = 1; i < argc; i++)
-    command += std::string(" ") + argv[i];
   std::vector<std::pair<std::string, std::string>> facts;
   papers->no_gpu = gpu_open(&facts);
-  state(papers, "program", command);
+  state(papers, "program", command_of(argc, argv));
   state(papers, "date", date);
   state(papers, "commit", commit_of(o.commit));
   state(papers, "hone", hone_version());

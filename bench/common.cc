@@ -137,11 +137,7 @@ void state_program(Bench *bench, int argc, char **argv) {
   char date[32] = "";
   time_t now = time(nullptr);
   strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
-  std::string command = argv[0];
-  command = command.substr(command.rfind('/') + 1);
-  for (int i = 1; i < argc; i++)
-    command += std::string(" ") + argv[i];
-  state(bench, "program", command);
+  state(bench, "program", command_of(argc, argv));
   state(bench, "date", date);
   state(bench, "commit", commit_of(bench->c.commit));
   state(bench, "hone", hone_version());

@@ -256,6 +256,18 @@ std::string first_line(const char *command) {
   return found.substr(0, found.find('\n'));
 }
 
+std::string command_of(int argc, char **argv) {
+  const auto bare = [](const std::string &path) {
+    return path.substr(path.rfind('/') + 1);
+  };
+  std::string command = bare(argv[0]);
+  for (int i = 1; i < argc; i++) {
+    const bool record = std::string(argv[i - 1]) == "--json";
+    command += " " + (record ? bare(argv[i]) : std::string(argv[i]));
+  }
+  return command;
+}
+
 std::string commit_of(const std::string &given) {
   const char *const told = getenv("HONE_COMMIT");
   if (!given.empty())

@@ -106,6 +106,10 @@ private:
 /* The first line a command prints, or "unknown". */
 std::string first_line(const char *command);
 
+/* The command line as typed, but the program and a record's name (--json)
+   without the folders they are in. */
+std::string command_of(int argc, char **argv);
+
 /* The commit measured: as given, or $HONE_COMMIT, or git's HEAD where nothing
    has been changed since; else "unknown", and why. */
 std::string commit_of(const std::string &given);

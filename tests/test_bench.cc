@@ -87,6 +87,17 @@ TEST(bench, sections_have_shares_of_the_time_that_is_left) {
   CHECK(seen == std::vector<std::string>({"one", "three"}));
 }
 
+TEST(bench, a_command_is_told_without_the_folders_of_its_record) {
+  const char *typed[] = {"build/bench_cpu", "--seconds",   "3",
+                         "--json",          "/a/b/c.json", "tests/matrices"};
+  char *argv[6];
+  for (int i = 0; i < 6; i++)
+    argv[i] = const_cast<char *>(typed[i]);
+  CHECK_STR(command_of(6, argv).c_str(),
+            "bench_cpu --seconds 3 --json c.json tests/matrices");
+  CHECK_STR(command_of(1, argv).c_str(), "bench_cpu");
+}
+
 TEST(bench, a_commit_is_told_or_unknown) {
   const char *const before = getenv("HONE_COMMIT");
   const std::string kept = before != nullptr ? before : "";

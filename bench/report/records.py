@@ -7,6 +7,7 @@ says why. Nothing here draws or prints. Read next: guard.py, pictures.py.
 
 import json
 import math
+import re
 
 BENCH = 'hone-bench/1'
 CAMPAIGN = 'hone-campaign/1'
@@ -147,6 +148,9 @@ def load(path):
             for f in record['families']):
         raise RecordError(f'{path}: "families" is missing: cut off?')
     record['file'] = path
+    if 'program' in record:  # of another machine: its folders say nothing
+        record['program'] = re.sub(r'(--json )\S*/', r'\1',
+                                   str(record['program']))
     return record
 
 
