@@ -5,6 +5,7 @@
    0.2 ms: hence the vector loops, and long double only where double does not
    reach. */
 #include "refine/refine.h"
+#include "refine/vectors.h"
 
 #include <float.h>
 #include <math.h>
@@ -19,16 +20,28 @@ double hone_errors_value(const hone_errors *errors, int criterion) {
 }
 
 /* By the bits of magnitudes, which order as they do; NaN's are the largest. */
-HONE_VECTOR double hone_max_abs(int64_t n, const double *v) {
+static inline int64_t bits_of_abs(double v) {
+  int64_t bits;
+  memcpy(&bits, &v, sizeof bits);
+  return bits & INT64_MAX;
+}
+
+HONE_VECTOR static int64_t max_of_many(int64_t n, const double *v) {
+  int64_t max = 0;
+#pragma omp simd reduction(max : max)
+  for (int64_t i = 0; i < n; i++)
+    max = bits_of_abs(v[i]) > max ? bits_of_abs(v[i]) : max;
+  return max;
+}
+
+double hone_max_abs(int64_t n, const double *v) {
   int64_t max = 0;
   double size;
-#pragma omp simd reduction(max : max)
-  for (int64_t i = 0; i < n; i++) {
-    int64_t bits;
-    memcpy(&bits, &v[i], sizeof bits);
-    bits &= INT64_MAX;
-    max = bits > max ? bits : max;
-  }
+  if (n >= HONE_MANY)
+    max = max_of_many(n, v);
+  else
+    for (int64_t i = 0; i < n; i++)
+      max = bits_of_abs(v[i]) > max ? bits_of_abs(v[i]) : max;
   memcpy(&size, &max, sizeof size);
   return size;
 }

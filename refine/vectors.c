@@ -8,7 +8,8 @@
 
 enum { SUMS = 8 }; /* added up beside one another */
 
-HONE_VECTOR double hone_sum_abs(int64_t n, const double *v) {
+/* Compiled with vector instructions and without. */
+static inline double sum_abs(int64_t n, const double *v) {
   double sum[SUMS] = {0.0};
   int64_t i = 0;
   for (; i + SUMS <= n; i += SUMS)
@@ -23,7 +24,11 @@ HONE_VECTOR double hone_sum_abs(int64_t n, const double *v) {
   return sum[0];
 }
 
-HONE_VECTOR int64_t hone_largest_at(int64_t n, const double *v) {
+HONE_VECTOR static double sum_of_many(int64_t n, const double *v) {
+  return sum_abs(n, v);
+}
+
+HONE_VECTOR static int64_t largest_of_many(int64_t n, const double *v) {
   double max = 0.0;
   int64_t at = 0;
 #pragma omp simd reduction(max : max)
@@ -32,6 +37,25 @@ HONE_VECTOR int64_t hone_largest_at(int64_t n, const double *v) {
   while (at < n && !(fabs(v[at]) >= max))
     at++;
   return at < n ? at : 0;
+}
+
+double hone_sum_abs(int64_t n, const double *v) {
+  if (n >= HONE_MANY)
+    return sum_of_many(n, v);
+  return n == 1 ? fabs(v[0]) : sum_abs(n, v);
+}
+
+int64_t hone_largest_at(int64_t n, const double *v) {
+  int64_t at = 0;
+  double max = 0.0;
+  if (n >= HONE_MANY)
+    return largest_of_many(n, v);
+  for (int64_t i = 0; i < n; i++)
+    if (fabs(v[i]) > max) {
+      max = fabs(v[i]);
+      at = i;
+    }
+  return at;
 }
 
 HONE_VECTOR bool hone_take_signs(int64_t n, const double *v, double *sign) {

@@ -6,6 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Where vector instructions begin to pay: getting into them and out again costs
+   as much as some ten entries. */
+enum { HONE_MANY = 16 };
+
 /* Sum of magnitudes, in an order given by n alone. */
 double hone_sum_abs(int64_t n, const double *v);
 

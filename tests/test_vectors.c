@@ -52,6 +52,22 @@ TEST(vectors, the_first_of_the_largest_is_found_beside_nan) {
   CHECK_EQ_INT(hone_largest_at(1, v), 0);
 }
 
+TEST(vectors, the_largest_magnitude_keeps_nan_wherever_it_stands) {
+  double v[MOST] = {0.0};
+  CHECK(hone_max_abs(0, v) == 0.0);
+  for (int64_t n = 1; n <= MOST; n++)
+    for (int64_t at = 0; at < n; at++) {
+      for (int64_t i = 0; i < n; i++)
+        v[i] = i == at ? -3.0 : (double)(i % 3);
+      ct_note("n %d, at %d", (int)n, (int)at);
+      CHECK(hone_max_abs(n, v) == 3.0);
+      v[(at + 1) % n] = -HONE_INF;
+      CHECK(hone_max_abs(n, v) == HONE_INF);
+      v[at] = at % 2 ? HONE_NAN : -HONE_NAN;
+      CHECK(isnan(hone_max_abs(n, v)));
+    }
+}
+
 TEST(vectors, signs_are_taken_and_a_change_of_one_is_seen) {
   double v[MOST], sign[MOST];
   for (int64_t n = 1; n <= MOST; n++) {
