@@ -186,6 +186,51 @@ def cpu(record):
                           'Hone once')
 
 
+def cpu_hard(record):
+    """Condition 1e12 on the CPU."""
+    body = []
+    for row in records.rows(record, 'hard'):
+        ours, double, peer = (records.find(row, n) for n in (
+            'Hone once', 'Hone double', 'dgesv'))
+        if not (ours and double and peer):
+            continue
+        ratio = records.ratio(ours, double)
+        text = g(ratio, '.2f')
+        body.append([row['kind'], str(row['n']), span(ours),
+                     g(median(row, 'dgesv'), '.4g'),
+                     g(records.ratio(peer, ours), '.2f'),
+                     f'**{text}**' if ratio > WANTED else text,
+                     str(ours.get('note', '')).split(': ', 1)[-1]])
+    return (['spectrum', 'n', 'hone, ms', 'dgesv', 'dgesv / hone',
+             'hone / double from the start', 'way'], body) if body else None
+
+
+def cpu_spd(record):
+    """Positive definite matrices on the CPU."""
+    body = []
+    for row in records.rows(record, 'spd'):
+        ours, peer = (records.find(row, n) for n in ('Hone once', 'dposv'))
+        if ours and peer:
+            body.append([str(row['n']), span(ours),
+                         g(median(row, 'dposv'), '.4g'),
+                         g(records.ratio(peer, ours), '.2f')])
+    return (['n', 'hone, ms', 'dposv', 'dposv / hone'], body) \
+        if body else None
+
+
+def cpu_columns(record):
+    """Many right-hand sides on the CPU."""
+    body = []
+    for row in records.rows(record, 'columns'):
+        ours, peer = (records.find(row, n) for n in ('Hone kept', 'dgesv'))
+        if ours and peer:
+            body.append([str(row['n']), str(row['nrhs']), span(ours),
+                         g(median(row, 'dgesv'), '.4g'),
+                         g(records.ratio(peer, ours), '.2f')])
+    return (['n', 'right-hand sides', 'hone, ms', 'dgesv', 'dgesv / hone'],
+            body) if body else None
+
+
 def host(record):
     """The same where there is a GPU, of a kept solver."""
     rows = records.rows(record, 'small', 'uniform')
@@ -213,6 +258,7 @@ def _beside_lapack(rows, ours):
 
 ALL = {'solve': solve, 'factor': factor, 'small': small, 'hard': hard,
        'parts': parts, 'forms': forms, 'cpu': cpu, 'host': host,
+       'cpu hard': cpu_hard, 'cpu spd': cpu_spd, 'cpu columns': cpu_columns,
        **papertables.ALL}
 
 
