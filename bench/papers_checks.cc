@@ -170,9 +170,6 @@ template <class T> double largest_entry(int64_t count, const T *a) {
   return top;
 }
 
-namespace {
-
-/* Row i of P A is row rows[i] of A; false: a pivot is not a row. */
 bool permutation(int64_t n, const int64_t *pivots, std::vector<int64_t> *rows) {
   rows->resize(static_cast<size_t>(n));
   for (int64_t i = 0; i < n; i++)
@@ -185,6 +182,8 @@ bool permutation(int64_t n, const int64_t *pivots, std::vector<int64_t> *rows) {
   }
   return true;
 }
+
+namespace {
 
 /* w = L U from both of them in full, z. */
 void multiply(int64_t n, const double *z, bool crout, double *w) {

@@ -5,6 +5,7 @@
 #define HONE_BENCH_PAPERS_CHECKS_H
 
 #include <cstdint>
+#include <vector>
 
 /* Igual's algorithm 1: first solution and corrections with single-precision
    factors on the CPU, residuals by DGEMV, until ||r|| / ||x|| < sqrt(2^-52)
@@ -34,6 +35,10 @@ void note_error(double e, double *error);
 template <class T>
 double largest_defect(int64_t n, const T *a, const T *z, bool crout,
                       const int64_t *pivots);
+
+/* Row i of P A is row rows[i] of A, both from 0, pivots from 1 or NULL; false:
+   a pivot is not a row. */
+bool permutation(int64_t n, const int64_t *pivots, std::vector<int64_t> *rows);
 
 /* Largest |a_ij|; NaN when one is NaN. */
 template <class T> double largest_entry(int64_t count, const T *a);

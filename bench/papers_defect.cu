@@ -3,12 +3,11 @@
    papers_checks.h finds on the CPU, where it takes seconds for each of many
    factorizations. Blocks of columns widened to double, products by DGEMM. */
 #include "bench/gpu_peers.h"
+#include "bench/papers_checks.h"
 #include "bench/papers_gpu.h"
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
-#include <utility>
 
 namespace {
 
@@ -127,19 +126,6 @@ template <class T> struct Defect {
   }
 };
 
-/* Row i of P A is row rows[i] of A; false: a pivot is not a row. */
-bool permutation(const int64_t *pivots, std::vector<int64_t> *rows) {
-  const int64_t n = static_cast<int64_t>(rows->size());
-  std::iota(rows->begin(), rows->end(), 0);
-  for (int64_t i = 0; pivots != nullptr && i < n; i++) {
-    if (pivots[i] < 1 || pivots[i] > n)
-      return false;
-    std::swap((*rows)[static_cast<size_t>(i)],
-              (*rows)[static_cast<size_t>(pivots[i] - 1)]);
-  }
-  return true;
-}
-
 } // namespace
 
 template <class T>
@@ -148,7 +134,7 @@ std::string gpu_defect(int64_t n, const T *a, const T *z, bool crout,
   Defect<T> d(n, crout);
   std::vector<int64_t> rows(static_cast<size_t>(n));
   *error = NAN;
-  if (!permutation(pivots, &rows))
+  if (!permutation(n, pivots, &rows))
     return "";
   bool fine = d.open(a, z, rows.data());
   for (int64_t j = 0; j < n && fine; j += d.w)
