@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Status texts, the version, and the report as JSON and as text. */
-#include "api/base.h"
+#include "base/base.h"
 
 #include <math.h>
 #include <stdarg.h>

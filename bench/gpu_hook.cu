@@ -3,7 +3,7 @@
    that is on the device already, factored there by the library's own LU. The
    clock starts when it has been copied into the device's matrix. */
 #include "bench/gpu_factor.h"
-#include "gpu_sp/cuda_state.h"
+#include "gpu_sp/state.h"
 
 #include <cmath>
 #include <cstdio>

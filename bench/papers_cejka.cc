@@ -7,7 +7,7 @@
    ascending order, then the CPU's, whose runs go at the same time on a core
    each: its times are minutes. The iterative method is the library's (scaled
    guess, the product of finished columns once for each section), and once as
-   published, but for its corrections: see gpu_sp/crout.h. */
+   published, but for its corrections: see gpu_sp/forms/crout.h. */
 #include "bench/papers_cejka.h"
 #include "bench/papers_checks.h"
 #include "bench/papers_matrices.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The library's iterative Crout method for bench_papers, from host memory to
-   host memory. Tests compile it for the CPU too (tests/emulate.h). */
+   host memory. Tests compile it for the CPU too (tests/emulate/emulate.h). */
 #ifdef HONE_EMULATE
 #include HONE_EMULATE
 #else

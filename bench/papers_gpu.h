@@ -9,7 +9,7 @@
 #include "bench/papers_blocked.h"
 
 extern "C" {
-#include "gpu_sp/crout.h"
+#include "gpu_sp/forms/crout.h"
 }
 
 #include <cstdint>

@@ -7,8 +7,8 @@
      v[J] -= S[I, J]^T x[I],     x[J] = inv(S[J, J]^T) v[J]   S^T x = v
 
    by OpenBLAS; where A is scaled, pieces of it are scaled on their way. */
+#include "base/engine.h"
 #include "cpu_dp/pivots.h"
-#include "refine/engine.h"
 
 #include <cblas.h>
 #include <float.h>

@@ -4,7 +4,7 @@
 #ifndef HONE_INSPECT_H
 #define HONE_INSPECT_H
 
-#include "refine/engine.h"
+#include "base/engine.h"
 
 typedef struct hone_inspection {
   double *row_max, *col_max; /* n each, the caller's: max |s_ij| */

@@ -3,7 +3,7 @@
 #ifndef HONE_PASS_H
 #define HONE_PASS_H
 
-#include "refine/engine.h"
+#include "base/engine.h"
 
 enum { HONE_PASS_COLUMNS = 4 }; /* right-hand sides that share one read of A */
 

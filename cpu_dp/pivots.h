@@ -4,7 +4,7 @@
 #ifndef HONE_PIVOTS_H
 #define HONE_PIVOTS_H
 
-#include "api/base.h"
+#include "base/base.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
 #ifndef HONE_STRUCTURE_H
 #define HONE_STRUCTURE_H
 
-#include "refine/engine.h"
+#include "base/engine.h"
 
 /* Does the LU of a band with lower and upper diagonals beside the main one
    pay beside that of a whole matrix? */

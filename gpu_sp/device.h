@@ -16,7 +16,7 @@
 #ifndef HONE_DEVICE_H
 #define HONE_DEVICE_H
 
-#include "refine/engine.h"
+#include "base/engine.h"
 
 typedef struct hone_device {
   const char *name;

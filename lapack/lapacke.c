@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lapack/lapacke.h"
 
-#include "api/base.h"
+#include "base/base.h"
 
 #include <math.h>
 #include <stdio.h>

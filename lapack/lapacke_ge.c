@@ -4,7 +4,7 @@
    what LAPACKE promises of them. */
 #include "lapack/lapacke.h"
 
-#include "api/base.h"
+#include "base/base.h"
 
 #include <stdlib.h>
 

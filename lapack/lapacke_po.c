@@ -4,7 +4,7 @@
    that only right-hand sides are turned. */
 #include "lapack/lapacke.h"
 
-#include "api/base.h"
+#include "base/base.h"
 
 #include <stdlib.h>
 

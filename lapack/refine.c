@@ -4,7 +4,7 @@
    correction give a componentwise backward error near the unit roundoff. */
 #include "lapack/dropin.h"
 
-#include "api/base.h"
+#include "base/base.h"
 
 #include <math.h>
 #include <stdlib.h>

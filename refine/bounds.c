@@ -164,7 +164,7 @@ void hone_bounds_take(const hone_refinement *ctx, hone_refined *c, double *d,
   hone_beside next = {0}, all = {0};
   c->bounded = true;
   c->direct = !ctx->observe;
-  c->heard = false;
+  c->noise_estimated = false;
   c->missed = c->missed_scaled = HONE_INF;
   if (!c->zero) /* else b = 0, x is exact */
     hone_bounds_relate(ctx, c, d, &next);
@@ -294,9 +294,9 @@ static void hear_noise(hone_refinement *ctx,
   int64_t count = 0;
   for (int64_t i = 0; i < m; i++) {
     hone_refined *c = &columns[i];
-    if (!c->bounded || c->heard)
+    if (!c->bounded || c->noise_estimated)
       continue;
-    c->heard = true;
+    c->noise_estimated = true;
     if (!counts(certificate, c))
       continue;
     c->missed = c->missed_scaled = 0.0;

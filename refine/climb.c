@@ -3,9 +3,9 @@
    first usable rung; those that are not accepted climb, and only those. What
    is written to the caller's x, and with which status, is decided here. */
 #include "refine/bounds.h"
-#include "refine/extra.h"
+#include "refine/extra_precise.h"
 #include "refine/ladder.h"
-#include "refine/nullvector.h"
+#include "refine/null_vector.h"
 
 #include <float.h>
 #include <math.h>
@@ -23,10 +23,10 @@ static int reserve(hone_ladder *ladder, int64_t columns) {
     return HONE_OK;
   hone_mem_put(ladder->mem, ladder->block);
   ladder->block_columns = 0;
-  ladder->block =
-      hone_mem_get(ladder->mem, (size_t)hone_ladder_block(ladder->n, columns,
-                                                          ladder->wish.extra) *
-                                    sizeof(double));
+  ladder->block = hone_mem_get(
+      ladder->mem,
+      (size_t)hone_ladder_block(ladder->n, columns, ladder->request.extra) *
+          sizeof(double));
   if (ladder->block == NULL)
     return HONE_NO_MEMORY;
   ladder->block_columns = columns;
@@ -44,8 +44,8 @@ typedef struct climb {
 } climb;
 
 static int correction_cap(const hone_ladder *ladder, int precision) {
-  if (ladder->wish.max_iterations > 0)
-    return ladder->wish.max_iterations;
+  if (ladder->request.max_iterations > 0)
+    return ladder->request.max_iterations;
   /* One correction costs a pass over A and two triangular solves, about
      n / 60 of them a double factorization on the machines measured. */
   return precision == 64
@@ -60,7 +60,7 @@ static void begin_column(const hone_ladder *ladder, hone_refined *column) {
   column->slow = 0;
   if (hone_refined_take_best(column)) {
     double value =
-        hone_errors_value(&column->best_errors, ladder->wish.criterion);
+        hone_errors_value(&column->best_errors, ladder->request.criterion);
     column->has_x = value <= WARM_START;
     column->warm = false;
   } else {
@@ -74,7 +74,7 @@ static void begin_column(const hone_ladder *ladder, hone_refined *column) {
 /* Has GMRES with the same factors more to give? Not where the caller's number
    of corrections was the end. */
 static bool may_mend(const hone_ladder *ladder, const hone_refined *column) {
-  const int most = ladder->wish.max_iterations;
+  const int most = ladder->request.max_iterations;
   return column->state == HONE_COLUMN_LEFT && column->slow_only &&
          !(most > 0 && column->tried >= most);
 }
@@ -117,7 +117,7 @@ static bool error_suffices(const climb *c, int64_t i) {
       &c->ladder->rung[c->rung[i]].certificate;
   const hone_refined *column = &c->columns[i];
   return hone_bounds_certain(certificate, column) &&
-         (!c->ladder->wish.extra ||
+         (!c->ladder->request.extra ||
           hone_bounds_forward(certificate, column, false) <= HONE_EXTRA_LIMIT);
 }
 
@@ -160,16 +160,16 @@ static int certify_columns(climb *c, int r, hone_refinement *ctx) {
     return HONE_OK;
   ctx->certificate = certificate;
   ctx->observe = ctx->f.space != NULL || !hone_bounds_known(certificate);
-  if (c->ladder->wish.max_iterations == 0) /* as many again */
+  if (c->ladder->request.max_iterations == 0) /* as many again */
     ctx->cap *= 2;
-  if (c->ladder->wish.extra) {
+  if (c->ladder->request.extra) {
     ctx->there = NULL;
     st = refine_extra(c, r, ctx);
   }
   const double middle = hone_now_s();
   hone_bounds_estimate(ctx, certificate, c->m, c->columns);
   const double end = hone_now_s();
-  if (st == HONE_OK && !c->ladder->wish.extra) {
+  if (st == HONE_OK && !c->ladder->request.extra) {
     st = refine_uncertain(c, r, ctx);
     hone_bounds_estimate(ctx, certificate, c->m, c->columns);
   }
@@ -206,8 +206,8 @@ static int refine_on(climb *c, int r, int steps, bool again) {
   hone_refinement ctx = {
       .f = hone_ladder_factored_by(ladder, r),
       .trans = c->trans,
-      .criterion = ladder->wish.criterion,
-      .limit = ladder->wish.limit,
+      .criterion = ladder->request.criterion,
+      .limit = ladder->request.limit,
       .cap = correction_cap(ladder, ladder->rung[r].engine->precision),
       .norm_a = c->trans ? ladder->norm1 : ladder->norm_inf,
       .watch = ladder->watch,
@@ -345,8 +345,9 @@ static bool finish_column(climb *c, int64_t i, int st, hone_column *out) {
   else if (st == HONE_INTERRUPTED || st == HONE_CANCELLED)
     out->status = HONE_INTERRUPTED;
   /* Nobody who asked for less meant an x without a digit. */
-  const hone_wish *wish = &c->ladder->wish;
-  bool met = hone_errors_value(&column->now, wish->criterion) <= wish->limit;
+  const hone_request *request = &c->ladder->request;
+  bool met =
+      hone_errors_value(&column->now, request->criterion) <= request->limit;
   if (met && out->status <= HONE_NOT_CONVERGED &&
       !hone_bounds_certain(&rung->certificate, column))
     out->status = rung->certificate.rcond_scaled >=
@@ -381,7 +382,7 @@ static void add_to_report(climb *c, const hone_refined *refined,
 static void begin_block(hone_ladder *ladder, climb *c, const double *b,
                         int64_t ldb, const double *x0, int64_t ldx0) {
   const int64_t n = ladder->n, columns = ladder->block_columns;
-  const bool extra = ladder->wish.extra;
+  const bool extra = ladder->request.extra;
   for (int64_t i = 0; i < c->m; i++) {
     double *v = ladder->block + i * n;
     c->columns[i] =

@@ -4,8 +4,8 @@
    taken for every residual, beside a device that takes the residual itself in
    0.2 ms: hence the vector loops, and long double only where double does not
    reach. */
+#include "base/vectors.h"
 #include "refine/refine.h"
-#include "refine/vectors.h"
 
 #include <float.h>
 #include <math.h>

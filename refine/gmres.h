@@ -19,7 +19,7 @@
 #ifndef HONE_GMRES_H
 #define HONE_GMRES_H
 
-#include "refine/engine.h"
+#include "base/engine.h"
 
 enum {
   HONE_SPACE_PAIRS = 24, /* at most */

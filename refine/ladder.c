@@ -15,7 +15,7 @@
 #include "refine/ladder.h"
 
 #include "cpu_dp/pass.h"
-#include "refine/nullvector.h"
+#include "refine/null_vector.h"
 #include "refine/scale.h"
 
 #include <float.h>
@@ -45,13 +45,13 @@ int64_t hone_ladder_bytes(int64_t n, int64_t nrhs, bool extra) {
 
 int hone_ladder_create(hone_ladder *ladder, int64_t n,
                        const hone_engine *const *engines, int count,
-                       const hone_wish *wish, hone_mem *mem, hone_pool *pool,
-                       hone_watch *watch) {
+                       const hone_request *request, hone_mem *mem,
+                       hone_pool *pool, hone_watch *watch) {
   *ladder = (hone_ladder){.n = n,
                           .mem = mem,
                           .pool = pool,
                           .watch = watch,
-                          .wish = *wish,
+                          .request = *request,
                           .rungs = count,
                           .resident = -1,
                           .space_of = -1};
@@ -60,8 +60,8 @@ int hone_ladder_create(hone_ladder *ladder, int64_t n,
     for (int q = r + 1; q < count; q++)
       again = again || engines[q] == engines[r];
     ladder->rung[r].engine = engines[r];
-    ladder->rung[r].tuning = wish->tuning;
-    if (!again && hone_arithmetic_coarse(wish->tuning.arithmetic))
+    ladder->rung[r].tuning = request->tuning;
+    if (!again && hone_arithmetic_coarse(request->tuning.arithmetic))
       ladder->rung[r].tuning.arithmetic = HONE_ARITHMETIC_AUTO;
   }
   double *v = hone_mem_get(mem, (size_t)vector_doubles(n) * sizeof *v);
@@ -260,7 +260,7 @@ static int inspect(hone_ladder *ladder, bool keep_scaling,
       .pool = ladder->pool, .a = &ladder->a, .scratch = ladder->scratch};
   if (hone_watch_stop(ladder->watch, "inspect", 0.0, 0, HONE_NAN))
     return HONE_CANCELLED;
-  int st = hone_twin_await(ladder->twin, ladder->pool);
+  int st = hone_host_copy_await(ladder->host_copy, ladder->pool);
   if (st == HONE_OK)
     st = hone_see(&sight, NULL, seen);
   if (st == HONE_OK)
@@ -306,16 +306,16 @@ static int create(hone_ladder *ladder, int r) {
     return HONE_NO_DEVICE;
   for (int i = 0; i < ladder->rungs; i++) /* one engine holds one matrix */
     if (ladder->rung[i].self != NULL &&
-        (ladder->wish.one_shot || ladder->rung[i].engine == rung->engine))
+        (ladder->request.one_shot || ladder->rung[i].engine == rung->engine))
       drop(ladder, &ladder->rung[i]);
   const hone_engine_config config = {.n = ladder->n,
                                      .mem = ladder->mem,
                                      .pool = ladder->pool,
                                      .watch = ladder->watch,
-                                     .block = ladder->wish.block,
+                                     .block = ladder->request.block,
                                      .tuning = rung->tuning,
                                      .structure = &ladder->structure,
-                                     .twin = ladder->twin,
+                                     .host_copy = ladder->host_copy,
                                      .why = ladder->why,
                                      .why_size = sizeof ladder->why};
   ladder->why[0] = '\0';
@@ -338,7 +338,7 @@ static int factor_unseen(hone_ladder *ladder, int r, hone_report *report) {
   ladder->resident = -1;
   int st = rung->engine->factor(rung->self, &ladder->a, NULL, &rung->info);
   if (st == HONE_OK) /* from here on the host reads A */
-    st = hone_twin_await(ladder->twin, ladder->pool);
+    st = hone_host_copy_await(ladder->host_copy, ladder->pool);
   report->factor_ms += since_ms(start);
   start = hone_now_s();
   if (st == HONE_OK)
@@ -467,11 +467,11 @@ static int start_matrix(hone_ladder *ladder, hone_report *report) {
     ladder->rung[r].tried = ladder->rung[r].fresh = false;
   }
   double start = hone_now_s();
-  int st = hone_ladder_look(ladder);
+  int st = hone_ladder_find_structure(ladder);
   report->inspect_ms += since_ms(start);
   if (st != HONE_OK)
     return st;
-  hone_twin_start(ladder->twin, ladder->pool);
+  hone_host_copy_start(ladder->host_copy, ladder->pool);
   const int r = ladder->at = ladder->first;
   ladder->resident = ladder->space_of = -1;
   st = HONE_NO_DEVICE;

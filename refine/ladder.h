@@ -30,7 +30,7 @@ typedef struct hone_rung {
 } hone_rung;
 
 /* What the caller asked for, with every default filled in. */
-typedef struct hone_wish {
+typedef struct hone_request {
   int criterion;
   double limit;
   int max_iterations; /* a rung; 0: from the costs at n */
@@ -42,14 +42,14 @@ typedef struct hone_wish {
   int64_t columns;    /* right-hand sides to come; 0: not known */
   bool one_shot;      /* one solve: give the old factors' memory back before
                          making the next */
-} hone_wish;
+} hone_request;
 
 typedef struct hone_ladder {
   int64_t n;
   hone_mem *mem;
   hone_pool *pool;
   hone_watch *watch;
-  hone_wish wish;
+  hone_request request;
   hone_rung rung[HONE_MAX_RUNGS];
   int rungs, at; /* at: the rung solves start on */
   int first;     /* the lowest that is not skipped */
@@ -58,7 +58,8 @@ typedef struct hone_ladder {
   bool stale;   /* the factors are those of an earlier matrix */
   int resident; /* the rung whose engine holds a copy of A; -1: none */
   hone_matrix a;
-  hone_twin *twin; /* of a, where that is a copy: see place.h; or NULL */
+  hone_host_copy
+      *host_copy; /* of a, where that is a copy: see place.h; or NULL */
   hone_structure structure;
   hone_scaling scaling;
   hone_inspection seen;                     /* of S */
@@ -75,13 +76,13 @@ typedef struct hone_ladder {
 } hone_ladder;
 
 /* engines: from the cheapest to the most precise, borrowed; none is created
-   before it is needed. Where wish->tuning.arithmetic is a coarse one, the
+   before it is needed. Where request->tuning.arithmetic is a coarse one, the
    second may be the first again: with accurate products. On failure everything
    is given back. */
 int hone_ladder_create(hone_ladder *ladder, int64_t n,
                        const hone_engine *const *engines, int count,
-                       const hone_wish *wish, hone_mem *mem, hone_pool *pool,
-                       hone_watch *watch);
+                       const hone_request *request, hone_mem *mem,
+                       hone_pool *pool, hone_watch *watch);
 void hone_ladder_destroy(hone_ladder *ladder);
 
 /* Inspects, scales and factors. The report's matrix, phase and reason
@@ -124,7 +125,7 @@ int hone_ladder_usable(hone_ladder *ladder, int r, hone_report *report,
 int hone_ladder_refactor(hone_ladder *ladder, hone_report *report);
 /* Finds A's structure, as far as the caller and the engines want it, and the
    rungs that are for such a matrix. Fails where A cannot be fetched. */
-int hone_ladder_look(hone_ladder *ladder);
+int hone_ladder_find_structure(hone_ladder *ladder);
 /* Is it a direct way: for matrices of some structure, exact? */
 bool hone_ladder_direct(const hone_engine *engine);
 /* What is reported of it: HONE_FOUND_... */

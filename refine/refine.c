@@ -111,7 +111,7 @@ void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
         ctx->f.resident; /* one that failed is not asked again */
   *(device ? &ctx->device_passes : &ctx->passes) += 1;
   for (int64_t c = 0; c < m; c++) {
-    list[c]->vouched = accurate && !device;
+    list[c]->verified = accurate && !device;
     if (list[c]->with_tail && list[c]->shift != 0)
       shift_vector(n, list[c]->tail, -list[c]->shift, list[c]->tail);
     list[c]->gamma = residual_noise(n, accurate, list[c]->lost);
@@ -249,7 +249,7 @@ static void judge(const hone_refinement *ctx, hone_refined *c) {
     c->best = c->x;
     c->best_errors = c->now;
   }
-  if (value <= ctx->limit && (c->vouched || plain_suffices(ctx, value))) {
+  if (value <= ctx->limit && (c->verified || plain_suffices(ctx, value))) {
     c->state = HONE_COLUMN_ACCEPTED;
     return;
   }

@@ -4,7 +4,7 @@
 #ifndef HONE_REFINE_H
 #define HONE_REFINE_H
 
-#include "refine/estimate.h"
+#include "refine/condition.h"
 
 /* Backward errors of one x, measured in one pass over A. */
 typedef struct hone_errors {
@@ -45,7 +45,7 @@ typedef struct hone_refined {
   bool has_x;        /* x holds an iterate */
   bool warm;         /* ... that began as the caller's x0 */
   bool measured;     /* r and now are those of x */
-  bool vouched;      /* ... measured with the accurate pass */
+  bool verified;     /* ... measured with the accurate pass */
   bool zero;         /* x is the zero vector */
   double size;       /* of x in scaled variables, largest entry */
   double step;       /* of the last correction, the same way */
@@ -62,7 +62,7 @@ typedef struct hone_refined {
   bool slow_only; /* ... and only because it was too slow */
   char why[80];   /* why this rung gave up on it */
   /* Of the accepted x, once bounds.c or extra.c has estimated its error: */
-  bool bounded, heard;
+  bool bounded, noise_estimated;
   bool direct;          /* ... and the certificate knows the contraction */
   double observed;      /* ratio of the last two corrections of extra.c on
                            this rung; NaN: there were not two */

@@ -76,9 +76,9 @@ static int64_t steps_that_pay(const hone_ladder *ladder, int r,
 
 int hone_ladder_gmres_steps(hone_ladder *ladder, int r, int64_t columns,
                             hone_report *report) {
-  const hone_wish *wish = &ladder->wish;
-  const int64_t steps = wish->gmres_steps != 0
-                            ? wish->gmres_steps
+  const hone_request *request = &ladder->request;
+  const int64_t steps = request->gmres_steps != 0
+                            ? request->gmres_steps
                             : steps_that_pay(ladder, r, columns);
   if (ladder->rung[r].engine->precision == 64 || ladder->stale || steps <= 0)
     return 0;
@@ -90,17 +90,17 @@ int hone_ladder_gmres_steps(hone_ladder *ladder, int r, int64_t columns,
     hone_ladder_add_reason(report, "GMRES", hone_status_text(HONE_NO_MEMORY));
     return 0;
   }
-  return (int)(wish->max_iterations > 0
-                   ? HONE_MIN(steps, (int64_t)wish->max_iterations)
+  return (int)(request->max_iterations > 0
+                   ? HONE_MIN(steps, (int64_t)request->max_iterations)
                    : steps);
 }
 
 /* Are rung r's factors those of one triangle of a matrix that is not symmetric,
    though the caller said so? (A copy made of the triangle is only kept where it
-   is A: gpu_sp/cuda_feed.cu. What the look found to be symmetric is.) */
+   is A: gpu_sp/feed/feed.cu. What the look found to be symmetric is.) */
 static bool lopsided(const hone_ladder *ladder, int r) {
   return ladder->rung[r].engine->symmetric && ladder->resident != r &&
-         ladder->wish.structure == HONE_STRUCTURE_SPD &&
+         ladder->request.structure == HONE_STRUCTURE_SPD &&
          !hone_structure_symmetric(ladder->pool, &ladder->a);
 }
 
@@ -112,7 +112,7 @@ int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report) {
   int st = hone_estimate(&f, ladder->norm1, ladder->seen.norm1, ladder->scratch,
                          out);
   if (st == HONE_OK && !out->nonsingular &&
-      hone_ladder_gmres_steps(ladder, r, ladder->wish.columns, report) > 0) {
+      hone_ladder_gmres_steps(ladder, r, ladder->request.columns, report) > 0) {
     const int alone = out->tries;
     ladder->space = hone_space_make(ladder->n, false, ladder->pairs);
     ladder->space_of = r;

@@ -3,8 +3,8 @@
 #ifndef HONE_SCALE_H
 #define HONE_SCALE_H
 
+#include "base/engine.h"
 #include "cpu_dp/inspect.h"
-#include "refine/engine.h"
 
 /* How A is looked at: on the host, or by an engine that holds a copy. */
 typedef struct hone_sight {

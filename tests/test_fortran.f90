@@ -1,6 +1,6 @@
 ! SPDX-License-Identifier: BSD-3-Clause
 ! The module hone: what it adds to the C calls. Prints what failed; exit
-! status 0: nothing did. tests/fortran builds and runs it.
+! status 0: nothing did. tests/packaging/fortran builds and runs it.
 module checks
   use hone
   implicit none

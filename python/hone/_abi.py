@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """hone.h in ctypes, word for word, and the library itself.
 
-tests/abi compares the structures, the constants and the calls with the
+tests/packaging/abi.py compares the structures, the constants and the calls with the
 header, by the C compiler.
 """
 

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Is there a CUDA driver in the process? Asking the loader takes long enough
+   to show in the smallest solves, so that it is asked again only after another
+   library has come: the loader counts those. */
+#define _GNU_SOURCE /* dl_iterate_phdr */
+#include "base/cuda_driver.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+
+const hone_driver *hone_driver_instead;
+
+static hone_driver driver;
+static _Atomic bool found;
+static _Atomic unsigned long long asked_at; /* that many libraries had come */
+static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
+
+/* Of any one library: how many have come so far. */
+static int count_libraries(struct dl_phdr_info *info, size_t size, void *to) {
+  const size_t with =
+      offsetof(struct dl_phdr_info, dlpi_adds) + sizeof info->dlpi_adds;
+  unsigned long long adds = 0;
+  if (size >= with)
+    adds = info->dlpi_adds;
+  memcpy(to, &adds, sizeof adds);
+  return 1;
+}
+
+/* memcpy: ISO C knows no conversion from void * to a function. */
+static bool find(void *library, const char *name, void *call) {
+  void *at = dlsym(library, name);
+  memcpy(call, &at, sizeof at);
+  return at != NULL;
+}
+
+static bool find_all(void *library, hone_driver *d) {
+  return find(library, "cuPointerGetAttributes", &d->attributes) &&
+         find(library, "cuDeviceGet", &d->device) &&
+         find(library, "cuDevicePrimaryCtxGetState", &d->state) &&
+         find(library, "cuDevicePrimaryCtxRetain", &d->retain) &&
+         find(library, "cuDevicePrimaryCtxRelease_v2", &d->release) &&
+         find(library, "cuCtxPushCurrent_v2", &d->push) &&
+         find(library, "cuCtxPopCurrent_v2", &d->pop) &&
+         find(library, "cuMemcpy2DUnaligned_v2", &d->copy) &&
+         find(library, "cuMemcpy2DAsync_v2", &d->copy_async) &&
+         find(library, "cuStreamCreate", &d->stream_create) &&
+         find(library, "cuStreamSynchronize", &d->stream_wait) &&
+         find(library, "cuStreamDestroy_v2", &d->stream_destroy) &&
+         find(library, "cuMemHostAlloc", &d->pin) &&
+         find(library, "cuMemFreeHost", &d->unpin);
+}
+
+/* Found once, it stays: the handle is never given back. */
+static void ask(unsigned long long libraries) {
+  pthread_mutex_lock(&asking);
+  if (!found) {
+    void *library = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW);
+    if (library != NULL && find_all(library, &driver))
+      found = true;
+    else if (library != NULL)
+      dlclose(library);
+    asked_at = libraries;
+  }
+  pthread_mutex_unlock(&asking);
+}
+
+const hone_driver *hone_driver_present(void) {
+  unsigned long long libraries = 0;
+  if (hone_driver_instead != NULL)
+    return hone_driver_instead;
+  if (!found) {
+    dl_iterate_phdr(count_libraries, &libraries);
+    if (libraries == 0 || libraries != asked_at) /* 0: it does not count */
+      ask(libraries);
+  }
+  return found ? &driver : NULL;
+}

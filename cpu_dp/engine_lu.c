@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The double-precision engines: OpenBLAS's LU of the scaled matrix, and its
+   Cholesky factorization, half the work. Where single precision does not
+   reach, and for small matrices. */
+#include "base/engine.h"
+#include "cpu_dp/pivots.h"
+
+#include <math.h>
+
+/* LAPACK, from OpenBLAS; no header of its own on Debian. */
+void dgetrf_(const int *m, const int *n, double *a, const int *lda, int *ipiv,
+             int *info);
+void dgetrs_(const char *trans, const int *n, const int *nrhs, const double *a,
+             const int *lda, const int *ipiv, double *b, const int *ldb,
+             int *info);
+void dpotrf_(const char *uplo, const int *n, double *a, const int *lda,
+             int *info);
+void dpotrs_(const char *uplo, const int *n, const int *nrhs, const double *a,
+             const int *lda, double *b, const int *ldb, int *info);
+
+enum { TASKS_A_THREAD = 2, TRSV_COLUMNS = 3, THREADS_FROM = 400 };
+
+typedef struct engine_dp {
+  int64_t n, ld;
+  double *f;   /* n x n, ld: S, then its factors */
+  double *max; /* 2 n: max |s_ij|, then max |u_ij| of each column */
+  int *ipiv;
+  bool spd; /* S = U^T U, of its upper triangle alone */
+  hone_pool *pool;
+  hone_watch *watch;
+  const hone_matrix *a; /* during factor */
+  int64_t columns;      /* of one task */
+  const hone_scaling *scaling;
+} engine_dp;
+
+static bool probe(char *why, size_t why_size) {
+  (void)why;
+  (void)why_size;
+  return true;
+}
+
+/* No power of two between columns: they fall into the same cache sets. */
+static int64_t leading(int64_t n) {
+  int64_t ld = (n + 7) / 8 * 8;
+  return ld % 128 == 0 ? ld + 8 : ld;
+}
+
+static int64_t bytes(int64_t n, int64_t k) {
+  (void)k;
+  return (leading(n) * n + 2 * n) * (int64_t)sizeof(double) +
+         n * (int64_t)sizeof(int) + (int64_t)sizeof(engine_dp);
+}
+
+static void destroy(void *self, hone_mem *mem) {
+  engine_dp *e = self;
+  if (e == NULL)
+    return;
+  hone_mem_put(mem, e->ipiv);
+  hone_mem_put(mem, e->max);
+  hone_mem_put(mem, e->f);
+  hone_mem_put(mem, e);
+}
+
+static int create_as(bool spd, void **self, const hone_engine_config *config) {
+  const int64_t n = config->n;
+  engine_dp *e = hone_mem_get(config->mem, sizeof *e);
+  *self = e;
+  if (e == NULL)
+    return HONE_NO_MEMORY;
+  *e = (engine_dp){.n = n,
+                   .ld = leading(n),
+                   .spd = spd,
+                   .pool = config->pool,
+                   .watch = config->watch};
+  e->f = hone_mem_get(config->mem, (size_t)(e->ld * n) * sizeof *e->f);
+  e->max = hone_mem_get(config->mem, (size_t)(2 * n) * sizeof *e->max);
+  e->ipiv = hone_mem_get(config->mem, (size_t)n * sizeof *e->ipiv);
+  if (e->f && e->max && e->ipiv)
+    return HONE_OK;
+  destroy(e, config->mem);
+  *self = NULL;
+  return HONE_NO_MEMORY;
+}
+
+static int create(void **self, const hone_engine_config *config) {
+  return create_as(false, self, config);
+}
+
+static int create_spd(void **self, const hone_engine_config *config) {
+  return create_as(true, self, config);
+}
+
+static bool applies_spd(const hone_structure *structure, int64_t n) {
+  (void)n;
+  return structure->definite;
+}
+
+/* Largest magnitude of n numbers; NaN where one is NaN or Inf. */
+HONE_VECTOR static double largest(int64_t n, const double *u) {
+  double max = 0.0, bad = 0.0;
+#pragma omp simd reduction(max : max) reduction(+ : bad)
+  for (int64_t i = 0; i < n; i++) {
+    double v = fabs(u[i]);
+    max = v > max ? v : max;
+    bad += v * 0.0;
+  }
+  return max + bad;
+}
+
+static void load_columns(void *ctx, int64_t task) {
+  engine_dp *e = ctx;
+  const double *row = e->scaling->used ? e->scaling->row : NULL;
+  int64_t to = HONE_MIN((task + 1) * e->columns, e->n);
+  for (int64_t j = task * e->columns; j < to; j++) {
+    const double *restrict a = e->a->a + j * e->a->lda;
+    double *restrict f = e->f + j * e->ld;
+    const double c = e->scaling->col[j];
+    const int64_t rows = e->spd ? j + 1 : e->n;
+    for (int64_t i = 0; i < rows; i++)
+      f[i] = row ? a[i] * row[i] * c : a[i];
+    e->max[j] = largest(rows, f);
+  }
+}
+
+static void growth_columns(void *ctx, int64_t task) {
+  engine_dp *e = ctx;
+  int64_t to = HONE_MIN((task + 1) * e->columns, e->n);
+  for (int64_t j = task * e->columns; j < to; j++)
+    e->max[e->n + j] = largest(j + 1, e->f + j * e->ld);
+}
+
+static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
+                  hone_factor_info *info) {
+  engine_dp *e = self;
+  *info = (hone_factor_info){.growth = HONE_NAN, .zero_pivot = -1};
+  if (hone_watch_stop(e->watch, "factor in double", 0.0, 0, HONE_NAN))
+    return HONE_CANCELLED;
+  hone_pool *pool = e->n < THREADS_FROM ? NULL : e->pool;
+  /* Wide tasks: two threads that touch a fresh huge page at once both clear
+     it. */
+  int64_t tasks = (int64_t)TASKS_A_THREAD * hone_pool_threads(pool);
+  e->columns = e->n / tasks + 1;
+  tasks = (e->n + e->columns - 1) / e->columns;
+  e->a = a;
+  e->scaling = scaling;
+  hone_pool_run(pool, tasks, load_columns, e);
+  int n = (int)e->n, ld = (int)e->ld, bad = 0;
+  if (e->spd)
+    dpotrf_("U", &n, e->f, &ld, &bad);
+  else
+    dgetrf_(&n, &n, e->f, &ld, e->ipiv, &bad);
+  if (bad < 0)
+    return HONE_INTERNAL;
+  if (bad > 0)
+    info->zero_pivot = bad - 1;
+  hone_pool_run(pool, tasks, growth_columns, e);
+  double s = 0.0, u = 0.0;
+  for (int64_t j = 0; j < e->n; j++) {
+    s = e->max[j] <= s ? s : e->max[j];
+    u = e->max[e->n + j] <= u ? u : e->max[e->n + j];
+    if (isnan(u))
+      break;
+  }
+  info->growth = (e->spd ? u * u : u) / s;
+  return HONE_OK;
+}
+
+static int solve(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
+  const engine_dp *e = self;
+  int n = (int)e->n, ld = (int)e->ld, ldb = (int)ldv, info = 0;
+  const int together = k <= TRSV_COLUMNS ? 1 : (int)k;
+  for (int64_t c = 0; c < k && info == 0; c += together)
+    if (e->spd)
+      dpotrs_("U", &n, &together, e->f, &ld, v + c * ldv, &ldb, &info);
+    else
+      dgetrs_(trans ? "T" : "N", &n, &together, e->f, &ld, e->ipiv, v + c * ldv,
+              &ldb, &info);
+  return info == 0 ? HONE_OK : HONE_INTERNAL;
+}
+
+static void suspect(void *self, bool mend, int64_t *row, int64_t *col) {
+  const engine_dp *e = self;
+  hone_pivot_suspect(e->n, e->f, e->ld + 1, e->ipiv, mend, row, col);
+}
+
+const hone_engine hone_engine_double = {.name = "double LU",
+                                        .place = "CPU",
+                                        .precision = 64,
+                                        .probe = probe,
+                                        .create = create,
+                                        .factor = factor,
+                                        .solve = solve,
+                                        .destroy = destroy,
+                                        .bytes = bytes,
+                                        .suspect = suspect};
+
+const hone_engine hone_engine_cholesky_double = {.name = "double Cholesky",
+                                                 .place = "CPU",
+                                                 .precision = 64,
+                                                 .symmetric = true,
+                                                 .applies = applies_spd,
+                                                 .probe = probe,
+                                                 .create = create_spd,
+                                                 .factor = factor,
+                                                 .solve = solve,
+                                                 .destroy = destroy,
+                                                 .bytes = bytes};

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Single-precision factors applied in double arithmetic: every float is
+   loaded as it is, products and sums are those of double precision. */
+#ifndef HONE_APPLY_H
+#define HONE_APPLY_H
+
+#include "base/base.h"
+
+/* What F, column by column, holds. */
+typedef enum hone_form {
+  HONE_FORM_LU,         /* P S = L U, L of unit diagonal */
+  HONE_FORM_TRANSPOSED, /* S P^T = L U, U of unit diagonal: hone_small_lu's */
+  HONE_FORM_CHOLESKY    /* S = U^T U */
+} hone_form;
+
+typedef struct hone_factors {
+  hone_form form;
+  int64_t n, ld;
+  const float *f;   /* n x n, ld */
+  const int *pivot; /* n: row (transposed: column) k was exchanged with
+                       pivot[k] - base; not of Cholesky */
+  int base;         /* 0 or 1: where pivot counts from */
+} hone_factors;
+
+/* In place: v = inv(S) v or inv(S^T) v for k columns, ldv >= n. The bits do
+   not depend on the number of threads. */
+void hone_apply(hone_pool *pool, const hone_factors *factors, bool trans,
+                int64_t k, double *v, int64_t ldv);
+
+#endif

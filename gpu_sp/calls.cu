@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "gpu_sp/calls.h"
+
+#include <pthread.h>
+#ifndef HONE_EMULATE
+#include <dlfcn.h>
+#endif
+
+int64_t hone_cuda_fail_at, hone_cuda_calls;
+
+bool hone_cuda_must_fail() {
+  __atomic_add_fetch(&hone_cuda_calls, 1, __ATOMIC_RELAXED);
+  return __atomic_load_n(&hone_cuda_fail_at, __ATOMIC_RELAXED) > 0 &&
+         __atomic_sub_fetch(&hone_cuda_fail_at, 1, __ATOMIC_RELAXED) == 0;
+}
+
+int hone_cuda_status(cudaError_t e) {
+  if (e == cudaSuccess)
+    return HONE_OK;
+  (void)cudaGetLastError(); /* forget it: the next call is not to blame */
+  return e == cudaErrorMemoryAllocation ? HONE_NO_MEMORY : HONE_DEVICE_FAILED;
+}
+
+int hone_cuda_status(cublasStatus_t s) {
+  if (s == CUBLAS_STATUS_SUCCESS)
+    return HONE_OK;
+  return s == CUBLAS_STATUS_ALLOC_FAILED ? HONE_NO_MEMORY : HONE_DEVICE_FAILED;
+}
+
+int hone_cuda_status(cusolverStatus_t s) {
+  if (s == CUSOLVER_STATUS_SUCCESS)
+    return HONE_OK;
+  return s == CUSOLVER_STATUS_ALLOC_FAILED ? HONE_NO_MEMORY
+                                           : HONE_DEVICE_FAILED;
+}
+
+namespace {
+
+hone_cublas blas;
+hone_cusolver solver;
+bool found, found_solver;
+pthread_once_t once = PTHREAD_ONCE_INIT, solver_once = PTHREAD_ONCE_INIT;
+
+#ifdef HONE_EMULATE
+
+void find_all() {
+  blas = {cublasCreate_v2,         cublasDestroy_v2,      cublasSetStream_v2,
+          cublasSetPointerMode_v2, cublasSetWorkspace_v2, cublasGemmEx,
+          cublasStrsm_v2};
+  found = true;
+}
+
+void find_solver() {
+  solver = {cusolverDnCreate,    cusolverDnDestroy,
+            cusolverDnSetStream, cusolverDnDgetrf_bufferSize,
+            cusolverDnDgetrf,    cusolverDnDgetrs};
+  found_solver = true;
+}
+
+#else
+
+#define TEXT_(a) #a
+#define TEXT(a) TEXT_(a)
+
+template <class F> bool find(void *library, const char *name, F *call) {
+  *call = reinterpret_cast<F>(dlsym(library, name));
+  return *call != nullptr;
+}
+
+void find_all() {
+  void *library = dlopen("libcublas.so." TEXT(CUBLAS_VER_MAJOR), RTLD_NOW);
+  found = library != nullptr &&
+          find(library, "cublasCreate_v2", &blas.create) &&
+          find(library, "cublasDestroy_v2", &blas.destroy) &&
+          find(library, "cublasSetStream_v2", &blas.set_stream) &&
+          find(library, "cublasSetPointerMode_v2", &blas.set_pointer_mode) &&
+          find(library, "cublasSetWorkspace_v2", &blas.set_workspace) &&
+          find(library, "cublasGemmEx", &blas.gemm) &&
+          find(library, "cublasStrsm_v2", &blas.trsm);
+}
+
+void find_solver() {
+  void *library = dlopen("libcusolver.so." TEXT(CUSOLVER_VER_MAJOR), RTLD_NOW);
+  found_solver =
+      library != nullptr && find(library, "cusolverDnCreate", &solver.create) &&
+      find(library, "cusolverDnDestroy", &solver.destroy) &&
+      find(library, "cusolverDnSetStream", &solver.set_stream) &&
+      find(library, "cusolverDnDgetrf_bufferSize", &solver.buffer_size) &&
+      find(library, "cusolverDnDgetrf", &solver.getrf) &&
+      find(library, "cusolverDnDgetrs", &solver.getrs);
+}
+
+#endif
+
+} // namespace
+
+const hone_cusolver *hone_cuda_solver() {
+  pthread_once(&solver_once, find_solver);
+  return found_solver ? &solver : nullptr;
+}
+
+const hone_cublas *hone_cuda_blas() {
+  pthread_once(&once, find_all);
+  return found ? &blas : nullptr;
+}

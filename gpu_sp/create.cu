@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The CUDA device's life: whether there is one, what it needs, making it and
+   giving all of it back, however far making it had come. */
+#include "gpu_sp/state.h"
+
+#include <cstdio>
+#include <cstring>
+
+int64_t hone_cuda_outer = 0;
+
+namespace {
+
+enum { OUTER_TINY = 128, OUTER_SMALL = 256, OUTER = 512, STRIP = 8192 };
+enum { ROUNDED_PARTS = 32 };
+const int64_t TINY_ORDER = 2048;      /* outer panels of 128 up to here, */
+const int64_t SMALL_ORDER = 12288;    /* of 256 up to here */
+const size_t BLAS_WORK = 32U << 20;   /* what cuBLAS asks for on this card */
+const int64_t LEAVE_FREE = 256 << 20; /* for others, and for the driver */
+
+} // namespace
+
+bool hone_cuda_probe(char *why, size_t why_size) {
+  int count = 0;
+  cudaError_t e = cudaGetDeviceCount(&count);
+  if (e == cudaSuccess && count > 0) {
+    if (hone_cuda_blas() == nullptr)
+      snprintf(why, why_size, "libcublas.so.%d cannot be loaded",
+               CUBLAS_VER_MAJOR);
+    return hone_cuda_blas() != nullptr;
+  }
+  (void)cudaGetLastError();
+  snprintf(why, why_size, "no usable CUDA device: %s",
+           e == cudaSuccess ? "none is present" : cudaGetErrorString(e));
+  return false;
+}
+
+namespace {
+
+int64_t outer_width(int64_t n, int64_t block) {
+  int64_t nb = n <= SMALL_ORDER ? OUTER_SMALL : OUTER;
+  if (n <= TINY_ORDER)
+    nb = OUTER_TINY;
+  if (hone_cuda_outer > 0)
+    nb = hone_cuda_outer;
+  return block > 0 && block < nb ? block : nb;
+}
+
+/* Memory ----------------------------------------------------------------- */
+
+/* One allocation, on the device or pinned, with its account. */
+struct place {
+  void **at;
+  int64_t bytes;
+};
+
+enum { PLACES = 32 };
+
+/* Everything on the device but A itself. */
+int list_places(hone_cuda *c, place *p) {
+  const int64_t n = c->n, f4 = sizeof(float), d8 = sizeof(double);
+  const int64_t rows = hone_piece_rows(c->pieces);
+  const int64_t inner = (c->nb + HONE_PANEL - 1) / HONE_PANEL;
+  const int64_t entries = inner * 2 * HONE_PANEL;
+  int count = 0;
+  auto add = [&](auto **at, int64_t bytes) {
+    p[count++] = {reinterpret_cast<void **>(at), bytes};
+  };
+  add(&c->f, c->ld * n * f4);
+  add(&c->lp, rows ? c->ldl * (c->spd ? c->ld : n) * 2 : 0);
+  add(&c->up, c->ldu * rows * inner * 2);
+  add(&c->stage, 2 * c->ld * c->stage_columns * f4);
+  add(&c->blas_work, BLAS_WORK);
+  add(&c->constants, 2 * f4);
+  add(&c->scale, c->column_room * (int64_t)sizeof(hone_piece_scale));
+  add(&c->top, (c->column_room + 1) * f4);
+  add(&c->flags, 2 * (int64_t)sizeof(int));
+  add(&c->flushed, d8);
+  add(&c->panel_work, hone_cuda_panel_bytes(n));
+  add(&c->moves, c->moves_room * (int64_t)sizeof(hone_moves));
+  add(&c->dst, entries * (int64_t)sizeof(int));
+  add(&c->src, 2 * entries * (int64_t)sizeof(int));
+  add(&c->perm, n * (int64_t)sizeof(int));
+  add(&c->place, n * (int64_t)sizeof(int));
+  add(&c->map, n * (int64_t)sizeof(int));
+  add(&c->lower, hone_cuda_inverse_bytes(n));
+  add(&c->upper, c->spd ? 0 : hone_cuda_inverse_bytes(n));
+  add(&c->triangles.there, hone_cuda_triangle_bytes(n));
+  add(&c->v, n * HONE_CUDA_COLUMNS * d8);
+  add(&c->w, n * HONE_CUDA_COLUMNS * d8);
+  add(&c->row, n * d8);
+  add(&c->col, n * d8);
+  add(&c->forms.memory, hone_cuda_forms_bytes(c));
+  return count;
+}
+
+/* And what goes with A. */
+int list_resident(hone_cuda *c, place *p) {
+  const int64_t n = c->n, d8 = sizeof(double);
+  p[0] = {reinterpret_cast<void **>(&c->a), c->lda * n * d8};
+  p[1] = {reinterpret_cast<void **>(&c->seen), 4 * n * d8};
+  p[2] = {&c->residual_work, hone_cuda_residual_bytes(n)};
+  return 3;
+}
+
+int64_t sum(const place *p, int count) {
+  int64_t bytes = 0;
+  for (int i = 0; i < count; i++)
+    bytes += p[i].bytes;
+  return bytes;
+}
+
+/* Order, widths and rooms, from the order and the caller's choices. */
+void lay_out(hone_cuda *c, const hone_engine_config *config) {
+  const int64_t n = config->n;
+  const int chosen = config->tuning.arithmetic;
+  c->n = n;
+  c->tuning = config->tuning;
+  c->spd = config->spd;
+  c->block = config->block;
+  c->ld = round_up(n, HONE_CUDA_PADDING);
+  c->lda = round_up(n, 2);
+  c->nb = outer_width(n, config->block);
+  c->strip = n < STRIP ? n : (int64_t)STRIP;
+  c->pieces = HONE_HALF_3;
+  if (chosen == HONE_FP32 || chosen == HONE_TF32)
+    c->pieces = HONE_FLOATS;
+  else if (chosen == HONE_BF16X3)
+    c->pieces = HONE_BFLOAT_3;
+  else if (chosen == HONE_FP16)
+    c->pieces = HONE_HALF_1;
+  else if (chosen == HONE_BF16)
+    c->pieces = HONE_BFLOAT_1;
+  c->tf32 = chosen == HONE_TF32;
+  c->wanted = c->pieces;
+  c->wanted_tf32 = c->tf32;
+  const int64_t inner = c->nb < HONE_PANEL ? c->nb : (int64_t)HONE_PANEL;
+  c->ldl = hone_piece_rows(c->pieces) * ((c->nb + HONE_PANEL - 1) / HONE_PANEL);
+  c->ldu = round_up(c->strip, 64);
+  c->column_room = config->block > 0
+                       ? (int)((n + config->block - 1) / config->block)
+                       : ROUNDED_PARTS + 2;
+  c->panel_room = (int)((n + c->nb - 1) / c->nb) + c->column_room;
+  c->moves_room = (int)((n + inner - 1) / inner) + c->panel_room;
+}
+
+} // namespace
+
+int64_t hone_cuda_host_bytes(int64_t n, int64_t k) {
+  (void)k;
+  return n * (4 * HONE_CUDA_COLUMNS * (int64_t)sizeof(double) + 64) +
+         (64 << 20) + (int64_t)sizeof(hone_cuda);
+}
+
+int hone_cuda_pin(hone_cuda *c, void **at, size_t bytes) {
+  if (!hone_mem_charge(c->mem, (int64_t)bytes))
+    return HONE_NO_MEMORY;
+  c->pinned += (int64_t)bytes;
+  return CALL(cudaMallocHost(at, bytes));
+}
+
+void hone_cuda_unpin(hone_cuda *c) {
+  (void)hone_mem_charge(c->mem, -c->pinned);
+  c->pinned = 0;
+}
+
+void hone_cuda_destroy(void *self, hone_mem *mem) {
+  hone_cuda *c = static_cast<hone_cuda *>(self);
+  place p[PLACES];
+  if (c == nullptr)
+    return;
+  hone_cuda_feed_stop(c);
+  cudaStream_t streams[] = {c->work, c->feed, c->look};
+  for (cudaStream_t s : streams)
+    if (s)
+      (void)cudaStreamSynchronize(s);
+  hone_cuda_forms_destroy(c);
+  if (c->handle)
+    (void)c->blas->destroy(c->handle);
+  hone_cuda_feed_destroy(c);
+  for (int i = 0; c->columns && i < c->column_room; i++) {
+    if (c->columns[i].fed)
+      (void)cudaEventDestroy(c->columns[i].fed);
+    if (c->columns[i].done)
+      (void)cudaEventDestroy(c->columns[i].done);
+    if (c->columns[i].turned)
+      (void)cudaEventDestroy(c->columns[i].turned);
+  }
+  for (cudaEvent_t e : c->pace)
+    if (e)
+      (void)cudaEventDestroy(e);
+  if (c->answered)
+    (void)cudaEventDestroy(c->answered);
+  for (cudaStream_t s : streams)
+    if (s)
+      (void)cudaStreamDestroy(s);
+  int count = list_places(c, p);
+  for (int i = 0; i < count; i++)
+    (void)cudaFree(*p[i].at);
+  count = list_resident(c, p);
+  for (int i = 0; i < count; i++)
+    (void)cudaFree(*p[i].at);
+  (void)cudaFreeHost(c->h_v);
+  (void)cudaFreeHost(c->h_top);
+  hone_cuda_unpin(c);
+  (void)cudaGetLastError();
+  hone_mem_put(mem, c->col_max);
+  hone_mem_put(mem, c->columns);
+  hone_mem_put(mem, c->panels);
+  hone_mem_put(mem, c);
+}
+
+namespace {
+
+int take(hone_cuda *c, const place *p, int count) {
+  int st = HONE_OK;
+  for (int i = 0; i < count && st == HONE_OK; i++) {
+    st = CALL(cudaMalloc(p[i].at, (size_t)(p[i].bytes > 0 ? p[i].bytes : 1)));
+    if (st == HONE_OK)
+      c->used.device_bytes += p[i].bytes;
+  }
+  return st;
+}
+
+/* Without A there, it comes in narrower block columns, through two buffers. */
+void expect_rounded(hone_cuda *c, const hone_engine_config *config) {
+  const int64_t w = (c->n + ROUNDED_PARTS - 1) / ROUNDED_PARTS;
+  c->stage_columns = config->block > 0 ? config->block : round_up(w, c->nb);
+  if (c->stage_columns > c->n)
+    c->stage_columns = c->n;
+}
+
+} // namespace
+
+/* What create would ask for. */
+int64_t hone_cuda_device_bytes(const hone_engine_config *config, bool stays) {
+  place p[PLACES];
+  hone_cuda c = {};
+  lay_out(&c, config);
+  if (!stays)
+    expect_rounded(&c, config);
+  int64_t bytes = sum(p, list_places(&c, p));
+  return stays ? bytes + sum(p, list_resident(&c, p)) : bytes;
+}
+
+namespace {
+
+/* Decides whether A stays on the device, by what is free and allowed. */
+int take_device_memory(hone_cuda *c, const hone_engine_config *config) {
+  place p[PLACES], q[PLACES];
+  size_t free_bytes = 0, total = 0;
+  int count = list_places(c, p);
+  const int with = list_resident(c, q);
+  int64_t most, need = sum(p, count), more = sum(q, with);
+  int st = CALL(cudaMemGetInfo(&free_bytes, &total));
+  if (st != HONE_OK)
+    return st;
+  most = (int64_t)free_bytes - LEAVE_FREE;
+  if (c->tuning.device_limit > 0 && c->tuning.device_limit < most)
+    most = c->tuning.device_limit;
+  const bool stays =
+      c->tuning.residuals != HONE_RESIDUALS_HOST && need + more <= most;
+  if (!stays) {
+    expect_rounded(c, config);
+    count = list_places(c, p);
+    need = sum(p, count);
+  }
+  if (need > most) {
+    if (config->why)
+      snprintf(config->why, config->why_size,
+               "needs %.3f GB of device memory, %.3f may be used",
+               1e-9 * (double)need, 1e-9 * (double)most);
+    return HONE_NO_MEMORY;
+  }
+  st = take(c, p, count);
+  if (st == HONE_OK && stays)
+    st = take(c, q, with);
+  return st;
+}
+
+int take_streams(hone_cuda *c) {
+  int st = CALL(cudaStreamCreateWithFlags(&c->work, cudaStreamNonBlocking));
+  if (st == HONE_OK)
+    st = CALL(cudaStreamCreateWithFlags(&c->feed, cudaStreamNonBlocking));
+  if (st == HONE_OK)
+    st = CALL(cudaStreamCreateWithFlags(&c->look, cudaStreamNonBlocking));
+  if (st == HONE_OK)
+    st = CALL(c->blas->create(&c->handle));
+  if (st == HONE_OK)
+    st = CALL(c->blas->set_stream(c->handle, c->work));
+  if (st == HONE_OK)
+    st = CALL(c->blas->set_workspace(c->handle, c->blas_work, BLAS_WORK));
+  if (st == HONE_OK)
+    st = CALL(c->blas->set_pointer_mode(c->handle, CUBLAS_POINTER_MODE_DEVICE));
+  for (int i = 0; i < HONE_CUDA_PACE && st == HONE_OK; i++)
+    st = CALL(cudaEventCreateWithFlags(&c->pace[i], cudaEventDisableTiming));
+  if (st == HONE_OK)
+    st = CALL(cudaEventCreateWithFlags(&c->answered, cudaEventDisableTiming));
+  for (int i = 0; i < c->column_room && st == HONE_OK; i++) {
+    st = CALL(
+        cudaEventCreateWithFlags(&c->columns[i].fed, cudaEventDisableTiming));
+    if (st == HONE_OK)
+      st = CALL(cudaEventCreateWithFlags(&c->columns[i].done,
+                                         cudaEventDisableTiming));
+    if (st == HONE_OK)
+      st = CALL(cudaEventCreateWithFlags(&c->columns[i].turned,
+                                         cudaEventDisableTiming));
+  }
+  return st;
+}
+
+/* What never changes, and the rows that only pad. */
+int fill_constants(hone_cuda *c) {
+  const int64_t n = c->n;
+  int *identity = reinterpret_cast<int *>(c->h_v);
+  float *one = reinterpret_cast<float *>(c->h_v + n);
+  for (int64_t i = 0; i < n; i++)
+    identity[i] = (int)i;
+  one[0] = 1.0F;
+  one[1] = -1.0F;
+  int st = CALL(cudaMemcpyAsync(c->map, identity, (size_t)n * sizeof(int),
+                                cudaMemcpyHostToDevice, c->work));
+  if (st == HONE_OK)
+    st = CALL(cudaMemcpyAsync(c->constants, one, 2 * sizeof(float),
+                              cudaMemcpyHostToDevice, c->work));
+  if (st == HONE_OK)
+    st = CALL(
+        cudaMemsetAsync(c->f, 0, (size_t)(c->ld * n) * sizeof(float), c->work));
+  if (st == HONE_OK && c->ldl > 0)
+    st =
+        CALL(cudaMemsetAsync(c->up, 0, (size_t)(c->ldl * c->ldu) * 2, c->work));
+  if (st == HONE_OK)
+    st = CALL(cudaStreamSynchronize(c->work));
+  return st;
+}
+
+int create_all(hone_cuda *c, const hone_engine_config *config) {
+  const size_t n = (size_t)c->n;
+  c->blas = hone_cuda_blas();
+  if (c->blas == nullptr)
+    return HONE_NO_DEVICE;
+  int st = CALL(cudaGetDevice(&c->ordinal));
+  if (st == HONE_OK)
+    st = take_device_memory(c, config);
+  if (st == HONE_OK)
+    st = take_streams(c);
+  if (st == HONE_OK)
+    st = hone_cuda_pin(c, reinterpret_cast<void **>(&c->h_v),
+                       4 * n * HONE_CUDA_COLUMNS * sizeof(double));
+  if (st == HONE_OK)
+    st = hone_cuda_pin(c, reinterpret_cast<void **>(&c->h_top),
+                       ((size_t)c->column_room + 8) * sizeof(unsigned));
+  if (st == HONE_OK)
+    st = hone_cuda_feed_create(c);
+  if (st == HONE_OK)
+    st = hone_cuda_forms_create(c);
+  if (st == HONE_OK)
+    st = fill_constants(c);
+  return st;
+}
+
+template <class T> T *zeroed(hone_mem *mem, int64_t count) {
+  const size_t bytes = (size_t)count * sizeof(T);
+  T *p = static_cast<T *>(hone_mem_get(mem, bytes));
+  if (p)
+    memset(static_cast<void *>(p), 0, bytes);
+  return p;
+}
+
+} // namespace
+
+int hone_cuda_create(void **self, const hone_engine_config *config) {
+  *self = nullptr;
+  hone_cuda *c = zeroed<hone_cuda>(config->mem, 1);
+  if (c == nullptr)
+    return HONE_NO_MEMORY;
+  c->mem = config->mem;
+  c->pool = config->pool;
+  c->host_copy = config->host_copy;
+  lay_out(c, config);
+  c->columns = zeroed<hone_cuda_column>(c->mem, c->column_room);
+  c->panels = zeroed<hone_cuda_panel_info>(c->mem, c->panel_room);
+  c->col_max = zeroed<float>(c->mem, c->n);
+  int st = c->columns && c->panels && c->col_max ? create_all(c, config)
+                                                 : (int)HONE_NO_MEMORY;
+  if (st == HONE_OK)
+    *self = c;
+  else
+    hone_cuda_destroy(c, config->mem);
+  return st;
+}

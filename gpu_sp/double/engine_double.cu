@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The double-precision engine on a GPU: cuSOLVER's LU of the scaled matrix,
+   for matrices that single precision does not reach. A comes through the
+   same ring of pinned buffers as to the single-precision device, of which
+   this engine uses the parts that feed. */
+#include "gpu_sp/state.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+namespace {
+
+enum { THREADS = 256, BLOCKS = 1024 };
+constexpr unsigned ALL = 0xffffffffU;
+typedef unsigned long long bits64;
+
+struct engine {
+  hone_cuda feeder; /* order, ring, streams, the matrix, scaling */
+  hone_watch *watch;
+  const hone_cusolver *solver;
+  cusolverDnHandle_t handle;
+  double *work;
+  int *ipiv, *info;
+  bits64 *top; /* max |s_ij|, max |u_ij| as bits */
+  int64_t bytes;
+};
+
+/* S = R A C in place (row NULL: not scaled); top: raised to its largest
+   magnitude, Inf or NaN where there is one. upper: of the upper triangle, and
+   nothing is scaled. A block for each column in turn. */
+__global__ void __launch_bounds__(THREADS)
+    scale_and_see(int64_t n, double *a, int64_t lda, const double *row,
+                  const double *col, bool upper, bits64 *top) {
+  bits64 max = 0;
+  for (int64_t j = blockIdx.x; j < n; j += gridDim.x)
+    for (int64_t i = threadIdx.x; i < (upper ? j + 1 : n); i += THREADS) {
+      double v = a[i + j * lda];
+      if (row) {
+        v = v * row[i] * col[j];
+        a[i + j * lda] = v;
+      }
+      const bits64 seen = (bits64)__double_as_longlong(fabs(v));
+      max = seen > max ? seen : max;
+    }
+  for (int step = 16; step > 0; step /= 2) {
+    const bits64 other = __shfl_xor_sync(ALL, max, step);
+    max = other > max ? other : max;
+  }
+  if (threadIdx.x % 32 == 0)
+    atomicMax(top, max);
+}
+
+int see(engine *e, bool scaled, bool upper) {
+  hone_cuda *c = &e->feeder;
+  const int blocks = c->n < BLOCKS ? (int)c->n : (int)BLOCKS;
+  HONE_LAUNCH(scale_and_see, blocks, THREADS, 0, c->work, c->n, c->a, c->lda,
+              scaled ? (const double *)c->row : nullptr, (const double *)c->col,
+              upper, e->top + (upper ? 1 : 0));
+  return CALL(cudaGetLastError());
+}
+
+bool probe(char *why, size_t why_size) {
+  if (!hone_cuda_probe(why, why_size))
+    return false;
+  if (hone_cuda_solver() != nullptr)
+    return true;
+  snprintf(why, why_size, "no usable cuSOLVER");
+  return false;
+}
+
+void destroy(void *self, hone_mem *mem) {
+  engine *e = static_cast<engine *>(self);
+  if (e == nullptr)
+    return;
+  hone_cuda *c = &e->feeder;
+  cudaStream_t streams[] = {c->work, c->feed};
+  for (cudaStream_t s : streams)
+    if (s)
+      (void)cudaStreamSynchronize(s);
+  if (e->handle)
+    (void)e->solver->destroy(e->handle);
+  hone_cuda_feed_destroy(c);
+  if (c->columns && c->columns->fed)
+    (void)cudaEventDestroy(c->columns->fed);
+  for (cudaStream_t s : streams)
+    if (s)
+      (void)cudaStreamDestroy(s);
+  void *there[] = {c->a,    c->v,    c->row,  c->col,
+                   e->work, e->ipiv, e->info, e->top};
+  for (void *p : there)
+    (void)cudaFree(p);
+  (void)cudaFreeHost(c->h_v);
+  hone_cuda_unpin(c);
+  (void)cudaGetLastError();
+  hone_mem_put(mem, c->columns);
+  hone_mem_put(mem, e);
+}
+
+template <class T> int take(engine *e, T **at, int64_t count) {
+  const size_t bytes = (size_t)count * sizeof(T);
+  e->bytes += (int64_t)bytes;
+  return CALL(cudaMalloc(reinterpret_cast<void **>(at), bytes));
+}
+
+/* The bytes on the device but for cuSOLVER's workspace. */
+int64_t bytes_there(int64_t n) {
+  return 8 * (round_up(n, 2) * n + n * HONE_CUDA_COLUMNS + 3 * n);
+}
+
+/* cuSOLVER says in an int how many doubles it wants. */
+int take_workspace(engine *e, const hone_engine_config *config, int lwork) {
+  if (lwork >= 0)
+    return take(e, &e->work, lwork > 0 ? lwork : 1);
+  if (config->why)
+    snprintf(config->why, config->why_size,
+             "cuSOLVER cannot say how much workspace it needs");
+  return HONE_NO_MEMORY;
+}
+
+int take_memory(engine *e, const hone_engine_config *config) {
+  hone_cuda *c = &e->feeder;
+  const int64_t n = c->n, limit = c->tuning.device_limit;
+  if (limit > 0 && bytes_there(n) > limit) {
+    if (config->why)
+      snprintf(config->why, config->why_size,
+               "needs %.3f GB of device memory, %.3f may be used",
+               1e-9 * (double)bytes_there(n), 1e-9 * (double)limit);
+    return HONE_NO_MEMORY;
+  }
+  int lwork = 0, st = take(e, &c->a, c->lda * n);
+  if (st == HONE_OK)
+    st = take(e, &c->v, n * HONE_CUDA_COLUMNS);
+  if (st == HONE_OK)
+    st = take(e, &c->row, n);
+  if (st == HONE_OK)
+    st = take(e, &c->col, n);
+  if (st == HONE_OK)
+    st = take(e, &e->ipiv, n);
+  if (st == HONE_OK)
+    st = take(e, &e->info, 1);
+  if (st == HONE_OK)
+    st = take(e, &e->top, 2);
+  if (st == HONE_OK)
+    st = CALL(e->solver->buffer_size(e->handle, (int)n, (int)n, c->a,
+                                     (int)c->lda, &lwork));
+  if (st == HONE_OK)
+    st = take_workspace(e, config, lwork);
+  if (st == HONE_OK)
+    st = hone_cuda_pin(c, reinterpret_cast<void **>(&c->h_v),
+                       4 * (size_t)n * HONE_CUDA_COLUMNS * sizeof(double));
+  return st;
+}
+
+int create_all(engine *e, const hone_engine_config *config) {
+  hone_cuda *c = &e->feeder;
+  c->columns = static_cast<hone_cuda_column *>(
+      hone_mem_get(config->mem, sizeof *c->columns));
+  if (c->columns == nullptr)
+    return HONE_NO_MEMORY;
+  memset(static_cast<void *>(c->columns), 0, sizeof *c->columns);
+  e->solver = hone_cuda_solver();
+  if (e->solver == nullptr)
+    return HONE_NO_DEVICE;
+  int st = CALL(cudaGetDevice(&c->ordinal));
+  if (st == HONE_OK)
+    st = CALL(cudaStreamCreateWithFlags(&c->work, cudaStreamNonBlocking));
+  if (st == HONE_OK)
+    st = CALL(cudaStreamCreateWithFlags(&c->feed, cudaStreamNonBlocking));
+  if (st == HONE_OK)
+    st = CALL(
+        cudaEventCreateWithFlags(&c->columns->fed, cudaEventDisableTiming));
+  if (st == HONE_OK)
+    st = CALL(e->solver->create(&e->handle));
+  if (st == HONE_OK)
+    st = CALL(e->solver->set_stream(e->handle, c->work));
+  if (st == HONE_OK)
+    st = take_memory(e, config);
+  if (st == HONE_OK)
+    st = hone_cuda_feed_create(c);
+  return st;
+}
+
+int create(void **self, const hone_engine_config *config) {
+  *self = nullptr;
+  engine *e = static_cast<engine *>(hone_mem_get(config->mem, sizeof *e));
+  if (e == nullptr)
+    return HONE_NO_MEMORY;
+  memset(static_cast<void *>(e), 0, sizeof *e);
+  hone_cuda *c = &e->feeder;
+  c->n = config->n;
+  c->ld = round_up(c->n, HONE_CUDA_PADDING);
+  c->lda = round_up(c->n, 2);
+  c->mem = config->mem;
+  c->pool = config->pool;
+  c->host_copy = config->host_copy;
+  c->tuning = config->tuning;
+  e->watch = config->watch;
+  const int st = create_all(e, config);
+  if (st == HONE_OK)
+    *self = e;
+  else
+    destroy(e, config->mem);
+  return st;
+}
+
+/* A as a whole, scaled, behind what runs on work. */
+int load(engine *e, const hone_matrix *a, const hone_scaling *scaling) {
+  hone_cuda *c = &e->feeder;
+  int st = hone_cuda_feed_begin(c, a);
+  if (st == HONE_OK)
+    st = hone_cuda_feed(c, a, c->n, c->columns->fed);
+  if (st == HONE_OK)
+    st = CALL(cudaStreamWaitEvent(c->work, c->columns->fed, 0));
+  if (st == HONE_OK && scaling->used)
+    st = hone_cuda_upload_scaling(c, scaling);
+  if (st == HONE_OK)
+    st = CALL(cudaMemsetAsync(e->top, 0, 2 * sizeof *e->top, c->work));
+  return st == HONE_OK ? see(e, scaling->used, false) : st;
+}
+
+int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
+           hone_factor_info *info) {
+  engine *e = static_cast<engine *>(self);
+  hone_cuda *c = &e->feeder;
+  struct results {
+    double top[2];
+    int info;
+  } *r = reinterpret_cast<results *>(c->h_v);
+  *info = {};
+  info->growth = HONE_NAN;
+  info->zero_pivot = -1;
+  if (hone_watch_stop(e->watch, "factor in double", 0.0, 0, HONE_NAN))
+    return HONE_CANCELLED;
+  int st = load(e, a, scaling);
+  if (st == HONE_OK)
+    st = CALL(e->solver->getrf(e->handle, (int)c->n, (int)c->n, c->a,
+                               (int)c->lda, e->work, e->ipiv, e->info));
+  if (st == HONE_OK)
+    st = see(e, false, true);
+  if (st == HONE_OK)
+    st = CALL(cudaMemcpyAsync(r->top, e->top, sizeof r->top,
+                              cudaMemcpyDeviceToHost, c->work));
+  if (st == HONE_OK)
+    st = CALL(cudaMemcpyAsync(&r->info, e->info, sizeof r->info,
+                              cudaMemcpyDeviceToHost, c->work));
+  if (st == HONE_OK)
+    st = CALL(cudaStreamSynchronize(c->work));
+  if (st != HONE_OK)
+    return st;
+  if (r->info < 0)
+    return HONE_INTERNAL;
+  if (r->info > 0)
+    info->zero_pivot = r->info - 1;
+  info->growth = r->top[1] / r->top[0]; /* NaN and Inf stay so */
+  return HONE_OK;
+}
+
+int solve(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
+  engine *e = static_cast<engine *>(self);
+  hone_cuda *c = &e->feeder;
+  const size_t bytes = (size_t)c->n * sizeof(double);
+  const cublasOperation_t op = trans ? CUBLAS_OP_T : CUBLAS_OP_N;
+  int st = HONE_OK;
+  for (int64_t i = 0; i < k && st == HONE_OK; i += HONE_CUDA_COLUMNS) {
+    const int64_t left = k - i, most = HONE_CUDA_COLUMNS;
+    const int64_t now = left < most ? left : most;
+    for (int64_t j = 0; j < now; j++)
+      memcpy(c->h_v + j * c->n, v + (i + j) * ldv, bytes);
+    st = CALL(cudaMemcpyAsync(c->v, c->h_v, (size_t)now * bytes,
+                              cudaMemcpyHostToDevice, c->work));
+    if (st == HONE_OK)
+      st = CALL(e->solver->getrs(e->handle, op, (int)c->n, (int)now, c->a,
+                                 (int)c->lda, e->ipiv, c->v, (int)c->n,
+                                 e->info));
+    if (st == HONE_OK)
+      st = CALL(cudaMemcpyAsync(c->h_v, c->v, (size_t)now * bytes,
+                                cudaMemcpyDeviceToHost, c->work));
+    if (st == HONE_OK)
+      st = CALL(cudaStreamSynchronize(c->work));
+    for (int64_t j = 0; j < now && st == HONE_OK; j++)
+      memcpy(v + (i + j) * ldv, c->h_v + j * c->n, bytes);
+    c->used.to_device += now * (int64_t)bytes;
+    c->used.from_device += now * (int64_t)bytes;
+  }
+  return st;
+}
+
+int64_t host_bytes(int64_t n, int64_t k) {
+  return hone_cuda_host_bytes(n, k) + (int64_t)sizeof(engine);
+}
+
+void account(void *self, hone_account *out) {
+  engine *e = static_cast<engine *>(self);
+  *out = e->feeder.used;
+  out->device_bytes = e->bytes;
+  snprintf(out->text, sizeof out->text, "cuSOLVER");
+}
+
+int64_t device_bytes(const hone_engine_config *config, bool) {
+  return bytes_there(config->n);
+}
+
+constexpr hone_engine table() {
+  hone_engine t = {};
+  t.name = "double LU";
+  t.place = "CUDA";
+  t.precision = 64;
+  t.probe = probe;
+  t.create = create;
+  t.factor = factor;
+  t.solve = solve;
+  t.destroy = destroy;
+  t.bytes = host_bytes;
+  t.account = account;
+  t.device_bytes = device_bytes;
+  return t;
+}
+
+} // namespace
+
+extern "C" const hone_engine hone_engine_double_cuda = table();

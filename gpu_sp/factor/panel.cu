@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* LU of a panel of up to 128 columns with tournament pivoting (Grigori,
+   Demmel & Xiang 2011, CALU), in one launch. The panel's rows lie in the
+   shared memory of up to 128 blocks; every 16 columns
+
+     level 1  each block does LU with partial pivoting on its rows, in
+              registers, and posts the 16 winners
+     level 2  every block plays the winners of all off (where they are many,
+              those of 16 blocks have been played off by one of them): 16
+              pivot rows, with U and inv(L) of their 16 x 16 block
+     update   every block computes the pivot rows' part of U, its own rows'
+              multipliers, and updates its rows; level 1 of the next 16
+              columns begins as soon as those are up to date
+
+   Levels 1 and 2 are in cuda_rounds.h. Rows do not move while the panel is
+   being factored; they are written back in their new order at the end. */
+#include "gpu_sp/factor/tournament_rounds.h"
+
+namespace {
+
+/* What was decided, into shared memory: factors and pivot rows. */
+__device__ __forceinline__ void
+take_outcome(const panel_args &args, shared_state *sh, int c0, int first_row) {
+  const int tid = hone_opaque((int)threadIdx.x);
+  const arena *g = &sh->game;
+  if (tid < STEP * STEP) {
+    const int q = tid / STEP, c = tid % STEP;
+    const bool none = g->win[q] < 0;
+    const float *row = g->row[q][g->who[q]];
+    const float u = none || q + c >= STEP ? 0.0F : row[c];
+    sh->upper[q][c] = u;
+    if (c == 0)
+      sh->inverse[q] = u != 0.0F ? 1.0F / u : 0.0F;
+    const float l = none || c >= q ? 0.0F : row[(c - q + STEP) % STEP];
+    sh->lower[c][q] = c == q ? 1.0F : l;
+  } else if (tid < STEP * STEP + STEP) {
+    const int p = tid - STEP * STEP, w = g->win[p];
+    const bool in = c0 + p < args.w, counts = in && w >= 0;
+    const bool final = (int)gridDim.x > args.together;
+    const int row = counts ? sh->row[w] : -1, local = row - first_row;
+    sh->from[p] = counts ? (final ? sh->number[w] : w) : -1;
+    sh->pivot[p] = row;
+    if (counts)
+      sh->pivots[c0 + p] = row;
+    if (counts && local >= 0 && local < args.rows) {
+      atomicOr(&sh->used[local / 32], 1U << (local % 32));
+      sh->own[atomicAdd(&sh->owned, 1)] = p;
+    }
+    if (blockIdx.x == 0 && in && (w < 0 || g->row[p][g->who[p]][0] == 0.0F))
+      atomicMin(args.zero_pivot, args.k + c0 + p);
+  }
+  __syncthreads();
+}
+
+/* The pivot rows' part of U right of the step, inv(L) times their columns, by
+   the warps that have no rows of their own. */
+__device__ __forceinline__ void rows_of_u(const panel_args &args, float *s,
+                                          shared_state *sh, int c0,
+                                          unsigned tag) {
+  column_of_u *u = u_of(args, s);
+  row_of_a *right = a_of(args, s);
+  const int threads = THREADS - args.rows, left = args.w - c0 - STEP;
+  const int tid = hone_opaque((int)threadIdx.x) - args.rows;
+  constexpr int AT_ONCE = 6;
+#pragma unroll 1
+  for (int e0 = tid; e0 < STEP * HONE_PANEL; e0 += AT_ONCE * threads) {
+    const posted *at[AT_ONCE];
+    posted word[AT_ONCE];
+#pragma unroll
+    for (int k = 0; k < AT_ONCE; k++) {
+      const int e = e0 + k * threads, p = e / HONE_PANEL, c = e % HONE_PANEL;
+      const int from = e < STEP * HONE_PANEL && c < left ? sh->from[p] : -1;
+      at[k] = &args.work->value[c0 / STEP % 2][from < 0 ? 0 : from][c0 + STEP];
+      word[k] = (posted)tag << 32;
+      if (from >= 0)
+        word[k] = hone_look(at[k] + c);
+    }
+#pragma unroll
+    for (int k = 0; k < AT_ONCE; k++) {
+      const int e = e0 + k * threads, p = e / HONE_PANEL, c = e % HONE_PANEL;
+      if (e < STEP * HONE_PANEL && c < left)
+        right[p][c] =
+            __uint_as_float(tag_of(word[k]) == tag ? (unsigned)word[k]
+                                                   : receive(at[k] + c, tag));
+    }
+  }
+  hone_barrier(2, threads);
+  if (tid >= 32 * STEP / 4)
+    return;
+  const int c = tid % 32, q = tid / 32 * 4; /* 4 columns, 4 rows */
+  float sum[4][4] = {};
+#pragma unroll 4
+  for (int p = 0; p < STEP; p++) {
+    float l[4], x[4];
+#pragma unroll
+    for (int r = 0; r < 4; r++)
+      l[r] = sh->lower[p][q + r];
+#pragma unroll
+    for (int e = 0; e < 4; e++)
+      x[e] = c + e * 32 < left ? right[p][c + e * 32] : 0.0F;
+#pragma unroll
+    for (int e = 0; e < 4; e++)
+#pragma unroll
+      for (int r = 0; r < 4; r++)
+        sum[e][r] += l[r] * x[e];
+  }
+#pragma unroll
+  for (int e = 0; e < 4; e++)
+    if (c + e * 32 < left)
+      *reinterpret_cast<float4 *>(&u[c0 + STEP + c + e * 32][q]) =
+          make_float4(sum[e][0], sum[e][1], sum[e][2], sum[e][3]);
+}
+
+/* Which of the step's pivots a row is; -1: none. */
+__device__ __forceinline__ int pivot_of(const shared_state *sh, int row) {
+  for (int e = 0; e < sh->owned; e++)
+    if (sh->pivot[sh->own[e]] == row)
+      return sh->own[e];
+  return -1;
+}
+
+/* The multipliers of the block's rows, a thread for each: l = a inv(U11), a its
+   16 columns. Those that are pivot rows become rows of L and U. The columns
+   shift through the registers as in a round. */
+__device__ __forceinline__ void multipliers(const panel_args &args, float *s,
+                                            const shared_state *sh, int c0,
+                                            int first_row) {
+  const int i = (int)threadIdx.x, stride = args.rows + 1;
+  const int q = is_used(sh, i) ? pivot_of(sh, first_row + i) : (int)STEP;
+  if (q < 0)
+    return;
+  float l[STEP];
+#pragma unroll
+  for (int p = 0; p < STEP; p++)
+    l[p] = c0 + p < args.w ? s[(c0 + p) * stride + i] : 0.0F;
+#pragma unroll 4
+  for (int p = 0; p < STEP; p++) {
+    float u[STEP];
+    load_row(sh->upper[p], u);
+    const float m = l[0] * sh->inverse[p];
+    if (c0 + p < args.w)
+      s[(c0 + p) * stride + i] = p < q ? m : sh->upper[q][p - q];
+#pragma unroll
+    for (int r = 1; r < STEP; r++)
+      l[r - 1] = l[r] - m * u[r];
+  }
+}
+
+/* The next 16 columns: a warp takes some of them in 64 rows. */
+__device__ __forceinline__ void eliminate(const panel_args &args, float *s,
+                                          const shared_state *sh, int c0,
+                                          int first_row) {
+  constexpr int R = 2;
+  const column_of_u *right = u_of(args, s);
+  const int tid = (int)threadIdx.x, stride = args.rows + 1, next = c0 + STEP;
+  const int strips = args.rows / (32 * R), warp = warp_number();
+  const int each = STEP * strips / WARPS > 4 ? STEP / 2 : STEP * strips / WARPS;
+  const int i = warp % strips * 32 * R + tid % 32;
+  const int from = next + warp / strips * each;
+  const int to = min(min(args.w, next + STEP), from + each);
+  if (from < to) {
+    float l[R][STEP];
+    bool left[R];
+#pragma unroll
+    for (int r = 0; r < R; r++) {
+      left[r] = !is_used(sh, i + 32 * r);
+#pragma unroll
+      for (int p = 0; p < STEP; p++)
+        l[r][p] = left[r] ? s[(c0 + p) * stride + i + 32 * r] : 0.0F;
+    }
+#pragma unroll 2
+    for (int c = from; c < to; c++) {
+      float u[STEP];
+      load_row(right[c], u);
+#pragma unroll
+      for (int r = 0; r < R; r++) {
+        float *at = s + c * stride + i + 32 * r;
+        float sum = left[r] ? *at : 0.0F;
+#pragma unroll
+        for (int p = 0; p < STEP; p++)
+          sum -= l[r][p] * u[p];
+        if (left[r])
+          *at = sum;
+      }
+    }
+  }
+  for (int e = tid / HONE_PANEL; e < sh->owned; e += THREADS / HONE_PANEL) {
+    const int p = sh->own[e], c = next + tid % HONE_PANEL;
+    if (c < args.w) /* the pivot rows themselves */
+      s[c * stride + sh->pivot[p] - first_row] = right[c][p];
+  }
+  __syncthreads();
+}
+
+/* The columns from 'from' on, by the warps that do not play. */
+__device__ __forceinline__ void update(const panel_args &args, float *s,
+                                       const shared_state *sh, int c0,
+                                       int from) {
+  constexpr int R = 4;
+  const column_of_u *right = u_of(args, s);
+  const int lane = (int)threadIdx.x % 32, warp = warp_number();
+  const int stride = args.rows + 1, first = from + warp - PLAYERS;
+  for (int i0 = 0; i0 < args.rows; i0 += 32 * R) {
+    float l[R][STEP];
+#pragma unroll
+    for (int r = 0; r < R; r++) {
+      const int i = i0 + r * 32 + lane;
+      const bool active = !is_used(sh, i);
+#pragma unroll
+      for (int p = 0; p < STEP; p++)
+        l[r][p] = active ? s[(c0 + p) * stride + i] : 0.0F;
+    }
+    for (int c = first; c < args.w; c += WARPS - PLAYERS) {
+      float u[STEP];
+      load_row(right[c], u);
+#pragma unroll
+      for (int r = 0; r < R; r++) {
+        const int at = c * stride + i0 + r * 32 + lane;
+        float sum = s[at];
+#pragma unroll
+        for (int p = 0; p < STEP; p++)
+          sum -= l[r][p] * u[p];
+        s[at] = sum;
+      }
+    }
+  }
+}
+
+/* Which rows go where, from the list of pivot rows: these to the top, the
+   rows they displace to the places they left. */
+__device__ void find_moves(const panel_args &args, const shared_state *sh,
+                           int *dst, int *src, unsigned *top, int *before) {
+  const int tid = (int)threadIdx.x, lane = tid % 32, w = args.w;
+  const bool in = tid < w, mine = tid < HONE_PANEL;
+  const int pivot = in ? sh->pivots[tid] : 0;
+  if (mine)
+    dst[HONE_PANEL + tid] = dst[tid] = -1;
+  if (tid < HONE_PANEL / 32)
+    top[tid] = 0;
+  __syncthreads();
+  if (in && pivot < w)
+    atomicOr(&top[pivot / 32], 1U << (pivot % 32));
+  __syncthreads();
+  /* a pivot row from below leaves a place; a row of the top that is none needs
+     one: how many of these are there before this one? */
+  const bool leaves = in && pivot >= w;
+  const bool displaced = in && !((top[mine ? tid / 32 : 0] >> lane) & 1);
+  const unsigned a = __ballot_sync(ALL, leaves);
+  const unsigned b = __ballot_sync(ALL, displaced), below = (1U << lane) - 1;
+  if (mine && lane == 0) {
+    before[tid / 32] = __popc(a);
+    before[4 + tid / 32] = __popc(b);
+  }
+  __syncthreads();
+  if (in) {
+    int left = __popc(a & below), needs = __popc(b & below);
+    for (int q = 0; q < tid / 32; q++) {
+      left += before[q];
+      needs += before[4 + q];
+    }
+    dst[tid] = tid;
+    src[tid] = pivot;
+    if (leaves)
+      dst[w + left] = pivot;
+    if (displaced)
+      src[w + needs] = tid;
+  }
+  __syncthreads();
+}
+
+/* Rows between memory and shared memory, a warp for each, so many at once. */
+constexpr int ROWS_AT_ONCE = 8, WIDE = HONE_PANEL / 32;
+
+__device__ __forceinline__ void fetch(const panel_args &args, float *s,
+                                      shared_state *sh, int first_row) {
+  const int lane = (int)threadIdx.x % 32, warp = warp_number();
+  const int stride = args.rows + 1;
+  for (int i0 = warp; i0 < args.rows; i0 += ROWS_AT_ONCE * WARPS) {
+    float v[ROWS_AT_ONCE][WIDE];
+#pragma unroll
+    for (int e = 0; e < ROWS_AT_ONCE; e++) {
+      const int row = first_row + i0 + e * WARPS;
+      const float *from = args.f + (int64_t)row * args.ld + lane;
+#pragma unroll
+      for (int q = 0; q < WIDE; q++)
+        v[e][q] = row < args.m && lane + q * 32 < args.w ? from[q * 32] : 0.0F;
+    }
+#pragma unroll
+    for (int e = 0; e < ROWS_AT_ONCE; e++) {
+      const int i = i0 + e * WARPS;
+#pragma unroll
+      for (int q = 0; q < WIDE; q++)
+        if (lane + q * 32 < args.w)
+          s[(lane + q * 32) * stride + i] = v[e][q];
+      if (lane == 0 && first_row + i >= args.m)
+        atomicOr(&sh->used[i / 32], 1U << (i % 32));
+    }
+  }
+}
+
+/* place[i]: where the block's row i goes. */
+__device__ __forceinline__ void give_back(const panel_args &args,
+                                          const float *s, const int *place,
+                                          int first_row) {
+  const int lane = (int)threadIdx.x % 32, warp = warp_number();
+  const int stride = args.rows + 1;
+#pragma unroll 2
+  for (int i = warp; i < args.rows && first_row + i < args.m; i += WARPS) {
+    float *to = args.f + (int64_t)place[i] * args.ld + lane;
+#pragma unroll
+    for (int q = 0; q < WIDE; q++)
+      if (lane + q * 32 < args.w)
+        to[q * 32] = s[(lane + q * 32) * stride + i];
+  }
+}
+
+template <int R>
+__global__ void __launch_bounds__(THREADS, 1) factor_panel(panel_args args) {
+  HONE_DYNAMIC_SHARED(float, s);
+  __shared__ shared_state state;
+  __shared__ int dst[2 * HONE_PANEL], src[2 * HONE_PANEL], before[8];
+  __shared__ unsigned top[HONE_PANEL / 32];
+  shared_state *sh = &state;
+  const int tid = (int)threadIdx.x, warp = warp_number();
+  const int first_row = (int)blockIdx.x * args.rows;
+  if (tid < HONE_PANEL)
+    sh->pivots[tid] = 0;
+  if (tid < MOST_ROWS / 32)
+    sh->used[tid] = 0;
+  if (tid == 0) /* before this block posts: until then none gets to its end */
+    sh->tag = __ldcg(&args.work->tag);
+  __syncthreads();
+  fetch(args, s, sh, first_row);
+  __syncthreads();
+  if (warp < PLAYERS)
+    level_one<R>(args, s, sh, 0, first_row);
+  unsigned tag = sh->tag;
+  for (int c0 = 0;; c0 += STEP) {
+    __syncthreads();
+    tag++;
+    publish(args, s, sh, c0, first_row, tag);
+    decide(args, s, sh, c0, tag);
+    take_outcome(args, sh, c0, first_row);
+    if (warp < args.rows / 32)
+      multipliers(args, s, sh, c0, first_row);
+    else
+      rows_of_u(args, s, sh, c0, tag);
+    __syncthreads();
+    eliminate(args, s, sh, c0, first_row);
+    if (c0 + STEP >= args.w)
+      break;
+    if (warp < PLAYERS)
+      level_one<R>(args, s, sh, c0 + STEP, first_row);
+    else
+      update(args, s, sh, c0, c0 + 2 * STEP);
+  }
+  find_moves(args, sh, dst, src, top, before);
+  if (blockIdx.x == 0 && tid == 0)
+    args.work->tag = tag;
+  int *place = reinterpret_cast<int *>(s + args.behind);
+  if (tid < args.rows)
+    place[tid] = first_row + tid;
+  __syncthreads();
+  if (tid < 2 * HONE_PANEL) {
+    const bool none = dst[tid] < 0;
+    if (!none && src[tid] >= first_row && src[tid] < first_row + args.rows)
+      place[src[tid] - first_row] = dst[tid];
+    if (blockIdx.x == 0) {
+      args.moves->dst[tid] = none ? -1 : args.k + dst[tid];
+      args.moves->src[tid] = none ? -1 : args.k + src[tid];
+    }
+  }
+  __syncthreads();
+  give_back(args, s, place, first_row);
+}
+
+/* How a panel of m rows is cut into blocks. Few of them leave the others of the
+   device to what runs beside; many rows in a block take longer to update. */
+struct panel_shape {
+  int rows, blocks;
+  int together, behind; /* see panel_args */
+  size_t shared;        /* bytes */
+};
+
+/* The shared memory that a block may have of its own choice. */
+cudaError_t room(size_t *bytes) {
+  int device = 0, most = 0;
+  cudaError_t e = cudaGetDevice(&device);
+  if (e == cudaSuccess)
+    e = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin,
+                               device);
+  *bytes = (size_t)most - sizeof(shared_state) - 8 * HONE_PANEL * sizeof(int);
+  return e;
+}
+
+cudaError_t shape_of(int64_t m, int64_t w, panel_shape *p) {
+  cudaError_t e = cudaSuccess;
+  p->rows = LOCAL;
+  if (m > (int64_t)GROUP * LOCAL)
+    p->rows = m > (int64_t)MAX_BLOCKS * 2 * LOCAL ? 3 * LOCAL : 2 * LOCAL;
+  p->blocks = (int)((m + p->rows - 1) / p->rows);
+  p->behind = ((p->rows + 1) * (int)w + 3) / 4 * 4;
+  const auto shared = [p](int blocks) {
+    const size_t wide = (size_t)(blocks * STEP) * sizeof(staged);
+    const size_t u = HONE_PANEL * sizeof(column_of_u) + STEP * sizeof(row_of_a);
+    return (size_t)p->behind * sizeof(float) + (wide > u ? wide : u);
+  };
+  p->together = GROUP;
+  p->shared = shared(p->blocks < GROUP ? p->blocks : (int)GROUP);
+  if (p->blocks > GROUP && p->blocks <= TOGETHER) {
+    size_t most = 0;
+    e = room(&most);
+    if (shared(p->blocks) <= most) {
+      p->together = TOGETHER;
+      p->shared = shared(p->blocks);
+    }
+  }
+  return e;
+}
+
+} // namespace
+
+/* What cuda_tall.cu needs lies behind. */
+int64_t hone_cuda_panel_bytes(int64_t n) {
+  const int64_t flat = ((int64_t)sizeof(panel_work) + 255) / 256 * 256;
+  return flat + hone_cuda_tall_bytes(n);
+}
+
+int64_t hone_cuda_panel_rows() { return (int64_t)MAX_BLOCKS * MOST_ROWS; }
+
+cudaError_t hone_cuda_panel(int64_t n, float *f, int64_t ld, int64_t k,
+                            int64_t w, enum hone_pivoting pivoting,
+                            hone_moves *moves, int *zero_pivot, void *work,
+                            cudaStream_t stream) {
+  if (hone_cuda_is_tall(n - k))
+    return hone_cuda_tall(n, f, ld, k, w, pivoting, moves, zero_pivot, work,
+                          stream);
+  panel_shape shape = {};
+  cudaError_t e = shape_of(n - k, w, &shape);
+  if (e != cudaSuccess)
+    return e;
+  panel_args args = {};
+  args.f = f + k * ld + k;
+  args.ld = ld;
+  args.m = (int)(n - k);
+  args.w = (int)w;
+  args.rows = shape.rows;
+  args.together = shape.together;
+  args.behind = shape.behind;
+  args.eligible = pivoting == HONE_BLOCK_ONLY ? (int)w : args.m;
+  args.natural = pivoting == HONE_NATURAL;
+  args.k = (int)k;
+  args.moves = moves;
+  args.zero_pivot = zero_pivot;
+  args.work = static_cast<panel_work *>(work);
+  auto kernel = factor_panel<1>;
+  if (shape.rows > LOCAL)
+    kernel = shape.rows > 2 * LOCAL ? factor_panel<3> : factor_panel<2>;
+  e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                           (int)shape.shared);
+  if (e != cudaSuccess)
+    return e;
+  HONE_LAUNCH_COOPERATIVE(kernel, shape.blocks, THREADS, shape.shared, stream,
+                          args);
+  return cudaGetLastError();
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Panels of more rows than one launch of cuda_panel.cu can hold: one more
+   level of its tournament. The rows are cut into parts as even as can be; of
+   each, a copy is factored, which names w winners. These play on in the same
+   way, with the values they have in F, until all fit in one launch. That one's
+   pivot rows are the panel's, and so is its L11 U11 (Grigori, Demmel & Xiang
+   2011: CALU with blocks of w columns). They are moved to the top, and
+
+     L21 = A21 inv(U11)
+
+   for all other rows. Where only the diagonal block's rows may be pivots,
+   that block is factored alone, in its place.
+
+   The copies are short-lived: there is room for one part. */
+#include "gpu_sp/kernels.h"
+
+int64_t hone_cuda_part = 0;
+
+namespace {
+
+enum {
+  STEP = HONE_STEP,
+  THREADS = 256,
+  WARPS = THREADS / 32,
+  ROWS = 32, /* of L21 that a block works on at a time, a lane each */
+  GROUPS = HONE_PANEL / STEP, /* warps, 16 columns each */
+  BLOCKS = 264,               /* of those; more only read U11 more often */
+  STRIDE = HONE_PANEL + 4     /* floats of a row of U11 in shared memory */
+};
+static_assert(GROUPS == WARPS, "a warp for each group of columns");
+
+/* ---- Kernels ------------------------------------------------------------ */
+
+/* out: the w columns of the rows first .. first+rows-1 of f, or of those that
+   the list names there. A warp for each row. */
+__global__ void __launch_bounds__(THREADS)
+    take_rows(const float *f, int64_t ld, const int *list, int64_t first,
+              int64_t rows, int w, float *out) {
+  const int lane = (int)threadIdx.x % 32;
+  const int64_t i = (int64_t)blockIdx.x * WARPS + (int)threadIdx.x / 32;
+  if (i >= rows)
+    return;
+  const int64_t from = list ? list[first + i] : first + i;
+  for (int c = lane; c < w; c += 32)
+    out[i * HONE_PANEL + c] = f[from * ld + c];
+}
+
+/* The pivot rows of such a copy, by their numbers in f. */
+__global__ void name_winners(const hone_moves *copy, const int *list,
+                             int64_t first, int w, int *out) {
+  const int i = (int)threadIdx.x;
+  if (i >= w)
+    return;
+  const int64_t at = first + copy->src[i];
+  out[i] = list ? list[at] : (int)at;
+}
+
+/* The moves that bring the pivot rows to the top, and the rows they displace
+   to the places that they leave, from those of the last copy; likewise its
+   first zero pivot. One block of HONE_PANEL threads. */
+__global__ void tell_moves(const hone_moves *copy, const int *list, int k,
+                           int w, const int *found, hone_moves *moves,
+                           int *zero_pivot) {
+  __shared__ int pivot[HONE_PANEL];
+  __shared__ bool stays[HONE_PANEL]; /* is the row above w a pivot row? */
+  const int i = (int)threadIdx.x;
+  int *dst = moves->dst, *src = moves->src;
+  dst[i] = src[i] = dst[HONE_PANEL + i] = src[HONE_PANEL + i] = -1;
+  stays[i] = false;
+  __syncthreads();
+  if (i < w) {
+    pivot[i] = list ? list[copy->src[i]] : copy->src[i];
+    if (pivot[i] < w)
+      stays[pivot[i]] = true;
+  }
+  __syncthreads();
+  if (i == 0 && *found < w)
+    atomicMin(zero_pivot, k + *found);
+  if (i >= w)
+    return;
+  int left = 0, displaced = 0; /* before i */
+  for (int q = 0; q < i; q++) {
+    left += pivot[q] >= w;
+    displaced += !stays[q];
+  }
+  dst[i] = k + i;
+  src[i] = k + pivot[i];
+  if (pivot[i] >= w)
+    dst[w + left] = k + pivot[i];
+  if (!stays[i])
+    src[w + displaced] = k + i;
+}
+
+struct divide_shared {
+  float u[HONE_PANEL][STRIDE]; /* the inverse of the diagonal on it */
+  float tile[ROWS][HONE_PANEL + 1];
+  float x[2][STEP][ROWS]; /* 16 finished columns */
+};
+
+/* U11, completed by the unit matrix. As in the panel, a zero pivot has the
+   inverse zero: the factorization has ended there. */
+__device__ __forceinline__ void load_u(const float *block, int64_t ld, int w,
+                                       divide_shared *sh) {
+#pragma unroll 4
+  for (int e = (int)threadIdx.x; e < HONE_PANEL * HONE_PANEL; e += THREADS) {
+    const int i = e / HONE_PANEL, j = e % HONE_PANEL;
+    float v = i == j ? 1.0F : 0.0F;
+    if (j < w && i <= j)
+      v = block[i * ld + j];
+    if (i == j)
+      v = v != 0.0F ? 1.0F / v : 0.0F;
+    sh->u[i][j] = v;
+  }
+}
+
+/* The lanes' rows times inv(U11); warp g holds the columns 16 g .. 16 g + 15.
+   Step by step the warp whose turn it is finishes its columns, the later ones
+   take them off theirs. */
+__device__ __forceinline__ void divide_tile(divide_shared *sh, int lane,
+                                            int group) {
+  float v[STEP];
+#pragma unroll
+  for (int r = 0; r < STEP; r++)
+    v[r] = sh->tile[lane][group * STEP + r];
+#pragma unroll 1
+  for (int step = 0; step < GROUPS; step++) {
+    const float(*u)[STRIDE] = &sh->u[step * STEP];
+    if (group == step) {
+#pragma unroll
+      for (int p = 0; p < STEP; p++) {
+        v[p] *= u[p][step * STEP + p];
+#pragma unroll
+        for (int q = p + 1; q < STEP; q++)
+          v[q] -= v[p] * u[p][step * STEP + q];
+        sh->x[step % 2][p][lane] = v[p];
+      }
+    }
+    __syncthreads();
+    if (group > step) {
+#pragma unroll
+      for (int p = 0; p < STEP; p++) {
+        const float x = sh->x[step % 2][p][lane];
+#pragma unroll
+        for (int r = 0; r < STEP; r++)
+          v[r] -= x * u[p][group * STEP + r];
+      }
+    }
+  }
+#pragma unroll
+  for (int r = 0; r < STEP; r++)
+    sh->tile[lane][group * STEP + r] = v[r];
+}
+
+/* L21 = A21 inv(U11) in place: rows below the block, 32 at a time. */
+__global__ void __launch_bounds__(THREADS)
+    divide(float *block, int64_t ld, int w, int64_t rows) {
+  HONE_DYNAMIC_SHARED(divide_shared, sh);
+  const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+  load_u(block, ld, w, sh);
+  for (int64_t at = (int64_t)blockIdx.x * ROWS; at < rows;
+       at += (int64_t)gridDim.x * ROWS) {
+    float *a = block + (w + at) * ld;
+    for (int i = warp; i < ROWS; i += WARPS)
+      for (int c = lane; c < HONE_PANEL; c += 32)
+        sh->tile[i][c] = at + i < rows && c < w ? a[i * ld + c] : 0.0F;
+    __syncthreads();
+    divide_tile(sh, lane, warp);
+    __syncthreads();
+    for (int i = warp; i < ROWS && at + i < rows; i += WARPS)
+      for (int c = lane; c < w; c += 32)
+        a[i * ld + c] = sh->tile[i][c];
+    __syncthreads();
+  }
+}
+
+/* ---- The panel ---------------------------------------------------------- */
+
+int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/* Of the rows that one launch takes, also where tests make them fewer: two
+   parts' winners must be fewer than the rows of the parts. */
+int64_t part_rows() {
+  const int64_t least = 2 * HONE_PANEL, most = hone_cuda_panel_rows();
+  if (hone_cuda_part <= 0 || hone_cuda_part > most)
+    return most;
+  return hone_cuda_part < least ? least : hone_cuda_part;
+}
+
+struct tall_panel {
+  float *f; /* the panel's first element */
+  int64_t ld, m, k;
+  int w;
+  cudaStream_t stream;
+  /* Workspace */
+  float *copy;
+  int *list[2];     /* of rows, counted from the panel's first */
+  hone_moves *last; /* of the copy */
+  int *found;       /* and its first zero pivot */
+  void *panel;      /* hone_cuda_panel's own */
+  int64_t used;
+};
+
+/* Hands out the workspace, or only counts. */
+template <class T> void take(tall_panel *t, void *work, T **at, int64_t count) {
+  if (work)
+    *at = reinterpret_cast<T *>(static_cast<unsigned char *>(work) + t->used);
+  t->used += divide_up(count * (int64_t)sizeof(T), 256) * 256;
+}
+
+void lay_out(tall_panel *t, int64_t n, void *work) {
+  const int64_t rows = part_rows();
+  const int64_t winners = divide_up(n, rows) * HONE_PANEL;
+  take(t, work, &t->copy, rows * HONE_PANEL);
+  take(t, work, &t->list[0], winners);
+  take(t, work, &t->list[1], winners);
+  take(t, work, &t->last, 1);
+  take(t, work, &t->found, 1);
+}
+
+/* LU of a panel that is short enough, its rows at f; t->last and t->found
+   tell of it. */
+cudaError_t factor(const tall_panel &t, float *f, int64_t ld, int64_t rows,
+                   enum hone_pivoting pivoting) {
+  cudaError_t e = cudaMemsetAsync(t.found, 0x7f, sizeof(int), t.stream);
+  if (e == cudaSuccess)
+    e = hone_cuda_panel(rows, f, ld, 0, t.w, pivoting, t.last, t.found, t.panel,
+                        t.stream);
+  return e;
+}
+
+/* The same of a copy of rows first .. first+rows-1 of the list. */
+cudaError_t factor_copy(const tall_panel &t, const int *list, int64_t first,
+                        int64_t rows) {
+  HONE_LAUNCH(take_rows, (unsigned)divide_up(rows, WARPS), THREADS, 0, t.stream,
+              t.f, t.ld, list, first, rows, t.w, t.copy);
+  const cudaError_t e = cudaGetLastError();
+  return e == cudaSuccess ? factor(t, t.copy, HONE_PANEL, rows, HONE_TOURNAMENT)
+                          : e;
+}
+
+/* A round: of the *count rows of the list (NULL: all), each part's winners
+   make the list 'next'. */
+cudaError_t play_parts(const tall_panel &t, const int *list, int *next,
+                       int64_t *count) {
+  const int64_t parts = divide_up(*count, part_rows());
+  cudaError_t e = cudaSuccess;
+  for (int64_t p = 0; p < parts && e == cudaSuccess; p++) {
+    const int64_t first = p * *count / parts, end = (p + 1) * *count / parts;
+    e = factor_copy(t, list, first, end - first);
+    if (e != cudaSuccess)
+      break;
+    HONE_LAUNCH(name_winners, 1, HONE_PANEL, 0, t.stream, t.last, list, first,
+                t.w, next + p * t.w);
+    e = cudaGetLastError();
+  }
+  *count = parts * t.w;
+  return e;
+}
+
+cudaError_t tell(const tall_panel &t, const int *list, hone_moves *moves,
+                 int *zero_pivot) {
+  HONE_LAUNCH(tell_moves, 1, HONE_PANEL, 0, t.stream, t.last, list, (int)t.k,
+              t.w, t.found, moves, zero_pivot);
+  return cudaGetLastError();
+}
+
+/* L11 U11 at the top, from the winners of all rows. */
+cudaError_t play_all(const tall_panel &t, hone_moves *moves, int *zero_pivot) {
+  const int *list = nullptr;
+  int64_t count = t.m;
+  cudaError_t e = cudaSuccess;
+  for (int round = 0; count > part_rows() && e == cudaSuccess; round++) {
+    e = play_parts(t, list, t.list[round % 2], &count);
+    list = t.list[round % 2];
+  }
+  if (e == cudaSuccess)
+    e = factor_copy(t, list, 0, count);
+  if (e == cudaSuccess)
+    e = tell(t, list, moves, zero_pivot);
+  if (e == cudaSuccess) /* by rows of the matrix, not of the panel */
+    e = hone_cuda_move(t.f - t.k * t.ld, t.ld, t.w, 0, 0, moves->dst,
+                       moves->src, 2 * HONE_PANEL, t.stream);
+  if (e == cudaSuccess)
+    e = cudaMemcpy2DAsync(t.f, (size_t)t.ld * sizeof(float), t.copy,
+                          HONE_PANEL * sizeof(float),
+                          (size_t)t.w * sizeof(float), (size_t)t.w,
+                          cudaMemcpyDeviceToDevice, t.stream);
+  return e;
+}
+
+cudaError_t divide_rest(const tall_panel &t) {
+  const size_t shared = sizeof(divide_shared);
+  const int64_t rows = t.m - t.w, tiles = divide_up(rows, ROWS);
+  const cudaError_t e = cudaFuncSetAttribute(
+      divide, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
+  if (e != cudaSuccess)
+    return e;
+  HONE_LAUNCH(divide, (unsigned)(tiles < BLOCKS ? tiles : (int64_t)BLOCKS),
+              THREADS, shared, t.stream, t.f, t.ld, t.w, rows);
+  return cudaGetLastError();
+}
+
+} // namespace
+
+bool hone_cuda_is_tall(int64_t rows) { return rows > part_rows(); }
+
+int64_t hone_cuda_tall_bytes(int64_t n) {
+  tall_panel t = {};
+  if (hone_cuda_is_tall(n))
+    lay_out(&t, n, nullptr);
+  return t.used;
+}
+
+cudaError_t hone_cuda_tall(int64_t n, float *f, int64_t ld, int64_t k,
+                           int64_t w, enum hone_pivoting pivoting,
+                           hone_moves *moves, int *zero_pivot, void *work,
+                           cudaStream_t stream) {
+  tall_panel t = {};
+  t.panel = work;
+  lay_out(&t, n, static_cast<unsigned char *>(work) + hone_cuda_panel_bytes(0));
+  t.f = f + k * ld + k;
+  t.ld = ld;
+  t.m = n - k;
+  t.k = k;
+  t.w = (int)w;
+  t.stream = stream;
+  cudaError_t e;
+  if (pivoting == HONE_TOURNAMENT) {
+    e = play_all(t, moves, zero_pivot);
+  } else {
+    e = factor(t, t.f, ld, w, pivoting);
+    if (e == cudaSuccess)
+      e = tell(t, nullptr, moves, zero_pivot);
+  }
+  return e == cudaSuccess ? divide_rest(t) : e;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From the caller's columns of doubles to rows of floats: scaled, rounded,
+   turned through shared memory so that both sides are read and written in
+   order, and put where the row exchanges so far have brought each row. */
+#include "gpu_sp/kernels.h"
+
+#include <cfloat>
+#include <cmath>
+
+namespace {
+
+enum { TILE = 64, THREADS = 256, WARPS = THREADS / 32 };
+constexpr unsigned ALL = 0xffffffffU;
+
+struct rounded {
+  unsigned flushed, top; /* entries, and the bits of the largest magnitude */
+};
+
+__device__ __forceinline__ float entry(double a, double row, double col,
+                                       rounded *seen) {
+  float v = static_cast<float>(a * row * col);
+  v = fabsf(v) < FLT_MIN ? 0.0F : v;
+  seen->flushed += (a != 0.0) & !(v != 0.0F);
+  const unsigned bits = __float_as_uint(fabsf(v)); /* NaN's exceed Inf's */
+  seen->top = bits > seen->top ? bits : seen->top;
+  return v;
+}
+
+__device__ __forceinline__ float entry(float a, double, double, rounded *seen) {
+  const unsigned bits = __float_as_uint(fabsf(a));
+  seen->top = bits > seen->top ? bits : seen->top;
+  return a;
+}
+
+/* A block turns 64 rows of 64 columns. a: column j of the matrix. */
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    turn(int64_t n, const T *__restrict__ a, int64_t lda, int64_t j, int64_t w,
+         const double *__restrict__ row, const double *__restrict__ col,
+         const int *__restrict__ place, float *__restrict__ f, int64_t ldf,
+         bool upper, unsigned long long *flushed, unsigned *top) {
+  __shared__ float tile[TILE][TILE + 1];
+  __shared__ rounded part[WARPS];
+  const int tid = static_cast<int>(threadIdx.x);
+  const int lane = tid % 32, warp = tid / 32;
+  const int64_t i0 = static_cast<int64_t>(blockIdx.x) * TILE;
+  const int64_t c0 = static_cast<int64_t>(blockIdx.y) * TILE;
+  const int64_t i = i0 + tid % TILE;
+  rounded seen = {0, 0};
+  T v[TILE * TILE / THREADS];
+#pragma unroll
+  for (int q = 0; q < TILE * TILE / THREADS; q++) {
+    const int64_t c = c0 + tid / TILE + q * (THREADS / TILE);
+    const bool there = i < n && c < w && !(upper && i > j + c);
+    v[q] = there ? a[i + c * lda] : T(0);
+  }
+  const double r = row && i < n ? row[i] : 1.0;
+#pragma unroll
+  for (int q = 0; q < TILE * TILE / THREADS; q++) {
+    const int at = tid / TILE + q * (THREADS / TILE);
+    const double k = col && c0 + at < w ? col[j + c0 + at] : 1.0;
+    tile[at][tid % TILE] = entry(v[q], r, k, &seen);
+  }
+  __syncthreads();
+  for (int q = warp; q < TILE; q += WARPS) {
+    if (i0 + q >= n)
+      break;
+    const int64_t to = place ? place[i0 + q] : i0 + q;
+    for (int c = lane; c < TILE; c += 32)
+      if (c0 + c < w)
+        f[to * ldf + j + c0 + c] = tile[c][q];
+  }
+  seen.flushed = __reduce_add_sync(ALL, seen.flushed);
+  seen.top = __reduce_max_sync(ALL, seen.top);
+  if (lane == 0)
+    part[warp] = seen;
+  __syncthreads();
+  if (tid != 0)
+    return;
+  for (int k = 1; k < WARPS; k++) {
+    seen.flushed += part[k].flushed;
+    seen.top = part[k].top > seen.top ? part[k].top : seen.top;
+  }
+  const unsigned inf = __float_as_uint(HUGE_VALF);
+  atomicMax(top, seen.top < inf ? seen.top : inf);
+  if (seen.flushed > 0)
+    atomicAdd(flushed, static_cast<unsigned long long>(seen.flushed));
+}
+
+/* A block turns one tile on or above the diagonal. */
+__global__ void __launch_bounds__(THREADS)
+    mirror(int64_t n, double *__restrict__ a, int64_t lda) {
+  constexpr int SIDE = 32;
+  __shared__ double tile[SIDE][SIDE + 1];
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  const int64_t i0 = static_cast<int64_t>(blockIdx.x) * SIDE;
+  const int64_t j0 = static_cast<int64_t>(blockIdx.y) * SIDE;
+  if (i0 > j0)
+    return;
+  for (int q = warp; q < SIDE; q += WARPS)
+    if (i0 + lane < n && j0 + q < n)
+      tile[q][lane] = a[i0 + lane + (j0 + q) * lda];
+  __syncthreads();
+  for (int q = warp; q < SIDE; q += WARPS)
+    if (j0 + lane < n && i0 + q < n && j0 + lane > i0 + q)
+      a[j0 + lane + (i0 + q) * lda] = tile[lane][q];
+}
+
+dim3 tiles(int64_t n, int64_t w) {
+  return dim3(static_cast<unsigned>((n + TILE - 1) / TILE),
+              static_cast<unsigned>((w + TILE - 1) / TILE));
+}
+
+} // namespace
+
+cudaError_t hone_cuda_round(int64_t n, const double *a, int64_t lda, int64_t j,
+                            int64_t w, const double *row, const double *col,
+                            const int *place, bool upper, float *f, int64_t ldf,
+                            unsigned long long *flushed, unsigned *top,
+                            cudaStream_t stream) {
+  if (w <= 0)
+    return cudaSuccess;
+  HONE_LAUNCH((turn<double>), tiles(n, w), THREADS, 0, stream, n, a + j * lda,
+              lda, j, w, row, col, place, f, ldf, upper, flushed, top);
+  return cudaGetLastError();
+}
+
+cudaError_t hone_cuda_mirror(int64_t n, double *a, int64_t lda,
+                             cudaStream_t stream) {
+  const unsigned side = static_cast<unsigned>((n + 31) / 32);
+  HONE_LAUNCH(mirror, dim3(side, side), THREADS, 0, stream, n, a, lda);
+  return cudaGetLastError();
+}
+
+cudaError_t hone_cuda_turn(int64_t n, const float *a, int64_t lda, int64_t j,
+                           int64_t w, const int *place, float *f, int64_t ldf,
+                           unsigned *top, cudaStream_t stream) {
+  if (w <= 0)
+    return cudaSuccess;
+  const double *none = nullptr;
+  unsigned long long *no_count = nullptr;
+  HONE_LAUNCH((turn<float>), tiles(n, w), THREADS, 0, stream, n, a, lda, j, w,
+              none, none, place, f, ldf, false, no_count, top);
+  return cudaGetLastError();
+}

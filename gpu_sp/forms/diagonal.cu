@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The diagonal blocks on the CPU: see cuda_forms.h. An inner panel is then
+
+     on side   the pivot rows chosen, by the GPU's panel on a copy, and moved
+               the block written into pinned memory, row by row
+     the CPU   sees it there; its LU, with pivoting among its rows, and the
+               inverses (block_lu.c), all of that in the pinned memory
+     on side   read from there, and the rows moved once more
+               L21 = A21 inv(U11), corrected
+
+   while the rest of the update by the outer panel before runs on work. The
+   kernels read and write the pinned memory themselves: one launch each way,
+   where copies would be three with two streams to bring together, and the CPU
+   has the block when its last row has come, not when a stream is found idle.
+   The caller waits, for the block and for the corrections.
+
+   The GPU's panel has factored the block before the CPU does: this form can
+   cost nothing where it is hidden, and gains nothing. */
+#include "gpu_sp/state.h"
+
+extern "C" {
+#include "gpu_sp/forms/block_lu.h"
+}
+#include "gpu_sp/forms/crout.h"
+
+#include <cmath>
+#include <cstring>
+
+int64_t hone_cuda_tail = -1; /* hides_from */
+/* Measured on an H200 (docs/performance.md); the update by 128 columns then
+   takes 0.6 ms, at 180 TFLOP/s. */
+int64_t hone_cuda_hides = 20480;
+int64_t hone_cuda_ahead = 4096; /* docs/performance.md */
+
+namespace {
+
+enum { SIZE = HONE_PANEL * HONE_PANEL };
+/* Rows of a block that one thread block takes, and how many there are. */
+enum { SHARE = HONE_PANEL / HONE_CUDA_PARTS };
+static_assert((int)HONE_PANEL == (int)HONE_BLOCK, "one kind of blocks");
+const int64_t BLAS_WORK = 8 << 20; /* of the second cuBLAS handle */
+
+bool cpu_wanted(const hone_cuda *c) {
+  return c->tuning.diagonal == HONE_DIAGONAL_CPU && !c->spd;
+}
+
+/* Is the next panel factored beside the update, on a stream of its own? */
+bool looks_ahead(const hone_cuda *c) {
+  return cpu_wanted(c) || (!c->spd && c->n >= hone_cuda_ahead && c->nb < c->n);
+}
+
+/* Where the update by 128 columns takes as long as the inner panel beside it
+   by way of the CPU: when so many columns remain. hone_cuda_hides is that for
+   FP16 in three pieces; the update's time grows as the square of the columns,
+   and with the time of a product, here relative to those three (TF32 at half
+   the rate of FP16, as published for the H200; FP32 taken for 50 TFLOP/s).
+   Constants, not clocks: every run makes the same choice. */
+int64_t hides_from(const hone_cuda *c) {
+  double product = 1.0;
+  if (c->pieces == HONE_FLOATS)
+    product = c->tf32 ? 2.0 / 3.0 : 3.6;
+  else if (c->pieces == HONE_HALF_1 || c->pieces == HONE_BFLOAT_1)
+    product = 1.0 / 3.0;
+  return (int64_t)((double)hone_cuda_hides / std::sqrt(product));
+}
+
+/* ---- The CPU's part ------------------------------------------------------ */
+
+/* The first zero pivot, and then there are no inverses, or -1. */
+int work_on(hone_cuda_block *b, int w, bool natural, bool upper, bool lower) {
+  const int zero = hone_block_lu(w, natural, b->lu, b->row);
+  if (zero >= 0) {
+    memset(b->upper, 0, sizeof b->upper);
+    memset(b->lower, 0, sizeof b->lower);
+  }
+  if (zero < 0 && upper)
+    hone_block_upper(w, b->lu, b->upper);
+  if (zero < 0 && lower)
+    hone_block_lower(w, b->lu, b->lower);
+  return zero;
+}
+
+/* ---- Kernels: HONE_CUDA_PARTS blocks of HONE_PANEL threads --------------- */
+
+/* The block at f into pinned memory, and the news that it is there. */
+__global__ void hand_out(const float *f, int64_t ld, int w, unsigned ticket,
+                         hone_cuda_block *out) {
+  const int j = (int)threadIdx.x, first = (int)blockIdx.x * SHARE;
+#pragma unroll
+  for (int i = first; i < first + SHARE; i++)
+    if (i < w && j < w)
+      out->lu[i * HONE_PANEL + j] = f[i * ld + j];
+  __threadfence_system();
+  __syncthreads();
+  if (j == 0)
+    *static_cast<volatile unsigned *>(out->arrived + blockIdx.x) = ticket;
+}
+
+/* What becomes of the CPU's work on the device. */
+struct hand_back_args {
+  const hone_cuda_block *from;
+  float *f; /* the block */
+  int64_t ld;
+  float *upper, *lower; /* NULL: not asked for */
+  hone_moves *moves;
+  bool fresh; /* there are no moves yet */
+  int k, w;
+  int *first_zero, zero; /* zero: a column, or -1 */
+};
+
+/* The block's own exchanges behind the moves that brought its rows there. */
+__device__ void complete(const hand_back_args &args) {
+  hone_moves *moves = args.moves;
+  const int i = (int)threadIdx.x, w = args.w, k = args.k;
+  const int from = i < w ? args.from->row[i] : 0;
+  const int src = args.fresh ? k + from : moves->src[from];
+  __syncthreads();
+  if (i < w) {
+    moves->dst[i] = k + i;
+    moves->src[i] = src;
+  } else if (args.fresh) {
+    moves->dst[i] = moves->src[i] = -1;
+  }
+  if (args.fresh)
+    moves->dst[HONE_PANEL + i] = moves->src[HONE_PANEL + i] = -1;
+  if (i == 0 && args.zero >= 0 && k + args.zero < *args.first_zero)
+    *args.first_zero = k + args.zero;
+}
+
+__global__ void hand_back(hand_back_args args) {
+  const int j = (int)threadIdx.x, first = (int)blockIdx.x * SHARE;
+  float lu[SHARE], upper[SHARE], lower[SHARE]; /* all on their way at once */
+#pragma unroll
+  for (int r = 0; r < SHARE; r++) {
+    const int at = (first + r) * HONE_PANEL + j;
+    lu[r] = first + r < args.w ? args.from->lu[at] : 0.0F;
+    upper[r] = args.upper ? args.from->upper[at] : 0.0F;
+    lower[r] = args.lower ? args.from->lower[at] : 0.0F;
+  }
+#pragma unroll
+  for (int r = 0; r < SHARE; r++) {
+    const int i = first + r;
+    if (i < args.w && j < args.w)
+      args.f[i * args.ld + j] = lu[r];
+    if (args.upper)
+      args.upper[i * HONE_PANEL + j] = upper[r];
+    if (args.lower)
+      args.lower[i * HONE_PANEL + j] = lower[r];
+  }
+  if (blockIdx.x == 0)
+    complete(args);
+}
+
+/* ---- The way there and back ---------------------------------------------- */
+
+/* The pivot rows, in their places in the panel's own columns. */
+int choose(hone_cuda *c, const hone_cuda_lane &on, hone_moves *moves, int64_t k,
+           int64_t w) {
+  const size_t wide = HONE_PANEL * sizeof(float);
+  float *copy = on.defect; /* and beyond; before it there is on.right */
+  int st = CALL(cudaMemcpy2DAsync(
+      copy + k * HONE_PANEL, wide, c->f + k * c->ld + k,
+      (size_t)c->ld * sizeof(float), (size_t)w * sizeof(float),
+      (size_t)(c->n - k), cudaMemcpyDeviceToDevice, on.stream));
+  if (st == HONE_OK)
+    st = CALL(hone_cuda_panel(c->n, copy - k, HONE_PANEL, k, w, HONE_TOURNAMENT,
+                              moves, c->flags, c->panel_work, on.stream));
+  if (st == HONE_OK)
+    st = CALL(hone_cuda_move(c->f + k, c->ld, w, 0, 0, moves->dst, moves->src,
+                             2 * HONE_PANEL, on.stream));
+  return st;
+}
+
+bool has_come(const hone_cuda_block *b) {
+  unsigned missing = 0;
+  for (const unsigned &part : b->arrived)
+    missing |= __atomic_load_n(&part, __ATOMIC_ACQUIRE) ^ b->ticket;
+  return missing == 0;
+}
+
+/* Until the block is there. Now and then the stream is asked, which says so
+   when nothing will come any more. */
+int wait_for_block(const hone_cuda_block *b, cudaStream_t stream) {
+  const unsigned often = 4096;
+  cudaError_t e = cudaErrorNotReady;
+  for (unsigned turn = 1; e == cudaErrorNotReady && !has_come(b); turn++)
+    if (turn % often == 0)
+      e = cudaStreamQuery(stream);
+  if (e == cudaErrorNotReady) {
+    (void)cudaGetLastError();
+    e = cudaSuccess;
+  }
+  return CALL(e);
+}
+
+int fetch(hone_cuda *c, const hone_cuda_lane &on, int64_t k, int64_t w) {
+  hone_cuda_forms *f = &c->forms;
+  f->block->ticket++;
+  int st = CALL(cudaEventRecord(f->out, on.stream));
+  auto launch = [&] {
+    HONE_LAUNCH(hand_out, HONE_CUDA_PARTS, HONE_PANEL, 0, on.stream,
+                c->f + k * c->ld + k, c->ld, (int)w, f->block->ticket,
+                f->block);
+    return cudaGetLastError();
+  };
+  if (st == HONE_OK)
+    st = CALL(launch());
+  if (st == HONE_OK && k + w < c->n) /* while the CPU is at work */
+    st = hone_cuda_section_l_begin(c, on, k, w);
+  return st == HONE_OK ? wait_for_block(f->block, on.stream) : st;
+}
+
+int bring_back(hone_cuda *c, const hone_cuda_lane &on, int index, int64_t k,
+               int64_t w, bool fresh, int zero) {
+  hone_cuda_forms *f = &c->forms;
+  hand_back_args args = {};
+  args.from = f->block;
+  args.f = c->f + k * c->ld + k;
+  args.ld = c->ld;
+  args.upper = k + w < c->n ? f->upper : nullptr;
+  args.lower =
+      f->inverse && k + w < c->n ? f->inverse + (int64_t)index * SIZE : nullptr;
+  args.moves = c->moves + index;
+  args.fresh = fresh;
+  args.k = (int)k;
+  args.w = (int)w;
+  args.first_zero = c->flags;
+  args.zero = zero;
+  auto launch = [&] {
+    HONE_LAUNCH(hand_back, HONE_CUDA_PARTS, HONE_PANEL, 0, on.stream, args);
+    return cudaGetLastError();
+  };
+  int st = CALL(launch());
+  if (st == HONE_OK)
+    st = CALL(cudaEventRecord(f->in, on.stream));
+  return st;
+}
+
+/* The account of a block that is back. It was on its way from 'out' to 'in';
+   'busy' is the end of what there was on work when the outer panel began. So
+   'work' had nothing to do for as long as 'in' is behind both 'busy' and
+   'out'; and not at all where 'busy' is not even reached. */
+int account(hone_cuda *c) {
+  hone_cuda_forms *f = &c->forms;
+  float way = 0.0F, behind = 0.0F;
+  int st = CALL(cudaEventSynchronize(f->in));
+  if (st == HONE_OK)
+    st = CALL(cudaEventElapsedTime(&way, f->out, f->in));
+  if (st != HONE_OK)
+    return st;
+  c->used.diagonal_ms += (double)way;
+  const cudaError_t e = cudaEventQuery(f->busy);
+  const bool reached = e != cudaErrorNotReady;
+  if (!reached)
+    (void)cudaGetLastError();
+  st = CALL(reached ? e : cudaSuccess);
+  if (st == HONE_OK)
+    st = CALL(reached ? cudaEventElapsedTime(&behind, f->busy, f->in)
+                      : cudaSuccess);
+  if (st == HONE_OK && behind > 0.0F)
+    c->used.exposed_ms += (double)(behind < way ? behind : way);
+  return st;
+}
+
+} // namespace
+
+/* Beside the first panel there is no update. */
+bool hone_cuda_by_cpu(const hone_cuda *c, int64_t k) {
+  if (!cpu_wanted(c))
+    return false;
+  if (hone_cuda_tail >= 0)
+    return c->n - k >= hone_cuda_tail;
+  return c->panel_count > 0 && c->n - k >= hides_from(c);
+}
+
+int hone_cuda_diagonal(hone_cuda *c, const hone_cuda_lane &on, int index,
+                       int64_t k, int64_t w, enum hone_pivoting pivoting) {
+  hone_cuda_block *b = c->forms.block;
+  const bool fresh = pivoting != HONE_TOURNAMENT, last = k + w == c->n;
+  int st = fresh ? (int)HONE_OK : choose(c, on, c->moves + index, k, w);
+  if (st == HONE_OK)
+    st = fetch(c, on, k, w);
+  if (st != HONE_OK)
+    return st;
+  const int zero = work_on(b, (int)w, pivoting == HONE_NATURAL, !last,
+                           !last && c->forms.inverse != nullptr);
+  st = bring_back(c, on, index, k, w, fresh, zero);
+  if (st == HONE_OK && zero < 0) /* else there is no U11 to divide by */
+    st = hone_cuda_section_l(c, on, k, w);
+  return st == HONE_OK ? account(c) : st;
+}
+
+/* ---- Memory, streams, events --------------------------------------------- */
+
+namespace {
+
+/* Hands out parts of the one allocation, or only counts. */
+struct parts {
+  unsigned char *base;
+  int64_t used;
+  template <class T> void take(T **at, int64_t bytes) {
+    if (base && bytes > 0)
+      *at = reinterpret_cast<T *>(base + used);
+    used += (bytes + 255) / 256 * 256;
+  }
+};
+
+void lay_out_lane(const hone_cuda *c, hone_cuda_lane *on, parts *p) {
+  const int64_t size = SIZE * (int64_t)sizeof(float);
+  const int64_t wide = c->n > c->ldu ? c->n : c->ldu;
+  const int64_t room = HONE_PANEL * ((wide + 63) / 64 * 64);
+  const int64_t bytes = room * (int64_t)sizeof(float);
+  p->take(&on->right, bytes);
+  p->take(&on->defect, bytes);
+  p->take(&on->step, bytes);
+  p->take(&on->lower, size);
+  p->take(&on->upper, size);
+  p->take(&on->changed, sizeof(int));
+}
+
+/* *blas: workspace of the second handle. */
+int64_t lay_out(const hone_cuda *c, hone_cuda_forms *f, void **blas) {
+  const int64_t size = SIZE * (int64_t)sizeof(float);
+  const int sections = c->tuning.sections;
+  const bool chosen =
+      !c->spd && (cpu_wanted(c) || sections > HONE_SECTIONS_TRSM);
+  parts p = {static_cast<unsigned char *>(f->memory), 0};
+  if (chosen)
+    p.take(&f->constants, 3 * sizeof(float));
+  if (chosen && sections > HONE_SECTIONS_TRSM)
+    lay_out_lane(c, &f->main, &p);
+  if (chosen && sections == HONE_SECTIONS_SEEDED) {
+    p.take(&f->inverse, c->moves_room * size);
+    p.take(&f->identity, 2 * size);
+  }
+  if (!looks_ahead(c))
+    return p.used;
+  f->side.ldl = hone_piece_rows(c->pieces);
+  f->side.ldu = (c->nb + 63) / 64 * 64;
+  if (chosen)
+    lay_out_lane(c, &f->side, &p);
+  p.take(&f->side.lp, c->n * f->side.ldl * 2);
+  p.take(&f->side.up, f->side.ldl * f->side.ldu * 2);
+  if (cpu_wanted(c))
+    p.take(&f->upper, size);
+  p.take(blas, BLAS_WORK);
+  return p.used;
+}
+
+int create_side(hone_cuda *c, void *blas_work) {
+  hone_cuda_forms *f = &c->forms;
+  hone_cuda_lane *on = &f->side;
+  int least = 0, most = 0;
+  int st = CALL(cudaDeviceGetStreamPriorityRange(&least, &most));
+  if (st == HONE_OK)
+    st = CALL(
+        cudaStreamCreateWithPriority(&on->stream, cudaStreamNonBlocking, most));
+  if (st == HONE_OK)
+    st = CALL(c->blas->create(&on->handle));
+  if (st == HONE_OK)
+    st = CALL(c->blas->set_stream(on->handle, on->stream));
+  if (st == HONE_OK)
+    st = CALL(c->blas->set_workspace(on->handle, blas_work, (size_t)BLAS_WORK));
+  if (st == HONE_OK)
+    st =
+        CALL(c->blas->set_pointer_mode(on->handle, CUBLAS_POINTER_MODE_DEVICE));
+  cudaEvent_t *plain[] = {&f->ready, &f->factored};
+  cudaEvent_t *timed[] = {&f->busy, &f->out, &f->in};
+  for (int i = 0; i < 2 && st == HONE_OK; i++)
+    st = CALL(cudaEventCreateWithFlags(plain[i], cudaEventDisableTiming));
+  for (int i = 0; i < 3 && st == HONE_OK; i++)
+    st = CALL(cudaEventCreateWithFlags(timed[i], cudaEventDefault));
+  if (st == HONE_OK && on->ldl > 0)
+    st = CALL(
+        cudaMemsetAsync(on->up, 0, (size_t)(on->ldl * on->ldu) * 2, c->work));
+  return st;
+}
+
+/* The pinned memory: the block, then the lanes' flags. */
+int take_pinned(hone_cuda *c) {
+  hone_cuda_forms *f = &c->forms;
+  const size_t flags = HONE_CROUT_FLAGS * sizeof(int);
+  const size_t block = (sizeof(hone_cuda_block) + 255) / 256 * 256;
+  int st = hone_cuda_pin(c, &f->pinned, block + 2 * flags);
+  if (st != HONE_OK)
+    return st;
+  unsigned char *at = static_cast<unsigned char *>(f->pinned);
+  f->block = reinterpret_cast<hone_cuda_block *>(at);
+  memset(static_cast<void *>(f->block), 0, sizeof *f->block);
+  f->main.seen = reinterpret_cast<int *>(at + block);
+  f->side.seen = f->main.seen + HONE_CROUT_FLAGS;
+  const float constants[] = {1.0F, -1.0F, 0.0F};
+  memcpy(f->block->lu, constants, sizeof constants);
+  st = CALL(cudaMemcpyAsync(f->constants, f->block->lu, sizeof constants,
+                            cudaMemcpyHostToDevice, c->work));
+  if (st == HONE_OK)
+    st = CALL(cudaStreamSynchronize(c->work));
+  return st;
+}
+
+} // namespace
+
+int64_t hone_cuda_forms_bytes(const hone_cuda *c) {
+  hone_cuda_forms counted = {};
+  void *blas = nullptr;
+  return lay_out(c, &counted, &blas);
+}
+
+int hone_cuda_forms_create(hone_cuda *c) {
+  hone_cuda_forms *f = &c->forms;
+  void *blas = nullptr;
+  f->ready_at = -1;
+  f->main.stream = c->work;
+  f->main.handle = c->handle;
+  f->main.lp = c->lp;
+  f->main.up = c->up;
+  f->main.ldl = c->ldl;
+  f->main.ldu = c->ldu;
+  (void)lay_out(c, f, &blas);
+  int st = f->constants ? take_pinned(c) : (int)HONE_OK;
+  if (st == HONE_OK && looks_ahead(c))
+    st = create_side(c, blas);
+  return st;
+}
+
+void hone_cuda_forms_destroy(hone_cuda *c) {
+  hone_cuda_forms *f = &c->forms;
+  cudaEvent_t events[] = {f->ready, f->factored, f->busy, f->out, f->in};
+  if (f->side.stream)
+    (void)cudaStreamSynchronize(f->side.stream);
+  if (f->side.handle)
+    (void)c->blas->destroy(f->side.handle);
+  for (cudaEvent_t e : events)
+    if (e)
+      (void)cudaEventDestroy(e);
+  if (f->side.stream)
+    (void)cudaStreamDestroy(f->side.stream);
+  (void)cudaFreeHost(f->pinned);
+}
+
+int hone_cuda_forms_clear(hone_cuda *c) {
+  hone_cuda_forms *f = &c->forms;
+  hone_account *used = &c->used;
+  used->diagonal_ms = used->exposed_ms = 0.0;
+  used->sections = used->sweeps = used->sweeps_max = used->fallback = 0;
+  f->ready_at = -1;
+  if (f->side.stream == nullptr)
+    return HONE_OK;
+  return CALL(cudaStreamSynchronize(f->side.stream));
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the CUDA device holds, shared by the files that implement it:
+   cuda_life.cu (making and unmaking it), cuda_feed.cu (the way of A to the
+   device), device_cuda.cu (the table; block columns), cuda_lu.cu and
+   cuda_cholesky.cu (their panels), cuda_answers.cu (solves, residuals). */
+#ifndef HONE_CUDA_STATE_H
+#define HONE_CUDA_STATE_H
+
+extern "C" {
+#include "gpu_sp/device.h"
+}
+#include "gpu_sp/calls.h"
+#include "gpu_sp/forms/forms.h"
+#include "gpu_sp/kernels.h"
+
+enum {
+  HONE_CUDA_SLOTS = 6,    /* of the ring of pinned buffers */
+  HONE_CUDA_COLUMNS = 8,  /* right-hand sides on the device at once */
+  HONE_CUDA_PADDING = 32, /* rows and columns of F are a multiple of it */
+  HONE_CUDA_PACE = 2      /* panels that the caller is ahead of the device */
+};
+
+/* A panel of the outer blocking: its inner panels' moves are
+   moves[first .. first+count-1]. */
+struct hone_cuda_panel_info {
+  int64_t k, w;
+  int first, count;
+};
+
+/* A block column as it came. */
+struct hone_cuda_column {
+  int64_t j, w;
+  cudaEvent_t fed, turned, done; /* on the device; in F; factored */
+  int applied;           /* panels that it has been brought up to date with */
+  int64_t chunk, chunks; /* on its way: its first chunk in the job; how many */
+  int64_t sent, arrived; /* chunks sent; nonzero: all, and fed recorded */
+};
+
+/* Block columns on their way, by the pool's threads and whoever waits for
+   them: see cuda_feed.cu. */
+struct hone_cuda_job {
+  hone_matrix a;
+  hone_cuda_column *column;
+  int count;
+  int64_t width, parts; /* columns of a chunk; tasks of a column */
+  int64_t first;        /* the first chunk's number since create */
+  int64_t tasks, next;  /* of all columns; the next to be taken */
+  int status;
+  bool running;
+};
+
+/* A pinned buffer of the ring. Chunk number k of all that ever go through the
+   ring uses slot k % HONE_CUDA_SLOTS. */
+struct hone_cuda_slot {
+  unsigned char *memory;
+  cudaEvent_t free;     /* its last chunk has arrived */
+  int64_t opened, sent; /* number of the last chunk let in and sent, from 1 */
+  int64_t filled;       /* tasks done of the present one */
+};
+
+struct hone_cuda {
+  int ordinal;                   /* of the device */
+  int64_t n, ld, lda, nb, strip; /* nb: outer panel; strip: columns of U */
+  int64_t block;                 /* of the caller's choice; 0: none */
+  hone_mem *mem;
+  hone_pool *pool;
+  hone_host_copy
+      *host_copy; /* of A, where the caller's lies on a device; or NULL */
+  hone_tuning tuning;
+  enum hone_pieces pieces, wanted; /* in use; what the caller chose */
+  bool tf32, wanted_tf32;
+  bool careful; /* the next factorization keeps the safer ones in use */
+  bool spd;     /* S = U^T U; lp: the rows of U again, row by row (ld each) */
+  cudaStream_t work, feed, look;
+  cudaEvent_t pace[HONE_CUDA_PACE]; /* behind the last panels */
+  cudaEvent_t answered;             /* a residual is there */
+  const hone_cublas *blas;
+  cublasHandle_t handle;
+
+  /* On the device */
+  double *a;     /* n x n, lda; NULL: A is not kept there */
+  float *f;      /* F, ld */
+  void *lp, *up; /* pieces: of a panel of L, row by row (ldl each); of its
+                    rows of U in one strip of columns (ldu each) */
+  int64_t ldl, ldu;
+  float *stage; /* twice stage_columns columns (ld each) of floats, on their
+                   way into F; only where A is not kept */
+  int64_t stage_columns;
+  void *blas_work;
+  float *constants;        /* 1, -1 */
+  hone_piece_scale *scale; /* for each block column */
+  unsigned *top;           /* for each: max |s_ij| as bits; then max |u_ij| */
+  int *flags;              /* first zero pivot, overflow */
+  unsigned long long *flushed;
+  void *panel_work;
+  hone_moves *moves; /* of all inner panels */
+  int *dst, *src;    /* of an outer panel, composed: 2 nb and 4 nb entries */
+  int *perm, *place; /* n each: the original row of row i; its inverse */
+  int *map;          /* n: 0, 1, ... */
+  double *lower, *upper; /* inverses: see cuda_kernels.h */
+  hone_triangle_work triangles;
+  double *v, *w; /* n x HONE_CUDA_COLUMNS each */
+  void *residual_work;
+  double *seen;      /* row_max, row_sum, col_max, col_sum: n each */
+  double *row, *col; /* scaling */
+
+  /* Pinned */
+  hone_cuda_slot ring[HONE_CUDA_SLOTS];
+  size_t slot_bytes;
+  int64_t chunks; /* that went through it so far */
+  hone_cuda_job job;
+  hone_cuda_column rest; /* what comes as a whole */
+  int64_t pinned;        /* bytes of all pinned memory, counted in mem */
+  double *h_v;           /* 4 n x HONE_CUDA_COLUMNS: see below */
+  unsigned *h_top;       /* top, fetched */
+  float *col_max;        /* n; where the host rounds */
+
+  /* This matrix */
+  const double *source; /* the caller's, or NULL: none */
+  int64_t fed;          /* columns of A on the device, */
+  int64_t inspected;    /* and those whose maxima and sums are in seen */
+  bool direct;          /* the device can read the caller's memory itself: */
+  const double *from;   /* here, */
+  int64_t from_ld;      /* from_ld apart */
+  bool there;           /* and that is memory of its own */
+  bool triangle;        /* of A the upper triangle is sent */
+  uint64_t mirror; /* hone_mirror_sum of the upper triangle less that of the
+                      lower: not 0 where A is not symmetric */
+  int64_t odd;     /* 1 + a column that is not finite below it; 0: none */
+  bool scaled;
+  bool way;    /* it comes by block columns while it is being factored */
+  bool again;  /* A was there already */
+  bool looked; /* A was taken unseen: the next factorization may be of it */
+  int64_t host_flushed;
+  hone_cuda_column *columns;
+  int column_count, column_room; /* loaded; at most */
+  hone_cuda_panel_info *panels;
+  int panel_count, panel_room, moves_count, moves_room;
+  int split;        /* the panel whose pieces lp holds; -1: none */
+  bool expected;    /* a solve for the next residual */
+  bool ahead;       /* on its way, for the last one, */
+  bool ahead_trans; /* so */
+  hone_account used;
+
+  hone_cuda_forms forms;
+};
+
+/* Where in h_v, in multiples of n, the device reads and writes what it answers:
+   the columns of a solve, a residual's x, b, r and denominators, the solution
+   for r, and perm, as ints. What passes through it and is waited for at once
+   uses the first part. */
+enum hone_cuda_place {
+  HONE_CUDA_SOLVES = 0,
+  HONE_CUDA_X = HONE_CUDA_COLUMNS,
+  HONE_CUDA_B,
+  HONE_CUDA_R,
+  HONE_CUDA_DEN,
+  HONE_CUDA_AHEAD,
+  HONE_CUDA_PERM,
+  HONE_CUDA_PLACES /* in all, of the 4 HONE_CUDA_COLUMNS there are */
+};
+inline double *hone_cuda_at(const hone_cuda *c, hone_cuda_place place) {
+  return c->h_v + place * c->n;
+}
+
+inline int64_t round_up(int64_t v, int64_t to) {
+  return (v + to - 1) / to * to;
+}
+
+/* The end of the columns that are in F. */
+inline int64_t hone_cuda_loaded(const hone_cuda *c) {
+  const hone_cuda_column *last = c->columns + c->column_count - 1;
+  return last->j + last->w;
+}
+
+/* Is the matrix last fed on the device as a whole? */
+inline bool hone_cuda_all_there(const hone_cuda *c) {
+  return c->a && c->fed == c->n;
+}
+
+/* cuda_life.cu: the table's probe, create, destroy, bytes, device_bytes. */
+bool hone_cuda_probe(char *why, size_t why_size);
+int hone_cuda_create(void **self, const hone_engine_config *config);
+void hone_cuda_destroy(void *self, hone_mem *mem);
+int64_t hone_cuda_host_bytes(int64_t n, int64_t k);
+int64_t hone_cuda_device_bytes(const hone_engine_config *config, bool stays);
+
+/* Pinned host memory, within the caller's limit; given back by
+   hone_cuda_unpin as far as the account goes. */
+int hone_cuda_pin(hone_cuda *c, void **at, size_t bytes);
+void hone_cuda_unpin(hone_cuda *c);
+
+/* cuda_answers.cu: its solve, inspect, residual, expect, account. */
+int hone_cuda_solve(void *self, bool trans, int64_t k, double *v, int64_t ldv);
+int hone_cuda_see(void *self, const hone_matrix *a, const hone_scaling *scaling,
+                  hone_seen *seen);
+int hone_cuda_take_residual(void *self, const hone_matrix *a, bool trans,
+                            const double *x, const double *b, double *r,
+                            double *den);
+void hone_cuda_expect(void *self);
+void hone_cuda_account(void *self, hone_account *out);
+
+/* The columns up to 'to' of A, just come, are inspected. */
+int hone_cuda_look(hone_cuda *c, int64_t to);
+/* The scaling to the device; waits. */
+int hone_cuda_upload_scaling(hone_cuda *c, const hone_scaling *scaling);
+/* device_cuda.cu: load for a whole matrix of floats on the device. */
+int hone_cuda_load_floats(hone_cuda *c, const float *a, int64_t lda);
+
+/* cuda_feed.cu */
+int hone_cuda_feed_create(hone_cuda *c);
+void hone_cuda_feed_destroy(hone_cuda *c);
+/* All of A sets out, by the block columns 0 .. count-1. */
+void hone_cuda_feed_start(hone_cuda *c, const hone_matrix *a, int count);
+/* Columns up to 'to' of A are on their way on the stream feed; fed, if not
+   NULL, is recorded behind them: an event that hone_cuda_feed_start knows, or
+   one for columns that it did not set out with. */
+int hone_cuda_feed(hone_cuda *c, const hone_matrix *a, int64_t to,
+                   cudaEvent_t fed);
+/* Has the column been sent, and its event recorded? */
+bool hone_cuda_sent(const hone_cuda_column *column);
+/* Does a part of the threads' work, where there is any. */
+void hone_cuda_feed_help(hone_cuda *c);
+/* Nothing of A is read any more. */
+void hone_cuda_feed_stop(hone_cuda *c);
+/* Forgets what A was fed. */
+int hone_cuda_feed_begin(hone_cuda *c, const hone_matrix *a);
+/* Columns j .. j+w-1 scaled and rounded by the host and sent to stage. */
+int hone_cuda_feed_rounded(hone_cuda *c, const hone_matrix *a,
+                           const hone_scaling *scaling, int64_t j, int64_t w,
+                           float *stage);
+
+/* cuda_lu.cu */
+/* Brings the columns c0 .. c1-1, whose rows are in the present order, up to
+   date with the panel. */
+int hone_cuda_apply(hone_cuda *c, int panel, int64_t c0, int64_t c1);
+/* The same with the panels from .. so far, of columns that came later. */
+int hone_cuda_update(hone_cuda *c, int from, int64_t c0, int64_t c1);
+/* The same with the panels from .. to-1, but the last one before c0. Whatever
+   is done here and by hone_cuda_update later, the products have the same
+   shapes, and so the same bits. */
+int hone_cuda_catch_up(hone_cuda *c, int from, int to, int64_t c0, int64_t c1);
+/* Factors the columns k .. k+w-1 of a block column that ends at 'end', and
+   moves the rows of all columns there are. Where more of the block column
+   follows, hone_cuda_apply to all of it must be next: it makes moves that are
+   put off. */
+int hone_cuda_factor_panel(hone_cuda *c, int64_t k, int64_t w, int64_t end);
+
+/* cuda_cholesky.cu: the same where S = U^T U. No rows move. */
+int hone_cuda_apply_spd(hone_cuda *c, int panel, int64_t c0, int64_t c1);
+int hone_cuda_factor_panel_spd(hone_cuda *c, int64_t k, int64_t w);
+
+#endif

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How a call is solved. dgesv_ and dposv_ promise factors in A:
+
+     nobody reads them   single precision, refined by the library; where that
+                         is not accepted, as below
+     else                the real LAPACK factors in place; x is refined with
+                         these factors
+
+   The mixed forms leave A alone where refinement succeeded (ITER >= 0), so
+   that they are always for the library first. */
+#define _GNU_SOURCE /* madvise */
+#include "lapack/dropin.h"
+
+#include "base/base.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* ITER of dsgesv_ when double precision has solved it. */
+enum {
+  ITER_ELSEWHERE = -1, /* for reasons of the implementation */
+  ITER_OVERFLOW = -2,  /* A or B does not fit in single precision */
+  ITER_FACTORS = -3,   /* single precision could not factor A */
+  ITER_SLOW = -31      /* refinement did not converge */
+};
+
+/* LAPACK's own routines, in place ----------------------------------------- */
+
+int hone_lapack_factor(const hone_lapack_factors *f) {
+  int info = 0;
+  hone_lapack_enter();
+  if (f->uplo == 0) {
+    hone_dgetrf_fn *getrf =
+        (hone_dgetrf_fn *)hone_lapack_must(HONE_REAL_dgetrf_, f->caller);
+    getrf(&f->n, &f->n, f->a, &f->lda, f->ipiv, &info);
+  } else {
+    hone_dpotrf_fn *potrf =
+        (hone_dpotrf_fn *)hone_lapack_must(HONE_REAL_dpotrf_, f->caller);
+    potrf(&f->uplo, &f->n, f->a, &f->lda, &info, 1);
+  }
+  hone_lapack_leave();
+  return info;
+}
+
+int hone_lapack_backsolve(const hone_lapack_factors *f, char trans, int nrhs,
+                          double *v, int ldv) {
+  int info = 0;
+  hone_lapack_enter();
+  if (f->uplo == 0) {
+    hone_dgetrs_fn *getrs =
+        (hone_dgetrs_fn *)hone_lapack_must(HONE_REAL_dgetrs_, f->caller);
+    getrs(&trans, &f->n, &nrhs, f->a, &f->lda, f->ipiv, v, &ldv, &info, 1);
+  } else {
+    hone_dpotrs_fn *potrs =
+        (hone_dpotrs_fn *)hone_lapack_must(HONE_REAL_dpotrs_, f->caller);
+    potrs(&f->uplo, &f->n, &nrhs, f->a, &f->lda, v, &ldv, &info, 1);
+  }
+  hone_lapack_leave();
+  return info;
+}
+
+double *hone_lapack_room(size_t rows, size_t columns) {
+  const size_t huge = 1 << 21;
+  columns = HONE_MAX(columns, (size_t)1);
+  if (rows > (SIZE_MAX - huge) / sizeof(double) / columns)
+    return NULL;
+  const size_t bytes = HONE_MAX(rows * columns, (size_t)1) * sizeof(double);
+  if (bytes < 2 * huge)
+    return malloc(bytes);
+  const size_t whole = (bytes + huge - 1) / huge * huge;
+  double *room = aligned_alloc(huge, whole);
+#ifdef MADV_HUGEPAGE
+  if (room != NULL)
+    (void)madvise(room, whole, MADV_HUGEPAGE); /* a hint */
+#endif
+  return room;
+}
+
+/* to_ij = to_ji = a_ij for the triangle given, in tiles that fit in cache. */
+static void mirror(const hone_lapack_factors *f, double *to) {
+  enum { TILE = 32 };
+  const int64_t n = f->n;
+  const bool upper = f->uplo == 'U';
+  for (int64_t j0 = 0; j0 < n; j0 += TILE)
+    for (int64_t i0 = 0; i0 <= j0; i0 += TILE)
+      for (int64_t j = j0; j < HONE_MIN(j0 + TILE, n); j++)
+        for (int64_t i = i0; i < HONE_MIN(i0 + TILE, j + 1); i++) {
+          double v = upper ? f->a[i + j * f->lda] : f->a[j + i * f->lda];
+          to[i + j * n] = to[j + i * n] = v;
+        }
+}
+
+double *hone_lapack_copy(const hone_lapack_factors *f) {
+  const size_t n = (size_t)f->n;
+  double *copy = hone_lapack_room(n, n);
+  if (copy == NULL)
+    return NULL;
+  if (f->uplo != 0)
+    mirror(f, copy);
+  else
+    for (size_t j = 0; j < n; j++)
+      memcpy(copy + j * n, f->a + j * (size_t)f->lda, n * sizeof *copy);
+  return copy;
+}
+
+/* ---- Whose call it is -------------------------------------------------- */
+
+static bool apart(const double *a, int64_t lda, int64_t columns_a,
+                  const double *b, int64_t ldb, int64_t columns_b, int64_t n) {
+  const uintptr_t a0 = (uintptr_t)a, b0 = (uintptr_t)b, size = sizeof *a;
+  return a0 + (uintptr_t)(lda * (columns_a - 1) + n) * size <= b0 ||
+         b0 + (uintptr_t)(ldb * (columns_b - 1) + n) * size <= a0;
+}
+
+static int columns_at(const hone_lapack_config *config, int n) {
+  if (config->columns > 0)
+    return config->columns;
+  if (n < HONE_LAPACK_PAYS_FROM)
+    return INT32_MAX;
+  return HONE_MAX(1, n / HONE_LAPACK_PAYS_SHARE);
+}
+
+bool hone_lapack_takes(const hone_lapack_call *call) {
+  const hone_lapack_config *config = hone_lapack_settings();
+  const hone_lapack_factors *f = &call->f;
+  const int n = f->n;
+  if (n < config->crossover || !config->on || n < 1 || call->nrhs < 1)
+    return false;
+  return call->nrhs <= columns_at(config, n) && !hone_lapack_inside() &&
+         f->a != NULL && call->b != NULL && call->x != NULL && f->lda >= n &&
+         call->ldb >= n && call->ldx >= n &&
+         apart(f->a, f->lda, n, call->b, call->ldb, call->nrhs, n) &&
+         apart(f->a, f->lda, n, call->x, call->ldx, call->nrhs, n) &&
+         (call->b == call->x || apart(call->b, call->ldb, call->nrhs, call->x,
+                                      call->ldx, call->nrhs, n));
+}
+
+void hone_lapack_passed(const char *name, int n, int nrhs, double start_ms) {
+  const hone_lapack_config *config = hone_lapack_settings();
+  if (config->log && !hone_lapack_inside())
+    hone_lapack_log(name, n, nrhs, "passed on", HONE_NAN, start_ms);
+}
+
+/* ---- Ways to solve it -------------------------------------------------- */
+
+static void copy_columns(int n, int nrhs, const double *from, int64_t ld_from,
+                         double *to, int64_t ld_to) {
+  for (int64_t j = 0; j < nrhs; j++)
+    memcpy(to + j * ld_to, from + j * ld_from, (size_t)n * sizeof *to);
+}
+
+/* A valid permutation, for want of one that means something. */
+static void no_exchanges(const hone_lapack_factors *f) {
+  for (int i = 0; i < f->n && f->ipiv != NULL; i++)
+    f->ipiv[i] = i + 1;
+}
+
+/* By the library: x is written where the answer is accepted, or not at all
+   where it is not the caller's b. copy: of A, where one triangle is given. */
+static int by_library(const hone_lapack_call *call, const double *copy,
+                      double *x, int ldx, hone_report *report) {
+  const hone_lapack_factors *f = &call->f;
+  return hone_lapack_single(f->n, call->nrhs, copy ? copy : f->a,
+                            copy ? f->n : f->lda, call->b, call->ldb, x, ldx,
+                            f->uplo != 0, f->caller, report);
+}
+
+/* dgesv_ and dposv_ where nobody reads the factors. False: not accepted, A and
+   b are as they were. */
+static bool plain_single(const hone_lapack_call *call, const double *copy) {
+  const hone_lapack_factors *f = &call->f;
+  const double start_ms = hone_lapack_now_ms();
+  const size_t n = (size_t)f->n, nrhs = (size_t)call->nrhs;
+  double *x = hone_lapack_room(n, nrhs);
+  hone_report report;
+  if (x == NULL)
+    return false;
+  const bool solved = by_library(call, copy, x, f->n, &report) == HONE_OK;
+  if (solved) {
+    copy_columns(f->n, call->nrhs, x, f->n, call->x, call->ldx);
+    /* Whoever does read what stands in A shall not take it for factors. */
+    for (int64_t i = 0; i < f->n; i++)
+      f->a[i + i * f->lda] = HONE_NAN;
+    no_exchanges(f);
+    hone_lapack_log(call->name, f->n, call->nrhs, report.path,
+                    report.backward_error, start_ms);
+  }
+  free(x);
+  return solved;
+}
+
+/* With LAPACK's factors left in A; copy: of A, or NULL; b: of the right-hand
+   sides. */
+static int plain_double(const hone_lapack_call *call, const double *copy,
+                        const double *b) {
+  const hone_lapack_factors *f = &call->f;
+  const double start_ms = hone_lapack_now_ms();
+  double omega = HONE_NAN;
+  int info = hone_lapack_factor(f);
+  if (info == 0)
+    info = hone_lapack_backsolve(f, 'N', call->nrhs, call->x, call->ldx);
+  if (info == 0)
+    omega = hone_lapack_refine(f, copy, 'N', call->nrhs, b, f->n, call->x,
+                               call->ldx);
+  hone_lapack_log(call->name, f->n, call->nrhs,
+                  info == 0 ? "double, factors kept, refined"
+                            : "double, factors kept, INFO > 0",
+                  omega, start_ms);
+  return info;
+}
+
+bool hone_lapack_plain(const hone_lapack_call *call, int *info) {
+  const hone_lapack_factors *f = &call->f;
+  const bool discards = hone_lapack_discards(f->caller);
+  *info = 0;
+  if (discards && f->uplo == 0 && plain_single(call, NULL))
+    return true;
+  double *copy = hone_lapack_copy(f);
+  double *b = hone_lapack_room((size_t)f->n, (size_t)call->nrhs);
+  bool done = copy != NULL && b != NULL;
+  if (done && !(discards && f->uplo != 0 && plain_single(call, copy))) {
+    copy_columns(f->n, call->nrhs, call->b, call->ldb, b, f->n);
+    *info = plain_double(call, copy, b);
+  }
+  free(b);
+  free(copy);
+  return done;
+}
+
+/* ---- The mixed forms --------------------------------------------------- */
+
+static int iter_for(int status) {
+  switch (status) {
+  case HONE_NOT_FINITE_A:
+  case HONE_NOT_FINITE_B:
+  case HONE_OVERFLOW:
+    return ITER_OVERFLOW;
+  case HONE_SINGULAR:
+  case HONE_CANCELLED: /* before there was any x: no factors that serve */
+    return ITER_FACTORS;
+  case HONE_NO_MEMORY:
+  case HONE_NO_DEVICE:
+  case HONE_DEVICE_FAILED:
+    return ITER_ELSEWHERE;
+  default:
+    return ITER_SLOW;
+  }
+}
+
+static void double_from(const hone_lapack_call *call, const double *copy,
+                        int iter, int *iter_out, int *info) {
+  const hone_lapack_factors *f = &call->f;
+  const double start_ms = hone_lapack_now_ms();
+  char how[64];
+  double omega = HONE_NAN;
+  *iter_out = iter;
+  *info = hone_lapack_factor(f);
+  if (*info == 0) {
+    copy_columns(f->n, call->nrhs, call->b, call->ldb, call->x, call->ldx);
+    *info = hone_lapack_backsolve(f, 'N', call->nrhs, call->x, call->ldx);
+  }
+  if (*info == 0 && copy != NULL)
+    omega = hone_lapack_refine(f, copy, 'N', call->nrhs, call->b, call->ldb,
+                               call->x, call->ldx);
+  snprintf(how, sizeof how, "double, ITER %d, INFO %d", *iter_out, *info);
+  hone_lapack_log(call->name, f->n, call->nrhs, how, omega, start_ms);
+}
+
+void hone_lapack_double(const hone_lapack_call *call, int iter, int *iter_out,
+                        int *info) {
+  double *copy = hone_lapack_copy(&call->f);
+  double_from(call, copy, iter, iter_out, info);
+  free(copy);
+}
+
+void hone_lapack_mixed(const hone_lapack_call *call, int *iter, int *info) {
+  const hone_lapack_factors *f = &call->f;
+  const double start_ms = hone_lapack_now_ms();
+  hone_report report;
+  double *copy = f->uplo != 0 ? hone_lapack_copy(f) : NULL;
+  int st = HONE_NO_MEMORY;
+  if (f->uplo == 0 || copy != NULL)
+    st = by_library(call, copy, call->x, call->ldx, &report);
+  /* LAPACK's promise of ITER >= 0, ||r|| <= sqrt(n) eps ||A|| ||x||, follows
+     from ours only for n > 64. */
+  if (st == HONE_OK && !(report.normwise_error <= HONE_EPS))
+    st = HONE_NOT_CONVERGED;
+  if (st == HONE_OK) {
+    *iter = report.iterations;
+    *info = 0;
+    no_exchanges(f);
+    hone_lapack_log(call->name, f->n, call->nrhs, report.path,
+                    report.backward_error, start_ms);
+  } else {
+    if (copy == NULL)
+      copy = hone_lapack_copy(f);
+    double_from(call, copy, iter_for(st), iter, info);
+  }
+  free(copy);
+}
+
+int hone_lapack_wrong(const hone_lapack_call *call) {
+  const hone_lapack_factors *f = &call->f;
+  const int least = HONE_MAX(1, f->n);
+  const int shift = f->uplo != 0; /* UPLO comes first, IPIV is not there */
+  return f->n < 0            ? 1 + shift
+         : call->nrhs < 0    ? 2 + shift
+         : f->lda < least    ? 4 + shift
+         : call->ldb < least ? 7
+         : call->ldx < least ? 9
+                             : 0;
+}
+
+void hone_lapack_without_mixed(const hone_lapack_call *call, const char *name,
+                               int *iter, int *info) {
+  const bool uplo_wrong = call->f.uplo == '?';
+  const int wrong = uplo_wrong ? 1 : hone_lapack_wrong(call);
+  *iter = 0;
+  *info = -wrong;
+  if (wrong != 0) {
+    hone_xerbla_fn *xerbla =
+        (hone_xerbla_fn *)hone_lapack_real(HONE_REAL_xerbla_, call->f.caller);
+    if (xerbla != NULL)
+      xerbla(name, &wrong, strlen(name));
+  } else if (call->f.n > 0) {
+    hone_lapack_double(call, ITER_ELSEWHERE, iter, info);
+  }
+}
+
+bool hone_lapack_false_success(const hone_lapack_call *call, int iter,
+                               int info) {
+  if (iter < 0 || info != 0)
+    return false;
+  for (int64_t j = 0; j < call->nrhs; j++)
+    for (int64_t i = 0; i < call->f.n; i++)
+      if (isnan(call->x[i + j * call->ldx]))
+        return true;
+  return false;
+}
+
+/* ---- Factor, then solve ------------------------------------------------ */
+
+double *hone_lapack_copy_to_keep(const hone_lapack_factors *f) {
+  const hone_lapack_config *config = hone_lapack_settings();
+  if (f->n < config->crossover || !config->on || f->n < 1 || f->lda < f->n ||
+      f->a == NULL || hone_lapack_inside() || !hone_lapack_may_keep(f->n))
+    return NULL;
+  return hone_lapack_copy(f);
+}
+
+bool hone_lapack_refined(const hone_lapack_call *call, char trans, int *info) {
+  const hone_lapack_factors *f = &call->f;
+  const double start_ms = hone_lapack_now_ms();
+  const double *a = NULL;
+  if (!hone_lapack_takes(call))
+    return false;
+  hone_lapack_kept *kept = hone_lapack_find(f, &a);
+  if (kept == NULL)
+    return false;
+  double *b = hone_lapack_room((size_t)f->n, (size_t)call->nrhs);
+  if (b != NULL) {
+    copy_columns(f->n, call->nrhs, call->b, call->ldb, b, f->n);
+    double omega = HONE_NAN;
+    *info = hone_lapack_backsolve(f, trans, call->nrhs, call->x, call->ldx);
+    if (*info == 0)
+      omega = hone_lapack_refine(f, a, trans, call->nrhs, b, f->n, call->x,
+                                 call->ldx);
+    hone_lapack_log(call->name, f->n, call->nrhs, "with its factors, refined",
+                    omega, start_ms);
+  }
+  hone_lapack_release(kept);
+  free(b);
+  return b != NULL;
+}

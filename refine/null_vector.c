@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Null vectors by inverse iteration (Wielandt 1944; Golub & Van Loan 2013,
+   section 8.2.2) with the factors M of S = R A C:
+
+     u = inv(M^T) z,   z = inv(M) u       each brought back to size 1
+
+   Where one singular value lies far below the others, two rounds leave the
+   left and the right singular vectors u and z that belong to it. S z = 0 is
+   A (C z) = 0 and u^T S = 0 is (R u)^T A = 0: C z and R u are what the caller
+   is told of. The motions of a structure that is not held, say, are found in
+   the caller's own units. */
+#include "refine/null_vector.h"
+
+#include "refine/scale.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+enum { ROUNDS = 2 };
+/* Entries below this part of the largest do not dominate, and entries this
+   near to one another are as large. */
+static const double DOMINANT = 0.1, ALIKE = 1.0 + 1e-9;
+
+static bool taken(const int64_t *index, int64_t count, int64_t i) {
+  for (int64_t k = 0; k < count; k++)
+    if (index[k] == i)
+      return true;
+  return false;
+}
+
+/* The entries of 2^exp v that dominate: how many, and the first by size with
+   the weights they have in the vector of length 1. v becomes that vector. */
+static int64_t dominant(int64_t n, const int *exp, double *v, int64_t *index,
+                        double *weight) {
+  double max = 0.0, sum = 0.0;
+  int64_t count = 0, listed = 0;
+  hone_scale_in(n, exp, v, v);
+  for (int64_t i = 0; i < n; i++) {
+    max = fabs(v[i]) <= max ? max : fabs(v[i]); /* takes NaN */
+    sum += v[i] * v[i];
+  }
+  if (!(max > 0.0) || !(sum <= DBL_MAX))
+    return 0;
+  for (int64_t i = 0; i < n; i++)
+    count += fabs(v[i]) >= DOMINANT * max;
+  for (; listed < HONE_MIN(count, (int64_t)HONE_NULL_LISTED); listed++) {
+    int64_t at = -1;
+    for (int64_t i = 0; i < n; i++)
+      if (!taken(index, listed, i) &&
+          (at < 0 || fabs(v[i]) > ALIKE * fabs(v[at])))
+        at = i;
+    index[listed] = at;
+    weight[listed] = v[at] / sqrt(sum);
+  }
+  for (int64_t k = listed - 1; k >= 0; k--) /* the first one positive, last */
+    weight[k] *= weight[0] < 0.0 ? -1.0 : 1.0;
+  return count;
+}
+
+static void begin(int64_t n, double *z) {
+  uint32_t bits = 1;
+  for (int64_t i = 0; i < n; i++) { /* in [1/2, 3/2), of either sign */
+    bits = bits * 1664525u + 1013904223u;
+    z[i] =
+        (bits >> 31 ? -1.0 : 1.0) * (0.5 + (double)(bits & 0xffffff) * 0x1p-24);
+  }
+}
+
+void hone_null_find(const hone_factored *f, bool mend, double *scratch,
+                    hone_report *report) {
+  const int64_t n = f->a->n;
+  double *z = scratch, *u = scratch + n;
+  const hone_scaling *s = f->scaling;
+  if (f->engine->suspect != NULL)
+    f->engine->suspect(f->self, mend, &report->suspect_row,
+                       &report->suspect_col);
+  else if (mend) /* nothing to solve with */
+    return;
+  begin(n, z);
+  for (int round = 0; round < ROUNDS; round++) {
+    memcpy(u, z, (size_t)n * sizeof *u);
+    if (hone_apply_inverse(f, true, true, 1, u, n, NULL, NULL) != HONE_OK)
+      return;
+    memcpy(z, u, (size_t)n * sizeof *z);
+    if (hone_apply_inverse(f, true, false, 1, z, n, NULL, NULL) != HONE_OK)
+      return;
+  }
+  report->null_count = dominant(n, s->used ? s->col_exp : NULL, z,
+                                report->null_index, report->null_weight);
+  report->dependent_count =
+      dominant(n, s->used ? s->row_exp : NULL, u, report->dependent_index,
+               report->dependent_weight);
+  if (mend && report->dependent_count > 0) /* any row left had a zero there */
+    report->suspect_row = report->dependent_index[0];
+}
+
+void hone_null_of_zeros(int64_t row, int64_t col, hone_report *report) {
+  report->suspect_row = row;
+  report->suspect_col = col;
+  if (row >= 0) {
+    report->dependent_count = 1;
+    report->dependent_index[0] = row;
+    report->dependent_weight[0] = 1.0;
+  }
+  if (col >= 0) {
+    report->null_count = 1;
+    report->null_index[0] = col;
+    report->null_weight[0] = 1.0;
+  }
+}

@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The CUDA device as a whole, where test_lu.c does not reach: every
+   arithmetic and pivoting, matrices of more rows than one level of the
+   tournament takes, ways that A can come in, and calls that fail. */
+#include "tests/cuda/test_kernels.h"
+
+extern "C" {
+#include "gpu_sp/device.h"
+}
+#include "gpu_sp/calls.h"
+#include "gpu_sp/forms/forms.h"
+#include "gpu_sp/state.h"
+
+namespace {
+
+struct problem {
+  int64_t n, lda;
+  std::vector<double> a, x, b[2]; /* b[trans] = op(A) x */
+
+  problem(int64_t order, int64_t pad, double diagonal)
+      : n(order), lda(order + pad) {
+    numbers r = {static_cast<uint64_t>(order)};
+    a = r.array<double>(lda * n);
+    x = r.array<double>(n);
+    for (int64_t i = 0; i < n; i++)
+      a.data()[i + i * lda] += diagonal;
+    for (int trans = 0; trans < 2; trans++) {
+      b[trans].assign(static_cast<size_t>(n), 0.0);
+      for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < n; i++)
+          b[trans].data()[trans ? j : i] +=
+              a.data()[i + j * lda] * x.data()[trans ? i : j];
+    }
+  }
+};
+
+/* Everything one after the other, as refinement does it. */
+struct outcome {
+  int status;
+  double error[2], residual; /* of x; of A x = b with the x that is known */
+  hone_factor_info info;
+  hone_account used;
+};
+
+int run_all(void *self, const hone_engine_config *config, const problem &p,
+            const double *a, outcome *out) {
+  const hone_device *d = &hone_device_cuda;
+  const hone_matrix matrix = {p.n, p.lda, a};
+  std::vector<double> ones(static_cast<size_t>(p.n), 1.0), r = ones, den = ones;
+  std::vector<int> zeros(ones.size());
+  const hone_scaling scaling = {ones.data(), ones.data(), zeros.data(),
+                                zeros.data(), false};
+  int st = hone_lu(d, self, config, &matrix, &scaling, &out->info);
+  for (int trans = 0; trans < 2 && st == HONE_OK; trans++) {
+    std::vector<double> v = p.b[trans];
+    double big = 1.0;
+    for (double e : v)
+      big = std::fmax(big, std::fabs(e));
+    for (double &e : v)
+      e /= big;
+    st = d->solve(self, trans, 1, v.data(), p.n);
+    for (int64_t i = 0; i < p.n; i++)
+      out->error[trans] = std::fmax(
+          out->error[trans], std::fabs(v.data()[i] * big - p.x.data()[i]));
+  }
+  if (st != HONE_OK || !d->resident(self))
+    return st;
+  std::vector<double> seen[4] = {ones, ones, ones, ones};
+  hone_seen s = {seen[0].data(), seen[1].data(), seen[2].data(),
+                 seen[3].data()};
+  st = d->inspect(self, &matrix, nullptr, &s);
+  d->expect(self);
+  if (st == HONE_OK)
+    st = d->residual(self, &matrix, true, p.x.data(), p.b[1].data(), r.data(),
+                     den.data());
+  for (int64_t i = 0; i < p.n && st == HONE_OK; i++)
+    out->residual =
+        std::fmax(out->residual, std::fabs(r.data()[i]) / den.data()[i]);
+  return st == HONE_OK ? d->solve(self, true, 1, r.data(), p.n) : st;
+}
+
+outcome run(const problem &p, const double *a, const hone_tuning &tuning,
+            int64_t block, hone_pool *pool = nullptr) {
+  hone_mem mem = {};
+  hone_watch watch = {};
+  hone_engine_config config = {};
+  outcome out = {};
+  void *self = nullptr;
+  config.n = p.n;
+  config.mem = &mem;
+  config.watch = &watch;
+  config.pool = pool;
+  config.block = block;
+  config.tuning = tuning;
+  out.status = hone_device_cuda.create(&self, &config);
+  if (out.status == HONE_OK) {
+    out.status = run_all(self, &config, p, a, &out);
+    hone_device_cuda.account(self, &out.used);
+    hone_device_cuda.destroy(self, &mem);
+  }
+  CHECK_EQ_INT(mem.held, 0);
+  return out;
+}
+
+void check_run(const problem &p, const double *a, const hone_tuning &tuning,
+               int64_t block, double tolerance) {
+  const outcome out = run(p, a, tuning, block);
+  ct_note("n %d, block %d, arithmetic %d, pivoting %d, residuals %d", (int)p.n,
+          (int)block, tuning.arithmetic, tuning.pivoting, tuning.residuals);
+  CHECK_EQ_INT(out.status, HONE_OK);
+  CHECK_EQ_INT(out.info.zero_pivot, -1);
+  CHECK(out.info.growth <= 1e3);
+  CHECK_LE(out.error[0], tolerance);
+  CHECK_LE(out.error[1], tolerance);
+  CHECK_LE(out.residual, 0x1p-40);
+}
+
+/* Unit roundoff of each arithmetic, HONE_ARITHMETIC_AUTO first. */
+const double units[] = {0x1p-22, 0x1p-24, 0x1p-11, 0x1p-22,
+                        0x1p-16, 0x1p-11, 0x1p-8};
+
+TEST(device_cuda, every_arithmetic) {
+  NEED_DEVICE();
+  const problem p(300, 1, 12.0);
+  for (int arithmetic = 0; arithmetic < 7; arithmetic++)
+    for (int64_t block : {0, 40, 150})
+      for (int residuals = 0; residuals < 2; residuals++) {
+        hone_tuning tuning = {};
+        tuning.arithmetic = arithmetic;
+        tuning.residuals = residuals;
+        check_run(p, p.a.data(), tuning, block, 40.0 * units[arithmetic]);
+      }
+}
+
+TEST(device_cuda, every_pivoting) {
+  NEED_DEVICE();
+  const problem p(400, 0, 200.0);
+  for (int pivoting = 0; pivoting < 3; pivoting++)
+    for (int64_t block : {0, 70}) {
+      hone_tuning tuning = {};
+      tuning.pivoting = pivoting;
+      check_run(p, p.a.data(), tuning, block, 0x1p-18);
+    }
+}
+
+/* More than 16 blocks of 64 rows: two levels of the tournament. */
+TEST(device_cuda, more_rows_than_one_level_takes) {
+  NEED_DEVICE();
+  for (int64_t n : {1025, 1300}) {
+    const problem p(n, 5, 0.0);
+    hone_tuning tuning = {};
+    check_run(p, p.a.data(), tuning, 0, 1e-2);
+    tuning.residuals = HONE_RESIDUALS_HOST;
+    check_run(p, p.a.data(), tuning, 0, 1e-2);
+  }
+}
+
+TEST(device_cuda, pinned_memory_is_read_in_place) {
+  NEED_DEVICE();
+  const problem p(200, 3, 12.0);
+  double *pinned;
+  MUST(cudaMallocHost(reinterpret_cast<void **>(&pinned),
+                      p.a.size() * sizeof(double)));
+  memcpy(pinned, p.a.data(), p.a.size() * sizeof(double));
+  check_run(p, pinned, {}, 0, 0x1p-16);
+  MUST(cudaFreeHost(pinned));
+}
+
+TEST(device_cuda, little_memory_keeps_a_on_the_host_and_less_is_refused) {
+  NEED_DEVICE();
+  const problem p(300, 0, 12.0);
+  hone_tuning tuning = {};
+  const int64_t all = run(p, p.a.data(), tuning, 0).used.device_bytes;
+  tuning.device_limit = all;
+  CHECK_GE(run(p, p.a.data(), tuning, 0).used.residuals, 1);
+  tuning.device_limit = all - 1;
+  const outcome less = run(p, p.a.data(), tuning, 0);
+  CHECK_EQ_INT(less.status, HONE_OK);
+  CHECK_LE(less.error[0], 0x1p-16);
+  CHECK_EQ_INT(less.used.residuals, 0);
+  CHECK_LE(less.used.device_bytes, tuning.device_limit);
+  tuning.device_limit = less.used.device_bytes - 1;
+  CHECK_EQ_INT(run(p, p.a.data(), tuning, 0).status, HONE_NO_MEMORY);
+}
+
+TEST(device_cuda, pinned_memory_counts_as_held) {
+  NEED_DEVICE();
+  hone_mem mem = {};
+  hone_watch watch = {};
+  hone_engine_config config = {};
+  void *self = nullptr;
+  config.n = 300;
+  config.mem = &mem;
+  config.watch = &watch;
+  CHECK_EQ_INT(hone_device_cuda.create(&self, &config), HONE_OK);
+  CHECK_GE(mem.held, 300 * 300 * 8); /* the ring has room for all of A */
+  CHECK_LE(mem.held, hone_device_cuda.bytes(config.n, 1));
+  const int64_t needed = mem.held;
+  hone_device_cuda.destroy(self, &mem);
+  CHECK_EQ_INT(mem.held, 0);
+  mem.limit = needed - 1;
+  CHECK_EQ_INT(hone_device_cuda.create(&self, &config), HONE_NO_MEMORY);
+  CHECK_EQ_INT(mem.held, 0);
+}
+
+/* A solve begun ahead, of r = b - op(A) x, x = 0. What solve then makes of v
+   has the bits that it has without; *sent: how many bytes were for it. */
+void solve_ahead(void *self, const hone_matrix *a, bool trans,
+                 const std::vector<double> &b, bool expect,
+                 std::vector<double> *v, bool v_trans, int64_t *sent) {
+  const hone_device *d = &hone_device_cuda;
+  std::vector<double> zeros(b.size(), 0.0), r = zeros, den = zeros;
+  hone_account before, after;
+  if (expect)
+    d->expect(self);
+  CHECK_EQ_INT(
+      d->residual(self, a, trans, zeros.data(), b.data(), r.data(), den.data()),
+      HONE_OK);
+  d->account(self, &before);
+  CHECK_EQ_INT(d->solve(self, v_trans, 1, v->data(), a->n), HONE_OK);
+  d->account(self, &after);
+  *sent = after.to_device - before.to_device;
+}
+
+/* What a solve may be asked for after the residual r = b of op(A). */
+struct ahead_case {
+  const char *what;
+  bool trans, other; /* op; the solve is for the other one */
+  double factor;     /* v = factor b, */
+  int64_t spoiled;   /* but for one entry, from 1 */
+  bool taken;        /* is the solve that was begun what is wanted? */
+};
+
+const ahead_case ahead_cases[] = {
+    {"r itself", false, false, 1.0, 0, true},
+    {"transposed", true, false, 1.0, 0, true},
+    {"a multiple", false, false, 0x1p60, 0, true},
+    {"a small one", true, false, 0x1p-90, 0, true},
+    {"no power of two", false, false, 0.75, 0, false},
+    {"of the other sign", false, false, -1.0, 0, false},
+    {"too far off", false, false, 0x1p700, 0, false},
+    {"the other matrix", false, true, 1.0, 0, false},
+    {"the first entry differs", false, false, 2.0, 1, false},
+    {"the last entry differs", true, false, 2.0, 300, false},
+};
+
+void check_ahead(void *self, const hone_matrix *a, const problem &p,
+                 const ahead_case &t, double bad) {
+  std::vector<double> v = p.b[0];
+  for (double &e : v)
+    e *= t.factor;
+  if (t.spoiled > 0)
+    v.data()[t.spoiled - 1] = bad;
+  std::vector<double> plain = v;
+  int64_t sent = 0, sent_plain = 0;
+  ct_note("%s, %g", t.what, bad);
+  solve_ahead(self, a, t.trans, p.b[0], true, &v, t.trans != t.other, &sent);
+  solve_ahead(self, a, t.trans, p.b[0], false, &plain, t.trans != t.other,
+              &sent_plain);
+  CHECK(memcmp(v.data(), plain.data(), v.size() * sizeof(double)) == 0);
+  CHECK_EQ_INT(sent_plain, p.n * (int64_t)sizeof(double));
+  CHECK_EQ_INT(sent, t.taken ? 0 : sent_plain);
+}
+
+/* Once, and not any more when A has been factored again. */
+void check_ahead_ends(void *self, const hone_engine_config *config,
+                      const hone_matrix *a, const problem &p) {
+  std::vector<double> v = p.b[0], again = v, other = v;
+  int64_t sent = 0;
+  hone_factor_info info;
+  hone_account before, after;
+  solve_ahead(self, a, false, p.b[0], true, &v, false, &sent);
+  CHECK_EQ_INT(sent, 0);
+  hone_device_cuda.account(self, &before);
+  CHECK_EQ_INT(hone_device_cuda.solve(self, false, 1, again.data(), p.n),
+               HONE_OK);
+  hone_device_cuda.account(self, &after);
+  CHECK_LT(before.to_device, after.to_device);
+  CHECK(memcmp(v.data(), again.data(), v.size() * sizeof(double)) == 0);
+  std::vector<double> half = p.a, zeros(v.size(), 0.0), r = zeros, den = zeros;
+  for (double &e : half)
+    e *= 0.5;
+  const hone_matrix a_half = {p.n, p.lda, half.data()};
+  hone_device_cuda.expect(self);
+  CHECK_EQ_INT(hone_device_cuda.residual(self, a, false, zeros.data(),
+                                         p.b[0].data(), r.data(), den.data()),
+               HONE_OK);
+  CHECK_EQ_INT(
+      hone_lu(&hone_device_cuda, self, config, &a_half, nullptr, &info),
+      HONE_OK);
+  CHECK_EQ_INT(hone_device_cuda.solve(self, false, 1, other.data(), p.n),
+               HONE_OK);
+  for (int64_t i = 0; i < p.n; i++)
+    CHECK_NEAR(other.data()[i], 2.0 * v.data()[i], 1e-4);
+}
+
+TEST(device_cuda, a_solve_begun_ahead_is_for_that_residual_alone) {
+  NEED_DEVICE();
+  const problem p(300, 1, 12.0);
+  hone_mem mem = {};
+  hone_watch watch = {};
+  hone_engine_config config = {};
+  void *self = nullptr;
+  config.n = p.n;
+  config.mem = &mem;
+  config.watch = &watch;
+  CHECK_EQ_INT(hone_device_cuda.create(&self, &config), HONE_OK);
+  const hone_matrix a = {p.n, p.lda, p.a.data()};
+  hone_factor_info info;
+  CHECK_EQ_INT(hone_lu(&hone_device_cuda, self, &config, &a, nullptr, &info),
+               HONE_OK);
+  for (const ahead_case &t : ahead_cases)
+    for (double bad : {0.0, 1.0, (double)HONE_NAN, (double)HONE_INF})
+      check_ahead(self, &a, p, t, bad);
+  check_ahead_ends(self, &config, &a, p);
+  hone_device_cuda.destroy(self, &mem);
+  CHECK_EQ_INT(mem.held, 0);
+}
+
+/* Each call of CUDA in turn fails, or some: that is said, and nothing is
+   lost. */
+void fail_everywhere(const problem &p, const hone_tuning &tuning,
+                     int64_t step = 1) {
+  const int64_t before = hone_cuda_calls;
+  check_run(p, p.a.data(), tuning, 64, 0x1p-16);
+  const int64_t calls = hone_cuda_calls - before;
+#ifdef HONE_EMULATE
+  const size_t owned = hone_emulate::owned_now();
+#endif
+  CHECK_GE(calls, 100);
+  for (int64_t k = 1; k <= calls; k += step) {
+    hone_cuda_fail_at = k;
+    const outcome out = run(p, p.a.data(), tuning, 64);
+    ct_note("call %d of %d", (int)k, (int)calls);
+    CHECK_EQ_INT(hone_cuda_fail_at, 0);
+    CHECK_EQ_INT(out.status, HONE_DEVICE_FAILED);
+#ifdef HONE_EMULATE
+    CHECK_EQ_INT(hone_emulate::owned_now(), owned);
+#endif
+  }
+  hone_cuda_fail_at = 0;
+}
+
+TEST(device_cuda, survives_every_failed_call) {
+  NEED_DEVICE();
+  const problem p(140, 0, 12.0);
+  hone_tuning tuning = {};
+  fail_everywhere(p, tuning);
+  tuning.residuals = HONE_RESIDUALS_HOST;
+  fail_everywhere(p, tuning);
+}
+
+TEST(device_cuda, survives_every_failed_call_in_tall_panels) {
+  NEED_DEVICE();
+  const problem p(260, 0, 12.0);
+  hone_cuda_part = 256;
+  fail_everywhere(p, {}, 5);
+  hone_cuda_part = 0;
+}
+
+/* The order alone is no reason, only the memory that it takes. */
+TEST(device_cuda, refuses_orders_above_one_launch_for_memory_alone) {
+  NEED_DEVICE();
+  hone_mem mem = {};
+  hone_watch watch = {};
+  hone_engine_config config = {};
+  char why[100] = "";
+  void *self = nullptr;
+  config.n = hone_cuda_panel_rows() + 1;
+  config.mem = &mem;
+  config.watch = &watch;
+  config.why = why;
+  config.why_size = sizeof why;
+  config.tuning.device_limit = 4 * config.n * config.n;
+  for (int spd = 0; spd < 2; spd++) {
+    config.spd = spd;
+    CHECK_EQ_INT(hone_device_cuda.create(&self, &config), HONE_NO_MEMORY);
+    CHECK_EQ_INT(strncmp(why, "needs ", 6), 0);
+    CHECK_EQ_INT(mem.held, 0);
+  }
+}
+
+TEST(device_cuda, survives_every_failed_call_in_other_forms) {
+  NEED_DEVICE();
+  const problem p(140, 0, 12.0);
+  const int64_t tail = hone_cuda_tail;
+  hone_cuda_tail = 0;
+  for (int sections = 1; sections <= HONE_SECTIONS_CROUT; sections++) {
+    hone_tuning tuning = {};
+    tuning.diagonal =
+        sections == HONE_SECTIONS_CROUT ? HONE_DIAGONAL_GPU : HONE_DIAGONAL_CPU;
+    tuning.sections = sections;
+    fail_everywhere(p, tuning);
+  }
+  hone_cuda_tail = tail;
+}
+
+int stop_in_the_middle(void *, const hone_progress *event) {
+  return std::strcmp(event->phase, "factor") == 0 && event->fraction > 0.0;
+}
+
+/* A may be gone as soon as factor has returned. What was given up leaves
+   nothing behind that the next factorization would take for A. */
+TEST(device_cuda, reads_nothing_of_a_matrix_that_is_given_up) {
+  NEED_DEVICE();
+  const problem p(256, 0, 12.0);
+  const int64_t ahead = hone_cuda_ahead;
+  hone_pool *pool = nullptr;
+  hone_mem mem = {};
+  hone_watch watch = {};
+  hone_engine_config config = {};
+  outcome out = {};
+  void *self = nullptr;
+  hone_pool_create(&pool, &mem, 3);
+  hone_cuda_ahead = 1;
+  hone_cuda_outer = 32;
+  config.n = p.n;
+  config.mem = &mem;
+  config.watch = &watch;
+  config.pool = pool;
+  CHECK_EQ_INT(hone_device_cuda.create(&self, &config), HONE_OK);
+  const hone_cuda *c = static_cast<hone_cuda *>(self);
+  for (int turn = 0; turn < 3 && self; turn++) {
+    watch = {};
+    watch.progress = stop_in_the_middle;
+    CHECK_EQ_INT(run_all(self, &config, p, p.a.data(), &out), HONE_CANCELLED);
+    CHECK_EQ_INT(c->job.running, false);
+    CHECK_LT(c->fed, p.n);
+    watch = {};
+    CHECK_EQ_INT(run_all(self, &config, p, p.a.data(), &out), HONE_OK);
+    CHECK_LE(out.error[0], 0x1p-16);
+    CHECK_LE(out.residual, 0x1p-40);
+  }
+  hone_device_cuda.destroy(self, &mem);
+  hone_cuda_ahead = ahead;
+  hone_cuda_outer = 0;
+  hone_pool_destroy(&pool, &mem);
+  CHECK_EQ_INT(mem.held, 0);
+}
+
+/* As A comes, by threads, with look-ahead: how many calls there are is then
+   not always the same. */
+TEST(device_cuda, survives_failed_calls_while_a_comes) {
+  NEED_DEVICE();
+  const problem p(256, 0, 12.0);
+  const int64_t ahead = hone_cuda_ahead;
+  hone_pool *pool = nullptr;
+  hone_mem mem = {};
+  hone_pool_create(&pool, &mem, 3);
+  hone_cuda_ahead = 1;
+  hone_cuda_outer = 32;
+  const int64_t before = hone_cuda_calls;
+  const outcome whole = run(p, p.a.data(), {}, 0, pool);
+  CHECK_EQ_INT(whole.status, HONE_OK);
+  const int64_t calls = hone_cuda_calls - before;
+#ifdef HONE_EMULATE
+  const size_t owned = hone_emulate::owned_now();
+#endif
+  for (int64_t k = 1; k <= calls; k += 1 + k / 64) {
+    hone_cuda_fail_at = k;
+    const outcome out = run(p, p.a.data(), {}, 0, pool);
+    const bool reached = hone_cuda_fail_at == 0;
+    hone_cuda_fail_at = 0;
+    ct_note("call %d of %d", (int)k, (int)calls);
+    CHECK_EQ_INT(out.status, reached ? (int)HONE_DEVICE_FAILED : (int)HONE_OK);
+#ifdef HONE_EMULATE
+    CHECK_EQ_INT(hone_emulate::owned_now(), owned);
+#endif
+  }
+  hone_cuda_ahead = ahead;
+  hone_cuda_outer = 0;
+  hone_pool_destroy(&pool, &mem);
+}
+
+} // namespace

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The double-precision engine on a GPU, and the ladder that ends on it. */
+#include "tests/cuda/test_kernels.h"
+
+extern "C" {
+#include "base/engine.h"
+}
+#include "gpu_sp/calls.h"
+
+namespace {
+
+struct problem {
+  int64_t n, lda;
+  std::vector<double> a, x, row, col;
+  std::vector<int> row_exp, col_exp;
+  bool scaled;
+
+  problem(int64_t order, bool with_scaling)
+      : n(order), lda(order + 3), scaled(with_scaling) {
+    numbers r = {static_cast<uint64_t>(order)};
+    const size_t count = static_cast<size_t>(n);
+    a = r.array<double>(lda * n);
+    x = r.array<double>(n);
+    row.assign(count, 1.0);
+    col = row;
+    row_exp.assign(count, 0);
+    col_exp = row_exp;
+    for (size_t i = 0; i < count && scaled; i++) {
+      row_exp[i] = static_cast<int>(r.below(21)) - 10;
+      col_exp[i] = static_cast<int>(r.below(21)) - 10;
+      row[i] = std::ldexp(1.0, row_exp[i]);
+      col[i] = std::ldexp(1.0, col_exp[i]);
+    }
+  }
+  double s(int64_t i, int64_t j) const {
+    return a.data()[i + j * lda] * row.data()[i] * col.data()[j];
+  }
+  std::vector<double> times(bool trans, int64_t k) const {
+    std::vector<double> b(static_cast<size_t>(n * k), 0.0);
+    for (int64_t c = 0; c < k; c++)
+      for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < n; i++)
+          b.data()[c * n + (trans ? j : i)] +=
+              s(i, j) * x.data()[trans ? i : j] * static_cast<double>(c + 1);
+    return b;
+  }
+};
+
+struct outcome {
+  int status;
+  double error;
+  hone_factor_info info;
+  hone_account used;
+};
+
+outcome run(const problem &p, int64_t limit, int64_t k) {
+  const hone_engine *e = &hone_engine_double_cuda;
+  hone_mem mem = {};
+  hone_watch watch = {};
+  hone_engine_config config = {};
+  outcome out = {};
+  void *self = nullptr;
+  std::vector<double> row = p.row, col = p.col;
+  std::vector<int> row_exp = p.row_exp, col_exp = p.col_exp;
+  const hone_matrix a = {p.n, p.lda, p.a.data()};
+  const hone_scaling scaling = {row.data(), col.data(), row_exp.data(),
+                                col_exp.data(), p.scaled};
+  config.n = p.n;
+  config.mem = &mem;
+  config.watch = &watch;
+  config.tuning.device_limit = limit;
+  out.status = e->create(&self, &config);
+  if (out.status == HONE_OK)
+    out.status = e->factor(self, &a, &scaling, &out.info);
+  for (int trans = 0; trans < 2 && out.status == HONE_OK; trans++) {
+    std::vector<double> v = p.times(trans, k);
+    out.status = e->solve(self, trans, k, v.data(), p.n);
+    for (int64_t i = 0; i < p.n * k; i++) {
+      const double want =
+          p.x.data()[i % p.n] * static_cast<double>(i / p.n + 1);
+      const double error = std::fabs(v.data()[i] - want);
+      out.error = error <= out.error ? out.error : error;
+    }
+  }
+  if (self) {
+    e->account(self, &out.used);
+    e->destroy(self, &mem);
+  }
+  CHECK_EQ_INT(mem.held, 0);
+  return out;
+}
+
+double largest(const problem &p) {
+  double max = 0.0;
+  for (int64_t j = 0; j < p.n; j++)
+    for (int64_t i = 0; i < p.n; i++)
+      max = std::fmax(max, std::fabs(p.s(i, j)));
+  return max;
+}
+
+TEST(double_cuda, factors_and_solves) {
+  NEED_DEVICE();
+  for (int64_t n : {1, 2, 31, 64, 130, 300})
+    for (int scaled = 0; scaled < 2; scaled++) {
+      const problem p(n, scaled);
+      const outcome out = run(p, 0, n == 64 ? 19 : 2);
+      ct_note("n %d, scaled %d", (int)n, scaled);
+      CHECK_EQ_INT(out.status, HONE_OK);
+      CHECK_EQ_INT(out.info.zero_pivot, -1);
+      CHECK(out.info.growth > 0.0 && out.info.growth < 100.0);
+      CHECK_LE(out.error, scaled ? 1e-6 : 1e-9); /* condition up to 1e9 */
+      CHECK_GE(out.used.device_bytes, 8 * n * n);
+      CHECK_GE(out.used.to_device, 8 * n * n);
+    }
+}
+
+TEST(double_cuda, tells_growth_and_what_breaks_down) {
+  NEED_DEVICE();
+  problem p(65, false);
+  const double top = largest(p);
+  p.a.data()[3 + 7 * p.lda] = 1000.0 * top; /* alone it sets both maxima */
+  CHECK_LE(std::fabs(run(p, 0, 1).info.growth - 1.0), 1e-2);
+  for (int64_t i = 0; i < p.n; i++)
+    p.a.data()[i + 40 * p.lda] = 0.0;
+  CHECK_EQ_INT(run(p, 0, 1).info.zero_pivot, 40);
+  problem q(65, false);
+  q.a.data()[5 + 5 * q.lda] = static_cast<double>(NAN);
+  CHECK(!(run(q, 0, 1).info.growth <= DBL_MAX));
+}
+
+TEST(double_cuda, keeps_to_the_memory_allowed) {
+  NEED_DEVICE();
+  const problem p(100, false);
+  CHECK_EQ_INT(run(p, 8 * 100 * 100 - 1, 1).status, HONE_NO_MEMORY);
+  CHECK_EQ_INT(run(p, 1 << 20, 1).status, HONE_OK);
+}
+
+#ifdef HONE_EMULATE
+TEST(double_cuda, refuses_a_workspace_that_has_no_size) {
+  hone_emulate::workspace_overflows = true;
+  CHECK_EQ_INT(run(problem(40, false), 0, 1).status, HONE_NO_MEMORY);
+  hone_emulate::workspace_overflows = false;
+}
+#endif
+
+TEST(double_cuda, survives_every_failed_call) {
+  NEED_DEVICE();
+  const problem p(70, true);
+  const int64_t before = hone_cuda_calls;
+  CHECK_EQ_INT(run(p, 0, 9).status, HONE_OK);
+  const int64_t calls = hone_cuda_calls - before;
+#ifdef HONE_EMULATE
+  const size_t owned = hone_emulate::owned_now();
+#endif
+  CHECK_GE(calls, 40);
+  for (int64_t k = 1; k <= calls; k++) {
+    hone_cuda_fail_at = k;
+    const outcome out = run(p, 0, 9);
+    ct_note("call %d of %d", (int)k, (int)calls);
+    CHECK_EQ_INT(hone_cuda_fail_at, 0);
+    CHECK_EQ_INT(out.status, HONE_DEVICE_FAILED);
+#ifdef HONE_EMULATE
+    CHECK_EQ_INT(hone_emulate::owned_now(), owned);
+#endif
+  }
+  hone_cuda_fail_at = 0;
+}
+
+/* Condition 1e12 by falling singular values: single precision does not do. */
+std::vector<double> hard(int64_t n) {
+  numbers r = {5};
+  std::vector<double> a(static_cast<size_t>(n * n), 0.0);
+  const std::vector<double> u = r.array<double>(n), v = r.array<double>(n);
+  double uu = 0.0, vv = 0.0;
+  for (int64_t i = 0; i < n; i++) {
+    uu += u[static_cast<size_t>(i)] * u[static_cast<size_t>(i)];
+    vv += v[static_cast<size_t>(i)] * v[static_cast<size_t>(i)];
+    a.data()[i + i * n] = std::pow(10.0, -12.0 * static_cast<double>(i) /
+                                             static_cast<double>(n - 1));
+  }
+  for (int side = 0; side < 2; side++) { /* a reflection on each side */
+    const std::vector<double> &w = side ? v : u;
+    const double by = 2.0 / (side ? vv : uu);
+    for (int64_t j = 0; j < n; j++) {
+      double dot = 0.0;
+      for (int64_t i = 0; i < n; i++)
+        dot +=
+            w[static_cast<size_t>(i)] * a.data()[side ? j + i * n : i + j * n];
+      for (int64_t i = 0; i < n; i++)
+        a.data()[side ? j + i * n : i + j * n] -=
+            by * dot * w[static_cast<size_t>(i)];
+    }
+  }
+  return a;
+}
+
+TEST(double_cuda, is_where_the_ladder_ends) {
+  NEED_DEVICE();
+  const int64_t n = 200;
+  const std::vector<double> a = hard(n);
+  std::vector<double> b(static_cast<size_t>(n), 1.0), x = b;
+  hone_options o;
+  hone_report report;
+  hone_options_init(&o, sizeof o);
+  o.device = HONE_DEVICE_CUDA;
+  for (int start = HONE_START_AUTO; start <= HONE_START_DOUBLE; start++) {
+    o.start = start;
+    ct_note("start %d", start);
+    CHECK_EQ_INT(
+        hone_solve(n, 1, a.data(), n, b.data(), n, x.data(), n, &o, &report),
+        HONE_OK);
+    CHECK_EQ_INT(report.precision, 64);
+    CHECK_CONTAINS(report.path, "double LU (cuSOLVER)");
+    CHECK_GE(report.device_bytes, 8 * n * n);
+  }
+}
+
+} // namespace

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The kernels of the factorization, beside plain loops: panels, pieces, rows
+   of U, row moves, rounding. Next to read: test_kernels_solve.cu. */
+#include "tests/cuda/test_kernels.h"
+
+namespace {
+
+/* ---- Panels ------------------------------------------------------------ */
+
+enum kind { RANDOM, ZERO_COLUMN, HEAVY_DIAGONAL };
+
+struct panel_case {
+  int64_t n, k, w;
+  enum hone_pivoting pivoting;
+  enum kind kind;
+};
+
+std::vector<float> panel_matrix(const panel_case &c, int64_t ld) {
+  numbers r = {static_cast<uint64_t>(c.n + 7 * c.w)};
+  std::vector<float> a = r.array<float>(c.n * ld);
+  for (int64_t i = c.k; i < c.n && c.kind == ZERO_COLUMN; i++)
+    a.data()[i * ld + c.k + c.w / 2] = 0.0F;
+  for (int64_t i = c.k; i < c.k + c.w && c.kind == HEAVY_DIAGONAL; i++)
+    a.data()[i * ld + i] += 100.0F;
+  return a;
+}
+
+/* old[i]: the row that moved to row i. */
+std::vector<int> old_rows(int64_t n, const hone_moves &m) {
+  std::vector<int> old(static_cast<size_t>(n)), seen = old;
+  for (int64_t i = 0; i < n; i++)
+    old.data()[i] = static_cast<int>(i);
+  for (int e = 0; e < 2 * HONE_PANEL; e++)
+    if (m.dst[e] >= 0 && CHECK(m.dst[e] < n && m.src[e] >= 0 && m.src[e] < n))
+      old.data()[m.dst[e]] = m.src[e];
+  for (int64_t i = 0; i < n; i++)
+    seen.data()[old.data()[i]]++;
+  for (int64_t i = 0; i < n; i++)
+    CHECK_EQ_INT(seen.data()[i], 1);
+  return old;
+}
+
+/* P A = L U; what is not of the panel stays as it was. */
+void check_factors(const panel_case &c, int64_t ld, const float *a,
+                   const float *f, const int *old) {
+  double error = 0.0, l_max = 0.0, u_max = 0.0;
+  int64_t touched = 0;
+  for (int64_t i = 0; i < c.n; i++)
+    for (int64_t j = 0; j < ld; j++)
+      touched += (i < c.k || j < c.k || j >= c.k + c.w) &&
+                 bits_of(f[i * ld + j]) != bits_of(a[i * ld + j]);
+  CHECK_EQ_INT(touched, 0);
+  for (int64_t i = c.k; i < c.n; i++)
+    for (int64_t j = c.k; j < c.k + c.w; j++) {
+      double sum = -static_cast<double>(a[old[i] * ld + j]);
+      for (int64_t p = c.k; p <= (i < j ? i : j); p++)
+        sum += (p == i ? 1.0 : static_cast<double>(f[i * ld + p])) *
+               static_cast<double>(f[p * ld + j]);
+      const double v = std::fabs(static_cast<double>(f[i * ld + j]));
+      double *max = i > j ? &l_max : &u_max;
+      *max = v <= *max ? *max : v;
+      error = std::fabs(sum) <= error ? error : std::fabs(sum);
+    }
+  if (c.kind == ZERO_COLUMN)
+    return; /* what lies below a zero pivot means nothing */
+  CHECK_LE(error, 0x1p-23 * (1.0 + std::sqrt(static_cast<double>(c.w))) *
+                      (1.0 + l_max) * u_max);
+  if (c.pivoting == HONE_TOURNAMENT)
+    CHECK_LE(l_max, c.n - c.k <= 64 ? 1.0 + 0x1p-20 : 100.0);
+}
+
+void check_panel(const panel_case &c) {
+  const int64_t ld = c.k + c.w + 3;
+  const std::vector<float> a = panel_matrix(c, ld);
+  on_device<float> f(a);
+  on_device<hone_moves> moves(1);
+  on_device<int> zero_pivot(std::vector<int>(1, 1 << 30));
+  on_device<char> work(hone_cuda_panel_bytes(c.n), 0);
+  ct_note("n %d, k %d, w %d, pivoting %d, kind %d", (int)c.n, (int)c.k,
+          (int)c.w, (int)c.pivoting, (int)c.kind);
+  MUST(hone_cuda_panel(c.n, f, ld, c.k, c.w, c.pivoting, moves, zero_pivot,
+                       work, nullptr));
+  MUST(cudaDeviceSynchronize());
+  const std::vector<int> old = old_rows(c.n, moves.get()[0]);
+  check_factors(c, ld, a.data(), f.get().data(), old.data());
+  CHECK_EQ_INT(zero_pivot.get()[0],
+               c.kind == ZERO_COLUMN ? c.k + c.w / 2 : 1 << 30);
+  for (int64_t i = 0; i < c.n; i++)
+    if (c.pivoting == HONE_NATURAL ||
+        (c.pivoting == HONE_BLOCK_ONLY && i >= c.k + c.w))
+      CHECK_EQ_INT(old.data()[i], i);
+}
+
+TEST(kernels, panels_of_all_widths) {
+  NEED_DEVICE();
+  for (int64_t n : {1, 16, 17, 64, 65, 129, 300})
+    for (int64_t k : {0, 5, 130})
+      for (int64_t w : {1, 7, 16, 33, 128})
+        if (k + w <= n) {
+          check_panel({n, k, w, HONE_TOURNAMENT, RANDOM});
+          check_panel({n, k, w, HONE_TOURNAMENT, ZERO_COLUMN});
+          check_panel({n, k, w, HONE_BLOCK_ONLY, HEAVY_DIAGONAL});
+          check_panel({n, k, w, HONE_NATURAL, HEAVY_DIAGONAL});
+        }
+}
+
+/* More than 8 blocks' candidates take 4 rows a lane, those of more than 32 play
+   in groups first; more than 32 * 128 rows take 256 a block, more than
+   128 * 256 take 384. */
+TEST(kernels, panels_of_all_heights) {
+  NEED_DEVICE();
+  check_panel({1030, 3, 128, HONE_TOURNAMENT, RANDOM});
+  check_panel({2500, 0, 40, HONE_TOURNAMENT, RANDOM});
+  check_panel({2500, 0, 40, HONE_BLOCK_ONLY, HEAVY_DIAGONAL});
+  check_panel({8192, 0, 33, HONE_TOURNAMENT, RANDOM});
+  check_panel({8300, 0, 48, HONE_TOURNAMENT, RANDOM});
+  check_panel({16500, 0, 20, HONE_TOURNAMENT, RANDOM});
+  CHECK_EQ_INT(hone_cuda_panel_rows(), 49152);
+  check_panel({33000, 0, 33, HONE_TOURNAMENT, RANDOM});
+}
+
+/* ---- Pieces ------------------------------------------------------------ */
+
+bool is_half(enum hone_pieces p) {
+  return p == HONE_HALF_3 || p == HONE_HALF_1;
+}
+
+uint16_t rounded(enum hone_pieces p, float v, float *back) {
+  uint16_t bits;
+  if (is_half(p)) {
+    const __half h = __float2half_rn(v);
+    memcpy(&bits, &h, sizeof bits);
+    *back = __half2float(h);
+  } else {
+    const __nv_bfloat16 h = __float2bfloat16_rn(v);
+    memcpy(&bits, &h, sizeof bits);
+    *back = __bfloat162float(h);
+  }
+  return bits;
+}
+
+struct cut {
+  uint16_t hi, lo;
+};
+
+cut cut_of(enum hone_pieces p, float v) {
+  float hi, lo;
+  cut c;
+  c.hi = rounded(p, v, &hi);
+  c.lo = rounded(p, v - hi, &lo);
+  return c;
+}
+
+const enum hone_pieces all_pieces[] = {HONE_HALF_3, HONE_BFLOAT_3, HONE_HALF_1,
+                                       HONE_BFLOAT_1};
+
+hone_piece_place place_of(enum hone_pieces p) {
+  if (hone_piece_rows(p) == 3 * HONE_PANEL)
+    return {0, HONE_PANEL, 2 * HONE_PANEL};
+  return {-1, -1, 0};
+}
+
+TEST(kernels, scales_of_pieces_are_powers_of_two_that_cancel) {
+  NEED_DEVICE();
+  for (float top : {0.0F, 1.0F, 0.75F, 3e-38F, 1e-20F, 1e38F, HUGE_VALF})
+    for (enum hone_pieces p : all_pieces) {
+      on_device<unsigned> bits(std::vector<unsigned>(1, bits_of(top)));
+      on_device<hone_piece_scale> scale(1);
+      MUST(hone_cuda_piece_scale(p, bits, scale, nullptr));
+      const hone_piece_scale s = scale.get()[0];
+      int e;
+      ct_note("top %g, pieces %d", (double)top, (int)p);
+      CHECK(std::frexp(s.l, &e) == 0.5F && std::frexp(s.u, &e) == 0.5F);
+      CHECK_NEAR((double)s.l * (double)s.u * (double)s.alpha, -1.0, 0.0);
+      if (is_half(p) && top > 1e-30F && top < 1e30F) {
+        CHECK_LT(s.u * top, 8.0);
+        CHECK_GE(s.u * top, 4.0);
+      }
+    }
+}
+
+void check_split(enum hone_pieces p, int64_t n, int64_t i0, int64_t k,
+                 int64_t w, bool overflows) {
+  const int64_t ld = n + 2, ldo = hone_piece_rows(p) + 16;
+  const hone_piece_place place = place_of(p);
+  const hone_piece_scale scale = {is_half(p) ? 1024.0F : 1.0F, 8.0F, -1.0F};
+  numbers r = {static_cast<uint64_t>(n)};
+  std::vector<float> f = r.array<float>(n * ld);
+  if (overflows)
+    f.data()[(n - 1) * ld + k] = -70.0F;
+  on_device<float> there(f);
+  on_device<hone_piece_scale> scales(std::vector<hone_piece_scale>(1, scale));
+  on_device<uint16_t> out((n - i0) * ldo, 0x11);
+  on_device<int> overflow(1, 0);
+  MUST(hone_cuda_split_l(p, n, there, ld, i0, k, w, scales, out, ldo, place,
+                         overflow, nullptr));
+  std::vector<uint16_t> expected(out.count, 0x1111);
+  for (int64_t i = i0; i < n; i++)
+    for (int64_t c = 0; c < HONE_PANEL; c++) {
+      uint16_t *at = expected.data() + (i - i0) * ldo + c;
+      const bool in = c < w && i > k + c;
+      const cut v = cut_of(p, in ? f.data()[i * ld + k + c] * scale.l : 0.0F);
+      at[place.hh] = v.hi;
+      if (place.lo >= 0) {
+        at[place.lo] = v.hi;
+        at[place.hi] = v.lo;
+      }
+    }
+  ct_note("pieces %d, n %d, i0 %d, w %d", (int)p, (int)n, (int)i0, (int)w);
+  CHECK(same(out.get(), expected));
+  CHECK_EQ_INT(overflow.get()[0] != 0, overflows && is_half(p));
+}
+
+TEST(kernels, pieces_of_l) {
+  NEED_DEVICE();
+  for (enum hone_pieces p : all_pieces) {
+    check_split(p, 150, 130, 2, 128, false);
+    check_split(p, 150, 2, 2, 128, true);
+    check_split(p, 40, 7, 0, 7, false);
+  }
+}
+
+/* ---- Rows of U --------------------------------------------------------- */
+
+/* What the solution must be, to rounding; its pieces are of what it is. */
+void check_rows(enum hone_pieces p, int64_t k, int64_t w, int64_t c0,
+                int64_t c1) {
+  const int64_t rows = k + w, ld = c1 + 5, ldo = c1 - c0 + 3;
+  const int64_t out_rows = hone_piece_rows(p) + 1;
+  const hone_piece_place place = place_of(p);
+  const hone_piece_scale scale = {1.0F, 64.0F, -1.0F};
+  numbers r = {static_cast<uint64_t>(w + c1)};
+  std::vector<float> f = r.array<float>(rows * ld);
+  for (int64_t i = 0; i < rows; i++) /* inv(L11) stays small */
+    for (int64_t j = k; j < rows; j++)
+      f.data()[i * ld + j] /= 8.0F;
+  on_device<float> there(f);
+  on_device<hone_piece_scale> scales(std::vector<hone_piece_scale>(1, scale));
+  on_device<uint16_t> out(out_rows * ldo, 0x11);
+  on_device<int> overflow(1, 0);
+  MUST(hone_cuda_rows(p, there, ld, k, w, c0, c1, scales, out, ldo, place,
+                      overflow, nullptr));
+  const std::vector<float> got = there.get();
+  std::vector<uint16_t> expected(out.count, 0x1111);
+  double error = 0.0;
+  std::vector<float> kept = got;
+  for (int64_t c = c0; c < c1; c++) {
+    std::vector<double> x(static_cast<size_t>(w));
+    for (int64_t i = 0; i < w; i++) {
+      double sum = f.data()[(k + i) * ld + c];
+      for (int64_t j = 0; j < i; j++)
+        sum -=
+            static_cast<double>(f.data()[(k + i) * ld + k + j]) * x.data()[j];
+      x.data()[i] = sum;
+      const float u = got.data()[(k + i) * ld + c];
+      error = std::fmax(error, std::fabs(static_cast<double>(u) - sum));
+      kept.data()[(k + i) * ld + c] = f.data()[(k + i) * ld + c];
+    }
+    for (int64_t i = 0; i < HONE_PANEL && p != HONE_FLOATS; i++) {
+      const float u = i < w ? got.data()[(k + i) * ld + c] : 0.0F;
+      const cut v = cut_of(p, u * scale.u);
+      uint16_t *at = expected.data() + i * ldo + c - c0;
+      at[place.hh * ldo] = v.hi;
+      if (place.lo >= 0) {
+        at[place.lo * ldo] = v.lo;
+        at[place.hi * ldo] = v.hi;
+      }
+    }
+  }
+  ct_note("pieces %d, k %d, w %d, c %d .. %d", (int)p, (int)k, (int)w, (int)c0,
+          (int)c1);
+  CHECK_LE(error, 1e-5);
+  CHECK(same(kept, f)); /* nothing else was touched */
+  CHECK(same(out.get(), expected));
+  CHECK_EQ_INT(overflow.get()[0], 0);
+}
+
+TEST(kernels, rows_of_u) {
+  NEED_DEVICE();
+  for (enum hone_pieces p :
+       {HONE_FLOATS, HONE_HALF_3, HONE_BFLOAT_3, HONE_HALF_1, HONE_BFLOAT_1}) {
+    check_rows(p, 0, 128, 128, 200);
+    check_rows(p, 3, 128, 131, 163);
+    check_rows(p, 5, 33, 40, 41);
+    check_rows(p, 0, 1, 1, 65);
+  }
+}
+
+/* ---- Row moves --------------------------------------------------------- */
+
+/* The moves of a random panel at k, and perm after them. */
+hone_moves random_moves(numbers *r, int64_t n, int64_t k, int64_t w) {
+  std::vector<int> order = r->permutation(n - k), at(order.size());
+  hone_moves m;
+  std::vector<int> row(order.size()); /* the row in place i, by exchanges */
+  for (int64_t i = 0; i < n - k; i++)
+    row.data()[i] = static_cast<int>(i);
+  for (int64_t i = 0; i < w; i++) {
+    const int64_t other = i + r->below(n - k - i);
+    std::swap(row.data()[i], row.data()[other]);
+  }
+  int entries = 0;
+  for (int64_t i = 0; i < n - k; i++)
+    if (i < w || row.data()[i] != i) {
+      m.dst[entries] = static_cast<int>(k + i);
+      m.src[entries++] = static_cast<int>(k) + row.data()[i];
+    }
+  for (; entries < 2 * HONE_PANEL; entries++)
+    m.dst[entries] = m.src[entries] = -1;
+  return m;
+}
+
+TEST(kernels, rows_move_together) {
+  NEED_DEVICE();
+  const int64_t n = 2100, ld = 170;
+  numbers r = {3};
+  for (int entries : {1, 256, 257, 600, 2048})
+    for (int64_t left : {0, 1, 70}) {
+      const int64_t c0 = left + 9, c1 = left == 1 ? c0 : 165;
+      std::vector<float> f = r.array<float>(n * ld), expected = f;
+      std::vector<int> dst = r.permutation(n), src = dst;
+      dst.resize(static_cast<size_t>(entries));
+      src.resize(dst.size());
+      for (int e = 0; e < entries; e++) /* among themselves */
+        src.data()[e] = dst.data()[(e * 7 + 1) % entries];
+      if (entries % 7 == 0)
+        src = dst;
+      for (int e = 0; e < entries; e += 5)
+        if (e % 2)
+          dst.data()[e] = -1;
+      for (int e = 0; e < entries; e++)
+        for (int64_t c = 0; c < ld && dst.data()[e] >= 0; c++)
+          if (c < left || (c >= c0 && c < c1))
+            expected.data()[dst.data()[e] * ld + c] =
+                f.data()[src.data()[e] * ld + c];
+      on_device<float> there(f);
+      on_device<int> to(dst), from(src);
+      ct_note("%d entries, left %d", entries, (int)left);
+      MUST(hone_cuda_move(there, ld, left, c0, c1, to, from, entries, nullptr));
+      CHECK(same(there.get(), expected));
+    }
+}
+
+TEST(kernels, moves_of_panels_compose) {
+  NEED_DEVICE();
+  const int64_t n = 700;
+  for (int panels = 1; panels <= 4; panels++) {
+    numbers r = {static_cast<uint64_t>(panels)};
+    std::vector<hone_moves> list;
+    std::vector<int> perm = r.permutation(n), place(perm.size()), map = place;
+    std::vector<int> row = place;
+    for (int64_t i = 0; i < n; i++) {
+      row.data()[i] = map.data()[i] = static_cast<int>(i);
+      place.data()[perm.data()[i]] = static_cast<int>(i);
+    }
+    on_device<int> perm_there(perm), place_there(place), map_there(map);
+    for (int p = 0; p < panels; p++) {
+      list.push_back(random_moves(&r, n, 5 + p * HONE_PANEL,
+                                  p == panels - 1 ? 77 : (int)HONE_PANEL));
+      const std::vector<int> before = row;
+      for (int e = 0; e < 2 * HONE_PANEL; e++)
+        if (list.back().dst[e] >= 0)
+          row.data()[list.back().dst[e]] = before.data()[list.back().src[e]];
+    }
+    const int entries = panels * 2 * HONE_PANEL;
+    on_device<hone_moves> moves(list);
+    on_device<int> dst(entries), src(2 * entries);
+    MUST(hone_cuda_compose(moves, panels, dst, src, perm_there, place_there,
+                           map_there, nullptr));
+    const std::vector<int> to = dst.get(), from = src.get();
+    std::vector<int> got = map, old = perm;
+    for (int e = 0; e < entries; e++)
+      if (to.data()[e] >= 0)
+        got.data()[to.data()[e]] = from.data()[e];
+    ct_note("%d panels", panels);
+    CHECK(same(got, row));
+    for (int64_t i = 0; i < n; i++) {
+      perm.data()[i] = old.data()[row.data()[i]];
+      place.data()[perm.data()[i]] = static_cast<int>(i);
+    }
+    CHECK(same(perm_there.get(), perm));
+    CHECK(same(place_there.get(), place));
+    CHECK(same(map_there.get(), map));
+  }
+}
+
+} // namespace

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The kernels that work in double, and those that see all of a matrix, beside
+   plain loops: solves, residuals, inspection, rounding, largest entries. */
+#include "tests/cuda/test_kernels.h"
+
+#include <algorithm>
+
+namespace {
+
+/* ---- From doubles to floats -------------------------------------------- */
+
+struct round_case {
+  int64_t n, j, w;
+  bool scaled, placed, upper;
+};
+
+/* Every seventh entry is one of a list that single precision cannot hold. */
+std::vector<double> hard_to_round(numbers *r, int64_t count) {
+  const double list[] = {1e-39, -1e-46, 0.0, -0.0, 1e-310, 1e30, 0x1p-126};
+  std::vector<double> a = r->array<double>(count);
+  for (int64_t e = 0; e < count; e += 7)
+    a.data()[e] = list[r->below(7)];
+  return a;
+}
+
+std::vector<double> powers_of_two(numbers *r, int64_t n) {
+  std::vector<double> v(static_cast<size_t>(n));
+  for (double &x : v)
+    x = std::ldexp(1.0, static_cast<int>(r->below(41)) - 20);
+  return v;
+}
+
+void check_round(const round_case &c, double extreme) {
+  const int64_t n = c.n, lda = n + 1, ldf = c.j + c.w + 3;
+  numbers r = {static_cast<uint64_t>(n + c.w)};
+  std::vector<double> a = hard_to_round(&r, lda * (c.j + c.w));
+  const std::vector<double> row = powers_of_two(&r, n);
+  const std::vector<double> col = powers_of_two(&r, c.j + c.w);
+  const std::vector<int> place = r.permutation(n);
+  std::vector<float> f = r.array<float>(n * ldf);
+  if (extreme != 0.0)
+    a.data()[n / 2 + (c.j + c.w / 2) * lda] = extreme;
+  on_device<double> a_there(a), row_there(row), col_there(col);
+  on_device<int> place_there(place);
+  on_device<float> f_there(f);
+  on_device<unsigned long long> flushed(1, 0);
+  on_device<unsigned> top(1, 0);
+  MUST(hone_cuda_round(
+      n, a_there, lda, c.j, c.w, c.scaled ? row_there.p : nullptr,
+      c.scaled ? col_there.p : nullptr, c.placed ? place_there.p : nullptr,
+      c.upper, f_there, ldf, flushed, top, nullptr));
+  unsigned long long vanished = 0;
+  float max = 0.0F;
+  for (int64_t j = c.j; j < c.j + c.w; j++)
+    for (int64_t i = 0; i < n; i++) {
+      double v = c.upper && i > j ? 0.0 : a.data()[i + j * lda];
+      if (c.scaled)
+        v *= row.data()[i] * col.data()[j];
+      float x = static_cast<float>(v);
+      x = std::fabs(x) < FLT_MIN ? 0.0F : x;
+      vanished += v != 0.0 && x == 0.0F;
+      max = std::fmax(max, x - x == 0.0F ? std::fabs(x) : HUGE_VALF);
+      f.data()[(c.placed ? place.data()[i] : i) * ldf + j] = x;
+    }
+  ct_note("n %d, j %d, w %d, extreme %g", (int)n, (int)c.j, (int)c.w, extreme);
+  const std::vector<float> got = f_there.get();
+  int64_t wrong = 0;
+  for (size_t e = 0; e < got.size(); e++) /* NaN is NaN, and 0 is -0 */
+    wrong += !(got[e] == f[e] || (got[e] != got[e] && f[e] != f[e]));
+  CHECK_EQ_INT(wrong, 0);
+  CHECK_EQ_INT(flushed.get()[0], vanished);
+  CHECK_EQ_INT(top.get()[0], bits_of(max));
+}
+
+TEST(kernels, mirroring) {
+  NEED_DEVICE();
+  for (int64_t n : {1, 2, 31, 32, 33, 64, 100}) {
+    const int64_t lda = n + 3;
+    numbers r = {static_cast<uint64_t>(n)};
+    std::vector<double> a = r.array<double>(n * lda);
+    on_device<double> there(a);
+    MUST(hone_cuda_mirror(n, there, lda, nullptr));
+    for (int64_t j = 0; j < n; j++)
+      for (int64_t i = j + 1; i < n; i++)
+        a.data()[i + j * lda] = a.data()[j + i * lda];
+    CHECK(there.get() == a);
+  }
+}
+
+TEST(kernels, rounding) {
+  NEED_DEVICE();
+  for (int64_t n : {1, 63, 64, 130})
+    for (int at = 0; at < 8; at++) {
+      check_round({n, 0, n, at % 2 == 1, at / 2 % 2 == 1, at >= 4}, 0.0);
+      check_round({n, 17, 65, at % 2 == 1, at / 2 % 2 == 1, at >= 4}, 0.0);
+    }
+  check_round({100, 0, 100, false, true, false}, 1e39);
+  check_round({100, 0, 100, false, true, false}, -HUGE_VAL);
+  check_round({100, 0, 100, false, true, false}, static_cast<double>(NAN));
+}
+
+TEST(kernels, turning) {
+  NEED_DEVICE();
+  for (int64_t n : {1, 65, 200}) {
+    const int64_t j = 3, w = 70, lda = n + 2, ldf = j + w + 1;
+    numbers r = {static_cast<uint64_t>(n)};
+    std::vector<float> a = r.array<float>(lda * w), f = r.array<float>(n * ldf);
+    const std::vector<int> place = r.permutation(n);
+    float max = 0.0F;
+    a.data()[n / 2] = -7.0F;
+    on_device<float> a_there(a), f_there(f);
+    on_device<int> place_there(place);
+    on_device<unsigned> top(1, 0);
+    MUST(hone_cuda_turn(n, a_there, lda, j, w, place_there, f_there, ldf, top,
+                        nullptr));
+    for (int64_t c = 0; c < w; c++)
+      for (int64_t i = 0; i < n; i++) {
+        const float v = a.data()[i + c * lda];
+        max = std::fmax(max, std::fabs(v));
+        f.data()[place.data()[i] * ldf + j + c] = v;
+      }
+    CHECK(same(f_there.get(), f));
+    CHECK_EQ_INT(top.get()[0], bits_of(max));
+  }
+}
+
+TEST(kernels, largest_entries) {
+  NEED_DEVICE();
+  for (int64_t n : {1, 33, 300})
+    for (int special = 0; special < 4; special++) {
+      const int64_t ld = n + 3;
+      numbers r = {static_cast<uint64_t>(n)};
+      std::vector<float> f = r.array<float>(n * ld);
+      for (int64_t i = 0; i < n; i++) /* what only pads */
+        f.data()[i * ld + n] = 1e30F;
+      if (special == 1)
+        f.data()[(n - 1) * ld] = -9.0F; /* not of U unless n = 1 */
+      if (special == 2)
+        f.data()[n / 2 * ld + n - 1] = NAN;
+      if (special == 3)
+        f.data()[n / 2 * ld + n - 1] = -HUGE_VALF;
+      float all = 0.0F, upper = 0.0F;
+      for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++) {
+          float v = std::fabs(f.data()[i * ld + j]);
+          v = v <= FLT_MAX ? v : HUGE_VALF;
+          all = v > all ? v : all;
+          upper = j >= i && v > upper ? v : upper;
+        }
+      on_device<float> there(f);
+      on_device<unsigned> max(2, 0);
+      MUST(hone_cuda_largest(n, there, ld, max, nullptr));
+      MUST(hone_cuda_largest_u(n, there, ld, max + 1, nullptr));
+      CHECK_EQ_INT(max.get()[0], bits_of(all));
+      CHECK_EQ_INT(max.get()[1], bits_of(upper));
+    }
+}
+
+/* ---- Triangles --------------------------------------------------------- */
+
+/* Entry (i, j) of the triangle that which names, as a matrix of T's side. */
+double entry_of(enum hone_triangle which, const float *t, int64_t ld, int64_t i,
+                int64_t j) {
+  const bool trans = which == HONE_LOWER_TRANS || which == HONE_UPPER_TRANS;
+  const bool upper = which == HONE_UPPER || which == HONE_UPPER_TRANS;
+  if (trans) {
+    const int64_t h = i;
+    i = j;
+    j = h;
+  }
+  if (upper)
+    return i == j ? 1.0 : (i < j ? static_cast<double>(t[i + j * ld]) : 0.0);
+  return i >= j ? static_cast<double>(t[i + j * ld]) : 0.0;
+}
+
+std::vector<float> two_triangles(int64_t n, int64_t ld) {
+  numbers r = {static_cast<uint64_t>(n)};
+  std::vector<float> t = r.array<float>(n * ld);
+  for (int64_t j = 0; j < n; j++)
+    for (int64_t i = 0; i < n; i++)
+      t.data()[i + j * ld] =
+          i == j ? (i % 2 ? 1.5F : -0.75F) : t.data()[i + j * ld] * 0.125F;
+  return t;
+}
+
+TEST(kernels, inverses_of_diagonal_blocks) {
+  NEED_DEVICE();
+  for (int64_t n : {1, 100, 128, 300})
+    for (int both = 0; both < 2; both++) {
+      const int64_t ld = n + 1, b = HONE_PANEL, blocks = (n + b - 1) / b;
+      const std::vector<float> t = two_triangles(n, ld);
+      on_device<float> there(t);
+      on_device<double> lower(blocks * b * b), upper(blocks * b * b);
+      CHECK_EQ_INT(hone_cuda_inverse_bytes(n), lower.count * sizeof(double));
+      MUST(hone_cuda_invert_blocks(n, there, ld, lower,
+                                   both ? upper.p : nullptr, nullptr));
+      for (int u = 0; u <= both; u++) {
+        const std::vector<double> inverse = (u ? upper : lower).get();
+        const enum hone_triangle which = u ? HONE_UPPER : HONE_LOWER;
+        double error = 0.0;
+        int64_t zeros = 0;
+        for (int64_t q = 0; q < blocks; q++)
+          for (int64_t j = 0; j < b; j++)
+            for (int64_t i = 0; i < b; i++) {
+              const double *inv = inverse.data() + q * b * b;
+              double sum = i == j ? -1.0 : 0.0;
+              for (int64_t p = 0; p < b; p++) {
+                const bool in = q * b + i < n && q * b + p < n;
+                sum += (in ? entry_of(which, t.data(), ld, q * b + i, q * b + p)
+                           : (i == p ? 1.0 : 0.0)) *
+                       inv[p + j * b];
+              }
+              error = std::fabs(sum) <= error ? error : std::fabs(sum);
+              zeros += (u ? i > j : i < j) && inv[i + j * b] != 0.0;
+            }
+        ct_note("n %d, %s", (int)n, u ? "upper" : "lower");
+        CHECK_LE(error, 1e-13);
+        CHECK_EQ_INT(zeros, 0);
+      }
+    }
+}
+
+/* A workspace and turns with it. */
+struct turns {
+  on_device<char> there;
+  hone_triangle_work work = {};
+  explicit turns(int64_t n) : there(hone_cuda_triangle_bytes(n)) {
+    work.there = there.p;
+  }
+};
+
+void check_triangle(enum hone_triangle which, int64_t n, int64_t k) {
+  const int64_t ld = n + n % 2, ldv = n + 3, b = HONE_PANEL;
+  const std::vector<float> t = two_triangles(n, ld);
+  numbers r = {static_cast<uint64_t>(n + k)};
+  const std::vector<double> x = r.array<double>(ldv * k);
+  std::vector<double> v = x;
+  for (int64_t c = 0; c < k; c++)
+    for (int64_t i = 0; i < n; i++) {
+      double sum = 0.0;
+      for (int64_t j = 0; j < n; j++)
+        sum += entry_of(which, t.data(), ld, i, j) * x.data()[j + c * ldv];
+      v.data()[i + c * ldv] = sum;
+    }
+  on_device<float> there(t);
+  on_device<double> v_there(v), lower((n + b - 1) / b * b * b);
+  on_device<double> upper(static_cast<int64_t>(lower.count));
+  turns t_work(n);
+  const bool is_lower = which == HONE_LOWER || which == HONE_LOWER_TRANS;
+  MUST(hone_cuda_invert_blocks(n, there, ld, lower, upper, nullptr));
+  const hone_sweep sweep = {which, is_lower ? lower : upper};
+  MUST(hone_cuda_triangles(&sweep, 1, n, there, ld, k, v_there, v_there, ldv,
+                           &t_work.work, nullptr));
+  const std::vector<double> got = v_there.get();
+  double error = 0.0;
+  for (size_t e = 0; e < x.size(); e++)
+    error =
+        std::fabs(got[e] - x[e]) <= error ? error : std::fabs(got[e] - x[e]);
+  ct_note("triangle %d, n %d, k %d", (int)which, (int)n, (int)k);
+  CHECK_LE(error, 1e-11);
+}
+
+TEST(kernels, triangles) {
+  NEED_DEVICE();
+  for (int which = HONE_LOWER; which <= HONE_UPPER_TRANS; which++) {
+    for (int64_t n : {1, 127, 128, 300})
+      for (int64_t k : {1, 2, 4, 7, 11})
+        check_triangle(static_cast<enum hone_triangle>(which), n, k);
+    check_triangle(static_cast<enum hone_triangle>(which), 700, 3);
+  }
+}
+
+std::vector<double> both_sweeps(const hone_sweep *sweep, int64_t n,
+                                const float *there, int64_t ld, int64_t k,
+                                const std::vector<double> &v, int64_t ldv,
+                                hone_triangle_work *work) {
+  double *pinned; /* the host's memory is read and written there */
+  std::vector<double> out(v.size());
+  MUST(cudaMallocHost(reinterpret_cast<void **>(&pinned),
+                      v.size() * sizeof(double)));
+  memcpy(pinned, v.data(), v.size() * sizeof(double));
+  MUST(hone_cuda_triangles(sweep, 2, n, there, ld, k, pinned, pinned, ldv, work,
+                           nullptr));
+  MUST(cudaStreamSynchronize(nullptr));
+  memcpy(out.data(), pinned, v.size() * sizeof(double));
+  MUST(cudaFreeHost(pinned));
+  return out;
+}
+
+/* One workspace, solves of all kinds and widths in turn, some of which were
+   given up in the middle: each is what the two sweeps apart make of it, and
+   of each column what it is alone. */
+TEST(kernels, both_triangles_take_turns) {
+  NEED_DEVICE();
+  const int64_t n = 391, ld = 392, ldv = n + 1, b = HONE_PANEL;
+  numbers r = {7};
+  const std::vector<float> t = two_triangles(n, ld);
+  on_device<float> there(t);
+  on_device<double> lower((n + b - 1) / b * b * b);
+  on_device<double> upper(static_cast<int64_t>(lower.count));
+  MUST(hone_cuda_invert_blocks(n, there, ld, lower, upper, nullptr));
+  const hone_sweep pairs[4][2] = {
+      {{HONE_UPPER_TRANS, upper}, {HONE_LOWER_TRANS, lower}},
+      {{HONE_LOWER, lower}, {HONE_UPPER, upper}},
+      {{HONE_LOWER, lower}, {HONE_LOWER_TRANS, lower}},
+      {{HONE_LOWER_TRANS, lower}, {HONE_LOWER, lower}}};
+  turns turn(n);
+  for (int64_t k : {8, 1, 1, 5, 2, 3, 1, 11, 1})
+    for (const hone_sweep *pair : pairs) {
+      const std::vector<double> v = r.array<double>(ldv * k);
+      std::vector<double> apart = v;
+      for (int64_t c = 0; c < k; c++) { /* alone, and each sweep alone */
+        turns fresh(n);
+        const auto from = v.begin() + c * ldv;
+        on_device<double> one(std::vector<double>(from, from + ldv));
+        for (int s = 0; s < 2; s++)
+          MUST(hone_cuda_triangles(pair + s, 1, n, there, ld, 1, one, one, ldv,
+                                   &fresh.work, nullptr));
+        const std::vector<double> got = one.get();
+        std::copy(got.begin(), got.end() - 1, apart.begin() + c * ldv);
+      }
+      ct_note("k %d, pair %d", (int)k, (int)(pair - pairs[0]) / 2);
+      CHECK(
+          same(both_sweeps(pair, n, there, ld, k, v, ldv, &turn.work), apart));
+      if (k == 5) /* after a failure all of it is made anew */
+        turn.work.clean = false;
+    }
+}
+
+/* The values are their own flags between blocks: whatever they are, it ends. */
+TEST(kernels, triangles_end_whatever_they_hold) {
+  NEED_DEVICE();
+  const int64_t n = 300, b = HONE_PANEL, blocks = (n + b - 1) / b;
+  for (unsigned bits : {0x7f800000U, 0x7fc00000U, 0xffffffffU})
+    for (int which = HONE_LOWER; which <= HONE_UPPER_TRANS; which++) {
+      std::vector<float> t = two_triangles(n, n);
+      float odd;
+      memcpy(&odd, &bits, sizeof odd);
+      t.data()[130 + 120 * n] = t.data()[120 + 130 * n] = odd;
+      on_device<float> there(t);
+      on_device<double> v(std::vector<double>(static_cast<size_t>(n), 1.0));
+      on_device<double> lower(blocks * b * b), upper(blocks * b * b);
+      turns turn(n);
+      MUST(hone_cuda_invert_blocks(n, there, n, lower, upper, nullptr));
+      const hone_sweep sweep = {static_cast<enum hone_triangle>(which),
+                                which < HONE_UPPER ? lower : upper};
+      MUST(hone_cuda_triangles(&sweep, 1, n, there, n, 1, v, v, n, &turn.work,
+                               nullptr));
+      const bool ascends = which == HONE_LOWER || which == HONE_UPPER_TRANS;
+      const double reached = v.get().data()[ascends ? 130 : 120];
+      ct_note("triangle %d, %08x", which, bits);
+      CHECK(!(std::fabs(reached) <= DBL_MAX));
+    }
+}
+
+TEST(kernels, copies_of_words) {
+  NEED_DEVICE();
+  const int64_t lengths[HONE_COPIES] = {65, 1, 1000, 64};
+  numbers r = {11};
+  std::vector<int> v(HONE_COPIES * 1001), want(v.size(), -1);
+  for (int &e : v)
+    e = static_cast<int>(r.next() >> 33);
+  const on_device<int> there(v), to(want);
+  hone_copy list[HONE_COPIES];
+  for (int64_t c = 0; c < HONE_COPIES; c++) {
+    list[c] = {there.p + 1001 * c, to.p + 1001 * c, lengths[c]};
+    std::copy_n(v.begin() + 1001 * c, lengths[c], want.begin() + 1001 * c);
+  }
+  MUST(hone_cuda_copy(list, HONE_COPIES, nullptr));
+  CHECK(to.get() == want);
+}
+
+/* ---- Residuals --------------------------------------------------------- */
+
+/* Integers of up to 2^40: products and sums are exact in 128 bits, and b
+   leaves of them what doubles cannot tell. */
+void check_residual(int64_t n, int64_t lda, bool trans) {
+  numbers r = {static_cast<uint64_t>(n + lda)};
+  const int64_t half = int64_t{1} << 40;
+  std::vector<double> a(static_cast<size_t>(lda * n)),
+      x(static_cast<size_t>(n)), b = x;
+  std::vector<__int128> sum(x.size());
+  std::vector<double> den(x.size());
+  for (double &v : a)
+    v = static_cast<double>(r.below(2 * half) - half);
+  for (double &v : x)
+    v = static_cast<double>(r.below(2 * half) - half);
+  for (int64_t i = 0; i < n; i++) {
+    for (int64_t j = 0; j < n; j++) {
+      const double v = a.data()[trans ? j + i * lda : i + j * lda];
+      sum.data()[i] +=
+          static_cast<__int128>(v) * static_cast<__int128>(x.data()[j]);
+      den.data()[i] += std::fabs(v * x.data()[j]);
+    }
+    b.data()[i] = static_cast<double>(sum.data()[i]); /* rounded */
+    den.data()[i] += std::fabs(b.data()[i]);
+  }
+  on_device<double> a_there(a), x_there(n), b_there(b), r_there(n),
+      den_there(n), again(n);
+  const std::vector<int> place = r.permutation(n);
+  on_device<int> place_there(place);
+  on_device<char> work(hone_cuda_residual_bytes(n));
+  const on_device<double> x_before(x);
+  const hone_copy copy = {x_before.p, x_there.p, 2 * n};
+  MUST(hone_cuda_copy(&copy, 1, nullptr));
+  MUST(hone_cuda_residual(n, a_there, lda, trans, x_there, b_there, r_there,
+                          den_there, trans ? nullptr : place_there.p, again,
+                          work, nullptr));
+  const std::vector<double> got = r_there.get(), got_den = den_there.get();
+  const std::vector<double> got_again = again.get();
+  for (int64_t i = 0; i < n; i++)
+    CHECK(got_again.data()[trans ? i : place.data()[i]] == got.data()[i]);
+  ct_note("n %d, lda %d, trans %d", (int)n, (int)lda, trans);
+  for (int64_t i = 0; i < n; i++) {
+    const __int128 exact = static_cast<__int128>(b.data()[i]) - sum.data()[i];
+    CHECK_NEAR(got.data()[i], exact,
+               0x1p-52 * std::fabs(static_cast<double>(exact)) +
+                   0x1p-104 * static_cast<double>(n * n) * den.data()[i]);
+    CHECK_NEAR(got_den.data()[i], den.data()[i], 1e-13 * den.data()[i]);
+  }
+}
+
+TEST(kernels, residuals_in_twice_the_precision) {
+  NEED_DEVICE();
+  for (int64_t n : {1, 2, 31, 128, 257, 600})
+    for (int64_t pad = 0; pad < 3; pad++) {
+      check_residual(n, n + pad, false);
+      check_residual(n, n + pad, true);
+    }
+}
+
+/* ---- Inspection -------------------------------------------------------- */
+
+struct extents {
+  std::vector<double> row_max, row_sum, col_max, col_sum;
+};
+
+void check_near(const std::vector<double> &a, const std::vector<double> &b,
+                double tolerance) {
+  for (size_t i = 0; i < a.size(); i++)
+    CHECK_NEAR(a[i], b[i], tolerance * b[i]);
+}
+
+void check_inspect(int64_t n, int64_t columns, int64_t w, bool scaled) {
+  const int64_t lda = n + n % 3;
+  numbers r = {static_cast<uint64_t>(n + w)};
+  const std::vector<double> a = r.array<double>(lda * columns);
+  const std::vector<double> row = powers_of_two(&r, n);
+  const std::vector<double> col = powers_of_two(&r, columns);
+  const std::vector<double> of_rows(static_cast<size_t>(n));
+  const std::vector<double> of_columns(static_cast<size_t>(columns));
+  extents e = {of_rows, of_rows, of_columns, of_columns};
+  on_device<double> a_there(a), row_there(row), col_there(col);
+  on_device<double> row_max(of_rows), row_sum(of_rows);
+  on_device<double> col_max(of_columns), col_sum(of_columns);
+  for (int64_t j = 0; j < columns; j += w) /* one after the other */
+    MUST(hone_cuda_inspect(
+        n, a_there, lda, j, w < columns - j ? w : columns - j,
+        scaled ? row_there.p : nullptr, scaled ? col_there.p : nullptr, row_max,
+        row_sum, col_max, col_sum, nullptr));
+  for (int64_t j = 0; j < columns; j++)
+    for (int64_t i = 0; i < n; i++) {
+      const double scale = scaled ? row.data()[i] * col.data()[j] : 1.0;
+      const double v = std::fabs(a.data()[i + j * lda] * scale);
+      e.row_max.data()[i] = std::fmax(v, e.row_max.data()[i]);
+      e.col_max.data()[j] = std::fmax(v, e.col_max.data()[j]);
+      e.row_sum.data()[i] += v;
+      e.col_sum.data()[j] += v;
+    }
+  ct_note("n %d, %d columns, w %d", (int)n, (int)columns, (int)w);
+  CHECK(same(row_max.get(), e.row_max));
+  CHECK(same(col_max.get(), e.col_max));
+  check_near(row_sum.get(), e.row_sum, 1e-13);
+  check_near(col_sum.get(), e.col_sum, 1e-13);
+}
+
+TEST(kernels, inspection) {
+  NEED_DEVICE();
+  for (int64_t n : {1, 2, 33, 300, 1025})
+    for (int scaled = 0; scaled < 2; scaled++) {
+      check_inspect(n, n, n, scaled);
+      check_inspect(n, n, 17, scaled);
+    }
+  check_inspect(8193, 5, 3, true);    /* tall */
+  check_inspect(3, 1030, 1030, true); /* many columns */
+}
+
+TEST(kernels, inspection_meets_what_is_not_finite) {
+  NEED_DEVICE();
+  const double odd[] = {HUGE_VAL, -HUGE_VAL, static_cast<double>(NAN)};
+  for (double value : odd) {
+    const int64_t n = 70, at = 41;
+    const std::vector<double> zeros(static_cast<size_t>(n));
+    std::vector<double> a(static_cast<size_t>(n * n), 1.0);
+    a.data()[5 + at * n] = value;
+    on_device<double> there(a), row_max(zeros), row_sum(zeros), col_max(zeros),
+        col_sum(zeros);
+    MUST(hone_cuda_inspect(n, there, n, 0, n, nullptr, nullptr, row_max,
+                           row_sum, col_max, col_sum, nullptr));
+    for (int64_t j = 0; j < n; j++)
+      CHECK_NEAR(col_max.get().data()[j], j == at ? HUGE_VAL : 1.0, 0.0);
+  }
+}
+
+} // namespace

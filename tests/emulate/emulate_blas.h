@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is used of cuBLAS, in plain loops; emulate.h includes this after its
+   runtime. Products are added in float, as on the device, in ascending order.
+ */
+#ifndef HONE_EMULATE_BLAS_H
+#define HONE_EMULATE_BLAS_H
+
+#include "tests/emulate/emulate_runtime.h"
+
+#define CUBLAS_VER_MAJOR 0 /* none */
+
+enum cublasStatus_t {
+  CUBLAS_STATUS_SUCCESS = 0,
+  CUBLAS_STATUS_NOT_INITIALIZED = 1,
+  CUBLAS_STATUS_ALLOC_FAILED = 3,
+  CUBLAS_STATUS_INVALID_VALUE = 7,
+  CUBLAS_STATUS_NOT_SUPPORTED = 15
+};
+enum cublasOperation_t { CUBLAS_OP_N, CUBLAS_OP_T };
+enum cublasSideMode_t { CUBLAS_SIDE_LEFT, CUBLAS_SIDE_RIGHT };
+enum cublasFillMode_t { CUBLAS_FILL_MODE_LOWER, CUBLAS_FILL_MODE_UPPER };
+enum cublasDiagType_t { CUBLAS_DIAG_NON_UNIT, CUBLAS_DIAG_UNIT };
+enum cublasPointerMode_t {
+  CUBLAS_POINTER_MODE_HOST,
+  CUBLAS_POINTER_MODE_DEVICE
+};
+enum cublasMath_t { CUBLAS_DEFAULT_MATH };
+enum cublasComputeType_t {
+  CUBLAS_COMPUTE_32F = 68,
+  CUBLAS_COMPUTE_32F_FAST_TF32 = 77
+};
+enum cublasGemmAlgo_t { CUBLAS_GEMM_DEFAULT = -1 };
+enum cudaDataType_t { CUDA_R_32F = 0, CUDA_R_16F = 2, CUDA_R_16BF = 14 };
+typedef cudaDataType_t cudaDataType;
+
+struct cublasContext {
+  cudaStream_t stream;
+  cublasPointerMode_t mode;
+};
+typedef cublasContext *cublasHandle_t;
+
+inline cublasStatus_t cublasCreate_v2(cublasHandle_t *handle) {
+  *handle = hone_emulate::keep(
+      new cublasContext{nullptr, CUBLAS_POINTER_MODE_HOST}, "cuBLAS handle");
+  return CUBLAS_STATUS_SUCCESS;
+}
+inline cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
+  hone_emulate::drop(handle, "cuBLAS handle");
+  return CUBLAS_STATUS_SUCCESS;
+}
+inline cublasStatus_t cublasSetStream_v2(cublasHandle_t handle,
+                                         cudaStream_t stream) {
+  hone_emulate::check_handle(handle, "cuBLAS handle");
+  hone_emulate::check_stream(stream);
+  handle->stream = stream;
+  return CUBLAS_STATUS_SUCCESS;
+}
+inline cublasStatus_t cublasSetPointerMode_v2(cublasHandle_t handle,
+                                              cublasPointerMode_t mode) {
+  hone_emulate::check_handle(handle, "cuBLAS handle");
+  handle->mode = mode;
+  return CUBLAS_STATUS_SUCCESS;
+}
+inline cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void *work,
+                                            size_t bytes) {
+  hone_emulate::check_handle(handle, "cuBLAS handle");
+  hone_emulate::check_place(work, bytes, true, "workspace of cuBLAS");
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+namespace hone_emulate {
+
+inline size_t size_of(cudaDataType type) { return type == CUDA_R_32F ? 4 : 2; }
+
+/* A factor of a product as floats, without gaps: op(A), column by column. */
+struct operand {
+  std::vector<float> v;
+
+  operand(const void *a, cudaDataType type, bool trans, int rows, int columns,
+          int ld, bool tf32, const char *what)
+      : v(static_cast<size_t>(rows) * static_cast<size_t>(columns)) {
+    const size_t r = static_cast<size_t>(trans ? columns : rows);
+    const size_t c = static_cast<size_t>(trans ? rows : columns);
+    const size_t step = static_cast<size_t>(ld);
+    if (v.empty())
+      return;
+    check_place(a, ((c - 1) * step + r) * size_of(type), true, what);
+    for (size_t j = 0; j < c; j++)
+      for (size_t i = 0; i < r; i++) {
+        float value = at(a, type, i + j * step);
+        v[trans ? j + i * c : i + j * r] = tf32 ? rounded_off(value) : value;
+      }
+  }
+  static float at(const void *a, cudaDataType type, size_t i) {
+    if (type == CUDA_R_16F)
+      return device::__half2float(static_cast<const device::__half *>(a)[i]);
+    if (type == CUDA_R_16BF)
+      return device::__bfloat162float(
+          static_cast<const device::__nv_bfloat16 *>(a)[i]);
+    return static_cast<const float *>(a)[i];
+  }
+  static float rounded_off(float v) { /* TF32: 10 bits behind the first */
+    const unsigned b = device::__float_as_uint(v);
+    return v - v == 0 ? device::__uint_as_float((b + 0x1000) & ~0x1fffu) : v;
+  }
+};
+
+inline bool valid_gemm(int rows, int columns, int ld) {
+  return ld >= rows && ld >= 1 && columns >= 0;
+}
+
+} // namespace hone_emulate
+
+/* C = alpha op(A) op(B) + beta C. */
+inline cublasStatus_t
+cublasGemmEx(cublasHandle_t handle, cublasOperation_t trans_a,
+             cublasOperation_t trans_b, int m, int n, int k, const void *alpha,
+             const void *a, cudaDataType type_a, int lda, const void *b,
+             cudaDataType type_b, int ldb, const void *beta, void *c,
+             cudaDataType type_c, int ldc, cublasComputeType_t compute,
+             cublasGemmAlgo_t) {
+  using namespace hone_emulate;
+  const bool ta = trans_a == CUBLAS_OP_T, tb = trans_b == CUBLAS_OP_T;
+  check_handle(handle, "cuBLAS handle");
+  check_stream(handle->stream);
+  if (m < 0 || n < 0 || k < 0 || !valid_gemm(ta ? k : m, ta ? m : k, lda) ||
+      !valid_gemm(tb ? n : k, tb ? k : n, ldb) || !valid_gemm(m, n, ldc))
+    return CUBLAS_STATUS_INVALID_VALUE;
+  if (type_a != type_b || type_c != CUDA_R_32F)
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (m == 0 || n == 0)
+    return CUBLAS_STATUS_SUCCESS;
+  const bool there = handle->mode == CUBLAS_POINTER_MODE_DEVICE;
+  const bool tf32 =
+      compute == CUBLAS_COMPUTE_32F_FAST_TF32 && type_a == CUDA_R_32F;
+  const size_t rows = static_cast<size_t>(m), inner = static_cast<size_t>(k);
+  check_place(alpha, sizeof(float), there, "alpha");
+  check_place(beta, sizeof(float), there, "beta");
+  check_place(c,
+              (static_cast<size_t>(n - 1) * static_cast<size_t>(ldc) + rows) *
+                  sizeof(float),
+              true, "C");
+  const float by = *static_cast<const float *>(alpha);
+  const float old = *static_cast<const float *>(beta);
+  const operand x(a, type_a, ta, m, k, lda, tf32, "A");
+  const operand y(b, type_b, tb, k, n, ldb, tf32, "B");
+  std::vector<float> sum(rows);
+  for (size_t j = 0; j < static_cast<size_t>(n); j++) {
+    float *out = static_cast<float *>(c) + j * static_cast<size_t>(ldc);
+    std::fill(sum.begin(), sum.end(), 0.0f);
+    for (size_t p = 0; p < inner; p++) {
+      const float *column = &x.v[p * rows], factor = y.v[p + j * inner];
+      for (size_t i = 0; i < rows; i++)
+        sum[i] += column[i] * factor;
+    }
+    for (size_t i = 0; i < rows; i++)
+      out[i] = by * sum[i] + (old != 0.0f ? old * out[i] : 0.0f);
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+/* B = alpha inv(A) B or alpha B inv(A), A not transposed. */
+inline cublasStatus_t
+cublasStrsm_v2(cublasHandle_t handle, cublasSideMode_t side,
+               cublasFillMode_t fill, cublasOperation_t trans,
+               cublasDiagType_t diag, int m, int n, const float *alpha,
+               const float *a, int lda, float *b, int ldb) {
+  using namespace hone_emulate;
+  const bool left = side == CUBLAS_SIDE_LEFT;
+  const int k = left ? m : n, lines = left ? n : m;
+  check_handle(handle, "cuBLAS handle");
+  check_stream(handle->stream);
+  if (m < 0 || n < 0 || lda < (k > 1 ? k : 1) || ldb < (m > 1 ? m : 1))
+    return CUBLAS_STATUS_INVALID_VALUE;
+  if (trans != CUBLAS_OP_N)
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (m == 0 || n == 0)
+    return CUBLAS_STATUS_SUCCESS;
+  const size_t ra = static_cast<size_t>(lda), rb = static_cast<size_t>(ldb);
+  const size_t size = static_cast<size_t>(k);
+  check_place(alpha, 4, handle->mode == CUBLAS_POINTER_MODE_DEVICE, "alpha");
+  check_place(a, ((size - 1) * ra + size) * 4, true, "A");
+  check_place(b, (static_cast<size_t>(n - 1) * rb + static_cast<size_t>(m)) * 4,
+              true, "B");
+  /* unknown q of a line at x[q * step]; forwards from the first */
+  const bool forwards = left == (fill == CUBLAS_FILL_MODE_LOWER);
+  const size_t step = left ? 1 : rb, next = left ? rb : 1;
+  for (size_t line = 0; line < static_cast<size_t>(lines); line++) {
+    float *x = b + line * next;
+    for (size_t done = 0; done < size; done++) {
+      const size_t q = forwards ? done : size - 1 - done;
+      float v = *alpha * x[q * step];
+      for (size_t i = 0; i < done; i++) {
+        const size_t p = forwards ? i : size - 1 - i;
+        v -= (left ? a[q + p * ra] : a[p + q * ra]) * x[p * step];
+      }
+      x[q * step] = diag == CUBLAS_DIAG_UNIT ? v : v / a[q + q * ra];
+    }
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+#include "tests/emulate/emulate_solver.h"
+
+#endif

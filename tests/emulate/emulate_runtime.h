@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The CUDA runtime of emulate.h, which includes this: memory, streams,
+   events. All that is enqueued happens at once, so that no stream ever has
+   anything left to do. What the true one leaves undefined ends the program
+   with a message: copies that leave an allocation or mistake the host's for
+   the device's, streams and events that are gone; and so does, at its end,
+   what was never given back. */
+#ifndef HONE_EMULATE_RUNTIME_H
+#define HONE_EMULATE_RUNTIME_H
+
+#ifndef HONE_EMULATE_MEMORY
+#define HONE_EMULATE_MEMORY (size_t{4} << 30) /* bytes the device has */
+#endif
+
+enum cudaMemcpyKind {
+  cudaMemcpyHostToHost,
+  cudaMemcpyHostToDevice,
+  cudaMemcpyDeviceToHost,
+  cudaMemcpyDeviceToDevice,
+  cudaMemcpyDefault
+};
+enum cudaMemoryType {
+  cudaMemoryTypeUnregistered,
+  cudaMemoryTypeHost,
+  cudaMemoryTypeDevice,
+  cudaMemoryTypeManaged
+};
+struct cudaPointerAttributes {
+  cudaMemoryType type;
+  int device;
+  void *devicePointer, *hostPointer;
+};
+enum {
+  cudaStreamDefault = 0,
+  cudaStreamNonBlocking = 1,
+  cudaEventDefault = 0,
+  cudaEventBlockingSync = 1,
+  cudaEventDisableTiming = 2,
+  cudaHostAllocDefault = 0,
+  cudaHostAllocPortable = 1
+};
+
+struct CUstream_st {
+  bool blocking;
+};
+struct CUevent_st {
+  bool timing, recorded;
+  std::chrono::steady_clock::time_point at;
+};
+typedef CUevent_st *cudaEvent_t;
+
+/* That the device is not a true one, for tests in C. */
+extern "C" {
+__attribute__((used)) extern inline const int hone_emulated = 1;
+}
+
+/* tests/unit/fake_driver.c, where it is linked: memory of the device that
+   copies alone may touch, and where they find what is in it; NULL: it is not
+   that. */
+extern "C" void *fake_real(const void *p) __attribute__((weak));
+
+namespace hone_emulate {
+
+inline void *guarded(const void *p) {
+  return fake_real ? fake_real(p) : nullptr;
+}
+inline void *reach(const void *p) {
+  void *real = guarded(p);
+  return real ? real : const_cast<void *>(p);
+}
+
+struct allocation {
+  size_t bytes;
+  cudaMemoryType type;
+};
+
+/* What is allocated, by address, and which streams and events there are. */
+struct inventory {
+  std::mutex lock;
+  std::map<const char *, allocation> memory;
+  std::map<const void *, const char *> handles;
+  size_t device_bytes = 0;
+
+  ~inventory() {
+    size_t host = 0, device = 0;
+    for (const auto &[p, a] : memory)
+      (a.type == cudaMemoryTypeDevice ? device : host)++;
+    if (host + device + handles.size() == 0)
+      return;
+    fprintf(stderr,
+            "emulate: never given back: %zu allocations on the device, %zu on "
+            "the host, %zu streams, events and handles\n",
+            device, host, handles.size());
+    _exit(5);
+  }
+};
+inline inventory owned;
+
+/* How many of them there are: a test that leaks nothing leaves that alone. */
+inline size_t owned_now() {
+  std::lock_guard<std::mutex> hold(owned.lock);
+  return owned.memory.size() + owned.handles.size();
+}
+
+/* The allocation that p lies in, or NULL, and what is left of it from p. */
+inline const allocation *find(const void *p, size_t *left) {
+  auto at = owned.memory.upper_bound(static_cast<const char *>(p));
+  if (at == owned.memory.begin())
+    return nullptr;
+  --at;
+  const size_t from =
+      static_cast<size_t>(static_cast<const char *>(p) - at->first);
+  *left = at->second.bytes - from;
+  return from < at->second.bytes ? &at->second : nullptr;
+}
+
+/* bytes from p on in one allocation on the device, or in none of those. */
+inline void check_place(const void *p, size_t bytes, bool device,
+                        const char *what) {
+  if (bytes == 0)
+    return;
+  std::lock_guard<std::mutex> hold(owned.lock);
+  size_t left = 0;
+  const allocation *a = find(p, &left);
+  const bool there = guarded(p) || (a && a->type == cudaMemoryTypeDevice);
+  if (there != device)
+    fail((std::string(what) +
+          (device ? ": not memory of the device" : ": memory of the device"))
+             .c_str());
+  if (a && bytes > left)
+    fail((std::string(what) + ": beyond the end of an allocation").c_str());
+}
+inline bool on_device(const void *p) {
+  std::lock_guard<std::mutex> hold(owned.lock);
+  size_t left;
+  const allocation *a = find(p, &left);
+  return guarded(p) || (a && a->type == cudaMemoryTypeDevice);
+}
+
+inline void check_handle(const void *p, const char *type) {
+  std::lock_guard<std::mutex> hold(owned.lock);
+  auto at = owned.handles.find(p);
+  if (at == owned.handles.end() || strcmp(at->second, type) != 0)
+    fail((std::string("not a ") + type).c_str());
+}
+inline void check_stream(cudaStream_t stream) {
+  if (stream)
+    check_handle(stream, "stream");
+}
+template <class T> T *keep(T *p, const char *type) {
+  std::lock_guard<std::mutex> hold(owned.lock);
+  owned.handles[p] = type;
+  return p;
+}
+template <class T> void drop(T *p, const char *type) {
+  check_handle(p, type);
+  {
+    std::lock_guard<std::mutex> hold(owned.lock);
+    owned.handles.erase(p);
+  }
+  delete p;
+}
+
+/* NaNs, of what is so large that it is hardly ever used up at the ends. */
+inline void spoil(char *p, size_t bytes) {
+  const size_t end = size_t{1} << 20;
+  if (bytes <= 16 * end) {
+    memset(p, 0xff, bytes);
+  } else {
+    memset(p, 0xff, end);
+    memset(p + bytes - end, 0xff, end);
+  }
+}
+inline cudaError_t allocate(void **p, size_t bytes, cudaMemoryType type) {
+  std::lock_guard<std::mutex> hold(owned.lock);
+  const bool device = type == cudaMemoryTypeDevice;
+  void *q = nullptr;
+  *p = nullptr;
+  if (bytes == 0)
+    return cudaSuccess;
+  if ((device && bytes > HONE_EMULATE_MEMORY - owned.device_bytes) ||
+      posix_memalign(&q, 256, bytes) != 0)
+    return last_error = cudaErrorMemoryAllocation;
+  owned.memory[static_cast<char *>(q)] = {bytes, type};
+  owned.device_bytes += device ? bytes : 0;
+  spoil(static_cast<char *>(q), bytes);
+  *p = q;
+  return cudaSuccess;
+}
+inline cudaError_t release(void *p, cudaMemoryType type) {
+  if (p == nullptr)
+    return cudaSuccess;
+  std::lock_guard<std::mutex> hold(owned.lock);
+  auto at = owned.memory.find(static_cast<char *>(p));
+  if (at == owned.memory.end() || at->second.type != type)
+    fail("freed, but not allocated like that");
+  if (type == cudaMemoryTypeDevice)
+    owned.device_bytes -= at->second.bytes;
+  owned.memory.erase(at);
+  free(p);
+  return cudaSuccess;
+}
+
+inline void check_copy(const void *to, const void *from, size_t bytes,
+                       cudaMemcpyKind kind) {
+  const bool guess = kind == cudaMemcpyDefault;
+  const bool target = guess ? on_device(to)
+                            : kind == cudaMemcpyHostToDevice ||
+                                  kind == cudaMemcpyDeviceToDevice;
+  const bool source = guess ? on_device(from)
+                            : kind == cudaMemcpyDeviceToHost ||
+                                  kind == cudaMemcpyDeviceToDevice;
+  check_place(to, bytes, target, "copied to");
+  check_place(from, bytes, source, "copied from");
+}
+
+namespace device {
+
+/* ---- Devices and errors ------------------------------------------------ */
+
+inline cudaError_t cudaGetDeviceCount(int *count) {
+  *count = 1;
+  return cudaSuccess;
+}
+inline cudaError_t cudaSetDevice(int) { return cudaSuccess; }
+inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
+inline cudaError_t cudaPeekAtLastError() { return last_error; }
+inline const char *cudaGetErrorString(cudaError_t e) {
+  switch (e) {
+  case cudaSuccess:
+    return "no error";
+  case cudaErrorMemoryAllocation:
+    return "out of memory";
+  case cudaErrorInvalidConfiguration:
+    return "invalid configuration argument";
+  case cudaErrorInvalidResourceHandle:
+    return "invalid resource handle";
+  case cudaErrorCooperativeLaunchTooLarge:
+    return "too many blocks in cooperative launch";
+  default:
+    return "invalid argument";
+  }
+}
+
+/* ---- Memory ------------------------------------------------------------ */
+
+template <class T> cudaError_t cudaMalloc(T **p, size_t bytes) {
+  void *q;
+  const cudaError_t e = allocate(&q, bytes, cudaMemoryTypeDevice);
+  *p = static_cast<T *>(q);
+  return e;
+}
+inline cudaError_t cudaFree(void *p) {
+  return release(p, cudaMemoryTypeDevice);
+}
+template <class T>
+cudaError_t cudaHostAlloc(T **p, size_t bytes, unsigned = 0) {
+  void *q;
+  const cudaError_t e = allocate(&q, bytes, cudaMemoryTypeHost);
+  *p = static_cast<T *>(q);
+  return e;
+}
+template <class T> cudaError_t cudaMallocHost(T **p, size_t bytes) {
+  return cudaHostAlloc(p, bytes);
+}
+inline cudaError_t cudaFreeHost(void *p) {
+  return release(p, cudaMemoryTypeHost);
+}
+inline cudaError_t cudaMemGetInfo(size_t *unused, size_t *total) {
+  std::lock_guard<std::mutex> hold(owned.lock);
+  *total = HONE_EMULATE_MEMORY;
+  *unused = HONE_EMULATE_MEMORY - owned.device_bytes;
+  return cudaSuccess;
+}
+inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *at,
+                                            const void *p) {
+  std::lock_guard<std::mutex> hold(owned.lock);
+  size_t left;
+  const allocation *a = find(p, &left);
+  void *q = const_cast<void *>(p);
+  *at = {};
+  if (guarded(p))
+    at->type = cudaMemoryTypeDevice;
+  else if (a)
+    *at = {a->type, 0, q, a->type == cudaMemoryTypeHost ? q : nullptr};
+  return cudaSuccess;
+}
+
+inline cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes,
+                                   cudaStream_t stream = nullptr) {
+  check_stream(stream);
+  check_place(p, bytes, true, "set");
+  memset(p, value, bytes);
+  return cudaSuccess;
+}
+inline cudaError_t cudaMemset(void *p, int value, size_t bytes) {
+  return cudaMemsetAsync(p, value, bytes);
+}
+inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
+                                   cudaMemcpyKind kind,
+                                   cudaStream_t stream = nullptr) {
+  check_stream(stream);
+  check_copy(to, from, bytes, kind);
+  memmove(reach(to), reach(from), bytes);
+  return cudaSuccess;
+}
+inline cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes,
+                              cudaMemcpyKind kind) {
+  return cudaMemcpyAsync(to, from, bytes, kind);
+}
+inline cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch,
+                                     const void *from, size_t from_pitch,
+                                     size_t width, size_t height,
+                                     cudaMemcpyKind kind,
+                                     cudaStream_t stream = nullptr) {
+  check_stream(stream);
+  if (width > to_pitch || width > from_pitch)
+    return last_error = cudaErrorInvalidValue;
+  for (size_t i = 0; i < height; i++) {
+    void *target = static_cast<char *>(to) + i * to_pitch;
+    const void *source = static_cast<const char *>(from) + i * from_pitch;
+    check_copy(target, source, width, kind);
+    memmove(reach(target), reach(source), width);
+  }
+  return cudaSuccess;
+}
+
+/* ---- Streams and events ------------------------------------------------ */
+
+inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream,
+                                             unsigned flags) {
+  *stream = keep(new CUstream_st{flags != cudaStreamNonBlocking}, "stream");
+  return cudaSuccess;
+}
+inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream,
+                                                unsigned flags, int) {
+  return cudaStreamCreateWithFlags(stream, flags);
+}
+inline cudaError_t cudaStreamCreate(cudaStream_t *stream) {
+  return cudaStreamCreateWithFlags(stream, cudaStreamDefault);
+}
+inline cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
+  *least = 0;
+  *greatest = -5;
+  return cudaSuccess;
+}
+inline cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  drop(stream, "stream");
+  return cudaSuccess;
+}
+inline cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  check_stream(stream);
+  return cudaSuccess;
+}
+inline cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  return cudaStreamSynchronize(stream);
+}
+
+inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event,
+                                            unsigned flags) {
+  const bool timing = !(flags & cudaEventDisableTiming);
+  *event = keep(new CUevent_st{timing, false, {}}, "event");
+  return cudaSuccess;
+}
+inline cudaError_t cudaEventCreate(cudaEvent_t *event) {
+  return cudaEventCreateWithFlags(event, cudaEventDefault);
+}
+inline cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  drop(event, "event");
+  return cudaSuccess;
+}
+inline cudaError_t cudaEventRecord(cudaEvent_t event,
+                                   cudaStream_t stream = nullptr) {
+  check_stream(stream);
+  check_handle(event, "event");
+  event->recorded = true;
+  event->at = std::chrono::steady_clock::now();
+  return cudaSuccess;
+}
+inline cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  check_handle(event, "event");
+  return cudaSuccess;
+}
+inline cudaError_t cudaEventQuery(cudaEvent_t event) {
+  return cudaEventSynchronize(event);
+}
+inline cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
+                                       unsigned = 0) {
+  check_stream(stream);
+  return cudaEventSynchronize(event);
+}
+inline cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from,
+                                        cudaEvent_t to) {
+  check_handle(from, "event");
+  check_handle(to, "event");
+  if (!from->timing || !to->timing || !from->recorded || !to->recorded)
+    return last_error = cudaErrorInvalidResourceHandle;
+  *ms = std::chrono::duration<float, std::milli>(to->at - from->at).count();
+  return cudaSuccess;
+}
+
+} // namespace device
+} // namespace hone_emulate
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE /* memfd_create */
+#include "tests/unit/fake_driver.h"
+
+#include "base/cuda_driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { BLOCKS = 32, FAILURE = 999, NO_VALUE = 1, ALIGNMENT = 4096 };
+
+fake_driver fake;
+char fake_own;
+
+typedef struct block {
+  char *at, *real;
+  size_t bytes;
+} block;
+static block blocks[BLOCKS];
+
+static const block *block_of(const void *p) {
+  for (int i = 0; i < BLOCKS; i++)
+    if (blocks[i].at != NULL && (const char *)p >= blocks[i].at &&
+        (const char *)p < blocks[i].at + blocks[i].bytes)
+      return &blocks[i];
+  return NULL;
+}
+
+void *fake_real(const void *p) {
+  const block *b = block_of(p);
+  return b ? b->real + ((const char *)p - b->at) : NULL;
+}
+
+void *fake_alloc(size_t bytes, bool open) {
+  const int file = memfd_create("device", 0);
+  for (int i = 0; i < BLOCKS; i++) {
+    if (blocks[i].at != NULL)
+      continue;
+    if (file < 0 || ftruncate(file, (off_t)bytes) != 0)
+      abort();
+    blocks[i].bytes = bytes;
+    blocks[i].real =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    blocks[i].at =
+        mmap(NULL, bytes, open ? PROT_READ : PROT_NONE, MAP_SHARED, file, 0);
+    close(file);
+    if (blocks[i].at == MAP_FAILED || blocks[i].real == MAP_FAILED)
+      abort();
+    memset(blocks[i].real, 0xff, bytes);
+    return blocks[i].at;
+  }
+  abort();
+}
+
+void fake_free(void *p) {
+  block *b = (block *)block_of(p);
+  if (b == NULL)
+    abort();
+  munmap(b->at, b->bytes);
+  munmap(b->real, b->bytes);
+  *b = (block){.at = NULL};
+}
+
+/* Calls ------------------------------------------------------------------- */
+
+static _Thread_local int inside;
+
+static void count_live(int change) {
+  __atomic_add_fetch(&fake.live, change, __ATOMIC_RELAXED);
+}
+
+static int step(void) {
+  __atomic_add_fetch(&fake.calls, 1, __ATOMIC_RELAXED);
+  return __atomic_load_n(&fake.fail_at, __ATOMIC_RELAXED) > 0 &&
+                 __atomic_sub_fetch(&fake.fail_at, 1, __ATOMIC_RELAXED) == 0
+             ? fake.failure
+             : 0;
+}
+
+static int attributes(unsigned count, const int *which, void **values,
+                      unsigned long long pointer) {
+  const bool there = fake_real((const void *)(uintptr_t)pointer) != NULL;
+  const int failed = step();
+  fake.questions++;
+  for (unsigned i = 0; failed == 0 && i < count; i++)
+    switch (which[i]) {
+    case HONE_DRIVER_CONTEXT:
+      *(void **)values[i] = there ? fake.context : NULL;
+      break;
+    case HONE_DRIVER_TYPE:
+      *(unsigned *)values[i] = there ? HONE_DRIVER_DEVICE : 0;
+      break;
+    case HONE_DRIVER_MANAGED:
+      *(unsigned *)values[i] = 0;
+      break;
+    default:
+      *(int *)values[i] = there ? fake.ordinal : 0;
+    }
+  return failed;
+}
+
+static int device(int *out, int ordinal) {
+  const int failed = step();
+  *out = ordinal + 100;
+  return ordinal == fake.ordinal ? failed : NO_VALUE;
+}
+
+static int state(int which, unsigned *flags, int *active) {
+  *flags = 0;
+  *active = !fake.inactive;
+  return which == fake.ordinal + 100 ? step() : NO_VALUE;
+}
+
+static int retain(void **context, int which) {
+  const int failed = step();
+  if (failed != 0 || which != fake.ordinal + 100)
+    return failed != 0 ? failed : NO_VALUE;
+  *context = &fake_own;
+  count_live(1);
+  return 0;
+}
+
+static int release(int which) {
+  count_live(-1);
+  return which == fake.ordinal + 100 ? step() : NO_VALUE;
+}
+
+static int push(void *context) {
+  const int failed = step();
+  if (failed != 0 || (context != &fake_own && context != fake.context))
+    return failed != 0 ? failed : NO_VALUE;
+  inside++;
+  count_live(1);
+  return 0;
+}
+
+static int pop(void **context) {
+  *context = NULL;
+  if (inside == 0)
+    return NO_VALUE;
+  inside--;
+  count_live(-1);
+  return step();
+}
+
+/* The memory of one side of a copy; NULL: it is not what it is said to be. */
+static char *side(unsigned type, const void *host, unsigned long long there) {
+  if (type == HONE_DRIVER_DEVICE)
+    return fake_real((const void *)(uintptr_t)there);
+  return type == HONE_DRIVER_HOST && fake_real(host) == NULL ? (char *)host
+                                                             : NULL;
+}
+
+static int make(const hone_driver_copy *c) {
+  if (fake.over)
+    __atomic_add_fetch(&fake.late, 1, __ATOMIC_RELAXED);
+  const char *from = side(c->from_type, c->from_host, c->from_there);
+  char *to = side(c->to_type, c->to_host, c->to_there);
+  if (from == NULL || to == NULL || c->from_pitch < c->bytes ||
+      c->to_pitch < c->bytes)
+    return NO_VALUE;
+  for (size_t i = 0; i < c->rows; i++)
+    memcpy(to + i * c->to_pitch, from + i * c->from_pitch, c->bytes);
+  if (c->from_type == HONE_DRIVER_DEVICE)
+    __atomic_add_fetch(&fake.fetched, (int64_t)(c->bytes * c->rows),
+                       __ATOMIC_RELAXED);
+  return 0;
+}
+
+static int copy(const hone_driver_copy *c) {
+  const int failed = step();
+  if (failed != 0 || inside == 0)
+    return failed != 0 ? failed : NO_VALUE;
+  return make(c);
+}
+
+typedef struct stream {
+  hone_driver_copy waiting;
+  bool any;
+} stream;
+
+static int copy_async(const hone_driver_copy *c, void *on) {
+  stream *s = on;
+  const int failed = step();
+  if (failed != 0 || inside == 0 || s == NULL || s->any)
+    return failed != 0 ? failed : NO_VALUE;
+  s->waiting = *c;
+  s->any = true;
+  return 0;
+}
+
+static int stream_create(void **out, unsigned flags) {
+  const int failed = step();
+  if (failed != 0 || inside == 0 || flags != 1)
+    return failed != 0 ? failed : NO_VALUE;
+  *out = calloc(1, sizeof(stream));
+  count_live(1);
+  return 0;
+}
+
+static int stream_wait(void *on) {
+  stream *s = on;
+  const int failed = step();
+  const bool any = s->any;
+  s->any = false;
+  if (fake.slow > 0)
+    usleep(fake.slow);
+  return failed == 0 && any ? make(&s->waiting) : failed;
+}
+
+static int stream_destroy(void *on) {
+  free(on);
+  count_live(-1);
+  return step();
+}
+
+static int pin(void **memory, size_t bytes, unsigned flags) {
+  const int failed = step();
+  if (failed != 0 || inside == 0 || flags != 1)
+    return failed != 0 ? failed : NO_VALUE;
+  *memory =
+      aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+  memset(*memory, 0xff, bytes);
+  count_live(1);
+  return 0;
+}
+
+static int unpin(void *memory) {
+  free(memory);
+  count_live(-1);
+  return step();
+}
+
+static const hone_driver table = {
+    attributes, device, state,      retain,        release,     push,
+    pop,        copy,   copy_async, stream_create, stream_wait, stream_destroy,
+    pin,        unpin};
+
+void fake_begin(void) {
+  fake = (fake_driver){.failure = FAILURE, .context = &fake_own};
+  hone_driver_instead = &table;
+}
+
+void fake_end(void) { hone_driver_instead = NULL; }

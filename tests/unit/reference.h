@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Solutions to twice the precision of double, and the matrices that put a
+   certificate to the test. Shares nothing with the library. */
+#ifndef TESTS_REFERENCE_H
+#define TESTS_REFERENCE_H
+
+#include "tests/unit/support.h"
+
+/* op(A) (hi + lo) = b, hi + lo good to some 1e-32 cond(A): by elimination in
+   quadruple precision up to n = 64, above by double factors refined with
+   quadruple residuals. False: singular, or no convergence. */
+bool ref_solve(int64_t n, const double *a, bool trans, int64_t nrhs,
+               const double *b, double *hi, double *lo);
+
+/* max |x - (hi + lo)| / max |x|, and the largest of |x - (hi + lo)|_i /
+   |hi_i| (0 where both are 0). */
+double ref_error(int64_t n, const double *x, const double *hi,
+                 const double *lo);
+double ref_error_of_any(int64_t n, const double *x, const double *hi,
+                        const double *lo);
+
+/* Infinity and 1-norm of a. 1-norm of inv(A), from ref_solve with the unit
+   vectors; -1: singular. n <= 64. */
+double ref_norm1(int64_t n, const double *a);
+double ref_inverse_norm1(int64_t n, const double *a);
+
+/* Matrices that are hard on a certificate, by columns, lda = n. */
+enum {
+  REF_RANDOM,
+  REF_GRADED_ROWS,
+  REF_GRADED_COLUMNS,
+  REF_GRADED_BOTH,
+  REF_MIXED_UNITS, /* D SPD D */
+  REF_ONE_LARGE,   /* the spectra of support.h, */
+  REF_ONE_SMALL,
+  REF_GEOMETRIC,
+  REF_ARITHMETIC,
+  REF_LOG_UNIFORM,
+  REF_HILBERT, /* of order <= 12 in the corner, the rest random */
+  REF_VANDERMONDE,
+  REF_NEAR_COLUMNS, /* two columns that differ by 1 / cond */
+  REF_FAMILIES
+};
+const char *ref_name(int family);
+/* cond: of those that are made to one; else how strongly they are graded. */
+void ref_matrix(sup_rng *rng, int family, int64_t n, double cond, double *a);
+
+#endif

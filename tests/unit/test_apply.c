@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Single-precision factors applied in double arithmetic: against plain loops
+   in long double for every form of factors, and through the engines on
+   matrices whose factors are exact, where nothing but double rounding is
+   left. */
+#include "cpu_sp/apply.h"
+
+#include "tests/unit/ct.h"
+#include "tests/unit/support.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_COLUMNS = 7 };
+
+static const struct form_case {
+  hone_form form;
+  const char *name;
+} forms[] = {{HONE_FORM_LU, "LU"},
+             {HONE_FORM_TRANSPOSED, "transposed"},
+             {HONE_FORM_CHOLESKY, "Cholesky"}};
+
+/* Factors of order n: off the diagonal small enough for a modest inverse. */
+typedef struct sample {
+  int64_t n, ld;
+  float *f;
+  int *pivot;
+} sample;
+
+static sample make(sup_rng *rng, int64_t n, int base) {
+  sample s = {.n = n, .ld = n + 3};
+  s.f = malloc((size_t)(s.ld * n) * sizeof *s.f);
+  s.pivot = malloc((size_t)n * sizeof *s.pivot);
+  if (s.f == NULL || s.pivot == NULL)
+    abort();
+  for (int64_t j = 0; j < n; j++) {
+    for (int64_t i = 0; i < s.ld; i++)
+      s.f[i + j * s.ld] = (float)(4.0 * sup_uniform(rng) / (double)n);
+    s.f[j + j * s.ld] = (float)(1.5 + sup_uniform(rng));
+    s.pivot[j] = (int)(j + (int64_t)(sup_next(rng) % (uint64_t)(n - j))) + base;
+  }
+  return s;
+}
+
+static void discard(sample *s) {
+  free(s->f);
+  free(s->pivot);
+}
+
+/* One triangle of F, or of its transpose, by the definition. */
+static void plain_triangle(const sample *s, bool lower, bool trans, bool unit,
+                           long double *v) {
+  const bool down = lower != trans;
+  for (int64_t k = 0; k < s->n; k++) {
+    const int64_t i = down ? k : s->n - 1 - k;
+    const int64_t from = down ? 0 : i + 1, to = down ? i : s->n;
+    for (int64_t j = from; j < to; j++)
+      v[i] -= (long double)(trans ? s->f[j + i * s->ld] : s->f[i + j * s->ld]) *
+              v[j];
+    if (!unit)
+      v[i] /= (long double)s->f[i + i * s->ld];
+  }
+}
+
+static void plain_exchange(const sample *s, int base, bool backwards,
+                           long double *v) {
+  for (int64_t q = 0; q < s->n; q++) {
+    const int64_t k = backwards ? s->n - 1 - q : q;
+    long double t = v[k];
+    v[k] = v[s->pivot[k] - base];
+    v[s->pivot[k] - base] = t;
+  }
+}
+
+static void plain(const sample *s, hone_form form, int base, bool trans,
+                  long double *v) {
+  if (form == HONE_FORM_CHOLESKY) {
+    plain_triangle(s, false, true, false, v);
+    plain_triangle(s, false, false, false, v);
+    return;
+  }
+  const bool rows = form == HONE_FORM_LU;
+  if (rows != trans)
+    plain_exchange(s, base, false, v);
+  plain_triangle(s, !trans, trans, rows == !trans, v);
+  plain_triangle(s, trans, trans, rows == trans, v);
+  if (rows == trans)
+    plain_exchange(s, base, true, v);
+}
+
+static void check_against_plain(hone_pool *pool, sup_rng *rng, int64_t n,
+                                int64_t k, const struct form_case *form,
+                                int base, bool trans) {
+  sample s = make(rng, n, base);
+  const int64_t ldv = n + 2;
+  double *v = sup_filled(ldv * k, 5.0), size = 0.0, error = 0.0;
+  sup_random(rng, n, k, v, ldv);
+  double *from = sup_copy(v, ldv * k);
+  const hone_factors factors = {form->form, n, s.ld, s.f, s.pivot, base};
+  ct_note("%s, n %d, k %d, trans %d, base %d", form->name, (int)n, (int)k,
+          trans, base);
+  hone_apply(pool, &factors, trans, k, v, ldv);
+  long double *want = malloc((size_t)n * sizeof *want);
+  for (int64_t c = 0; c < k; c++) {
+    for (int64_t i = 0; i < n; i++)
+      want[i] = (long double)from[i + c * ldv];
+    plain(&s, form->form, base, trans, want);
+    for (int64_t i = 0; i < n; i++) {
+      size = fmax(size, fabs((double)want[i]));
+      error =
+          fmax(error, fabs((double)(want[i] - (long double)v[i + c * ldv])));
+    }
+    CHECK_EQ_INT(v[n + c * ldv] - 5.0, 0); /* what lies below stays */
+  }
+  CHECK_LE(error, 1e-14 * size);
+  free(want);
+  sup_free(v);
+  sup_free(from);
+  discard(&s);
+}
+
+TEST(apply, agrees_with_plain_loops_for_every_order_and_form) {
+  sup_rng rng = {1};
+  for (int64_t n = 1; n <= 130; n++)
+    for (int form = 0; form < 3; form++)
+      for (int trans = 0; trans < 2; trans++)
+        check_against_plain(NULL, &rng, n, 1 + n % 3, &forms[form], form == 0,
+                            trans);
+}
+
+TEST(apply, agrees_with_plain_loops_for_many_columns_and_blocks) {
+  static const int64_t orders[] = {255, 256, 257, 300, 521, 700};
+  hone_mem mem = {.limit = 0};
+  hone_pool *pool;
+  sup_rng rng = {2};
+  hone_pool_create(&pool, &mem, 3);
+  for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
+    for (int form = 0; form < 3; form++)
+      for (int trans = 0; trans < 2; trans++)
+        check_against_plain(i % 2 ? pool : NULL, &rng, orders[i],
+                            1 + (int64_t)i, &forms[form], 1, trans);
+  hone_pool_destroy(&pool, &mem);
+}
+
+TEST(apply, gives_the_same_bits_on_any_number_of_threads) {
+  enum { N = 2100 };
+  sup_rng rng = {3};
+  sample s = make(&rng, N, 0);
+  double *v = sup_filled(N, 0.0);
+  sup_random(&rng, N, 1, v, N);
+  for (int form = 0; form < 3; form++)
+    for (int trans = 0; trans < 2; trans++) {
+      const hone_factors f = {forms[form].form, N, s.ld, s.f, s.pivot, 0};
+      double *one = sup_copy(v, N), *three = sup_copy(v, N);
+      hone_mem mem = {.limit = 0};
+      hone_pool *pool;
+      hone_pool_create(&pool, &mem, 3);
+      hone_apply(NULL, &f, trans, 1, one, N);
+      hone_apply(pool, &f, trans, 1, three, N);
+      hone_pool_destroy(&pool, &mem);
+      CHECK_MEM_EQ(one, three, N * sizeof *one);
+      sup_free(one);
+      sup_free(three);
+    }
+  sup_free(v);
+  discard(&s);
+}
+
+/* S = L U with few bits in every number: exact in single precision, and no
+   pivot but the diagonal's is the largest. spd: S = U^T U. */
+static void exact_product(sup_rng *rng, int64_t n, bool spd, double *a) {
+  double *l = sup_filled(n * n, 0.0), *u = sup_filled(n * n, 0.0);
+  for (int64_t j = 0; j < n; j++)
+    for (int64_t i = 0; i <= j; i++) {
+      const bool here = sup_next(rng) % (uint64_t)n < 3;
+      const double value = sup_next(rng) % 2 ? 1.0 : -1.0;
+      u[i + j * n] = i == j ? 4.0 : here ? value : 0.0;
+      if (spd)
+        l[j + i * n] = u[i + j * n];
+      else
+        l[j + i * n] = i == j                            ? 1.0
+                       : sup_next(rng) % (uint64_t)n < 3 ? 0.25
+                                                         : 0;
+    }
+  for (int64_t j = 0; j < n; j++)
+    for (int64_t k = 0; k <= j; k++)
+      for (int64_t i = k; i < n && u[k + j * n] != 0.0; i++)
+        a[i + j * n] += l[i + k * n] * u[k + j * n];
+  sup_free(l);
+  sup_free(u);
+}
+
+static void check_engine(const hone_engine *engine, int64_t n, bool spd) {
+  hone_mem mem = {.limit = 0};
+  hone_watch watch = {.progress = NULL};
+  sup_rng rng = {(uint64_t)n};
+  double *a = sup_filled(n * n, 0.0), *ones = sup_filled(n, 1.0);
+  double *x = sup_filled(2 * n, 0.0), *b = sup_filled(n, 0.0);
+  int *none = calloc((size_t)n, sizeof *none);
+  const hone_scaling scaling = {ones, ones, none, none, false};
+  const hone_matrix matrix = {n, n, a};
+  const hone_engine_config config = {.n = n, .mem = &mem, .watch = &watch};
+  hone_factor_info info;
+  void *self = NULL;
+  exact_product(&rng, n, spd, a);
+  REQUIRE(engine->create(&self, &config) == HONE_OK);
+  REQUIRE(engine->factor(self, &matrix, &scaling, &info) == HONE_OK);
+  for (int trans = 0; trans < 2; trans++) {
+    ct_note("%s, n %d, trans %d", engine->name, (int)n, trans);
+    sup_random(&rng, n, 1, b, n);
+    memcpy(x, b, (size_t)n * sizeof *x);
+    memcpy(x + n, b, (size_t)n * sizeof *x);
+    CHECK_EQ_INT(engine->apply(self, trans, 2, x, n), HONE_OK);
+    CHECK_LE(sup_backward_error(n, a, n, trans, x, b), 1e-13);
+    CHECK_MEM_EQ(x, x + n, (size_t)n * sizeof *x);
+    CHECK_EQ_INT(engine->solve(self, trans, 1, b, n), HONE_OK);
+    CHECK_LE(1e-10, sup_forward_error(n, b, x)); /* in single arithmetic */
+    CHECK_LE(sup_forward_error(n, b, x), 1e-4);
+  }
+  engine->destroy(self, &mem);
+  CHECK_EQ_INT(mem.held, 0);
+  free(none);
+  sup_free(a);
+  sup_free(ones);
+  sup_free(x);
+  sup_free(b);
+}
+
+TEST(apply, is_exact_but_for_double_rounding_where_the_factors_are) {
+  static const int64_t orders[] = {1, 2, 7, 64, 100, 511, 530, 600};
+  for (size_t i = 2; i < sizeof orders / sizeof *orders; i++) {
+    check_engine(&hone_engine_single, orders[i], false);
+    check_engine(&hone_engine_cholesky, orders[i], true);
+  }
+}

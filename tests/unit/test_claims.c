@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A caller who says that A is symmetric positive definite, and is wrong: what
+   is proved of the matrix that one triangle would make is not proved of A. */
+#include "base/rounding.h"
+#include "tests/unit/ct.h"
+#include "tests/unit/support.h"
+
+#include "api/hone.h"
+#include "base/engine.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const int32_t host = HONE_DEVICE_CPU, cuda = HONE_DEVICE_CUDA;
+
+static bool no_device(int32_t device) {
+  char why[160] = "";
+  const char *required = getenv("HONE_REQUIRE_GPU");
+  if (device == host || hone_engine_cholesky_cuda.probe(why, sizeof why))
+    return false;
+  ct_note("%s", why);
+  CHECK(required == NULL || strcmp(required, "1") != 0);
+  return true;
+}
+
+#define NEED(device)                                                           \
+  do {                                                                         \
+    if (no_device(device))                                                     \
+      SKIP("no usable CUDA device");                                           \
+  } while (0)
+
+typedef struct claim {
+  int64_t n;
+  double *a, *b, *x;
+  hone_options options;
+  hone_column column;
+  hone_report report;
+} claim;
+
+static claim make(int32_t device, int64_t n) {
+  sup_rng rng = {(uint64_t)n};
+  claim c = {.n = n,
+             .a = sup_filled(n * n, 0.0),
+             .b = sup_filled(n, 0.0),
+             .x = sup_filled(n, 0.0)};
+  sup_matrix_spd(&rng, n, 30.0, c.a);
+  sup_random(&rng, n, 1, c.b, n);
+  hone_options_init(&c.options, sizeof c.options);
+  c.options.device = device;
+  c.options.start = HONE_START_SINGLE;
+  c.options.structure = HONE_STRUCTURE_SPD;
+  return c;
+}
+
+static int solve(claim *c) {
+  c->options.columns = &c->column;
+  return hone_solve(c->n, 1, c->a, c->n, c->b, c->n, c->x, c->n, &c->options,
+                    &c->report);
+}
+
+static void discard(claim *c) {
+  sup_free(c->a);
+  sup_free(c->b);
+  sup_free(c->x);
+}
+
+/* An entry below the diagonal that is not what it should be by one bit: nothing
+   is taken from a copy, and two random errors are tried, for the factors are
+   those of another matrix. */
+static void
+believes_a_copy_of_one_triangle_only_where_it_is_the_matrix(const void *arg) {
+  NEED(*(const int32_t *)arg);
+  int32_t passes[2] = {0};
+  for (int lopsided = 0; lopsided < 2; lopsided++) {
+    claim c = make(*(const int32_t *)arg, 200);
+    if (lopsided)
+      c.a[150 + 3 * c.n] = nextafter(c.a[150 + 3 * c.n], 10.0);
+    ct_note("lopsided %d", lopsided);
+    CHECK_EQ_INT(solve(&c), HONE_OK);
+    CHECK_CONTAINS(c.report.path, "single Cholesky");
+    CHECK_LE(sup_backward_error(c.n, c.a, c.n, false, c.x, c.b), SUP_LIMIT);
+    if (*(const int32_t *)arg == cuda)
+      CHECK(lopsided ? c.report.device_passes == 0
+                     : c.report.device_passes > 0);
+    passes[lopsided] = c.report.passes;
+    discard(&c);
+  }
+  CHECK_LE(passes[0] + 2, passes[1]);
+}
+
+/* Two rows of A are equal; one triangle twice would be definite. */
+static void accepts_nothing_of_a_singular_matrix(const void *arg) {
+  NEED(*(const int32_t *)arg);
+  for (int consistent = 0; consistent < 2; consistent++) {
+    claim c = make(*(const int32_t *)arg, 100);
+    const int64_t n = c.n, last = n - 1;
+    c.a[0] += 100.0;
+    c.a[last * n] = c.a[last * (n + 1)];
+    for (int64_t j = 0; j < last; j++)
+      c.a[last + j * n] = c.a[j * n];
+    for (int64_t i = 0; consistent && i < n; i++) {
+      c.b[i] = 0.0;
+      for (int64_t j = 0; j < n; j++)
+        c.b[i] += c.a[i + j * n];
+    }
+    ct_note("consistent %d", consistent);
+    CHECK_LT(0, abs(solve(&c)));
+    CHECK_EQ_INT(c.report.accepted, 0);
+    discard(&c);
+  }
+}
+
+/* What differs from its mirror image contracts well, but not where the
+   certificate looks: bounds hold, or are the norms'. */
+static void bounds_errors_by_the_whole_matrix(const void *arg) {
+  NEED(*(const int32_t *)arg);
+  for (int k = 1; k <= 5; k++) {
+    claim c = make(*(const int32_t *)arg, 80);
+    double *truth = sup_filled(c.n, 0.0);
+    for (int64_t i = 2; i < c.n; i++)
+      c.a[i + c.n] += pow(10.0, -k);
+    c.options.criterion = HONE_RESIDUAL;
+    c.options.tolerance = 1e-3;
+    const int st = solve(&c);
+    hone_options exact;
+    hone_options_init(&exact, sizeof exact);
+    exact.start = HONE_START_DOUBLE;
+    exact.extra_precise = 1;
+    CHECK_EQ_INT(
+        hone_solve(c.n, 1, c.a, c.n, c.b, c.n, truth, c.n, &exact, NULL),
+        HONE_OK);
+    ct_note("k %d, %s", k, c.report.path);
+    CHECK_EQ_INT(st, HONE_OK);
+    CHECK_LE(sup_forward_error(c.n, c.x, truth), c.column.forward_error);
+    sup_free(truth);
+    discard(&c);
+  }
+}
+
+#define ENTRY(name)                                                            \
+  { #name, name }
+static const struct {
+  const char *name;
+  void (*run)(const void *at);
+} checks[] = {
+    ENTRY(believes_a_copy_of_one_triangle_only_where_it_is_the_matrix),
+    ENTRY(accepts_nothing_of_a_singular_matrix),
+    ENTRY(bounds_errors_by_the_whole_matrix),
+};
+
+CT_CONSTRUCTOR static void register_checks(void) {
+  for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
+    ct_register("claims_host", checks[i].name, checks[i].run, &host);
+    ct_register("claims_cuda", checks[i].name, checks[i].run, &cuda);
+  }
+}
+
+/* ---- Sums that tell a triangle from its mirror image ---- */
+
+static uint64_t difference(int64_t n, const double *a) {
+  uint64_t sum = 0;
+  for (int64_t j = 0; j < n; j++) {
+    sum += hone_mirror_sum(j, 0, j, a + j * n);
+    sum -= hone_mirror_sum(n - j - 1, j + 1, j, a + j * n + j + 1);
+  }
+  return sum;
+}
+
+static void swap(double *a, int64_t p, int64_t q) {
+  const double old = a[p];
+  a[p] = a[q];
+  a[q] = old;
+}
+
+TEST(claims, see_every_way_of_not_being_symmetric) {
+  enum { N = 40 };
+  claim c = make(host, N);
+  double *a = c.a;
+  CHECK_EQ_INT(difference(N, a) == 0, 1);
+  a[3 + 20 * N] = 0.0;
+  a[20 + 3 * N] = -0.0;
+  CHECK_EQ_INT(difference(N, a) == 0, 1);
+  for (int bit = 0; bit < 64; bit++) { /* one bit, and the same of two */
+    uint64_t bits[2] = {0};
+    memcpy(&bits[0], &a[5 + 2 * N], sizeof *bits);
+    memcpy(&bits[1], &a[9 + 4 * N], sizeof *bits);
+    for (int k = 0; k < 2; k++) {
+      bits[k] ^= (uint64_t)1 << bit;
+      memcpy(&a[k ? 9 + 4 * N : 5 + 2 * N], &bits[k], sizeof *bits);
+      ct_note("bit %d, %d entries", bit, k + 1);
+      CHECK(difference(N, a) != 0);
+    }
+    a[5 + 2 * N] = a[2 + 5 * N];
+    a[9 + 4 * N] = a[4 + 9 * N];
+  }
+  CHECK_EQ_INT(difference(N, a) == 0, 1);
+  for (int64_t i = 6; i < N; i++) { /* entries in each other's place */
+    swap(a, 5 + 2 * N, i + 2 * N);
+    CHECK(difference(N, a) != 0);
+    swap(a, 5 + 2 * N, i + 2 * N);
+    swap(a, i + 2 * N, i - 1 + 3 * N); /* of one antidiagonal */
+    CHECK(difference(N, a) != 0);
+    swap(a, i + 2 * N, i - 1 + 3 * N);
+  }
+  CHECK_EQ_INT(difference(N, a) == 0, 1);
+  discard(&c);
+}

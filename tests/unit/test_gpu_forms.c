@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The forms of a GPU's factorization that a caller may choose: where the
+   diagonal blocks are factored, and how the rows of U beside them are found.
+   Each must solve; which one it was, the report says. */
+#include "tests/unit/ct.h"
+#include "tests/unit/support.h"
+
+#include "api/hone.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* gpu_sp/forms/forms.h; not there in a build without CUDA. */
+extern int64_t hone_cuda_tail __attribute__((weak));
+extern int64_t hone_cuda_hides __attribute__((weak));
+extern int hone_cuda_corrections __attribute__((weak));
+extern int64_t hone_cuda_ahead __attribute__((weak));
+extern int64_t hone_cuda_outer __attribute__((weak));
+extern int64_t hone_cuda_part __attribute__((weak)); /* cuda_kernels.h */
+
+/* SCALED: by powers of two, so that it is factored twice, the second time
+   all at once and not as it comes. */
+enum { UNIFORM, DOMINANT, STEEP, SCALED };
+
+typedef struct sys {
+  int64_t n;
+  double *a, *b, *x;
+  hone_options options;
+  hone_report report;
+} sys;
+
+/* STEEP: without pivoting the first diagonal block's L has 1 on its diagonal
+   and -2 below it in the first 30 columns, so that its inverse, in single,
+   is worth nothing. The rest is L times something, and a strong diagonal. */
+static void fill_steep(sup_rng *rng, int64_t n, double *a) {
+  memset(a, 0, (size_t)(n * n) * sizeof *a);
+  for (int64_t j = 0; j < n; j++) {
+    for (int64_t i = 0; i < n; i++)
+      if (j >= 128 && i < 128)
+        a[i + j * n] = sup_uniform(rng);
+    for (int64_t i = HONE_MIN(n, (int64_t)128) - 1; i > 0; i--)
+      if (j >= 128 && i <= 30)
+        a[i + j * n] -= 2.0 * a[i - 1 + j * n];
+    a[j + j * n] = j < 128 ? 1.0 : 64.0;
+    if (j < 30 && j + 1 < n)
+      a[j + 1 + j * n] = -2.0;
+  }
+}
+
+static void scale_rows(int64_t n, double *a) {
+  for (int64_t j = 0; j < n; j++)
+    for (int64_t i = 0; i < n; i++)
+      a[i + j * n] *= ldexp(1.0, (int)(i % 41) - 20);
+}
+
+static sys make(int kind, int64_t n) {
+  sup_rng rng = {(uint64_t)(n * 4 + kind)};
+  sys s = {.n = n};
+  s.a = sup_filled(n * n, 0.0);
+  s.b = sup_filled(n, 0.0);
+  s.x = sup_filled(n, 0.0);
+  if (kind == STEEP)
+    fill_steep(&rng, n, s.a);
+  else
+    sup_random(&rng, n, n, s.a, n);
+  for (int64_t j = 0; kind == DOMINANT && j < n; j++)
+    s.a[j + j * n] = j % 2 ? (double)n : -(double)n;
+  if (kind == SCALED)
+    scale_rows(n, s.a);
+  sup_random(&rng, n, 1, s.b, n);
+  hone_options_init(&s.options, sizeof s.options);
+  s.options.device = HONE_DEVICE_CUDA;
+  return s;
+}
+
+static void discard(sys *s) {
+  sup_free(s->a);
+  sup_free(s->b);
+  sup_free(s->x);
+}
+
+static int solve(sys *s) {
+  return hone_solve(s->n, 1, s->a, s->n, s->b, s->n, s->x, s->n, &s->options,
+                    &s->report);
+}
+
+/* Is there a device, true or emulated? */
+static bool usable(void) {
+  double a = 2.0, b = 1.0, x;
+  hone_options options;
+  hone_options_init(&options, sizeof options);
+  options.device = HONE_DEVICE_CUDA;
+  return &hone_cuda_tail != NULL &&
+         hone_solve(1, 1, &a, 1, &b, 1, &x, 1, &options, NULL) !=
+             HONE_NO_DEVICE;
+}
+
+#define NEED_DEVICE()                                                          \
+  do {                                                                         \
+    if (!usable()) {                                                           \
+      const char *required_ = getenv("HONE_REQUIRE_GPU");                      \
+      REQUIRE(required_ == NULL || strcmp(required_, "1") != 0);               \
+      SKIP("no usable CUDA device");                                           \
+    }                                                                          \
+  } while (0)
+
+static void check_accepted(sys *s) {
+  ct_note("n %d, diagonal %d, sections %d, pivoting %d, arithmetic %d",
+          (int)s->n, s->options.diagonal, s->options.sections,
+          s->options.pivoting, s->options.arithmetic);
+  CHECK_EQ_INT(solve(s), HONE_OK);
+  CHECK_LE(sup_backward_error(s->n, s->a, s->n, false, s->x, s->b), SUP_LIMIT);
+}
+
+/* What the report says of the forms, for a matrix that needs no fallback. */
+static void check_report(const sys *s) {
+  const hone_report *r = &s->report;
+  const bool cpu = s->options.diagonal == HONE_DIAGONAL_CPU;
+  const bool iterated = s->options.sections >= HONE_SECTIONS_SEEDED;
+  CHECK_EQ_INT(r->precision, 32);
+  CHECK_STR(r->reason, "");
+  CHECK_EQ_INT(strstr(r->path, "by the CPU") != NULL, cpu);
+  CHECK_EQ_INT(strstr(r->path, " sections") != NULL, s->options.sections > 0);
+  CHECK_EQ_INT(r->diagonal_ms > 0.0, cpu);
+  CHECK_LE(0.0, r->exposed_ms);
+  CHECK_LE(r->exposed_ms, r->diagonal_ms);
+  CHECK_EQ_INT(r->sections > 0, s->n > 128 && (cpu || iterated));
+  CHECK_EQ_INT(r->section_fallbacks, 0);
+  CHECK_LE(r->sections, r->sweeps);
+  CHECK_LE(r->sweeps_max, r->sweeps);
+  CHECK_EQ_INT(r->sweeps_max > 0, r->sweeps > 0);
+  CHECK_LE(r->sweeps_max, s->options.sections == HONE_SECTIONS_CROUT ? 129 : 4);
+}
+
+/* One order in all forms. */
+static void every_form(int64_t n, int64_t tail) {
+  static const int arithmetics[] = {HONE_FP16X3, HONE_FP32};
+  const int64_t before = hone_cuda_tail;
+  hone_cuda_tail = tail;
+  for (int pivoting = 0; pivoting <= HONE_PIVOT_NONE; pivoting++) {
+    sys s = make(pivoting == HONE_PIVOT_AUTO ? UNIFORM : DOMINANT, n);
+    s.options.pivoting = pivoting;
+    for (int a = 0; a < 2; a++)
+      for (int d = HONE_DIAGONAL_GPU; d <= HONE_DIAGONAL_CPU; d++)
+        for (int f = 0; f <= HONE_SECTIONS_CROUT; f++) {
+          s.options.arithmetic = arithmetics[a];
+          s.options.diagonal = d;
+          s.options.sections = f;
+          check_accepted(&s);
+          check_report(&s);
+        }
+    discard(&s);
+  }
+  hone_cuda_tail = before;
+}
+
+TEST(gpu_forms, solve_less_than_a_block) {
+  NEED_DEVICE();
+  every_form(100, 0);
+}
+
+TEST(gpu_forms, solve_one_block) {
+  NEED_DEVICE();
+  every_form(128, 0);
+}
+
+TEST(gpu_forms, solve_two_blocks_and_a_column) {
+  NEED_DEVICE();
+  every_form(257, 0);
+}
+
+/* Three outer panels, the last below the tail. Of the scaled matrix the CPU
+   has the blocks of the second while the columns of the third are updated. */
+TEST(gpu_forms, solve_with_something_to_hide_behind) {
+  NEED_DEVICE();
+  if (!sup_emulated())
+    every_form(700, 300);
+  const int64_t before = hone_cuda_tail;
+  hone_cuda_tail = 300;
+  for (int f = 0; f <= HONE_SECTIONS_SEEDED; f++) {
+    sys s = make(SCALED, 700);
+    s.options.diagonal = HONE_DIAGONAL_CPU;
+    s.options.sections = f;
+    check_accepted(&s);
+    check_report(&s);
+    discard(&s);
+  }
+  hone_cuda_tail = before;
+}
+
+/* Far from the end the CPU, from the tail on the GPU, whose blocks are not
+   in the account. */
+TEST(gpu_forms, leave_the_tail_to_the_gpu) {
+  NEED_DEVICE();
+  const int64_t before = hone_cuda_tail;
+  sys s = make(UNIFORM, 300);
+  s.options.diagonal = HONE_DIAGONAL_CPU;
+  hone_cuda_tail = 301;
+  check_accepted(&s);
+  CHECK_EQ_INT(s.report.diagonal_ms > 0.0, 0);
+  CHECK(strstr(s.report.path, "by the CPU") == NULL);
+  CHECK_EQ_INT(s.report.sections, 0);
+  hone_cuda_tail = 300;
+  check_accepted(&s);
+  CHECK_EQ_INT(s.report.sections, 1);
+  hone_cuda_tail = before;
+  discard(&s);
+}
+
+/* Panels of 32 columns: from the second on, and while enough columns remain
+   for the arithmetic of the update, the CPU has the diagonal blocks. The slower
+   that is, the fewer columns are enough. */
+TEST(gpu_forms, choose_the_cpu_where_it_can_hide) {
+  NEED_DEVICE();
+  static const struct {
+    int arithmetic, blocks;
+  } all[] = {{HONE_FP16X3, 2}, {HONE_BF16X3, 2}, {HONE_FP32, 4},
+             {HONE_TF32, 1},   {HONE_FP16, 0},   {HONE_BF16, 0}};
+  const int64_t before = hone_cuda_hides;
+  CHECK_EQ_INT(hone_cuda_tail, -1);
+  hone_cuda_outer = 32;
+  for (int i = 0; i < 6; i++) {
+    sys s = make(DOMINANT, 200);
+    s.options.diagonal = HONE_DIAGONAL_CPU;
+    s.options.arithmetic = all[i].arithmetic;
+    hone_cuda_hides = 120;
+    check_accepted(&s);
+    CHECK_EQ_INT(s.report.precision, 32);
+    CHECK_EQ_INT(s.report.sections, all[i].blocks);
+    CHECK_EQ_INT(s.report.diagonal_ms > 0.0, all[i].blocks > 0);
+    hone_cuda_hides = 0; /* all but the first panel */
+    check_accepted(&s);
+    CHECK_EQ_INT(s.report.sections, 5);
+    hone_cuda_hides = before; /* of what is small, none */
+    check_accepted(&s);
+    CHECK_EQ_INT(s.report.sections, 0);
+    CHECK(strstr(s.report.path, "by the CPU") == NULL);
+    discard(&s);
+  }
+  hone_cuda_hides = before;
+  hone_cuda_outer = 0;
+}
+
+/* No corrections allowed: every section is solved directly. */
+TEST(gpu_forms, fall_back_to_a_direct_solve) {
+  NEED_DEVICE();
+  const int64_t tail = hone_cuda_tail;
+  const int corrections = hone_cuda_corrections;
+  hone_cuda_tail = 0;
+  hone_cuda_corrections = 0;
+  sys s = make(UNIFORM, 300);
+  s.options.diagonal = HONE_DIAGONAL_CPU;
+  s.options.sections = HONE_SECTIONS_SEEDED;
+  check_accepted(&s);
+  CHECK_EQ_INT(s.report.precision, 32);
+  CHECK_LE(3, s.report.sections);
+  CHECK_EQ_INT(s.report.section_fallbacks, s.report.sections);
+  CHECK_EQ_INT(s.report.sweeps, 0);
+  hone_cuda_tail = tail;
+  hone_cuda_corrections = corrections;
+  discard(&s);
+}
+
+TEST(gpu_forms, fall_back_where_the_inverse_is_worthless) {
+  NEED_DEVICE();
+  const int64_t before = hone_cuda_tail;
+  hone_cuda_tail = 0;
+  for (int d = HONE_DIAGONAL_GPU; d <= HONE_DIAGONAL_CPU; d++) {
+    sys s = make(STEEP, 200);
+    s.options.pivoting = HONE_PIVOT_NONE;
+    s.options.arithmetic = HONE_FP32;
+    s.options.diagonal = d;
+    s.options.sections = HONE_SECTIONS_SEEDED;
+    check_accepted(&s);
+    CHECK_LE(1, s.report.section_fallbacks);
+    discard(&s);
+  }
+  hone_cuda_tail = before;
+}
+
+/* The next panel factored beside the update of the other columns. */
+TEST(gpu_forms, look_ahead) {
+  NEED_DEVICE();
+  static const int arithmetics[] = {HONE_FP16X3, HONE_FP32, HONE_BF16X3};
+  const int64_t before = hone_cuda_ahead;
+  for (int i = 0; i < 3; i++) {
+    sys s = make(UNIFORM, 900);
+    hone_report without;
+    s.options.arithmetic = arithmetics[i];
+    hone_cuda_ahead = s.n + 1;
+    check_accepted(&s);
+    without = s.report;
+    hone_cuda_ahead = s.n;
+    check_accepted(&s);
+    CHECK_LE(without.device_bytes + 1, s.report.device_bytes);
+    CHECK_LE(fabs(s.report.growth - without.growth), 1e-3 * without.growth);
+    s.options.pivoting = HONE_PIVOT_BLOCK;
+    check_accepted(&s);
+    discard(&s);
+  }
+  hone_cuda_ahead = before;
+}
+
+/* Panels of more rows than one launch takes, of which there are none without
+   pivoting beyond the block; beside those of one launch, and the host's. */
+static void check_tall(int64_t n, int pivoting) {
+  sys s = make(pivoting == HONE_PIVOT_AUTO ? UNIFORM : DOMINANT, n);
+  hone_report one, host;
+  s.options.pivoting = pivoting;
+  check_accepted(&s);
+  one = s.report;
+  s.options.device = HONE_DEVICE_CPU;
+  check_accepted(&s);
+  host = s.report;
+  s.options.device = HONE_DEVICE_CUDA;
+  hone_cuda_part = 256;
+  for (int d = HONE_DIAGONAL_GPU; d <= HONE_DIAGONAL_CPU; d++)
+    for (int f = 0; f <= HONE_SECTIONS_SEEDED; f += HONE_SECTIONS_SEEDED) {
+      s.options.diagonal = d;
+      s.options.sections = f;
+      check_accepted(&s);
+      check_report(&s);
+      CHECK_LE(s.report.growth, 4.0 * one.growth);
+      CHECK_LE(s.report.growth, 8.0 * host.growth);
+      CHECK_LE(one.device_bytes + 1, s.report.device_bytes);
+    }
+  hone_cuda_part = 0;
+  discard(&s);
+}
+
+TEST(gpu_forms, take_panels_of_any_height) {
+  NEED_DEVICE();
+  const int64_t tail = hone_cuda_tail, ahead = hone_cuda_ahead;
+  hone_cuda_tail = 0;
+  for (int pivoting = 0; pivoting <= HONE_PIVOT_NONE; pivoting++)
+    check_tall(257, pivoting);
+  hone_cuda_ahead = 1;
+  check_tall(600, HONE_PIVOT_AUTO);
+  hone_cuda_tail = tail;
+  hone_cuda_ahead = ahead;
+}
+
+/* What is said of memory before the call, also of orders that no test can
+   have: 12 n^2 bytes and 5 %, 4 n^2 and 10 %. */
+TEST(gpu_forms, need_little_memory_beside_a_large_matrix) {
+  static const int64_t orders[] = {65536, 80000, 105000, 180000};
+  for (int i = 0; i < 4 && &hone_cuda_part != NULL; i++) {
+    const double n = (double)orders[i];
+    int64_t with, without;
+    ct_note("n %d", (int)orders[i]);
+    CHECK_EQ_INT(hone_device_memory_needed(orders[i], NULL, &with, &without),
+                 HONE_OK);
+    CHECK_LE(12.0 * n * n, (double)with);
+    CHECK_LE((double)with, 12.6 * n * n);
+    CHECK_LE(4.0 * n * n, (double)without);
+    CHECK_LE((double)without, 4.4 * n * n);
+  }
+}
+
+/* A solver that is used again counts each matrix for itself. */
+TEST(gpu_forms, count_the_last_factorization) {
+  NEED_DEVICE();
+  const int64_t before = hone_cuda_tail;
+  hone_cuda_tail = 0;
+  sys s = make(UNIFORM, 200);
+  hone_solver *solver = NULL;
+  hone_report first, second;
+  s.options.diagonal = HONE_DIAGONAL_CPU;
+  REQUIRE(hone_solver_create(&solver, s.n, &s.options) == HONE_OK);
+  CHECK_EQ_INT(hone_solver_factor(solver, s.a, s.n, &first), HONE_OK);
+  CHECK_EQ_INT(hone_solver_factor(solver, s.a, s.n, &second), HONE_OK);
+  CHECK_EQ_INT(first.sections, 1);
+  CHECK_EQ_INT(second.sections, 1);
+  CHECK_EQ_INT(second.sweeps, first.sweeps);
+  hone_solver_destroy(&solver);
+  hone_cuda_tail = before;
+  discard(&s);
+}
+
+/* Two columns are the same: a pivot is zero. */
+static void check_singular(int64_t n, int diagonal, int pivoting) {
+  sys s = make(UNIFORM, n);
+  s.options.diagonal = diagonal;
+  s.options.pivoting = pivoting;
+  for (int64_t j = 0; j < s.n; j++)
+    for (int64_t i = 0; i < s.n; i++)
+      s.a[i + j * s.n] = i == j && j != 40 ? 1.0 : 0.0;
+  s.a[40 + 0 * s.n] = 1.0;
+  s.a[0 + 40 * s.n] = 1.0;
+  s.a[40 + 40 * s.n] = 1.0;
+  ct_note("n %d, diagonal %d, pivoting %d", (int)n, diagonal, pivoting);
+  CHECK_EQ_INT(solve(&s), HONE_SINGULAR);
+  CHECK_EQ_INT(s.report.bad_col, 40);
+  discard(&s);
+}
+
+/* On the CPU or on the GPU, or in one launch more. */
+TEST(gpu_forms, say_that_a_matrix_is_singular) {
+  NEED_DEVICE();
+  const int64_t before = hone_cuda_tail;
+  hone_cuda_tail = 0;
+  for (int pivoting = 0; pivoting <= HONE_PIVOT_NONE; pivoting++) {
+    check_singular(150, HONE_DIAGONAL_CPU, pivoting);
+    hone_cuda_part = 256;
+    check_singular(300, HONE_DIAGONAL_GPU, pivoting);
+    check_singular(300, HONE_DIAGONAL_CPU, pivoting);
+    hone_cuda_part = 0;
+  }
+  hone_cuda_tail = before;
+}
+
+TEST(gpu_forms, refuse_values_that_do_not_exist) {
+  static const int bad[][2] = {{-1, 0}, {3, 0}, {0, -1}, {0, 4}};
+  double a = 2.0, b = 1.0, x = 5.0;
+  for (int i = 0; i < 4; i++) {
+    hone_options options;
+    hone_report report;
+    hone_options_init(&options, sizeof options);
+    options.diagonal = bad[i][0];
+    options.sections = bad[i][1];
+    ct_note("diagonal %d, sections %d", bad[i][0], bad[i][1]);
+    CHECK_EQ_INT(hone_solve(1, 1, &a, 1, &b, 1, &x, 1, &options, &report),
+                 HONE_BAD_OPTION);
+    CHECK(x == 5.0);
+  }
+}
+
+TEST(gpu_forms, appear_in_the_report) {
+  hone_report report;
+  char text[4096];
+  memset(&report, 0, sizeof report);
+  report.diagonal_ms = 2.5;
+  report.exposed_ms = 0.25;
+  report.sections = 7;
+  report.sweeps = 9;
+  report.sweeps_max = 2;
+  report.section_fallbacks = 1;
+  hone_report_json(&report, text, sizeof text);
+  CHECK_CONTAINS(text, "\"diagonal_ms\": 2.5, \"exposed_ms\": 0.25, "
+                       "\"sections\": 7, \"sweeps\": 9, \"sweeps_max\": 2, "
+                       "\"section_fallbacks\": 1");
+  hone_report_text(&report, text, sizeof text);
+  CHECK_CONTAINS(text, "diagonal blocks 2.500 ms, 0.250 exposed; 7 sections");
+  memset(&report, 0, sizeof report);
+  hone_report_text(&report, text, sizeof text);
+  CHECK(strstr(text, "forms") == NULL);
+}
+
+/* Narrow outer panels, seven block columns of A: those that have come by then
+   are brought up to date beside the panels before them. With one thread none
+   comes before it is waited for; with more, some do, never twice the same. */
+TEST(gpu_forms, give_the_same_bits_however_a_comes) {
+  NEED_DEVICE();
+  const int64_t ahead = hone_cuda_ahead;
+  sys s = make(UNIFORM, 450);
+  double *first = sup_filled(s.n, 0.0), growth = 0.0;
+  hone_cuda_ahead = 1;
+  hone_cuda_outer = 32;
+  for (int run = 0; run < 6; run++) {
+    s.options.threads = run == 0 ? 1 : 4;
+    check_accepted(&s);
+    CHECK_EQ_INT(s.report.precision, 32);
+    if (run == 0) {
+      memcpy(first, s.x, (size_t)s.n * sizeof *first);
+      growth = s.report.growth;
+    }
+    CHECK_MEM_EQ(first, s.x, (size_t)s.n * sizeof *first);
+    CHECK_MEM_EQ(&growth, &s.report.growth, sizeof growth);
+  }
+  hone_cuda_ahead = ahead;
+  hone_cuda_outer = 0;
+  sup_free(first);
+  discard(&s);
+}
+
+/* The first pivots fall so fast that LU is given up while A still comes: the
+   norm, which is that of one of the last columns, is known all the same. */
+TEST(gpu_forms, what_is_given_up_early_still_sees_all_of_a) {
+  NEED_DEVICE();
+  const int64_t ahead = hone_cuda_ahead, n = 500;
+  sys s = make(UNIFORM, n);
+  double norm1 = 0.0;
+  hone_cuda_ahead = 1;
+  hone_cuda_outer = 32;
+  for (int64_t j = 0; j < n; j++) {
+    double sum = 0.0;
+    for (int64_t i = 0; i < n; i++) {
+      double *at = &s.a[i + j * n];
+      *at =
+          (i == j ? 2.0 : *at / (double)n) * ldexp(1.0, (int)(j / 16 - i / 4));
+      sum += fabs(*at);
+    }
+    norm1 = fmax(norm1, sum);
+  }
+  s.options.threads = 4;
+  check_accepted(&s);
+  CHECK_LE(fabs(s.report.norm1 - norm1), 1e-12 * norm1);
+  CHECK_LE(20, s.report.scale_max - s.report.scale_min);
+  hone_cuda_ahead = ahead;
+  hone_cuda_outer = 0;
+  discard(&s);
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A solver whose matrices lie in the memory of a device, one after the other,
+   and what becomes of one when memory or the driver fails: the right answer,
+   or an honest status, and nothing is lost. */
+#define _GNU_SOURCE /* usleep */
+#include "tests/unit/ct.h"
+#include "tests/unit/device_memory.h"
+#include "tests/unit/support.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* gpu_sp/calls.h; not there in a build without CUDA. */
+extern int64_t hone_cuda_fail_at __attribute__((weak));
+extern int64_t hone_cuda_calls __attribute__((weak));
+
+static const double UNTOUCHED = 77.25;
+
+/* Memory hooks: one of the allocations fails, and what is held is known. */
+typedef struct heap {
+  int64_t calls, fail_at, blocks;
+} heap;
+
+static void *take(size_t bytes, void *ctx) {
+  heap *h = ctx;
+  void *p = ++h->calls == h->fail_at ? NULL : malloc(bytes);
+  h->blocks += p != NULL;
+  if (p != NULL)
+    memset(p, 0xff, bytes);
+  return p;
+}
+
+static void give(void *memory, void *ctx) {
+  heap *h = ctx;
+  h->blocks--;
+  free(memory);
+}
+
+typedef struct sys {
+  int64_t n;
+  double *a, *b, *there_a, *there_b, *there_x;
+  double *x;
+  hone_options options;
+  hone_report report;
+  heap heap;
+} sys;
+
+static void make(sys *s, int64_t n, int device) {
+  sup_rng rng = {(uint64_t)n};
+  memset(s, 0, sizeof *s);
+  s->n = n;
+  s->a = sup_filled(n * n, 0.0);
+  s->b = sup_filled(n, 0.0);
+  s->x = sup_filled(n, UNTOUCHED);
+  sup_random(&rng, n, n, s->a, n);
+  sup_random(&rng, n, 1, s->b, n);
+  s->there_a = on_device(s->a, n * n);
+  s->there_b = on_device(s->b, n);
+  s->there_x = on_device(s->x, n);
+  hone_options_init(&s->options, sizeof s->options);
+  s->options.device = device;
+  s->options.threads = 4;
+  s->options.alloc = take;
+  s->options.free = give;
+  s->options.alloc_ctx = &s->heap;
+}
+
+static void discard(sys *s) {
+  CHECK_EQ_INT(s->heap.blocks, 0);
+  device_free(s->there_a);
+  device_free(s->there_b);
+  device_free(s->there_x);
+  sup_free(s->a);
+  sup_free(s->b);
+  sup_free(s->x);
+}
+
+/* Another matrix in the place of A. */
+static void change(sys *s, double by) {
+  for (int64_t i = 0; i < s->n; i++)
+    s->a[i * (s->n + 1)] += by;
+  device_put(s->there_a, s->a, (size_t)(s->n * s->n) * sizeof(double));
+}
+
+static int solve_with(sys *s, hone_solver *solver) {
+  const int st = hone_solver_solve(solver, HONE_TRANS, 1, s->there_b, s->n,
+                                   s->there_x, s->n, NULL, 0, NULL, &s->report);
+  device_get(s->x, s->there_x, (size_t)s->n * sizeof(double));
+  return st;
+}
+
+static void check_solves(sys *s, hone_solver *solver) {
+  CHECK_EQ_INT(solve_with(s, solver), HONE_OK);
+  CHECK_LE(sup_backward_error(s->n, s->a, s->n, true, s->x, s->b), SUP_LIMIT);
+}
+
+static void keep(int device, int64_t n) {
+  device_begin();
+  sys s;
+  hone_solver *solver = NULL;
+  make(&s, n, device);
+  ct_note("device %d, n %d", device, (int)n);
+  REQUIRE(hone_solver_create(&solver, n, &s.options) == HONE_OK);
+  CHECK_EQ_INT(hone_solver_factor(solver, s.there_a, n, &s.report), HONE_OK);
+  check_solves(&s, solver);
+  const int64_t calls = s.heap.calls;
+  for (int turn = 0; turn < 3; turn++) { /* nothing more is allocated */
+    change(&s, 0.5);
+    CHECK_EQ_INT(hone_solver_factor(solver, s.there_a, n, &s.report), HONE_OK);
+    check_solves(&s, solver);
+  }
+  CHECK_EQ_INT(s.heap.calls, calls);
+  change(&s, 1e-6);
+  CHECK_EQ_INT(hone_solver_update(solver, s.there_a, n, &s.report), HONE_OK);
+  check_solves(&s, solver);
+  CHECK_CONTAINS(s.report.path, "earlier matrix");
+  change(&s, 1.0);
+  const int64_t blocks = s.heap.blocks;
+  CHECK_EQ_INT(hone_solver_factor(solver, s.a, n, &s.report), HONE_OK);
+  CHECK_EQ_INT(s.heap.blocks, blocks - 1); /* the copy of A is given back */
+  check_solves(&s, solver);
+  CHECK_EQ_INT(hone_solver_factor(solver, s.there_a, n, &s.report), HONE_OK);
+  check_solves(&s, solver);
+  hone_solver_destroy(&solver);
+  discard(&s);
+  device_end();
+}
+
+TEST(place_kept, matrices_come_one_after_the_other) {
+  keep(HONE_DEVICE_CPU, 60);
+  keep(HONE_DEVICE_CPU, 420);
+}
+
+TEST(place_kept, matrices_come_one_after_the_other_to_the_gpu) {
+  NEED_DEVICE();
+  keep(HONE_DEVICE_CUDA, 60);
+  keep(HONE_DEVICE_CUDA, 420);
+}
+
+/* Memory that the caller allows counts the copy. */
+TEST(place_kept, copy_is_within_the_limit) {
+  int64_t single = 0;
+  device_begin();
+  sys s;
+  make(&s, 100, HONE_DEVICE_CPU);
+  CHECK_EQ_INT(hone_memory_needed(100, 1, &s.options, &single, NULL), HONE_OK);
+  for (int fits = 0; fits < 2; fits++) {
+    const int64_t copies = 100 * 100 * 8 + 3 * 100 * 8;
+    s.options.memory_limit_bytes = fits ? single + copies : copies;
+    const int st = hone_solve(100, 1, s.there_a, 100, s.there_b, 100, s.there_x,
+                              100, &s.options, &s.report);
+    device_get(s.x, s.there_x, 800);
+    CHECK_EQ_INT(st, fits ? HONE_OK : HONE_NO_MEMORY);
+    CHECK_LE(s.report.host_bytes, s.options.memory_limit_bytes);
+    CHECK_EQ_INT(sup_untouched(s.x, 100, UNTOUCHED), !fits);
+  }
+  discard(&s);
+  device_end();
+}
+
+/* A factorization that failed for want of the copy leaves no matrix. */
+TEST(place_kept, solver_without_a_copy_holds_no_matrix) {
+  NEED_FAKE();
+  device_begin();
+  sys s;
+  hone_solver *solver = NULL;
+  make(&s, 40, HONE_DEVICE_CPU);
+  REQUIRE(hone_solver_create(&solver, 40, &s.options) == HONE_OK);
+  CHECK_EQ_INT(hone_solver_factor(solver, s.a, 40, NULL), HONE_OK);
+  s.heap.fail_at = s.heap.calls + 1;
+  CHECK_EQ_INT(hone_solver_factor(solver, s.there_a, 40, &s.report),
+               HONE_NO_MEMORY);
+  CHECK_CONTAINS(s.report.reason, "A: no host memory for its copy");
+  CHECK_EQ_INT(solve_with(&s, solver), HONE_NOT_FACTORED);
+  CHECK_EQ_INT(hone_solver_factor(solver, s.there_a, 40, NULL), HONE_OK);
+  check_solves(&s, solver);
+  hone_solver_destroy(&solver);
+  discard(&s);
+  device_end();
+}
+
+static int all_at_once(sys *s) {
+  for (int64_t i = 0; i < s->n; i++)
+    s->x[i] = UNTOUCHED;
+  device_put(s->there_x, s->x, (size_t)s->n * sizeof(double));
+  const int st = hone_solve(s->n, 1, s->there_a, s->n, s->there_b, s->n,
+                            s->there_x, s->n, &s->options, &s->report);
+  device_get(s->x, s->there_x, (size_t)s->n * sizeof(double));
+  return st;
+}
+
+/* The right x, or an error and x untouched. */
+static void check_honest(const sys *s, int st) {
+  if (st == HONE_OK)
+    CHECK_LE(sup_backward_error(s->n, s->a, s->n, false, s->x, s->b),
+             SUP_LIMIT);
+  else
+    CHECK(sup_untouched(s->x, s->n, UNTOUCHED));
+  CHECK(st == HONE_OK || st == HONE_DEVICE_FAILED || st == HONE_NO_MEMORY);
+  if (st == HONE_DEVICE_FAILED)
+    CHECK(s->report.reason[0] != '\0');
+  CHECK_EQ_INT(s->heap.blocks, 0);
+  CHECK_EQ_INT(fake.live, 0);
+}
+
+/* failure: of the driver; 0: allocations fail. */
+static void fail_each(int device, int64_t n, int failure) {
+  sys s;
+  int failed = 0, solved = 0;
+  device_begin();
+  fake.failure = failure;
+  make(&s, n, device);
+  CHECK_EQ_INT(all_at_once(&s), HONE_OK);
+  for (int64_t k = 1; k < 5000; k++) {
+    fake.fail_at = failure ? k : 0;
+    s.heap = (heap){.fail_at = failure ? 0 : k};
+    const int st = all_at_once(&s);
+    const bool over = failure ? fake.fail_at > 0 : s.heap.calls < k;
+    fake.fail_at = 0;
+    ct_note("device %d, n %d, failure %d, call %d", device, (int)n, failure,
+            (int)k);
+    check_honest(&s, st);
+    failed += st != HONE_OK;
+    solved += st == HONE_OK;
+    if (over)
+      break;
+    if (n > 400 && k > 8) /* what comes in the middle is alike */
+      k += 1 + k / 4;
+  }
+  CHECK_GE(failed, 3);
+  CHECK_GE(solved, 1);
+  discard(&s);
+  device_end();
+}
+
+TEST(place_kept, survives_every_failed_call_of_the_driver) {
+  NEED_FAKE();
+  for (int device = HONE_DEVICE_CPU; device <= HONE_DEVICE_CUDA; device++)
+    if (device == HONE_DEVICE_CPU || cuda_usable()) {
+      fail_each(device, 30, 999);
+      fail_each(device, 30, 2);
+      fail_each(device, 270, 999);
+      fail_each(device, 420, 999);
+    }
+}
+
+/* Of the runtime, while A is factored from where it is. */
+TEST(place_kept, survives_failed_calls_of_the_engine) {
+  NEED_FAKE();
+  NEED_DEVICE();
+  sys s;
+  device_begin();
+  make(&s, 150, HONE_DEVICE_CUDA);
+  const int64_t before = hone_cuda_calls;
+  CHECK_EQ_INT(all_at_once(&s), HONE_OK);
+  const int64_t calls = hone_cuda_calls - before;
+  for (int64_t k = 1; k <= calls; k += 1 + k / 16) {
+    hone_cuda_fail_at = k;
+    const int st = all_at_once(&s);
+    hone_cuda_fail_at = 0;
+    ct_note("call %d of %d", (int)k, (int)calls);
+    CHECK_EQ_INT(st, HONE_OK); /* the host takes over */
+    check_honest(&s, st);
+  }
+  discard(&s);
+  device_end();
+}
+
+TEST(place_kept, survives_every_failed_allocation) {
+  NEED_FAKE();
+  fail_each(HONE_DEVICE_CPU, 30, 0);
+  fail_each(HONE_DEVICE_CPU, 420, 0);
+}
+
+static int stop_at(void *user, const hone_progress *event) {
+  return strcmp(event->phase, user) == 0;
+}
+
+/* A may be gone as soon as the call has returned. */
+TEST(place_kept, reads_nothing_of_what_is_given_up) {
+  static char factor[] = "factor", inspect[] = "inspect", refine[] = "refine";
+  char *const at[] = {factor, inspect, refine};
+  device_begin();
+  for (int device = HONE_DEVICE_CPU; device <= HONE_DEVICE_CUDA; device++)
+    for (int k = 0; k < 3; k++) {
+      sys s;
+      if (device == HONE_DEVICE_CUDA && !cuda_usable())
+        continue;
+      make(&s, 420, device);
+      s.options.structure = HONE_STRUCTURE_GENERAL;
+      s.options.progress = stop_at;
+      s.options.progress_user = at[k];
+      const int st = all_at_once(&s);
+      ct_note("device %d, %s", device, at[k]);
+      CHECK_EQ_INT(st, at[k] == refine ? HONE_INTERRUPTED : HONE_CANCELLED);
+      CHECK_EQ_INT(sup_untouched(s.x, s.n, UNTOUCHED), st < 0);
+      discard(&s);
+    }
+  device_end();
+}
+
+/* By a solver that stays, whose threads go on unless they are stopped. */
+TEST(place_kept, reads_nothing_of_what_is_given_up_by_a_solver_that_stays) {
+  NEED_FAKE();
+  static char inspect[] = "inspect";
+  device_begin();
+  for (int device = HONE_DEVICE_CPU; device <= HONE_DEVICE_CUDA; device++) {
+    sys s;
+    hone_solver *solver = NULL;
+    if (device == HONE_DEVICE_CUDA && !cuda_usable())
+      continue;
+    make(&s, 420, device);
+    s.options.structure = HONE_STRUCTURE_GENERAL;
+    s.options.progress = stop_at;
+    s.options.progress_user = inspect;
+    REQUIRE(hone_solver_create(&solver, s.n, &s.options) == HONE_OK);
+    fake.slow = 2000;
+    CHECK_EQ_INT(hone_solver_factor(solver, s.there_a, s.n, &s.report),
+                 HONE_CANCELLED);
+    fake.over = true;
+    usleep(20000); /* for what goes on to show */
+    hone_solver_destroy(&solver);
+    ct_note("device %d", device);
+    CHECK_EQ_INT(fake.late, 0);
+    fake.slow = 0;
+    fake.over = false;
+    discard(&s);
+  }
+  device_end();
+}

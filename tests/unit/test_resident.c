@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Engines that hold a copy of A and take residuals there: the host has the
+   last word, whatever they say. The engine is the single-precision one of the
+   host with residuals that are true, zero, large, or fail. */
+#include "tests/unit/support.h"
+
+#include "api/hone.h"
+#include "tests/unit/ct.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { ORDER = 40 };
+
+typedef enum residuals { TRUE_ONES, ZERO, LARGE, FAILING, LAST } residuals;
+static residuals kind;
+static int asked, expected;
+static double largest; /* of the last r over its den */
+
+static bool resident(void *self) { return self != NULL; }
+
+/* Unscaled where the scaling is not known yet. */
+static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
+                  hone_factor_info *info) {
+  double one[ORDER];
+  int zero[ORDER] = {0};
+  for (int i = 0; i < ORDER; i++)
+    one[i] = 1.0;
+  const hone_scaling none = {one, one, zero, zero, false};
+  return hone_engine_single.factor(self, a, scaling ? scaling : &none, info);
+}
+
+static int inspect(void *self, const hone_matrix *a,
+                   const hone_scaling *scaling, hone_seen *seen) {
+  (void)self;
+  memset(seen->row_max, 0, ORDER * sizeof(double));
+  memset(seen->row_sum, 0, ORDER * sizeof(double));
+  for (int64_t j = 0; j < ORDER; j++) {
+    seen->col_max[j] = seen->col_sum[j] = 0.0;
+    for (int64_t i = 0; i < ORDER; i++) {
+      double v = fabs(a->a[i + j * a->lda]);
+      if (scaling)
+        v *= scaling->row[i] * scaling->col[j];
+      seen->row_max[i] = fmax(seen->row_max[i], v);
+      seen->col_max[j] = fmax(seen->col_max[j], v);
+      seen->row_sum[i] += v;
+      seen->col_sum[j] += v;
+    }
+  }
+  return HONE_OK;
+}
+
+static int residual(void *self, const hone_matrix *a, bool trans,
+                    const double *x, const double *b, double *r, double *den) {
+  (void)self;
+  asked++;
+  if (kind == FAILING)
+    return HONE_DEVICE_FAILED;
+  for (int64_t i = 0; i < ORDER; i++) {
+    long double sum = (long double)b[i], size = fabsl(sum);
+    for (int64_t j = 0; j < ORDER; j++) {
+      const double v = trans ? a->a[j + i * a->lda] : a->a[i + j * a->lda];
+      sum -= (long double)v * (long double)x[j];
+      size += fabsl((long double)v * (long double)x[j]);
+    }
+    r[i] = kind == ZERO ? 0.0 : kind == LARGE ? 1.0 : (double)sum;
+    den[i] = (double)size;
+    largest = i == 0 ? 0.0 : largest;
+    largest = fmax(largest, (double)(fabsl(sum) / size));
+  }
+  for (int64_t i = 0; i < ORDER && kind == LAST && largest <= SUP_LIMIT; i++)
+    r[i] = 0.0;
+  return HONE_OK;
+}
+
+static void expect(void *self) { expected += self != NULL; }
+
+typedef struct outcome {
+  int status;
+  double omega; /* in quadruple precision */
+  hone_column column;
+  hone_report report;
+} outcome;
+
+static outcome run_to(residuals how, bool fall_back, bool extra) {
+  sup_rng rng = {11};
+  hone_engine engine = hone_engine_single;
+  engine.name = "resident LU";
+  engine.resident = resident;
+  engine.factor = factor;
+  engine.inspect = inspect;
+  engine.residual = residual;
+  engine.expect = how == LAST ? expect : NULL;
+  const hone_engine *engines[] = {&engine, &hone_engine_double};
+  const hone_request request = {
+      .criterion = HONE_COMPONENTWISE, .limit = SUP_LIMIT, .extra = extra};
+  hone_mem mem = {0};
+  hone_watch watch = {0};
+  hone_ladder ladder;
+  outcome o;
+  double *a = sup_filled(ORDER * ORDER, 0.0), *b = sup_filled(ORDER, 0.0);
+  double *x = sup_filled(ORDER, 0.0);
+  sup_random(&rng, ORDER, ORDER, a, ORDER);
+  sup_random(&rng, ORDER, 1, b, ORDER);
+  memset(&o, 0, sizeof o);
+  kind = how;
+  asked = expected = 0;
+  CHECK_EQ_INT(hone_ladder_create(&ladder, ORDER, engines, fall_back ? 2 : 1,
+                                  &request, &mem, NULL, &watch),
+               HONE_OK);
+  o.status = hone_ladder_factor(&ladder, a, ORDER, &o.report);
+  if (o.status == HONE_OK)
+    o.status = hone_ladder_solve(&ladder, false, 1, b, ORDER, x, ORDER, NULL, 0,
+                                 &o.column, &o.report);
+  o.omega = sup_backward_error(ORDER, a, ORDER, false, x, b);
+  hone_ladder_destroy(&ladder);
+  CHECK_EQ_INT(mem.held, 0);
+  sup_free(a);
+  sup_free(b);
+  sup_free(x);
+  return o;
+}
+
+static outcome run(residuals how, bool fall_back) {
+  return run_to(how, fall_back, false);
+}
+
+TEST(resident, residuals_are_taken_there_and_the_verdict_here) {
+  const outcome o = run(TRUE_ONES, false);
+  CHECK_EQ_INT(o.status, HONE_OK);
+  CHECK_LE(o.omega, SUP_LIMIT);
+  CHECK_EQ_INT(o.report.passes, 1);
+  CHECK_GE(o.report.device_passes, 2);
+}
+
+TEST(resident, a_residual_of_zero_is_not_believed) {
+  const outcome o = run(ZERO, false);
+  CHECK_EQ_INT(o.status, HONE_OK);
+  CHECK_LE(o.omega, SUP_LIMIT);
+  CHECK_GE(o.report.iterations, 1);
+  CHECK_GE(o.report.passes, 2); /* the first was no acceptance */
+}
+
+/* True until x is good enough, then zero: the host accepts x as well, but has
+   its own residual solved for. */
+TEST(resident, an_error_is_not_zero_because_a_residual_there_is) {
+  const outcome o = run(TRUE_ONES, false), last = run(LAST, false);
+  CHECK_EQ_INT(last.status, HONE_OK);
+  CHECK_GE(expected, 2);
+  CHECK_EQ_INT(last.report.passes, 1);
+  CHECK_NEAR(last.column.forward_error, o.column.forward_error, 0.0);
+}
+
+TEST(resident, residuals_that_stay_large_are_no_acceptance) {
+  CHECK_GE(run(LARGE, false).status, 1);
+  const outcome o = run(LARGE, true);
+  CHECK_EQ_INT(o.status, HONE_OK);
+  CHECK_LE(o.omega, SUP_LIMIT);
+  CHECK_EQ_INT(o.report.precision, 64);
+}
+
+TEST(resident, one_that_fails_is_followed_by_the_host) {
+  const outcome o = run(FAILING, false);
+  CHECK_EQ_INT(o.status, HONE_OK);
+  CHECK_LE(o.omega, SUP_LIMIT);
+  CHECK_GE(asked, 1);
+  CHECK_GE(o.report.passes, 2);
+}
+
+TEST(resident, extra_precision_has_the_hosts_verdict_too) {
+  const outcome o = run_to(TRUE_ONES, false, true);
+  CHECK_EQ_INT(o.status, HONE_OK);
+  CHECK_NEAR(o.column.backward_error, o.omega, 1e-3 * SUP_EPS);
+  CHECK_LE(o.column.forward_error, 8.0 * SUP_EPS);
+  CHECK_GE(o.report.device_passes, 3);
+  const outcome lie = run_to(ZERO, false, true);
+  CHECK_LE(0, lie.status);
+  CHECK_NEAR(lie.column.backward_error, lie.omega, 1e-3 * SUP_EPS);
+  CHECK_GE(run_to(LARGE, false, true).status, 1);
+  const outcome failing = run_to(FAILING, false, true);
+  CHECK_EQ_INT(failing.status, HONE_OK);
+  CHECK_NEAR(failing.column.backward_error, failing.omega, 1e-3 * SUP_EPS);
+}
+
+/* Where a device begins ahead, a solve sends it b and, for each residual, x and
+   b: all corrections and the error bound are of what it has. */
+TEST(resident, corrections_and_the_error_bound_are_begun_ahead) {
+  enum { N = 300 };
+  char why[128];
+  if (!hone_engine_single_cuda.probe(why, sizeof why))
+    SKIP(why);
+  for (int trans = 0; trans < 2; trans++) {
+    sup_rng rng = {12};
+    double *a = sup_filled(N * N, 0.0), *b = sup_filled(N, 0.0);
+    double *x = sup_filled(N, 0.0);
+    hone_options options;
+    hone_report factored, solved;
+    hone_solver *solver = NULL;
+    hone_options_init(&options, sizeof options);
+    options.device = HONE_DEVICE_CUDA;
+    sup_random(&rng, N, N, a, N);
+    sup_random(&rng, N, 1, b, N);
+    CHECK_EQ_INT(hone_solver_create(&solver, N, &options), HONE_OK);
+    CHECK_EQ_INT(hone_solver_factor(solver, a, N, &factored), HONE_OK);
+    CHECK_EQ_INT(
+        hone_solver_solve(solver, trans, 1, b, N, x, N, NULL, 0, NULL, &solved),
+        HONE_OK);
+    ct_note("trans %d", trans);
+    CHECK_GE(solved.device_passes, 3);
+    CHECK_EQ_INT(solved.to_device_bytes - factored.to_device_bytes,
+                 (1 + 2 * solved.device_passes) * N * (int)sizeof(double));
+    hone_solver_destroy(&solver);
+    sup_free(a);
+    sup_free(b);
+    sup_free(x);
+  }
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The space of GMRES-IR: pairs S z = c, and the factors applied with them. */
+#include "refine/condition.h"
+#include "tests/unit/ct.h"
+#include "tests/unit/support.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { N = 40 };
+
+/* A space of pairs of the random matrix a. */
+typedef struct bench {
+  sup_rng rng;
+  double a[N * N];
+  double memory[2 * N * HONE_SPACE_PAIRS];
+  hone_space space;
+} bench;
+
+static void set_up(bench *s) {
+  s->rng = (sup_rng){4};
+  sup_random(&s->rng, N, N, s->a, N);
+  s->space = hone_space_make(N, false, s->memory);
+}
+
+static void multiply(const double *a, bool trans, const double *x, double *y) {
+  sup_multiply(N, a, N, trans, x, y);
+}
+
+static bool take_random(bench *s, double size) {
+  double z[N], c[N];
+  sup_random(&s->rng, N, 1, z, N);
+  for (int i = 0; i < N; i++)
+    z[i] *= size;
+  multiply(s->a, false, z, c);
+  return hone_space_take(&s->space, z, c);
+}
+
+static double dot(const double *x, const double *y) {
+  double sum = 0.0;
+  for (int i = 0; i < N; i++)
+    sum += x[i] * y[i];
+  return sum;
+}
+
+TEST(space, keeps_pairs_of_the_matrix_that_are_orthonormal) {
+  static const double sizes[] = {1.0, 1e9, 1e-9, 1e150, 1e-150};
+  bench s;
+  double az[N];
+  set_up(&s);
+  for (int i = 0; i < HONE_SPACE_PAIRS; i++)
+    CHECK(take_random(&s, sizes[i % 5]));
+  CHECK_EQ_INT(s.space.count, HONE_SPACE_PAIRS);
+  for (int i = 0; i < s.space.count; i++) {
+    const double *z = hone_space_z(&s.space, i), *c = hone_space_c(&s.space, i);
+    for (int j = 0; j < s.space.count; j++)
+      CHECK_NEAR(dot(c, hone_space_c(&s.space, j)), i == j, 1e-14);
+    multiply(s.a, false, z, az);
+    for (int k = 0; k < N; k++)
+      CHECK_NEAR(az[k], c[k], 1e-12);
+  }
+  CHECK(!take_random(&s, 1.0)); /* full */
+  CHECK_EQ_INT(s.space.count, HONE_SPACE_PAIRS);
+}
+
+TEST(space, keeps_nearly_equal_pairs_orthonormal_too) {
+  bench s;
+  double first[N], z[N], c[N];
+  set_up(&s);
+  sup_random(&s.rng, N, 1, first, N);
+  for (int i = 0; i < 6; i++) {
+    for (int k = 0; k < N; k++)
+      z[k] = first[k] + 3e-7 * sup_uniform(&s.rng);
+    multiply(s.a, false, z, c);
+    CHECK(hone_space_take(&s.space, z, c));
+  }
+  for (int i = 0; i < 6; i++)
+    for (int j = 0; j < 6; j++)
+      CHECK_NEAR(dot(hone_space_c(&s.space, i), hone_space_c(&s.space, j)),
+                 i == j, 1e-14);
+}
+
+TEST(space, takes_no_pair_that_says_nothing_new_or_is_not_finite) {
+  static const double bads[] = {0.0, (double)NAN, (double)INFINITY};
+  bench s;
+  double z[N], c[N];
+  set_up(&s);
+  CHECK(take_random(&s, 1.0));
+  CHECK(take_random(&s, 1.0));
+  for (int i = 0; i < N; i++) {
+    z[i] = hone_space_z(&s.space, 0)[i] + 3.0 * hone_space_z(&s.space, 1)[i];
+    c[i] = hone_space_c(&s.space, 0)[i] + 3.0 * hone_space_c(&s.space, 1)[i];
+  }
+  CHECK(!hone_space_take(&s.space, z, c));
+  for (int k = 0; k < 3; k++)
+    for (int at = 0; at < 2; at++) {
+      for (int i = 0; i < N; i++)
+        z[i] = c[i] = k == 0 ? 0.0 : 1.0 + i * i;
+      (at ? z : c)[7] = bads[k];
+      if (k > 0 || at == 0)
+        CHECK(!hone_space_take(&s.space, z, c));
+    }
+  CHECK_EQ_INT(s.space.count, 2);
+}
+
+/* The factors of a matrix that is some way from a, and pairs of a. */
+static sup_script *open_engine(bench *s, double *near, hone_mem *mem,
+                               hone_watch *watch, const hone_engine **engine,
+                               void **self, const hone_scaling *scaling) {
+  sup_script *script;
+  hone_factor_info info;
+  const hone_matrix matrix = {N, N, s->a};
+  const hone_engine_config config = {.n = N, .mem = mem, .watch = watch};
+  for (int i = 0; i < N * N; i++)
+    near[i] = s->a[i] + 0.05 * sup_uniform(&s->rng);
+  *engine = sup_scripted(0, "scripted", 32, &script);
+  script->instead = near;
+  CHECK_EQ_INT((*engine)->create(self, &config), HONE_OK);
+  CHECK_EQ_INT((*engine)->factor(*self, &matrix, scaling, &info), HONE_OK);
+  return script;
+}
+
+TEST(space, applies_factors_that_are_exact_on_the_pairs) {
+  bench s;
+  double near[N * N], ones[N], v[N];
+  int none[N] = {0};
+  hone_mem mem = {.limit = 0};
+  hone_watch watch = {.progress = NULL};
+  const hone_engine *engine;
+  void *self = NULL;
+  for (int i = 0; i < N; i++)
+    ones[i] = 1.0;
+  const hone_scaling scaling = {ones, ones, none, none, false};
+  set_up(&s);
+  for (int i = 0; i < 5; i++)
+    CHECK(take_random(&s, 1.0));
+  open_engine(&s, near, &mem, &watch, &engine, &self, &scaling);
+  const hone_matrix matrix = {N, N, s.a};
+  const hone_factored f = {.engine = engine,
+                           .self = self,
+                           .a = &matrix,
+                           .scaling = &scaling,
+                           .space = &s.space};
+  for (int i = 0; i < 5; i++) { /* P c_i = z_i */
+    memcpy(v, hone_space_c(&s.space, i), sizeof v);
+    CHECK_EQ_INT(hone_apply_inverse(&f, true, false, 1, v, N, NULL, NULL),
+                 HONE_OK);
+    for (int k = 0; k < N; k++)
+      CHECK_NEAR(v[k], hone_space_z(&s.space, i)[k], 1e-11);
+  }
+  engine->destroy(self, &mem);
+}
