@@ -4,6 +4,8 @@
 #include "api/hone.h"
 
 #include "api/caller_arrays.h"
+#include "base/dense.h"
+#include "cpu_dp/pass.h"
 #include "refine/ladder.h"
 #include "refine/null_vector.h"
 
@@ -18,6 +20,7 @@ struct hone_solver {
   hone_watch watch;
   hone_pool *pool;
   hone_ladder ladder;
+  hone_dense dense;     /* A, which the ladder reads through its operator */
   hone_arrays stage;    /* copies of what lies on a device */
   hone_options options; /* complete: every default stands here */
   int threads;          /* of OpenBLAS during a call */
@@ -182,7 +185,7 @@ static void name_device(const hone_solver *s, hone_report *report) {
     snprintf(report->device, sizeof report->device, "%s, %d thread%s, %s",
              ladder->factored ? ladder->rung[ladder->first].engine->place
                               : s->place,
-             s->threads, s->threads == 1 ? "" : "s", hone_ladder_isa());
+             s->threads, s->threads == 1 ? "" : "s", hone_pass_isa());
 }
 
 /* The end of every call: the report complete, in the caller's hands. */
@@ -314,9 +317,8 @@ static int open_solver(hone_solver *s, int64_t n, bool one_shot) {
     general++;
   s->place = engines[general]->place;
   hone_request request = request_of(o, one_shot);
-  int st = hone_ladder_create(&s->ladder, n, engines, count, &request, &s->mem,
-                              NULL, &s->watch);
-  s->ladder.host_copy = &s->stage.host_copy;
+  int st = hone_ladder_create(&s->ladder, &hone_dense_operator, n, engines,
+                              count, &request, &s->mem, NULL, &s->watch);
   if (st == HONE_OK && n >= THREADS_FROM) {
     hone_pool_create(&s->pool, &s->mem, s->threads);
     s->ladder.pool = s->pool;
@@ -372,8 +374,10 @@ static int factor(hone_solver *s, const double *a, int64_t lda, bool update,
     hone_ladder_add_reason(report, "A", "no host memory for its copy");
     return st;
   }
-  st = update ? hone_ladder_update(&s->ladder, a, lda, report)
-              : hone_ladder_factor(&s->ladder, a, lda, report);
+  s->dense = (hone_dense){s->ladder.n, lda, a, host_copy};
+  const hone_matrix matrix = hone_dense_matrix(&s->dense);
+  st = update ? hone_ladder_update(&s->ladder, &matrix, report)
+              : hone_ladder_factor(&s->ladder, &matrix, report);
   hone_host_copy_stop(host_copy);
   if (host_copy->state == HONE_HOST_COPY_FAILED)
     hone_ladder_add_reason(report, "A", "it cannot be copied from the device");
@@ -576,8 +580,9 @@ int hone_memory_needed(int64_t n, int64_t nrhs, const hone_options *options,
     return HONE_NO_DEVICE;
   int64_t columns = HONE_MIN(nrhs, (int64_t)HONE_SOLVE_COLUMNS), most = 0;
   /* Alignment of the large blocks and the pool, generously. */
-  int64_t base = hone_ladder_bytes(n, nrhs, o.extra_precise != 0) +
-                 (int64_t)sizeof(hone_solver) + 3 * (1 << 21) + (1 << 16);
+  int64_t base =
+      hone_ladder_bytes(&hone_dense_operator, n, nrhs, o.extra_precise != 0) +
+      (int64_t)sizeof(hone_solver) + 3 * (1 << 21) + (1 << 16);
   for (int r = 0; r < count - 1; r++)
     if (engines[r]->precision == 32 || hone_ladder_direct(engines[r]))
       most = HONE_MAX(most, engines[r]->bytes(n, columns));

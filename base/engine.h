@@ -5,29 +5,7 @@
 #ifndef HONE_ENGINE_H
 #define HONE_ENGINE_H
 
-#include "base/device_memory.h"
-
-/* The caller's matrix, column-major; borrowed, never written. */
-typedef struct hone_matrix {
-  int64_t n, lda;
-  const double *a; /* n x n, lda >= n */
-} hone_matrix;
-
-/* What is exactly zero or exactly equal in A: see cpu_dp/structure.h. */
-typedef struct hone_structure {
-  int64_t lower, upper; /* a_ij = 0 for i > j + lower and for j > i + upper;
-                           n - 1 where nothing follows from it */
-  bool definite; /* may be positive definite: symmetric, diagonal > 0, and so
-                    is every minor of two */
-} hone_structure;
-
-/* S = R A C with R = diag(row), C = diag(col), all powers of two. */
-typedef struct hone_scaling {
-  double *row, *col;      /* n each: 2^row_exp, 2^col_exp */
-  int *row_exp, *col_exp; /* n each, within +-HONE_MAX_EXP */
-  bool used;              /* false: all ones, S = A */
-} hone_scaling;
-enum { HONE_MAX_EXP = 1000 };
+#include "base/operator.h"
 
 enum { HONE_SOLVE_COLUMNS = 64 }; /* right-hand sides at once, at most */
 
@@ -47,18 +25,9 @@ typedef struct hone_engine_config {
   hone_tuning tuning;
   const hone_structure *structure; /* of the matrix given to factor, for
                                       engines that ask for it; borrowed */
-  hone_host_copy
-      *host_copy; /* of the matrix given to factor, where the caller's lies on
-           a device: until hone_host_copy_await nothing is in the copy,
-           which is what factor is given. Borrowed; or NULL */
-  char *why;      /* a failing create may say why here, in one line; or NULL */
+  char *why; /* a failing create may say why here, in one line; or NULL */
   size_t why_size;
 } hone_engine_config;
-
-/* What an engine that inspects found: see cpu_dp/inspect.h. */
-typedef struct hone_seen {
-  double *row_max, *col_max, *row_sum, *col_sum; /* n each, the caller's */
-} hone_seen;
 
 /* What an engine used, all in all. */
 typedef struct hone_account {
@@ -122,9 +91,10 @@ typedef struct hone_engine {
   void (*suspect)(void *self, bool mend, int64_t *row, int64_t *col);
   /* Of engines that keep a copy of A where they run; NULL or false: none. */
   bool (*resident)(void *self);
-  /* Maxima and sums of |s_ij|, of the A last given to factor. */
+  /* The maxima of |s_ij| by rows and columns into out, their sums by rows and
+     by columns into scratch (n each), of the A last given to factor. */
   int (*inspect)(void *self, const hone_matrix *a, const hone_scaling *scaling,
-                 hone_seen *seen);
+                 double *scratch, hone_inspection *out);
   /* r = b - op(A) x in double-double, den = |op(A)| |x| + |b|; n each. */
   int (*residual)(void *self, const hone_matrix *a, bool trans, const double *x,
                   const double *b, double *r, double *den);

@@ -3,14 +3,14 @@
 #ifndef HONE_ROUNDING_H
 #define HONE_ROUNDING_H
 
-#include "base/engine.h"
+#include "base/dense.h"
 
 /* Columns j .. j+w-1 of S = R A C, rows exchanged, into f (n x w, ldf):
    row k with row exchange[k] - 1 for k = 0 .. exchanges-1, as LAPACK's
    xLASWP. Entries below FLT_MIN in magnitude become 0: denormal numbers
    would slow the factorization down and carry no digits. */
 typedef struct hone_rounding {
-  const hone_matrix *a;
+  const hone_dense *a;
   const hone_scaling *scaling;
   int64_t j, w;
   const int *exchange;

@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 
+#include <float.h>
 #include <math.h>
 
 enum { SUMS = 8 }; /* added up beside one another */
@@ -67,4 +68,11 @@ HONE_VECTOR bool hone_take_signs(int64_t n, const double *v, double *sign) {
     sign[i] = s;
   }
   return other == 0;
+}
+
+double hone_largest_sum(int64_t n, const double *v) {
+  double max = 0.0;
+  for (int64_t i = 0; i < n; i++)
+    max = v[i] <= max ? max : v[i]; /* NaN goes through */
+  return isfinite(max) ? max : DBL_MAX;
 }

@@ -19,4 +19,7 @@ int64_t hone_largest_at(int64_t n, const double *v);
 /* sign[i] = 1 where v_i >= 0, else -1; true when it was so before. */
 bool hone_take_signs(int64_t n, const double *v, double *sign);
 
+/* The largest of n sums of magnitudes; DBL_MAX where one is not finite. */
+double hone_largest_sum(int64_t n, const double *v);
+
 #endif

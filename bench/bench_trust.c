@@ -143,7 +143,8 @@ static double dsgesv(workshop *w) {
 
 /* One right-hand side, on the threads that hone_solve would take. */
 static double pass(workshop *w, bool accurate) {
-  const hone_matrix a = {.n = w->n, .lda = w->n, .a = w->a};
+  const hone_dense dense = {w->n, w->n, w->a, NULL};
+  const hone_matrix a = hone_dense_matrix(&dense);
   hone_mem mem = {0};
   hone_pool *pool = NULL;
   const hone_pass job = {.a = &a,
@@ -154,10 +155,10 @@ static double pass(workshop *w, bool accurate) {
                          .r = (double *const[]){w->work},
                          .den = (double *const[]){w->copy}};
   hone_pool_create(&pool, &mem, openblas_get_num_threads());
-  hone_pass_run(pool, &job);
+  hone_pass_run(&job, pool);
   const double start_ms = now_ms();
   for (int k = 0; k < 4; k++)
-    hone_pass_run(pool, &job);
+    hone_pass_run(&job, pool);
   const double ms = (now_ms() - start_ms) / 4.0;
   hone_pool_destroy(&pool, &mem);
   return ms;

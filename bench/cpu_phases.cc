@@ -57,7 +57,8 @@ bool factor_in_parts(const Config &c, const Systems &s) {
   hone_device timed = host;
   hone_engine_config config = {};
   hone_factor_info info;
-  const hone_matrix a = {s.n, s.n, s.a};
+  const hone_dense dense = {s.n, s.n, s.a, nullptr};
+  const hone_matrix a = hone_dense_matrix(&dense);
   std::vector<double> ones(static_cast<size_t>(s.n), 1.0);
   std::vector<int> zeros(static_cast<size_t>(s.n), 0);
   const hone_scaling none = {ones.data(), ones.data(), zeros.data(),

@@ -74,7 +74,8 @@ extern "C" int hone_bench_form_factor(const hone_bench_form *form, int64_t n,
   hone_mem mem = {};
   hone_watch watch = {};
   hone_engine_config config = {};
-  const hone_matrix a = {n, n, nullptr};
+  const hone_dense dense = {n, n, nullptr, nullptr};
+  const hone_matrix a = hone_dense_matrix(&dense);
   hone_factor_info info;
   char why[128] = "";
   void *self = nullptr;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Banded matrices in double precision: LAPACK's band LU with partial pivoting,
    from OpenBLAS, on a packed copy of the scaled band. */
+#include "base/engine.h"
 #include "cpu_dp/pivots.h"
 #include "cpu_dp/structure.h"
 
@@ -105,7 +106,7 @@ static double larger(double max, double v) {
 }
 
 /* Packs the band of S; returns its largest magnitude. */
-static double load(engine_band *e, const hone_matrix *a,
+static double load(engine_band *e, const hone_dense *a,
                    const hone_scaling *scaling) {
   double max = 0.0;
   for (int64_t j = 0; j < e->n; j++) {
@@ -139,7 +140,7 @@ static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
     return HONE_CANCELLED;
   if (reserve(e) != HONE_OK)
     return HONE_NO_MEMORY;
-  const double max = load(e, a, scaling);
+  const double max = load(e, hone_dense_of(a), scaling);
   const int n = (int)e->n, kl = (int)e->lower, ku = (int)e->upper;
   const int ld = (int)leading(e);
   int bad = 0;

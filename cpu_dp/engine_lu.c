@@ -2,6 +2,7 @@
 /* The double-precision engines: OpenBLAS's LU of the scaled matrix, and its
    Cholesky factorization, half the work. Where single precision does not
    reach, and for small matrices. */
+#include "base/dense.h"
 #include "base/engine.h"
 #include "cpu_dp/pivots.h"
 
@@ -28,8 +29,8 @@ typedef struct engine_dp {
   bool spd; /* S = U^T U, of its upper triangle alone */
   hone_pool *pool;
   hone_watch *watch;
-  const hone_matrix *a; /* during factor */
-  int64_t columns;      /* of one task */
+  const hone_dense *a; /* during factor */
+  int64_t columns;     /* of one task */
   const hone_scaling *scaling;
 } engine_dp;
 
@@ -141,7 +142,7 @@ static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
   int64_t tasks = (int64_t)TASKS_A_THREAD * hone_pool_threads(pool);
   e->columns = e->n / tasks + 1;
   tasks = (e->n + e->columns - 1) / e->columns;
-  e->a = a;
+  e->a = hone_dense_of(a);
   e->scaling = scaling;
   hone_pool_run(pool, tasks, load_columns, e);
   int n = (int)e->n, ld = (int)e->ld, bad = 0;

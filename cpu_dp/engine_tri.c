@@ -7,6 +7,7 @@
      v[J] -= S[I, J]^T x[I],     x[J] = inv(S[J, J]^T) v[J]   S^T x = v
 
    by OpenBLAS; where A is scaled, pieces of it are scaled on their way. */
+#include "base/dense.h"
 #include "base/engine.h"
 #include "cpu_dp/pivots.h"
 
@@ -25,7 +26,7 @@ typedef struct engine_tri {
   hone_mem *mem;
   hone_watch *watch;
   const hone_structure *structure;
-  hone_matrix a;               /* the caller's */
+  hone_dense a;                /* the caller's */
   const hone_scaling *scaling; /* the caller's */
   bool lower;
   double *diagonal; /* n: s_jj */
@@ -86,9 +87,10 @@ static int create(void **self, const hone_engine_config *config) {
   return HONE_NO_MEMORY;
 }
 
-static int factor_diagonal(void *self, const hone_matrix *a,
+static int factor_diagonal(void *self, const hone_matrix *matrix,
                            const hone_scaling *scaling,
                            hone_factor_info *info) {
+  const hone_dense *a = hone_dense_of(matrix);
   engine_tri *e = self;
   *info = (hone_factor_info){.growth = 1.0, .zero_pivot = -1};
   if (hone_watch_stop(e->watch, "factor", 0.0, 0, HONE_NAN))

@@ -3,6 +3,8 @@
    rows and columns, and the first entry that is not finite. */
 #include "cpu_dp/inspect.h"
 
+#include "base/vectors.h"
+
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -20,7 +22,7 @@ static int64_t task_count(int64_t n) {
 int64_t hone_inspect_scratch(int64_t n) { return (2 * task_count(n) + 1) * n; }
 
 typedef struct inspect_job {
-  const hone_matrix *a;
+  const hone_dense *a;
   const hone_scaling *scaling;
   double *row_max, *row_sum; /* n of each task */
   double *col_max, *col_sum; /* n */
@@ -115,7 +117,7 @@ static void inspect_columns(void *ctx, int64_t task) {
 
 /* A column sum that is not finite has a NaN or an Inf in its column, or is
    a sum of finite numbers that overflowed. */
-static void find_bad(const hone_matrix *a, const double *col_sum,
+static void find_bad(const hone_dense *a, const double *col_sum,
                      hone_inspection *out) {
   for (int64_t j = 0; j < a->n; j++) {
     if (isfinite(col_sum[j]))
@@ -129,16 +131,10 @@ static void find_bad(const hone_matrix *a, const double *col_sum,
   }
 }
 
-double hone_largest_sum(int64_t n, const double *v) {
-  double max = 0.0;
-  for (int64_t i = 0; i < n; i++)
-    max = v[i] <= max ? max : v[i]; /* NaN goes through */
-  return isfinite(max) ? max : DBL_MAX;
-}
-
-void hone_inspect(hone_pool *pool, const hone_matrix *a,
+void hone_inspect(const hone_matrix *matrix, hone_pool *pool,
                   const hone_scaling *scaling, double *scratch,
                   hone_inspection *out) {
+  const hone_dense *a = hone_dense_of(matrix);
   const int64_t n = a->n, tasks = task_count(n);
   inspect_job job = {.a = a,
                      .scaling = scaling,

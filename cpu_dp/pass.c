@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The kernels of the pass over A. Compiled once per instruction set, with
-   PASS_ISA its name; pass_select.c chooses at run time.
+   PASS_ISA its name; pass_run.c chooses at run time.
 
    The accurate form adds every product without error: p + e = a x exactly
    (fused multiply-add), t + f = s + p exactly (Knuth's TwoSum), and e + f is
@@ -90,8 +90,9 @@ INLINE void row_block(bool accurate, const hone_pass *pass, int64_t c0,
                       int64_t m, int64_t i0, int64_t len) {
   double hi[HONE_PASS_COLUMNS][ROWS], lo[HONE_PASS_COLUMNS][ROWS];
   double sum[HONE_PASS_COLUMNS][ROWS];
-  const int64_t n = pass->a->n, lda = pass->a->lda;
-  const double *a = pass->a->a + i0;
+  const hone_dense *dense = hone_dense_of(pass->a);
+  const int64_t n = dense->n, lda = dense->lda;
+  const double *a = dense->a + i0;
   for (int64_t c = 0; c < m; c++)
     for (int64_t i = 0; i < len; i++) {
       hi[c][i] = pass->b[c0 + c][i0 + i];
@@ -157,9 +158,10 @@ INLINE void dot(bool accurate, int64_t n, const double *restrict a,
 
 static void columns(const hone_pass *pass, int64_t c0, int64_t m, int64_t j0,
                     int64_t j1) {
-  const int64_t n = pass->a->n;
+  const hone_dense *dense = hone_dense_of(pass->a);
+  const int64_t n = dense->n;
   for (int64_t j = j0; j < j1; j++) {
-    const double *a = pass->a->a + j * pass->a->lda;
+    const double *a = dense->a + j * dense->lda;
     for (int64_t c = c0; c < c0 + m; c++) {
       if (pass->accurate)
         dot(true, n, a, pass->x[c], pass->b[c][j], &pass->r[c][j],

@@ -3,27 +3,16 @@
 #ifndef HONE_PASS_H
 #define HONE_PASS_H
 
-#include "base/engine.h"
+#include "base/dense.h"
 
 enum { HONE_PASS_COLUMNS = 4 }; /* right-hand sides that share one read of A */
 
-/* A pass for k right-hand sides, op(A) = A or A^T:
-     r_c   = b_c - op(A) x_c
-     den_c = |op(A)| |x_c| + |b_c|                          c = 0 .. k-1 */
-typedef struct hone_pass {
-  const hone_matrix *a;
-  bool trans;
-  bool accurate; /* r in double-double, rounded once; else plain double */
-  int64_t k;
-  const double *const *x; /* k vectors of n */
-  const double *const *b; /* k vectors of n */
-  double *const *r;       /* k vectors of n, written; r[c] may be b[c] */
-  double *const *den;     /* k vectors of n, written */
-} hone_pass;
-
 /* Runs the pass on the pool's threads. The bits of r and den do not depend
    on the number of threads. */
-void hone_pass_run(hone_pool *pool, const hone_pass *pass);
+void hone_pass_run(const hone_pass *pass, hone_pool *pool);
+
+/* One row in extended range: see operator.h. (wide_row.c) */
+void hone_dense_wide_row(hone_wide_row *row);
 
 /* Name of the instruction set in use: "avx512", "avx2" or "base". */
 const char *hone_pass_isa(void);

@@ -42,7 +42,7 @@ static int64_t task_rows(int64_t n, int threads) {
   return HONE_MAX((int64_t)64, HONE_MIN(rows, (int64_t)2048));
 }
 
-void hone_pass_run(hone_pool *pool, const hone_pass *pass) {
+void hone_pass_run(const hone_pass *pass, hone_pool *pool) {
   const int64_t n = pass->a->n;
   if (n < 400) /* one thread is through before another is awake */
     pool = NULL;

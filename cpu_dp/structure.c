@@ -62,7 +62,7 @@ static bool promising(const band *b, int64_t n) {
 }
 
 /* The band with what column j has outside it. */
-static void widen(const hone_matrix *a, int64_t j, band *b) {
+static void widen(const hone_dense *a, int64_t j, band *b) {
   const double *column = a->a + j * a->lda;
   const int64_t below = HONE_MIN(j + b->lower + 1, a->n);
   const int64_t above = HONE_MAX(j - b->upper, (int64_t)0);
@@ -71,7 +71,7 @@ static void widen(const hone_matrix *a, int64_t j, band *b) {
 }
 
 typedef struct band_job {
-  const hone_matrix *a;
+  const hone_dense *a;
   band probed;
   int64_t tasks;
   band found[TASKS];
@@ -93,7 +93,7 @@ int64_t hone_structure_probe(int64_t n, int k) { /* both corners first */
 }
 
 /* The band that the first columns leave. False: nothing narrow. */
-static bool probe_band(const hone_matrix *a, band *b) {
+static bool probe_band(const hone_dense *a, band *b) {
   *b = (band){0, 0};
   for (int k = 0; k < HONE_STRUCTURE_PROBES && promising(b, a->n); k++)
     widen(a, hone_structure_probe(a->n, k), b);
@@ -101,7 +101,7 @@ static bool probe_band(const hone_matrix *a, band *b) {
 }
 
 /* False: nothing narrow. */
-static bool find_band(hone_pool *pool, const hone_matrix *a, band *b) {
+static bool find_band(hone_pool *pool, const hone_dense *a, band *b) {
   const int64_t n = a->n, tasks = (n + COLUMNS - 1) / COLUMNS;
   band_job job = {.a = a, .tasks = HONE_MIN(tasks, (int64_t)TASKS)};
   if (!probe_band(a, b))
@@ -125,7 +125,7 @@ static int64_t random_below(uint64_t *state, int64_t n) {
   return (int64_t)((z ^ (z >> 31)) % (uint64_t)n);
 }
 
-static bool pairs_equal(const hone_matrix *a) {
+static bool pairs_equal(const hone_dense *a) {
   uint64_t state = (uint64_t)a->n;
   for (int p = 0; p < PAIRS && a->n > 1; p++) {
     const int64_t i = random_below(&state, a->n);
@@ -138,7 +138,7 @@ static bool pairs_equal(const hone_matrix *a) {
 
 /* root = sqrt(a_jj), a little large, so that no rounding of a product makes it
    too small for a_ij; false: one is not positive, or not finite. */
-static bool take_roots(const hone_matrix *a, double *root) {
+static bool take_roots(const hone_dense *a, double *root) {
   for (int64_t j = 0; j < a->n; j++) {
     const double d = a->a[j * (a->lda + 1)];
     if (!(d > 0.0) || !(d <= DBL_MAX))
@@ -149,7 +149,7 @@ static bool take_roots(const hone_matrix *a, double *root) {
 }
 
 typedef struct mirror_job {
-  const hone_matrix *a;
+  const hone_dense *a;
   const double *root; /* n; NULL: symmetry is all */
   _Atomic int unlike;
 } mirror_job;
@@ -191,7 +191,7 @@ static void mirror_task(void *ctx, int64_t task) {
   }
 }
 
-static bool all_alike(hone_pool *pool, const hone_matrix *a,
+static bool all_alike(hone_pool *pool, const hone_dense *a,
                       const double *root) {
   mirror_job job = {.a = a, .root = root};
   hone_pool_run(a->n < SHARED_FROM ? NULL : pool, (a->n + TILE - 1) / TILE,
@@ -199,16 +199,16 @@ static bool all_alike(hone_pool *pool, const hone_matrix *a,
   return job.unlike == 0;
 }
 
-static bool may_be_definite(hone_pool *pool, const hone_matrix *a,
+static bool may_be_definite(hone_pool *pool, const hone_dense *a,
                             double *root) {
   return pairs_equal(a) && take_roots(a, root) && all_alike(pool, a, root);
 }
 
-bool hone_structure_symmetric(hone_pool *pool, const hone_matrix *a) {
+bool hone_structure_symmetric(hone_pool *pool, const hone_dense *a) {
   return pairs_equal(a) && all_alike(pool, a, NULL);
 }
 
-bool hone_structure_excluded(const hone_matrix *a, bool definite) {
+bool hone_structure_excluded(const hone_dense *a, bool definite) {
   band b;
   if (probe_band(a, &b))
     return false;
@@ -222,7 +222,7 @@ bool hone_structure_excluded(const hone_matrix *a, bool definite) {
   return !definite;
 }
 
-void hone_structure_find(hone_pool *pool, const hone_matrix *a, bool definite,
+void hone_structure_find(hone_pool *pool, const hone_dense *a, bool definite,
                          double *scratch, hone_structure *out) {
   band b;
   *out = (hone_structure){.lower = a->n - 1, .upper = a->n - 1};

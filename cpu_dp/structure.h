@@ -3,7 +3,7 @@
 #ifndef HONE_STRUCTURE_H
 #define HONE_STRUCTURE_H
 
-#include "base/engine.h"
+#include "base/dense.h"
 
 /* Does the LU of a band with lower and upper diagonals beside the main one
    pay beside that of a whole matrix? */
@@ -15,16 +15,16 @@ bool hone_band_pays(int64_t lower, int64_t upper, int64_t n);
    not equal to itself. A matrix of no structure shows that within a few
    entries; none takes more than reading A once for bands and once for
    symmetry. scratch: n doubles. */
-void hone_structure_find(hone_pool *pool, const hone_matrix *a, bool definite,
+void hone_structure_find(hone_pool *pool, const hone_dense *a, bool definite,
                          double *scratch, hone_structure *out);
 
 /* The columns that are looked at before the others, k = 0, 1, ... Do these
    alone show that hone_structure_find would find nothing? Reads no others. */
 enum { HONE_STRUCTURE_PROBES = 8 };
 int64_t hone_structure_probe(int64_t n, int k);
-bool hone_structure_excluded(const hone_matrix *a, bool definite);
+bool hone_structure_excluded(const hone_dense *a, bool definite);
 
 /* Is A symmetric, to the last bit? Reads A once, at most. */
-bool hone_structure_symmetric(hone_pool *pool, const hone_matrix *a);
+bool hone_structure_symmetric(hone_pool *pool, const hone_dense *a);
 
 #endif

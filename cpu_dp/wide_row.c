@@ -3,7 +3,7 @@
    room below them for the low parts of double-double: in long double, which
    has the range, and in pairs of them, for one has 64 bits and the bounds
    count on 106. */
-#include "refine/refine.h"
+#include "cpu_dp/pass.h"
 
 #include <math.h>
 #include <string.h>
@@ -33,21 +33,21 @@ static void subtract(double a, double x, long double *sum, long double *rest) {
   add(-(long double)a2 * (long double)x2, sum, rest);
 }
 
-double hone_wide_row(const hone_matrix *a, bool trans, int64_t i,
-                     hone_refined *c) {
-  long double r = (long double)c->b[i], rest = 0.0L, den = fabsl(r);
-  const double *at = trans ? a->a + i * a->lda : a->a + i;
-  const int64_t step = trans ? 1 : a->lda;
+void hone_dense_wide_row(hone_wide_row *row) {
+  const hone_dense *a = hone_dense_of(row->a);
+  long double r = (long double)row->b, rest = 0.0L, den = fabsl(r);
+  const double *at = row->trans ? a->a + row->i * a->lda : a->a + row->i;
+  const int64_t step = row->trans ? 1 : a->lda;
   for (int64_t j = 0; j < a->n; j++) {
-    const double entry = at[j * step], x = c->x[j];
+    const double entry = at[j * step], x = row->x[j];
     const long double product = (long double)entry * (long double)x;
-    if (c->lost) /* all rows: it need not be slow */
+    if (row->fast)
       r -= product;
     else
       subtract(entry, x, &r, &rest);
     den += fabsl(product);
   }
   r += rest;
-  c->r[i] = (double)ldexpl(r, c->shift);
-  return den > 0.0L ? (double)(fabsl(r) / den) : 0.0;
+  row->r = (double)ldexpl(r, row->shift);
+  row->quotient = den > 0.0L ? (double)(fabsl(r) / den) : 0.0;
 }

@@ -125,7 +125,7 @@ static int host_create(void **self, const hone_engine_config *config) {
 static int host_load(void *self, const hone_matrix *a,
                      const hone_scaling *scaling, int64_t j, int64_t w) {
   host *h = self;
-  const hone_rounding rounding = {.a = a,
+  const hone_rounding rounding = {.a = hone_dense_of(a),
                                   .scaling = scaling,
                                   .j = j,
                                   .w = w,

@@ -93,9 +93,10 @@ static bool resident(void *self) {
 }
 
 static int inspect(void *self, const hone_matrix *a,
-                   const hone_scaling *scaling, hone_seen *seen) {
+                   const hone_scaling *scaling, double *scratch,
+                   hone_inspection *seen) {
   engine_sp *e = self;
-  return e->device->inspect(e->on, a, scaling, seen);
+  return e->device->inspect(e->on, a, scaling, scratch, seen);
 }
 
 static int residual(void *self, const hone_matrix *a, bool trans,

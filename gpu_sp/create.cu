@@ -375,7 +375,6 @@ int hone_cuda_create(void **self, const hone_engine_config *config) {
     return HONE_NO_MEMORY;
   c->mem = config->mem;
   c->pool = config->pool;
-  c->host_copy = config->host_copy;
   lay_out(c, config);
   c->columns = zeroed<hone_cuda_column>(c->mem, c->column_room);
   c->panels = zeroed<hone_cuda_panel_info>(c->mem, c->panel_room);

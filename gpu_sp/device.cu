@@ -97,7 +97,7 @@ int clear(hone_cuda *c) {
 }
 
 /* A's way, by the block columns that block will name. */
-void set_out(hone_cuda *c, const hone_matrix *a) {
+void set_out(hone_cuda *c, const hone_dense *a) {
   int count = 0;
   for (int64_t j = 0, w; j < c->n && count < c->column_room; j += w) {
     w = c->block > 0 ? c->block : feed_width(c, j);
@@ -109,7 +109,7 @@ void set_out(hone_cuda *c, const hone_matrix *a) {
   c->way = c->job.running;
 }
 
-int begin(hone_cuda *c, const hone_matrix *a, const hone_scaling *scaling) {
+int begin(hone_cuda *c, const hone_dense *a, const hone_scaling *scaling) {
   /* The same pointer may hold another matrix: only the factorization that
      follows one of A unseen finds A there. */
   const bool again = c->looked && hone_cuda_all_there(c) && c->source == a->a &&
@@ -138,7 +138,7 @@ int begin(hone_cuda *c, const hone_matrix *a, const hone_scaling *scaling) {
 }
 
 /* A's columns j .. on the device, seen, and rounded into F. */
-int load_resident(hone_cuda *c, const hone_matrix *a, hone_cuda_column *col,
+int load_resident(hone_cuda *c, const hone_dense *a, hone_cuda_column *col,
                   unsigned *top) {
   const int64_t j = col->j, w = col->w, n = c->n;
   int st = hone_cuda_feed(c, a, j + w, col->fed);
@@ -163,8 +163,8 @@ int load_there(hone_cuda *c, const hone_cuda_column *col, unsigned *top) {
 }
 
 /* The same by way of the host, which scales and rounds. */
-int load_rounded(hone_cuda *c, const hone_matrix *a,
-                 const hone_scaling *scaling, int index) {
+int load_rounded(hone_cuda *c, const hone_dense *a, const hone_scaling *scaling,
+                 int index) {
   hone_cuda_column *col = c->columns + index;
   float *stage = c->stage + (index % 2) * c->ld * c->stage_columns;
   int st = HONE_OK;
@@ -202,7 +202,7 @@ int scale_pieces(hone_cuda *c, int index) {
                                              c->work));
 }
 
-int load_next(hone_cuda *c, const hone_matrix *a, const hone_scaling *scaling,
+int load_next(hone_cuda *c, const hone_dense *a, const hone_scaling *scaling,
               int64_t j, int64_t w) {
   int index, st = add_column(c, j, w, &index);
   if (st != HONE_OK)
@@ -219,8 +219,9 @@ int load_next(hone_cuda *c, const hone_matrix *a, const hone_scaling *scaling,
   return st;
 }
 
-int load(void *self, const hone_matrix *a, const hone_scaling *scaling,
+int load(void *self, const hone_matrix *matrix, const hone_scaling *scaling,
          int64_t j, int64_t w) {
+  const hone_dense *a = hone_dense_of(matrix);
   hone_cuda *c = static_cast<hone_cuda *>(self);
   const int st = j == 0 ? begin(c, a, scaling) : (int)HONE_OK;
   if (st != HONE_OK || (j > 0 && hone_cuda_loaded(c) > j))

@@ -16,6 +16,7 @@
 #ifndef HONE_DEVICE_H
 #define HONE_DEVICE_H
 
+#include "base/dense.h"
 #include "base/engine.h"
 
 typedef struct hone_device {
@@ -60,7 +61,7 @@ typedef struct hone_device {
   bool (*safer)(void *self);
   bool (*resident)(void *self);
   int (*inspect)(void *self, const hone_matrix *a, const hone_scaling *scaling,
-                 hone_seen *seen);
+                 double *scratch, hone_inspection *seen);
   int (*residual)(void *self, const hone_matrix *a, bool trans, const double *x,
                   const double *b, double *r, double *den);
   void (*expect)(void *self);

@@ -39,7 +39,7 @@ struct hone_cuda_column {
 /* Block columns on their way, by the pool's threads and whoever waits for
    them: see cuda_feed.cu. */
 struct hone_cuda_job {
-  hone_matrix a;
+  hone_dense a;
   hone_cuda_column *column;
   int count;
   int64_t width, parts; /* columns of a chunk; tasks of a column */
@@ -64,8 +64,6 @@ struct hone_cuda {
   int64_t block;                 /* of the caller's choice; 0: none */
   hone_mem *mem;
   hone_pool *pool;
-  hone_host_copy
-      *host_copy; /* of A, where the caller's lies on a device; or NULL */
   hone_tuning tuning;
   enum hone_pieces pieces, wanted; /* in use; what the caller chose */
   bool tf32, wanted_tf32;
@@ -193,7 +191,7 @@ void hone_cuda_unpin(hone_cuda *c);
 /* cuda_answers.cu: its solve, inspect, residual, expect, account. */
 int hone_cuda_solve(void *self, bool trans, int64_t k, double *v, int64_t ldv);
 int hone_cuda_see(void *self, const hone_matrix *a, const hone_scaling *scaling,
-                  hone_seen *seen);
+                  double *scratch, hone_inspection *seen);
 int hone_cuda_take_residual(void *self, const hone_matrix *a, bool trans,
                             const double *x, const double *b, double *r,
                             double *den);
@@ -211,11 +209,11 @@ int hone_cuda_load_floats(hone_cuda *c, const float *a, int64_t lda);
 int hone_cuda_feed_create(hone_cuda *c);
 void hone_cuda_feed_destroy(hone_cuda *c);
 /* All of A sets out, by the block columns 0 .. count-1. */
-void hone_cuda_feed_start(hone_cuda *c, const hone_matrix *a, int count);
+void hone_cuda_feed_start(hone_cuda *c, const hone_dense *a, int count);
 /* Columns up to 'to' of A are on their way on the stream feed; fed, if not
    NULL, is recorded behind them: an event that hone_cuda_feed_start knows, or
    one for columns that it did not set out with. */
-int hone_cuda_feed(hone_cuda *c, const hone_matrix *a, int64_t to,
+int hone_cuda_feed(hone_cuda *c, const hone_dense *a, int64_t to,
                    cudaEvent_t fed);
 /* Has the column been sent, and its event recorded? */
 bool hone_cuda_sent(const hone_cuda_column *column);
@@ -224,9 +222,9 @@ void hone_cuda_feed_help(hone_cuda *c);
 /* Nothing of A is read any more. */
 void hone_cuda_feed_stop(hone_cuda *c);
 /* Forgets what A was fed. */
-int hone_cuda_feed_begin(hone_cuda *c, const hone_matrix *a);
+int hone_cuda_feed_begin(hone_cuda *c, const hone_dense *a);
 /* Columns j .. j+w-1 scaled and rounded by the host and sent to stage. */
-int hone_cuda_feed_rounded(hone_cuda *c, const hone_matrix *a,
+int hone_cuda_feed_rounded(hone_cuda *c, const hone_dense *a,
                            const hone_scaling *scaling, int64_t j, int64_t w,
                            float *stage);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A factored matrix at work: solutions with its factors, residuals of it. */
-#include "cpu_dp/pass.h"
 #include "refine/refine.h"
 #include "refine/scale.h"
 
@@ -69,6 +68,6 @@ bool hone_residual(const hone_factored *f, bool trans, const double *x,
                           .b = (const double *const[]){b},
                           .r = (double *const[]){r},
                           .den = (double *const[]){den}};
-  hone_pass_run(f->pool, &pass);
+  f->a->op->residual(&pass, f->pool);
   return false;
 }

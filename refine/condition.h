@@ -4,7 +4,6 @@
 #define HONE_CONDITION_H
 
 #include "base/engine.h"
-#include "cpu_dp/inspect.h"
 #include "refine/gmres.h"
 
 typedef struct hone_certificate {

@@ -64,6 +64,22 @@ HONE_VECTOR static double plain_quotients(int64_t n, const double *r,
   return small > 0 ? HONE_NAN : q;
 }
 
+/* Row i once more, in extended range, x and b not shifted: r_i becomes 2^shift
+   (b - op(A) x)_i. Returns |b - op(A) x|_i over its denominator. */
+static double wide_row(const hone_matrix *a, bool trans, int64_t i,
+                       hone_refined *c) {
+  hone_wide_row row = {.a = a,
+                       .trans = trans,
+                       .i = i,
+                       .x = c->x,
+                       .b = c->b[i],
+                       .fast = c->lost,
+                       .shift = c->shift};
+  a->op->wide_row(&row);
+  c->r[i] = row.r;
+  return row.quotient;
+}
+
 /* max_i |r_i| / den_i. A row with nothing in it (0 = 0) counts as solved. */
 static double componentwise(const hone_matrix *a, bool trans, hone_refined *c) {
   const double tiny = (double)(a->n + 4) * DBL_MIN / HONE_EPS / HONE_EPS;
@@ -78,7 +94,7 @@ static double componentwise(const hone_matrix *a, bool trans, hone_refined *c) {
     if (c->zero)
       q = c->b[i] != 0.0; /* x = 0: r = b, and 0 = 0 is solved */
     else if (c->lost || c->den[i] <= tiny)
-      q = hone_wide_row(a, trans, i, c);
+      q = wide_row(a, trans, i, c);
     omega = q <= omega ? omega : q; /* takes NaN, */
     if (!(omega <= DBL_MAX))        /* and keeps it */
       return HONE_NAN;

@@ -14,7 +14,6 @@
    singular one. */
 #include "refine/ladder.h"
 
-#include "cpu_dp/pass.h"
 #include "refine/null_vector.h"
 #include "refine/scale.h"
 
@@ -23,27 +22,26 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *hone_ladder_isa(void) { return hone_pass_isa(); }
-
 /* Memory --------------------------------------------------------------- */
 
-static int64_t scratch_doubles(int64_t n) {
-  return HONE_MAX(hone_inspect_scratch(n), hone_estimate_scratch(n));
+static int64_t scratch_doubles(const hone_operator *op, int64_t n) {
+  return HONE_MAX(op->scratch(n), hone_estimate_scratch(n));
 }
 
 /* Four vectors, the scratch, and two vectors of int. */
-static int64_t vector_doubles(int64_t n) {
-  return 4 * n + scratch_doubles(n) + n;
+static int64_t vector_doubles(const hone_operator *op, int64_t n) {
+  return 4 * n + scratch_doubles(op, n) + n;
 }
 
-int64_t hone_ladder_bytes(int64_t n, int64_t nrhs, bool extra) {
+int64_t hone_ladder_bytes(const hone_operator *op, int64_t n, int64_t nrhs,
+                          bool extra) {
   int64_t columns = HONE_MIN(nrhs, (int64_t)HONE_SOLVE_COLUMNS);
-  return (vector_doubles(n) + hone_ladder_block(n, columns, extra) +
+  return (vector_doubles(op, n) + hone_ladder_block(n, columns, extra) +
           hone_space_doubles(n)) *
          (int64_t)sizeof(double);
 }
 
-int hone_ladder_create(hone_ladder *ladder, int64_t n,
+int hone_ladder_create(hone_ladder *ladder, const hone_operator *op, int64_t n,
                        const hone_engine *const *engines, int count,
                        const hone_request *request, hone_mem *mem,
                        hone_pool *pool, hone_watch *watch) {
@@ -64,7 +62,7 @@ int hone_ladder_create(hone_ladder *ladder, int64_t n,
     if (!again && hone_arithmetic_coarse(request->tuning.arithmetic))
       ladder->rung[r].tuning.arithmetic = HONE_ARITHMETIC_AUTO;
   }
-  double *v = hone_mem_get(mem, (size_t)vector_doubles(n) * sizeof *v);
+  double *v = hone_mem_get(mem, (size_t)vector_doubles(op, n) * sizeof *v);
   if (v == NULL)
     return HONE_NO_MEMORY;
   ladder->vectors = v;
@@ -73,7 +71,7 @@ int hone_ladder_create(hone_ladder *ladder, int64_t n,
   ladder->seen.row_max = v + 2 * n;
   ladder->seen.col_max = v + 3 * n;
   ladder->scratch = v + 4 * n;
-  ladder->scaling.row_exp = (int *)(ladder->scratch + scratch_doubles(n));
+  ladder->scaling.row_exp = (int *)(ladder->scratch + scratch_doubles(op, n));
   ladder->scaling.col_exp = ladder->scaling.row_exp + n;
   return HONE_OK;
 }
@@ -115,7 +113,7 @@ void hone_ladder_report_matrix(const hone_ladder *ladder, hone_report *report) {
   report->norm1 = ladder->norm1;
   report->max_abs = ladder->max_abs;
   report->min_abs = ladder->min_abs;
-  report->structure = hone_ladder_found(ladder);
+  report->structure = ladder->structure.found;
   for (int64_t i = 0; ladder->scaling.used && i < ladder->n; i++) {
     int row = ladder->scaling.row_exp[i], col = ladder->scaling.col_exp[i];
     report->scale_min = HONE_MIN(report->scale_min, HONE_MIN(row, col));
@@ -250,6 +248,11 @@ static int take_sight(hone_ladder *ladder, hone_report *report) {
   return HONE_OK;
 }
 
+static int await_matrix(hone_ladder *ladder) {
+  const hone_operator *op = ladder->a.op;
+  return op->await != NULL ? op->await(&ladder->a, ladder->pool) : HONE_OK;
+}
+
 /* Inspects A and finds its scaling, or, keep_scaling, sees it through the
    scaling there is. */
 static int inspect(hone_ladder *ladder, bool keep_scaling,
@@ -260,7 +263,7 @@ static int inspect(hone_ladder *ladder, bool keep_scaling,
       .pool = ladder->pool, .a = &ladder->a, .scratch = ladder->scratch};
   if (hone_watch_stop(ladder->watch, "inspect", 0.0, 0, HONE_NAN))
     return HONE_CANCELLED;
-  int st = hone_host_copy_await(ladder->host_copy, ladder->pool);
+  int st = await_matrix(ladder);
   if (st == HONE_OK)
     st = hone_see(&sight, NULL, seen);
   if (st == HONE_OK)
@@ -315,7 +318,6 @@ static int create(hone_ladder *ladder, int r) {
                                      .block = ladder->request.block,
                                      .tuning = rung->tuning,
                                      .structure = &ladder->structure,
-                                     .host_copy = ladder->host_copy,
                                      .why = ladder->why,
                                      .why_size = sizeof ladder->why};
   ladder->why[0] = '\0';
@@ -338,7 +340,7 @@ static int factor_unseen(hone_ladder *ladder, int r, hone_report *report) {
   ladder->resident = -1;
   int st = rung->engine->factor(rung->self, &ladder->a, NULL, &rung->info);
   if (st == HONE_OK) /* from here on the host reads A */
-    st = hone_host_copy_await(ladder->host_copy, ladder->pool);
+    st = await_matrix(ladder);
   report->factor_ms += since_ms(start);
   start = hone_now_s();
   if (st == HONE_OK)
@@ -471,7 +473,8 @@ static int start_matrix(hone_ladder *ladder, hone_report *report) {
   report->inspect_ms += since_ms(start);
   if (st != HONE_OK)
     return st;
-  hone_host_copy_start(ladder->host_copy, ladder->pool);
+  if (ladder->a.op->start != NULL)
+    ladder->a.op->start(&ladder->a, ladder->pool);
   const int r = ladder->at = ladder->first;
   ladder->resident = ladder->space_of = -1;
   st = HONE_NO_DEVICE;
@@ -500,20 +503,20 @@ int hone_ladder_refactor(hone_ladder *ladder, hone_report *report) {
   return start_matrix(ladder, report);
 }
 
-int hone_ladder_factor(hone_ladder *ladder, const double *a, int64_t lda,
+int hone_ladder_factor(hone_ladder *ladder, const hone_matrix *a,
                        hone_report *report) {
-  ladder->a = (hone_matrix){ladder->n, lda, a};
+  ladder->a = *a;
   int st = start_matrix(ladder, report);
   hone_ladder_report_path(ladder, report);
   return st;
 }
 
-int hone_ladder_update(hone_ladder *ladder, const double *a, int64_t lda,
+int hone_ladder_update(hone_ladder *ladder, const hone_matrix *a,
                        hone_report *report) {
   /* a direct way has factors of no worth, or none but the caller's A */
   if (!ladder->factored || hone_ladder_direct(ladder->rung[ladder->at].engine))
-    return hone_ladder_factor(ladder, a, lda, report);
-  ladder->a = (hone_matrix){ladder->n, lda, a};
+    return hone_ladder_factor(ladder, a, report);
+  ladder->a = *a;
   ladder->structure =
       (hone_structure){.lower = ladder->n - 1, .upper = ladder->n - 1};
   ladder->have_matrix = false;

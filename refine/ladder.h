@@ -58,8 +58,6 @@ typedef struct hone_ladder {
   bool stale;   /* the factors are those of an earlier matrix */
   int resident; /* the rung whose engine holds a copy of A; -1: none */
   hone_matrix a;
-  hone_host_copy
-      *host_copy; /* of a, where that is a copy: see place.h; or NULL */
   hone_structure structure;
   hone_scaling scaling;
   hone_inspection seen;                     /* of S */
@@ -79,7 +77,7 @@ typedef struct hone_ladder {
    before it is needed. Where request->tuning.arithmetic is a coarse one, the
    second may be the first again: with accurate products. On failure everything
    is given back. */
-int hone_ladder_create(hone_ladder *ladder, int64_t n,
+int hone_ladder_create(hone_ladder *ladder, const hone_operator *op, int64_t n,
                        const hone_engine *const *engines, int count,
                        const hone_request *request, hone_mem *mem,
                        hone_pool *pool, hone_watch *watch);
@@ -87,11 +85,11 @@ void hone_ladder_destroy(hone_ladder *ladder);
 
 /* Inspects, scales and factors. The report's matrix, phase and reason
    fields are filled as far as the work got. */
-int hone_ladder_factor(hone_ladder *ladder, const double *a, int64_t lda,
+int hone_ladder_factor(hone_ladder *ladder, const hone_matrix *a,
                        hone_report *report);
 
 /* Another matrix near the factored one, whose factors are kept. */
-int hone_ladder_update(hone_ladder *ladder, const double *a, int64_t lda,
+int hone_ladder_update(hone_ladder *ladder, const hone_matrix *a,
                        hone_report *report);
 
 /* Solves; arguments as in hone_solver_solve, checked by the caller. */
@@ -103,11 +101,9 @@ int hone_ladder_solve(hone_ladder *ladder, bool trans, int64_t nrhs,
 /* Is this arithmetic of a GPU coarser than single precision? */
 bool hone_arithmetic_coarse(int arithmetic);
 
-/* Name of the instruction set the passes over A use: "avx2", ... */
-const char *hone_ladder_isa(void);
-
 /* Bytes of host memory for order n and nrhs columns, beside the engines. */
-int64_t hone_ladder_bytes(int64_t n, int64_t nrhs, bool extra);
+int64_t hone_ladder_bytes(const hone_operator *op, int64_t n, int64_t nrhs,
+                          bool extra);
 
 /* Between ladder.c, climb.c and look.c ----------------------------------- */
 
@@ -128,8 +124,6 @@ int hone_ladder_refactor(hone_ladder *ladder, hone_report *report);
 int hone_ladder_find_structure(hone_ladder *ladder);
 /* Is it a direct way: for matrices of some structure, exact? */
 bool hone_ladder_direct(const hone_engine *engine);
-/* What is reported of it: HONE_FOUND_... */
-int hone_ladder_found(const hone_ladder *ladder);
 /* The first rung above r that is not skipped: in precision; above a direct
    way, one as precise; above Cholesky's, whose factors exist, one as precise
    or better, and where they do not, the first for all matrices, unless what

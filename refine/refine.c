@@ -11,8 +11,6 @@
    computation. Every comparison is written so that NaN fails it. */
 #include "refine/refine.h"
 
-#include "cpu_dp/pass.h"
-
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -104,7 +102,7 @@ void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
                           .r = r,
                           .den = den};
   if (!device)
-    hone_pass_run(ctx->f.pool, &pass);
+    ctx->f.a->op->residual(&pass, ctx->f.pool);
   for (int64_t c = 0; device && c < k; c++)
     ctx->f.resident =
         hone_residual(&ctx->f, ctx->trans, x[c], b[c], r[c], den[c]) &&

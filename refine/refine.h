@@ -109,13 +109,6 @@ int hone_refine(hone_refinement *ctx, int64_t m, hone_refined *columns);
 void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
                           int64_t m, hone_refined *const *list);
 
-/* Row i once more, in extended range, x and b not shifted: c->r_i becomes
-   2^shift (b - op(A) x)_i, as accurate as the pass in double-double would have
-   it, but to 2^-63 of the denominator where the column is lost. Returns
-   |b - op(A) x|_i over its denominator. (wide.c) */
-double hone_wide_row(const hone_matrix *a, bool trans, int64_t i,
-                     hone_refined *c);
-
 /* column's now, from its x, r and den (errors.c); rows in extended range may
    be mended on the way. */
 void hone_refined_errors(const hone_refinement *ctx, hone_refined *column);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The order of the rungs, and what each may cost before the next is cheaper:
    the rules of the climb that need no matrix. */
-#include "cpu_dp/structure.h"
 #include "refine/bounds.h"
 #include "refine/ladder.h"
 
@@ -101,7 +100,7 @@ int hone_ladder_gmres_steps(hone_ladder *ladder, int r, int64_t columns,
 static bool lopsided(const hone_ladder *ladder, int r) {
   return ladder->rung[r].engine->symmetric && ladder->resident != r &&
          ladder->request.structure == HONE_STRUCTURE_SPD &&
-         !hone_structure_symmetric(ladder->pool, &ladder->a);
+         !ladder->a.op->symmetric(&ladder->a, ladder->pool);
 }
 
 /* The certificate; the space that it needed stays in the ladder. */

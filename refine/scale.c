@@ -4,6 +4,7 @@
    pass of row scaling leaves single precision stagnating, two or three of
    these sweeps bring it to 4 corrections. */
 #include "refine/scale.h"
+#include "base/vectors.h"
 #include "refine/refine.h"
 
 #include <float.h>
@@ -47,22 +48,20 @@ int hone_see(const hone_sight *sight, const hone_scaling *scaling,
              hone_inspection *seen) {
   const int64_t n = sight->a->n;
   if (sight->engine == NULL) {
-    hone_inspect(sight->pool, sight->a, scaling, sight->scratch, seen);
+    sight->a->op->inspect(sight->a, sight->pool, scaling, sight->scratch, seen);
     return HONE_OK;
   }
-  hone_seen out = {.row_max = seen->row_max,
-                   .col_max = seen->col_max,
-                   .row_sum = sight->scratch,
-                   .col_sum = sight->scratch + n};
-  int st = sight->engine->inspect(sight->self, sight->a, scaling, &out);
+  const double *row_sum = sight->scratch, *col_sum = sight->scratch + n;
+  int st = sight->engine->inspect(sight->self, sight->a, scaling,
+                                  sight->scratch, seen);
   seen->bad_row = seen->bad_col = -1;
   if (st != HONE_OK)
     return st;
   for (int64_t j = 0; j < n && seen->bad_row < 0; j++)
     if (!isfinite(seen->col_max[j]))
       seen->bad_row = seen->bad_col = 0;
-  seen->norm1 = hone_largest_sum(n, out.col_sum);
-  seen->norm_inf = hone_largest_sum(n, out.row_sum);
+  seen->norm1 = hone_largest_sum(n, col_sum);
+  seen->norm_inf = hone_largest_sum(n, row_sum);
   return HONE_OK;
 }
 

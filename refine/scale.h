@@ -4,13 +4,12 @@
 #define HONE_SCALE_H
 
 #include "base/engine.h"
-#include "cpu_dp/inspect.h"
 
 /* How A is looked at: on the host, or by an engine that holds a copy. */
 typedef struct hone_sight {
   hone_pool *pool;
   const hone_matrix *a;
-  double *scratch;           /* as for hone_inspect */
+  double *scratch;           /* of the operator */
   const hone_engine *engine; /* that is resident; NULL: the host */
   void *self;
 } hone_sight;

@@ -193,7 +193,6 @@ int create(void **self, const hone_engine_config *config) {
   c->lda = round_up(c->n, 2);
   c->mem = config->mem;
   c->pool = config->pool;
-  c->host_copy = config->host_copy;
   c->tuning = config->tuning;
   e->watch = config->watch;
   const int st = create_all(e, config);
@@ -205,7 +204,7 @@ int create(void **self, const hone_engine_config *config) {
 }
 
 /* A as a whole, scaled, behind what runs on work. */
-int load(engine *e, const hone_matrix *a, const hone_scaling *scaling) {
+int load(engine *e, const hone_dense *a, const hone_scaling *scaling) {
   hone_cuda *c = &e->feeder;
   int st = hone_cuda_feed_begin(c, a);
   if (st == HONE_OK)
@@ -232,7 +231,7 @@ int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
   info->zero_pivot = -1;
   if (hone_watch_stop(e->watch, "factor in double", 0.0, 0, HONE_NAN))
     return HONE_CANCELLED;
-  int st = load(e, a, scaling);
+  int st = load(e, hone_dense_of(a), scaling);
   if (st == HONE_OK)
     st = CALL(e->solver->getrf(e->handle, (int)c->n, (int)c->n, c->a,
                                (int)c->lda, e->work, e->ipiv, e->info));

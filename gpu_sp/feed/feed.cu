@@ -163,7 +163,7 @@ void feed_all(void *ctx, int64_t) {
     continue;
 }
 
-void set_out(hone_cuda *c, const hone_matrix *a, hone_cuda_column *column,
+void set_out(hone_cuda *c, const hone_dense *a, hone_cuda_column *column,
              int count) {
   hone_cuda_job *job = &c->job;
   const size_t bytes = (size_t)c->lda * sizeof(double);
@@ -256,12 +256,12 @@ void hone_cuda_feed_destroy(hone_cuda *c) {
   }
 }
 
-int hone_cuda_feed_begin(hone_cuda *c, const hone_matrix *a) {
+int hone_cuda_feed_begin(hone_cuda *c, const hone_dense *a) {
   cudaPointerAttributes at;
   memset(&at, 0, sizeof at);
   c->source = a->a;
   c->fed = c->inspected = 0;
-  const hone_host_copy *host_copy = c->host_copy;
+  const hone_host_copy *host_copy = a->copy;
   c->there = host_copy && host_copy->state != HONE_HOST_COPY_NONE &&
              host_copy->copy == a->a && host_copy->native &&
              host_copy->place.ordinal == c->ordinal;
@@ -270,7 +270,7 @@ int hone_cuda_feed_begin(hone_cuda *c, const hone_matrix *a) {
   c->direct = c->there;
   int st = HONE_OK;
   if (!c->there) { /* the host's memory is read */
-    st = hone_host_copy_await(c->host_copy, c->pool);
+    st = hone_host_copy_await(a->copy, c->pool);
     if (st == HONE_OK)
       st = CALL(cudaPointerGetAttributes(&at, a->a));
     c->direct = st == HONE_OK && at.type != cudaMemoryTypeUnregistered;
@@ -281,7 +281,7 @@ int hone_cuda_feed_begin(hone_cuda *c, const hone_matrix *a) {
   return st;
 }
 
-void hone_cuda_feed_start(hone_cuda *c, const hone_matrix *a, int count) {
+void hone_cuda_feed_start(hone_cuda *c, const hone_dense *a, int count) {
   if (!c->direct)
     set_out(c, a, c->columns, count);
 }
@@ -306,7 +306,7 @@ void hone_cuda_feed_stop(hone_cuda *c) {
     (void)cudaStreamSynchronize(c->work);
 }
 
-int hone_cuda_feed(hone_cuda *c, const hone_matrix *a, int64_t to,
+int hone_cuda_feed(hone_cuda *c, const hone_dense *a, int64_t to,
                    cudaEvent_t fed) {
   int st = HONE_OK;
   const bool under_way = c->job.running;
@@ -331,7 +331,7 @@ int hone_cuda_feed(hone_cuda *c, const hone_matrix *a, int64_t to,
   return st;
 }
 
-int hone_cuda_feed_rounded(hone_cuda *c, const hone_matrix *a,
+int hone_cuda_feed_rounded(hone_cuda *c, const hone_dense *a,
                            const hone_scaling *scaling, int64_t j, int64_t w,
                            float *stage) {
   const size_t column = (size_t)c->ld * sizeof(float);

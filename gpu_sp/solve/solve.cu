@@ -143,11 +143,11 @@ int hone_cuda_look(hone_cuda *c, int64_t to) {
 
 /* What is seen of S; of A itself it was gathered while A came in. */
 int hone_cuda_see(void *self, const hone_matrix *a, const hone_scaling *scaling,
-                  hone_seen *seen) {
+                  double *scratch, hone_inspection *seen) {
   hone_cuda *c = static_cast<hone_cuda *>(self);
   const int64_t n = c->n;
   const size_t bytes = (size_t)n * sizeof(double);
-  int st = hone_cuda_feed(c, a, n, nullptr);
+  int st = hone_cuda_feed(c, hone_dense_of(a), n, nullptr);
   if (st == HONE_OK && c->inspected < n) {
     st = CALL(cudaStreamSynchronize(c->feed));
     if (st == HONE_OK)
@@ -169,9 +169,9 @@ int hone_cuda_see(void *self, const hone_matrix *a, const hone_scaling *scaling,
     return st;
   c->used.from_device += 4 * (int64_t)bytes;
   memcpy(seen->row_max, c->h_v, bytes);
-  memcpy(seen->row_sum, c->h_v + n, bytes);
+  memcpy(scratch, c->h_v + n, bytes);
   memcpy(seen->col_max, c->h_v + 2 * n, bytes);
-  memcpy(seen->col_sum, c->h_v + 3 * n, bytes);
+  memcpy(scratch + n, c->h_v + 3 * n, bytes);
   if (c->odd > 0) /* as inspection does */
     seen->col_max[c->odd - 1] = HONE_INF;
   if (c->mirror != 0) /* the copy is not A: the host looks at A itself */
@@ -209,7 +209,7 @@ int hone_cuda_take_residual(void *self, const hone_matrix *a, bool trans,
   double *const h_r = hone_cuda_at(c, HONE_CUDA_R);
   double *const h_den = hone_cuda_at(c, HONE_CUDA_DEN);
   c->expected = c->ahead = false;
-  if (!hone_cuda_all_there(c) || c->source != a->a)
+  if (!hone_cuda_all_there(c) || c->source != hone_dense_of(a)->a)
     return HONE_NO_DEVICE;
   memcpy(hone_cuda_at(c, HONE_CUDA_X), x, bytes);
   memcpy(hone_cuda_at(c, HONE_CUDA_B), b, bytes);

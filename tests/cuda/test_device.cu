@@ -45,7 +45,8 @@ struct outcome {
 int run_all(void *self, const hone_engine_config *config, const problem &p,
             const double *a, outcome *out) {
   const hone_device *d = &hone_device_cuda;
-  const hone_matrix matrix = {p.n, p.lda, a};
+  const hone_dense matrix_dense = {p.n, p.lda, a, nullptr};
+  const hone_matrix matrix = hone_dense_matrix(&matrix_dense);
   std::vector<double> ones(static_cast<size_t>(p.n), 1.0), r = ones, den = ones;
   std::vector<int> zeros(ones.size());
   const hone_scaling scaling = {ones.data(), ones.data(), zeros.data(),
@@ -66,9 +67,11 @@ int run_all(void *self, const hone_engine_config *config, const problem &p,
   if (st != HONE_OK || !d->resident(self))
     return st;
   std::vector<double> seen[4] = {ones, ones, ones, ones};
-  hone_seen s = {seen[0].data(), seen[1].data(), seen[2].data(),
-                 seen[3].data()};
-  st = d->inspect(self, &matrix, nullptr, &s);
+  seen[2].resize(2 * ones.size());
+  hone_inspection s = {};
+  s.row_max = seen[0].data();
+  s.col_max = seen[1].data();
+  st = d->inspect(self, &matrix, nullptr, seen[2].data(), &s);
   d->expect(self);
   if (st == HONE_OK)
     st = d->residual(self, &matrix, true, p.x.data(), p.b[1].data(), r.data(),
@@ -280,7 +283,8 @@ void check_ahead_ends(void *self, const hone_engine_config *config,
   std::vector<double> half = p.a, zeros(v.size(), 0.0), r = zeros, den = zeros;
   for (double &e : half)
     e *= 0.5;
-  const hone_matrix a_half = {p.n, p.lda, half.data()};
+  const hone_dense a_half_dense = {p.n, p.lda, half.data(), nullptr};
+  const hone_matrix a_half = hone_dense_matrix(&a_half_dense);
   hone_device_cuda.expect(self);
   CHECK_EQ_INT(hone_device_cuda.residual(self, a, false, zeros.data(),
                                          p.b[0].data(), r.data(), den.data()),
@@ -305,7 +309,8 @@ TEST(device_cuda, a_solve_begun_ahead_is_for_that_residual_alone) {
   config.mem = &mem;
   config.watch = &watch;
   CHECK_EQ_INT(hone_device_cuda.create(&self, &config), HONE_OK);
-  const hone_matrix a = {p.n, p.lda, p.a.data()};
+  const hone_dense a_dense = {p.n, p.lda, p.a.data(), nullptr};
+  const hone_matrix a = hone_dense_matrix(&a_dense);
   hone_factor_info info;
   CHECK_EQ_INT(hone_lu(&hone_device_cuda, self, &config, &a, nullptr, &info),
                HONE_OK);

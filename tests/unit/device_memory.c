@@ -2,6 +2,8 @@
 #define _GNU_SOURCE /* RTLD_NOLOAD */
 #include "tests/unit/device_memory.h"
 
+#include "base/device_memory.h"
+
 #include "base/cuda_driver.h"
 #include "tests/unit/ct.h"
 #include "tests/unit/support.h"

@@ -311,8 +311,9 @@ static void eliminate(scripted *e) {
   }
 }
 
-static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
-                  hone_factor_info *info) {
+static int factor(void *self, const hone_matrix *matrix,
+                  const hone_scaling *scaling, hone_factor_info *info) {
+  const hone_dense *a = hone_dense_of(matrix);
   scripted *e = self;
   sup_script *script = e->script;
   const double *from = script->instead ? script->instead : a->a;
@@ -441,4 +442,15 @@ const hone_engine *sup_scripted(int slot, const char *name, int precision,
                                 .bytes = bytes};
   *script = &scripts[slot];
   return &engines[slot];
+}
+
+const hone_matrix *sup_matrix(int64_t n, int64_t lda, const double *a) {
+  enum { KEPT = 64 };
+  static hone_dense dense[KEPT];
+  static hone_matrix matrix[KEPT];
+  static int next;
+  const int at = next++ % KEPT;
+  dense[at] = (hone_dense){n, lda, a, NULL};
+  matrix[at] = hone_dense_matrix(&dense[at]);
+  return &matrix[at];
 }

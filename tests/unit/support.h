@@ -6,6 +6,7 @@
 #ifndef TESTS_SUPPORT_H
 #define TESTS_SUPPORT_H
 
+#include "base/dense.h"
 #include "refine/ladder.h"
 
 #define SUP_EPS 0x1p-53
@@ -114,5 +115,9 @@ typedef struct sup_script {
    static and shared: one test at a time. */
 const hone_engine *sup_scripted(int slot, const char *name, int precision,
                                 sup_script **script);
+
+/* Describes a dense matrix for the ladder and the engines. The description
+   stays valid until 64 others have been asked for. */
+const hone_matrix *sup_matrix(int64_t n, int64_t lda, const double *a);
 
 #endif

@@ -199,7 +199,7 @@ static void check_engine(const hone_engine *engine, int64_t n, bool spd) {
   double *x = sup_filled(2 * n, 0.0), *b = sup_filled(n, 0.0);
   int *none = calloc((size_t)n, sizeof *none);
   const hone_scaling scaling = {ones, ones, none, none, false};
-  const hone_matrix matrix = {n, n, a};
+  const hone_matrix matrix = *sup_matrix(n, n, a);
   const hone_engine_config config = {.n = n, .mem = &mem, .watch = &watch};
   hone_factor_info info;
   void *self = NULL;

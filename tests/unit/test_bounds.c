@@ -235,10 +235,12 @@ static void factor_diagonal(stage *s, int precision) {
     s->a[13 * i] = i < 11 ? 1.0 : 0.125;
   s->script->info.growth = 3.0;
   s->script->ladder = &s->ladder;
-  CHECK_EQ_INT(hone_ladder_create(&s->ladder, 12, &engine, 1, &request, &s->mem,
-                                  NULL, &s->watch),
+  CHECK_EQ_INT(hone_ladder_create(&s->ladder, &hone_dense_operator, 12, &engine,
+                                  1, &request, &s->mem, NULL, &s->watch),
                HONE_OK);
-  CHECK_EQ_INT(hone_ladder_factor(&s->ladder, s->a, 12, &s->report), HONE_OK);
+  CHECK_EQ_INT(
+      hone_ladder_factor(&s->ladder, sup_matrix(12, 12, s->a), &s->report),
+      HONE_OK);
 }
 
 /* inv(S) = I + LARGE w w^T, w = (0, 1, -1, 1, -1): the vector 1/n and the unit
@@ -270,7 +272,7 @@ TEST(bounds, the_alternating_vector_goes_with_the_first_and_is_looked_at) {
   for (int i = 0; i < HIDDEN * HIDDEN; i++)
     a[i] = (i % (HIDDEN + 1) == 0) - hidden[i % HIDDEN] * hidden[i / HIDDEN] *
                                          LARGE / (1.0 + 4.0 * LARGE);
-  const hone_matrix matrix = {HIDDEN, HIDDEN, a};
+  const hone_matrix matrix = *sup_matrix(HIDDEN, HIDDEN, a);
   const hone_scaling scaling = {.used = false};
   const hone_factored f = {
       .engine = &engine, .a = &matrix, .scaling = &scaling};
@@ -302,7 +304,9 @@ TEST(bounds, try_random_errors_with_factors_of_another_matrix) {
   const int32_t before = s.report.passes;
   for (int i = 1; i < 11; i++)
     s.a[i] = 0.8;
-  CHECK_EQ_INT(hone_ladder_update(&s.ladder, s.a, 12, &s.report), HONE_OK);
+  CHECK_EQ_INT(
+      hone_ladder_update(&s.ladder, sup_matrix(12, 12, s.a), &s.report),
+      HONE_OK);
   CHECK_LE(0.8, certificate->contraction);
   CHECK(!hone_bounds_known(certificate));
   CHECK_LE(2, s.report.passes - before);
@@ -313,11 +317,11 @@ TEST(bounds, try_random_errors_with_factors_of_another_matrix) {
 
 static double wide_residual(int64_t n, const double *a, const double *x,
                             double b, int shift) {
-  const hone_matrix row = {.n = n, .lda = 1, .a = a};
-  double r = (double)NAN;
-  hone_refined c = {.b = &b, .x = (double *)x, .r = &r, .shift = shift};
-  (void)hone_wide_row(&row, false, 0, &c);
-  return r;
+  const hone_dense one = {n, 1, a, NULL};
+  const hone_matrix matrix = hone_dense_matrix(&one);
+  hone_wide_row row = {.a = &matrix, .x = x, .b = b, .shift = shift};
+  matrix.op->wide_row(&row);
+  return row.r;
 }
 
 /* Rows whose products vanish below the range of double are measured as well as
@@ -454,9 +458,9 @@ TEST(bounds, are_not_for_a_certificate_that_is_right_by_chance) {
   for (int j = 0; j < N; j++) /* no rounding anywhere */
     for (int i = 0; i <= j; i++)
       a[i + j * N] = i == j ? 1.0 : -1.0;
-  REQUIRE(hone_ladder_create(&s.ladder, N, &engine, 1, &request, &s.mem, NULL,
-                             &s.watch) == HONE_OK);
-  (void)hone_ladder_factor(&s.ladder, a, N, &s.report);
+  REQUIRE(hone_ladder_create(&s.ladder, &hone_dense_operator, N, &engine, 1,
+                             &request, &s.mem, NULL, &s.watch) == HONE_OK);
+  (void)hone_ladder_factor(&s.ladder, sup_matrix(N, N, a), &s.report);
   const hone_certificate *certificate = &s.ladder.rung[0].certificate;
   CHECK_LE(certificate->defect, 1e-3); /* as good as any */
   CHECK_LT(certificate->rcond_scaled, SUP_EPS);

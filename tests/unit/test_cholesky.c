@@ -58,7 +58,7 @@ static int factor(chol *f, const double *a) {
   int *zeros = calloc((size_t)n, sizeof *zeros);
   if (zeros == NULL)
     abort();
-  const hone_matrix matrix = {n, n, a};
+  const hone_matrix matrix = *sup_matrix(n, n, a);
   const hone_scaling scaling = {ones, ones, zeros, zeros, false};
   memset(&f->info, 0x5a, sizeof f->info);
   int st = hone_lu(f->device, f->self, &f->config, &matrix, &scaling, &f->info);

@@ -299,8 +299,8 @@ TEST(direct, needs_little_memory_and_no_more_than_it_says) {
 static hone_structure look(const sys *s) {
   hone_structure structure;
   double *scratch = sup_filled(s->n, 0.0);
-  const hone_matrix a = {s->n, s->lda, s->a};
-  hone_structure_find(NULL, &a, true, scratch, &structure);
+  const hone_matrix a = *sup_matrix(s->n, s->lda, s->a);
+  hone_structure_find(NULL, hone_dense_of(&a), true, scratch, &structure);
   sup_free(scratch);
   return structure;
 }
@@ -767,8 +767,8 @@ static void open_stage(stage *s) {
   const hone_engine *engines[] = {
       &s->direct, sup_scripted(1, "single LU", 32, &s->script[1]),
       sup_scripted(2, "double LU", 64, &s->script[2])};
-  CHECK_EQ_INT(hone_ladder_create(&s->ladder, 2, engines, 3, &request, &s->mem,
-                                  NULL, &s->watch),
+  CHECK_EQ_INT(hone_ladder_create(&s->ladder, &hone_dense_operator, 2, engines,
+                                  3, &request, &s->mem, NULL, &s->watch),
                HONE_OK);
   for (int i = 0; i < SUP_SCRIPTS; i++)
     s->script[i]->ladder = &s->ladder;
@@ -777,7 +777,7 @@ static void open_stage(stage *s) {
 static int run_stage(stage *s, const double *a) {
   const double b[2] = {1.0, -1.0};
   double x[2] = {0.0, 0.0};
-  int st = hone_ladder_factor(&s->ladder, a, 2, &s->report);
+  int st = hone_ladder_factor(&s->ladder, sup_matrix(2, 2, a), &s->report);
   if (st == HONE_OK)
     st = hone_ladder_solve(&s->ladder, false, 1, b, 2, x, 2, NULL, 0, NULL,
                            &s->report);
@@ -858,7 +858,7 @@ TEST(direct, is_not_climbed_from_for_the_sake_of_the_certificate) {
   stage s;
   open_stage(&s);
   s.script[0]->instead = another;
-  int st = hone_ladder_factor(&s.ladder, stage_a, 2, &s.report);
+  int st = hone_ladder_factor(&s.ladder, sup_matrix(2, 2, stage_a), &s.report);
   CHECK_EQ_INT(st, HONE_OK);
   check_factors(&s, 1, 0, 0);
   CHECK_CONTAINS(s.report.reason, "cannot tell the matrix from a singular one");
@@ -956,8 +956,8 @@ TEST(direct, climbs_from_cholesky_by_what_failed) {
                                     sup_scripted(2, "LU32", 32, &s.script[2]),
                                     &hone_engine_double};
     double x[2];
-    CHECK_EQ_INT(hone_ladder_create(&s.ladder, 2, engines, 4, &request, &s.mem,
-                                    NULL, &s.watch),
+    CHECK_EQ_INT(hone_ladder_create(&s.ladder, &hone_dense_operator, 2, engines,
+                                    4, &request, &s.mem, NULL, &s.watch),
                  HONE_OK);
     s.script[0]->ladder = s.script[1]->ladder = &s.ladder;
     s.script[0]->info.zero_pivot = tale == SINGLE_CREEPS ? -1 : 1;
@@ -966,7 +966,8 @@ TEST(direct, climbs_from_cholesky_by_what_failed) {
     s.script[1]->info.zero_pivot = tale == BOTH_BREAK ? 1 : -1;
     s.script[1]->rate = tale == DOUBLE_CREEPS ? 0.9 : 0.0;
     ct_note("tale %d", tale);
-    CHECK_EQ_INT(hone_ladder_factor(&s.ladder, a, 2, &s.report), HONE_OK);
+    CHECK_EQ_INT(hone_ladder_factor(&s.ladder, sup_matrix(2, 2, a), &s.report),
+                 HONE_OK);
     CHECK_EQ_INT(hone_ladder_solve(&s.ladder, false, 1, b, 2, x, 2, NULL, 0,
                                    NULL, &s.report),
                  HONE_OK);

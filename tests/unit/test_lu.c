@@ -79,7 +79,7 @@ static void close_lu(lu *f) {
 }
 
 static int factor(lu *f, const double *a, int64_t lda) {
-  const hone_matrix matrix = {f->config.n, lda, a};
+  const hone_matrix matrix = *sup_matrix(f->config.n, lda, a);
   memset(&f->info, 0x5a, sizeof f->info);
   return hone_lu(f->device, f->self, &f->config, &matrix, &f->scaling,
                  &f->info);

@@ -25,7 +25,8 @@ enum { COLUMNS = 9, EXACT = 3 };
 
 typedef struct problem {
   int64_t n;
-  hone_matrix a;           /* padded with NaN below row n */
+  hone_dense a;            /* padded with NaN below row n */
+  hone_matrix matrix;      /* the same as the pass reads it */
   double *store;           /* what a points to */
   double *x, *b;           /* n x COLUMNS */
   quad *r, *den;           /* n x EXACT: exact, for op(A) */
@@ -72,7 +73,8 @@ static void make_problem(problem *p, int64_t n, int64_t pad, bool wide) {
   sup_rng rng = {(uint64_t)(1000 * n + wide)};
   const int64_t lda = n + pad;
   *p = (problem){.n = n, .store = sup_filled(lda * n, (double)NAN)};
-  p->a = (hone_matrix){n, lda, p->store};
+  p->a = (hone_dense){n, lda, p->store, NULL};
+  p->matrix = hone_dense_matrix(&p->a);
   for (int64_t j = 0; j < n; j++)
     fill(&rng, n, wide, p->store + j * lda);
   p->x = sup_filled(n * COLUMNS, 0.0);
@@ -112,14 +114,15 @@ static void describe(described *d, const problem *p, bool trans, bool accurate,
     d->r[c] = p->out_r + c * p->n;
     d->den[c] = p->out_den + c * p->n;
   }
-  d->pass = (hone_pass){&p->a, trans, accurate, k, d->x, d->b, d->r, d->den};
+  d->pass =
+      (hone_pass){&p->matrix, trans, accurate, k, d->x, d->b, d->r, d->den};
 }
 
 static void run(hone_pool *pool, const problem *p, bool trans, bool accurate,
                 int64_t k) {
   described d;
   describe(&d, p, trans, accurate, k);
-  hone_pass_run(pool, &d.pass);
+  hone_pass_run(&d.pass, pool);
 }
 
 /* Errors of k columns as multiples of their bounds.
@@ -336,7 +339,7 @@ TEST(pass, may_write_the_residual_over_the_right_hand_side) {
     describe(&d, &p, trans, accurate, COLUMNS);
     for (int c = 0; c < COLUMNS; c++)
       d.b[c] = d.r[c];
-    hone_pass_run(NULL, &d.pass);
+    hone_pass_run(&d.pass, NULL);
     CHECK_MEM_EQ(p.out_r, r, (size_t)values * sizeof *r);
     CHECK_MEM_EQ(p.out_den, den, (size_t)values * sizeof *den);
     sup_free(r);

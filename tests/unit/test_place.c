@@ -412,7 +412,7 @@ TEST(place, few_columns_exclude_no_structure_that_is_there) {
         hone_structure found;
         if (odd > 0) /* one entry spoils it, here or there */
           s.a[n - 1 - (odd % 2) + s.lda * ((odd * 7) % n)] += 0.5;
-        const hone_matrix a = {n, s.lda, s.a};
+        const hone_dense a = {n, s.lda, s.a, NULL};
         for (int definite = 0; definite < 2; definite++) {
           hone_structure_find(NULL, &a, definite, scratch, &found);
           const bool none =

@@ -72,8 +72,8 @@ static void add_double(stage *s) {
 }
 
 static int open_stage(stage *s) {
-  return hone_ladder_create(&s->ladder, s->n, s->engine, s->engines,
-                            &s->request, &s->mem, NULL, &s->watch);
+  return hone_ladder_create(&s->ladder, &hone_dense_operator, s->n, s->engine,
+                            s->engines, &s->request, &s->mem, NULL, &s->watch);
 }
 
 static void clear_report(stage *s) {
@@ -83,7 +83,8 @@ static void clear_report(stage *s) {
 
 static int factor(stage *s) {
   clear_report(s);
-  return hone_ladder_factor(&s->ladder, s->a, s->n, &s->report);
+  return hone_ladder_factor(&s->ladder, sup_matrix(s->n, s->n, s->a),
+                            &s->report);
 }
 
 static int solve_from(stage *s, const double *x0) {
@@ -581,7 +582,9 @@ TEST(refine, factors_anew_rather_than_mend_an_earlier_matrix) {
   for (int64_t i = 0; i < s.n; i++)
     s.a[i + i * s.n] *= i % 2 ? 1.35 : 0.65;
   clear_report(&s);
-  CHECK_EQ_INT(hone_ladder_update(&s.ladder, s.a, s.n, &s.report), HONE_OK);
+  CHECK_EQ_INT(
+      hone_ladder_update(&s.ladder, sup_matrix(s.n, s.n, s.a), &s.report),
+      HONE_OK);
   CHECK_EQ_INT(solve(&s), HONE_OK);
   check_all_accepted(&s);
   CHECK_EQ_INT(script->factors, 2);
@@ -990,7 +993,8 @@ TEST(refine, returns_accepted_columns_as_accepted_when_stopped) {
 
 static int update(stage *s) {
   clear_report(s);
-  return hone_ladder_update(&s->ladder, s->a, s->n, &s->report);
+  return hone_ladder_update(&s->ladder, sup_matrix(s->n, s->n, s->a),
+                            &s->report);
 }
 
 static void disturb(stage *s, double by) {

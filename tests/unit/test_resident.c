@@ -30,28 +30,32 @@ static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
   return hone_engine_single.factor(self, a, scaling ? scaling : &none, info);
 }
 
-static int inspect(void *self, const hone_matrix *a,
-                   const hone_scaling *scaling, hone_seen *seen) {
+static int inspect(void *self, const hone_matrix *matrix,
+                   const hone_scaling *scaling, double *scratch,
+                   hone_inspection *seen) {
+  const hone_dense *a = hone_dense_of(matrix);
+  double *row_sum = scratch, *col_sum = scratch + ORDER;
   (void)self;
   memset(seen->row_max, 0, ORDER * sizeof(double));
-  memset(seen->row_sum, 0, ORDER * sizeof(double));
+  memset(row_sum, 0, ORDER * sizeof(double));
   for (int64_t j = 0; j < ORDER; j++) {
-    seen->col_max[j] = seen->col_sum[j] = 0.0;
+    seen->col_max[j] = col_sum[j] = 0.0;
     for (int64_t i = 0; i < ORDER; i++) {
       double v = fabs(a->a[i + j * a->lda]);
       if (scaling)
         v *= scaling->row[i] * scaling->col[j];
       seen->row_max[i] = fmax(seen->row_max[i], v);
       seen->col_max[j] = fmax(seen->col_max[j], v);
-      seen->row_sum[i] += v;
-      seen->col_sum[j] += v;
+      row_sum[i] += v;
+      col_sum[j] += v;
     }
   }
   return HONE_OK;
 }
 
-static int residual(void *self, const hone_matrix *a, bool trans,
+static int residual(void *self, const hone_matrix *matrix, bool trans,
                     const double *x, const double *b, double *r, double *den) {
+  const hone_dense *a = hone_dense_of(matrix);
   (void)self;
   asked++;
   if (kind == FAILING)
@@ -105,10 +109,12 @@ static outcome run_to(residuals how, bool fall_back, bool extra) {
   memset(&o, 0, sizeof o);
   kind = how;
   asked = expected = 0;
-  CHECK_EQ_INT(hone_ladder_create(&ladder, ORDER, engines, fall_back ? 2 : 1,
-                                  &request, &mem, NULL, &watch),
+  CHECK_EQ_INT(hone_ladder_create(&ladder, &hone_dense_operator, ORDER, engines,
+                                  fall_back ? 2 : 1, &request, &mem, NULL,
+                                  &watch),
                HONE_OK);
-  o.status = hone_ladder_factor(&ladder, a, ORDER, &o.report);
+  o.status =
+      hone_ladder_factor(&ladder, sup_matrix(ORDER, ORDER, a), &o.report);
   if (o.status == HONE_OK)
     o.status = hone_ladder_solve(&ladder, false, 1, b, ORDER, x, ORDER, NULL, 0,
                                  &o.column, &o.report);

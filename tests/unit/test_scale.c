@@ -17,7 +17,8 @@
 
 typedef struct inspected {
   int64_t n;
-  hone_matrix a;
+  hone_dense dense;
+  hone_matrix a; /* the same as an operator */
   double *store, *scratch;
   hone_inspection seen;
 } inspected;
@@ -25,7 +26,8 @@ typedef struct inspected {
 /* a: n x n padded with NaN, zero so far. */
 static void open_inspected(inspected *s, int64_t n, int64_t pad) {
   *s = (inspected){.n = n, .store = sup_filled((n + pad) * n, (double)NAN)};
-  s->a = (hone_matrix){n, n + pad, s->store};
+  s->dense = (hone_dense){n, n + pad, s->store, NULL};
+  s->a = hone_dense_matrix(&s->dense);
   for (int64_t j = 0; j < n; j++)
     memset(s->store + j * (n + pad), 0, (size_t)n * sizeof(double));
   s->scratch = sup_filled(hone_inspect_scratch(n), (double)NAN);
@@ -41,7 +43,7 @@ static void close_inspected(inspected *s) {
 }
 
 static double *at(const inspected *s, int64_t i, int64_t j) {
-  return s->store + i + j * s->a.lda;
+  return s->store + i + j * s->dense.lda;
 }
 
 /* row, col: exponents of a scaling, or NULL. Maxima are exact; sums in
@@ -82,7 +84,7 @@ static void check_same_with_pool(const inspected *s, int threads) {
   other.seen.row_max = sup_filled(s->n, (double)NAN);
   other.seen.col_max = sup_filled(s->n, (double)NAN);
   hone_pool_create(&pool, &mem, threads);
-  hone_inspect(pool, &s->a, NULL, s->scratch, &other.seen);
+  hone_inspect(&s->a, pool, NULL, s->scratch, &other.seen);
   hone_pool_destroy(&pool, &mem);
   CHECK_MEM_EQ(other.seen.row_max, s->seen.row_max, bytes);
   CHECK_MEM_EQ(other.seen.col_max, s->seen.col_max, bytes);
@@ -106,7 +108,7 @@ TEST(inspect, finds_maxima_and_norms_and_the_same_bits_on_any_threads) {
       for (int64_t i = 0; i < n; i++)
         *at(&s, i, j) = sup_normal(&rng);
     ct_note("n = %d", (int)n);
-    hone_inspect(NULL, &s.a, NULL, s.scratch, &s.seen);
+    hone_inspect(&s.a, NULL, NULL, s.scratch, &s.seen);
     check_inspection(&s, NULL, NULL);
     for (int threads = 2; n >= 399 && threads <= 5; threads++)
       check_same_with_pool(&s, threads);
@@ -131,7 +133,7 @@ TEST(inspect, sees_the_matrix_through_its_scaling) {
     }
     c.used = true;
     ct_note("n = %d", (int)n);
-    hone_inspect(NULL, &s.a, &c, s.scratch, &s.seen);
+    hone_inspect(&s.a, NULL, &c, s.scratch, &s.seen);
     check_inspection(&s, e, e + n);
     free(e);
     sup_free(c.row);
@@ -155,14 +157,14 @@ TEST(inspect, tells_the_first_nan_or_infinity_by_columns) {
     open_inspected(&s, n, 2);
     for (int p = 0; p < 5; p++) {
       const int64_t row = place[p][0], col = place[p][1];
-      for (int64_t i = 0; i < n * s.a.lda; i++)
+      for (int64_t i = 0; i < n * s.dense.lda; i++)
         s.store[i] = 1.0;
       *at(&s, row, col) = kinds[p % 3];
       *at(&s, n - 1, n - 1) = kinds[(p + 1) % 3];
       if (col + 1 < n)
         *at(&s, 0, col + 1) = kinds[(p + 2) % 3];
       ct_note("n = %d, row %d, column %d", (int)n, (int)row, (int)col);
-      hone_inspect(pool, &s.a, NULL, s.scratch, &s.seen);
+      hone_inspect(&s.a, pool, NULL, s.scratch, &s.seen);
       CHECK_EQ_INT(s.seen.bad_row, row);
       CHECK_EQ_INT(s.seen.bad_col, col);
     }
@@ -176,7 +178,7 @@ TEST(inspect, takes_a_norm_that_overflows_for_the_largest_number) {
   open_inspected(&s, 20, 0);
   for (int64_t i = 0; i < 20; i++)
     *at(&s, i, 3) = *at(&s, 4, i) = -1e308;
-  hone_inspect(NULL, &s.a, NULL, s.scratch, &s.seen);
+  hone_inspect(&s.a, NULL, NULL, s.scratch, &s.seen);
   CHECK_EQ_INT(s.seen.bad_row, -1);
   CHECK_EQ_INT(s.seen.bad_col, -1);
   CHECK_NEAR(s.seen.norm1, DBL_MAX, 0.0);
@@ -198,7 +200,7 @@ typedef struct scaled {
 static void open_scaled(scaled *s, int64_t n) {
   sup_rng rng = {(uint64_t)(77 * n)};
   open_inspected(&s->on, n, 1);
-  sup_random(&rng, n, n, s->on.store, s->on.a.lda);
+  sup_random(&rng, n, n, s->on.store, s->on.dense.lda);
   s->c = (hone_scaling){.row = sup_filled(n, (double)NAN),
                         .col = sup_filled(n, (double)NAN),
                         .row_exp = malloc((size_t)n * sizeof(int)),
@@ -216,7 +218,7 @@ static void close_scaled(scaled *s) {
 }
 
 static void find(scaled *s) {
-  hone_inspect(NULL, &s->on.a, NULL, s->on.scratch, &s->on.seen);
+  hone_inspect(&s->on.a, NULL, NULL, s->on.scratch, &s->on.seen);
   const hone_sight sight = {.a = &s->on.a, .scratch = s->on.scratch};
   CHECK_EQ_INT(hone_scale_find(&sight, &s->on.seen, &s->c), HONE_OK);
 }
@@ -346,7 +348,8 @@ TEST(scale, leaves_alone_what_is_level) {
       scaled s;
       open_scaled(&s, n);
       if (kind == 1)
-        sup_matrix_cond(&rng, n, SUP_GEOMETRIC, 1.0, s.on.store, s.on.a.lda);
+        sup_matrix_cond(&rng, n, SUP_GEOMETRIC, 1.0, s.on.store,
+                        s.on.dense.lda);
       for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i < n; i++) {
           int uneven = kind == 3 ? (int)(i % 5) : 0; /* up to 2^4 */
@@ -367,7 +370,7 @@ TEST(scale, brings_level_matrices_far_from_1_near_1) {
     scaled s;
     ct_note("times 2^%d", exponents[e]);
     open_scaled(&s, 30);
-    for (int64_t i = 0; i < 30 * s.on.a.lda; i++)
+    for (int64_t i = 0; i < 30 * s.on.dense.lda; i++)
       s.on.store[i] = ldexp(s.on.store[i], exponents[e]);
     find(&s);
     check_consistent(&s);

@@ -109,7 +109,7 @@ static sup_script *open_engine(bench *s, double *near, hone_mem *mem,
                                void **self, const hone_scaling *scaling) {
   sup_script *script;
   hone_factor_info info;
-  const hone_matrix matrix = {N, N, s->a};
+  const hone_matrix matrix = *sup_matrix(N, N, s->a);
   const hone_engine_config config = {.n = N, .mem = mem, .watch = watch};
   for (int i = 0; i < N * N; i++)
     near[i] = s->a[i] + 0.05 * sup_uniform(&s->rng);
@@ -135,7 +135,7 @@ TEST(space, applies_factors_that_are_exact_on_the_pairs) {
   for (int i = 0; i < 5; i++)
     CHECK(take_random(&s, 1.0));
   open_engine(&s, near, &mem, &watch, &engine, &self, &scaling);
-  const hone_matrix matrix = {N, N, s.a};
+  const hone_matrix matrix = *sup_matrix(N, N, s.a);
   const hone_factored f = {.engine = engine,
                            .self = self,
                            .a = &matrix,

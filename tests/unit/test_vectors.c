@@ -132,7 +132,7 @@ TEST(vectors, errors_are_related_alike_in_all_of_the_range) {
         of_x = fmaxl(of_x, ldexpl((long double)x[i], -exponents[i]));
       }
       hone_scaling s = {powers, powers, exponents, exponents, true};
-      hone_matrix a = {n, n, NULL};
+      hone_matrix a = {.n = n};
       hone_refinement ctx = {.f = {.engine = &engine, .a = &a, .scaling = &s}};
       hone_refined c = {.x = x};
       hone_beside out;

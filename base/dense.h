@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A dense matrix in host memory, column by column: what the dense operator
+   (cpu_dp/dense.c) and every engine for dense matrices read. */
+#ifndef HONE_DENSE_H
+#define HONE_DENSE_H
+
+#include "base/device_memory.h"
+#include "base/operator.h"
+
+typedef struct hone_dense {
+  int64_t n, lda;
+  const hone_entry *a;  /* n x n, lda >= n; borrowed, never written */
+  hone_host_copy *copy; /* a is the host's copy, still arriving perhaps, of a
+                           matrix in a device's memory; or NULL */
+} hone_dense;
+
+/* The dense matrix behind a hone_matrix whose operator is hone_dense_operator.
+ */
+static inline const hone_dense *hone_dense_of(const hone_matrix *a) {
+  return (const hone_dense *)a->self;
+}
+
+extern const hone_operator hone_dense_operator;
+
+static inline hone_matrix hone_dense_matrix(const hone_dense *dense) {
+  const hone_matrix matrix = {&hone_dense_operator, dense, dense->n};
+  return matrix;
+}
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The dense operator: how refinement reads a dense A in double precision on
+   the CPU. Each function of the table is implemented in the file named beside
+   it; here only the arrival of a matrix that lies in a device's memory. */
+#include "base/dense.h"
+#include "cpu_dp/inspect.h"
+#include "cpu_dp/pass.h"
+#include "cpu_dp/structure.h"
+
+enum { PROBED_FROM = 256 }; /* order; below it all of A arrives as soon */
+
+static int64_t scratch(int64_t n) { return hone_inspect_scratch(n); }
+
+static void start(const hone_matrix *a, hone_pool *pool) {
+  hone_host_copy_start(hone_dense_of(a)->copy, pool);
+}
+
+static int await(const hone_matrix *a, hone_pool *pool) {
+  return hone_host_copy_await(hone_dense_of(a)->copy, pool);
+}
+
+/* Of a matrix in a device's memory a few columns are fetched first: where they
+   show that there is no structure to be found, the others can arrive while A is
+   being factored. */
+static bool excluded(const hone_dense *a, bool definite, int *st) {
+  int64_t column[HONE_STRUCTURE_PROBES];
+  *st = HONE_OK;
+  if (a->copy == NULL || a->copy->state != HONE_HOST_COPY_PENDING ||
+      a->n < PROBED_FROM)
+    return false;
+  for (int k = 0; k < HONE_STRUCTURE_PROBES; k++)
+    column[k] = hone_structure_probe(a->n, k);
+  *st = hone_host_copy_columns(a->copy, column, HONE_STRUCTURE_PROBES);
+  return *st == HONE_OK && hone_structure_excluded(a, definite);
+}
+
+static int found(const hone_structure *s, int64_t n) {
+  if (s->lower == 0 && s->upper == 0)
+    return HONE_FOUND_DIAGONAL;
+  if (s->lower == 0 || s->upper == 0)
+    return HONE_FOUND_TRIANGULAR;
+  if (hone_band_pays(s->lower, s->upper, n))
+    return HONE_FOUND_BANDED;
+  return s->definite ? HONE_FOUND_DEFINITE : HONE_FOUND_GENERAL;
+}
+
+static int find_structure(const hone_matrix *matrix, hone_pool *pool,
+                          bool definite, double *work, hone_structure *out) {
+  const hone_dense *a = hone_dense_of(matrix);
+  int st;
+  *out = (hone_structure){.lower = a->n - 1, .upper = a->n - 1};
+  if (excluded(a, definite, &st))
+    return HONE_OK;
+  if (st == HONE_OK)
+    st = await(matrix, pool);
+  if (st != HONE_OK)
+    return st;
+  hone_structure_find(pool, a, definite, work, out);
+  out->found = found(out, a->n);
+  return HONE_OK;
+}
+
+static bool symmetric(const hone_matrix *a, hone_pool *pool) {
+  return hone_structure_symmetric(pool, hone_dense_of(a));
+}
+
+const hone_operator hone_dense_operator = {
+    .name = "dense",
+    .scratch = scratch,
+    .start = start,
+    .await = await,
+    .find_structure = find_structure, /* structure.c */
+    .symmetric = symmetric,           /* structure.c */
+    .inspect = hone_inspect,          /* inspect.c */
+    .residual = hone_pass_run,        /* pass_run.c, pass.c */
+    .wide_row = hone_dense_wide_row   /* wide_row.c */
+};
