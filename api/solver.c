@@ -4,6 +4,7 @@
 #include "api/hone.h"
 
 #include "api/caller_arrays.h"
+#include "api/engines.h"
 #include "base/dense.h"
 #include "cpu_dp/pass.h"
 #include "refine/ladder.h"
@@ -29,14 +30,8 @@ struct hone_solver {
 };
 
 enum {
-  THREADS_FROM = 400,   /* order from which passes are shared by threads */
-  GPU_FROM_KEPT = 512,  /* orders that a GPU solves sooner than 16 cores: by a
-                           solver that is there already, */
-  GPU_FROM_ONCE = 2048, /* and with one made for the call (docs/performance.md,
-                           both measured on an H200) */
-  CHOLESKY_FROM = 513,  /* orders from which OpenBLAS's Cholesky pays beside
-                           our LU, which ends at 512 */
-  MAX_ORDER = 1 << 29   /* 8 n^2 bytes fit in int64_t, n in BLAS's int */
+  THREADS_FROM = 400, /* order from which passes are shared by threads */
+  MAX_ORDER = 1 << 29 /* 8 n^2 bytes fit in int64_t, n in BLAS's int */
 };
 
 /* Options --------------------------------------------------------------- */
@@ -238,62 +233,14 @@ static void leave_call(const call *c) {
 
 static hone_request request_of(const hone_options *o, bool one_shot) {
   static const double limits[] = {4.0 * HONE_EPS, HONE_EPS, 1e-12};
-  return (hone_request){
-      .criterion = o->criterion,
-      .limit = o->tolerance > 0.0 ? o->tolerance : limits[o->criterion],
-      .max_iterations = o->max_iterations,
-      .structure = o->structure,
-      .extra = o->extra_precise != 0,
-      .tuning = {.arithmetic = o->arithmetic,
-                 .pivoting = o->pivoting,
-                 .diagonal = o->diagonal,
-                 .sections = o->sections,
-                 .residuals = o->residuals,
-                 .device_limit = o->device_memory_limit_bytes},
-      .one_shot = one_shot};
-}
-
-/* The rungs for this order and these options, cheapest first: those for a
-   diagonal, triangular or banded A, Cholesky, LU, double LU; 0: the device
-   asked for cannot be used, and why says so. */
-static int choose_engines(const hone_options *o, int64_t n, bool one_shot,
-                          const hone_engine **engines, char *why,
-                          size_t why_size) {
-  const int64_t gpu_from = one_shot ? GPU_FROM_ONCE : GPU_FROM_KEPT;
-  const bool cuda_asked = o->device == HONE_DEVICE_CUDA;
-  int count = 0;
-  why[0] = '\0';
-  if (cuda_asked && !hone_engine_single_cuda.probe(why, why_size))
-    return 0;
-  if (o->structure == HONE_STRUCTURE_AUTO) {
-    engines[count++] = &hone_engine_diagonal;
-    engines[count++] = &hone_engine_triangular;
-    engines[count++] = &hone_engine_banded;
-  }
-  const bool cuda =
-      cuda_asked || (o->device == HONE_DEVICE_AUTO && n >= gpu_from &&
-                     hone_engine_single_cuda.probe(why, why_size));
-  if (o->start != HONE_START_DOUBLE) {
-    const bool coarse = cuda && hone_arithmetic_coarse(o->arithmetic);
-    if (cuda && o->structure != HONE_STRUCTURE_GENERAL)
-      engines[count++] = &hone_engine_cholesky_cuda;
-    if (coarse && o->structure != HONE_STRUCTURE_GENERAL)
-      engines[count++] = &hone_engine_cholesky_cuda;
-    if (o->structure == HONE_STRUCTURE_SPD ||
-        (o->structure == HONE_STRUCTURE_AUTO && n >= CHOLESKY_FROM))
-      engines[count++] = &hone_engine_cholesky;
-    if (!cuda && o->structure == HONE_STRUCTURE_AUTO && n >= CHOLESKY_FROM)
-      engines[count++] = &hone_engine_cholesky_double;
-    if (cuda)
-      engines[count++] = &hone_engine_single_cuda;
-    if (coarse)
-      engines[count++] = &hone_engine_single_cuda;
-    engines[count++] = &hone_engine_single;
-  }
-  if (cuda)
-    engines[count++] = &hone_engine_double_cuda;
-  engines[count++] = &hone_engine_double;
-  return count;
+  return (hone_request){.criterion = o->criterion,
+                        .limit = o->tolerance > 0.0 ? o->tolerance
+                                                    : limits[o->criterion],
+                        .max_iterations = o->max_iterations,
+                        .structure = o->structure,
+                        .extra = o->extra_precise != 0,
+                        .choices = hone_choices_of(o),
+                        .one_shot = one_shot};
 }
 
 /* Fills *s, whose options are taken already. */
@@ -307,7 +254,7 @@ static int open_solver(hone_solver *s, int64_t n, bool one_shot) {
   s->watch.user = o->progress_user;
   if (n < 0 || n > MAX_ORDER)
     return HONE_BAD_SIZE;
-  int count = choose_engines(o, n, one_shot, engines, why, sizeof why);
+  int count = hone_choose_engines(o, n, one_shot, engines, why, sizeof why);
   if (count == 0) {
     memcpy(s->why, why, sizeof s->why - 1);
     return HONE_NO_DEVICE;
@@ -575,7 +522,7 @@ int hone_memory_needed(int64_t n, int64_t nrhs, const hone_options *options,
     return st;
   if (n < 0 || n > MAX_ORDER || nrhs < 0)
     return HONE_BAD_SIZE;
-  int count = choose_engines(&o, n, true, engines, why, sizeof why);
+  int count = hone_choose_engines(&o, n, true, engines, why, sizeof why);
   if (count == 0)
     return HONE_NO_DEVICE;
   int64_t columns = HONE_MIN(nrhs, (int64_t)HONE_SOLVE_COLUMNS), most = 0;
@@ -594,19 +541,6 @@ int hone_memory_needed(int64_t n, int64_t nrhs, const hone_options *options,
   return HONE_OK;
 }
 
-/* The same on the device, of the engine that needs most. */
-static int64_t device_bytes(const hone_options *o, int64_t n, bool resident) {
-  const hone_engine_config config = {.n = n,
-                                     .tuning = request_of(o, true).tuning};
-  if (n == 0)
-    return 0;
-  int64_t bytes = hone_engine_single_cuda.device_bytes(&config, resident);
-  if (o->structure != HONE_STRUCTURE_GENERAL)
-    bytes = HONE_MAX(bytes,
-                     hone_engine_cholesky_cuda.device_bytes(&config, resident));
-  return bytes;
-}
-
 int hone_device_memory_needed(int64_t n, const hone_options *options,
                               int64_t *with_residuals, int64_t *without) {
   hone_options o;
@@ -616,8 +550,8 @@ int hone_device_memory_needed(int64_t n, const hone_options *options,
   if (n < 0 || n > MAX_ORDER)
     return HONE_BAD_SIZE;
   if (with_residuals)
-    *with_residuals = device_bytes(&o, n, true);
+    *with_residuals = hone_engines_device_bytes(&o, n, true);
   if (without)
-    *without = device_bytes(&o, n, false);
+    *without = hone_engines_device_bytes(&o, n, false);
   return HONE_OK;
 }

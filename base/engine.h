@@ -10,10 +10,10 @@
 enum { HONE_SOLVE_COLUMNS = 64 }; /* right-hand sides at once, at most */
 
 /* What the caller chose of a GPU factorization; the values of hone.h. */
-typedef struct hone_tuning {
+typedef struct hone_choices {
   int arithmetic, pivoting, diagonal, sections, residuals;
   int64_t device_limit; /* bytes of device memory; 0: what is free */
-} hone_tuning;
+} hone_choices;
 
 typedef struct hone_engine_config {
   int64_t n;
@@ -22,7 +22,7 @@ typedef struct hone_engine_config {
   hone_watch *watch;
   int64_t block; /* columns of a block column; 0: the device's choice */
   bool spd;      /* S = U^T U, of its upper triangle alone */
-  hone_tuning tuning;
+  hone_choices choices;
   const hone_structure *structure; /* of the matrix given to factor, for
                                       engines that ask for it; borrowed */
   char *why; /* a failing create may say why here, in one line; or NULL */
@@ -104,7 +104,7 @@ typedef struct hone_engine {
   void (*expect)(void *self);
   void (*account)(void *self, hone_account *account);
   /* Bytes of device memory that create takes, with a copy of A or without;
-     only n, block and tuning of config are read. NULL: it has no device. */
+     only n, block and choices of config are read. NULL: it has no device. */
   int64_t (*device_bytes)(const hone_engine_config *config, bool resident);
 } hone_engine;
 

@@ -85,8 +85,8 @@ extern "C" int hone_bench_form_factor(const hone_bench_form *form, int64_t n,
   config.n = n;
   config.mem = &mem;
   config.watch = &watch;
-  config.tuning.arithmetic = values[arithmetic];
-  config.tuning.residuals = HONE_RESIDUALS_HOST;
+  config.choices.arithmetic = values[arithmetic];
+  config.choices.residuals = HONE_RESIDUALS_HOST;
   config.why = why;
   config.why_size = sizeof why;
   config.spd = form->cholesky != 0;

@@ -112,9 +112,9 @@ int64_t sum(const place *p, int count) {
 /* Order, widths and rooms, from the order and the caller's choices. */
 void lay_out(hone_cuda *c, const hone_engine_config *config) {
   const int64_t n = config->n;
-  const int chosen = config->tuning.arithmetic;
+  const int chosen = config->choices.arithmetic;
   c->n = n;
-  c->tuning = config->tuning;
+  c->choices = config->choices;
   c->spd = config->spd;
   c->block = config->block;
   c->ld = round_up(n, HONE_CUDA_PADDING);
@@ -255,10 +255,10 @@ int take_device_memory(hone_cuda *c, const hone_engine_config *config) {
   if (st != HONE_OK)
     return st;
   most = (int64_t)free_bytes - LEAVE_FREE;
-  if (c->tuning.device_limit > 0 && c->tuning.device_limit < most)
-    most = c->tuning.device_limit;
+  if (c->choices.device_limit > 0 && c->choices.device_limit < most)
+    most = c->choices.device_limit;
   const bool stays =
-      c->tuning.residuals != HONE_RESIDUALS_HOST && need + more <= most;
+      c->choices.residuals != HONE_RESIDUALS_HOST && need + more <= most;
   if (!stays) {
     expect_rounded(c, config);
     count = list_places(c, p);

@@ -64,7 +64,7 @@ struct hone_cuda {
   int64_t block;                 /* of the caller's choice; 0: none */
   hone_mem *mem;
   hone_pool *pool;
-  hone_tuning tuning;
+  hone_choices choices;
   enum hone_pieces pieces, wanted; /* in use; what the caller chose */
   bool tf32, wanted_tf32;
   bool careful; /* the next factorization keeps the safer ones in use */

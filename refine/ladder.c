@@ -58,9 +58,9 @@ int hone_ladder_create(hone_ladder *ladder, const hone_operator *op, int64_t n,
     for (int q = r + 1; q < count; q++)
       again = again || engines[q] == engines[r];
     ladder->rung[r].engine = engines[r];
-    ladder->rung[r].tuning = request->tuning;
-    if (!again && hone_arithmetic_coarse(request->tuning.arithmetic))
-      ladder->rung[r].tuning.arithmetic = HONE_ARITHMETIC_AUTO;
+    ladder->rung[r].choices = request->choices;
+    if (!again && hone_arithmetic_coarse(request->choices.arithmetic))
+      ladder->rung[r].choices.arithmetic = HONE_ARITHMETIC_AUTO;
   }
   double *v = hone_mem_get(mem, (size_t)vector_doubles(op, n) * sizeof *v);
   if (v == NULL)
@@ -316,7 +316,7 @@ static int create(hone_ladder *ladder, int r) {
                                      .pool = ladder->pool,
                                      .watch = ladder->watch,
                                      .block = ladder->request.block,
-                                     .tuning = rung->tuning,
+                                     .choices = rung->choices,
                                      .structure = &ladder->structure,
                                      .why = ladder->why,
                                      .why_size = sizeof ladder->why};

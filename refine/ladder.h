@@ -17,8 +17,8 @@ typedef enum hone_rung_state {
 
 typedef struct hone_rung {
   const hone_engine *engine;
-  void *self;         /* NULL until first needed */
-  hone_tuning tuning; /* the first rung's is the caller's; those above it
+  void *self;           /* NULL until first needed */
+  hone_choices choices; /* the first rung's is the caller's; those above it
                          multiply accurately in any case */
   hone_rung_state state;
   bool tried, set_aside; /* for this matrix: what the path tells */
@@ -38,10 +38,10 @@ typedef struct hone_request {
   bool extra;         /* x itself to a few units of rounding: extra.h */
   int gmres_steps;    /* of GMRES on a rung; 0: from the costs at n; -1: none */
   int64_t block;      /* columns of a block column; 0: the device's choice */
-  hone_tuning tuning; /* of a GPU */
-  int64_t columns;    /* right-hand sides to come; 0: not known */
-  bool one_shot;      /* one solve: give the old factors' memory back before
-                         making the next */
+  hone_choices choices; /* of a GPU */
+  int64_t columns;      /* right-hand sides to come; 0: not known */
+  bool one_shot;        /* one solve: give the old factors' memory back before
+                           making the next */
 } hone_request;
 
 typedef struct hone_ladder {
@@ -74,7 +74,7 @@ typedef struct hone_ladder {
 } hone_ladder;
 
 /* engines: from the cheapest to the most precise, borrowed; none is created
-   before it is needed. Where request->tuning.arithmetic is a coarse one, the
+   before it is needed. Where request->choices.arithmetic is a coarse one, the
    second may be the first again: with accurate products. On failure everything
    is given back. */
 int hone_ladder_create(hone_ladder *ladder, const hone_operator *op, int64_t n,

@@ -22,7 +22,7 @@ bool hone_arithmetic_coarse(int arithmetic) {
 
 int hone_rung_rank(const hone_rung *rung) {
   const bool coarse = rung->engine->precision == 32 &&
-                      hone_arithmetic_coarse(rung->tuning.arithmetic);
+                      hone_arithmetic_coarse(rung->choices.arithmetic);
   return rung->engine->precision - coarse;
 }
 
@@ -32,7 +32,7 @@ static double roundoff(const hone_rung *rung) {
     return HONE_EPS;
   if (rung->engine->resident == NULL) /* no device with coarser products */
     return 0x1p-24;
-  switch (rung->tuning.arithmetic) {
+  switch (rung->choices.arithmetic) {
   case HONE_TF32:
   case HONE_FP16:
     return 0x1p-11;

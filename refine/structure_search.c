@@ -39,7 +39,7 @@ bool hone_ladder_direct(const hone_engine *engine) {
 /* Would this rung do better than the one below did? */
 static bool better(const hone_rung *below, const hone_rung *rung) {
   const int was = hone_rung_rank(below), is = hone_rung_rank(rung);
-  const bool coarse = hone_arithmetic_coarse(below->tuning.arithmetic);
+  const bool coarse = hone_arithmetic_coarse(below->choices.arithmetic);
   const bool broke = below->info.zero_pivot >= 0;
   if (hone_ladder_direct(below->engine))
     return is >= was;

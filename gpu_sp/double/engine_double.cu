@@ -120,7 +120,7 @@ int take_workspace(engine *e, const hone_engine_config *config, int lwork) {
 
 int take_memory(engine *e, const hone_engine_config *config) {
   hone_cuda *c = &e->feeder;
-  const int64_t n = c->n, limit = c->tuning.device_limit;
+  const int64_t n = c->n, limit = c->choices.device_limit;
   if (limit > 0 && bytes_there(n) > limit) {
     if (config->why)
       snprintf(config->why, config->why_size,
@@ -193,7 +193,7 @@ int create(void **self, const hone_engine_config *config) {
   c->lda = round_up(c->n, 2);
   c->mem = config->mem;
   c->pool = config->pool;
-  c->tuning = config->tuning;
+  c->choices = config->choices;
   e->watch = config->watch;
   const int st = create_all(e, config);
   if (st == HONE_OK)

@@ -41,7 +41,7 @@ static_assert((int)HONE_PANEL == (int)HONE_BLOCK, "one kind of blocks");
 const int64_t BLAS_WORK = 8 << 20; /* of the second cuBLAS handle */
 
 bool cpu_wanted(const hone_cuda *c) {
-  return c->tuning.diagonal == HONE_DIAGONAL_CPU && !c->spd;
+  return c->choices.diagonal == HONE_DIAGONAL_CPU && !c->spd;
 }
 
 /* Is the next panel factored beside the update, on a stream of its own? */
@@ -321,7 +321,7 @@ void lay_out_lane(const hone_cuda *c, hone_cuda_lane *on, parts *p) {
 /* *blas: workspace of the second handle. */
 int64_t lay_out(const hone_cuda *c, hone_cuda_forms *f, void **blas) {
   const int64_t size = SIZE * (int64_t)sizeof(float);
-  const int sections = c->tuning.sections;
+  const int sections = c->choices.sections;
   const bool chosen =
       !c->spd && (cpu_wanted(c) || sections > HONE_SECTIONS_TRSM);
   parts p = {static_cast<unsigned char *>(f->memory), 0};

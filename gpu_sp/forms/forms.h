@@ -77,7 +77,7 @@ struct hone_cuda_forms {
   cudaEvent_t factored; /* on side: the panel is done */
 };
 
-/* Device memory, by what c->tuning asks for. */
+/* Device memory, by what c->choices asks for. */
 int64_t hone_cuda_forms_bytes(const hone_cuda *c);
 /* Streams, events, handles; after the rest of c is there. */
 int hone_cuda_forms_create(hone_cuda *c);

@@ -239,10 +239,10 @@ void hone_cuda_account(void *self, hone_account *out) {
   hone_cuda *c = static_cast<hone_cuda *>(self);
   *out = c->used;
   const char *pivots =
-      c->tuning.pivoting == HONE_PIVOT_BLOCK
+      c->choices.pivoting == HONE_PIVOT_BLOCK
           ? "pivoting in the diagonal block"
-          : (c->tuning.pivoting == HONE_PIVOT_NONE ? "no pivoting"
-                                                   : "tournament pivoting");
+          : (c->choices.pivoting == HONE_PIVOT_NONE ? "no pivoting"
+                                                    : "tournament pivoting");
   static const char *const sections[] = {
       "", ", TRSM sections", ", seeded sections", ", Crout sections"};
   const bool cpu = c->used.diagonal_ms > 0.0; /* any of them */
@@ -250,5 +250,5 @@ void hone_cuda_account(void *self, hone_account *out) {
            c->tf32 ? "tf32" : names[c->pieces],
            c->spd ? "one triangle" : pivots,
            cpu ? ", diagonal blocks by the CPU" : "",
-           c->spd ? "" : sections[c->tuning.sections]);
+           c->spd ? "" : sections[c->choices.sections]);
 }

@@ -82,7 +82,7 @@ int run_all(void *self, const hone_engine_config *config, const problem &p,
   return st == HONE_OK ? d->solve(self, true, 1, r.data(), p.n) : st;
 }
 
-outcome run(const problem &p, const double *a, const hone_tuning &tuning,
+outcome run(const problem &p, const double *a, const hone_choices &choices,
             int64_t block, hone_pool *pool = nullptr) {
   hone_mem mem = {};
   hone_watch watch = {};
@@ -94,7 +94,7 @@ outcome run(const problem &p, const double *a, const hone_tuning &tuning,
   config.watch = &watch;
   config.pool = pool;
   config.block = block;
-  config.tuning = tuning;
+  config.choices = choices;
   out.status = hone_device_cuda.create(&self, &config);
   if (out.status == HONE_OK) {
     out.status = run_all(self, &config, p, a, &out);
@@ -105,11 +105,11 @@ outcome run(const problem &p, const double *a, const hone_tuning &tuning,
   return out;
 }
 
-void check_run(const problem &p, const double *a, const hone_tuning &tuning,
+void check_run(const problem &p, const double *a, const hone_choices &choices,
                int64_t block, double tolerance) {
-  const outcome out = run(p, a, tuning, block);
+  const outcome out = run(p, a, choices, block);
   ct_note("n %d, block %d, arithmetic %d, pivoting %d, residuals %d", (int)p.n,
-          (int)block, tuning.arithmetic, tuning.pivoting, tuning.residuals);
+          (int)block, choices.arithmetic, choices.pivoting, choices.residuals);
   CHECK_EQ_INT(out.status, HONE_OK);
   CHECK_EQ_INT(out.info.zero_pivot, -1);
   CHECK(out.info.growth <= 1e3);
@@ -128,10 +128,10 @@ TEST(device_cuda, every_arithmetic) {
   for (int arithmetic = 0; arithmetic < 7; arithmetic++)
     for (int64_t block : {0, 40, 150})
       for (int residuals = 0; residuals < 2; residuals++) {
-        hone_tuning tuning = {};
-        tuning.arithmetic = arithmetic;
-        tuning.residuals = residuals;
-        check_run(p, p.a.data(), tuning, block, 40.0 * units[arithmetic]);
+        hone_choices choices = {};
+        choices.arithmetic = arithmetic;
+        choices.residuals = residuals;
+        check_run(p, p.a.data(), choices, block, 40.0 * units[arithmetic]);
       }
 }
 
@@ -140,9 +140,9 @@ TEST(device_cuda, every_pivoting) {
   const problem p(400, 0, 200.0);
   for (int pivoting = 0; pivoting < 3; pivoting++)
     for (int64_t block : {0, 70}) {
-      hone_tuning tuning = {};
-      tuning.pivoting = pivoting;
-      check_run(p, p.a.data(), tuning, block, 0x1p-18);
+      hone_choices choices = {};
+      choices.pivoting = pivoting;
+      check_run(p, p.a.data(), choices, block, 0x1p-18);
     }
 }
 
@@ -151,10 +151,10 @@ TEST(device_cuda, more_rows_than_one_level_takes) {
   NEED_DEVICE();
   for (int64_t n : {1025, 1300}) {
     const problem p(n, 5, 0.0);
-    hone_tuning tuning = {};
-    check_run(p, p.a.data(), tuning, 0, 1e-2);
-    tuning.residuals = HONE_RESIDUALS_HOST;
-    check_run(p, p.a.data(), tuning, 0, 1e-2);
+    hone_choices choices = {};
+    check_run(p, p.a.data(), choices, 0, 1e-2);
+    choices.residuals = HONE_RESIDUALS_HOST;
+    check_run(p, p.a.data(), choices, 0, 1e-2);
   }
 }
 
@@ -172,18 +172,18 @@ TEST(device_cuda, pinned_memory_is_read_in_place) {
 TEST(device_cuda, little_memory_keeps_a_on_the_host_and_less_is_refused) {
   NEED_DEVICE();
   const problem p(300, 0, 12.0);
-  hone_tuning tuning = {};
-  const int64_t all = run(p, p.a.data(), tuning, 0).used.device_bytes;
-  tuning.device_limit = all;
-  CHECK_GE(run(p, p.a.data(), tuning, 0).used.residuals, 1);
-  tuning.device_limit = all - 1;
-  const outcome less = run(p, p.a.data(), tuning, 0);
+  hone_choices choices = {};
+  const int64_t all = run(p, p.a.data(), choices, 0).used.device_bytes;
+  choices.device_limit = all;
+  CHECK_GE(run(p, p.a.data(), choices, 0).used.residuals, 1);
+  choices.device_limit = all - 1;
+  const outcome less = run(p, p.a.data(), choices, 0);
   CHECK_EQ_INT(less.status, HONE_OK);
   CHECK_LE(less.error[0], 0x1p-16);
   CHECK_EQ_INT(less.used.residuals, 0);
-  CHECK_LE(less.used.device_bytes, tuning.device_limit);
-  tuning.device_limit = less.used.device_bytes - 1;
-  CHECK_EQ_INT(run(p, p.a.data(), tuning, 0).status, HONE_NO_MEMORY);
+  CHECK_LE(less.used.device_bytes, choices.device_limit);
+  choices.device_limit = less.used.device_bytes - 1;
+  CHECK_EQ_INT(run(p, p.a.data(), choices, 0).status, HONE_NO_MEMORY);
 }
 
 TEST(device_cuda, pinned_memory_counts_as_held) {
@@ -324,10 +324,10 @@ TEST(device_cuda, a_solve_begun_ahead_is_for_that_residual_alone) {
 
 /* Each call of CUDA in turn fails, or some: that is said, and nothing is
    lost. */
-void fail_everywhere(const problem &p, const hone_tuning &tuning,
+void fail_everywhere(const problem &p, const hone_choices &choices,
                      int64_t step = 1) {
   const int64_t before = hone_cuda_calls;
-  check_run(p, p.a.data(), tuning, 64, 0x1p-16);
+  check_run(p, p.a.data(), choices, 64, 0x1p-16);
   const int64_t calls = hone_cuda_calls - before;
 #ifdef HONE_EMULATE
   const size_t owned = hone_emulate::owned_now();
@@ -335,7 +335,7 @@ void fail_everywhere(const problem &p, const hone_tuning &tuning,
   CHECK_GE(calls, 100);
   for (int64_t k = 1; k <= calls; k += step) {
     hone_cuda_fail_at = k;
-    const outcome out = run(p, p.a.data(), tuning, 64);
+    const outcome out = run(p, p.a.data(), choices, 64);
     ct_note("call %d of %d", (int)k, (int)calls);
     CHECK_EQ_INT(hone_cuda_fail_at, 0);
     CHECK_EQ_INT(out.status, HONE_DEVICE_FAILED);
@@ -349,10 +349,10 @@ void fail_everywhere(const problem &p, const hone_tuning &tuning,
 TEST(device_cuda, survives_every_failed_call) {
   NEED_DEVICE();
   const problem p(140, 0, 12.0);
-  hone_tuning tuning = {};
-  fail_everywhere(p, tuning);
-  tuning.residuals = HONE_RESIDUALS_HOST;
-  fail_everywhere(p, tuning);
+  hone_choices choices = {};
+  fail_everywhere(p, choices);
+  choices.residuals = HONE_RESIDUALS_HOST;
+  fail_everywhere(p, choices);
 }
 
 TEST(device_cuda, survives_every_failed_call_in_tall_panels) {
@@ -376,7 +376,7 @@ TEST(device_cuda, refuses_orders_above_one_launch_for_memory_alone) {
   config.watch = &watch;
   config.why = why;
   config.why_size = sizeof why;
-  config.tuning.device_limit = 4 * config.n * config.n;
+  config.choices.device_limit = 4 * config.n * config.n;
   for (int spd = 0; spd < 2; spd++) {
     config.spd = spd;
     CHECK_EQ_INT(hone_device_cuda.create(&self, &config), HONE_NO_MEMORY);
@@ -391,11 +391,11 @@ TEST(device_cuda, survives_every_failed_call_in_other_forms) {
   const int64_t tail = hone_cuda_tail;
   hone_cuda_tail = 0;
   for (int sections = 1; sections <= HONE_SECTIONS_CROUT; sections++) {
-    hone_tuning tuning = {};
-    tuning.diagonal =
+    hone_choices choices = {};
+    choices.diagonal =
         sections == HONE_SECTIONS_CROUT ? HONE_DIAGONAL_GPU : HONE_DIAGONAL_CPU;
-    tuning.sections = sections;
-    fail_everywhere(p, tuning);
+    choices.sections = sections;
+    fail_everywhere(p, choices);
   }
   hone_cuda_tail = tail;
 }

@@ -70,7 +70,7 @@ outcome run(const problem &p, int64_t limit, int64_t k) {
   config.n = p.n;
   config.mem = &mem;
   config.watch = &watch;
-  config.tuning.device_limit = limit;
+  config.choices.device_limit = limit;
   out.status = e->create(&self, &config);
   if (out.status == HONE_OK)
     out.status = e->factor(self, &a, &scaling, &out.info);

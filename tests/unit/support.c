@@ -270,8 +270,8 @@ static int create(sup_script *script, void **self,
     return HONE_NO_MEMORY;
   *e = (scripted){.script = script,
                   .n = config->n,
-                  .coarse = hone_arithmetic_coarse(config->tuning.arithmetic)};
-  script->arithmetic = config->tuning.arithmetic;
+                  .coarse = hone_arithmetic_coarse(config->choices.arithmetic)};
+  script->arithmetic = config->choices.arithmetic;
   script->alive++;
   script->alive_most = HONE_MAX(script->alive_most, script->alive);
   e->lu = hone_mem_get(config->mem, n * n * sizeof *e->lu);

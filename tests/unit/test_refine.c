@@ -696,7 +696,7 @@ static int same_engine_twice(stage *s, double coarse, double accurate) {
   script->coarse_rate = coarse;
   script->rate = accurate;
   s->request.gmres_steps = -1;
-  s->request.tuning.arithmetic = HONE_FP16;
+  s->request.choices.arithmetic = HONE_FP16;
   return open_factor_solve(s);
 }
 
@@ -729,7 +729,7 @@ TEST(refine, starts_the_more_precise_rung_from_what_the_coarse_one_found) {
   s.script[0]->coarse_rate = 0.02;
   s.script[0]->rate = 1e-5;
   s.request.gmres_steps = -1;
-  s.request.tuning.arithmetic = HONE_TF32;
+  s.request.choices.arithmetic = HONE_TF32;
   s.request.max_iterations = alone - 3; /* 1e-11 by then */
   CHECK_EQ_INT(open_factor_solve(&s), HONE_OK);
   check_all_accepted(&s);
@@ -743,7 +743,7 @@ TEST(refine, mends_coarse_factors_before_it_makes_others) {
   set_up_one(&s, false)->coarse_rate = 0.9;
   s.engine[s.engines++] = s.engine[0];
   add_double(&s);
-  s.request.tuning.arithmetic = HONE_BF16X3;
+  s.request.choices.arithmetic = HONE_BF16X3;
   CHECK_EQ_INT(open_factor_solve(&s), HONE_OK);
   check_all_accepted(&s);
   CHECK_EQ_INT(s.script[0]->factors, 1);
@@ -765,7 +765,7 @@ TEST(refine, does_not_ask_an_engine_again_that_could_not_be_had) {
   sup_script *script = set_up_one(&s, false);
   s.engine[s.engines++] = s.engine[0];
   add_double(&s);
-  s.request.tuning.arithmetic = HONE_BF16;
+  s.request.choices.arithmetic = HONE_BF16;
   script->create_status = HONE_DEVICE_FAILED;
   CHECK_EQ_INT(open_factor_solve(&s), HONE_OK);
   check_all_accepted(&s);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The engines for an order and the caller's options. */
+#ifndef HONE_ENGINES_H
+#define HONE_ENGINES_H
+
+#include "refine/ladder.h"
+
+/* What the caller chose of a GPU's factorization. */
+hone_choices hone_choices_of(const hone_options *o);
+
+/* The rungs for this order and these options, cheapest first: how many. 0: the
+   device asked for cannot be used, and why says so. */
+int hone_choose_engines(const hone_options *o, int64_t n, bool one_shot,
+                        const hone_engine **engines, char *why,
+                        size_t why_size);
+
+/* Bytes of device memory, of the engine that needs most. */
+int64_t hone_engines_device_bytes(const hone_options *o, int64_t n,
+                                  bool resident);
+
+#endif
