@@ -42,7 +42,7 @@ int64_t hone_ladder_bytes(const hone_operator *op, int64_t n, int64_t nrhs,
 }
 
 int hone_ladder_create(hone_ladder *ladder, const hone_operator *op, int64_t n,
-                       const hone_engine *const *engines, int count,
+                       const hone_step *steps, int count,
                        const hone_request *request, hone_mem *mem,
                        hone_pool *pool, hone_watch *watch) {
   *ladder = (hone_ladder){.n = n,
@@ -54,12 +54,10 @@ int hone_ladder_create(hone_ladder *ladder, const hone_operator *op, int64_t n,
                           .resident = -1,
                           .space_of = -1};
   for (int r = 0; r < count; r++) {
-    bool again = r == 0; /* or does the engine come once more, above? */
-    for (int q = r + 1; q < count; q++)
-      again = again || engines[q] == engines[r];
-    ladder->rung[r].engine = engines[r];
+    ladder->rung[r].engine = steps[r].engine;
     ladder->rung[r].choices = request->choices;
-    if (!again && hone_arithmetic_coarse(request->choices.arithmetic))
+    if (steps[r].accurate &&
+        hone_arithmetic_coarse(request->choices.arithmetic))
       ladder->rung[r].choices.arithmetic = HONE_ARITHMETIC_AUTO;
   }
   double *v = hone_mem_get(mem, (size_t)vector_doubles(op, n) * sizeof *v);
@@ -408,7 +406,7 @@ static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
   }
   if (why != NULL)
     hone_ladder_add_reason(report, rung->engine->name, why);
-  bool last = r == ladder->rungs - 1 || hone_ladder_direct(rung->engine);
+  bool last = r == ladder->rungs - 1 || hone_engine_direct(rung->engine);
   if (breakdown(rung) == NULL && (last || why == NULL)) {
     rung->state = HONE_RUNG_READY;
     rung->set_aside = false;
@@ -443,8 +441,9 @@ int hone_ladder_usable(hone_ladder *ladder, int r, hone_report *report,
         singular = r;
         st = zero_pivot >= 0 ? HONE_SINGULAR : HONE_OVERFLOW;
       }
-      if (hone_ladder_direct(rung->engine) && st == HONE_SINGULAR)
-        break; /* other factors in double would meet it too */
+      if (st == HONE_SINGULAR &&
+          hone_policy_ends(rung->engine, HONE_FAILURE_PIVOT))
+        break;
     }
     if (rung->state == HONE_RUNG_READY) {
       *found = r;
@@ -514,7 +513,7 @@ int hone_ladder_factor(hone_ladder *ladder, const hone_matrix *a,
 int hone_ladder_update(hone_ladder *ladder, const hone_matrix *a,
                        hone_report *report) {
   /* a direct way has factors of no worth, or none but the caller's A */
-  if (!ladder->factored || hone_ladder_direct(ladder->rung[ladder->at].engine))
+  if (!ladder->factored || hone_engine_direct(ladder->rung[ladder->at].engine))
     return hone_ladder_factor(ladder, a, report);
   ladder->a = *a;
   ladder->structure =

@@ -454,3 +454,18 @@ const hone_matrix *sup_matrix(int64_t n, int64_t lda, const double *a) {
   matrix[at] = hone_dense_matrix(&dense[at]);
   return &matrix[at];
 }
+
+int sup_ladder_create(hone_ladder *ladder, int64_t n,
+                      const hone_engine *const *listed, int count,
+                      const hone_request *request, hone_mem *mem,
+                      hone_pool *pool, hone_watch *watch) {
+  hone_step steps[HONE_MAX_RUNGS];
+  for (int r = 0; r < count; r++) {
+    bool again = r == 0; /* or is the engine listed once more? */
+    for (int q = r + 1; q < count; q++)
+      again = again || listed[q] == listed[r];
+    steps[r] = (hone_step){listed[r], !again};
+  }
+  return hone_ladder_create(ladder, &hone_dense_operator, n, steps, count,
+                            request, mem, pool, watch);
+}

@@ -120,4 +120,12 @@ const hone_engine *sup_scripted(int slot, const char *name, int precision,
    stays valid until 64 others have been asked for. */
 const hone_matrix *sup_matrix(int64_t n, int64_t lda, const double *a);
 
+/* hone_ladder_create for a dense matrix and a list of engines. An engine that
+   is listed twice makes coarse products the first time, where the request says
+   so, and accurate ones the second. */
+int sup_ladder_create(hone_ladder *ladder, int64_t n,
+                      const hone_engine *const *listed, int count,
+                      const hone_request *request, hone_mem *mem,
+                      hone_pool *pool, hone_watch *watch);
+
 #endif

@@ -72,8 +72,8 @@ static void add_double(stage *s) {
 }
 
 static int open_stage(stage *s) {
-  return hone_ladder_create(&s->ladder, &hone_dense_operator, s->n, s->engine,
-                            s->engines, &s->request, &s->mem, NULL, &s->watch);
+  return sup_ladder_create(&s->ladder, s->n, s->engine, s->engines, &s->request,
+                           &s->mem, NULL, &s->watch);
 }
 
 static void clear_report(stage *s) {
