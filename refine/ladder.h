@@ -62,14 +62,14 @@ typedef struct hone_ladder {
   hone_inspection seen;                     /* of S */
   double norm1, norm_inf, max_abs, min_abs; /* of A */
   double *vectors; /* what the pointers above share, and scratch */
-  double *scratch;
-  char why[128]; /* an engine's create may say why it failed */
-  double *block; /* workspace of solve: 5 n for each column, extra: 8 n */
+  hone_entry *scratch;
+  char why[128];     /* an engine's create may say why it failed */
+  hone_entry *block; /* workspace of solve: 5 n for each column, extra: 8 n */
   int64_t block_columns;
-  double *pairs;    /* memory of GMRES's space; NULL until first needed */
-  hone_space space; /* what the certificate of rung space_of needed */
-  int space_of;     /* -1: none */
-  int refinements;  /* of one column without GMRES, the most */
+  hone_entry *pairs; /* memory of GMRES's space; NULL until first needed */
+  hone_space space;  /* what the certificate of rung space_of needed */
+  int space_of;      /* -1: none */
+  int refinements;   /* of one column without GMRES, the most */
 } hone_ladder;
 
 /* steps: the rungs from the cheapest to the most accurate, their engines
@@ -92,9 +92,9 @@ int hone_ladder_update(hone_ladder *ladder, const hone_matrix *a,
 
 /* Solves; arguments as in hone_solver_solve, checked by the caller. */
 int hone_ladder_solve(hone_ladder *ladder, bool trans, int64_t nrhs,
-                      const double *b, int64_t ldb, double *x, int64_t ldx,
-                      const double *x0, int64_t ldx0, hone_column *columns,
-                      hone_report *report);
+                      const hone_entry *b, int64_t ldb, hone_entry *x,
+                      int64_t ldx, const hone_entry *x0, int64_t ldx0,
+                      hone_column *columns, hone_report *report);
 
 /* Bytes of host memory for order n and nrhs columns, beside the engines. */
 int64_t hone_ladder_bytes(const hone_operator *op, int64_t n, int64_t nrhs,
@@ -102,7 +102,7 @@ int64_t hone_ladder_bytes(const hone_operator *op, int64_t n, int64_t nrhs,
 
 /* Between the files of the ladder ----------------------------------- */
 
-/* Doubles of the block of so many columns. */
+/* Entries of the block of so many columns. */
 static inline int64_t hone_ladder_block(int64_t n, int64_t columns,
                                         bool extra) {
   return (extra ? 8 : 5) * n * columns;

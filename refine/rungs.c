@@ -64,7 +64,7 @@ int hone_ladder_gmres_steps(hone_ladder *ladder, int r, int64_t columns,
     return 0;
   if (ladder->pairs == NULL)
     ladder->pairs =
-        hone_mem_get(ladder->mem, (size_t)hone_space_doubles(ladder->n) *
+        hone_mem_get(ladder->mem, (size_t)hone_space_entries(ladder->n) *
                                       sizeof *ladder->pairs);
   if (ladder->pairs == NULL) {
     hone_ladder_add_reason(report, "GMRES", hone_status_text(HONE_NO_MEMORY));

@@ -20,7 +20,7 @@ int hone_ladder_find_structure(hone_ladder *ladder) {
   if (any && ladder->request.structure == HONE_STRUCTURE_AUTO &&
       ladder->a.op->find_structure != NULL)
     st = ladder->a.op->find_structure(&ladder->a, ladder->pool, definite,
-                                      ladder->scratch, s);
+                                      (double *)ladder->scratch, s);
   ladder->first = -1;
   for (int r = 0; r < ladder->rungs; r++) {
     hone_rung *rung = &ladder->rung[r];
