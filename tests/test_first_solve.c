@@ -40,8 +40,8 @@ static bool inside(int kind, int64_t i, int64_t j) {
 }
 
 /* Dominated by its diagonal, and no entry is near zero: |L| |U| is then no
-   larger than a few |A|, entry by entry. Rows are
-   multiplied by 2^(units of their own), columns too. */
+   larger than a few |A|, entry by entry. Rows and columns are multiplied by
+   2^(units of their own). */
 static void fill(sys *s, int kind, int units) {
   sup_rng rng = {(uint64_t)(11 * s->n + kind)};
   for (int64_t j = 0; j < s->n; j++)
