@@ -108,6 +108,49 @@ TEST(counted, bytes_of_every_engine_are_those_it_holds) {
     }
 }
 
+/* Below the diagonal stands NaN, which LU could not miss. */
+TEST(counted, one_triangle_is_all_that_cholesky_reads) {
+  static const hone_engine *const engines[] = {&hone_engine_cholesky,
+                                               &hone_engine_cholesky_double};
+  for (size_t e = 0; e < sizeof engines / sizeof engines[0]; e++)
+    for (int64_t n = 2; n <= 200; n += 66) {
+      heap h = {0};
+      hone_mem mem = {.alloc = take, .free = give, .ctx = &h};
+      hone_watch watch = {0};
+      const hone_structure structure = {
+          .lower = n - 1, .upper = n - 1, .definite = true};
+      const hone_engine_config config = {
+          .n = n, .mem = &mem, .watch = &watch, .structure = &structure};
+      void *self = NULL;
+      hone_factor_info info;
+      double *a = sup_filled(n * n, (double)NAN), *v = sup_filled(n, 0.0);
+      double *ones = sup_filled(n, 1.0);
+      const hone_scaling scaling = {.row = ones, .col = ones};
+      const hone_matrix matrix = {n, n, a};
+      for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i <= j; i++)
+          a[i + j * n] = i == j ? 4.0 : (i + 1 == j ? 2.0 : 0.0);
+      v[0] = 4.0; /* A (1, 0, ..., 0) */
+      v[1] = 2.0;
+      ct_note("%s, n %d", engines[e]->name, (int)n);
+      REQUIRE(engines[e]->create(&self, &config) == HONE_OK);
+      CHECK_EQ_INT(engines[e]->factor(self, &matrix, &scaling, &info), HONE_OK);
+      CHECK_EQ_INT(info.zero_pivot, -1);
+      CHECK_NEAR(info.growth, 1.0, 0.0); /* max u^2 = 4, max |a| = 4 */
+      CHECK_EQ_INT(engines[e]->solve(self, false, 1, v, n), HONE_OK);
+      /* the condition of A is below n^2, and so many eps are lost */
+      for (int64_t i = 0; i < n; i++)
+        CHECK_NEAR(v[i], i == 0 ? 1.0 : 0.0,
+                   (double)(n * n) *
+                       (engines[e]->precision == 32 ? 0x1p-23 : 0x1p-52));
+      engines[e]->destroy(self, &mem);
+      CHECK_EQ_INT(h.blocks, 0);
+      sup_free(a);
+      sup_free(v);
+      sup_free(ones);
+    }
+}
+
 /* Passes ------------------------------------------------------------------ */
 
 /* 4 on the diagonal of a permutation, and one entry of 2 beside it: factors,

@@ -269,6 +269,23 @@ TEST(told, memory_that_grows_with_the_columns_up_to_64) {
       }
 }
 
+/* 2^29 is the last order, of which nothing need be there to be asked. */
+TEST(told, the_largest_order_there_is) {
+  const int64_t most = INT64_C(1) << 29;
+  double none;
+  for (int64_t more = 0; more < 2; more++) {
+    const int64_t n = most + more;
+    const int wanted = more ? HONE_BAD_SIZE : HONE_OK;
+    int64_t one = -1, two = -1;
+    CHECK_EQ_INT(hone_memory_needed(n, 1, NULL, &one, &two), wanted);
+    CHECK_EQ_INT(one > 4 * n * n, !more);
+    CHECK_EQ_INT(two > 8 * n * n, !more);
+    CHECK_EQ_INT(hone_device_memory_needed(n, NULL, &one, &two), wanted);
+    CHECK_EQ_INT(hone_solve(n, 0, &none, n, &none, n, &none, n, NULL, NULL),
+                 wanted);
+  }
+}
+
 /* Zero pivots ------------------------------------------------------------- */
 
 /* Column k is the one before it once more, all of small integers: the pivot
