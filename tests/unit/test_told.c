@@ -286,6 +286,98 @@ TEST(told, the_largest_order_there_is) {
   }
 }
 
+/* Nearby matrices ---------------------------------------------------------- */
+
+/* By a solver whose last matrix was scaled, or was not; a later one serves. */
+TEST(told, what_is_wrong_with_a_nearby_matrix) {
+  const int64_t n = 30;
+  for (int scaled = 0; scaled < 2; scaled++)
+    for (int update = 0; update < 2; update++)
+      for (int wrong = 0; wrong < 3; wrong++) {
+        double *a = sup_filled(n * n, 0.0), *b = sup_filled(n, 1.0);
+        double *x = sup_filled(n, 5.0), *c;
+        int (*const take)(hone_solver *, const double *, int64_t,
+                          hone_report *) =
+            update ? hone_solver_update : hone_solver_factor;
+        hone_solver *solver;
+        hone_report r;
+        hone_options o;
+        hone_options_init(&o, sizeof o);
+        o.device = HONE_DEVICE_CPU;
+        o.structure = HONE_STRUCTURE_GENERAL;
+        fill(FULL, n, a);
+        for (int64_t k = 0; k < n * n; k++)
+          a[k] = scaled ? ldexp(a[k], (int)(k % n) * 9 - 60) : a[k];
+        c = sup_copy(a, n * n);
+        ct_note("scaled %d, update %d, wrong %d", scaled, update, wrong);
+        REQUIRE(hone_solver_create(&solver, n, &o) == HONE_OK);
+        CHECK_EQ_INT(hone_solver_factor(solver, a, n, &r), HONE_OK);
+        CHECK_EQ_INT(r.scale_min < r.scale_max, scaled);
+        if (wrong == 0)
+          c[4 + 7 * n] = (double)NAN;
+        for (int64_t k = 0; k < n && wrong > 0; k++)
+          c[wrong == 1 ? 4 + k * n : k + 7 * n] = 0.0;
+        CHECK_EQ_INT(take(solver, c, n, &r),
+                     wrong ? HONE_SINGULAR : HONE_NOT_FINITE_A);
+        CHECK_EQ_INT(r.bad_row, wrong == 2 ? -1 : 4);
+        CHECK_EQ_INT(r.bad_col, wrong == 1 ? -1 : 7);
+        CHECK_EQ_INT(
+            hone_solver_solve(solver, 0, 1, b, n, x, n, NULL, 0, NULL, &r),
+            HONE_NOT_FACTORED);
+        CHECK(sup_untouched(x, n, 5.0));
+        CHECK_EQ_INT(take(solver, a, n, &r), HONE_OK);
+        CHECK_EQ_INT(
+            hone_solver_solve(solver, 0, 1, b, n, x, n, NULL, 0, NULL, &r),
+            HONE_OK);
+        CHECK_LE(sup_backward_error(n, a, n, false, x, b), SUP_LIMIT);
+        hone_solver_destroy(&solver);
+        sup_free(a);
+        sup_free(b);
+        sup_free(c);
+        sup_free(x);
+      }
+}
+
+/* A matrix that is factored owes nothing to the one before it; one that is
+   taken as nearby is solved by the factors of the other, and that is said. */
+TEST(told, whose_factors_solved) {
+  const int64_t n = 30;
+  double *a = sup_filled(n * n, 0.0), *b = sup_filled(n, 1.0);
+  double *x = sup_filled(n, 0.0), *fresh = sup_filled(n, 0.0), *c;
+  hone_solver *solver;
+  hone_report r;
+  hone_options o;
+  hone_options_init(&o, sizeof o);
+  o.device = HONE_DEVICE_CPU;
+  o.start = HONE_START_SINGLE;
+  fill(FULL, n, a);
+  c = sup_copy(a, n * n);
+  for (int64_t k = 0; k < n * n; k++)
+    c[k] *= 1.0 + 1e-4 * (double)(k % 7);
+  CHECK_EQ_INT(hone_solve(n, 1, c, n, b, n, fresh, n, &o, &r), HONE_OK);
+  for (int update = 0; update < 2; update++) {
+    REQUIRE(hone_solver_create(&solver, n, &o) == HONE_OK);
+    CHECK_EQ_INT(hone_solver_factor(solver, a, n, &r), HONE_OK);
+    CHECK_EQ_INT(
+        (update ? hone_solver_update : hone_solver_factor)(solver, c, n, &r),
+        HONE_OK);
+    CHECK_EQ_INT(r.factor_ms > 0.0, !update);
+    CHECK_EQ_INT(hone_solver_solve(solver, 0, 1, b, n, x, n, NULL, 0, NULL, &r),
+                 HONE_OK);
+    ct_note("update %d: %s", update, r.path);
+    CHECK_EQ_INT(strstr(r.path, "of an earlier matrix") != NULL, update);
+    if (!update)
+      CHECK_MEM_EQ(x, fresh, (size_t)n * sizeof *x);
+    CHECK_LE(sup_backward_error(n, c, n, false, x, b), SUP_LIMIT);
+    hone_solver_destroy(&solver);
+  }
+  sup_free(a);
+  sup_free(b);
+  sup_free(c);
+  sup_free(x);
+  sup_free(fresh);
+}
+
 /* Zero pivots ------------------------------------------------------------- */
 
 /* Column k is the one before it once more, all of small integers: the pivot
