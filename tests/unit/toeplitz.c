@@ -30,7 +30,9 @@ static double entry_of(const toeplitz_matrix *m, bool trans, int64_t i,
   return trans ? entry(m, j, i) : entry(m, i, j);
 }
 
-static int64_t scratch(int64_t n) { return 2 * n; }
+enum { SCRATCH = 40 }; /* vectors: more than anybody else asks for */
+
+static int64_t scratch(int64_t n) { return SCRATCH * n; }
 
 static void start(const hone_matrix *a, hone_pool *pool) {
   (void)pool;
@@ -76,6 +78,8 @@ static void inspect(const hone_matrix *a, hone_pool *pool,
   double *row_sum = sums, *col_sum = sums + n;
   (void)pool;
   count(a, &m->calls->inspections);
+  for (int64_t k = 2 * n; k < SCRATCH * n; k++)
+    sums[k] = (double)NAN;
   out->bad_row = out->bad_col = -1;
   for (int64_t i = 0; i < n; i++)
     out->row_max[i] = out->col_max[i] = row_sum[i] = col_sum[i] = 0.0;
