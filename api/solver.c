@@ -245,7 +245,7 @@ static hone_request request_of(const hone_options *o, bool one_shot) {
 
 /* Fills *s, whose options are taken already. */
 static int open_solver(hone_solver *s, int64_t n, bool one_shot) {
-  const hone_engine *engines[HONE_MAX_RUNGS];
+  hone_step steps[HONE_MAX_RUNGS];
   const hone_options *o = &s->options;
   char why[128];
   int blas = openblas_get_num_threads();
@@ -254,18 +254,18 @@ static int open_solver(hone_solver *s, int64_t n, bool one_shot) {
   s->watch.user = o->progress_user;
   if (n < 0 || n > MAX_ORDER)
     return HONE_BAD_SIZE;
-  int count = hone_choose_engines(o, n, one_shot, engines, why, sizeof why);
+  int count = hone_choose_engines(o, n, one_shot, steps, why, sizeof why);
   if (count == 0) {
     memcpy(s->why, why, sizeof s->why - 1);
     return HONE_NO_DEVICE;
   }
   int general = 0; /* engine: the first that is not a direct way */
-  while (hone_ladder_direct(engines[general]))
+  while (hone_engine_direct(steps[general].engine))
     general++;
-  s->place = engines[general]->place;
+  s->place = steps[general].engine->place;
   hone_request request = request_of(o, one_shot);
-  int st = hone_ladder_create(&s->ladder, &hone_dense_operator, n, engines,
-                              count, &request, &s->mem, NULL, &s->watch);
+  int st = hone_ladder_create(&s->ladder, &hone_dense_operator, n, steps, count,
+                              &request, &s->mem, NULL, &s->watch);
   if (st == HONE_OK && n >= THREADS_FROM) {
     hone_pool_create(&s->pool, &s->mem, s->threads);
     s->ladder.pool = s->pool;
@@ -515,14 +515,14 @@ int hone_solve(int64_t n, int64_t nrhs, const double *a, int64_t lda,
 int hone_memory_needed(int64_t n, int64_t nrhs, const hone_options *options,
                        int64_t *single_bytes, int64_t *double_bytes) {
   hone_options o;
-  const hone_engine *engines[HONE_MAX_RUNGS];
+  hone_step steps[HONE_MAX_RUNGS];
   char why[128];
   int st = take_options(options, &o);
   if (st != HONE_OK)
     return st;
   if (n < 0 || n > MAX_ORDER || nrhs < 0)
     return HONE_BAD_SIZE;
-  int count = hone_choose_engines(&o, n, true, engines, why, sizeof why);
+  int count = hone_choose_engines(&o, n, true, steps, why, sizeof why);
   if (count == 0)
     return HONE_NO_DEVICE;
   int64_t columns = HONE_MIN(nrhs, (int64_t)HONE_SOLVE_COLUMNS), most = 0;
@@ -531,13 +531,13 @@ int hone_memory_needed(int64_t n, int64_t nrhs, const hone_options *options,
       hone_ladder_bytes(&hone_dense_operator, n, nrhs, o.extra_precise != 0) +
       (int64_t)sizeof(hone_solver) + 3 * (1 << 21) + (1 << 16);
   for (int r = 0; r < count - 1; r++)
-    if (engines[r]->precision == 32 || hone_ladder_direct(engines[r]))
-      most = HONE_MAX(most, engines[r]->bytes(n, columns));
+    if (steps[r].engine->precision == 32 || hone_engine_direct(steps[r].engine))
+      most = HONE_MAX(most, steps[r].engine->bytes(n, columns));
   if (single_bytes)
     *single_bytes = base + most;
   if (double_bytes)
     *double_bytes =
-        base + HONE_MAX(most, engines[count - 1]->bytes(n, columns));
+        base + HONE_MAX(most, steps[count - 1].engine->bytes(n, columns));
   return HONE_OK;
 }
 
