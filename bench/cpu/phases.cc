@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Inside a factorization on the CPU: the operations of the blocked LU's device
-   table, each timed. What lies inside OpenBLAS's own LU of a block column,
-   pivoting among it, cannot be told apart. See bench.h. */
+/* Times each operation of the blocked LU on the CPU by itself. The parts of
+   OpenBLAS's own LU of a block column, pivoting among them, cannot be told
+   apart. See bench.h. */
 #include "bench/harness/bench.h"
 
 extern "C" {

@@ -50,7 +50,7 @@ const char usage[] =
     "                   an H200 with 16 cores; runs nothing\n"
     "  --probe          say whether a GPU can be used; exit status 0: yes\n";
 
-/* What the driver's own tool says of the device: clocks as they are now. */
+/* Asks the driver's own tool about the device, such as its present clocks. */
 std::string smi(const char *field) {
   return first_line(text("nvidia-smi -i 0 --query-gpu=%s "
                          "--format=csv,noheader 2>/dev/null",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the parts of bench_gpu share beside bench.h: gpu/methods.cu has the
-   vendor's methods, gpu/sections.cu the tables, bench_gpu.cu the options. */
+/* The parts of bench_gpu share this beside bench.h: methods.cu has the vendor's
+   methods, sections.cu the tables, bench_gpu.cu the options. */
 #ifndef HONE_BENCH_GPU_GPU_BENCH_H
 #define HONE_BENCH_GPU_GPU_BENCH_H
 

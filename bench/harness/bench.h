@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What bench_cpu and bench_gpu share, and nothing of CUDA: methods.cc has
-   this library as a method and the rounds, harness/lapack_peers.cc the peers on
-   the CPU, host_sections.cc and gallery.cc tables for any device, costs.cc how
-   cost grows. Read next: bench_cpu.cc, bench_gpu.cu. */
+/* bench_cpu and bench_gpu share this frame, which knows nothing of CUDA.
+   methods.cc has this library as a method, and the rounds; lapack_peers.cc the
+   peers on the CPU; host_sections.cc and gallery.cc the tables for any device;
+   costs.cc how cost grows with n. Read next: cpu/bench_cpu.cc,
+   gpu/bench_gpu.cu. */
 #ifndef HONE_BENCH_HARNESS_BENCH_H
 #define HONE_BENCH_HARNESS_BENCH_H
 
@@ -43,7 +44,7 @@ struct Point {
   bool accepted = false;
 };
 
-/* What the sections share. */
+/* Every section (table) of a program is given this. */
 struct Bench {
   Config c;
   Record record{""};
@@ -89,7 +90,7 @@ bool kept_out(const Config &c, const std::string &name);
 void add_hone(const Config &c, std::vector<Method> *methods, const char *name,
               const Systems &s, int device, bool kept, bool spd);
 
-/* What else may be chosen: values of hone.h. */
+/* Further choices, in the values of hone.h. */
 struct Choices {
   bool spd = false;
   int diagonal = 0, sections = 0, residuals = 0, start = 0;

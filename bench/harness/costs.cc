@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How cost grows: exponents by least squares of the logarithms of medians, and
-   from which n on one way is faster than another. Peers' times are taken here
-   whether their answers are accepted or not, and how many are is told. See
-   bench.h. */
+/* Finds how cost grows with n: exponents by least squares of the logarithms of
+   medians, and the n from which on one method is faster than another. Times of
+   peers count here whether their answers are accepted or not, and the number of
+   accepted answers is printed. See bench.h. */
 #include "bench/harness/bench.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Not times but answers: omega, the componentwise backward error, of every
-   answer on the gallery of hard matrices, and how refinement converges on
-   some of them. For the pictures of the report; see bench.h. */
+/* Measures answers instead of times: omega, the componentwise backward error,
+   of every answer on the gallery of hard matrices, and how refinement converges
+   on some of them. The report draws pictures of it; see bench.h. */
 #include "bench/harness/bench.h"
 
 extern "C" {

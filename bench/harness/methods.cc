@@ -197,7 +197,7 @@ double time_once(const Bench &bench, const Systems &s, int64_t first, double *x,
   return why.empty() ? ms : NAN;
 }
 
-/* What the method itself takes the time of. */
+/* Some methods take the time themselves. */
 double time_itself(Method *m) {
   double ms = NAN;
   m->failed = m->time(&ms, &m->error);

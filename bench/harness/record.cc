@@ -168,7 +168,8 @@ std::string json_method(const Method &m, const Method &reference) {
 
 } // namespace
 
-/* What bench/report/records.py reads: another name for another layout. */
+/* bench/report/records.py reads this layout; another one needs another name.
+ */
 Record::Record(std::string file) : file_(std::move(file)) {
   set("format", json_string("hone-bench/1"));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What bench_cpu and bench_gpu have measured: times by method and round, their
-   statistics, the tables and the record in JSON. */
+/* The measurements of bench_cpu and bench_gpu: times by method and round, their
+   statistics, the tables that are printed, and the record in JSON. */
 #ifndef HONE_BENCH_HARNESS_RECORD_H
 #define HONE_BENCH_HARNESS_RECORD_H
 
@@ -39,13 +39,13 @@ struct Method {
   std::string failed, skipped, note;
 };
 
-/* Of the rounds that ran. */
+/* The statistics of the rounds that ran. */
 struct Spread {
   double low, median, high;
   int count;
 };
 Spread spread(const std::vector<double> &values);
-/* Of a's times by b's, in the rounds where both ran. */
+/* The ratio of a's times to b's, in the rounds where both ran. */
 Spread ratio(const Method &a, const Method &b);
 /* The one with the smallest median of a group, if its answers are answers at
    all (errors up to 1e-9); NULL: none. */

@@ -113,7 +113,7 @@ static int by_size(const void *p, const void *q) {
   return (a > b) - (a < b);
 }
 
-/* Of reps calls each, in turns. */
+/* The median times of reps calls of each, made in turns. */
 typedef struct both {
   double real, drop_in;             /* medians */
   double least_real, least_drop_in; /* less in need of a quiet machine */

@@ -42,7 +42,7 @@ public:
   virtual const char *name() const = 0;
   /* a: order x order, packed [host]; the rest up to padded: identity. */
   virtual bool load(int64_t order, const float *a, int64_t padded) = 0;
-  /* What was loaded last, as it was; waits. */
+  /* Restores the matrix that was loaded last, and waits. */
   virtual bool restore() = 0;
   virtual bool wait() = 0;
   /* Packed, on the host. */

@@ -81,7 +81,7 @@ Way getrf_way(bool pivoted, const std::shared_ptr<CroutWork<T>> &work) {
   return w;
 }
 
-/* What the publication has, by way and precision; NaN: nothing. */
+/* The time in the publication, by way and precision; NaN if it has none. */
 double published_ms(const std::string &matrix, int precision, int which) {
   const Cejka *row = cejka(matrix);
   if (row == nullptr || which > PUBLISHED)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What bench_papers computes on the CPU around the factorizations: Igual's
-   refinement, and how far L U is from A. NaN comes out as NaN everywhere. */
+/* bench_papers computes this on the CPU around the factorizations: Igual's
+   refinement, and how far L U is from A. A NaN comes out as NaN everywhere. */
 #ifndef HONE_BENCH_PAPERS_CHECKS_H
 #define HONE_BENCH_PAPERS_CHECKS_H
 

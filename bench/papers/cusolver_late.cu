@@ -29,7 +29,7 @@ template <class F> F find(F, const char *name) {
     return f != nullptr ? f arguments : CUSOLVER_STATUS_NOT_INITIALIZED;       \
   }
 
-/* Of no library there is version 0. */
+/* Where there is no library, the version is 0. */
 extern "C" cusolverStatus_t CUSOLVERAPI cusolverGetVersion(int *version) {
   const auto f = find(&cusolverGetVersion, "cusolverGetVersion");
   *version = 0;

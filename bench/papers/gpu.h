@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What bench_papers asks of a GPU, without a word of CUDA in it: papers/gpu.cu,
-   papers/vendor.cu and papers/crout.cu have it, papers/none.cc and
-   papers/crout_none.cc say that it is not there. Errors are text: empty, or why
-   not. Milliseconds are of the wall. */
+/* bench_papers uses a GPU through these functions, which show no type of CUDA.
+   gpu.cu, vendor.cu and crout.cu implement them; without CUDA, none.cc and
+   crout_none.cc report that there is no GPU. An error is a text, and empty if
+   there is none. Milliseconds are wall-clock time. */
 #ifndef HONE_BENCH_PAPERS_GPU_H
 #define HONE_BENCH_PAPERS_GPU_H
 
@@ -18,7 +18,7 @@ extern "C" {
 #include <utility>
 #include <vector>
 
-/* What there is, for the record; to be called first. */
+/* Describes the GPU for the record. Call it first. */
 std::string gpu_open(std::vector<std::pair<std::string, std::string>> *facts);
 
 /* NULL: why says what is missing. */

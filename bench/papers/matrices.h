@@ -22,8 +22,8 @@ struct PaperMatrix {
    'most' columns, no memory. */
 bool read_matrix(PaperMatrix *m, uint64_t seed, int threads, int64_t most);
 
-/* What the arguments name: files, and directories of *.mtx in alphabetical
-   order. A name that is neither is in the list as refused. */
+/* Lists the files that the arguments name, and those of directories (*.mtx, in
+   alphabetical order). A name that is neither is in the list as refused. */
 std::vector<PaperMatrix> list_matrices(const std::vector<std::string> &names);
 
 #endif

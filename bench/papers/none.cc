@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bench_papers without the CUDA toolkit: nothing there, and it says so. */
+/* Without the CUDA toolkit bench_papers has no GPU, and says so. */
 #include "bench/papers/gpu.h"
 
 namespace {

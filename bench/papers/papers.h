@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the parts of bench_papers share: bench_papers.cc has the options and
-   the machine, papers/turns.cc the rounds, papers/igual.cc, papers/search.cc
-   and papers/cejka.cc a publication's tables each. */
+/* The parts of bench_papers share this: bench_papers.cc has the options and the
+   machine, turns.cc the rounds; igual.cc, search.cc and cejka.cc have the
+   tables of a publication each. */
 #ifndef HONE_BENCH_PAPERS_PAPERS_H
 #define HONE_BENCH_PAPERS_PAPERS_H
 
@@ -39,7 +39,7 @@ struct Papers {
   std::string no_gpu;      /* why; empty: there is one */
 };
 
-/* What a method finds besides its time, by round. */
+/* The results of a method besides its time, by round. */
 struct Found {
   std::vector<double> factor_ms, refine_ms;
   int iterations = -1;
@@ -86,7 +86,7 @@ void take_turns(Share *share, int rounds, int64_t n, double growth,
 /* Accepted: checked, and the largest error within the limit; never NaN. */
 void accept_within(double limit, std::vector<Way> *ways);
 
-/* What was loaded at a place, and one factorization of it. */
+/* A matrix that was loaded somewhere, and one factorization of it. */
 struct PaperSource {
   int64_t n;
   bool cholesky;

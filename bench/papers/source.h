@@ -39,7 +39,7 @@ struct Cejka {
 };
 const Cejka *cejka(const std::string &matrix); /* NULL: not in the tables */
 
-/* What the texts say and no table repeats, one line for each section. */
+/* Statements of the texts that no table repeats, one line for each section. */
 extern const char *const igual_padding, *const igual_blocks,
                                             *const cejka_errors;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What not being wrong costs, in three sections:
+ * Measures what verification costs, in three sections:
  *
  *   hopeless   a matrix that ends in the double factorization, beside dgesv and
  *              beside HONE_START_DOUBLE from the start
@@ -215,7 +215,7 @@ static void write_json(settings *s, const char *section, const char *what,
   (void)fprintf(s->json, "]}");
 }
 
-/* What a record begins with: bench/report/records.py. */
+/* Every record begins with these fields (bench/report/records.py). */
 static void begin_json(const settings *s) {
   char date[32];
   const time_t now = time(NULL);
