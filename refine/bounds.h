@@ -13,31 +13,35 @@ void hone_bounds_estimate(hone_refinement *ctx,
                           hone_refined *columns);
 
 /* Do the factors contract for sure, by as much as the certificate says? */
-bool hone_bounds_known(const hone_certificate *certificate);
+bool hone_bounds_contraction_known(const hone_certificate *certificate);
 
 /* Is what the certificate measured of the contraction, though little, no more
    than luck? stale: the factors are those of another matrix. */
-bool hone_bounds_doubtful(const hone_certificate *certificate, bool stale);
+bool hone_bounds_contraction_doubtful(const hone_certificate *certificate,
+                                      bool factors_stale);
 
 /* How large a vector d is beside x, in the infinity norm. */
-typedef struct hone_beside {
+typedef struct hone_relative_size {
   double plain;  /* as they are */
   double scaled; /* in scaled variables: inv(C) d beside inv(C) x */
   double spread; /* as they are, were all of inv(C) d as large as its largest
                     entry: what mixing its entries may come to */
-} hone_beside;
-void hone_bounds_relate(const hone_refinement *ctx, const hone_refined *column,
-                        const hone_entry *d, hone_beside *out);
+} hone_relative_size;
+void hone_bounds_relative_size(const hone_refinement *ctx,
+                               const hone_refined *column, const hone_entry *d,
+                               hone_relative_size *out);
 
 /* What a correction d of column, which does not end with it, may leave of the
    error; NaN: not known. */
-void hone_bounds_rest(const hone_refinement *ctx, const hone_refined *column,
-                      const hone_beside *d, double *plain, double *scaled);
+void hone_bounds_remainder(const hone_refinement *ctx,
+                           const hone_refined *column,
+                           const hone_relative_size *d, double *plain,
+                           double *scaled);
 
 /* Takes d + tail for the error of column's x, d being the correction of x +
    tail that would come next. tail NULL: there is none. d becomes the sum. */
-void hone_bounds_take(const hone_refinement *ctx, hone_refined *column,
-                      hone_entry *d, const hone_entry *tail);
+void hone_bounds_set_error(const hone_refinement *ctx, hone_refined *column,
+                           hone_entry *d, const hone_entry *tail);
 
 /* Bound on max |x - x_true| / max |x| of column's now, scaled: in scaled
    variables. Inf where nothing is certain. */
@@ -45,8 +49,8 @@ double hone_bounds_forward(const hone_certificate *certificate,
                            const hone_refined *column, bool scaled);
 
 /* Is a digit certain, in the caller's and in scaled variables? */
-bool hone_bounds_certain(const hone_certificate *certificate,
-                         const hone_refined *column);
+bool hone_bounds_certify_a_digit(const hone_certificate *certificate,
+                                 const hone_refined *column);
 
 /* Decimal digits that such a bound leaves certain: 0 to 16. */
 int32_t hone_bounds_digits(double bound);

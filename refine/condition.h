@@ -20,13 +20,13 @@ typedef struct hone_certificate {
      direction: the first defect, or a later one's ratio to the one before
      where that is more; NaN: pairs of GMRES were needed. */
   double contraction;
-  double foretold;  /* the same as u growth cond(S), u the unit roundoff of
-                       the factors, would have it; 0: not known */
-  int tries;        /* passes over A for it */
+  double predicted_contraction; /* the same as u growth cond(S), u the unit
+                      roundoff of the factors, would have it; 0: not known */
+  int passes;                   /* passes over A for it */
   int pairs;        /* of the space that the factors need to tell S from a
                        singular matrix; 0: they do so alone */
   bool nonsingular; /* defect <= 1/2, and falling to 1/16 or to rounding; with
-                       pairs: see hone_estimate_mend */
+                       pairs: see hone_certify_with_gmres */
 } hone_certificate;
 
 /* What the estimate works on and with. */
@@ -36,7 +36,7 @@ typedef struct hone_factored {
   const hone_matrix *a;
   const hone_scaling *scaling;
   hone_pool *pool;
-  bool resident; /* the engine holds a copy of this very A */
+  bool use_copy; /* the engine holds a copy of this very A */
   /* Not NULL: the factors are applied in double arithmetic and with the pairs
      of this space: see gmres.h. Borrowed. */
   hone_space *space;
@@ -56,22 +56,22 @@ int hone_apply_inverse(const hone_factored *f, bool scaled, bool trans,
                        int64_t k, hone_entry *v, int64_t ldv, const int *shift,
                        double *size);
 
-/* norm1: ||A||_1; norm1_scaled: ||S||_1; scratch: hone_estimate_scratch(n)
+/* norm1: ||A||_1; norm1_scaled: ||S||_1; scratch: hone_certify_scratch(n)
    doubles. */
-int hone_estimate(const hone_factored *f, double norm1, double norm1_scaled,
-                  hone_entry *scratch, hone_certificate *out);
-/* After a hone_estimate that did not show S to be nonsingular, with its scratch
+int hone_certify(const hone_factored *f, double norm1, double norm1_scaled,
+                 hone_entry *scratch, hone_certificate *out);
+/* After a hone_certify that did not show S to be nonsingular, with its scratch
    as it left it: tries again with pairs of f->space, which is empty, and with
    at most so many passes over A. Where that does it, out->pairs tells how many
    the space then holds. */
-int hone_estimate_mend(const hone_factored *f, int passes, double norm1,
-                       double norm1_scaled, hone_entry *scratch,
-                       hone_certificate *out);
+int hone_certify_with_gmres(const hone_factored *f, int passes, double norm1,
+                            double norm1_scaled, hone_entry *scratch,
+                            hone_certificate *out);
 /* Factors whose contraction was measured along one vector, and is not believed:
    tries random errors, of S and of S^T. Raises contraction to what that
    shows. The scratch is free. */
-int hone_estimate_probe(const hone_factored *f, hone_entry *scratch,
-                        hone_certificate *out);
-int64_t hone_estimate_scratch(int64_t n);
+int hone_certify_contraction(const hone_factored *f, hone_entry *scratch,
+                             hone_certificate *out);
+int64_t hone_certify_scratch(int64_t n);
 
 #endif

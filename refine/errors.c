@@ -74,7 +74,7 @@ static double wide_row(const hone_matrix *a, bool trans, int64_t i,
                        .i = i,
                        .x = c->x,
                        .b = c->b[i],
-                       .fast = c->lost,
+                       .fast = c->digits_lost,
                        .shift = c->shift};
   a->op->wide_row(&row);
   c->r[i] = row.r;
@@ -85,16 +85,16 @@ static double wide_row(const hone_matrix *a, bool trans, int64_t i,
 static double componentwise(const hone_matrix *a, bool trans, hone_refined *c) {
   const double tiny = (double)(a->n + 4) * DBL_MIN / HONE_EPS / HONE_EPS;
   double omega = 0.0;
-  if (!c->zero && !c->lost) {
+  if (!c->x_is_zero && !c->digits_lost) {
     const double q = plain_quotients(a->n, c->r, c->den, tiny);
     if (q <= DBL_MAX)
       return q;
   }
   for (int64_t i = 0; i < a->n; i++) {
     double q = hone_abs(c->r[i]) / c->den[i];
-    if (c->zero)
+    if (c->x_is_zero)
       q = c->b[i] != 0.0; /* x = 0: r = b, and 0 = 0 is solved */
-    else if (c->lost || c->den[i] <= tiny)
+    else if (c->digits_lost || c->den[i] <= tiny)
       q = wide_row(a, trans, i, c);
     omega = q <= omega ? omega : q; /* takes NaN, */
     if (!(omega <= DBL_MAX))        /* and keeps it */
@@ -116,7 +116,7 @@ static norms wide_norms(const hone_refined *c, int64_t n, const int *row,
   for (int64_t i = 0; i < n; i++) {
     long double r = hone_absl((hone_wide)c->r[i]);
     long double x = hone_absl((hone_wide)c->x[i]);
-    long double den = (long double)hone_refined_missed(c, n, i);
+    long double den = (long double)hone_refined_residual_noise(c, n, i);
     r = row ? ldexpl(r, row[i]) : r;
     den = row ? ldexpl(den, row[i]) : den;
     x = col ? ldexpl(x, -col[i]) : x;
@@ -131,10 +131,10 @@ static norms wide_norms(const hone_refined *c, int64_t n, const int *row,
 
 /* The same in double, nowhere less, row and col the powers of two themselves
    (or NULL). False: that leaves the range of double, or nearly. */
-HONE_VECTOR static bool plain_norms(int64_t n, const hone_entry *r,
-                                    const double *den, const hone_entry *x,
-                                    const double *row, const double *col,
-                                    double gamma, norms *out) {
+HONE_VECTOR static bool double_norms(int64_t n, const hone_entry *r,
+                                     const double *den, const hone_entry *x,
+                                     const double *row, const double *col,
+                                     double gamma, norms *out) {
   double r_sum = 0.0, den_sum = 0.0, r_max = 0.0, den_max = 0.0, x_max = 0.0;
   double in_max = 1.0;
 #pragma omp simd reduction(+ : r_sum, den_sum)                                 \
@@ -150,13 +150,13 @@ HONE_VECTOR static bool plain_norms(int64_t n, const hone_entry *r,
     x_max = y > x_max ? y : x_max;
     in_max = in > in_max ? in : in_max;
   }
-  /* the roundings of a sum; hone_refined_missed where r vanished */
-  const long double up = 1.0L + (long double)n * 0x1p-52L;
+  /* the roundings of a sum; hone_refined_residual_noise where r vanished */
+  const long double sum_rounding = 1.0L + (long double)n * 0x1p-52L;
   const long double lost =
       (long double)(2 * n + 2) * 0x1p-1074L * (long double)in_max;
-  out->r_sum = (long double)r_sum * up;
+  out->r_sum = (long double)r_sum * sum_rounding;
   out->r_max = (long double)r_max;
-  out->den_sum = (long double)den_sum * up + (long double)n * lost;
+  out->den_sum = (long double)den_sum * sum_rounding + (long double)n * lost;
   out->den_max = (long double)den_max + lost;
   out->x_max = (long double)x_max;
   /* NaN is in the sums; what vanished is nothing beside 2^-800 */
@@ -178,11 +178,12 @@ static long double relative_residual(const hone_refinement *ctx,
   const double *row = scaled ? (trans ? s->col : s->row) : NULL;
   const double *col = scaled ? (trans ? s->row : s->col) : NULL;
   norms v;
-  if (c->zero || !plain_norms(n, c->r, c->den, c->x, row, col, c->gamma, &v))
+  if (c->x_is_zero ||
+      !double_norms(n, c->r, c->den, c->x, row, col, c->gamma, &v))
     v = wide_norms(c, n, scaled ? (trans ? s->col_exp : s->row_exp) : NULL,
                    scaled ? (trans ? s->row_exp : s->col_exp) : NULL);
   *noise = 0.0L;
-  if (c->zero)
+  if (c->x_is_zero)
     return v.r_sum > 0.0L ? (long double)HONE_INF : 0.0L;
   v.x_max = ldexpl(v.x_max, c->shift); /* as r and den are */
   *noise = (trans ? v.den_max : v.den_sum) / v.x_max;
@@ -192,9 +193,9 @@ static long double relative_residual(const hone_refinement *ctx,
 void hone_refined_errors(const hone_refinement *ctx, hone_refined *c) {
   const int64_t n = ctx->f.a->n;
   double x = hone_max_abs(n, c->x);
-  hone_errors *e = &c->now;
+  hone_errors *e = &c->errors;
   c->measured = true;
-  c->zero = x <= 0.0;
+  c->x_is_zero = x <= 0.0;
   if (!(x <= DBL_MAX)) {
     const long double none = (long double)HONE_NAN;
     *e = (hone_errors){HONE_NAN, HONE_NAN, HONE_NAN, none, none, none, none};

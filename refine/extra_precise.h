@@ -14,7 +14,7 @@
    column is still accepted, now with its error, or left, its best iterate being
    one that would be accepted. HONE_INTERRUPTED, or what a solve said: some are
    active. */
-int hone_extra(hone_refinement *ctx, bool extra, int64_t m,
-               hone_refined **list);
+int hone_refine_extra_precise(hone_refinement *ctx, bool extra, int64_t m,
+                              hone_refined **list);
 
 #endif

@@ -21,12 +21,12 @@ static void add_pair(const hone_refinement *ctx, int shift, const hone_entry *x,
 void hone_pairs_open(const hone_refinement *ctx, hone_refined *c,
                      bool from_nothing) {
   hone_space *space = ctx->f.space;
-  if (c->pair >= 0 || (c->pair = hone_space_open(space)) < 0)
+  if (c->open_pair >= 0 || (c->open_pair = hone_space_open(space)) < 0)
     return;
-  c->pair_shift = from_nothing ? 0 : c->shift;
-  add_pair(ctx, c->pair_shift, from_nothing ? NULL : c->x,
-           from_nothing ? c->b : c->r, -1.0, hone_space_z(space, c->pair),
-           hone_space_c(space, c->pair));
+  c->open_pair_shift = from_nothing ? 0 : c->shift;
+  add_pair(ctx, c->open_pair_shift, from_nothing ? NULL : c->x,
+           from_nothing ? c->b : c->r, -1.0, hone_space_z(space, c->open_pair),
+           hone_space_c(space, c->open_pair));
 }
 
 void hone_pairs_close(const hone_refinement *ctx, int64_t m,
@@ -34,15 +34,15 @@ void hone_pairs_close(const hone_refinement *ctx, int64_t m,
   hone_space *space = ctx->f.space;
   for (int64_t i = 0; i < m; i++) {
     hone_refined *c = list[i];
-    if (c->pair < 0)
+    if (c->open_pair < 0)
       continue;
-    hone_entry *zp = hone_space_z(space, c->pair);
-    hone_entry *cp = hone_space_c(space, c->pair);
-    c->pair = -1;
-    if (c->shift != c->pair_shift || c->lost)
+    hone_entry *zp = hone_space_z(space, c->open_pair);
+    hone_entry *cp = hone_space_c(space, c->open_pair);
+    c->open_pair = -1;
+    if (c->shift != c->open_pair_shift || c->digits_lost)
       continue;
     add_pair(ctx, c->shift, c->x, c->r, 1.0, zp, cp);
-    (void)hone_space_take(space, zp, cp);
+    (void)hone_space_add(space, zp, cp);
   }
   space->open = 0;
 }

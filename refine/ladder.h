@@ -20,10 +20,10 @@ typedef struct hone_rung {
   hone_choices choices; /* the first rung's is the caller's; those above it
                          multiply accurately in any case */
   hone_rung_state state;
-  bool tried, set_aside; /* for this matrix: what the path tells */
-  bool skipped;          /* its engine is not for a matrix like this one */
-  bool fresh;            /* factored already, unscaled, and that was right */
-  hone_account account;  /* of engines that keep one */
+  bool attempted, set_aside; /* for this matrix: what the path tells */
+  bool not_applicable;       /* its engine is not for a matrix like this one */
+  bool factored_unscaled; /* factored already, unscaled, and that was right */
+  hone_account account;   /* of engines that keep one */
   hone_factor_info info;
   hone_certificate certificate;
 } hone_rung;
@@ -50,25 +50,27 @@ typedef struct hone_ladder {
   hone_watch *watch;
   hone_request request;
   hone_rung rung[HONE_MAX_RUNGS];
-  int rungs, at; /* at: the rung solves start on */
-  int first;     /* the lowest that is not skipped */
-  int used;      /* the highest rung this call solved with */
-  bool have_matrix, factored;
-  bool stale;   /* the factors are those of an earlier matrix */
-  int resident; /* the rung whose engine holds a copy of A; -1: none */
+  int rung_count, start_rung; /* at: the rung solves start on */
+  int lowest_rung;            /* the lowest that is not skipped */
+  int highest_rung;           /* the highest rung this call solved with */
+  bool inspected, factored;
+  bool factors_stale; /* the factors are those of an earlier matrix */
+  int copy_rung;      /* the rung whose engine holds a copy of A; -1: none */
   hone_matrix a;
   hone_structure structure;
   hone_scaling scaling;
-  hone_inspection seen;                     /* of S */
+  hone_inspection inspection;               /* of S */
   double norm1, norm_inf, max_abs, min_abs; /* of A */
   double *vectors; /* what the pointers above share, and scratch */
   hone_entry *scratch;
-  char why[128];     /* an engine's create may say why it failed */
-  hone_entry *block; /* workspace of solve: 5 n for each column, extra: 8 n */
-  int64_t block_columns;
-  hone_entry *pairs; /* memory of GMRES's space; NULL until first needed */
+  char why[128]; /* an engine's create may say why it failed */
+  hone_entry
+      *workspace; /* workspace of solve: 5 n for each column, extra: 8 n */
+  int64_t workspace_columns;
+  hone_entry
+      *pairs_memory; /* memory of GMRES's space; NULL until first needed */
   hone_space space;  /* what the certificate of rung space_of needed */
-  int space_of;      /* -1: none */
+  int space_rung;    /* -1: none */
   int refinements;   /* of one column without GMRES, the most */
 } hone_ladder;
 
@@ -103,25 +105,25 @@ int64_t hone_ladder_bytes(const hone_operator *op, int64_t n, int64_t nrhs,
 /* Between the files of the ladder ----------------------------------- */
 
 /* Entries of the block of so many columns. */
-static inline int64_t hone_ladder_block(int64_t n, int64_t columns,
-                                        bool extra) {
+static inline int64_t hone_ladder_workspace_entries(int64_t n, int64_t columns,
+                                                    bool extra) {
   return (extra ? 8 : 5) * n * columns;
 }
 /* The first usable rung from r on, factored if it is not yet. On HONE_OK it
    is *found; else why there is none. A rung that failed is followed by the
    next, one whose factors did not suffice by the one above. */
-int hone_ladder_usable(hone_ladder *ladder, int r, hone_report *report,
-                       int *found);
+int hone_ladder_find_usable(hone_ladder *ladder, int r, hone_report *report,
+                            int *found);
 /* The factors of an earlier matrix no longer serve: factors the present. */
 int hone_ladder_refactor(hone_ladder *ladder, hone_report *report);
 /* Finds A's structure, as far as the caller and the engines want it, and the
    rungs that are for such a matrix. Fails where A cannot be fetched. */
-int hone_ladder_find_structure(hone_ladder *ladder);
+int hone_ladder_find_applicable(hone_ladder *ladder);
 /* The rung that follows r by the policy, r's factors having failed as their
    info says; ladder->rungs: none does. */
-int hone_ladder_above(const hone_ladder *ladder, int r);
+int hone_ladder_successor(const hone_ladder *ladder, int r);
 /* The rung that follows one that could not be had: another engine's. */
-int hone_ladder_elsewhere(const hone_ladder *ladder, int r);
+int hone_ladder_other_engine(const hone_ladder *ladder, int r);
 hone_factored hone_ladder_factored_by(const hone_ladder *ladder, int r);
 /* Steps of GMRES that may be made on rung r for so many columns before the next
    is cheaper; 0: none, or no memory for it (the report then says so). */

@@ -17,12 +17,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { ROUNDS = 2 };
+enum { ITERATIONS = 2 };
 /* Entries below this part of the largest do not dominate, and entries this
    near to one another are as large. */
 static const double DOMINANT = 0.1, ALIKE = 1.0 + 1e-9;
 
-static bool taken(const int64_t *index, int64_t count, int64_t i) {
+static bool already_listed(const int64_t *index, int64_t count, int64_t i) {
   for (int64_t k = 0; k < count; k++)
     if (index[k] == i)
       return true;
@@ -31,8 +31,8 @@ static bool taken(const int64_t *index, int64_t count, int64_t i) {
 
 /* The entries of 2^exp v that dominate: how many, and the first by size with
    the weights they have in the vector of length 1. v becomes that vector. */
-static int64_t dominant(int64_t n, const int *exp, hone_entry *v,
-                        int64_t *index, double *weight) {
+static int64_t list_dominant(int64_t n, const int *exp, hone_entry *v,
+                             int64_t *index, double *weight) {
   double max = 0.0, sum = 0.0;
   int64_t count = 0, listed = 0;
   hone_scale_in(n, exp, v, v);
@@ -47,7 +47,7 @@ static int64_t dominant(int64_t n, const int *exp, hone_entry *v,
   for (; listed < HONE_MIN(count, (int64_t)HONE_NULL_LISTED); listed++) {
     int64_t at = -1;
     for (int64_t i = 0; i < n; i++)
-      if (!taken(index, listed, i) &&
+      if (!already_listed(index, listed, i) &&
           (at < 0 || hone_abs(v[i]) > ALIKE * hone_abs(v[at])))
         at = i;
     index[listed] = at;
@@ -58,7 +58,7 @@ static int64_t dominant(int64_t n, const int *exp, hone_entry *v,
   return count;
 }
 
-static void begin(int64_t n, hone_entry *z) {
+static void fill_random(int64_t n, hone_entry *z) {
   uint32_t bits = 1;
   for (int64_t i = 0; i < n; i++) { /* in [1/2, 3/2), of either sign */
     bits = bits * 1664525u + 1013904223u;
@@ -67,18 +67,18 @@ static void begin(int64_t n, hone_entry *z) {
   }
 }
 
-void hone_null_find(const hone_factored *f, bool mend, hone_entry *scratch,
-                    hone_report *report) {
+void hone_null_find(const hone_factored *f, bool replace_zero_pivots,
+                    hone_entry *scratch, hone_report *report) {
   const int64_t n = f->a->n;
   hone_entry *z = scratch, *u = scratch + n;
   const hone_scaling *s = f->scaling;
   if (f->engine->suspect != NULL)
-    f->engine->suspect(f->self, mend, &report->suspect_row,
+    f->engine->suspect(f->self, replace_zero_pivots, &report->suspect_row,
                        &report->suspect_col);
-  else if (mend) /* nothing to solve with */
+  else if (replace_zero_pivots) /* nothing to solve with */
     return;
-  begin(n, z);
-  for (int round = 0; round < ROUNDS; round++) {
+  fill_random(n, z);
+  for (int round = 0; round < ITERATIONS; round++) {
     memcpy(u, z, (size_t)n * sizeof *u);
     if (hone_apply_inverse(f, true, true, 1, u, n, NULL, NULL) != HONE_OK)
       return;
@@ -86,16 +86,17 @@ void hone_null_find(const hone_factored *f, bool mend, hone_entry *scratch,
     if (hone_apply_inverse(f, true, false, 1, z, n, NULL, NULL) != HONE_OK)
       return;
   }
-  report->null_count = dominant(n, s->used ? s->col_exp : NULL, z,
-                                report->null_index, report->null_weight);
+  report->null_count = list_dominant(n, s->used ? s->col_exp : NULL, z,
+                                     report->null_index, report->null_weight);
   report->dependent_count =
-      dominant(n, s->used ? s->row_exp : NULL, u, report->dependent_index,
-               report->dependent_weight);
-  if (mend && report->dependent_count > 0) /* any row left had a zero there */
+      list_dominant(n, s->used ? s->row_exp : NULL, u, report->dependent_index,
+                    report->dependent_weight);
+  if (replace_zero_pivots &&
+      report->dependent_count > 0) /* any row left had a zero there */
     report->suspect_row = report->dependent_index[0];
 }
 
-void hone_null_of_zeros(int64_t row, int64_t col, hone_report *report) {
+void hone_null_report_zeros(int64_t row, int64_t col, hone_report *report) {
   report->suspect_row = row;
   report->suspect_col = col;
   if (row >= 0) {

@@ -66,7 +66,7 @@ static const struct {
 /* Which of the rungs above may follow one that failed: the first of those that
    are as accurate, more accurate, any, or none. */
 typedef enum successor { NONE, ANY, AS_ACCURATE, MORE_ACCURATE } successor;
-typedef enum kind { DIRECT, CHOLESKY, LU, KINDS } kind;
+typedef enum engine_kind { DIRECT, CHOLESKY, LU, KINDS } engine_kind;
 
 /* What follows when a rung of this kind fails this way. (A rung that could not
    be had at all, for want of memory or of the device, is followed by the next
@@ -109,7 +109,7 @@ bool hone_engine_direct(const hone_engine *engine) {
   return engine->applies != NULL && !engine->symmetric;
 }
 
-static kind kind_of(const hone_engine *engine) {
+static engine_kind kind_of_engine(const hone_engine *engine) {
   if (hone_engine_direct(engine))
     return DIRECT;
   return engine->symmetric ? CHOLESKY : LU;
@@ -118,7 +118,7 @@ static kind kind_of(const hone_engine *engine) {
 bool hone_policy_follows(const hone_engine *failed, int failed_rank,
                          hone_failure failure, const hone_engine *engine,
                          int rank) {
-  const kind from = kind_of(failed);
+  const engine_kind from = kind_of_engine(failed);
   switch (engine->symmetric ? FOLLOWS[from][failure].cholesky
                             : FOLLOWS[from][failure].lu) {
   case ANY:
@@ -133,7 +133,7 @@ bool hone_policy_follows(const hone_engine *failed, int failed_rank,
 }
 
 bool hone_policy_ends(const hone_engine *failed, hone_failure failure) {
-  const kind from = kind_of(failed);
+  const engine_kind from = kind_of_engine(failed);
   return FOLLOWS[from][failure].cholesky == NONE &&
          FOLLOWS[from][failure].lu == NONE;
 }
@@ -143,7 +143,7 @@ bool hone_arithmetic_coarse(int arithmetic) {
          arithmetic == HONE_FP16 || arithmetic == HONE_BF16;
 }
 
-int hone_rank(const hone_engine *engine, int arithmetic) {
+int hone_policy_rank(const hone_engine *engine, int arithmetic) {
   const bool coarse =
       engine->precision == 32 && hone_arithmetic_coarse(arithmetic);
   return engine->precision - coarse;
@@ -182,7 +182,7 @@ enum {
    Before a more accurate single factorization on the same device, as little as
    pays at any order. */
 int64_t hone_policy_gmres_steps(const hone_gmres_situation *s) {
-  if (s->same_again)
+  if (s->next_is_same_engine)
     return STEPS_LEAST;
   if (s->copy_on_device)
     return STEPS_MOST;

@@ -63,7 +63,8 @@ typedef enum hone_failure {
 } hone_failure;
 
 /* Does a rung with this engine and rank follow, by the table, where one with
-   the engine 'failed' and its rank failed that way? Ranks: see hone_rank. */
+   the engine 'failed' and its rank failed that way? Ranks: see
+   hone_policy_rank. */
 bool hone_policy_follows(const hone_engine *failed, int failed_rank,
                          hone_failure failure, const hone_engine *engine,
                          int rank);
@@ -72,7 +73,7 @@ bool hone_policy_follows(const hone_engine *failed, int failed_rank,
 bool hone_policy_ends(const hone_engine *failed, hone_failure failure);
 
 /* Rungs by accuracy: the precision in bits, less one for coarse products. */
-int hone_rank(const hone_engine *engine, int arithmetic);
+int hone_policy_rank(const hone_engine *engine, int arithmetic);
 
 /* Is this arithmetic of a GPU coarser than single precision? */
 bool hone_arithmetic_coarse(int arithmetic);
@@ -88,9 +89,10 @@ bool hone_engine_direct(const hone_engine *engine);
    factorization is cheaper; 0: none. */
 typedef struct hone_gmres_situation {
   int64_t n;
-  int64_t columns;     /* right-hand sides that wait for it */
-  bool same_again;     /* the next rung is the same engine, more accurate */
-  bool copy_on_device; /* residuals are taken where a copy of A is */
+  int64_t columns; /* right-hand sides that wait for it */
+  bool
+      next_is_same_engine; /* the next rung is the same engine, more accurate */
+  bool copy_on_device;     /* residuals are taken where a copy of A is */
 } hone_gmres_situation;
 int64_t hone_policy_gmres_steps(const hone_gmres_situation *situation);
 

@@ -36,50 +36,51 @@ typedef struct hone_refined {
   hone_entry *r;         /* n; times 2^shift */
   double *den;           /* n; times 2^shift */
   int shift;
-  bool lost;        /* the shift cost digits: rows are measured one by one */
-  double solved;    /* largest entry, in scaled variables, of the last solution
-                       that bounds.c or extra.c looks at */
+  bool digits_lost; /* the shift cost digits: rows are measured one by one */
+  double solution_size; /* largest entry, in scaled variables, of the last
+                    solution that bounds.c or extra.c looks at */
   double gamma;     /* |computed r - r|_i <= gamma den_i, beside r's rounding; 0
                        where the computed r_i is 0 */
   hone_entry *best; /* x or spare: the best iterate, NULL: none yet */
-  hone_errors now, best_errors;
-  bool has_x;        /* x holds an iterate */
-  bool warm;         /* ... that began as the caller's x0 */
-  bool measured;     /* r and now are those of x */
-  bool verified;     /* ... measured with the accurate pass */
-  bool zero;         /* x is the zero vector */
-  double size;       /* of x in scaled variables, largest entry */
-  double step;       /* of the last correction, the same way */
-  double ratio;      /* of the last two corrections */
-  double last_value; /* of the criterion, before the last correction */
-  int slow;          /* ratios above 1/2 so far */
-  int iterations;    /* corrections over all rungs */
-  int steps;         /* of them by GMRES */
-  int tried;         /* corrections on this rung, in this way */
-  double past[HONE_RATED_STEPS]; /* GMRES: the criterion's values so far */
-  int pair;       /* of the space, waiting for its product; -1: none */
-  int pair_shift; /* the shift of r when that was opened */
+  hone_errors errors, best_errors;
+  bool has_x;             /* x holds an iterate */
+  bool from_x0;           /* ... that began as the caller's x0 */
+  bool measured;          /* r and now are those of x */
+  bool verified;          /* ... measured with the accurate pass */
+  bool x_is_zero;         /* x is the zero vector */
+  double x_size;          /* of x in scaled variables, largest entry */
+  double correction_size; /* of the last correction, the same way */
+  double rate;            /* of the last two corrections */
+  double last_value;      /* of the criterion, before the last correction */
+  int slow_corrections;   /* ratios above 1/2 so far */
+  int iterations;         /* corrections over all rungs */
+  int gmres_steps;        /* of them by GMRES */
+  int rung_corrections;   /* corrections on this rung, in this way */
+  double
+      past_values[HONE_RATED_STEPS]; /* GMRES: the criterion's values so far */
+  int open_pair;       /* of the space, waiting for its product; -1: none */
+  int open_pair_shift; /* the shift of r when that was opened */
   hone_column_state state;
-  bool slow_only; /* ... and only because it was too slow */
+  bool only_slow; /* ... and only because it was too slow */
   char why[80];   /* why this rung gave up on it */
   /* Of the accepted x, once bounds.c or extra.c has estimated its error: */
-  bool bounded, noise_estimated;
-  bool direct;          /* ... and the certificate knows the contraction */
-  double observed;      /* ratio of the last two corrections of extra.c on
-                           this rung; NaN: there were not two */
-  double error;         /* max |error of x| / max |x|, */
-  double error_scaled;  /* the same in scaled variables */
-  double rest;          /* what may be left beside it, for what corrections */
-  double rest_scaled;   /* with these factors leave; NaN: not known */
-  double missed;        /* and what r's own computation may have hidden of */
-  double missed_scaled; /* it; Inf: only noise is known */
+  bool error_estimated, noise_estimated;
+  bool contraction_known; /* ... and the certificate knows the contraction */
+  double observed_contraction; /* ratio of the last two corrections of extra.c
+                      on this rung; NaN: there were not two */
+  double error;                /* max |error of x| / max |x|, */
+  double error_scaled;         /* the same in scaled variables */
+  double remainder; /* what may be left beside it, for what corrections */
+  double remainder_scaled; /* with these factors leave; NaN: not known */
+  double noise_error;      /* and what r's own computation may have hidden of */
+  double noise_error_scaled; /* it; Inf: only noise is known */
   /* Of extra.c: x_true is nearer to x + tail. NULL: x is all there is. */
   hone_entry *tail, *tail_r; /* n each; tail_r = -op(A) tail, shifted */
   double *tail_den;          /* n */
-  bool with_tail;            /* passes take it along */
-  bool extra;                /* refined until extra.c was content */
+  bool measure_tail;         /* passes take it along */
+  bool extra_precise;        /* refined until extra.c was content */
   /* Of the correction before: */
-  double last_size, last_any, last_rest;
+  double last_size, last_entrywise, last_remainder;
 } hone_refined;
 
 /* What refinement needs beside the columns. */
@@ -87,17 +88,18 @@ typedef struct hone_refinement {
   hone_factored f;
   bool trans;
   int criterion;
-  double limit;  /* accepted at or below */
-  int cap;       /* corrections on this rung */
-  double norm_a; /* infinity norm of op(A) */
+  double limit;        /* accepted at or below */
+  int max_corrections; /* corrections on this rung */
+  double norm_a;       /* infinity norm of op(A) */
   hone_watch *watch;
   const hone_certificate *certificate; /* of f; for bounds.c and extra.c */
-  bool observe;  /* the certificate does not know what a correction leaves of an
-                    error: two of a column itself have to show it */
-  hone_entry *v; /* n x columns: residuals and corrections */
-  const hone_refined *there; /* accepted; v holds its r as the device had it,
-                                which may have begun to solve for that. NULL */
-  int passes;                /* counted up */
+  bool observe_contraction; /* the certificate does not know what a correction
+                   leaves of an error: two of a column itself have to show it */
+  hone_entry *v;            /* n x columns: residuals and corrections */
+  const hone_refined
+      *device_residual_of; /* accepted; v holds its r as the device had it,
+                 which may have begun to solve for that. NULL */
+  int passes;              /* counted up */
   int device_passes;
 } hone_refinement;
 
@@ -119,7 +121,8 @@ void hone_refined_errors(const hone_refinement *ctx, hone_refined *column);
 double hone_max_abs(int64_t n, const hone_entry *v);
 
 /* What the computation of column's r_i may have missed, at most. */
-double hone_refined_missed(const hone_refined *column, int64_t n, int64_t i);
+double hone_refined_residual_noise(const hone_refined *column, int64_t n,
+                                   int64_t i);
 
 /* Opens a pair of ctx->f.space for the column, from its x and r or,
    from_nothing, from x = 0 and r = b, if there is room for one more. */

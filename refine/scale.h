@@ -6,26 +6,26 @@
 #include "base/engine.h"
 
 /* How A is looked at: on the host, or by an engine that holds a copy. */
-typedef struct hone_sight {
+typedef struct hone_inspection_view {
   hone_pool *pool;
   const hone_matrix *a;
   double *scratch;           /* of the operator */
   const hone_engine *engine; /* that is resident; NULL: the host */
   void *self;
-} hone_sight;
+} hone_inspection_view;
 
 /* Inspects S = R A C (A itself where scaling is NULL). An engine does not tell
    where an entry that is not finite stands: bad_row, bad_col are then 0. */
-int hone_see(const hone_sight *sight, const hone_scaling *scaling,
-             hone_inspection *seen);
+int hone_view_inspect(const hone_inspection_view *view,
+                      const hone_scaling *scaling, hone_inspection *inspection);
 
 /* Finds a scaling of A that brings the largest entry of every row and
    column near 1 (Ruiz 2001: both by the square root at once, a few sweeps).
    *seen holds the inspection of A itself and becomes that of S. A matrix
    whose rows and columns are already alike is left as it is. Needs nonzero
    rows and columns. Fails only where an engine does. */
-int hone_scale_find(const hone_sight *sight, hone_inspection *seen,
-                    hone_scaling *scaling);
+int hone_scale_find(const hone_inspection_view *view,
+                    hone_inspection *inspection, hone_scaling *scaling);
 
 /* to_i = 2^(sign e_i + k) from_i, sign 1 or -1, e NULL: zeros. In place or not.
    Rounded once where it leaves the normal range. */
