@@ -6,9 +6,13 @@
      d = C inv(M) R r           M: the engine's factors of S = R A C
      x = x + d
 
-   Residuals are taken in double-double where the verdict may fall, so that
-   omega is known to its leading digits and not up to the rounding of its own
-   computation. Every comparison is written so that NaN fails it. */
+   Residuals are taken in double-double wherever x may be accepted or rejected
+   by them, so that the leading digits of omega are right and not blurred by the
+   rounding errors of its own computation. Every comparison is written so that
+   NaN fails it.
+
+   Next to read: errors.c for omega and the other measures, bounds.c for the
+   forward error, climb.c for the caller of hone_refine. */
 #include "refine/refine.h"
 
 #include <float.h>
@@ -16,12 +20,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SAFE_EXP = 600 }; /* products within 2^+-600 lose nothing */
+/* Products of numbers within 2^+-600 keep every digit. */
+enum { SAFE_EXP = 600 };
 static const double LOOSE_TOLERANCE =
-    1e-10; /* a tolerance far above rounding */
+    /* A tolerance far above the rounding of plain double. */
+    1e-10;
 
-/* Exponent e that keeps the products of A with 2^e x well inside the range
-   of double precision; 0 where they are so already. */
+/* Returns the exponent e for which the products of A with 2^e x lie well inside
+   the range of double precision; 0 where they already do. */
 static int safe_shift(const hone_refinement *ctx, const hone_entry *x) {
   double size = hone_max_abs(ctx->f.a->n, x);
   if (!(size > 0.0) || !(size <= DBL_MAX))
@@ -29,12 +35,13 @@ static int safe_shift(const hone_refinement *ctx, const hone_entry *x) {
   int top = ilogb(size), e = top + ilogb(ctx->norm_a);
   if (e <= SAFE_EXP && e >= -SAFE_EXP)
     return 0;
-  if (e > SAFE_EXP) /* no further: small entries of x and b vanish otherwise */
+  if (e > SAFE_EXP) /* e is no lower than needed: small entries of x and b would
+                       underflow */
     return SAFE_EXP - e;
-  return HONE_MIN(-e, HONE_MAX_EXP - top); /* 2^e x itself in range */
+  return HONE_MIN(-e, HONE_MAX_EXP - top); /* 2^e x itself stays in range */
 }
 
-/* to = 2^e from; true when a digit may have been lost below the range. */
+/* to = 2^e from. Returns true if an entry may have lost digits by underflow. */
 static bool shift_vector(int64_t n, const hone_entry *from, int e,
                          hone_entry *to) {
   const double least = hone_shift(1.0, -HONE_MAX_EXP);
@@ -46,9 +53,10 @@ static bool shift_vector(int64_t n, const hone_entry *from, int e,
   return lost;
 }
 
-/* What the computation of r may have missed, as a part of den: roundings of
-   the sum in plain double, of the sum of its roundings in double-double, or
-   of long double where rows are measured one by one. */
+/* gamma, the rounding error of the computed r as a part of den. In plain double
+   it bounds the rounding of the sum; in double-double the rounding of the sum
+   of its rounding errors; where rows are computed one by one (lost), the
+   rounding of long double. */
 static double residual_gamma(int64_t n, bool accurate, bool lost) {
   const double terms = (double)(n + 4);
   if (lost)
@@ -56,16 +64,20 @@ static double residual_gamma(int64_t n, bool accurate, bool lost) {
   return terms * (accurate ? HONE_EPS * HONE_EPS : HONE_EPS);
 }
 
-/* 2^shift tail, and a right-hand side of zeros for it. */
+/* Shifts the tail by 2^shift and sets its right-hand side to zero. */
 static void begin_tail(int64_t n, hone_refined *c) {
   memset(c->tail_r, 0, (size_t)n * sizeof *c->tail_r);
   if (c->shift != 0)
     shift_vector(n, c->tail, c->shift, c->tail);
 }
 
-/* One pass over A for the columns listed. Columns whose numbers would
-   overflow or vanish on the way are passed as 2^e x and 2^e b: r and den
-   then carry the same factor, which no error here sees. */
+/* Makes one pass over A for the columns listed:
+
+     r = b - op(A) x,   den = |op(A)| |x| + |b|
+
+   Columns whose products would overflow or underflow are passed as 2^e x and
+   2^e b. Then r and den carry the same factor, which cancels in every error
+   measure. */
 void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
                           int64_t m, hone_refined *const *list) {
   const int64_t n = ctx->f.a->n;
@@ -109,7 +121,7 @@ void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
   for (int64_t c = 0; device && c < k; c++)
     ctx->f.use_copy =
         hone_residual(&ctx->f, ctx->trans, x[c], b[c], r[c], den[c]) &&
-        ctx->f.use_copy; /* one that failed is not asked again */
+        ctx->f.use_copy; /* a copy that failed is not used again */
   *(device ? &ctx->device_passes : &ctx->passes) += 1;
   for (int64_t c = 0; c < m; c++) {
     list[c]->verified = accurate && !device;
@@ -120,13 +132,15 @@ void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
   }
 }
 
-/* Could the verdict fall on an x with this value? */
+/* Could this value, taken from a plain pass, fall on the other side of the
+   limit when it is measured accurately? */
 static bool near_limit(const hone_refinement *ctx, double value) {
   return value <= 16.0 * ctx->limit;
 }
 
-/* Is a value from a plain pass, wrong by at most n eps of the denominator,
-   good enough to accept and to report? Only against a loose tolerance. */
+/* May x be accepted, and its errors be reported, by a value from a plain pass,
+   which is wrong by at most n eps of the denominator? Only against a loose
+   tolerance. */
 static bool plain_suffices(const hone_refinement *ctx, double value) {
   double noise = (double)(ctx->f.a->n + 2) * HONE_EPS;
   return ctx->criterion == HONE_COMPONENTWISE &&
@@ -134,7 +148,8 @@ static bool plain_suffices(const hone_refinement *ctx, double value) {
          value + noise <= ctx->limit;
 }
 
-/* The next value, from the last one and the rate so far. */
+/* Predicts the next value of the criterion from the last one and the rate so
+   far. */
 static double predicted_value(const hone_refinement *ctx,
                               const hone_refined *c) {
   if (c->measured)
@@ -142,8 +157,9 @@ static double predicted_value(const hone_refinement *ctx,
   return ctx->f.engine->precision == 64 ? HONE_EPS : 1.0;
 }
 
-/* The copy is not A, or not quite: of a symmetric matrix it is one triangle
-   twice. It is not asked again, and the corrections begin to count anew. */
+/* Stops using the engine's copy of A, which has proved to differ from A: a copy
+   of a symmetric matrix is one triangle mirrored. The convergence history
+   starts anew. */
 static void distrust_copy(hone_refinement *ctx, hone_refined *c) {
   ctx->f.use_copy = false;
   c->correction_size = c->rate = 0.0;
@@ -151,8 +167,9 @@ static void distrust_copy(hone_refinement *ctx, hone_refined *c) {
   c->last_value = HONE_INF;
 }
 
-/* A device that solves for one column at a time may begin on the correction
-   that is most likely to follow while its residual is looked at. */
+/* Tells a device that solves for one column at a time to begin with the
+   correction that will most likely follow, while the host examines the
+   residual. */
 static bool announce_correction(const hone_refinement *ctx, int64_t m,
                                 hone_refined *const *list) {
   const bool expects = m == 1 && !ctx->f.space && !list[0]->measure_tail &&
@@ -162,8 +179,8 @@ static bool announce_correction(const hone_refinement *ctx, int64_t m,
   return expects;
 }
 
-/* Measures the columns where a copy of A is. Those it would accept are
-   measured again, by the host on the caller's own A: it has the last word. */
+/* Measures the columns on the engine's copy of A. Those that it would accept
+   are measured again by the host on the caller's own A, which decides. */
 static void evaluate_on_device(hone_refinement *ctx, int64_t m,
                                hone_refined *const *list) {
   hone_refined *good[HONE_SOLVE_COLUMNS];
@@ -174,7 +191,7 @@ static void evaluate_on_device(hone_refinement *ctx, int64_t m,
     if (hone_errors_value(&list[c]->errors, ctx->criterion) <= ctx->limit)
       good[count++] = list[c];
   const bool keep = ahead && count > 0 && list[0]->shift == 0;
-  if (keep) /* without a shift v is free */
+  if (keep) /* v is free where no column was shifted */
     memcpy(ctx->v, list[0]->r, (size_t)ctx->f.a->n * sizeof *ctx->v);
   if (count > 0)
     hone_refined_measure(ctx, true, false, count, good);
@@ -184,7 +201,7 @@ static void evaluate_on_device(hone_refinement *ctx, int64_t m,
       distrust_copy(ctx, good[c]);
 }
 
-/* Measures the columns, again with the accurate pass where it may decide. */
+/* Measures the columns, with the accurate pass wherever it may decide. */
 static void evaluate(hone_refinement *ctx, int64_t m,
                      hone_refined *const *list) {
   bool accurate = false;
@@ -192,7 +209,7 @@ static void evaluate(hone_refinement *ctx, int64_t m,
     evaluate_on_device(ctx, m, list);
     return;
   }
-  accurate = ctx->f.space != NULL; /* pairs take it */
+  accurate = ctx->f.space != NULL; /* the pairs need accurate residuals */
   for (int64_t c = 0; c < m; c++)
     accurate = accurate || predicted_value(ctx, list[c]) <= 1e3 * ctx->limit;
   hone_refined_measure(ctx, accurate, false, m, list);
@@ -207,8 +224,9 @@ static void evaluate(hone_refinement *ctx, int64_t m,
   }
 }
 
-/* Gives up on the column, or, where it began from the caller's x0, begins
-   again from nothing: a poor x0 must not cost what a solve without it gets. */
+/* Gives up on the column. A column that began from the caller's x0 starts again
+   from nothing instead: a poor x0 must not spoil what a solve without it would
+   reach. */
 static void give_up(const hone_refinement *ctx, hone_refined *c,
                     const char *why) {
   if (c->from_x0) {
@@ -223,8 +241,9 @@ static void give_up(const hone_refinement *ctx, hone_refined *c,
   snprintf(c->why, sizeof c->why, "%s", why);
 }
 
-/* GMRES stands still for a step or two before it falls: its rate is the mean of
-   the last few. False: there have not been so many. */
+/* Sets the rate of a column under GMRES, which stagnates for a step or two
+   before its residual falls: the rate is the geometric mean over the last
+   steps. Returns false while there are too few of them. */
 static bool rate_of_steps(hone_refined *c, double value) {
   double *past = &c->past_values[c->rung_corrections % HONE_RATED_STEPS];
   const bool rated = c->rung_corrections >= HONE_RATED_STEPS;
@@ -234,8 +253,9 @@ static bool rate_of_steps(hone_refined *c, double value) {
   return rated;
 }
 
-/* Where parts of x vanish below the range of double, omega is 1 whatever the
-   rest is: of those alike the one with the smaller normwise error is best. */
+/* Is the present iterate the best so far? Where parts of x underflow, omega is
+   1 whatever the rest of x is: among iterates of equal omega the one with the
+   smaller normwise backward error is best. */
 static bool is_best(const hone_refinement *ctx, const hone_refined *c,
                     double value) {
   const double best = hone_errors_value(&c->best_errors, ctx->criterion);
@@ -245,7 +265,8 @@ static bool is_best(const hone_refinement *ctx, const hone_refined *c,
          (value <= best && c->errors.normwise < c->best_errors.normwise);
 }
 
-/* Accepts, keeps the best, or sees that there is no point in going on. */
+/* Accepts the column, or keeps its best iterate and gives up when further
+   corrections cannot reach the limit. */
 static void decide(const hone_refinement *ctx, hone_refined *c) {
   double value = hone_errors_value(&c->errors, ctx->criterion);
   if (is_best(ctx, c, value)) {
@@ -261,7 +282,7 @@ static void decide(const hone_refinement *ctx, hone_refined *c) {
     return;
   }
   if (c->from_x0 && c->rung_corrections == 0 && !(value <= 0.5)) {
-    give_up(ctx, c, "x0 is no better than 0"); /* whose omega is 1 */
+    give_up(ctx, c, "x0 is no better than 0"); /* x = 0 has omega = 1 */
     return;
   }
   int left = ctx->max_corrections - c->rung_corrections;
@@ -278,7 +299,7 @@ static void decide(const hone_refinement *ctx, hone_refined *c) {
   }
 }
 
-/* x = x + d into the buffer that is not the best iterate. */
+/* x = x + d, written into the buffer that does not hold the best iterate. */
 static void add_correction(int64_t n, hone_refined *c, const hone_entry *d) {
   hone_entry *to = c->best == c->x ? c->spare : c->x;
   for (int64_t i = 0; i < n; i++)
@@ -289,8 +310,8 @@ static void add_correction(int64_t n, hone_refined *c, const hone_entry *d) {
   }
 }
 
-/* Decides by the size of the correction whether it is applied. The first
-   solution from nothing counts as x itself, not as a correction. */
+/* Decides by the size of the correction d whether it is applied. The first
+   solution, found from nothing, counts as x itself and not as a correction. */
 static void take_correction(int64_t n, const hone_refinement *ctx,
                             hone_refined *c, const hone_entry *d, double size) {
   if (!c->has_x) {
@@ -301,8 +322,9 @@ static void take_correction(int64_t n, const hone_refinement *ctx,
     return;
   }
   double value = hone_errors_value(&c->errors, ctx->criterion);
-  bool better = value <= 0.5 * c->last_value; /* small entries of x may gain
-                                   while the large ones are at their end */
+  bool better =
+      value <= 0.5 * c->last_value; /* small entries of x may still improve when
+                                       the large ones no longer do */
   c->last_value = value;
   if (c->correction_size > 0.0 && !ctx->f.space) {
     c->rate = size / c->correction_size;
@@ -321,7 +343,7 @@ static void take_correction(int64_t n, const hone_refinement *ctx,
   c->rung_corrections++;
 }
 
-/* d = inv(M) r for the columns listed. */
+/* d = inv(M) r for the columns listed; d = inv(M) b where x is not set yet. */
 static int correct(hone_refinement *ctx, int64_t m, hone_refined *const *list) {
   const int64_t n = ctx->f.a->n;
   double size[HONE_SOLVE_COLUMNS];
@@ -372,7 +394,7 @@ bool hone_refined_take_best(hone_refined *c) {
   return true;
 }
 
-/* First solutions for the columns that have none. */
+/* Computes a first solution for each active column that has none. */
 static int start_columns(hone_refinement *ctx, int64_t m,
                          hone_refined *columns) {
   hone_refined *list[HONE_SOLVE_COLUMNS];
@@ -417,7 +439,8 @@ int hone_refine(hone_refinement *ctx, int64_t m, hone_refined *columns) {
     for (int64_t c = 0; c < active; c++)
       if (list[c]->state == HONE_COLUMN_ACTIVE && list[c]->has_x)
         list[going++] = list[c];
-    const bool stop = report_progress(ctx, step, value); /* of the last x too */
+    const bool stop =
+        report_progress(ctx, step, value); /* the last x is reported too */
     if (list_active(m, columns, list + going) == 0)
       return HONE_OK;
     if (stop)
