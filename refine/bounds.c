@@ -1,63 +1,74 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Forward error bounds. With e = x - x_true, r = b - A x and M the factors,
+/* Forward error bounds, in double precision; norms that leave its range are in
+   long double. With e = x - x_true, r = b - A x and M the factors,
 
      -e = inv(A) r = d + G (-e),   d = inv(M) r,   G = I - inv(M) A
      ||e|| <= ||d|| / (1 - ||G||) = (1 + q) ||d||
 
-   d is the correction that was not made any more: it has the size and the
-   direction of the error, where ||inv(A)|| ||r|| is its size for the worst of
-   all residuals. r is that of the very x returned, rounding included. The
-   norm is that of scaled variables, inv(C) x: there factors are made, and
-   there G is small. Of an entry in the caller's units only
+   d is the correction that was not applied any more. It has the size and the
+   direction of the error, whereas ||inv(A)|| ||r|| is the size of the error for
+   the worst of all residuals. r is the residual of the very x returned, its
+   rounding included. The norm is that of the scaled variables inv(C) x: the
+   factors are those of the scaled matrix, and there G is small. For an entry in
+   the caller's units only
 
      |e_i| <= |d_i| + C_i q ||inv(C) d||
 
-   follows, which is no more than (1 + q) max |d_i| where the C_i are alike.
+   follows, which is no more than (1 + q) max |d_i| if the C_i are all alike.
 
-   What q is: where M is sure to contract (hone_bounds_contraction_known), from
-   the larger of what was measured when the factors were certified and what the
-   condition number foretells. Elsewhere the corrections of a column have to
-   show that they shrink, but a large part of an error that shrinks fast hides a
-   small one that does not: q is then what may be hidden (see leftover).
+   q is found as follows. Where M surely contracts
+   (hone_bounds_contraction_known), q comes from the larger of two contractions:
+   the one measured when the factors were certified, and the one that the
+   condition number predicts. Elsewhere the corrections of a column have to show
+   that they shrink. But a large part of an error that shrinks fast hides a
+   small part that does not: q then bounds what may be hidden (see
+   remainder_factor).
 
-   What remains is noise, the part of r that its computation missed: at most
-   gamma (|A| |x| + |b|) in any direction. The norm of the inverse bounds its
-   effect, with badly scaled matrices by far too much, and C_i q ||inv(C) d||
-   is as blunt: where they would count, the solution for noise of this size and
-   random signs is taken instead. */
+   There remains noise, the rounding error of the computed r: at most gamma (|A|
+   |x| + |b|), in any direction. The norm of the inverse bounds its effect, but
+   for badly scaled matrices far too generously, and C_i q ||inv(C) d|| is as
+   pessimistic. Where these two bounds would matter, the solution for noise of
+   this size and random signs is taken instead.
+
+   Next to read: condition.c for the certificate, extra_precise.c for columns
+   whose error is made smaller. */
 #include "refine/bounds.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-/* An estimate of ||inv(A)|| is a lower bound that is rarely off by more than
-   3 (Higham 2002, section 15.3); the measured contraction is one too. */
+/* NORM_FACTOR: an estimate of ||inv(A)|| is a lower bound that is rarely off by
+   more than 3 (Higham 2002, section 15.3); the measured contraction is a lower
+   bound too. */
 static const double NORM_FACTOR = 3.0, ERROR_FACTOR = 2.0, NOISE_FACTOR = 4.0;
-/* Factors that contract less than this say too little of the error. */
+/* Factors that contract less than this say too little about the error. */
 static const double CONTRACTION_LIMIT = 0.75;
-/* Measured contractions are 0.03 to 1 times u growth cond(S), u the rounding of
-   the factors' precision, in 99 of 100 systems of the gallery. Less than that
-   is the luck of one direction: that of integers or of a single bad column. */
+/* Measured contractions are 0.03 to 1 times u growth cond(S), u being the unit
+   roundoff of the factors, in 99 of 100 systems of the gallery. A smaller one
+   is an accident of the direction tried: it occurs for matrices of integers or
+   with a single bad column. */
 static const double PREDICTION_OVERESTIMATE = 32.0;
-/* Of noise at random: 6 up to n = 32, where few numbers decide, 2 up to 512,
-   above that 1. */
+/* Random noise vectors tried: 6 up to n = 32, where few numbers decide, 2 up to
+   n = 512, and 1 above that. */
 enum { SMALL_ORDER = 32, MEDIUM_ORDER = 512 };
-/* Noise that is nothing beside the rounding of x. */
+/* Noise below this part of eps is negligible beside the rounding of x. */
 static const double NEGLIGIBLE_NOISE = 0.0625;
-/* What is not known counts where it is more than this times what is. */
+/* Unmeasured error counts where it exceeds UNMEASURED_RATIO times the measured
+   error. */
 static const double UNMEASURED_RATIO = 4.0;
-/* A column's own corrections have to shrink like this to show anything. */
+/* The corrections of a column have to shrink at least like this before they
+   show anything. */
 static const double OBSERVED_LIMIT = 0.5;
 
 double hone_refined_residual_noise(const hone_refined *c, int64_t n,
                                    int64_t i) {
-  /* r = 0: nothing was rounded, but it may have vanished */
+  /* where r = 0 nothing was rounded, but r may have underflowed */
   return (c->r[i] != 0.0 ? c->gamma * c->den[i] : 0.0) +
          (double)(2 * n + 2) * 0x1p-1074;
 }
 
-/* Largest of 2^-e x in double; NaN is the largest. */
+/* max_i 2^-e_i |x_i| in double; NaN counts as the largest. */
 HONE_VECTOR static double plain_scaled(int64_t n, const hone_entry *x,
                                        const int *e) {
   int64_t max = 0;
@@ -69,15 +80,15 @@ HONE_VECTOR static double plain_scaled(int64_t n, const hone_entry *x,
     memcpy(&v, &bits, sizeof v);
     v *= hone_abs(x[i]);
     memcpy(&bits, &v, sizeof bits);
-    bits &= INT64_MAX; /* NaN of either sign */
+    bits &= INT64_MAX; /* clears the sign of NaN as well */
     max = bits > max ? bits : max;
   }
   memcpy(&size, &max, sizeof size);
   return size;
 }
 
-/* Of 2^-e x, which may lie beyond the range of double, or x (e NULL); NaN where
-   there is one. */
+/* max_i 2^-e_i |x_i|, which may lie beyond the range of double, or max |x_i| (e
+   NULL); NaN if an entry is NaN. */
 static long double max_scaled(int64_t n, const hone_entry *x, const int *e) {
   const double plain = e ? plain_scaled(n, x, e) : hone_max_abs(n, x);
   if (e == NULL || isnan(plain) || (plain >= 0x1p-800 && plain <= 0x1p800))
@@ -97,9 +108,10 @@ void hone_bounds_relative_size(const hone_refinement *ctx,
   const int64_t n = ctx->f.a->n;
   const hone_scaling *s = ctx->f.scaling;
   const int *e = s->used ? (ctx->trans ? s->row_exp : s->col_exp) : NULL;
-  /* An error below the range of double may have vanished; and what lies below
-     the range of the factors' arithmetic, beside the largest entry of the
-     solution and times a condition that they can tell, is lost. */
+  /* 'lost' covers underflow. An error below the range of double may have
+     vanished; and an entry is lost if it lies below the range of the factors'
+     arithmetic, relative to the largest entry of the solution and times a
+     condition number that the factors can resolve. */
   long double lost = (long double)fmax(c->solution_size, 0x1p-1074) *
                      (ctx->f.engine->precision == 64 ? 0x1p-960L : 0x1p-96L);
   int widest = 0;
@@ -131,23 +143,24 @@ bool hone_bounds_contraction_doubtful(const hone_certificate *certificate,
          (factors_stale || !hone_bounds_contraction_known(certificate));
 }
 
-/* q: beside a correction, how much of the error may be left; NaN: too much for
-   corrections to say how large an error is, or not known. Where M is sure to
-   contract, g / (1 - g). Else:
+/* q: the part of the error that a correction may leave, relative to the
+   correction; NaN: it is not known, or so large that corrections do not say how
+   large the error is. Where M surely contracts by g,
 
-   without pairs, ||G|| was seen to be large or must be feared to be, and the
-   corrections shrink because its powers do not grow: e = d + G d + ...;
+     q = g / (1 - g).
 
-   with the pairs of a certificate, S z = c, along the singular vector u of the
-   smallest singular value a correction leaves 1 - ||C^T u||^2. The proof was
-   that for the unit vector y where u is largest c is near y, so that
-   ||C^T u||^2 is not much below u_j^2 >= 1/n. (Those pairs tell nothing of
-   the transpose.) */
+   Elsewhere there are two cases. Without pairs, ||G|| was measured to be large
+   or may be large, and the corrections shrink because its powers do not grow: e
+   = d + G d + ... With the pairs S z = c of a certificate, a correction leaves
+   1 - ||C^T u||^2 along the singular vector u of the smallest singular value.
+   It was certified that c is near y for the unit vector y where u is largest,
+   so that ||C^T u||^2 is not much below u_j^2 >= 1/n. (Those pairs say nothing
+   about the transpose.) */
 static double remainder_factor(const hone_refinement *ctx,
                                const hone_refined *c) {
   const hone_certificate *certificate = ctx->certificate;
   const double g = contraction(certificate);
-  if (c->digits_lost) /* r may have vanished in part */
+  if (c->digits_lost) /* entries of r may have underflowed */
     return HONE_NAN;
   if (!ctx->observe_contraction)
     return g <= CONTRACTION_LIMIT ? g / (1.0 - g) : HONE_NAN;
@@ -173,7 +186,7 @@ void hone_bounds_set_error(const hone_refinement *ctx, hone_refined *c,
   c->contraction_known = !ctx->observe_contraction;
   c->noise_estimated = false;
   c->noise_error = c->noise_error_scaled = HONE_INF;
-  if (!c->x_is_zero) /* else b = 0, x is exact */
+  if (!c->x_is_zero) /* otherwise b = 0 and x is exact */
     hone_bounds_relative_size(ctx, c, d, &next);
   hone_bounds_remainder(ctx, c, &next, &c->remainder, &c->remainder_scaled);
   all = next;
@@ -193,7 +206,7 @@ static long double inverse_norm(const hone_certificate *certificate,
          (1.0L - (long double)certificate->defect);
 }
 
-/* By norms: what the computation of r missed. */
+/* Bounds the effect of the noise by norms: ||inv(A)|| ||noise|| / ||x||. */
 static double noise_bound(const hone_certificate *certificate,
                           const hone_refined *c, bool scaled) {
   const long double noise = scaled ? c->errors.noise_scaled : c->errors.noise;
@@ -201,14 +214,15 @@ static double noise_bound(const hone_certificate *certificate,
                       : 0.0;
 }
 
-/* What there may be beside the error that is known; NaN: anything. */
+/* Bounds the error that exists beside the estimated one; NaN: there is no
+   bound. */
 static double unmeasured_error(const hone_certificate *certificate,
                                const hone_refined *c, bool scaled) {
   const double noise_error = scaled ? c->noise_error_scaled : c->noise_error;
   const double remainder =
       ERROR_FACTOR * (scaled ? c->remainder_scaled : c->remainder);
   const double noise = noise_bound(certificate, c, scaled);
-  if (c->contraction_known) /* heard: both */
+  if (c->contraction_known) /* the noise sampled covers both */
     return noise_error <= remainder + noise ? noise_error : remainder + noise;
   return remainder + (noise_error <= noise ? noise_error : noise);
 }
@@ -235,11 +249,12 @@ static int solve(hone_refinement *ctx, int64_t m, hone_refined *const *list) {
   return st;
 }
 
-/* At random, with signs, what r_i may have missed and, of factors that
-   contract, what their errors E make of an error as large as d: ||E|| is about
-   g / ||inv(S)||. (Of sizes at random, too: where two equations decide, alike
-   but for their size, signs alone may cancel.) False: beyond the range of
-   double. */
+/* v = a random vector with entries of random sign and random size, as large as
+   the rounding error of r_i may be. For factors that contract it also contains
+   the effect that their errors E have on an error as large as d: ||E|| is about
+   g / ||inv(S)||. (The sizes are random too: where two equations decide that
+   differ only in their size, signs alone may cancel.) Returns false if v leaves
+   the range of double. */
 static bool random_noise(const hone_refinement *ctx, const hone_refined *c,
                          uint32_t seed, hone_entry *v) {
   const int64_t n = ctx->f.a->n;
@@ -266,12 +281,13 @@ static bool random_noise(const hone_refinement *ctx, const hone_refined *c,
   return finite;
 }
 
-static double larger_or_inf(double a, double b) { /* NaN is Inf */
+static double larger_or_inf(double a, double b) { /* NaN counts as Inf */
   return b <= a ? a : b <= DBL_MAX ? b : HONE_INF;
 }
 
-/* One try of that: what it comes to. Of the factors' errors only its shape
-   counts, the size in scaled variables is known. */
+/* Solves for one random noise vector and raises the columns' noise_error to the
+   result. Only the shape that results from the factors' errors counts, because
+   their size in scaled variables is known. */
 static int sample_noise_error(hone_refinement *ctx, uint32_t seed, int64_t m,
                               hone_refined *const *noisy) {
   const int64_t n = ctx->f.a->n;
@@ -296,8 +312,9 @@ static int sample_noise_error(hone_refinement *ctx, uint32_t seed, int64_t m,
   return st;
 }
 
-/* Columns where the norms of what is not known would count: what does it come
-   to? The largest of some tries, of more where few numbers are involved. */
+/* Estimates the effect of noise by sampling, for columns where its bound by
+   norms would count: the largest result of a few random vectors, of more
+   vectors where few numbers are involved. */
 static void estimate_noise_errors(hone_refinement *ctx,
                                   const hone_certificate *certificate,
                                   int64_t m, hone_refined *columns) {
@@ -323,10 +340,11 @@ static void estimate_noise_errors(hone_refinement *ctx,
     noisy[i]->noise_error = noisy[i]->noise_error_scaled = HONE_INF;
 }
 
-/* ctx->v holds r as the device had it, and to solve for that takes no time. It
-   is as good as the host's, by the host's own word: no entry is further away
-   than the computation of either may have missed. So it is r from now on, with
-   twice the noise, where that is nothing. */
+/* Uses the residual r that the device computed and that is in ctx->v, because
+   to solve for that takes no time. It is as good as the host's if, by the
+   host's own bound, no entry is further away than the rounding error of either
+   computation. Then it becomes r, with twice the noise, provided that this
+   noise is negligible. */
 static bool use_device_residual(const hone_refinement *ctx,
                                 const hone_certificate *certificate,
                                 hone_refined *c) {
@@ -382,8 +400,9 @@ double hone_bounds_forward(const hone_certificate *certificate,
       c->error_estimated
           ? ERROR_FACTOR * error + unmeasured_error(certificate, c, scaled)
           : HONE_NAN;
-  bound = known <= bound ? known : bound; /* not NaN */
-  bound += HONE_EPS;                      /* x was rounded */
+  bound =
+      known <= bound ? known : bound; /* takes 'known' only if it is not NaN */
+  bound += HONE_EPS;                  /* x was rounded */
   return bound <= DBL_MAX ? bound : HONE_INF;
 }
 
