@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Solving with the ladder: right-hand sides in blocks, each refined on the
-   first usable rung; those that are not accepted climb, and only those. What
-   is written to the caller's x, and with which status, is decided here. */
+/* Solving with the ladder: refines right-hand sides in blocks, in double
+   precision, each on the first usable rung. Those that are not accepted climb
+   to the next rung, and only those. Here it is decided what is written to the
+   caller's x and with which status. Next to read: refine.c for one rung,
+   bounds.c for the error bounds. */
 #include "refine/bounds.h"
 #include "refine/extra_precise.h"
 #include "refine/ladder.h"
@@ -12,10 +14,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An iterate this good is worth starting the next rung from. */
+/* The next rung starts from the best iterate if its criterion is at most this.
+ */
 static const double WARM_START = 1e-6;
-/* Above this many n eps of rcond, an x without a certain digit is the
-   tolerance's doing and not the matrix's. */
+/* With rcond_scaled above this many n eps, an x without a certain digit is due
+   to a loose tolerance and not to the matrix. */
 static const double WELL_CONDITIONED = 1e3;
 
 static int reserve(hone_ladder *ladder, int64_t columns) {
@@ -33,27 +36,27 @@ static int reserve(hone_ladder *ladder, int64_t columns) {
   return HONE_OK;
 }
 
-/* What the columns of one block share while they climb. */
+/* The data that the columns of one block share while they climb. */
 typedef struct climb {
   hone_ladder *ladder;
   hone_report *report;
   bool trans;
   int64_t m;
   hone_refined *columns;
-  int rung[HONE_SOLVE_COLUMNS]; /* whose factors solved it */
+  int rung[HONE_SOLVE_COLUMNS]; /* the rung whose factors solved the column */
 } climb;
 
 static int allowed_corrections(const hone_ladder *ladder, int precision) {
   if (ladder->request.max_iterations > 0)
     return ladder->request.max_iterations;
-  /* One correction costs a pass over A and two triangular solves, about
-     n / 60 of them a double factorization on the machines measured. */
+  /* One correction costs a pass over A and two triangular solves; about n / 60
+     of them cost as much as a double factorization on the machines measured. */
   return precision == 64
              ? 10
              : (int)HONE_MAX((int64_t)8, HONE_MIN(ladder->n / 60, (int64_t)50));
 }
 
-/* Makes the column ready for rung r, from the best that it has. */
+/* Prepares the column for a rung, starting from its best iterate. */
 static void begin_column(const hone_ladder *ladder, hone_refined *column) {
   column->state = HONE_COLUMN_ACTIVE;
   column->rate = column->correction_size = 0.0;
@@ -64,15 +67,16 @@ static void begin_column(const hone_ladder *ladder, hone_refined *column) {
     column->has_x = value <= WARM_START;
     column->from_x0 = false;
   } else {
-    column->has_x = column->from_x0; /* the caller's x0, not looked at yet */
+    column->has_x =
+        column->from_x0; /* the caller's x0, which is not measured yet */
   }
   column->rung_corrections = 0;
   column->error_estimated = column->extra_precise = column->only_slow = false;
   column->observed_contraction = HONE_NAN;
 }
 
-/* Has GMRES with the same factors more to give? Not where the caller's number
-   of corrections was the end. */
+/* May GMRES continue with the same factors? It may where refinement with them
+   was only too slow and the caller's limit on corrections is not reached. */
 static bool gmres_may_help(const hone_ladder *ladder,
                            const hone_refined *column) {
   const int most = ladder->request.max_iterations;
@@ -80,7 +84,8 @@ static bool gmres_may_help(const hone_ladder *ladder,
          !(most > 0 && column->rung_corrections >= most);
 }
 
-/* With the same factors: those alone that were only too slow. */
+/* Prepares the columns that are not accepted for rung r. again: with the same
+   factors, and then only those that were merely too slow. */
 static void begin_rung(climb *c, int r, bool again) {
   for (int64_t i = 0; i < c->m; i++) {
     hone_refined *column = &c->columns[i];
@@ -92,8 +97,8 @@ static void begin_rung(climb *c, int r, bool again) {
   }
 }
 
-/* Those not accepted; the first one's reason goes into the report. slow: how
-   many of them GMRES may help. */
+/* Counts the columns not accepted, and adds the first one's reason to the
+   report. *slow: how many of them GMRES may help. */
 static int64_t count_left(climb *c, const char *who, int64_t *slow) {
   int64_t left = 0;
   *slow = 0;
@@ -112,7 +117,7 @@ static bool accepted_on(const climb *c, int64_t i, int r) {
   return c->columns[i].state == HONE_COLUMN_ACCEPTED && c->rung[i] == r;
 }
 
-/* Is the error of an accepted column small enough for the caller? */
+/* Is the error bound of an accepted column small enough for the caller? */
 static bool error_suffices(const climb *c, int64_t i) {
   const hone_certificate *certificate =
       &c->ladder->rung[c->rung[i]].certificate;
@@ -122,8 +127,8 @@ static bool error_suffices(const climb *c, int64_t i) {
           hone_bounds_forward(certificate, column, false) <= HONE_EXTRA_LIMIT);
 }
 
-/* Extra-precise mode: all columns accepted on rung r at once, unless that was
-   done before GMRES took up the others. */
+/* Extra-precise mode: refines all columns accepted on rung r at once, except
+   those already refined so before GMRES took up the others. */
 static int refine_extra(climb *c, int r, hone_refinement *ctx) {
   hone_refined *list[HONE_SOLVE_COLUMNS];
   int64_t count = 0;
@@ -133,8 +138,8 @@ static int refine_extra(climb *c, int r, hone_refinement *ctx) {
   return hone_refine_extra_precise(ctx, true, count, list);
 }
 
-/* Columns of which no digit is certain: rare, one by one, with a tail in the
-   scratch. */
+/* Refines columns without a certain digit. They are rare: they are refined one
+   by one, with their tail in the ladder's scratch. */
 static int refine_uncertain(climb *c, int r, hone_refinement *ctx) {
   const int64_t n = c->ladder->n;
   int st = HONE_OK;
@@ -150,19 +155,20 @@ static int refine_uncertain(climb *c, int r, hone_refinement *ctx) {
   return st;
 }
 
-/* Error bounds of the columns accepted on rung r. Those of which no digit is
-   certain, and in extra-precise mode all of them, are refined on; what is
-   still too large climbs. */
+/* Bounds the errors of the columns accepted on rung r. Columns without a
+   certain digit, and in extra-precise mode all columns, are refined further;
+   those whose error bound is still too large climb. */
 static int certify_columns(climb *c, int r, hone_refinement *ctx) {
   const hone_certificate *certificate = &c->ladder->rung[r].certificate;
   const double start = hone_now_s();
   int st = HONE_OK;
-  if (!certificate->nonsingular) /* nothing to be had */
+  if (!certificate->nonsingular) /* no bound can be had */
     return HONE_OK;
   ctx->certificate = certificate;
   ctx->observe_contraction =
       ctx->f.space != NULL || !hone_bounds_contraction_known(certificate);
-  if (c->ladder->request.max_iterations == 0) /* as many again */
+  if (c->ladder->request.max_iterations ==
+      0) /* as many corrections again are allowed */
     ctx->max_corrections *= 2;
   if (c->ladder->request.extra) {
     ctx->device_residual_of = NULL;
@@ -193,8 +199,9 @@ static int64_t count_open(const climb *c) {
   return open;
 }
 
-/* The pairs a solve on rung r begins with: those of its certificate, unless
-   another rung's stand there, or they are of A and this is A^T. */
+/* The space with which a solve on rung r begins: the pairs of its certificate,
+   or an empty space if the pairs are those of another rung. For A^T, of which
+   those pairs are not, an empty space in the room behind them. */
 static hone_space begin_space(const climb *c, int r) {
   const hone_ladder *ladder = c->ladder;
   if (ladder->space_rung != r || ladder->rung[r].certificate.pairs == 0)
@@ -202,7 +209,7 @@ static hone_space begin_space(const climb *c, int r) {
   return c->trans ? hone_space_of_transpose(&ladder->space) : ladder->space;
 }
 
-/* Refines on rung r; steps > 0: by so many steps of GMRES. */
+/* Refines on rung r; with steps > 0, by so many steps of GMRES. */
 static int refine_on(climb *c, int r, int steps, bool again) {
   hone_ladder *ladder = c->ladder;
   hone_refinement ctx = {
@@ -234,10 +241,10 @@ static int refine_on(climb *c, int r, int steps, bool again) {
   return st;
 }
 
-/* Everything that rung r's factors are good for: refinement, and where that
-   is too slow GMRES; that at once where already the certificate needed it,
-   unless it does not pay for so many columns and something is above. *left: the
-   columns not accepted; *skipped: none was tried. */
+/* Uses the factors of rung r as far as they go: refinement and, where that is
+   too slow, GMRES. Where the certificate needed GMRES already, GMRES is used at
+   once, unless it does not pay for so many columns and there is a rung above.
+   *left: the columns not accepted. *skipped: the rung was not used. */
 static int use_rung(climb *c, int r, int64_t *left, bool *skipped) {
   hone_ladder *ladder = c->ladder;
   const hone_rung *rung = &ladder->rung[r];
@@ -272,8 +279,9 @@ static int use_rung(climb *c, int r, int64_t *left, bool *skipped) {
   }
 }
 
-/* The rung a block of columns begins on: the first that holds factors. An
-   earlier block may have climbed and given the cheaper ones' memory back. */
+/* Finds the rung that a block of columns starts on: the first that holds
+   factors. An earlier block may have climbed and given the memory of cheaper
+   rungs back. */
 static int find_start_rung(hone_ladder *ladder, hone_report *report, int *r) {
   for (*r = ladder->start_rung; *r < ladder->rung_count; ++*r)
     if (ladder->rung[*r].state == HONE_RUNG_READY)
@@ -281,9 +289,9 @@ static int find_start_rung(hone_ladder *ladder, hone_report *report, int *r) {
   return hone_ladder_find_usable(ladder, ladder->start_rung, report, r);
 }
 
-/* Refines the block's columns, climbing with those that need it. Returns
-   HONE_OK (states tell), HONE_INTERRUPTED or HONE_CANCELLED, or why there
-   was no rung that could be used. */
+/* Refines the block's columns and climbs with those that need it. Returns
+   HONE_OK (the columns' states tell the rest), HONE_INTERRUPTED,
+   HONE_CANCELLED, or why no rung could be used. */
 static int climb_columns(climb *c) {
   hone_ladder *ladder = c->ladder;
   int r, st = find_start_rung(ladder, c->report, &r);
@@ -313,14 +321,15 @@ static int climb_columns(climb *c) {
     }
     if (st != HONE_OK && st != HONE_CANCELLED && skipped &&
         ladder->rung[from].state == HONE_RUNG_READY)
-      return use_rung(c, from, &left, &skipped); /* better than nothing */
+      return use_rung(c, from, &left, &skipped); /* better than no solution */
     if (st != HONE_OK)
       return st;
     skipped = false;
   }
 }
 
-/* The column's result; its best iterate becomes x. False: it has none. */
+/* Makes the best iterate of column i its x and fills its result. Returns false
+   if the column has no iterate. */
 static bool finish_column(climb *c, int64_t i, int st, hone_column *out) {
   hone_refined *column = &c->columns[i];
   const hone_rung *rung = &c->ladder->rung[c->rung[i]];
@@ -350,7 +359,8 @@ static bool finish_column(climb *c, int64_t i, int st, hone_column *out) {
     out->status = HONE_OK;
   else if (st == HONE_INTERRUPTED || st == HONE_CANCELLED)
     out->status = HONE_INTERRUPTED;
-  /* Nobody who asked for less meant an x without a digit. */
+  /* A caller who sets a loose tolerance does not mean an x without a certain
+     digit. */
   const hone_request *request = &c->ladder->request;
   bool met =
       hone_errors_value(&column->errors, request->criterion) <= request->limit;
@@ -358,9 +368,10 @@ static bool finish_column(climb *c, int64_t i, int st, hone_column *out) {
       !hone_bounds_certify_a_digit(&rung->certificate, column))
     out->status = rung->certificate.rcond_scaled >=
                           WELL_CONDITIONED * (double)c->ladder->n * HONE_EPS
-                      ? HONE_NOT_CONVERGED /* a loose tolerance */
+                      ? HONE_NOT_CONVERGED /* the tolerance was loose */
                       : HONE_ILL_CONDITIONED;
-  if (out->status == HONE_OK && !error_suffices(c, i)) /* stopped before */
+  if (out->status == HONE_OK &&
+      !error_suffices(c, i)) /* refinement was interrupted */
     out->status = HONE_INTERRUPTED;
   return true;
 }

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The ladder. Rungs are engines, from the cheapest to the most precise:
+/* The ladder: inspects and scales A in double precision, and factors it on one
+   rung after the other, from the cheapest engine to the most accurate, in
+   single or double precision:
 
-     look              which rungs are for a matrix of this structure
-     inspect, scale    once for a matrix
+     find structure    which rungs are for a matrix of this structure
+     inspect, scale    once for a matrix: S = R A C
      factor            the first rung that serves; a rung is set aside when
-                       it breaks down, sees that it is hopeless, or cannot
-                       tell the matrix from a singular one
+                       it breaks down, when it finds its pivots hopeless, or
+                       when it cannot tell the matrix from a singular one
      refine            every right-hand side on the first usable rung; those
-                       not accepted climb, and only those
+                       not accepted climb, and only those (climb.c)
 
-   Nothing is returned as accepted that hone_refine did not measure on the
-   caller's own matrix, with factors that were shown to tell it from a
-   singular one. */
+   No x is returned as accepted unless hone_refine measured it on the caller's
+   own matrix, with factors that were certified to distinguish that matrix from
+   a singular one. Next to read: climb.c, ladder_policy.c, ladder_certify.c,
+   ladder_report.c. */
 #include "refine/ladder.h"
 
 #include "refine/null_vector.h"
@@ -28,7 +31,7 @@ static int64_t scratch_entries(const hone_operator *op, int64_t n) {
   return HONE_MAX(op->scratch(n), hone_certify_scratch(n));
 }
 
-/* Four real vectors, the scratch, and two vectors of int. */
+/* The vectors take four real vectors, the scratch, and two vectors of int. */
 static int64_t vector_bytes(const hone_operator *op, int64_t n) {
   return 5 * n * (int64_t)sizeof(double) +
          scratch_entries(op, n) * (int64_t)sizeof(hone_entry);
@@ -121,7 +124,7 @@ static void take_range(hone_ladder *ladder) {
   }
 }
 
-/* What inspection says of A alone: NaN, Inf, zero rows and columns. */
+/* Checks what inspection found in A itself: NaN, Inf, zero rows and columns. */
 static int check_inspection(hone_ladder *ladder, hone_report *report) {
   hone_inspection *inspection = &ladder->inspection;
   if (inspection->bad_row >= 0) {
@@ -147,8 +150,8 @@ static int await_matrix(hone_ladder *ladder) {
   return op->await != NULL ? op->await(&ladder->a, ladder->pool) : HONE_OK;
 }
 
-/* Inspects A and finds its scaling, or, keep_scaling, sees it through the
-   scaling there is. */
+/* Inspects A and finds its scaling. With keep_scaling, inspects S with the
+   present scaling instead. */
 static int inspect(hone_ladder *ladder, bool keep_scaling,
                    hone_report *report) {
   double start = hone_now_s();
@@ -183,7 +186,7 @@ hone_factored hone_ladder_factored_by(const hone_ladder *ladder, int r) {
                          .use_copy = ladder->copy_rung == r};
 }
 
-/* NULL: the factors can be used. Else why not. */
+/* Says why the factors cannot be used; NULL if they can. */
 static const char *breakdown(const hone_rung *rung) {
   if (rung->info.hopeless)
     return "the pivots fall too fast for this precision";
@@ -202,7 +205,7 @@ static int create(hone_ladder *ladder, int r) {
     return HONE_OK;
   if (!rung->engine->probe(why, sizeof why))
     return HONE_NO_DEVICE;
-  for (int i = 0; i < ladder->rung_count; i++) /* one engine holds one matrix */
+  for (int i = 0; i < ladder->rung_count; i++) /* an engine holds one matrix */
     if (ladder->rung[i].self != NULL &&
         (ladder->request.one_shot || ladder->rung[i].engine == rung->engine))
       destroy_rung(ladder, &ladder->rung[i]);
@@ -219,9 +222,9 @@ static int create(hone_ladder *ladder, int r) {
   return rung->engine->create(&rung->self, &config);
 }
 
-/* A rung whose engine takes A as it is and looks at it on the way: factors S
-   = A first, then sees whether that was right. Scaling, where it is needed
-   after all, makes factor_rung do the work again, on the copy. */
+/* Factors on a rung whose engine takes A as it is and inspects it on the way:
+   factors S = A first, then looks whether that was right. If scaling turns out
+   to be needed, factor_rung factors again, from the engine's copy. */
 static int factor_then_inspect(hone_ladder *ladder, int r,
                                hone_report *report) {
   hone_rung *rung = &ladder->rung[r];
@@ -243,7 +246,7 @@ static int factor_then_inspect(hone_ladder *ladder, int r,
     st = hone_view_inspect(&view, NULL, &ladder->inspection);
   if (st != HONE_OK)
     return st;
-  if (ladder->inspection.bad_row >= 0) /* where, the host finds out */
+  if (ladder->inspection.bad_row >= 0) /* the host finds the place */
     return inspect(ladder, false, report);
   st = check_inspection(ladder, report);
   if (st == HONE_OK)
@@ -252,7 +255,8 @@ static int factor_then_inspect(hone_ladder *ladder, int r,
     return st;
   ladder->copy_rung = r;
   ladder->inspected = true;
-  /* not finite without scaling: the engine may know a safer way */
+  /* Factors that overflow without scaling are not final: the engine may know a
+     safer way. */
   const bool outcome_is_final = rung->info.growth <= DBL_MAX ||
                                 rung->info.hopeless ||
                                 rung->info.zero_pivot >= 0;
@@ -261,8 +265,8 @@ static int factor_then_inspect(hone_ladder *ladder, int r,
   return HONE_OK;
 }
 
-/* An engine for symmetric matrices has seen one triangle: before another one
-   factors A, all of it is looked at. */
+/* An engine for symmetric matrices has inspected one triangle only. Before
+   another engine factors A, the host inspects all of A. */
 static int inspect_whole_matrix(hone_ladder *ladder, int r,
                                 hone_report *report) {
   const int copy_rung = ladder->copy_rung;
@@ -273,7 +277,8 @@ static int inspect_whole_matrix(hone_ladder *ladder, int r,
   return inspect(ladder, false, report);
 }
 
-/* Factors on rung r. HONE_OK: its state says whether it can be used. */
+/* Factors on rung r. On HONE_OK the rung's state says whether it can be
+   used. */
 static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
   hone_rung *rung = &ladder->rung[r];
   double start = hone_now_s();
@@ -287,7 +292,7 @@ static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
   rung->factored_unscaled = false;
   *(r == ladder->lowest_rung ? &report->factor_ms : &report->fallback_ms) +=
       since_ms(start);
-  if (st != HONE_OK) /* memory or device may be there the next time */
+  if (st != HONE_OK) /* memory or the device may be available the next time */
     rung->state = HONE_RUNG_NEW;
   if (rung->engine->account != NULL && rung->self != NULL)
     rung->engine->account(rung->self, &rung->account);
@@ -314,9 +319,6 @@ static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
   return HONE_OK;
 }
 
-/* The first usable rung from r on, factored if it is not yet. On HONE_OK it
-   is *found; else why there is none. A rung that failed is followed by the
-   next, one whose factors did not suffice by the one above. */
 int hone_ladder_find_usable(hone_ladder *ladder, int r, hone_report *report,
                             int *found) {
   int64_t zero_pivot = -1;
@@ -336,7 +338,8 @@ int hone_ladder_find_usable(hone_ladder *ladder, int r, hone_report *report,
         next = hone_ladder_other_engine(ladder, r);
         continue;
       }
-      if (!rung->engine->symmetric) { /* those say nothing of A */
+      if (!rung->engine->symmetric) { /* Cholesky says nothing about whether A
+                                         is singular */
         zero_pivot = rung->info.zero_pivot;
         singular = r;
         st = zero_pivot >= 0 ? HONE_SINGULAR : HONE_OVERFLOW;
@@ -381,7 +384,7 @@ static int start_matrix(hone_ladder *ladder, hone_report *report) {
   if (first->resident != NULL && create(ladder, r) == HONE_OK &&
       first->resident(ladder->rung[r].self))
     st = factor_then_inspect(ladder, r, report);
-  /* Not that way, or trouble on it: then factor_rung meets it again */
+  /* If that way is not open or failed, factor_rung tries the engine again. */
   if (st == HONE_NO_DEVICE || st == HONE_DEVICE_FAILED || st == HONE_NO_MEMORY)
     st = inspect(ladder, false, report);
   if (st == HONE_OK)
@@ -395,7 +398,6 @@ static int start_matrix(hone_ladder *ladder, hone_report *report) {
   return st;
 }
 
-/* The factors of an earlier matrix no longer serve. */
 int hone_ladder_refactor(hone_ladder *ladder, hone_report *report) {
   hone_ladder_add_reason(report, "factors of an earlier matrix",
                          "too far from the present one, which is factored now");
@@ -412,7 +414,8 @@ int hone_ladder_factor(hone_ladder *ladder, const hone_matrix *a,
 
 int hone_ladder_update(hone_ladder *ladder, const hone_matrix *a,
                        hone_report *report) {
-  /* a direct way has factors of no worth, or none but the caller's A */
+  /* A direct engine's factors serve no other matrix, or are the caller's A
+     itself. */
   if (!ladder->factored ||
       hone_engine_direct(ladder->rung[ladder->start_rung].engine))
     return hone_ladder_factor(ladder, a, report);
@@ -421,14 +424,14 @@ int hone_ladder_update(hone_ladder *ladder, const hone_matrix *a,
       (hone_structure){.lower = ladder->n - 1, .upper = ladder->n - 1};
   ladder->inspected = false;
   ladder->copy_rung = ladder->space_rung =
-      -1; /* those are of the earlier one */
+      -1; /* the copy and the pairs are those of the earlier matrix */
   int st = inspect(ladder, true, report);
   if (st != HONE_OK) {
     ladder->factored = false;
     return st;
   }
   for (int r = 0; r < ladder->rung_count;
-       r++) /* a rung above is not for this A */
+       r++) /* factors above start_rung are not those of this A */
     if (r != ladder->start_rung)
       ladder->rung[r].state = HONE_RUNG_NEW;
   ladder->factors_stale = true;

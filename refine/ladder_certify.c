@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The certificate of one rung. */
+/* The certificate of one rung: whether its factors distinguish the matrix from
+   a singular one, and how much they contract. Next to read: condition.c. */
 #include "refine/bounds.h"
 #include "refine/ladder.h"
 
@@ -7,16 +8,18 @@
 
 enum { CERTIFICATE_STEPS = 12 }; /* passes over A, at most */
 
-/* Are rung r's factors those of one triangle of a matrix that is not symmetric,
-   though the caller said so? (A copy made of the triangle is only kept where it
-   is A: gpu_sp/feed/feed.cu. What the look found to be symmetric is.) */
+/* Did the caller say that A is symmetric where it is not, so that the factors
+   of rung r are those of one triangle only? (A copy made from the triangle is
+   kept only where it equals A, see gpu_sp/feed/feed.cu; where the library
+   itself found A to be symmetric, it is.) */
 static bool symmetry_claim_is_false(const hone_ladder *ladder, int r) {
   return ladder->rung[r].engine->symmetric && ladder->copy_rung != r &&
          ladder->request.structure == HONE_STRUCTURE_SPD &&
          !ladder->a.op->symmetric(&ladder->a, ladder->pool);
 }
 
-/* The certificate; the space that it needed stays in the ladder. */
+/* Certifies the factors of rung r. If that needs a space of GMRES, its pairs
+   stay in the ladder. */
 int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report) {
   double start = hone_now_s();
   hone_factored f = hone_ladder_factored_by(ladder, r);

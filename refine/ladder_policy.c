@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The questions that the ladder asks of the policy. */
+/* The ladder's questions to the policy: which rungs are for a matrix of this
+   structure, which rung follows one that failed, and how many GMRES steps are
+   worth making. Nothing here decides whether an x is accepted. Next to read:
+   policy.c. */
 #include "refine/ladder.h"
 
 int hone_ladder_find_applicable(hone_ladder *ladder) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the ladder writes into the report: the reasons why rungs were set aside,
-   the numbers of the matrix and of its factors, and the path. */
+/* The part of the report that the ladder fills: why rungs were set aside, the
+   norms and the scaling of the matrix, the accounts of the engines, and the
+   path. Next to read: hone_report in api/hone.h. */
 #include "refine/ladder.h"
 
 #include <stdio.h>
@@ -13,7 +14,7 @@ void hone_ladder_add_reason(hone_report *report, const char *who,
            used ? "; " : "", who, why);
 }
 
-/* What the report says of the matrix and its factors. */
+/* Fills the report's fields on the matrix and its factors. */
 void hone_ladder_report_matrix(const hone_ladder *ladder, hone_report *report) {
   const hone_rung *rung = &ladder->rung[ladder->highest_rung];
   report->norm1 = ladder->norm1;
@@ -50,14 +51,16 @@ void hone_ladder_report_matrix(const hone_ladder *ladder, hone_report *report) {
     to_device += account.to_device;
     from_device += account.from_device;
   }
-  if (device > 0) { /* else, as it was before the last was given back */
+  if (device >
+      0) { /* otherwise they stay as before the last engine was given back */
     report->device_bytes = device;
     report->to_device_bytes = to_device;
     report->from_device_bytes = from_device;
   }
 }
 
-/* Not snprintf: on the smallest systems that took a third of the call. */
+/* Appends without snprintf, which took a third of the call on the smallest
+   systems. */
 static void append(char *text, size_t size, const char *more) {
   size_t used = strlen(text), length = strlen(more);
   if (length > size - 1 - used)
@@ -77,7 +80,8 @@ static void append_count(char *text, size_t size, int count) {
   append(text, size, digits + at);
 }
 
-/* "single LU, 3 refinements", "single LU set aside, double LU, ...". */
+/* The path reads "single LU, 3 refinements", "single LU set aside, double LU,
+   ...". */
 void hone_ladder_report_path(const hone_ladder *ladder, hone_report *report) {
   char *path = report->path;
   const size_t size = sizeof report->path;

@@ -90,9 +90,9 @@ bool hone_engine_direct(const hone_engine *engine);
 typedef struct hone_gmres_situation {
   int64_t n;
   int64_t columns; /* right-hand sides that wait for it */
-  bool
-      next_is_same_engine; /* the next rung is the same engine, more accurate */
-  bool copy_on_device;     /* residuals are taken where a copy of A is */
+  /* The next rung is the same engine, more accurate. */
+  bool next_is_same_engine;
+  bool copy_on_device; /* residuals are taken where a copy of A is */
 } hone_gmres_situation;
 int64_t hone_policy_gmres_steps(const hone_gmres_situation *situation);
 

@@ -109,15 +109,14 @@ typedef struct hone_refinement {
   int max_corrections; /* at most so many corrections on this rung */
   double norm_a;       /* infinity norm of op(A) */
   hone_watch *watch;
-  const hone_certificate
-      *certificate; /* of the factors f; bounds.c and extra_precise.c read it */
+  /* Of the factors f; bounds.c and extra_precise.c read it. */
+  const hone_certificate *certificate;
   bool observe_contraction; /* the certificate does not bound the contraction:
                                two corrections of each column have to show it */
   hone_entry *v;            /* n x columns: residuals and corrections */
-  const hone_refined
-      *device_residual_of; /* the accepted column whose residual, as the device
-                              computed it, is in v; the device may have begun to
-                              solve for it. NULL: none */
+  /* The accepted column whose residual, as the device computed it, is in v;
+     the device may have begun to solve for it. NULL: none. */
+  const hone_refined *device_residual_of;
   int passes; /* passes over A on the host and on a device; added to */
   int device_passes;
 } hone_refinement;
