@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A factored matrix at work: solutions with its factors, residuals of it. */
+/* Applies the factors of S and takes residuals with A, in double precision:
+
+     v = C inv(M) R v,    r = b - op(A) x
+
+   Next to read: gmres.h for the pairs that the factors may be applied with. */
 #include "refine/refine.h"
 #include "refine/scale.h"
 
 #include <math.h>
 
-/* v = P v of gmres.h for k columns; for the other transpose, to which the pairs
-   say nothing, inv(M) v in double arithmetic. */
+/* v = P v of gmres.h for k columns. With the other transpose, about which the
+   pairs say nothing, v = inv(M) v in double arithmetic. */
 static int apply_with_space(const hone_factored *f, bool trans, int64_t k,
                             hone_entry *v, int64_t ldv) {
   const hone_space *space = f->space;

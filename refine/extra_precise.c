@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Extra-precise refinement (Demmel, Hida, Kahan, Li, Mukherjee & Riedy 2006;
-   Carson & Higham 2018): with residuals in twice the precision the error of
-   x, and not only its backward error, shrinks by the contraction of the
-   factors with every correction, down to the rounding of x:
+   Carson & Higham 2018). With residuals in double-double, the error of x, and
+   not only its backward error, shrinks with every correction by the contraction
+   of the factors, down to the rounding of x:
 
-     r = b - A x - A t          one reading of A for both
+     r = b - A x - A t          one pass over A for both
      d = C inv(M) R r           the error of x + t, up to the contraction
-     x + t = x + t + d          x the rounded sum, t what rounding left
+     x + t = x + t + d          x: the rounded sum, t: its rounding error
 
-   The tail t is what makes small entries of x as good as the large ones, and
-   the norm in the caller's units as good as that in scaled variables: without
-   it, corrections would see the rounding of the largest entries for ever. */
+   The tail t makes small entries of x as accurate as the large ones, and the
+   error in the caller's units as small as in scaled variables. Without it,
+   every correction would only see the rounding of the largest entries. Next to
+   read: bounds.c, which turns the last d into an error bound. */
 #include "refine/extra_precise.h"
 
 #include "refine/bounds.h"
@@ -20,7 +21,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Corrections below this part of x end it: its last bit, or three digits. */
+/* Refinement ends with a correction below this part of x: half a unit in its
+   last place, or three digits. */
 static const double LAST_BIT = 0.5 * HONE_EPS, THREE_DIGITS = 1e-3;
 
 static void begin_column(int64_t n, hone_refined *c) {
@@ -33,7 +35,7 @@ static void begin_column(int64_t n, hone_refined *c) {
     c->tail[i] = c->tail_r[i] = 0.0;
 }
 
-/* d = inv(M) (r + tail_r) into ctx->v. */
+/* d = inv(M) (r + tail_r), into ctx->v. */
 static int solve(hone_refinement *ctx, int64_t m, hone_refined *const *list) {
   const int64_t n = ctx->f.a->n;
   int shift[HONE_SOLVE_COLUMNS] = {0};
@@ -53,7 +55,7 @@ static int solve(hone_refinement *ctx, int64_t m, hone_refined *const *list) {
   return st;
 }
 
-/* Largest |d_i| beside |x_i|. */
+/* max_i |d_i| / |x_i| */
 static double largest_entrywise(int64_t n, const hone_refined *c,
                                 const hone_entry *d) {
   double max = 0.0;
@@ -69,8 +71,8 @@ static void give_up(hone_refined *c, const char *why) {
   snprintf(c->why, sizeof c->why, "%s", why);
 }
 
-/* Decides by the correction d whether it is made. True: make it. Else the
-   column is accepted as it stands, or left. */
+/* Decides by the size of the correction d whether it is applied: returns true
+   if so. Otherwise the column is accepted as it stands, or given up on. */
 static bool wants_correction(const hone_refinement *ctx, bool extra,
                              hone_refined *c, const hone_entry *d) {
   const int64_t n = ctx->f.a->n;
@@ -106,18 +108,19 @@ static bool wants_correction(const hone_refinement *ctx, bool extra,
   c->last_size = size;
   c->last_entrywise = entrywise;
   c->last_remainder =
-      remainder >= 0.0 ? remainder : HONE_INF; /* NaN: not known */
+      remainder >= 0.0 ? remainder : HONE_INF; /* NaN: it is not known */
   return c->state == HONE_COLUMN_ACCEPTED;
 }
 
-/* a + b = sum + *rest exactly. */
+/* a + b = sum + *remainder exactly. */
 static hone_entry two_sum(hone_entry a, hone_entry b, hone_entry *remainder) {
   hone_entry sum = a + b, of_b = sum - a;
   *remainder = (a - (sum - of_b)) + (b - of_b);
   return sum;
 }
 
-/* x + tail = x + tail + d, into the buffer that is not the best iterate. */
+/* x + tail = x + tail + d, into the buffer that does not hold the best
+   iterate. */
 static void add(int64_t n, hone_refined *c, const hone_entry *d) {
   hone_entry *to = c->best == c->x ? c->spare : c->x;
   for (int64_t i = 0; i < n; i++) {
@@ -132,7 +135,8 @@ static void add(int64_t n, hone_refined *c, const hone_entry *d) {
   c->rung_corrections++;
 }
 
-/* The column is at its end, d being the error of x + tail. */
+/* Sets the column's error from d, the error of x + tail, when it is refined no
+   further. */
 static void take_error(const hone_refinement *ctx, bool extra, hone_refined *c,
                        hone_entry *d) {
   hone_bounds_set_error(ctx, c, d, c->tail);
@@ -150,7 +154,8 @@ static void keep_if_within_limit(const hone_refinement *ctx, hone_refined *c) {
   c->best_errors = c->errors;
 }
 
-/* The host's word on columns at their end that only a device has measured. */
+/* Lets the host measure the columns that are refined no further and that only a
+   device has measured. */
 static void verify_on_host(hone_refinement *ctx, int64_t m,
                            hone_refined *const *list) {
   hone_refined *open[HONE_SOLVE_COLUMNS];
@@ -164,7 +169,8 @@ static void verify_on_host(hone_refinement *ctx, int64_t m,
     hone_refined_measure(ctx, true, false, count, open);
   for (int64_t c = 0; c < count; c++) {
     keep_if_within_limit(ctx, open[c]);
-    open[c]->error_estimated = false; /* by the host's residual, too */
+    open[c]->error_estimated =
+        false; /* the estimate, too, is to use the host's residual */
   }
   for (int64_t c = 0; c < m; c++) {
     if (list[c]->state == HONE_COLUMN_ACCEPTED && list[c]->best != list[c]->x)
@@ -174,7 +180,8 @@ static void verify_on_host(hone_refinement *ctx, int64_t m,
   }
 }
 
-/* Columns weighed: those that go on come first in the list, corrected. */
+/* Sorts the columns: those to be corrected come first in the list and are
+   corrected; the others are finished. Returns how many are corrected. */
 static int64_t correct_or_finish(hone_refinement *ctx, bool extra, int64_t m,
                                  hone_refined **list) {
   const int64_t n = ctx->f.a->n;
@@ -196,7 +203,8 @@ static int64_t correct_or_finish(hone_refinement *ctx, bool extra, int64_t m,
   return continuing;
 }
 
-/* Stopped on the way: what they began with is there still. */
+/* Stops the refinement: each column keeps as its best iterate the one it began
+ * with, or a later one within the limit. */
 static int stop(int64_t m, hone_refined *const *list, int status) {
   for (int64_t c = 0; c < m; c++) {
     list[c]->state = HONE_COLUMN_ACTIVE;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The space of GMRES-IR: pairs S z = c with orthonormal c. See gmres.h. */
+/* The space of GMRES-IR, in double precision: pairs S z = c with orthonormal c.
+   Next to read: gmres.h for the method, gmres_pairs.c for its use. */
 #include "refine/gmres.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-/* A c that loses this much when what the space holds already is taken out of
-   it is rounding. */
+/* A new c of which less than this part remains after orthogonalization is taken
+   for rounding error. */
 static const double DEPENDENT_PART = 1e-8;
 
 int64_t hone_space_entries(int64_t n) { return 2 * n * HONE_SPACE_PAIRS; }
@@ -56,7 +57,7 @@ HONE_VECTOR static hone_entry dot(int64_t n, const hone_entry *restrict a,
   return s;
 }
 
-/* y = y + m x. */
+/* y = y + m x */
 HONE_VECTOR static void axpy(int64_t n, hone_entry m,
                              const hone_entry *restrict x,
                              hone_entry *restrict y) {
@@ -69,7 +70,7 @@ HONE_VECTOR static void scale(int64_t n, double m, hone_entry *restrict v) {
     v[i] *= m;
 }
 
-/* Of c brought near 1; of z, Inf where it is beyond use. */
+/* ||v||_2, for a c that was scaled near 1, or a z; Inf for a z out of range. */
 static double norm(int64_t n, const hone_entry *v) {
   return sqrt(hone_real(dot(n, v, v)));
 }
@@ -95,7 +96,7 @@ static double largest_abs(int64_t n, const hone_entry *v) {
   return max;
 }
 
-/* Takes what the space holds out of c, and the same combination out of z. */
+/* c = c - C C^T c, and the same combination of the z_i is taken from z. */
 static void orthogonalize(const hone_space *space, hone_entry *z,
                           hone_entry *c) {
   hone_entry coefficient[HONE_SPACE_PAIRS];
@@ -111,13 +112,13 @@ bool hone_space_add(hone_space *space, hone_entry *z, hone_entry *c) {
   if (at >= space->max_pairs || !(size >= DBL_MIN) || !(size <= DBL_MAX))
     return false;
   const int e = -ilogb(size);
-  for (int64_t i = 0; i < n; i++) { /* by a power of two: both stay exact */
+  for (int64_t i = 0; i < n; i++) { /* powers of two keep both exact */
     c[i] = hone_shift_entry(c[i], e);
     z[i] = hone_shift_entry(z[i], e);
   }
   const double before = norm(n, c);
   orthogonalize(space, z, c);
-  orthogonalize(space, z, c); /* again: what cancellation left behind */
+  orthogonalize(space, z, c); /* once more, against cancellation */
   const double after = norm(n, c);
   if (!(after > DEPENDENT_PART * before) || !(norm(n, z) <= DBL_MAX))
     return false;

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a correction of GMRES-IR adds to the space: the difference of two x and
-   that of their residuals, both as measured. See gmres.h. */
+/* The pairs that corrections of GMRES-IR add to the space, in double precision:
+   z is the difference of two iterates x and c that of their residuals, both as
+   measured. Next to read: gmres.h. */
 #include "refine/refine.h"
 
-/* The vectors of a pair: z = inv(C) x and c = R r, both times 2^shift (of
-   S^T: inv(R) x and C r), added with this sign to what stands there. */
+/* z = z + sign 2^shift inv(C) x,   c = c - sign R r
+
+   For S^T: inv(R) x and C r. x NULL stands for x = 0; r already has the factor
+   2^shift. */
 static void add_pair(const hone_refinement *ctx, int shift, const hone_entry *x,
                      const hone_entry *r, double sign, hone_entry *zp,
                      hone_entry *cp) {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Null vectors by inverse iteration (Wielandt 1944; Golub & Van Loan 2013,
-   section 8.2.2) with the factors M of S = R A C:
+   section 8.2.2), in double precision, with the factors M of S = R A C:
 
-     u = inv(M^T) z,   z = inv(M) u       each brought back to size 1
+     u = inv(M^T) z,   z = inv(M) u       each scaled back to size 1
 
-   Where one singular value lies far below the others, two rounds leave the
-   left and the right singular vectors u and z that belong to it. S z = 0 is
-   A (C z) = 0 and u^T S = 0 is (R u)^T A = 0: C z and R u are what the caller
-   is told of. The motions of a structure that is not held, say, are found in
-   the caller's own units. */
+   Where one singular value lies far below the others, two iterations leave the
+   left and right singular vectors u and z that belong to it. S z = 0 is A (C z)
+   = 0, and u^T S = 0 is (R u)^T A = 0: the report tells of C z and R u. The
+   motions of a structure that is not supported, for example, are found in the
+   caller's own units. Next to read: the null_ fields of hone_report in
+   api/hone.h. */
 #include "refine/null_vector.h"
 
 #include "refine/scale.h"
@@ -18,8 +19,8 @@
 #include <string.h>
 
 enum { ITERATIONS = 2 };
-/* Entries below this part of the largest do not dominate, and entries this
-   near to one another are as large. */
+/* Entries below DOMINANT times the largest do not dominate; entries within a
+   factor of ALIKE count as equally large. */
 static const double DOMINANT = 0.1, ALIKE = 1.0 + 1e-9;
 
 static bool already_listed(const int64_t *index, int64_t count, int64_t i) {
@@ -29,8 +30,9 @@ static bool already_listed(const int64_t *index, int64_t count, int64_t i) {
   return false;
 }
 
-/* The entries of 2^exp v that dominate: how many, and the first by size with
-   the weights they have in the vector of length 1. v becomes that vector. */
+/* Lists the dominant entries of 2^exp v: returns how many there are, and stores
+   the indices and weights of the first few by size, the weights being their
+   values in the vector of length 1. Overwrites v with a multiple of 2^exp v. */
 static int64_t list_dominant(int64_t n, const int *exp, hone_entry *v,
                              int64_t *index, double *weight) {
   double max = 0.0, sum = 0.0;
@@ -53,14 +55,15 @@ static int64_t list_dominant(int64_t n, const int *exp, hone_entry *v,
     index[listed] = at;
     weight[listed] = hone_signed_abs(v[at]) / sqrt(sum);
   }
-  for (int64_t k = listed - 1; k >= 0; k--) /* the first one positive, last */
+  for (int64_t k = listed - 1; k >= 0;
+       k--) /* makes the first one positive; it changes last */
     weight[k] *= weight[0] < 0.0 ? -1.0 : 1.0;
   return count;
 }
 
 static void fill_random(int64_t n, hone_entry *z) {
   uint32_t bits = 1;
-  for (int64_t i = 0; i < n; i++) { /* in [1/2, 3/2), of either sign */
+  for (int64_t i = 0; i < n; i++) { /* of either sign, in [1/2, 3/2) */
     bits = bits * 1664525u + 1013904223u;
     z[i] =
         (bits >> 31 ? -1.0 : 1.0) * (0.5 + (double)(bits & 0xffffff) * 0x1p-24);
@@ -75,7 +78,7 @@ void hone_null_find(const hone_factored *f, bool replace_zero_pivots,
   if (f->engine->suspect != NULL)
     f->engine->suspect(f->self, replace_zero_pivots, &report->suspect_row,
                        &report->suspect_col);
-  else if (replace_zero_pivots) /* nothing to solve with */
+  else if (replace_zero_pivots) /* there is nothing to solve with */
     return;
   fill_random(n, z);
   for (int round = 0; round < ITERATIONS; round++) {
@@ -92,7 +95,8 @@ void hone_null_find(const hone_factored *f, bool replace_zero_pivots,
       list_dominant(n, s->used ? s->row_exp : NULL, u, report->dependent_index,
                     report->dependent_weight);
   if (replace_zero_pivots &&
-      report->dependent_count > 0) /* any row left had a zero there */
+      report->dependent_count > 0) /* every row left had a zero there, so the
+                                      pivot's own row says nothing */
     report->suspect_row = report->dependent_index[0];
 }
 

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Power-of-two scaling: exact, undone on x. Why square roots of rows and
-   columns together: on stiffness-like matrices (D K D with mixed units) one
-   pass of row scaling leaves single precision stagnating, two or three of
-   these sweeps bring it to 4 corrections. */
+/* Scaling by powers of two, in double precision: exact, and undone on x.
+
+     S = R A C
+     r_i = r_i / sqrt(max_j |s_ij|)      rounded to powers of two,
+     c_j = c_j / sqrt(max_i |s_ij|)      in a few sweeps
+
+   The square roots of rows and columns are taken at once because of
+   stiffness-like matrices (D K D with mixed units): there, one pass of row
+   scaling leaves refinement in single precision stagnating, whereas two or
+   three of these sweeps bring it to 4 corrections. Next to read: ladder.c,
+   which scales before it factors. */
 #include "refine/scale.h"
 #include "base/vectors.h"
 #include "refine/refine.h"
@@ -13,13 +20,16 @@
 #include <string.h>
 
 enum {
-  SWEEPS = 12,      /* each halves the exponents' range: 4 for 10^16, 9 for the
-                       whole of double precision */
-  ALIKE_EXP = 6,    /* rows and columns within 2^6 of one another: leave */
-  NEAR_ONE_EXP = 20 /* and within 2^+-20 of 1 */
+  /* Each sweep halves the range of the exponents: 4 suffice for 10^16, 9 for
+     the whole of double precision. */
+  SWEEPS = 12,
+  /* Scaling ends when rows and columns are within 2^6 of one another, */
+  ALIKE_EXP = 6,
+  /* and within 2^+-20 of 1. */
+  NEAR_ONE_EXP = 20
 };
 
-/* Exponents of the smallest and largest row or column maximum. */
+/* Exponents of the smallest and the largest row or column maximum. */
 static void exponent_range(int64_t n, const hone_inspection *inspection,
                            int *low, int *high) {
   double min = HONE_INF, max = 0.0;
@@ -32,9 +42,10 @@ static void exponent_range(int64_t n, const hone_inspection *inspection,
   *high = isfinite(max) && max > 0.0 ? ilogb(max) : 2 * HONE_MAX_EXP;
 }
 
-/* Half of the exponent that would bring max to [1/2, 1). */
+/* Half of the exponent that would bring max into [1/2, 1). */
 static int half_step(double max) {
-  if (!(max > 0.0) || !isfinite(max)) /* underflowed, overflowed in scaling */
+  if (!(max > 0.0) ||
+      !isfinite(max)) /* max underflowed or overflowed in scaling */
     return max > 0.0 ? -HONE_MAX_EXP / 2 : HONE_MAX_EXP / 2;
   int e = ilogb(max) + 1;
   return -(e >= 0 ? e / 2 : (e - 1) / 2);
@@ -100,7 +111,7 @@ int hone_scale_find(const hone_inspection_view *view,
   return HONE_OK;
 }
 
-/* Largest of sign e_i + k in magnitude, or a bound on it. */
+/* max_i |sign e_i + k|, or a bound on it. */
 HONE_VECTOR static int64_t largest_exponent(int64_t n, const int *e, int k) {
   int max = 0, min = 0;
 #pragma omp simd reduction(max : max) reduction(min : min)
@@ -118,7 +129,8 @@ HONE_VECTOR static void multiply(int64_t n, double by, const hone_entry *from,
     to[i] = hone_times(by, from[i]);
 }
 
-/* All exponents are those of normal numbers. */
+/* to_i = 2^(sign e_i + k) from_i, where every power of two is a normal
+   number. */
 HONE_VECTOR static void multiply_each(int64_t n, const int *e, int sign, int k,
                                       const hone_entry *from, hone_entry *to) {
 #pragma omp simd
@@ -141,8 +153,8 @@ void hone_scale_by(int64_t n, const int *e, int sign, int k,
       to[i] = hone_shift_entry(from[i], (e ? sign * e[i] : 0) + k);
 }
 
-/* Largest of e_i and r_i's exponent together, by frexp's convention, of what
-   is not zero. False: some are neither normal nor zero. */
+/* *top = the largest sum of e_i and the exponent of r_i (as frexp gives it)
+   over the nonzero r_i. Returns false if an r_i is neither normal nor zero. */
 HONE_VECTOR static bool top_of_normal(int64_t n, const int *e,
                                       const hone_entry *r, int *top) {
   int max = -100000, abnormal = 0;
@@ -160,7 +172,8 @@ HONE_VECTOR static bool top_of_normal(int64_t n, const int *e,
   return abnormal == 0;
 }
 
-/* Largest exponent of 2^row_exp r, by frexp's convention; of what is finite. */
+/* The largest exponent of the finite entries of 2^row_exp r, as frexp gives
+   it. */
 static int top_exponent(int64_t n, const int *row_exp, const hone_entry *r) {
   int top = -100000;
   if (row_exp == NULL) {
