@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* GMRES-IR (Carson & Higham 2017, 2018) in residual form, in double precision,
-   with one space for all corrections. It helps where
-   single-precision factors M of S alone do not converge, but a few measured
-   products S z make up for it.
+   with one space for all corrections. It helps where refinement with the
+   single-precision factors M of S does not converge, but a few measured
+   products S z make up for what M lacks.
 
    The space holds pairs with S z_i = c_i, the c_i orthonormal. With it, inv(S)
    is approximated by
