@@ -389,9 +389,9 @@ static bool is_refinement(const sup_script *script, const double *v) {
   const hone_ladder *l = script->ladder;
   if (l == NULL)
     return true;
-  uintptr_t at = (uintptr_t)v, block = (uintptr_t)l->block;
-  size_t bytes = (size_t)(5 * l->n * l->block_columns) * sizeof *v;
-  return l->block != NULL && at >= block && at < block + bytes;
+  uintptr_t at = (uintptr_t)v, block = (uintptr_t)l->workspace;
+  size_t bytes = (size_t)(5 * l->n * l->workspace_columns) * sizeof *v;
+  return l->workspace != NULL && at >= block && at < block + bytes;
 }
 
 static int solve(void *self, bool trans, int64_t k, double *v, int64_t ldv) {

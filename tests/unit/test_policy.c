@@ -227,8 +227,8 @@ TEST(policy, says_of_every_pair_of_engines_what_follows_a_failure) {
     for (int to = 0; to < HONE_ROLES * 2; to++)
       for (int f = 0; f < HONE_FAILURES; f++) {
         const hone_engine *failed = engines[from / 2], *next = engines[to / 2];
-        const int was = hone_rank(failed, arithmetic[from % 2]);
-        const int is = hone_rank(next, arithmetic[to % 2]);
+        const int was = hone_policy_rank(failed, arithmetic[from % 2]);
+        const int is = hone_policy_rank(next, arithmetic[to % 2]);
         ct_note("%s (%d) fails: %s; %s (%d)", failed->name, was,
                 failure_names[f], next->name, is);
         CHECK_EQ_INT(
@@ -256,20 +256,20 @@ static int should_be_next(const hone_ladder *l, int r) {
       : failed->engine->symmetric && (failed->info.rounding || coarse)
           ? HONE_FAILURE_ROUNDING
           : HONE_FAILURE_PIVOT;
-  for (int next = r + 1; next < l->rungs; next++) {
+  for (int next = r + 1; next < l->rung_count; next++) {
     const hone_rung *rung = &l->rung[next];
     const bool again = hone_arithmetic_coarse(rung->choices.arithmetic);
     const int was = failed->engine->precision == 64 ? 64 : 32 - coarse;
     const int is = rung->engine->precision == 64 ? 64 : 32 - again;
-    if (!rung->skipped &&
+    if (!rung->not_applicable &&
         should_follow(failed->engine, was, failure, rung->engine, is))
       return next;
   }
-  return l->rungs;
+  return l->rung_count;
 }
 
 /* Each rung fails in each way, with all rungs there, and with every second one
-   skipped. */
+   not_applicable. */
 static void compare_climbs(const hone_situation *s) {
   static const hone_factor_info infos[] = {
       {.zero_pivot = -1},
@@ -277,19 +277,19 @@ static void compare_climbs(const hone_situation *s) {
       {.zero_pivot = 3, .rounding = true},
   };
   const list want = expected(s);
-  hone_ladder l = {.n = s->n, .rungs = want.count};
+  hone_ladder l = {.n = s->n, .rung_count = want.count};
   for (int r = 0; r < want.count; r++) {
     l.rung[r].engine = want.steps[r].engine;
     if (s->gpu && s->coarse && !want.steps[r].accurate)
       l.rung[r].choices.arithmetic = HONE_FP16;
   }
   for (int skip = 0; skip < 3; skip++)
-    for (int r = 0; r < l.rungs; r++)
+    for (int r = 0; r < l.rung_count; r++)
       for (int k = 0; k < 3; k++) {
-        for (int q = 0; q < l.rungs; q++)
-          l.rung[q].skipped = skip > 0 && q % 2 == skip - 1;
+        for (int q = 0; q < l.rung_count; q++)
+          l.rung[q].not_applicable = skip > 0 && q % 2 == skip - 1;
         l.rung[r].info = infos[k];
-        CHECK_EQ_INT(hone_ladder_above(&l, r), should_be_next(&l, r));
+        CHECK_EQ_INT(hone_ladder_successor(&l, r), should_be_next(&l, r));
       }
 }
 
@@ -319,7 +319,7 @@ TEST(policy, ranks_rungs_by_precision_and_coarse_products_a_little_lower) {
     CHECK_EQ_INT(hone_arithmetic_coarse(kind), arithmetics[i].coarse);
     for (int role = 0; role < HONE_ROLES; role++) {
       const int bits = engines[role]->precision;
-      CHECK_EQ_INT(hone_rank(engines[role], kind),
+      CHECK_EQ_INT(hone_policy_rank(engines[role], kind),
                    bits == 32 && arithmetics[i].coarse ? 31 : bits);
     }
   }
@@ -382,7 +382,7 @@ TEST(policy, allows_gmres_steps_by_what_they_cost_on_a_device) {
       hone_gmres_situation s = {.n = n, .columns = columns};
       s.copy_on_device = true;
       CHECK_EQ_INT(hone_policy_gmres_steps(&s), 25);
-      s.same_again = true;
+      s.next_is_same_engine = true;
       CHECK_EQ_INT(hone_policy_gmres_steps(&s), 10);
       s.copy_on_device = false;
       CHECK_EQ_INT(hone_policy_gmres_steps(&s), 10);
