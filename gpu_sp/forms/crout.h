@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The iterative Crout method by sections, on a CUDA device, and the direct
-   Crout method on one thread of the CPU that it was published beside:
+/* The iterative Crout method by sections, on a CUDA device:
 
      L. Cejka, Parallel LU Decomposition for the GPU, Czech Technical
      University, Prague, 2022.
@@ -169,14 +168,6 @@ int hone_crout_rows(const hone_crout_solver *how, int64_t k, int64_t m,
 int hone_crout_columns(const hone_crout_solver *how, int64_t k, int64_t m,
                        const float *u, int64_t ldu, float *b, int64_t ldb,
                        int64_t *sweeps);
-
-/* ---- The direct Crout method, CPU, one thread (crout_cpu.c) ------------ */
-
-/* Host matrix a becomes Z, element by element in the order of the formulas,
-   sums over k upwards with fused multiply-adds, as the kernels have them.
-   HONE_OK, or HONE_SINGULAR or HONE_OVERFLOW at *column (may be NULL). */
-int hone_crout_cpu_s(int64_t n, float *a, int64_t lda, int64_t *column);
-int hone_crout_cpu_d(int64_t n, double *a, int64_t lda, int64_t *column);
 
 #ifdef __cplusplus
 }

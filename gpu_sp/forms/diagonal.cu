@@ -19,20 +19,19 @@
 #include "gpu_sp/state.h"
 
 extern "C" {
-#include "gpu_sp/forms/block_lu.h"
+#include "base/block_lu.h"
 }
 #include "gpu_sp/forms/crout.h"
 
 #include <cmath>
 #include <cstring>
 
-int64_t hone_cuda_tail = -1; /* hides_from */
-/* Measured on an H200 (docs/performance.md); the update by 128 columns then
-   takes 0.6 ms, at 180 TFLOP/s. */
-int64_t hone_cuda_hides = 20480;
-int64_t hone_cuda_ahead = 4096; /* docs/performance.md */
-
 namespace {
+
+/* Measured on an H200 (docs/performance.md). With HIDES_FROM columns left the
+   update by 128 columns takes 0.6 ms, at 180 TFLOP/s. */
+const int64_t HIDES_FROM = 20480;
+const int64_t AHEAD_FROM = 4096;
 
 enum { SIZE = HONE_PANEL * HONE_PANEL };
 /* Rows of a block that one thread block takes, and how many there are. */
@@ -46,22 +45,26 @@ bool cpu_wanted(const hone_cuda *c) {
 
 /* Is the next panel factored beside the update, on a stream of its own? */
 bool looks_ahead(const hone_cuda *c) {
-  return cpu_wanted(c) || (!c->spd && c->n >= hone_cuda_ahead && c->nb < c->n);
+  const int64_t chosen = c->choices.trial.ahead_from;
+  return cpu_wanted(c) || (!c->spd && c->nb < c->n &&
+                           c->n >= (chosen > 0 ? chosen : AHEAD_FROM));
 }
 
 /* Where the update by 128 columns takes as long as the inner panel beside it
-   by way of the CPU: when so many columns remain. hone_cuda_hides is that for
+   by way of the CPU: when so many columns remain. HIDES_FROM is that for
    FP16 in three pieces; the update's time grows as the square of the columns,
    and with the time of a product, here relative to those three (TF32 at half
    the rate of FP16, as published for the H200; FP32 taken for 50 TFLOP/s).
    Constants, not clocks: every run makes the same choice. */
 int64_t hides_from(const hone_cuda *c) {
+  const int64_t chosen = c->choices.trial.hides_from;
   double product = 1.0;
   if (c->pieces == HONE_FLOATS)
     product = c->tf32 ? 2.0 / 3.0 : 3.6;
   else if (c->pieces == HONE_HALF_1 || c->pieces == HONE_BFLOAT_1)
     product = 1.0 / 3.0;
-  return (int64_t)((double)hone_cuda_hides / std::sqrt(product));
+  return (int64_t)((double)(chosen > 0 ? chosen : HIDES_FROM) /
+                   std::sqrt(product));
 }
 
 /* ---- The CPU's part ------------------------------------------------------ */
@@ -268,8 +271,8 @@ int account(hone_cuda *c) {
 bool hone_cuda_by_cpu(const hone_cuda *c, int64_t k) {
   if (!cpu_wanted(c))
     return false;
-  if (hone_cuda_tail >= 0)
-    return c->n - k >= hone_cuda_tail;
+  if (c->choices.trial.cpu_from > 0)
+    return c->n - k >= c->choices.trial.cpu_from;
   return c->panel_count > 0 && c->n - k >= hides_from(c);
 }
 

@@ -16,9 +16,10 @@
 
 #include <cfloat>
 
-int hone_cuda_corrections = 4;
-
 namespace {
+
+const int CORRECTIONS =
+    4; /* of a seeded section, before it is solved directly */
 
 /* A correction below this part of X is the last: what it leaves is this part
    of it again, or what substitution would leave too. */
@@ -262,6 +263,8 @@ void count(hone_cuda *c, int64_t sweeps, bool fallback) {
 }
 
 int seeded(hone_cuda *c, const hone_cuda_lane &on, const section &s) {
+  const int chosen = c->choices.trial.corrections;
+  const int most = chosen == 0 ? CORRECTIONS : chosen;
   bool changed = true;
   int sweeps = 0;
   int st = CALL(both_triangles(c, on, s.k, s.w));
@@ -269,7 +272,7 @@ int seeded(hone_cuda *c, const hone_cuda_lane &on, const section &s) {
     st = copy(on, s, on.right, s.lds, s.x, c->ld);
   if (st == HONE_OK)
     st = apply(c, on, s, ONE, s.inverse, on.right, s.lds, ZERO, s.x, c->ld);
-  for (; st == HONE_OK && changed && sweeps < hone_cuda_corrections; sweeps++)
+  for (; st == HONE_OK && changed && sweeps < most; sweeps++)
     st = sweep(c, on, s, &changed);
   count(c, sweeps, changed);
   if (st == HONE_OK && changed) {
@@ -290,8 +293,6 @@ int crout(hone_cuda *c, const hone_cuda_lane &on, const section &s) {
   how.stream = on.stream;
   how.work = on.right;
   how.seen = on.seen;
-  if (hone_cuda_must_fail())
-    return HONE_DEVICE_FAILED;
   const int st = hone_crout_columns(&how, s.w, s.cols, c->f + s.k * c->ld + s.k,
                                     c->ld, s.x, c->ld, &sweeps);
   if (st != HONE_OK && st != HONE_NOT_CONVERGED)

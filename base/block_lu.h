@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* LU of a diagonal block in single precision, and the inverses of its
-   triangles, on one core: what a GPU waits for (cuda_diagonal.cu), so that
-   nothing is handed to other threads and nothing is transposed. */
+/* LU of a small block in single precision, and the inverses of its triangles,
+   on one core. A GPU waits for it (gpu_sp/forms/diagonal.cu), so that nothing
+   is handed to other threads and nothing is transposed. It stands in base/
+   because it needs no CUDA, and engines do not include each other. */
 #ifndef HONE_BLOCK_LU_H
 #define HONE_BLOCK_LU_H
 
@@ -24,7 +25,13 @@ int hone_block_lu(int w, bool natural, float *a, int *row);
 void hone_block_upper(int w, float *a, float *inverse);
 void hone_block_lower(int w, float *a, float *inverse);
 
-/* For tests: as on a processor without AVX2 and FMA. */
-extern bool hone_block_plain;
+/* The three functions as a processor without AVX2 and FMA runs them; the
+   above choose by the processor at hand. */
+typedef struct hone_block_code {
+  int (*lu)(int w, bool natural, float *a, int *row);
+  void (*upper)(int w, float *a, float *inverse);
+  void (*lower)(int w, float *a, float *inverse);
+} hone_block_code;
+extern const hone_block_code hone_block_portable;
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The direct Crout method on one thread: see crout.h. No blocking and no
-   reordering: this is what the iterative method was published beside. The
-   file includes itself once for each precision. */
+/* The direct Crout method on one thread: see papers_crout_cpu.h. No blocking
+   and no reordering: this is what the iterative method was published beside.
+   The file includes itself once for each precision. */
 #ifndef REAL
-#include "gpu_sp/forms/crout.h"
+#include "bench/papers_crout_cpu.h"
 
 #include "base/base.h"
 
@@ -11,13 +11,13 @@
 #define FMA fmaf
 #define SUM sum_s
 #define CROUT hone_crout_cpu_s
-#include "gpu_sp/forms/crout_cpu.c"
+#include "bench/papers_crout_cpu.c"
 
 #define REAL double
 #define FMA fma
 #define SUM sum_d
 #define CROUT hone_crout_cpu_d
-#include "gpu_sp/forms/crout_cpu.c"
+#include "bench/papers_crout_cpu.c"
 
 #else
 
