@@ -74,7 +74,7 @@ int list_working(hone_cuda *c, allocation *p) {
   add(&c->top, (c->column_room + 1) * f4);
   add(&c->flags, 2 * (int64_t)sizeof(int));
   add(&c->flushed, d8);
-  add(&c->panel_work, hone_cuda_panel_bytes(n));
+  add(&c->panel_work.memory, hone_cuda_panel_bytes(n, c->panel_work.part_rows));
   add(&c->moves, c->moves_room * (int64_t)sizeof(hone_moves));
   add(&c->dst, entries * (int64_t)sizeof(int));
   add(&c->src, 2 * entries * (int64_t)sizeof(int));
@@ -119,6 +119,7 @@ void lay_out(hone_cuda *c, bool spd, const hone_engine_config *config) {
   c->ld = round_up(n, HONE_CUDA_PADDING);
   c->lda = round_up(n, 2);
   c->nb = outer_width(config);
+  c->panel_work.part_rows = config->choices.trial.part_rows;
   c->strip = n < STRIP ? n : (int64_t)STRIP;
   c->pieces = HONE_HALF_3;
   if (chosen == HONE_FP32 || chosen == HONE_TF32)

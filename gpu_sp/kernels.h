@@ -109,9 +109,14 @@ struct hone_moves {
   int dst[2 * HONE_PANEL], src[2 * HONE_PANEL];
 };
 
-/* Workspace of panels of at most n rows, one after the other, cleared before
-   the first one. */
-int64_t hone_cuda_panel_bytes(int64_t n);
+/* The workspace of panels, one after the other, and how they are cut. */
+struct hone_panel_room {
+  void *memory;      /* hone_cuda_panel_bytes, cleared before the first panel */
+  int64_t part_rows; /* rows of a panel that go into one launch, at least 2
+                        HONE_PANEL; 0: hone_cuda_panel_rows() */
+};
+/* Bytes for panels of at most n rows. */
+int64_t hone_cuda_panel_bytes(int64_t n, int64_t part_rows);
 /* The most rows that one launch can hold; see cuda_tall.cu for more. */
 int64_t hone_cuda_panel_rows();
 /* LU of the panel F[k:n, k:k+w] in place, rows in their new order, which
@@ -119,22 +124,19 @@ int64_t hone_cuda_panel_rows();
    whose pivot is exactly zero. Needs every block of its grid resident. */
 cudaError_t hone_cuda_panel(int64_t n, float *f, int64_t ld, int64_t k,
                             int64_t w, enum hone_pivoting pivoting,
-                            hone_moves *moves, int *zero_pivot, void *work,
-                            cudaStream_t stream);
+                            hone_moves *moves, int *zero_pivot,
+                            const hone_panel_room &room, cudaStream_t stream);
 
 /* ---- Panels of more rows (cuda_tall.cu) -------------------------------- */
 
-/* Rows that go into one launch, for tests, before the workspace is made; at
-   least 2 HONE_PANEL. 0: hone_cuda_panel_rows(). */
-extern "C" int64_t hone_cuda_part;
 /* What hone_cuda_panel leaves to hone_cuda_tall, which does the same; the
    workspace that it takes beside, 0 where no panel of order n is tall. */
-bool hone_cuda_is_tall(int64_t rows);
-int64_t hone_cuda_tall_bytes(int64_t n);
+bool hone_cuda_is_tall(int64_t rows, int64_t part_rows);
+int64_t hone_cuda_tall_bytes(int64_t n, int64_t part_rows);
 cudaError_t hone_cuda_tall(int64_t n, float *f, int64_t ld, int64_t k,
                            int64_t w, enum hone_pivoting pivoting,
-                           hone_moves *moves, int *zero_pivot, void *work,
-                           cudaStream_t stream);
+                           hone_moves *moves, int *zero_pivot,
+                           const hone_panel_room &room, cudaStream_t stream);
 
 /* ---- Between the panels (cuda_steps.cu) -------------------------------- */
 

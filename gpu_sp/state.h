@@ -92,7 +92,7 @@ struct hone_cuda {
   unsigned *top;           /* for each: max |s_ij| as bits; then max |u_ij| */
   int *flags;              /* first zero pivot, overflow */
   unsigned long long *flushed;
-  void *panel_work;
+  hone_panel_room panel_work;
   hone_moves *moves; /* of all inner panels */
   int *dst, *src;    /* of an outer panel, composed: 2 nb and 4 nb entries */
   int *perm, *place; /* n each: the original row of row i; its inverse */

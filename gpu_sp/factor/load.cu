@@ -73,8 +73,10 @@ int clear(hone_cuda *c) {
                            cudaMemcpyDeviceToDevice, c->work));
   TRY_CUDA(cudaMemcpyAsync(c->place, c->map, (size_t)c->n * sizeof(int),
                            cudaMemcpyDeviceToDevice, c->work));
-  TRY_CUDA(cudaMemsetAsync(c->panel_work, 0,
-                           (size_t)hone_cuda_panel_bytes(c->n), c->work));
+  const hone_panel_room &room = c->panel_work;
+  TRY_CUDA(cudaMemsetAsync(room.memory, 0,
+                           (size_t)hone_cuda_panel_bytes(c->n, room.part_rows),
+                           c->work));
   TRY_CUDA(cudaMemsetAsync(
       c->top, 0, (size_t)(c->column_room + 1) * sizeof(unsigned), c->work));
   TRY_CUDA(cudaMemsetAsync(c->flushed, 0, sizeof *c->flushed, c->work));

@@ -421,19 +421,19 @@ cudaError_t shape_of(int64_t m, int64_t w, panel_shape *p) {
 } // namespace
 
 /* What cuda_tall.cu needs lies behind. */
-int64_t hone_cuda_panel_bytes(int64_t n) {
+int64_t hone_cuda_panel_bytes(int64_t n, int64_t part_rows) {
   const int64_t flat = ((int64_t)sizeof(panel_work) + 255) / 256 * 256;
-  return flat + hone_cuda_tall_bytes(n);
+  return flat + hone_cuda_tall_bytes(n, part_rows);
 }
 
 int64_t hone_cuda_panel_rows() { return (int64_t)MAX_BLOCKS * MOST_ROWS; }
 
 cudaError_t hone_cuda_panel(int64_t n, float *f, int64_t ld, int64_t k,
                             int64_t w, enum hone_pivoting pivoting,
-                            hone_moves *moves, int *zero_pivot, void *work,
-                            cudaStream_t stream) {
-  if (hone_cuda_is_tall(n - k))
-    return hone_cuda_tall(n, f, ld, k, w, pivoting, moves, zero_pivot, work,
+                            hone_moves *moves, int *zero_pivot,
+                            const hone_panel_room &room, cudaStream_t stream) {
+  if (hone_cuda_is_tall(n - k, room.part_rows))
+    return hone_cuda_tall(n, f, ld, k, w, pivoting, moves, zero_pivot, room,
                           stream);
   panel_shape shape = {};
   cudaError_t e = shape_of(n - k, w, &shape);
@@ -452,7 +452,7 @@ cudaError_t hone_cuda_panel(int64_t n, float *f, int64_t ld, int64_t k,
   args.k = (int)k;
   args.moves = moves;
   args.zero_pivot = zero_pivot;
-  args.work = static_cast<panel_work *>(work);
+  args.work = static_cast<panel_work *>(room.memory);
   auto kernel = factor_panel<1>;
   if (shape.rows > LOCAL)
     kernel = shape.rows > 2 * LOCAL ? factor_panel<3> : factor_panel<2>;

@@ -14,8 +14,6 @@
    The copies are short-lived: there is room for one part. */
 #include "gpu_sp/kernels.h"
 
-int64_t hone_cuda_part = 0;
-
 namespace {
 
 enum {
@@ -177,13 +175,13 @@ __global__ void __launch_bounds__(THREADS)
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/* Of the rows that one launch takes, also where tests make them fewer: two
-   parts' winners must be fewer than the rows of the parts. */
-int64_t part_rows() {
+/* The rows of a part: as chosen, or as many as one launch takes. The winners of
+   two parts must be fewer than the rows of the parts. */
+int64_t rows_of_parts(int64_t chosen) {
   const int64_t least = 2 * HONE_PANEL, most = hone_cuda_panel_rows();
-  if (hone_cuda_part <= 0 || hone_cuda_part > most)
+  if (chosen <= 0 || chosen > most)
     return most;
-  return hone_cuda_part < least ? least : hone_cuda_part;
+  return chosen < least ? least : chosen;
 }
 
 struct tall_panel {
@@ -193,11 +191,12 @@ struct tall_panel {
   cudaStream_t stream;
   /* Workspace */
   float *copy;
-  int *list[2];     /* of rows, counted from the panel's first */
-  hone_moves *last; /* of the copy */
-  int *found;       /* and its first zero pivot */
-  void *panel;      /* hone_cuda_panel's own */
+  int *list[2];          /* of rows, counted from the panel's first */
+  hone_moves *last;      /* of the copy */
+  int *found;            /* and its first zero pivot */
+  hone_panel_room panel; /* of the launches: no part is tall */
   int64_t used;
+  int64_t part_rows;
 };
 
 /* Hands out the workspace, or only counts. */
@@ -208,7 +207,7 @@ template <class T> void take(tall_panel *t, void *work, T **at, int64_t count) {
 }
 
 void lay_out(tall_panel *t, int64_t n, void *work) {
-  const int64_t rows = part_rows();
+  const int64_t rows = t->part_rows;
   const int64_t winners = divide_up(n, rows) * HONE_PANEL;
   take(t, work, &t->copy, rows * HONE_PANEL);
   take(t, work, &t->list[0], winners);
@@ -242,7 +241,7 @@ cudaError_t factor_copy(const tall_panel &t, const int *list, int64_t first,
    make the list 'next'. */
 cudaError_t play_parts(const tall_panel &t, const int *list, int *next,
                        int64_t *count) {
-  const int64_t parts = divide_up(*count, part_rows());
+  const int64_t parts = divide_up(*count, t.part_rows);
   cudaError_t e = cudaSuccess;
   for (int64_t p = 0; p < parts && e == cudaSuccess; p++) {
     const int64_t first = p * *count / parts, end = (p + 1) * *count / parts;
@@ -269,7 +268,7 @@ cudaError_t play_all(const tall_panel &t, hone_moves *moves, int *zero_pivot) {
   const int *list = nullptr;
   int64_t count = t.m;
   cudaError_t e = cudaSuccess;
-  for (int round = 0; count > part_rows() && e == cudaSuccess; round++) {
+  for (int round = 0; count > t.part_rows && e == cudaSuccess; round++) {
     e = play_parts(t, list, t.list[round % 2], &count);
     list = t.list[round % 2];
   }
@@ -302,22 +301,28 @@ cudaError_t divide_rest(const tall_panel &t) {
 
 } // namespace
 
-bool hone_cuda_is_tall(int64_t rows) { return rows > part_rows(); }
+bool hone_cuda_is_tall(int64_t rows, int64_t part_rows) {
+  return rows > rows_of_parts(part_rows);
+}
 
-int64_t hone_cuda_tall_bytes(int64_t n) {
+int64_t hone_cuda_tall_bytes(int64_t n, int64_t part_rows) {
   tall_panel t = {};
-  if (hone_cuda_is_tall(n))
+  t.part_rows = rows_of_parts(part_rows);
+  if (n > t.part_rows)
     lay_out(&t, n, nullptr);
   return t.used;
 }
 
 cudaError_t hone_cuda_tall(int64_t n, float *f, int64_t ld, int64_t k,
                            int64_t w, enum hone_pivoting pivoting,
-                           hone_moves *moves, int *zero_pivot, void *work,
-                           cudaStream_t stream) {
+                           hone_moves *moves, int *zero_pivot,
+                           const hone_panel_room &room, cudaStream_t stream) {
   tall_panel t = {};
-  t.panel = work;
-  lay_out(&t, n, static_cast<unsigned char *>(work) + hone_cuda_panel_bytes(0));
+  t.panel = {room.memory, 0};
+  t.part_rows = rows_of_parts(room.part_rows);
+  lay_out(&t, n,
+          static_cast<unsigned char *>(room.memory) +
+              hone_cuda_panel_bytes(0, 0));
   t.f = f + k * ld + k;
   t.ld = ld;
   t.m = n - k;

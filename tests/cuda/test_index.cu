@@ -97,14 +97,12 @@ struct panel_outcome {
 
 panel_outcome panel_at(int64_t n, float *f, int64_t ld, int at, int64_t w,
                        int64_t rows) {
-  hone_cuda_part = rows;
   on_device<hone_moves> moves(1);
   on_device<int> zero_pivot(std::vector<int>(1, 1 << 30));
-  on_device<char> work(hone_cuda_panel_bytes(n), 0);
+  on_device<char> work(hone_cuda_panel_bytes(n, rows), 0);
   MUST(hone_cuda_panel(n, f, ld, at, w, HONE_TOURNAMENT, moves, zero_pivot,
-                       work, nullptr));
+                       {work, rows}, nullptr));
   MUST(cudaDeviceSynchronize());
-  hone_cuda_part = 0;
   panel_outcome out = {{}, zero_pivot.get()[0] - at};
   const hone_moves m = moves.get()[0];
   for (int e = 0; e < 2 * HONE_PANEL; e++) {

@@ -75,11 +75,11 @@ void check_panel(const panel_case &c) {
   on_device<float> f(a);
   on_device<hone_moves> moves(1);
   on_device<int> zero_pivot(std::vector<int>(1, 1 << 30));
-  on_device<char> work(hone_cuda_panel_bytes(c.n), 0);
+  on_device<char> work(hone_cuda_panel_bytes(c.n, 0), 0);
   ct_note("n %d, k %d, w %d, pivoting %d, kind %d", (int)c.n, (int)c.k,
           (int)c.w, (int)c.pivoting, (int)c.kind);
   MUST(hone_cuda_panel(c.n, f, ld, c.k, c.w, c.pivoting, moves, zero_pivot,
-                       work, nullptr));
+                       {work, 0}, nullptr));
   MUST(cudaDeviceSynchronize());
   const std::vector<int> old = old_rows(c.n, moves.get()[0]);
   check_factors(c, ld, a.data(), f.get().data(), old.data());
