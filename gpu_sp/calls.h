@@ -26,6 +26,20 @@ int hone_cuda_status(cusolverStatus_t s);
 #define CALL(call)                                                             \
   (hone_cuda_must_fail() ? (int)HONE_DEVICE_FAILED : hone_cuda_status(call))
 
+/* A function keeps one status in a local 'int st', HONE_OK at first. Each step
+   is done only while that is so, and its status is kept: no step after a
+   failed one runs, and no ladder of ifs is needed. */
+#define TRY(st_expr)                                                           \
+  do {                                                                         \
+    if (st == HONE_OK)                                                         \
+      st = (st_expr);                                                          \
+  } while (0)
+#define TRY_CUDA(call)                                                         \
+  do {                                                                         \
+    if (st == HONE_OK)                                                         \
+      st = CALL(call);                                                         \
+  } while (0)
+
 /* What is used of cuBLAS, found when it is first asked for: a program linked
    with this library also starts where there is no cuBLAS. */
 struct hone_cublas {

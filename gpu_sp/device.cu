@@ -147,19 +147,19 @@ int load_resident(hone_cuda *c, const hone_dense *a, hone_cuda_column *col,
   if (st == HONE_OK)
     st = hone_cuda_look(c, j + w);
   if (st == HONE_OK)
-    st = CALL(hone_cuda_round(c->spd ? j + w : n, c->a, c->lda, j, w,
-                              c->scaled ? c->row : nullptr,
-                              c->scaled ? c->col : nullptr, c->place, c->spd,
-                              c->f, c->ld, c->flushed, top, c->work));
+    st = CALL(hone_cuda_round(
+        {c->a, c->lda, c->spd ? j + w : n, j, w},
+        {c->scaled ? c->row : nullptr, c->scaled ? c->col : nullptr}, c->spd,
+        {c->f, c->ld, c->place, top, c->flushed}, c->work));
   return st;
 }
 
 /* The same of an A that is the device's own, and not copied. */
 int load_there(hone_cuda *c, const hone_cuda_column *col, unsigned *top) {
   return CALL(hone_cuda_round(
-      c->spd ? col->j + col->w : c->n, c->from, c->from_ld, col->j, col->w,
-      c->scaled ? c->row : nullptr, c->scaled ? c->col : nullptr, c->place,
-      c->spd, c->f, c->ld, c->flushed, top, c->work));
+      {c->from, c->from_ld, c->spd ? col->j + col->w : c->n, col->j, col->w},
+      {c->scaled ? c->row : nullptr, c->scaled ? c->col : nullptr}, c->spd,
+      {c->f, c->ld, c->place, top, c->flushed}, c->work));
 }
 
 /* The same by way of the host, which scales and rounds. */
@@ -177,8 +177,9 @@ int load_rounded(hone_cuda *c, const hone_dense *a, const hone_scaling *scaling,
   if (st == HONE_OK)
     st = CALL(cudaStreamWaitEvent(c->work, col->fed, 0));
   if (st == HONE_OK)
-    st = CALL(hone_cuda_turn(c->n, stage, c->ld, col->j, col->w, c->place, c->f,
-                             c->ld, c->top + index, c->work));
+    st = CALL(hone_cuda_transpose(
+        c->n, stage, c->ld, col->j, col->w,
+        {c->f, c->ld, c->place, c->top + index, nullptr}, c->work));
   if (st == HONE_OK)
     st = CALL(cudaEventRecord(col->turned, c->work));
   return st;
@@ -426,8 +427,9 @@ int hone_cuda_load_floats(hone_cuda *c, const float *a, int64_t lda) {
   if (st == HONE_OK)
     st = add_column(c, 0, c->n, &index);
   if (st == HONE_OK)
-    st = CALL(hone_cuda_turn(c->n, a, lda, 0, c->n, nullptr, c->f, c->ld,
-                             c->top, c->work));
+    st = CALL(hone_cuda_transpose(c->n, a, lda, 0, c->n,
+                                  {c->f, c->ld, nullptr, c->top, nullptr},
+                                  c->work));
   if (st == HONE_OK)
     st = scale_pieces(c, 0);
   return st;
