@@ -8,20 +8,21 @@
 
 #include <stdbool.h>
 
-/* Rows of a block at most, and how far its rows are apart. All matrices here
-   are HONE_BLOCK x HONE_BLOCK floats, row by row; what lies outside of the
-   first w rows and columns is overwritten. */
+/* The most rows of a block, and its leading dimension. All matrices here are
+   HONE_BLOCK x HONE_BLOCK floats, row by row. Entries outside of the first w
+   rows and columns are overwritten. */
 enum { HONE_BLOCK = 128 };
 
-/* P A = L U in place, L with a unit diagonal. Partial pivoting, for which NaN
-   is larger than any number so that it is not hidden; natural: none. row[i],
-   i < w: which row of A became row i. Returns the first column whose pivot is
-   zero, or -1; after a zero pivot the factors are of no use. */
+/* P A = L U in place, L with a unit diagonal, by partial pivoting, or without
+   pivoting if natural. NaN counts as larger than any number, so that it is not
+   hidden. Row i is row row[i] of A, i < w. Returns the first column whose pivot
+   is zero, or -1; after a zero pivot the factors are useless. */
 int hone_block_lu(int w, bool natural, float *a, int *row);
 
-/* From its result; zeros outside of the triangle and beyond w. No pivot may be
-   zero. The first as accurate from the left, inv(U) U = I, the second from the
-   right, L inv(L) = I, as rounding allows: they stand in A inv(U), inv(L) A. */
+/* Inverses of the triangles of that LU, whose pivots must not be zero; zeros
+   outside of the triangle and beyond w. inv(U) U = I and L inv(L) = I hold as
+   accurately as rounding allows, since the products wanted are A inv(U) and
+   inv(L) A. */
 void hone_block_upper(int w, float *a, float *inverse);
 void hone_block_lower(int w, float *a, float *inverse);
 

@@ -38,8 +38,9 @@ double residual(hone_cuda *c, const float *a, int64_t lda) {
   float *lu = nullptr;
   if (cudaMalloc(reinterpret_cast<void **>(&lu),
                  (size_t)(lda * c->n) * sizeof(float)) == cudaSuccess &&
-      hone_cuda_turn(c->n, c->f, c->ld, 0, c->n, nullptr, lu, lda, c->top,
-                     c->work) == cudaSuccess &&
+      hone_cuda_transpose(c->n, c->f, c->ld, 0, c->n,
+                          {lu, lda, nullptr, c->top, nullptr},
+                          c->work) == cudaSuccess &&
       cudaStreamSynchronize(c->work) == cudaSuccess)
     result = c->spd ? cholesky_residual(c->n, a, lu, lda)
                     : lu_residual(c->n, a, lu, lda, c->perm);

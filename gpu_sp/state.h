@@ -12,7 +12,8 @@ extern "C" {
 }
 #include "gpu_sp/calls.h"
 #include "gpu_sp/forms/forms.h"
-#include "gpu_sp/kernels.h"
+#include "gpu_sp/residual/residual.h"
+#include "gpu_sp/solve/triangles.h"
 
 enum {
   HONE_CUDA_SLOTS = 6,    /* of the ring of pinned buffers */
@@ -97,7 +98,7 @@ struct hone_cuda {
   int *dst, *src;    /* of an outer panel, composed: 2 nb and 4 nb entries */
   int *perm, *place; /* n each: the original row of row i; its inverse */
   int *map;          /* n: 0, 1, ... */
-  double *lower, *upper; /* inverses: see cuda_kernels.h */
+  double *lower, *upper; /* inverses: see solve/triangles.h */
   hone_triangle_work triangles;
   double *v, *w; /* n x HONE_CUDA_COLUMNS each */
   void *residual_work;

@@ -139,10 +139,10 @@ int load_resident(hone_cuda *c, const hone_dense *a, hone_cuda_column *col,
   int st = hone_cuda_feed(c, a, j + w, col->fed);
   TRY_CUDA(cudaStreamWaitEvent(c->work, col->fed, 0));
   TRY(hone_cuda_look(c, j + w));
-  TRY_CUDA(hone_cuda_round(c->spd ? j + w : n, c->a, c->lda, j, w,
-                           c->scaled ? c->row : nullptr,
-                           c->scaled ? c->col : nullptr, c->place, c->spd, c->f,
-                           c->ld, c->flushed, top, c->work));
+  TRY_CUDA(hone_cuda_round(
+      {c->a, c->lda, c->spd ? j + w : n, j, w},
+      {c->scaled ? c->row : nullptr, c->scaled ? c->col : nullptr}, c->spd,
+      {c->f, c->ld, c->place, top, c->flushed}, c->work));
   return st;
 }
 
@@ -150,9 +150,9 @@ int load_resident(hone_cuda *c, const hone_dense *a, hone_cuda_column *col,
    there is no copy. */
 int load_there(hone_cuda *c, const hone_cuda_column *col, unsigned *top) {
   return CALL(hone_cuda_round(
-      c->spd ? col->j + col->w : c->n, c->from, c->from_ld, col->j, col->w,
-      c->scaled ? c->row : nullptr, c->scaled ? c->col : nullptr, c->place,
-      c->spd, c->f, c->ld, c->flushed, top, c->work));
+      {c->from, c->from_ld, c->spd ? col->j + col->w : c->n, col->j, col->w},
+      {c->scaled ? c->row : nullptr, c->scaled ? c->col : nullptr}, c->spd,
+      {c->f, c->ld, c->place, top, c->flushed}, c->work));
 }
 
 /* The host scales and rounds the columns, and sends them as floats. */
@@ -166,8 +166,9 @@ int load_rounded(hone_cuda *c, const hone_dense *a, const hone_scaling *scaling,
   TRY(hone_cuda_feed_rounded(c, a, scaling, col->j, col->w, stage));
   TRY_CUDA(cudaEventRecord(col->fed, c->feed));
   TRY_CUDA(cudaStreamWaitEvent(c->work, col->fed, 0));
-  TRY_CUDA(hone_cuda_turn(c->n, stage, c->ld, col->j, col->w, c->place, c->f,
-                          c->ld, c->top + index, c->work));
+  TRY_CUDA(hone_cuda_transpose(c->n, stage, c->ld, col->j, col->w,
+                               {c->f, c->ld, c->place, c->top + index, nullptr},
+                               c->work));
   TRY_CUDA(cudaEventRecord(col->turned, c->work));
   return st;
 }
@@ -222,8 +223,8 @@ int hone_cuda_load_floats(hone_cuda *c, const float *a, int64_t lda) {
   c->way = false;
   int st = clear(c);
   TRY(add_column(c, 0, c->n, &index));
-  TRY_CUDA(hone_cuda_turn(c->n, a, lda, 0, c->n, nullptr, c->f, c->ld, c->top,
-                          c->work));
+  TRY_CUDA(hone_cuda_transpose(
+      c->n, a, lda, 0, c->n, {c->f, c->ld, nullptr, c->top, nullptr}, c->work));
   TRY(scale_pieces(c, 0));
   return st;
 }
