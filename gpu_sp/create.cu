@@ -79,8 +79,8 @@ int list_working(hone_cuda *c, allocation *p) {
   add(&c->dst, entries * (int64_t)sizeof(int));
   add(&c->src, 2 * entries * (int64_t)sizeof(int));
   add(&c->perm, n * (int64_t)sizeof(int));
-  add(&c->place, n * (int64_t)sizeof(int));
-  add(&c->map, n * (int64_t)sizeof(int));
+  add(&c->new_row, n * (int64_t)sizeof(int));
+  add(&c->identity, n * (int64_t)sizeof(int));
   add(&c->lower, hone_cuda_inverse_bytes(n));
   add(&c->upper, c->spd ? 0 : hone_cuda_inverse_bytes(n));
   add(&c->triangles.there, hone_cuda_triangle_bytes(n));
@@ -96,7 +96,7 @@ int list_working(hone_cuda *c, allocation *p) {
 int list_resident(hone_cuda *c, allocation *p) {
   const int64_t n = c->n, d8 = sizeof(double);
   p[0] = {reinterpret_cast<void **>(&c->a), c->lda * n * d8};
-  p[1] = {reinterpret_cast<void **>(&c->seen), 4 * n * d8};
+  p[1] = {reinterpret_cast<void **>(&c->magnitudes), 4 * n * d8};
   p[2] = {&c->residual_work, hone_cuda_residual_bytes(n)};
   return 3;
 }
@@ -131,7 +131,7 @@ void lay_out(hone_cuda *c, bool spd, const hone_engine_config *config) {
   else if (chosen == HONE_BF16)
     c->pieces = HONE_BFLOAT_1;
   c->tf32 = chosen == HONE_TF32;
-  c->wanted = c->pieces;
+  c->wanted_pieces = c->pieces;
   c->wanted_tf32 = c->tf32;
   const int64_t inner = c->nb < HONE_PANEL ? c->nb : (int64_t)HONE_PANEL;
   c->ldl = hone_piece_rows(c->pieces) * ((c->nb + HONE_PANEL - 1) / HONE_PANEL);
@@ -188,8 +188,8 @@ void hone_cuda_destroy(void *self, hone_mem *mem) {
   for (cudaEvent_t e : c->pace)
     if (e)
       (void)cudaEventDestroy(e);
-  if (c->answered)
-    (void)cudaEventDestroy(c->answered);
+  if (c->residual_done)
+    (void)cudaEventDestroy(c->residual_done);
   for (cudaStream_t s : streams)
     if (s)
       (void)cudaStreamDestroy(s);
@@ -289,7 +289,7 @@ int take_streams(hone_cuda *c) {
   TRY_CUDA(c->blas->set_pointer_mode(c->handle, CUBLAS_POINTER_MODE_DEVICE));
   for (int i = 0; i < HONE_CUDA_PACE && st == HONE_OK; i++)
     st = CALL(cudaEventCreateWithFlags(&c->pace[i], cudaEventDisableTiming));
-  TRY_CUDA(cudaEventCreateWithFlags(&c->answered, cudaEventDisableTiming));
+  TRY_CUDA(cudaEventCreateWithFlags(&c->residual_done, cudaEventDisableTiming));
   for (int i = 0; i < c->column_room && st == HONE_OK; i++) {
     st = CALL(
         cudaEventCreateWithFlags(&c->columns[i].fed, cudaEventDisableTiming));
@@ -310,7 +310,7 @@ int fill_constants(hone_cuda *c) {
     identity[i] = (int)i;
   one[0] = 1.0F;
   one[1] = -1.0F;
-  int st = CALL(cudaMemcpyAsync(c->map, identity, (size_t)n * sizeof(int),
+  int st = CALL(cudaMemcpyAsync(c->identity, identity, (size_t)n * sizeof(int),
                                 cudaMemcpyHostToDevice, c->work));
   TRY_CUDA(cudaMemcpyAsync(c->constants, one, 2 * sizeof(float),
                            cudaMemcpyHostToDevice, c->work));

@@ -40,7 +40,7 @@ int64_t feed_width(const hone_cuda *c, int64_t j) {
 int64_t hone_cuda_width(const hone_cuda *c, const hone_scaling *scaling,
                         int64_t j) {
   const bool whole =
-      j == 0 ? scaling && c->looked && hone_cuda_all_there(c) : c->again;
+      j == 0 ? scaling && c->uninspected && hone_cuda_all_there(c) : c->reused;
   int64_t w = c->stage_columns > 0 ? c->stage_columns : feed_width(c, j);
   if (c->block > 0)
     w = c->block;
@@ -66,12 +66,12 @@ namespace {
 /* Clears the results of the factorization before. */
 int clear(hone_cuda *c) {
   c->column_count = c->panel_count = c->moves_count = 0;
-  c->split = -1;
+  c->split_panel = -1;
   c->host_flushed = 0;
   int st = hone_cuda_forms_clear(c);
-  TRY_CUDA(cudaMemcpyAsync(c->perm, c->map, (size_t)c->n * sizeof(int),
+  TRY_CUDA(cudaMemcpyAsync(c->perm, c->identity, (size_t)c->n * sizeof(int),
                            cudaMemcpyDeviceToDevice, c->work));
-  TRY_CUDA(cudaMemcpyAsync(c->place, c->map, (size_t)c->n * sizeof(int),
+  TRY_CUDA(cudaMemcpyAsync(c->new_row, c->identity, (size_t)c->n * sizeof(int),
                            cudaMemcpyDeviceToDevice, c->work));
   const hone_panel_room &room = c->panel_work;
   TRY_CUDA(cudaMemsetAsync(room.memory, 0,
@@ -97,7 +97,7 @@ void set_out(hone_cuda *c, const hone_dense *a) {
     c->columns[count++].w = w;
   }
   hone_cuda_feed_start(c, a, count);
-  c->way = c->job.running;
+  c->arriving = c->job.running;
 }
 
 /* A begins to come to the device. */
@@ -106,24 +106,24 @@ int bring(hone_cuda *c, const hone_dense *a) {
   if (st != HONE_OK || c->a == nullptr)
     return st;
   set_out(c, a);
-  return CALL(
-      cudaMemsetAsync(c->seen, 0, 2 * (size_t)c->n * sizeof(double), c->work));
+  return CALL(cudaMemsetAsync(c->magnitudes, 0,
+                              2 * (size_t)c->n * sizeof(double), c->work));
 }
 
 int begin(hone_cuda *c, const hone_dense *a, const hone_scaling *scaling) {
   /* The same pointer may hold another matrix: only the factorization that
      follows one of A unseen finds A there. */
-  const bool again = c->looked && hone_cuda_all_there(c) && c->source == a->a &&
-                     scaling != nullptr;
+  const bool again = c->uninspected && hone_cuda_all_there(c) &&
+                     c->source == a->a && scaling != nullptr;
   int st = clear(c);
-  c->looked = scaling == nullptr;
-  if (!c->careful) {
-    c->pieces = c->wanted;
+  c->uninspected = scaling == nullptr;
+  if (!c->keep_safer) {
+    c->pieces = c->wanted_pieces;
     c->tf32 = c->wanted_tf32;
   }
-  c->careful = false;
-  c->again = again;
-  c->way = false;
+  c->keep_safer = false;
+  c->reused = again;
+  c->arriving = false;
   c->scaled = scaling != nullptr && scaling->used;
   if (!again)
     TRY(bring(c, a));
@@ -142,7 +142,7 @@ int load_resident(hone_cuda *c, const hone_dense *a, hone_cuda_column *col,
   TRY_CUDA(hone_cuda_round(
       {c->a, c->lda, c->spd ? j + w : n, j, w},
       {c->scaled ? c->row : nullptr, c->scaled ? c->col : nullptr}, c->spd,
-      {c->f, c->ld, c->place, top, c->flushed}, c->work));
+      {c->f, c->ld, c->new_row, top, c->flushed}, c->work));
   return st;
 }
 
@@ -150,9 +150,10 @@ int load_resident(hone_cuda *c, const hone_dense *a, hone_cuda_column *col,
    there is no copy. */
 int load_there(hone_cuda *c, const hone_cuda_column *col, unsigned *top) {
   return CALL(hone_cuda_round(
-      {c->from, c->from_ld, c->spd ? col->j + col->w : c->n, col->j, col->w},
+      {c->original, c->original_ld, c->spd ? col->j + col->w : c->n, col->j,
+       col->w},
       {c->scaled ? c->row : nullptr, c->scaled ? c->col : nullptr}, c->spd,
-      {c->f, c->ld, c->place, top, c->flushed}, c->work));
+      {c->f, c->ld, c->new_row, top, c->flushed}, c->work));
 }
 
 /* The host scales and rounds the columns, and sends them as floats. */
@@ -166,9 +167,9 @@ int load_rounded(hone_cuda *c, const hone_dense *a, const hone_scaling *scaling,
   TRY(hone_cuda_feed_rounded(c, a, scaling, col->j, col->w, stage));
   TRY_CUDA(cudaEventRecord(col->fed, c->feed));
   TRY_CUDA(cudaStreamWaitEvent(c->work, col->fed, 0));
-  TRY_CUDA(hone_cuda_transpose(c->n, stage, c->ld, col->j, col->w,
-                               {c->f, c->ld, c->place, c->top + index, nullptr},
-                               c->work));
+  TRY_CUDA(hone_cuda_transpose(
+      c->n, stage, c->ld, col->j, col->w,
+      {c->f, c->ld, c->new_row, c->top + index, nullptr}, c->work));
   TRY_CUDA(cudaEventRecord(col->turned, c->work));
   return st;
 }
@@ -202,7 +203,7 @@ int hone_cuda_load_next(hone_cuda *c, const hone_dense *a,
   unsigned *top = c->top + index;
   if (c->a)
     st = load_resident(c, a, col, top);
-  else if (c->there)
+  else if (c->original_on_device)
     st = load_there(c, col, top);
   else
     st = load_rounded(c, a, scaling, index);
@@ -220,7 +221,7 @@ int hone_cuda_load(hone_cuda *c, const hone_dense *a,
 
 int hone_cuda_load_floats(hone_cuda *c, const float *a, int64_t lda) {
   int index;
-  c->way = false;
+  c->arriving = false;
   int st = clear(c);
   TRY(add_column(c, 0, c->n, &index));
   TRY_CUDA(hone_cuda_transpose(

@@ -60,7 +60,7 @@ int ask(cudaEvent_t event, bool *reached) {
 
 /* Is one more block column arriving, or has it arrived and is not in F? */
 bool one_more(const hone_cuda *c) {
-  return c->way && !c->spd && c->forms.side.stream &&
+  return c->arriving && !c->spd && c->forms.side.stream &&
          c->column_count < c->job.count;
 }
 
@@ -134,7 +134,7 @@ int hone_cuda_factor_column(hone_cuda *c, int64_t j, int64_t w) {
     TRY(outer_panel(c, k, kw, end));
     if (k + kw < end)
       TRY(go_on_behind(c, now, (end - k - kw + c->nb - 1) / c->nb));
-    if (c->way)
+    if (c->arriving)
       TRY_CUDA(cudaEventRecord(c->pace[(c->panel_count - 1) % HONE_CUDA_PACE],
                                c->work));
   }
@@ -224,7 +224,7 @@ int hone_cuda_outcome(hone_cuda *c, bool complete, hone_factor_info *info) {
   } *r = reinterpret_cast<results *>(c->h_v);
   int st = c->job.running ? hone_cuda_feed(c, &c->job.a, c->n, nullptr)
                           : (int)HONE_OK;
-  c->ahead = false;
+  c->solving_ahead = false;
   const hone_copy back[] = {
       /* perm: for the solves */
       {c->flags, r->flags, 2},
@@ -250,7 +250,7 @@ namespace {
    last one did so already. */
 bool take_safer_products(hone_cuda *c) {
   const bool untried = c->pieces != HONE_FLOATS || c->tf32;
-  c->careful = true;
+  c->keep_safer = true;
   c->pieces = HONE_FLOATS;
   c->tf32 = false;
   return untried;

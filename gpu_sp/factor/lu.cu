@@ -188,9 +188,9 @@ int update_strips(hone_cuda *c, const hone_cuda_panel_info *p, int64_t c0,
 int update_by_panels(hone_cuda *c, int from, int to, int64_t c0, int64_t c1) {
   int st = HONE_OK;
   for (int i = from; i < to && c0 < c1 && st == HONE_OK; i++) {
-    if (c->split != i)
+    if (c->split_panel != i)
       st = split_panel_l(c, c->panels + i);
-    c->split = i;
+    c->split_panel = i;
     TRY(update_strips(c, c->panels + i, c0, c1));
   }
   return st;
@@ -227,7 +227,7 @@ int hone_cuda_factor_panel(hone_cuda *c, int64_t k, int64_t w, int64_t end) {
   if (index >= c->panel_room)
     return HONE_INTERNAL;
   *p = {k, w, c->moves_count, (int)((w + HONE_PANEL - 1) / HONE_PANEL)};
-  c->split = -1;
+  c->split_panel = -1;
   const hone_cuda_queue &on = has_look_ahead(c) ? c->forms.side : c->forms.main;
   int st = has_look_ahead(c) ? start_panel_stream(c, k) : (int)HONE_OK;
   for (int inner = 0; inner < p->count && st == HONE_OK; inner++)
@@ -237,7 +237,7 @@ int hone_cuda_factor_panel(hone_cuda *c, int64_t k, int64_t w, int64_t end) {
   c->panel_count++;
   c->moves_count += p->count;
   TRY_CUDA(hone_cuda_compose(c->moves + p->first, p->count, c->dst, c->src,
-                             c->perm, c->place, c->map, c->work));
+                             c->perm, c->new_row, c->identity, c->work));
   /* Rows that the next panel does not need move while it is being factored:
      hone_cuda_apply does that. */
   const int64_t loaded = hone_cuda_loaded(c);

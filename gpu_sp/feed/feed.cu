@@ -100,7 +100,7 @@ void add_symmetry_sum(hone_cuda *c, const double *column, int64_t at,
   if (end > below)
     sum -= hone_mirror_sum(end - below, below, at, column + below);
   if (sum != 0)
-    __atomic_add_fetch(&c->mirror, sum, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&c->asymmetry, sum, __ATOMIC_RELAXED);
 }
 
 /* The block column's last chunk has been sent. */
@@ -122,7 +122,7 @@ void do_task(hone_cuda *c, int64_t task) {
   const int64_t left = col->j + col->w - j;
   const int64_t w = left < job->width ? left : job->width;
   const int64_t column = task % tasks / job->parts;
-  const int64_t high = c->triangle ? j + w : c->n; /* rows that are sent */
+  const int64_t high = c->one_triangle ? j + w : c->n; /* rows that are sent */
   const row_range sent = part_of(0, high, task % job->parts, job->parts);
   const row_range kept =
       part_of(high, c->n - high, task % job->parts, job->parts);
@@ -135,8 +135,8 @@ void do_task(hone_cuda *c, int64_t task) {
     memcpy(reinterpret_cast<double *>(slot->memory) + column * c->lda + sent.at,
            a + sent.at, (size_t)sent.count * sizeof(double));
   if (column < w && kept.count > 0 && !hone_all_finite(kept.count, a + kept.at))
-    __atomic_store_n(&c->odd, j + column + 1, __ATOMIC_RELAXED);
-  if (c->triangle && column < w) {
+    __atomic_store_n(&c->nonfinite, j + column + 1, __ATOMIC_RELAXED);
+  if (c->one_triangle && column < w) {
     add_symmetry_sum(c, a, j + column, sent);
     add_symmetry_sum(c, a, j + column, kept);
   }
@@ -214,11 +214,13 @@ int end_job(hone_cuda *c) {
 
 int feed_directly(hone_cuda *c, int64_t to) {
   const size_t column = (size_t)c->n * sizeof(double);
-  int st = CALL(cudaMemcpy2DAsync(
-      c->a + c->fed * c->lda, (size_t)c->lda * sizeof(double),
-      c->from + c->fed * c->from_ld, (size_t)c->from_ld * sizeof(double),
-      column, (size_t)(to - c->fed), cudaMemcpyDefault, c->feed));
-  c->used.to_device += c->there ? 0 : (to - c->fed) * (int64_t)column;
+  int st = CALL(
+      cudaMemcpy2DAsync(c->a + c->fed * c->lda, (size_t)c->lda * sizeof(double),
+                        c->original + c->fed * c->original_ld,
+                        (size_t)c->original_ld * sizeof(double), column,
+                        (size_t)(to - c->fed), cudaMemcpyDefault, c->feed));
+  c->used.to_device +=
+      c->original_on_device ? 0 : (to - c->fed) * (int64_t)column;
   return st;
 }
 
@@ -263,26 +265,28 @@ int hone_cuda_feed_begin(hone_cuda *c, const hone_dense *a) {
   c->source = a->a;
   c->fed = c->inspected = 0;
   const hone_host_copy *host_copy = a->copy;
-  c->there = host_copy && host_copy->state != HONE_HOST_COPY_NONE &&
-             host_copy->copy == a->a && host_copy->native &&
-             host_copy->place.ordinal == c->ordinal;
-  c->from = c->there ? host_copy->original : a->a;
-  c->from_ld = c->there ? host_copy->ld : a->lda;
-  c->direct = c->there;
+  c->original_on_device = host_copy &&
+                          host_copy->state != HONE_HOST_COPY_NONE &&
+                          host_copy->copy == a->a && host_copy->native &&
+                          host_copy->place.ordinal == c->ordinal;
+  c->original = c->original_on_device ? host_copy->original : a->a;
+  c->original_ld = c->original_on_device ? host_copy->ld : a->lda;
+  c->original_readable = c->original_on_device;
   int st = HONE_OK;
-  if (!c->there) { /* A is read in the host's memory */
+  if (!c->original_on_device) { /* A is read in the host's memory */
     st = hone_host_copy_await(a->copy, c->pool);
     TRY_CUDA(cudaPointerGetAttributes(&at, a->a));
-    c->direct = st == HONE_OK && at.type != cudaMemoryTypeUnregistered;
+    c->original_readable =
+        st == HONE_OK && at.type != cudaMemoryTypeUnregistered;
   }
-  c->triangle = c->spd && !c->direct;
-  c->odd = 0;
-  c->mirror = 0;
+  c->one_triangle = c->spd && !c->original_readable;
+  c->nonfinite = 0;
+  c->asymmetry = 0;
   return st;
 }
 
 void hone_cuda_feed_start(hone_cuda *c, const hone_dense *a, int count) {
-  if (!c->direct)
+  if (!c->original_readable)
     start_job(c, a, c->columns, count);
 }
 
@@ -300,10 +304,11 @@ void hone_cuda_feed_stop(hone_cuda *c) {
     fail(&c->job, HONE_CANCELLED);
     (void)end_job(c);
   }
-  if (c->direct) /* the device itself may still be reading the caller's memory
-                  */
+  if (c->original_readable) /* the device itself may still be reading the
+                             * caller's memory
+                             */
     (void)cudaStreamSynchronize(c->feed);
-  if (c->there && !c->a)
+  if (c->original_on_device && !c->a)
     (void)cudaStreamSynchronize(c->work);
 }
 
@@ -311,11 +316,11 @@ int hone_cuda_feed(hone_cuda *c, const hone_dense *a, int64_t to,
                    cudaEvent_t fed) {
   int st = HONE_OK;
   const bool under_way = c->job.running;
-  if (c->fed < to && !c->direct && !under_way) {
-    c->rest = {};
-    c->rest.j = c->fed;
-    c->rest.w = to - c->fed;
-    start_job(c, a, &c->rest, 1);
+  if (c->fed < to && !c->original_readable && !under_way) {
+    c->whole = {};
+    c->whole.j = c->fed;
+    c->whole.w = to - c->fed;
+    start_job(c, a, &c->whole, 1);
   }
   for (int i = 0; c->job.running && i < c->job.count; i++)
     if (c->job.column[i].j < to)
@@ -323,12 +328,12 @@ int hone_cuda_feed(hone_cuda *c, const hone_dense *a, int64_t to,
   const bool failed = c->job.status != HONE_OK;
   if (c->job.running && (failed || !under_way || to == c->n))
     st = end_job(c);
-  if (c->fed < to && c->direct)
+  if (c->fed < to && c->original_readable)
     st = feed_directly(c, to);
   if (st == HONE_OK &&
       c->fed < to) /* after a failure nothing may rely on A's columns there */
     c->fed = to;
-  if (fed && !c->way)
+  if (fed && !c->arriving)
     TRY_CUDA(cudaEventRecord(fed, c->feed));
   return st;
 }

@@ -88,10 +88,11 @@ double multiple(const hone_cuda *c, const double *v) {
 
 /* Has a solve for v been enqueued already? Then v becomes its solution. */
 bool take_solution_ahead(hone_cuda *c, bool trans, double *v, int *st) {
-  const double scale = c->ahead && c->ahead_trans == trans ? multiple(c, v) : 0;
+  const double scale =
+      c->solving_ahead && c->solving_ahead_trans == trans ? multiple(c, v) : 0;
   if (!(scale > 0.0))
     return false;
-  c->ahead = false;
+  c->solving_ahead = false;
   *st = CALL(cudaStreamSynchronize(c->work));
   if (*st == HONE_OK)
     permute(c->n, trans ? perm_of(c) : nullptr, true, scale,
@@ -121,9 +122,9 @@ namespace {
 /* ---- A on the device
  * --------------------------------------------------------- */
 
-/* Maxima and sums of the columns j .. j+w-1 of S, into c->seen. */
+/* Maxima and sums of the columns j .. j+w-1 of S, into c->magnitudes. */
 int inspect(hone_cuda *c, int64_t j, int64_t w, bool scaled) {
-  double *seen = c->seen;
+  double *seen = c->magnitudes;
   const int64_t n = c->n;
   return CALL(
       hone_cuda_inspect({c->a, c->lda, n, j, w},
@@ -141,7 +142,7 @@ int hone_cuda_look(hone_cuda *c, int64_t to) {
   if (from >= to || (c->spd && c->fed < c->n))
     return HONE_OK;
   c->inspected = to;
-  if (c->triangle)
+  if (c->one_triangle)
     st = CALL(hone_cuda_mirror(c->n, c->a, c->lda, c->work));
   TRY(inspect(c, from, to - from, false));
   return st;
@@ -160,10 +161,10 @@ int hone_cuda_see(void *self, const hone_matrix *a, const hone_scaling *scaling,
   }
   if (scaling) {
     TRY(hone_cuda_upload_scaling(c, scaling));
-    TRY_CUDA(cudaMemsetAsync(c->seen, 0, 2 * bytes, c->work));
+    TRY_CUDA(cudaMemsetAsync(c->magnitudes, 0, 2 * bytes, c->work));
     TRY(inspect(c, 0, n, true));
   }
-  const hone_copy back = {c->seen, c->h_v, 8 * n};
+  const hone_copy back = {c->magnitudes, c->h_v, 8 * n};
   TRY_CUDA(hone_cuda_copy(&back, 1, c->work));
   TRY_CUDA(cudaStreamSynchronize(c->work));
   if (st != HONE_OK)
@@ -173,15 +174,16 @@ int hone_cuda_see(void *self, const hone_matrix *a, const hone_scaling *scaling,
   memcpy(scratch, c->h_v + n, bytes);
   memcpy(seen->col_max, c->h_v + 2 * n, bytes);
   memcpy(scratch + n, c->h_v + 3 * n, bytes);
-  if (c->odd > 0) /* as inspection does */
-    seen->col_max[c->odd - 1] = HONE_INF;
-  if (c->mirror != 0) /* the copy is not A, so the host must inspect A itself */
+  if (c->nonfinite > 0) /* as inspection does */
+    seen->col_max[c->nonfinite - 1] = HONE_INF;
+  if (c->asymmetry !=
+      0) /* the copy is not A, so the host must inspect A itself */
     seen->col_max[0] = HONE_INF;
   return HONE_OK;
 }
 
 void hone_cuda_expect(void *self) {
-  static_cast<hone_cuda *>(self)->expected = true;
+  static_cast<hone_cuda *>(self)->solve_expected = true;
 }
 
 namespace {
@@ -189,12 +191,12 @@ namespace {
 /* Enqueues the solve that the refinement will ask for next, behind r, and waits
    for r alone. */
 int solve_ahead(hone_cuda *c, bool trans) {
-  c->ahead_trans = trans && !c->spd;
-  int st = CALL(cudaEventRecord(c->answered, c->work));
-  TRY(enqueue_solve(c, c->ahead_trans, 1, c->w,
+  c->solving_ahead_trans = trans && !c->spd;
+  int st = CALL(cudaEventRecord(c->residual_done, c->work));
+  TRY(enqueue_solve(c, c->solving_ahead_trans, 1, c->w,
                     hone_cuda_at(c, HONE_CUDA_AHEAD)));
-  TRY_CUDA(cudaEventSynchronize(c->answered));
-  c->ahead = st == HONE_OK;
+  TRY_CUDA(cudaEventSynchronize(c->residual_done));
+  c->solving_ahead = st == HONE_OK;
   return st;
 }
 
@@ -207,10 +209,10 @@ int hone_cuda_take_residual(void *self, const hone_matrix *a, bool trans,
   const int64_t n = c->n;
   const size_t bytes = (size_t)n * sizeof(double);
   const bool ahead =
-      c->expected && !c->scaled; /* otherwise the host scales r first */
+      c->solve_expected && !c->scaled; /* otherwise the host scales r first */
   double *const h_r = hone_cuda_at(c, HONE_CUDA_R);
   double *const h_den = hone_cuda_at(c, HONE_CUDA_DEN);
-  c->expected = c->ahead = false;
+  c->solve_expected = c->solving_ahead = false;
   if (!hone_cuda_all_there(c) || c->source != hone_dense_of(a)->a)
     return HONE_NO_DEVICE;
   memcpy(hone_cuda_at(c, HONE_CUDA_X), x, bytes);
@@ -219,8 +221,8 @@ int hone_cuda_take_residual(void *self, const hone_matrix *a, bool trans,
   const hone_copy there = {hone_cuda_at(c, HONE_CUDA_X), c->v, 2 * n};
   int st = CALL(hone_cuda_copy(&there, 1, c->work));
   const hone_residual_vectors v = {
-      c->v,  hone_cuda_at(c, HONE_CUDA_B),         h_r,
-      h_den, trans || c->spd ? nullptr : c->place, ahead ? c->w : nullptr};
+      c->v,  hone_cuda_at(c, HONE_CUDA_B),           h_r,
+      h_den, trans || c->spd ? nullptr : c->new_row, ahead ? c->w : nullptr};
   TRY_CUDA(hone_cuda_residual({c->a, c->lda, n}, trans, v, c->residual_work,
                               c->work));
   TRY(ahead ? solve_ahead(c, trans) : CALL(cudaStreamSynchronize(c->work)));
