@@ -13,7 +13,7 @@
 
 enum {
   SHARED = 4,        /* right-hand sides that share one read of F */
-  TILE = 32,         /* columns solved before the rest hears of them */
+  TILE = 32,         /* columns solved before the others are updated */
   BLOCKS = 8,        /* blocks of columns that threads share, */
   BLOCK_LEAST = 256, /* of at least so many columns */
   CHUNK_ROWS = 512,  /* rows of one task: 8 KB of four columns */
@@ -115,8 +115,8 @@ static void gather(const triangle *t, int64_t i0, int64_t i1, int64_t j0,
     }
 }
 
-/* The triangle F[j0:j1, j0:j1] of at most TILE columns, column by column
-   (trans: row of the transpose by row) in the order of its elimination. */
+/* Solves with the triangle F[j0:j1, j0:j1] of at most TILE columns, column by
+   column (trans: by rows of the transpose), in the order of elimination. */
 static void solve_tile(const triangle *t, int64_t j0, int64_t j1) {
   const bool down = t->lower != t->trans;
   for (int64_t s = 0; s < j1 - j0; s++) {
@@ -135,7 +135,7 @@ static void solve_tile(const triangle *t, int64_t j0, int64_t j1) {
   }
 }
 
-/* The triangle F[j0:j1, j0:j1], tile by tile. */
+/* Solves with the triangle F[j0:j1, j0:j1], tile by tile. */
 static void solve_block(const triangle *t, int64_t j0, int64_t j1) {
   const bool down = t->lower != t->trans;
   const int64_t tiles = (j1 - j0 + TILE - 1) / TILE;
@@ -150,7 +150,8 @@ static void solve_block(const triangle *t, int64_t j0, int64_t j1) {
   }
 }
 
-/* What is left of one block for the threads: rows i0 to i1 beside it. */
+/* The part of one block of columns that threads share: its rows i0 to i1,
+   outside of the triangle on the diagonal. */
 typedef struct beside {
   const triangle *t;
   int64_t i0, i1, j0, j1;
@@ -188,7 +189,8 @@ static void solve_triangle(hone_pool *pool, const triangle *t) {
   }
 }
 
-/* The exchanges in the order they were made, or backwards. */
+/* Exchanges the entries of v as the rows (columns) were exchanged, in that
+   order or backwards. */
 static void exchange(const hone_factors *f, bool backwards, double *v) {
   for (int64_t s = 0; s < f->n; s++) {
     const int64_t k = backwards ? f->n - 1 - s : s;
@@ -199,9 +201,9 @@ static void exchange(const hone_factors *f, bool backwards, double *v) {
   }
 }
 
-/* Two triangles: the one that is solved first is lower where that is so. */
-static void both(hone_pool *pool, const hone_factors *f, triangle *t,
-                 bool lower_first, bool unit_lower, bool unit_upper) {
+/* Solves with both triangles of the factors, one after the other. */
+static void solve_both(hone_pool *pool, const hone_factors *f, triangle *t,
+                       bool lower_first, bool unit_lower, bool unit_upper) {
   for (int step = 0; step < 2; step++) {
     t->lower = (step == 0) == lower_first;
     t->unit = t->lower ? unit_lower : unit_upper;
@@ -228,7 +230,7 @@ void hone_apply(hone_pool *pool, const hone_factors *f, bool trans, int64_t k,
                   .ldv = ldv};
     for (int64_t q = 0; q < m && !spd && rows != trans; q++)
       exchange(f, false, t.v + q * ldv);
-    both(pool, f, &t, !trans, rows && !spd, !rows && !spd);
+    solve_both(pool, f, &t, !trans, rows && !spd, !rows && !spd);
     for (int64_t q = 0; q < m && !spd && rows == trans; q++)
       exchange(f, true, t.v + q * ldv);
   }

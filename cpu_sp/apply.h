@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 
-/* What F, column by column, holds. */
+/* The factors that F holds, column by column. */
 typedef enum hone_form {
   HONE_FORM_LU,         /* P S = L U, L of unit diagonal */
   HONE_FORM_TRANSPOSED, /* S P^T = L U, U of unit diagonal: hone_small_lu's */

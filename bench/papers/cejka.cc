@@ -10,6 +10,7 @@
    published, but for its corrections: see gpu_sp/forms/crout.h. */
 #include "bench/papers/cejka.h"
 #include "bench/papers/checks.h"
+#include "bench/papers/crout_cpu.h"
 #include "bench/papers/matrices.h"
 #include "bench/papers/source.h"
 

@@ -3,6 +3,7 @@
    its sections should have: a table of its own. */
 #include "bench/papers/cejka.h"
 #include "bench/papers/checks.h"
+#include "bench/papers/crout_cpu.h"
 #include "bench/papers/matrices.h"
 
 #include <algorithm>

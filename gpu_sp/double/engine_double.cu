@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The double-precision engine on a GPU: cuSOLVER's LU of the scaled matrix,
-   for matrices that single precision does not reach. A comes through the
-   same ring of pinned buffers as to the single-precision device, of which
-   this engine uses the parts that feed. */
+   for matrices that single-precision factors cannot refine. A comes through
+   the same ring of pinned buffers as for the single-precision engines: this
+   engine uses feed/ with a state of theirs. */
 #include "gpu_sp/state.h"
 
 #include <cmath>
@@ -17,7 +17,6 @@ typedef unsigned long long bits64;
 
 struct engine {
   hone_cuda feeder; /* order, ring, streams, the matrix, scaling */
-  hone_watch *watch;
   const hone_cusolver *solver;
   cusolverDnHandle_t handle;
   double *work;
@@ -26,12 +25,12 @@ struct engine {
   int64_t bytes;
 };
 
-/* S = R A C in place (row NULL: not scaled); top: raised to its largest
-   magnitude, Inf or NaN where there is one. upper: of the upper triangle, and
-   nothing is scaled. A block for each column in turn. */
+/* S = R A C in place (row NULL: S = A); *top is raised to max |s_ij|, and
+   becomes Inf or NaN where an entry is. upper: of the upper triangle alone. A
+   block takes one column after another. */
 __global__ void __launch_bounds__(THREADS)
-    scale_and_see(int64_t n, double *a, int64_t lda, const double *row,
-                  const double *col, bool upper, bits64 *top) {
+    scale_and_measure(int64_t n, double *a, int64_t lda, const double *row,
+                      const double *col, bool upper, bits64 *top) {
   bits64 max = 0;
   for (int64_t j = blockIdx.x; j < n; j += gridDim.x)
     for (int64_t i = threadIdx.x; i < (upper ? j + 1 : n); i += THREADS) {
@@ -51,12 +50,12 @@ __global__ void __launch_bounds__(THREADS)
     atomicMax(top, max);
 }
 
-int see(engine *e, bool scaled, bool upper) {
+int measure(engine *e, bool scaled, bool upper) {
   hone_cuda *c = &e->feeder;
   const int blocks = c->n < BLOCKS ? (int)c->n : (int)BLOCKS;
-  HONE_LAUNCH(scale_and_see, blocks, THREADS, 0, c->work, c->n, c->a, c->lda,
-              scaled ? (const double *)c->row : nullptr, (const double *)c->col,
-              upper, e->top + (upper ? 1 : 0));
+  HONE_LAUNCH(scale_and_measure, blocks, THREADS, 0, c->work, c->n, c->a,
+              c->lda, scaled ? (const double *)c->row : nullptr,
+              (const double *)c->col, upper, e->top + (upper ? 1 : 0));
   return CALL(cudaGetLastError());
 }
 
@@ -103,8 +102,8 @@ template <class T> int take(engine *e, T **at, int64_t count) {
   return CALL(cudaMalloc(reinterpret_cast<void **>(at), bytes));
 }
 
-/* The bytes on the device but for cuSOLVER's workspace. */
-int64_t bytes_there(int64_t n) {
+/* Bytes of device memory without cuSOLVER's workspace. */
+int64_t bytes_on_device(int64_t n) {
   return 8 * (round_up(n, 2) * n + n * HONE_CUDA_COLUMNS + 3 * n);
 }
 
@@ -121,34 +120,25 @@ int take_workspace(engine *e, const hone_engine_config *config, int lwork) {
 int take_memory(engine *e, const hone_engine_config *config) {
   hone_cuda *c = &e->feeder;
   const int64_t n = c->n, limit = c->choices.device_limit;
-  if (limit > 0 && bytes_there(n) > limit) {
+  if (limit > 0 && bytes_on_device(n) > limit) {
     if (config->why)
       snprintf(config->why, config->why_size,
                "needs %.3f GB of device memory, %.3f may be used",
-               1e-9 * (double)bytes_there(n), 1e-9 * (double)limit);
+               1e-9 * (double)bytes_on_device(n), 1e-9 * (double)limit);
     return HONE_NO_MEMORY;
   }
   int lwork = 0, st = take(e, &c->a, c->lda * n);
-  if (st == HONE_OK)
-    st = take(e, &c->v, n * HONE_CUDA_COLUMNS);
-  if (st == HONE_OK)
-    st = take(e, &c->row, n);
-  if (st == HONE_OK)
-    st = take(e, &c->col, n);
-  if (st == HONE_OK)
-    st = take(e, &e->ipiv, n);
-  if (st == HONE_OK)
-    st = take(e, &e->info, 1);
-  if (st == HONE_OK)
-    st = take(e, &e->top, 2);
-  if (st == HONE_OK)
-    st = CALL(e->solver->buffer_size(e->handle, (int)n, (int)n, c->a,
-                                     (int)c->lda, &lwork));
-  if (st == HONE_OK)
-    st = take_workspace(e, config, lwork);
-  if (st == HONE_OK)
-    st = hone_cuda_pin(c, reinterpret_cast<void **>(&c->h_v),
-                       4 * (size_t)n * HONE_CUDA_COLUMNS * sizeof(double));
+  TRY(take(e, &c->v, n * HONE_CUDA_COLUMNS));
+  TRY(take(e, &c->row, n));
+  TRY(take(e, &c->col, n));
+  TRY(take(e, &e->ipiv, n));
+  TRY(take(e, &e->info, 1));
+  TRY(take(e, &e->top, 2));
+  TRY_CUDA(e->solver->buffer_size(e->handle, (int)n, (int)n, c->a, (int)c->lda,
+                                  &lwork));
+  TRY(take_workspace(e, config, lwork));
+  TRY(hone_cuda_pin(c, reinterpret_cast<void **>(&c->h_v),
+                    4 * (size_t)n * HONE_CUDA_COLUMNS * sizeof(double)));
   return st;
 }
 
@@ -163,21 +153,13 @@ int create_all(engine *e, const hone_engine_config *config) {
   if (e->solver == nullptr)
     return HONE_NO_DEVICE;
   int st = CALL(cudaGetDevice(&c->ordinal));
-  if (st == HONE_OK)
-    st = CALL(cudaStreamCreateWithFlags(&c->work, cudaStreamNonBlocking));
-  if (st == HONE_OK)
-    st = CALL(cudaStreamCreateWithFlags(&c->feed, cudaStreamNonBlocking));
-  if (st == HONE_OK)
-    st = CALL(
-        cudaEventCreateWithFlags(&c->columns->fed, cudaEventDisableTiming));
-  if (st == HONE_OK)
-    st = CALL(e->solver->create(&e->handle));
-  if (st == HONE_OK)
-    st = CALL(e->solver->set_stream(e->handle, c->work));
-  if (st == HONE_OK)
-    st = take_memory(e, config);
-  if (st == HONE_OK)
-    st = hone_cuda_feed_create(c);
+  TRY_CUDA(cudaStreamCreateWithFlags(&c->work, cudaStreamNonBlocking));
+  TRY_CUDA(cudaStreamCreateWithFlags(&c->feed, cudaStreamNonBlocking));
+  TRY_CUDA(cudaEventCreateWithFlags(&c->columns->fed, cudaEventDisableTiming));
+  TRY_CUDA(e->solver->create(&e->handle));
+  TRY_CUDA(e->solver->set_stream(e->handle, c->work));
+  TRY(take_memory(e, config));
+  TRY(hone_cuda_feed_create(c));
   return st;
 }
 
@@ -194,7 +176,7 @@ int create(void **self, const hone_engine_config *config) {
   c->mem = config->mem;
   c->pool = config->pool;
   c->choices = config->choices;
-  e->watch = config->watch;
+  c->watch = config->watch;
   const int st = create_all(e, config);
   if (st == HONE_OK)
     *self = e;
@@ -203,19 +185,17 @@ int create(void **self, const hone_engine_config *config) {
   return st;
 }
 
-/* A as a whole, scaled, behind what runs on work. */
+/* Enqueues on work: all of A comes, and is scaled. */
 int load(engine *e, const hone_dense *a, const hone_scaling *scaling) {
   hone_cuda *c = &e->feeder;
   int st = hone_cuda_feed_begin(c, a);
-  if (st == HONE_OK)
-    st = hone_cuda_feed(c, a, c->n, c->columns->fed);
-  if (st == HONE_OK)
-    st = CALL(cudaStreamWaitEvent(c->work, c->columns->fed, 0));
-  if (st == HONE_OK && scaling->used)
-    st = hone_cuda_upload_scaling(c, scaling);
-  if (st == HONE_OK)
-    st = CALL(cudaMemsetAsync(e->top, 0, 2 * sizeof *e->top, c->work));
-  return st == HONE_OK ? see(e, scaling->used, false) : st;
+  TRY(hone_cuda_feed(c, a, c->n, c->columns->fed));
+  TRY_CUDA(cudaStreamWaitEvent(c->work, c->columns->fed, 0));
+  if (scaling->used)
+    TRY(hone_cuda_upload_scaling(c, scaling));
+  TRY_CUDA(cudaMemsetAsync(e->top, 0, 2 * sizeof *e->top, c->work));
+  TRY(measure(e, scaling->used, false));
+  return st;
 }
 
 int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
@@ -229,22 +209,17 @@ int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
   *info = {};
   info->growth = HONE_NAN;
   info->zero_pivot = -1;
-  if (hone_watch_stop(e->watch, "factor in double", 0.0, 0, HONE_NAN))
+  if (hone_watch_stop(c->watch, "factor in double", 0.0, 0, HONE_NAN))
     return HONE_CANCELLED;
   int st = load(e, hone_dense_of(a), scaling);
-  if (st == HONE_OK)
-    st = CALL(e->solver->getrf(e->handle, (int)c->n, (int)c->n, c->a,
-                               (int)c->lda, e->work, e->ipiv, e->info));
-  if (st == HONE_OK)
-    st = see(e, false, true);
-  if (st == HONE_OK)
-    st = CALL(cudaMemcpyAsync(r->top, e->top, sizeof r->top,
-                              cudaMemcpyDeviceToHost, c->work));
-  if (st == HONE_OK)
-    st = CALL(cudaMemcpyAsync(&r->info, e->info, sizeof r->info,
-                              cudaMemcpyDeviceToHost, c->work));
-  if (st == HONE_OK)
-    st = CALL(cudaStreamSynchronize(c->work));
+  TRY_CUDA(e->solver->getrf(e->handle, (int)c->n, (int)c->n, c->a, (int)c->lda,
+                            e->work, e->ipiv, e->info));
+  TRY(measure(e, false, true));
+  TRY_CUDA(cudaMemcpyAsync(r->top, e->top, sizeof r->top,
+                           cudaMemcpyDeviceToHost, c->work));
+  TRY_CUDA(cudaMemcpyAsync(&r->info, e->info, sizeof r->info,
+                           cudaMemcpyDeviceToHost, c->work));
+  TRY_CUDA(cudaStreamSynchronize(c->work));
   if (st != HONE_OK)
     return st;
   if (r->info < 0)
@@ -268,15 +243,11 @@ int solve(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
       memcpy(c->h_v + j * c->n, v + (i + j) * ldv, bytes);
     st = CALL(cudaMemcpyAsync(c->v, c->h_v, (size_t)now * bytes,
                               cudaMemcpyHostToDevice, c->work));
-    if (st == HONE_OK)
-      st = CALL(e->solver->getrs(e->handle, op, (int)c->n, (int)now, c->a,
-                                 (int)c->lda, e->ipiv, c->v, (int)c->n,
-                                 e->info));
-    if (st == HONE_OK)
-      st = CALL(cudaMemcpyAsync(c->h_v, c->v, (size_t)now * bytes,
-                                cudaMemcpyDeviceToHost, c->work));
-    if (st == HONE_OK)
-      st = CALL(cudaStreamSynchronize(c->work));
+    TRY_CUDA(e->solver->getrs(e->handle, op, (int)c->n, (int)now, c->a,
+                              (int)c->lda, e->ipiv, c->v, (int)c->n, e->info));
+    TRY_CUDA(cudaMemcpyAsync(c->h_v, c->v, (size_t)now * bytes,
+                             cudaMemcpyDeviceToHost, c->work));
+    TRY_CUDA(cudaStreamSynchronize(c->work));
     for (int64_t j = 0; j < now && st == HONE_OK; j++)
       memcpy(v + (i + j) * ldv, c->h_v + j * c->n, bytes);
     c->used.to_device += now * (int64_t)bytes;
@@ -297,7 +268,7 @@ void account(void *self, hone_account *out) {
 }
 
 int64_t device_bytes(const hone_engine_config *config, bool) {
-  return bytes_there(config->n);
+  return bytes_on_device(config->n);
 }
 
 constexpr hone_engine table() {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Cholesky's factorization on the device, S = U^T U, blocked as the LU of
-   cuda_lu.cu is, without its row moves. An outer panel of nb rows of U, inner
-   panels of 128:
+/* Cholesky's factorization on the device, S = U^T U, in single precision,
+   blocked as the LU of lu.cu is but without row moves. An outer panel has nb
+   rows of U, its inner panels 128:
 
      for each inner panel     U of its diagonal block
                               its rows of U in the outer panel's other columns
@@ -11,10 +11,11 @@
                               F -= U^T U with an inner dimension of 3 nb, in
                               strips of rows from the diagonal on
 
-   The rows of U are cut into pieces twice, for the two sides of a product:
-   up as in the LU, lp as the pieces of L there, but row by row of U. */
-#include "gpu_sp/factor/blocks.h"
-#include "gpu_sp/factor/pieces.h"
+   The rows of U are split twice, for the two operands of a product: into up as
+   in the LU, and into lp as L is split there, but row by row of U. Read next:
+   steps.cu for the rows of U, then solve/triangles.h. */
+#include "gpu_sp/factor/operands.h"
+#include "gpu_sp/factor/split_float.h"
 
 namespace {
 
@@ -22,8 +23,8 @@ enum {
   STEP = HONE_STEP,
   THREADS = 256,
   TILE = 4,                /* a thread updates TILE x TILE entries at a time */
-  STRIDE = HONE_PANEL + 4, /* floats of a row in shared memory */
-  STRIP_ROWS = 1024        /* of a product along the diagonal */
+  STRIDE = HONE_PANEL + 4, /* floats from row to row in shared memory */
+  STRIP_ROWS = 1024        /* rows of a product along the diagonal */
 };
 
 /* ---- The diagonal block ------------------------------------------------- */
@@ -32,10 +33,10 @@ struct block_shared {
   float a[HONE_PANEL][STRIDE];
 };
 
-/* STEP rows from 'at' on are finished, a column for each lane: every warp
-   does the diagonal tile's again, in its first 16 lanes, and 16 more columns
-   in the others. Below the tile's diagonal v holds anything, and no other lane
-   ever sees it. */
+/* Finishes STEP rows from row 'at' on, a column in each lane: every warp
+   repeats the diagonal tile in its first 16 lanes, and has 16 more columns in
+   the others. Below the tile's diagonal v holds any numbers, which no other
+   lane reads. */
 __device__ __forceinline__ void finish_rows(float (&v)[STEP], int lane,
                                             bool first, int column,
                                             int *not_positive) {
@@ -48,7 +49,7 @@ __device__ __forceinline__ void finish_rows(float (&v)[STEP], int lane,
       d = 1.0F;
     }
     const float inverse = rsqrtf(d), root = d * inverse;
-    if (lane == p) /* to the last bit, nearly */
+    if (lane == p) /* one Newton step, nearly to the last bit */
       v[p] = fmaf(fmaf(-root, root, d), 0.5F * inverse, root);
     else
       v[p] *= inverse;
@@ -58,15 +59,15 @@ __device__ __forceinline__ void finish_rows(float (&v)[STEP], int lane,
   }
 }
 
-/* Entries on and right of the diagonal from 'from' on, less the product of
-   the STEP rows before it. Of the square's upper triangle of tiles, row t and
-   row side - 1 - t make side + 1 tiles together. */
+/* Subtracts the product of the STEP rows before row 'from' from the upper
+   triangle from there on. Rows t and side - 1 - t of that triangle of tiles
+   have side + 1 tiles together, which is how they are numbered. */
 __device__ __forceinline__ void update_rest(block_shared *sh, int from) {
   const int side = (HONE_PANEL - from) / TILE, row = side + 1;
   const float(*u)[STRIDE] = &sh->a[from - STEP];
   for (int e = (int)threadIdx.x; e < side / 2 * row; e += THREADS) {
     int i = e / row, j = i + e % row;
-    if (j >= side) { /* past the end of row i: in row side - 1 - i */
+    if (j >= side) { /* past the end of row i: it is in row side - 1 - i */
       j -= i + 1;
       i = side - 1 - i;
     }
@@ -131,9 +132,10 @@ __global__ void __launch_bounds__(THREADS)
   }
 }
 
-/* ---- Pieces ------------------------------------------------------------- */
+/* ---- Splitting U --------------------------------------------------------- */
 
-/* No entry of U is above the root of the largest of S: to 2^12 at most. */
+/* No entry of U is larger than the root of the largest of S, so scaling makes
+   them 2^12 at most. */
 __global__ void set_scale_spd(bool fp16, const unsigned *top, int count,
                               hone_piece_scale *scale) {
   unsigned bits = 0;
@@ -148,68 +150,68 @@ __global__ void set_scale_spd(bool fp16, const unsigned *top, int count,
   scale->alpha = fp16 ? -ldexpf(1.0F / 16777216.0F, 2 * e) : -1.0F;
 }
 
-/* A thread takes one column of all rows, a block 256 columns of 16 rows. */
+/* A thread takes one column of 16 rows, a thread block 256 columns. */
 template <class T, bool THREE>
 __global__ void __launch_bounds__(THREADS)
-    split_u(const float *f, int64_t ld, int64_t k, int w, int64_t c0,
-            int64_t c1, const hone_piece_scale *scale, typename T::type *mirror,
-            int64_t ldm, hone_piece_place place, int *overflow) {
-  const int64_t c = c0 + (int64_t)blockIdx.x * THREADS + threadIdx.x;
-  const int row = (int)blockIdx.y * STEP;
-  const float factor = scale->u;
-  if (c >= c1)
+    split_u(const float *f, int64_t ld, const hone_u_rows rows,
+            const hone_operand left) {
+  const int64_t ldl = left.ldo;
+  const int64_t c = rows.c0 + (int64_t)blockIdx.x * THREADS + threadIdx.x;
+  const int row = (int)blockIdx.y * STEP, w = (int)rows.w;
+  const float factor = left.scale->u;
+  if (c >= rows.c1)
     return;
 #pragma unroll
   for (int r = row; r < row + STEP; r++) {
-    const float v = r < w ? f[(k + r) * ld + c] * factor : 0.0F;
-    const pieces_of<T> p = cut<T>(v, overflow);
-    typename T::type *at = mirror + r * ldm + (c - c0);
-    at[place.hh * ldm] = p.hi;
+    const float v = r < w ? f[(rows.k + r) * ld + c] * factor : 0.0F;
+    const two_parts<T> p = split<T>(v, left.overflow);
+    typename T::type *at =
+        static_cast<typename T::type *>(left.out) + r * ldl + (c - rows.c0);
+    at[left.place.hh * ldl] = p.hi;
     if (THREE) {
-      at[place.lo * ldm] = p.hi;
-      at[place.hi * ldm] = p.lo;
+      at[left.place.lo * ldl] = p.hi;
+      at[left.place.hi * ldl] = p.lo;
     }
   }
 }
 
 template <class T, bool THREE>
-cudaError_t launch_split(const float *f, int64_t ld, int64_t k, int64_t w,
-                         int64_t c0, int64_t c1, const hone_piece_scale *scale,
-                         void *mirror, int64_t ldm, hone_piece_place place,
-                         int *overflow, cudaStream_t stream) {
-  const dim3 grid((unsigned)((c1 - c0 + THREADS - 1) / THREADS),
+cudaError_t launch_split(const hone_float_matrix &f, const hone_u_rows &rows,
+                         const hone_operand &left, cudaStream_t stream) {
+  const dim3 grid((unsigned)((rows.c1 - rows.c0 + THREADS - 1) / THREADS),
                   HONE_PANEL / STEP);
-  HONE_LAUNCH((split_u<T, THREE>), grid, THREADS, 0, stream, f, ld, k, (int)w,
-              c0, c1, scale, static_cast<typename T::type *>(mirror), ldm,
-              place, overflow);
+  HONE_LAUNCH((split_u<T, THREE>), grid, THREADS, 0, stream, (const float *)f.f,
+              f.ld, rows, left);
   return cudaGetLastError();
 }
 
-/* ---- The blocks --------------------------------------------------------- */
+/* ---- The blocked algorithm ------------------------------------------------
+ */
 
-/* Part of F: rows i .. i+m-1, columns c0 .. c1-1. The columns' pieces stand
-   in up from column 'first' on, the rows' in lp from the panel's on. */
-struct part {
-  int64_t i, m, c0, c1, first;
+/* A block of F that products are subtracted from. The parts of its columns
+   stand in up from column 'first' on, those of its rows in lp from the panel's
+   first on. */
+struct target {
+  int64_t i, m, c0, c1, first; /* i .. c1: see f_block */
 };
 
-/* The part less the product of the pieces 'from' .. 'from' + 'k' - 1: in
-   cuBLAS's eyes columns times rows transposed. */
-int piece_product(hone_cuda *c, int64_t from, int64_t k,
-                  const hone_cuda_panel_info *p, const part &t) {
-  const cudaDataType_t type = piece_type(c);
+/* The target less the product of the rows of parts from .. from+k-1. GEMM sees
+   the columns times the rows transposed. */
+int product_of_parts(hone_cuda *c, int64_t from, int64_t k,
+                     const hone_cuda_panel_info *p, const target &t) {
+  const cudaDataType_t type = part_type(c);
   return CALL(c->blas->gemm(
       c->handle, CUBLAS_OP_N, CUBLAS_OP_T, (int)padded(c, t.c0, t.c1), (int)t.m,
       (int)k, &scale_at(c, t.first)->alpha,
-      pieces_at(c->up, from * c->ldu + t.c0 - t.first), type, (int)c->ldu,
-      pieces_at(c->lp, from * c->ld + t.i - p->k), type, (int)c->ld,
+      parts_at(c->up, from * c->ldu + t.c0 - t.first), type, (int)c->ldu,
+      parts_at(c->lp, from * c->ld + t.i - p->k), type, (int)c->ld,
       c->constants, c->f + t.i * c->ld + t.c0, CUDA_R_32F, (int)c->ld,
       CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
 }
 
-/* The part less what the panel's first 'inner' inner panels make there. */
+/* The target less U^T U, by the panel's first 'inner' inner panels. */
 int product(hone_cuda *c, const hone_cuda_panel_info *p, int inner,
-            const part &t) {
+            const target &t) {
   const int64_t wide = (int64_t)inner * HONE_PANEL;
   if (t.m <= 0 || t.c1 <= t.c0)
     return HONE_OK;
@@ -223,17 +225,16 @@ int product(hone_cuda *c, const hone_cuda_panel_info *p, int inner,
         c->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
         CUBLAS_GEMM_DEFAULT));
   }
-  if (!three(c))
-    return piece_product(c, 0, wide, p, t);
+  if (!three_products(c))
+    return product_of_parts(c, 0, wide, p, t);
   if (inner == p->count)
-    return piece_product(c, 0, 3 * wide, p, t);
-  int st = piece_product(c, 0, 2 * wide, p, t);
-  if (st == HONE_OK)
-    st = piece_product(c, (int64_t)p->count * 2 * HONE_PANEL, wide, p, t);
+    return product_of_parts(c, 0, 3 * wide, p, t);
+  int st = product_of_parts(c, 0, 2 * wide, p, t);
+  TRY(product_of_parts(c, (int64_t)p->count * 2 * HONE_PANEL, wide, p, t));
   return st;
 }
 
-/* The panel's rows i0 .. and the columns c0 .. c1-1, from the diagonal on. */
+/* Updates the rows i0 .. of the columns c0 .. c1-1, down to the diagonal. */
 int products_below(hone_cuda *c, const hone_cuda_panel_info *p, int64_t i0,
                    int64_t c0, int64_t c1) {
   int st = HONE_OK;
@@ -246,37 +247,41 @@ int products_below(hone_cuda *c, const hone_cuda_panel_info *p, int64_t i0,
   return st;
 }
 
-/* The inner panel's rows of U in the columns c0 .. c1-1, and their pieces. */
+/* The inner panel's rows of U in the columns c0 .. c1-1, and their parts. */
 int rows_of_u(hone_cuda *c, const hone_cuda_panel_info *p, int inner,
               int64_t c0, int64_t c1) {
-  const int64_t k = p->k + (int64_t)inner * HONE_PANEL;
-  return CALL(hone_cuda_rows_spd(
-      c->pieces, c->f, c->ld, k, inner_width(p, inner), c0, c1, scale_at(c, c0),
-      c->up, c->ldu, place_of(c, inner, p->count), c->flags + 1,
-      pieces_at(c->lp, c0 - p->k), c->ld, c->work));
+  const hone_u_rows rows = {inner_start(p, inner), inner_width(p, inner), c0,
+                            c1};
+  return CALL(
+      hone_cuda_rows_spd(matrix_f(c), rows,
+                         {c->pieces, scale_at(c, c0), c->up, c->ldu,
+                          place_of(c, inner, p->count), overflow_flag(c)},
+                         {parts_at(c->lp, c0 - p->k), c->ld}, c->work));
 }
 
-/* The rows' pieces in the columns between the inner panel and c1, again. */
-int cut_u(hone_cuda *c, const hone_cuda_panel_info *p, int inner, int64_t c1) {
-  const int64_t k = p->k + (int64_t)inner * HONE_PANEL;
-  const int64_t w = inner_width(p, inner);
-  return CALL(hone_cuda_split_u(c->pieces, c->f, c->ld, k, w, k + w, c1,
-                                scale_at(c, c1), pieces_at(c->lp, k + w - p->k),
-                                c->ld, place_of(c, inner, p->count),
-                                c->flags + 1, c->work));
+/* Splits the rows' columns between the inner panel and c1 again, with the
+   scale of the columns from c1 on. */
+int split_inner_u(hone_cuda *c, const hone_cuda_panel_info *p, int inner,
+                  int64_t c1) {
+  const int64_t k = inner_start(p, inner), w = inner_width(p, inner);
+  return CALL(hone_cuda_split_u(
+      matrix_f(c), {k, w, k + w, c1},
+      {c->pieces, scale_at(c, c1), parts_at(c->lp, k + w - p->k), c->ld,
+       place_of(c, inner, p->count), overflow_flag(c)},
+      c->work));
 }
 
-/* Inner panel 'inner' and what it does to the rest of its outer panel. */
+/* Factors inner panel 'inner' and updates the rest of its outer panel. */
 int inner_step(hone_cuda *c, const hone_cuda_panel_info *p, int inner) {
-  const int64_t k = p->k + (int64_t)inner * HONE_PANEL;
+  const int64_t k = inner_start(p, inner);
   const int64_t w = inner_width(p, inner), end = p->k + p->w;
   const hone_cuda_panel_info one = {k, w, 0, 1};
-  int st = CALL(hone_cuda_potrf(c->f, c->ld, k, w, c->flags, c->work));
+  int st =
+      CALL(hone_cuda_potrf(c->f, c->ld, k, w, zero_pivot_flag(c), c->work));
   if (st != HONE_OK || k + w >= end)
     return st;
   st = rows_of_u(c, &one, 0, k + w, end);
-  if (st == HONE_OK)
-    st = products_below(c, &one, k + w, k + w, end);
+  TRY(products_below(c, &one, k + w, k + w, end));
   return st;
 }
 
@@ -303,22 +308,19 @@ cudaError_t hone_cuda_piece_scale_spd(enum hone_pieces pieces,
   return cudaGetLastError();
 }
 
-cudaError_t hone_cuda_split_u(enum hone_pieces pieces, const float *f,
-                              int64_t ld, int64_t k, int64_t w, int64_t c0,
-                              int64_t c1, const hone_piece_scale *scale,
-                              void *mirror, int64_t ldm, hone_piece_place place,
-                              int *overflow, cudaStream_t stream) {
-  if (pieces == HONE_FLOATS || c1 <= c0)
+cudaError_t hone_cuda_split_u(const hone_float_matrix &f,
+                              const hone_u_rows &rows, const hone_operand &left,
+                              cudaStream_t stream) {
+  if (left.pieces == HONE_FLOATS || rows.c1 <= rows.c0)
     return cudaSuccess;
   auto launch = launch_split<half_type, true>;
-  if (pieces == HONE_HALF_1)
+  if (left.pieces == HONE_HALF_1)
     launch = launch_split<half_type, false>;
-  else if (pieces == HONE_BFLOAT_3)
+  else if (left.pieces == HONE_BFLOAT_3)
     launch = launch_split<bfloat_type, true>;
-  else if (pieces == HONE_BFLOAT_1)
+  else if (left.pieces == HONE_BFLOAT_1)
     launch = launch_split<bfloat_type, false>;
-  return launch(f, ld, k, w, c0, c1, scale, mirror, ldm, place, overflow,
-                stream);
+  return launch(f, rows, left, stream);
 }
 
 int hone_cuda_factor_panel_spd(hone_cuda *c, int64_t k, int64_t w) {
@@ -339,18 +341,16 @@ int hone_cuda_apply_spd(hone_cuda *c, int panel, int64_t c0, int64_t c1) {
   if (c0 >= c1)
     return HONE_OK;
   for (int inner = 0; inner < p->count && st == HONE_OK; inner++)
-    st = cut_u(c, p, inner, c0);
+    st = split_inner_u(c, p, inner, c0);
   for (int64_t at = c0; at < c1 && st == HONE_OK; at += c->strip) {
     const int64_t to = at + c->strip < c1 ? at + c->strip : c1;
     for (int inner = 0; inner < p->count && st == HONE_OK; inner++) {
-      const int64_t k = p->k + (int64_t)inner * HONE_PANEL;
+      const int64_t k = inner_start(p, inner);
       if (inner > 0)
         st = product(c, p, inner, {k, inner_width(p, inner), at, to, at});
-      if (st == HONE_OK)
-        st = rows_of_u(c, p, inner, at, to);
+      TRY(rows_of_u(c, p, inner, at, to));
     }
-    if (st == HONE_OK)
-      st = products_below(c, p, p->k + p->w, at, to);
+    TRY(products_below(c, p, p->k + p->w, at, to));
   }
   return st;
 }

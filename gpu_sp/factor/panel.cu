@@ -1,32 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* LU of a panel of up to 128 columns with tournament pivoting (Grigori,
-   Demmel & Xiang 2011, CALU), in one launch. The panel's rows lie in the
-   shared memory of up to 128 blocks; every 16 columns
+   Demmel & Xiang 2011, CALU), in single precision, in one launch. The panel's
+   rows lie in the shared memory of up to 128 thread blocks; for every 16
+   columns
 
-     level 1  each block does LU with partial pivoting on its rows, in
-              registers, and posts the 16 winners
-     level 2  every block plays the winners of all off (where they are many,
-              those of 16 blocks have been played off by one of them): 16
-              pivot rows, with U and inv(L) of their 16 x 16 block
-     update   every block computes the pivot rows' part of U, its own rows'
-              multipliers, and updates its rows; level 1 of the next 16
-              columns begins as soon as those are up to date
+     level 1  each thread block does LU with partial pivoting on its rows, in
+              registers, and posts the 16 pivot rows as candidates
+     level 2  every thread block does the same with the candidates of all (where
+              they are many, one of 16 thread blocks has first done it for each
+              16): this gives 16 pivot rows, with U and inv(L) of their 16 x 16
+              block
+     update   every thread block computes the pivot rows' part of U and its own
+              rows' multipliers, and updates its rows; level 1 of the next 16
+              columns begins as soon as those columns are up to date
 
-   Levels 1 and 2 are in cuda_rounds.h. Rows do not move while the panel is
-   being factored; they are written back in their new order at the end. */
-#include "gpu_sp/factor/tournament_rounds.h"
+   Rows do not move while the panel is being factored; they are written back in
+   their new order at the end. Read next: tournament.h for levels 1 and 2,
+   tall_panel.cu for panels of more rows, steps.cu for what follows a panel. */
+#include "gpu_sp/factor/tournament.h"
 
 namespace {
 
-/* What was decided, into shared memory: factors and pivot rows. */
+/* Stores the result of level 2 in shared memory: factors and pivot rows. */
 __device__ __forceinline__ void
-take_outcome(const panel_args &args, shared_state *sh, int c0, int first_row) {
-  const int tid = hone_opaque((int)threadIdx.x);
-  const arena *g = &sh->game;
+store_pivots(const panel_args &args, shared_state *sh, int c0, int first_row) {
+  const int tid = hone_hide_value((int)threadIdx.x);
+  const lu_exchange *g = &sh->exchange;
   if (tid < STEP * STEP) {
     const int q = tid / STEP, c = tid % STEP;
-    const bool none = g->win[q] < 0;
-    const float *row = g->row[q][g->who[q]];
+    const bool none = g->pivot_row[q] < 0;
+    const float *row = g->row[q][g->pivot_warp[q]];
     const float u = none || q + c >= STEP ? 0.0F : row[c];
     sh->upper[q][c] = u;
     if (c == 0)
@@ -34,9 +37,9 @@ take_outcome(const panel_args &args, shared_state *sh, int c0, int first_row) {
     const float l = none || c >= q ? 0.0F : row[(c - q + STEP) % STEP];
     sh->lower[c][q] = c == q ? 1.0F : l;
   } else if (tid < STEP * STEP + STEP) {
-    const int p = tid - STEP * STEP, w = g->win[p];
+    const int p = tid - STEP * STEP, w = g->pivot_row[p];
     const bool in = c0 + p < args.w, counts = in && w >= 0;
-    const bool final = (int)gridDim.x > args.together;
+    const bool final = (int)gridDim.x > args.merged_blocks;
     const int row = counts ? sh->row[w] : -1, local = row - first_row;
     sh->from[p] = counts ? (final ? sh->number[w] : w) : -1;
     sh->pivot[p] = row;
@@ -46,21 +49,22 @@ take_outcome(const panel_args &args, shared_state *sh, int c0, int first_row) {
       atomicOr(&sh->used[local / 32], 1U << (local % 32));
       sh->own[atomicAdd(&sh->owned, 1)] = p;
     }
-    if (blockIdx.x == 0 && in && (w < 0 || g->row[p][g->who[p]][0] == 0.0F))
+    if (blockIdx.x == 0 && in &&
+        (w < 0 || g->row[p][g->pivot_warp[p]][0] == 0.0F))
       atomicMin(args.zero_pivot, args.k + c0 + p);
   }
   __syncthreads();
 }
 
-/* The pivot rows' part of U right of the step, inv(L) times their columns, by
-   the warps that have no rows of their own. */
+/* Computes the pivot rows' part of U right of the step, inv(L) times their
+   columns, in the warps that have no rows of their own. */
 __device__ __forceinline__ void rows_of_u(const panel_args &args, float *s,
                                           shared_state *sh, int c0,
                                           unsigned tag) {
   column_of_u *u = u_of(args, s);
   row_of_a *right = a_of(args, s);
   const int threads = THREADS - args.rows, left = args.w - c0 - STEP;
-  const int tid = hone_opaque((int)threadIdx.x) - args.rows;
+  const int tid = hone_hide_value((int)threadIdx.x) - args.rows;
   constexpr int AT_ONCE = 6;
 #pragma unroll 1
   for (int e0 = tid; e0 < STEP * HONE_PANEL; e0 += AT_ONCE * threads) {
@@ -73,7 +77,7 @@ __device__ __forceinline__ void rows_of_u(const panel_args &args, float *s,
       at[k] = &args.work->value[c0 / STEP % 2][from < 0 ? 0 : from][c0 + STEP];
       word[k] = (posted)tag << 32;
       if (from >= 0)
-        word[k] = hone_look(at[k] + c);
+        word[k] = hone_load_word(at[k] + c);
     }
 #pragma unroll
     for (int k = 0; k < AT_ONCE; k++) {
@@ -111,7 +115,7 @@ __device__ __forceinline__ void rows_of_u(const panel_args &args, float *s,
           make_float4(sum[e][0], sum[e][1], sum[e][2], sum[e][3]);
 }
 
-/* Which of the step's pivots a row is; -1: none. */
+/* Which of the step's pivot rows the row is; -1: none. */
 __device__ __forceinline__ int pivot_of(const shared_state *sh, int row) {
   for (int e = 0; e < sh->owned; e++)
     if (sh->pivot[sh->own[e]] == row)
@@ -119,9 +123,9 @@ __device__ __forceinline__ int pivot_of(const shared_state *sh, int row) {
   return -1;
 }
 
-/* The multipliers of the block's rows, a thread for each: l = a inv(U11), a its
-   16 columns. Those that are pivot rows become rows of L and U. The columns
-   shift through the registers as in a round. */
+/* Computes the multipliers of the thread block's rows, one row a thread:
+   l = a inv(U11), a the row's 16 columns. Pivot rows become rows of L and U.
+   The columns shift through the registers as in register_lu.h. */
 __device__ __forceinline__ void multipliers(const panel_args &args, float *s,
                                             const shared_state *sh, int c0,
                                             int first_row) {
@@ -146,7 +150,7 @@ __device__ __forceinline__ void multipliers(const panel_args &args, float *s,
   }
 }
 
-/* The next 16 columns: a warp takes some of them in 64 rows. */
+/* Updates the next 16 columns: a warp takes some of them in 64 rows. */
 __device__ __forceinline__ void eliminate(const panel_args &args, float *s,
                                           const shared_state *sh, int c0,
                                           int first_row) {
@@ -186,20 +190,20 @@ __device__ __forceinline__ void eliminate(const panel_args &args, float *s,
   }
   for (int e = tid / HONE_PANEL; e < sh->owned; e += THREADS / HONE_PANEL) {
     const int p = sh->own[e], c = next + tid % HONE_PANEL;
-    if (c < args.w) /* the pivot rows themselves */
+    if (c < args.w) /* of the pivot rows themselves */
       s[c * stride + sh->pivot[p] - first_row] = right[c][p];
   }
   __syncthreads();
 }
 
-/* The columns from 'from' on, by the warps that do not play. */
+/* Updates the columns from 'from' on, in the warps that do not factor. */
 __device__ __forceinline__ void update(const panel_args &args, float *s,
                                        const shared_state *sh, int c0,
                                        int from) {
   constexpr int R = 4;
   const column_of_u *right = u_of(args, s);
   const int lane = (int)threadIdx.x % 32, warp = warp_number();
-  const int stride = args.rows + 1, first = from + warp - PLAYERS;
+  const int stride = args.rows + 1, first = from + warp - LU_WARPS;
   for (int i0 = 0; i0 < args.rows; i0 += 32 * R) {
     float l[R][STEP];
 #pragma unroll
@@ -210,7 +214,7 @@ __device__ __forceinline__ void update(const panel_args &args, float *s,
       for (int p = 0; p < STEP; p++)
         l[r][p] = active ? s[(c0 + p) * stride + i] : 0.0F;
     }
-    for (int c = first; c < args.w; c += WARPS - PLAYERS) {
+    for (int c = first; c < args.w; c += WARPS - LU_WARPS) {
       float u[STEP];
       load_row(right[c], u);
 #pragma unroll
@@ -226,8 +230,8 @@ __device__ __forceinline__ void update(const panel_args &args, float *s,
   }
 }
 
-/* Which rows go where, from the list of pivot rows: these to the top, the
-   rows they displace to the places they left. */
+/* Finds which rows go where from the list of pivot rows: pivot rows go to the
+   top, and the rows that they displace to the places they left. */
 __device__ void find_moves(const panel_args &args, const shared_state *sh,
                            int *dst, int *src, unsigned *top, int *before) {
   const int tid = (int)threadIdx.x, lane = tid % 32, w = args.w;
@@ -241,8 +245,8 @@ __device__ void find_moves(const panel_args &args, const shared_state *sh,
   if (in && pivot < w)
     atomicOr(&top[pivot / 32], 1U << (pivot % 32));
   __syncthreads();
-  /* a pivot row from below leaves a place; a row of the top that is none needs
-     one: how many of these are there before this one? */
+  /* A pivot row from below the top leaves a place, and a row of the top that is
+     no pivot row needs one: each counts those before it. */
   const bool leaves = in && pivot >= w;
   const bool displaced = in && !((top[mine ? tid / 32 : 0] >> lane) & 1);
   const unsigned a = __ballot_sync(ALL, leaves);
@@ -268,11 +272,12 @@ __device__ void find_moves(const panel_args &args, const shared_state *sh,
   __syncthreads();
 }
 
-/* Rows between memory and shared memory, a warp for each, so many at once. */
+/* Rows move between global and shared memory, a warp for each row, this many
+   rows at once. */
 constexpr int ROWS_AT_ONCE = 8, WIDE = HONE_PANEL / 32;
 
-__device__ __forceinline__ void fetch(const panel_args &args, float *s,
-                                      shared_state *sh, int first_row) {
+__device__ __forceinline__ void read_rows(const panel_args &args, float *s,
+                                          shared_state *sh, int first_row) {
   const int lane = (int)threadIdx.x % 32, warp = warp_number();
   const int stride = args.rows + 1;
   for (int i0 = warp; i0 < args.rows; i0 += ROWS_AT_ONCE * WARPS) {
@@ -298,10 +303,10 @@ __device__ __forceinline__ void fetch(const panel_args &args, float *s,
   }
 }
 
-/* place[i]: where the block's row i goes. */
-__device__ __forceinline__ void give_back(const panel_args &args,
-                                          const float *s, const int *place,
-                                          int first_row) {
+/* Row i of the thread block goes to row place[i]. */
+__device__ __forceinline__ void write_rows(const panel_args &args,
+                                           const float *s, const int *place,
+                                           int first_row) {
   const int lane = (int)threadIdx.x % 32, warp = warp_number();
   const int stride = args.rows + 1;
 #pragma unroll 2
@@ -327,20 +332,21 @@ __global__ void __launch_bounds__(THREADS, 1) factor_panel(panel_args args) {
     sh->pivots[tid] = 0;
   if (tid < MOST_ROWS / 32)
     sh->used[tid] = 0;
-  if (tid == 0) /* before this block posts: until then none gets to its end */
+  if (tid == 0) /* Read before this thread block posts: no other gets to its
+                   end, and writes it, until then. */
     sh->tag = __ldcg(&args.work->tag);
   __syncthreads();
-  fetch(args, s, sh, first_row);
+  read_rows(args, s, sh, first_row);
   __syncthreads();
-  if (warp < PLAYERS)
+  if (warp < LU_WARPS)
     level_one<R>(args, s, sh, 0, first_row);
   unsigned tag = sh->tag;
   for (int c0 = 0;; c0 += STEP) {
     __syncthreads();
     tag++;
-    publish(args, s, sh, c0, first_row, tag);
-    decide(args, s, sh, c0, tag);
-    take_outcome(args, sh, c0, first_row);
+    post_winners(args, s, sh, c0, first_row, tag);
+    choose_pivots(args, s, sh, c0, tag);
+    store_pivots(args, sh, c0, first_row);
     if (warp < args.rows / 32)
       multipliers(args, s, sh, c0, first_row);
     else
@@ -349,7 +355,7 @@ __global__ void __launch_bounds__(THREADS, 1) factor_panel(panel_args args) {
     eliminate(args, s, sh, c0, first_row);
     if (c0 + STEP >= args.w)
       break;
-    if (warp < PLAYERS)
+    if (warp < LU_WARPS)
       level_one<R>(args, s, sh, c0 + STEP, first_row);
     else
       update(args, s, sh, c0, c0 + 2 * STEP);
@@ -357,7 +363,7 @@ __global__ void __launch_bounds__(THREADS, 1) factor_panel(panel_args args) {
   find_moves(args, sh, dst, src, top, before);
   if (blockIdx.x == 0 && tid == 0)
     args.work->tag = tag;
-  int *place = reinterpret_cast<int *>(s + args.behind);
+  int *place = reinterpret_cast<int *>(s + args.scratch_at);
   if (tid < args.rows)
     place[tid] = first_row + tid;
   __syncthreads();
@@ -371,19 +377,20 @@ __global__ void __launch_bounds__(THREADS, 1) factor_panel(panel_args args) {
     }
   }
   __syncthreads();
-  give_back(args, s, place, first_row);
+  write_rows(args, s, place, first_row);
 }
 
-/* How a panel of m rows is cut into blocks. Few of them leave the others of the
-   device to what runs beside; many rows in a block take longer to update. */
+/* How a panel of m rows is divided among thread blocks. Few thread blocks leave
+   the other multiprocessors to other kernels; many rows in each take longer to
+   update. */
 struct panel_shape {
   int rows, blocks;
-  int together, behind; /* see panel_args */
-  size_t shared;        /* bytes */
+  int merged_blocks, scratch_at; /* see panel_args */
+  size_t shared;                 /* bytes */
 };
 
-/* The shared memory that a block may have of its own choice. */
-cudaError_t room(size_t *bytes) {
+/* The shared memory that a kernel may ask for. */
+cudaError_t shared_limit(size_t *bytes) {
   int device = 0, most = 0;
   cudaError_t e = cudaGetDevice(&device);
   if (e == cudaSuccess)
@@ -395,23 +402,24 @@ cudaError_t room(size_t *bytes) {
 
 cudaError_t shape_of(int64_t m, int64_t w, panel_shape *p) {
   cudaError_t e = cudaSuccess;
-  p->rows = LOCAL;
-  if (m > (int64_t)GROUP * LOCAL)
-    p->rows = m > (int64_t)MAX_BLOCKS * 2 * LOCAL ? 3 * LOCAL : 2 * LOCAL;
+  p->rows = WARP_ROWS;
+  if (m > (int64_t)GROUP * WARP_ROWS)
+    p->rows =
+        m > (int64_t)MAX_BLOCKS * 2 * WARP_ROWS ? 3 * WARP_ROWS : 2 * WARP_ROWS;
   p->blocks = (int)((m + p->rows - 1) / p->rows);
-  p->behind = ((p->rows + 1) * (int)w + 3) / 4 * 4;
+  p->scratch_at = ((p->rows + 1) * (int)w + 3) / 4 * 4;
   const auto shared = [p](int blocks) {
-    const size_t wide = (size_t)(blocks * STEP) * sizeof(staged);
+    const size_t wide = (size_t)(blocks * STEP) * sizeof(candidate_row);
     const size_t u = HONE_PANEL * sizeof(column_of_u) + STEP * sizeof(row_of_a);
-    return (size_t)p->behind * sizeof(float) + (wide > u ? wide : u);
+    return (size_t)p->scratch_at * sizeof(float) + (wide > u ? wide : u);
   };
-  p->together = GROUP;
+  p->merged_blocks = GROUP;
   p->shared = shared(p->blocks < GROUP ? p->blocks : (int)GROUP);
-  if (p->blocks > GROUP && p->blocks <= TOGETHER) {
+  if (p->blocks > GROUP && p->blocks <= MERGED_BLOCKS) {
     size_t most = 0;
-    e = room(&most);
+    e = shared_limit(&most);
     if (shared(p->blocks) <= most) {
-      p->together = TOGETHER;
+      p->merged_blocks = MERGED_BLOCKS;
       p->shared = shared(p->blocks);
     }
   }
@@ -420,42 +428,41 @@ cudaError_t shape_of(int64_t m, int64_t w, panel_shape *p) {
 
 } // namespace
 
-/* What cuda_tall.cu needs lies behind. */
-int64_t hone_cuda_panel_bytes(int64_t n) {
+/* The workspace of tall_panel.cu follows this one. */
+int64_t hone_cuda_panel_bytes(int64_t n, int64_t part_rows) {
   const int64_t flat = ((int64_t)sizeof(panel_work) + 255) / 256 * 256;
-  return flat + hone_cuda_tall_bytes(n);
+  return flat + hone_cuda_tall_bytes(n, part_rows);
 }
 
 int64_t hone_cuda_panel_rows() { return (int64_t)MAX_BLOCKS * MOST_ROWS; }
 
-cudaError_t hone_cuda_panel(int64_t n, float *f, int64_t ld, int64_t k,
-                            int64_t w, enum hone_pivoting pivoting,
-                            hone_moves *moves, int *zero_pivot, void *work,
+cudaError_t hone_cuda_panel(const hone_panel &panel, hone_moves *moves,
+                            int *zero_pivot, const hone_panel_room &room,
                             cudaStream_t stream) {
-  if (hone_cuda_is_tall(n - k))
-    return hone_cuda_tall(n, f, ld, k, w, pivoting, moves, zero_pivot, work,
-                          stream);
+  const int64_t k = panel.k, rows = panel.f.n - k;
+  if (hone_cuda_is_tall(rows, room.part_rows))
+    return hone_cuda_tall_panel(panel, moves, zero_pivot, room, stream);
   panel_shape shape = {};
-  cudaError_t e = shape_of(n - k, w, &shape);
+  cudaError_t e = shape_of(rows, panel.w, &shape);
   if (e != cudaSuccess)
     return e;
   panel_args args = {};
-  args.f = f + k * ld + k;
-  args.ld = ld;
-  args.m = (int)(n - k);
-  args.w = (int)w;
+  args.f = panel.f.f + k * panel.f.ld + k;
+  args.ld = panel.f.ld;
+  args.m = (int)rows;
+  args.w = (int)panel.w;
   args.rows = shape.rows;
-  args.together = shape.together;
-  args.behind = shape.behind;
-  args.eligible = pivoting == HONE_BLOCK_ONLY ? (int)w : args.m;
-  args.natural = pivoting == HONE_NATURAL;
+  args.merged_blocks = shape.merged_blocks;
+  args.scratch_at = shape.scratch_at;
+  args.eligible = panel.pivoting == HONE_BLOCK_ONLY ? args.w : args.m;
+  args.natural = panel.pivoting == HONE_NATURAL;
   args.k = (int)k;
   args.moves = moves;
   args.zero_pivot = zero_pivot;
-  args.work = static_cast<panel_work *>(work);
+  args.work = static_cast<panel_work *>(room.memory);
   auto kernel = factor_panel<1>;
-  if (shape.rows > LOCAL)
-    kernel = shape.rows > 2 * LOCAL ? factor_panel<3> : factor_panel<2>;
+  if (shape.rows > WARP_ROWS)
+    kernel = shape.rows > 2 * WARP_ROWS ? factor_panel<3> : factor_panel<2>;
   e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                            (int)shape.shared);
   if (e != cudaSuccess)

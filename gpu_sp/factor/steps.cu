@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What lies between the panels of the blocked LU: row moves, the pivot rows'
-   part of U, and the pieces that tensor cores multiply. */
-#include "gpu_sp/factor/pieces.h"
+/* The kernels between the panels of the blocked LU (lu.cu): row moves, the
+   triangular solve that makes the pivot rows' part of U, both in single
+   precision, and the splitting of L and U into the 16-bit operands of the
+   trailing update. Read next: split_float.h for the splitting of one float,
+   panel.cu for the panels. */
+#include "gpu_sp/factor/split_float.h"
 
 namespace {
 
@@ -9,7 +12,7 @@ enum { THREADS = 256, STEP = HONE_STEP };
 
 const int64_t MANY_COLUMNS = 12288; /* docs/performance.md */
 
-/* ---- Pieces ------------------------------------------------------------ */
+/* ---- Splitting L --------------------------------------------------------- */
 
 __global__ void set_scale(bool fp16, const unsigned *top,
                           hone_piece_scale *scale) {
@@ -17,19 +20,25 @@ __global__ void set_scale(bool fp16, const unsigned *top,
   int e = 0;
   if (fp16 && max > 0.0F && max <= 3.4e38F)
     (void)frexpf(max, &e);
-  e = e > 120 ? 120 : (e < -112 ? -112 : e); /* alpha normal */
-  /* The block column's largest entry to 8, its U may grow 4096-fold. */
+  e = e > 120 ? 120 : (e < -112 ? -112 : e); /* alpha stays normal */
+  /* The largest entry of the block column becomes 8, so that U may grow
+     4096-fold. */
   scale->l = fp16 ? 1024.0F : 1.0F;
   scale->u = fp16 ? ldexpf(8.0F, -e) : 1.0F;
   scale->alpha = fp16 ? -ldexpf(1.0F / 8192.0F, e) : -1.0F;
 }
 
-/* A thread takes one column of several rows; blockIdx.y: of which 128. */
+/* Splits the columns k .. of the rows i0 .. n-1. A thread takes one column of
+   several rows; blockIdx.y counts blocks of 128 columns. */
 template <class T, bool THREE>
 __global__ void __launch_bounds__(THREADS)
-    split_l(const float *f, int64_t ld, int64_t n, int64_t i0, int64_t k, int w,
-            const hone_piece_scale *scale, typename T::type *out, int64_t ldo,
-            hone_piece_place place, int *overflow) {
+    split_l(const hone_float_matrix a, int64_t i0, int64_t k, int w,
+            const hone_operand to) {
+  const float *const f = a.f;
+  const int64_t ld = a.ld, n = a.n, ldo = to.ldo;
+  typename T::type *const out = static_cast<typename T::type *>(to.out);
+  int *const overflow = to.overflow;
+  hone_piece_place place = to.place;
   const int block = (int)blockIdx.y;
   const int c = (int)threadIdx.x % HONE_PANEL;
   k += block * HONE_PANEL;
@@ -38,14 +47,14 @@ __global__ void __launch_bounds__(THREADS)
   place.hi += block * 2 * HONE_PANEL;
   place.hh += block * HONE_PANEL;
   const int64_t step = (int64_t)gridDim.x * (THREADS / HONE_PANEL);
-  const float factor = scale->l;
+  const float factor = to.scale->l;
   for (int64_t i = i0 + (int64_t)blockIdx.x * (THREADS / HONE_PANEL) +
                    (int)threadIdx.x / HONE_PANEL;
        i < n; i += step) {
     float v = 0.0F;
     if (c < w && i > k + c) /* the strictly lower triangle */
       v = f[i * ld + k + c] * factor;
-    const pieces_of<T> p = cut<T>(v, overflow);
+    const two_parts<T> p = split<T>(v, overflow);
     typename T::type *at = out + (i - i0) * ldo + c;
     at[place.hh] = p.hi;
     if (THREE) {
@@ -55,7 +64,8 @@ __global__ void __launch_bounds__(THREADS)
   }
 }
 
-/* ---- The pivot rows ---------------------------------------------------- */
+/* ---- The pivot rows' part of U --------------------------------------------
+ */
 
 enum {
   ROWS_GROUPS = HONE_PANEL / HONE_STEP, /* warps, 16 rows each */
@@ -63,27 +73,28 @@ enum {
   ROWS_STRIDE = HONE_PANEL + 4
 };
 
-/* E: columns of a lane, 32 apart. */
+/* A lane has E columns, 32 apart. */
 template <int E> struct rows_shared {
-  float l[HONE_PANEL][ROWS_STRIDE]; /* L11, column by column; of U11^T with
-                                       the diagonal's inverse on it */
+  float l[HONE_PANEL][ROWS_STRIDE]; /* L11, column by column; or U11^T, with
+                                       the inverse of its diagonal there */
   float x[2][STEP][32 * E];         /* 16 finished rows */
 };
 
-/* Where the pieces of a row of U go, and its mirror image. */
+/* Where the parts of a row of U go: 'out' is the right operand of products,
+   'left' (S = U^T U alone) the left one. */
 template <class T> struct rows_out {
   typename T::type *out;
   int64_t ldo;
-  typename T::type *mirror;
-  int64_t ldm;
+  typename T::type *left;
+  int64_t ldl;
   hone_piece_place place;
   int *overflow;
 };
 
 template <class T, int PARTS, bool SPD>
-__device__ __forceinline__ void put_pieces(const rows_out<T> &o, float v, int i,
-                                           int64_t at) {
-  const pieces_of<T> p = cut<T>(v, o.overflow);
+__device__ __forceinline__ void put_parts(const rows_out<T> &o, float v, int i,
+                                          int64_t at) {
+  const two_parts<T> p = split<T>(v, o.overflow);
   typename T::type *to = o.out + i * o.ldo + at;
   to[o.place.hh * o.ldo] = p.hi;
   if (PARTS == 3) {
@@ -91,21 +102,21 @@ __device__ __forceinline__ void put_pieces(const rows_out<T> &o, float v, int i,
     to[o.place.hi * o.ldo] = p.hi;
   }
   if (SPD) {
-    typename T::type *too = o.mirror + i * o.ldm + at;
-    too[o.place.hh * o.ldm] = p.hi;
+    typename T::type *too = o.left + i * o.ldl + at;
+    too[o.place.hh * o.ldl] = p.hi;
     if (PARTS == 3) {
-      too[o.place.lo * o.ldm] = p.hi;
-      too[o.place.hi * o.ldm] = p.lo;
+      too[o.place.lo * o.ldl] = p.hi;
+      too[o.place.hi * o.ldl] = p.lo;
     }
   }
 }
 
-/* Warp g holds the rows 16 g .. 16 g + 15 of 32 E columns in registers. Step
-   by step the warp whose turn it is finishes its rows, the later ones take
-   them off theirs. What bounds it are the entries of L11, which all lanes read
-   at once, so that with many columns a lane takes several. SPD: with U11^T in
-   the place of L11, and a mirror image of the pieces, which is the other factor
-   of the products. */
+/* U = inv(L11) F, in place. Warp g holds the rows 16 g .. 16 g + 15 of 32 E
+   columns in registers. In each step one warp finishes its rows, and the later
+   warps subtract multiples of them from their own. The bound is the rate at
+   which entries of L11 are read, the same one by all lanes, so a lane takes
+   several columns where there are many. SPD: U11^T stands in the place of L11,
+   and the left operand of the products is written as well. */
 template <class T, int PARTS, bool SPD, int E>
 __global__ void __launch_bounds__(ROWS_THREADS)
     solve_rows(float *f, int64_t ld, int64_t k, int w, int64_t c0, int64_t c1,
@@ -179,7 +190,7 @@ __global__ void __launch_bounds__(ROWS_THREADS)
       if (i < w)
         at[r * ld + 32 * e] = v[r][e];
       if (PARTS > 0)
-        put_pieces<T, PARTS, SPD>(o, v[r][e] * factor, i, c - c0 + 32 * e);
+        put_parts<T, PARTS, SPD>(o, v[r][e] * factor, i, c - c0 + 32 * e);
     }
   }
 }
@@ -188,7 +199,8 @@ __global__ void __launch_bounds__(ROWS_THREADS)
 
 enum { MOVE_THREADS = 1024, MOVE_WARPS = MOVE_THREADS / 32 };
 
-/* A block takes 32 columns of all rows moved, a warp some of the rows. */
+/* A thread block takes 32 columns of all rows that move, a warp EACH of those
+   rows. */
 template <int EACH>
 __global__ void __launch_bounds__(MOVE_THREADS)
     move_rows(float *f, int64_t ld, int64_t left, int64_t c0, int64_t c1,
@@ -212,8 +224,9 @@ __global__ void __launch_bounds__(MOVE_THREADS)
       f[(int64_t)to[e] * ld + c] = v[e];
 }
 
-/* One block. The lists are applied in turn to map; every row that a list
-   names is then entered once, and its map put back. */
+/* One thread block. It applies the panels' moves to map, one panel after the
+   other, then enters every row that they name once into the composed list, and
+   restores map. */
 __global__ void __launch_bounds__(1024)
     compose(const hone_moves *moves, int panels, int *dst, int *src, int *perm,
             int *place, int *map) {
@@ -234,10 +247,10 @@ __global__ void __launch_bounds__(1024)
     const int row = moves[e / entries].dst[e % entries];
     int from = -1;
     if (row >= 0)
-      from = atomicExch(&map[row], -1); /* the first to come enters it */
+      from = atomicExch(&map[row], -1); /* the first thread enters the row */
     dst[e] = from < 0 || from == row ? -1 : row;
     src[e] = from < 0 ? 0 : from;
-    src[e + all] = from < 0 ? -1 : row; /* to be put back */
+    src[e + all] = from < 0 ? -1 : row; /* whose map is restored below */
   }
   __syncthreads();
   for (int e = tid; e < all; e += (int)blockDim.x) {
@@ -255,8 +268,8 @@ __global__ void __launch_bounds__(1024)
 
 /* ---- Growth ------------------------------------------------------------ */
 
-/* Bits of nonnegative floats order as they do. A block for each row: all of
-   it, or from the diagonal on. */
+/* The bits of nonnegative floats are ordered as the floats are. A thread block
+   takes a row: all of it, or the upper triangle's part. */
 __global__ void __launch_bounds__(THREADS)
     largest(int64_t n, bool upper, const float *f, int64_t ld, unsigned *max) {
   const float *row = f + (int64_t)blockIdx.x * ld;
@@ -287,39 +300,35 @@ cudaError_t hone_cuda_piece_scale(enum hone_pieces pieces, const unsigned *top,
 }
 
 template <class T, bool THREE>
-static cudaError_t
-launch_split(int64_t n, const float *f, int64_t ld, int64_t i0, int64_t k,
-             int64_t w, const hone_piece_scale *scale, void *out, int64_t ldo,
-             hone_piece_place place, int *overflow, cudaStream_t stream) {
-  unsigned blocks = blocks_of(n - i0, THREADS / HONE_PANEL);
+static cudaError_t launch_split(const hone_float_matrix &f, int64_t i0,
+                                int64_t k, int64_t w, const hone_operand &to,
+                                cudaStream_t stream) {
+  unsigned blocks = blocks_of(f.n - i0, THREADS / HONE_PANEL);
   blocks = blocks < 2048 ? blocks : 2048;
   const dim3 grid(blocks, blocks_of(w, HONE_PANEL));
-  HONE_LAUNCH((split_l<T, THREE>), grid, THREADS, 0, stream, f, ld, n, i0, k,
-              (int)w, scale, static_cast<typename T::type *>(out), ldo, place,
-              overflow);
+  HONE_LAUNCH((split_l<T, THREE>), grid, THREADS, 0, stream, f, i0, k, (int)w,
+              to);
   return cudaGetLastError();
 }
 
-cudaError_t hone_cuda_split_l(enum hone_pieces pieces, int64_t n,
-                              const float *f, int64_t ld, int64_t i0, int64_t k,
-                              int64_t w, const hone_piece_scale *scale,
-                              void *out, int64_t ldo, hone_piece_place place,
-                              int *overflow, cudaStream_t stream) {
-  if (pieces == HONE_FLOATS || i0 >= n)
+cudaError_t hone_cuda_split_l(const hone_float_matrix &f, int64_t i0, int64_t k,
+                              int64_t w, const hone_operand &to,
+                              cudaStream_t stream) {
+  if (to.pieces == HONE_FLOATS || i0 >= f.n)
     return cudaSuccess;
   auto launch = launch_split<half_type, true>;
-  if (pieces == HONE_HALF_1)
+  if (to.pieces == HONE_HALF_1)
     launch = launch_split<half_type, false>;
-  else if (pieces == HONE_BFLOAT_3)
+  else if (to.pieces == HONE_BFLOAT_3)
     launch = launch_split<bfloat_type, true>;
-  else if (pieces == HONE_BFLOAT_1)
+  else if (to.pieces == HONE_BFLOAT_1)
     launch = launch_split<bfloat_type, false>;
-  return launch(n, f, ld, i0, k, w, scale, out, ldo, place, overflow, stream);
+  return launch(f, i0, k, w, to, stream);
 }
 
 template <class T, int PARTS, bool SPD, int E>
-static cudaError_t launch_lanes(float *f, int64_t ld, int64_t k, int64_t w,
-                                int64_t c0, int64_t c1,
+static cudaError_t launch_lanes(const hone_float_matrix &f,
+                                const hone_u_rows &rows,
                                 const hone_piece_scale *scale,
                                 const rows_out<T> &o, cudaStream_t stream) {
   const size_t shared = sizeof(rows_shared<E>);
@@ -328,87 +337,79 @@ static cudaError_t launch_lanes(float *f, int64_t ld, int64_t k, int64_t w,
       kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
   if (e != cudaSuccess)
     return e;
-  HONE_LAUNCH(kernel, blocks_of(c1 - c0, 32 * E), ROWS_THREADS, shared, stream,
-              f, ld, k, (int)w, c0, c1, scale, o);
+  HONE_LAUNCH(kernel, blocks_of(rows.c1 - rows.c0, 32 * E), ROWS_THREADS,
+              shared, stream, f.f, f.ld, rows.k, (int)rows.w, rows.c0, rows.c1,
+              scale, o);
   return cudaGetLastError();
 }
 
-/* Many columns: several a lane, so long as every multiprocessor has some. */
+/* With many columns a lane takes several, so long as every multiprocessor has
+   some. */
 template <class T, int PARTS, bool SPD>
-static cudaError_t
-launch_rows(float *f, int64_t ld, int64_t k, int64_t w, int64_t c0, int64_t c1,
-            const hone_piece_scale *scale, void *out, int64_t ldo,
-            hone_piece_place place, int *overflow, void *mirror, int64_t ldm,
-            cudaStream_t stream) {
-  typedef typename T::type piece;
-  const rows_out<T> o = {static_cast<piece *>(out),
-                         ldo,
-                         static_cast<piece *>(mirror),
-                         ldm,
-                         place,
-                         overflow};
+static cudaError_t launch_rows(const hone_float_matrix &f,
+                               const hone_u_rows &rows, const hone_operand &to,
+                               const hone_left_operand &left,
+                               cudaStream_t stream) {
+  typedef typename T::type number;
+  const rows_out<T> o = {static_cast<number *>(to.out),
+                         to.ldo,
+                         static_cast<number *>(left.out),
+                         left.ldo,
+                         to.place,
+                         to.overflow};
   auto launch = launch_lanes<T, PARTS, SPD, 1>;
-  if (c1 - c0 > MANY_COLUMNS)
+  if (rows.c1 - rows.c0 > MANY_COLUMNS)
     launch = launch_lanes<T, PARTS, SPD, 4>;
-  return launch(f, ld, k, w, c0, c1, scale, o, stream);
+  return launch(f, rows, to.scale, o, stream);
 }
 
 template <bool SPD>
-static cudaError_t rows_of(enum hone_pieces pieces, float *f, int64_t ld,
-                           int64_t k, int64_t w, int64_t c0, int64_t c1,
-                           const hone_piece_scale *scale, void *out,
-                           int64_t ldo, hone_piece_place place, int *overflow,
-                           void *mirror, int64_t ldm, cudaStream_t stream) {
-  if (c1 <= c0)
+static cudaError_t choose_rows(const hone_float_matrix &f,
+                               const hone_u_rows &rows, const hone_operand &to,
+                               const hone_left_operand &left,
+                               cudaStream_t stream) {
+  if (rows.c1 <= rows.c0)
     return cudaSuccess;
   auto launch = launch_rows<half_type, 0, SPD>;
-  if (pieces == HONE_HALF_3)
+  if (to.pieces == HONE_HALF_3)
     launch = launch_rows<half_type, 3, SPD>;
-  else if (pieces == HONE_HALF_1)
+  else if (to.pieces == HONE_HALF_1)
     launch = launch_rows<half_type, 1, SPD>;
-  else if (pieces == HONE_BFLOAT_3)
+  else if (to.pieces == HONE_BFLOAT_3)
     launch = launch_rows<bfloat_type, 3, SPD>;
-  else if (pieces == HONE_BFLOAT_1)
+  else if (to.pieces == HONE_BFLOAT_1)
     launch = launch_rows<bfloat_type, 1, SPD>;
-  return launch(f, ld, k, w, c0, c1, scale, out, ldo, place, overflow, mirror,
-                ldm, stream);
+  return launch(f, rows, to, left, stream);
 }
 
-cudaError_t hone_cuda_rows(enum hone_pieces pieces, float *f, int64_t ld,
-                           int64_t k, int64_t w, int64_t c0, int64_t c1,
-                           const hone_piece_scale *scale, void *out,
-                           int64_t ldo, hone_piece_place place, int *overflow,
-                           cudaStream_t stream) {
-  return rows_of<false>(pieces, f, ld, k, w, c0, c1, scale, out, ldo, place,
-                        overflow, nullptr, 0, stream);
+cudaError_t hone_cuda_rows(const hone_float_matrix &f, const hone_u_rows &rows,
+                           const hone_operand &to, cudaStream_t stream) {
+  return choose_rows<false>(f, rows, to, {nullptr, 0}, stream);
 }
 
-cudaError_t hone_cuda_rows_spd(enum hone_pieces pieces, float *f, int64_t ld,
-                               int64_t k, int64_t w, int64_t c0, int64_t c1,
-                               const hone_piece_scale *scale, void *out,
-                               int64_t ldo, hone_piece_place place,
-                               int *overflow, void *mirror, int64_t ldm,
+cudaError_t hone_cuda_rows_spd(const hone_float_matrix &f,
+                               const hone_u_rows &rows, const hone_operand &to,
+                               const hone_left_operand &left,
                                cudaStream_t stream) {
-  return rows_of<true>(pieces, f, ld, k, w, c0, c1, scale, out, ldo, place,
-                       overflow, mirror, ldm, stream);
+  return choose_rows<true>(f, rows, to, left, stream);
 }
 
 cudaError_t hone_cuda_move(float *f, int64_t ld, int64_t left, int64_t c0,
-                           int64_t c1, const int *dst, const int *src,
-                           int entries, cudaStream_t stream) {
+                           int64_t c1, const hone_move_list &list,
+                           cudaStream_t stream) {
   const unsigned blocks =
       blocks_of(left, 32) + (c1 > c0 ? blocks_of(c1 - c0, 32) : 0U);
   if (blocks == 0)
     return cudaSuccess;
   auto kernel = move_rows<8>;
-  if (entries > 32 * MOVE_WARPS)
+  if (list.entries > 32 * MOVE_WARPS)
     kernel = move_rows<64>;
-  else if (entries > 16 * MOVE_WARPS)
+  else if (list.entries > 16 * MOVE_WARPS)
     kernel = move_rows<32>;
-  else if (entries > 8 * MOVE_WARPS)
+  else if (list.entries > 8 * MOVE_WARPS)
     kernel = move_rows<16>;
-  HONE_LAUNCH(kernel, blocks, MOVE_THREADS, 0, stream, f, ld, left, c0, c1, dst,
-              src, entries);
+  HONE_LAUNCH(kernel, blocks, MOVE_THREADS, 0, stream, f, ld, left, c0, c1,
+              list.dst, list.src, list.entries);
   return cudaGetLastError();
 }
 

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Panels of more rows than one launch of cuda_panel.cu can hold: one more
-   level of its tournament. The rows are cut into parts as even as can be; of
-   each, a copy is factored, which names w winners. These play on in the same
-   way, with the values they have in F, until all fit in one launch. That one's
-   pivot rows are the panel's, and so is its L11 U11 (Grigori, Demmel & Xiang
-   2011: CALU with blocks of w columns). They are moved to the top, and
+/* LU of panels with more rows than one launch of panel.cu can hold, in single
+   precision: one more level of its tournament. The rows are divided evenly into
+   parts. A copy of each part is factored, and its w pivot rows are candidates.
+   The candidates, with the values they have in F, are divided and factored in
+   the same way until all fit into one launch. The pivot rows of that launch are
+   the panel's, and so is its L11 U11 (Grigori, Demmel & Xiang 2011: CALU with
+   blocks of w columns). They are moved to the top, and
 
      L21 = A21 inv(U11)
 
-   for all other rows. Where only the diagonal block's rows may be pivots,
-   that block is factored alone, in its place.
-
-   The copies are short-lived: there is room for one part. */
-#include "gpu_sp/kernels.h"
-
-int64_t hone_cuda_part = 0;
+   for all other rows. Where only the rows of the diagonal block may be pivots,
+   that block is factored alone, in its place. The workspace has room for the
+   copy of one part. Read next: panel.cu. */
+#include "gpu_sp/factor/factor.h"
 
 namespace {
 
@@ -22,17 +20,18 @@ enum {
   STEP = HONE_STEP,
   THREADS = 256,
   WARPS = THREADS / 32,
-  ROWS = 32, /* of L21 that a block works on at a time, a lane each */
+  ROWS = 32, /* of L21 that a thread block works on at a time, a lane each */
   GROUPS = HONE_PANEL / STEP, /* warps, 16 columns each */
-  BLOCKS = 264,               /* of those; more only read U11 more often */
-  STRIDE = HONE_PANEL + 4     /* floats of a row of U11 in shared memory */
+  BLOCKS = 264, /* thread blocks of that kernel; more would only read U11 more
+                   often */
+  STRIDE = HONE_PANEL + 4 /* floats from row to row of U11 in shared memory */
 };
 static_assert(GROUPS == WARPS, "a warp for each group of columns");
 
 /* ---- Kernels ------------------------------------------------------------ */
 
-/* out: the w columns of the rows first .. first+rows-1 of f, or of those that
-   the list names there. A warp for each row. */
+/* Copies the w columns of the rows first .. first+rows-1 of f, or of the rows
+   that the list names there. A warp takes a row. */
 __global__ void __launch_bounds__(THREADS)
     take_rows(const float *f, int64_t ld, const int *list, int64_t first,
               int64_t rows, int w, float *out) {
@@ -45,9 +44,9 @@ __global__ void __launch_bounds__(THREADS)
     out[i * HONE_PANEL + c] = f[from * ld + c];
 }
 
-/* The pivot rows of such a copy, by their numbers in f. */
-__global__ void name_winners(const hone_moves *copy, const int *list,
-                             int64_t first, int w, int *out) {
+/* Writes the pivot rows of such a copy, by their numbers in f. */
+__global__ void list_pivot_rows(const hone_moves *copy, const int *list,
+                                int64_t first, int w, int *out) {
   const int i = (int)threadIdx.x;
   if (i >= w)
     return;
@@ -55,12 +54,13 @@ __global__ void name_winners(const hone_moves *copy, const int *list,
   out[i] = list ? list[at] : (int)at;
 }
 
-/* The moves that bring the pivot rows to the top, and the rows they displace
-   to the places that they leave, from those of the last copy; likewise its
-   first zero pivot. One block of HONE_PANEL threads. */
-__global__ void tell_moves(const hone_moves *copy, const int *list, int k,
-                           int w, const int *found, hone_moves *moves,
-                           int *zero_pivot) {
+/* Writes the moves that bring the pivot rows to the top, and the rows that they
+   displace to the places they leave, from the moves of the last copy, and
+   lowers *zero_pivot to that copy's first zero pivot. One thread block of
+   HONE_PANEL threads. */
+__global__ void write_moves(const hone_moves *copy, const int *list, int k,
+                            int w, const int *found, hone_moves *moves,
+                            int *zero_pivot) {
   __shared__ int pivot[HONE_PANEL];
   __shared__ bool stays[HONE_PANEL]; /* is the row above w a pivot row? */
   const int i = (int)threadIdx.x;
@@ -78,7 +78,7 @@ __global__ void tell_moves(const hone_moves *copy, const int *list, int k,
     atomicMin(zero_pivot, k + *found);
   if (i >= w)
     return;
-  int left = 0, displaced = 0; /* before i */
+  int left = 0, displaced = 0; /* counts before i */
   for (int q = 0; q < i; q++) {
     left += pivot[q] >= w;
     displaced += !stays[q];
@@ -92,13 +92,13 @@ __global__ void tell_moves(const hone_moves *copy, const int *list, int k,
 }
 
 struct divide_shared {
-  float u[HONE_PANEL][STRIDE]; /* the inverse of the diagonal on it */
+  float u[HONE_PANEL][STRIDE]; /* with the inverse of its diagonal there */
   float tile[ROWS][HONE_PANEL + 1];
   float x[2][STEP][ROWS]; /* 16 finished columns */
 };
 
-/* U11, completed by the unit matrix. As in the panel, a zero pivot has the
-   inverse zero: the factorization has ended there. */
+/* Loads U11, completed by the unit matrix. A zero pivot has the inverse zero,
+   as in panel.cu: the factorization ends there. */
 __device__ __forceinline__ void load_u(const float *block, int64_t ld, int w,
                                        divide_shared *sh) {
 #pragma unroll 4
@@ -113,9 +113,9 @@ __device__ __forceinline__ void load_u(const float *block, int64_t ld, int w,
   }
 }
 
-/* The lanes' rows times inv(U11); warp g holds the columns 16 g .. 16 g + 15.
-   Step by step the warp whose turn it is finishes its columns, the later ones
-   take them off theirs. */
+/* Multiplies the lanes' rows by inv(U11). Warp g holds the columns
+   16 g .. 16 g + 15. In each step one warp finishes its columns, and the later
+   warps subtract multiples of them from their own. */
 __device__ __forceinline__ void divide_tile(divide_shared *sh, int lane,
                                             int group) {
   float v[STEP];
@@ -151,7 +151,7 @@ __device__ __forceinline__ void divide_tile(divide_shared *sh, int lane,
     sh->tile[lane][group * STEP + r] = v[r];
 }
 
-/* L21 = A21 inv(U11) in place: rows below the block, 32 at a time. */
+/* L21 = A21 inv(U11) in place, 32 rows below the diagonal block at a time. */
 __global__ void __launch_bounds__(THREADS)
     divide(float *block, int64_t ld, int w, int64_t rows) {
   HONE_DYNAMIC_SHARED(divide_shared, sh);
@@ -177,13 +177,13 @@ __global__ void __launch_bounds__(THREADS)
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/* Of the rows that one launch takes, also where tests make them fewer: two
-   parts' winners must be fewer than the rows of the parts. */
-int64_t part_rows() {
+/* The rows of a part: those that one launch takes, or as many as was chosen,
+   but so many that two parts have fewer candidates than rows. */
+int64_t rows_of_parts(int64_t chosen) {
   const int64_t least = 2 * HONE_PANEL, most = hone_cuda_panel_rows();
-  if (hone_cuda_part <= 0 || hone_cuda_part > most)
+  if (chosen <= 0 || chosen > most)
     return most;
-  return hone_cuda_part < least ? least : hone_cuda_part;
+  return chosen < least ? least : chosen;
 }
 
 struct tall_panel {
@@ -194,13 +194,15 @@ struct tall_panel {
   /* Workspace */
   float *copy;
   int *list[2];     /* of rows, counted from the panel's first */
-  hone_moves *last; /* of the copy */
-  int *found;       /* and its first zero pivot */
-  void *panel;      /* hone_cuda_panel's own */
+  hone_moves *last; /* moves of the copy */
+  int *found;       /* its first zero pivot */
+  hone_panel_room
+      panel; /* of hone_cuda_panel, for parts: none of them is tall */
   int64_t used;
+  int64_t part_rows;
 };
 
-/* Hands out the workspace, or only counts. */
+/* Divides the workspace, or only counts its bytes where work is NULL. */
 template <class T> void take(tall_panel *t, void *work, T **at, int64_t count) {
   if (work)
     *at = reinterpret_cast<T *>(static_cast<unsigned char *>(work) + t->used);
@@ -208,27 +210,27 @@ template <class T> void take(tall_panel *t, void *work, T **at, int64_t count) {
 }
 
 void lay_out(tall_panel *t, int64_t n, void *work) {
-  const int64_t rows = part_rows();
-  const int64_t winners = divide_up(n, rows) * HONE_PANEL;
+  const int64_t rows = t->part_rows;
+  const int64_t candidates = divide_up(n, rows) * HONE_PANEL;
   take(t, work, &t->copy, rows * HONE_PANEL);
-  take(t, work, &t->list[0], winners);
-  take(t, work, &t->list[1], winners);
+  take(t, work, &t->list[0], candidates);
+  take(t, work, &t->list[1], candidates);
   take(t, work, &t->last, 1);
   take(t, work, &t->found, 1);
 }
 
-/* LU of a panel that is short enough, its rows at f; t->last and t->found
-   tell of it. */
+/* Factors a panel that is short enough, its rows at f; *t.last and *t.found
+   receive the result. */
 cudaError_t factor(const tall_panel &t, float *f, int64_t ld, int64_t rows,
                    enum hone_pivoting pivoting) {
   cudaError_t e = cudaMemsetAsync(t.found, 0x7f, sizeof(int), t.stream);
   if (e == cudaSuccess)
-    e = hone_cuda_panel(rows, f, ld, 0, t.w, pivoting, t.last, t.found, t.panel,
-                        t.stream);
+    e = hone_cuda_panel({{f, ld, rows}, 0, t.w, pivoting}, t.last, t.found,
+                        t.panel, t.stream);
   return e;
 }
 
-/* The same of a copy of rows first .. first+rows-1 of the list. */
+/* Factors a copy of the rows first .. first+rows-1 of the list. */
 cudaError_t factor_copy(const tall_panel &t, const int *list, int64_t first,
                         int64_t rows) {
   HONE_LAUNCH(take_rows, (unsigned)divide_up(rows, WARPS), THREADS, 0, t.stream,
@@ -238,48 +240,49 @@ cudaError_t factor_copy(const tall_panel &t, const int *list, int64_t first,
                           : e;
 }
 
-/* A round: of the *count rows of the list (NULL: all), each part's winners
-   make the list 'next'. */
-cudaError_t play_parts(const tall_panel &t, const int *list, int *next,
-                       int64_t *count) {
-  const int64_t parts = divide_up(*count, part_rows());
+/* One level of the tournament: of the *count rows of the list (NULL: all), the
+   pivot rows of each part make the list 'next'. */
+cudaError_t reduce_candidates(const tall_panel &t, const int *list, int *next,
+                              int64_t *count) {
+  const int64_t parts = divide_up(*count, t.part_rows);
   cudaError_t e = cudaSuccess;
   for (int64_t p = 0; p < parts && e == cudaSuccess; p++) {
     const int64_t first = p * *count / parts, end = (p + 1) * *count / parts;
     e = factor_copy(t, list, first, end - first);
     if (e != cudaSuccess)
       break;
-    HONE_LAUNCH(name_winners, 1, HONE_PANEL, 0, t.stream, t.last, list, first,
-                t.w, next + p * t.w);
+    HONE_LAUNCH(list_pivot_rows, 1, HONE_PANEL, 0, t.stream, t.last, list,
+                first, t.w, next + p * t.w);
     e = cudaGetLastError();
   }
   *count = parts * t.w;
   return e;
 }
 
-cudaError_t tell(const tall_panel &t, const int *list, hone_moves *moves,
-                 int *zero_pivot) {
-  HONE_LAUNCH(tell_moves, 1, HONE_PANEL, 0, t.stream, t.last, list, (int)t.k,
+cudaError_t finish_moves(const tall_panel &t, const int *list,
+                         hone_moves *moves, int *zero_pivot) {
+  HONE_LAUNCH(write_moves, 1, HONE_PANEL, 0, t.stream, t.last, list, (int)t.k,
               t.w, t.found, moves, zero_pivot);
   return cudaGetLastError();
 }
 
-/* L11 U11 at the top, from the winners of all rows. */
-cudaError_t play_all(const tall_panel &t, hone_moves *moves, int *zero_pivot) {
+/* Chooses the pivot rows among all rows, and puts L11 U11 at the top. */
+cudaError_t choose_pivots(const tall_panel &t, hone_moves *moves,
+                          int *zero_pivot) {
   const int *list = nullptr;
   int64_t count = t.m;
   cudaError_t e = cudaSuccess;
-  for (int round = 0; count > part_rows() && e == cudaSuccess; round++) {
-    e = play_parts(t, list, t.list[round % 2], &count);
-    list = t.list[round % 2];
+  for (int level = 0; count > t.part_rows && e == cudaSuccess; level++) {
+    e = reduce_candidates(t, list, t.list[level % 2], &count);
+    list = t.list[level % 2];
   }
   if (e == cudaSuccess)
     e = factor_copy(t, list, 0, count);
   if (e == cudaSuccess)
-    e = tell(t, list, moves, zero_pivot);
+    e = finish_moves(t, list, moves, zero_pivot);
   if (e == cudaSuccess) /* by rows of the matrix, not of the panel */
-    e = hone_cuda_move(t.f - t.k * t.ld, t.ld, t.w, 0, 0, moves->dst,
-                       moves->src, 2 * HONE_PANEL, t.stream);
+    e = hone_cuda_move(t.f - t.k * t.ld, t.ld, t.w, 0, 0,
+                       {moves->dst, moves->src, 2 * HONE_PANEL}, t.stream);
   if (e == cudaSuccess)
     e = cudaMemcpy2DAsync(t.f, (size_t)t.ld * sizeof(float), t.copy,
                           HONE_PANEL * sizeof(float),
@@ -302,35 +305,41 @@ cudaError_t divide_rest(const tall_panel &t) {
 
 } // namespace
 
-bool hone_cuda_is_tall(int64_t rows) { return rows > part_rows(); }
+bool hone_cuda_is_tall(int64_t rows, int64_t part_rows) {
+  return rows > rows_of_parts(part_rows);
+}
 
-int64_t hone_cuda_tall_bytes(int64_t n) {
+int64_t hone_cuda_tall_bytes(int64_t n, int64_t part_rows) {
   tall_panel t = {};
-  if (hone_cuda_is_tall(n))
+  t.part_rows = rows_of_parts(part_rows);
+  if (n > t.part_rows)
     lay_out(&t, n, nullptr);
   return t.used;
 }
 
-cudaError_t hone_cuda_tall(int64_t n, float *f, int64_t ld, int64_t k,
-                           int64_t w, enum hone_pivoting pivoting,
-                           hone_moves *moves, int *zero_pivot, void *work,
-                           cudaStream_t stream) {
+cudaError_t hone_cuda_tall_panel(const hone_panel &panel, hone_moves *moves,
+                                 int *zero_pivot, const hone_panel_room &room,
+                                 cudaStream_t stream) {
+  const int64_t n = panel.f.n, ld = panel.f.ld, k = panel.k;
   tall_panel t = {};
-  t.panel = work;
-  lay_out(&t, n, static_cast<unsigned char *>(work) + hone_cuda_panel_bytes(0));
-  t.f = f + k * ld + k;
+  t.panel = {room.memory, 0};
+  t.part_rows = rows_of_parts(room.part_rows);
+  lay_out(&t, n,
+          static_cast<unsigned char *>(room.memory) +
+              hone_cuda_panel_bytes(0, 0));
+  t.f = panel.f.f + k * ld + k;
   t.ld = ld;
   t.m = n - k;
   t.k = k;
-  t.w = (int)w;
+  t.w = (int)panel.w;
   t.stream = stream;
   cudaError_t e;
-  if (pivoting == HONE_TOURNAMENT) {
-    e = play_all(t, moves, zero_pivot);
+  if (panel.pivoting == HONE_TOURNAMENT) {
+    e = choose_pivots(t, moves, zero_pivot);
   } else {
-    e = factor(t, t.f, ld, w, pivoting);
+    e = factor(t, t.f, ld, panel.w, panel.pivoting);
     if (e == cudaSuccess)
-      e = tell(t, nullptr, moves, zero_pivot);
+      e = finish_moves(t, nullptr, moves, zero_pivot);
   }
   return e == cudaSuccess ? divide_rest(t) : e;
 }

@@ -1,196 +1,315 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A round of the tournament: LU with partial pivoting of up to 512 rows of 16
-   columns in the registers of the first four warps of a block. C++; included by
-   cuda_rounds.h alone.
+/* The tournament that chooses the pivots of a panel (panel.cu), in single
+   precision. Each thread block factors its own rows (register_lu.h) and posts
+   the 16 pivot rows as candidates; then every thread block factors the
+   candidates of all, and so finds the same 16 pivot rows.
 
-   What bounds it is the latency from one pivot to the next. A warp finds its
-   best row by one reduction, lays it out in shared memory, and after a barrier
-   all read the best of all warps' and update, the next pivot's column first.
-   Every instruction counts: sixteen warps with a row a lane are slower than
-   four with four, which share a multiprocessor's four schedulers. */
-#ifndef HONE_CUDA_GAME_H
-#define HONE_CUDA_GAME_H
+   The time from one step of 16 columns to the next is what counts. So no thread
+   block decides for the others, and there are no counters and no fences: each
+   number is posted in one word with the tag of its step, and a reader reads
+   until the tag is right. Included by panel.cu alone, which is what to read
+   next. */
+#ifndef HONE_CUDA_TOURNAMENT_H
+#define HONE_CUDA_TOURNAMENT_H
 
-#include "gpu_sp/kernels.h"
+#include "gpu_sp/factor/register_lu.h"
 
 namespace {
 
 enum {
-  STEP = HONE_STEP,
-  THREADS = 512,
-  WARPS = THREADS / 32,
-  PLAYERS = 4, /* warps that play */
-  LOCAL = 128  /* rows of a warp, at most: 4 a lane */
+  MAX_BLOCKS = 128,
+  CANDIDATES = MAX_BLOCKS * STEP,
+  MERGED_BLOCKS = 32, /* candidates of so many are factored at once, */
+  GROUP = 16,         /* with more, those of groups of so many first */
+  FINALISTS = MAX_BLOCKS / GROUP * STEP,
+  MOST_ROWS = 384,            /* of a thread block: its shared memory's limit */
+  CANDIDATE_STRIDE = STEP + 1 /* floats apart, against bank conflicts */
 };
 
-constexpr unsigned ALL = 0xffffffffU;
+/* A number of 32 bits, and above it the tag of its step. */
+typedef unsigned long long posted;
 
-/* What the warps tell each other, for every column of a round. A row holds the
-   columns from the present one on, and then, from its other end, its row of
-   inv(L), L the unit lower triangle of the pivot rows: entry (c - j) % 16 of
-   the pivot row j is u_jc for c >= j and inv(L)_jc for c < j. */
-struct arena {
-  __align__(16) float row[STEP][PLAYERS][STEP];
-  __align__(16) unsigned key[STEP][PLAYERS];
-  float inverse[STEP][PLAYERS]; /* of the row's first entry */
-  int who[STEP]; /* the outcome: the warp that had the pivot row, */
-  int win[STEP]; /* and that row's number, or -1: none was left */
+/* Workspace of the panels. The words of a step are read until those of the next
+   step have come from every thread block, so the step after that may overwrite
+   them. */
+struct panel_work {
+  unsigned tag;              /* the last one used */
+  posted row[2][CANDIDATES]; /* -1: none */
+  __align__(16) posted value[2][CANDIDATES][HONE_PANEL];
+  posted finalist[2][FINALISTS]; /* the candidates that the groups chose */
+  posted final_row[2][FINALISTS];
+  __align__(16) posted final_value[2][FINALISTS][STEP];
 };
 
-/* The warp's number, known to the compiler to be the same in all its lanes:
-   otherwise every shuffle behind a branch on it takes a slow way round. */
-__device__ __forceinline__ int warp_number() {
-  return __shfl_sync(ALL, (int)threadIdx.x / 32, 0);
-}
-
-/* A key orders the rows of a warp by the magnitude of a value (to 16 bits; NaN
-   above all, rows that are not active below) and names the row: no two are the
-   same. In a natural order by their place alone, those of lower warps first. */
-struct ordering {
-  unsigned mask, place;
+struct panel_args {
+  float *f; /* the panel's first element */
+  int64_t ld;
+  int m, w;          /* rows, columns */
+  int rows;          /* of a thread block */
+  int merged_blocks; /* most thread blocks whose candidates are factored at
+                        once; with more, those of groups are factored first */
+  int scratch_at;    /* floats before the scratch area in shared memory */
+  int eligible;      /* rows that may become pivots */
+  bool natural;
+  int k; /* the panel's first row and column in the matrix */
+  hone_moves *moves;
+  int *zero_pivot;
+  panel_work *work;
 };
 
-__device__ __forceinline__ ordering order_of(bool natural, int warp) {
-  ordering o;
-  o.mask = natural ? 0U : ~(unsigned)(LOCAL - 1);
-  o.place = natural ? 1U << 30 | (unsigned)(PLAYERS - 1 - warp) * LOCAL : 0U;
-  return o;
+/* What a thread block keeps in shared memory beside its rows s and the scratch
+   area behind them. */
+struct shared_state {
+  __align__(16) float upper[STEP][STEP]; /* U of the pivot rows, row by row, */
+  __align__(16) float lower[STEP][STEP]; /* from the diagonal on; and inv(L),
+                                            column by column */
+  lu_exchange exchange;
+  float inverse[STEP];           /* of U's diagonal */
+  int row[MERGED_BLOCKS * STEP]; /* of the candidates; -1: none */
+  int number[FINALISTS];         /* which candidates the groups chose */
+  int pivot[STEP], from[STEP];
+  int own[STEP], owned;   /* the pivots that are rows of this thread block */
+  int pivots[HONE_PANEL]; /* all pivot rows so far */
+  unsigned tag;           /* of the step before the first */
+  unsigned used[MOST_ROWS / 32]; /* a bit per row of the thread block: it became
+                                    a pivot row */
+};
+
+/* The scratch area holds the candidates; and then, of the pivot rows, U right
+   of the step, column by column, followed by what it is computed from, row by
+   row. */
+typedef float candidate_row[CANDIDATE_STRIDE];
+__device__ __forceinline__ candidate_row *candidates_at(const panel_args &args,
+                                                        float *s) {
+  return reinterpret_cast<candidate_row *>(s + args.scratch_at);
 }
 
-__device__ __forceinline__ unsigned key_of(float v, bool active, ordering o,
-                                           int row) {
-  const unsigned bits = __float_as_uint(fabsf(v)) + LOCAL;
-  const unsigned order = (bits & o.mask) | o.place;
-  return (active ? order : 0U) | (unsigned)(LOCAL - 1 - row);
+typedef float column_of_u[STEP];
+typedef float row_of_a[HONE_PANEL];
+__device__ __forceinline__ column_of_u *u_of(const panel_args &args, float *s) {
+  return reinterpret_cast<column_of_u *>(s + args.scratch_at);
 }
 
-/* 1 / v to the last bit or so, 0 for 0. Beyond 2^126 it is 0 and below 2^-126
-   not finite, which the growth tells. */
-__device__ __forceinline__ float reciprocal(float v) {
-  const float r = hone_reciprocal(v);
-  return v != 0.0F ? fmaf(fmaf(-v, r, 1.0F), r, r) : 0.0F;
+__device__ __forceinline__ row_of_a *a_of(const panel_args &args, float *s) {
+  return reinterpret_cast<row_of_a *>(s + args.scratch_at + HONE_PANEL * STEP);
 }
 
-/* The lane's largest key of the first column; *value: that entry. */
+__device__ __forceinline__ bool is_used(const shared_state *sh, int i) {
+  return (sh->used[i / 32] >> (i % 32)) & 1;
+}
+
+/* Level 1: the first warps factor the thread block's rows. */
 template <int R>
-__device__ __forceinline__ unsigned
-best_row(const float (&a)[R][STEP], unsigned active, ordering o, float *value) {
-  const int lane = (int)threadIdx.x % 32;
-  unsigned best = key_of(a[0][0], active & 1, o, lane);
-  *value = a[0][0];
-#pragma unroll
-  for (int r = 1; r < R; r++) {
-    const unsigned key = key_of(a[r][0], (active >> r) & 1, o, r * 32 + lane);
-    *value = key > best ? a[r][0] : *value;
-    best = key > best ? key : best;
-  }
-  return best;
-}
-
-__device__ __forceinline__ void store_row(float *to, const float (&v)[STEP]) {
-#pragma unroll
-  for (int q = 0; q < STEP; q += 4)
-    *reinterpret_cast<float4 *>(to + q) =
-        make_float4(v[q], v[q + 1], v[q + 2], v[q + 3]);
-}
-
-__device__ __forceinline__ void load_row(const float *from, float (&v)[STEP]) {
-#pragma unroll
-  for (int q = 0; q < STEP; q += 4) {
-    const float4 f = *reinterpret_cast<const float4 *>(from + q);
-    v[q] = f.x;
-    v[q + 1] = f.y;
-    v[q + 2] = f.z;
-    v[q + 3] = f.w;
-  }
-}
-
-/* Row number r of the lane's, r not known to the compiler. */
-template <int R>
-__device__ __forceinline__ void pick(const float (&a)[R][STEP], int r,
-                                     float (&v)[STEP]) {
-#pragma unroll
-  for (int c = 0; c < STEP; c++) {
-    v[c] = a[0][c];
-#pragma unroll
-    for (int q = 1; q < R; q++)
-      v[c] = r == q ? a[q][c] : v[c];
-  }
-}
-
-/* The largest of the warps' keys, its low bits naming the warp. */
-__device__ __forceinline__ unsigned best_warp(const unsigned (&keys)[PLAYERS]) {
-  const uint4 k = *reinterpret_cast<const uint4 *>(keys);
-  const unsigned from[] = {k.x, k.y, k.z, k.w};
-  unsigned best = 0;
-#pragma unroll
-  for (int w = 0; w < PLAYERS; w++) {
-    const unsigned key =
-        (from[w] & ~(unsigned)(LOCAL - 1)) | (unsigned)(PLAYERS - 1 - w);
-    best = key > best ? key : best;
-  }
-  return best;
-}
-
-/* The round, by the block's first warps: row 32 R w + 32 r + l of it is
-   row r of lane l of warp w; active: bit r for that row of the lane. The
-   outcome is in g once the block has synchronized.
-
-   The columns shift through the registers, so that the present one is always
-   the first and the loop is one short piece of code: unrolled, it ran at the
-   speed of fetching instructions. What shifts in from behind is inv(L): the
-   same elimination, done to the unit matrix beside the rows. */
-template <int R>
-__device__ __forceinline__ void play(float (&a)[R][STEP], unsigned active,
-                                     bool natural, arena *g) {
+__device__ __forceinline__ void level_one(const panel_args &args,
+                                          const float *s, shared_state *sh,
+                                          int c0, int first_row) {
   const int lane = (int)threadIdx.x % 32, warp = warp_number();
-  const ordering o = order_of(natural, warp);
-  unsigned outcome = 0; /* of column 'lane' */
-  float value;
-  unsigned best = best_row<R>(a, active, o, &value);
+  const int stride = args.rows + 1;
+  float a[R][STEP];
+  unsigned active = 0;
+#pragma unroll
+  for (int r = 0; r < R; r++) {
+    const int i = (warp * R + r) * 32 + lane;
+    const bool on = first_row + i < args.eligible && !is_used(sh, i);
+    active |= (unsigned)on << r;
+#pragma unroll
+    for (int c = 0; c < STEP; c++)
+      a[r][c] = on && c0 + c < args.w ? s[(c0 + c) * stride + i] : 0.0F;
+  }
+  register_lu<R>(a, active, args.natural, &sh->exchange);
+}
+
+__device__ __forceinline__ void post(posted *to, unsigned bits, unsigned tag) {
+  hone_store_word(to, (posted)tag << 32 | bits);
+}
+
+__device__ __forceinline__ unsigned tag_of(posted word) {
+  return (unsigned)(word >> 32);
+}
+
+/* Waits for the number, and returns it. */
+__device__ __forceinline__ unsigned receive(const posted *from, unsigned tag) {
+  posted word = hone_load_word(from);
 #pragma unroll 1
-  for (int j = 0; j < STEP; j++) {
-    const float mine = reciprocal(value);
-    const unsigned top = __reduce_max_sync(ALL, best);
-    const int r = (LOCAL - 1 - (int)(top % LOCAL)) / 32;
-    if (best == top) {
-      float v[STEP];
-      pick<R>(a, r, v);
-      g->key[j][warp] = top;
-      g->inverse[j][warp] = mine;
-      store_row(g->row[j][warp], v);
-    }
-    hone_barrier(1, PLAYERS * 32);
-    const unsigned first = best_warp(g->key[j]);
-    const int who = PLAYERS - 1 - (int)(first % PLAYERS);
-    const float inverse = g->inverse[j][who];
-    float u[STEP];
-    load_row(g->row[j][who], u);
-    outcome = lane == j ? first : outcome;
-    if (warp == who && best == top)
-      active &= ~(1U << r);
-    float l[R];
-#pragma unroll
-    for (int q = 0; q < R; q++) {
-      l[q] = (active >> q) & 1 ? a[q][0] * inverse : 0.0F;
-      a[q][0] = a[q][1] - l[q] * u[1];
-    }
-    /* The next pivot is looked for while the other columns are updated. */
-    best = best_row<R>(a, active, o, &value);
-#pragma unroll
-    for (int q = 0; q < R; q++) {
-#pragma unroll
-      for (int c = 2; c < STEP; c++)
-        a[q][c - 1] = a[q][c] - l[q] * u[c];
-      a[q][STEP - 1] = -l[q];
-    }
+  while (tag_of(word) != tag) {
+    hone_poll_pause();
+    word = hone_load_word(from);
   }
-  if (warp == 0 && lane < STEP) {
-    const int who = PLAYERS - 1 - (int)(outcome % PLAYERS);
-    const int row = LOCAL - 1 - (int)(g->key[lane][who] % LOCAL);
-    g->who[lane] = who;
-    g->win[lane] = outcome < LOCAL ? -1 : who * 32 * R + row;
+  return (unsigned)word;
+}
+
+/* Where the candidates of one LU are posted, from the first one on: 16 numbers
+   each, 'stride' words from candidate to candidate. */
+struct candidate_list {
+  const posted *row, *number, *value;
+  int stride, count;
+  unsigned tag;
+};
+
+/* Four numbers of a candidate, which one thread loads. */
+struct four_words {
+  posted a, b, c, d;
+};
+__device__ __forceinline__ const posted *four_at(const candidate_list &of,
+                                                 int unit) {
+  return of.value + (unit / 4) * of.stride + unit % 4 * 4;
+}
+__device__ __forceinline__ four_words load_four(const candidate_list &of,
+                                                int unit) {
+  four_words q = {};
+  if (unit / 4 < of.count) {
+    hone_load_two_words(four_at(of, unit), &q.a, &q.b);
+    hone_load_two_words(four_at(of, unit) + 2, &q.c, &q.d);
   }
+  return q;
+}
+
+/* Stores the numbers to shared memory, at once or as soon as they have come. */
+__device__ __forceinline__ void store_four(const candidate_list &of, int unit,
+                                           const four_words &q,
+                                           candidate_row *candidates) {
+  const int i = unit / 4, part = unit % 4;
+  float *to = &candidates[i][part * 4];
+  if (i >= of.count)
+    return;
+  if (tag_of(q.a) == of.tag && tag_of(q.b) == of.tag && tag_of(q.c) == of.tag &&
+      tag_of(q.d) == of.tag) {
+    to[0] = __uint_as_float((unsigned)q.a);
+    to[1] = __uint_as_float((unsigned)q.b);
+    to[2] = __uint_as_float((unsigned)q.c);
+    to[3] = __uint_as_float((unsigned)q.d);
+  } else {
+#pragma unroll 1
+    for (int e = 0; e < 4; e++)
+      to[e] = __uint_as_float(receive(four_at(of, unit) + e, of.tag));
+  }
+}
+
+/* Level 2, for at most 128 R candidates: all threads of the thread block bring
+   them to shared memory, and the first warps factor them. */
+template <int R>
+__device__ __forceinline__ void
+level_two(const panel_args &args, const candidate_list &of, shared_state *sh,
+          candidate_row *candidates) {
+  const int tid = hone_hide_value((int)threadIdx.x), lane = tid % 32;
+  const int warp = warp_number();
+  const bool in = tid < of.count, named = in && of.number;
+  const posted row = in ? hone_load_word(of.row + tid) : 0;
+  const posted number = named ? hone_load_word(of.number + tid) : 0;
+  four_words q[R];
+#pragma unroll
+  for (int r = 0; r < R; r++)
+    q[r] = load_four(of, tid + r * THREADS);
+#pragma unroll
+  for (int r = 0; r < R; r++)
+    store_four(of, tid + r * THREADS, q[r], candidates);
+  if (in)
+    sh->row[tid] = (int)(tag_of(row) == of.tag ? (unsigned)row
+                                               : receive(of.row + tid, of.tag));
+  if (named)
+    sh->number[tid] =
+        (int)(tag_of(number) == of.tag ? (unsigned)number
+                                       : receive(of.number + tid, of.tag));
+  __syncthreads();
+  if (warp < LU_WARPS) {
+    float a[R][STEP];
+    unsigned active = 0;
+#pragma unroll
+    for (int r = 0; r < R; r++) {
+      const int i = (warp * R + r) * 32 + lane;
+      const bool on = i < of.count && sh->row[i] >= 0;
+      active |= (unsigned)on << r;
+#pragma unroll
+      for (int c = 0; c < STEP; c++)
+        a[r][c] = on ? candidates[i][c] : 0.0F;
+    }
+    register_lu<R>(a, active, args.natural, &sh->exchange);
+  }
+  __syncthreads();
+}
+
+/* Posts this thread block's candidates, with all columns from c0 on. */
+__device__ __forceinline__ void post_winners(const panel_args &args,
+                                             const float *s, shared_state *sh,
+                                             int c0, int first_row,
+                                             unsigned tag) {
+  const int parity = c0 / STEP % 2, stride = args.rows + 1;
+  const int first = (int)blockIdx.x * STEP;
+  const int lane = hone_hide_value((int)threadIdx.x) % 32, warp = warp_number();
+  if (threadIdx.x == 0)
+    sh->owned = 0;
+  for (int i = warp; i < STEP; i += WARPS) {
+    const int row = sh->exchange.pivot_row[i];
+    posted *to = args.work->value[parity][first + i];
+    for (int c = c0 + lane; c < args.w || c < c0 + STEP; c += 32) {
+      const bool on = row >= 0 && c < args.w;
+      post(to + c, on ? __float_as_uint(s[c * stride + row]) : 0U, tag);
+    }
+    if (lane == 0)
+      post(&args.work->row[parity][first + i],
+           (unsigned)(row < 0 ? -1 : first_row + row), tag);
+  }
+}
+
+/* Posts the candidates that a group chose. */
+__device__ __forceinline__ void post_group_winners(const panel_args &args,
+                                                   const shared_state *sh,
+                                                   int parity, int c0,
+                                                   int group, unsigned tag) {
+  const int tid = hone_hide_value((int)threadIdx.x);
+  if (tid >= STEP * STEP)
+    return;
+  const int p = tid / STEP, c = tid % STEP, w = sh->exchange.pivot_row[p];
+  const int at = group * STEP + p, from = group * GROUP * STEP + w;
+  const posted *value = &args.work->value[parity][w < 0 ? 0 : from][c0 + c];
+  const unsigned bits = w < 0 ? 0U : receive(value, tag);
+  post(&args.work->final_value[parity][at][c], bits, tag);
+  if (c == 0)
+    post(&args.work->finalist[parity][at], (unsigned)(w < 0 ? -1 : from), tag);
+  if (c == 1)
+    post(&args.work->final_row[parity][at], (unsigned)(w < 0 ? -1 : sh->row[w]),
+         tag);
+}
+
+/* Level 2, after a level for groups where there are many thread blocks. The
+   result is in sh->exchange, and refers to the candidates of the last level. */
+__device__ __forceinline__ void choose_pivots(const panel_args &args, float *s,
+                                              shared_state *sh, int c0,
+                                              unsigned tag) {
+  candidate_row *candidates = candidates_at(args, s);
+  const int parity = c0 / STEP % 2;
+  const int blocks =
+      __shfl_sync(ALL, (int)gridDim.x, 0); /* uniform: see warp_number */
+  const int block = __shfl_sync(ALL, (int)blockIdx.x, 0);
+  panel_work *work = args.work;
+  candidate_list of = {
+      work->row[parity], nullptr,       &work->value[parity][0][c0],
+      HONE_PANEL,        blocks * STEP, tag};
+  if (blocks * STEP <= 128)
+    level_two<1>(args, of, sh, candidates);
+  else if (blocks <= GROUP)
+    level_two<2>(args, of, sh, candidates);
+  else if (blocks <= args.merged_blocks)
+    level_two<4>(args, of, sh, candidates);
+  if (blocks <= args.merged_blocks)
+    return;
+  const int groups = (blocks + GROUP - 1) / GROUP, group = block / GROUP;
+  if (block % GROUP == 0) {
+    const int left = blocks - block, first = block * STEP;
+    of.row += first;
+    of.value += (int64_t)first * of.stride;
+    of.count = (left < GROUP ? left : (int)GROUP) * STEP;
+    level_two<2>(args, of, sh, candidates);
+    post_group_winners(args, sh, parity, c0, group, tag);
+    __syncthreads();
+  }
+  of = {work->final_row[parity],
+        work->finalist[parity],
+        &work->final_value[parity][0][0],
+        STEP,
+        groups * STEP,
+        tag};
+  level_two<1>(args, of, sh, candidates);
 }
 
 } // namespace

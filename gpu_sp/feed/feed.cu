@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The way of A to the device. The caller's matrix lies in pageable memory,
-   which the device cannot read at speed: the pool's threads copy its columns
-   into a ring of pinned buffers, each is sent while the next is being filled,
-   and the factorization takes a block column as soon as it is there. All of A
-   is one job, chunk after chunk through the slots of the ring, each chunk cut
-   into tasks that any thread takes, in order; whoever finishes a chunk sends
-   it, and the caller takes tasks only while it has to wait for a column. The
-   caller's matrix is neither pinned nor copied as a whole. Memory that the
-   device can read itself (pinned, managed, its own: hone_host_copy) is sent as
-   it is.
+/* Copies the caller's matrix A, in double precision, to the device. A lies in
+   pageable memory, which the device cannot read at speed. So the pool's threads
+   copy its columns into a ring of pinned buffers, each buffer is sent while the
+   next is being filled, and the factorization takes a block column as soon as
+   it has arrived. All of A is one job: chunk after chunk goes through the slots
+   of the ring, and each chunk is divided into tasks that any thread takes, in
+   order. The thread that finishes a chunk sends it; the caller takes tasks only
+   while it has to wait for a column. The caller's matrix is neither pinned nor
+   copied as a whole. Memory that the device can read itself (pinned, managed,
+   or its own: hone_host_copy) is sent as it is.
 
-   Of a symmetric matrix the upper triangle goes, in steps as wide as a chunk;
-   the threads look through the other one for NaN and Inf, and through both for
-   whether it is symmetric: the copy that is made of the triangle is A then. */
+   Of a symmetric matrix the upper triangle is sent, in steps as wide as a
+   chunk. The threads look for NaN and Inf in the other triangle, and compare
+   both by a sum that is zero if A is symmetric: only then does the copy made of
+   one triangle equal A. Read next: round.h. */
 #include "gpu_sp/state.h"
 
 extern "C" {
@@ -24,16 +25,17 @@ extern "C" {
 
 namespace {
 
-enum { PIECE = 1 << 18 }; /* bytes of a task */
+enum { TASK_BYTES = 1 << 18 }; /* bytes of a task */
 const size_t SLOT = (size_t)8 << 20;
 
-int64_t load_of(const int64_t *p) {
+int64_t load_number(const int64_t *p) {
   return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
 
-/* Waits until the slot's number is reached; false: the job has failed. */
+/* Waits until the slot's number is at least 'wanted'; false: the job has
+ * failed. */
 bool reached(const hone_cuda_job *job, const int64_t *number, int64_t wanted) {
-  while (load_of(number) < wanted) {
+  while (load_number(number) < wanted) {
     if (__atomic_load_n(&job->status, __ATOMIC_RELAXED) != HONE_OK)
       return false;
 #if defined(__x86_64__)
@@ -48,8 +50,8 @@ void fail(hone_cuda_job *job, int st) {
     __atomic_store_n(&job->status, st, __ATOMIC_RELEASE);
 }
 
-/* Chunk 'number' may use its slot when what was there before has been sent
-   and has arrived. Its first task sees to that. */
+/* Chunk 'number' may use its slot once the chunk before it there has been sent
+   and has arrived. Its first task waits for that and opens the slot. */
 bool open_slot(hone_cuda *c, int64_t number, bool first) {
   hone_cuda_job *job = &c->job;
   hone_cuda_slot *slot = c->ring + number % HONE_CUDA_SLOTS;
@@ -65,31 +67,30 @@ bool open_slot(hone_cuda *c, int64_t number, bool first) {
   return reached(job, &slot->opened, number + 1);
 }
 
-/* w columns of 'bytes' bytes, ld bytes apart on both sides. */
+/* Sends w columns of 'bytes' bytes, ld bytes apart on both sides. */
 int send(hone_cuda *c, hone_cuda_slot *slot, void *to, size_t ld, size_t bytes,
          int64_t w) {
   int st = CALL(cudaSetDevice(c->ordinal));
-  if (st == HONE_OK)
-    st = CALL(cudaMemcpy2DAsync(to, ld, slot->memory, ld, bytes, (size_t)w,
-                                cudaMemcpyHostToDevice, c->feed));
+  TRY_CUDA(cudaMemcpy2DAsync(to, ld, slot->memory, ld, bytes, (size_t)w,
+                             cudaMemcpyHostToDevice, c->feed));
   __atomic_add_fetch(&c->used.to_device, w * (int64_t)bytes, __ATOMIC_RELAXED);
-  if (st == HONE_OK)
-    st = CALL(cudaEventRecord(slot->free, c->feed));
+  TRY_CUDA(cudaEventRecord(slot->free, c->feed));
   return st;
 }
 
-/* Part number 'part' of 'parts' of the count rows from 'row' on. */
-struct rows {
+/* Part number 'part' of 'parts' equal parts of the count rows from 'row' on. */
+struct row_range {
   int64_t at, count;
 };
-rows part_of(int64_t row, int64_t count, int64_t part, int64_t parts) {
+row_range part_of(int64_t row, int64_t count, int64_t part, int64_t parts) {
   const int64_t each = (count + parts - 1) / parts, left = count - part * each;
   return {row + part * each, left < each ? left : each};
 }
 
-/* Rows of A's column, of which those above the diagonal count for, those below
-   it against. */
-void weigh_mirror(hone_cuda *c, const double *column, int64_t at, rows part) {
+/* Adds the part of a column of A to the sum that tells symmetry: entries above
+   the diagonal count positive, those below it negative. */
+void add_symmetry_sum(hone_cuda *c, const double *column, int64_t at,
+                      row_range part) {
   const int64_t end = part.at + (part.count > 0 ? part.count : 0);
   const int64_t above = end < at ? end : at;
   const int64_t below = part.at > at ? part.at : at + 1;
@@ -99,18 +100,18 @@ void weigh_mirror(hone_cuda *c, const double *column, int64_t at, rows part) {
   if (end > below)
     sum -= hone_mirror_sum(end - below, below, at, column + below);
   if (sum != 0)
-    __atomic_add_fetch(&c->mirror, sum, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&c->asymmetry, sum, __ATOMIC_RELAXED);
 }
 
-/* The block column's last chunk is on its way. */
-int all_sent(hone_cuda *c, hone_cuda_column *col) {
+/* The block column's last chunk has been sent. */
+int column_sent(hone_cuda *c, hone_cuda_column *col) {
   const int st =
       col->fed ? CALL(cudaEventRecord(col->fed, c->feed)) : (int)HONE_OK;
   __atomic_store_n(&col->arrived, 1, __ATOMIC_RELEASE);
   return st;
 }
 
-void feed_task(hone_cuda *c, int64_t task) {
+void do_task(hone_cuda *c, int64_t task) {
   hone_cuda_job *job = &c->job;
   const int64_t tasks = job->width * job->parts; /* of a chunk */
   const int64_t chunk = task / tasks, number = job->first + chunk;
@@ -121,22 +122,23 @@ void feed_task(hone_cuda *c, int64_t task) {
   const int64_t left = col->j + col->w - j;
   const int64_t w = left < job->width ? left : job->width;
   const int64_t column = task % tasks / job->parts;
-  const int64_t high = c->triangle ? j + w : c->n; /* rows that go */
-  const rows go = part_of(0, high, task % job->parts, job->parts);
-  const rows stay = part_of(high, c->n - high, task % job->parts, job->parts);
+  const int64_t high = c->one_triangle ? j + w : c->n; /* rows that are sent */
+  const row_range sent = part_of(0, high, task % job->parts, job->parts);
+  const row_range kept =
+      part_of(high, c->n - high, task % job->parts, job->parts);
   const double *a = job->a.a + (j + column) * job->a.lda;
   const size_t ld = (size_t)c->lda * sizeof(double);
   hone_cuda_slot *slot = c->ring + number % HONE_CUDA_SLOTS;
   if (!open_slot(c, number, task % tasks == 0))
     return;
-  if (column < w && go.count > 0)
-    memcpy(reinterpret_cast<double *>(slot->memory) + column * c->lda + go.at,
-           a + go.at, (size_t)go.count * sizeof(double));
-  if (column < w && stay.count > 0 && !hone_all_finite(stay.count, a + stay.at))
-    __atomic_store_n(&c->odd, j + column + 1, __ATOMIC_RELAXED);
-  if (c->triangle && column < w) {
-    weigh_mirror(c, a, j + column, go);
-    weigh_mirror(c, a, j + column, stay);
+  if (column < w && sent.count > 0)
+    memcpy(reinterpret_cast<double *>(slot->memory) + column * c->lda + sent.at,
+           a + sent.at, (size_t)sent.count * sizeof(double));
+  if (column < w && kept.count > 0 && !hone_all_finite(kept.count, a + kept.at))
+    __atomic_store_n(&c->nonfinite, j + column + 1, __ATOMIC_RELAXED);
+  if (c->one_triangle && column < w) {
+    add_symmetry_sum(c, a, j + column, sent);
+    add_symmetry_sum(c, a, j + column, kept);
   }
   if (__atomic_add_fetch(&slot->filled, 1, __ATOMIC_ACQ_REL) < tasks)
     return;
@@ -144,27 +146,27 @@ void feed_task(hone_cuda *c, int64_t task) {
        send(c, slot, c->a + j * c->lda, ld, (size_t)high * sizeof(double), w));
   __atomic_store_n(&slot->sent, number + 1, __ATOMIC_RELEASE);
   if (__atomic_add_fetch(&col->sent, 1, __ATOMIC_ACQ_REL) == col->chunks)
-    fail(job, all_sent(c, col));
+    fail(job, column_sent(c, col));
 }
 
-/* Takes one task; false: there is none left, or the job has failed. */
-bool feed_some(hone_cuda *c) {
+/* Takes and does one task; false: no task is left, or the job has failed. */
+bool do_one_task(hone_cuda *c) {
   hone_cuda_job *job = &c->job;
   if (__atomic_load_n(&job->status, __ATOMIC_RELAXED) != HONE_OK)
     return false;
   const int64_t task = __atomic_fetch_add(&job->next, 1, __ATOMIC_RELAXED);
   if (task < job->tasks)
-    feed_task(c, task);
+    do_task(c, task);
   return task < job->tasks;
 }
 
-void feed_all(void *ctx, int64_t) {
-  while (feed_some(static_cast<hone_cuda *>(ctx)))
+void do_tasks(void *ctx, int64_t) {
+  while (do_one_task(static_cast<hone_cuda *>(ctx)))
     continue;
 }
 
-void set_out(hone_cuda *c, const hone_dense *a, hone_cuda_column *column,
-             int count) {
+void start_job(hone_cuda *c, const hone_dense *a, hone_cuda_column *column,
+               int count) {
   hone_cuda_job *job = &c->job;
   const size_t bytes = (size_t)c->lda * sizeof(double);
   const int64_t most = (int64_t)(c->slot_bytes / bytes);
@@ -176,7 +178,7 @@ void set_out(hone_cuda *c, const hone_dense *a, hone_cuda_column *column,
   job->column = column;
   job->count = count;
   job->width = widest < most ? widest : most;
-  job->parts = ((int64_t)bytes + PIECE - 1) / PIECE;
+  job->parts = ((int64_t)bytes + TASK_BYTES - 1) / TASK_BYTES;
   job->first = c->chunks;
   for (int i = 0; i < count; i++) {
     column[i].chunk = chunks;
@@ -188,35 +190,37 @@ void set_out(hone_cuda *c, const hone_dense *a, hone_cuda_column *column,
   c->chunks += chunks;
   job->tasks = chunks * job->width * job->parts;
   job->running = true;
-  if (c->n * columns >= 1 << 15) /* worth waking the others */
-    hone_pool_start(c->pool, feed_all, c);
+  if (c->n * columns >= 1 << 15) /* enough work to wake the others */
+    hone_pool_start(c->pool, do_tasks, c);
 }
 
-/* Waits for the column, helping. */
-void await(hone_cuda *c, const hone_cuda_column *col) {
+/* Waits for the column, and takes tasks meanwhile. */
+void wait_for(hone_cuda *c, const hone_cuda_column *col) {
   hone_cuda_job *job = &c->job;
   while (!hone_cuda_sent(col) &&
          __atomic_load_n(&job->status, __ATOMIC_RELAXED) == HONE_OK)
     hone_cuda_feed_help(c);
 }
 
-/* Until nobody works on the job any more. */
+/* Waits until no thread works on the job any more. */
 int end_job(hone_cuda *c) {
   hone_pool_wait(c->pool);
   c->job.running = false;
   for (int i = 0; c->job.status != HONE_OK && i < HONE_CUDA_SLOTS; i++) {
-    c->ring[i].opened = c->ring[i].sent = c->chunks = 0; /* as at first */
+    c->ring[i].opened = c->ring[i].sent = c->chunks = 0; /* as after create */
   }
   return c->job.status;
 }
 
 int feed_directly(hone_cuda *c, int64_t to) {
   const size_t column = (size_t)c->n * sizeof(double);
-  int st = CALL(cudaMemcpy2DAsync(
-      c->a + c->fed * c->lda, (size_t)c->lda * sizeof(double),
-      c->from + c->fed * c->from_ld, (size_t)c->from_ld * sizeof(double),
-      column, (size_t)(to - c->fed), cudaMemcpyDefault, c->feed));
-  c->used.to_device += c->there ? 0 : (to - c->fed) * (int64_t)column;
+  int st = CALL(
+      cudaMemcpy2DAsync(c->a + c->fed * c->lda, (size_t)c->lda * sizeof(double),
+                        c->original + c->fed * c->original_ld,
+                        (size_t)c->original_ld * sizeof(double), column,
+                        (size_t)(to - c->fed), cudaMemcpyDefault, c->feed));
+  c->used.to_device +=
+      c->original_on_device ? 0 : (to - c->fed) * (int64_t)column;
   return st;
 }
 
@@ -242,8 +246,7 @@ int hone_cuda_feed_create(hone_cuda *c) {
   for (int i = 0; i < HONE_CUDA_SLOTS && st == HONE_OK; i++) {
     hone_cuda_slot *slot = c->ring + i;
     st = hone_cuda_pin(c, reinterpret_cast<void **>(&slot->memory), bytes);
-    if (st == HONE_OK)
-      st = CALL(cudaEventCreateWithFlags(&slot->free, cudaEventDisableTiming));
+    TRY_CUDA(cudaEventCreateWithFlags(&slot->free, cudaEventDisableTiming));
   }
   return st;
 }
@@ -262,36 +265,37 @@ int hone_cuda_feed_begin(hone_cuda *c, const hone_dense *a) {
   c->source = a->a;
   c->fed = c->inspected = 0;
   const hone_host_copy *host_copy = a->copy;
-  c->there = host_copy && host_copy->state != HONE_HOST_COPY_NONE &&
-             host_copy->copy == a->a && host_copy->native &&
-             host_copy->place.ordinal == c->ordinal;
-  c->from = c->there ? host_copy->original : a->a;
-  c->from_ld = c->there ? host_copy->ld : a->lda;
-  c->direct = c->there;
+  c->original_on_device = host_copy &&
+                          host_copy->state != HONE_HOST_COPY_NONE &&
+                          host_copy->copy == a->a && host_copy->native &&
+                          host_copy->place.ordinal == c->ordinal;
+  c->original = c->original_on_device ? host_copy->original : a->a;
+  c->original_ld = c->original_on_device ? host_copy->ld : a->lda;
+  c->original_readable = c->original_on_device;
   int st = HONE_OK;
-  if (!c->there) { /* the host's memory is read */
+  if (!c->original_on_device) { /* A is read in the host's memory */
     st = hone_host_copy_await(a->copy, c->pool);
-    if (st == HONE_OK)
-      st = CALL(cudaPointerGetAttributes(&at, a->a));
-    c->direct = st == HONE_OK && at.type != cudaMemoryTypeUnregistered;
+    TRY_CUDA(cudaPointerGetAttributes(&at, a->a));
+    c->original_readable =
+        st == HONE_OK && at.type != cudaMemoryTypeUnregistered;
   }
-  c->triangle = c->spd && !c->direct;
-  c->odd = 0;
-  c->mirror = 0;
+  c->one_triangle = c->spd && !c->original_readable;
+  c->nonfinite = 0;
+  c->asymmetry = 0;
   return st;
 }
 
 void hone_cuda_feed_start(hone_cuda *c, const hone_dense *a, int count) {
-  if (!c->direct)
-    set_out(c, a, c->columns, count);
+  if (!c->original_readable)
+    start_job(c, a, c->columns, count);
 }
 
 bool hone_cuda_sent(const hone_cuda_column *column) {
-  return load_of(&column->arrived) != 0;
+  return load_number(&column->arrived) != 0;
 }
 
 void hone_cuda_feed_help(hone_cuda *c) {
-  if (!c->job.running || !feed_some(c))
+  if (!c->job.running || !do_one_task(c))
     sched_yield();
 }
 
@@ -300,9 +304,11 @@ void hone_cuda_feed_stop(hone_cuda *c) {
     fail(&c->job, HONE_CANCELLED);
     (void)end_job(c);
   }
-  if (c->direct) /* the device itself reads the caller's memory */
+  if (c->original_readable) /* the device itself may still be reading the
+                             * caller's memory
+                             */
     (void)cudaStreamSynchronize(c->feed);
-  if (c->there && !c->a)
+  if (c->original_on_device && !c->a)
     (void)cudaStreamSynchronize(c->work);
 }
 
@@ -310,24 +316,25 @@ int hone_cuda_feed(hone_cuda *c, const hone_dense *a, int64_t to,
                    cudaEvent_t fed) {
   int st = HONE_OK;
   const bool under_way = c->job.running;
-  if (c->fed < to && !c->direct && !under_way) {
-    c->rest = {};
-    c->rest.j = c->fed;
-    c->rest.w = to - c->fed;
-    set_out(c, a, &c->rest, 1);
+  if (c->fed < to && !c->original_readable && !under_way) {
+    c->whole = {};
+    c->whole.j = c->fed;
+    c->whole.w = to - c->fed;
+    start_job(c, a, &c->whole, 1);
   }
   for (int i = 0; c->job.running && i < c->job.count; i++)
     if (c->job.column[i].j < to)
-      await(c, c->job.column + i);
+      wait_for(c, c->job.column + i);
   const bool failed = c->job.status != HONE_OK;
   if (c->job.running && (failed || !under_way || to == c->n))
     st = end_job(c);
-  if (c->fed < to && c->direct)
+  if (c->fed < to && c->original_readable)
     st = feed_directly(c, to);
-  if (st == HONE_OK && c->fed < to) /* else nothing may take A to be there */
+  if (st == HONE_OK &&
+      c->fed < to) /* after a failure nothing may rely on A's columns there */
     c->fed = to;
-  if (st == HONE_OK && fed && !c->way)
-    st = CALL(cudaEventRecord(fed, c->feed));
+  if (fed && !c->arriving)
+    TRY_CUDA(cudaEventRecord(fed, c->feed));
   return st;
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From the caller's columns of doubles to rows of floats: scaled, rounded,
-   turned through shared memory so that both sides are read and written in
-   order, and put where the row exchanges so far have brought each row. */
-#include "gpu_sp/kernels.h"
+/* Makes rows of floats of the caller's columns of doubles: scales, rounds and
+   transposes them, and writes each row where the row exchanges so far have
+   brought it. Tiles pass through shared memory, so that both matrices are
+   accessed in contiguous pieces. Read next: feed.cu, which copies the columns
+   to the device, and factor/lu.cu. */
+#include "gpu_sp/feed/round.h"
 
 #include <cfloat>
 #include <cmath>
@@ -12,8 +14,18 @@ namespace {
 enum { TILE = 64, THREADS = 256, WARPS = THREADS / 32 };
 constexpr unsigned ALL = 0xffffffffU;
 
+/* What a thread has seen. */
 struct rounded {
-  unsigned flushed, top; /* entries, and the bits of the largest magnitude */
+  unsigned flushed; /* entries that became 0 */
+  unsigned top;     /* the bits of the largest magnitude */
+};
+
+/* The sizes of one transposition. */
+struct extents {
+  int64_t n, lda; /* rows, and leading dimension of a */
+  int64_t j, w;   /* first column in the matrix, columns */
+  int64_t ldf;
+  bool upper; /* what stands below the diagonal counts as 0 */
 };
 
 __device__ __forceinline__ float entry(double a, double row, double col,
@@ -32,13 +44,18 @@ __device__ __forceinline__ float entry(float a, double, double, rounded *seen) {
   return a;
 }
 
-/* A block turns 64 rows of 64 columns. a: column j of the matrix. */
+/* A thread block transposes 64 rows of 64 columns. a points to column j of the
+   matrix. The pointers stay parameters of their own: __restrict__ has no effect
+   on members of a struct. */
 template <class T>
 __global__ void __launch_bounds__(THREADS)
-    turn(int64_t n, const T *__restrict__ a, int64_t lda, int64_t j, int64_t w,
-         const double *__restrict__ row, const double *__restrict__ col,
-         const int *__restrict__ place, float *__restrict__ f, int64_t ldf,
-         bool upper, unsigned long long *flushed, unsigned *top) {
+    transpose(const extents size, const T *__restrict__ a,
+              const double *__restrict__ row, const double *__restrict__ col,
+              const int *__restrict__ place, float *__restrict__ f,
+              unsigned long long *flushed, unsigned *top) {
+  const int64_t n = size.n, lda = size.lda, j = size.j, w = size.w;
+  const int64_t ldf = size.ldf;
+  const bool upper = size.upper;
   __shared__ float tile[TILE][TILE + 1];
   __shared__ rounded part[WARPS];
   const int tid = static_cast<int>(threadIdx.x);
@@ -87,7 +104,7 @@ __global__ void __launch_bounds__(THREADS)
     atomicAdd(flushed, static_cast<unsigned long long>(seen.flushed));
 }
 
-/* A block turns one tile on or above the diagonal. */
+/* A thread block transposes one tile on or above the diagonal. */
 __global__ void __launch_bounds__(THREADS)
     mirror(int64_t n, double *__restrict__ a, int64_t lda) {
   constexpr int SIDE = 32;
@@ -114,15 +131,15 @@ dim3 tiles(int64_t n, int64_t w) {
 
 } // namespace
 
-cudaError_t hone_cuda_round(int64_t n, const double *a, int64_t lda, int64_t j,
-                            int64_t w, const double *row, const double *col,
-                            const int *place, bool upper, float *f, int64_t ldf,
-                            unsigned long long *flushed, unsigned *top,
-                            cudaStream_t stream) {
-  if (w <= 0)
+cudaError_t hone_cuda_round(const hone_double_columns &a,
+                            const hone_device_scaling &scaling, bool upper,
+                            const hone_rounded &to, cudaStream_t stream) {
+  if (a.w <= 0)
     return cudaSuccess;
-  HONE_LAUNCH((turn<double>), tiles(n, w), THREADS, 0, stream, n, a + j * lda,
-              lda, j, w, row, col, place, f, ldf, upper, flushed, top);
+  const extents size = {a.rows, a.lda, a.j, a.w, to.ldf, upper};
+  HONE_LAUNCH((transpose<double>), tiles(a.rows, a.w), THREADS, 0, stream, size,
+              a.a + a.j * a.lda, scaling.row, scaling.col, to.place, to.f,
+              to.flushed, to.top);
   return cudaGetLastError();
 }
 
@@ -133,14 +150,15 @@ cudaError_t hone_cuda_mirror(int64_t n, double *a, int64_t lda,
   return cudaGetLastError();
 }
 
-cudaError_t hone_cuda_turn(int64_t n, const float *a, int64_t lda, int64_t j,
-                           int64_t w, const int *place, float *f, int64_t ldf,
-                           unsigned *top, cudaStream_t stream) {
+cudaError_t hone_cuda_transpose(int64_t n, const float *a, int64_t lda,
+                                int64_t j, int64_t w, const hone_rounded &to,
+                                cudaStream_t stream) {
   if (w <= 0)
     return cudaSuccess;
+  const extents size = {n, lda, j, w, to.ldf, false};
   const double *none = nullptr;
   unsigned long long *no_count = nullptr;
-  HONE_LAUNCH((turn<float>), tiles(n, w), THREADS, 0, stream, n, a, lda, j, w,
-              none, none, place, f, ldf, false, no_count, top);
+  HONE_LAUNCH((transpose<float>), tiles(n, w), THREADS, 0, stream, size, a,
+              none, none, to.place, to.f, no_count, to.top);
   return cudaGetLastError();
 }

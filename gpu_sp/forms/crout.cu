@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The iterative Crout method by sections, the whole matrix: see crout.h. The
-   host waits for a section before it enqueues what depends on it, so the two
-   streams need no events. */
+/* The iterative Crout method by sections for the whole matrix, in single or
+   double precision on the device: see crout.h. The host waits for a section
+   before it enqueues what depends on it, so the two streams need no events.
+   Read next: crout_sweep.h. */
 #include "gpu_sp/forms/crout_sweep.h"
 
 #ifndef HONE_EMULATE
@@ -15,8 +16,8 @@
 #include <cstdlib>
 
 struct hone_crout {
-  hone_crout_lane lanes[2];
-  hone_crout_options o; /* no zeros for defaults left, but for section */
+  hone_crout_queue queues[2];
+  hone_crout_options o; /* with defaults filled in, except section */
   int64_t n, width;     /* of the workspace */
   void *memory;         /* device */
   int *seen;            /* pinned */
@@ -24,7 +25,8 @@ struct hone_crout {
 
 namespace {
 
-/* ---- cuBLAS, found when it is first asked for --------------------------- */
+/* ---- cuBLAS, loaded when it is first needed --------------------------------
+ */
 
 #ifdef HONE_EMULATE
 bool open_blas(hone_crout_blas *) { return false; }
@@ -49,7 +51,7 @@ template <class F> bool find(void *library, const char *name, F *call) {
   return *call != nullptr;
 }
 
-/* Once for the process; the library stays loaded. */
+/* Runs once in a process; the library stays loaded. */
 void find_calls() {
   void *library = dlopen("libcublas.so." TEXT(CUBLAS_VER_MAJOR), RTLD_NOW);
   calls_found = library != nullptr &&
@@ -60,30 +62,24 @@ void find_calls() {
                 find(library, "cublasDgemm_v2", &calls.gemm_d);
 }
 
-template <class T, class F>
-int gemm_by(F call, void *self, void *stream, int64_t m, int64_t n, int64_t k,
-            const T *a, int64_t lda, const T *b, int64_t ldb, T *c,
-            int64_t ldc) {
+template <class T, class F, class P>
+int gemm_by(F call, void *self, void *stream, const P &p) {
   cublasHandle_t handle = static_cast<cublasHandle_t>(self);
   const T one = 1, zero = 0;
   cublasStatus_t s =
       calls.set_stream(handle, static_cast<cudaStream_t>(stream));
   if (s == CUBLAS_STATUS_SUCCESS)
-    s = call(handle, CUBLAS_OP_N, CUBLAS_OP_N, (int)m, (int)n, (int)k, &one, a,
-             (int)lda, b, (int)ldb, &zero, c, (int)ldc);
+    s = call(handle, CUBLAS_OP_N, CUBLAS_OP_N, (int)p.m, (int)p.n, (int)p.k,
+             &one, p.a, (int)p.lda, p.b, (int)p.ldb, &zero, p.c, (int)p.ldc);
   return s == CUBLAS_STATUS_SUCCESS        ? HONE_OK
          : s == CUBLAS_STATUS_ALLOC_FAILED ? HONE_NO_MEMORY
                                            : HONE_DEVICE_FAILED;
 }
-int gemm_s(void *self, void *stream, int64_t m, int64_t n, int64_t k,
-           const float *a, int64_t lda, const float *b, int64_t ldb, float *c,
-           int64_t ldc) {
-  return gemm_by(calls.gemm_s, self, stream, m, n, k, a, lda, b, ldb, c, ldc);
+int gemm_s(void *self, void *stream, const hone_crout_product_s *p) {
+  return gemm_by<float>(calls.gemm_s, self, stream, *p);
 }
-int gemm_d(void *self, void *stream, int64_t m, int64_t n, int64_t k,
-           const double *a, int64_t lda, const double *b, int64_t ldb,
-           double *c, int64_t ldc) {
-  return gemm_by(calls.gemm_d, self, stream, m, n, k, a, lda, b, ldb, c, ldc);
+int gemm_d(void *self, void *stream, const hone_crout_product_d *p) {
+  return gemm_by<double>(calls.gemm_d, self, stream, *p);
 }
 
 bool open_blas(hone_crout_blas *blas) {
@@ -111,17 +107,19 @@ template <class T> struct run {
 
 int gemm(const task<float> &t, const section<float> &s, int64_t k, float *p) {
   const hone_crout_blas &b = t.on->blas;
-  return b.gemm_s(b.self, t.on->stream, s.rows, s.cols, k, s.lower, s.ldl,
-                  s.upper, s.ldu, p, s.ldw);
+  const hone_crout_product_s product = {s.rows, s.cols, k,     s.lower, s.upper,
+                                        p,      s.ldl,  s.ldu, s.ldw};
+  return b.gemm_s(b.self, t.on->stream, &product);
 }
 int gemm(const task<double> &t, const section<double> &s, int64_t k,
          double *p) {
   const hone_crout_blas &b = t.on->blas;
-  return b.gemm_d(b.self, t.on->stream, s.rows, s.cols, k, s.lower, s.ldl,
-                  s.upper, s.ldu, p, s.ldw);
+  const hone_crout_product_d product = {s.rows, s.cols, k,     s.lower, s.upper,
+                                        p,      s.ldl,  s.ldu, s.ldw};
+  return b.gemm_d(b.self, t.on->stream, &product);
 }
 
-/* The product of the finished columns 0 .. k-1 for the section. */
+/* Computes the product of the finished columns 0 .. k-1 for the section. */
 template <class T> int prefix(const run<T> &f, const task<T> &t, int64_t k) {
   section<T> s = t.s;
   T *p = static_cast<T *>(t.on->prefix);
@@ -140,48 +138,54 @@ template <class T> int prefix(const run<T> &f, const task<T> &t, int64_t k) {
   return launched();
 }
 
-/* Prepares the section [r0, r1) x [c0, c1), whose diagonal section begins at
-   d and has w columns: what stands there is kept, and the guess put there. */
+/* The rows r0 .. r1-1 and columns c0 .. c1-1 of the matrix. */
+struct place {
+  int64_t r0, r1, c0, c1;
+};
+
+/* Prepares a section whose diagonal section begins at d and has w columns:
+   keeps what stands there, and puts the guess there. */
 template <class T>
-int begin(const run<T> &f, task<T> *t, int lane_of, kind what, int64_t d,
-          int64_t w, int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
-  hone_crout_lane *on = &f.c->lanes[lane_of];
+int begin(const run<T> &f, task<T> *t, int queue, kind what, int64_t d,
+          int64_t w, const place &at) {
+  hone_crout_queue *on = &f.c->queues[queue];
   const hone_crout_options &o = f.c->o;
   const bool redone = o.prefix == HONE_CROUT_REDONE;
   const int64_t k0 = redone ? 0 : d, most = what == DIAGONAL ? 2 * w : w + 1;
   const int64_t max = what == DIAGONAL ? o.max_diagonal : o.max_pair;
   *t = task<T>{};
   t->on = on;
-  t->r0 = r0;
-  t->c0 = c0;
+  t->r0 = at.r0;
+  t->c0 = at.c0;
   t->bound = max > 0 ? HONE_MIN(max, most) : most;
   section<T> &s = t->s;
   s.kind = what;
-  s.rows = r1 - r0;
-  s.cols = c1 - c0;
+  s.rows = at.r1 - at.r0;
+  s.cols = at.c1 - at.c0;
   s.depth = d - k0;
-  s.lower = f.z + r0 + k0 * f.ld;
-  s.upper = f.z + k0 + c0 * f.ld;
-  s.z = f.z + r0 + c0 * f.ld;
+  s.lower = f.z + at.r0 + k0 * f.ld;
+  s.upper = f.z + k0 + at.c0 * f.ld;
+  s.z = f.z + at.r0 + at.c0 * f.ld;
   s.pivot = f.z + d + d * f.ld;
   s.ldl = s.ldu = s.ldz = s.ldp = f.ld;
   s.a = static_cast<T *>(on->a);
   s.prefix = !redone && d > 0 ? static_cast<T *>(on->prefix) : nullptr;
   s.ldw = f.c->width;
   s.tolerance = (T)o.tolerance;
-  int st = of(cudaMemcpy2DAsync(on->a, (size_t)s.ldw * sizeof(T), s.z,
-                                (size_t)f.ld * sizeof(T),
-                                (size_t)s.rows * sizeof(T), (size_t)s.cols,
-                                cudaMemcpyDeviceToDevice, on->stream));
-  if (st == HONE_OK && s.prefix != nullptr)
-    st = prefix(f, *t, d);
+  int st = status_of(
+      cudaMemcpy2DAsync(on->a, (size_t)s.ldw * sizeof(T), s.z,
+                        (size_t)f.ld * sizeof(T), (size_t)s.rows * sizeof(T),
+                        (size_t)s.cols, cudaMemcpyDeviceToDevice, on->stream));
+  if (s.prefix != nullptr)
+    TRY(prefix(f, *t, d));
   if (st != HONE_OK || o.guess == HONE_CROUT_RAW)
     return st;
   HONE_LAUNCH(guess<T>, lines(s.rows, s.cols), LINE, 0, on->stream, s);
   return launched();
 }
 
-/* Zero pivots and what is not finite, in sections at rest. */
+/* Looks for zero pivots and for entries that are not finite in sections at
+ * rest. */
 template <class T> int judge(const run<T> &f, const task<T> *t, int tasks) {
   int st = HONE_OK, verdict = HONE_OK;
   for (int q = 0; q < tasks && st == HONE_OK; q++) {
@@ -191,7 +195,7 @@ template <class T> int judge(const run<T> &f, const task<T> *t, int tasks) {
     HONE_LAUNCH(find_bad<T>, lines(t[q].s.rows, t[q].s.cols), LINE, 0,
                 t[q].on->stream, t[q].s, f.n - t[q].c0, t[q].on->flags + BAD);
     st = launched();
-    st = st == HONE_OK ? read_flags(*t[q].on, BAD, 2) : st;
+    TRY(read_flags(*t[q].on, BAD, 2));
   }
   for (int q = 0; q < tasks && st == HONE_OK; q++) {
     st = wait(*t[q].on);
@@ -207,28 +211,24 @@ template <class T> int judge(const run<T> &f, const task<T> *t, int tasks) {
 
 template <class T> int do_diagonal(const run<T> &f, int64_t d, int64_t end) {
   task<T> t;
-  int st = begin(f, &t, 0, DIAGONAL, d, end - d, d, end, d, end);
-  if (st == HONE_OK)
-    st = converge(f.c->o.block, f.c->o.sweeps_per_read, &t, 1);
+  int st = begin(f, &t, 0, DIAGONAL, d, end - d, {d, end, d, end});
+  TRY(converge(f.c->o.block, f.c->o.sweeps_per_read, &t, 1));
   f.r->diagonals++;
   f.r->diagonal_sweeps += t.sweeps;
   f.r->diagonal_most = HONE_MAX(f.r->diagonal_most, t.sweeps);
-  f.r->at_bound += st == HONE_OK && !t.rest;
-  if (st == HONE_OK)
-    st = judge(f, &t, 1);
-  return st == HONE_OK && !t.rest ? (int)HONE_NOT_CONVERGED : st;
+  f.r->at_bound += st == HONE_OK && !t.at_rest;
+  TRY(judge(f, &t, 1));
+  return st == HONE_OK && !t.at_rest ? (int)HONE_NOT_CONVERGED : st;
 }
 
-/* The sections [d, end) x [from, to), of U, and [from, to) x [d, end), of L,
-   on a stream each. */
+/* Computes the sections [d, end) x [from, to), of U, and [from, to) x [d, end),
+   of L, on a stream each. */
 template <class T>
 int do_pair(const run<T> &f, int64_t d, int64_t end, int64_t from, int64_t to) {
   task<T> t[2];
-  int st = begin(f, t, 0, RIGHT, d, end - d, d, end, from, to);
-  if (st == HONE_OK)
-    st = begin(f, t + 1, 1, BELOW, d, end - d, from, to, d, end);
-  if (st == HONE_OK)
-    st = converge(f.c->o.block, f.c->o.sweeps_per_read, t, 2);
+  int st = begin(f, t, 0, RIGHT, d, end - d, {d, end, from, to});
+  TRY(begin(f, t + 1, 1, BELOW, d, end - d, {from, to, d, end}));
+  TRY(converge(f.c->o.block, f.c->o.sweeps_per_read, t, 2));
   if (st != HONE_OK)
     return st;
   const int64_t sweeps = HONE_MAX(t[0].sweeps, t[1].sweeps);
@@ -236,7 +236,7 @@ int do_pair(const run<T> &f, int64_t d, int64_t end, int64_t from, int64_t to) {
   f.r->pair_sweeps += sweeps;
   f.r->pair_most = HONE_MAX(f.r->pair_most, sweeps);
   for (int q = 0; q < 2 && st == HONE_OK; q++) {
-    if (t[q].rest)
+    if (t[q].at_rest)
       continue;
     f.r->at_bound++;
     f.r->direct++;
@@ -244,7 +244,8 @@ int do_pair(const run<T> &f, int64_t d, int64_t end, int64_t from, int64_t to) {
                 t[q].s);
     st = launched();
   }
-  return st == HONE_OK ? judge(f, t, 2) : st;
+  TRY(judge(f, t, 2));
+  return st;
 }
 
 template <class T> int factor(const run<T> &f) {
@@ -256,8 +257,8 @@ template <class T> int factor(const run<T> &f) {
     for (int64_t from = end; from < f.n && st == HONE_OK; from += w)
       st = do_pair(f, d, end, from, HONE_MIN(f.n, from + w));
   }
-  /* nothing of ours is still at work, whatever went wrong */
-  for (const hone_crout_lane &on : f.c->lanes) {
+  /* on every path, nothing enqueued here is still running on return */
+  for (const hone_crout_queue &on : f.c->queues) {
     const int waited = wait(on);
     st = st == HONE_OK ? waited : st;
   }
@@ -296,34 +297,36 @@ bool valid(const hone_crout_options &o) {
          o.max_diagonal >= 0 && o.max_pair >= 0;
 }
 
-/* The handed-in calls, or cuBLAS with a handle for each stream (a handle's
-   workspace is not for two), or our own kernel. */
+/* Chooses the caller's products, or cuBLAS with a handle for each stream (two
+   streams must not share a handle's workspace), or our own kernel. */
 void choose_blas(hone_crout *c) {
   if (c->o.prefix != HONE_CROUT_GEMM)
     return;
   if (c->o.blas != nullptr) {
-    c->lanes[0].blas = c->lanes[1].blas = *c->o.blas;
+    c->queues[0].blas = c->queues[1].blas = *c->o.blas;
     return;
   }
-  if (!open_blas(&c->lanes[0].blas) || !open_blas(&c->lanes[1].blas))
+  if (!open_blas(&c->queues[0].blas) || !open_blas(&c->queues[1].blas))
     c->o.prefix = HONE_CROUT_ONCE;
 }
 
 int allocate(hone_crout *c) {
-  const size_t flags = HONE_CROUT_FLAGS * sizeof(int); /* aligned, as is: */
+  const size_t flags = HONE_CROUT_FLAGS *
+                       sizeof(int); /* which are a multiple of the alignment */
   const size_t part = (size_t)(c->width * c->width) * sizeof(double);
-  int st = of(cudaMalloc(&c->memory, 2 * flags + 4 * part));
-  if (st == HONE_OK)
-    st = of(cudaMallocHost(reinterpret_cast<void **>(&c->seen), 2 * flags));
+  int st = status_of(cudaMalloc(&c->memory, 2 * flags + 4 * part));
+  TRY(status_of(
+      cudaMallocHost(reinterpret_cast<void **>(&c->seen), 2 * flags)));
   for (int q = 0; q < 2 && st == HONE_OK; q++) {
-    hone_crout_lane *on = c->lanes + q;
+    hone_crout_queue *on = c->queues + q;
     char *at = static_cast<char *>(c->memory) + (size_t)q * 2 * part;
     on->a = at;
     on->prefix = at + part;
     on->flags = reinterpret_cast<int *>(static_cast<char *>(c->memory) +
                                         4 * part + (size_t)q * flags);
     on->seen = c->seen + q * HONE_CROUT_FLAGS;
-    st = of(cudaStreamCreateWithFlags(&on->stream, cudaStreamNonBlocking));
+    st = status_of(
+        cudaStreamCreateWithFlags(&on->stream, cudaStreamNonBlocking));
   }
   return st;
 }
@@ -336,7 +339,8 @@ extern "C" int64_t hone_crout_section(int64_t n,
   int64_t s = options ? options->section : 0;
   if (s == 0)
     s = HONE_MIN(HONE_MAX(n / 10, (int64_t)256), (int64_t)1024);
-  s = HONE_MIN(s, HONE_MAX(n, (int64_t)1)); /* no room for what is not */
+  s = HONE_MIN(s,
+               HONE_MAX(n, (int64_t)1)); /* no larger than the matrix needs */
   return (s + block - 1) / block * block;
 }
 
@@ -349,7 +353,7 @@ extern "C" int hone_crout_create(hone_crout **crout, int64_t n,
     return HONE_BAD_SIZE;
   if (options != nullptr && !valid(*options))
     return HONE_BAD_OPTION;
-  /* not new: C programs link the library without that of C++ */
+  /* calloc, not new: C programs link the library without that of C++ */
   auto *c = static_cast<hone_crout *>(calloc(1, sizeof(hone_crout)));
   if (c == nullptr)
     return HONE_NO_MEMORY;
@@ -372,7 +376,7 @@ extern "C" int hone_crout_create(hone_crout **crout, int64_t n,
 extern "C" void hone_crout_destroy(hone_crout *c) {
   if (c == nullptr)
     return;
-  for (hone_crout_lane &on : c->lanes) {
+  for (hone_crout_queue &on : c->queues) {
     if (on.stream != nullptr)
       (void)cudaStreamSynchronize(on.stream);
     if (c->o.blas == nullptr)

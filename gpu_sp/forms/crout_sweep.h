@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sections of the iterative Crout method, and the triangular solves that are
-   the same thing, swept over until they are at rest: see crout.h. One kernel
-   for every kind of section, in place: other blocks may read an element before
-   or after it changes, which a sweep that changes nothing cannot have done.
-   C++; included by crout.cu and crout_rows.cu alone. */
+/* Sections of the iterative Crout method, and triangular solves by the same
+   iteration, swept over until they are at rest: see crout.h. One kernel sweeps
+   every kind of section, in single or double precision, in place. Other thread
+   blocks may read an element before or after it changes; in a sweep that
+   changes nothing there is no difference. Included by crout.cu and
+   crout_triangle.cu alone, which are what to read next. */
 #ifndef HONE_CROUT_SWEEP_H
 #define HONE_CROUT_SWEEP_H
 
 extern "C" {
 #include "base/base.h"
 }
+#include "gpu_sp/calls.h"
 #include "gpu_sp/forms/crout.h"
-#include "gpu_sp/kernels.h"
+#include "gpu_sp/launch.h"
 
 /* A stream, and what the section on it needs. */
-struct hone_crout_lane {
+struct hone_crout_queue {
   cudaStream_t stream;
-  void *a, *prefix; /* device: the section as it was, the sums' beginning */
+  void *a, *prefix; /* device: the section before the iteration; the first terms
+                       of its sums */
   int *flags;       /* device, HONE_CROUT_FLAGS */
-  int *seen;        /* pinned: flags as last read */
+  int *seen;        /* pinned: the flags as last read */
   hone_crout_blas blas;
 };
 
@@ -27,24 +30,25 @@ namespace {
 enum { BATCH = 64, BAD = BATCH, LINE = 128 };
 static_assert(BAD + 2 <= HONE_CROUT_FLAGS, "one for each sweep, and two");
 
-/* What a section's elements depend on: DIAGONAL on each other by rows and
-   columns, RIGHT on those above them, BELOW on those to their left; ROWS is
-   RIGHT without pivots, COLUMNS is BELOW with them, UNIT_COLUMNS without. */
-enum kind { DIAGONAL, RIGHT, BELOW, ROWS, COLUMNS, UNIT_COLUMNS };
+/* What the elements of a section depend on: DIAGONAL on each other, by rows and
+   columns; RIGHT on those above them; BELOW on those to their left. COLUMNS is
+   BELOW with division by pivots; UNIT_COLUMNS is BELOW by itself, inside a
+   triangular solve. */
+enum kind { DIAGONAL, RIGHT, BELOW, COLUMNS, UNIT_COLUMNS };
 
 template <class T> struct section {
   int kind;
   int64_t rows, cols;
-  int64_t depth;  /* columns before the section, taken in every sweep */
+  int64_t depth;  /* columns before the section, which every sweep includes */
   const T *lower; /* rows x (depth + ...), ldl */
   const T *upper; /* (depth + ...) x cols, ldu */
-  T *z;           /* the section itself, ldz; part of lower and upper */
-  const T *pivot; /* on the diagonal of a matrix of ldp */
+  T *z;           /* the section itself, ldz; a part of lower or upper */
+  const T *pivot; /* first element of the diagonal with the pivots, ldp */
   int64_t ldl, ldu, ldz, ldp;
-  const T *a;      /* what stood at z, packed: ldw */
-  const T *prefix; /* the sums' beginning, ldw, or NULL */
+  const T *a;      /* what stood at z before the iteration, packed: ldw */
+  const T *prefix; /* the first terms of the sums, ldw; NULL: none */
   int64_t ldw;
-  const T *scale; /* of the tolerance, for each line, or NULL: 1 */
+  const T *scale; /* of the tolerance, for each row; NULL: 1 */
   T tolerance;
 };
 
@@ -61,12 +65,12 @@ __device__ inline double magnitude(double v) { return fabs(v); }
 template <class T> __device__ inline bool finite(T v) { return v - v == T(0); }
 __device__ inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Terms of the sum of element (i, j) that stand in its own section. */
+/* The number of terms of the sum of element (i, j) in its own section. */
 __device__ inline int64_t terms(int kind, int64_t i, int64_t j) {
-  return kind == DIAGONAL ? least(i, j) : kind == RIGHT || kind == ROWS ? i : j;
+  return kind == DIAGONAL ? least(i, j) : kind == RIGHT ? i : j;
 }
 
-/* Is the element divided by a pivot, and by which? */
+/* Is the element divided by a pivot? */
 __device__ inline bool divided(int kind, int64_t i, int64_t j) {
   return kind == RIGHT || kind == COLUMNS || (kind == DIAGONAL && i < j);
 }
@@ -75,8 +79,8 @@ __device__ inline T pivot_of(const section<T> &s, int64_t i, int64_t j) {
   return s.pivot[(s.kind == COLUMNS ? j : i) * (s.ldp + 1)];
 }
 
-/* Adds the terms 0 .. count-1, whole tiles, to sum. Rows and columns beyond
-   the section's repeat its last ones: every thread must load. */
+/* Adds the terms 0 .. count-1, whole tiles, to sum. Beyond the section its last
+   row and column are read again, since every thread must load. */
 template <class T, int B>
 __device__ T whole_tiles(const section<T> &s, int64_t i, int64_t j,
                          int64_t count, T (&lower)[B][B], T (&upper)[B][B],
@@ -98,13 +102,12 @@ __device__ T whole_tiles(const section<T> &s, int64_t i, int64_t j,
   return sum;
 }
 
-/* Adds the terms from .. end-1, fewer than B, end the thread's own. */
+/* Adds the terms from .. end-1, fewer than B; end is the thread's own. */
 template <class T, int B>
 __device__ T last_tile(const section<T> &s, int64_t i, int64_t j, int64_t from,
                        int64_t end, T (&lower)[B][B], T (&upper)[B][B], T sum) {
   const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
-  const bool by_rows = s.kind == RIGHT || s.kind == ROWS;
-  const int64_t last = s.depth + (by_rows ? s.rows : s.cols) - 1;
+  const int64_t last = s.depth + (s.kind == RIGHT ? s.rows : s.cols) - 1;
   lower[ty][tx] =
       s.lower[least(i, s.rows - 1) + least(from + ty, last) * s.ldl];
   upper[ty][tx] =
@@ -115,10 +118,10 @@ __device__ T last_tile(const section<T> &s, int64_t i, int64_t j, int64_t from,
   return sum;
 }
 
-/* One sweep; *changed becomes 1 when it changed anything. A change that is
-   NaN, or between infinities, is a change. With tolerance 0 only the sign of
-   a zero goes unnoticed, and no other element depends on that. before: the
-   flag of the sweep before this one, or NULL. */
+/* One sweep. *changed becomes 1 when an element changes; a change that is NaN,
+   or between infinities, is a change. With tolerance 0 the sign of a zero alone
+   goes unnoticed, and no other element depends on that. before: the flag of the
+   sweep before this one, or NULL. */
 template <class T, int B>
 __global__ void __launch_bounds__(B *B)
     sweep(section<T> s, const int *before, int *changed) {
@@ -142,14 +145,14 @@ __global__ void __launch_bounds__(B *B)
     unit = s.scale != nullptr ? magnitude(pivot) : unit;
   }
   if (s.scale != nullptr)
-    bound *= s.scale[s.kind == ROWS ? j : i];
+    bound *= s.scale[i];
   T *z = s.z + i + j * s.ldz;
   if (!(magnitude(v - *z) * unit <= bound))
-    *changed = 1; /* whoever comes last writes the same */
+    *changed = 1; /* many threads may write the same */
   *z = v;
 }
 
-/* p = lower upper, count terms (whole tiles), by the sums of the sweep. */
+/* p = lower upper, count terms (whole tiles), summed as in the sweep. */
 template <class T, int B>
 __global__ void __launch_bounds__(B *B)
     multiply(section<T> s, int64_t count, T *p) {
@@ -161,8 +164,8 @@ __global__ void __launch_bounds__(B *B)
     p[i + j * s.ldw] = sum;
 }
 
-/* The scaled guess. The pivots of a diagonal section are not known yet: its
-   own diagonal stands for them. */
+/* Writes the scaled guess. The pivots of a diagonal section are not known yet:
+   its own diagonal stands in for them. */
 template <class T> __device__ inline T left(const section<T> &s, int64_t at) {
   return s.prefix != nullptr ? s.a[at] - s.prefix[at] : s.a[at];
 }
@@ -180,7 +183,7 @@ template <class T> __global__ void guess(section<T> s) {
   s.z[i + j * s.ldz] = v;
 }
 
-/* The section solved directly: one thread for each column of U, row of L. */
+/* Solves the section directly: one thread for each column of U or row of L. */
 template <class T> __global__ void direct(section<T> s) {
   const int64_t line = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
   const bool right = s.kind == RIGHT;
@@ -196,8 +199,9 @@ template <class T> __global__ void direct(section<T> s) {
   }
 }
 
-/* bad[0]: to_end less the first column with a zero pivot; bad[1]: likewise
-   for one with an entry that is not finite; 0 where there is none. */
+/* Raises bad[0] to to_end less the first column with a zero pivot, and bad[1]
+   to to_end less the first column with an entry that is not finite. They start
+   as 0. */
 template <class T>
 __global__ void find_bad(section<T> s, int64_t to_end, int *bad) {
   const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -213,20 +217,20 @@ __global__ void find_bad(section<T> s, int64_t to_end, int *bad) {
 
 /* ---- Sweeps ------------------------------------------------------------- */
 
-int of(cudaError_t e) {
+int status_of(cudaError_t e) {
   if (e == cudaSuccess)
     return HONE_OK;
-  (void)cudaGetLastError(); /* forget it: the next call is not to blame */
+  (void)cudaGetLastError(); /* clears the error, which is not the next call's */
   return e == cudaErrorMemoryAllocation ? HONE_NO_MEMORY : HONE_DEVICE_FAILED;
 }
-int launched() { return of(cudaGetLastError()); }
+int launched() { return status_of(cudaGetLastError()); }
 
 template <class T> struct task {
   section<T> s;
-  hone_crout_lane *on;
-  int64_t r0, c0;        /* where the section stands in the matrix */
-  int64_t bound, sweeps; /* at most; made */
-  bool rest;
+  hone_crout_queue *on;
+  int64_t r0, c0;        /* the section's place in the matrix */
+  int64_t bound, sweeps; /* most sweeps; sweeps made */
+  bool at_rest;
 };
 
 dim3 tiles(int64_t rows, int64_t cols, int block) {
@@ -238,17 +242,17 @@ dim3 lines(int64_t rows, int64_t cols) {
               (unsigned)HONE_MIN(cols, (int64_t)65535));
 }
 
-int read_flags(const hone_crout_lane &on, int from, int count) {
-  return of(cudaMemcpyAsync(on.seen + from, on.flags + from,
-                            (size_t)count * sizeof(int), cudaMemcpyDeviceToHost,
-                            on.stream));
+int read_flags(const hone_crout_queue &on, int from, int count) {
+  return status_of(cudaMemcpyAsync(on.seen + from, on.flags + from,
+                                   (size_t)count * sizeof(int),
+                                   cudaMemcpyDeviceToHost, on.stream));
 }
-int clear_flags(const hone_crout_lane &on, int from, int count) {
-  return of(cudaMemsetAsync(on.flags + from, 0, (size_t)count * sizeof(int),
-                            on.stream));
+int clear_flags(const hone_crout_queue &on, int from, int count) {
+  return status_of(cudaMemsetAsync(on.flags + from, 0,
+                                   (size_t)count * sizeof(int), on.stream));
 }
-int wait(const hone_crout_lane &on) {
-  return of(cudaStreamSynchronize(on.stream));
+int wait(const hone_crout_queue &on) {
+  return status_of(cudaStreamSynchronize(on.stream));
 }
 
 template <class T> int enqueue(const task<T> &t, int block, int count) {
@@ -265,16 +269,18 @@ template <class T> int enqueue(const task<T> &t, int block, int count) {
     before = flag++;
     st = launched();
   }
-  return st == HONE_OK ? read_flags(*t.on, 0, count) : st;
+  TRY(read_flags(*t.on, 0, count));
+  return st;
 }
 
-/* Sweeps over the sections of all tasks, each for itself, until they are at
-   rest or at their bounds. The device waits for nothing but its own stream. */
+/* Sweeps over the sections of all tasks, each independently, until they are at
+   rest or have had 'bound' sweeps. It waits for the tasks' own streams alone.
+ */
 template <class T> int converge(int block, int batch, task<T> *t, int tasks) {
   for (int st = HONE_OK;;) {
     int queued[2] = {0, 0};
     for (int q = 0; q < tasks && st == HONE_OK; q++) {
-      if (!t[q].rest)
+      if (!t[q].at_rest)
         queued[q] = (int)HONE_MIN((int64_t)batch, t[q].bound - t[q].sweeps);
       if (queued[q] > 0)
         st = enqueue(t[q], block, queued[q]);
@@ -283,9 +289,9 @@ template <class T> int converge(int block, int batch, task<T> *t, int tasks) {
       return st;
     for (int q = 0; q < tasks && st == HONE_OK; q++) {
       st = queued[q] > 0 ? wait(*t[q].on) : st;
-      for (int f = 0; f < queued[q] && !t[q].rest; f++) {
+      for (int f = 0; f < queued[q] && !t[q].at_rest; f++) {
         t[q].sweeps++;
-        t[q].rest = t[q].on->seen[f] == 0;
+        t[q].at_rest = t[q].on->seen[f] == 0;
       }
     }
   }

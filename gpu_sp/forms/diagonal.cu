@@ -1,73 +1,80 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The diagonal blocks on the CPU: see cuda_forms.h. An inner panel is then
+/* Factors the diagonal blocks on the CPU, in single precision: see forms.h. An
+   inner panel takes these steps:
 
-     on side   the pivot rows chosen, by the GPU's panel on a copy, and moved
-               the block written into pinned memory, row by row
-     the CPU   sees it there; its LU, with pivoting among its rows, and the
-               inverses (block_lu.c), all of that in the pinned memory
-     on side   read from there, and the rows moved once more
-               L21 = A21 inv(U11), corrected
+     side   chooses the pivot rows, by the GPU's panel kernel on a copy, moves
+            them, and writes the block into pinned memory, row by row
+     CPU    finds it there; computes its LU, with pivoting among its rows, and
+            the inverses (block_lu.c), all in pinned memory
+     side   reads them from there, moves the rows once more, and computes
+            L21 = A21 inv(U11) with corrections (block_rows.cu)
 
-   while the rest of the update by the outer panel before runs on work. The
-   kernels read and write the pinned memory themselves: one launch each way,
-   where copies would be three with two streams to bring together, and the CPU
-   has the block when its last row has come, not when a stream is found idle.
-   The caller waits, for the block and for the corrections.
+   while the stream work updates the other columns by the outer panel before.
+   Kernels read and write the pinned memory themselves, with one launch each
+   way, where copies would be three and would have to join two streams; and the
+   CPU has the block as soon as its last row has arrived, not when it finds a
+   stream idle. The caller waits for the block and for the corrections.
 
-   The GPU's panel has factored the block before the CPU does: this form can
-   cost nothing where it is hidden, and gains nothing. */
+   The GPU's panel kernel has factored the block before the CPU does. So this
+   form gains nothing; where the update hides it, it costs nothing. Read next:
+   block_lu.h, block_rows.cu. */
 #include "gpu_sp/state.h"
 
 extern "C" {
-#include "gpu_sp/forms/block_lu.h"
+#include "base/block_lu.h"
 }
 #include "gpu_sp/forms/crout.h"
 
 #include <cmath>
 #include <cstring>
 
-int64_t hone_cuda_tail = -1; /* hides_from */
-/* Measured on an H200 (docs/performance.md); the update by 128 columns then
-   takes 0.6 ms, at 180 TFLOP/s. */
-int64_t hone_cuda_hides = 20480;
-int64_t hone_cuda_ahead = 4096; /* docs/performance.md */
-
 namespace {
 
+/* Measured on an H200 (docs/performance.md). With HIDES_FROM columns left the
+   update by 128 columns takes 0.6 ms, at 180 TFLOP/s. */
+const int64_t HIDES_FROM = 20480;
+const int64_t AHEAD_FROM = 4096;
+
 enum { SIZE = HONE_PANEL * HONE_PANEL };
-/* Rows of a block that one thread block takes, and how many there are. */
-enum { SHARE = HONE_PANEL / HONE_CUDA_PARTS };
+/* rows of a block that one thread block copies */
+enum { ROWS_EACH = HONE_PANEL / HONE_CUDA_PARTS };
 static_assert((int)HONE_PANEL == (int)HONE_BLOCK, "one kind of blocks");
-const int64_t BLAS_WORK = 8 << 20; /* of the second cuBLAS handle */
+const int64_t BLAS_WORK = 8 << 20; /* workspace of the second cuBLAS handle */
 
 bool cpu_wanted(const hone_cuda *c) {
   return c->choices.diagonal == HONE_DIAGONAL_CPU && !c->spd;
 }
 
-/* Is the next panel factored beside the update, on a stream of its own? */
-bool looks_ahead(const hone_cuda *c) {
-  return cpu_wanted(c) || (!c->spd && c->n >= hone_cuda_ahead && c->nb < c->n);
+/* Is the next panel factored during the update, on a stream of its own? */
+bool has_look_ahead(const hone_cuda *c) {
+  const int64_t chosen = c->choices.trial.ahead_from;
+  return cpu_wanted(c) || (!c->spd && c->nb < c->n &&
+                           c->n >= (chosen > 0 ? chosen : AHEAD_FROM));
 }
 
-/* Where the update by 128 columns takes as long as the inner panel beside it
-   by way of the CPU: when so many columns remain. hone_cuda_hides is that for
-   FP16 in three pieces; the update's time grows as the square of the columns,
-   and with the time of a product, here relative to those three (TF32 at half
-   the rate of FP16, as published for the H200; FP32 taken for 50 TFLOP/s).
-   Constants, not clocks: every run makes the same choice. */
+/* The number of remaining columns from which the update by 128 columns takes as
+   long as an inner panel by way of the CPU. HIDES_FROM is that number for three
+   products in FP16. The time of the update grows with the square of the columns
+   and with the time of a product, which is given here relative to three
+   products in FP16 (TF32 at half the rate of FP16, as published for the H200;
+   FP32 supposed to run at 50 TFLOP/s). These are constants, not measurements,
+   so that every run makes the same choice. */
 int64_t hides_from(const hone_cuda *c) {
+  const int64_t chosen = c->choices.trial.hides_from;
   double product = 1.0;
   if (c->pieces == HONE_FLOATS)
     product = c->tf32 ? 2.0 / 3.0 : 3.6;
   else if (c->pieces == HONE_HALF_1 || c->pieces == HONE_BFLOAT_1)
     product = 1.0 / 3.0;
-  return (int64_t)((double)hone_cuda_hides / std::sqrt(product));
+  return (int64_t)((double)(chosen > 0 ? chosen : HIDES_FROM) /
+                   std::sqrt(product));
 }
 
 /* ---- The CPU's part ------------------------------------------------------ */
 
-/* The first zero pivot, and then there are no inverses, or -1. */
-int work_on(hone_cuda_block *b, int w, bool natural, bool upper, bool lower) {
+/* Returns the first zero pivot (then there are no inverses), or -1. */
+int factor_block(hone_cuda_block *b, int w, bool natural, bool upper,
+                 bool lower) {
   const int zero = hone_block_lu(w, natural, b->lu, b->row);
   if (zero >= 0) {
     memset(b->upper, 0, sizeof b->upper);
@@ -80,14 +87,15 @@ int work_on(hone_cuda_block *b, int w, bool natural, bool upper, bool lower) {
   return zero;
 }
 
-/* ---- Kernels: HONE_CUDA_PARTS blocks of HONE_PANEL threads --------------- */
+/* ---- Kernels: HONE_CUDA_PARTS thread blocks of HONE_PANEL threads ----------
+ */
 
-/* The block at f into pinned memory, and the news that it is there. */
-__global__ void hand_out(const float *f, int64_t ld, int w, unsigned ticket,
+/* Copies the block at f into pinned memory, and then posts its ticket. */
+__global__ void copy_out(const float *f, int64_t ld, int w, unsigned ticket,
                          hone_cuda_block *out) {
-  const int j = (int)threadIdx.x, first = (int)blockIdx.x * SHARE;
+  const int j = (int)threadIdx.x, first = (int)blockIdx.x * ROWS_EACH;
 #pragma unroll
-  for (int i = first; i < first + SHARE; i++)
+  for (int i = first; i < first + ROWS_EACH; i++)
     if (i < w && j < w)
       out->lu[i * HONE_PANEL + j] = f[i * ld + j];
   __threadfence_system();
@@ -96,20 +104,21 @@ __global__ void hand_out(const float *f, int64_t ld, int w, unsigned ticket,
     *static_cast<volatile unsigned *>(out->arrived + blockIdx.x) = ticket;
 }
 
-/* What becomes of the CPU's work on the device. */
-struct hand_back_args {
+/* How the CPU's results come back to the device. */
+struct results {
   const hone_cuda_block *from;
   float *f; /* the block */
   int64_t ld;
-  float *upper, *lower; /* NULL: not asked for */
+  float *upper, *lower; /* NULL: not needed */
   hone_moves *moves;
-  bool fresh; /* there are no moves yet */
+  bool fresh; /* the panel has no moves yet */
   int k, w;
   int *first_zero, zero; /* zero: a column, or -1 */
 };
 
-/* The block's own exchanges behind the moves that brought its rows there. */
-__device__ void complete(const hand_back_args &args) {
+/* Appends the block's own row exchanges to the moves that brought its rows
+ * there. */
+__device__ void append_moves(const results &args) {
   hone_moves *moves = args.moves;
   const int i = (int)threadIdx.x, w = args.w, k = args.k;
   const int from = i < w ? args.from->row[i] : 0;
@@ -127,18 +136,18 @@ __device__ void complete(const hand_back_args &args) {
     *args.first_zero = k + args.zero;
 }
 
-__global__ void hand_back(hand_back_args args) {
-  const int j = (int)threadIdx.x, first = (int)blockIdx.x * SHARE;
-  float lu[SHARE], upper[SHARE], lower[SHARE]; /* all on their way at once */
+__global__ void copy_back(results args) {
+  const int j = (int)threadIdx.x, first = (int)blockIdx.x * ROWS_EACH;
+  float lu[ROWS_EACH], upper[ROWS_EACH], lower[ROWS_EACH]; /* loaded at once */
 #pragma unroll
-  for (int r = 0; r < SHARE; r++) {
+  for (int r = 0; r < ROWS_EACH; r++) {
     const int at = (first + r) * HONE_PANEL + j;
     lu[r] = first + r < args.w ? args.from->lu[at] : 0.0F;
     upper[r] = args.upper ? args.from->upper[at] : 0.0F;
     lower[r] = args.lower ? args.from->lower[at] : 0.0F;
   }
 #pragma unroll
-  for (int r = 0; r < SHARE; r++) {
+  for (int r = 0; r < ROWS_EACH; r++) {
     const int i = first + r;
     if (i < args.w && j < args.w)
       args.f[i * args.ld + j] = lu[r];
@@ -148,43 +157,43 @@ __global__ void hand_back(hand_back_args args) {
       args.lower[i * HONE_PANEL + j] = lower[r];
   }
   if (blockIdx.x == 0)
-    complete(args);
+    append_moves(args);
 }
 
-/* ---- The way there and back ---------------------------------------------- */
+/* ---- Copies to the CPU and back --------------------------------------------
+ */
 
-/* The pivot rows, in their places in the panel's own columns. */
-int choose(hone_cuda *c, const hone_cuda_lane &on, hone_moves *moves, int64_t k,
-           int64_t w) {
+/* Chooses the pivot rows, and moves them in the panel's own columns. */
+int choose_pivot_rows(hone_cuda *c, const hone_cuda_queue &on,
+                      hone_moves *moves, int64_t k, int64_t w) {
   const size_t wide = HONE_PANEL * sizeof(float);
-  float *copy = on.defect; /* and beyond; before it there is on.right */
+  float *copy = on.defect; /* continues into on.step; on.right lies before it */
   int st = CALL(cudaMemcpy2DAsync(
       copy + k * HONE_PANEL, wide, c->f + k * c->ld + k,
       (size_t)c->ld * sizeof(float), (size_t)w * sizeof(float),
       (size_t)(c->n - k), cudaMemcpyDeviceToDevice, on.stream));
-  if (st == HONE_OK)
-    st = CALL(hone_cuda_panel(c->n, copy - k, HONE_PANEL, k, w, HONE_TOURNAMENT,
-                              moves, c->flags, c->panel_work, on.stream));
-  if (st == HONE_OK)
-    st = CALL(hone_cuda_move(c->f + k, c->ld, w, 0, 0, moves->dst, moves->src,
-                             2 * HONE_PANEL, on.stream));
+  TRY_CUDA(
+      hone_cuda_panel({{copy - k, HONE_PANEL, c->n}, k, w, HONE_TOURNAMENT},
+                      moves, c->flags, c->panel_work, on.stream));
+  TRY_CUDA(hone_cuda_move(c->f + k, c->ld, w, 0, 0,
+                          {moves->dst, moves->src, 2 * HONE_PANEL}, on.stream));
   return st;
 }
 
-bool has_come(const hone_cuda_block *b) {
+bool has_arrived(const hone_cuda_block *b) {
   unsigned missing = 0;
   for (const unsigned &part : b->arrived)
     missing |= __atomic_load_n(&part, __ATOMIC_ACQUIRE) ^ b->ticket;
   return missing == 0;
 }
 
-/* Until the block is there. Now and then the stream is asked, which says so
-   when nothing will come any more. */
+/* Waits until the block has arrived. From time to time it queries the stream,
+   which tells when the block will not arrive any more. */
 int wait_for_block(const hone_cuda_block *b, cudaStream_t stream) {
   const unsigned often = 4096;
   cudaError_t e = cudaErrorNotReady;
-  for (unsigned turn = 1; e == cudaErrorNotReady && !has_come(b); turn++)
-    if (turn % often == 0)
+  for (unsigned i = 1; e == cudaErrorNotReady && !has_arrived(b); i++)
+    if (i % often == 0)
       e = cudaStreamQuery(stream);
   if (e == cudaErrorNotReady) {
     (void)cudaGetLastError();
@@ -193,27 +202,27 @@ int wait_for_block(const hone_cuda_block *b, cudaStream_t stream) {
   return CALL(e);
 }
 
-int fetch(hone_cuda *c, const hone_cuda_lane &on, int64_t k, int64_t w) {
+int copy_to_cpu(hone_cuda *c, const hone_cuda_queue &on, int64_t k, int64_t w) {
   hone_cuda_forms *f = &c->forms;
   f->block->ticket++;
   int st = CALL(cudaEventRecord(f->out, on.stream));
   auto launch = [&] {
-    HONE_LAUNCH(hand_out, HONE_CUDA_PARTS, HONE_PANEL, 0, on.stream,
+    HONE_LAUNCH(copy_out, HONE_CUDA_PARTS, HONE_PANEL, 0, on.stream,
                 c->f + k * c->ld + k, c->ld, (int)w, f->block->ticket,
                 f->block);
     return cudaGetLastError();
   };
-  if (st == HONE_OK)
-    st = CALL(launch());
-  if (st == HONE_OK && k + w < c->n) /* while the CPU is at work */
-    st = hone_cuda_section_l_begin(c, on, k, w);
-  return st == HONE_OK ? wait_for_block(f->block, on.stream) : st;
+  TRY_CUDA(launch());
+  if (st == HONE_OK && k + w < c->n) /* while the CPU works */
+    st = hone_cuda_block_column_begin(c, on, k, w);
+  TRY(wait_for_block(f->block, on.stream));
+  return st;
 }
 
-int bring_back(hone_cuda *c, const hone_cuda_lane &on, int index, int64_t k,
-               int64_t w, bool fresh, int zero) {
+int copy_from_cpu(hone_cuda *c, const hone_cuda_queue &on, int index, int64_t k,
+                  int64_t w, bool fresh, int zero) {
   hone_cuda_forms *f = &c->forms;
-  hand_back_args args = {};
+  results args = {};
   args.from = f->block;
   args.f = c->f + k * c->ld + k;
   args.ld = c->ld;
@@ -227,25 +236,24 @@ int bring_back(hone_cuda *c, const hone_cuda_lane &on, int index, int64_t k,
   args.first_zero = c->flags;
   args.zero = zero;
   auto launch = [&] {
-    HONE_LAUNCH(hand_back, HONE_CUDA_PARTS, HONE_PANEL, 0, on.stream, args);
+    HONE_LAUNCH(copy_back, HONE_CUDA_PARTS, HONE_PANEL, 0, on.stream, args);
     return cudaGetLastError();
   };
   int st = CALL(launch());
-  if (st == HONE_OK)
-    st = CALL(cudaEventRecord(f->in, on.stream));
+  TRY_CUDA(cudaEventRecord(f->in, on.stream));
   return st;
 }
 
-/* The account of a block that is back. It was on its way from 'out' to 'in';
-   'busy' is the end of what there was on work when the outer panel began. So
-   'work' had nothing to do for as long as 'in' is behind both 'busy' and
-   'out'; and not at all where 'busy' is not even reached. */
-int account(hone_cuda *c) {
+/* Adds a block that is back to the account. The block was away from event 'out'
+   to event 'in'; event 'busy' is the end of the updates that were enqueued when
+   the outer panel began. So stream 'work' was idle for the time from the later
+   of 'busy' and 'out' until 'in', and was not idle if 'busy' has not been
+   reached. */
+int add_to_account(hone_cuda *c) {
   hone_cuda_forms *f = &c->forms;
   float way = 0.0F, behind = 0.0F;
   int st = CALL(cudaEventSynchronize(f->in));
-  if (st == HONE_OK)
-    st = CALL(cudaEventElapsedTime(&way, f->out, f->in));
+  TRY_CUDA(cudaEventElapsedTime(&way, f->out, f->in));
   if (st != HONE_OK)
     return st;
   c->used.diagonal_ms += (double)way;
@@ -254,9 +262,8 @@ int account(hone_cuda *c) {
   if (!reached)
     (void)cudaGetLastError();
   st = CALL(reached ? e : cudaSuccess);
-  if (st == HONE_OK)
-    st = CALL(reached ? cudaEventElapsedTime(&behind, f->busy, f->in)
-                      : cudaSuccess);
+  TRY_CUDA(reached ? cudaEventElapsedTime(&behind, f->busy, f->in)
+                   : cudaSuccess);
   if (st == HONE_OK && behind > 0.0F)
     c->used.exposed_ms += (double)(behind < way ? behind : way);
   return st;
@@ -264,37 +271,38 @@ int account(hone_cuda *c) {
 
 } // namespace
 
-/* Beside the first panel there is no update. */
+/* There is no update during the first panel. */
 bool hone_cuda_by_cpu(const hone_cuda *c, int64_t k) {
   if (!cpu_wanted(c))
     return false;
-  if (hone_cuda_tail >= 0)
-    return c->n - k >= hone_cuda_tail;
+  if (c->choices.trial.cpu_from > 0)
+    return c->n - k >= c->choices.trial.cpu_from;
   return c->panel_count > 0 && c->n - k >= hides_from(c);
 }
 
-int hone_cuda_diagonal(hone_cuda *c, const hone_cuda_lane &on, int index,
+int hone_cuda_diagonal(hone_cuda *c, const hone_cuda_queue &on, int index,
                        int64_t k, int64_t w, enum hone_pivoting pivoting) {
   hone_cuda_block *b = c->forms.block;
   const bool fresh = pivoting != HONE_TOURNAMENT, last = k + w == c->n;
-  int st = fresh ? (int)HONE_OK : choose(c, on, c->moves + index, k, w);
-  if (st == HONE_OK)
-    st = fetch(c, on, k, w);
+  int st =
+      fresh ? (int)HONE_OK : choose_pivot_rows(c, on, c->moves + index, k, w);
+  TRY(copy_to_cpu(c, on, k, w));
   if (st != HONE_OK)
     return st;
-  const int zero = work_on(b, (int)w, pivoting == HONE_NATURAL, !last,
-                           !last && c->forms.inverse != nullptr);
-  st = bring_back(c, on, index, k, w, fresh, zero);
-  if (st == HONE_OK && zero < 0) /* else there is no U11 to divide by */
-    st = hone_cuda_section_l(c, on, k, w);
-  return st == HONE_OK ? account(c) : st;
+  const int zero = factor_block(b, (int)w, pivoting == HONE_NATURAL, !last,
+                                !last && c->forms.inverse != nullptr);
+  st = copy_from_cpu(c, on, index, k, w, fresh, zero);
+  if (st == HONE_OK && zero < 0) /* otherwise there is no U11 to divide by */
+    st = hone_cuda_block_column_l(c, on, k, w);
+  TRY(add_to_account(c));
+  return st;
 }
 
 /* ---- Memory, streams, events --------------------------------------------- */
 
 namespace {
 
-/* Hands out parts of the one allocation, or only counts. */
+/* Divides the one allocation, or only counts its bytes. */
 struct parts {
   unsigned char *base;
   int64_t used;
@@ -305,7 +313,7 @@ struct parts {
   }
 };
 
-void lay_out_lane(const hone_cuda *c, hone_cuda_lane *on, parts *p) {
+void lay_out_queue(const hone_cuda *c, hone_cuda_queue *on, parts *p) {
   const int64_t size = SIZE * (int64_t)sizeof(float);
   const int64_t wide = c->n > c->ldu ? c->n : c->ldu;
   const int64_t room = HONE_PANEL * ((wide + 63) / 64 * 64);
@@ -318,7 +326,7 @@ void lay_out_lane(const hone_cuda *c, hone_cuda_lane *on, parts *p) {
   p->take(&on->changed, sizeof(int));
 }
 
-/* *blas: workspace of the second handle. */
+/* *blas: the workspace of the second handle. */
 int64_t lay_out(const hone_cuda *c, hone_cuda_forms *f, void **blas) {
   const int64_t size = SIZE * (int64_t)sizeof(float);
   const int sections = c->choices.sections;
@@ -328,17 +336,17 @@ int64_t lay_out(const hone_cuda *c, hone_cuda_forms *f, void **blas) {
   if (chosen)
     p.take(&f->constants, 3 * sizeof(float));
   if (chosen && sections > HONE_SECTIONS_TRSM)
-    lay_out_lane(c, &f->main, &p);
+    lay_out_queue(c, &f->main, &p);
   if (chosen && sections == HONE_SECTIONS_SEEDED) {
     p.take(&f->inverse, c->moves_room * size);
     p.take(&f->identity, 2 * size);
   }
-  if (!looks_ahead(c))
+  if (!has_look_ahead(c))
     return p.used;
   f->side.ldl = hone_piece_rows(c->pieces);
   f->side.ldu = (c->nb + 63) / 64 * 64;
   if (chosen)
-    lay_out_lane(c, &f->side, &p);
+    lay_out_queue(c, &f->side, &p);
   p.take(&f->side.lp, c->n * f->side.ldl * 2);
   p.take(&f->side.up, f->side.ldl * f->side.ldu * 2);
   if (cpu_wanted(c))
@@ -349,21 +357,15 @@ int64_t lay_out(const hone_cuda *c, hone_cuda_forms *f, void **blas) {
 
 int create_side(hone_cuda *c, void *blas_work) {
   hone_cuda_forms *f = &c->forms;
-  hone_cuda_lane *on = &f->side;
+  hone_cuda_queue *on = &f->side;
   int least = 0, most = 0;
   int st = CALL(cudaDeviceGetStreamPriorityRange(&least, &most));
-  if (st == HONE_OK)
-    st = CALL(
-        cudaStreamCreateWithPriority(&on->stream, cudaStreamNonBlocking, most));
-  if (st == HONE_OK)
-    st = CALL(c->blas->create(&on->handle));
-  if (st == HONE_OK)
-    st = CALL(c->blas->set_stream(on->handle, on->stream));
-  if (st == HONE_OK)
-    st = CALL(c->blas->set_workspace(on->handle, blas_work, (size_t)BLAS_WORK));
-  if (st == HONE_OK)
-    st =
-        CALL(c->blas->set_pointer_mode(on->handle, CUBLAS_POINTER_MODE_DEVICE));
+  TRY_CUDA(
+      cudaStreamCreateWithPriority(&on->stream, cudaStreamNonBlocking, most));
+  TRY_CUDA(c->blas->create(&on->handle));
+  TRY_CUDA(c->blas->set_stream(on->handle, on->stream));
+  TRY_CUDA(c->blas->set_workspace(on->handle, blas_work, (size_t)BLAS_WORK));
+  TRY_CUDA(c->blas->set_pointer_mode(on->handle, CUBLAS_POINTER_MODE_DEVICE));
   cudaEvent_t *plain[] = {&f->ready, &f->factored};
   cudaEvent_t *timed[] = {&f->busy, &f->out, &f->in};
   for (int i = 0; i < 2 && st == HONE_OK; i++)
@@ -376,7 +378,7 @@ int create_side(hone_cuda *c, void *blas_work) {
   return st;
 }
 
-/* The pinned memory: the block, then the lanes' flags. */
+/* The pinned memory holds the block, then the flags of the two queues. */
 int take_pinned(hone_cuda *c) {
   hone_cuda_forms *f = &c->forms;
   const size_t flags = HONE_CROUT_FLAGS * sizeof(int);
@@ -393,8 +395,7 @@ int take_pinned(hone_cuda *c) {
   memcpy(f->block->lu, constants, sizeof constants);
   st = CALL(cudaMemcpyAsync(f->constants, f->block->lu, sizeof constants,
                             cudaMemcpyHostToDevice, c->work));
-  if (st == HONE_OK)
-    st = CALL(cudaStreamSynchronize(c->work));
+  TRY_CUDA(cudaStreamSynchronize(c->work));
   return st;
 }
 
@@ -418,7 +419,7 @@ int hone_cuda_forms_create(hone_cuda *c) {
   f->main.ldu = c->ldu;
   (void)lay_out(c, f, &blas);
   int st = f->constants ? take_pinned(c) : (int)HONE_OK;
-  if (st == HONE_OK && looks_ahead(c))
+  if (st == HONE_OK && has_look_ahead(c))
     st = create_side(c, blas);
   return st;
 }

@@ -1,136 +1,52 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Triangular solves with float factors, in double arithmetic.
 //
-// A sweep has one thread block for each block row of HONE_PANEL rows. Tickets
-// hand the block rows out in the order of their dependencies, so that a block
-// waits only for blocks that already run. Each adds up F(i,j) v_j over the
-// finished j, and multiplies by the inverted diagonal block: no split of the
-// sum over blocks, no order that scheduling decides. Both sweeps of a solve are
-// one launch where their tiles are read the same way: the second one's blocks
-// have the later tickets, and find their v_i where the first one posts it.
+// A sweep is a solve with one triangle, and has one thread block for each block
+// row of HONE_PANEL rows. Tickets hand out the block rows in the order of their
+// dependencies, so a thread block waits only for thread blocks that already
+// run. Each sums F(i,j) v_j over the finished j and multiplies by the inverted
+// diagonal block: no sum is divided among thread blocks, and scheduling decides
+// no order. Both sweeps of a solve are one launch where their tiles are read
+// the same way: the thread blocks of the second sweep have the later tickets,
+// and find their v_i where the first sweep posts it.
 //
-// What counts is the time from one v_j to the next, n / HONE_PANEL times.
-// - The finished v_j go through a mailbox whose words are all ones until
-//   written: the value is its own flag, and no fence or second trip to memory
-//   stands between the blocks. There are two sets of them: a launch empties
-//   what the one before it filled.
-// - Every v_i is read once, and written once, so that it may as well stand in
-//   the host's pinned memory.
-// - The registers of a tile are loaded anew for the next one as they are used,
-//   so each multiprocessor has up to 64 KB on its way, also while it waits.
-// - Before the last wait of a block row its tile is already converted to
-//   double and its inverted diagonal block is in shared memory, and in
-//   registers as far as there are some left.
+// The time from one v_j to the next, n / HONE_PANEL times, is what counts.
+// - The finished v_j go through a mailbox whose words are all ones until they
+// are
+//   written. The value is its own flag, so no fence and no second access to
+//   memory stands between the thread blocks. There are two sets of mailboxes: a
+//   launch clears the set that the launch before it filled.
+// - Every v_i is read once and written once, so it may be in pinned host
+// memory.
+// - The registers of a tile are loaded with the next tile as they are used, so
+//   each multiprocessor has up to 64 KB of loads in flight, also while it
+//   waits.
+// - Before the last wait of a block row its tile has been converted to double,
+// and
+//   its inverted diagonal block is in shared memory, and in registers as far as
+//   there are any left.
+//
+// Read next: triangles.h, invert.cu for the inverses, solve.cu for the callers.
 
-#include "gpu_sp/kernels.h"
+#include "gpu_sp/factor/factor.h"
+#include "gpu_sp/solve/triangles.h"
 
 namespace {
 
 constexpr int B = HONE_PANEL;
 constexpr int THREADS = 512;
 constexpr int WARPS = THREADS / 32;
-constexpr int PAIRS = B * B / THREADS / 2; // of each thread, of a tile
-constexpr long long EMPTY = -1;            // a NaN that is never posted
+constexpr int PAIRS =
+    B * B / THREADS / 2;        // pairs of a tile that each thread has
+constexpr long long EMPTY = -1; // a NaN that is never posted
 
 static_assert(B == 128, "the thread layouts below are for 128 rows");
 
-// ---- Inverses of the diagonal blocks ----
-
-constexpr int SIDE = 16;          // threads along each side of a block
-constexpr int STRIDES = B / SIDE; // and how often they repeat
-
-// Eliminates under column SIDE * A + s, s < SIDE. y[a][b] is entry
-// (SIDE * a + tr, SIDE * b + tc) of the inverse; only a >= b is ever touched.
-template <int A>
-__device__ inline void eliminate(double (&y)[STRIDES][STRIDES], int tr, int tc,
-                                 const float *tile, const double *reciprocal,
-                                 double *rows) {
-  for (int s = 0; s < SIDE; s++) {
-    const int k = SIDE * A + s;
-    double *row = rows + (k & 1) * B;
-    if (tr == s) {
-      const double d = reciprocal[k];
-#pragma unroll
-      for (int b = 0; b <= A; b++) {
-        y[A][b] *= d;
-        row[SIDE * b + tc] = y[A][b];
-      }
-    }
-    __syncthreads();
-    double x[A + 1];
-#pragma unroll
-    for (int b = 0; b <= A; b++)
-      x[b] = row[SIDE * b + tc];
-#pragma unroll
-    for (int a = A; a < STRIDES; a++)
-      if (a > A || tr > s) {
-        const double l = -static_cast<double>(tile[k * B + SIDE * a + tr]);
-#pragma unroll
-        for (int b = 0; b <= A; b++)
-          y[a][b] = fma(l, x[b], y[a][b]);
-      }
-  }
-}
-
-// blockIdx.x: the diagonal block; blockIdx.y: 0 for the lower triangle, 1 for
-// the upper one, which is turned by half a turn to be lower as well.
-__global__ void __launch_bounds__(SIDE *SIDE, 2)
-    invert_kernel(int64_t n, const float *__restrict__ f, int64_t ld,
-                  double *__restrict__ inv_l, double *__restrict__ inv_u) {
-  HONE_DYNAMIC_SHARED(double, shared);
-  double *rows = shared;               // 2 x B
-  double *reciprocal = shared + 2 * B; // B
-  float *tile = reinterpret_cast<float *>(shared + 3 * B);
-  const int t = static_cast<int>(threadIdx.x);
-  const int tr = t % SIDE, tc = t / SIDE;
-  const int64_t first = static_cast<int64_t>(blockIdx.x) * B;
-  const bool turned = blockIdx.y == 1;
-  const bool unit = turned; // of F kept by rows: L^T
-
-#pragma unroll 8
-  for (int e = t; e < B * B; e += SIDE * SIDE) {
-    const int r = e % B, c = e / B;
-    if (turned ? r > c : r < c)
-      continue;
-    float x = r == c ? 1.0f : 0.0f;
-    if (first + r < n && first + c < n && !(unit && r == c))
-      x = f[first + r + (first + c) * ld];
-    tile[turned ? B * B - 1 - e : e] = x;
-    if (r == c)
-      reciprocal[turned ? B - 1 - r : r] = 1.0 / static_cast<double>(x);
-  }
-
-  double y[STRIDES][STRIDES];
-#pragma unroll
-  for (int a = 0; a < STRIDES; a++)
-#pragma unroll
-    for (int b = 0; b < STRIDES; b++)
-      y[a][b] = a == b && tr == tc ? 1.0 : 0.0;
-  __syncthreads();
-  eliminate<0>(y, tr, tc, tile, reciprocal, rows);
-  eliminate<1>(y, tr, tc, tile, reciprocal, rows);
-  eliminate<2>(y, tr, tc, tile, reciprocal, rows);
-  eliminate<3>(y, tr, tc, tile, reciprocal, rows);
-  eliminate<4>(y, tr, tc, tile, reciprocal, rows);
-  eliminate<5>(y, tr, tc, tile, reciprocal, rows);
-  eliminate<6>(y, tr, tc, tile, reciprocal, rows);
-  eliminate<7>(y, tr, tc, tile, reciprocal, rows);
-
-  double *out = (turned ? inv_u : inv_l) + first * B;
-#pragma unroll
-  for (int a = 0; a < STRIDES; a++)
-#pragma unroll
-    for (int b = 0; b < STRIDES; b++) {
-      const int r = SIDE * a + tr, c = SIDE * b + tc, e = r + c * B;
-      out[turned ? B * B - 1 - e : e] = a >= b && r >= c ? y[a][b] : 0.0;
-    }
-}
-
 // ---- Sweeps ----
 
-// An inverted diagonal block in shared memory, its triangle lower (turned by
-// half a turn if need be): four chunks of 32 outputs, of which chunk h has
-// 32 * (h + 1) inputs; stored [input][33], the one against bank conflicts.
+// An inverted diagonal block in shared memory, its triangle lower (rotated by
+// half a turn where it is upper): four chunks of 32 outputs, of which chunk h
+// has 32 * (h + 1) inputs; stored as [input][33], 33 against bank conflicts.
 constexpr int CHUNK_STRIDE = 33;
 constexpr int INVERSE = 10 * 32 * CHUNK_STRIDE; // doubles
 __device__ inline int inverse_at(int out, int in) {
@@ -138,8 +54,8 @@ __device__ inline int inverse_at(int out, int in) {
   return (16 * h * (h + 1) + in) * CHUNK_STRIDE + out % 32;
 }
 
-// The warps of a thread block are dealt to the chunks 2, 3, 5, 6, which gives
-// each at most SHARE inputs, an even number; the first of them, as many as
+// 2, 3, 5 and 6 warps of a thread block work on the chunks, so that each warp
+// has at most SHARE inputs, an even number. The first HELD inputs, as many as
 // fit, are kept in registers.
 constexpr int SHARE = 22;
 template <int K>
@@ -147,7 +63,8 @@ constexpr int HELD = K == 1   ? 18
                      : K == 2 ? 12
                      : K == 4 ? 4
                               : 0;
-__device__ inline int chunk_warp(int h) { // its first; chunk_warp(4) is WARPS
+__device__ inline int
+chunk_warp(int h) { // the chunk's first warp; chunk_warp(4) is WARPS
   return h == 0 ? 0 : h == 1 ? 2 : h == 2 ? 5 : h == 3 ? 10 : WARPS;
 }
 __device__ inline int chunk_share(int h) { // inputs of each of its warps
@@ -157,15 +74,16 @@ __device__ inline int chunk_share(int h) { // inputs of each of its warps
 template <int K> struct Shared { // offsets in doubles
   static constexpr int sums = INVERSE;
   static constexpr int values = sums + K * B; // two of K * B
-  // Eight columns: over the values, to stay within the 163 KB of sm_80.
+  // With eight columns the parts overlap the values, to fit the 163 KB of
+  // sm_80.
   static constexpr bool overlap = K == 8;
   static constexpr int parts = overlap ? values : values + 2 * K * B;
   static constexpr int size = parts + B / PAIRS * K * B;
 };
 
-// Where pair u (two rows of a column) of this thread lies in a tile.
-// Transposed, lanes that differ in the column keep the sums few: 64 bytes of
-// each of four columns are loaded together.
+// The row and the column of this thread's pair u (two rows of a column) in a
+// tile. Transposed, lanes differ in the column so that the sums are few: 64
+// bytes of each of four columns are loaded together.
 template <bool TRANS> __device__ inline int pair_row(int u) {
   const int t = static_cast<int>(threadIdx.x);
   return TRANS ? 2 * (t % 8) + 16 * (u / 2) : 2 * (t % 64);
@@ -180,13 +98,13 @@ struct Pair {
 };
 
 struct Tile {
-  const float *next; // pair 0 of this thread, and on from there
+  const float *next; // this thread's pair 0, and the pairs after it
   int64_t ld;
-  int64_t rows, columns; // inside of the matrix
-  bool fast;             // all of them, and pairs are aligned
+  int64_t rows, columns; // rows and columns inside the matrix
+  bool fast;             // the tile is inside, and its pairs are aligned
 };
 
-// Pair u, in ascending order.
+// Loads pair u; u ascends.
 template <bool TRANS, bool FAST>
 __device__ inline Pair load(Tile &tile, int u) {
   const float *p = tile.next;
@@ -234,29 +152,30 @@ __device__ inline void add_and_load(double (&sum)[2][K], Pair (&x)[PAIRS],
   }
 }
 
-// A mailbox has room for the most columns; a sweep uses the first K * B words
-// of each block row.
+// A mailbox has room for HONE_TRIANGLE_COLUMNS columns; a sweep uses the first
+// K * B words of each block row.
 constexpr int BOX_ROW = HONE_TRIANGLE_COLUMNS * B;
 
-// The v of a block, as its words of the mailbox arrive.
+// The v of a block row, as its words arrive in the mailbox.
 template <int K> struct Inbox {
   static constexpr int WORDS = (K * B + THREADS - 1) / THREADS;
   static constexpr bool ALL = K * B % THREADS == 0; // every thread has WORDS
   long long word[WORDS];
   const volatile long long *from;
 
-  __device__ inline void ask(const long long *box, int64_t block) {
+  __device__ inline void request(const long long *box, int64_t block) {
     const int t = static_cast<int>(threadIdx.x);
     from = box + block * BOX_ROW + t;
 #pragma unroll
     for (int w = 0; w < WORDS; w++)
       word[w] = ALL || t < K * B ? from[w * THREADS] : 0;
   }
-  // far: not the next block row to finish; it leaves the memory to that.
-  __device__ inline void arrive(bool far) {
+  // far: more than one block row is to finish before; this one then sleeps, and
+  // leaves the memory to the next.
+  __device__ inline void await(bool far) {
     const int t = static_cast<int>(threadIdx.x);
 #ifdef HONE_EMULATE
-    far = true; // there, sleep is what lets others run
+    far = true; // there a sleeping thread is what lets others run
 #endif
 #pragma unroll
     for (int w = 0; w < WORDS; w++)
@@ -270,7 +189,7 @@ template <int K> struct Inbox {
   }
   __device__ inline void wait(double *values, bool far) {
     const int t = static_cast<int>(threadIdx.x);
-    arrive(far);
+    await(far);
 #pragma unroll
     for (int w = 0; w < WORDS; w++)
       if (ALL || t < K * B)
@@ -285,14 +204,21 @@ struct Plan {
   bool forward[2];
   int *ticket;       // of the launch, -1 at first
   long long *box[2]; // all ones at first
-  int first, last;   // the launch's first one, and the last of all
-  int *old_ticket;   // two, to be emptied: what the solve before took,
+  int first, last;   // sweeps: the launch's first one, and the last of all
+  int *old_ticket;   // two tickets to clear, which the solve before used,
   long long *old_box[2];
-  int old_columns; // and filled
+  int old_columns; // the mailboxes it filled, for so many columns
 };
 
-// What the solve before this one filled is emptied for the one after it.
-__device__ inline void empty(const Plan &plan, int64_t number) {
+// The sizes of one launch.
+struct Sizes {
+  int64_t n, ld, ldv;
+  bool aligned; // pairs of F are
+  int columns;  // of v
+};
+
+// Clears for the next solve what the one before this one filled.
+__device__ inline void clear_old_half(const Plan &plan, int64_t number) {
   const int t = static_cast<int>(threadIdx.x);
   if (number == 0 && t < 2)
     plan.old_ticket[t] = -1;
@@ -304,9 +230,11 @@ __device__ inline void empty(const Plan &plan, int64_t number) {
 
 template <int K, bool TRANS>
 __global__ void __launch_bounds__(THREADS, 1)
-    sweep_kernel(int64_t n, const float *__restrict__ f, int64_t ld,
-                 bool aligned, const Plan plan, int columns,
-                 const double *old_v, double *new_v, int64_t ldv) {
+    sweep_kernel(const float *__restrict__ f, const Sizes size, const Plan plan,
+                 const double *old_v, double *new_v) {
+  const int64_t n = size.n, ld = size.ld, ldv = size.ldv;
+  const bool aligned = size.aligned;
+  const int columns = size.columns;
   HONE_DYNAMIC_SHARED(double, shared);
   double *sums = shared + Shared<K>::sums;
   double *values = shared + Shared<K>::values;
@@ -357,7 +285,7 @@ __global__ void __launch_bounds__(THREADS, 1)
       for (int u = 0; u < PAIRS; u++)
         x[u] = load<TRANS, false>(tile, u);
     }
-    inbox.ask(box, block_at(0));
+    inbox.request(box, block_at(0));
   }
 
   // v_i: given, or of the sweep before.
@@ -365,7 +293,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   double given[WORDS];
   Inbox<K> before;
   if (second)
-    before.ask(plan.box[0], i);
+    before.request(plan.box[0], i);
   else
 #pragma unroll
     for (int w = 0; w < WORDS; w++) {
@@ -373,9 +301,9 @@ __global__ void __launch_bounds__(THREADS, 1)
       const bool in = e < K * B && i * B + r < n && k < columns;
       given[w] = in ? old_v[i * B + r + k * ldv] : 0.0;
     }
-  empty(plan, number);
+  clear_old_half(plan, number);
 
-  // Turned, if the sweep is backward, to a lower triangle.
+  // Rotated to a lower triangle if the sweep is backward.
 #pragma unroll 8
   for (int e = t; e < B * B; e += THREADS) {
     const int r = e % B, c = e / B;
@@ -387,9 +315,9 @@ __global__ void __launch_bounds__(THREADS, 1)
     if (in / 32 <= out / 32)
       shared[inverse_at(out, in)] = inv[i * (B * B) + e];
   }
-  const auto turn = [&](int r) { return forward ? r : B - 1 - r; };
+  const auto rotated = [&](int r) { return forward ? r : B - 1 - r; };
   if (second) {
-    before.arrive(number > 1);
+    before.await(number > 1);
 #pragma unroll
     for (int w = 0; w < WORDS; w++) {
       const int e = t + w * THREADS, r = e % B, k = e / B;
@@ -401,7 +329,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   for (int w = 0; w < WORDS; w++) {
     const int e = t + w * THREADS;
     if (e < K * B)
-      sums[e / B * B + turn(e % B)] = given[w];
+      sums[e / B * B + rotated(e % B)] = given[w];
   }
   __syncthreads();
 
@@ -412,7 +340,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   for (int64_t step = 0; step + 1 < number; step++) {
     double *now = values + (step % 2) * (K * B);
     inbox.wait(now, number - step > 2);
-    inbox.ask(box, block_at(step + 1));
+    inbox.request(box, block_at(step + 1));
     const Tile next = tile_at(step + 1);
     if (next.fast)
       add_and_load<K, TRANS, true>(sum, x, now, next);
@@ -420,16 +348,16 @@ __global__ void __launch_bounds__(THREADS, 1)
       add_and_load<K, TRANS, false>(sum, x, now, next);
   }
 
-  // The inputs of the inverse that are this warp's.
+  // This warp's inputs of the inverse.
   const int chunk = (warp >= 2) + (warp >= 5) + (warp >= 10);
   const int share = chunk_share(chunk);
   const int from = (warp - chunk_warp(chunk)) * share;
   const int left = 32 * (chunk + 1) - from, count = left < share ? left : share;
   const double *row = shared + inverse_at(32 * chunk + lane, from);
-  double near[HELD<K> + 1];
+  double held[HELD<K> + 1];
 #pragma unroll
   for (int m = 0; m < HELD<K>; m++)
-    near[m] = m < count ? row[m * CHUNK_STRIDE] : 0.0;
+    held[m] = m < count ? row[m * CHUNK_STRIDE] : 0.0;
 
   double a[PAIRS], b[PAIRS];
 #pragma unroll
@@ -437,10 +365,10 @@ __global__ void __launch_bounds__(THREADS, 1)
     a[u] = static_cast<double>(x[u].a);
     b[u] = static_cast<double>(x[u].b);
   }
-  // Once or never; but into a loop the compiler does not move the slow
-  // conversions, which are to be done before the wait.
+  // Runs once or never. It is a loop because the compiler does not move the
+  // slow conversions into one, and they must be done before the wait.
 #pragma unroll 1
-  for (int rounds = waits; rounds > 0; rounds--) {
+  for (int left_to_do = waits; left_to_do > 0; left_to_do--) {
     double *now = values + ((number - 1) % 2) * (K * B);
     inbox.wait(now, false);
 #pragma unroll
@@ -448,7 +376,7 @@ __global__ void __launch_bounds__(THREADS, 1)
       add<K, TRANS>(sum, u, a[u], b[u], now);
   }
 
-  // sums = v_i less what the threads added up
+  // sums = v_i less what the threads have summed
   if (TRANS) {
 #pragma unroll
     for (int d = 1; d < 8; d *= 2)
@@ -462,7 +390,7 @@ __global__ void __launch_bounds__(THREADS, 1)
       for (int k = 0; k < K; k++)
 #pragma unroll
         for (int m = 0; m < 2; m++)
-          sums[k * B + turn(pair_column<TRANS>(m))] -= sum[m][k];
+          sums[k * B + rotated(pair_column<TRANS>(m))] -= sum[m][k];
     }
   } else {
     if (Shared<K>::overlap)
@@ -481,7 +409,7 @@ __global__ void __launch_bounds__(THREADS, 1)
 #pragma unroll
         for (int g = 0; g < B / PAIRS; g++)
           s[g] = parts[g * (K * B) + e];
-        sums[e / B * B + turn(e % B)] -=
+        sums[e / B * B + rotated(e % B)] -=
             ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
       }
     }
@@ -498,7 +426,7 @@ __global__ void __launch_bounds__(THREADS, 1)
       double d[2];
 #pragma unroll
       for (int h = 0; h < 2; h++)
-        d[h] = m < HELD<K> ? near[m < HELD<K> ? m + h : 0]
+        d[h] = m < HELD<K> ? held[m < HELD<K> ? m + h : 0]
                            : row[(m + h) * CHUNK_STRIDE];
 #pragma unroll
       for (int k = 0; k < K; k++) {
@@ -514,7 +442,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   __syncthreads();
 #pragma unroll
   for (int e0 = 0; e0 < K * B; e0 += THREADS) {
-    const int e = e0 + t, out = e % B, k = e / B, r = turn(out);
+    const int e = e0 + t, out = e % B, k = e / B, r = rotated(out);
     if (e >= K * B)
       break;
     const int first = chunk_warp(out / 32), end = chunk_warp(out / 32 + 1);
@@ -523,7 +451,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     for (int w = 0; w < 6; w++)
       if (first + w < end)
         s += parts[((first + w) * K + k) * 32 + out % 32];
-    // Some NaN, but never the one that says EMPTY.
+    // A NaN is posted as one that is not EMPTY.
     const long long bits =
         s == s ? __double_as_longlong(s) : 0x7ff8000000000000LL;
     *static_cast<volatile long long *>(box + i * BOX_ROW + k * B + r) = bits;
@@ -538,19 +466,15 @@ bool transposed(enum hone_triangle which) {
   return which == HONE_LOWER_TRANS || which == HONE_UPPER_TRANS;
 }
 
-// What is the same for all columns of a solve.
+// What all columns of a solve have in common, and the columns of one launch.
 struct Solve {
-  int64_t n;
-  const float *f;
-  int64_t ld;
-  const double *from;
-  double *to;
-  int64_t ldv;
+  hone_triangles t;
+  hone_solve_columns v; // v.k <= HONE_TRIANGLE_COLUMNS
   hone_triangle_work *work;
   cudaStream_t stream;
 };
 
-// 'sweeps' of them, from plan.first on, in one launch.
+// Enqueues so many sweeps, from plan.first on, in one launch.
 template <int K, bool TRANS>
 cudaError_t launch(const Solve &s, const Plan &plan, int sweeps, int columns) {
   const int bytes = Shared<K>::size * static_cast<int>(sizeof(double));
@@ -563,11 +487,12 @@ cudaError_t launch(const Solve &s, const Plan &plan, int sweeps, int columns) {
       return error;
     s.work->ready |= bit;
   }
+  const hone_triangles &t = s.t;
   const bool aligned =
-      reinterpret_cast<uintptr_t>(s.f) % sizeof(float2) == 0 && s.ld % 2 == 0;
-  HONE_LAUNCH(kernel, static_cast<unsigned>(sweeps * block_rows(s.n)), THREADS,
-              bytes, s.stream, s.n, s.f, s.ld, aligned, plan, columns, s.from,
-              s.to, s.ldv);
+      reinterpret_cast<uintptr_t>(t.t) % sizeof(float2) == 0 && t.ld % 2 == 0;
+  const Sizes size = {t.n, t.ld, s.v.ldv, aligned, columns};
+  HONE_LAUNCH(kernel, static_cast<unsigned>(sweeps * block_rows(t.n)), THREADS,
+              bytes, s.stream, t.t, size, plan, s.v.from, s.v.to);
   return cudaGetLastError();
 }
 
@@ -586,22 +511,22 @@ cudaError_t launch_some(bool trans, const Solve &s, const Plan &plan,
                         : launch<8>(trans, s, plan, sweeps, columns);
 }
 
-// The half of the workspace that is empty for this solve, the other one to be
-// emptied. In front of the mailboxes: two words of tickets.
-cudaError_t take_turn(const Solve &s, int columns, Plan *plan) {
+// Takes the half of the workspace that is clear, and plans to clear the other.
+// Two words of tickets stand before the mailboxes.
+cudaError_t take_half(const Solve &s, int columns, Plan *plan) {
   hone_triangle_work *const work = s.work;
-  const int64_t box = block_rows(s.n) * BOX_ROW;
+  const int64_t box = block_rows(s.t.n) * BOX_ROW;
   if (!work->clean) {
     const size_t words = static_cast<size_t>(2 + 4 * box);
     const cudaError_t error =
         cudaMemsetAsync(work->there, 0xff, words * sizeof(long long), s.stream);
     if (error != cudaSuccess)
       return error;
-    work->turn = work->columns = 0;
+    work->half = work->columns = 0;
   }
   int *const tickets = static_cast<int *>(work->there);
   long long *const boxes = static_cast<long long *>(work->there) + 2;
-  const int now = work->turn, old = 1 - now;
+  const int now = work->half, old = 1 - now;
   for (int i = 0; i < 2; i++) {
     plan->box[i] = boxes + (2 * now + i) * box;
     plan->old_box[i] = boxes + (2 * old + i) * box;
@@ -609,7 +534,7 @@ cudaError_t take_turn(const Solve &s, int columns, Plan *plan) {
   plan->ticket = tickets + 2 * now;
   plan->old_ticket = tickets + 2 * old;
   plan->old_columns = work->columns;
-  work->turn = old;
+  work->half = old;
   work->columns = columns == 3 ? 4 : columns > 4 ? 8 : columns;
   return cudaSuccess;
 }
@@ -617,7 +542,7 @@ cudaError_t take_turn(const Solve &s, int columns, Plan *plan) {
 cudaError_t solve_some(const hone_sweep *sweep, int sweeps, const Solve &s,
                        int columns) {
   Plan plan = {};
-  cudaError_t error = take_turn(s, columns, &plan);
+  cudaError_t error = take_half(s, columns, &plan);
   s.work->clean = false; // unless all goes well
   bool trans[2] = {};
   for (int i = 0; i < sweeps; i++) {
@@ -641,47 +566,26 @@ cudaError_t solve_some(const hone_sweep *sweep, int sweeps, const Solve &s,
 
 } // namespace
 
-int64_t hone_cuda_inverse_bytes(int64_t n) {
-  return block_rows(n) * B * B * static_cast<int64_t>(sizeof(double));
-}
-
-cudaError_t hone_cuda_invert_blocks(int64_t n, const float *f, int64_t ld,
-                                    double *lower, double *upper,
-                                    cudaStream_t stream) {
-  if (n <= 0)
-    return cudaSuccess;
-  const int bytes = 3 * B * static_cast<int>(sizeof(double)) +
-                    B * B * static_cast<int>(sizeof(float));
-  const cudaError_t error = cudaFuncSetAttribute(
-      invert_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-  if (error != cudaSuccess)
-    return error;
-  const dim3 grid(static_cast<unsigned>(block_rows(n)), upper ? 2 : 1);
-  HONE_LAUNCH(invert_kernel, grid, SIDE * SIDE, bytes, stream, n, f, ld, lower,
-              upper);
-  return cudaGetLastError();
-}
-
 int64_t hone_cuda_triangle_bytes(int64_t n) {
   // Tickets, and two sets of two mailboxes.
   return (2 + 4 * block_rows(n) * BOX_ROW) *
          static_cast<int64_t>(sizeof(long long));
 }
 
-cudaError_t hone_cuda_triangles(const hone_sweep *sweep, int sweeps, int64_t n,
-                                const float *f, int64_t ld, int64_t k,
-                                const double *from, double *to, int64_t ldv,
+cudaError_t hone_cuda_triangles(const hone_sweep *sweep, int sweeps,
+                                const hone_triangles &t,
+                                const hone_solve_columns &v,
                                 hone_triangle_work *work, cudaStream_t stream) {
-  if (n <= 0)
+  if (t.n <= 0)
     return cudaSuccess;
-  for (int64_t done = 0; done < k; done += HONE_TRIANGLE_COLUMNS) {
-    const int64_t left = k - done;
+  for (int64_t done = 0; done < v.k; done += HONE_TRIANGLE_COLUMNS) {
+    const int64_t left = v.k - done;
     const int columns = static_cast<int>(
         left < HONE_TRIANGLE_COLUMNS ? left : int64_t(HONE_TRIANGLE_COLUMNS));
-    const cudaError_t error = solve_some(
-        sweep, sweeps,
-        Solve{n, f, ld, from + done * ldv, to + done * ldv, ldv, work, stream},
-        columns);
+    const hone_solve_columns now = {columns, v.from + done * v.ldv,
+                                    v.to + done * v.ldv, v.ldv};
+    const cudaError_t error =
+        solve_some(sweep, sweeps, Solve{t, now, work, stream}, columns);
     if (error != cudaSuccess)
       return error;
   }

@@ -97,14 +97,12 @@ struct panel_outcome {
 
 panel_outcome panel_at(int64_t n, float *f, int64_t ld, int at, int64_t w,
                        int64_t rows) {
-  hone_cuda_part = rows;
   on_device<hone_moves> moves(1);
   on_device<int> zero_pivot(std::vector<int>(1, 1 << 30));
-  on_device<char> work(hone_cuda_panel_bytes(n), 0);
-  MUST(hone_cuda_panel(n, f, ld, at, w, HONE_TOURNAMENT, moves, zero_pivot,
-                       work, nullptr));
+  on_device<char> work(hone_cuda_panel_bytes(n, rows), 0);
+  MUST(hone_cuda_panel({{f, ld, n}, at, w, HONE_TOURNAMENT}, moves, zero_pivot,
+                       {work, rows}, nullptr));
   MUST(cudaDeviceSynchronize());
-  hone_cuda_part = 0;
   panel_outcome out = {{}, zero_pivot.get()[0] - at};
   const hone_moves m = moves.get()[0];
   for (int e = 0; e < 2 * HONE_PANEL; e++) {
@@ -169,15 +167,17 @@ std::vector<uint16_t> steps_at(float *f, int64_t ld, int64_t at, bool spd) {
   on_device<hone_piece_scale> scales(std::vector<hone_piece_scale>(1, scale));
   on_device<uint16_t> u(rows * ldo, 0), l(rows * ldo, 0);
   on_device<int> flags(2, 0);
+  const hone_float_matrix whole = {f, ld, n};
+  const hone_u_rows of_u = {at, w, c0, n};
+  const hone_operand right = {HONE_HALF_3, scales, u.p, ldo, place, flags + 1};
   if (spd) {
     MUST(hone_cuda_potrf(f, ld, at, w, flags, nullptr));
-    MUST(hone_cuda_rows_spd(HONE_HALF_3, f, ld, at, w, c0, n, scales, u, ldo,
-                            place, flags + 1, l, ldo, nullptr));
+    MUST(hone_cuda_rows_spd(whole, of_u, right, {l.p, ldo}, nullptr));
   } else {
-    MUST(hone_cuda_rows(HONE_HALF_3, f, ld, at, w, c0, n, scales, u, ldo, place,
-                        flags + 1, nullptr));
-    MUST(hone_cuda_split_l(HONE_HALF_3, n, f, ld, c0, at, w, scales, l, rows,
-                           place, flags + 1, nullptr));
+    MUST(hone_cuda_rows(whole, of_u, right, nullptr));
+    MUST(hone_cuda_split_l(whole, c0, at, w,
+                           {HONE_HALF_3, scales, l.p, rows, place, flags + 1},
+                           nullptr));
   }
   std::vector<uint16_t> both = u.get(), more = l.get();
   both.insert(both.end(), more.begin(), more.end());
@@ -207,7 +207,7 @@ void move_at(float *f, int64_t ld, int at, const std::vector<int> &order) {
     src.push_back(at + order.data()[i]);
   }
   on_device<int> to(dst), from(src);
-  MUST(hone_cuda_move(f, ld, 0, at + 9, at + SIZE, to, from, SIZE, nullptr));
+  MUST(hone_cuda_move(f, ld, 0, at + 9, at + SIZE, {to, from, SIZE}, nullptr));
   MUST(cudaDeviceSynchronize());
 }
 
@@ -238,10 +238,11 @@ std::vector<double> take_in(const double *a, int64_t lda, int64_t j, float *f,
   on_device<unsigned long long> flushed(1, 0);
   on_device<unsigned> top(1, 0);
   on_device<double> rows(2 * SIZE, 0), cols(2 * (j + SIZE), 0);
-  MUST(hone_cuda_round(SIZE, a, lda, j, SIZE, nullptr, nullptr, places, false,
-                       f, ldf, flushed, top, nullptr));
-  MUST(hone_cuda_inspect(SIZE, a, lda, j, SIZE, nullptr, nullptr, rows,
-                         rows + SIZE, cols, cols + j + SIZE, nullptr));
+  const hone_double_columns columns = {a, lda, SIZE, j, SIZE};
+  MUST(hone_cuda_round(columns, {nullptr, nullptr}, false,
+                       {f, ldf, places, top, flushed}, nullptr));
+  MUST(hone_cuda_inspect(columns, {nullptr, nullptr},
+                         {rows, rows + SIZE, cols, cols + j + SIZE}, nullptr));
   std::vector<double> seen = rows.get();
   const std::vector<double> of_columns = cols.get();
   for (int64_t k = 0; k < 2; k++)

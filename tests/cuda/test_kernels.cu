@@ -75,11 +75,11 @@ void check_panel(const panel_case &c) {
   on_device<float> f(a);
   on_device<hone_moves> moves(1);
   on_device<int> zero_pivot(std::vector<int>(1, 1 << 30));
-  on_device<char> work(hone_cuda_panel_bytes(c.n), 0);
+  on_device<char> work(hone_cuda_panel_bytes(c.n, 0), 0);
   ct_note("n %d, k %d, w %d, pivoting %d, kind %d", (int)c.n, (int)c.k,
           (int)c.w, (int)c.pivoting, (int)c.kind);
-  MUST(hone_cuda_panel(c.n, f, ld, c.k, c.w, c.pivoting, moves, zero_pivot,
-                       work, nullptr));
+  MUST(hone_cuda_panel({{f, ld, c.n}, c.k, c.w, c.pivoting}, moves, zero_pivot,
+                       {work, 0}, nullptr));
   MUST(cudaDeviceSynchronize());
   const std::vector<int> old = old_rows(c.n, moves.get()[0]);
   check_factors(c, ld, a.data(), f.get().data(), old.data());
@@ -192,8 +192,8 @@ void check_split(enum hone_pieces p, int64_t n, int64_t i0, int64_t k,
   on_device<hone_piece_scale> scales(std::vector<hone_piece_scale>(1, scale));
   on_device<uint16_t> out((n - i0) * ldo, 0x11);
   on_device<int> overflow(1, 0);
-  MUST(hone_cuda_split_l(p, n, there, ld, i0, k, w, scales, out, ldo, place,
-                         overflow, nullptr));
+  MUST(hone_cuda_split_l({there, ld, n}, i0, k, w,
+                         {p, scales, out.p, ldo, place, overflow}, nullptr));
   std::vector<uint16_t> expected(out.count, 0x1111);
   for (int64_t i = i0; i < n; i++)
     for (int64_t c = 0; c < HONE_PANEL; c++) {
@@ -238,8 +238,8 @@ void check_rows(enum hone_pieces p, int64_t k, int64_t w, int64_t c0,
   on_device<hone_piece_scale> scales(std::vector<hone_piece_scale>(1, scale));
   on_device<uint16_t> out(out_rows * ldo, 0x11);
   on_device<int> overflow(1, 0);
-  MUST(hone_cuda_rows(p, there, ld, k, w, c0, c1, scales, out, ldo, place,
-                      overflow, nullptr));
+  MUST(hone_cuda_rows({there, ld, rows}, {k, w, c0, c1},
+                      {p, scales, out.p, ldo, place, overflow}, nullptr));
   const std::vector<float> got = there.get();
   std::vector<uint16_t> expected(out.count, 0x1111);
   double error = 0.0;
@@ -336,7 +336,8 @@ TEST(kernels, rows_move_together) {
       on_device<float> there(f);
       on_device<int> to(dst), from(src);
       ct_note("%d entries, left %d", entries, (int)left);
-      MUST(hone_cuda_move(there, ld, left, c0, c1, to, from, entries, nullptr));
+      MUST(hone_cuda_move(there, ld, left, c0, c1, {to, from, entries},
+                          nullptr));
       CHECK(same(there.get(), expected));
     }
 }

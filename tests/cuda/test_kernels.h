@@ -4,7 +4,9 @@
 #ifndef TESTS_TEST_KERNELS_H
 #define TESTS_TEST_KERNELS_H
 
-#include "gpu_sp/kernels.h"
+#include "gpu_sp/factor/factor.h"
+#include "gpu_sp/residual/residual.h"
+#include "gpu_sp/solve/triangles.h"
 #include "tests/unit/ct.h"
 
 #include <cfloat>

@@ -46,9 +46,10 @@ void check_round(const round_case &c, double extreme) {
   on_device<unsigned long long> flushed(1, 0);
   on_device<unsigned> top(1, 0);
   MUST(hone_cuda_round(
-      n, a_there, lda, c.j, c.w, c.scaled ? row_there.p : nullptr,
-      c.scaled ? col_there.p : nullptr, c.placed ? place_there.p : nullptr,
-      c.upper, f_there, ldf, flushed, top, nullptr));
+      {a_there, lda, n, c.j, c.w},
+      {c.scaled ? row_there.p : nullptr, c.scaled ? col_there.p : nullptr},
+      c.upper, {f_there, ldf, c.placed ? place_there.p : nullptr, top, flushed},
+      nullptr));
   unsigned long long vanished = 0;
   float max = 0.0F;
   for (int64_t j = c.j; j < c.j + c.w; j++)
@@ -111,8 +112,9 @@ TEST(kernels, turning) {
     on_device<float> a_there(a), f_there(f);
     on_device<int> place_there(place);
     on_device<unsigned> top(1, 0);
-    MUST(hone_cuda_turn(n, a_there, lda, j, w, place_there, f_there, ldf, top,
-                        nullptr));
+    MUST(hone_cuda_transpose(n, a_there, lda, j, w,
+                             {f_there, ldf, place_there, top, nullptr},
+                             nullptr));
     for (int64_t c = 0; c < w; c++)
       for (int64_t i = 0; i < n; i++) {
         const float v = a.data()[i + c * lda];
@@ -249,8 +251,8 @@ void check_triangle(enum hone_triangle which, int64_t n, int64_t k) {
   const bool is_lower = which == HONE_LOWER || which == HONE_LOWER_TRANS;
   MUST(hone_cuda_invert_blocks(n, there, ld, lower, upper, nullptr));
   const hone_sweep sweep = {which, is_lower ? lower : upper};
-  MUST(hone_cuda_triangles(&sweep, 1, n, there, ld, k, v_there, v_there, ldv,
-                           &t_work.work, nullptr));
+  MUST(hone_cuda_triangles(&sweep, 1, {there, ld, n},
+                           {k, v_there, v_there, ldv}, &t_work.work, nullptr));
   const std::vector<double> got = v_there.get();
   double error = 0.0;
   for (size_t e = 0; e < x.size(); e++)
@@ -279,8 +281,8 @@ std::vector<double> both_sweeps(const hone_sweep *sweep, int64_t n,
   MUST(cudaMallocHost(reinterpret_cast<void **>(&pinned),
                       v.size() * sizeof(double)));
   memcpy(pinned, v.data(), v.size() * sizeof(double));
-  MUST(hone_cuda_triangles(sweep, 2, n, there, ld, k, pinned, pinned, ldv, work,
-                           nullptr));
+  MUST(hone_cuda_triangles(sweep, 2, {there, ld, n}, {k, pinned, pinned, ldv},
+                           work, nullptr));
   MUST(cudaStreamSynchronize(nullptr));
   memcpy(out.data(), pinned, v.size() * sizeof(double));
   MUST(cudaFreeHost(pinned));
@@ -314,8 +316,8 @@ TEST(kernels, both_triangles_take_turns) {
         const auto from = v.begin() + c * ldv;
         on_device<double> one(std::vector<double>(from, from + ldv));
         for (int s = 0; s < 2; s++)
-          MUST(hone_cuda_triangles(pair + s, 1, n, there, ld, 1, one, one, ldv,
-                                   &fresh.work, nullptr));
+          MUST(hone_cuda_triangles(pair + s, 1, {there, ld, n},
+                                   {1, one, one, ldv}, &fresh.work, nullptr));
         const std::vector<double> got = one.get();
         std::copy(got.begin(), got.end() - 1, apart.begin() + c * ldv);
       }
@@ -344,8 +346,8 @@ TEST(kernels, triangles_end_whatever_they_hold) {
       MUST(hone_cuda_invert_blocks(n, there, n, lower, upper, nullptr));
       const hone_sweep sweep = {static_cast<enum hone_triangle>(which),
                                 which < HONE_UPPER ? lower : upper};
-      MUST(hone_cuda_triangles(&sweep, 1, n, there, n, 1, v, v, n, &turn.work,
-                               nullptr));
+      MUST(hone_cuda_triangles(&sweep, 1, {there, n, n}, {1, v, v, n},
+                               &turn.work, nullptr));
       const bool ascends = which == HONE_LOWER || which == HONE_UPPER_TRANS;
       const double reached = v.get().data()[ascends ? 130 : 120];
       ct_note("triangle %d, %08x", which, bits);
@@ -403,8 +405,9 @@ void check_residual(int64_t n, int64_t lda, bool trans) {
   const on_device<double> x_before(x);
   const hone_copy copy = {x_before.p, x_there.p, 2 * n};
   MUST(hone_cuda_copy(&copy, 1, nullptr));
-  MUST(hone_cuda_residual(n, a_there, lda, trans, x_there, b_there, r_there,
-                          den_there, trans ? nullptr : place_there.p, again,
+  MUST(hone_cuda_residual({a_there, lda, n}, trans,
+                          {x_there, b_there, r_there, den_there,
+                           trans ? nullptr : place_there.p, again},
                           work, nullptr));
   const std::vector<double> got = r_there.get(), got_den = den_there.get();
   const std::vector<double> got_again = again.get();
@@ -455,9 +458,9 @@ void check_inspect(int64_t n, int64_t columns, int64_t w, bool scaled) {
   on_device<double> col_max(of_columns), col_sum(of_columns);
   for (int64_t j = 0; j < columns; j += w) /* one after the other */
     MUST(hone_cuda_inspect(
-        n, a_there, lda, j, w < columns - j ? w : columns - j,
-        scaled ? row_there.p : nullptr, scaled ? col_there.p : nullptr, row_max,
-        row_sum, col_max, col_sum, nullptr));
+        {a_there, lda, n, j, w < columns - j ? w : columns - j},
+        {scaled ? row_there.p : nullptr, scaled ? col_there.p : nullptr},
+        {row_max, row_sum, col_max, col_sum}, nullptr));
   for (int64_t j = 0; j < columns; j++)
     for (int64_t i = 0; i < n; i++) {
       const double scale = scaled ? row.data()[i] * col.data()[j] : 1.0;
@@ -495,8 +498,8 @@ TEST(kernels, inspection_meets_what_is_not_finite) {
     a.data()[5 + at * n] = value;
     on_device<double> there(a), row_max(zeros), row_sum(zeros), col_max(zeros),
         col_sum(zeros);
-    MUST(hone_cuda_inspect(n, there, n, 0, n, nullptr, nullptr, row_max,
-                           row_sum, col_max, col_sum, nullptr));
+    MUST(hone_cuda_inspect({there, n, n, 0, n}, {nullptr, nullptr},
+                           {row_max, row_sum, col_max, col_sum}, nullptr));
     for (int64_t j = 0; j < n; j++)
       CHECK_NEAR(col_max.get().data()[j], j == at ? HUGE_VAL : 1.0, 0.0);
   }

@@ -72,15 +72,13 @@ struct outcome {
 /* In launches of at most 'part' rows. */
 outcome factor(const tall_case &c, const std::vector<float> &a, int64_t ld,
                int64_t part) {
-  hone_cuda_part = part;
   on_device<float> f(a);
   on_device<hone_moves> moves(1);
   on_device<int> zero_pivot(std::vector<int>(1, 1 << 30));
-  on_device<char> work(hone_cuda_panel_bytes(c.n), 0);
-  MUST(hone_cuda_panel(c.n, f, ld, c.k, c.w, c.pivoting, moves, zero_pivot,
-                       work, nullptr));
+  on_device<char> work(hone_cuda_panel_bytes(c.n, part), 0);
+  MUST(hone_cuda_panel({{f, ld, c.n}, c.k, c.w, c.pivoting}, moves, zero_pivot,
+                       {work, part}, nullptr));
   MUST(cudaDeviceSynchronize());
-  hone_cuda_part = 0;
   outcome out = {f.get(), std::vector<int>(static_cast<size_t>(c.n)),
                  zero_pivot.get()[0]};
   const hone_moves m = moves.get()[0];
@@ -195,9 +193,8 @@ TEST(tall, panels_begin_with_one_row_too_many) {
   const outcome one = factor(c, a, 43, 0);
   CHECK(same(factor(c, a, 43, 300).f, one.f));
   CHECK_EQ_INT(same(factor(c, a, 43, 299).f, one.f), 0);
-  hone_cuda_part = 0;
-  CHECK_EQ_INT(hone_cuda_is_tall(hone_cuda_panel_rows()), 0);
-  CHECK_EQ_INT(hone_cuda_is_tall(hone_cuda_panel_rows() + 1), 1);
+  CHECK_EQ_INT(hone_cuda_is_tall(hone_cuda_panel_rows(), 0), 0);
+  CHECK_EQ_INT(hone_cuda_is_tall(hone_cuda_panel_rows() + 1, 0), 1);
 }
 
 /* As cut in earnest: the first of two parts ends with row 24576. */
@@ -219,10 +216,10 @@ TEST(tall, panels_are_cut_where_a_launch_is_full) {
 /* Room only where the order needs it, and little beside the matrix. */
 TEST(tall, panels_take_little_room) {
   const int64_t rows = hone_cuda_panel_rows();
-  CHECK_EQ_INT(hone_cuda_tall_bytes(rows), 0);
+  CHECK_EQ_INT(hone_cuda_tall_bytes(rows, 0), 0);
   for (int64_t n : {rows + 1, int64_t(65536), int64_t(105000)}) {
-    CHECK_GE(hone_cuda_tall_bytes(n), rows * HONE_PANEL * 4);
-    CHECK_LE(hone_cuda_panel_bytes(n), n * n / 25); /* a hundredth of F */
+    CHECK_GE(hone_cuda_tall_bytes(n, 0), rows * HONE_PANEL * 4);
+    CHECK_LE(hone_cuda_panel_bytes(n, 0), n * n / 25); /* a hundredth of F */
   }
 }
 

@@ -869,20 +869,20 @@ inline void hone_barrier(int id, int threads) {
   hone_emulate::sync_some(static_cast<unsigned>(id),
                           static_cast<unsigned>(threads));
 }
-inline int hone_opaque(int v) { return v; }
-inline void hone_wait() { poll("hone_wait"); }
-inline void hone_post(unsigned long long *to, unsigned long long word) {
+inline int hone_hide_value(int v) { return v; }
+inline void hone_poll_pause() { poll("hone_poll_pause"); }
+inline void hone_store_word(unsigned long long *to, unsigned long long word) {
   __atomic_store_n(to, word, __ATOMIC_RELAXED);
   progressed();
 }
-inline unsigned long long hone_look(const unsigned long long *from) {
+inline unsigned long long hone_load_word(const unsigned long long *from) {
   return __atomic_load_n(from, __ATOMIC_RELAXED);
 }
-inline void hone_look_at_two(const unsigned long long *from,
+inline void hone_load_two_words(const unsigned long long *from,
                              unsigned long long *one,
                              unsigned long long *other) {
-  *one = hone_look(from);
-  *other = hone_look(from + 1);
+  *one = hone_load_word(from);
+  *other = hone_load_word(from + 1);
 }
 
 /* ---- Loads, stores, bits ----------------------------------------------- */

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Panels of STEP columns, right-looking. A panel is taken out column by
-   column, where the search for the pivot and the update run along vectors;
-   all else runs along rows. No loop has an odd end: rows and columns go on to a
-   multiple of STEP. In the LU these may be anything, because no row of them is
-   ever chosen and all its columns are on the right; for the inverses they are
-   the unit matrix.
+/* LU of a diagonal block and the inverses of its triangles, in single precision
+   on one core of the CPU, by panels of STEP columns, right-looking. A panel is
+   copied out column by column, so that the search for the pivot and the update
+   run along vectors; everything else runs along rows. No loop has a remainder:
+   rows and columns are padded to a multiple of STEP. In the LU the padding may
+   hold any numbers, because no padded row is ever chosen, and padded columns
+   change no other; for the inverses it is the unit matrix.
 
-   Vectors are of one width in the source, AVX2's, which with FMA is what the
-   code is compiled for beside the compiler's default: with 64 bytes it was no
-   faster (on an EPYC with AVX-512), and without AVX-512 gcc kept them in
-   memory. Loops over them are unrolled by name, because gcc otherwise does so
-   when arrays have become memory for good. */
-#include "gpu_sp/forms/block_lu.h"
+   The vectors have one width in the source, that of AVX2. The code is compiled
+   for AVX2 with FMA and for the compiler's default processor. Vectors of 64
+   bytes were no faster (on an EPYC with AVX-512), and without AVX-512 gcc kept
+   them in memory. Loops over vectors have an unroll pragma, because gcc
+   otherwise unrolls them only after it has put the arrays into memory. Read
+   next: block_lu.h, diagonal.cu. */
+#include "base/block_lu.h"
 
 #include "base/base.h"
 
@@ -26,11 +28,12 @@ typedef int32_t bits __attribute__((vector_size(32)));
 
 #define UNROLL _Pragma("GCC unroll 16")
 
-/* The compiler makes one load or store of it. */
+/* The compiler makes one load or one store of each. */
 #define LOAD(v, at) memcpy(&(v), (at), sizeof(v))
 #define STORE(at, v) memcpy((at), &(v), sizeof(v))
 
-/* Lane i of the result: of a, or from 8 on of b. */
+/* Lane i of the result is the lane of a that the i-th number names, or, from
+   number 8 on, of b. */
 #ifdef __clang__
 #define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
@@ -41,7 +44,7 @@ static const bits LANE = {0, 1, 2, 3, 4, 5, 6, 7};
 
 INLINE int padded(int w) { return (w + STEP - 1) / STEP * STEP; }
 
-/* The unit matrix behind the first w rows and columns. */
+/* Writes the unit matrix behind the first w rows and columns. */
 INLINE void complete(int w, float *a) {
   const int to = padded(w);
   for (int i = 0; i < to; i++)
@@ -51,17 +54,18 @@ INLINE void complete(int w, float *a) {
 
 /* ---- A panel ------------------------------------------------------------- */
 
-/* STEP columns of the rows from k on, which stay in their places until the
-   panel is done: stores of single floats among those of vectors would stop the
-   loads behind them. */
+/* STEP columns of the rows from k on. Rows stay in their places until the panel
+   is done: stores of single floats among stores of vectors would stall later
+   loads. */
 typedef struct panel {
   float column[STEP][N]; /* multipliers */
-  float u[STEP][STEP];   /* its rows of U */
-  int32_t live[N];       /* all bits set: the row may still be a pivot row */
+  float u[STEP][STEP];   /* the panel's rows of U */
+  int32_t live[N]; /* all bits set: the row may still become a pivot row */
   int k, width, count;
 } panel;
 
-/* Bits of magnitudes order as they do, and those of NaN are above all. */
+/* The bits of magnitudes are ordered as the magnitudes are; those of NaN are
+   above all. */
 INLINE void magnitude(const panel *p, int q, int i, bits *m) {
   bits live;
   LOAD(*m, p->column[q] + i);
@@ -69,7 +73,8 @@ INLINE void magnitude(const panel *p, int q, int i, bits *m) {
   *m &= live & INT32_MAX;
 }
 
-/* The larger of m and the lanes of it that the numbers name, with its row. */
+/* m = the larger of m and its shuffled lanes, at = the rows of the larger ones.
+ */
 #define FOLD(...)                                                              \
   do {                                                                         \
     const bits m_ = SHUFFLE(m, m, __VA_ARGS__);                                \
@@ -79,7 +84,7 @@ INLINE void magnitude(const panel *p, int q, int i, bits *m) {
     at = (at_ & larger_) | (at & ~larger_);                                    \
   } while (0)
 
-/* A row of the largest magnitude in column q, or -1: all are zero. */
+/* A row of the largest magnitude in column q; -1 where all are zero. */
 INLINE int largest(const panel *p, int q) {
   bits m = {0}, at = LANE, next;
   for (int i = 0; i < p->count; i += STEP) {
@@ -94,7 +99,7 @@ INLINE int largest(const panel *p, int q) {
   return m[0] == 0 ? -1 : at[0];
 }
 
-/* Multipliers of column q, and what they do to the columns right of it. */
+/* Divides column q by its pivot, and updates the columns to its right. */
 INLINE void eliminate(panel *p, int q) {
   const float pivot = p->u[q][q];
   for (int i = 0; i < p->count; i += STEP) {
@@ -116,26 +121,26 @@ INLINE void eliminate(panel *p, int q) {
   }
 }
 
-/* pivot[q]: which row of the panel became row q. The first zero pivot of the
-   matrix, or -1. */
+/* Writes which row of the panel became row q into pivot[q]. Returns the first
+   zero pivot's column in the matrix, or -1. */
 INLINE int factor_panel(panel *p, bool natural, int *pivot) {
   int zero = -1;
   for (int q = 0; q < p->width; q++) {
     int at = natural ? q : largest(p, q);
-    for (int i = 0; at < 0; i++) /* all are zero: any that is live */
+    for (int i = 0; at < 0; i++) /* all are zero: takes any row that is left */
       at = p->live[i] ? i : at;
     for (int r = 0; r < STEP; r++)
       p->u[q][r] = p->column[r][at];
     pivot[q] = at;
     p->live[at] = 0;
-    if (p->u[q][q] != 0.0F) /* NaN as well */
+    if (p->u[q][q] != 0.0F) /* true for NaN as well */
       eliminate(p, q);
     else if (zero < 0)
       zero = p->k + q;
   }
   return zero;
 }
-/* STEP x STEP, rows from_ld and to_ld apart. */
+/* Transposes STEP x STEP floats, whose rows are from_ld and to_ld apart. */
 INLINE void transpose(const float *from, int from_ld, float *to, int to_ld) {
   lanes v[STEP], w[STEP];
   UNROLL
@@ -158,7 +163,7 @@ INLINE void transpose(const float *from, int from_ld, float *to, int to_ld) {
     STORE(to + i * to_ld, v[i]);
 }
 
-INLINE void take(panel *p, int w, const float *a) {
+INLINE void copy_panel_out(panel *p, int w, const float *a) {
   const float *from = a + p->k * N + p->k;
   for (int i = 0; i < p->count; i += STEP) {
     const bits live = LANE + i < w - p->k;
@@ -177,9 +182,11 @@ INLINE void swap_rows(float *a, float *b) {
   }
 }
 
-/* Back, and then the exchanges, in the whole rows. */
-INLINE void put(const panel *p, const int *pivot, float *a, int *row) {
-  int order[N], place[N]; /* which row is at i; where row i is */
+/* Copies the panel back, and then exchanges the whole rows. */
+INLINE void copy_panel_back(const panel *p, const int *pivot, float *a,
+                            int *row) {
+  int order[N],
+      place[N]; /* order[i]: the row that is at i; place[i]: where row i is */
   float *to = a + p->k * N + p->k;
   for (int i = 0; i < p->count; i += STEP)
     transpose(p->column[0] + i, N, to + i * N, N);
@@ -227,7 +234,7 @@ INLINE void subtract_wide(int inner, const float *l, const float *u, float *c) {
   }
 }
 
-/* The same, STEP x STEP. */
+/* c -= l u, STEP x STEP. */
 INLINE void subtract(int inner, const float *l, const float *u, float *c) {
   lanes s[STEP];
   UNROLL
@@ -257,7 +264,7 @@ INLINE void product(int rows, int cols, int inner, const float *l,
       subtract(inner, l + i * N, u + j, c + i * N + j);
 }
 
-/* b (STEP x STEP) = inv(l) b, l of unit diagonal. */
+/* b (STEP x STEP) = inv(l) b; l has a unit diagonal. */
 INLINE void solve_lower(const float *l, float *b) {
   lanes x[STEP];
   UNROLL
@@ -284,7 +291,8 @@ INLINE void solve_upper(const float *u, float *b) {
   }
 }
 
-/* ---- The whole --------------------------------------------------- */
+/* ---- The whole block -------------------------------------------------------
+ */
 
 INLINE int factor(int w, bool natural, float *a, int *row) {
   const int to = padded(w);
@@ -296,10 +304,10 @@ INLINE int factor(int w, bool natural, float *a, int *row) {
     const int k = p.k, next = k + STEP;
     p.width = HONE_MIN((int)STEP, w - k);
     p.count = to - k;
-    take(&p, w, a);
+    copy_panel_out(&p, w, a);
     const int found = factor_panel(&p, natural, pivot);
     zero = zero < 0 ? found : zero;
-    put(&p, pivot, a, row);
+    copy_panel_back(&p, pivot, a, row);
     for (int j = next; j < to; j += STEP)
       solve_lower(a + k * N + k, a + k * N + j);
     product(to - next, to - next, STEP, a + next * N + k, a + k * N + next,
@@ -308,20 +316,22 @@ INLINE int factor(int w, bool natural, float *a, int *row) {
   return zero;
 }
 
-/* Zeros everywhere, the unit matrix in the blocks on the diagonal. */
+/* Writes zeros everywhere, and the unit matrix into the blocks on the diagonal.
+ */
 INLINE void unit_blocks(int to, float *v) {
   memset(v, 0, N * N * sizeof *v);
   for (int i = 0; i < to; i++)
     v[i * N + i] = 1.0F;
 }
 
-/* The rows and columns behind w are the unit matrix's. */
+/* Writes zeros on the diagonal behind w. */
 INLINE void clear_rest(int w, float *v) {
   for (int i = w; i < padded(w); i++)
     v[i * N + i] = 0.0F;
 }
 
-/* By block columns, V U = I: V_IJ = -(sum of V_IK U_KJ, I <= K < J) V_JJ. */
+/* By block columns: V U = I gives V_IJ = -(sum of V_IK U_KJ, I <= K < J) V_JJ.
+ */
 INLINE void invert_upper(int w, float *a, float *inverse) {
   const int to = padded(w);
   float sum[N * STEP], minus[STEP * N];
@@ -342,7 +352,7 @@ INLINE void invert_upper(int w, float *a, float *inverse) {
   clear_rest(w, inverse);
 }
 
-/* By block rows, L V = I: L_II V_IJ = -sum of L_IK V_KJ, J <= K < I. */
+/* By block rows: L V = I gives L_II V_IJ = -sum of L_IK V_KJ, J <= K < I. */
 INLINE void invert_lower(int w, float *a, float *inverse) {
   const int to = padded(w);
   complete(w, a);
@@ -356,16 +366,14 @@ INLINE void invert_lower(int w, float *a, float *inverse) {
   clear_rest(w, inverse);
 }
 
-/* ---- For the processor at hand ------------------------------------------- */
-
-bool hone_block_plain = false;
+/* ---- Two processors: AVX2 with FMA, and the default -------------------------
+ */
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define FAST __attribute__((target("avx2,fma")))
 
 static bool fast(void) {
-  return !hone_block_plain && __builtin_cpu_supports("avx2") &&
-         __builtin_cpu_supports("fma");
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 #else
 #define FAST
@@ -385,20 +393,36 @@ FAST static void invert_lower_fast(int w, float *a, float *inverse) {
   invert_lower(w, a, inverse);
 }
 
+static int factor_portable(int w, bool natural, float *a, int *row) {
+  return factor(w, natural, a, row);
+}
+
+static void invert_upper_portable(int w, float *a, float *inverse) {
+  invert_upper(w, a, inverse);
+}
+
+static void invert_lower_portable(int w, float *a, float *inverse) {
+  invert_lower(w, a, inverse);
+}
+
+const hone_block_code hone_block_portable = {
+    factor_portable, invert_upper_portable, invert_lower_portable};
+
 int hone_block_lu(int w, bool natural, float *a, int *row) {
-  return fast() ? factor_fast(w, natural, a, row) : factor(w, natural, a, row);
+  return fast() ? factor_fast(w, natural, a, row)
+                : factor_portable(w, natural, a, row);
 }
 
 void hone_block_upper(int w, float *a, float *inverse) {
   if (fast())
     invert_upper_fast(w, a, inverse);
   else
-    invert_upper(w, a, inverse);
+    invert_upper_portable(w, a, inverse);
 }
 
 void hone_block_lower(int w, float *a, float *inverse) {
   if (fast())
     invert_lower_fast(w, a, inverse);
   else
-    invert_lower(w, a, inverse);
+    invert_lower_portable(w, a, inverse);
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a float is cut into the pieces that tensor cores multiply. C++;
-   included by the .cu files whose kernels make pieces. */
-#ifndef HONE_CUDA_PIECES_H
-#define HONE_CUDA_PIECES_H
+/* Splits a float into the 16-bit parts that tensor cores multiply: the high
+   part is the float rounded to FP16 or BF16, the low part what is left, rounded
+   likewise. Device code; included by the .cu files whose kernels split: read
+   steps.cu next. */
+#ifndef HONE_CUDA_SPLIT_FLOAT_H
+#define HONE_CUDA_SPLIT_FLOAT_H
 
-#include "gpu_sp/kernels.h"
+#include "gpu_sp/factor/factor.h"
 
 namespace {
 
@@ -32,13 +34,14 @@ struct bfloat_type {
   }
 };
 
-template <class T> struct pieces_of { typename T::type hi, lo; };
+template <class T> struct two_parts { typename T::type hi, lo; };
 
+/* v = hi + lo, nearly. *overflow becomes 1 where v is beyond FP16, or NaN. */
 template <class T>
-__device__ __forceinline__ pieces_of<T> cut(float v, int *overflow) {
-  pieces_of<T> p;
+__device__ __forceinline__ two_parts<T> split(float v, int *overflow) {
+  two_parts<T> p;
   if (T::bounded && !(fabsf(v) <= FP16_LIMIT))
-    *overflow = 1; /* many may write the same */
+    *overflow = 1; /* many threads may write the same */
   p.hi = T::of(v);
   p.lo = T::of(v - T::back(p.hi));
   return p;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The direct Crout method on one thread: see crout.h. No blocking and no
-   reordering: this is what the iterative method was published beside. The
-   file includes itself once for each precision. */
+/* The direct Crout method on one thread of the CPU, in single and double
+   precision: see crout_cpu.h. There is no blocking and no reordering, as
+   in the publication, which compares the iterative method with it. The file
+   includes itself once for each precision. */
 #ifndef REAL
-#include "gpu_sp/forms/crout.h"
+#include "bench/papers/crout_cpu.h"
 
 #include "base/base.h"
 
@@ -11,17 +12,17 @@
 #define FMA fmaf
 #define SUM sum_s
 #define CROUT hone_crout_cpu_s
-#include "gpu_sp/forms/crout_cpu.c"
+#include "bench/papers/crout_cpu.c"
 
 #define REAL double
 #define FMA fma
 #define SUM sum_d
 #define CROUT hone_crout_cpu_d
-#include "gpu_sp/forms/crout_cpu.c"
+#include "bench/papers/crout_cpu.c"
 
 #else
 
-/* Sum of l_k u_k, one after the other. */
+/* Sum of l_k u_k over ascending k. */
 static inline REAL SUM(int64_t n, const REAL *l, int64_t ldl, const REAL *u) {
   REAL sum = 0;
   for (int64_t k = 0; k < n; k++)
@@ -29,8 +30,8 @@ static inline REAL SUM(int64_t n, const REAL *l, int64_t ldl, const REAL *u) {
   return sum;
 }
 
-/* Compiled for processors with fused multiply-adds and without: there they
-   are calls, slow but the same numbers. */
+/* Compiled for processors with fused multiply-adds and for those without. There
+   they are calls: slow, but with the same results. */
 HONE_VECTOR int CROUT(int64_t n, REAL *a, int64_t lda, int64_t *column) {
   for (int64_t j = 0; j < n; j++) {
     REAL *aj = a + j * lda;

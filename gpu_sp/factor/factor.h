@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The room factor computes P S = L U, or S = U^T U, in place in F, in single
+   precision, with products of 16-bit parts on tensor cores. Declared here: the
+   kernels, from the panel to the operands of the trailing update. Read next:
+   lu.cu for the blocked algorithm, panel.cu for pivoting, steps.cu for what
+   lies between the panels, cholesky.cu for S = U^T U; then solve/triangles.h.
+
+   The caller's matrix A is column-major, but F is kept row by row, f_ij at
+   f[i * ld + j]: pivoting moves rows, and a row in contiguous memory moves at
+   the speed of memory. Column-major, a move took fifteen times as long. */
+#ifndef HONE_CUDA_FACTOR_H
+#define HONE_CUDA_FACTOR_H
+
+#include "gpu_sp/launch.h"
+
+enum {
+  HONE_PANEL = 128, /* columns of a panel, and of the inverted blocks */
+  HONE_STEP = 16    /* columns whose pivots are chosen together */
+};
+
+/* The matrix that becomes its factors. */
+struct hone_float_matrix {
+  float *f; /* device, n x n, row by row: f_ij at f[i * ld + j] */
+  int64_t ld, n;
+};
+
+/* ---- Panels (panel.cu, tall_panel.cu) ----------------------------------- */
+
+/* How the pivots of a panel are chosen. */
+enum hone_pivoting {
+  HONE_TOURNAMENT, /* among all rows from the diagonal down */
+  HONE_BLOCK_ONLY, /* among the rows of the diagonal block */
+  HONE_NATURAL     /* not at all: the rows stay in their order */
+};
+
+/* The panel F[k:n, k:k+w], w <= HONE_PANEL. */
+struct hone_panel {
+  hone_float_matrix f;
+  int64_t k, w;
+  enum hone_pivoting pivoting;
+};
+
+/* The row exchanges of one panel. For each of the 2 HONE_PANEL entries with
+   dst[i] >= 0, row dst[i] of the new order is row src[i] of the old one. The
+   first w entries are the pivot rows, in order. */
+struct hone_moves {
+  int dst[2 * HONE_PANEL], src[2 * HONE_PANEL];
+};
+
+/* The workspace of panels, which use it one after the other, and how panels are
+   cut. */
+struct hone_panel_room {
+  void *memory;      /* hone_cuda_panel_bytes; cleared before the first panel */
+  int64_t part_rows; /* rows of a panel that go into one launch, at least 2
+                        HONE_PANEL; 0: hone_cuda_panel_rows() */
+};
+/* Bytes for panels of at most n rows. */
+int64_t hone_cuda_panel_bytes(int64_t n, int64_t part_rows);
+/* The most rows that one launch can hold; tall_panel.cu factors taller
+   panels. */
+int64_t hone_cuda_panel_rows();
+/* LU of the panel in place, its rows in their new order. *moves (device) is
+   written. *zero_pivot (device) is lowered to the first column whose pivot is
+   exactly zero. Every thread block of the grid must be resident. */
+cudaError_t hone_cuda_panel(const hone_panel &panel, hone_moves *moves,
+                            int *zero_pivot, const hone_panel_room &room,
+                            cudaStream_t stream);
+
+/* Is a panel of so many rows too tall for one launch? hone_cuda_panel then
+   calls hone_cuda_tall_panel, which does the same. */
+bool hone_cuda_is_tall(int64_t rows, int64_t part_rows);
+/* Its part of the workspace; 0 where no panel of order n is tall. */
+int64_t hone_cuda_tall_bytes(int64_t n, int64_t part_rows);
+cudaError_t hone_cuda_tall_panel(const hone_panel &panel, hone_moves *moves,
+                                 int *zero_pivot, const hone_panel_room &room,
+                                 cudaStream_t stream);
+
+/* ---- Operands of products (steps.cu, cholesky.cu) ------------------------ */
+
+/* How GEMM reads the float factors: as they are, or split into 16-bit parts,
+   a = hi + lo, for the tensor cores. */
+enum hone_pieces {
+  HONE_FLOATS,   /* not split: GEMM reads F itself, in FP32 or TF32 */
+  HONE_HALF_3,   /* FP16, three products: hi hi + hi lo + lo hi */
+  HONE_BFLOAT_3, /* the same in BF16 */
+  HONE_HALF_1,   /* FP16, one product: hi hi */
+  HONE_BFLOAT_1  /* the same in BF16 */
+};
+
+/* Rows of parts that a panel of HONE_PANEL columns takes along the inner
+   dimension of a product. With three products the parts of L lie there as
+   hi hi lo, those of U as hi lo hi. */
+inline int64_t hone_piece_rows(enum hone_pieces p) {
+  if (p == HONE_FLOATS)
+    return 0;
+  return p == HONE_HALF_3 || p == HONE_BFLOAT_3 ? 3 * HONE_PANEL : HONE_PANEL;
+}
+
+/* The powers of two by which the operands are multiplied before they are
+   split, so that low parts in FP16 stay normal numbers and nothing overflows:
+   l for L, u for the U of one block column. alpha = -1 / (l u) undoes both in
+   GEMM, which reads it on the device. */
+struct hone_piece_scale {
+  float l, u, alpha;
+};
+/* *scale (device) for a block column of which *top (device) has the bits of
+   the largest magnitude. */
+cudaError_t hone_cuda_piece_scale(enum hone_pieces pieces, const unsigned *top,
+                                  hone_piece_scale *scale, cudaStream_t stream);
+/* The same where S = U^T U, from the tops of the first 'count' block columns:
+   no entry of U is larger than the root of the largest. l = u. */
+cudaError_t hone_cuda_piece_scale_spd(enum hone_pieces pieces,
+                                      const unsigned *top, int count,
+                                      hone_piece_scale *scale,
+                                      cudaStream_t stream);
+
+/* Where along the inner dimension the parts of HONE_PANEL columns of L (rows
+   of U) begin; lo and hi are -1 for one product. The place of the products
+   with a low part is first, so that GEMM adds them while the sum is small.
+   L: hi at lo and hh, lo at hi. U: lo at lo, hi at hi and hh. */
+struct hone_piece_place {
+  int64_t lo, hi, hh;
+};
+
+/* An operand of products on the device, and how it is made. */
+struct hone_operand {
+  enum hone_pieces pieces;
+  const hone_piece_scale *scale; /* device; not read for HONE_FLOATS */
+  void *out; /* device, ldo: FP16 or BF16 numbers; not used for HONE_FLOATS */
+  int64_t ldo;
+  hone_piece_place place;
+  int *overflow; /* device: becomes nonzero where a part overflows */
+};
+
+/* Splits L[i0:n, k:k+w], the strictly lower triangle alone: column c of row i
+   goes to out[(i - i0) * ldo + place + c], in 128 columns, of which those from
+   w on are zero. w > 128: the same for every 128 columns, whose places lie 256
+   (lo, hi) or 128 (hh) apart. */
+cudaError_t hone_cuda_split_l(const hone_float_matrix &f, int64_t i0, int64_t k,
+                              int64_t w, const hone_operand &to,
+                              cudaStream_t stream);
+
+/* Rows k .. k+w-1 of U, w <= HONE_PANEL, in the columns c0 .. c1-1. */
+struct hone_u_rows {
+  int64_t k, w, c0, c1;
+};
+
+/* U = inv(L11) F[k:k+w, c0:c1] in place, L11 the unit lower triangle of the
+   diagonal block at k. The parts of row r go to
+   out[(place + r) * ldo + c - c0], in 128 rows, of which those from w on are
+   zero. */
+cudaError_t hone_cuda_rows(const hone_float_matrix &f, const hone_u_rows &rows,
+                           const hone_operand &to, cudaStream_t stream);
+
+/* ---- Cholesky (cholesky.cu; the rows in steps.cu) ------------------------ */
+
+/* F[k:k+w, k:k+w] = U with U^T U = F there, in the upper triangle,
+   w <= HONE_PANEL. The strict lower triangle is neither read nor written.
+   *not_positive (device) is lowered to the first column whose pivot is not
+   positive, or NaN; 1 then stands in for the pivot. */
+cudaError_t hone_cuda_potrf(float *f, int64_t ld, int64_t k, int64_t w,
+                            int *not_positive, cudaStream_t stream);
+
+/* The rows of U once more, as the left operand of products: the parts of row r
+   at out[(place + r) * ldo + c - c0] in the order of L's parts, hi at lo and
+   hh, lo at hi. */
+struct hone_left_operand {
+  void *out; /* device, ldo */
+  int64_t ldo;
+};
+
+/* U = inv(U11^T) F[k:k+w, c0:c1], as hone_cuda_rows, U11 the upper triangle of
+   the diagonal block at k; both operands are written. */
+cudaError_t hone_cuda_rows_spd(const hone_float_matrix &f,
+                               const hone_u_rows &rows, const hone_operand &to,
+                               const hone_left_operand &left,
+                               cudaStream_t stream);
+
+/* The left operand alone, from rows of U that are in F. */
+cudaError_t hone_cuda_split_u(const hone_float_matrix &f,
+                              const hone_u_rows &rows, const hone_operand &left,
+                              cudaStream_t stream);
+
+/* ---- Row exchanges and growth (steps.cu) --------------------------------- */
+
+/* New row dst[i] is old row src[i], i < entries <= 2048, on the device;
+   dst[i] = -1: entry i is not used. */
+struct hone_move_list {
+  const int *dst, *src;
+  int entries;
+};
+
+/* Moves the rows of F in the columns 0 .. left-1 and c0 .. c1-1. */
+cudaError_t hone_cuda_move(float *f, int64_t ld, int64_t left, int64_t c0,
+                           int64_t c1, const hone_move_list &list,
+                           cudaStream_t stream);
+
+/* Composes the moves of 'panels' panels into one list of 2 HONE_PANEL panels
+   entries (src has room for twice as many), and applies it to perm (perm[i] is
+   the original row of row i) and to place, the inverse of perm. map: n ints,
+   0 .. n-1 before and after. All on the device. */
+cudaError_t hone_cuda_compose(const hone_moves *moves, int panels, int *dst,
+                              int *src, int *perm, int *place, int *map,
+                              cudaStream_t stream);
+
+/* *max (device) is raised to the bits of the largest |f_ij|; to Inf's for
+   NaN. */
+cudaError_t hone_cuda_largest(int64_t n, const float *f, int64_t ld,
+                              unsigned *max, cudaStream_t stream);
+/* The same of the upper triangle alone. */
+cudaError_t hone_cuda_largest_u(int64_t n, const float *f, int64_t ld,
+                                unsigned *max, cudaStream_t stream);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The operands of the products in the two blocked factorizations: their type,
+   scale, width, and place in memory. Included by lu.cu and cholesky.cu alone,
+   which are what to read next. */
+#ifndef HONE_CUDA_OPERANDS_H
+#define HONE_CUDA_OPERANDS_H
+
+#include "gpu_sp/state.h"
+
+namespace {
+
+inline cudaDataType_t part_type(const hone_cuda *c) {
+  return c->pieces == HONE_HALF_3 || c->pieces == HONE_HALF_1 ? CUDA_R_16F
+                                                              : CUDA_R_16BF;
+}
+
+inline bool three_products(const hone_cuda *c) {
+  return hone_piece_rows(c->pieces) == 3 * HONE_PANEL;
+}
+
+/* The place of the parts of inner panel 'inner' of 'count' along the inner
+   dimension: first come the operands of the products with low parts, of all
+   inner panels, then the high parts. */
+inline hone_piece_place place_of(const hone_cuda *c, int inner, int count) {
+  hone_piece_place p = {-1, -1, (int64_t)inner * HONE_PANEL};
+  if (three_products(c)) {
+    p.lo = (int64_t)inner * 2 * HONE_PANEL;
+    p.hi = p.lo + HONE_PANEL;
+    p.hh += (int64_t)count * 2 * HONE_PANEL;
+  }
+  return p;
+}
+
+/* The scale of the block column that holds the column. */
+inline const hone_piece_scale *scale_at(const hone_cuda *c, int64_t column) {
+  int i = c->column_count - 1;
+  while (i > 0 && c->columns[i].j > column)
+    i--;
+  return c->scale + i;
+}
+
+/* The block of F with the rows i .. i+m-1 and the columns c0 .. c1-1. */
+struct f_block {
+  int64_t i, m, c0, c1;
+};
+
+/* The address of a 16-bit number. */
+inline void *parts_at(void *base, int64_t element) {
+  return static_cast<char *>(base) + 2 * element;
+}
+
+inline hone_float_matrix matrix_f(const hone_cuda *c) {
+  return {c->f, c->ld, c->n};
+}
+
+/* First zero pivot and overflow, on the device. */
+inline int *zero_pivot_flag(hone_cuda *c) { return c->flags; }
+inline int *overflow_flag(hone_cuda *c) { return c->flags + 1; }
+
+/* The first column of an inner panel, and its width. */
+inline int64_t inner_start(const hone_cuda_panel_info *p, int inner) {
+  return p->k + (int64_t)inner * HONE_PANEL;
+}
+inline int64_t inner_width(const hone_cuda_panel_info *p, int inner) {
+  const int64_t left = p->w - (int64_t)inner * HONE_PANEL;
+  return left < HONE_PANEL ? left : (int64_t)HONE_PANEL;
+}
+
+/* The columns of a product. Those that pad F behind the last one take part. */
+inline int64_t padded(const hone_cuda *c, int64_t c0, int64_t c1) {
+  return (c1 == c->n ? c->ld : c1) - c0;
+}
+
+} // namespace
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The room feed brings the caller's matrix A to the device. feed.cu copies
+   columns of doubles through pinned buffers; the kernels declared here scale
+   them, round them to floats and write them into F, row by row. Read next:
+   feed.cu for the copies, round.cu for the kernels, then factor/factor.h for
+   what becomes of F. */
+#ifndef HONE_CUDA_ROUND_H
+#define HONE_CUDA_ROUND_H
+
+#include "gpu_sp/launch.h"
+
+/* Columns j .. j+w-1 of a double-precision matrix of which 'rows' rows count.
+   Column-major on the device; a points to its column 0. */
+struct hone_double_columns {
+  const double *a; /* rows x (j+w), lda */
+  int64_t lda, rows;
+  int64_t j, w;
+};
+
+/* The scaling of a matrix: s_ij = row[i] a_ij col[j]. Powers of two, doubles
+   on the device; NULL: not scaled. */
+struct hone_device_scaling {
+  const double *row; /* one for each row */
+  const double *col; /* one for each column, counted from column 0 */
+};
+
+/* Where rounded columns go: row i of A becomes row place[i] of F. */
+struct hone_rounded {
+  float *f; /* F, on the device, row by row: f_ij at f[i * ldf + j] */
+  int64_t ldf;
+  const int *place; /* device; NULL: row i stays row i */
+  unsigned *top;    /* device: raised to the bits of the largest magnitude
+                       written; to Inf's where one is not finite */
+  unsigned long long *flushed; /* device: raised by the number of entries that
+                                  were not 0 and became 0; NULL for floats */
+};
+
+/* F[place[i], j..j+w-1] = S[i, j..j+w-1], scaled and rounded to float.
+   Magnitudes below FLT_MIN become 0. upper: entries below the diagonal are not
+   read and count as 0. */
+cudaError_t hone_cuda_round(const hone_double_columns &a,
+                            const hone_device_scaling &scaling, bool upper,
+                            const hone_rounded &to, cudaStream_t stream);
+
+/* F[place[i], j..j+w-1] = the n x w floats at a, which are the columns
+   j .. j+w-1 alone, column-major, lda. Neither scaled nor flushed. */
+cudaError_t hone_cuda_transpose(int64_t n, const float *a, int64_t lda,
+                                int64_t j, int64_t w, const hone_rounded &to,
+                                cudaStream_t stream);
+
+/* a_ij = a_ji for i > j: doubles on the device, n x n, lda. */
+cudaError_t hone_cuda_mirror(int64_t n, double *a, int64_t lda,
+                             cudaStream_t stream);
+
+#endif

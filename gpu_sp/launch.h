@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Launches CUDA kernels, and wraps the few instructions that C++ has no word
+   for. Every room of gpu_sp includes this. The tests put an emulation on the
+   CPU in its place.
+
+   The rooms declare their kernels by the host functions that enqueue them on a
+   stream. None of those waits, allocates memory or touches the default
+   stream; all return the launch's error. Read next: feed/round.h,
+   factor/factor.h, solve/triangles.h, residual/residual.h and forms/forms.h,
+   in the order in which a matrix passes through them. */
+#ifndef HONE_CUDA_LAUNCH_H
+#define HONE_CUDA_LAUNCH_H
+
+#ifdef HONE_EMULATE /* the tests compile the kernels for the CPU */
+#include HONE_EMULATE
+#define HONE_NOINLINE
+#else
+#define HONE_NOINLINE __noinline__
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+/* Launches a kernel: grid, block, bytes of dynamic shared memory, stream, then
+   the kernel's arguments. */
+#define HONE_LAUNCH(kernel, grid, block, shared, stream, ...)                  \
+  kernel<<<(grid), (block), (shared), (stream)>>>(__VA_ARGS__)
+/* Launches a kernel whose thread blocks must all be resident at once. */
+#define HONE_LAUNCH_COOPERATIVE(kernel, grid, block, shared, stream, ...)      \
+  hone_launch_cooperative(kernel, grid, block, shared, stream, __VA_ARGS__)
+template <class... P, class... A>
+inline void hone_launch_cooperative(void (*kernel)(P...), int grid, int block,
+                                    size_t shared, cudaStream_t stream,
+                                    A... given) {
+  auto call = [&](P... p) {
+    void *list[] = {static_cast<void *>(&p)...};
+    (void)cudaLaunchCooperativeKernel(
+        reinterpret_cast<const void *>(kernel), dim3((unsigned)grid),
+        dim3((unsigned)block), list, shared, stream);
+  };
+  call(given...);
+}
+/* Declares the dynamic shared memory as an array of the type. */
+#define HONE_DYNAMIC_SHARED(type, name)                                        \
+  extern __shared__ __align__(16) unsigned char hone_dynamic_shared[];         \
+  type *name = reinterpret_cast<type *>(hone_dynamic_shared)
+/* Relaxed stores and loads of words by which thread blocks tell each other
+   numbers. Each word is complete in itself: no order among words, or between
+   words and other memory, is needed. Every load reads memory anew. */
+__device__ __forceinline__ void hone_store_word(unsigned long long *to,
+                                          unsigned long long word) {
+  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(word)
+               : "memory");
+}
+__device__ __forceinline__ unsigned long long
+hone_load_word(const unsigned long long *from) {
+  unsigned long long word;
+  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];"
+               : "=l"(word)
+               : "l"(from)
+               : "memory");
+  return word;
+}
+/* Loads two words at an address that is a multiple of 16. Each is read whole,
+   but not the two at one instant. */
+__device__ __forceinline__ void hone_load_two_words(const unsigned long long *from,
+                                                 unsigned long long *one,
+                                                 unsigned long long *other) {
+  asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
+               : "=l"(*one), "=l"(*other)
+               : "l"(from)
+               : "memory");
+}
+/* Returns v, and hides from the compiler that it is v. What a loop computes
+   from it is then computed in the loop, instead of before it and kept in
+   registers, which are scarce. */
+__device__ __forceinline__ int hone_hide_value(int v) {
+  asm volatile("" : "+r"(v));
+  return v;
+}
+/* What a thread does between two loads while it waits: nothing on a GPU. */
+__device__ __forceinline__ void hone_poll_pause() {}
+/* About 23 bits of 1 / v; 0 or Inf where the result is not a normal number. */
+__device__ __forceinline__ float hone_reciprocal(float v) {
+  float r;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
+  return r;
+}
+/* A barrier like __syncthreads for 'threads' threads of the thread block, a
+   multiple of 32. */
+__device__ __forceinline__ void hone_barrier(int id, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+#endif
+
+#include <cstdint>
+
+#endif

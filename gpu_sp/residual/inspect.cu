@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The largest magnitudes and the sums of magnitudes of the rows and columns of
+   a scaled matrix, in double precision, on the device.
+
+   Columns and rows are summed by two kernels, each sum in one thread block, so
+   that the order is fixed without workspace. A is read twice, but a block
+   column that fits into the second-level cache is read from there the second
+   time. No atomic operation adds anything. Read next: passes.h, residual.cu. */
+#include "gpu_sp/residual/passes.h"
+
+#include <cmath>
+
+namespace {
+
+enum {
+  INSPECT_COLUMNS = 4, /* of a thread block, which reads row scales once */
+  MANY_COLUMNS = 1024, /* from so many on that pays */
+  ROW_WARPS = 16,      /* warps that share the columns of a tile of rows */
+  ROW_LOADS = 8,       /* of a thread at once */
+  MANY_ROWS = 8192     /* from so many on a thread takes two rows */
+};
+
+/* The columns j .. end-1 of an n x n matrix, lda. */
+struct range {
+  int64_t n, lda, j, end;
+};
+
+/* Largest magnitude and sum of magnitudes. A NaN counts in the sum alone. */
+struct extent {
+  double max, sum;
+};
+
+__device__ inline void add_extent(double max, double sum, extent *e) {
+  e->max = max > e->max ? max : e->max;
+  e->sum += sum;
+}
+
+__device__ inline void add_entry(double a, double row, double col, extent *e) {
+  const double v = fabs(a * row * col);
+  add_extent(v, v, e);
+}
+
+/* A sum of magnitudes is NaN if and only if one of them is. */
+__device__ inline double max_of(const extent &e) {
+  return e.sum != e.sum ? HUGE_VAL : e.max;
+}
+
+__device__ inline double scale_of(const double *scale, int64_t i) {
+  return scale ? scale[i] : 1.0;
+}
+
+template <bool PAIRS>
+__device__ inline pair scales_of(const double *scale, int64_t i) {
+  return scale ? load<PAIRS>(scale + i) : pair{1.0, 1.0};
+}
+
+/* Adds the rows i and i + 1, and STEPS - 1 more such pairs, 2 * THREADS apart.
+ */
+template <int COLUMNS, int STEPS, bool PAIRS>
+__device__ inline void add_pairs(const double *const *column, int64_t i,
+                                 const double *__restrict__ row,
+                                 const double *c, extent *e) {
+  pair v[STEPS][COLUMNS], t[STEPS];
+#pragma unroll
+  for (int k = 0; k < STEPS; k++) {
+    t[k] = scales_of<PAIRS>(row, i + k * 2 * THREADS);
+#pragma unroll
+    for (int q = 0; q < COLUMNS; q++)
+      v[k][q] = load<PAIRS>(column[q] + i + k * 2 * THREADS);
+  }
+#pragma unroll
+  for (int k = 0; k < STEPS; k++)
+#pragma unroll
+    for (int q = 0; q < COLUMNS; q++) {
+      add_entry(v[k][q].x, t[k].x, c[q], &e[q]);
+      add_entry(v[k][q].y, t[k].y, c[q], &e[q]);
+    }
+}
+
+template <int COLUMNS, bool PAIRS>
+__global__ void __launch_bounds__(THREADS, BLOCKS)
+    inspect_columns(const range size, const double *__restrict__ a,
+                    const double *__restrict__ row,
+                    const double *__restrict__ col, double *col_max,
+                    double *col_sum) {
+  const int64_t n = size.n, lda = size.lda, end = size.end;
+  int64_t j = size.j;
+  constexpr int STEPS = INSPECT_COLUMNS / COLUMNS;
+  __shared__ extent part[COLUMNS][WARPS];
+  const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+  j += static_cast<int64_t>(blockIdx.x) * COLUMNS;
+  const double *column[COLUMNS];
+  double c[COLUMNS];
+  extent e[COLUMNS] = {};
+#pragma unroll
+  for (int q = 0; q < COLUMNS; q++) { /* beyond the end: the last one again */
+    const int64_t jq = j + q < end ? j + q : end - 1;
+    column[q] = a + jq * lda;
+    c[q] = scale_of(col, jq);
+  }
+  int64_t i = 2 * static_cast<int64_t>(threadIdx.x);
+  for (; i + 1 + (STEPS - 1) * 2 * THREADS < n; i += STEPS * 2 * THREADS)
+    add_pairs<COLUMNS, STEPS, PAIRS>(column, i, row, c, e);
+  for (; i + 1 < n; i += 2 * THREADS)
+    add_pairs<COLUMNS, 1, PAIRS>(column, i, row, c, e);
+  if (i < n)
+#pragma unroll
+    for (int q = 0; q < COLUMNS; q++)
+      add_entry(column[q][i], scale_of(row, i), c[q], &e[q]);
+#pragma unroll
+  for (int q = 0; q < COLUMNS; q++) {
+    for (int d = WARP / 2; d > 0; d /= 2) {
+      const double max = __shfl_xor_sync(ALL, e[q].max, d);
+      const double sum = __shfl_xor_sync(ALL, e[q].sum, d);
+      add_extent(max, sum, &e[q]);
+    }
+    if (lane == 0)
+      part[q][warp] = e[q];
+  }
+  __syncthreads();
+  const int q = threadIdx.x;
+  if (q >= COLUMNS || j + q >= end)
+    return;
+  extent s = part[q][0];
+  for (int k = 1; k < WARPS; k++)
+    add_extent(part[q][k].max, part[q][k].sum, &s);
+  col_max[j + q] = max_of(s);
+  col_sum[j + q] = s.sum;
+}
+
+/* A thread block takes ROWS * WARP rows and all columns j .. end-1, its warps
+   groups of columns by turns. */
+template <int ROWS>
+__global__ void __launch_bounds__(ROW_WARPS *WARP, 2)
+    inspect_rows(const range size, const double *__restrict__ a,
+                 const double *__restrict__ row, const double *__restrict__ col,
+                 double *row_max, double *row_sum) {
+  const int64_t n = size.n, lda = size.lda, end = size.end;
+  int64_t j = size.j;
+  constexpr int COLUMNS = ROW_LOADS / ROWS, ROW_TILE = ROWS * WARP;
+  __shared__ extent part[ROW_WARPS][ROW_TILE];
+  const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+  const int64_t first = static_cast<int64_t>(blockIdx.x) * ROW_TILE;
+  int64_t i[ROWS]; /* beyond the end: the last one again */
+  double t[ROWS];
+  extent e[ROWS] = {};
+#pragma unroll
+  for (int k = 0; k < ROWS; k++) {
+    i[k] = first + lane + k * WARP;
+    i[k] = i[k] < n ? i[k] : n - 1;
+    t[k] = scale_of(row, i[k]);
+  }
+  j += warp * COLUMNS;
+  a += j * lda;
+  for (; j + COLUMNS <= end; j += COLUMNS * ROW_WARPS) {
+    double v[COLUMNS][ROWS];
+#pragma unroll
+    for (int q = 0; q < COLUMNS; q++)
+#pragma unroll
+      for (int k = 0; k < ROWS; k++)
+        v[q][k] = a[q * lda + i[k]];
+#pragma unroll
+    for (int q = 0; q < COLUMNS; q++) {
+      const double c = scale_of(col, j + q);
+#pragma unroll
+      for (int k = 0; k < ROWS; k++)
+        add_entry(v[q][k], t[k], c, &e[k]);
+    }
+    a += COLUMNS * ROW_WARPS * lda;
+  }
+  for (; j < end; j++, a += lda)
+#pragma unroll
+    for (int k = 0; k < ROWS; k++)
+      add_entry(a[i[k]], t[k], scale_of(col, j), &e[k]);
+#pragma unroll
+  for (int k = 0; k < ROWS; k++)
+    part[warp][lane + k * WARP] = e[k];
+  __syncthreads();
+  const int r = threadIdx.x;
+  if (r >= ROW_TILE || first + r >= n)
+    return;
+  extent s = part[0][r];
+  for (int k = 1; k < ROW_WARPS; k++)
+    add_extent(part[k][r].max, part[k][r].sum, &s);
+  const double max = max_of(s), old = row_max[first + r];
+  row_max[first + r] = max > old ? max : old;
+  row_sum[first + r] += s.sum;
+}
+
+} // namespace
+
+cudaError_t hone_cuda_inspect(const hone_double_columns &a,
+                              const hone_device_scaling &scaling,
+                              const hone_magnitudes &out, cudaStream_t stream) {
+  const int64_t n = a.rows, w = a.w;
+  if (w <= 0)
+    return cudaSuccess;
+  const range size = {n, a.lda, a.j, a.j + w};
+  const double *const row = scaling.row, *const col = scaling.col;
+  const bool pairs = pairs_aligned(a.a, a.lda) && aligned(row, sizeof(pair));
+  const bool many = w >= MANY_COLUMNS, tall = n >= MANY_ROWS;
+  auto columns = many    ? pairs ? inspect_columns<INSPECT_COLUMNS, true>
+                                 : inspect_columns<INSPECT_COLUMNS, false>
+                    : pairs ? inspect_columns<1, true>
+                         : inspect_columns<1, false>;
+  HONE_LAUNCH(columns, dim3(blocks_of(w, many ? INSPECT_COLUMNS : 1)), THREADS,
+              0, stream, size, a.a, row, col, out.col_max, out.col_sum);
+  cudaError_t e = cudaGetLastError();
+  if (e != cudaSuccess)
+    return e;
+  auto rows = tall ? inspect_rows<2> : inspect_rows<1>;
+  HONE_LAUNCH(rows, dim3(blocks_of(n, tall ? 2 * WARP : WARP)),
+              ROW_WARPS * WARP, 0, stream, size, a.a, row, col, out.row_max,
+              out.row_sum);
+  return cudaGetLastError();
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Loads of A in double precision, two entries at once, and the launch sizes
+   that the passes over A share. Device code; included by residual.cu and
+   inspect.cu alone, which are what to read next. */
+#ifndef HONE_CUDA_PASSES_H
+#define HONE_CUDA_PASSES_H
+
+#include "gpu_sp/residual/residual.h"
+
+namespace {
+
+enum {
+  WARP = 32,
+  THREADS = 256,
+  WARPS = THREADS / WARP,
+  BLOCKS = 4 /* thread blocks that an SM shall hold at once */
+};
+
+constexpr unsigned ALL = 0xFFFFFFFFU;
+
+/* Two doubles loaded at once. */
+struct alignas(16) pair {
+  double x, y;
+};
+
+inline int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+inline unsigned blocks_of(int64_t a, int64_t b) {
+  return static_cast<unsigned>(divide_up(a, b));
+}
+
+inline bool aligned(const void *p, uintptr_t bytes) {
+  return reinterpret_cast<uintptr_t>(p) % bytes == 0;
+}
+
+/* Do columns start at multiples of 16 bytes? */
+inline bool pairs_aligned(const double *a, int64_t lda) {
+  return aligned(a, sizeof(pair)) && lda % 2 == 0;
+}
+
+template <bool PAIRS> __device__ inline pair load(const double *p) {
+  return PAIRS ? *reinterpret_cast<const pair *>(p) : pair{p[0], p[1]};
+}
+
+} // namespace
+
+#endif

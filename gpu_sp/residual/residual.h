@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The room residual makes passes over A in double precision on the device:
+   residuals in double-double arithmetic, and the inspection of magnitudes.
+   Read next: residual.cu for the kernels, solve/solve.cu for their callers. */
+#ifndef HONE_CUDA_RESIDUAL_H
+#define HONE_CUDA_RESIDUAL_H
+
+#include "gpu_sp/feed/round.h"
+
+/* A on the device, in double, column-major. */
+struct hone_double_matrix {
+  const double *a; /* n x n, lda */
+  int64_t lda, n;
+};
+
+/* The vectors of one residual, n doubles each. b, r and den may be pinned host
+   memory: each of their entries is read or written once. */
+struct hone_residual_vectors {
+  const double *x; /* device */
+  const double *b;
+  double *r, *den;  /* written */
+  const int *place; /* device; NULL: place[i] = i */
+  double *copy;     /* device: r[i] once more, at place[i]; NULL: no copy */
+};
+
+int64_t hone_cuda_residual_bytes(int64_t n);
+/* r = b - op(A) x in double-double, rounded once, and den = |op(A)| |x| + |b|
+   in double, for one column. op(A) = A^T if trans. work:
+   hone_cuda_residual_bytes(n) bytes on the device. Bits do not depend on
+   scheduling. */
+cudaError_t hone_cuda_residual(const hone_double_matrix &a, bool trans,
+                               const hone_residual_vectors &v, void *work,
+                               cudaStream_t stream);
+
+/* to = from, in words of 4 bytes, between device and pinned memory. */
+struct hone_copy {
+  const void *from;
+  void *to;
+  int64_t words;
+};
+enum { HONE_COPIES = 4 };
+/* At most HONE_COPIES small copies by one launch, which takes less time than
+   one call of cudaMemcpyAsync. */
+cudaError_t hone_cuda_copy(const hone_copy *list, int count,
+                           cudaStream_t stream);
+
+/* The magnitudes of a scaled matrix, doubles on the device, one entry for each
+   row or column. */
+struct hone_magnitudes {
+  double *row_max, *row_sum; /* raised and added to: the caller clears them
+                                before the first columns */
+  double *col_max, *col_sum; /* written for the columns inspected */
+};
+
+/* Inspects the columns a.j .. a.j+a.w-1 of S: the largest magnitude and the
+   sum of magnitudes of each row and each column. An entry that is NaN or Inf
+   makes the col_max of its column Inf. */
+cudaError_t hone_cuda_inspect(const hone_double_columns &a,
+                              const hone_device_scaling &scaling,
+                              const hone_magnitudes &out, cudaStream_t stream);
+
+#endif

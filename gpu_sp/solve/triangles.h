@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The room solve applies the factors: triangular solves with float factors in
+   double arithmetic, on the device. Read next: triangles.cu for the kernels,
+   solve.cu for how the refinement calls them, then residual/residual.h. */
+#ifndef HONE_CUDA_TRIANGLES_H
+#define HONE_CUDA_TRIANGLES_H
+
+#include "gpu_sp/launch.h"
+
+enum { HONE_TRIANGLE_COLUMNS = 8 }; /* right-hand sides in one pass over F */
+
+/* Two triangles in one matrix T: t_ij stands at t[i + j * ld]. F is kept row
+   by row, so T is its transpose: the lower triangle of T is U^T, the upper one
+   L^T with a unit diagonal. */
+struct hone_triangles {
+  const float *t; /* n x n, ld, device */
+  int64_t ld, n;
+};
+
+/* The bytes of one of the two arrays below. */
+int64_t hone_cuda_inverse_bytes(int64_t n);
+/* lower, upper (device): the inverses of the triangles of every diagonal block
+   b of HONE_PANEL rows of T, in double, HONE_PANEL x HONE_PANEL, column-major,
+   at b * HONE_PANEL^2. The unit matrix completes the last block; the other
+   triangle is filled with zeros. upper NULL: T has no upper triangle. */
+cudaError_t hone_cuda_invert_blocks(int64_t n, const float *t, int64_t ld,
+                                    double *lower, double *upper,
+                                    cudaStream_t stream);
+
+/* A triangle of T, or its transpose. */
+enum hone_triangle {
+  HONE_LOWER,       /* v = inv(lower) v */
+  HONE_LOWER_TRANS, /* v = inv(lower^T) v */
+  HONE_UPPER,       /* v = inv(upper) v */
+  HONE_UPPER_TRANS  /* v = inv(upper^T) v */
+};
+
+/* A solve with one triangle, and the inverses of its diagonal blocks. */
+struct hone_sweep {
+  enum hone_triangle which;
+  const double *inverse; /* of hone_cuda_invert_blocks, device */
+};
+
+/* The right-hand sides and the solutions of k systems. */
+struct hone_solve_columns {
+  int64_t k;
+  const double *from; /* n x k, ldv: device or pinned, each entry read once */
+  double *to;         /* n x k, ldv: likewise written once; from, or apart */
+  int64_t ldv;
+};
+
+/* Workspace that successive solves use by halves: a solve uses one half and
+   clears the other for the next. It is for one n. All members but 'there'
+   start as zeros. */
+struct hone_triangle_work {
+  void *there;    /* hone_cuda_triangle_bytes(n) bytes on the device, any
+                     contents */
+  bool clean;     /* the half that the next solve uses has been cleared */
+  int half;       /* the half that the next solve uses, 0 or 1 */
+  int columns;    /* right-hand sides for which the other half was used */
+  unsigned ready; /* bit per kernel: its shared memory has been set */
+};
+int64_t hone_cuda_triangle_bytes(int64_t n);
+
+/* v.to = v.from after one or two sweeps. Any k >= 1; HONE_TRIANGLE_COLUMNS
+   columns at most share one pass over T. Entries of T that are not finite give
+   results that are not finite; the kernel ends whatever they are. The bits of
+   a column depend neither on scheduling nor on the columns beside it. All
+   solves with one workspace must be on one stream. */
+cudaError_t hone_cuda_triangles(const hone_sweep *sweep, int sweeps,
+                                const hone_triangles &t,
+                                const hone_solve_columns &v,
+                                hone_triangle_work *work, cudaStream_t stream);
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Tests of base/pivot_fall.h, by which single-precision factorizations stop
+   early: with pivots that are made up, and with the host's loop over a diagonal
+   matrix that has them. Sizes are in powers of ten of the first pivot, which
+   itself is of any size. */
+#include "tests/unit/ct.h"
+#include "tests/unit/support.h"
+
+#include "base/pivot_fall.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { WHOLE = -1 };
+
+/* Pivot c is 10^(at + fall c / n), 'drop' powers less from column 'from' on. */
+typedef struct shape {
+  double at, fall, drop;
+  int64_t from;
+} shape;
+
+static float pivot_of(int64_t n, shape pivots, int64_t c) {
+  return (float)pow(10.0, pivots.at + pivots.fall * (double)c / (double)n -
+                              (c >= pivots.from ? pivots.drop : 0.0));
+}
+
+static double mean_of(int64_t n, shape pivots, int64_t from) {
+  float sample[HONE_PIVOT_SAMPLE];
+  CHECK(from >= 0 && from + HONE_PIVOT_SAMPLE <= n);
+  for (int64_t c = 0; c < HONE_PIVOT_SAMPLE; c++)
+    sample[c] = pivot_of(n, pivots, from + c);
+  return hone_pivot_mean(sample);
+}
+
+static bool hopeless_after(int64_t n, int64_t done, shape pivots) {
+  if (!hone_pivots_can_be_judged(n, done))
+    return false;
+  const hone_pivot_fall fall = {.n = n,
+                                .done = done,
+                                .start = mean_of(n, pivots, 0),
+                                .middle =
+                                    mean_of(n, pivots, hone_pivot_middle(done)),
+                                .end = mean_of(n, pivots, hone_pivot_end(done)),
+                                .first = pivot_of(n, pivots, 0)};
+  return hone_pivots_hopeless(&fall);
+}
+
+/* The host's engine with block columns of that width on a diagonal matrix with
+   these pivots: does it say that its factors are hopeless? */
+static bool host_gives_up(int64_t n, int64_t block, shape pivots) {
+  hone_mem mem = {0};
+  hone_watch watch = {0};
+  hone_factor_info info;
+  void *self = NULL;
+  double *a = sup_filled(n * n, 0.0), *one = sup_filled(n, 1.0);
+  int *zero = calloc((size_t)n, sizeof *zero);
+  const hone_scaling scaling = {one, one, zero, zero, false};
+  const hone_engine_config config = {
+      .n = n, .mem = &mem, .watch = &watch, .block = block};
+  for (int64_t c = 0; c < n; c++)
+    a[c * (n + 1)] = (double)pivot_of(n, pivots, c);
+  CHECK_EQ_INT(hone_engine_single.create(&self, &config), HONE_OK);
+  CHECK_EQ_INT(
+      hone_engine_single.factor(self, sup_matrix(n, n, a), &scaling, &info),
+      HONE_OK);
+  const bool underflows = !(pivot_of(n, pivots, n - 1) >= FLT_MIN);
+  if (info.hopeless || !underflows)
+    CHECK_EQ_INT(info.zero_pivot, -1);
+  CHECK_EQ_INT(isnan(info.growth), info.hopeless || info.zero_pivot >= 0);
+  hone_engine_single.destroy(self, &mem);
+  free(zero);
+  sup_free(one);
+  sup_free(a);
+  return info.hopeless;
+}
+
+/* Gives up after so many columns, or, columns WHOLE, does not. behind: pivots
+   are judged one block column late, as on a device that runs behind. */
+static void check_columns(int64_t n, int64_t block, bool behind, shape pivots,
+                          int64_t columns) {
+  static const double sizes[] = {-20.0, -3.0, 0.0, 4.0, 20.0};
+  for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+    shape p = pivots;
+    int64_t given_up = WHOLE;
+    p.at += sizes[k];
+    ct_note("n %d, blocks of %d, first pivot 1e%g, fall %g, drop %g at %d",
+            (int)n, (int)block, p.at, p.fall, p.drop, (int)p.from);
+    for (int64_t j = 0, w; j < n && given_up == WHOLE; j += w) {
+      w = HONE_MIN(block, n - j);
+      if (hopeless_after(n, behind ? j : j + w, p))
+        given_up = j + w;
+    }
+    CHECK_EQ_INT(given_up, columns);
+    if (!behind && n <= 640 && (n > 512 || block < n))
+      CHECK_EQ_INT(host_gives_up(n, block, p), columns != WHOLE);
+  }
+}
+
+static const shape level = {.from = 1 << 20};
+
+TEST(pivot_fall, goes_to_the_end_with_pivots_that_are_level) {
+  check_columns(640, 64, false, level, WHOLE);
+  check_columns(640, 640, false, level, WHOLE);
+  check_columns(4000, 96, true, level, WHOLE);
+  check_columns(100, 7, false, level, WHOLE);
+}
+
+/* They would end 10^6.9 (10^7.1) below where they are: after the first block
+   column that ends behind 96 columns. */
+TEST(pivot_fall, gives_up_on_pivots_that_would_end_too_low) {
+  check_columns(640, 64, false, (shape){.fall = -6.9, .from = 1 << 20}, WHOLE);
+  check_columns(640, 64, false, (shape){.fall = -7.1, .from = 1 << 20}, 128);
+  check_columns(640, 96, false, (shape){.fall = -7.1, .from = 1 << 20}, 96);
+  check_columns(640, 95, false, (shape){.fall = -7.1, .from = 1 << 20}, 190);
+  check_columns(640, 64, true, (shape){.fall = -7.1, .from = 1 << 20}, 192);
+}
+
+/* At a twentieth of the columns at the earliest, at four fifths at the
+   latest. */
+TEST(pivot_fall, looks_neither_too_early_nor_too_late) {
+  const shape steep = {.fall = -30.0, .from = 1 << 20};
+  check_columns(4000, 100, false, steep, 200);
+  check_columns(4001, 100, false, steep, 300);
+  check_columns(640, 512, false, steep, 512); /* 0.8 of them */
+  check_columns(640, 513, false, steep, WHOLE);
+}
+
+/* Down by 10^6.6 (10^6.5 is 3.2e-7), whatever they did before. */
+TEST(pivot_fall, gives_up_on_pivots_down_in_the_rounding) {
+  check_columns(640, 320, false, (shape){.drop = 6.6, .from = 20}, 320);
+  check_columns(640, 320, false, (shape){.drop = 6.4, .from = 20}, WHOLE);
+  check_columns(640, 320, false, (shape){.drop = 6.6, .from = 1}, 320);
+  check_columns(640, 320, false, (shape){.drop = 6.6, .from = 320}, WHOLE);
+}
+
+/* A step between the middle and the end of the columns done, which are 48 of
+   640 apart: at that rate the last pivot would be 10^7.3 (10^8.7) lower, but
+   from the first on it would only be 10^3.7 (10^4.3, more than 10^4). */
+TEST(pivot_fall, goes_on_where_pivots_fall_in_a_step) {
+  check_columns(640, 128, false, (shape){.drop = 0.55, .from = 80}, WHOLE);
+  check_columns(640, 128, false, (shape){.drop = 0.65, .from = 80}, 128);
+}
+
+/* A pivot of zero has a mean of -Inf, which no limit lets pass; NaN neither. */
+TEST(pivot_fall, gives_up_on_pivots_that_are_zero_or_no_numbers) {
+  float sample[HONE_PIVOT_SAMPLE];
+  for (int c = 0; c < HONE_PIVOT_SAMPLE; c++)
+    sample[c] = 1.0F;
+  CHECK_NEAR(hone_pivot_mean(sample), 0.0, 0.0);
+  sample[7] = 0.0F;
+  hone_pivot_fall fall = {.n = 640, .done = 128, .first = 1.0F};
+  CHECK(!hone_pivots_hopeless(&fall));
+  fall.end = hone_pivot_mean(sample);
+  CHECK(fall.end < 0.0 && isinf(fall.end));
+  CHECK(hone_pivots_hopeless(&fall));
+  fall.end = (double)NAN;
+  CHECK(hone_pivots_hopeless(&fall));
+}
