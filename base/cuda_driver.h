@@ -60,7 +60,4 @@ typedef struct hone_driver {
    not loaded for this. Tens of nanoseconds. */
 const hone_driver *hone_driver_present(void);
 
-/* Tests: if not NULL, in the place of the true one. */
-extern const hone_driver *hone_driver_instead;
-
 #endif

@@ -18,7 +18,7 @@ enum {
   PORTABLE = 1         /* pinned for all contexts */
 };
 
-int64_t hone_host_copy_slot = 1 << 20;
+static const int64_t SLOT = 1 << 20; /* bytes */
 
 static int status_of(int result) {
   if (result == 0)
@@ -312,9 +312,9 @@ void hone_host_copy_start(hone_host_copy *t, hone_pool *pool) {
     return;
   const int64_t column = t->n * (int64_t)sizeof(double);
   const int64_t threads = hone_pool_threads(pool), all = t->n * column;
-  const bool shared =
-      threads > 1 && t->native && all >= SHARED_FROM * hone_host_copy_slot;
-  int64_t bytes = HONE_MAX(hone_host_copy_slot / column, (int64_t)1) * column;
+  const int64_t slot = t->slot > 0 ? t->slot : SLOT;
+  const bool shared = threads > 1 && t->native && all >= SHARED_FROM * slot;
+  int64_t bytes = HONE_MAX(slot / column, (int64_t)1) * column;
   t->slots_now = 0;
   if (shared) {
     take_slots(t, (int)HONE_MIN(threads, (int64_t)HONE_HOST_COPY_SLOTS),

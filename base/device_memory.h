@@ -35,8 +35,6 @@ typedef enum hone_host_copy_state {
 } hone_host_copy_state;
 
 enum { HONE_HOST_COPY_SLOTS = 16 };
-/* Tests: bytes of a slot, or a column where that is more. */
-extern int64_t hone_host_copy_slot;
 
 /* The caller's matrix on the device (original: borrowed, never written), and
    the copy of it that the host reads. Begins as zeros. Calls are the caller's
@@ -47,8 +45,10 @@ typedef struct hone_host_copy {
   const double *original;
   double *copy;
   hone_device_memory place;
-  bool native; /* the context that a CUDA engine works in reads the original
-                  where it is */
+  bool native;  /* the context that a CUDA engine works in reads the original
+                   where it is */
+  int64_t slot; /* bytes of a slot, or a column where that is more; 0: as was
+                   measured to be best. Set before open */
   int64_t fetched, stored; /* bytes so far, of this and other matrices, and of
                               whatever else the owner counts here */
   /* What follows is place.c's. */

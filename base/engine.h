@@ -9,10 +9,29 @@
 
 enum { HONE_SOLVE_COLUMNS = 64 }; /* right-hand sides at once, at most */
 
+/* What a test or a benchmark may set of a GPU factorization beside the
+   caller's choices. Every member may be 0: then it has the value that was
+   measured to be best (docs/performance.md). */
+typedef struct hone_trial {
+  int64_t cpu_from;   /* with HONE_DIAGONAL_CPU: the CPU has the diagonal blocks
+                         while at least so many columns remain. 0: while the
+                         update is long enough to hide that */
+  int64_t hides_from; /* and with that many columns left it is, where the
+                         products are made of three FP16 products each */
+  int64_t ahead_from; /* orders from which the next panel is factored beside
+                         the update */
+  int64_t outer;      /* columns of an outer panel */
+  int64_t part_rows;  /* rows of a panel that go into one launch; at least two
+                         inner panels' widths */
+  int corrections;    /* of a seeded section, before it is solved directly; -1:
+                         none */
+} hone_trial;
+
 /* What the caller chose of a GPU factorization; the values of hone.h. */
 typedef struct hone_choices {
   int arithmetic, pivoting, diagonal, sections, residuals;
   int64_t device_limit; /* bytes of device memory; 0: what is free */
+  hone_trial trial;     /* zeros, but in tests and benchmarks */
 } hone_choices;
 
 typedef struct hone_engine_config {
@@ -20,8 +39,7 @@ typedef struct hone_engine_config {
   hone_mem *mem;
   hone_pool *pool;
   hone_watch *watch;
-  int64_t block; /* columns of a block column; 0: the device's choice */
-  bool spd;      /* S = U^T U, of its upper triangle alone */
+  int64_t block; /* columns of a block column; 0: the engine's choice */
   hone_choices choices;
   const hone_structure *structure; /* of the matrix given to factor, for
                                       engines that ask for it; borrowed */

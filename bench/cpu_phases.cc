@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Inside a factorization on the CPU: the operations of the blocked LU's device
-   table, each timed. What lies inside OpenBLAS's own LU of a block column,
-   pivoting among it, cannot be told apart. See bench.h. */
+/* Inside a factorization on the CPU: the steps of the blocked LU
+   (cpu_sp/blocked.c), each timed. The parts of OpenBLAS's own LU of a block
+   column, pivoting among them, cannot be told apart. See bench.h. */
 #include "bench/bench.h"
 
 extern "C" {
-#include "gpu_sp/device.h"
+#include "cpu_sp/blocked.h"
 }
 
 #include <cmath>
@@ -13,9 +13,9 @@ extern "C" {
 
 namespace {
 
-enum { LOAD, UPDATE, PANEL, FINISH, OUTCOME, PARTS };
+enum { LOAD, UPDATE, PANEL, OUTCOME, PARTS };
 const char *const names[PARTS] = {"round and copy", "update",
-                                  "LU of block columns", "finish", "growth"};
+                                  "LU of block columns", "growth"};
 double spent[PARTS];
 
 struct Clock {
@@ -24,28 +24,28 @@ struct Clock {
   ~Clock() { spent[part] += 1e3 * (now_s() - start); }
 };
 
-const hone_device &host = hone_device_host;
-
-int load(void *self, const hone_matrix *a, const hone_scaling *scaling,
-         int64_t j, int64_t w) {
-  Clock clock{LOAD};
-  return host.load(self, a, scaling, j, w);
-}
-int update(void *self, int64_t j, int64_t w) {
-  Clock clock{UPDATE};
-  return host.update(self, j, w);
-}
-int panel(void *self, int64_t j, int64_t w, int64_t *zero_pivot) {
-  Clock clock{PANEL};
-  return host.panel(self, j, w, zero_pivot);
-}
-int finish(void *self) {
-  Clock clock{FINISH};
-  return host.finish(self);
-}
-int outcome(void *self, bool complete, hone_factor_info *info) {
+/* The loop of blocked.c without its judgement of the pivots, which takes a few
+   hundred logarithms. */
+bool factor(hone_blocked *h, const hone_matrix *a, const hone_scaling *none) {
+  hone_factor_info info = {};
+  info.zero_pivot = -1;
+  for (int64_t j = 0, w; j < h->n && info.zero_pivot < 0; j += w) {
+    w = hone_blocked_width(h, j);
+    {
+      Clock clock{LOAD};
+      hone_blocked_load(h, a, none, j, w);
+    }
+    if (j > 0) {
+      Clock clock{UPDATE};
+      hone_blocked_update(h, j, w);
+    }
+    Clock clock{PANEL};
+    if (hone_blocked_panel(h, j, w, &info.zero_pivot) != HONE_OK)
+      return false;
+  }
   Clock clock{OUTCOME};
-  return host.outcome(self, complete, info);
+  hone_blocked_outcome(h, info.zero_pivot < 0, &info);
+  return true;
 }
 
 /* One factorization, warm, in parts; false: it could not be had. */
@@ -54,32 +54,26 @@ bool factor_in_parts(const Config &c, const Systems &s) {
   hone_watch watch = {};
   hone_pool *pool = nullptr;
   void *self = nullptr;
-  hone_device timed = host;
+  const hone_engine &engine = hone_engine_single;
   hone_engine_config config = {};
-  hone_factor_info info;
   const hone_dense dense = {s.n, s.n, s.a, nullptr};
   const hone_matrix a = hone_dense_matrix(&dense);
   std::vector<double> ones(static_cast<size_t>(s.n), 1.0);
   std::vector<int> zeros(static_cast<size_t>(s.n), 0);
   const hone_scaling none = {ones.data(), ones.data(), zeros.data(),
                              zeros.data(), false};
-  timed.load = load;
-  timed.update = update;
-  timed.panel = panel;
-  timed.finish = finish;
-  timed.outcome = outcome;
   hone_pool_create(&pool, &mem, c.host_threads);
   config.n = s.n;
   config.mem = &mem;
   config.pool = pool;
   config.watch = &watch;
-  bool good = timed.create(&self, &config) == HONE_OK;
+  bool good = engine.create(&self, &config) == HONE_OK;
   for (int round = 0; round < 2 && good; round++) { /* the first: warm-up */
     for (double &part : spent)
       part = 0.0;
-    good = hone_lu(&timed, self, &config, &a, &none, &info) == HONE_OK;
+    good = factor(static_cast<hone_blocked *>(self), &a, &none);
   }
-  timed.destroy(self, &mem);
+  engine.destroy(self, &mem);
   hone_pool_destroy(&pool, &mem);
   return good;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Hone's side of the comparison of factorizations: a single-precision matrix
-   that is on the device already, factored there by the library's own LU. The
-   clock starts when it has been copied into the device's matrix. */
+   that is on the device already, factored there by the steps of the library's
+   own loop. The clock starts when it has been copied into the engine's
+   matrix. */
 #include "bench/gpu_factor.h"
-#include "gpu_sp/state.h"
+#include "gpu_sp/factor/loop.h"
 
 #include <cmath>
 #include <cstdio>
@@ -11,31 +12,25 @@
 
 namespace {
 
-struct given {
-  const float *a;
-  int64_t lda;
-};
-given now;
-cudaEvent_t from, to;
-
-int64_t whole(void *self, const hone_scaling *, int64_t) {
-  return static_cast<hone_cuda *>(self)->n;
-}
-
-int load(void *self, const hone_matrix *, const hone_scaling *, int64_t,
-         int64_t) {
-  hone_cuda *c = static_cast<hone_cuda *>(self);
-  const int st = hone_cuda_load_floats(c, now.a, now.lda);
-  (void)cudaEventRecord(from, c->work);
-  return st;
-}
-
-bool never(void *) { return false; }
-
 const char *const names[] = {"fp16x3", "fp32", "tf32",
                              "bf16x3", "fp16", "bf16"};
 const int values[] = {HONE_FP16X3, HONE_FP32, HONE_TF32,
                       HONE_BF16X3, HONE_FP16, HONE_BF16};
+
+/* One factorization of A as a single block column, and what it took. */
+int factor(hone_cuda *c, const float *a, int64_t lda, const cudaEvent_t *ends,
+           hone_factor_info *info) {
+  *info = {};
+  info->zero_pivot = -1;
+  int st = hone_cuda_load_floats(c, a, lda);
+  TRY_CUDA(cudaEventRecord(ends[0], c->work));
+  TRY(hone_cuda_factor_column(c, 0, c->n));
+  TRY(hone_cuda_finish(c));
+  TRY(hone_cuda_outcome(c, true, info));
+  TRY_CUDA(cudaEventRecord(ends[1], c->work));
+  TRY_CUDA(cudaEventSynchronize(ends[1]));
+  return st;
+}
 
 /* The library keeps its factors row by row, the check wants columns. */
 double residual(hone_cuda *c, const float *a, int64_t lda) {
@@ -71,18 +66,15 @@ extern "C" int hone_bench_form_factor(const hone_bench_form *form, int64_t n,
   const int arithmetic = form->arithmetic;
   if (arithmetic < 0 || arithmetic >= (int)(sizeof values / sizeof *values))
     return 1;
-  hone_device device = hone_device_cuda;
+  const hone_engine &engine =
+      form->cholesky ? hone_engine_cholesky_cuda : hone_engine_single_cuda;
+  cudaEvent_t ends[2] = {};
   hone_mem mem = {};
   hone_watch watch = {};
   hone_engine_config config = {};
-  const hone_dense dense = {n, n, nullptr, nullptr};
-  const hone_matrix a = hone_dense_matrix(&dense);
   hone_factor_info info;
   char why[128] = "";
   void *self = nullptr;
-  device.block = whole;
-  device.load = load;
-  device.safer = never;
   config.n = n;
   config.mem = &mem;
   config.watch = &watch;
@@ -90,25 +82,21 @@ extern "C" int hone_bench_form_factor(const hone_bench_form *form, int64_t n,
   config.choices.residuals = HONE_RESIDUALS_HOST;
   config.why = why;
   config.why_size = sizeof why;
-  config.spd = form->cholesky != 0;
   config.block = form->block;
-  now = {d_a, lda};
   snprintf(text, size, "%s", names[arithmetic]);
-  int st = device.create(&self, &config);
+  int st = engine.create(&self, &config);
   if (st != HONE_OK) {
     snprintf(text, size, "create: %s %s", hone_status_text(st), why);
     return -1;
   }
   hone_cuda *c = static_cast<hone_cuda *>(self);
-  config.block = 0; /* A is there as a whole */
-  (void)cudaEventCreate(&from);
-  (void)cudaEventCreate(&to);
+  (void)cudaEventCreate(&ends[0]);
+  (void)cudaEventCreate(&ends[1]);
   for (int r = -1; r < rounds && st == HONE_OK; r++) {
     float took = 0.0F;
-    st = hone_lu(&device, self, &config, &a, nullptr, &info);
-    (void)cudaEventRecord(to, c->work);
-    (void)cudaEventSynchronize(to);
-    (void)cudaEventElapsedTime(&took, from, to);
+    st = factor(c, d_a, lda, ends, &info);
+    if (st == HONE_OK)
+      (void)cudaEventElapsedTime(&took, ends[0], ends[1]);
     if (r >= 0)
       ms[r] = (double)took;
   }
@@ -120,8 +108,8 @@ extern "C" int hone_bench_form_factor(const hone_bench_form *form, int64_t n,
     snprintf(text, size, "%s", hone_status_text(st));
   else if (relative_residual)
     *relative_residual = residual(c, d_a, lda);
-  (void)cudaEventDestroy(from);
-  (void)cudaEventDestroy(to);
-  device.destroy(self, &mem);
+  (void)cudaEventDestroy(ends[0]);
+  (void)cudaEventDestroy(ends[1]);
+  engine.destroy(self, &mem);
   return st == HONE_OK ? 0 : -1;
 }

@@ -10,6 +10,7 @@
    published, but for its corrections: see gpu_sp/forms/crout.h. */
 #include "bench/papers_cejka.h"
 #include "bench/papers_checks.h"
+#include "bench/papers_crout_cpu.h"
 #include "bench/papers_matrices.h"
 #include "bench/papers_source.h"
 

@@ -3,6 +3,7 @@
    its sections should have: a table of its own. */
 #include "bench/papers_cejka.h"
 #include "bench/papers_checks.h"
+#include "bench/papers_crout_cpu.h"
 #include "bench/papers_matrices.h"
 
 #include <algorithm>

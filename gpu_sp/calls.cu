@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Statuses of CUDA calls, and the functions of cuBLAS and cuSOLVER, which are
+   loaded when the program runs. */
 #include "gpu_sp/calls.h"
 
 #include <pthread.h>
@@ -6,28 +8,20 @@
 #include <dlfcn.h>
 #endif
 
-int64_t hone_cuda_fail_at, hone_cuda_calls;
-
-bool hone_cuda_must_fail() {
-  __atomic_add_fetch(&hone_cuda_calls, 1, __ATOMIC_RELAXED);
-  return __atomic_load_n(&hone_cuda_fail_at, __ATOMIC_RELAXED) > 0 &&
-         __atomic_sub_fetch(&hone_cuda_fail_at, 1, __ATOMIC_RELAXED) == 0;
-}
-
-int hone_cuda_status(cudaError_t e) {
+int hone_cuda_runtime_status(cudaError_t e) {
   if (e == cudaSuccess)
     return HONE_OK;
   (void)cudaGetLastError(); /* forget it: the next call is not to blame */
   return e == cudaErrorMemoryAllocation ? HONE_NO_MEMORY : HONE_DEVICE_FAILED;
 }
 
-int hone_cuda_status(cublasStatus_t s) {
+int hone_cuda_blas_status(cublasStatus_t s) {
   if (s == CUBLAS_STATUS_SUCCESS)
     return HONE_OK;
   return s == CUBLAS_STATUS_ALLOC_FAILED ? HONE_NO_MEMORY : HONE_DEVICE_FAILED;
 }
 
-int hone_cuda_status(cusolverStatus_t s) {
+int hone_cuda_solver_status(cusolverStatus_t s) {
   if (s == CUSOLVER_STATUS_SUCCESS)
     return HONE_OK;
   return s == CUSOLVER_STATUS_ALLOC_FAILED ? HONE_NO_MEMORY

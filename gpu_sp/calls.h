@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every call of the CUDA runtime and of cuBLAS goes through CALL: its status
-   becomes one of ours, and a test can make any of them fail. */
+/* Calls of the CUDA runtime, of cuBLAS and of cuSOLVER: every one goes through
+   CALL, which makes its result one of our statuses. */
 #ifndef HONE_CUDA_CALLS_H
 #define HONE_CUDA_CALLS_H
 
 #include "api/hone.h"
 
-#ifdef HONE_EMULATE /* for the CPU, by tests: see cuda_kernels.h */
+#ifdef HONE_EMULATE /* for the CPU, by tests: see kernels.h */
 #include HONE_EMULATE
 #else
 #include <cublas_v2.h>
@@ -14,17 +14,22 @@
 #include <cusolverDn.h>
 #endif
 
-/* Tests: the call that takes this from 1 to 0 fails without being made. 0:
-   none. Counts every call made, so that a test knows how many there are. */
-extern "C" int64_t hone_cuda_fail_at, hone_cuda_calls;
+/* The result of a call as one of our statuses. Functions by these names, so
+   that a test can link its own in their place and fail any call. */
+extern "C" int hone_cuda_runtime_status(cudaError_t e);
+extern "C" int hone_cuda_blas_status(cublasStatus_t s);
+extern "C" int hone_cuda_solver_status(cusolverStatus_t s);
+inline int hone_cuda_status(cudaError_t e) {
+  return hone_cuda_runtime_status(e);
+}
+inline int hone_cuda_status(cublasStatus_t s) {
+  return hone_cuda_blas_status(s);
+}
+inline int hone_cuda_status(cusolverStatus_t s) {
+  return hone_cuda_solver_status(s);
+}
 
-bool hone_cuda_must_fail();
-int hone_cuda_status(cudaError_t e);
-int hone_cuda_status(cublasStatus_t s);
-int hone_cuda_status(cusolverStatus_t s);
-
-#define CALL(call)                                                             \
-  (hone_cuda_must_fail() ? (int)HONE_DEVICE_FAILED : hone_cuda_status(call))
+#define CALL(call) hone_cuda_status(call)
 
 /* A function keeps one status in a local 'int st', HONE_OK at first. Each step
    is done only while that is so, and its status is kept: no step after a
@@ -40,8 +45,9 @@ int hone_cuda_status(cusolverStatus_t s);
       st = CALL(call);                                                         \
   } while (0)
 
-/* What is used of cuBLAS, found when it is first asked for: a program linked
-   with this library also starts where there is no cuBLAS. */
+/* The functions of cuBLAS that are used. They are looked for when they are
+   first asked for: a program linked with this library also starts where there
+   is no cuBLAS. */
 struct hone_cublas {
   decltype(&cublasCreate_v2) create;
   decltype(&cublasDestroy_v2) destroy;
@@ -58,7 +64,7 @@ struct hone_cublas {
 /* NULL: it cannot be loaded. It stays loaded for the process. */
 const hone_cublas *hone_cuda_blas();
 
-/* The same of cuSOLVER, for the double-precision factorization alone. */
+/* Those of cuSOLVER, for the double-precision factorization alone. */
 struct hone_cusolver {
   decltype(&cusolverDnCreate) create;
   decltype(&cusolverDnDestroy) destroy;

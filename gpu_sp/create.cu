@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The CUDA device's life: whether there is one, what it needs, making it and
-   giving all of it back, however far making it had come. */
+/* Whether a CUDA engine can be used, how much memory it takes, its creation
+   and its destruction. destroy accepts a partial create. */
 #include "gpu_sp/state.h"
 
 #include <cstdio>
 #include <cstring>
-
-int64_t hone_cuda_outer = 0;
 
 namespace {
 
@@ -36,29 +34,30 @@ bool hone_cuda_probe(char *why, size_t why_size) {
 
 namespace {
 
-int64_t outer_width(int64_t n, int64_t block) {
+int64_t outer_width(const hone_engine_config *config) {
+  const int64_t n = config->n, block = config->block;
   int64_t nb = n <= SMALL_ORDER ? OUTER_SMALL : OUTER;
   if (n <= TINY_ORDER)
     nb = OUTER_TINY;
-  if (hone_cuda_outer > 0)
-    nb = hone_cuda_outer;
+  if (config->choices.trial.outer > 0)
+    nb = config->choices.trial.outer;
   return block > 0 && block < nb ? block : nb;
 }
 
 /* Memory ----------------------------------------------------------------- */
 
-/* One allocation, on the device or pinned, with its account. */
-struct place {
+/* One allocation on the device: where its pointer goes, and its size. */
+struct allocation {
   void **at;
   int64_t bytes;
 };
 
-enum { PLACES = 32 };
+enum { ALLOCATIONS = 32 };
 
-/* Everything on the device but A itself. */
-int list_places(hone_cuda *c, place *p) {
+/* All device memory but what comes with a copy of A. */
+int list_working(hone_cuda *c, allocation *p) {
   const int64_t n = c->n, f4 = sizeof(float), d8 = sizeof(double);
-  const int64_t rows = hone_piece_rows(c->pieces);
+  const int64_t rows = hone_split_rows(c->pieces);
   const int64_t inner = (c->nb + HONE_PANEL - 1) / HONE_PANEL;
   const int64_t entries = inner * 2 * HONE_PANEL;
   int count = 0;
@@ -71,7 +70,7 @@ int list_places(hone_cuda *c, place *p) {
   add(&c->stage, 2 * c->ld * c->stage_columns * f4);
   add(&c->blas_work, BLAS_WORK);
   add(&c->constants, 2 * f4);
-  add(&c->scale, c->column_room * (int64_t)sizeof(hone_piece_scale));
+  add(&c->scale, c->column_room * (int64_t)sizeof(hone_split_scale));
   add(&c->top, (c->column_room + 1) * f4);
   add(&c->flags, 2 * (int64_t)sizeof(int));
   add(&c->flushed, d8);
@@ -93,8 +92,8 @@ int list_places(hone_cuda *c, place *p) {
   return count;
 }
 
-/* And what goes with A. */
-int list_resident(hone_cuda *c, place *p) {
+/* The copy of A, and what is needed with it. */
+int list_resident(hone_cuda *c, allocation *p) {
   const int64_t n = c->n, d8 = sizeof(double);
   p[0] = {reinterpret_cast<void **>(&c->a), c->lda * n * d8};
   p[1] = {reinterpret_cast<void **>(&c->seen), 4 * n * d8};
@@ -102,7 +101,7 @@ int list_resident(hone_cuda *c, place *p) {
   return 3;
 }
 
-int64_t sum(const place *p, int count) {
+int64_t sum(const allocation *p, int count) {
   int64_t bytes = 0;
   for (int i = 0; i < count; i++)
     bytes += p[i].bytes;
@@ -110,31 +109,31 @@ int64_t sum(const place *p, int count) {
 }
 
 /* Order, widths and rooms, from the order and the caller's choices. */
-void lay_out(hone_cuda *c, const hone_engine_config *config) {
+void lay_out(hone_cuda *c, bool spd, const hone_engine_config *config) {
   const int64_t n = config->n;
   const int chosen = config->choices.arithmetic;
   c->n = n;
   c->choices = config->choices;
-  c->spd = config->spd;
+  c->spd = spd;
   c->block = config->block;
   c->ld = round_up(n, HONE_CUDA_PADDING);
   c->lda = round_up(n, 2);
-  c->nb = outer_width(n, config->block);
+  c->nb = outer_width(config);
   c->strip = n < STRIP ? n : (int64_t)STRIP;
-  c->pieces = HONE_HALF_3;
+  c->pieces = HONE_SPLIT_FP16_3;
   if (chosen == HONE_FP32 || chosen == HONE_TF32)
-    c->pieces = HONE_FLOATS;
+    c->pieces = HONE_SPLIT_NONE;
   else if (chosen == HONE_BF16X3)
-    c->pieces = HONE_BFLOAT_3;
+    c->pieces = HONE_SPLIT_BF16_3;
   else if (chosen == HONE_FP16)
-    c->pieces = HONE_HALF_1;
+    c->pieces = HONE_SPLIT_FP16_1;
   else if (chosen == HONE_BF16)
-    c->pieces = HONE_BFLOAT_1;
+    c->pieces = HONE_SPLIT_BF16_1;
   c->tf32 = chosen == HONE_TF32;
   c->wanted = c->pieces;
   c->wanted_tf32 = c->tf32;
   const int64_t inner = c->nb < HONE_PANEL ? c->nb : (int64_t)HONE_PANEL;
-  c->ldl = hone_piece_rows(c->pieces) * ((c->nb + HONE_PANEL - 1) / HONE_PANEL);
+  c->ldl = hone_split_rows(c->pieces) * ((c->nb + HONE_PANEL - 1) / HONE_PANEL);
   c->ldu = round_up(c->strip, 64);
   c->column_room = config->block > 0
                        ? (int)((n + config->block - 1) / config->block)
@@ -165,7 +164,7 @@ void hone_cuda_unpin(hone_cuda *c) {
 
 void hone_cuda_destroy(void *self, hone_mem *mem) {
   hone_cuda *c = static_cast<hone_cuda *>(self);
-  place p[PLACES];
+  allocation p[ALLOCATIONS];
   if (c == nullptr)
     return;
   hone_cuda_feed_stop(c);
@@ -193,7 +192,7 @@ void hone_cuda_destroy(void *self, hone_mem *mem) {
   for (cudaStream_t s : streams)
     if (s)
       (void)cudaStreamDestroy(s);
-  int count = list_places(c, p);
+  int count = list_working(c, p);
   for (int i = 0; i < count; i++)
     (void)cudaFree(*p[i].at);
   count = list_resident(c, p);
@@ -211,7 +210,7 @@ void hone_cuda_destroy(void *self, hone_mem *mem) {
 
 namespace {
 
-int take(hone_cuda *c, const place *p, int count) {
+int take(hone_cuda *c, const allocation *p, int count) {
   int st = HONE_OK;
   for (int i = 0; i < count && st == HONE_OK; i++) {
     st = CALL(cudaMalloc(p[i].at, (size_t)(p[i].bytes > 0 ? p[i].bytes : 1)));
@@ -221,7 +220,8 @@ int take(hone_cuda *c, const place *p, int count) {
   return st;
 }
 
-/* Without A there, it comes in narrower block columns, through two buffers. */
+/* A that is not kept on the device comes in narrower block columns, as floats,
+   through two buffers. */
 void expect_rounded(hone_cuda *c, const hone_engine_config *config) {
   const int64_t w = (c->n + ROUNDED_PARTS - 1) / ROUNDED_PARTS;
   c->stage_columns = config->block > 0 ? config->block : round_up(w, c->nb);
@@ -231,14 +231,15 @@ void expect_rounded(hone_cuda *c, const hone_engine_config *config) {
 
 } // namespace
 
-/* What create would ask for. */
-int64_t hone_cuda_device_bytes(const hone_engine_config *config, bool stays) {
-  place p[PLACES];
+/* The bytes that create would ask for. */
+int64_t hone_cuda_device_bytes(bool spd, const hone_engine_config *config,
+                               bool stays) {
+  allocation p[ALLOCATIONS];
   hone_cuda c = {};
-  lay_out(&c, config);
+  lay_out(&c, spd, config);
   if (!stays)
     expect_rounded(&c, config);
-  int64_t bytes = sum(p, list_places(&c, p));
+  int64_t bytes = sum(p, list_working(&c, p));
   return stays ? bytes + sum(p, list_resident(&c, p)) : bytes;
 }
 
@@ -246,9 +247,9 @@ namespace {
 
 /* Decides whether A stays on the device, by what is free and allowed. */
 int take_device_memory(hone_cuda *c, const hone_engine_config *config) {
-  place p[PLACES], q[PLACES];
+  allocation p[ALLOCATIONS], q[ALLOCATIONS];
   size_t free_bytes = 0, total = 0;
-  int count = list_places(c, p);
+  int count = list_working(c, p);
   const int with = list_resident(c, q);
   int64_t most, need = sum(p, count), more = sum(q, with);
   int st = CALL(cudaMemGetInfo(&free_bytes, &total));
@@ -261,7 +262,7 @@ int take_device_memory(hone_cuda *c, const hone_engine_config *config) {
       c->choices.residuals != HONE_RESIDUALS_HOST && need + more <= most;
   if (!stays) {
     expect_rounded(c, config);
-    count = list_places(c, p);
+    count = list_working(c, p);
     need = sum(p, count);
   }
   if (need > most) {
@@ -272,43 +273,34 @@ int take_device_memory(hone_cuda *c, const hone_engine_config *config) {
     return HONE_NO_MEMORY;
   }
   st = take(c, p, count);
-  if (st == HONE_OK && stays)
-    st = take(c, q, with);
+  if (stays)
+    TRY(take(c, q, with));
   return st;
 }
 
 int take_streams(hone_cuda *c) {
   int st = CALL(cudaStreamCreateWithFlags(&c->work, cudaStreamNonBlocking));
-  if (st == HONE_OK)
-    st = CALL(cudaStreamCreateWithFlags(&c->feed, cudaStreamNonBlocking));
-  if (st == HONE_OK)
-    st = CALL(cudaStreamCreateWithFlags(&c->look, cudaStreamNonBlocking));
-  if (st == HONE_OK)
-    st = CALL(c->blas->create(&c->handle));
-  if (st == HONE_OK)
-    st = CALL(c->blas->set_stream(c->handle, c->work));
-  if (st == HONE_OK)
-    st = CALL(c->blas->set_workspace(c->handle, c->blas_work, BLAS_WORK));
-  if (st == HONE_OK)
-    st = CALL(c->blas->set_pointer_mode(c->handle, CUBLAS_POINTER_MODE_DEVICE));
+  TRY_CUDA(cudaStreamCreateWithFlags(&c->feed, cudaStreamNonBlocking));
+  TRY_CUDA(cudaStreamCreateWithFlags(&c->look, cudaStreamNonBlocking));
+  TRY_CUDA(c->blas->create(&c->handle));
+  TRY_CUDA(c->blas->set_stream(c->handle, c->work));
+  TRY_CUDA(c->blas->set_workspace(c->handle, c->blas_work, BLAS_WORK));
+  TRY_CUDA(c->blas->set_pointer_mode(c->handle, CUBLAS_POINTER_MODE_DEVICE));
   for (int i = 0; i < HONE_CUDA_PACE && st == HONE_OK; i++)
     st = CALL(cudaEventCreateWithFlags(&c->pace[i], cudaEventDisableTiming));
-  if (st == HONE_OK)
-    st = CALL(cudaEventCreateWithFlags(&c->answered, cudaEventDisableTiming));
+  TRY_CUDA(cudaEventCreateWithFlags(&c->answered, cudaEventDisableTiming));
   for (int i = 0; i < c->column_room && st == HONE_OK; i++) {
     st = CALL(
         cudaEventCreateWithFlags(&c->columns[i].fed, cudaEventDisableTiming));
-    if (st == HONE_OK)
-      st = CALL(cudaEventCreateWithFlags(&c->columns[i].done,
-                                         cudaEventDisableTiming));
-    if (st == HONE_OK)
-      st = CALL(cudaEventCreateWithFlags(&c->columns[i].turned,
-                                         cudaEventDisableTiming));
+    TRY_CUDA(
+        cudaEventCreateWithFlags(&c->columns[i].done, cudaEventDisableTiming));
+    TRY_CUDA(cudaEventCreateWithFlags(&c->columns[i].turned,
+                                      cudaEventDisableTiming));
   }
   return st;
 }
 
-/* What never changes, and the rows that only pad. */
+/* Fills what never changes, and clears the rows that only pad. */
 int fill_constants(hone_cuda *c) {
   const int64_t n = c->n;
   int *identity = reinterpret_cast<int *>(c->h_v);
@@ -319,17 +311,13 @@ int fill_constants(hone_cuda *c) {
   one[1] = -1.0F;
   int st = CALL(cudaMemcpyAsync(c->map, identity, (size_t)n * sizeof(int),
                                 cudaMemcpyHostToDevice, c->work));
-  if (st == HONE_OK)
-    st = CALL(cudaMemcpyAsync(c->constants, one, 2 * sizeof(float),
-                              cudaMemcpyHostToDevice, c->work));
-  if (st == HONE_OK)
-    st = CALL(
-        cudaMemsetAsync(c->f, 0, (size_t)(c->ld * n) * sizeof(float), c->work));
-  if (st == HONE_OK && c->ldl > 0)
-    st =
-        CALL(cudaMemsetAsync(c->up, 0, (size_t)(c->ldl * c->ldu) * 2, c->work));
-  if (st == HONE_OK)
-    st = CALL(cudaStreamSynchronize(c->work));
+  TRY_CUDA(cudaMemcpyAsync(c->constants, one, 2 * sizeof(float),
+                           cudaMemcpyHostToDevice, c->work));
+  TRY_CUDA(
+      cudaMemsetAsync(c->f, 0, (size_t)(c->ld * n) * sizeof(float), c->work));
+  if (c->ldl > 0)
+    TRY_CUDA(cudaMemsetAsync(c->up, 0, (size_t)(c->ldl * c->ldu) * 2, c->work));
+  TRY_CUDA(cudaStreamSynchronize(c->work));
   return st;
 }
 
@@ -339,22 +327,15 @@ int create_all(hone_cuda *c, const hone_engine_config *config) {
   if (c->blas == nullptr)
     return HONE_NO_DEVICE;
   int st = CALL(cudaGetDevice(&c->ordinal));
-  if (st == HONE_OK)
-    st = take_device_memory(c, config);
-  if (st == HONE_OK)
-    st = take_streams(c);
-  if (st == HONE_OK)
-    st = hone_cuda_pin(c, reinterpret_cast<void **>(&c->h_v),
-                       4 * n * HONE_CUDA_COLUMNS * sizeof(double));
-  if (st == HONE_OK)
-    st = hone_cuda_pin(c, reinterpret_cast<void **>(&c->h_top),
-                       ((size_t)c->column_room + 8) * sizeof(unsigned));
-  if (st == HONE_OK)
-    st = hone_cuda_feed_create(c);
-  if (st == HONE_OK)
-    st = hone_cuda_forms_create(c);
-  if (st == HONE_OK)
-    st = fill_constants(c);
+  TRY(take_device_memory(c, config));
+  TRY(take_streams(c));
+  TRY(hone_cuda_pin(c, reinterpret_cast<void **>(&c->h_v),
+                    4 * n * HONE_CUDA_COLUMNS * sizeof(double)));
+  TRY(hone_cuda_pin(c, reinterpret_cast<void **>(&c->h_top),
+                    ((size_t)c->column_room + 8) * sizeof(unsigned)));
+  TRY(hone_cuda_feed_create(c));
+  TRY(hone_cuda_forms_create(c));
+  TRY(fill_constants(c));
   return st;
 }
 
@@ -368,14 +349,15 @@ template <class T> T *zeroed(hone_mem *mem, int64_t count) {
 
 } // namespace
 
-int hone_cuda_create(void **self, const hone_engine_config *config) {
+int hone_cuda_create(bool spd, void **self, const hone_engine_config *config) {
   *self = nullptr;
   hone_cuda *c = zeroed<hone_cuda>(config->mem, 1);
   if (c == nullptr)
     return HONE_NO_MEMORY;
   c->mem = config->mem;
   c->pool = config->pool;
-  lay_out(c, config);
+  c->watch = config->watch;
+  lay_out(c, spd, config);
   c->columns = zeroed<hone_cuda_column>(c->mem, c->column_room);
   c->panels = zeroed<hone_cuda_panel_info>(c->mem, c->panel_room);
   c->col_max = zeroed<float>(c->mem, c->n);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The CUDA device of a build without CUDA: never usable, says so. */
-#include "gpu_sp/device.h"
+/* The engines of a CUDA device in a build without CUDA: their probes say that
+   there is none. No state is ever created, so that no other member is ever
+   called. */
+#include "base/engine.h"
 
 #include <stdio.h>
 
@@ -27,6 +29,29 @@ static int64_t device_bytes(const hone_engine_config *config, bool resident) {
   return 0;
 }
 
+static bool is_definite(const hone_structure *structure, int64_t n) {
+  (void)n;
+  return structure->definite;
+}
+
+const hone_engine hone_engine_single_cuda = {.name = "single LU",
+                                             .place = "CUDA",
+                                             .precision = 32,
+                                             .probe = probe,
+                                             .create = create,
+                                             .bytes = bytes,
+                                             .device_bytes = device_bytes};
+
+const hone_engine hone_engine_cholesky_cuda = {.name = "single Cholesky",
+                                               .place = "CUDA",
+                                               .precision = 32,
+                                               .symmetric = true,
+                                               .applies = is_definite,
+                                               .probe = probe,
+                                               .create = create,
+                                               .bytes = bytes,
+                                               .device_bytes = device_bytes};
+
 const hone_engine hone_engine_double_cuda = {.name = "double LU",
                                              .place = "CUDA",
                                              .precision = 64,
@@ -34,10 +59,3 @@ const hone_engine hone_engine_double_cuda = {.name = "double LU",
                                              .create = create,
                                              .bytes = bytes,
                                              .device_bytes = device_bytes};
-
-/* No state was ever created, so that no other operation can be called. */
-const hone_device hone_device_cuda = {.name = "CUDA",
-                                      .probe = probe,
-                                      .create = create,
-                                      .bytes = bytes,
-                                      .device_bytes = device_bytes};

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the CUDA device holds, shared by the files that implement it:
-   cuda_life.cu (making and unmaking it), cuda_feed.cu (the way of A to the
-   device), device_cuda.cu (the table; block columns), cuda_lu.cu and
-   cuda_cholesky.cu (their panels), cuda_answers.cu (solves, residuals). */
+/* The state of a CUDA engine, which all rooms share: engine.cu (the tables),
+   create.cu (creation and destruction), feed/ (A comes to the device), factor/
+   (the loop over block columns, panels), solve/ and residual/ (answers with
+   the factors and with A), forms/ (forms that a caller may choose). */
 #ifndef HONE_CUDA_STATE_H
 #define HONE_CUDA_STATE_H
 
 extern "C" {
-#include "gpu_sp/device.h"
+#include "base/dense.h"
+#include "base/engine.h"
 }
 #include "gpu_sp/calls.h"
 #include "gpu_sp/forms/forms.h"
@@ -38,7 +39,7 @@ struct hone_cuda_column {
 };
 
 /* Block columns on their way, by the pool's threads and whoever waits for
-   them: see cuda_feed.cu. */
+   them: see feed/feed.cu. */
 struct hone_cuda_job {
   hone_dense a;
   hone_cuda_column *column;
@@ -65,8 +66,9 @@ struct hone_cuda {
   int64_t block;                 /* of the caller's choice; 0: none */
   hone_mem *mem;
   hone_pool *pool;
+  hone_watch *watch;
   hone_choices choices;
-  enum hone_pieces pieces, wanted; /* in use; what the caller chose */
+  enum hone_split pieces, wanted; /* in use; what the caller chose */
   bool tf32, wanted_tf32;
   bool careful; /* the next factorization keeps the safer ones in use */
   bool spd;     /* S = U^T U; lp: the rows of U again, row by row (ld each) */
@@ -87,7 +89,7 @@ struct hone_cuda {
   int64_t stage_columns;
   void *blas_work;
   float *constants;        /* 1, -1 */
-  hone_piece_scale *scale; /* for each block column */
+  hone_split_scale *scale; /* for each block column */
   unsigned *top;           /* for each: max |s_ij| as bits; then max |u_ij| */
   int *flags;              /* first zero pivot, overflow */
   unsigned long long *flushed;
@@ -135,7 +137,7 @@ struct hone_cuda {
   int column_count, column_room; /* loaded; at most */
   hone_cuda_panel_info *panels;
   int panel_count, panel_room, moves_count, moves_room;
-  int split;        /* the panel whose pieces lp holds; -1: none */
+  int split;        /* the panel whose split L lp holds; -1: none */
   bool expected;    /* a solve for the next residual */
   bool ahead;       /* on its way, for the last one, */
   bool ahead_trans; /* so */
@@ -177,19 +179,20 @@ inline bool hone_cuda_all_there(const hone_cuda *c) {
   return c->a && c->fed == c->n;
 }
 
-/* cuda_life.cu: the table's probe, create, destroy, bytes, device_bytes. */
+/* create.cu: members of the engine tables; spd: of Cholesky's. */
 bool hone_cuda_probe(char *why, size_t why_size);
-int hone_cuda_create(void **self, const hone_engine_config *config);
+int hone_cuda_create(bool spd, void **self, const hone_engine_config *config);
 void hone_cuda_destroy(void *self, hone_mem *mem);
 int64_t hone_cuda_host_bytes(int64_t n, int64_t k);
-int64_t hone_cuda_device_bytes(const hone_engine_config *config, bool stays);
+int64_t hone_cuda_device_bytes(bool spd, const hone_engine_config *config,
+                               bool stays);
 
 /* Pinned host memory, within the caller's limit; given back by
    hone_cuda_unpin as far as the account goes. */
 int hone_cuda_pin(hone_cuda *c, void **at, size_t bytes);
 void hone_cuda_unpin(hone_cuda *c);
 
-/* cuda_answers.cu: its solve, inspect, residual, expect, account. */
+/* solve/solve.cu: solve, inspect, residual, expect, account of the tables. */
 int hone_cuda_solve(void *self, bool trans, int64_t k, double *v, int64_t ldv);
 int hone_cuda_see(void *self, const hone_matrix *a, const hone_scaling *scaling,
                   double *scratch, hone_inspection *seen);
@@ -201,12 +204,10 @@ void hone_cuda_account(void *self, hone_account *out);
 
 /* The columns up to 'to' of A, just come, are inspected. */
 int hone_cuda_look(hone_cuda *c, int64_t to);
-/* The scaling to the device; waits. */
+/* factor/load.cu: sends the scaling to the device; waits. */
 int hone_cuda_upload_scaling(hone_cuda *c, const hone_scaling *scaling);
-/* device_cuda.cu: load for a whole matrix of floats on the device. */
-int hone_cuda_load_floats(hone_cuda *c, const float *a, int64_t lda);
 
-/* cuda_feed.cu */
+/* feed/feed.cu */
 int hone_cuda_feed_create(hone_cuda *c);
 void hone_cuda_feed_destroy(hone_cuda *c);
 /* All of A sets out, by the block columns 0 .. count-1. */
@@ -229,7 +230,7 @@ int hone_cuda_feed_rounded(hone_cuda *c, const hone_dense *a,
                            const hone_scaling *scaling, int64_t j, int64_t w,
                            float *stage);
 
-/* cuda_lu.cu */
+/* factor/lu.cu */
 /* Brings the columns c0 .. c1-1, whose rows are in the present order, up to
    date with the panel. */
 int hone_cuda_apply(hone_cuda *c, int panel, int64_t c0, int64_t c1);
@@ -245,7 +246,7 @@ int hone_cuda_catch_up(hone_cuda *c, int from, int to, int64_t c0, int64_t c1);
    put off. */
 int hone_cuda_factor_panel(hone_cuda *c, int64_t k, int64_t w, int64_t end);
 
-/* cuda_cholesky.cu: the same where S = U^T U. No rows move. */
+/* factor/cholesky.cu: the same where S = U^T U. No rows move. */
 int hone_cuda_apply_spd(hone_cuda *c, int panel, int64_t c0, int64_t c1);
 int hone_cuda_factor_panel_spd(hone_cuda *c, int64_t k, int64_t w);
 

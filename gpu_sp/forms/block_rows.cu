@@ -19,9 +19,9 @@
 
 #include <cfloat>
 
-int hone_cuda_corrections = 4;
-
 namespace {
+
+const int CORRECTIONS = 4; /* at most, before a direct solve */
 
 /* A correction smaller than this part of X is the last one: what it leaves is
    this part of the correction, or what substitution would leave too. */
@@ -150,14 +150,14 @@ cudaError_t launch_split(const hone_cuda *c, const hone_cuda_queue &on,
 
 cudaError_t split_rows(const hone_cuda *c, const hone_cuda_queue &on,
                        const hone_u_rows &rows, const hone_operand &out) {
-  if (out.pieces == HONE_FLOATS)
+  if (out.split == HONE_SPLIT_NONE)
     return cudaSuccess;
   auto launch = launch_split<half_type, true>;
-  if (out.pieces == HONE_HALF_1)
+  if (out.split == HONE_SPLIT_FP16_1)
     launch = launch_split<half_type, false>;
-  else if (out.pieces == HONE_BFLOAT_3)
+  else if (out.split == HONE_SPLIT_BF16_3)
     launch = launch_split<bfloat_type, true>;
-  else if (out.pieces == HONE_BFLOAT_1)
+  else if (out.split == HONE_SPLIT_BF16_1)
     launch = launch_split<bfloat_type, false>;
   return launch(c, on, rows, out);
 }
@@ -276,13 +276,15 @@ void count(hone_cuda *c, int64_t sweeps, bool fallback) {
 }
 
 int seeded(hone_cuda *c, const hone_cuda_queue &on, const block_solve &s) {
+  const int chosen = c->choices.trial.corrections;
+  const int most = chosen == 0 ? CORRECTIONS : chosen;
   bool changed = true;
   int sweeps = 0;
   int st = CALL(both_triangles(c, on, s.k, s.w));
   if (!s.kept)
     TRY(copy(on, s, on.right, s.lds, s.x, c->ld));
   TRY(apply(c, on, s, s.inverse, {on.right, s.lds}, {ONE, ZERO, s.x, c->ld}));
-  for (; st == HONE_OK && changed && sweeps < hone_cuda_corrections; sweeps++)
+  for (; st == HONE_OK && changed && sweeps < most; sweeps++)
     st = sweep(c, on, s, &changed);
   count(c, sweeps, changed);
   if (st == HONE_OK && changed) {
@@ -302,8 +304,6 @@ int crout(hone_cuda *c, const hone_cuda_queue &on, const block_solve &s) {
   how.stream = on.stream;
   how.work = on.right;
   how.seen = on.seen;
-  if (hone_cuda_must_fail())
-    return HONE_DEVICE_FAILED;
   const int st = hone_crout_columns(&how, s.w, s.cols, c->f + s.k * c->ld + s.k,
                                     c->ld, s.x, c->ld, &sweeps);
   if (st != HONE_OK && st != HONE_NOT_CONVERGED)
@@ -374,8 +374,8 @@ int hone_cuda_block_row_seed(hone_cuda *c, const hone_cuda_queue &on, int index,
                 c->f + k * c->ld + k, c->ld, (int)w, both);
     return cudaGetLastError();
   };
-  const hone_operand none = {HONE_FLOATS, nullptr,      nullptr,
-                             0,           {-1, -1, -1}, nullptr};
+  const hone_operand none = {HONE_SPLIT_NONE, nullptr, nullptr, 0,
+                             {-1, -1, -1},    nullptr};
   int st = CALL(put());
   TRY_CUDA(hone_cuda_rows({both, 2 * size, size}, {0, size, size, 2 * size},
                           none, on.stream));

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The iterative Crout method by sections, on a CUDA device, in single or double
-   precision, and the direct Crout method on one thread of the CPU, with which
-   its publication compares it:
+   precision:
 
      L. Cejka, Parallel LU Decomposition for the GPU, Czech Technical
      University, Prague, 2022.
@@ -181,15 +180,6 @@ int64_t hone_crout_work_bytes(int64_t k, int64_t m);
 int hone_crout_columns(const hone_crout_solver *how, int64_t k, int64_t m,
                        const float *u, int64_t ldu, float *b, int64_t ldb,
                        int64_t *sweeps);
-
-/* ---- The direct Crout method, CPU, one thread (crout_cpu.c) ------------ */
-
-/* Factors the host matrix a in place: it becomes Z, element by element in the
-   order of the formulas, with sums over ascending k by fused multiply-adds, as
-   the kernels compute them. Returns HONE_OK, or HONE_SINGULAR or HONE_OVERFLOW
-   at *column (may be NULL). */
-int hone_crout_cpu_s(int64_t n, float *a, int64_t lda, int64_t *column);
-int hone_crout_cpu_d(int64_t n, double *a, int64_t lda, int64_t *column);
 
 #ifdef __cplusplus
 }

@@ -21,20 +21,19 @@
 #include "gpu_sp/state.h"
 
 extern "C" {
-#include "gpu_sp/forms/block_lu.h"
+#include "base/block_lu.h"
 }
 #include "gpu_sp/forms/crout.h"
 
 #include <cmath>
 #include <cstring>
 
-int64_t hone_cuda_tail = -1; /* see hides_from */
-/* Measured on an H200 (docs/performance.md); the update by 128 columns then
-   takes 0.6 ms, at 180 TFLOP/s. */
-int64_t hone_cuda_hides = 20480;
-int64_t hone_cuda_ahead = 4096; /* docs/performance.md */
-
 namespace {
+
+/* Measured on an H200 (docs/performance.md). With HIDES_FROM columns left the
+   update by 128 columns takes 0.6 ms, at 180 TFLOP/s. */
+const int64_t HIDES_FROM = 20480;
+const int64_t AHEAD_FROM = 4096;
 
 enum { SIZE = HONE_PANEL * HONE_PANEL };
 /* rows of a block that one thread block copies */
@@ -48,23 +47,27 @@ bool cpu_wanted(const hone_cuda *c) {
 
 /* Is the next panel factored during the update, on a stream of its own? */
 bool has_look_ahead(const hone_cuda *c) {
-  return cpu_wanted(c) || (!c->spd && c->n >= hone_cuda_ahead && c->nb < c->n);
+  const int64_t chosen = c->choices.trial.ahead_from;
+  return cpu_wanted(c) || (!c->spd && c->nb < c->n &&
+                           c->n >= (chosen > 0 ? chosen : AHEAD_FROM));
 }
 
 /* The number of remaining columns from which the update by 128 columns takes as
-   long as an inner panel by way of the CPU. hone_cuda_hides is that number for
-   three products in FP16. The time of the update grows with the square of the
-   columns and with the time of a product, which is given here relative to three
+   long as an inner panel by way of the CPU. HIDES_FROM is that number for three
+   products in FP16. The time of the update grows with the square of the columns
+   and with the time of a product, which is given here relative to three
    products in FP16 (TF32 at half the rate of FP16, as published for the H200;
    FP32 supposed to run at 50 TFLOP/s). These are constants, not measurements,
    so that every run makes the same choice. */
 int64_t hides_from(const hone_cuda *c) {
+  const int64_t chosen = c->choices.trial.hides_from;
   double product = 1.0;
-  if (c->pieces == HONE_FLOATS)
+  if (c->pieces == HONE_SPLIT_NONE)
     product = c->tf32 ? 2.0 / 3.0 : 3.6;
-  else if (c->pieces == HONE_HALF_1 || c->pieces == HONE_BFLOAT_1)
+  else if (c->pieces == HONE_SPLIT_FP16_1 || c->pieces == HONE_SPLIT_BF16_1)
     product = 1.0 / 3.0;
-  return (int64_t)((double)hone_cuda_hides / std::sqrt(product));
+  return (int64_t)((double)(chosen > 0 ? chosen : HIDES_FROM) /
+                   std::sqrt(product));
 }
 
 /* ---- The CPU's part ------------------------------------------------------ */
@@ -272,8 +275,8 @@ int add_to_account(hone_cuda *c) {
 bool hone_cuda_by_cpu(const hone_cuda *c, int64_t k) {
   if (!cpu_wanted(c))
     return false;
-  if (hone_cuda_tail >= 0)
-    return c->n - k >= hone_cuda_tail;
+  if (c->choices.trial.cpu_from > 0)
+    return c->n - k >= c->choices.trial.cpu_from;
   return c->panel_count > 0 && c->n - k >= hides_from(c);
 }
 
@@ -340,7 +343,7 @@ int64_t lay_out(const hone_cuda *c, hone_cuda_forms *f, void **blas) {
   }
   if (!has_look_ahead(c))
     return p.used;
-  f->side.ldl = hone_piece_rows(c->pieces);
+  f->side.ldl = hone_split_rows(c->pieces);
   f->side.ldu = (c->nb + 63) / 64 * 64;
   if (chosen)
     lay_out_queue(c, &f->side, &p);

@@ -18,23 +18,6 @@
 
 struct hone_cuda;
 
-/* With HONE_DIAGONAL_CPU: where fewer columns than this remain, the panel is
-   the GPU's own, because the update is then too short to hide the CPU
-   behind. -1: by the arithmetic of the update (cuda_diagonal.cu), and the
-   first outer panel, beside which there is none, is the GPU's too; a benchmark
-   and the tests may set a number between factorizations. */
-extern "C" int64_t hone_cuda_tail;
-/* That number for FP16 in three pieces, of which the others follow. */
-extern "C" int64_t hone_cuda_hides;
-/* From this order on the next panel is factored beside the update. For the
-   benchmark and the tests as well. */
-extern "C" int64_t hone_cuda_ahead;
-/* Columns of an outer panel, for tests; 0: by the order. */
-extern "C" int64_t hone_cuda_outer;
-/* Corrections of a seeded section before it is solved directly; for the
-   benchmark and the tests as well. */
-extern "C" int hone_cuda_corrections;
-
 /* A stream, and the memory that work on an outer panel needs on it: the split
    operands L and U, and workspace of the forms. */
 struct hone_cuda_queue {

@@ -2,6 +2,7 @@
 /* The iterative Crout method, the whole matrix, in single and in double: with
    tolerance 0 what it leaves is, bit for bit, what the direct method computes
    on the CPU, after no more sweeps than the sections have dependences. */
+#include "bench/papers_crout_cpu.h"
 #include "tests/cuda/test_kernels.h"
 
 extern "C" {

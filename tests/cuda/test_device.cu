@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The CUDA device as a whole, where test_lu.c does not reach: every
+/* The CUDA engine as a whole, where test_lu.c does not reach: every
    arithmetic and pivoting, matrices of more rows than one level of the
    tournament takes, ways that A can come in, and calls that fail. */
 #include "tests/cuda/test_kernels.h"
+#include "tests/unit/wrapped.h"
 
 extern "C" {
-#include "gpu_sp/device.h"
+#include "base/dense.h"
+#include "base/engine.h"
 }
 #include "gpu_sp/calls.h"
 #include "gpu_sp/forms/forms.h"
@@ -42,16 +44,15 @@ struct outcome {
   hone_account used;
 };
 
-int run_all(void *self, const hone_engine_config *config, const problem &p,
-            const double *a, outcome *out) {
-  const hone_device *d = &hone_device_cuda;
+int run_all(void *self, const problem &p, const double *a, outcome *out) {
+  const hone_engine *d = &hone_engine_single_cuda;
   const hone_dense matrix_dense = {p.n, p.lda, a, nullptr};
   const hone_matrix matrix = hone_dense_matrix(&matrix_dense);
   std::vector<double> ones(static_cast<size_t>(p.n), 1.0), r = ones, den = ones;
   std::vector<int> zeros(ones.size());
   const hone_scaling scaling = {ones.data(), ones.data(), zeros.data(),
                                 zeros.data(), false};
-  int st = hone_lu(d, self, config, &matrix, &scaling, &out->info);
+  int st = d->factor(self, &matrix, &scaling, &out->info);
   for (int trans = 0; trans < 2 && st == HONE_OK; trans++) {
     std::vector<double> v = p.b[trans];
     double big = 1.0;
@@ -95,11 +96,11 @@ outcome run(const problem &p, const double *a, const hone_choices &choices,
   config.pool = pool;
   config.block = block;
   config.choices = choices;
-  out.status = hone_device_cuda.create(&self, &config);
+  out.status = hone_engine_single_cuda.create(&self, &config);
   if (out.status == HONE_OK) {
-    out.status = run_all(self, &config, p, a, &out);
-    hone_device_cuda.account(self, &out.used);
-    hone_device_cuda.destroy(self, &mem);
+    out.status = run_all(self, p, a, &out);
+    hone_engine_single_cuda.account(self, &out.used);
+    hone_engine_single_cuda.destroy(self, &mem);
   }
   CHECK_EQ_INT(mem.held, 0);
   return out;
@@ -122,7 +123,7 @@ void check_run(const problem &p, const double *a, const hone_choices &choices,
 const double units[] = {0x1p-22, 0x1p-24, 0x1p-11, 0x1p-22,
                         0x1p-16, 0x1p-11, 0x1p-8};
 
-TEST(device_cuda, every_arithmetic) {
+TEST(engine_cuda, every_arithmetic) {
   NEED_DEVICE();
   const problem p(300, 1, 12.0);
   for (int arithmetic = 0; arithmetic < 7; arithmetic++)
@@ -135,7 +136,7 @@ TEST(device_cuda, every_arithmetic) {
       }
 }
 
-TEST(device_cuda, every_pivoting) {
+TEST(engine_cuda, every_pivoting) {
   NEED_DEVICE();
   const problem p(400, 0, 200.0);
   for (int pivoting = 0; pivoting < 3; pivoting++)
@@ -147,7 +148,7 @@ TEST(device_cuda, every_pivoting) {
 }
 
 /* More than 16 blocks of 64 rows: two levels of the tournament. */
-TEST(device_cuda, more_rows_than_one_level_takes) {
+TEST(engine_cuda, more_rows_than_one_level_takes) {
   NEED_DEVICE();
   for (int64_t n : {1025, 1300}) {
     const problem p(n, 5, 0.0);
@@ -158,7 +159,7 @@ TEST(device_cuda, more_rows_than_one_level_takes) {
   }
 }
 
-TEST(device_cuda, pinned_memory_is_read_in_place) {
+TEST(engine_cuda, pinned_memory_is_read_in_place) {
   NEED_DEVICE();
   const problem p(200, 3, 12.0);
   double *pinned;
@@ -169,7 +170,7 @@ TEST(device_cuda, pinned_memory_is_read_in_place) {
   MUST(cudaFreeHost(pinned));
 }
 
-TEST(device_cuda, little_memory_keeps_a_on_the_host_and_less_is_refused) {
+TEST(engine_cuda, little_memory_keeps_a_on_the_host_and_less_is_refused) {
   NEED_DEVICE();
   const problem p(300, 0, 12.0);
   hone_choices choices = {};
@@ -186,7 +187,7 @@ TEST(device_cuda, little_memory_keeps_a_on_the_host_and_less_is_refused) {
   CHECK_EQ_INT(run(p, p.a.data(), choices, 0).status, HONE_NO_MEMORY);
 }
 
-TEST(device_cuda, pinned_memory_counts_as_held) {
+TEST(engine_cuda, pinned_memory_counts_as_held) {
   NEED_DEVICE();
   hone_mem mem = {};
   hone_watch watch = {};
@@ -195,14 +196,14 @@ TEST(device_cuda, pinned_memory_counts_as_held) {
   config.n = 300;
   config.mem = &mem;
   config.watch = &watch;
-  CHECK_EQ_INT(hone_device_cuda.create(&self, &config), HONE_OK);
+  CHECK_EQ_INT(hone_engine_single_cuda.create(&self, &config), HONE_OK);
   CHECK_GE(mem.held, 300 * 300 * 8); /* the ring has room for all of A */
-  CHECK_LE(mem.held, hone_device_cuda.bytes(config.n, 1));
+  CHECK_LE(mem.held, hone_engine_single_cuda.bytes(config.n, 1));
   const int64_t needed = mem.held;
-  hone_device_cuda.destroy(self, &mem);
+  hone_engine_single_cuda.destroy(self, &mem);
   CHECK_EQ_INT(mem.held, 0);
   mem.limit = needed - 1;
-  CHECK_EQ_INT(hone_device_cuda.create(&self, &config), HONE_NO_MEMORY);
+  CHECK_EQ_INT(hone_engine_single_cuda.create(&self, &config), HONE_NO_MEMORY);
   CHECK_EQ_INT(mem.held, 0);
 }
 
@@ -211,7 +212,7 @@ TEST(device_cuda, pinned_memory_counts_as_held) {
 void solve_ahead(void *self, const hone_matrix *a, bool trans,
                  const std::vector<double> &b, bool expect,
                  std::vector<double> *v, bool v_trans, int64_t *sent) {
-  const hone_device *d = &hone_device_cuda;
+  const hone_engine *d = &hone_engine_single_cuda;
   std::vector<double> zeros(b.size(), 0.0), r = zeros, den = zeros;
   hone_account before, after;
   if (expect)
@@ -266,18 +267,17 @@ void check_ahead(void *self, const hone_matrix *a, const problem &p,
 }
 
 /* Once, and not any more when A has been factored again. */
-void check_ahead_ends(void *self, const hone_engine_config *config,
-                      const hone_matrix *a, const problem &p) {
+void check_ahead_ends(void *self, const hone_matrix *a, const problem &p) {
   std::vector<double> v = p.b[0], again = v, other = v;
   int64_t sent = 0;
   hone_factor_info info;
   hone_account before, after;
   solve_ahead(self, a, false, p.b[0], true, &v, false, &sent);
   CHECK_EQ_INT(sent, 0);
-  hone_device_cuda.account(self, &before);
-  CHECK_EQ_INT(hone_device_cuda.solve(self, false, 1, again.data(), p.n),
+  hone_engine_single_cuda.account(self, &before);
+  CHECK_EQ_INT(hone_engine_single_cuda.solve(self, false, 1, again.data(), p.n),
                HONE_OK);
-  hone_device_cuda.account(self, &after);
+  hone_engine_single_cuda.account(self, &after);
   CHECK_LT(before.to_device, after.to_device);
   CHECK(memcmp(v.data(), again.data(), v.size() * sizeof(double)) == 0);
   std::vector<double> half = p.a, zeros(v.size(), 0.0), r = zeros, den = zeros;
@@ -285,20 +285,20 @@ void check_ahead_ends(void *self, const hone_engine_config *config,
     e *= 0.5;
   const hone_dense a_half_dense = {p.n, p.lda, half.data(), nullptr};
   const hone_matrix a_half = hone_dense_matrix(&a_half_dense);
-  hone_device_cuda.expect(self);
-  CHECK_EQ_INT(hone_device_cuda.residual(self, a, false, zeros.data(),
-                                         p.b[0].data(), r.data(), den.data()),
+  hone_engine_single_cuda.expect(self);
+  CHECK_EQ_INT(hone_engine_single_cuda.residual(self, a, false, zeros.data(),
+                                                p.b[0].data(), r.data(),
+                                                den.data()),
                HONE_OK);
-  CHECK_EQ_INT(
-      hone_lu(&hone_device_cuda, self, config, &a_half, nullptr, &info),
-      HONE_OK);
-  CHECK_EQ_INT(hone_device_cuda.solve(self, false, 1, other.data(), p.n),
+  CHECK_EQ_INT(hone_engine_single_cuda.factor(self, &a_half, nullptr, &info),
+               HONE_OK);
+  CHECK_EQ_INT(hone_engine_single_cuda.solve(self, false, 1, other.data(), p.n),
                HONE_OK);
   for (int64_t i = 0; i < p.n; i++)
     CHECK_NEAR(other.data()[i], 2.0 * v.data()[i], 1e-4);
 }
 
-TEST(device_cuda, a_solve_begun_ahead_is_for_that_residual_alone) {
+TEST(engine_cuda, a_solve_begun_ahead_is_for_that_residual_alone) {
   NEED_DEVICE();
   const problem p(300, 1, 12.0);
   hone_mem mem = {};
@@ -308,17 +308,17 @@ TEST(device_cuda, a_solve_begun_ahead_is_for_that_residual_alone) {
   config.n = p.n;
   config.mem = &mem;
   config.watch = &watch;
-  CHECK_EQ_INT(hone_device_cuda.create(&self, &config), HONE_OK);
+  CHECK_EQ_INT(hone_engine_single_cuda.create(&self, &config), HONE_OK);
   const hone_dense a_dense = {p.n, p.lda, p.a.data(), nullptr};
   const hone_matrix a = hone_dense_matrix(&a_dense);
   hone_factor_info info;
-  CHECK_EQ_INT(hone_lu(&hone_device_cuda, self, &config, &a, nullptr, &info),
+  CHECK_EQ_INT(hone_engine_single_cuda.factor(self, &a, nullptr, &info),
                HONE_OK);
   for (const ahead_case &t : ahead_cases)
     for (double bad : {0.0, 1.0, (double)HONE_NAN, (double)HONE_INF})
       check_ahead(self, &a, p, t, bad);
-  check_ahead_ends(self, &config, &a, p);
-  hone_device_cuda.destroy(self, &mem);
+  check_ahead_ends(self, &a, p);
+  hone_engine_single_cuda.destroy(self, &mem);
   CHECK_EQ_INT(mem.held, 0);
 }
 
@@ -326,27 +326,27 @@ TEST(device_cuda, a_solve_begun_ahead_is_for_that_residual_alone) {
    lost. */
 void fail_everywhere(const problem &p, const hone_choices &choices,
                      int64_t step = 1) {
-  const int64_t before = hone_cuda_calls;
+  const int64_t before = failing_calls.made;
   check_run(p, p.a.data(), choices, 64, 0x1p-16);
-  const int64_t calls = hone_cuda_calls - before;
+  const int64_t calls = failing_calls.made - before;
 #ifdef HONE_EMULATE
   const size_t owned = hone_emulate::owned_now();
 #endif
   CHECK_GE(calls, 100);
   for (int64_t k = 1; k <= calls; k += step) {
-    hone_cuda_fail_at = k;
+    failing_calls.fail_at = k;
     const outcome out = run(p, p.a.data(), choices, 64);
     ct_note("call %d of %d", (int)k, (int)calls);
-    CHECK_EQ_INT(hone_cuda_fail_at, 0);
+    CHECK_EQ_INT(failing_calls.fail_at, 0);
     CHECK_EQ_INT(out.status, HONE_DEVICE_FAILED);
 #ifdef HONE_EMULATE
     CHECK_EQ_INT(hone_emulate::owned_now(), owned);
 #endif
   }
-  hone_cuda_fail_at = 0;
+  failing_calls.fail_at = 0;
 }
 
-TEST(device_cuda, survives_every_failed_call) {
+TEST(engine_cuda, survives_every_failed_call) {
   NEED_DEVICE();
   const problem p(140, 0, 12.0);
   hone_choices choices = {};
@@ -355,16 +355,16 @@ TEST(device_cuda, survives_every_failed_call) {
   fail_everywhere(p, choices);
 }
 
-TEST(device_cuda, survives_every_failed_call_in_tall_panels) {
+TEST(engine_cuda, survives_every_failed_call_in_tall_panels) {
   NEED_DEVICE();
   const problem p(260, 0, 12.0);
-  hone_cuda_part = 256;
-  fail_everywhere(p, {}, 5);
-  hone_cuda_part = 0;
+  hone_choices choices = {};
+  choices.trial.part_rows = 256;
+  fail_everywhere(p, choices, 5);
 }
 
 /* The order alone is no reason, only the memory that it takes. */
-TEST(device_cuda, refuses_orders_above_one_launch_for_memory_alone) {
+TEST(engine_cuda, refuses_orders_above_one_launch_for_memory_alone) {
   NEED_DEVICE();
   hone_mem mem = {};
   hone_watch watch = {};
@@ -377,28 +377,35 @@ TEST(device_cuda, refuses_orders_above_one_launch_for_memory_alone) {
   config.why = why;
   config.why_size = sizeof why;
   config.choices.device_limit = 4 * config.n * config.n;
-  for (int spd = 0; spd < 2; spd++) {
-    config.spd = spd;
-    CHECK_EQ_INT(hone_device_cuda.create(&self, &config), HONE_NO_MEMORY);
+  for (const hone_engine *engine :
+       {&hone_engine_single_cuda, &hone_engine_cholesky_cuda}) {
+    CHECK_EQ_INT(engine->create(&self, &config), HONE_NO_MEMORY);
     CHECK_EQ_INT(strncmp(why, "needs ", 6), 0);
     CHECK_EQ_INT(mem.held, 0);
   }
 }
 
-TEST(device_cuda, survives_every_failed_call_in_other_forms) {
+TEST(engine_cuda, survives_every_failed_call_in_other_forms) {
   NEED_DEVICE();
   const problem p(140, 0, 12.0);
-  const int64_t tail = hone_cuda_tail;
-  hone_cuda_tail = 0;
   for (int sections = 1; sections <= HONE_SECTIONS_CROUT; sections++) {
     hone_choices choices = {};
     choices.diagonal =
         sections == HONE_SECTIONS_CROUT ? HONE_DIAGONAL_GPU : HONE_DIAGONAL_CPU;
     choices.sections = sections;
+    choices.trial.cpu_from = 1;
     fail_everywhere(p, choices);
   }
-  hone_cuda_tail = tail;
 }
+
+/* Outer panels of 32 columns, and look-ahead at every order. */
+constexpr hone_trial narrow_panels_ahead() {
+  hone_trial t = {};
+  t.ahead_from = 1;
+  t.outer = 32;
+  return t;
+}
+const hone_trial narrow_ahead = narrow_panels_ahead();
 
 int stop_in_the_middle(void *, const hone_progress *event) {
   return std::strcmp(event->phase, "factor") == 0 && event->fraction > 0.0;
@@ -406,10 +413,9 @@ int stop_in_the_middle(void *, const hone_progress *event) {
 
 /* A may be gone as soon as factor has returned. What was given up leaves
    nothing behind that the next factorization would take for A. */
-TEST(device_cuda, reads_nothing_of_a_matrix_that_is_given_up) {
+TEST(engine_cuda, reads_nothing_of_a_matrix_that_is_given_up) {
   NEED_DEVICE();
   const problem p(256, 0, 12.0);
-  const int64_t ahead = hone_cuda_ahead;
   hone_pool *pool = nullptr;
   hone_mem mem = {};
   hone_watch watch = {};
@@ -417,63 +423,57 @@ TEST(device_cuda, reads_nothing_of_a_matrix_that_is_given_up) {
   outcome out = {};
   void *self = nullptr;
   hone_pool_create(&pool, &mem, 3);
-  hone_cuda_ahead = 1;
-  hone_cuda_outer = 32;
+  config.choices.trial = narrow_ahead;
   config.n = p.n;
   config.mem = &mem;
   config.watch = &watch;
   config.pool = pool;
-  CHECK_EQ_INT(hone_device_cuda.create(&self, &config), HONE_OK);
+  CHECK_EQ_INT(hone_engine_single_cuda.create(&self, &config), HONE_OK);
   const hone_cuda *c = static_cast<hone_cuda *>(self);
   for (int turn = 0; turn < 3 && self; turn++) {
     watch = {};
     watch.progress = stop_in_the_middle;
-    CHECK_EQ_INT(run_all(self, &config, p, p.a.data(), &out), HONE_CANCELLED);
+    CHECK_EQ_INT(run_all(self, p, p.a.data(), &out), HONE_CANCELLED);
     CHECK_EQ_INT(c->job.running, false);
     CHECK_LT(c->fed, p.n);
     watch = {};
-    CHECK_EQ_INT(run_all(self, &config, p, p.a.data(), &out), HONE_OK);
+    CHECK_EQ_INT(run_all(self, p, p.a.data(), &out), HONE_OK);
     CHECK_LE(out.error[0], 0x1p-16);
     CHECK_LE(out.residual, 0x1p-40);
   }
-  hone_device_cuda.destroy(self, &mem);
-  hone_cuda_ahead = ahead;
-  hone_cuda_outer = 0;
+  hone_engine_single_cuda.destroy(self, &mem);
   hone_pool_destroy(&pool, &mem);
   CHECK_EQ_INT(mem.held, 0);
 }
 
 /* As A comes, by threads, with look-ahead: how many calls there are is then
    not always the same. */
-TEST(device_cuda, survives_failed_calls_while_a_comes) {
+TEST(engine_cuda, survives_failed_calls_while_a_comes) {
   NEED_DEVICE();
   const problem p(256, 0, 12.0);
-  const int64_t ahead = hone_cuda_ahead;
   hone_pool *pool = nullptr;
   hone_mem mem = {};
   hone_pool_create(&pool, &mem, 3);
-  hone_cuda_ahead = 1;
-  hone_cuda_outer = 32;
-  const int64_t before = hone_cuda_calls;
-  const outcome whole = run(p, p.a.data(), {}, 0, pool);
+  hone_choices choices = {};
+  choices.trial = narrow_ahead;
+  const int64_t before = failing_calls.made;
+  const outcome whole = run(p, p.a.data(), choices, 0, pool);
   CHECK_EQ_INT(whole.status, HONE_OK);
-  const int64_t calls = hone_cuda_calls - before;
+  const int64_t calls = failing_calls.made - before;
 #ifdef HONE_EMULATE
   const size_t owned = hone_emulate::owned_now();
 #endif
   for (int64_t k = 1; k <= calls; k += 1 + k / 64) {
-    hone_cuda_fail_at = k;
-    const outcome out = run(p, p.a.data(), {}, 0, pool);
-    const bool reached = hone_cuda_fail_at == 0;
-    hone_cuda_fail_at = 0;
+    failing_calls.fail_at = k;
+    const outcome out = run(p, p.a.data(), choices, 0, pool);
+    const bool reached = failing_calls.fail_at == 0;
+    failing_calls.fail_at = 0;
     ct_note("call %d of %d", (int)k, (int)calls);
     CHECK_EQ_INT(out.status, reached ? (int)HONE_DEVICE_FAILED : (int)HONE_OK);
 #ifdef HONE_EMULATE
     CHECK_EQ_INT(hone_emulate::owned_now(), owned);
 #endif
   }
-  hone_cuda_ahead = ahead;
-  hone_cuda_outer = 0;
   hone_pool_destroy(&pool, &mem);
 }
 

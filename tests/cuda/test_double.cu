@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The double-precision engine on a GPU, and the ladder that ends on it. */
 #include "tests/cuda/test_kernels.h"
+#include "tests/unit/wrapped.h"
 
 extern "C" {
 #include "base/dense.h"
@@ -148,24 +149,24 @@ TEST(double_cuda, refuses_a_workspace_that_has_no_size) {
 TEST(double_cuda, survives_every_failed_call) {
   NEED_DEVICE();
   const problem p(70, true);
-  const int64_t before = hone_cuda_calls;
+  const int64_t before = failing_calls.made;
   CHECK_EQ_INT(run(p, 0, 9).status, HONE_OK);
-  const int64_t calls = hone_cuda_calls - before;
+  const int64_t calls = failing_calls.made - before;
 #ifdef HONE_EMULATE
   const size_t owned = hone_emulate::owned_now();
 #endif
   CHECK_GE(calls, 40);
   for (int64_t k = 1; k <= calls; k++) {
-    hone_cuda_fail_at = k;
+    failing_calls.fail_at = k;
     const outcome out = run(p, 0, 9);
     ct_note("call %d of %d", (int)k, (int)calls);
-    CHECK_EQ_INT(hone_cuda_fail_at, 0);
+    CHECK_EQ_INT(failing_calls.fail_at, 0);
     CHECK_EQ_INT(out.status, HONE_DEVICE_FAILED);
 #ifdef HONE_EMULATE
     CHECK_EQ_INT(hone_emulate::owned_now(), owned);
 #endif
   }
-  hone_cuda_fail_at = 0;
+  failing_calls.fail_at = 0;
 }
 
 /* Condition 1e12 by falling singular values: single precision does not do. */

@@ -7,6 +7,7 @@
 #include "base/cuda_driver.h"
 #include "tests/unit/ct.h"
 #include "tests/unit/support.h"
+#include "tests/unit/wrapped.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -38,7 +39,7 @@ void device_begin(void) {
   void *context;
   hone_options options;
   if (!device_is_true()) {
-    hone_host_copy_slot = 1 << 15; /* many chunks of small matrices */
+    wrapped_slot_bytes = 1 << 15; /* many chunks of small matrices */
     fake_begin();
     return;
   }
@@ -60,7 +61,7 @@ void device_end(void) {
   if (device_is_true())
     return;
   CHECK_EQ_INT(fake.live, 0);
-  hone_host_copy_slot = 1 << 20;
+  wrapped_slot_bytes = 0;
   fake_end();
 }
 

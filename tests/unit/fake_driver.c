@@ -2,7 +2,7 @@
 #define _GNU_SOURCE /* memfd_create */
 #include "tests/unit/fake_driver.h"
 
-#include "base/cuda_driver.h"
+#include "tests/unit/wrapped.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -240,7 +240,7 @@ static const hone_driver table = {
 
 void fake_begin(void) {
   fake = (fake_driver){.failure = FAILURE, .context = &fake_own};
-  hone_driver_instead = &table;
+  wrapped_driver = &table;
 }
 
-void fake_end(void) { hone_driver_instead = NULL; }
+void fake_end(void) { wrapped_driver = NULL; }

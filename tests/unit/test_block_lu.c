@@ -4,7 +4,7 @@
 #include "tests/unit/ct.h"
 #include "tests/unit/support.h"
 
-#include "gpu_sp/forms/block_lu.h"
+#include "base/block_lu.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,6 +12,12 @@
 enum { N = HONE_BLOCK };
 
 static const double EPS = 0x1p-24;
+
+/* The code that is tested: that for the processor at hand, or the portable
+   one. */
+static const hone_block_code at_hand = {hone_block_lu, hone_block_upper,
+                                        hone_block_lower};
+static const hone_block_code *code = &at_hand;
 
 /* GRADED: rows of very different sizes. STEEP: each row twice the last one, so
    that all rows are exchanged. DOMINANT: can do without pivoting. */
@@ -84,7 +90,7 @@ static double largest_multiplier(const block *b) {
 }
 
 static void check_factors(block *b, bool natural) {
-  CHECK_EQ_INT(hone_block_lu(b->w, natural, b->lu, b->row), -1);
+  CHECK_EQ_INT(code->lu(b->w, natural, b->lu, b->row), -1);
   REQUIRE(is_permutation(b));
   CHECK_LE(defect(b), 1.0);
   if (!natural)
@@ -148,10 +154,10 @@ static double inverse_defect(const block *b, bool upper) {
 
 static void check_inverses(block *b) {
   memset(b->inverse, 0xff, sizeof b->inverse);
-  hone_block_upper(b->w, b->lu, b->inverse);
+  code->upper(b->w, b->lu, b->inverse);
   CHECK_LE(inverse_defect(b, true), 2.0);
   memset(b->inverse, 0xff, sizeof b->inverse);
-  hone_block_lower(b->w, b->lu, b->inverse);
+  code->lower(b->w, b->lu, b->inverse);
   CHECK_LE(inverse_defect(b, false), 1.0);
   CHECK_LE(defect(b), 1.0); /* the factors are as they were */
 }
@@ -161,21 +167,21 @@ TEST(block_lu, inverts_both_triangles) {
   for (int kind = 0; kind < KINDS; kind++)
     for (int i = 0; i < ORDERS; i++) {
       fill(&b, kind, orders[i]);
-      (void)hone_block_lu(b.w, false, b.lu, b.row);
+      (void)code->lu(b.w, false, b.lu, b.row);
       check_inverses(&b);
     }
 }
 
 TEST(block_lu, needs_no_vectors) {
   static block b;
-  hone_block_plain = true;
+  code = &hone_block_portable;
   for (int kind = 0; kind < KINDS; kind++)
     for (int i = 0; i < ORDERS; i++) {
       fill(&b, kind, orders[i]);
       check_factors(&b, kind == DOMINANT);
       check_inverses(&b);
     }
-  hone_block_plain = false;
+  code = &at_hand;
 }
 
 /* Columns that cannot have a pivot: in every place of a panel, and two. */
@@ -187,7 +193,7 @@ TEST(block_lu, names_the_first_zero_pivot) {
         fill(&b, DOMINANT, orders[i]);
         for (int r = 0; r < b.w; r++)
           b.lu[r * N + zero] = b.lu[r * N + b.w - 1] = 0.0F;
-        CHECK_EQ_INT(hone_block_lu(b.w, natural, b.lu, b.row), zero);
+        CHECK_EQ_INT(code->lu(b.w, natural, b.lu, b.row), zero);
         CHECK(is_permutation(&b));
       }
 }
@@ -202,7 +208,7 @@ TEST(block_lu, finds_a_column_that_depends_on_another) {
         b.lu[i * N + j] = i == b.w - 1 - j ? 2.0F : 0.0F;
     for (int i = 0; i < b.w; i++)
       b.lu[i * N + k + 1] = b.lu[i * N + k];
-    CHECK_EQ_INT(hone_block_lu(b.w, false, b.lu, b.row), k + 1);
+    CHECK_EQ_INT(code->lu(b.w, false, b.lu, b.row), k + 1);
     CHECK(is_permutation(&b));
   }
 }
@@ -217,7 +223,7 @@ TEST(block_lu, needs_pivoting_for_a_zero_on_the_diagonal) {
         b.a[i * N + j] = i == j && i != k ? 1.0F : 0.0F;
     b.a[k * N + (k + 1) % 40] = b.a[(k + 1) % 40 * N + k] = 3.0F;
     memcpy(b.lu, b.a, sizeof b.a);
-    CHECK_EQ_INT(hone_block_lu(b.w, true, b.lu, b.row), k == 39 ? -1 : k);
+    CHECK_EQ_INT(code->lu(b.w, true, b.lu, b.row), k == 39 ? -1 : k);
     memcpy(b.lu, b.a, sizeof b.a);
     check_factors(&b, false);
   }
@@ -241,10 +247,10 @@ TEST(block_lu, hides_neither_nan_nor_infinity) {
         for (int natural = 0; natural < 2; natural++) {
           fill(&b, DOMINANT, orders[i]);
           b.lu[at * N + (at * 3) % b.w] = bad[v];
-          CHECK_EQ_INT(hone_block_lu(b.w, natural, b.lu, b.row), -1);
+          CHECK_EQ_INT(code->lu(b.w, natural, b.lu, b.row), -1);
           CHECK(is_permutation(&b));
           CHECK(spoiled(&b));
-          hone_block_upper(b.w, b.lu, b.inverse);
+          code->upper(b.w, b.lu, b.inverse);
         }
 }
 
@@ -254,7 +260,7 @@ TEST(block_lu, takes_nan_for_larger_than_nothing) {
   fill(&b, UNIFORM, 20);
   for (int i = 0; i < b.w; i++)
     b.lu[i * N] = i == 13 ? NAN : 0.0F;
-  CHECK_EQ_INT(hone_block_lu(b.w, false, b.lu, b.row), -1);
+  CHECK_EQ_INT(code->lu(b.w, false, b.lu, b.row), -1);
   CHECK_EQ_INT(b.row[0], 13);
   CHECK(is_permutation(&b));
 }
@@ -267,7 +273,7 @@ TEST(block_lu, divides_by_subnormal_numbers) {
     for (int j = 0; j < b.w; j++)
       b.lu[i * N + j] = b.a[i * N + j] =
           i == j ? 0x1p-140F : (j < i ? 0x1p-141F : 0.0F);
-  CHECK_EQ_INT(hone_block_lu(b.w, false, b.lu, b.row), -1);
+  CHECK_EQ_INT(code->lu(b.w, false, b.lu, b.row), -1);
   for (int i = 0; i < b.w; i++)
     for (int j = 0; j < i; j++)
       CHECK(b.lu[i * N + j] == 0.5F);

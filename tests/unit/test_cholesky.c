@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Cholesky's factorization in single precision, from the device tables (one
-   list of checks, registered for the host and for CUDA) to the calls of
-   hone.h with options.structure, and how it hands over to LU. */
+/* The single-precision Cholesky engines: one list of checks, registered for the
+   engine of the host and for that of CUDA. */
 #include "tests/unit/ct.h"
 #include "tests/unit/support.h"
 
 #include "api/hone.h"
-#include "gpu_sp/device.h"
+#include "base/dense.h"
+#include "base/engine.h"
 
 #include <float.h>
 #include <math.h>
@@ -15,22 +15,23 @@
 
 static const double EPS_SP = 0x1p-24;
 
-/* Skips where the device cannot be used, unless a GPU is required. */
-#define NEED(device)                                                           \
+/* Skips where the engine cannot be used, unless a GPU is required. */
+#define NEED(engine)                                                           \
   do {                                                                         \
     char why_[160] = "";                                                       \
     const char *required_ = getenv("HONE_REQUIRE_GPU");                        \
-    if (!(device)->probe(why_, sizeof why_)) {                                 \
+    if (!(engine)->probe(why_, sizeof why_)) {                                 \
       ct_note("%s", why_);                                                     \
       REQUIRE(required_ == NULL || strcmp(required_, "1") != 0);               \
       SKIP(why_);                                                              \
     }                                                                          \
   } while (0)
 
-/* Devices ------------------------------------------------------------------ */
+/* An engine with what it needs
+ * ------------------------------------------------------------------ */
 
 typedef struct chol {
-  const hone_device *device;
+  const hone_engine *engine;
   void *self;
   hone_mem mem;
   hone_watch watch;
@@ -38,17 +39,17 @@ typedef struct chol {
   hone_factor_info info;
 } chol;
 
-static void open_chol(chol *f, const hone_device *device, int64_t n,
+static void open_chol(chol *f, const hone_engine *engine, int64_t n,
                       int64_t block) {
-  *f = (chol){.device = device};
+  *f = (chol){.engine = engine};
   f->config = (hone_engine_config){
-      .n = n, .mem = &f->mem, .watch = &f->watch, .block = block, .spd = true};
-  if (!CHECK_EQ_INT(device->create(&f->self, &f->config), HONE_OK))
+      .n = n, .mem = &f->mem, .watch = &f->watch, .block = block};
+  if (!CHECK_EQ_INT(engine->create(&f->self, &f->config), HONE_OK))
     abort();
 }
 
 static void close_chol(chol *f) {
-  f->device->destroy(f->self, &f->mem);
+  f->engine->destroy(f->self, &f->mem);
   CHECK_EQ_INT(f->mem.held, 0);
 }
 
@@ -61,7 +62,7 @@ static int factor(chol *f, const double *a) {
   const hone_matrix matrix = *sup_matrix(n, n, a);
   const hone_scaling scaling = {ones, ones, zeros, zeros, false};
   memset(&f->info, 0x5a, sizeof f->info);
-  int st = hone_lu(f->device, f->self, &f->config, &matrix, &scaling, &f->info);
+  int st = f->engine->factor(f->self, &matrix, &scaling, &f->info);
   sup_free(ones);
   free(zeros);
   return st;
@@ -76,8 +77,8 @@ enum {
 };
 
 /* Of no use, or too slow to be emulated. */
-static bool skipped(const hone_device *device, int64_t n, int64_t block) {
-  return block > n || (device == &hone_device_cuda && sup_emulated() &&
+static bool skipped(const hone_engine *engine, int64_t n, int64_t block) {
+  return block > n || (engine == &hone_engine_cholesky_cuda && sup_emulated() &&
                        block > 0 && n / block > 40);
 }
 
@@ -87,16 +88,16 @@ static void check_solution(chol *f, const double *s, const double *x) {
   double *v = sup_filled(2 * n, 0.0), *t = v + n;
   sup_multiply(n, s, n, false, x, v);
   memcpy(t, v, (size_t)n * sizeof *v);
-  CHECK_EQ_INT(f->device->solve(f->self, false, 1, v, n), HONE_OK);
-  CHECK_EQ_INT(f->device->solve(f->self, true, 1, t, n), HONE_OK);
+  CHECK_EQ_INT(f->engine->solve(f->self, false, 1, v, n), HONE_OK);
+  CHECK_EQ_INT(f->engine->solve(f->self, true, 1, t, n), HONE_OK);
   CHECK_LE(sup_forward_error(n, v, x), (10.0 + (double)n) * EPS_SP * 10.0);
   CHECK_MEM_EQ(v, t, (size_t)n * sizeof *v);
   sup_free(v);
 }
 
 static void solves_random_systems(const void *arg) {
-  const hone_device *device = arg;
-  NEED(device);
+  const hone_engine *engine = arg;
+  NEED(engine);
   for (int o = 0; o < ORDERS; o++) {
     const int64_t n = orders[o];
     sup_rng rng = {(uint64_t)n};
@@ -107,10 +108,10 @@ static void solves_random_systems(const void *arg) {
       top = fmax(top, s[i + i * n]);
     for (int b = 0; b < BLOCKS; b++) {
       chol f;
-      if (skipped(device, n, blocks[b]))
+      if (skipped(engine, n, blocks[b]))
         continue;
       ct_note("n = %d, block %d", (int)n, (int)blocks[b]);
-      open_chol(&f, device, n, blocks[b]);
+      open_chol(&f, engine, n, blocks[b]);
       CHECK_EQ_INT(factor(&f, s), HONE_OK);
       CHECK_EQ_INT(f.info.zero_pivot, -1);
       CHECK(!f.info.hopeless);
@@ -124,10 +125,10 @@ static void solves_random_systems(const void *arg) {
   }
 }
 
-/* Many columns at once, in whatever parts the device takes them. */
+/* Many columns at once, in whatever parts the engine takes them. */
 static void solves_for_many_columns(const void *arg) {
-  const hone_device *device = arg;
-  NEED(device);
+  const hone_engine *engine = arg;
+  NEED(engine);
   enum { N = 150, MOST = 20, LDV = N + 3 };
   sup_rng rng = {7};
   double *s = sup_filled(N * N, 0.0), *x = sup_filled(N * MOST, 0.0);
@@ -135,11 +136,11 @@ static void solves_for_many_columns(const void *arg) {
   sup_matrix_spd(&rng, N, 10.0, s);
   sup_random(&rng, N, MOST, x, N);
   chol f;
-  open_chol(&f, device, N, 0);
+  open_chol(&f, engine, N, 0);
   CHECK_EQ_INT(factor(&f, s), HONE_OK);
   for (int64_t c = 0; c < MOST; c++)
     sup_multiply(N, s, N, false, x + c * N, v + c * LDV);
-  CHECK_EQ_INT(device->solve(f.self, false, MOST, v, LDV), HONE_OK);
+  CHECK_EQ_INT(engine->solve(f.self, false, MOST, v, LDV), HONE_OK);
   for (int64_t c = 0; c < MOST; c++) {
     CHECK_LE(sup_forward_error(N, v + c * LDV, x + c * N), 100 * EPS_SP * 10.0);
     CHECK(sup_untouched(v + c * LDV + N, LDV - N, 0.25));
@@ -151,28 +152,28 @@ static void solves_for_many_columns(const void *arg) {
 }
 
 static void looks_at_one_triangle_alone(const void *arg) {
-  const hone_device *device = arg;
-  NEED(device);
+  const hone_engine *engine = arg;
+  NEED(engine);
   enum { N = 300 };
   sup_rng rng = {8};
   double *s = sup_filled(N * N, 0.0), *v = sup_filled(2 * N, 0.5), *w = v + N;
   sup_matrix_spd(&rng, N, 10.0, s);
   for (int b = 0; b < BLOCKS; b++) {
     chol f;
-    if (skipped(device, N, blocks[b]))
+    if (skipped(engine, N, blocks[b]))
       continue;
     ct_note("block %d", (int)blocks[b]);
     for (int64_t i = 0; i < 2 * N; i++)
       v[i] = 0.5;
-    open_chol(&f, device, N, blocks[b]);
+    open_chol(&f, engine, N, blocks[b]);
     CHECK_EQ_INT(factor(&f, s), HONE_OK);
-    CHECK_EQ_INT(device->solve(f.self, false, 1, v, N), HONE_OK);
+    CHECK_EQ_INT(engine->solve(f.self, false, 1, v, N), HONE_OK);
     double *other = sup_copy(s, N * N);
     for (int64_t j = 0; j < N; j++)
       for (int64_t i = j + 1; i < N; i++)
         other[i + j * N] = 1e-3 * (double)(i - j);
     CHECK_EQ_INT(factor(&f, other), HONE_OK);
-    CHECK_EQ_INT(device->solve(f.self, false, 1, w, N), HONE_OK);
+    CHECK_EQ_INT(engine->solve(f.self, false, 1, w, N), HONE_OK);
     CHECK_MEM_EQ(v, w, N * sizeof *v);
     sup_free(other);
     close_chol(&f);
@@ -182,8 +183,8 @@ static void looks_at_one_triangle_alone(const void *arg) {
 }
 
 static void names_the_first_pivot_not_positive(const void *arg) {
-  const hone_device *device = arg;
-  NEED(device);
+  const hone_engine *engine = arg;
+  NEED(engine);
   for (int o = 0; o < ORDERS; o += 2) {
     const int64_t n = orders[o];
     const int64_t places[] = {0, n / 3, n / 2, n - 1};
@@ -194,10 +195,10 @@ static void names_the_first_pivot_not_positive(const void *arg) {
       const int64_t block = blocks[at / 4], c = places[at % 4];
       const double bad[] = {-1.0, 0.0, (double)NAN}, old = s[c + c * n];
       chol f;
-      if (skipped(device, n, block))
+      if (skipped(engine, n, block))
         continue;
       ct_note("n = %d, block %d, pivot %d", (int)n, (int)block, (int)c);
-      open_chol(&f, device, n, block);
+      open_chol(&f, engine, n, block);
       s[c + c * n] = bad[(at + at / 4) % 3];
       CHECK_EQ_INT(factor(&f, s), HONE_OK);
       CHECK_EQ_INT(f.info.zero_pivot, c);
@@ -212,8 +213,8 @@ static void names_the_first_pivot_not_positive(const void *arg) {
 }
 
 static void does_not_hide_an_overflow(const void *arg) {
-  const hone_device *device = arg;
-  NEED(device);
+  const hone_engine *engine = arg;
+  NEED(engine);
   enum { N = 150 };
   const int64_t places[] = {(N - 1) * N, N / 3 + N * (N / 2), N * N - 1};
   for (int at = 0; at < 3; at++) {
@@ -222,7 +223,7 @@ static void does_not_hide_an_overflow(const void *arg) {
     chol f;
     sup_matrix_spd(&rng, N, 10.0, s);
     s[places[at]] = 1e39;
-    open_chol(&f, device, N, at == 1 ? 64 : 0);
+    open_chol(&f, engine, N, at == 1 ? 64 : 0);
     CHECK_EQ_INT(factor(&f, s), HONE_OK);
     CHECK(f.info.zero_pivot >= 0 || !(f.info.growth <= DBL_MAX));
     close_chol(&f);
@@ -232,8 +233,8 @@ static void does_not_hide_an_overflow(const void *arg) {
 
 /* u_cc^2 falls as the pivots of LU do. */
 static void judges_pivots_as_lu_does(const void *arg) {
-  const hone_device *device = arg;
-  NEED(device);
+  const hone_engine *engine = arg;
+  NEED(engine);
   enum { N = 600 };
   sup_rng rng = {11};
   double *s = sup_filled(N * N, 0.0);
@@ -242,14 +243,14 @@ static void judges_pivots_as_lu_does(const void *arg) {
     memset(s, 0, (size_t)(N * N) * sizeof *s);
     for (int64_t i = 0; i < N; i++) /* from 1 to 1e-6, or 1e-12 */
       s[i + i * N] = pow(at ? 1e-12 : 1e-6, (double)i / N);
-    open_chol(&f, device, N, 64);
+    open_chol(&f, engine, N, 64);
     CHECK_EQ_INT(factor(&f, s), HONE_OK);
     CHECK_EQ_INT(f.info.hopeless, at);
     close_chol(&f);
   }
   sup_matrix_spd(&rng, N, 1e4, s);
   chol f;
-  open_chol(&f, device, N, 64);
+  open_chol(&f, engine, N, 64);
   CHECK_EQ_INT(factor(&f, s), HONE_OK);
   CHECK(!f.info.hopeless);
   CHECK_EQ_INT(f.info.zero_pivot, -1);
@@ -270,18 +271,18 @@ static void release(void *memory, void *ctx) {
 }
 
 static void holds_no_more_memory_than_it_says(const void *arg) {
-  const hone_device *device = arg;
-  NEED(device);
+  const hone_engine *engine = arg;
+  NEED(engine);
   for (int64_t n = 1; n <= 601; n += 300) {
     double *s = sup_filled(n * n, 0.0), *v = sup_filled(n * 64, 0.5);
     chol f;
     for (int64_t i = 0; i < n; i++)
       s[i + i * n] = 1.0;
-    open_chol(&f, device, n, 0);
+    open_chol(&f, engine, n, 0);
     CHECK_EQ_INT(factor(&f, s), HONE_OK);
-    CHECK_EQ_INT(device->solve(f.self, false, 64, v, n), HONE_OK);
+    CHECK_EQ_INT(engine->solve(f.self, false, 64, v, n), HONE_OK);
     CHECK(sup_untouched(v, 64 * n, 0.5));
-    CHECK_LE(f.mem.peak, device->bytes(n, 64) + 1000);
+    CHECK_LE(f.mem.peak, engine->bytes(n, 64) + 1000);
     close_chol(&f);
     sup_free(s);
     sup_free(v);
@@ -290,11 +291,11 @@ static void holds_no_more_memory_than_it_says(const void *arg) {
   for (int k = 0; st != HONE_OK && k < 20; k++) {
     int left = k;
     hone_mem mem = {.alloc = refuse, .free = release, .ctx = &left};
-    const hone_engine_config config = {.n = 50, .mem = &mem, .spd = true};
+    const hone_engine_config config = {.n = 50, .mem = &mem};
     void *self = &left;
-    st = device->create(&self, &config);
+    st = engine->create(&self, &config);
     if (st == HONE_OK)
-      device->destroy(self, &mem);
+      engine->destroy(self, &mem);
     CHECK(st == HONE_OK ? k > 0 : st == HONE_NO_MEMORY && self == NULL);
     CHECK_EQ_INT(mem.held, 0);
   }
@@ -305,7 +306,7 @@ static void holds_no_more_memory_than_it_says(const void *arg) {
   { #name, name }
 static const struct {
   const char *name;
-  void (*run)(const void *device);
+  void (*run)(const void *engine);
 } checks[] = {
     ENTRY(solves_random_systems),
     ENTRY(solves_for_many_columns),
@@ -318,9 +319,9 @@ static const struct {
 
 CT_CONSTRUCTOR static void register_checks(void) {
   for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
-    ct_register("device_host/cholesky", checks[i].name, checks[i].run,
-                &hone_device_host);
-    ct_register("device_cuda/cholesky", checks[i].name, checks[i].run,
-                &hone_device_cuda);
+    ct_register("engine_host/cholesky", checks[i].name, checks[i].run,
+                &hone_engine_cholesky);
+    ct_register("engine_cuda/cholesky", checks[i].name, checks[i].run,
+                &hone_engine_cholesky_cuda);
   }
 }

@@ -4,20 +4,13 @@
    Each must solve; which one it was, the report says. */
 #include "tests/unit/ct.h"
 #include "tests/unit/support.h"
+#include "tests/unit/wrapped.h"
 
 #include "api/hone.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* gpu_sp/forms/forms.h; not there in a build without CUDA. */
-extern int64_t hone_cuda_tail __attribute__((weak));
-extern int64_t hone_cuda_hides __attribute__((weak));
-extern int hone_cuda_corrections __attribute__((weak));
-extern int64_t hone_cuda_ahead __attribute__((weak));
-extern int64_t hone_cuda_outer __attribute__((weak));
-extern int64_t hone_cuda_part __attribute__((weak)); /* cuda_kernels.h */
 
 /* SCALED: by powers of two, so that it is factored twice, the second time
    all at once and not as it comes. */
@@ -91,9 +84,8 @@ static bool usable(void) {
   hone_options options;
   hone_options_init(&options, sizeof options);
   options.device = HONE_DEVICE_CUDA;
-  return &hone_cuda_tail != NULL &&
-         hone_solve(1, 1, &a, 1, &b, 1, &x, 1, &options, NULL) !=
-             HONE_NO_DEVICE;
+  return hone_solve(1, 1, &a, 1, &b, 1, &x, 1, &options, NULL) !=
+         HONE_NO_DEVICE;
 }
 
 #define NEED_DEVICE()                                                          \
@@ -136,8 +128,7 @@ static void check_report(const sys *s) {
 /* One order in all forms. */
 static void every_form(int64_t n, int64_t tail) {
   static const int arithmetics[] = {HONE_FP16X3, HONE_FP32};
-  const int64_t before = hone_cuda_tail;
-  hone_cuda_tail = tail;
+  wrapped_trial.cpu_from = tail;
   for (int pivoting = 0; pivoting <= HONE_PIVOT_NONE; pivoting++) {
     sys s = make(pivoting == HONE_PIVOT_AUTO ? UNIFORM : DOMINANT, n);
     s.options.pivoting = pivoting;
@@ -152,22 +143,22 @@ static void every_form(int64_t n, int64_t tail) {
         }
     discard(&s);
   }
-  hone_cuda_tail = before;
+  wrapped_trial = (hone_trial){0};
 }
 
 TEST(gpu_forms, solve_less_than_a_block) {
   NEED_DEVICE();
-  every_form(100, 0);
+  every_form(100, 1);
 }
 
 TEST(gpu_forms, solve_one_block) {
   NEED_DEVICE();
-  every_form(128, 0);
+  every_form(128, 1);
 }
 
 TEST(gpu_forms, solve_two_blocks_and_a_column) {
   NEED_DEVICE();
-  every_form(257, 0);
+  every_form(257, 1);
 }
 
 /* Three outer panels, the last below the tail. Of the scaled matrix the CPU
@@ -176,8 +167,7 @@ TEST(gpu_forms, solve_with_something_to_hide_behind) {
   NEED_DEVICE();
   if (!sup_emulated())
     every_form(700, 300);
-  const int64_t before = hone_cuda_tail;
-  hone_cuda_tail = 300;
+  wrapped_trial.cpu_from = 300;
   for (int f = 0; f <= HONE_SECTIONS_SEEDED; f++) {
     sys s = make(SCALED, 700);
     s.options.diagonal = HONE_DIAGONAL_CPU;
@@ -186,25 +176,24 @@ TEST(gpu_forms, solve_with_something_to_hide_behind) {
     check_report(&s);
     discard(&s);
   }
-  hone_cuda_tail = before;
+  wrapped_trial = (hone_trial){0};
 }
 
 /* Far from the end the CPU, from the tail on the GPU, whose blocks are not
    in the account. */
 TEST(gpu_forms, leave_the_tail_to_the_gpu) {
   NEED_DEVICE();
-  const int64_t before = hone_cuda_tail;
   sys s = make(UNIFORM, 300);
   s.options.diagonal = HONE_DIAGONAL_CPU;
-  hone_cuda_tail = 301;
+  wrapped_trial.cpu_from = 301;
   check_accepted(&s);
   CHECK_EQ_INT(s.report.diagonal_ms > 0.0, 0);
   CHECK(strstr(s.report.path, "by the CPU") == NULL);
   CHECK_EQ_INT(s.report.sections, 0);
-  hone_cuda_tail = 300;
+  wrapped_trial.cpu_from = 300;
   check_accepted(&s);
   CHECK_EQ_INT(s.report.sections, 1);
-  hone_cuda_tail = before;
+  wrapped_trial = (hone_trial){0};
   discard(&s);
 }
 
@@ -217,38 +206,33 @@ TEST(gpu_forms, choose_the_cpu_where_it_can_hide) {
     int arithmetic, blocks;
   } all[] = {{HONE_FP16X3, 2}, {HONE_BF16X3, 2}, {HONE_FP32, 4},
              {HONE_TF32, 1},   {HONE_FP16, 0},   {HONE_BF16, 0}};
-  const int64_t before = hone_cuda_hides;
-  CHECK_EQ_INT(hone_cuda_tail, -1);
-  hone_cuda_outer = 32;
+  wrapped_trial.outer = 32;
   for (int i = 0; i < 6; i++) {
     sys s = make(DOMINANT, 200);
     s.options.diagonal = HONE_DIAGONAL_CPU;
     s.options.arithmetic = all[i].arithmetic;
-    hone_cuda_hides = 120;
+    wrapped_trial.hides_from = 120;
     check_accepted(&s);
     CHECK_EQ_INT(s.report.precision, 32);
     CHECK_EQ_INT(s.report.sections, all[i].blocks);
     CHECK_EQ_INT(s.report.diagonal_ms > 0.0, all[i].blocks > 0);
-    hone_cuda_hides = 0; /* all but the first panel */
+    wrapped_trial.hides_from = 1; /* all but the first panel */
     check_accepted(&s);
     CHECK_EQ_INT(s.report.sections, 5);
-    hone_cuda_hides = before; /* of what is small, none */
+    wrapped_trial.hides_from = 0; /* of what is small, none */
     check_accepted(&s);
     CHECK_EQ_INT(s.report.sections, 0);
     CHECK(strstr(s.report.path, "by the CPU") == NULL);
     discard(&s);
   }
-  hone_cuda_hides = before;
-  hone_cuda_outer = 0;
+  wrapped_trial = (hone_trial){0};
 }
 
 /* No corrections allowed: every section is solved directly. */
 TEST(gpu_forms, fall_back_to_a_direct_solve) {
   NEED_DEVICE();
-  const int64_t tail = hone_cuda_tail;
-  const int corrections = hone_cuda_corrections;
-  hone_cuda_tail = 0;
-  hone_cuda_corrections = 0;
+  wrapped_trial.cpu_from = 1;
+  wrapped_trial.corrections = -1;
   sys s = make(UNIFORM, 300);
   s.options.diagonal = HONE_DIAGONAL_CPU;
   s.options.sections = HONE_SECTIONS_SEEDED;
@@ -257,15 +241,13 @@ TEST(gpu_forms, fall_back_to_a_direct_solve) {
   CHECK_LE(3, s.report.sections);
   CHECK_EQ_INT(s.report.section_fallbacks, s.report.sections);
   CHECK_EQ_INT(s.report.sweeps, 0);
-  hone_cuda_tail = tail;
-  hone_cuda_corrections = corrections;
+  wrapped_trial = (hone_trial){0};
   discard(&s);
 }
 
 TEST(gpu_forms, fall_back_where_the_inverse_is_worthless) {
   NEED_DEVICE();
-  const int64_t before = hone_cuda_tail;
-  hone_cuda_tail = 0;
+  wrapped_trial.cpu_from = 1;
   for (int d = HONE_DIAGONAL_GPU; d <= HONE_DIAGONAL_CPU; d++) {
     sys s = make(STEEP, 200);
     s.options.pivoting = HONE_PIVOT_NONE;
@@ -276,22 +258,21 @@ TEST(gpu_forms, fall_back_where_the_inverse_is_worthless) {
     CHECK_LE(1, s.report.section_fallbacks);
     discard(&s);
   }
-  hone_cuda_tail = before;
+  wrapped_trial = (hone_trial){0};
 }
 
 /* The next panel factored beside the update of the other columns. */
 TEST(gpu_forms, look_ahead) {
   NEED_DEVICE();
   static const int arithmetics[] = {HONE_FP16X3, HONE_FP32, HONE_BF16X3};
-  const int64_t before = hone_cuda_ahead;
   for (int i = 0; i < 3; i++) {
     sys s = make(UNIFORM, 900);
     hone_report without;
     s.options.arithmetic = arithmetics[i];
-    hone_cuda_ahead = s.n + 1;
+    wrapped_trial.ahead_from = s.n + 1;
     check_accepted(&s);
     without = s.report;
-    hone_cuda_ahead = s.n;
+    wrapped_trial.ahead_from = s.n;
     check_accepted(&s);
     CHECK_LE(without.device_bytes + 1, s.report.device_bytes);
     CHECK_LE(fabs(s.report.growth - without.growth), 1e-3 * without.growth);
@@ -299,7 +280,7 @@ TEST(gpu_forms, look_ahead) {
     check_accepted(&s);
     discard(&s);
   }
-  hone_cuda_ahead = before;
+  wrapped_trial = (hone_trial){0};
 }
 
 /* Panels of more rows than one launch takes, of which there are none without
@@ -314,7 +295,7 @@ static void check_tall(int64_t n, int pivoting) {
   check_accepted(&s);
   host = s.report;
   s.options.device = HONE_DEVICE_CUDA;
-  hone_cuda_part = 256;
+  wrapped_trial.part_rows = 256;
   for (int d = HONE_DIAGONAL_GPU; d <= HONE_DIAGONAL_CPU; d++)
     for (int f = 0; f <= HONE_SECTIONS_SEEDED; f += HONE_SECTIONS_SEEDED) {
       s.options.diagonal = d;
@@ -325,27 +306,29 @@ static void check_tall(int64_t n, int pivoting) {
       CHECK_LE(s.report.growth, 8.0 * host.growth);
       CHECK_LE(one.device_bytes + 1, s.report.device_bytes);
     }
-  hone_cuda_part = 0;
+  wrapped_trial.part_rows = 0;
   discard(&s);
 }
 
 TEST(gpu_forms, take_panels_of_any_height) {
   NEED_DEVICE();
-  const int64_t tail = hone_cuda_tail, ahead = hone_cuda_ahead;
-  hone_cuda_tail = 0;
+  wrapped_trial.cpu_from = 1;
   for (int pivoting = 0; pivoting <= HONE_PIVOT_NONE; pivoting++)
     check_tall(257, pivoting);
-  hone_cuda_ahead = 1;
+  wrapped_trial.ahead_from = 1;
   check_tall(600, HONE_PIVOT_AUTO);
-  hone_cuda_tail = tail;
-  hone_cuda_ahead = ahead;
+  wrapped_trial = (hone_trial){0};
 }
 
 /* What is said of memory before the call, also of orders that no test can
    have: 12 n^2 bytes and 5 %, 4 n^2 and 10 %. */
 TEST(gpu_forms, need_little_memory_beside_a_large_matrix) {
   static const int64_t orders[] = {65536, 80000, 105000, 180000};
-  for (int i = 0; i < 4 && &hone_cuda_part != NULL; i++) {
+  char why[128] = "";
+  if (!hone_engine_single_cuda.probe(why, sizeof why) &&
+      strstr(why, "this build") != NULL)
+    SKIP(why);
+  for (int i = 0; i < 4; i++) {
     const double n = (double)orders[i];
     int64_t with, without;
     ct_note("n %d", (int)orders[i]);
@@ -361,8 +344,7 @@ TEST(gpu_forms, need_little_memory_beside_a_large_matrix) {
 /* A solver that is used again counts each matrix for itself. */
 TEST(gpu_forms, count_the_last_factorization) {
   NEED_DEVICE();
-  const int64_t before = hone_cuda_tail;
-  hone_cuda_tail = 0;
+  wrapped_trial.cpu_from = 1;
   sys s = make(UNIFORM, 200);
   hone_solver *solver = NULL;
   hone_report first, second;
@@ -374,7 +356,7 @@ TEST(gpu_forms, count_the_last_factorization) {
   CHECK_EQ_INT(second.sections, 1);
   CHECK_EQ_INT(second.sweeps, first.sweeps);
   hone_solver_destroy(&solver);
-  hone_cuda_tail = before;
+  wrapped_trial = (hone_trial){0};
   discard(&s);
 }
 
@@ -398,16 +380,15 @@ static void check_singular(int64_t n, int diagonal, int pivoting) {
 /* On the CPU or on the GPU, or in one launch more. */
 TEST(gpu_forms, say_that_a_matrix_is_singular) {
   NEED_DEVICE();
-  const int64_t before = hone_cuda_tail;
-  hone_cuda_tail = 0;
+  wrapped_trial.cpu_from = 1;
   for (int pivoting = 0; pivoting <= HONE_PIVOT_NONE; pivoting++) {
     check_singular(150, HONE_DIAGONAL_CPU, pivoting);
-    hone_cuda_part = 256;
+    wrapped_trial.part_rows = 256;
     check_singular(300, HONE_DIAGONAL_GPU, pivoting);
     check_singular(300, HONE_DIAGONAL_CPU, pivoting);
-    hone_cuda_part = 0;
+    wrapped_trial.part_rows = 0;
   }
-  hone_cuda_tail = before;
+  wrapped_trial = (hone_trial){0};
 }
 
 TEST(gpu_forms, refuse_values_that_do_not_exist) {
@@ -452,11 +433,10 @@ TEST(gpu_forms, appear_in_the_report) {
    comes before it is waited for; with more, some do, never twice the same. */
 TEST(gpu_forms, give_the_same_bits_however_a_comes) {
   NEED_DEVICE();
-  const int64_t ahead = hone_cuda_ahead;
   sys s = make(UNIFORM, 450);
   double *first = sup_filled(s.n, 0.0), growth = 0.0;
-  hone_cuda_ahead = 1;
-  hone_cuda_outer = 32;
+  wrapped_trial.ahead_from = 1;
+  wrapped_trial.outer = 32;
   for (int run = 0; run < 6; run++) {
     s.options.threads = run == 0 ? 1 : 4;
     check_accepted(&s);
@@ -468,8 +448,7 @@ TEST(gpu_forms, give_the_same_bits_however_a_comes) {
     CHECK_MEM_EQ(first, s.x, (size_t)s.n * sizeof *first);
     CHECK_MEM_EQ(&growth, &s.report.growth, sizeof growth);
   }
-  hone_cuda_ahead = ahead;
-  hone_cuda_outer = 0;
+  wrapped_trial = (hone_trial){0};
   sup_free(first);
   discard(&s);
 }
@@ -478,11 +457,11 @@ TEST(gpu_forms, give_the_same_bits_however_a_comes) {
    norm, which is that of one of the last columns, is known all the same. */
 TEST(gpu_forms, what_is_given_up_early_still_sees_all_of_a) {
   NEED_DEVICE();
-  const int64_t ahead = hone_cuda_ahead, n = 500;
+  const int64_t n = 500;
   sys s = make(UNIFORM, n);
   double norm1 = 0.0;
-  hone_cuda_ahead = 1;
-  hone_cuda_outer = 32;
+  wrapped_trial.ahead_from = 1;
+  wrapped_trial.outer = 32;
   for (int64_t j = 0; j < n; j++) {
     double sum = 0.0;
     for (int64_t i = 0; i < n; i++) {
@@ -497,7 +476,6 @@ TEST(gpu_forms, what_is_given_up_early_still_sees_all_of_a) {
   check_accepted(&s);
   CHECK_LE(fabs(s.report.norm1 - norm1), 1e-12 * norm1);
   CHECK_LE(20, s.report.scale_max - s.report.scale_min);
-  hone_cuda_ahead = ahead;
-  hone_cuda_outer = 0;
+  wrapped_trial = (hone_trial){0};
   discard(&s);
 }

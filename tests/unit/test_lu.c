@@ -1,45 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What cpu_sp/lu.c and a device table must do together: one list of checks,
-   registered for the host and for CUDA.
+/* The single-precision LU engines: one list of checks, registered for the
+   engine of the host and for that of CUDA.
 
-   The factors stay on the device, so that they are tested by what they
+   The factors stay with the engine, so that they are tested by what they
    solve. First with matrices S = P L U of small dyadic numbers whose factors,
    their inverses and every partial sum are exact in single precision: there
    each bit is known. Then with random ones, beside OpenBLAS's own sgetrf. */
 #include "tests/unit/ct.h"
 #include "tests/unit/support.h"
 
-#include "gpu_sp/device.h"
+#include "base/engine.h"
+#include "base/lapack.h"
+#include "cpu_sp/blocked.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-void sgetrf_(const int *m, const int *n, float *a, const int *lda, int *ipiv,
-             int *info);
-void sgetrs_(const char *trans, const int *n, const int *nrhs, const float *a,
-             const int *lda, const int *ipiv, float *b, const int *ldb,
-             int *info);
-
 static const double EPS_SP = 0x1p-24;
 
-/* Skips where the device cannot be used, unless a GPU is required. */
-#define NEED(device)                                                           \
+/* Skips where the engine cannot be used, unless a GPU is required. */
+#define NEED(engine)                                                           \
   do {                                                                         \
     char why_[160] = "";                                                       \
     const char *required_ = getenv("HONE_REQUIRE_GPU");                        \
-    if (!(device)->probe(why_, sizeof why_)) {                                 \
+    if (!(engine)->probe(why_, sizeof why_)) {                                 \
       ct_note("%s", why_);                                                     \
       REQUIRE(required_ == NULL || strcmp(required_, "1") != 0);               \
       SKIP(why_);                                                              \
     }                                                                          \
   } while (0)
 
-/* A device with what it needs -------------------------------------------- */
+/* An engine with what it needs  -------------------------------------------- */
 
 typedef struct lu {
-  const hone_device *device;
+  const hone_engine *engine;
   void *self;
   hone_mem mem;
   hone_pool *pool;
@@ -49,9 +45,9 @@ typedef struct lu {
   hone_factor_info info;
 } lu;
 
-static void open_lu(lu *f, const hone_device *device, int64_t n, int64_t block,
+static void open_lu(lu *f, const hone_engine *engine, int64_t n, int64_t block,
                     int threads) {
-  *f = (lu){.device = device};
+  *f = (lu){.engine = engine};
   hone_pool_create(&f->pool, &f->mem, threads);
   f->config = (hone_engine_config){.n = n,
                                    .mem = &f->mem,
@@ -64,12 +60,12 @@ static void open_lu(lu *f, const hone_device *device, int64_t n, int64_t block,
   f->scaling.col_exp = calloc((size_t)n, sizeof(int));
   if (f->scaling.row_exp == NULL || f->scaling.col_exp == NULL)
     abort();
-  if (!CHECK_EQ_INT(device->create(&f->self, &f->config), HONE_OK))
+  if (!CHECK_EQ_INT(engine->create(&f->self, &f->config), HONE_OK))
     abort();
 }
 
 static void close_lu(lu *f) {
-  f->device->destroy(f->self, &f->mem);
+  f->engine->destroy(f->self, &f->mem);
   hone_pool_destroy(&f->pool, &f->mem);
   CHECK_EQ_INT(f->mem.held, 0);
   sup_free(f->scaling.row);
@@ -81,8 +77,7 @@ static void close_lu(lu *f) {
 static int factor(lu *f, const double *a, int64_t lda) {
   const hone_matrix matrix = *sup_matrix(f->config.n, lda, a);
   memset(&f->info, 0x5a, sizeof f->info);
-  return hone_lu(f->device, f->self, &f->config, &matrix, &f->scaling,
-                 &f->info);
+  return f->engine->factor(f->self, &matrix, &f->scaling, &f->info);
 }
 
 static void set_scale(lu *f, int64_t i, int row_exp, int col_exp) {
@@ -111,7 +106,7 @@ typedef struct exact {
    inv(L) = I - N, inv(U) = (I - M) inv(D). In each column the pivot is twice
    as large as what is below it. zero: a column whose pivot is 0, or -1.
 
-   A device may factor the transpose of a matrix that it gets in one panel:
+   An engine may factor the transpose of a matrix that it has in one panel:
    it then finds the same pivots, as the transpose has the same form, unless
    the rows are exchanged. So exchange them only where block < n. */
 static exact make_exact(sup_rng *rng, int64_t n, int64_t zero, bool exchange) {
@@ -188,21 +183,21 @@ static bool one_panel(int64_t block, int64_t n) {
 /* May rows be exchanged and the pivots still be known? Not in one panel; and
    a tournament finds the rows of partial pivoting for sure only within the 64
    rows of one tile, or one column at a time. */
-static bool can_exchange(const hone_device *device, int64_t block, int64_t n) {
+static bool can_exchange(const hone_engine *engine, int64_t block, int64_t n) {
   return !one_panel(block, n) &&
-         (device != &hone_device_cuda || n <= 64 || block == 1);
+         (engine != &hone_engine_single_cuda || n <= 64 || block == 1);
 }
 
-/* More block columns than an emulated device gets done in a second or two. */
-static bool too_slow(const hone_device *device, int64_t block, int64_t n) {
-  return device == &hone_device_cuda && sup_emulated() && block > 0 &&
+/* More block columns than an emulated device can factor in a second or two. */
+static bool too_slow(const hone_engine *engine, int64_t block, int64_t n) {
+  return engine == &hone_engine_single_cuda && sup_emulated() && block > 0 &&
          n / block > 40;
 }
 
 /* Tournament pivoting takes other rows than partial pivoting, and pieces of
    22 bits are not exact: there a solution (of size 1/2) has an error. */
 static double slack(const lu *f) {
-  return f->device == &hone_device_host ? 0.0 : 1e-4;
+  return f->engine == &hone_engine_single ? 0.0 : 1e-4;
 }
 
 /* Solves for the first k columns of v, which stand ldv apart. */
@@ -213,7 +208,7 @@ static void check_exact_solve(lu *f, bool trans, int64_t k, const double *x,
   int64_t wrong = 0, padding = 0;
   for (int64_t c = 0; c < k; c++)
     memcpy(w + c * ldv, v + c * n, (size_t)n * sizeof *w);
-  CHECK_EQ_INT(f->device->solve(f->self, trans, k, w, ldv), HONE_OK);
+  CHECK_EQ_INT(f->engine->solve(f->self, trans, k, w, ldv), HONE_OK);
   for (int64_t c = 0; c < k; c++) {
     for (int64_t i = 0; i < n; i++)
       wrong += !(fabs(w[i + c * ldv] * unit - x[i + c * n]) <= slack(f));
@@ -240,16 +235,16 @@ static void check_exact_factors(lu *f, const exact *e) {
     return;
   }
   CHECK_NEAR(f->info.growth, e->growth, 1e-6 * e->growth);
-  CHECK_EQ_INT(f->device->pivots(f->self, 0, n, pivot), HONE_OK);
+  hone_blocked_pivots(f->self, 0, n, pivot); /* without slack: the host's */
   for (int64_t i = 0; i < n; i++)
     CHECK_NEAR(pivot[i], fabs(e->pivot[i]), 0.0);
-  CHECK_EQ_INT(f->device->pivots(f->self, n / 2, n - n / 2, pivot), HONE_OK);
+  hone_blocked_pivots(f->self, n / 2, n - n / 2, pivot);
   for (int64_t i = n / 2; i < n; i++)
     CHECK_NEAR(pivot[i - n / 2], fabs(e->pivot[i]), 0.0);
   free(pivot);
 }
 
-/* A = inv(R) S inv(C), so that what the device loads is S again. */
+/* A = inv(R) S inv(C), so that what the engine loads is S again. */
 static void unscale(lu *f, sup_rng *rng, const exact *e, double *a,
                     int64_t lda) {
   for (int64_t i = 0; i < e->n; i++)
@@ -260,16 +255,16 @@ static void unscale(lu *f, sup_rng *rng, const exact *e, double *a,
                              -f->scaling.row_exp[i] - f->scaling.col_exp[j]);
 }
 
-static void check_exact_block(const hone_device *device, int64_t n,
+static void check_exact_block(const hone_engine *engine, int64_t n,
                               int64_t block, bool scaled) {
   static const int64_t columns[] = {1, 2, 3, 4, 5, 17, MOST};
   sup_rng rng = {(uint64_t)n};
-  exact e = make_exact(&rng, n, -1, can_exchange(device, block, n));
+  exact e = make_exact(&rng, n, -1, can_exchange(engine, block, n));
   const int64_t lda = n + 3;
   double *a = sup_filled(lda * n, (double)NAN), *x = sup_filled(n * MOST, 0.0);
   double *v = sup_filled(n * MOST, 0.0), unit;
   lu f;
-  open_lu(&f, device, n, block, 1);
+  open_lu(&f, engine, n, block, 1);
   for (int64_t j = 0; j < n; j++)
     memcpy(a + j * lda, e.s + j * n, (size_t)n * sizeof *a);
   if (scaled)
@@ -291,20 +286,20 @@ static void check_exact_block(const hone_device *device, int64_t n,
 }
 
 static void solves_exactly_where_the_arithmetic_is(const void *arg) {
-  const hone_device *device = arg;
-  NEED(device);
+  const hone_engine *engine = arg;
+  NEED(engine);
   for (int at = 0; at < ORDERS * BLOCKS; at++) {
     const int64_t n = orders[at / BLOCKS], block = block_of(at % BLOCKS, n);
     ct_note("n = %d, block %d, %s", (int)n, (int)block,
             at % 2 ? "scaled" : "not scaled");
-    if (!too_slow(device, block, n))
-      check_exact_block(device, n, block, at % 2);
+    if (!too_slow(engine, block, n))
+      check_exact_block(engine, n, block, at % 2);
   }
 }
 
 static void solves_exactly_with_several_threads(const void *arg) {
-  const hone_device *device = arg;
-  NEED(device);
+  const hone_engine *engine = arg;
+  NEED(engine);
   const int64_t n = 421;
   sup_rng rng = {7};
   exact e = make_exact(&rng, n, -1, false);
@@ -314,7 +309,7 @@ static void solves_exactly_with_several_threads(const void *arg) {
   multiply(&e, false, 1, x, v, &unit);
   for (int threads = 1; threads <= 5; threads += 2) {
     lu f;
-    open_lu(&f, device, n, threads == 3 ? 64 : 0, threads);
+    open_lu(&f, engine, n, threads == 3 ? 64 : 0, threads);
     ct_note("%d threads", threads);
     CHECK_EQ_INT(factor(&f, e.s, n), HONE_OK);
     check_exact_factors(&f, &e);
@@ -373,7 +368,7 @@ static void solve_by_reference(const reference *r, int64_t n, bool trans,
    n eps cond, and both solutions keep it; so they are twice that apart at
    most. (Measured: 1/20 of it from n = 31 on.) Which rows are pivots may
    differ where two candidates are as large, and growth with it, a little. */
-static void check_random_order(const hone_device *device, int64_t n,
+static void check_random_order(const hone_engine *engine, int64_t n,
                                int blocks) {
   sup_rng rng = {(uint64_t)(31 * n)};
   const double cond = 10.0, limit = (double)n * EPS_SP * cond;
@@ -384,16 +379,16 @@ static void check_random_order(const hone_device *device, int64_t n,
   reference ref = factor_by_sgetrf(n, s);
   for (int at = 0; at < blocks; at++) {
     lu f;
-    if (too_slow(device, block_of(at, n), n))
+    if (too_slow(engine, block_of(at, n), n))
       continue;
-    open_lu(&f, device, n, block_of(at, n), 1);
+    open_lu(&f, engine, n, block_of(at, n), 1);
     CHECK_EQ_INT(factor(&f, s, n), HONE_OK);
     for (int trans = 0; trans < 2; trans++) {
       ct_note("n = %d, block %d, trans %d", (int)n, (int)block_of(at, n),
               trans);
       sup_multiply(n, s, n, trans, x, v);
       memcpy(w, v, (size_t)n * sizeof *w);
-      CHECK_EQ_INT(device->solve(f.self, trans, 1, v, n), HONE_OK);
+      CHECK_EQ_INT(engine->solve(f.self, trans, 1, v, n), HONE_OK);
       solve_by_reference(&ref, n, trans, w);
       CHECK_LE(sup_forward_error(n, v, x), limit);
       CHECK_LE(sup_forward_error(n, v, w), 2.0 * limit);
@@ -410,18 +405,19 @@ static void check_random_order(const hone_device *device, int64_t n,
   sup_free(w);
 }
 
-static void agrees_with_sgetrf(const void *device) {
-  NEED((const hone_device *)device);
+static void agrees_with_sgetrf(const void *arg) {
+  const hone_engine *engine = arg;
+  NEED(engine);
   for (int o = 0; o < ORDERS; o++)
-    check_random_order(device, orders[o], BLOCKS);
-  check_random_order(device, 1100, 1); /* the device's own block */
+    check_random_order(engine, orders[o], BLOCKS);
+  check_random_order(engine, 1100, 1); /* the engine's own block */
 }
 
 /* Each row below adds half of the last column's entry: (3/2)^15 in the end,
    and 3^15 has 24 bits. */
 static void reports_growth_to_the_last_digit(const void *arg) {
-  const hone_device *device = arg;
-  NEED(device);
+  const hone_engine *engine = arg;
+  NEED(engine);
   enum { N = 16 };
   double s[N * N] = {0.0};
   for (int i = 0; i < N; i++) {
@@ -431,7 +427,7 @@ static void reports_growth_to_the_last_digit(const void *arg) {
   }
   for (int64_t block = 1; block < 8; block += 3) {
     lu f;
-    open_lu(&f, device, N, block, 1);
+    open_lu(&f, engine, N, block, 1);
     CHECK_EQ_INT(factor(&f, s, N), HONE_OK);
     CHECK_NEAR(f.info.growth, 0x1p-15 * 14348907.0, 1e-4);
     close_lu(&f);
@@ -441,22 +437,22 @@ static void reports_growth_to_the_last_digit(const void *arg) {
 /* Breakdown -------------------------------------------------------------- */
 
 static void names_the_first_zero_pivot(const void *arg) {
-  const hone_device *device = arg;
-  NEED(device);
+  const hone_engine *engine = arg;
+  NEED(engine);
   for (int o = 0; o < ORDERS; o++) {
     const int64_t n = orders[o];
     const int64_t places[] = {0, n / 3, n / 2, n - 1};
     for (int at = 0; at < 4 * BLOCKS; at++) {
       sup_rng rng = {(uint64_t)at};
       const int64_t block = block_of(at / 4, n);
-      if (too_slow(device, block, n))
+      if (too_slow(engine, block, n))
         continue;
       exact e =
-          make_exact(&rng, n, places[at % 4], can_exchange(device, block, n));
+          make_exact(&rng, n, places[at % 4], can_exchange(engine, block, n));
       lu f;
       ct_note("n = %d, block %d, pivot %d", (int)n, (int)block,
               (int)places[at % 4]);
-      open_lu(&f, device, n, block, 1);
+      open_lu(&f, engine, n, block, 1);
       CHECK_EQ_INT(factor(&f, e.s, n), HONE_OK);
       CHECK_EQ_INT(f.info.zero_pivot, places[at % 4]);
       close_lu(&f);
@@ -469,8 +465,8 @@ static void names_the_first_zero_pivot(const void *arg) {
    identity; the first four of the list do not. In half of the cases A is S
    in units that differ from row to row. */
 static void counts_what_vanishes_in_single(const void *arg) {
-  const hone_device *device = arg;
-  NEED(device);
+  const hone_engine *engine = arg;
+  NEED(engine);
   const double list[] = {
       (double)FLT_MIN, 0.0,     -0.0,   -(double)FLT_MIN,
       1e-42,           1e-46,   -1e-39, 0.75 * (double)FLT_MIN,
@@ -485,7 +481,7 @@ static void counts_what_vanishes_in_single(const void *arg) {
   for (int at = 0; at < 4; at++) {
     lu f;
     ct_note("case %d", at);
-    open_lu(&f, device, N, at % 2 ? 64 : 0, at < 2 ? 3 : 1);
+    open_lu(&f, engine, N, at % 2 ? 64 : 0, at < 2 ? 3 : 1);
     for (int i = 0; at == 2 && i < N * N; i++)
       s[i] = ldexp(s[i], i % N % 7 + i / N % 5);
     for (int i = 0; at >= 2 && i < N; i++)
@@ -500,8 +496,8 @@ static void counts_what_vanishes_in_single(const void *arg) {
 
 /* 1 x 1: a number below FLT_MIN is 0, and what counts is its scaled value. */
 static void flushes_by_the_scaled_value(const void *arg) {
-  const hone_device *device = arg;
-  NEED(device);
+  const hone_engine *engine = arg;
+  NEED(engine);
   static const struct {
     double a;
     int row_exp, col_exp, flushed;
@@ -512,7 +508,7 @@ static void flushes_by_the_scaled_value(const void *arg) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     lu f;
     ct_note("case %d", (int)i);
-    open_lu(&f, device, 1, 0, 1);
+    open_lu(&f, engine, 1, 0, 1);
     set_scale(&f, 0, cases[i].row_exp, cases[i].col_exp);
     CHECK_EQ_INT(factor(&f, &cases[i].a, 1), HONE_OK);
     CHECK_EQ_INT(f.info.flushed, cases[i].flushed);
@@ -522,14 +518,14 @@ static void flushes_by_the_scaled_value(const void *arg) {
 }
 
 static void growth_is_not_finite_after_overflow(const void *arg) {
-  const hone_device *device = arg;
-  NEED(device);
+  const hone_engine *engine = arg;
+  NEED(engine);
   enum { N = 150 };
   for (int at = 0; at < 4 * BLOCKS; at++) {
     sup_rng rng = {5};
     if (at % 4 == 3 && one_panel(block_of(at / 4, N), N))
       continue; /* the transpose of that matrix does not grow */
-    if (too_slow(device, block_of(at / 4, N), N))
+    if (too_slow(engine, block_of(at / 4, N), N))
       continue;
     double *s = sup_filled(N * N, 0.0);
     if (at % 4 < 3) { /* 1e39 at the beginning, inside, at the end */
@@ -545,7 +541,7 @@ static void growth_is_not_finite_after_overflow(const void *arg) {
     }
     lu f;
     ct_note("case %d, block %d", at % 4, (int)block_of(at / 4, N));
-    open_lu(&f, device, N, block_of(at / 4, N), 1);
+    open_lu(&f, engine, N, block_of(at / 4, N), 1);
     CHECK_EQ_INT(factor(&f, s, N), HONE_OK);
     CHECK(!(f.info.growth <= DBL_MAX));
     close_lu(&f);
@@ -576,18 +572,20 @@ static void hear(lu *f, listener *l, int stop_at) {
 
 enum { JUDGED = 600, JUDGED_BLOCK = 64, JUDGED_BLOCKS = 10 };
 
-static void check_verdict(const hone_device *device, const char *name,
+static void check_verdict(const hone_engine *engine, const char *name,
                           const double *s, bool hopeless) {
   lu f;
   listener l;
-  open_lu(&f, device, JUDGED, JUDGED_BLOCK, 1);
+  open_lu(&f, engine, JUDGED, JUDGED_BLOCK, 1);
   hear(&f, &l, -1);
   ct_note("%s", name);
   CHECK_EQ_INT(factor(&f, s, JUDGED), HONE_OK);
   CHECK(l.in_order);
   CHECK_EQ_INT(f.info.hopeless, hopeless);
   if (hopeless) {
-    CHECK_LE(l.events, 2 + device->behind); /* of 10 block columns */
+    CHECK_LE(
+        l.events,
+        2 + (engine == &hone_engine_single_cuda)); /* of 10 block columns */
     CHECK(!(f.info.growth <= DBL_MAX));
   } else {
     CHECK_EQ_INT(l.events, JUDGED_BLOCKS);
@@ -598,34 +596,34 @@ static void check_verdict(const hone_device *device, const char *name,
 }
 
 static void gives_up_on_what_single_cannot_hold(const void *arg) {
-  const hone_device *device = arg;
-  NEED(device);
+  const hone_engine *engine = arg;
+  NEED(engine);
   const int64_t n = JUDGED;
   sup_rng rng = {11};
   double *s = sup_filled(n * n, 0.0);
   sup_matrix_cond(&rng, n, SUP_GEOMETRIC, 1e14, s, n);
-  check_verdict(device, "geometric, 1e14", s, true);
+  check_verdict(engine, "geometric, 1e14", s, true);
   sup_matrix_cond(&rng, n, SUP_GEOMETRIC, 1e5, s, n);
-  check_verdict(device, "geometric, 1e5", s, false);
+  check_verdict(engine, "geometric, 1e5", s, false);
   sup_matrix_cond(&rng, n, SUP_GEOMETRIC, 1.0, s, n);
-  check_verdict(device, "orthogonal", s, false);
+  check_verdict(engine, "orthogonal", s, false);
   sup_random(&rng, n, n, s, n);
-  check_verdict(device, "uniform", s, false);
+  check_verdict(engine, "uniform", s, false);
   for (int64_t i = 0; i < n; i++)
     s[i + i * n] = (i % 2 ? 1.0 : -1.0) * (double)n;
-  check_verdict(device, "diagonally dominant", s, false);
+  check_verdict(engine, "diagonally dominant", s, false);
   sup_free(s);
 }
 
 static void stops_between_block_columns_when_told(const void *arg) {
-  const hone_device *device = arg;
-  NEED(device);
+  const hone_engine *engine = arg;
+  NEED(engine);
   const int64_t n = 100, block = 32;
   sup_rng rng = {12};
-  exact e = make_exact(&rng, n, -1, can_exchange(device, block, n));
+  exact e = make_exact(&rng, n, -1, can_exchange(engine, block, n));
   lu f;
   listener l;
-  open_lu(&f, device, n, block, 1);
+  open_lu(&f, engine, n, block, 1);
   for (int stop_at = 0; stop_at < 4; stop_at++) {
     hear(&f, &l, stop_at);
     CHECK_EQ_INT(factor(&f, e.s, n), HONE_CANCELLED);
@@ -645,16 +643,16 @@ static void stops_between_block_columns_when_told(const void *arg) {
 /* State and memory ------------------------------------------------------- */
 
 static void remembers_nothing_of_the_matrix_before(const void *arg) {
-  const hone_device *device = arg;
-  NEED(device);
+  const hone_engine *engine = arg;
+  NEED(engine);
   const int64_t n = 129;
   sup_rng rng = {13};
-  const bool exchange = can_exchange(device, 32, n);
+  const bool exchange = can_exchange(engine, 32, n);
   exact good = make_exact(&rng, n, -1, exchange);
   exact bad = make_exact(&rng, n, 40, exchange);
   double *x = sup_filled(n, 0.25), *v = sup_filled(n, 0.0), unit;
   lu f;
-  open_lu(&f, device, n, 32, 1);
+  open_lu(&f, engine, n, 32, 1);
   multiply(&good, true, 1, x, v, &unit);
   bad.s[3 + n] = 1e39;
   for (int round = 0; round < 3; round++) {
@@ -671,8 +669,8 @@ static void remembers_nothing_of_the_matrix_before(const void *arg) {
 }
 
 static void says_how_much_memory_it_holds(const void *arg) {
-  const hone_device *device = arg;
-  NEED(device);
+  const hone_engine *engine = arg;
+  NEED(engine);
   static const int64_t columns[] = {1, 3, 4, 64};
   for (int64_t n = 1; n <= 200; n += 99) {
     double *s = sup_filled(n * n, 0.0), *v = sup_filled(n * MOST, 0.5);
@@ -680,11 +678,11 @@ static void says_how_much_memory_it_holds(const void *arg) {
       s[i + i * n] = 1.0;
     for (int k = 0; k < 4; k++) {
       lu f;
-      open_lu(&f, device, n, 0, 1);
+      open_lu(&f, engine, n, 0, 1);
       CHECK_EQ_INT(factor(&f, s, n), HONE_OK);
-      CHECK_EQ_INT(device->solve(f.self, false, columns[k], v, n), HONE_OK);
+      CHECK_EQ_INT(engine->solve(f.self, false, columns[k], v, n), HONE_OK);
       /* Beside what was asked for, up to 100 bytes an allocation. */
-      CHECK_LE(f.mem.peak, device->bytes(n, columns[k]) + 1000);
+      CHECK_LE(f.mem.peak, engine->bytes(n, columns[k]) + 1000);
       close_lu(&f);
     }
     sup_free(s);
@@ -703,8 +701,8 @@ static void release(void *memory, void *ctx) {
 }
 
 static void survives_every_failed_allocation(const void *arg) {
-  const hone_device *device = arg;
-  NEED(device);
+  const hone_engine *engine = arg;
+  NEED(engine);
   int st = HONE_NO_MEMORY;
   for (int k = 0; st != HONE_OK && k < 20; k++) {
     int left = k;
@@ -712,10 +710,10 @@ static void survives_every_failed_allocation(const void *arg) {
     hone_watch watch = {.deadline_s = 0.0};
     const hone_engine_config config = {.n = 50, .mem = &mem, .watch = &watch};
     void *self = &left;
-    st = device->create(&self, &config);
+    st = engine->create(&self, &config);
     if (st == HONE_OK) {
       CHECK(k > 0);
-      device->destroy(self, &mem);
+      engine->destroy(self, &mem);
     } else {
       CHECK_EQ_INT(st, HONE_NO_MEMORY);
       CHECK(self == NULL);
@@ -731,7 +729,7 @@ static void survives_every_failed_allocation(const void *arg) {
   { #name, name }
 static const struct {
   const char *name;
-  void (*run)(const void *device);
+  void (*run)(const void *engine);
 } checks[] = {
     ENTRY(solves_exactly_where_the_arithmetic_is),
     ENTRY(solves_exactly_with_several_threads),
@@ -750,9 +748,9 @@ static const struct {
 
 CT_CONSTRUCTOR static void register_checks(void) {
   for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
-    ct_register("device_host/lu", checks[i].name, checks[i].run,
-                &hone_device_host);
-    ct_register("device_cuda/lu", checks[i].name, checks[i].run,
-                &hone_device_cuda);
+    ct_register("engine_host/lu", checks[i].name, checks[i].run,
+                &hone_engine_single);
+    ct_register("engine_cuda/lu", checks[i].name, checks[i].run,
+                &hone_engine_single_cuda);
   }
 }

@@ -4,6 +4,7 @@
    taken, cells, rows. Whole sections: test_papers_sections.cc. */
 #include "tests/unit/test_papers.h"
 #include "bench/papers_checks.h"
+#include "bench/papers_crout_cpu.h"
 #include "bench/papers_matrices.h"
 #include "bench/papers_source.h"
 

@@ -8,6 +8,7 @@
 #include "tests/unit/ct.h"
 #include "tests/unit/device_memory.h"
 #include "tests/unit/support.h"
+#include "tests/unit/wrapped.h"
 
 #include "cpu_dp/structure.h"
 
@@ -179,7 +180,7 @@ static void every_kind(int device, int64_t n) {
 TEST(place, is_told_from_the_hosts) {
   double local = 1.0;
   hone_device_memory place = {.ordinal = -1};
-  hone_driver_instead = NULL;
+  wrapped_driver = NULL;
   CHECK(!hone_device_memory_of(&local, &place));
   device_begin();
   double *p = device_alloc(10);

@@ -6,14 +6,11 @@
 #include "tests/unit/ct.h"
 #include "tests/unit/device_memory.h"
 #include "tests/unit/support.h"
+#include "tests/unit/wrapped.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* gpu_sp/calls.h; not there in a build without CUDA. */
-extern int64_t hone_cuda_fail_at __attribute__((weak));
-extern int64_t hone_cuda_calls __attribute__((weak));
 
 static const double UNTOUCHED = 77.25;
 
@@ -252,13 +249,13 @@ TEST(place_kept, survives_failed_calls_of_the_engine) {
   sys s;
   device_begin();
   make(&s, 150, HONE_DEVICE_CUDA);
-  const int64_t before = hone_cuda_calls;
+  const int64_t before = failing_calls.made;
   CHECK_EQ_INT(all_at_once(&s), HONE_OK);
-  const int64_t calls = hone_cuda_calls - before;
+  const int64_t calls = failing_calls.made - before;
   for (int64_t k = 1; k <= calls; k += 1 + k / 16) {
-    hone_cuda_fail_at = k;
+    failing_calls.fail_at = k;
     const int st = all_at_once(&s);
-    hone_cuda_fail_at = 0;
+    failing_calls.fail_at = 0;
     ct_note("call %d of %d", (int)k, (int)calls);
     CHECK_EQ_INT(st, HONE_OK); /* the host takes over */
     check_honest(&s, st);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The direct Crout method on one thread of the CPU, in single and double
-   precision: see crout.h. There is no blocking and no reordering, as in the
+   precision: see papers_crout_cpu.h. There is no blocking and no reordering, as in the
    publication, which compares the iterative method with it. The file includes
    itself once for each precision. */
 #ifndef REAL
-#include "gpu_sp/forms/crout.h"
+#include "bench/papers_crout_cpu.h"
 
 #include "base/base.h"
 
@@ -12,13 +12,13 @@
 #define FMA fmaf
 #define SUM sum_s
 #define CROUT hone_crout_cpu_s
-#include "gpu_sp/forms/crout_cpu.c"
+#include "bench/papers_crout_cpu.c"
 
 #define REAL double
 #define FMA fma
 #define SUM sum_d
 #define CROUT hone_crout_cpu_d
-#include "gpu_sp/forms/crout_cpu.c"
+#include "bench/papers_crout_cpu.c"
 
 #else
 

@@ -12,8 +12,8 @@
    bytes were no faster (on an EPYC with AVX-512), and without AVX-512 gcc kept
    them in memory. Loops over vectors have an unroll pragma, because gcc
    otherwise unrolls them only after it has put the arrays into memory. Read
-   next: block_lu.h, diagonal.cu. */
-#include "gpu_sp/forms/block_lu.h"
+   next: block_lu.h. */
+#include "base/block_lu.h"
 
 #include "base/base.h"
 
@@ -28,12 +28,11 @@ typedef int32_t bits __attribute__((vector_size(32)));
 
 #define UNROLL _Pragma("GCC unroll 16")
 
-/* The compiler makes one load or one store of each. */
+/* The compiler turns memcpy into one load or store. */
 #define LOAD(v, at) memcpy(&(v), (at), sizeof(v))
 #define STORE(at, v) memcpy((at), &(v), sizeof(v))
 
-/* Lane i of the result is the lane of a that the i-th number names, or, from
-   number 8 on, of b. */
+/* The lanes of a and b by number: 0 to 7 are those of a, 8 to 15 those of b. */
 #ifdef __clang__
 #define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
@@ -369,14 +368,11 @@ INLINE void invert_lower(int w, float *a, float *inverse) {
 /* ---- Two processors: AVX2 with FMA, and the default -------------------------
  */
 
-bool hone_block_plain = false;
-
 #if defined(__x86_64__) && defined(__GNUC__)
 #define FAST __attribute__((target("avx2,fma")))
 
 static bool fast(void) {
-  return !hone_block_plain && __builtin_cpu_supports("avx2") &&
-         __builtin_cpu_supports("fma");
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 #else
 #define FAST
@@ -396,20 +392,36 @@ FAST static void invert_lower_fast(int w, float *a, float *inverse) {
   invert_lower(w, a, inverse);
 }
 
+static int factor_portable(int w, bool natural, float *a, int *row) {
+  return factor(w, natural, a, row);
+}
+
+static void invert_upper_portable(int w, float *a, float *inverse) {
+  invert_upper(w, a, inverse);
+}
+
+static void invert_lower_portable(int w, float *a, float *inverse) {
+  invert_lower(w, a, inverse);
+}
+
+const hone_block_code hone_block_portable = {
+    factor_portable, invert_upper_portable, invert_lower_portable};
+
 int hone_block_lu(int w, bool natural, float *a, int *row) {
-  return fast() ? factor_fast(w, natural, a, row) : factor(w, natural, a, row);
+  return fast() ? factor_fast(w, natural, a, row)
+                : factor_portable(w, natural, a, row);
 }
 
 void hone_block_upper(int w, float *a, float *inverse) {
   if (fast())
     invert_upper_fast(w, a, inverse);
   else
-    invert_upper(w, a, inverse);
+    invert_upper_portable(w, a, inverse);
 }
 
 void hone_block_lower(int w, float *a, float *inverse) {
   if (fast())
     invert_lower_fast(w, a, inverse);
   else
-    invert_lower(w, a, inverse);
+    invert_lower_portable(w, a, inverse);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* LU of a diagonal block in single precision, and the inverses of its
-   triangles, on one core of the CPU. A GPU waits for the result (diagonal.cu),
-   so no work goes to other threads and nothing is transposed. Read next:
-   block_lu.c. */
+   triangles, on one core of the CPU. A GPU waits for the result
+   (gpu_sp/forms/diagonal.cu), so no work goes to other threads and nothing is
+   transposed. The file is in base/ because it needs no CUDA, and engines do not
+   include each other. Read next: block_lu.c. */
 #ifndef HONE_BLOCK_LU_H
 #define HONE_BLOCK_LU_H
 
@@ -26,7 +27,13 @@ int hone_block_lu(int w, bool natural, float *a, int *row);
 void hone_block_upper(int w, float *a, float *inverse);
 void hone_block_lower(int w, float *a, float *inverse);
 
-/* For tests: as on a processor without AVX2 and FMA. */
-extern bool hone_block_plain;
+/* The three functions as a processor without AVX2 and FMA runs them; the
+   above choose by the processor at hand. */
+typedef struct hone_block_code {
+  int (*lu)(int w, bool natural, float *a, int *row);
+  void (*upper)(int w, float *a, float *inverse);
+  void (*lower)(int w, float *a, float *inverse);
+} hone_block_code;
+extern const hone_block_code hone_block_portable;
 
 #endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The single-precision engines of the host, LU and Cholesky: creation,
+   solutions with the factors, and the two tables. The factorization itself is
+   in blocked.c. */
+#include "base/lapack.h"
+#include "cpu_sp/apply.h"
+#include "cpu_sp/blocked.h"
+#include "cpu_sp/small_lu.h"
+
+enum {
+  APPLY_THREADS_FROM = 800, /* orders from which apply uses threads */
+  TRSV_COLUMNS = 3 /* up to so many right-hand sides are solved for one by
+                      one: below that, TRSM's packing of L and U costs more */
+};
+
+static bool probe(char *why, size_t why_size) {
+  (void)why;
+  (void)why_size;
+  return true;
+}
+
+static bool is_definite(const hone_structure *structure, int64_t n) {
+  (void)n;
+  return structure->definite;
+}
+
+/* ---- Memory ------------------------------------------------------------- */
+
+/* Whole cache lines, and no power of two between columns: those fall into
+   the same few cache sets. */
+static int64_t leading_dimension(int64_t n) {
+  int64_t ld = (n + 15) / 16 * 16;
+  return ld % 256 == 0 ? ld + 16 : ld;
+}
+
+static int64_t bytes(int64_t n, int64_t k) {
+  int64_t work = n <= HONE_SMALL_UP_TO ? hone_small_lu_work(n) : 0;
+  return (leading_dimension(n) * n + 2 * n + n * k + work) *
+             (int64_t)sizeof(float) +
+         n * (int64_t)sizeof(int) + (int64_t)sizeof(hone_blocked);
+}
+
+static void destroy(void *self, hone_mem *mem) {
+  hone_blocked *h = self;
+  if (h == NULL)
+    return;
+  hone_mem_put(mem, h->work);
+  hone_mem_put(mem, h->v);
+  hone_mem_put(mem, h->ipiv);
+  hone_mem_put(mem, h->col_max);
+  hone_mem_put(mem, h->f);
+  hone_mem_put(mem, h);
+}
+
+static int create(bool spd, void **self, const hone_engine_config *config) {
+  const int64_t n = config->n, ld = leading_dimension(n);
+  const int64_t work =
+      n <= HONE_SMALL_UP_TO && !spd ? hone_small_lu_work(n) : 0;
+  hone_blocked *h = hone_mem_get(config->mem, sizeof *h);
+  *self = NULL;
+  if (h == NULL)
+    return HONE_NO_MEMORY;
+  *h = (hone_blocked){.n = n,
+                      .ld = ld,
+                      .block = config->block,
+                      .spd = spd,
+                      .mem = config->mem,
+                      .pool = config->pool,
+                      .watch = config->watch};
+  h->f = hone_mem_get(h->mem, (size_t)(ld * n) * sizeof *h->f);
+  h->col_max = hone_mem_get(h->mem, (size_t)(2 * n) * sizeof *h->col_max);
+  h->ipiv = hone_mem_get(h->mem, (size_t)n * sizeof *h->ipiv);
+  if (work > 0)
+    h->work = hone_mem_get(h->mem, (size_t)work * sizeof *h->work);
+  if (h->f && h->col_max && h->ipiv && (h->work || work == 0)) {
+    *self = h;
+    return HONE_OK;
+  }
+  destroy(h, h->mem);
+  return HONE_NO_MEMORY;
+}
+
+static int create_lu(void **self, const hone_engine_config *config) {
+  return create(false, self, config);
+}
+
+static int create_cholesky(void **self, const hone_engine_config *config) {
+  return create(true, self, config);
+}
+
+/* ---- Solutions ---------------------------------------------------------- */
+
+/* Room for k right-hand sides in single precision. */
+static int reserve(hone_blocked *h, int64_t k) {
+  if (k <= h->v_columns)
+    return HONE_OK;
+  hone_mem_put(h->mem, h->v);
+  h->v_columns = 0;
+  h->v = hone_mem_get(h->mem, (size_t)(h->n * k) * sizeof *h->v);
+  if (h->v == NULL)
+    return HONE_NO_MEMORY;
+  h->v_columns = k;
+  return HONE_OK;
+}
+
+/* h->v = inv(S) h->v, or inv(S^T) h->v, for k columns. */
+static int solve_in_single(hone_blocked *h, bool trans, int64_t k) {
+  int n = (int)h->n, ld = (int)h->ld, info = 0;
+  const int together = k <= TRSV_COLUMNS ? 1 : (int)k;
+  for (int64_t c = 0; c < k && h->small; c++)
+    hone_small_solve(h->n, h->f, h->ld, h->ipiv, trans, h->v + c * h->n);
+  for (int64_t c = 0; c < k && info == 0 && !h->small; c += together)
+    if (h->spd)
+      spotrs_("U", &n, &together, h->f, &ld, h->v + c * h->n, &n, &info);
+    else
+      sgetrs_(trans ? "T" : "N", &n, &together, h->f, &ld, h->ipiv,
+              h->v + c * h->n, &n, &info);
+  return info == 0 ? HONE_OK : HONE_INTERNAL;
+}
+
+static int solve(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
+  hone_blocked *h = self;
+  int st = reserve(h, k);
+  if (st != HONE_OK)
+    return st;
+  for (int64_t c = 0; c < k; c++)
+    for (int64_t i = 0; i < h->n; i++)
+      h->v[c * h->n + i] = (float)v[c * ldv + i];
+  st = solve_in_single(h, trans, k);
+  for (int64_t c = 0; c < k; c++)
+    for (int64_t i = 0; i < h->n; i++)
+      v[c * ldv + i] = (double)h->v[c * h->n + i];
+  return st;
+}
+
+static int apply(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
+  const hone_blocked *h = self;
+  const hone_factors factors = {.form = h->spd     ? HONE_FORM_CHOLESKY
+                                        : h->small ? HONE_FORM_TRANSPOSED
+                                                   : HONE_FORM_LU,
+                                .n = h->n,
+                                .ld = h->ld,
+                                .f = h->f,
+                                .pivot = h->ipiv,
+                                .base = h->small ? 0 : 1};
+  hone_apply(h->n < APPLY_THREADS_FROM ? NULL : h->pool, &factors, trans, k, v,
+             ldv);
+  return HONE_OK;
+}
+
+/* ---- The engines -------------------------------------------------------- */
+
+const hone_engine hone_engine_single = {.name = "single LU",
+                                        .place = "CPU",
+                                        .precision = 32,
+                                        .probe = probe,
+                                        .create = create_lu,
+                                        .factor = hone_blocked_factor,
+                                        .solve = solve,
+                                        .apply = apply,
+                                        .destroy = destroy,
+                                        .bytes = bytes};
+
+const hone_engine hone_engine_cholesky = {.name = "single Cholesky",
+                                          .place = "CPU",
+                                          .precision = 32,
+                                          .symmetric = true,
+                                          .applies = is_definite,
+                                          .probe = probe,
+                                          .create = create_cholesky,
+                                          .factor = hone_blocked_factor,
+                                          .solve = solve,
+                                          .apply = apply,
+                                          .destroy = destroy,
+                                          .bytes = bytes};

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Block columns from the caller's matrix into F: the width of each, A on the
+   device or rounded by the host, and what is cleared before a factorization.
+   Where the device has room, A stays there in double precision, for scaling,
+   rounding and residuals. See loop.h; feed/ brings A to the device. */
+#include "gpu_sp/factor/loop.h"
+
+#include <cstring>
+
+namespace {
+
+const int64_t SMALL_ORDER = 8192;  /* the last part of A is half of it */
+const int64_t LARGE_ORDER = 20000; /* eight equal parts from here on */
+
+/* A comes in parts. Each is factored while the next ones are on their way, and
+   bringing it up to date with all panels before it has a fixed cost. With
+   look-ahead that is done beside the panels and costs less: then there are
+   more parts, and the first is small, for the device has nothing else to do
+   until it has come. (docs/performance.md) */
+int64_t feed_width(const hone_cuda *c, int64_t j) {
+  static const int64_t parts[] = {2, 4, 4, 4, 4, 6, 8}; /* n / 32 */
+  const int64_t n = c->n, part = round_up((n + 7) / 8, c->nb);
+  int64_t end = 0;
+  if (c->forms.side.stream) {
+    for (int64_t p : parts) {
+      end += round_up(p * n / 32, c->nb);
+      if (end > j)
+        return end - j;
+    }
+    return n - j;
+  }
+  if (j < 2 * part || n > LARGE_ORDER)
+    return part;
+  return n <= SMALL_ORDER && j >= 4 * part ? n - j : 2 * part;
+}
+
+} // namespace
+
+/* An A that is on the device already is factored as one block column. */
+int64_t hone_cuda_width(const hone_cuda *c, const hone_scaling *scaling,
+                        int64_t j) {
+  const bool whole =
+      j == 0 ? scaling && c->looked && hone_cuda_all_there(c) : c->again;
+  int64_t w = c->stage_columns > 0 ? c->stage_columns : feed_width(c, j);
+  if (c->block > 0)
+    w = c->block;
+  else if (whole)
+    w = c->n;
+  return w < c->n - j ? w : c->n - j;
+}
+
+int hone_cuda_upload_scaling(hone_cuda *c, const hone_scaling *scaling) {
+  const size_t bytes = (size_t)c->n * sizeof(double);
+  memcpy(c->h_v, scaling->row, bytes);
+  memcpy(c->h_v + c->n, scaling->col, bytes);
+  int st = CALL(
+      cudaMemcpyAsync(c->row, c->h_v, bytes, cudaMemcpyHostToDevice, c->work));
+  TRY_CUDA(cudaMemcpyAsync(c->col, c->h_v + c->n, bytes, cudaMemcpyHostToDevice,
+                           c->work));
+  TRY_CUDA(cudaStreamSynchronize(c->work));
+  return st;
+}
+
+namespace {
+
+/* Clears the results of the factorization before. */
+int clear(hone_cuda *c) {
+  c->column_count = c->panel_count = c->moves_count = 0;
+  c->split = -1;
+  c->host_flushed = 0;
+  int st = hone_cuda_forms_clear(c);
+  TRY_CUDA(cudaMemcpyAsync(c->perm, c->map, (size_t)c->n * sizeof(int),
+                           cudaMemcpyDeviceToDevice, c->work));
+  TRY_CUDA(cudaMemcpyAsync(c->place, c->map, (size_t)c->n * sizeof(int),
+                           cudaMemcpyDeviceToDevice, c->work));
+  TRY_CUDA(cudaMemsetAsync(c->panel_work, 0,
+                           (size_t)hone_cuda_panel_bytes(c->n), c->work));
+  TRY_CUDA(cudaMemsetAsync(
+      c->top, 0, (size_t)(c->column_room + 1) * sizeof(unsigned), c->work));
+  TRY_CUDA(cudaMemsetAsync(c->flushed, 0, sizeof *c->flushed, c->work));
+  TRY_CUDA(cudaMemsetAsync(c->flags, 0, 2 * sizeof(int), c->work));
+  /* the first zero pivot: none, which is a large number */
+  TRY_CUDA(cudaMemsetAsync(c->flags, 0x7f, sizeof(int), c->work));
+  return st;
+}
+
+/* Threads begin to send A, by the block columns that hone_cuda_width will
+   name. */
+void set_out(hone_cuda *c, const hone_dense *a) {
+  int count = 0;
+  for (int64_t j = 0, w; j < c->n && count < c->column_room; j += w) {
+    w = c->block > 0 ? c->block : feed_width(c, j);
+    w = w < c->n - j ? w : c->n - j;
+    c->columns[count].j = j;
+    c->columns[count++].w = w;
+  }
+  hone_cuda_feed_start(c, a, count);
+  c->way = c->job.running;
+}
+
+/* A begins to come to the device. */
+int bring(hone_cuda *c, const hone_dense *a) {
+  int st = hone_cuda_feed_begin(c, a);
+  if (st != HONE_OK || c->a == nullptr)
+    return st;
+  set_out(c, a);
+  return CALL(
+      cudaMemsetAsync(c->seen, 0, 2 * (size_t)c->n * sizeof(double), c->work));
+}
+
+int begin(hone_cuda *c, const hone_dense *a, const hone_scaling *scaling) {
+  /* The same pointer may hold another matrix: only the factorization that
+     follows one of A unseen finds A there. */
+  const bool again = c->looked && hone_cuda_all_there(c) && c->source == a->a &&
+                     scaling != nullptr;
+  int st = clear(c);
+  c->looked = scaling == nullptr;
+  if (!c->careful) {
+    c->pieces = c->wanted;
+    c->tf32 = c->wanted_tf32;
+  }
+  c->careful = false;
+  c->again = again;
+  c->way = false;
+  c->scaled = scaling != nullptr && scaling->used;
+  if (!again)
+    TRY(bring(c, a));
+  if (c->scaled)
+    TRY(hone_cuda_upload_scaling(c, scaling));
+  return st;
+}
+
+/* Columns of A come to the device, are inspected, and are rounded into F. */
+int load_resident(hone_cuda *c, const hone_dense *a, hone_cuda_column *col,
+                  unsigned *top) {
+  const int64_t j = col->j, w = col->w, n = c->n;
+  int st = hone_cuda_feed(c, a, j + w, col->fed);
+  TRY_CUDA(cudaStreamWaitEvent(c->work, col->fed, 0));
+  TRY(hone_cuda_look(c, j + w));
+  TRY_CUDA(hone_cuda_round(
+      {c->a, c->lda, c->spd ? j + w : n, j, w},
+      {c->scaled ? c->row : nullptr, c->scaled ? c->col : nullptr}, c->spd,
+      {c->f, c->ld, c->place, top, c->flushed}, c->work));
+  return st;
+}
+
+/* Rounds columns of an A that the caller has in device memory, and of which
+   there is no copy. */
+int load_there(hone_cuda *c, const hone_cuda_column *col, unsigned *top) {
+  return CALL(hone_cuda_round(
+      {c->from, c->from_ld, c->spd ? col->j + col->w : c->n, col->j, col->w},
+      {c->scaled ? c->row : nullptr, c->scaled ? c->col : nullptr}, c->spd,
+      {c->f, c->ld, c->place, top, c->flushed}, c->work));
+}
+
+/* The host scales and rounds the columns, and sends them as floats. */
+int load_rounded(hone_cuda *c, const hone_dense *a, const hone_scaling *scaling,
+                 int index) {
+  hone_cuda_column *col = c->columns + index;
+  float *stage = c->stage + (index % 2) * c->ld * c->stage_columns;
+  int st = HONE_OK;
+  if (index >= 2) /* the block column that stage held is in F */
+    st = CALL(cudaStreamWaitEvent(c->feed, c->columns[index - 2].turned, 0));
+  TRY(hone_cuda_feed_rounded(c, a, scaling, col->j, col->w, stage));
+  TRY_CUDA(cudaEventRecord(col->fed, c->feed));
+  TRY_CUDA(cudaStreamWaitEvent(c->work, col->fed, 0));
+  TRY_CUDA(hone_cuda_transpose(c->n, stage, c->ld, col->j, col->w,
+                               {c->f, c->ld, c->place, c->top + index, nullptr},
+                               c->work));
+  TRY_CUDA(cudaEventRecord(col->turned, c->work));
+  return st;
+}
+
+int add_column(hone_cuda *c, int64_t j, int64_t w, int *index) {
+  if (c->column_count >= c->column_room)
+    return HONE_INTERNAL;
+  *index = c->column_count++;
+  c->columns[*index].j = j;
+  c->columns[*index].w = w;
+  c->columns[*index].applied = 0;
+  return HONE_OK;
+}
+
+int set_split_scale(hone_cuda *c, int index) {
+  hone_split_scale *scale = c->scale + index;
+  return CALL(c->spd ? hone_cuda_split_scale_spd(c->pieces, c->top, index + 1,
+                                                 scale, c->work)
+                     : hone_cuda_split_scale(c->pieces, c->top + index, scale,
+                                             c->work));
+}
+
+} // namespace
+
+int hone_cuda_load_next(hone_cuda *c, const hone_dense *a,
+                        const hone_scaling *scaling, int64_t j, int64_t w) {
+  int index, st = add_column(c, j, w, &index);
+  if (st != HONE_OK)
+    return st;
+  hone_cuda_column *col = c->columns + index;
+  unsigned *top = c->top + index;
+  if (c->a)
+    st = load_resident(c, a, col, top);
+  else if (c->there)
+    st = load_there(c, col, top);
+  else
+    st = load_rounded(c, a, scaling, index);
+  TRY(set_split_scale(c, index));
+  return st;
+}
+
+int hone_cuda_load(hone_cuda *c, const hone_dense *a,
+                   const hone_scaling *scaling, int64_t j, int64_t w) {
+  const int st = j == 0 ? begin(c, a, scaling) : (int)HONE_OK;
+  if (st != HONE_OK || (j > 0 && hone_cuda_loaded(c) > j))
+    return st;
+  return hone_cuda_load_next(c, a, scaling, j, w);
+}
+
+int hone_cuda_load_floats(hone_cuda *c, const float *a, int64_t lda) {
+  int index;
+  c->way = false;
+  int st = clear(c);
+  TRY(add_column(c, 0, c->n, &index));
+  TRY_CUDA(hone_cuda_transpose(
+      c->n, a, lda, 0, c->n, {c->f, c->ld, nullptr, c->top, nullptr}, c->work));
+  TRY(set_split_scale(c, 0));
+  return st;
+}

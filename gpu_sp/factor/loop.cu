@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The factorization on a CUDA device, by block columns from left to right.
+   Block column J of width w at column j:
+
+     load     F[:, J]     <- S[:, J], scaled and rounded, its rows in the
+                             present order
+     update   for each panel before it, K its columns:
+              U[K, J]      = inv(L11) F[K, J]
+              F[below, J] -= L21 U[K, J]              (the trailing update)
+     factor   P F[j:n, J]  = L U, by outer panels: lu.cu, cholesky.cu
+     judge    do the pivots fall so fast that the factors are of no use?
+
+   Everything runs on streams of the library's own: work (the factorization),
+   feed (A on its way to the device), look (results fetched while work goes
+   on). There is no default stream and no wait for the whole device, and after
+   create nothing is allocated. The host runs ahead of the device: it judges
+   the pivots one block column late. While A comes in, the block columns behind
+   the present one are loaded and brought up to date as soon as they are there,
+   beside the panels (look-ahead). */
+#include "gpu_sp/factor/loop.h"
+
+extern "C" {
+#include "base/pivot_fall.h"
+}
+
+#include <cfloat>
+#include <cmath>
+#include <cstring>
+
+namespace {
+
+hone_cuda_column *column_at(hone_cuda *c, int64_t j) {
+  int i = c->column_count - 1;
+  while (i > 0 && c->columns[i].j > j)
+    i--;
+  return c->columns + i;
+}
+
+/* Brings the block column up to date with the panels on its left. */
+int update(hone_cuda *c, int64_t j, int64_t w) {
+  int st = HONE_OK;
+  if (!c->spd)
+    return hone_cuda_update(c, column_at(c, j)->applied, j, j + w);
+  for (int p = 0; p < c->panel_count; p++)
+    TRY(hone_cuda_apply_spd(c, p, j, j + w));
+  return st;
+}
+
+/* ---- While one block column is being factored -------------------------- */
+
+/* *reached: has the device reached the event? */
+int ask(cudaEvent_t event, bool *reached) {
+  const cudaError_t e = cudaEventQuery(event);
+  *reached = e == cudaSuccess;
+  if (e != cudaErrorNotReady)
+    return hone_cuda_status(e);
+  (void)cudaGetLastError();
+  return HONE_OK;
+}
+
+/* Is one more block column arriving, or has it arrived and is not in F? */
+bool one_more(const hone_cuda *c) {
+  return c->way && !c->spd && c->forms.side.stream &&
+         c->column_count < c->job.count;
+}
+
+/* Loads the next block column into F if it has arrived. */
+int take_next(hone_cuda *c, bool *taken) {
+  const hone_cuda_column *col = c->columns + c->column_count;
+  *taken = false;
+  if (!one_more(c) || !hone_cuda_sent(col))
+    return HONE_OK;
+  int st = ask(col->fed, taken);
+  if (st == HONE_OK && *taken)
+    st = hone_cuda_load_next(c, &c->job.a, nullptr, col->j, col->w);
+  return st;
+}
+
+/* While A comes in, the host waits until the device is only HONE_CUDA_PACE
+   panels behind: the columns that have arrived when a panel begins decide what
+   is done beside it. */
+int keep_pace(hone_cuda *c) {
+  int st = HONE_OK;
+  bool taken = false, late = c->panel_count < HONE_CUDA_PACE;
+  while (st == HONE_OK && one_more(c) && !late && !taken) {
+    st = take_next(c, &taken);
+    if (st == HONE_OK && !taken)
+      st = ask(c->pace[c->panel_count % HONE_CUDA_PACE], &late);
+    if (st == HONE_OK && !taken && !late)
+      hone_cuda_feed_help(c);
+  }
+  return st;
+}
+
+/* Brings the block columns behind this one up to date, beside the next panel:
+   each by an even share of what it lacks for every panel before its turn comes.
+   left: panels of this block column that remain. */
+int go_on_behind(hone_cuda *c, const hone_cuda_column *now, int64_t left) {
+  int st = HONE_OK;
+  for (int i = (int)(now - c->columns) + 1; i < c->column_count; i++) {
+    hone_cuda_column *col = c->columns + i;
+    const int64_t until = left + (col->j - now->j - now->w) / c->nb;
+    const int64_t owed = c->panel_count - col->applied;
+    const int to = col->applied + (int)((owed + until - 1) / until);
+    TRY(hone_cuda_catch_up(c, col->applied, to, col->j, col->j + col->w));
+    col->applied = to;
+  }
+  return st;
+}
+
+/* The outer panel of kw columns from k on, of a block column that ends at
+   'end', and its update of the rest of that block column. */
+int outer_panel(hone_cuda *c, int64_t k, int64_t kw, int64_t end) {
+  int st = HONE_OK;
+  if (c->spd) {
+    st = hone_cuda_factor_panel_spd(c, k, kw);
+    TRY(hone_cuda_apply_spd(c, c->panel_count - 1, k + kw, end));
+  } else {
+    st = hone_cuda_factor_panel(c, k, kw, end);
+    TRY(hone_cuda_apply(c, c->panel_count - 1, k + kw, end));
+  }
+  return st;
+}
+
+} // namespace
+
+int hone_cuda_factor_column(hone_cuda *c, int64_t j, int64_t w) {
+  const int64_t end = j + w;
+  hone_cuda_column *now = column_at(c, j);
+  int st = HONE_OK;
+  for (int64_t k = j, kw; k < end && st == HONE_OK; k += kw) {
+    kw = end - k < c->nb ? end - k : c->nb;
+    st = keep_pace(c);
+    TRY(outer_panel(c, k, kw, end));
+    if (k + kw < end)
+      TRY(go_on_behind(c, now, (end - k - kw + c->nb - 1) / c->nb));
+    if (c->way)
+      TRY_CUDA(cudaEventRecord(c->pace[(c->panel_count - 1) % HONE_CUDA_PACE],
+                               c->work));
+  }
+  TRY_CUDA(cudaEventRecord(now->done, c->work));
+  return st;
+}
+
+int hone_cuda_finish(hone_cuda *c) {
+  int st = CALL(hone_cuda_invert_blocks(c->n, c->f, c->ld, c->lower,
+                                        c->spd ? nullptr : c->upper, c->work));
+  TRY_CUDA(
+      hone_cuda_largest_u(c->n, c->f, c->ld, c->top + c->column_room, c->work));
+  return st;
+}
+
+namespace {
+
+/* ---- The judgement of the pivots ---------------------------------------- */
+
+/* |u_cc|, or u_cc^2 for Cholesky, of the columns j .. j+w-1, fetched while the
+   block columns behind are still being worked on. */
+int pivots(hone_cuda *c, int64_t j, int64_t w, float *out) {
+  int i = 0;
+  while (i + 1 < c->column_count && c->columns[i].j + c->columns[i].w < j + w)
+    i++;
+  int st = CALL(cudaStreamWaitEvent(c->look, c->columns[i].done, 0));
+  TRY_CUDA(cudaMemcpy2DAsync(out, sizeof(float), c->f + j + j * c->ld,
+                             (size_t)(c->ld + 1) * sizeof(float), sizeof(float),
+                             (size_t)w, cudaMemcpyDeviceToHost, c->look));
+  TRY_CUDA(cudaStreamSynchronize(c->look));
+  for (int64_t k = 0; k < w; k++)
+    out[k] = c->spd ? out[k] * out[k] : std::fabs(out[k]);
+  return st;
+}
+
+int mean_pivot(hone_cuda *c, int64_t j, double *mean) {
+  float pivot[HONE_PIVOT_SAMPLE];
+  const int st = pivots(c, j, HONE_PIVOT_SAMPLE, pivot);
+  if (st == HONE_OK)
+    *mean = hone_pivot_mean(pivot);
+  return st;
+}
+
+/* With 'done' columns factored: are the factors too poor to be refined with? */
+int judge(hone_cuda *c, int64_t done, bool *hopeless) {
+  hone_pivot_fall fall = {};
+  int st = HONE_OK;
+  *hopeless = false;
+  if (!hone_pivots_can_be_judged(c->n, done))
+    return HONE_OK;
+  fall.n = c->n;
+  fall.done = done;
+  TRY(mean_pivot(c, 0, &fall.start));
+  TRY(mean_pivot(c, hone_pivot_middle(done), &fall.middle));
+  TRY(mean_pivot(c, hone_pivot_end(done), &fall.end));
+  TRY(pivots(c, 0, 1, &fall.first));
+  if (st == HONE_OK)
+    *hopeless = hone_pivots_hopeless(&fall);
+  return st;
+}
+
+/* ---- The outcome -------------------------------------------------------- */
+
+/* max |u_ij| / max |s_ij|, for Cholesky max u_ij^2 / max |s_ij|; Inf where the
+   factors or S are not finite: such an S must not look like one that does not
+   grow. */
+double growth(const hone_cuda *c, bool overflow) {
+  const unsigned *top = c->h_top;
+  float u, s = 0.0F;
+  for (int i = 0; i < c->column_count; i++) {
+    float t;
+    memcpy(&t, &top[i], sizeof t);
+    s = t > s ? t : s;
+  }
+  memcpy(&u, &top[c->column_room], sizeof u);
+  const bool finite = !overflow && s <= FLT_MAX;
+  const double ratio = finite ? (double)u / (double)s : HONE_INF;
+  return ratio * (c->spd ? (double)u : 1.0);
+}
+
+} // namespace
+
+int hone_cuda_outcome(hone_cuda *c, bool complete, hone_factor_info *info) {
+  struct results {
+    int flags[2];
+    unsigned long long flushed;
+  } *r = reinterpret_cast<results *>(c->h_v);
+  int st = c->job.running ? hone_cuda_feed(c, &c->job.a, c->n, nullptr)
+                          : (int)HONE_OK;
+  c->ahead = false;
+  const hone_copy back[] = {
+      /* perm: for the solves */
+      {c->flags, r->flags, 2},
+      {c->flushed, &r->flushed, 2},
+      {c->top, c->h_top, c->column_room + 1},
+      {c->perm, hone_cuda_at(c, HONE_CUDA_PERM), complete ? c->n : 0}};
+  TRY_CUDA(hone_cuda_copy(back, 4, c->work));
+  TRY_CUDA(cudaStreamSynchronize(c->work));
+  if (st != HONE_OK)
+    return st;
+  info->flushed = (int64_t)r->flushed + c->host_flushed;
+  if (r->flags[0] < c->n)
+    info->zero_pivot = r->flags[0];
+  if (complete)
+    info->growth = growth(c, r->flags[1] != 0);
+  return HONE_OK;
+}
+
+namespace {
+
+/* The factors are not finite: the FP16 parts overflow where pivots grow, and
+   plain FP32 products do not. The next factorization makes those; false: the
+   last one did so already. */
+bool take_safer_products(hone_cuda *c) {
+  const bool untried = c->pieces != HONE_SPLIT_NONE || c->tf32;
+  c->careful = true;
+  c->pieces = HONE_SPLIT_NONE;
+  c->tf32 = false;
+  return untried;
+}
+
+/* ---- The loop ----------------------------------------------------------- */
+
+int block_columns(hone_cuda *c, const hone_dense *a,
+                  const hone_scaling *scaling, hone_factor_info *info) {
+  const int64_t n = c->n;
+  for (int64_t j = 0, w; j < n; j += w) {
+    w = hone_cuda_width(c, scaling, j);
+    const double done = (double)j / (double)n;
+    if (hone_watch_stop(c->watch, "factor", done, 0, HONE_NAN))
+      return HONE_CANCELLED;
+    int st = hone_cuda_load(c, a, scaling, j, w);
+    if (j > 0)
+      TRY(update(c, j, w));
+    TRY(hone_cuda_factor_column(c, j, w));
+    TRY(judge(c, j, &info->hopeless)); /* the device is still busy with J */
+    if (st != HONE_OK || info->hopeless)
+      return st;
+  }
+  return hone_cuda_finish(c);
+}
+
+} // namespace
+
+int hone_cuda_factor(void *self, const hone_matrix *matrix,
+                     const hone_scaling *scaling, hone_factor_info *info) {
+  hone_cuda *c = static_cast<hone_cuda *>(self);
+  const hone_dense *a = hone_dense_of(matrix);
+  for (;;) {
+    *info = {};
+    info->growth = HONE_NAN; /* and stays so if the factors are not complete */
+    info->zero_pivot = -1;
+    int st = block_columns(c, a, scaling, info);
+    if (st != HONE_OK)
+      hone_cuda_feed_stop(c); /* nothing reads the caller's matrix any more */
+    TRY(hone_cuda_outcome(c, !info->hopeless, info));
+    const bool complete = info->zero_pivot < 0 && !info->hopeless;
+    if (st != HONE_OK || !complete || info->growth <= DBL_MAX)
+      return st;
+    /* S = A, not inspected yet, may only lack scaling */
+    if (scaling == nullptr || !take_safer_products(c))
+      return st;
+  }
+}
