@@ -12,7 +12,7 @@
    bytes were no faster (on an EPYC with AVX-512), and without AVX-512 gcc kept
    them in memory. Loops over vectors have an unroll pragma, because gcc
    otherwise unrolls them only after it has put the arrays into memory. Read
-   next: block_lu.h, diagonal.cu. */
+   next: block_lu.h. */
 #include "base/block_lu.h"
 
 #include "base/base.h"
@@ -28,12 +28,11 @@ typedef int32_t bits __attribute__((vector_size(32)));
 
 #define UNROLL _Pragma("GCC unroll 16")
 
-/* The compiler makes one load or one store of each. */
+/* The compiler turns memcpy into one load or store. */
 #define LOAD(v, at) memcpy(&(v), (at), sizeof(v))
 #define STORE(at, v) memcpy((at), &(v), sizeof(v))
 
-/* Lane i of the result is the lane of a that the i-th number names, or, from
-   number 8 on, of b. */
+/* The lanes of a and b by number: 0 to 7 are those of a, 8 to 15 those of b. */
 #ifdef __clang__
 #define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else

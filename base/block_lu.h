@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* LU of a small block in single precision, and the inverses of its triangles,
-   on one core. A GPU waits for it (gpu_sp/forms/diagonal.cu), so that nothing
-   is handed to other threads and nothing is transposed. It stands in base/
-   because it needs no CUDA, and engines do not include each other. */
+/* LU of a diagonal block in single precision, and the inverses of its
+   triangles, on one core of the CPU. A GPU waits for the result
+   (gpu_sp/forms/diagonal.cu), so no work goes to other threads and nothing is
+   transposed. The file is in base/ because it needs no CUDA, and engines do not
+   include each other. Read next: block_lu.c. */
 #ifndef HONE_BLOCK_LU_H
 #define HONE_BLOCK_LU_H
 

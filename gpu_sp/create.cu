@@ -57,7 +57,7 @@ enum { ALLOCATIONS = 32 };
 /* All device memory but what comes with a copy of A. */
 int list_working(hone_cuda *c, allocation *p) {
   const int64_t n = c->n, f4 = sizeof(float), d8 = sizeof(double);
-  const int64_t rows = hone_piece_rows(c->pieces);
+  const int64_t rows = hone_split_rows(c->pieces);
   const int64_t inner = (c->nb + HONE_PANEL - 1) / HONE_PANEL;
   const int64_t entries = inner * 2 * HONE_PANEL;
   int count = 0;
@@ -70,7 +70,7 @@ int list_working(hone_cuda *c, allocation *p) {
   add(&c->stage, 2 * c->ld * c->stage_columns * f4);
   add(&c->blas_work, BLAS_WORK);
   add(&c->constants, 2 * f4);
-  add(&c->scale, c->column_room * (int64_t)sizeof(hone_piece_scale));
+  add(&c->scale, c->column_room * (int64_t)sizeof(hone_split_scale));
   add(&c->top, (c->column_room + 1) * f4);
   add(&c->flags, 2 * (int64_t)sizeof(int));
   add(&c->flushed, d8);
@@ -121,20 +121,20 @@ void lay_out(hone_cuda *c, bool spd, const hone_engine_config *config) {
   c->nb = outer_width(config);
   c->panel_work.part_rows = config->choices.trial.part_rows;
   c->strip = n < STRIP ? n : (int64_t)STRIP;
-  c->pieces = HONE_HALF_3;
+  c->pieces = HONE_SPLIT_FP16_3;
   if (chosen == HONE_FP32 || chosen == HONE_TF32)
-    c->pieces = HONE_FLOATS;
+    c->pieces = HONE_SPLIT_NONE;
   else if (chosen == HONE_BF16X3)
-    c->pieces = HONE_BFLOAT_3;
+    c->pieces = HONE_SPLIT_BF16_3;
   else if (chosen == HONE_FP16)
-    c->pieces = HONE_HALF_1;
+    c->pieces = HONE_SPLIT_FP16_1;
   else if (chosen == HONE_BF16)
-    c->pieces = HONE_BFLOAT_1;
+    c->pieces = HONE_SPLIT_BF16_1;
   c->tf32 = chosen == HONE_TF32;
   c->wanted_pieces = c->pieces;
   c->wanted_tf32 = c->tf32;
   const int64_t inner = c->nb < HONE_PANEL ? c->nb : (int64_t)HONE_PANEL;
-  c->ldl = hone_piece_rows(c->pieces) * ((c->nb + HONE_PANEL - 1) / HONE_PANEL);
+  c->ldl = hone_split_rows(c->pieces) * ((c->nb + HONE_PANEL - 1) / HONE_PANEL);
   c->ldu = round_up(c->strip, 64);
   c->column_room = config->block > 0
                        ? (int)((n + config->block - 1) / config->block)

@@ -46,7 +46,7 @@ inline void hone_launch_cooperative(void (*kernel)(P...), int grid, int block,
    numbers. Each word is complete in itself: no order among words, or between
    words and other memory, is needed. Every load reads memory anew. */
 __device__ __forceinline__ void hone_store_word(unsigned long long *to,
-                                          unsigned long long word) {
+                                                unsigned long long word) {
   asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(word)
                : "memory");
 }
@@ -61,9 +61,9 @@ hone_load_word(const unsigned long long *from) {
 }
 /* Loads two words at an address that is a multiple of 16. Each is read whole,
    but not the two at one instant. */
-__device__ __forceinline__ void hone_load_two_words(const unsigned long long *from,
-                                                 unsigned long long *one,
-                                                 unsigned long long *other) {
+__device__ __forceinline__ void
+hone_load_two_words(const unsigned long long *from, unsigned long long *one,
+                    unsigned long long *other) {
   asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
                : "=l"(*one), "=l"(*other)
                : "l"(from)
@@ -76,7 +76,7 @@ __device__ __forceinline__ int hone_hide_value(int v) {
   asm volatile("" : "+r"(v));
   return v;
 }
-/* What a thread does between two loads while it waits: nothing on a GPU. */
+/* A waiting thread calls this between two loads; on a GPU it does nothing. */
 __device__ __forceinline__ void hone_poll_pause() {}
 /* About 23 bits of 1 / v; 0 or Inf where the result is not a normal number. */
 __device__ __forceinline__ float hone_reciprocal(float v) {

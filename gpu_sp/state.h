@@ -68,7 +68,7 @@ struct hone_cuda {
   hone_pool *pool;
   hone_watch *watch;
   hone_choices choices;
-  enum hone_pieces pieces, wanted_pieces; /* in use; as the caller chose */
+  enum hone_split pieces, wanted_pieces; /* in use; as the caller chose */
   bool tf32, wanted_tf32;
   bool keep_safer; /* the next factorization uses the present pieces and tf32,
                       which are safer than those wanted */
@@ -90,7 +90,7 @@ struct hone_cuda {
   int64_t stage_columns;
   void *blas_work;
   float *constants;        /* 1, -1 */
-  hone_piece_scale *scale; /* for each block column */
+  hone_split_scale *scale; /* for each block column */
   unsigned *top;           /* for each: max |s_ij| as bits; then max |u_ij| */
   int *flags;              /* first zero pivot, overflow */
   unsigned long long *flushed;

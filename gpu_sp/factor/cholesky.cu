@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(THREADS)
 /* No entry of U is larger than the root of the largest of S, so scaling makes
    them 2^12 at most. */
 __global__ void set_scale_spd(bool fp16, const unsigned *top, int count,
-                              hone_piece_scale *scale) {
+                              hone_split_scale *scale) {
   unsigned bits = 0;
   for (int i = 0; i < count; i++)
     bits = top[i] > bits ? top[i] : bits;
@@ -215,7 +215,7 @@ int product(hone_cuda *c, const hone_cuda_panel_info *p, int inner,
   const int64_t wide = (int64_t)inner * HONE_PANEL;
   if (t.m <= 0 || t.c1 <= t.c0)
     return HONE_OK;
-  if (c->pieces == HONE_FLOATS) {
+  if (c->pieces == HONE_SPLIT_NONE) {
     const float *rows = c->f + p->k * c->ld;
     return CALL(c->blas->gemm(
         c->handle, CUBLAS_OP_N, CUBLAS_OP_T, (int)padded(c, t.c0, t.c1),
@@ -299,11 +299,11 @@ cudaError_t hone_cuda_potrf(float *f, int64_t ld, int64_t k, int64_t w,
   return cudaGetLastError();
 }
 
-cudaError_t hone_cuda_piece_scale_spd(enum hone_pieces pieces,
+cudaError_t hone_cuda_split_scale_spd(enum hone_split split,
                                       const unsigned *top, int count,
-                                      hone_piece_scale *scale,
+                                      hone_split_scale *scale,
                                       cudaStream_t stream) {
-  const bool fp16 = pieces == HONE_HALF_3 || pieces == HONE_HALF_1;
+  const bool fp16 = split == HONE_SPLIT_FP16_3 || split == HONE_SPLIT_FP16_1;
   HONE_LAUNCH(set_scale_spd, 1, 1, 0, stream, fp16, top, count, scale);
   return cudaGetLastError();
 }
@@ -311,14 +311,14 @@ cudaError_t hone_cuda_piece_scale_spd(enum hone_pieces pieces,
 cudaError_t hone_cuda_split_u(const hone_float_matrix &f,
                               const hone_u_rows &rows, const hone_operand &left,
                               cudaStream_t stream) {
-  if (left.pieces == HONE_FLOATS || rows.c1 <= rows.c0)
+  if (left.split == HONE_SPLIT_NONE || rows.c1 <= rows.c0)
     return cudaSuccess;
   auto launch = launch_split<half_type, true>;
-  if (left.pieces == HONE_HALF_1)
+  if (left.split == HONE_SPLIT_FP16_1)
     launch = launch_split<half_type, false>;
-  else if (left.pieces == HONE_BFLOAT_3)
+  else if (left.split == HONE_SPLIT_BF16_3)
     launch = launch_split<bfloat_type, true>;
-  else if (left.pieces == HONE_BFLOAT_1)
+  else if (left.split == HONE_SPLIT_BF16_1)
     launch = launch_split<bfloat_type, false>;
   return launch(f, rows, left, stream);
 }

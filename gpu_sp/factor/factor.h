@@ -79,56 +79,58 @@ cudaError_t hone_cuda_tall_panel(const hone_panel &panel, hone_moves *moves,
 
 /* How GEMM reads the float factors: as they are, or split into 16-bit parts,
    a = hi + lo, for the tensor cores. */
-enum hone_pieces {
-  HONE_FLOATS,   /* not split: GEMM reads F itself, in FP32 or TF32 */
-  HONE_HALF_3,   /* FP16, three products: hi hi + hi lo + lo hi */
-  HONE_BFLOAT_3, /* the same in BF16 */
-  HONE_HALF_1,   /* FP16, one product: hi hi */
-  HONE_BFLOAT_1  /* the same in BF16 */
+enum hone_split {
+  HONE_SPLIT_NONE,   /* not split: GEMM reads F itself, in FP32 or TF32 */
+  HONE_SPLIT_FP16_3, /* FP16, three products: hi hi + hi lo + lo hi */
+  HONE_SPLIT_BF16_3, /* the same in BF16 */
+  HONE_SPLIT_FP16_1, /* FP16, one product: hi hi */
+  HONE_SPLIT_BF16_1  /* the same in BF16 */
 };
 
 /* Rows of parts that a panel of HONE_PANEL columns takes along the inner
    dimension of a product. With three products the parts of L lie there as
    hi hi lo, those of U as hi lo hi. */
-inline int64_t hone_piece_rows(enum hone_pieces p) {
-  if (p == HONE_FLOATS)
+inline int64_t hone_split_rows(enum hone_split p) {
+  if (p == HONE_SPLIT_NONE)
     return 0;
-  return p == HONE_HALF_3 || p == HONE_BFLOAT_3 ? 3 * HONE_PANEL : HONE_PANEL;
+  return p == HONE_SPLIT_FP16_3 || p == HONE_SPLIT_BF16_3 ? 3 * HONE_PANEL
+                                                          : HONE_PANEL;
 }
 
 /* The powers of two by which the operands are multiplied before they are
    split, so that low parts in FP16 stay normal numbers and nothing overflows:
    l for L, u for the U of one block column. alpha = -1 / (l u) undoes both in
    GEMM, which reads it on the device. */
-struct hone_piece_scale {
+struct hone_split_scale {
   float l, u, alpha;
 };
 /* *scale (device) for a block column of which *top (device) has the bits of
    the largest magnitude. */
-cudaError_t hone_cuda_piece_scale(enum hone_pieces pieces, const unsigned *top,
-                                  hone_piece_scale *scale, cudaStream_t stream);
+cudaError_t hone_cuda_split_scale(enum hone_split split, const unsigned *top,
+                                  hone_split_scale *scale, cudaStream_t stream);
 /* The same where S = U^T U, from the tops of the first 'count' block columns:
    no entry of U is larger than the root of the largest. l = u. */
-cudaError_t hone_cuda_piece_scale_spd(enum hone_pieces pieces,
+cudaError_t hone_cuda_split_scale_spd(enum hone_split split,
                                       const unsigned *top, int count,
-                                      hone_piece_scale *scale,
+                                      hone_split_scale *scale,
                                       cudaStream_t stream);
 
 /* Where along the inner dimension the parts of HONE_PANEL columns of L (rows
    of U) begin; lo and hi are -1 for one product. The place of the products
    with a low part is first, so that GEMM adds them while the sum is small.
    L: hi at lo and hh, lo at hi. U: lo at lo, hi at hi and hh. */
-struct hone_piece_place {
+struct hone_split_place {
   int64_t lo, hi, hh;
 };
 
 /* An operand of products on the device, and how it is made. */
 struct hone_operand {
-  enum hone_pieces pieces;
-  const hone_piece_scale *scale; /* device; not read for HONE_FLOATS */
-  void *out; /* device, ldo: FP16 or BF16 numbers; not used for HONE_FLOATS */
+  enum hone_split split;
+  const hone_split_scale *scale; /* device; not read for HONE_SPLIT_NONE */
+  void *
+      out; /* device, ldo: FP16 or BF16 numbers; not used for HONE_SPLIT_NONE */
   int64_t ldo;
-  hone_piece_place place;
+  hone_split_place place;
   int *overflow; /* device: becomes nonzero where a part overflows */
 };
 

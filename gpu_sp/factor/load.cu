@@ -184,11 +184,11 @@ int add_column(hone_cuda *c, int64_t j, int64_t w, int *index) {
   return HONE_OK;
 }
 
-int scale_pieces(hone_cuda *c, int index) {
-  hone_piece_scale *scale = c->scale + index;
-  return CALL(c->spd ? hone_cuda_piece_scale_spd(c->pieces, c->top, index + 1,
+int set_split_scale(hone_cuda *c, int index) {
+  hone_split_scale *scale = c->scale + index;
+  return CALL(c->spd ? hone_cuda_split_scale_spd(c->pieces, c->top, index + 1,
                                                  scale, c->work)
-                     : hone_cuda_piece_scale(c->pieces, c->top + index, scale,
+                     : hone_cuda_split_scale(c->pieces, c->top + index, scale,
                                              c->work));
 }
 
@@ -207,7 +207,7 @@ int hone_cuda_load_next(hone_cuda *c, const hone_dense *a,
     st = load_there(c, col, top);
   else
     st = load_rounded(c, a, scaling, index);
-  TRY(scale_pieces(c, index));
+  TRY(set_split_scale(c, index));
   return st;
 }
 
@@ -226,6 +226,6 @@ int hone_cuda_load_floats(hone_cuda *c, const float *a, int64_t lda) {
   TRY(add_column(c, 0, c->n, &index));
   TRY_CUDA(hone_cuda_transpose(
       c->n, a, lda, 0, c->n, {c->f, c->ld, nullptr, c->top, nullptr}, c->work));
-  TRY(scale_pieces(c, 0));
+  TRY(set_split_scale(c, 0));
   return st;
 }

@@ -245,13 +245,13 @@ int hone_cuda_outcome(hone_cuda *c, bool complete, hone_factor_info *info) {
 
 namespace {
 
-/* The factors are not finite: the FP16 pieces overflow where pivots grow, and
+/* The factors are not finite: the FP16 parts overflow where pivots grow, and
    plain FP32 products do not. The next factorization makes those; false: the
    last one did so already. */
 bool take_safer_products(hone_cuda *c) {
-  const bool untried = c->pieces != HONE_FLOATS || c->tf32;
+  const bool untried = c->pieces != HONE_SPLIT_NONE || c->tf32;
   c->keep_safer = true;
-  c->pieces = HONE_FLOATS;
+  c->pieces = HONE_SPLIT_NONE;
   c->tf32 = false;
   return untried;
 }

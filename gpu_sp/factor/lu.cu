@@ -45,7 +45,7 @@ int product(hone_cuda *c, const hone_cuda_queue &on,
   const int64_t wide = (int64_t)inner * HONE_PANEL;
   if (b.m <= 0 || b.c1 <= b.c0)
     return HONE_OK;
-  if (c->pieces == HONE_FLOATS)
+  if (c->pieces == HONE_SPLIT_NONE)
     return CALL(c->blas->gemm(
         on.handle, CUBLAS_OP_N, CUBLAS_OP_N, (int)padded(c, b.c0, b.c1),
         (int)b.m, (int)(wide < p->w ? wide : p->w), c->constants + 1,

@@ -10,19 +10,20 @@
 namespace {
 
 inline cudaDataType_t part_type(const hone_cuda *c) {
-  return c->pieces == HONE_HALF_3 || c->pieces == HONE_HALF_1 ? CUDA_R_16F
-                                                              : CUDA_R_16BF;
+  return c->pieces == HONE_SPLIT_FP16_3 || c->pieces == HONE_SPLIT_FP16_1
+             ? CUDA_R_16F
+             : CUDA_R_16BF;
 }
 
 inline bool three_products(const hone_cuda *c) {
-  return hone_piece_rows(c->pieces) == 3 * HONE_PANEL;
+  return hone_split_rows(c->pieces) == 3 * HONE_PANEL;
 }
 
 /* The place of the parts of inner panel 'inner' of 'count' along the inner
    dimension: first come the operands of the products with low parts, of all
    inner panels, then the high parts. */
-inline hone_piece_place place_of(const hone_cuda *c, int inner, int count) {
-  hone_piece_place p = {-1, -1, (int64_t)inner * HONE_PANEL};
+inline hone_split_place place_of(const hone_cuda *c, int inner, int count) {
+  hone_split_place p = {-1, -1, (int64_t)inner * HONE_PANEL};
   if (three_products(c)) {
     p.lo = (int64_t)inner * 2 * HONE_PANEL;
     p.hi = p.lo + HONE_PANEL;
@@ -32,7 +33,7 @@ inline hone_piece_place place_of(const hone_cuda *c, int inner, int count) {
 }
 
 /* The scale of the block column that holds the column. */
-inline const hone_piece_scale *scale_at(const hone_cuda *c, int64_t column) {
+inline const hone_split_scale *scale_at(const hone_cuda *c, int64_t column) {
   int i = c->column_count - 1;
   while (i > 0 && c->columns[i].j > column)
     i--;

@@ -15,7 +15,7 @@ const int64_t MANY_COLUMNS = 12288; /* docs/performance.md */
 /* ---- Splitting L --------------------------------------------------------- */
 
 __global__ void set_scale(bool fp16, const unsigned *top,
-                          hone_piece_scale *scale) {
+                          hone_split_scale *scale) {
   const float max = __uint_as_float(*top);
   int e = 0;
   if (fp16 && max > 0.0F && max <= 3.4e38F)
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(THREADS)
   const int64_t ld = a.ld, n = a.n, ldo = to.ldo;
   typename T::type *const out = static_cast<typename T::type *>(to.out);
   int *const overflow = to.overflow;
-  hone_piece_place place = to.place;
+  hone_split_place place = to.place;
   const int block = (int)blockIdx.y;
   const int c = (int)threadIdx.x % HONE_PANEL;
   k += block * HONE_PANEL;
@@ -87,7 +87,7 @@ template <class T> struct rows_out {
   int64_t ldo;
   typename T::type *left;
   int64_t ldl;
-  hone_piece_place place;
+  hone_split_place place;
   int *overflow;
 };
 
@@ -120,7 +120,7 @@ __device__ __forceinline__ void put_parts(const rows_out<T> &o, float v, int i,
 template <class T, int PARTS, bool SPD, int E>
 __global__ void __launch_bounds__(ROWS_THREADS)
     solve_rows(float *f, int64_t ld, int64_t k, int w, int64_t c0, int64_t c1,
-               const hone_piece_scale *scale, rows_out<T> o) {
+               const hone_split_scale *scale, rows_out<T> o) {
   HONE_DYNAMIC_SHARED(rows_shared<E>, sh);
   const int tid = (int)threadIdx.x, lane = tid % 32, group = tid / 32;
   const int64_t c = c0 + (int64_t)blockIdx.x * (32 * E) + lane;
@@ -291,10 +291,10 @@ unsigned blocks_of(int64_t count, int64_t each) {
 
 } // namespace
 
-cudaError_t hone_cuda_piece_scale(enum hone_pieces pieces, const unsigned *top,
-                                  hone_piece_scale *scale,
+cudaError_t hone_cuda_split_scale(enum hone_split split, const unsigned *top,
+                                  hone_split_scale *scale,
                                   cudaStream_t stream) {
-  const bool fp16 = pieces == HONE_HALF_3 || pieces == HONE_HALF_1;
+  const bool fp16 = split == HONE_SPLIT_FP16_3 || split == HONE_SPLIT_FP16_1;
   HONE_LAUNCH(set_scale, 1, 1, 0, stream, fp16, top, scale);
   return cudaGetLastError();
 }
@@ -314,14 +314,14 @@ static cudaError_t launch_split(const hone_float_matrix &f, int64_t i0,
 cudaError_t hone_cuda_split_l(const hone_float_matrix &f, int64_t i0, int64_t k,
                               int64_t w, const hone_operand &to,
                               cudaStream_t stream) {
-  if (to.pieces == HONE_FLOATS || i0 >= f.n)
+  if (to.split == HONE_SPLIT_NONE || i0 >= f.n)
     return cudaSuccess;
   auto launch = launch_split<half_type, true>;
-  if (to.pieces == HONE_HALF_1)
+  if (to.split == HONE_SPLIT_FP16_1)
     launch = launch_split<half_type, false>;
-  else if (to.pieces == HONE_BFLOAT_3)
+  else if (to.split == HONE_SPLIT_BF16_3)
     launch = launch_split<bfloat_type, true>;
-  else if (to.pieces == HONE_BFLOAT_1)
+  else if (to.split == HONE_SPLIT_BF16_1)
     launch = launch_split<bfloat_type, false>;
   return launch(f, i0, k, w, to, stream);
 }
@@ -329,7 +329,7 @@ cudaError_t hone_cuda_split_l(const hone_float_matrix &f, int64_t i0, int64_t k,
 template <class T, int PARTS, bool SPD, int E>
 static cudaError_t launch_lanes(const hone_float_matrix &f,
                                 const hone_u_rows &rows,
-                                const hone_piece_scale *scale,
+                                const hone_split_scale *scale,
                                 const rows_out<T> &o, cudaStream_t stream) {
   const size_t shared = sizeof(rows_shared<E>);
   const auto kernel = solve_rows<T, PARTS, SPD, E>;
@@ -371,13 +371,13 @@ static cudaError_t choose_rows(const hone_float_matrix &f,
   if (rows.c1 <= rows.c0)
     return cudaSuccess;
   auto launch = launch_rows<half_type, 0, SPD>;
-  if (to.pieces == HONE_HALF_3)
+  if (to.split == HONE_SPLIT_FP16_3)
     launch = launch_rows<half_type, 3, SPD>;
-  else if (to.pieces == HONE_HALF_1)
+  else if (to.split == HONE_SPLIT_FP16_1)
     launch = launch_rows<half_type, 1, SPD>;
-  else if (to.pieces == HONE_BFLOAT_3)
+  else if (to.split == HONE_SPLIT_BF16_3)
     launch = launch_rows<bfloat_type, 3, SPD>;
-  else if (to.pieces == HONE_BFLOAT_1)
+  else if (to.split == HONE_SPLIT_BF16_1)
     launch = launch_rows<bfloat_type, 1, SPD>;
   return launch(f, rows, to, left, stream);
 }

@@ -14,7 +14,7 @@ namespace {
 enum { TILE = 64, THREADS = 256, WARPS = THREADS / 32 };
 constexpr unsigned ALL = 0xffffffffU;
 
-/* What a thread has seen. */
+/* The flushed entries and the largest magnitude of one thread. */
 struct rounded {
   unsigned flushed; /* entries that became 0 */
   unsigned top;     /* the bits of the largest magnitude */

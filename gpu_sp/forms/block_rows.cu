@@ -21,8 +21,7 @@
 
 namespace {
 
-/* Of a seeded block row, before it is solved directly. */
-const int CORRECTIONS = 4;
+const int CORRECTIONS = 4; /* at most, before a direct solve */
 
 /* A correction smaller than this part of X is the last one: what it leaves is
    this part of the correction, or what substitution would leave too. */
@@ -151,14 +150,14 @@ cudaError_t launch_split(const hone_cuda *c, const hone_cuda_queue &on,
 
 cudaError_t split_rows(const hone_cuda *c, const hone_cuda_queue &on,
                        const hone_u_rows &rows, const hone_operand &out) {
-  if (out.pieces == HONE_FLOATS)
+  if (out.split == HONE_SPLIT_NONE)
     return cudaSuccess;
   auto launch = launch_split<half_type, true>;
-  if (out.pieces == HONE_HALF_1)
+  if (out.split == HONE_SPLIT_FP16_1)
     launch = launch_split<half_type, false>;
-  else if (out.pieces == HONE_BFLOAT_3)
+  else if (out.split == HONE_SPLIT_BF16_3)
     launch = launch_split<bfloat_type, true>;
-  else if (out.pieces == HONE_BFLOAT_1)
+  else if (out.split == HONE_SPLIT_BF16_1)
     launch = launch_split<bfloat_type, false>;
   return launch(c, on, rows, out);
 }
@@ -375,8 +374,8 @@ int hone_cuda_block_row_seed(hone_cuda *c, const hone_cuda_queue &on, int index,
                 c->f + k * c->ld + k, c->ld, (int)w, both);
     return cudaGetLastError();
   };
-  const hone_operand none = {HONE_FLOATS, nullptr,      nullptr,
-                             0,           {-1, -1, -1}, nullptr};
+  const hone_operand none = {HONE_SPLIT_NONE, nullptr, nullptr, 0,
+                             {-1, -1, -1},    nullptr};
   int st = CALL(put());
   TRY_CUDA(hone_cuda_rows({both, 2 * size, size}, {0, size, size, 2 * size},
                           none, on.stream));

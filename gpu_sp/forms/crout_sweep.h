@@ -30,9 +30,9 @@ namespace {
 enum { BATCH = 64, BAD = BATCH, LINE = 128 };
 static_assert(BAD + 2 <= HONE_CROUT_FLAGS, "one for each sweep, and two");
 
-/* What the elements of a section depend on: DIAGONAL on each other, by rows and
-   columns; RIGHT on those above them; BELOW on those to their left. COLUMNS is
-   BELOW with division by pivots; UNIT_COLUMNS is BELOW by itself, inside a
+/* The elements of a section depend on others: DIAGONAL on each other, by rows
+   and columns; RIGHT on those above them; BELOW on those to their left. COLUMNS
+   is BELOW with division by pivots; UNIT_COLUMNS is BELOW by itself, inside a
    triangular solve. */
 enum kind { DIAGONAL, RIGHT, BELOW, COLUMNS, UNIT_COLUMNS };
 

@@ -62,9 +62,9 @@ bool has_look_ahead(const hone_cuda *c) {
 int64_t hides_from(const hone_cuda *c) {
   const int64_t chosen = c->choices.trial.hides_from;
   double product = 1.0;
-  if (c->pieces == HONE_FLOATS)
+  if (c->pieces == HONE_SPLIT_NONE)
     product = c->tf32 ? 2.0 / 3.0 : 3.6;
-  else if (c->pieces == HONE_HALF_1 || c->pieces == HONE_BFLOAT_1)
+  else if (c->pieces == HONE_SPLIT_FP16_1 || c->pieces == HONE_SPLIT_BF16_1)
     product = 1.0 / 3.0;
   return (int64_t)((double)(chosen > 0 ? chosen : HIDES_FROM) /
                    std::sqrt(product));
@@ -343,7 +343,7 @@ int64_t lay_out(const hone_cuda *c, hone_cuda_forms *f, void **blas) {
   }
   if (!has_look_ahead(c))
     return p.used;
-  f->side.ldl = hone_piece_rows(c->pieces);
+  f->side.ldl = hone_split_rows(c->pieces);
   f->side.ldu = (c->nb + 63) / 64 * 64;
   if (chosen)
     lay_out_queue(c, &f->side, &p);

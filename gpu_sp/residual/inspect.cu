@@ -20,9 +20,9 @@ enum {
   MANY_ROWS = 8192     /* from so many on a thread takes two rows */
 };
 
-/* The columns j .. end-1 of an n x n matrix, lda. */
-struct range {
-  int64_t n, lda, j, end;
+/* Where the largest magnitudes and the sums go. */
+struct results {
+  double *max, *sum;
 };
 
 /* Largest magnitude and sum of magnitudes. A NaN counts in the sum alone. */
@@ -79,12 +79,9 @@ __device__ inline void add_pairs(const double *const *column, int64_t i,
 
 template <int COLUMNS, bool PAIRS>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
-    inspect_columns(const range size, const double *__restrict__ a,
-                    const double *__restrict__ row,
-                    const double *__restrict__ col, double *col_max,
-                    double *col_sum) {
-  const int64_t n = size.n, lda = size.lda, end = size.end;
-  int64_t j = size.j;
+    inspect_columns(int64_t n, const double *__restrict__ a, int64_t lda,
+                    int64_t j, int64_t end, const double *__restrict__ row,
+                    const double *__restrict__ col, results out) {
   constexpr int STEPS = INSPECT_COLUMNS / COLUMNS;
   __shared__ extent part[COLUMNS][WARPS];
   const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
@@ -124,19 +121,17 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   extent s = part[q][0];
   for (int k = 1; k < WARPS; k++)
     add_extent(part[q][k].max, part[q][k].sum, &s);
-  col_max[j + q] = max_of(s);
-  col_sum[j + q] = s.sum;
+  out.max[j + q] = max_of(s);
+  out.sum[j + q] = s.sum;
 }
 
 /* A thread block takes ROWS * WARP rows and all columns j .. end-1, its warps
    groups of columns by turns. */
 template <int ROWS>
 __global__ void __launch_bounds__(ROW_WARPS *WARP, 2)
-    inspect_rows(const range size, const double *__restrict__ a,
-                 const double *__restrict__ row, const double *__restrict__ col,
-                 double *row_max, double *row_sum) {
-  const int64_t n = size.n, lda = size.lda, end = size.end;
-  int64_t j = size.j;
+    inspect_rows(int64_t n, const double *__restrict__ a, int64_t lda,
+                 int64_t j, int64_t end, const double *__restrict__ row,
+                 const double *__restrict__ col, results out) {
   constexpr int COLUMNS = ROW_LOADS / ROWS, ROW_TILE = ROWS * WARP;
   __shared__ extent part[ROW_WARPS][ROW_TILE];
   const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
@@ -182,9 +177,9 @@ __global__ void __launch_bounds__(ROW_WARPS *WARP, 2)
   extent s = part[0][r];
   for (int k = 1; k < ROW_WARPS; k++)
     add_extent(part[k][r].max, part[k][r].sum, &s);
-  const double max = max_of(s), old = row_max[first + r];
-  row_max[first + r] = max > old ? max : old;
-  row_sum[first + r] += s.sum;
+  const double max = max_of(s), old = out.max[first + r];
+  out.max[first + r] = max > old ? max : old;
+  out.sum[first + r] += s.sum;
 }
 
 } // namespace
@@ -195,7 +190,6 @@ cudaError_t hone_cuda_inspect(const hone_double_columns &a,
   const int64_t n = a.rows, w = a.w;
   if (w <= 0)
     return cudaSuccess;
-  const range size = {n, a.lda, a.j, a.j + w};
   const double *const row = scaling.row, *const col = scaling.col;
   const bool pairs = pairs_aligned(a.a, a.lda) && aligned(row, sizeof(pair));
   const bool many = w >= MANY_COLUMNS, tall = n >= MANY_ROWS;
@@ -204,13 +198,14 @@ cudaError_t hone_cuda_inspect(const hone_double_columns &a,
                     : pairs ? inspect_columns<1, true>
                          : inspect_columns<1, false>;
   HONE_LAUNCH(columns, dim3(blocks_of(w, many ? INSPECT_COLUMNS : 1)), THREADS,
-              0, stream, size, a.a, row, col, out.col_max, out.col_sum);
+              0, stream, n, a.a, a.lda, a.j, a.j + w, row, col,
+              results{out.col_max, out.col_sum});
   cudaError_t e = cudaGetLastError();
   if (e != cudaSuccess)
     return e;
   auto rows = tall ? inspect_rows<2> : inspect_rows<1>;
   HONE_LAUNCH(rows, dim3(blocks_of(n, tall ? 2 * WARP : WARP)),
-              ROW_WARPS * WARP, 0, stream, size, a.a, row, col, out.row_max,
-              out.row_sum);
+              ROW_WARPS * WARP, 0, stream, n, a.a, a.lda, a.j, a.j + w, row,
+              col, results{out.row_max, out.row_sum});
   return cudaGetLastError();
 }

@@ -210,11 +210,10 @@ struct Plan {
   int old_columns; // the mailboxes it filled, for so many columns
 };
 
-// The sizes of one launch.
-struct Sizes {
-  int64_t n, ld, ldv;
-  bool aligned; // pairs of F are
-  int columns;  // of v
+// The right-hand sides and the solutions, which may be the same memory.
+struct Vectors {
+  const double *from;
+  double *to;
 };
 
 // Clears for the next solve what the one before this one filled.
@@ -230,11 +229,9 @@ __device__ inline void clear_old_half(const Plan &plan, int64_t number) {
 
 template <int K, bool TRANS>
 __global__ void __launch_bounds__(THREADS, 1)
-    sweep_kernel(const float *__restrict__ f, const Sizes size, const Plan plan,
-                 const double *old_v, double *new_v) {
-  const int64_t n = size.n, ld = size.ld, ldv = size.ldv;
-  const bool aligned = size.aligned;
-  const int columns = size.columns;
+    sweep_kernel(int64_t n, const float *__restrict__ f, int64_t ld,
+                 bool aligned, const Plan plan, int columns, const Vectors v,
+                 int64_t ldv) {
   HONE_DYNAMIC_SHARED(double, shared);
   double *sums = shared + Shared<K>::sums;
   double *values = shared + Shared<K>::values;
@@ -299,7 +296,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     for (int w = 0; w < WORDS; w++) {
       const int e = t + w * THREADS, r = e % B, k = e / B;
       const bool in = e < K * B && i * B + r < n && k < columns;
-      given[w] = in ? old_v[i * B + r + k * ldv] : 0.0;
+      given[w] = in ? v.from[i * B + r + k * ldv] : 0.0;
     }
   clear_old_half(plan, number);
 
@@ -456,7 +453,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         s == s ? __double_as_longlong(s) : 0x7ff8000000000000LL;
     *static_cast<volatile long long *>(box + i * BOX_ROW + k * B + r) = bits;
     if (plan.last == (second ? 1 : 0) && i * B + r < n && k < columns)
-      new_v[i * B + r + k * ldv] = s;
+      v.to[i * B + r + k * ldv] = s;
   }
 }
 
@@ -490,9 +487,9 @@ cudaError_t launch(const Solve &s, const Plan &plan, int sweeps, int columns) {
   const hone_triangles &t = s.t;
   const bool aligned =
       reinterpret_cast<uintptr_t>(t.t) % sizeof(float2) == 0 && t.ld % 2 == 0;
-  const Sizes size = {t.n, t.ld, s.v.ldv, aligned, columns};
   HONE_LAUNCH(kernel, static_cast<unsigned>(sweeps * block_rows(t.n)), THREADS,
-              bytes, s.stream, t.t, size, plan, s.v.from, s.v.to);
+              bytes, s.stream, t.n, t.t, t.ld, aligned, plan, columns,
+              Vectors{s.v.from, s.v.to}, s.v.ldv);
   return cudaGetLastError();
 }
 

@@ -161,23 +161,24 @@ TEST(index, of_panels_of_many_rows) {
 /* The rows of U and the pieces of L and U beside a diagonal block. */
 std::vector<uint16_t> steps_at(float *f, int64_t ld, int64_t at, bool spd) {
   const int64_t n = at + SIZE, w = HONE_PANEL, c0 = at + w, ldo = SIZE;
-  const int64_t rows = hone_piece_rows(HONE_HALF_3);
-  const hone_piece_place place = {0, HONE_PANEL, 2 * HONE_PANEL};
-  const hone_piece_scale scale = {16.0F, 16.0F, -1.0F / 256.0F};
-  on_device<hone_piece_scale> scales(std::vector<hone_piece_scale>(1, scale));
+  const int64_t rows = hone_split_rows(HONE_SPLIT_FP16_3);
+  const hone_split_place place = {0, HONE_PANEL, 2 * HONE_PANEL};
+  const hone_split_scale scale = {16.0F, 16.0F, -1.0F / 256.0F};
+  on_device<hone_split_scale> scales(std::vector<hone_split_scale>(1, scale));
   on_device<uint16_t> u(rows * ldo, 0), l(rows * ldo, 0);
   on_device<int> flags(2, 0);
   const hone_float_matrix whole = {f, ld, n};
   const hone_u_rows of_u = {at, w, c0, n};
-  const hone_operand right = {HONE_HALF_3, scales, u.p, ldo, place, flags + 1};
+  const hone_operand right = {HONE_SPLIT_FP16_3, scales, u.p, ldo, place,
+                              flags + 1};
   if (spd) {
     MUST(hone_cuda_potrf(f, ld, at, w, flags, nullptr));
     MUST(hone_cuda_rows_spd(whole, of_u, right, {l.p, ldo}, nullptr));
   } else {
     MUST(hone_cuda_rows(whole, of_u, right, nullptr));
-    MUST(hone_cuda_split_l(whole, c0, at, w,
-                           {HONE_HALF_3, scales, l.p, rows, place, flags + 1},
-                           nullptr));
+    MUST(hone_cuda_split_l(
+        whole, c0, at, w,
+        {HONE_SPLIT_FP16_3, scales, l.p, rows, place, flags + 1}, nullptr));
   }
   std::vector<uint16_t> both = u.get(), more = l.get();
   both.insert(both.end(), more.begin(), more.end());

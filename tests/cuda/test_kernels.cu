@@ -121,11 +121,11 @@ TEST(kernels, panels_of_all_heights) {
 
 /* ---- Pieces ------------------------------------------------------------ */
 
-bool is_half(enum hone_pieces p) {
-  return p == HONE_HALF_3 || p == HONE_HALF_1;
+bool is_half(enum hone_split p) {
+  return p == HONE_SPLIT_FP16_3 || p == HONE_SPLIT_FP16_1;
 }
 
-uint16_t rounded(enum hone_pieces p, float v, float *back) {
+uint16_t rounded(enum hone_split p, float v, float *back) {
   uint16_t bits;
   if (is_half(p)) {
     const __half h = __float2half_rn(v);
@@ -143,7 +143,7 @@ struct cut {
   uint16_t hi, lo;
 };
 
-cut cut_of(enum hone_pieces p, float v) {
+cut cut_of(enum hone_split p, float v) {
   float hi, lo;
   cut c;
   c.hi = rounded(p, v, &hi);
@@ -151,11 +151,11 @@ cut cut_of(enum hone_pieces p, float v) {
   return c;
 }
 
-const enum hone_pieces all_pieces[] = {HONE_HALF_3, HONE_BFLOAT_3, HONE_HALF_1,
-                                       HONE_BFLOAT_1};
+const enum hone_split all_pieces[] = {HONE_SPLIT_FP16_3, HONE_SPLIT_BF16_3,
+                                      HONE_SPLIT_FP16_1, HONE_SPLIT_BF16_1};
 
-hone_piece_place place_of(enum hone_pieces p) {
-  if (hone_piece_rows(p) == 3 * HONE_PANEL)
+hone_split_place place_of(enum hone_split p) {
+  if (hone_split_rows(p) == 3 * HONE_PANEL)
     return {0, HONE_PANEL, 2 * HONE_PANEL};
   return {-1, -1, 0};
 }
@@ -163,11 +163,11 @@ hone_piece_place place_of(enum hone_pieces p) {
 TEST(kernels, scales_of_pieces_are_powers_of_two_that_cancel) {
   NEED_DEVICE();
   for (float top : {0.0F, 1.0F, 0.75F, 3e-38F, 1e-20F, 1e38F, HUGE_VALF})
-    for (enum hone_pieces p : all_pieces) {
+    for (enum hone_split p : all_pieces) {
       on_device<unsigned> bits(std::vector<unsigned>(1, bits_of(top)));
-      on_device<hone_piece_scale> scale(1);
-      MUST(hone_cuda_piece_scale(p, bits, scale, nullptr));
-      const hone_piece_scale s = scale.get()[0];
+      on_device<hone_split_scale> scale(1);
+      MUST(hone_cuda_split_scale(p, bits, scale, nullptr));
+      const hone_split_scale s = scale.get()[0];
       int e;
       ct_note("top %g, pieces %d", (double)top, (int)p);
       CHECK(std::frexp(s.l, &e) == 0.5F && std::frexp(s.u, &e) == 0.5F);
@@ -179,17 +179,17 @@ TEST(kernels, scales_of_pieces_are_powers_of_two_that_cancel) {
     }
 }
 
-void check_split(enum hone_pieces p, int64_t n, int64_t i0, int64_t k,
-                 int64_t w, bool overflows) {
-  const int64_t ld = n + 2, ldo = hone_piece_rows(p) + 16;
-  const hone_piece_place place = place_of(p);
-  const hone_piece_scale scale = {is_half(p) ? 1024.0F : 1.0F, 8.0F, -1.0F};
+void check_split(enum hone_split p, int64_t n, int64_t i0, int64_t k, int64_t w,
+                 bool overflows) {
+  const int64_t ld = n + 2, ldo = hone_split_rows(p) + 16;
+  const hone_split_place place = place_of(p);
+  const hone_split_scale scale = {is_half(p) ? 1024.0F : 1.0F, 8.0F, -1.0F};
   numbers r = {static_cast<uint64_t>(n)};
   std::vector<float> f = r.array<float>(n * ld);
   if (overflows)
     f.data()[(n - 1) * ld + k] = -70.0F;
   on_device<float> there(f);
-  on_device<hone_piece_scale> scales(std::vector<hone_piece_scale>(1, scale));
+  on_device<hone_split_scale> scales(std::vector<hone_split_scale>(1, scale));
   on_device<uint16_t> out((n - i0) * ldo, 0x11);
   on_device<int> overflow(1, 0);
   MUST(hone_cuda_split_l({there, ld, n}, i0, k, w,
@@ -213,7 +213,7 @@ void check_split(enum hone_pieces p, int64_t n, int64_t i0, int64_t k,
 
 TEST(kernels, pieces_of_l) {
   NEED_DEVICE();
-  for (enum hone_pieces p : all_pieces) {
+  for (enum hone_split p : all_pieces) {
     check_split(p, 150, 130, 2, 128, false);
     check_split(p, 150, 2, 2, 128, true);
     check_split(p, 40, 7, 0, 7, false);
@@ -223,19 +223,19 @@ TEST(kernels, pieces_of_l) {
 /* ---- Rows of U --------------------------------------------------------- */
 
 /* What the solution must be, to rounding; its pieces are of what it is. */
-void check_rows(enum hone_pieces p, int64_t k, int64_t w, int64_t c0,
+void check_rows(enum hone_split p, int64_t k, int64_t w, int64_t c0,
                 int64_t c1) {
   const int64_t rows = k + w, ld = c1 + 5, ldo = c1 - c0 + 3;
-  const int64_t out_rows = hone_piece_rows(p) + 1;
-  const hone_piece_place place = place_of(p);
-  const hone_piece_scale scale = {1.0F, 64.0F, -1.0F};
+  const int64_t out_rows = hone_split_rows(p) + 1;
+  const hone_split_place place = place_of(p);
+  const hone_split_scale scale = {1.0F, 64.0F, -1.0F};
   numbers r = {static_cast<uint64_t>(w + c1)};
   std::vector<float> f = r.array<float>(rows * ld);
   for (int64_t i = 0; i < rows; i++) /* inv(L11) stays small */
     for (int64_t j = k; j < rows; j++)
       f.data()[i * ld + j] /= 8.0F;
   on_device<float> there(f);
-  on_device<hone_piece_scale> scales(std::vector<hone_piece_scale>(1, scale));
+  on_device<hone_split_scale> scales(std::vector<hone_split_scale>(1, scale));
   on_device<uint16_t> out(out_rows * ldo, 0x11);
   on_device<int> overflow(1, 0);
   MUST(hone_cuda_rows({there, ld, rows}, {k, w, c0, c1},
@@ -256,7 +256,7 @@ void check_rows(enum hone_pieces p, int64_t k, int64_t w, int64_t c0,
       error = std::fmax(error, std::fabs(static_cast<double>(u) - sum));
       kept.data()[(k + i) * ld + c] = f.data()[(k + i) * ld + c];
     }
-    for (int64_t i = 0; i < HONE_PANEL && p != HONE_FLOATS; i++) {
+    for (int64_t i = 0; i < HONE_PANEL && p != HONE_SPLIT_NONE; i++) {
       const float u = i < w ? got.data()[(k + i) * ld + c] : 0.0F;
       const cut v = cut_of(p, u * scale.u);
       uint16_t *at = expected.data() + i * ldo + c - c0;
@@ -277,8 +277,9 @@ void check_rows(enum hone_pieces p, int64_t k, int64_t w, int64_t c0,
 
 TEST(kernels, rows_of_u) {
   NEED_DEVICE();
-  for (enum hone_pieces p :
-       {HONE_FLOATS, HONE_HALF_3, HONE_BFLOAT_3, HONE_HALF_1, HONE_BFLOAT_1}) {
+  for (enum hone_split p :
+       {HONE_SPLIT_NONE, HONE_SPLIT_FP16_3, HONE_SPLIT_BF16_3,
+        HONE_SPLIT_FP16_1, HONE_SPLIT_BF16_1}) {
     check_rows(p, 0, 128, 128, 200);
     check_rows(p, 3, 128, 131, 163);
     check_rows(p, 5, 33, 40, 41);

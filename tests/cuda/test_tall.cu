@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Panels of more rows than one launch takes (cuda_tall.cu), beside the same
+/* Panels of more rows than one launch takes (tall_panel.cu), beside the same
    panels in one launch. That a launch takes few rows is made up: as few as
    two parts of a round can have. */
 #include "tests/cuda/test_kernels.h"

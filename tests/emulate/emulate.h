@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* CUDA kernels on the CPU, so that their results can be tested where there is
    no GPU: g++ -x c++ -DHONE_EMULATE='"tests/emulate/emulate.h"'
-   (cuda_kernels.h). A block is an OS thread, at most HONE_EMULATE_WORKERS of
+   (gpu_sp/launch.h). A block is an OS thread, at most HONE_EMULATE_WORKERS of
    them at a time and in ascending order (all at once in a cooperative grid); a
    CUDA thread is a fiber of it that runs until it waits. Launches are
    synchronous. Fresh memory, dynamic shared memory too, holds NaNs. Breaking
