@@ -12,11 +12,12 @@ enum {
 };
 
 hone_choices hone_choices_of(const hone_options *o) {
-  return (hone_choices){.arithmetic = o->arithmetic,
-                        .pivoting = o->pivoting,
-                        .diagonal = o->diagonal,
-                        .sections = o->sections,
-                        .residuals = o->residuals,
+  const hone_tuning *t = o->tuning;
+  return (hone_choices){.arithmetic = t->arithmetic,
+                        .pivoting = t->pivoting,
+                        .diagonal = t->diagonal,
+                        .sections = t->block_rows,
+                        .residuals = t->residuals,
                         .device_limit = o->device_memory_limit_bytes};
 }
 
@@ -37,8 +38,8 @@ int hone_choose_engines(const hone_options *o, int64_t n, bool one_shot,
   const bool cuda =
       cuda_asked || (o->device == HONE_DEVICE_AUTO && n >= gpu_from &&
                      hone_engine_single_cuda.probe(why, why_size));
-  if (o->start != HONE_START_DOUBLE) {
-    const bool coarse = cuda && hone_arithmetic_coarse(o->arithmetic);
+  if (o->factor_precision != HONE_FACTOR_DOUBLE) {
+    const bool coarse = cuda && hone_arithmetic_coarse(o->tuning->arithmetic);
     if (cuda && o->structure != HONE_STRUCTURE_GENERAL)
       engines[count++] = &hone_engine_cholesky_cuda;
     if (coarse && o->structure != HONE_STRUCTURE_GENERAL)

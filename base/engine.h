@@ -5,11 +5,12 @@
 #ifndef HONE_ENGINE_H
 #define HONE_ENGINE_H
 
+#include "api/hone_tuning.h"
 #include "base/operator.h"
 
 enum { HONE_SOLVE_COLUMNS = 64 }; /* right-hand sides at once, at most */
 
-/* What the caller chose of a GPU factorization; the values of hone.h. */
+/* What the caller chose of a GPU factorization; the values of hone_tuning.h. */
 typedef struct hone_choices {
   int arithmetic, pivoting, diagonal, sections, residuals;
   int64_t device_limit; /* bytes of device memory; 0: what is free */

@@ -73,8 +73,8 @@ void hone_null_find(const hone_factored *f, bool mend, double *scratch,
   double *z = scratch, *u = scratch + n;
   const hone_scaling *s = f->scaling;
   if (f->engine->suspect != NULL)
-    f->engine->suspect(f->self, mend, &report->suspect_row,
-                       &report->suspect_col);
+    f->engine->suspect(f->self, mend, &report->min_pivot_row,
+                       &report->min_pivot_col);
   else if (mend) /* nothing to solve with */
     return;
   begin(n, z);
@@ -92,12 +92,12 @@ void hone_null_find(const hone_factored *f, bool mend, double *scratch,
       dominant(n, s->used ? s->row_exp : NULL, u, report->dependent_index,
                report->dependent_weight);
   if (mend && report->dependent_count > 0) /* any row left had a zero there */
-    report->suspect_row = report->dependent_index[0];
+    report->min_pivot_row = report->dependent_index[0];
 }
 
 void hone_null_of_zeros(int64_t row, int64_t col, hone_report *report) {
-  report->suspect_row = row;
-  report->suspect_col = col;
+  report->min_pivot_row = row;
+  report->min_pivot_col = col;
   if (row >= 0) {
     report->dependent_count = 1;
     report->dependent_index[0] = row;

@@ -10,7 +10,7 @@
 enum { HONE_NULL_LISTED = 8, HONE_NULL_SCRATCH = 2 }; /* vectors of n */
 
 /* Of factors that say S is nearly singular; mend: exactly, and they may be
-   spoilt. Fills suspect_..., null_... and dependent_... as far as they can be
+   spoilt. Fills min_pivot_..., null_... and dependent_... as far as they can be
    had. scratch: HONE_NULL_SCRATCH n doubles. */
 void hone_null_find(const hone_factored *f, bool mend, double *scratch,
                     hone_report *report);

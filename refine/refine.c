@@ -126,8 +126,9 @@ static bool near_limit(const hone_refinement *ctx, double value) {
    good enough to accept and to report? Only against a loose tolerance. */
 static bool plain_suffices(const hone_refinement *ctx, double value) {
   double noise = (double)(ctx->f.a->n + 2) * HONE_EPS;
-  return ctx->criterion == HONE_COMPONENTWISE && ctx->limit >= LOOSE &&
-         noise <= 0.01 * ctx->limit && value + noise <= ctx->limit;
+  return ctx->criterion == HONE_CRITERION_COMPONENTWISE &&
+         ctx->limit >= LOOSE && noise <= 0.01 * ctx->limit &&
+         value + noise <= ctx->limit;
 }
 
 /* The next value, from the last one and the rate so far. */

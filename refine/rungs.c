@@ -16,8 +16,10 @@ enum {
 };
 
 bool hone_arithmetic_coarse(int arithmetic) {
-  return arithmetic == HONE_TF32 || arithmetic == HONE_BF16X3 ||
-         arithmetic == HONE_FP16 || arithmetic == HONE_BF16;
+  return arithmetic == HONE_ARITHMETIC_TF32 ||
+         arithmetic == HONE_ARITHMETIC_BF16X3 ||
+         arithmetic == HONE_ARITHMETIC_FP16 ||
+         arithmetic == HONE_ARITHMETIC_BF16;
 }
 
 int hone_rung_rank(const hone_rung *rung) {
@@ -33,12 +35,12 @@ static double roundoff(const hone_rung *rung) {
   if (rung->engine->resident == NULL) /* no device with coarser products */
     return 0x1p-24;
   switch (rung->choices.arithmetic) {
-  case HONE_TF32:
-  case HONE_FP16:
+  case HONE_ARITHMETIC_TF32:
+  case HONE_ARITHMETIC_FP16:
     return 0x1p-11;
-  case HONE_BF16:
+  case HONE_ARITHMETIC_BF16:
     return 0x1p-8;
-  case HONE_BF16X3:
+  case HONE_ARITHMETIC_BF16X3:
     return 0x1p-16;
   default:
     return 0x1p-24;
@@ -127,7 +129,7 @@ int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report) {
     st = hone_estimate_probe(&f, ladder->scratch, out);
   }
   report->certify_ms += 1e3 * (hone_now_s() - start);
-  *(f.resident ? &report->device_passes : &report->passes) +=
+  *(f.resident ? &report->device_passes : &report->host_passes) +=
       ladder->rung[r].certificate.tries;
   return st;
 }

@@ -89,7 +89,7 @@ int rows_of_u(hone_cuda *c, const hone_cuda_lane &on,
               const hone_cuda_panel_info *p, int inner, int64_t c0,
               int64_t c1) {
   const int64_t k = p->k + (int64_t)inner * HONE_PANEL;
-  if (c->choices.sections != HONE_SECTIONS_AUTO)
+  if (c->choices.sections != HONE_BLOCK_ROWS_AUTO)
     return hone_cuda_section_u(c, on, p->first + inner, k,
                                inner_width(p, inner), c0, c1, scale_at(c, c0),
                                place_of(c, inner, p->count));
@@ -113,7 +113,7 @@ int factor_inner(hone_cuda *c, const hone_cuda_lane &on, int index, int64_t k,
   int st = CALL(hone_cuda_panel(c->n, c->f, c->ld, k, w, pivoting(c),
                                 c->moves + index, flag(c, 0), c->panel_work,
                                 on.stream));
-  if (st == HONE_OK && c->choices.sections == HONE_SECTIONS_SEEDED)
+  if (st == HONE_OK && c->choices.sections == HONE_BLOCK_ROWS_SEEDED)
     st = hone_cuda_section_seed(c, on, index, k, w);
   return st;
 }

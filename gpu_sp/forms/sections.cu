@@ -345,9 +345,9 @@ int hone_cuda_section_u(hone_cuda *c, const hone_cuda_lane &on, int index,
   s.lds =
       (s.cols + HONE_CUDA_PADDING - 1) / HONE_CUDA_PADDING * HONE_CUDA_PADDING;
   int st;
-  if (c->choices.sections == HONE_SECTIONS_SEEDED)
+  if (c->choices.sections == HONE_BLOCK_ROWS_SEEDED)
     st = seeded(c, on, s);
-  else if (c->choices.sections == HONE_SECTIONS_CROUT)
+  else if (c->choices.sections == HONE_BLOCK_ROWS_CROUT)
     st = crout(c, on, s);
   else
     st = direct(c, on, s);

@@ -390,10 +390,10 @@ TEST(device_cuda, survives_every_failed_call_in_other_forms) {
   const problem p(140, 0, 12.0);
   const int64_t tail = hone_cuda_tail;
   hone_cuda_tail = 0;
-  for (int sections = 1; sections <= HONE_SECTIONS_CROUT; sections++) {
+  for (int sections = 1; sections <= HONE_BLOCK_ROWS_CROUT; sections++) {
     hone_choices choices = {};
-    choices.diagonal =
-        sections == HONE_SECTIONS_CROUT ? HONE_DIAGONAL_GPU : HONE_DIAGONAL_CPU;
+    choices.diagonal = sections == HONE_BLOCK_ROWS_CROUT ? HONE_DIAGONAL_GPU
+                                                         : HONE_DIAGONAL_CPU;
     choices.sections = sections;
     fail_everywhere(p, choices);
   }
