@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The engines for an order and the caller's options. */
+/* The engines behind the roles of the policy (refine/policy.c), and the
+   situation that the caller's options make. */
 #include "api/engines.h"
 
-enum {
-  GPU_FROM_KEPT = 512,  /* orders that a GPU solves sooner than 16 cores: by a
-                           solver that is there already, */
-  GPU_FROM_ONCE = 2048, /* and with one made for the call (docs/performance.md,
-                           both measured on an H200) */
-  CHOLESKY_FROM = 513   /* orders from which OpenBLAS's Cholesky pays beside
-                           our LU, which ends at 512 */
+static const hone_engine *const ENGINES[HONE_ROLES] = {
+    [HONE_ROLE_DIAGONAL] = &hone_engine_diagonal,
+    [HONE_ROLE_TRIANGULAR] = &hone_engine_triangular,
+    [HONE_ROLE_BANDED] = &hone_engine_banded,
+    [HONE_ROLE_GPU_CHOLESKY] = &hone_engine_cholesky_cuda,
+    [HONE_ROLE_CPU_CHOLESKY] = &hone_engine_cholesky,
+    [HONE_ROLE_CPU_CHOLESKY_DOUBLE] = &hone_engine_cholesky_double,
+    [HONE_ROLE_GPU_LU] = &hone_engine_single_cuda,
+    [HONE_ROLE_CPU_LU] = &hone_engine_single,
+    [HONE_ROLE_GPU_LU_DOUBLE] = &hone_engine_double_cuda,
+    [HONE_ROLE_CPU_LU_DOUBLE] = &hone_engine_double,
 };
 
 hone_choices hone_choices_of(const hone_options *o) {
@@ -21,44 +26,29 @@ hone_choices hone_choices_of(const hone_options *o) {
                         .device_limit = o->device_memory_limit_bytes};
 }
 
+/* Is a GPU to be used? AUTO asks for one only from orders on where it pays. */
+static bool use_gpu(const hone_options *o, int64_t n, bool one_shot, char *why,
+                    size_t why_size) {
+  if (o->device == HONE_DEVICE_CPU ||
+      (o->device == HONE_DEVICE_AUTO && n < hone_policy_gpu_from(one_shot)))
+    return false;
+  return hone_engine_single_cuda.probe(why, why_size);
+}
+
 int hone_choose_engines(const hone_options *o, int64_t n, bool one_shot,
-                        const hone_engine **engines, char *why,
+                        hone_step steps[HONE_MAX_RUNGS], char *why,
                         size_t why_size) {
-  const int64_t gpu_from = one_shot ? GPU_FROM_ONCE : GPU_FROM_KEPT;
-  const bool cuda_asked = o->device == HONE_DEVICE_CUDA;
-  int count = 0;
   why[0] = '\0';
-  if (cuda_asked && !hone_engine_single_cuda.probe(why, why_size))
+  const bool gpu = use_gpu(o, n, one_shot, why, why_size);
+  if (o->device == HONE_DEVICE_CUDA && !gpu)
     return 0;
-  if (o->structure == HONE_STRUCTURE_AUTO) {
-    engines[count++] = &hone_engine_diagonal;
-    engines[count++] = &hone_engine_triangular;
-    engines[count++] = &hone_engine_banded;
-  }
-  const bool cuda =
-      cuda_asked || (o->device == HONE_DEVICE_AUTO && n >= gpu_from &&
-                     hone_engine_single_cuda.probe(why, why_size));
-  if (o->factor_precision != HONE_FACTOR_DOUBLE) {
-    const bool coarse = cuda && hone_arithmetic_coarse(o->tuning->arithmetic);
-    if (cuda && o->structure != HONE_STRUCTURE_GENERAL)
-      engines[count++] = &hone_engine_cholesky_cuda;
-    if (coarse && o->structure != HONE_STRUCTURE_GENERAL)
-      engines[count++] = &hone_engine_cholesky_cuda;
-    if (o->structure == HONE_STRUCTURE_SPD ||
-        (o->structure == HONE_STRUCTURE_AUTO && n >= CHOLESKY_FROM))
-      engines[count++] = &hone_engine_cholesky;
-    if (!cuda && o->structure == HONE_STRUCTURE_AUTO && n >= CHOLESKY_FROM)
-      engines[count++] = &hone_engine_cholesky_double;
-    if (cuda)
-      engines[count++] = &hone_engine_single_cuda;
-    if (coarse)
-      engines[count++] = &hone_engine_single_cuda;
-    engines[count++] = &hone_engine_single;
-  }
-  if (cuda)
-    engines[count++] = &hone_engine_double_cuda;
-  engines[count++] = &hone_engine_double;
-  return count;
+  const hone_situation situation = {
+      .n = n,
+      .structure = o->structure,
+      .start = o->factor_precision,
+      .gpu = gpu,
+      .coarse = gpu && hone_arithmetic_coarse(o->tuning->arithmetic)};
+  return hone_policy_steps(&situation, ENGINES, steps);
 }
 
 int64_t hone_engines_device_bytes(const hone_options *o, int64_t n,

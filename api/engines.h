@@ -11,7 +11,7 @@ hone_choices hone_choices_of(const hone_options *o);
 /* The rungs for this order and these options, cheapest first: how many. 0: the
    device asked for cannot be used, and why says so. */
 int hone_choose_engines(const hone_options *o, int64_t n, bool one_shot,
-                        const hone_engine **engines, char *why,
+                        hone_step steps[HONE_MAX_RUNGS], char *why,
                         size_t why_size);
 
 /* Bytes of device memory, of the engine that needs most. */

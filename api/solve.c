@@ -62,14 +62,14 @@ int hone_memory_needed(int64_t n, int64_t nrhs, const hone_options *options,
                        int64_t *single_bytes, int64_t *double_bytes) {
   hone_options o;
   hone_tuning tuning;
-  const hone_engine *engines[HONE_MAX_RUNGS];
+  hone_step steps[HONE_MAX_RUNGS];
   char why[128];
   int st = hone_options_take(options, &o, &tuning);
   if (st != HONE_OK)
     return st;
   if (n < 0 || n > HONE_MAX_ORDER || nrhs < 0)
     return HONE_BAD_SIZE;
-  int count = hone_choose_engines(&o, n, true, engines, why, sizeof why);
+  int count = hone_choose_engines(&o, n, true, steps, why, sizeof why);
   if (count == 0)
     return HONE_NO_DEVICE;
   int64_t columns = HONE_MIN(nrhs, (int64_t)HONE_SOLVE_COLUMNS), most = 0;
@@ -79,13 +79,13 @@ int hone_memory_needed(int64_t n, int64_t nrhs, const hone_options *options,
       hone_ladder_bytes(&hone_dense_operator, n, nrhs, o.extra_precise != 0) +
       (int64_t)sizeof(hone_solver) + 3 * (1 << 21) + (1 << 16);
   for (int r = 0; r < count - 1; r++)
-    if (engines[r]->precision == 32 || hone_ladder_direct(engines[r]))
-      most = HONE_MAX(most, engines[r]->bytes(n, columns));
+    if (steps[r].engine->precision == 32 || hone_engine_direct(steps[r].engine))
+      most = HONE_MAX(most, steps[r].engine->bytes(n, columns));
   if (single_bytes)
     *single_bytes = base + most;
   if (double_bytes)
     *double_bytes =
-        base + HONE_MAX(most, engines[count - 1]->bytes(n, columns));
+        base + HONE_MAX(most, steps[count - 1].engine->bytes(n, columns));
   return HONE_OK;
 }
 

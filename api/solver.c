@@ -32,24 +32,24 @@ hone_mem hone_memory_of(const hone_options *o) {
 }
 
 int hone_solver_open(hone_solver *s, int64_t n, bool one_shot) {
-  const hone_engine *engines[HONE_MAX_RUNGS];
+  hone_step steps[HONE_MAX_RUNGS];
   const hone_options *o = &s->options;
   char why[128];
   s->threads = o->threads > 0 ? o->threads : openblas_get_num_threads();
   if (n < 0 || n > HONE_MAX_ORDER)
     return HONE_BAD_SIZE;
-  int count = hone_choose_engines(o, n, one_shot, engines, why, sizeof why);
+  int count = hone_choose_engines(o, n, one_shot, steps, why, sizeof why);
   if (count == 0) {
     memcpy(s->why, why, sizeof s->why - 1);
     return HONE_NO_DEVICE;
   }
   int general = 0; /* the first engine that is for matrices of any structure */
-  while (hone_ladder_direct(engines[general]))
+  while (hone_engine_direct(steps[general].engine))
     general++;
-  s->engine_at = engines[general]->place;
+  s->engine_at = steps[general].engine->place;
   hone_request request = hone_request_of(o, one_shot);
-  int st = hone_ladder_create(&s->ladder, &hone_dense_operator, n, engines,
-                              count, &request, &s->mem, NULL, &s->watch);
+  int st = hone_ladder_create(&s->ladder, &hone_dense_operator, n, steps, count,
+                              &request, &s->mem, NULL, &s->watch);
   if (st == HONE_OK && n >= THREADS_FROM) {
     hone_pool_create(&s->pool, &s->mem, s->threads);
     s->ladder.pool = s->pool;

@@ -79,10 +79,10 @@ typedef struct hone_engine {
                 hone_factor_info *info);
   /* In place: v = inv(S) v, or inv(S^T) v, for k <= HONE_SOLVE_COLUMNS
      columns, ldv >= n. Entries of v are at most 1 in magnitude. */
-  int (*solve)(void *self, bool trans, int64_t k, double *v, int64_t ldv);
+  int (*solve)(void *self, bool trans, int64_t k, hone_entry *v, int64_t ldv);
   /* The same by factors applied in double arithmetic: what is left is the
      error of the factors alone. NULL: that is what solve does. */
-  int (*apply)(void *self, bool trans, int64_t k, double *v, int64_t ldv);
+  int (*apply)(void *self, bool trans, int64_t k, hone_entry *v, int64_t ldv);
   void (*destroy)(void *self, hone_mem *mem);
   /* Host bytes it holds for order n and k columns. */
   int64_t (*bytes)(int64_t n, int64_t k);
@@ -97,8 +97,9 @@ typedef struct hone_engine {
   int (*inspect)(void *self, const hone_matrix *a, const hone_scaling *scaling,
                  double *scratch, hone_inspection *out);
   /* r = b - op(A) x in double-double, den = |op(A)| |x| + |b|; n each. */
-  int (*residual)(void *self, const hone_matrix *a, bool trans, const double *x,
-                  const double *b, double *r, double *den);
+  int (*residual)(void *self, const hone_matrix *a, bool trans,
+                  const hone_entry *x, const hone_entry *b, hone_entry *r,
+                  double *den);
   /* The next residual is likely to be followed by a solve with the same op(A)
      for its r, times a power of two, which may be begun ahead. What solve
      returns does not depend on it. NULL: it makes no difference. */

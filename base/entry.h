@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The scalar type. Sources that touch entries of matrices and vectors are
    compiled once for each type: they say hone_entry where a number may be
-   complex and double where it is real in any case (magnitudes, norms, errors,
+   complex, and double where it is real in any case (magnitudes, norms, errors,
    scaling). With HONE_COMPLEX defined, hone_entry is double _Complex, and
    entry_names.h gives every function of such a source its other name. */
 #ifndef HONE_ENTRY_H
 #define HONE_ENTRY_H
 
+#include "base/base.h"
+
 #include <math.h>
+#include <stdbool.h>
 
 #ifdef HONE_COMPLEX
 
@@ -15,21 +18,64 @@
 #include <complex.h>
 
 typedef double _Complex hone_entry;
+typedef long double _Complex hone_wide; /* an entry in extended range */
 
-/* Upper bound on |v| within a factor of sqrt(2): |re v| + |im v|. */
+static inline double hone_real(hone_entry v) { return creal(v); }
+static inline double hone_imag(hone_entry v) { return cimag(v); }
+static inline double hone_abs(hone_entry v) { return cabs(v); }
+/* |v| up to a factor of sqrt(2), from above, at less cost. */
 static inline double hone_abs1(hone_entry v) {
   return fabs(creal(v)) + fabs(cimag(v));
 }
-static inline double hone_abs(hone_entry v) { return cabs(v); }
+static inline long double hone_absl(hone_wide v) { return cabsl(v); }
 static inline hone_entry hone_conj(hone_entry v) { return conj(v); }
+static inline bool hone_finite(hone_entry v) {
+  return isfinite(creal(v)) && isfinite(cimag(v));
+}
+/* v / |v|, or 1 for 0. */
+static inline hone_entry hone_sign(hone_entry v) {
+  const double size = cabs(v);
+  return size > 0.0 ? v / size : 1.0;
+}
+/* |v|, which for a real number keeps its sign. */
+static inline double hone_signed_abs(hone_entry v) { return cabs(v); }
+/* The product with a real number, which moves no part of v into the other. */
+static inline hone_entry hone_times(double by, hone_entry v) {
+  return CMPLX(by * creal(v), by * cimag(v));
+}
+/* 2^e v */
+static inline hone_wide hone_ldexpl(hone_wide v, int e) {
+  return CMPLXL(ldexpl(creall(v), e), ldexpl(cimagl(v), e));
+}
+static inline hone_entry hone_shift_entry(hone_entry v, int e) {
+  return CMPLX(hone_shift(creal(v), e), hone_shift(cimag(v), e));
+}
 
 #else
 
 typedef double hone_entry;
+typedef long double hone_wide; /* an entry in extended range */
 
-static inline double hone_abs1(hone_entry v) { return fabs(v); }
+static inline double hone_real(hone_entry v) { return v; }
+static inline double hone_imag(hone_entry v) {
+  (void)v;
+  return 0.0;
+}
 static inline double hone_abs(hone_entry v) { return fabs(v); }
+static inline double hone_abs1(hone_entry v) { return fabs(v); }
+static inline long double hone_absl(hone_wide v) { return fabsl(v); }
 static inline hone_entry hone_conj(hone_entry v) { return v; }
+static inline bool hone_finite(hone_entry v) { return isfinite(v); }
+/* 1 or -1; 1 for 0, -1 for NaN. */
+static inline hone_entry hone_sign(hone_entry v) {
+  return v >= 0.0 ? 1.0 : -1.0;
+}
+static inline double hone_signed_abs(hone_entry v) { return v; }
+static inline hone_entry hone_times(double by, hone_entry v) { return by * v; }
+static inline hone_wide hone_ldexpl(hone_wide v, int e) { return ldexpl(v, e); }
+static inline hone_entry hone_shift_entry(hone_entry v, int e) {
+  return hone_shift(v, e);
+}
 
 #endif
 #endif

@@ -10,60 +10,61 @@
 enum { SUMS = 8 }; /* added up beside one another */
 
 /* Compiled with vector instructions and without. */
-static inline double sum_abs(int64_t n, const double *v) {
+static inline double sum_abs(int64_t n, const hone_entry *v) {
   double sum[SUMS] = {0.0};
   int64_t i = 0;
   for (; i + SUMS <= n; i += SUMS)
 #pragma omp simd
     for (int k = 0; k < SUMS; k++)
-      sum[k] += fabs(v[i + k]);
+      sum[k] += hone_abs(v[i + k]);
   for (; i < n; i++)
-    sum[i % SUMS] += fabs(v[i]);
+    sum[i % SUMS] += hone_abs(v[i]);
   for (int half = SUMS / 2; half > 0; half /= 2)
     for (int k = 0; k < half; k++)
       sum[k] += sum[k + half];
   return sum[0];
 }
 
-HONE_VECTOR static double sum_of_many(int64_t n, const double *v) {
+HONE_VECTOR static double sum_of_many(int64_t n, const hone_entry *v) {
   return sum_abs(n, v);
 }
 
-HONE_VECTOR static int64_t largest_of_many(int64_t n, const double *v) {
+HONE_VECTOR static int64_t largest_of_many(int64_t n, const hone_entry *v) {
   double max = 0.0;
   int64_t at = 0;
 #pragma omp simd reduction(max : max)
   for (int64_t i = 0; i < n; i++)
-    max = fabs(v[i]) > max ? fabs(v[i]) : max;
-  while (at < n && !(fabs(v[at]) >= max))
+    max = hone_abs(v[i]) > max ? hone_abs(v[i]) : max;
+  while (at < n && !(hone_abs(v[at]) >= max))
     at++;
   return at < n ? at : 0;
 }
 
-double hone_sum_abs(int64_t n, const double *v) {
+double hone_sum_abs(int64_t n, const hone_entry *v) {
   if (n >= HONE_MANY)
     return sum_of_many(n, v);
-  return n == 1 ? fabs(v[0]) : sum_abs(n, v);
+  return n == 1 ? hone_abs(v[0]) : sum_abs(n, v);
 }
 
-int64_t hone_largest_at(int64_t n, const double *v) {
+int64_t hone_largest_at(int64_t n, const hone_entry *v) {
   int64_t at = 0;
   double max = 0.0;
   if (n >= HONE_MANY)
     return largest_of_many(n, v);
   for (int64_t i = 0; i < n; i++)
-    if (fabs(v[i]) > max) {
-      max = fabs(v[i]);
+    if (hone_abs(v[i]) > max) {
+      max = hone_abs(v[i]);
       at = i;
     }
   return at;
 }
 
-HONE_VECTOR bool hone_take_signs(int64_t n, const double *v, double *sign) {
+HONE_VECTOR bool hone_take_signs(int64_t n, const hone_entry *v,
+                                 hone_entry *sign) {
   int other = 0;
 #pragma omp simd reduction(| : other)
   for (int64_t i = 0; i < n; i++) {
-    const double s = v[i] >= 0.0 ? 1.0 : -1.0;
+    const hone_entry s = hone_sign(v[i]);
     other |= s != sign[i];
     sign[i] = s;
   }

@@ -2,18 +2,13 @@
 /* Banded matrices in double precision: LAPACK's band LU with partial pivoting,
    from OpenBLAS, on a packed copy of the scaled band. */
 #include "base/engine.h"
+#include "base/lapack.h"
 #include "cpu_dp/pivots.h"
 #include "cpu_dp/structure.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-void dgbtrf_(const int *m, const int *n, const int *kl, const int *ku,
-             double *ab, const int *ldab, int *ipiv, int *info);
-void dgbtrs_(const char *trans, const int *n, const int *kl, const int *ku,
-             const int *nrhs, const double *ab, const int *ldab,
-             const int *ipiv, double *b, const int *ldb, int *info);
 
 /* A band of n / PAYS diagonals beside the main one, or fewer, pays
    (docs/numerics.md). */
@@ -25,9 +20,9 @@ typedef struct engine_band {
   hone_watch *watch;
   const hone_structure *structure;
   char text[96];
-  int64_t room; /* doubles at ab */
-  double *ab;   /* (2 lower + upper + 1) x n: s_ij at row lower + upper + i - j
-                   of column j, then the factors */
+  int64_t room;   /* doubles at ab */
+  hone_entry *ab; /* (2 lower + upper + 1) x n: s_ij at row lower + upper + i -
+                 j of column j, then the factors */
   int *ipiv;
 } engine_band;
 
@@ -48,7 +43,7 @@ static bool probe(char *why, size_t why_size) {
 /* Of the widest band that pays. */
 static int64_t bytes(int64_t n, int64_t k) {
   (void)k;
-  return (2 * (n / PAYS) + 1) * n * (int64_t)sizeof(double) +
+  return (2 * (n / PAYS) + 1) * n * (int64_t)sizeof(hone_entry) +
          n * (int64_t)sizeof(int) + (int64_t)sizeof(engine_band);
 }
 
@@ -101,8 +96,8 @@ static int reserve(engine_band *e) {
 }
 
 /* The larger; NaN where v is, and from then on. */
-static double larger(double max, double v) {
-  return fabs(v) <= max || isnan(max) ? max : fabs(v);
+static double larger(double max, hone_entry v) {
+  return hone_abs(v) <= max || isnan(max) ? max : hone_abs(v);
 }
 
 /* Packs the band of S; returns its largest magnitude. */
@@ -112,10 +107,12 @@ static double load(engine_band *e, const hone_dense *a,
   for (int64_t j = 0; j < e->n; j++) {
     const int64_t from = HONE_MAX(j - e->upper, (int64_t)0);
     const int64_t to = HONE_MIN(j + e->lower + 1, e->n);
-    double *ab = e->ab + j * leading(e) + e->lower + e->upper - j;
+    hone_entry *ab = e->ab + j * leading(e) + e->lower + e->upper - j;
     for (int64_t i = from; i < to; i++) {
-      const double v = a->a[i + j * a->lda];
-      ab[i] = scaling->used ? v * scaling->row[i] * scaling->col[j] : v;
+      const hone_entry v = a->a[i + j * a->lda];
+      ab[i] = scaling->used
+                  ? hone_times(scaling->col[j], hone_times(scaling->row[i], v))
+                  : v;
       max = larger(max, ab[i]);
     }
   }
@@ -154,7 +151,8 @@ static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
   return HONE_OK;
 }
 
-static int solve(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
+static int solve(void *self, bool trans, int64_t k, hone_entry *v,
+                 int64_t ldv) {
   const engine_band *e = self;
   const int n = (int)e->n, kl = (int)e->lower, ku = (int)e->upper;
   const int columns = (int)k, ld = (int)leading(e), ldb = (int)ldv;

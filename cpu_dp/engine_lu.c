@@ -4,27 +4,17 @@
    reach, and for small matrices. */
 #include "base/dense.h"
 #include "base/engine.h"
+#include "base/lapack.h"
 #include "cpu_dp/pivots.h"
 
 #include <math.h>
-
-/* LAPACK, from OpenBLAS; no header of its own on Debian. */
-void dgetrf_(const int *m, const int *n, double *a, const int *lda, int *ipiv,
-             int *info);
-void dgetrs_(const char *trans, const int *n, const int *nrhs, const double *a,
-             const int *lda, const int *ipiv, double *b, const int *ldb,
-             int *info);
-void dpotrf_(const char *uplo, const int *n, double *a, const int *lda,
-             int *info);
-void dpotrs_(const char *uplo, const int *n, const int *nrhs, const double *a,
-             const int *lda, double *b, const int *ldb, int *info);
 
 enum { TASKS_A_THREAD = 2, TRSV_COLUMNS = 3, THREADS_FROM = 400 };
 
 typedef struct engine_dp {
   int64_t n, ld;
-  double *f;   /* n x n, ld: S, then its factors */
-  double *max; /* 2 n: max |s_ij|, then max |u_ij| of each column */
+  hone_entry *f; /* n x n, ld: S, then its factors */
+  double *max;   /* 2 n: max |s_ij|, then max |u_ij| of each column */
   int *ipiv;
   bool spd; /* S = U^T U, of its upper triangle alone */
   hone_pool *pool;
@@ -48,8 +38,8 @@ static int64_t leading(int64_t n) {
 
 static int64_t bytes(int64_t n, int64_t k) {
   (void)k;
-  return (leading(n) * n + 2 * n) * (int64_t)sizeof(double) +
-         n * (int64_t)sizeof(int) + (int64_t)sizeof(engine_dp);
+  return leading(n) * n * (int64_t)sizeof(hone_entry) +
+         2 * n * (int64_t)sizeof(double) + n * (int64_t)sizeof(int) + (int64_t)sizeof(engine_dp);
 }
 
 static void destroy(void *self, hone_mem *mem) {
@@ -97,11 +87,11 @@ static bool applies_spd(const hone_structure *structure, int64_t n) {
 }
 
 /* Largest magnitude of n numbers; NaN where one is NaN or Inf. */
-HONE_VECTOR static double largest(int64_t n, const double *u) {
+HONE_VECTOR static double largest(int64_t n, const hone_entry *u) {
   double max = 0.0, bad = 0.0;
 #pragma omp simd reduction(max : max) reduction(+ : bad)
   for (int64_t i = 0; i < n; i++) {
-    double v = fabs(u[i]);
+    double v = hone_abs(u[i]);
     max = v > max ? v : max;
     bad += v * 0.0;
   }
@@ -113,12 +103,12 @@ static void load_columns(void *ctx, int64_t task) {
   const double *row = e->scaling->used ? e->scaling->row : NULL;
   int64_t to = HONE_MIN((task + 1) * e->columns, e->n);
   for (int64_t j = task * e->columns; j < to; j++) {
-    const double *restrict a = e->a->a + j * e->a->lda;
-    double *restrict f = e->f + j * e->ld;
+    const hone_entry *restrict a = e->a->a + j * e->a->lda;
+    hone_entry *restrict f = e->f + j * e->ld;
     const double c = e->scaling->col[j];
     const int64_t rows = e->spd ? j + 1 : e->n;
     for (int64_t i = 0; i < rows; i++)
-      f[i] = row ? a[i] * row[i] * c : a[i];
+      f[i] = row ? hone_times(c, hone_times(row[i], a[i])) : a[i];
     e->max[j] = largest(rows, f);
   }
 }
@@ -166,7 +156,8 @@ static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
   return HONE_OK;
 }
 
-static int solve(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
+static int solve(void *self, bool trans, int64_t k, hone_entry *v,
+                 int64_t ldv) {
   const engine_dp *e = self;
   int n = (int)e->n, ld = (int)e->ld, ldb = (int)ldv, info = 0;
   const int together = k <= TRSV_COLUMNS ? 1 : (int)k;

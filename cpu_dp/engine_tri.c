@@ -9,10 +9,9 @@
    by OpenBLAS; where A is scaled, pieces of it are scaled on their way. */
 #include "base/dense.h"
 #include "base/engine.h"
+#include "base/lapack.h"
 #include "cpu_dp/pivots.h"
 
-#include <cblas.h>
-#include <float.h>
 #include <math.h>
 
 enum {
@@ -29,9 +28,9 @@ typedef struct engine_tri {
   hone_dense a;                /* the caller's */
   const hone_scaling *scaling; /* the caller's */
   bool lower;
-  double *diagonal; /* n: s_jj */
-  bool mended;      /* a zero among them is no longer what A has */
-  double *piece;    /* ROWS x BLOCK, from the first A that is scaled on */
+  hone_entry *diagonal; /* n: s_jj */
+  bool mended;          /* a zero among them is no longer what A has */
+  hone_entry *piece;    /* ROWS x BLOCK, from the first A that is scaled on */
 } engine_tri;
 
 static bool applies_diagonal(const hone_structure *s, int64_t n) {
@@ -52,12 +51,12 @@ static bool probe(char *why, size_t why_size) {
 
 static int64_t bytes(int64_t n, int64_t k) {
   (void)k;
-  return (n + ROWS * BLOCK) * (int64_t)sizeof(double) +
+  return (n + ROWS * BLOCK) * (int64_t)sizeof(hone_entry) +
          (int64_t)sizeof(engine_tri);
 }
 
 static int64_t bytes_diagonal(int64_t n, int64_t k) {
-  return bytes(n, k) - ROWS * BLOCK * (int64_t)sizeof(double);
+  return bytes(n, k) - ROWS * BLOCK * (int64_t)sizeof(hone_entry);
 }
 
 static void destroy(void *self, hone_mem *mem) {
@@ -100,11 +99,13 @@ static int factor_diagonal(void *self, const hone_matrix *matrix,
   e->lower = e->structure->upper == 0;
   e->mended = false;
   for (int64_t j = 0; j < e->n; j++) {
-    const double d = a->a[j * (a->lda + 1)];
-    e->diagonal[j] = scaling->used ? d * scaling->row[j] * scaling->col[j] : d;
+    const hone_entry d = a->a[j * (a->lda + 1)];
+    e->diagonal[j] = scaling->used ? hone_times(scaling->col[j],
+                                                hone_times(scaling->row[j], d))
+                                   : d;
     if (d == 0.0 && info->zero_pivot < 0)
       info->zero_pivot = j;
-    if (!(fabs(e->diagonal[j]) > 0.0)) /* scaled away */
+    if (!(hone_abs(e->diagonal[j]) > 0.0)) /* scaled away */
       info->growth = HONE_NAN;
   }
   return HONE_OK;
@@ -121,7 +122,7 @@ static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
   return factor_diagonal(self, a, scaling, info);
 }
 
-static int solve_diagonal(void *self, bool trans, int64_t k, double *v,
+static int solve_diagonal(void *self, bool trans, int64_t k, hone_entry *v,
                           int64_t ldv) {
   const engine_tri *e = self;
   (void)trans;
@@ -132,17 +133,18 @@ static int solve_diagonal(void *self, bool trans, int64_t k, double *v,
 }
 
 /* S[i .. i+m-1, j .. j+w-1]; where A is scaled, m <= ROWS. */
-static const double *piece_of(const engine_tri *e, int64_t i, int64_t m,
-                              int64_t j, int64_t w, int *ld) {
-  const double *a = e->a.a + i + j * e->a.lda, *row = e->scaling->row + i;
+static const hone_entry *piece_of(const engine_tri *e, int64_t i, int64_t m,
+                                  int64_t j, int64_t w, int *ld) {
+  const hone_entry *a = e->a.a + i + j * e->a.lda;
+  const double *row = e->scaling->row + i;
   *ld = (int)e->a.lda;
   if (!e->scaling->used)
     return a;
   for (int64_t c = 0; c < w; c++) {
-    const double *restrict from = a + c * e->a.lda;
-    double *restrict to = e->piece + c * ROWS;
+    const hone_entry *restrict from = a + c * e->a.lda;
+    hone_entry *restrict to = e->piece + c * ROWS;
     for (int64_t r = 0; r < m; r++)
-      to[r] = from[r] * row[r] * e->scaling->col[j + c];
+      to[r] = hone_times(e->scaling->col[j + c], hone_times(row[r], from[r]));
   }
   *ld = ROWS;
   return e->piece;
@@ -150,48 +152,50 @@ static const double *piece_of(const engine_tri *e, int64_t i, int64_t m,
 
 /* v[J] = inv(S[J, J]) v[J], or by its transpose. */
 static void solve_block(const engine_tri *e, bool trans, int64_t j, int w,
-                        int64_t k, double *v, int64_t ldv) {
+                        int64_t k, hone_entry *v, int64_t ldv) {
   int ld;
-  const double *s = piece_of(e, j, w, j, w, &ld);
-  const CBLAS_UPLO uplo = e->lower ? CblasLower : CblasUpper;
-  const CBLAS_TRANSPOSE op = trans ? CblasTrans : CblasNoTrans;
+  const hone_entry *s = piece_of(e, j, w, j, w, &ld);
+  const char *uplo = e->lower ? "L" : "U", *op = trans ? "T" : "N";
+  const int columns = (int)k, ldb = (int)ldv, step = 1;
+  const hone_entry one = 1.0;
   if (k > TRSV_COLUMNS) {
-    cblas_dtrsm(CblasColMajor, CblasLeft, uplo, op, CblasNonUnit, w, (int)k,
-                1.0, s, ld, v + j, (int)ldv);
+    dtrsm_("L", uplo, op, "N", &w, &columns, &one, s, &ld, v + j, &ldb);
     return;
   }
   for (int64_t c = 0; c < k; c++)
-    cblas_dtrsv(CblasColMajor, uplo, op, CblasNonUnit, w, s, ld,
-                v + j + c * ldv, 1);
+    dtrsv_(uplo, op, "N", &w, s, &ld, v + j + c * ldv, &step);
 }
 
 /* v[I] -= S[I, J] v[J], or v[J] -= S[I, J]^T v[I], for I: m rows from i. */
 static void update_rows(const engine_tri *e, bool trans, int64_t i, int64_t m,
-                        int64_t j, int w, int64_t k, double *v, int64_t ldv) {
+                        int64_t j, int w, int64_t k, hone_entry *v,
+                        int64_t ldv) {
   int ld;
-  const double *s = piece_of(e, i, m, j, w, &ld);
-  double *from = trans ? v + i : v + j, *to = trans ? v + j : v + i;
-  const CBLAS_TRANSPOSE op = trans ? CblasTrans : CblasNoTrans;
+  const hone_entry *s = piece_of(e, i, m, j, w, &ld);
+  hone_entry *from = trans ? v + i : v + j, *to = trans ? v + j : v + i;
+  const char *op = trans ? "T" : "N";
+  const int rows = (int)m, columns = (int)k, ldb = (int)ldv, step = 1;
+  const hone_entry one = 1.0, minus_one = -1.0;
   if (k > TRSV_COLUMNS) {
-    cblas_dgemm(CblasColMajor, op, CblasNoTrans, trans ? w : (int)m, (int)k,
-                trans ? (int)m : w, -1.0, s, ld, from, (int)ldv, 1.0, to,
-                (int)ldv);
+    dgemm_(op, "N", trans ? &w : &rows, &columns, trans ? &rows : &w,
+           &minus_one, s, &ld, from, &ldb, &one, to, &ldb);
     return;
   }
   for (int64_t c = 0; c < k; c++)
-    cblas_dgemv(CblasColMajor, op, (int)m, w, -1.0, s, ld, from + c * ldv, 1,
-                1.0, to + c * ldv, 1);
+    dgemv_(op, &rows, &w, &minus_one, s, &ld, from + c * ldv, &step, &one,
+           to + c * ldv, &step);
 }
 
 /* One right-hand side with the diagonal as it was mended, plainly: for null
    vectors. */
-static void solve_mended(const engine_tri *e, bool trans, double *v) {
+static void solve_mended(const engine_tri *e, bool trans, hone_entry *v) {
   const hone_scaling *s = e->scaling;
   for (int64_t step = 0; step < e->n; step++) {
     const int64_t j = e->lower != trans ? step : e->n - 1 - step;
     const int64_t from = e->lower ? j + 1 : 0, to = e->lower ? e->n : j;
-    const double *a = e->a.a + j * e->a.lda, c = s->used ? s->col[j] : 1.0;
-    double sum = 0.0;
+    const hone_entry *a = e->a.a + j * e->a.lda;
+    const double c = s->used ? s->col[j] : 1.0;
+    hone_entry sum = 0.0;
     for (int64_t i = from; trans && i < to; i++)
       sum += a[i] * (s->used ? s->row[i] : 1.0) * c * v[i];
     v[j] = (v[j] - sum) / e->diagonal[j];
@@ -200,7 +204,8 @@ static void solve_mended(const engine_tri *e, bool trans, double *v) {
   }
 }
 
-static int solve(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
+static int solve(void *self, bool trans, int64_t k, hone_entry *v,
+                 int64_t ldv) {
   const engine_tri *e = self;
   for (int64_t c = 0; e->mended && c < k; c++)
     solve_mended(e, trans, v + c * ldv);

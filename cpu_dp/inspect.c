@@ -30,14 +30,14 @@ typedef struct inspect_job {
 } inspect_job;
 
 /* |s_ij| of GROUP columns, ld apart, into the rows' maxima and sums. */
-HONE_VECTOR static void row_part_group(int64_t n, const double *restrict a,
+HONE_VECTOR static void row_part_group(int64_t n, const hone_entry *restrict a,
                                        int64_t ld, double *restrict row_max,
                                        double *restrict row_sum) {
-  const double *restrict a1 = a + ld, *restrict a2 = a + 2 * ld;
-  const double *restrict a3 = a + 3 * ld;
+  const hone_entry *restrict a1 = a + ld, *restrict a2 = a + 2 * ld;
+  const hone_entry *restrict a3 = a + 3 * ld;
   for (int64_t i = 0; i < n; i++) {
-    double v = fabs(a[i]), v1 = fabs(a1[i]), v2 = fabs(a2[i]);
-    double v3 = fabs(a3[i]);
+    double v = hone_abs(a[i]), v1 = hone_abs(a1[i]), v2 = hone_abs(a2[i]);
+    double v3 = hone_abs(a3[i]);
     double m = v > v1 ? v : v1, m2 = v2 > v3 ? v2 : v3;
     m = m > m2 ? m : m2;
     row_max[i] = m > row_max[i] ? m : row_max[i];
@@ -45,23 +45,23 @@ HONE_VECTOR static void row_part_group(int64_t n, const double *restrict a,
   }
 }
 
-HONE_VECTOR static void row_part(int64_t n, const double *restrict a,
+HONE_VECTOR static void row_part(int64_t n, const hone_entry *restrict a,
                                  double *restrict row_max,
                                  double *restrict row_sum) {
   for (int64_t i = 0; i < n; i++) {
-    double v = fabs(a[i]);
+    double v = hone_abs(a[i]);
     row_max[i] = v > row_max[i] ? v : row_max[i];
     row_sum[i] += v;
   }
 }
 
 /* ... and of one column into its own. */
-HONE_VECTOR static void col_part(int64_t n, const double *restrict a,
+HONE_VECTOR static void col_part(int64_t n, const hone_entry *restrict a,
                                  double *col_max, double *col_sum) {
   double max = 0.0, sum = 0.0;
 #pragma omp simd reduction(max : max) reduction(+ : sum)
   for (int64_t i = 0; i < n; i++) {
-    double v = fabs(a[i]);
+    double v = hone_abs(a[i]);
     max = v > max ? v : max;
     sum += v;
   }
@@ -69,24 +69,24 @@ HONE_VECTOR static void col_part(int64_t n, const double *restrict a,
   *col_sum += sum;
 }
 
-HONE_VECTOR static void scale_part(int64_t n, const double *restrict a,
+HONE_VECTOR static void scale_part(int64_t n, const hone_entry *restrict a,
                                    const double *restrict row, double c,
-                                   double *restrict s) {
+                                   hone_entry *restrict s) {
   for (int64_t i = 0; i < n; i++)
-    s[i] = a[i] * row[i] * c;
+    s[i] = hone_times(c, hone_times(row[i], a[i]));
 }
 
 /* Columns j .. j+w-1, w <= GROUP, of a task, in pieces that stay in the
    first-level cache. */
 static void inspect_group(const inspect_job *job, int64_t j, int64_t w,
                           double *row_max, double *row_sum) {
-  double scaled[GROUP * PIECE];
+  hone_entry scaled[GROUP * PIECE];
   const int64_t n = job->a->n;
   for (int64_t c = j; c < j + w; c++)
     job->col_max[c] = job->col_sum[c] = 0.0;
   for (int64_t i = 0; i < n; i += PIECE) {
     int64_t len = HONE_MIN((int64_t)PIECE, n - i), ld = job->a->lda;
-    const double *s = job->a->a + i + j * ld;
+    const hone_entry *s = job->a->a + i + j * ld;
     if (job->scaling) {
       for (int64_t c = 0; c < w; c++)
         scale_part(len, s + c * ld, job->scaling->row + i,
@@ -123,7 +123,7 @@ static void find_bad(const hone_dense *a, const double *col_sum,
     if (isfinite(col_sum[j]))
       continue;
     for (int64_t i = 0; i < a->n; i++)
-      if (!isfinite(a->a[i + j * a->lda])) {
+      if (!hone_finite(a->a[i + j * a->lda])) {
         out->bad_row = i;
         out->bad_col = j;
         return;

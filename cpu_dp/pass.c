@@ -9,6 +9,8 @@
    so that the compiler turns them into vector instructions. */
 #include "cpu_dp/pass.h"
 
+#include "cpu_dp/exact.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -23,39 +25,36 @@ enum {
   GROUP = 4    /* columns added in one sweep over the accumulators */
 };
 
-#define INLINE static inline __attribute__((always_inline))
+#define INLINE HONE_INLINE
 
 /* (*hi, *lo) -= a * x and *sum += |a x|, nx = -x, ax = |x|. */
-INLINE void add_accurate(double a, double nx, double ax, double *hi, double *lo,
-                         double *sum) {
-  double p = a * nx;
-  double e = __builtin_fma(a, nx, -p);
-  double t = *hi + p;
-  double z = t - *hi;
-  double f = (*hi - (t - z)) + (p - z);
-  *hi = t;
-  *lo += e + f;
-  *sum = __builtin_fma(__builtin_fabs(a), ax, *sum);
+INLINE void add_accurate(hone_entry a, hone_entry nx, double ax, hone_entry *hi,
+                         hone_entry *lo, double *sum) {
+  hone_accumulate(a, nx, hi, lo);
+  *sum = __builtin_fma(hone_abs(a), ax, *sum);
 }
 
-INLINE void add_plain(double a, double nx, double ax, double *hi, double *sum) {
-  *hi = __builtin_fma(a, nx, *hi);
-  *sum = __builtin_fma(__builtin_fabs(a), ax, *sum);
+INLINE void add_plain(hone_entry a, hone_entry nx, double ax, hone_entry *hi,
+                      double *sum) {
+  hone_accumulate_plain(a, nx, hi);
+  *sum = __builtin_fma(hone_abs(a), ax, *sum);
 }
 
 /* len rows of GROUP columns from a, columns lda apart, into one right-hand
    side's accumulators. */
-INLINE void sweep(bool accurate, int64_t len, const double *restrict a,
-                  int64_t lda, const double *x, double *restrict hi,
-                  double *restrict lo, double *restrict sum) {
-  const double *restrict a0 = a, *restrict a1 = a + lda;
-  const double *restrict a2 = a + 2 * lda, *restrict a3 = a + 3 * lda;
-  double n0 = -x[0], n1 = -x[1], n2 = -x[2], n3 = -x[3];
-  double m0 = fabs(n0), m1 = fabs(n1), m2 = fabs(n2), m3 = fabs(n3);
+INLINE void sweep(bool accurate, int64_t len, const hone_entry *restrict a,
+                  int64_t lda, const hone_entry *x, hone_entry *restrict hi,
+                  hone_entry *restrict lo, double *restrict sum) {
+  const hone_entry *restrict a0 = a, *restrict a1 = a + lda;
+  const hone_entry *restrict a2 = a + 2 * lda, *restrict a3 = a + 3 * lda;
+  hone_entry n0 = -x[0], n1 = -x[1], n2 = -x[2], n3 = -x[3];
+  double m0 = hone_abs(n0), m1 = hone_abs(n1), m2 = hone_abs(n2);
+  double m3 = hone_abs(n3);
   for (int64_t i = 0; i < len; i++) {
-    double h = hi[i], s = sum[i];
+    hone_entry h = hi[i];
+    double s = sum[i];
     if (accurate) {
-      double l = lo[i];
+      hone_entry l = lo[i];
       add_accurate(a0[i], n0, m0, &h, &l, &s);
       add_accurate(a1[i], n1, m1, &h, &l, &s);
       add_accurate(a2[i], n2, m2, &h, &l, &s);
@@ -72,10 +71,11 @@ INLINE void sweep(bool accurate, int64_t len, const double *restrict a,
   }
 }
 
-INLINE void sweep_one(bool accurate, int64_t len, const double *restrict a,
-                      double x, double *restrict hi, double *restrict lo,
-                      double *restrict sum) {
-  double nx = -x, ax = fabs(x);
+INLINE void sweep_one(bool accurate, int64_t len, const hone_entry *restrict a,
+                      hone_entry x, hone_entry *restrict hi,
+                      hone_entry *restrict lo, double *restrict sum) {
+  const hone_entry nx = -x;
+  const double ax = hone_abs(x);
   for (int64_t i = 0; i < len; i++) {
     if (accurate)
       add_accurate(a[i], nx, ax, &hi[i], &lo[i], &sum[i]);
@@ -88,16 +88,16 @@ INLINE void sweep_one(bool accurate, int64_t len, const double *restrict a,
    GROUP columns at a time, for all of them. */
 INLINE void row_block(bool accurate, const hone_pass *pass, int64_t c0,
                       int64_t m, int64_t i0, int64_t len) {
-  double hi[HONE_PASS_COLUMNS][ROWS], lo[HONE_PASS_COLUMNS][ROWS];
+  hone_entry hi[HONE_PASS_COLUMNS][ROWS], lo[HONE_PASS_COLUMNS][ROWS];
   double sum[HONE_PASS_COLUMNS][ROWS];
   const hone_dense *dense = hone_dense_of(pass->a);
   const int64_t n = dense->n, lda = dense->lda;
-  const double *a = dense->a + i0;
+  const hone_entry *a = dense->a + i0;
   for (int64_t c = 0; c < m; c++)
     for (int64_t i = 0; i < len; i++) {
       hi[c][i] = pass->b[c0 + c][i0 + i];
       lo[c][i] = 0.0;
-      sum[c][i] = fabs(hi[c][i]);
+      sum[c][i] = hone_abs(hi[c][i]);
     }
   int64_t j = 0;
   for (; j + GROUP <= n; j += GROUP)
@@ -128,25 +128,28 @@ static void rows(const hone_pass *pass, int64_t c0, int64_t m, int64_t i0,
 
 /* r = b - a^T x and den for one column a of n entries: LANES partial sums,
    then their sum, again without error. */
-INLINE void dot(bool accurate, int64_t n, const double *restrict a,
-                const double *restrict x, double b, double *r, double *den) {
-  double hi[LANES] = {0.0}, lo[LANES] = {0.0}, sum[LANES] = {0.0};
+INLINE void dot(bool accurate, int64_t n, const hone_entry *restrict a,
+                const hone_entry *restrict x, hone_entry b, hone_entry *r,
+                double *den) {
+  hone_entry hi[LANES] = {0.0}, lo[LANES] = {0.0};
+  double sum[LANES] = {0.0};
   int64_t i = 0;
   for (; i + LANES <= n; i += LANES)
     for (int l = 0; l < LANES; l++) {
       if (accurate)
-        add_accurate(a[i + l], -x[i + l], fabs(x[i + l]), &hi[l], &lo[l],
+        add_accurate(a[i + l], -x[i + l], hone_abs(x[i + l]), &hi[l], &lo[l],
                      &sum[l]);
       else
-        add_plain(a[i + l], -x[i + l], fabs(x[i + l]), &hi[l], &sum[l]);
+        add_plain(a[i + l], -x[i + l], hone_abs(x[i + l]), &hi[l], &sum[l]);
     }
   for (; i < n; i++) {
     if (accurate)
-      add_accurate(a[i], -x[i], fabs(x[i]), &hi[0], &lo[0], &sum[0]);
+      add_accurate(a[i], -x[i], hone_abs(x[i]), &hi[0], &lo[0], &sum[0]);
     else
-      add_plain(a[i], -x[i], fabs(x[i]), &hi[0], &sum[0]);
+      add_plain(a[i], -x[i], hone_abs(x[i]), &hi[0], &sum[0]);
   }
-  double h = b, tail = 0.0, d = fabs(b), ignored = 0.0;
+  hone_entry h = b, tail = 0.0;
+  double d = hone_abs(b), ignored = 0.0;
   for (int l = 0; l < LANES; l++) {
     add_accurate(hi[l], 1.0, 0.0, &h, &tail, &ignored);
     tail += lo[l];
@@ -161,7 +164,7 @@ static void columns(const hone_pass *pass, int64_t c0, int64_t m, int64_t j0,
   const hone_dense *dense = hone_dense_of(pass->a);
   const int64_t n = dense->n;
   for (int64_t j = j0; j < j1; j++) {
-    const double *a = dense->a + j * dense->lda;
+    const hone_entry *a = dense->a + j * dense->lda;
     for (int64_t c = c0; c < c0 + m; c++) {
       if (pass->accurate)
         dot(true, n, a, pass->x[c], pass->b[c][j], &pass->r[c][j],

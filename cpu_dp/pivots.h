@@ -5,6 +5,7 @@
 #define HONE_PIVOTS_H
 
 #include "base/base.h"
+#include "base/entry.h"
 
 #include <math.h>
 
@@ -21,18 +22,18 @@ static inline int64_t hone_pivot_row(int64_t n, const int *ipiv, int64_t k) {
 /* Row and column of the smallest of n pivots, step apart. ipiv NULL: no rows
    were exchanged. mend: those that are exactly zero become eps times the
    largest, so that one can solve. */
-static inline void hone_pivot_suspect(int64_t n, double *pivot, int64_t step,
-                                      const int *ipiv, bool mend, int64_t *row,
-                                      int64_t *col) {
+static inline void hone_pivot_suspect(int64_t n, hone_entry *pivot,
+                                      int64_t step, const int *ipiv, bool mend,
+                                      int64_t *row, int64_t *col) {
   double most = 0.0;
   int64_t at = 0;
   for (int64_t k = 0; k < n; k++) {
-    most = HONE_MAX(most, fabs(pivot[k * step]));
-    if (fabs(pivot[k * step]) < fabs(pivot[at * step]))
+    most = HONE_MAX(most, hone_abs(pivot[k * step]));
+    if (hone_abs(pivot[k * step]) < hone_abs(pivot[at * step]))
       at = k;
   }
   for (int64_t k = 0; mend && k < n; k++)
-    if (!(fabs(pivot[k * step]) > 0.0))
+    if (!(hone_abs(pivot[k * step]) > 0.0))
       pivot[k * step] = HONE_EPS * (most > 0.0 ? most : 1.0);
   *row = ipiv ? hone_pivot_row(n, ipiv, at) : at;
   *col = at;

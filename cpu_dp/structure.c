@@ -19,7 +19,7 @@ enum {
 
 /* Bands ------------------------------------------------------------------- */
 
-static bool all_zero(const double *a) {
+static bool all_zero(const hone_entry *a) {
   int other = 0;
   for (int i = 0; i < RUN; i++)
     other |= !(a[i] == 0.0);
@@ -29,7 +29,7 @@ static bool all_zero(const double *a) {
 /* The last entry of a[from .. to-1] that is not zero, or from - 1. Looks at
    the end, then forward from the start: memory is several times slower
    backward. */
-static int64_t last_other(const double *a, int64_t from, int64_t to) {
+static int64_t last_other(const hone_entry *a, int64_t from, int64_t to) {
   int64_t end = from, i = from;
   if (to > from && !(a[to - 1] == 0.0))
     return to - 1;
@@ -44,7 +44,7 @@ static int64_t last_other(const double *a, int64_t from, int64_t to) {
 }
 
 /* The first, or to. */
-static int64_t first_other(const double *a, int64_t from, int64_t to) {
+static int64_t first_other(const hone_entry *a, int64_t from, int64_t to) {
   while (to - from >= RUN && all_zero(a + from))
     from += RUN;
   while (from < to && a[from] == 0.0)
@@ -63,7 +63,7 @@ static bool promising(const band *b, int64_t n) {
 
 /* The band with what column j has outside it. */
 static void widen(const hone_dense *a, int64_t j, band *b) {
-  const double *column = a->a + j * a->lda;
+  const hone_entry *column = a->a + j * a->lda;
   const int64_t below = HONE_MIN(j + b->lower + 1, a->n);
   const int64_t above = HONE_MAX(j - b->upper, (int64_t)0);
   b->lower = HONE_MAX(b->lower, last_other(column, below, a->n) - j);
@@ -130,7 +130,7 @@ static bool pairs_equal(const hone_dense *a) {
   for (int p = 0; p < PAIRS && a->n > 1; p++) {
     const int64_t i = random_below(&state, a->n);
     const int64_t j = (i + 1 + random_below(&state, a->n - 1)) % a->n;
-    if (!(a->a[i + j * a->lda] == a->a[j + i * a->lda]))
+    if (!(a->a[i + j * a->lda] == hone_conj(a->a[j + i * a->lda])))
       return false;
   }
   return true;
@@ -140,7 +140,7 @@ static bool pairs_equal(const hone_dense *a) {
    too small for a_ij; false: one is not positive, or not finite. */
 static bool take_roots(const hone_dense *a, double *root) {
   for (int64_t j = 0; j < a->n; j++) {
-    const double d = a->a[j * (a->lda + 1)];
+    const double d = hone_real(a->a[j * (a->lda + 1)]);
     if (!(d > 0.0) || !(d <= DBL_MAX))
       return false;
     root[j] = sqrt(d) * (1.0 + 0x1p-50);
@@ -159,22 +159,22 @@ typedef struct mirror_job {
 static bool tile_unlike(const mirror_job *job, int64_t i, int64_t m, int64_t j,
                         int64_t w) {
   const int64_t lda = job->a->lda;
-  double image[TILE * TILE];
+  hone_entry image[TILE * TILE];
   int unlike = 0;
   for (int64_t r = 0; r < m; r++) {
-    const double *mirror = job->a->a + j + (i + r) * lda;
+    const hone_entry *mirror = job->a->a + j + (i + r) * lda;
     for (int64_t c = 0; c < w; c++)
       image[c * TILE + r] = mirror[c];
   }
   for (int64_t c = 0; c < w; c++) {
-    const double *restrict tile = job->a->a + i + (j + c) * lda;
+    const hone_entry *restrict tile = job->a->a + i + (j + c) * lda;
     for (int64_t r = 0; r < m; r++)
-      unlike |= !(tile[r] == image[c * TILE + r]);
+      unlike |= !(tile[r] == hone_conj(image[c * TILE + r]));
     if (job->root == NULL)
       continue;
     const double *restrict root = job->root + i, own = job->root[j + c];
     for (int64_t r = 0; r < m; r++)
-      unlike |= !(fabs(tile[r]) <= root[r] * own);
+      unlike |= !(hone_abs(tile[r]) <= root[r] * own);
   }
   return unlike != 0;
 }
@@ -216,7 +216,7 @@ bool hone_structure_excluded(const hone_dense *a, bool definite) {
     for (int q = 0; q < k; q++) {
       const int64_t i = hone_structure_probe(a->n, k);
       const int64_t j = hone_structure_probe(a->n, q);
-      if (!(a->a[i + j * a->lda] == a->a[j + i * a->lda]))
+      if (!(a->a[i + j * a->lda] == hone_conj(a->a[j + i * a->lda])))
         return true;
     }
   return !definite;

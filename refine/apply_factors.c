@@ -8,11 +8,11 @@
 /* v = P v of gmres.h for k columns; for the other transpose, to which the pairs
    say nothing, inv(M) v in double arithmetic. */
 static int apply_with_space(const hone_factored *f, bool trans, int64_t k,
-                            double *v, int64_t ldv) {
+                            hone_entry *v, int64_t ldv) {
   const hone_space *space = f->space;
   const int64_t n = f->a->n;
   const bool pairs = trans == space->trans;
-  double coefficient[HONE_SOLVE_COLUMNS][HONE_SPACE_PAIRS];
+  hone_entry coefficient[HONE_SOLVE_COLUMNS][HONE_SPACE_PAIRS];
   int e[HONE_SOLVE_COLUMNS];
   for (int64_t c = 0; c < k; c++) {
     if (pairs)
@@ -30,7 +30,7 @@ static int apply_with_space(const hone_factored *f, bool trans, int64_t k,
 }
 
 int hone_apply_inverse(const hone_factored *f, bool scaled, bool trans,
-                       int64_t k, double *v, int64_t ldv, const int *shift,
+                       int64_t k, hone_entry *v, int64_t ldv, const int *shift,
                        double *size) {
   const int64_t n = f->a->n;
   const hone_scaling *s = f->scaling;
@@ -45,7 +45,7 @@ int hone_apply_inverse(const hone_factored *f, bool scaled, bool trans,
   if (st != HONE_OK)
     return st;
   for (int64_t c = 0; c < k; c++) {
-    double *vc = v + c * ldv;
+    hone_entry *vc = v + c * ldv;
     if (shift)
       e[c] += shift[c];
     if (size)
@@ -55,8 +55,8 @@ int hone_apply_inverse(const hone_factored *f, bool scaled, bool trans,
   return HONE_OK;
 }
 
-bool hone_residual(const hone_factored *f, bool trans, const double *x,
-                   const double *b, double *r, double *den) {
+bool hone_residual(const hone_factored *f, bool trans, const hone_entry *x,
+                   const hone_entry *b, hone_entry *r, double *den) {
   if (f->resident &&
       f->engine->residual(f->self, f->a, trans, x, b, r, den) == HONE_OK)
     return true;
@@ -64,9 +64,9 @@ bool hone_residual(const hone_factored *f, bool trans, const double *x,
                           .trans = trans,
                           .accurate = true,
                           .k = 1,
-                          .x = (const double *const[]){x},
-                          .b = (const double *const[]){b},
-                          .r = (double *const[]){r},
+                          .x = (const hone_entry *const[]){x},
+                          .b = (const hone_entry *const[]){b},
+                          .r = (hone_entry *const[]){r},
                           .den = (double *const[]){den}};
   f->a->op->residual(&pass, f->pool);
   return false;

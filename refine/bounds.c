@@ -57,7 +57,7 @@ double hone_refined_missed(const hone_refined *c, int64_t n, int64_t i) {
 }
 
 /* Largest of 2^-e x in double; NaN is the largest. */
-HONE_VECTOR static double plain_scaled(int64_t n, const double *x,
+HONE_VECTOR static double plain_scaled(int64_t n, const hone_entry *x,
                                        const int *e) {
   int64_t max = 0;
   double size;
@@ -66,7 +66,7 @@ HONE_VECTOR static double plain_scaled(int64_t n, const double *x,
     int64_t bits = (int64_t)(1023 - e[i]) * (INT64_C(1) << 52);
     double v;
     memcpy(&v, &bits, sizeof v);
-    v *= fabs(x[i]);
+    v *= hone_abs(x[i]);
     memcpy(&bits, &v, sizeof bits);
     bits &= INT64_MAX; /* NaN of either sign */
     max = bits > max ? bits : max;
@@ -77,13 +77,13 @@ HONE_VECTOR static double plain_scaled(int64_t n, const double *x,
 
 /* Of 2^-e x, which may lie beyond the range of double, or x (e NULL); NaN where
    there is one. */
-static long double max_scaled(int64_t n, const double *x, const int *e) {
+static long double max_scaled(int64_t n, const hone_entry *x, const int *e) {
   const double plain = e ? plain_scaled(n, x, e) : hone_max_abs(n, x);
   if (e == NULL || isnan(plain) || (plain >= 0x1p-800 && plain <= 0x1p800))
     return (long double)plain; /* nothing was rounded */
   long double max = 0.0L;
   for (int64_t i = 0; i < n; i++) {
-    long double v = fabsl((long double)x[i]);
+    long double v = hone_absl((hone_wide)x[i]);
     v = ldexpl(v, -e[i]);
     max = v <= max ? max : v; /* takes NaN */
   }
@@ -91,7 +91,7 @@ static long double max_scaled(int64_t n, const double *x, const int *e) {
 }
 
 void hone_bounds_relate(const hone_refinement *ctx, const hone_refined *c,
-                        const double *d, hone_beside *out) {
+                        const hone_entry *d, hone_beside *out) {
   const int64_t n = ctx->f.a->n;
   const hone_scaling *s = ctx->f.scaling;
   const int *e = s->used ? (ctx->trans ? s->row_exp : s->col_exp) : NULL;
@@ -159,8 +159,8 @@ void hone_bounds_rest(const hone_refinement *ctx, const hone_refined *c,
   *scaled = q * d->scaled;
 }
 
-void hone_bounds_take(const hone_refinement *ctx, hone_refined *c, double *d,
-                      const double *tail) {
+void hone_bounds_take(const hone_refinement *ctx, hone_refined *c,
+                      hone_entry *d, const hone_entry *tail) {
   hone_beside next = {0}, all = {0};
   c->bounded = true;
   c->direct = !ctx->observe;
@@ -232,7 +232,7 @@ static int solve_for(hone_refinement *ctx, int64_t m,
    but for their size, signs alone may cancel.) False: beyond the range of
    double. */
 static bool make_noise(const hone_refinement *ctx, const hone_refined *c,
-                       uint32_t seed, double *v) {
+                       uint32_t seed, hone_entry *v) {
   const int64_t n = ctx->f.a->n;
   const hone_scaling *s = ctx->f.scaling;
   const int *in = s->used ? (ctx->trans ? s->col_exp : s->row_exp) : NULL;
@@ -319,7 +319,7 @@ static bool take_there(const hone_refinement *ctx,
   const int64_t n = ctx->f.a->n;
   int64_t apart = 0;
   for (int64_t i = 0; i < n; i++)
-    apart += !(fabs(ctx->v[i] - c->r[i]) <= c->gamma * c->den[i]);
+    apart += !(hone_abs(ctx->v[i] - c->r[i]) <= c->gamma * c->den[i]);
   for (int scaled = 0; scaled < 2; scaled++)
     apart += !(2.0 * noise_of(certificate, c, scaled) <= QUIET * HONE_EPS);
   if (apart > 0)

@@ -27,7 +27,7 @@ typedef struct hone_beside {
                     entry: what mixing its entries may come to */
 } hone_beside;
 void hone_bounds_relate(const hone_refinement *ctx, const hone_refined *column,
-                        const double *d, hone_beside *out);
+                        const hone_entry *d, hone_beside *out);
 
 /* What a correction d of column, which does not end with it, may leave of the
    error; NaN: not known. */
@@ -37,7 +37,7 @@ void hone_bounds_rest(const hone_refinement *ctx, const hone_refined *column,
 /* Takes d + tail for the error of column's x, d being the correction of x +
    tail that would come next. tail NULL: there is none. d becomes the sum. */
 void hone_bounds_take(const hone_refinement *ctx, hone_refined *column,
-                      double *d, const double *tail);
+                      hone_entry *d, const hone_entry *tail);
 
 /* Bound on max |x - x_true| / max |x| of column's now, scaled: in scaled
    variables. Inf where nothing is certain. */

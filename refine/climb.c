@@ -26,7 +26,7 @@ static int reserve(hone_ladder *ladder, int64_t columns) {
   ladder->block = hone_mem_get(
       ladder->mem,
       (size_t)hone_ladder_block(ladder->n, columns, ladder->request.extra) *
-          sizeof(double));
+          sizeof(hone_entry));
   if (ladder->block == NULL)
     return HONE_NO_MEMORY;
   ladder->block_columns = columns;
@@ -143,7 +143,7 @@ static int refine_uncertain(climb *c, int r, hone_refinement *ctx) {
       continue;
     column->tail = c->ladder->scratch;
     column->tail_r = column->tail + n;
-    column->tail_den = column->tail_r + n;
+    column->tail_den = (double *)(column->tail_r + n);
     st = hone_extra(ctx, false, 1, &column);
   }
   return st;
@@ -379,32 +379,32 @@ static void add_to_report(climb *c, const hone_refined *refined,
   report->digits = hone_bounds_digits(report->forward_error);
 }
 
-static void begin_block(hone_ladder *ladder, climb *c, const double *b,
-                        int64_t ldb, const double *x0, int64_t ldx0) {
+static void begin_block(hone_ladder *ladder, climb *c, const hone_entry *b,
+                        int64_t ldb, const hone_entry *x0, int64_t ldx0) {
   const int64_t n = ladder->n, columns = ladder->block_columns;
   const bool extra = ladder->request.extra;
   for (int64_t i = 0; i < c->m; i++) {
-    double *v = ladder->block + i * n;
-    c->columns[i] =
-        (hone_refined){.b = b + i * ldb,
-                       .x = v,
-                       .spare = v + n * columns,
-                       .r = v + 2 * n * columns,
-                       .den = v + 3 * n * columns,
-                       .tail = extra ? v + 5 * n * columns : NULL,
-                       .tail_r = extra ? v + 6 * n * columns : NULL,
-                       .tail_den = extra ? v + 7 * n * columns : NULL,
-                       .has_x = x0 != NULL,
-                       .warm = x0 != NULL};
+    hone_entry *v = ladder->block + i * n;
+    c->columns[i] = (hone_refined){
+        .b = b + i * ldb,
+        .x = v,
+        .spare = v + n * columns,
+        .r = v + 2 * n * columns,
+        .den = (double *)(v + 3 * n * columns),
+        .tail = extra ? v + 5 * n * columns : NULL,
+        .tail_r = extra ? v + 6 * n * columns : NULL,
+        .tail_den = extra ? (double *)(v + 7 * n * columns) : NULL,
+        .has_x = x0 != NULL,
+        .warm = x0 != NULL};
     if (x0)
       memcpy(v, x0 + i * ldx0, (size_t)n * sizeof *v);
   }
 }
 
 int hone_ladder_solve(hone_ladder *ladder, bool trans, int64_t nrhs,
-                      const double *b, int64_t ldb, double *x, int64_t ldx,
-                      const double *x0, int64_t ldx0, hone_column *columns,
-                      hone_report *report) {
+                      const hone_entry *b, int64_t ldb, hone_entry *x,
+                      int64_t ldx, const hone_entry *x0, int64_t ldx0,
+                      hone_column *columns, hone_report *report) {
   hone_refined refined[HONE_SOLVE_COLUMNS];
   climb c = {
       .ladder = ladder, .report = report, .trans = trans, .columns = refined};

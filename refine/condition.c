@@ -34,14 +34,14 @@ static const double PROBE_FACTOR = 4.0;
 
 int64_t hone_estimate_scratch(int64_t n) { return 7 * n; }
 
-static void unit_vector(int64_t n, int64_t j, double *v) {
+static void unit_vector(int64_t n, int64_t j, hone_entry *v) {
   memset(v, 0, (size_t)n * sizeof *v);
   v[j] = 1.0;
 }
 
 /* Entries of alternating sign and growing size, which catch what the
    gradient steps miss. */
-static void alternating(int64_t n, double *v) {
+static void alternating(int64_t n, hone_entry *v) {
   for (int64_t i = 0; i < n; i++)
     v[i] = (i % 2 ? -1.0 : 1.0) * (1.0 + (double)i / (double)(n - 1));
 }
@@ -49,15 +49,15 @@ static void alternating(int64_t n, double *v) {
 /* What one estimate works with: vectors of n. */
 typedef struct estimate {
   const hone_factored *f;
-  bool scaled;    /* of inv(S), else of 2^-shift inv(A) */
-  int shift;      /* that keeps inv(A) within the range of double */
-  double *y, *z;  /* the best unit vector tried, and z = inv(M) y */
-  double *v;      /* the vector under work */
-  double *sign;   /* the signs it last had */
-  double *other;  /* the alternating vector, solved for beside the first */
-  int64_t last;   /* y's place of the last unit vector tried; -1: none */
-  double of_unit; /* ||z||_1 */
-  double norm;    /* the largest ||inv(M) y|| / ||y|| seen, over all vectors */
+  bool scaled;       /* of inv(S), else of 2^-shift inv(A) */
+  int shift;         /* that keeps inv(A) within the range of double */
+  hone_entry *y, *z; /* the best unit vector tried, and z = inv(M) y */
+  hone_entry *v;     /* the vector under work */
+  hone_entry *sign;  /* the signs it last had */
+  hone_entry *other; /* the alternating vector, solved for beside the first */
+  int64_t last;      /* y's place of the last unit vector tried; -1: none */
+  double of_unit;    /* ||z||_1 */
+  double norm; /* the largest ||inv(M) y|| / ||y|| seen, over all vectors */
 } estimate;
 
 /* both: other is a second column. */
@@ -132,9 +132,9 @@ static int inverse_norm(estimate *e) {
 
 /* r = y - S z by a pass over A, in double-double: with x = C z and
    b = inv(R) y. y, z are left as they were; x, b: scratch. */
-static void scaled_residual(const hone_factored *f, const double *y,
-                            const double *z, double *x, double *b, double *r,
-                            double *den) {
+static void scaled_residual(const hone_factored *f, const hone_entry *y,
+                            const hone_entry *z, hone_entry *x, hone_entry *b,
+                            hone_entry *r, double *den) {
   const int64_t n = f->a->n;
   const bool scaled = f->scaling->used;
   if (scaled) {
@@ -148,8 +148,8 @@ static void scaled_residual(const hone_factored *f, const double *y,
 
 /* y and z by a power of two, z near 1: nothing overflows. False: z holds
    nothing, or what is not finite. */
-static bool bring_near_1(int64_t n, double *y, double *z) {
-  const double size = fabs(z[hone_largest_at(n, z)]);
+static bool bring_near_1(int64_t n, hone_entry *y, hone_entry *z) {
+  const double size = hone_abs(z[hone_largest_at(n, z)]);
   if (!(size > 0.0) || !(size <= DBL_MAX))
     return false;
   const int e = ilogb(size);
@@ -160,8 +160,8 @@ static bool bring_near_1(int64_t n, double *y, double *z) {
 
 /* A pair is the difference of two z (NULL: 0) and of their residuals r: adds
    one, or takes it away. */
-static void add_pair(int64_t n, double sign, const double *z, const double *r,
-                     double *zp, double *cp) {
+static void add_pair(int64_t n, double sign, const hone_entry *z,
+                     const hone_entry *r, hone_entry *zp, hone_entry *cp) {
   for (int64_t i = 0; i < n; i++) {
     zp[i] += z ? sign * z[i] : 0.0;
     cp[i] -= sign * r[i];
@@ -171,7 +171,7 @@ static void add_pair(int64_t n, double sign, const double *z, const double *r,
 /* One vector that is tried: S z = y, until ||y - S z|| is at most limit ||y||
    or so many passes were made. */
 typedef struct trial {
-  double *y, *z;
+  hone_entry *y, *z;
   bool euclidean; /* norm; else the 1-norm */
   double limit;
   double floor; /* times ||inv(S)||: what rounding z leaves of the defect */
@@ -183,12 +183,12 @@ typedef struct trial {
   bool rounding; /* it is what rounding z leaves */
 } trial;
 
-static double size_of(const trial *t, int64_t n, const double *v) {
+static double size_of(const trial *t, int64_t n, const hone_entry *v) {
   if (!t->euclidean)
     return hone_sum_abs(n, v);
   double sum = 0.0;
   for (int64_t i = 0; i < n; i++)
-    sum += v[i] * v[i];
+    sum += hone_real(hone_conj(v[i]) * v[i]);
   return sqrt(sum);
 }
 
@@ -204,10 +204,11 @@ static void weigh(trial *t, int step, double *before) {
 
 /* Refines z while that halves the defect or, with a space, whose pairs it
    makes, as long as it may. */
-static int try_vector(const hone_factored *f, trial *t, double *work,
+static int try_vector(const hone_factored *f, trial *t, hone_entry *work,
                       hone_certificate *out) {
   const int64_t n = f->a->n;
-  double *x = work, *b = x + n, *r = b + n, *den = r + n;
+  hone_entry *x = work, *b = x + n, *r = b + n;
+  double *den = (double *)(r + n);
   t->last = HONE_INF;
   if (!bring_near_1(n, t->y, t->z))
     return HONE_OK;
@@ -226,8 +227,8 @@ static int try_vector(const hone_factored *f, trial *t, double *work,
         fmax(out->inverse_norm_scaled, hone_sum_abs(n, t->z) / norm1);
     t->rounding = t->last <= t->floor * out->inverse_norm_scaled;
     if (pair >= 0) {
-      double *zp = hone_space_z(f->space, pair);
-      double *cp = hone_space_c(f->space, pair);
+      hone_entry *zp = hone_space_z(f->space, pair);
+      hone_entry *cp = hone_space_c(f->space, pair);
       add_pair(n, 1.0, t->z, r, zp, cp);
       (void)hone_space_take(f->space, zp, cp);
       f->space->open = 0;
@@ -254,7 +255,7 @@ static int try_vector(const hone_factored *f, trial *t, double *work,
    so that the defect stays near 1. Not so with a vector of many entries, of
    which u may see little. The factors alone have to go on to 1/16 or to what
    rounding leaves; of GMRES, whose residuals never grow, 1/2 is enough. */
-static int prove(const estimate *e, double norm1, int passes, double *work,
+static int prove(const estimate *e, double norm1, int passes, hone_entry *work,
                  hone_certificate *out) {
   const bool alone = e->f->space == NULL;
   trial t = {.y = e->y,
@@ -283,8 +284,8 @@ static uint64_t random_bits(uint64_t *seed) { /* splitmix64 */
    can be 0.003 but for one y in 400. It also tells how large inv(S) is: were it
    v u^T / sigma, ||z||_1 = |u^T y| ||v||_1 / sigma, and no column of inv(S)
    exceeds that by more than the largest entry of u, near 3 / sqrt(n), does. */
-static int try_signs(const estimate *e, uint64_t seed, int passes, double *work,
-                     double *norm, hone_certificate *out) {
+static int try_signs(const estimate *e, uint64_t seed, int passes,
+                     hone_entry *work, double *norm, hone_certificate *out) {
   const int64_t n = e->f->a->n;
   const double root = sqrt((double)n); /* ||y||_2 */
   for (int64_t i = 0; i < n; i++)
@@ -302,7 +303,7 @@ static int try_signs(const estimate *e, uint64_t seed, int passes, double *work,
   st = try_vector(e->f, &t, work, out);
   out->nonsingular = t.last <= t.limit;
   const double size =
-      hone_sum_abs(n, e->z) / fabs(e->y[0]); /* y of signs again */
+      hone_sum_abs(n, e->z) / hone_abs(e->y[0]); /* y of signs again */
   *norm = fmax(*norm, fmin(1.0, COLUMN_SHARE / root) * size);
   return st;
 }
@@ -312,7 +313,8 @@ static int try_signs(const estimate *e, uint64_t seed, int passes, double *work,
    now a column of inv(S) and not of inv(M). Two vectors of random signs see to
    it that no other direction is as bad. (Not an estimate by P: its transpose
    is not near inv(S^T), and missed the right column by a factor of 10.) */
-static int mend(estimate *e, int passes, double *work, hone_certificate *out) {
+static int mend(estimate *e, int passes, hone_entry *work,
+                hone_certificate *out) {
   const int last = out->tries + passes;
   double norm = 0.0;
   int st = prove(e, 0.0, HONE_MIN(passes, (int)COLUMN_PASSES), work, out);
@@ -330,7 +332,7 @@ static int mend(estimate *e, int passes, double *work, hone_certificate *out) {
 }
 
 /* The vectors of an estimate, in scratch: y and z, and five to work with. */
-static estimate begin(const hone_factored *f, double *scratch) {
+static estimate begin(const hone_factored *f, hone_entry *scratch) {
   const int64_t n = f->a->n;
   return (estimate){.f = f,
                     .scaled = true,
@@ -343,8 +345,8 @@ static estimate begin(const hone_factored *f, double *scratch) {
 
 /* ||inv(A) e_j||_1 = ||C inv(S) R e_j||_1 by the pairs, for the column j that
    an estimate ended with. */
-static int unscaled_column(const hone_factored *f, estimate *e, double *work,
-                           hone_certificate *out) {
+static int unscaled_column(const hone_factored *f, estimate *e,
+                           hone_entry *work, hone_certificate *out) {
   const int64_t n = f->a->n;
   unit_vector(n, e->last, e->y);
   unit_vector(n, e->last, e->z);
@@ -356,8 +358,9 @@ static int unscaled_column(const hone_factored *f, estimate *e, double *work,
   st = try_vector(f, &t, work, out);
   long double sum = 0.0L;
   for (int64_t i = 0; i < n; i++)
-    sum += ldexpl(fabsl((long double)e->z[i]), f->scaling->col_exp[i]);
-  sum = ldexpl(sum / (long double)e->y[e->last], f->scaling->row_exp[e->last]);
+    sum += ldexpl(hone_absl((hone_wide)e->z[i]), f->scaling->col_exp[i]);
+  sum = ldexpl(sum / (long double)hone_real(e->y[e->last]),
+               f->scaling->row_exp[e->last]);
   out->inverse_norm = sum <= out->inverse_norm ? out->inverse_norm : sum;
   out->nonsingular = t.last <= t.limit;
   out->pairs = out->nonsingular ? f->space->count : 0;
@@ -368,7 +371,7 @@ static int unscaled_column(const hone_factored *f, estimate *e, double *work,
    inv(S) to be; with pairs, by the column of inv(A) that the factors find.
    Without pairs y and z in scratch are left alone. */
 static int unscaled_norm(const hone_factored *f, double more, double norm1,
-                         double *scratch, hone_certificate *out) {
+                         hone_entry *scratch, hone_certificate *out) {
   const int64_t n = f->a->n;
   hone_factored alone = *f;
   alone.space = NULL;
@@ -394,7 +397,7 @@ static double reciprocal(double a, long double b) {
 /* From the norm of inv(S), by_factors before it was refined, to what is said of
    A. */
 static int conclude(const hone_factored *f, double by_factors, double norm1,
-                    double norm1_scaled, double *scratch,
+                    double norm1_scaled, hone_entry *scratch,
                     hone_certificate *out) {
   int st = HONE_OK;
   out->inverse_norm = (long double)out->inverse_norm_scaled;
@@ -411,7 +414,7 @@ static int conclude(const hone_factored *f, double by_factors, double norm1,
 }
 
 int hone_estimate(const hone_factored *f, double norm1, double norm1_scaled,
-                  double *scratch, hone_certificate *out) {
+                  hone_entry *scratch, hone_certificate *out) {
   estimate e = begin(f, scratch);
   *out = (hone_certificate){.defect = HONE_NAN, .contraction = HONE_NAN};
   int st = inverse_norm(&e);
@@ -423,7 +426,7 @@ int hone_estimate(const hone_factored *f, double norm1, double norm1_scaled,
 }
 
 int hone_estimate_mend(const hone_factored *f, int passes, double norm1,
-                       double norm1_scaled, double *scratch,
+                       double norm1_scaled, hone_entry *scratch,
                        hone_certificate *out) {
   estimate e = begin(f, scratch);
   int st = mend(&e, passes, scratch + 2 * f->a->n, out);
@@ -434,11 +437,12 @@ int hone_estimate_mend(const hone_factored *f, int passes, double norm1,
 
 /* ||w - inv(M) S w|| / ||w|| in the infinity norm (trans: of S^T), w random of
    full mantissas. */
-static int probe(const hone_factored *f, bool trans, double *scratch,
+static int probe(const hone_factored *f, bool trans, hone_entry *scratch,
                  double *left) {
   const int64_t n = f->a->n;
   const hone_scaling *s = f->scaling;
-  double *w = scratch, *x = w + n, *b = x + n, *r = b + n, *den = r + n;
+  hone_entry *w = scratch, *x = w + n, *b = x + n, *r = b + n;
+  double *den = (double *)(r + n);
   double most = 0.0, size = 0.0;
   uint64_t seed = 1 + trans;
   for (int64_t i = 0; i < n; i++) {
@@ -446,23 +450,23 @@ static int probe(const hone_factored *f, bool trans, double *scratch,
     w[i] = random_bits(&seed) >> 63 ? -w[i] : w[i];
     x[i] = w[i];
     if (s->used)
-      x[i] = hone_shift(w[i], trans ? s->row_exp[i] : s->col_exp[i]);
+      x[i] = hone_shift_entry(w[i], trans ? s->row_exp[i] : s->col_exp[i]);
     b[i] = 0.0;
   }
   hone_residual(f, trans, x, b, r, den); /* r = -S w */
   for (int64_t i = 0; s->used && i < n; i++)
-    r[i] = hone_shift(r[i], trans ? s->col_exp[i] : s->row_exp[i]);
+    r[i] = hone_shift_entry(r[i], trans ? s->col_exp[i] : s->row_exp[i]);
   int st = hone_apply_inverse(f, true, trans, 1, r, n, NULL, NULL);
   for (int64_t i = 0; i < n; i++) {
-    const double rest = fabs(w[i] + r[i]);
+    const double rest = hone_abs(w[i] + r[i]);
     most = rest <= most ? most : rest; /* takes NaN */
-    size = fmax(size, fabs(w[i]));
+    size = fmax(size, hone_abs(w[i]));
   }
   *left = most / size;
   return st;
 }
 
-int hone_estimate_probe(const hone_factored *f, double *scratch,
+int hone_estimate_probe(const hone_factored *f, hone_entry *scratch,
                         hone_certificate *out) {
   for (int trans = 0; trans < 2; trans++) {
     double left = HONE_NAN;

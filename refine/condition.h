@@ -45,32 +45,32 @@ typedef struct hone_factored {
 /* r = b - op(A) x and den = |op(A)| |x| + |b| in double-double: by the engine
    where it holds A, else, or where that fails, by the host. True: by the
    engine. */
-bool hone_residual(const hone_factored *f, bool trans, const double *x,
-                   const double *b, double *r, double *den);
+bool hone_residual(const hone_factored *f, bool trans, const hone_entry *x,
+                   const hone_entry *b, hone_entry *r, double *den);
 
 /* v = inv(A) v or inv(A^T) v by the factors of S, for k <= 64 columns.
    scaled: v = inv(S) v instead. v on entry stands for 2^-shift[c] v (shift
    NULL: v itself). size[c], where size is not NULL, becomes the largest
    entry of inv(C) v, the solution in scaled variables. */
 int hone_apply_inverse(const hone_factored *f, bool scaled, bool trans,
-                       int64_t k, double *v, int64_t ldv, const int *shift,
+                       int64_t k, hone_entry *v, int64_t ldv, const int *shift,
                        double *size);
 
 /* norm1: ||A||_1; norm1_scaled: ||S||_1; scratch: hone_estimate_scratch(n)
    doubles. */
 int hone_estimate(const hone_factored *f, double norm1, double norm1_scaled,
-                  double *scratch, hone_certificate *out);
+                  hone_entry *scratch, hone_certificate *out);
 /* After a hone_estimate that did not show S to be nonsingular, with its scratch
    as it left it: tries again with pairs of f->space, which is empty, and with
    at most so many passes over A. Where that does it, out->pairs tells how many
    the space then holds. */
 int hone_estimate_mend(const hone_factored *f, int passes, double norm1,
-                       double norm1_scaled, double *scratch,
+                       double norm1_scaled, hone_entry *scratch,
                        hone_certificate *out);
 /* Factors whose contraction was measured along one vector, and is not believed:
    tries random errors, of S and of S^T. Raises contraction to what that
    shows. The scratch is free. */
-int hone_estimate_probe(const hone_factored *f, double *scratch,
+int hone_estimate_probe(const hone_factored *f, hone_entry *scratch,
                         hone_certificate *out);
 int64_t hone_estimate_scratch(int64_t n);
 

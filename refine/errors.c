@@ -26,35 +26,36 @@ static inline int64_t bits_of_abs(double v) {
   return bits & INT64_MAX;
 }
 
-HONE_VECTOR static int64_t max_of_many(int64_t n, const double *v) {
+HONE_VECTOR static int64_t max_of_many(int64_t n, const hone_entry *v) {
   int64_t max = 0;
 #pragma omp simd reduction(max : max)
   for (int64_t i = 0; i < n; i++)
-    max = bits_of_abs(v[i]) > max ? bits_of_abs(v[i]) : max;
+    max = bits_of_abs(hone_abs(v[i])) > max ? bits_of_abs(hone_abs(v[i])) : max;
   return max;
 }
 
-double hone_max_abs(int64_t n, const double *v) {
+double hone_max_abs(int64_t n, const hone_entry *v) {
   int64_t max = 0;
   double size;
   if (n >= HONE_MANY)
     max = max_of_many(n, v);
   else
     for (int64_t i = 0; i < n; i++)
-      max = bits_of_abs(v[i]) > max ? bits_of_abs(v[i]) : max;
+      max =
+          bits_of_abs(hone_abs(v[i])) > max ? bits_of_abs(hone_abs(v[i])) : max;
   memcpy(&size, &max, sizeof size);
   return size;
 }
 
 /* max_i |r_i| / den_i where every den_i is above 'least'; else, or where a
    quotient is NaN, NaN. */
-HONE_VECTOR static double plain_quotients(int64_t n, const double *r,
+HONE_VECTOR static double plain_quotients(int64_t n, const hone_entry *r,
                                           const double *den, double least) {
   int64_t max = 0, small = 0;
   double q;
 #pragma omp simd reduction(max : max) reduction(+ : small)
   for (int64_t i = 0; i < n; i++) {
-    const double v = fabs(r[i]) / den[i];
+    const double v = hone_abs(r[i]) / den[i];
     int64_t bits;
     memcpy(&bits, &v, sizeof bits);
     max = bits > max ? bits : max; /* NaN has larger ones than all numbers, */
@@ -90,7 +91,7 @@ static double componentwise(const hone_matrix *a, bool trans, hone_refined *c) {
       return q;
   }
   for (int64_t i = 0; i < a->n; i++) {
-    double q = fabs(c->r[i]) / c->den[i];
+    double q = hone_abs(c->r[i]) / c->den[i];
     if (c->zero)
       q = c->b[i] != 0.0; /* x = 0: r = b, and 0 = 0 is solved */
     else if (c->lost || c->den[i] <= tiny)
@@ -113,8 +114,8 @@ static norms wide_norms(const hone_refined *c, int64_t n, const int *row,
                         const int *col) {
   norms s = {0.0L, 0.0L, 0.0L, 0.0L, 0.0L};
   for (int64_t i = 0; i < n; i++) {
-    long double r = fabsl((long double)c->r[i]);
-    long double x = fabsl((long double)c->x[i]);
+    long double r = hone_absl((hone_wide)c->r[i]);
+    long double x = hone_absl((hone_wide)c->x[i]);
     long double den = (long double)hone_refined_missed(c, n, i);
     r = row ? ldexpl(r, row[i]) : r;
     den = row ? ldexpl(den, row[i]) : den;
@@ -130,8 +131,8 @@ static norms wide_norms(const hone_refined *c, int64_t n, const int *row,
 
 /* The same in double, nowhere less, row and col the powers of two themselves
    (or NULL). False: that leaves the range of double, or nearly. */
-HONE_VECTOR static bool plain_norms(int64_t n, const double *r,
-                                    const double *den, const double *x,
+HONE_VECTOR static bool plain_norms(int64_t n, const hone_entry *r,
+                                    const double *den, const hone_entry *x,
                                     const double *row, const double *col,
                                     double gamma, norms *out) {
   double r_sum = 0.0, den_sum = 0.0, r_max = 0.0, den_max = 0.0, x_max = 0.0;
@@ -140,7 +141,7 @@ HONE_VECTOR static bool plain_norms(int64_t n, const double *r,
     reduction(max : r_max, den_max, x_max, in_max)
   for (int64_t i = 0; i < n; i++) {
     const double in = row ? row[i] : 1.0, by = col ? col[i] : 1.0;
-    const double s = fabs(r[i]) * in, y = fabs(x[i]) / by;
+    const double s = hone_abs(r[i]) * in, y = hone_abs(x[i]) / by;
     const double t = r[i] != 0.0 ? gamma * den[i] * in : 0.0;
     r_sum += s;
     den_sum += t;

@@ -40,7 +40,7 @@ static int solve(hone_refinement *ctx, int64_t m, hone_refined *const *list) {
   double size[HONE_SOLVE_COLUMNS];
   for (int64_t c = 0; c < m; c++) {
     const hone_refined *column = list[c];
-    double *v = ctx->v + c * n;
+    hone_entry *v = ctx->v + c * n;
     shift[c] = column->shift;
     for (int64_t i = 0; i < n; i++)
       v[i] =
@@ -54,10 +54,10 @@ static int solve(hone_refinement *ctx, int64_t m, hone_refined *const *list) {
 }
 
 /* Largest |d_i| beside |x_i|. */
-static double any_entry(int64_t n, const hone_refined *c, const double *d) {
+static double any_entry(int64_t n, const hone_refined *c, const hone_entry *d) {
   double max = 0.0;
   for (int64_t i = 0; i < n; i++) {
-    double q = d[i] != 0.0 ? fabs(d[i] / c->x[i]) : 0.0;
+    double q = d[i] != 0.0 ? hone_abs(d[i] / c->x[i]) : 0.0;
     max = q <= max ? max : q;
   }
   return max;
@@ -71,7 +71,7 @@ static void leave(hone_refined *c, const char *why) {
 /* Decides by the correction d whether it is made. True: make it. Else the
    column is accepted as it stands, or left. */
 static bool weigh(const hone_refinement *ctx, bool extra, hone_refined *c,
-                  const double *d) {
+                  const hone_entry *d) {
   const int64_t n = ctx->f.a->n;
   const bool last_step = c->tried >= ctx->cap;
   hone_beside beside = {0};
@@ -105,17 +105,17 @@ static bool weigh(const hone_refinement *ctx, bool extra, hone_refined *c,
 }
 
 /* a + b = sum + *rest exactly. */
-static double two_sum(double a, double b, double *rest) {
-  double sum = a + b, of_b = sum - a;
+static hone_entry two_sum(hone_entry a, hone_entry b, hone_entry *rest) {
+  hone_entry sum = a + b, of_b = sum - a;
   *rest = (a - (sum - of_b)) + (b - of_b);
   return sum;
 }
 
 /* x + tail = x + tail + d, into the buffer that is not the best iterate. */
-static void add(int64_t n, hone_refined *c, const double *d) {
-  double *to = c->best == c->x ? c->spare : c->x;
+static void add(int64_t n, hone_refined *c, const hone_entry *d) {
+  hone_entry *to = c->best == c->x ? c->spare : c->x;
   for (int64_t i = 0; i < n; i++) {
-    double rest, sum = two_sum(c->x[i], d[i], &rest);
+    hone_entry rest, sum = two_sum(c->x[i], d[i], &rest);
     to[i] = two_sum(sum, rest + c->tail[i], &c->tail[i]);
   }
   if (to == c->spare) {
@@ -128,7 +128,7 @@ static void add(int64_t n, hone_refined *c, const double *d) {
 
 /* The column is at its end, d being the error of x + tail. */
 static void take_error(const hone_refinement *ctx, bool extra, hone_refined *c,
-                       double *d) {
+                       hone_entry *d) {
   hone_bounds_take(ctx, c, d, c->tail);
   c->extra = extra;
 }
@@ -173,7 +173,7 @@ static int64_t sort_out(hone_refinement *ctx, bool extra, int64_t m,
   hone_refined *ended[HONE_SOLVE_COLUMNS];
   int64_t going = 0, count = 0;
   for (int64_t c = 0; c < m; c++) {
-    double *d = ctx->v + c * n;
+    hone_entry *d = ctx->v + c * n;
     if (weigh(ctx, extra, list[c], d)) {
       if (ctx->f.space)
         hone_pairs_open(ctx, list[c], false);

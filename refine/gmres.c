@@ -10,9 +10,9 @@
    it is rounding. */
 static const double NOTHING_NEW = 1e-8;
 
-int64_t hone_space_doubles(int64_t n) { return 2 * n * HONE_SPACE_PAIRS; }
+int64_t hone_space_entries(int64_t n) { return 2 * n * HONE_SPACE_PAIRS; }
 
-hone_space hone_space_make(int64_t n, bool trans, double *memory) {
+hone_space hone_space_make(int64_t n, bool trans, hone_entry *memory) {
   return (hone_space){.n = n,
                       .trans = trans,
                       .most = HONE_SPACE_PAIRS,
@@ -32,74 +32,79 @@ int hone_space_open(hone_space *space) {
   const int at = space->count + space->open;
   if (space->open >= HONE_SPACE_OPEN || at >= space->most)
     return -1;
-  const size_t bytes = (size_t)space->n * sizeof(double);
+  const size_t bytes = (size_t)space->n * sizeof(hone_entry);
   memset(hone_space_z(space, at), 0, bytes);
   memset(hone_space_c(space, at), 0, bytes);
   space->open++;
   return at;
 }
 
-double *hone_space_z(const hone_space *space, int at) {
+hone_entry *hone_space_z(const hone_space *space, int at) {
   return space->z + (int64_t)at * space->n;
 }
 
-double *hone_space_c(const hone_space *space, int at) {
+hone_entry *hone_space_c(const hone_space *space, int at) {
   return space->c + (int64_t)at * space->n;
 }
 
-HONE_VECTOR static double dot(int64_t n, const double *restrict a,
-                              const double *restrict b) {
-  double s = 0.0;
+HONE_VECTOR static hone_entry dot(int64_t n, const hone_entry *restrict a,
+                                  const hone_entry *restrict b) {
+  hone_entry s = 0.0;
 #pragma omp simd reduction(+ : s)
   for (int64_t i = 0; i < n; i++)
-    s += a[i] * b[i];
+    s += hone_conj(a[i]) * b[i];
   return s;
 }
 
 /* y = y + m x. */
-HONE_VECTOR static void add(int64_t n, double m, const double *restrict x,
-                            double *restrict y) {
+HONE_VECTOR static void add(int64_t n, hone_entry m,
+                            const hone_entry *restrict x,
+                            hone_entry *restrict y) {
   for (int64_t i = 0; i < n; i++)
     y[i] += m * x[i];
 }
 
-HONE_VECTOR static void scale(int64_t n, double m, double *restrict v) {
+HONE_VECTOR static void scale(int64_t n, double m, hone_entry *restrict v) {
   for (int64_t i = 0; i < n; i++)
     v[i] *= m;
 }
 
 /* Of c brought near 1; of z, Inf where it is beyond use. */
-static double norm(int64_t n, const double *v) { return sqrt(dot(n, v, v)); }
+static double norm(int64_t n, const hone_entry *v) {
+  return sqrt(hone_real(dot(n, v, v)));
+}
 
-void hone_space_split(const hone_space *space, double *v, double *coefficient) {
+void hone_space_split(const hone_space *space, hone_entry *v,
+                      hone_entry *coefficient) {
   for (int i = 0; i < space->count; i++) { /* modified Gram-Schmidt */
     coefficient[i] = dot(space->n, hone_space_c(space, i), v);
     add(space->n, -coefficient[i], hone_space_c(space, i), v);
   }
 }
 
-void hone_space_join(const hone_space *space, const double *coefficient,
-                     double *v) {
+void hone_space_join(const hone_space *space, const hone_entry *coefficient,
+                     hone_entry *v) {
   for (int i = 0; i < space->count; i++)
     add(space->n, coefficient[i], hone_space_z(space, i), v);
 }
 
-static double largest(int64_t n, const double *v) {
+static double largest(int64_t n, const hone_entry *v) {
   double max = 0.0;
   for (int64_t i = 0; i < n; i++)
-    max = fabs(v[i]) <= max ? max : fabs(v[i]); /* takes NaN */
+    max = hone_abs(v[i]) <= max ? max : hone_abs(v[i]); /* takes NaN */
   return max;
 }
 
 /* Takes what the space holds out of c, and the same combination out of z. */
-static void orthogonalize(const hone_space *space, double *z, double *c) {
-  double coefficient[HONE_SPACE_PAIRS];
+static void orthogonalize(const hone_space *space, hone_entry *z,
+                          hone_entry *c) {
+  hone_entry coefficient[HONE_SPACE_PAIRS];
   hone_space_split(space, c, coefficient);
   for (int i = 0; i < space->count; i++)
     add(space->n, -coefficient[i], hone_space_z(space, i), z);
 }
 
-bool hone_space_take(hone_space *space, double *z, double *c) {
+bool hone_space_take(hone_space *space, hone_entry *z, hone_entry *c) {
   const int64_t n = space->n;
   const int at = space->count;
   const double size = largest(n, c);
@@ -107,8 +112,8 @@ bool hone_space_take(hone_space *space, double *z, double *c) {
     return false;
   const int e = -ilogb(size);
   for (int64_t i = 0; i < n; i++) { /* by a power of two: both stay exact */
-    c[i] = hone_shift(c[i], e);
-    z[i] = hone_shift(z[i], e);
+    c[i] = hone_shift_entry(c[i], e);
+    z[i] = hone_shift_entry(z[i], e);
   }
   const double before = norm(n, c);
   orthogonalize(space, z, c);

@@ -32,14 +32,14 @@ typedef struct hone_space {
   int most;   /* pairs, at most */
   int count;  /* pairs; open ones behind them wait for their product */
   int open;
-  double *z, *c; /* n x most each, borrowed; z NULL: no space */
+  hone_entry *z, *c; /* n x most each, borrowed; z NULL: no space */
 } hone_space;
 
-/* Doubles of z and c together, with room for HONE_SPACE_PAIRS. */
-int64_t hone_space_doubles(int64_t n);
+/* Entries of z and c together, with room for HONE_SPACE_PAIRS. */
+int64_t hone_space_entries(int64_t n);
 
 /* A space without pairs, of S or S^T, in this memory. */
-hone_space hone_space_make(int64_t n, bool trans, double *memory);
+hone_space hone_space_make(int64_t n, bool trans, hone_entry *memory);
 /* One of S^T in the room behind the pairs that space has. */
 hone_space hone_space_behind(const hone_space *space);
 
@@ -47,18 +47,19 @@ hone_space hone_space_behind(const hone_space *space);
    given back, or taken, by setting space->open = 0 after hone_space_take. */
 int hone_space_open(hone_space *space);
 /* The vectors of pair number at, for z and c to be written to. */
-double *hone_space_z(const hone_space *space, int at);
-double *hone_space_c(const hone_space *space, int at);
+hone_entry *hone_space_z(const hone_space *space, int at);
+hone_entry *hone_space_c(const hone_space *space, int at);
 
 /* Takes the vectors z and c with S z = c as the next pair; z and c may be those
    of hone_space_z, hone_space_c at count or beyond, and are overwritten. False:
    they hold nothing new, or something that is not finite. */
-bool hone_space_take(hone_space *space, double *z, double *c);
+bool hone_space_take(hone_space *space, hone_entry *z, hone_entry *c);
 
 /* Coefficients of v: coefficient[i] = c_i^T v and v = v - C coefficient. */
-void hone_space_split(const hone_space *space, double *v, double *coefficient);
+void hone_space_split(const hone_space *space, hone_entry *v,
+                      hone_entry *coefficient);
 /* v = v + Z coefficient. */
-void hone_space_join(const hone_space *space, const double *coefficient,
-                     double *v);
+void hone_space_join(const hone_space *space, const hone_entry *coefficient,
+                     hone_entry *v);
 
 #endif

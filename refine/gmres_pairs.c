@@ -5,14 +5,16 @@
 
 /* The vectors of a pair: z = inv(C) x and c = R r, both times 2^shift (of
    S^T: inv(R) x and C r), added with this sign to what stands there. */
-static void add_pair(const hone_refinement *ctx, int shift, const double *x,
-                     const double *r, double sign, double *zp, double *cp) {
+static void add_pair(const hone_refinement *ctx, int shift, const hone_entry *x,
+                     const hone_entry *r, double sign, hone_entry *zp,
+                     hone_entry *cp) {
   const hone_scaling *s = ctx->f.scaling;
   const int *row = ctx->trans ? s->col_exp : s->row_exp;
   const int *col = ctx->trans ? s->row_exp : s->col_exp;
   for (int64_t i = 0; i < ctx->f.a->n; i++) {
-    zp[i] += sign * hone_shift(x ? x[i] : 0.0, shift - (s->used ? col[i] : 0));
-    cp[i] -= sign * hone_shift(r[i], s->used ? row[i] : 0);
+    zp[i] +=
+        sign * hone_shift_entry(x ? x[i] : 0.0, shift - (s->used ? col[i] : 0));
+    cp[i] -= sign * hone_shift_entry(r[i], s->used ? row[i] : 0);
   }
 }
 
@@ -34,8 +36,8 @@ void hone_pairs_close(const hone_refinement *ctx, int64_t m,
     hone_refined *c = list[i];
     if (c->pair < 0)
       continue;
-    double *zp = hone_space_z(space, c->pair);
-    double *cp = hone_space_c(space, c->pair);
+    hone_entry *zp = hone_space_z(space, c->pair);
+    hone_entry *cp = hone_space_c(space, c->pair);
     c->pair = -1;
     if (c->shift != c->pair_shift || c->lost)
       continue;

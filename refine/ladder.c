@@ -24,25 +24,26 @@
 
 /* Memory --------------------------------------------------------------- */
 
-static int64_t scratch_doubles(const hone_operator *op, int64_t n) {
+static int64_t scratch_entries(const hone_operator *op, int64_t n) {
   return HONE_MAX(op->scratch(n), hone_estimate_scratch(n));
 }
 
-/* Four vectors, the scratch, and two vectors of int. */
-static int64_t vector_doubles(const hone_operator *op, int64_t n) {
-  return 4 * n + scratch_doubles(op, n) + n;
+/* Four real vectors, the scratch, and two vectors of int. */
+static int64_t vector_bytes(const hone_operator *op, int64_t n) {
+  return 5 * n * (int64_t)sizeof(double) +
+         scratch_entries(op, n) * (int64_t)sizeof(hone_entry);
 }
 
 int64_t hone_ladder_bytes(const hone_operator *op, int64_t n, int64_t nrhs,
                           bool extra) {
   int64_t columns = HONE_MIN(nrhs, (int64_t)HONE_SOLVE_COLUMNS);
-  return (vector_doubles(op, n) + hone_ladder_block(n, columns, extra) +
-          hone_space_doubles(n)) *
-         (int64_t)sizeof(double);
+  return vector_bytes(op, n) +
+         (hone_ladder_block(n, columns, extra) + hone_space_entries(n)) *
+             (int64_t)sizeof(hone_entry);
 }
 
 int hone_ladder_create(hone_ladder *ladder, const hone_operator *op, int64_t n,
-                       const hone_engine *const *engines, int count,
+                       const hone_step *steps, int count,
                        const hone_request *request, hone_mem *mem,
                        hone_pool *pool, hone_watch *watch) {
   *ladder = (hone_ladder){.n = n,
@@ -54,15 +55,13 @@ int hone_ladder_create(hone_ladder *ladder, const hone_operator *op, int64_t n,
                           .resident = -1,
                           .space_of = -1};
   for (int r = 0; r < count; r++) {
-    bool again = r == 0; /* or does the engine come once more, above? */
-    for (int q = r + 1; q < count; q++)
-      again = again || engines[q] == engines[r];
-    ladder->rung[r].engine = engines[r];
+    ladder->rung[r].engine = steps[r].engine;
     ladder->rung[r].choices = request->choices;
-    if (!again && hone_arithmetic_coarse(request->choices.arithmetic))
+    if (steps[r].accurate &&
+        hone_arithmetic_coarse(request->choices.arithmetic))
       ladder->rung[r].choices.arithmetic = HONE_ARITHMETIC_AUTO;
   }
-  double *v = hone_mem_get(mem, (size_t)vector_doubles(op, n) * sizeof *v);
+  double *v = hone_mem_get(mem, (size_t)vector_bytes(op, n));
   if (v == NULL)
     return HONE_NO_MEMORY;
   ladder->vectors = v;
@@ -70,8 +69,8 @@ int hone_ladder_create(hone_ladder *ladder, const hone_operator *op, int64_t n,
   ladder->scaling.col = v + n;
   ladder->seen.row_max = v + 2 * n;
   ladder->seen.col_max = v + 3 * n;
-  ladder->scratch = v + 4 * n;
-  ladder->scaling.row_exp = (int *)(ladder->scratch + scratch_doubles(op, n));
+  ladder->scratch = (hone_entry *)(v + 4 * n);
+  ladder->scaling.row_exp = (int *)(ladder->scratch + scratch_entries(op, n));
   ladder->scaling.col_exp = ladder->scaling.row_exp + n;
   return HONE_OK;
 }
@@ -91,7 +90,8 @@ void hone_ladder_destroy(hone_ladder *ladder) {
   hone_mem_put(ladder->mem, ladder->pairs);
   hone_mem_put(ladder->mem, ladder->block);
   hone_mem_put(ladder->mem, ladder->vectors);
-  ladder->pairs = ladder->block = ladder->vectors = NULL;
+  ladder->pairs = ladder->block = NULL;
+  ladder->vectors = NULL;
 }
 
 /* Report --------------------------------------------------------------- */
@@ -261,8 +261,9 @@ static int inspect(hone_ladder *ladder, bool keep_scaling,
                    hone_report *report) {
   double start = hone_now_s();
   hone_inspection *seen = &ladder->seen;
-  const hone_sight sight = {
-      .pool = ladder->pool, .a = &ladder->a, .scratch = ladder->scratch};
+  const hone_sight sight = {.pool = ladder->pool,
+                            .a = &ladder->a,
+                            .scratch = (double *)ladder->scratch};
   if (hone_watch_stop(ladder->watch, "inspect", 0.0, 0, HONE_NAN))
     return HONE_CANCELLED;
   int st = await_matrix(ladder);
@@ -333,7 +334,7 @@ static int factor_unseen(hone_ladder *ladder, int r, hone_report *report) {
   hone_rung *rung = &ladder->rung[r];
   const hone_sight sight = {.pool = ladder->pool,
                             .a = &ladder->a,
-                            .scratch = ladder->scratch,
+                            .scratch = (double *)ladder->scratch,
                             .engine = rung->engine,
                             .self = rung->self};
   double start = hone_now_s();
@@ -410,7 +411,7 @@ static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
   }
   if (why != NULL)
     hone_ladder_add_reason(report, rung->engine->name, why);
-  bool last = r == ladder->rungs - 1 || hone_ladder_direct(rung->engine);
+  bool last = r == ladder->rungs - 1 || hone_engine_direct(rung->engine);
   if (breakdown(rung) == NULL && (last || why == NULL)) {
     rung->state = HONE_RUNG_READY;
     rung->set_aside = false;
@@ -445,8 +446,9 @@ int hone_ladder_usable(hone_ladder *ladder, int r, hone_report *report,
         singular = r;
         st = zero_pivot >= 0 ? HONE_SINGULAR : HONE_OVERFLOW;
       }
-      if (hone_ladder_direct(rung->engine) && st == HONE_SINGULAR)
-        break; /* other factors in double would meet it too */
+      if (st == HONE_SINGULAR &&
+          hone_policy_ends(rung->engine, HONE_FAILURE_PIVOT))
+        break;
     }
     if (rung->state == HONE_RUNG_READY) {
       *found = r;
@@ -516,7 +518,7 @@ int hone_ladder_factor(hone_ladder *ladder, const hone_matrix *a,
 int hone_ladder_update(hone_ladder *ladder, const hone_matrix *a,
                        hone_report *report) {
   /* a direct way has factors of no worth, or none but the caller's A */
-  if (!ladder->factored || hone_ladder_direct(ladder->rung[ladder->at].engine))
+  if (!ladder->factored || hone_engine_direct(ladder->rung[ladder->at].engine))
     return hone_ladder_factor(ladder, a, report);
   ladder->a = *a;
   ladder->structure =

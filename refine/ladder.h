@@ -5,9 +5,8 @@
 #ifndef HONE_LADDER_H
 #define HONE_LADDER_H
 
+#include "refine/policy.h"
 #include "refine/refine.h"
-
-enum { HONE_MAX_RUNGS = 14 };
 
 typedef enum hone_rung_state {
   HONE_RUNG_NEW,    /* not factored for this matrix */
@@ -63,22 +62,21 @@ typedef struct hone_ladder {
   hone_inspection seen;                     /* of S */
   double norm1, norm_inf, max_abs, min_abs; /* of A */
   double *vectors; /* what the pointers above share, and scratch */
-  double *scratch;
-  char why[128]; /* an engine's create may say why it failed */
-  double *block; /* workspace of solve: 5 n for each column, extra: 8 n */
+  hone_entry *scratch;
+  char why[128];     /* an engine's create may say why it failed */
+  hone_entry *block; /* workspace of solve: 5 n for each column, extra: 8 n */
   int64_t block_columns;
-  double *pairs;    /* memory of GMRES's space; NULL until first needed */
-  hone_space space; /* what the certificate of rung space_of needed */
-  int space_of;     /* -1: none */
-  int refinements;  /* of one column without GMRES, the most */
+  hone_entry *pairs; /* memory of GMRES's space; NULL until first needed */
+  hone_space space;  /* what the certificate of rung space_of needed */
+  int space_of;      /* -1: none */
+  int refinements;   /* of one column without GMRES, the most */
 } hone_ladder;
 
-/* engines: from the cheapest to the most precise, borrowed; none is created
-   before it is needed. Where request->choices.arithmetic is a coarse one, the
-   second may be the first again: with accurate products. On failure everything
-   is given back. */
+/* steps: the rungs from the cheapest to the most accurate, their engines
+   borrowed; none is created before it is needed. On failure everything is given
+   back. */
 int hone_ladder_create(hone_ladder *ladder, const hone_operator *op, int64_t n,
-                       const hone_engine *const *engines, int count,
+                       const hone_step *steps, int count,
                        const hone_request *request, hone_mem *mem,
                        hone_pool *pool, hone_watch *watch);
 void hone_ladder_destroy(hone_ladder *ladder);
@@ -94,20 +92,17 @@ int hone_ladder_update(hone_ladder *ladder, const hone_matrix *a,
 
 /* Solves; arguments as in hone_solver_solve, checked by the caller. */
 int hone_ladder_solve(hone_ladder *ladder, bool trans, int64_t nrhs,
-                      const double *b, int64_t ldb, double *x, int64_t ldx,
-                      const double *x0, int64_t ldx0, hone_column *columns,
-                      hone_report *report);
-
-/* Is this arithmetic of a GPU coarser than single precision? */
-bool hone_arithmetic_coarse(int arithmetic);
+                      const hone_entry *b, int64_t ldb, hone_entry *x,
+                      int64_t ldx, const hone_entry *x0, int64_t ldx0,
+                      hone_column *columns, hone_report *report);
 
 /* Bytes of host memory for order n and nrhs columns, beside the engines. */
 int64_t hone_ladder_bytes(const hone_operator *op, int64_t n, int64_t nrhs,
                           bool extra);
 
-/* Between ladder.c, climb.c and look.c ----------------------------------- */
+/* Between the files of the ladder ----------------------------------- */
 
-/* Doubles of the block of so many columns. */
+/* Entries of the block of so many columns. */
 static inline int64_t hone_ladder_block(int64_t n, int64_t columns,
                                         bool extra) {
   return (extra ? 8 : 5) * n * columns;
@@ -122,16 +117,10 @@ int hone_ladder_refactor(hone_ladder *ladder, hone_report *report);
 /* Finds A's structure, as far as the caller and the engines want it, and the
    rungs that are for such a matrix. Fails where A cannot be fetched. */
 int hone_ladder_find_structure(hone_ladder *ladder);
-/* Is it a direct way: for matrices of some structure, exact? */
-bool hone_ladder_direct(const hone_engine *engine);
-/* The first rung above r that is not skipped: in precision; above a direct
-   way, one as precise; above Cholesky's, whose factors exist, one as precise
-   or better, and where they do not, the first for all matrices, unless what
-   failed was rounding. */
+/* The rung that follows r by the policy, r's factors having failed as their
+   info says; ladder->rungs: none does. */
 int hone_ladder_above(const hone_ladder *ladder, int r);
-/* Rungs by precision: a coarse one stands below others of its engine. */
-int hone_rung_rank(const hone_rung *rung);
-/* The rung after one that could not be had: another engine's. */
+/* The rung that follows one that could not be had: another engine's. */
 int hone_ladder_elsewhere(const hone_ladder *ladder, int r);
 hone_factored hone_ladder_factored_by(const hone_ladder *ladder, int r);
 /* Steps of GMRES that may be made on rung r for so many columns before the next

@@ -31,34 +31,34 @@ static bool taken(const int64_t *index, int64_t count, int64_t i) {
 
 /* The entries of 2^exp v that dominate: how many, and the first by size with
    the weights they have in the vector of length 1. v becomes that vector. */
-static int64_t dominant(int64_t n, const int *exp, double *v, int64_t *index,
-                        double *weight) {
+static int64_t dominant(int64_t n, const int *exp, hone_entry *v,
+                        int64_t *index, double *weight) {
   double max = 0.0, sum = 0.0;
   int64_t count = 0, listed = 0;
   hone_scale_in(n, exp, v, v);
   for (int64_t i = 0; i < n; i++) {
-    max = fabs(v[i]) <= max ? max : fabs(v[i]); /* takes NaN */
-    sum += v[i] * v[i];
+    max = hone_abs(v[i]) <= max ? max : hone_abs(v[i]); /* takes NaN */
+    sum += hone_real(hone_conj(v[i]) * v[i]);
   }
   if (!(max > 0.0) || !(sum <= DBL_MAX))
     return 0;
   for (int64_t i = 0; i < n; i++)
-    count += fabs(v[i]) >= DOMINANT * max;
+    count += hone_abs(v[i]) >= DOMINANT * max;
   for (; listed < HONE_MIN(count, (int64_t)HONE_NULL_LISTED); listed++) {
     int64_t at = -1;
     for (int64_t i = 0; i < n; i++)
       if (!taken(index, listed, i) &&
-          (at < 0 || fabs(v[i]) > ALIKE * fabs(v[at])))
+          (at < 0 || hone_abs(v[i]) > ALIKE * hone_abs(v[at])))
         at = i;
     index[listed] = at;
-    weight[listed] = v[at] / sqrt(sum);
+    weight[listed] = hone_signed_abs(v[at]) / sqrt(sum);
   }
   for (int64_t k = listed - 1; k >= 0; k--) /* the first one positive, last */
     weight[k] *= weight[0] < 0.0 ? -1.0 : 1.0;
   return count;
 }
 
-static void begin(int64_t n, double *z) {
+static void begin(int64_t n, hone_entry *z) {
   uint32_t bits = 1;
   for (int64_t i = 0; i < n; i++) { /* in [1/2, 3/2), of either sign */
     bits = bits * 1664525u + 1013904223u;
@@ -67,10 +67,10 @@ static void begin(int64_t n, double *z) {
   }
 }
 
-void hone_null_find(const hone_factored *f, bool mend, double *scratch,
+void hone_null_find(const hone_factored *f, bool mend, hone_entry *scratch,
                     hone_report *report) {
   const int64_t n = f->a->n;
-  double *z = scratch, *u = scratch + n;
+  hone_entry *z = scratch, *u = scratch + n;
   const hone_scaling *s = f->scaling;
   if (f->engine->suspect != NULL)
     f->engine->suspect(f->self, mend, &report->min_pivot_row,

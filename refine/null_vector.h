@@ -12,7 +12,7 @@ enum { HONE_NULL_LISTED = 8, HONE_NULL_SCRATCH = 2 }; /* vectors of n */
 /* Of factors that say S is nearly singular; mend: exactly, and they may be
    spoilt. Fills min_pivot_..., null_... and dependent_... as far as they can be
    had. scratch: HONE_NULL_SCRATCH n doubles. */
-void hone_null_find(const hone_factored *f, bool mend, double *scratch,
+void hone_null_find(const hone_factored *f, bool mend, hone_entry *scratch,
                     hone_report *report);
 
 /* Of a matrix with a row or a column of zeros (-1: none). */

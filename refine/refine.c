@@ -21,7 +21,7 @@ static const double LOOSE = 1e-10; /* a tolerance far above rounding */
 
 /* Exponent e that keeps the products of A with 2^e x well inside the range
    of double precision; 0 where they are so already. */
-static int safe_shift(const hone_refinement *ctx, const double *x) {
+static int safe_shift(const hone_refinement *ctx, const hone_entry *x) {
   double size = hone_max_abs(ctx->f.a->n, x);
   if (!(size > 0.0) || !(size <= DBL_MAX))
     return 0;
@@ -34,12 +34,13 @@ static int safe_shift(const hone_refinement *ctx, const double *x) {
 }
 
 /* to = 2^e from; true when a digit may have been lost below the range. */
-static bool shift_vector(int64_t n, const double *from, int e, double *to) {
+static bool shift_vector(int64_t n, const hone_entry *from, int e,
+                         hone_entry *to) {
   const double least = hone_shift(1.0, -HONE_MAX_EXP);
   bool lost = false;
   for (int64_t i = 0; i < n; i++) {
-    to[i] = hone_shift(from[i], e);
-    lost = lost || (from[i] != 0.0 && !(fabs(to[i]) >= least));
+    to[i] = hone_shift_entry(from[i], e);
+    lost = lost || (from[i] != 0.0 && !(hone_abs(to[i]) >= least));
   }
   return lost;
 }
@@ -67,8 +68,9 @@ static void begin_tail(int64_t n, hone_refined *c) {
 void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
                           int64_t m, hone_refined *const *list) {
   const int64_t n = ctx->f.a->n;
-  const double *x[2 * HONE_SOLVE_COLUMNS], *b[2 * HONE_SOLVE_COLUMNS];
-  double *r[2 * HONE_SOLVE_COLUMNS], *den[2 * HONE_SOLVE_COLUMNS];
+  const hone_entry *x[2 * HONE_SOLVE_COLUMNS], *b[2 * HONE_SOLVE_COLUMNS];
+  hone_entry *r[2 * HONE_SOLVE_COLUMNS];
+  double *den[2 * HONE_SOLVE_COLUMNS];
   int64_t k = m;
   ctx->there = NULL;
   for (int64_t c = 0; c < m; c++) {
@@ -275,8 +277,8 @@ static void judge(const hone_refinement *ctx, hone_refined *c) {
 }
 
 /* x = x + d into the buffer that is not the best iterate. */
-static void add_correction(int64_t n, hone_refined *c, const double *d) {
-  double *to = c->best == c->x ? c->spare : c->x;
+static void add_correction(int64_t n, hone_refined *c, const hone_entry *d) {
+  hone_entry *to = c->best == c->x ? c->spare : c->x;
   for (int64_t i = 0; i < n; i++)
     to[i] = c->has_x ? c->x[i] + d[i] : d[i];
   if (to == c->spare) {
@@ -288,7 +290,7 @@ static void add_correction(int64_t n, hone_refined *c, const double *d) {
 /* Decides by the size of the correction whether it is applied. The first
    solution from nothing counts as x itself, not as a correction. */
 static void take_correction(int64_t n, const hone_refinement *ctx,
-                            hone_refined *c, const double *d, double size) {
+                            hone_refined *c, const hone_entry *d, double size) {
   if (!c->has_x) {
     add_correction(n, c, d);
     c->has_x = true;
@@ -359,7 +361,7 @@ bool hone_refined_take_best(hone_refined *c) {
   if (c->best == NULL)
     return false;
   if (c->best != c->x) {
-    double *other = c->x;
+    hone_entry *other = c->x;
     c->x = c->spare;
     c->spare = other;
   }

@@ -31,16 +31,17 @@ enum { HONE_RATED_STEPS = 4 }; /* that tell how fast GMRES converges */
 
 /* One right-hand side under refinement. */
 typedef struct hone_refined {
-  const double *b;   /* n, borrowed */
-  double *x, *spare; /* n each: present iterate and the other buffer */
-  double *r, *den;   /* n each; both times 2^shift */
+  const hone_entry *b;   /* n, borrowed */
+  hone_entry *x, *spare; /* n each: present iterate and the other buffer */
+  hone_entry *r;         /* n; times 2^shift */
+  double *den;           /* n; times 2^shift */
   int shift;
-  bool lost;     /* the shift cost digits: rows are measured one by one */
-  double solved; /* largest entry, in scaled variables, of the last solution
-                    that bounds.c or extra.c looks at */
-  double gamma;  /* |computed r - r|_i <= gamma den_i, beside r's rounding; 0
-                    where the computed r_i is 0 */
-  double *best;  /* x or spare: the best iterate, NULL: none yet */
+  bool lost;        /* the shift cost digits: rows are measured one by one */
+  double solved;    /* largest entry, in scaled variables, of the last solution
+                       that bounds.c or extra.c looks at */
+  double gamma;     /* |computed r - r|_i <= gamma den_i, beside r's rounding; 0
+                       where the computed r_i is 0 */
+  hone_entry *best; /* x or spare: the best iterate, NULL: none yet */
   hone_errors now, best_errors;
   bool has_x;        /* x holds an iterate */
   bool warm;         /* ... that began as the caller's x0 */
@@ -73,9 +74,10 @@ typedef struct hone_refined {
   double missed;        /* and what r's own computation may have hidden of */
   double missed_scaled; /* it; Inf: only noise is known */
   /* Of extra.c: x_true is nearer to x + tail. NULL: x is all there is. */
-  double *tail, *tail_r, *tail_den; /* n each; tail_r = -op(A) tail, shifted */
-  bool with_tail;                   /* passes take it along */
-  bool extra;                       /* refined until extra.c was content */
+  hone_entry *tail, *tail_r; /* n each; tail_r = -op(A) tail, shifted */
+  double *tail_den;          /* n */
+  bool with_tail;            /* passes take it along */
+  bool extra;                /* refined until extra.c was content */
   /* Of the correction before: */
   double last_size, last_any, last_rest;
 } hone_refined;
@@ -90,9 +92,9 @@ typedef struct hone_refinement {
   double norm_a; /* infinity norm of op(A) */
   hone_watch *watch;
   const hone_certificate *certificate; /* of f; for bounds.c and extra.c */
-  bool observe; /* the certificate does not know what a correction leaves of an
-                   error: two of a column itself have to show it */
-  double *v;    /* n x columns: residuals and corrections */
+  bool observe;  /* the certificate does not know what a correction leaves of an
+                    error: two of a column itself have to show it */
+  hone_entry *v; /* n x columns: residuals and corrections */
   const hone_refined *there; /* accepted; v holds its r as the device had it,
                                 which may have begun to solve for that. NULL */
   int passes;                /* counted up */
@@ -114,7 +116,7 @@ void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
 void hone_refined_errors(const hone_refinement *ctx, hone_refined *column);
 
 /* max |v_i|; NaN where there is one. */
-double hone_max_abs(int64_t n, const double *v);
+double hone_max_abs(int64_t n, const hone_entry *v);
 
 /* What the computation of column's r_i may have missed, at most. */
 double hone_refined_missed(const hone_refined *column, int64_t n, int64_t i);

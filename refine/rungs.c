@@ -1,53 +1,39 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The order of the rungs, and what each may cost before the next is cheaper:
-   the rules of the climb that need no matrix. */
+/* The ladder's questions to the policy: which rung follows one that failed, how
+   many steps of GMRES are worth making; and the certificate of a rung. */
 #include "refine/bounds.h"
 #include "refine/ladder.h"
 
 #include <math.h>
 
-enum {
-  GMRES_FROM = 64, /* below, a double factorization is nothing */
-  STEPS_LEAST = 10,
-  STEPS_MOST = 25,
-  STEPS_COST = 28,       /* so many columns of A are worth a step */
-  STEPS_NEEDED = 4,      /* with fewer there is no point in beginning */
-  CERTIFICATE_STEPS = 12 /* at most, for the certificate */
-};
+enum { CERTIFICATE_STEPS = 12 }; /* passes over A, at most */
 
-bool hone_arithmetic_coarse(int arithmetic) {
-  return arithmetic == HONE_ARITHMETIC_TF32 ||
-         arithmetic == HONE_ARITHMETIC_BF16X3 ||
-         arithmetic == HONE_ARITHMETIC_FP16 ||
-         arithmetic == HONE_ARITHMETIC_BF16;
+static hone_failure failure_of(const hone_rung *rung) {
+  const bool rounding =
+      rung->info.rounding || hone_arithmetic_coarse(rung->choices.arithmetic);
+  if (rung->info.zero_pivot < 0)
+    return HONE_FAILURE_WEAK;
+  return rung->engine->symmetric && rounding ? HONE_FAILURE_ROUNDING
+                                             : HONE_FAILURE_PIVOT;
 }
 
-int hone_rung_rank(const hone_rung *rung) {
-  const bool coarse = rung->engine->precision == 32 &&
-                      hone_arithmetic_coarse(rung->choices.arithmetic);
-  return rung->engine->precision - coarse;
+static int rank(const hone_rung *rung) {
+  return hone_rank(rung->engine, rung->choices.arithmetic);
 }
 
-/* The unit roundoff of its factors, as its engine makes them. */
-static double roundoff(const hone_rung *rung) {
-  if (rung->engine->precision == 64)
-    return HONE_EPS;
-  if (rung->engine->resident == NULL) /* no device with coarser products */
-    return 0x1p-24;
-  switch (rung->choices.arithmetic) {
-  case HONE_ARITHMETIC_TF32:
-  case HONE_ARITHMETIC_FP16:
-    return 0x1p-11;
-  case HONE_ARITHMETIC_BF16:
-    return 0x1p-8;
-  case HONE_ARITHMETIC_BF16X3:
-    return 0x1p-16;
-  default:
-    return 0x1p-24;
+int hone_ladder_above(const hone_ladder *ladder, int r) {
+  const hone_rung *failed = &ladder->rung[r];
+  int next = r + 1;
+  for (; next < ladder->rungs; next++) {
+    const hone_rung *rung = &ladder->rung[next];
+    if (!rung->skipped &&
+        hone_policy_follows(failed->engine, rank(failed), failure_of(failed),
+                            rung->engine, rank(rung)))
+      break;
   }
+  return next;
 }
 
-/* The rung after one that could not be had: another engine's. */
 int hone_ladder_elsewhere(const hone_ladder *ladder, int r) {
   int next = r + 1;
   while (next < ladder->rungs &&
@@ -56,23 +42,16 @@ int hone_ladder_elsewhere(const hone_ladder *ladder, int r) {
   return next;
 }
 
-/* One step costs a pass over A in double-double and one application of the
-   factors: 1/20 of a double factorization at n = 100, 1/50 from 700 on (two
-   cores), and nearly that for each column more. Half of one may be spent before
-   it. A device that holds A takes no more than a thousandth for a step. Before
-   a more precise single factorization on the same device, as little as pays at
-   any order. */
 static int64_t steps_that_pay(const hone_ladder *ladder, int r,
                               int64_t columns) {
   const int next = hone_ladder_above(ladder, r);
-  if (next < ladder->rungs &&
-      ladder->rung[next].engine == ladder->rung[r].engine)
-    return STEPS_LEAST;
-  if (ladder->resident == r)
-    return STEPS_MOST;
-  int64_t steps = HONE_MAX((int64_t)STEPS_LEAST, ladder->n / STEPS_COST);
-  steps = HONE_MIN(steps, (int64_t)STEPS_MOST) / HONE_MAX(columns, (int64_t)1);
-  return ladder->n >= GMRES_FROM && steps >= STEPS_NEEDED ? steps : 0;
+  const hone_gmres_situation situation = {
+      .n = ladder->n,
+      .columns = columns,
+      .same_again = next < ladder->rungs &&
+                    ladder->rung[next].engine == ladder->rung[r].engine,
+      .copy_on_device = ladder->resident == r};
+  return hone_policy_gmres_steps(&situation);
 }
 
 int hone_ladder_gmres_steps(hone_ladder *ladder, int r, int64_t columns,
@@ -85,7 +64,7 @@ int hone_ladder_gmres_steps(hone_ladder *ladder, int r, int64_t columns,
     return 0;
   if (ladder->pairs == NULL)
     ladder->pairs =
-        hone_mem_get(ladder->mem, (size_t)hone_space_doubles(ladder->n) *
+        hone_mem_get(ladder->mem, (size_t)hone_space_entries(ladder->n) *
                                       sizeof *ladder->pairs);
   if (ladder->pairs == NULL) {
     hone_ladder_add_reason(report, "GMRES", hone_status_text(HONE_NO_MEMORY));
@@ -122,8 +101,9 @@ int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report) {
                             ladder->seen.norm1, ladder->scratch, out);
     report->certificate_steps += out->tries - alone;
   }
-  out->foretold = roundoff(&ladder->rung[r]) / out->rcond_scaled *
-                  fmax(1.0, ladder->rung[r].info.growth);
+  out->foretold = hone_policy_roundoff(ladder->rung[r].engine,
+                                       ladder->rung[r].choices.arithmetic) /
+                  out->rcond_scaled * fmax(1.0, ladder->rung[r].info.growth);
   if (st == HONE_OK && out->nonsingular && out->pairs == 0 &&
       hone_bounds_doubtful(out, ladder->stale || lopsided(ladder, r))) {
     st = hone_estimate_probe(&f, ladder->scratch, out);

@@ -109,45 +109,46 @@ HONE_VECTOR static int64_t farthest(int64_t n, const int *e, int k) {
   return HONE_MAX((int64_t)max, -(int64_t)min) + (k < 0 ? -k : k);
 }
 
-HONE_VECTOR static void multiply(int64_t n, double by, const double *from,
-                                 double *to) {
+HONE_VECTOR static void multiply(int64_t n, double by, const hone_entry *from,
+                                 hone_entry *to) {
 #pragma omp simd
   for (int64_t i = 0; i < n; i++)
-    to[i] = by * from[i];
+    to[i] = hone_times(by, from[i]);
 }
 
 /* All exponents are those of normal numbers. */
 HONE_VECTOR static void multiply_each(int64_t n, const int *e, int sign, int k,
-                                      const double *from, double *to) {
+                                      const hone_entry *from, hone_entry *to) {
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) {
     const int64_t bits = (int64_t)(sign * e[i] + k + 1023) * (INT64_C(1) << 52);
     double by;
     memcpy(&by, &bits, sizeof by);
-    to[i] = by * from[i];
+    to[i] = hone_times(by, from[i]);
   }
 }
 
-void hone_scale_by(int64_t n, const int *e, int sign, int k, const double *from,
-                   double *to) {
+void hone_scale_by(int64_t n, const int *e, int sign, int k,
+                   const hone_entry *from, hone_entry *to) {
   if (e == NULL && k >= -HONE_MAX_EXP && k <= HONE_MAX_EXP)
     multiply(n, hone_pow2(k), from, to);
   else if (e != NULL && farthest(n, e, k) <= HONE_MAX_EXP)
     multiply_each(n, e, sign, k, from, to);
   else
     for (int64_t i = 0; i < n; i++)
-      to[i] = hone_shift(from[i], (e ? sign * e[i] : 0) + k);
+      to[i] = hone_shift_entry(from[i], (e ? sign * e[i] : 0) + k);
 }
 
 /* Largest of e_i and r_i's exponent together, by frexp's convention, of what
    is not zero. False: some are neither normal nor zero. */
-HONE_VECTOR static bool top_of_normal(int64_t n, const int *e, const double *r,
-                                      int *top) {
+HONE_VECTOR static bool top_of_normal(int64_t n, const int *e,
+                                      const hone_entry *r, int *top) {
   int max = -100000, odd = 0;
 #pragma omp simd reduction(max : max) reduction(| : odd)
   for (int64_t i = 0; i < n; i++) {
+    const double size = hone_abs1(r[i]);
     int64_t bits;
-    memcpy(&bits, &r[i], sizeof bits);
+    memcpy(&bits, &size, sizeof bits);
     const int exponent = (int)(bits >> 52) & 2047;
     const int is = exponent > 0 ? exponent - 1022 + e[i] : -100000;
     odd |= (exponent == 2047) | ((exponent == 0) & (r[i] != 0.0));
@@ -158,7 +159,7 @@ HONE_VECTOR static bool top_of_normal(int64_t n, const int *e, const double *r,
 }
 
 /* Largest exponent of 2^row_exp r, by frexp's convention; of what is finite. */
-static int top_exponent(int64_t n, const int *row_exp, const double *r) {
+static int top_exponent(int64_t n, const int *row_exp, const hone_entry *r) {
   int top = -100000;
   if (row_exp == NULL) {
     const double max = hone_max_abs(n, r);
@@ -167,18 +168,19 @@ static int top_exponent(int64_t n, const int *row_exp, const double *r) {
   if (!top_of_normal(n, row_exp, r, &top)) {
     top = -100000;
     for (int64_t i = 0; i < n; i++)
-      if (r[i] != 0.0 && fabs(r[i]) <= DBL_MAX)
-        top = HONE_MAX(top, ilogb(r[i]) + 1 + row_exp[i]);
+      if (r[i] != 0.0 && hone_abs1(r[i]) <= DBL_MAX)
+        top = HONE_MAX(top, ilogb(hone_abs1(r[i])) + 1 + row_exp[i]);
   }
   return top > -100000 ? top : 0;
 }
 
-int hone_scale_in(int64_t n, const int *row_exp, const double *r, double *v) {
+int hone_scale_in(int64_t n, const int *row_exp, const hone_entry *r,
+                  hone_entry *v) {
   const int k = -top_exponent(n, row_exp, r);
   hone_scale_by(n, row_exp, 1, k, r, v);
   return k;
 }
 
-void hone_scale_out(int64_t n, const int *col_exp, int k, double *v) {
+void hone_scale_out(int64_t n, const int *col_exp, int k, hone_entry *v) {
   hone_scale_by(n, col_exp, 1, -k, v, v);
 }

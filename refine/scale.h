@@ -29,14 +29,15 @@ int hone_scale_find(const hone_sight *sight, hone_inspection *seen,
 
 /* to_i = 2^(sign e_i + k) from_i, sign 1 or -1, e NULL: zeros. In place or not.
    Rounded once where it leaves the normal range. */
-void hone_scale_by(int64_t n, const int *e, int sign, int k, const double *from,
-                   double *to);
+void hone_scale_by(int64_t n, const int *e, int sign, int k,
+                   const hone_entry *from, hone_entry *to);
 
 /* v = 2^k R r with the largest entry of v in [1/2, 1); r finite and not
    zero. row_exp: exponents of R, NULL: ones. Returns k. */
-int hone_scale_in(int64_t n, const int *row_exp, const double *r, double *v);
+int hone_scale_in(int64_t n, const int *row_exp, const hone_entry *r,
+                  hone_entry *v);
 
 /* d = 2^-k C v, in place; returns nothing lost unless d underflows. */
-void hone_scale_out(int64_t n, const int *col_exp, int k, double *v);
+void hone_scale_out(int64_t n, const int *col_exp, int k, hone_entry *v);
 
 #endif

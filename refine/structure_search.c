@@ -20,7 +20,7 @@ int hone_ladder_find_structure(hone_ladder *ladder) {
   if (any && ladder->request.structure == HONE_STRUCTURE_AUTO &&
       ladder->a.op->find_structure != NULL)
     st = ladder->a.op->find_structure(&ladder->a, ladder->pool, definite,
-                                      ladder->scratch, s);
+                                      (double *)ladder->scratch, s);
   ladder->first = -1;
   for (int r = 0; r < ladder->rungs; r++) {
     hone_rung *rung = &ladder->rung[r];
@@ -30,31 +30,4 @@ int hone_ladder_find_structure(hone_ladder *ladder) {
       ladder->first = r;
   }
   return st;
-}
-
-bool hone_ladder_direct(const hone_engine *engine) {
-  return engine->applies != NULL && !engine->symmetric;
-}
-
-/* Would this rung do better than the one below did? */
-static bool better(const hone_rung *below, const hone_rung *rung) {
-  const int was = hone_rung_rank(below), is = hone_rung_rank(rung);
-  const bool coarse = hone_arithmetic_coarse(below->choices.arithmetic);
-  const bool broke = below->info.zero_pivot >= 0;
-  if (hone_ladder_direct(below->engine))
-    return is >= was;
-  if (!below->engine->symmetric)
-    return is > was;
-  if (rung->engine->symmetric)
-    return is > was && (!broke || below->info.rounding || coarse);
-  return broke || is >= was;
-}
-
-int hone_ladder_above(const hone_ladder *ladder, int r) {
-  int next = r + 1;
-  while (next < ladder->rungs &&
-         (ladder->rung[next].skipped ||
-          !better(&ladder->rung[r], &ladder->rung[next])))
-    next++;
-  return next;
 }

@@ -70,11 +70,13 @@ double sup_forward_error(int64_t n, const double *x, const double *x_true);
 
 /* Arrays ---------------------------------------------------------------- */
 
-/* count doubles with a guard before and behind. sup_free checks the guards
+/* count doubles with a report/guard before and behind. sup_free checks the guards
    and records a failure where one was written to; NULL is allowed. Never
    hand these to free(). */
 double *sup_copy(const double *from, int64_t count);
 double *sup_filled(int64_t count, double value);
+double *sup_aligned(int64_t count, double value); /* to 64 bytes, as the
+                                                     library's own are */
 void sup_free(double *array);
 
 /* Are all count entries value still, bit for bit? */
@@ -125,5 +127,13 @@ const hone_engine *sup_scripted(int slot, const char *name, int precision,
 /* Describes a dense matrix for the ladder and the engines. The description
    stays valid until 64 others have been asked for. */
 const hone_matrix *sup_matrix(int64_t n, int64_t lda, const double *a);
+
+/* hone_ladder_create for a dense matrix and a list of engines. An engine that
+   is listed twice makes coarse products the first time, where the request says
+   so, and accurate ones the second. */
+int sup_ladder_create(hone_ladder *ladder, int64_t n,
+                      const hone_engine *const *listed, int count,
+                      const hone_request *request, hone_mem *mem,
+                      hone_pool *pool, hone_watch *watch);
 
 #endif

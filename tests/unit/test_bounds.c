@@ -235,8 +235,8 @@ static void factor_diagonal(stage *s, int precision) {
     s->a[13 * i] = i < 11 ? 1.0 : 0.125;
   s->script->info.growth = 3.0;
   s->script->ladder = &s->ladder;
-  CHECK_EQ_INT(hone_ladder_create(&s->ladder, &hone_dense_operator, 12, &engine,
-                                  1, &request, &s->mem, NULL, &s->watch),
+  CHECK_EQ_INT(sup_ladder_create(&s->ladder, 12, &engine, 1, &request, &s->mem,
+                                 NULL, &s->watch),
                HONE_OK);
   CHECK_EQ_INT(
       hone_ladder_factor(&s->ladder, sup_matrix(12, 12, s->a), &s->report),
@@ -458,8 +458,8 @@ TEST(bounds, are_not_for_a_certificate_that_is_right_by_chance) {
   for (int j = 0; j < N; j++) /* no rounding anywhere */
     for (int i = 0; i <= j; i++)
       a[i + j * N] = i == j ? 1.0 : -1.0;
-  REQUIRE(hone_ladder_create(&s.ladder, &hone_dense_operator, N, &engine, 1,
-                             &request, &s.mem, NULL, &s.watch) == HONE_OK);
+  REQUIRE(sup_ladder_create(&s.ladder, N, &engine, 1, &request, &s.mem, NULL,
+                            &s.watch) == HONE_OK);
   (void)hone_ladder_factor(&s.ladder, sup_matrix(N, N, a), &s.report);
   const hone_certificate *certificate = &s.ladder.rung[0].certificate;
   CHECK_LE(certificate->defect, 1e-3); /* as good as any */

@@ -352,8 +352,8 @@ static const hone_engine *set_up(stage *s, double cond) {
 static int play(stage *s, const hone_engine *engine, double limit) {
   const hone_request request = {.limit = limit};
   s->script->ladder = &s->ladder;
-  int st = hone_ladder_create(&s->ladder, &hone_dense_operator, 12, &engine, 1,
-                              &request, &s->mem, NULL, &s->watch);
+  int st = sup_ladder_create(&s->ladder, 12, &engine, 1, &request, &s->mem,
+                             NULL, &s->watch);
   if (st == HONE_OK)
     st = hone_ladder_factor(&s->ladder, sup_matrix(12, 12, s->a), &s->report);
   if (st == HONE_OK)

@@ -767,8 +767,8 @@ static void open_stage(stage *s) {
   const hone_engine *engines[] = {
       &s->direct, sup_scripted(1, "single LU", 32, &s->script[1]),
       sup_scripted(2, "double LU", 64, &s->script[2])};
-  CHECK_EQ_INT(hone_ladder_create(&s->ladder, &hone_dense_operator, 2, engines,
-                                  3, &request, &s->mem, NULL, &s->watch),
+  CHECK_EQ_INT(sup_ladder_create(&s->ladder, 2, engines, 3, &request, &s->mem,
+                                 NULL, &s->watch),
                HONE_OK);
   for (int i = 0; i < SUP_SCRIPTS; i++)
     s->script[i]->ladder = &s->ladder;
@@ -956,8 +956,8 @@ TEST(direct, climbs_from_cholesky_by_what_failed) {
                                     sup_scripted(2, "LU32", 32, &s.script[2]),
                                     &hone_engine_double};
     double x[2];
-    CHECK_EQ_INT(hone_ladder_create(&s.ladder, &hone_dense_operator, 2, engines,
-                                    4, &request, &s.mem, NULL, &s.watch),
+    CHECK_EQ_INT(sup_ladder_create(&s.ladder, 2, engines, 4, &request, &s.mem,
+                                   NULL, &s.watch),
                  HONE_OK);
     s.script[0]->ladder = s.script[1]->ladder = &s.ladder;
     s.script[0]->info.zero_pivot = tale == SINGLE_CREEPS ? -1 : 1;

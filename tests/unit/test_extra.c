@@ -341,8 +341,8 @@ static int play(stage *s, double rate, int fails_at) {
   s->script->rate = rate;
   s->script->solve_fails_at = fails_at;
   s->script->solve_status = HONE_DEVICE_FAILED;
-  int st = hone_ladder_create(&s->ladder, &hone_dense_operator, N, engines, 2,
-                              &request, &s->mem, NULL, &s->watch);
+  int st = sup_ladder_create(&s->ladder, N, engines, 2, &request, &s->mem, NULL,
+                             &s->watch);
   if (st == HONE_OK)
     st = hone_ladder_factor(&s->ladder, sup_matrix(N, N, s->a), &s->report);
   if (st == HONE_OK)

@@ -72,8 +72,8 @@ static void add_double(stage *s) {
 }
 
 static int open_stage(stage *s) {
-  return hone_ladder_create(&s->ladder, &hone_dense_operator, s->n, s->engine,
-                            s->engines, &s->request, &s->mem, NULL, &s->watch);
+  return sup_ladder_create(&s->ladder, s->n, s->engine, s->engines, &s->request,
+                           &s->mem, NULL, &s->watch);
 }
 
 static void clear_report(stage *s) {
@@ -564,7 +564,7 @@ TEST(refine, goes_on_without_gmres_where_there_is_no_memory_for_it) {
   add_scripted(&s, "second", 64);
   s.request.gmres_steps = 10;
   REQUIRE(open_stage(&s) == HONE_OK && factor(&s) == HONE_OK);
-  s.mem.limit = s.mem.held + hone_space_doubles(ORDER) * 8;
+  s.mem.limit = s.mem.held + hone_space_entries(ORDER) * 8;
   CHECK_EQ_INT(solve(&s), HONE_OK);
   check_all_accepted(&s);
   CHECK_CONTAINS(s.report.reason, "GMRES: out of memory");

@@ -110,9 +110,8 @@ static outcome run_to(residuals how, bool fall_back, bool extra) {
   memset(&o, 0, sizeof o);
   kind = how;
   asked = expected = 0;
-  CHECK_EQ_INT(hone_ladder_create(&ladder, &hone_dense_operator, ORDER, engines,
-                                  fall_back ? 2 : 1, &request, &mem, NULL,
-                                  &watch),
+  CHECK_EQ_INT(sup_ladder_create(&ladder, ORDER, engines, fall_back ? 2 : 1,
+                                 &request, &mem, NULL, &watch),
                HONE_OK);
   o.status =
       hone_ladder_factor(&ladder, sup_matrix(ORDER, ORDER, a), &o.report);

@@ -388,8 +388,8 @@ TEST(structure, scales_rows_and_columns_of_a_symmetric_matrix_alike) {
     for (int64_t j = 0; j < s.n; j++) /* both ways round to the same */
       for (int64_t i = 0; i < j; i++)
         s.a[j + i * s.n] = s.a[i + j * s.n];
-    CHECK_EQ_INT(hone_ladder_create(&ladder, &hone_dense_operator, s.n, engines,
-                                    2, &request, &mem, NULL, &watch),
+    CHECK_EQ_INT(sup_ladder_create(&ladder, s.n, engines, 2, &request, &mem,
+                                   NULL, &watch),
                  HONE_OK);
     CHECK_EQ_INT(
         hone_ladder_factor(&ladder, sup_matrix(s.n, s.n, s.a), &report),
@@ -422,8 +422,8 @@ static void open_stage(stage *s) {
   s->lu = *sup_scripted(1, "LU", 32, &s->script[1]);
   const hone_engine *engines[] = {
       &s->chol, &s->lu, sup_scripted(2, "double LU", 64, &s->script[2])};
-  CHECK_EQ_INT(hone_ladder_create(&s->ladder, &hone_dense_operator, 2, engines,
-                                  3, &request, &s->mem, NULL, &s->watch),
+  CHECK_EQ_INT(sup_ladder_create(&s->ladder, 2, engines, 3, &request, &s->mem,
+                                 NULL, &s->watch),
                HONE_OK);
   for (int i = 0; i < SUP_SCRIPTS; i++)
     s->script[i]->ladder = &s->ladder;

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sums of products without error, for either scalar type: the two steps of the
+   residual that a complex number takes part by part.
+
+   Dot2 (Ogita, Rump & Oishi 2005): p + e = a x exactly, by a fused
+   multiply-add; t + f = s + p exactly, by Knuth's TwoSum; e + f is gathered
+   apart. The result is as good as if summed in twice the working precision and
+   rounded once. */
+#ifndef HONE_EXACT_H
+#define HONE_EXACT_H
+
+#include "base/entry.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#define HONE_INLINE static inline __attribute__((always_inline))
+
+/* (*hi, *lo) += a n, in real numbers. */
+HONE_INLINE void hone_add_product(double a, double n, double *hi, double *lo) {
+  double p = a * n;
+  double e = __builtin_fma(a, n, -p);
+  double t = *hi + p;
+  double z = t - *hi;
+  double f = (*hi - (t - z)) + (p - z);
+  *hi = t;
+  *lo += e + f;
+}
+
+/* The leading 26 bits of v. */
+static inline double hone_leading_bits(double v) {
+  uint64_t bits;
+  memcpy(&bits, &v, sizeof bits);
+  bits &= ~(uint64_t)0 << 27;
+  memcpy(&v, &bits, sizeof bits);
+  return v;
+}
+
+/* sum + rest = sum + rest + v, exactly but for the rounding of rest. */
+static inline void hone_add_wide(long double v, long double *sum,
+                                 long double *rest) {
+  const long double s = *sum + v, of_v = s - *sum;
+  *rest += (*sum - (s - of_v)) + (v - of_v);
+  *sum = s;
+}
+
+/* sum + rest - a x, by products that are exact, in real numbers. */
+static inline void hone_subtract_wide(double a, double x, long double *sum,
+                                      long double *rest) {
+  const double a1 = hone_leading_bits(a), a2 = a - a1;
+  const double x1 = hone_leading_bits(x), x2 = x - x1;
+  hone_add_wide(-(long double)a1 * (long double)x1, sum, rest);
+  hone_add_wide(-(long double)a1 * (long double)x2, sum, rest);
+  hone_add_wide(-(long double)a2 * (long double)x1, sum, rest);
+  hone_add_wide(-(long double)a2 * (long double)x2, sum, rest);
+}
+
+#ifdef HONE_COMPLEX
+
+/* (*hi, *lo) += a n */
+HONE_INLINE void hone_accumulate(hone_entry a, hone_entry n, hone_entry *hi,
+                                 hone_entry *lo) {
+  double hr = creal(*hi), hi_ = cimag(*hi), lr = creal(*lo), li = cimag(*lo);
+  hone_add_product(creal(a), creal(n), &hr, &lr);
+  hone_add_product(-cimag(a), cimag(n), &hr, &lr);
+  hone_add_product(creal(a), cimag(n), &hi_, &li);
+  hone_add_product(cimag(a), creal(n), &hi_, &li);
+  *hi = CMPLX(hr, hi_);
+  *lo = CMPLX(lr, li);
+}
+
+/* *hi += a n, rounded at each step. */
+HONE_INLINE void hone_accumulate_plain(hone_entry a, hone_entry n,
+                                       hone_entry *hi) {
+  *hi += a * n;
+}
+
+/* sum + rest - a x */
+static inline void hone_subtract_exactly(hone_entry a, hone_entry x,
+                                         hone_wide *sum, hone_wide *rest) {
+  long double sr = creall(*sum), si = cimagl(*sum);
+  long double rr = creall(*rest), ri = cimagl(*rest);
+  hone_subtract_wide(creal(a), creal(x), &sr, &rr);
+  hone_subtract_wide(-cimag(a), cimag(x), &sr, &rr);
+  hone_subtract_wide(creal(a), cimag(x), &si, &ri);
+  hone_subtract_wide(cimag(a), creal(x), &si, &ri);
+  *sum = CMPLXL(sr, si);
+  *rest = CMPLXL(rr, ri);
+}
+
+#else
+
+HONE_INLINE void hone_accumulate(hone_entry a, hone_entry n, hone_entry *hi,
+                                 hone_entry *lo) {
+  hone_add_product(a, n, hi, lo);
+}
+
+HONE_INLINE void hone_accumulate_plain(hone_entry a, hone_entry n,
+                                       hone_entry *hi) {
+  *hi = __builtin_fma(a, n, *hi);
+}
+
+static inline void hone_subtract_exactly(hone_entry a, hone_entry x,
+                                         hone_wide *sum, hone_wide *rest) {
+  hone_subtract_wide(a, x, sum, rest);
+}
+
+#endif
+#endif
