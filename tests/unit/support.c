@@ -155,9 +155,7 @@ int sup_solver_solve(hone_solver *solver, int32_t trans, int64_t nrhs,
                      const double *x0, int64_t ldx0, hone_column *columns,
                      hone_report *report) {
   hone_options options = HONE_OPTIONS_INIT;
-  options.trans = trans;
-  options.x0 = x0;
-  options.ldx0 = ldx0;
+  options.trans = trans, options.x0 = x0, options.ldx0 = ldx0;
   options.columns = columns;
   return hone_solver_solve(solver, nrhs, b, ldb, x, ldx, &options, report);
 }
