@@ -1,68 +1,76 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Arrays of the caller in the memory of a device, copied to the host and
-   back. One question an array is asked; those of the host cost no more. */
+   back. There is one pointer query per array; arrays on the host cost no more
+   than that. */
 #include "api/caller_arrays.h"
+
+#include <string.h>
 
 enum { OF_B, OF_X, OF_X0 };
 
-/* The array at p, n x nrhs: if it lies on a device, *copy is of it. */
-static int stage_in(hone_arrays *s, int which, int64_t n, int64_t nrhs,
-                    const double *p, int64_t ld, const double **copy,
-                    hone_device_memory *place) {
+/* If the n x nrhs array at p lies on a device, fetches it into *copy; else
+ *copy is NULL. */
+static int fetch(hone_arrays *s, int which, int64_t n, int64_t nrhs,
+                 const double *p, int64_t ld, const double **copy,
+                 hone_device_memory *memory) {
   const size_t column = (size_t)n * sizeof(double);
   const int64_t bytes = n * nrhs * (int64_t)sizeof(double);
   *copy = NULL;
-  if (!hone_device_memory_of(p, place))
+  if (!hone_device_memory_of(p, memory))
     return HONE_OK;
-  if (s->rooms[which] < bytes) {
+  if (s->room_bytes[which] < bytes) {
     hone_mem_put(s->mem, s->room[which]);
     s->room[which] = hone_mem_get(s->mem, (size_t)bytes);
-    s->rooms[which] = s->room[which] != NULL ? bytes : 0;
+    s->room_bytes[which] = s->room[which] != NULL ? bytes : 0;
   }
   if (s->room[which] == NULL)
     return HONE_NO_MEMORY;
   *copy = s->room[which];
   s->host_copy.fetched += bytes;
-  return hone_device_memory_fetch(place, column, (size_t)nrhs, p,
+  return hone_device_memory_fetch(memory, column, (size_t)nrhs, p,
                                   (size_t)ld * sizeof(double), s->room[which],
                                   column);
 }
 
-static int stage_columns(hone_arrays *s, hone_vectors *v) {
+/* Must the columns be written to a copy first? */
+static bool columns_are_copied(const hone_arrays *s) {
+  return s->given.columns != NULL &&
+         (s->columns_on_device || s->given.column_size != sizeof *s->columns);
+}
+
+static int make_columns(hone_arrays *s, hone_vectors *v) {
   const int64_t bytes = v->nrhs * (int64_t)sizeof *v->columns;
-  s->columns_there = hone_device_memory_of(v->columns, &s->columns_place);
-  if (!s->columns_there)
+  s->columns_on_device = hone_device_memory_of(v->columns, &s->columns_memory);
+  if (!columns_are_copied(s))
     return HONE_OK;
-  if (s->column_room < bytes) {
+  if (s->column_bytes < bytes) {
     hone_mem_put(s->mem, s->columns);
     s->columns = hone_mem_get(s->mem, (size_t)bytes);
-    s->column_room = s->columns != NULL ? bytes : 0;
+    s->column_bytes = s->columns != NULL ? bytes : 0;
   }
   v->columns = s->columns;
   return s->columns != NULL ? HONE_OK : HONE_NO_MEMORY;
 }
 
-/* x may be b or x0: so are the copies then. x is fetched like the others, for
-   columns that no x is found for stay as they were. */
+/* x may be b or x0; then its copy is theirs too. x is fetched like the others
+   because columns for which no x is found keep what they held. */
 int hone_arrays_take_vectors(hone_arrays *s, hone_mem *mem, hone_vectors *v) {
-  const double *b, *x, *x0;
-  hone_device_memory place;
+  const double *b, *x, *x0 = NULL;
+  hone_device_memory memory;
   const hone_vectors given = *v;
   const int64_t n = v->n, nrhs = v->nrhs;
   s->mem = mem;
   s->given = given;
-  s->x_there = s->columns_there = false;
-  int st = stage_in(s, OF_B, n, nrhs, given.b, given.ldb, &b, &s->x_place);
+  s->x_on_device = s->columns_on_device = false;
+  int st = fetch(s, OF_B, n, nrhs, given.b, given.ldb, &b, &s->x_memory);
   if (st == HONE_OK && given.x0 != NULL)
-    st = stage_in(s, OF_X0, n, nrhs, given.x0, given.ldx0, &x0, &place);
-  else
-    x0 = NULL;
+    st = fetch(s, OF_X0, n, nrhs, given.x0, given.ldx0, &x0, &memory);
   if (st == HONE_OK && given.x != given.b)
-    st = stage_in(s, OF_X, n, nrhs, given.x, given.ldx, &x, &s->x_place);
+    st = fetch(s, OF_X, n, nrhs, given.x, given.ldx, &x, &s->x_memory);
   else
     x = b;
   if (st == HONE_OK)
-    st = stage_columns(s, v);
+    st = make_columns(s, v);
   if (st != HONE_OK)
     return st;
   if (b != NULL) {
@@ -76,9 +84,24 @@ int hone_arrays_take_vectors(hone_arrays *s, hone_mem *mem, hone_vectors *v) {
   if (x != NULL) {
     v->x = given.x == given.b ? s->room[OF_B] : s->room[OF_X];
     v->ldx = n;
-    s->x_there = true;
+    s->x_on_device = true;
   }
   return HONE_OK;
+}
+
+/* As many bytes of each column as the caller's entries have. */
+static int return_columns(const hone_arrays *s) {
+  const size_t size = s->given.column_size;
+  const int64_t nrhs = s->given.nrhs;
+  char *to = (char *)s->given.columns;
+  int st = HONE_OK;
+  if (s->columns_on_device)
+    st = hone_device_memory_store(&s->columns_memory, size, (size_t)nrhs,
+                                  s->columns, sizeof *s->columns, to, size);
+  else
+    for (int64_t j = 0; j < nrhs; j++)
+      memcpy(to + (size_t)j * size, &s->columns[j], size);
+  return st;
 }
 
 int hone_arrays_return(hone_arrays *s, int status) {
@@ -88,40 +111,35 @@ int hone_arrays_return(hone_arrays *s, int status) {
   int st = HONE_OK;
   if (status < 0)
     return status;
-  if (s->x_there) {
+  if (s->x_on_device) {
     st =
-        hone_device_memory_store(&s->x_place, column, (size_t)v->nrhs, x,
+        hone_device_memory_store(&s->x_memory, column, (size_t)v->nrhs, x,
                                  column, v->x, (size_t)v->ldx * sizeof(double));
     s->host_copy.stored += v->nrhs * (int64_t)column;
   }
-  if (st == HONE_OK && s->columns_there) {
-    const size_t bytes = (size_t)v->nrhs * sizeof *s->columns;
-    st = hone_device_memory_store(&s->columns_place, bytes, 1, s->columns,
-                                  bytes, v->columns, bytes);
-  }
+  if (st == HONE_OK && columns_are_copied(s))
+    st = return_columns(s);
   return st == HONE_OK ? status : st;
 }
 
 int hone_arrays_take_matrix(hone_arrays *s, hone_mem *mem, int64_t n,
                             const double **a, int64_t *lda) {
-  hone_device_memory place;
+  hone_device_memory memory;
+  int st = HONE_OK;
   s->mem = mem;
-  s->a = *a;
-  s->lda = *lda;
-  if (!hone_device_memory_of(*a, &place)) {
-    if (s->host_copy.mem != NULL)
-      hone_host_copy_close(&s->host_copy);
-    return HONE_OK;
+  if (hone_device_memory_of(*a, &memory)) {
+    st = hone_host_copy_open(&s->host_copy, mem, n, &memory, *a, *lda);
+    *a = s->host_copy.copy;
+    *lda = n;
+  } else if (s->host_copy.mem != NULL) {
+    hone_host_copy_close(&s->host_copy);
   }
-  int st = hone_host_copy_open(&s->host_copy, mem, n, &place, *a, *lda);
-  *a = s->host_copy.copy;
-  *lda = n;
   return st;
 }
 
 void hone_arrays_destroy(hone_arrays *s) {
-  hone_host_copy_destroy(&s->host_copy);
+  hone_host_copy_destroy(&s->host_copy); /* its counts of bytes remain */
   for (int i = 0; i < 3; i++)
     hone_mem_put(s->mem, s->room[i]);
-  hone_mem_put(s->mem, s->columns); /* what was copied is still counted */
+  hone_mem_put(s->mem, s->columns);
 }

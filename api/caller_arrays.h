@@ -6,39 +6,42 @@
 
 #include "base/device_memory.h"
 
-/* What is given with right-hand sides. */
+/* The arrays of one solve, besides A. */
 typedef struct hone_vectors {
   int64_t n, nrhs;
   const double *b, *x0;
   double *x;
   int64_t ldb, ldx, ldx0;
-  hone_column *columns;
+  hone_column *columns; /* or NULL; the caller's entries are */
+  size_t column_size;   /* so many bytes apart */
 } hone_vectors;
 
-/* What a solver keeps for it. Begins as zeros. */
+/* The copies that a solver keeps. Begins as zeros. */
 typedef struct hone_arrays {
   hone_mem *mem;
-  hone_host_copy host_copy;      /* A, where it lies on a device, */
-  const double *a;               /* as the caller named it, */
-  int64_t lda;                   /* with this leading dimension */
-  double *room[3];               /* copies of b, x, x0: n x nrhs */
-  hone_column *columns;          /* nrhs */
-  int64_t rooms[3], column_room; /* bytes */
-  hone_vectors given;            /* by the caller; */
-  hone_device_memory x_place, columns_place;
-  bool x_there, columns_there; /* are those on a device? */
+  hone_host_copy host_copy; /* A, if it lies on a device */
+  double *room[3];          /* copies of b, x, x0: n x nrhs */
+  hone_column *columns;     /* nrhs */
+  int64_t room_bytes[3], column_bytes;
+  hone_vectors given; /* by the caller */
+  hone_device_memory x_memory, columns_memory;
+  bool x_on_device, columns_on_device;
 } hone_arrays;
 
-/* The vectors become copies where they have to. The caller's are kept until
-   hone_arrays_return. */
-int hone_arrays_take_vectors(hone_arrays *stage, hone_mem *mem,
+/* Replaces pointers in *v by those to copies: of arrays on a device, and of
+   columns that are smaller in the caller's version. hone_arrays_return copies
+   back. */
+int hone_arrays_take_vectors(hone_arrays *arrays, hone_mem *mem,
                              hone_vectors *v);
-/* x and columns, if status >= 0, to where the caller wants them. Returns
+/* If status >= 0, copies x and columns to where the caller wants them. Returns
    status, or why that failed. */
-int hone_arrays_return(hone_arrays *stage, int status);
-/* a, n x n, becomes its twin's copy, still empty: hone_host_copy_await. */
-int hone_arrays_take_matrix(hone_arrays *stage, hone_mem *mem, int64_t n,
+int hone_arrays_return(hone_arrays *arrays, int status);
+
+/* If a, n x n, lies on a device, it becomes the address of a copy on the host,
+   which is still empty: hone_host_copy_await. */
+int hone_arrays_take_matrix(hone_arrays *arrays, hone_mem *mem, int64_t n,
                             const double **a, int64_t *lda);
-void hone_arrays_destroy(hone_arrays *stage);
+
+void hone_arrays_destroy(hone_arrays *arrays);
 
 #endif

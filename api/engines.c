@@ -17,11 +17,12 @@ static const hone_engine *const ENGINES[HONE_ROLES] = {
 };
 
 hone_choices hone_choices_of(const hone_options *o) {
-  return (hone_choices){.arithmetic = o->arithmetic,
-                        .pivoting = o->pivoting,
-                        .diagonal = o->diagonal,
-                        .sections = o->sections,
-                        .residuals = o->residuals,
+  const hone_tuning *t = o->tuning;
+  return (hone_choices){.arithmetic = t->arithmetic,
+                        .pivoting = t->pivoting,
+                        .diagonal = t->diagonal,
+                        .sections = t->block_rows,
+                        .residuals = t->residuals,
                         .device_limit = o->device_memory_limit_bytes};
 }
 
@@ -44,9 +45,9 @@ int hone_choose_engines(const hone_options *o, int64_t n, bool one_shot,
   const hone_situation situation = {
       .n = n,
       .structure = o->structure,
-      .start = o->start,
+      .start = o->factor_precision,
       .gpu = gpu,
-      .coarse = gpu && hone_arithmetic_coarse(o->arithmetic)};
+      .coarse = gpu && hone_arithmetic_coarse(o->tuning->arithmetic)};
   return hone_policy_steps(&situation, ENGINES, steps);
 }
 

@@ -15,6 +15,7 @@
 module hone
   use, intrinsic :: iso_c_binding
   use hone_c, hone_solve_c => hone_solve, options_init_c => hone_options_init, &
+    report_init_c => hone_report_init, &
     status_text_c => hone_status_text, version_c => hone_version, &
     report_text_c => hone_report_text, report_json_c => hone_report_json
   implicit none
@@ -24,7 +25,9 @@ module hone
   private :: solve_at, solve_vector, solve_matrix, solve_vector_in_place
   private :: solve_matrix_in_place, take, kept_create, kept_factor
   private :: kept_update, kept_solve, kept_solve_vector, kept_solve_matrix
-  private :: init_options, text_of_status, text_of_version, text_of_report
+  private :: solve_with_columns, report_init_c
+  private :: init_options, init_report, text_of_status, text_of_version
+  private :: text_of_report
   private :: json_of_report, kept_assign, kept_order, kept_destroy, kept_final
 
   real(c_double), target :: nothing(1) = 0 !< of arrays of size 0, for C
@@ -74,6 +77,9 @@ module hone
 
   interface hone_options_init !< (options)
     procedure :: init_options
+  end interface
+  interface hone_report_init !< (report)
+    procedure :: init_report
   end interface
   interface hone_status_text !< (status): a string
     procedure :: text_of_status
@@ -148,7 +154,13 @@ contains
 
   subroutine init_options(options)
     type(hone_options), intent(out) :: options
-    call options_init_c(options, c_sizeof(options))
+    call options_init_c(options, HONE_OPTIONS_SIZE)
+    options%column_size = HONE_COLUMN_SIZE
+  end subroutine
+
+  subroutine init_report(report)
+    type(hone_report), intent(out) :: report
+    call report_init_c(report, HONE_REPORT_SIZE)
   end subroutine
 
   ! ---- Arrays
@@ -328,7 +340,7 @@ contains
     real(c_double), allocatable, target :: bc(:, :), xc(:, :), x0c(:, :)
     real(c_double), pointer :: bp(:, :), xp(:, :), x0p(:, :)
     integer(c_int64_t) :: nrhs, ldb, ldx, ldx0
-    integer(c_int32_t) :: way
+    type(hone_options) :: options
     logical :: fits
     nrhs = size(b, 2)
     bp => packed(b, ldb, bc)
@@ -342,18 +354,40 @@ contains
       x0p => packed(x0, ldx0, x0c)
       fits = fits .and. all(shape(x0) == shape(b))
     end if
-    way = HONE_NO_TRANS
-    if (present(trans)) way = trans
+    if (present(trans)) options%trans = trans
+    if (associated(x0p)) then
+      if (size(x0p) > 0) options%x0 = c_loc(x0p(1, 1))
+    end if
+    options%ldx0 = ldx0
     if (min(ldb, ldx, ldx0) == 0) then
       status = refused(HONE_NO_MEMORY, report)
     else if (.not. fits) then
       status = refused(HONE_BAD_SIZE, report)
     else
-      status = hone_solver_solve(self%handle, way, nrhs, flat(bp), ldb, &
-                                 flat(xp), ldx, flat(x0p), ldx0, columns, &
-                                 report)
+      status = solve_with_columns(self, nrhs, flat(bp), ldb, flat(xp), ldx, &
+                                  options, columns, report)
       if (allocated(xc) .and. status >= 0) x = xc
     end if
+  end function
+
+  !> columns that are not one after the other in memory are copied.
+  function solve_with_columns(self, nrhs, b, ldb, x, ldx, options, columns, &
+                              report) result(status)
+    type(hone_solver), intent(in) :: self
+    integer(c_int64_t), intent(in) :: nrhs, ldb, ldx
+    real(c_double) :: b(*), x(*)
+    type(hone_options), intent(inout) :: options
+    type(hone_column), intent(inout), optional :: columns(:)
+    type(hone_report), intent(inout), optional :: report
+    integer(c_int) :: status
+    type(hone_column), allocatable, target :: made(:)
+    if (present(columns)) then
+      allocate (made(max(1_c_int64_t, nrhs)))
+      options%columns = c_loc(made)
+    end if
+    status = hone_solver_solve(self%handle, nrhs, b, ldb, x, ldx, options, &
+                               report)
+    if (present(columns) .and. status >= 0) columns(:nrhs) = made(:nrhs)
   end function
 
   function kept_solve_vector(self, b, x, trans, x0, columns, report) &

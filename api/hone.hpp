@@ -26,7 +26,7 @@ namespace hone {
 /** A status that is not HONE_OK; what() is its text, and where and why. */
 struct error : std::runtime_error {
   hone_report report;
-  explicit error(int status, const hone_report &from = hone_report())
+  explicit error(int status, const hone_report &from = HONE_REPORT_INIT)
       : std::runtime_error(describe(status, from)), report(from) {
     report.status = status;
   }
@@ -43,13 +43,13 @@ struct error : std::runtime_error {
 
 /** Options with every default set. The progress callback must not throw. */
 struct options : hone_options {
-  options() { hone_options_init(this, sizeof(hone_options)); }
+  options() : hone_options(HONE_OPTIONS_INIT) {}
 };
 
 /** The x of a call, column by column, and what is known of it. */
 struct solution {
   std::vector<double> x;
-  hone_report report;
+  hone_report report = HONE_REPORT_INIT;
   bool accepted() const noexcept { return report.status == HONE_OK; }
   /** x if it is accepted, else throws. */
   std::vector<double> value() const {
@@ -84,11 +84,11 @@ public:
   int64_t order() const noexcept { return n_; }
   /** a is borrowed: it stays, unchanged, until the next factor or update. */
   hone_report factor(const double *a, int64_t lda) {
-    hone_report r;
+    hone_report r = HONE_REPORT_INIT;
     return checked(hone_solver_factor(handle_.get(), a, lda, &r), r);
   }
   hone_report update(const double *a, int64_t lda) {
-    hone_report r;
+    hone_report r = HONE_REPORT_INIT;
     return checked(hone_solver_update(handle_.get(), a, lda, &r), r);
   }
   hone_report factor(const std::vector<double> &a) {
@@ -100,23 +100,21 @@ public:
   hone_report factor(std::vector<double> &&) = delete; /* would not stay */
   hone_report update(std::vector<double> &&) = delete;
 
-  /** The caller looks at report.status: 0 accepted, > 0 weaker than asked. */
+  /** The caller looks at report.status: 0 accepted, > 0 weaker than asked.
+      o: trans, x0 and columns of this solve; see hone_options. */
   [[nodiscard]] hone_report solve(int64_t nrhs, const double *b, int64_t ldb,
                                   double *x, int64_t ldx,
-                                  int32_t trans = HONE_NO_TRANS,
-                                  const double *x0 = nullptr, int64_t ldx0 = 0,
-                                  hone_column *columns = nullptr) {
-    hone_report r;
-    int status = hone_solver_solve(handle_.get(), trans, nrhs, b, ldb, x, ldx,
-                                   x0, ldx0, columns, &r);
+                                  const hone_options &o = options()) {
+    hone_report r = HONE_REPORT_INIT;
+    int status = hone_solver_solve(handle_.get(), nrhs, b, ldb, x, ldx, &o, &r);
     return checked(status, r);
   }
   /** b: any number of right-hand sides, one after the other. */
   [[nodiscard]] solution solve(const std::vector<double> &b,
-                               int32_t trans = HONE_NO_TRANS) {
-    solution s{detail::like(b, n_), {}};
+                               const hone_options &o = options()) {
+    solution s{detail::like(b, n_)};
     s.report = solve(detail::columns(b, n_), b.data(), detail::ld(n_),
-                     s.x.data(), detail::ld(n_), trans);
+                     s.x.data(), detail::ld(n_), o);
     return s;
   }
 
@@ -138,7 +136,7 @@ private:
   int64_t n = 0;
   for (const auto size = static_cast<int64_t>(a.size()); n * n < size;)
     n++;
-  solution s{detail::like(b, n), {}};
+  solution s{detail::like(b, n)};
   const int status = hone_solve(n, detail::columns(b, n), detail::square(a, n),
                                 detail::ld(n), b.data(), detail::ld(n),
                                 s.x.data(), detail::ld(n), &o, &s.report);

@@ -1,8 +1,9 @@
 ! SPDX-License-Identifier: BSD-3-Clause
-!> hone.h in Fortran, word for word: constants, types and calls, which take
-!> arrays with their leading dimensions as LAPACK does. Most programs use the
-!> module hone (hone.f90), which is all of this with arrays that know their
-!> shape, texts that are strings, and a solver that frees itself.
+!> hone.h and hone_tuning.h in Fortran, word for word: constants, types and
+!> calls, which take arrays with their leading dimensions as LAPACK does. Most
+!> programs use the module hone (hone.f90), which is all of this with arrays
+!> that know their shape, texts that are strings, and a solver that frees
+!> itself.
 module hone_c
   use, intrinsic :: iso_c_binding
   implicit none
@@ -21,36 +22,41 @@ module hone_c
     enumerator :: HONE_CANCELLED = -60, HONE_INTERNAL = -90
   end enum
 
-  !> Values of options (and, HONE_FOUND_..., of report%structure).
+  !> Values of options and of tuning; HONE_FOUND_... are of report%structure.
   enum, bind(c)
     enumerator :: HONE_COL_MAJOR = 0, HONE_ROW_MAJOR = 1
     enumerator :: HONE_NO_TRANS = 0, HONE_TRANS = 1
     enumerator :: HONE_DEVICE_AUTO = 0, HONE_DEVICE_CPU = 1
     enumerator :: HONE_DEVICE_CUDA = 2
-    enumerator :: HONE_START_AUTO = 0, HONE_START_SINGLE = 1
-    enumerator :: HONE_START_DOUBLE = 2
+    enumerator :: HONE_FACTOR_AUTO = 0, HONE_FACTOR_SINGLE = 1
+    enumerator :: HONE_FACTOR_DOUBLE = 2
     enumerator :: HONE_STRUCTURE_AUTO = 0, HONE_STRUCTURE_SPD = 1
     enumerator :: HONE_STRUCTURE_GENERAL = 2
     enumerator :: HONE_FOUND_GENERAL = 0, HONE_FOUND_DEFINITE = 1
     enumerator :: HONE_FOUND_BANDED = 2, HONE_FOUND_TRIANGULAR = 3
     enumerator :: HONE_FOUND_DIAGONAL = 4
-    enumerator :: HONE_COMPONENTWISE = 0, HONE_NORMWISE = 1
-    enumerator :: HONE_RESIDUAL = 2
-    enumerator :: HONE_ARITHMETIC_AUTO = 0, HONE_FP32 = 1, HONE_TF32 = 2
-    enumerator :: HONE_FP16X3 = 3, HONE_BF16X3 = 4, HONE_FP16 = 5
-    enumerator :: HONE_BF16 = 6
+    enumerator :: HONE_CRITERION_COMPONENTWISE = 0
+    enumerator :: HONE_CRITERION_NORMWISE = 1, HONE_CRITERION_RESIDUAL = 2
+    enumerator :: HONE_ARITHMETIC_AUTO = 0, HONE_ARITHMETIC_FP32 = 1
+    enumerator :: HONE_ARITHMETIC_TF32 = 2, HONE_ARITHMETIC_FP16X3 = 3
+    enumerator :: HONE_ARITHMETIC_BF16X3 = 4, HONE_ARITHMETIC_FP16 = 5
+    enumerator :: HONE_ARITHMETIC_BF16 = 6
     enumerator :: HONE_PIVOT_AUTO = 0, HONE_PIVOT_BLOCK = 1
     enumerator :: HONE_PIVOT_NONE = 2
     enumerator :: HONE_DIAGONAL_AUTO = 0, HONE_DIAGONAL_GPU = 1
     enumerator :: HONE_DIAGONAL_CPU = 2
-    enumerator :: HONE_SECTIONS_AUTO = 0, HONE_SECTIONS_TRSM = 1
-    enumerator :: HONE_SECTIONS_SEEDED = 2, HONE_SECTIONS_CROUT = 3
+    enumerator :: HONE_BLOCK_ROWS_AUTO = 0, HONE_BLOCK_ROWS_TRSM = 1
+    enumerator :: HONE_BLOCK_ROWS_SEEDED = 2, HONE_BLOCK_ROWS_CROUT = 3
     enumerator :: HONE_RESIDUALS_AUTO = 0, HONE_RESIDUALS_HOST = 1
   end enum
 
   integer(c_int), parameter :: HONE_VERSION_MAJOR = 0
   integer(c_int), parameter :: HONE_VERSION_MINOR = 1
   integer(c_int), parameter :: HONE_VERSION_PATCH = 0
+
+  !> Sizes of the types below, which every variable of them starts with.
+  integer(c_size_t), parameter :: HONE_OPTIONS_SIZE = 168, HONE_TUNING_SIZE = 32
+  integer(c_size_t), parameter :: HONE_REPORT_SIZE = 1128, HONE_COLUMN_SIZE = 48
 
   !> One right-hand side's result: see options%columns.
   type, bind(c) :: hone_column
@@ -68,53 +74,63 @@ module hone_c
     integer(c_int32_t) :: gmres, reserved
   end type
 
-  !> Options: hone_options_init first, then change what you need.
+  !> Choices for a GPU that only measurements justify: hone_tuning.h.
+  type, bind(c) :: hone_tuning
+    integer(c_size_t) :: struct_size = HONE_TUNING_SIZE
+    integer(c_int32_t) :: arithmetic = 0, pivoting = 0, diagonal = 0
+    integer(c_int32_t) :: block_rows = 0, residuals = 0, reserved = 0
+  end type
+
+  !> Options: zero is the default everywhere; change what you need.
   type, bind(c) :: hone_options
-    integer(c_size_t) :: struct_size = 0
-    integer(c_int32_t) :: device = 0, start = 0, layout = 0, trans = 0
-    integer(c_int32_t) :: criterion = 0, threads = 0, deterministic = 0
-    integer(c_int32_t) :: max_iterations = 0
-    real(c_double) :: tolerance = 0, deadline_s = 0
-    integer(c_int64_t) :: memory_limit_bytes = 0
-    type(c_funptr) :: progress = c_null_funptr !< c_funloc of a hone_progress_fn
-    type(c_ptr) :: progress_user = c_null_ptr
-    type(c_ptr) :: x0 = c_null_ptr !< c_loc of a warm start
+    integer(c_size_t) :: struct_size = HONE_OPTIONS_SIZE
+    integer(c_size_t) :: column_size = HONE_COLUMN_SIZE
+    integer(c_int32_t) :: device = 0, factor_precision = 0, structure = 0
+    integer(c_int32_t) :: layout = 0, criterion = 0, extra_precise = 0
+    integer(c_int32_t) :: max_iterations = 0, threads = 0, deterministic = 0
+    integer(c_int32_t) :: trans = 0
+    real(c_double) :: tolerance = 0
+    type(c_ptr) :: x0 = c_null_ptr !< c_loc of an initial x
     integer(c_int64_t) :: ldx0 = 0
     type(c_ptr) :: columns = c_null_ptr !< c_loc of nrhs hone_column
+    real(c_double) :: deadline_s = 0
+    type(c_funptr) :: progress = c_null_funptr !< c_funloc of a hone_progress_fn
+    type(c_ptr) :: progress_user = c_null_ptr
+    integer(c_int64_t) :: memory_limit_bytes = 0
+    integer(c_int64_t) :: device_memory_limit_bytes = 0
     type(c_funptr) :: alloc = c_null_funptr, free = c_null_funptr
     type(c_ptr) :: alloc_ctx = c_null_ptr
-    integer(c_int32_t) :: arithmetic = 0, pivoting = 0, residuals = 0
-    integer(c_int32_t) :: structure = 0
-    integer(c_int64_t) :: device_memory_limit_bytes = 0
-    integer(c_int32_t) :: diagonal = 0, sections = 0, extra_precise = 0
-    integer(c_int32_t) :: reserved = 0
+    type(c_ptr) :: tuning = c_null_ptr !< c_loc of a hone_tuning
+    integer(c_int64_t) :: reserved = 0
   end type
 
   !> What was done; texts: hone_string(report%path), or hone_report_text.
   type, bind(c) :: hone_report
+    integer(c_size_t) :: struct_size = HONE_REPORT_SIZE
     integer(c_int32_t) :: status, accepted
     integer(c_int64_t) :: n, nrhs
     real(c_double) :: backward_error, normwise_error, residual_error
     real(c_double) :: forward_error, tolerance
-    integer(c_int32_t) :: iterations, precision, fallback_columns, threads
+    integer(c_int32_t) :: iterations, precision, fallback_columns, digits
+    integer(c_int32_t) :: gmres_steps, threads
     integer(c_int64_t) :: bad_row, bad_col
     real(c_double) :: norm1, rcond, growth, max_abs, min_abs
-    integer(c_int32_t) :: scale_min, scale_max
-    integer(c_int64_t) :: flushed
+    integer(c_int32_t) :: scale_exponent_min, scale_exponent_max
+    integer(c_int64_t) :: underflows
     real(c_double) :: inspect_ms, factor_ms, refine_ms, certify_ms
     real(c_double) :: fallback_ms, total_ms
-    integer(c_int32_t) :: passes, device_passes
-    integer(c_int64_t) :: host_bytes, device_bytes
-    integer(c_int64_t) :: to_device_bytes, from_device_bytes
+    integer(c_int32_t) :: host_passes, device_passes
+    integer(c_int64_t) :: host_bytes, device_bytes, to_device_bytes
+    integer(c_int64_t) :: from_device_bytes
     character(kind=c_char) :: device(64), path(160), reason(320)
-    real(c_double) :: diagonal_ms, exposed_ms
-    integer(c_int32_t) :: sections, sweeps, sweeps_max, section_fallbacks
-    integer(c_int32_t) :: digits, gmres_steps, certificate_steps, structure
+    integer(c_int32_t) :: certificate_steps, structure
     integer(c_int64_t) :: null_count, null_index(8)
     real(c_double) :: null_weight(8)
-    integer(c_int64_t) :: suspect_row, suspect_col
-    integer(c_int64_t) :: dependent_count, dependent_index(8)
-    real(c_double) :: dependent_weight(8), reserved(11)
+    integer(c_int64_t) :: min_pivot_row, min_pivot_col, dependent_count
+    integer(c_int64_t) :: dependent_index(8)
+    real(c_double) :: dependent_weight(8), diagonal_ms, diagonal_wait_ms
+    integer(c_int32_t) :: block_rows, block_row_sweeps, block_row_sweeps_max
+    integer(c_int32_t) :: block_row_fallbacks
   end type
 
   abstract interface
@@ -138,7 +154,7 @@ module hone_c
       real(c_double), intent(in) :: a(*)
       real(c_double) :: b(*), x(*) ! which may be one
       type(hone_options), intent(in), target, optional :: options
-      type(hone_report), intent(out), optional :: report
+      type(hone_report), intent(inout), optional :: report
       integer(c_int) :: status
     end function
 
@@ -157,7 +173,7 @@ module hone_c
       type(c_ptr), value :: solver
       real(c_double), intent(in), target :: a(*)
       integer(c_int64_t), value :: lda
-      type(hone_report), intent(out), optional :: report
+      type(hone_report), intent(inout), optional :: report
       integer(c_int) :: status
     end function
 
@@ -167,21 +183,18 @@ module hone_c
       type(c_ptr), value :: solver
       real(c_double), intent(in), target :: a(*)
       integer(c_int64_t), value :: lda
-      type(hone_report), intent(out), optional :: report
+      type(hone_report), intent(inout), optional :: report
       integer(c_int) :: status
     end function
 
-    function hone_solver_solve(solver, trans, nrhs, b, ldb, x, ldx, x0, ldx0, &
-        columns, report) bind(c, name='hone_solver_solve') result(status)
-      import :: c_int, c_int32_t, c_int64_t, c_double, c_ptr
-      import :: hone_column, hone_report
+    function hone_solver_solve(solver, nrhs, b, ldb, x, ldx, options, report) &
+        bind(c, name='hone_solver_solve') result(status)
+      import :: c_int, c_int64_t, c_double, c_ptr, hone_options, hone_report
       type(c_ptr), value :: solver
-      integer(c_int32_t), value :: trans
-      integer(c_int64_t), value :: nrhs, ldb, ldx, ldx0
+      integer(c_int64_t), value :: nrhs, ldb, ldx
       real(c_double) :: b(*), x(*) ! which may be one
-      real(c_double), intent(in), optional :: x0(*)
-      type(hone_column), optional :: columns(*)
-      type(hone_report), intent(out), optional :: report
+      type(hone_options), intent(in), target, optional :: options
+      type(hone_report), intent(inout), optional :: report
       integer(c_int) :: status
     end function
 
@@ -211,7 +224,14 @@ module hone_c
     subroutine hone_options_init(options, struct_size) &
         bind(c, name='hone_options_init')
       import :: hone_options, c_size_t
-      type(hone_options), intent(out) :: options
+      type(hone_options), intent(inout) :: options
+      integer(c_size_t), value :: struct_size
+    end subroutine
+
+    subroutine hone_report_init(report, struct_size) &
+        bind(c, name='hone_report_init')
+      import :: hone_report, c_size_t
+      type(hone_report), intent(inout) :: report
       integer(c_size_t), value :: struct_size
     end subroutine
 

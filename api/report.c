@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Status texts, the version, and the report as JSON and as text. */
-#include "base/base.h"
+/* Status texts, the version, and the report: its size, as JSON, as text. */
+#include "api/options.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { LISTED = 8 }; /* entries of a null vector */
+enum { LISTED = 8 }; /* entries of a null vector that the report has */
 
 #define VERSION_TEXT_(a, b, c) #a "." #b "." #c
 #define VERSION_TEXT(a, b, c) VERSION_TEXT_(a, b, c)
@@ -28,6 +28,43 @@ const char *hone_status_text(int status) {
     return "not a status of this library";
   }
 }
+
+/* Reports of callers -------------------------------------------------- */
+
+/* The first version had the fields before this one; every version has them. */
+enum { LEAST_REPORT = offsetof(hone_report, bad_row) };
+
+void hone_report_init(hone_report *report, size_t struct_size) {
+  if (report != NULL && struct_size >= sizeof report->struct_size) {
+    memset(report, 0, struct_size);
+    report->struct_size = struct_size;
+  }
+}
+
+bool hone_report_is_sized(const hone_report *report) {
+  return report == NULL || (report->struct_size >= LEAST_REPORT &&
+                            report->struct_size <= sizeof *report);
+}
+
+void hone_report_give(const hone_report *made, hone_report *out) {
+  if (out != NULL) {
+    const size_t size = out->struct_size;
+    memcpy(out, made, size);
+    out->struct_size = size;
+  }
+}
+
+/* The caller's report as this version has it; missing fields are 0. False: it
+   has no valid size. */
+static bool read_report(const hone_report *from, hone_report *to) {
+  const bool readable = from != NULL && hone_report_is_sized(from);
+  memset(to, 0, sizeof *to);
+  if (readable)
+    memcpy(to, from, from->struct_size);
+  return readable;
+}
+
+/* Text ------------------------------------------------------------------ */
 
 /* Text that grows into a fixed buffer and counts what did not fit. */
 typedef struct writer {
@@ -62,8 +99,8 @@ static void put_string(writer *w, const char *name, const char *text) {
   put(w, "\"");
 }
 
-/* JSON has no NaN and no infinity: those become null. It knows one decimal
-   point, whatever the locale's. */
+/* JSON has no NaN and no infinity: those become null. Its decimal point does
+   not depend on the locale. */
 static void put_value(writer *w, double value) {
   char text[64], plain[64];
   size_t length = 0;
@@ -108,24 +145,47 @@ static void put_phases(writer *w, const hone_report *r) {
   put_number(w, "refine_ms", r->refine_ms);
   put_number(w, "fallback_ms", r->fallback_ms);
   put_number(w, "total_ms", r->total_ms);
-  put_integer(w, "passes", r->passes);
+  put_integer(w, "host_passes", r->host_passes);
   put_integer(w, "device_passes", r->device_passes);
   put_integer(w, "host_bytes", r->host_bytes);
   put_integer(w, "device_bytes", r->device_bytes);
   put_integer(w, "to_device_bytes", r->to_device_bytes);
   put_integer(w, "from_device_bytes", r->from_device_bytes);
   put_number(w, "diagonal_ms", r->diagonal_ms);
-  put_number(w, "exposed_ms", r->exposed_ms);
-  put_integer(w, "sections", r->sections);
-  put_integer(w, "sweeps", r->sweeps);
-  put_integer(w, "sweeps_max", r->sweeps_max);
-  put_integer(w, "section_fallbacks", r->section_fallbacks);
+  put_number(w, "diagonal_wait_ms", r->diagonal_wait_ms);
+  put_integer(w, "block_rows", r->block_rows);
+  put_integer(w, "block_row_sweeps", r->block_row_sweeps);
+  put_integer(w, "block_row_sweeps_max", r->block_row_sweeps_max);
+  put_integer(w, "block_row_fallbacks", r->block_row_fallbacks);
   put_integer(w, "gmres_steps", r->gmres_steps);
   put_integer(w, "certificate_steps", r->certificate_steps);
 }
 
-size_t hone_report_json(const hone_report *r, char *buffer, size_t size) {
+static void put_matrix_json(writer *w, const hone_report *r) {
+  put_number(w, "rcond", r->rcond);
+  put_number(w, "norm1", r->norm1);
+  put_number(w, "growth", r->growth);
+  put_number(w, "max_abs", r->max_abs);
+  put_number(w, "min_abs", r->min_abs);
+  put_integer(w, "scale_exponent_min", r->scale_exponent_min);
+  put_integer(w, "scale_exponent_max", r->scale_exponent_max);
+  put_integer(w, "underflows", r->underflows);
+  put_integer(w, "bad_row", r->bad_row);
+  put_integer(w, "bad_col", r->bad_col);
+  put_integer(w, "structure", r->structure);
+  put_integer(w, "min_pivot_row", r->min_pivot_row);
+  put_integer(w, "min_pivot_col", r->min_pivot_col);
+  put_vector(w, "null", r->null_count, r->null_index, r->null_weight);
+  put_vector(w, "dependent", r->dependent_count, r->dependent_index,
+             r->dependent_weight);
+}
+
+size_t hone_report_json(const hone_report *report, char *buffer, size_t size) {
   writer w = {buffer, size, 0};
+  hone_report all, *r = &all;
+  put(&w, "%s", "");
+  if (!read_report(report, r))
+    return 0;
   put(&w, "{\"status\": %d, ", r->status);
   put_string(&w, "status_text", hone_status_text(r->status));
   put_integer(&w, "n", r->n);
@@ -138,22 +198,7 @@ size_t hone_report_json(const hone_report *r, char *buffer, size_t size) {
   put_integer(&w, "digits", r->digits);
   put_number(&w, "tolerance", r->tolerance);
   put_integer(&w, "iterations", r->iterations);
-  put_number(&w, "rcond", r->rcond);
-  put_number(&w, "norm1", r->norm1);
-  put_number(&w, "growth", r->growth);
-  put_number(&w, "max_abs", r->max_abs);
-  put_number(&w, "min_abs", r->min_abs);
-  put_integer(&w, "scale_min", r->scale_min);
-  put_integer(&w, "scale_max", r->scale_max);
-  put_integer(&w, "flushed", r->flushed);
-  put_integer(&w, "bad_row", r->bad_row);
-  put_integer(&w, "bad_col", r->bad_col);
-  put_integer(&w, "structure", r->structure);
-  put_integer(&w, "suspect_row", r->suspect_row);
-  put_integer(&w, "suspect_col", r->suspect_col);
-  put_vector(&w, "null", r->null_count, r->null_index, r->null_weight);
-  put_vector(&w, "dependent", r->dependent_count, r->dependent_index,
-             r->dependent_weight);
+  put_matrix_json(&w, r);
   put_integer(&w, "precision", r->precision);
   put_integer(&w, "fallback_columns", r->fallback_columns);
   put_integer(&w, "threads", r->threads);
@@ -171,20 +216,20 @@ size_t hone_report_json(const hone_report *r, char *buffer, size_t size) {
 static void put_matrix(writer *w, const hone_report *r) {
   put(w, "matrix          1-norm %.3g, rcond %.2g, pivot growth %.3g\n",
       r->norm1, r->rcond, r->growth);
-  if (r->scale_min != 0 || r->scale_max != 0)
-    put(w, "scaling         rows and columns by 2^%d to 2^%d\n", r->scale_min,
-        r->scale_max);
+  if (r->scale_exponent_min != 0 || r->scale_exponent_max != 0)
+    put(w, "scaling         rows and columns by 2^%d to 2^%d\n",
+        r->scale_exponent_min, r->scale_exponent_max);
 }
 
-/* Of a GPU's factorization in other than the default form. */
-static void put_forms(writer *w, const hone_report *r) {
-  if (!(r->diagonal_ms > 0.0) && r->sections == 0)
+/* The times and counts of the choices of hone_tuning.h. */
+static void put_tuning(writer *w, const hone_report *r) {
+  if (!(r->diagonal_ms > 0.0) && r->block_rows == 0)
     return;
   put(w,
-      "forms           diagonal blocks %.3f ms, %.3f exposed; %d sections, "
-      "%d sweeps, at most %d, %d solved directly\n",
-      r->diagonal_ms, r->exposed_ms, r->sections, r->sweeps, r->sweeps_max,
-      r->section_fallbacks);
+      "tuning          diagonal blocks %.3f ms, the GPU waited %.3f ms; %d "
+      "block rows, %d sweeps, at most %d, %d solved directly\n",
+      r->diagonal_ms, r->diagonal_wait_ms, r->block_rows, r->block_row_sweeps,
+      r->block_row_sweeps_max, r->block_row_fallbacks);
 }
 
 static void put_place(writer *w, const hone_report *r) {
@@ -217,7 +262,7 @@ static void put_together(writer *w, const char *who, const char *what,
   put(w, ")\n");
 }
 
-/* What makes the matrix singular, in words. */
+/* Names the unknowns and equations that make the matrix singular. */
 static void put_singular(writer *w, const hone_report *r) {
   if (r->status != HONE_SINGULAR && r->status != HONE_ILL_CONDITIONED)
     return;
@@ -233,13 +278,17 @@ static void put_singular(writer *w, const hone_report *r) {
   else if (r->dependent_count > 1)
     put_together(w, "equations", "depend on one another", r->dependent_count,
                  r->dependent_index, r->dependent_weight);
-  if (r->suspect_row >= 0 && r->suspect_col >= 0)
+  if (r->min_pivot_row >= 0 && r->min_pivot_col >= 0)
     put(w, "singular        the smallest pivot is in row %lld, column %lld\n",
-        (long long)r->suspect_row, (long long)r->suspect_col);
+        (long long)r->min_pivot_row, (long long)r->min_pivot_col);
 }
 
-size_t hone_report_text(const hone_report *r, char *buffer, size_t size) {
+size_t hone_report_text(const hone_report *report, char *buffer, size_t size) {
   writer w = {buffer, size, 0};
+  hone_report all, *r = &all;
+  put(&w, "%s", "");
+  if (!read_report(report, r))
+    return 0;
   put(&w, "status          %d, %s\n", r->status, hone_status_text(r->status));
   put(&w, "system          n %lld, %lld right-hand side%s, %lld accepted\n",
       (long long)r->n, (long long)r->nrhs, r->nrhs == 1 ? "" : "s",
@@ -269,8 +318,8 @@ size_t hone_report_text(const hone_report *r, char *buffer, size_t size) {
       "refine %.3f, double %.3f\n",
       r->total_ms, r->inspect_ms, r->factor_ms, r->certify_ms, r->refine_ms,
       r->fallback_ms);
-  put_forms(&w, r);
+  put_tuning(&w, r);
   put(&w, "memory          %.1f MB on the host, %d passes over A\n",
-      1e-6 * (double)r->host_bytes, r->passes);
+      1e-6 * (double)r->host_bytes, r->host_passes);
   return w.length;
 }

@@ -5,6 +5,7 @@
 #ifndef HONE_ENGINE_H
 #define HONE_ENGINE_H
 
+#include "api/hone_tuning.h"
 #include "base/operator.h"
 
 enum { HONE_SOLVE_COLUMNS = 64 }; /* right-hand sides at once, at most */

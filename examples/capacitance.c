@@ -122,7 +122,7 @@ static int solve_cube(int m, double *capacitance) {
   double *b = malloc((size_t)n * sizeof *b);
   double *s = malloc((size_t)n * sizeof *s);
   double *area = malloc((size_t)n * sizeof *area);
-  hone_report report;
+  hone_report report = HONE_REPORT_INIT;
   int status = HONE_NO_MEMORY;
   double start = now_ms();
 

@@ -126,10 +126,12 @@ static int one_by_one(hone_solver *solver, const double *b, double *s,
   *corrections = 0;
   for (int k = 0; k < SOURCES; k++) {
     const double *start = x0 != NULL ? extrapolate(s, k, x0) : NULL;
-    hone_report report;
-    int status =
-        hone_solver_solve(solver, HONE_NO_TRANS, 1, b + (int64_t)k * N, N,
-                          s + (int64_t)k * N, N, start, N, NULL, &report);
+    hone_options options = HONE_OPTIONS_INIT;
+    hone_report report = HONE_REPORT_INIT;
+    options.x0 = start;
+    options.ldx0 = N;
+    int status = hone_solver_solve(solver, 1, b + (int64_t)k * N, N,
+                                   s + (int64_t)k * N, N, &options, &report);
     if (status != HONE_OK)
       return status;
     *corrections += report.iterations;
@@ -146,7 +148,7 @@ static void print_line(const char *what, double ms, double corrections,
 /* Solves all right-hand sides three ways; *error gets the largest error. */
 static int solve_all(hone_solver *solver, const struct node *border,
                      const double *b, double *s, double *x0, double *error) {
-  hone_report report;
+  hone_report report = HONE_REPORT_INIT;
   double e[3];
   int corrections = 0;
   double start = now_ms();
@@ -166,8 +168,7 @@ static int solve_all(hone_solver *solver, const struct node *border,
   print_line("one by one, warm start", ms, (double)corrections / SOURCES, e[1]);
 
   start = now_ms();
-  status = hone_solver_solve(solver, HONE_NO_TRANS, SOURCES, b, N, s, N, NULL,
-                             N, NULL, &report);
+  status = hone_solver_solve(solver, SOURCES, b, N, s, N, NULL, &report);
   if (status != HONE_OK)
     return status;
   ms = now_ms() - start;

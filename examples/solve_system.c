@@ -182,7 +182,7 @@ static bool store_option(struct settings *s, int letter, const char *value) {
     s->quiet = true;
     break;
   case 'D':
-    s->options.start = HONE_START_DOUBLE;
+    s->options.factor_precision = HONE_FACTOR_DOUBLE;
     break;
   case 't':
     s->options.trans = HONE_TRANS;
@@ -520,10 +520,11 @@ static void print_verdict(const struct settings *s, const hone_report *r) {
   if (r->status > 0)
     printf("\n            %d of %" PRId64 " columns accepted, ", r->accepted,
            r->nrhs);
-  if (r->status >= 0 && s->options.criterion == HONE_NORMWISE)
+  if (r->status >= 0 && s->options.criterion == HONE_CRITERION_NORMWISE)
     printf("normwise backward error %.1e (limit %.1e)", r->normwise_error,
            r->tolerance);
-  else if (r->status >= 0 && s->options.criterion == HONE_COMPONENTWISE)
+  else if (r->status >= 0 &&
+           s->options.criterion == HONE_CRITERION_COMPONENTWISE)
     printf("componentwise backward error %.1e (limit %.1e)", r->backward_error,
            r->tolerance);
   else if (r->status >= 0)
@@ -637,12 +638,12 @@ static int solve_and_report(struct settings *s, struct run *run) {
 
 int main(int argc, char **argv) {
   struct settings s = {.random_n = -1, .nrhs = -1, .seed = 1};
-  struct run run = {.error = (double)NAN};
+  struct run run = {.error = (double)NAN, .report = HONE_REPORT_INIT};
   if (argc > 0 && strrchr(argv[0], '/') != NULL)
     program = strrchr(argv[0], '/') + 1;
   else if (argc > 0)
     program = argv[0];
-  hone_options_init(&s.options, sizeof s.options);
+  s.options = (hone_options)HONE_OPTIONS_INIT;
   int status = parse_arguments(argc, argv, &s);
   if (status < 0) {
     status = make_system(&s, &run);

@@ -68,7 +68,7 @@ static void check_column(const problem *p, int64_t j, int st) {
   const hone_options *o = &p->options;
   for (int64_t i = 0; i < p->n; i++)
     MUST(isfinite(x[i]));
-  if (st != HONE_OK || o->criterion != HONE_COMPONENTWISE)
+  if (st != HONE_OK || o->criterion != HONE_CRITERION_COMPONENTWISE)
     return;
   /* Tolerances far above rounding may be judged by a plain residual. */
   int loose = o->tolerance > 1e-10;
@@ -217,6 +217,7 @@ static int solve_once(problem *p) {
   memory = (hooks){.fail_at = fail_at};
   watcher.events = 0;
   memset(&p->report, 0xaa, sizeof p->report);
+  p->report.struct_size = sizeof p->report;
   memset(p->columns, 0xaa, sizeof p->columns);
   return hone_solve(p->n, p->nrhs, p->pass_a, p->lda, p->pass_b, p->ldb,
                     p->pass_x, p->ldx, p->use_options ? &p->options : NULL,

@@ -230,9 +230,10 @@ static void choose_options(source *s, problem *p) {
   hone_options *o = &p->options;
   static const double tolerances[] = {0, 0, 0, 0, 1e-8, 1e-30, DBL_EPSILON};
   static const int32_t iterations[] = {0, 0, 0, 0, 0, 1, 2, 50};
-  static const int32_t criteria[] = {HONE_COMPONENTWISE, HONE_COMPONENTWISE,
-                                     HONE_NORMWISE, HONE_RESIDUAL};
-  hone_options_init(o, sizeof *o);
+  static const int32_t criteria[] = {
+      HONE_CRITERION_COMPONENTWISE, HONE_CRITERION_COMPONENTWISE,
+      HONE_CRITERION_NORMWISE, HONE_CRITERION_RESIDUAL};
+  *o = (hone_options)HONE_OPTIONS_INIT;
   unsigned bits = take(s);
   p->use_options = (bits & 7) != 7;
   p->use_report = (bits & 24) != 24;
@@ -250,7 +251,7 @@ static void choose_options(source *s, problem *p) {
   if (bits >> 4 == 15)
     o->device = HONE_DEVICE_CUDA;
   bits = take(s);
-  o->start = (int32_t)(bits % 3);
+  o->factor_precision = (int32_t)(bits % 3);
   o->criterion = criteria[bits >> 2 & 3];
   o->threads = (int32_t)((bits >> 4) % 3);
   o->tolerance = tolerances[take(s) % COUNT_OF(tolerances)];
@@ -328,7 +329,7 @@ static int break_option(unsigned which, hone_options *o) {
     o->device = 3;
     break;
   case 1:
-    o->start = -1;
+    o->factor_precision = -1;
     break;
   case 2:
     o->layout = 2;

@@ -122,15 +122,15 @@ void lay_out(hone_cuda *c, bool spd, const hone_engine_config *config) {
   c->panel_work.part_rows = config->choices.trial.part_rows;
   c->strip = n < STRIP ? n : (int64_t)STRIP;
   c->pieces = HONE_SPLIT_FP16_3;
-  if (chosen == HONE_FP32 || chosen == HONE_TF32)
+  if (chosen == HONE_ARITHMETIC_FP32 || chosen == HONE_ARITHMETIC_TF32)
     c->pieces = HONE_SPLIT_NONE;
-  else if (chosen == HONE_BF16X3)
+  else if (chosen == HONE_ARITHMETIC_BF16X3)
     c->pieces = HONE_SPLIT_BF16_3;
-  else if (chosen == HONE_FP16)
+  else if (chosen == HONE_ARITHMETIC_FP16)
     c->pieces = HONE_SPLIT_FP16_1;
-  else if (chosen == HONE_BF16)
+  else if (chosen == HONE_ARITHMETIC_BF16)
     c->pieces = HONE_SPLIT_BF16_1;
-  c->tf32 = chosen == HONE_TF32;
+  c->tf32 = chosen == HONE_ARITHMETIC_TF32;
   c->wanted_pieces = c->pieces;
   c->wanted_tf32 = c->tf32;
   const int64_t inner = c->nb < HONE_PANEL ? c->nb : (int64_t)HONE_PANEL;

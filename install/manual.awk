@@ -2,11 +2,11 @@
 # Makes a man page from a template and the sources, so that what the page says
 # of names, fields, values and texts is what the sources say.
 #
-#   awk -v version=0.1.0 -f manual.awk hone.h solve_system.c TEMPLATE
+#   awk -v version=0.1.0 -f manual.awk HEADERS solve_system.c TEMPLATE
 #
 # A template is a man page with lines of its own:
 #   @synopsis NAME...  the declarations of functions or types
-#   @doc NAME          the comment of a function, struct or "file"
+#   @doc NAME          the comment of a function, a struct or a header
 #   @fields STRUCT     its fields, with their comments
 #   @values OWNER      the constants of every field "OWNER.field", as sections
 #   @status            the statuses with their texts
@@ -75,11 +75,11 @@ function comment_line(text) {
     sub(/ *\*\/.*/, "", text)
   }
   if (!sub(/^ ?\* ?/, "", text)) text = trim(text)
-  if (text ~ /^@file/) { file_doc = 1 ; return }
+  if (sub(/^@file +/, "", text)) { file_doc = text ; return }
   if (doc != "" || text !~ /^ *$/) doc = doc text "\n"
   if (!comment) {
     sub(/\n+$/, "\n", doc)
-    if (file_doc) { docs["file"] = doc ; file_doc = 0 }
+    if (file_doc != "") { docs[file_doc] = doc ; file_doc = "" }
   }
 }
 
@@ -87,7 +87,7 @@ function comment_line(text) {
 function owner_of(text, lines, n, i) {
   n = split(text, lines, "\n")
   for (i = 1; i <= n; i++)
-    if (match(lines[i], /^ *(options|report)\.[a-z_]+/))
+    if (match(lines[i], /^ *(options|report|tuning)\.[a-z_]+/))
       return trim(substr(lines[i], 1, RLENGTH))
   return "nobody"
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a call is solved. dgesv_ and dposv_ promise factors in A:
+/* Decides how a call is solved. dgesv_ and dposv_ promise factors in A:
 
      nobody reads them   single precision, refined by the library; where that
                          is not accepted, as below
@@ -175,7 +175,7 @@ static bool plain_single(const hone_lapack_call *call, const double *copy) {
   const double start_ms = hone_lapack_now_ms();
   const size_t n = (size_t)f->n, nrhs = (size_t)call->nrhs;
   double *x = hone_lapack_room(n, nrhs);
-  hone_report report;
+  hone_report report = HONE_REPORT_INIT;
   if (x == NULL)
     return false;
   const bool solved = by_library(call, copy, x, f->n, &report) == HONE_OK;
@@ -192,8 +192,8 @@ static bool plain_single(const hone_lapack_call *call, const double *copy) {
   return solved;
 }
 
-/* With LAPACK's factors left in A; copy: of A, or NULL; b: of the right-hand
-   sides. */
+/* Solves in double and leaves LAPACK's factors in A. copy: a copy of A, or
+   NULL; b: a copy of the right-hand sides. */
 static int plain_double(const hone_lapack_call *call, const double *copy,
                         const double *b) {
   const hone_lapack_factors *f = &call->f;
@@ -279,7 +279,7 @@ void hone_lapack_double(const hone_lapack_call *call, int iter, int *iter_out,
 void hone_lapack_mixed(const hone_lapack_call *call, int *iter, int *info) {
   const hone_lapack_factors *f = &call->f;
   const double start_ms = hone_lapack_now_ms();
-  hone_report report;
+  hone_report report = HONE_REPORT_INIT;
   double *copy = f->uplo != 0 ? hone_lapack_copy(f) : NULL;
   int st = HONE_NO_MEMORY;
   if (f->uplo == 0 || copy != NULL)

@@ -20,7 +20,7 @@
 
 /* Configuration ----------------------------------------------------------- */
 
-/* What becomes of the factors that dgesv_ and dposv_ leave in A. */
+/* The factors that dgesv_ and dposv_ leave in A. */
 enum {
   HONE_LAPACK_AUTO = 0,   /* kept, but for callers known to discard them */
   HONE_LAPACK_KEEP = 1,   /* always LAPACK's */
@@ -45,7 +45,7 @@ typedef struct hone_lapack_config {
 
 /* Read from the environment once. */
 const hone_lapack_config *hone_lapack_settings(void);
-/* May the module that holds this code address be given no factors? */
+/* Tells whether the module that holds this code address reads no factors. */
 bool hone_lapack_discards(const void *caller);
 
 double hone_lapack_now_ms(void);
@@ -54,8 +54,8 @@ double hone_lapack_now_ms(void);
 void hone_lapack_log(const char *routine, int n, int nrhs, const char *how,
                      double omega, double start_ms);
 
-/* Is this thread inside the library already? Its calls of LAPACK are then
-   not for us. */
+/* Tells whether this thread is inside the library already. Its calls of LAPACK
+   then go to the real one. */
 bool hone_lapack_inside(void);
 void hone_lapack_enter(void);
 void hone_lapack_leave(void);
@@ -118,8 +118,8 @@ typedef enum hone_lapack_name {
 /* The function that code at caller would have reached without us, or NULL.
    Found once for each name; its library then stays loaded. */
 void *hone_lapack_real(hone_lapack_name name, const void *caller);
-/* The same for what LAPACK cannot be without: ends the program, as the
-   dynamic linker does, where it is nowhere. */
+/* As hone_lapack_real, but for a routine that every LAPACK has: if it is
+   missing the program ends, as it would by the dynamic linker. */
 void *hone_lapack_must(hone_lapack_name name, const void *caller);
 /* As many threads as the real library uses; 0: it does not say. */
 int hone_lapack_real_threads(const void *caller);
@@ -164,12 +164,13 @@ double hone_lapack_refine(const hone_lapack_factors *f, const double *a,
                           char trans, int nrhs, const double *b, int ldb,
                           double *x, int ldx);
 
-/* What the caller had factored, told by the factors' contents. */
+/* A matrix that the caller has factored, recognised by the contents of its
+   factors. */
 typedef struct hone_lapack_kept hone_lapack_kept;
 /* Takes a (of hone_lapack_copy) over, with the factors it became; frees it
    where there is no room. */
 void hone_lapack_keep(const hone_lapack_factors *f, double *a);
-/* Would keep take a copy of this order? */
+/* Tells whether hone_lapack_keep would take a copy of this order. */
 bool hone_lapack_may_keep(int n);
 /* The matrix these are factors of, ld n, or NULL. */
 hone_lapack_kept *hone_lapack_find(const hone_lapack_factors *f,
@@ -187,15 +188,16 @@ typedef struct hone_lapack_call {
   double *x;
 } hone_lapack_call;
 
-/* Is it for us? If not, it is for the real library, logged as such. */
+/* Tells whether we solve this call. If not, the real library does, and the log
+   says so. */
 bool hone_lapack_takes(const hone_lapack_call *call);
-/* Passed on: the line in the log. */
+/* Logs a call that the real library has solved. */
 void hone_lapack_passed(const char *name, int n, int nrhs, double start_ms);
 /* dgesv_, dposv_: INFO; false: for the real library after all. */
 bool hone_lapack_plain(const hone_lapack_call *call, int *info);
 /* dsgesv_, dsposv_. */
 void hone_lapack_mixed(const hone_lapack_call *call, int *iter, int *info);
-/* In double, with ITER (< 0) as given. */
+/* Solves in double by the real library; ITER (< 0) is returned as given. */
 void hone_lapack_double(const hone_lapack_call *call, int iter, int *iter_out,
                         int *info);
 /* dgetrf_, dpotrf_: a copy of A where one is to be kept, or NULL. */
@@ -203,7 +205,8 @@ double *hone_lapack_copy_to_keep(const hone_lapack_factors *f);
 /* dgetrs_, dpotrs_: in place as the real routine does it, then refined, where
    the factors are known. False: for the real library. */
 bool hone_lapack_refined(const hone_lapack_call *call, char trans, int *info);
-/* Does a result of the real dsgesv_ hold a NaN and count as converged? */
+/* Tells whether a result of the real dsgesv_ holds a NaN and claims to have
+   converged. */
 bool hone_lapack_false_success(const hone_lapack_call *call, int iter,
                                int info);
 

@@ -15,10 +15,8 @@
 typedef int solve_fn(int64_t n, int64_t nrhs, const double *a, int64_t lda,
                      const double *b, int64_t ldb, double *x, int64_t ldx,
                      const hone_options *options, hone_report *report);
-typedef void init_fn(hone_options *options, size_t struct_size);
 
 static solve_fn *solve;
-static init_fn *options_init;
 static pthread_once_t loaded = PTHREAD_ONCE_INIT;
 
 static const char file[] = "libhone.so.0";
@@ -46,17 +44,13 @@ static void load(void) {
   if (dlsym(RTLD_DEFAULT, "__asan_init") != NULL)
     mode &= ~RTLD_DEEPBIND; /* AddressSanitizer refuses it */
   void *library = open_library(mode);
-  if (library != NULL) {
-    options_init = (init_fn *)dlsym(library, "hone_options_init");
+  if (library != NULL)
     solve = (solve_fn *)dlsym(library, "hone_solve");
-  }
-  if (options_init == NULL || solve == NULL) {
-    solve = NULL;
+  if (solve == NULL)
     fprintf(stderr, "hone_lapack: all is solved in double: %s\n", dlerror());
-  }
 }
 
-/* What the library has begun to do. */
+/* The factorizations that the library has begun. */
 typedef struct course {
   bool definite;
   int factorizations;
@@ -78,12 +72,11 @@ int hone_lapack_single(int n, int nrhs, const double *a, int lda,
                        const double *b, int ldb, double *x, int ldx,
                        bool definite, const void *caller, hone_report *report) {
   course c = {.definite = definite};
-  hone_options options;
-  memset(report, 0, sizeof *report);
+  hone_options options = HONE_OPTIONS_INIT;
+  *report = (hone_report)HONE_REPORT_INIT;
   pthread_once(&loaded, load);
   if (solve == NULL)
     return HONE_NO_DEVICE;
-  options_init(&options, sizeof options);
   options.threads = hone_lapack_real_threads(caller);
   options.structure = definite ? HONE_STRUCTURE_SPD : HONE_STRUCTURE_AUTO;
   options.progress = watch;

@@ -194,7 +194,7 @@ void hone_lapack_release(hone_lapack_kept *kept) {
   unlock_store();
 }
 
-/* What other threads use at the time, they give back. */
+/* Matrices that other threads are using are freed when these release them. */
 __attribute__((destructor)) static void forget(void) {
   lock_store();
   while (store.first != NULL)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the C forms share: LAPACKE's error codes, its look for NaN, and the
-   turning of row-major matrices. */
+/* The C forms share LAPACKE's error codes, its search for NaN, and the
+   transposition of row-major matrices. */
 #ifndef HONE_LAPACK_LAPACKE_H
 #define HONE_LAPACK_LAPACKE_H
 
@@ -18,7 +18,8 @@ enum {
 
 /* Tells of an error as LAPACKE does; returns info. */
 int hone_lapacke_error(const void *caller, const char *name, int info);
-/* What a Fortran routine's INFO is when the layout is the first argument. */
+/* Turns a Fortran routine's INFO into that of a routine whose first argument is
+   the layout. */
 static inline int hone_lapacke_info(int info) {
   return info < 0 ? info - 1 : info;
 }
@@ -26,22 +27,24 @@ static inline bool hone_lapacke_layout(int layout) {
   return layout == LAPACK_ROW_MAJOR || layout == LAPACK_COL_MAJOR;
 }
 
-/* Is NaN looked for (LAPACKE_set_nancheck, LAPACKE_NANCHECK=0)? */
+/* Tells whether arguments are searched for NaN (LAPACKE_set_nancheck,
+   LAPACKE_NANCHECK=0). */
 bool hone_lapacke_nancheck(const void *caller);
-/* Has the rows x columns matrix a NaN? Only where sizes make sense. */
+/* Tells whether the rows x columns matrix has a NaN; false if its sizes make no
+   sense. */
 bool hone_lapacke_ge_nan(int layout, int rows, int columns, const double *a,
                          int lda);
-/* The same of one triangle of an n x n matrix. */
+/* Tells the same about one triangle of an n x n matrix. */
 bool hone_lapacke_po_nan(int layout, char uplo, int n, const double *a,
                          int lda);
 
 /* A row-major rows x columns matrix by columns, ld max(1, rows), in new memory;
    NULL: none. To be freed. */
 double *hone_lapacke_turn(int rows, int columns, const double *a, int lda);
-/* And back. */
+/* Writes such a matrix back by rows. */
 void hone_lapacke_turn_back(int rows, int columns, const double *turned,
                             double *a, int lda);
-/* Room for such a matrix, contents undefined. */
+/* Allocates such a matrix, contents undefined. */
 double *hone_lapacke_room(int rows, int columns);
 
 #endif

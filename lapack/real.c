@@ -22,7 +22,7 @@ static const char *const names[] = {
 static char missing; /* its address: looked for, and not there */
 static _Atomic(void *) found[HONE_REAL_COUNT];
 
-/* Where the module that holds an address begins; NULL: in none. */
+/* The start of the module that holds an address; NULL: no module does. */
 static const void *module_of(const void *address) {
   Dl_info info;
   return address != NULL && dladdr(address, &info) ? info.dli_fbase : NULL;
@@ -48,7 +48,7 @@ static void *in_library(const char *path, int mode, const char *name,
   return function;
 }
 
-/* Of the module that calls and of what it depends on. */
+/* Looks in the module that calls and in those that it depends on. */
 static void *of_caller(const char *name, const void *caller) {
   Dl_info info;
   struct link_map *map = NULL;

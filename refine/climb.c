@@ -235,7 +235,7 @@ static int refine_on(climb *c, int r, int steps, bool again) {
   c->report->refine_ms += 1e3 * (hone_now_s() - start);
   if (st == HONE_OK)
     st = certify_columns(c, r, &ctx);
-  c->report->passes += ctx.passes;
+  c->report->host_passes += ctx.passes;
   c->report->device_passes += ctx.device_passes;
   c->report->precision = ladder->rung[r].engine->precision;
   return st;

@@ -18,9 +18,9 @@
 #include <string.h>
 
 double hone_errors_value(const hone_errors *errors, int criterion) {
-  if (criterion == HONE_NORMWISE)
+  if (criterion == HONE_CRITERION_NORMWISE)
     return errors->normwise;
-  if (criterion == HONE_RESIDUAL)
+  if (criterion == HONE_CRITERION_RESIDUAL)
     return errors->residual;
   return errors->componentwise;
 }

@@ -357,7 +357,7 @@ int hone_ladder_find_usable(hone_ladder *ladder, int r, hone_report *report,
   }
   if (st == HONE_SINGULAR) {
     const hone_factored f = hone_ladder_factored_by(ladder, singular);
-    report->bad_col = report->suspect_col = zero_pivot;
+    report->bad_col = report->min_pivot_col = zero_pivot;
     if (f.self != NULL)
       hone_null_find(&f, true, ladder->scratch, report);
   }

@@ -47,7 +47,7 @@ int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report) {
     st = hone_certify_contraction(&f, ladder->scratch, out);
   }
   report->certify_ms += 1e3 * (hone_now_s() - start);
-  *(f.use_copy ? &report->device_passes : &report->passes) +=
+  *(f.use_copy ? &report->device_passes : &report->host_passes) +=
       ladder->rung[r].certificate.passes;
   return st;
 }

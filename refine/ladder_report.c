@@ -23,25 +23,27 @@ void hone_ladder_report_matrix(const hone_ladder *ladder, hone_report *report) {
   report->structure = ladder->structure.found;
   for (int64_t i = 0; ladder->scaling.used && i < ladder->n; i++) {
     int row = ladder->scaling.row_exp[i], col = ladder->scaling.col_exp[i];
-    report->scale_min = HONE_MIN(report->scale_min, HONE_MIN(row, col));
-    report->scale_max = HONE_MAX(report->scale_max, HONE_MAX(row, col));
+    report->scale_exponent_min =
+        HONE_MIN(report->scale_exponent_min, HONE_MIN(row, col));
+    report->scale_exponent_max =
+        HONE_MAX(report->scale_exponent_max, HONE_MAX(row, col));
   }
   if (!ladder->factored)
     return;
   report->rcond = rung->certificate.rcond;
   report->growth = rung->info.growth;
-  report->flushed = rung->info.flushed;
+  report->underflows = rung->info.flushed;
   int64_t device = 0, to_device = 0, from_device = 0;
   for (int r = 0; r < ladder->rung_count; r++) {
     const hone_engine *engine = ladder->rung[r].engine;
     const hone_account *last = &ladder->rung[r].account;
     if (ladder->rung[r].attempted && engine->account != NULL) {
       report->diagonal_ms = last->diagonal_ms;
-      report->exposed_ms = last->exposed_ms;
-      report->sections = last->sections;
-      report->sweeps = last->sweeps;
-      report->sweeps_max = last->sweeps_max;
-      report->section_fallbacks = last->fallback;
+      report->diagonal_wait_ms = last->exposed_ms;
+      report->block_rows = last->sections;
+      report->block_row_sweeps = last->sweeps;
+      report->block_row_sweeps_max = last->sweeps_max;
+      report->block_row_fallbacks = last->fallback;
     }
     if (engine->account == NULL || ladder->rung[r].self == NULL)
       continue;

@@ -76,8 +76,8 @@ void hone_null_find(const hone_factored *f, bool replace_zero_pivots,
   hone_entry *z = scratch, *u = scratch + n;
   const hone_scaling *s = f->scaling;
   if (f->engine->suspect != NULL)
-    f->engine->suspect(f->self, replace_zero_pivots, &report->suspect_row,
-                       &report->suspect_col);
+    f->engine->suspect(f->self, replace_zero_pivots, &report->min_pivot_row,
+                       &report->min_pivot_col);
   else if (replace_zero_pivots) /* there is nothing to solve with */
     return;
   fill_random(n, z);
@@ -97,12 +97,12 @@ void hone_null_find(const hone_factored *f, bool replace_zero_pivots,
   if (replace_zero_pivots &&
       report->dependent_count > 0) /* every row left had a zero there, so the
                                       pivot's own row says nothing */
-    report->suspect_row = report->dependent_index[0];
+    report->min_pivot_row = report->dependent_index[0];
 }
 
 void hone_null_report_zeros(int64_t row, int64_t col, hone_report *report) {
-  report->suspect_row = row;
-  report->suspect_col = col;
+  report->min_pivot_row = row;
+  report->min_pivot_col = col;
   if (row >= 0) {
     report->dependent_count = 1;
     report->dependent_index[0] = row;

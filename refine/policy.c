@@ -26,7 +26,7 @@ static bool structure_unknown(const hone_situation *s) {
 }
 static bool gpu(const hone_situation *s) { return s->gpu; }
 static bool single(const hone_situation *s) {
-  return s->start != HONE_START_DOUBLE;
+  return s->start != HONE_FACTOR_DOUBLE;
 }
 static bool gpu_single(const hone_situation *s) { return gpu(s) && single(s); }
 static bool gpu_single_again(const hone_situation *s) {
@@ -144,8 +144,10 @@ bool hone_policy_ends(const hone_engine *failed, hone_failure failure) {
 }
 
 bool hone_arithmetic_coarse(int arithmetic) {
-  return arithmetic == HONE_TF32 || arithmetic == HONE_BF16X3 ||
-         arithmetic == HONE_FP16 || arithmetic == HONE_BF16;
+  return arithmetic == HONE_ARITHMETIC_TF32 ||
+         arithmetic == HONE_ARITHMETIC_BF16X3 ||
+         arithmetic == HONE_ARITHMETIC_FP16 ||
+         arithmetic == HONE_ARITHMETIC_BF16;
 }
 
 int hone_policy_rank(const hone_engine *engine, int arithmetic) {
@@ -161,12 +163,12 @@ double hone_policy_roundoff(const hone_engine *engine, int arithmetic) {
       NULL) /* the engine is not a device with coarser products */
     return 0x1p-24;
   switch (arithmetic) {
-  case HONE_TF32:
-  case HONE_FP16:
+  case HONE_ARITHMETIC_TF32:
+  case HONE_ARITHMETIC_FP16:
     return 0x1p-11;
-  case HONE_BF16:
+  case HONE_ARITHMETIC_BF16:
     return 0x1p-8;
-  case HONE_BF16X3:
+  case HONE_ARITHMETIC_BF16X3:
     return 0x1p-16;
   default:
     return 0x1p-24;

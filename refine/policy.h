@@ -38,7 +38,7 @@ enum { HONE_MAX_RUNGS = 14 };
 typedef struct hone_situation {
   int64_t n;
   int structure; /* HONE_STRUCTURE_...: what the caller says of A */
-  int start;     /* HONE_START_...: what the caller wants tried first */
+  int start;     /* HONE_FACTOR_...: what the caller wants tried first */
   bool gpu;      /* a GPU is to be used */
   bool coarse;   /* with products coarser than single precision */
 } hone_situation;

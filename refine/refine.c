@@ -143,7 +143,7 @@ static bool near_limit(const hone_refinement *ctx, double value) {
    tolerance. */
 static bool plain_suffices(const hone_refinement *ctx, double value) {
   double noise = (double)(ctx->f.a->n + 2) * HONE_EPS;
-  return ctx->criterion == HONE_COMPONENTWISE &&
+  return ctx->criterion == HONE_CRITERION_COMPONENTWISE &&
          ctx->limit >= LOOSE_TOLERANCE && noise <= 0.01 * ctx->limit &&
          value + noise <= ctx->limit;
 }

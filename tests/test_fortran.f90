@@ -213,9 +213,14 @@ contains
     call check(status == HONE_BAD_SIZE .and. report%status == HONE_BAD_SIZE, &
                'x too short')
     call check(hone_solve(a, xx, xx(:, :1)) == HONE_BAD_SIZE, 'x too narrow')
+    options%struct_size = 0
     status = hone_solve(a, b, x, options)
-    call check(status == HONE_BAD_STRUCT_SIZE, 'options not initialized')
+    call check(status == HONE_BAD_STRUCT_SIZE, 'options of no size')
     call hone_options_init(options)
+    report%struct_size = 0
+    status = hone_solve_c(5_c_int64_t, 1_c_int64_t, a, 5_c_int64_t, b, &
+               5_c_int64_t, x, 5_c_int64_t, report=report)
+    call check(status == HONE_BAD_STRUCT_SIZE, 'a report of no size')
     options%device = 99
     call check(hone_solve(a, b, x, options) == HONE_BAD_OPTION, 'option')
     call check(hone_solve(a, a(:, 1), a(:, 2)) == HONE_BAD_OVERLAP, 'overlap')
@@ -291,7 +296,7 @@ contains
     call hone_options_init(options)
     columns%status = -1
     options%columns = c_loc(columns)
-    options%start = HONE_START_DOUBLE
+    options%factor_precision = HONE_FACTOR_DOUBLE
     call check(hone_solve(a, bb, xx, options) == HONE_OK, 'options')
     call check(all(columns%status == HONE_OK), 'columns')
     call check(all(columns%precision == 64), 'start in double')
@@ -402,8 +407,8 @@ contains
     status = hone_solver_factor(handle, a, 12_c_int64_t)
     call check(status == HONE_OK, 'handle: factor')
     x = 0
-    status = hone_solver_solve(handle, HONE_NO_TRANS, 2_c_int64_t, b, &
-               10_c_int64_t, x, 11_c_int64_t, ldx0=1_c_int64_t)
+    status = hone_solver_solve(handle, 2_c_int64_t, b, 10_c_int64_t, x, &
+               11_c_int64_t)
     call check(status == HONE_OK .and. counts(x(:9, 1), 1), 'handle: solve')
     status = hone_solver_update(handle, a, 12_c_int64_t)
     call check(status == HONE_OK, 'handle: update')

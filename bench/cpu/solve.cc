@@ -109,7 +109,7 @@ void add_methods(const Config &c, const Systems &s, Kind kind, int batch,
   const bool spd = kind == SPD;
   Choices twice;
   twice.spd = spd;
-  twice.start = HONE_START_DOUBLE;
+  twice.factor_precision = HONE_FACTOR_DOUBLE;
   add_hone(c, m, "Hone once", s, HONE_DEVICE_CPU, false, spd);
   add_hone(c, m, "Hone kept", s, HONE_DEVICE_CPU, true, spd);
   if (!spd)

@@ -14,8 +14,9 @@ namespace {
 
 const char *const names[] = {"fp16x3", "fp32", "tf32",
                              "bf16x3", "fp16", "bf16"};
-const int values[] = {HONE_FP16X3, HONE_FP32, HONE_TF32,
-                      HONE_BF16X3, HONE_FP16, HONE_BF16};
+const int values[] = {HONE_ARITHMETIC_FP16X3, HONE_ARITHMETIC_FP32,
+                      HONE_ARITHMETIC_TF32,   HONE_ARITHMETIC_BF16X3,
+                      HONE_ARITHMETIC_FP16,   HONE_ARITHMETIC_BF16};
 
 /* One factorization of A as a single block column, and what it took. */
 int factor(hone_cuda *c, const float *a, int64_t lda, const cudaEvent_t *ends,

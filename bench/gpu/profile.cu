@@ -202,13 +202,14 @@ void profile_size(Bench *bench, int64_t n, int diagonal) {
            diagonal == 0 ? "Hone kept" : "Hone diagonal blocks by the CPU", s,
            HONE_DEVICE_CUDA, true, chosen);
   measure(bench, s, 3, &m);
-  hone_options options;
+  hone_options options = HONE_OPTIONS_INIT;
+  hone_tuning tuning = HONE_TUNING_INIT;
   hone_solver *solver = nullptr;
-  hone_report report = {};
-  hone_options_init(&options, sizeof options);
+  hone_report report = HONE_REPORT_INIT;
   options.device = HONE_DEVICE_CUDA;
   options.threads = bench->c.threads;
-  options.diagonal = diagonal;
+  options.tuning = &tuning;
+  tuning.diagonal = diagonal;
   std::string why = "no solver";
   if (hone_solver_create(&solver, n, &options) == HONE_OK) {
     (void)hone_solver_factor(solver, s.a, n, &report); /* warm */

@@ -350,16 +350,16 @@ void forms_size(Bench *bench, int64_t n) {
   } forms[] = {{"default", 0, 0, 0, 0, 0},
                {"diagonal blocks by the CPU", HONE_DIAGONAL_CPU, 0, 0, 0, 0},
                {"the same, sections seeded", HONE_DIAGONAL_CPU,
-                HONE_SECTIONS_SEEDED, 0, 0, 0},
-               {"sections by TRSM", 0, HONE_SECTIONS_TRSM, 0, 0, 0},
-               {"sections seeded", 0, HONE_SECTIONS_SEEDED, 0, 0, 0},
-               {"sections by Crout", 0, HONE_SECTIONS_CROUT, 0, 0, 0},
+                HONE_BLOCK_ROWS_SEEDED, 0, 0, 0},
+               {"sections by TRSM", 0, HONE_BLOCK_ROWS_TRSM, 0, 0, 0},
+               {"sections seeded", 0, HONE_BLOCK_ROWS_SEEDED, 0, 0, 0},
+               {"sections by Crout", 0, HONE_BLOCK_ROWS_CROUT, 0, 0, 0},
                {"residuals by the host", 0, 0, HONE_RESIDUALS_HOST, 0, 0},
-               {"FP32", 0, 0, 0, HONE_FP32, 0},
-               {"TF32", 0, 0, 0, HONE_TF32, 0},
-               {"BF16x3", 0, 0, 0, HONE_BF16X3, 0},
-               {"FP16", 0, 0, 0, HONE_FP16, 0},
-               {"BF16", 0, 0, 0, HONE_BF16, 0},
+               {"FP32", 0, 0, 0, HONE_ARITHMETIC_FP32, 0},
+               {"TF32", 0, 0, 0, HONE_ARITHMETIC_TF32, 0},
+               {"BF16x3", 0, 0, 0, HONE_ARITHMETIC_BF16X3, 0},
+               {"FP16", 0, 0, 0, HONE_ARITHMETIC_FP16, 0},
+               {"BF16", 0, 0, 0, HONE_ARITHMETIC_BF16, 0},
                {"pivoting in blocks only", 0, 0, 0, 0, HONE_PIVOT_BLOCK},
                {"no pivoting", 0, 0, 0, 0, HONE_PIVOT_NONE}};
   Systems s;
@@ -373,7 +373,7 @@ void forms_size(Bench *bench, int64_t n) {
     std::vector<Method> m;
     Choices chosen;
     chosen.diagonal = form.diagonal;
-    chosen.sections = form.sections;
+    chosen.block_rows = form.sections;
     chosen.residuals = form.residuals;
     chosen.arithmetic = form.arithmetic;
     chosen.pivoting = form.pivoting;
@@ -421,7 +421,7 @@ void hard_size(Bench *bench, int64_t n) {
     std::string no_peers = peers.open(n, use);
     systems_fill(&s, kind, bench->c.seed, bench->c.host_threads);
     add_form(bench->c, &m, "Hone kept", s, HONE_DEVICE_CUDA, true, Choices());
-    twice.start = HONE_START_DOUBLE;
+    twice.factor_precision = HONE_FACTOR_DOUBLE;
     add_form(bench->c, &m, "Hone kept, double from the start", s,
              HONE_DEVICE_CUDA, true, twice);
     add_peer(bench->c, &m, &peers, PEER_LU, s, nullptr, no_peers);

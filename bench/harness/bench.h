@@ -93,7 +93,7 @@ void add_hone(const Config &c, std::vector<Method> *methods, const char *name,
 /* Further choices, in the values of hone.h. */
 struct Choices {
   bool spd = false;
-  int diagonal = 0, sections = 0, residuals = 0, start = 0;
+  int diagonal = 0, block_rows = 0, residuals = 0, factor_precision = 0;
   int arithmetic = 0, pivoting = 0;
   int threads = 0;      /* 0: the Config's */
   bool history = false; /* record the last solve's convergence */

@@ -49,11 +49,11 @@ std::string omega_of(const Config &c, const Systems &s, bool mixed, double *x) {
 void answer(Bench *bench, const Systems &s, Answers *out) {
   std::vector<double> x(static_cast<size_t>(s.n));
   hone_options options;
-  hone_report report;
-  hone_options_init(&options, sizeof options);
+  hone_report report = HONE_REPORT_INIT;
+  options = HONE_OPTIONS_INIT;
   options.device = bench->c.device;
   options.threads = 1;
-  options.start = HONE_START_SINGLE;
+  options.factor_precision = HONE_FACTOR_SINGLE;
   const int status =
       hone_solve(s.n, 1, s.a, s.n, s.b, s.n, x.data(), s.n, &options, &report);
   out->add(&out->status, std::to_string(status));
@@ -116,7 +116,7 @@ void history_case(Bench *bench, const Case &chosen, uint64_t seed) {
   std::vector<Method> m;
   Choices choices;
   choices.history = true;
-  choices.start = HONE_START_SINGLE;
+  choices.factor_precision = HONE_FACTOR_SINGLE;
   add_form(bench->c, &m, "Hone once", s, bench->c.device, false, choices);
   measure(bench, s, 1, &m);
   printf("| %-34s | %5lld | %s |\n", chosen.title, static_cast<long long>(s.n),

@@ -3,6 +3,8 @@
    see bench.h. */
 #include "bench/harness/bench.h"
 
+#include "api/hone_tuning.h"
+
 extern "C" {
 #include "api/hone.h"
 }
@@ -24,23 +26,24 @@ struct Step {
 };
 
 struct Hone {
-  hone_options options;
+  hone_options options = HONE_OPTIONS_INIT;
+  hone_tuning tuning = HONE_TUNING_INIT;
   hone_solver *solver = nullptr;
-  hone_report factor = {}, solve = {};
+  hone_report factor = HONE_REPORT_INIT, solve = HONE_REPORT_INIT;
   std::vector<Step> history;
   int status = HONE_OK;
 
   Hone(const Config &c, int device, const Choices &chosen) {
-    hone_options_init(&options, sizeof options);
     options.device = device;
     options.threads = chosen.threads > 0 ? chosen.threads : c.threads;
     options.structure = chosen.spd ? (int32_t)HONE_STRUCTURE_SPD : 0;
-    options.diagonal = chosen.diagonal;
-    options.sections = chosen.sections;
-    options.start = chosen.start;
-    options.residuals = chosen.residuals;
-    options.arithmetic = chosen.arithmetic;
-    options.pivoting = chosen.pivoting;
+    options.factor_precision = chosen.factor_precision;
+    options.tuning = &tuning;
+    tuning.diagonal = chosen.diagonal;
+    tuning.block_rows = chosen.block_rows;
+    tuning.residuals = chosen.residuals;
+    tuning.arithmetic = chosen.arithmetic;
+    tuning.pivoting = chosen.pivoting;
     if (chosen.history) {
       options.progress = listen;
       options.progress_user = this;
@@ -69,8 +72,8 @@ struct Hone {
     status = hone_solver_factor(solver, s.matrix(k), s.n, &factor);
     if (status < 0)
       return failure(factor);
-    status = hone_solver_solve(solver, HONE_NO_TRANS, s.nrhs, s.side(k), s.n, x,
-                               s.n, nullptr, 0, nullptr, &solve);
+    status = hone_solver_solve(solver, s.nrhs, s.side(k), s.n, x, s.n, nullptr,
+                               &solve);
     return failure(solve);
   }
 
@@ -84,12 +87,13 @@ struct Hone {
   std::string note() const {
     std::string all = std::string(solve.device) + ": " + solve.path;
     if (factor.diagonal_ms > 0.0)
-      all += text(", diagonal %.3g ms (%.3g exposed) of %.3g",
-                  factor.diagonal_ms, factor.exposed_ms, factor.factor_ms);
-    if (factor.sections > 0)
+      all +=
+          text(", diagonal %.3g ms (%.3g exposed) of %.3g", factor.diagonal_ms,
+               factor.diagonal_wait_ms, factor.factor_ms);
+    if (factor.block_rows > 0)
       all += text(", %d sections, %d sweeps, at most %d, %d by TRSM",
-                  factor.sections, factor.sweeps, factor.sweeps_max,
-                  factor.section_fallbacks);
+                  factor.block_rows, factor.block_row_sweeps,
+                  factor.block_row_sweeps_max, factor.block_row_fallbacks);
     return status == HONE_OK ? all : all + ", " + hone_status_text(status);
   }
 

@@ -299,8 +299,7 @@ struct Hone {
   hone_solver *solver = nullptr;
   ~Hone() { hone_solver_destroy(&solver); }
   int create(const Problem &p, int device) {
-    hone_options o;
-    hone_options_init(&o, sizeof o);
+    hone_options o = HONE_OPTIONS_INIT;
     o.device = device;
     o.threads = p.papers->o.threads;
     if (p.cholesky)
@@ -311,14 +310,14 @@ struct Hone {
 
 std::string hone_way(Problem *p, Hone *h, Found *found, double *ms,
                      double *error) {
-  hone_report r;
+  hone_report r = HONE_REPORT_INIT;
   const int64_t n = p->s.n;
   const double start = now_s();
   int st = hone_solver_factor(h->solver, p->s.a, n, &r);
   const double factored = now_s();
   if (st >= 0)
-    st = hone_solver_solve(h->solver, HONE_NO_TRANS, 1, p->s.b, n, p->x.data(),
-                           n, nullptr, 0, nullptr, &r);
+    st =
+        hone_solver_solve(h->solver, 1, p->s.b, n, p->x.data(), n, nullptr, &r);
   const double end = now_s();
   *ms = 1e3 * (end - start);
   found->factor_ms.push_back(1e3 * (factored - start));

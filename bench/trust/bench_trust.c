@@ -3,7 +3,7 @@
  * Measures what verification costs, in three sections:
  *
  *   hopeless   a matrix that ends in the double factorization, beside dgesv and
- *              beside HONE_START_DOUBLE from the start
+ *              beside HONE_FACTOR_DOUBLE from the start
  *   bad        32 right-hand sides of which one is bad, beside the same with a
  *              good one in its place; dsgesv the same
  *   extra      the pass over A in double-double beside the plain one, of r and
@@ -78,7 +78,7 @@ static void *room(int64_t count, size_t size) {
 
 static workshop open_shop(int64_t n, int64_t nrhs, const char *family,
                           double parameter) {
-  workshop w = {.n = n, .nrhs = nrhs};
+  workshop w = {.n = n, .nrhs = nrhs, .report = HONE_REPORT_INIT};
   w.a = room(n * n, sizeof *w.a);
   w.copy = room(n * n, sizeof *w.copy);
   w.b = room(n * nrhs, sizeof *w.b);
@@ -105,10 +105,9 @@ static void close_shop(workshop *w) {
 /* ---- Methods: milliseconds ---- */
 
 static double hone(workshop *w, int32_t start, int32_t extra) {
-  hone_options o;
-  hone_options_init(&o, sizeof o);
+  hone_options o = HONE_OPTIONS_INIT;
   o.device = HONE_DEVICE_CPU;
-  o.start = start;
+  o.factor_precision = start;
   o.extra_precise = extra;
   o.structure = HONE_STRUCTURE_GENERAL;
   const double start_ms = now_ms();
@@ -117,10 +116,16 @@ static double hone(workshop *w, int32_t start, int32_t extra) {
   return now_ms() - start_ms;
 }
 
-static double from_single(workshop *w) { return hone(w, HONE_START_SINGLE, 0); }
-static double by_itself(workshop *w) { return hone(w, HONE_START_AUTO, 0); }
-static double from_double(workshop *w) { return hone(w, HONE_START_DOUBLE, 0); }
-static double extra_precise(workshop *w) { return hone(w, HONE_START_AUTO, 1); }
+static double from_single(workshop *w) {
+  return hone(w, HONE_FACTOR_SINGLE, 0);
+}
+static double by_itself(workshop *w) { return hone(w, HONE_FACTOR_AUTO, 0); }
+static double from_double(workshop *w) {
+  return hone(w, HONE_FACTOR_DOUBLE, 0);
+}
+static double extra_precise(workshop *w) {
+  return hone(w, HONE_FACTOR_AUTO, 1);
+}
 
 static double dgesv(workshop *w) {
   const int n = (int)w->n, nrhs = (int)w->nrhs;

@@ -96,7 +96,7 @@ int rows_of_u(hone_cuda *c, const hone_cuda_queue &on,
                            on.ldu,
                            place_of(c, inner, p->count),
                            overflow_flag(c)};
-  if (c->choices.sections != HONE_SECTIONS_AUTO)
+  if (c->choices.sections != HONE_BLOCK_ROWS_AUTO)
     return hone_cuda_block_row_u(c, on, p->first + inner, rows, to);
   return CALL(hone_cuda_rows(matrix_f(c), rows, to, on.stream));
 }
@@ -117,7 +117,7 @@ int factor_inner(hone_cuda *c, const hone_cuda_queue &on, int index, int64_t k,
   int st =
       CALL(hone_cuda_panel({matrix_f(c), k, w, pivoting(c)}, c->moves + index,
                            zero_pivot_flag(c), c->panel_work, on.stream));
-  if (c->choices.sections == HONE_SECTIONS_SEEDED)
+  if (c->choices.sections == HONE_BLOCK_ROWS_SEEDED)
     TRY(hone_cuda_block_row_seed(c, on, index, k, w));
   return st;
 }

@@ -355,9 +355,9 @@ int hone_cuda_block_row_u(hone_cuda *c, const hone_cuda_queue &on, int index,
   s.triangle = on.lower;
   s.lds = round_up(s.cols, HONE_CUDA_PADDING);
   int st;
-  if (c->choices.sections == HONE_SECTIONS_SEEDED)
+  if (c->choices.sections == HONE_BLOCK_ROWS_SEEDED)
     st = seeded(c, on, s);
-  else if (c->choices.sections == HONE_SECTIONS_CROUT)
+  else if (c->choices.sections == HONE_BLOCK_ROWS_CROUT)
     st = crout(c, on, s);
   else
     st = direct(c, on, s);

@@ -331,13 +331,13 @@ int64_t lay_out(const hone_cuda *c, hone_cuda_forms *f, void **blas) {
   const int64_t size = SIZE * (int64_t)sizeof(float);
   const int sections = c->choices.sections;
   const bool chosen =
-      !c->spd && (cpu_wanted(c) || sections > HONE_SECTIONS_TRSM);
+      !c->spd && (cpu_wanted(c) || sections > HONE_BLOCK_ROWS_TRSM);
   parts p = {static_cast<unsigned char *>(f->memory), 0};
   if (chosen)
     p.take(&f->constants, 3 * sizeof(float));
-  if (chosen && sections > HONE_SECTIONS_TRSM)
+  if (chosen && sections > HONE_BLOCK_ROWS_TRSM)
     lay_out_queue(c, &f->main, &p);
-  if (chosen && sections == HONE_SECTIONS_SEEDED) {
+  if (chosen && sections == HONE_BLOCK_ROWS_SEEDED) {
     p.take(&f->inverse, c->moves_room * size);
     p.take(&f->identity, 2 * size);
   }

@@ -15,8 +15,8 @@ as device="cpu", structure="spd", threads=4, extra_precise=True.
 """
 
 from ._abi import VERSION as __version__
-from ._enums import Arithmetic, Criterion, Device, Diagonal, Found, Layout
-from ._enums import Pivoting, Residuals, Sections, Start, Status, Structure
+from ._enums import Arithmetic, BlockRows, Criterion, Device, Diagonal, Factor
+from ._enums import Found, Layout, Pivoting, Residuals, Status, Structure
 from ._enums import Trans, status_text
 from ._errors import HoneCancelledError, HoneDeviceError, HoneError
 from ._errors import HoneInternalError, HoneMemoryError, HoneOverflowError
@@ -29,10 +29,12 @@ from ._solve import factor, memory_needed, solve, version
 
 __all__ = [
     "Arithmetic",
+    "BlockRows",
     "Criterion",
     "Device",
     "DeviceMemory",
     "Diagonal",
+    "Factor",
     "Found",
     "HoneCancelledError",
     "HoneDeviceError",
@@ -52,9 +54,7 @@ __all__ = [
     "Progress",
     "Report",
     "Residuals",
-    "Sections",
     "Solver",
-    "Start",
     "Status",
     "Structure",
     "Trans",

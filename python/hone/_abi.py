@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""hone.h in ctypes, word for word, and the library itself.
+"""hone.h and hone_tuning.h in ctypes, word for word, and the library itself.
 
-tests/packaging/abi.py compares the structures, the constants and the calls with the
-header, by the C compiler.
+tests/packaging/abi.py compares the structures, the constants and the calls
+with the headers, by the C compiler.
 """
 
 from __future__ import annotations
@@ -50,39 +50,50 @@ class Progress(ctypes.Structure):
 PROGRESS_FN = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(Progress))
 
 
+class Tuning(ctypes.Structure):
+    """hone_tuning"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("arithmetic", c_int32),
+        ("pivoting", c_int32),
+        ("diagonal", c_int32),
+        ("block_rows", c_int32),
+        ("residuals", c_int32),
+        ("reserved", c_int32),
+    ]
+
+
 class Options(ctypes.Structure):
     """hone_options"""
 
     _fields_ = [
         ("struct_size", c_size_t),
+        ("column_size", c_size_t),
         ("device", c_int32),
-        ("start", c_int32),
+        ("factor_precision", c_int32),
+        ("structure", c_int32),
         ("layout", c_int32),
-        ("trans", c_int32),
         ("criterion", c_int32),
+        ("extra_precise", c_int32),
+        ("max_iterations", c_int32),
         ("threads", c_int32),
         ("deterministic", c_int32),
-        ("max_iterations", c_int32),
+        ("trans", c_int32),
         ("tolerance", c_double),
-        ("deadline_s", c_double),
-        ("memory_limit_bytes", c_int64),
-        ("progress", PROGRESS_FN),
-        ("progress_user", c_void_p),
         ("x0", c_void_p),
         ("ldx0", c_int64),
         ("columns", c_void_p),
+        ("deadline_s", c_double),
+        ("progress", PROGRESS_FN),
+        ("progress_user", c_void_p),
+        ("memory_limit_bytes", c_int64),
+        ("device_memory_limit_bytes", c_int64),
         ("alloc", c_void_p),
         ("free", c_void_p),
         ("alloc_ctx", c_void_p),
-        ("arithmetic", c_int32),
-        ("pivoting", c_int32),
-        ("residuals", c_int32),
-        ("structure", c_int32),
-        ("device_memory_limit_bytes", c_int64),
-        ("diagonal", c_int32),
-        ("sections", c_int32),
-        ("extra_precise", c_int32),
-        ("reserved", c_int32),
+        ("tuning", POINTER(Tuning)),
+        ("reserved", c_int64),
     ]
 
 
@@ -90,6 +101,7 @@ class Report(ctypes.Structure):
     """hone_report"""
 
     _fields_ = [
+        ("struct_size", c_size_t),
         ("status", c_int32),
         ("accepted", c_int32),
         ("n", c_int64),
@@ -102,6 +114,8 @@ class Report(ctypes.Structure):
         ("iterations", c_int32),
         ("precision", c_int32),
         ("fallback_columns", c_int32),
+        ("digits", c_int32),
+        ("gmres_steps", c_int32),
         ("threads", c_int32),
         ("bad_row", c_int64),
         ("bad_col", c_int64),
@@ -110,16 +124,16 @@ class Report(ctypes.Structure):
         ("growth", c_double),
         ("max_abs", c_double),
         ("min_abs", c_double),
-        ("scale_min", c_int32),
-        ("scale_max", c_int32),
-        ("flushed", c_int64),
+        ("scale_exponent_min", c_int32),
+        ("scale_exponent_max", c_int32),
+        ("underflows", c_int64),
         ("inspect_ms", c_double),
         ("factor_ms", c_double),
         ("refine_ms", c_double),
         ("certify_ms", c_double),
         ("fallback_ms", c_double),
         ("total_ms", c_double),
-        ("passes", c_int32),
+        ("host_passes", c_int32),
         ("device_passes", c_int32),
         ("host_bytes", c_int64),
         ("device_bytes", c_int64),
@@ -128,32 +142,47 @@ class Report(ctypes.Structure):
         ("device", c_char * 64),
         ("path", c_char * 160),
         ("reason", c_char * 320),
-        ("diagonal_ms", c_double),
-        ("exposed_ms", c_double),
-        ("sections", c_int32),
-        ("sweeps", c_int32),
-        ("sweeps_max", c_int32),
-        ("section_fallbacks", c_int32),
-        ("digits", c_int32),
-        ("gmres_steps", c_int32),
         ("certificate_steps", c_int32),
         ("structure", c_int32),
         ("null_count", c_int64),
         ("null_index", c_int64 * 8),
         ("null_weight", c_double * 8),
-        ("suspect_row", c_int64),
-        ("suspect_col", c_int64),
+        ("min_pivot_row", c_int64),
+        ("min_pivot_col", c_int64),
         ("dependent_count", c_int64),
         ("dependent_index", c_int64 * 8),
         ("dependent_weight", c_double * 8),
-        ("reserved", c_double * 11),
+        ("diagonal_ms", c_double),
+        ("diagonal_wait_ms", c_double),
+        ("block_rows", c_int32),
+        ("block_row_sweeps", c_int32),
+        ("block_row_sweeps_max", c_int32),
+        ("block_row_fallbacks", c_int32),
     ]
+
+
+def new_options() -> Options:
+    """HONE_OPTIONS_INIT"""
+    return Options(
+        struct_size=ctypes.sizeof(Options), column_size=ctypes.sizeof(Column)
+    )
+
+
+def new_report() -> Report:
+    """HONE_REPORT_INIT"""
+    return Report(struct_size=ctypes.sizeof(Report))
+
+
+def new_tuning() -> Tuning:
+    """HONE_TUNING_INIT"""
+    return Tuning(struct_size=ctypes.sizeof(Tuning))
 
 
 STRUCTS = {
     "hone_column": Column,
     "hone_progress": Progress,
     "hone_options": Options,
+    "hone_tuning": Tuning,
     "hone_report": Report,
 }
 
@@ -165,6 +194,7 @@ FUNCTIONS = {
     "hone_status_text": (c_char_p, [c_int]),
     "hone_version": (c_char_p, []),
     "hone_options_init": (None, [_OPTIONS, c_size_t]),
+    "hone_report_init": (None, [_REPORT, c_size_t]),
     "hone_solve": (
         c_int,
         [c_int64, c_int64, c_void_p, c_int64, c_void_p, c_int64, c_void_p]
@@ -175,8 +205,8 @@ FUNCTIONS = {
     "hone_solver_update": (c_int, [c_void_p, c_void_p, c_int64, _REPORT]),
     "hone_solver_solve": (
         c_int,
-        [c_void_p, c_int32, c_int64, c_void_p, c_int64, c_void_p, c_int64]
-        + [c_void_p, c_int64, c_void_p, _REPORT],
+        [c_void_p, c_int64, c_void_p, c_int64, c_void_p, c_int64]
+        + [_OPTIONS, _REPORT],
     ),
     "hone_solver_destroy": (None, [POINTER(c_void_p)]),
     "hone_memory_needed": (c_int, [c_int64, c_int64, _OPTIONS, _INT64, _INT64]),

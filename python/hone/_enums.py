@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The constants of hone.h: HONE_DEVICE_CPU is Device.CPU here."""
+"""The constants of hone.h and hone_tuning.h: HONE_DEVICE_CPU is Device.CPU
+here."""
 
 from __future__ import annotations
 
@@ -62,8 +63,8 @@ class Device(IntEnum):
     CUDA = 2
 
 
-class Start(IntEnum):
-    """Precision of the first factorization tried."""
+class Factor(IntEnum):
+    """Precision of the first factorization."""
 
     AUTO = 0
     SINGLE = 1
@@ -71,7 +72,7 @@ class Start(IntEnum):
 
 
 class Structure(IntEnum):
-    """What the caller says of A."""
+    """What the caller knows about A."""
 
     AUTO = 0
     SPD = 1
@@ -79,7 +80,7 @@ class Structure(IntEnum):
 
 
 class Found(IntEnum):
-    """Report.structure: what was found of A."""
+    """Report.structure: the structure that was found."""
 
     GENERAL = 0
     DEFINITE = 1
@@ -89,7 +90,7 @@ class Found(IntEnum):
 
 
 class Criterion(IntEnum):
-    """What "accepted" means."""
+    """The error of x that the tolerance limits."""
 
     COMPONENTWISE = 0
     NORMWISE = 1
@@ -120,7 +121,7 @@ class Diagonal(IntEnum):
     CPU = 2
 
 
-class Sections(IntEnum):
+class BlockRows(IntEnum):
     AUTO = 0
     TRSM = 1
     SEEDED = 2
@@ -138,14 +139,14 @@ PREFIXES: dict[type[IntEnum], str] = {
     Layout: "",
     Trans: "",
     Device: "DEVICE_",
-    Start: "START_",
+    Factor: "FACTOR_",
     Structure: "STRUCTURE_",
     Found: "FOUND_",
-    Criterion: "",
-    Arithmetic: "",
+    Criterion: "CRITERION_",
+    Arithmetic: "ARITHMETIC_",
     Pivoting: "PIVOT_",
     Diagonal: "DIAGONAL_",
-    Sections: "SECTIONS_",
+    BlockRows: "BLOCK_ROWS_",
     Residuals: "RESIDUALS_",
 }
 
@@ -155,8 +156,5 @@ def c_names() -> dict[str, int]:
     names = {}
     for kind, prefix in PREFIXES.items():
         for member in kind:
-            own = prefix
-            if kind is Arithmetic and member.name == "AUTO":
-                own = "ARITHMETIC_"
-            names[f"HONE_{own}{member.name}"] = member.value
+            names[f"HONE_{prefix}{member.name}"] = member.value
     return names

@@ -12,8 +12,8 @@ from typing import Any, Callable, NamedTuple, Optional, TypedDict, Union
 import numpy as np
 
 from . import _abi
-from ._enums import Arithmetic, Criterion, Device, Diagonal, Pivoting
-from ._enums import Residuals, Sections, Start, Structure
+from ._enums import Arithmetic, BlockRows, Criterion, Device, Diagonal
+from ._enums import Factor, Pivoting, Residuals, Structure
 from ._errors import bad_type, bad_value
 
 
@@ -37,14 +37,14 @@ class Options(TypedDict, total=False):
     a member of the enumeration, or its name in any case: device="cpu"."""
 
     device: Union[Device, str, None]
-    start: Union[Start, str, None]
+    factor_precision: Union[Factor, str, None]
     criterion: Union[Criterion, str, None]
     structure: Union[Structure, str, None]
     arithmetic: Union[Arithmetic, str, None]
     pivoting: Union[Pivoting, str, None]
     residuals: Union[Residuals, str, None]
     diagonal: Union[Diagonal, str, None]
-    sections: Union[Sections, str, None]
+    block_rows: Union[BlockRows, str, None]
     threads: Optional[int]
     max_iterations: Optional[int]
     memory_limit_bytes: Optional[int]
@@ -58,15 +58,18 @@ class Options(TypedDict, total=False):
 
 _CHOICES: dict[str, type[IntEnum]] = {
     "device": Device,
-    "start": Start,
+    "factor_precision": Factor,
     "criterion": Criterion,
     "structure": Structure,
     "arithmetic": Arithmetic,
     "pivoting": Pivoting,
     "residuals": Residuals,
     "diagonal": Diagonal,
-    "sections": Sections,
+    "block_rows": BlockRows,
 }
+_TUNING = frozenset(
+    ["arithmetic", "pivoting", "diagonal", "block_rows", "residuals"]
+)
 _BITS = {
     "threads": 32,
     "max_iterations": 32,
@@ -76,8 +79,6 @@ _BITS = {
 _NUMBERS = ("tolerance", "deadline_s")
 _SWITCHES = ("deterministic", "extra_precise")
 KNOWN = frozenset([*_CHOICES, *_BITS, *_NUMBERS, *_SWITCHES, "progress"])
-
-_SIZE = ctypes.sizeof(_abi.Options)
 
 
 def _choice(name: str, value: Any) -> int:
@@ -121,14 +122,17 @@ def _number(name: str, value: Any) -> float:
 
 def make(given: dict[str, Any]) -> _abi.Options:
     """given as the library takes them; progress is the caller's to set."""
-    options = _abi.Options(struct_size=_SIZE)
+    options = _abi.new_options()
+    tuning = _abi.new_tuning()
+    options.tuning = ctypes.pointer(tuning)
     for name, value in given.items():
         if name not in KNOWN:
             raise TypeError(f"hone has no option {name!r}")
         if value is None:
             continue
         if name in _CHOICES:
-            setattr(options, name, _choice(name, value))
+            holder = tuning if name in _TUNING else options
+            setattr(holder, name, _choice(name, value))
         elif name in _BITS:
             setattr(options, name, whole(name, value, _BITS[name]))
         elif name in _NUMBERS:

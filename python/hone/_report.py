@@ -16,7 +16,7 @@ COLUMN_DTYPE = np.dtype(
     [(field[0], np.dtype(field[1])) for field in _abi.Column._fields_]
 )
 _FIELDS = [
-    field[0] for field in _abi.Report._fields_ if field[0] != "reserved"
+    field[0] for field in _abi.Report._fields_ if field[0] != "struct_size"
 ]
 _LISTS = {
     "null_index": "null_count",
@@ -59,16 +59,16 @@ class Report:
     growth: float
     max_abs: float
     min_abs: float
-    scale_min: int
-    scale_max: int
-    flushed: int
+    scale_exponent_min: int
+    scale_exponent_max: int
+    underflows: int
     inspect_ms: float
     factor_ms: float
     refine_ms: float
     certify_ms: float
     fallback_ms: float
     total_ms: float
-    passes: int
+    host_passes: int
     device_passes: int
     host_bytes: int
     device_bytes: int
@@ -78,11 +78,11 @@ class Report:
     path: str
     reason: str  # why it climbed or failed; empty: it did not
     diagonal_ms: float
-    exposed_ms: float
-    sections: int
-    sweeps: int
-    sweeps_max: int
-    section_fallbacks: int
+    diagonal_wait_ms: float
+    block_rows: int
+    block_row_sweeps: int
+    block_row_sweeps_max: int
+    block_row_fallbacks: int
     digits: int  # decimal digits of x that are certain
     gmres_steps: int
     certificate_steps: int
@@ -90,8 +90,8 @@ class Report:
     null_count: int
     null_index: tuple[int, ...]
     null_weight: tuple[float, ...]
-    suspect_row: int
-    suspect_col: int
+    min_pivot_row: int
+    min_pivot_col: int
     dependent_count: int
     dependent_index: tuple[int, ...]
     dependent_weight: tuple[float, ...]

@@ -62,10 +62,17 @@ class _Vectors:
                 raise bad_value(f"x0 has shape {self.x0.shape}, b has {shape}")
         self.x, self.ldx = place_for(out, shape)
         self.columns = np.zeros(self.nrhs, COLUMN_DTYPE)
-        self.c_report = _abi.Report()
+        self.c_report = _abi.new_report()
 
     def start(self) -> Optional[int]:
         return None if self.x0 is None else _address(self.x0)
+
+    def put_in(self, options: _abi.Options, way: int) -> None:
+        """What belongs to one solve, into its options."""
+        options.trans = way
+        options.x0 = self.start()
+        options.ldx0 = self.ldx0
+        options.columns = _address(self.columns)
 
     def report(self, status: int) -> Report:
         columns = self.columns if status >= 0 else _NO_COLUMNS
@@ -144,11 +151,9 @@ def solve(
     n = a.shape[0]
     c = _options.make(options)  # type: ignore[arg-type]
     c.layout = layout
-    c.trans = _options.way(trans)
+    way = _options.way(trans)
     v = _Vectors(b, n, x0, out, weak)
-    c.x0 = v.start()
-    c.ldx0 = v.ldx0
-    c.columns = _address(v.columns)
+    v.put_in(c, way)
     watch = watch_for(options.get("progress"), n)
     matrix = n, v.nrhs, _address(a), lda
     vectors = _address(v.b), v.ldb, _address(v.x), v.ldx
@@ -233,7 +238,7 @@ class Solver:
         return self
 
     def _factor(self, call: Any, a: Doubles, lda: int) -> None:
-        c_report = _abi.Report()
+        c_report = _abi.new_report()
         status = self._use(call, a, _address(a), lda, byref(c_report))
         report = self._report = Report(c_report, _NO_COLUMNS)
         if status < 0:
@@ -274,18 +279,17 @@ class Solver:
         """x with A x = b; arguments as in hone.solve."""
         way = _options.way(trans)
         v = _Vectors(b, self._n, x0, out, weak)
+        c = _abi.new_options()
+        v.put_in(c, way)
         status = self._use(
             lib.hone_solver_solve,
             None,
-            way,
             v.nrhs,
             _address(v.b),
             v.ldb,
             _address(v.x),
             v.ldx,
-            v.start(),
-            v.ldx0,
-            _address(v.columns),
+            byref(c),
             byref(v.c_report),
         )
         report = self._report = v.report(status)

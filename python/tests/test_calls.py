@@ -168,11 +168,11 @@ class Options(unittest.TestCase):
         return hone.solve(self.a, self.b, return_report=True, **options)[1]
 
     def test_choices_in_every_spelling(self):
-        for start in ("double", "DOUBLE", hone.Start.DOUBLE, 2):
-            self.assertEqual(self.report(start=start).precision, 64)
-        for start in ("single", hone.Start.SINGLE, 1):
-            self.assertEqual(self.report(start=start).precision, 32)
-        self.report(start=None, device="cpu", criterion="normwise")
+        for start in ("double", "DOUBLE", hone.Factor.DOUBLE, 2):
+            self.assertEqual(self.report(factor_precision=start).precision, 64)
+        for start in ("single", hone.Factor.SINGLE, 1):
+            self.assertEqual(self.report(factor_precision=start).precision, 32)
+        self.report(factor_precision=None, device="cpu", criterion="normwise")
 
     def test_they_reach_the_library(self):
         self.assertEqual(self.report(threads=1).threads, 1)
@@ -195,7 +195,7 @@ class Options(unittest.TestCase):
             {"memory_limit_bytes": 10**9},
             {"device_memory_limit_bytes": 10**9},
             {"arithmetic": "fp16x3", "pivoting": "block"},
-            {"residuals": "host", "diagonal": "cpu", "sections": "crout"},
+            {"residuals": "host", "diagonal": "cpu", "block_rows": "crout"},
         ):
             self.assertEqual(self.report(**each).status, hone.Status.OK)
 
@@ -205,7 +205,7 @@ class Options(unittest.TestCase):
             {"device": 99},
             {"device": -1},
             {"device": ""},
-            {"start": 1.5},
+            {"factor_precision": 1.5},
             {"threads": -1},
             {"threads": 2**31},
             {"threads": 2**32 + 1},
@@ -227,7 +227,7 @@ class Options(unittest.TestCase):
 
     def test_types_that_do_not_fit(self):
         for options in (
-            {"device": hone.Start.DOUBLE},
+            {"device": hone.Factor.DOUBLE},
             {"threads": 1.5},
             {"threads": "two"},
             {"tolerance": "small"},
@@ -484,7 +484,7 @@ class Names(unittest.TestCase):
         self.assertEqual(hone.version(), hone.__version__)
 
     def test_constants_are_complete(self):
-        self.assertEqual(_enums.c_names()["HONE_FP16X3"], 3)
+        self.assertEqual(_enums.c_names()["HONE_ARITHMETIC_FP16X3"], 3)
         self.assertEqual(_enums.c_names()["HONE_ARITHMETIC_AUTO"], 0)
 
 

@@ -85,9 +85,11 @@ static int solve_kept(bench *w, hone_solver *solver) {
   for (int64_t at = 0; at < s->nrhs;
        at += at == 0 && half > 0 ? half : s->nrhs) {
     const int64_t m = at == 0 && half > 0 ? half : s->nrhs - at;
-    int st = hone_solver_solve(solver, s->options.trans, m, w->b + at * s->ldb,
-                               s->ldb, w->x + at * s->ldx, s->ldx, NULL, 0,
-                               w->columns + at, NULL);
+    hone_options o = HONE_OPTIONS_INIT;
+    o.trans = s->options.trans;
+    o.columns = w->columns + at;
+    int st = hone_solver_solve(solver, m, w->b + at * s->ldb, s->ldb,
+                               w->x + at * s->ldx, s->ldx, &o, NULL);
     for (int64_t c = at; c < at + m && st < 0; c++)
       w->columns[c].status = st;
     status = worse(status, st);
@@ -99,7 +101,9 @@ static int run_kept(bench *w) {
   const campaign_system *s = w->s;
   hone_solver *solver = NULL;
   double *other = s->nearby ? nearby(s) : NULL;
-  int st = hone_solver_create(&solver, s->n, &s->options);
+  hone_options kept = s->options;
+  kept.trans = HONE_NO_TRANS; /* belongs to a solve */
+  int st = hone_solver_create(&solver, s->n, &kept);
   if (st == HONE_OK && s->nearby &&
       hone_solver_factor(solver, other, s->lda, NULL) == HONE_OK)
     st = hone_solver_update(solver, s->stored, s->lda, NULL);

@@ -51,11 +51,11 @@ static void draw_options(campaign_system *s, const campaign_plan *plan,
                          gallery_rng *rng) {
   hone_options *o = &s->options;
   const int64_t start = gallery_below(rng, 2), spd = gallery_below(rng, 2);
-  hone_options_init(o, sizeof *o);
+  *o = (hone_options)HONE_OPTIONS_INIT;
   o->device = plan->device;
-  o->start = plan->start != CAMPAIGN_START_MIXED ? plan->start
-             : start                             ? HONE_START_SINGLE
-                                                 : HONE_START_AUTO;
+  o->factor_precision = plan->start != CAMPAIGN_START_MIXED ? plan->start
+                        : start                             ? HONE_FACTOR_SINGLE
+                                                            : HONE_FACTOR_AUTO;
   o->extra_precise = plan->extra;
   o->trans = gallery_below(rng, 4) == 0 ? HONE_TRANS : HONE_NO_TRANS;
   o->layout = gallery_below(rng, 4) == 0 ? HONE_ROW_MAJOR : HONE_COL_MAJOR;
@@ -136,6 +136,6 @@ void campaign_describe(const campaign_system *s, FILE *f) {
                 s->kept ? " kept" : "", s->nearby ? " nearby" : "",
                 s->in_place ? " in place" : "", (int)o->threads,
                 o->deterministic ? " deterministic" : "",
-                o->start == HONE_START_SINGLE ? " single" : "",
+                o->factor_precision == HONE_FACTOR_SINGLE ? " single" : "",
                 o->structure == HONE_STRUCTURE_SPD ? " spd" : "");
 }

@@ -43,16 +43,16 @@ typedef struct call {
 /* The calls of the library ------------------------------------------------ */
 
 static hone_options default_options(void) {
-  hone_options options;
-  hone_options_init(&options, sizeof options);
+  hone_options options = HONE_OPTIONS_INIT;
   options.device = HONE_DEVICE_CPU;
   options.deterministic = 1;
   options.threads = 1;
   return options;
 }
 
-static const int criteria[] = {HONE_COMPONENTWISE, HONE_NORMWISE,
-                               HONE_RESIDUAL};
+static const int criteria[] = {HONE_CRITERION_COMPONENTWISE,
+                               HONE_CRITERION_NORMWISE,
+                               HONE_CRITERION_RESIDUAL};
 
 static void solve_once(call *c) {
   hone_options options = c->options;
@@ -80,8 +80,13 @@ static void update(hone_solver *solver, call *c) {
 }
 
 static void solve_again(hone_solver *solver, call *c) {
-  c->status = hone_solver_solve(solver, c->trans, c->nrhs, c->b, c->ldb, c->x,
-                                c->ldx, c->x0, c->n, c->columns, &c->report);
+  hone_options options = HONE_OPTIONS_INIT;
+  options.trans = c->trans;
+  options.x0 = c->x0;
+  options.ldx0 = c->n;
+  options.columns = c->columns;
+  c->status = hone_solver_solve(solver, c->nrhs, c->b, c->ldb, c->x, c->ldx,
+                                &options, &c->report);
 }
 
 /* Hashes ------------------------------------------------------------------ */
@@ -140,15 +145,24 @@ static uint64_t hash_report(const hone_report *r) {
       r->backward_error, r->normwise_error, r->residual_error, r->forward_error,
       r->tolerance,      r->norm1,          r->rcond,          r->growth,
       r->max_abs,        r->min_abs};
-  const int64_t counts[] = {r->accepted,     r->iterations,
-                            r->precision,    r->fallback_columns,
-                            r->bad_row,      r->bad_col,
-                            r->scale_min,    r->scale_max,
-                            r->flushed,      r->passes,
-                            r->digits,       r->gmres_steps,
-                            r->structure,    r->certificate_steps,
-                            r->null_count,   r->suspect_row,
-                            r->suspect_col,  r->dependent_count,
+  const int64_t counts[] = {r->accepted,
+                            r->iterations,
+                            r->precision,
+                            r->fallback_columns,
+                            r->bad_row,
+                            r->bad_col,
+                            r->scale_exponent_min,
+                            r->scale_exponent_max,
+                            r->underflows,
+                            r->host_passes,
+                            r->digits,
+                            r->gmres_steps,
+                            r->structure,
+                            r->certificate_steps,
+                            r->null_count,
+                            r->min_pivot_row,
+                            r->min_pivot_col,
+                            r->dependent_count,
                             r->device_passes};
   uint64_t hash = hash_start;
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -265,7 +279,8 @@ static uint64_t solve_kept(const drawn *d, call *c, bool quiet) {
 }
 
 static uint64_t solve_with(const drawn *d, int threads, bool quiet) {
-  call c = {.n = d->n,
+  call c = {.report = HONE_REPORT_INIT,
+            .n = d->n,
             .nrhs = d->nrhs,
             .a = d->m,
             .lda = d->lda,
@@ -341,7 +356,7 @@ static void describe(drawn *d) {
                  o->layout == HONE_ROW_MAJOR ? " rows" : "",
                  o->extra_precise ? " extra" : "",
                  d->in_place ? " in-place" : "", d->warm ? " warm" : "",
-                 (int)o->criterion, (int)o->structure, (int)o->start,
+                 (int)o->criterion, (int)o->structure, (int)o->factor_precision,
                  (int)o->max_iterations, o->tolerance);
 }
 
@@ -350,9 +365,9 @@ static void draw_options(drawn *d, gallery_rng *rng, bool definite) {
   *o = default_options();
   d->trans = one_in(rng, 4) ? HONE_TRANS : HONE_NO_TRANS;
   o->layout = one_in(rng, 4) ? HONE_ROW_MAJOR : HONE_COL_MAJOR;
-  o->start = one_in(rng, 3)   ? HONE_START_SINGLE
-             : one_in(rng, 5) ? HONE_START_DOUBLE
-                              : HONE_START_AUTO;
+  o->factor_precision = one_in(rng, 3)   ? HONE_FACTOR_SINGLE
+                        : one_in(rng, 5) ? HONE_FACTOR_DOUBLE
+                                         : HONE_FACTOR_AUTO;
   o->structure = one_in(rng, definite ? 2 : 12) ? HONE_STRUCTURE_SPD
                  : one_in(rng, 5)               ? HONE_STRUCTURE_GENERAL
                                                 : HONE_STRUCTURE_AUTO;

@@ -388,10 +388,10 @@ TEST(engine_cuda, refuses_orders_above_one_launch_for_memory_alone) {
 TEST(engine_cuda, survives_every_failed_call_in_other_forms) {
   NEED_DEVICE();
   const problem p(140, 0, 12.0);
-  for (int sections = 1; sections <= HONE_SECTIONS_CROUT; sections++) {
+  for (int sections = 1; sections <= HONE_BLOCK_ROWS_CROUT; sections++) {
     hone_choices choices = {};
-    choices.diagonal =
-        sections == HONE_SECTIONS_CROUT ? HONE_DIAGONAL_GPU : HONE_DIAGONAL_CPU;
+    choices.diagonal = sections == HONE_BLOCK_ROWS_CROUT ? HONE_DIAGONAL_GPU
+                                                         : HONE_DIAGONAL_CPU;
     choices.sections = sections;
     choices.trial.cpu_from = 1;
     fail_everywhere(p, choices);

@@ -203,11 +203,11 @@ TEST(double_cuda, is_where_the_ladder_ends) {
   const std::vector<double> a = hard(n);
   std::vector<double> b(static_cast<size_t>(n), 1.0), x = b;
   hone_options o;
-  hone_report report;
-  hone_options_init(&o, sizeof o);
+  hone_report report = HONE_REPORT_INIT;
+  o = HONE_OPTIONS_INIT;
   o.device = HONE_DEVICE_CUDA;
-  for (int start = HONE_START_AUTO; start <= HONE_START_DOUBLE; start++) {
-    o.start = start;
+  for (int start = HONE_FACTOR_AUTO; start <= HONE_FACTOR_DOUBLE; start++) {
+    o.factor_precision = start;
     ct_note("start %d", start);
     CHECK_EQ_INT(
         hone_solve(n, 1, a.data(), n, b.data(), n, x.data(), n, &o, &report),

@@ -879,8 +879,8 @@ inline unsigned long long hone_load_word(const unsigned long long *from) {
   return __atomic_load_n(from, __ATOMIC_RELAXED);
 }
 inline void hone_load_two_words(const unsigned long long *from,
-                             unsigned long long *one,
-                             unsigned long long *other) {
+                                unsigned long long *one,
+                                unsigned long long *other) {
   *one = hone_load_word(from);
   *other = hone_load_word(from + 1);
 }

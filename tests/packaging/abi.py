@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Holds the mirrors of api/hone.h in other languages against it: every
-structure (order, offset, size and kind of each field, by the C compiler),
-every constant and every call.
+"""Holds the mirrors of api/hone.h and api/hone_tuning.h in other languages
+against them: every structure (order, offset, size and kind of each field, by
+the C compiler), every constant and every call.
 
 usage: tests/packaging/abi.py python     python/hone/_abi.py and _enums.py
        tests/packaging/abi.py fortran    api/hone_c.f90
@@ -23,8 +23,9 @@ FC = os.environ.get("FC") or "gfortran"
 
 
 def header():
-    """api/hone.h without comments and continuation lines."""
-    text = (TOP / "api" / "hone.h").read_text()
+    """Both headers without comments and continuation lines."""
+    names = ("hone.h", "hone_tuning.h")
+    text = "".join((TOP / "api" / name).read_text() for name in names)
     return re.sub(r"/\*.*?\*/", " ", text, flags=re.S).replace("\\\n", " ")
 
 
@@ -74,6 +75,14 @@ def calls(text):
     return found
 
 
+# What a fresh structure says of its own size, or of another's.
+SIZES = (
+    ("hone_options", "struct_size"),
+    ("hone_report", "struct_size"),
+    ("hone_tuning", "struct_size"),
+    ("hone_column", "column_size"),
+)
+
 C_KINDS = (
     "#define KIND(x) _Generic((x), int32_t: \"i4\", int64_t: \"i8\", "
     "size_t: \"u8\", double: \"f8\", char *: \"s\", int64_t *: \"i8\", "
@@ -106,10 +115,18 @@ def by_c(text):
                 f"offsetof({name}, {field}), sizeof s.{field}, "
                 f"KIND(s.{field})); }}"
             )
+    for name, field in SIZES:
+        macro = {"hone_column": "hone_options"}.get(name, name)
+        init = macro.upper() + "_INIT"
+        lines.append(
+            f'{{ {macro} s = {init}; printf("{name} starts with '
+            f'{field} = %zu\\n", s.{field}); }}'
+        )
     for name in constants(text):
         lines.append(f'printf("{name} = %d\\n", (int){name});')
     source = (
-        '#include "api/hone.h"\n#include <stdio.h>\n#include <string.h>\n'
+        '#include "api/hone_tuning.h"\n#include <stdio.h>\n'
+        "#include <string.h>\n"
         + C_KINDS
         + "int main(void) {\n"
         + "\n".join(lines)
@@ -144,6 +161,15 @@ def by_ctypes(text):
             lines.append(
                 f"{name}.{field} at {at.offset} size {at.size} {kind_}"
             )
+    fresh = {
+        "hone_options": _abi.new_options(),
+        "hone_column": _abi.new_options(),
+        "hone_report": _abi.new_report(),
+        "hone_tuning": _abi.new_tuning(),
+    }
+    for name, field in SIZES:
+        size = getattr(fresh[name], field)
+        lines.append(f"{name} starts with {field} = {size}")
     lines += [f"{name} = {n}" for name, n in _enums.c_names().items()]
     parts = ("MAJOR", "MINOR", "PATCH")
     for part, n in zip(parts, _abi.VERSION.split(".")):
@@ -192,6 +218,11 @@ def by_fortran(text):
                 f"  place(c_loc(s_{name}), c_loc({one})), &\n"
                 f"  ' size ', c_sizeof(s_{name}%{field}), ' ', kind_of({one})"
             )
+    for name, field in SIZES:
+        of = {"hone_column": "hone_options"}.get(name, name)
+        lines.append(
+            f"print '(a, i0)', '{name} starts with {field} = ', s_{of}%{field}"
+        )
     for name in constants(text):
         lines.append(f"print '(a, i0)', '{name} = ', {name}")
     functions = ""
@@ -331,8 +362,9 @@ def main():
         wrong += compare_calls(calls(text), fortran_calls(), what)
     if wrong == 0:
         print(
-            f"abi: {what} is as hone.h: {len(structs(text))} structures, "
-            f"{len(constants(text))} constants, {len(calls(text))} calls"
+            f"abi: {what} is as hone.h and hone_tuning.h: "
+            f"{len(structs(text))} structures, {len(constants(text))} "
+            f"constants, {len(calls(text))} calls"
         )
     return 1 if wrong else 0
 

@@ -45,7 +45,7 @@ void device_begin(void) {
   }
   if (cuda.alloc != NULL)
     return;
-  hone_options_init(&options, sizeof options);
+  options = (hone_options)HONE_OPTIONS_INIT;
   options.device = HONE_DEVICE_CUDA;
   hone_solve(1, 1, &a, 1, &b, 1, &b, 1, &options, NULL); /* loads it */
   find("cuMemAlloc_v2", &cuda.alloc);

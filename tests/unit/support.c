@@ -150,6 +150,16 @@ void sup_multiply(int64_t n, const double *a, int64_t lda, bool trans,
   }
 }
 
+int sup_solver_solve(hone_solver *solver, int32_t trans, int64_t nrhs,
+                     const double *b, int64_t ldb, double *x, int64_t ldx,
+                     const double *x0, int64_t ldx0, hone_column *columns,
+                     hone_report *report) {
+  hone_options options = HONE_OPTIONS_INIT;
+  options.trans = trans, options.x0 = x0, options.ldx0 = ldx0;
+  options.columns = columns;
+  return hone_solver_solve(solver, nrhs, b, ldb, x, ldx, &options, report);
+}
+
 /* Errors ----------------------------------------------------------------- */
 
 static quad quad_abs(quad v) { return v < 0 ? -v : v; }

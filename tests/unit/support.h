@@ -51,6 +51,12 @@ void sup_matrix_spd(sup_rng *rng, int64_t n, double cond, double *a);
 void sup_multiply(int64_t n, const double *a, int64_t lda, bool trans,
                   const double *x, double *b);
 
+/* hone_solver_solve with the options of this solve as arguments. */
+int sup_solver_solve(hone_solver *solver, int32_t trans, int64_t nrhs,
+                     const double *b, int64_t ldb, double *x, int64_t ldx,
+                     const double *x0, int64_t ldx0, hone_column *columns,
+                     hone_report *report);
+
 /* Errors ---------------------------------------------------------------- */
 
 /* max_i |b - op(A) x|_i / (|op(A)| |x| + |b|)_i (Oettli & Prager) in

@@ -307,7 +307,7 @@ TEST(bounds, try_random_errors_with_factors_of_another_matrix) {
   factor_diagonal(&s, 32);
   const hone_certificate *certificate = &s.ladder.rung[0].certificate;
   CHECK_LE(certificate->contraction, 1e-6);
-  const int32_t before = s.report.passes;
+  const int32_t before = s.report.host_passes;
   for (int i = 1; i < 11; i++)
     s.a[i] = 0.8;
   CHECK_EQ_INT(
@@ -315,7 +315,7 @@ TEST(bounds, try_random_errors_with_factors_of_another_matrix) {
       HONE_OK);
   CHECK_LE(0.8, certificate->contraction);
   CHECK(!hone_bounds_contraction_known(certificate));
-  CHECK_LE(2, s.report.passes - before);
+  CHECK_LE(2, s.report.host_passes - before);
   hone_ladder_destroy(&s.ladder);
 }
 
@@ -361,11 +361,11 @@ static const known_system known[] = {
     {"moler", 0x7b5edbb4fcb88f20, CAMPAIGN_START_MIXED},
     {"dlatms_2", 0x43126c6b6e01c681, CAMPAIGN_START_MIXED},
     {"dlatms_2", 0xe85d52aad98a5195, CAMPAIGN_START_MIXED},
-    {"wide_rows", 0x75a1555cecdb24e2, HONE_START_SINGLE},
-    {"wide_rows", 0x5ef0e2c48801631f, HONE_START_SINGLE},
-    {"wide_rows", 0x7e2637384b6877d4, HONE_START_SINGLE},
-    {"wide_rows", 0x4333d8a23c018173, HONE_START_SINGLE},
-    {"inverse_hilbert", 0x34645d1ccc6c2904, HONE_START_SINGLE},
+    {"wide_rows", 0x75a1555cecdb24e2, HONE_FACTOR_SINGLE},
+    {"wide_rows", 0x5ef0e2c48801631f, HONE_FACTOR_SINGLE},
+    {"wide_rows", 0x7e2637384b6877d4, HONE_FACTOR_SINGLE},
+    {"wide_rows", 0x4333d8a23c018173, HONE_FACTOR_SINGLE},
+    {"inverse_hilbert", 0x34645d1ccc6c2904, HONE_FACTOR_SINGLE},
 };
 
 static void check_known(const known_system *k, bool extra,
@@ -404,9 +404,9 @@ TEST(bounds, hold_where_they_did_not) {
    what they may hide does not count. */
 TEST(bounds, go_on_until_what_may_be_hidden_is_nothing) {
   static const known_system hiding[] = {
-      {"dlatms_4", 0x1bb85cdf097882f3, HONE_START_SINGLE},
-      {"dlatms_2", 0x54ff4a092991a725, HONE_START_SINGLE},
-      {"dlatms_2", 0x1f1ad9713c975da5, HONE_START_SINGLE},
+      {"dlatms_4", 0x1bb85cdf097882f3, HONE_FACTOR_SINGLE},
+      {"dlatms_2", 0x54ff4a092991a725, HONE_FACTOR_SINGLE},
+      {"dlatms_2", 0x1f1ad9713c975da5, HONE_FACTOR_SINGLE},
   };
   int by_single = 0;
   reference r = {0};
@@ -433,13 +433,13 @@ TEST(bounds, go_on_until_what_may_be_hidden_is_nothing) {
    beyond what double precision can tell: no x is accepted for all that. */
 TEST(bounds, are_not_for_what_is_right_by_chance) {
   enum { N = 32 };
-  for (int start = HONE_START_SINGLE; start <= HONE_START_DOUBLE; start++) {
+  for (int start = HONE_FACTOR_SINGLE; start <= HONE_FACTOR_DOUBLE; start++) {
     double *a = sup_filled((int64_t)N * N, 0.0), *b = sup_filled(N, 1.0);
     double *x = sup_filled(N, 0.0);
     hone_options o;
-    hone_report report;
-    hone_options_init(&o, sizeof o);
-    o.start = start;
+    hone_report report = HONE_REPORT_INIT;
+    o = (hone_options)HONE_OPTIONS_INIT;
+    o.factor_precision = start;
     gallery_make(gallery_find("moler"), N, 0.0, 1, a, N);
     ct_note("start %d", start);
     CHECK_EQ_INT(hone_solve(N, 1, a, N, b, N, x, N, &o, &report),

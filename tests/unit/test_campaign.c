@@ -135,7 +135,7 @@ TEST(campaign, a_device_that_is_not_there_is_no_success) {
   reference r = {0};
   const double one = 1.0;
   double x;
-  hone_options_init(&o, sizeof o);
+  o = (hone_options)HONE_OPTIONS_INIT;
   o.device = elsewhere.device = HONE_DEVICE_CUDA;
   if (hone_solve(1, 1, &one, 1, &one, 1, &x, 1, &o, NULL) != HONE_NO_DEVICE)
     SKIP("the device is there");
@@ -159,7 +159,7 @@ TEST(campaign, finds_nothing_wrong_where_something_was) {
     const campaign_plan as_then = {.max_n = CAMPAIGN_MOST_N,
                                    .device = HONE_DEVICE_CPU,
                                    .start = k < 3 ? CAMPAIGN_START_MIXED
-                                                  : HONE_START_SINGLE};
+                                                  : HONE_FACTOR_SINGLE};
     campaign_system s;
     campaign_record record;
     campaign_draw(&s, &as_then, seeds[k]);

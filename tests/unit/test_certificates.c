@@ -45,8 +45,9 @@ static trial make(sup_rng *rng, int family, int64_t n, double cond,
     sup_multiply(n, t.a, n, trans, t.hi + c * n, t.b + c * n);
   sup_random(rng, n, 1, t.b + (COLUMNS - 1) * n, n);
   t.solvable = ref_solve(n, t.a, trans, COLUMNS, t.b, t.hi, t.lo);
-  hone_options_init(&t.options, sizeof t.options);
-  t.options.start = HONE_START_SINGLE;
+  t.options = (hone_options)HONE_OPTIONS_INIT;
+  hone_report_init(&t.report, sizeof t.report);
+  t.options.factor_precision = HONE_FACTOR_SINGLE;
   t.options.trans = trans;
   return t;
 }
@@ -124,7 +125,7 @@ static void check_families(int criterion, double tolerance, int matrices,
 TEST(certificates, bound_the_error_of_every_x_and_not_by_much) {
   static ratios seen;
   seen.count = 0;
-  check_families(HONE_COMPONENTWISE, 0.0, 16, &seen);
+  check_families(HONE_CRITERION_COMPONENTWISE, 0.0, 16, &seen);
   CHECK_LE(300, seen.count);
   CHECK_LE(quantile(&seen, 0.5), 3.0);
   CHECK_LE(quantile(&seen, 0.95), 8.0);
@@ -134,7 +135,7 @@ TEST(certificates, bound_the_error_of_every_x_and_not_by_much) {
 TEST(certificates, bound_the_error_of_what_a_loose_tolerance_accepts) {
   static ratios seen;
   static const double tolerances[] = {1e-8, 1e-4, 1e-6};
-  for (int criterion = 0; criterion <= HONE_RESIDUAL; criterion++) {
+  for (int criterion = 0; criterion <= HONE_CRITERION_RESIDUAL; criterion++) {
     seen.count = 0;
     check_families(criterion, tolerances[criterion], 6, &seen);
     CHECK_LE(200, seen.count);
@@ -145,12 +146,12 @@ TEST(certificates, bound_the_error_of_what_a_loose_tolerance_accepts) {
 
 TEST(certificates, bound_the_error_of_what_no_tolerance_would_accept) {
   static ratios seen;
-  check_families(HONE_COMPONENTWISE, 1e-19, 8, &seen);
+  check_families(HONE_CRITERION_COMPONENTWISE, 1e-19, 8, &seen);
 }
 
 /* Nearly singular: whatever is said, no x without a digit has status 0. */
 TEST(certificates, are_no_promise_where_rounding_decides) {
-  for (int criterion = 0; criterion <= HONE_RESIDUAL; criterion++)
+  for (int criterion = 0; criterion <= HONE_CRITERION_RESIDUAL; criterion++)
     for (int k = 0; k < 48; k++) {
       sup_rng rng = {(uint64_t)k};
       const double cond = log_uniform(&rng, 1e14, 1e19);
@@ -173,7 +174,8 @@ TEST(certificates, make_more_of_an_x_without_a_digit) {
   for (int k = 0; k < 24; k++) {
     sup_rng rng = {(uint64_t)k};
     trial t = make(&rng, REF_GEOMETRIC + k % 3, 40, 1e6, k % 2);
-    t.options.criterion = k % 2 ? HONE_RESIDUAL : HONE_NORMWISE;
+    t.options.criterion =
+        k % 2 ? HONE_CRITERION_RESIDUAL : HONE_CRITERION_NORMWISE;
     t.options.tolerance = 0.5;
     ct_note("matrix %d", k);
     CHECK_EQ_INT(solve(&t), HONE_OK);
@@ -224,8 +226,7 @@ TEST(certificates, know_what_is_exact) {
   const double a[] = {4.0, 1.0, 2.0, 3.0}, b[] = {0.0, 0.0, 6.0, 4.0};
   double x[4];
   hone_column column[2];
-  hone_options options;
-  hone_options_init(&options, sizeof options);
+  hone_options options = HONE_OPTIONS_INIT;
   options.columns = column;
   CHECK_EQ_INT(hone_solve(2, 2, a, 2, b, 2, x, 2, &options, NULL), HONE_OK);
   for (int c = 0; c < 2; c++) {
@@ -399,7 +400,7 @@ TEST(certificates, estimate_rcond_within_ten_times) {
       const double cond = log_uniform(&rng, 1e1, 1e13);
       trial t = make(&rng, family, n, cond, k % 2);
       ct_note("%s, n %d, condition %.1e", ref_name(family), (int)n, cond);
-      t.options.start = k % 3;
+      t.options.factor_precision = k % 3;
       double inverse = ref_inverse_norm1(n, t.a);
       CHECK_LE(0, solve(&t));
       double truth = 1.0 / (ref_norm1(n, t.a) * inverse);
@@ -486,8 +487,8 @@ TEST(certificates, keep_the_best_of_what_does_not_vanish) {
   b[n - 1] = 0.0;
   hone_options options;
   hone_column column;
-  hone_options_init(&options, sizeof options);
-  options.start = HONE_START_SINGLE;
+  options = (hone_options)HONE_OPTIONS_INIT;
+  options.factor_precision = HONE_FACTOR_SINGLE;
   options.columns = &column;
   CHECK_EQ_INT(hone_solve(n, 1, a, n, b, n, x, n, &options, NULL),
                HONE_NOT_CONVERGED);

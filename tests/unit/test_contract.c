@@ -40,8 +40,9 @@ static sys make_padded(int64_t n, int64_t nrhs, int64_t pad) {
   for (int64_t i = 0; i < n; i++)
     s.a[i + i * s.lda] += sqrt((double)n) + 1.0;
   sup_random(&rng, n, nrhs, s.b, s.ldb);
-  hone_options_init(&s.options, sizeof s.options);
+  s.options = (hone_options)HONE_OPTIONS_INIT;
   memset(&s.report, 0xff, sizeof s.report);
+  s.report.struct_size = sizeof s.report;
   return s;
 }
 
@@ -89,7 +90,7 @@ static void check_honest(const sys *s, int st) {
   for (int64_t c = 0; c < s->nrhs; c++) {
     double omega = sup_backward_error(s->n, s->a, s->lda, false,
                                       s->x + c * s->ldx, s->b + c * s->ldb);
-    if (st == HONE_OK && s->options.criterion == HONE_COMPONENTWISE)
+    if (st == HONE_OK && s->options.criterion == HONE_CRITERION_COMPONENTWISE)
       CHECK_LE(omega, SUP_LIMIT);
     else
       CHECK(isfinite(omega)); /* and so is x */
@@ -167,12 +168,12 @@ TEST(contract, pins_the_numbers_of_the_options) {
   CHECK_EQ_INT(HONE_DEVICE_AUTO, 0);
   CHECK_EQ_INT(HONE_DEVICE_CPU, 1);
   CHECK_EQ_INT(HONE_DEVICE_CUDA, 2);
-  CHECK_EQ_INT(HONE_START_AUTO, 0);
-  CHECK_EQ_INT(HONE_START_SINGLE, 1);
-  CHECK_EQ_INT(HONE_START_DOUBLE, 2);
-  CHECK_EQ_INT(HONE_COMPONENTWISE, 0);
-  CHECK_EQ_INT(HONE_NORMWISE, 1);
-  CHECK_EQ_INT(HONE_RESIDUAL, 2);
+  CHECK_EQ_INT(HONE_FACTOR_AUTO, 0);
+  CHECK_EQ_INT(HONE_FACTOR_SINGLE, 1);
+  CHECK_EQ_INT(HONE_FACTOR_DOUBLE, 2);
+  CHECK_EQ_INT(HONE_CRITERION_COMPONENTWISE, 0);
+  CHECK_EQ_INT(HONE_CRITERION_NORMWISE, 1);
+  CHECK_EQ_INT(HONE_CRITERION_RESIDUAL, 2);
 }
 
 TEST(contract, version_text_and_numbers_agree) {
@@ -198,7 +199,7 @@ TEST(contract, refuses_null_pointers) {
   CHECK_EQ_INT(hone_solver_factor(NULL, s.a, 4, NULL), HONE_NULL_POINTER);
   CHECK_EQ_INT(hone_solver_update(NULL, s.a, 4, NULL), HONE_NULL_POINTER);
   CHECK_EQ_INT(
-      hone_solver_solve(NULL, 0, 1, s.b, 4, s.x, 4, NULL, 0, NULL, &s.report),
+      sup_solver_solve(NULL, 0, 1, s.b, 4, s.x, 4, NULL, 0, NULL, &s.report),
       HONE_NULL_POINTER);
   CHECK(sup_untouched(s.x, 8, UNTOUCHED));
   hone_solver *none = NULL;
@@ -286,7 +287,7 @@ TEST(contract, solves_empty_systems) {
   CHECK_EQ_INT(hone_solver_create(&solver, 0, NULL), HONE_OK);
   CHECK_EQ_INT(hone_solver_factor(solver, NULL, 1, NULL), HONE_OK);
   CHECK_EQ_INT(
-      hone_solver_solve(solver, 0, 2, NULL, 1, NULL, 1, NULL, 0, NULL, NULL),
+      sup_solver_solve(solver, 0, 2, NULL, 1, NULL, 1, NULL, 0, NULL, NULL),
       HONE_OK);
   hone_solver_destroy(&solver);
   CHECK(sup_untouched(s.x, 6, UNTOUCHED));
@@ -295,9 +296,9 @@ TEST(contract, solves_empty_systems) {
 
 TEST(contract, solves_systems_of_one_and_two_unknowns) {
   for (int64_t n = 1; n <= 2; n++)
-    for (int start = 0; start <= HONE_START_DOUBLE; start++) {
+    for (int start = 0; start <= HONE_FACTOR_DOUBLE; start++) {
       sys s = make(n, 3);
-      s.options.start = start;
+      s.options.factor_precision = start;
       expect(&s, HONE_OK);
       discard(&s);
     }
@@ -344,7 +345,7 @@ TEST(contract, takes_an_older_struct_and_reads_nothing_behind_it) {
     CHECK_EQ_INT(s.options.struct_size, ends[i]);
     CHECK_EQ_INT(((unsigned char *)&s.options)[ends[i]], 0xa5);
     int st = call(&s);
-    hone_options_init(&s.options, sizeof s.options);
+    s.options = (hone_options)HONE_OPTIONS_INIT;
     CHECK_EQ_INT(st, HONE_OK);
     check_honest(&s, st);
     discard(&s);
@@ -362,8 +363,8 @@ static void some_free(void *memory, void *ctx) {
 }
 static void bad_device(hone_options *o) { o->device = 3; }
 static void bad_device_below(hone_options *o) { o->device = -1; }
-static void bad_start(hone_options *o) { o->start = 3; }
-static void bad_start_below(hone_options *o) { o->start = -1; }
+static void bad_start(hone_options *o) { o->factor_precision = 3; }
+static void bad_start_below(hone_options *o) { o->factor_precision = -1; }
 static void bad_layout(hone_options *o) { o->layout = 2; }
 static void bad_layout_below(hone_options *o) { o->layout = INT32_MIN; }
 static void bad_trans(hone_options *o) { o->trans = 'T'; }
@@ -407,25 +408,25 @@ TEST(contract, refuses_to_solve_before_a_matrix_is_factored) {
   hone_solver *solver;
   REQUIRE(hone_solver_create(&solver, 3, NULL) == HONE_OK);
   CHECK_EQ_INT(
-      hone_solver_solve(solver, 0, 1, s.b, 3, s.x, 3, NULL, 0, NULL, NULL),
+      sup_solver_solve(solver, 0, 1, s.b, 3, s.x, 3, NULL, 0, NULL, NULL),
       HONE_NOT_FACTORED);
   double bad = s.a[1];
   s.a[1] = (double)NAN;
   CHECK_EQ_INT(hone_solver_factor(solver, s.a, 3, NULL), HONE_NOT_FINITE_A);
   CHECK_EQ_INT(
-      hone_solver_solve(solver, 0, 1, s.b, 3, s.x, 3, NULL, 0, NULL, NULL),
+      sup_solver_solve(solver, 0, 1, s.b, 3, s.x, 3, NULL, 0, NULL, NULL),
       HONE_NOT_FACTORED);
   CHECK(sup_untouched(s.x, 3, UNTOUCHED));
   s.a[1] = bad;
   CHECK_EQ_INT(hone_solver_factor(solver, s.a, 3, NULL), HONE_OK);
   CHECK_EQ_INT(
-      hone_solver_solve(solver, 2, 1, s.b, 3, s.x, 3, NULL, 0, NULL, NULL),
+      sup_solver_solve(solver, 2, 1, s.b, 3, s.x, 3, NULL, 0, NULL, NULL),
       HONE_BAD_OPTION);
   CHECK_EQ_INT(
-      hone_solver_solve(solver, 0, 1, s.b, 3, s.a, 3, NULL, 0, NULL, NULL),
+      sup_solver_solve(solver, 0, 1, s.b, 3, s.a, 3, NULL, 0, NULL, NULL),
       HONE_BAD_OVERLAP);
   CHECK_EQ_INT(
-      hone_solver_solve(solver, 0, 1, s.b, 3, s.x, 3, NULL, 0, NULL, NULL),
+      sup_solver_solve(solver, 0, 1, s.b, 3, s.x, 3, NULL, 0, NULL, NULL),
       HONE_OK);
   CHECK_LE(sup_backward_error(3, s.a, 3, false, s.x, s.b), SUP_LIMIT);
   hone_solver_destroy(&solver);
@@ -495,7 +496,8 @@ TEST(contract, says_which_row_or_column_is_zero) {
     ct_note("%s 6 is zero, %s", row ? "row" : "column",
             row_major ? "row-major" : "column-major");
     s.options.layout = row_major ? HONE_ROW_MAJOR : HONE_COL_MAJOR;
-    s.options.start = start_single ? HONE_START_SINGLE : HONE_START_AUTO;
+    s.options.factor_precision =
+        start_single ? HONE_FACTOR_SINGLE : HONE_FACTOR_AUTO;
     for (int64_t i = 0; i < 9; i++)
       s.a[row == row_major ? i + 6 * 9 : 6 + i * 9] = i % 2 ? 0.0 : -0.0;
     expect(&s, HONE_SINGULAR);
@@ -522,7 +524,7 @@ TEST(contract, never_accepts_an_exactly_singular_integer_matrix) {
     for (int k = 0; k < 6; k++) {
       sys s = make(n, 2);
       ct_note("n %d, start %d, kind %d", (int)n, k / 2, k % 2);
-      s.options.start = k / 2;
+      s.options.factor_precision = k / 2;
       make_integer(&s, k % 2);
       set_consistent(&s);
       CHECK(solve_honestly(&s) != HONE_OK);
@@ -558,10 +560,10 @@ TEST(contract, never_accepts_a_numerically_singular_matrix) {
     int kind = k / 4 % KINDS, criterion = k / 4 / KINDS;
     make_singular(&s, kind);
     set_consistent(&s); /* the residual can be made small */
-    for (int start = 0; start <= HONE_START_DOUBLE; start++) {
+    for (int start = 0; start <= HONE_FACTOR_DOUBLE; start++) {
       ct_note("%s, n %d, criterion %d, start %d", kind_names[kind], (int)s.n,
               criterion, start);
-      s.options.start = start;
+      s.options.factor_precision = start;
       s.options.criterion = criterion;
       for (int64_t i = 0; i < s.n; i++)
         s.x[i] = UNTOUCHED;
@@ -591,10 +593,10 @@ TEST(contract, never_accepts_singular_matrices_of_mixed_units) {
 }
 
 TEST(contract, never_accepts_the_hilbert_matrix_of_order_20) {
-  for (int start = 0; start <= HONE_START_DOUBLE; start++)
-    for (int criterion = 0; criterion <= HONE_RESIDUAL; criterion++) {
+  for (int start = 0; start <= HONE_FACTOR_DOUBLE; start++)
+    for (int criterion = 0; criterion <= HONE_CRITERION_RESIDUAL; criterion++) {
       sys s = make(20, 1);
-      s.options.start = start;
+      s.options.factor_precision = start;
       s.options.criterion = criterion;
       for (int64_t i = 0; i < 400; i++)
         s.a[i] = 1.0 / (double)(i / 20 + i % 20 + 1);
@@ -650,7 +652,7 @@ TEST(contract, solves_with_entries_that_overflow_or_vanish_in_single) {
             (int)s.n);
     s.a[diagonal ? 3 + 3 * s.n : 1 + 4 * s.n] = entries[k / 4];
     s.a[0] = 5.0;
-    s.options.start = HONE_START_SINGLE;
+    s.options.factor_precision = HONE_FACTOR_SINGLE;
     set_consistent(&s);
     expect(&s, HONE_OK);
     discard(&s);
@@ -723,9 +725,9 @@ TEST(contract, finds_a_solution_near_1e50) {
 }
 
 TEST(contract, says_that_a_solution_overflows) {
-  for (int start = 0; start <= HONE_START_DOUBLE; start++) {
+  for (int start = 0; start <= HONE_FACTOR_DOUBLE; start++) {
     sys s = make(20, 1);
-    s.options.start = start;
+    s.options.factor_precision = start;
     scale(&s, 1e-200, 1e200);
     expect(&s, HONE_OVERFLOW);
     discard(&s);
@@ -757,7 +759,7 @@ TEST(contract, solves_for_zero) {
   memset(s.b + 150, 0, 150 * sizeof *s.b);
   expect(&s, HONE_OK);
   CHECK(sup_untouched(s.x + 150, 150, 0.0));
-  for (int criterion = 1; criterion <= HONE_RESIDUAL; criterion++) {
+  for (int criterion = 1; criterion <= HONE_CRITERION_RESIDUAL; criterion++) {
     s.options.criterion = criterion;
     ct_note("criterion %d", criterion);
     expect(&s, HONE_OK);
@@ -790,7 +792,8 @@ TEST(contract, leaves_a_and_b_as_they_are_and_never_reads_the_padding) {
     sys s = make_padded(k & 1 ? 150 : 11, 3, 5);
     ct_note("n %d, case %d", (int)s.n, k);
     s.options.layout = k & 2 ? HONE_ROW_MAJOR : HONE_COL_MAJOR;
-    s.options.start = k & 4 ? HONE_START_DOUBLE : HONE_START_SINGLE;
+    s.options.factor_precision =
+        k & 4 ? HONE_FACTOR_DOUBLE : HONE_FACTOR_SINGLE;
     double *a = sup_copy(s.a, s.lda * s.n), *b = sup_copy(s.b, s.ldb * 3);
     CHECK_EQ_INT(call(&s), HONE_OK);
     CHECK_MEM_EQ(s.a, a, (size_t)(s.lda * s.n) * sizeof *a);
@@ -927,17 +930,17 @@ TEST(contract, deterministic_gives_the_same_bits_for_any_threads) {
   static const struct {
     int64_t n, nrhs;
     int start;
-  } cases[] = {{130, 3, HONE_START_SINGLE},
-               {500, 1, HONE_START_SINGLE},
-               {500, 5, HONE_START_SINGLE},
-               {500, 2, HONE_START_DOUBLE}};
+  } cases[] = {{130, 3, HONE_FACTOR_SINGLE},
+               {500, 1, HONE_FACTOR_SINGLE},
+               {500, 5, HONE_FACTOR_SINGLE},
+               {500, 2, HONE_FACTOR_DOUBLE}};
   for (int i = 0; i < 4; i++) {
     sys s = make(cases[i].n, cases[i].nrhs);
     const int64_t count = s.n * s.nrhs;
     double *first = NULL;
-    hone_report one;
+    hone_report one = HONE_REPORT_INIT;
     s.options.deterministic = 1;
-    s.options.start = cases[i].start;
+    s.options.factor_precision = cases[i].start;
     for (int threads = 1; threads <= 3; threads++) {
       ct_note("n %d, nrhs %d, threads %d", (int)s.n, (int)s.nrhs, threads);
       s.options.threads = threads;
@@ -972,8 +975,8 @@ static void *run(void *arg) {
     s->a[i] += 0.5;
     int st = hone_solver_factor(solver, s->a, s->lda, NULL);
     if (st == HONE_OK)
-      st = hone_solver_solve(solver, 0, s->nrhs, s->b, s->ldb, s->x, s->ldx,
-                             NULL, 0, NULL, &s->report);
+      st = sup_solver_solve(solver, 0, s->nrhs, s->b, s->ldb, s->x, s->ldx,
+                            NULL, 0, NULL, &s->report);
     r->worst = st;
     r->largest = fmax(
         r->largest, sup_backward_error(s->n, s->a, s->lda, false, s->x, s->b));
@@ -1041,7 +1044,8 @@ static void make_calls(void) {
   s.a[3] = (double)NAN;
   call(&s);
   sup_matrix_cond(&rng, 420, SUP_ONE_SMALL, 1e11, t.a, 420);
-  t.options.start = HONE_START_SINGLE; /* with a fallback to talk about */
+  t.options.factor_precision =
+      HONE_FACTOR_SINGLE; /* with a fallback to talk about */
   call(&t);
   zero.n = 0;
   call(&zero);
@@ -1128,7 +1132,8 @@ TEST(contract, stops_wherever_it_is_told_to) {
       sup_rng rng = {8};
       audience a = {.stop_at = stop};
       ct_note("kind %d, stop at event %d", kind, stop);
-      s.options.start = kind == 0 ? HONE_START_DOUBLE : HONE_START_SINGLE;
+      s.options.factor_precision =
+          kind == 0 ? HONE_FACTOR_DOUBLE : HONE_FACTOR_SINGLE;
       if (kind == 2)
         sup_matrix_cond(&rng, 150, SUP_GEOMETRIC, 1e11, s.a, 150);
       s.options.progress = listen;
@@ -1175,7 +1180,7 @@ TEST(contract, tells_of_every_correction) {
     ct_note("kind %d", kind);
     sup_matrix_cond(&rng, 200, SUP_GEOMETRIC, kind == 0 ? 1e5 : 2.7e8, s.a,
                     200);
-    s.options.start = HONE_START_SINGLE;
+    s.options.factor_precision = HONE_FACTOR_SINGLE;
     s.options.progress = write_down;
     s.options.progress_user = &d;
     expect(&s, HONE_OK);
@@ -1210,7 +1215,7 @@ TEST(contract, goes_on_with_a_solver_that_was_stopped) {
     hone_solver *solver;
     ct_note("stop at event %d", stop);
     sup_matrix_cond(&rng, 150, SUP_GEOMETRIC, 1e6, s.a, 150);
-    s.options.start = HONE_START_SINGLE;
+    s.options.factor_precision = HONE_FACTOR_SINGLE;
     s.options.max_iterations = 1; /* the solve climbs */
     s.options.progress = listen;
     s.options.progress_user = &a;
@@ -1221,8 +1226,8 @@ TEST(contract, goes_on_with_a_solver_that_was_stopped) {
       CHECK_EQ_INT(hone_solver_factor(solver, s.a, 150, NULL), HONE_OK);
     }
     for (int again = 0; again < 2; again++) {
-      st = hone_solver_solve(solver, 0, 1, s.b, 150, s.x, 150, NULL, 0, NULL,
-                             &s.report);
+      st = sup_solver_solve(solver, 0, 1, s.b, 150, s.x, 150, NULL, 0, NULL,
+                            &s.report);
       CHECK_LE(0, st);
       a.stop_at = 0;
     }
@@ -1247,15 +1252,15 @@ TEST(contract, reusable_solver_gives_what_the_one_call_gives) {
     REQUIRE(hone_solver_create(&solver, n, &s.options) == HONE_OK);
     CHECK_EQ_INT(hone_solver_factor(solver, s.a, n, &s.report), HONE_OK);
     for (int again = 0; again < 2; again++) {
-      CHECK_EQ_INT(hone_solver_solve(solver, HONE_NO_TRANS, 3, s.b, n, x, n,
-                                     NULL, 0, columns, &s.report),
+      CHECK_EQ_INT(sup_solver_solve(solver, HONE_NO_TRANS, 3, s.b, n, x, n,
+                                    NULL, 0, columns, &s.report),
                    HONE_OK);
       CHECK_MEM_EQ(x, s.x, (size_t)(n * 3) * sizeof *x);
     }
     for (int c = 0; c < 3; c++)
       CHECK_EQ_INT(columns[c].status, HONE_OK);
-    CHECK_EQ_INT(hone_solver_solve(solver, HONE_TRANS, 1, s.b, n, x, n, s.x, n,
-                                   NULL, NULL),
+    CHECK_EQ_INT(sup_solver_solve(solver, HONE_TRANS, 1, s.b, n, x, n, s.x, n,
+                                  NULL, NULL),
                  HONE_OK);
     CHECK_LE(sup_backward_error(n, s.a, n, true, x, s.b), SUP_LIMIT);
     hone_solver_destroy(&solver);

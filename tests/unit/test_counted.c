@@ -158,7 +158,7 @@ TEST(counted, one_triangle_is_all_that_cholesky_reads) {
 static hone_report solve_exactly(int64_t n, int64_t nrhs,
                                  const hone_options *chosen, bool warm) {
   hone_options o = *chosen;
-  hone_report r;
+  hone_report r = HONE_REPORT_INIT;
   double *a = sup_filled(n * n, 0.0), *b = sup_filled(n * nrhs, 0.0);
   double *x = sup_filled(n * nrhs, 0.0), *x0 = sup_filled(n * nrhs, 0.0);
   for (int64_t j = 0; j < n; j++)
@@ -192,26 +192,29 @@ static hone_report solve_exactly(int64_t n, int64_t nrhs,
    A alone. A right x needs none more in any mode, nor does a right x0. */
 TEST(counted, passes_are_those_of_every_64_columns) {
   for (int trans = 0; trans < 2; trans++)
-    for (int start = HONE_START_SINGLE; start <= HONE_START_DOUBLE; start++) {
-      hone_options o;
-      hone_options_init(&o, sizeof o);
+    for (int start = HONE_FACTOR_SINGLE; start <= HONE_FACTOR_DOUBLE; start++) {
+      hone_options o = HONE_OPTIONS_INIT;
       o.device = HONE_DEVICE_CPU;
       o.structure = HONE_STRUCTURE_GENERAL;
-      o.start = start;
+      o.factor_precision = start;
       o.trans = trans;
       ct_note("trans %d, start %d", trans, start);
-      const int each = start == HONE_START_SINGLE ? 2 : 1;
+      const int each = start == HONE_FACTOR_SINGLE ? 2 : 1;
       const hone_report one = solve_exactly(40, 1, &o, false);
-      CHECK_LE(1, one.passes);
-      CHECK_LE(one.passes, 8);
-      CHECK_EQ_INT(solve_exactly(40, 64, &o, false).passes, one.passes);
-      CHECK_EQ_INT(solve_exactly(40, 65, &o, false).passes, one.passes + each);
-      CHECK_EQ_INT(solve_exactly(40, 129, &o, false).passes,
-                   one.passes + 2 * each);
-      CHECK_EQ_INT(solve_exactly(40, 1, &o, true).passes, one.passes);
+      CHECK_LE(1, one.host_passes);
+      CHECK_LE(one.host_passes, 8);
+      CHECK_EQ_INT(solve_exactly(40, 64, &o, false).host_passes,
+                   one.host_passes);
+      CHECK_EQ_INT(solve_exactly(40, 65, &o, false).host_passes,
+                   one.host_passes + each);
+      CHECK_EQ_INT(solve_exactly(40, 129, &o, false).host_passes,
+                   one.host_passes + 2 * each);
+      CHECK_EQ_INT(solve_exactly(40, 1, &o, true).host_passes, one.host_passes);
       o.extra_precise = 1;
-      CHECK_EQ_INT(solve_exactly(40, 1, &o, false).passes, one.passes);
-      CHECK_EQ_INT(solve_exactly(40, 65, &o, true).passes, one.passes + each);
+      CHECK_EQ_INT(solve_exactly(40, 1, &o, false).host_passes,
+                   one.host_passes);
+      CHECK_EQ_INT(solve_exactly(40, 65, &o, true).host_passes,
+                   one.host_passes + each);
     }
 }
 
@@ -222,7 +225,7 @@ TEST(counted, zeros_are_named_in_words) {
   for (int64_t at = 0; at < 3; at++)
     for (int column = 0; column < 2; column++) {
       double a[9] = {1, 2, 3, 4, 5, 6, 7, 8, 10}, b[3] = {1, 1, 1}, x[3];
-      hone_report r;
+      hone_report r = HONE_REPORT_INIT;
       for (int64_t k = 0; k < 3; k++)
         a[column ? k + at * 3 : at + k * 3] = 0.0;
       CHECK_EQ_INT(hone_solve(3, 1, a, 3, b, 3, x, 3, NULL, &r), HONE_SINGULAR);

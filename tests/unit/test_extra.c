@@ -37,8 +37,9 @@ static trial make(sup_rng *rng, int64_t n, int64_t nrhs, double *a,
   sup_random(rng, n, nrhs, t.b, n);
   t.solvable = ref_solve(n, a, trans, nrhs, t.b, t.hi, t.lo);
   CHECK(t.solvable);
-  hone_options_init(&t.options, sizeof t.options);
-  t.options.start = HONE_START_SINGLE;
+  t.options = (hone_options)HONE_OPTIONS_INIT;
+  hone_report_init(&t.report, sizeof t.report);
+  t.options.factor_precision = HONE_FACTOR_SINGLE;
   t.options.trans = trans;
   t.options.columns = column;
   t.options.extra_precise = 1;
@@ -324,8 +325,9 @@ typedef struct stage {
 
 static int play(stage *s, double rate, int fails_at) {
   enum { N = 12 };
-  const hone_request request = {
-      .criterion = HONE_COMPONENTWISE, .limit = SUP_LIMIT, .extra = true};
+  const hone_request request = {.criterion = HONE_CRITERION_COMPONENTWISE,
+                                .limit = SUP_LIMIT,
+                                .extra = true};
   sup_rng rng = {7};
   *s = (stage){.report = {.bad_row = -1}};
   sup_random(&rng, N, N, s->a, N);

@@ -103,9 +103,8 @@ static void solve_fenced(shape kind, int64_t n, int64_t nrhs, int form) {
   double *x0 = fenced(vectors, sizeof(double));
   const size_t list = (size_t)nrhs * sizeof(hone_column);
   hone_column *columns = fenced(list, sizeof(double));
-  hone_report report;
-  hone_options o;
-  hone_options_init(&o, sizeof o);
+  hone_report report = HONE_REPORT_INIT;
+  hone_options o = HONE_OPTIONS_INIT;
   fill(kind, n, a, &rng, form & 1 ? 8 : 0);
   sup_random(&rng, n, nrhs, b, n);
   memset(x0, 0, vectors);
@@ -116,7 +115,7 @@ static void solve_fenced(shape kind, int64_t n, int64_t nrhs, int form) {
   o.columns = columns;
   o.trans = form & 2 ? HONE_TRANS : HONE_NO_TRANS;
   o.extra_precise = form == 3;
-  o.start = form == 1 ? HONE_START_SINGLE : HONE_START_AUTO;
+  o.factor_precision = form == 1 ? HONE_FACTOR_SINGLE : HONE_FACTOR_AUTO;
   o.structure = kind == DEFINITE && form < 3 ? HONE_STRUCTURE_SPD : 0;
   if (form & 2) {
     o.x0 = x0;

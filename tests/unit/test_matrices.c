@@ -42,9 +42,9 @@ static void close_system(system_of *s) {
 
 /* Solves for b = A x_true and checks what no status may break. */
 static void solve_system(system_of *s) {
-  hone_options options;
-  hone_options_init(&options, sizeof options);
+  hone_options options = HONE_OPTIONS_INIT;
   options.columns = &s->column;
+  hone_report_init(&s->report, sizeof s->report);
   sup_multiply(s->n, s->a, s->n, false, s->x_true, s->b);
   for (int64_t i = 0; i < s->n; i++)
     s->x[i] = -7.25;

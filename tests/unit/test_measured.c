@@ -26,7 +26,7 @@ typedef struct sys {
 /* Dominated by its diagonal; A is of the size 2^size, row i and column j of
    2^(units of theirs) beside it, x of 2^size_x. */
 static sys make(int64_t n, int size, int size_x, int units) {
-  sys s = {.n = n, .lda = n + 2, .units = units};
+  sys s = {.report = HONE_REPORT_INIT, .n = n, .lda = n + 2, .units = units};
   sup_rng rng = {(uint64_t)(n + size)};
   s.a = sup_filled(s.lda * n, (double)NAN);
   s.b = sup_filled(n * COLUMNS, 0.0);
@@ -39,7 +39,7 @@ static sys make(int64_t n, int size, int size_x, int units) {
       *v = i == j ? 1.5 + *v : *v / (double)n;
       *v = ldexp(*v, size + units * (int)(i % 5 - j % 3));
     }
-  hone_options_init(&s.options, sizeof s.options);
+  s.options = (hone_options)HONE_OPTIONS_INIT;
   s.options.device = HONE_DEVICE_CPU;
   s.options.structure = HONE_STRUCTURE_GENERAL;
   for (int64_t i = 0; i < n * COLUMNS; i++)
@@ -185,7 +185,7 @@ TEST(measured, forward_errors_are_bounds_and_near) {
     sys s = make(50, 3, -2, 0);
     double *exact = sup_filled(50, 0.0);
     s.options.trans = form;
-    check_measured(&s, HONE_COMPONENTWISE);
+    check_measured(&s, HONE_CRITERION_COMPONENTWISE);
     hone_options o = s.options;
     o.tolerance = 0.0;
     o.x0 = NULL;

@@ -112,8 +112,9 @@ static void make(problem *p, heap *h) {
   take_shape(p);
   sup_random(&rng, p->n, p->nrhs, p->b, p->n);
   *h = (heap){.fail_at = -1};
-  hone_options_init(&p->options, sizeof p->options);
-  p->options.start = p->start;
+  p->options = (hone_options)HONE_OPTIONS_INIT;
+  hone_report_init(&p->report, sizeof p->report);
+  p->options.factor_precision = p->start;
   p->options.threads = 2;
   p->options.max_iterations = p->cap;
   p->options.alloc = take;
@@ -133,8 +134,8 @@ static int one_call(problem *p) {
 }
 
 static int solver_solve(problem *p, hone_solver *solver) {
-  return hone_solver_solve(solver, HONE_NO_TRANS, p->nrhs, p->b, p->n, p->x,
-                           p->n, NULL, 0, NULL, &p->report);
+  return sup_solver_solve(solver, HONE_NO_TRANS, p->nrhs, p->b, p->n, p->x,
+                          p->n, NULL, 0, NULL, &p->report);
 }
 
 static int three_calls(problem *p) {
@@ -198,18 +199,18 @@ static void fail_each(const problem *kind, int (*call)(problem *),
 
 #define FALLBACK(columns, condition, corrections)                              \
   {                                                                            \
-    .name = "fallback", .n = 150, .nrhs = columns, .start = HONE_START_SINGLE, \
-    .cond = condition, .cap = corrections                                      \
+    .name = "fallback", .n = 150, .nrhs = columns,                             \
+    .start = HONE_FACTOR_SINGLE, .cond = condition, .cap = corrections         \
   }
 
 static const problem kinds[] = {
     {.name = "default", .n = 8, .nrhs = 1},
-    {.name = "double", .n = 8, .nrhs = 5, .start = HONE_START_DOUBLE},
-    {.name = "double", .n = 8, .nrhs = 70, .start = HONE_START_DOUBLE},
-    {.name = "single", .n = 200, .nrhs = 1, .start = HONE_START_SINGLE},
-    {.name = "single", .n = 200, .nrhs = 5, .start = HONE_START_SINGLE},
-    {.name = "single", .n = 150, .nrhs = 70, .start = HONE_START_SINGLE},
-    {.name = "pool", .n = 420, .nrhs = 2, .start = HONE_START_SINGLE},
+    {.name = "double", .n = 8, .nrhs = 5, .start = HONE_FACTOR_DOUBLE},
+    {.name = "double", .n = 8, .nrhs = 70, .start = HONE_FACTOR_DOUBLE},
+    {.name = "single", .n = 200, .nrhs = 1, .start = HONE_FACTOR_SINGLE},
+    {.name = "single", .n = 200, .nrhs = 5, .start = HONE_FACTOR_SINGLE},
+    {.name = "single", .n = 150, .nrhs = 70, .start = HONE_FACTOR_SINGLE},
+    {.name = "pool", .n = 420, .nrhs = 2, .start = HONE_FACTOR_SINGLE},
     {.name = "triangular", .n = 90, .nrhs = 5, .shape = 'u'},
     {.name = "scaled", .n = 90, .nrhs = 1, .shape = 'u', .graded = true},
     {.name = "banded", .n = 90, .nrhs = 1, .shape = 'b'},
@@ -223,13 +224,13 @@ static const problem kinds[] = {
     {.name = "GMRES", /* for the certificate already */
      .n = 150,
      .nrhs = 2,
-     .start = HONE_START_SINGLE,
+     .start = HONE_FACTOR_SINGLE,
      .cond = 1e10,
      .mode = SUP_ONE_SMALL},
     {.name = "GMRES", /* found out by the solve, and then by the double LU */
      .n = 150,
      .nrhs = 2,
-     .start = HONE_START_SINGLE,
+     .start = HONE_FACTOR_SINGLE,
      .cond = 1e9,
      .mode = SUP_ONE_LARGE},
 };
@@ -387,7 +388,7 @@ TEST(memory, holds_no_more_than_hone_memory_needed_says) {
 }
 
 TEST(memory, needs_four_bytes_an_entry_on_the_single_path) {
-  problem p = {.n = 1500, .nrhs = 1, .start = HONE_START_SINGLE};
+  problem p = {.n = 1500, .nrhs = 1, .start = HONE_FACTOR_SINGLE};
   heap h;
   const double n = 1500.0;
   int64_t single = -1, twice = -1;
@@ -408,9 +409,8 @@ TEST(memory, needs_four_bytes_an_entry_on_the_single_path) {
 
 TEST(memory, needed_grows_with_the_order_and_does_not_overflow) {
   int64_t last_single = 0, last_double = 0;
-  hone_options o;
-  hone_options_init(&o, sizeof o);
-  o.start = HONE_START_SINGLE;
+  hone_options o = HONE_OPTIONS_INIT;
+  o.factor_precision = HONE_FACTOR_SINGLE;
   enum { LARGEST = 1 << 29 }; /* order that the library takes */
   for (int64_t n = 1; n <= LARGEST; n *= 2) {
     int64_t single = -1, twice = -1;
@@ -463,7 +463,7 @@ TEST(memory, a_limit_of_what_is_needed_is_enough) {
     make(&p, &h);
     hone_memory_needed(p.n, p.nrhs, &p.options, &single, &twice);
     p.options.memory_limit_bytes = p.cond > 0.0 ? twice : single;
-    if (p.start == HONE_START_AUTO)
+    if (p.start == HONE_FACTOR_AUTO)
       p.options.memory_limit_bytes = twice;
     CHECK_EQ_INT(one_call(&p), HONE_OK);
     discard(&p);

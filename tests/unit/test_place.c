@@ -73,7 +73,7 @@ static sys make(int kind, int64_t n, int64_t nrhs, int64_t pad) {
     }
   sup_random(&rng, n, nrhs, s.b, s.ldb);
   sup_random(&rng, n, nrhs, s.x0, s.ldb);
-  hone_options_init(&s.options, sizeof s.options);
+  s.options = (hone_options)HONE_OPTIONS_INIT;
   s.options.device = HONE_DEVICE_CPU;
   s.options.threads = 2;
   s.options.alloc = take;
@@ -98,7 +98,7 @@ typedef struct answer {
 static answer solve(const sys *s, int there, bool in_place) {
   const int64_t many = s->ldb * s->nrhs;
   const size_t bytes = (size_t)many * sizeof(double);
-  answer out = {.x = sup_aligned(many, UNTOUCHED)};
+  answer out = {.x = sup_aligned(many, UNTOUCHED), .report = HONE_REPORT_INIT};
   hone_options o = s->options;
   if (in_place)
     memcpy(out.x, s->b, bytes);
@@ -266,9 +266,11 @@ TEST(place, of_a_is_where_it_is_factored) {
                        ? device_alloc(s.lda * s.n)
                        : fake_alloc((size_t)(s.lda * s.n * 8), true);
     double *x = sup_filled(s.ldb, 0.0);
-    hone_report r;
+    hone_report r = HONE_REPORT_INIT;
     device_put(open, s.a, (size_t)(s.lda * s.n) * sizeof(double));
-    s.options.residuals = residuals;
+    hone_tuning tuning = HONE_TUNING_INIT;
+    tuning.residuals = residuals;
+    s.options.tuning = &tuning;
     s.options.structure = HONE_STRUCTURE_GENERAL;
     ct_note("residuals %d", residuals);
     CHECK_EQ_INT(
@@ -394,10 +396,10 @@ TEST(place, of_x_must_not_be_in_a) {
   REQUIRE(hone_solver_create(&solver, n, &s.options) == HONE_OK);
   CHECK_EQ_INT(hone_solver_factor(solver, a, n, NULL), HONE_OK);
   CHECK_EQ_INT(
-      hone_solver_solve(solver, 0, 1, s.b, n, a + 99, n, NULL, 0, NULL, NULL),
+      sup_solver_solve(solver, 0, 1, s.b, n, a + 99, n, NULL, 0, NULL, NULL),
       HONE_BAD_OVERLAP);
   CHECK_EQ_INT(
-      hone_solver_solve(solver, 0, 1, s.b, n, x, n, NULL, 0, NULL, NULL),
+      sup_solver_solve(solver, 0, 1, s.b, n, x, n, NULL, 0, NULL, NULL),
       HONE_OK);
   hone_solver_destroy(&solver);
   device_free(a);

@@ -55,7 +55,8 @@ static void make(sys *s, int64_t n, int device) {
   s->there_a = on_device(s->a, n * n);
   s->there_b = on_device(s->b, n);
   s->there_x = on_device(s->x, n);
-  hone_options_init(&s->options, sizeof s->options);
+  s->options = (hone_options)HONE_OPTIONS_INIT;
+  hone_report_init(&s->report, sizeof s->report);
   s->options.device = device;
   s->options.threads = 4;
   s->options.alloc = take;
@@ -81,8 +82,8 @@ static void change(sys *s, double by) {
 }
 
 static int solve_with(sys *s, hone_solver *solver) {
-  const int st = hone_solver_solve(solver, HONE_TRANS, 1, s->there_b, s->n,
-                                   s->there_x, s->n, NULL, 0, NULL, &s->report);
+  const int st = sup_solver_solve(solver, HONE_TRANS, 1, s->there_b, s->n,
+                                  s->there_x, s->n, NULL, 0, NULL, &s->report);
   device_get(s->x, s->there_x, (size_t)s->n * sizeof(double));
   return st;
 }

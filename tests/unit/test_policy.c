@@ -69,7 +69,7 @@ static list expected(const hone_situation *s) {
     push(&l, &triangular, false);
     push(&l, &banded, false);
   }
-  if (s->start != HONE_START_DOUBLE) {
+  if (s->start != HONE_FACTOR_DOUBLE) {
     const bool large = s->n > 512;
     const bool may_be_definite = s->structure == HONE_STRUCTURE_SPD ||
                                  (s->structure == HONE_STRUCTURE_AUTO && large);
@@ -149,7 +149,7 @@ TEST(policy, has_these_rungs_on_a_cpu_and_on_a_gpu) {
   } cases[] = {{{.n = 100}, "D T B L+ L64+"},
                {{.n = 512}, "D T B L+ L64+"},
                {{.n = 513}, "D T B C+ C64+ L+ L64+"},
-               {{.n = 513, .start = HONE_START_DOUBLE}, "D T B L64+"},
+               {{.n = 513, .start = HONE_FACTOR_DOUBLE}, "D T B L64+"},
                {{.n = 2, .structure = HONE_STRUCTURE_SPD}, "C+ L+ L64+"},
                {{.n = 9000, .structure = HONE_STRUCTURE_SPD}, "C+ L+ L64+"},
                {{.n = 9000, .structure = HONE_STRUCTURE_GENERAL}, "L+ L64+"},
@@ -165,7 +165,7 @@ TEST(policy, has_these_rungs_on_a_cpu_and_on_a_gpu) {
                  .gpu = true,
                  .coarse = true,
                  .structure = HONE_STRUCTURE_SPD,
-                 .start = HONE_START_DOUBLE},
+                 .start = HONE_FACTOR_DOUBLE},
                 "gL64+ L64+"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char text[128];
@@ -222,7 +222,7 @@ static bool should_follow(const hone_engine *failed, int failed_rank,
 }
 
 TEST(policy, says_of_every_pair_of_engines_what_follows_a_failure) {
-  static const int arithmetic[] = {HONE_ARITHMETIC_AUTO, HONE_TF32};
+  static const int arithmetic[] = {HONE_ARITHMETIC_AUTO, HONE_ARITHMETIC_TF32};
   for (int from = 0; from < HONE_ROLES * 2; from++)
     for (int to = 0; to < HONE_ROLES * 2; to++)
       for (int f = 0; f < HONE_FAILURES; f++) {
@@ -281,7 +281,7 @@ static void compare_climbs(const hone_situation *s) {
   for (int r = 0; r < want.count; r++) {
     l.rung[r].engine = want.steps[r].engine;
     if (s->gpu && s->coarse && !want.steps[r].accurate)
-      l.rung[r].choices.arithmetic = HONE_FP16;
+      l.rung[r].choices.arithmetic = HONE_ARITHMETIC_FP16;
   }
   for (int skip = 0; skip < 3; skip++)
     for (int r = 0; r < l.rung_count; r++)
@@ -304,12 +304,12 @@ static const struct {
   bool coarse;
   double roundoff;
 } arithmetics[] = {{HONE_ARITHMETIC_AUTO, false, 0x1p-24},
-                   {HONE_FP32, false, 0x1p-24},
-                   {HONE_TF32, true, 0x1p-11},
-                   {HONE_FP16X3, false, 0x1p-24},
-                   {HONE_BF16X3, true, 0x1p-16},
-                   {HONE_FP16, true, 0x1p-11},
-                   {HONE_BF16, true, 0x1p-8}};
+                   {HONE_ARITHMETIC_FP32, false, 0x1p-24},
+                   {HONE_ARITHMETIC_TF32, true, 0x1p-11},
+                   {HONE_ARITHMETIC_FP16X3, false, 0x1p-24},
+                   {HONE_ARITHMETIC_BF16X3, true, 0x1p-16},
+                   {HONE_ARITHMETIC_FP16, true, 0x1p-11},
+                   {HONE_ARITHMETIC_BF16, true, 0x1p-8}};
 enum { ARITHMETICS = sizeof arithmetics / sizeof *arithmetics };
 
 TEST(policy, ranks_rungs_by_precision_and_coarse_products_a_little_lower) {

@@ -44,8 +44,8 @@ static int listen(void *user, const hone_progress *event) {
 static void set_up(stage *s, int64_t nrhs) {
   sup_rng rng = {7};
   *s = (stage){.n = ORDER, .nrhs = nrhs, .smallest = (double)INFINITY};
-  s->request =
-      (hone_request){.criterion = HONE_COMPONENTWISE, .limit = SUP_LIMIT};
+  s->request = (hone_request){.criterion = HONE_CRITERION_COMPONENTWISE,
+                              .limit = SUP_LIMIT};
   s->a = sup_filled(ORDER * ORDER, 0.0);
   s->b = sup_filled(ORDER * nrhs, 0.0);
   s->x = sup_filled(ORDER * nrhs, 77.0);
@@ -193,7 +193,7 @@ TEST(refine, accepts_on_the_callers_matrix_when_that_is_badly_scaled) {
   sup_multiply(s.n, s.a, s.n, false, s.x_true, s.b);
   CHECK_EQ_INT(open_factor_solve(&s), HONE_OK);
   CHECK(s.ladder.scaling.used);
-  CHECK_LT(s.report.scale_min, s.report.scale_max);
+  CHECK_LT(s.report.scale_exponent_min, s.report.scale_exponent_max);
   check_all_accepted(&s);
   tear_down(&s);
 }
@@ -696,7 +696,7 @@ static int same_engine_twice(stage *s, double coarse, double accurate) {
   script->coarse_rate = coarse;
   script->rate = accurate;
   s->request.gmres_steps = -1;
-  s->request.choices.arithmetic = HONE_FP16;
+  s->request.choices.arithmetic = HONE_ARITHMETIC_FP16;
   return open_factor_solve(s);
 }
 
@@ -712,7 +712,7 @@ TEST(refine, factors_more_precisely_before_it_factors_in_double) {
   CHECK_CONTAINS(s.report.path, "scripted, scripted");
   CHECK(s.ladder.rung[2].self == NULL);
   CHECK_EQ_INT(factor(&s), HONE_OK); /* and coarse again at the beginning */
-  CHECK_EQ_INT(s.script[0]->arithmetic, HONE_FP16);
+  CHECK_EQ_INT(s.script[0]->arithmetic, HONE_ARITHMETIC_FP16);
   CHECK_EQ_INT(s.script[0]->alive_most, 1);
   tear_down(&s);
 }
@@ -729,7 +729,7 @@ TEST(refine, starts_the_more_precise_rung_from_what_the_coarse_one_found) {
   s.script[0]->coarse_rate = 0.02;
   s.script[0]->rate = 1e-5;
   s.request.gmres_steps = -1;
-  s.request.choices.arithmetic = HONE_TF32;
+  s.request.choices.arithmetic = HONE_ARITHMETIC_TF32;
   s.request.max_iterations = alone - 3; /* 1e-11 by then */
   CHECK_EQ_INT(open_factor_solve(&s), HONE_OK);
   check_all_accepted(&s);
@@ -743,7 +743,7 @@ TEST(refine, mends_coarse_factors_before_it_makes_others) {
   set_up_one(&s, false)->coarse_rate = 0.9;
   s.engine[s.engines++] = s.engine[0];
   add_double(&s);
-  s.request.choices.arithmetic = HONE_BF16X3;
+  s.request.choices.arithmetic = HONE_ARITHMETIC_BF16X3;
   CHECK_EQ_INT(open_factor_solve(&s), HONE_OK);
   check_all_accepted(&s);
   CHECK_EQ_INT(s.script[0]->factors, 1);
@@ -765,7 +765,7 @@ TEST(refine, does_not_ask_an_engine_again_that_could_not_be_had) {
   sup_script *script = set_up_one(&s, false);
   s.engine[s.engines++] = s.engine[0];
   add_double(&s);
-  s.request.choices.arithmetic = HONE_BF16;
+  s.request.choices.arithmetic = HONE_ARITHMETIC_BF16;
   script->create_status = HONE_DEVICE_FAILED;
   CHECK_EQ_INT(open_factor_solve(&s), HONE_OK);
   check_all_accepted(&s);
@@ -1104,8 +1104,9 @@ static void set_up_singular(stage *s, double *near, double away) {
 
 TEST(refine, never_accepts_with_factors_that_miss_a_singular_matrix) {
   static const double aways[] = {1e-4, 1e-7, 1e-10, 1e-15};
-  static const int criteria[] = {HONE_COMPONENTWISE, HONE_NORMWISE,
-                                 HONE_RESIDUAL};
+  static const int criteria[] = {HONE_CRITERION_COMPONENTWISE,
+                                 HONE_CRITERION_NORMWISE,
+                                 HONE_CRITERION_RESIDUAL};
   for (int k = 0; k < 12; k++) {
     stage s;
     double near[ORDER * ORDER];
@@ -1167,7 +1168,7 @@ TEST(refine, finds_zero_rows_and_columns_before_any_engine_is_made) {
 /* The two other criteria, by definition, of the x returned. */
 static double criterion_of(const stage *s, int criterion) {
   double ax[ORDER], r = 0.0, b = 0.0, x = 0.0, a = 0.0;
-  if (criterion == HONE_COMPONENTWISE)
+  if (criterion == HONE_CRITERION_COMPONENTWISE)
     return omega(s, 0);
   sup_multiply(s->n, s->a, s->n, false, s->x, ax);
   for (int64_t i = 0; i < s->n; i++) {
@@ -1179,13 +1180,14 @@ static double criterion_of(const stage *s, int criterion) {
     x = fmax(x, fabs(s->x[i]));
     a = fmax(a, sum);
   }
-  return criterion == HONE_NORMWISE ? r / (sqrt((double)s->n) * a * x) : r / b;
+  return criterion == HONE_CRITERION_NORMWISE ? r / (sqrt((double)s->n) * a * x)
+                                              : r / b;
 }
 
 TEST(refine, accepts_by_each_criterion_and_tolerance_as_defined) {
   static const double limits[] = {1e-2, 1e-5, 1e-8, 1e-12};
   int32_t before = 0;
-  for (int criterion = 0; criterion <= HONE_RESIDUAL; criterion++) {
+  for (int criterion = 0; criterion <= HONE_CRITERION_RESIDUAL; criterion++) {
     for (int i = 0; i < 4; i++) {
       stage s;
       ct_note("criterion %d, limit %g", criterion, limits[i]);
@@ -1196,8 +1198,8 @@ TEST(refine, accepts_by_each_criterion_and_tolerance_as_defined) {
       double value = criterion_of(&s, criterion);
       CHECK_LE(value, limits[i]);
       CHECK_LE(1e-3 * limits[i], value); /* and no better than was asked */
-      CHECK_NEAR(s.report.normwise_error, criterion_of(&s, HONE_NORMWISE),
-                 2.0 * SUP_EPS);
+      CHECK_NEAR(s.report.normwise_error,
+                 criterion_of(&s, HONE_CRITERION_NORMWISE), 2.0 * SUP_EPS);
       CHECK_NEAR(s.report.backward_error, omega(&s, 0), 2.0 * SUP_EPS);
       if (i > 0)
         CHECK_LT(before, s.report.iterations);
@@ -1208,7 +1210,7 @@ TEST(refine, accepts_by_each_criterion_and_tolerance_as_defined) {
 }
 
 TEST(refine, does_not_promise_what_double_precision_cannot_give) {
-  for (int criterion = 0; criterion <= HONE_RESIDUAL; criterion++) {
+  for (int criterion = 0; criterion <= HONE_CRITERION_RESIDUAL; criterion++) {
     stage s;
     ct_note("criterion %d", criterion);
     set_up_one(&s, true)->rate = 1e-4;
@@ -1254,7 +1256,7 @@ TEST(refine, saves_corrections_from_a_start_that_is_near) {
 TEST(refine, is_not_led_astray_by_a_start_that_is_far) {
   static const double starts[] = {0.0, 1e8, -1e30, 1e300, 1e-310};
   for (int k = 0; k < 5; k++) {
-    for (int criterion = 0; criterion <= HONE_RESIDUAL; criterion++) {
+    for (int criterion = 0; criterion <= HONE_CRITERION_RESIDUAL; criterion++) {
       stage s;
       ct_note("x0 = %g, criterion %d", starts[k], criterion);
       set_up_one(&s, true)->rate = 1e-6;

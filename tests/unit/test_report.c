@@ -168,12 +168,14 @@ static void check_numbers(const json *j, const hone_report *r) {
   NUMBER(forward_error), NUMBER(tolerance), NUMBER(iterations);
   NUMBER(precision), NUMBER(fallback_columns), NUMBER(threads);
   NUMBER(bad_row), NUMBER(bad_col), NUMBER(norm1), NUMBER(rcond);
-  NUMBER(growth), NUMBER(max_abs), NUMBER(min_abs), NUMBER(scale_min);
-  NUMBER(scale_max), NUMBER(flushed), NUMBER(inspect_ms), NUMBER(factor_ms);
+  NUMBER(growth), NUMBER(max_abs), NUMBER(min_abs), NUMBER(scale_exponent_min);
+  NUMBER(scale_exponent_max), NUMBER(underflows), NUMBER(inspect_ms),
+      NUMBER(factor_ms);
   NUMBER(refine_ms), NUMBER(certify_ms), NUMBER(fallback_ms);
-  NUMBER(total_ms), NUMBER(passes), NUMBER(host_bytes), NUMBER(device_bytes);
+  NUMBER(total_ms), NUMBER(host_passes), NUMBER(host_bytes),
+      NUMBER(device_bytes);
   NUMBER(to_device_bytes), NUMBER(from_device_bytes), NUMBER(digits);
-  NUMBER(suspect_row), NUMBER(suspect_col), NUMBER(null_count);
+  NUMBER(min_pivot_row), NUMBER(min_pivot_col), NUMBER(null_count);
   NUMBER(dependent_count);
 #undef NUMBER
   ct_note(NULL);
@@ -181,7 +183,8 @@ static void check_numbers(const json *j, const hone_report *r) {
 
 /* A report in which every number is another one. */
 static hone_report made_up(void) {
-  return (hone_report){.status = 1,
+  return (hone_report){.struct_size = sizeof(hone_report),
+                       .status = 1,
                        .accepted = 2,
                        .n = INT64_C(3000000000),
                        .nrhs = 4,
@@ -201,23 +204,23 @@ static hone_report made_up(void) {
                        .growth = 10.25,
                        .max_abs = 11.125,
                        .min_abs = -0.0,
-                       .scale_min = -12,
-                       .scale_max = 13,
-                       .flushed = 14,
+                       .scale_exponent_min = -12,
+                       .scale_exponent_max = 13,
+                       .underflows = 14,
                        .inspect_ms = 15.1,
                        .factor_ms = 16.2,
                        .refine_ms = 17.3,
                        .certify_ms = 18.4,
                        .fallback_ms = 19.5,
                        .total_ms = 20.6,
-                       .passes = 21,
+                       .host_passes = 21,
                        .host_bytes = INT64_C(1) << 52,
                        .device_bytes = 22,
                        .to_device_bytes = 23,
                        .from_device_bytes = 24,
                        .digits = 25,
-                       .suspect_row = 26,
-                       .suspect_col = INT64_C(4000000000),
+                       .min_pivot_row = 26,
+                       .min_pivot_col = INT64_C(4000000000),
                        .null_count = 2,
                        .null_index = {27, 28},
                        .null_weight = {0.75, -0.625},
@@ -343,7 +346,7 @@ TEST(report, text_says_what_makes_a_matrix_singular) {
   CHECK_CONTAINS(text, "smallest pivot is in row 26, column 4000000000");
   r.status = HONE_SINGULAR;
   r.null_count = r.dependent_count = 1;
-  r.suspect_row = -1;
+  r.min_pivot_row = -1;
   hone_report_text(&r, text, sizeof text);
   CHECK_CONTAINS(text, "unknown 27 is not determined");
   CHECK_CONTAINS(text, "equation 30 says nothing");
@@ -366,13 +369,15 @@ static solved prepare(int64_t n) {
               .x = sup_filled(n, 0.0)};
   sup_rng rng = {(uint64_t)n};
   sup_random(&rng, n, n, s.a, n);
-  hone_options_init(&s.options, sizeof s.options);
+  s.options = (hone_options)HONE_OPTIONS_INIT;
+  hone_report_init(&s.report, sizeof s.report);
   return s;
 }
 
 /* The report is full of something else before. */
 static int solve(solved *s) {
   memset(&s->report, 0xab, sizeof s->report);
+  s->report.struct_size = sizeof s->report;
   return hone_solve(s->n, 1, s->a, s->n, s->b, s->n, s->x, s->n, &s->options,
                     &s->report);
 }
@@ -515,7 +520,8 @@ TEST(report, rcond_is_that_of_lapack_and_of_the_matrix_as_given) {
     const double d = spread[k % 3];
     sup_rng rng = {(uint64_t)k};
     solved s = prepare(n);
-    s.options.start = k / 3 % 2 ? HONE_START_SINGLE : HONE_START_DOUBLE;
+    s.options.factor_precision =
+        k / 3 % 2 ? HONE_FACTOR_SINGLE : HONE_FACTOR_DOUBLE;
     for (int64_t j = 0; j < n; j++) {
       double row = pow(10.0, d * sup_uniform(&rng));
       double col = pow(10.0, d * sup_uniform(&rng));
@@ -525,7 +531,7 @@ TEST(report, rcond_is_that_of_lapack_and_of_the_matrix_as_given) {
       }
     }
     ct_note("n = %d, units 10^+-%g, start %d", (int)n, d / 2.0,
-            s.options.start);
+            s.options.factor_precision);
     CHECK_EQ_INT(solve(&s), HONE_OK);
     double norm = norm_1(n, s.a), rcond = rcond_by_dgecon(n, s.a);
     CHECK_NEAR(s.report.norm1, norm, 1e-12 * norm);
@@ -539,9 +545,9 @@ TEST(report, rcond_is_that_of_lapack_and_of_the_matrix_as_given) {
    one for double only: the single engine may factor its transpose. */
 TEST(report, growth_is_that_of_the_factorization) {
   enum { N = 16 };
-  for (int start = HONE_START_SINGLE; start <= HONE_START_DOUBLE; start++) {
+  for (int start = HONE_FACTOR_SINGLE; start <= HONE_FACTOR_DOUBLE; start++) {
     solved s = prepare(N);
-    s.options.start = start;
+    s.options.factor_precision = start;
     CHECK_EQ_INT(solve(&s), HONE_OK);
     CHECK_GE(s.report.growth, 0.1);
     CHECK_LE(s.report.growth, N);
@@ -555,7 +561,7 @@ TEST(report, growth_is_that_of_the_factorization) {
       s.a[i + (N - 1) * N] = 1.0;
     }
     CHECK_EQ_INT(solve(&s), HONE_OK);
-    if (start == HONE_START_DOUBLE)
+    if (start == HONE_FACTOR_DOUBLE)
       CHECK_NEAR(s.report.growth, pow(1.5, N - 1), 1e-9);
     discard(&s);
   }
@@ -563,7 +569,7 @@ TEST(report, growth_is_that_of_the_factorization) {
 
 TEST(report, says_range_scaling_and_what_vanished_in_single) {
   solved s = prepare(20);
-  s.options.start = HONE_START_SINGLE;
+  s.options.factor_precision = HONE_FACTOR_SINGLE;
   s.options.structure = HONE_STRUCTURE_GENERAL; /* not as a band */
   for (int i = 0; i < 20 * 20; i++)
     s.a[i] = i % 21 == 0 ? 4.0 : 0.0;
@@ -572,16 +578,16 @@ TEST(report, says_range_scaling_and_what_vanished_in_single) {
   s.a[3] = 1e-60;
   s.a[4 + 5 * 20] = -1e-42;
   CHECK_EQ_INT(solve(&s), HONE_OK);
-  CHECK_EQ_INT(s.report.flushed, 2);
-  CHECK_EQ_INT(s.report.scale_min, 0);
-  CHECK_EQ_INT(s.report.scale_max, 0);
+  CHECK_EQ_INT(s.report.underflows, 2);
+  CHECK_EQ_INT(s.report.scale_exponent_min, 0);
+  CHECK_EQ_INT(s.report.scale_exponent_max, 0);
   CHECK_NEAR(s.report.max_abs, 8.0, 0.0);
   CHECK_NEAR(s.report.min_abs, 1.0, 0.0);
   for (int i = 0; i < 20; i++)
     s.a[6 + 20 * i] *= 1e9;
   CHECK_EQ_INT(solve(&s), HONE_OK);
-  CHECK_LE(s.report.scale_min, -10);
-  CHECK_GE(s.report.scale_min, -40);
+  CHECK_LE(s.report.scale_exponent_min, -10);
+  CHECK_GE(s.report.scale_exponent_min, -40);
   CHECK_NEAR(s.report.max_abs, 4e9, 0.0);
   discard(&s);
 }
@@ -593,21 +599,21 @@ static void check_work(const hone_report *r) {
                r->fallback_ms;
   CHECK_GE(r->total_ms, sum);
   CHECK_GE(sum, 0.0);
-  CHECK_GE(r->passes, r->iterations + 1);
-  CHECK_LE(r->passes, 3 * (r->iterations + 2) + 7);
+  CHECK_GE(r->host_passes, r->iterations + 1);
+  CHECK_LE(r->host_passes, 3 * (r->iterations + 2) + 7);
   CHECK_CONTAINS(r->device, "CPU");
   CHECK_GE(r->threads, 1);
   CHECK_EQ_INT(r->device_bytes, 0);
 }
 
 TEST(report, counts_passes_time_and_memory) {
-  for (int start = HONE_START_SINGLE; start <= HONE_START_DOUBLE; start++) {
+  for (int start = HONE_FACTOR_SINGLE; start <= HONE_FACTOR_DOUBLE; start++) {
     const int64_t n = 300;
     int64_t needed[2];
     solved s = prepare(n);
-    s.options.start = start;
+    s.options.factor_precision = start;
     CHECK_EQ_INT(solve(&s), HONE_OK);
-    const bool single = start == HONE_START_SINGLE;
+    const bool single = start == HONE_FACTOR_SINGLE;
     check_work(&s.report);
     CHECK_EQ_INT(s.report.precision, single ? 32 : 64);
     CHECK_CONTAINS(s.report.path, single ? "single LU" : "double LU");
@@ -625,7 +631,7 @@ TEST(report, gives_a_reason_for_every_climb) {
   const int64_t n = 300;
   sup_rng rng = {1};
   solved s = prepare(n);
-  s.options.start = HONE_START_SINGLE;
+  s.options.factor_precision = HONE_FACTOR_SINGLE;
   sup_matrix_cond(&rng, n, SUP_GEOMETRIC, 1e12, s.a, n);
   CHECK_EQ_INT(solve(&s), HONE_OK);
   check_work(&s.report);

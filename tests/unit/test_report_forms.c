@@ -15,13 +15,14 @@ enum { TEXT_SIZE = 8192 };
 
 /* What begin_report would leave: no place is known. */
 static hone_report empty(int status) {
-  return (hone_report){.status = status,
+  return (hone_report){.struct_size = sizeof(hone_report),
+                       .status = status,
                        .n = 3,
                        .nrhs = 1,
                        .bad_row = -1,
                        .bad_col = -1,
-                       .suspect_row = -1,
-                       .suspect_col = -1};
+                       .min_pivot_row = -1,
+                       .min_pivot_col = -1};
 }
 
 static hone_report solved(void) {
@@ -92,7 +93,7 @@ TEST(report_forms, text_says_how_much_of_how_many_was_done) {
   r.refine_ms = 4.25;
   r.fallback_ms = 5.25;
   r.host_bytes = 12345678;
-  r.passes = 9;
+  r.host_passes = 9;
   snprintf(r.path, sizeof r.path, "the way");
   snprintf(r.reason, sizeof r.reason, "the reason");
   snprintf(r.device, sizeof r.device, "the device");
@@ -118,7 +119,7 @@ TEST(report_forms, text_has_no_errors_where_there_is_no_x) {
   r.accepted = 0;
   check_text(&r,
              "status          -60, stopped by the caller or the deadline "
-             "before there was any x\n"
+             "before there was an x\n"
              "system          n 3, 1 right-hand side, 0 accepted\n" MATRIX TIME
                  MEMORY);
   r = solved();
@@ -142,8 +143,8 @@ TEST(report_forms, text_tells_of_scaling_where_either_end_is_not_0) {
   for (size_t k = 0; k < sizeof ends / sizeof ends[0]; k++) {
     hone_report r = solved();
     char wanted[TEXT_SIZE];
-    r.scale_min = ends[k][0];
-    r.scale_max = ends[k][1];
+    r.scale_exponent_min = ends[k][0];
+    r.scale_exponent_max = ends[k][1];
     snprintf(wanted, sizeof wanted,
              SOLVED ERRORS DIGITS MATRIX
              "scaling         rows and columns by 2^%d to 2^%d\n" TIME MEMORY,
@@ -181,17 +182,17 @@ TEST(report_forms, text_names_one_unknown_one_equation_and_the_pivot) {
              "singular        unknown 0 is not determined\n" TIME MEMORY);
   r.null_index[0] = 2;
   r.dependent_count = 1;
-  r.suspect_row = 0; /* without the column it is no place */
+  r.min_pivot_row = 0; /* without the column it is no place */
   check_text(&r,
              SINGULAR "singular        unknown 2 is not determined\n"
                       "singular        equation 0 says nothing\n" TIME MEMORY);
-  r.suspect_col = 0;
+  r.min_pivot_col = 0;
   check_text(&r,
              SINGULAR "singular        unknown 2 is not determined\n"
                       "singular        equation 0 says nothing\n"
                       "singular        the smallest pivot is in row 0, column "
                       "0\n" TIME MEMORY);
-  r.suspect_row = -1;
+  r.min_pivot_row = -1;
   r.null_count = 0;
   check_text(&r,
              SINGULAR "singular        equation 0 says nothing\n" TIME MEMORY);
@@ -231,26 +232,29 @@ TEST(report_forms, text_tells_of_a_gpus_forms_where_there_were_any) {
 #define HEAD                                                                   \
   "status          -50, the device asked for cannot be used\n"                 \
   "system          n 3, 1 right-hand side, 0 accepted\n" TIME
-  r.exposed_ms = 0.5;
+  r.diagonal_wait_ms = 0.5;
   check_text(&r, HEAD MEMORY);
   r.diagonal_ms = 0.75;
-  check_text(&r,
-             HEAD "forms           diagonal blocks 0.750 ms, 0.500 exposed; 0 "
-                  "sections, 0 sweeps, at most 0, 0 solved directly\n" MEMORY);
-  r.diagonal_ms = r.exposed_ms = 0.0;
-  r.sections = 1;
-  r.sweeps = 2;
-  r.sweeps_max = 3;
-  r.section_fallbacks = 4;
-  check_text(&r,
-             HEAD "forms           diagonal blocks 0.000 ms, 0.000 exposed; 1 "
-                  "sections, 2 sweeps, at most 3, 4 solved directly\n" MEMORY);
+  check_text(
+      &r, HEAD
+      "tuning          diagonal blocks 0.750 ms, the GPU waited 0.500 ms; 0 "
+      "block rows, 0 sweeps, at most 0, 0 solved directly\n" MEMORY);
+  r.diagonal_ms = r.diagonal_wait_ms = 0.0;
+  r.block_rows = 1;
+  r.block_row_sweeps = 2;
+  r.block_row_sweeps_max = 3;
+  r.block_row_fallbacks = 4;
+  check_text(
+      &r, HEAD
+      "tuning          diagonal blocks 0.000 ms, the GPU waited 0.000 ms; 1 "
+      "block rows, 2 sweeps, at most 3, 4 solved directly\n" MEMORY);
 #undef HEAD
 }
 
 TEST(report_forms, json_is_this_text) {
   char text[TEXT_SIZE];
   hone_report r = {
+      .struct_size = sizeof(hone_report),
       .status = HONE_OK,
       .accepted = 2,
       .n = 3,
@@ -271,16 +275,16 @@ TEST(report_forms, json_is_this_text) {
       .growth = 2.5,
       .max_abs = 3.5,
       .min_abs = 4.5,
-      .scale_min = -12,
-      .scale_max = 13,
-      .flushed = 14,
+      .scale_exponent_min = -12,
+      .scale_exponent_max = 13,
+      .underflows = 14,
       .inspect_ms = 15.5,
       .factor_ms = 16.5,
       .refine_ms = 17.5,
       .certify_ms = 18.5,
       .fallback_ms = 19.5,
       .total_ms = 20.5,
-      .passes = 21,
+      .host_passes = 21,
       .device_passes = 22,
       .host_bytes = 23,
       .device_bytes = 24,
@@ -290,11 +294,11 @@ TEST(report_forms, json_is_this_text) {
       .path = "p\x1f\x20\x7f",
       .reason = "r\n",
       .diagonal_ms = 27.5,
-      .exposed_ms = 28.5,
-      .sections = 29,
-      .sweeps = 30,
-      .sweeps_max = 31,
-      .section_fallbacks = 32,
+      .diagonal_wait_ms = 28.5,
+      .block_rows = 29,
+      .block_row_sweeps = 30,
+      .block_row_sweeps_max = 31,
+      .block_row_fallbacks = 32,
       .digits = 33,
       .gmres_steps = 34,
       .certificate_steps = 35,
@@ -302,8 +306,8 @@ TEST(report_forms, json_is_this_text) {
       .null_count = 3,
       .null_index = {36, 37, 38, 99},
       .null_weight = {0.5, -0.25, (double)NAN},
-      .suspect_row = 39,
-      .suspect_col = 40,
+      .min_pivot_row = 39,
+      .min_pivot_col = 40,
       .dependent_count = 9,
       .dependent_index = {1, 2, 3, 4, 5, 6, 7, 8},
       .dependent_weight = {1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5}};
@@ -316,9 +320,10 @@ TEST(report_forms, json_is_this_text) {
       "\"residual_error\": 0.125, \"forward_error\": 1e+100, "
       "\"digits\": 33, \"tolerance\": 0.0625, \"iterations\": 5, "
       "\"rcond\": 1.5, \"norm1\": 11.5, \"growth\": 2.5, \"max_abs\": 3.5, "
-      "\"min_abs\": 4.5, \"scale_min\": -12, \"scale_max\": 13, "
-      "\"flushed\": 14, \"bad_row\": 9, \"bad_col\": 10, \"structure\": 4, "
-      "\"suspect_row\": 39, \"suspect_col\": 40, \"null_count\": 3, "
+      "\"min_abs\": 4.5, \"scale_exponent_min\": -12, \"scale_exponent_max\": "
+      "13, "
+      "\"underflows\": 14, \"bad_row\": 9, \"bad_col\": 10, \"structure\": 4, "
+      "\"min_pivot_row\": 39, \"min_pivot_col\": 40, \"null_count\": 3, "
       "\"null_index\": [36, 37, 38], \"null_weight\": [0.5, -0.25, null], "
       "\"dependent_count\": 9, \"dependent_index\": [1, 2, 3, 4, 5, 6, 7, "
       "8], \"dependent_weight\": [1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5], "
@@ -326,11 +331,13 @@ TEST(report_forms, json_is_this_text) {
       "\"device\": \"\\\"d\\\\\\\"\", \"path\": \"p\\u001f \x7f\", "
       "\"reason\": \"r\\u000a\", \"inspect_ms\": 15.5, \"factor_ms\": 16.5, "
       "\"certify_ms\": 18.5, \"refine_ms\": 17.5, \"fallback_ms\": 19.5, "
-      "\"total_ms\": 20.5, \"passes\": 21, \"device_passes\": 22, "
+      "\"total_ms\": 20.5, \"host_passes\": 21, \"device_passes\": 22, "
       "\"host_bytes\": 23, \"device_bytes\": 24, \"to_device_bytes\": 25, "
       "\"from_device_bytes\": 26, \"diagonal_ms\": 27.5, "
-      "\"exposed_ms\": 28.5, \"sections\": 29, \"sweeps\": 30, "
-      "\"sweeps_max\": 31, \"section_fallbacks\": 32, \"gmres_steps\": 34, "
+      "\"diagonal_wait_ms\": 28.5, \"block_rows\": 29, \"block_row_sweeps\": "
+      "30, "
+      "\"block_row_sweeps_max\": 31, \"block_row_fallbacks\": 32, "
+      "\"gmres_steps\": 34, "
       "\"certificate_steps\": 35}");
   CHECK_EQ_INT(length, strlen(text));
 }

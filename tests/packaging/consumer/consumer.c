@@ -11,14 +11,12 @@
 
 static int by_solver(const double *a, const double *b, double *x) {
   hone_solver *solver = NULL;
-  hone_options options;
-  hone_options_init(&options, sizeof options);
+  hone_options options = HONE_OPTIONS_INIT;
   int status = hone_solver_create(&solver, 2, &options);
   if (status == HONE_OK)
     status = hone_solver_factor(solver, a, 2, NULL);
   if (status == HONE_OK)
-    status = hone_solver_solve(solver, HONE_NO_TRANS, 1, b, 2, x, 2, NULL, 0,
-                               NULL, NULL);
+    status = hone_solver_solve(solver, 1, b, 2, x, 2, NULL, NULL);
   hone_solver_destroy(&solver);
   return status;
 }
@@ -27,7 +25,7 @@ int main(void) {
   const double a[] = {2, 1, 1, 3}, b[] = {3, 5}; /* A by columns */
   double x[2] = {0, 0}, y[2] = {0, 0};
   char version[40];
-  hone_report report;
+  hone_report report = HONE_REPORT_INIT;
   int first = hone_solve(2, 1, a, 2, b, 2, x, 2, NULL, &report);
   int second = by_solver(a, b, y);
   (void)snprintf(version, sizeof version, "%d.%d.%d", HONE_VERSION_MAJOR,

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The beginning and the end of a call: report, log, clock, callback and
+   OpenBLAS's threads. */
+#include "api/solver.h"
+
+#include "cpu_dp/pass.h"
+
+#include <cblas.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void hone_report_begin(hone_report *report, int64_t n, int64_t nrhs) {
+  hone_report_init(report, sizeof *report);
+  report->n = n;
+  report->nrhs = nrhs;
+  report->bad_row = report->bad_col = -1;
+  report->min_pivot_row = report->min_pivot_col = -1;
+  /* not known yet */
+  report->backward_error = report->normwise_error = HONE_NAN;
+  report->residual_error = report->forward_error = HONE_NAN;
+  report->rcond = report->growth = HONE_NAN;
+}
+
+static void log_call(const hone_report *report) {
+  const char *wanted = getenv("HONE_LOG");
+  if (wanted == NULL || wanted[0] == '\0' || strcmp(wanted, "0") == 0)
+    return;
+  fprintf(stderr,
+          "hone: n %lld, nrhs %lld: %s; %s; backward error %.2e; %.3f ms%s%s\n",
+          (long long)report->n, (long long)report->nrhs,
+          hone_status_text(report->status), report->path,
+          report->backward_error, report->total_ms,
+          report->reason[0] ? "; " : "", report->reason);
+}
+
+static void name_device(const hone_solver *s, hone_report *report) {
+  const hone_ladder *ladder = &s->ladder;
+  if (s->engine_at == NULL)
+    snprintf(report->device, sizeof report->device, "none: %.57s", s->why);
+  else
+    snprintf(report->device, sizeof report->device, "%s, %d thread%s, %s",
+             ladder->factored ? ladder->rung[ladder->lowest_rung].engine->place
+                              : s->engine_at,
+             s->threads, s->threads == 1 ? "" : "s", hone_pass_isa());
+}
+
+int hone_report_end(const hone_solver *s, int status, double start_s,
+                    hone_report *made, hone_report *out) {
+  made->status = status;
+  made->total_ms = 1e3 * (hone_now_s() - start_s);
+  if (s != NULL) {
+    made->tolerance = s->ladder.request.limit;
+    made->host_bytes = s->mem.peak;
+    made->threads = s->threads;
+    made->from_device_bytes += s->arrays.host_copy.fetched;
+    made->to_device_bytes += s->arrays.host_copy.stored;
+    if (out != NULL)
+      name_device(s, made);
+  }
+  log_call(made);
+  hone_report_give(made, out);
+  return status;
+}
+
+hone_call hone_call_begin(hone_solver *s, const hone_options *o) {
+  hone_call call = {0};
+  const bool own_progress = o->progress != NULL;
+  const double seconds =
+      o->deadline_s > 0.0 ? o->deadline_s : s->options.deadline_s;
+  s->watch.start_s = hone_now_s();
+  s->watch.stopped = false;
+  s->watch.deadline_s = seconds > 0.0 ? s->watch.start_s + seconds : 0.0;
+  s->watch.progress = own_progress ? o->progress : s->options.progress;
+  s->watch.user = own_progress ? o->progress_user : s->options.progress_user;
+  int now = openblas_get_num_threads();
+  int wanted = s->options.deterministic ? 1 : s->threads;
+  if (now != wanted) {
+    call.blas_threads = now;
+    openblas_set_num_threads(wanted);
+  }
+  return call;
+}
+
+void hone_call_end(const hone_call *call) {
+  if (call->blas_threads != 0)
+    openblas_set_num_threads(call->blas_threads);
+}

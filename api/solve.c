@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hone_solve, which makes a solver for one call, and the memory that it
+   takes. */
+#include "api/arguments.h"
+#include "api/engines.h"
+#include "api/solver.h"
+
+/* The report of a system without unknowns or right-hand sides. */
+static void report_nothing(const hone_options *o, hone_report *report) {
+  report->tolerance = hone_request_of(o, true).limit;
+  report->backward_error = report->normwise_error = 0.0;
+  report->residual_error = report->forward_error = 0.0;
+  report->digits = 16;
+}
+
+/* Arguments are valid. *s has its options and is zero otherwise. *opened: did
+   it come as far as that? */
+static int solve_once(hone_solver *s, const double *a, int64_t lda,
+                      hone_vectors *v, bool *opened, hone_report *report) {
+  const bool trans = s->options.trans == HONE_TRANS;
+  s->mem = hone_memory_of(&s->options);
+  int st = hone_solver_take_vectors(s, v, report);
+  *opened = st == HONE_OK;
+  if (st == HONE_OK)
+    st = hone_solver_open(s, v->n, true);
+  s->ladder.request.columns = v->nrhs;
+  if (st == HONE_OK) {
+    const hone_call call = hone_call_begin(s, &s->options);
+    st = hone_solver_take_matrix(s, a, lda, false, trans, report);
+    if (st == HONE_OK)
+      st = hone_solver_run(s, trans, v, report);
+    hone_call_end(&call);
+  }
+  hone_solver_close(s);
+  return st;
+}
+
+int hone_solve(int64_t n, int64_t nrhs, const double *a, int64_t lda,
+               const double *b, int64_t ldb, double *x, int64_t ldx,
+               const hone_options *options, hone_report *report) {
+  hone_report made;
+  hone_solver s = {.pool = NULL};
+  const hone_options *o = &s.options;
+  const double start_s = hone_now_s();
+  bool opened = false;
+  if (!hone_report_is_sized(report))
+    return HONE_BAD_STRUCT_SIZE;
+  hone_report_begin(&made, n, nrhs);
+  int st = hone_options_take(options, &s.options, &s.tuning);
+  hone_vectors v = {n,   nrhs, b,       o->x0,      x,
+                    ldb, ldx,  o->ldx0, o->columns, o->column_size};
+  if (st == HONE_OK)
+    st = hone_check_system(&v, a, lda);
+  if (st == HONE_OK && (n == 0 || nrhs == 0))
+    report_nothing(o, &made);
+  else if (st == HONE_OK)
+    st = solve_once(&s, a, lda, &v, &opened, &made);
+  return hone_report_end(opened ? &s : NULL, st, start_s, &made, report);
+}
+
+int hone_memory_needed(int64_t n, int64_t nrhs, const hone_options *options,
+                       int64_t *single_bytes, int64_t *double_bytes) {
+  hone_options o;
+  hone_tuning tuning;
+  hone_step steps[HONE_MAX_RUNGS];
+  char why[128];
+  int st = hone_options_take(options, &o, &tuning);
+  if (st != HONE_OK)
+    return st;
+  if (n < 0 || n > HONE_MAX_ORDER || nrhs < 0)
+    return HONE_BAD_SIZE;
+  int count = hone_choose_engines(&o, n, true, steps, why, sizeof why);
+  if (count == 0)
+    return HONE_NO_DEVICE;
+  int64_t columns = HONE_MIN(nrhs, (int64_t)HONE_SOLVE_COLUMNS), most = 0;
+  /* The last terms are a generous allowance for the alignment of the large
+     blocks and for the pool. */
+  int64_t base =
+      hone_ladder_bytes(&hone_dense_operator, n, nrhs, o.extra_precise != 0) +
+      (int64_t)sizeof(hone_solver) + 3 * (1 << 21) + (1 << 16);
+  for (int r = 0; r < count - 1; r++)
+    if (steps[r].engine->precision == 32 || hone_engine_direct(steps[r].engine))
+      most = HONE_MAX(most, steps[r].engine->bytes(n, columns));
+  if (single_bytes)
+    *single_bytes = base + most;
+  if (double_bytes)
+    *double_bytes =
+        base + HONE_MAX(most, steps[count - 1].engine->bytes(n, columns));
+  return HONE_OK;
+}
+
+int hone_device_memory_needed(int64_t n, const hone_options *options,
+                              int64_t *with_residuals, int64_t *without) {
+  hone_options o;
+  hone_tuning tuning;
+  int st = hone_options_take(options, &o, &tuning);
+  if (st == HONE_OK && (n < 0 || n > HONE_MAX_ORDER))
+    st = HONE_BAD_SIZE;
+  if (st == HONE_OK && with_residuals != NULL)
+    *with_residuals = hone_engines_device_bytes(&o, n, true);
+  if (st == HONE_OK && without != NULL)
+    *without = hone_engines_device_bytes(&o, n, false);
+  return st;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A solver, and the steps that the one-shot call shares with it. */
+#ifndef HONE_SOLVER_H
+#define HONE_SOLVER_H
+
+#include "api/caller_arrays.h"
+#include "api/options.h"
+#include "base/dense.h"
+#include "refine/ladder.h"
+
+struct hone_solver {
+  hone_mem mem;
+  hone_watch watch;
+  hone_pool *pool;
+  hone_ladder ladder;
+  hone_dense dense;     /* A, which the ladder reads through its operator */
+  hone_arrays arrays;   /* copies of what lies on a device */
+  hone_options options; /* complete; its tuning is: */
+  hone_tuning tuning;
+  int threads;           /* of OpenBLAS during a call */
+  const char *engine_at; /* where the first engine runs; NULL: it cannot, */
+  char why[64];          /* for this reason */
+};
+
+/* Makes the engines for order n in a solver that has its options and is zero
+   otherwise. hone_solver_close frees them, also after an error. */
+int hone_solver_open(hone_solver *s, int64_t n, bool one_shot);
+void hone_solver_close(hone_solver *s);
+
+/* The source of the solver's memory. */
+hone_mem hone_memory_of(const hone_options *o);
+
+/* The request that the options make of the ladder. */
+hone_request hone_request_of(const hone_options *o, bool one_shot);
+
+/* A into the solver, factored; trans: of the solve that follows, for the
+   numbering of the report. */
+int hone_solver_take_matrix(hone_solver *s, const double *a, int64_t lda,
+                            bool update, bool trans, hone_report *report);
+
+/* Vectors on a device become copies on the host; b and x0 are checked. */
+int hone_solver_take_vectors(hone_solver *s, hone_vectors *v,
+                             hone_report *report);
+
+/* Solves with vectors that hone_solver_take_vectors has seen, and returns x and
+   the columns to where they lie. */
+int hone_solver_run(hone_solver *s, bool trans, const hone_vectors *v,
+                    hone_report *report);
+
+/* Reports and calls (call.c) ------------------------------------------ */
+
+/* A report of nothing so far. */
+void hone_report_begin(hone_report *report, int64_t n, int64_t nrhs);
+
+/* A call sets the clock and the callback of the solver's watch, and OpenBLAS's
+   number of threads, which hone_call_end restores. */
+typedef struct hone_call {
+  int blas_threads; /* what OpenBLAS was set to before; 0: not changed */
+} hone_call;
+
+/* o: the options of this call: its deadline and progress function, else the
+   solver's. */
+hone_call hone_call_begin(hone_solver *s, const hone_options *o);
+void hone_call_end(const hone_call *call);
+
+/* Completes the report of a call, logs it and gives it to the caller (out may
+   be NULL). s may be NULL. Returns status. */
+int hone_report_end(const hone_solver *s, int status, double start_s,
+                    hone_report *made, hone_report *out);
+
+#endif
