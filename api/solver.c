@@ -6,7 +6,7 @@
 #include "api/caller_arrays.h"
 #include "api/engines.h"
 #include "base/dense.h"
-#include "cpu_dp/pass.h"
+#include "cpu_dp/residual.h"
 #include "refine/ladder.h"
 #include "refine/null_vector.h"
 
@@ -180,7 +180,7 @@ static void name_device(const hone_solver *s, hone_report *report) {
     snprintf(report->device, sizeof report->device, "%s, %d thread%s, %s",
              ladder->factored ? ladder->rung[ladder->first].engine->place
                               : s->place,
-             s->threads, s->threads == 1 ? "" : "s", hone_pass_isa());
+             s->threads, s->threads == 1 ? "" : "s", hone_residual_isa());
 }
 
 /* The end of every call: the report complete, in the caller's hands. */

@@ -88,7 +88,7 @@ typedef struct hone_engine {
   /* Row and column of S of the smallest pivot, from 0. mend: pivots of zero
      then become tiny, so that solve gives vectors that S nearly maps to zero;
      the factors serve nothing else. NULL: cannot tell. */
-  void (*suspect)(void *self, bool mend, int64_t *row, int64_t *col);
+  void (*smallest_pivot)(void *self, bool mend, int64_t *row, int64_t *col);
   /* Of engines that keep a copy of A where they run; NULL or false: none. */
   bool (*resident)(void *self);
   /* The maxima of |s_ij| by rows and columns into out, their sums by rows and

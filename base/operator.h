@@ -45,7 +45,7 @@ typedef struct hone_inspection {
 /* Residuals of k right-hand sides, op(A) = A or A^T:
      r_c   = b_c - op(A) x_c
      den_c = |op(A)| |x_c| + |b_c|                          c = 0 .. k-1 */
-typedef struct hone_pass {
+typedef struct hone_residual_job {
   const hone_matrix *a;
   bool trans;
   bool accurate; /* r in double-double, rounded once; else plain double */
@@ -54,7 +54,7 @@ typedef struct hone_pass {
   const hone_entry *const *b; /* k vectors of n */
   hone_entry *const *r;       /* k vectors of n, written; r[c] may be b[c] */
   double *const *den;         /* k vectors of n, written */
-} hone_pass;
+} hone_residual_job;
 
 /* One row of a residual beyond the range of double. */
 typedef struct hone_wide_row {
@@ -95,7 +95,7 @@ struct hone_operator {
                   const hone_scaling *scaling, double *scratch,
                   hone_inspection *out);
   /* Residuals and their denominators: the word that accepts x. */
-  void (*residual)(const hone_pass *pass, hone_pool *pool);
+  void (*residual)(const hone_residual_job *pass, hone_pool *pool);
   /* One row again, in extended range: as accurate as the accurate pass would
      have it, but to 2^-63 of the denominator where fast. */
   void (*wide_row)(hone_wide_row *row);

@@ -4,7 +4,7 @@
    it; here only the arrival of a matrix that lies in a device's memory. */
 #include "base/dense.h"
 #include "cpu_dp/inspect.h"
-#include "cpu_dp/pass.h"
+#include "cpu_dp/residual.h"
 #include "cpu_dp/structure.h"
 
 enum { PROBED_FROM = 256 }; /* order; below it all of A arrives as soon */
@@ -23,14 +23,14 @@ static int await(const hone_matrix *a, hone_pool *pool) {
    show that there is no structure to be found, the others can arrive while A is
    being factored. */
 static bool excluded(const hone_dense *a, bool definite, int *st) {
-  int64_t column[HONE_STRUCTURE_PROBES];
+  int64_t column[HONE_STRUCTURE_SAMPLES];
   *st = HONE_OK;
   if (a->copy == NULL || a->copy->state != HONE_HOST_COPY_PENDING ||
       a->n < PROBED_FROM)
     return false;
-  for (int k = 0; k < HONE_STRUCTURE_PROBES; k++)
-    column[k] = hone_structure_probe(a->n, k);
-  *st = hone_host_copy_columns(a->copy, column, HONE_STRUCTURE_PROBES);
+  for (int k = 0; k < HONE_STRUCTURE_SAMPLES; k++)
+    column[k] = hone_structure_sample(a->n, k);
+  *st = hone_host_copy_columns(a->copy, column, HONE_STRUCTURE_SAMPLES);
   return *st == HONE_OK && hone_structure_excluded(a, definite);
 }
 
@@ -72,6 +72,6 @@ const hone_operator hone_dense_operator = {
     .find_structure = find_structure, /* structure.c */
     .symmetric = symmetric,           /* structure.c */
     .inspect = hone_inspect,          /* inspect.c */
-    .residual = hone_pass_run,        /* pass_run.c, pass.c */
+    .residual = hone_dense_residual,        /* pass_run.c, pass.c */
     .wide_row = hone_dense_wide_row   /* wide_row.c */
 };

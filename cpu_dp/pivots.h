@@ -22,7 +22,7 @@ static inline int64_t hone_pivot_row(int64_t n, const int *ipiv, int64_t k) {
 /* Row and column of the smallest of n pivots, step apart. ipiv NULL: no rows
    were exchanged. mend: those that are exactly zero become eps times the
    largest, so that one can solve. */
-static inline void hone_pivot_suspect(int64_t n, hone_entry *pivot,
+static inline void hone_pivot_smallest(int64_t n, hone_entry *pivot,
                                       int64_t step, const int *ipiv, bool mend,
                                       int64_t *row, int64_t *col) {
   double most = 0.0;

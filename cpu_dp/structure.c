@@ -87,16 +87,16 @@ static void widen_task(void *ctx, int64_t task) {
   job->found[task] = b;
 }
 
-int64_t hone_structure_probe(int64_t n, int k) { /* both corners first */
-  const int64_t at = (n - 1) * (k / 2) / HONE_STRUCTURE_PROBES;
+int64_t hone_structure_sample(int64_t n, int k) { /* both corners first */
+  const int64_t at = (n - 1) * (k / 2) / HONE_STRUCTURE_SAMPLES;
   return k % 2 ? n - 1 - at : at;
 }
 
 /* The band that the first columns leave. False: nothing narrow. */
 static bool probe_band(const hone_dense *a, band *b) {
   *b = (band){0, 0};
-  for (int k = 0; k < HONE_STRUCTURE_PROBES && promising(b, a->n); k++)
-    widen(a, hone_structure_probe(a->n, k), b);
+  for (int k = 0; k < HONE_STRUCTURE_SAMPLES && promising(b, a->n); k++)
+    widen(a, hone_structure_sample(a->n, k), b);
   return promising(b, a->n);
 }
 
@@ -212,10 +212,10 @@ bool hone_structure_excluded(const hone_dense *a, bool definite) {
   band b;
   if (probe_band(a, &b))
     return false;
-  for (int k = 1; definite && k < HONE_STRUCTURE_PROBES; k++)
+  for (int k = 1; definite && k < HONE_STRUCTURE_SAMPLES; k++)
     for (int q = 0; q < k; q++) {
-      const int64_t i = hone_structure_probe(a->n, k);
-      const int64_t j = hone_structure_probe(a->n, q);
+      const int64_t i = hone_structure_sample(a->n, k);
+      const int64_t j = hone_structure_sample(a->n, q);
       if (!(a->a[i + j * a->lda] == hone_conj(a->a[j + i * a->lda])))
         return true;
     }

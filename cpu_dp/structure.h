@@ -20,8 +20,8 @@ void hone_structure_find(hone_pool *pool, const hone_dense *a, bool definite,
 
 /* The columns that are looked at before the others, k = 0, 1, ... Do these
    alone show that hone_structure_find would find nothing? Reads no others. */
-enum { HONE_STRUCTURE_PROBES = 8 };
-int64_t hone_structure_probe(int64_t n, int k);
+enum { HONE_STRUCTURE_SAMPLES = 8 };
+int64_t hone_structure_sample(int64_t n, int k);
 bool hone_structure_excluded(const hone_dense *a, bool definite);
 
 /* Is A symmetric, to the last bit? Reads A once, at most. */

@@ -3,7 +3,7 @@
    room below them for the low parts of double-double: in long double, which
    has the range, and in pairs of them, for one has 64 bits and the bounds
    count on 106. */
-#include "cpu_dp/pass.h"
+#include "cpu_dp/residual.h"
 
 #include "cpu_dp/exact.h"
 

@@ -60,7 +60,7 @@ bool hone_residual(const hone_factored *f, bool trans, const hone_entry *x,
   if (f->resident &&
       f->engine->residual(f->self, f->a, trans, x, b, r, den) == HONE_OK)
     return true;
-  const hone_pass pass = {.a = f->a,
+  const hone_residual_job pass = {.a = f->a,
                           .trans = trans,
                           .accurate = true,
                           .k = 1,

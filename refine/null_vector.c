@@ -72,8 +72,8 @@ void hone_null_find(const hone_factored *f, bool mend, hone_entry *scratch,
   const int64_t n = f->a->n;
   hone_entry *z = scratch, *u = scratch + n;
   const hone_scaling *s = f->scaling;
-  if (f->engine->suspect != NULL)
-    f->engine->suspect(f->self, mend, &report->suspect_row,
+  if (f->engine->smallest_pivot != NULL)
+    f->engine->smallest_pivot(f->self, mend, &report->suspect_row,
                        &report->suspect_col);
   else if (mend) /* nothing to solve with */
     return;

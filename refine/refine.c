@@ -95,7 +95,7 @@ void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
       k++;
     }
   }
-  const hone_pass pass = {.a = ctx->f.a,
+  const hone_residual_job pass = {.a = ctx->f.a,
                           .trans = ctx->trans,
                           .accurate = accurate,
                           .k = k,

@@ -227,10 +227,10 @@ static int solve(void *self, bool trans, int64_t k, hone_entry *v,
   return HONE_OK;
 }
 
-static void suspect(void *self, bool mend, int64_t *row, int64_t *col) {
+static void smallest_pivot(void *self, bool mend, int64_t *row, int64_t *col) {
   engine_tri *e = self;
   e->mended = e->mended || mend;
-  hone_pivot_suspect(e->n, e->diagonal, 1, NULL, mend, row, col);
+  hone_pivot_smallest(e->n, e->diagonal, 1, NULL, mend, row, col);
 }
 
 const hone_engine hone_engine_diagonal = {.name = "diagonal solve",
@@ -243,7 +243,7 @@ const hone_engine hone_engine_diagonal = {.name = "diagonal solve",
                                           .solve = solve_diagonal,
                                           .destroy = destroy,
                                           .bytes = bytes_diagonal,
-                                          .suspect = suspect};
+                                          .smallest_pivot = smallest_pivot};
 
 const hone_engine hone_engine_triangular = {.name = "triangular solve",
                                             .place = "CPU",
@@ -255,4 +255,4 @@ const hone_engine hone_engine_triangular = {.name = "triangular solve",
                                             .solve = solve,
                                             .destroy = destroy,
                                             .bytes = bytes,
-                                            .suspect = suspect};
+                                            .smallest_pivot = smallest_pivot};

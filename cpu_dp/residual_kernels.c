@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The kernels of the pass over A. Compiled once per instruction set, with
-   PASS_ISA its name; pass_run.c chooses at run time.
+   RESIDUAL_ISA its name; pass_run.c chooses at run time.
 
    The accurate form adds every product without error: p + e = a x exactly
    (fused multiply-add), t + f = s + p exactly (Knuth's TwoSum), and e + f is
    gathered apart (Ogita, Rump & Oishi 2005, Dot2). The result is as good as
    if summed in twice double precision and rounded once. The loops are plain
    so that the compiler turns them into vector instructions. */
-#include "cpu_dp/pass.h"
+#include "cpu_dp/residual.h"
 
 #include "cpu_dp/exact.h"
 
@@ -86,10 +86,10 @@ INLINE void sweep_one(bool accurate, int64_t len, const hone_entry *restrict a,
 
 /* Rows i0 .. i0+len-1, len <= ROWS, of m right-hand sides: A is read once,
    GROUP columns at a time, for all of them. */
-INLINE void row_block(bool accurate, const hone_pass *pass, int64_t c0,
+INLINE void row_block(bool accurate, const hone_residual_job *pass, int64_t c0,
                       int64_t m, int64_t i0, int64_t len) {
-  hone_entry hi[HONE_PASS_COLUMNS][ROWS], lo[HONE_PASS_COLUMNS][ROWS];
-  double sum[HONE_PASS_COLUMNS][ROWS];
+  hone_entry hi[HONE_RESIDUAL_COLUMNS][ROWS], lo[HONE_RESIDUAL_COLUMNS][ROWS];
+  double sum[HONE_RESIDUAL_COLUMNS][ROWS];
   const hone_dense *dense = hone_dense_of(pass->a);
   const int64_t n = dense->n, lda = dense->lda;
   const hone_entry *a = dense->a + i0;
@@ -115,7 +115,7 @@ INLINE void row_block(bool accurate, const hone_pass *pass, int64_t c0,
     }
 }
 
-static void rows(const hone_pass *pass, int64_t c0, int64_t m, int64_t i0,
+static void rows(const hone_residual_job *pass, int64_t c0, int64_t m, int64_t i0,
                  int64_t i1) {
   for (int64_t i = i0; i < i1; i += ROWS) {
     int64_t len = HONE_MIN((int64_t)ROWS, i1 - i);
@@ -159,7 +159,7 @@ INLINE void dot(bool accurate, int64_t n, const hone_entry *restrict a,
   *den = d;
 }
 
-static void columns(const hone_pass *pass, int64_t c0, int64_t m, int64_t j0,
+static void columns(const hone_residual_job *pass, int64_t c0, int64_t m, int64_t j0,
                     int64_t j1) {
   const hone_dense *dense = hone_dense_of(pass->a);
   const int64_t n = dense->n;
@@ -176,5 +176,5 @@ static void columns(const hone_pass *pass, int64_t c0, int64_t m, int64_t j0,
   }
 }
 
-const hone_pass_kernels JOIN(hone_pass_, PASS_ISA) = {
-    .isa = TEXT(PASS_ISA), .rows = rows, .columns = columns};
+const hone_residual_kernels JOIN(hone_residual_, RESIDUAL_ISA) = {
+    .isa = TEXT(RESIDUAL_ISA), .rows = rows, .columns = columns};

@@ -162,9 +162,9 @@ static int solve(void *self, bool trans, int64_t k, hone_entry *v,
   return bad == 0 ? HONE_OK : HONE_INTERNAL;
 }
 
-static void suspect(void *self, bool mend, int64_t *row, int64_t *col) {
+static void smallest_pivot(void *self, bool mend, int64_t *row, int64_t *col) {
   const engine_band *e = self;
-  hone_pivot_suspect(e->n, e->ab + e->lower + e->upper, leading(e), e->ipiv,
+  hone_pivot_smallest(e->n, e->ab + e->lower + e->upper, leading(e), e->ipiv,
                      mend, row, col);
 }
 
@@ -185,4 +185,4 @@ const hone_engine hone_engine_banded = {.name = "banded LU",
                                         .destroy = destroy,
                                         .bytes = bytes,
                                         .account = account,
-                                        .suspect = suspect};
+                                        .smallest_pivot = smallest_pivot};

@@ -170,9 +170,9 @@ static int solve(void *self, bool trans, int64_t k, hone_entry *v,
   return info == 0 ? HONE_OK : HONE_INTERNAL;
 }
 
-static void suspect(void *self, bool mend, int64_t *row, int64_t *col) {
+static void smallest_pivot(void *self, bool mend, int64_t *row, int64_t *col) {
   const engine_dp *e = self;
-  hone_pivot_suspect(e->n, e->f, e->ld + 1, e->ipiv, mend, row, col);
+  hone_pivot_smallest(e->n, e->f, e->ld + 1, e->ipiv, mend, row, col);
 }
 
 const hone_engine hone_engine_double = {.name = "double LU",
@@ -184,7 +184,7 @@ const hone_engine hone_engine_double = {.name = "double LU",
                                         .solve = solve,
                                         .destroy = destroy,
                                         .bytes = bytes,
-                                        .suspect = suspect};
+                                        .smallest_pivot = smallest_pivot};
 
 const hone_engine hone_engine_cholesky_double = {.name = "double Cholesky",
                                                  .place = "CPU",
