@@ -30,7 +30,6 @@ struct hone_solver {
 };
 
 enum {
-  THREADS_FROM = 400, /* order from which passes are shared by threads */
   MAX_ORDER = 1 << 29 /* 8 n^2 bytes fit in int64_t, n in BLAS's int */
 };
 
@@ -266,7 +265,7 @@ static int open_solver(hone_solver *s, int64_t n, bool one_shot) {
   hone_request request = request_of(o, one_shot);
   int st = hone_ladder_create(&s->ladder, &hone_dense_operator, n, steps, count,
                               &request, &s->mem, NULL, &s->watch);
-  if (st == HONE_OK && n >= THREADS_FROM) {
+  if (st == HONE_OK && n >= HONE_THREADS_FROM) {
     hone_pool_create(&s->pool, &s->mem, s->threads);
     s->ladder.pool = s->pool;
   }

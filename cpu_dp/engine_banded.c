@@ -165,7 +165,7 @@ static int solve(void *self, bool trans, int64_t k, hone_entry *v,
 static void smallest_pivot(void *self, bool mend, int64_t *row, int64_t *col) {
   const engine_band *e = self;
   hone_pivot_smallest(e->n, e->ab + e->lower + e->upper, leading(e), e->ipiv,
-                     mend, row, col);
+                      mend, row, col);
 }
 
 static void account(void *self, hone_account *out) {

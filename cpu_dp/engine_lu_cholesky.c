@@ -39,7 +39,8 @@ static int64_t leading(int64_t n) {
 static int64_t bytes(int64_t n, int64_t k) {
   (void)k;
   return leading(n) * n * (int64_t)sizeof(hone_entry) +
-         2 * n * (int64_t)sizeof(double) + n * (int64_t)sizeof(int) + (int64_t)sizeof(engine_dp);
+         2 * n * (int64_t)sizeof(double) + n * (int64_t)sizeof(int) +
+         (int64_t)sizeof(engine_dp);
 }
 
 static void destroy(void *self, hone_mem *mem) {

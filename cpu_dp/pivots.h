@@ -23,8 +23,8 @@ static inline int64_t hone_pivot_row(int64_t n, const int *ipiv, int64_t k) {
    were exchanged. mend: those that are exactly zero become eps times the
    largest, so that one can solve. */
 static inline void hone_pivot_smallest(int64_t n, hone_entry *pivot,
-                                      int64_t step, const int *ipiv, bool mend,
-                                      int64_t *row, int64_t *col) {
+                                       int64_t step, const int *ipiv, bool mend,
+                                       int64_t *row, int64_t *col) {
   double most = 0.0;
   int64_t at = 0;
   for (int64_t k = 0; k < n; k++) {

@@ -47,8 +47,8 @@ void hone_dense_residual(const hone_residual_job *pass, hone_pool *pool) {
   if (n < 400) /* one thread is through before another is awake */
     pool = NULL;
   run_job job = {.pass = pass,
-                  .kernels = kernels(),
-                  .step = task_rows(n, hone_pool_threads(pool))};
+                 .kernels = kernels(),
+                 .step = task_rows(n, hone_pool_threads(pool))};
   for (job.c0 = 0; job.c0 < pass->k; job.c0 += HONE_RESIDUAL_COLUMNS) {
     job.m = HONE_MIN((int64_t)HONE_RESIDUAL_COLUMNS, pass->k - job.c0);
     hone_pool_run(pool, (n + job.step - 1) / job.step, run_task, &job);

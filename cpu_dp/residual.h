@@ -5,7 +5,9 @@
 
 #include "base/dense.h"
 
-enum { HONE_RESIDUAL_COLUMNS = 4 }; /* right-hand sides that share one read of A */
+enum {
+  HONE_RESIDUAL_COLUMNS = 4
+}; /* right-hand sides that share one read of A */
 
 /* Runs the pass on the pool's threads. The bits of r and den do not depend
    on the number of threads. */
@@ -23,9 +25,10 @@ typedef struct hone_residual_kernels {
   const char *isa;
   void (*rows)(const hone_residual_job *pass, int64_t c0, int64_t m, int64_t i0,
                int64_t i1);
-  void (*columns)(const hone_residual_job *pass, int64_t c0, int64_t m, int64_t j0,
-                  int64_t j1);
+  void (*columns)(const hone_residual_job *pass, int64_t c0, int64_t m,
+                  int64_t j0, int64_t j1);
 } hone_residual_kernels;
-extern const hone_residual_kernels hone_residual_base, hone_residual_avx2, hone_residual_avx512;
+extern const hone_residual_kernels hone_residual_base, hone_residual_avx2,
+    hone_residual_avx512;
 
 #endif

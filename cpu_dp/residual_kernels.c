@@ -115,8 +115,8 @@ INLINE void row_block(bool accurate, const hone_residual_job *pass, int64_t c0,
     }
 }
 
-static void rows(const hone_residual_job *pass, int64_t c0, int64_t m, int64_t i0,
-                 int64_t i1) {
+static void rows(const hone_residual_job *pass, int64_t c0, int64_t m,
+                 int64_t i0, int64_t i1) {
   for (int64_t i = i0; i < i1; i += ROWS) {
     int64_t len = HONE_MIN((int64_t)ROWS, i1 - i);
     if (pass->accurate)
@@ -159,8 +159,8 @@ INLINE void dot(bool accurate, int64_t n, const hone_entry *restrict a,
   *den = d;
 }
 
-static void columns(const hone_residual_job *pass, int64_t c0, int64_t m, int64_t j0,
-                    int64_t j1) {
+static void columns(const hone_residual_job *pass, int64_t c0, int64_t m,
+                    int64_t j0, int64_t j1) {
   const hone_dense *dense = hone_dense_of(pass->a);
   const int64_t n = dense->n;
   for (int64_t j = j0; j < j1; j++) {
