@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Runs the pass over A: chooses the kernels for this processor and deals
-   blocks of rows (of columns, for A^T) to the threads. */
+/* Computes residuals of a dense A: chooses the kernels for this processor and
+   hands blocks of rows (of columns, for A^T) to the threads. The arithmetic is
+   in residual_kernels.c. */
 #include "cpu_dp/residual.h"
 
 static const hone_residual_kernels *kernels(void) {
@@ -16,41 +17,42 @@ static const hone_residual_kernels *kernels(void) {
 
 const char *hone_residual_isa(void) { return kernels()->isa; }
 
-typedef struct run_job {
-  const hone_residual_job *pass;
+typedef struct residual_run {
+  const hone_residual_job *job;
   const hone_residual_kernels *kernels;
-  int64_t c0, m; /* right-hand sides of this read of A */
-  int64_t step;  /* rows (columns of A, for A^T) of one task */
-} run_job;
+  int64_t c0, m; /* right-hand sides c0 .. c0+m-1 share this pass */
+  int64_t step;  /* rows of a task (columns, for A^T) */
+} residual_run;
 
 static void run_task(void *ctx, int64_t task) {
-  const run_job *job = ctx;
-  int64_t from = task * job->step;
-  int64_t to = HONE_MIN(from + job->step, job->pass->a->n);
-  if (job->pass->trans)
-    job->kernels->columns(job->pass, job->c0, job->m, from, to);
+  const residual_run *run = ctx;
+  int64_t from = task * run->step;
+  int64_t to = HONE_MIN(from + run->step, run->job->a->n);
+  if (run->job->trans)
+    run->kernels->columns(run->job, run->c0, run->m, from, to);
   else
-    job->kernels->rows(job->pass, job->c0, job->m, from, to);
+    run->kernels->rows(run->job, run->c0, run->m, from, to);
 }
 
-/* Rows of a task: whole cache lines, a task a thread, at most what the kernel
-   keeps in cache, at least what makes a task worth handing out. Long pieces of
-   columns: memory delivers them faster. */
+/* Returns the number of rows of a task: whole cache lines, one task for each
+   thread, at most the 2048 rows that the kernel keeps in the cache, and at
+   least 64, which make a task worth handing out. Rows are not split further,
+   since memory delivers long pieces of columns faster. */
 static int64_t task_rows(int64_t n, int threads) {
   int64_t rows = (n + threads - 1) / threads;
   rows = (rows + 15) / 16 * 16;
   return HONE_MAX((int64_t)64, HONE_MIN(rows, (int64_t)2048));
 }
 
-void hone_dense_residual(const hone_residual_job *pass, hone_pool *pool) {
-  const int64_t n = pass->a->n;
-  if (n < 400) /* one thread is through before another is awake */
+void hone_dense_residual(const hone_residual_job *job, hone_pool *pool) {
+  const int64_t n = job->a->n;
+  if (n < HONE_THREADS_FROM)
     pool = NULL;
-  run_job job = {.pass = pass,
-                 .kernels = kernels(),
-                 .step = task_rows(n, hone_pool_threads(pool))};
-  for (job.c0 = 0; job.c0 < pass->k; job.c0 += HONE_RESIDUAL_COLUMNS) {
-    job.m = HONE_MIN((int64_t)HONE_RESIDUAL_COLUMNS, pass->k - job.c0);
-    hone_pool_run(pool, (n + job.step - 1) / job.step, run_task, &job);
+  residual_run run = {.job = job,
+                      .kernels = kernels(),
+                      .step = task_rows(n, hone_pool_threads(pool))};
+  for (run.c0 = 0; run.c0 < job->k; run.c0 += HONE_RESIDUAL_COLUMNS) {
+    run.m = HONE_MIN((int64_t)HONE_RESIDUAL_COLUMNS, job->k - run.c0);
+    hone_pool_run(pool, (n + run.step - 1) / run.step, run_task, &run);
   }
 }
