@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The names that functions and tables of the sources compiled once per scalar
-   type have in double complex: the list is complete, which ninja complex
-   checks, and BLAS and LAPACK follow. Included by entry.h alone. */
+/* The names that functions and tables of the sources compiled once for each
+   scalar type have in the build for double complex. The list must be complete;
+   `ninja complex` checks it. The names of BLAS and LAPACK follow. Only entry.h
+   includes this file. */
 #ifndef HONE_ENTRY_NAMES_H
 #define HONE_ENTRY_NAMES_H
 
