@@ -177,7 +177,7 @@ static void name_device(const hone_solver *s, hone_report *report) {
     snprintf(report->device, sizeof report->device, "none: %.57s", s->why);
   else
     snprintf(report->device, sizeof report->device, "%s, %d thread%s, %s",
-             ladder->factored ? ladder->rung[ladder->first].engine->place
+             ladder->factored ? ladder->rung[ladder->lowest_rung].engine->place
                               : s->place,
              s->threads, s->threads == 1 ? "" : "s", hone_residual_isa());
 }

@@ -31,7 +31,7 @@ static int count_libraries(struct dl_phdr_info *info, size_t size, void *to) {
 }
 
 /* Looks a function up. memcpy is used because ISO C has no conversion from void
-   * to a function pointer. */
+ * to a function pointer. */
 static bool find(void *library, const char *name, void *call) {
   void *at = dlsym(library, name);
   memcpy(call, &at, sizeof at);

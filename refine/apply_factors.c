@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A factored matrix at work: solutions with its factors, residuals of it. */
+/* Applies the factors of S and takes residuals with A, in double precision:
+
+     v = C inv(M) R v,    r = b - op(A) x
+
+   Next to read: gmres.h for the pairs that the factors may be applied with. */
 #include "refine/refine.h"
 #include "refine/scale.h"
 
 #include <math.h>
 
-/* v = P v of gmres.h for k columns; for the other transpose, to which the pairs
-   say nothing, inv(M) v in double arithmetic. */
+/* v = P v of gmres.h for k columns. With the other transpose, about which the
+   pairs say nothing, v = inv(M) v in double arithmetic. */
 static int apply_with_space(const hone_factored *f, bool trans, int64_t k,
                             hone_entry *v, int64_t ldv) {
   const hone_space *space = f->space;
@@ -16,7 +20,7 @@ static int apply_with_space(const hone_factored *f, bool trans, int64_t k,
   int e[HONE_SOLVE_COLUMNS];
   for (int64_t c = 0; c < k; c++) {
     if (pairs)
-      hone_space_split(space, v + c * ldv, coefficient[c]);
+      hone_space_project(space, v + c * ldv, coefficient[c]);
     e[c] = hone_scale_in(n, NULL, v + c * ldv, v + c * ldv);
   }
   int st = f->engine->apply ? f->engine->apply(f->self, trans, k, v, ldv)
@@ -24,7 +28,7 @@ static int apply_with_space(const hone_factored *f, bool trans, int64_t k,
   for (int64_t c = 0; st == HONE_OK && c < k; c++) {
     hone_scale_out(n, NULL, e[c], v + c * ldv);
     if (pairs)
-      hone_space_join(space, coefficient[c], v + c * ldv);
+      hone_space_expand(space, coefficient[c], v + c * ldv);
   }
   return st;
 }
@@ -57,17 +61,17 @@ int hone_apply_inverse(const hone_factored *f, bool scaled, bool trans,
 
 bool hone_residual(const hone_factored *f, bool trans, const hone_entry *x,
                    const hone_entry *b, hone_entry *r, double *den) {
-  if (f->resident &&
+  if (f->use_copy &&
       f->engine->residual(f->self, f->a, trans, x, b, r, den) == HONE_OK)
     return true;
   const hone_residual_job pass = {.a = f->a,
-                          .trans = trans,
-                          .accurate = true,
-                          .k = 1,
-                          .x = (const hone_entry *const[]){x},
-                          .b = (const hone_entry *const[]){b},
-                          .r = (hone_entry *const[]){r},
-                          .den = (double *const[]){den}};
+                                  .trans = trans,
+                                  .accurate = true,
+                                  .k = 1,
+                                  .x = (const hone_entry *const[]){x},
+                                  .b = (const hone_entry *const[]){b},
+                                  .r = (hone_entry *const[]){r},
+                                  .den = (double *const[]){den}};
   f->a->op->residual(&pass, f->pool);
   return false;
 }

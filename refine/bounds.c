@@ -1,62 +1,74 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Forward error bounds. With e = x - x_true, r = b - A x and M the factors,
+/* Forward error bounds, in double precision; norms that leave its range are in
+   long double. With e = x - x_true, r = b - A x and M the factors,
 
      -e = inv(A) r = d + G (-e),   d = inv(M) r,   G = I - inv(M) A
      ||e|| <= ||d|| / (1 - ||G||) = (1 + q) ||d||
 
-   d is the correction that was not made any more: it has the size and the
-   direction of the error, where ||inv(A)|| ||r|| is its size for the worst of
-   all residuals. r is that of the very x returned, rounding included. The
-   norm is that of scaled variables, inv(C) x: there factors are made, and
-   there G is small. Of an entry in the caller's units only
+   d is the correction that was not applied any more. It has the size and the
+   direction of the error, whereas ||inv(A)|| ||r|| is the size of the error for
+   the worst of all residuals. r is the residual of the very x returned, its
+   rounding included. The norm is that of the scaled variables inv(C) x: the
+   factors are those of the scaled matrix, and there G is small. For an entry in
+   the caller's units only
 
      |e_i| <= |d_i| + C_i q ||inv(C) d||
 
-   follows, which is no more than (1 + q) max |d_i| where the C_i are alike.
+   follows, which is no more than (1 + q) max |d_i| if the C_i are all alike.
 
-   What q is: where M is sure to contract (hone_bounds_known), from the larger
-   of what was measured when the factors were certified and what the condition
-   number foretells. Elsewhere the corrections of a column have to show that
-   they shrink, but a large part of an error that shrinks fast hides a small
-   one that does not: q is then what may be hidden (see leftover).
+   q is found as follows. Where M surely contracts
+   (hone_bounds_contraction_known), q comes from the larger of two contractions:
+   the one measured when the factors were certified, and the one that the
+   condition number predicts. Elsewhere the corrections of a column have to show
+   that they shrink. But a large part of an error that shrinks fast hides a
+   small part that does not: q then bounds what may be hidden (see
+   remainder_factor).
 
-   What remains is noise, the part of r that its computation missed: at most
-   gamma (|A| |x| + |b|) in any direction. The norm of the inverse bounds its
-   effect, with badly scaled matrices by far too much, and C_i q ||inv(C) d||
-   is as blunt: where they would count, the solution for noise of this size and
-   random signs is taken instead. */
+   There remains noise, the rounding error of the computed r: at most gamma (|A|
+   |x| + |b|), in any direction. The norm of the inverse bounds its effect, but
+   for badly scaled matrices far too generously, and C_i q ||inv(C) d|| is as
+   pessimistic. Where these two bounds would matter, the solution for noise of
+   this size and random signs is taken instead.
+
+   Next to read: condition.c for the certificate, extra_precise.c for columns
+   whose error is made smaller. */
 #include "refine/bounds.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-/* An estimate of ||inv(A)|| is a lower bound that is rarely off by more than
-   3 (Higham 2002, section 15.3); the measured contraction is one too. */
+/* NORM_FACTOR: an estimate of ||inv(A)|| is a lower bound that is rarely off by
+   more than 3 (Higham 2002, section 15.3); the measured contraction is a lower
+   bound too. */
 static const double NORM_FACTOR = 3.0, ERROR_FACTOR = 2.0, NOISE_FACTOR = 4.0;
-/* Factors that contract less than this say too little of the error. */
+/* Factors that contract less than this say too little about the error. */
 static const double CONTRACTION_LIMIT = 0.75;
-/* Measured contractions are 0.03 to 1 times u growth cond(S), u the rounding of
-   the factors' precision, in 99 of 100 systems of the gallery. Less than that
-   is the luck of one direction: that of integers or of a single bad column. */
-static const double LUCK = 32.0;
-/* Of noise at random: 6 up to n = 32, where few numbers decide, 2 up to 512,
-   above that 1. */
-enum { FEW = 32, SOME = 512 };
-/* Noise that is nothing beside the rounding of x. */
-static const double QUIET = 0.0625;
-/* What is not known counts where it is more than this times what is. */
-static const double COUNTS = 4.0;
-/* A column's own corrections have to shrink like this to show anything. */
-static const double OBSERVED_MOST = 0.5;
+/* Measured contractions are 0.03 to 1 times u growth cond(S), u being the unit
+   roundoff of the factors, in 99 of 100 systems of the gallery. A smaller one
+   is an accident of the direction tried: it occurs for matrices of integers or
+   with a single bad column. */
+static const double PREDICTION_OVERESTIMATE = 32.0;
+/* Random noise vectors tried: 6 up to n = 32, where few numbers decide, 2 up to
+   n = 512, and 1 above that. */
+enum { SMALL_ORDER = 32, MEDIUM_ORDER = 512 };
+/* Noise below this part of eps is negligible beside the rounding of x. */
+static const double NEGLIGIBLE_NOISE = 0.0625;
+/* Unmeasured error counts where it exceeds UNMEASURED_RATIO times the measured
+   error. */
+static const double UNMEASURED_RATIO = 4.0;
+/* The corrections of a column have to shrink at least like this before they
+   show anything. */
+static const double OBSERVED_LIMIT = 0.5;
 
-double hone_refined_missed(const hone_refined *c, int64_t n, int64_t i) {
-  /* r = 0: nothing was rounded, but it may have vanished */
+double hone_refined_residual_noise(const hone_refined *c, int64_t n,
+                                   int64_t i) {
+  /* where r = 0 nothing was rounded, but r may have underflowed */
   return (c->r[i] != 0.0 ? c->gamma * c->den[i] : 0.0) +
          (double)(2 * n + 2) * 0x1p-1074;
 }
 
-/* Largest of 2^-e x in double; NaN is the largest. */
+/* max_i 2^-e_i |x_i| in double; NaN counts as the largest. */
 HONE_VECTOR static double plain_scaled(int64_t n, const hone_entry *x,
                                        const int *e) {
   int64_t max = 0;
@@ -68,15 +80,15 @@ HONE_VECTOR static double plain_scaled(int64_t n, const hone_entry *x,
     memcpy(&v, &bits, sizeof v);
     v *= hone_abs(x[i]);
     memcpy(&bits, &v, sizeof bits);
-    bits &= INT64_MAX; /* NaN of either sign */
+    bits &= INT64_MAX; /* clears the sign of NaN as well */
     max = bits > max ? bits : max;
   }
   memcpy(&size, &max, sizeof size);
   return size;
 }
 
-/* Of 2^-e x, which may lie beyond the range of double, or x (e NULL); NaN where
-   there is one. */
+/* max_i 2^-e_i |x_i|, which may lie beyond the range of double, or max |x_i| (e
+   NULL); NaN if an entry is NaN. */
 static long double max_scaled(int64_t n, const hone_entry *x, const int *e) {
   const double plain = e ? plain_scaled(n, x, e) : hone_max_abs(n, x);
   if (e == NULL || isnan(plain) || (plain >= 0x1p-800 && plain <= 0x1p800))
@@ -90,15 +102,17 @@ static long double max_scaled(int64_t n, const hone_entry *x, const int *e) {
   return max;
 }
 
-void hone_bounds_relate(const hone_refinement *ctx, const hone_refined *c,
-                        const hone_entry *d, hone_beside *out) {
+void hone_bounds_relative_size(const hone_refinement *ctx,
+                               const hone_refined *c, const hone_entry *d,
+                               hone_relative_size *out) {
   const int64_t n = ctx->f.a->n;
   const hone_scaling *s = ctx->f.scaling;
   const int *e = s->used ? (ctx->trans ? s->row_exp : s->col_exp) : NULL;
-  /* An error below the range of double may have vanished; and what lies below
-     the range of the factors' arithmetic, beside the largest entry of the
-     solution and times a condition that they can tell, is lost. */
-  long double lost = (long double)fmax(c->solved, 0x1p-1074) *
+  /* 'lost' covers underflow. An error below the range of double may have
+     vanished; and an entry is lost if it lies below the range of the factors'
+     arithmetic, relative to the largest entry of the solution and times a
+     condition number that the factors can resolve. */
+  long double lost = (long double)fmax(c->solution_size, 0x1p-1074) *
                      (ctx->f.engine->precision == 64 ? 0x1p-960L : 0x1p-96L);
   int widest = 0;
   for (int64_t i = 0; e && i < n; i++)
@@ -111,69 +125,75 @@ void hone_bounds_relate(const hone_refinement *ctx, const hone_refined *c,
   out->spread = e ? (double)(ldexpl(size, widest) / x) : out->plain;
 }
 
-static double contraction_of(const hone_certificate *certificate) {
-  const double foretold = certificate->foretold / LUCK;
-  return foretold <= certificate->contraction ? certificate->contraction
-                                              : foretold; /* takes NaN */
+static double contraction(const hone_certificate *certificate) {
+  const double predicted =
+      certificate->predicted_contraction / PREDICTION_OVERESTIMATE;
+  return predicted <= certificate->contraction ? certificate->contraction
+                                               : predicted; /* takes NaN */
 }
 
-bool hone_bounds_known(const hone_certificate *certificate) {
-  return contraction_of(certificate) <= CONTRACTION_LIMIT &&
+bool hone_bounds_contraction_known(const hone_certificate *certificate) {
+  return contraction(certificate) <= CONTRACTION_LIMIT &&
          certificate->contraction <= CONTRACTION_LIMIT;
 }
 
-bool hone_bounds_doubtful(const hone_certificate *certificate, bool stale) {
+bool hone_bounds_contraction_doubtful(const hone_certificate *certificate,
+                                      bool factors_stale) {
   return certificate->contraction <= CONTRACTION_LIMIT &&
-         (stale || !hone_bounds_known(certificate));
+         (factors_stale || !hone_bounds_contraction_known(certificate));
 }
 
-/* q: beside a correction, how much of the error may be left; NaN: too much for
-   corrections to say how large an error is, or not known. Where M is sure to
-   contract, g / (1 - g). Else:
+/* q: the part of the error that a correction may leave, relative to the
+   correction; NaN: it is not known, or so large that corrections do not say how
+   large the error is. Where M surely contracts by g,
 
-   without pairs, ||G|| was seen to be large or must be feared to be, and the
-   corrections shrink because its powers do not grow: e = d + G d + ...;
+     q = g / (1 - g).
 
-   with the pairs of a certificate, S z = c, along the singular vector u of the
-   smallest singular value a correction leaves 1 - ||C^T u||^2. The proof was
-   that for the unit vector y where u is largest c is near y, so that
-   ||C^T u||^2 is not much below u_j^2 >= 1/n. (Those pairs tell nothing of
-   the transpose.) */
-static double leftover(const hone_refinement *ctx, const hone_refined *c) {
+   Elsewhere there are two cases. Without pairs, ||G|| was measured to be large
+   or may be large, and the corrections shrink because its powers do not grow: e
+   = d + G d + ... With the pairs S z = c of a certificate, a correction leaves
+   1 - ||C^T u||^2 along the singular vector u of the smallest singular value.
+   It was certified that c is near y for the unit vector y where u is largest,
+   so that ||C^T u||^2 is not much below u_j^2 >= 1/n. (Those pairs say nothing
+   about the transpose.) */
+static double remainder_factor(const hone_refinement *ctx,
+                               const hone_refined *c) {
   const hone_certificate *certificate = ctx->certificate;
-  const double g = contraction_of(certificate);
-  if (c->lost) /* r may have vanished in part */
+  const double g = contraction(certificate);
+  if (c->digits_lost) /* entries of r may have underflowed */
     return HONE_NAN;
-  if (!ctx->observe)
+  if (!ctx->observe_contraction)
     return g <= CONTRACTION_LIMIT ? g / (1.0 - g) : HONE_NAN;
-  if (!(c->observed <= OBSERVED_MOST) || (certificate->pairs > 0 && ctx->trans))
+  if (!(c->observed_contraction <= OBSERVED_LIMIT) ||
+      (certificate->pairs > 0 && ctx->trans))
     return HONE_NAN;
   const double n = (double)ctx->f.a->n;
   return certificate->pairs > 0 || g <= n ? n : g;
 }
 
-void hone_bounds_rest(const hone_refinement *ctx, const hone_refined *c,
-                      const hone_beside *d, double *plain, double *scaled) {
-  const double q = c->zero ? 0.0 : leftover(ctx, c);
+void hone_bounds_remainder(const hone_refinement *ctx, const hone_refined *c,
+                           const hone_relative_size *d, double *plain,
+                           double *scaled) {
+  const double q = c->x_is_zero ? 0.0 : remainder_factor(ctx, c);
   *plain = q * d->spread;
   *scaled = q * d->scaled;
 }
 
-void hone_bounds_take(const hone_refinement *ctx, hone_refined *c,
-                      hone_entry *d, const hone_entry *tail) {
-  hone_beside next = {0}, all = {0};
-  c->bounded = true;
-  c->direct = !ctx->observe;
+void hone_bounds_set_error(const hone_refinement *ctx, hone_refined *c,
+                           hone_entry *d, const hone_entry *tail) {
+  hone_relative_size next = {0}, all = {0};
+  c->error_estimated = true;
+  c->contraction_known = !ctx->observe_contraction;
   c->noise_estimated = false;
-  c->missed = c->missed_scaled = HONE_INF;
-  if (!c->zero) /* else b = 0, x is exact */
-    hone_bounds_relate(ctx, c, d, &next);
-  hone_bounds_rest(ctx, c, &next, &c->rest, &c->rest_scaled);
+  c->noise_error = c->noise_error_scaled = HONE_INF;
+  if (!c->x_is_zero) /* otherwise b = 0 and x is exact */
+    hone_bounds_relative_size(ctx, c, d, &next);
+  hone_bounds_remainder(ctx, c, &next, &c->remainder, &c->remainder_scaled);
   all = next;
   for (int64_t i = 0; tail && i < ctx->f.a->n; i++)
     d[i] += tail[i];
-  if (tail && !c->zero)
-    hone_bounds_relate(ctx, c, d, &all);
+  if (tail && !c->x_is_zero)
+    hone_bounds_relative_size(ctx, c, d, &all);
   c->error = all.plain;
   c->error_scaled = all.scaled;
 }
@@ -186,35 +206,38 @@ static long double inverse_norm(const hone_certificate *certificate,
          (1.0L - (long double)certificate->defect);
 }
 
-/* By norms: what the computation of r missed. */
-static double noise_of(const hone_certificate *certificate,
-                       const hone_refined *c, bool scaled) {
-  const long double noise = scaled ? c->now.noise_scaled : c->now.noise;
+/* Bounds the effect of the noise by norms: ||inv(A)|| ||noise|| / ||x||. */
+static double noise_bound(const hone_certificate *certificate,
+                          const hone_refined *c, bool scaled) {
+  const long double noise = scaled ? c->errors.noise_scaled : c->errors.noise;
   return noise > 0.0L ? (double)(inverse_norm(certificate, scaled) * noise)
                       : 0.0;
 }
 
-/* What there may be beside the error that is known; NaN: anything. */
-static double unknown(const hone_certificate *certificate,
-                      const hone_refined *c, bool scaled) {
-  const double missed = scaled ? c->missed_scaled : c->missed;
-  const double rest = ERROR_FACTOR * (scaled ? c->rest_scaled : c->rest);
-  const double noise = noise_of(certificate, c, scaled);
-  if (c->direct) /* heard: both */
-    return missed <= rest + noise ? missed : rest + noise;
-  return rest + (missed <= noise ? missed : noise);
+/* Bounds the error that exists beside the estimated one; NaN: there is no
+   bound. */
+static double unmeasured_error(const hone_certificate *certificate,
+                               const hone_refined *c, bool scaled) {
+  const double noise_error = scaled ? c->noise_error_scaled : c->noise_error;
+  const double remainder =
+      ERROR_FACTOR * (scaled ? c->remainder_scaled : c->remainder);
+  const double noise = noise_bound(certificate, c, scaled);
+  if (c->contraction_known) /* the noise sampled covers both */
+    return noise_error <= remainder + noise ? noise_error : remainder + noise;
+  return remainder + (noise_error <= noise ? noise_error : noise);
 }
 
-static bool counts(const hone_certificate *certificate, const hone_refined *c) {
-  return c->rest <= DBL_MAX &&
-         (!(unknown(certificate, c, false) <= COUNTS * c->error + HONE_EPS) ||
-          !(unknown(certificate, c, true) <=
-            COUNTS * c->error_scaled + HONE_EPS));
+static bool unmeasured_error_counts(const hone_certificate *certificate,
+                                    const hone_refined *c) {
+  return c->remainder <= DBL_MAX &&
+         (!(unmeasured_error(certificate, c, false) <=
+            UNMEASURED_RATIO * c->error + HONE_EPS) ||
+          !(unmeasured_error(certificate, c, true) <=
+            UNMEASURED_RATIO * c->error_scaled + HONE_EPS));
 }
 
 /* v = inv(M) v for the columns listed. */
-static int solve_for(hone_refinement *ctx, int64_t m,
-                     hone_refined *const *list) {
+static int solve(hone_refinement *ctx, int64_t m, hone_refined *const *list) {
   int shift[HONE_SOLVE_COLUMNS] = {0};
   double size[HONE_SOLVE_COLUMNS];
   for (int64_t c = 0; c < m; c++)
@@ -222,29 +245,30 @@ static int solve_for(hone_refinement *ctx, int64_t m,
   int st = hone_apply_inverse(&ctx->f, false, ctx->trans, m, ctx->v,
                               ctx->f.a->n, shift, size);
   for (int64_t c = 0; st == HONE_OK && c < m; c++)
-    list[c]->solved = size[c];
+    list[c]->solution_size = size[c];
   return st;
 }
 
-/* At random, with signs, what r_i may have missed and, of factors that
-   contract, what their errors E make of an error as large as d: ||E|| is about
-   g / ||inv(S)||. (Of sizes at random, too: where two equations decide, alike
-   but for their size, signs alone may cancel.) False: beyond the range of
-   double. */
-static bool make_noise(const hone_refinement *ctx, const hone_refined *c,
-                       uint32_t seed, hone_entry *v) {
+/* v = a random vector with entries of random sign and random size, as large as
+   the rounding error of r_i may be. For factors that contract it also contains
+   the effect that their errors E have on an error as large as d: ||E|| is about
+   g / ||inv(S)||. (The sizes are random too: where two equations decide that
+   differ only in their size, signs alone may cancel.) Returns false if v leaves
+   the range of double. */
+static bool random_noise(const hone_refinement *ctx, const hone_refined *c,
+                         uint32_t seed, hone_entry *v) {
   const int64_t n = ctx->f.a->n;
   const hone_scaling *s = ctx->f.scaling;
   const int *in = s->used ? (ctx->trans ? s->col_exp : s->row_exp) : NULL;
   const int *out = s->used ? (ctx->trans ? s->row_exp : s->col_exp) : NULL;
   long double of_factors = 0.0L;
-  if (c->direct)
-    of_factors = (long double)c->rest_scaled * max_scaled(n, c->x, out) /
+  if (c->contraction_known)
+    of_factors = (long double)c->remainder_scaled * max_scaled(n, c->x, out) /
                  (long double)ctx->certificate->inverse_norm_scaled;
   of_factors = ldexpl(of_factors, c->shift);
   bool finite = true;
   for (int64_t i = 0; i < n; i++) {
-    const double size = hone_refined_missed(c, n, i) +
+    const double size = hone_refined_residual_noise(c, n, i) +
                         (double)(in ? ldexpl(of_factors, -in[i]) : of_factors);
     finite = finite && size <= DBL_MAX;
     seed = seed * 1664525u + 1013904223u;
@@ -257,77 +281,86 @@ static bool make_noise(const hone_refinement *ctx, const hone_refined *c,
   return finite;
 }
 
-static double larger(double a, double b) { /* NaN is Inf */
+static double larger_or_inf(double a, double b) { /* NaN counts as Inf */
   return b <= a ? a : b <= DBL_MAX ? b : HONE_INF;
 }
 
-/* One try of that: what it comes to. Of the factors' errors only its shape
-   counts, the size in scaled variables is known. */
-static int try_noise(hone_refinement *ctx, uint32_t seed, int64_t m,
-                     hone_refined *const *loud) {
+/* Solves for one random noise vector and raises the columns' noise_error to the
+   result. Only the shape that results from the factors' errors counts, because
+   their size in scaled variables is known. */
+static int sample_noise_error(hone_refinement *ctx, uint32_t seed, int64_t m,
+                              hone_refined *const *noisy) {
   const int64_t n = ctx->f.a->n;
   bool finite[HONE_SOLVE_COLUMNS];
   for (int64_t i = 0; i < m; i++)
-    finite[i] = make_noise(ctx, loud[i], seed, ctx->v + i * n);
-  int st = solve_for(ctx, m, loud);
+    finite[i] = random_noise(ctx, noisy[i], seed, ctx->v + i * n);
+  int st = solve(ctx, m, noisy);
   for (int64_t i = 0; i < m && st == HONE_OK; i++) {
-    hone_refined *c = loud[i];
-    hone_beside noise;
-    hone_bounds_relate(ctx, c, ctx->v + i * n, &noise);
-    double factor = NOISE_FACTOR * (1.0 + leftover(ctx, c));
-    if (c->direct && !(noise.scaled >= c->rest_scaled)) /* not 0 / 0 */
-      factor *= c->rest_scaled / noise.scaled;
+    hone_refined *c = noisy[i];
+    hone_relative_size noise;
+    hone_bounds_relative_size(ctx, c, ctx->v + i * n, &noise);
+    double factor = NOISE_FACTOR * (1.0 + remainder_factor(ctx, c));
+    if (c->contraction_known &&
+        !(noise.scaled >= c->remainder_scaled)) /* not 0 / 0 */
+      factor *= c->remainder_scaled / noise.scaled;
     if (!finite[i])
       factor = HONE_INF;
-    c->missed = larger(c->missed, factor * noise.plain);
-    c->missed_scaled = larger(c->missed_scaled, factor * noise.scaled);
+    c->noise_error = larger_or_inf(c->noise_error, factor * noise.plain);
+    c->noise_error_scaled =
+        larger_or_inf(c->noise_error_scaled, factor * noise.scaled);
   }
   return st;
 }
 
-/* Columns where the norms of what is not known would count: what does it come
-   to? The largest of some tries, of more where few numbers are involved. */
-static void hear_noise(hone_refinement *ctx,
-                       const hone_certificate *certificate, int64_t m,
-                       hone_refined *columns) {
-  hone_refined *loud[HONE_SOLVE_COLUMNS];
+/* Estimates the effect of noise by sampling, for columns where its bound by
+   norms would count: the largest result of a few random vectors, of more
+   vectors where few numbers are involved. */
+static void estimate_noise_errors(hone_refinement *ctx,
+                                  const hone_certificate *certificate,
+                                  int64_t m, hone_refined *columns) {
+  hone_refined *noisy[HONE_SOLVE_COLUMNS];
   int64_t count = 0;
   for (int64_t i = 0; i < m; i++) {
     hone_refined *c = &columns[i];
-    if (!c->bounded || c->noise_estimated)
+    if (!c->error_estimated || c->noise_estimated)
       continue;
     c->noise_estimated = true;
-    if (!counts(certificate, c))
+    if (!unmeasured_error_counts(certificate, c))
       continue;
-    c->missed = c->missed_scaled = 0.0;
-    loud[count++] = c;
+    c->noise_error = c->noise_error_scaled = 0.0;
+    noisy[count++] = c;
   }
-  const uint32_t tries = ctx->f.a->n <= FEW ? 6 : ctx->f.a->n <= SOME ? 2 : 1;
+  const uint32_t tries = ctx->f.a->n <= SMALL_ORDER    ? 6
+                         : ctx->f.a->n <= MEDIUM_ORDER ? 2
+                                                       : 1;
   int st = HONE_OK;
   for (uint32_t seed = 1; seed <= tries && count > 0 && st == HONE_OK; seed++)
-    st = try_noise(ctx, seed * 0x9e3779b9u, count, loud);
+    st = sample_noise_error(ctx, seed * 0x9e3779b9u, count, noisy);
   for (int64_t i = 0; i < count && st != HONE_OK; i++)
-    loud[i]->missed = loud[i]->missed_scaled = HONE_INF;
+    noisy[i]->noise_error = noisy[i]->noise_error_scaled = HONE_INF;
 }
 
-/* ctx->v holds r as the device had it, and to solve for that takes no time. It
-   is as good as the host's, by the host's own word: no entry is further away
-   than the computation of either may have missed. So it is r from now on, with
-   twice the noise, where that is nothing. */
-static bool take_there(const hone_refinement *ctx,
-                       const hone_certificate *certificate, hone_refined *c) {
+/* Uses the residual r that the device computed and that is in ctx->v, because
+   to solve for that takes no time. It is as good as the host's if, by the
+   host's own bound, no entry is further away than the rounding error of either
+   computation. Then it becomes r, with twice the noise, provided that this
+   noise is negligible. */
+static bool use_device_residual(const hone_refinement *ctx,
+                                const hone_certificate *certificate,
+                                hone_refined *c) {
   const int64_t n = ctx->f.a->n;
   int64_t apart = 0;
   for (int64_t i = 0; i < n; i++)
     apart += !(hone_abs(ctx->v[i] - c->r[i]) <= c->gamma * c->den[i]);
   for (int scaled = 0; scaled < 2; scaled++)
-    apart += !(2.0 * noise_of(certificate, c, scaled) <= QUIET * HONE_EPS);
+    apart += !(2.0 * noise_bound(certificate, c, scaled) <=
+               NEGLIGIBLE_NOISE * HONE_EPS);
   if (apart > 0)
     return false;
   memcpy(c->r, ctx->v, (size_t)n * sizeof *c->r);
   c->gamma *= 2.0;
-  c->now.noise *= 2.0L;
-  c->now.noise_scaled *= 2.0L;
+  c->errors.noise *= 2.0L;
+  c->errors.noise_scaled *= 2.0L;
   return true;
 }
 
@@ -338,41 +371,43 @@ void hone_bounds_estimate(hone_refinement *ctx,
   hone_refined *list[HONE_SOLVE_COLUMNS];
   int64_t count = 0;
   for (int64_t c = 0; c < m; c++) {
-    if (columns[c].state != HONE_COLUMN_ACCEPTED || columns[c].bounded)
+    if (columns[c].state != HONE_COLUMN_ACCEPTED || columns[c].error_estimated)
       continue;
-    if (m > 1 || ctx->there != columns ||
-        !take_there(ctx, certificate, columns))
+    if (m > 1 || ctx->device_residual_of != columns ||
+        !use_device_residual(ctx, certificate, columns))
       memcpy(ctx->v + count * n, columns[c].r, (size_t)n * sizeof *ctx->v);
     list[count++] = &columns[c];
   }
-  ctx->there = NULL;
-  bool solved = count > 0 && solve_for(ctx, count, list) == HONE_OK;
+  ctx->device_residual_of = NULL;
+  bool solved = count > 0 && solve(ctx, count, list) == HONE_OK;
   for (int64_t c = 0; solved && c < count; c++)
-    hone_bounds_take(ctx, list[c], ctx->v + c * n, NULL);
-  hear_noise(ctx, certificate, m, columns);
+    hone_bounds_set_error(ctx, list[c], ctx->v + c * n, NULL);
+  estimate_noise_errors(ctx, certificate, m, columns);
 }
 
 double hone_bounds_forward(const hone_certificate *certificate,
                            const hone_refined *c, bool scaled) {
   const long double relative =
-      scaled ? c->now.relative_scaled : c->now.relative;
+      scaled ? c->errors.relative_scaled : c->errors.relative;
   double bound =
       (double)(relative > 0.0L ? inverse_norm(certificate, scaled) * relative
                                : relative);
-  bound += noise_of(certificate, c, scaled);
+  bound += noise_bound(certificate, c, scaled);
   if (!certificate->nonsingular)
     return HONE_INF;
   const double error = scaled ? c->error_scaled : c->error;
   const double known =
-      c->bounded ? ERROR_FACTOR * error + unknown(certificate, c, scaled)
-                 : HONE_NAN;
-  bound = known <= bound ? known : bound; /* not NaN */
-  bound += HONE_EPS;                      /* x was rounded */
+      c->error_estimated
+          ? ERROR_FACTOR * error + unmeasured_error(certificate, c, scaled)
+          : HONE_NAN;
+  bound =
+      known <= bound ? known : bound; /* takes 'known' only if it is not NaN */
+  bound += HONE_EPS;                  /* x was rounded */
   return bound <= DBL_MAX ? bound : HONE_INF;
 }
 
-bool hone_bounds_certain(const hone_certificate *certificate,
-                         const hone_refined *c) {
+bool hone_bounds_certify_a_digit(const hone_certificate *certificate,
+                                 const hone_refined *c) {
   return hone_bounds_digits(hone_bounds_forward(certificate, c, false)) > 0 &&
          hone_bounds_digits(hone_bounds_forward(certificate, c, true)) > 0;
 }

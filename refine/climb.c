@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Solving with the ladder: right-hand sides in blocks, each refined on the
-   first usable rung; those that are not accepted climb, and only those. What
-   is written to the caller's x, and with which status, is decided here. */
+/* Solving with the ladder: refines right-hand sides in blocks, in double
+   precision, each on the first usable rung. Those that are not accepted climb
+   to the next rung, and only those. Here it is decided what is written to the
+   caller's x and with which status. Next to read: refine.c for one rung,
+   bounds.c for the error bounds. */
 #include "refine/bounds.h"
 #include "refine/extra_precise.h"
 #include "refine/ladder.h"
@@ -12,87 +14,91 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An iterate this good is worth starting the next rung from. */
+/* The next rung starts from the best iterate if its criterion is at most this.
+ */
 static const double WARM_START = 1e-6;
-/* Above this many n eps of rcond, an x without a certain digit is the
-   tolerance's doing and not the matrix's. */
-static const double REGULAR = 1e3;
+/* With rcond_scaled above this many n eps, an x without a certain digit is due
+   to a loose tolerance and not to the matrix. */
+static const double WELL_CONDITIONED = 1e3;
 
 static int reserve(hone_ladder *ladder, int64_t columns) {
-  if (columns <= ladder->block_columns)
+  if (columns <= ladder->workspace_columns)
     return HONE_OK;
-  hone_mem_put(ladder->mem, ladder->block);
-  ladder->block_columns = 0;
-  ladder->block = hone_mem_get(
-      ladder->mem,
-      (size_t)hone_ladder_block(ladder->n, columns, ladder->request.extra) *
-          sizeof(hone_entry));
-  if (ladder->block == NULL)
+  hone_mem_put(ladder->mem, ladder->workspace);
+  ladder->workspace_columns = 0;
+  ladder->workspace =
+      hone_mem_get(ladder->mem, (size_t)hone_ladder_workspace_entries(
+                                    ladder->n, columns, ladder->request.extra) *
+                                    sizeof(hone_entry));
+  if (ladder->workspace == NULL)
     return HONE_NO_MEMORY;
-  ladder->block_columns = columns;
+  ladder->workspace_columns = columns;
   return HONE_OK;
 }
 
-/* What the columns of one block share while they climb. */
+/* The data that the columns of one block share while they climb. */
 typedef struct climb {
   hone_ladder *ladder;
   hone_report *report;
   bool trans;
   int64_t m;
   hone_refined *columns;
-  int rung[HONE_SOLVE_COLUMNS]; /* whose factors solved it */
+  int rung[HONE_SOLVE_COLUMNS]; /* the rung whose factors solved the column */
 } climb;
 
-static int correction_cap(const hone_ladder *ladder, int precision) {
+static int allowed_corrections(const hone_ladder *ladder, int precision) {
   if (ladder->request.max_iterations > 0)
     return ladder->request.max_iterations;
-  /* One correction costs a pass over A and two triangular solves, about
-     n / 60 of them a double factorization on the machines measured. */
+  /* One correction costs a pass over A and two triangular solves; about n / 60
+     of them cost as much as a double factorization on the machines measured. */
   return precision == 64
              ? 10
              : (int)HONE_MAX((int64_t)8, HONE_MIN(ladder->n / 60, (int64_t)50));
 }
 
-/* Makes the column ready for rung r, from the best that it has. */
+/* Prepares the column for a rung, starting from its best iterate. */
 static void begin_column(const hone_ladder *ladder, hone_refined *column) {
   column->state = HONE_COLUMN_ACTIVE;
-  column->ratio = column->step = 0.0;
-  column->slow = 0;
+  column->rate = column->correction_size = 0.0;
+  column->slow_corrections = 0;
   if (hone_refined_take_best(column)) {
     double value =
         hone_errors_value(&column->best_errors, ladder->request.criterion);
     column->has_x = value <= WARM_START;
-    column->warm = false;
+    column->from_x0 = false;
   } else {
-    column->has_x = column->warm; /* the caller's x0, not looked at yet */
+    column->has_x =
+        column->from_x0; /* the caller's x0, which is not measured yet */
   }
-  column->tried = 0;
-  column->bounded = column->extra = column->slow_only = false;
-  column->observed = HONE_NAN;
+  column->rung_corrections = 0;
+  column->error_estimated = column->extra_precise = column->only_slow = false;
+  column->observed_contraction = HONE_NAN;
 }
 
-/* Has GMRES with the same factors more to give? Not where the caller's number
-   of corrections was the end. */
-static bool may_mend(const hone_ladder *ladder, const hone_refined *column) {
+/* May GMRES continue with the same factors? It may where refinement with them
+   was only too slow and the caller's limit on corrections is not reached. */
+static bool gmres_may_help(const hone_ladder *ladder,
+                           const hone_refined *column) {
   const int most = ladder->request.max_iterations;
-  return column->state == HONE_COLUMN_LEFT && column->slow_only &&
-         !(most > 0 && column->tried >= most);
+  return column->state == HONE_COLUMN_LEFT && column->only_slow &&
+         !(most > 0 && column->rung_corrections >= most);
 }
 
-/* With the same factors: those alone that were only too slow. */
+/* Prepares the columns that are not accepted for rung r. again: with the same
+   factors, and then only those that were merely too slow. */
 static void begin_rung(climb *c, int r, bool again) {
   for (int64_t i = 0; i < c->m; i++) {
     hone_refined *column = &c->columns[i];
     if (column->state == HONE_COLUMN_ACCEPTED ||
-        (again && !may_mend(c->ladder, column)))
+        (again && !gmres_may_help(c->ladder, column)))
       continue;
     begin_column(c->ladder, column);
     c->rung[i] = r;
   }
 }
 
-/* Those not accepted; the first one's reason goes into the report. slow: how
-   many of them GMRES may help. */
+/* Counts the columns not accepted, and adds the first one's reason to the
+   report. *slow: how many of them GMRES may help. */
 static int64_t count_left(climb *c, const char *who, int64_t *slow) {
   int64_t left = 0;
   *slow = 0;
@@ -102,7 +108,7 @@ static int64_t count_left(climb *c, const char *who, int64_t *slow) {
       continue;
     if (left++ == 0 && column->state == HONE_COLUMN_LEFT)
       hone_ladder_add_reason(c->report, who, column->why);
-    *slow += may_mend(c->ladder, column);
+    *slow += gmres_may_help(c->ladder, column);
   }
   return left;
 }
@@ -111,29 +117,29 @@ static bool accepted_on(const climb *c, int64_t i, int r) {
   return c->columns[i].state == HONE_COLUMN_ACCEPTED && c->rung[i] == r;
 }
 
-/* Is the error of an accepted column small enough for the caller? */
+/* Is the error bound of an accepted column small enough for the caller? */
 static bool error_suffices(const climb *c, int64_t i) {
   const hone_certificate *certificate =
       &c->ladder->rung[c->rung[i]].certificate;
   const hone_refined *column = &c->columns[i];
-  return hone_bounds_certain(certificate, column) &&
+  return hone_bounds_certify_a_digit(certificate, column) &&
          (!c->ladder->request.extra ||
           hone_bounds_forward(certificate, column, false) <= HONE_EXTRA_LIMIT);
 }
 
-/* Extra-precise mode: all columns accepted on rung r at once, unless that was
-   done before GMRES took up the others. */
+/* Extra-precise mode: refines all columns accepted on rung r at once, except
+   those already refined so before GMRES took up the others. */
 static int refine_extra(climb *c, int r, hone_refinement *ctx) {
   hone_refined *list[HONE_SOLVE_COLUMNS];
   int64_t count = 0;
   for (int64_t i = 0; i < c->m; i++)
-    if (accepted_on(c, i, r) && !c->columns[i].extra)
+    if (accepted_on(c, i, r) && !c->columns[i].extra_precise)
       list[count++] = &c->columns[i];
-  return hone_extra(ctx, true, count, list);
+  return hone_refine_extra_precise(ctx, true, count, list);
 }
 
-/* Columns of which no digit is certain: rare, one by one, with a tail in the
-   scratch. */
+/* Refines columns without a certain digit. They are rare: they are refined one
+   by one, with their tail in the ladder's scratch. */
 static int refine_uncertain(climb *c, int r, hone_refinement *ctx) {
   const int64_t n = c->ladder->n;
   int st = HONE_OK;
@@ -144,26 +150,28 @@ static int refine_uncertain(climb *c, int r, hone_refinement *ctx) {
     column->tail = c->ladder->scratch;
     column->tail_r = column->tail + n;
     column->tail_den = (double *)(column->tail_r + n);
-    st = hone_extra(ctx, false, 1, &column);
+    st = hone_refine_extra_precise(ctx, false, 1, &column);
   }
   return st;
 }
 
-/* Error bounds of the columns accepted on rung r. Those of which no digit is
-   certain, and in extra-precise mode all of them, are refined on; what is
-   still too large climbs. */
+/* Bounds the errors of the columns accepted on rung r. Columns without a
+   certain digit, and in extra-precise mode all columns, are refined further;
+   those whose error bound is still too large climb. */
 static int certify_columns(climb *c, int r, hone_refinement *ctx) {
   const hone_certificate *certificate = &c->ladder->rung[r].certificate;
   const double start = hone_now_s();
   int st = HONE_OK;
-  if (!certificate->nonsingular) /* nothing to be had */
+  if (!certificate->nonsingular) /* no bound can be had */
     return HONE_OK;
   ctx->certificate = certificate;
-  ctx->observe = ctx->f.space != NULL || !hone_bounds_known(certificate);
-  if (c->ladder->request.max_iterations == 0) /* as many again */
-    ctx->cap *= 2;
+  ctx->observe_contraction =
+      ctx->f.space != NULL || !hone_bounds_contraction_known(certificate);
+  if (c->ladder->request.max_iterations ==
+      0) /* as many corrections again are allowed */
+    ctx->max_corrections *= 2;
   if (c->ladder->request.extra) {
-    ctx->there = NULL;
+    ctx->device_residual_of = NULL;
     st = refine_extra(c, r, ctx);
   }
   const double middle = hone_now_s();
@@ -191,16 +199,17 @@ static int64_t count_open(const climb *c) {
   return open;
 }
 
-/* The pairs a solve on rung r begins with: those of its certificate, unless
-   another rung's stand there, or they are of A and this is A^T. */
+/* The space with which a solve on rung r begins: the pairs of its certificate,
+   or an empty space if the pairs are those of another rung. For A^T, of which
+   those pairs are not, an empty space in the room behind them. */
 static hone_space begin_space(const climb *c, int r) {
   const hone_ladder *ladder = c->ladder;
-  if (ladder->space_of != r || ladder->rung[r].certificate.pairs == 0)
-    return hone_space_make(ladder->n, c->trans, ladder->pairs);
-  return c->trans ? hone_space_behind(&ladder->space) : ladder->space;
+  if (ladder->space_rung != r || ladder->rung[r].certificate.pairs == 0)
+    return hone_space_make(ladder->n, c->trans, ladder->pairs_memory);
+  return c->trans ? hone_space_of_transpose(&ladder->space) : ladder->space;
 }
 
-/* Refines on rung r; steps > 0: by so many steps of GMRES. */
+/* Refines on rung r; with steps > 0, by so many steps of GMRES. */
 static int refine_on(climb *c, int r, int steps, bool again) {
   hone_ladder *ladder = c->ladder;
   hone_refinement ctx = {
@@ -208,19 +217,20 @@ static int refine_on(climb *c, int r, int steps, bool again) {
       .trans = c->trans,
       .criterion = ladder->request.criterion,
       .limit = ladder->request.limit,
-      .cap = correction_cap(ladder, ladder->rung[r].engine->precision),
+      .max_corrections =
+          allowed_corrections(ladder, ladder->rung[r].engine->precision),
       .norm_a = c->trans ? ladder->norm1 : ladder->norm_inf,
       .watch = ladder->watch,
-      .v = ladder->block + 4 * ladder->n * ladder->block_columns};
+      .v = ladder->workspace + 4 * ladder->n * ladder->workspace_columns};
   double start = hone_now_s();
   hone_space space;
   if (steps > 0) {
     space = begin_space(c, r);
     ctx.f.space = &space;
-    ctx.cap = steps;
+    ctx.max_corrections = steps;
   }
   begin_rung(c, r, again);
-  ladder->used = HONE_MAX(ladder->used, r);
+  ladder->highest_rung = HONE_MAX(ladder->highest_rung, r);
   int st = hone_refine(&ctx, c->m, c->columns);
   c->report->refine_ms += 1e3 * (hone_now_s() - start);
   if (st == HONE_OK)
@@ -231,10 +241,10 @@ static int refine_on(climb *c, int r, int steps, bool again) {
   return st;
 }
 
-/* Everything that rung r's factors are good for: refinement, and where that
-   is too slow GMRES; that at once where already the certificate needed it,
-   unless it does not pay for so many columns and something is above. *left: the
-   columns not accepted; *skipped: none was tried. */
+/* Uses the factors of rung r as far as they go: refinement and, where that is
+   too slow, GMRES. Where the certificate needed GMRES already, GMRES is used at
+   once, unless it does not pay for so many columns and there is a rung above.
+   *left: the columns not accepted. *skipped: the rung was not used. */
 static int use_rung(climb *c, int r, int64_t *left, bool *skipped) {
   hone_ladder *ladder = c->ladder;
   const hone_rung *rung = &ladder->rung[r];
@@ -242,8 +252,10 @@ static int use_rung(climb *c, int r, int64_t *left, bool *skipped) {
   int steps = 0;
   *left = count_open(c);
   if (rung->certificate.pairs > 0) {
-    const bool must = *skipped || hone_ladder_above(ladder, r) >= ladder->rungs;
-    steps = hone_ladder_gmres_steps(ladder, r, must ? 1 : *left, c->report);
+    const bool gmres_is_last_resort =
+        *skipped || hone_ladder_successor(ladder, r) >= ladder->rung_count;
+    steps = hone_ladder_gmres_steps(ladder, r, gmres_is_last_resort ? 1 : *left,
+                                    c->report);
     *skipped = steps == 0;
     if (steps == 0) {
       hone_ladder_add_reason(c->report, rung->engine->name,
@@ -267,21 +279,22 @@ static int use_rung(climb *c, int r, int64_t *left, bool *skipped) {
   }
 }
 
-/* The rung a block of columns begins on: the first that holds factors. An
-   earlier block may have climbed and given the cheaper ones' memory back. */
-static int begin_climb(hone_ladder *ladder, hone_report *report, int *r) {
-  for (*r = ladder->at; *r < ladder->rungs; ++*r)
+/* Finds the rung that a block of columns starts on: the first that holds
+   factors. An earlier block may have climbed and given the memory of cheaper
+   rungs back. */
+static int find_start_rung(hone_ladder *ladder, hone_report *report, int *r) {
+  for (*r = ladder->start_rung; *r < ladder->rung_count; ++*r)
     if (ladder->rung[*r].state == HONE_RUNG_READY)
       return HONE_OK;
-  return hone_ladder_usable(ladder, ladder->at, report, r);
+  return hone_ladder_find_usable(ladder, ladder->start_rung, report, r);
 }
 
-/* Refines the block's columns, climbing with those that need it. Returns
-   HONE_OK (states tell), HONE_INTERRUPTED or HONE_CANCELLED, or why there
-   was no rung that could be used. */
+/* Refines the block's columns and climbs with those that need it. Returns
+   HONE_OK (the columns' states tell the rest), HONE_INTERRUPTED,
+   HONE_CANCELLED, or why no rung could be used. */
 static int climb_columns(climb *c) {
   hone_ladder *ladder = c->ladder;
-  int r, st = begin_climb(ladder, c->report, &r);
+  int r, st = find_start_rung(ladder, c->report, &r);
   bool skipped = false;
   if (st != HONE_OK)
     return st;
@@ -293,28 +306,30 @@ static int climb_columns(climb *c) {
       return st;
     if (left == 0)
       return HONE_OK;
-    if (ladder->stale) {
+    if (ladder->factors_stale) {
       st = hone_ladder_refactor(ladder, c->report);
-      r = ladder->at;
-    } else if (hone_ladder_above(ladder, r) < ladder->rungs) {
-      st = hone_ladder_usable(ladder,
-                              st == HONE_OK ? hone_ladder_above(ladder, r)
-                                            : hone_ladder_elsewhere(ladder, r),
-                              c->report, &r);
+      r = ladder->start_rung;
+    } else if (hone_ladder_successor(ladder, r) < ladder->rung_count) {
+      st = hone_ladder_find_usable(ladder,
+                                   st == HONE_OK
+                                       ? hone_ladder_successor(ladder, r)
+                                       : hone_ladder_other_engine(ladder, r),
+                                   c->report, &r);
       c->report->fallback_columns += st == HONE_OK ? (int32_t)left : 0;
     } else {
       return st;
     }
     if (st != HONE_OK && st != HONE_CANCELLED && skipped &&
         ladder->rung[from].state == HONE_RUNG_READY)
-      return use_rung(c, from, &left, &skipped); /* better than nothing */
+      return use_rung(c, from, &left, &skipped); /* better than no solution */
     if (st != HONE_OK)
       return st;
     skipped = false;
   }
 }
 
-/* The column's result; its best iterate becomes x. False: it has none. */
+/* Makes the best iterate of column i its x and fills its result. Returns false
+   if the column has no iterate. */
 static bool finish_column(climb *c, int64_t i, int st, hone_column *out) {
   hone_refined *column = &c->columns[i];
   const hone_rung *rung = &c->ladder->rung[c->rung[i]];
@@ -333,9 +348,9 @@ static bool finish_column(climb *c, int64_t i, int st, hone_column *out) {
                       : (st < 0 ? st : HONE_OVERFLOW);
     return false;
   }
-  out->backward_error = column->now.componentwise;
-  out->normwise_error = column->now.normwise;
-  out->residual_error = column->now.residual;
+  out->backward_error = column->errors.componentwise;
+  out->normwise_error = column->errors.normwise;
+  out->residual_error = column->errors.residual;
   out->forward_error = hone_bounds_forward(&rung->certificate, column, false);
   out->digits = hone_bounds_digits(out->forward_error);
   if (!nonsingular)
@@ -344,47 +359,50 @@ static bool finish_column(climb *c, int64_t i, int st, hone_column *out) {
     out->status = HONE_OK;
   else if (st == HONE_INTERRUPTED || st == HONE_CANCELLED)
     out->status = HONE_INTERRUPTED;
-  /* Nobody who asked for less meant an x without a digit. */
+  /* A caller who sets a loose tolerance does not mean an x without a certain
+     digit. */
   const hone_request *request = &c->ladder->request;
   bool met =
-      hone_errors_value(&column->now, request->criterion) <= request->limit;
+      hone_errors_value(&column->errors, request->criterion) <= request->limit;
   if (met && out->status <= HONE_NOT_CONVERGED &&
-      !hone_bounds_certain(&rung->certificate, column))
+      !hone_bounds_certify_a_digit(&rung->certificate, column))
     out->status = rung->certificate.rcond_scaled >=
-                          REGULAR * (double)c->ladder->n * HONE_EPS
-                      ? HONE_NOT_CONVERGED /* a loose tolerance */
+                          WELL_CONDITIONED * (double)c->ladder->n * HONE_EPS
+                      ? HONE_NOT_CONVERGED /* the tolerance was loose */
                       : HONE_ILL_CONDITIONED;
-  if (out->status == HONE_OK && !error_suffices(c, i)) /* stopped before */
+  if (out->status == HONE_OK &&
+      !error_suffices(c, i)) /* refinement was interrupted */
     out->status = HONE_INTERRUPTED;
   return true;
 }
 
-static double larger(double a, double b) { return b <= a ? a : b; }
+static double larger_or_nan(double a, double b) { return b <= a ? a : b; }
 
 static void add_to_report(climb *c, const hone_refined *refined,
                           const hone_column *column) {
   hone_report *report = c->report;
-  report->gmres_steps = HONE_MAX(report->gmres_steps, refined->steps);
-  c->ladder->refinements =
-      HONE_MAX(c->ladder->refinements, refined->iterations - refined->steps);
+  report->gmres_steps = HONE_MAX(report->gmres_steps, refined->gmres_steps);
+  c->ladder->refinements = HONE_MAX(c->ladder->refinements,
+                                    refined->iterations - refined->gmres_steps);
   report->accepted += column->status == HONE_OK;
   report->iterations = HONE_MAX(report->iterations, column->iterations);
   report->backward_error =
-      larger(report->backward_error, column->backward_error);
+      larger_or_nan(report->backward_error, column->backward_error);
   report->normwise_error =
-      larger(report->normwise_error, column->normwise_error);
-  report->forward_error = larger(report->forward_error, column->forward_error);
+      larger_or_nan(report->normwise_error, column->normwise_error);
+  report->forward_error =
+      larger_or_nan(report->forward_error, column->forward_error);
   report->residual_error =
-      larger(report->residual_error, column->residual_error);
+      larger_or_nan(report->residual_error, column->residual_error);
   report->digits = hone_bounds_digits(report->forward_error);
 }
 
 static void begin_block(hone_ladder *ladder, climb *c, const hone_entry *b,
                         int64_t ldb, const hone_entry *x0, int64_t ldx0) {
-  const int64_t n = ladder->n, columns = ladder->block_columns;
+  const int64_t n = ladder->n, columns = ladder->workspace_columns;
   const bool extra = ladder->request.extra;
   for (int64_t i = 0; i < c->m; i++) {
-    hone_entry *v = ladder->block + i * n;
+    hone_entry *v = ladder->workspace + i * n;
     c->columns[i] = (hone_refined){
         .b = b + i * ldb,
         .x = v,
@@ -395,7 +413,7 @@ static void begin_block(hone_ladder *ladder, climb *c, const hone_entry *b,
         .tail_r = extra ? v + 6 * n * columns : NULL,
         .tail_den = extra ? (double *)(v + 7 * n * columns) : NULL,
         .has_x = x0 != NULL,
-        .warm = x0 != NULL};
+        .from_x0 = x0 != NULL};
     if (x0)
       memcpy(v, x0 + i * ldx0, (size_t)n * sizeof *v);
   }
@@ -410,7 +428,7 @@ int hone_ladder_solve(hone_ladder *ladder, bool trans, int64_t nrhs,
       .ladder = ladder, .report = report, .trans = trans, .columns = refined};
   int status = HONE_OK, failed = HONE_OK;
   bool wrote = false, singular = false;
-  ladder->used = ladder->at;
+  ladder->highest_rung = ladder->start_rung;
   ladder->refinements = 0;
   int st = reserve(ladder, HONE_MIN(nrhs, (int64_t)HONE_SOLVE_COLUMNS));
   if (st != HONE_OK)
@@ -436,8 +454,9 @@ int hone_ladder_solve(hone_ladder *ladder, bool trans, int64_t nrhs,
         columns[at + i] = column;
     }
   }
-  if (singular && ladder->rung[ladder->used].self != NULL) {
-    const hone_factored f = hone_ladder_factored_by(ladder, ladder->used);
+  if (singular && ladder->rung[ladder->highest_rung].self != NULL) {
+    const hone_factored f =
+        hone_ladder_factored_by(ladder, ladder->highest_rung);
     hone_null_find(&f, false, ladder->scratch, report);
   }
   hone_ladder_report_matrix(ladder, report);

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The errors of an x whose residual r and denominators are known: omega, the
-   normwise backward error, and what bounds.c makes a bound of. One of these is
-   taken for every residual, beside a device that takes the residual itself in
-   0.2 ms: hence the vector loops, and long double only where double does not
-   reach. */
+/* Error measures of x from r = b - op(A) x and den = |op(A)| |x| + |b|, in
+   double precision:
+
+     omega    = max_i |r_i| / den_i                   componentwise
+     normwise = ||r|| / (sqrt(n) ||A|| ||x||)
+     relative = ||r|| / ||x||                         for bounds.c
+
+   They are computed for every residual, also beside a device that takes 0.2 ms
+   for the residual itself. Therefore the loops are vectorized, and long double
+   is used only where double would overflow or underflow. Next to read:
+   bounds.c. */
 #include "base/vectors.h"
 #include "refine/refine.h"
 
@@ -19,7 +25,8 @@ double hone_errors_value(const hone_errors *errors, int criterion) {
   return errors->componentwise;
 }
 
-/* By the bits of magnitudes, which order as they do; NaN's are the largest. */
+/* The bit pattern of |v|. These integers order as the magnitudes do, and those
+   of NaN are the largest. */
 static inline int64_t bits_of_abs(double v) {
   int64_t bits;
   memcpy(&bits, &v, sizeof bits);
@@ -47,8 +54,8 @@ double hone_max_abs(int64_t n, const hone_entry *v) {
   return size;
 }
 
-/* max_i |r_i| / den_i where every den_i is above 'least'; else, or where a
-   quotient is NaN, NaN. */
+/* max_i |r_i| / den_i if every den_i is above 'least'; NaN otherwise, and if a
+   quotient is NaN. */
 HONE_VECTOR static double plain_quotients(int64_t n, const hone_entry *r,
                                           const double *den, double least) {
   int64_t max = 0, small = 0;
@@ -58,15 +65,17 @@ HONE_VECTOR static double plain_quotients(int64_t n, const hone_entry *r,
     const double v = hone_abs(r[i]) / den[i];
     int64_t bits;
     memcpy(&bits, &v, sizeof bits);
-    max = bits > max ? bits : max; /* NaN has larger ones than all numbers, */
-    small += (bits < 0) | !(den[i] > least); /* or a sign */
+    max = bits > max
+              ? bits
+              : max; /* NaN's bit pattern is larger than that of any number, */
+    small += (bits < 0) | !(den[i] > least); /* or its sign bit is set */
   }
   memcpy(&q, &max, sizeof q);
   return small > 0 ? HONE_NAN : q;
 }
 
-/* Row i once more, in extended range, x and b not shifted: r_i becomes 2^shift
-   (b - op(A) x)_i. Returns |b - op(A) x|_i over its denominator. */
+/* Computes row i again in extended range, from x and b that are not shifted:
+   r_i becomes 2^shift (b - op(A) x)_i. Returns |b - op(A) x|_i / den_i. */
 static double wide_row(const hone_matrix *a, bool trans, int64_t i,
                        hone_refined *c) {
   hone_wide_row row = {.a = a,
@@ -74,49 +83,49 @@ static double wide_row(const hone_matrix *a, bool trans, int64_t i,
                        .i = i,
                        .x = c->x,
                        .b = c->b[i],
-                       .fast = c->lost,
+                       .fast = c->digits_lost,
                        .shift = c->shift};
   a->op->wide_row(&row);
   c->r[i] = row.r;
   return row.quotient;
 }
 
-/* max_i |r_i| / den_i. A row with nothing in it (0 = 0) counts as solved. */
+/* max_i |r_i| / den_i. An empty row (0 = 0) counts as solved. */
 static double componentwise(const hone_matrix *a, bool trans, hone_refined *c) {
   const double tiny = (double)(a->n + 4) * DBL_MIN / HONE_EPS / HONE_EPS;
   double omega = 0.0;
-  if (!c->zero && !c->lost) {
+  if (!c->x_is_zero && !c->digits_lost) {
     const double q = plain_quotients(a->n, c->r, c->den, tiny);
     if (q <= DBL_MAX)
       return q;
   }
   for (int64_t i = 0; i < a->n; i++) {
     double q = hone_abs(c->r[i]) / c->den[i];
-    if (c->zero)
-      q = c->b[i] != 0.0; /* x = 0: r = b, and 0 = 0 is solved */
-    else if (c->lost || c->den[i] <= tiny)
+    if (c->x_is_zero)
+      q = c->b[i] != 0.0; /* x = 0: r = b, and the row 0 = 0 is solved */
+    else if (c->digits_lost || c->den[i] <= tiny)
       q = wide_row(a, trans, i, c);
-    omega = q <= omega ? omega : q; /* takes NaN, */
-    if (!(omega <= DBL_MAX))        /* and keeps it */
+    omega = q <= omega ? omega : q; /* NaN is taken, */
+    if (!(omega <= DBL_MAX))        /* and ends the loop */
       return HONE_NAN;
   }
   return omega;
 }
 
-/* Sums and maxima of R r, of R den (what the computation of r may have missed)
-   and the maximum of inv(C) x. */
+/* Sums and maxima of R r and of R den (den being here the bound on the rounding
+   error of the computed r), and the maximum of inv(C) x. */
 typedef struct norms {
   long double r_sum, r_max, den_sum, den_max, x_max;
 } norms;
 
-/* In the range of long double. row, col: exponents of R and C, or NULL. */
+/* Computes them in long double. row, col: exponents of R and C, or NULL. */
 static norms wide_norms(const hone_refined *c, int64_t n, const int *row,
                         const int *col) {
   norms s = {0.0L, 0.0L, 0.0L, 0.0L, 0.0L};
   for (int64_t i = 0; i < n; i++) {
     long double r = hone_absl((hone_wide)c->r[i]);
     long double x = hone_absl((hone_wide)c->x[i]);
-    long double den = (long double)hone_refined_missed(c, n, i);
+    long double den = (long double)hone_refined_residual_noise(c, n, i);
     r = row ? ldexpl(r, row[i]) : r;
     den = row ? ldexpl(den, row[i]) : den;
     x = col ? ldexpl(x, -col[i]) : x;
@@ -129,12 +138,13 @@ static norms wide_norms(const hone_refined *c, int64_t n, const int *row,
   return s;
 }
 
-/* The same in double, nowhere less, row and col the powers of two themselves
-   (or NULL). False: that leaves the range of double, or nearly. */
-HONE_VECTOR static bool plain_norms(int64_t n, const hone_entry *r,
-                                    const double *den, const hone_entry *x,
-                                    const double *row, const double *col,
-                                    double gamma, norms *out) {
+/* Computes the same in double, never less than wide_norms does. row, col: the
+   powers of two themselves, or NULL. Returns false if a value leaves the range
+   of double, or nearly does. */
+HONE_VECTOR static bool double_norms(int64_t n, const hone_entry *r,
+                                     const double *den, const hone_entry *x,
+                                     const double *row, const double *col,
+                                     double gamma, norms *out) {
   double r_sum = 0.0, den_sum = 0.0, r_max = 0.0, den_max = 0.0, x_max = 0.0;
   double in_max = 1.0;
 #pragma omp simd reduction(+ : r_sum, den_sum)                                 \
@@ -150,25 +160,27 @@ HONE_VECTOR static bool plain_norms(int64_t n, const hone_entry *r,
     x_max = y > x_max ? y : x_max;
     in_max = in > in_max ? in : in_max;
   }
-  /* the roundings of a sum; hone_refined_missed where r vanished */
-  const long double up = 1.0L + (long double)n * 0x1p-52L;
+  /* Adds the rounding errors of the sums, and the second term of
+     hone_refined_residual_noise, which covers underflow of r. */
+  const long double sum_rounding = 1.0L + (long double)n * 0x1p-52L;
   const long double lost =
       (long double)(2 * n + 2) * 0x1p-1074L * (long double)in_max;
-  out->r_sum = (long double)r_sum * up;
+  out->r_sum = (long double)r_sum * sum_rounding;
   out->r_max = (long double)r_max;
-  out->den_sum = (long double)den_sum * up + (long double)n * lost;
+  out->den_sum = (long double)den_sum * sum_rounding + (long double)n * lost;
   out->den_max = (long double)den_max + lost;
   out->x_max = (long double)x_max;
-  /* NaN is in the sums; what vanished is nothing beside 2^-800 */
+  /* NaN shows in the sums; an entry that underflowed is negligible beside
+     2^-800 */
   const double most = 0x1p800, least = 0x1p-800;
   return r_sum <= most && den_sum <= most && x_max <= most && r_max >= least &&
          den_max >= least && x_max >= least;
 }
 
-/* ||R r|| / ||inv(C) x|| (not scaled: r and x themselves), r in the 1-norm for
-   A, in the infinity norm for A^T, x in the infinity norm: times
-   ||inv(S)||_1, a bound on the relative error of inv(C) x. *noise: the same of
-   what the computation of r may have missed. */
+/* ||R r|| / ||inv(C) x||, or ||r|| / ||x|| if not scaled. r is in the 1-norm
+   for A and in the infinity norm for A^T, x in the infinity norm; times
+   ||inv(S)||_1 this bounds the relative error of inv(C) x. *noise: the same
+   measure of the rounding error of the computed r. */
 static long double relative_residual(const hone_refinement *ctx,
                                      const hone_refined *c, bool scaled,
                                      long double *noise) {
@@ -178,13 +190,14 @@ static long double relative_residual(const hone_refinement *ctx,
   const double *row = scaled ? (trans ? s->col : s->row) : NULL;
   const double *col = scaled ? (trans ? s->row : s->col) : NULL;
   norms v;
-  if (c->zero || !plain_norms(n, c->r, c->den, c->x, row, col, c->gamma, &v))
+  if (c->x_is_zero ||
+      !double_norms(n, c->r, c->den, c->x, row, col, c->gamma, &v))
     v = wide_norms(c, n, scaled ? (trans ? s->col_exp : s->row_exp) : NULL,
                    scaled ? (trans ? s->row_exp : s->col_exp) : NULL);
   *noise = 0.0L;
-  if (c->zero)
+  if (c->x_is_zero)
     return v.r_sum > 0.0L ? (long double)HONE_INF : 0.0L;
-  v.x_max = ldexpl(v.x_max, c->shift); /* as r and den are */
+  v.x_max = ldexpl(v.x_max, c->shift); /* r and den carry this factor */
   *noise = (trans ? v.den_max : v.den_sum) / v.x_max;
   return (trans ? v.r_max : v.r_sum) / v.x_max;
 }
@@ -192,17 +205,18 @@ static long double relative_residual(const hone_refinement *ctx,
 void hone_refined_errors(const hone_refinement *ctx, hone_refined *c) {
   const int64_t n = ctx->f.a->n;
   double x = hone_max_abs(n, c->x);
-  hone_errors *e = &c->now;
+  hone_errors *e = &c->errors;
   c->measured = true;
-  c->zero = x <= 0.0;
+  c->x_is_zero = x <= 0.0;
   if (!(x <= DBL_MAX)) {
     const long double none = (long double)HONE_NAN;
     *e = (hone_errors){HONE_NAN, HONE_NAN, HONE_NAN, none, none, none, none};
     return;
   }
-  e->componentwise = componentwise(ctx->f.a, ctx->trans, c); /* may mend r */
-  /* r is 2^shift times the residual; taking the factor from r could make it
-     vanish, so x and b get it. */
+  e->componentwise =
+      componentwise(ctx->f.a, ctx->trans, c); /* may replace entries of r */
+  /* r is 2^shift times the residual. Removing the factor from r could make it
+     underflow, so x and b are given the same factor instead. */
   double r = hone_max_abs(n, c->r),
          b = hone_shift(hone_max_abs(n, c->b), c->shift);
   x = hone_shift(x, c->shift);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Extra-precise refinement (Demmel, Hida, Kahan, Li, Mukherjee & Riedy 2006;
-   Carson & Higham 2018): with residuals in twice the precision the error of
-   x, and not only its backward error, shrinks by the contraction of the
-   factors with every correction, down to the rounding of x:
+   Carson & Higham 2018). With residuals in double-double, the error of x, and
+   not only its backward error, shrinks with every correction by the contraction
+   of the factors, down to the rounding of x:
 
-     r = b - A x - A t          one reading of A for both
+     r = b - A x - A t          one pass over A for both
      d = C inv(M) R r           the error of x + t, up to the contraction
-     x + t = x + t + d          x the rounded sum, t what rounding left
+     x + t = x + t + d          x: the rounded sum, t: its rounding error
 
-   The tail t is what makes small entries of x as good as the large ones, and
-   the norm in the caller's units as good as that in scaled variables: without
-   it, corrections would see the rounding of the largest entries for ever. */
+   The tail t makes small entries of x as accurate as the large ones, and the
+   error in the caller's units as small as in scaled variables. Without it,
+   every correction would only see the rounding of the largest entries. Next to
+   read: bounds.c, which turns the last d into an error bound. */
 #include "refine/extra_precise.h"
 
 #include "refine/bounds.h"
@@ -20,20 +21,21 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Corrections below this part of x end it: its last bit, or three digits. */
-static const double LAST_BIT = 0.5 * HONE_EPS, SOME_DIGITS = 1e-3;
+/* Refinement ends with a correction below this part of x: half a unit in its
+   last place, or three digits. */
+static const double LAST_BIT = 0.5 * HONE_EPS, THREE_DIGITS = 1e-3;
 
-static void begin(int64_t n, hone_refined *c) {
+static void begin_column(int64_t n, hone_refined *c) {
   c->best = c->x;
-  c->best_errors = c->now;
-  c->with_tail = true;
-  c->last_size = c->last_any = c->last_rest = HONE_INF;
-  c->slow = 0;
+  c->best_errors = c->errors;
+  c->measure_tail = true;
+  c->last_size = c->last_entrywise = c->last_remainder = HONE_INF;
+  c->slow_corrections = 0;
   for (int64_t i = 0; i < n; i++)
     c->tail[i] = c->tail_r[i] = 0.0;
 }
 
-/* d = inv(M) (r + tail_r) into ctx->v. */
+/* d = inv(M) (r + tail_r), into ctx->v. */
 static int solve(hone_refinement *ctx, int64_t m, hone_refined *const *list) {
   const int64_t n = ctx->f.a->n;
   int shift[HONE_SOLVE_COLUMNS] = {0};
@@ -43,18 +45,19 @@ static int solve(hone_refinement *ctx, int64_t m, hone_refined *const *list) {
     hone_entry *v = ctx->v + c * n;
     shift[c] = column->shift;
     for (int64_t i = 0; i < n; i++)
-      v[i] =
-          column->with_tail ? column->r[i] + column->tail_r[i] : column->r[i];
+      v[i] = column->measure_tail ? column->r[i] + column->tail_r[i]
+                                  : column->r[i];
   }
   int st =
       hone_apply_inverse(&ctx->f, false, ctx->trans, m, ctx->v, n, shift, size);
   for (int64_t c = 0; st == HONE_OK && c < m; c++)
-    list[c]->solved = size[c];
+    list[c]->solution_size = size[c];
   return st;
 }
 
-/* Largest |d_i| beside |x_i|. */
-static double any_entry(int64_t n, const hone_refined *c, const hone_entry *d) {
+/* max_i |d_i| / |x_i| */
+static double largest_entrywise(int64_t n, const hone_refined *c,
+                                const hone_entry *d) {
   double max = 0.0;
   for (int64_t i = 0; i < n; i++) {
     double q = d[i] != 0.0 ? hone_abs(d[i] / c->x[i]) : 0.0;
@@ -63,158 +66,171 @@ static double any_entry(int64_t n, const hone_refined *c, const hone_entry *d) {
   return max;
 }
 
-static void leave(hone_refined *c, const char *why) {
+static void give_up(hone_refined *c, const char *why) {
   c->state = HONE_COLUMN_LEFT;
   snprintf(c->why, sizeof c->why, "%s", why);
 }
 
-/* Decides by the correction d whether it is made. True: make it. Else the
-   column is accepted as it stands, or left. */
-static bool weigh(const hone_refinement *ctx, bool extra, hone_refined *c,
-                  const hone_entry *d) {
+/* Decides by the size of the correction d whether it is applied: returns true
+   if so. Otherwise the column is accepted as it stands, or given up on. */
+static bool wants_correction(const hone_refinement *ctx, bool extra,
+                             hone_refined *c, const hone_entry *d) {
   const int64_t n = ctx->f.a->n;
-  const bool last_step = c->tried >= ctx->cap;
-  hone_beside beside = {0};
-  double rest, rest_scaled;
-  if (!c->zero)
-    hone_bounds_relate(ctx, c, d, &beside);
+  const bool last_step = c->rung_corrections >= ctx->max_corrections;
+  hone_relative_size relative = {0};
+  double remainder, remainder_scaled;
+  if (!c->x_is_zero)
+    hone_bounds_relative_size(ctx, c, d, &relative);
   /* takes NaN */
-  double size = beside.scaled <= beside.plain ? beside.plain : beside.scaled;
-  double any = extra ? any_entry(n, c, d) : 0.0;
-  const double target = extra ? LAST_BIT : SOME_DIGITS;
+  double size =
+      relative.scaled <= relative.plain ? relative.plain : relative.scaled;
+  double entrywise = extra ? largest_entrywise(n, c, d) : 0.0;
+  const double target = extra ? LAST_BIT : THREE_DIGITS;
   const bool small = size <= target;
-  const bool falls = size <= 0.5 * c->last_size;
+  const bool shrinks = size <= 0.5 * c->last_size;
   if (c->last_size <= DBL_MAX)
-    c->observed = size / c->last_size;
-  hone_bounds_rest(ctx, c, &beside, &rest, &rest_scaled);
-  rest = rest_scaled <= rest ? rest : rest_scaled;
-  const bool helps = (any > target && any <= 0.5 * c->last_any) ||
-                     (rest > target && rest <= 0.5 * c->last_rest);
-  const bool told = !ctx->observe || c->zero || (falls && c->observed <= 0.5);
-  c->slow += !(small && told) && !falls;
-  if (small && (last_step || (told ? !helps : c->slow >= 2)))
+    c->observed_contraction = size / c->last_size;
+  hone_bounds_remainder(ctx, c, &relative, &remainder, &remainder_scaled);
+  remainder = remainder_scaled <= remainder ? remainder : remainder_scaled;
+  const bool still_helps =
+      (entrywise > target && entrywise <= 0.5 * c->last_entrywise) ||
+      (remainder > target && remainder <= 0.5 * c->last_remainder);
+  const bool contraction_shown = !ctx->observe_contraction || c->x_is_zero ||
+                                 (shrinks && c->observed_contraction <= 0.5);
+  c->slow_corrections += !(small && contraction_shown) && !shrinks;
+  if (small && (last_step ||
+                (contraction_shown ? !still_helps : c->slow_corrections >= 2)))
     return false;
   if (last_step)
-    leave(c, "its error is too large after the corrections allowed");
-  else if (!(size <= DBL_MAX) || c->slow >= 2)
-    leave(c, "its error is too large, corrections shrink too slowly");
+    give_up(c, "its error is too large after the corrections allowed");
+  else if (!(size <= DBL_MAX) || c->slow_corrections >= 2)
+    give_up(c, "its error is too large, corrections shrink too slowly");
   c->last_size = size;
-  c->last_any = any;
-  c->last_rest = rest >= 0.0 ? rest : HONE_INF; /* NaN: not known */
+  c->last_entrywise = entrywise;
+  c->last_remainder =
+      remainder >= 0.0 ? remainder : HONE_INF; /* NaN: it is not known */
   return c->state == HONE_COLUMN_ACCEPTED;
 }
 
-/* a + b = sum + *rest exactly. */
-static hone_entry two_sum(hone_entry a, hone_entry b, hone_entry *rest) {
+/* a + b = sum + *remainder exactly. */
+static hone_entry two_sum(hone_entry a, hone_entry b, hone_entry *remainder) {
   hone_entry sum = a + b, of_b = sum - a;
-  *rest = (a - (sum - of_b)) + (b - of_b);
+  *remainder = (a - (sum - of_b)) + (b - of_b);
   return sum;
 }
 
-/* x + tail = x + tail + d, into the buffer that is not the best iterate. */
+/* x + tail = x + tail + d, into the buffer that does not hold the best
+   iterate. */
 static void add(int64_t n, hone_refined *c, const hone_entry *d) {
   hone_entry *to = c->best == c->x ? c->spare : c->x;
   for (int64_t i = 0; i < n; i++) {
-    hone_entry rest, sum = two_sum(c->x[i], d[i], &rest);
-    to[i] = two_sum(sum, rest + c->tail[i], &c->tail[i]);
+    hone_entry remainder, sum = two_sum(c->x[i], d[i], &remainder);
+    to[i] = two_sum(sum, remainder + c->tail[i], &c->tail[i]);
   }
   if (to == c->spare) {
     c->spare = c->x;
     c->x = to;
   }
   c->iterations++;
-  c->tried++;
+  c->rung_corrections++;
 }
 
-/* The column is at its end, d being the error of x + tail. */
+/* Sets the column's error from d, the error of x + tail, when it is refined no
+   further. */
 static void take_error(const hone_refinement *ctx, bool extra, hone_refined *c,
                        hone_entry *d) {
-  hone_bounds_take(ctx, c, d, c->tail);
-  c->extra = extra;
+  hone_bounds_set_error(ctx, c, d, c->tail);
+  c->extra_precise = extra;
 }
 
-static bool good(const hone_refinement *ctx, const hone_refined *c) {
-  return hone_errors_value(&c->now, ctx->criterion) <= ctx->limit;
+static bool meets_limit(const hone_refinement *ctx, const hone_refined *c) {
+  return hone_errors_value(&c->errors, ctx->criterion) <= ctx->limit;
 }
 
-static void keep_good(const hone_refinement *ctx, hone_refined *c) {
-  if (!good(ctx, c))
+static void keep_if_within_limit(const hone_refinement *ctx, hone_refined *c) {
+  if (!meets_limit(ctx, c))
     return;
   c->best = c->x;
-  c->best_errors = c->now;
+  c->best_errors = c->errors;
 }
 
-/* The host's word on columns at their end that only a device has measured. */
-static void vouch(hone_refinement *ctx, int64_t m, hone_refined *const *list) {
+/* Lets the host measure the columns that are refined no further and that only a
+   device has measured. */
+static void verify_on_host(hone_refinement *ctx, int64_t m,
+                           hone_refined *const *list) {
   hone_refined *open[HONE_SOLVE_COLUMNS];
   int64_t count = 0;
   for (int64_t c = 0; c < m; c++) {
-    list[c]->with_tail = false;
+    list[c]->measure_tail = false;
     if (!list[c]->verified)
       open[count++] = list[c];
   }
   if (count > 0)
     hone_refined_measure(ctx, true, false, count, open);
   for (int64_t c = 0; c < count; c++) {
-    keep_good(ctx, open[c]);
-    open[c]->bounded = false; /* by the host's residual, too */
+    keep_if_within_limit(ctx, open[c]);
+    open[c]->error_estimated =
+        false; /* the estimate, too, is to use the host's residual */
   }
   for (int64_t c = 0; c < m; c++) {
     if (list[c]->state == HONE_COLUMN_ACCEPTED && list[c]->best != list[c]->x)
-      leave(list[c], "a smaller error cost backward error");
-    list[c]->bounded = list[c]->bounded && list[c]->best == list[c]->x;
+      give_up(list[c], "a smaller error cost backward error");
+    list[c]->error_estimated =
+        list[c]->error_estimated && list[c]->best == list[c]->x;
   }
 }
 
-/* Columns weighed: those that go on come first in the list, corrected. */
-static int64_t sort_out(hone_refinement *ctx, bool extra, int64_t m,
-                        hone_refined **list) {
+/* Sorts the columns: those to be corrected come first in the list and are
+   corrected; the others are finished. Returns how many are corrected. */
+static int64_t correct_or_finish(hone_refinement *ctx, bool extra, int64_t m,
+                                 hone_refined **list) {
   const int64_t n = ctx->f.a->n;
   hone_refined *ended[HONE_SOLVE_COLUMNS];
-  int64_t going = 0, count = 0;
+  int64_t continuing = 0, count = 0;
   for (int64_t c = 0; c < m; c++) {
     hone_entry *d = ctx->v + c * n;
-    if (weigh(ctx, extra, list[c], d)) {
+    if (wants_correction(ctx, extra, list[c], d)) {
       if (ctx->f.space)
         hone_pairs_open(ctx, list[c], false);
       add(n, list[c], d);
-      list[going++] = list[c];
+      list[continuing++] = list[c];
     } else {
       take_error(ctx, extra, list[c], d);
       ended[count++] = list[c];
     }
   }
-  vouch(ctx, count, ended);
-  return going;
+  verify_on_host(ctx, count, ended);
+  return continuing;
 }
 
-/* Stopped on the way: what they began with is there still. */
+/* Stops the refinement: each column keeps as its best iterate the one it began
+ * with, or a later one within the limit. */
 static int stop(int64_t m, hone_refined *const *list, int status) {
   for (int64_t c = 0; c < m; c++) {
     list[c]->state = HONE_COLUMN_ACTIVE;
-    list[c]->with_tail = list[c]->bounded = false;
+    list[c]->measure_tail = list[c]->error_estimated = false;
   }
   return status;
 }
 
-int hone_extra(hone_refinement *ctx, bool extra, int64_t m,
-               hone_refined **list) {
+int hone_refine_extra_precise(hone_refinement *ctx, bool extra, int64_t m,
+                              hone_refined **list) {
   const int64_t n = ctx->f.a->n;
   for (int64_t c = 0; c < m; c++)
-    begin(n, list[c]);
+    begin_column(n, list[c]);
   for (int step = 0; m > 0; step++) {
     int st = solve(ctx, m, list);
     if (st != HONE_OK)
       return stop(m, list, st);
-    m = sort_out(ctx, extra, m, list);
+    m = correct_or_finish(ctx, extra, m, list);
     if (m > 0 && hone_watch_stop(ctx->watch, "refine", 0.0, step, HONE_NAN))
       return stop(m, list, HONE_INTERRUPTED);
     if (m > 0)
-      hone_refined_measure(ctx, true, ctx->f.resident, m, list);
+      hone_refined_measure(ctx, true, ctx->f.use_copy, m, list);
     if (m > 0 && ctx->f.space)
       hone_pairs_close(ctx, m, list);
     for (int64_t c = 0; c < m; c++)
-      keep_good(ctx, list[c]);
+      keep_if_within_limit(ctx, list[c]);
   }
   return HONE_OK;
 }

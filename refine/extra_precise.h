@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Refinement beyond a small backward error, to a small error of x itself. */
+/* Extra-precise refinement: refines beyond a small backward error to a small
+   error of x itself, with residuals in double-double. Next to read:
+   extra_precise.c. */
 #ifndef HONE_EXTRA_PRECISE_H
 #define HONE_EXTRA_PRECISE_H
 
@@ -8,13 +10,14 @@
 /* The forward error bound that extra-precise mode asks for. */
 #define HONE_EXTRA_LIMIT (8.0 * HONE_EPS)
 
-/* Refines the m accepted columns listed, measured as they are and each with
-   room for a tail. extra: until the next correction is below eps / 2 of x,
-   and of every entry where that can be had; else of 1e-3 of x. On HONE_OK a
-   column is still accepted, now with its error, or left, its best iterate being
-   one that would be accepted. HONE_INTERRUPTED, or what a solve said: some are
-   active. */
-int hone_extra(hone_refinement *ctx, bool extra, int64_t m,
-               hone_refined **list);
+/* Refines the m accepted columns listed, which are measured and have room for a
+   tail each. With extra, it refines until the next correction is below eps / 2
+   of x, and of every entry of x where that can be had; otherwise until it is
+   below 1e-3 of x. On HONE_OK a column is either still accepted, with the
+   estimate of its error, or given up on, and its best iterate is one that would
+   be accepted. On HONE_INTERRUPTED, or on the status of a solve that failed,
+   some columns are active. */
+int hone_refine_extra_precise(hone_refinement *ctx, bool extra, int64_t m,
+                              hone_refined **list);
 
 #endif

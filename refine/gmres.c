@@ -1,36 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The space of GMRES-IR: pairs S z = c with orthonormal c. See gmres.h. */
+/* The space of GMRES-IR, in double precision: pairs S z = c with orthonormal c.
+   Next to read: gmres.h for the method, gmres_pairs.c for its use. */
 #include "refine/gmres.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-/* A c that loses this much when what the space holds already is taken out of
-   it is rounding. */
-static const double NOTHING_NEW = 1e-8;
+/* A new c of which less than this part remains after orthogonalization is taken
+   for rounding error. */
+static const double DEPENDENT_PART = 1e-8;
 
 int64_t hone_space_entries(int64_t n) { return 2 * n * HONE_SPACE_PAIRS; }
 
 hone_space hone_space_make(int64_t n, bool trans, hone_entry *memory) {
   return (hone_space){.n = n,
                       .trans = trans,
-                      .most = HONE_SPACE_PAIRS,
+                      .max_pairs = HONE_SPACE_PAIRS,
                       .z = memory,
                       .c = memory + n * HONE_SPACE_PAIRS};
 }
 
-hone_space hone_space_behind(const hone_space *space) {
+hone_space hone_space_of_transpose(const hone_space *space) {
   return (hone_space){.n = space->n,
                       .trans = !space->trans,
-                      .most = space->most - space->count,
+                      .max_pairs = space->max_pairs - space->count,
                       .z = hone_space_z(space, space->count),
                       .c = hone_space_c(space, space->count)};
 }
 
 int hone_space_open(hone_space *space) {
   const int at = space->count + space->open;
-  if (space->open >= HONE_SPACE_OPEN || at >= space->most)
+  if (space->open >= HONE_SPACE_OPEN || at >= space->max_pairs)
     return -1;
   const size_t bytes = (size_t)space->n * sizeof(hone_entry);
   memset(hone_space_z(space, at), 0, bytes);
@@ -56,10 +57,10 @@ HONE_VECTOR static hone_entry dot(int64_t n, const hone_entry *restrict a,
   return s;
 }
 
-/* y = y + m x. */
-HONE_VECTOR static void add(int64_t n, hone_entry m,
-                            const hone_entry *restrict x,
-                            hone_entry *restrict y) {
+/* y = y + m x */
+HONE_VECTOR static void axpy(int64_t n, hone_entry m,
+                             const hone_entry *restrict x,
+                             hone_entry *restrict y) {
   for (int64_t i = 0; i < n; i++)
     y[i] += m * x[i];
 }
@@ -69,57 +70,57 @@ HONE_VECTOR static void scale(int64_t n, double m, hone_entry *restrict v) {
     v[i] *= m;
 }
 
-/* Of c brought near 1; of z, Inf where it is beyond use. */
+/* ||v||_2, for a c that was scaled near 1, or a z; Inf for a z out of range. */
 static double norm(int64_t n, const hone_entry *v) {
   return sqrt(hone_real(dot(n, v, v)));
 }
 
-void hone_space_split(const hone_space *space, hone_entry *v,
-                      hone_entry *coefficient) {
+void hone_space_project(const hone_space *space, hone_entry *v,
+                        hone_entry *coefficient) {
   for (int i = 0; i < space->count; i++) { /* modified Gram-Schmidt */
     coefficient[i] = dot(space->n, hone_space_c(space, i), v);
-    add(space->n, -coefficient[i], hone_space_c(space, i), v);
+    axpy(space->n, -coefficient[i], hone_space_c(space, i), v);
   }
 }
 
-void hone_space_join(const hone_space *space, const hone_entry *coefficient,
-                     hone_entry *v) {
+void hone_space_expand(const hone_space *space, const hone_entry *coefficient,
+                       hone_entry *v) {
   for (int i = 0; i < space->count; i++)
-    add(space->n, coefficient[i], hone_space_z(space, i), v);
+    axpy(space->n, coefficient[i], hone_space_z(space, i), v);
 }
 
-static double largest(int64_t n, const hone_entry *v) {
+static double largest_abs(int64_t n, const hone_entry *v) {
   double max = 0.0;
   for (int64_t i = 0; i < n; i++)
     max = hone_abs(v[i]) <= max ? max : hone_abs(v[i]); /* takes NaN */
   return max;
 }
 
-/* Takes what the space holds out of c, and the same combination out of z. */
+/* c = c - C C^T c, and the same combination of the z_i is taken from z. */
 static void orthogonalize(const hone_space *space, hone_entry *z,
                           hone_entry *c) {
   hone_entry coefficient[HONE_SPACE_PAIRS];
-  hone_space_split(space, c, coefficient);
+  hone_space_project(space, c, coefficient);
   for (int i = 0; i < space->count; i++)
-    add(space->n, -coefficient[i], hone_space_z(space, i), z);
+    axpy(space->n, -coefficient[i], hone_space_z(space, i), z);
 }
 
-bool hone_space_take(hone_space *space, hone_entry *z, hone_entry *c) {
+bool hone_space_add(hone_space *space, hone_entry *z, hone_entry *c) {
   const int64_t n = space->n;
   const int at = space->count;
-  const double size = largest(n, c);
-  if (at >= space->most || !(size >= DBL_MIN) || !(size <= DBL_MAX))
+  const double size = largest_abs(n, c);
+  if (at >= space->max_pairs || !(size >= DBL_MIN) || !(size <= DBL_MAX))
     return false;
   const int e = -ilogb(size);
-  for (int64_t i = 0; i < n; i++) { /* by a power of two: both stay exact */
+  for (int64_t i = 0; i < n; i++) { /* powers of two keep both exact */
     c[i] = hone_shift_entry(c[i], e);
     z[i] = hone_shift_entry(z[i], e);
   }
   const double before = norm(n, c);
   orthogonalize(space, z, c);
-  orthogonalize(space, z, c); /* again: what cancellation left behind */
+  orthogonalize(space, z, c); /* once more, against cancellation */
   const double after = norm(n, c);
-  if (!(after > NOTHING_NEW * before) || !(norm(n, z) <= DBL_MAX))
+  if (!(after > DEPENDENT_PART * before) || !(norm(n, z) <= DBL_MAX))
     return false;
   scale(n, 1.0 / after, c);
   scale(n, 1.0 / after, z);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a correction of GMRES-IR adds to the space: the difference of two x and
-   that of their residuals, both as measured. See gmres.h. */
+/* The pairs that corrections of GMRES-IR add to the space, in double precision:
+   z is the difference of two iterates x and c that of their residuals, both as
+   measured. Next to read: gmres.h. */
 #include "refine/refine.h"
 
-/* The vectors of a pair: z = inv(C) x and c = R r, both times 2^shift (of
-   S^T: inv(R) x and C r), added with this sign to what stands there. */
+/* z = z + sign 2^shift inv(C) x,   c = c - sign R r
+
+   For S^T: inv(R) x and C r. x NULL stands for x = 0; r already has the factor
+   2^shift. */
 static void add_pair(const hone_refinement *ctx, int shift, const hone_entry *x,
                      const hone_entry *r, double sign, hone_entry *zp,
                      hone_entry *cp) {
@@ -21,12 +24,12 @@ static void add_pair(const hone_refinement *ctx, int shift, const hone_entry *x,
 void hone_pairs_open(const hone_refinement *ctx, hone_refined *c,
                      bool from_nothing) {
   hone_space *space = ctx->f.space;
-  if (c->pair >= 0 || (c->pair = hone_space_open(space)) < 0)
+  if (c->open_pair >= 0 || (c->open_pair = hone_space_open(space)) < 0)
     return;
-  c->pair_shift = from_nothing ? 0 : c->shift;
-  add_pair(ctx, c->pair_shift, from_nothing ? NULL : c->x,
-           from_nothing ? c->b : c->r, -1.0, hone_space_z(space, c->pair),
-           hone_space_c(space, c->pair));
+  c->open_pair_shift = from_nothing ? 0 : c->shift;
+  add_pair(ctx, c->open_pair_shift, from_nothing ? NULL : c->x,
+           from_nothing ? c->b : c->r, -1.0, hone_space_z(space, c->open_pair),
+           hone_space_c(space, c->open_pair));
 }
 
 void hone_pairs_close(const hone_refinement *ctx, int64_t m,
@@ -34,15 +37,15 @@ void hone_pairs_close(const hone_refinement *ctx, int64_t m,
   hone_space *space = ctx->f.space;
   for (int64_t i = 0; i < m; i++) {
     hone_refined *c = list[i];
-    if (c->pair < 0)
+    if (c->open_pair < 0)
       continue;
-    hone_entry *zp = hone_space_z(space, c->pair);
-    hone_entry *cp = hone_space_c(space, c->pair);
-    c->pair = -1;
-    if (c->shift != c->pair_shift || c->lost)
+    hone_entry *zp = hone_space_z(space, c->open_pair);
+    hone_entry *cp = hone_space_c(space, c->open_pair);
+    c->open_pair = -1;
+    if (c->shift != c->open_pair_shift || c->digits_lost)
       continue;
     add_pair(ctx, c->shift, c->x, c->r, 1.0, zp, cp);
-    (void)hone_space_take(space, zp, cp);
+    (void)hone_space_add(space, zp, cp);
   }
   space->open = 0;
 }

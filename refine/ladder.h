@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The ladder: inspect, scale, factor with the first engine that serves,
-   refine, and climb to a more precise engine where that is measured to be
-   needed. What the public API is a face of. */
+/* The ladder: the factorizations that may solve with one matrix, in the order
+   in which they are tried, from the cheapest to the most accurate. Each is a
+   rung: an engine and its factors, in single or double precision. The ladder
+   inspects and scales the matrix, factors with the first rung that serves,
+   refines in double, and climbs to a more accurate rung where measurements show
+   that it is needed. The public API wraps this. Next to read: ladder.c, then
+   climb.c for the solve, policy.c for the order of the rungs. */
 #ifndef HONE_LADDER_H
 #define HONE_LADDER_H
 
@@ -11,36 +15,40 @@
 typedef enum hone_rung_state {
   HONE_RUNG_NEW,    /* not factored for this matrix */
   HONE_RUNG_READY,  /* factored and usable */
-  HONE_RUNG_USELESS /* tried for this matrix: cannot serve */
+  HONE_RUNG_USELESS /* tried for this matrix: it cannot serve */
 } hone_rung_state;
 
 typedef struct hone_rung {
   const hone_engine *engine;
-  void *self;           /* NULL until first needed */
-  hone_choices choices; /* the first rung's is the caller's; those above it
-                         multiply accurately in any case */
+  void *self; /* NULL until first needed */
+  /* The first rung has the caller's choices; the rungs above it multiply
+     accurately in any case. */
+  hone_choices choices;
   hone_rung_state state;
-  bool tried, set_aside; /* for this matrix: what the path tells */
-  bool skipped;          /* its engine is not for a matrix like this one */
-  bool fresh;            /* factored already, unscaled, and that was right */
-  hone_account account;  /* of engines that keep one */
+  bool attempted, set_aside; /* for this matrix, for the report's path */
+  bool not_applicable;    /* the engine is not for matrices of this structure */
+  bool factored_unscaled; /* factored already, without scaling, which proved to
+                             be right */
+  hone_account account;   /* set by engines that keep an account */
   hone_factor_info info;
   hone_certificate certificate;
 } hone_rung;
 
-/* What the caller asked for, with every default filled in. */
+/* The caller's request, with every default filled in. */
 typedef struct hone_request {
   int criterion;
   double limit;
-  int max_iterations; /* a rung; 0: from the costs at n */
+  int max_iterations; /* per rung; 0: derived from the costs at order n */
   int structure;      /* HONE_STRUCTURE_... */
-  bool extra;         /* x itself to a few units of rounding: extra.h */
-  int gmres_steps;    /* of GMRES on a rung; 0: from the costs at n; -1: none */
-  int64_t block;      /* columns of a block column; 0: the device's choice */
-  hone_choices choices; /* of a GPU */
+  bool extra;         /* error of x itself down to a few units of rounding */
+  int gmres_steps; /* GMRES steps per rung; 0: derived from the costs at order
+                      n; -1: none */
+  int64_t block;   /* columns of a block column; 0: the device chooses */
+  hone_choices choices; /* for a GPU */
   int64_t columns;      /* right-hand sides to come; 0: not known */
-  bool one_shot;        /* one solve: give the old factors' memory back before
-                           making the next */
+  /* There is one solve only: give the memory of old factors back before making
+     new ones. */
+  bool one_shot;
 } hone_request;
 
 typedef struct hone_ladder {
@@ -50,89 +58,99 @@ typedef struct hone_ladder {
   hone_watch *watch;
   hone_request request;
   hone_rung rung[HONE_MAX_RUNGS];
-  int rungs, at; /* at: the rung solves start on */
-  int first;     /* the lowest that is not skipped */
-  int used;      /* the highest rung this call solved with */
-  bool have_matrix, factored;
-  bool stale;   /* the factors are those of an earlier matrix */
-  int resident; /* the rung whose engine holds a copy of A; -1: none */
+  int rung_count, start_rung; /* start_rung: solves start here */
+  int lowest_rung;  /* the lowest rung whose engine is for this matrix */
+  int highest_rung; /* the highest rung that this call solved with */
+  bool inspected, factored;
+  bool factors_stale; /* the factors are those of an earlier matrix */
+  int copy_rung;      /* the rung whose engine holds a copy of A; -1: none */
   hone_matrix a;
   hone_structure structure;
   hone_scaling scaling;
-  hone_inspection seen;                     /* of S */
+  hone_inspection inspection;               /* of S */
   double norm1, norm_inf, max_abs, min_abs; /* of A */
-  double *vectors; /* what the pointers above share, and scratch */
+  double *vectors; /* memory of the vectors above and of scratch */
   hone_entry *scratch;
-  char why[128];     /* an engine's create may say why it failed */
-  hone_entry *block; /* workspace of solve: 5 n for each column, extra: 8 n */
-  int64_t block_columns;
-  hone_entry *pairs; /* memory of GMRES's space; NULL until first needed */
-  hone_space space;  /* what the certificate of rung space_of needed */
-  int space_of;      /* -1: none */
-  int refinements;   /* of one column without GMRES, the most */
+  char why[128]; /* set by an engine's create that failed */
+  /* Workspace of a solve: 5 n entries for each column; in extra-precise mode
+     8 n. */
+  hone_entry *workspace;
+  int64_t workspace_columns;
+  /* Memory of the pairs of GMRES; NULL until first needed. */
+  hone_entry *pairs_memory;
+  /* The pairs that the certificate of rung space_rung needed. */
+  hone_space space;
+  int space_rung;  /* -1: none */
+  int refinements; /* most refinements of one column without GMRES */
 } hone_ladder;
 
-/* steps: the rungs from the cheapest to the most accurate, their engines
-   borrowed; none is created before it is needed. On failure everything is given
-   back. */
+/* Makes a ladder of 'count' rungs with these steps, from the cheapest to the
+   most accurate. The engines are borrowed; none is created before it is needed.
+   On failure all memory is given back. */
 int hone_ladder_create(hone_ladder *ladder, const hone_operator *op, int64_t n,
                        const hone_step *steps, int count,
                        const hone_request *request, hone_mem *mem,
                        hone_pool *pool, hone_watch *watch);
 void hone_ladder_destroy(hone_ladder *ladder);
 
-/* Inspects, scales and factors. The report's matrix, phase and reason
-   fields are filled as far as the work got. */
+/* Inspects, scales and factors A. Fills the matrix, phase and reason fields of
+   the report as far as the work got. */
 int hone_ladder_factor(hone_ladder *ladder, const hone_matrix *a,
                        hone_report *report);
 
-/* Another matrix near the factored one, whose factors are kept. */
+/* Replaces A by another matrix near the factored one, and keeps the factors. */
 int hone_ladder_update(hone_ladder *ladder, const hone_matrix *a,
                        hone_report *report);
 
-/* Solves; arguments as in hone_solver_solve, checked by the caller. */
+/* Solves op(A) X = B. The arguments are those of hone_solver_solve, already
+   validated. */
 int hone_ladder_solve(hone_ladder *ladder, bool trans, int64_t nrhs,
                       const hone_entry *b, int64_t ldb, hone_entry *x,
                       int64_t ldx, const hone_entry *x0, int64_t ldx0,
                       hone_column *columns, hone_report *report);
 
-/* Bytes of host memory for order n and nrhs columns, beside the engines. */
+/* Bytes of host memory for order n and nrhs columns, without the engines. */
 int64_t hone_ladder_bytes(const hone_operator *op, int64_t n, int64_t nrhs,
                           bool extra);
 
-/* Between the files of the ladder ----------------------------------- */
+/* Functions shared by the files of the ladder ---------------------------- */
 
-/* Entries of the block of so many columns. */
-static inline int64_t hone_ladder_block(int64_t n, int64_t columns,
-                                        bool extra) {
+/* Entries of the workspace for so many columns. */
+static inline int64_t hone_ladder_workspace_entries(int64_t n, int64_t columns,
+                                                    bool extra) {
   return (extra ? 8 : 5) * n * columns;
 }
-/* The first usable rung from r on, factored if it is not yet. On HONE_OK it
-   is *found; else why there is none. A rung that failed is followed by the
-   next, one whose factors did not suffice by the one above. */
-int hone_ladder_usable(hone_ladder *ladder, int r, hone_report *report,
-                       int *found);
-/* The factors of an earlier matrix no longer serve: factors the present. */
+/* Finds the first usable rung from r on and factors it if it is not factored
+   yet. On HONE_OK *found is that rung; otherwise the status says why there is
+   none. A rung that could not be had is followed by another engine's, one whose
+   factors did not suffice by its successor. */
+int hone_ladder_find_usable(hone_ladder *ladder, int r, hone_report *report,
+                            int *found);
+/* Factors the present matrix, after the factors of an earlier one proved
+   useless for it. */
 int hone_ladder_refactor(hone_ladder *ladder, hone_report *report);
-/* Finds A's structure, as far as the caller and the engines want it, and the
-   rungs that are for such a matrix. Fails where A cannot be fetched. */
-int hone_ladder_find_structure(hone_ladder *ladder);
-/* The rung that follows r by the policy, r's factors having failed as their
-   info says; ladder->rungs: none does. */
-int hone_ladder_above(const hone_ladder *ladder, int r);
-/* The rung that follows one that could not be had: another engine's. */
-int hone_ladder_elsewhere(const hone_ladder *ladder, int r);
+/* Finds the structure of A, as far as the caller and the engines want it, and
+   marks the rungs that are not for such a matrix. Fails where A cannot be
+   fetched. */
+int hone_ladder_find_applicable(hone_ladder *ladder);
+/* The rung that follows r by the policy after r's factors failed in the way
+   that their info says; ladder->rung_count if none does. */
+int hone_ladder_successor(const hone_ladder *ladder, int r);
+/* The rung that follows r when r could not be had: the next of another
+   engine. */
+int hone_ladder_other_engine(const hone_ladder *ladder, int r);
 hone_factored hone_ladder_factored_by(const hone_ladder *ladder, int r);
-/* Steps of GMRES that may be made on rung r for so many columns before the next
-   is cheaper; 0: none, or no memory for it (the report then says so). */
+/* GMRES steps that may be made on rung r for so many columns before the next
+   rung is cheaper; 0 if there are none, or if there is no memory for them (the
+   report then says so). */
 int hone_ladder_gmres_steps(hone_ladder *ladder, int r, int64_t columns,
                             hone_report *report);
-/* Estimates the norm of the inverse with rung r's factors and proves that they
-   tell S from a singular matrix, if they do. */
+/* Estimates the norm of the inverse with the factors of rung r, and certifies
+   that they distinguish S from a singular matrix, if they do. */
 int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report);
 void hone_ladder_add_reason(hone_report *report, const char *who,
                             const char *why);
-/* What the report says of the matrix and its factors, and of the way. */
+/* Fill the report's fields on the matrix and its factors, and its path. */
 void hone_ladder_report_matrix(const hone_ladder *ladder, hone_report *report);
 void hone_ladder_report_path(const hone_ladder *ladder, hone_report *report);
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Null vectors by inverse iteration (Wielandt 1944; Golub & Van Loan 2013,
-   section 8.2.2) with the factors M of S = R A C:
+   section 8.2.2), in double precision, with the factors M of S = R A C:
 
-     u = inv(M^T) z,   z = inv(M) u       each brought back to size 1
+     u = inv(M^T) z,   z = inv(M) u       each scaled back to size 1
 
-   Where one singular value lies far below the others, two rounds leave the
-   left and the right singular vectors u and z that belong to it. S z = 0 is
-   A (C z) = 0 and u^T S = 0 is (R u)^T A = 0: C z and R u are what the caller
-   is told of. The motions of a structure that is not held, say, are found in
-   the caller's own units. */
+   Where one singular value lies far below the others, two iterations leave the
+   left and right singular vectors u and z that belong to it. S z = 0 is A (C z)
+   = 0, and u^T S = 0 is (R u)^T A = 0: the report tells of C z and R u. The
+   motions of a structure that is not supported, for example, are found in the
+   caller's own units. Next to read: the null_ fields of hone_report in
+   api/hone.h. */
 #include "refine/null_vector.h"
 
 #include "refine/scale.h"
@@ -17,22 +18,23 @@
 #include <math.h>
 #include <string.h>
 
-enum { ROUNDS = 2 };
-/* Entries below this part of the largest do not dominate, and entries this
-   near to one another are as large. */
+enum { ITERATIONS = 2 };
+/* Entries below DOMINANT times the largest do not dominate; entries within a
+   factor of ALIKE count as equally large. */
 static const double DOMINANT = 0.1, ALIKE = 1.0 + 1e-9;
 
-static bool taken(const int64_t *index, int64_t count, int64_t i) {
+static bool already_listed(const int64_t *index, int64_t count, int64_t i) {
   for (int64_t k = 0; k < count; k++)
     if (index[k] == i)
       return true;
   return false;
 }
 
-/* The entries of 2^exp v that dominate: how many, and the first by size with
-   the weights they have in the vector of length 1. v becomes that vector. */
-static int64_t dominant(int64_t n, const int *exp, hone_entry *v,
-                        int64_t *index, double *weight) {
+/* Lists the dominant entries of 2^exp v: returns how many there are, and stores
+   the indices and weights of the first few by size, the weights being their
+   values in the vector of length 1. Overwrites v with a multiple of 2^exp v. */
+static int64_t list_dominant(int64_t n, const int *exp, hone_entry *v,
+                             int64_t *index, double *weight) {
   double max = 0.0, sum = 0.0;
   int64_t count = 0, listed = 0;
   hone_scale_in(n, exp, v, v);
@@ -47,38 +49,39 @@ static int64_t dominant(int64_t n, const int *exp, hone_entry *v,
   for (; listed < HONE_MIN(count, (int64_t)HONE_NULL_LISTED); listed++) {
     int64_t at = -1;
     for (int64_t i = 0; i < n; i++)
-      if (!taken(index, listed, i) &&
+      if (!already_listed(index, listed, i) &&
           (at < 0 || hone_abs(v[i]) > ALIKE * hone_abs(v[at])))
         at = i;
     index[listed] = at;
     weight[listed] = hone_signed_abs(v[at]) / sqrt(sum);
   }
-  for (int64_t k = listed - 1; k >= 0; k--) /* the first one positive, last */
+  for (int64_t k = listed - 1; k >= 0;
+       k--) /* makes the first one positive; it changes last */
     weight[k] *= weight[0] < 0.0 ? -1.0 : 1.0;
   return count;
 }
 
-static void begin(int64_t n, hone_entry *z) {
+static void fill_random(int64_t n, hone_entry *z) {
   uint32_t bits = 1;
-  for (int64_t i = 0; i < n; i++) { /* in [1/2, 3/2), of either sign */
+  for (int64_t i = 0; i < n; i++) { /* of either sign, in [1/2, 3/2) */
     bits = bits * 1664525u + 1013904223u;
     z[i] =
         (bits >> 31 ? -1.0 : 1.0) * (0.5 + (double)(bits & 0xffffff) * 0x1p-24);
   }
 }
 
-void hone_null_find(const hone_factored *f, bool mend, hone_entry *scratch,
-                    hone_report *report) {
+void hone_null_find(const hone_factored *f, bool replace_zero_pivots,
+                    hone_entry *scratch, hone_report *report) {
   const int64_t n = f->a->n;
   hone_entry *z = scratch, *u = scratch + n;
   const hone_scaling *s = f->scaling;
   if (f->engine->smallest_pivot != NULL)
-    f->engine->smallest_pivot(f->self, mend, &report->suspect_row,
-                       &report->suspect_col);
-  else if (mend) /* nothing to solve with */
+    f->engine->smallest_pivot(f->self, replace_zero_pivots,
+                              &report->suspect_row, &report->suspect_col);
+  else if (replace_zero_pivots) /* there is nothing to solve with */
     return;
-  begin(n, z);
-  for (int round = 0; round < ROUNDS; round++) {
+  fill_random(n, z);
+  for (int round = 0; round < ITERATIONS; round++) {
     memcpy(u, z, (size_t)n * sizeof *u);
     if (hone_apply_inverse(f, true, true, 1, u, n, NULL, NULL) != HONE_OK)
       return;
@@ -86,16 +89,18 @@ void hone_null_find(const hone_factored *f, bool mend, hone_entry *scratch,
     if (hone_apply_inverse(f, true, false, 1, z, n, NULL, NULL) != HONE_OK)
       return;
   }
-  report->null_count = dominant(n, s->used ? s->col_exp : NULL, z,
-                                report->null_index, report->null_weight);
+  report->null_count = list_dominant(n, s->used ? s->col_exp : NULL, z,
+                                     report->null_index, report->null_weight);
   report->dependent_count =
-      dominant(n, s->used ? s->row_exp : NULL, u, report->dependent_index,
-               report->dependent_weight);
-  if (mend && report->dependent_count > 0) /* any row left had a zero there */
+      list_dominant(n, s->used ? s->row_exp : NULL, u, report->dependent_index,
+                    report->dependent_weight);
+  if (replace_zero_pivots &&
+      report->dependent_count > 0) /* every row left had a zero there, so the
+                                      pivot's own row says nothing */
     report->suspect_row = report->dependent_index[0];
 }
 
-void hone_null_of_zeros(int64_t row, int64_t col, hone_report *report) {
+void hone_null_report_zeros(int64_t row, int64_t col, hone_report *report) {
   report->suspect_row = row;
   report->suspect_col = col;
   if (row >= 0) {

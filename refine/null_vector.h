@@ -1,21 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What makes a matrix singular: its smallest pivot and its null vectors, in
-   the words of the report. Here unknowns are A's columns and equations its
-   rows as stored; a transposed solve swaps them (api/solver.c). */
+/* What the report says about a singular matrix: its smallest pivot and its null
+   vectors. Unknowns are the columns of A here and equations its rows, as
+   stored; for a transposed solve they are exchanged (api/solver.c). In double
+   precision. Next to read: null_vector.c. */
 #ifndef HONE_NULL_VECTOR_H
 #define HONE_NULL_VECTOR_H
 
 #include "refine/condition.h"
 
-enum { HONE_NULL_LISTED = 8, HONE_NULL_SCRATCH = 2 }; /* vectors of n */
+enum {
+  HONE_NULL_LISTED = 8,
+  HONE_NULL_SCRATCH = 2
+}; /* entries listed; scratch vectors of n entries */
 
-/* Of factors that say S is nearly singular; mend: exactly, and they may be
-   spoilt. Fills suspect_..., null_... and dependent_... as far as they can be
-   had. scratch: HONE_NULL_SCRATCH n doubles. */
-void hone_null_find(const hone_factored *f, bool mend, hone_entry *scratch,
-                    hone_report *report);
+/* Fills the report's suspect_, null_ and dependent_ fields, as far as they can
+   be found, from factors that show S to be nearly singular.
+   replace_zero_pivots: S is exactly singular, and the factors may be destroyed
+   by giving tiny values to zero pivots. scratch: HONE_NULL_SCRATCH n
+   entries. */
+void hone_null_find(const hone_factored *f, bool replace_zero_pivots,
+                    hone_entry *scratch, hone_report *report);
 
-/* Of a matrix with a row or a column of zeros (-1: none). */
-void hone_null_of_zeros(int64_t row, int64_t col, hone_report *report);
+/* Fills them for a matrix with a row or a column of zeros; -1: there is
+   none. */
+void hone_null_report_zeros(int64_t row, int64_t col, hone_report *report);
 
 #endif

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The policy: which factorization is tried when, and what follows a failure.
-   Read the two tables aloud; the rest of the file looks things up in them. */
+/* The policy of the ladder, for single and double precision: which
+   factorization is tried in which situation, and what follows a failure. The
+   two tables TRIED and FOLLOWS say all of it; the rest of the file looks things
+   up in them. Next to read: ladder_policy.c, which asks. */
 #include "refine/policy.h"
 
 enum {
-  GPU_FROM_KEPT = 512,  /* docs/performance.md, both measured on an H200 */
-  GPU_FROM_ONCE = 2048, /* a solver made for the call takes longer to begin */
-  CHOLESKY_FROM = 513   /* OpenBLAS's Cholesky pays beside the small LU of our
-                           own, which ends at order 512 */
+  /* Both orders were measured on an H200: docs/performance.md. A solver made
+     for one call takes longer to begin. */
+  GPU_FROM_KEPT = 512,
+  GPU_FROM_ONCE = 2048,
+  /* From here on OpenBLAS's Cholesky is faster than the library's own small LU,
+     which ends at order 512. */
+  CHOLESKY_FROM = 513
 };
 
 typedef bool situation_is(const hone_situation *s);
@@ -41,13 +46,13 @@ static bool cpu_definite_unknown(const hone_situation *s) {
   return single(s) && !gpu(s) && structure_unknown(s) && s->n >= CHOLESKY_FROM;
 }
 
-/* The rungs, from the cheapest up. Each is on the ladder where the condition
-   holds, and is climbed over where its engine does not apply to the structure
-   that was found in A. */
+/* The rungs, from the cheapest to the most accurate. Each is on the ladder if
+   its condition holds, and is passed over if its engine does not apply to the
+   structure found in A. */
 static const struct {
   hone_role role;
   situation_is *tried_when;
-  bool accurate; /* not with the coarse products that the caller chose */
+  bool accurate; /* without the coarse products that the caller chose */
 } TRIED[] = {
     {HONE_ROLE_DIAGONAL, structure_unknown, false},
     {HONE_ROLE_TRIANGULAR, structure_unknown, false},
@@ -63,24 +68,24 @@ static const struct {
     {HONE_ROLE_CPU_LU_DOUBLE, always, true},
 };
 
-/* Which of the rungs above may follow one that failed: the first of those that
-   are as accurate, more accurate, any, or none. */
+/* Which of the later rungs may follow one that failed: none, any, one at least
+   as accurate, or a more accurate one. The first such rung follows. */
 typedef enum successor { NONE, ANY, AS_ACCURATE, MORE_ACCURATE } successor;
-typedef enum kind { DIRECT, CHOLESKY, LU, KINDS } kind;
+typedef enum engine_kind { DIRECT, CHOLESKY, LU, KINDS } engine_kind;
 
-/* What follows when a rung of this kind fails this way. (A rung that could not
-   be had at all, for want of memory or of the device, is followed by the next
-   one of another engine.) */
+/* The rungs that may follow when a rung of this kind fails in this way. (A rung
+   that could not be had at all, for want of memory or of the device, is
+   followed by the next one of another engine.) */
 static const struct {
   successor cholesky, lu;
 } FOLLOWS[KINDS][HONE_FAILURES] = {
-    /* Zeros of A are exact: nothing in double is better, and a pivot of zero
-       proves that A is singular. */
+    /* A's zeros are exact: no factorization in double is better, and a zero
+       pivot proves that A is singular. */
     [DIRECT] = {[HONE_FAILURE_WEAK] = {AS_ACCURATE, AS_ACCURATE},
                 [HONE_FAILURE_ROUNDING] = {AS_ACCURATE, AS_ACCURATE},
                 [HONE_FAILURE_PIVOT] = {NONE, NONE}},
-    /* A pivot that is not positive says that A is not definite, unless rounding
-       made it so; LU may do better with the same precision. */
+    /* A pivot that is not positive proves that A is not positive definite,
+       unless rounding made it so; LU may succeed with the same precision. */
     [CHOLESKY] = {[HONE_FAILURE_WEAK] = {MORE_ACCURATE, AS_ACCURATE},
                   [HONE_FAILURE_ROUNDING] = {MORE_ACCURATE, ANY},
                   [HONE_FAILURE_PIVOT] = {NONE, ANY}},
@@ -109,7 +114,7 @@ bool hone_engine_direct(const hone_engine *engine) {
   return engine->applies != NULL && !engine->symmetric;
 }
 
-static kind kind_of(const hone_engine *engine) {
+static engine_kind kind_of_engine(const hone_engine *engine) {
   if (hone_engine_direct(engine))
     return DIRECT;
   return engine->symmetric ? CHOLESKY : LU;
@@ -118,7 +123,7 @@ static kind kind_of(const hone_engine *engine) {
 bool hone_policy_follows(const hone_engine *failed, int failed_rank,
                          hone_failure failure, const hone_engine *engine,
                          int rank) {
-  const kind from = kind_of(failed);
+  const engine_kind from = kind_of_engine(failed);
   switch (engine->symmetric ? FOLLOWS[from][failure].cholesky
                             : FOLLOWS[from][failure].lu) {
   case ANY:
@@ -133,7 +138,7 @@ bool hone_policy_follows(const hone_engine *failed, int failed_rank,
 }
 
 bool hone_policy_ends(const hone_engine *failed, hone_failure failure) {
-  const kind from = kind_of(failed);
+  const engine_kind from = kind_of_engine(failed);
   return FOLLOWS[from][failure].cholesky == NONE &&
          FOLLOWS[from][failure].lu == NONE;
 }
@@ -143,7 +148,7 @@ bool hone_arithmetic_coarse(int arithmetic) {
          arithmetic == HONE_FP16 || arithmetic == HONE_BF16;
 }
 
-int hone_rank(const hone_engine *engine, int arithmetic) {
+int hone_policy_rank(const hone_engine *engine, int arithmetic) {
   const bool coarse =
       engine->precision == 32 && hone_arithmetic_coarse(arithmetic);
   return engine->precision - coarse;
@@ -152,7 +157,8 @@ int hone_rank(const hone_engine *engine, int arithmetic) {
 double hone_policy_roundoff(const hone_engine *engine, int arithmetic) {
   if (engine->precision == 64)
     return HONE_EPS;
-  if (engine->resident == NULL) /* not a device with coarser products */
+  if (engine->resident ==
+      NULL) /* the engine is not a device with coarser products */
     return 0x1p-24;
   switch (arithmetic) {
   case HONE_TF32:
@@ -168,21 +174,25 @@ double hone_policy_roundoff(const hone_engine *engine, int arithmetic) {
 }
 
 enum {
-  GMRES_FROM = 64, /* below, a double factorization costs next to nothing */
+  /* At smaller orders a double factorization costs next to nothing. */
+  GMRES_FROM = 64,
   STEPS_LEAST = 10,
   STEPS_MOST = 25,
-  STEPS_COST = 28, /* so many columns of A are worth a step */
-  STEPS_NEEDED = 4 /* with fewer there is no point in beginning */
+  /* One step is allowed for so many columns of A. */
+  STEPS_COST = 28,
+  /* GMRES is not begun when fewer steps are allowed. */
+  STEPS_NEEDED = 4
 };
 
 /* One step costs a pass over A in double-double and one application of the
-   factors: 1/20 of a double factorization at n = 100, 1/50 from 700 on (two
-   cores), and nearly that for each further column. Half of one may be spent
-   before it. A device that holds A takes no more than a thousandth for a step.
-   Before a more accurate single factorization on the same device, as little as
-   pays at any order. */
+   factors: 1/20 of a double factorization at n = 100, 1/50 from n = 700 on (on
+   two cores), and nearly as much for each further column. GMRES may spend half
+   of a double factorization before it gives up. On a device that holds A, a
+   step takes no more than a thousandth of one. Before a more accurate single
+   factorization on the same device, as few steps are allowed as pay at any
+   order. */
 int64_t hone_policy_gmres_steps(const hone_gmres_situation *s) {
-  if (s->same_again)
+  if (s->next_is_same_engine)
     return STEPS_LEAST;
   if (s->copy_on_device)
     return STEPS_MOST;

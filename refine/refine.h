@@ -1,138 +1,162 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Iterative refinement of a block of right-hand sides with one engine's
-   factors, and the acceptance rule. */
+/* Iterative refinement in double precision of a block of right-hand sides with
+   the factors of one engine, and the rule by which an x is accepted. Next to
+   read: refine.c; then bounds.h for forward errors, ladder.h for what happens
+   when a column is not accepted. */
 #ifndef HONE_REFINE_H
 #define HONE_REFINE_H
 
 #include "refine/condition.h"
 
-/* Backward errors of one x, measured in one pass over A. */
+/* Error measures of one x, all from one pass over A. */
 typedef struct hone_errors {
   double componentwise; /* max_i |b - A x|_i / (|A| |x| + |b|)_i */
   double normwise;      /* ||b - A x|| / (sqrt(n) ||A|| ||x||) */
   double residual;      /* ||b - A x|| / ||b||, infinity norms */
-  /* These beyond the range of double, as A and x may stand at its ends: */
-  long double relative; /* ||b - A x|| / ||x||, x in the infinity norm, b -
-                           A x in the 1-norm for A and in the infinity norm
-                           for A^T: times ||inv(A)||_1, a bound on the
-                           relative error of x in the infinity norm */
-  long double relative_scaled; /* the same of R (b - A x) and inv(C) x, for S */
-  long double noise;        /* what the residual's own computation may have */
-  long double noise_scaled; /* missed, in the same measure: see bounds.c */
+  /* The following are long double because A and x may stand at the ends of the
+     range of double: */
+  long double relative; /* ||b - A x|| / ||x||, with x in the infinity norm and
+                           b - A x in the 1-norm for A, in the infinity norm for
+                           A^T; times ||inv(A)||_1 it bounds the relative error
+                           of x in the infinity norm */
+  long double relative_scaled; /* the same for S: R (b - A x) and inv(C) x */
+  long double noise; /* bound on the rounding error of the computed residual, */
+  long double noise_scaled; /* in the measures of relative and relative_scaled:
+                               see bounds.c */
 } hone_errors;
 
 typedef enum hone_column_state {
   HONE_COLUMN_ACTIVE,
   HONE_COLUMN_ACCEPTED,
-  HONE_COLUMN_LEFT /* this rung gave up on it */
+  HONE_COLUMN_LEFT /* given up on, on this rung */
 } hone_column_state;
 
-enum { HONE_RATED_STEPS = 4 }; /* that tell how fast GMRES converges */
+/* The convergence rate of GMRES is averaged over so many steps. */
+enum { HONE_RATED_STEPS = 4 };
 
 /* One right-hand side under refinement. */
 typedef struct hone_refined {
   const hone_entry *b;   /* n, borrowed */
-  hone_entry *x, *spare; /* n each: present iterate and the other buffer */
-  hone_entry *r;         /* n; times 2^shift */
-  double *den;           /* n; times 2^shift */
+  hone_entry *x, *spare; /* n each: the current iterate, and the other buffer */
+  hone_entry *r;         /* n: the residual, times 2^shift */
+  double *den;           /* n: |A| |x| + |b|, times 2^shift */
   int shift;
-  bool lost;        /* the shift cost digits: rows are measured one by one */
-  double solved;    /* largest entry, in scaled variables, of the last solution
-                       that bounds.c or extra.c looks at */
-  double gamma;     /* |computed r - r|_i <= gamma den_i, beside r's rounding; 0
-                       where the computed r_i is 0 */
-  hone_entry *best; /* x or spare: the best iterate, NULL: none yet */
-  hone_errors now, best_errors;
-  bool has_x;        /* x holds an iterate */
-  bool warm;         /* ... that began as the caller's x0 */
-  bool measured;     /* r and now are those of x */
-  bool verified;     /* ... measured with the accurate pass */
-  bool zero;         /* x is the zero vector */
-  double size;       /* of x in scaled variables, largest entry */
-  double step;       /* of the last correction, the same way */
-  double ratio;      /* of the last two corrections */
-  double last_value; /* of the criterion, before the last correction */
-  int slow;          /* ratios above 1/2 so far */
-  int iterations;    /* corrections over all rungs */
-  int steps;         /* of them by GMRES */
-  int tried;         /* corrections on this rung, in this way */
-  double past[HONE_RATED_STEPS]; /* GMRES: the criterion's values so far */
-  int pair;       /* of the space, waiting for its product; -1: none */
-  int pair_shift; /* the shift of r when that was opened */
+  bool digits_lost; /* the shift made entries of x or b underflow: rows are then
+                       measured one by one */
+  double solution_size; /* largest entry, in scaled variables, of the last
+                           correction that bounds.c or extra_precise.c solved
+                           for */
+  double gamma; /* the computed r satisfies |computed r - r|_i <= gamma den_i,
+                   beside its own rounding to double; no error where the
+                   computed r_i is 0 */
+  hone_entry *best; /* the best iterate: x or spare; NULL: none yet */
+  hone_errors errors, best_errors;
+  bool has_x;             /* x holds an iterate */
+  bool from_x0;           /* that iterate began as the caller's x0 */
+  bool measured;          /* r and errors belong to the present x */
+  bool verified;          /* they come from the accurate pass on the host */
+  bool x_is_zero;         /* x is the zero vector */
+  double x_size;          /* max-norm of x in scaled variables */
+  double correction_size; /* max-norm of the last correction, in scaled
+                             variables */
+  double rate; /* contraction: ratio of the last two corrections; with GMRES the
+                  mean decrease of the criterion per step */
+  double last_value;    /* value of the criterion before the last correction */
+  int slow_corrections; /* corrections so far whose ratio was above 1/2 */
+  int iterations;       /* corrections on all rungs together */
+  int gmres_steps;      /* how many of them GMRES made */
+  int rung_corrections; /* corrections on this rung by the present method */
+  double past_values[HONE_RATED_STEPS]; /* GMRES: the latest values of the
+                                           criterion */
+  int open_pair; /* index in the space of the pair that waits for its product;
+                    -1: none */
+  int open_pair_shift; /* the shift of r when that pair was opened */
   hone_column_state state;
-  bool slow_only; /* ... and only because it was too slow */
-  char why[80];   /* why this rung gave up on it */
-  /* Of the accepted x, once bounds.c or extra.c has estimated its error: */
-  bool bounded, noise_estimated;
-  bool direct;          /* ... and the certificate knows the contraction */
-  double observed;      /* ratio of the last two corrections of extra.c on
-                           this rung; NaN: there were not two */
-  double error;         /* max |error of x| / max |x|, */
-  double error_scaled;  /* the same in scaled variables */
-  double rest;          /* what may be left beside it, for what corrections */
-  double rest_scaled;   /* with these factors leave; NaN: not known */
-  double missed;        /* and what r's own computation may have hidden of */
-  double missed_scaled; /* it; Inf: only noise is known */
-  /* Of extra.c: x_true is nearer to x + tail. NULL: x is all there is. */
-  hone_entry *tail, *tail_r; /* n each; tail_r = -op(A) tail, shifted */
-  double *tail_den;          /* n */
-  bool with_tail;            /* passes take it along */
-  bool extra;                /* refined until extra.c was content */
-  /* Of the correction before: */
-  double last_size, last_any, last_rest;
+  bool only_slow; /* given up on only because it was too slow */
+  char why[80];   /* why it was given up on, on this rung */
+  /* Error estimate of the accepted x, set by bounds.c or extra_precise.c: */
+  bool error_estimated, noise_estimated;
+  bool contraction_known;      /* the certificate bounds the contraction */
+  double observed_contraction; /* ratio of the last two corrections that
+                                  extra_precise.c made on this rung; NaN: it
+                                  made fewer */
+  double error;        /* max |d| / max |x|, d being the estimated error */
+  double error_scaled; /* the same in scaled variables */
+  /* Bound on the error that d does not show, being the part that a correction
+     with these factors leaves; NaN: not known. */
+  double remainder;
+  double remainder_scaled; /* the same in scaled variables */
+  /* Sampled effect on x of the rounding errors in r; Inf: only the bound from
+     norms (errors.noise) is known. */
+  double noise_error;
+  double noise_error_scaled; /* the same in scaled variables */
+  /* For extra_precise.c: x + tail is nearer to the solution than x. NULL: there
+     is no tail. */
+  hone_entry *tail, *tail_r; /* n each; tail_r = -op(A) tail, times 2^shift */
+  double *tail_den;          /* n: |op(A)| |tail|, times 2^shift */
+  bool measure_tail;         /* each pass over A also measures the tail */
+  bool extra_precise;        /* refined in extra-precise mode to the end */
+  /* Of the correction before the present one: */
+  double last_size, last_entrywise, last_remainder;
 } hone_refined;
 
-/* What refinement needs beside the columns. */
+/* What the refinement of all columns of a block shares. */
 typedef struct hone_refinement {
   hone_factored f;
   bool trans;
   int criterion;
-  double limit;  /* accepted at or below */
-  int cap;       /* corrections on this rung */
-  double norm_a; /* infinity norm of op(A) */
+  double limit;        /* x is accepted if its criterion is at most this */
+  int max_corrections; /* at most so many corrections on this rung */
+  double norm_a;       /* infinity norm of op(A) */
   hone_watch *watch;
-  const hone_certificate *certificate; /* of f; for bounds.c and extra.c */
-  bool observe;  /* the certificate does not know what a correction leaves of an
-                    error: two of a column itself have to show it */
-  hone_entry *v; /* n x columns: residuals and corrections */
-  const hone_refined *there; /* accepted; v holds its r as the device had it,
-                                which may have begun to solve for that. NULL */
-  int passes;                /* counted up */
+  /* Of the factors f; bounds.c and extra_precise.c read it. */
+  const hone_certificate *certificate;
+  bool observe_contraction; /* the certificate does not bound the contraction:
+                               two corrections of each column have to show it */
+  hone_entry *v;            /* n x columns: residuals and corrections */
+  /* The accepted column whose residual, as the device computed it, is in v;
+     the device may have begun to solve for it. NULL: none. */
+  const hone_refined *device_residual_of;
+  int passes; /* passes over A on the host and on a device; added to */
   int device_passes;
 } hone_refinement;
 
-/* Refines the m <= 64 columns until each is accepted or given up on. On
-   HONE_OK every state is accepted or left; HONE_INTERRUPTED: some may still
-   be active. Accepted columns are in x, measured by the accurate pass. */
+/* Refines the m <= 64 columns until each is accepted or given up on. On HONE_OK
+   every state is ACCEPTED or LEFT; on HONE_INTERRUPTED some may still be
+   ACTIVE. The solution of an accepted column is in its x and was measured by
+   the accurate pass. */
 int hone_refine(hone_refinement *ctx, int64_t m, hone_refined *columns);
 
-/* Measures the x of the columns listed: r, den, now, where with_tail also
-   tail_r. accurate: in double-double; device: where a copy of A is. */
+/* Measures the x of the columns listed: sets r, den and errors, and tail_r
+   where measure_tail is set. accurate: r is computed in double-double. device:
+   the engine that holds a copy of A computes it. */
 void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
                           int64_t m, hone_refined *const *list);
 
-/* column's now, from its x, r and den (errors.c); rows in extended range may
-   be mended on the way. */
+/* Sets the column's errors from its x, r and den (errors.c). Entries of r whose
+   row had to be computed in extended range are replaced. */
 void hone_refined_errors(const hone_refinement *ctx, hone_refined *column);
 
-/* max |v_i|; NaN where there is one. */
+/* max |v_i|; NaN if any v_i is NaN. */
 double hone_max_abs(int64_t n, const hone_entry *v);
 
-/* What the computation of column's r_i may have missed, at most. */
-double hone_refined_missed(const hone_refined *column, int64_t n, int64_t i);
+/* Bound on the rounding error of the computed r_i of the column. */
+double hone_refined_residual_noise(const hone_refined *column, int64_t n,
+                                   int64_t i);
 
-/* Opens a pair of ctx->f.space for the column, from its x and r or,
-   from_nothing, from x = 0 and r = b, if there is room for one more. */
+/* Opens a pair of ctx->f.space for the column, starting from its x and r or, if
+   from_nothing, from x = 0 and r = b. Does nothing when the space is full. */
 void hone_pairs_open(const hone_refinement *ctx, hone_refined *column,
                      bool from_nothing);
-/* The new x and r are known: those pairs that were opened are complete. */
+/* Completes the pairs that were opened, now that the new x and r are known. */
 void hone_pairs_close(const hone_refinement *ctx, int64_t m,
                       hone_refined *const *list);
 
-/* Makes column's best iterate its x, measured as it was; false: none. */
+/* Makes the column's best iterate its x, with the errors measured for it.
+   Returns false if there is none. */
 bool hone_refined_take_best(hone_refined *column);
 
-/* The criterion's value of these errors. */
+/* The error measure that this criterion selects. */
 double hone_errors_value(const hone_errors *errors, int criterion);
 
 #endif

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Power-of-two scaling: exact, undone on x. Why square roots of rows and
-   columns together: on stiffness-like matrices (D K D with mixed units) one
-   pass of row scaling leaves single precision stagnating, two or three of
-   these sweeps bring it to 4 corrections. */
+/* Scaling by powers of two, in double precision: exact, and undone on x.
+
+     S = R A C
+     r_i = r_i / sqrt(max_j |s_ij|)      rounded to powers of two,
+     c_j = c_j / sqrt(max_i |s_ij|)      in a few sweeps
+
+   The square roots of rows and columns are taken at once because of
+   stiffness-like matrices (D K D with mixed units): there, one pass of row
+   scaling leaves refinement in single precision stagnating, whereas two or
+   three of these sweeps bring it to 4 corrections. Next to read: ladder.c,
+   which scales before it factors. */
 #include "refine/scale.h"
 #include "base/vectors.h"
 #include "refine/refine.h"
@@ -13,18 +20,21 @@
 #include <string.h>
 
 enum {
-  SWEEPS = 12,     /* each halves the exponents' range: 4 for 10^16, 9 for the
-                      whole of double precision */
-  ALIKE_EXP = 6,   /* rows and columns within 2^6 of one another: leave */
-  COMFORT_EXP = 20 /* and within 2^+-20 of 1 */
+  /* Each sweep halves the range of the exponents: 4 suffice for 10^16, 9 for
+     the whole of double precision. */
+  SWEEPS = 12,
+  /* Scaling ends when rows and columns are within 2^6 of one another, */
+  ALIKE_EXP = 6,
+  /* and within 2^+-20 of 1. */
+  NEAR_ONE_EXP = 20
 };
 
-/* Exponents of the smallest and largest row or column maximum. */
-static void range_of(int64_t n, const hone_inspection *seen, int *low,
-                     int *high) {
+/* Exponents of the smallest and the largest row or column maximum. */
+static void exponent_range(int64_t n, const hone_inspection *inspection,
+                           int *low, int *high) {
   double min = HONE_INF, max = 0.0;
   for (int64_t i = 0; i < n; i++) {
-    const double row = seen->row_max[i], col = seen->col_max[i];
+    const double row = inspection->row_max[i], col = inspection->col_max[i];
     min = HONE_MIN(min, HONE_MIN(row, col));
     max = HONE_MAX(max, HONE_MAX(row, col));
   }
@@ -32,9 +42,10 @@ static void range_of(int64_t n, const hone_inspection *seen, int *low,
   *high = isfinite(max) && max > 0.0 ? ilogb(max) : 2 * HONE_MAX_EXP;
 }
 
-/* Half of the exponent that would bring max to [1/2, 1). */
+/* Half of the exponent that would bring max into [1/2, 1). */
 static int half_step(double max) {
-  if (!(max > 0.0) || !isfinite(max)) /* underflowed, overflowed in scaling */
+  if (!(max > 0.0) ||
+      !isfinite(max)) /* max underflowed or overflowed in scaling */
     return max > 0.0 ? -HONE_MAX_EXP / 2 : HONE_MAX_EXP / 2;
   int e = ilogb(max) + 1;
   return -(e >= 0 ? e / 2 : (e - 1) / 2);
@@ -44,30 +55,32 @@ static int clamp_exp(int e) {
   return HONE_MAX(-HONE_MAX_EXP, HONE_MIN(e, HONE_MAX_EXP));
 }
 
-int hone_see(const hone_sight *sight, const hone_scaling *scaling,
-             hone_inspection *seen) {
-  const int64_t n = sight->a->n;
-  if (sight->engine == NULL) {
-    sight->a->op->inspect(sight->a, sight->pool, scaling, sight->scratch, seen);
+int hone_view_inspect(const hone_inspection_view *view,
+                      const hone_scaling *scaling,
+                      hone_inspection *inspection) {
+  const int64_t n = view->a->n;
+  if (view->engine == NULL) {
+    view->a->op->inspect(view->a, view->pool, scaling, view->scratch,
+                         inspection);
     return HONE_OK;
   }
-  const double *row_sum = sight->scratch, *col_sum = sight->scratch + n;
-  int st = sight->engine->inspect(sight->self, sight->a, scaling,
-                                  sight->scratch, seen);
-  seen->bad_row = seen->bad_col = -1;
+  const double *row_sum = view->scratch, *col_sum = view->scratch + n;
+  int st = view->engine->inspect(view->self, view->a, scaling, view->scratch,
+                                 inspection);
+  inspection->bad_row = inspection->bad_col = -1;
   if (st != HONE_OK)
     return st;
-  for (int64_t j = 0; j < n && seen->bad_row < 0; j++)
-    if (!isfinite(seen->col_max[j]))
-      seen->bad_row = seen->bad_col = 0;
-  seen->norm1 = hone_largest_sum(n, col_sum);
-  seen->norm_inf = hone_largest_sum(n, row_sum);
+  for (int64_t j = 0; j < n && inspection->bad_row < 0; j++)
+    if (!isfinite(inspection->col_max[j]))
+      inspection->bad_row = inspection->bad_col = 0;
+  inspection->norm1 = hone_largest_sum(n, col_sum);
+  inspection->norm_inf = hone_largest_sum(n, row_sum);
   return HONE_OK;
 }
 
-int hone_scale_find(const hone_sight *sight, hone_inspection *seen,
-                    hone_scaling *scaling) {
-  const int64_t n = sight->a->n;
+int hone_scale_find(const hone_inspection_view *view,
+                    hone_inspection *inspection, hone_scaling *scaling) {
+  const int64_t n = view->a->n;
   scaling->used = false;
   for (int64_t i = 0; i < n; i++) {
     scaling->row_exp[i] = scaling->col_exp[i] = 0;
@@ -76,30 +89,30 @@ int hone_scale_find(const hone_sight *sight, hone_inspection *seen,
   int last = INT_MAX;
   for (int sweep = 0; sweep < SWEEPS; sweep++) {
     int low, high;
-    range_of(n, seen, &low, &high);
-    if (high - low <= ALIKE_EXP && high <= COMFORT_EXP && low >= -COMFORT_EXP)
+    exponent_range(n, inspection, &low, &high);
+    if (high - low <= ALIKE_EXP && high <= NEAR_ONE_EXP && low >= -NEAR_ONE_EXP)
       break;
     if (sweep > 1 && high - low >= last) /* no longer gaining */
       break;
     last = high - low;
     for (int64_t i = 0; i < n; i++) {
-      int row = scaling->row_exp[i] + half_step(seen->row_max[i]);
-      int col = scaling->col_exp[i] + half_step(seen->col_max[i]);
+      int row = scaling->row_exp[i] + half_step(inspection->row_max[i]);
+      int col = scaling->col_exp[i] + half_step(inspection->col_max[i]);
       scaling->row_exp[i] = clamp_exp(row);
       scaling->col_exp[i] = clamp_exp(col);
       scaling->row[i] = hone_pow2(scaling->row_exp[i]);
       scaling->col[i] = hone_pow2(scaling->col_exp[i]);
     }
     scaling->used = true;
-    int st = hone_see(sight, scaling, seen);
+    int st = hone_view_inspect(view, scaling, inspection);
     if (st != HONE_OK)
       return st;
   }
   return HONE_OK;
 }
 
-/* Largest of sign e_i + k in magnitude, or a bound on it. */
-HONE_VECTOR static int64_t farthest(int64_t n, const int *e, int k) {
+/* max_i |sign e_i + k|, or a bound on it. */
+HONE_VECTOR static int64_t largest_exponent(int64_t n, const int *e, int k) {
   int max = 0, min = 0;
 #pragma omp simd reduction(max : max) reduction(min : min)
   for (int64_t i = 0; i < n; i++) {
@@ -116,7 +129,8 @@ HONE_VECTOR static void multiply(int64_t n, double by, const hone_entry *from,
     to[i] = hone_times(by, from[i]);
 }
 
-/* All exponents are those of normal numbers. */
+/* to_i = 2^(sign e_i + k) from_i, where every power of two is a normal
+   number. */
 HONE_VECTOR static void multiply_each(int64_t n, const int *e, int sign, int k,
                                       const hone_entry *from, hone_entry *to) {
 #pragma omp simd
@@ -132,33 +146,34 @@ void hone_scale_by(int64_t n, const int *e, int sign, int k,
                    const hone_entry *from, hone_entry *to) {
   if (e == NULL && k >= -HONE_MAX_EXP && k <= HONE_MAX_EXP)
     multiply(n, hone_pow2(k), from, to);
-  else if (e != NULL && farthest(n, e, k) <= HONE_MAX_EXP)
+  else if (e != NULL && largest_exponent(n, e, k) <= HONE_MAX_EXP)
     multiply_each(n, e, sign, k, from, to);
   else
     for (int64_t i = 0; i < n; i++)
       to[i] = hone_shift_entry(from[i], (e ? sign * e[i] : 0) + k);
 }
 
-/* Largest of e_i and r_i's exponent together, by frexp's convention, of what
-   is not zero. False: some are neither normal nor zero. */
+/* *top = the largest sum of e_i and the exponent of r_i (as frexp gives it)
+   over the nonzero r_i. Returns false if an r_i is neither normal nor zero. */
 HONE_VECTOR static bool top_of_normal(int64_t n, const int *e,
                                       const hone_entry *r, int *top) {
-  int max = -100000, odd = 0;
-#pragma omp simd reduction(max : max) reduction(| : odd)
+  int max = -100000, abnormal = 0;
+#pragma omp simd reduction(max : max) reduction(| : abnormal)
   for (int64_t i = 0; i < n; i++) {
     const double size = hone_abs1(r[i]);
     int64_t bits;
     memcpy(&bits, &size, sizeof bits);
     const int exponent = (int)(bits >> 52) & 2047;
     const int is = exponent > 0 ? exponent - 1022 + e[i] : -100000;
-    odd |= (exponent == 2047) | ((exponent == 0) & (r[i] != 0.0));
+    abnormal |= (exponent == 2047) | ((exponent == 0) & (r[i] != 0.0));
     max = is > max ? is : max;
   }
   *top = max;
-  return odd == 0;
+  return abnormal == 0;
 }
 
-/* Largest exponent of 2^row_exp r, by frexp's convention; of what is finite. */
+/* The largest exponent of the finite entries of 2^row_exp r, as frexp gives
+   it. */
 static int top_exponent(int64_t n, const int *row_exp, const hone_entry *r) {
   int top = -100000;
   if (row_exp == NULL) {

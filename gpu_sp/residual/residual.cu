@@ -3,9 +3,9 @@
    the memory: A is read in whole sectors, and each thread has four loads of
    16 bytes (or eight of 8) under way.
 
-   The residual adds every product without error, as cpu_dp/residual_kernels.c does
-   (Ogita, Rump & Oishi 2005, Dot2). All sums are taken in an order given by
-   the sizes alone; nothing is added to by atomic operations but counts. */
+   The residual adds every product without error, as cpu_dp/residual_kernels.c
+   does (Ogita, Rump & Oishi 2005, Dot2). All sums are taken in an order given
+   by the sizes alone; nothing is added to by atomic operations but counts. */
 #include "gpu_sp/kernels.h"
 
 #include <cfloat>

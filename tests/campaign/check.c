@@ -2,17 +2,12 @@
 /* Solves one system by the library and by LAPACK, and measures every x: its
    backward error in more than double precision, its forward error against the
    reference. */
+#include "base/lapack.h"
 #include "tests/campaign/campaign.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-void dgesv_(const int *n, const int *nrhs, double *a, const int *lda,
-            int *pivots, double *b, const int *ldb, int *info);
-void dsgesv_(const int *n, const int *nrhs, double *a, const int *lda,
-             int *pivots, const double *b, const int *ldb, double *x,
-             const int *ldx, double *work, float *swork, int *iter, int *info);
 
 /* What x holds before a solve; no solution of anything here. */
 static const double SENTINEL = -0x1.23456789abcdep-987;

@@ -3,6 +3,7 @@
    how good x is. See reference.h; the loops are in reference_parts.c. */
 #include "tests/gallery/reference.h"
 
+#include "base/lapack.h"
 #include "tests/gallery/reference_parts.h"
 #include "tests/gallery/wide.h"
 
@@ -10,9 +11,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-void dlacn2_(const int *n, double *v, double *x, int *signs, double *estimate,
-             int *kase, int *save);
 
 enum { PROBES = 2, SWEEPS = 6, STEPS = 60, MORE = 6, NOTHING = -40000 };
 /* Corrections go on until two in a row are below GOAL; ratios of errors below

@@ -3,6 +3,7 @@
    three words, and the backward error of any x. */
 #include "tests/gallery/reference_parts.h"
 
+#include "base/lapack.h"
 #include "tests/gallery/reference.h"
 #include "tests/gallery/wide.h"
 
@@ -10,11 +11,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-void dgetrf_(const int *m, const int *n, double *a, const int *lda, int *pivots,
-             int *info);
-void dtrsv_(const char *uplo, const char *trans, const char *diag, const int *n,
-            const double *a, const int *lda, double *x, const int *incx);
 
 #ifdef __SIZEOF_FLOAT128__
 __extension__ typedef __float128 quad; /* products of doubles are exact */

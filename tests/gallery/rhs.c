@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Right-hand sides for the gallery's matrices. */
+#include "base/lapack.h"
 #include "tests/gallery/families.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-void dgetrf_(const int *m, const int *n, double *a, const int *lda, int *pivots,
-             int *info);
-void dgetrs_(const char *trans, const int *n, const int *nrhs, const double *a,
-             const int *lda, const int *pivots, double *b, const int *ldb,
-             int *info);
 
 const char *const gallery_rhs_names[] = {"random", "A*ones",   "A*graded",
                                          "unit",   "zero",     "tiny",

@@ -8,7 +8,7 @@ import unittest
 
 from made_up import changed, method, program, record, save
 
-guard = program('bench/guard')
+guard = program('bench/report/guard')
 
 
 class Guard(unittest.TestCase):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Solutions to twice the precision of double; see reference.h. */
 #include "tests/unit/reference.h"
+#include "base/lapack.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,12 +12,6 @@ __extension__ typedef __float128 quad;
 #else
 typedef long double quad;
 #endif
-
-void dgetrf_(const int *m, const int *n, double *a, const int *lda, int *ipiv,
-             int *info);
-void dgetrs_(const char *trans, const int *n, const int *nrhs, const double *a,
-             const int *lda, const int *ipiv, double *b, const int *ldb,
-             int *info);
 
 enum { ELIMINATED_UP_TO = 64, CORRECTIONS = 60 };
 

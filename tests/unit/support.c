@@ -187,20 +187,39 @@ double sup_forward_error(int64_t n, const double *x, const double *x_true) {
 
 /* Arrays ----------------------------------------------------------------- */
 
-enum { GUARD = 8 }; /* doubles on either side */
+enum { GUARD = 8 /* doubles on either side */, LINE = 64 /* bytes */ };
 static const double guard_value = -0x1.badbadbadp+77;
 
-double *sup_filled(int64_t count, double value) {
-  double *raw = malloc((size_t)(count + 2 * GUARD + 1) * sizeof *raw);
-  if (raw == NULL)
+typedef struct array_head { /* stands below the report/guard before the array */
+  void *raw;
+  int64_t count;
+} array_head;
+
+/* The array begins 'at' bytes behind a multiple of LINE. */
+static double *filled_at(size_t at, int64_t count, double value) {
+  const size_t before = sizeof(array_head) + GUARD * sizeof(double) + LINE - 1;
+  const size_t doubles = (size_t)(count + GUARD) * sizeof(double);
+  array_head head = {malloc(before + at + doubles), count};
+  if (head.raw == NULL)
     abort(); /* a test without memory proves nothing */
-  int64_t stored = count;
-  memcpy(raw, &stored, sizeof stored);
+  const size_t start = ((uintptr_t)head.raw + before) / LINE * LINE;
+  double *array =
+      (double *)((char *)head.raw + (start - (uintptr_t)head.raw) + at);
+  memcpy((char *)(array - GUARD) - sizeof head, &head, sizeof head);
   for (int64_t i = 0; i < GUARD; i++)
-    raw[1 + i] = raw[1 + GUARD + count + i] = guard_value;
+    array[i - GUARD] = array[count + i] = guard_value;
   for (int64_t i = 0; i < count; i++)
-    raw[1 + GUARD + i] = value;
-  return raw + 1 + GUARD;
+    array[i] = value;
+  return array;
+}
+
+/* At no multiple of 16 bytes: callers owe the library 8. */
+double *sup_filled(int64_t count, double value) {
+  return filled_at(sizeof(double), count, value);
+}
+
+double *sup_aligned(int64_t count, double value) {
+  return filled_at(0, count, value);
 }
 
 double *sup_copy(const double *from, int64_t count) {
@@ -220,12 +239,11 @@ bool sup_untouched(const double *array, int64_t count, double value) {
 void sup_free(double *array) {
   if (array == NULL)
     return;
-  double *raw = array - GUARD - 1;
-  int64_t count;
-  memcpy(&count, raw, sizeof count);
-  CHECK(sup_untouched(raw + 1, GUARD, guard_value));
-  CHECK(sup_untouched(array + count, GUARD, guard_value));
-  free(raw);
+  array_head head;
+  memcpy(&head, (char *)(array - GUARD) - sizeof head, sizeof head);
+  CHECK(sup_untouched(array - GUARD, GUARD, guard_value));
+  CHECK(sup_untouched(array + head.count, GUARD, guard_value));
+  free(head.raw);
 }
 
 /* The scripted engine ---------------------------------------------------- */
@@ -371,9 +389,9 @@ static bool is_refinement(const sup_script *script, const double *v) {
   const hone_ladder *l = script->ladder;
   if (l == NULL)
     return true;
-  uintptr_t at = (uintptr_t)v, block = (uintptr_t)l->block;
-  size_t bytes = (size_t)(5 * l->n * l->block_columns) * sizeof *v;
-  return l->block != NULL && at >= block && at < block + bytes;
+  uintptr_t at = (uintptr_t)v, block = (uintptr_t)l->workspace;
+  size_t bytes = (size_t)(5 * l->n * l->workspace_columns) * sizeof *v;
+  return l->workspace != NULL && at >= block && at < block + bytes;
 }
 
 static int solve(void *self, bool trans, int64_t k, double *v, int64_t ldv) {

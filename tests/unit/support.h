@@ -64,11 +64,13 @@ double sup_forward_error(int64_t n, const double *x, const double *x_true);
 
 /* Arrays ---------------------------------------------------------------- */
 
-/* count doubles with a guard before and behind. sup_free checks the guards
-   and records a failure where one was written to; NULL is allowed. Never
+/* count doubles with a report/guard before and behind. sup_free checks the
+   guards and records a failure where one was written to; NULL is allowed. Never
    hand these to free(). */
 double *sup_copy(const double *from, int64_t count);
 double *sup_filled(int64_t count, double value);
+double *sup_aligned(int64_t count, double value); /* to 64 bytes, as the
+                                                     library's own are */
 void sup_free(double *array);
 
 /* Are all count entries value still, bit for bit? */

@@ -2,7 +2,7 @@
 /* What bench_cpu and bench_gpu share: which methods are left out and said to
    be, how time is shared, how many rounds there are, and which commit a record
    is of. */
-#include "bench/bench.h"
+#include "bench/harness/bench.h"
 
 #include "tests/unit/ct.h"
 

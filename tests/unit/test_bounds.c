@@ -24,24 +24,24 @@ typedef struct scene {
   hone_refined column;
 } scene;
 
-static void set_scene(scene *s, double contraction, double foretold) {
+static void set_scene(scene *s, double contraction, double predicted) {
   *s = (scene){.engine = {.precision = 32},
                .a = {.n = 100},
                .certificate = {.contraction = contraction,
-                               .foretold = foretold,
+                               .predicted_contraction = predicted,
                                .nonsingular = true},
-               .column = {.observed = (double)NAN}};
+               .column = {.observed_contraction = (double)NAN}};
   s->ctx = (hone_refinement){
       .f = {.engine = &s->engine, .a = &s->a, .scaling = &s->scaling},
       .certificate = &s->certificate,
-      .observe = !hone_bounds_known(&s->certificate)};
+      .observe_contraction = !hone_bounds_contraction_known(&s->certificate)};
 }
 
 /* What may be left beside a correction of 1 and, in units that differ, 1000. */
 static double left(const scene *s) {
-  const hone_beside d = {.plain = 1.0, .scaled = 1.0, .spread = 1000.0};
+  const hone_relative_size d = {.plain = 1.0, .scaled = 1.0, .spread = 1000.0};
   double plain, scaled;
-  hone_bounds_rest(&s->ctx, &s->column, &d, &plain, &scaled);
+  hone_bounds_remainder(&s->ctx, &s->column, &d, &plain, &scaled);
   if (scaled >= 0.0)
     CHECK_NEAR(plain, 1000.0 * scaled, 1e-9 * plain);
   else
@@ -52,13 +52,13 @@ static double left(const scene *s) {
 TEST(bounds, leave_of_an_error_what_factors_that_contract_leave) {
   scene s;
   set_scene(&s, 0.5, 0.5);
-  CHECK(!s.ctx.observe);
+  CHECK(!s.ctx.observe_contraction);
   CHECK_NEAR(left(&s), 1.0, 1e-15); /* 1/2 + 1/4 + ... */
   set_scene(&s, 1e-6, 1e-5);
   CHECK_NEAR(left(&s), 1e-6, 1e-11);
-  s.column.lost = true; /* r may have vanished */
+  s.column.digits_lost = true; /* r may have vanished */
   CHECK(isnan(left(&s)));
-  s.column.zero = true;
+  s.column.x_is_zero = true;
   CHECK_NEAR(left(&s), 0.0, 0.0);
 }
 
@@ -66,18 +66,21 @@ TEST(bounds, leave_of_an_error_what_factors_that_contract_leave) {
 TEST(bounds, do_not_count_on_luck) {
   scene s;
   set_scene(&s, 1e-6, 10.0);
-  CHECK(!s.ctx.observe);
+  CHECK(!s.ctx.observe_contraction);
   CHECK_LE(0.3, left(&s));
   set_scene(&s, 1e-6, 1e3);
-  CHECK(s.ctx.observe && isnan(left(&s)));
-  CHECK(hone_bounds_doubtful(&s.certificate, false));
+  CHECK(s.ctx.observe_contraction && isnan(left(&s)));
+  CHECK(hone_bounds_contraction_doubtful(&s.certificate, false));
   set_scene(&s, 0.8, 1.0); /* measured: there is nothing to doubt */
-  CHECK(s.ctx.observe && !hone_bounds_doubtful(&s.certificate, false));
+  CHECK(s.ctx.observe_contraction &&
+        !hone_bounds_contraction_doubtful(&s.certificate, false));
   set_scene(&s, (double)NAN, 1.0);
-  CHECK(s.ctx.observe && !hone_bounds_doubtful(&s.certificate, true));
+  CHECK(s.ctx.observe_contraction &&
+        !hone_bounds_contraction_doubtful(&s.certificate, true));
   set_scene(&s, 0.1, 1.0);
-  CHECK(!hone_bounds_doubtful(&s.certificate, false));
-  CHECK(hone_bounds_doubtful(&s.certificate, true)); /* another matrix's */
+  CHECK(!hone_bounds_contraction_doubtful(&s.certificate, false));
+  CHECK(hone_bounds_contraction_doubtful(&s.certificate,
+                                         true)); /* another matrix's */
 }
 
 /* The large part of an error that shrinks hides a small one that does not. */
@@ -85,14 +88,14 @@ TEST(bounds, suppose_a_hidden_error_where_corrections_alone_shrink) {
   scene s;
   set_scene(&s, 0.9, 1.0);
   CHECK(isnan(left(&s)));
-  s.column.observed = 0.6;
+  s.column.observed_contraction = 0.6;
   CHECK(isnan(left(&s)));
-  s.column.observed = 0.4;
+  s.column.observed_contraction = 0.4;
   CHECK_NEAR(left(&s), 100.0, 0.0); /* n */
   s.certificate.contraction = 1e4;  /* errors grow first */
   CHECK_NEAR(left(&s), 1e4, 0.0);
   s.certificate.contraction = (double)NAN; /* GMRES with the certificate's */
-  s.certificate.foretold = 1e9;
+  s.certificate.predicted_contraction = 1e9;
   s.certificate.pairs = 3;
   s.ctx.f.space = &s.space;
   CHECK_NEAR(left(&s), 100.0, 0.0);
@@ -128,15 +131,16 @@ TEST(bounds, hear_no_less_than_the_contraction_says) {
                              .col_exp = col_exp,
                              .used = true};
   s.ctx.v = v;
-  s.column = (hone_refined){.x = x,
-                            .r = r,
-                            .den = den,
-                            .now = {.relative = 1.0L, .relative_scaled = 1.0L},
-                            .state = HONE_COLUMN_ACCEPTED};
+  s.column =
+      (hone_refined){.x = x,
+                     .r = r,
+                     .den = den,
+                     .errors = {.relative = 1.0L, .relative_scaled = 1.0L},
+                     .state = HONE_COLUMN_ACCEPTED};
   hone_bounds_estimate(&s.ctx, &s.certificate, 1, &s.column);
-  CHECK(s.column.noise_estimated && s.column.missed < 1e300);
-  CHECK_LE(100.0, s.column.rest / s.column.error); /* it counted */
-  CHECK_LE(s.column.rest_scaled, s.column.missed_scaled);
+  CHECK(s.column.noise_estimated && s.column.noise_error < 1e300);
+  CHECK_LE(100.0, s.column.remainder / s.column.error); /* it counted */
+  CHECK_LE(s.column.remainder_scaled, s.column.noise_error_scaled);
 }
 
 /* ---- A residual that a device has begun to solve for ---- */
@@ -170,25 +174,25 @@ static void check_there(const there_case *t, bool other, int64_t columns) {
   if (!(t->by >= -1e3)) /* or what is no number */
     v[t->at] = t->by;
   s.ctx.v = v;
-  s.ctx.there = other ? &column[1] : &column[0];
+  s.ctx.device_residual_of = other ? &column[1] : &column[0];
   column[0] = (hone_refined){.x = x,
                              .r = r,
                              .den = den,
                              .gamma = 1e-30,
-                             .now = {.relative = 5e-17L,
-                                     .relative_scaled = 5e-17L,
-                                     .noise = 5e-30L,
-                                     .noise_scaled = 5e-30L},
+                             .errors = {.relative = 5e-17L,
+                                        .relative_scaled = 5e-17L,
+                                        .noise = 5e-30L,
+                                        .noise_scaled = 5e-30L},
                              .state = HONE_COLUMN_ACCEPTED};
   hone_bounds_estimate(&s.ctx, &s.certificate, columns, column);
   const bool taken = t->taken && !other && columns == 1;
   const double factor = taken ? 2.0 : 1.0;
   ct_note("%s, %d, %d", t->what, other, (int)columns);
-  CHECK(column[0].bounded && s.ctx.there == NULL);
+  CHECK(column[0].error_estimated && s.ctx.device_residual_of == NULL);
   CHECK_NEAR(r[t->at], taken ? 1e-17 + t->by * 1e-30 : 1e-17, 0.0);
   CHECK_NEAR(column[0].gamma, factor * 1e-30, 0.0);
-  CHECK_NEAR((double)column[0].now.noise, factor * 5e-30, 1e-40);
-  CHECK_NEAR((double)column[0].now.noise_scaled, factor * 5e-30, 1e-40);
+  CHECK_NEAR((double)column[0].errors.noise, factor * 5e-30, 1e-40);
+  CHECK_NEAR((double)column[0].errors.noise_scaled, factor * 5e-30, 1e-40);
   CHECK_NEAR(column[0].error, 1e-17, 1e-29);
 }
 
@@ -268,7 +272,7 @@ static int solve_hidden(void *self, bool trans, int64_t k, double *v,
 TEST(bounds, the_alternating_vector_goes_with_the_first_and_is_looked_at) {
   const hone_engine engine = {.precision = 64, .solve = solve_hidden};
   double a[HIDDEN * HIDDEN], scratch[7 * HIDDEN];
-  CHECK_EQ_INT(hone_estimate_scratch(HIDDEN), 7 * HIDDEN);
+  CHECK_EQ_INT(hone_certify_scratch(HIDDEN), 7 * HIDDEN);
   for (int i = 0; i < HIDDEN * HIDDEN; i++)
     a[i] = (i % (HIDDEN + 1) == 0) - hidden[i % HIDDEN] * hidden[i / HIDDEN] *
                                          LARGE / (1.0 + 4.0 * LARGE);
@@ -278,7 +282,7 @@ TEST(bounds, the_alternating_vector_goes_with_the_first_and_is_looked_at) {
       .engine = &engine, .a = &matrix, .scaling = &scaling};
   hone_certificate out;
   hidden_calls = hidden_columns = 0;
-  CHECK_EQ_INT(hone_estimate(&f, 2.0, 2.0, scratch, &out), HONE_OK);
+  CHECK_EQ_INT(hone_certify(&f, 2.0, 2.0, scratch, &out), HONE_OK);
   CHECK_NEAR(out.inverse_norm_scaled, 1.0 + 4.0 * LARGE, 1.0);
   CHECK(out.nonsingular);
   CHECK_EQ_INT(hidden_columns - hidden_calls, 1);
@@ -287,10 +291,12 @@ TEST(bounds, the_alternating_vector_goes_with_the_first_and_is_looked_at) {
 TEST(bounds, foretell_the_contraction_by_condition_growth_and_precision) {
   stage s;
   factor_diagonal(&s, 32);
-  CHECK_NEAR(s.ladder.rung[0].certificate.foretold, 0x1p-24 * 3.0 * 8.0, 1e-9);
+  CHECK_NEAR(s.ladder.rung[0].certificate.predicted_contraction,
+             0x1p-24 * 3.0 * 8.0, 1e-9);
   hone_ladder_destroy(&s.ladder);
   factor_diagonal(&s, 64);
-  CHECK_NEAR(s.ladder.rung[0].certificate.foretold, 0x1p-53 * 24.0, 1e-18);
+  CHECK_NEAR(s.ladder.rung[0].certificate.predicted_contraction, 0x1p-53 * 24.0,
+             1e-18);
   hone_ladder_destroy(&s.ladder);
 }
 
@@ -308,7 +314,7 @@ TEST(bounds, try_random_errors_with_factors_of_another_matrix) {
       hone_ladder_update(&s.ladder, sup_matrix(12, 12, s.a), &s.report),
       HONE_OK);
   CHECK_LE(0.8, certificate->contraction);
-  CHECK(!hone_bounds_known(certificate));
+  CHECK(!hone_bounds_contraction_known(certificate));
   CHECK_LE(2, s.report.passes - before);
   hone_ladder_destroy(&s.ladder);
 }

@@ -240,38 +240,38 @@ TEST(certificates, know_what_is_exact) {
 TEST(certificates, add_up_what_they_know) {
   const hone_certificate good = {
       .inverse_norm = 1e6L, .inverse_norm_scaled = 1e3, .nonsingular = true};
-  const hone_refined column = {.now = {.relative = 1e-3L,
-                                       .relative_scaled = 1e-3L,
-                                       .noise = 1e-20L,
-                                       .noise_scaled = 1e-20L},
-                               .bounded = true,
-                               .direct = true,
+  const hone_refined column = {.errors = {.relative = 1e-3L,
+                                          .relative_scaled = 1e-3L,
+                                          .noise = 1e-20L,
+                                          .noise_scaled = 1e-20L},
+                               .error_estimated = true,
+                               .contraction_known = true,
                                .error = 1e-6,
                                .error_scaled = 1e-7,
-                               .missed = (double)INFINITY,
-                               .missed_scaled = (double)INFINITY};
+                               .noise_error = (double)INFINITY,
+                               .noise_error_scaled = (double)INFINITY};
   double bound = hone_bounds_forward(&good, &column, false);
   CHECK_LE(2e-6, bound);
   CHECK_LE(bound, 3e-6);
   CHECK_LE(hone_bounds_forward(&good, &column, true), 3e-7);
   hone_refined more = column; /* what corrections leave is added */
-  more.rest = 1e-5;
+  more.remainder = 1e-5;
   CHECK_LE(2.2e-5, hone_bounds_forward(&good, &more, false));
   CHECK_LE(hone_bounds_forward(&good, &more, false), 3e-5);
-  more.missed = 1e-6; /* and was heard to be less, */
+  more.noise_error = 1e-6; /* and was heard to be less, */
   CHECK_LE(3e-6, hone_bounds_forward(&good, &more, false));
   CHECK_LE(hone_bounds_forward(&good, &more, false), 4e-6);
-  more.direct = false; /* by factors that do not tell */
+  more.contraction_known = false; /* by factors that do not tell */
   CHECK_LE(2.2e-5, hone_bounds_forward(&good, &more, false));
-  more.rest = (double)NAN; /* anything: the norms say it */
+  more.remainder = (double)NAN; /* anything: the norms say it */
   CHECK_LE(1e3, hone_bounds_forward(&good, &more, false));
   more = column;
-  more.bounded = false;
+  more.error_estimated = false;
   CHECK_LE(1e3, hone_bounds_forward(&good, &more, false));
   hone_refined loud = column;
-  loud.now.noise = 1e-9L;
+  loud.errors.noise = 1e-9L;
   CHECK_LE(1e-3, hone_bounds_forward(&good, &loud, false));
-  loud.missed = 1e-5; /* that noise was heard, and is not so large */
+  loud.noise_error = 1e-5; /* that noise was heard, and is not so large */
   CHECK_LE(1e-5, hone_bounds_forward(&good, &loud, false));
   CHECK_LE(hone_bounds_forward(&good, &loud, false), 2e-5);
   hone_certificate singular = good;
@@ -285,9 +285,9 @@ TEST(certificates, want_a_digit_in_scaled_variables_too) {
   for (int k = 0; k < 4; k++) {
     const double plain = k & 1 ? 0.2 : 0.01, scaled = k & 2 ? 0.2 : 0.01;
     const hone_refined column = {
-        .now = {.relative = (long double)plain,
-                .relative_scaled = (long double)scaled}};
-    CHECK_EQ_INT(hone_bounds_certain(&good, &column), k == 0);
+        .errors = {.relative = (long double)plain,
+                   .relative_scaled = (long double)scaled}};
+    CHECK_EQ_INT(hone_bounds_certify_a_digit(&good, &column), k == 0);
   }
   CHECK_EQ_INT(hone_bounds_digits((double)NAN), 0);
   CHECK_EQ_INT(hone_bounds_digits((double)INFINITY), 0);
@@ -311,20 +311,21 @@ TEST(certificates, see_an_error_in_scaled_variables) {
   for (int trans = 0; trans < 2; trans++) {
     hone_refinement ctx = {
         .f = {.engine = &single, .a = &a, .scaling = &scaling}, .trans = trans};
-    hone_beside beside;
-    column.solved = 1.0;
-    hone_bounds_relate(&ctx, &column, d, &beside);
+    hone_relative_size beside;
+    column.solution_size = 1.0;
+    hone_bounds_relative_size(&ctx, &column, d, &beside);
     CHECK_NEAR(beside.plain, 1.0, 0.0);
     CHECK_NEAR(beside.scaled, trans ? 0x1p-10 : 0x1p-20, 0.0);
     CHECK_NEAR(beside.spread, 1.0, 0.0);
-    hone_bounds_relate(&ctx, &column, first, &beside);
+    hone_bounds_relative_size(&ctx, &column, first, &beside);
     CHECK_NEAR(beside.scaled, 1.0, 0.0); /* and in the largest of units: */
     CHECK_NEAR(beside.spread, trans ? 0x1p10 : 0x1p20, 0.0);
-    column.solved = 0x1p76; /* what single factors drop beside that counts */
-    hone_bounds_relate(&ctx, &column, d, &beside);
+    column.solution_size =
+        0x1p76; /* what single factors drop beside that counts */
+    hone_bounds_relative_size(&ctx, &column, d, &beside);
     CHECK_NEAR(beside.plain, 1.0 + (trans ? 0x1p-10 : 1.0), 0.0);
     ctx.f.engine = &twice;
-    hone_bounds_relate(&ctx, &column, d, &beside);
+    hone_bounds_relative_size(&ctx, &column, d, &beside);
     CHECK_NEAR(beside.plain, 1.0, 0.0);
   }
 }

@@ -57,6 +57,7 @@ static double omega(const problem *p, int64_t c) {
 }
 
 static void check_solved_by_gmres(problem *p, int steps) {
+  char want[64];
   CHECK_EQ_INT(solve(p), HONE_OK);
   CHECK_EQ_INT(p->report.accepted, p->nrhs);
   CHECK_EQ_INT(p->report.precision, 32);
@@ -64,7 +65,9 @@ static void check_solved_by_gmres(problem *p, int steps) {
   CHECK_LE(1, p->report.gmres_steps);
   CHECK_LE(p->report.gmres_steps, steps);
   CHECK_CONTAINS(p->report.path, "single LU");
-  CHECK_CONTAINS(p->report.path, "GMRES ");
+  snprintf(want, sizeof want, "GMRES %d step%s", p->report.gmres_steps,
+           p->report.gmres_steps == 1 ? "" : "s");
+  CHECK_STR(strstr(p->report.path, "GMRES "), want); /* and nothing behind */
   for (int64_t c = 0; c < p->nrhs; c++) {
     CHECK_EQ_INT(p->column[c].precision, 32);
     CHECK_LE(omega(p, c), SUP_LIMIT);

@@ -7,6 +7,7 @@
 #include "tests/unit/support.h"
 
 #include "api/hone.h"
+#include "base/lapack.h"
 #include "examples/matrix_market.h"
 
 #include <dirent.h>
@@ -14,9 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-void dgesv_(const int *n, const int *nrhs, double *a, const int *lda, int *ipiv,
-            double *b, const int *ldb, int *info);
 
 /* One system, of which x_true is known. */
 typedef struct system_of {

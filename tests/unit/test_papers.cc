@@ -3,9 +3,9 @@
    refinement, |A - L U|, the publications' figures, the matrices that are
    taken, cells, rows. Whole sections: test_papers_sections.cc. */
 #include "tests/unit/test_papers.h"
-#include "bench/papers_checks.h"
-#include "bench/papers_matrices.h"
-#include "bench/papers_source.h"
+#include "bench/papers/checks.h"
+#include "bench/papers/matrices.h"
+#include "bench/papers/source.h"
 
 namespace {
 

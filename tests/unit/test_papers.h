@@ -4,7 +4,7 @@
 #ifndef TESTS_TEST_PAPERS_H
 #define TESTS_TEST_PAPERS_H
 
-#include "bench/papers.h"
+#include "bench/papers/papers.h"
 
 #include "tests/unit/ct.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The pass over A, cpu_dp/residual_kernels.c, against quadruple precision: at its error
-   bounds, with every instruction set this processor has, with any number of
-   threads, and with numbers that are none. Next: test_scale.c, for the pass
+/* The residual, cpu_dp/residual_kernels.c, against quadruple precision: at its
+   error bounds, with every instruction set this processor has, with any number
+   of threads, and with numbers that are none. Next: test_scale.c, for the pass
    before the factorization.
 
    Right-hand sides 3 to 8 are the first three times a power of two, so that
@@ -114,8 +114,8 @@ static void describe(described *d, const problem *p, bool trans, bool accurate,
     d->r[c] = p->out_r + c * p->n;
     d->den[c] = p->out_den + c * p->n;
   }
-  d->pass =
-      (hone_residual_job){&p->matrix, trans, accurate, k, d->x, d->b, d->r, d->den};
+  d->pass = (hone_residual_job){&p->matrix, trans, accurate, k,
+                                d->x,       d->b,  d->r,     d->den};
 }
 
 static void run(hone_pool *pool, const problem *p, bool trans, bool accurate,

@@ -2,7 +2,9 @@
 /* The caller's arrays in the memory of a device: true memory where there is a
    GPU, else that of fake_driver.h, which ends the program when the host
    touches it. Every array there or here, in every way that A is solved, gives
-   the same bits as all of them here. */
+   the same bits as all of them here, where those begin at multiples of 64
+   bytes as the library's copies do: OpenBLAS's dtrsv for old processors, which
+   it also takes for those it does not know, rounds by where x begins. */
 #define _GNU_SOURCE /* RTLD_NOLOAD */
 #include "base/cuda_driver.h"
 #include "tests/unit/ct.h"
@@ -48,9 +50,9 @@ static sys make(int kind, int64_t n, int64_t nrhs, int64_t pad) {
   sup_rng rng = {(uint64_t)(n * 8 + kind)};
   sys s = {.n = n, .nrhs = nrhs, .lda = n + pad, .ldb = n + 2 * pad};
   double *a = sup_filled(n * n, 0.0);
-  s.a = sup_filled(s.lda * n, UNTOUCHED);
-  s.b = sup_filled(s.ldb * nrhs, UNTOUCHED);
-  s.x0 = sup_filled(s.ldb * nrhs, UNTOUCHED);
+  s.a = sup_aligned(s.lda * n, UNTOUCHED);
+  s.b = sup_aligned(s.ldb * nrhs, UNTOUCHED);
+  s.x0 = sup_aligned(s.ldb * nrhs, UNTOUCHED);
   if (kind == SYMMETRIC)
     sup_matrix_spd(&rng, n, 1e3, a);
   else if (kind == HARD) /* for double precision */
@@ -95,7 +97,7 @@ typedef struct answer {
 static answer solve(const sys *s, int there, bool in_place) {
   const int64_t many = s->ldb * s->nrhs;
   const size_t bytes = (size_t)many * sizeof(double);
-  answer out = {.x = sup_filled(many, UNTOUCHED)};
+  answer out = {.x = sup_aligned(many, UNTOUCHED)};
   hone_options o = s->options;
   if (in_place)
     memcpy(out.x, s->b, bytes);

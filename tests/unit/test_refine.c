@@ -553,7 +553,7 @@ TEST(refine, tries_no_gmres_at_small_orders_or_where_it_is_not_wished) {
     CHECK_EQ_INT(open_factor_solve(&s), HONE_OK);
     CHECK_EQ_INT(s.report.gmres_steps, 0);
     CHECK_EQ_INT(s.report.precision, 64);
-    CHECK(s.ladder.pairs == NULL); /* and no memory for it */
+    CHECK(s.ladder.pairs_memory == NULL); /* and no memory for it */
     tear_down(&s);
   }
 }
@@ -672,7 +672,7 @@ TEST(refine, gives_up_on_gmres_for_many_columns_but_not_on_an_answer) {
     CHECK_LE(1, s.ladder.rung[0].certificate.pairs);
     s.ladder.request.gmres_steps = 0; /* by the rule: none at this order */
     if (!memory)
-      s.ladder.resident = -1;
+      s.ladder.copy_rung = -1;
     int st = solve(&s);
     CHECK_CONTAINS(s.report.reason, "does not pay for so many columns");
     if (memory) {

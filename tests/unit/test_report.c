@@ -5,18 +5,13 @@
 #include "tests/unit/support.h"
 
 #include "api/hone.h"
+#include "base/lapack.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-void dgetrf_(const int *m, const int *n, double *a, const int *lda, int *ipiv,
-             int *info);
-void dgecon_(const char *norm, const int *n, const double *a, const int *lda,
-             const double *anorm, double *rcond, double *work, int *iwork,
-             int *info);
 
 enum { TEXT_SIZE = 8192 };
 

@@ -219,7 +219,7 @@ static void close_scaled(scaled *s) {
 
 static void find(scaled *s) {
   hone_inspect(&s->on.a, NULL, NULL, s->on.scratch, &s->on.seen);
-  const hone_sight sight = {.a = &s->on.a, .scratch = s->on.scratch};
+  const hone_inspection_view sight = {.a = &s->on.a, .scratch = s->on.scratch};
   CHECK_EQ_INT(hone_scale_find(&sight, &s->on.seen, &s->c), HONE_OK);
 }
 

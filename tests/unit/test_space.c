@@ -33,7 +33,7 @@ static bool take_random(bench *s, double size) {
   for (int i = 0; i < N; i++)
     z[i] *= size;
   multiply(s->a, false, z, c);
-  return hone_space_take(&s->space, z, c);
+  return hone_space_add(&s->space, z, c);
 }
 
 static double dot(const double *x, const double *y) {
@@ -72,7 +72,7 @@ TEST(space, keeps_nearly_equal_pairs_orthonormal_too) {
     for (int k = 0; k < N; k++)
       z[k] = first[k] + 3e-7 * sup_uniform(&s.rng);
     multiply(s.a, false, z, c);
-    CHECK(hone_space_take(&s.space, z, c));
+    CHECK(hone_space_add(&s.space, z, c));
   }
   for (int i = 0; i < 6; i++)
     for (int j = 0; j < 6; j++)
@@ -91,14 +91,14 @@ TEST(space, takes_no_pair_that_says_nothing_new_or_is_not_finite) {
     z[i] = hone_space_z(&s.space, 0)[i] + 3.0 * hone_space_z(&s.space, 1)[i];
     c[i] = hone_space_c(&s.space, 0)[i] + 3.0 * hone_space_c(&s.space, 1)[i];
   }
-  CHECK(!hone_space_take(&s.space, z, c));
+  CHECK(!hone_space_add(&s.space, z, c));
   for (int k = 0; k < 3; k++)
     for (int at = 0; at < 2; at++) {
       for (int i = 0; i < N; i++)
         z[i] = c[i] = k == 0 ? 0.0 : 1.0 + i * i;
       (at ? z : c)[7] = bads[k];
       if (k > 0 || at == 0)
-        CHECK(!hone_space_take(&s.space, z, c));
+        CHECK(!hone_space_add(&s.space, z, c));
     }
   CHECK_EQ_INT(s.space.count, 2);
 }

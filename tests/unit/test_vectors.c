@@ -113,8 +113,8 @@ TEST(vectors, powers_of_two_are_those_of_ldexp) {
       }
 }
 
-/* hone_bounds_relate of scaled variables, at the ends of the range as in its
-   middle, is what long double makes of it. */
+/* hone_bounds_relative_size of scaled variables, at the ends of the range as in
+   its middle, is what long double makes of it. */
 TEST(vectors, errors_are_related_alike_in_all_of_the_range) {
   static const hone_engine engine = {.precision = 64};
   const int64_t n = 40;
@@ -135,13 +135,13 @@ TEST(vectors, errors_are_related_alike_in_all_of_the_range) {
       hone_matrix a = {.n = n};
       hone_refinement ctx = {.f = {.engine = &engine, .a = &a, .scaling = &s}};
       hone_refined c = {.x = x};
-      hone_beside out;
+      hone_relative_size out;
       const double want = (double)(size / of_x);
-      hone_bounds_relate(&ctx, &c, d, &out);
+      hone_bounds_relative_size(&ctx, &c, d, &out);
       ct_note("2^%d in units of 2^%d", shift, spread);
       CHECK_NEAR(out.scaled, want, 1e-15 * want);
       d[n / 2] = -HONE_NAN;
-      hone_bounds_relate(&ctx, &c, d, &out);
+      hone_bounds_relative_size(&ctx, &c, d, &out);
       CHECK(isnan(out.scaled) && isnan(out.plain) && isnan(out.spread));
     }
 }

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Times Hone beside OpenBLAS's dgesv and LAPACK's dsgesv on the CPU, in one
+ * process, on the same threads, and checks every answer. `bench_cpu --help`
+ * for options.
+ *
+ * How: the methods take turns (A B C A B C ...), each round beginning with
+ * another one, on another few of a small pool of systems; one round before
+ * them is not counted. Ratios are formed within a round, then the median is
+ * taken: a machine that slows down slows down all. Small systems are solved
+ * in batches of about 0.1 ms. dgesv and dsgesv overwrite what they are given:
+ * their copies are made, and all their work space allocated, outside the
+ * timing, whereas hone_solve's own allocations count ("Hone once"; "Hone
+ * kept": by a solver that is there).
+ *
+ * Check: the componentwise backward error max |b - A x| / (|A| |x| + |b|) of
+ * every round's x, in long double. Accepted: at most 4.04 eps, eps = 2^-53.
+ *
+ * Time: --seconds is shared out to the sections; what one leaves over goes to
+ * those after it. Orders that would not end in time, or for which there is no
+ * memory, are skipped and recorded as such.
+ */
+#include "bench/harness/bench.h"
+
+extern "C" {
+#include "api/hone.h"
+void openblas_set_num_threads(int threads);
+int openblas_get_num_threads(void);
+}
+
+#include <algorithm>
+#include <cstdio>
+
+namespace {
+
+const char usage[] = "usage: bench_cpu [options]\n"
+                     "Sections: solve, columns, threads, hard, spd, gallery, "
+                     "history, phases.\n";
+
+const std::vector<Part> parts = {
+    {"solve", 0.45}, {"columns", 0.1},  {"threads", 0.12}, {"hard", 0.13},
+    {"spd", 0.1},    {"gallery", 0.06}, {"history", 0.04}, {"phases", 0.03}};
+
+void run_section(Bench *bench, const std::string &section) {
+  if (section == "columns")
+    columns_section(bench);
+  else if (section == "threads")
+    threads_section(bench);
+  else if (section == "gallery")
+    gallery_section(bench);
+  else if (section == "history")
+    history_section(bench);
+  else if (section == "phases")
+    cpu_phases_section(bench);
+  else
+    cpu_solve_section(bench, section.c_str());
+}
+
+int run(Bench *bench, int argc, char **argv) {
+  state_program(bench, argc, argv);
+  state(bench, "device", "CPU");
+  state_host(bench);
+  cpu_rates(bench);
+  run_by_shares(bench, parts, run_section);
+  print_summary(bench->solves);
+  costs(bench);
+  printf("\n");
+  state(bench, "cpu_clocks_at_end", cpu_clocks());
+  state(bench, "load_at_end", first_line("cut -d' ' -f1-3 /proc/loadavg"));
+  if (!bench->record.save()) {
+    perror(bench->c.json_name.c_str());
+    return 2;
+  }
+  return 0;
+}
+
+void set_defaults(Bench *bench) {
+  Config &c = bench->c;
+  c.sizes = {"1",   "2",   "4",    "8",    "16",   "32",   "64",   "128",
+             "256", "512", "1024", "2048", "4096", "8192", "16384"};
+  c.spd_sizes = {"64", "256", "1024", "2048", "4096", "8192"};
+  c.hard_sizes = {"1000", "2000", "4000"};
+  c.kinds = {"uniform"};
+  c.device = HONE_DEVICE_CPU;
+  c.seconds = 300.0;
+  for (const Part &part : parts)
+    c.known_sections.push_back(part.section);
+  c.sections = c.known_sections;
+  bench->solves = {"Whole solves: times of the peers by those of Hone once; "
+                   "NO: answers that are not accepted, whose time is none",
+                   "| section | matrix | n | Hone ms | dgesv or dposv | dsgesv "
+                   "or dsposv | Hone / floor |",
+                   {}};
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  Bench bench;
+  set_defaults(&bench);
+  for (int i = 1; i < argc; i += 2) {
+    if (std::string(argv[i]) == "--help") {
+      printf("%s%s", usage, common_usage);
+      return 0;
+    }
+    if (i + 1 >= argc || !parse_common(&bench.c, argv[i], argv[i + 1])) {
+      fprintf(stderr, "bench_cpu: bad option %s\n%s%s", argv[i], usage,
+              common_usage);
+      return 2;
+    }
+  }
+  if (bench.c.threads > 0)
+    openblas_set_num_threads(bench.c.threads);
+  bench.c.host_threads = openblas_get_num_threads();
+  bench.record = Record(bench.c.json_name);
+  return run(&bench, argc, argv);
+}

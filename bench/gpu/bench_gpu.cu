@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Times Hone beside cuSOLVER on one GPU, in one run, and checks every answer.
+ * `bench_gpu --help` for options; gpu/peers.h says what the peers are,
+ * systems.h what the matrices are.
+ *
+ * How: all methods of a table take turns in every round, each round beginning
+ * with another one, and with another right-hand side; ratios are formed within
+ * a round, then the median is taken. One round before them is not counted.
+ * Everything is timed from host memory to host memory, A and b in ordinary
+ * pageable memory unless a line says "pinned". Peers find handles, device
+ * memory and workspace made; so does Hone where it says "kept". "once" is
+ * hone_solve, which makes and frees all it needs within the clock (but not the
+ * process's CUDA context, which is there). Matrices are the same for all;
+ * nobody gets one that is already on the device, except in the table of the
+ * factorization alone.
+ *
+ * Check: the componentwise backward error max |b - A x| / (|A| |x| + |b|) over
+ * all rows of every x of every round, in long double, whose rounding errors
+ * (2^-64 a term) do not show. Accepted: at most 4.04 eps, eps = 2^-53: Hone's
+ * own rule is 4 eps, evaluated in another arithmetic, and a last digit of it
+ * may differ. Peers that are not accepted are measured all the same.
+ *
+ * Floor: the larger of the bytes of A over the rate of pinned copies and the
+ * operations of LU, three times for three products of pieces, over the rate of
+ * the FP16 GEMM; plus one pass over A on the host. SPD: half of each, since
+ * one triangle says all.
+ */
+#include "bench/gpu/gpu_bench.h"
+
+extern "C" {
+#include "api/hone.h"
+}
+
+#include <algorithm>
+#include <cstdio>
+#include <thread>
+
+namespace {
+
+const char usage[] =
+    "usage: bench_gpu [options]\n"
+    "Sections: solve, factor, spd, small, hard, history, phases, gallery,\n"
+    "columns, threads, forms: in this order. Of --seconds each has a share,\n"
+    "and what one leaves over is the others'; all of it takes 7 minutes.\n"
+    "  --small-n A,...  orders of the small table (1 .. 2048)\n"
+    "  --forms-n A,...  orders of the forms table (8192,16384)\n"
+    "  --slow-rounds R  rounds of IRS in TF32 and FP16 there (2)\n"
+    "  --plan           after the others: what would run and for how long on\n"
+    "                   an H200 with 16 cores; runs nothing\n"
+    "  --probe          say whether a GPU can be used; exit status 0: yes\n";
+
+/* Asks the driver's own tool about the device, such as its present clocks. */
+std::string smi(const char *field) {
+  return first_line(text("nvidia-smi -i 0 --query-gpu=%s "
+                         "--format=csv,noheader 2>/dev/null",
+                         field)
+                        .c_str());
+}
+
+void describe(Bench *bench, const Device &device, int argc, char **argv) {
+  state_program(bench, argc, argv);
+  state(bench, "device", device.name);
+  state(bench, "device_memory", text("%.1f GiB", device.memory_gib));
+  state(bench, "multiprocessors", text("%d", device.sms));
+  state(bench, "sm_clock", smi("clocks.sm"));
+  state(bench, "sm_clock_highest", text("%.0f MHz", device.clock_mhz));
+  state(bench, "power_limit", smi("power.limit"));
+  state(bench, "driver", smi("driver_version") + ", CUDA " + device.driver);
+  state(bench, "cuda_runtime", device.runtime);
+  state(bench, "cublas", device.cublas);
+  state(bench, "cusolver", device.cusolver);
+  state(bench, "nvcc", device.nvcc);
+  state_host(bench);
+}
+
+void ceilings(Bench *bench) {
+  std::string why = pinned_bandwidth(&bench->pinned_bytes_s);
+  state(bench, "pinned_copies",
+        why.empty() ? text("%.2f GB/s", 1e-9 * bench->pinned_bytes_s)
+                    : "failed: " + why);
+  why = gemm_rate(&bench->gemm_flops_s);
+  state(bench, "gemm_fp16_k1536",
+        why.empty() ? text("%.1f TFLOP/s", 1e-12 * bench->gemm_flops_s)
+                    : "failed: " + why);
+  bench->record.set("pinned_bytes_s", json_number(bench->pinned_bytes_s));
+  bench->record.set("gemm_flops_s", json_number(bench->gemm_flops_s));
+}
+
+/* Shares: seconds on an H200 with 16 cores. What matters most comes first. */
+const std::vector<Part> parts = {
+    {"solve", 175.0},  {"factor", 42.0},  {"spd", 42.0},    {"small", 15.0},
+    {"hard", 30.0},    {"history", 4.0},  {"phases", 18.0}, {"gallery", 12.0},
+    {"columns", 36.0}, {"threads", 22.0}, {"forms", 32.0}};
+
+void run_section(Bench *bench, const std::string &section) {
+  if (section == "small")
+    small_section(bench);
+  else if (section == "factor")
+    factor_section(bench);
+  else if (section == "forms")
+    forms_section(bench);
+  else if (section == "hard")
+    hard_section(bench);
+  else if (section == "columns")
+    columns_section(bench);
+  else if (section == "threads")
+    threads_section(bench);
+  else if (section == "gallery")
+    gallery_section(bench);
+  else if (section == "history")
+    history_section(bench);
+  else if (section == "phases")
+    gpu_phases_section(bench);
+  else
+    solve_section(bench, section == "spd");
+}
+
+int run(Bench *bench, int argc, char **argv) {
+  const double start = now_s();
+  Device device;
+  std::string why = device_find(&device);
+  if (!why.empty()) {
+    fprintf(stderr, "bench_gpu: no usable GPU: %s\n", why.c_str());
+    return 1;
+  }
+  describe(bench, device, argc, argv);
+  ceilings(bench);
+  run_by_shares(bench, parts, run_section);
+  print_summary(bench->smalls);
+  print_summary(bench->factors);
+  print_summary(bench->solves);
+  costs(bench);
+  printf("\n");
+  state(bench, "sm_clock_at_end", smi("clocks.sm"));
+  state(bench, "seconds", text("%.0f", now_s() - start));
+  if (!bench->record.save()) {
+    perror(bench->c.json_name.c_str());
+    return 2;
+  }
+  return 0;
+}
+
+void set_defaults(Bench *bench) {
+  Config &c = bench->c;
+  c.sizes = {"1024", "2048", "4096", "8192", "16384", "32768"};
+  c.spd_sizes = c.sizes;
+  c.small_sizes = {"1",   "2",   "4",   "8",    "16",   "32",  "64",
+                   "128", "256", "512", "1024", "1536", "2048"};
+  c.form_sizes = {"8192", "16384"};
+  c.hard_sizes = {"8192", "16384"};
+  c.column_sizes = {"4096", "8192"};
+  c.thread_sizes = {"4096"};
+  c.phase_sizes = {"2048", "8192", "16384", "32768"};
+  for (const Part &part : parts)
+    c.known_sections.push_back(part.section);
+  c.sections = c.known_sections;
+  c.device = HONE_DEVICE_CUDA;
+  bench->solves = {"Whole solve, Hone kept, against the best of the peers",
+                   "| matrix | n | Hone ms | accepted | best pageable peer | "
+                   "times as fast | wanted | best pinned peer | times as "
+                   "fast | wanted | floor ms | Hone / floor |",
+                   {}};
+  bench->smalls = {"Small n: Hone AUTO by the faster of its own CPU path and "
+                   "the peer, wanted at most 1.10",
+                   "| n | kept | once | Hone CUDA kept | kept accepted |",
+                   {}};
+  bench->factors = {"Factorization alone, in single precision, on the device",
+                    "| matrix | n | Hone ms | TFLOP/s | getrf FP32 ms | "
+                    "TFLOP/s | times as fast | wanted | residual / getrf's |",
+                    {}};
+}
+
+int plan(const Config &c) {
+  double sum = 0.0;
+  printf("section     estimated s   so far%s\n",
+         c.seconds > 0.0 ? text("   of %g", c.seconds).c_str() : "");
+  for (const Part &part : parts) {
+    if (std::find(c.sections.begin(), c.sections.end(), part.section) ==
+        c.sections.end())
+      continue;
+    sum += part.share;
+    printf("%-12s%11.0f%9.0f%s\n", part.section, part.share, sum,
+           c.seconds > 0.0 && sum > c.seconds ? "   not all of it" : "");
+  }
+  return 0;
+}
+
+int probe() {
+  Device device;
+  const std::string why = device_find(&device);
+  printf("bench_gpu: %s\n", why.empty() ? device.name.c_str() : why.c_str());
+  return why.empty() ? 0 : 1;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  Bench bench;
+  Config &c = bench.c;
+  set_defaults(&bench);
+  for (int i = 1; i < argc; i += 2) {
+    const std::string name = argv[i];
+    if (name == "--probe")
+      return probe();
+    if (name == "--plan")
+      return plan(c);
+    if (name == "--help") {
+      printf("%s%s", usage, common_usage);
+      return 0;
+    }
+    if (i + 1 >= argc ||
+        !(name == "--slow-rounds" ? parse_int(argv[i + 1], &c.slow_rounds)
+                                  : parse_common(&c, name, argv[i + 1]))) {
+      fprintf(stderr, "bench_gpu: bad option %s\n%s%s", argv[i], usage,
+              common_usage);
+      return 2;
+    }
+  }
+  c.host_threads = c.threads;
+  if (c.threads == 0)
+    c.host_threads =
+        std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  bench.record = Record(c.json_name);
+  return run(&bench, argc, argv);
+}

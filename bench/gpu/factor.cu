@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The factorization alone, on the device: the vendor's in FP32, and the
+   residual of anybody's single-precision factors. See gpu/factor.h and
+   gpu/peers.h. */
+#include "bench/gpu/peers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+/* ---- the residual ---- */
+
+namespace {
+
+/* Columns to a block: DGEMM is at its full rate with this k. */
+const int64_t residual_block = 1024;
+
+enum Part { WHOLE, UNIT_LOWER, UPPER };
+
+/* out (rows x columns, ld rows, dp) = that part of in (ld, sp); row i of out
+   is row from[i] of in, or i. */
+__global__ void widen(Part part, int64_t rows, int64_t columns, const float *in,
+                      int64_t ld, const int *from, double *out) {
+  int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
+  for (int64_t j = blockIdx.y; j < columns; j += gridDim.y)
+    for (int64_t i =
+             static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+         i < rows; i += step) {
+      int64_t row = from != nullptr ? from[i] : i;
+      double value = static_cast<double>(in[row + j * ld]);
+      if (part == UNIT_LOWER && i <= j)
+        value = i == j ? 1.0 : 0.0;
+      if (part == UPPER && i > j)
+        value = 0.0;
+      out[i + j * rows] = value;
+    }
+}
+
+bool widen_into(Calls *c, double *out, Part part, int64_t rows, int64_t columns,
+                const float *in, int64_t ld, const int *from) {
+  dim3 grid(static_cast<unsigned>(std::min<int64_t>((rows + 255) / 256, 64)),
+            static_cast<unsigned>(std::min<int64_t>(columns, 1024)));
+  widen<<<grid, 256>>>(part, rows, columns, in, ld, from, out);
+  return c->ok(cudaGetLastError(), "widening to double");
+}
+
+struct Residual {
+  Calls c;
+  cublasHandle_t blas = nullptr;
+  double *d_r = nullptr; /* n x w: P A - L U, w = min(n, residual_block) */
+  double *d_l = nullptr; /* n x w: a block column of L */
+  double *d_u = nullptr; /* w x w: a block of U */
+  double sum_r = 0.0;    /* squares */
+  double sum_a = 0.0;
+};
+
+bool add_squares(Residual *s, int64_t count, double *sum) {
+  double norm = 0.0;
+  bool fine = s->c.ok(cublasDnrm2_64(s->blas, count, s->d_r, 1, &norm), "norm");
+  *sum += norm * norm;
+  return fine;
+}
+
+/* A factorization: L \ U with the rows of A moved, or U of U^T U. */
+struct Factors {
+  const float *d;
+  int64_t ld;
+  const int *d_perm; /* NULL: U^T U */
+};
+
+/* s->d_l = block column k of L, from row k on, or block row k of U, from
+   column k on. */
+bool widen_left(Residual *s, const Factors &f, int64_t n, int64_t k,
+                int64_t depth) {
+  const float *corner = f.d + k + k * f.ld;
+  return f.d_perm != nullptr ? widen_into(&s->c, s->d_l, UNIT_LOWER, n - k,
+                                          depth, corner, f.ld, nullptr)
+                             : widen_into(&s->c, s->d_l, UPPER, depth, n - k,
+                                          corner, f.ld, nullptr);
+}
+
+/* R = P A(:, J) - sum over K <= J of L(:, K) U(K, J); J begins at column j. */
+bool one_block(Residual *s, int64_t n, int64_t j, const float *d_a,
+               const Factors &f) {
+  const float *d_lu = f.d;
+  const int64_t ld = f.ld;
+  const bool lu = f.d_perm != nullptr;
+  const double minus = -1.0;
+  const double one = 1.0;
+  int64_t w = std::min(residual_block, n - j);
+  if (!widen_into(&s->c, s->d_r, WHOLE, n, w, d_a + j * ld, ld, f.d_perm) ||
+      !add_squares(s, n * w, &s->sum_a))
+    return false;
+  for (int64_t k = 0; k <= j; k += residual_block) {
+    int64_t depth = std::min(residual_block, n - k);
+    int64_t rows = n - k; /* L is zero above row k */
+    if (!(widen_left(s, f, n, k, depth) &&
+          widen_into(&s->c, s->d_u, k == j ? UPPER : WHOLE, depth, w,
+                     d_lu + k + j * ld, ld, nullptr) &&
+          s->c.ok(cublasDgemm_64(s->blas, lu ? CUBLAS_OP_N : CUBLAS_OP_T,
+                                 CUBLAS_OP_N, rows, w, depth, &minus, s->d_l,
+                                 lu ? rows : depth, s->d_u, depth, &one,
+                                 s->d_r + k, n),
+                  "DGEMM")))
+      return false;
+  }
+  return add_squares(s, n * w, &s->sum_r);
+}
+
+double residual_of(int64_t n, const float *d_a, const Factors &f) {
+  Residual s;
+  int64_t w = std::min(residual_block, n);
+  size_t wide = static_cast<size_t>(n * w) * sizeof(double);
+  size_t small = static_cast<size_t>(w * w) * sizeof(double);
+  bool fine = s.c.ok(cudaDeviceSynchronize(), "waiting") &&
+              s.c.ok(cudaMalloc(&s.d_r, wide), "cudaMalloc") &&
+              s.c.ok(cudaMalloc(&s.d_l, wide), "cudaMalloc") &&
+              s.c.ok(cudaMalloc(&s.d_u, small), "cudaMalloc") &&
+              s.c.ok(cublasCreate(&s.blas), "cublasCreate");
+  for (int64_t j = 0; j < n && fine; j += w)
+    fine = one_block(&s, n, j, d_a, f);
+  fine = fine && s.c.ok(cudaDeviceSynchronize(), "waiting");
+  if (s.blas != nullptr)
+    cublasDestroy(s.blas);
+  cudaFree(s.d_r);
+  cudaFree(s.d_l);
+  cudaFree(s.d_u);
+  return fine ? std::sqrt(s.sum_r / s.sum_a) : std::nan("");
+}
+
+} // namespace
+
+double lu_residual(int64_t n, const float *d_a, const float *d_lu, int64_t ld,
+                   const int *d_perm) {
+  return residual_of(n, d_a, {d_lu, ld, d_perm});
+}
+
+double cholesky_residual(int64_t n, const float *d_a, const float *d_u,
+                         int64_t ld) {
+  return residual_of(n, d_a, {d_u, ld, nullptr});
+}
+
+/* ---- Xgetrf in FP32 ---- */
+
+std::string SingleLu::open(int64_t n, bool normal, uint64_t seed) {
+  close();
+  n_ = n;
+  Calls c;
+  size_t bytes = static_cast<size_t>(n * n) * sizeof(float);
+  size_t order = static_cast<size_t>(n);
+  if (!(c.ok(cudaMalloc(&d_a_, bytes), "cudaMalloc of A") &&
+        c.ok(cudaMalloc(&d_lu_, bytes), "cudaMalloc of LU") &&
+        c.ok(cudaMalloc(&d_pivots_, order * sizeof(int64_t)), "cudaMalloc") &&
+        c.ok(cudaMalloc(&d_perm_, order * sizeof(int)), "cudaMalloc") &&
+        c.ok(cudaMalloc(&d_info_, sizeof(int)), "cudaMalloc") &&
+        c.ok(cudaStreamCreate(&stream_), "stream") &&
+        c.ok(cudaEventCreate(&before_), "event") &&
+        c.ok(cudaEventCreate(&after_), "event") &&
+        c.ok(cusolverDnCreate(&handle_), "cusolverDnCreate") &&
+        c.ok(cusolverDnSetStream(handle_, stream_), "cusolverDnSetStream") &&
+        c.ok(cusolverDnCreateParams(&params_), "cusolverDnCreateParams") &&
+        c.ok(cusolverDnXgetrf_bufferSize(handle_, params_, n, n, CUDA_R_32F,
+                                         d_lu_, n, CUDA_R_32F, &d_bytes_,
+                                         &h_bytes_),
+             "getrf's workspace") &&
+        c.ok(cudaMalloc(&d_work_, std::max<size_t>(d_bytes_, 1)),
+             "cudaMalloc of the workspace")))
+    return c.why;
+  h_work_.resize(h_bytes_ + 8);
+  return device_fill(d_a_, n * n, normal, seed);
+}
+
+void SingleLu::close() {
+  if (params_ != nullptr)
+    cusolverDnDestroyParams(params_);
+  if (handle_ != nullptr)
+    cusolverDnDestroy(handle_);
+  if (before_ != nullptr)
+    cudaEventDestroy(before_);
+  if (after_ != nullptr)
+    cudaEventDestroy(after_);
+  if (stream_ != nullptr)
+    cudaStreamDestroy(stream_);
+  cudaFree(d_a_);
+  cudaFree(d_lu_);
+  cudaFree(d_pivots_);
+  cudaFree(d_perm_);
+  cudaFree(d_info_);
+  cudaFree(d_work_);
+  params_ = nullptr;
+  handle_ = nullptr;
+  before_ = after_ = nullptr;
+  stream_ = nullptr;
+  d_a_ = d_lu_ = nullptr;
+  d_pivots_ = nullptr;
+  d_perm_ = d_info_ = nullptr;
+  d_work_ = nullptr;
+}
+
+std::string SingleLu::run(double *ms) {
+  Calls c;
+  size_t bytes = static_cast<size_t>(n_ * n_) * sizeof(float);
+  float elapsed = 0.0f;
+  int info = 0;
+  if (c.ok(cudaMemcpyAsync(d_lu_, d_a_, bytes, cudaMemcpyDeviceToDevice,
+                           stream_),
+           "copy of A") &&
+      c.ok(cudaStreamSynchronize(stream_), "waiting") &&
+      c.ok(cudaEventRecord(before_, stream_), "event") &&
+      c.ok(cusolverDnXgetrf(handle_, params_, n_, n_, CUDA_R_32F, d_lu_, n_,
+                            d_pivots_, CUDA_R_32F, d_work_, d_bytes_,
+                            h_work_.data(), h_bytes_, d_info_),
+           "Xgetrf FP32") &&
+      c.ok(cudaEventRecord(after_, stream_), "event") &&
+      c.ok(cudaEventSynchronize(after_), "waiting") &&
+      c.ok(cudaEventElapsedTime(&elapsed, before_, after_), "event") &&
+      c.ok(cudaMemcpy(&info, d_info_, sizeof info, cudaMemcpyDeviceToHost),
+           "copy of info") &&
+      info != 0)
+    c.why = "info " + std::to_string(info);
+  *ms = static_cast<double>(elapsed);
+  return c.why;
+}
+
+std::string SingleLu::residual(double *relative) {
+  Calls c;
+  size_t order = static_cast<size_t>(n_);
+  std::vector<int64_t> pivots(order);
+  std::vector<int> perm(order);
+  if (!c.ok(cudaMemcpy(pivots.data(), d_pivots_, order * sizeof(int64_t),
+                       cudaMemcpyDeviceToHost),
+            "copy of the pivots"))
+    return c.why;
+  /* pivots, from 1, are interchanges one after the other */
+  std::iota(perm.begin(), perm.end(), 0);
+  for (size_t i = 0; i < order; i++) {
+    if (pivots[i] < 1 || pivots[i] > n_)
+      return "a pivot is out of range";
+    std::swap(perm[i], perm[static_cast<size_t>(pivots[i] - 1)]);
+  }
+  if (!c.ok(cudaMemcpy(d_perm_, perm.data(), order * sizeof(int),
+                       cudaMemcpyHostToDevice),
+            "copy of the permutation"))
+    return c.why;
+  *relative = lu_residual(n_, d_a_, d_lu_, n_, d_perm_);
+  return "";
+}

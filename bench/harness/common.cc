@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Options that bench_cpu and bench_gpu share, and what both record of the
+   machine. See bench.h. */
+#include "bench/harness/bench.h"
+
+extern "C" {
+#include "api/hone.h"
+char *openblas_get_config(void);
+char *openblas_get_corename(void);
+int openblas_get_num_threads(void);
+}
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+
+const char common_usage[] =
+    "  -n A,B,...       orders of the solve table\n"
+    "  --spd-n A,...    orders of the spd table\n"
+    "  --hard-n A,...   orders of the hard table\n"
+    "  --columns-n A,.. orders of the columns table\n"
+    "  --columns A,...  right-hand sides there\n"
+    "  --threads-n A,.. orders of the threads table\n"
+    "  --phases-n A,..  orders of the phases table\n"
+    "  --section A,...  some of the tables (all)\n"
+    "  --kind A,...     matrices of the solve table: uniform, normal (both)\n"
+    "  --rounds R       rounds that count (by n)\n"
+    "  --large-rounds R rounds for n >= 16384 (5; 3 beyond it)\n"
+    "  --skip A,...     leave out methods whose name contains this\n"
+    "  --large-skip A,. the same beyond n = 16384 (TF32,16F,once,AUTO); -: "
+    "none\n"
+    "  --threads T      threads of all methods and of the checks (all)\n"
+    "  --seed S         seed of the matrices (1)\n"
+    "  --seconds S      what would not end within is skipped\n"
+    "  --commit TEXT    for the record ($HONE_COMMIT; else what git says)\n"
+    "  --json FILE      every single time and the machine, as JSON\n";
+
+/* ---- options ---- */
+
+Words split(const std::string &list) {
+  Words words;
+  for (size_t from = 0; from <= list.size();) {
+    size_t comma = std::min(list.find(',', from), list.size());
+    words.push_back(list.substr(from, comma - from));
+    from = comma + 1;
+  }
+  return words;
+}
+
+bool are_orders(const Words &words, int64_t most) {
+  for (const std::string &word : words) {
+    char *end;
+    long long n = strtoll(word.c_str(), &end, 10);
+    if (end == word.c_str() || *end != 0 || n < 1 || n > most)
+      return false;
+  }
+  return true;
+}
+
+bool parse_int(const std::string &value, int *number) {
+  char *end;
+  long parsed = strtol(value.c_str(), &end, 10);
+  *number = static_cast<int>(parsed);
+  return end != value.c_str() && *end == 0 && parsed >= 1 && parsed <= 1000;
+}
+
+namespace {
+
+bool are_among(const Words &words, const Words &known) {
+  for (const std::string &word : words)
+    if (std::find(known.begin(), known.end(), word) == known.end())
+      return false;
+  return true;
+}
+
+/* The list of orders that an option sets, NULL: none of them. */
+Words *orders_of(Config *c, const std::string &name) {
+  const std::pair<const char *, Words *> lists[] = {
+      {"-n", &c->sizes},
+      {"--small-n", &c->small_sizes},
+      {"--spd-n", &c->spd_sizes},
+      {"--hard-n", &c->hard_sizes},
+      {"--forms-n", &c->form_sizes},
+      {"--columns-n", &c->column_sizes},
+      {"--columns", &c->columns},
+      {"--threads-n", &c->thread_sizes},
+      {"--phases-n", &c->phase_sizes}};
+  for (const auto &list : lists)
+    if (name == list.first)
+      return list.second;
+  return nullptr;
+}
+
+} // namespace
+
+bool parse_common(Config *c, const std::string &name,
+                  const std::string &value) {
+  char *end = nullptr;
+  if (Words *list = orders_of(c, name))
+    return are_orders(*list = split(value), 65536);
+  if (name == "--section")
+    return are_among(c->sections = split(value), c->known_sections);
+  if (name == "--kind")
+    return are_among(c->kinds = split(value), Config().kinds);
+  if (name == "--skip")
+    return !(c->skip = split(value)).empty();
+  if (name == "--large-skip")
+    return !(c->large_skip = value == "-" ? Words() : split(value)).empty() ||
+           value == "-";
+  if (name == "--rounds")
+    return parse_int(value, &c->rounds);
+  if (name == "--large-rounds")
+    return parse_int(value, &c->large_rounds);
+  if (name == "--threads")
+    return parse_int(value, &c->threads);
+  if (name == "--commit")
+    return !(c->commit = value).empty();
+  if (name == "--json")
+    return !(c->json_name = value).empty();
+  if (name == "--seed")
+    c->seed = strtoull(value.c_str(), &end, 10);
+  else if (name == "--seconds")
+    c->seconds = strtod(value.c_str(), &end);
+  return end != nullptr && end != value.c_str() && *end == 0 &&
+         c->seconds >= 0.0;
+}
+
+/* ---- the machine ---- */
+
+void state(Bench *bench, const char *key, const std::string &value) {
+  printf("%-18s %s\n", key, value.c_str());
+  bench->record.set(key, json_string(value));
+}
+
+void state_program(Bench *bench, int argc, char **argv) {
+  char date[32] = "";
+  time_t now = time(nullptr);
+  strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+  state(bench, "program", command_of(argc, argv));
+  state(bench, "date", date);
+  state(bench, "commit", commit_of(bench->c.commit));
+  state(bench, "hone", hone_version());
+}
+
+std::string cpu_clocks() {
+  const std::string clocks = first_line(
+      "sed -n 's/^cpu MHz[^:]*: //p' /proc/cpuinfo | sort -n | "
+      "awk 'NR == 1 {l = $1} {h = $1} END {if (NR) print l \" .. \" h}'");
+  return clocks.empty() ? "unknown" : clocks + " MHz";
+}
+
+void state_host(Bench *bench) {
+#ifdef __clang__
+  const std::string compiler = __VERSION__;
+#else
+  const std::string compiler = text("gcc %s", __VERSION__);
+#endif
+  state(bench, "host_compiler", compiler);
+  state(bench, "host",
+        first_line("sed -n 's/^model name[^:]*: //p' /proc/cpuinfo"));
+  state(bench, "cpu_clocks", cpu_clocks());
+  state(bench, "host_memory",
+        first_line("awk '/^MemTotal/ {printf \"%.1f GiB\", $2 / 1048576}' "
+                   "/proc/meminfo"));
+  state(bench, "load_before", first_line("cut -d' ' -f1-3 /proc/loadavg"));
+  state(bench, "host_threads", text("%d", bench->c.host_threads));
+  state(bench, "openblas",
+        std::string(openblas_get_config()) + ", running on " +
+            openblas_get_corename());
+  state(bench, "openblas_threads", text("%d", openblas_get_num_threads()));
+  state(bench, "seed", std::to_string(bench->c.seed));
+  bench->record.set(
+      "check", json_string("max |b - A x| / (|A| |x| + |b|) of every x (of "
+                           "many columns, of 10), all rows, in long double; "
+                           "accepted: <= 4.04 * 2^-53"));
+}

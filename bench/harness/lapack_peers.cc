@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The peers on the CPU: OpenBLAS's dgesv and dposv, LAPACK's mixed-precision
+   dsgesv and dsposv. See bench.h. */
+#include "bench/harness/bench.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+extern "C" {
+void dgesv_(const int *n, const int *nrhs, double *a, const int *lda,
+            int *pivots, double *b, const int *ldb, int *info);
+void dposv_(const char *uplo, const int *n, const int *nrhs, double *a,
+            const int *lda, double *b, const int *ldb, int *info);
+void dsgesv_(const int *n, const int *nrhs, double *a, const int *lda,
+             int *pivots, const double *b, const int *ldb, double *x,
+             const int *ldx, double *work, float *swork, int *iter, int *info);
+void dsposv_(const char *uplo, const int *n, const int *nrhs, double *a,
+             const int *lda, const double *b, const int *ldb, double *x,
+             const int *ldx, double *work, float *swork, int *iter, int *info);
+}
+
+namespace {
+
+/* Their places to work, made outside the clock. */
+struct Work {
+  bool spd, mixed;
+  int n, nrhs;
+  std::vector<double> a, work;
+  std::vector<float> swork;
+  std::vector<int> pivots;
+  int info = 0, iterations = 0;
+
+  Work(const Systems &s, bool positive, bool in_single, int batch)
+      : spd(positive), mixed(in_single), n(static_cast<int>(s.n)),
+        nrhs(static_cast<int>(s.nrhs)),
+        a(static_cast<size_t>(s.n * s.n * batch)),
+        work(mixed ? static_cast<size_t>(s.n * s.nrhs) : 0),
+        swork(mixed ? static_cast<size_t>(s.n * (s.n + s.nrhs)) : 0),
+        pivots(static_cast<size_t>(s.n)) {}
+
+  double *matrix(int64_t place) { return a.data() + place * n * n; }
+
+  std::string run(const Systems &s, int64_t k, int64_t place, double *x) {
+    double *at = matrix(place);
+    const double *b = s.side(k);
+    if (spd && mixed)
+      dsposv_("L", &n, &nrhs, at, &n, b, &n, x, &n, work.data(), swork.data(),
+              &iterations, &info);
+    else if (spd)
+      dposv_("L", &n, &nrhs, at, &n, x, &n, &info);
+    else if (mixed)
+      dsgesv_(&n, &nrhs, at, &n, pivots.data(), b, &n, x, &n, work.data(),
+              swork.data(), &iterations, &info);
+    else
+      dgesv_(&n, &nrhs, at, &n, pivots.data(), x, &n, &info);
+    return info == 0 ? "" : "info " + std::to_string(info);
+  }
+};
+
+} // namespace
+
+void add_lapack(const Config &c, std::vector<Method> *methods, const Systems &s,
+                bool spd, bool mixed, int batch) {
+  Method m;
+  m.name = spd ? mixed ? "dsposv" : "dposv" : mixed ? "dsgesv" : "dgesv";
+  if (kept_out(c, m.name) && !methods->empty())
+    return;
+  auto work = std::make_shared<Work>(s, spd, mixed, batch);
+  auto place = std::make_shared<int64_t>(0);
+  m.group = PAGEABLE;
+  m.batch = batch;
+  m.prepare = [=, &s](int64_t k, int64_t at, double *x) {
+    memcpy(work->matrix(at), s.matrix(k),
+           static_cast<size_t>(s.n * s.n) * sizeof(double));
+    if (!mixed)
+      memcpy(x, s.side(k), static_cast<size_t>(s.n * s.nrhs) * sizeof(double));
+    *place = 0;
+  };
+  m.solve = [=, &s](int64_t k, double *x) {
+    return work->run(s, k, (*place)++, x);
+  };
+  m.after = [=](std::string *note) {
+    if (mixed)
+      *note = work->iterations < 0
+                  ? "went on in double"
+                  : std::to_string(work->iterations) + " refinements";
+    return std::string();
+  };
+  methods->push_back(m);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Host side of bench_cpu and bench_gpu: random systems in ordinary memory, the
+   check of an answer, the speed of reading. All by several threads. */
+#ifndef HONE_BENCH_HARNESS_SYSTEMS_H
+#define HONE_BENCH_HARNESS_SYSTEMS_H
+
+#include <cstdint>
+#include <functional>
+
+enum Kind { UNIFORM, NORMAL, SPD, GEOMETRIC, ONE_SMALL, ARITHMETIC, KINDS };
+extern const char *const kind_names[KINDS];
+
+enum { RIGHT_SIDES = 4 };
+
+/* count matrices n x n (ld n, column-major) and RIGHT_SIDES times b, n x nrhs,
+   pageable; owned. */
+struct Systems {
+  int64_t n = 0, nrhs = 1;
+  int count = 0;
+  double *a = nullptr;
+  double *b = nullptr;
+
+  const double *matrix(int64_t k) const { return a + k % count * n * n; }
+  const double *side(int64_t k) const { return b + k % RIGHT_SIDES * n * nrhs; }
+};
+
+/* Calls work(k) for k = 0 .. threads - 1, each on a thread. */
+void in_parallel(int threads, const std::function<void(int)> &work);
+
+bool systems_allocate(Systems *s, int64_t n, int count, int64_t nrhs = 1);
+void systems_free(Systems *s);
+
+/* Fills A and b: bits depend on kind and seed, not on threads.
+   UNIFORM: in [-0.5, 0.5). NORMAL: mean 0, variance 1. SPD: (B + B^T) / 2 with
+   B uniform, plus (sqrt(n) + 1) / 2 on the diagonal; the eigenvalues of the
+   first part reach 0.41 sqrt(n), so the condition number is about 10. The
+   others: condition 1e12 with the spectra of LAPACK's DLATMS modes 3, 2, 4,
+   between two orthogonal matrices (signs and Hadamard transforms, twice). */
+void systems_fill(Systems *s, Kind kind, uint64_t seed, int threads);
+
+/* to = from, count doubles. */
+void copy_in_parallel(double *to, const double *from, int64_t count,
+                      int threads);
+
+/* max_i |b - A x|_i / (|A| |x| + |b|)_i over all rows, in long double; NaN
+   when x has one. */
+double backward_error(int64_t n, const double *a, const double *b,
+                      const double *x, int threads);
+
+/* Bytes a second of one pass over count doubles: median of 5, threads running
+   before the clock starts. */
+double read_bandwidth(const double *a, int64_t count, int threads);
+
+double median(double *values, int count); /* reorders */
+double now_s();
+
+#endif

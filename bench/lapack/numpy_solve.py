@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""NumPy's linalg.solve with and without the drop-in, side by side.
+
+Two processes of the same interpreter, one with LD_PRELOAD, take turns, so that
+whatever else the machine does falls on both alike. Printed are medians, and the
+componentwise backward error of each one's x, measured here in quadruple or
+extended precision where NumPy has it.
+
+usage: bench/lapack/numpy_solve.py [--lib build/libhone_lapack.so] [--n 4000]
+                            [--reps 9]
+NumPy must be bound to a LAPACK with 32-bit integers (Debian's is; PyPI's wheels
+carry one of their own, which nothing can take the place of).
+"""
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+
+def system(n):
+    import numpy as np
+    rng = np.random.default_rng(1)
+    return rng.standard_normal((n, n)), rng.standard_normal(n)
+
+
+def backward_error(a, x, b):
+    """max_i |b - A x|_i / (|A| |x| + |b|)_i, row by row in long double."""
+    import numpy as np
+    xl = x.astype(np.longdouble)
+    worst = 0.0
+    for i in range(a.shape[0]):
+        row = a[i].astype(np.longdouble)
+        r = abs(np.longdouble(b[i]) - np.dot(row, xl))
+        worst = max(worst, float(r / (np.dot(abs(row), abs(xl)) + abs(b[i]))))
+    return worst
+
+
+def serve(n):
+    import numpy as np
+    a, b = system(n)
+    x = np.linalg.solve(a, b)  # the first call loads things
+    print("ready", backward_error(a, x, b), flush=True)
+    for _ in sys.stdin:
+        start = time.perf_counter()
+        np.linalg.solve(a, b)
+        print(time.perf_counter() - start, flush=True)
+
+
+def child(args, preload):
+    env = dict(os.environ, HONE_LAPACK="on")
+    if preload:
+        env["LD_PRELOAD"] = os.path.abspath(args.lib)
+    return subprocess.Popen(
+        [sys.executable, __file__, "--serve", "--n", str(args.n)], env=env,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--lib", default="build/libhone_lapack.so")
+    parser.add_argument("--n", type=int, default=4000)
+    parser.add_argument("--reps", type=int, default=9)
+    parser.add_argument("--serve", action="store_true")
+    args = parser.parse_args()
+    if args.serve:
+        return serve(args.n)
+    names = ["OpenBLAS alone", "drop-in"]
+    both = [child(args, False), child(args, True)]
+    errors = [float(p.stdout.readline().split()[1]) for p in both]
+    times = [[], []]
+    for _ in range(args.reps):
+        for k, p in enumerate(both):
+            p.stdin.write("go\n")
+            p.stdin.flush()
+            times[k].append(float(p.stdout.readline()))
+    for p in both:
+        p.stdin.close()
+        p.wait()
+    for k, name in enumerate(names):
+        print(f"{name:15} median {1e3 * statistics.median(times[k]):8.1f} ms, "
+              f"least {1e3 * min(times[k]):8.1f} ms, "
+              f"backward error {errors[k]:.1e}")
+    ratio = statistics.median(times[0]) / statistics.median(times[1])
+    print(f"{'n':15} {args.n}; {ratio:.2f} times as fast")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The ladder's questions to the policy: which rungs are for a matrix of this
+   structure, which rung follows one that failed, and how many GMRES steps are
+   worth making. Nothing here decides whether an x is accepted. Next to read:
+   policy.c. */
+#include "refine/ladder.h"
+
+int hone_ladder_find_applicable(hone_ladder *ladder) {
+  const int64_t n = ladder->n;
+  hone_structure *s = &ladder->structure;
+  bool any = false, definite = false;
+  int st = HONE_OK;
+  for (int r = 0; r < ladder->rung_count; r++) {
+    const hone_engine *engine = ladder->rung[r].engine;
+    any = any || engine->applies != NULL;
+    definite = definite || (engine->applies != NULL && engine->symmetric);
+  }
+  *s = (hone_structure){.lower = n - 1,
+                        .upper = n - 1,
+                        .definite =
+                            ladder->request.structure == HONE_STRUCTURE_SPD};
+  if (any && ladder->request.structure == HONE_STRUCTURE_AUTO &&
+      ladder->a.op->find_structure != NULL)
+    st = ladder->a.op->find_structure(&ladder->a, ladder->pool, definite,
+                                      (double *)ladder->scratch, s);
+  ladder->lowest_rung = -1;
+  for (int r = 0; r < ladder->rung_count; r++) {
+    hone_rung *rung = &ladder->rung[r];
+    rung->not_applicable =
+        rung->engine->applies != NULL && !rung->engine->applies(s, n);
+    if (ladder->lowest_rung < 0 && !rung->not_applicable)
+      ladder->lowest_rung = r;
+  }
+  return st;
+}
+
+static hone_failure failure_of_rung(const hone_rung *rung) {
+  const bool rounding =
+      rung->info.rounding || hone_arithmetic_coarse(rung->choices.arithmetic);
+  if (rung->info.zero_pivot < 0)
+    return HONE_FAILURE_WEAK;
+  return rung->engine->symmetric && rounding ? HONE_FAILURE_ROUNDING
+                                             : HONE_FAILURE_PIVOT;
+}
+
+static int rank_of_rung(const hone_rung *rung) {
+  return hone_policy_rank(rung->engine, rung->choices.arithmetic);
+}
+
+int hone_ladder_successor(const hone_ladder *ladder, int r) {
+  const hone_rung *failed = &ladder->rung[r];
+  int next = r + 1;
+  for (; next < ladder->rung_count; next++) {
+    const hone_rung *rung = &ladder->rung[next];
+    if (!rung->not_applicable &&
+        hone_policy_follows(failed->engine, rank_of_rung(failed),
+                            failure_of_rung(failed), rung->engine,
+                            rank_of_rung(rung)))
+      break;
+  }
+  return next;
+}
+
+int hone_ladder_other_engine(const hone_ladder *ladder, int r) {
+  int next = r + 1;
+  while (next < ladder->rung_count &&
+         ladder->rung[next].engine == ladder->rung[r].engine)
+    next++;
+  return next;
+}
+
+static int64_t steps_that_pay(const hone_ladder *ladder, int r,
+                              int64_t columns) {
+  const int next = hone_ladder_successor(ladder, r);
+  const hone_gmres_situation situation = {
+      .n = ladder->n,
+      .columns = columns,
+      .next_is_same_engine =
+          next < ladder->rung_count &&
+          ladder->rung[next].engine == ladder->rung[r].engine,
+      .copy_on_device = ladder->copy_rung == r};
+  return hone_policy_gmres_steps(&situation);
+}
+
+int hone_ladder_gmres_steps(hone_ladder *ladder, int r, int64_t columns,
+                            hone_report *report) {
+  const hone_request *request = &ladder->request;
+  const int64_t steps = request->gmres_steps != 0
+                            ? request->gmres_steps
+                            : steps_that_pay(ladder, r, columns);
+  if (ladder->rung[r].engine->precision == 64 || ladder->factors_stale ||
+      steps <= 0)
+    return 0;
+  if (ladder->pairs_memory == NULL)
+    ladder->pairs_memory =
+        hone_mem_get(ladder->mem, (size_t)hone_space_entries(ladder->n) *
+                                      sizeof *ladder->pairs_memory);
+  if (ladder->pairs_memory == NULL) {
+    hone_ladder_add_reason(report, "GMRES", hone_status_text(HONE_NO_MEMORY));
+    return 0;
+  }
+  return (int)(request->max_iterations > 0
+                   ? HONE_MIN(steps, (int64_t)request->max_iterations)
+                   : steps);
+}

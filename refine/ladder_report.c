@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The part of the report that the ladder fills: why rungs were set aside, the
+   norms and the scaling of the matrix, the accounts of the engines, and the
+   path. Next to read: hone_report in api/hone.h. */
+#include "refine/ladder.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void hone_ladder_add_reason(hone_report *report, const char *who,
+                            const char *why) {
+  size_t used = strlen(report->reason);
+  snprintf(report->reason + used, sizeof report->reason - used, "%s%s: %s",
+           used ? "; " : "", who, why);
+}
+
+/* Fills the report's fields on the matrix and its factors. */
+void hone_ladder_report_matrix(const hone_ladder *ladder, hone_report *report) {
+  const hone_rung *rung = &ladder->rung[ladder->highest_rung];
+  report->norm1 = ladder->norm1;
+  report->max_abs = ladder->max_abs;
+  report->min_abs = ladder->min_abs;
+  report->structure = ladder->structure.found;
+  for (int64_t i = 0; ladder->scaling.used && i < ladder->n; i++) {
+    int row = ladder->scaling.row_exp[i], col = ladder->scaling.col_exp[i];
+    report->scale_min = HONE_MIN(report->scale_min, HONE_MIN(row, col));
+    report->scale_max = HONE_MAX(report->scale_max, HONE_MAX(row, col));
+  }
+  if (!ladder->factored)
+    return;
+  report->rcond = rung->certificate.rcond;
+  report->growth = rung->info.growth;
+  report->flushed = rung->info.flushed;
+  int64_t device = 0, to_device = 0, from_device = 0;
+  for (int r = 0; r < ladder->rung_count; r++) {
+    const hone_engine *engine = ladder->rung[r].engine;
+    const hone_account *last = &ladder->rung[r].account;
+    if (ladder->rung[r].attempted && engine->account != NULL) {
+      report->diagonal_ms = last->diagonal_ms;
+      report->exposed_ms = last->exposed_ms;
+      report->sections = last->sections;
+      report->sweeps = last->sweeps;
+      report->sweeps_max = last->sweeps_max;
+      report->section_fallbacks = last->fallback;
+    }
+    if (engine->account == NULL || ladder->rung[r].self == NULL)
+      continue;
+    hone_account account;
+    engine->account(ladder->rung[r].self, &account);
+    device += account.device_bytes;
+    to_device += account.to_device;
+    from_device += account.from_device;
+  }
+  if (device >
+      0) { /* otherwise they stay as before the last engine was given back */
+    report->device_bytes = device;
+    report->to_device_bytes = to_device;
+    report->from_device_bytes = from_device;
+  }
+}
+
+/* Appends without snprintf, which took a third of the call on the smallest
+   systems. */
+static void append(char *text, size_t size, const char *more) {
+  size_t used = strlen(text), length = strlen(more);
+  if (length > size - 1 - used)
+    length = size - 1 - used;
+  memcpy(text + used, more, length);
+  text[used + length] = '\0';
+}
+
+static void append_count(char *text, size_t size, int count) {
+  char digits[12];
+  size_t at = sizeof digits;
+  digits[--at] = '\0';
+  do {
+    digits[--at] = (char)('0' + count % 10);
+    count /= 10;
+  } while (count > 0);
+  append(text, size, digits + at);
+}
+
+/* The path reads "single LU, 3 refinements", "single LU set aside, double LU,
+   ...". */
+void hone_ladder_report_path(const hone_ladder *ladder, hone_report *report) {
+  char *path = report->path;
+  const size_t size = sizeof report->path;
+  path[0] = '\0';
+  for (int r = 0; r < ladder->rung_count; r++) {
+    const hone_rung *rung = &ladder->rung[r];
+    if (!rung->attempted)
+      continue;
+    append(path, size, path[0] ? ", " : "");
+    append(path, size, rung->engine->name);
+    if (rung->account.text[0]) {
+      append(path, size, " (");
+      append(path, size, rung->account.text);
+      append(path, size, ")");
+    }
+    append(path, size, rung->set_aside ? " set aside" : "");
+  }
+  if (ladder->factors_stale)
+    append(path, size, " of an earlier matrix");
+  if (report->nrhs == 0 || path[0] == '\0') /* nothing was solved */
+    return;
+  const int plain = ladder->refinements, steps = report->gmres_steps;
+  if (plain > 0 || steps == 0) {
+    append(path, size, ", ");
+    append_count(path, size, plain);
+    append(path, size, plain == 1 ? " refinement" : " refinements");
+  }
+  if (steps > 0) {
+    append(path, size, ", GMRES ");
+    append_count(path, size, steps);
+    append(path, size, steps == 1 ? " step" : " steps");
+  }
+}

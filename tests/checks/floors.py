@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The floors of the house: which folder may use which, read from the includes
+of the sources and from the symbols of the archives."""
+import collections
+import os
+import re
+import subprocess
+
+LIBRARY = ('api', 'base', 'refine', 'cpu_dp', 'cpu_sp', 'gpu_sp')
+
+# What each folder may include; of the library's folders also what its objects
+# may need when they are linked.
+ALLOWED = {
+    'base': (),
+    'refine': ('base',),
+    'cpu_dp': ('base',),
+    'cpu_sp': ('base',),
+    'gpu_sp': ('base',),
+    'api': ('refine', 'cpu_dp', 'cpu_sp', 'gpu_sp', 'base'),
+    'examples': ('api',),
+    'lapack': ('api', 'base'),
+    'fuzz': ('api', 'examples'),
+    'bench': ('api', 'examples'),
+    'tests': LIBRARY + ('examples', 'fuzz', 'bench', 'lapack'),
+}
+
+# These include nothing of the library, and every floor may include them.
+PUBLIC = ('api/hone.h', 'api/hone.hpp', 'api/hone_tuning.h')
+
+# (folder, prefix of a header): why this arrow is drawn beside the others.
+ALSO = {
+    ('fuzz', 'tests/gallery/'): 'hard matrices, and no tests',
+    ('bench', 'tests/gallery/'): 'hard matrices, and no tests',
+    ('bench', 'gpu_sp/device.h'): 'cpu/phases.cc times its operations',
+    ('bench', 'cpu_sp/'): 'cpu/phases.cc times its operations',
+    ('bench', 'gpu_sp/state.h'): 'gpu/hook.cu times the factorization alone',
+    ('bench', 'gpu_sp/forms/crout.h'): 'papers/ measures the published method',
+    ('bench', 'cpu_dp/residual.h'): 'trust/ times the pass over A alone',
+}
+
+CUDA = ('gpu_sp', 'tests', 'bench')  # the folders of CUDA's headers
+
+INCLUDE = re.compile(r'\s*#\s*include\s*["<]([^">]+)[">]')
+
+
+def cycles(arrows):
+    """The folders from which a way leads back to themselves."""
+    def reached(start):
+        seen, front = set(), [start]
+        while front:
+            for to in arrows.get(front.pop(), ()):
+                if to not in seen:
+                    seen.add(to)
+                    front.append(to)
+        return seen
+    return sorted(folder for folder in arrows if folder in reached(folder))
+
+
+def circle(arrows, told_by):
+    found = cycles(arrows)
+    if found:
+        yield 'circle', ' '.join(found), (
+            f'{told_by}: these folders need one another: ' + ' '.join(found))
+
+
+def includes(tree):
+    """(kind, subject, message) for every include that is not allowed."""
+    arrows = collections.defaultdict(set)
+    for file in tree.sources:
+        folder = file.split('/')[0]
+        for number, line in enumerate(tree.lines(file), 1):
+            match = INCLUDE.match(line)
+            if not match:
+                continue
+            header = match.group(1)
+            to = header.split('/')[0]
+            at = f'{file}:{number}'
+            if '../' in header:
+                yield 'include', f'{file} {header}', (
+                    f'{at}: write {header} from the top folder')
+            elif re.match(r'cu\w*\.h', header) and folder not in CUDA:
+                yield 'include', f'{file} {header}', (
+                    f'{at}: {header}: CUDA belongs to gpu_sp')
+            elif file in ('api/hone.h', 'api/hone_tuning.h'):
+                if header not in ('stddef.h', 'stdint.h', 'api/hone.h',
+                                  'hone.h'):
+                    yield 'include', f'{file} {header}', (
+                        f'{at}: a public header includes {header}')
+            elif ('/' in header and to in ALLOWED and to != folder
+                  and header not in PUBLIC):
+                if any(folder == one and header.startswith(prefix)
+                       for one, prefix in ALSO):
+                    continue
+                arrows[folder].add(to)
+                if to not in ALLOWED[folder]:
+                    yield 'include', f'{file} {header}', (
+                        f'{at}: {folder} may not include {header}')
+    yield from circle(arrows, 'includes')
+
+
+def nm(archive):
+    """(object, symbol, type) of an archive's external symbols."""
+    text = subprocess.run(['nm', '-g', '-P', archive], check=True,
+                          capture_output=True, text=True).stdout
+    member = ''
+    for line in text.splitlines():
+        if line.endswith(':'):
+            member = line[:-1].split('[')[-1].rstrip(']')
+        elif len(line.split()) >= 2:
+            yield (member, *line.split()[:2])
+
+
+def archives(build):
+    """(folder, archive) for the library; gpu_sp also as it is emulated."""
+    for folder in LIBRARY:
+        yield folder, os.path.join(build, folder + '.a')
+    emulated = os.path.join(build, 'emulated', 'gpu_sp.a')
+    if os.path.exists(emulated):
+        yield 'gpu_sp', emulated
+
+
+def symbols(build):
+    """(kind, subject, message) for every object that needs what it may not,
+    and for every variable that anybody could write."""
+    owners, needs = {}, []
+    for folder, archive in archives(build):
+        for member, name, kind in nm(archive):
+            if kind == 'U':
+                needs.append((folder, member, name))
+            elif kind in 'DBCGS':
+                yield 'data', name, f'{folder}/{member}: {name} is writable'
+            if kind != 'U':
+                owners[name] = folder
+    arrows = collections.defaultdict(set)
+    for folder, member, name in needs:
+        owner = owners.get(name)
+        if owner is None and re.match('hone_', name):
+            yield 'symbol', f'{member} {name}', (
+                f'{folder}/{member} needs {name}, which nobody defines')
+        elif owner and owner != folder:
+            arrows[folder].add(owner)
+            if owner not in ALLOWED[folder]:
+                yield 'symbol', f'{member} {name}', (
+                    f'{folder}/{member} may not need {name} of {owner}')
+    yield from circle(arrows, 'symbols')

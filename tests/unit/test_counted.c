@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is counted: bytes that an engine holds, beside those it says it will,
+   and passes over A, of systems whose every sum is exact, so that x is right
+   at the first attempt and no rounding decides how many passes there are. */
+#include "tests/unit/ct.h"
+#include "tests/unit/support.h"
+
+#include "api/hone.h"
+#include "base/engine.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Engines ----------------------------------------------------------------- */
+
+/* What the blocks handed out and not taken back were asked for, without what
+   the library adds to each for alignment and its account. */
+typedef struct heap {
+  int64_t bytes, blocks;
+} heap;
+
+enum { ADDED = 64 + 16 };
+
+static void *take(size_t bytes, void *ctx) {
+  heap *h = ctx;
+  int64_t *p = malloc(bytes + 16);
+  if (p == NULL)
+    abort();
+  p[0] = (int64_t)bytes;
+  h->bytes += p[0] - ADDED;
+  h->blocks++;
+  return p + 2;
+}
+
+static void give(void *memory, void *ctx) {
+  heap *h = ctx;
+  int64_t *p = (int64_t *)memory - 2;
+  h->bytes -= p[0] - ADDED;
+  h->blocks--;
+  free(p);
+}
+
+/* Upper triangle dominated by its diagonal, in units that want scaling; below
+   it as far as the engine takes it. */
+static void fill(int64_t n, int64_t below, int64_t above, double *a) {
+  for (int64_t j = 0; j < n; j++)
+    for (int64_t i = 0; i < n; i++)
+      a[i + j * n] = i == j                             ? 4.0
+                     : i <= j + below && j <= i + above ? 0.5 / (double)n
+                                                        : 0.0;
+}
+
+static void check_held(const hone_engine *engine, int64_t n, int64_t k,
+                       int64_t below, int64_t above) {
+  /* of our own small LU, whose device Cholesky shares: 4 n floats */
+  const int64_t unused =
+      engine == &hone_engine_cholesky && n <= 512 ? 16 * n : 0;
+  heap h = {0};
+  hone_mem mem = {.alloc = take, .free = give, .ctx = &h};
+  hone_watch watch = {0};
+  const hone_structure structure = {
+      .lower = below, .upper = above, .definite = below == n - 1};
+  const hone_engine_config config = {
+      .n = n, .mem = &mem, .watch = &watch, .structure = &structure};
+  void *self = NULL;
+  hone_factor_info info;
+  double *a = sup_filled(n * n, 0.0), *v = sup_filled(n * k, 1.0);
+  double *ones = sup_filled(n, 1.0);
+  int *zeros = calloc((size_t)n, sizeof *zeros);
+  const hone_scaling scaling = {.row = ones,
+                                .col = ones,
+                                .row_exp = zeros,
+                                .col_exp = zeros,
+                                .used = true};
+  const hone_matrix matrix = *sup_matrix(n, n, a);
+  fill(n, below, above, a);
+  ct_note("%s, n %d, %d columns", engine->name, (int)n, (int)k);
+  REQUIRE(engine->create(&self, &config) == HONE_OK);
+  CHECK_EQ_INT(engine->factor(self, &matrix, &scaling, &info), HONE_OK);
+  CHECK(info.growth > 0.0 && info.growth < 2.0);
+  CHECK_EQ_INT(engine->solve(self, false, k, v, n), HONE_OK);
+  CHECK_EQ_INT(engine->solve(self, true, k, v, n), HONE_OK);
+  CHECK_EQ_INT(h.bytes + unused, engine->bytes(n, k));
+  engine->destroy(self, &mem);
+  CHECK_EQ_INT(h.bytes, 0);
+  CHECK_EQ_INT(h.blocks, 0);
+  CHECK_EQ_INT(mem.held, 0);
+  sup_free(a);
+  sup_free(v);
+  sup_free(ones);
+  free(zeros);
+}
+
+/* To the byte: hone_memory_needed is made of it. (The widest band that pays,
+   all of it below the diagonal, is what the band's is of.) */
+TEST(counted, bytes_of_every_engine_are_those_it_holds) {
+  static const int orders[] = {5, 130, 513};
+  for (size_t o = 0; o < sizeof orders / sizeof orders[0]; o++)
+    for (int64_t k = 1; k <= 64; k += 63) {
+      const int64_t n = orders[o];
+      check_held(&hone_engine_diagonal, n, k, 0, 0);
+      check_held(&hone_engine_triangular, n, k, 0, n - 1);
+      check_held(&hone_engine_banded, n, k, n / 5, 0);
+      check_held(&hone_engine_double, n, k, n - 1, n - 1);
+      check_held(&hone_engine_single, n, k, n - 1, n - 1);
+      check_held(&hone_engine_cholesky, n, k, n - 1, n - 1);
+    }
+}
+
+/* Below the diagonal stands NaN, which LU could not miss. */
+TEST(counted, one_triangle_is_all_that_cholesky_reads) {
+  static const hone_engine *const engines[] = {&hone_engine_cholesky,
+                                               &hone_engine_cholesky_double};
+  for (size_t e = 0; e < sizeof engines / sizeof engines[0]; e++)
+    for (int64_t n = 2; n <= 200; n += 66) {
+      heap h = {0};
+      hone_mem mem = {.alloc = take, .free = give, .ctx = &h};
+      hone_watch watch = {0};
+      const hone_structure structure = {
+          .lower = n - 1, .upper = n - 1, .definite = true};
+      const hone_engine_config config = {
+          .n = n, .mem = &mem, .watch = &watch, .structure = &structure};
+      void *self = NULL;
+      hone_factor_info info;
+      double *a = sup_filled(n * n, (double)NAN), *v = sup_filled(n, 0.0);
+      double *ones = sup_filled(n, 1.0);
+      const hone_scaling scaling = {.row = ones, .col = ones};
+      const hone_matrix matrix = *sup_matrix(n, n, a);
+      for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i <= j; i++)
+          a[i + j * n] = i == j ? 4.0 : (i + 1 == j ? 2.0 : 0.0);
+      v[0] = 4.0; /* A (1, 0, ..., 0) */
+      v[1] = 2.0;
+      ct_note("%s, n %d", engines[e]->name, (int)n);
+      REQUIRE(engines[e]->create(&self, &config) == HONE_OK);
+      CHECK_EQ_INT(engines[e]->factor(self, &matrix, &scaling, &info), HONE_OK);
+      CHECK_EQ_INT(info.zero_pivot, -1);
+      CHECK_NEAR(info.growth, 1.0, 0.0); /* max u^2 = 4, max |a| = 4 */
+      CHECK_EQ_INT(engines[e]->solve(self, false, 1, v, n), HONE_OK);
+      /* the condition of A is below n^2, and so many eps are lost */
+      for (int64_t i = 0; i < n; i++)
+        CHECK_NEAR(v[i], i == 0 ? 1.0 : 0.0,
+                   (double)(n * n) *
+                       (engines[e]->precision == 32 ? 0x1p-23 : 0x1p-52));
+      engines[e]->destroy(self, &mem);
+      CHECK_EQ_INT(h.blocks, 0);
+      sup_free(a);
+      sup_free(v);
+      sup_free(ones);
+    }
+}
+
+/* Passes ------------------------------------------------------------------ */
+
+/* 4 on the diagonal of a permutation, and one entry of 2 beside it: factors,
+   inverse and solutions are small dyadic numbers. */
+static hone_report solve_exactly(int64_t n, int64_t nrhs,
+                                 const hone_options *chosen, bool warm) {
+  hone_options o = *chosen;
+  hone_report r;
+  double *a = sup_filled(n * n, 0.0), *b = sup_filled(n * nrhs, 0.0);
+  double *x = sup_filled(n * nrhs, 0.0), *x0 = sup_filled(n * nrhs, 0.0);
+  for (int64_t j = 0; j < n; j++)
+    a[(j * 7 + 3) % n + j * n] = 4.0;
+  a[(3 + 7) % n] = 2.0;
+  for (int64_t c = 0; c < nrhs; c++) {
+    for (int64_t i = 0; i < n; i++)
+      x0[i + c * n] = (double)(1 + (i + c) % 5);
+    sup_multiply(n, a, n, o.trans == HONE_TRANS, x0 + c * n, b + c * n);
+  }
+  if (warm) {
+    o.x0 = x0;
+    o.ldx0 = n;
+  }
+  CHECK_EQ_INT(hone_solve(n, nrhs, a, n, b, n, x, n, &o, &r), HONE_OK);
+  CHECK_MEM_EQ(x, x0, (size_t)(n * nrhs) * sizeof *x);
+  CHECK_EQ_INT(r.iterations, 0);
+  CHECK_NEAR(r.backward_error, 0.0, 0.0);
+  CHECK_EQ_INT(r.accepted, nrhs);
+  CHECK_EQ_INT(r.device_passes, 0);
+  CHECK_EQ_INT(r.certificate_steps, 0);
+  sup_free(a);
+  sup_free(b);
+  sup_free(x);
+  sup_free(x0);
+  return r;
+}
+
+/* Each 64 columns take one in double-double, and one in plain double before it
+   where the factors do not promise a right x; those of the certificate are of
+   A alone. A right x needs none more in any mode, nor does a right x0. */
+TEST(counted, passes_are_those_of_every_64_columns) {
+  for (int trans = 0; trans < 2; trans++)
+    for (int start = HONE_START_SINGLE; start <= HONE_START_DOUBLE; start++) {
+      hone_options o;
+      hone_options_init(&o, sizeof o);
+      o.device = HONE_DEVICE_CPU;
+      o.structure = HONE_STRUCTURE_GENERAL;
+      o.start = start;
+      o.trans = trans;
+      ct_note("trans %d, start %d", trans, start);
+      const int each = start == HONE_START_SINGLE ? 2 : 1;
+      const hone_report one = solve_exactly(40, 1, &o, false);
+      CHECK_LE(1, one.passes);
+      CHECK_LE(one.passes, 8);
+      CHECK_EQ_INT(solve_exactly(40, 64, &o, false).passes, one.passes);
+      CHECK_EQ_INT(solve_exactly(40, 65, &o, false).passes, one.passes + each);
+      CHECK_EQ_INT(solve_exactly(40, 129, &o, false).passes,
+                   one.passes + 2 * each);
+      CHECK_EQ_INT(solve_exactly(40, 1, &o, true).passes, one.passes);
+      o.extra_precise = 1;
+      CHECK_EQ_INT(solve_exactly(40, 1, &o, false).passes, one.passes);
+      CHECK_EQ_INT(solve_exactly(40, 65, &o, true).passes, one.passes + each);
+    }
+}
+
+/* Zeros ------------------------------------------------------------------- */
+
+/* A row (or column) of zeros is told in words too, the first as any other. */
+TEST(counted, zeros_are_named_in_words) {
+  for (int64_t at = 0; at < 3; at++)
+    for (int column = 0; column < 2; column++) {
+      double a[9] = {1, 2, 3, 4, 5, 6, 7, 8, 10}, b[3] = {1, 1, 1}, x[3];
+      hone_report r;
+      for (int64_t k = 0; k < 3; k++)
+        a[column ? k + at * 3 : at + k * 3] = 0.0;
+      CHECK_EQ_INT(hone_solve(3, 1, a, 3, b, 3, x, 3, NULL, &r), HONE_SINGULAR);
+      CHECK_STR(r.reason,
+                column ? "matrix: a column is zero" : "matrix: a row is zero");
+      CHECK_EQ_INT(r.bad_row, column ? -1 : at);
+      CHECK_EQ_INT(r.bad_col, column ? at : -1);
+      CHECK_EQ_INT(r.null_count, column);
+      CHECK_EQ_INT(r.dependent_count, !column);
+    }
+}
