@@ -3,7 +3,7 @@
    OpenBLAS's threads. */
 #include "api/solver.h"
 
-#include "cpu_dp/pass.h"
+#include "cpu_dp/residual.h"
 
 #include <cblas.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ static void name_device(const hone_solver *s, hone_report *report) {
     snprintf(report->device, sizeof report->device, "%s, %d thread%s, %s",
              ladder->factored ? ladder->rung[ladder->lowest_rung].engine->place
                               : s->engine_at,
-             s->threads, s->threads == 1 ? "" : "s", hone_pass_isa());
+             s->threads, s->threads == 1 ? "" : "s", hone_residual_isa());
 }
 
 int hone_report_end(const hone_solver *s, int status, double start_s,

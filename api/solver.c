@@ -10,8 +10,6 @@
 #include <cblas.h>
 #include <string.h>
 
-enum { THREADS_FROM = 400 }; /* order from which threads share residuals */
-
 hone_request hone_request_of(const hone_options *o, bool one_shot) {
   static const double limits[] = {4.0 * HONE_EPS, HONE_EPS, 1e-12};
   return (hone_request){.criterion = o->criterion,
@@ -50,7 +48,7 @@ int hone_solver_open(hone_solver *s, int64_t n, bool one_shot) {
   hone_request request = hone_request_of(o, one_shot);
   int st = hone_ladder_create(&s->ladder, &hone_dense_operator, n, steps, count,
                               &request, &s->mem, NULL, &s->watch);
-  if (st == HONE_OK && n >= THREADS_FROM) {
+  if (st == HONE_OK && n >= HONE_THREADS_FROM) {
     hone_pool_create(&s->pool, &s->mem, s->threads);
     s->ladder.pool = s->pool;
   }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Is there a CUDA driver in the process? Asking the loader takes long enough
-   to show in the smallest solves, so that it is asked again only after another
-   library has come: the loader counts those. */
-#define _GNU_SOURCE /* dl_iterate_phdr */
+/* Finds the CUDA driver if it is loaded in the process. Asking the dynamic
+   loader takes long enough to show in the smallest solves, so that it is asked
+   again only after another library has been loaded; the loader counts those. */
+#define _GNU_SOURCE /* for dl_iterate_phdr */
 #include "base/cuda_driver.h"
 
 #include <dlfcn.h>
@@ -14,10 +14,10 @@
 
 static hone_driver driver;
 static _Atomic bool found;
-static _Atomic unsigned long long asked_at; /* that many libraries had come */
+static _Atomic unsigned long long asked_at; /* libraries loaded then */
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 
-/* Of any one library: how many have come so far. */
+/* Reads, from the first library visited, how many have been loaded so far. */
 static int count_libraries(struct dl_phdr_info *info, size_t size, void *to) {
   const size_t with =
       offsetof(struct dl_phdr_info, dlpi_adds) + sizeof info->dlpi_adds;
@@ -28,7 +28,8 @@ static int count_libraries(struct dl_phdr_info *info, size_t size, void *to) {
   return 1;
 }
 
-/* memcpy: ISO C knows no conversion from void * to a function. */
+/* Looks a function up. memcpy is used because ISO C has no conversion from void
+ * to a function pointer. */
 static bool find(void *library, const char *name, void *call) {
   void *at = dlsym(library, name);
   memcpy(call, &at, sizeof at);
@@ -52,7 +53,7 @@ static bool find_all(void *library, hone_driver *d) {
          find(library, "cuMemFreeHost", &d->unpin);
 }
 
-/* Found once, it stays: the handle is never given back. */
+/* Looks for the driver. Once found it stays: the handle is never closed. */
 static void ask(unsigned long long libraries) {
   pthread_mutex_lock(&asking);
   if (!found) {

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The little that is asked of the CUDA driver itself, to know the device's
-   memory from the host's and to copy it: by prototypes of our own, so that a
-   library built without CUDA does it as well. The driver's calls by these
-   names have kept their meaning since CUDA 7. */
+/* The functions of the CUDA driver that tell a device's memory from the host's
+   and copy it. They are declared here, so that a library built without CUDA can
+   call them too. The driver's functions of these names have kept their meaning
+   since CUDA 7. */
 #ifndef HONE_CUDA_DRIVER_H
 #define HONE_CUDA_DRIVER_H
 
 #include <stddef.h>
 
-/* A copy of rows of bytes: CUDA_MEMCPY2D. */
+/* A copy of rows of bytes. The layout is that of CUDA_MEMCPY2D. */
 typedef struct hone_driver_copy {
   size_t from_x, from_y;
   unsigned from_type; /* HONE_DRIVER_HOST, ... */
   const void *from_host;
-  unsigned long long from_there;
+  unsigned long long from_device;
   void *from_array;
   size_t from_pitch;
   size_t to_x, to_y;
   unsigned to_type;
   void *to_host;
-  unsigned long long to_there;
+  unsigned long long to_device;
   void *to_array;
   size_t to_pitch;
   size_t bytes, rows;
@@ -30,20 +30,21 @@ enum { HONE_DRIVER_OUT_OF_MEMORY = 2 };                /* a result */
 
 /* Attributes of a pointer. */
 enum {
-  HONE_DRIVER_CONTEXT = 1, /* void *; NULL: of the device, in no context */
+  HONE_DRIVER_CONTEXT = 1, /* void *; NULL: device memory without a context */
   HONE_DRIVER_TYPE = 2,    /* unsigned */
   HONE_DRIVER_MANAGED = 8, /* unsigned */
   HONE_DRIVER_ORDINAL = 9  /* int */
 };
 
-/* Each returns 0, or says what failed. */
+/* Each function returns 0 or the driver's error number. */
 typedef struct hone_driver {
-  /* Does not fail for memory that is none of CUDA's: all become 0. */
+  /* For memory that CUDA does not know it succeeds, and every value is 0. */
   int (*attributes)(unsigned count, const int *which, void **values,
                     unsigned long long pointer);
   int (*device)(int *device, int ordinal);
-  int (*state)(int device, unsigned *flags, int *active); /* of the context */
-  int (*retain)(void **context, int device); /* that is the device's own */
+  /* state, retain and release act on the device's primary context. */
+  int (*state)(int device, unsigned *flags, int *active);
+  int (*retain)(void **context, int device);
   int (*release)(int device);
   int (*push)(void *context);
   int (*pop)(void **context);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A dense matrix in host memory, column by column: what the dense operator
-   (cpu_dp/dense.c) and every engine for dense matrices read. */
+/* A dense matrix in host memory, stored by columns. The dense operator
+   (cpu_dp/dense.c) and every engine for dense matrices read it. */
 #ifndef HONE_DENSE_H
 #define HONE_DENSE_H
 
@@ -10,12 +10,12 @@
 typedef struct hone_dense {
   int64_t n, lda;
   const hone_entry *a;  /* n x n, lda >= n; borrowed, never written */
-  hone_host_copy *copy; /* a is the host's copy, still arriving perhaps, of a
-                           matrix in a device's memory; or NULL */
+  hone_host_copy *copy; /* not NULL: A lies in a device's memory, and a is the
+                           host's copy of it, which may still be arriving */
 } hone_dense;
 
-/* The dense matrix behind a hone_matrix whose operator is hone_dense_operator.
- */
+/* Returns the dense matrix behind a hone_matrix whose operator is
+   hone_dense_operator. */
 static inline const hone_dense *hone_dense_of(const hone_matrix *a) {
   return (const hone_dense *)a->self;
 }

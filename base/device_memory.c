@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What base/device_memory.h says, by the driver's calls alone. A matrix comes
-   through pinned slots: each thread has one, and a stream, takes the next
-   columns that nobody has taken, waits for them and moves them on, so that the
-   bus is busy while threads copy. Where there is nothing to pin, or nobody to
-   share the work with, the driver copies to the host's memory itself. */
+/* Copies between the memory of a device and the host, by calls of the CUDA
+   driver alone; see device_memory.h. A matrix is fetched through pinned
+   buffers, the slots. Each thread has a slot and a stream: it claims the next
+   columns that no other thread has claimed, waits until they are in its slot
+   and copies them on, so that the bus stays busy while threads copy. If no
+   memory can be pinned, or there is only one thread, the driver copies to the
+   host's memory directly. */
 #include "base/device_memory.h"
 
 #include "base/cuda_driver.h"
@@ -12,10 +14,10 @@
 #include <unistd.h>
 
 enum {
-  UNSHARED = 16 << 20, /* bytes at once without slots */
-  SHARED_FROM = 4,     /* slots that A fills */
-  NON_BLOCKING = 1,    /* a stream that does not wait for the default one */
-  PORTABLE = 1         /* pinned for all contexts */
+  UNSHARED = 16 << 20, /* bytes of one copy without slots */
+  SHARED_FROM = 4,     /* slots are used if A fills so many */
+  NON_BLOCKING = 1,    /* the stream does not wait for the default one */
+  PORTABLE = 1         /* memory is pinned for all contexts */
 };
 
 static const int64_t SLOT = 1 << 20; /* bytes */
@@ -27,19 +29,20 @@ static int status_of(int result) {
                                              : HONE_DEVICE_FAILED;
 }
 
-/* Can the host read at p? The kernel looks, so that nothing is hurt. */
+/* Returns true if the host can read at p. The kernel reads it, in write(), so
+   that a bad address only gives an error. */
 static bool readable(const void *p) {
   int end[2];
   if (pipe(end) != 0)
-    return true; /* as far as is known */
+    return true; /* this is not known; the host is assumed */
   const bool can = write(end[1], p, 1) == 1;
   close(end[0]);
   close(end[1]);
   return can;
 }
 
-/* A driver that fails, for there is no device or what ran on it broke, is no
-   trouble of memory that is the host's. */
+/* The driver may fail because there is no device, or because a kernel crashed.
+   Then p is taken for the host's memory if the host can read it. */
 bool hone_device_memory_of(const void *p, hone_device_memory *place) {
   static const int which[] = {HONE_DRIVER_TYPE, HONE_DRIVER_MANAGED,
                               HONE_DRIVER_ORDINAL, HONE_DRIVER_CONTEXT};
@@ -54,51 +57,51 @@ bool hone_device_memory_of(const void *p, hone_device_memory *place) {
   return told ? type == HONE_DRIVER_DEVICE && managed == 0 : !readable(p);
 }
 
-/* In a context ------------------------------------------------------------- */
+/* Contexts ----------------------------------------------------------------- */
 
-typedef struct visit {
+typedef struct entered_context {
   const hone_driver *driver;
   int device;
-  bool retained; /* the device's own context */
-} visit;
+  bool retained; /* the primary context was retained */
+} entered_context;
 
-static int enter(visit *v, const hone_device_memory *place) {
+static int enter_context(entered_context *in, const hone_device_memory *place) {
   void *context = place->context;
-  *v = (visit){.driver = hone_driver_present()};
-  if (v->driver == NULL)
+  *in = (entered_context){.driver = hone_driver_present()};
+  if (in->driver == NULL)
     return HONE_DEVICE_FAILED;
-  int st = status_of(v->driver->device(&v->device, place->ordinal));
+  int st = status_of(in->driver->device(&in->device, place->ordinal));
   if (st == HONE_OK && context == NULL) {
-    st = status_of(v->driver->retain(&context, v->device));
-    v->retained = st == HONE_OK;
+    st = status_of(in->driver->retain(&context, in->device));
+    in->retained = st == HONE_OK;
   }
   if (st == HONE_OK)
-    st = status_of(v->driver->push(context));
-  if (st != HONE_OK && v->retained)
-    (void)v->driver->release(v->device);
+    st = status_of(in->driver->push(context));
+  if (st != HONE_OK && in->retained)
+    (void)in->driver->release(in->device);
   return st;
 }
 
-static void leave(const visit *v) {
+static void leave_context(const entered_context *in) {
   void *context;
-  (void)v->driver->pop(&context);
-  if (v->retained)
-    (void)v->driver->release(v->device);
+  (void)in->driver->pop(&context);
+  if (in->retained)
+    (void)in->driver->release(in->device);
 }
 
-/* from_type: the other side is the other's. */
+/* Describes a copy from memory of from_type, device or host, to the other. */
 static hone_driver_copy copy_of(unsigned from_type, size_t bytes, size_t rows,
                                 const void *from, size_t from_pitch, void *to,
                                 size_t to_pitch) {
   const bool fetch = from_type == HONE_DRIVER_DEVICE;
   return (hone_driver_copy){.from_type = from_type,
                             .from_host = fetch ? NULL : from,
-                            .from_there = fetch ? (uintptr_t)from : 0,
+                            .from_device = fetch ? (uintptr_t)from : 0,
                             .from_pitch = from_pitch,
                             .to_type =
                                 fetch ? HONE_DRIVER_HOST : HONE_DRIVER_DEVICE,
                             .to_host = fetch ? to : NULL,
-                            .to_there = fetch ? 0 : (uintptr_t)to,
+                            .to_device = fetch ? 0 : (uintptr_t)to,
                             .to_pitch = to_pitch,
                             .bytes = bytes,
                             .rows = rows};
@@ -106,12 +109,12 @@ static hone_driver_copy copy_of(unsigned from_type, size_t bytes, size_t rows,
 
 static int copy_now(const hone_device_memory *place,
                     const hone_driver_copy *copy) {
-  visit v;
-  int st = enter(&v, place);
+  entered_context in;
+  int st = enter_context(&in, place);
   if (st != HONE_OK)
     return st;
-  st = status_of(v.driver->copy(copy));
-  leave(&v);
+  st = status_of(in.driver->copy(copy));
+  leave_context(&in);
   return st;
 }
 
@@ -133,51 +136,51 @@ int hone_device_memory_store(const hone_device_memory *place, size_t bytes,
 
 /* Slots ------------------------------------------------------------------- */
 
-static void give_slots_back(hone_host_copy *t) {
+static void release_slots(hone_host_copy *t) {
   const hone_driver *driver = hone_driver_present();
-  const hone_device_memory place = {.ordinal = t->slots_of - 1};
-  visit v;
-  if (t->slots_of == 0)
+  const hone_device_memory place = {.ordinal = t->slots_ordinal_plus_1 - 1};
+  entered_context in;
+  if (t->slots_ordinal_plus_1 == 0)
     return;
-  const bool inside = enter(&v, &place) == HONE_OK;
+  const bool entered = enter_context(&in, &place) == HONE_OK;
   for (int i = 0; i < HONE_HOST_COPY_SLOTS; i++)
     if (t->stream[i] != NULL)
       (void)driver->stream_destroy(t->stream[i]);
   if (t->pinned != NULL)
     (void)driver->unpin(t->pinned);
-  if (inside)
-    leave(&v);
+  if (entered)
+    leave_context(&in);
   (void)driver->release(t->device);
   memset(t->stream, 0, sizeof t->stream);
   (void)hone_mem_charge(t->mem, -(int64_t)t->pinned_bytes);
   t->pinned = NULL;
   t->pinned_bytes = 0;
-  t->slots_of = t->slots = 0;
+  t->slots_ordinal_plus_1 = t->slots = 0;
 }
 
-/* count slots in the device's own context, which is kept for them. Where they
-   cannot be had, it goes without. */
-static void take_slots(hone_host_copy *t, int count, size_t bytes) {
+/* Reserves 'count' slots in the device's primary context, which is retained for
+   them. If that fails there are no slots, and none are needed. */
+static void reserve_slots(hone_host_copy *t, int count, size_t bytes) {
   void *context, *pinned = NULL;
-  visit v;
-  if (t->slots_of == t->place.ordinal + 1 && t->slots >= count &&
+  entered_context in;
+  if (t->slots_ordinal_plus_1 == t->place.ordinal + 1 && t->slots >= count &&
       t->slot_bytes >= bytes)
     return;
-  give_slots_back(t);
+  release_slots(t);
   const size_t all = (size_t)count * bytes;
-  if (enter(&v, &t->place) != HONE_OK)
+  if (enter_context(&in, &t->place) != HONE_OK)
     return;
-  if (v.driver->retain(&context, v.device) == 0) {
-    t->slots_of = t->place.ordinal + 1;
-    t->device = v.device;
+  if (in.driver->retain(&context, in.device) == 0) {
+    t->slots_ordinal_plus_1 = t->place.ordinal + 1;
+    t->device = in.device;
     if (hone_mem_charge(t->mem, (int64_t)all))
       t->pinned_bytes = all;
-    if (t->pinned_bytes > 0 && v.driver->pin(&pinned, all, PORTABLE) == 0)
+    if (t->pinned_bytes > 0 && in.driver->pin(&pinned, all, PORTABLE) == 0)
       t->pinned = pinned;
   }
-  leave(&v);
+  leave_context(&in);
   if (t->pinned == NULL) {
-    give_slots_back(t);
+    release_slots(t);
     return;
   }
   t->slots = count;
@@ -187,14 +190,14 @@ static void take_slots(hone_host_copy *t, int count, size_t bytes) {
 /* Fetching ------------------------------------------------------------------
  */
 
-static void fail(hone_host_copy *t, int st) {
+static void note_failure(hone_host_copy *t, int st) {
   if (st != HONE_OK)
     __atomic_store_n(&t->status, st, __ATOMIC_RELAXED);
 }
 
-/* Columns j .. j+w-1 by way of this slot; slot < 0: of none. */
-static int fetch_columns(hone_host_copy *t, const visit *v, int slot, int64_t j,
-                         int64_t w) {
+/* Fetches columns j .. j+w-1 through a slot; slot < 0: without one. */
+static int fetch_columns(hone_host_copy *t, const entered_context *in, int slot,
+                         int64_t j, int64_t w) {
   const size_t column = (size_t)t->n * sizeof(double);
   double *to = t->copy + j * t->n;
   char *by = slot < 0 ? (char *)to : t->pinned + (size_t)slot * t->slot_bytes;
@@ -202,17 +205,18 @@ static int fetch_columns(hone_host_copy *t, const visit *v, int slot, int64_t j,
       copy_of(HONE_DRIVER_DEVICE, column, (size_t)w, t->original + j * t->ld,
               (size_t)t->ld * sizeof(double), by, column);
   if (slot < 0)
-    return status_of(v->driver->copy(&copy));
-  int st = status_of(v->driver->copy_async(&copy, t->stream[slot]));
+    return status_of(in->driver->copy(&copy));
+  int st = status_of(in->driver->copy_async(&copy, t->stream[slot]));
   if (st == HONE_OK)
-    st = status_of(v->driver->stream_wait(t->stream[slot]));
+    st = status_of(in->driver->stream_wait(t->stream[slot]));
   if (st == HONE_OK)
     memcpy(to, by, (size_t)w * column);
   return st;
 }
 
-/* Chunk after chunk until none is left. */
-static void fetch_chunks(hone_host_copy *t, const visit *v, int slot) {
+/* Fetches one chunk of columns after another until none is left. */
+static void fetch_chunks(hone_host_copy *t, const entered_context *in,
+                         int slot) {
   int st = HONE_OK;
   while (st == HONE_OK &&
          __atomic_load_n(&t->status, __ATOMIC_RELAXED) == HONE_OK) {
@@ -220,36 +224,37 @@ static void fetch_chunks(hone_host_copy *t, const visit *v, int slot) {
     const int64_t j = chunk * t->width;
     if (chunk >= t->chunks)
       return;
-    st = fetch_columns(t, v, slot, j, HONE_MIN(t->width, t->n - j));
+    st = fetch_columns(t, in, slot, j, HONE_MIN(t->width, t->n - j));
   }
-  fail(t, st);
+  note_failure(t, st);
 }
 
 static void fetch_task(void *ctx, int64_t task) {
   hone_host_copy *t = ctx;
-  visit v;
+  entered_context in;
   (void)task;
-  const int taker = __atomic_fetch_add(&t->takers, 1, __ATOMIC_RELAXED);
-  const int slot = t->slots_now > 0 ? taker : -1;
+  const int worker = __atomic_fetch_add(&t->workers, 1, __ATOMIC_RELAXED);
+  const int slot = t->slots_now > 0 ? worker : -1;
   if (slot >= t->slots_now)
     return;
-  int st = enter(&v, &t->place);
-  fail(t, st);
+  int st = enter_context(&in, &t->place);
+  note_failure(t, st);
   if (st != HONE_OK)
     return;
   if (slot >= 0 && t->stream[slot] == NULL)
-    st = status_of(v.driver->stream_create(&t->stream[slot], NON_BLOCKING));
-  fail(t, st);
+    st = status_of(in.driver->stream_create(&t->stream[slot], NON_BLOCKING));
+  note_failure(t, st);
   if (st == HONE_OK)
-    fetch_chunks(t, &v, slot);
-  leave(&v);
+    fetch_chunks(t, &in, slot);
+  leave_context(&in);
 }
 
-/* The twin ------------------------------------------------------------------
+/* The copy ------------------------------------------------------------------
  */
 
-/* Is the context of the pointer the device's own? It is not made for this. */
-static bool is_native(const hone_device_memory *place) {
+/* Returns true if the memory belongs to the device's primary context. That
+   context is not created for this. */
+static bool is_primary_context(const hone_device_memory *place) {
   const hone_driver *driver = hone_driver_present();
   void *own = NULL;
   unsigned flags = 0;
@@ -281,7 +286,7 @@ int hone_host_copy_open(hone_host_copy *t, hone_mem *mem, int64_t n,
   t->ld = ld;
   t->original = original;
   t->place = *place;
-  t->native = is_native(place);
+  t->native = is_primary_context(place);
   t->status = HONE_OK;
   t->state = HONE_HOST_COPY_PENDING;
   return HONE_OK;
@@ -297,13 +302,13 @@ static int end_fetch(hone_host_copy *t, int st) {
 
 int hone_host_copy_columns(hone_host_copy *t, const int64_t *column,
                            int count) {
-  visit v;
-  int st = enter(&v, &t->place);
+  entered_context in;
+  int st = enter_context(&in, &t->place);
   if (st != HONE_OK)
     return end_fetch(t, st);
   for (int i = 0; i < count && st == HONE_OK; i++)
-    st = fetch_columns(t, &v, -1, column[i], 1);
-  leave(&v);
+    st = fetch_columns(t, &in, -1, column[i], 1);
+  leave_context(&in);
   return end_fetch(t, st);
 }
 
@@ -317,8 +322,8 @@ void hone_host_copy_start(hone_host_copy *t, hone_pool *pool) {
   int64_t bytes = HONE_MAX(slot / column, (int64_t)1) * column;
   t->slots_now = 0;
   if (shared) {
-    take_slots(t, (int)HONE_MIN(threads, (int64_t)HONE_HOST_COPY_SLOTS),
-               (size_t)bytes);
+    reserve_slots(t, (int)HONE_MIN(threads, (int64_t)HONE_HOST_COPY_SLOTS),
+                  (size_t)bytes);
     t->slots_now = t->slots;
   }
   if (t->slots_now == 0)
@@ -326,7 +331,7 @@ void hone_host_copy_start(hone_host_copy *t, hone_pool *pool) {
   t->width = bytes / column;
   t->chunks = (t->n + t->width - 1) / t->width;
   t->next = 0;
-  t->takers = 0;
+  t->workers = 0;
   t->status = HONE_OK;
   t->pool = t->slots_now > 0 ? pool : NULL;
   t->state = HONE_HOST_COPY_ARRIVING;
@@ -351,7 +356,7 @@ int hone_host_copy_await(hone_host_copy *t, hone_pool *pool) {
 void hone_host_copy_stop(hone_host_copy *t) {
   if (t == NULL || t->state != HONE_HOST_COPY_ARRIVING)
     return;
-  fail(t, HONE_CANCELLED);
+  note_failure(t, HONE_CANCELLED);
   hone_pool_wait(t->pool);
   t->state = HONE_HOST_COPY_PENDING;
 }
@@ -368,5 +373,5 @@ void hone_host_copy_destroy(hone_host_copy *t) {
   if (t->mem == NULL)
     return;
   hone_host_copy_close(t);
-  give_slots_back(t);
+  release_slots(t);
 }

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory of a device that the host cannot read: the caller's arrays may lie
-   there. Small ones are copied here and back. Of a matrix the host has a copy,
-   which comes while the device factors the original: its twin. */
+/* Arrays of the caller in the memory of a device, which the host cannot read.
+   Vectors are copied to the host and back. Of a matrix the host makes a copy,
+   which arrives while the device factors the original. */
 #ifndef HONE_DEVICE_MEMORY_H
 #define HONE_DEVICE_MEMORY_H
 
 #include "base/base.h"
 
 typedef struct hone_device_memory {
-  int ordinal;   /* of the device */
-  void *context; /* that it was allocated in; NULL: in none */
+  int ordinal;   /* the number of the device */
+  void *context; /* the context of the allocation; NULL: it has none */
 } hone_device_memory;
 
-/* Is p memory of a device that the host cannot read? Makes no context, and
-   loads no driver. */
+/* Returns true, and fills place, if p points to memory of a device that the
+   host cannot read. Creates no context and loads no driver. */
 bool hone_device_memory_of(const void *p, hone_device_memory *place);
 
-/* rows rows of 'bytes' bytes, from_pitch and to_pitch bytes apart, from the
-   device to the host or back. Waits. HONE_OK, HONE_NO_MEMORY or
-   HONE_DEVICE_FAILED, as below. */
+/* Copy 'rows' rows of 'bytes' bytes, which lie from_pitch and to_pitch bytes
+   apart, from the device to the host (fetch) or back (store), and wait until
+   that is done. Like the functions below they return HONE_OK, HONE_NO_MEMORY or
+   HONE_DEVICE_FAILED. */
 int hone_device_memory_fetch(const hone_device_memory *place, size_t bytes,
                              size_t rows, const void *from, size_t from_pitch,
                              void *to, size_t to_pitch);
@@ -27,9 +28,9 @@ int hone_device_memory_store(const hone_device_memory *place, size_t bytes,
                              void *to, size_t to_pitch);
 
 typedef enum hone_host_copy_state {
-  HONE_HOST_COPY_NONE,     /* the matrix is the host's, or there is none */
-  HONE_HOST_COPY_PENDING,  /* nothing of it has been fetched */
-  HONE_HOST_COPY_ARRIVING, /* threads are at it */
+  HONE_HOST_COPY_NONE,     /* A lies in host memory, or there is no A */
+  HONE_HOST_COPY_PENDING,  /* no part has been fetched, or not all of it */
+  HONE_HOST_COPY_ARRIVING, /* threads are fetching it */
   HONE_HOST_COPY_COMPLETE, /* the host has it */
   HONE_HOST_COPY_FAILED    /* it could not be fetched */
 } hone_host_copy_state;
@@ -54,35 +55,35 @@ typedef struct hone_host_copy {
   /* What follows is place.c's. */
   hone_mem *mem;
   hone_pool *pool;
-  int64_t room; /* bytes of copy */
-  int slots_of; /* 1 + ordinal of the device whose own context is kept for the
-                   slots; 0: there are none */
-  int device;   /* the same, as the driver names it */
-  int slots, slots_now; /* each for one thread; of this fetch */
-  char *pinned;         /* that they are parts of */
+  int64_t room;             /* bytes of copy */
+  int slots_ordinal_plus_1; /* of the device whose primary context is retained
+                               for the slots; 0: there are no slots */
+  int device;               /* the driver's handle of that device */
+  int slots, slots_now; /* one for each thread; those of the present fetch */
+  char *pinned;         /* the pinned memory that holds the slots */
   size_t slot_bytes, pinned_bytes;
   void *stream[HONE_HOST_COPY_SLOTS];
-  int64_t width, chunks, next; /* columns of a chunk; the next to be taken */
-  int takers, status;
+  int64_t width, chunks,
+      next;            /* columns of a chunk, chunks of A, the next chunk */
+  int workers, status; /* threads that have begun the present fetch */
 } hone_host_copy;
 
-/* The matrix at 'original'; the one before is forgotten. HONE_OK: room for the
-   copy is there, nothing is in it yet. */
+/* Prepares to fetch the matrix at 'original' and forgets the one before. After
+   HONE_OK the copy has memory but no contents yet. */
 int hone_host_copy_open(hone_host_copy *host_copy, hone_mem *mem, int64_t n,
                         const hone_device_memory *place, const double *original,
                         int64_t ld);
-/* These columns now, before the others. */
+/* Fetches these columns now, before the others. */
 int hone_host_copy_columns(hone_host_copy *host_copy, const int64_t *column,
                            int count);
-/* The pool's threads begin to fetch all of it, and do nothing else until
-   hone_host_copy_await, which helps and waits; or hone_host_copy_stop, which
-   gives it up. */
+/* start lets the threads of the pool begin to fetch all of A; they do nothing
+   else until await, which helps and waits, or stop, which abandons the copy. */
 void hone_host_copy_start(hone_host_copy *host_copy, hone_pool *pool);
 int hone_host_copy_await(hone_host_copy *host_copy, hone_pool *pool);
 void hone_host_copy_stop(hone_host_copy *host_copy);
-/* The matrix is the solver's no more: its copy is given back. */
+/* Frees the copy; A may no longer be used. */
 void hone_host_copy_close(hone_host_copy *host_copy);
-/* And all else that it holds. */
+/* Frees everything that it holds, the slots too. */
 void hone_host_copy_destroy(hone_host_copy *host_copy);
 
 #endif

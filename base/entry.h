@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The scalar type. Sources that touch entries of matrices and vectors are
-   compiled once for each type: they say hone_entry where a number may be
-   complex, and double where it is real in any case (magnitudes, norms, errors,
+/* The scalar type of matrices and vectors. Sources that handle entries are
+   compiled once for each type. They write hone_entry where a number may be
+   complex, and double where it is always real (magnitudes, norms, errors,
    scaling). With HONE_COMPLEX defined, hone_entry is double _Complex, and
-   entry_names.h gives every function of such a source its other name. */
+   entry_names.h renames every function of such a source. */
 #ifndef HONE_ENTRY_H
 #define HONE_ENTRY_H
 
@@ -23,7 +23,7 @@ typedef long double _Complex hone_wide; /* an entry in extended range */
 static inline double hone_real(hone_entry v) { return creal(v); }
 static inline double hone_imag(hone_entry v) { return cimag(v); }
 static inline double hone_abs(hone_entry v) { return cabs(v); }
-/* |v| up to a factor of sqrt(2), from above, at less cost. */
+/* Returns |re v| + |im v|, which is between |v| and sqrt(2) |v| and cheaper. */
 static inline double hone_abs1(hone_entry v) {
   return fabs(creal(v)) + fabs(cimag(v));
 }
@@ -32,18 +32,19 @@ static inline hone_entry hone_conj(hone_entry v) { return conj(v); }
 static inline bool hone_finite(hone_entry v) {
   return isfinite(creal(v)) && isfinite(cimag(v));
 }
-/* v / |v|, or 1 for 0. */
+/* Returns v / |v|, or 1 for 0. */
 static inline hone_entry hone_sign(hone_entry v) {
   const double size = cabs(v);
   return size > 0.0 ? v / size : 1.0;
 }
-/* |v|, which for a real number keeps its sign. */
+/* Returns |v|; for a real entry, v itself with its sign. */
 static inline double hone_signed_abs(hone_entry v) { return cabs(v); }
-/* The product with a real number, which moves no part of v into the other. */
+/* Returns the product with a real number. Each part of v is multiplied by
+   itself, so that no Inf or NaN spreads from one part to the other. */
 static inline hone_entry hone_times(double by, hone_entry v) {
   return CMPLX(by * creal(v), by * cimag(v));
 }
-/* 2^e v */
+/* Returns 2^e v. */
 static inline hone_wide hone_ldexpl(hone_wide v, int e) {
   return CMPLXL(ldexpl(creall(v), e), ldexpl(cimagl(v), e));
 }
@@ -66,7 +67,7 @@ static inline double hone_abs1(hone_entry v) { return fabs(v); }
 static inline long double hone_absl(hone_wide v) { return fabsl(v); }
 static inline hone_entry hone_conj(hone_entry v) { return v; }
 static inline bool hone_finite(hone_entry v) { return isfinite(v); }
-/* 1 or -1; 1 for 0, -1 for NaN. */
+/* Returns 1 for v >= 0, otherwise -1, also for NaN. */
 static inline hone_entry hone_sign(hone_entry v) {
   return v >= 0.0 ? 1.0 : -1.0;
 }

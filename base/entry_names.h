@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The names that functions and tables of the sources compiled once per scalar
-   type have in double complex: the list is complete, which ninja complex
-   checks, and BLAS and LAPACK follow. Included by entry.h alone. */
+/* The names that functions and tables of the sources compiled once for each
+   scalar type have in the build for double complex. The list must be complete;
+   `ninja complex` checks it. The names of BLAS and LAPACK follow. Only entry.h
+   includes this file. */
 #ifndef HONE_ENTRY_NAMES_H
 #define HONE_ENTRY_NAMES_H
 
@@ -22,6 +23,7 @@
 #define hone_certify_scratch hone_z_certify_scratch
 #define hone_certify_with_gmres hone_z_certify_with_gmres
 #define hone_dense_operator hone_z_dense_operator
+#define hone_dense_residual hone_z_dense_residual
 #define hone_dense_wide_row hone_z_dense_wide_row
 #define hone_engine_banded hone_z_engine_banded
 #define hone_engine_cholesky_double hone_z_engine_cholesky_double
@@ -56,11 +58,6 @@
 #define hone_null_report_zeros hone_z_null_report_zeros
 #define hone_pairs_close hone_z_pairs_close
 #define hone_pairs_open hone_z_pairs_open
-#define hone_pass_avx2 hone_z_pass_avx2
-#define hone_pass_avx512 hone_z_pass_avx512
-#define hone_pass_base hone_z_pass_base
-#define hone_pass_isa hone_z_pass_isa
-#define hone_pass_run hone_z_pass_run
 #define hone_policy_ends hone_z_policy_ends
 #define hone_policy_follows hone_z_policy_follows
 #define hone_policy_gmres_steps hone_z_policy_gmres_steps
@@ -75,6 +72,10 @@
 #define hone_refined_residual_noise hone_z_refined_residual_noise
 #define hone_refined_take_best hone_z_refined_take_best
 #define hone_residual hone_z_residual
+#define hone_residual_avx2 hone_z_residual_avx2
+#define hone_residual_avx512 hone_z_residual_avx512
+#define hone_residual_base hone_z_residual_base
+#define hone_residual_isa hone_z_residual_isa
 #define hone_scale_by hone_z_scale_by
 #define hone_scale_find hone_z_scale_find
 #define hone_scale_in hone_z_scale_in
@@ -90,7 +91,7 @@
 #define hone_space_z hone_z_space_z
 #define hone_structure_excluded hone_z_structure_excluded
 #define hone_structure_find hone_z_structure_find
-#define hone_structure_probe hone_z_structure_probe
+#define hone_structure_sample hone_z_structure_sample
 #define hone_structure_symmetric hone_z_structure_symmetric
 #define hone_sum_abs hone_z_sum_abs
 #define hone_take_signs hone_z_take_signs

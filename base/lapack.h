@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The routines of LAPACK and the BLAS that the library, its tests and its
-   benchmarks call, by their Fortran names: OpenBLAS brings them, but Debian
-   has no header for them. Arguments are LAPACK's. */
+/* Prototypes of the routines of LAPACK and the BLAS that the library, its tests
+   and its benchmarks call, by their Fortran names. OpenBLAS provides the
+   routines, but Debian has no header for them. Arguments are those of LAPACK.
+ */
 #ifndef HONE_LAPACK_H
 #define HONE_LAPACK_H
 
@@ -14,25 +15,25 @@ extern "C" {
 /* ---- In the precision of hone_entry: double, or double complex (z...) -----
  */
 
-/* LU with partial pivoting, and solutions with it. */
+/* LU with partial pivoting, and the solution of systems with the factors. */
 void dgetrf_(const int *m, const int *n, hone_entry *a, const int *lda,
              int *ipiv, int *info);
 void dgetrs_(const char *trans, const int *n, const int *nrhs,
              const hone_entry *a, const int *lda, const int *ipiv,
              hone_entry *b, const int *ldb, int *info);
-/* LU of a band. */
+/* The same for a band matrix. */
 void dgbtrf_(const int *m, const int *n, const int *kl, const int *ku,
              hone_entry *ab, const int *ldab, int *ipiv, int *info);
 void dgbtrs_(const char *trans, const int *n, const int *kl, const int *ku,
              const int *nrhs, const hone_entry *ab, const int *ldab,
              const int *ipiv, hone_entry *b, const int *ldb, int *info);
-/* Cholesky. */
+/* The Cholesky factorization, and the solution of systems with it. */
 void dpotrf_(const char *uplo, const int *n, hone_entry *a, const int *lda,
              int *info);
 void dpotrs_(const char *uplo, const int *n, const int *nrhs,
              const hone_entry *a, const int *lda, hone_entry *b, const int *ldb,
              int *info);
-/* Products and triangular solves. */
+/* Matrix products and triangular solves. */
 void dgemm_(const char *transa, const char *transb, const int *m, const int *n,
             const int *k, const hone_entry *alpha, const hone_entry *a,
             const int *lda, const hone_entry *b, const int *ldb,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The matrix interface: everything that refinement needs of a matrix A,
-   however A is stored. Refinement reads A through a const table of functions
-   and nothing else; the table for a dense A in host memory is in cpu_dp/. The
-   other interface, engine.h, is what refinement needs of a factorization. */
+/* The matrix interface: everything that refinement needs of a matrix A, however
+   A is stored. Refinement reads A only through a const table of functions; the
+   table for a dense A in host memory is in cpu_dp/dense.c. All numbers are in
+   double precision. Read next engine.h, the interface to a factorization. */
 #ifndef HONE_OPERATOR_H
 #define HONE_OPERATOR_H
 
@@ -11,10 +11,10 @@
 
 typedef struct hone_operator hone_operator;
 
-/* A matrix of order n. Borrowed, never written. */
+/* A matrix of order n. It is borrowed and never written. */
 typedef struct hone_matrix {
-  const hone_operator *op; /* how it is read */
-  const void *self;        /* what op reads: see dense.h */
+  const hone_operator *op; /* the functions that read it */
+  const void *self; /* the matrix as op knows it, for example a hone_dense */
   int64_t n;
 } hone_matrix;
 
@@ -26,78 +26,79 @@ typedef struct hone_scaling {
 } hone_scaling;
 enum { HONE_MAX_EXP = 1000 };
 
-/* What is exactly zero or exactly equal in A. */
+/* The exact structure of A: which entries are zero, and which are equal. */
 typedef struct hone_structure {
-  int64_t lower, upper; /* a_ij = 0 for i > j + lower and for j > i + upper;
-                           n - 1 where nothing follows from it */
-  bool definite; /* may be positive definite: symmetric, diagonal > 0, and so
-                    is every minor of two */
-  int found;     /* HONE_FOUND_...: what of this pays */
+  int64_t lower, upper; /* bandwidths: a_ij = 0 for i > j + lower and for
+                           j > i + upper; n - 1 where they do not pay */
+  bool definite; /* A may be positive definite: it is symmetric, its diagonal
+                    is positive, and a_ij^2 <= a_ii a_jj up to rounding */
+  int found;     /* HONE_FOUND_...: the structure that is made use of */
 } hone_structure;
 
 /* The range of S = R A C. */
 typedef struct hone_inspection {
-  double *row_max, *col_max; /* n each, the caller's: max |s_ij| */
+  double *row_max, *col_max; /* n each, arrays of the caller: max |s_ij| */
   double norm1, norm_inf;    /* DBL_MAX where the sum overflows */
   int64_t bad_row, bad_col;  /* the first NaN or Inf by columns, or -1 */
 } hone_inspection;
 
-/* Residuals of k right-hand sides, op(A) = A or A^T:
+/* The job of computing residuals and their denominators for k right-hand sides,
+   where op(A) is A or A^T:
      r_c   = b_c - op(A) x_c
      den_c = |op(A)| |x_c| + |b_c|                          c = 0 .. k-1 */
-typedef struct hone_pass {
+typedef struct hone_residual_job {
   const hone_matrix *a;
   bool trans;
-  bool accurate; /* r in double-double, rounded once; else plain double */
+  bool accurate; /* r in double-double, rounded once; otherwise plain double */
   int64_t k;
   const hone_entry *const *x; /* k vectors of n */
   const hone_entry *const *b; /* k vectors of n */
   hone_entry *const *r;       /* k vectors of n, written; r[c] may be b[c] */
   double *const *den;         /* k vectors of n, written */
-} hone_pass;
+} hone_residual_job;
 
-/* One row of a residual beyond the range of double. */
+/* One entry of a residual whose products may leave the range of double. */
 typedef struct hone_wide_row {
   const hone_matrix *a;
   bool trans;
   int64_t i;
   const hone_entry *x; /* n */
   hone_entry b;        /* b_i */
-  bool fast;           /* one rounding of long double a term will do */
-  int shift;           /* r is wanted times 2^shift */
-  /* Written: */
+  bool fast;           /* one rounding to long double for each term suffices */
+  int shift;           /* r is returned times 2^shift */
+  /* These are written: */
   hone_entry r;    /* 2^shift (b - op(A) x)_i */
   double quotient; /* |b - op(A) x|_i / (|op(A)| |x| + |b|)_i; 0 where both
                       are 0 */
 } hone_wide_row;
 
-/* One const table for each kind of matrix. The bits of what it computes do not
-   depend on the number of threads of the pool. */
+/* The table of functions; there is one for each kind of matrix. The bits of
+   every result are independent of the number of threads of the pool. */
 struct hone_operator {
   const char *name; /* "dense" */
-  /* Doubles of scratch that inspect and find_structure need. */
+  /* Returns the doubles of scratch that inspect and find_structure need. */
   int64_t (*scratch)(int64_t n);
-  /* A may still be on its way to where the functions below can read it. start:
-     begin to bring it; await: wait until it is there. Until then an engine's
-     factor is the only one that may be given A. await returns HONE_OK or what
-     went wrong. NULL, both: A is there already. */
+  /* start begins to copy A to where the functions below can read it, and await
+     waits until the copy is complete; it returns HONE_OK or the error status.
+     Until then only the factor function of an engine may be given A. Both are
+     NULL where A can always be read. */
   void (*start)(const hone_matrix *a, hone_pool *pool);
   int (*await)(const hone_matrix *a, hone_pool *pool);
-  /* Finds what is exactly zero or equal in A; definite: also whether A may be
-     positive definite. Waits for A where it has to. Fails only where await
-     does. NULL: a matrix of this kind has no structure to be looked for. */
+  /* Finds the exact structure of A; if 'definite' is true, also whether A may
+     be positive definite. It waits for A if it must, and fails only where await
+     fails. NULL: matrices of this kind are not searched for structure. */
   int (*find_structure)(const hone_matrix *a, hone_pool *pool, bool definite,
                         double *scratch, hone_structure *out);
-  /* Is A symmetric, to the last bit? */
+  /* Returns true if A is symmetric to the last bit. */
   bool (*symmetric)(const hone_matrix *a, hone_pool *pool);
-  /* Inspects S = R A C (A itself where scaling is NULL). */
+  /* Inspects S = R A C (A itself where scaling is NULL): fills out. */
   void (*inspect)(const hone_matrix *a, hone_pool *pool,
                   const hone_scaling *scaling, double *scratch,
                   hone_inspection *out);
-  /* Residuals and their denominators: the word that accepts x. */
-  void (*residual)(const hone_pass *pass, hone_pool *pool);
-  /* One row again, in extended range: as accurate as the accurate pass would
-     have it, but to 2^-63 of the denominator where fast. */
+  /* Computes residuals and denominators; x is accepted by these alone. */
+  void (*residual)(const hone_residual_job *pass, hone_pool *pool);
+  /* Computes one row in extended range: as accurately as the accurate residual,
+     or with an error of about 2^-63 of the denominator where 'fast' is set. */
   void (*wide_row)(hone_wide_row *row);
 };
 

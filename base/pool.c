@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A few POSIX threads for the passes over A: tasks are handed out by one
-   atomic counter, so that which thread runs a task never decides a result.
-   Not OpenMP: its threads spin after each region, which costs OpenBLAS, with
-   threads of its own, the core they spin on. */
-#define _GNU_SOURCE /* CPU affinity */
-#include "base/base.h"
+/* A pool of POSIX threads for the passes over A. One atomic counter hands out
+   the tasks; no result may depend on which thread runs a task. OpenMP is not
+   used: its threads spin after each region and so take cores from OpenBLAS,
+   which has threads of its own. */
+#define _GNU_SOURCE /* for CPU affinity */
+#include "base/pool.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -14,16 +14,16 @@
 struct hone_pool {
   pthread_mutex_t lock;
   pthread_cond_t wake, done;
-  int threads; /* with the calling one */
-  int busy;    /* workers still in the present job */
-  uint64_t job;
+  int threads;  /* with the calling one */
+  int busy;     /* workers that have not finished the present job */
+  uint64_t job; /* the number of jobs begun so far */
   bool quit;
   hone_task run;
   void *ctx;
   int64_t tasks;
   _Atomic int64_t next;
-  cpu_set_t allowed; /* where the creator may run */
-  size_t avoided;    /* CPU the workers keep off; CPU_SETSIZE: none */
+  cpu_set_t allowed; /* CPUs that the creating thread may run on */
+  size_t avoided;    /* CPU that the workers avoid; CPU_SETSIZE: none */
   pthread_t worker[];
 };
 
@@ -72,7 +72,7 @@ void hone_pool_create(hone_pool **out, hone_mem *mem, int threads) {
     hone_mem_put(mem, pool);
     return;
   }
-  pthread_cond_init(&pool->wake, NULL); /* never fails on Linux */
+  pthread_cond_init(&pool->wake, NULL); /* cannot fail on Linux */
   pthread_cond_init(&pool->done, NULL);
   for (size_t i = 0; i < workers; i++) {
     if (pthread_create(&pool->worker[i], NULL, work, pool) != 0)
@@ -103,11 +103,12 @@ int hone_pool_threads(const hone_pool *pool) {
   return pool ? pool->threads : 1;
 }
 
-/* Keeps the workers off the caller's CPU. Between its calls OpenBLAS's
-   threads spin on every other CPU, so that the kernel finds none idle, wakes
-   our workers where their waker runs, and all of us share that one while
-   OpenBLAS spins on the rest: passes then take twice as long. */
-static void keep_off_caller(hone_pool *pool) {
+/* Keeps the workers off the caller's CPU. Between the calls of OpenBLAS its
+   threads spin on every other CPU, so that the kernel finds no idle CPU and
+   wakes our workers on the one that the caller runs on. All threads of the
+   pool would then share that CPU, while OpenBLAS spins on the others, and a
+   pass would take twice as long. */
+static void avoid_cpu_of_caller(hone_pool *pool) {
   const int cpu = sched_getcpu();
   const size_t here = cpu >= 0 ? (size_t)cpu : CPU_SETSIZE;
   if (here == pool->avoided || here >= CPU_SETSIZE ||
@@ -115,13 +116,13 @@ static void keep_off_caller(hone_pool *pool) {
     return;
   cpu_set_t others = pool->allowed;
   CPU_CLR(here, &others);
-  for (int i = 0; i < pool->threads - 1; i++) /* a hint: failure is fine */
+  for (int i = 0; i < pool->threads - 1; i++) /* only a hint */
     (void)pthread_setaffinity_np(pool->worker[i], sizeof others, &others);
   pool->avoided = here;
 }
 
 static void start(hone_pool *pool, int64_t tasks, hone_task run, void *ctx) {
-  keep_off_caller(pool);
+  avoid_cpu_of_caller(pool);
   pthread_mutex_lock(&pool->lock);
   pool->run = run;
   pool->ctx = ctx;

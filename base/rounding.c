@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Scaling and rounding a block column: one read of the caller's matrix, in
-   pieces that stay in the first-level cache; the row exchanges of earlier
-   panels are made while the column is still in the second-level one. */
+/* Scales columns of A and rounds them to single precision, on the CPU. A is
+   read once, in pieces that stay in the first-level cache; the row exchanges of
+   earlier panels are applied while the column is still in the second-level
+   cache. Read hone_round_columns, at the end, first. */
 #include "base/rounding.h"
 
 #include <float.h>
@@ -9,9 +10,13 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { PIECE = 1024, THREADS_FROM = 400, TASKS_A_THREAD = 2 };
+enum {
+  PIECE = 1024, /* rows scaled at once, which stay in the cache */
+  TASKS_A_THREAD = 2
+};
 
-/* f = s rounded, entries below FLT_MIN to 0; returns the largest. */
+/* Rounds s to f; magnitudes below FLT_MIN become 0. Returns the largest
+   magnitude. */
 HONE_VECTOR static float round_part(int64_t n, const double *restrict s,
                                     float *restrict f) {
   float max = 0.0F;
@@ -32,7 +37,7 @@ HONE_VECTOR static void scale_part(int64_t n, const double *restrict a,
     s[i] = a[i] * row[i] * c;
 }
 
-/* Exponents of ones, which is what NaN and Inf have. */
+/* NaN and Inf are the numbers whose exponent bits are all ones. */
 HONE_VECTOR bool hone_all_finite(int64_t n, const double *v) {
   const uint64_t exponent = 0x7ff0000000000000;
   uint64_t bad = 0;
@@ -44,21 +49,23 @@ HONE_VECTOR bool hone_all_finite(int64_t n, const double *v) {
   return bad == 0;
 }
 
-/* Halves of the value, each with a key of the pair, multiplied: the hash NH of
-   UMAC (Black, Halevi, Krawczyk, Krovetz & Rogaway 1999). The sum of the
-   indices is one key, a product of odd numbers the other. */
+/* Each term is the hash NH of UMAC (Black, Halevi, Krawczyk, Krovetz & Rogaway
+   1999): a key is added to each half of the value, and the two sums are
+   multiplied. The keys are symmetric in the indices: one comes from their sum,
+   the other from a product of odd numbers. */
 HONE_VECTOR uint64_t hone_mirror_sum(int64_t n, int64_t row, int64_t column,
                                      const double *v) {
   const uint32_t sum_key = 0x9e3779b9U, odd_key = 0x85ebca6aU;
   const uint32_t r = (uint32_t)row, c = (uint32_t)column;
   const uint32_t c_odd = c * odd_key + 1;
-  /* In 64 bits each, which costs no shuffles: keys grow by the row. */
+  /* The keys advance from row to row by adding a step. They are kept in 64 bits
+     each, so that vector code needs no shuffles. */
   const uint64_t half = 0xffffffff, low_step = sum_key;
   const uint64_t high_step = (uint32_t)(odd_key * c_odd);
   uint64_t low_key = (uint32_t)((r + c) * sum_key);
   uint64_t high_key = (uint32_t)((r * odd_key + 1) * c_odd), sum = 0;
   for (int64_t i = 0; i < n; i++) {
-    const double value = v[i] + 0.0; /* -0 is 0 */
+    const double value = v[i] + 0.0; /* turns -0 into 0 */
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
     const uint64_t low = (bits + low_key) & half;
@@ -70,7 +77,7 @@ HONE_VECTOR uint64_t hone_mirror_sum(int64_t n, int64_t row, int64_t column,
   return sum;
 }
 
-/* Entries that were not 0 and are now. */
+/* Counts the nonzero entries that became 0. */
 HONE_VECTOR static int64_t count_flushed(int64_t n, const double *restrict a,
                                          const float *restrict f) {
   int64_t count = 0;
@@ -97,7 +104,7 @@ static int64_t round_column(int64_t n, const double *a, const double *row,
 
 typedef struct round_job {
   const hone_rounding *r;
-  int64_t columns; /* of one task */
+  int64_t columns; /* columns of a task */
   _Atomic int64_t flushed;
 } round_job;
 
@@ -122,10 +129,10 @@ static void round_task(void *ctx, int64_t task) {
 }
 
 int64_t hone_round_columns(hone_pool *pool, const hone_rounding *rounding) {
-  if (rounding->a->n < THREADS_FROM)
+  if (rounding->a->n < HONE_THREADS_FROM)
     pool = NULL;
-  /* Wide tasks: two threads that touch a fresh huge page at once both clear
-     it. */
+  /* There are few, wide tasks: when two threads touch a fresh huge page at the
+     same time, both clear it. */
   int64_t tasks = (int64_t)TASKS_A_THREAD * hone_pool_threads(pool);
   round_job job = {.r = rounding, .columns = rounding->w / tasks + 1};
   hone_pool_run(pool, (rounding->w + job.columns - 1) / job.columns, round_task,

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The caller's doubles to scaled singles, on the CPU's cores. */
+/* Scales and rounds columns of the caller's A to single precision, on the
+   CPU. */
 #ifndef HONE_ROUNDING_H
 #define HONE_ROUNDING_H
 
 #include "base/dense.h"
 
-/* Columns j .. j+w-1 of S = R A C, rows exchanged, into f (n x w, ldf):
-   row k with row exchange[k] - 1 for k = 0 .. exchanges-1, as LAPACK's
-   xLASWP. Entries below FLT_MIN in magnitude become 0: denormal numbers
+/* Writes columns j .. j+w-1 of S = R A C to f (n x w, ldf) and then exchanges
+   row k with row exchange[k] - 1 for k = 0 .. exchanges-1, as LAPACK's xLASWP
+   does. Entries below FLT_MIN in magnitude become 0, since denormal numbers
    would slow the factorization down and carry no digits. */
 typedef struct hone_rounding {
   const hone_dense *a;
@@ -20,17 +21,18 @@ typedef struct hone_rounding {
   float *col_max; /* w: largest magnitude of each column, written */
 } hone_rounding;
 
-/* Is none of n numbers NaN or Inf? */
+/* Returns true if none of the n numbers is NaN or Inf. */
 bool hone_all_finite(int64_t n, const double *v);
 
-/* Of n entries of A from row, column on, n rows of one column: a sum of hashes
-   that does not tell a_ij from a_ji, each of the value and of the unordered
-   pair i, j. Those of both triangles differ, but for one in 2^32, where A is
-   not symmetric to the last bit. */
+/* Returns a sum of hashes of n entries v of one column of A, the first of them
+   a_ij with i = row, j = column. Each hash is made of the value and of the
+   unordered pair i, j, so that a_ij and a_ji count alike. If A is not symmetric
+   to the last bit, the sums over its two triangles differ, except with
+   probability 2^-32. */
 uint64_t hone_mirror_sum(int64_t n, int64_t row, int64_t column,
                          const double *v);
 
-/* Returns how many nonzero entries became 0. */
+/* Rounds the columns. Returns how many nonzero entries became 0. */
 int64_t hone_round_columns(hone_pool *pool, const hone_rounding *rounding);
 
 #endif

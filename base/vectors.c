@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Loops over vectors that stand between one call of a device and the next. */
+/* Sums, maxima and signs of vectors, in double precision; see vectors.h. A
+   device waits between two of its calls while these loops run, so that short
+   vectors are treated without the cost of entering vector instructions. */
 #include "base/vectors.h"
 
 #include "base/base.h"
@@ -7,9 +9,10 @@
 #include <float.h>
 #include <math.h>
 
-enum { SUMS = 8 }; /* added up beside one another */
+enum { SUMS = 8 }; /* partial sums added side by side */
 
-/* Compiled with vector instructions and without. */
+/* This function is inlined into one caller with vector instructions and one
+   without. */
 static inline double sum_abs(int64_t n, const hone_entry *v) {
   double sum[SUMS] = {0.0};
   int64_t i = 0;
@@ -74,6 +77,6 @@ HONE_VECTOR bool hone_take_signs(int64_t n, const hone_entry *v,
 double hone_largest_sum(int64_t n, const double *v) {
   double max = 0.0;
   for (int64_t i = 0; i < n; i++)
-    max = v[i] <= max ? max : v[i]; /* NaN goes through */
+    max = v[i] <= max ? max : v[i]; /* NaN is kept */
   return isfinite(max) ? max : DBL_MAX;
 }

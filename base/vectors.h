@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the condition estimate asks of vectors. */
+/* Sums, maxima and signs of vectors, in double precision, for the condition
+   estimate. */
 #ifndef HONE_VECTORS_H
 #define HONE_VECTORS_H
 
@@ -8,20 +9,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Where vector instructions begin to pay: getting into them and out again costs
-   as much as some ten entries. */
+/* The length from which vector instructions pay: entering and leaving them
+   costs as much as about ten entries. */
 enum { HONE_MANY = 16 };
 
-/* Sum of magnitudes, in an order given by n alone. */
+/* Returns the sum of magnitudes. The order of the additions depends on n alone.
+ */
 double hone_sum_abs(int64_t n, const hone_entry *v);
 
-/* The first of the largest magnitude, NaNs left out. */
+/* Returns the index of the first entry of the largest magnitude; NaNs are
+   ignored. */
 int64_t hone_largest_at(int64_t n, const hone_entry *v);
 
-/* sign[i] = 1 where v_i >= 0, else -1; true when it was so before. */
+/* Sets sign[i] = 1 where v_i >= 0, else -1 (complex: v_i / |v_i|). Returns true
+   when sign was so before. */
 bool hone_take_signs(int64_t n, const hone_entry *v, hone_entry *sign);
 
-/* The largest of n sums of magnitudes; DBL_MAX where one is not finite. */
+/* Returns the largest of n sums of magnitudes, or DBL_MAX if it is not finite.
+ */
 double hone_largest_sum(int64_t n, const double *v);
 
 #endif

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The dense operator: how refinement reads a dense A in double precision on
-   the CPU. Each function of the table is implemented in the file named beside
-   it; here only the arrival of a matrix that lies in a device's memory. */
+/* The dense operator: the table through which refinement reads a dense A, in
+   double precision on the CPU. Read base/operator.h first. Each function of the
+   table is implemented in the file named beside it; this file only waits for a
+   matrix that is copied from a device's memory. */
 #include "base/dense.h"
 #include "cpu_dp/inspect.h"
-#include "cpu_dp/pass.h"
+#include "cpu_dp/residual.h"
 #include "cpu_dp/structure.h"
 
-enum { PROBED_FROM = 256 }; /* order; below it all of A arrives as soon */
+/* The order from which a few columns are fetched first; below it all of A
+   arrives as soon as they would. */
+enum { SAMPLED_FROM = 256 };
 
 static int64_t scratch(int64_t n) { return hone_inspect_scratch(n); }
 
@@ -19,22 +22,22 @@ static int await(const hone_matrix *a, hone_pool *pool) {
   return hone_host_copy_await(hone_dense_of(a)->copy, pool);
 }
 
-/* Of a matrix in a device's memory a few columns are fetched first: where they
-   show that there is no structure to be found, the others can arrive while A is
-   being factored. */
-static bool excluded(const hone_dense *a, bool definite, int *st) {
-  int64_t column[HONE_STRUCTURE_PROBES];
+/* Fetches a few columns first if A lies in a device's memory. If they show that
+   A has no structure, returns true: the other columns can then arrive while A
+   is factored. */
+static bool sample_excludes(const hone_dense *a, bool definite, int *st) {
+  int64_t column[HONE_STRUCTURE_SAMPLES];
   *st = HONE_OK;
   if (a->copy == NULL || a->copy->state != HONE_HOST_COPY_PENDING ||
-      a->n < PROBED_FROM)
+      a->n < SAMPLED_FROM)
     return false;
-  for (int k = 0; k < HONE_STRUCTURE_PROBES; k++)
-    column[k] = hone_structure_probe(a->n, k);
-  *st = hone_host_copy_columns(a->copy, column, HONE_STRUCTURE_PROBES);
+  for (int k = 0; k < HONE_STRUCTURE_SAMPLES; k++)
+    column[k] = hone_structure_sample(a->n, k);
+  *st = hone_host_copy_columns(a->copy, column, HONE_STRUCTURE_SAMPLES);
   return *st == HONE_OK && hone_structure_excluded(a, definite);
 }
 
-static int found(const hone_structure *s, int64_t n) {
+static int kind_of(const hone_structure *s, int64_t n) {
   if (s->lower == 0 && s->upper == 0)
     return HONE_FOUND_DIAGONAL;
   if (s->lower == 0 || s->upper == 0)
@@ -49,14 +52,14 @@ static int find_structure(const hone_matrix *matrix, hone_pool *pool,
   const hone_dense *a = hone_dense_of(matrix);
   int st;
   *out = (hone_structure){.lower = a->n - 1, .upper = a->n - 1};
-  if (excluded(a, definite, &st))
+  if (sample_excludes(a, definite, &st))
     return HONE_OK;
   if (st == HONE_OK)
     st = await(matrix, pool);
   if (st != HONE_OK)
     return st;
   hone_structure_find(pool, a, definite, work, out);
-  out->found = found(out, a->n);
+  out->found = kind_of(out, a->n);
   return HONE_OK;
 }
 
@@ -72,6 +75,6 @@ const hone_operator hone_dense_operator = {
     .find_structure = find_structure, /* structure.c */
     .symmetric = symmetric,           /* structure.c */
     .inspect = hone_inspect,          /* inspect.c */
-    .residual = hone_pass_run,        /* pass_run.c, pass.c */
+    .residual = hone_dense_residual,  /* residual.c */
     .wide_row = hone_dense_wide_row   /* wide_row.c */
 };

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sums of products without error, for either scalar type: the two steps of the
-   residual that a complex number takes part by part.
+/* Error-free sums of products, for real and for complex entries, in pairs of
+   doubles and in pairs of long doubles. A complex product is added as the real
+   products of its parts. residual_kernels.c and wide_row.c use them.
 
-   Dot2 (Ogita, Rump & Oishi 2005): p + e = a x exactly, by a fused
-   multiply-add; t + f = s + p exactly, by Knuth's TwoSum; e + f is gathered
-   apart. The result is as good as if summed in twice the working precision and
-   rounded once. */
+   The method is Dot2 (Ogita, Rump & Oishi 2005): p + e = a x holds exactly, by
+   a fused multiply-add; t + f = s + p holds exactly, by Knuth's TwoSum; the
+   errors e + f are summed separately. The result is as accurate as if it were
+   computed in twice the working precision and rounded once. */
 #ifndef HONE_EXACT_H
 #define HONE_EXACT_H
 
@@ -16,7 +17,7 @@
 
 #define HONE_INLINE static inline __attribute__((always_inline))
 
-/* (*hi, *lo) += a n, in real numbers. */
+/* Adds the real product a n to the pair (*hi, *lo). */
 HONE_INLINE void hone_add_product(double a, double n, double *hi, double *lo) {
   double p = a * n;
   double e = __builtin_fma(a, n, -p);
@@ -27,7 +28,7 @@ HONE_INLINE void hone_add_product(double a, double n, double *hi, double *lo) {
   *lo += e + f;
 }
 
-/* The leading 26 bits of v. */
+/* Returns v with only its leading 26 bits. */
 static inline double hone_leading_bits(double v) {
   uint64_t bits;
   memcpy(&bits, &v, sizeof bits);
@@ -36,7 +37,7 @@ static inline double hone_leading_bits(double v) {
   return v;
 }
 
-/* sum + rest = sum + rest + v, exactly but for the rounding of rest. */
+/* Adds v to the pair (*sum, *rest), exactly but for the rounding of rest. */
 static inline void hone_add_wide(long double v, long double *sum,
                                  long double *rest) {
   const long double s = *sum + v, of_v = s - *sum;
@@ -44,7 +45,8 @@ static inline void hone_add_wide(long double v, long double *sum,
   *sum = s;
 }
 
-/* sum + rest - a x, by products that are exact, in real numbers. */
+/* Subtracts the real product a x from the pair (*sum, *rest). The four products
+   of halves are exact in long double. */
 static inline void hone_subtract_wide(double a, double x, long double *sum,
                                       long double *rest) {
   const double a1 = hone_leading_bits(a), a2 = a - a1;
@@ -57,7 +59,7 @@ static inline void hone_subtract_wide(double a, double x, long double *sum,
 
 #ifdef HONE_COMPLEX
 
-/* (*hi, *lo) += a n */
+/* Adds a n to the pair (*hi, *lo). */
 HONE_INLINE void hone_accumulate(hone_entry a, hone_entry n, hone_entry *hi,
                                  hone_entry *lo) {
   double hr = creal(*hi), hi_ = cimag(*hi), lr = creal(*lo), li = cimag(*lo);
@@ -69,13 +71,13 @@ HONE_INLINE void hone_accumulate(hone_entry a, hone_entry n, hone_entry *hi,
   *lo = CMPLX(lr, li);
 }
 
-/* *hi += a n, rounded at each step. */
+/* Adds a n to *hi, rounded at each step. */
 HONE_INLINE void hone_accumulate_plain(hone_entry a, hone_entry n,
                                        hone_entry *hi) {
   *hi += a * n;
 }
 
-/* sum + rest - a x */
+/* Subtracts a x from the pair (*sum, *rest). */
 static inline void hone_subtract_exactly(hone_entry a, hone_entry x,
                                          hone_wide *sum, hone_wide *rest) {
   long double sr = creall(*sum), si = cimagl(*sum);

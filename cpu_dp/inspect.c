@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The pass over A before the factorization: maxima and sums of |s_ij| by
-   rows and columns, and the first entry that is not finite. */
+/* Reads A once, before the factorization, in double precision: finds the maxima
+   and the sums of |s_ij| by rows and by columns, S = R A C, and the first entry
+   that is not finite. Read hone_inspect, at the end, first. */
 #include "cpu_dp/inspect.h"
 
 #include "base/vectors.h"
@@ -9,27 +10,34 @@
 #include <math.h>
 #include <string.h>
 
-enum { GROUP = 4, PIECE = 512, MAX_TASKS = 16, TASK_COLUMNS = 128 };
+enum {
+  GROUP = 4,         /* columns added to the row sums in one sweep */
+  PIECE = 512,       /* rows of a group that stay in the first-level cache */
+  MAX_TASKS = 16,    /* the most tasks */
+  TASK_COLUMNS = 128 /* the fewest columns of a task, but for the last */
+};
 
-/* By the order alone, so that sums are added up in the same order whatever
-   the number of threads. */
+/* The number of tasks depends on the order alone, so that sums are added in the
+   same order whatever the number of threads is. */
 static int64_t task_count(int64_t n) {
   int64_t tasks = (n + TASK_COLUMNS - 1) / TASK_COLUMNS;
   return HONE_MAX((int64_t)1, HONE_MIN(tasks, (int64_t)MAX_TASKS));
 }
 
-/* Scratch: row maxima and row sums of each task, then n column sums. */
+/* The scratch holds the row maxima and the row sums of each task, then n column
+   sums. */
 int64_t hone_inspect_scratch(int64_t n) { return (2 * task_count(n) + 1) * n; }
 
 typedef struct inspect_job {
   const hone_dense *a;
   const hone_scaling *scaling;
-  double *row_max, *row_sum; /* n of each task */
+  double *row_max, *row_sum; /* n for each task */
   double *col_max, *col_sum; /* n */
   int64_t tasks;
 } inspect_job;
 
-/* |s_ij| of GROUP columns, ld apart, into the rows' maxima and sums. */
+/* Adds |s_ij| of GROUP columns, which lie ld apart, to the maxima and sums of
+   their rows. */
 HONE_VECTOR static void row_part_group(int64_t n, const hone_entry *restrict a,
                                        int64_t ld, double *restrict row_max,
                                        double *restrict row_sum) {
@@ -45,6 +53,7 @@ HONE_VECTOR static void row_part_group(int64_t n, const hone_entry *restrict a,
   }
 }
 
+/* Does the same for a single column. */
 HONE_VECTOR static void row_part(int64_t n, const hone_entry *restrict a,
                                  double *restrict row_max,
                                  double *restrict row_sum) {
@@ -55,7 +64,7 @@ HONE_VECTOR static void row_part(int64_t n, const hone_entry *restrict a,
   }
 }
 
-/* ... and of one column into its own. */
+/* Adds |s_ij| of a column to the maximum and the sum of that column. */
 HONE_VECTOR static void col_part(int64_t n, const hone_entry *restrict a,
                                  double *col_max, double *col_sum) {
   double max = 0.0, sum = 0.0;
@@ -76,7 +85,7 @@ HONE_VECTOR static void scale_part(int64_t n, const hone_entry *restrict a,
     s[i] = hone_times(c, hone_times(row[i], a[i]));
 }
 
-/* Columns j .. j+w-1, w <= GROUP, of a task, in pieces that stay in the
+/* Inspects columns j .. j+w-1, w <= GROUP, in pieces that stay in the
    first-level cache. */
 static void inspect_group(const inspect_job *job, int64_t j, int64_t w,
                           double *row_max, double *row_sum) {
@@ -115,10 +124,10 @@ static void inspect_columns(void *ctx, int64_t task) {
     inspect_group(job, j, HONE_MIN((int64_t)GROUP, to - j), row_max, row_sum);
 }
 
-/* A column sum that is not finite has a NaN or an Inf in its column, or is
-   a sum of finite numbers that overflowed. */
-static void find_bad(const hone_dense *a, const double *col_sum,
-                     hone_inspection *out) {
+/* Finds the first NaN or Inf by columns. Only columns whose sum is not finite
+   are searched; such a sum may also have overflowed. */
+static void find_not_finite(const hone_dense *a, const double *col_sum,
+                            hone_inspection *out) {
   for (int64_t j = 0; j < a->n; j++) {
     if (isfinite(col_sum[j]))
       continue;
@@ -143,7 +152,8 @@ void hone_inspect(const hone_matrix *matrix, hone_pool *pool,
                      .col_max = out->col_max,
                      .col_sum = scratch + 2 * tasks * n,
                      .tasks = tasks};
-  hone_pool_run(n < 400 ? NULL : pool, tasks, inspect_columns, &job);
+  hone_pool_run(n < HONE_THREADS_FROM ? NULL : pool, tasks, inspect_columns,
+                &job);
   memcpy(out->row_max, job.row_max, (size_t)n * sizeof(double));
   for (int64_t t = 1; t < tasks; t++)
     for (int64_t i = 0; i < n; i++) {
@@ -152,7 +162,7 @@ void hone_inspect(const hone_matrix *matrix, hone_pool *pool,
       job.row_sum[i] += job.row_sum[t * n + i];
     }
   out->bad_row = out->bad_col = -1;
-  find_bad(a, job.col_sum, out);
+  find_not_finite(a, job.col_sum, out);
   out->norm1 = hone_largest_sum(n, job.col_sum);
   out->norm_inf = hone_largest_sum(n, job.row_sum);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rows of the residual whose products leave the range of double, or leave no
-   room below them for the low parts of double-double: in long double, which
-   has the range, and in pairs of them, for one has 64 bits and the bounds
-   count on 106. */
-#include "cpu_dp/pass.h"
+/* Computes one row of the residual in long double. It serves rows whose
+   products overflow or underflow in double, or are so small that the low parts
+   of double-double would underflow. A long double has the range; the sum is
+   kept in a pair of them, since one has only 64 bits and the error bounds
+   assume 106. */
+#include "cpu_dp/residual.h"
 
 #include "cpu_dp/exact.h"
 

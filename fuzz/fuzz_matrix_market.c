@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fuzzes the Matrix Market reader: the bytes are the file. Whatever they
- * are, the contract of examples/matrix_market.h must hold: an error leaves
- * nothing behind and says why; a matrix is consistent, and written and read
- * again it has the same bits.
+ * Fuzzes the Matrix Market reader, in double precision: the bytes are the file.
+ * The contract of examples/matrix_market.h must hold for any bytes: after an
+ * error the matrix is empty and a message gives the reason; a matrix that was
+ * read is consistent, and has the same bits after it was written and read
+ * again. Read LLVMFuzzerTestOneInput, at the end, first.
  */
 #include "examples/matrix_market.h"
 
@@ -62,7 +63,7 @@ static void check_matrix(const mm_matrix *m) {
     }
 }
 
-/* The same bits, except in a NaN. */
+/* Checks that both have the same bits, except in a NaN. */
 static void check_same(const mm_matrix *m, const mm_matrix *again) {
   MUST(again->rows == m->rows && again->cols == m->cols);
   if (!m->a)
@@ -94,7 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char message[160];
   mm_matrix m;
   if (size == 0 || size > MOST_BYTES)
-    return 0; /* fmemopen takes no empty buffer */
+    return 0; /* fmemopen refuses an empty buffer */
   uint8_t *copy = malloc(size);
   MUST(copy != NULL);
   memcpy(copy, data, size);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fuzzes hone_solve with problems made from the bytes (problem.h). What is
- * asserted is the contract of hone.h, not just "no crash": the sign of the
- * status, what may be written, a backward error computed here anew on the
- * caller's matrix in 113 bits, places in the report, memory hooks, and that
- * a second solve gives the same bits. Read LLVMFuzzerTestOneInput, at the
- * end, first.
+ * Fuzzes hone_solve with problems made from the bytes (problem.h). It checks
+ * the contract of hone.h, not only that nothing crashes: the sign of the
+ * status, which elements are written, the backward error, which is computed
+ * again from the caller's matrix with 113 bits, the indices in the report, the
+ * memory hooks, and that a second solve gives the same bits. Read
+ * LLVMFuzzerTestOneInput, at the end, first.
  */
 #include "problem.h"
 
@@ -14,7 +14,7 @@
 #include <string.h>
 
 #if defined(__SIZEOF_FLOAT128__)
-typedef __float128 wide; /* products of doubles are exact, sums nearly */
+typedef __float128 wide; /* products of doubles are exact in it, sums almost */
 #else
 typedef long double wide;
 #endif
@@ -29,7 +29,8 @@ static int unchanged(const array *r) {
   return memcmp(r->now, r->before, r->count * sizeof *r->now) == 0;
 }
 
-/* Element (i, j) of A, or of the matrix solved with. */
+/* a_at returns element (i, j) of A, op_at that of the matrix of the system,
+   which may be A^T. */
 static double a_at(const problem *p, int64_t i, int64_t j) {
   return p->a.before[p->options.layout == HONE_ROW_MAJOR ? i * p->lda + j
                                                          : i + j * p->lda];
@@ -42,13 +43,14 @@ static double op_at(const problem *p, int64_t i, int64_t j) {
 static wide magnitude(wide v) { return v < 0 ? -v : v; }
 
 /*
- * max_i |b - A x|_i / (|A| |x| + |b|)_i. What a product may lose below the
- * smallest denormal, 2^-1074 each, is forgiven; a row of nothing counts 0.
+ * Returns max_i |b - A x|_i / (|A| |x| + |b|)_i. A product may lose up to
+ * 2^-1074, the smallest denormal, by underflow; that much is allowed for each.
+ * A row whose denominator is 0 counts as 0.
  */
 static double backward_error(const problem *p, int64_t column) {
   const double *x = p->pass_x + column * p->ldx;
   const double *b = p->b.before + column * p->ldb;
-  wide forgiven = (wide)(2 * p->n + 2) * (wide)DBL_TRUE_MIN, largest = 0;
+  wide allowed = (wide)(2 * p->n + 2) * (wide)DBL_TRUE_MIN, largest = 0;
   for (int64_t i = 0; i < p->n; i++) {
     wide r = (wide)b[i], d = magnitude(r);
     for (int64_t j = 0; j < p->n; j++) {
@@ -56,13 +58,13 @@ static double backward_error(const problem *p, int64_t column) {
       r -= product;
       d += magnitude(product);
     }
-    if (d > 0 && (magnitude(r) - forgiven) / d > largest)
-      largest = (magnitude(r) - forgiven) / d;
+    if (d > 0 && (magnitude(r) - allowed) / d > largest)
+      largest = (magnitude(r) - allowed) / d;
   }
   return (double)largest;
 }
 
-/* Of the x in column j, whose own status is st. */
+/* Checks the x in column j, whose own status is st. */
 static void check_column(const problem *p, int64_t j, int st) {
   const double *x = p->pass_x + j * p->ldx;
   const hone_options *o = &p->options;
@@ -79,12 +81,13 @@ static void check_column(const problem *p, int64_t j, int st) {
     (void)fprintf(stderr, "n %d, column %d: backward error %.3g eps\n",
                   (int)p->n, (int)j, error / eps);
   MUST(error <= bound + slack);
-  /* Nor is it said to be better than it is. */
+  /* The reported error may not be smaller than the true one. */
   if (p->use_columns)
     MUST(p->columns[j].backward_error >= .98 * error - slack);
 }
 
-/* Only the n x nrhs elements of x may have changed; on error nothing. */
+/* Checks that only the n x nrhs elements of x have changed, and none after an
+   error. */
 static void check_writes(const problem *p, int st) {
   MUST(unchanged(&p->a));
   MUST(p->alias == X_IS_B || unchanged(&p->b));
@@ -112,7 +115,8 @@ static void check_solution(const problem *p, int st) {
   }
 }
 
-/* Row k, or column k, of A; k = -1 names none and passes. */
+/* Returns 1 if row k (or column k) of A is zero, and for k = -1, which names
+   none. */
 static int line_is_zero(const problem *p, int64_t k, int is_row) {
   for (int64_t l = 0; l < p->n && k >= 0; l++)
     if (!(fabs(is_row ? a_at(p, k, l) : a_at(p, l, k)) <= 0))
@@ -124,7 +128,7 @@ static int has_zero_line(const problem *p) {
   return p->a_kind == ZERO_ROW || p->a_kind == ZERO_COLUMN || p->a_kind == ZERO;
 }
 
-/* The report's place is where the trouble is. */
+/* Checks that the row and column reported are those with the fault. */
 static void check_place(const problem *p, int st) {
   int64_t i = p->report.bad_row, j = p->report.bad_col;
   MUST(i >= -1 && i < p->n && j >= -1);
@@ -136,13 +140,14 @@ static void check_place(const problem *p, int st) {
     MUST(!isfinite(p->b.before[i + j * p->ldb]) ||
          (p->options.x0 && !isfinite(p->x0.before[i + j * p->ldx0])));
   } else if (st == HONE_SINGULAR) {
-    MUST(j < p->n && (i >= 0 || j >= 0)); /* a zero pivot's, or of zeros */
+    MUST(j < p->n &&
+         (i >= 0 || j >= 0)); /* of a zero pivot or of a zero row or column */
     if (has_zero_line(p))
       MUST(line_is_zero(p, i, 1) && line_is_zero(p, j, 0));
   }
 }
 
-/* Which status this kind of problem must have. */
+/* Checks that the status is one that this kind of problem may have. */
 static void check_status(const problem *p, int st) {
   const hone_options *o = &p->options;
   MUST(strcmp(hone_status_text(st), hone_status_text(-12345)) != 0);
@@ -192,7 +197,8 @@ static void check_report(const problem *p, int st) {
   MUST(hone_report_text(r, text, sizeof text) == length);
 }
 
-/* Hooks gave everything back, and nobody held more than was announced. */
+/* Checks that all memory of the hooks was freed, and that the call never held
+   more than hone_memory_needed says. */
 static void check_memory(const problem *p, int st) {
   int64_t single_bytes = -1, double_bytes = -1;
   const hone_options *o = p->use_options ? &p->options : NULL;
@@ -224,10 +230,10 @@ static int solve_once(problem *p) {
                     p->use_report ? &p->report : NULL);
 }
 
-/* A second solve, without columns, must give the same bits. */
+/* Checks that a second solve, without columns, gives the same bits. */
 static void check_again(problem *p, int st) {
   if (p->options.deadline_s > 0 && p->options.deadline_s < 1)
-    return; /* the clock decides */
+    return; /* the result depends on the clock */
   array *all[] = {&p->b, &p->x, &p->x0};
   double *first[COUNT_OF(all)];
   for (size_t k = 0; k < COUNT_OF(all); k++) {

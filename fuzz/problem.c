@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Chooses the problems of fuzz_solve.c from bytes; problem.h says what they
- * are. problem_choose, at the end, gives the order: the first bytes choose,
- * then four seed a generator for the elements, so that a short input is a
- * whole problem.
+ * Chooses the problems of fuzz_solve.c from bytes; problem.h describes them.
+ * Read problem_choose, at the end, first: it gives the order in which bytes are
+ * used. The first bytes choose the kind of problem; four more seed a generator
+ * for the elements, so that a short input gives a complete problem.
  */
 #include "problem.h"
 
@@ -18,10 +18,10 @@
 typedef struct source {
   const uint8_t *at;
   size_t left;
-  uint64_t state; /* of the generator, seeded from the bytes */
+  uint64_t state; /* the state of the generator, seeded from the bytes */
 } source;
 
-/* The next byte, 0 after the last. */
+/* Returns the next byte, or 0 after the last. */
 static unsigned take(source *s) {
   if (s->left == 0)
     return 0;
@@ -40,7 +40,7 @@ static unsigned random_below(source *s, unsigned limit) {
   return (unsigned)((random_bits(s) >> 32) % limit);
 }
 
-/* In [-1, 1). */
+/* Returns a number in [-1, 1). */
 static double uniform(source *s) {
   return ldexp((double)(random_bits(s) >> 11), -52) - 1;
 }
@@ -119,7 +119,7 @@ static void keep(array *r) {
   memcpy(r->before, r->now, r->count * sizeof *r->now);
 }
 
-/* 1 when every element is finite. */
+/* Fills the array. Returns 1 if every element is finite. */
 static int fill(source *s, const array *r, int64_t rows, int64_t cols,
                 int64_t ld, enum kind kind) {
   int finite = 1;
@@ -132,7 +132,7 @@ static int fill(source *s, const array *r, int64_t rows, int64_t cols,
   return finite;
 }
 
-/* Makes the random matrix what its kind says; n > 0. */
+/* Turns the random matrix into one of its kind; n > 0. */
 static void shape_matrix(source *s, problem *p) {
   static const int exponents[] = {0, 0, 0, 100, -100, 600, -600};
   int64_t n = p->true_n;
@@ -168,7 +168,7 @@ static void *hook_alloc(size_t bytes, void *ctx) {
   hooks *h = ctx;
   if (++h->calls == h->fail_at)
     return NULL;
-  size_t *block = malloc(bytes + 16); /* its size goes before it */
+  size_t *block = malloc(bytes + 16); /* the size is stored before the block */
   MUST(block != NULL);
   *block = bytes;
   h->live++;
@@ -282,13 +282,13 @@ static void choose_sizes(source *s, problem *p) {
   p->ldx0 = least + (bits >> 6 & 3);
 }
 
-/* Fills the arrays; a warm start only where there are options. */
+/* Fills the arrays. There is a warm start only if options are passed. */
 static void choose_arrays(source *s, problem *p) {
   int64_t n = p->true_n, nrhs = p->true_nrhs;
   unsigned warm = p->use_options ? take(s) : 0;
   for (int i = 0; i < 4; i++)
     s->state = s->state << 8 | take(s);
-  /* Room for the x that is laid over b or A and must be refused. */
+  /* The array needs room for an x that overlaps b or A and must be refused. */
   size_t extra = p->alias == X_IN_B || p->alias == X_IS_A ? 8 * MOST_N : 0;
   if ((warm & 7) == 7 && p->alias == X_OWN) {
     p->alias = X_IS_X0;
@@ -322,7 +322,7 @@ static void choose_arrays(source *s, problem *p) {
   p->options.columns = p->use_columns ? p->columns : NULL;
 }
 
-/* Breaks one option; the status it must give. */
+/* Makes one option invalid. Returns the status that the call must give. */
 static int break_option(unsigned which, hone_options *o) {
   switch (which) {
   case 0:
@@ -371,7 +371,7 @@ static int break_option(unsigned which, hone_options *o) {
   return HONE_BAD_OPTION;
 }
 
-/* Breaks one argument other than the options. */
+/* Makes one argument other than the options invalid. */
 static void break_argument(unsigned which, problem *p) {
   p->expected = p->or_expected = HONE_BAD_LEADING_DIMENSION;
   int64_t small = p->n > 0 ? p->n - 1 : 0;
@@ -400,7 +400,8 @@ static void break_argument(unsigned which, problem *p) {
   }
 }
 
-/* One problem in sixteen, where nothing else is wrong, gets one fault. */
+/* Makes one argument or option of one problem in sixteen invalid, if nothing
+   else is wrong with it. */
 static void choose_fault(source *s, problem *p) {
   enum { OPTION_FAULTS = 14, ARGUMENT_FAULTS = 10, POINTER_FAULT = 7 };
   if (take(s) < 240 || p->alias != X_OWN)
@@ -416,8 +417,8 @@ static void choose_fault(source *s, problem *p) {
     break_argument(which, p);
 }
 
-/* Two more bytes, where an input has them, put a matrix of the gallery in the
-   place of a random one: the family and its parameter. */
+/* Replaces a random matrix by one of the gallery if the input has two more
+   bytes: they choose the family and its parameter. */
 static void choose_gallery(source *s, problem *p) {
   const unsigned which = take(s), parameter = take(s);
   if (which == 0 || p->a_kind != RANDOM || p->expected || p->true_n < 1)

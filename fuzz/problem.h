@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A problem for hone_solve made from bytes: sizes, leading dimensions,
- * options, a kind of matrix, how arrays alias, at times one broken argument.
- * problem.c chooses, fuzz_solve.c solves and asserts.
+ * A problem for hone_solve, in double precision, that is made from bytes:
+ * sizes, leading dimensions, options, a kind of matrix, how arrays alias, and
+ * sometimes one invalid argument. problem.c chooses it; fuzz_solve.c solves it
+ * and checks the contract.
  *
- * Arrays have exactly the size the contract names and their padding is NaN,
- * so a sanitizer sees a step too far and the checks a value too many.
+ * Every array has exactly the size that the contract demands, and its padding
+ * is NaN. A sanitizer thus detects an access beyond the end, and the checks
+ * detect the use of padding.
  */
 #ifndef HONE_FUZZ_PROBLEM_H
 #define HONE_FUZZ_PROBLEM_H
@@ -28,26 +30,26 @@
 
 enum { MOST_N = 24, MOST_NRHS = 5 };
 
-/* Of the matrix, or of the columns of b and x0. */
+/* The kind of the matrix, or of the columns of b and x0. */
 enum kind {
   RANDOM,
-  DOMINANT, /* well-conditioned: must be solved */
+  DOMINANT, /* diagonally dominant and well-conditioned: it must be solved */
   ZERO,
   WIDE,           /* random times powers of two, 2^-1000 to 2^999 */
-  SPECIAL_FINITE, /* half of them special numbers, no NaN, no Inf */
+  SPECIAL_FINITE, /* half of the entries are special, but neither NaN nor Inf */
   SPECIAL,
   ONE_NOT_FINITE,
   DUPLICATE_COLUMN,
   ZERO_ROW,
   ZERO_COLUMN,
-  BITS, /* the input's own bytes */
+  BITS, /* the bytes of the input */
   FROM_GALLERY
 };
 
 enum alias { X_OWN, X_IS_B, X_IN_B, X_IS_A, X_IS_X0 };
 
 typedef struct array {
-  double *now, *before; /* owned; before: as it was handed to the solver */
+  double *now, *before; /* owned; before: the values given to the solver */
   size_t count;
 } array;
 
@@ -60,27 +62,30 @@ typedef struct watch {
   unsigned events, stop_at; /* 0: never */
 } watch;
 
-extern hooks memory;  /* what options.alloc and free count */
-extern watch watcher; /* and options.progress */
+extern hooks memory;  /* the counts of options.alloc and options.free */
+extern watch watcher; /* the counts of options.progress */
 
 typedef struct problem {
-  int64_t n, nrhs, lda, ldb, ldx, ldx0; /* as handed over */
-  int64_t true_n, true_nrhs;            /* of the arrays */
+  int64_t n, nrhs, lda, ldb, ldx, ldx0; /* the arguments of the call */
+  int64_t true_n, true_nrhs;            /* the sizes of the arrays */
   array a, b, x, x0;
   const double *pass_a, *pass_b;
   double *pass_x;
   enum kind a_kind, b_kind, x0_kind;
   enum alias alias;
   int use_options, use_report, use_columns;
-  int expected, or_expected; /* this status or that; 0: none is broken */
-  int a_finite, b_finite;    /* b and x0 */
-  int undisturbed;           /* no stop, limit or failing hook is set */
+  int expected,
+      or_expected; /* the status of an invalid argument, or another that is
+                      allowed too; 0: all arguments are valid */
+  int a_finite, b_finite; /* b_finite: of b and x0 */
+  int undisturbed;        /* no stop, limit or failing hook is set */
   hone_options options;
   hone_column columns[MOST_NRHS];
   hone_report report;
 } problem;
 
-/* Makes the problem; p need not be set. Its arrays are as before a solve. */
+/* Makes the problem. p may be uninitialized. The arrays are ready for a solve.
+ */
 void problem_choose(problem *p, const uint8_t *data, size_t size);
 void problem_free(problem *p);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Stands in for libFuzzer under any compiler: replays the files and folders
- * given as arguments through LLVMFuzzerTestOneInput, in the order of their
- * names. Fails when it replayed nothing, so an empty corpus is not green. On
- * abort it says which file it was.
+ * Replaces libFuzzer under compilers that have none: runs
+ * LLVMFuzzerTestOneInput with the files and folders given as arguments, in the
+ * order of their names. It fails if it found no file, so that an empty corpus
+ * does not pass. When a check aborts, it prints the name of the file.
  */
 #include <dirent.h>
 #include <signal.h>
@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { LONGEST_PATH = 4096 };
 
-static char current[LONGEST_PATH]; /* for the signal handler */
+static char current[LONGEST_PATH]; /* the file, for the signal handler */
 static long replayed;
 
 static void name_the_file(int signal_number) {
@@ -31,7 +31,8 @@ static void name_the_file(int signal_number) {
   (void)raise(signal_number);
 }
 
-/* In exactly size bytes, so that a sanitizer sees reads beyond them. */
+/* Reads the file into exactly size bytes, so that a sanitizer detects reads
+   beyond them. */
 static int replay_file(const char *path, size_t size) {
   FILE *f = fopen(path, "rb");
   uint8_t *data = malloc(size > 0 ? size : 1);

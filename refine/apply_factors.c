@@ -64,14 +64,14 @@ bool hone_residual(const hone_factored *f, bool trans, const hone_entry *x,
   if (f->use_copy &&
       f->engine->residual(f->self, f->a, trans, x, b, r, den) == HONE_OK)
     return true;
-  const hone_pass pass = {.a = f->a,
-                          .trans = trans,
-                          .accurate = true,
-                          .k = 1,
-                          .x = (const hone_entry *const[]){x},
-                          .b = (const hone_entry *const[]){b},
-                          .r = (hone_entry *const[]){r},
-                          .den = (double *const[]){den}};
+  const hone_residual_job pass = {.a = f->a,
+                                  .trans = trans,
+                                  .accurate = true,
+                                  .k = 1,
+                                  .x = (const hone_entry *const[]){x},
+                                  .b = (const hone_entry *const[]){b},
+                                  .r = (hone_entry *const[]){r},
+                                  .den = (double *const[]){den}};
   f->a->op->residual(&pass, f->pool);
   return false;
 }

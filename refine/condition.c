@@ -291,13 +291,6 @@ static int certify_unit_vector(const estimate *e, double norm1, int passes,
   return st;
 }
 
-static uint64_t random_bits(uint64_t *seed) { /* splitmix64 */
-  uint64_t bits = *seed += 0x9e3779b97f4a7c15U;
-  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9U;
-  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebU;
-  return bits ^ (bits >> 31);
-}
-
 /* Certifies with a vector y of random signs. If S is singular, u^T y is a
    normal deviate of mean square 1 whatever u is, and |u^T (y - S z)| is the
    same for every z: ||y - S z||_2 falls to 0.003 only for one y in 400. The
@@ -310,7 +303,7 @@ static int certify_random_signs(const estimate *e, uint64_t seed, int passes,
   const int64_t n = e->f->a->n;
   const double root = sqrt((double)n); /* ||y||_2 */
   for (int64_t i = 0; i < n; i++)
-    e->y[i] = random_bits(&seed) >> 63 ? 1.0 : -1.0;
+    e->y[i] = hone_random_bits(&seed) >> 63 ? 1.0 : -1.0;
   memcpy(e->v, e->y, (size_t)n * sizeof *e->v);
   int st = apply(e, false);
   if (st != HONE_OK)
@@ -478,8 +471,8 @@ static int measure_contraction(const hone_factored *f, bool trans,
   double most = 0.0, size = 0.0;
   uint64_t seed = 1 + trans;
   for (int64_t i = 0; i < n; i++) {
-    w[i] = 0.5 + (double)(random_bits(&seed) >> 11) * 0x1p-54;
-    w[i] = random_bits(&seed) >> 63 ? -w[i] : w[i];
+    w[i] = 0.5 + (double)(hone_random_bits(&seed) >> 11) * 0x1p-54;
+    w[i] = hone_random_bits(&seed) >> 63 ? -w[i] : w[i];
     x[i] = w[i];
     if (s->used)
       x[i] = hone_shift_entry(w[i], trans ? s->row_exp[i] : s->col_exp[i]);

@@ -75,9 +75,9 @@ void hone_null_find(const hone_factored *f, bool replace_zero_pivots,
   const int64_t n = f->a->n;
   hone_entry *z = scratch, *u = scratch + n;
   const hone_scaling *s = f->scaling;
-  if (f->engine->suspect != NULL)
-    f->engine->suspect(f->self, replace_zero_pivots, &report->min_pivot_row,
-                       &report->min_pivot_col);
+  if (f->engine->smallest_pivot != NULL)
+    f->engine->smallest_pivot(f->self, replace_zero_pivots,
+                              &report->min_pivot_row, &report->min_pivot_col);
   else if (replace_zero_pivots) /* there is nothing to solve with */
     return;
   fill_random(n, z);

@@ -108,14 +108,14 @@ void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
       k++;
     }
   }
-  const hone_pass pass = {.a = ctx->f.a,
-                          .trans = ctx->trans,
-                          .accurate = accurate,
-                          .k = k,
-                          .x = x,
-                          .b = b,
-                          .r = r,
-                          .den = den};
+  const hone_residual_job pass = {.a = ctx->f.a,
+                                  .trans = ctx->trans,
+                                  .accurate = accurate,
+                                  .k = k,
+                                  .x = x,
+                                  .b = b,
+                                  .r = r,
+                                  .den = den};
   if (!device)
     ctx->f.a->op->residual(&pass, ctx->f.pool);
   for (int64_t c = 0; device && c < k; c++)

@@ -15,7 +15,7 @@
  * not count. `bench_trust --help` for options.
  */
 #include "api/hone.h"
-#include "cpu_dp/pass.h"
+#include "cpu_dp/residual.h"
 #include "tests/gallery/gallery.h"
 
 #include <math.h>
@@ -152,18 +152,18 @@ static double pass(workshop *w, bool accurate) {
   const hone_matrix a = hone_dense_matrix(&dense);
   hone_mem mem = {0};
   hone_pool *pool = NULL;
-  const hone_pass job = {.a = &a,
-                         .accurate = accurate,
-                         .k = 1,
-                         .x = (const double *const[]){w->x},
-                         .b = (const double *const[]){w->b},
-                         .r = (double *const[]){w->work},
-                         .den = (double *const[]){w->copy}};
+  const hone_residual_job job = {.a = &a,
+                                 .accurate = accurate,
+                                 .k = 1,
+                                 .x = (const double *const[]){w->x},
+                                 .b = (const double *const[]){w->b},
+                                 .r = (double *const[]){w->work},
+                                 .den = (double *const[]){w->copy}};
   hone_pool_create(&pool, &mem, openblas_get_num_threads());
-  hone_pass_run(&job, pool);
+  hone_dense_residual(&job, pool);
   const double start_ms = now_ms();
   for (int k = 0; k < 4; k++)
-    hone_pass_run(&job, pool);
+    hone_dense_residual(&job, pool);
   const double ms = (now_ms() - start_ms) / 4.0;
   hone_pool_destroy(&pool, &mem);
   return ms;

@@ -3,9 +3,10 @@
    time: A is read in whole sectors, and each thread has four loads of 16 bytes
    (or eight of 8) under way.
 
-   Every product is added without error, as cpu_dp/pass.c does (Ogita, Rump &
-   Oishi 2005, Dot2). All sums are taken in an order that the sizes alone
-   determine; no atomic operation adds to them. Read next: passes.h, inspect.cu.
+   Every product is added without error, as cpu_dp/residual_kernels.c does
+   (Ogita, Rump & Oishi 2005, Dot2). All sums are taken in an order that the
+   sizes alone determine; no atomic operation adds to them. Read next: passes.h,
+   inspect.cu.
  */
 #include "gpu_sp/residual/passes.h"
 

@@ -35,7 +35,7 @@ ALSO = {
     ('bench', 'cpu_sp/'): 'cpu/phases.cc times its operations',
     ('bench', 'gpu_sp/state.h'): 'gpu/hook.cu times the factorization alone',
     ('bench', 'gpu_sp/forms/crout.h'): 'papers/ measures the published method',
-    ('bench', 'cpu_dp/pass.h'): 'trust/ times the pass over A alone',
+    ('bench', 'cpu_dp/residual.h'): 'trust/ times the pass over A alone',
 }
 
 CUDA = ('gpu_sp', 'tests', 'bench')  # the folders of CUDA's headers

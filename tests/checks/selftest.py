@@ -13,7 +13,7 @@ NINE = 'void hone_nine(' + ', '.join(f'int a{i}' for i in range(9)) + ') {}\n'
 # (kind expected, file, what is written at its end)
 BREAKS = (
     ('include', 'base/memory.c', '#include "refine/refine.h"\n'),
-    ('include', 'refine/gmres.c', '#include "cpu_dp/pass.h"\n'),
+    ('include', 'refine/gmres.c', '#include "cpu_dp/residual.h"\n'),
     ('include', 'cpu_dp/dense.c', '#include "cpu_sp/apply.h"\n'),
     ('include', 'cpu_sp/lu.c', '#include "api/engines.h"\n'),
     ('include', 'gpu_sp/calls.cu', '#include "../base/base.h"\n'),

@@ -156,8 +156,8 @@ static char *side(unsigned type, const void *host, unsigned long long there) {
 static int make(const hone_driver_copy *c) {
   if (fake.over)
     __atomic_add_fetch(&fake.late, 1, __ATOMIC_RELAXED);
-  const char *from = side(c->from_type, c->from_host, c->from_there);
-  char *to = side(c->to_type, c->to_host, c->to_there);
+  const char *from = side(c->from_type, c->from_host, c->from_device);
+  char *to = side(c->to_type, c->to_host, c->to_device);
   if (from == NULL || to == NULL || c->from_pitch < c->bytes ||
       c->to_pitch < c->bytes)
     return NO_VALUE;

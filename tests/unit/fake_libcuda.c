@@ -12,12 +12,12 @@ typedef struct copy { /* CUDA_MEMCPY2D */
   size_t from_x, from_y;
   int from_type;
   const void *from_host;
-  unsigned long long from_there;
+  unsigned long long from_device;
   void *from_array;
   size_t from_pitch, to_x, to_y;
   int to_type;
   void *to_host;
-  unsigned long long to_there;
+  unsigned long long to_device;
   void *to_array;
   size_t to_pitch, bytes, rows;
 } copy;
@@ -74,8 +74,8 @@ int cuCtxPopCurrent_v2(void **context) {
 
 int cuMemcpy2DUnaligned_v2(const copy *c) {
   const char *from =
-      c->from_type == 2 ? (char *)(uintptr_t)c->from_there : c->from_host;
-  char *to = c->to_type == 2 ? (char *)(uintptr_t)c->to_there : c->to_host;
+      c->from_type == 2 ? (char *)(uintptr_t)c->from_device : c->from_host;
+  char *to = c->to_type == 2 ? (char *)(uintptr_t)c->to_device : c->to_host;
   for (size_t i = 0; i < c->rows; i++)
     memcpy(to + i * c->to_pitch, from + i * c->from_pitch, c->bytes);
   return 0;

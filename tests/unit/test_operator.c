@@ -472,14 +472,14 @@ static void compare_residuals(const stage *s, bool trans, bool accurate) {
   double *out = sup_filled(4 * n, 0.0);
   const double *x = s->x_true, *b = s->b;
   double *r1 = out, *r2 = out + n, *d1 = out + 2 * n, *d2 = out + 3 * n;
-  hone_pass pass = {.a = &a,
-                    .trans = trans,
-                    .accurate = accurate,
-                    .k = 1,
-                    .x = &x,
-                    .b = &b,
-                    .r = &r1,
-                    .den = &d1};
+  hone_residual_job pass = {.a = &a,
+                            .trans = trans,
+                            .accurate = accurate,
+                            .k = 1,
+                            .x = &x,
+                            .b = &b,
+                            .r = &r1,
+                            .den = &d1};
   a.op->residual(&pass, NULL);
   pass.a = twin;
   pass.r = &r2;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The pass over A, cpu_dp/pass.c, against quadruple precision: at its error
-   bounds, with every instruction set this processor has, with any number of
-   threads, and with numbers that are none. Next: test_scale.c, for the pass
+/* The residual, cpu_dp/residual_kernels.c, against quadruple precision: at its
+   error bounds, with every instruction set this processor has, with any number
+   of threads, and with numbers that are none. Next: test_scale.c, for the pass
    before the factorization.
 
    Right-hand sides 3 to 8 are the first three times a power of two, so that
@@ -9,7 +9,7 @@
 #include "tests/unit/ct.h"
 #include "tests/unit/support.h"
 
-#include "cpu_dp/pass.h"
+#include "cpu_dp/residual.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -103,7 +103,7 @@ static void free_problem(problem *p) {
 typedef struct described {
   const double *x[COLUMNS], *b[COLUMNS];
   double *r[COLUMNS], *den[COLUMNS];
-  hone_pass pass;
+  hone_residual_job pass;
 } described;
 
 static void describe(described *d, const problem *p, bool trans, bool accurate,
@@ -114,15 +114,15 @@ static void describe(described *d, const problem *p, bool trans, bool accurate,
     d->r[c] = p->out_r + c * p->n;
     d->den[c] = p->out_den + c * p->n;
   }
-  d->pass =
-      (hone_pass){&p->matrix, trans, accurate, k, d->x, d->b, d->r, d->den};
+  d->pass = (hone_residual_job){&p->matrix, trans, accurate, k,
+                                d->x,       d->b,  d->r,     d->den};
 }
 
 static void run(hone_pool *pool, const problem *p, bool trans, bool accurate,
                 int64_t k) {
   described d;
   describe(&d, p, trans, accurate, k);
-  hone_pass_run(&d.pass, pool);
+  hone_dense_residual(&d.pass, pool);
 }
 
 /* Errors of k columns as multiples of their bounds.
@@ -229,46 +229,46 @@ TEST(pass, keeps_a_residual_20_digits_below_the_products) {
 
 /* Instruction sets ------------------------------------------------------- */
 
-static int kernels_here(const hone_pass_kernels **list) {
+static int kernels_here(const hone_residual_kernels **list) {
   int count = 0;
-  list[count++] = &hone_pass_base;
+  list[count++] = &hone_residual_base;
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    list[count++] = &hone_pass_avx2;
+    list[count++] = &hone_residual_avx2;
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl"))
-    list[count++] = &hone_pass_avx512;
+    list[count++] = &hone_residual_avx512;
 #endif
   return count;
 }
 
 /* Four right-hand sides in pieces of step rows (columns, for A^T). */
-static void run_pieces(const hone_pass_kernels *kernels, const problem *p,
+static void run_pieces(const hone_residual_kernels *kernels, const problem *p,
                        bool trans, bool accurate, int64_t step) {
   described d;
-  describe(&d, p, trans, accurate, HONE_PASS_COLUMNS);
-  for (int64_t m = 0; m < HONE_PASS_COLUMNS; m += 3)
+  describe(&d, p, trans, accurate, HONE_RESIDUAL_COLUMNS);
+  for (int64_t m = 0; m < HONE_RESIDUAL_COLUMNS; m += 3)
     for (int64_t i = 0; i < p->n; i += step)
       (trans ? kernels->columns : kernels->rows)(
-          &d.pass, m, HONE_MIN((int64_t)3, HONE_PASS_COLUMNS - m), i,
+          &d.pass, m, HONE_MIN((int64_t)3, HONE_RESIDUAL_COLUMNS - m), i,
           HONE_MIN(i + step, p->n));
 }
 
 TEST(pass, every_instruction_set_keeps_the_bounds_however_it_is_cut) {
   static const int64_t orders[] = {1, 3, 17, 64, 515};
-  const hone_pass_kernels *list[3];
+  const hone_residual_kernels *list[3];
   const int count = kernels_here(list);
   for (int at = 0; at < 5 * 4; at++) {
     const bool trans = at & 1, accurate = at & 2;
     problem p;
     make_problem(&p, orders[at / 4], 2, true);
     set_exact(&p, trans);
-    const int64_t values = p.n * HONE_PASS_COLUMNS;
+    const int64_t values = p.n * HONE_RESIDUAL_COLUMNS;
     for (int k = 0; k < count; k++) {
       ct_note("%s, n = %d, trans %d, accurate %d", list[k]->isa, (int)p.n,
               trans, accurate);
       run_pieces(list[k], &p, trans, accurate, p.n);
-      check_errors(&p, accurate, HONE_PASS_COLUMNS);
+      check_errors(&p, accurate, HONE_RESIDUAL_COLUMNS);
       double *r = sup_copy(p.out_r, values), *den = sup_copy(p.out_den, values);
       run_pieces(list[k], &p, trans, accurate, 37);
       CHECK_MEM_EQ(p.out_r, r, (size_t)values * sizeof *r);
@@ -281,10 +281,10 @@ TEST(pass, every_instruction_set_keeps_the_bounds_however_it_is_cut) {
 }
 
 TEST(pass, names_an_instruction_set_this_processor_has) {
-  const hone_pass_kernels *list[3];
+  const hone_residual_kernels *list[3];
   const int count = kernels_here(list);
-  CHECK_STR(hone_pass_isa(), list[count - 1]->isa);
-  CHECK_STR(hone_pass_base.isa, "base");
+  CHECK_STR(hone_residual_isa(), list[count - 1]->isa);
+  CHECK_STR(hone_residual_base.isa, "base");
 }
 
 /* Threads ---------------------------------------------------------------- */
@@ -339,7 +339,7 @@ TEST(pass, may_write_the_residual_over_the_right_hand_side) {
     describe(&d, &p, trans, accurate, COLUMNS);
     for (int c = 0; c < COLUMNS; c++)
       d.b[c] = d.r[c];
-    hone_pass_run(&d.pass, NULL);
+    hone_dense_residual(&d.pass, NULL);
     CHECK_MEM_EQ(p.out_r, r, (size_t)values * sizeof *r);
     CHECK_MEM_EQ(p.out_den, den, (size_t)values * sizeof *den);
     sup_free(r);

@@ -109,7 +109,7 @@ static void subtract(double a, double x, double *hi, double *lo) {
   *hi = s;
 }
 
-static void residual(const hone_pass *pass, hone_pool *pool) {
+static void residual(const hone_residual_job *pass, hone_pool *pool) {
   const toeplitz_matrix *m = matrix_of(pass->a);
   (void)pool;
   count(pass->a, &m->calls->residuals);
@@ -223,7 +223,7 @@ static int apply(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
 
 static void suspect(void *self, bool mend, int64_t *row, int64_t *col) {
   copying *e = self;
-  e->engine->suspect(e->self, mend, row, col);
+  e->engine->smallest_pivot(e->self, mend, row, col);
 }
 
 static bool probe(char *why, size_t why_size) {
@@ -268,7 +268,7 @@ const hone_engine toeplitz_double = {.name = "double LU",
                                      .solve = solve,
                                      .destroy = destroy,
                                      .bytes = bytes,
-                                     .suspect = suspect};
+                                     .smallest_pivot = suspect};
 const hone_engine toeplitz_cholesky = {.name = "single Cholesky",
                                        .place = "CPU",
                                        .precision = 32,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernels of the pass over A. Compiled once per instruction set, with
-   PASS_ISA its name; pass_run.c chooses at run time.
+/* The kernels that compute residuals and their denominators, in double or in
+   double-double precision. This file is compiled once for each instruction set,
+   with RESIDUAL_ISA as its name; residual.c chooses one at run time.
 
-   The accurate form adds every product without error: p + e = a x exactly
-   (fused multiply-add), t + f = s + p exactly (Knuth's TwoSum), and e + f is
-   gathered apart (Ogita, Rump & Oishi 2005, Dot2). The result is as good as
-   if summed in twice double precision and rounded once. The loops are plain
-   so that the compiler turns them into vector instructions. */
-#include "cpu_dp/pass.h"
+   The accurate form adds every product without error (Ogita, Rump & Oishi 2005,
+   Dot2; see exact.h), so that the result is as accurate as if it were summed in
+   twice double precision and rounded once. The loops are kept plain so that the
+   compiler turns them into vector instructions. */
+#include "cpu_dp/residual.h"
 
 #include "cpu_dp/exact.h"
 
@@ -20,28 +20,30 @@
 #define TEXT(a) TEXT_(a)
 
 enum {
-  ROWS = 2048, /* rows of the accumulators: 48 KB a right-hand side */
+  ROWS = 2048, /* rows of the accumulators: 48 KB for a right-hand side */
   LANES = 16,  /* partial sums of a dot product */
   GROUP = 4    /* columns added in one sweep over the accumulators */
 };
 
 #define INLINE HONE_INLINE
 
-/* (*hi, *lo) -= a * x and *sum += |a x|, nx = -x, ax = |x|. */
+/* Subtracts a x from the pair (*hi, *lo) and adds |a x| to *sum; nx = -x and
+   ax = |x|. */
 INLINE void add_accurate(hone_entry a, hone_entry nx, double ax, hone_entry *hi,
                          hone_entry *lo, double *sum) {
   hone_accumulate(a, nx, hi, lo);
   *sum = __builtin_fma(hone_abs(a), ax, *sum);
 }
 
+/* Does the same with *hi in plain double precision. */
 INLINE void add_plain(hone_entry a, hone_entry nx, double ax, hone_entry *hi,
                       double *sum) {
   hone_accumulate_plain(a, nx, hi);
   *sum = __builtin_fma(hone_abs(a), ax, *sum);
 }
 
-/* len rows of GROUP columns from a, columns lda apart, into one right-hand
-   side's accumulators. */
+/* Adds len rows of GROUP columns, which lie lda apart, times x to the
+   accumulators of one right-hand side. */
 INLINE void sweep(bool accurate, int64_t len, const hone_entry *restrict a,
                   int64_t lda, const hone_entry *x, hone_entry *restrict hi,
                   hone_entry *restrict lo, double *restrict sum) {
@@ -71,6 +73,7 @@ INLINE void sweep(bool accurate, int64_t len, const hone_entry *restrict a,
   }
 }
 
+/* Does the same for a single column. */
 INLINE void sweep_one(bool accurate, int64_t len, const hone_entry *restrict a,
                       hone_entry x, hone_entry *restrict hi,
                       hone_entry *restrict lo, double *restrict sum) {
@@ -84,50 +87,50 @@ INLINE void sweep_one(bool accurate, int64_t len, const hone_entry *restrict a,
   }
 }
 
-/* Rows i0 .. i0+len-1, len <= ROWS, of m right-hand sides: A is read once,
-   GROUP columns at a time, for all of them. */
-INLINE void row_block(bool accurate, const hone_pass *pass, int64_t c0,
+/* Computes rows i0 .. i0+len-1, len <= ROWS, for m right-hand sides. A is read
+   once, GROUP columns at a time, for all of them. */
+INLINE void row_block(bool accurate, const hone_residual_job *job, int64_t c0,
                       int64_t m, int64_t i0, int64_t len) {
-  hone_entry hi[HONE_PASS_COLUMNS][ROWS], lo[HONE_PASS_COLUMNS][ROWS];
-  double sum[HONE_PASS_COLUMNS][ROWS];
-  const hone_dense *dense = hone_dense_of(pass->a);
+  hone_entry hi[HONE_RESIDUAL_COLUMNS][ROWS], lo[HONE_RESIDUAL_COLUMNS][ROWS];
+  double sum[HONE_RESIDUAL_COLUMNS][ROWS];
+  const hone_dense *dense = hone_dense_of(job->a);
   const int64_t n = dense->n, lda = dense->lda;
   const hone_entry *a = dense->a + i0;
   for (int64_t c = 0; c < m; c++)
     for (int64_t i = 0; i < len; i++) {
-      hi[c][i] = pass->b[c0 + c][i0 + i];
+      hi[c][i] = job->b[c0 + c][i0 + i];
       lo[c][i] = 0.0;
       sum[c][i] = hone_abs(hi[c][i]);
     }
   int64_t j = 0;
   for (; j + GROUP <= n; j += GROUP)
     for (int64_t c = 0; c < m; c++)
-      sweep(accurate, len, a + j * lda, lda, pass->x[c0 + c] + j, hi[c], lo[c],
+      sweep(accurate, len, a + j * lda, lda, job->x[c0 + c] + j, hi[c], lo[c],
             sum[c]);
   for (; j < n; j++)
     for (int64_t c = 0; c < m; c++)
-      sweep_one(accurate, len, a + j * lda, pass->x[c0 + c][j], hi[c], lo[c],
+      sweep_one(accurate, len, a + j * lda, job->x[c0 + c][j], hi[c], lo[c],
                 sum[c]);
   for (int64_t c = 0; c < m; c++)
     for (int64_t i = 0; i < len; i++) {
-      pass->r[c0 + c][i0 + i] = hi[c][i] + lo[c][i];
-      pass->den[c0 + c][i0 + i] = sum[c][i];
+      job->r[c0 + c][i0 + i] = hi[c][i] + lo[c][i];
+      job->den[c0 + c][i0 + i] = sum[c][i];
     }
 }
 
-static void rows(const hone_pass *pass, int64_t c0, int64_t m, int64_t i0,
-                 int64_t i1) {
+static void rows(const hone_residual_job *job, int64_t c0, int64_t m,
+                 int64_t i0, int64_t i1) {
   for (int64_t i = i0; i < i1; i += ROWS) {
     int64_t len = HONE_MIN((int64_t)ROWS, i1 - i);
-    if (pass->accurate)
-      row_block(true, pass, c0, m, i, len);
+    if (job->accurate)
+      row_block(true, job, c0, m, i, len);
     else
-      row_block(false, pass, c0, m, i, len);
+      row_block(false, job, c0, m, i, len);
   }
 }
 
-/* r = b - a^T x and den for one column a of n entries: LANES partial sums,
-   then their sum, again without error. */
+/* Computes r = b - a^T x and its denominator for one column a of n entries, in
+   LANES partial sums, which are then added, again without error. */
 INLINE void dot(bool accurate, int64_t n, const hone_entry *restrict a,
                 const hone_entry *restrict x, hone_entry b, hone_entry *r,
                 double *den) {
@@ -159,22 +162,22 @@ INLINE void dot(bool accurate, int64_t n, const hone_entry *restrict a,
   *den = d;
 }
 
-static void columns(const hone_pass *pass, int64_t c0, int64_t m, int64_t j0,
-                    int64_t j1) {
-  const hone_dense *dense = hone_dense_of(pass->a);
+static void columns(const hone_residual_job *job, int64_t c0, int64_t m,
+                    int64_t j0, int64_t j1) {
+  const hone_dense *dense = hone_dense_of(job->a);
   const int64_t n = dense->n;
   for (int64_t j = j0; j < j1; j++) {
     const hone_entry *a = dense->a + j * dense->lda;
     for (int64_t c = c0; c < c0 + m; c++) {
-      if (pass->accurate)
-        dot(true, n, a, pass->x[c], pass->b[c][j], &pass->r[c][j],
-            &pass->den[c][j]);
+      if (job->accurate)
+        dot(true, n, a, job->x[c], job->b[c][j], &job->r[c][j],
+            &job->den[c][j]);
       else
-        dot(false, n, a, pass->x[c], pass->b[c][j], &pass->r[c][j],
-            &pass->den[c][j]);
+        dot(false, n, a, job->x[c], job->b[c][j], &job->r[c][j],
+            &job->den[c][j]);
     }
   }
 }
 
-const hone_pass_kernels JOIN(hone_pass_, PASS_ISA) = {
-    .isa = TEXT(PASS_ISA), .rows = rows, .columns = columns};
+const hone_residual_kernels JOIN(hone_residual_, RESIDUAL_ISA) = {
+    .isa = TEXT(RESIDUAL_ISA), .rows = rows, .columns = columns};

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Diagonal and triangular matrices in double precision: nothing to factor. S
-   is read from the caller's own matrix, block column by block column,
-   J: columns j .. j+w-1, I: the rows below (above) them:
+/* The engines for diagonal and triangular matrices, in double precision. There
+   is nothing to factor: substitution reads the caller's own matrix, scaled on
+   the way where that is needed. It goes by block columns; J stands for columns
+   j .. j+w-1, I for the rows below them (above them in an upper triangle):
 
      x[J] = inv(S[J, J]) v[J],   v[I] -= S[I, J] x[J]         S x = v
      v[J] -= S[I, J]^T x[I],     x[J] = inv(S[J, J]^T) v[J]   S^T x = v
 
-   by OpenBLAS; where A is scaled, pieces of it are scaled on their way. */
+   Both steps call OpenBLAS; where A is scaled, a scaled copy of one piece at a
+   time is made for it. Read base/engine.h first. */
 #include "base/dense.h"
 #include "base/engine.h"
 #include "base/lapack.h"
@@ -15,9 +17,9 @@
 #include <math.h>
 
 enum {
-  BLOCK = 64,      /* columns */
-  ROWS = 256,      /* of a scaled piece: 128 KB */
-  TRSV_COLUMNS = 3 /* up to so many right-hand sides go one by one */
+  BLOCK = 64,      /* columns of a block column */
+  ROWS = 256,      /* rows of a scaled piece, which is then 128 KB */
+  TRSV_COLUMNS = 3 /* up to so many right-hand sides are solved one by one */
 };
 
 typedef struct engine_tri {
@@ -25,12 +27,13 @@ typedef struct engine_tri {
   hone_mem *mem;
   hone_watch *watch;
   const hone_structure *structure;
-  hone_dense a;                /* the caller's */
-  const hone_scaling *scaling; /* the caller's */
+  hone_dense a;                /* the caller's A, borrowed from factor on */
+  const hone_scaling *scaling; /* borrowed from factor on */
   bool lower;
   hone_entry *diagonal; /* n: s_jj */
-  bool mended;          /* a zero among them is no longer what A has */
-  hone_entry *piece;    /* ROWS x BLOCK, from the first A that is scaled on */
+  bool zeros_replaced;  /* zeros of the diagonal were replaced, so that it
+                           differs from that of S */
+  hone_entry *piece;    /* ROWS x BLOCK; NULL until an A is scaled */
 } engine_tri;
 
 static bool applies_diagonal(const hone_structure *s, int64_t n) {
@@ -97,7 +100,7 @@ static int factor_diagonal(void *self, const hone_matrix *matrix,
   e->a = *a;
   e->scaling = scaling;
   e->lower = e->structure->upper == 0;
-  e->mended = false;
+  e->zeros_replaced = false;
   for (int64_t j = 0; j < e->n; j++) {
     const hone_entry d = a->a[j * (a->lda + 1)];
     e->diagonal[j] = scaling->used ? hone_times(scaling->col[j],
@@ -105,7 +108,7 @@ static int factor_diagonal(void *self, const hone_matrix *matrix,
                                    : d;
     if (d == 0.0 && info->zero_pivot < 0)
       info->zero_pivot = j;
-    if (!(hone_abs(e->diagonal[j]) > 0.0)) /* scaled away */
+    if (!(hone_abs(e->diagonal[j]) > 0.0)) /* underflowed */
       info->growth = HONE_NAN;
   }
   return HONE_OK;
@@ -132,9 +135,10 @@ static int solve_diagonal(void *self, bool trans, int64_t k, hone_entry *v,
   return HONE_OK;
 }
 
-/* S[i .. i+m-1, j .. j+w-1]; where A is scaled, m <= ROWS. */
-static const hone_entry *piece_of(const engine_tri *e, int64_t i, int64_t m,
-                                  int64_t j, int64_t w, int *ld) {
+/* Returns S[i .. i+m-1, j .. j+w-1] and its leading dimension. Where A is
+   scaled, m <= ROWS, and the next call overwrites the piece. */
+static const hone_entry *piece_of_s(const engine_tri *e, int64_t i, int64_t m,
+                                    int64_t j, int64_t w, int *ld) {
   const hone_entry *a = e->a.a + i + j * e->a.lda;
   const double *row = e->scaling->row + i;
   *ld = (int)e->a.lda;
@@ -150,11 +154,11 @@ static const hone_entry *piece_of(const engine_tri *e, int64_t i, int64_t m,
   return e->piece;
 }
 
-/* v[J] = inv(S[J, J]) v[J], or by its transpose. */
+/* Computes v[J] = inv(S[J, J]) v[J], or v[J] = inv(S[J, J]^T) v[J]. */
 static void solve_block(const engine_tri *e, bool trans, int64_t j, int w,
                         int64_t k, hone_entry *v, int64_t ldv) {
   int ld;
-  const hone_entry *s = piece_of(e, j, w, j, w, &ld);
+  const hone_entry *s = piece_of_s(e, j, w, j, w, &ld);
   const char *uplo = e->lower ? "L" : "U", *op = trans ? "T" : "N";
   const int columns = (int)k, ldb = (int)ldv, step = 1;
   const hone_entry one = 1.0;
@@ -166,12 +170,13 @@ static void solve_block(const engine_tri *e, bool trans, int64_t j, int w,
     dtrsv_(uplo, op, "N", &w, s, &ld, v + j + c * ldv, &step);
 }
 
-/* v[I] -= S[I, J] v[J], or v[J] -= S[I, J]^T v[I], for I: m rows from i. */
+/* Computes v[I] -= S[I, J] v[J], or v[J] -= S[I, J]^T v[I], where I are the m
+   rows from i on. */
 static void update_rows(const engine_tri *e, bool trans, int64_t i, int64_t m,
                         int64_t j, int w, int64_t k, hone_entry *v,
                         int64_t ldv) {
   int ld;
-  const hone_entry *s = piece_of(e, i, m, j, w, &ld);
+  const hone_entry *s = piece_of_s(e, i, m, j, w, &ld);
   hone_entry *from = trans ? v + i : v + j, *to = trans ? v + j : v + i;
   const char *op = trans ? "T" : "N";
   const int rows = (int)m, columns = (int)k, ldb = (int)ldv, step = 1;
@@ -186,9 +191,10 @@ static void update_rows(const engine_tri *e, bool trans, int64_t i, int64_t m,
            to + c * ldv, &step);
 }
 
-/* One right-hand side with the diagonal as it was mended, plainly: for null
-   vectors. */
-static void solve_mended(const engine_tri *e, bool trans, hone_entry *v) {
+/* Solves for one right-hand side with the diagonal in which zeros have been
+   replaced, column by column. It serves inverse iteration for null vectors. */
+static void solve_with_zeros_replaced(const engine_tri *e, bool trans,
+                                      hone_entry *v) {
   const hone_scaling *s = e->scaling;
   for (int64_t step = 0; step < e->n; step++) {
     const int64_t j = e->lower != trans ? step : e->n - 1 - step;
@@ -207,9 +213,9 @@ static void solve_mended(const engine_tri *e, bool trans, hone_entry *v) {
 static int solve(void *self, bool trans, int64_t k, hone_entry *v,
                  int64_t ldv) {
   const engine_tri *e = self;
-  for (int64_t c = 0; e->mended && c < k; c++)
-    solve_mended(e, trans, v + c * ldv);
-  if (e->mended)
+  for (int64_t c = 0; e->zeros_replaced && c < k; c++)
+    solve_with_zeros_replaced(e, trans, v + c * ldv);
+  if (e->zeros_replaced)
     return HONE_OK;
   const int64_t blocks = (e->n + BLOCK - 1) / BLOCK;
   const int64_t step = e->scaling->used ? ROWS : e->n;
@@ -227,10 +233,11 @@ static int solve(void *self, bool trans, int64_t k, hone_entry *v,
   return HONE_OK;
 }
 
-static void suspect(void *self, bool mend, int64_t *row, int64_t *col) {
+static void smallest_pivot(void *self, bool replace_zeros, int64_t *row,
+                           int64_t *col) {
   engine_tri *e = self;
-  e->mended = e->mended || mend;
-  hone_pivot_suspect(e->n, e->diagonal, 1, NULL, mend, row, col);
+  e->zeros_replaced = e->zeros_replaced || replace_zeros;
+  hone_pivot_smallest(e->n, e->diagonal, 1, NULL, replace_zeros, row, col);
 }
 
 const hone_engine hone_engine_diagonal = {.name = "diagonal solve",
@@ -243,7 +250,7 @@ const hone_engine hone_engine_diagonal = {.name = "diagonal solve",
                                           .solve = solve_diagonal,
                                           .destroy = destroy,
                                           .bytes = bytes_diagonal,
-                                          .suspect = suspect};
+                                          .smallest_pivot = smallest_pivot};
 
 const hone_engine hone_engine_triangular = {.name = "triangular solve",
                                             .place = "CPU",
@@ -255,4 +262,4 @@ const hone_engine hone_engine_triangular = {.name = "triangular solve",
                                             .solve = solve,
                                             .destroy = destroy,
                                             .bytes = bytes,
-                                            .suspect = suspect};
+                                            .smallest_pivot = smallest_pivot};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Banded matrices in double precision: LAPACK's band LU with partial pivoting,
-   from OpenBLAS, on a packed copy of the scaled band. */
+/* The engine for banded matrices, in double precision: LAPACK's band LU with
+   partial pivoting, from OpenBLAS, of a packed copy of the scaled band. Read
+   base/engine.h first. */
 #include "base/engine.h"
 #include "base/lapack.h"
 #include "cpu_dp/pivots.h"
@@ -10,9 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A band of n / PAYS diagonals beside the main one, or fewer, pays
+/* The band LU is taken for at most n / SHARE diagonals beside the main one
    (docs/numerics.md). */
-enum { PAYS = 5 };
+enum { SHARE = 5 };
 
 typedef struct engine_band {
   int64_t n, lower, upper;
@@ -20,14 +21,15 @@ typedef struct engine_band {
   hone_watch *watch;
   const hone_structure *structure;
   char text[96];
-  int64_t room;   /* doubles at ab */
-  hone_entry *ab; /* (2 lower + upper + 1) x n: s_ij at row lower + upper + i -
-                 j of column j, then the factors */
+  int64_t room;   /* entries that ab has room for */
+  hone_entry *ab; /* (2 lower + upper + 1) x n: s_ij lies in row
+                     lower + upper + i - j of column j; the factors
+                     overwrite S */
   int *ipiv;
 } engine_band;
 
 bool hone_band_pays(int64_t lower, int64_t upper, int64_t n) {
-  return lower + upper <= n / PAYS;
+  return lower + upper <= n / SHARE;
 }
 
 static bool applies(const hone_structure *s, int64_t n) {
@@ -40,10 +42,10 @@ static bool probe(char *why, size_t why_size) {
   return true;
 }
 
-/* Of the widest band that pays. */
+/* The bytes are those of the widest band that pays. */
 static int64_t bytes(int64_t n, int64_t k) {
   (void)k;
-  return (2 * (n / PAYS) + 1) * n * (int64_t)sizeof(hone_entry) +
+  return (2 * (n / SHARE) + 1) * n * (int64_t)sizeof(hone_entry) +
          n * (int64_t)sizeof(int) + (int64_t)sizeof(engine_band);
 }
 
@@ -73,17 +75,17 @@ static int create(void **self, const hone_engine_config *config) {
   return HONE_NO_MEMORY;
 }
 
-static int64_t leading(const engine_band *e) {
+static int64_t leading_dimension(const engine_band *e) {
   return 2 * e->lower + e->upper + 1;
 }
 
-/* Room for the band of the present structure. */
+/* Makes room for the band of the present structure. */
 static int reserve(engine_band *e) {
   e->lower = e->structure->lower;
   e->upper = e->structure->upper;
   snprintf(e->text, sizeof e->text, "%lld below, %lld above",
            (long long)e->lower, (long long)e->upper);
-  const int64_t wanted = leading(e) * e->n;
+  const int64_t wanted = leading_dimension(e) * e->n;
   if (wanted <= e->room)
     return HONE_OK;
   hone_mem_put(e->mem, e->ab);
@@ -95,19 +97,19 @@ static int reserve(engine_band *e) {
   return HONE_OK;
 }
 
-/* The larger; NaN where v is, and from then on. */
+/* Returns the larger of max and |v|, or NaN if one of them is NaN. */
 static double larger(double max, hone_entry v) {
   return hone_abs(v) <= max || isnan(max) ? max : hone_abs(v);
 }
 
-/* Packs the band of S; returns its largest magnitude. */
+/* Packs the band of S. Returns its largest magnitude. */
 static double load(engine_band *e, const hone_dense *a,
                    const hone_scaling *scaling) {
   double max = 0.0;
   for (int64_t j = 0; j < e->n; j++) {
     const int64_t from = HONE_MAX(j - e->upper, (int64_t)0);
     const int64_t to = HONE_MIN(j + e->lower + 1, e->n);
-    hone_entry *ab = e->ab + j * leading(e) + e->lower + e->upper - j;
+    hone_entry *ab = e->ab + j * leading_dimension(e) + e->lower + e->upper - j;
     for (int64_t i = from; i < to; i++) {
       const hone_entry v = a->a[i + j * a->lda];
       ab[i] = scaling->used
@@ -119,13 +121,14 @@ static double load(engine_band *e, const hone_dense *a,
   return max;
 }
 
-/* max |u_ij|: U has lower + upper diagonals above its main one. */
+/* Returns max |u_ij|. U has lower + upper diagonals above the main one, since
+   row exchanges widen it. */
 static double largest_of_u(const engine_band *e) {
   const int64_t width = e->lower + e->upper;
   double max = 0.0;
   for (int64_t j = 0; j < e->n; j++)
     for (int64_t i = HONE_MAX(width - j, (int64_t)0); i <= width; i++)
-      max = larger(max, e->ab[i + j * leading(e)]);
+      max = larger(max, e->ab[i + j * leading_dimension(e)]);
   return max;
 }
 
@@ -139,7 +142,7 @@ static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
     return HONE_NO_MEMORY;
   const double max = load(e, hone_dense_of(a), scaling);
   const int n = (int)e->n, kl = (int)e->lower, ku = (int)e->upper;
-  const int ld = (int)leading(e);
+  const int ld = (int)leading_dimension(e);
   int bad = 0;
   dgbtrf_(&n, &n, &kl, &ku, e->ab, &ld, e->ipiv, &bad);
   if (bad < 0)
@@ -155,17 +158,18 @@ static int solve(void *self, bool trans, int64_t k, hone_entry *v,
                  int64_t ldv) {
   const engine_band *e = self;
   const int n = (int)e->n, kl = (int)e->lower, ku = (int)e->upper;
-  const int columns = (int)k, ld = (int)leading(e), ldb = (int)ldv;
+  const int columns = (int)k, ld = (int)leading_dimension(e), ldb = (int)ldv;
   int bad = 0;
   dgbtrs_(trans ? "T" : "N", &n, &kl, &ku, &columns, e->ab, &ld, e->ipiv, v,
           &ldb, &bad);
   return bad == 0 ? HONE_OK : HONE_INTERNAL;
 }
 
-static void suspect(void *self, bool mend, int64_t *row, int64_t *col) {
+static void smallest_pivot(void *self, bool replace_zeros, int64_t *row,
+                           int64_t *col) {
   const engine_band *e = self;
-  hone_pivot_suspect(e->n, e->ab + e->lower + e->upper, leading(e), e->ipiv,
-                     mend, row, col);
+  hone_pivot_smallest(e->n, e->ab + e->lower + e->upper, leading_dimension(e),
+                      e->ipiv, replace_zeros, row, col);
 }
 
 static void account(void *self, hone_account *out) {
@@ -185,4 +189,4 @@ const hone_engine hone_engine_banded = {.name = "banded LU",
                                         .destroy = destroy,
                                         .bytes = bytes,
                                         .account = account,
-                                        .suspect = suspect};
+                                        .smallest_pivot = smallest_pivot};

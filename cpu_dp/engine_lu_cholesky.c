@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The double-precision engines: OpenBLAS's LU of the scaled matrix, and its
-   Cholesky factorization, half the work. Where single precision does not
-   reach, and for small matrices. */
+/* The two engines for full matrices in double precision: OpenBLAS's LU with
+   partial pivoting of the scaled matrix, and its Cholesky factorization, which
+   takes half the work. They serve where single precision does not suffice, and
+   for small matrices. Read base/engine.h first. */
 #include "base/dense.h"
 #include "base/engine.h"
 #include "base/lapack.h"
@@ -9,18 +10,21 @@
 
 #include <math.h>
 
-enum { TASKS_A_THREAD = 2, TRSV_COLUMNS = 3, THREADS_FROM = 400 };
+enum {
+  TASKS_A_THREAD = 2,
+  TRSV_COLUMNS = 3 /* up to so many right-hand sides are solved one by one */
+};
 
 typedef struct engine_dp {
   int64_t n, ld;
-  hone_entry *f; /* n x n, ld: S, then its factors */
-  double *max;   /* 2 n: max |s_ij|, then max |u_ij| of each column */
+  hone_entry *f; /* n x n, ld: S, overwritten by its factors */
+  double *max;   /* 2 n: max |s_ij| of each column, then max |u_ij| */
   int *ipiv;
-  bool spd; /* S = U^T U, of its upper triangle alone */
+  bool spd; /* Cholesky: S = U^T U; only the upper triangle is used */
   hone_pool *pool;
   hone_watch *watch;
-  const hone_dense *a; /* during factor */
-  int64_t columns;     /* of one task */
+  const hone_dense *a; /* set during factor only */
+  int64_t columns;     /* columns of a task */
   const hone_scaling *scaling;
 } engine_dp;
 
@@ -30,15 +34,16 @@ static bool probe(char *why, size_t why_size) {
   return true;
 }
 
-/* No power of two between columns: they fall into the same cache sets. */
-static int64_t leading(int64_t n) {
+/* The leading dimension is never a multiple of 128, for which all
+   columns would fall into the same cache sets. */
+static int64_t leading_dimension(int64_t n) {
   int64_t ld = (n + 7) / 8 * 8;
   return ld % 128 == 0 ? ld + 8 : ld;
 }
 
 static int64_t bytes(int64_t n, int64_t k) {
   (void)k;
-  return leading(n) * n * (int64_t)sizeof(hone_entry) +
+  return leading_dimension(n) * n * (int64_t)sizeof(hone_entry) +
          2 * n * (int64_t)sizeof(double) + n * (int64_t)sizeof(int) +
          (int64_t)sizeof(engine_dp);
 }
@@ -60,7 +65,7 @@ static int create_as(bool spd, void **self, const hone_engine_config *config) {
   if (e == NULL)
     return HONE_NO_MEMORY;
   *e = (engine_dp){.n = n,
-                   .ld = leading(n),
+                   .ld = leading_dimension(n),
                    .spd = spd,
                    .pool = config->pool,
                    .watch = config->watch};
@@ -87,7 +92,7 @@ static bool applies_spd(const hone_structure *structure, int64_t n) {
   return structure->definite;
 }
 
-/* Largest magnitude of n numbers; NaN where one is NaN or Inf. */
+/* Returns the largest magnitude of n numbers, or NaN if one is NaN or Inf. */
 HONE_VECTOR static double largest(int64_t n, const hone_entry *u) {
   double max = 0.0, bad = 0.0;
 #pragma omp simd reduction(max : max) reduction(+ : bad)
@@ -127,9 +132,9 @@ static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
   *info = (hone_factor_info){.growth = HONE_NAN, .zero_pivot = -1};
   if (hone_watch_stop(e->watch, "factor in double", 0.0, 0, HONE_NAN))
     return HONE_CANCELLED;
-  hone_pool *pool = e->n < THREADS_FROM ? NULL : e->pool;
-  /* Wide tasks: two threads that touch a fresh huge page at once both clear
-     it. */
+  hone_pool *pool = e->n < HONE_THREADS_FROM ? NULL : e->pool;
+  /* There are few, wide tasks: when two threads touch a fresh huge page at the
+     same time, both clear it. */
   int64_t tasks = (int64_t)TASKS_A_THREAD * hone_pool_threads(pool);
   e->columns = e->n / tasks + 1;
   tasks = (e->n + e->columns - 1) / e->columns;
@@ -171,9 +176,10 @@ static int solve(void *self, bool trans, int64_t k, hone_entry *v,
   return info == 0 ? HONE_OK : HONE_INTERNAL;
 }
 
-static void suspect(void *self, bool mend, int64_t *row, int64_t *col) {
+static void smallest_pivot(void *self, bool replace_zeros, int64_t *row,
+                           int64_t *col) {
   const engine_dp *e = self;
-  hone_pivot_suspect(e->n, e->f, e->ld + 1, e->ipiv, mend, row, col);
+  hone_pivot_smallest(e->n, e->f, e->ld + 1, e->ipiv, replace_zeros, row, col);
 }
 
 const hone_engine hone_engine_double = {.name = "double LU",
@@ -185,7 +191,7 @@ const hone_engine hone_engine_double = {.name = "double LU",
                                         .solve = solve,
                                         .destroy = destroy,
                                         .bytes = bytes,
-                                        .suspect = suspect};
+                                        .smallest_pivot = smallest_pivot};
 
 const hone_engine hone_engine_cholesky_double = {.name = "double Cholesky",
                                                  .place = "CPU",

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory allocation with an account: every solver counts the bytes that it
+   holds, against a limit that the caller may set. */
+#ifndef HONE_MEMORY_H
+#define HONE_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A source of memory, and the number of bytes taken from it. */
+typedef struct hone_mem {
+  void *(*alloc)(size_t bytes, void *ctx); /* NULL: malloc and free are used */
+  void (*free)(void *memory, void *ctx);
+  void *ctx;
+  int64_t limit;      /* the most bytes it may hold; 0: no limit */
+  int64_t held, peak; /* bytes held now, and the most ever held */
+} hone_mem;
+
+/* Returns 'bytes' bytes, aligned to 64 bytes, with undefined contents. Returns
+   NULL when there is no memory or the limit forbids it. bytes = 0 gives a
+   valid pointer. */
+void *hone_mem_get(hone_mem *mem, size_t bytes);
+/* Frees memory of hone_mem_get; NULL is allowed. */
+void hone_mem_put(hone_mem *mem, void *memory);
+/* Adds to the account memory that others allocate, for example pinned buffers;
+   bytes < 0 takes it off again. Returns false, and counts nothing, when the
+   sum would exceed the limit. */
+bool hone_mem_charge(hone_mem *mem, int64_t bytes);
+
+#endif

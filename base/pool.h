@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A pool of threads that wait for work. */
+#ifndef HONE_POOL_H
+#define HONE_POOL_H
+
+#include "base/memory.h"
+
+/* The order of A from which threads share a pass over A. Below it one thread
+   has finished before the others have woken up. */
+enum { HONE_THREADS_FROM = 400 };
+
+/* NULL is a valid pool, which consists of the calling thread alone, so that no
+   caller needs to test for it. */
+typedef struct hone_pool hone_pool;
+typedef void (*hone_task)(void *ctx, int64_t task);
+
+/* Creates a pool of 'threads' threads, the calling one included. *pool becomes
+   NULL for threads <= 1, and where threads cannot be created. */
+void hone_pool_create(hone_pool **pool, hone_mem *mem, int threads);
+void hone_pool_destroy(hone_pool **pool, hone_mem *mem);
+/* Returns the number of threads, with the calling one. */
+int hone_pool_threads(const hone_pool *pool);
+/* Runs tasks 0 .. tasks-1, each once and in any order, and waits for all. */
+void hone_pool_run(hone_pool *pool, int64_t tasks, hone_task run, void *ctx);
+/* Starts one task, 0, 1, ..., on each thread of the pool but the calling one,
+   and returns at once. In a pool of one thread nothing is started. No other
+   job may begin before hone_pool_wait has returned. */
+void hone_pool_start(hone_pool *pool, hone_task run, void *ctx);
+void hone_pool_wait(hone_pool *pool);
+
+#endif

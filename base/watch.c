@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The clock, the deadline and the caller's progress function; see watch.h. */
+#include "base/watch.h"
+
+#include <time.h>
+
+double hone_now_s(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+bool hone_watch_tell(hone_watch *watch, const hone_progress *event) {
+  if (watch->stopped)
+    return true;
+  if (watch->progress == NULL && !(watch->deadline_s > 0.0))
+    return false;
+  double now = hone_now_s();
+  if (watch->deadline_s > 0.0 && now >= watch->deadline_s)
+    watch->stopped = true;
+  if (watch->progress) {
+    hone_progress timed = *event;
+    timed.elapsed_s = now - watch->start_s;
+    if (watch->progress(watch->user, &timed) != 0)
+      watch->stopped = true;
+  }
+  return watch->stopped;
+}
+
+bool hone_watch_stop(hone_watch *watch, const char *phase, double fraction,
+                     int iteration, double backward_error) {
+  const hone_progress event = {.phase = phase,
+                               .fraction = fraction,
+                               .iteration = iteration,
+                               .backward_error = backward_error};
+  return hone_watch_tell(watch, &event);
+}
