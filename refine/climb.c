@@ -46,14 +46,22 @@ typedef struct climb {
   int rung[HONE_SOLVE_COLUMNS]; /* the rung whose factors solved the column */
 } climb;
 
+/* One correction costs a pass over A and two triangular solves; about n / 60 of
+   them cost as much as a double factorization on the machines measured. */
+enum {
+  CORRECTION_COST = 60,
+  CORRECTIONS_LEAST = 8,
+  CORRECTIONS_MOST = 50,
+  CORRECTIONS_DOUBLE = 10 /* with factors in double */
+};
+
 static int allowed_corrections(const hone_ladder *ladder, int precision) {
   if (ladder->request.max_iterations > 0)
     return ladder->request.max_iterations;
-  /* One correction costs a pass over A and two triangular solves; about n / 60
-     of them cost as much as a double factorization on the machines measured. */
-  return precision == 64
-             ? 10
-             : (int)HONE_MAX((int64_t)8, HONE_MIN(ladder->n / 60, (int64_t)50));
+  return precision == 64 ? CORRECTIONS_DOUBLE
+                         : (int)HONE_MAX((int64_t)CORRECTIONS_LEAST,
+                                         HONE_MIN(ladder->n / CORRECTION_COST,
+                                                  (int64_t)CORRECTIONS_MOST));
 }
 
 /* Prepares the column for a rung, starting from its best iterate. */

@@ -28,7 +28,11 @@ enum {
   COLUMN_PASSES = 6, /* with pairs: passes for the estimate's unit vector */
   SIGNS_PASSES = 4   /* with pairs: passes for a vector of random signs */
 };
-static const double DEFECT_LIMIT = 0.5;
+/* The defect of a nonsingular S is at most this, and each correction must leave
+   at most SLOW_RATE of it. */
+static const double DEFECT_LIMIT = 0.5, SLOW_RATE = 0.5;
+/* The rounding of z leaves a defect of about so many eps ||S|| ||inv(S)||. */
+static const double ROUNDING_FACTOR = 4.0;
 /* A defect this small leaves no room for a component of the error that does not
    shrink. */
 static const double SMALL_DEFECT = 0.0625;
@@ -136,6 +140,7 @@ static int inverse_norm(estimate *e) {
   }
   if (n == 1 || st != HONE_OK)
     return st;
+  /* The alternating vector has the 1-norm 3 n / 2. */
   double s = 2.0 * hone_sum_abs(n, e->second) / (3.0 * (double)n);
   if (s <= e->norm)
     return HONE_OK;
@@ -212,7 +217,8 @@ static double norm_of(const trial *t, int64_t n, const hone_entry *v) {
 /* Sets t->shrinks and t->contraction from the defect of this step and the one
    before. */
 static void update_contraction(trial *t, int step, double *before) {
-  t->shrinks = step == 0 || t->defect <= (step == 1 ? *before : 0.5 * *before);
+  t->shrinks =
+      step == 0 || t->defect <= (step == 1 ? *before : SLOW_RATE * *before);
   double ratio = step == 0 ? t->defect : t->defect / *before;
   if (!(step > 0 && ratio <= t->contraction)) /* takes NaN */
     t->contraction = ratio;
@@ -280,7 +286,7 @@ static int certify_unit_vector(const estimate *e, double norm1, int passes,
   trial t = {.y = e->y,
              .z = e->z,
              .limit = alone ? SMALL_DEFECT : DEFECT_LIMIT,
-             .floor = alone ? 4.0 * HONE_EPS * norm1 : 0.0,
+             .floor = alone ? ROUNDING_FACTOR * HONE_EPS * norm1 : 0.0,
              .max_passes = passes};
   int st = refine_trial(e->f, &t, work, out);
   out->defect = t.defect;
