@@ -41,11 +41,6 @@ static const double SMALL_DEFECT = 0.0625;
    largest entry has of a vector of random entries. */
 static const double SIGNS_DEFECT_LIMIT = 0.003, LARGEST_ENTRY_SHARE = 3.0;
 
-/* For a random vector w and every row g of a matrix G, |g^T w| is at least
-   ||g||_2 / 4 except for one w in five, and ||g||_2 is sqrt(n) times what g
-   does to most other vectors. */
-static const double PROBE_FACTOR = 4.0;
-
 int64_t hone_certify_scratch(int64_t n) { return 7 * n; }
 
 static void unit_vector(int64_t n, int64_t j, hone_entry *v) {
@@ -297,13 +292,6 @@ static int certify_unit_vector(const estimate *e, double norm1, int passes,
   return st;
 }
 
-static uint64_t random_bits(uint64_t *seed) { /* splitmix64 */
-  uint64_t bits = *seed += 0x9e3779b97f4a7c15U;
-  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9U;
-  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebU;
-  return bits ^ (bits >> 31);
-}
-
 /* Certifies with a vector y of random signs. If S is singular, u^T y is a
    normal deviate of mean square 1 whatever u is, and |u^T (y - S z)| is the
    same for every z: ||y - S z||_2 falls to 0.003 only for one y in 400. The
@@ -316,7 +304,7 @@ static int certify_random_signs(const estimate *e, uint64_t seed, int passes,
   const int64_t n = e->f->a->n;
   const double root = sqrt((double)n); /* ||y||_2 */
   for (int64_t i = 0; i < n; i++)
-    e->y[i] = random_bits(&seed) >> 63 ? 1.0 : -1.0;
+    e->y[i] = hone_random_bits(&seed) >> 63 ? 1.0 : -1.0;
   memcpy(e->v, e->y, (size_t)n * sizeof *e->v);
   int st = apply(e, false);
   if (st != HONE_OK)
@@ -471,52 +459,4 @@ int hone_certify_with_gmres(const hone_factored *f, int passes, double norm1,
   return st == HONE_OK ? finish_certificate(f, out->inverse_norm_scaled, norm1,
                                             norm1_scaled, scratch, out)
                        : st;
-}
-
-/* *left = ||w - inv(M) S w|| / ||w|| in the infinity norm (S^T if trans), for a
-   random w with full mantissas. */
-static int measure_contraction(const hone_factored *f, bool trans,
-                               hone_entry *scratch, double *left) {
-  const int64_t n = f->a->n;
-  const hone_scaling *s = f->scaling;
-  hone_entry *w = scratch, *x = w + n, *b = x + n, *r = b + n;
-  double *den = (double *)(r + n);
-  double most = 0.0, size = 0.0;
-  uint64_t seed = 1 + trans;
-  for (int64_t i = 0; i < n; i++) {
-    w[i] = 0.5 + (double)(random_bits(&seed) >> 11) * 0x1p-54;
-    w[i] = random_bits(&seed) >> 63 ? -w[i] : w[i];
-    x[i] = w[i];
-    if (s->used)
-      x[i] = hone_shift_entry(w[i], trans ? s->row_exp[i] : s->col_exp[i]);
-    b[i] = 0.0;
-  }
-  hone_residual(f, trans, x, b, r, den); /* r = -S w */
-  for (int64_t i = 0; s->used && i < n; i++)
-    r[i] = hone_shift_entry(r[i], trans ? s->col_exp[i] : s->row_exp[i]);
-  int st = hone_apply_inverse(f, true, trans, 1, r, n, NULL, NULL);
-  for (int64_t i = 0; i < n; i++) {
-    const double rest = hone_abs(w[i] + r[i]);
-    most = rest <= most ? most : rest; /* takes NaN */
-    size = fmax(size, hone_abs(w[i]));
-  }
-  *left = most / size;
-  return st;
-}
-
-int hone_certify_contraction(const hone_factored *f, hone_entry *scratch,
-                             hone_certificate *out) {
-  for (int trans = 0; trans < 2; trans++) {
-    double left = HONE_NAN;
-    int st = measure_contraction(f, trans, scratch, &left);
-    if (st != HONE_OK)
-      return st;
-    out->passes++;
-    left *= PROBE_FACTOR;
-    if (!(left <= out->contraction)) /* takes NaN */
-      out->contraction = left;
-  }
-  out->predicted_contraction =
-      0.0; /* the measurement replaces the prediction */
-  return HONE_OK;
 }

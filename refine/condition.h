@@ -81,4 +81,12 @@ int hone_certify_contraction(const hone_factored *f, hone_entry *scratch,
                              hone_certificate *out);
 int64_t hone_certify_scratch(int64_t n);
 
+/* 64 random bits by splitmix64 (Steele, Lea & Flood 2014); advances *seed. */
+static inline uint64_t hone_random_bits(uint64_t *seed) {
+  uint64_t bits = *seed += 0x9e3779b97f4a7c15U;
+  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9U;
+  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebU;
+  return bits ^ (bits >> 31);
+}
+
 #endif

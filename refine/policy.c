@@ -154,8 +154,7 @@ int hone_policy_rank(const hone_engine *engine, int arithmetic) {
   return engine->precision - coarse;
 }
 
-/* Unit roundoffs, 2^-t for significands of t bits (of two bfloat16 together for
-   BF16X3). */
+/* Unit roundoffs of the arithmetics. */
 static const double ROUNDOFF_SINGLE = 0x1p-24, ROUNDOFF_TF32_FP16 = 0x1p-11,
                     ROUNDOFF_BF16 = 0x1p-8, ROUNDOFF_BF16X3 = 0x1p-16;
 
