@@ -62,7 +62,7 @@ enum {
 static const uint32_t SEED_STEP = 0x9e3779b9u;
 /* Norms within these bounds lost nothing to underflow or overflow. */
 static const double NORM_LEAST = 0x1p-800, NORM_MOST = 0x1p800;
-/* What lies below this part of the largest entry is lost in the arithmetic of
+/* An entry below this part of the largest one is lost in the arithmetic of
    factors in double, and of factors in single precision. */
 static const long double LOST_DOUBLE = 0x1p-960L, LOST_SINGLE = 0x1p-96L;
 enum { DIGITS_MOST = 16 }; /* of double precision */
@@ -367,13 +367,13 @@ static bool use_device_residual(const hone_refinement *ctx,
                                 const hone_certificate *certificate,
                                 hone_refined *c) {
   const int64_t n = ctx->f.a->n;
-  int64_t apart = 0;
+  int64_t violations = 0;
   for (int64_t i = 0; i < n; i++)
-    apart += !(hone_abs(ctx->v[i] - c->r[i]) <= c->gamma * c->den[i]);
+    violations += !(hone_abs(ctx->v[i] - c->r[i]) <= c->gamma * c->den[i]);
   for (int scaled = 0; scaled < 2; scaled++)
-    apart += !(2.0 * noise_bound(certificate, c, scaled) <=
-               NEGLIGIBLE_NOISE * HONE_EPS);
-  if (apart > 0)
+    violations += !(2.0 * noise_bound(certificate, c, scaled) <=
+                    NEGLIGIBLE_NOISE * HONE_EPS);
+  if (violations > 0)
     return false;
   memcpy(c->r, ctx->v, (size_t)n * sizeof *c->r);
   c->gamma *= 2.0;

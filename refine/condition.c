@@ -277,17 +277,17 @@ static int refine_trial(const hone_factored *f, trial *t, hone_entry *work,
    GMRES, whose residuals never grow, 1/2 is enough. */
 static int certify_unit_vector(const estimate *e, double norm1, int passes,
                                hone_entry *work, hone_certificate *out) {
-  const bool alone = e->f->space == NULL;
+  const bool without_pairs = e->f->space == NULL;
   trial t = {.y = e->y,
              .z = e->z,
-             .limit = alone ? SMALL_DEFECT : DEFECT_LIMIT,
-             .floor = alone ? ROUNDING_FACTOR * HONE_EPS * norm1 : 0.0,
+             .limit = without_pairs ? SMALL_DEFECT : DEFECT_LIMIT,
+             .floor = without_pairs ? ROUNDING_FACTOR * HONE_EPS * norm1 : 0.0,
              .max_passes = passes};
   int st = refine_trial(e->f, &t, work, out);
   out->defect = t.defect;
-  out->contraction = alone ? t.contraction : HONE_NAN;
+  out->contraction = without_pairs ? t.contraction : HONE_NAN;
   out->nonsingular = t.defect <= DEFECT_LIMIT;
-  if (alone)
+  if (without_pairs)
     out->nonsingular = out->nonsingular && (t.shrinks || t.at_rounding);
   return st;
 }
@@ -394,9 +394,9 @@ static int unscaled_column(const hone_factored *f, estimate *e,
 static int unscaled_norm(const hone_factored *f, double increase, double norm1,
                          hone_entry *scratch, hone_certificate *out) {
   const int64_t n = f->a->n;
-  hone_factored alone = *f;
-  alone.space = NULL;
-  estimate e = make_estimate(&alone, scratch);
+  hone_factored without_pairs = *f;
+  without_pairs.space = NULL;
+  estimate e = make_estimate(&without_pairs, scratch);
   e.scaled = false;
   e.shift = -ilogb(
       norm1); /* makes 2^-shift inv(A) about as large as the condition number */

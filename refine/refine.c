@@ -199,17 +199,18 @@ static void evaluate_on_device(hone_refinement *ctx, int64_t m,
                                hone_refined *const *list) {
   hone_refined *good[HONE_SOLVE_COLUMNS];
   int64_t count = 0;
-  const bool ahead = announce_correction(ctx, m, list);
+  const bool announced = announce_correction(ctx, m, list);
   hone_refined_measure(ctx, true, true, m, list);
   for (int64_t c = 0; c < m; c++)
     if (hone_errors_value(&list[c]->errors, ctx->criterion) <= ctx->limit)
       good[count++] = list[c];
-  const bool keep = ahead && count > 0 && list[0]->shift == 0;
-  if (keep) /* v is free where no column was shifted */
+  const bool keep_device_residual =
+      announced && count > 0 && list[0]->shift == 0;
+  if (keep_device_residual) /* v is free where no column was shifted */
     memcpy(ctx->v, list[0]->r, (size_t)ctx->f.a->n * sizeof *ctx->v);
   if (count > 0)
     hone_refined_measure(ctx, true, false, count, good);
-  ctx->device_residual_of = keep ? list[0] : NULL;
+  ctx->device_residual_of = keep_device_residual ? list[0] : NULL;
   for (int64_t c = 0; c < count; c++)
     if (!(hone_errors_value(&good[c]->errors, ctx->criterion) <= ctx->limit))
       distrust_copy(ctx, good[c]);
@@ -413,11 +414,11 @@ bool hone_refined_take_best(hone_refined *c) {
 static int start_columns(hone_refinement *ctx, int64_t m,
                          hone_refined *columns) {
   hone_refined *list[HONE_SOLVE_COLUMNS];
-  int64_t fresh = 0;
+  int64_t count = 0;
   for (int64_t c = 0; c < m; c++)
     if (columns[c].state == HONE_COLUMN_ACTIVE && !columns[c].has_x)
-      list[fresh++] = &columns[c];
-  return fresh > 0 ? correct(ctx, fresh, list) : HONE_OK;
+      list[count++] = &columns[c];
+  return count > 0 ? correct(ctx, count, list) : HONE_OK;
 }
 
 static bool report_progress(const hone_refinement *ctx, int step,
@@ -442,7 +443,7 @@ int hone_refine(hone_refinement *ctx, int64_t m, hone_refined *columns) {
       hone_pairs_open(ctx, &columns[c], true);
   for (int step = 0;; step++) {
     int st = start_columns(ctx, m, columns);
-    int64_t active = list_active(m, columns, list), going = 0;
+    int64_t active = list_active(m, columns, list), continuing = 0;
     if (st != HONE_OK || active == 0)
       return st;
     evaluate(ctx, active, list);
@@ -453,14 +454,14 @@ int hone_refine(hone_refinement *ctx, int64_t m, hone_refined *columns) {
     double value = largest_value(ctx, active, list);
     for (int64_t c = 0; c < active; c++)
       if (list[c]->state == HONE_COLUMN_ACTIVE && list[c]->has_x)
-        list[going++] = list[c];
+        list[continuing++] = list[c];
     const bool stop =
         report_progress(ctx, step, value); /* the last x is reported too */
-    if (list_active(m, columns, list + going) == 0)
+    if (list_active(m, columns, list + continuing) == 0)
       return HONE_OK;
     if (stop)
       return HONE_INTERRUPTED;
-    if (going > 0 && (st = correct(ctx, going, list)) != HONE_OK)
+    if (continuing > 0 && (st = correct(ctx, continuing, list)) != HONE_OK)
       return st;
   }
 }
