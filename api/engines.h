@@ -5,7 +5,7 @@
 
 #include "refine/ladder.h"
 
-/* What the caller chose of a GPU's factorization. */
+/* The caller's choices for a GPU's factorization, from options.tuning. */
 hone_choices hone_choices_of(const hone_options *o);
 
 /* The rungs for this order and these options, cheapest first: how many. 0: the

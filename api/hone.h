@@ -164,7 +164,7 @@ typedef struct hone_column {
                             Inf: no digit is certain */
 } hone_column;
 
-/** What a progress callback is told. Valid only during the callback. */
+/** The event that a progress callback receives, valid during the callback. */
 typedef struct hone_progress {
   const char *phase;     /* "inspect", "factor", "refine", "factor in double" */
   double fraction;       /* of this phase's work that is done, 0 to 1 */

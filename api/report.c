@@ -17,18 +17,6 @@ const char *hone_version(void) {
                       HONE_VERSION_PATCH);
 }
 
-const char *hone_status_text(int status) {
-  switch (status) {
-#define STATUS_CASE(name, number, text)                                        \
-  case number:                                                                 \
-    return text;
-    HONE_STATUS_LIST(STATUS_CASE)
-#undef STATUS_CASE
-  default:
-    return "not a status of this library";
-  }
-}
-
 /* Reports of callers -------------------------------------------------- */
 
 /* The first version had the fields before this one; every version has them. */

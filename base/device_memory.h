@@ -52,7 +52,7 @@ typedef struct hone_host_copy {
                    measured to be best. Set before open */
   int64_t fetched, stored; /* bytes so far, of this and other matrices, and of
                               whatever else the owner counts here */
-  /* What follows is place.c's. */
+  /* The members below belong to device_memory.c. */
   hone_mem *mem;
   hone_pool *pool;
   int64_t room;             /* bytes of copy */

@@ -11,7 +11,7 @@
 
 enum { HONE_SOLVE_COLUMNS = 64 }; /* the most right-hand sides of one call */
 
-/* What a test or a benchmark may set of a GPU factorization beside the
+/* Settings of a GPU factorization that tests and benchmarks make beside the
    caller's choices. Every member may be 0: then it has the value that was
    measured to be best (docs/performance.md). */
 typedef struct hone_trial {
@@ -29,7 +29,7 @@ typedef struct hone_trial {
                          none */
 } hone_trial;
 
-/* What the caller chose of a GPU factorization; the values of hone.h. */
+/* The caller's choices for a GPU factorization: values of hone_tuning.h. */
 typedef struct hone_choices {
   int arithmetic, pivoting, diagonal, sections, residuals;
   int64_t device_limit; /* bytes of device memory; 0: what is free */

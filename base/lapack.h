@@ -21,7 +21,7 @@ void dgetrf_(const int *m, const int *n, hone_entry *a, const int *lda,
 void dgetrs_(const char *trans, const int *n, const int *nrhs,
              const hone_entry *a, const int *lda, const int *ipiv,
              hone_entry *b, const int *ldb, int *info);
-/* The same for a band matrix. */
+/* LU of a band matrix, and solutions with it. */
 void dgbtrf_(const int *m, const int *n, const int *kl, const int *ku,
              hone_entry *ab, const int *ldab, int *ipiv, int *info);
 void dgbtrs_(const char *trans, const int *n, const int *kl, const int *ku,

@@ -30,7 +30,7 @@ bool resident(void *self) {
   return static_cast<hone_cuda *>(self)->a != nullptr;
 }
 
-/* What both engines have in common. */
+/* The members that both engines have in common. */
 constexpr hone_engine common() {
   hone_engine t = {};
   t.place = "CUDA";

@@ -240,11 +240,11 @@ int hone_cuda_feed_rounded(hone_cuda *c, const hone_dense *a,
 /* Brings the columns c0 .. c1-1, whose rows are in the present order, up to
    date with the panel. */
 int hone_cuda_apply(hone_cuda *c, int panel, int64_t c0, int64_t c1);
-/* The same with the panels from .. so far, of columns that came later. */
+/* Applies all panels from number 'from' on to columns that came later. */
 int hone_cuda_update(hone_cuda *c, int from, int64_t c0, int64_t c1);
-/* The same with the panels from .. to-1, but the last one before c0. Whatever
-   is done here and by hone_cuda_update later, the products have the same
-   shapes, and so the same bits. */
+/* Applies the panels from .. to-1 to columns that came later, all but the last
+   panel before c0. However the work is divided between this function and
+   hone_cuda_update, the products have the same shapes, and so the same bits. */
 int hone_cuda_catch_up(hone_cuda *c, int from, int to, int64_t c0, int64_t c1);
 /* Factors the columns k .. k+w-1 of a block column that ends at 'end', and
    moves the rows of all columns there are. Where more of the block column

@@ -51,7 +51,21 @@ static const double CONTRACTION_LIMIT = 0.75;
 static const double PREDICTION_OVERESTIMATE = 32.0;
 /* Random noise vectors tried: 6 up to n = 32, where few numbers decide, 2 up to
    n = 512, and 1 above that. */
-enum { SMALL_ORDER = 32, MEDIUM_ORDER = 512 };
+enum {
+  SMALL_ORDER = 32,
+  MEDIUM_ORDER = 512,
+  SAMPLES_SMALL = 6,
+  SAMPLES_MEDIUM = 2,
+  SAMPLES_LARGE = 1
+};
+/* Seeds are this far apart: 2^32 divided by the golden ratio. */
+static const uint32_t SEED_STEP = 0x9e3779b9u;
+/* Norms within these bounds lost nothing to underflow or overflow. */
+static const double NORM_LEAST = 0x1p-800, NORM_MOST = 0x1p800;
+/* An entry below this part of the largest one is lost in the arithmetic of
+   factors in double, and of factors in single precision. */
+static const long double LOST_DOUBLE = 0x1p-960L, LOST_SINGLE = 0x1p-96L;
+enum { DIGITS_MOST = 16 }; /* of double precision */
 /* Noise below this part of eps is negligible beside the rounding of x. */
 static const double NEGLIGIBLE_NOISE = 0.0625;
 /* Unmeasured error counts where it exceeds UNMEASURED_RATIO times the measured
@@ -65,7 +79,7 @@ double hone_refined_residual_noise(const hone_refined *c, int64_t n,
                                    int64_t i) {
   /* where r = 0 nothing was rounded, but r may have underflowed */
   return (c->r[i] != 0.0 ? c->gamma * c->den[i] : 0.0) +
-         (double)(2 * n + 2) * 0x1p-1074;
+         (double)(2 * n + 2) * DBL_TRUE_MIN;
 }
 
 /* max_i 2^-e_i |x_i| in double; NaN counts as the largest. */
@@ -91,7 +105,7 @@ HONE_VECTOR static double plain_scaled(int64_t n, const hone_entry *x,
    NULL); NaN if an entry is NaN. */
 static long double max_scaled(int64_t n, const hone_entry *x, const int *e) {
   const double plain = e ? plain_scaled(n, x, e) : hone_max_abs(n, x);
-  if (e == NULL || isnan(plain) || (plain >= 0x1p-800 && plain <= 0x1p800))
+  if (e == NULL || isnan(plain) || (plain >= NORM_LEAST && plain <= NORM_MOST))
     return (long double)plain; /* nothing was rounded */
   long double max = 0.0L;
   for (int64_t i = 0; i < n; i++) {
@@ -112,12 +126,13 @@ void hone_bounds_relative_size(const hone_refinement *ctx,
      vanished; and an entry is lost if it lies below the range of the factors'
      arithmetic, relative to the largest entry of the solution and times a
      condition number that the factors can resolve. */
-  long double lost = (long double)fmax(c->solution_size, 0x1p-1074) *
-                     (ctx->f.engine->precision == 64 ? 0x1p-960L : 0x1p-96L);
+  long double lost =
+      (long double)fmax(c->solution_size, DBL_TRUE_MIN) *
+      (ctx->f.engine->precision == 64 ? LOST_DOUBLE : LOST_SINGLE);
   int widest = 0;
   for (int64_t i = 0; e && i < n; i++)
     widest = i == 0 ? e[i] : HONE_MAX(widest, e[i]);
-  lost = ldexpl(lost, widest) + 0x1p-1074L;
+  lost = ldexpl(lost, widest) + (long double)DBL_TRUE_MIN;
   const long double x = max_scaled(n, c->x, NULL);
   const long double size = max_scaled(n, d, e);
   out->plain = (double)((max_scaled(n, d, NULL) + lost) / x);
@@ -249,6 +264,9 @@ static int solve(hone_refinement *ctx, int64_t m, hone_refined *const *list) {
   return st;
 }
 
+/* The linear congruential generator of Numerical Recipes, modulo 2^32. */
+static uint32_t next_random(uint32_t v) { return v * 1664525u + 1013904223u; }
+
 /* v = a random vector with entries of random sign and random size, as large as
    the rounding error of r_i may be. For factors that contract it also contains
    the effect that their errors E have on an error as large as d: ||E|| is about
@@ -271,9 +289,9 @@ static bool random_noise(const hone_refinement *ctx, const hone_refined *c,
     const double size = hone_refined_residual_noise(c, n, i) +
                         (double)(in ? ldexpl(of_factors, -in[i]) : of_factors);
     finite = finite && size <= DBL_MAX;
-    seed = seed * 1664525u + 1013904223u;
+    seed = next_random(seed);
     v[i] = (0.5 + 0x1p-33 * (double)seed) * size;
-    seed = seed * 1664525u + 1013904223u;
+    seed = next_random(seed);
     v[i] = seed >> 31 ? -v[i] : v[i];
   }
   for (int64_t i = 0; !finite && i < n; i++)
@@ -330,12 +348,12 @@ static void estimate_noise_errors(hone_refinement *ctx,
     c->noise_error = c->noise_error_scaled = 0.0;
     noisy[count++] = c;
   }
-  const uint32_t tries = ctx->f.a->n <= SMALL_ORDER    ? 6
-                         : ctx->f.a->n <= MEDIUM_ORDER ? 2
-                                                       : 1;
+  const uint32_t samples = ctx->f.a->n <= SMALL_ORDER    ? SAMPLES_SMALL
+                           : ctx->f.a->n <= MEDIUM_ORDER ? SAMPLES_MEDIUM
+                                                         : SAMPLES_LARGE;
   int st = HONE_OK;
-  for (uint32_t seed = 1; seed <= tries && count > 0 && st == HONE_OK; seed++)
-    st = sample_noise_error(ctx, seed * 0x9e3779b9u, count, noisy);
+  for (uint32_t seed = 1; seed <= samples && count > 0 && st == HONE_OK; seed++)
+    st = sample_noise_error(ctx, seed * SEED_STEP, count, noisy);
   for (int64_t i = 0; i < count && st != HONE_OK; i++)
     noisy[i]->noise_error = noisy[i]->noise_error_scaled = HONE_INF;
 }
@@ -349,13 +367,13 @@ static bool use_device_residual(const hone_refinement *ctx,
                                 const hone_certificate *certificate,
                                 hone_refined *c) {
   const int64_t n = ctx->f.a->n;
-  int64_t apart = 0;
+  int64_t violations = 0;
   for (int64_t i = 0; i < n; i++)
-    apart += !(hone_abs(ctx->v[i] - c->r[i]) <= c->gamma * c->den[i]);
+    violations += !(hone_abs(ctx->v[i] - c->r[i]) <= c->gamma * c->den[i]);
   for (int scaled = 0; scaled < 2; scaled++)
-    apart += !(2.0 * noise_bound(certificate, c, scaled) <=
-               NEGLIGIBLE_NOISE * HONE_EPS);
-  if (apart > 0)
+    violations += !(2.0 * noise_bound(certificate, c, scaled) <=
+                    NEGLIGIBLE_NOISE * HONE_EPS);
+  if (violations > 0)
     return false;
   memcpy(c->r, ctx->v, (size_t)n * sizeof *c->r);
   c->gamma *= 2.0;
@@ -415,5 +433,6 @@ bool hone_bounds_certify_a_digit(const hone_certificate *certificate,
 int32_t hone_bounds_digits(double bound) {
   if (!(bound < 1.0))
     return 0;
-  return (int32_t)HONE_MAX(0.0, HONE_MIN(floor(-log10(bound)), 16.0));
+  return (int32_t)HONE_MAX(0.0,
+                           HONE_MIN(floor(-log10(bound)), (double)DIGITS_MOST));
 }

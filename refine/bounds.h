@@ -27,7 +27,7 @@ typedef struct hone_relative_size {
   double plain;  /* ||d|| / ||x|| */
   double scaled; /* in scaled variables: ||inv(C) d|| / ||inv(C) x|| */
   /* In the caller's units, as if every entry of inv(C) d were as large as its
-     largest: what mixing the entries may lead to. */
+     largest: the size that mixing them may lead to. */
   double spread;
 } hone_relative_size;
 void hone_bounds_relative_size(const hone_refinement *ctx,

@@ -46,14 +46,22 @@ typedef struct climb {
   int rung[HONE_SOLVE_COLUMNS]; /* the rung whose factors solved the column */
 } climb;
 
+/* One correction costs a pass over A and two triangular solves; about n / 60 of
+   them cost as much as a double factorization on the machines measured. */
+enum {
+  CORRECTION_COST = 60,
+  CORRECTIONS_LEAST = 8,
+  CORRECTIONS_MOST = 50,
+  CORRECTIONS_DOUBLE = 10 /* with factors in double */
+};
+
 static int allowed_corrections(const hone_ladder *ladder, int precision) {
   if (ladder->request.max_iterations > 0)
     return ladder->request.max_iterations;
-  /* One correction costs a pass over A and two triangular solves; about n / 60
-     of them cost as much as a double factorization on the machines measured. */
-  return precision == 64
-             ? 10
-             : (int)HONE_MAX((int64_t)8, HONE_MIN(ladder->n / 60, (int64_t)50));
+  return precision == 64 ? CORRECTIONS_DOUBLE
+                         : (int)HONE_MAX((int64_t)CORRECTIONS_LEAST,
+                                         HONE_MIN(ladder->n / CORRECTION_COST,
+                                                  (int64_t)CORRECTIONS_MOST));
 }
 
 /* Prepares the column for a rung, starting from its best iterate. */
@@ -98,17 +106,18 @@ static void begin_rung(climb *c, int r, bool again) {
 }
 
 /* Counts the columns not accepted, and adds the first one's reason to the
-   report. *slow: how many of them GMRES may help. */
-static int64_t count_left(climb *c, const char *who, int64_t *slow) {
+   report. *gmres_candidates: how many of them GMRES may help. */
+static int64_t count_left(climb *c, const char *who,
+                          int64_t *gmres_candidates) {
   int64_t left = 0;
-  *slow = 0;
+  *gmres_candidates = 0;
   for (int64_t i = 0; i < c->m; i++) {
     const hone_refined *column = &c->columns[i];
     if (column->state == HONE_COLUMN_ACCEPTED)
       continue;
     if (left++ == 0 && column->state == HONE_COLUMN_LEFT)
       hone_ladder_add_reason(c->report, who, column->why);
-    *slow += gmres_may_help(c->ladder, column);
+    *gmres_candidates += gmres_may_help(c->ladder, column);
   }
   return left;
 }
@@ -192,11 +201,11 @@ static int certify_columns(climb *c, int r, hone_refinement *ctx) {
   return st;
 }
 
-static int64_t count_open(const climb *c) {
-  int64_t open = 0;
+static int64_t count_not_accepted(const climb *c) {
+  int64_t not_accepted = 0;
   for (int64_t i = 0; i < c->m; i++)
-    open += c->columns[i].state != HONE_COLUMN_ACCEPTED;
-  return open;
+    not_accepted += c->columns[i].state != HONE_COLUMN_ACCEPTED;
+  return not_accepted;
 }
 
 /* The space with which a solve on rung r begins: the pairs of its certificate,
@@ -248,9 +257,9 @@ static int refine_on(climb *c, int r, int steps, bool again) {
 static int use_rung(climb *c, int r, int64_t *left, bool *skipped) {
   hone_ladder *ladder = c->ladder;
   const hone_rung *rung = &ladder->rung[r];
-  int64_t slow = 0;
+  int64_t gmres_candidates = 0;
   int steps = 0;
-  *left = count_open(c);
+  *left = count_not_accepted(c);
   if (rung->certificate.pairs > 0) {
     const bool gmres_is_last_resort =
         *skipped || hone_ladder_successor(ladder, r) >= ladder->rung_count;
@@ -270,10 +279,11 @@ static int use_rung(climb *c, int r, int64_t *left, bool *skipped) {
     if (st != HONE_OK)
       hone_ladder_add_reason(c->report, rung->engine->name,
                              hone_status_text(st));
-    *left = count_left(c, steps > 0 ? "GMRES" : rung->engine->name, &slow);
-    if (st != HONE_OK || slow == 0 || steps > 0)
+    *left = count_left(c, steps > 0 ? "GMRES" : rung->engine->name,
+                       &gmres_candidates);
+    if (st != HONE_OK || gmres_candidates == 0 || steps > 0)
       return st;
-    steps = hone_ladder_gmres_steps(ladder, r, slow, c->report);
+    steps = hone_ladder_gmres_steps(ladder, r, gmres_candidates, c->report);
     if (steps == 0)
       return st;
   }
@@ -362,9 +372,9 @@ static bool finish_column(climb *c, int64_t i, int st, hone_column *out) {
   /* A caller who sets a loose tolerance does not mean an x without a certain
      digit. */
   const hone_request *request = &c->ladder->request;
-  bool met =
+  bool meets_tolerance =
       hone_errors_value(&column->errors, request->criterion) <= request->limit;
-  if (met && out->status <= HONE_NOT_CONVERGED &&
+  if (meets_tolerance && out->status <= HONE_NOT_CONVERGED &&
       !hone_bounds_certify_a_digit(&rung->certificate, column))
     out->status = rung->certificate.rcond_scaled >=
                           WELL_CONDITIONED * (double)c->ladder->n * HONE_EPS

@@ -28,7 +28,11 @@ enum {
   COLUMN_PASSES = 6, /* with pairs: passes for the estimate's unit vector */
   SIGNS_PASSES = 4   /* with pairs: passes for a vector of random signs */
 };
-static const double DEFECT_LIMIT = 0.5;
+/* The defect of a nonsingular S is at most this, and each correction must leave
+   at most SLOW_RATE of it. */
+static const double DEFECT_LIMIT = 0.5, SLOW_RATE = 0.5;
+/* The rounding of z leaves a defect of about so many eps ||S|| ||inv(S)||. */
+static const double ROUNDING_FACTOR = 4.0;
 /* A defect this small leaves no room for a component of the error that does not
    shrink. */
 static const double SMALL_DEFECT = 0.0625;
@@ -36,11 +40,6 @@ static const double SMALL_DEFECT = 0.0625;
    null vector in the mean. LARGEST_ENTRY_SHARE / sqrt(n) is the share that the
    largest entry has of a vector of random entries. */
 static const double SIGNS_DEFECT_LIMIT = 0.003, LARGEST_ENTRY_SHARE = 3.0;
-
-/* For a random vector w and every row g of a matrix G, |g^T w| is at least
-   ||g||_2 / 4 except for one w in five, and ||g||_2 is sqrt(n) times what g
-   does to most other vectors. */
-static const double PROBE_FACTOR = 4.0;
 
 int64_t hone_certify_scratch(int64_t n) { return 7 * n; }
 
@@ -136,6 +135,7 @@ static int inverse_norm(estimate *e) {
   }
   if (n == 1 || st != HONE_OK)
     return st;
+  /* The alternating vector has the 1-norm 3 n / 2. */
   double s = 2.0 * hone_sum_abs(n, e->second) / (3.0 * (double)n);
   if (s <= e->norm)
     return HONE_OK;
@@ -212,7 +212,8 @@ static double norm_of(const trial *t, int64_t n, const hone_entry *v) {
 /* Sets t->shrinks and t->contraction from the defect of this step and the one
    before. */
 static void update_contraction(trial *t, int step, double *before) {
-  t->shrinks = step == 0 || t->defect <= (step == 1 ? *before : 0.5 * *before);
+  t->shrinks =
+      step == 0 || t->defect <= (step == 1 ? *before : SLOW_RATE * *before);
   double ratio = step == 0 ? t->defect : t->defect / *before;
   if (!(step > 0 && ratio <= t->contraction)) /* takes NaN */
     t->contraction = ratio;
@@ -276,17 +277,17 @@ static int refine_trial(const hone_factored *f, trial *t, hone_entry *work,
    GMRES, whose residuals never grow, 1/2 is enough. */
 static int certify_unit_vector(const estimate *e, double norm1, int passes,
                                hone_entry *work, hone_certificate *out) {
-  const bool alone = e->f->space == NULL;
+  const bool without_pairs = e->f->space == NULL;
   trial t = {.y = e->y,
              .z = e->z,
-             .limit = alone ? SMALL_DEFECT : DEFECT_LIMIT,
-             .floor = alone ? 4.0 * HONE_EPS * norm1 : 0.0,
+             .limit = without_pairs ? SMALL_DEFECT : DEFECT_LIMIT,
+             .floor = without_pairs ? ROUNDING_FACTOR * HONE_EPS * norm1 : 0.0,
              .max_passes = passes};
   int st = refine_trial(e->f, &t, work, out);
   out->defect = t.defect;
-  out->contraction = alone ? t.contraction : HONE_NAN;
+  out->contraction = without_pairs ? t.contraction : HONE_NAN;
   out->nonsingular = t.defect <= DEFECT_LIMIT;
-  if (alone)
+  if (without_pairs)
     out->nonsingular = out->nonsingular && (t.shrinks || t.at_rounding);
   return st;
 }
@@ -393,9 +394,9 @@ static int unscaled_column(const hone_factored *f, estimate *e,
 static int unscaled_norm(const hone_factored *f, double increase, double norm1,
                          hone_entry *scratch, hone_certificate *out) {
   const int64_t n = f->a->n;
-  hone_factored alone = *f;
-  alone.space = NULL;
-  estimate e = make_estimate(&alone, scratch);
+  hone_factored without_pairs = *f;
+  without_pairs.space = NULL;
+  estimate e = make_estimate(&without_pairs, scratch);
   e.scaled = false;
   e.shift = -ilogb(
       norm1); /* makes 2^-shift inv(A) about as large as the condition number */
@@ -458,52 +459,4 @@ int hone_certify_with_gmres(const hone_factored *f, int passes, double norm1,
   return st == HONE_OK ? finish_certificate(f, out->inverse_norm_scaled, norm1,
                                             norm1_scaled, scratch, out)
                        : st;
-}
-
-/* *left = ||w - inv(M) S w|| / ||w|| in the infinity norm (S^T if trans), for a
-   random w with full mantissas. */
-static int measure_contraction(const hone_factored *f, bool trans,
-                               hone_entry *scratch, double *left) {
-  const int64_t n = f->a->n;
-  const hone_scaling *s = f->scaling;
-  hone_entry *w = scratch, *x = w + n, *b = x + n, *r = b + n;
-  double *den = (double *)(r + n);
-  double most = 0.0, size = 0.0;
-  uint64_t seed = 1 + trans;
-  for (int64_t i = 0; i < n; i++) {
-    w[i] = 0.5 + (double)(hone_random_bits(&seed) >> 11) * 0x1p-54;
-    w[i] = hone_random_bits(&seed) >> 63 ? -w[i] : w[i];
-    x[i] = w[i];
-    if (s->used)
-      x[i] = hone_shift_entry(w[i], trans ? s->row_exp[i] : s->col_exp[i]);
-    b[i] = 0.0;
-  }
-  hone_residual(f, trans, x, b, r, den); /* r = -S w */
-  for (int64_t i = 0; s->used && i < n; i++)
-    r[i] = hone_shift_entry(r[i], trans ? s->col_exp[i] : s->row_exp[i]);
-  int st = hone_apply_inverse(f, true, trans, 1, r, n, NULL, NULL);
-  for (int64_t i = 0; i < n; i++) {
-    const double rest = hone_abs(w[i] + r[i]);
-    most = rest <= most ? most : rest; /* takes NaN */
-    size = fmax(size, hone_abs(w[i]));
-  }
-  *left = most / size;
-  return st;
-}
-
-int hone_certify_contraction(const hone_factored *f, hone_entry *scratch,
-                             hone_certificate *out) {
-  for (int trans = 0; trans < 2; trans++) {
-    double left = HONE_NAN;
-    int st = measure_contraction(f, trans, scratch, &left);
-    if (st != HONE_OK)
-      return st;
-    out->passes++;
-    left *= PROBE_FACTOR;
-    if (!(left <= out->contraction)) /* takes NaN */
-      out->contraction = left;
-  }
-  out->predicted_contraction =
-      0.0; /* the measurement replaces the prediction */
-  return HONE_OK;
 }

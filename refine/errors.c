@@ -163,8 +163,8 @@ HONE_VECTOR static bool double_norms(int64_t n, const hone_entry *r,
   /* Adds the rounding errors of the sums, and the second term of
      hone_refined_residual_noise, which covers underflow of r. */
   const long double sum_rounding = 1.0L + (long double)n * 0x1p-52L;
-  const long double lost =
-      (long double)(2 * n + 2) * 0x1p-1074L * (long double)in_max;
+  const long double lost = (long double)(2 * n + 2) *
+                           (long double)DBL_TRUE_MIN * (long double)in_max;
   out->r_sum = (long double)r_sum * sum_rounding;
   out->r_max = (long double)r_max;
   out->den_sum = (long double)den_sum * sum_rounding + (long double)n * lost;

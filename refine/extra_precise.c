@@ -24,6 +24,10 @@
 /* Refinement ends with a correction below this part of x: half a unit in its
    last place, or three digits. */
 static const double LAST_BIT = 0.5 * HONE_EPS, THREE_DIGITS = 1e-3;
+/* A correction larger than this part of the last one is slow; refinement ends
+   with the second slow one. */
+static const double SLOW_RATE = 0.5;
+enum { SLOW_MOST = 2 };
 
 static void begin_column(int64_t n, hone_refined *c) {
   c->best = c->x;
@@ -87,23 +91,25 @@ static bool wants_correction(const hone_refinement *ctx, bool extra,
   double entrywise = extra ? largest_entrywise(n, c, d) : 0.0;
   const double target = extra ? LAST_BIT : THREE_DIGITS;
   const bool small = size <= target;
-  const bool shrinks = size <= 0.5 * c->last_size;
+  const bool shrinks = size <= SLOW_RATE * c->last_size;
   if (c->last_size <= DBL_MAX)
     c->observed_contraction = size / c->last_size;
   hone_bounds_remainder(ctx, c, &relative, &remainder, &remainder_scaled);
   remainder = remainder_scaled <= remainder ? remainder : remainder_scaled;
   const bool still_helps =
-      (entrywise > target && entrywise <= 0.5 * c->last_entrywise) ||
-      (remainder > target && remainder <= 0.5 * c->last_remainder);
-  const bool contraction_shown = !ctx->observe_contraction || c->x_is_zero ||
-                                 (shrinks && c->observed_contraction <= 0.5);
+      (entrywise > target && entrywise <= SLOW_RATE * c->last_entrywise) ||
+      (remainder > target && remainder <= SLOW_RATE * c->last_remainder);
+  const bool contraction_shown =
+      !ctx->observe_contraction || c->x_is_zero ||
+      (shrinks && c->observed_contraction <= SLOW_RATE);
   c->slow_corrections += !(small && contraction_shown) && !shrinks;
-  if (small && (last_step ||
-                (contraction_shown ? !still_helps : c->slow_corrections >= 2)))
+  if (small &&
+      (last_step ||
+       (contraction_shown ? !still_helps : c->slow_corrections >= SLOW_MOST)))
     return false;
   if (last_step)
     give_up(c, "its error is too large after the corrections allowed");
-  else if (!(size <= DBL_MAX) || c->slow_corrections >= 2)
+  else if (!(size <= DBL_MAX) || c->slow_corrections >= SLOW_MOST)
     give_up(c, "its error is too large, corrections shrink too slowly");
   c->last_size = size;
   c->last_entrywise = entrywise;

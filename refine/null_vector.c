@@ -61,10 +61,13 @@ static int64_t list_dominant(int64_t n, const int *exp, hone_entry *v,
   return count;
 }
 
+/* The linear congruential generator of Numerical Recipes, modulo 2^32. */
+static uint32_t next_random(uint32_t v) { return v * 1664525u + 1013904223u; }
+
 static void fill_random(int64_t n, hone_entry *z) {
   uint32_t bits = 1;
   for (int64_t i = 0; i < n; i++) { /* of either sign, in [1/2, 3/2) */
-    bits = bits * 1664525u + 1013904223u;
+    bits = next_random(bits);
     z[i] =
         (bits >> 31 ? -1.0 : 1.0) * (0.5 + (double)(bits & 0xffffff) * 0x1p-24);
   }

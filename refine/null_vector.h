@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the report says about a singular matrix: its smallest pivot and its null
+/* The report's account of a singular matrix: its smallest pivot and its null
    vectors. Unknowns are the columns of A here and equations its rows, as
    stored; for a transposed solve they are exchanged (api/solver.c). In double
    precision. Next to read: null_vector.c. */

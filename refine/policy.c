@@ -156,22 +156,26 @@ int hone_policy_rank(const hone_engine *engine, int arithmetic) {
   return engine->precision - coarse;
 }
 
+/* Unit roundoffs of the arithmetics. */
+static const double ROUNDOFF_SINGLE = 0x1p-24, ROUNDOFF_TF32_FP16 = 0x1p-11,
+                    ROUNDOFF_BF16 = 0x1p-8, ROUNDOFF_BF16X3 = 0x1p-16;
+
 double hone_policy_roundoff(const hone_engine *engine, int arithmetic) {
   if (engine->precision == 64)
     return HONE_EPS;
   if (engine->resident ==
       NULL) /* the engine is not a device with coarser products */
-    return 0x1p-24;
+    return ROUNDOFF_SINGLE;
   switch (arithmetic) {
   case HONE_ARITHMETIC_TF32:
   case HONE_ARITHMETIC_FP16:
-    return 0x1p-11;
+    return ROUNDOFF_TF32_FP16;
   case HONE_ARITHMETIC_BF16:
-    return 0x1p-8;
+    return ROUNDOFF_BF16;
   case HONE_ARITHMETIC_BF16X3:
-    return 0x1p-16;
+    return ROUNDOFF_BF16X3;
   default:
-    return 0x1p-24;
+    return ROUNDOFF_SINGLE;
   }
 }
 

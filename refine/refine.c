@@ -22,9 +22,23 @@
 
 /* Products of numbers within 2^+-600 keep every digit. */
 enum { SAFE_EXP = 600 };
-static const double LOOSE_TOLERANCE =
-    /* A tolerance far above the rounding of plain double. */
-    1e-10;
+/* A tolerance this large lies far above the rounding of plain double, which
+   decides only where its noise is at most PLAIN_NOISE_PART of the tolerance. */
+static const double LOOSE_TOLERANCE = 1e-10, PLAIN_NOISE_PART = 0.01;
+/* The accurate pass is taken at once where the predicted value is within
+   PREDICTED_NEAR of the limit, and after a plain pass where the measured value
+   is within MEASURED_NEAR of it. */
+static const double PREDICTED_NEAR = 1e3, MEASURED_NEAR = 16.0;
+/* A correction larger than this part of the last one is slow; refinement ends
+   with the second slow one. */
+static const double SLOW_RATE = 0.5;
+enum { SLOW_MOST = 2 };
+/* The omega above which the caller's x0 is no better than x = 0, whose omega is
+   1. */
+static const double X0_USELESS = 0.5;
+/* Refinement goes on if its rate promises the limit after at most so many more
+   corrections than are allowed. */
+static const double CORRECTIONS_BEYOND = 2.0;
 
 /* Returns the exponent e for which the products of A with 2^e x lie well inside
    the range of double precision; 0 where they already do. */
@@ -135,7 +149,7 @@ void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
 /* Could this value, taken from a plain pass, fall on the other side of the
    limit when it is measured accurately? */
 static bool near_limit(const hone_refinement *ctx, double value) {
-  return value <= 16.0 * ctx->limit;
+  return value <= MEASURED_NEAR * ctx->limit;
 }
 
 /* May x be accepted, and its errors be reported, by a value from a plain pass,
@@ -144,8 +158,8 @@ static bool near_limit(const hone_refinement *ctx, double value) {
 static bool plain_suffices(const hone_refinement *ctx, double value) {
   double noise = (double)(ctx->f.a->n + 2) * HONE_EPS;
   return ctx->criterion == HONE_CRITERION_COMPONENTWISE &&
-         ctx->limit >= LOOSE_TOLERANCE && noise <= 0.01 * ctx->limit &&
-         value + noise <= ctx->limit;
+         ctx->limit >= LOOSE_TOLERANCE &&
+         noise <= PLAIN_NOISE_PART * ctx->limit && value + noise <= ctx->limit;
 }
 
 /* Predicts the next value of the criterion from the last one and the rate so
@@ -185,17 +199,18 @@ static void evaluate_on_device(hone_refinement *ctx, int64_t m,
                                hone_refined *const *list) {
   hone_refined *good[HONE_SOLVE_COLUMNS];
   int64_t count = 0;
-  const bool ahead = announce_correction(ctx, m, list);
+  const bool announced = announce_correction(ctx, m, list);
   hone_refined_measure(ctx, true, true, m, list);
   for (int64_t c = 0; c < m; c++)
     if (hone_errors_value(&list[c]->errors, ctx->criterion) <= ctx->limit)
       good[count++] = list[c];
-  const bool keep = ahead && count > 0 && list[0]->shift == 0;
-  if (keep) /* v is free where no column was shifted */
+  const bool keep_device_residual =
+      announced && count > 0 && list[0]->shift == 0;
+  if (keep_device_residual) /* v is free where no column was shifted */
     memcpy(ctx->v, list[0]->r, (size_t)ctx->f.a->n * sizeof *ctx->v);
   if (count > 0)
     hone_refined_measure(ctx, true, false, count, good);
-  ctx->device_residual_of = keep ? list[0] : NULL;
+  ctx->device_residual_of = keep_device_residual ? list[0] : NULL;
   for (int64_t c = 0; c < count; c++)
     if (!(hone_errors_value(&good[c]->errors, ctx->criterion) <= ctx->limit))
       distrust_copy(ctx, good[c]);
@@ -211,7 +226,8 @@ static void evaluate(hone_refinement *ctx, int64_t m,
   }
   accurate = ctx->f.space != NULL; /* the pairs need accurate residuals */
   for (int64_t c = 0; c < m; c++)
-    accurate = accurate || predicted_value(ctx, list[c]) <= 1e3 * ctx->limit;
+    accurate = accurate ||
+               predicted_value(ctx, list[c]) <= PREDICTED_NEAR * ctx->limit;
   hone_refined_measure(ctx, accurate, false, m, list);
   if (accurate)
     return;
@@ -281,20 +297,21 @@ static void decide(const hone_refinement *ctx, hone_refined *c) {
     give_up(ctx, c, "the iterate is not finite");
     return;
   }
-  if (c->from_x0 && c->rung_corrections == 0 && !(value <= 0.5)) {
-    give_up(ctx, c, "x0 is no better than 0"); /* x = 0 has omega = 1 */
+  if (c->from_x0 && c->rung_corrections == 0 && !(value <= X0_USELESS)) {
+    give_up(ctx, c, "x0 is no better than 0");
     return;
   }
   int left = ctx->max_corrections - c->rung_corrections;
-  const bool rated = ctx->f.space ? rate_of_steps(c, value)
-                                  : c->rung_corrections > 0 && c->rate < 0.5;
+  const bool rated = ctx->f.space
+                         ? rate_of_steps(c, value)
+                         : c->rung_corrections > 0 && c->rate < SLOW_RATE;
   if (left <= 0) {
     give_up(ctx, c, "no convergence within the corrections allowed");
   } else if (rated && !(c->rate < 1.0)) {
     give_up(ctx, c, "no longer converges");
   } else if (rated) {
     double needed = log(value / ctx->limit) / -log(c->rate);
-    if (!(needed <= (double)left + 2.0))
+    if (!(needed <= (double)left + CORRECTIONS_BEYOND))
       give_up(ctx, c, "converges too slowly to pay");
   }
 }
@@ -322,14 +339,13 @@ static void take_correction(int64_t n, const hone_refinement *ctx,
     return;
   }
   double value = hone_errors_value(&c->errors, ctx->criterion);
-  bool better =
-      value <= 0.5 * c->last_value; /* small entries of x may still improve when
-                                       the large ones no longer do */
+  /* Small entries of x may still improve when the large ones no longer do. */
+  bool better = value <= SLOW_RATE * c->last_value;
   c->last_value = value;
   if (c->correction_size > 0.0 && !ctx->f.space) {
     c->rate = size / c->correction_size;
-    c->slow_corrections += !(c->rate <= 0.5) && !better;
-    if (!better && (!(c->rate < 1.0) || c->slow_corrections >= 2)) {
+    c->slow_corrections += !(c->rate <= SLOW_RATE) && !better;
+    if (!better && (!(c->rate < 1.0) || c->slow_corrections >= SLOW_MOST)) {
       give_up(ctx, c,
               c->rate < 1.0 ? "corrections shrink too slowly"
                             : "corrections no longer shrink");
@@ -398,11 +414,11 @@ bool hone_refined_take_best(hone_refined *c) {
 static int start_columns(hone_refinement *ctx, int64_t m,
                          hone_refined *columns) {
   hone_refined *list[HONE_SOLVE_COLUMNS];
-  int64_t fresh = 0;
+  int64_t count = 0;
   for (int64_t c = 0; c < m; c++)
     if (columns[c].state == HONE_COLUMN_ACTIVE && !columns[c].has_x)
-      list[fresh++] = &columns[c];
-  return fresh > 0 ? correct(ctx, fresh, list) : HONE_OK;
+      list[count++] = &columns[c];
+  return count > 0 ? correct(ctx, count, list) : HONE_OK;
 }
 
 static bool report_progress(const hone_refinement *ctx, int step,
@@ -427,7 +443,7 @@ int hone_refine(hone_refinement *ctx, int64_t m, hone_refined *columns) {
       hone_pairs_open(ctx, &columns[c], true);
   for (int step = 0;; step++) {
     int st = start_columns(ctx, m, columns);
-    int64_t active = list_active(m, columns, list), going = 0;
+    int64_t active = list_active(m, columns, list), continuing = 0;
     if (st != HONE_OK || active == 0)
       return st;
     evaluate(ctx, active, list);
@@ -438,14 +454,14 @@ int hone_refine(hone_refinement *ctx, int64_t m, hone_refined *columns) {
     double value = largest_value(ctx, active, list);
     for (int64_t c = 0; c < active; c++)
       if (list[c]->state == HONE_COLUMN_ACTIVE && list[c]->has_x)
-        list[going++] = list[c];
+        list[continuing++] = list[c];
     const bool stop =
         report_progress(ctx, step, value); /* the last x is reported too */
-    if (list_active(m, columns, list + going) == 0)
+    if (list_active(m, columns, list + continuing) == 0)
       return HONE_OK;
     if (stop)
       return HONE_INTERRUPTED;
-    if (going > 0 && (st = correct(ctx, going, list)) != HONE_OK)
+    if (continuing > 0 && (st = correct(ctx, continuing, list)) != HONE_OK)
       return st;
   }
 }

@@ -96,11 +96,11 @@ typedef struct hone_refined {
   double *tail_den;          /* n: |op(A)| |tail|, times 2^shift */
   bool measure_tail;         /* each pass over A also measures the tail */
   bool extra_precise;        /* refined in extra-precise mode to the end */
-  /* Of the correction before the present one: */
+  /* Sizes of the correction before the present one: */
   double last_size, last_entrywise, last_remainder;
 } hone_refined;
 
-/* What the refinement of all columns of a block shares. */
+/* The data that all columns of a block share in refinement. */
 typedef struct hone_refinement {
   hone_factored f;
   bool trans;
@@ -109,7 +109,7 @@ typedef struct hone_refinement {
   int max_corrections; /* at most so many corrections on this rung */
   double norm_a;       /* infinity norm of op(A) */
   hone_watch *watch;
-  /* Of the factors f; bounds.c and extra_precise.c read it. */
+  /* The certificate of the factors f, for bounds.c and extra_precise.c. */
   const hone_certificate *certificate;
   bool observe_contraction; /* the certificate does not bound the contraction:
                                two corrections of each column have to show it */

@@ -26,7 +26,9 @@ enum {
   /* Scaling ends when rows and columns are within 2^6 of one another, */
   ALIKE_EXP = 6,
   /* and within 2^+-20 of 1. */
-  NEAR_ONE_EXP = 20
+  NEAR_ONE_EXP = 20,
+  /* An exponent below that of every number: there is none yet. */
+  NO_EXPONENT = -100000
 };
 
 /* Exponents of the smallest and the largest row or column maximum. */
@@ -157,14 +159,14 @@ void hone_scale_by(int64_t n, const int *e, int sign, int k,
    over the nonzero r_i. Returns false if an r_i is neither normal nor zero. */
 HONE_VECTOR static bool top_of_normal(int64_t n, const int *e,
                                       const hone_entry *r, int *top) {
-  int max = -100000, abnormal = 0;
+  int max = NO_EXPONENT, abnormal = 0;
 #pragma omp simd reduction(max : max) reduction(| : abnormal)
   for (int64_t i = 0; i < n; i++) {
     const double size = hone_abs1(r[i]);
     int64_t bits;
     memcpy(&bits, &size, sizeof bits);
     const int exponent = (int)(bits >> 52) & 2047;
-    const int is = exponent > 0 ? exponent - 1022 + e[i] : -100000;
+    const int is = exponent > 0 ? exponent - 1022 + e[i] : NO_EXPONENT;
     abnormal |= (exponent == 2047) | ((exponent == 0) & (r[i] != 0.0));
     max = is > max ? is : max;
   }
@@ -175,18 +177,18 @@ HONE_VECTOR static bool top_of_normal(int64_t n, const int *e,
 /* The largest exponent of the finite entries of 2^row_exp r, as frexp gives
    it. */
 static int top_exponent(int64_t n, const int *row_exp, const hone_entry *r) {
-  int top = -100000;
+  int top = NO_EXPONENT;
   if (row_exp == NULL) {
     const double max = hone_max_abs(n, r);
     return max > 0.0 && max <= DBL_MAX ? ilogb(max) + 1 : 0;
   }
   if (!top_of_normal(n, row_exp, r, &top)) {
-    top = -100000;
+    top = NO_EXPONENT;
     for (int64_t i = 0; i < n; i++)
       if (r[i] != 0.0 && hone_abs1(r[i]) <= DBL_MAX)
         top = HONE_MAX(top, ilogb(hone_abs1(r[i])) + 1 + row_exp[i]);
   }
-  return top > -100000 ? top : 0;
+  return top > NO_EXPONENT ? top : 0;
 }
 
 int hone_scale_in(int64_t n, const int *row_exp, const hone_entry *r,

@@ -108,8 +108,8 @@ struct hone_split_scale {
    the largest magnitude. */
 cudaError_t hone_cuda_split_scale(enum hone_split split, const unsigned *top,
                                   hone_split_scale *scale, cudaStream_t stream);
-/* The same where S = U^T U, from the tops of the first 'count' block columns:
-   no entry of U is larger than the root of the largest. l = u. */
+/* Finds the scale where S = U^T U, from the tops of the first 'count' block
+   columns: no entry of U is larger than the root of the largest. l = u. */
 cudaError_t hone_cuda_split_scale_spd(enum hone_split split,
                                       const unsigned *top, int count,
                                       hone_split_scale *scale,
@@ -209,7 +209,7 @@ cudaError_t hone_cuda_compose(const hone_moves *moves, int panels, int *dst,
    NaN. */
 cudaError_t hone_cuda_largest(int64_t n, const float *f, int64_t ld,
                               unsigned *max, cudaStream_t stream);
-/* The same of the upper triangle alone. */
+/* Finds the largest magnitude in the upper triangle alone. */
 cudaError_t hone_cuda_largest_u(int64_t n, const float *f, int64_t ld,
                                 unsigned *max, cudaStream_t stream);
 

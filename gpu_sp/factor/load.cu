@@ -111,8 +111,8 @@ int bring(hone_cuda *c, const hone_dense *a) {
 }
 
 int begin(hone_cuda *c, const hone_dense *a, const hone_scaling *scaling) {
-  /* The same pointer may hold another matrix: only the factorization that
-     follows one of A unseen finds A there. */
+  /* A pointer that is equal may hold another matrix: only the factorization
+     that follows one of A unseen finds A there. */
   const bool again = c->uninspected && hone_cuda_all_there(c) &&
                      c->source == a->a && scaling != nullptr;
   int st = clear(c);

@@ -26,7 +26,7 @@ enum {
 
 constexpr unsigned ALL = 0xffffffffU;
 
-/* What the warps tell each other for every column. A row holds the columns from
+/* The warps exchange this for every column. A row holds the columns from
    the present one on, and then, from its other end, its row of inv(L), L the
    unit lower triangle of the pivot rows: entry (c - j) % 16 of the pivot row j
    is u_jc for c >= j and inv(L)_jc for c < j. */

@@ -57,7 +57,7 @@ struct panel_args {
   panel_work *work;
 };
 
-/* What a thread block keeps in shared memory beside its rows s and the scratch
+/* A thread block keeps this in shared memory, beside its rows s and the scratch
    area behind them. */
 struct shared_state {
   __align__(16) float upper[STEP][STEP]; /* U of the pivot rows, row by row, */

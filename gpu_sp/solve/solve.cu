@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the refinement asks of the CUDA device once A is there or factored:
-   solves with the float factors in double arithmetic, the inspection of A,
+/* The calls of the refinement once A is on the CUDA device or factored: solves
+   with the float factors in double arithmetic, the inspection of A,
    residuals, and the account of what was done. Read next: triangles.h,
    residual/residual.h. */
 #include "gpu_sp/state.h"
