@@ -6,6 +6,7 @@
 
 extern "C" {
 #include "api/hone.h"
+#include "api/hone_tuning.h"
 }
 
 #include <algorithm>

@@ -6,6 +6,7 @@
 
 extern "C" {
 #include "api/hone.h"
+#include "api/hone_tuning.h"
 /* Absent until the library has one. */
 int hone_bench_factor(int64_t, const float *, int64_t, int, int, double *,
                       double *, char *, size_t) __attribute__((weak));
