@@ -285,8 +285,11 @@ void hone_lapack_mixed(const hone_lapack_call *call, int *iter, int *info) {
   if (f->uplo == 0 || copy != NULL)
     st = by_library(call, copy, call->x, call->ldx, &report);
   /* LAPACK's promise of ITER >= 0, ||r|| <= sqrt(n) eps ||A|| ||x||, follows
-     from ours only for n > 64. */
-  if (st == HONE_OK && !(report.normwise_error <= HONE_EPS))
+     from ours only for n > 64. A quarter of it is asked for here: whoever
+     checks the promise evaluates r in double precision, where rounding adds
+     about as much again at n = 2, and may take 1-norms, as LAPACK's own test
+     programs do, which at n = 2 doubles the quotient. */
+  if (st == HONE_OK && !(report.normwise_error <= 0.25 * HONE_EPS))
     st = HONE_NOT_CONVERGED;
   if (st == HONE_OK) {
     *iter = report.iterations;
