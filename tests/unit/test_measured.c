@@ -84,17 +84,17 @@ static errors of_column(const sys *s, bool trans, int64_t c) {
   const double *x = s->x0 + c * s->n, *b = s->b + c * s->n;
   wide omega = 0, r_max = 0, b_max = 0, x_max = 0, norm = 0;
   for (int64_t i = 0; i < s->n; i++) {
-    wide r = b[i], den = fabs(b[i]), row = 0;
+    wide r = (wide)b[i], den = (wide)fabs(b[i]), row = 0;
     for (int64_t j = 0; j < s->n; j++) {
-      const wide v = entry(s, trans, i, j);
+      const wide v = (wide)entry(s, trans, i, j);
       r -= v * (wide)x[j];
       den += fabsl(v * (wide)x[j]);
       row += fabsl(v);
     }
     omega = larger(omega, fabsl(r) / den);
     r_max = larger(r_max, fabsl(r));
-    b_max = larger(b_max, fabs(b[i]));
-    x_max = larger(x_max, fabs(x[i]));
+    b_max = larger(b_max, (wide)fabs(b[i]));
+    x_max = larger(x_max, (wide)fabs(x[i]));
     norm = larger(norm, row);
   }
   return (errors){.componentwise = (double)omega,
