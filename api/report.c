@@ -42,11 +42,12 @@ void hone_report_give(const hone_report *made, hone_report *out) {
   }
 }
 
-/* The caller's report as this version has it; missing fields are 0. False: it
-   has no valid size. */
+/* The caller's report as this version has it; missing fields are 0, or
+   -1 for places. False: it has no valid size. */
 static bool read_report(const hone_report *from, hone_report *to) {
   const bool readable = from != NULL && hone_report_is_sized(from);
   memset(to, 0, sizeof *to);
+  to->bad_row = to->bad_col = to->min_pivot_row = to->min_pivot_col = -1;
   if (readable)
     memcpy(to, from, from->struct_size);
   return readable;

@@ -153,7 +153,9 @@ TEST(abi, fields_that_a_report_lacks_are_zero_in_its_texts) {
   const size_t size = offsetof(hone_report, rcond);
   part.n = 5;
   part.norm1 = 2.0;
+  part.min_pivot_row = part.min_pivot_col = -1;
   r = part;
+  r.min_pivot_row = 3;
   r.rcond = 0.25;
   r.block_rows = 4;
   strcpy(r.path, "a path");
@@ -164,6 +166,17 @@ TEST(abi, fields_that_a_report_lacks_are_zero_in_its_texts) {
   CHECK_LT(0, hone_report_text(&part, expected, sizeof expected));
   CHECK_LT(0, hone_report_text(&r, text, sizeof text));
   CHECK_STR(text, expected);
+}
+
+/* A place that a short report has no room for is none, not row 0. */
+TEST(abi, a_short_report_names_no_place) {
+  char text[4096];
+  hone_report r = HONE_REPORT_INIT;
+  r.struct_size = offsetof(hone_report, bad_row);
+  CHECK_LT(0, hone_report_text(&r, text, sizeof text));
+  CHECK(strstr(text, "place") == NULL);
+  CHECK_LT(0, hone_report_json(&r, text, sizeof text));
+  CHECK_CONTAINS(text, "\"bad_row\": -1, \"bad_col\": -1");
 }
 
 TEST(abi, a_report_of_no_valid_size_has_no_text) {
