@@ -463,7 +463,7 @@ bool transposed(enum hone_triangle which) {
   return which == HONE_LOWER_TRANS || which == HONE_UPPER_TRANS;
 }
 
-// What all columns of a solve have in common, and the columns of one launch.
+// The members that all columns of a solve share, and the columns of one launch.
 struct Solve {
   hone_triangles t;
   hone_solve_columns v; // v.k <= HONE_TRIANGLE_COLUMNS

@@ -26,7 +26,7 @@
 
 void openblas_set_num_threads(int threads);
 
-/* What is handed to one call of the library, and what it returns. */
+/* The arguments of one call of the library, and its results. */
 typedef struct call {
   int64_t n, nrhs, lda, ldb, ldx;
   const double *a; /* as the library is given it, n x n */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What lets programs run with later libraries: the sizes of structs, unused
-   fields, and which call takes which options. */
+/* Tests of what lets programs run with later libraries: the sizes of structs,
+   unused fields, and which call takes which options. */
 #include "api/hone_tuning.h"
 
 #include "ct.h"

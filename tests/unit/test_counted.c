@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is counted: bytes that an engine holds, beside those it says it will,
+/* These tests count: bytes that an engine holds, beside those it says it will,
    and passes over A, of systems whose every sum is exact, so that x is right
    at the first attempt and no rounding decides how many passes there are. */
 #include "tests/unit/ct.h"
@@ -14,8 +14,8 @@
 
 /* Engines ----------------------------------------------------------------- */
 
-/* What the blocks handed out and not taken back were asked for, without what
-   the library adds to each for alignment and its account. */
+/* Blocks handed out and not taken back, and their bytes without those that the
+   library adds to each for alignment and its account. */
 typedef struct heap {
   int64_t bytes, blocks;
 } heap;

@@ -71,7 +71,7 @@ static void outside(int signal) {
 
 typedef enum shape { LOWER, UPPER, BAND, DEFINITE, FULL, HARD } shape;
 
-/* Of the order n, of one column or more, whole columns without padding. */
+/* Fills A of order n and of this kind, its columns without padding. */
 static void fill(shape kind, int64_t n, double *a, sup_rng *rng, int units) {
   double *full = sup_filled(n * n, 0.0);
   if (kind == DEFINITE)

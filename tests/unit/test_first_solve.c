@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What refinement would repair: an engine whose own solve is wrong here or
-   there still gives the right x, some corrections later. So the tolerance is
-   that of the engine's own arithmetic here, and no correction is wanted, for
-   any order, number of columns, transposition, layout or unit. */
+/* These tests see what refinement would repair: an engine whose own solve is
+   wrong here or there still gives the right x, some corrections later. So the
+   tolerance is that of the engine's own arithmetic here, and no correction is
+   wanted, for any order, number of columns, transposition, layout or unit. */
 #include "tests/unit/ct.h"
 #include "tests/unit/support.h"
 

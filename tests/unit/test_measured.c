@@ -103,8 +103,8 @@ static errors of_column(const sys *s, bool trans, int64_t c) {
                   .residual = (double)(r_max / b_max)};
 }
 
-/* Of n products and a sum each is wrong by n eps of what an error of 1e-5 and
-   more is a part of, so that nine digits are left at the orders here. */
+/* A sum of n products is wrong by n eps of its terms, of which the errors here
+   are 1e-5 and more: nine digits are left at these orders. */
 static void check_near(double reported, double wanted) {
   CHECK_NEAR(reported, wanted, 1e-9 * wanted);
 }
