@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tables for any device: many right-hand sides, and threads. See bench.h. */
+/* The tables of many right-hand sides and of threads; see bench.h. */
 #include "bench/harness/bench.h"
 
 extern "C" {
@@ -20,7 +20,7 @@ bool allocated(Systems *s, int64_t n, int count, int64_t nrhs) {
   return false;
 }
 
-/* On a GPU's host the CPU's ways are what takes the time. */
+/* In bench_gpu the peers on the CPU take most of the time. */
 int few_rounds(const Bench &bench, int64_t n) {
   const bool slow = bench.c.device != HONE_DEVICE_CPU && n >= 4096;
   return bench.c.rounds > 0 ? bench.c.rounds : slow ? 3 : 5;

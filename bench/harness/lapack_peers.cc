@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The peers on the CPU: OpenBLAS's dgesv and dposv, LAPACK's mixed-precision
-   dsgesv and dsposv. See bench.h. */
+/* The methods of OpenBLAS, dgesv and dposv, and LAPACK's mixed-precision dsgesv
+   and dsposv; see bench.h. */
 #include "bench/harness/bench.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ void dsposv_(const char *uplo, const int *n, const int *nrhs, double *a,
 
 namespace {
 
-/* Their places to work, made outside the clock. */
+/* Work space and copies of A, allocated untimed. */
 struct Work {
   bool spd, mixed;
   int n, nrhs;
@@ -83,7 +83,7 @@ void add_lapack(const Config &c, std::vector<Method> *methods, const Systems &s,
   m.after = [=](std::string *note) {
     if (mixed)
       *note = work->iterations < 0
-                  ? "went on in double"
+                  ? "solved in double"
                   : std::to_string(work->iterations) + " refinements";
     return std::string();
   };
