@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See papers/blocked.h. Above each step of a variant, its formula; A00, A10,
-   A11, ... are the blocks above, left of and at the one being factored. */
+/* Igual's blocked factorizations; see papers/blocked.h. Each step of a variant
+   has its formula beside it. A11 is the diagonal block being factored; A00,
+   A01, A10, ... are the blocks before it, A12, A21 and A22 those after it. */
 #include "bench/papers/blocked.h"
 
 #include <algorithm>
@@ -53,7 +54,7 @@ bool diagonal(Place *p, int64_t k, int64_t b, bool by_cpu) {
   return false;
 }
 
-/* [A11; A21], p1 := LU(...), then the pivots of the whole matrix. */
+/* [A11; A21] := LU([A11; A21]). The pivots become those of the whole matrix. */
 bool panel(Place *p, int64_t k, int64_t b) {
   const Part block = {k, p->n - k, k, b};
   std::vector<float> a(static_cast<size_t>(block.m * b));
@@ -102,7 +103,7 @@ bool lu_left_step(Place *p, int64_t k, int64_t b) {
   if (k > 0) /* P; A01 := L00^-1 A01; [A11; A21] -= [A10; A20] A01 */
     fine = p->exchange(0, k, k, k + b) && p->divide_left(a00, a01) &&
            p->multiply(here, left, a01, false);
-  /* the exchanges of this panel in the columns before it */
+  /* the panel's row exchanges are made in the columns before it, too */
   return fine && panel(p, k, b) && (k == 0 || p->exchange(k, b, 0, k));
 }
 
@@ -238,7 +239,7 @@ public:
     return info == 0;
   }
   std::string hone(bool, int64_t, double *, double *) override {
-    return "a GPU's alone";
+    return "only for a GPU";
   }
 
 private:
