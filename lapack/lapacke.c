@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What all routines of LAPACK's C interface share; see lapacke.h. */
+/* Functions that all routines of LAPACK's C interface share; see lapacke.h. */
 #include "lapack/lapacke.h"
 
 #include "base/base.h"

@@ -24,8 +24,7 @@
 
 extern "C" {
 #include "api/hone.h"
-void openblas_set_num_threads(int threads);
-int openblas_get_num_threads(void);
+#include "base/lapack.h"
 }
 
 #include <algorithm>

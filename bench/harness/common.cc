@@ -5,9 +5,7 @@
 
 extern "C" {
 #include "api/hone.h"
-char *openblas_get_config(void);
-char *openblas_get_corename(void);
-int openblas_get_num_threads(void);
+#include "base/lapack.h"
 }
 
 #include <algorithm>

@@ -6,9 +6,8 @@
 
 extern "C" {
 #include "api/hone.h"
+#include "base/lapack.h"
 #include "tests/gallery/gallery.h"
-void openblas_set_num_threads(int threads);
-int openblas_get_num_threads(void);
 }
 
 #include <algorithm>

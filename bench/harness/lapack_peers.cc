@@ -8,16 +8,7 @@
 #include <memory>
 
 extern "C" {
-void dgesv_(const int *n, const int *nrhs, double *a, const int *lda,
-            int *pivots, double *b, const int *ldb, int *info);
-void dposv_(const char *uplo, const int *n, const int *nrhs, double *a,
-            const int *lda, double *b, const int *ldb, int *info);
-void dsgesv_(const int *n, const int *nrhs, double *a, const int *lda,
-             int *pivots, const double *b, const int *ldb, double *x,
-             const int *ldx, double *work, float *swork, int *iter, int *info);
-void dsposv_(const char *uplo, const int *n, const int *nrhs, double *a,
-             const int *lda, const double *b, const int *ldb, double *x,
-             const int *ldx, double *work, float *swork, int *iter, int *info);
+#include "base/lapack.h"
 }
 
 namespace {

@@ -10,6 +10,8 @@
    The drop-in is opened by dlopen, once for each setting, in the folder of this
    program. */
 #define _GNU_SOURCE /* for readlink and setenv with every libc */
+#include "base/lapack.h"
+
 #include <dlfcn.h>
 #include <libgen.h>
 #include <limits.h>
@@ -21,21 +23,13 @@
 #include <time.h>
 #include <unistd.h>
 
-typedef void dgesv_fn(const int *n, const int *nrhs, double *a, const int *lda,
-                      int *ipiv, double *b, const int *ldb, int *info);
-typedef void dsgesv_fn(const int *n, const int *nrhs, double *a, const int *lda,
-                       int *ipiv, const double *b, const int *ldb, double *x,
-                       const int *ldx, double *work, float *swork, int *iter,
-                       int *info);
-dgesv_fn dgesv_;
-
 /* A system and the arrays that the routines write. */
 typedef struct bench {
   int n, nrhs, *ipiv;
   double *a, *b, *factors, *x, *work;
   float *swork;
-  dgesv_fn *dgesv;
-  dsgesv_fn *dsgesv;
+  __typeof__(dgesv_) *dgesv;
+  __typeof__(dsgesv_) *dsgesv;
 } bench;
 
 static double now_us(void) {
@@ -147,8 +141,8 @@ static void *open_with(const char *path, const char *crossover,
     fprintf(stderr, "bench_lapack: %s\n", dlerror());
     exit(1);
   }
-  b->dgesv = (dgesv_fn *)dlsym(library, "dgesv_");
-  b->dsgesv = (dsgesv_fn *)dlsym(library, "dsgesv_");
+  b->dgesv = (__typeof__(b->dgesv))dlsym(library, "dgesv_");
+  b->dsgesv = (__typeof__(b->dsgesv))dlsym(library, "dsgesv_");
   return library;
 }
 

@@ -14,9 +14,7 @@
 #include "bench/papers/papers.h"
 
 extern "C" {
-char *openblas_get_config(void);
-int openblas_get_num_threads(void);
-void openblas_set_num_threads(int threads);
+#include "base/lapack.h"
 }
 
 #include <algorithm>

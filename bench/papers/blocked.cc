@@ -8,22 +8,7 @@
 #include <cmath>
 
 extern "C" {
-void spotrf_(const char *uplo, const int *n, float *a, const int *lda,
-             int *info);
-void sgetrf_(const int *m, const int *n, float *a, const int *lda, int *ipiv,
-             int *info);
-void slaswp_(const int *n, float *a, const int *lda, const int *k1,
-             const int *k2, const int *ipiv, const int *step);
-void strsm_(const char *side, const char *uplo, const char *trans,
-            const char *diag, const int *m, const int *n, const float *alpha,
-            const float *a, const int *lda, float *b, const int *ldb);
-void ssyrk_(const char *uplo, const char *trans, const int *n, const int *k,
-            const float *alpha, const float *a, const int *lda,
-            const float *beta, float *c, const int *ldc);
-void sgemm_(const char *ta, const char *tb, const int *m, const int *n,
-            const int *k, const float *alpha, const float *a, const int *lda,
-            const float *b, const int *ldb, const float *beta, float *c,
-            const int *ldc);
+#include "base/lapack.h"
 }
 
 const char *const variant_names[VARIANTS] = {

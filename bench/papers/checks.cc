@@ -13,14 +13,7 @@
 #include <vector>
 
 extern "C" {
-void dgemv_(const char *trans, const int *m, const int *n, const double *alpha,
-            const double *a, const int *lda, const double *x, const int *incx,
-            const double *beta, double *y, const int *incy);
-void dtrmm_(const char *side, const char *uplo, const char *trans,
-            const char *diag, const int *m, const int *n, const double *alpha,
-            const double *a, const int *lda, double *b, const int *ldb);
-void strsv_(const char *uplo, const char *trans, const char *diag, const int *n,
-            const float *a, const int *lda, float *x, const int *incx);
+#include "base/lapack.h"
 }
 
 /* ---- refinement ---- */

@@ -10,12 +10,7 @@
 #include <cstdio>
 
 extern "C" {
-void spotrf_(const char *uplo, const int *n, float *a, const int *lda,
-             int *info);
-void dgesv_(const int *n, const int *nrhs, double *a, const int *lda,
-            int *pivots, double *b, const int *ldb, int *info);
-void dposv_(const char *uplo, const int *n, const int *nrhs, double *a,
-            const int *lda, double *b, const int *ldb, int *info);
+#include "base/lapack.h"
 }
 
 /* ---- table 4.1 ---- */

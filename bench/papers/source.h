@@ -40,7 +40,8 @@ struct Cejka {
 };
 const Cejka *cejka(const std::string &matrix); /* NULL if not in the tables */
 
-/* What the publications say outside those tables, a line for each section. */
+/* Statements of the publications that are in none of these tables, a line for
+   each section. */
 extern const char *const igual_padding, *const igual_blocks,
                                             *const cejka_errors;
 

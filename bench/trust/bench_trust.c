@@ -16,6 +16,7 @@
  * first turn is not counted. `bench_trust --help` lists the options.
  */
 #include "api/hone.h"
+#include "base/lapack.h"
 #include "cpu_dp/residual.h"
 #include "tests/gallery/gallery.h"
 
@@ -25,14 +26,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-void dgesv_(const int *n, const int *nrhs, double *a, const int *lda,
-            int *pivots, double *b, const int *ldb, int *info);
-void dsgesv_(const int *n, const int *nrhs, double *a, const int *lda,
-             int *pivots, const double *b, const int *ldb, double *x,
-             const int *ldx, double *work, float *swork, int *iter, int *info);
-int openblas_get_num_threads(void);
-char *openblas_get_config(void);
 
 enum { MOST_TURNS = 99, MOST_METHODS = 4, MOST_SIZES = 16, COLUMNS = 32 };
 

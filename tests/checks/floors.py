@@ -34,7 +34,8 @@ ALSO = {
     ('bench', 'cpu_sp/'): 'cpu/phases.cc times the steps of the loop',
     ('bench', 'gpu_sp/factor/loop.h'): 'gpu/hook.cu times the factorization',
     ('bench', 'gpu_sp/forms/crout.h'): 'papers/ measures the published method',
-    ('bench', 'base/base.h'): 'papers/crout_cpu.c takes MIN and MAX of it',
+    ('bench', 'base/base.h'): 'papers/crout_cpu.c takes HONE_VECTOR of it',
+    ('bench', 'base/lapack.h'): 'prototypes of the routines compared with',
     ('bench', 'cpu_dp/residual.h'): 'trust/ times the pass over A alone',
 }
 
