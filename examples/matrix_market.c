@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The Matrix Market reader and writer; matrix_market.h describes the files
- * accepted.
+ * The Matrix Market reader and writer; matrix_market.h describes the format.
  *
  * The functions stand in the order in which they use one another: lines
  * (next_line skips comments), words and numbers in a line, the banner, the size
@@ -49,8 +48,7 @@ __attribute__((format(printf, 3, 4))) static int fail(const reader *r, int code,
   va_start(args, format);
   (void)vsnprintf(what, sizeof what, format, args);
   va_end(args);
-  /* The text may quote the file: control characters must not reach a terminal.
-   */
+  /* The text may quote the file, whose control characters are replaced. */
   for (char *c = what; *c; c++)
     if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')
       *c = '?';
@@ -238,8 +236,7 @@ static int banner_word(reader *r, const char *what, const char *const *list,
   return MM_OK;
 }
 
-/* Refuses combinations that the format does not have or that are unsupported.
- */
+/* Refuses combinations that are not in the format or not supported. */
 static int check_banner(reader *r, int object, int field, int symmetry,
                         shape *s) {
   if (object != 0)
@@ -284,8 +281,7 @@ static int read_banner(reader *r, mm_matrix *m, shape *s) {
   return st;
 }
 
-/* Returns how many numbers the array form holds; rows * cols does not overflow.
- */
+/* Returns how many numbers the array form holds; the sizes are checked. */
 static int64_t array_entries(const shape *s) {
   if (s->symmetry == GENERAL)
     return s->rows * s->cols;
@@ -370,8 +366,7 @@ static int next_index(reader *r, const char *what, int64_t size,
   return st;
 }
 
-/* Refuses entries above the diagonal of symmetric matrices, and nonzero ones on
-   the diagonal of skew-symmetric matrices. */
+/* Refuses entries above the diagonal, and a nonzero skew diagonal. */
 static int check_place(reader *r, const shape *s, int64_t i, int64_t j,
                        double value) {
   if (s->symmetry != GENERAL && i < j)
