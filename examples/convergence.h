@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum { CONVERGENCE_STEPS = 4000 }; /* later ones are not kept */
+enum { CONVERGENCE_STEPS = 4000 }; /* later steps are not recorded */
 
 typedef struct convergence_step {
   int at; /* the number of corrections made before */

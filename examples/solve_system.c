@@ -245,7 +245,7 @@ static int parse_arguments(int argc, char **argv, struct settings *s) {
       {"version", no_argument, NULL, 'v'},
       {NULL, 0, NULL, 0}};
   int letter;
-  for (int i = 1; i < argc; i++) /* so that every usage error is JSON too */
+  for (int i = 1; i < argc; i++) /* so that usage errors are JSON, too */
     s->json = s->json || strcmp(argv[i], "--json") == 0;
   opterr = 0;
   while ((letter = getopt_long(argc, argv, "", list, NULL)) != -1) {

@@ -74,7 +74,7 @@ double *hone_lapack_room(size_t rows, size_t columns) {
   double *room = aligned_alloc(huge, whole);
 #ifdef MADV_HUGEPAGE
   if (room != NULL)
-    (void)madvise(room, whole, MADV_HUGEPAGE); /* a hint */
+    (void)madvise(room, whole, MADV_HUGEPAGE); /* only a hint, which may fail */
 #endif
   return room;
 }

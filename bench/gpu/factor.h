@@ -31,10 +31,10 @@ int hone_bench_factor(int64_t n, const float *d_a, int64_t lda, int arithmetic,
                       int rounds, double *ms, double *relative_residual,
                       char *text, size_t size);
 
-/* More can be chosen here. arithmetic is as above; if cholesky is not zero, A
-   is symmetric positive definite and the residual is ||A - U^T U||; block is
-   the number of columns of an outer panel, and 0, or more than the library's
-   own number, stands for the library's own. */
+/* Does the same with more choices. arithmetic is as above. If cholesky is not
+   zero, A is symmetric positive definite and the residual is ||A - U^T U||.
+   block is the number of columns of an outer panel; 0, or more than the
+   library's own number, stands for the library's own. */
 typedef struct hone_bench_form {
   int arithmetic, cholesky;
   int64_t block;

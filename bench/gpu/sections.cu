@@ -39,7 +39,7 @@ void report_solve(Bench *bench, Kind kind, const Systems &s,
   double read_s = read_bandwidth(s.matrix(0), s.n * s.n, bench->c.host_threads);
   double copy_ms = 1e3 * share * 8.0 * order * order / bench->pinned_bytes_s;
   double work_ms = 1e3 * share * 2.0 * order * order * order /
-                   bench->gemm_flops_s; /* 2/3 n^3, three times */
+                   bench->gemm_flops_s; /* 2/3 n^3 operations, three times */
   double pass_ms = 1e3 * share * 8.0 * order * order / read_s;
   double floor_ms = std::max(copy_ms, work_ms) + pass_ms;
   const Method &ours = methods[0];

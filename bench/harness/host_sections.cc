@@ -32,7 +32,9 @@ void columns_size(Bench *bench, int64_t n, int64_t nrhs) {
   systems_fill(&s, UNIFORM, bench->c.seed, bench->c.host_threads);
   std::vector<Method> m;
   add_hone(bench->c, &m, "Hone kept", s, bench->c.device, true, false);
-  if (n <= (bench->c.device == HONE_DEVICE_CPU ? 8192 : 4096)) /* minutes */
+  if (n <= (bench->c.device == HONE_DEVICE_CPU
+                ? 8192
+                : 4096)) /* beyond, it takes minutes */
     add_lapack(bench->c, &m, s, false, false, 1);
   measure(bench, s, few_rounds(*bench, n), &m);
   print_table(text("n = %lld, %lld right-hand sides", static_cast<long long>(n),

@@ -138,7 +138,7 @@ void add_hone(const Config &c, std::vector<Method> *methods, const char *name,
 
 void add_form(const Config &c, std::vector<Method> *methods, const char *name,
               const Systems &s, int device, bool kept, const Choices &chosen) {
-  if (kept_out(c, name) && !methods->empty()) /* not the reference */
+  if (kept_out(c, name) && !methods->empty()) /* the reference is always kept */
     return;
   auto hone = std::make_shared<Hone>(c, device, chosen);
   Method m;

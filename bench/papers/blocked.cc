@@ -85,7 +85,7 @@ bool lu_left_step(Place *p, int64_t k, int64_t b) {
   const Part a00 = {0, k, 0, k}, a01 = {0, k, k, b};
   const Part left = {k, rows, 0, k}, here = {k, rows, k, b};
   bool fine = true;
-  if (k > 0) /* P; A01 := L00^-1 A01; [A11; A21] -= [A10; A20] A01 */
+  if (k > 0) /* row exchanges; A01 := L00^-1 A01; [A11; A21] -= ... A01 */
     fine = p->exchange(0, k, k, k + b) && p->divide_left(a00, a01) &&
            p->multiply(here, left, a01, false);
   /* the panel's row exchanges are made in the columns before it, too */

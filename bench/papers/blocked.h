@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-/* His variants 1, 2, 3; of LU with partial pivoting. */
+/* Igual's variants 1, 2 and 3 of Cholesky, and of LU with partial pivoting. */
 enum Variant {
   CHOLESKY_RIGHT,
   CHOLESKY_BORDERED,

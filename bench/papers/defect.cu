@@ -99,7 +99,8 @@ template <class T> struct Defect {
     return c.ok(cudaGetLastError(), "widening to double");
   }
 
-  /* R = P A(:, J) - sum over K <= J of L(:, K) U(K, J); J from column j. */
+  /* R = P A(:, J) - sum over K <= J of L(:, K) U(K, J); J begins at column j.
+   */
   bool block(int64_t j) {
     const double minus = -1.0, one = 1.0;
     const int64_t columns = std::min(w, n - j);

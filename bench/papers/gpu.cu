@@ -180,7 +180,8 @@ private:
   cublasHandle_t blas_ = nullptr;
   cusolverDnHandle_t solver_ = nullptr;
   cusolverDnParams_t params_ = nullptr;
-  float *d_a_ = nullptr, *d_kept_ = nullptr; /* n x n: at work, as loaded */
+  float *d_a_ = nullptr;    /* n x n, is factored */
+  float *d_kept_ = nullptr; /* n x n, as loaded */
   int *d_info_ = nullptr;
   int64_t *d_pivots_ = nullptr;
   void *d_work_ = nullptr;

@@ -21,7 +21,7 @@ extern "C" {
 /* Describes the GPU for the record. Call it first. */
 std::string gpu_open(std::vector<std::pair<std::string, std::string>> *facts);
 
-/* NULL: why says what is missing. */
+/* Makes a place on the GPU; NULL, and why says what is missing. */
 std::unique_ptr<Place> gpu_place(std::string *why);
 
 /* Times the iterative Crout method: a is copied to the device, factored, and

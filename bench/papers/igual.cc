@@ -208,7 +208,7 @@ void section_diagonal(Papers *papers) {
 
 namespace {
 
-/* One system, and the places to work on it. */
+/* A system, and the places where it is factored. */
 struct Problem {
   const Papers *papers;
   bool cholesky;
@@ -400,7 +400,7 @@ std::vector<Way> cpu_ways(Problem *p) {
 
 std::string count_text(int k) { return k < 0 ? "-" : std::to_string(k); }
 
-/* A row of his table: an order and a factorization. */
+/* A row of Igual's table is an order and a factorization. */
 struct Solved {
   int64_t n;
   bool cholesky;

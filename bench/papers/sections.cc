@@ -69,7 +69,7 @@ int factor_cpu(int64_t n, double *a) {
 /* Tells whether device and CPU find the same error in factors that have been
    made wrong. */
 template <class T> bool device_agrees() {
-  enum { N = 1100 }; /* more than one block */
+  enum { N = 1100 }; /* more than one block of gpu_defect */
   Systems s;
   if (!systems_allocate(&s, N, 1))
     return false;
