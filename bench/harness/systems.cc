@@ -261,8 +261,8 @@ double read_bandwidth(const double *a, int64_t count, int threads) {
   enum { PASSES = 5, LANES = 16 };
   std::vector<double> starts(static_cast<size_t>(threads));
   std::vector<double> ends(static_cast<size_t>(threads));
-  std::vector<double> used(
-      static_cast<size_t>(threads)); /* so that the sums are computed */
+  /* The sums are stored, so that the compiler cannot leave them out. */
+  std::vector<double> used(static_cast<size_t>(threads));
   std::atomic<int> arrived{0};
   double seconds[PASSES];
   auto wait = [&](int turn) {
