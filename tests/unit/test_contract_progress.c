@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The contract of hone.h for progress callbacks and deadlines: what a callback
+   receives, and what a solve returns that one of them stops. */
+#include "tests/unit/contract_system.h"
+
+#include "tests/unit/ct.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct audience {
+  int heard, stop_at;
+  double last_s;
+  int bad_events;
+  bool refining;
+  bool accepted; /* by the event heard last */
+} audience;
+
+static int listen(void *user, const hone_progress *event) {
+  static const char *const phases[] = {"inspect", "factor", "refine",
+                                       "factor in double"};
+  audience *a = user;
+  bool known = false;
+  for (int i = 0; i < 4; i++)
+    known = known || strcmp(event->phase, phases[i]) == 0;
+  a->bad_events += !known || !(event->elapsed_s >= a->last_s) ||
+                   !(event->fraction >= 0.0 && event->fraction <= 1.0);
+  a->last_s = event->elapsed_s;
+  bool refining = strcmp(event->phase, "refine") == 0;
+  a->bad_events += refining != !isnan(event->backward_error) ||
+                   refining != (event->precision > 0) ||
+                   (event->gmres != 0 && !refining);
+  a->accepted = refining && event->backward_error <= SUP_LIMIT;
+  a->refining = a->refining || refining;
+  return ++a->heard == a->stop_at;
+}
+
+TEST(contract, stops_wherever_it_is_told_to) {
+  for (int kind = 0; kind < 3; kind++) {
+    bool done = false;
+    for (int stop = 1; stop < 60 && !done; stop++) {
+      sys s = sys_make(kind == 0 ? 9 : 150, 2);
+      sup_rng rng = {8};
+      audience a = {.stop_at = stop};
+      ct_note("kind %d, stop at event %d", kind, stop);
+      s.options.factor_precision =
+          kind == 0 ? HONE_FACTOR_DOUBLE : HONE_FACTOR_SINGLE;
+      if (kind == 2)
+        sup_matrix_cond(&rng, 150, SUP_GEOMETRIC, 1e11, s.a, 150);
+      s.options.progress = listen;
+      s.options.progress_user = &a;
+      int st = sys_solve(&s);
+      CHECK_EQ_INT(a.bad_events, 0);
+      done = a.heard < stop;
+      if (done || a.accepted) /* the last event came too late to stop it */
+        CHECK_EQ_INT(st, HONE_OK);
+      else
+        CHECK_EQ_INT(st, a.refining ? HONE_INTERRUPTED : HONE_CANCELLED);
+      if (!done)
+        CHECK_EQ_INT(a.heard, stop); /* asked no more once it said stop */
+      sys_discard(&s);
+    }
+    CHECK(done);
+  }
+}
+
+typedef struct diary {
+  int iterations, restarts, gmres;
+  double last, elapsed_s;
+} diary;
+
+static int write_down(void *user, const hone_progress *event) {
+  diary *d = user;
+  if (event->precision == 0)
+    return 0;
+  d->restarts += event->iteration == 0;
+  d->iterations += event->iteration > 0;
+  d->gmres += event->gmres && event->iteration > 0;
+  d->last = event->backward_error;
+  d->elapsed_s = event->elapsed_s;
+  return 0;
+}
+
+/* The callback hears of every iterate, of the accepted one too, and of how it
+   was made. Condition 1e5: refinement; 2.7e8: GMRES. */
+TEST(contract, tells_of_every_correction) {
+  for (int kind = 0; kind < 2; kind++) {
+    sys s = sys_make(200, 1);
+    sup_rng rng = {1};
+    diary d = {0};
+    ct_note("kind %d", kind);
+    sup_matrix_cond(&rng, 200, SUP_GEOMETRIC, kind == 0 ? 1e5 : 2.7e8, s.a,
+                    200);
+    s.options.factor_precision = HONE_FACTOR_SINGLE;
+    s.options.progress = write_down;
+    s.options.progress_user = &d;
+    sys_expect(&s, HONE_OK);
+    CHECK_EQ_INT(d.iterations, s.report.iterations);
+    CHECK_EQ_INT(d.gmres, s.report.gmres_steps);
+    CHECK(d.last <= s.report.backward_error &&
+          d.last >= s.report.backward_error);
+    CHECK_LE(1 + kind, d.gmres + 1);
+    CHECK_LE(1, d.restarts);
+    CHECK(d.elapsed_s > 0.0);
+    sys_discard(&s);
+  }
+}
+
+TEST(contract, stops_at_the_deadline) {
+  sys s = sys_make(150, 1);
+  s.options.deadline_s = 1e-9;
+  sys_expect(&s, HONE_CANCELLED);
+  s.options.deadline_s = 1e6;
+  sys_expect(&s, HONE_OK);
+  s.options.deadline_s = (double)INFINITY;
+  sys_expect(&s, HONE_OK);
+  sys_discard(&s);
+}
+
+/* The solver is as good as new for the next call. */
+TEST(contract, goes_on_with_a_solver_that_was_stopped) {
+  for (int stop = 1; stop < 12; stop++) {
+    sys s = sys_make(150, 1);
+    sup_rng rng = {8};
+    audience a = {.stop_at = stop};
+    hone_solver *solver;
+    ct_note("stop at event %d", stop);
+    sup_matrix_cond(&rng, 150, SUP_GEOMETRIC, 1e6, s.a, 150);
+    s.options.factor_precision = HONE_FACTOR_SINGLE;
+    s.options.max_iterations = 1; /* the solve climbs */
+    s.options.progress = listen;
+    s.options.progress_user = &a;
+    REQUIRE(hone_solver_create(&solver, 150, &s.options) == HONE_OK);
+    int st = hone_solver_factor(solver, s.a, 150, &s.report);
+    if (st != HONE_OK) {
+      CHECK_EQ_INT(st, HONE_CANCELLED);
+      CHECK_EQ_INT(hone_solver_factor(solver, s.a, 150, NULL), HONE_OK);
+    }
+    for (int again = 0; again < 2; again++) {
+      st = sup_solver_solve(solver, 0, 1, s.b, 150, s.x, 150, NULL, 0, NULL,
+                            &s.report);
+      CHECK_LE(0, st);
+      a.stop_at = 0;
+    }
+    CHECK_EQ_INT(st, HONE_OK);
+    CHECK_EQ_INT(s.report.accepted, 1);
+    sys_check(&s, st);
+    CHECK_CONTAINS(s.report.path, "double LU");
+    hone_solver_destroy(&solver);
+    sys_discard(&s);
+  }
+}
