@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernels that see a matrix on its way to the device, beside plain loops:
+/* The kernels that work on A as it arrives on the device, beside plain loops:
    mirroring, rounding to single precision, transposing, largest entries,
    inspection. */
 #include "tests/cuda/test_kernels.h"
@@ -13,7 +13,8 @@ struct round_case {
   bool scaled, placed, upper;
 };
 
-/* Every seventh entry is one of a list that single precision cannot hold. */
+/* Every seventh entry is out of the range of single precision or otherwise
+   special. */
 std::vector<double> hard_to_round(numbers *r, int64_t count) {
   const double list[] = {1e-39, -1e-46, 0.0, -0.0, 1e-310, 1e30, 0x1p-126};
   std::vector<double> a = r->array<double>(count);
@@ -65,14 +66,15 @@ void check_round(const round_case &c, double extreme) {
   ct_note("n %d, j %d, w %d, extreme %g", (int)n, (int)c.j, (int)c.w, extreme);
   const std::vector<float> got = f_there.get();
   int64_t wrong = 0;
-  for (size_t e = 0; e < got.size(); e++) /* NaN is NaN, and 0 is -0 */
+  for (size_t e = 0; e < got.size();
+       e++) /* any NaN equals any NaN, and 0 equals -0 */
     wrong += !(got[e] == f[e] || (got[e] != got[e] && f[e] != f[e]));
   CHECK_EQ_INT(wrong, 0);
   CHECK_EQ_INT(flushed.get()[0], vanished);
   CHECK_EQ_INT(top.get()[0], bits_of(max));
 }
 
-TEST(kernels, mirroring) {
+TEST(kernels, mirror_a_triangle) {
   NEED_DEVICE();
   for (int64_t n : {1, 2, 31, 32, 33, 64, 100}) {
     const int64_t lda = n + 3;
@@ -87,7 +89,7 @@ TEST(kernels, mirroring) {
   }
 }
 
-TEST(kernels, rounding) {
+TEST(kernels, round_to_single_precision) {
   NEED_DEVICE();
   for (int64_t n : {1, 63, 64, 130})
     for (int at = 0; at < 8; at++) {
@@ -99,7 +101,7 @@ TEST(kernels, rounding) {
   check_round({100, 0, 100, false, true, false}, static_cast<double>(NAN));
 }
 
-TEST(kernels, turning) {
+TEST(kernels, transpose_columns_into_rows) {
   NEED_DEVICE();
   for (int64_t n : {1, 65, 200}) {
     const int64_t j = 3, w = 70, lda = n + 2, ldf = j + w + 1;
@@ -125,17 +127,17 @@ TEST(kernels, turning) {
   }
 }
 
-TEST(kernels, largest_entries) {
+TEST(kernels, find_the_largest_entries) {
   NEED_DEVICE();
   for (int64_t n : {1, 33, 300})
     for (int special = 0; special < 4; special++) {
       const int64_t ld = n + 3;
       numbers r = {static_cast<uint64_t>(n)};
       std::vector<float> f = r.array<float>(n * ld);
-      for (int64_t i = 0; i < n; i++) /* what only pads */
+      for (int64_t i = 0; i < n; i++) /* padding */
         f.data()[i * ld + n] = 1e30F;
       if (special == 1)
-        f.data()[(n - 1) * ld] = -9.0F; /* not of U unless n = 1 */
+        f.data()[(n - 1) * ld] = -9.0F; /* not in U unless n = 1 */
       if (special == 2)
         f.data()[n / 2 * ld + n - 1] = NAN;
       if (special == 3)
@@ -181,7 +183,7 @@ void check_inspect(int64_t n, int64_t columns, int64_t w, bool scaled) {
   on_device<double> a_there(a), row_there(row), col_there(col);
   on_device<double> row_max(of_rows), row_sum(of_rows);
   on_device<double> col_max(of_columns), col_sum(of_columns);
-  for (int64_t j = 0; j < columns; j += w) /* one after the other */
+  for (int64_t j = 0; j < columns; j += w) /* one piece after the other */
     MUST(hone_cuda_inspect(
         {a_there, lda, n, j, w < columns - j ? w : columns - j},
         {scaled ? row_there.p : nullptr, scaled ? col_there.p : nullptr},
@@ -202,7 +204,7 @@ void check_inspect(int64_t n, int64_t columns, int64_t w, bool scaled) {
   check_near(col_sum.get(), e.col_sum, 1e-13);
 }
 
-TEST(kernels, inspection) {
+TEST(kernels, inspect_rows_and_columns) {
   NEED_DEVICE();
   for (int64_t n : {1, 2, 33, 300, 1025})
     for (int scaled = 0; scaled < 2; scaled++) {
@@ -213,7 +215,7 @@ TEST(kernels, inspection) {
   check_inspect(3, 1030, 1030, true); /* many columns */
 }
 
-TEST(kernels, inspection_meets_what_is_not_finite) {
+TEST(kernels, inspect_columns_that_are_not_finite) {
   NEED_DEVICE();
   const double odd[] = {HUGE_VAL, -HUGE_VAL, static_cast<double>(NAN)};
   for (double value : odd) {

@@ -9,7 +9,7 @@ namespace {
 
 /* ---- Triangles --------------------------------------------------------- */
 
-/* Entry (i, j) of the triangle that which names, as a matrix of T's side. */
+/* Entry (i, j) of the triangle named by which, op applied. */
 double entry_of(enum hone_triangle which, const float *t, int64_t ld, int64_t i,
                 int64_t j) {
   const bool trans = which == HONE_LOWER_TRANS || which == HONE_UPPER_TRANS;
@@ -34,7 +34,7 @@ std::vector<float> two_triangles(int64_t n, int64_t ld) {
   return t;
 }
 
-TEST(kernels, inverses_of_diagonal_blocks) {
+TEST(kernels, invert_diagonal_blocks) {
   NEED_DEVICE();
   for (int64_t n : {1, 100, 128, 300})
     for (int both = 0; both < 2; both++) {
@@ -71,7 +71,7 @@ TEST(kernels, inverses_of_diagonal_blocks) {
     }
 }
 
-/* A workspace and turns with it. */
+/* A workspace of the triangular solves. */
 struct turns {
   on_device<char> there;
   hone_triangle_work work = {};
@@ -111,7 +111,7 @@ void check_triangle(enum hone_triangle which, int64_t n, int64_t k) {
   CHECK_LE(error, 1e-11);
 }
 
-TEST(kernels, triangles) {
+TEST(kernels, solve_triangular_systems) {
   NEED_DEVICE();
   for (int which = HONE_LOWER; which <= HONE_UPPER_TRANS; which++) {
     for (int64_t n : {1, 127, 128, 300})
@@ -125,7 +125,7 @@ std::vector<double> both_sweeps(const hone_sweep *sweep, int64_t n,
                                 const float *there, int64_t ld, int64_t k,
                                 const std::vector<double> &v, int64_t ldv,
                                 hone_triangle_work *work) {
-  double *pinned; /* the host's memory is read and written there */
+  double *pinned; /* the kernel reads and writes the host's memory */
   std::vector<double> out(v.size());
   MUST(cudaMallocHost(reinterpret_cast<void **>(&pinned),
                       v.size() * sizeof(double)));
@@ -138,10 +138,10 @@ std::vector<double> both_sweeps(const hone_sweep *sweep, int64_t n,
   return out;
 }
 
-/* One workspace, solves of all kinds and widths in turn, some of which were
-   given up in the middle: each is what the two sweeps apart make of it, and
-   of each column what it is alone. */
-TEST(kernels, both_triangles_take_turns) {
+/* One workspace serves solves of all kinds and widths in turn, some of them
+   after a failure. Each result has the bits of the two sweeps made one after
+   the other, and of each column solved alone. */
+TEST(kernels, solve_with_two_triangles_in_one_workspace) {
   NEED_DEVICE();
   const int64_t n = 391, ld = 392, ldv = n + 1, b = HONE_PANEL;
   numbers r = {7};
@@ -160,7 +160,7 @@ TEST(kernels, both_triangles_take_turns) {
     for (const hone_sweep *pair : pairs) {
       const std::vector<double> v = r.array<double>(ldv * k);
       std::vector<double> apart = v;
-      for (int64_t c = 0; c < k; c++) { /* alone, and each sweep alone */
+      for (int64_t c = 0; c < k; c++) { /* one column and one sweep at a time */
         turns fresh(n);
         const auto from = v.begin() + c * ldv;
         on_device<double> one(std::vector<double>(from, from + ldv));
@@ -173,13 +173,14 @@ TEST(kernels, both_triangles_take_turns) {
       ct_note("k %d, pair %d", (int)k, (int)(pair - pairs[0]) / 2);
       CHECK(
           same(both_sweeps(pair, n, there, ld, k, v, ldv, &turn.work), apart));
-      if (k == 5) /* after a failure all of it is made anew */
+      if (k == 5) /* as after a failure: the workspace is cleared */
         turn.work.clean = false;
     }
 }
 
-/* The values are their own flags between blocks: whatever they are, it ends. */
-TEST(kernels, triangles_end_whatever_they_hold) {
+/* Between blocks the values are their own flags: the solve must end whatever
+   they are. */
+TEST(kernels, solve_triangles_with_nan_and_infinity_without_hanging) {
   NEED_DEVICE();
   const int64_t n = 300, b = HONE_PANEL, blocks = (n + b - 1) / b;
   for (unsigned bits : {0x7f800000U, 0x7fc00000U, 0xffffffffU})
@@ -204,7 +205,7 @@ TEST(kernels, triangles_end_whatever_they_hold) {
     }
 }
 
-TEST(kernels, copies_of_words) {
+TEST(kernels, copy_words) {
   NEED_DEVICE();
   const int64_t lengths[HONE_COPIES] = {65, 1, 1000, 64};
   numbers r = {11};
@@ -223,8 +224,8 @@ TEST(kernels, copies_of_words) {
 
 /* ---- Residuals --------------------------------------------------------- */
 
-/* Integers of up to 2^40: products and sums are exact in 128 bits, and b
-   leaves of them what doubles cannot tell. */
+/* Integers up to 2^40: products and sums are exact in 128 bits, and b cancels
+   all but the part that doubles cannot represent. */
 void check_residual(int64_t n, int64_t lda, bool trans) {
   numbers r = {static_cast<uint64_t>(n + lda)};
   const int64_t half = int64_t{1} << 40;
@@ -243,7 +244,7 @@ void check_residual(int64_t n, int64_t lda, bool trans) {
           static_cast<__int128>(v) * static_cast<__int128>(x.data()[j]);
       den.data()[i] += std::fabs(v * x.data()[j]);
     }
-    b.data()[i] = static_cast<double>(sum.data()[i]); /* rounded */
+    b.data()[i] = static_cast<double>(sum.data()[i]); /* rounded to double */
     den.data()[i] += std::fabs(b.data()[i]);
   }
   on_device<double> a_there(a), x_there(n), b_there(b), r_there(n),
@@ -272,7 +273,7 @@ void check_residual(int64_t n, int64_t lda, bool trans) {
   }
 }
 
-TEST(kernels, residuals_in_twice_the_precision) {
+TEST(kernels, compute_residuals_in_twice_the_precision) {
   NEED_DEVICE();
   for (int64_t n : {1, 2, 31, 128, 257, 600})
     for (int64_t pad = 0; pad < 3; pad++) {

@@ -7,7 +7,7 @@
 #include "tests/emulate/emulate_grid.h"
 
 namespace hone_emulate {
-namespace device { /* what kernels and those that launch them call */
+namespace device { /* what kernels and the code that launches them call */
 
 inline cudaError_t cudaGetLastError() {
   return std::exchange(last_error, cudaSuccess);
@@ -58,7 +58,7 @@ inline unsigned __ballot_sync(unsigned mask, int v) {
 inline int __any_sync(unsigned mask, int v) {
   return meet(op_any, mask, v != 0) != 0;
 }
-inline int __all_sync(unsigned mask, int v) { /* no lane says no */
+inline int __all_sync(unsigned mask, int v) { /* no lane votes no */
   return meet(op_all, mask, v == 0) == 0;
 }
 
@@ -99,7 +99,8 @@ HONE_EMULATE_REDUCE(or, unsigned, either)
 HONE_EMULATE_REDUCE(xor, unsigned, unlike)
 #undef HONE_EMULATE_REDUCE
 
-/* A value that stays may be a lock that is taken: others run, given where. */
+/* If the value stays the same, it may be a lock that is taken: with where,
+   other threads run first. */
 template <class T, class F> T update(T *p, const char *where, F next) {
   T old, now;
   __atomic_load(p, &old, __ATOMIC_RELAXED);
@@ -202,7 +203,7 @@ inline int __clzll(long long v) {
 
 /* ---- Arithmetic -------------------------------------------------------- */
 
-/* v rounded here: no part of a fused operation. */
+/* Rounds v here, so that it is not part of a fused operation. */
 template <class T> T rounded(T v) {
 #ifdef __x86_64__
   asm("" : "+x"(v));
@@ -252,7 +253,7 @@ inline double max(float x, double y) { return fmax(x, y); }
 inline double min(double x, float y) { return fmin(x, y); }
 inline double max(double x, float y) { return fmax(x, y); }
 
-/* Half precision, bfloat16: conversions alone. */
+/* Conversions of half precision. */
 struct __half {
   unsigned short bits;
 };
@@ -273,10 +274,11 @@ inline __half __float2half_rn(float a) {
   const unsigned sign = __float_as_uint(a) >> 16 & 0x8000u;
   unsigned v = __float_as_uint(a) & 0x7fffffffu;
   if (v > 0x7f800000u)
-    return {0x7fff}; /* the NaN of the device */
+    return {0x7fff}; /* the NaN that the device returns */
   if (v >= 0x477ff000u)
-    v = 0x7c00;             /* 65520 rounds to Inf */
-  else if (v < 0x38800000u) /* in units of 2^-24, those of 0.5f */
+    v = 0x7c00; /* 65520 rounds to Inf */
+  else if (v <
+           0x38800000u) /* subnormal: in units of 2^-24, like those of 0.5f */
     v = __float_as_uint(rounded(fabsf(a) + 0.5f)) - 0x3f000000u;
   else
     v = (v + 0xfffu + (v >> 13 & 1) - (112u << 23)) >> 13;
@@ -290,7 +292,7 @@ inline float2 __half22float2(__half2 h) {
   return {__half2float(h.x), __half2float(h.y)};
 }
 
-/* The upper half of a float. */
+/* bfloat16 is the upper half of a float. */
 struct __nv_bfloat16 {
   unsigned short bits;
 };

@@ -9,7 +9,8 @@ namespace hone_emulate {
 
 /* ---- Grids ------------------------------------------------------------- */
 
-/* Returns as a fiber that begins on this stack, or never. */
+/* Ends a fiber. Returns if another fiber begins on this stack, otherwise
+   never. */
 inline void leave() {
   block &b = *here;
   fiber &f = *self;
@@ -17,7 +18,7 @@ inline void leave() {
   f.where = "ended";
   w.alive &= ~(1u << f.lane);
   for (unsigned i : lanes{w.waiting})
-    if (w.waiting >> i & 1) /* still */
+    if (w.waiting >> i & 1) /* it may have been released meanwhile */
       release_warp(w, w.fibers[i].mask, w.fibers[i].waits);
   if (--b.live == 0)
     b.push(&b.scheduler);
@@ -47,7 +48,8 @@ inline void enter() {
 }
 
 inline void prepare(fiber &f) {
-#ifdef __SANITIZE_ADDRESS__ /* what the last one never returned from */
+#ifdef __SANITIZE_ADDRESS__ /* frames of the last fiber, which never returned  \
+                             */
   ASAN_UNPOISON_MEMORY_REGION(f.stack, STACK);
 #endif
 #ifdef HONE_EMULATE_UCONTEXT
@@ -58,7 +60,7 @@ inline void prepare(fiber &f) {
   makecontext(&f.context, enter, 0);
 #else
   void **top = reinterpret_cast<void **>(f.stack + STACK);
-  *--top = nullptr; /* enter's caller, and its stack's alignment */
+  *--top = nullptr; /* enter has no caller; this also aligns its stack */
   *--top = reinterpret_cast<void *>(enter);
   for (int i = 0; i < 6; i++)
     *--top = nullptr;
@@ -91,7 +93,7 @@ inline void run_block(block &b) {
     b.push(&f);
   }
   self = &b.scheduler;
-  self->stack = b.stacks; /* not used: it has its thread's */
+  self->stack = b.stacks; /* not used: the scheduler has its thread's stack */
   suspend();
 }
 
@@ -103,8 +105,8 @@ struct grid {
   std::function<void()> kernel;
   std::atomic<word> next;
   std::vector<std::unique_ptr<block>> at_work;
-  unsigned long before; /* progress a second ago */
-  int stale;            /* seconds without any */
+  unsigned long before; /* progress at the last check, a second ago */
+  int stale;            /* seconds without progress */
 };
 
 inline void work(grid &g, block &b) {
@@ -129,13 +131,13 @@ inline void work(grid &g, block &b) {
   free(b.dynamic);
 }
 
-/* A thread that ends the program where a grid makes no progress. */
+/* A thread that ends the program if a grid makes no progress. */
 struct watchdog {
   std::mutex lock;
   std::condition_variable change;
   std::vector<grid *> grids;
   bool over = false;
-  std::thread thread; /* from the first grid on */
+  std::thread thread; /* started with the first grid */
 
   void look() {
     std::unique_lock<std::mutex> hold(lock);
@@ -180,14 +182,15 @@ struct watchdog {
 };
 inline watchdog watching;
 
-struct common { /* by all launches: stacks kept, and the kernels' limits */
+struct common { /* shared by all launches: unused blocks with their stacks, and
+                   the kernels' limits */
   std::mutex lock;
   std::vector<std::unique_ptr<block>> spare;
   std::map<const void *, size_t> shared;
 };
 inline common kept;
 
-/* By the calling thread and as many more as there are workers. */
+/* Runs the grid on the calling thread and workers - 1 others. */
 inline void run(grid &g, unsigned workers) {
   std::vector<std::thread> others;
   {
@@ -235,11 +238,13 @@ typedef struct CUstream_st *cudaStream_t;
 
 namespace hone_emulate {
 
-constexpr size_t SHARED = 48 << 10; /* dynamic, unless allowed more */
+constexpr size_t SHARED =
+    48 << 10; /* limit of dynamic shared memory, unless raised */
 constexpr int SHARED_OPTIN = 227 << 10;
-constexpr int RESIDENT = MOST * 2; /* threads of a processor */
+constexpr int RESIDENT = MOST * 2; /* threads that fit on a processor */
 inline thread_local cudaError_t last_error = cudaSuccess;
-inline void check_stream(cudaStream_t stream); /* ends on one that is gone */
+inline void
+check_stream(cudaStream_t stream); /* fails if the stream was destroyed */
 
 /* One launch, called with the kernel's arguments. */
 template <class... P> struct launch {

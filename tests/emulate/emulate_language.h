@@ -39,13 +39,14 @@
 #define HONE_EMULATE_WORKERS 2
 #endif
 #ifndef HONE_EMULATE_PROCESSORS
-#define HONE_EMULATE_PROCESSORS 4 /* what the device says it has */
+#define HONE_EMULATE_PROCESSORS 4 /* the number that the device reports */
 #endif
 #ifndef HONE_EMULATE_STACK
 #define HONE_EMULATE_STACK 65536 /* bytes of a thread's stack */
 #endif
 #ifndef HONE_EMULATE_PATIENCE
-#define HONE_EMULATE_PATIENCE 20 /* seconds a grid may make no progress */
+#define HONE_EMULATE_PATIENCE                                                  \
+  20 /* seconds that a grid may go without progress */
 #endif
 
 /* ---- The language ------------------------------------------------------ */

@@ -10,7 +10,8 @@
 
 #ifndef HONE_EMULATE_UCONTEXT
 extern "C" void hone_emulate_change(void **from, void *to);
-asm(".ifndef hone_emulate_change\n\t" /* not twice in one output of LTO */
+asm(".ifndef hone_emulate_change\n\t" /* LTO may put this into one file more
+                                         than once */
     ".pushsection .text\n\t.weak hone_emulate_change\n\t"
     ".type hone_emulate_change, @function\nhone_emulate_change:\n\t"
     "pushq %rbp\n\tpushq %rbx\n\tpushq %r12\n\tpushq %r13\n\t"
@@ -25,7 +26,8 @@ namespace hone_emulate {
 
 using word = unsigned long long;
 constexpr unsigned MOST = 1024; /* threads of a block */
-/* The stacks' tops are spread over the cache: no power of two apart. */
+/* The stacks' tops are not a power of two apart, so that they use all sets of
+   the cache. */
 constexpr size_t STACK = HONE_EMULATE_STACK + 576;
 
 [[noreturn]] inline void fail(const char *what) {
@@ -36,18 +38,18 @@ constexpr size_t STACK = HONE_EMULATE_STACK + 576;
 }
 
 struct warp;
-struct operation { /* of the lanes of a warp, done by the last that arrives */
+struct operation { /* an operation of a warp, done by the last lane to arrive */
   const char *name;
   void (*finish)(warp &w, unsigned all);
 };
 
 struct fiber {
   uint3 thread;
-  unsigned lane, mask; /* mask: of the operation that it waits for */
+  unsigned lane, mask; /* mask: the lanes of the operation that it waits for */
   warp *home;
   const operation *waits;
-  const char *where; /* for the report of a deadlock */
-  char *stack;       /* NULL: it has not begun */
+  const char *where; /* what it waits for, for the report of a deadlock */
+  char *stack;       /* NULL until it begins */
 #ifdef HONE_EMULATE_UCONTEXT
   ucontext_t context;
 #else
@@ -55,7 +57,7 @@ struct fiber {
 #endif
 };
 
-struct lanes { /* of a mask: for (unsigned i : lanes{mask}) */
+struct lanes { /* the lanes of a mask: for (unsigned i : lanes{mask}) */
   unsigned left;
   lanes begin() const { return *this; }
   lanes end() const { return {0}; }
@@ -68,26 +70,28 @@ struct lanes { /* of a mask: for (unsigned i : lanes{mask}) */
 
 struct warp {
   fiber *fibers;
-  unsigned alive, waiting; /* bits of lanes */
-  unsigned source[32];     /* lanes, of shuffles */
+  unsigned alive, waiting; /* one bit for each lane */
+  unsigned source[32];     /* source lanes of shuffles */
   word in[32], out[32];
 };
 
 struct block {
   fiber fibers[MOST], scheduler;
   warp warps[MOST / 32];
-  fiber *ready[MOST]; /* a ring */
+  fiber *ready[MOST]; /* a ring buffer */
   unsigned head, count;
   unsigned threads, live;
-  unsigned arrived, votes, result; /* at __syncthreads; voted; of the last */
-  unsigned idle, rounds, quiet;    /* polls; all polled; barriers since */
-  std::vector<fiber *> some[16];   /* at hone_barrier, by its number */
+  unsigned arrived, votes, result; /* arrived at __syncthreads; their votes; the
+                                      votes at the last one */
+  unsigned idle, rounds, quiet;  /* polls in a row; rounds in which all polled;
+                                    barriers since the last poll */
+  std::vector<fiber *> some[16]; /* the threads at each hone_barrier */
   uint3 index;
   std::atomic<unsigned long> progress;
   const std::function<void()> *kernel;
   const char *name;
   void *dynamic;
-  char *stacks, *unused[MOST]; /* the latter: hot ones last */
+  char *stacks, *unused[MOST]; /* unused: stacks used last are at the end */
   unsigned stacks_unused;
 
   block() : progress(0), stacks_unused(MOST) {
@@ -110,7 +114,8 @@ struct block {
 inline thread_local block *here;
 inline thread_local fiber *self;
 
-/* Who waits where, one line for the threads that wait for the same. */
+/* Prints which threads wait for what, one line for those that wait for the
+   same. */
 inline void report(const block &b) {
   fprintf(stderr, "emulate: no progress in block (%u, %u, %u) of %s:\n",
           b.index.x, b.index.y, b.index.z, b.name);
@@ -137,7 +142,7 @@ inline void progressed() {
   b.progress.store(b.progress.load(std::memory_order_relaxed) + 1,
                    std::memory_order_relaxed);
 }
-/* A barrier is progress unless it belongs to a loop that polls. */
+/* Passing a barrier is progress, unless the barrier is in a loop that polls. */
 inline void passed() {
   if (++here->quiet > 4096)
     progressed();
@@ -162,8 +167,8 @@ inline fiber *next_fiber() {
   }
   return b.pop();
 }
-/* Others run until this fiber, which is in the ring or in what wakes it up,
-   is popped. */
+/* Other fibers run until this one is popped; it has to be in the ring, or in a
+   list of something that will wake it up. */
 inline void suspend() {
   block &b = *here;
   fiber *const from = self, *const to = next_fiber();
@@ -181,7 +186,7 @@ inline void yield() {
   here->push(self);
   suspend();
 }
-/* A value was not there yet: all others run first, also other blocks. */
+/* A value was not there yet: all other fibers run first, and other blocks. */
 inline void poll(const char *where) {
   block &b = *here;
   b.quiet = 0;
@@ -192,7 +197,8 @@ inline void poll(const char *where) {
     else
       sched_yield();
   }
-  self->where = where; /* until a barrier: it may poll for ever */
+  self->where =
+      where; /* stays until the next barrier, as it may poll for ever */
   yield();
 }
 
@@ -211,7 +217,7 @@ inline bool release_block(block &b) {
   passed();
   return true;
 }
-/* The number of threads whose vote is true. */
+/* Returns the number of threads whose vote is true. */
 inline unsigned sync_block(const char *name, bool vote) {
   block &b = *here;
   self->where = name;
@@ -223,7 +229,7 @@ inline unsigned sync_block(const char *name, bool vote) {
   return b.result;
 }
 
-/* The barrier of that many of its threads. */
+/* A barrier for threads threads of the block. */
 inline void sync_some(unsigned id, unsigned threads) {
   block &b = *here;
   std::vector<fiber *> &at = b.some[id % 16];
@@ -276,7 +282,8 @@ inline word meet(const operation &what, unsigned mask, word value = 0,
 
 inline void finish_sync(warp &, unsigned) {}
 inline void finish_shuffle(warp &w, unsigned all) {
-  for (unsigned i : lanes{all}) /* from a lane that takes no part: undefined */
+  for (unsigned i :
+       lanes{all}) /* from a lane that takes no part the value is undefined */
     w.out[i] = all >> w.source[i] & 1 ? w.in[w.source[i]] : ~word{0};
 }
 inline void finish_vote(warp &w, unsigned all) {
@@ -308,7 +315,7 @@ template <class T> T both(T a, T b) { return a & b; }
 template <class T> T either(T a, T b) { return a | b; }
 template <class T> T unlike(T a, T b) { return a ^ b; }
 template <class T> T plus(T a, T b) { return a + b; }
-template <> inline int plus(int a, int b) { /* wraps */
+template <> inline int plus(int a, int b) { /* int overflow wraps */
   return static_cast<int>(static_cast<unsigned>(a) + static_cast<unsigned>(b));
 }
 
@@ -318,7 +325,8 @@ template <class To, class From> To bits(From v) {
   memcpy(&t, &v, sizeof t);
   return t;
 }
-/* From source or, when that is not inside its part of the warp, itself. */
+/* Returns the value of lane source or, if that is not inside this part of the
+   warp, of this lane. */
 template <class T> T shuffle(unsigned mask, T v, unsigned source, bool inside) {
   static_assert(std::is_arithmetic<T>::value && sizeof(T) <= sizeof(word),
                 "a shuffle of another type");
@@ -328,7 +336,7 @@ template <class T> T shuffle(unsigned mask, T v, unsigned source, bool inside) {
   memcpy(&v, &in, sizeof v);
   return v;
 }
-/* The first lane of this one's part of the warp. */
+/* The first lane of this lane's part of the warp. */
 inline unsigned first(int width) {
   return self->lane & ~(static_cast<unsigned>(width) - 1);
 }

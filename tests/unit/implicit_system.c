@@ -92,8 +92,8 @@ static int ladder_solve(hone_ladder *ladder, const implicit *s,
   return st;
 }
 
-/* Factors and solves, through whichever table the matrix has. update: the
-   matrix was another one at first. */
+/* Factors and solves through the table of a. Where earlier is not NULL, earlier
+   is factored and a is the update. */
 static void run_on(implicit *s, const hone_matrix *a,
                    const hone_matrix *earlier, const hone_step *steps,
                    int count, implicit_result *r) {

@@ -123,7 +123,8 @@ bool json_is(const json *j, const char *name, const char *value) {
          memcmp(m->value, value, m->length) == 0;
 }
 
-/* The value, to the last bit; NaN for null. */
+/* The member must equal value to the last bit, or be null if value is not
+   finite. */
 static void check_number(const json *j, const char *name, double value) {
   const member *m = json_find(j, name);
   ct_note("%s", name);

@@ -71,7 +71,7 @@ exact exact_make(sup_rng *rng, int64_t n, int64_t zero, bool exchange) {
         u[i + j * n] = e.pivot[i] * value;
       u_max = fmax(u_max, fabs(u[i + j * n]));
     }
-  for (int64_t i = 0; i < n; i++) { /* row i of L U goes to row to of S */
+  for (int64_t i = 0; i < n; i++) { /* row i of L U becomes row to of S */
     int64_t to = exchange ? lu_pick(rng, (int)i + 1) : i;
     for (int64_t j = 0; j < n; j++) {
       double sum = 0.0;
@@ -129,8 +129,8 @@ bool lu_too_slow(const hone_engine *engine, int64_t block, int64_t n) {
          n / block > 40;
 }
 
-/* Tournament pivoting takes other rows than partial pivoting, and pieces of
-   22 bits are not exact: there a solution (of size 1/2) has an error. */
+/* The error allowed in a solution of size 1/2. Tournament pivoting takes other
+   rows than partial pivoting, and products of 22-bit pieces are not exact. */
 static double slack(const lu *f) {
   return f->engine == &hone_engine_single ? 0.0 : 1e-4;
 }
@@ -167,7 +167,7 @@ void exact_check_factors(lu *f, const exact *e) {
     return;
   }
   CHECK_NEAR(f->info.growth, e->growth, 1e-6 * e->growth);
-  hone_blocked_pivots(f->self, 0, n, pivot); /* without slack: the host's */
+  hone_blocked_pivots(f->self, 0, n, pivot); /* only for the host's engine */
   for (int64_t i = 0; i < n; i++)
     CHECK_NEAR(pivot[i], fabs(e->pivot[i]), 0.0);
   hone_blocked_pivots(f->self, n / 2, n - n / 2, pivot);

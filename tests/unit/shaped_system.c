@@ -34,7 +34,7 @@ void shaped_fill(shaped *s, shape kind, double units) {
       double v = sup_uniform(&rng) / sqrt((double)s->n);
       if (kind == BAND)
         v = sup_uniform(&rng);
-      if (i == j) /* one diagonal entry of the band is small: pivoting */
+      if (i == j) /* a small diagonal entry forces a row exchange */
         v = kind == BAND && i == 5 ? 1e-3 : 1.0 + fabs(v);
       if (kind == DEFINITE && i > j)
         v = 0.0;
@@ -104,7 +104,8 @@ void shaped_check_path(const shaped *s, int structure) {
   CHECK_STR(s->report.reason, "");
   CHECK_CONTAINS(s->report.device, "CPU");
   CHECK_LE(s->report.fallback_ms, 0.0);
-  if (structure >= HONE_FOUND_BANDED) /* refinement mends wrong ways, too */
+  if (structure >=
+      HONE_FOUND_BANDED) /* refinement would hide a wrong direct solve */
     CHECK_LE(s->report.iterations, 1);
   CHECK_EQ_INT(s->report.precision, structure >= HONE_FOUND_BANDED ? 64 : 32);
 }

@@ -9,8 +9,8 @@
 #include <float.h>
 #include <math.h>
 
-/* An x of zeros is exact; so is one whose residual is zero. */
-TEST(certificates, know_what_is_exact) {
+/* An x of zeros is exact; so is an x whose residual is zero. */
+TEST(certificates, of_an_exact_x_have_15_digits) {
   const double a[] = {4.0, 1.0, 2.0, 3.0}, b[] = {0.0, 0.0, 6.0, 4.0};
   double x[4];
   hone_column column[2];
@@ -25,8 +25,8 @@ TEST(certificates, know_what_is_exact) {
   CHECK_NEAR(x[2], 1.0, 0.0);
 }
 
-/* The formula, on numbers made up. */
-TEST(certificates, add_up_what_they_know) {
+/* The formula of the bound, on made-up numbers. */
+TEST(certificates, add_up_the_errors_that_they_know) {
   const hone_certificate good = {
       .inverse_norm = 1e6L, .inverse_norm_scaled = 1e3, .nonsingular = true};
   const hone_refined column = {.errors = {.relative = 1e-3L,
@@ -43,16 +43,17 @@ TEST(certificates, add_up_what_they_know) {
   CHECK_LE(2e-6, bound);
   CHECK_LE(bound, 3e-6);
   CHECK_LE(hone_bounds_forward(&good, &column, true), 3e-7);
-  hone_refined more = column; /* what corrections leave is added */
+  hone_refined more =
+      column; /* the remainder that corrections leave is added */
   more.remainder = 1e-5;
   CHECK_LE(2.2e-5, hone_bounds_forward(&good, &more, false));
   CHECK_LE(hone_bounds_forward(&good, &more, false), 3e-5);
-  more.noise_error = 1e-6; /* and was heard to be less, */
+  more.noise_error = 1e-6; /* unless the measured noise is smaller */
   CHECK_LE(3e-6, hone_bounds_forward(&good, &more, false));
   CHECK_LE(hone_bounds_forward(&good, &more, false), 4e-6);
-  more.contraction_known = false; /* by factors that do not tell */
+  more.contraction_known = false; /* the factors' contraction is unknown */
   CHECK_LE(2.2e-5, hone_bounds_forward(&good, &more, false));
-  more.remainder = (double)NAN; /* anything: the norms say it */
+  more.remainder = (double)NAN; /* may be anything: norms bound the error */
   CHECK_LE(1e3, hone_bounds_forward(&good, &more, false));
   more = column;
   more.error_estimated = false;
@@ -60,7 +61,7 @@ TEST(certificates, add_up_what_they_know) {
   hone_refined loud = column;
   loud.errors.noise = 1e-9L;
   CHECK_LE(1e-3, hone_bounds_forward(&good, &loud, false));
-  loud.noise_error = 1e-5; /* that noise was heard, and is not so large */
+  loud.noise_error = 1e-5; /* the measured noise bounds it better */
   CHECK_LE(1e-5, hone_bounds_forward(&good, &loud, false));
   CHECK_LE(hone_bounds_forward(&good, &loud, false), 2e-5);
   hone_certificate singular = good;
@@ -68,7 +69,7 @@ TEST(certificates, add_up_what_they_know) {
   CHECK_LT(DBL_MAX, hone_bounds_forward(&singular, &column, false));
 }
 
-TEST(certificates, want_a_digit_in_scaled_variables_too) {
+TEST(certificates, require_a_digit_in_scaled_variables_too) {
   const hone_certificate good = {
       .inverse_norm = 1.0L, .inverse_norm_scaled = 1.0, .nonsingular = true};
   for (int k = 0; k < 4; k++) {
@@ -87,8 +88,9 @@ TEST(certificates, want_a_digit_in_scaled_variables_too) {
   CHECK_EQ_INT(hone_bounds_digits(0.0), 16);
 }
 
-/* d beside x, as they are and as inv(C) d beside inv(C) x (A^T: inv(R)). */
-TEST(certificates, see_an_error_in_scaled_variables) {
+/* The size of d relative to x, in the caller's variables and in scaled ones:
+   inv(C) d and inv(C) x (for A^T: inv(R)). */
+TEST(certificates, measure_an_error_in_scaled_variables) {
   int row_exp[] = {0, 10}, col_exp[] = {0, 20};
   const double x[] = {1.0, 1.0}, d[] = {0.0, 1.0}, first[] = {1.0, 0.0};
   const hone_matrix a = {.n = 2};
@@ -107,10 +109,10 @@ TEST(certificates, see_an_error_in_scaled_variables) {
     CHECK_NEAR(beside.scaled, trans ? 0x1p-10 : 0x1p-20, 0.0);
     CHECK_NEAR(beside.spread, 1.0, 0.0);
     hone_bounds_relative_size(&ctx, &column, first, &beside);
-    CHECK_NEAR(beside.scaled, 1.0, 0.0); /* and in the largest of units: */
+    CHECK_NEAR(beside.scaled, 1.0, 0.0); /* and in the largest unit: */
     CHECK_NEAR(beside.spread, trans ? 0x1p10 : 0x1p20, 0.0);
     column.solution_size =
-        0x1p76; /* what single factors drop beside that counts */
+        0x1p76; /* single precision drops a part of d that counts */
     hone_bounds_relative_size(&ctx, &column, d, &beside);
     CHECK_NEAR(beside.plain, 1.0 + (trans ? 0x1p-10 : 1.0), 0.0);
     ctx.f.engine = &twice;
@@ -119,8 +121,8 @@ TEST(certificates, see_an_error_in_scaled_variables) {
   }
 }
 
-/* A ladder of one engine that does as told. */
-typedef struct stage {
+/* A ladder with one scripted engine. */
+typedef struct ladder_test {
   hone_mem mem;
   hone_watch watch;
   hone_ladder ladder;
@@ -128,17 +130,17 @@ typedef struct stage {
   hone_column column;
   sup_script *script;
   double a[12 * 12], b[12], x[12];
-} stage;
+} ladder_test;
 
-static const hone_engine *set_up(stage *s, double cond) {
+static const hone_engine *set_up(ladder_test *s, double cond) {
   sup_rng rng = {3};
-  *s = (stage){.report = {.bad_row = -1}};
+  *s = (ladder_test){.report = {.bad_row = -1}};
   sup_matrix_cond(&rng, 12, SUP_ONE_SMALL, cond, s->a, 12);
   sup_random(&rng, 12, 1, s->b, 12);
   return sup_scripted(0, "scripted", 32, &s->script);
 }
 
-static int play(stage *s, const hone_engine *engine, double limit) {
+static int run(ladder_test *s, const hone_engine *engine, double limit) {
   const hone_request request = {.limit = limit};
   s->script->ladder = &s->ladder;
   int st = sup_ladder_create(&s->ladder, 12, &engine, 1, &request, &s->mem,
@@ -153,35 +155,36 @@ static int play(stage *s, const hone_engine *engine, double limit) {
   return st;
 }
 
-/* Factors of 5/4 A leave a fifth of every error, and it is measured. */
+/* Factors of 5/4 A leave a fifth of every error; the certificate measures
+   that. */
 TEST(certificates, measure_how_much_of_an_error_factors_leave) {
-  stage s;
+  ladder_test s;
   double near[12 * 12];
   const hone_engine *engine = set_up(&s, 10.0);
   for (int64_t i = 0; i < 12 * 12; i++)
     near[i] = 1.25 * s.a[i];
   s.script->instead = near;
-  CHECK_EQ_INT(play(&s, engine, 1e-3), HONE_OK);
+  CHECK_EQ_INT(run(&s, engine, 1e-3), HONE_OK);
   CHECK_NEAR(s.ladder.rung[0].certificate.contraction, 0.2, 1e-6);
 }
 
-/* A tolerance that the first x meets, and an engine that makes it no better:
-   the matrix is to blame where its condition is, else it is not. */
-TEST(certificates, name_what_leaves_no_digit) {
+/* The first x meets the tolerance, and the engine does not improve it. Then the
+   status blames the matrix only if its condition is large. */
+TEST(certificates, name_the_cause_of_an_x_without_a_digit) {
   for (int k = 0; k < 2; k++) {
-    stage s;
+    ladder_test s;
     const hone_engine *engine = set_up(&s, k == 0 ? 10.0 : 1e14);
     s.script->rate = -0.9;
-    int st = play(&s, engine, 0.99);
+    int st = run(&s, engine, 0.99);
     ct_note("case %d", k);
     CHECK_EQ_INT(st, k == 0 ? HONE_NOT_CONVERGED : HONE_ILL_CONDITIONED);
     CHECK_EQ_INT(s.column.digits, 0);
     CHECK_LE(s.column.backward_error, 0.99);
   }
 }
-/* An entry of x below the range of double: omega is 1 whatever the others are,
-   and they are no worse for it. */
-TEST(certificates, keep_the_best_of_what_does_not_vanish) {
+/* One entry of x underflows in double, so that omega is 1. The other entries
+   must be as accurate as ever. */
+TEST(certificates, hold_where_an_entry_of_x_underflows) {
   const int64_t n = 8;
   double a[64], b[8], x[8], largest = 0.0, error = 0.0;
   const double truth[] = {3.0, -1.0, 2.0, 5.0, -4.0, 1.0, 1.5, 0.0};

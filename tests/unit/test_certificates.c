@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Certificates beside the truth: forward error bounds, digits and condition
-   estimates of hard matrices beside solutions in quadruple precision. */
+/* Error bounds, digits and condition estimates of hard matrices beside
+   solutions in quadruple precision. */
 #include "tests/unit/reference.h"
 
 #include "tests/gallery/gallery.h"
@@ -14,7 +14,7 @@ enum { COLUMNS = 3, LARGEST = 60, SAMPLES = 4096 };
 
 static const double UNTOUCHED = 77.25;
 
-/* A matrix, right-hand sides and what the library says of them. */
+/* A matrix, right-hand sides and the report of the library. */
 typedef struct trial {
   int64_t n;
   double *a, *b, *x, *hi, *lo;
@@ -28,7 +28,7 @@ static double log_uniform(sup_rng *rng, double from, double to) {
   return from * pow(to / from, sup_uniform(rng) + 0.5);
 }
 
-/* Two right-hand sides from known solutions, the third as it comes. */
+/* Two right-hand sides belong to known solutions; the third is random. */
 static trial make(sup_rng *rng, int family, int64_t n, double cond,
                   bool trans) {
   trial t = {.n = n,
@@ -64,7 +64,7 @@ static void discard(trial *t) {
   sup_free(t->lo);
 }
 
-/* Orders at which a reference exists and the family is not hopeless. */
+/* An order at which a reference exists and the family is not hopeless. */
 static int64_t order(sup_rng *rng, int family) {
   int64_t n = 1 + (int64_t)(sup_next(rng) % LARGEST);
   if (family == REF_HILBERT && n <= 12)
@@ -129,7 +129,7 @@ TEST(certificates, bound_the_error_of_every_x_and_not_by_much) {
   CHECK_LE(quantile(&seen, 0.95), 8.0);
 }
 
-/* x is then far from what rounding allows, and r far from rounding. */
+/* The error of x is then far above rounding, and so is r. */
 TEST(certificates, bound_the_error_of_what_a_loose_tolerance_accepts) {
   static ratios seen;
   static const double tolerances[] = {1e-8, 1e-4, 1e-6};
@@ -138,7 +138,7 @@ TEST(certificates, bound_the_error_of_what_a_loose_tolerance_accepts) {
     check_families(criterion, tolerances[criterion], 6, &seen);
     CHECK_LE(200, seen.count);
     CHECK_LE(quantile(&seen, 0.9), 8.0);
-    CHECK_LE(quantile(&seen, 0.95), 50.0); /* norms, hidden errors */
+    CHECK_LE(quantile(&seen, 0.95), 50.0); /* larger with norms */
   }
 }
 
@@ -147,8 +147,8 @@ TEST(certificates, bound_the_error_of_what_no_tolerance_would_accept) {
   check_families(HONE_CRITERION_COMPONENTWISE, 1e-19, 8, &seen);
 }
 
-/* Nearly singular: whatever is said, no x without a digit has status 0. */
-TEST(certificates, are_no_promise_where_rounding_decides) {
+/* Nearly singular matrices: no x without a certain digit has status 0. */
+TEST(certificates, accept_no_x_without_a_digit_of_a_nearly_singular_matrix) {
   for (int criterion = 0; criterion <= HONE_CRITERION_RESIDUAL; criterion++)
     for (int k = 0; k < 48; k++) {
       sup_rng rng = {(uint64_t)k};
@@ -166,8 +166,9 @@ TEST(certificates, are_no_promise_where_rounding_decides) {
     }
 }
 
-/* Tolerances that an x without a digit meets: it is refined until it has. */
-TEST(certificates, make_more_of_an_x_without_a_digit) {
+/* An x without a certain digit meets these tolerances; it is refined until it
+   has one. */
+TEST(certificates, have_an_x_without_a_digit_refined_further) {
   int accepted = 0;
   for (int k = 0; k < 24; k++) {
     sup_rng rng = {(uint64_t)k};
@@ -188,9 +189,9 @@ TEST(certificates, make_more_of_an_x_without_a_digit) {
   CHECK_EQ_INT(accepted, 24 * COLUMNS);
 }
 
-/* Rows and columns of any size: the norm of the inverse says nothing in the
-   caller's units, and x is refined with a tail until its largest entry, be it
-   tiny in scaled variables, has digits. */
+/* Rows and columns have very different units: the norm of the inverse says
+   nothing in the caller's, and x is refined with a tail until its largest entry
+   has digits, although that may be tiny in scaled variables. */
 TEST(certificates, hold_in_units_that_differ_by_30_powers_of_ten) {
   for (int k = 0; k < 24; k++) {
     sup_rng rng = {(uint64_t)k};
@@ -238,8 +239,8 @@ TEST(certificates, estimate_rcond_within_ten_times) {
     }
 }
 
-/* Two spheres that nearly touch: the estimate's first step makes it much
-   larger, and the next one finds more still. */
+/* Two spheres that nearly touch: the first step of the norm estimate makes it
+   much larger, and the next step larger still. */
 TEST(certificates, do_not_stop_at_the_first_large_column) {
   const gallery_family *family = gallery_find("bem_spheres");
   for (uint64_t seed = 1; seed <= 60; seed++) {
@@ -256,9 +257,9 @@ TEST(certificates, do_not_stop_at_the_first_large_column) {
   }
 }
 
-/* Systems that were solved in the middle of the range, moved by powers of two:
-   x to its top, where sums of its entries overflow; A to its bottom, where the
-   norm of its inverse does. Errors stay what they were. */
+/* Systems solved in the middle of the range and then scaled by powers of two: x
+   near overflow, where sums of its entries overflow, and A near underflow,
+   where the norm of its inverse overflows. The errors stay the same. */
 TEST(certificates, bound_errors_at_the_ends_of_the_range) {
   static const int of_a[] = {0, -900, -1010, 960},
                    of_b[] = {900, 0, -1000, 900};
@@ -269,7 +270,7 @@ TEST(certificates, bound_errors_at_the_ends_of_the_range) {
     double top = 0.0;
     for (int64_t i = 0; i < COLUMNS * n; i++)
       top = fmax(top, fabs(t.hi[i]));
-    int up = of_b[k % 4] - of_a[k % 4]; /* of x */
+    int up = of_b[k % 4] - of_a[k % 4]; /* the exponent by which x moves */
     if (k % 4 == 0)
       up = 1022 - ilogb(top);
     for (int64_t i = 0; i < n * n; i++)
@@ -290,9 +291,9 @@ TEST(certificates, bound_errors_at_the_ends_of_the_range) {
   }
 }
 
-/* Sums of its entries overflow, and products with x are brought no further
-   down than they have to be, lest small entries of x vanish. */
-TEST(certificates, are_to_the_last_bit_where_norms_overflow) {
+/* Sums of the entries of A overflow. Products with x are scaled down no further
+   than necessary, lest small entries of x underflow. */
+TEST(certificates, bound_the_error_where_norms_overflow) {
   for (int k = 0; k < 20; k++) {
     sup_rng rng = {(uint64_t)k + 5};
     const int64_t n = 40;

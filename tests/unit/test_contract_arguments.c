@@ -113,7 +113,7 @@ TEST(contract, refuses_null_pointers) {
   sys_discard(&s);
 }
 
-TEST(contract, takes_null_for_what_is_optional) {
+TEST(contract, accepts_null_for_optional_arguments) {
   sys s = sys_make(4, 2);
   CHECK_EQ_INT(hone_solve(4, 2, s.a, 4, s.b, 4, s.x, 4, NULL, NULL), HONE_OK);
   CHECK_LE(sup_backward_error(4, s.a, 4, false, s.x, s.b), SUP_LIMIT);
@@ -149,7 +149,7 @@ TEST(contract, refuses_sizes_that_are_negative_or_too_large) {
   sys_discard(&s);
 }
 
-TEST(contract, refuses_leading_dimensions_that_cannot_be) {
+TEST(contract, refuses_invalid_leading_dimensions) {
   static const int64_t bad[] = {2, 0, -3, INT64_MIN, INT64_MAX, INT64_MAX / 8};
   sys s = sys_make(3, 2);
   double *x0 = sup_filled(6, 0.0);
@@ -166,14 +166,14 @@ TEST(contract, refuses_leading_dimensions_that_cannot_be) {
       sys_check(&s, st);
     }
   }
-  s.options.x0 = NULL; /* then ldx0 means nothing */
+  s.options.x0 = NULL; /* ldx0 is not read then */
   s.options.ldx0 = -1;
   sys_expect(&s, HONE_OK);
   sup_free(x0);
   sys_discard(&s);
 }
 
-/* n = 0 and nrhs = 0 need no arrays, but leading dimensions all the same. */
+/* Empty systems need no arrays, but valid leading dimensions. */
 TEST(contract, solves_empty_systems) {
   sys s = sys_make(3, 2);
   CHECK_EQ_INT(hone_solve(0, 0, NULL, 1, NULL, 1, NULL, 1, NULL, NULL),
@@ -210,7 +210,7 @@ TEST(contract, solves_systems_of_one_and_two_unknowns) {
 
 /* Options ------------------------------------------------------------------ */
 
-TEST(contract, refuses_a_struct_size_that_is_missing_or_from_the_future) {
+TEST(contract, refuses_a_struct_size_that_is_too_small_or_too_large) {
   static const size_t bad[] = {0,
                                1,
                                sizeof(size_t) - 1,
@@ -232,9 +232,9 @@ TEST(contract, refuses_a_struct_size_that_is_missing_or_from_the_future) {
   sys_discard(&s);
 }
 
-/* A caller compiled against an older version: its struct ends earlier, and
-   what lies behind it is not options. */
-TEST(contract, takes_an_older_struct_and_reads_nothing_behind_it) {
+/* A caller that was compiled with an older version has a shorter struct; the
+   bytes behind it are no options. */
+TEST(contract, accepts_an_older_struct_and_reads_nothing_behind_it) {
   static const size_t ends[] = {sizeof(size_t),
                                 offsetof(hone_options, layout),
                                 offsetof(hone_options, threads),
@@ -256,7 +256,7 @@ TEST(contract, takes_an_older_struct_and_reads_nothing_behind_it) {
   }
 }
 
-typedef void (*spoiler)(hone_options *o);
+typedef void (*invalid_option)(hone_options *o);
 static void *some_alloc(size_t bytes, void *ctx) {
   (void)ctx;
   return malloc(bytes);
@@ -286,18 +286,18 @@ static void bad_limit(hone_options *o) { o->memory_limit_bytes = -1; }
 static void alloc_alone(hone_options *o) { o->alloc = some_alloc; }
 static void free_alone(hone_options *o) { o->free = some_free; }
 
-TEST(contract, refuses_every_option_that_does_not_exist) {
-  static const spoiler spoilers[] = {
+TEST(contract, refuses_every_invalid_option) {
+  static const invalid_option cases[] = {
       bad_device,    bad_device_below,    bad_start,     bad_start_below,
       bad_layout,    bad_layout_below,    bad_trans,     bad_trans_below,
       bad_criterion, bad_criterion_below, bad_threads,   bad_iterations,
       bad_tolerance, nan_tolerance,       inf_tolerance, bad_deadline,
       nan_deadline,  bad_limit,           alloc_alone,   free_alone};
-  for (size_t i = 0; i < sizeof spoilers / sizeof *spoilers; i++) {
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     sys s = sys_make(3, 1);
     hone_solver *solver = (hone_solver *)&s;
-    ct_note("spoiler %zu", i);
-    spoilers[i](&s.options);
+    ct_note("case %zu", i);
+    cases[i](&s.options);
     sys_expect(&s, HONE_BAD_OPTION);
     CHECK_EQ_INT(hone_solver_create(&solver, 3, &s.options), HONE_BAD_OPTION);
     CHECK(solver == NULL);

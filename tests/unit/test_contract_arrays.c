@@ -86,7 +86,7 @@ TEST(contract, refuses_an_x_that_overlaps_anything_else) {
     CHECK_MEM_EQ(room, before, ROOM * sizeof *room);
   }
   CHECK_EQ_INT(hone_solve(N, 2, a, N, b, N, room + 48, N, &s.options, NULL),
-               HONE_OK); /* side by side is not overlapping */
+               HONE_OK); /* adjacent arrays do not overlap */
   CHECK_EQ_INT(hone_solve(N, 2, a, N, b, N, room + 16, N, &s.options, NULL),
                HONE_OK);
   sup_free(room);
@@ -94,7 +94,7 @@ TEST(contract, refuses_an_x_that_overlaps_anything_else) {
   sys_discard(&s);
 }
 
-/* Layout and transposes: the same storage, read as A or as its transpose. */
+/* The same storage is read as A or as its transpose. */
 TEST(contract, solves_all_four_combinations_of_layout_and_transpose) {
   for (int64_t n = 11; n <= 150; n += 139) {
     sys s = sys_make_padded(n, 2, 3);

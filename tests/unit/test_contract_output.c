@@ -11,10 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* stdout and stderr go to a file between capture and release. */
+/* Between start_capture and end_capture stdout and stderr go to a file. */
 typedef struct capture {
   FILE *file;
-  int out, err; /* the real ones */
+  int out, err; /* copies of the file descriptors */
 } capture;
 
 static bool start_capture(capture *c) {
@@ -27,7 +27,7 @@ static bool start_capture(capture *c) {
   return dup2(fileno(c->file), 1) >= 0 && dup2(fileno(c->file), 2) >= 0;
 }
 
-/* What was printed, cut off at size - 1 characters. */
+/* The captured text, truncated to size - 1 characters. */
 static void end_capture(capture *c, char *text, size_t size) {
   fflush(NULL);
   dup2(c->out, 1);
@@ -46,7 +46,7 @@ static void set_log(const char *value) {
     setenv("HONE_LOG", value, 1);
 }
 
-/* Six calls, good and bad. */
+/* Makes six calls, of which some fail. */
 static void make_calls(void) {
   sys s = sys_make(20, 2), t = sys_make(420, 1), zero = sys_make(5, 1);
   sup_rng rng = {3};
@@ -55,7 +55,7 @@ static void make_calls(void) {
   sys_call(&s);
   sup_matrix_cond(&rng, 420, SUP_ONE_SMALL, 1e11, t.a, 420);
   t.options.factor_precision =
-      HONE_FACTOR_SINGLE; /* with a fallback to talk about */
+      HONE_FACTOR_SINGLE; /* this one falls back to double */
   sys_call(&t);
   zero.n = 0;
   sys_call(&zero);

@@ -8,18 +8,18 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct audience {
+typedef struct listener {
   int heard, stop_at;
   double last_s;
   int bad_events;
   bool refining;
-  bool accepted; /* by the event heard last */
-} audience;
+  bool accepted; /* whether the last event had an accepted x */
+} listener;
 
 static int listen(void *user, const hone_progress *event) {
   static const char *const phases[] = {"inspect", "factor", "refine",
                                        "factor in double"};
-  audience *a = user;
+  listener *a = user;
   bool known = false;
   for (int i = 0; i < 4; i++)
     known = known || strcmp(event->phase, phases[i]) == 0;
@@ -35,13 +35,13 @@ static int listen(void *user, const hone_progress *event) {
   return ++a->heard == a->stop_at;
 }
 
-TEST(contract, stops_wherever_it_is_told_to) {
+TEST(contract, stops_at_any_event_of_the_callback) {
   for (int kind = 0; kind < 3; kind++) {
     bool done = false;
     for (int stop = 1; stop < 60 && !done; stop++) {
       sys s = sys_make(kind == 0 ? 9 : 150, 2);
       sup_rng rng = {8};
-      audience a = {.stop_at = stop};
+      listener a = {.stop_at = stop};
       ct_note("kind %d, stop at event %d", kind, stop);
       s.options.factor_precision =
           kind == 0 ? HONE_FACTOR_DOUBLE : HONE_FACTOR_SINGLE;
@@ -52,25 +52,26 @@ TEST(contract, stops_wherever_it_is_told_to) {
       int st = sys_solve(&s);
       CHECK_EQ_INT(a.bad_events, 0);
       done = a.heard < stop;
-      if (done || a.accepted) /* the last event came too late to stop it */
+      if (done ||
+          a.accepted) /* the last event was too late to stop the solve */
         CHECK_EQ_INT(st, HONE_OK);
       else
         CHECK_EQ_INT(st, a.refining ? HONE_INTERRUPTED : HONE_CANCELLED);
       if (!done)
-        CHECK_EQ_INT(a.heard, stop); /* asked no more once it said stop */
+        CHECK_EQ_INT(a.heard, stop); /* no more events after the stop */
       sys_discard(&s);
     }
     CHECK(done);
   }
 }
 
-typedef struct diary {
+typedef struct tally {
   int iterations, restarts, gmres;
   double last, elapsed_s;
-} diary;
+} tally;
 
-static int write_down(void *user, const hone_progress *event) {
-  diary *d = user;
+static int count_events(void *user, const hone_progress *event) {
+  tally *d = user;
   if (event->precision == 0)
     return 0;
   d->restarts += event->iteration == 0;
@@ -81,18 +82,18 @@ static int write_down(void *user, const hone_progress *event) {
   return 0;
 }
 
-/* The callback hears of every iterate, of the accepted one too, and of how it
-   was made. Condition 1e5: refinement; 2.7e8: GMRES. */
-TEST(contract, tells_of_every_correction) {
+/* The callback receives every iterate, also the accepted one, and whether GMRES
+   made it. Condition 1e5 takes refinement, 2.7e8 takes GMRES. */
+TEST(contract, reports_every_correction_to_the_callback) {
   for (int kind = 0; kind < 2; kind++) {
     sys s = sys_make(200, 1);
     sup_rng rng = {1};
-    diary d = {0};
+    tally d = {0};
     ct_note("kind %d", kind);
     sup_matrix_cond(&rng, 200, SUP_GEOMETRIC, kind == 0 ? 1e5 : 2.7e8, s.a,
                     200);
     s.options.factor_precision = HONE_FACTOR_SINGLE;
-    s.options.progress = write_down;
+    s.options.progress = count_events;
     s.options.progress_user = &d;
     sys_expect(&s, HONE_OK);
     CHECK_EQ_INT(d.iterations, s.report.iterations);
@@ -117,17 +118,17 @@ TEST(contract, stops_at_the_deadline) {
   sys_discard(&s);
 }
 
-/* The solver is as good as new for the next call. */
+/* A solver that was stopped serves the next call as if it were new. */
 TEST(contract, goes_on_with_a_solver_that_was_stopped) {
   for (int stop = 1; stop < 12; stop++) {
     sys s = sys_make(150, 1);
     sup_rng rng = {8};
-    audience a = {.stop_at = stop};
+    listener a = {.stop_at = stop};
     hone_solver *solver;
     ct_note("stop at event %d", stop);
     sup_matrix_cond(&rng, 150, SUP_GEOMETRIC, 1e6, s.a, 150);
     s.options.factor_precision = HONE_FACTOR_SINGLE;
-    s.options.max_iterations = 1; /* the solve climbs */
+    s.options.max_iterations = 1; /* too few: double LU follows */
     s.options.progress = listen;
     s.options.progress_user = &a;
     REQUIRE(hone_solver_create(&solver, 150, &s.options) == HONE_OK);

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What is not a number ------------------------------------------------------*/
+/* NaN and Inf */
 
 TEST(contract, says_where_a_is_not_finite) {
   static const double bad[] = {(double)NAN, (double)INFINITY,
@@ -48,7 +48,7 @@ TEST(contract, says_where_b_or_x0_is_not_finite) {
   }
 }
 
-/* Large finite numbers are not Inf, even where their sums are. */
+/* Large finite entries are accepted even where their sums overflow. */
 TEST(contract, does_not_mistake_sums_that_overflow_for_infinity) {
   sys s = sys_make(20, 1);
   for (int64_t i = 0; i < 400; i++)
@@ -63,9 +63,9 @@ TEST(contract, does_not_mistake_sums_that_overflow_for_infinity) {
   sys_discard(&s);
 }
 
-/* Range -------------------------------------------------------------------- */
+/* The range of double */
 
-/* One entry far outside of single precision beside ordinary ones. */
+/* One entry far outside the range of single precision beside ordinary ones. */
 TEST(contract, solves_with_entries_that_overflow_or_vanish_in_single) {
   static const double entries[] = {1e39,   -1e39, 1e-42,  3e-306, 5e-324,
                                    1e-310, 1e150, -1e300, 1e-200};
@@ -97,7 +97,7 @@ TEST(contract, solves_a_row_of_3e_306_next_to_a_5) {
   }
 }
 
-TEST(contract, solves_matrices_and_right_hand_sides_of_any_size) {
+TEST(contract, solves_matrices_and_right_hand_sides_of_any_magnitude) {
   static const struct {
     double a, b;
   } cases[] = {{1e300, 1.0},     {1e-300, 1.0},    {1e300, 1e300},
@@ -114,8 +114,8 @@ TEST(contract, solves_matrices_and_right_hand_sides_of_any_size) {
   }
 }
 
-/* Entries that are denormal have few bits, but they are the entries. */
-TEST(contract, solves_a_matrix_of_denormal_numbers) {
+/* Subnormal entries have few bits, but count as they are. */
+TEST(contract, solves_a_matrix_of_subnormal_numbers) {
   for (int k = 0; k < 4; k++) {
     sys s = sys_make(k % 2 ? 150 : 12, 1);
     ct_note("n %d, x about 1e%d", (int)s.n, k < 2 ? 0 : 20);
@@ -125,8 +125,9 @@ TEST(contract, solves_a_matrix_of_denormal_numbers) {
   }
 }
 
-/* x is denormal: 4 eps cannot be had, which is to be said. */
-TEST(contract, is_honest_about_a_solution_that_is_denormal) {
+/* If x is subnormal, a backward error of 4 eps is out of reach, and the status
+   says so. */
+TEST(contract, does_not_accept_a_solution_that_is_subnormal) {
   for (int k = 0; k < 3; k++) {
     sys s = sys_make(20, 1);
     ct_note("case %d", k);
@@ -178,7 +179,7 @@ TEST(contract, solves_the_columns_that_do_not_overflow) {
   sys_discard(&s);
 }
 
-TEST(contract, solves_for_zero) {
+TEST(contract, solves_for_a_right_hand_side_of_zeros) {
   sys s = sys_make(150, 3);
   memset(s.b + 150, 0, 150 * sizeof *s.b);
   sys_expect(&s, HONE_OK);
@@ -192,7 +193,7 @@ TEST(contract, solves_for_zero) {
   sys_discard(&s);
 }
 
-/* A start of zeros is what many callers have at hand. */
+/* Many callers pass zeros as the start. */
 TEST(contract, solves_from_any_finite_start) {
   static const double starts[] = {0.0, 1.0, -1e300, DBL_MAX, 1e-310, DBL_MIN};
   for (int k = 0; k < 6 * 3 * 2; k++) {

@@ -25,12 +25,13 @@ TEST(contract, says_which_row_or_column_is_zero) {
   }
 }
 
-/* Small integers of rank n - 1: elimination is exact and meets a zero. */
+/* Small integers of rank n - 1, so that elimination is exact and meets a zero
+   pivot. */
 static void make_integer(sys *s, bool repeat) {
   const int64_t n = s->n;
   for (int64_t k = 0; k < n * n; k++) {
     int64_t i = k % n, j = k / n;
-    if (repeat) /* the unit matrix; the last column repeats the first */
+    if (repeat) /* the identity; columns 1 and n are then made equal */
       s->a[k] = i == j || (i == 0 && j == n - 1) || (i == n - 1 && j == 0);
     else /* (1, -2, 1, 0, ...) is in the null space */
       s->a[k] = (double)(i + j + (i == j && i > 2));
@@ -77,7 +78,7 @@ TEST(contract, never_accepts_a_numerically_singular_matrix) {
     sys s = sys_make(orders[k % 4], 1);
     int kind = k / 4 % KINDS, criterion = k / 4 / KINDS;
     make_singular(&s, kind);
-    sys_set_consistent(&s); /* the residual can be made small */
+    sys_set_consistent(&s); /* so that the residual can be made small */
     for (int start = 0; start <= HONE_FACTOR_DOUBLE; start++) {
       ct_note("%s, n %d, criterion %d, start %d", kind_names[kind], (int)s.n,
               criterion, start);
@@ -100,7 +101,7 @@ TEST(contract, never_accepts_singular_matrices_of_mixed_units) {
       sys s = sys_make(n, 1);
       ct_note("%s, n %d", kind_names[kind], (int)n);
       make_singular(&s, kind);
-      for (int64_t j = 0; j < n; j++) /* by powers of two: still singular */
+      for (int64_t j = 0; j < n; j++) /* powers of two keep A singular */
         for (int64_t i = 0; i < n; i++)
           s.a[i + j * n] =
               ldexp(s.a[i + j * n], (int)(i * 37 % 101 + j * 11 % 101) - 100);
@@ -124,7 +125,7 @@ TEST(contract, never_accepts_the_hilbert_matrix_of_order_20) {
     }
 }
 
-/* Whenever status is 0, the bound on the forward error holds. */
+/* If the status is 0, the error is at most its bound. */
 TEST(contract, bounds_the_forward_error_of_what_it_accepts) {
   for (int k = 0; k < 17 * 3; k++) {
     sys s = sys_make(k % 2 ? 40 : 140, 1);
@@ -143,7 +144,7 @@ TEST(contract, bounds_the_forward_error_of_what_it_accepts) {
     CHECK_LE(0, st);
     if (cond <= 1e12)
       CHECK_EQ_INT(st, HONE_OK);
-    if (st == HONE_OK) { /* 1-norms; b was rounded once more */
+    if (st == HONE_OK) { /* in 1-norms; b was rounded too */
       double error = 0.0, size = 0.0;
       for (int64_t i = 0; i < s.n; i++) {
         error += fabs(s.x[i] - x_true[i]);

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-TEST(contract, reusable_solver_gives_what_the_one_call_gives) {
+TEST(contract, reusable_solver_gives_the_same_bits_as_hone_solve) {
   for (int64_t n = 9; n <= 150; n += 141) {
     sys s = sys_make(n, 3);
     hone_column columns[3];
@@ -36,7 +36,7 @@ TEST(contract, reusable_solver_gives_what_the_one_call_gives) {
   }
 }
 
-TEST(contract, columns_and_report_tell_the_same) {
+TEST(contract, columns_and_report_agree) {
   sys s = sys_make(150, 5);
   hone_column columns[5];
   memset(columns, 0xff, sizeof columns);

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <pthread.h>
 
-TEST(contract, leaves_openblas_with_the_threads_it_had) {
+TEST(contract, leaves_the_number_of_openblas_threads_unchanged) {
   const int before = openblas_get_num_threads();
   for (int set = 1; set <= 2; set++) {
     openblas_set_num_threads(set);
@@ -31,7 +31,7 @@ TEST(contract, leaves_openblas_with_the_threads_it_had) {
   openblas_set_num_threads(before);
 }
 
-TEST(contract, deterministic_gives_the_same_bits_for_any_threads) {
+TEST(contract, deterministic_gives_the_same_bits_for_any_number_of_threads) {
   static const struct {
     int64_t n, nrhs;
     int start;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which structure is found in a matrix: one entry more or less changes it. */
+/* Which structure is found in a matrix, where a single entry makes the
+   difference. */
 #include "tests/unit/shaped_system.h"
 
 #include "cpu_dp/structure.h"
@@ -9,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-static hone_structure look(const shaped *s) {
+static hone_structure detect(const shaped *s) {
   hone_structure structure;
   double *scratch = sup_filled(s->n, 0.0);
   const hone_matrix a = *sup_matrix(s->n, s->lda, s->a);
@@ -18,8 +19,8 @@ static hone_structure look(const shaped *s) {
   return structure;
 }
 
-/* Every single entry outside a band of 4 below and 3 above. */
-TEST(direct, finds_the_band_whichever_entry_makes_it) {
+/* Each entry outside a band of 2 below and 1 above, one at a time. */
+TEST(direct, finds_the_band_whichever_entry_widens_it) {
   static const double values[] = {1.0, -DBL_TRUE_MIN, (double)NAN,
                                   (double)INFINITY};
   shaped s = shaped_make(BAND, 150, 1, 2);
@@ -31,18 +32,18 @@ TEST(direct, finds_the_band_whichever_entry_makes_it) {
       if (shaped_inside(BAND, i, j))
         continue;
       *entry = values[(i + j) % 4];
-      const hone_structure f = look(&s);
+      const hone_structure f = detect(&s);
       const bool pays = hone_band_pays(lower, upper, s.n);
       if (f.lower != (pays ? lower : s.n - 1) ||
           f.upper != (pays ? upper : s.n - 1) || f.definite) {
         ct_note("entry %d, %d: %d, %d", (int)i, (int)j, (int)f.lower,
                 (int)f.upper);
-        CHECK_STR("the band is wrong", "");
+        CHECK_STR("the band found", "");
       }
       *entry = -0.0;
     }
-  CHECK_EQ_INT(look(&s).lower, 2); /* zeros of either sign */
-  CHECK_EQ_INT(look(&s).upper, 1);
+  CHECK_EQ_INT(detect(&s).lower, 2); /* zeros of either sign */
+  CHECK_EQ_INT(detect(&s).upper, 1);
   shaped_discard(&s);
 }
 
@@ -54,43 +55,44 @@ TEST(direct, finds_triangles_whichever_entry_breaks_them) {
         if (shaped_inside((shape)kind, i, j))
           continue;
         s.a[i + j * s.lda] = 1e-300;
-        const hone_structure f = look(&s);
+        const hone_structure f = detect(&s);
         if (f.lower != s.n - 1 || f.upper != s.n - 1) {
           ct_note("entry %d, %d: %d, %d", (int)i, (int)j, (int)f.lower,
                   (int)f.upper);
-          CHECK_STR("no triangle", "");
+          CHECK_STR("the triangle found", "");
         }
         s.a[i + j * s.lda] = 0.0;
       }
-    CHECK_EQ_INT(kind == LOWER ? look(&s).upper : look(&s).lower, 0);
+    CHECK_EQ_INT(kind == LOWER ? detect(&s).upper : detect(&s).lower, 0);
     shaped_discard(&s);
   }
 }
 
 TEST(direct, finds_symmetry_broken_by_one_bit_anywhere) {
   shaped s = shaped_make(DEFINITE, 70, 1, 1);
-  CHECK(look(&s).definite);
+  CHECK(detect(&s).definite);
   for (int64_t j = 0; j < s.n; j++)
     for (int64_t i = 0; i < s.n; i++) {
       double *entry = &s.a[i + j * s.lda], before = *entry;
       *entry = i == j ? -before : nextafter(before, 2.0);
-      if (look(&s).definite) {
+      if (detect(&s).definite) {
         ct_note("entry %d, %d", (int)i, (int)j);
         CHECK_STR("taken for definite", "");
       }
       *entry = (double)NAN;
-      if (look(&s).definite) {
+      if (detect(&s).definite) {
         ct_note("NaN at %d, %d", (int)i, (int)j);
         CHECK_STR("taken for definite", "");
       }
       *entry = before;
     }
-  s.a[3 + 50 * s.lda] = s.a[50 + 3 * s.lda] = 2.0; /* a minor of two */
-  CHECK(!look(&s).definite);
+  s.a[3 + 50 * s.lda] = s.a[50 + 3 * s.lda] =
+      2.0; /* makes a 2 x 2 minor negative */
+  CHECK(!detect(&s).definite);
   shaped_discard(&s);
 }
 
-TEST(direct, solves_what_is_nearly_structured_by_lu) {
+TEST(direct, solves_matrices_nearly_of_a_structure_by_lu) {
   for (int kind = 0; kind < SHAPES; kind++) {
     shaped s = shaped_make((shape)kind, 520, 1, 0);
     double *entry = &s.a[kind == LOWER ? 11 + 499 * s.lda : 499 + 11 * s.lda];
@@ -106,9 +108,9 @@ TEST(direct, solves_what_is_nearly_structured_by_lu) {
   }
 }
 
-/* NaN and Inf in the part that a direct way would not read, and in the one
+/* NaN or Inf stands in an entry that a direct solve would not read, or in one
    that it would. */
-TEST(direct, finds_what_is_not_finite_wherever_it_is) {
+TEST(direct, finds_nan_and_infinity_anywhere) {
   static const int64_t places[][2] = {{0, 519},   {519, 0}, {100, 300},
                                       {300, 100}, {77, 77}, {518, 519}};
   for (int kind = 0; kind < SHAPES; kind++)
@@ -126,10 +128,10 @@ TEST(direct, finds_what_is_not_finite_wherever_it_is) {
       }
 }
 
-/* Not definite after all: LU, and accepted. */
-TEST(direct, leaves_cholesky_where_a_pivot_is_not_positive) {
+/* The matrix only seems definite: LU follows. */
+TEST(direct, falls_back_to_lu_where_a_cholesky_pivot_is_not_positive) {
   shaped s = shaped_make(DEFINITE, 520, 2, 0);
-  for (int64_t k = 0; k < 2; k++) /* eigenvalue 1 - 1.5 */
+  for (int64_t k = 0; k < 2; k++) /* an eigenvalue is 1 - 1.5 */
     for (int64_t l = 0; l < 3; l++)
       s.a[(517 + l) + (517 + (l + k + 1) % 3) * s.lda] = -0.75;
   for (int64_t l = 0; l < 3; l++)
@@ -141,8 +143,8 @@ TEST(direct, leaves_cholesky_where_a_pivot_is_not_positive) {
   shaped_discard(&s);
 }
 
-/* Beyond single precision, found out by a pivot or by refinement: Cholesky in
-   double, and no LU. */
+/* If single precision does not suffice, as a pivot or refinement shows,
+   Cholesky in double follows and not LU. */
 TEST(direct, follows_cholesky_in_single_by_cholesky_in_double) {
   static const double conditions[] = {1e10, 1e13, 1e6};
   for (int i = 0; i < 3; i++) {
@@ -163,8 +165,8 @@ TEST(direct, follows_cholesky_in_single_by_cholesky_in_double) {
   }
 }
 
-/* Symmetric and singular: equations 100 and 400 are the same. */
-TEST(direct, takes_nothing_singular_for_definite) {
+/* A symmetric singular matrix: equations 100 and 400 are equal. */
+TEST(direct, takes_no_singular_matrix_for_definite) {
   shaped s = shaped_make(DEFINITE, 520, 1, 0);
   for (int64_t i = 0; i < s.n; i++)
     s.a[i + 400 * s.n] = s.a[i + 100 * s.n];

@@ -22,7 +22,7 @@ TEST(direct, names_the_zero_on_the_diagonal_of_a_triangle) {
       CHECK(strstr(s.report.path, "LU") == NULL);
       shaped_discard(&s);
     }
-  shaped s = shaped_make(DIAGONAL, 80, 1, 0); /* that is a row of zeros */
+  shaped s = shaped_make(DIAGONAL, 80, 1, 0); /* row 30 is zero */
   s.a[30 * (s.lda + 1)] = 0.0;
   CHECK_EQ_INT(shaped_solve(&s), HONE_SINGULAR);
   CHECK_EQ_INT(s.report.bad_row, 30);
@@ -37,8 +37,8 @@ TEST(direct, names_the_zero_on_the_diagonal_of_a_triangle) {
   shaped_discard(&s);
 }
 
-/* b = A times ones, rounded once: is the bound on x's error one? The data's
-   own rounding adds omega = eps. */
+/* b = A ones, rounded once. The true error must be at most the bound; rounding
+   b adds a backward error of eps. */
 static void check_bound(shaped *s) {
   double *ones = sup_filled(s->n, 1.0), error = 0.0;
   sup_multiply(s->n, s->a, s->lda, false, ones, s->b);
@@ -54,8 +54,8 @@ static void check_bound(shaped *s) {
   sup_free(ones);
 }
 
-/* Kahan's triangle: condition 4e4 at order 30, 1e17 at 90. */
-TEST(direct, is_honest_about_kahans_matrix) {
+/* Kahan's triangle, whose condition is 4e4 at order 30 and 1e17 at 90. */
+TEST(direct, bounds_errors_for_kahans_matrix) {
   for (int64_t n = 30; n <= 150; n += 30)
     for (int kind = LOWER; kind <= UPPER; kind++) {
       shaped s = shaped_make((shape)kind, n, 1, 0);
@@ -74,7 +74,7 @@ TEST(direct, is_honest_about_kahans_matrix) {
     }
 }
 
-TEST(direct, is_honest_about_triangles_of_random_numbers) {
+TEST(direct, bounds_errors_for_random_triangles) {
   for (int64_t n = 20; n <= 320; n *= 2)
     for (int kind = LOWER; kind <= UPPER; kind++) {
       shaped s = shaped_make((shape)kind, n, 1, 0);
@@ -85,13 +85,13 @@ TEST(direct, is_honest_about_triangles_of_random_numbers) {
               shaped_inside((shape)kind, i, j) ? sup_normal(&rng) : 0.0;
       ct_note("shape %d, n %d", kind, (int)n);
       check_bound(&s);
-      if (n > 100) /* condition 2^n and more */
+      if (n > 100) /* the condition is 2^n or more */
         CHECK(s.report.status != HONE_OK);
       shaped_discard(&s);
     }
 }
 
-TEST(direct, is_honest_about_tiny_diagonals_and_graded_triangles) {
+TEST(direct, bounds_errors_for_tiny_diagonal_entries_and_grading) {
   static const double sizes[] = {1e-5, 1e-12, 1e-18, 1e-200, DBL_TRUE_MIN};
   for (int i = 0; i < 5; i++)
     for (int kind = DIAGONAL; kind <= BAND; kind++) {
@@ -99,7 +99,7 @@ TEST(direct, is_honest_about_tiny_diagonals_and_graded_triangles) {
       ct_note("shape %d, %g", kind, sizes[i]);
       s.a[50 * (s.lda + 1)] = sizes[i];
       check_bound(&s);
-      if (kind == DIAGONAL && i < 4) /* below, errors may have vanished */
+      if (kind == DIAGONAL && i < 4) /* below that, corrections may underflow */
         CHECK_EQ_INT(s.report.status, HONE_OK);
       shaped_fill(&s, (shape)kind, 0.0);
       for (int64_t j = 0; j < s.n; j++)
@@ -111,9 +111,9 @@ TEST(direct, is_honest_about_tiny_diagonals_and_graded_triangles) {
     }
 }
 
-/* The only diagonal entry of its row and column, 10^-600 of both in size, is
-   zero once these are scaled: LU says what it can of that. */
-TEST(direct, leaves_to_lu_what_scaling_takes_from_the_diagonal) {
+/* The middle diagonal entry is 1e-600 of the largest entries of its row and of
+   its column, and underflows when they are scaled. LU in double follows. */
+TEST(direct, leaves_to_lu_a_diagonal_that_underflows_when_scaled) {
   shaped s = shaped_make(UPPER, 3, 1, 0);
   static const double a[9] = {1.0, 0.0, 0.0,   1e300, 1e-300,
                               0.0, 0.0, 1e300, 1.0};

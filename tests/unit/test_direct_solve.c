@@ -30,7 +30,8 @@ TEST(direct, solves_every_structure_in_every_form) {
       }
 }
 
-/* Pieces of A are then scaled on their way; those of order 600 are cut. */
+/* A is scaled while pieces of it are copied, more than one at the larger
+   order. */
 TEST(direct, solves_every_structure_in_mixed_units) {
   static const double units[] = {5.0, 60.0};
   for (int kind = 0; kind <= BAND; kind++)
@@ -52,7 +53,7 @@ TEST(direct, solves_every_structure_in_mixed_units) {
       }
 }
 
-TEST(direct, takes_cholesky_for_what_may_be_definite) {
+TEST(direct, takes_cholesky_for_a_matrix_that_may_be_definite) {
   for (int form = 0; form < FORMS; form += 3) {
     shaped s = shaped_make(DEFINITE, 520, form & 4 ? 5 : 1, form & 8 ? 3 : 0);
     ct_note("form %d", form);
@@ -63,7 +64,7 @@ TEST(direct, takes_cholesky_for_what_may_be_definite) {
   }
 }
 
-TEST(direct, shares_the_look_among_threads) {
+TEST(direct, finds_structures_with_any_number_of_threads) {
   for (int kind = 0; kind < SHAPES; kind++)
     for (int threads = 1; threads <= 3; threads += 2) {
       shaped s = shaped_make((shape)kind, 600, 1, 0);
@@ -77,12 +78,12 @@ TEST(direct, shares_the_look_among_threads) {
     }
 }
 
-/* The pivots of a band are those of LU of all of A. */
-TEST(direct, measures_the_growth_that_lu_would) {
+/* The band has the same pivots as LU of the full matrix. */
+TEST(direct, reports_the_growth_factor_that_lu_would) {
   for (int kind = 0; kind <= BAND; kind++) {
     shaped s = shaped_make((shape)kind, 90, 1, 0);
     ct_note("shape %d", kind);
-    s.a[20 * 91] = 1e-9; /* a large multiplier, or an exchange */
+    s.a[20 * 91] = 1e-9; /* makes a large multiplier or a row exchange */
     CHECK_EQ_INT(shaped_solve(&s), HONE_OK);
     const double growth = s.report.growth;
     s.options.structure = HONE_STRUCTURE_GENERAL;
@@ -96,14 +97,14 @@ TEST(direct, measures_the_growth_that_lu_would) {
 
 /* Options ------------------------------------------------------------------ */
 
-TEST(direct, does_not_look_where_that_is_not_wanted) {
+TEST(direct, finds_no_structure_where_the_caller_names_one) {
   for (int kind = 0; kind < SHAPES; kind++) {
     shaped s = shaped_make((shape)kind, 520, 1, 0);
     ct_note("shape %d", kind);
     s.options.structure = HONE_STRUCTURE_GENERAL;
     CHECK_EQ_INT(shaped_solve(&s), HONE_OK);
     shaped_check_path(&s, HONE_FOUND_GENERAL);
-    s.options.structure = HONE_STRUCTURE_SPD; /* said, not found */
+    s.options.structure = HONE_STRUCTURE_SPD; /* the caller says so */
     CHECK_EQ_INT(shaped_solve(&s), HONE_OK);
     CHECK_CONTAINS(s.report.path, "single Cholesky");
     CHECK_EQ_INT(s.report.structure, HONE_FOUND_GENERAL);
@@ -111,7 +112,7 @@ TEST(direct, does_not_look_where_that_is_not_wanted) {
   }
 }
 
-TEST(direct, leaves_cholesky_out_of_a_start_in_double) {
+TEST(direct, takes_no_cholesky_if_factors_are_to_be_double) {
   for (int kind = 0; kind < SHAPES; kind++) {
     shaped s = shaped_make((shape)kind, 520, 1, 0);
     ct_note("shape %d", kind);
@@ -123,12 +124,12 @@ TEST(direct, leaves_cholesky_out_of_a_start_in_double) {
   }
 }
 
-TEST(direct, needs_little_memory_and_no_more_than_it_says) {
+TEST(direct, needs_little_memory_and_no_more_than_announced) {
   for (int kind = 0; kind <= BAND; kind++) {
     shaped s = shaped_make((shape)kind, 1000, 1, 0);
     ct_note("shape %d", kind);
     CHECK_EQ_INT(shaped_solve(&s), HONE_OK);
-    CHECK_LE(s.report.host_bytes, 1000000); /* single LU: 4 n^2 */
+    CHECK_LE(s.report.host_bytes, 1000000); /* single LU takes 4 n^2 */
     shaped_discard(&s);
   }
   for (int64_t n = 20; n <= 660; n += 128) {
@@ -136,7 +137,8 @@ TEST(direct, needs_little_memory_and_no_more_than_it_says) {
     int64_t single = 0, below = n;
     while (!hone_band_pays(below, 1, n))
       below--;
-    for (int64_t j = 0; j < n; j++) /* the widest band, most of it below */
+    for (int64_t j = 0; j < n;
+         j++) /* the widest band, nearly all below the diagonal */
       for (int64_t i = j + 1; i < HONE_MIN(j + below + 1, n); i++)
         s.a[i + j * n] = 1.0 / (double)(n + i + j);
     ct_note("n %d, %d below", (int)n, (int)below);
@@ -151,7 +153,7 @@ TEST(direct, needs_little_memory_and_no_more_than_it_says) {
   }
 }
 
-TEST(direct, is_found_where_a_gpu_is_asked_for) {
+TEST(direct, finds_structures_where_a_gpu_is_asked_for) {
   static const char *const places[] = {"CPU", "CPU",  "CPU",
                                        "CPU", "CUDA", "CUDA"};
   char why[160] = "";

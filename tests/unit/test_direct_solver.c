@@ -32,7 +32,7 @@ static void release(void *memory, void *ctx) {
   free(memory);
 }
 
-TEST(direct, takes_matrices_of_other_structure_one_after_another) {
+TEST(direct, takes_matrices_of_different_structure_one_after_another) {
   hone_solver *solver = NULL;
   hone_options o = HONE_OPTIONS_INIT;
   o.device = HONE_DEVICE_CPU;
@@ -41,7 +41,7 @@ TEST(direct, takes_matrices_of_other_structure_one_after_another) {
   REQUIRE(hone_solver_create(&solver, 520, &o) == HONE_OK);
   for (int round = 0; round < 3; round++) {
     if (round == 2)
-      calls = 0; /* every structure has been there, in both units */
+      calls = 0; /* every structure has come, in both units */
     for (int kind = 0; kind < SHAPES; kind++) {
       shaped s = shaped_make((shape)kind, 520, 2, 3);
       ct_note("round %d, shape %d", round, kind);
@@ -59,7 +59,7 @@ TEST(direct, takes_matrices_of_other_structure_one_after_another) {
   hone_solver_destroy(&solver);
 }
 
-/* Room for the widest band so far. */
+/* The solver keeps room for the widest band so far. */
 TEST(direct, takes_bands_of_any_width_one_after_another) {
   static const int64_t widths[] = {2, 9, 3, 14, 14, 9};
   static const bool grows[] = {true, true, false, true, false, false};
@@ -83,7 +83,7 @@ TEST(direct, takes_bands_of_any_width_one_after_another) {
   shaped_discard(&s);
 }
 
-/* The matrix before is gone when the next is there. */
+/* The first matrix is overwritten with NaN before the update. */
 TEST(direct, updates_from_every_structure_to_every_other) {
   for (int from = 0; from < SHAPES; from++)
     for (int to = 0; to < SHAPES; to++) {
@@ -106,7 +106,7 @@ TEST(direct, updates_from_every_structure_to_every_other) {
     }
 }
 
-/* The factors are kept, and the new matrix is not looked at. */
+/* The factors are kept, and no structure is looked for in the new matrix. */
 TEST(direct, updates_cholesky_to_a_matrix_that_is_not_symmetric) {
   hone_solver *solver = NULL;
   shaped s = shaped_make(DEFINITE, 520, 1, 0);
@@ -122,7 +122,7 @@ TEST(direct, updates_cholesky_to_a_matrix_that_is_not_symmetric) {
   shaped_discard(&s);
 }
 
-TEST(direct, is_not_factored_after_a_matrix_that_could_not_be) {
+TEST(direct, holds_no_factors_after_a_failed_update) {
   hone_solver *solver = NULL;
   shaped s = shaped_make(UPPER, 90, 1, 0);
   REQUIRE(hone_solver_create(&solver, 90, &s.options) == HONE_OK);
@@ -142,7 +142,7 @@ static int stop_at(void *user, const hone_progress *event) {
   return strcmp(event->phase, user) == 0;
 }
 
-TEST(direct, stops_where_the_caller_says_so) {
+TEST(direct, stops_in_the_phase_where_the_callback_says_so) {
   static char phases[][8] = {"inspect", "factor", "refine"};
   for (int kind = 0; kind <= BAND; kind++)
     for (int p = 0; p < 3; p++) {
@@ -150,14 +150,14 @@ TEST(direct, stops_where_the_caller_says_so) {
       ct_note("shape %d, phase %d", kind, p);
       s.options.progress = stop_at;
       s.options.progress_user = phases[p];
-      s.options.tolerance = p == 2 ? 1e-30 : 0.0; /* never at its end */
+      s.options.tolerance = p == 2 ? 1e-30 : 0.0; /* never accepted */
       CHECK_EQ_INT(shaped_solve(&s),
                    p == 2 ? HONE_INTERRUPTED : HONE_CANCELLED);
       shaped_discard(&s);
     }
 }
 
-TEST(direct, keeps_to_a_deadline) {
+TEST(direct, stops_at_the_deadline) {
   for (int kind = 0; kind <= BAND; kind++) {
     shaped s = shaped_make((shape)kind, 100, 1, 0);
     s.options.deadline_s = 1e-9;

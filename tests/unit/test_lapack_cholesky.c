@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The factor that the real dpotrf_ makes, beside that in s->f. */
+/* Checks that s->f has the factor that the real dpotrf_ makes. */
 static void check_cholesky(problem *s, char uplo) {
   int info = -77;
   problem_spoil(s, uplo, s->f_real);
@@ -44,7 +44,7 @@ TEST(lapack, cholesky_reads_one_triangle_and_leaves_lapacks_factor) {
   drop_in_close(&d);
 }
 
-/* A that is not definite is not solved by some other way. */
+/* A matrix that is not definite must not be solved by LU instead. */
 static void check_indefinite(const char *factors) {
   drop_in d = drop_in_open("1", factors);
   for (const char *uplo = "UL"; *uplo; uplo++) {

@@ -11,7 +11,7 @@
 
 static const int ROWS = 101, COLUMNS = 102;
 
-/* s->a by rows into to, ld n. */
+/* Copies A to to by rows, with leading dimension n. */
 static void by_rows(const problem *s, const double *from, double *to) {
   for (int64_t i = 0; i < s->n; i++)
     for (int64_t j = 0; j < s->n; j++)
@@ -50,7 +50,7 @@ TEST(lapack, row_major_factors_are_those_of_the_same_matrix) {
   drop_in_close(&d);
 }
 
-TEST(lapack, row_major_triangles_and_errors) {
+TEST(lapack, lapacke_takes_row_major_triangles_and_reports_errors) {
   drop_in d = drop_in_open("1", "auto");
   REQUIRE(d.library != NULL);
   int (*posv)(int, char, int, int, double *, int, double *, int);

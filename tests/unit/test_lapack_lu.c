@@ -25,7 +25,7 @@ TEST(lapack, dgesv_leaves_lapacks_factors_and_refines_x) {
   drop_in_close(&d);
 }
 
-TEST(lapack, dgesv_without_factors_leaves_nothing_like_them) {
+TEST(lapack, dgesv_without_factors_leaves_nan_on_the_diagonal) {
   drop_in d = drop_in_open("1", "discard");
   REQUIRE(d.dgesv != NULL);
   problem s = problem_make(120, 2, 1e3);
@@ -40,7 +40,7 @@ TEST(lapack, dgesv_without_factors_leaves_nothing_like_them) {
   drop_in_close(&d);
 }
 
-TEST(lapack, dgesv_without_factors_leaves_the_hard_ones_to_lapack) {
+TEST(lapack, dgesv_without_factors_leaves_hard_matrices_to_lapack) {
   drop_in d = drop_in_open("1", "discard");
   REQUIRE(d.dgesv != NULL);
   problem s = problem_make(100, 1, 1e15);
@@ -48,7 +48,7 @@ TEST(lapack, dgesv_without_factors_leaves_the_hard_ones_to_lapack) {
   CHECK_EQ_INT(s.info, 0);
   problem_check_lu(&s);
   problem_reset(&s);
-  memset(s.a + 40 * s.ld, 0, (size_t)s.n * sizeof *s.a); /* singular */
+  memset(s.a + 40 * s.ld, 0, (size_t)s.n * sizeof *s.a); /* makes A singular */
   problem_reset(&s);
   drop_in_dgesv(&d, &s);
   CHECK_EQ_INT(s.info, 41);
@@ -58,8 +58,8 @@ TEST(lapack, dgesv_without_factors_leaves_the_hard_ones_to_lapack) {
   drop_in_close(&d);
 }
 
-/* Does a caller in this program get its factors? */
-static bool kept_for(const char *factors) {
+/* Does dgesv leave its factors to a caller in this program? */
+static bool factors_are_kept(const char *factors) {
   drop_in d = drop_in_open("1", factors);
   problem s = problem_make(40, 1, 0.0);
   if (d.dgesv != NULL)
@@ -72,17 +72,17 @@ static bool kept_for(const char *factors) {
   return kept;
 }
 
-TEST(lapack, callers_named_discard_factors_and_others_do_not) {
-  CHECK(kept_for("auto"));
-  CHECK(kept_for("keep"));
-  CHECK(!kept_for("discard"));
-  CHECK(!kept_for("unit_tests:libother.so"));
-  CHECK(!kept_for("libother.so:unit_tests"));
-  CHECK(kept_for("libother.so:libunit_tests"));
-  CHECK(kept_for("unit_tests_more:"));
+TEST(lapack, factors_are_discarded_for_the_callers_that_are_named) {
+  CHECK(factors_are_kept("auto"));
+  CHECK(factors_are_kept("keep"));
+  CHECK(!factors_are_kept("discard"));
+  CHECK(!factors_are_kept("unit_tests:libother.so"));
+  CHECK(!factors_are_kept("libother.so:unit_tests"));
+  CHECK(factors_are_kept("libother.so:libunit_tests"));
+  CHECK(factors_are_kept("unit_tests_more:"));
 }
 
-/* The same bits as the real dgesv_ gives. */
+/* Checks that the results have the bits of the real dgesv_. */
 static void check_passed(const drop_in *d, problem *s) {
   int info = -77;
   drop_in_dgesv(d, s);
@@ -125,7 +125,7 @@ TEST(lapack, many_right_hand_sides_are_passed_on) {
   drop_in_close(&d);
 }
 
-TEST(lapack, off_is_off) {
+TEST(lapack, all_calls_are_passed_on_when_it_is_off) {
   setenv("HONE_LAPACK", "off", 1);
   drop_in d = drop_in_open("1", "discard");
   REQUIRE(d.dgesv != NULL);
@@ -140,7 +140,7 @@ TEST(lapack, overlapping_arguments_are_passed_on) {
   drop_in d = drop_in_open("1", "discard");
   REQUIRE(d.dgesv != NULL);
   problem s = problem_make(30, 1, 0.0);
-  const int n = s.n - 1, one = 1; /* b: the last column of A's array */
+  const int n = s.n - 1, one = 1; /* b overlaps the last column of A's array */
   double *b = s.f + n * s.ld, *b_real = s.f_real + n * s.ld;
   b -= 5;
   b_real -= 5;
@@ -166,7 +166,8 @@ TEST(lapack, wrong_arguments_reach_xerbla_as_lapack_sends_them) {
   d.dgetrf(&n, &n, s.f, &four, s.ipiv, &s.info);
   CHECK_EQ_INT(s.info, -4);
   d.dgetrs("X", &n, &s.nrhs, s.f, &s.ld, s.ipiv, s.x, &s.ld, &s.info, 1);
-  CHECK_EQ_INT(xerbla_call.info, 1); /* not INFO: OpenBLAS 0.3.21 forgets it */
+  CHECK_EQ_INT(xerbla_call.info,
+               1); /* not INFO, which OpenBLAS 0.3.21 does not set */
   d.dposv("X", &n, &s.nrhs, s.f, &s.ld, s.x, &s.ld, &s.info, 1);
   CHECK_EQ_INT(s.info, -1);
   d.dsgesv(&n, &s.nrhs, s.f, &s.ld, s.ipiv, s.b, &four, s.x, &s.ld, s.work,
@@ -178,7 +179,7 @@ TEST(lapack, wrong_arguments_reach_xerbla_as_lapack_sends_them) {
   drop_in_close(&d);
 }
 
-/* The mixed forms --------------------------------------------------------- */
+/* dsgesv and dsposv */
 
 TEST(lapack, dsgesv_leaves_a_alone_where_refinement_succeeds) {
   drop_in d = drop_in_open("1", "keep");
@@ -212,7 +213,7 @@ TEST(lapack, dsgesv_falls_back_to_lapacks_factors) {
   problem_check_lu(&s);
   problem_free(&s);
   s = problem_make(20, 1, 0.0);
-  s.a[3] = 1e300; /* no float */
+  s.a[3] = 1e300; /* too large for single precision */
   problem_reset(&s);
   drop_in_dsgesv(&d, &s);
   CHECK_EQ_INT(s.info, 0);
@@ -221,7 +222,8 @@ TEST(lapack, dsgesv_falls_back_to_lapacks_factors) {
   drop_in_close(&d);
 }
 
-/* In A or in b; ITER and INFO alike above and below the crossover. */
+/* NaN stands in A or in b. ITER and INFO must agree above and below the
+   crossover. */
 static void check_nan(const char *crossover, bool in_a) {
   drop_in d = drop_in_open(crossover, "keep");
   problem s = problem_make(64, 1, 0.0);
@@ -241,14 +243,14 @@ static void check_nan(const char *crossover, bool in_a) {
   drop_in_close(&d);
 }
 
-TEST(lapack, nan_is_never_called_converged) {
+TEST(lapack, nan_is_never_reported_as_converged) {
   check_nan("1", true);
   check_nan("1", false);
   check_nan("1000", true);
   check_nan("1000", false);
 }
 
-/* Small orders: 4 eps componentwise is more than sqrt(n) eps normwise. */
+/* At small orders 4 eps componentwise allows more than sqrt(n) eps normwise. */
 TEST(lapack, iter_says_success_only_within_lapacks_own_bound) {
   drop_in d = drop_in_open("1", "keep");
   REQUIRE(d.dsposv != NULL);
@@ -282,7 +284,7 @@ TEST(lapack, iter_says_success_only_within_lapacks_own_bound) {
   drop_in_close(&d);
 }
 
-/* Factor, then solve ------------------------------------------------------ */
+/* dgetrf and dgetrs */
 
 static void getrs(const drop_in *d, problem *s, char trans, const double *f) {
   memcpy(s->x, s->b, entries(s->ld, s->nrhs) * sizeof *s->x);
@@ -291,7 +293,7 @@ static void getrs(const drop_in *d, problem *s, char trans, const double *f) {
   CHECK_EQ_INT(s->info, 0);
 }
 
-/* Bit for bit what the real dgetrs_ makes of these factors, which refinement
+/* Checks that the result has the bits of the real dgetrs_, which refinement
    would have changed. */
 static void check_getrs_passed(const drop_in *d, problem *s, const double *f) {
   const size_t bytes = entries(s->ld, s->nrhs) * sizeof *s->x;
@@ -315,13 +317,13 @@ TEST(lapack, dgetrs_refines_with_factors_that_dgetrf_made) {
   CHECK_LE(problem_backward_error(&s, false), SUP_LIMIT);
   getrs(&d, &s, 't', s.f);
   CHECK_LE(problem_backward_error(&s, true), SUP_LIMIT);
-  getrs(&d, &s, 'C', s.f_real); /* a copy, elsewhere */
+  getrs(&d, &s, 'C', s.f_real); /* a copy of the factors elsewhere */
   CHECK_LE(problem_backward_error(&s, true), SUP_LIMIT);
   problem_free(&s);
   drop_in_close(&d);
 }
 
-TEST(lapack, dgetrs_passes_on_factors_of_anybody_else) {
+TEST(lapack, dgetrs_passes_on_factors_that_dgetrf_did_not_make) {
   drop_in d = drop_in_open("1", "auto");
   REQUIRE(d.dgetrf != NULL);
   problem s = problem_make(250, 6, 0.0);
@@ -329,7 +331,8 @@ TEST(lapack, dgetrs_passes_on_factors_of_anybody_else) {
   getrs(&d, &s, 'N', s.f);
   CHECK_LE(problem_backward_error(&s, false), SUP_LIMIT);
   const double was = s.f[33 + 50 * s.ld];
-  s.f[33 + 50 * s.ld] = was * (1.0 + 0x1p-52); /* one bit of one entry */
+  s.f[33 + 50 * s.ld] =
+      was * (1.0 + 0x1p-52); /* changes one bit of one entry */
   check_getrs_passed(&d, &s, s.f);
   s.f[33 + 50 * s.ld] = was;
   int pivot = s.ipiv[3];
@@ -343,7 +346,8 @@ TEST(lapack, dgetrs_passes_on_factors_of_anybody_else) {
 }
 
 TEST(lapack, kept_matrices_stay_within_their_memory) {
-  setenv("HONE_LAPACK_KEPT_MIB", "1", 1); /* 2 of order 220, 388 kB each */
+  setenv("HONE_LAPACK_KEPT_MIB", "1",
+         1); /* room for 2 matrices of order 220, 388 kB each */
   drop_in d = drop_in_open("1", "auto");
   REQUIRE(d.dgetrf != NULL);
   problem s[3];

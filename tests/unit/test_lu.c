@@ -14,7 +14,7 @@
 
 static const double EPS_SP = 0x1p-24;
 
-/* A = inv(R) S inv(C), so that what the engine loads is S again. */
+/* A = inv(R) S inv(C), so that the engine scales A to S. */
 static void unscale(lu *f, sup_rng *rng, const exact *e, double *a,
                     int64_t lda) {
   for (int64_t i = 0; i < e->n; i++)
@@ -55,7 +55,7 @@ static void check_exact_block(const hone_engine *engine, int64_t n,
   exact_free(&e);
 }
 
-static void solves_exactly_where_the_arithmetic_is(const void *arg) {
+static void solves_exactly_where_arithmetic_is_exact(const void *arg) {
   const hone_engine *engine = arg;
   NEED(engine);
   for (int at = 0; at < ORDERS * BLOCKS; at++) {
@@ -134,10 +134,10 @@ static void solve_by_reference(const reference *r, int64_t n, bool trans,
   free(w);
 }
 
-/* Condition 10: the textbook bound on the error, growth aside, is
-   n eps cond, and both solutions keep it; so they are twice that apart at
-   most. (Measured: 1/20 of it from n = 31 on.) Which rows are pivots may
-   differ where two candidates are as large, and growth with it, a little. */
+/* The condition is 10. Apart from growth, the textbook bound on the error is n
+   eps cond. Both solutions satisfy it, so they differ by at most twice that.
+   (Measured: 1/20 of it from n = 31 on.) Where two pivot candidates are nearly
+   equal, the engines may choose differently, which changes growth a little. */
 static void check_random_order(const hone_engine *engine, int64_t n,
                                int blocks) {
   sup_rng rng = {(uint64_t)(31 * n)};
@@ -180,11 +180,11 @@ static void agrees_with_sgetrf(const void *arg) {
   NEED(engine);
   for (int o = 0; o < ORDERS; o++)
     check_random_order(engine, lu_orders[o], BLOCKS);
-  check_random_order(engine, 1100, 1); /* the engine's own block */
+  check_random_order(engine, 1100, 1); /* with the engine's own block size */
 }
 
-/* Each row below adds half of the last column's entry: (3/2)^15 in the end,
-   and 3^15 has 24 bits. */
+/* Each row adds half of the last column's entry to the rows below: the last
+   entry of U is (3/2)^15, and 3^15 has 24 bits. */
 static void reports_growth_to_the_last_digit(const void *arg) {
   const hone_engine *engine = arg;
   NEED(engine);
@@ -207,7 +207,7 @@ static void reports_growth_to_the_last_digit(const void *arg) {
 #define ENTRY(name)                                                            \
   { #name, name }
 static const lu_check checks[] = {
-    ENTRY(solves_exactly_where_the_arithmetic_is),
+    ENTRY(solves_exactly_where_arithmetic_is_exact),
     ENTRY(solves_exactly_with_several_threads),
     ENTRY(agrees_with_sgetrf),
     ENTRY(reports_growth_to_the_last_digit),

@@ -33,10 +33,10 @@ static void names_the_first_zero_pivot(const void *arg) {
   }
 }
 
-/* Entries that vanish, below the diagonal of every second column of the
-   identity; the first four of the list do not. In half of the cases A is S
-   in units that differ from row to row. */
-static void counts_what_vanishes_in_single(const void *arg) {
+/* Below the diagonal of every second column of the identity stand entries that
+   underflow in single precision, and four that do not. In half of the cases
+   rows and columns of A have different units. */
+static void counts_entries_that_underflow_in_single(const void *arg) {
   const hone_engine *engine = arg;
   NEED(engine);
   const double list[] = {
@@ -66,7 +66,7 @@ static void counts_what_vanishes_in_single(const void *arg) {
   sup_free(s);
 }
 
-/* 1 x 1: a number below FLT_MIN is 0, and what counts is its scaled value. */
+/* Of order 1: a scaled entry below FLT_MIN becomes 0. */
 static void flushes_by_the_scaled_value(const void *arg) {
   const hone_engine *engine = arg;
   NEED(engine);
@@ -96,11 +96,11 @@ static void growth_is_not_finite_after_overflow(const void *arg) {
   for (int at = 0; at < 4 * BLOCKS; at++) {
     sup_rng rng = {5};
     if (at % 4 == 3 && lu_one_panel(lu_block(at / 4, N), N))
-      continue; /* the transpose of that matrix does not grow */
+      continue; /* the transpose of the matrix below does not grow */
     if (lu_too_slow(engine, lu_block(at / 4, N), N))
       continue;
     double *s = sup_filled(N * N, 0.0);
-    if (at % 4 < 3) { /* 1e39 at the beginning, inside, at the end */
+    if (at % 4 < 3) { /* 1e39 in the first column, inside, in the last one */
       const int64_t place[] = {N - 1, N / 2 + N * (N / 3), N * N - 1};
       sup_random(&rng, N, N, s, N);
       s[place[at % 4]] = at % 2 ? -1e39 : 1e39;
@@ -124,8 +124,8 @@ static void growth_is_not_finite_after_overflow(const void *arg) {
 /* Stopping early --------------------------------------------------------- */
 
 typedef struct listener {
-  int events, stop_at; /* event that asks to stop; -1: none */
-  double last;         /* fraction told last */
+  int events, stop_at; /* number of the event that asks to stop; -1: none */
+  double last;         /* fraction of the last event */
   bool in_order;
 } listener;
 
@@ -137,7 +137,7 @@ static int listen(void *user, const hone_progress *event) {
   return l->events++ == l->stop_at;
 }
 
-static void hear(lu *f, listener *l, int stop_at) {
+static void watch_progress(lu *f, listener *l, int stop_at) {
   *l = (listener){.stop_at = stop_at, .in_order = true};
   f->watch = (hone_watch){.progress = listen, .user = l};
 }
@@ -149,7 +149,7 @@ static void check_verdict(const hone_engine *engine, const char *name,
   lu f;
   listener l;
   lu_open(&f, engine, JUDGED, JUDGED_BLOCK, 1);
-  hear(&f, &l, -1);
+  watch_progress(&f, &l, -1);
   ct_note("%s", name);
   CHECK_EQ_INT(lu_factor(&f, s, JUDGED), HONE_OK);
   CHECK(l.in_order);
@@ -167,7 +167,7 @@ static void check_verdict(const hone_engine *engine, const char *name,
   lu_close(&f);
 }
 
-static void gives_up_on_what_single_cannot_hold(const void *arg) {
+static void gives_up_where_pivots_fall_too_fast(const void *arg) {
   const hone_engine *engine = arg;
   NEED(engine);
   const int64_t n = JUDGED;
@@ -197,7 +197,7 @@ static void stops_between_block_columns_when_told(const void *arg) {
   listener l;
   lu_open(&f, engine, n, block, 1);
   for (int stop_at = 0; stop_at < 4; stop_at++) {
-    hear(&f, &l, stop_at);
+    watch_progress(&f, &l, stop_at);
     CHECK_EQ_INT(lu_factor(&f, e.s, n), HONE_CANCELLED);
     CHECK_EQ_INT(l.events, stop_at + 1);
     CHECK_NEAR(l.last, (double)(stop_at * block) / (double)n, 1e-15);
@@ -206,7 +206,8 @@ static void stops_between_block_columns_when_told(const void *arg) {
   f.watch = (hone_watch){.deadline_s = hone_now_s() - 1.0};
   CHECK_EQ_INT(lu_factor(&f, e.s, n), HONE_CANCELLED);
   f.watch = (hone_watch){.deadline_s = 0.0};
-  CHECK_EQ_INT(lu_factor(&f, e.s, n), HONE_OK); /* and begins anew after that */
+  CHECK_EQ_INT(lu_factor(&f, e.s, n),
+               HONE_OK); /* the next factorization starts anew */
   exact_check_factors(&f, &e);
   lu_close(&f);
   exact_free(&e);
@@ -240,7 +241,7 @@ static void remembers_nothing_of_the_matrix_before(const void *arg) {
   exact_free(&bad);
 }
 
-static void says_how_much_memory_it_holds(const void *arg) {
+static void holds_no_more_memory_than_announced(const void *arg) {
   const hone_engine *engine = arg;
   NEED(engine);
   static const int64_t columns[] = {1, 3, 4, 64};
@@ -253,7 +254,7 @@ static void says_how_much_memory_it_holds(const void *arg) {
       lu_open(&f, engine, n, 0, 1);
       CHECK_EQ_INT(lu_factor(&f, s, n), HONE_OK);
       CHECK_EQ_INT(engine->solve(f.self, false, columns[k], v, n), HONE_OK);
-      /* Beside what was asked for, up to 100 bytes an allocation. */
+      /* Each allocation may take 100 bytes more than was asked for. */
       CHECK_LE(f.mem.peak, engine->bytes(n, columns[k]) + 1000);
       lu_close(&f);
     }
@@ -299,13 +300,13 @@ static void survives_every_failed_allocation(const void *arg) {
   { #name, name }
 static const lu_check checks[] = {
     ENTRY(names_the_first_zero_pivot),
-    ENTRY(counts_what_vanishes_in_single),
+    ENTRY(counts_entries_that_underflow_in_single),
     ENTRY(flushes_by_the_scaled_value),
     ENTRY(growth_is_not_finite_after_overflow),
-    ENTRY(gives_up_on_what_single_cannot_hold),
+    ENTRY(gives_up_where_pivots_fall_too_fast),
     ENTRY(stops_between_block_columns_when_told),
     ENTRY(remembers_nothing_of_the_matrix_before),
-    ENTRY(says_how_much_memory_it_holds),
+    ENTRY(holds_no_more_memory_than_announced),
     ENTRY(survives_every_failed_allocation),
 };
 

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-TEST(operator, of_an_implicit_matrix_is_refined_as_a_dense_one) {
+TEST(operator, that_is_implicit_is_refined_like_a_dense_matrix) {
   static const int64_t orders[] = {1, 2, 3, 17, 64, 150};
   for (int at = 0; at < 12; at++) {
     implicit s;
@@ -40,7 +40,7 @@ TEST(operator, solves_for_several_columns_and_more_than_a_block) {
   }
 }
 
-/* D T E has entries of 2^-160 to 2^160. */
+/* The entries of D T E range from 2^-160 to 2^160. */
 TEST(operator, is_inspected_through_the_scaling_that_it_needs) {
   for (int trans = 0; trans < 2; trans++) {
     implicit s;
@@ -57,9 +57,9 @@ TEST(operator, is_inspected_through_the_scaling_that_it_needs) {
   }
 }
 
-/* The eigenvalue 2^-29 among others of about 5: single factors alone do not
-   contract. */
-TEST(operator, is_taken_by_gmres_where_its_condition_is_1e9) {
+/* One eigenvalue is 2^-29, the others are about 5: refinement with
+   single-precision factors alone does not converge. */
+TEST(operator, of_condition_1e9_is_solved_by_gmres) {
   for (int trans = 0; trans < 2; trans++) {
     implicit s;
     implicit_set_up(&s, 100, 1);
@@ -98,8 +98,8 @@ TEST(operator, gives_every_digit_of_x_in_extra_precise_mode) {
   }
 }
 
-/* Rows with the sum 0: ones are a null vector. */
-TEST(operator, that_is_singular_is_refused_as_the_dense_one_is) {
+/* The rows sum to 0, so that the vector of ones is a null vector. */
+TEST(operator, that_is_singular_is_refused_like_a_dense_matrix) {
   for (int trans = 0; trans < 2; trans++) {
     implicit s;
     implicit_set_up(&s, 40, 1);
@@ -117,7 +117,7 @@ TEST(operator, that_is_singular_is_refused_as_the_dense_one_is) {
   }
 }
 
-TEST(operator, with_a_zero_row_or_column_is_called_singular) {
+TEST(operator, with_a_zero_row_is_singular) {
   implicit s;
   implicit_set_up(&s, 9, 1);
   implicit_make_scaled(&s);
@@ -130,7 +130,7 @@ TEST(operator, with_a_zero_row_or_column_is_called_singular) {
   implicit_tear_down(&s);
 }
 
-TEST(operator, tells_where_the_first_nan_stands) {
+TEST(operator, reports_where_the_first_nan_stands) {
   static const int64_t offsets[] = {0, 1, -1, 7, -7};
   for (int at = 0; at < 5; at++) {
     const int64_t k = offsets[at];
@@ -149,8 +149,8 @@ TEST(operator, tells_where_the_first_nan_stands) {
   }
 }
 
-/* Products about 2^-950 beside others about 1: that row is measured once more,
-   in extended range. */
+/* Products about 2^-950 beside others about 1: the residual of that row is
+   computed again, in extended range. */
 TEST(operator, is_asked_for_rows_near_the_end_of_the_range_of_double) {
   for (int trans = 0; trans < 2; trans++) {
     implicit s;
@@ -170,7 +170,7 @@ TEST(operator, is_asked_for_rows_near_the_end_of_the_range_of_double) {
 TEST(operator, without_find_structure_has_none_unless_the_caller_says_so) {
   implicit s;
   implicit_set_up(&s, 40, 1);
-  for (int64_t k = 0; k < 40; k++) /* symmetric and dominant */
+  for (int64_t k = 0; k < 40; k++) /* symmetric and diagonally dominant */
     s.diagonals[39 - k] = s.diagonals[39 + k];
   s.diagonals[39] = 64.0;
   s.cholesky = true;
@@ -185,7 +185,8 @@ TEST(operator, without_find_structure_has_none_unless_the_caller_says_so) {
   implicit_check_solved(&s);
   CHECK_CONTAINS(s.here.solved.path, "single Cholesky");
   CHECK(s.calls.symmetries > 0);
-  s.diagonals[3] += 1.0; /* one of the upper triangle: not symmetric now */
+  s.diagonals[3] +=
+      1.0; /* changes one diagonal above the main one: no longer symmetric */
   implicit_finish(&s);
   implicit_run(&s, NULL);
   implicit_check_solved(&s);
@@ -193,7 +194,7 @@ TEST(operator, without_find_structure_has_none_unless_the_caller_says_so) {
   implicit_tear_down(&s);
 }
 
-TEST(operator, with_a_start_is_waited_for_before_anything_is_read) {
+TEST(operator, that_arrives_late_is_awaited_before_anything_is_read) {
   implicit s;
   implicit_set_up(&s, 30, 1);
   s.op = &toeplitz_operator_that_arrives;
@@ -210,7 +211,7 @@ TEST(operator, with_a_start_is_waited_for_before_anything_is_read) {
   implicit_tear_down(&s);
 }
 
-TEST(operator, keeps_the_factors_of_a_matrix_nearby) {
+TEST(operator, is_solved_with_the_factors_of_a_nearby_matrix) {
   implicit s;
   implicit_set_up(&s, 60, 2);
   implicit_finish(&s);
@@ -226,10 +227,10 @@ TEST(operator, keeps_the_factors_of_a_matrix_nearby) {
   implicit_tear_down(&s);
 }
 
-/* The contract of the table -------------------------------------------------
- */
+/* The functions of the table */
 
-/* Both passes of both tables: r to rounding of itself where accurate. */
+/* Compares the residuals and denominators of both tables; accurate residuals
+   agree to rounding. */
 static void compare_residuals(const implicit *s, bool trans, bool accurate) {
   const int64_t n = s->n;
   const hone_matrix a = implicit_matrix(s), *twin = sup_matrix(n, n, s->twin);
@@ -282,7 +283,7 @@ static void compare_rows(const implicit *s, bool trans, bool fast) {
   }
 }
 
-TEST(operator, of_a_dense_matrix_computes_what_another_one_does) {
+TEST(operator, computes_the_same_as_that_of_the_dense_copy) {
   for (int at = 0; at < 2; at++) {
     implicit s;
     implicit_set_up(&s, 70, 1);

@@ -30,7 +30,7 @@ TEST(refine, accepts_after_as_many_corrections_as_the_rate_takes) {
     CHECK_EQ_INT(s.column[0].precision, 32);
     CHECK_EQ_INT(s.report.iterations, cases[i].corrections);
     CHECK_EQ_INT(s.report.fallback_columns, 0);
-    /* the first solution, corrections, and the error bound */
+    /* one solve for x, the corrections, and one for the error bound */
     CHECK_EQ_INT(s.script[0]->solves, cases[i].corrections + 2);
     CHECK_STR(s.report.reason, "");
     CHECK_CONTAINS(s.report.path, "scripted");
@@ -49,11 +49,11 @@ TEST(refine, solves_with_the_transpose) {
                                  0, NULL, &s.report),
                HONE_OK);
   CHECK_LE(sup_backward_error(s.n, s.a, s.n, true, s.x, s.b), SUP_LIMIT);
-  CHECK_LE(1e-3, fixture_backward_error(&s, 0)); /* and not with A */
+  CHECK_LE(1e-3, fixture_backward_error(&s, 0)); /* x does not solve with A */
   fixture_tear_down(&s);
 }
 
-TEST(refine, accepts_on_the_callers_matrix_when_that_is_badly_scaled) {
+TEST(refine, accepts_x_by_the_callers_matrix_if_that_is_badly_scaled) {
   fixture s;
   sup_script *script = fixture_set_up_one(&s, false);
   script->rate = 1e-4;
@@ -68,7 +68,8 @@ TEST(refine, accepts_on_the_callers_matrix_when_that_is_badly_scaled) {
   fixture_tear_down(&s);
 }
 
-TEST(refine, converges_at_a_rate_near_one_half_when_given_the_corrections) {
+TEST(refine,
+     converges_at_a_rate_near_one_half_if_enough_corrections_are_allowed) {
   fixture s;
   fixture_set_up_one(&s, false)->rate = 0.45;
   s.request.max_iterations = 100;
@@ -82,7 +83,7 @@ TEST(refine, makes_no_more_corrections_than_allowed) {
   for (int cap = 1; cap <= 3; cap++) {
     fixture s;
     ct_note("cap %d", cap);
-    fixture_set_up_one(&s, false)->rate = 3e-4; /* takes four */
+    fixture_set_up_one(&s, false)->rate = 3e-4; /* would take four */
     s.request.max_iterations = cap;
     CHECK_EQ_INT(fixture_run(&s), HONE_NOT_CONVERGED);
     CHECK_LE(s.report.iterations, cap);
@@ -94,39 +95,40 @@ TEST(refine, makes_no_more_corrections_than_allowed) {
 
 /* Refinement gives up ------------------------------------------------------ */
 
-static void stagnate_fast(sup_script *e) { e->rate = 0.6; }
-static void creep(sup_script *e) { e->rate = -0.45; }
+static void stagnate_early(sup_script *e) { e->rate = 0.6; }
+static void converge_slowly(sup_script *e) { e->rate = -0.45; }
 static void diverge(sup_script *e) { e->rate = 2.0; }
-static void stand_still(sup_script *e) { e->rate = 1.0; }
+static void keep_the_residual(sup_script *e) { e->rate = 1.0; }
 static void nan_later(sup_script *e) {
   e->rate = 1e-3, e->poison_at = 2, e->poison = (double)NAN;
 }
 static void cap_is_short(sup_script *e) { e->rate = 1e-6; }
 
-/* What an engine may do wrong, and what is said about it. */
+/* Scripts of engines that do not converge, and the reason that the report
+   gives. */
 static const struct fault {
   const char *name;
   void (*script)(sup_script *);
   const char *reason;
   int cap;
-  int alone; /* status where there is no other engine */
+  int alone; /* the status where no engine follows */
 } faults[] = {
-    {"rate 0.6", stagnate_fast, "shrink too slowly", 0, HONE_NOT_CONVERGED},
+    {"rate 0.6", stagnate_early, "shrink too slowly", 0, HONE_NOT_CONVERGED},
     {"rate 0.9", fault_stagnation, "shrink too slowly", 0, HONE_NOT_CONVERGED},
-    {"rate 1", stand_still, "no longer shrink", 0, HONE_NOT_CONVERGED},
+    {"rate 1", keep_the_residual, "no longer shrink", 0, HONE_NOT_CONVERGED},
     {"rate 2", diverge, "no longer shrink", 0, HONE_NOT_CONVERGED},
-    {"rate -0.45", creep, "too slowly to pay", 0, HONE_NOT_CONVERGED},
+    {"rate -0.45", converge_slowly, "too slowly to pay", 0, HONE_NOT_CONVERGED},
     {"NaN at once", fault_nan_at_once, "not finite", 0, HONE_OVERFLOW},
     {"Inf at once", fault_inf_at_once, "not finite", 0, HONE_OVERFLOW},
     {"NaN later", nan_later, "not finite", 0, HONE_NOT_CONVERGED},
     {"Inf later", fault_inf_later, "not finite", 0, HONE_NOT_CONVERGED},
-    {"worse", fault_divergence_later, "no longer shrink", 0,
+    {"worse later", fault_divergence_later, "no longer shrink", 0,
      HONE_NOT_CONVERGED},
     {"cap", cap_is_short, "within the corrections allowed", 1,
      HONE_NOT_CONVERGED}};
 enum { FAULTS = sizeof faults / sizeof *faults };
 
-TEST(refine, says_why_it_gave_up_and_leaves_a_finite_best_or_x_untouched) {
+TEST(refine, says_why_it_gave_up_and_returns_its_best_x_or_leaves_x_untouched) {
   for (int i = 0; i < FAULTS; i++) {
     fixture s;
     ct_note("%s", faults[i].name);
@@ -146,7 +148,7 @@ TEST(refine, says_why_it_gave_up_and_leaves_a_finite_best_or_x_untouched) {
   }
 }
 
-TEST(refine, climbs_to_double_after_every_way_of_giving_up) {
+TEST(refine, climbs_to_double_whatever_made_it_give_up) {
   for (int i = 0; i < FAULTS; i++) {
     fixture s;
     ct_note("%s", faults[i].name);
@@ -174,8 +176,8 @@ TEST(refine, spends_little_on_an_engine_that_will_not_converge) {
   }
 }
 
-/* After this script the third and later iterates are worse than the second;
-   those told to the audience are every one that was measured. */
+/* After this script the third and later iterates are worse than the second. The
+   callback receives every iterate that was measured. */
 static void keeps_best(void (*script)(sup_script *), int corrections) {
   fixture s;
   script(fixture_set_up_one(&s, false));
@@ -190,7 +192,7 @@ static void keeps_best(void (*script)(sup_script *), int corrections) {
 TEST(refine, returns_the_best_iterate_and_not_the_last) {
   keeps_best(fault_divergence_later, 2);
   keeps_best(nan_later, 2);
-  fixture s; /* the same where the last is not so much worse */
+  fixture s; /* now the last iterate is only a little worse */
   sup_script *e = fixture_set_up_one(&s, false);
   fault_divergence_later(e);
   e->rate = 3.0;
@@ -204,7 +206,7 @@ TEST(refine, keeps_the_single_precision_best_when_double_does_worse) {
   fixture s;
   fixture_set_up_one(&s, false)->rate = 1e-4;
   diverge(fixture_add_scripted(&s, "second", 64));
-  s.request.max_iterations = 1; /* 1e-8 by then */
+  s.request.max_iterations = 1; /* reaches 1e-8 */
   CHECK_EQ_INT(fixture_run(&s), HONE_NOT_CONVERGED);
   CHECK_NEAR(fixture_backward_error(&s, 0), s.smallest, 1e-6 * s.smallest);
   CHECK_LE(fixture_backward_error(&s, 0), 1e-8);
@@ -212,7 +214,7 @@ TEST(refine, keeps_the_single_precision_best_when_double_does_worse) {
   fixture_tear_down(&s);
 }
 
-/* Some columns good, some bad ---------------------------------------------- */
+/* Some columns converge, some do not */
 
 TEST(refine, climbs_with_the_bad_columns_only) {
   static const double bads[] = {0.9, 2.0};
@@ -225,7 +227,8 @@ TEST(refine, climbs_with_the_bad_columns_only) {
     CHECK_EQ_INT(fixture_run(&s), HONE_OK);
     fixture_check_accepted(&s);
     CHECK_EQ_INT(s.report.fallback_columns, 2);
-    CHECK(strstr(s.report.reason, "second") == NULL); /* it did not fail */
+    CHECK(strstr(s.report.reason, "second") ==
+          NULL); /* the second engine did not fail */
     for (int c = 0; c < 5; c++) {
       CHECK_EQ_INT(s.column[c].precision, c == 1 || c == 3 ? 64 : 32);
       if (c != 1 && c != 3)
@@ -236,7 +239,7 @@ TEST(refine, climbs_with_the_bad_columns_only) {
   }
 }
 
-TEST(refine, reports_each_column_by_itself_where_nothing_is_above) {
+TEST(refine, reports_each_column_by_itself_where_no_engine_follows) {
   fixture s;
   double rates[ORDER];
   fixture_set_up_mixed(&s, rates, 0.9);
@@ -254,9 +257,9 @@ TEST(refine, reports_each_column_by_itself_where_nothing_is_above) {
   fixture_tear_down(&s);
 }
 
-/* Enough columns for three blocks; the ladder gives the first factors back
-   when it climbs, and the other blocks must notice; the second ones are made
-   once. */
+/* The columns make three blocks. The ladder destroys the first factors when it
+   climbs for one block; the other blocks take the second factors, which are
+   made once. */
 TEST(refine, solves_the_columns_of_other_blocks_after_a_climb) {
   for (int one_shot = 0; one_shot < 2; one_shot++) {
     fixture s;
@@ -286,7 +289,7 @@ TEST(refine, solves_the_columns_of_other_blocks_after_a_climb) {
 }
 /* What is accepted ----------------------------------------------------------*/
 
-/* The two other criteria, by definition, of the x returned. */
+/* The criterion by its definition, of the x returned. */
 static double criterion_of(const fixture *s, int criterion) {
   double ax[ORDER], r = 0.0, b = 0.0, x = 0.0, a = 0.0;
   if (criterion == HONE_CRITERION_COMPONENTWISE)
@@ -318,7 +321,7 @@ TEST(refine, accepts_by_each_criterion_and_tolerance_as_defined) {
       CHECK_EQ_INT(fixture_run(&s), HONE_OK);
       double value = criterion_of(&s, criterion);
       CHECK_LE(value, limits[i]);
-      CHECK_LE(1e-3 * limits[i], value); /* and no better than was asked */
+      CHECK_LE(1e-3 * limits[i], value); /* and not much better than asked */
       CHECK_NEAR(s.report.normwise_error,
                  criterion_of(&s, HONE_CRITERION_NORMWISE), 2.0 * SUP_EPS);
       CHECK_NEAR(s.report.backward_error, fixture_backward_error(&s, 0),
@@ -331,7 +334,7 @@ TEST(refine, accepts_by_each_criterion_and_tolerance_as_defined) {
   }
 }
 
-TEST(refine, does_not_promise_what_double_precision_cannot_give) {
+TEST(refine, does_not_accept_x_by_a_tolerance_below_rounding) {
   for (int criterion = 0; criterion <= HONE_CRITERION_RESIDUAL; criterion++) {
     fixture s;
     ct_note("criterion %d", criterion);
@@ -340,14 +343,14 @@ TEST(refine, does_not_promise_what_double_precision_cannot_give) {
     s.request.limit = 1e-18;
     CHECK_EQ_INT(fixture_run(&s), HONE_NOT_CONVERGED);
     CHECK_LE(fixture_backward_error(&s, 0),
-             1e-15); /* but the x is as good as can be */
+             1e-15); /* x is as good as double precision allows */
     CHECK_LE(sup_forward_error(s.n, s.x, s.x_true), 1e-14);
     CHECK_LE(s.report.iterations, 25);
     fixture_tear_down(&s);
   }
 }
 
-TEST(refine, corrects_nothing_from_a_start_that_is_good_already) {
+TEST(refine, makes_no_correction_from_an_accepted_start) {
   fixture s;
   sup_script *script = fixture_set_up_one(&s, true);
   CHECK_EQ_INT(fixture_run(&s), HONE_OK);
@@ -361,7 +364,7 @@ TEST(refine, corrects_nothing_from_a_start_that_is_good_already) {
   fixture_tear_down(&s);
 }
 
-TEST(refine, saves_corrections_from_a_start_that_is_near) {
+TEST(refine, makes_fewer_corrections_from_a_near_start) {
   fixture s;
   fixture_set_up_one(&s, true)->rate = 1e-3;
   CHECK_EQ_INT(fixture_run(&s), HONE_OK);
@@ -376,7 +379,7 @@ TEST(refine, saves_corrections_from_a_start_that_is_near) {
   fixture_tear_down(&s);
 }
 
-TEST(refine, is_not_led_astray_by_a_start_that_is_far) {
+TEST(refine, solves_from_a_start_that_is_far) {
   static const double starts[] = {0.0, 1e8, -1e30, 1e300, 1e-310};
   for (int k = 0; k < 5; k++) {
     for (int criterion = 0; criterion <= HONE_CRITERION_RESIDUAL; criterion++) {
@@ -385,14 +388,14 @@ TEST(refine, is_not_led_astray_by_a_start_that_is_far) {
       fixture_set_up_one(&s, true)->rate = 1e-6;
       s.request.criterion = criterion;
       for (int64_t i = 0; i < ORDER * ORDER; i++)
-        s.a[i] *= 0x1p40; /* A x0 overflows for the largest */
+        s.a[i] *= 0x1p40; /* A x0 overflows for the largest x0 */
       for (int64_t i = 0; i < ORDER; i++)
         s.b[i] *= 0x1p40;
       double *x0 = sup_filled(ORDER, starts[k]);
       REQUIRE(fixture_open(&s) == HONE_OK && fixture_factor(&s) == HONE_OK);
       CHECK_EQ_INT(fixture_solve_from(&s, x0), HONE_OK);
       CHECK_LE(fixture_backward_error(&s, 0),
-               2.0 * SUP_LIMIT); /* others promise less */
+               2.0 * SUP_LIMIT); /* the other criteria promise less */
       sup_free(x0);
       fixture_tear_down(&s);
     }
@@ -401,11 +404,11 @@ TEST(refine, is_not_led_astray_by_a_start_that_is_far) {
 
 TEST(refine, gives_the_same_bits_again) {
   fixture s;
-  stagnate_fast(fixture_set_up_one(&s, true));
+  stagnate_early(fixture_set_up_one(&s, true));
   CHECK_EQ_INT(fixture_run(&s), HONE_OK);
   double *first = sup_copy(s.x, ORDER);
   for (int64_t i = 0; i < ORDER; i++)
-    s.x[i] = (double)NAN; /* what x held before does not matter */
+    s.x[i] = (double)NAN; /* the earlier contents of x do not matter */
   CHECK_EQ_INT(fixture_solve(&s), HONE_OK);
   CHECK_MEM_EQ(s.x, first, ORDER * sizeof *first);
   sup_free(first);

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The same engine, more precisely -------------------------------------------*/
+/* One engine with coarse and with accurate arithmetic */
 
 static int same_engine_twice(fixture *s, double coarse, double accurate) {
   sup_script *script = fixture_set_up_one(s, false);
@@ -27,23 +27,24 @@ TEST(refine, factors_more_precisely_before_it_factors_in_double) {
   fixture_check_accepted(&s);
   CHECK_EQ_INT(s.script[0]->factors, 2);
   CHECK_EQ_INT(s.script[0]->arithmetic, HONE_ARITHMETIC_AUTO);
-  CHECK_EQ_INT(s.script[0]->alive_most, 1); /* the coarse one made room */
+  CHECK_EQ_INT(s.script[0]->alive_most,
+               1); /* the coarse factors are given back first */
   CHECK_EQ_INT(s.column[0].precision, 32);
   CHECK_EQ_INT(s.report.fallback_columns, 1);
   CHECK_CONTAINS(s.report.path, "scripted, scripted");
   CHECK(s.ladder.rung[2].self == NULL);
   CHECK_EQ_INT(fixture_factor(&s),
-               HONE_OK); /* and coarse again at the beginning */
+               HONE_OK); /* the next matrix starts with coarse factors again */
   CHECK_EQ_INT(s.script[0]->arithmetic, HONE_ARITHMETIC_FP16);
   CHECK_EQ_INT(s.script[0]->alive_most, 1);
   fixture_tear_down(&s);
 }
 
-TEST(refine, starts_the_more_precise_rung_from_what_the_coarse_one_found) {
+TEST(refine, starts_with_accurate_factors_from_the_x_of_the_coarse_ones) {
   fixture s;
   CHECK_EQ_INT(same_engine_twice(&s, 0.02, 1e-5), HONE_OK);
   const int32_t alone = s.report.iterations;
-  CHECK_EQ_INT(s.script[0]->factors, 1); /* it did */
+  CHECK_EQ_INT(s.script[0]->factors, 1); /* coarse factors suffice */
   fixture_tear_down(&s);
   fixture_set_up_one(&s, false);
   s.engine[s.engines++] = s.engine[0];
@@ -52,7 +53,7 @@ TEST(refine, starts_the_more_precise_rung_from_what_the_coarse_one_found) {
   s.script[0]->rate = 1e-5;
   s.request.gmres_steps = -1;
   s.request.choices.arithmetic = HONE_ARITHMETIC_TF32;
-  s.request.max_iterations = alone - 3; /* 1e-11 by then */
+  s.request.max_iterations = alone - 3; /* reaches 1e-11 */
   CHECK_EQ_INT(fixture_run(&s), HONE_OK);
   fixture_check_accepted(&s);
   CHECK_EQ_INT(s.script[0]->factors, 2);
@@ -60,7 +61,7 @@ TEST(refine, starts_the_more_precise_rung_from_what_the_coarse_one_found) {
   fixture_tear_down(&s);
 }
 
-TEST(refine, mends_coarse_factors_before_it_makes_others) {
+TEST(refine, tries_gmres_with_coarse_factors_before_it_makes_others) {
   fixture s;
   fixture_set_up_one(&s, false)->coarse_rate = 0.9;
   s.engine[s.engines++] = s.engine[0];
@@ -73,7 +74,7 @@ TEST(refine, mends_coarse_factors_before_it_makes_others) {
   fixture_tear_down(&s);
 }
 
-TEST(refine, goes_on_to_double_where_no_single_precision_does) {
+TEST(refine, climbs_to_double_where_no_single_precision_factors_serve) {
   fixture s;
   CHECK_EQ_INT(same_engine_twice(&s, 0.9, 0.95), HONE_OK);
   fixture_check_accepted(&s);
@@ -82,7 +83,7 @@ TEST(refine, goes_on_to_double_where_no_single_precision_does) {
   fixture_tear_down(&s);
 }
 
-TEST(refine, does_not_ask_an_engine_again_that_could_not_be_had) {
+TEST(refine, does_not_try_an_engine_again_that_could_not_be_created) {
   fixture s;
   sup_script *script = fixture_set_up_one(&s, false);
   s.engine[s.engines++] = s.engine[0];
@@ -96,7 +97,7 @@ TEST(refine, does_not_ask_an_engine_again_that_could_not_be_had) {
   fixture_tear_down(&s);
 }
 
-/* Engines that cannot be had ----------------------------------------------- */
+/* Engines that cannot be used */
 
 static void is_absent(sup_script *e) { e->absent = true; }
 static void no_memory(sup_script *e) { e->create_status = HONE_NO_MEMORY; }
@@ -111,7 +112,7 @@ static void hopeless(sup_script *e) {
   e->info.hopeless = true, e->info.growth = (double)NAN;
 }
 static void no_solve(sup_script *e) {
-  e->ladder = NULL; /* the estimate's solves too */
+  e->ladder = NULL; /* the solves of the condition estimate fail too */
   e->solve_status = HONE_DEVICE_FAILED, e->solve_fails_at = 0;
 }
 
@@ -152,7 +153,7 @@ TEST(refine, climbs_past_an_engine_that_breaks_down) {
   }
 }
 
-TEST(refine, fails_with_the_breakdown_where_nothing_is_above) {
+TEST(refine, fails_with_the_breakdown_where_no_other_engine_follows) {
   for (int i = 0; i < BREAKDOWNS; i++) {
     fixture s;
     ct_note("%s", breakdowns[i].name);
@@ -174,14 +175,14 @@ TEST(refine, does_not_climb_after_a_cancelled_factorization) {
   CHECK(!s.ladder.factored);
   CHECK(fixture_untouched(&s));
   CHECK(s.ladder.rung[1].self == NULL);
-  s.script[0]->factor_status = HONE_OK; /* and the ladder is as good as new */
+  s.script[0]->factor_status = HONE_OK; /* the ladder still works */
   CHECK_EQ_INT(fixture_factor(&s), HONE_OK);
   CHECK_EQ_INT(fixture_solve(&s), HONE_OK);
   fixture_check_accepted(&s);
   fixture_tear_down(&s);
 }
 
-TEST(refine, goes_on_elsewhere_when_the_device_fails_during_the_solve) {
+TEST(refine, goes_on_with_another_engine_when_the_device_fails_in_a_solve) {
   for (int at = 0; at < 3; at++) {
     fixture s;
     ct_note("solve %d fails", at);
@@ -195,13 +196,14 @@ TEST(refine, goes_on_elsewhere_when_the_device_fails_during_the_solve) {
     CHECK_EQ_INT(fixture_solve(&s), HONE_OK);
     fixture_check_accepted(&s);
     CHECK_CONTAINS(s.report.reason, "device failed");
-    CHECK_EQ_INT(second->factors, 1); /* the same precision, elsewhere */
+    CHECK_EQ_INT(second->factors,
+                 1); /* an engine of the same precision follows */
     CHECK(s.ladder.rung[2].self == NULL);
     fixture_tear_down(&s);
   }
 }
 
-TEST(refine, passes_over_an_engine_no_more_precise_than_one_that_stagnates) {
+TEST(refine, skips_an_engine_no_more_precise_than_one_that_stagnates) {
   fixture s;
   fault_stagnation(fixture_set_up_one(&s, false));
   sup_script *second = fixture_add_scripted(&s, "second", 32);
@@ -213,7 +215,7 @@ TEST(refine, passes_over_an_engine_no_more_precise_than_one_that_stagnates) {
   fixture_tear_down(&s);
 }
 
-TEST(refine, keeps_what_it_has_when_the_double_factors_cannot_be_had) {
+TEST(refine, keeps_its_best_x_when_double_factors_cannot_be_made) {
   fixture s;
   sup_script *first = fixture_set_up_one(&s, false);
   no_memory(fixture_add_scripted(&s, "second", 64));
@@ -221,7 +223,7 @@ TEST(refine, keeps_what_it_has_when_the_double_factors_cannot_be_had) {
   CHECK_EQ_INT(fixture_run(&s), HONE_NOT_CONVERGED);
   CHECK_NEAR(fixture_backward_error(&s, 0), s.smallest, 1e-6 * s.smallest);
   CHECK_CONTAINS(s.report.reason, "out of memory");
-  fault_nan_at_once(first); /* and with nothing to keep */
+  fault_nan_at_once(first); /* now there is no iterate to keep */
   first->steps = first->solves = 0;
   memcpy(s.x, s.b, sizeof *s.x * ORDER);
   CHECK_EQ_INT(fixture_solve(&s), HONE_NO_MEMORY);
@@ -229,7 +231,7 @@ TEST(refine, keeps_what_it_has_when_the_double_factors_cannot_be_had) {
   fixture_tear_down(&s);
 }
 
-/* Neither says anything about the matrix or the engine. */
+/* Neither status says anything about the matrix or the engine. */
 TEST(refine, tries_again_an_engine_that_was_stopped_or_short_of_memory) {
   static const int statuses[] = {HONE_CANCELLED, HONE_NO_MEMORY};
   for (int i = 0; i < 2; i++) {

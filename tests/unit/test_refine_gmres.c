@@ -8,14 +8,14 @@
 #include <math.h>
 #include <string.h>
 
-TEST(refine, mends_with_gmres_the_bad_columns_only) {
+TEST(refine, takes_gmres_for_the_bad_columns_only) {
   static const double bads[] = {0.9, 2.0, -0.95};
   for (int k = 0; k < 3; k++) {
     fixture s;
     double rates[ORDER];
     ct_note("rate %g", bads[k]);
     fixture_set_up_mixed(&s, rates, bads[k]);
-    for (int i = 0; i < ORDER / 2; i += 2) /* and not all alike */
+    for (int i = 0; i < ORDER / 2; i += 2) /* not all rates alike */
       rates[i] *= 0.99;
     sup_script *second = fixture_add_scripted(&s, "second", 64);
     s.request.gmres_steps = 10;
@@ -29,20 +29,20 @@ TEST(refine, mends_with_gmres_the_bad_columns_only) {
     CHECK_CONTAINS(s.report.reason, "scripted: corrections");
     for (int c = 0; c < 5; c++) {
       CHECK_EQ_INT(s.column[c].precision, 32);
-      if (c != 1 && c != 3) /* frozen since */
+      if (c != 1 && c != 3) /* accepted before GMRES */
         CHECK_EQ_INT(s.column[c].iterations, 3);
     }
     fixture_tear_down(&s);
   }
 }
 
-TEST(refine, climbs_on_from_gmres_where_that_does_not_do_either) {
+TEST(refine, climbs_to_double_where_gmres_does_not_converge_either) {
   fixture s;
   double rates[ORDER];
   sup_rng rng = {3};
   fixture_set_up_one(&s, false);
   sup_script *second = fixture_add_scripted(&s, "second", 64);
-  for (int i = 0; i < ORDER; i++) /* as many eigenvalues as there can be */
+  for (int i = 0; i < ORDER; i++) /* as many distinct eigenvalues as possible */
     rates[i] = 3.0 * sup_uniform(&rng);
   s.script[0]->rates = rates;
   s.request.gmres_steps = 5;
@@ -104,11 +104,12 @@ TEST(refine, tries_no_gmres_for_a_column_beyond_range_beside_a_slow_one) {
   CHECK_EQ_INT(s.column[0].status, HONE_OK);
   CHECK_EQ_INT(s.column[1].status, HONE_OVERFLOW);
   CHECK_LE(1, s.report.gmres_steps);
-  CHECK_EQ_INT(s.script[0]->columns - s.script[0]->solves, 1); /* the first */
+  CHECK_EQ_INT(s.script[0]->columns - s.script[0]->solves,
+               1); /* GMRES solved for the first column only */
   fixture_tear_down(&s);
 }
 
-TEST(refine, tries_no_gmres_at_small_orders_or_where_it_is_not_wished) {
+TEST(refine, tries_no_gmres_at_small_orders_or_where_it_is_switched_off) {
   for (int steps = -1; steps <= 0; steps++) {
     fixture s;
     ct_note("steps %d", steps);
@@ -117,7 +118,7 @@ TEST(refine, tries_no_gmres_at_small_orders_or_where_it_is_not_wished) {
     CHECK_EQ_INT(fixture_run(&s), HONE_OK);
     CHECK_EQ_INT(s.report.gmres_steps, 0);
     CHECK_EQ_INT(s.report.precision, 64);
-    CHECK(s.ladder.pairs_memory == NULL); /* and no memory for it */
+    CHECK(s.ladder.pairs_memory == NULL); /* no memory for pairs either */
     fixture_tear_down(&s);
   }
 }
@@ -136,9 +137,9 @@ TEST(refine, goes_on_without_gmres_where_there_is_no_memory_for_it) {
   fixture_tear_down(&s);
 }
 
-/* The factors of the first matrix serve the second by GMRES, but a new
-   factorization is the better answer. */
-TEST(refine, factors_anew_rather_than_mend_an_earlier_matrix) {
+/* GMRES could solve with the factors of the first matrix, but a new
+   factorization is cheaper. */
+TEST(refine, factors_anew_rather_than_take_gmres_with_earlier_factors) {
   fixture s;
   sup_script *script = fixture_set_up_one(&s, true);
   s.request.gmres_steps = 10;
@@ -156,14 +157,14 @@ TEST(refine, factors_anew_rather_than_mend_an_earlier_matrix) {
   fixture_tear_down(&s);
 }
 
-/* The engine's factors are those of a matrix that is away by as much as single
-   rounding; the matrix itself is regular, with condition 1e10. */
-TEST(refine, certifies_with_gmres_what_the_factors_alone_cannot_tell) {
-  for (int wish = 0; wish < 2; wish++) {
+/* The engine factors a perturbed matrix, away by as much as rounding to single
+   precision. The matrix itself is regular, with condition 1e10. */
+TEST(refine, certifies_with_gmres_where_the_factors_alone_cannot) {
+  for (int gmres = 0; gmres < 2; gmres++) {
     fixture s;
     sup_rng rng = {5};
     double near[ORDER * ORDER];
-    ct_note("GMRES %d", wish);
+    ct_note("GMRES %d", gmres);
     fixture_set_up(&s, 2);
     memcpy(s.a + 3 * ORDER, s.a + 7 * ORDER, ORDER * sizeof *s.a);
     s.a[3 + 3 * ORDER] *= 1.0 + 1e-9;
@@ -171,13 +172,13 @@ TEST(refine, certifies_with_gmres_what_the_factors_alone_cannot_tell) {
       near[i] = s.a[i] * (1.0 + 1e-7 * sup_uniform(&rng));
     fixture_add_scripted(&s, "scripted", 32)->instead = near;
     fixture_add_double(&s);
-    s.request.gmres_steps = wish ? 8 : -1;
+    s.request.gmres_steps = gmres ? 8 : -1;
     CHECK_EQ_INT(fixture_run(&s), HONE_OK);
     fixture_check_accepted(&s);
-    CHECK_EQ_INT(s.report.precision, wish ? 32 : 64);
-    CHECK_EQ_INT(s.ladder.rung[0].certificate.pairs > 0, wish);
-    CHECK_EQ_INT(s.report.gmres_steps > 0, wish);
-    if (wish) {
+    CHECK_EQ_INT(s.report.precision, gmres ? 32 : 64);
+    CHECK_EQ_INT(s.ladder.rung[0].certificate.pairs > 0, gmres);
+    CHECK_EQ_INT(s.report.gmres_steps > 0, gmres);
+    if (gmres) {
       CHECK_STR(s.report.reason, "");
       CHECK(s.ladder.rung[1].self == NULL);
       CHECK_LE(1e9, s.ladder.rung[0].certificate.inverse_norm);
@@ -186,9 +187,10 @@ TEST(refine, certifies_with_gmres_what_the_factors_alone_cannot_tell) {
   }
 }
 
-/* Two columns are equal, but the engine's factors are far from singular there:
-   nearest to it they are where two others nearly are, which GMRES mends. */
-TEST(refine, certifies_no_matrix_with_a_null_vector_that_was_not_tried) {
+/* Columns 3 and 7 of A are equal, but the engine's factors are far from
+   singular in that direction. The direction in which they are nearly singular
+   belongs to columns 1 and 5, where A is regular and GMRES converges. */
+TEST(refine, certifies_no_matrix_whose_null_vector_the_factors_do_not_show) {
   for (uint64_t seed = 1; seed <= 40; seed++) {
     fixture s;
     sup_rng rng = {seed};
@@ -216,7 +218,7 @@ TEST(refine, certifies_no_matrix_with_a_null_vector_that_was_not_tried) {
   }
 }
 
-TEST(refine, gives_up_on_gmres_for_many_columns_but_not_on_an_answer) {
+TEST(refine, takes_no_gmres_for_many_columns_and_climbs_or_fails) {
   for (int memory = 0; memory < 2; memory++) {
     fixture s;
     sup_rng rng = {5};
@@ -234,7 +236,8 @@ TEST(refine, gives_up_on_gmres_for_many_columns_but_not_on_an_answer) {
     s.request.gmres_steps = 8;
     REQUIRE(fixture_open(&s) == HONE_OK && fixture_factor(&s) == HONE_OK);
     CHECK_LE(1, s.ladder.rung[0].certificate.pairs);
-    s.ladder.request.gmres_steps = 0; /* by the rule: none at this order */
+    s.ladder.request.gmres_steps =
+        0; /* the rule allows no GMRES at this order */
     if (!memory)
       s.ladder.copy_rung = -1;
     int st = fixture_solve(&s);
@@ -244,7 +247,7 @@ TEST(refine, gives_up_on_gmres_for_many_columns_but_not_on_an_answer) {
       fixture_check_accepted(&s);
       CHECK_EQ_INT(s.report.precision, 64);
     } else {
-      CHECK_LT(st, 0); /* at this order not even one column pays */
+      CHECK_LT(st, 0); /* at this order GMRES does not pay for one column */
       CHECK(fixture_untouched(&s));
     }
     fixture_tear_down(&s);

@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Two equal columns, and an engine that does not see it: it factors a
-   matrix that is away by as much as rounding would bring. b = A ones, so
-   that every residual can be made small. */
+/* Columns 3 and 7 are equal, but the engine factors a matrix that is away by as
+   much as rounding would move it. b = A ones, so that every residual can be
+   made small. */
 static void set_up_singular(fixture *s, double *near, double away) {
   sup_rng rng = {5};
   double ones[ORDER];
@@ -43,18 +43,19 @@ TEST(refine, never_accepts_with_factors_that_miss_a_singular_matrix) {
     CHECK_EQ_INT(fixture_solve(&s), HONE_ILL_CONDITIONED);
     CHECK_EQ_INT(s.report.accepted, 0);
     CHECK_EQ_INT(s.column[0].status, HONE_ILL_CONDITIONED);
-    CHECK_LE(DBL_MAX, s.column[0].forward_error); /* no digit is certain */
+    CHECK_LE(DBL_MAX, s.column[0].forward_error); /* no digit is certified */
     CHECK_CONTAINS(s.report.path, "scripted set aside, second");
     CHECK(isfinite(fixture_backward_error(&s, 0)));
     fixture_tear_down(&s);
   }
 }
 
-TEST(refine, climbs_when_single_factors_cannot_tell_but_double_ones_can) {
+TEST(refine, climbs_when_only_double_factors_show_that_a_is_regular) {
   fixture s;
   double near[ORDER * ORDER];
   set_up_singular(&s, near, 1e-7);
-  s.a[3 + 3 * ORDER] *= 1.0 + 1e-9; /* regular, condition about 1e10 */
+  s.a[3 + 3 * ORDER] *=
+      1.0 + 1e-9; /* now regular, with a condition about 1e10 */
   double ones[ORDER];
   for (int64_t i = 0; i < ORDER; i++)
     ones[i] = 1.0;

@@ -54,7 +54,7 @@ TEST(refine, returns_accepted_columns_as_accepted_when_stopped) {
   double rates[ORDER];
   fixture_set_up_mixed(&s, rates, 0.4);
   for (int i = ORDER / 2; i < ORDER; i++)
-    rates[i] = 0.0; /* these are done at once */
+    rates[i] = 0.0; /* accepted at once */
   s.request.max_iterations = 100;
   REQUIRE(fixture_open(&s) == HONE_OK && fixture_factor(&s) == HONE_OK);
   s.stop_at = s.heard + 4;

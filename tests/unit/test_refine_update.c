@@ -24,7 +24,8 @@ TEST(refine, keeps_the_factors_for_a_nearby_matrix) {
   sup_script *script = fixture_set_up_one(&s, true);
   CHECK_EQ_INT(fixture_run(&s), HONE_OK);
   disturb(&s, 1e-5);
-  CHECK_LE(1e-8, fixture_backward_error(&s, 0)); /* the old x no longer does */
+  CHECK_LE(1e-8,
+           fixture_backward_error(&s, 0)); /* x does not solve the new system */
   CHECK_EQ_INT(update(&s), HONE_OK);
   CHECK_EQ_INT(fixture_solve(&s), HONE_OK);
   fixture_check_accepted(&s);
@@ -36,7 +37,7 @@ TEST(refine, keeps_the_factors_for_a_nearby_matrix) {
   fixture_tear_down(&s);
 }
 
-TEST(refine, factors_a_matrix_that_is_not_so_near_after_all) {
+TEST(refine, factors_again_where_the_earlier_factors_do_not_converge) {
   fixture s;
   sup_script *script = fixture_set_up_one(&s, true);
   CHECK_EQ_INT(fixture_run(&s), HONE_OK);
@@ -48,12 +49,12 @@ TEST(refine, factors_a_matrix_that_is_not_so_near_after_all) {
   CHECK_EQ_INT(script->factors, 2);
   CHECK_CONTAINS(s.report.reason, "factors of an earlier matrix");
   CHECK_EQ_INT(s.column[0].precision, 32);
-  CHECK_EQ_INT(fixture_solve(&s), HONE_OK); /* with factors that fit */
+  CHECK_EQ_INT(fixture_solve(&s), HONE_OK); /* with factors of this matrix */
   CHECK_STR(s.report.reason, "");
   fixture_tear_down(&s);
 }
 
-TEST(refine, factors_at_once_a_matrix_that_is_nothing_like_the_last) {
+TEST(refine, factors_at_once_a_matrix_far_from_the_last) {
   fixture s;
   sup_script *script = fixture_set_up_one(&s, true);
   CHECK_EQ_INT(fixture_run(&s), HONE_OK);
@@ -67,7 +68,7 @@ TEST(refine, factors_at_once_a_matrix_that_is_nothing_like_the_last) {
   fixture_tear_down(&s);
 }
 
-TEST(refine, sees_that_an_update_brought_a_singular_or_broken_matrix) {
+TEST(refine, finds_an_updated_matrix_singular_or_not_finite) {
   fixture s;
   fixture_set_up_one(&s, true);
   CHECK_EQ_INT(fixture_run(&s), HONE_OK);
@@ -83,14 +84,14 @@ TEST(refine, sees_that_an_update_brought_a_singular_or_broken_matrix) {
   CHECK_EQ_INT(s.report.bad_row, 5);
   CHECK(!s.ladder.factored);
   memcpy(s.a, good, ORDER * ORDER * sizeof *good);
-  CHECK_EQ_INT(update(&s), HONE_OK); /* nothing of that stays behind */
+  CHECK_EQ_INT(update(&s), HONE_OK); /* the ladder works as before */
   CHECK_EQ_INT(fixture_solve(&s), HONE_OK);
   fixture_check_accepted(&s);
   sup_free(good);
   fixture_tear_down(&s);
 }
 
-TEST(refine, factors_when_there_is_nothing_to_update) {
+TEST(refine, update_factors_where_there_is_no_earlier_matrix) {
   fixture s;
   sup_script *script = fixture_set_up_one(&s, true);
   REQUIRE(fixture_open(&s) == HONE_OK);

@@ -34,7 +34,7 @@ static solved prepare(int64_t n) {
   return s;
 }
 
-/* The report is full of something else before. */
+/* Fills the report with other bytes before the call. */
 static int solve(solved *s) {
   memset(&s->report, 0xab, sizeof s->report);
   s->report.struct_size = sizeof s->report;
@@ -48,8 +48,8 @@ static void discard(solved *s) {
   sup_free(s->x);
 }
 
-/* Written whole, readable in both forms. */
-static void check_whole(const hone_report *r, int status) {
+/* Every field is written, and both texts can be read. */
+static void check_complete(const hone_report *r, int status) {
   char text[TEXT_SIZE];
   uint64_t word, stale;
   json j;
@@ -84,7 +84,7 @@ static int stop_in_refinement(void *user, const hone_progress *event) {
   return strcmp(event->phase, "refine") == 0;
 }
 
-TEST(report, is_whole_whatever_the_status) {
+TEST(report, is_complete_whatever_the_status) {
   static const int statuses[] = {
       HONE_OK,           HONE_NOT_CONVERGED, HONE_INTERRUPTED,
       HONE_CANCELLED,    HONE_BAD_OPTION,    HONE_BAD_STRUCT_SIZE,
@@ -116,7 +116,7 @@ TEST(report, is_whole_whatever_the_status) {
     s.a = status == HONE_NULL_POINTER ? NULL : a;
     s.n = status == HONE_BAD_SIZE ? -1 : 40;
     CHECK_EQ_INT(solve(&s), status);
-    check_whole(&s.report, status);
+    check_complete(&s.report, status);
     CHECK_EQ_INT(s.report.n, s.n);
     CHECK_EQ_INT(s.report.nrhs, 1);
     s.a = a;
@@ -124,8 +124,9 @@ TEST(report, is_whole_whatever_the_status) {
   }
 }
 
-/* The place stands in the text where there is one, and only there. */
-TEST(report, text_names_the_place_of_bad_entries) {
+/* The text names row and column of an error where there is one, and only
+   there. */
+TEST(report, text_names_row_and_column_of_bad_entries) {
   char text[TEXT_SIZE];
   solved s = prepare(20);
   CHECK_EQ_INT(solve(&s), HONE_OK);
@@ -143,7 +144,7 @@ TEST(report, text_names_the_place_of_bad_entries) {
   discard(&s);
 }
 
-/* What it says of the matrix --------------------------------------------- */
+/* Reports about the matrix */
 
 static double norm_1(int64_t n, const double *a) {
   double norm = 0.0;
@@ -172,9 +173,9 @@ static double rcond_by_dgecon(int64_t order, const double *a) {
   return rcond;
 }
 
-TEST(report, rcond_is_that_of_lapack_and_of_the_matrix_as_given) {
+TEST(report, rcond_is_that_of_dgecon_for_the_matrix_as_given) {
   static const int64_t orders[] = {1, 2, 50, 300};
-  static const double spread[] = {0.0, 4.0, 8.0}; /* of the units' exponents */
+  static const double spread[] = {0.0, 4.0, 8.0}; /* exponents of the units */
   for (int k = 0; k < 4 * 3 * 2; k++) {
     const int64_t n = orders[k / 6];
     const double d = spread[k % 3];
@@ -201,8 +202,8 @@ TEST(report, rcond_is_that_of_lapack_and_of_the_matrix_as_given) {
   }
 }
 
-/* Identity, then a matrix whose last column grows by 3/2 in every row. That
-   one for double only: the single engine may factor its transpose. */
+/* The identity, then a matrix whose last column grows by 3/2 in each row. The
+   latter counts for double only: the single engine may factor the transpose. */
 TEST(report, growth_is_that_of_the_factorization) {
   enum { N = 16 };
   for (int start = HONE_FACTOR_SINGLE; start <= HONE_FACTOR_DOUBLE; start++) {
@@ -227,10 +228,11 @@ TEST(report, growth_is_that_of_the_factorization) {
   }
 }
 
-TEST(report, says_range_scaling_and_what_vanished_in_single) {
+TEST(report, gives_range_and_scaling_and_entries_that_underflow) {
   solved s = prepare(20);
   s.options.factor_precision = HONE_FACTOR_SINGLE;
-  s.options.structure = HONE_STRUCTURE_GENERAL; /* not as a band */
+  s.options.structure =
+      HONE_STRUCTURE_GENERAL; /* or the matrix would be solved as a band */
   for (int i = 0; i < 20 * 20; i++)
     s.a[i] = i % 21 == 0 ? 4.0 : 0.0;
   s.a[0] = 1.0;

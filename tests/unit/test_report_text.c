@@ -10,7 +10,7 @@
 
 enum { TEXT_SIZE = 8192 };
 
-/* A report in which every number is another one. */
+/* A report whose numbers all differ. */
 static hone_report made_up(void) {
   return (hone_report){.struct_size = sizeof(hone_report),
                        .status = 1,
@@ -82,7 +82,7 @@ TEST(report, json_holds_every_number_to_the_last_bit) {
   CHECK(json_is(&j, "reason", "\"why\""));
 }
 
-TEST(report, json_says_null_for_what_is_no_number) {
+TEST(report, json_has_null_for_nan_and_infinity) {
   char text[TEXT_SIZE];
   json j;
   hone_report r = made_up();
@@ -96,7 +96,7 @@ TEST(report, json_says_null_for_what_is_no_number) {
   CHECK(strstr(text, "nan") == NULL && strstr(text, "inf\"") == NULL);
 }
 
-TEST(report, json_escapes_what_strings_may_not_hold) {
+TEST(report, json_escapes_quotes_and_control_characters) {
   char text[TEXT_SIZE];
   json j;
   hone_report r = made_up();
@@ -125,19 +125,19 @@ static void check_truncation(size_t (*write)(const hone_report *, char *,
     CHECK_MEM_EQ(part, whole, fits);
     if (size > 0)
       CHECK_EQ_INT(part[fits], '\0');
-    CHECK_EQ_INT(part[fits + (size > 0)], '#'); /* nothing beyond */
+    CHECK_EQ_INT(part[fits + (size > 0)], '#'); /* nothing is written behind */
   }
   ct_note(NULL);
 }
 
-TEST(report, json_and_text_are_cut_as_snprintf_does) {
+TEST(report, json_and_text_are_truncated_like_snprintf) {
   hone_report r = made_up();
   strcpy(r.path, "\"\"\\\n");
   check_truncation(hone_report_json, &r);
   check_truncation(hone_report_text, &r);
 }
 
-TEST(report, text_tells_people_what_they_need) {
+TEST(report, text_has_what_people_need) {
   char text[TEXT_SIZE];
   hone_report r = made_up();
   hone_report_text(&r, text, sizeof text);
@@ -162,7 +162,8 @@ TEST(report, text_tells_people_what_they_need) {
 TEST(report, text_says_what_makes_a_matrix_singular) {
   char text[TEXT_SIZE];
   hone_report r = made_up();
-  hone_report_text(&r, text, sizeof text); /* not converged: nothing to say */
+  hone_report_text(&r, text,
+                   sizeof text); /* not converged: nothing about singularity */
   CHECK(strstr(text, "singular") == NULL);
   CHECK_CONTAINS(text, "25 digits certain");
   r.status = HONE_ILL_CONDITIONED;
