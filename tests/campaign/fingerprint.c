@@ -40,7 +40,7 @@ typedef struct call {
   int status;
 } call;
 
-/* The calls of the library ------------------------------------------------ */
+/* The calls of the library ------------------------------------------------- */
 
 static hone_options default_options(void) {
   hone_options options = HONE_OPTIONS_INIT;
@@ -89,7 +89,7 @@ static void solve_again(hone_solver *solver, call *c) {
                                 &options, &c->report);
 }
 
-/* Hashes ------------------------------------------------------------------ */
+/* Hashes ------------------------------------------------------------------- */
 
 /* FNV-1a, 64 bits, of the bytes from the lowest up. */
 enum { WORD_BYTES = 8 };
@@ -185,13 +185,13 @@ static uint64_t hash_text(const char *text) {
   return hash;
 }
 
-/* Systems ----------------------------------------------------------------- */
+/* Systems ------------------------------------------------------------------ */
 
 /* One system M x = b as it was drawn. */
 typedef struct drawn {
   char name[96], text[128]; /* the family or the file; the options */
   int64_t n, nrhs;
-  double *m;        /* what is stored in the library's layout, ld lda */
+  double *m;        /* the matrix as stored in the library's layout, ld lda */
   double *nearby;   /* a nearby matrix, for hone_solver_update */
   double *b, *x0;   /* n x nrhs */
   bool kept;        /* solved by a solver */
@@ -318,7 +318,7 @@ static void solve(const drawn *d) {
   }
 }
 
-/* Drawing ----------------------------------------------------------------- */
+/* Drawing ------------------------------------------------------------------ */
 
 static bool one_in(gallery_rng *rng, int64_t count) {
   return gallery_below(rng, count) == 0;

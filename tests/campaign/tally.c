@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Counts what the checks found for each family, and prints it as a table for
-   people and as JSON. */
+/* Counts the results of the checks for each family, and prints the counts as a
+   table for people and as JSON. */
 #include "tests/campaign/campaign.h"
 
 #include <inttypes.h>

@@ -228,7 +228,7 @@ void solve_ahead(void *self, const hone_matrix *a, bool trans,
   *sent = after.to_device - before.to_device;
 }
 
-/* What a solve is called with after the residual r = b of op(A). */
+/* The arguments of a solve after the residual r = b of op(A). */
 struct ahead_case {
   const char *what;
   bool trans, other; /* op; whether the solve is for the other op */

@@ -88,8 +88,8 @@ std::vector<float> block_of(uint64_t seed) {
   return v;
 }
 
-/* Factors the panel of w columns at row and column at of F, in launches of at
-   most rows rows; moves and the zero pivot are counted from there. */
+/* Factors the panel of w columns at row and column 'at' of F, in launches of
+   at most 'rows' rows; moves and the zero pivot are counted from there. */
 struct panel_outcome {
   std::vector<int> moves;
   int zero_pivot;
@@ -230,7 +230,7 @@ TEST(index, does_not_overflow_in_row_moves) {
 }
 
 /* Inspects the first SIZE rows of the columns from j on of A, and rounds them
-   to the rows from to on of F. */
+   into F, from row 'to' on. */
 std::vector<double> inspect_and_round(const double *a, int64_t lda, int64_t j,
                                       float *f, int64_t ldf, int to) {
   std::vector<int> place;

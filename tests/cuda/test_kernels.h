@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tests of the CUDA kernels share. They are compiled twice: by nvcc
-   for a GPU, and for the CPU, which emulates one (emulate.h). */
+/* Shared by the tests of the CUDA kernels. They are compiled twice: by nvcc for
+   a GPU, and for the CPU, which emulates one (emulate.h). */
 #ifndef TESTS_TEST_KERNELS_H
 #define TESTS_TEST_KERNELS_H
 

@@ -69,7 +69,7 @@ struct outcome {
   int zero_pivot;
 };
 
-/* Factors in launches of at most part rows. */
+/* Factors in launches of at most 'part' rows. */
 outcome factor(const tall_case &c, const std::vector<float> &a, int64_t ld,
                int64_t part) {
   on_device<float> f(a);

@@ -7,7 +7,7 @@
 #include "tests/emulate/emulate_grid.h"
 
 namespace hone_emulate {
-namespace device { /* what kernels and the code that launches them call */
+namespace device { /* called by kernels and by the code that launches them */
 
 inline cudaError_t cudaGetLastError() {
   return std::exchange(last_error, cudaSuccess);

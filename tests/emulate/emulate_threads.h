@@ -229,7 +229,7 @@ inline unsigned sync_block(const char *name, bool vote) {
   return b.result;
 }
 
-/* A barrier for threads threads of the block. */
+/* A barrier for 'threads' threads of the block. */
 inline void sync_some(unsigned id, unsigned threads) {
   block &b = *here;
   std::vector<fiber *> &at = b.some[id % 16];

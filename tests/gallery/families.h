@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of the gallery share: the functions that make the matrices,
-   and the tools for making them. */
+/* Shared by the files of the gallery: the functions that make the matrices, and
+   the tools for making them. */
 #ifndef TESTS_GALLERY_FAMILIES_H
 #define TESTS_GALLERY_FAMILIES_H
 

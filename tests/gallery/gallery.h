@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A gallery of hard matrices, for tests, fuzzing and measurements: families
    of square matrices, each a row of one const table, made from an order, a
-   parameter and a seed. The same three give the same matrix. Right-hand sides
+   parameter and a seed. These three determine the matrix. Right-hand sides
    to go with them are below. Nothing here uses the library.
 
    Read next: gallery.c, the table. */
@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* Random numbers: splitmix64. Any state is a seed. ------------------------ */
+/* Random numbers: splitmix64. Any state is a seed. ------------------------- */
 
 typedef struct gallery_rng {
   uint64_t state;
@@ -22,10 +22,9 @@ double gallery_between(gallery_rng *rng, double low, double high);
 double gallery_normal(gallery_rng *rng);                /* mean 0, variance 1 */
 int64_t gallery_below(gallery_rng *rng, int64_t limit); /* 0 .. limit-1 */
 
-/* Matrices ------------------------------------------------------------------
- */
+/* Matrices ----------------------------------------------------------------- */
 
-/* What holds for all matrices of a family. */
+/* Properties of all matrices of a family. */
 enum {
   GALLERY_SYMMETRIC = 1, /* exactly */
   GALLERY_SPD = 2,       /* positive definite before rounding, and symmetric */
@@ -67,8 +66,7 @@ double gallery_parameter(const gallery_family *family, gallery_rng *rng);
 void gallery_make(const gallery_family *family, int64_t n, double parameter,
                   uint64_t seed, double *a, int64_t lda);
 
-/* Right-hand sides ----------------------------------------------------------
- */
+/* Right-hand sides --------------------------------------------------------- */
 
 enum {
   GALLERY_B_RANDOM,   /* uniform in [-1, 1), of the magnitude of A */

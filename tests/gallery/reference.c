@@ -36,7 +36,7 @@ typedef struct work {
   double *delta,
       *last; /* sizes of the last correction and of the one before it, relative
                 to x, scaled; for known solutions the errors */
-  /* The same two without scaling, in the larger of 1-norm and infinity norm. */
+  /* These sizes without scaling, in the larger of 1-norm and infinity norm. */
   long double *step, *before;
   bool *done;
 } work;

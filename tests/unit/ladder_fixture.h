@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tests of the ladder share: a ladder with engines that follow a
+/* Shared by the tests of the ladder: a ladder with engines that follow a
    script (support.h), one matrix, its right-hand sides and a progress callback.
  */
 #ifndef TESTS_LADDER_FIXTURE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What test_lapack_*.c share: the drop-in for LAPACK, opened as a plugin would
+/* Shared by test_lapack_*.c: the drop-in for LAPACK, opened as a plugin would
    open it, the real LAPACK beside it, and systems to call both with. */
 #ifndef TESTS_LAPACK_DROP_IN_H
 #define TESTS_LAPACK_DROP_IN_H

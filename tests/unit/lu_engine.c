@@ -48,7 +48,7 @@ void lu_set_scale(lu *f, int64_t i, int row_exp, int col_exp) {
   f->scaling.col[i] = ldexp(1.0, col_exp);
 }
 
-/* Exact matrices --------------------------------------------------------- */
+/* Exact matrices ----------------------------------------------------------- */
 
 int lu_pick(sup_rng *rng, int count) {
   return (int)(sup_next(rng) % (uint64_t)count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What test_lu.c and test_lu_breakdown.c share: an engine with all that it
+/* Shared by test_lu.c and test_lu_breakdown.c: an engine with all that it
    needs, and matrices whose factors are known to the last bit. */
 #ifndef TESTS_LU_ENGINE_H
 #define TESTS_LU_ENGINE_H
@@ -50,7 +50,7 @@ typedef struct lu_check {
 } lu_check;
 void lu_register(const lu_check *checks, size_t count);
 
-/* Orders and block sizes ------------------------------------------------- */
+/* Orders and block sizes --------------------------------------------------- */
 
 enum { MOST = HONE_SOLVE_COLUMNS, ORDERS = 14, BLOCKS = 6 };
 extern const int64_t lu_orders[ORDERS];
@@ -73,7 +73,7 @@ bool lu_too_slow(const hone_engine *engine, int64_t block, int64_t n);
 
 int lu_pick(sup_rng *rng, int count); /* in [0, count) */
 
-/* Exact matrices --------------------------------------------------------- */
+/* Exact matrices ----------------------------------------------------------- */
 
 typedef struct exact {
   int64_t n;

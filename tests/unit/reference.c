@@ -192,7 +192,7 @@ double ref_inverse_norm1(int64_t n, const double *a) {
   return norm;
 }
 
-/* Families --------------------------------------------------------------- */
+/* Families ----------------------------------------------------------------- */
 
 const char *ref_name(int family) {
   static const char *const names[REF_FAMILIES] = {

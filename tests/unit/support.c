@@ -24,7 +24,7 @@ extern const int hone_emulated __attribute__((weak));
 
 bool sup_emulated(void) { return &hone_emulated != NULL; }
 
-/* Random numbers --------------------------------------------------------- */
+/* Random numbers ----------------------------------------------------------- */
 
 uint64_t sup_next(sup_rng *rng) {
   uint64_t z = rng->state += 0x9e3779b97f4a7c15u;
@@ -37,8 +37,7 @@ double sup_uniform(sup_rng *rng) {
   return (double)(sup_next(rng) >> 11) * 0x1p-53 - 0.5;
 }
 
-/* Marsaglia's polar method. It calls no sine, so that only log could make the
-   bits differ between machines. */
+/* Marsaglia's polar method, which calls log but no sine. */
 double sup_normal(sup_rng *rng) {
   for (;;) {
     double u = 2.0 * sup_uniform(rng), v = 2.0 * sup_uniform(rng);
@@ -48,7 +47,7 @@ double sup_normal(sup_rng *rng) {
   }
 }
 
-/* Matrices --------------------------------------------------------------- */
+/* Matrices ----------------------------------------------------------------- */
 
 void sup_random(sup_rng *rng, int64_t n, int64_t m, double *a, int64_t lda) {
   for (int64_t j = 0; j < m; j++)
@@ -73,8 +72,7 @@ static double singular_value(sup_rng *rng, int64_t n, int mode, double cond,
   }
 }
 
-/* A = A - 2 v (v^T A) / (v^T v), or the reflection applied from the right. w
-   has n entries. */
+/* A = A - 2 v (v^T A) / (v^T v), or the same from the right. w: n entries. */
 static void reflect(int64_t n, bool right, const double *v, double *w,
                     double *a, int64_t lda) {
   const int64_t down = right ? lda : 1, along = right ? 1 : lda;
@@ -162,7 +160,7 @@ int sup_solver_solve(hone_solver *solver, int32_t trans, int64_t nrhs,
   return hone_solver_solve(solver, nrhs, b, ldb, x, ldx, &options, report);
 }
 
-/* Errors ----------------------------------------------------------------- */
+/* Errors ------------------------------------------------------------------- */
 
 static quad quad_abs(quad v) { return v < 0 ? -v : v; }
 
@@ -197,7 +195,7 @@ double sup_forward_error(int64_t n, const double *x, const double *x_true) {
   return error > 0.0 ? error / size : 0.0;
 }
 
-/* Arrays ----------------------------------------------------------------- */
+/* Arrays ------------------------------------------------------------------- */
 
 enum { GUARD = 8 /* doubles on either side */, LINE = 64 /* bytes */ };
 static const double guard_value = -0x1.badbadbadp+77;
@@ -207,7 +205,7 @@ typedef struct array_head { /* lies below the guard in front of the array */
   int64_t count;
 } array_head;
 
-/* The array begins at bytes after a multiple of LINE. */
+/* The array begins 'at' bytes after a multiple of LINE. */
 static double *filled_at(size_t at, int64_t count, double value) {
   const size_t before = sizeof(array_head) + GUARD * sizeof(double) + LINE - 1;
   const size_t doubles = (size_t)(count + GUARD) * sizeof(double);
@@ -225,8 +223,7 @@ static double *filled_at(size_t at, int64_t count, double value) {
   return array;
 }
 
-/* The array begins at a multiple of 8 but not of 16 bytes, as a caller's
-   may. */
+/* Aligned to 8 but not to 16 bytes, as the caller's arrays may be. */
 double *sup_filled(int64_t count, double value) {
   return filled_at(sizeof(double), count, value);
 }
@@ -259,7 +256,7 @@ void sup_free(double *array) {
   free(head.raw);
 }
 
-/* The scripted engine ---------------------------------------------------- */
+/* The scripted engine ------------------------------------------------------ */
 
 static sup_script scripts[SUP_SCRIPTS];
 static hone_engine engines[SUP_SCRIPTS];

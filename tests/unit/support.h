@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tests share: random numbers and matrices that are equal on every
+/* Shared by all tests: random numbers and matrices that are equal on every
    machine, errors measured in quadruple precision, arrays that detect writes
    past their ends, and an engine that follows a script. Next to read:
    ladder_fixture.h, which drives the ladder with such engines. */
@@ -12,7 +12,7 @@
 #define SUP_EPS 0x1p-53
 #define SUP_LIMIT (4.0 * SUP_EPS) /* the default tolerance */
 
-/* Random numbers: splitmix64 -------------------------------------------- */
+/* Random numbers: splitmix64 ----------------------------------------------- */
 
 typedef struct sup_rng {
   uint64_t state; /* any value is a seed */
@@ -22,7 +22,7 @@ uint64_t sup_next(sup_rng *rng);
 double sup_uniform(sup_rng *rng); /* in [-1/2, 1/2) */
 double sup_normal(sup_rng *rng);  /* mean 0, variance 1 */
 
-/* Matrices -------------------------------------------------------------- */
+/* Matrices ----------------------------------------------------------------- */
 
 /* a: n x m, lda >= n, uniform in [-1/2, 1/2). No function here changes the rows
    below n. */
@@ -59,7 +59,7 @@ int sup_solver_solve(hone_solver *solver, int32_t trans, int64_t nrhs,
                      const double *x0, int64_t ldx0, hone_column *columns,
                      hone_report *report);
 
-/* Errors ---------------------------------------------------------------- */
+/* Errors ------------------------------------------------------------------- */
 
 /* max_i |b - op(A) x|_i / (|op(A)| |x| + |b|)_i (Oettli and Prager) in
    quadruple precision, where nothing overflows or underflows. A row 0 = 0
@@ -70,7 +70,7 @@ double sup_backward_error(int64_t n, const double *a, int64_t lda, bool trans,
 /* max |x - x_true| / max |x_true|. */
 double sup_forward_error(int64_t n, const double *x, const double *x_true);
 
-/* Arrays ---------------------------------------------------------------- */
+/* Arrays ------------------------------------------------------------------- */
 
 /* An array of count doubles with a guard at either end. sup_free checks the
    guards and records a failure where one was overwritten; it accepts NULL.
@@ -88,15 +88,16 @@ bool sup_untouched(const double *array, int64_t count, double value);
    hundreds of times slower. */
 bool sup_emulated(void);
 
-/* The scripted engine ---------------------------------------------------- */
+/* The scripted engine ------------------------------------------------------ */
 
 enum { SUP_SCRIPTS = 3, SUP_STEPS = 16 };
 
-/* What an engine does. By default it solves exactly, up to rounding, by an LU
-   of its own. With the contraction rate e it computes v = inv(S) (1 + e) v
-   instead, which leaves the residual -e r, so that corrections shrink by |e|.
-   Solves are counted from 0 since the last factorization. Where ladder is set,
-   the solves of the condition estimate are exact and not counted. */
+/* The script of an engine. By default the engine solves exactly, up to
+   rounding, by an LU of its own. With the contraction rate e it computes v =
+   inv(S) (1 + e) v instead, which leaves the residual -e r, so that corrections
+   shrink by |e|. Solves are counted from 0 since the last factorization. Where
+   ladder is set, the solves of the condition estimate are exact and not
+   counted. */
 typedef struct sup_script {
   /* Tells the solves of refinement from those of the condition estimate; or
      NULL. */

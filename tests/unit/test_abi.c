@@ -60,7 +60,7 @@ static void check_solved(const sys *s, bool trans) {
              SUP_LIMIT);
 }
 
-/* Initial values ---------------------------------------------------------- */
+/* Initial values ----------------------------------------------------------- */
 
 TEST(abi, initial_values_are_sizes_and_zeros) {
   const hone_options options = HONE_OPTIONS_INIT;
@@ -95,7 +95,7 @@ TEST(abi, init_functions_write_no_more_than_the_size_they_are_given) {
   CHECK_EQ_INT(((unsigned char *)&r)[size], 0xa5);
 }
 
-/* Reports ----------------------------------------------------------------- */
+/* Reports ------------------------------------------------------------------ */
 
 static const size_t bad_reports[] = {0, 8, offsetof(hone_report, bad_row) - 1,
                                      sizeof(hone_report) + 1, SIZE_MAX};
@@ -196,7 +196,7 @@ TEST(abi, a_report_of_no_valid_size_has_no_text) {
   }
 }
 
-/* Columns ----------------------------------------------------------------- */
+/* Columns ------------------------------------------------------------------ */
 
 TEST(abi, columns_of_no_valid_size_are_refused) {
   static const size_t bad[] = {0, 8, offsetof(hone_column, normwise_error) - 1,
@@ -257,7 +257,7 @@ TEST(abi, older_columns_are_filled_one_beside_the_other) {
   }
 }
 
-/* Options and tuning ------------------------------------------------------ */
+/* Options and tuning ------------------------------------------------------- */
 
 TEST(abi, fields_without_a_use_must_be_zero) {
   hone_tuning tuning = HONE_TUNING_INIT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What bench_cpu and bench_gpu share: methods that are skipped and named, the
-   share of time of each section, the number of rounds, and the commit in a
-   record. */
+/* The parts that bench_cpu and bench_gpu share: methods that are skipped and
+   named, the share of time of each section, the number of rounds, and the
+   commit in a record. */
 #include "bench/harness/bench.h"
 
 #include "tests/unit/ct.h"
@@ -67,7 +67,7 @@ void look(Bench *bench, const std::string &section) {
   if (section == "one") { /* a quarter of 1000 s */
     CHECK(affords(*bench, 245.0));
     CHECK(!affords(*bench, 251.0));
-  } else { /* the next one has what the first left */
+  } else { /* the next one has all the time that is left */
     CHECK(affords(*bench, 980.0));
     CHECK(!affords(*bench, 1001.0));
   }

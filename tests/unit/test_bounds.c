@@ -26,12 +26,12 @@ typedef struct refinement_case {
 } refinement_case;
 
 static void set_case(refinement_case *s, double contraction, double predicted) {
-  *s = (scene){.engine = {.precision = 32},
-               .a = {.n = 100},
-               .certificate = {.contraction = contraction,
-                               .predicted_contraction = predicted,
-                               .nonsingular = true},
-               .column = {.observed_contraction = (double)NAN}};
+  *s = (refinement_case){.engine = {.precision = 32},
+                         .a = {.n = 100},
+                         .certificate = {.contraction = contraction,
+                                         .predicted_contraction = predicted,
+                                         .nonsingular = true},
+                         .column = {.observed_contraction = (double)NAN}};
   s->ctx = (hone_refinement){
       .f = {.engine = &s->engine, .a = &s->a, .scaling = &s->scaling},
       .certificate = &s->certificate,
@@ -223,19 +223,19 @@ TEST(bounds, accept_a_devices_residual_that_differs_by_noise_only) {
 
 /* ---- The condition that the certificate finds ---- */
 
-typedef struct stage {
+typedef struct ladder_test {
   hone_mem mem;
   hone_watch watch;
   hone_ladder ladder;
   hone_report report;
   sup_script *script;
   double a[12 * 12];
-} stage;
+} ladder_test;
 
 /* The scripted engine factors diag(1, ..., 1, 1/8). */
-static void factor_diagonal(stage *s, int precision) {
+static void factor_diagonal(ladder_test *s, int precision) {
   static const hone_engine *engine;
-  *s = (stage){.report = {.bad_row = -1}};
+  *s = (ladder_test){.report = {.bad_row = -1}};
   engine = sup_scripted(0, "scripted", precision, &s->script);
   const hone_request request = {.limit = 1e-10,
                                 .structure = HONE_STRUCTURE_GENERAL};
@@ -293,7 +293,7 @@ TEST(bounds, include_the_alternating_vector_of_the_norm_estimate) {
 }
 
 TEST(bounds, predict_the_contraction_by_condition_growth_and_precision) {
-  stage s;
+  ladder_test s;
   factor_diagonal(&s, 32);
   CHECK_NEAR(s.ladder.rung[0].certificate.predicted_contraction,
              0x1p-24 * 3.0 * 8.0, 1e-9);
@@ -307,7 +307,7 @@ TEST(bounds, predict_the_contraction_by_condition_growth_and_precision) {
 /* The new matrix differs in one column, which the vector that the certificate
    tries does not involve. */
 TEST(bounds, try_random_errors_with_factors_of_another_matrix) {
-  stage s;
+  ladder_test s;
   factor_diagonal(&s, 32);
   const hone_certificate *certificate = &s.ladder.rung[0].certificate;
   CHECK_LE(certificate->contraction, 1e-6);
@@ -462,7 +462,7 @@ TEST(bounds, accept_no_certificate_of_a_huge_condition_whatever_its_defect) {
   const hone_request request = {.limit = 1e-10,
                                 .structure = HONE_STRUCTURE_GENERAL};
   double *a = sup_filled((int64_t)N * N, 0.0);
-  stage s = {.report = {.bad_row = -1}};
+  ladder_test s = {.report = {.bad_row = -1}};
   engine = sup_scripted(0, "scripted", 64, &s.script);
   s.script->ladder = &s.ladder;
   for (int j = 0; j < N; j++) /* no operation rounds */

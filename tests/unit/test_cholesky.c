@@ -27,8 +27,8 @@ static const double EPS_SP = 0x1p-24;
     }                                                                          \
   } while (0)
 
-/* An engine with what it needs
- * ------------------------------------------------------------------ */
+/* An engine with all that it needs
+ * --------------------------------------------- */
 
 typedef struct chol {
   const hone_engine *engine;

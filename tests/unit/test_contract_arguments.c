@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers and texts ---------------------------------------------------------*/
+/* Numbers and texts -------------------------------------------------------- */
 
 static const struct {
   int status, number;

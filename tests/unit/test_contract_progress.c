@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The contract of hone.h for progress callbacks and deadlines: what a callback
-   receives, and what a solve returns that one of them stops. */
+/* The contract of hone.h for progress callbacks and deadlines: the events that
+   a callback receives, and the result of a solve that is stopped. */
 #include "tests/unit/contract_system.h"
 
 #include "tests/unit/ct.h"

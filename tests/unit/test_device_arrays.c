@@ -24,8 +24,7 @@
 
 static const double UNTOUCHED = 77.25;
 
-/* Systems -------------------------------------------------------------------
- */
+/* Systems ------------------------------------------------------------------ */
 
 enum { FULL, SYMMETRIC, UPPER, BAND, GRADED, HARD, KINDS };
 enum { A_THERE = 1, B_THERE = 2, X_THERE = 4, X0_THERE = 8, ALL_THERE = 15 };
@@ -178,8 +177,7 @@ static void every_kind(int device, int64_t n) {
   device_end();
 }
 
-/* Tests ---------------------------------------------------------------------
- */
+/* Tests -------------------------------------------------------------------- */
 
 TEST(device_arrays, are_told_from_arrays_of_the_host) {
   double local = 1.0;
@@ -257,8 +255,7 @@ TEST(device_arrays, let_x_overwrite_b) {
 }
 
 /* A is factored where it lies: the host fetches a copy to verify x with, and
-   sends only vectors, whether residuals are taken on the device or on the
-   host. */
+   sends only vectors, wherever residuals are computed. */
 TEST(device_arrays, have_a_factored_where_it_lies) {
   NEED_DEVICE();
   device_begin();
@@ -411,8 +408,8 @@ TEST(device_arrays, must_not_overlap) {
   device_end();
 }
 
-/* A few columns are looked at first: what they exclude must be excluded by all
-   of A. */
+/* A few columns are inspected first. A structure that they exclude is not in A.
+ */
 TEST(device_arrays, have_no_structure_excluded_wrongly_by_a_few_columns) {
   for (int kind = 0; kind < KINDS; kind++)
     for (int odd = 0; odd < 6; odd++)
@@ -437,8 +434,7 @@ TEST(device_arrays, have_no_structure_excluded_wrongly_by_a_few_columns) {
       }
 }
 
-/* Each array of the host's costs one query; without a driver there is none, and
-   no driver is loaded. */
+/* Each array costs one query; without a driver there is none. */
 TEST(device_arrays, cost_callers_without_any_one_query_an_array) {
   NEED_FAKE();
   sys s = make(FULL, 5, 1, 0);

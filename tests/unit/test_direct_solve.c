@@ -3,6 +3,7 @@
    banded, and Cholesky where A may be definite. */
 #include "tests/unit/shaped_system.h"
 
+#include "cpu_dp/structure.h"
 #include "tests/unit/ct.h"
 
 #include <math.h>

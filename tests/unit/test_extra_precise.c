@@ -330,7 +330,7 @@ static int run(ladder_test *s, double rate, int fails_at) {
                                 .limit = SUP_LIMIT,
                                 .extra = true};
   sup_rng rng = {7};
-  *s = (stage){.report = {.bad_row = -1}};
+  *s = (ladder_test){.report = {.bad_row = -1}};
   sup_random(&rng, N, N, s->a, N);
   sup_random(&rng, N, 1, s->b, N);
   for (int64_t i = 0; i < N; i++)

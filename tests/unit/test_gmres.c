@@ -228,7 +228,7 @@ TEST(gmres, is_counted_in_the_report) {
   discard(&p);
 }
 
-/* On a GPU ------------------------------------------------------------------*/
+/* On a GPU ----------------------------------------------------------------- */
 
 static bool no_gpu(void) {
   char why[128];
@@ -266,7 +266,7 @@ TEST(gmres, is_followed_by_accurate_factors_after_coarse_ones_on_a_device) {
   discard(&p);
 }
 
-/* Bounds --------------------------------------------------------------------*/
+/* Bounds ------------------------------------------------------------------- */
 
 /* The error bound, beside solutions in quadruple precision. */
 TEST(gmres, bounds_the_error_of_every_x) {

@@ -17,14 +17,14 @@
 
 enum { PAGE = 4096, LINE = 64, HEAD = 16 };
 
-/* What to unmap. It lies in the first page of each mapping, in which no array
-   begins. */
+/* The mapping to be undone. It is described in its first page, in which no
+   array begins. */
 typedef struct mapping {
   void *map;
   size_t bytes;
 } mapping;
 
-/* Returns bytes bytes that end right before the inaccessible page. */
+/* Returns 'bytes' bytes that end right before the inaccessible page. */
 static void *guarded(size_t bytes, size_t align) {
   const size_t used = (bytes + align - 1) / align * align;
   const size_t open = PAGE + (used + PAGE - 1) / PAGE * PAGE;

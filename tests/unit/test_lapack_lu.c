@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The drop-in's dgesv, dsgesv, dgetrf and dgetrs: what they leave in A, in ipiv
-   and in INFO is compared bit by bit with the real LAPACK's. */
+/* The drop-in's dgesv, dsgesv, dgetrf and dgetrs. A, ipiv and INFO are compared
+   bit by bit with those of the real LAPACK. */
 #include "tests/unit/lapack_drop_in.h"
 
 #include "tests/unit/ct.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* dgesv ------------------------------------------------------------------- */
+/* dgesv -------------------------------------------------------------------- */
 
 TEST(lapack, dgesv_leaves_lapacks_factors_and_refines_x) {
   drop_in d = drop_in_open("1", "auto");

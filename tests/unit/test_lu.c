@@ -91,7 +91,7 @@ static void solves_exactly_with_several_threads(const void *arg) {
   exact_free(&e);
 }
 
-/* Random matrices, beside sgetrf ----------------------------------------- */
+/* Random matrices, beside sgetrf ------------------------------------------- */
 
 typedef struct reference {
   float *f;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The single-precision LU engines where a factorization breaks down, stops
-   early or fails, and what one leaves to the next. */
+   early or fails, and their state after that. */
 #include "tests/unit/lu_engine.h"
 
 #include <float.h>
 #include <math.h>
 
-/* Breakdown -------------------------------------------------------------- */
+/* Breakdown ---------------------------------------------------------------- */
 
 static void names_the_first_zero_pivot(const void *arg) {
   const hone_engine *engine = arg;
@@ -66,7 +66,7 @@ static void counts_entries_that_underflow_in_single(const void *arg) {
   sup_free(s);
 }
 
-/* Of order 1: a scaled entry below FLT_MIN becomes 0. */
+/* A matrix of order 1: a scaled entry below FLT_MIN becomes 0. */
 static void flushes_by_the_scaled_value(const void *arg) {
   const hone_engine *engine = arg;
   NEED(engine);
@@ -121,7 +121,7 @@ static void growth_is_not_finite_after_overflow(const void *arg) {
   }
 }
 
-/* Stopping early --------------------------------------------------------- */
+/* Stopping early ----------------------------------------------------------- */
 
 typedef struct listener {
   int events, stop_at; /* number of the event that asks to stop; -1: none */
@@ -213,7 +213,7 @@ static void stops_between_block_columns_when_told(const void *arg) {
   exact_free(&e);
 }
 
-/* State and memory ------------------------------------------------------- */
+/* State and memory --------------------------------------------------------- */
 
 static void remembers_nothing_of_the_matrix_before(const void *arg) {
   const hone_engine *engine = arg;

@@ -40,7 +40,8 @@ static void close_system(system_of *s) {
   sup_free(s->x);
 }
 
-/* Solves for b = A x_true and checks what holds for every status. */
+/* Solves for b = A x_true, and checks the part of the contract that holds for
+   every status. */
 static void solve_system(system_of *s) {
   hone_options options = HONE_OPTIONS_INIT;
   options.columns = &s->column;
@@ -80,7 +81,7 @@ static double worst_component(const system_of *s, const double *x) {
   return worst;
 }
 
-/* Real matrices ---------------------------------------------------------- */
+/* Real matrices ------------------------------------------------------------ */
 
 /* b is A ones with an error of eps / 2, which moves the solution by at most
    cond(A) eps. The error of x must not exceed that and its bound. */
@@ -129,7 +130,7 @@ TEST(matrices, from_files_are_solved_or_reported_as_not_solved) {
   CHECK_GE(solved, ours ? 7 : 1);
 }
 
-/* Mixed units ------------------------------------------------------------ */
+/* Mixed units -------------------------------------------------------------- */
 
 /* B^T B, which squares the condition of B. */
 static void make_spd(sup_rng *rng, int64_t n, double cond, double *k) {
@@ -229,7 +230,7 @@ TEST(matrices, with_rows_and_columns_in_any_units_lose_no_digits) {
     }
 }
 
-/* Spectra ---------------------------------------------------------------- */
+/* Spectra ------------------------------------------------------------------ */
 
 /* A matrix of that spectrum, whose entries are multiples of 2^-49 below 16, and
    a solution of ones and minus ones. As ||A|| = 1 and ||x|| = sqrt(n) < 16,

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the memory hooks count; it is their context. */
+/* The counts of the memory hooks, which get this struct as their context. */
 typedef struct heap {
   int64_t calls;     /* calls of alloc */
   int64_t fail_at;   /* the call that fails; -1: none */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tests of bench_papers share: temporary files, and streams redirected
+/* Shared by the tests of bench_papers: temporary files, and streams redirected
    into them. */
 #ifndef TESTS_TEST_PAPERS_H
 #define TESTS_TEST_PAPERS_H

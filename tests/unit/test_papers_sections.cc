@@ -18,7 +18,7 @@ int occurrences(const std::string &text, const std::string &part) {
   return count;
 }
 
-/* What a section prints and records, kept out of the tests' own output. */
+/* The output and the record of a section, kept out of the tests' own output. */
 struct Printed {
   std::string table, record;
 };
@@ -96,7 +96,7 @@ TEST(papers, sections_without_a_gpu_have_the_columns_of_the_cpu) {
   CHECK(contains(p.record, "\"section\": \"cejka sections\""));
 }
 
-/* The record names what there was no time for. */
+/* The record names the methods for which there was no time. */
 TEST(papers, sections_out_of_time_say_so_in_the_record) {
   Papers papers = small_papers();
   papers.end_s = now_s() - 1.0;

@@ -127,8 +127,8 @@ TEST(pivot_fall, is_judged_neither_too_early_nor_too_late) {
   check_columns(640, 513, false, steep, WHOLE);
 }
 
-/* The pivots are down by 10^6.6 (the limit of 10^6.5 is 3.2e-7), whatever came
-   before. */
+/* The pivots are down by 10^6.6 (the limit of 10^6.5 is 3.2e-7). Their earlier
+   course does not matter. */
 TEST(pivot_fall, gives_up_on_pivots_near_rounding_errors) {
   check_columns(640, 320, false, (shape){.drop = 6.6, .from = 20}, 320);
   check_columns(640, 320, false, (shape){.drop = 6.4, .from = 20}, WHOLE);

@@ -194,7 +194,7 @@ TEST(policy, takes_a_gpu_from_the_measured_orders_on) {
   CHECK_EQ_INT(hone_policy_gpu_from(true), 2048);
 }
 
-/* Failures ---------------------------------------------------------------- */
+/* Failures ----------------------------------------------------------------- */
 
 static const char *const failure_names[HONE_FAILURES] = {"weak", "rounding",
                                                          "pivot"};
@@ -298,7 +298,7 @@ TEST(policy, climbs_from_every_rung_by_the_same_rule) {
   for_all_situations(compare_climbs);
 }
 
-/* Accuracy ---------------------------------------------------------------- */
+/* Accuracy ----------------------------------------------------------------- */
 
 static const struct {
   int arithmetic;
@@ -348,7 +348,7 @@ TEST(policy, calls_engines_direct_that_use_exact_zeros_without_symmetry) {
   }
 }
 
-/* GMRES ------------------------------------------------------------------- */
+/* GMRES -------------------------------------------------------------------- */
 
 static int64_t gmres(int64_t n, int64_t columns) {
   const hone_gmres_situation s = {.n = n, .columns = columns};

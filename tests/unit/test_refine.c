@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Refinement converges ---------------------------------------------------- */
+/* Refinement converges ----------------------------------------------------- */
 
 TEST(refine, accepts_after_as_many_corrections_as_the_rate_takes) {
   static const struct {
@@ -287,7 +287,7 @@ TEST(refine, solves_the_columns_of_other_blocks_after_a_climb) {
     fixture_tear_down(&s);
   }
 }
-/* What is accepted ----------------------------------------------------------*/
+/* Accepted x */
 
 /* The criterion by its definition, of the x returned. */
 static double criterion_of(const fixture *s, int criterion) {

@@ -13,7 +13,7 @@
 
 enum { TEXT_SIZE = 8192 };
 
-/* Reports of real calls -------------------------------------------------- */
+/* Reports of real calls ---------------------------------------------------- */
 
 typedef struct solved {
   int64_t n;
@@ -254,7 +254,7 @@ TEST(report, gives_range_and_scaling_and_entries_that_underflow) {
   discard(&s);
 }
 
-/* Work and memory -------------------------------------------------------- */
+/* Work and memory ---------------------------------------------------------- */
 
 static void check_work(const hone_report *r) {
   double sum = r->inspect_ms + r->factor_ms + r->refine_ms + r->certify_ms +

@@ -41,7 +41,7 @@ TEST(contract, pins_the_numbers_of_structures_and_tuning) {
   CHECK_EQ_INT(HONE_RESIDUALS_HOST, 1);
 }
 
-/* Reports ----------------------------------------------------------------- */
+/* Reports ------------------------------------------------------------------ */
 
 /* The report of a call that failed has no results. */
 static void check_nothing_known(const hone_report *r, int status) {
@@ -118,7 +118,7 @@ TEST(report, has_exact_results_for_a_system_without_equations) {
   }
 }
 
-/* Progress ---------------------------------------------------------------- */
+/* Progress ----------------------------------------------------------------- */
 
 enum { EVENTS = 200 };
 
@@ -212,7 +212,7 @@ TEST(progress, goes_from_inspection_over_factorization_to_refinement) {
   }
 }
 
-/* Phases ------------------------------------------------------------------ */
+/* Phases ------------------------------------------------------------------- */
 
 /* No phase takes longer than the call, nor do all together. */
 TEST(report, has_times_that_add_up_to_no_more_than_the_total) {
@@ -242,7 +242,7 @@ TEST(report, has_times_that_add_up_to_no_more_than_the_total) {
   }
 }
 
-/* Memory ------------------------------------------------------------------ */
+/* Memory ------------------------------------------------------------------- */
 
 static int64_t needed(int64_t n, int64_t nrhs, int structure, bool twice) {
   int64_t single = -1, two = -1;
@@ -379,7 +379,7 @@ TEST(report, says_whether_the_factors_are_of_an_earlier_matrix) {
   sup_free(fresh);
 }
 
-/* Zero pivots ------------------------------------------------------------- */
+/* Zero pivots -------------------------------------------------------------- */
 
 /* Column k equals the one before it, and all entries are small integers: the
    pivot there is exactly 0 in any engine. */

@@ -229,7 +229,7 @@ TEST(residual, keeps_a_residual_20_digits_below_the_products) {
   }
 }
 
-/* Instruction sets ------------------------------------------------------- */
+/* Instruction sets --------------------------------------------------------- */
 
 static int kernels_here(const hone_residual_kernels **list) {
   int count = 0;
@@ -290,7 +290,7 @@ TEST(residual, is_computed_by_an_instruction_set_this_processor_has) {
   CHECK_STR(hone_residual_base.isa, "base");
 }
 
-/* Threads ---------------------------------------------------------------- */
+/* Threads ------------------------------------------------------------------ */
 
 static void expect_same_bits(const problem *p, bool trans, bool accurate,
                              int threads) {
@@ -351,7 +351,7 @@ TEST(residual, may_overwrite_the_right_hand_side) {
   }
 }
 
-/* Special numbers -------------------------------------------------------- */
+/* Special numbers ---------------------------------------------------------- */
 
 TEST(residual, is_b_exactly_where_x_is_zero) {
   for (int at = 0; at < 4; at++) {

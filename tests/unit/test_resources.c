@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Engines ----------------------------------------------------------------- */
+/* Engines ------------------------------------------------------------------ */
 
 /* Blocks allocated and not yet freed, and their bytes less those that the
    library adds to each for alignment and accounting. */
@@ -151,7 +151,7 @@ TEST(resources, cholesky_reads_one_triangle_only) {
     }
 }
 
-/* Passes ------------------------------------------------------------------ */
+/* Passes ------------------------------------------------------------------- */
 
 /* A permutation times 4, and one entry of 2: factors, inverse and solutions are
    small dyadic numbers. */

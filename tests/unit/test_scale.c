@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Inspection ------------------------------------------------------------- */
+/* Inspection --------------------------------------------------------------- */
 
 typedef struct inspected {
   int64_t n;
@@ -189,7 +189,7 @@ TEST(inspect, takes_a_norm_that_overflows_for_the_largest_number) {
   close_inspected(&s);
 }
 
-/* Scaling ---------------------------------------------------------------- */
+/* Scaling ------------------------------------------------------------------ */
 
 typedef struct scaled {
   inspected on;
@@ -382,7 +382,7 @@ TEST(scale, brings_level_matrices_far_from_1_near_1) {
   }
 }
 
-/* Vectors ---------------------------------------------------------------- */
+/* Vectors ------------------------------------------------------------------ */
 
 enum { LENGTH = 100 };
 

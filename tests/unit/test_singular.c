@@ -430,7 +430,7 @@ TEST(singular, nothing_is_reported_of_a_regular_matrix) {
   discard(&t);
 }
 
-/* Of rank n - 5, and the matrix of ones: one of the null vectors is
+/* A matrix of rank n - 5, and the matrix of ones: one of the null vectors is
    reported. */
 TEST(singular, one_of_many_null_vectors_is_reported) {
   for (int k = 0; k < 2; k++) {

@@ -230,7 +230,7 @@ TEST(solve, accepts_empty_systems) {
   CHECK(sup_untouched(x, 2, UNTOUCHED));
 }
 
-/* The reusable solver ---------------------------------------------------- */
+/* The reusable solver ------------------------------------------------------ */
 
 static int factor(hone_solver *solver, sys *s) {
   return hone_solver_factor(solver, s->a, s->lda, &s->report);

@@ -348,7 +348,7 @@ CT_CONSTRUCTOR static void register_checks(void) {
   }
 }
 
-/* Options and the ladder -------------------------------------------------- */
+/* Options and the ladder --------------------------------------------------- */
 
 TEST(structure, option_has_three_values) {
   hone_options o = options_for(&host, 3);
@@ -388,8 +388,8 @@ TEST(structure, spd_scales_rows_and_columns_alike) {
         s.a[k + i * s.n] *= d;
       }
     }
-    for (int64_t j = 0; j < s.n;
-         j++) /* the other order gives the same result */
+    /* The triangles were rounded in different orders. */
+    for (int64_t j = 0; j < s.n; j++)
       for (int64_t i = 0; i < j; i++)
         s.a[j + i * s.n] = s.a[i + j * s.n];
     CHECK_EQ_INT(sup_ladder_create(&ladder, s.n, engines, 2, &request, &mem,

@@ -14,7 +14,7 @@ __extension__ typedef __float128 wide;
 typedef long double wide;
 #endif
 
-/* The operator ------------------------------------------------------------ */
+/* The operator ------------------------------------------------------------- */
 
 static const toeplitz_matrix *matrix_of(const hone_matrix *a) {
   return (const toeplitz_matrix *)a->self;
