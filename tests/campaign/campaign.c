@@ -14,10 +14,10 @@
  *   backward error is too small, or the error is no fault of the system (such
  *   as a missing device).
  *
- * System i is made from the seed of the campaign and i. A defect is printed with
- * the system's own seed; --replay solves that system again (with the same
- * --family, --max-n, --device, --start and --extra). Workers are processes, each
- * with one system at a time.
+ * System i is made from the seed of the campaign and i. A defect is printed
+ * with the system's own seed; --replay solves that system again (with the same
+ * --family, --max-n, --device, --start and --extra). Workers are processes,
+ * each with one system at a time.
  */
 #include "tests/campaign/campaign.h"
 
