@@ -266,8 +266,9 @@ TEST(index, does_not_overflow_in_inspection_and_rounding) {
   on_device<float> own_f(int64_t(SIZE) * SIZE);
   part<double> there = {a.p + int64_t(AT) * ORDER, ORDER, SIZE, SIZE};
   there.put(entries);
-  const std::vector<double> far = take_in(a.p, ORDER, AT, f.p, ORDER, int(AT));
-  CHECK(same(far, take_in(own, SIZE, 0, own_f, SIZE, 0)));
+  const std::vector<double> far =
+      inspect_and_round(a.p, ORDER, AT, f.p, ORDER, int(AT));
+  CHECK(same(far, inspect_and_round(own, SIZE, 0, own_f, SIZE, 0)));
   CHECK(same(corner(f).get(), own_f.get()));
 }
 
