@@ -76,12 +76,12 @@ typedef struct campaign_record {
 
 /* The bits of record.broken. */
 enum {
-  CAMPAIGN_TOUCHED =
-      1,               /* x was written after an error, or beyond its columns */
+  /* x was written after an error, or beyond its columns. */
+  CAMPAIGN_TOUCHED = 1,
   CAMPAIGN_STATUS = 2, /* the status does not agree with those of the columns */
   CAMPAIGN_NOT_FINITE = 4, /* x is not finite, with a status >= 0 */
-  CAMPAIGN_FLATTERED =
-      8,               /* the reported backward error is below the true one */
+  /* The reported backward error is below the true one. */
+  CAMPAIGN_FLATTERED = 8,
   CAMPAIGN_REASON = 16 /* an error that is no fault of the system: no device, no
                           memory, an option, ... */
 };

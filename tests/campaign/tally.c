@@ -9,8 +9,8 @@
 #include <string.h>
 
 static const double EPS = 0x1p-53;
-static const double WELL =
-    1e13; /* up to this condition a system should be accepted */
+/* Up to this condition a system should be accepted. */
+static const double WELL = 1e13;
 
 /* X(name, key in the JSON). They count right-hand sides. */
 #define COUNTERS(X)                                                            \

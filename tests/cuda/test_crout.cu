@@ -214,8 +214,8 @@ template <class T> void bad_entries_in() {
   a = matrix<T>(n, 4.0);
   for (int64_t i = 0; i < n; i++) /* column 5 equals column 4 */
     a.data()[i + 5 * ld] = a.data()[i + 4 * ld];
-  for (int64_t i = 0; i < n;
-       i++) /* small integers, so that division is exact */
+  /* Small integers, so that division is exact. */
+  for (int64_t i = 0; i < n; i++)
     a.data()[i + 4 * ld] = a.data()[i + 5 * ld] = i == 4 ? T(4) : T(0);
   out = run(n, a, o);
   CHECK_EQ_INT(out.status, HONE_SINGULAR);

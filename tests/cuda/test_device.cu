@@ -40,8 +40,8 @@ struct problem {
    them. */
 struct outcome {
   int status;
-  double error[2],
-      residual; /* error of x; residual of A x = b for the known x */
+  /* Error of x; residual of A x = b for the known x. */
+  double error[2], residual;
   hone_factor_info info;
   hone_account used;
 };

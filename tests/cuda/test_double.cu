@@ -111,19 +111,19 @@ TEST(double_cuda, factors_and_solves) {
       CHECK_EQ_INT(out.status, HONE_OK);
       CHECK_EQ_INT(out.info.zero_pivot, -1);
       CHECK(out.info.growth > 0.0 && out.info.growth < 100.0);
-      CHECK_LE(out.error,
-               scaled ? 1e-6 : 1e-9); /* the condition is up to 1e9 */
+      /* The condition is up to 1e9. */
+      CHECK_LE(out.error, scaled ? 1e-6 : 1e-9);
       CHECK_GE(out.used.device_bytes, 8 * n * n);
       CHECK_GE(out.used.to_device, 8 * n * n);
     }
 }
 
-TEST(double_cuda, reports_growth_zero_pivots_and_overflow) {
+TEST(double_cuda, reports_growth_zero_pivots_and_nan) {
   NEED_DEVICE();
   problem p(65, false);
   const double top = largest(p);
-  p.a.data()[3 + 7 * p.lda] =
-      1000.0 * top; /* sets the maxima of its row and of its column */
+  /* Sets the maxima of its row and of its column. */
+  p.a.data()[3 + 7 * p.lda] = 1000.0 * top;
   CHECK_LE(std::fabs(run(p, 0, 1).info.growth - 1.0), 1e-2);
   for (int64_t i = 0; i < p.n; i++)
     p.a.data()[i + 40 * p.lda] = 0.0;

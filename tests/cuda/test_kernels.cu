@@ -295,8 +295,8 @@ TEST(kernels, solve_for_block_rows_of_u) {
 hone_moves random_moves(numbers *r, int64_t n, int64_t k, int64_t w) {
   std::vector<int> order = r->permutation(n - k), at(order.size());
   hone_moves m;
-  std::vector<int> row(
-      order.size()); /* row[i]: the row in place i after the exchanges */
+  /* row[i]: the row in place i after the exchanges. */
+  std::vector<int> row(order.size());
   for (int64_t i = 0; i < n - k; i++)
     row.data()[i] = static_cast<int>(i);
   for (int64_t i = 0; i < w; i++) {

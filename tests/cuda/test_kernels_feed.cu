@@ -66,8 +66,8 @@ void check_round(const round_case &c, double extreme) {
   ct_note("n %d, j %d, w %d, extreme %g", (int)n, (int)c.j, (int)c.w, extreme);
   const std::vector<float> got = f_there.get();
   int64_t wrong = 0;
-  for (size_t e = 0; e < got.size();
-       e++) /* any NaN equals any NaN, and 0 equals -0 */
+  /* Any NaN equals any NaN, and 0 equals -0. */
+  for (size_t e = 0; e < got.size(); e++)
     wrong += !(got[e] == f[e] || (got[e] != got[e] && f[e] != f[e]));
   CHECK_EQ_INT(wrong, 0);
   CHECK_EQ_INT(flushed.get()[0], vanished);

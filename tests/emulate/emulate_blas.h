@@ -100,8 +100,8 @@ struct operand {
           static_cast<const device::__nv_bfloat16 *>(a)[i]);
     return static_cast<const float *>(a)[i];
   }
-  static float
-  rounded_off(float v) { /* TF32 has 10 bits behind the leading one */
+  /* TF32 has 10 bits behind the leading one. */
+  static float rounded_off(float v) {
     const unsigned b = device::__float_as_uint(v);
     return v - v == 0 ? device::__uint_as_float((b + 0x1000) & ~0x1fffu) : v;
   }

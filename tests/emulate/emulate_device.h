@@ -276,9 +276,8 @@ inline __half __float2half_rn(float a) {
   if (v > 0x7f800000u)
     return {0x7fff}; /* the NaN that the device returns */
   if (v >= 0x477ff000u)
-    v = 0x7c00; /* 65520 rounds to Inf */
-  else if (v <
-           0x38800000u) /* subnormal: in units of 2^-24, like those of 0.5f */
+    v = 0x7c00;             /* 65520 rounds to Inf */
+  else if (v < 0x38800000u) /* units of 2^-24, as of 0.5f */
     v = __float_as_uint(rounded(fabsf(a) + 0.5f)) - 0x3f000000u;
   else
     v = (v + 0xfffu + (v >> 13 & 1) - (112u << 23)) >> 13;

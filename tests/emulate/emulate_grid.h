@@ -238,8 +238,8 @@ typedef struct CUstream_st *cudaStream_t;
 
 namespace hone_emulate {
 
-constexpr size_t SHARED =
-    48 << 10; /* limit of dynamic shared memory, unless raised */
+/* Limit of dynamic shared memory, unless raised. */
+constexpr size_t SHARED = 48 << 10;
 constexpr int SHARED_OPTIN = 227 << 10;
 constexpr int RESIDENT = MOST * 2; /* threads that fit on a processor */
 inline thread_local cudaError_t last_error = cudaSuccess;

@@ -197,8 +197,8 @@ inline void poll(const char *where) {
     else
       sched_yield();
   }
-  self->where =
-      where; /* stays until the next barrier, as it may poll for ever */
+  /* Stays until the next barrier, as it may poll for ever. */
+  self->where = where;
   yield();
 }
 

@@ -19,8 +19,8 @@ void gallery_make_hilbert(gallery_task *t) {
 static double binomial(int64_t n, int64_t k) {
   double b = 1.0;
   for (int64_t i = 1; i <= k; i++)
-    b = b * (double)(n - k + i) /
-        (double)i; /* exact, as each quotient is a binomial coefficient */
+    /* Exact, as each quotient is a binomial coefficient. */
+    b = b * (double)(n - k + i) / (double)i;
   return b;
 }
 

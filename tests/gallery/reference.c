@@ -33,9 +33,9 @@ typedef struct work {
   double *scratch;      /* 2 n */
   int *row, *col;       /* exponents of the scaling */
   int *size;            /* n x n: exponents of A */
-  double *delta,
-      *last; /* sizes of the last correction and of the one before it, relative
-                to x, scaled; for known solutions the errors */
+  /* Sizes of the last correction and of the one before it, relative to x,
+     scaled; for known solutions the errors. */
+  double *delta, *last;
   /* These sizes without scaling, in the larger of 1-norm and infinity norm. */
   long double *step, *before;
   bool *done;

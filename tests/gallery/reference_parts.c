@@ -23,8 +23,8 @@ typedef long double quad;
 static bool factor_double(reference_factors *f) {
   const int n = (int)f->n;
   int info = 0;
-  dgetrf_(&n, &n, f->high, &n, f->col,
-          &info); /* col has room for the row exchanges */
+  /* f->col has room for the row exchanges. */
+  dgetrf_(&n, &n, f->high, &n, f->col, &info);
   for (int k = 0; k < n; k++)
     f->row[k] = k;
   for (int k = 0; k < n; k++) {

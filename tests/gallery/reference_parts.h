@@ -10,8 +10,8 @@
 /* P S Q = L U, in double (low NULL, Q = I) or in double-double. */
 typedef struct reference_factors {
   int64_t n;
-  double *high,
-      *low; /* L below the diagonal, U above; low: in double-double only */
+  /* L below the diagonal, U above; low: in double-double only. */
+  double *high, *low;
   int *row, *col; /* entry k of P v is v[row[k]]; Q likewise */
   bool wide;
 } reference_factors;

@@ -104,8 +104,8 @@ void shaped_check_path(const shaped *s, int structure) {
   CHECK_STR(s->report.reason, "");
   CHECK_CONTAINS(s->report.device, "CPU");
   CHECK_LE(s->report.fallback_ms, 0.0);
-  if (structure >=
-      HONE_FOUND_BANDED) /* refinement would hide a wrong direct solve */
+  /* Refinement would hide a wrong direct solve. */
+  if (structure >= HONE_FOUND_BANDED)
     CHECK_LE(s->report.iterations, 1);
   CHECK_EQ_INT(s->report.precision, structure >= HONE_FOUND_BANDED ? 64 : 32);
 }

@@ -292,8 +292,8 @@ TEST(abi, tuning_is_read_up_to_its_struct_size) {
                                                it are not read */
   tuning.struct_size = offsetof(hone_tuning, pivoting);
   CHECK_EQ_INT(solve(&s), HONE_OK);
-  tuning.struct_size =
-      sizeof tuning; /* now they are read, and pivoting is invalid */
+  /* Now they are read, and pivoting is invalid. */
+  tuning.struct_size = sizeof tuning;
   CHECK_EQ_INT(solve(&s), HONE_BAD_OPTION);
 }
 
@@ -405,8 +405,8 @@ TEST(abi, a_solve_takes_no_options_that_contradict_the_solver) {
     ct_note("option %d", which);
     s = make();
     hone_solver *alike = factored(&s, &o);
-    CHECK_EQ_INT(solve_with(alike, &s),
-                 HONE_OK); /* zeros agree with any solver */
+    /* Zeros agree with any solver. */
+    CHECK_EQ_INT(solve_with(alike, &s), HONE_OK);
     s = make();
     s.options = o;
     CHECK_EQ_INT(solve_with(plain, &s), HONE_BAD_OPTION);
@@ -447,8 +447,8 @@ TEST(abi, a_solve_has_its_own_progress_and_deadline) {
   CHECK_LT(0, stops);
   s.options = (hone_options)HONE_OPTIONS_INIT;
   stops = 0;
-  CHECK_EQ_INT(solve_with(solver, &s),
-               HONE_OK); /* the solver's callback again */
+  /* The solver's callback again. */
+  CHECK_EQ_INT(solve_with(solver, &s), HONE_OK);
   CHECK_LT(0, calls);
   CHECK_EQ_INT(stops, 0);
   s.options.deadline_s = 1e-12;

@@ -215,9 +215,8 @@ static void check_engine(const hone_engine *engine, int64_t n, bool spd) {
     CHECK_LE(sup_backward_error(n, a, n, trans, x, b), 1e-13);
     CHECK_MEM_EQ(x, x + n, (size_t)n * sizeof *x);
     CHECK_EQ_INT(engine->solve(self, trans, 1, b, n), HONE_OK);
-    CHECK_LE(1e-10,
-             sup_forward_error(
-                 n, b, x)); /* the solve in single arithmetic is less exact */
+    /* The solve in single arithmetic is less exact. */
+    CHECK_LE(1e-10, sup_forward_error(n, b, x));
     CHECK_LE(sup_forward_error(n, b, x), 1e-4);
   }
   engine->destroy(self, &mem);

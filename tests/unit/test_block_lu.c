@@ -202,8 +202,8 @@ TEST(block_lu, finds_a_column_that_depends_on_another) {
   static block b;
   for (int k = 0; k + 1 < 40; k++) {
     fill(&b, UNIFORM, 40);
-    for (int i = 0; i < b.w;
-         i++) /* powers of two, so that elimination is exact */
+    /* Powers of two, so that elimination is exact. */
+    for (int i = 0; i < b.w; i++)
       for (int j = 0; j < b.w; j++)
         b.lu[i * N + j] = i == b.w - 1 - j ? 2.0F : 0.0F;
     for (int i = 0; i < b.w; i++)

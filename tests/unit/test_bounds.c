@@ -80,8 +80,8 @@ TEST(bounds, do_not_trust_an_accidentally_small_contraction) {
         !hone_bounds_contraction_doubtful(&s.certificate, true));
   set_case(&s, 0.1, 1.0);
   CHECK(!hone_bounds_contraction_doubtful(&s.certificate, false));
-  CHECK(hone_bounds_contraction_doubtful(&s.certificate,
-                                         true)); /* factors of another matrix */
+  /* Factors of another matrix. */
+  CHECK(hone_bounds_contraction_doubtful(&s.certificate, true));
 }
 
 /* A large part of the error that shrinks may hide a small part that does
@@ -96,8 +96,8 @@ TEST(bounds, assume_a_hidden_error_where_only_corrections_shrink) {
   CHECK_NEAR(left(&s), 100.0, 0.0); /* n */
   s.certificate.contraction = 1e4;  /* errors grow at first */
   CHECK_NEAR(left(&s), 1e4, 0.0);
-  s.certificate.contraction =
-      (double)NAN; /* GMRES takes over the certificate's pairs */
+  /* GMRES takes over the certificate's pairs. */
+  s.certificate.contraction = (double)NAN;
   s.certificate.predicted_contraction = 1e9;
   s.certificate.pairs = 3;
   s.ctx.f.space = &s.space;
@@ -142,8 +142,8 @@ TEST(bounds, estimate_no_less_noise_than_the_contraction_implies) {
                      .state = HONE_COLUMN_ACCEPTED};
   hone_bounds_estimate(&s.ctx, &s.certificate, 1, &s.column);
   CHECK(s.column.noise_estimated && s.column.noise_error < 1e300);
-  CHECK_LE(100.0,
-           s.column.remainder / s.column.error); /* the remainder counted */
+  /* The remainder counted. */
+  CHECK_LE(100.0, s.column.remainder / s.column.error);
   CHECK_LE(s.column.remainder_scaled, s.column.noise_error_scaled);
 }
 
@@ -406,7 +406,7 @@ TEST(bounds, hold_where_they_once_did_not) {
 /* In extra-precise mode factors whose contraction is too small for their
    certificate still serve: corrections continue below the last bit of x until
    the part that may be hidden does not count. */
-TEST(bounds, have_corrections_continue_until_no_error_is_hidden) {
+TEST(bounds, demand_corrections_until_no_error_is_hidden) {
   static const known_system hiding[] = {
       {"dlatms_4", 0x1bb85cdf097882f3, HONE_FACTOR_SINGLE},
       {"dlatms_2", 0x54ff4a092991a725, HONE_FACTOR_SINGLE},

@@ -55,8 +55,8 @@ TEST(campaign, counts_violations) {
   r.column[0].status = HONE_OK;
   r.column[0].reference_error = 1e-15; /* the error may be the reference's */
   CHECK_EQ_INT(defects_of(&r), 0);
-  r.column[0].error = r.column[0].bound =
-      (double)NAN; /* the error is unknown */
+  /* The error is unknown. */
+  r.column[0].error = r.column[0].bound = (double)NAN;
   CHECK_EQ_INT(defects_of(&r), 0);
   r = good_record();
   r.column[0].bound = (double)NAN;

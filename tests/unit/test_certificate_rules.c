@@ -43,8 +43,8 @@ TEST(certificates, add_up_the_errors_that_they_know) {
   CHECK_LE(2e-6, bound);
   CHECK_LE(bound, 3e-6);
   CHECK_LE(hone_bounds_forward(&good, &column, true), 3e-7);
-  hone_refined more =
-      column; /* the remainder that corrections leave is added */
+  /* The remainder that corrections leave is added. */
+  hone_refined more = column;
   more.remainder = 1e-5;
   CHECK_LE(2.2e-5, hone_bounds_forward(&good, &more, false));
   CHECK_LE(hone_bounds_forward(&good, &more, false), 3e-5);
@@ -111,8 +111,8 @@ TEST(certificates, measure_an_error_in_scaled_variables) {
     hone_bounds_relative_size(&ctx, &column, first, &beside);
     CHECK_NEAR(beside.scaled, 1.0, 0.0); /* and in the largest unit: */
     CHECK_NEAR(beside.spread, trans ? 0x1p10 : 0x1p20, 0.0);
-    column.solution_size =
-        0x1p76; /* single precision drops a part of d that counts */
+    /* Single precision drops a part of d that counts. */
+    column.solution_size = 0x1p76;
     hone_bounds_relative_size(&ctx, &column, d, &beside);
     CHECK_NEAR(beside.plain, 1.0 + (trans ? 0x1p-10 : 1.0), 0.0);
     ctx.f.engine = &twice;

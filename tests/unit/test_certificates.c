@@ -168,7 +168,7 @@ TEST(certificates, accept_no_x_without_a_digit_of_a_nearly_singular_matrix) {
 
 /* An x without a certain digit meets these tolerances; it is refined until it
    has one. */
-TEST(certificates, have_an_x_without_a_digit_refined_further) {
+TEST(certificates, demand_more_corrections_of_an_x_without_a_digit) {
   int accepted = 0;
   for (int k = 0; k < 24; k++) {
     sup_rng rng = {(uint64_t)k};

@@ -54,8 +54,8 @@ static void make_calls(void) {
   s.a[3] = (double)NAN;
   sys_call(&s);
   sup_matrix_cond(&rng, 420, SUP_ONE_SMALL, 1e11, t.a, 420);
-  t.options.factor_precision =
-      HONE_FACTOR_SINGLE; /* this one falls back to double */
+  /* This one falls back to double. */
+  t.options.factor_precision = HONE_FACTOR_SINGLE;
   sys_call(&t);
   zero.n = 0;
   sys_call(&zero);

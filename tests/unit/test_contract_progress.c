@@ -52,8 +52,8 @@ TEST(contract, stops_at_any_event_of_the_callback) {
       int st = sys_solve(&s);
       CHECK_EQ_INT(a.bad_events, 0);
       done = a.heard < stop;
-      if (done ||
-          a.accepted) /* the last event was too late to stop the solve */
+      /* The last event was too late to stop the solve. */
+      if (done || a.accepted)
         CHECK_EQ_INT(st, HONE_OK);
       else
         CHECK_EQ_INT(st, a.refining ? HONE_INTERRUPTED : HONE_CANCELLED);

@@ -66,8 +66,8 @@ TEST(convergence, records_events_of_refinement_only) {
   const hone_progress other = {.phase = "factor", .backward_error = 1.0};
   convergence_hear(c, &other);
   tell(c, 0, 32, 0, (double)NAN);
-  tell(c, 0, 0, 0,
-       1.0); /* an event of the error bounds, not a correction of x */
+  /* An event of the error bounds, not a correction of x. */
+  tell(c, 0, 0, 0, 1.0);
   CHECK_EQ_INT(c->count, 0);
   char *text = drawn(c, "t", 1e-16);
   CHECK_STR(text, "");

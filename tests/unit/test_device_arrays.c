@@ -304,8 +304,8 @@ TEST(device_arrays, may_lie_on_another_device_or_in_another_context) {
     for (int device = HONE_DEVICE_CPU; device <= HONE_DEVICE_CUDA; device++) {
       sys s = make(FULL, 420, 1, 0);
       s.options.device = device;
-      if (device ==
-          HONE_DEVICE_CUDA) /* there is no copy yet when A is factored */
+      /* There is no copy yet when A is factored. */
+      if (device == HONE_DEVICE_CUDA)
         fake.slow = 10000;
       ct_note("way %d, device %d", way, device);
       if (device == HONE_DEVICE_CPU || (sup_emulated() && way < 2)) {

@@ -159,8 +159,7 @@ TEST(device_arrays_solver, counts_the_copy_of_a_against_the_limit) {
 
 /* A factorization that fails for lack of memory for the copy leaves no
    factors. */
-TEST(device_arrays_solver,
-     holds_no_factors_if_there_was_no_memory_for_the_copy) {
+TEST(device_arrays_solver, holds_no_factors_without_memory_for_the_copy) {
   NEED_FAKE();
   device_begin();
   sys s;

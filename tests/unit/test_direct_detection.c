@@ -86,8 +86,8 @@ TEST(direct, finds_symmetry_broken_by_one_bit_anywhere) {
       }
       *entry = before;
     }
-  s.a[3 + 50 * s.lda] = s.a[50 + 3 * s.lda] =
-      2.0; /* makes a 2 x 2 minor negative */
+  /* Makes a 2 x 2 minor negative. */
+  s.a[3 + 50 * s.lda] = s.a[50 + 3 * s.lda] = 2.0;
   CHECK(!detect(&s).definite);
   shaped_discard(&s);
 }

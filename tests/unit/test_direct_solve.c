@@ -138,8 +138,8 @@ TEST(direct, needs_little_memory_and_no_more_than_announced) {
     int64_t single = 0, below = n;
     while (!hone_band_pays(below, 1, n))
       below--;
-    for (int64_t j = 0; j < n;
-         j++) /* the widest band, nearly all below the diagonal */
+    /* The widest band, nearly all below the diagonal. */
+    for (int64_t j = 0; j < n; j++)
       for (int64_t i = j + 1; i < HONE_MIN(j + below + 1, n); i++)
         s.a[i + j * n] = 1.0 / (double)(n + i + j);
     ct_note("n %d, %d below", (int)n, (int)below);

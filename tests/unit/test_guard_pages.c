@@ -33,8 +33,8 @@ static void *guarded(size_t bytes, size_t align) {
   if (map == MAP_FAILED || mprotect(map + open, PAGE, PROT_NONE) != 0)
     abort();
   *(mapping *)map = (mapping){map, open + PAGE};
-  memset(map + sizeof(mapping), 0xff,
-         open - sizeof(mapping)); /* the bytes of NaN */
+  /* The bytes of NaN. */
+  memset(map + sizeof(mapping), 0xff, open - sizeof(mapping));
   return map + open - used;
 }
 
@@ -77,8 +77,7 @@ static void fill(shape kind, int64_t n, double *a, sup_rng *rng, int units) {
   double *full = sup_filled(n * n, 0.0);
   if (kind == DEFINITE)
     sup_matrix_spd(rng, n, 1e2, full);
-  else if (kind ==
-           HARD) /* for single precision: takes GMRES, then LU in double */
+  else if (kind == HARD) /* takes GMRES, then LU in double */
     sup_matrix_cond(rng, n, SUP_GEOMETRIC, 1e9, full, n);
   else
     sup_random(rng, n, n, full, n);

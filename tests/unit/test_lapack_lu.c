@@ -166,8 +166,8 @@ TEST(lapack, wrong_arguments_reach_xerbla_as_lapack_sends_them) {
   d.dgetrf(&n, &n, s.f, &four, s.ipiv, &s.info);
   CHECK_EQ_INT(s.info, -4);
   d.dgetrs("X", &n, &s.nrhs, s.f, &s.ld, s.ipiv, s.x, &s.ld, &s.info, 1);
-  CHECK_EQ_INT(xerbla_call.info,
-               1); /* not INFO, which OpenBLAS 0.3.21 does not set */
+  /* INFO is not set by OpenBLAS 0.3.21. */
+  CHECK_EQ_INT(xerbla_call.info, 1);
   d.dposv("X", &n, &s.nrhs, s.f, &s.ld, s.x, &s.ld, &s.info, 1);
   CHECK_EQ_INT(s.info, -1);
   d.dsgesv(&n, &s.nrhs, s.f, &s.ld, s.ipiv, s.b, &four, s.x, &s.ld, s.work,
@@ -331,8 +331,8 @@ TEST(lapack, dgetrs_passes_on_factors_that_dgetrf_did_not_make) {
   getrs(&d, &s, 'N', s.f);
   CHECK_LE(problem_backward_error(&s, false), SUP_LIMIT);
   const double was = s.f[33 + 50 * s.ld];
-  s.f[33 + 50 * s.ld] =
-      was * (1.0 + 0x1p-52); /* changes one bit of one entry */
+  /* Changes one bit of one entry. */
+  s.f[33 + 50 * s.ld] = was * (1.0 + 0x1p-52);
   check_getrs_passed(&d, &s, s.f);
   s.f[33 + 50 * s.ld] = was;
   int pivot = s.ipiv[3];
@@ -346,8 +346,8 @@ TEST(lapack, dgetrs_passes_on_factors_that_dgetrf_did_not_make) {
 }
 
 TEST(lapack, kept_matrices_stay_within_their_memory) {
-  setenv("HONE_LAPACK_KEPT_MIB", "1",
-         1); /* room for 2 matrices of order 220, 388 kB each */
+  /* Room for 2 matrices of order 220, 388 kB each. */
+  setenv("HONE_LAPACK_KEPT_MIB", "1", 1);
   drop_in d = drop_in_open("1", "auto");
   REQUIRE(d.dgetrf != NULL);
   problem s[3];

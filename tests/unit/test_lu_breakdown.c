@@ -206,8 +206,8 @@ static void stops_between_block_columns_when_told(const void *arg) {
   f.watch = (hone_watch){.deadline_s = hone_now_s() - 1.0};
   CHECK_EQ_INT(lu_factor(&f, e.s, n), HONE_CANCELLED);
   f.watch = (hone_watch){.deadline_s = 0.0};
-  CHECK_EQ_INT(lu_factor(&f, e.s, n),
-               HONE_OK); /* the next factorization starts anew */
+  /* The next factorization starts anew. */
+  CHECK_EQ_INT(lu_factor(&f, e.s, n), HONE_OK);
   exact_check_factors(&f, &e);
   lu_close(&f);
   exact_free(&e);

@@ -392,8 +392,8 @@ TEST(memory, is_four_bytes_an_entry_in_single_precision) {
   const double n = 1500.0;
   int64_t single = -1, twice = -1;
   make(&p, &h);
-  p.options.device =
-      HONE_DEVICE_CPU; /* a GPU's pinned buffers are not bounded by n^2 */
+  /* A GPU's pinned buffers are not bounded by n^2. */
+  p.options.device = HONE_DEVICE_CPU;
   CHECK_EQ_INT(one_call(&p), HONE_OK);
   CHECK_EQ_INT(p.report.precision, 32);
   /* plus vectors, and the padding of one block to a huge page */

@@ -58,8 +58,8 @@ TEST(reference, finds_integers_exactly) {
   static const char *const names[] = {"integers", "frank", "moler", "minij",
                                       "growth"};
   for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-    const int64_t n =
-        k == 1 ? 22 : 40; /* the condition of Frank's matrix is about n! */
+    /* The condition of Frank's matrix is about n! */
+    const int64_t n = k == 1 ? 22 : 40;
     gallery_make(gallery_find(names[k]), n, k == 4 ? 1 : 50, 4, a, n);
     for (int64_t i = 0; i < n; i++) {
       b[i] = 0.0;
@@ -211,8 +211,8 @@ TEST(reference, counts_errors_in_the_units_of_the_caller) {
     const int64_t n = 3;
     gallery_make(gallery_find("uniform"), n, 0, seed, a, n);
     for (int64_t j = 0; j < n; j++)
-      for (int64_t i = 0; i < n;
-           i++) /* graded symmetrically, like wide matrices */
+      /* Graded symmetrically, like wide matrices. */
+      for (int64_t i = 0; i < n; i++)
         a[i + j * n] = ldexp(a[i + j * n], size[j] + size[i]);
     for (int64_t i = 0; i < n; i++) {
       b[i] = a[i + 2 * n];

@@ -68,8 +68,7 @@ TEST(refine, accepts_x_by_the_callers_matrix_if_that_is_badly_scaled) {
   fixture_tear_down(&s);
 }
 
-TEST(refine,
-     converges_at_a_rate_near_one_half_if_enough_corrections_are_allowed) {
+TEST(refine, converges_at_a_rate_near_one_half_if_corrections_suffice) {
   fixture s;
   fixture_set_up_one(&s, false)->rate = 0.45;
   s.request.max_iterations = 100;
@@ -227,8 +226,8 @@ TEST(refine, climbs_with_the_bad_columns_only) {
     CHECK_EQ_INT(fixture_run(&s), HONE_OK);
     fixture_check_accepted(&s);
     CHECK_EQ_INT(s.report.fallback_columns, 2);
-    CHECK(strstr(s.report.reason, "second") ==
-          NULL); /* the second engine did not fail */
+    /* The second engine did not fail. */
+    CHECK(strstr(s.report.reason, "second") == NULL);
     for (int c = 0; c < 5; c++) {
       CHECK_EQ_INT(s.column[c].precision, c == 1 || c == 3 ? 64 : 32);
       if (c != 1 && c != 3)
@@ -342,8 +341,8 @@ TEST(refine, does_not_accept_x_by_a_tolerance_below_rounding) {
     s.request.criterion = criterion;
     s.request.limit = 1e-18;
     CHECK_EQ_INT(fixture_run(&s), HONE_NOT_CONVERGED);
-    CHECK_LE(fixture_backward_error(&s, 0),
-             1e-15); /* x is as good as double precision allows */
+    /* x is as good as double precision allows. */
+    CHECK_LE(fixture_backward_error(&s, 0), 1e-15);
     CHECK_LE(sup_forward_error(s.n, s.x, s.x_true), 1e-14);
     CHECK_LE(s.report.iterations, 25);
     fixture_tear_down(&s);
@@ -394,8 +393,8 @@ TEST(refine, solves_from_a_start_that_is_far) {
       double *x0 = sup_filled(ORDER, starts[k]);
       REQUIRE(fixture_open(&s) == HONE_OK && fixture_factor(&s) == HONE_OK);
       CHECK_EQ_INT(fixture_solve_from(&s, x0), HONE_OK);
-      CHECK_LE(fixture_backward_error(&s, 0),
-               2.0 * SUP_LIMIT); /* the other criteria promise less */
+      /* The other criteria promise less. */
+      CHECK_LE(fixture_backward_error(&s, 0), 2.0 * SUP_LIMIT);
       sup_free(x0);
       fixture_tear_down(&s);
     }

@@ -27,14 +27,14 @@ TEST(refine, factors_more_precisely_before_it_factors_in_double) {
   fixture_check_accepted(&s);
   CHECK_EQ_INT(s.script[0]->factors, 2);
   CHECK_EQ_INT(s.script[0]->arithmetic, HONE_ARITHMETIC_AUTO);
-  CHECK_EQ_INT(s.script[0]->alive_most,
-               1); /* the coarse factors are given back first */
+  /* The coarse factors are given back first. */
+  CHECK_EQ_INT(s.script[0]->alive_most, 1);
   CHECK_EQ_INT(s.column[0].precision, 32);
   CHECK_EQ_INT(s.report.fallback_columns, 1);
   CHECK_CONTAINS(s.report.path, "scripted, scripted");
   CHECK(s.ladder.rung[2].self == NULL);
-  CHECK_EQ_INT(fixture_factor(&s),
-               HONE_OK); /* the next matrix starts with coarse factors again */
+  /* The next matrix starts with coarse factors again. */
+  CHECK_EQ_INT(fixture_factor(&s), HONE_OK);
   CHECK_EQ_INT(s.script[0]->arithmetic, HONE_ARITHMETIC_FP16);
   CHECK_EQ_INT(s.script[0]->alive_most, 1);
   fixture_tear_down(&s);
@@ -196,8 +196,8 @@ TEST(refine, goes_on_with_another_engine_when_the_device_fails_in_a_solve) {
     CHECK_EQ_INT(fixture_solve(&s), HONE_OK);
     fixture_check_accepted(&s);
     CHECK_CONTAINS(s.report.reason, "device failed");
-    CHECK_EQ_INT(second->factors,
-                 1); /* an engine of the same precision follows */
+    /* An engine of the same precision follows. */
+    CHECK_EQ_INT(second->factors, 1);
     CHECK(s.ladder.rung[2].self == NULL);
     fixture_tear_down(&s);
   }

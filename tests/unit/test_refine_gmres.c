@@ -104,8 +104,8 @@ TEST(refine, tries_no_gmres_for_a_column_beyond_range_beside_a_slow_one) {
   CHECK_EQ_INT(s.column[0].status, HONE_OK);
   CHECK_EQ_INT(s.column[1].status, HONE_OVERFLOW);
   CHECK_LE(1, s.report.gmres_steps);
-  CHECK_EQ_INT(s.script[0]->columns - s.script[0]->solves,
-               1); /* GMRES solved for the first column only */
+  /* GMRES solved for the first column only. */
+  CHECK_EQ_INT(s.script[0]->columns - s.script[0]->solves, 1);
   fixture_tear_down(&s);
 }
 
@@ -236,8 +236,8 @@ TEST(refine, takes_no_gmres_for_many_columns_and_climbs_or_fails) {
     s.request.gmres_steps = 8;
     REQUIRE(fixture_open(&s) == HONE_OK && fixture_factor(&s) == HONE_OK);
     CHECK_LE(1, s.ladder.rung[0].certificate.pairs);
-    s.ladder.request.gmres_steps =
-        0; /* the rule allows no GMRES at this order */
+    /* The rule allows no GMRES at this order. */
+    s.ladder.request.gmres_steps = 0;
     if (!memory)
       s.ladder.copy_rung = -1;
     int st = fixture_solve(&s);

@@ -54,8 +54,8 @@ TEST(refine, climbs_when_only_double_factors_show_that_a_is_regular) {
   fixture s;
   double near[ORDER * ORDER];
   set_up_singular(&s, near, 1e-7);
-  s.a[3 + 3 * ORDER] *=
-      1.0 + 1e-9; /* now regular, with a condition about 1e10 */
+  /* Now regular, with a condition about 1e10. */
+  s.a[3 + 3 * ORDER] *= 1.0 + 1e-9;
   double ones[ORDER];
   for (int64_t i = 0; i < ORDER; i++)
     ones[i] = 1.0;

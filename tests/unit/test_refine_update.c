@@ -24,8 +24,8 @@ TEST(refine, keeps_the_factors_for_a_nearby_matrix) {
   sup_script *script = fixture_set_up_one(&s, true);
   CHECK_EQ_INT(fixture_run(&s), HONE_OK);
   disturb(&s, 1e-5);
-  CHECK_LE(1e-8,
-           fixture_backward_error(&s, 0)); /* x does not solve the new system */
+  /* x does not solve the new system. */
+  CHECK_LE(1e-8, fixture_backward_error(&s, 0));
   CHECK_EQ_INT(update(&s), HONE_OK);
   CHECK_EQ_INT(fixture_solve(&s), HONE_OK);
   fixture_check_accepted(&s);

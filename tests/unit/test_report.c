@@ -231,8 +231,8 @@ TEST(report, growth_is_that_of_the_factorization) {
 TEST(report, gives_range_and_scaling_and_entries_that_underflow) {
   solved s = prepare(20);
   s.options.factor_precision = HONE_FACTOR_SINGLE;
-  s.options.structure =
-      HONE_STRUCTURE_GENERAL; /* or the matrix would be solved as a band */
+  /* Else the matrix would be solved as a band. */
+  s.options.structure = HONE_STRUCTURE_GENERAL;
   for (int i = 0; i < 20 * 20; i++)
     s.a[i] = i % 21 == 0 ? 4.0 : 0.0;
   s.a[0] = 1.0;

@@ -196,8 +196,8 @@ TEST(report_forms, text_names_one_unknown_one_equation_and_the_pivot) {
   r.null_count = 0;
   check_text(&r,
              SINGULAR "singular        equation 0 says nothing\n" TIME MEMORY);
-  r.status =
-      HONE_NO_MEMORY; /* not a singular matrix: no unknowns or equations */
+  /* Not a singular matrix: no unknowns or equations. */
+  r.status = HONE_NO_MEMORY;
   check_text(&r, "status          -40, out of memory, or above "
                  "options.memory_limit_bytes\n"
                  "system          n 3, 1 right-hand side, 0 "

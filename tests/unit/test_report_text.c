@@ -162,8 +162,8 @@ TEST(report, text_has_what_people_need) {
 TEST(report, text_says_what_makes_a_matrix_singular) {
   char text[TEXT_SIZE];
   hone_report r = made_up();
-  hone_report_text(&r, text,
-                   sizeof text); /* not converged: nothing about singularity */
+  /* Not converged: nothing about singularity. */
+  hone_report_text(&r, text, sizeof text);
   CHECK(strstr(text, "singular") == NULL);
   CHECK_CONTAINS(text, "25 digits certain");
   r.status = HONE_ILL_CONDITIONED;

@@ -170,8 +170,8 @@ TEST(singular, weights_are_in_the_callers_units) {
       for (int64_t i = 0; i < ORDER; i++)
         t.a[i + j * ORDER] =
             ldexp(t.a[i + j * ORDER], (int)(i * 3 - j % 5 * 20));
-    for (int64_t i = 0; i < ORDER;
-         i++) /* columns 4 and 21 have the units 2^-80 and 2^-20 */
+    /* Columns 4 and 21 have the units 2^-80 and 2^-20. */
+    for (int64_t i = 0; i < ORDER; i++)
       t.a[i + 21 * ORDER] = ldexp(t.a[i + 21 * ORDER], -61);
     if (rows)
       transpose(&t);
