@@ -312,7 +312,7 @@ TEST(abi, tuning_is_copied) {
   hone_solver_destroy(&solver);
 }
 
-/* Where trans, x0 and columns may be set */
+/* Where trans, x0 and columns may be set ----------------------------------- */
 
 TEST(abi, create_refuses_options_that_belong_to_one_solve) {
   sys s = make();

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- The remainder after a correction ---- */
+/* ---- The remainder after a correction ------------------------------------ */
 
 /* Refinement of one column with factors that have this certificate. */
 typedef struct refinement_case {
@@ -147,7 +147,7 @@ TEST(bounds, estimate_no_less_noise_than_the_contraction_implies) {
   CHECK_LE(s.column.remainder_scaled, s.column.noise_error_scaled);
 }
 
-/* ---- A residual of a device, which has begun to solve for it ---- */
+/* ---- A residual of a device, which has begun to solve for it ------------- */
 
 enum { THERE = 5 };
 
@@ -221,7 +221,7 @@ TEST(bounds, accept_a_devices_residual_that_differs_by_noise_only) {
   }
 }
 
-/* ---- The condition that the certificate finds ---- */
+/* ---- The condition that the certificate finds ---------------------------- */
 
 typedef struct ladder_test {
   hone_mem mem;
@@ -323,7 +323,7 @@ TEST(bounds, try_random_errors_with_factors_of_another_matrix) {
   hone_ladder_destroy(&s.ladder);
 }
 
-/* ---- The noise of a residual ---- */
+/* ---- The noise of a residual --------------------------------------------- */
 
 static double wide_residual(int64_t n, const double *a, const double *x,
                             double b, int shift) {
@@ -345,7 +345,7 @@ TEST(bounds, measure_rows_below_the_range_in_double_double) {
   CHECK_NEAR(wide_residual(2, p, q, 0.0, 600), -0x1p-504, 0.0);
 }
 
-/* ---- Systems whose bounds were below the error ---- */
+/* ---- Systems whose bounds were below the error --------------------------- */
 
 typedef struct known_system {
   const char *family;

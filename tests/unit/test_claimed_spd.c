@@ -158,7 +158,7 @@ CT_CONSTRUCTOR static void register_checks(void) {
   }
 }
 
-/* Checksums that tell a triangle from its mirror image */
+/* Checksums that tell a triangle from its mirror image --------------------- */
 
 static uint64_t difference(int64_t n, const double *a) {
   uint64_t sum = 0;

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* NaN and Inf */
+/* NaN and Inf -------------------------------------------------------------- */
 
 TEST(contract, says_where_a_is_not_finite) {
   static const double bad[] = {(double)NAN, (double)INFINITY,
@@ -63,7 +63,7 @@ TEST(contract, does_not_mistake_sums_that_overflow_for_infinity) {
   sys_discard(&s);
 }
 
-/* The range of double */
+/* The range of double ------------------------------------------------------ */
 
 /* One entry far outside the range of single precision beside ordinary ones. */
 TEST(contract, solves_with_entries_that_overflow_or_vanish_in_single) {

@@ -131,7 +131,7 @@ TEST(direct, engine_without_a_certificate_is_followed_by_none) {
   hone_ladder_destroy(&s.ladder);
 }
 
-/* Engines that factor A before it is inspected */
+/* Engines that factor A before it is inspected ----------------------------- */
 
 static int not_inspected;
 static int (*scripted_factor)(void *self, const hone_matrix *a,

@@ -312,7 +312,7 @@ TEST(extra_precise, solves_on_a_device_with_a_copy_of_the_matrix) {
   discard(&t);
 }
 
-/* Scripted engines */
+/* Scripted engines --------------------------------------------------------- */
 
 typedef struct ladder_test {
   hone_mem mem;

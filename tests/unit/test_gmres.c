@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Public calls */
+/* Public calls ------------------------------------------------------------- */
 
 typedef struct problem {
   int64_t n, nrhs;

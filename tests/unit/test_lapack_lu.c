@@ -179,7 +179,7 @@ TEST(lapack, wrong_arguments_reach_xerbla_as_lapack_sends_them) {
   drop_in_close(&d);
 }
 
-/* dsgesv and dsposv */
+/* dsgesv and dsposv -------------------------------------------------------- */
 
 TEST(lapack, dsgesv_leaves_a_alone_where_refinement_succeeds) {
   drop_in d = drop_in_open("1", "keep");
@@ -284,7 +284,7 @@ TEST(lapack, iter_says_success_only_within_lapacks_own_bound) {
   drop_in_close(&d);
 }
 
-/* dgetrf and dgetrs */
+/* dgetrf and dgetrs -------------------------------------------------------- */
 
 static void getrs(const drop_in *d, problem *s, char trans, const double *f) {
   memcpy(s->x, s->b, entries(s->ld, s->nrhs) * sizeof *s->x);

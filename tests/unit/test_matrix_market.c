@@ -46,7 +46,7 @@ static void expect_matrix(const char *text, int64_t rows, int64_t cols,
 
 #define BANNER "%%MatrixMarket matrix "
 
-/* ---- Reading ---- */
+/* ---- Reading ------------------------------------------------------------- */
 
 TEST(matrix_market, reads_coordinate_real_general) {
   static const double a[] = {1.5, 0, 0, -2, 0, 3e10};
@@ -216,7 +216,7 @@ TEST(matrix_market, reports_what_the_banner_said) {
   mm_free(&m);
 }
 
-/* ---- Writing ---- */
+/* ---- Writing ------------------------------------------------------------- */
 
 static int round_trip(int64_t rows, int64_t cols, const double *a, int64_t lda,
                       mm_matrix *m) {
@@ -323,7 +323,7 @@ TEST(matrix_market, free_accepts_null_and_empty_matrices) {
   CHECK(m.a == NULL);
 }
 
-/* ---- Real matrices ---- */
+/* ---- Real matrices ------------------------------------------------------- */
 
 static const char *path_of(const char *name, char *path, size_t size) {
   const char *folder = getenv("HONE_TEST_MATRICES");

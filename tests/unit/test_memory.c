@@ -357,7 +357,7 @@ TEST(memory, does_not_grow_over_many_solves) {
   discard(&p);
 }
 
-/* Counted bytes */
+/* Counted bytes ------------------------------------------------------------ */
 
 TEST(memory, in_the_report_is_the_peak_that_the_hooks_counted) {
   for (int i = 0; i < KINDS; i++) {

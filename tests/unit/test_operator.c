@@ -227,7 +227,7 @@ TEST(operator, is_solved_with_the_factors_of_a_nearby_matrix) {
   implicit_tear_down(&s);
 }
 
-/* The functions of the table */
+/* The functions of the table ----------------------------------------------- */
 
 /* Compares the residuals and denominators of both tables; accurate residuals
    agree to rounding. */

@@ -29,7 +29,7 @@ std::vector<double> system_matrix(int64_t n, bool spd, double *b) {
   return a;
 }
 
-/* ---- factorizations ---- */
+/* ---- factorizations ------------------------------------------------------ */
 
 /* Every variant, with incomplete last blocks, padding, and Cholesky's blocks on
    either processor. */
@@ -103,7 +103,7 @@ TEST(papers, blocks_that_are_not_definite_or_singular_say_where) {
   CHECK_STR(place->why.c_str(), "a pivot is zero, column 30");
 }
 
-/* ---- refinement ---- */
+/* ---- refinement ---------------------------------------------------------- */
 
 TEST(papers, igual_refines_to_double) {
   enum { N = 120 };
@@ -140,7 +140,7 @@ TEST(papers, igual_iterates_twice_more) {
   CHECK_EQ_INT(r.iterations, 3);
 }
 
-/* ---- max |A - L U| ---- */
+/* ---- max |A - L U| ------------------------------------------------------- */
 
 template <class T> void defect_in(double rounding) {
   const int64_t n = 30;
@@ -179,7 +179,7 @@ TEST(papers, largest_defect_follows_the_pivots) {
   CHECK(std::isnan(largest_defect<double>(2, a, lu, false, out)));
 }
 
-/* ---- the publications' figures ---- */
+/* ---- the publications' figures ------------------------------------------- */
 
 TEST(papers, figures_are_in_their_places) {
   CHECK_EQ_INT(igual_41().size(), 15);
@@ -200,7 +200,7 @@ TEST(papers, figures_are_in_their_places) {
   CHECK(cejka("Cejka512") == nullptr);
 }
 
-/* ---- cells, rows, time ---- */
+/* ---- cells, rows, time --------------------------------------------------- */
 
 TEST(papers, cells_say_what_is_missing) {
   CHECK_STR(times_text({}).c_str(), "-");
@@ -342,7 +342,7 @@ TEST(papers, every_timed_factorization_is_checked) {
   CHECK(std::isnan(error));
 }
 
-/* ---- matrices ---- */
+/* ---- matrices ------------------------------------------------------------ */
 
 TEST(papers, matrices_that_do_not_fit_say_why) {
   Folder folder;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Engines that are compared but never run */
+/* Engines that are compared but never run ---------------------------------- */
 
 static bool applies(const hone_structure *structure, int64_t n) {
   return structure != NULL && n > 0;
@@ -50,7 +50,7 @@ static const hone_engine *const engines[HONE_ROLES] = {
     [HONE_ROLE_GPU_LU_DOUBLE] = &gpu_lu_double,
     [HONE_ROLE_CPU_LU_DOUBLE] = &cpu_lu_double};
 
-/* The engines of the ladder */
+/* The engines of the ladder ------------------------------------------------ */
 
 typedef struct list {
   hone_step steps[HONE_MAX_RUNGS + 1];

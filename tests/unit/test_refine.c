@@ -213,7 +213,7 @@ TEST(refine, keeps_the_single_precision_best_when_double_does_worse) {
   fixture_tear_down(&s);
 }
 
-/* Some columns converge, some do not */
+/* Some columns converge, some do not --------------------------------------- */
 
 TEST(refine, climbs_with_the_bad_columns_only) {
   static const double bads[] = {0.9, 2.0};

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* One engine with coarse and with accurate arithmetic */
+/* One engine with coarse and with accurate arithmetic ---------------------- */
 
 static int same_engine_twice(fixture *s, double coarse, double accurate) {
   sup_script *script = fixture_set_up_one(s, false);
@@ -97,7 +97,7 @@ TEST(refine, does_not_try_an_engine_again_that_could_not_be_created) {
   fixture_tear_down(&s);
 }
 
-/* Engines that cannot be used */
+/* Engines that cannot be used ---------------------------------------------- */
 
 static void is_absent(sup_script *e) { e->absent = true; }
 static void no_memory(sup_script *e) { e->create_status = HONE_NO_MEMORY; }

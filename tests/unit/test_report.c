@@ -144,7 +144,7 @@ TEST(report, text_names_row_and_column_of_bad_entries) {
   discard(&s);
 }
 
-/* Reports about the matrix */
+/* Reports about the matrix ------------------------------------------------- */
 
 static double norm_1(int64_t n, const double *a) {
   double norm = 0.0;

@@ -219,7 +219,7 @@ TEST(resources, passes_are_the_same_for_every_64_columns) {
     }
 }
 
-/* Zero rows and columns */
+/* Zero rows and columns ---------------------------------------------------- */
 
 /* The reason names a zero row or column, wherever it is. */
 TEST(report, reason_names_a_zero_row_or_column) {

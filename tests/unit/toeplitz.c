@@ -161,7 +161,7 @@ const hone_operator toeplitz_operator_that_arrives = {.name = "toeplitz",
                                                       .residual = residual,
                                                       .wide_row = wide_row};
 
-/* Engines: those for dense matrices, applied to a dense copy */
+/* Engines: those for dense matrices, applied to a dense copy --------------- */
 
 typedef struct copying {
   const hone_engine *engine;
