@@ -5,8 +5,6 @@
 
 #include "tests/unit/ct.h"
 
-#include <math.h>
-
 TEST(contract, leaves_a_and_b_as_they_are_and_never_reads_the_padding) {
   for (int k = 0; k < 8; k++) {
     sys s = sys_make_padded(k & 1 ? 150 : 11, 3, 5);

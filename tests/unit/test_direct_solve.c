@@ -6,7 +6,6 @@
 #include "cpu_dp/structure.h"
 #include "tests/unit/ct.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

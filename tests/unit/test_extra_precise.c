@@ -4,7 +4,6 @@
 
 #include "tests/unit/ct.h"
 
-#include <float.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>

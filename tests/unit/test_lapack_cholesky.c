@@ -4,7 +4,6 @@
 
 #include "tests/unit/ct.h"
 
-#include <math.h>
 #include <string.h>
 
 /* Checks that s->f has the factor that the real dpotrf_ makes. */

@@ -5,7 +5,6 @@
 
 #include "tests/unit/ct.h"
 
-#include <math.h>
 #include <string.h>
 
 TEST(refine, takes_gmres_for_the_bad_columns_only) {
