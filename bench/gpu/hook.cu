@@ -5,6 +5,7 @@
    matrix. */
 #include "bench/gpu/factor.h"
 #include "gpu_sp/factor/loop.h"
+#include "gpu_sp/feed/round.h"
 
 #include <cmath>
 #include <cstdio>

@@ -33,6 +33,7 @@ ALSO = {
     ('bench', 'tests/gallery/'): 'hard matrices, and no tests',
     ('bench', 'cpu_sp/'): 'cpu/phases.cc times the steps of the loop',
     ('bench', 'gpu_sp/factor/loop.h'): 'gpu/hook.cu times the factorization',
+    ('bench', 'gpu_sp/feed/round.h'): 'gpu/hook.cu transposes the factors',
     ('bench', 'gpu_sp/forms/crout.h'): 'papers/ measures the published method',
     ('bench', 'base/base.h'): 'papers/crout_cpu.c takes MIN and MAX of it',
     ('bench', 'cpu_dp/residual.h'): 'trust/ times the pass over A alone',
