@@ -50,7 +50,7 @@ class Report:
     tolerance: float  # what the criterion was compared with
     iterations: int  # largest over columns
     precision: int  # of the last factorization used: 32 or 64
-    fallback_columns: int  # that needed other factors than the first
+    fallback_columns: int  # solved with other factors than the first
     threads: int
     bad_row: int  # 0-based place of NaN, Inf, zeros; -1: none
     bad_col: int
@@ -76,7 +76,7 @@ class Report:
     from_device_bytes: int
     device: str
     path: str
-    reason: str  # why it climbed or failed; empty: it did not
+    reason: str  # why this call fell back or failed; empty: it did not
     diagonal_ms: float
     diagonal_wait_ms: float
     block_rows: int
