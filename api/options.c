@@ -149,7 +149,7 @@ int hone_options_take(const hone_options *from, hone_options *to,
   return st;
 }
 
-/* Of a solve and of a solver ---------------------------------------------- */
+/* A solve and its solver -------------------------------------------------- */
 
 bool hone_options_name_a_solve(const hone_options *o) {
   return o->trans != HONE_NO_TRANS || o->x0 != NULL || o->columns != NULL;
