@@ -180,17 +180,15 @@ struct hone_tuning;
 /**
  * Options. Start with  hone_options options = HONE_OPTIONS_INIT;  and change
  * what you need: zero is the default everywhere. Fields behind struct_size,
- * which an older program does not know, count as zero. The library takes a
- * struct_size of options and tuning from 8, a column_size from 24, up to its
- * own.
+ * which an older program does not know, count as zero. The library accepts
+ * struct_size from 8 and column_size from 24 up to its own sizes.
  *
  * trans, x0 and columns belong to one solve: hone_solve and hone_solver_solve
  * take them, hone_solver_create refuses them (HONE_BAD_OPTION). deadline_s and
  * progress may be given to a solve too, or to hone_solver_create for all calls
  * of the solver that have none of their own. All other options belong to the
- * solver. In hone_solver_solve they are zero, which there means "as created"
- * (of layout too, whatever it was), or what they were at creation; any other
- * value is refused.
+ * solver: in hone_solver_solve each is zero, which there means "as created"
+ * (even for layout), or its value at creation; any other value is refused.
  */
 typedef struct hone_options {
   size_t struct_size;        /* sizeof(hone_options) */
@@ -206,12 +204,12 @@ typedef struct hone_options {
                                 to 64 columns take three more vectors each */
   int32_t max_iterations;    /* corrections with one factorization, and as many
                                 steps of GMRES; 0: chosen from the costs at n */
-  int32_t threads;           /* at most; 0: as OpenBLAS is set. The call sets
-                                OpenBLAS, for all of the process, and back */
+  int32_t threads;           /* at most; 0: as many as OpenBLAS is set to. For
+                                the call, OpenBLAS is set to it process-wide */
   int32_t deterministic;     /* nonzero: the bits of x do not depend on threads;
                                 the factorization runs on one thread */
   int32_t trans;             /* HONE_NO_TRANS or HONE_TRANS */
-  double tolerance;          /* most that the error may be, up to 1; 0: 4 eps
+  double tolerance;          /* largest error accepted, at most 1; 0: 4 eps
                                 (componentwise), eps (normwise), 1e-12 */
   const double *x0;          /* initial x, n x nrhs, or NULL */
   int64_t ldx0;              /* leading dimension of x0 */
@@ -239,35 +237,35 @@ HONE_API void hone_options_init(hone_options *options, size_t struct_size);
  * hone_report report = HONE_REPORT_INIT;  or hone_report_init. Every call that
  * takes a report writes all of it, whatever the status, up to struct_size; a
  * struct_size below 96 or above this library's own is HONE_BAD_STRUCT_SIZE, and
- * nothing is written. A number that is not known is NaN, or 0 for a count.
+ * nothing is written. A number that is not known is NaN or 0, a place -1.
  */
 typedef struct hone_report {
   size_t struct_size; /* sizeof(hone_report), set by the caller */
   int32_t status;
   int32_t accepted; /* right-hand sides accepted */
   int64_t n, nrhs;
-  double backward_error;      /* componentwise, the largest of all columns */
-  double normwise_error;      /* as in LAPACK, the largest of all columns */
-  double residual_error;      /* ||b - A x|| / ||b||, the largest */
-  double forward_error;       /* bound on the error of x, the largest */
-  double tolerance;           /* that the criterion's error was compared with */
-  int32_t iterations;         /* corrections, the most of all columns */
-  int32_t precision;          /* of the last factors used: 32 or 64; 0: none */
-  int32_t fallback_columns;   /* solved with a second factorization (double, or
-                                 LU after Cholesky), of this call or before */
-  int32_t digits;             /* the fewest of all columns: see hone_column */
-  int32_t gmres_steps;        /* of the iterations, those by GMRES; the most */
-  int32_t threads;            /* of OpenBLAS */
-  int64_t bad_row, bad_col;   /* place of the NaN, the Inf, the zero row, column
-                                 or pivot; -1: none. A zero pivot has its
-                                 column only, its row if row-major */
-  double norm1;               /* ||A||_1; of a row-major A, ||A||_inf */
-  double rcond;               /* 1 / (||A|| ||inv(A)||) in that norm, estimated
-                                 with the factors (Hager & Higham) */
-  double growth;              /* max |u_ij| / max |a_ij|; Cholesky:
-                                 max u_ij^2 / max |a_ij| */
-  double max_abs;             /* largest |a_ij| */
-  double min_abs;             /* smallest nonzero maximum of a row or column */
+  double backward_error;    /* componentwise, the largest of all columns */
+  double normwise_error;    /* as in LAPACK, the largest of all columns */
+  double residual_error;    /* ||b - A x|| / ||b||, the largest */
+  double forward_error;     /* bound on the error of x, the largest */
+  double tolerance;         /* that the criterion's error was compared with */
+  int32_t iterations;       /* corrections, the most of all columns */
+  int32_t precision;        /* of the last factors used: 32 or 64; 0: none */
+  int32_t fallback_columns; /* columns that used a second factorization, double
+                               or LU after Cholesky, of this call or before */
+  int32_t digits;           /* the fewest of all columns: see hone_column */
+  int32_t gmres_steps;      /* of the iterations, those by GMRES; the most */
+  int32_t threads;          /* of OpenBLAS */
+  int64_t bad_row, bad_col; /* place of the NaN, the Inf, the zero row, column
+                               or pivot; -1: none. A zero pivot has its
+                               column only, its row if row-major */
+  double norm1;             /* ||A||_1; of a row-major A, ||A||_inf */
+  double rcond;             /* 1 / (||A|| ||inv(A)||) in that norm, estimated
+                               with the factors (Hager & Higham) */
+  double growth;            /* max |u_ij| / max |a_ij|; Cholesky:
+                               max u_ij^2 / max |a_ij| */
+  double max_abs;           /* largest |a_ij| */
+  double min_abs;           /* smallest nonzero maximum of a row or column */
   int32_t scale_exponent_min; /* rows and columns were scaled by powers of */
   int32_t scale_exponent_max; /* two with such exponents; 0, 0: not scaled */
   int64_t underflows; /* nonzero entries too small for single precision */
@@ -367,7 +365,7 @@ HONE_API void hone_report_init(hone_report *report, size_t struct_size);
  * same: it fetches a copy of A meanwhile and keeps it as long as the solver
  * uses A. Copies count within memory_limit_bytes but not in hone_memory_needed:
  * 8 n^2 bytes for A, up to 16 MiB of pinned memory for its transfer, 8 n nrhs
- * for each of the others. Options and reports lie in host memory.
+ * for each of the others. Options and report lie in host memory.
  */
 HONE_API int hone_solve(int64_t n, int64_t nrhs, const double *a, int64_t lda,
                         const double *b, int64_t ldb, double *x, int64_t ldx,
@@ -385,7 +383,7 @@ HONE_API int hone_solver_create(hone_solver **solver, int64_t n,
 
 /**
  * Inspects, scales and factors A. a is borrowed, wherever it lies: it must
- * stay, unchanged, until another factor or update, or destroy. If that call
+ * stay, unchanged, until another factor or update, or destroy. If such a call
  * refuses an argument (HONE_NULL_POINTER to HONE_BAD_STRUCT_SIZE), the solver
  * keeps the matrix it has, which stays borrowed; after any other error it has
  * none, and solves return HONE_NOT_FACTORED. After the first factor and solve a
@@ -397,10 +395,11 @@ HONE_API int hone_solver_factor(hone_solver *solver, const double *a,
 
 /**
  * Takes a nearby matrix and keeps the factors of the old one: solves refine
- * against the new matrix, and factor it only if that does not converge. The
- * factors of a diagonal, triangular or banded matrix (report.structure) are not
- * worth keeping: after one of those the new matrix is factored at once. For the
- * rest it is like hone_solver_factor.
+ * against the new matrix, and factor it only if that does not converge (a solve
+ * that is stopped or fails while it factors leaves the solver without a
+ * matrix). The factors of a diagonal, triangular or banded matrix
+ * (report.structure) are not worth keeping: after one of those the new matrix
+ * is factored at once. A is borrowed, or refused, as by hone_solver_factor.
  */
 HONE_API int hone_solver_update(hone_solver *solver, const double *a,
                                 int64_t lda, hone_report *report);
@@ -421,11 +420,10 @@ HONE_API void hone_solver_destroy(hone_solver **solver);
  * Bytes of host memory that hone_solve holds at most beside the caller's
  * arrays, if these lie in host memory: on the single-precision path
  * (*single_bytes), and if the double factorization is needed (*double_bytes).
- * Either may be NULL. Some 7 MB in it are an allowance that small systems do
- * not use. Sizes and options are refused as by hone_solve, HONE_DEVICE_CUDA
- * without a GPU by HONE_NO_DEVICE. A reusable solver holds the memory of every
- * factorization that it has needed: single and double, LU and Cholesky, the
- * band.
+ * Either may be NULL. Both include some 6.5 MB that small systems do not use.
+ * Sizes and options are refused as by hone_solve, HONE_DEVICE_CUDA without a
+ * GPU with HONE_NO_DEVICE. A reusable solver holds the memory of every
+ * factorization that it has needed.
  */
 HONE_API int hone_memory_needed(int64_t n, int64_t nrhs,
                                 const hone_options *options,
@@ -447,7 +445,8 @@ HONE_API int hone_device_memory_needed(int64_t n, const hone_options *options,
  * The report as one JSON object, and as lines for people. Writes at most size
  * bytes with the closing zero and returns the length of the whole text (as
  * snprintf does), so buffer may be NULL with size 0. Fields beyond the report's
- * struct_size count as zero; the text is empty if struct_size is wrong.
+ * struct_size count as zero, places as -1; the text is empty if struct_size is
+ * wrong.
  */
 HONE_API size_t hone_report_json(const hone_report *report, char *buffer,
                                  size_t size);

@@ -409,6 +409,32 @@ TEST(edges, an_update_that_fails_leaves_no_matrix_in_force) {
   hone_ladder_destroy(&ladder);
 }
 
+static int stop_in_factor(void *user, const hone_progress *event) {
+  (void)user;
+  return strcmp(event->phase, "factor") == 0;
+}
+
+/* The solve finds the kept factors useless, and is stopped as it factors. */
+TEST(edges, a_solve_that_is_stopped_in_factor_leaves_no_matrix_in_force) {
+  sys s = make(), t = make();
+  hone_options o = HONE_OPTIONS_INIT;
+  hone_solver *solver = NULL;
+  o.factor_precision = HONE_FACTOR_SINGLE;
+  CHECK_EQ_INT(hone_solver_create(&solver, N, &o), HONE_OK);
+  CHECK_EQ_INT(hone_solver_factor(solver, s.a, N, NULL), HONE_OK);
+  for (int i = 0; i < N; i++) /* as far as the update does not factor itself */
+    t.a[i + i * N] *= i % 2 ? 1.35 : 0.65;
+  CHECK_EQ_INT(hone_solver_update(solver, t.a, N, &t.report), HONE_OK);
+  CHECK_CONTAINS(t.report.path, "of an earlier matrix");
+  t.options.progress = stop_in_factor;
+  CHECK_LT(0, kept(solver, &t));
+  t.options.progress = NULL;
+  CHECK_EQ_INT(kept(solver, &t), HONE_NOT_FACTORED);
+  CHECK_EQ_INT(hone_solver_factor(solver, t.a, N, NULL), HONE_OK);
+  check_solves(solver, &t);
+  hone_solver_destroy(&solver);
+}
+
 TEST(edges, a_layout_of_zero_means_as_created) {
   sys s = make();
   hone_options o = HONE_OPTIONS_INIT;
