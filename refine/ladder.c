@@ -326,8 +326,7 @@ int hone_ladder_find_usable(hone_ladder *ladder, int r, hone_report *report,
     next = r + 1;
     if (rung->state == HONE_RUNG_NEW && !rung->not_applicable) {
       int now = factor_rung(ladder, r, report);
-      if (now == HONE_CANCELLED || now == HONE_SINGULAR ||
-          now == HONE_NOT_FINITE_A) /* A itself is at fault, no engine */
+      if (now == HONE_CANCELLED)
         return now;
       if (now != HONE_OK) {
         hone_ladder_add_reason(report, rung->engine->name,

@@ -466,30 +466,3 @@ TEST(edges, norm1_of_a_row_major_matrix_is_its_infinity_norm) {
   CHECK_EQ_INT(once(&s), HONE_OK);
   CHECK_NEAR(s.report.norm1, largest[0], 1e-14 * largest[0]);
 }
-
-/* On a GPU Cholesky inspects one triangle; the fault is in the other. */
-TEST(edges, a_fault_in_the_triangle_that_cholesky_does_not_read_is_found) {
-  enum { ORDER = 40 };
-  char why[128];
-  if (!hone_engine_cholesky_cuda.probe(why, sizeof why))
-    SKIP(why);
-  for (int k = 0; k < 2; k++) {
-    sup_rng rng = {9};
-    double a[ORDER * ORDER], b[ORDER], x[ORDER];
-    hone_options o = HONE_OPTIONS_INIT;
-    hone_report report = HONE_REPORT_INIT;
-    sup_matrix_spd(&rng, ORDER, 10.0, a);
-    sup_random(&rng, ORDER, 1, b, ORDER);
-    a[k == 0 ? 30 + 3 * ORDER : 3 + 30 * ORDER] = (double)NAN;
-    o.device = HONE_DEVICE_CUDA;
-    o.structure = HONE_STRUCTURE_SPD;
-    ct_note("case %d", k);
-    CHECK_EQ_INT(
-        hone_solve(ORDER, 1, a, ORDER, b, ORDER, x, ORDER, &o, &report),
-        HONE_NOT_FINITE_A);
-    CHECK_EQ_INT(report.bad_row, k == 0 ? 30 : 3);
-    CHECK_EQ_INT(report.bad_col, k == 0 ? 3 : 30);
-    CHECK_CONTAINS(report.reason,
-                   k == 0 ? "A(30, 3) is NaN" : "A(3, 30) is NaN");
-  }
-}

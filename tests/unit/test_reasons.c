@@ -350,6 +350,43 @@ TEST(reasons, a_zero_pivot_is_named_in_the_callers_numbering) {
   }
 }
 
+/* On a GPU Cholesky inspects one triangle. Fault 0: NaN below or above the
+   diagonal; 1: a row or a column of zeros, where the other is not zero. */
+static void check_fault(int fault, bool above) {
+  enum { ORDER = 40, AT = 7 };
+  sup_rng rng = {9};
+  double a[ORDER * ORDER], b[ORDER], x[ORDER];
+  hone_options o = HONE_OPTIONS_INIT;
+  hone_report report = HONE_REPORT_INIT;
+  sup_matrix_spd(&rng, ORDER, 10.0, a);
+  sup_random(&rng, ORDER, 1, b, ORDER);
+  for (int i = 0; i < ORDER && fault == 1; i++)
+    a[above ? i + AT * ORDER : AT + i * ORDER] = 0.0;
+  if (fault == 0)
+    a[above ? AT + 30 * ORDER : 30 + AT * ORDER] = (double)NAN;
+  o.device = HONE_DEVICE_CUDA;
+  o.structure = HONE_STRUCTURE_SPD;
+  ct_note("fault %d, above %d", fault, above);
+  CHECK_EQ_INT(hone_solve(ORDER, 1, a, ORDER, b, ORDER, x, ORDER, &o, &report),
+               fault == 0 ? HONE_NOT_FINITE_A : HONE_SINGULAR);
+  if (fault == 0)
+    CHECK_CONTAINS(report.reason, above ? "A(7, 30) is NaN" : "A(30, 7) is");
+  else
+    CHECK_CONTAINS(report.reason, above ? "A: column 7 is" : "A: row 7 is");
+  const int rows[2][2] = {{30, AT}, {AT, -1}},
+            cols[2][2] = {{AT, 30}, {-1, AT}};
+  CHECK_EQ_INT(report.bad_row, rows[fault][above]);
+  CHECK_EQ_INT(report.bad_col, cols[fault][above]);
+}
+
+TEST(reasons, a_fault_outside_the_triangle_that_cholesky_reads_is_found) {
+  char why[128];
+  if (!hone_engine_cholesky_cuda.probe(why, sizeof why))
+    SKIP(why);
+  for (int k = 0; k < 4; k++)
+    check_fault(k / 2, k % 2);
+}
+
 TEST(reasons, memory_that_cannot_be_had_is_named) {
   sys s = make();
   s.options.memory_limit_bytes = 1000;
