@@ -80,7 +80,6 @@ static void begin_column(const hone_ladder *ladder, hone_refined *column) {
   }
   column->rung_corrections = 0;
   column->error_estimated = column->extra_precise = column->only_slow = false;
-  column->observed_contraction = HONE_NAN;
 }
 
 /* May GMRES continue with the same factors? It may where refinement with them
@@ -170,12 +169,15 @@ static int refine_uncertain(climb *c, int r, hone_refinement *ctx) {
 static int certify_columns(climb *c, int r, hone_refinement *ctx) {
   const hone_certificate *certificate = &c->ladder->rung[r].certificate;
   const double start = hone_now_s();
+  hone_space space;
   int st = HONE_OK;
   if (!certificate->nonsingular) /* no bound can be had */
     return HONE_OK;
-  ctx->certificate = certificate;
-  ctx->observe_contraction =
-      ctx->f.space != NULL || !hone_bounds_contraction_known(certificate);
+  ctx->f.space = NULL; /* the bounds are those of the factors as certified */
+  if (certificate->contraction[c->trans].pairs > 0) {
+    space = c->ladder->space[c->trans];
+    ctx->f.space = &space;
+  }
   if (c->ladder->request.max_iterations ==
       0) /* as many corrections again are allowed */
     ctx->max_corrections *= 2;
@@ -209,13 +211,19 @@ static int64_t count_not_accepted(const climb *c) {
 }
 
 /* The space with which a solve on rung r begins: the pairs of its certificate,
-   or an empty space if the pairs are those of another rung. For A^T, of which
-   those pairs are not, an empty space in the room behind them. */
+   or an empty space in the room behind all pairs of certificates. */
 static hone_space begin_space(const climb *c, int r) {
   const hone_ladder *ladder = c->ladder;
-  if (ladder->space_rung != r || ladder->rung[r].certificate.pairs == 0)
+  if (ladder->space_rung < 0)
     return hone_space_make(ladder->n, c->trans, ladder->pairs_memory);
-  return c->trans ? hone_space_of_transpose(&ladder->space) : ladder->space;
+  hone_space space = ladder->space[c->trans];
+  if (ladder->space_rung != r || space.count == 0)
+    return hone_space_make_behind(ladder->n, c->trans, ladder->pairs_memory,
+                                  ladder->space[0].count +
+                                      ladder->space[1].count);
+  if (!c->trans && ladder->space[1].count > 0) /* those follow at once */
+    space.max_pairs = space.count;
+  return space;
 }
 
 /* Refines on rung r; with steps > 0, by so many steps of GMRES. */
@@ -230,6 +238,8 @@ static int refine_on(climb *c, int r, int steps, bool again) {
           allowed_corrections(ladder, ladder->rung[r].engine->precision),
       .norm_a = c->trans ? ladder->norm1 : ladder->norm_inf,
       .watch = ladder->watch,
+      .scratch = ladder->scratch,
+      .seed = &ladder->seed,
       .v = ladder->workspace + 4 * ladder->n * ladder->workspace_columns};
   double start = hone_now_s();
   hone_space space;
@@ -260,7 +270,12 @@ static int use_rung(climb *c, int r, int64_t *left, bool *skipped) {
   int64_t gmres_candidates = 0;
   int steps = 0;
   *left = count_not_accepted(c);
-  if (rung->certificate.pairs > 0) {
+  if (c->trans) {
+    int st = hone_ladder_certify_transpose(ladder, r, c->report);
+    if (st != HONE_OK)
+      return st;
+  }
+  if (rung->certificate.contraction[c->trans].pairs > 0) {
     const bool gmres_is_last_resort =
         *skipped || hone_ladder_successor(ladder, r) >= ladder->rung_count;
     steps = hone_ladder_gmres_steps(ladder, r, gmres_is_last_resort ? 1 : *left,
@@ -344,7 +359,7 @@ static bool finish_column(climb *c, int64_t i, int st, hone_column *out) {
   hone_refined *column = &c->columns[i];
   const hone_rung *rung = &c->ladder->rung[c->rung[i]];
   bool accepted = column->state == HONE_COLUMN_ACCEPTED;
-  bool nonsingular = rung->certificate.nonsingular;
+  bool nonsingular = rung->certificate.nonsingular && !c->ladder->refuted;
   *out = (hone_column){.status = HONE_NOT_CONVERGED,
                        .iterations = column->iterations,
                        .precision = rung->engine->precision,
@@ -361,7 +376,8 @@ static bool finish_column(climb *c, int64_t i, int st, hone_column *out) {
   out->backward_error = column->errors.componentwise;
   out->normwise_error = column->errors.normwise;
   out->residual_error = column->errors.residual;
-  out->forward_error = hone_bounds_forward(&rung->certificate, column, false);
+  if (nonsingular)
+    out->forward_error = hone_bounds_forward(&rung->certificate, column, false);
   out->digits = hone_bounds_digits(out->forward_error);
   if (!nonsingular)
     out->status = HONE_ILL_CONDITIONED;
@@ -429,6 +445,21 @@ static void begin_block(hone_ladder *ladder, climb *c, const hone_entry *b,
   }
 }
 
+/* Takes back what was said of columns of earlier blocks, when a later one has
+   shown that A may be singular. Returns true if there was one. */
+static bool revoke(int64_t count, hone_column *columns, hone_report *report) {
+  const bool any = report->accepted > 0;
+  for (int64_t i = 0; columns != NULL && i < count; i++)
+    if (columns[i].status >= HONE_OK) {
+      columns[i].status = HONE_ILL_CONDITIONED;
+      columns[i].forward_error = HONE_INF;
+      columns[i].digits = 0;
+    }
+  report->accepted = report->digits = 0;
+  report->forward_error = HONE_INF;
+  return any;
+}
+
 int hone_ladder_solve(hone_ladder *ladder, bool trans, int64_t nrhs,
                       const hone_entry *b, int64_t ldb, hone_entry *x,
                       int64_t ldx, const hone_entry *x0, int64_t ldx0,
@@ -463,6 +494,10 @@ int hone_ladder_solve(hone_ladder *ladder, bool trans, int64_t nrhs,
       if (columns)
         columns[at + i] = column;
     }
+  }
+  if (ladder->refuted && revoke(nrhs, columns, report)) {
+    status = HONE_ILL_CONDITIONED;
+    singular = true;
   }
   if (singular && ladder->rung[ladder->highest_rung].self != NULL) {
     const hone_factored f =

@@ -611,7 +611,7 @@ TEST(refine, certifies_with_gmres_what_the_factors_alone_cannot_tell) {
     CHECK_EQ_INT(open_factor_solve(&s), HONE_OK);
     check_all_accepted(&s);
     CHECK_EQ_INT(s.report.precision, wish ? 32 : 64);
-    CHECK_EQ_INT(s.ladder.rung[0].certificate.pairs > 0, wish);
+    CHECK_EQ_INT(s.ladder.rung[0].certificate.contraction[0].pairs > 0, wish);
     CHECK_EQ_INT(s.report.gmres_steps > 0, wish);
     if (wish) {
       CHECK_STR(s.report.reason, "");
@@ -669,7 +669,7 @@ TEST(refine, gives_up_on_gmres_for_many_columns_but_not_on_an_answer) {
       second->create_status = HONE_NO_MEMORY;
     s.request.gmres_steps = 8;
     REQUIRE(open_stage(&s) == HONE_OK && factor(&s) == HONE_OK);
-    CHECK_LE(1, s.ladder.rung[0].certificate.pairs);
+    CHECK_LE(1, s.ladder.rung[0].certificate.contraction[0].pairs);
     s.ladder.request.gmres_steps = 0; /* by the rule: none at this order */
     if (!memory)
       s.ladder.copy_rung = -1;

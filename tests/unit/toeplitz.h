@@ -10,7 +10,7 @@
 
 /* How often the table was called. */
 typedef struct toeplitz_calls {
-  int starts, awaits, residuals, inspections, symmetries, wide_rows;
+  int starts, awaits, residuals, products, inspections, symmetries, wide_rows;
   int early; /* calls that read A after start and before await */
 } toeplitz_calls;
 
