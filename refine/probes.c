@@ -28,12 +28,17 @@
 #include "refine/condition.h"
 #include "refine/scale.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
 /* A power is good enough if it halves every vector. */
 static const double GOOD_BOUND = 0.5;
+/* What is shorter than this part of it needs no pair. */
+static const double NEGLIGIBLE_PART = 0.1;
+enum { POWERS_WITH_PAIRS = 8 }; /* of E, after each round of pairs */
 /* pi^4 / 24, the volume of the unit ball in HONE_PROBES = 8 dimensions. */
 static const double BALL_VOLUME = 4.058712126416768;
 /* 6^(HONE_PROBES / 2), the inverse of the density's bound. */
@@ -241,6 +246,7 @@ int hone_probe(hone_probing *probing, int steps, hone_contraction *out) {
     if (probing->inverse)
       correct_solutions(k == 1, n, &h, &at);
     out->bound = factor * sqrt(sum_of_squares(count, at.v));
+    if (getenv("DBG")) fprintf(stderr,"probe k %d bound %g pairs %d trans %d prec %d\n",k,out->bound,f->space?f->space->count:-1,probing->trans,f->engine->precision);
     if (out->bound <= GOOD_BOUND) {
       out->power = k;
       break;
@@ -256,22 +262,82 @@ int hone_probe(hone_probing *probing, int steps, hone_contraction *out) {
   return HONE_OK;
 }
 
+/* Makes the vectors v orthonormal, largest first, and leaves out what is shorter
+   than 'least' then. Returns how many remain. (Modified Gram-Schmidt with
+   pivoting.) */
+static int64_t orthonormalize(int64_t n, double least, hone_entry *v) {
+  int64_t count = 0;
+  for (; count < HONE_PROBES; count++) {
+    int64_t at = count;
+    double largest = -1.0;
+    for (int64_t c = count; c < HONE_PROBES; c++) {
+      const double size = sum_of_squares(n, v + c * n);
+      if (size > largest) {
+        largest = size;
+        at = c;
+      }
+    }
+    if (!(sqrt(largest) > least) || !(largest <= DBL_MAX))
+      break;
+    hone_entry *to = v + count * n, *from = v + at * n;
+    for (int64_t i = 0; i < n; i++) {
+      const hone_entry other = to[i];
+      to[i] = from[i] / sqrt(largest);
+      if (from != to)
+        from[i] = other;
+    }
+    for (int64_t c = count + 1; c < HONE_PROBES; c++)
+      for (int pass = 0; pass < 2; pass++) { /* twice, against cancellation */
+        hone_entry dot = 0.0;
+        for (int64_t i = 0; i < n; i++)
+          dot += hone_conj(to[i]) * v[c * n + i];
+        for (int64_t i = 0; i < n; i++)
+          v[c * n + i] -= dot * to[i];
+      }
+  }
+  return count;
+}
+
+/* p_c = -op(S) v_c in double-double, rounded once, for k columns. (An error of
+   plain double would be magnified by inv(S) where v is nearly a null vector.) */
+static void multiply_accurately(const hone_factored *f, bool trans, int64_t k,
+                                const vectors *at) {
+  const int64_t n = f->a->n;
+  const hone_scaling *s = f->scaling;
+  hone_entry *zero = at->work + HONE_PROBES * n;
+  memset(zero, 0, (size_t)n * sizeof *zero);
+  for (int64_t c = 0; c < k; c++) {
+    hone_entry *p = at->p + c * n, *x = at->work;
+    memcpy(x, at->v + c * n, (size_t)n * sizeof *x);
+    if (s->used)
+      hone_scale_by(n, trans ? s->row_exp : s->col_exp, 1, 0, x, x);
+    hone_residual(f, trans, x, zero, p, (double *)at->q);
+    if (s->used)
+      hone_scale_by(n, trans ? s->col_exp : s->row_exp, 1, 0, p, p);
+  }
+}
+
 int hone_probe_with_pairs(hone_probing *probing, int rounds,
                           hone_contraction *out) {
   const hone_factored *f = probing->f;
   const int64_t n = f->a->n;
   const vectors at = lay_out(probing);
+  const double least = NEGLIGIBLE_PART * GOOD_BOUND / hone_probe_factor(1.0);
   int st = HONE_OK;
   for (int round = 0; round < rounds && out->power == 0 && st == HONE_OK;
        round++) {
     const int before = f->space->count;
-    multiply(f, probing->trans, at.v, at.p, at.work);
-    probing->passes++;
-    for (int64_t c = 0; c < HONE_PROBES; c++)
+    const int64_t k = orthonormalize(n, least, at.v);
+    multiply_accurately(f, probing->trans, k, &at);
+    probing->passes += (int)k;
+    for (int64_t c = 0; c < k; c++) {
+      for (int64_t i = 0; i < n; i++)
+        at.v[c * n + i] = -at.v[c * n + i]; /* p is that of -v */
       (void)hone_space_add(f->space, at.v + c * n, at.p + c * n);
+    }
     if (f->space->count == before)
       break;
-    st = hone_probe(probing, 2, out);
+    st = hone_probe(probing, POWERS_WITH_PAIRS, out);
   }
   out->pairs = out->power > 0 ? f->space->count : 0;
   return st;
