@@ -2,7 +2,8 @@
 /* Prototypes of the routines of LAPACK and the BLAS that the library, its tests
    and its benchmarks call, by their Fortran names. OpenBLAS provides the
    routines, but Debian has no header for them. Arguments are those of LAPACK.
- */
+   The hidden lengths that Fortran appends for CHARACTER arguments are left out,
+   because each of these is a single letter. */
 #ifndef HONE_LAPACK_H
 #define HONE_LAPACK_H
 
@@ -98,6 +99,13 @@ void dlacn2_(const int *n, double *v, double *x, int *isgn, double *est,
 void dtrmm_(const char *side, const char *uplo, const char *trans,
             const char *diag, const int *m, const int *n, const double *alpha,
             const double *a, const int *lda, double *b, const int *ldb);
+
+/* ---- OpenBLAS's own functions, for benchmarks -------------------------- */
+
+void openblas_set_num_threads(int threads);
+int openblas_get_num_threads(void);
+char *openblas_get_config(void);
+char *openblas_get_corename(void);
 
 #endif
 

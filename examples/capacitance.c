@@ -7,17 +7,18 @@
  *
  *     integral over the surface of  s(y) / |x - y|  dS(y)  =  1,
  *
- * and its capacitance is C / (4 pi eps0 a) = the integral of s. There is no
- * closed formula. Here s is constant on rectangular panels, the equation is
- * imposed at the panels' centres, and the integral of 1/|x - y| over a panel
- * is exact: a dense, unsymmetric system. Charge crowds at the edges (like the
- * distance to the power -1/3), so the panels get narrower towards them, and
- * Richardson extrapolation over the last two grids removes the leading error:
- * five digits become six.
+ * and its capacitance is given by C / (4 pi eps0 a) = the integral of s. There
+ * is no closed formula. Here s is constant on rectangular panels, the equation
+ * is imposed at the panels' centres, and 1/|x - y| is integrated exactly over a
+ * panel, which gives a dense, unsymmetric system. The charge density grows
+ * towards the edges, like the distance to the power -1/3, so that the panels
+ * get narrower there. Richardson extrapolation over the last two grids removes
+ * the leading error, which turns five correct digits into six.
  *
  * The answer is checked against 0.6606782 +- 1e-7 (C.-O. Hwang, M. Mascagni,
  * "Electrical capacitance of the unit cube", J. Appl. Phys. 95, 3798, 2004).
- * Exit status 0: right; 1: not. Read next: examples/many_rhs.c.
+ * The exit status is 0 if it agrees, and 1 otherwise. Read next:
+ * examples/many_rhs.c.
  */
 #include "api/hone.h"
 
@@ -31,10 +32,11 @@ enum { MAX_EDGE = 20, FACES = 6 };
 
 static const double known = 0.6606782;
 static const double allowed = 2e-6;
-static const double grading = 3.0; /* panel borders at t^grading */
-static const double order = 3.0;   /* C errs by m^-order (measured: 2.96) */
+static const double grading = 3.0; /* panel borders lie at t^grading */
+static const double order = 3.0;   /* error of C: m^-order (measured: 2.96) */
 
-/* Borders of m graded panels on [0, 1], symmetric about 1/2; m even. */
+/* Sets the borders of m graded panels on [0, 1], symmetric about 1/2; m is
+   even. */
 static void grade(int m, double *border) {
   for (int k = 0; k <= m / 2; k++) {
     double t = 2.0 * (double)k / (double)m;
@@ -60,7 +62,8 @@ static double potential(double x, double y, double z) {
   return value;
 }
 
-/* Centre of panel (u, v) of a face: faces 2d and 2d + 1 have axis d = 0, 1. */
+/* Sets point to the place (u, v) of a face. Faces 2d and 2d + 1 are orthogonal
+   to axis d, at its coordinates 0 and 1. */
 static void centre(int face, double u, double v, double *point) {
   int axis = face / 2;
   point[axis] = (double)(face % 2);
@@ -68,7 +71,8 @@ static void centre(int face, double u, double v, double *point) {
   point[(axis + 2) % 3] = v;
 }
 
-/* One row of A: the potential at a point, per unit charge on each panel. */
+/* Sets a row of A: the potential at a point due to unit charge density on each
+   panel. */
 static void assemble_row(int m, const double *border, const double *point,
                          double *row, int64_t step) {
   double corner[MAX_EDGE + 1][MAX_EDGE + 1];
@@ -89,7 +93,7 @@ static void assemble_row(int m, const double *border, const double *point,
   }
 }
 
-/* A, b = 1 and the panels' areas; n = 6 m^2. */
+/* Sets A, b = 1 and the panels' areas; n = 6 m^2. */
 static void assemble(int m, double *a, double *b, double *area) {
   double border[MAX_EDGE + 1];
   int64_t n = (int64_t)FACES * m * m;
@@ -114,7 +118,8 @@ static double now_ms(void) {
   return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
 }
 
-/* Capacitance with m x m panels a face, and a line of the table. */
+/* Computes the capacitance with m x m panels on each face, and prints a line of
+   the table. */
 static int solve_cube(int m, double *capacitance) {
   int64_t n = (int64_t)FACES * m * m;
   size_t entries = (size_t)n * (size_t)n;
@@ -163,7 +168,7 @@ int main(void) {
     if (solve_cube(edges[k], &c[k]) != HONE_OK)
       return 1;
 
-  /* C(m) = C + e m^-order: eliminate e from the last two. */
+  /* C(m) = C + e m^-order; e is eliminated from the last two grids. */
   double ratio =
       pow((double)edges[count - 1] / (double)edges[count - 2], order);
   double best = (ratio * c[count - 1] - c[count - 2]) / (ratio - 1.0);

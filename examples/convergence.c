@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The convergence of one solve as SVG: the error after each correction, on a
-   logarithmic scale, coloured by how it was made, with the limit. Colours
-   follow the reader's light or dark scheme. */
+/* Draws the convergence of one solve as SVG: the error after each correction on
+   a logarithmic scale, coloured by the method that made the correction, and the
+   limit. Colours follow the reader's light or dark scheme. */
 #include "examples/convergence.h"
 
 #include <float.h>
@@ -15,7 +15,7 @@ void convergence_hear(convergence *heard, const hone_progress *event) {
     return;
   convergence_step *now = &heard->step[heard->count];
   *now = (convergence_step){0, event->precision, event->gmres != 0, error};
-  if (heard->count > 0) { /* another way may begin from the same x */
+  if (heard->count > 0) { /* the next method may begin with the same x */
     const bool same = event->iteration == 0 && !(error < now[-1].error) &&
                       !(error > now[-1].error);
     now->at = now[-1].at + (same ? 0 : 1);
@@ -57,7 +57,7 @@ static const char style[] =
     ".w0{fill:var(--w0)}.w1{fill:var(--w1)}.w2{fill:var(--w2)}\n"
     "</style>\n";
 
-/* Decades of the axis, and corrections. */
+/* The decades of the error axis, and the number of the last correction. */
 typedef struct frame {
   double low, high;
   int last;
@@ -89,7 +89,7 @@ static double place_y(const frame *f, double error) {
          (double)(HEIGHT - TOP - BOTTOM) * fmin(part, 1.0);
 }
 
-/* For XML; what is no character of it is left out. */
+/* Writes text for XML, without characters that XML does not allow. */
 static void write_text(FILE *file, const char *text) {
   for (; *text != 0; text++)
     if (strchr("<>&", *text) != NULL)
@@ -148,7 +148,7 @@ static void draw_steps(FILE *file, const frame *f, const convergence *heard) {
   }
 }
 
-/* The ways taken, named in their colours. */
+/* Names the methods used, each in its colour. */
 static void draw_ways(FILE *file, const convergence *heard) {
   bool used[WAYS] = {false};
   int x = WIDTH - RIGHT;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The convergence of one solve, heard through the progress callback and drawn
-   as an SVG file that needs no other program. */
+/* Records the convergence of one solve through the progress callback and draws
+   it as an SVG file. */
 #ifndef EXAMPLES_CONVERGENCE_H
 #define EXAMPLES_CONVERGENCE_H
 
@@ -9,26 +9,27 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum { CONVERGENCE_STEPS = 4000 }; /* later ones are not kept */
+enum { CONVERGENCE_STEPS = 4000 }; /* later steps are not recorded */
 
 typedef struct convergence_step {
-  int at; /* corrections made before */
+  int at; /* the number of corrections made before */
   int precision;
   bool gmres;
-  double error; /* what the criterion measures */
+  double error; /* in the measure of the criterion */
 } convergence_step;
 
-/* All zero: nothing heard yet. */
+/* Is initialized with zeros. */
 typedef struct convergence {
   int count;
   convergence_step step[CONVERGENCE_STEPS];
 } convergence;
 
-/* Takes what it is told of refinement and ignores the rest. */
+/* Records an event of refinement; other events are ignored. */
 void convergence_hear(convergence *heard, const hone_progress *event);
 
-/* Draws. title, subtitle: text; unit: of the vertical axis; limit: accepted at
-   or below. False: nothing was heard, or the file failed. */
+/* Draws the steps recorded. unit is the title of the vertical axis; errors up
+   to limit are accepted. Returns false if nothing was recorded or the file
+   cannot be written. */
 bool convergence_draw(const convergence *heard, const char *title,
                       const char *subtitle, const char *unit, double limit,
                       FILE *file);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* C++: the shortest program, then a matrix factored once and solved with
-   twice, and what an error looks like. Exit status 0: all as it must be. */
+/* The shortest program in C++, then a matrix that is factored once for two
+   solves, and a singular matrix, which is an error. The exit status is 0 if all
+   is as it must be. */
 #include "api/hone.hpp"
 
 #include <cstdio>

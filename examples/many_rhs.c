@@ -3,9 +3,9 @@
  * One factorization, many right-hand sides: the steady temperature of a
  * star-shaped plate while a line source of heat makes a quarter turn around it.
  *
- * Inside the plate the temperature u is harmonic and on its border it is
- * what the source imposes, f(x) = log |x - source|. It is sought as a double
- * layer of strength s on the border (outward normal m_y),
+ * Inside the plate the temperature u is harmonic, and on the border the source
+ * imposes u(x) = f(x) = log |x - source|. The solution is represented as a
+ * double layer of strength s on the border (outward normal m_y),
  *
  *     u(x) = 1 / (2 pi)  integral of  s(y) (x - y).m_y / |x - y|^2  ds(y),
  *
@@ -15,11 +15,12 @@
  * rounding. The matrix depends on the plate alone: every position of the
  * source is one more right-hand side.
  *
- * Since the source is outside, the exact temperature is log |x - source|
- * itself: every solution is checked at points inside. The right-hand sides
- * are solved one by one from nothing, one by one from an extrapolation of the
- * solutions before (warm start), and all at once.
- * Exit status 0: all right; 1: not. Read next: api/hone.h, hone_solver.
+ * Since the source is outside, the exact temperature is log |x - source|, with
+ * which every solution is compared at points inside. The right-hand sides are
+ * solved in three ways: one by one, one by one starting from an extrapolation
+ * of the last solutions (warm start), and all at once. The exit status is 0 if
+ * all solutions are right, and 1 otherwise. Read next: hone_solver in
+ * api/hone.h.
  */
 #include "api/hone.h"
 
@@ -34,12 +35,13 @@ enum { N = 1500, SOURCES = 60, POINTS = 16 };
 static const double pi = 3.14159265358979323846;
 static const double allowed = 1e-12;
 
-/* A node of the border: place, weighted normal (m_y ds), curvature term. */
+/* A node of the border: its coordinates, its weighted normal m_y ds, and the
+   curvature term, the kernel's limit there. */
 struct node {
   double x, y, mx, my, curvature;
 };
 
-/* Border r(t) = 1 + 0.3 cos 5t at t = 2 pi k / N, k = 0 ... N - 1. */
+/* The border is r(t) = 1 + 0.3 cos 5t, with nodes at t = 2 pi k / N. */
 static void make_border(struct node *border) {
   double h = 2.0 * pi / (double)N;
   for (int k = 0; k < N; k++) {
@@ -74,7 +76,8 @@ static void assemble(const struct node *border, double *a) {
                  : kernel(border[i].x, border[i].y, &border[j]);
 }
 
-/* Temperature at (x, y), the source at its k-th place: 2 from the origin. */
+/* Returns the temperature at (x, y) for the k-th place of the source, at a
+   distance of 2 from the origin. */
 static double exact(double x, double y, int k) {
   double angle = 2.0 * pi * (double)k / (4.0 * SOURCES);
   return log(hypot(x - 2.0 * cos(angle), y - 2.0 * sin(angle)));
@@ -86,7 +89,7 @@ static void make_rhs(const struct node *border, double *b) {
       b[i + (int64_t)k * N] = exact(border[i].x, border[i].y, k);
 }
 
-/* Largest error of the temperatures at points on the circle of radius 1/2. */
+/* Returns the largest error of the temperature on the circle of radius 1/2. */
 static double largest_error(const struct node *border, const double *s) {
   double largest = 0.0;
   for (int k = 0; k < SOURCES; k++)
@@ -110,7 +113,7 @@ static double now_ms(void) {
   return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
 }
 
-/* x0 = 3 s[k-1] - 3 s[k-2] + s[k-3]: the source moves smoothly. */
+/* x0 = 3 s[k-1] - 3 s[k-2] + s[k-3], since the source moves smoothly. */
 static const double *extrapolate(const double *s, int k, double *x0) {
   if (k < 3)
     return NULL;
@@ -120,7 +123,8 @@ static const double *extrapolate(const double *s, int k, double *x0) {
   return x0;
 }
 
-/* Solves one right-hand side after the other; x0: work space or NULL. */
+/* Solves one right-hand side after the other, with a warm start if x0, its work
+   space, is not NULL. */
 static int one_by_one(hone_solver *solver, const double *b, double *s,
                       double *x0, int *corrections) {
   *corrections = 0;
@@ -145,7 +149,8 @@ static void print_line(const char *what, double ms, double corrections,
          error);
 }
 
-/* Solves all right-hand sides three ways; *error gets the largest error. */
+/* Solves all right-hand sides in three ways and sets *error to the largest
+   error. */
 static int solve_all(hone_solver *solver, const struct node *border,
                      const double *b, double *s, double *x0, double *error) {
   hone_report report = HONE_REPORT_INIT;

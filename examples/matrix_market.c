@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The Matrix Market reader and writer; matrix_market.h says what is taken.
+ * The Matrix Market reader and writer; matrix_market.h describes the format.
  *
- * From the bottom up: lines (next_line skips comments), words and numbers in
- * a line, the banner, the size line, then the entries of either form. Every
- * function that can fail returns an MM_ code and has written the message
- * through fail(), which knows the line.
+ * The functions stand in the order in which they use one another: lines
+ * (next_line skips comments), words and numbers in a line, the banner, the size
+ * line, and the entries of both forms. Every function that can fail returns an
+ * MM_ code, after fail() has written the message with the line.
  */
 #include "matrix_market.h"
 
@@ -19,7 +19,7 @@
 
 enum { LONGEST_LINE = 1024 }; /* the format's own limit */
 
-/* No dense matrix that can be solved for is larger: 1 TiB. */
+/* 1 TiB, more than any dense matrix that can be factored. */
 static const int64_t most_bytes = INT64_C(1) << 40;
 
 typedef struct reader {
@@ -28,14 +28,14 @@ typedef struct reader {
   char *message; /* borrowed, written by fail */
   size_t message_size;
   int64_t line_number;
-  int ended;                   /* no line is left: at is "" */
-  char *at;                    /* what of the line is not parsed yet */
+  int ended;                   /* no line is left, and at is "" */
+  char *at;                    /* the rest of the line, not parsed yet */
   char line[LONGEST_LINE + 1]; /* without its newline */
 } reader;
 
 enum { GENERAL, SYMMETRIC, SKEW };
 
-/* What banner and size line say. */
+/* The contents of the banner and the size line. */
 typedef struct shape {
   int is_array, is_pattern, is_integer, symmetry;
   int64_t rows, cols, entries;
@@ -48,7 +48,7 @@ __attribute__((format(printf, 3, 4))) static int fail(const reader *r, int code,
   va_start(args, format);
   (void)vsnprintf(what, sizeof what, format, args);
   va_end(args);
-  /* The text may quote the file: nothing that a terminal would obey. */
+  /* The text may quote the file, whose control characters are replaced. */
   for (char *c = what; *c; c++)
     if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')
       *c = '?';
@@ -70,8 +70,8 @@ static void skip_spaces(reader *r) {
 }
 
 /*
- * The next line as it is. A comment may have any length, another line
- * LONGEST_LINE characters; none but a comment may hold a zero byte.
+ * Reads the next line. Only comments may be longer than LONGEST_LINE characters
+ * or hold a zero byte.
  */
 static int raw_line(reader *r) {
   size_t length = 0, surplus = 0;
@@ -100,7 +100,7 @@ static int raw_line(reader *r) {
   return MM_OK;
 }
 
-/* The next line that is neither blank nor a comment, or r->ended. */
+/* Reads the next line that is neither blank nor a comment, or sets r->ended. */
 static int next_line(reader *r) {
   for (;;) {
     int st = raw_line(r);
@@ -114,7 +114,7 @@ static int next_line(reader *r) {
 
 /* ---- Words and numbers ---- */
 
-/* Cuts the next word off the line; "" at its end. */
+/* Cuts the next word off the line; returns "" at its end. */
 static char *next_word(reader *r) {
   skip_spaces(r);
   char *word = r->at;
@@ -142,7 +142,7 @@ static int end_of_line(reader *r) {
   return MM_OK;
 }
 
-/* A decimal integer, named what in messages. */
+/* Reads a decimal integer; messages call it what. */
 static int next_integer(reader *r, const char *what, int64_t *value) {
   const char *word = next_word(r), *c = word;
   int64_t sum = 0;
@@ -172,8 +172,8 @@ static const char *skip_digits(const char *c) {
 }
 
 /*
- * Whether word is a number: strtod alone would take hexadecimal, and not
- * Fortran's exponent, which becomes an e here.
+ * Tells whether word is a number, and writes Fortran's exponent d as e. strtod
+ * alone would accept hexadecimal numbers, and would not accept d.
  */
 static int fix_real(char *word, int is_integer) {
   const char *c = word + (*word == '-' || *word == '+');
@@ -236,7 +236,7 @@ static int banner_word(reader *r, const char *what, const char *const *list,
   return MM_OK;
 }
 
-/* Which combinations the format has, and which of them we do. */
+/* Refuses combinations that are not in the format or not supported. */
 static int check_banner(reader *r, int object, int field, int symmetry,
                         shape *s) {
   if (object != 0)
@@ -253,7 +253,7 @@ static int check_banner(reader *r, int object, int field, int symmetry,
   return end_of_line(r);
 }
 
-/* %%MatrixMarket matrix coordinate real general */
+/* Reads the first line: %%MatrixMarket matrix coordinate real general */
 static int read_banner(reader *r, mm_matrix *m, shape *s) {
   static const char *const objects[] = {"matrix", "vector", NULL};
   static const char *const formats[] = {"coordinate", "array", NULL};
@@ -281,7 +281,7 @@ static int read_banner(reader *r, mm_matrix *m, shape *s) {
   return st;
 }
 
-/* How many numbers the array form holds; rows * cols is known to fit. */
+/* Returns how many numbers the array form holds; the sizes are checked. */
 static int64_t array_entries(const shape *s) {
   if (s->symmetry == GENERAL)
     return s->rows * s->cols;
@@ -289,7 +289,7 @@ static int64_t array_entries(const shape *s) {
                                   : s->rows * (s->rows - 1) / 2;
 }
 
-/* Checks the sizes and allocates; a matrix with no element needs none. */
+/* Checks the sizes and allocates the matrix, unless it has no elements. */
 static int allocate(reader *r, const shape *s, int64_t max_elements,
                     mm_matrix *m) {
   if (s->rows == 0 || s->cols == 0)
@@ -315,7 +315,7 @@ static int allocate(reader *r, const shape *s, int64_t max_elements,
   return MM_OK;
 }
 
-/* rows cols entries, or rows cols */
+/* Reads the size line: rows cols entries, or in the array form rows cols */
 static int read_sizes(reader *r, int64_t max_elements, shape *s, mm_matrix *m) {
   int st = next_line(r);
   if (st == MM_OK && r->ended)
@@ -345,7 +345,7 @@ static int read_sizes(reader *r, int64_t max_elements, shape *s, mm_matrix *m) {
 
 /* ---- Entries ---- */
 
-/* The line of entry number k of s->entries. */
+/* Reads the line of entry number k of s->entries. */
 static int entry_line(reader *r, const shape *s, int64_t k) {
   int st = next_line(r);
   if (st == MM_OK && r->ended)
@@ -366,7 +366,7 @@ static int next_index(reader *r, const char *what, int64_t size,
   return st;
 }
 
-/* A symmetric file holds its lower triangle, and a skew one no diagonal. */
+/* Refuses entries above the diagonal, and a nonzero skew diagonal. */
 static int check_place(reader *r, const shape *s, int64_t i, int64_t j,
                        double value) {
   if (s->symmetry != GENERAL && i < j)
@@ -406,7 +406,8 @@ static int read_coordinates(reader *r, const shape *s, double *a) {
   return MM_OK;
 }
 
-/* One number a line, column by column, from the diagonal on if symmetric. */
+/* Reads one number from each line, column by column; columns of symmetric
+   matrices begin at the diagonal. */
 static int read_array(reader *r, const shape *s, double *a) {
   int64_t k = 0;
   for (int64_t j = 0; k < s->entries; j++) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * solve_system: solves A x = b for a matrix from a Matrix Market file (or a
- * random one) and says how good the answer is, for people or as JSON.
+ * solve_system solves A x = b for a matrix from a Matrix Market file, or a
+ * random one, and reports how accurate the answer is, as text or as JSON.
  * `solve_system --help` lists the options and the exit status.
  *
- * Without --rhs the solution is chosen and b = A * x is computed in twice
- * double precision and rounded once, so the error of the answer is known: the
- * first right-hand side has x = 1 everywhere, further ones (--nrhs) random
- * signs. Everything is in double precision. Read next: examples/matrix_market.h
- * for the reader, api/hone.h for the report's fields.
+ * Without --rhs the program chooses x and computes b = A * x in twice double
+ * precision, rounded once, so that the error of the answer is known. The first
+ * right-hand side has x = 1 everywhere, further ones (--nrhs) have random
+ * signs. Read next: examples/matrix_market.h for the reader, api/hone.h for the
+ * report's fields.
  */
 #include "api/hone.h"
 #include "examples/convergence.h"
@@ -29,12 +29,13 @@
 
 enum { ACCEPTED = 0, BEST_EFFORT = 1, FAILED = 2 }; /* exit status */
 
-/* What it was called as: hone-solve where it is installed. */
+/* The name by which it was called; installed, it is hone-solve. */
 static const char *program = "solve_system";
 
 static const char usage[] =
-    "Solves A x = b for a dense solution of a Matrix Market system: factored\n"
-    "in single precision, refined in double, verified on the matrix itself.\n"
+    "Solves A x = b for a matrix from a Matrix Market file. A is factored in\n"
+    "single precision, x is refined to double precision, and its backward\n"
+    "error is checked with A itself.\n"
     "\n"
     "  --rhs FILE          b, n x nrhs, Matrix Market; else b = A * ones, and\n"
     "                      the true error of x is reported\n"
@@ -49,8 +50,8 @@ static const char usage[] =
     "  --device NAME       auto, cpu or cuda\n"
     "  --threads T         use at most T threads\n"
     "  --plot FILE.svg     draw how the solve converged\n"
-    "  --json              one JSON object on standard output, nothing else\n"
-    "  --quiet             no report: the exit status tells\n"
+    "  --json              print one JSON object and nothing else\n"
+    "  --quiet             print no report, only set the exit status\n"
     "  --help, --version\n"
     "\n"
     "Exit status: 0 accepted, 1 best effort (weaker than asked), 2 error.\n";
@@ -63,10 +64,10 @@ struct settings {
   hone_options options;
 };
 
-/* One run: the system, the answer and what is known about it. */
+/* A system and its solution. */
 struct run {
-  mm_matrix a, b;   /* b is filled here when there is no file for it */
-  double *x, *want; /* n x nrhs; want: the known solution or NULL */
+  mm_matrix a, b;   /* b is computed if there is no file for it */
+  double *x, *want; /* n x nrhs; want is the known solution or NULL */
   double read_ms;
   double error; /* max |x - want|; NaN: not known */
   hone_report report;
@@ -81,7 +82,7 @@ static double now_s(void) {
 
 /* ---- JSON and errors ---- */
 
-/* Length of the well-formed UTF-8 sequence at s, 0: there is none. */
+/* Returns the length of the well-formed UTF-8 sequence at s, or 0. */
 static int utf8_length(const unsigned char *s) {
   int length = s[0] < 0x80                   ? 1
                : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
@@ -122,7 +123,7 @@ static void json_number(const char *name, double value) {
     printf(", \"%s\": null", name);
 }
 
-/* Says what went wrong, on stderr and with --json on stdout too. */
+/* Prints what went wrong on stderr, and with --json on stdout, too. */
 __attribute__((format(printf, 3, 4))) static int
 fail(const struct settings *s, int status, const char *format, ...) {
   char text[512];
@@ -151,7 +152,7 @@ static bool parse_integer(const char *text, int64_t low, int64_t *value) {
   return errno == 0 && end != text && *end == 0 && number >= low;
 }
 
-/* Index of text in a list of count names; -1: not there. */
+/* Returns the index of text in a list of count names, or -1. */
 static int32_t parse_name(const char *text, const char *const *names,
                           int32_t count) {
   for (int32_t i = 0; i < count; i++)
@@ -160,7 +161,7 @@ static int32_t parse_name(const char *text, const char *const *names,
   return -1;
 }
 
-/* Stores one option's value; false: the value is no good. */
+/* Stores one option's value; returns false if it is invalid. */
 static bool store_option(struct settings *s, int letter, const char *value) {
   static const char *const devices[] = {"auto", "cpu", "cuda"};
   static const char *const criteria[] = {"componentwise", "normwise",
@@ -244,7 +245,7 @@ static int parse_arguments(int argc, char **argv, struct settings *s) {
       {"version", no_argument, NULL, 'v'},
       {NULL, 0, NULL, 0}};
   int letter;
-  for (int i = 1; i < argc; i++) /* so that every usage error is JSON too */
+  for (int i = 1; i < argc; i++) /* so that usage errors are JSON, too */
     s->json = s->json || strcmp(argv[i], "--json") == 0;
   opterr = 0;
   while ((letter = getopt_long(argc, argv, "", list, NULL)) != -1) {
@@ -269,18 +270,20 @@ static int parse_arguments(int argc, char **argv, struct settings *s) {
   if (optind < argc)
     s->matrix = argv[optind++];
   if (optind < argc)
-    return fail(s, -1, "one matrix at a time: '%s' is one too many",
+    return fail(s, -1, "only one matrix can be solved; '%s' is a second one",
                 argv[optind]);
   if ((s->matrix == NULL) == (s->random_n < 0))
     return fail(s, -1, "give one matrix: a file or --random N; see --help");
   if (s->rhs != NULL && s->nrhs >= 0)
-    return fail(s, -1, "--rhs says how many right-hand sides: no --nrhs");
+    return fail(s, -1,
+                "--nrhs cannot be used with --rhs, whose file has the "
+                "right-hand sides");
   return -1;
 }
 
 /* ---- the system ---- */
 
-/* splitmix64 (Steele, Lea & Flood 2014): the k-th number is a hash of k. */
+/* splitmix64 (Steele, Lea & Flood 2014), whose k-th number is a hash of k. */
 static uint64_t splitmix64(uint64_t seed, uint64_t k) {
   uint64_t z = seed + (k + 1) * UINT64_C(0x9e3779b97f4a7c15);
   z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -288,7 +291,7 @@ static uint64_t splitmix64(uint64_t seed, uint64_t k) {
   return z ^ (z >> 31);
 }
 
-/* rows x cols doubles; NULL when there is no such memory. */
+/* Allocates rows x cols doubles; NULL if memory is missing. */
 static double *allocate(int64_t rows, int64_t cols) {
   if (rows > 0 && cols > (int64_t)(PTRDIFF_MAX / 8) / rows)
     return NULL;
@@ -303,7 +306,9 @@ static int out_of_memory(const struct settings *s, const char *what,
               what, rows, cols, 0x1p-27 * (double)rows * (double)cols);
 }
 
-/* Entry k, column by column: the k-th number, 53 bits of it, minus 1/2. */
+/* Entry k, counted column by column, is the k-th number of splitmix64, scaled
+   to
+   [-0.5, 0.5). */
 static int make_random(const struct settings *s, mm_matrix *m) {
   int64_t n = s->random_n;
   m->a = allocate(n, n);
@@ -325,7 +330,7 @@ static void add_exactly(double *hi, double *lo, double v) {
   *hi = sum;
 }
 
-/* b = op(A) w for w of +1 and -1; lo: work space, n. */
+/* b = op(A) w, where w has entries +1 and -1. lo is work space of n numbers. */
 static void multiply(const mm_matrix *a, bool transposed, const double *w,
                      double *b, double *lo) {
   int64_t n = a->rows;
@@ -366,7 +371,8 @@ static int make_rhs(const struct settings *s, struct run *run) {
   return ACCEPTED;
 }
 
-/* A, b and room for x. Returns the exit status; fail has told why. */
+/* Makes A and b and allocates x. Returns the exit status; fail has printed why.
+ */
 static int make_system(const struct settings *s, struct run *run) {
   char message[256] = "";
   double start = now_s();
@@ -378,7 +384,7 @@ static int make_system(const struct settings *s, struct run *run) {
   else if (run->a.rows != run->a.cols)
     status = fail(s, -1,
                   "%s: the matrix is %" PRId64 " x %" PRId64
-                  ": a system needs a square one",
+                  ", but it must be square",
                   s->matrix, run->a.rows, run->a.cols);
   if (status != ACCEPTED)
     return status;
@@ -406,7 +412,8 @@ static void on_interrupt(int signal_number) {
   interrupted = 1;
 }
 
-/* The progress line: at most ten times a second, once 0.5 s have passed. */
+/* A progress line is printed at most ten times a second, after the first 0.5 s.
+ */
 struct watch {
   bool terminal, shown;
   double next_s;
@@ -438,7 +445,7 @@ static int solve(struct settings *s, struct run *run) {
   struct sigaction before;
   int64_t n = run->a.rows;
   int64_t ld = n > 0 ? n : 1;
-  action.sa_flags = (int)SA_RESETHAND; /* a second Ctrl-C kills */
+  action.sa_flags = (int)SA_RESETHAND; /* a second Ctrl-C ends the program */
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, &before);
   s->options.progress = on_progress;
@@ -451,7 +458,7 @@ static int solve(struct settings *s, struct run *run) {
   return status;
 }
 
-/* max |x - want|, NaN when nothing is known. */
+/* Returns max |x - want|, or NaN if the solution is not known. */
 static double known_error(const struct run *run) {
   double largest = 0.0;
   if (run->want == NULL)
@@ -467,7 +474,7 @@ static double known_error(const struct run *run) {
 
 /* ---- reports ---- */
 
-/* The library's report with what only this program knows. */
+/* Prints the library's report and what only this program knows. */
 static void print_json(const struct settings *s, const struct run *run) {
   size_t size = hone_report_json(&run->report, NULL, 0) + 1;
   char *text = malloc(size);
@@ -509,7 +516,7 @@ static void print_system(const struct settings *s, const struct run *run) {
   printf(": %" PRId64 " column%s\n", run->b.cols, run->b.cols == 1 ? "" : "s");
 }
 
-/* The verdict in words first. */
+/* Prints whether x is accepted, in words and numbers. */
 static void print_verdict(const struct settings *s, const hone_report *r) {
   const char *word = r->status == HONE_OK ? "accepted"
                      : r->status > 0      ? "NOT accepted, best effort"

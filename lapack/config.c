@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The environment, read once; the log; who does not read factors. */
+/* Reads the environment once, writes the log, and tells which callers do not
+   read factors. */
 #define _GNU_SOURCE /* dladdr */
 #include "lapack/dropin.h"
 
@@ -13,12 +14,12 @@
 #include <unistd.h>
 
 enum {
-  KEPT_SHARE = 8 /* of the machine's memory, one part in so many */
+  KEPT_SHARE = 8 /* copies take 1/8 of the machine's memory by default */
 };
 
-/* Modules that give dgesv_ a copy of their own and never read it again, by
-   the beginning of their file's name. A new row needs a look at every one of
-   the module's calls. */
+/* Modules that give dgesv_ a copy of the matrix and never read its factors, by
+   the beginning of their file's name. Read all of a module's calls before you
+   add it. */
 static const char *const discarding[] = {
     "_umath_linalg.", /* NumPy: solve and inv, since 1.8 */
 };
@@ -26,7 +27,8 @@ static const char *const discarding[] = {
 static hone_lapack_config config;
 static pthread_once_t config_once = PTHREAD_ONCE_INIT;
 
-/* A whole number within 0 and most, or the value given. */
+/* Returns the variable's value if it is a whole number from 0 to most, and
+   otherwise the default. */
 static int64_t number(const char *name, int64_t most, int64_t otherwise) {
   const char *text = getenv(name);
   char *end;
@@ -46,8 +48,8 @@ static bool is_set(const char *name) {
   return text != NULL && text[0] != '\0' && strcmp(text, "0") != 0;
 }
 
-/* Kept as they are now: the environment may change, and it may end before the
-   last call. */
+/* Copies the names, because the environment may change later, and may be gone
+   before the last call. */
 static void take_names(const char *factors) {
   static char names[1024];
   if (strlen(factors) >= sizeof names) {
@@ -134,7 +136,7 @@ void hone_lapack_log(const char *routine, int n, int nrhs, const char *how,
           nrhs, how, error, hone_lapack_now_ms() - start_ms);
 }
 
-/* Depth ------------------------------------------------------------------- */
+/* Nested calls ------------------------------------------------------------ */
 
 static _Thread_local int depth;
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Decides how a call is solved. dgesv_ and dposv_ promise factors in A:
 
-     nobody reads them   single precision, refined by the library; where that
-                         is not accepted, as below
-     else                the real LAPACK factors in place; x is refined with
+     nobody reads them   the library solves in single precision and refines; if
+                         it does not accept its x, the other way is taken
+     somebody may        the real LAPACK factors in place, and x is refined with
                          these factors
 
-   The mixed forms leave A alone where refinement succeeded (ITER >= 0), so
-   that they are always for the library first. */
+   dsgesv_ and dsposv_ leave A unchanged if refinement succeeds (ITER >= 0), so
+   that the library is always tried first. */
 #define _GNU_SOURCE /* madvise */
 #include "lapack/dropin.h"
 
@@ -19,9 +19,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* ITER of dsgesv_ when double precision has solved it. */
+/* ITER of dsgesv_ when the system was solved in double precision. */
 enum {
-  ITER_ELSEWHERE = -1, /* for reasons of the implementation */
+  ITER_ELSEWHERE = -1, /* for a reason of the implementation or the machine */
   ITER_OVERFLOW = -2,  /* A or B does not fit in single precision */
   ITER_FACTORS = -3,   /* single precision could not factor A */
   ITER_SLOW = -31      /* refinement did not converge */
@@ -74,12 +74,12 @@ double *hone_lapack_room(size_t rows, size_t columns) {
   double *room = aligned_alloc(huge, whole);
 #ifdef MADV_HUGEPAGE
   if (room != NULL)
-    (void)madvise(room, whole, MADV_HUGEPAGE); /* a hint */
+    (void)madvise(room, whole, MADV_HUGEPAGE); /* only a hint, which may fail */
 #endif
   return room;
 }
 
-/* to_ij = to_ji = a_ij for the triangle given, in tiles that fit in cache. */
+/* to_ij = to_ji = a_ij for the given triangle, in tiles that fit in cache. */
 static void mirror(const hone_lapack_factors *f, double *to) {
   enum { TILE = 32 };
   const int64_t n = f->n;
@@ -106,7 +106,7 @@ double *hone_lapack_copy(const hone_lapack_factors *f) {
   return copy;
 }
 
-/* ---- Whose call it is -------------------------------------------------- */
+/* ---- Which calls the drop-in solves ------------------------------------- */
 
 static bool apart(const double *a, int64_t lda, int64_t columns_a,
                   const double *b, int64_t ldb, int64_t columns_b, int64_t n) {
@@ -152,14 +152,14 @@ static void copy_columns(int n, int nrhs, const double *from, int64_t ld_from,
     memcpy(to + j * ld_to, from + j * ld_from, (size_t)n * sizeof *to);
 }
 
-/* A valid permutation, for want of one that means something. */
+/* Sets ipiv = 1 ... n, a valid permutation, where there are no factors. */
 static void no_exchanges(const hone_lapack_factors *f) {
   for (int i = 0; i < f->n && f->ipiv != NULL; i++)
     f->ipiv[i] = i + 1;
 }
 
-/* By the library: x is written where the answer is accepted, or not at all
-   where it is not the caller's b. copy: of A, where one triangle is given. */
+/* Has the library solve the call. copy is a copy of A where A is given by one
+   triangle, and NULL otherwise. */
 static int by_library(const hone_lapack_call *call, const double *copy,
                       double *x, int ldx, hone_report *report) {
   const hone_lapack_factors *f = &call->f;
@@ -168,8 +168,8 @@ static int by_library(const hone_lapack_call *call, const double *copy,
                             f->uplo != 0, f->caller, report);
 }
 
-/* dgesv_ and dposv_ where nobody reads the factors. False: not accepted, A and
-   b are as they were. */
+/* Solves dgesv_ and dposv_ where nobody reads the factors. Returns false, with
+   A and b unchanged, if x is not accepted. */
 static bool plain_single(const hone_lapack_call *call, const double *copy) {
   const hone_lapack_factors *f = &call->f;
   const double start_ms = hone_lapack_now_ms();
@@ -181,7 +181,7 @@ static bool plain_single(const hone_lapack_call *call, const double *copy) {
   const bool solved = by_library(call, copy, x, f->n, &report) == HONE_OK;
   if (solved) {
     copy_columns(f->n, call->nrhs, x, f->n, call->x, call->ldx);
-    /* Whoever does read what stands in A shall not take it for factors. */
+    /* Whoever reads A all the same must not take it for factors. */
     for (int64_t i = 0; i < f->n; i++)
       f->a[i + i * f->lda] = HONE_NAN;
     no_exchanges(f);
@@ -192,8 +192,8 @@ static bool plain_single(const hone_lapack_call *call, const double *copy) {
   return solved;
 }
 
-/* Solves in double and leaves LAPACK's factors in A. copy: a copy of A, or
-   NULL; b: a copy of the right-hand sides. */
+/* Solves in double and leaves LAPACK's factors in A. copy is a copy of A, and b
+   a copy of the right-hand sides. */
 static int plain_double(const hone_lapack_call *call, const double *copy,
                         const double *b) {
   const hone_lapack_factors *f = &call->f;
@@ -230,7 +230,7 @@ bool hone_lapack_plain(const hone_lapack_call *call, int *info) {
   return done;
 }
 
-/* ---- The mixed forms --------------------------------------------------- */
+/* ---- dsgesv_ and dsposv_ ------------------------------------------------ */
 
 static int iter_for(int status) {
   switch (status) {
@@ -239,7 +239,7 @@ static int iter_for(int status) {
   case HONE_OVERFLOW:
     return ITER_OVERFLOW;
   case HONE_SINGULAR:
-  case HONE_CANCELLED: /* before there was any x: no factors that serve */
+  case HONE_CANCELLED: /* no single-precision factors served */
     return ITER_FACTORS;
   case HONE_NO_MEMORY:
   case HONE_NO_DEVICE:
@@ -250,8 +250,9 @@ static int iter_for(int status) {
   }
 }
 
-static void double_from(const hone_lapack_call *call, const double *copy,
-                        int iter, int *iter_out, int *info) {
+/* Solves in double, and refines if there is a copy of A. */
+static void solve_in_double(const hone_lapack_call *call, const double *copy,
+                            int iter, int *iter_out, int *info) {
   const hone_lapack_factors *f = &call->f;
   const double start_ms = hone_lapack_now_ms();
   char how[64];
@@ -272,7 +273,7 @@ static void double_from(const hone_lapack_call *call, const double *copy,
 void hone_lapack_double(const hone_lapack_call *call, int iter, int *iter_out,
                         int *info) {
   double *copy = hone_lapack_copy(&call->f);
-  double_from(call, copy, iter, iter_out, info);
+  solve_in_double(call, copy, iter, iter_out, info);
   free(copy);
 }
 
@@ -284,11 +285,12 @@ void hone_lapack_mixed(const hone_lapack_call *call, int *iter, int *info) {
   int st = HONE_NO_MEMORY;
   if (f->uplo == 0 || copy != NULL)
     st = by_library(call, copy, call->x, call->ldx, &report);
-  /* LAPACK's promise of ITER >= 0, ||r|| <= sqrt(n) eps ||A|| ||x||, follows
-     from ours only for n > 64. A quarter of it is asked for here: whoever
-     checks the promise evaluates r in double precision, where rounding adds
-     about as much again at n = 2, and may take 1-norms, as LAPACK's own test
-     programs do, which at n = 2 doubles the quotient. */
+  /* ITER >= 0 promises ||r|| <= sqrt(n) eps ||A|| ||x||, which follows from the
+     library's own test only for n > 64. Here the error must be at most a
+     quarter of eps, because those who check the promise evaluate r in double
+     precision, whose rounding errors about double it at n = 2, and may take
+     1-norms, as LAPACK's own test programs do, which doubles the quotient once
+     more. */
   if (st == HONE_OK && !(report.normwise_error <= 0.25 * HONE_EPS))
     st = HONE_NOT_CONVERGED;
   if (st == HONE_OK) {
@@ -300,7 +302,7 @@ void hone_lapack_mixed(const hone_lapack_call *call, int *iter, int *info) {
   } else {
     if (copy == NULL)
       copy = hone_lapack_copy(f);
-    double_from(call, copy, iter_for(st), iter, info);
+    solve_in_double(call, copy, iter_for(st), iter, info);
   }
   free(copy);
 }
@@ -308,7 +310,7 @@ void hone_lapack_mixed(const hone_lapack_call *call, int *iter, int *info) {
 int hone_lapack_wrong(const hone_lapack_call *call) {
   const hone_lapack_factors *f = &call->f;
   const int least = HONE_MAX(1, f->n);
-  const int shift = f->uplo != 0; /* UPLO comes first, IPIV is not there */
+  const int shift = f->uplo != 0; /* dsposv_ begins with UPLO, has no IPIV */
   return f->n < 0            ? 1 + shift
          : call->nrhs < 0    ? 2 + shift
          : f->lda < least    ? 4 + shift
@@ -344,7 +346,7 @@ bool hone_lapack_false_success(const hone_lapack_call *call, int iter,
   return false;
 }
 
-/* ---- Factor, then solve ------------------------------------------------ */
+/* ---- dgetrf_ and dpotrf_, then dgetrs_ and dpotrs_ ---------------------- */
 
 double *hone_lapack_copy_to_keep(const hone_lapack_factors *f) {
   const hone_lapack_config *config = hone_lapack_settings();

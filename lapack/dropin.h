@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The drop-in for LAPACK: what its files share. A caller's dgesv_ arrives at
-   gesv.c or posv.c; driver.c decides how it is solved:
+/* This header declares what the files of the drop-in for LAPACK share. A
+   caller's dgesv_ arrives in gesv.c, a dposv_ in posv.c; dispatch.c decides how
+   the system is solved. The other files are:
 
-     real.c     the LAPACK that would have been called without us
-     hone.c     the library, loaded when it is first needed
-     refine.c   refinement in double with LAPACK's own factors
-     kept.c     copies of matrices that the caller has had factored
-     config.c   the environment, the log, who does not read factors
+     real.c     finds the LAPACK that would have been called without us
+     hone.c     loads libhone when it is first needed, and calls it
+     refine.c   refines in double with LAPACK's own factors
+     kept.c     keeps copies of matrices that the caller has had factored
+     config.c   reads the environment, logs, knows who reads no factors
+     lapacke_*  are the C interface, LAPACKE
 
-   Sizes are LAPACK's 32-bit integers. What is exported is in exports.map. */
+   Sizes are LAPACK's 32-bit integers. exports.map lists the exported names. */
 #ifndef HONE_LAPACK_DROPIN_H
 #define HONE_LAPACK_DROPIN_H
 
@@ -20,37 +22,38 @@
 
 /* Configuration ----------------------------------------------------------- */
 
-/* The factors that dgesv_ and dposv_ leave in A. */
+/* Whether dgesv_ and dposv_ leave LAPACK's factors in A. */
 enum {
-  HONE_LAPACK_AUTO = 0,   /* kept, but for callers known to discard them */
-  HONE_LAPACK_KEEP = 1,   /* always LAPACK's */
-  HONE_LAPACK_DISCARD = 2 /* nobody reads them */
+  HONE_LAPACK_AUTO = 0,   /* yes, except for callers known to discard them */
+  HONE_LAPACK_KEEP = 1,   /* always */
+  HONE_LAPACK_DISCARD = 2 /* never: no caller reads them */
 };
 
 enum {
-  /* Order from which single precision and refinement pay beside dgesv_, and
-     the right-hand sides for which they do, n / so many: docs/lapack.md. */
+  /* Single precision with refinement is faster than dgesv_ from order
+     PAYS_FROM on, with at most n / PAYS_SHARE right-hand sides
+     (docs/lapack.md has the measurements). */
   HONE_LAPACK_PAYS_FROM = 300,
   HONE_LAPACK_PAYS_SHARE = 400
 };
 
 typedef struct hone_lapack_config {
   bool on, log;
-  int crossover;          /* orders below it are passed on */
-  int columns;            /* so are more right-hand sides; 0: from n */
+  int crossover;          /* smaller orders are passed on */
+  int columns;            /* most right-hand sides; 0: depends on n */
   int factors;            /* HONE_LAPACK_AUTO, ... */
-  const char *discarding; /* modules that discard, "name:name"; or NULL */
-  int64_t kept_bytes;     /* copies of factored matrices, all together */
+  const char *discarding; /* modules that discard factors, "a:b", or NULL */
+  int64_t kept_bytes;     /* limit for all copies of factored matrices */
 } hone_lapack_config;
 
-/* Read from the environment once. */
+/* Returns the settings, which are read from the environment once. */
 const hone_lapack_config *hone_lapack_settings(void);
 /* Tells whether the module that holds this code address reads no factors. */
 bool hone_lapack_discards(const void *caller);
 
 double hone_lapack_now_ms(void);
-/* One line on stderr where HONE_LOG is set. omega: backward error, NaN: not
-   known. start_ms: of hone_lapack_now_ms. */
+/* Writes a line to stderr if HONE_LOG is set. omega is the backward error, NaN
+   if it is not known; start_ms was returned by hone_lapack_now_ms. */
 void hone_lapack_log(const char *routine, int n, int nrhs, const char *how,
                      double omega, double start_ms);
 
@@ -62,6 +65,10 @@ void hone_lapack_leave(void);
 
 /* The real LAPACK --------------------------------------------------------- */
 
+/* The types of LAPACK's routines, as dgesv_ and the others are defined here.
+   They have the hidden length that Fortran compilers append for every CHARACTER
+   argument, since the real routine may read it. The prototypes of base/lapack.h
+   leave these lengths out, so that it cannot be included here. */
 typedef void hone_dgesv_fn(const int *n, const int *nrhs, double *a,
                            const int *lda, int *ipiv, double *b, const int *ldb,
                            int *info);
@@ -93,7 +100,7 @@ typedef void hone_lapacke_xerbla_fn(const char *name, int info);
 typedef int hone_lapacke_get_nancheck_fn(void);
 typedef int hone_get_num_threads_fn(void);
 
-/* X(name): what is looked for. */
+/* X(name) for every function that is looked up at run time. */
 #define HONE_LAPACK_REAL_LIST(X)                                               \
   X(dgesv_)                                                                    \
   X(dsgesv_)                                                                   \
@@ -115,71 +122,80 @@ typedef enum hone_lapack_name {
       HONE_REAL_COUNT
 } hone_lapack_name;
 
-/* The function that code at caller would have reached without us, or NULL.
-   Found once for each name; its library then stays loaded. */
+/* Returns the function that code at the address caller would have reached
+   without us, or NULL. Each name is looked up once; the library that defines it
+   then stays loaded. */
 void *hone_lapack_real(hone_lapack_name name, const void *caller);
-/* As hone_lapack_real, but for a routine that every LAPACK has: if it is
-   missing the program ends, as it would by the dynamic linker. */
+/* Does the same for a routine that every LAPACK has. If it is missing, the
+   program ends, as the dynamic linker would have ended it. */
 void *hone_lapack_must(hone_lapack_name name, const void *caller);
-/* As many threads as the real library uses; 0: it does not say. */
+/* Returns the number of threads that the real library uses, or 0 if it cannot
+   be asked. */
 int hone_lapack_real_threads(const void *caller);
 
 /* The library ------------------------------------------------------------- */
 
-/* hone_solve with single-precision factors alone: instead of factoring in
-   double it stops, with HONE_CANCELLED or HONE_INTERRUPTED. definite: by
-   Cholesky alone. HONE_NO_DEVICE: libhone.so.0 cannot be loaded. */
+/* Calls hone_solve, but stops it, with HONE_CANCELLED or HONE_INTERRUPTED,
+   before it factors in double. If definite is true only Cholesky is accepted.
+   Returns HONE_NO_DEVICE if libhone.so.0 cannot be loaded. */
 int hone_lapack_single(int n, int nrhs, const double *a, int lda,
                        const double *b, int ldb, double *x, int ldx,
                        bool definite, const void *caller, hone_report *report);
 
-/* Memory for matrices, on huge pages where they are large: the page faults of
-   fresh memory would take a tenth of a solve. For free. NULL: none. */
+/* Allocates memory for a matrix, to be freed by free, or returns NULL. Large
+   matrices are placed on huge pages, because the page faults of fresh memory
+   would take a tenth of the time of a solve. */
 double *hone_lapack_room(size_t rows, size_t columns);
 
 /* Factors, refinement ----------------------------------------------------- */
 
-/* Factors where LAPACK has them: LU, or one triangle of Cholesky's. */
+/* A matrix, or its factors, stored as LAPACK stores them: L and U, or one
+   triangle for Cholesky. */
 typedef struct hone_lapack_factors {
   int n, lda;
   double *a;
-  int *ipiv;          /* of LU */
-  char uplo;          /* 'U', 'L': Cholesky; 0: LU */
-  const void *caller; /* whose LAPACK it is */
+  int *ipiv;          /* row exchanges of LU */
+  char uplo;          /* 'U' or 'L' for Cholesky, 0 for LU */
+  const void *caller; /* the real LAPACK is looked up for this address */
 } hone_lapack_factors;
 
-/* dgetrf_ or dpotrf_ in place; INFO. */
+/* Calls dgetrf_ or dpotrf_ in place; returns INFO. */
 int hone_lapack_factor(const hone_lapack_factors *f);
-/* dgetrs_ or dpotrs_ in place: v = inv(A) v, or inv(A^T) v. INFO. */
+/* Calls dgetrs_ or dpotrs_ in place, v = inv(A) v or inv(A^T) v; returns INFO.
+ */
 int hone_lapack_backsolve(const hone_lapack_factors *f, char trans, int nrhs,
                           double *v, int ldv);
-/* A copy of the matrix about to be factored, n x n by columns, all of it also
-   where one triangle is given; NULL: no memory. To be freed. */
+/* Returns a copy of the matrix that is about to be factored, column by column
+   with ld n, to be freed; or NULL without memory. The copy is a whole matrix
+   also where A is given by one triangle. */
 double *hone_lapack_copy(const hone_lapack_factors *f);
 
-/* Improves x by refinement with residuals of a (n x n, ld n) until its
-   componentwise backward error is 2 eps or no longer falls. The largest over
-   the columns; NaN: no memory, x is as it was. */
+/* Improves x by refinement, with the matrix a (n x n, ld n), until its
+   componentwise backward error is at most 2 eps or no longer falls. Returns the
+   largest backward error of a column, or NaN without memory, with x unchanged.
+ */
 double hone_lapack_refine(const hone_lapack_factors *f, const double *a,
                           char trans, int nrhs, const double *b, int ldb,
                           double *x, int ldx);
 
-/* A matrix that the caller has factored, recognised by the contents of its
-   factors. */
+/* A copy of a matrix that the caller has factored. It is recognised by the
+   contents of its factors. */
 typedef struct hone_lapack_kept hone_lapack_kept;
-/* Takes a (of hone_lapack_copy) over, with the factors it became; frees it
-   where there is no room. */
+/* Takes over a, the copy that hone_lapack_copy made of the matrix whose factors
+   are f; frees it if it cannot be kept. */
 void hone_lapack_keep(const hone_lapack_factors *f, double *a);
 /* Tells whether hone_lapack_keep would take a copy of this order. */
 bool hone_lapack_may_keep(int n);
-/* The matrix these are factors of, ld n, or NULL. */
+/* Finds the matrix (ld n) whose factors these are. The result is NULL if it is
+   not known, and must be released otherwise. */
 hone_lapack_kept *hone_lapack_find(const hone_lapack_factors *f,
                                    const double **a);
 void hone_lapack_release(hone_lapack_kept *kept);
 
 /* Drivers ----------------------------------------------------------------- */
 
-/* One call of dgesv_, dposv_, dgetrs_, dpotrs_ (x is b) or of a mixed form. */
+/* One call of dgesv_, dposv_, dgetrs_ or dpotrs_, where x is b, or of the
+   mixed-precision dsgesv_ or dsposv_. */
 typedef struct hone_lapack_call {
   const char *name;
   hone_lapack_factors f;
@@ -188,31 +204,36 @@ typedef struct hone_lapack_call {
   double *x;
 } hone_lapack_call;
 
-/* Tells whether we solve this call. If not, the real library does, and the log
-   says so. */
+/* Tells whether the drop-in solves this call itself. */
 bool hone_lapack_takes(const hone_lapack_call *call);
 /* Logs a call that the real library has solved. */
 void hone_lapack_passed(const char *name, int n, int nrhs, double start_ms);
-/* dgesv_, dposv_: INFO; false: for the real library after all. */
+/* Solves a call of dgesv_ or dposv_. Returns false, with A and b unchanged, if
+   the real library must solve it after all. */
 bool hone_lapack_plain(const hone_lapack_call *call, int *info);
-/* dsgesv_, dsposv_. */
+/* Solves a call of dsgesv_ or dsposv_. */
 void hone_lapack_mixed(const hone_lapack_call *call, int *iter, int *info);
-/* Solves in double by the real library; ITER (< 0) is returned as given. */
+/* Solves a call of dsgesv_ or dsposv_ in double with the real library, and sets
+ *iter_out = iter (< 0). */
 void hone_lapack_double(const hone_lapack_call *call, int iter, int *iter_out,
                         int *info);
-/* dgetrf_, dpotrf_: a copy of A where one is to be kept, or NULL. */
+/* Returns a copy of the matrix that dgetrf_ or dpotrf_ is about to factor, or
+   NULL if none is to be kept. */
 double *hone_lapack_copy_to_keep(const hone_lapack_factors *f);
-/* dgetrs_, dpotrs_: in place as the real routine does it, then refined, where
-   the factors are known. False: for the real library. */
+/* Solves a call of dgetrs_ or dpotrs_ as the real routine does, then refines x.
+   Returns false, with b unchanged, if the matrix of the factors is not known.
+ */
 bool hone_lapack_refined(const hone_lapack_call *call, char trans, int *info);
-/* Tells whether a result of the real dsgesv_ holds a NaN and claims to have
-   converged. */
+/* Tells whether x of the real dsgesv_ or dsposv_ has a NaN although ITER and
+   INFO say that it converged. */
 bool hone_lapack_false_success(const hone_lapack_call *call, int iter,
                                int info);
 
-/* The first argument of dsgesv_ or dsposv_ that is wrong, from 1; 0: none. */
+/* Returns the number of the first wrong argument of dsgesv_ or dsposv_, counted
+   from 1, or 0. */
 int hone_lapack_wrong(const hone_lapack_call *call);
-/* dsgesv_, dsposv_ of a LAPACK from before 3.1 (3.2), which has none. */
+/* Stands in for dsgesv_ and dsposv_ where the real LAPACK has none (they came
+   with 3.1 and 3.2). */
 void hone_lapack_without_mixed(const hone_lapack_call *call, const char *name,
                                int *iter, int *info);
 
@@ -220,7 +241,7 @@ static inline bool hone_lapack_is(const char *arg, char letter) {
   return arg != NULL && (*arg == letter || *arg == letter - 'A' + 'a');
 }
 
-/* The routines themselves, for the caller at an address ------------------- */
+/* The routines themselves, with the caller's return address --------------- */
 
 void hone_lapack_dgesv(const void *caller, const int *n, const int *nrhs,
                        double *a, const int *lda, int *ipiv, double *b,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dgesv_, dsgesv_, dgetrf_, dgetrs_: which calls are for us, and the passing
-   on of all others. Arguments that are wrong are passed on too: the real
-   routine finds them, calls xerbla_ and sets INFO. */
+/* dgesv_, dsgesv_, dgetrf_ and dgetrs_ decide which calls the drop-in solves
+   and pass all others on. Calls with wrong arguments are passed on too: the
+   real routine finds them, calls xerbla_ and sets INFO. */
 #include "lapack/dropin.h"
 
 #include <stddef.h>
@@ -66,7 +66,7 @@ void hone_lapack_dsgesv(const void *caller, const int *n, const int *nrhs,
   real(n, nrhs, a, lda, ipiv, b, ldb, x, ldx, work, swork, iter, info);
   if (hone_lapack_settings()->on &&
       hone_lapack_false_success(&call, *iter, *info))
-    hone_lapack_double(&call, -31, iter, info); /* A is as it was */
+    hone_lapack_double(&call, -31, iter, info); /* A is unchanged */
   else
     hone_lapack_passed("dsgesv", *n, *nrhs, start_ms);
 }
@@ -81,8 +81,8 @@ void dsgesv_(const int *n, const int *nrhs, double *a, const int *lda,
 
 /* dgetrf_, dgetrs_ -------------------------------------------------------- */
 
-/* The factors are the real library's, whoever reads them; what we keep is a
-   copy of A to refine with. */
+/* The real library makes the factors, since anybody may read them. A copy of A
+   is kept for refinement. */
 void hone_lapack_dgetrf(const void *caller, const int *m, const int *n,
                         double *a, const int *lda, int *ipiv, int *info) {
   const hone_lapack_factors f = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The library, loaded at the first solve that is for it, so that programs
-   which only start with us preloaded pay nothing. It is bound to its own
-   OpenBLAS first (RTLD_DEEPBIND): neither to our names, which would come back
-   here, nor to a reference BLAS that the program may have. */
+/* Loads the library at the first call that it is to solve, so that programs
+   which solve nothing pay nothing. It is bound to its own OpenBLAS first
+   (RTLD_DEEPBIND): not to our names, which would lead back here, and not to a
+   reference BLAS that the program may have. */
 #define _GNU_SOURCE /* RTLD_DEEPBIND, RTLD_DEFAULT */
 #include "lapack/dropin.h"
 
@@ -21,8 +21,8 @@ static pthread_once_t loaded = PTHREAD_ONCE_INIT;
 
 static const char file[] = "libhone.so.0";
 
-/* The library beside us, else where the system looks. For good: it is never
-   closed. */
+/* Opens the library in our own folder, or else where the system looks. It is
+   never closed. */
 static void *open_library(int mode) {
   Dl_info info;
   char path[PATH_MAX + sizeof file];
@@ -42,25 +42,27 @@ static void *open_library(int mode) {
 static void load(void) {
   int mode = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
   if (dlsym(RTLD_DEFAULT, "__asan_init") != NULL)
-    mode &= ~RTLD_DEEPBIND; /* AddressSanitizer refuses it */
+    mode &= ~RTLD_DEEPBIND; /* AddressSanitizer does not allow it */
   void *library = open_library(mode);
   if (library != NULL)
     solve = (solve_fn *)dlsym(library, "hone_solve");
   if (solve == NULL)
-    fprintf(stderr, "hone_lapack: all is solved in double: %s\n", dlerror());
+    fprintf(stderr,
+            "hone_lapack: everything is solved in double, because libhone "
+            "cannot be loaded: %s\n",
+            dlerror());
 }
 
-/* The factorizations that the library has begun. */
-typedef struct course {
+typedef struct counter {
   bool definite;
-  int factorizations;
-} course;
+  int factorizations; /* begun by the library */
+} counter;
 
-/* Stops before a factorization in double, which the real LAPACK can do as
-   well and leave in A; and, where A has to be positive definite, before LU
-   follows upon Cholesky. */
+/* Stops before a factorization in double, which the real LAPACK can do as well
+   and then leaves in A. If A has to be positive definite, it also stops before
+   LU is tried after Cholesky. */
 static int watch(void *user, const hone_progress *event) {
-  course *c = user;
+  counter *c = user;
   if (strcmp(event->phase, "factor in double") == 0)
     return 1;
   if (strcmp(event->phase, "factor") == 0 && event->fraction <= 0.0)
@@ -71,7 +73,7 @@ static int watch(void *user, const hone_progress *event) {
 int hone_lapack_single(int n, int nrhs, const double *a, int lda,
                        const double *b, int ldb, double *x, int ldx,
                        bool definite, const void *caller, hone_report *report) {
-  course c = {.definite = definite};
+  counter c = {.definite = definite};
   hone_options options = HONE_OPTIONS_INIT;
   *report = (hone_report)HONE_REPORT_INIT;
   pthread_once(&loaded, load);
@@ -86,6 +88,6 @@ int hone_lapack_single(int n, int nrhs, const double *a, int lda,
   hone_lapack_leave();
   if (definite && st == HONE_OK &&
       (c.factorizations > 1 || strstr(report->path, "Cholesky") == NULL))
-    st = HONE_INTERRUPTED; /* solved, but by nothing that showed A definite */
+    st = HONE_INTERRUPTED; /* solved, but not shown to be positive definite */
   return st;
 }

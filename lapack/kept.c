@@ -1,44 +1,44 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Copies of matrices that the caller has had factored, so that a later
+/* Keeps copies of matrices that the caller has had factored, so that a later
    dgetrs_ can refine. LAPACK never says that factors are no longer needed, and
-   callers copy, move and overwrite them: what is given to dgetrs_ is known by
-   its contents alone, every entry of them, wherever it lies. The least recently
-   used go first when the copies together become too many. */
+   callers copy, move and overwrite them. Factors given to dgetrs_ are therefore
+   recognised by a hash of all their entries, not by their address. When the
+   copies take too much memory, the least recently used are freed first. */
 #include "lapack/dropin.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct mark {
+typedef struct hash {
   uint64_t low, high;
-} mark;
+} hash;
 
 struct hone_lapack_kept {
   int n, users;
   char uplo;
   bool listed;
-  mark of; /* the factors */
+  hash hash; /* of the factors */
   double *a;
   int64_t bytes;
   struct hone_lapack_kept *next;
 };
 
-/* The most recently used first. */
+/* The list has the most recently used copy first. */
 static struct {
   pthread_mutex_t lock;
   hone_lapack_kept *first;
   int64_t bytes;
 } store = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Contents ---------------------------------------------------------------- */
+/* Hashes of factors ------------------------------------------------------- */
 
 enum { LANES = 8 };
 static const uint64_t FACTOR = 0x9e3779b97f4a7c15u; /* odd */
 
-/* Every step maps the lane one to one, so that a single word that differs
-   always shows. */
-static void stir(uint64_t lane[LANES], const double *v, int64_t count) {
+/* Adds count numbers to the hash. Every step is a bijection of the lane, so
+   that factors which differ in a single word always have different lanes. */
+static void add_to_hash(uint64_t lane[LANES], const double *v, int64_t count) {
   int64_t i = 0;
   for (; i + LANES <= count; i += LANES) {
     uint64_t words[LANES];
@@ -56,34 +56,34 @@ static void stir(uint64_t lane[LANES], const double *v, int64_t count) {
   }
 }
 
-static mark mark_of(const hone_lapack_factors *f) {
+static hash hash_of(const hone_lapack_factors *f) {
   uint64_t lane[LANES];
-  mark m = {(uint64_t)f->n, (uint64_t)f->uplo};
+  hash h = {(uint64_t)f->n, (uint64_t)f->uplo};
   for (int k = 0; k < LANES; k++)
     lane[k] = (uint64_t)(k + 1) * FACTOR;
   for (int64_t j = 0; j < f->n; j++) {
     const int64_t from = f->uplo == 'L' ? j : 0;
     const int64_t to = f->uplo == 'U' ? j + 1 : f->n;
-    stir(lane, f->a + j * f->lda + from, to - from);
+    add_to_hash(lane, f->a + j * f->lda + from, to - from);
   }
   for (int64_t j = 0; j < f->n && f->uplo == 0; j++)
     lane[1] = (lane[1] ^ (uint64_t)f->ipiv[j]) * FACTOR;
   for (int k = 0; k < LANES; k++) {
-    m.low = (m.low ^ lane[k]) * FACTOR;
-    m.high = (m.high + (lane[k] >> 32)) * (FACTOR + 2);
-    m.high ^= m.high >> 31;
+    h.low = (h.low ^ lane[k]) * FACTOR;
+    h.high = (h.high + (lane[k] >> 32)) * (FACTOR + 2);
+    h.high ^= h.high >> 31;
   }
-  return m;
+  return h;
 }
 
-/* Store
- * ----------------------------------------------------------------------*/
+/* The list of copies ------------------------------------------------------ */
 
 static void lock_store(void) { pthread_mutex_lock(&store.lock); }
 static void unlock_store(void) { pthread_mutex_unlock(&store.lock); }
 
-/* A child of fork must not inherit a lock that nobody there will give back. */
-__attribute__((constructor)) static void mind_forks(void) {
+/* The child of a fork must not inherit a locked mutex: the thread that would
+   unlock it does not exist there. */
+__attribute__((constructor)) static void unlock_in_forks(void) {
   pthread_atfork(lock_store, unlock_store, unlock_store);
 }
 
@@ -99,7 +99,7 @@ static hone_lapack_kept **link_to(const hone_lapack_kept *kept) {
   return at;
 }
 
-/* Out of the list, still there. */
+/* Removes a copy from the list without freeing it. */
 static hone_lapack_kept *take_out(hone_lapack_kept **at) {
   hone_lapack_kept *kept = *at;
   *at = kept->next;
@@ -121,7 +121,7 @@ static void put_in(hone_lapack_kept *kept) {
   kept->listed = true;
 }
 
-/* Until so many bytes more have room. */
+/* Drops copies until a new one of this size fits. */
 static void make_room(int64_t bytes) {
   const int64_t most = hone_lapack_settings()->kept_bytes;
   while (store.first != NULL && store.bytes > most - bytes) {
@@ -140,10 +140,11 @@ bool hone_lapack_may_keep(int n) {
   return bytes_of(n) <= hone_lapack_settings()->kept_bytes;
 }
 
-static hone_lapack_kept *search(int n, char uplo, const mark *of) {
+/* Finds a copy; if h is NULL, any one of this order and kind. */
+static hone_lapack_kept *search(int n, char uplo, const hash *h) {
   for (hone_lapack_kept *kept = store.first; kept != NULL; kept = kept->next)
     if (kept->n == n && kept->uplo == uplo &&
-        (of == NULL || (kept->of.low == of->low && kept->of.high == of->high)))
+        (h == NULL || (kept->hash.low == h->low && kept->hash.high == h->high)))
       return kept;
   return NULL;
 }
@@ -156,11 +157,11 @@ void hone_lapack_keep(const hone_lapack_factors *f, double *a) {
   }
   *kept = (hone_lapack_kept){.n = f->n,
                              .uplo = f->uplo,
-                             .of = mark_of(f),
+                             .hash = hash_of(f),
                              .a = a,
                              .bytes = bytes_of(f->n)};
   lock_store();
-  hone_lapack_kept *same = search(kept->n, kept->uplo, &kept->of);
+  hone_lapack_kept *same = search(kept->n, kept->uplo, &kept->hash);
   if (same != NULL)
     drop(link_to(same));
   make_room(kept->bytes);
@@ -175,11 +176,11 @@ hone_lapack_kept *hone_lapack_find(const hone_lapack_factors *f,
   unlock_store();
   if (!any)
     return NULL;
-  const mark of = mark_of(f);
+  const hash h = hash_of(f);
   lock_store();
-  hone_lapack_kept *kept = search(f->n, f->uplo, &of);
+  hone_lapack_kept *kept = search(f->n, f->uplo, &h);
   if (kept != NULL) {
-    put_in(take_out(link_to(kept))); /* first again */
+    put_in(take_out(link_to(kept))); /* moves it to the front */
     kept->users++;
     *a = kept->a;
   }
@@ -194,8 +195,8 @@ void hone_lapack_release(hone_lapack_kept *kept) {
   unlock_store();
 }
 
-/* Matrices that other threads are using are freed when these release them. */
-__attribute__((destructor)) static void forget(void) {
+/* Copies that other threads are using are freed when these release them. */
+__attribute__((destructor)) static void drop_all(void) {
   lock_store();
   while (store.first != NULL)
     drop(&store.first);

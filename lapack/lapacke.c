@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Functions that all routines of LAPACK's C interface share; see lapacke.h. */
 #include "lapack/lapacke.h"
 
 #include "base/base.h"
@@ -44,7 +45,7 @@ bool hone_lapacke_ge_nan(int layout, int rows, int columns, const double *a,
   const int inner = layout == LAPACK_ROW_MAJOR ? columns : rows;
   const int outer = layout == LAPACK_ROW_MAJOR ? rows : columns;
   if (a == NULL || lda < inner)
-    return false; /* the work routine says what is wrong */
+    return false; /* the work routine reports it */
   for (int64_t j = 0; j < outer; j++)
     if (any_nan(inner, a + j * lda))
       return true;
@@ -63,7 +64,7 @@ bool hone_lapacke_po_nan(int layout, char uplo, int n, const double *a,
   return false;
 }
 
-/* to_ji = from_ij in tiles that fit in cache; ij: row i, lines of from. */
+/* to_ji = from_ij, in tiles that fit in cache. */
 static void turn(int64_t lines, int64_t length, const double *from,
                  int64_t ld_from, double *to, int64_t ld_to) {
   enum { TILE = 32 };

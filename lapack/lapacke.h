@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The C forms share LAPACKE's error codes, its search for NaN, and the
-   transposition of row-major matrices. */
+/* The routines of LAPACK's C interface share LAPACKE's error codes, its search
+   for NaN, and the transposition of row-major matrices. */
 #ifndef HONE_LAPACK_LAPACKE_H
 #define HONE_LAPACK_LAPACKE_H
 
@@ -8,7 +8,7 @@
 
 #define HONE_EXPORT __attribute__((visibility("default")))
 
-/* LAPACKE's own numbers. */
+/* These values are LAPACKE's. */
 enum {
   LAPACK_ROW_MAJOR = 101,
   LAPACK_COL_MAJOR = 102,
@@ -16,7 +16,7 @@ enum {
   LAPACK_TRANSPOSE_MEMORY_ERROR = -1011
 };
 
-/* Tells of an error as LAPACKE does; returns info. */
+/* Reports an error as LAPACKE does; returns info. */
 int hone_lapacke_error(const void *caller, const char *name, int info);
 /* Turns a Fortran routine's INFO into that of a routine whose first argument is
    the layout. */
@@ -30,21 +30,21 @@ static inline bool hone_lapacke_layout(int layout) {
 /* Tells whether arguments are searched for NaN (LAPACKE_set_nancheck,
    LAPACKE_NANCHECK=0). */
 bool hone_lapacke_nancheck(const void *caller);
-/* Tells whether the rows x columns matrix has a NaN; false if its sizes make no
-   sense. */
+/* Tells whether a rows x columns matrix has a NaN. Where lda is too small the
+   answer is false. */
 bool hone_lapacke_ge_nan(int layout, int rows, int columns, const double *a,
                          int lda);
-/* Tells the same about one triangle of an n x n matrix. */
+/* Does so for one triangle of an n x n matrix. */
 bool hone_lapacke_po_nan(int layout, char uplo, int n, const double *a,
                          int lda);
 
-/* A row-major rows x columns matrix by columns, ld max(1, rows), in new memory;
-   NULL: none. To be freed. */
+/* Copies a row-major rows x columns matrix into new memory, column by column
+   with ld max(1, rows). The result is to be freed; NULL: no memory. */
 double *hone_lapacke_turn(int rows, int columns, const double *a, int lda);
-/* Writes such a matrix back by rows. */
+/* Copies such a matrix back, row by row. */
 void hone_lapacke_turn_back(int rows, int columns, const double *turned,
                             double *a, int lda);
-/* Allocates such a matrix, contents undefined. */
+/* Allocates such a matrix, with undefined contents. */
 double *hone_lapacke_room(int rows, int columns);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* LAPACKE_dgesv, dsgesv, dgetrf, dgetrs and their work forms. Row-major
-   matrices are turned, solved by columns and turned back, factors too: that is
-   what LAPACKE promises of them. */
+/* LAPACKE_dgesv, dsgesv, dgetrf, dgetrs and their _work routines. Row-major
+   matrices are transposed, solved by columns, and transposed back together with
+   the factors, as LAPACKE promises. */
 #include "lapack/lapacke.h"
 
 #include "base/base.h"
@@ -10,8 +10,7 @@
 
 #define HERE __builtin_return_address(0)
 
-/* dgesv
- * ------------------------------------------------------------------------*/
+/* dgesv ------------------------------------------------------------------- */
 
 static int gesv_by_rows(const void *caller, int n, int nrhs, double *a, int lda,
                         int *ipiv, double *b, int ldb) {
@@ -70,8 +69,7 @@ int LAPACKE_dgesv(int layout, int n, int nrhs, double *a, int lda, int *ipiv,
   return gesv_work(HERE, layout, n, nrhs, a, lda, ipiv, b, ldb);
 }
 
-/* dsgesv
- * -----------------------------------------------------------------------*/
+/* dsgesv ------------------------------------------------------------------ */
 
 static int dsgesv_by_rows(const void *caller, int n, int nrhs, double *a,
                           int lda, int *ipiv, const double *b, int ldb,
@@ -157,8 +155,7 @@ int LAPACKE_dsgesv(int layout, int n, int nrhs, double *a, int lda, int *ipiv,
   return info;
 }
 
-/* dgetrf
- * -----------------------------------------------------------------------*/
+/* dgetrf ------------------------------------------------------------------ */
 
 static int getrf_work(const void *caller, int layout, int m, int n, double *a,
                       int lda, int *ipiv) {
@@ -199,8 +196,7 @@ int LAPACKE_dgetrf(int layout, int m, int n, double *a, int lda, int *ipiv) {
   return getrf_work(HERE, layout, m, n, a, lda, ipiv);
 }
 
-/* dgetrs
- * -----------------------------------------------------------------------*/
+/* dgetrs ------------------------------------------------------------------ */
 
 static int getrs_by_rows(const void *caller, char trans, int n, int nrhs,
                          const double *a, int lda, const int *ipiv, double *b,

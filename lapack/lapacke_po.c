@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* LAPACKE_dposv, dsposv, dpotrf, dpotrs and their work forms. One triangle by
-   rows is the other one by columns, of the matrix and of its factor alike, so
-   that only right-hand sides are turned. */
+/* LAPACKE_dposv, dsposv, dpotrf, dpotrs and their _work routines. A triangle
+   stored by rows is the other triangle stored by columns, for the matrix and
+   its factor alike, so that only right-hand sides are transposed. */
 #include "lapack/lapacke.h"
 
 #include "base/base.h"
@@ -10,7 +10,8 @@
 
 #define HERE __builtin_return_address(0)
 
-/* The triangle as it lies in memory, by columns. What is neither stays so. */
+/* Returns the UPLO of the triangle when it is read by columns. Letters other
+   than U and L are passed through. */
 static char by_columns(int layout, char uplo) {
   if (layout == LAPACK_COL_MAJOR)
     return uplo;
@@ -19,7 +20,7 @@ static char by_columns(int layout, char uplo) {
                                       : uplo;
 }
 
-/* Arguments of the work forms; 0: all right, or for LAPACK to say. */
+/* Checks those arguments of the _work routines that LAPACK does not check. */
 static int check(const void *caller, const char *name, int layout, int n,
                  int lda, int nrhs, int ldb, int ldx) {
   const bool rows = layout == LAPACK_ROW_MAJOR;
@@ -44,12 +45,13 @@ static int nan_in(const void *caller, int layout, char uplo, int n, int nrhs,
   return hone_lapacke_ge_nan(layout, n, nrhs, b, ldb) ? -7 : 0;
 }
 
-/* dposv, dpotrs: the same but for what they call -------------------------- */
+/* dposv and dpotrs -------------------------------------------------------- */
 
+/* The two differ only in the routine that they call. */
 typedef struct job {
   const void *caller;
   const char *name;
-  bool factored; /* dpotrs */
+  bool factored; /* call dpotrs */
 } job;
 
 static int solve(const job *j, char uplo, int n, int nrhs, const double *a,
@@ -120,8 +122,7 @@ int LAPACKE_dpotrs(int layout, char uplo, int n, int nrhs, const double *a,
   return bad ? bad : work(&j, layout, uplo, n, nrhs, a, lda, b, ldb);
 }
 
-/* dsposv
- * -----------------------------------------------------------------------*/
+/* dsposv ------------------------------------------------------------------ */
 
 static int dsposv_work(const void *caller, int layout, char uplo, int n,
                        int nrhs, double *a, int lda, const double *b, int ldb,
@@ -189,8 +190,7 @@ int LAPACKE_dsposv(int layout, char uplo, int n, int nrhs, double *a, int lda,
   return info;
 }
 
-/* dpotrf
- * -----------------------------------------------------------------------*/
+/* dpotrf ------------------------------------------------------------------ */
 
 static int potrf_work(const void *caller, int layout, char uplo, int n,
                       double *a, int lda) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dposv_, dsposv_, dpotrf_, dpotrs_: as gesv.c, with one triangle of a
-   symmetric positive definite A. */
+/* dposv_, dsposv_, dpotrf_ and dpotrs_ do what gesv.c does, for a symmetric
+   positive definite A given by one triangle. */
 #include "lapack/dropin.h"
 
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 #define HONE_EXPORT __attribute__((visibility("default")))
 
-/* 'U', 'L', or '?' for what is neither, which nothing here takes. */
+/* Returns 'U', 'L', or '?' for any other UPLO; such calls are passed on. */
 static char triangle(const char *uplo) {
   return hone_lapack_is(uplo, 'U')   ? 'U'
          : hone_lapack_is(uplo, 'L') ? 'L'
@@ -83,7 +83,7 @@ void hone_lapack_dsposv(const void *caller, const char *uplo, const int *n,
   real(uplo, n, nrhs, a, lda, b, ldb, x, ldx, work, swork, iter, info, length);
   if (hone_lapack_settings()->on &&
       hone_lapack_false_success(&call, *iter, *info))
-    hone_lapack_double(&call, -31, iter, info); /* A is as it was */
+    hone_lapack_double(&call, -31, iter, info); /* A is unchanged */
   else
     hone_lapack_passed("dsposv", *n, *nrhs, start_ms);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The LAPACK that would have been called without us: the next one in the
-   dynamic linker's order; else, where a program has loaded its LAPACK for one
-   module alone (Python does), the one that the calling module depends on; else
-   any that is loaded; else the system's. */
+/* Finds the LAPACK that would have been called without us. That is the next one
+   in the dynamic linker's order. A program that has loaded its LAPACK for one
+   module alone, as Python does, has none there; then it is the one that the
+   calling module depends on, else any that is loaded, else the system's. */
 #define _GNU_SOURCE /* RTLD_NEXT, dladdr, struct link_map */
 #include "lapack/dropin.h"
 
@@ -19,17 +19,20 @@ static const char *const names[] = {
 #undef HONE_LAPACK_REAL_TEXT
 };
 
-static char missing; /* its address: looked for, and not there */
+static char missing; /* its address says that a name was not found */
 static _Atomic(void *) found[HONE_REAL_COUNT];
 
-/* The start of the module that holds an address; NULL: no module does. */
+/* Returns the start of the module that holds an address, or NULL if none does.
+ */
 static const void *module_of(const void *address) {
   Dl_info info;
   return address != NULL && dladdr(address, &info) ? info.dli_fbase : NULL;
 }
 
-/* A function of another library: not ours, nor what stands for ours in the
-   program's linkage table (not_in: an address in the program, or NULL). */
+/* Returns the function if another library than ours defines it, otherwise NULL.
+   A program's linkage table may have an entry that stands for our function: no
+   function in the module that holds the address not_in is accepted (NULL: every
+   module will do). */
 static void *foreign(void *function, const void *not_in) {
   const void *module = module_of(function);
   const bool ours = module == NULL || module == module_of(&missing) ||
@@ -44,7 +47,7 @@ static void *in_library(const char *path, int mode, const char *name,
     return NULL;
   void *function = foreign(dlsym(library, name), not_in);
   if (function == NULL || (mode & RTLD_NOLOAD))
-    dlclose(library); /* what was there before stays */
+    dlclose(library); /* it stays if it was loaded before */
   return function;
 }
 
@@ -81,17 +84,19 @@ static void *of_system(const char *name) {
   return function;
 }
 
-/* A module unloaded by its owner must not take the function with it. */
+/* Keeps the library loaded that defines the function, even when its owner
+   closes it. */
 static void pin(void *function) {
   Dl_info info;
   if (dladdr(function, &info) && info.dli_fname != NULL)
     dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-static void *look(hone_lapack_name which, const void *caller) {
+static void *look_up(hone_lapack_name which, const void *caller) {
   const char *name = names[which];
-  const bool ours = which < HONE_REAL_xerbla_; /* the program may stand before
-                                                  us with any other */
+  /* The drop-in defines these; any other function the program itself may
+     define, and then it comes first. */
+  const bool ours = which < HONE_REAL_xerbla_;
   const bool lapack = which < HONE_REAL_LAPACKE_xerbla;
   void *function = foreign(dlsym(ours ? RTLD_NEXT : RTLD_DEFAULT, name), NULL);
   if (function == NULL)
@@ -108,7 +113,7 @@ static void *look(hone_lapack_name which, const void *caller) {
 void *hone_lapack_real(hone_lapack_name which, const void *caller) {
   void *function = atomic_load_explicit(&found[which], memory_order_acquire);
   if (function == NULL) {
-    function = look(which, caller);
+    function = look_up(which, caller);
     if (function == NULL)
       function = &missing;
     atomic_store_explicit(&found[which], function, memory_order_release);
@@ -120,7 +125,7 @@ void *hone_lapack_must(hone_lapack_name which, const void *caller) {
   void *function = hone_lapack_real(which, caller);
   if (function == NULL) {
     fprintf(stderr, "hone_lapack: no library defines %s\n", names[which]);
-    exit(127); /* the dynamic linker's, for a symbol that is nowhere */
+    exit(127); /* as the dynamic linker does for an undefined symbol */
   }
   return function;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Refinement in double with the factors that the real LAPACK made (Skeel
-   1980; LAPACK's dgerfs_ without its error bound): one residual and one
-   correction give a componentwise backward error near the unit roundoff. */
+/* Refines in double with the factors that the real LAPACK made (Skeel 1980;
+   this is LAPACK's dgerfs_ without its error bound). As a rule one correction
+   brings the componentwise backward error near the unit roundoff. */
 #include "lapack/dropin.h"
 
 #include "base/base.h"
@@ -12,11 +12,11 @@
 
 enum {
   AT_ONCE = 16, /* right-hand sides that share a pass over A */
-  STEPS = 5     /* corrections, at most: dgerfs_'s */
+  STEPS = 5     /* most corrections, as in dgerfs_ */
 };
-static const double GOAL = 2.0 * HONE_EPS; /* as good as double can be */
+static const double GOAL = 2.0 * HONE_EPS; /* the best to be had in double */
 
-/* Columns that are refined together, with their vectors. */
+/* Right-hand sides that are refined together, with their vectors. */
 typedef struct group {
   int64_t n;
   const double *a; /* n x n, ld n */
@@ -24,8 +24,8 @@ typedef struct group {
   int columns;
   const double *b;
   int64_t ldb;
-  double *x; /* the iterate looked at: n x columns, ld n, as the next two */
-  double *r, *den;
+  double *x;       /* the current iterate, n x columns, ld n */
+  double *r, *den; /* its residual and denominators, stored alike */
 } group;
 
 /* r -= a_j x_j, den += |a_j| |x_j| for four columns of A. */
@@ -92,8 +92,9 @@ static void residual(const group *g) {
       dot(n, g->a + j * n, g->x + k * n, g->r + j + k * n, g->den + j + k * n);
 }
 
-/* omega = max_i |r_i| / den_i, with what gradual underflow may have hidden in
-   both. NaN: r or den has one. */
+/* omega = max_i |r_i| / den_i; a bound of what gradual underflow may have taken
+   from r_i and den_i is added to both. The result is NaN if r or den has a NaN.
+ */
 static double backward_error(int64_t n, const double *r, const double *den) {
   const double tiny = (double)(n + 1) * 0x1p-1074;
   double omega = 0.0;
@@ -107,9 +108,10 @@ static double backward_error(int64_t n, const double *r, const double *den) {
   return omega;
 }
 
-/* One step for every column still open: omega of the iterate in g->x; a
-   better one becomes best, and where it is worth it, unless it is the last,
-   g->x the next. Returns how many go on. */
+/* One step for every column that is still open: measures omega of the iterate
+   g->x, copies it to best if it is better, and adds a correction to g->x,
+   unless the goal is met, omega has not halved, or the step is the last.
+   Returns the number of columns that stay open. */
 static int step(const hone_lapack_factors *f, const group *g, char trans,
                 bool last, double *best, int64_t ldbest, double *omega,
                 bool *open) {
@@ -173,7 +175,7 @@ double hone_lapack_refine(const hone_lapack_factors *f, const double *a,
       omega[k] = HONE_NAN;
       open[k] = true;
     }
-    /* One look more than corrections: the last is looked at too. */
+    /* There is one step more than corrections, to measure the last iterate. */
     for (int i = 0; i <= STEPS; i++)
       if (step(f, &g, trans, i == STEPS, best, ldx, omega, open) == 0)
         break;

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Puts the library beside the package where it has been built already.
+"""Copies the library into the package if it has been built.
 
-It is taken from HONE_LIBRARY or the build folder of this checkout. Where
-there is none the package is installed without it, and the loader finds an
-installed libhone.so.0 when the package is imported.
+It is taken from HONE_LIBRARY or the build folder of this checkout. If there is
+none the package is installed without it, and the loader must find an installed
+libhone.so.0 when the package is imported.
 """
 
 import os

@@ -4,28 +4,27 @@
  * process, on the same threads, and checks every answer. `bench_cpu --help`
  * for options.
  *
- * How: the methods take turns (A B C A B C ...), each round beginning with
- * another one, on another few of a small pool of systems; one round before
- * them is not counted. Ratios are formed within a round, then the median is
- * taken: a machine that slows down slows down all. Small systems are solved
- * in batches of about 0.1 ms. dgesv and dsgesv overwrite what they are given:
- * their copies are made, and all their work space allocated, outside the
- * timing, whereas hone_solve's own allocations count ("Hone once"; "Hone
- * kept": by a solver that is there).
+ * The methods take turns (A B C A B C ...). Each round begins with another
+ * method and solves other systems of a small pool; the first round is not
+ * counted. Ratios are formed within a round, then their median is taken, so
+ * that a machine which slows down slows down all methods. Small systems are
+ * solved in batches of about 0.1 ms. dgesv and dsgesv overwrite A and b; their
+ * copies and work space are made untimed. hone_solve ("Hone once") is timed
+ * with its allocations; "Hone kept" uses a solver that was created before.
  *
- * Check: the componentwise backward error max |b - A x| / (|A| |x| + |b|) of
- * every round's x, in long double. Accepted: at most 4.04 eps, eps = 2^-53.
+ * Every x is checked: its componentwise backward error, max |b - A x| / (|A|
+ * |x| + |b|), is computed in long double. It is accepted up to 4.04 eps, eps =
+ * 2^-53.
  *
- * Time: --seconds is shared out to the sections; what one leaves over goes to
- * those after it. Orders that would not end in time, or for which there is no
- * memory, are skipped and recorded as such.
+ * Each section gets a share of --seconds; time that one does not use goes to
+ * those after it. Orders for which time or memory does not suffice are skipped,
+ * and the record says so.
  */
 #include "bench/harness/bench.h"
 
 extern "C" {
 #include "api/hone.h"
-void openblas_set_num_threads(int threads);
-int openblas_get_num_threads(void);
+#include "base/lapack.h"
 }
 
 #include <algorithm>
@@ -86,8 +85,8 @@ void set_defaults(Bench *bench) {
   for (const Part &part : parts)
     c.known_sections.push_back(part.section);
   c.sections = c.known_sections;
-  bench->solves = {"Whole solves: times of the peers by those of Hone once; "
-                   "NO: answers that are not accepted, whose time is none",
+  bench->solves = {"Whole solves: the peers' times divided by those of Hone "
+                   "once; NO marks times whose answers are not accepted",
                    "| section | matrix | n | Hone ms | dgesv or dposv | dsgesv "
                    "or dsposv | Hone / floor |",
                    {}};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Inside a factorization on the CPU: the steps of the blocked LU
-   (cpu_sp/blocked.c), each timed. The parts of OpenBLAS's own LU of a block
-   column, pivoting among them, cannot be told apart. See bench.h. */
+/* Times each step of the blocked LU on the CPU (cpu_sp/blocked.c). OpenBLAS
+   factors a block column, so that its pivoting is not timed separately. See
+   bench.h. */
 #include "bench/harness/bench.h"
 
 extern "C" {
@@ -24,7 +24,7 @@ struct Clock {
   ~Clock() { spent[part] += 1e3 * (now_s() - start); }
 };
 
-/* The loop of blocked.c without its judgement of the pivots, which takes a few
+/* The loop of blocked.c without its test of the pivots, which takes a few
    hundred logarithms. */
 bool factor(hone_blocked *h, const hone_matrix *a, const hone_scaling *none) {
   hone_factor_info info = {};
@@ -48,7 +48,8 @@ bool factor(hone_blocked *h, const hone_matrix *a, const hone_scaling *none) {
   return true;
 }
 
-/* One factorization, warm, in parts; false: it could not be had. */
+/* Factors twice and times the parts of the second factorization; returns false
+   after an error. */
 bool factor_in_parts(const Config &c, const Systems &s) {
   hone_mem mem = {};
   hone_watch watch = {};
@@ -68,7 +69,7 @@ bool factor_in_parts(const Config &c, const Systems &s) {
   config.pool = pool;
   config.watch = &watch;
   bool good = engine.create(&self, &config) == HONE_OK;
-  for (int round = 0; round < 2 && good; round++) { /* the first: warm-up */
+  for (int round = 0; round < 2 && good; round++) { /* the first warms up */
     for (double &part : spent)
       part = 0.0;
     good = factor(static_cast<hone_blocked *>(self), &a, &none);
@@ -100,7 +101,7 @@ void phases_size(Bench *bench, int64_t n) {
   add_row(bench, "phases", kind_names[UNIFORM], s, 0,
           good ? "\"parts\": {" + parts +
                      "}, \"parts_of_ms\": " + json_number(whole)
-               : "\"no_profile\": \"it failed\"",
+               : "\"no_profile\": \"the factorization failed\"",
           m, 0);
   m.clear();
   systems_free(&s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bench_cpu's tables of whole solves, with the floor: what the operations
-   that cannot be avoided take at rates measured on this machine. See
-   bench.h. */
+/* bench_cpu's tables of whole solves. Each has the floor: the time that the
+   unavoidable operations take at rates measured on this machine. See bench.h.
+ */
 #include "bench/harness/bench.h"
 
 extern "C" {
@@ -17,7 +17,8 @@ extern "C" {
 
 namespace {
 
-/* Operations a second of C -= A B in single precision, n = 2048, k = 512. */
+/* Returns the operations per second of C -= A B in single precision, where C is
+   2048 x 2048 and k = 512. */
 double sgemm_rate() {
   enum { N = 2048, K = 512, TIMES = 5 };
   std::vector<float> a(N * K, 0.5F), b(K * N, 0.25F), c(size_t{N} * N, 0.0F);
@@ -32,8 +33,8 @@ double sgemm_rate() {
   return 2.0 * N * N * K / median(seconds, TIMES);
 }
 
-/* Bytes a second, read and written, of rounding doubles to floats: 64 MiB of
-   them, beyond most caches. */
+/* Returns the bytes read and written per second when 64 MiB of doubles, more
+   than most caches hold, are rounded to floats. */
 double rounding_rate(int threads) {
   enum { TIMES = 5 };
   const int64_t count = int64_t{8} << 20;
@@ -74,8 +75,8 @@ struct Floor {
   double read_s, copy_ms, work_ms, pass_ms, all_ms;
 };
 
-/* Rounding once, the operations of LU or Cholesky, one pass over A for the
-   verdict; at the rate of reading this very A. */
+/* The floor consists of rounding A once, the operations of LU or Cholesky, and
+   one pass over A to verify x, at the rate at which this A is read. */
 Floor floor_of(const Bench &bench, const Systems &s, bool spd) {
   const double n = static_cast<double>(s.n);
   Floor f;
@@ -87,7 +88,7 @@ Floor floor_of(const Bench &bench, const Systems &s, bool spd) {
   return f;
 }
 
-/* GiB of memory that may be taken, as the kernel says now. */
+/* Returns the GiB of memory that the kernel says are available. */
 double memory_left() {
   return atof(first_line("awk '/^MemAvailable/ {print $2 / 1048576}' "
                          "/proc/meminfo")
@@ -103,17 +104,16 @@ int rounds_at(const Config &c, int64_t n) {
   return c.rounds > 0 ? c.rounds : rounds;
 }
 
-/* This library's ways beside LAPACK's. */
 void add_methods(const Config &c, const Systems &s, Kind kind, int batch,
                  std::vector<Method> *m) {
   const bool spd = kind == SPD;
-  Choices twice;
-  twice.spd = spd;
-  twice.factor_precision = HONE_FACTOR_DOUBLE;
+  Choices in_double;
+  in_double.spd = spd;
+  in_double.factor_precision = HONE_FACTOR_DOUBLE;
   add_hone(c, m, "Hone once", s, HONE_DEVICE_CPU, false, spd);
   add_hone(c, m, "Hone kept", s, HONE_DEVICE_CPU, true, spd);
   if (!spd)
-    add_form(c, m, "Hone double", s, HONE_DEVICE_CPU, false, twice);
+    add_form(c, m, "Hone double", s, HONE_DEVICE_CPU, false, in_double);
   for (Method &method : *m)
     method.batch = batch;
   add_lapack(c, m, s, spd, false, batch);
@@ -127,7 +127,7 @@ void print_floor(const Bench &bench, const Floor &f, double hone_ms) {
          1e-9 * f.read_s, figure(hone_ms / f.all_ms, "%.2f").c_str());
 }
 
-/* NO behind times whose answers are not accepted. */
+/* Returns NO for times whose answers are not accepted. */
 const char *judged(const Method &m) {
   return m.ms.empty() || (m.checked > 0 && m.accepted) ? "" : "NO";
 }
@@ -151,12 +151,13 @@ void solve_size(Bench *bench, const char *section, Kind kind, int64_t n) {
   const int batch = batch_of(n);
   const int count = n > 1000 ? 2 : std::max(batch, 4);
   const double order = static_cast<double>(n);
-  /* pool, the peers' copies, dsgesv's and this library's floats and doubles */
+  /* the pool of matrices, the peers' copies, dsgesv's floats, and this
+     library's floats and doubles */
   const double gib =
       0x1p-30 * order * order * (8.0 * count + 16.0 * batch + 4.0 + 3.0 * 12.0);
   Systems s;
   if (gib > 0.8 * memory_left() || !systems_allocate(&s, n, count)) {
-    printf("\nn = %lld: skipped: %.1f GiB of memory\n",
+    printf("\nn = %lld: skipped, needs %.1f GiB of memory\n",
            static_cast<long long>(n), gib);
     Method none;
     none.name = "all";

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Times Hone beside cuSOLVER on one GPU, in one run, and checks every answer.
- * `bench_gpu --help` for options; gpu/peers.h says what the peers are,
- * systems.h what the matrices are.
+ * `bench_gpu --help` lists the options; gpu/peers.h describes the peers,
+ * harness/systems.h the matrices.
  *
- * How: all methods of a table take turns in every round, each round beginning
- * with another one, and with another right-hand side; ratios are formed within
- * a round, then the median is taken. One round before them is not counted.
- * Everything is timed from host memory to host memory, A and b in ordinary
- * pageable memory unless a line says "pinned". Peers find handles, device
- * memory and workspace made; so does Hone where it says "kept". "once" is
- * hone_solve, which makes and frees all it needs within the clock (but not the
- * process's CUDA context, which is there). Matrices are the same for all;
- * nobody gets one that is already on the device, except in the table of the
- * factorization alone.
+ * All methods of a table take turns. Each round begins with another method and
+ * has another right-hand side; the first round is not counted. Ratios are
+ * formed within a round, then their median is taken. Solves are timed from host
+ * memory to host memory, with A and b in pageable memory unless a line says
+ * "pinned". Handles, device memory and workspace of the peers, and of Hone in
+ * lines with "kept", are made untimed. "once" is hone_solve, which is timed
+ * with its allocations, but without creating the CUDA context of the process.
+ * All methods solve the same systems, and only in the table of the
+ * factorization alone A is on the device already.
  *
- * Check: the componentwise backward error max |b - A x| / (|A| |x| + |b|) over
- * all rows of every x of every round, in long double, whose rounding errors
- * (2^-64 a term) do not show. Accepted: at most 4.04 eps, eps = 2^-53: Hone's
- * own rule is 4 eps, evaluated in another arithmetic, and a last digit of it
- * may differ. Peers that are not accepted are measured all the same.
+ * Every x of every round is checked: its componentwise backward error, max |b -
+ * A x| / (|A| |x| + |b|), is computed in long double, whose rounding errors,
+ * 2^-64 a term, do not show. It is accepted up to 4.04 eps, eps = 2^-53: Hone's
+ * own limit is 4 eps, computed in another arithmetic, and the last digits may
+ * differ. Peers whose answers are not accepted are measured all the same.
  *
- * Floor: the larger of the bytes of A over the rate of pinned copies and the
- * operations of LU, three times for three products of pieces, over the rate of
- * the FP16 GEMM; plus one pass over A on the host. SPD: half of each, since
- * one triangle says all.
+ * The floor is the larger of two times, plus one pass over A on the host. The
+ * two are the bytes of A divided by the rate of pinned copies, and the
+ * operations of LU, counted three times because a product in FP16x3 is three
+ * products in FP16, divided by the rate of the FP16 GEMM. For SPD matrices each
+ * is halved, since one triangle suffices.
  */
 #include "bench/gpu/gpu_bench.h"
 
@@ -40,17 +40,17 @@ namespace {
 
 const char usage[] =
     "usage: bench_gpu [options]\n"
-    "Sections: solve, factor, spd, small, hard, history, phases, gallery,\n"
-    "columns, threads, forms: in this order. Of --seconds each has a share,\n"
-    "and what one leaves over is the others'; all of it takes 7 minutes.\n"
+    "Sections, in this order: solve, factor, spd, small, hard, history,\n"
+    "phases, gallery, columns, threads, forms. Each has a share of --seconds,\n"
+    "and time that one does not use goes to the others. All take 7 minutes.\n"
     "  --small-n A,...  orders of the small table (1 .. 2048)\n"
     "  --forms-n A,...  orders of the forms table (8192,16384)\n"
-    "  --slow-rounds R  rounds of IRS in TF32 and FP16 there (2)\n"
-    "  --plan           after the others: what would run and for how long on\n"
-    "                   an H200 with 16 cores; runs nothing\n"
+    "  --slow-rounds R  rounds of IRS in TF32 and FP16 for n >= 16384 (2)\n"
+    "  --plan           only print what would run, and for how long on an\n"
+    "                   H200 with 16 cores; must be the last option\n"
     "  --probe          say whether a GPU can be used; exit status 0: yes\n";
 
-/* Asks the driver's own tool about the device, such as its present clocks. */
+/* Asks nvidia-smi about the device, for example about its present clocks. */
 std::string smi(const char *field) {
   return first_line(text("nvidia-smi -i 0 --query-gpu=%s "
                          "--format=csv,noheader 2>/dev/null",
@@ -87,7 +87,8 @@ void ceilings(Bench *bench) {
   bench->record.set("gemm_flops_s", json_number(bench->gemm_flops_s));
 }
 
-/* Shares: seconds on an H200 with 16 cores. What matters most comes first. */
+/* The shares are seconds on an H200 with 16 cores. The most important sections
+   come first. */
 const std::vector<Part> parts = {
     {"solve", 175.0},  {"factor", 42.0},  {"spd", 42.0},    {"small", 15.0},
     {"hard", 30.0},    {"history", 4.0},  {"phases", 18.0}, {"gallery", 12.0},
@@ -156,15 +157,16 @@ void set_defaults(Bench *bench) {
     c.known_sections.push_back(part.section);
   c.sections = c.known_sections;
   c.device = HONE_DEVICE_CUDA;
-  bench->solves = {"Whole solve, Hone kept, against the best of the peers",
+  bench->solves = {"Whole solve, Hone kept, beside the fastest peer",
                    "| matrix | n | Hone ms | accepted | best pageable peer | "
                    "times as fast | wanted | best pinned peer | times as "
                    "fast | wanted | floor ms | Hone / floor |",
                    {}};
-  bench->smalls = {"Small n: Hone AUTO by the faster of its own CPU path and "
-                   "the peer, wanted at most 1.10",
-                   "| n | kept | once | Hone CUDA kept | kept accepted |",
-                   {}};
+  bench->smalls = {
+      "Small n: time of Hone AUTO divided by that of the faster of "
+      "Hone's CPU path and cuSOLVER; wanted: at most 1.10",
+      "| n | kept | once | Hone CUDA kept | kept accepted |",
+      {}};
   bench->factors = {"Factorization alone, in single precision, on the device",
                     "| matrix | n | Hone ms | TFLOP/s | getrf FP32 ms | "
                     "TFLOP/s | times as fast | wanted | residual / getrf's |",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The factorization alone, on the device: the vendor's in FP32, and the
-   residual of anybody's single-precision factors. See gpu/factor.h and
+/* Measures the factorization alone, on the device: cuSOLVER's getrf in FP32,
+   and the residual of single-precision factors. See gpu/factor.h and
    gpu/peers.h. */
 #include "bench/gpu/peers.h"
 
@@ -13,13 +13,13 @@
 
 namespace {
 
-/* Columns to a block: DGEMM is at its full rate with this k. */
+/* The columns of a block; DGEMM reaches its full rate with this k. */
 const int64_t residual_block = 1024;
 
 enum Part { WHOLE, UNIT_LOWER, UPPER };
 
-/* out (rows x columns, ld rows, dp) = that part of in (ld, sp); row i of out
-   is row from[i] of in, or i. */
+/* out (rows x columns, ld rows, dp) = the given part of in (ld, sp). Row i of
+   out is row from[i] of in, or row i if from is NULL. */
 __global__ void widen(Part part, int64_t rows, int64_t columns, const float *in,
                       int64_t ld, const int *from, double *out) {
   int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
@@ -51,8 +51,8 @@ struct Residual {
   double *d_r = nullptr; /* n x w: P A - L U, w = min(n, residual_block) */
   double *d_l = nullptr; /* n x w: a block column of L */
   double *d_u = nullptr; /* w x w: a block of U */
-  double sum_r = 0.0;    /* squares */
-  double sum_a = 0.0;
+  double sum_r = 0.0;    /* of the squares of P A - L U */
+  double sum_a = 0.0;    /* of the squares of A */
 };
 
 bool add_squares(Residual *s, int64_t count, double *sum) {
@@ -62,15 +62,15 @@ bool add_squares(Residual *s, int64_t count, double *sum) {
   return fine;
 }
 
-/* A factorization: L \ U with the rows of A moved, or U of U^T U. */
+/* The factors L \ U of P A, or the factor U of A = U^T U. */
 struct Factors {
   const float *d;
   int64_t ld;
-  const int *d_perm; /* NULL: U^T U */
+  const int *d_perm; /* NULL for U^T U */
 };
 
-/* s->d_l = block column k of L, from row k on, or block row k of U, from
-   column k on. */
+/* s->d_l = the block column of L that begins at (k, k); for U^T U, the block
+   row of U that begins there. */
 bool widen_left(Residual *s, const Factors &f, int64_t n, int64_t k,
                 int64_t depth) {
   const float *corner = f.d + k + k * f.ld;
@@ -232,7 +232,7 @@ std::string SingleLu::residual(double *relative) {
                        cudaMemcpyDeviceToHost),
             "copy of the pivots"))
     return c.why;
-  /* pivots, from 1, are interchanges one after the other */
+  /* pivots, counted from 1, are row interchanges, made one after the other */
   std::iota(perm.begin(), perm.end(), 0);
   for (size_t i = 0; i < order; i++) {
     if (pivots[i] < 1 || pivots[i] > n_)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The parts of bench_gpu share this beside bench.h: methods.cu has the vendor's
-   methods, sections.cu the tables, bench_gpu.cu the options. */
+/* The files of bench_gpu share this header and bench.h: methods.cu has the
+   methods of cuSOLVER, sections.cu and profile.cu the tables, bench_gpu.cu the
+   options. */
 #ifndef HONE_BENCH_GPU_GPU_BENCH_H
 #define HONE_BENCH_GPU_GPU_BENCH_H
 
@@ -9,8 +10,9 @@
 
 std::string peer_title(Peer peer, bool pinned);
 
-/* pinned: a copy of the matrix there, or NULL for the pageable one itself.
-   failed: why there are no peers, or empty. */
+/* Adds a method of cuSOLVER. pinned is a copy of the matrix in pinned memory,
+   or NULL to use the pageable matrix; failed says why the peers could not be
+   opened, or is empty. */
 void add_peer(const Config &c, std::vector<Method> *methods, Peers *peers,
               Peer peer, const Systems &s, const double *pinned,
               const std::string &failed);

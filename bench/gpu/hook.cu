@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hone's side of the comparison of factorizations: a single-precision matrix
-   that is on the device already, factored there by the steps of the library's
-   own loop. The clock starts when it has been copied into the engine's
-   matrix. */
+/* Times Hone's factorization alone: a single-precision matrix that is on the
+   device already is factored by the steps of the library's own loop. The clock
+   starts when the matrix has been copied into the engine's. */
 #include "bench/gpu/factor.h"
 #include "gpu_sp/factor/loop.h"
 
@@ -18,7 +17,7 @@ const int values[] = {HONE_ARITHMETIC_FP16X3, HONE_ARITHMETIC_FP32,
                       HONE_ARITHMETIC_TF32,   HONE_ARITHMETIC_BF16X3,
                       HONE_ARITHMETIC_FP16,   HONE_ARITHMETIC_BF16};
 
-/* One factorization of A as a single block column, and what it took. */
+/* Factors A as a single block column, between two events. */
 int factor(hone_cuda *c, const float *a, int64_t lda, const cudaEvent_t *ends,
            hone_factor_info *info) {
   *info = {};
@@ -33,7 +32,7 @@ int factor(hone_cuda *c, const float *a, int64_t lda, const cudaEvent_t *ends,
   return st;
 }
 
-/* The library keeps its factors row by row, the check wants columns. */
+/* The library stores its factors by rows, and the residual needs columns. */
 double residual(hone_cuda *c, const float *a, int64_t lda) {
   double result = NAN;
   float *lu = nullptr;
@@ -102,7 +101,7 @@ extern "C" int hone_bench_form_factor(const hone_bench_form *form, int64_t n,
       ms[r] = (double)took;
   }
   if (st == HONE_OK && info.zero_pivot >= 0) {
-    snprintf(text, size, "a pivot of zero or below, column %lld",
+    snprintf(text, size, "zero pivot, or not positive definite: column %lld",
              (long long)info.zero_pivot);
     st = HONE_SINGULAR;
   } else if (st != HONE_OK)

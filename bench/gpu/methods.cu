@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The vendor's solvers as methods; see gpu_bench.h. */
+/* The methods of cuSOLVER; see gpu_bench.h. */
 #include "bench/gpu/gpu_bench.h"
 
 std::string peer_title(Peer peer, bool pinned) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The vendor's whole solves and the ceilings; see gpu/peers.h. The
-   factorization alone is in gpu/factor.cu. */
+/* cuSOLVER's whole solves, and the highest rates of the device; see
+   gpu/peers.h. The factorization alone is in gpu/factor.cu. */
 #include "bench/gpu/peers.h"
 
 #include <cuda_fp16.h>
@@ -13,7 +13,7 @@
 bool Calls::ok(cudaError_t st, const char *what) {
   if (st != cudaSuccess) {
     why = std::string(what) + ": " + cudaGetErrorString(st);
-    cudaGetLastError(); /* an allocation's failure is not the next call's */
+    cudaGetLastError(); /* so that the next call does not report it again */
   }
   return st == cudaSuccess;
 }
@@ -34,7 +34,7 @@ bool Calls::ok(cusolverStatus_t st, const char *what) {
 
 namespace {
 
-/* 13000 is 13.0 */
+/* Returns "13.0" for 13000. */
 std::string cuda_version(int v) {
   return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10);
 }
@@ -95,7 +95,7 @@ void pinned_free(double *memory) {
     cudaFreeHost(memory);
 }
 
-/* ---- ceilings ---- */
+/* ---- the highest rates ---- */
 
 namespace {
 
@@ -105,7 +105,8 @@ __device__ uint64_t mix(uint64_t z) {
   return z ^ (z >> 31);
 }
 
-/* d[i] in [-0.5, 0.5). Normal: by Box & Muller from two numbers. */
+/* Fills d with numbers in [-0.5, 0.5), or with normal ones by Box & Muller's
+   method. */
 template <class T>
 __global__ void fill(T *d, int64_t count, bool normal, uint64_t seed) {
   int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
@@ -125,8 +126,8 @@ __global__ void fill(T *d, int64_t count, bool normal, uint64_t seed) {
   }
 }
 
-/* Milliseconds of work(), which enqueues on stream, by events: median of 5;
-   one before them is not counted. */
+/* Times work(), which enqueues on stream, by events: the median of 5 times,
+   after one that is not counted. */
 template <class F>
 bool time_5(Calls *c, cudaStream_t stream, F work, double *ms) {
   cudaEvent_t before = nullptr;
@@ -247,7 +248,7 @@ const int iteration_limit = 100;
 
 } // namespace
 
-/* Workspace of a peer on the device; h_bytes_ too. */
+/* Returns the bytes of a peer's workspace on the device, and sets h_bytes_. */
 size_t Peers::query(Peer peer, Calls *c) {
   size_t bytes = 0;
   size_t *host = &h_bytes_[peer];
@@ -279,7 +280,8 @@ size_t Peers::query(Peer peer, Calls *c) {
   return bytes;
 }
 
-/* One workspace, for as many of the peers as there is memory. */
+/* Allocates one workspace for all peers; if there is not so much memory, for
+   those that need less. */
 std::string Peers::reserve() {
   for (;;) {
     int largest = -1;
@@ -352,7 +354,7 @@ void Peers::close() {
   d_work_ = nullptr;
 }
 
-/* x in d_b_, or in d_x_ for IRS. */
+/* Leaves x in d_b_, or in d_x_ for IRS. */
 bool Peers::run(Peer peer, Calls *c) {
   void *h_work = h_work_.data();
   int n = static_cast<int>(n_);
@@ -405,7 +407,7 @@ std::string Peers::solve(Peer peer, const double *a, const double *b,
 std::string Peers::verify(Peer peer, std::string *note) {
   Calls c;
   int info[2] = {};
-  bool irs = irs_[peer] != nullptr; /* writes the first one alone */
+  bool irs = irs_[peer] != nullptr; /* IRS writes the first info only */
   if (c.ok(cudaMemcpy(info, d_info_, irs ? sizeof(int) : sizeof info,
                       cudaMemcpyDeviceToHost),
            "copy of info") &&

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Device side of bench_gpu: the vendor's solvers, ceilings, and the residual
-   of single-precision factors. Errors are text: empty, or what failed. */
+/* bench_gpu does this on the device: it runs cuSOLVER's solvers and measures
+   the highest rates of copies and products. Functions that return a text return
+   what failed, or an empty one. */
 #ifndef HONE_BENCH_GPU_PEERS_H
 #define HONE_BENCH_GPU_PEERS_H
 
@@ -14,7 +15,8 @@
 #include <string>
 #include <vector>
 
-/* The first call that failed. Chained: c.ok(f(), "f") && c.ok(g(), "g"). */
+/* Keeps the text of a failed call. Calls are chained:
+   c.ok(f(), "f") && c.ok(g(), "g"). */
 struct Calls {
   std::string why;
   bool ok(cudaError_t st, const char *what);
@@ -25,46 +27,51 @@ struct Calls {
 struct Device {
   std::string name, driver, runtime, cublas, cusolver, nvcc;
   int sms = 0;
-  double clock_mhz = 0.0; /* highest, of the multiprocessors */
+  double clock_mhz = 0.0; /* highest clock of the multiprocessors */
   double memory_gib = 0.0;
 };
-std::string device_find(Device *device); /* not empty: no usable GPU */
+/* Returns why no GPU can be used, or an empty text. */
+std::string device_find(Device *device);
 
-/* Page-locked memory, NULL when there is none. */
+/* Allocates page-locked memory; NULL if there is none. */
 double *pinned_allocate(int64_t doubles, std::string *why);
 void pinned_free(double *memory);
 
-/* Ceilings, median of 5: bytes a second of 1 GiB from pinned memory; operations
-   a second of C -= A B, FP16 in, FP32 out, m = n = 8192, k = 1536. */
+/* Measure the highest rates, in medians of 5: the bytes per second of copying
+   1 GiB from pinned memory, and the operations per second of C -= A B with A, B
+   in FP16, C in FP32, m = n = 8192 and k = 1536. */
 std::string pinned_bandwidth(double *bytes_s);
 std::string gemm_rate(double *flops_s);
 
-/* d[i], i < count: uniform in [-0.5, 0.5) or normal, a function of seed and
-   i. */
+/* Fills d[i], i < count, with numbers uniform in [-0.5, 0.5) or normal, which
+   are a hash of seed and i. */
 std::string device_fill(float *d, int64_t count, bool normal, uint64_t seed);
 
 enum Peer {
-  PEER_LU,       /* Xgetrf FP64 + Xgetrs */
-  PEER_IRS_32F,  /* IRSXgesv, main precision FP64, this lowest one, GMRES */
-  PEER_IRS_TF32, /* refinement, fallback on, at most 100 iterations */
+  PEER_LU, /* Xgetrf FP64 + Xgetrs */
+  /* IRSXgesv in FP64 with this lowest precision, refined by GMRES, at most 100
+     iterations, fallback enabled. */
+  PEER_IRS_32F,
+  PEER_IRS_TF32,
   PEER_IRS_16F,
   PEER_CHOLESKY, /* Xpotrf FP64 + Xpotrs, lower */
   PEERS
 };
 extern const char *const peer_names[PEERS];
 
-/* Handles, device memory for order n and one workspace large enough for each
-   of the peers in use: made by open, outside the clock. */
+/* The peers with their handles, device memory for order n, and one workspace
+   large enough for each. open makes them, untimed. */
 class Peers {
 public:
   ~Peers() { close(); }
-  /* use[p]: peer p is wanted. What is missing for one is told by its solve. */
+  /* use[p] tells whether peer p will be used. If one cannot be opened, its
+     solve says why. */
   std::string open(int64_t n, const bool *use);
   void close();
-  /* Host to host, A x = b: cudaMemcpy of A and b, the solver, cudaMemcpy of
-     x, which waits. a: n x n [host, pageable or pinned]. */
+  /* Solves A x = b from host to host: cudaMemcpy of A and b, the solver, and
+     cudaMemcpy of x, which waits. a: n x n [host, pageable or pinned]. */
   std::string solve(Peer peer, const double *a, const double *b, double *x);
-  /* Outside the clock: what the last solve left in its info. */
+  /* Reads the info of the last solve, untimed. */
   std::string verify(Peer peer, std::string *note);
 
 private:
@@ -87,16 +94,17 @@ private:
   std::string why_not_[PEERS];
 };
 
-/* Xgetrf FP32 with partial pivoting, A already on the device. */
+/* Xgetrf in FP32 with partial pivoting, of a matrix on the device. */
 class SingleLu {
 public:
   ~SingleLu() { close(); }
   std::string open(int64_t n, bool normal, uint64_t seed); /* makes A */
   void close();
   const float *matrix() const { return d_a_; }
-  /* From a fresh copy of A, made outside the clock; by events. */
+  /* Factors a fresh copy of A; events take the time of the factorization. */
   std::string run(double *ms);
-  std::string residual(double *relative); /* of the last run's factors */
+  /* Computes the residual of the last factors. */
+  std::string residual(double *relative);
 
 private:
   int64_t n_ = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where a factorization on the GPU spends its time, by kind of kernel: CUPTI's
-   activity records of one real run, whose kernels overlap as they always do.
-   CUPTI is looked for at run time; without it a line says so. */
+/* Measures where a factorization on the GPU spends its time, by kind of kernel.
+   CUPTI's activity records are taken in a normal run, in which kernels overlap.
+   CUPTI is looked up at run time; without it a line says so. */
 #include "bench/gpu/gpu_bench.h"
 
 extern "C" {
@@ -24,7 +24,8 @@ extern "C" {
 
 namespace {
 
-/* Names of kernels contain one of these; the first that fits counts. */
+/* Parts of the factorization by words in the names of kernels; the first word
+   found counts. */
 struct Part {
   const char *kernel, *part;
 };
@@ -67,7 +68,7 @@ struct Span {
 
 #ifdef HAVE_CUPTI
 
-std::vector<Span> spans; /* what the callbacks have seen */
+std::vector<Span> spans; /* recorded by the callbacks */
 
 std::string part_of(const char *name) {
   for (const Part &p : parts)
@@ -82,7 +83,7 @@ typedef CUpti_ActivityKernel10 kernel_record;
 typedef CUpti_ActivityKernel9 kernel_record;
 #endif
 
-/* The calls that are needed, from a library that may not be there. */
+/* The functions of CUPTI that are needed, if the library can be loaded. */
 struct Cupti {
   decltype(&cuptiActivityRegisterCallbacks) register_callbacks = nullptr;
   decltype(&cuptiActivityEnable) enable = nullptr;
@@ -134,7 +135,8 @@ void CUPTIAPI completed(CUcontext, uint32_t, uint8_t *buffer, size_t,
   free(buffer);
 }
 
-/* Runs work and records what the device did. Empty, or why not. */
+/* Runs work and records the spans of kernels and copies. Returns why it could
+   not, or an empty text. */
 std::string record_spans(const std::function<void()> &work) {
   static const bool there = cupti.open();
   const CUpti_ActivityKind kinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
@@ -161,7 +163,7 @@ std::string record_spans(const std::function<void()> &work) {
 }
 #endif
 
-/* Milliseconds during which something ran: of all spans together. */
+/* Returns the milliseconds during which at least one kernel or copy ran. */
 double busy_ms(std::vector<Span> all) {
   std::sort(all.begin(), all.end(),
             [](const Span &a, const Span &b) { return a.start < b.start; });
@@ -174,7 +176,8 @@ double busy_ms(std::vector<Span> all) {
   return 1e-6 * static_cast<double>(busy);
 }
 
-/* `"parts": {...}`: each by itself, although they overlap. */
+/* Prints the time of each part and returns `"parts": {...}`. The times add up
+   to more than the whole, since parts overlap. */
 std::string parts_json(double factor_ms) {
   std::map<std::string, double> ms;
   for (const Span &s : spans)
@@ -213,7 +216,7 @@ void profile_size(Bench *bench, int64_t n, int diagonal) {
   tuning.diagonal = diagonal;
   std::string why = "no solver";
   if (hone_solver_create(&solver, n, &options) == HONE_OK) {
-    (void)hone_solver_factor(solver, s.a, n, &report); /* warm */
+    (void)hone_solver_factor(solver, s.a, n, &report); /* warms up */
     why = record_spans(
         [&] { (void)hone_solver_factor(solver, s.a, n, &report); });
   }

@@ -7,7 +7,7 @@
 extern "C" {
 #include "api/hone.h"
 #include "api/hone_tuning.h"
-/* Absent until the library has one. */
+/* This is NULL in a program that is linked without hook.cu. */
 int hone_bench_factor(int64_t, const float *, int64_t, int, int, double *,
                       double *, char *, size_t) __attribute__((weak));
 }
@@ -21,12 +21,13 @@ namespace {
 
 /* ---- whole solves ---- */
 
-/* "times as fast" of m by ours, and a wish. */
+/* Returns three cells: a peer, how many times as fast ours is, and how many
+   times are wanted. */
 std::string against(const Method *m, const Method &ours, double wanted) {
   if (m == nullptr)
     return "- | - | - |";
-  std::string wish = wanted > 0.0 ? text("%.1f", wanted) : "";
-  return m->name + " | " + text_of(ratio(*m, ours), "%.2f") + " | " + wish +
+  std::string goal = wanted > 0.0 ? text("%.1f", wanted) : "";
+  return m->name + " | " + text_of(ratio(*m, ours), "%.2f") + " | " + goal +
          " |";
 }
 
@@ -38,7 +39,7 @@ void report_solve(Bench *bench, Kind kind, const Systems &s,
   double read_s = read_bandwidth(s.matrix(0), s.n * s.n, bench->c.host_threads);
   double copy_ms = 1e3 * share * 8.0 * order * order / bench->pinned_bytes_s;
   double work_ms = 1e3 * share * 2.0 * order * order * order /
-                   bench->gemm_flops_s; /* 2/3 n^3, three times */
+                   bench->gemm_flops_s; /* 2/3 n^3 operations, three times */
   double pass_ms = 1e3 * share * 8.0 * order * order / read_s;
   double floor_ms = std::max(copy_ms, work_ms) + pass_ms;
   const Method &ours = methods[0];
@@ -91,7 +92,7 @@ void solve_methods(const Config &c, Kind kind, const Systems &s, Peers *peers,
   for (int mixed = 0; mixed < 2 && s.n <= 4096; mixed++) {
     const size_t before = methods->size();
     add_lapack(c, methods, s, spd, mixed != 0, 1);
-    if (s.n >= 4096 && methods->size() > before) /* else the longest of all */
+    if (s.n >= 4096 && methods->size() > before) /* they take the longest */
       methods->back().most_rounds = 3;
   }
   if (pinned.a != nullptr)
@@ -107,7 +108,7 @@ void solve_methods(const Config &c, Kind kind, const Systems &s, Peers *peers,
                  no_peers);
 }
 
-/* One size, all its kinds: the memory is the same. */
+/* Runs all kinds of one order, which share their memory. */
 void solve_size(Bench *bench, int64_t n, const std::vector<Kind> &kinds) {
   Systems s;
   std::string no_pinned;
@@ -134,7 +135,7 @@ void solve_size(Bench *bench, int64_t n, const std::vector<Kind> &kinds) {
     systems_fill(&s, kind, bench->c.seed, bench->c.host_threads);
     if (pinned != nullptr)
       copy_in_parallel(pinned, s.a, n * n, bench->c.host_threads);
-    Systems there = s; /* borrows b, and A in page-locked memory */
+    Systems there = s; /* borrows b, and has A in page-locked memory */
     there.a = pinned;
     there.count = 1;
     std::vector<Method> methods;
@@ -169,11 +170,12 @@ void solve_section(Bench *bench, bool spd) {
 
 namespace {
 
-/* Ratios of m to the faster of two, round by round. */
+/* Returns the ratios of m's times to those of the faster of a and b, round by
+   round. */
 std::string to_faster(const Method &m, const Method &a, const Method &b) {
   std::vector<double> ratios;
   for (size_t k = 0; k < m.ms.size(); k++)
-    ratios.push_back(m.ms[k] / fmin(a.ms[k], b.ms[k])); /* not the NaN */
+    ratios.push_back(m.ms[k] / fmin(a.ms[k], b.ms[k])); /* ignores a NaN */
   return text_of(spread(ratios), "%.2f");
 }
 
@@ -190,7 +192,7 @@ void small_size(Bench *bench, int64_t n) {
   systems_fill(&s, UNIFORM, bench->c.seed, bench->c.host_threads);
   std::string no_peers = peers.open(n, use);
   Config all = bench->c;
-  all.skip.clear(); /* the columns are counted */
+  all.skip.clear(); /* methods are found by their number */
   std::vector<Method> m;
   add_hone(all, &m, "Hone AUTO kept", s, HONE_DEVICE_AUTO, true, false);
   add_hone(all, &m, "Hone AUTO once", s, HONE_DEVICE_AUTO, false, false);
@@ -233,7 +235,8 @@ void small_section(Bench *bench) {
 
 namespace {
 
-/* The library's arithmetics, as many as it names; each residual once. */
+/* Adds a method for each arithmetic of the library. The residual is computed in
+   the first round only. */
 void add_arithmetics(const Config &c, const SingleLu &peer, int64_t n,
                      std::vector<Method> *methods) {
   const float *d_a = peer.matrix();
@@ -278,7 +281,8 @@ void add_single_peer(SingleLu *peer, const std::string &failed,
   methods->push_back(m);
 }
 
-/* The peer is the last method; the others are held to its residual. */
+/* The peer is the last method. The others are accepted if their residual is at
+   most 4 times the peer's. */
 void report_factor(Bench *bench, bool normal, int64_t n,
                    std::vector<Method> *methods) {
   const Method &peer = methods->back();
@@ -316,7 +320,7 @@ void factor_size(Bench *bench, bool normal, int64_t n) {
   if (methods.empty()) {
     Method none;
     none.name = "Hone";
-    none.failed = failed.empty() ? "hone_bench_factor is not there" : failed;
+    none.failed = failed.empty() ? "linked without hone_bench_factor" : failed;
     methods.push_back(none);
   }
   add_single_peer(&peer, failed, &methods);
@@ -330,8 +334,8 @@ void factor_size(Bench *bench, bool normal, int64_t n) {
 
 void factor_section(Bench *bench) {
   printf("\n## The factorization alone, single precision, A on the device\n"
-         "\nResidual: ||P A - L U|| / ||A||, Frobenius norms, in double; "
-         "accepted: at most 4 times the vendor's.\n");
+         "\nThe residual is ||P A - L U|| / ||A|| in Frobenius norms, computed "
+         "in double. It is accepted up to 4 times cuSOLVER's.\n");
   for (const std::string &size : bench->c.sizes)
     for (const std::string &kind : bench->c.kinds) {
       int64_t n = atoll(size.c_str());
@@ -370,7 +374,7 @@ void forms_size(Bench *bench, int64_t n) {
     return;
   }
   systems_fill(&s, UNIFORM, bench->c.seed, bench->c.host_threads);
-  for (const auto &form : forms) { /* one after the other: memory */
+  for (const auto &form : forms) { /* one at a time, to save memory */
     std::vector<Method> m;
     Choices chosen;
     chosen.diagonal = form.diagonal;
@@ -402,7 +406,7 @@ void forms_section(Bench *bench) {
   }
 }
 
-/* ---- what single precision does not reach ---- */
+/* ---- matrices too ill-conditioned for single precision ---- */
 
 namespace {
 
@@ -415,16 +419,16 @@ void hard_size(Bench *bench, int64_t n) {
     return;
   }
   for (Kind kind : kinds) {
-    Choices twice;
+    Choices in_double;
     std::vector<Method> m;
     Peers peers;
     bool use[PEERS] = {true};
     std::string no_peers = peers.open(n, use);
     systems_fill(&s, kind, bench->c.seed, bench->c.host_threads);
     add_form(bench->c, &m, "Hone kept", s, HONE_DEVICE_CUDA, true, Choices());
-    twice.factor_precision = HONE_FACTOR_DOUBLE;
+    in_double.factor_precision = HONE_FACTOR_DOUBLE;
     add_form(bench->c, &m, "Hone kept, double from the start", s,
-             HONE_DEVICE_CUDA, true, twice);
+             HONE_DEVICE_CUDA, true, in_double);
     add_peer(bench->c, &m, &peers, PEER_LU, s, nullptr, no_peers);
     measure(bench, s, 3, &m);
     print_table(text("%s, condition 1e12, n = %lld", kind_names[kind],

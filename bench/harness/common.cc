@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Options that bench_cpu and bench_gpu share, and what both record of the
-   machine. See bench.h. */
+/* The options that bench_cpu and bench_gpu share, and what both record about
+   the machine; see bench.h. */
 #include "bench/harness/bench.h"
 
 extern "C" {
 #include "api/hone.h"
-char *openblas_get_config(void);
-char *openblas_get_corename(void);
-int openblas_get_num_threads(void);
+#include "base/lapack.h"
 }
 
 #include <algorithm>
@@ -20,21 +18,22 @@ const char common_usage[] =
     "  --spd-n A,...    orders of the spd table\n"
     "  --hard-n A,...   orders of the hard table\n"
     "  --columns-n A,.. orders of the columns table\n"
-    "  --columns A,...  right-hand sides there\n"
+    "  --columns A,...  numbers of right-hand sides of the columns table\n"
     "  --threads-n A,.. orders of the threads table\n"
     "  --phases-n A,..  orders of the phases table\n"
     "  --section A,...  some of the tables (all)\n"
     "  --kind A,...     matrices of the solve table: uniform, normal (both)\n"
-    "  --rounds R       rounds that count (by n)\n"
-    "  --large-rounds R rounds for n >= 16384 (5; 3 beyond it)\n"
-    "  --skip A,...     leave out methods whose name contains this\n"
-    "  --large-skip A,. the same beyond n = 16384 (TF32,16F,once,AUTO); -: "
-    "none\n"
+    "  --rounds R       rounds that are counted (depends on n)\n"
+    "  --large-rounds R rounds for n >= 16384 (5; beyond 16384: 3)\n"
+    "  --skip A,...     leave out methods whose name contains A\n"
+    "  --large-skip A,. leave them out beyond n = 16384 "
+    "(TF32,16F,once,AUTO);\n"
+    "                   - leaves out none\n"
     "  --threads T      threads of all methods and of the checks (all)\n"
     "  --seed S         seed of the matrices (1)\n"
-    "  --seconds S      what would not end within is skipped\n"
-    "  --commit TEXT    for the record ($HONE_COMMIT; else what git says)\n"
-    "  --json FILE      every single time and the machine, as JSON\n";
+    "  --seconds S      skip what would take longer than S in all\n"
+    "  --commit TEXT    the commit to record ($HONE_COMMIT, else from git)\n"
+    "  --json FILE      record all times and the machine as JSON\n";
 
 /* ---- options ---- */
 
@@ -74,7 +73,7 @@ bool are_among(const Words &words, const Words &known) {
   return true;
 }
 
-/* The list of orders that an option sets, NULL: none of them. */
+/* Returns the list that an option sets, or NULL for other options. */
 Words *orders_of(Config *c, const std::string &name) {
   const std::pair<const char *, Words *> lists[] = {
       {"-n", &c->sizes},

@@ -13,11 +13,11 @@
 namespace {
 
 struct Fit {
-  double from, to, exponent, error; /* error: standard, of the exponent */
+  double from, to, exponent, error; /* error: of the exponent, standard */
   int points, accepted;
 };
 
-/* t = c x^p; false: fewer than three points. */
+/* Fits t = c x^p; returns false with fewer than three points. */
 bool fit(const std::vector<std::pair<double, double>> &points, Fit *out) {
   const double count = static_cast<double>(points.size());
   double mx = 0.0, mt = 0.0, xx = 0.0, xt = 0.0, left = 0.0;
@@ -46,7 +46,8 @@ bool fit(const std::vector<std::pair<double, double>> &points, Fit *out) {
   return true;
 }
 
-/* Points of one line: method of a section, against one of the three. */
+/* Returns the points (x, ms) of the method of a section that like names, where
+   against names x: n, nrhs or threads. */
 std::vector<std::pair<double, double>> line(const Bench &bench,
                                             const Point &like,
                                             const std::string &against,
@@ -95,8 +96,9 @@ void add_fits(Bench *bench, const std::string &section,
   }
 }
 
-/* From where on ours is faster than the other, for good: on the straight
-   line, in logarithms, between the last n where it is slower and the next. */
+/* Finds the n from which on ours is always faster than the other: between the
+   last n where it is slower and the next one, the logarithm of the ratio is
+   taken to be linear in that of n. */
 void add_crossover(Bench *bench, const std::string &section,
                    const std::string &ours, const std::string &other,
                    std::string *json) {
@@ -108,7 +110,7 @@ void add_crossover(Bench *bench, const std::string &section,
   const auto a = line(*bench, like, "n", 1.0, &accepted);
   like.method = other;
   const auto b = line(*bench, like, "n", 1.0, &accepted);
-  std::vector<std::pair<double, double>> both; /* n, ours by other */
+  std::vector<std::pair<double, double>> both; /* n, ours / other */
   for (const auto &p : a)
     for (const auto &q : b)
       if (p.first == q.first)

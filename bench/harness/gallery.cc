@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Measures answers instead of times: omega, the componentwise backward error,
-   of every answer on the gallery of hard matrices, and how refinement converges
-   on some of them. The report draws pictures of it; see bench.h. */
+/* Measures the quality of answers instead of times: omega, the componentwise
+   backward error, of every answer to the gallery of hard matrices, and how
+   refinement converges on some of them. The report draws both; see bench.h. */
 #include "bench/harness/bench.h"
 
 extern "C" {
 #include "api/hone.h"
+#include "base/lapack.h"
 #include "tests/gallery/gallery.h"
-void openblas_set_num_threads(int threads);
-int openblas_get_num_threads(void);
 }
 
 #include <algorithm>
@@ -28,7 +27,7 @@ void make_system(Systems *s, const gallery_family *family, double parameter,
 
 /* ---- omega of every answer ---- */
 
-/* A table of one family, column by column, as JSON. */
+/* The table of one family as JSON, one list for each column. */
 struct Answers {
   std::string n, parameter, b, status, precision, hone, dgesv, dsgesv;
   void add(std::string *column, const std::string &value) {
@@ -36,7 +35,7 @@ struct Answers {
   }
 };
 
-/* A peer's omega, or null where it gave no answer. */
+/* Returns the omega of dgesv or dsgesv, or null if it fails. */
 std::string omega_of(const Config &c, const Systems &s, bool mixed, double *x) {
   std::vector<Method> m;
   add_lapack(c, &m, s, false, mixed, 1);
@@ -65,7 +64,8 @@ void answer(Bench *bench, const Systems &s, Answers *out) {
   out->add(&out->dsgesv, omega_of(bench->c, s, true, x.data()));
 }
 
-/* Orders and right-hand sides in turn, parameters from end to end. */
+/* Measures six systems of a family: orders and kinds of right-hand sides take
+   turns, and the parameter runs from its lowest to its highest value. */
 void family_answers(Bench *bench, const gallery_family *family) {
   const int64_t orders[] = {10, 33, 64, 100, 200, 300};
   const int sides[] = {GALLERY_B_RANDOM, GALLERY_B_ONES, GALLERY_B_GRADED};
@@ -131,7 +131,7 @@ void history_case(Bench *bench, const Case &chosen, uint64_t seed) {
 
 } // namespace
 
-/* Answers, not times: on one thread, which small orders like best. */
+/* Runs on one thread, which is fastest for the small orders here. */
 void gallery_section(Bench *bench) {
   const int before = openblas_get_num_threads();
   openblas_set_num_threads(1);

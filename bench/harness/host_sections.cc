@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tables for any device: many right-hand sides, and threads. See bench.h. */
+/* The tables of many right-hand sides and of threads; see bench.h. */
 #include "bench/harness/bench.h"
 
 extern "C" {
 #include "api/hone.h"
-void openblas_set_num_threads(int threads);
-int openblas_get_num_threads(void);
+#include "base/lapack.h"
 }
 
 #include <algorithm>
@@ -20,7 +19,7 @@ bool allocated(Systems *s, int64_t n, int count, int64_t nrhs) {
   return false;
 }
 
-/* On a GPU's host the CPU's ways are what takes the time. */
+/* In bench_gpu the peers on the CPU take most of the time. */
 int few_rounds(const Bench &bench, int64_t n) {
   const bool slow = bench.c.device != HONE_DEVICE_CPU && n >= 4096;
   return bench.c.rounds > 0 ? bench.c.rounds : slow ? 3 : 5;
@@ -33,7 +32,9 @@ void columns_size(Bench *bench, int64_t n, int64_t nrhs) {
   systems_fill(&s, UNIFORM, bench->c.seed, bench->c.host_threads);
   std::vector<Method> m;
   add_hone(bench->c, &m, "Hone kept", s, bench->c.device, true, false);
-  if (n <= (bench->c.device == HONE_DEVICE_CPU ? 8192 : 4096)) /* minutes */
+  if (n <= (bench->c.device == HONE_DEVICE_CPU
+                ? 8192
+                : 4096)) /* beyond, it takes minutes */
     add_lapack(bench->c, &m, s, false, false, 1);
   measure(bench, s, few_rounds(*bench, n), &m);
   print_table(text("n = %lld, %lld right-hand sides", static_cast<long long>(n),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The peers on the CPU: OpenBLAS's dgesv and dposv, LAPACK's mixed-precision
-   dsgesv and dsposv. See bench.h. */
+/* The methods of OpenBLAS, dgesv and dposv, and LAPACK's mixed-precision dsgesv
+   and dsposv; see bench.h. */
 #include "bench/harness/bench.h"
 
 #include <algorithm>
@@ -8,21 +8,12 @@
 #include <memory>
 
 extern "C" {
-void dgesv_(const int *n, const int *nrhs, double *a, const int *lda,
-            int *pivots, double *b, const int *ldb, int *info);
-void dposv_(const char *uplo, const int *n, const int *nrhs, double *a,
-            const int *lda, double *b, const int *ldb, int *info);
-void dsgesv_(const int *n, const int *nrhs, double *a, const int *lda,
-             int *pivots, const double *b, const int *ldb, double *x,
-             const int *ldx, double *work, float *swork, int *iter, int *info);
-void dsposv_(const char *uplo, const int *n, const int *nrhs, double *a,
-             const int *lda, const double *b, const int *ldb, double *x,
-             const int *ldx, double *work, float *swork, int *iter, int *info);
+#include "base/lapack.h"
 }
 
 namespace {
 
-/* Their places to work, made outside the clock. */
+/* Work space and copies of A, allocated untimed. */
 struct Work {
   bool spd, mixed;
   int n, nrhs;
@@ -83,7 +74,7 @@ void add_lapack(const Config &c, std::vector<Method> *methods, const Systems &s,
   m.after = [=](std::string *note) {
     if (mixed)
       *note = work->iterations < 0
-                  ? "went on in double"
+                  ? "solved in double"
                   : std::to_string(work->iterations) + " refinements";
     return std::string();
   };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* This library as a method, and the rounds in which all methods take turns;
+/* The methods of this library, and the rounds in which all methods take turns;
    see bench.h. */
 #include "bench/harness/bench.h"
 
@@ -19,7 +19,7 @@ namespace {
 
 /* ---- this library ---- */
 
-/* One iterate of refinement, as the library tells of it. */
+/* One iterate of refinement, as the progress callback reports it. */
 struct Step {
   int iteration, precision, gmres;
   double backward_error;
@@ -138,7 +138,7 @@ void add_hone(const Config &c, std::vector<Method> *methods, const char *name,
 
 void add_form(const Config &c, std::vector<Method> *methods, const char *name,
               const Systems &s, int device, bool kept, const Choices &chosen) {
-  if (kept_out(c, name) && !methods->empty()) /* not the reference */
+  if (kept_out(c, name) && !methods->empty()) /* the reference is always kept */
     return;
   auto hone = std::make_shared<Hone>(c, device, chosen);
   Method m;
@@ -165,7 +165,7 @@ namespace {
 
 enum { CHECKED_COLUMNS = 10 };
 
-/* The answers of a batch, of many right-hand sides some. */
+/* Checks the answers of a batch, at most CHECKED_COLUMNS of each system. */
 void check(const Bench &bench, const Systems &s, int64_t first, const double *x,
            Method *m) {
   const int64_t step = (s.nrhs + CHECKED_COLUMNS - 1) / CHECKED_COLUMNS;
@@ -181,12 +181,12 @@ void check(const Bench &bench, const Systems &s, int64_t first, const double *x,
     }
 }
 
-/* One timing of a batch, with its check; NaN when it failed. */
+/* Times a batch and checks it; returns milliseconds, or NaN if it failed. */
 double time_once(const Bench &bench, const Systems &s, int64_t first, double *x,
                  Method *m) {
   std::string why;
   const int64_t length = s.n * s.nrhs;
-  std::fill(x, x + m->batch * length, NAN); /* no other method's answer */
+  std::fill(x, x + m->batch * length, NAN); /* erases older answers */
   for (int64_t k = 0; k < m->batch && m->prepare; k++)
     m->prepare(first + k, k, x + k * length);
   double start = now_s();

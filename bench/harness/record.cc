@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See record.h. */
+/* Statistics, tables and the record; see record.h. */
 #include "bench/harness/record.h"
 
 #include "bench/harness/systems.h"
@@ -69,7 +69,7 @@ std::string text_of(const Spread &s, const char *format) {
 
 namespace {
 
-/* A cell must not end early. */
+/* Replaces characters that would end a cell of the table. */
 std::string cell(const std::string &value) {
   std::string safe = value;
   for (char &letter : safe)
@@ -168,8 +168,8 @@ std::string json_method(const Method &m, const Method &reference) {
 
 } // namespace
 
-/* bench/report/records.py reads this layout; another one needs another name.
- */
+/* bench/report/records.py reads this layout. Whoever changes the layout changes
+   the name of the format in both. */
 Record::Record(std::string file) : file_(std::move(file)) {
   set("format", json_string("hone-bench/1"));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The measurements of bench_cpu and bench_gpu: times by method and round, their
+/* The measurements of the benchmarks: times by method and round, their
    statistics, the tables that are printed, and the record in JSON. */
 #ifndef HONE_BENCH_HARNESS_RECORD_H
 #define HONE_BENCH_HARNESS_RECORD_H
@@ -12,30 +12,33 @@
 #include <utility>
 #include <vector>
 
+/* This library, or a peer whose A is in pageable or in pinned memory. */
 enum Group { OURS, PAGEABLE, PINNED };
 
-/* A way to solve (or factor) and what came of it. */
+/* A method to solve or factor, and its results. Functions that return a text
+   return why they failed, or an empty one. */
 struct Method {
   std::string name;
   Group group = OURS;
   int most_rounds = INT_MAX;
-  int batch = 1; /* systems to a timing; times are for one */
-  /* Solves system k into x; timed. Empty, or why it failed. NULL where the
-     method times itself: see time. */
+  int batch = 1; /* systems that one timing solves; times are for one */
+  /* Solves system k into x, and is timed. NULL if there is time. */
   std::function<std::string(int64_t k, double *x)> solve;
-  /* Untimed, before a batch: readies system k, the place-th of it, for a solve
-     that destroys A, and x for one that takes b there. May be NULL. */
+  /* Is called before a batch, untimed: copies A of system k, the place-th of
+     the batch, for a solve that overwrites A, and b to x for one that expects
+     it there. May be NULL. */
   std::function<void(int64_t k, int64_t place, double *x)> prepare;
-  /* In place of solve: milliseconds, and the error in place of the check. */
+  /* Replaces solve in methods that take the time themselves: sets the
+     milliseconds, and the error, which is then not checked here. */
   std::function<std::string(double *ms, double *error)> time;
-  /* Untimed, after solve: empty, or why it failed after all; sets note. */
+  /* Is called after solve, untimed, and sets note. May be NULL. */
   std::function<std::string(std::string *note)> after;
   std::function<std::string()> report; /* JSON, or empty; may be NULL */
 
   std::vector<double> ms; /* by round; NaN: did not run */
-  double error = 0.0;     /* largest seen */
-  int checked = 0;        /* answers */
-  bool accepted = true;   /* every one of them */
+  double error = 0.0;     /* the largest of all answers */
+  int checked = 0;        /* answers checked */
+  bool accepted = true;   /* all of them are */
   std::string failed, skipped, note;
 };
 
@@ -45,23 +48,23 @@ struct Spread {
   int count;
 };
 Spread spread(const std::vector<double> &values);
-/* The ratio of a's times to b's, in the rounds where both ran. */
+/* The ratios of a's times to b's in the rounds where both ran. */
 Spread ratio(const Method &a, const Method &b);
-/* The one with the smallest median of a group, if its answers are answers at
-   all (errors up to 1e-9); NULL: none. */
+/* Returns the method of a group with the smallest median, among those whose
+   errors are at most 1e-9; NULL if there is none. */
 const Method *fastest(const std::vector<Method> &methods, Group group);
 
-/* "12.3 (11.9 .. 14.0)", or "-" */
+/* Returns "12.3 (11.9 .. 14.0)", or "-" without values. */
 std::string text_of(const Spread &s, const char *format);
-/* "-" unless finite */
+/* Returns the formatted value, or "-" if it is not finite. */
 std::string figure(double value, const char *format);
 std::string text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* One table: every method, times and ratios to methods[reference]. */
+/* Prints a table of all methods with times and ratios to methods[reference]. */
 void print_table(const std::string &title, const std::vector<Method> &methods,
                  size_t reference, const char *error_name);
 
-/* A table that grows over the run and is printed at its end. */
+/* A table that gains rows during the run and is printed at its end. */
 struct Summary {
   std::string title, header;
   std::vector<std::string> rows;
@@ -71,14 +74,15 @@ void print_summary(const Summary &summary);
 std::string json_string(const std::string &text);
 std::string json_number(double value); /* null unless finite */
 
-/* The record, written anew after every row: a run that is cut off leaves a
-   whole file. Empty file name: none. */
+/* The record. The whole file is written again after every row, so that a run
+   which is interrupted leaves a valid file. Without a file name nothing is
+   written. */
 class Record {
 public:
-  explicit Record(std::string file); /* begins with the format's name */
-  /* value: JSON */
+  explicit Record(std::string file);
+  /* value is JSON. */
   void set(const std::string &key, const std::string &value);
-  /* fields: `"key": value` pairs, separated by commas */
+  /* fields has `"key": value` pairs, separated by commas. */
   void add(const std::string &fields, const std::vector<Method> &methods,
            size_t reference);
   void add_row(const std::string &json);
@@ -90,8 +94,8 @@ private:
   std::vector<std::string> rows_;
 };
 
-/* Seconds left, and whether a method can be expected to stay within them:
-   from its last time, taken as growing with n^2.5. */
+/* The seconds left, and whether a method is expected to need no more: its last
+   time is assumed to grow with n^2.5. */
 class Budget {
 public:
   explicit Budget(double seconds);
@@ -103,15 +107,15 @@ private:
   std::map<std::string, std::pair<int64_t, double>> last_;
 };
 
-/* The first line a command prints, or "unknown". */
+/* Returns the first line that a command prints, or "unknown". */
 std::string first_line(const char *command);
 
-/* The command line as typed, but the program and a record's name (--json)
-   without the folders they are in. */
+/* Returns the command line, with the folders of the program and of the record
+   (--json) left out. */
 std::string command_of(int argc, char **argv);
 
-/* The commit measured: as given, or $HONE_COMMIT, or git's HEAD where nothing
-   has been changed since; else "unknown", and why. */
+/* Returns the commit measured: the given one, $HONE_COMMIT, or git's HEAD. If
+   tracked files were changed since, or git is missing, it says "unknown". */
 std::string commit_of(const std::string &given);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See systems.h. */
+/* Random systems, the check of answers, and the read bandwidth; see systems.h.
+ */
 #include "bench/harness/systems.h"
 
 #include <algorithm>
@@ -48,7 +49,7 @@ double unit(uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
 
 const uint64_t golden = UINT64_C(0x9e3779b97f4a7c15);
 
-/* One stream for each column. */
+/* Random numbers; each column has its own stream. */
 struct Stream {
   uint64_t state;
   double next() { return unit(mix(state += golden)); } /* in [0, 1) */
@@ -63,7 +64,7 @@ void fill_uniform(double *v, int64_t n, Stream s) {
     v[i] = s.next() - 0.5;
 }
 
-/* Box & Muller, both of a pair. */
+/* Box & Muller's method; both numbers of a pair are used. */
 void fill_normal(double *v, int64_t n, Stream s) {
   for (int64_t i = 0; i < n; i += 2) {
     double radius = std::sqrt(-2.0 * std::log(1.0 - s.next()));
@@ -74,7 +75,8 @@ void fill_normal(double *v, int64_t n, Stream s) {
   }
 }
 
-/* Entry (i, j) from (b_ij + b_ji) / 2, every b a function of its place. */
+/* Entry (i, j) is (b_ij + b_ji) / 2; b_ij is a hash of i and j, so that every
+   column can be filled alone. */
 void fill_spd(double *v, int64_t n, int64_t j, uint64_t seed) {
   uint64_t start = mix(seed + golden);
   uint64_t order = static_cast<uint64_t>(n);
@@ -87,7 +89,7 @@ void fill_spd(double *v, int64_t n, int64_t j, uint64_t seed) {
   v[j] += 0.5 * std::sqrt(static_cast<double>(n)) + 0.5;
 }
 
-/* v of n = 2^k entries times the orthogonal Hadamard matrix. */
+/* Multiplies v, n = 2^k entries, by the orthogonal Hadamard matrix. */
 void hadamard(double *v, int64_t n) {
   const double by = 1.0 / std::sqrt(static_cast<double>(n));
   for (int64_t half = 1; half < n; half *= 2)
@@ -101,7 +103,8 @@ void hadamard(double *v, int64_t n) {
     v[i] *= by;
 }
 
-/* Random signs and a transform of the first 2^k entries, then of the last. */
+/* Multiplies v by an orthogonal matrix: twice by random signs, the Hadamard
+   transform of the first 2^k entries, and that of the last 2^k. */
 void mix_up(double *v, int64_t n, uint64_t seed) {
   int64_t power = 1;
   while (2 * power <= n)
@@ -194,9 +197,9 @@ void copy_in_parallel(double *to, const double *from, int64_t count,
 
 namespace {
 
-/* Largest error of rows first .. first + rows - 1. Columns are taken eight
-   at a time: the sums of a row then stay in registers for eight terms, and
-   eight pieces of columns fit in an 8-way cache whatever n is. */
+/* Returns the largest error of rows first .. first + rows - 1. Columns are
+   taken eight at a time: the sums of a row then stay in registers for eight
+   terms, and the pieces of eight columns fit in an 8-way cache for every n. */
 double rows_error(int64_t n, int64_t first, int64_t rows, const double *a,
                   const double *b, const double *x, long double *sums) {
   long double largest = 0.0L;
@@ -258,7 +261,8 @@ double read_bandwidth(const double *a, int64_t count, int threads) {
   enum { PASSES = 5, LANES = 16 };
   std::vector<double> starts(static_cast<size_t>(threads));
   std::vector<double> ends(static_cast<size_t>(threads));
-  std::vector<double> used(static_cast<size_t>(threads)); /* keeps the sums */
+  /* The sums are stored, so that the compiler cannot leave them out. */
+  std::vector<double> used(static_cast<size_t>(threads));
   std::atomic<int> arrived{0};
   double seconds[PASSES];
   auto wait = [&](int turn) {

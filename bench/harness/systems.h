@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Host side of bench_cpu and bench_gpu: random systems in ordinary memory, the
-   check of an answer, the speed of reading. All by several threads. */
+/* bench_cpu and bench_gpu do this on the host, with several threads: they make
+   random systems in ordinary memory, check answers, and measure how fast
+   memory is read. */
 #ifndef HONE_BENCH_HARNESS_SYSTEMS_H
 #define HONE_BENCH_HARNESS_SYSTEMS_H
 
@@ -12,8 +13,8 @@ extern const char *const kind_names[KINDS];
 
 enum { RIGHT_SIDES = 4 };
 
-/* count matrices n x n (ld n, column-major) and RIGHT_SIDES times b, n x nrhs,
-   pageable; owned. */
+/* count matrices n x n (ld n, column-major) and RIGHT_SIDES different b, n x
+   nrhs, in pageable memory, which this owns. */
 struct Systems {
   int64_t n = 0, nrhs = 1;
   int count = 0;
@@ -30,25 +31,26 @@ void in_parallel(int threads, const std::function<void(int)> &work);
 bool systems_allocate(Systems *s, int64_t n, int count, int64_t nrhs = 1);
 void systems_free(Systems *s);
 
-/* Fills A and b: bits depend on kind and seed, not on threads.
-   UNIFORM: in [-0.5, 0.5). NORMAL: mean 0, variance 1. SPD: (B + B^T) / 2 with
-   B uniform, plus (sqrt(n) + 1) / 2 on the diagonal; the eigenvalues of the
-   first part reach 0.41 sqrt(n), so the condition number is about 10. The
-   others: condition 1e12 with the spectra of LAPACK's DLATMS modes 3, 2, 4,
-   between two orthogonal matrices (signs and Hadamard transforms, twice). */
+/* Fills A and b. Their bits depend on kind and seed, not on threads.
+   UNIFORM entries are in [-0.5, 0.5), NORMAL ones have mean 0 and variance 1.
+   SPD is (B + B^T) / 2 with B uniform, plus (sqrt(n) + 1) / 2 on the diagonal;
+   the eigenvalues of the first part reach 0.41 sqrt(n), so that the condition
+   number is about 10. The other kinds have condition number 1e12 and the
+   spectra of LAPACK's DLATMS modes 3, 2 and 4, between two orthogonal matrices,
+   each a product of random signs and Hadamard transforms. */
 void systems_fill(Systems *s, Kind kind, uint64_t seed, int threads);
 
-/* to = from, count doubles. */
+/* Copies count doubles. */
 void copy_in_parallel(double *to, const double *from, int64_t count,
                       int threads);
 
-/* max_i |b - A x|_i / (|A| |x| + |b|)_i over all rows, in long double; NaN
-   when x has one. */
+/* Returns max_i |b - A x|_i / (|A| |x| + |b|)_i over all rows, in long double;
+   NaN if x has a NaN. */
 double backward_error(int64_t n, const double *a, const double *b,
                       const double *x, int threads);
 
-/* Bytes a second of one pass over count doubles: median of 5, threads running
-   before the clock starts. */
+/* Returns the bytes read per second in one pass over count doubles, the median
+   of 5 passes. The threads run before the clock starts. */
 double read_bandwidth(const double *a, int64_t count, int threads);
 
 double median(double *values, int count); /* reorders */

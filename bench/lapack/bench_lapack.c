@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The drop-in beside the LAPACK it stands before, call by call in turns:
+/* Compares the drop-in with the real LAPACK, whose calls take turns, in
+   medians:
 
-     passing on     what a call below the crossover costs more
-     solving        dgesv_ with the factors discarded and kept, and dsgesv_,
-                    as multiples of the real dgesv_'s speed
+     passing_on     how much longer a call below the crossover takes
+     solving        how many times as fast as the real dgesv_ the drop-in's are:
+                    dgesv_ with factors discarded, with factors kept, and
+                    dsgesv_
 
-   Medians. The drop-in is opened as a plugin would be, once for each setting,
-   from the folder this program stands in. */
+   The drop-in is opened by dlopen, once for each setting, in the folder of this
+   program. */
 #define _GNU_SOURCE /* for readlink and setenv with every libc */
+#include "base/lapack.h"
+
 #include <dlfcn.h>
 #include <libgen.h>
 #include <limits.h>
@@ -19,21 +23,13 @@
 #include <time.h>
 #include <unistd.h>
 
-typedef void dgesv_fn(const int *n, const int *nrhs, double *a, const int *lda,
-                      int *ipiv, double *b, const int *ldb, int *info);
-typedef void dsgesv_fn(const int *n, const int *nrhs, double *a, const int *lda,
-                       int *ipiv, const double *b, const int *ldb, double *x,
-                       const int *ldx, double *work, float *swork, int *iter,
-                       int *info);
-dgesv_fn dgesv_;
-
-/* A system, and what the routines write. */
+/* A system and the arrays that the routines write. */
 typedef struct bench {
   int n, nrhs, *ipiv;
   double *a, *b, *factors, *x, *work;
   float *swork;
-  dgesv_fn *dgesv;
-  dsgesv_fn *dsgesv;
+  __typeof__(dgesv_) *dgesv;
+  __typeof__(dsgesv_) *dsgesv;
 } bench;
 
 static double now_us(void) {
@@ -87,7 +83,7 @@ static void end(bench *b) {
 
 enum { REAL, DROP_IN, MIXED };
 
-/* Microseconds of one call on fresh copies. */
+/* Returns the microseconds of one call on fresh copies of A and b. */
 static double once(bench *b, int which) {
   const size_t order = (size_t)b->n, columns = (size_t)b->nrhs;
   int info = 0, iter = 0;
@@ -113,12 +109,13 @@ static int by_size(const void *p, const void *q) {
   return (a > b) - (a < b);
 }
 
-/* The median times of reps calls of each, made in turns. */
+/* The least times depend less on what else the machine does. */
 typedef struct both {
-  double real, drop_in;             /* medians */
-  double least_real, least_drop_in; /* less in need of a quiet machine */
+  double real, drop_in; /* medians */
+  double least_real, least_drop_in;
 } both;
 
+/* Times reps calls of each, made in turns. */
 static both in_turns(bench *b, int other, int reps) {
   double *t = take((size_t)(2 * reps) * sizeof *t);
   once(b, REAL);
@@ -134,7 +131,7 @@ static both in_turns(bench *b, int other, int reps) {
   return took;
 }
 
-/* The drop-in with these settings, which it reads at its first call. */
+/* Opens the drop-in with these settings, which it reads at its first call. */
 static void *open_with(const char *path, const char *crossover,
                        const char *factors, bench *b) {
   setenv("HONE_LAPACK_CROSSOVER", crossover, 1);
@@ -144,8 +141,8 @@ static void *open_with(const char *path, const char *crossover,
     fprintf(stderr, "bench_lapack: %s\n", dlerror());
     exit(1);
   }
-  b->dgesv = (dgesv_fn *)dlsym(library, "dgesv_");
-  b->dsgesv = (dsgesv_fn *)dlsym(library, "dsgesv_");
+  b->dgesv = (__typeof__(b->dgesv))dlsym(library, "dgesv_");
+  b->dsgesv = (__typeof__(b->dsgesv))dlsym(library, "dsgesv_");
   return library;
 }
 

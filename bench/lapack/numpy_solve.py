@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""NumPy's linalg.solve with and without the drop-in, side by side.
+"""Compares NumPy's linalg.solve with and without the drop-in.
 
-Two processes of the same interpreter, one with LD_PRELOAD, take turns, so that
-whatever else the machine does falls on both alike. Printed are medians, and the
-componentwise backward error of each one's x, measured here in quadruple or
-extended precision where NumPy has it.
+Two processes of the same interpreter, one of them with LD_PRELOAD, take turns,
+so that other load on the machine slows down both alike. The program prints
+medians and the componentwise backward error of each x, measured in NumPy's
+long double.
 
 usage: bench/lapack/numpy_solve.py [--lib build/libhone_lapack.so] [--n 4000]
                             [--reps 9]
-NumPy must be bound to a LAPACK with 32-bit integers (Debian's is; PyPI's wheels
-carry one of their own, which nothing can take the place of).
+NumPy must be linked to a shared LAPACK with 32-bit integers, as Debian's is.
+PyPI's wheels contain a LAPACK of their own, which cannot be replaced.
 """
 import argparse
 import os
@@ -41,7 +41,7 @@ def backward_error(a, x, b):
 def serve(n):
     import numpy as np
     a, b = system(n)
-    x = np.linalg.solve(a, b)  # the first call loads things
+    x = np.linalg.solve(a, b)  # the first call loads libraries
     print("ready", backward_error(a, x, b), flush=True)
     for _ in sys.stdin:
         start = time.perf_counter()

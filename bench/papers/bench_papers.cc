@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The tables of two publications again, on the machine at hand, with their
- * figures beside ours and what a user would take today: papers/source.h says
- * which. `bench_papers --help` for options.
+ * Repeats the tables of two publications, which papers/source.h names, on this
+ * machine. The published figures stand beside those measured here, and beside
+ * those of Hone, OpenBLAS and cuSOLVER. `bench_papers --help` lists the
+ * options.
  *
- * How: all ways of a row take turns, one run before them not counted; medians
- * of at least three with the smallest and the largest, and where time did not
- * allow three, the table says how many. What is not there (no GPU, no
- * cuSOLVER, a matrix that cannot be taken) is a line in a table. Progress goes
- * to stderr, tables to stdout, every single time to --json FILE.
+ * All ways of a row take turns; the first run of each is not counted. The
+ * tables have medians of three runs, with the smallest and the largest, or say
+ * for how many runs there was time. If a GPU, cuSOLVER or a matrix is missing,
+ * a line in the table says so. Progress is printed to stderr, tables to stdout,
+ * and all times go to --json FILE.
  */
 #include "bench/papers/papers.h"
 
 extern "C" {
-char *openblas_get_config(void);
-int openblas_get_num_threads(void);
-void openblas_set_num_threads(int threads);
+#include "base/lapack.h"
 }
 
 #include <algorithm>
@@ -34,20 +33,20 @@ const char usage[] =
     "  -n A,B,...       orders of refinement (1024,2048,4096,8192,10240)\n"
     "  --dense A,...    orders of crout's random matrices\n"
     "                   (2842,5943,7580,10793); none: 0\n"
-    "  --padding-n N    order around which padding is looked at (2048)\n"
-    "  --blocks-n N     order of the block sizes' search (4096)\n"
-    "  --sections-n N   order of the section sizes' search (1000)\n"
-    "  --rounds R       runs that count (3)\n"
-    "  --threads T      threads of the CPU's ways (all)\n"
+    "  --padding-n N    order around which padding is measured (2048)\n"
+    "  --blocks-n N     order for the search of block sizes (4096)\n"
+    "  --sections-n N   order for the search of section sizes (1000)\n"
+    "  --rounds R       runs that are counted (3)\n"
+    "  --threads T      threads on the CPU (all)\n"
     "  --seed S         seed of the matrices (1)\n"
-    "  --seconds S      what would not end within is skipped, and what takes\n"
-    "                   1/200 of it runs once (no limit)\n"
-    "  --quick          small orders only; before other options\n"
-    "  --plan           what would run, with estimates for an H200 and 16\n"
-    "                   cores; runs nothing\n"
-    "  --commit TEXT    for the record ($HONE_COMMIT; else what git says)\n"
-    "  --json FILE      every single time and the machine, as JSON\n"
-    "Matrices: files of Matrix Market; without any, tests/matrices.\n";
+    "  --seconds S      skip what would take longer than S in all, and run\n"
+    "                   once what takes 1/200 of S (no limit)\n"
+    "  --quick          small orders only; must come before other options\n"
+    "  --plan           only print what would run, with estimates for an\n"
+    "                   H200 and 16 cores\n"
+    "  --commit TEXT    the commit to record ($HONE_COMMIT, else from git)\n"
+    "  --json FILE      record all times and the machine as JSON\n"
+    "Matrices are files of Matrix Market; the default is tests/matrices.\n";
 
 /* ---- options ---- */
 
@@ -61,7 +60,7 @@ std::vector<std::string> split(const std::string &list) {
   return words;
 }
 
-/* A whole number in low .. high. */
+/* Reads a whole number in low .. high. */
 bool parse(const std::string &text, int64_t low, int64_t high, int64_t *value) {
   char *end = nullptr;
   *value = strtoll(text.c_str(), &end, 10);
@@ -136,7 +135,7 @@ void be_quick(PaperOptions *o) {
   o->sections_n = 512;
 }
 
-/* False: what is wrong has been said. */
+/* Returns false after printing what is wrong. */
 bool read_options(int argc, char **argv, PaperOptions *o) {
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--quick") == 0) {
@@ -208,8 +207,8 @@ void describe(Papers *papers, int argc, char **argv) {
                   "says NaN where error is one"));
 }
 
-/* Seconds on an H200 with 16 cores, from the costs of the methods at n = 1024
-   (full sets; where time is limited, long runs are made once). */
+/* Seconds of whole sections on an H200 with 16 cores, estimated from the times
+   at n = 1024. */
 const std::map<std::string, double> estimates = {
     {"diagonal", 8.0}, {"refinement", 70.0}, {"padding", 20.0},
     {"blocks", 38.0},  {"sections", 10.0},   {"crout", 115.0},

@@ -1,28 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See papers/blocked.h. Above each step of a variant, its formula; A00, A10,
-   A11, ... are the blocks above, left of and at the one being factored. */
+/* Igual's blocked factorizations; see papers/blocked.h. Each step of a variant
+   has its formula beside it. A11 is the diagonal block being factored; A00,
+   A01, A10, ... are the blocks before it, A12, A21 and A22 those after it. */
 #include "bench/papers/blocked.h"
 
 #include <algorithm>
 #include <cmath>
 
 extern "C" {
-void spotrf_(const char *uplo, const int *n, float *a, const int *lda,
-             int *info);
-void sgetrf_(const int *m, const int *n, float *a, const int *lda, int *ipiv,
-             int *info);
-void slaswp_(const int *n, float *a, const int *lda, const int *k1,
-             const int *k2, const int *ipiv, const int *step);
-void strsm_(const char *side, const char *uplo, const char *trans,
-            const char *diag, const int *m, const int *n, const float *alpha,
-            const float *a, const int *lda, float *b, const int *ldb);
-void ssyrk_(const char *uplo, const char *trans, const int *n, const int *k,
-            const float *alpha, const float *a, const int *lda,
-            const float *beta, float *c, const int *ldc);
-void sgemm_(const char *ta, const char *tb, const int *m, const int *n,
-            const int *k, const float *alpha, const float *a, const int *lda,
-            const float *b, const int *ldb, const float *beta, float *c,
-            const int *ldc);
+#include "base/lapack.h"
 }
 
 const char *const variant_names[VARIANTS] = {
@@ -53,7 +39,7 @@ bool diagonal(Place *p, int64_t k, int64_t b, bool by_cpu) {
   return false;
 }
 
-/* [A11; A21], p1 := LU(...), then the pivots of the whole matrix. */
+/* [A11; A21] := LU([A11; A21]). The pivots become those of the whole matrix. */
 bool panel(Place *p, int64_t k, int64_t b) {
   const Part block = {k, p->n - k, k, b};
   std::vector<float> a(static_cast<size_t>(block.m * b));
@@ -99,10 +85,10 @@ bool lu_left_step(Place *p, int64_t k, int64_t b) {
   const Part a00 = {0, k, 0, k}, a01 = {0, k, k, b};
   const Part left = {k, rows, 0, k}, here = {k, rows, k, b};
   bool fine = true;
-  if (k > 0) /* P; A01 := L00^-1 A01; [A11; A21] -= [A10; A20] A01 */
+  if (k > 0) /* row exchanges; A01 := L00^-1 A01; [A11; A21] -= ... A01 */
     fine = p->exchange(0, k, k, k + b) && p->divide_left(a00, a01) &&
            p->multiply(here, left, a01, false);
-  /* the exchanges of this panel in the columns before it */
+  /* the panel's row exchanges are made in the columns before it, too */
   return fine && panel(p, k, b) && (k == 0 || p->exchange(k, b, 0, k));
 }
 
@@ -238,7 +224,7 @@ public:
     return info == 0;
   }
   std::string hone(bool, int64_t, double *, double *) override {
-    return "a GPU's alone";
+    return "only for a GPU";
   }
 
 private:

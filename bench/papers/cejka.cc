@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Cejka's comparison: Crout's method on one thread of the CPU beside the
-   iterative one on the GPU with thread blocks of 8, 16 and 32, single and
-   double, and cuSOLVER's LU, which he did not have. See papers.h.
+/* Repeats Cejka's comparison, in single and double precision, from host memory
+   to host memory: Crout's direct method on one thread of the CPU, and the
+   iterative one on the GPU with thread blocks of 8, 16 and 32. cuSOLVER's LU,
+   which he did not measure, is added. See papers.h.
 
-   From host memory to host memory. First the GPU's part of every matrix, in
-   ascending order, then the CPU's, whose runs go at the same time on a core
-   each: its times are minutes. The iterative method is the library's (scaled
-   guess, the product of finished columns once for each section), and once as
-   published, but for its corrections: see gpu_sp/forms/crout.h. */
+   All matrices are first factored on the GPU, then on the CPU in ascending
+   order. The runs on the CPU take minutes and go on at the same time, each on a
+   core of its own. The iterative method is the library's (scaled guess, the
+   product of finished columns once for each section); one way has it as
+   published, except for the corrections that gpu_sp/forms/crout.h names. */
 #include "bench/papers/cejka.h"
 #include "bench/papers/checks.h"
 #include "bench/papers/crout_cpu.h"
@@ -30,9 +31,9 @@ const char *const way_names[CROUT_WAYS] = {"CPU, one thread",
                                            "cuSOLVER getrf, no pivoting"};
 const char *const precision_names[] = {"single", "double"};
 enum { MOST_COLUMNS = 16384, MOST_PUBLISHED = 3000 };
-enum { LEAST_TELLING = 256 }; /* columns, of times to come */
+enum { LEAST_TELLING = 256 }; /* smaller matrices predict no times */
 
-/* A matrix with what was found of it, in both precisions. */
+/* A matrix with its results in both precisions. */
 struct Case {
   PaperMatrix matrix;
   std::vector<Way> ways[2];
@@ -50,7 +51,7 @@ template <class T> std::vector<T> rounded(const PaperMatrix &m) {
   return std::vector<T>(m.a.begin(), m.a.end());
 }
 
-/* ---- the GPU's part ---- */
+/* ---- on the GPU ---- */
 
 template <class T>
 Way iterative_way(int which, const std::shared_ptr<CroutWork<T>> &work,
@@ -82,7 +83,7 @@ Way getrf_way(bool pivoted, const std::shared_ptr<CroutWork<T>> &work) {
   return w;
 }
 
-/* The time in the publication, by way and precision; NaN if it has none. */
+/* Returns the published time, NaN if there is none. */
 double published_ms(const std::string &matrix, int precision, int which) {
   const Cejka *row = cejka(matrix);
   if (row == nullptr || which > PUBLISHED)
@@ -115,7 +116,7 @@ std::vector<Way> gpu_ways(const Papers &papers, Case *c, int precision) {
   return ways;
 }
 
-/* Both precisions take turns: where time runs out, it does for both. */
+/* Both precisions take turns, so that time runs out for both. */
 void gpu_part(Papers *papers, Share *share, Case *c) {
   std::vector<Way> all = gpu_ways<float>(*papers, c, 0);
   const std::vector<Way> more = gpu_ways<double>(*papers, c, 1);
@@ -123,14 +124,14 @@ void gpu_part(Papers *papers, Share *share, Case *c) {
   all.insert(all.end(), more.begin(), more.end());
   take_turns(share, papers->o.rounds, c->matrix.n, 3.0, &all);
   for (Way &w : all)
-    w.m.time = nullptr; /* and the matrices go */
+    w.m.time = nullptr; /* frees the matrices */
   c->ways[0].assign(all.begin(), all.begin() + half);
   c->ways[1].assign(all.begin() + half, all.end());
 }
 
-/* ---- the CPU's part ---- */
+/* ---- on the CPU ---- */
 
-/* One run on a thread of its own. */
+/* A run on a thread of its own. */
 struct Run {
   int precision;
   double ms = NAN, error = NAN;
@@ -153,7 +154,7 @@ void cpu_part(Papers *papers, Share *share, Case *c) {
   const PaperMatrix &m = c->matrix;
   const int rounds = papers->o.rounds;
   std::vector<Run> runs;
-  /* sparse ones have denormal numbers, which take longer */
+  /* Factors of sparse matrices have denormal numbers, which take longer. */
   const char *const name = m.dense ? "dense" : "given";
   const double expected = share->expected(name, m.n, 3.2);
   const bool there = share->affords(name, m.n, 3.2);
@@ -180,7 +181,7 @@ void cpu_part(Papers *papers, Share *share, Case *c) {
   if (whole)
     share->took(name, m.n, took);
   if (whole && !m.dense && share->expected("dense", m.n, 3.2) == 0.0)
-    share->took("dense", m.n, took); /* until there is one */
+    share->took("dense", m.n, took); /* until a dense matrix was timed */
   fprintf(stderr, "n %lld, Crout's method on the CPU, %zu runs: %.3g s\n",
           static_cast<long long>(m.n), runs.size(), took);
   for (int precision = 0; precision < 2; precision++) {
@@ -217,7 +218,8 @@ std::string mean(int64_t sum, int64_t of) {
              : "-";
 }
 
-/* no_gpu is said below the table. */
+/* Adds a row of times. no_gpu is not repeated in it; it is printed below the
+   table. */
 void times_row(const Case &c, int precision, const std::string &no_gpu,
                Summary *table) {
   std::vector<std::string> cells = {c.matrix.name, count(c.matrix.n),
@@ -300,7 +302,7 @@ void section_crout(Papers *papers) {
   Share dense(*papers, 0.65), given(*papers, 0.5);
   Summary times = {
       "Cejka, tables 3.4 and 3.5: A to L U, ms, host memory to host memory, "
-      "here / there (A100, EPYC 7543)",
+      "here / published (A100, EPYC 7543)",
       "| matrix | n | precision | CPU, one thread | ICM8 | ICM16 | ICM32 | "
       "ICM32, as published | getrf | getrf, no pivoting | |",
       {}};
@@ -314,7 +316,7 @@ void section_crout(Papers *papers) {
   for (Case &c : cases)
     if (read(&c)) {
       gpu_part(papers, c.matrix.dense ? &dense : &given, &c);
-      c.matrix.a = std::vector<double>(); /* read again: they are many */
+      c.matrix.a = std::vector<double>(); /* saves memory; is read again */
     }
   Share cpu(*papers, 0.95);
   std::stable_sort(

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See papers/checks.h. */
+/* Igual's refinement, and errors of factors; see papers/checks.h. */
 #include "bench/papers/checks.h"
 
 #include "bench/harness/systems.h"
@@ -13,14 +13,7 @@
 #include <vector>
 
 extern "C" {
-void dgemv_(const char *trans, const int *m, const int *n, const double *alpha,
-            const double *a, const int *lda, const double *x, const int *incx,
-            const double *beta, double *y, const int *incy);
-void dtrmm_(const char *side, const char *uplo, const char *trans,
-            const char *diag, const int *m, const int *n, const double *alpha,
-            const double *a, const int *lda, double *b, const int *ldb);
-void strsv_(const char *uplo, const char *trans, const char *diag, const int *n,
-            const float *a, const int *lda, float *x, const int *incx);
+#include "base/lapack.h"
 }
 
 /* ---- refinement ---- */
@@ -29,7 +22,7 @@ namespace {
 
 const int one_step = 1;
 
-/* z := inv(L L^T) z, or inv(U) inv(L) P z */
+/* z := inv(L L^T) z, or inv(U) inv(L) P z with pivots */
 void solve_single(int n, const float *f, const int *pivots, float *z) {
   for (int i = 0; pivots != nullptr && i < n; i++)
     std::swap(z[i], z[pivots[i] - 1]);
@@ -69,14 +62,14 @@ Refined igual_refine(int64_t order, const double *a, const float *f,
       x[i] += static_cast<double>(z[i]);
       top = std::fabs(x[i]) <= top || std::isnan(top) ? top : std::fabs(x[i]);
     }
-    /* once it holds, two more */
+    /* After his rule holds, there are two more iterations. */
     done.stopped = done.stopped || largest(r) / top < enough;
     extra += done.stopped;
   }
   return done;
 }
 
-/* ---- are they factors of A? ---- */
+/* ---- the error of factors, by a vector ---- */
 
 namespace {
 
@@ -84,7 +77,7 @@ double sign_of(int64_t i) { return i % 3 == 0 ? -1.0 : 1.0; }
 
 using Vector = std::vector<double>;
 
-/* The sum over all columns j of what add(j, y) adds to y. */
+/* Returns the sum over all columns j of what add(j, y) adds to y. */
 Vector sum_of_columns(int64_t n, int threads,
                       const std::function<void(int64_t, Vector &)> &add) {
   std::vector<Vector> parts(static_cast<size_t>(threads));
@@ -101,7 +94,7 @@ Vector sum_of_columns(int64_t n, int threads,
   return parts[0];
 }
 
-/* U v, or L^T v */
+/* Returns U v, or L^T v for Cholesky. */
 Vector upper_times(int64_t n, const float *f, bool lu, int threads) {
   return sum_of_columns(n, threads, [=](int64_t j, Vector &w) {
     double dot = 0.0;
@@ -116,7 +109,7 @@ Vector upper_times(int64_t n, const float *f, bool lu, int threads) {
   });
 }
 
-/* L w, of ones on the diagonal where lu */
+/* Returns L w, where L is unit lower triangular if lu is true. */
 Vector lower_times(int64_t n, const float *f, bool lu, const Vector &w,
                    int threads) {
   return sum_of_columns(n, threads, [&](int64_t j, Vector &y) {
@@ -185,16 +178,16 @@ bool permutation(int64_t n, const int64_t *pivots, std::vector<int64_t> *rows) {
 
 namespace {
 
-/* w = L U from both of them in full, z. */
+/* w = L U, where z has both factors. */
 void multiply(int64_t n, const double *z, bool crout, double *w) {
   const double one = 1.0;
   const int order = static_cast<int>(n);
   for (int64_t j = 0; j < n; j++)
     for (int64_t i = 0; i < n; i++)
       w[i + j * n] = (crout ? i >= j : i <= j) ? z[i + j * n] : 0.0;
-  if (crout) /* w = L: times U with ones */
+  if (crout) /* w = L is multiplied by unit U */
     dtrmm_("R", "U", "N", "U", &order, &order, &one, z, &order, w, &order);
-  else /* w = U: L with ones times it */
+  else /* w = U is multiplied by unit L */
     dtrmm_("L", "L", "N", "U", &order, &order, &one, z, &order, w, &order);
 }
 

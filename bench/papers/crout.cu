@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The library's iterative Crout method for bench_papers, from host memory to
-   host memory. Tests compile it for the CPU too (tests/emulate/emulate.h). */
+/* Times the library's iterative Crout method for bench_papers, from host memory
+   to host memory. Tests compile it for the CPU too (tests/emulate/emulate.h).
+ */
 #ifdef HONE_EMULATE
 #include HONE_EMULATE
 #else
@@ -26,7 +27,7 @@ int crout(hone_crout *c, int64_t n, double *a, hone_crout_report *r) {
 std::string text_of(cudaError_t e, const char *what) {
   if (e == cudaSuccess)
     return "";
-  (void)cudaGetLastError(); /* not the next call's */
+  (void)cudaGetLastError(); /* so that the next call does not report it */
   return std::string(what) + ": " + cudaGetErrorString(e);
 }
 
@@ -48,7 +49,7 @@ std::string gpu_crout(int64_t n, const T *a, T *z, const hone_crout_options &o,
   const double start = now_s();
   if (why.empty())
     why = text_of(cudaMemcpy(d, a, bytes, cudaMemcpyHostToDevice), "copy of A");
-  if (why.empty()) /* pageable memory may still be on its way */
+  if (why.empty()) /* the copy of pageable memory may not have ended */
     why = text_of(cudaDeviceSynchronize(), "waiting");
   if (why.empty()) {
     (void)crout(method, n, d, report); /* its status is in the report */

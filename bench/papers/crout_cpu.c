@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The direct Crout method on one thread of the CPU, in single and double
-   precision: see crout_cpu.h. There is no blocking and no reordering, as
-   in the publication, which compares the iterative method with it. The file
-   includes itself once for each precision. */
+   precision; see crout_cpu.h. As in the publication, which compares the
+   iterative method with it, nothing is blocked or reordered. The file includes
+   itself once for each precision. */
 #ifndef REAL
 #include "bench/papers/crout_cpu.h"
 
@@ -22,7 +22,7 @@
 
 #else
 
-/* Sum of l_k u_k over ascending k. */
+/* Returns the sum of l_k u_k over ascending k. */
 static inline REAL SUM(int64_t n, const REAL *l, int64_t ldl, const REAL *u) {
   REAL sum = 0;
   for (int64_t k = 0; k < n; k++)
@@ -30,8 +30,8 @@ static inline REAL SUM(int64_t n, const REAL *l, int64_t ldl, const REAL *u) {
   return sum;
 }
 
-/* Compiled for processors with fused multiply-adds and for those without. There
-   they are calls: slow, but with the same results. */
+/* HONE_VECTOR compiles this for processors with fused multiply-adds and for
+   those without, where a slow function gives the same results. */
 HONE_VECTOR int CROUT(int64_t n, REAL *a, int64_t lda, int64_t *column) {
   for (int64_t j = 0; j < n; j++) {
     REAL *aj = a + j * lda;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The iterative Crout method in a build without CUDA: see papers/none.cc. */
+/* Stands in for crout.cu in a build without CUDA; see papers/none.cc. */
 #include "bench/papers/gpu.h"
 
 template <class T>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuSOLVER found when it is first asked for: bench_papers is linked with these
-   in its place, so that where there is none every call fails with a status and
-   becomes a line in a table. The prototypes are those of its own header. */
+/* Loads cuSOLVER when it is first called. bench_papers is linked with these
+   functions instead of cuSOLVER. If the library is missing, every call returns
+   an error, and the tables have a line that says so. */
 #include <cusolverDn.h>
 #include <dlfcn.h>
 
@@ -29,7 +29,7 @@ template <class F> F find(F, const char *name) {
     return f != nullptr ? f arguments : CUSOLVER_STATUS_NOT_INITIALIZED;       \
   }
 
-/* Where there is no library, the version is 0. */
+/* The version is 0 if the library is missing. */
 extern "C" cusolverStatus_t CUSOLVERAPI cusolverGetVersion(int *version) {
   const auto f = find(&cusolverGetVersion, "cusolverGetVersion");
   *version = 0;

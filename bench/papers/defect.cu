@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* max |A - L U| on the device, every entry, in double: what largest_defect of
-   papers/checks.h finds on the CPU, where it takes seconds for each of many
-   factorizations. Blocks of columns widened to double, products by DGEMM. */
+/* Computes max |A - L U| on the device, of all entries and in double, as
+   largest_defect of papers/checks.h does on the CPU, where it takes seconds.
+   Blocks of columns are widened to double and multiplied by DGEMM. */
 #include "bench/gpu/peers.h"
 #include "bench/papers/checks.h"
 #include "bench/papers/gpu.h"
@@ -15,8 +15,8 @@ const int64_t most_columns = 1024; /* of a block */
 
 enum Keep { WHOLE, LOWER, UNIT_LOWER, UPPER, UNIT_UPPER };
 
-/* out (rows x columns, ld rows) = that part of in; row i of it is row from[i]
-   of in, or i. */
+/* out (rows x columns, ld rows) = the given part of in. Row i of out is row
+   from[i] of in, or row i if from is NULL. */
 template <class T>
 __global__ void widen(Keep keep, int64_t rows, int64_t columns, const T *in,
                       int64_t ld, const int64_t *from, double *out) {
@@ -38,7 +38,7 @@ __global__ void widen(Keep keep, int64_t rows, int64_t columns, const T *in,
     }
 }
 
-/* The bits of numbers from 0 on are in their order, NaN's above all. */
+/* Nonnegative numbers are ordered like their bits, with NaN above all. */
 __global__ void largest(int64_t count, const double *r,
                         unsigned long long *top) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
@@ -99,7 +99,8 @@ template <class T> struct Defect {
     return c.ok(cudaGetLastError(), "widening to double");
   }
 
-  /* R = P A(:, J) - sum over K <= J of L(:, K) U(K, J); J from column j. */
+  /* R = P A(:, J) - sum over K <= J of L(:, K) U(K, J); J begins at column j.
+   */
   bool block(int64_t j) {
     const double minus = -1.0, one = 1.0;
     const int64_t columns = std::min(w, n - j);

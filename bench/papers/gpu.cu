@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The block operations of papers/blocked.h by cuBLAS, one stream, in FP32 (no
-   TF32); and the device itself. The rest is in papers/vendor.cu. */
+/* The block operations of papers/blocked.h by cuBLAS in FP32, without TF32, on
+   one stream; and the description of the device. papers/vendor.cu has the
+   solves by cuSOLVER. */
 #include "bench/gpu/peers.h"
 #include "bench/papers/gpu.h"
 
@@ -25,7 +26,7 @@ std::string gpu_open(std::vector<std::pair<std::string, std::string>> *facts) {
 
 namespace {
 
-/* 1 on the diagonal from row 'from' on. */
+/* Writes ones to the diagonal from row 'from' on. */
 __global__ void put_ones(float *a, int64_t n, int64_t from) {
   const int64_t i =
       from + static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -125,7 +126,7 @@ public:
                             at(c.i, c.j), size(n)),
                 "GEMM");
   }
-  /* One SSWAP for each row, as he has it. */
+  /* Igual exchanges each row by one SSWAP, too. */
   bool exchange(int64_t k, int64_t b, int64_t c0, int64_t c1) override {
     bool going = true;
     for (int64_t i = k; i < k + b && going; i++) {
@@ -153,7 +154,7 @@ private:
     why = c.why;
     return false;
   }
-  /* The bytes of one line of p; waits. */
+  /* Copies the part p and waits. */
   bool copy(float *to, int64_t ldto, const float *from, int64_t ldfrom, Part p,
             cudaMemcpyKind kind) {
     const size_t one = sizeof(float);
@@ -179,7 +180,8 @@ private:
   cublasHandle_t blas_ = nullptr;
   cusolverDnHandle_t solver_ = nullptr;
   cusolverDnParams_t params_ = nullptr;
-  float *d_a_ = nullptr, *d_kept_ = nullptr; /* n x n: at work, as loaded */
+  float *d_a_ = nullptr;    /* n x n, is factored */
+  float *d_kept_ = nullptr; /* n x n, as loaded */
   int *d_info_ = nullptr;
   int64_t *d_pivots_ = nullptr;
   void *d_work_ = nullptr;
@@ -188,8 +190,8 @@ private:
   std::vector<char> h_work_;
 };
 
-/* Left-looking, column by column: a GEMV brings a column up to date, its
-   pivot's root is taken by the CPU (he does so), and a SCAL divides. */
+/* Factors column by column, left-looking: a GEMV updates the column, the CPU
+   takes the root of its pivot, as in Igual's work, and a SCAL divides. */
 bool Gpu::scalar(Part p) {
   for (int64_t j = 0; j < p.n; j++) {
     const int rows = size(p.m - j), before = size(j);

@@ -21,23 +21,25 @@ extern "C" {
 /* Describes the GPU for the record. Call it first. */
 std::string gpu_open(std::vector<std::pair<std::string, std::string>> *facts);
 
-/* NULL: why says what is missing. */
+/* Makes a place on the GPU; NULL, and why says what is missing. */
 std::unique_ptr<Place> gpu_place(std::string *why);
 
-/* The iterative Crout method: a to the device, its factors z back. Streams,
-   handles and memory are made before the clock starts. report.status tells
-   how it ended; the text is for what went wrong around it. */
+/* Times the iterative Crout method: a is copied to the device, factored, and
+   its factors z are copied back. Streams, handles and memory are made before
+   the clock starts. report.status tells how the method ended; the text reports
+   errors of CUDA. */
 template <class T>
 std::string gpu_crout(int64_t n, const T *a, T *z, const hone_crout_options &o,
                       hone_crout_report *report, double *ms);
 
-/* cuSOLVER's getrf in the same manner; pivots NULL: without pivoting. */
+/* Times cuSOLVER's getrf in the same manner, without pivoting if pivots is
+   NULL. */
 template <class T>
 std::string gpu_getrf(int64_t n, const T *a, T *lu, int64_t *pivots,
                       double *ms);
 
-/* max |A - L U|, as largest_defect of papers/checks.h but for factors that are
-   not finite. */
+/* Sets *error to max |A - L U|, like largest_defect of papers/checks.h, but
+   does not test whether the factors are finite. */
 template <class T>
 std::string gpu_defect(int64_t n, const T *a, const T *z, bool crout,
                        const int64_t *pivots, double *error);
@@ -55,7 +57,7 @@ public:
   virtual ~Vendor() {}
   virtual std::string solve(VendorSolve which, const double *a, const double *b,
                             double *x) = 0;
-  /* Outside the clock: what it says of itself. */
+  /* Reads the info of the last solve, untimed. */
   virtual std::string verify(VendorSolve which, std::string *note) = 0;
 };
 std::unique_ptr<Vendor> vendor_open(int64_t n, std::string *why);

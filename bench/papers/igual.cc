@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Igual's tables 4.1, the diagonal block on the CPU and on the GPU, and 4.2,
-   single-precision factors refined: his ways, and what a user would take
-   today. See papers.h. */
+/* Igual's tables 4.1, which factors the diagonal block on the CPU and on the
+   GPU, and 4.2, which refines with single-precision factors. His ways are
+   compared with Hone and with the libraries of today. See papers.h. */
 #include "bench/papers/checks.h"
 #include "bench/papers/papers.h"
 #include "bench/papers/source.h"
@@ -10,12 +10,7 @@
 #include <cstdio>
 
 extern "C" {
-void spotrf_(const char *uplo, const int *n, float *a, const int *lda,
-             int *info);
-void dgesv_(const int *n, const int *nrhs, double *a, const int *lda,
-            int *pivots, double *b, const int *ldb, int *info);
-void dposv_(const char *uplo, const int *n, const int *nrhs, double *a,
-            const int *lda, double *b, const int *ldb, int *info);
+#include "base/lapack.h"
 }
 
 /* ---- table 4.1 ---- */
@@ -23,15 +18,16 @@ void dposv_(const char *uplo, const int *n, const int *nrhs, double *a,
 namespace {
 
 enum { TO_HOST, BY_CPU, TO_GPU, SCALAR, VENDOR, HONE, DIAGONAL_WAYS };
-const int repeats = 10;       /* of what takes microseconds */
-const double enough_s = 0.02; /* of what takes milliseconds: fewer */
+const int repeats = 10;
+const double enough_s = 0.02; /* after this time there are fewer repeats */
 
-/* Where the blocks are: in a matrix of some size, as in a factorization. */
+/* A diagonal block inside a matrix of order AROUND, as in a factorization. */
 struct Blocks {
   enum { AROUND = 2048 };
   int64_t b;
   std::vector<float> block, work;
-  Place *large = nullptr, *alone = nullptr; /* with the matrix; with b x b */
+  Place *large = nullptr; /* has the whole matrix */
+  Place *alone = nullptr; /* has the block alone */
 
   Part part() const { return {AROUND - b, b, AROUND - b, b}; }
 };
@@ -43,8 +39,8 @@ std::vector<float> singles(const double *a, int64_t count) {
   return s;
 }
 
-/* Mean of ten repetitions of work, or of those that 20 ms hold; prepare not
-   counted. */
+/* Returns the mean time of ten calls of work, or of as many as fit in 20 ms.
+   prepare is called before each, untimed. */
 template <class P, class W> double mean_ms(P prepare, W work) {
   double sum = 0.0;
   int count = 0;
@@ -57,7 +53,7 @@ template <class P, class W> double mean_ms(P prepare, W work) {
   return 1e3 * sum / count;
 }
 
-/* Outside the clock: what came of the block, in s->work. */
+/* Checks, untimed, the factor of the block in s->work. */
 void check_factor(Blocks *s, double *error) {
   note_error(factors_error(s->b, s->block.data(), s->work.data(), nullptr, 1),
              error);
@@ -78,7 +74,7 @@ std::string by_cpu(Blocks *s, double *ms, double *error) {
   return failed == 0 ? "" : "not positive definite";
 }
 
-/* The other ways are the GPU's. */
+/* Runs one of the ways that need the GPU. */
 std::string on_gpu(Blocks *s, int which, double *ms, double *error) {
   Place *p = which == VENDOR || which == HONE ? s->alone : s->large;
   const Part part = s->part();
@@ -159,10 +155,10 @@ void section_diagonal(Papers *papers) {
   std::string none = papers->no_gpu;
   std::unique_ptr<Place> large, alone;
   Summary table = {
-      "Igual, table 4.1: Cholesky of a diagonal block, ms, here / there",
-      "| b | GPU to host | potrf, CPU | host to GPU | by way of the CPU | by "
+      "Igual, table 4.1: Cholesky of a diagonal block, ms, here / published",
+      "| b | GPU to host | potrf, CPU | host to GPU | sum of these | by "
       "scalars on the GPU | cuSOLVER potrf FP32 | Hone's GPU potrf | scalars / "
-      "CPU's way |",
+      "sum |",
       {}};
   if (!systems_allocate(&around, Blocks::AROUND, 1)) {
     printf("\nTable 4.1: out of memory\n");
@@ -194,7 +190,7 @@ void section_diagonal(Papers *papers) {
       why = alone->why;
     std::vector<Way> ways = diagonal_ways(&s, row, why);
     take_turns(&share, std::max(papers->o.rounds, 5), row.b, 3.0, &ways);
-    accept_within(1e-4, &ways); /* single precision's */
+    accept_within(1e-4, &ways); /* the limit in single precision */
     table.rows.push_back(diagonal_row(row, ways));
     record_ways(papers,
                 text("\"section\": \"igual 4.1\", \"kind\": \"spd\", \"b\": "
@@ -212,27 +208,28 @@ void section_diagonal(Papers *papers) {
 
 namespace {
 
-/* One system, and the places to work on it. */
+/* A system, and the places where it is factored. */
 struct Problem {
   const Papers *papers;
   bool cholesky;
   Systems s;
-  std::vector<double> x, copy; /* copy: for what destroys A */
+  std::vector<double> x, copy; /* copy: for routines that overwrite A */
   std::vector<float> rounded, factors;
   std::unique_ptr<Place> gpu, cpu;
   std::unique_ptr<Vendor> vendor;
   std::string no_gpu, no_vendor;
 };
 
-/* Outside the clock: is x a solution? */
+/* Checks x, untimed. */
 void check(const Problem &p, double *error) {
   note_error(
       backward_error(p.s.n, p.s.a, p.s.b, p.x.data(), p.papers->o.host_threads),
       error);
 }
 
-/* His algorithm 1: rounded, factored left-looking with the diagonal block or
-   panel on the CPU, padded; factors to the host; refined there. */
+/* His algorithm 1: A is rounded, padded, and factored left-looking, with the
+   diagonal block or panel on the CPU; the factors are copied to the host, and x
+   is refined there. */
 std::string igual_way(Problem *p, Place *place, Found *found, double *ms,
                       double *error) {
   enum { BLOCK = 128, PADDING = 32 };
@@ -259,7 +256,7 @@ std::string igual_way(Problem *p, Place *place, Found *found, double *ms,
   found->refine_ms.push_back(1e3 * (end - fetched));
   found->iterations = r.iterations;
   check(*p, error);
-  return r.stopped ? "" : "his rule did not hold after 30 iterations";
+  return r.stopped ? "" : "Igual's rule did not hold after 30 iterations";
 }
 
 std::string double_way(Problem *p, double *ms, double *error) {
@@ -294,7 +291,7 @@ std::string vendor_way(Problem *p, VendorSolve which, Found *found, double *ms,
   return why;
 }
 
-/* The library, with a solver made beforehand. */
+/* This library, with a solver that is made untimed. */
 struct Hone {
   hone_solver *solver = nullptr;
   ~Hone() { hone_solver_destroy(&solver); }
@@ -403,7 +400,7 @@ std::vector<Way> cpu_ways(Problem *p) {
 
 std::string count_text(int k) { return k < 0 ? "-" : std::to_string(k); }
 
-/* A row of his table: an order and a factorization. */
+/* A row of Igual's table is an order and a factorization. */
 struct Solved {
   int64_t n;
   bool cholesky;
@@ -432,7 +429,7 @@ void refinement_rows(const Solved &s, Summary *table) {
   }
 }
 
-/* The GPU's or the CPU's ways of a row. */
+/* Runs the ways of a row on the GPU, or those on the CPU. */
 void run_ways(Papers *papers, Share *share, bool on_gpu, Solved *row) {
   Problem p;
   p.papers = papers;
@@ -458,7 +455,7 @@ void run_ways(Papers *papers, Share *share, bool on_gpu, Solved *row) {
   take_turns(share, papers->o.rounds, row->n, 3.0, &ways);
   accept_within(4.04 * 0x1p-53, &ways);
   for (Way &w : ways) {
-    w.m.time = nullptr; /* p goes */
+    w.m.time = nullptr; /* it uses p, which ends here */
     row->ways.push_back(w);
   }
   systems_free(&p.s);
@@ -466,8 +463,9 @@ void run_ways(Papers *papers, Share *share, bool on_gpu, Solved *row) {
 
 } // namespace
 
-/* The GPU first, since the CPU's double LU alone takes longer than all else.
-   Of all tables this one is to be whole: it may take most of the time. */
+/* The ways on the GPU run first, since the CPU's LU in double takes longer than
+   all others together. This table is the most important, and may take most of
+   the time. */
 void section_refinement(Papers *papers) {
   Summary table = {
       "Igual, table 4.2: factored in single precision and refined, ms, host "

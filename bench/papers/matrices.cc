@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See papers/matrices.h. */
+/* Makes and reads the matrices; see papers/matrices.h. */
 #include "bench/papers/matrices.h"
 
 #include "bench/harness/systems.h"
@@ -26,7 +26,7 @@ bool make_random(PaperMatrix *m, uint64_t seed, int threads) {
   m->a.resize(static_cast<size_t>(m->n * m->n));
   for (size_t i = 0; i < m->a.size(); i++) {
     m->a[i] = 2000.0 * s.a[i];
-    m->a[i] += m->a[i] == 0.0; /* as he has it */
+    m->a[i] += m->a[i] == 0.0; /* his generator makes no zeros */
   }
   systems_free(&s);
   return true;

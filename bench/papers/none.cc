@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Without the CUDA toolkit bench_papers has no GPU, and says so. */
+/* Stands in for gpu.cu, vendor.cu and defect.cu in a build without CUDA: every
+   function reports that there is no GPU. */
 #include "bench/papers/gpu.h"
 
 namespace {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The parts of bench_papers share this: bench_papers.cc has the options and the
-   machine, turns.cc the rounds; igual.cc, search.cc and cejka.cc have the
-   tables of a publication each. */
+/* The files of bench_papers share this header. bench_papers.cc reads the
+   options and describes the machine, turns.cc runs the rounds; igual.cc and
+   search.cc have the tables of Igual's publication, cejka.cc and sections.cc
+   those of Cejka's. A way is a method with the figures published for it. */
 #ifndef HONE_BENCH_PAPERS_PAPERS_H
 #define HONE_BENCH_PAPERS_PAPERS_H
 
@@ -20,10 +21,11 @@ struct PaperOptions {
                                        "blocks",   "sections",   "crout",
                                        "large"};
   std::vector<int64_t> orders = {1024, 2048, 4096, 8192, 10240};
-  std::vector<int64_t> dense = {2842, 5943, 7580, 10793}; /* Cejka's */
+  /* Orders of Cejka's random dense matrices. */
+  std::vector<int64_t> dense = {2842, 5943, 7580, 10793};
   std::vector<std::string> matrices; /* files of Matrix Market */
   int64_t padding_n = 2048, blocks_n = 4096;
-  int64_t sections_n = 1000;   /* order of the section sizes' search */
+  int64_t sections_n = 1000;   /* order for the search of section sizes */
   int rounds = 3, threads = 0; /* 0: all */
   int host_threads = 1;
   bool quick = false, plan = false;
@@ -35,34 +37,33 @@ struct PaperOptions {
 struct Papers {
   PaperOptions o;
   Record record{""};
-  double end_s = INFINITY; /* of now_s */
-  std::string no_gpu;      /* why; empty: there is one */
+  double end_s = INFINITY; /* in the time of now_s */
+  std::string no_gpu;      /* why there is no GPU; empty if there is one */
 };
 
-/* The results of a method besides its time, by round. */
+/* The results of a way besides its time, by round. */
 struct Found {
   std::vector<double> factor_ms, refine_ms;
   int iterations = -1;
 };
 
-/* One way, its figures, and what the publication has: milliseconds; NaN:
-   nothing. */
 struct Way {
   Method m;
   std::shared_ptr<Found> found = std::make_shared<Found>();
-  double paper_ms = NAN, paper_refine_ms = NAN;
+  double paper_ms = NAN, paper_refine_ms = NAN; /* published; NaN: nothing */
   int paper_iterations = -1;
-  bool checks = true; /* its time sets the error */
+  bool checks = true; /* time sets the error */
 };
 
-/* A share of the time left for a section: affords says whether a way can be
-   expected to end within it, from its last time, as n^growth. Where time is
-   limited, what takes 1/200 of all of it runs once, and what takes 1/1000 is
-   not warmed up: every row gets a time before any gets three. */
+/* A section's share of the time that is left. affords tells whether a way is
+   expected to end within it, from its last time, which grows with n^growth. If
+   time is limited, a way that takes 1/200 of all of it runs once, and one that
+   takes 1/1000 is not warmed up, so that every row gets a time before any gets
+   three. */
 class Share {
 public:
   Share(const Papers &papers, double share);
-  /* Seconds; 0: not known. */
+  /* Returns seconds, or 0 if it is not known. */
   double expected(const std::string &name, int64_t n, double growth) const;
   bool affords(const std::string &name, int64_t n, double growth) const;
   void took(const std::string &name, int64_t n, double seconds);
@@ -75,18 +76,18 @@ private:
   std::map<std::string, std::pair<int64_t, double>> last_;
 };
 
-/* "no time for it", with the seconds expected where they are known. */
+/* Returns "no time for it", with the seconds expected if they are known. */
 std::string no_time(double expected_s);
 
-/* All ways in turn until each has run 'rounds' times. The first time is not
-   counted where it took less than a second, nor are its findings. */
+/* Runs all ways in turn until each has 'rounds' times. A first run that took
+   less than a second is not counted. */
 void take_turns(Share *share, int rounds, int64_t n, double growth,
                 std::vector<Way> *ways);
 
-/* Accepted: checked, and the largest error within the limit; never NaN. */
+/* Accepts the ways whose error was checked and is at most the limit. */
 void accept_within(double limit, std::vector<Way> *ways);
 
-/* A matrix that was loaded somewhere, and one factorization of it. */
+/* A matrix that was loaded into a Place, and a factorization of it. */
 struct PaperSource {
   int64_t n;
   bool cholesky;
@@ -94,31 +95,31 @@ struct PaperSource {
 };
 using PaperWork = std::function<bool(Place *p)>;
 
-/* ms of work on a fresh copy; every time, outside the clock, its factors are
-   held against the source: the largest error so far, NaN once it was. */
+/* Times work on a fresh copy. Then, untimed, compares its factors with the
+   source, and sets *error to the larger of it and the error found, or NaN. */
 std::string time_factors(Place *p, const PaperSource &source,
                          const PaperWork &work, int threads, double *ms,
                          double *error);
 
-/* A way that is only a line: why it is not there. */
+/* Returns a way that does not run, with the reason. */
 Way missing(const std::string &name, const std::string &why);
 
-/* The median, "12.3 (11.9 .. 14.0)", with the number of rounds where there
-   were not three; "-" where it never ran. */
+/* Returns the median and the range, "12.3 (11.9 .. 14.0)", with the number of
+   rounds if it is 1 or 2; "-" without any. */
 std::string times_text(const std::vector<double> &ms);
-/* "NaN" for what is not a number, whether or not there was an answer; "-" where
-   there was none. */
+/* Returns the error, also "Inf" or "NaN"; "-" without an answer, unless the
+   error is NaN. */
 std::string error_text(double error, bool there);
-/* note, skipped, failed: in one cell. */
+/* Returns note, skipped and failed in one cell. */
 std::string remarks_text(const Method &m);
-/* "| a | b |", no cell ending early. */
+/* Returns "| a | b |"; characters that would end a cell are replaced. */
 std::string row_text(const std::vector<std::string> &cells);
 
-/* The row for the record, with Found of every way in it. */
+/* Adds a row to the record, with the Found of every way. */
 void record_ways(Papers *papers, const std::string &fields,
                  const std::vector<Way> &ways);
 
-/* Billions of operations a second, "-" without a time. */
+/* Returns 1e9 operations per second, "-" without a time. */
 std::string rate_text(double operations, double ms);
 inline double cholesky_work(int64_t n) { return std::pow(double(n), 3) / 3; }
 inline double lu_work(int64_t n) { return 2 * std::pow(double(n), 3) / 3; }
@@ -131,7 +132,7 @@ void section_refinement(Papers *papers); /* Igual, table 4.2 */
 void section_padding(Papers *papers);
 void section_blocks(Papers *papers);
 void section_large(Papers *papers);    /* block sizes at Igual's own order */
-void section_crout(Papers *papers);    /* Cejka */
-void section_sections(Papers *papers); /* Cejka's: how many columns */
+void section_crout(Papers *papers);    /* Cejka, tables 3.4 and 3.5 */
+void section_sections(Papers *papers); /* columns of a section of Cejka's */
 
 #endif

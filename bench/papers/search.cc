@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Igual's searches: padding on and off around multiples of 32 and 64, and the
-   size of the blocks. Factorizations alone, in single precision, of what is on
-   the device already, as his. See papers.h. */
+/* Repeats Igual's searches for the best padding, around multiples of 32 and 64,
+   and for the best block size. As in his work, only factorizations in single
+   precision are timed, of a matrix that is on the device already. See papers.h.
+ */
 #include "bench/papers/checks.h"
 #include "bench/papers/papers.h"
 #include "bench/papers/source.h"
@@ -34,7 +35,7 @@ namespace {
 
 enum { BLOCK = 128 };
 
-/* A matrix of floats, for Cholesky and for LU. */
+/* A matrix of floats, for Cholesky or for LU. */
 struct Subject {
   int64_t n;
   bool cholesky;
@@ -54,7 +55,7 @@ bool fill(const Papers &papers, Subject *s) {
   return true;
 }
 
-/* place: NULL, and why not. */
+/* If place is NULL the way does not run, and why says why. */
 Way work_way(const Papers &papers, const std::string &name, Place *place,
              const std::string &why, const Subject &s, const PaperWork &work) {
   Way w;
@@ -92,7 +93,7 @@ PaperWork by_blocks(Variant v, int64_t b, bool by_cpu) {
   return [=](Place *p) { return factor_blocked(p, v, b, by_cpu); };
 }
 
-/* Single precision's, no less. */
+/* Accepts factors that are right in single precision. */
 void judge(std::vector<Way> *ways) { accept_within(1e-4, ways); }
 
 double work_of(bool cholesky, int64_t n) {
@@ -107,7 +108,7 @@ namespace {
 
 const int64_t paddings[] = {1, 32, 64};
 
-/* The ways of one order on one place; a place for each padding, loaded. */
+/* The matrix on the CPU or the GPU with each padding. */
 struct Padded {
   std::unique_ptr<Place> at[3];
   std::string why;
@@ -145,14 +146,14 @@ std::vector<Way> padding_ways(const Papers &papers, const Subject &s,
   return ways;
 }
 
-/* GFLOP/s of the order itself, whatever the padding. */
+/* The GFLOP/s are those of the order without padding. */
 std::string padding_row(const Subject &s, const std::vector<Way> &ways) {
   const double work = work_of(s.cholesky, s.n);
   std::vector<std::string> cells = {s.cholesky ? "SPD" : "LU",
                                     std::to_string(s.n)};
   for (size_t k = 0; k < ways.size(); k++) {
     const std::string rate = rate_text(work, median_of(ways[k].m.ms));
-    if (k == 0 || k == 3 || k == 6 || k == 7) /* Hone is on its own */
+    if (k == 0 || k == 3 || k == 6 || k == 7) /* the first of a cell */
       cells.push_back(rate);
     else
       cells.back() += " / " + rate;
@@ -168,7 +169,8 @@ std::vector<int64_t> padding_orders(int64_t base, bool quick) {
   return orders;
 }
 
-/* The range of each way's rates over the orders: the saw-tooth in a number. */
+/* The range of a way's rates over the orders, which shows how much they depend
+   on the order. */
 struct Range {
   std::string name;
   double low = INFINITY, high = 0.0;
@@ -220,11 +222,12 @@ void padding_of(Papers *papers, Share *share, int64_t n, bool cholesky,
 
 void section_padding(Papers *papers) {
   Share share(*papers, 0.25);
-  Summary table = {"Igual, padding: GFLOP/s without / to a multiple of 32 / of "
-                   "64 (identity)",
-                   "| matrix | n | Igual's way, GPU | cuSOLVER FP32 | Hone, "
-                   "GPU | OpenBLAS |",
-                   {}};
+  Summary table = {
+      "Igual, padding with the identity: GFLOP/s without padding / "
+      "to a multiple of 32 / of 64",
+      "| matrix | n | Igual's way, GPU | cuSOLVER FP32 | Hone, "
+      "GPU | OpenBLAS |",
+      {}};
   std::vector<Range> ranges[2];
   printf("\n%s\n", igual_padding);
   for (int64_t n : padding_orders(papers->o.padding_n, papers->o.quick))
@@ -254,7 +257,7 @@ struct Search {
   Papers *papers;
   Share *share;
   const Subject *s;
-  Place *gpu, *cpu; /* NULL: not searched there */
+  Place *gpu, *cpu; /* NULL: no search there */
 };
 
 void add_gpu(const Search &q, int64_t b, std::vector<Way> *ways) {
@@ -290,7 +293,7 @@ std::string search_fields(const Subject &s, int64_t b) {
               static_cast<long long>(b));
 }
 
-/* GFLOP/s by b; the last row, of the library a user would take, has none. */
+/* Adds rows of a block size b; 0 for OpenBLAS and cuSOLVER, which choose it. */
 void search_row(const Search &q, int64_t b, std::vector<Way> *ways,
                 Summary *table) {
   take_turns(q.share, q.papers->o.rounds, q.s->n, 3.0, ways);
@@ -353,7 +356,7 @@ const char blocks_header[] =
 void section_blocks(Papers *papers) {
   Share share(*papers, 0.35);
   Summary table = {"Igual, the size of the blocks: single precision, diagonal "
-                   "block or panel by the CPU",
+                   "block or panel factored by the CPU",
                    blocks_header,
                    {}};
   const std::vector<int64_t> all = {32, 64, 128, 192, 256, 384, 512, 768};
@@ -361,7 +364,7 @@ void section_blocks(Papers *papers) {
   const int64_t n = papers->o.blocks_n;
   const bool gpu = papers->no_gpu.empty();
   printf("\n%s\n", igual_blocks);
-  for (bool cholesky : {true, false}) { /* the CPU's at half the order */
+  for (bool cholesky : {true, false}) { /* half the order for the CPU */
     search(papers, &share, n / 2, cholesky, true, few, &table);
     if (gpu)
       search(papers, &share, n, cholesky, false, papers->o.quick ? few : all,
@@ -370,7 +373,7 @@ void section_blocks(Papers *papers) {
   print_summary(table);
 }
 
-/* Last of all: a minute for two sizes. */
+/* Runs last, because two block sizes take a minute. */
 void section_large(Papers *papers) {
   Share share(*papers, 0.95);
   Summary table = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The iterative Crout method as a way (papers/cejka.h), and how many columns
-   its sections should have: a table of its own. */
+/* The iterative Crout method as a way (papers/cejka.h), and the table that
+   searches for the best number of columns of a section. */
 #include "bench/papers/cejka.h"
 #include "bench/papers/checks.h"
 #include "bench/papers/crout_cpu.h"
@@ -57,7 +57,7 @@ double crout_limit(int64_t n, double largest, int precision) {
 
 namespace {
 
-enum { BY_CPU_UP_TO = 2048 }; /* columns: quick enough there */
+enum { BY_CPU_UP_TO = 2048 }; /* the CPU is fast enough up to this order */
 
 int factor_cpu(int64_t n, float *a) {
   return hone_crout_cpu_s(n, a, n, nullptr);
@@ -66,9 +66,10 @@ int factor_cpu(int64_t n, double *a) {
   return hone_crout_cpu_d(n, a, n, nullptr);
 }
 
-/* Do device and CPU find the same, of factors with a fault? */
+/* Tells whether device and CPU find the same error in factors that have been
+   made wrong. */
 template <class T> bool device_agrees() {
-  enum { N = 1100 }; /* more than one block */
+  enum { N = 1100 }; /* more than one block of gpu_defect */
   Systems s;
   if (!systems_allocate(&s, N, 1))
     return false;
@@ -88,8 +89,8 @@ template <class T> bool device_agrees() {
       return false;
     if (!(std::fabs(there - here) <= 1e-9 * here)) {
       fprintf(stderr,
-              "max |A - L U| on the device %g, on the CPU %g: by the "
-              "CPU, then\n",
+              "max |A - L U| is %g on the device and %g on the CPU; the CPU "
+              "computes it from here on\n",
               there, here);
       return false;
     }
@@ -104,7 +105,7 @@ double crout_defect(const CroutWork<T> &w, bool crout, const int64_t *pivots) {
   double error = NAN;
   if (w.n > BY_CPU_UP_TO) {
     static const bool agrees = device_agrees<T>();
-    /* the rule is the CPU's: every entry of the factors finite */
+    /* As on the CPU, every entry of the factors must be finite. */
     const double top = agrees ? largest_entry(w.n * w.n, w.z.data()) : NAN;
     if (agrees && !std::isfinite(top))
       return NAN;
@@ -127,7 +128,7 @@ Way crout_way(const hone_crout_options &o,
     if (why.empty())
       why = crout_status(report->status, report->column);
     if (!why.empty())
-      *error = NAN; /* what is there are no factors */
+      *error = NAN; /* z has no factors */
     else if (*first)
       *error = crout_defect(*work, true, nullptr);
     *first = false;
@@ -149,7 +150,7 @@ template Way crout_way(const hone_crout_options &,
                        const std::shared_ptr<CroutWork<double>> &,
                        hone_crout_report *);
 
-/* ---- how many columns ---- */
+/* ---- the columns of a section ---- */
 
 namespace {
 
@@ -175,7 +176,7 @@ void search_widths(Papers *papers, Share *share, const PaperMatrix &m,
     ways.back().m.name = "ICM16, sections of " + std::to_string(columns);
     k++;
     if (columns >= m.n)
-      break; /* one section */
+      break; /* one section has all columns */
   }
   take_turns(share, papers->o.rounds, m.n, 3.0, &ways);
   accept_within(crout_limit(m.n, top, precision), &ways);

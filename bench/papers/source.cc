@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See papers/source.h. */
+/* The published figures; see papers/source.h. */
 #include "bench/papers/source.h"
 
 const std::vector<Igual41> &igual_41() {

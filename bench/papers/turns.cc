@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rounds, rows and the record of bench_papers: see papers.h. */
+/* The rounds, rows and record of bench_papers; see papers.h. */
 #include "bench/papers/papers.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace {
 
-const double long_s = 1.0; /* nothing to warm up */
+const double long_s = 1.0; /* longer runs need no warm-up */
 
 } // namespace
 
@@ -50,7 +50,7 @@ std::string no_time(double expected_s) {
 
 namespace {
 
-/* One time of one way; false: it will not have another. */
+/* Runs one way once, if it needs another time and there is time for it. */
 void one_turn(Share *share, int64_t n, double growth, int round, int rounds,
               Way *w) {
   Method &m = w->m;

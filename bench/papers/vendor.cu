@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From host memory to host memory: cuSOLVER's getrf, and the solves of
-   gpu/peers.h behind the interface of papers/gpu.h. */
+/* cuSOLVER's getrf from host memory to host memory, and the solves of
+   gpu/peers.h for bench_papers. */
 #include "bench/gpu/peers.h"
 #include "bench/harness/systems.h"
 #include "bench/papers/gpu.h"
@@ -9,7 +9,7 @@
 
 namespace {
 
-/* An n x n matrix on the device, given back at the end. */
+/* An n x n matrix on the device, which the destructor frees. */
 template <class T> struct Square {
   T *d = nullptr;
   size_t bytes;

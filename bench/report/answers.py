@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pictures of answers, not of times: how refinement converges, and the
+"""Pictures of the quality of answers: how refinement converges, and the
 backward error of every answer in the gallery. See pictures.py."""
 
 import math
@@ -9,7 +9,8 @@ import chart
 import records
 
 def histories(record):
-    """(title, n, stretches of steps of one way) of the systems recorded."""
+    """Yields (title, n, steps) of the systems whose convergence was recorded.
+    """
     for row in record.get('rows', []):
         for method in row.get('methods', []):
             steps = [s for s in method.get('history', [])
@@ -19,8 +20,8 @@ def histories(record):
 
 
 def _corrections(steps):
-    """(corrections so far, error): another way begins from the x there is, or
-    anew, which counts as a correction."""
+    """Returns [(corrections so far, error)]. A method that begins with the last
+    x adds no correction; one that begins with another x adds one."""
     points, at = [], -1
     for step in steps:
         error = max(step['backward_error'], 1e-18)
@@ -40,8 +41,8 @@ def _way(step):
 
 
 class _Panels:
-    """Where a panel of a grid stands in the picture's own coordinates: x as
-    corrections, y as decades."""
+    """The positions of the panels of a grid in the picture's own coordinates:
+    x counts corrections, y decades."""
 
     def __init__(self, count, narrow, longest, top):
         self.across = 2 if narrow else 3
@@ -51,13 +52,13 @@ class _Panels:
         self.high = top + 18.0 + 4.2
 
     def at(self, k, x, error):
-        """(x, y) of a correction of panel k."""
+        """Returns (x, y) of a correction in panel k."""
         row = self.down - 1 - k // self.across
         return (k % self.across * self.wide + x,
                 row * self.high + math.log10(error) + 18.0)
 
     def axes(self):
-        """Both axes, with ticks for every panel."""
+        """Returns both axes, with ticks for every panel."""
         step = 1 if self.most < 6 else 2 if self.most < 12 else 5
         x = [(c * self.wide + v, str(v)) for c in range(self.across)
              for v in range(0, self.most + 1, step)]
@@ -70,7 +71,7 @@ class _Panels:
 
 
 def history(record, narrow=False):
-    """omega after each correction: a panel for each system."""
+    """Draws omega after each correction, a panel for each system."""
     found = list(histories(record))
     if not found:
         return None
@@ -101,9 +102,9 @@ def history(record, narrow=False):
                                 '- - accepted below', 'soft')], 28, narrow)
     return picture, (
         'Convergence: the componentwise backward error after each correction '
-        'of one solve, single-precision factors first. Refinement that is too '
-        'slow is followed by GMRES with the same factors; factors in double '
-        'come last. κ: condition number. '
+        'of one solve, which begins with single-precision factors. If '
+        'refinement is too slow, GMRES follows with the same factors, and then '
+        'factors in double. κ is the condition number. '
         + _orders([n for _, n, _ in found if n]))
 
 
@@ -116,7 +117,7 @@ def _orders(orders):
 
 
 def gallery(record, narrow=False):
-    """omega of every answer, a row for each family."""
+    """Draws omega of every answer, a row for each family."""
     rows = [r for r in record.get('rows', []) if 'answers' in r]
     if not rows:
         return None
@@ -144,11 +145,11 @@ def gallery(record, narrow=False):
                        ('● best effort', 's2'), ('○ dgesv', 's4'),
                        ('○ dsgesv', 's5')), 12, narrow)
     return picture, (
-        'The gallery: the componentwise backward error of every answer, six '
-        'systems a family (orders 10 to 300). Hone accepts left of the dashed '
-        'line, 4 units of rounding, and only there; what it refuses has no '
-        'point, 0 is drawn as 1e-18. Hollow: dgesv and dsgesv on the same '
-        'systems.')
+        'The gallery: the componentwise backward error of every answer to six '
+        'systems of each family (orders 10 to 300). Hone accepts answers left '
+        'of the dashed line, 4 units of rounding, and no others. A system that '
+        'it refuses has no point, and 0 is drawn as 1e-18. Hollow points are '
+        'dgesv and dsgesv on the same systems.')
 
 
 def _omegas(rows, name, wanted, least):

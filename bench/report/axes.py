@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the pictures have in common: sizes, axes, names of the ways to solve
-and how each is drawn."""
+"""Functions and constants that the pictures share: sizes, axes, the names of
+methods, and how each is drawn."""
 
 import math
 
@@ -9,7 +9,7 @@ import records
 
 WIDE, NARROW = (580, 370), (370, 350)
 
-# Short names, in order of importance, and how they are drawn.
+# Methods in order of importance: name, short name, colour, width, dash.
 WAYS = (
     ('Hone kept', 'Hone', 's1', 2.6, None),
     ('Hone kept, A pinned', 'Hone, A pinned', 's1', 1.4, '(2,2)'),
@@ -30,12 +30,12 @@ WAYS = (
     ('dsposv', 'dsposv', 's5', 1.6, None),
 )
 
-HOLLOW = ('Hollow points: answers that are not accepted and do not count as '
-          'times.')
+HOLLOW = ('Hollow points are times of answers that are not accepted, which do '
+          'not count.')
 
 
 def base(narrow, x, y, height=None, **margins):
-    """A chart of the usual size."""
+    """Returns a chart of the usual size."""
     width, usual = NARROW if narrow else WIDE
     if narrow and 'right' not in margins:
         margins['right'] = 102
@@ -43,17 +43,18 @@ def base(narrow, x, y, height=None, **margins):
 
 
 def short(n):
-    """1024: '1024', 32768: '32k'"""
+    """Returns '1024' for 1024, and '32k' for 32768."""
     return f'{n // 1024}k' if n >= 8192 and n % 1024 == 0 else f'{n:g}'
 
 
 def n_axis(values, narrow):
-    """Of orders, logarithmic, with powers of two."""
+    """Returns a logarithmic axis of orders; ticks are at least a power of two
+    apart."""
     low, high = min(values), max(values)
     step = 2.0 ** math.ceil(math.log2(max(high / low, 2))
                             / (5 if narrow else 9))
     ticks = []
-    for n in sorted(set(values), reverse=True):  # of those measured
+    for n in sorted(set(values), reverse=True):  # orders that were measured
         if not ticks or n <= 1.05 * ticks[-1][0] / step:
             ticks.append((n, short(n)))
     return chart.Axis(low / 1.12, high * 1.06, 2, ticks,
@@ -67,7 +68,7 @@ def _decades(low, high):
 
 
 def power(k):
-    """10^k as people write it."""
+    """Returns 10^k as people write it."""
     if -2 <= k <= 3:
         return f'{10.0 ** k:g}'
     digits = str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹')
@@ -75,11 +76,12 @@ def power(k):
 
 
 def log_axis(values, title, narrow, most=6):
-    """Of positive values; at most about so many ticks."""
+    """Returns a logarithmic axis of positive values, with about most ticks at
+    most."""
     first, last = _decades(min(values), max(values))
     step = max(1, math.ceil((last - first) / (most - narrow)))
     ticks = [(10.0 ** k, power(k)) for k in range(first, last + 1, step)]
-    if max(values) < 300.0 * min(values):  # 1, 2, 5, 10
+    if max(values) < 300.0 * min(values):  # ticks at 1, 2, 5, 10
         ticks = [(d * 10.0 ** k, f'{d * 10.0 ** k:g}')
                  for k in range(first - 1, last + 1) for d in (1, 2, 5)]
         ticks = [t for t in ticks if min(values) / 1.3 <= t[0]
@@ -88,13 +90,13 @@ def log_axis(values, title, narrow, most=6):
 
 
 def kind(record, section='solve'):
-    """The matrices shown, where a section has several."""
+    """Returns the kind of matrices shown if a section has several."""
     kinds = [r.get('kind') for r in records.rows(record, section)]
     return 'uniform' if 'uniform' in kinds else (kinds or [None])[0]
 
 
 def where(record):
-    """'NVIDIA H200' or 'CPU: AMD EPYC, 2 threads'"""
+    """Returns the machine: 'AMD EPYC, 2 threads', or 'NVIDIA H200 (...)'."""
     device = record.get('device', 'CPU')
     host = record.get('host', 'a CPU')
     threads = (record.get('openblas_threads') or record.get('threads')
@@ -104,13 +106,13 @@ def where(record):
 
 
 def figure(ms):
-    """'12.3 ms', '2320 ms': no powers of ten up to a million."""
+    """Returns '12.3 ms' or '2320 ms', without powers of ten below a million."""
     text = f'{ms:.3g}'
     return f'{ms:.0f} ms' if 'e+' in text and ms < 1e6 else f'{text} ms'
 
 
 def key(picture, names, below, narrow, left=None):
-    """Names beside one another, so many pixels below the top."""
+    """Writes names beside one another, so many pixels below the top."""
     at = 4.0 if narrow else left or picture.left
     for name, colour in names:
         picture.text(at / picture.width, 1.0 - below / picture.height, name,

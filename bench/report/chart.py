@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Charts by gnuplot, as SVG whose colours are CSS variables.
 
-A Chart holds series and labels in data coordinates; draw() runs gnuplot and
-makes its SVG fit for a page: colours follow the reader's light or dark scheme,
-identifiers are unique, every series has a title to hover on. Labels stand at
-the lines' ends, pushed apart where they would overlap.
+A Chart holds series and labels in data coordinates. draw() runs gnuplot and
+adapts its SVG to a page: colours follow the reader's light or dark scheme,
+identifiers are unique, and every series has a title that is shown by hovering.
+Labels stand at the lines' ends and are moved apart if they would overlap.
 """
 
 import math
@@ -12,8 +12,8 @@ import re
 import shutil
 import subprocess
 
-# Name: light, dark. Okabe & Ito's palette, shaded for contrast on either
-# ground; told apart by colour-blind readers.
+# Name: (light, dark). This is Okabe & Ito's palette, shaded for contrast on
+# either background; colour-blind readers can distinguish the colours.
 COLOURS = {
     'ink': ('#1f2328', '#e2e6ea'),
     'soft': ('#59636e', '#9aa4ae'),
@@ -28,17 +28,17 @@ COLOURS = {
 }
 
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif'
-LINE = 14  # pixels from one label to the next, at least
+LINE = 14  # the least pixels from one label to the next
 LIMIT_DASH = '(6,4)'
 POINTS = {'full': 7, 'hollow': 6}
 
 
 class ChartError(Exception):
-    """gnuplot is missing or failed."""
+    """gnuplot is missing or has failed."""
 
 
 def style():
-    """The colours as CSS variables, light and dark."""
+    """Returns the colours as CSS variables, light and dark."""
     def scheme(k):
         return ''.join(f'--{n}:{v[k]};' for n, v in COLOURS.items())
     return (f':root{{color-scheme:light dark;{scheme(0)}}}\n'
@@ -48,15 +48,15 @@ def style():
 
 
 class Axis:
-    """low .. high; base: of its logarithm, 0: linear; ticks: (value, text),
-    None: gnuplot's own, in the format given."""
+    """An axis from low to high. base is that of its logarithm, 0 for a linear
+    axis. ticks are (value, text), or None for gnuplot's own in this format."""
 
     def __init__(self, low, high, base=0, ticks=None, title='', form='%g'):
         self.low, self.high, self.base = low, high, base
         self.ticks, self.title, self.form = ticks, title, form
 
     def place(self, value):
-        """0 at the low end, 1 at the high one."""
+        """Returns the position of a value, from 0 at low to 1 at high."""
         if not self.base:
             return (value - self.low) / (self.high - self.low)
         low, high = math.log(self.low), math.log(self.high)
@@ -64,7 +64,7 @@ class Axis:
 
 
 class Chart:
-    """What is drawn, on pixels width x height."""
+    """A picture of width x height pixels."""
 
     def __init__(self, width, height, x, y, right=110, left=52, top=26,
                  bottom=40):
@@ -74,7 +74,7 @@ class Chart:
         self.plots, self.titles, self.data = [], [], []
         self.ends, self.lines = [], []
 
-    # ---- what to draw
+    # ---- series and labels
 
     def _add(self, points, how, title):
         if points:
@@ -85,8 +85,8 @@ class Chart:
 
     def series(self, points, colour, title, label=None, width=1.6, dash=None,
                full=None, size=0.55):
-        """A line through (x, y) points; full: for each point, whether it is
-        filled; None: no points are drawn."""
+        """Adds a line through (x, y) points. full says for each point whether
+        it is filled; None draws no points."""
         if not points:
             return
         dashed = f' dt {dash}' if dash else ''
@@ -102,10 +102,10 @@ class Chart:
             self.ends.append([points[-1], colour, label])
 
     def dots(self, points, colour, title, kind='full', size=0.55):
-        """Points alone."""
+        """Adds points without a line."""
         rgb = COLOURS[colour][0]
         wide = ''
-        if kind == 'hollow':  # the line does not show through
+        if kind == 'hollow':  # hides the line behind the point
             self._add(points, f'with points pt {POINTS["full"]} ps {size} '
                       f'lc rgb "{COLOURS["paper"][0]}"', title)
             wide = 'lw 1.4 '
@@ -113,7 +113,7 @@ class Chart:
                   f'lc rgb "{rgb}"', title)
 
     def boxes(self, boxes, colour, title):
-        """Filled boxes (x0, x1, y0, y1)."""
+        """Adds filled boxes (x0, x1, y0, y1)."""
         rgb = COLOURS[colour][0]
         self._add([(0.5 * (a + b), 0.5 * (c + d), a, b, c, d)
                    for a, b, c, d in boxes if b > a],
@@ -121,14 +121,15 @@ class Chart:
                   title)
 
     def text(self, x, y, text, colour='soft', align='left', screen=False):
-        """Text at a point of the axes, or of the whole picture (0 .. 1)."""
+        """Adds text at a point, in coordinates of the axes or of the whole
+        picture (0 .. 1)."""
         where = 'screen ' if screen else ''
         self.lines.append(
             f'set label {_quoted(text)} at {where}{x:.8g},{where}{y:.8g} '
             f'{align} front textcolor rgb "{COLOURS[colour][0]}"')
 
     def level(self, y, text, colour='soft'):
-        """A dashed line across, named above its left end."""
+        """Adds a horizontal dashed line with text above its left end."""
         rgb = COLOURS[colour][0]
         self.lines.append(
             f'set arrow from graph 0, first {y:.8g} to graph 1, first '
@@ -150,7 +151,7 @@ class Chart:
         for point, colour, text in self.ends:
             px, py = self._pixel(point)
             placed.append([px + 7, py, colour, text])
-        for group in _side_by_side(placed):  # these push one another
+        for group in _side_by_side(placed):  # these may overlap
             group.sort(key=lambda l: l[1])
             _spread(group, 8, self.height - 8)
         for px, py, colour, text in placed:
@@ -160,7 +161,7 @@ class Chart:
     # ---- gnuplot
 
     def script(self):
-        """What gnuplot is told."""
+        """Returns the commands for gnuplot."""
         self._place_labels()
         w, h = self.width, self.height
         ink, grid = COLOURS['soft'][0], COLOURS['grid'][0]
@@ -203,14 +204,14 @@ class Chart:
         return 0.5 * (self.left + self.width - self.right) / self.width
 
     def draw(self, name):
-        """The SVG element; name: makes its identifiers unique."""
+        """Returns the SVG element; name makes its identifiers unique."""
         return _adapt(_gnuplot(self.script()), name, self.width, self.height,
                       self.titles)
 
 
 def _side_by_side(placed):
-    """Labels (x, y, colour, text) in groups that cover the same columns of
-    pixels, directly or by way of others."""
+    """Returns labels (x, y, colour, text) in groups that share columns of
+    pixels, directly or through others."""
     groups, end = [], None
     for label in sorted(placed, key=lambda l: l[0]):
         if end is None or label[0] >= end:
@@ -222,8 +223,8 @@ def _side_by_side(placed):
 
 
 def _spread(group, low, high):
-    """Pushes labels, in order of height, apart: as little as can be, in least
-    squares, then into low .. high."""
+    """Moves labels, sorted by height, apart, by the least sum of squares, and
+    then into low .. high."""
     pools = []  # (mean of height less LINE for each label below, count)
     for k, label in enumerate(group):
         pools.append((label[1] - k * LINE, 1))
@@ -242,18 +243,18 @@ def _spread(group, low, high):
 
 
 def width(text):
-    """About so many pixels."""
+    """Returns the approximate width in pixels."""
     return sum(9.0 if c.isupper() or c in '●○' else 6.5 for c in text)
 
 
 def _quoted(text):
-    """As a string of gnuplot's, whatever a record has for names."""
+    """Returns text as a string for gnuplot, safely for any name in a record."""
     plain = ''.join(c if c.isprintable() else ' ' for c in text)
     return "'" + plain.replace("'", '’') + "'"
 
 
 def available():
-    """'gnuplot 5.4', or '' where there is none."""
+    """Returns the path of gnuplot, or '' if it is not installed."""
     return shutil.which('gnuplot') or ''
 
 
@@ -280,7 +281,7 @@ def _colour(match):
 
 
 def _adapt(svg, name, width, height, titles):
-    """gnuplot's SVG for a page: without its head, with variable colours."""
+    """Returns gnuplot's SVG without its head and with variable colours."""
     body = svg[svg.index('<g id="gnuplot_canvas">'):svg.rindex('</svg>')]
     body = re.sub(r'<filter.*?</filter>', '', body, flags=re.S)
     body = re.sub(r'rgb\(\s*(\d+),\s*(\d+),\s*(\d+)\)', _colour, body)
@@ -318,7 +319,7 @@ def _escaped(text):
 
 
 def alone(svg):
-    """The same as a file of its own, with its ground and its scheme."""
+    """Returns the SVG for a file of its own, with background and colours."""
     box = re.search(r'viewBox="0 0 (\d+) (\d+)"', svg)
     head, rest = svg.split('>', 1)
     return (f'{head}>\n<style>{style()}</style>\n'

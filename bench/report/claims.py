@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What documents claim, and what the records say to it: claims.txt."""
+"""Compares the claims of documents, which claims.txt lists, with the records.
+"""
 
 import os
 import re
@@ -13,13 +14,13 @@ NUMBER = r'([0-9][0-9.,]*(?:e[+-]?[0-9]+)?(?<![.,]))'
 
 
 class Kept:
-    """The records of a folder, each read once."""
+    """The records of a folder, each of which is read once."""
 
     def __init__(self, folder):
         self.folder, self.read = folder, {}
 
     def record(self, file):
-        """By its name, with or without .json."""
+        """Returns a record by its name, with or without .json."""
         name = file if file.endswith('.json') else file + '.json'
         if name not in self.read:
             self.read[name] = records.load(os.path.join(self.folder, name))
@@ -27,7 +28,7 @@ class Kept:
 
 
 def _row(record, place):
-    """'solve/uniform/4096', or with '/nrhs' behind."""
+    """Returns the row 'solve/uniform/4096', or 'solve/uniform/4096/NRHS'."""
     section, kind, n, *nrhs = place.split('/')
     for row in records.rows(record, section, kind):
         if row['n'] == int(n) and (not nrhs
@@ -45,19 +46,19 @@ def _method(record, place, name):
 
 
 def _ms(kept, words):
-    """ms RECORD PLACE METHOD"""
+    """ms RECORD ROW METHOD: the median time in milliseconds"""
     return records.middle(records.times(_method(
         kept.record(words[0]), words[1], ' '.join(words[2:]))))
 
 
 def _us(kept, words):
-    """us RECORD PLACE METHOD"""
+    """us RECORD ROW METHOD: the median time in microseconds"""
     return 1e3 * _ms(kept, words)
 
 
 def _best(kept, words):
-    """best RECORD PLACE PREFIX: the fastest way of the vendor's whose name
-    begins so, by Hone kept"""
+    """best RECORD ROW PREFIX: the time of the vendor's fastest method whose
+    name begins like this, divided by that of Hone kept"""
     record = kept.record(words[0])
     row, own = _row(record, words[1]), _method(record, words[1], 'Hone kept')
     peer = doctables.fastest(row, ' '.join(words[2:]) + ' ')
@@ -67,21 +68,22 @@ def _best(kept, words):
 
 
 def _more(kept, words):
-    """more low|high RECORD SECTION A, B: by how many ms the median of A is
-    above that of B, at the order where that is least or most"""
+    """more low|high RECORD SECTION A, B: the median ms of A less that of B, at
+    the order where this is least or most"""
     record = kept.record(words[1])
     one, other = ' '.join(words[3:]).split(', ')
     found = [doctables.median(r, one) - doctables.median(r, other)
              for r in records.rows(record, words[2])
              if records.find(r, one) and records.find(r, other)]
     if not found:
-        raise records.RecordError(f'{record["file"]}: {words[2]} has not both')
+        raise records.RecordError(f'{record["file"]}: {words[2]} has not both '
+                                  f'{one} and {other}')
     return (min if words[0] == 'low' else max)(found)
 
 
 def _campaign(kept, words):
-    """campaign FIELD RECORD...: of all families, summed over the records,
-    whole thousands; FIELD may be systems, or families: how many there are"""
+    """campaign FIELD RECORD...: a count over all families and records, rounded
+    down to thousands; systems and families are fields, too"""
     total = 0
     for name in words[1:]:
         record = kept.record(name)
@@ -96,8 +98,8 @@ def _campaign(kept, words):
 
 
 def _scalars(kept, words):
-    """scalars low|high RECORD: Igual's table 4.1, the GPU's scalars by the
-    way of the CPU, over all sizes of a block"""
+    """scalars low|high RECORD: in Igual's table 4.1, the least or largest ratio
+    of the time by scalars on the GPU to that by way of the CPU"""
     found = []
     for row in kept.record(words[1])['rows']:
         if row['section'] == 'igual 4.1':
@@ -114,7 +116,7 @@ ASKED = {'scalars': _scalars, 'ms': _ms, 'us': _us, 'best': _best,
 
 
 class Claim:
-    """A sentence, or part of one, with holes for numbers."""
+    """A sentence, or a part of one, with holes for numbers."""
 
     def __init__(self, document, text):
         self.document, self.text = document, text
@@ -124,7 +126,7 @@ class Claim:
         self.pattern = re.compile(NUMBER.join(plain))
 
     def found(self, text):
-        """Where the document has it: once."""
+        """Returns the match in the document, which must have it once."""
         found = list(self.pattern.finditer(text))
         if len(found) != 1:
             raise records.RecordError(
@@ -133,7 +135,7 @@ class Claim:
         return found[0]
 
     def values(self, kept):
-        """As they should be written."""
+        """Returns the numbers of the holes, formatted, from the records."""
         out = []
         for hole in self.holes:
             asked, _, form = hole.rpartition(':')
@@ -149,7 +151,8 @@ class Claim:
         return out
 
     def put_in(self, text, kept, told):
-        """The text with the records' numbers; told: which were others."""
+        """Returns the text with the records' numbers, and adds those that
+        differed to told."""
         match = self.found(text)
         out = text
         for k, value in reversed(list(enumerate(self.values(kept), 1))):
@@ -161,7 +164,8 @@ class Claim:
 
 
 def read(path=FILE):
-    """The claims: blocks, the document's name and, indented, the text."""
+    """Returns the claims. Each is a block with the document's name and,
+    indented, the text."""
     with open(path, encoding='utf-8') as file:
         lines = [line for line in file.read().split('\n')
                  if not line.startswith('#')]

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables of docs/performance.md and of the page's publications, each a
-function of a record: (header, rows) of plain cells, None where the record has
-nothing for it. See trace, which writes them into the documents."""
+"""The tables of docs/performance.md. Each is a function of a record that
+returns (header, rows) of plain cells, or None if the record has no rows for it.
+trace writes them into the documents."""
 
 import axes
 import papertables
 import phases
 import records
 
-WANTED = 1.25  # of hard matrices: Hone by double precision from the start
+# The goal for hard matrices: Hone's time / that in double from the start.
+WANTED = 1.25
 
 
 def g(value, form='.3g'):
-    """'12.3', '1230', or '-'."""
+    """Returns '12.3', '1230', or '-' for None."""
     if value is None:
         return '-'
     text = format(value, '#.3g' if form == '.3g' else form).rstrip('.')
@@ -20,13 +21,13 @@ def g(value, form='.3g'):
 
 
 def median(row, name):
-    """Of a method of a row, None without times."""
+    """Returns the median of a method in a row, None without times."""
     method = row and records.find(row, name)
     return records.middle(records.times(method)) if method else None
 
 
 def span(method):
-    """'12.3 (11.9 .. 14.0)'"""
+    """Returns '12.3 (11.9 .. 14.0)'."""
     values = records.times(method) if method else []
     if not values:
         return '-'
@@ -35,19 +36,20 @@ def span(method):
 
 
 def fastest(row, prefix):
-    """The vendor's fastest way of that beginning whose answer is one."""
+    """Returns the vendor's fastest method whose name begins like this and whose
+    error is at most 1e-9."""
     able = [m for m in row['methods'] if m['name'].startswith(prefix)
             and (m.get('error') or 0.0) <= 1e-9]
     return records.best(able, False)
 
 
-def wish(value):
-    """'1.5', or nothing."""
+def goal(value):
+    """Returns '1.5', or '' without a goal."""
     return format(value, 'g') if value else ''
 
 
 def missed(text, value, wanted):
-    """Bold where less than wanted."""
+    """Returns text, in bold if the value is less than wanted."""
     return f'**{text}**' if wanted and value and value < wanted else text
 
 
@@ -61,7 +63,7 @@ def _solve_rows(record):
 
 
 def solve(record):
-    """Whole solves beside the vendor's, by n."""
+    """Makes the table of whole solves, compared with cuSOLVER, by n."""
     body = []
     for kind, row, wanted in sorted(_solve_rows(record), key=lambda t: (
             t[0].startswith('SPD'), t[1]['n'], t[0] == 'normal')):
@@ -75,8 +77,8 @@ def solve(record):
         floor = row.get('floor_ms')
         body.append([
             kind, str(row['n']), g(median(row, 'Hone kept')),
-            missed(g(ratio, '.2f'), ratio, wanted), wish(wanted),
-            missed(g(again, '.2f'), again, also), wish(also),
+            missed(g(ratio, '.2f'), ratio, wanted), goal(wanted),
+            missed(g(again, '.2f'), again, also), goal(also),
             g(median(row, 'Hone kept') / floor if floor else None, '.1f')])
     return (['whole solve, pageable A, b to x', 'n', 'Hone, ms',
              'best peer / Hone', 'wanted', 'peer given pinned A', 'wanted',
@@ -84,7 +86,8 @@ def solve(record):
 
 
 def factor(record):
-    """The factorization alone, beside getrf in single precision."""
+    """Makes the table of factorizations, compared with getrf in single
+    precision."""
     body = []
     for row in records.rows(record, 'factor', 'uniform'):
         ours, peer = (records.find(row, n) for n in (
@@ -96,7 +99,7 @@ def factor(record):
         wanted = 2.5 if n >= 8192 else None
         body.append([str(n), g(ms), g(1e-9 * 2 / 3 * n ** 3 / ms, '.1f'),
                      missed(g(ratio, '.2f'), ratio, wanted),
-                     wish(wanted),
+                     goal(wanted),
                      g(ours['error'] / peer['error'], '.2f') if ours.get(
                          'error') and peer.get('error') else '-'])
     return (['n', 'Hone, ms', 'TFLOP/s', 'getrf FP32 / Hone', 'wanted',
@@ -104,7 +107,8 @@ def factor(record):
 
 
 def small(record):
-    """Small orders: AUTO over the faster of its own CPU path and the peer."""
+    """Makes the table of small orders: the time of AUTO divided by that of the
+    faster of Hone's CPU path and cuSOLVER."""
     body = []
     for row in records.rows(record, 'small'):
         ways = [records.find(row, n) for n in (
@@ -122,7 +126,8 @@ def small(record):
 
 
 def hard(record):
-    """Condition 1e12 beside double precision from the start."""
+    """Makes the table of matrices with condition number 1e12, compared with
+    double precision from the start."""
     body = []
     for row in records.rows(record, 'hard'):
         ours, double = (records.find(row, n) for n in (
@@ -142,7 +147,7 @@ def hard(record):
 
 
 def parts(record):
-    """Where the time of a whole solve goes."""
+    """Makes the table of the phases of a whole solve."""
     body = []
     for row in records.rows(record, 'solve', axes.kind(record)):
         ours = records.find(row, 'Hone kept')
@@ -161,7 +166,8 @@ def parts(record):
 
 
 def forms(record):
-    """The other forms of the factorization, whole solves."""
+    """Makes the table of whole solves with other forms of the factorization.
+    """
     rows = records.rows(record, 'forms')
     orders = sorted({r['n'] for r in rows})
     names = []
@@ -181,13 +187,14 @@ def forms(record):
 
 
 def cpu(record):
-    """Whole solves on the CPU beside dgesv and dsgesv."""
+    """Makes the table of whole solves on the CPU, compared with dgesv and
+    dsgesv."""
     return _beside_lapack(records.rows(record, 'solve', 'uniform'),
                           'Hone once')
 
 
 def cpu_hard(record):
-    """Condition 1e12 on the CPU."""
+    """Makes the table of condition number 1e12 on the CPU."""
     body = []
     for row in records.rows(record, 'hard'):
         ours, double, peer = (records.find(row, n) for n in (
@@ -206,7 +213,7 @@ def cpu_hard(record):
 
 
 def cpu_spd(record):
-    """Positive definite matrices on the CPU."""
+    """Makes the table of positive definite matrices on the CPU."""
     body = []
     for row in records.rows(record, 'spd'):
         ours, peer = (records.find(row, n) for n in ('Hone once', 'dposv'))
@@ -219,7 +226,7 @@ def cpu_spd(record):
 
 
 def cpu_columns(record):
-    """Many right-hand sides on the CPU."""
+    """Makes the table of many right-hand sides on the CPU."""
     body = []
     for row in records.rows(record, 'columns'):
         ours, peer = (records.find(row, n) for n in ('Hone kept', 'dgesv'))
@@ -232,7 +239,7 @@ def cpu_columns(record):
 
 
 def host(record):
-    """The same where there is a GPU, of a kept solver."""
+    """Makes the table of whole solves on the CPU of a machine with a GPU."""
     rows = records.rows(record, 'small', 'uniform')
     last = max((r['n'] for r in rows), default=0)
     return _beside_lapack(
@@ -263,7 +270,7 @@ ALL = {'solve': solve, 'factor': factor, 'small': small, 'hard': hard,
 
 
 def markdown(header, rows):
-    """As a table of Markdown."""
+    """Returns a table of Markdown."""
     def line(cells):
         return '| ' + ' | '.join(str(c).replace('|', '\\|')
                                  for c in cells) + ' |'

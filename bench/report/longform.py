@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tables of a line for each method: for sections whose rows do not share
-their methods, and those of bench_papers, with what the publication has."""
+"""Tables with a line for each method, for sections whose rows have different
+methods, and for those of bench_papers, with the published figures."""
 
 import records
 
@@ -15,7 +15,7 @@ COLUMNS = (  # key, header, how it is shown
 
 
 def wanted(section, rows):
-    """Is it such a section?"""
+    """Tells whether a section needs such a table."""
     return section == 'forms' or any(
         'error_text' in m or 'paper_ms' in m
         for row in rows for m in row['methods'])
@@ -33,7 +33,7 @@ def _shown(page, method, key, how):
 
 
 def _which(row):
-    """What tells the row from others: its plain fields."""
+    """Returns the fields that identify a row."""
     told = [f'{row.get("kind", "")}'] + [
         f'{k} {v:g}' for k, v in row.items()
         if isinstance(v, (int, float)) and not isinstance(v, bool)
@@ -42,12 +42,12 @@ def _which(row):
 
 
 def table(page, rows):
-    """HTML. page: the module whose cells are used."""
+    """Returns the table as HTML; page is the module that makes its cells."""
     methods = [m for row in rows for m in row['methods']]
     columns = [c for c in COLUMNS if any(
         m.get(c[0]) is not None for m in methods)]
     plain = not any('error_text' in m for m in methods)
-    header = ['system', 'way', 'ms'] + [h for _, h, _ in columns]
+    header = ['system', 'method', 'ms'] + [h for _, h, _ in columns]
     header += ['error'] if plain else []
     body = []
     for row in rows:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The page: one HTML file from any set of records, which needs nothing else.
-Numbers come from the records alone. See make, which calls this."""
+"""Makes the page, one HTML file from any set of records, which loads nothing
+else. All its numbers come from the records. See make, which calls this."""
 
 import html
 import os
@@ -51,12 +51,13 @@ details th{white-space:nowrap}
 
 
 def esc(text):
-    """For HTML."""
+    """Returns text with characters replaced that HTML would interpret."""
     return html.escape(str(text))
 
 
 def number(value, form='.3g'):
-    """'12.3', or a dash for None; no powers of ten up to a million."""
+    """Returns '12.3', or a dash for None; below a million without powers of
+    ten."""
     if value is None:
         return '–'
     text = format(value, form)
@@ -64,7 +65,7 @@ def number(value, form='.3g'):
 
 
 def table(header, rows, text_columns=()):
-    """Cells are HTML; a cell may be (class, HTML)."""
+    """Returns a table. Cells are HTML, or (class, HTML)."""
     out = ['<div class="table"><table><tr>']
     out += [f'<th>{h}</th>' for h in header]
     out.append('</tr>')
@@ -81,7 +82,8 @@ def table(header, rows, text_columns=()):
 
 
 def timing(method):
-    """A cell: the median with its interval; soft where not accepted."""
+    """Returns a cell with the median and its interval, in brackets if the
+    answers are not accepted."""
     if method is None or not records.times(method):
         return ('no', '–')
     values = records.times(method)
@@ -96,7 +98,7 @@ def timing(method):
 
 
 def plain_table(header, body, text_columns=()):
-    """Of plain cells."""
+    """Returns a table of cells that are plain text."""
     def cell(text):
         plain = esc('–' if text == '-' else text)
         if text.startswith('**'):
@@ -113,7 +115,7 @@ def plain_table(header, body, text_columns=()):
 
 
 def headline(record):
-    """A sentence, or two, on what the record shows; '' for nothing."""
+    """Returns a sentence or two on the largest order; '' without times."""
     kind = axes.kind(record)
     told = []
     for row in records.rows(record, 'solve', kind):
@@ -131,7 +133,7 @@ def headline(record):
     n, ours, fast, accepted = max(told, key=lambda t: t[0])
     text = (f'At n = {n}: <b>{number(records.middle(records.times(ours)))} ms'
             f'</b>, <b>{number(records.ratio(fast, ours), ".2f")} times</b> as '
-            f'fast as the fastest other way ({esc(fast["name"])}')
+            f'fast as the fastest other method ({esc(fast["name"])}')
     if not fast.get('accepted'):
         text += (', whose answer is not accepted, its backward error being '
                  f'{number(fast.get("error"), ".1e")}')
@@ -142,14 +144,15 @@ def headline(record):
     text += '). '
     losses = [t for t in told if records.ratio(t[2], t[1]) < 1.0]
     if losses:
-        text += 'Slower than another way, accepted or not, at n = ' + ', '.join(
+        text += 'Slower than another method, accepted or not, at n = '
+        text += ', '.join(
             f'{t[0]} ({number(records.ratio(t[2], t[1]), ".2f")})'
             for t in losses) + '. '
     return text
 
 
 def crossover_text(record):
-    """From where on it pays."""
+    """Returns the orders from which on a method is faster than another."""
     lines = []
     for section in ('solve', 'small'):
         rows = records.rows(record, section, axes.kind(record, section))
@@ -167,20 +170,20 @@ def crossover_text(record):
             found = records.crossover([p for p in points if p[1]])
             if found:
                 lines.append(f'<li>{what}: faster from n = {found[2]:.0f} on '
-                             f'(slower at {found[0]:g}, faster at '
-                             f'{found[1]:g}, both measured; between them on '
-                             'a straight line in logarithms)</li>')
+                             f'(measured: slower at {found[0]:g}, faster at '
+                             f'{found[1]:g}; interpolated linearly in '
+                             'logarithms)</li>')
     return f'<h3>Crossovers</h3><ul>{"".join(lines)}</ul>' if lines else ''
 
 
 def exponents(record):
-    """The fits that the program recorded."""
+    """Returns a table of the fits that the program recorded."""
     fits = [f for f in record.get('fits', []) if isinstance(f, dict)]
     if not fits:
         return ''
     return ('<details><summary>Exponents p of t = c xᵖ, least squares of the '
             'logarithms</summary>' + table(
-                ['x', 'way', 'n', 'from', 'to', 'p', 'standard error',
+                ['x', 'method', 'n', 'from', 'to', 'p', 'standard error',
                  'accepted'],
                 [[esc(f.get('against')),
                   esc(f'{f.get("method")}, {f.get("kind")}'),
@@ -196,7 +199,7 @@ def exponents(record):
 
 
 def solve_table(record, section):
-    """Times of a section, with ratios; '' where there are none."""
+    """Returns a table of a section's times and ratios; '' without times."""
     rows = records.rows(record, section)
     if not rows:
         return ''
@@ -215,7 +218,7 @@ def solve_table(record, section):
     floors = any(r.get('floor_ms') for r in rows)
     header += [f'{esc(n)}, ms' for n in names]
     header += [f'{esc(n)} / {esc(reference)}' for n in names[1:]]
-    header += ['floor, ms', 'over floor'] if floors else []
+    header += ['floor, ms', 'time / floor'] if floors else []
     for row in rows:
         found = {n: records.find(row, n) for n in names}
         own = found[reference]
@@ -237,7 +240,7 @@ def solve_table(record, section):
 
 
 def phases_table(record):
-    """Milliseconds by phase, as the library reports them."""
+    """Returns a table of milliseconds by phase, as the library reports them."""
     rows = []
     for section in ('small', 'solve', 'spd', 'hard', 'forms', 'phases'):
         for row in records.rows(record, section):
@@ -262,7 +265,7 @@ def phases_table(record):
     if not rows:
         return ''
     return ('<details><summary>Phases, ms of one solve</summary>' + table(
-        ['section', 'n', 'way'] + [label for _, label, _ in phases.PHASES]
+        ['section', 'n', 'method'] + [label for _, label, _ in phases.PHASES]
         + ['all', 'diagonal blocks on the CPU (exposed)', 'corrections',
            'passes over A, host', 'device'], rows, (2,)) + '</details>')
 
@@ -270,10 +273,10 @@ def phases_table(record):
 PUBLISHED = {
     'igual 4.1': 'Igual, table 4.1: Cholesky of a diagonal block',
     'igual 4.2': 'Igual, table 4.2: factored in single precision and refined',
-    'igual padding': 'Igual: padding on and off',
+    'igual padding': 'Igual: with and without padding',
     'igual blocks': 'Igual: the size of the blocks',
     'cejka sections': 'Cejka: columns of a section',
-    'cejka': 'Cejka, tables 3.4 and 3.5: Crout by iteration'}
+    'cejka': 'Cejka, tables 3.4 and 3.5: the iterative Crout method'}
 TITLES = {
     'small': 'Small n', 'solve': 'Whole solves',
     'spd': 'Symmetric positive definite',
@@ -281,11 +284,12 @@ TITLES = {
     'forms': 'Other forms of the factorization',
     'hard': 'Condition 1e12', 'columns': 'Many right-hand sides',
     'threads': 'Threads', 'phases': 'Inside the factorization: whole solves',
-    **{name: f'{title}: every way' for name, title in PUBLISHED.items()}}
+    **{name: f'{title}: all methods' for name, title in PUBLISHED.items()}}
 
 
 def tables(record):
-    """Every section with times, known or not, folded but for the first."""
+    """Returns the tables of all sections with times, also unknown ones. Only
+    that of whole solves is open."""
     order = list(TITLES)
     sections = sorted({r['section'] for r in record['rows']
                        if 'methods' in r and r['section'] != 'history'},
@@ -299,15 +303,16 @@ def tables(record):
                        f'<summary>{esc(TITLES.get(section, section))}'
                        f'</summary>{content}</details>')
     if out:
-        out.insert(0, '<h3>Tables</h3><p class="soft">Medians in '
-                   'milliseconds, in brackets where the median lies with '
-                   '95 %. Ratios round by round. [In brackets]: the answer '
-                   'missed the acceptance rule and does not count.</p>')
+        out.insert(0, '<h3>Tables</h3><p class="soft">Times are medians in '
+                   'milliseconds, with 95 % confidence intervals in round '
+                   'brackets. Ratios are medians of those within a round. '
+                   '[In square brackets]: the answer is not accepted, and its '
+                   'time does not count.</p>')
     return ''.join(out)
 
 
 def skipped(record):
-    """What was not measured, and why."""
+    """Returns a table of what was not measured, and why."""
     made = papertables.left_out(record)
     if not made:
         return ''
@@ -326,7 +331,7 @@ SHORT = {'solve': 'Whole solves beside the best of the peers',
 
 
 def in_short(record):
-    """Of a GPU: the tables that docs/performance.md has."""
+    """Returns the tables of docs/performance.md for the record of a GPU."""
     if record.get('device', 'CPU') == 'CPU':
         return ''
     out = []
@@ -335,13 +340,13 @@ def in_short(record):
         if made:
             out.append(f'<h3>{esc(title)}</h3>' + plain_table(*made))
     if out:
-        out.append('<p class="soft">Bold: what was wanted is missed.</p>')
+        out.append('<p class="soft">Bold: the ratio misses its goal.</p>')
     return ''.join(out)
 
 
 def publications(record):
-    """The publications' tables, theirs beside ours; '' where there are
-    none."""
+    """Returns the publications' tables with their figures and ours; '' if the
+    record has none."""
     out = []
     for name, title in PUBLISHED.items():
         made = papertables.ALL[name](record)
@@ -349,14 +354,15 @@ def publications(record):
             out.append(f'<h3>{esc(title)}</h3>' + plain_table(*made))
     if not out:
         return ''
-    return ('<p class="soft">Here / there: F. D. Igual 2011, Tesla C1060 and '
-            'two Xeon E5520; L. Cejka 2022, A100 and EPYC 7543. Milliseconds, '
-            'medians. [In brackets]: not accepted, or not checked. –: not '
+    return ('<p class="soft">"Here" was measured on this machine; "there" is '
+            'published by F. D. Igual 2011 (Tesla C1060 and two Xeon E5520) or '
+            'L. Cejka 2022 (A100 and EPYC 7543). Times are medians in '
+            'milliseconds. [In brackets]: not accepted, or not checked. –: not '
             'measured; the reasons are below.</p>' + ''.join(out))
 
 
 def gallery_text(record):
-    """Counts of the gallery's answers."""
+    """Returns a sentence that counts the gallery's answers."""
     rows = [r for r in record['rows'] if 'answers' in r]
     if not rows:
         return ''
@@ -368,44 +374,46 @@ def gallery_text(record):
     return (f'<p>{len(status)} systems of {len(rows)} families: '
             f'{status.count(0)} accepted, '
             f'{sum(s > 0 for s in status)} best effort, '
-            f'{sum(s < 0 for s in status)} refused. Accepted with a backward '
-            f'error above the rule, by the independent check: {wrong}.</p>')
+            f'{sum(s < 0 for s in status)} refused. Accepted although the '
+            'independent check finds a backward error above the limit: '
+            f'{wrong}.</p>')
 
 
 def machine(record):
-    """Where the record is from."""
+    """Returns a list of what the record says about the machine."""
     left = [(k, v) for k, v in record.items()
             if isinstance(v, (str, int, float)) and k not in
             ('file', 'format', 'pinned_bytes_s', 'gemm_flops_s',
              'sgemm_flops_s', 'copy_bytes_s')]
-    return ('<details><summary>Machine, versions, clocks as found</summary>'
+    return ('<details><summary>Machine, versions, clocks</summary>'
             '<dl>' + ''.join(f'<dt>{esc(k)}</dt><dd>{esc(v)}</dd>'
                              for k, v in left) + '</dl></details>')
 
 
 def source(record):
-    """Record and command, for a caption."""
+    """Returns the record's name, commit and command, for a caption."""
     commit = str(record.get('commit', 'unknown'))
     short = commit if len(commit) < 12 else commit[:10] + (
         ' (modified)' if 'modified' in commit else '')
     if commit.startswith('unknown'):
         short = commit
     return (f'Record <code>{esc(os.path.basename(record["file"]))}</code>, '
-            f'commit {esc(short)}, by <code>{esc(record.get("program", "?"))}'
-            '</code>.')
+            f'commit {esc(short)}, made by <code>'
+            f'{esc(record.get("program", "?"))}</code>.')
 
 
 # ---- The page
 
 
 def stem(record):
-    """The record's name in identifiers and file names."""
+    """Returns the record's name for identifiers and file names."""
     name = os.path.splitext(os.path.basename(record['file']))[0]
     return ''.join(c if c.isalnum() else '_' for c in name)
 
 
 def figure(record, name, draw):
-    """(figure, the wide SVG), or None; without gnuplot a line says so."""
+    """Returns (figure, the wide SVG), or None if the record has nothing to
+    draw."""
     made = draw(record)
     if made is None:
         return None
@@ -419,18 +427,18 @@ def figure(record, name, draw):
 
 
 def figures(record):
-    """[(name, figure, svg)] of everything that the record has."""
+    """Returns [(name, figure, svg)] of all pictures that the record allows."""
     made = [(name, figure(record, name, draw))
             for name, draw in pictures.ALL]
     return [(name, *found) for name, found in made if found]
 
 
 def bench_part(record, drawn):
-    """The record's part of the page."""
+    """Returns the record's part of the page."""
     big = [f for name, f, _ in drawn if name in ('history', 'gallery')]
     rest = [f for name, f, _ in drawn if name not in ('history', 'gallery')]
     published = publications(record)
-    what = "The publications' tables again: " if published else ''
+    what = 'The tables of two publications: ' if published else ''
     return (f'<h2 id="{stem(record)}">{what}{esc(axes.where(record))} <span '
             f'class="soft">{esc(os.path.basename(record["file"]))}</span></h2>'
             f'<p class="lead">{headline(record)}</p>'
@@ -443,7 +451,7 @@ def bench_part(record, drawn):
 
 
 def campaign_part(record):
-    """A campaign's counts, by family."""
+    """Returns the part of the page with a campaign's counts by family."""
     rows = []
     for f in record['families']:
         rows.append([esc(f['family'])] + [number(f.get(k), 'd') for k in (
@@ -455,7 +463,7 @@ def campaign_part(record):
             f' random systems of the gallery</h2><p class="lead">'
             f'{number(whole.get("accepted"), "d")} of '
             f'{number(whole.get("columns"), "d")} right-hand sides accepted; '
-            f'accepted with a backward error above the rule: '
+            f'accepted with a backward error above the limit: '
             f'<b>{number(whole.get("accepted_omega_above_rule"), "d")}</b>; '
             f'with an error above its bound: '
             f'{number(whole.get("accepted_error_above_bound"), "d")}.</p>'
@@ -464,13 +472,14 @@ def campaign_part(record):
             f'{esc(record.get("seed"))}.</p><details><summary>By family'
             '</summary>' + table(
                 ['family', 'systems', 'right-hand sides', 'accepted',
-                 'best effort', 'refused', 'accepted, omega above the rule',
+                 'best effort', 'refused',
+                 'accepted, backward error above the limit',
                  'accepted, error above its bound',
                  'singular, but dgesv reports success'], rows) + '</details>')
 
 
 def page(parts, notes):
-    """The whole of it. parts: [(record, figures)]."""
+    """Returns the whole page. parts are [(record, figures)]."""
     heads = ''.join(
         f'<li><a href="#{stem(r)}">{esc(axes.where(r))}</a>: '
         f'{headline(r)}<span class="soft">({esc(os.path.basename(r["file"]))})'
@@ -483,13 +492,13 @@ def page(parts, notes):
             'initial-scale=1"><title>Hone, measured</title>'
             f'<style>{chart.style()}{CSS}</style></head><body><main>'
             '<h1>Hone, measured side by side</h1>'
-            '<p class="lead">Dense A x = b to full double accuracy, beside '
-            'what a user would take instead. Every answer went through the '
-            'same independent check: its componentwise backward error, max '
-            '|b − A x| / (|A| |x| + |b|), in extended precision. Accepted are '
-            '4 units of rounding, 4.4e-16, or less. An answer that is not '
-            'does not count as a time; it is shown hollow or in '
-            '[brackets].</p>'
+            '<p class="lead">Solving dense A x = b to full double accuracy, '
+            'compared with LAPACK, OpenBLAS and cuSOLVER. Every answer was '
+            'checked in the same way: its componentwise backward error, max '
+            '|b − A x| / (|A| |x| + |b|), was computed in extended precision. '
+            'It is accepted up to 4 units of rounding, 4.4e-16. The time of an '
+            'answer that is not accepted does not count; it is shown by a '
+            'hollow point or in [brackets].</p>'
             f'<ul>{heads}</ul>' + ''.join(
                 f'<p class="missing">{esc(n)}</p>' for n in notes)
             + body + '</main></body></html>\n')

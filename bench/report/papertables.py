@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The two publications' tables, theirs beside ours, of a record of
-bench_papers. Like doctables.py, whose ALL has these too."""
+"""The tables of two publications, with their figures and those of a record of
+bench_papers. The functions are like those of doctables.py, whose ALL has them,
+too."""
 
 import records
 
@@ -8,7 +9,7 @@ NAMES = {'spd': 'Cholesky', 'uniform': 'LU'}
 
 
 def g(value, form='.3g'):
-    """'12.3', '1230', or '-'."""
+    """Returns '12.3', '1230', or '-' for None."""
     if value is None:
         return '-'
     text = format(value, '#.3g' if form == '.3g' else form).rstrip('.')
@@ -16,17 +17,17 @@ def g(value, form='.3g'):
 
 
 def middle(values):
-    """The median of those that ran."""
+    """Returns the median of the values that are not None."""
     return records.middle([v for v in values or [] if v is not None])
 
 
 def named(row, name):
-    """A method, with times or not."""
+    """Returns a method, with times or without."""
     return next((m for m in row['methods'] if m['name'] == name), {})
 
 
 def time(method):
-    """'12.3'; '[12.3]' where its answer was not accepted; '-'."""
+    """Returns '12.3', or '[12.3]' if its answer was not accepted, or '-'."""
     value = middle(method.get('ms'))
     if value is None:
         return '-'
@@ -34,7 +35,7 @@ def time(method):
 
 
 def beside(ours, theirs):
-    """'12.3 / 45'; what was not published has no second."""
+    """Returns '12.3 / 45', or '12.3' if nothing was published."""
     return ours if theirs is None else f'{ours} / {g(theirs, ".4g")}'
 
 
@@ -45,7 +46,7 @@ def _total(methods, key):
 
 
 def diagonal(record):
-    """Igual's table 4.1."""
+    """Makes Igual's table 4.1."""
     body = []
     for row in sorted(_section(record, 'igual 4.1', 'b'), key=lambda r: r['b']):
         steps = [named(row, n) for n in ('GPU to host', 'potrf, CPU',
@@ -64,14 +65,14 @@ def diagonal(record):
 
 
 def _section(record, section, *keys):
-    """Rows, measured or not, that have these keys."""
+    """Returns the rows of a section that have these keys, measured or not."""
     return [r for r in record.get('rows', [])
             if r['section'] == section and 'methods' in r
             and all(r.get(k) is not None for k in ('kind', *keys))]
 
 
 def _stages(method):
-    """'66 + 6 (6)': factor and refine, ms, and iterations."""
+    """Returns '66 + 6 (6)': the ms of factor and refine, and iterations."""
     factor, refine = (middle(method.get(k)) for k in ('factor_ms',
                                                       'refine_ms'))
     if factor is None or refine is None:
@@ -80,7 +81,7 @@ def _stages(method):
 
 
 def refinement(record):
-    """Igual's table 4.2."""
+    """Makes Igual's table 4.2."""
     body = []
     for row in sorted(_section(record, 'igual 4.2', 'n'),
                       key=lambda r: (r['kind'], r['n'])):
@@ -110,7 +111,7 @@ def _work(row):
 
 
 def padding(record):
-    """Rates of the slowest order by the fastest: the saw-tooth in a number."""
+    """Makes a table of the slowest order's rate divided by the fastest's."""
     rows = _section(record, 'igual padding', 'n')
     body = []
     for kind in ('spd', 'uniform'):
@@ -130,7 +131,7 @@ def padding(record):
 
 
 def blocks(record):
-    """The block size: GFLOP/s of every way by b."""
+    """Makes a table of the GFLOP/s of every method by the block size."""
     rows = _section(record, 'igual blocks', 'n')
     sizes = sorted({r['b'] for r in rows if r.get('b')})
     body = []
@@ -152,7 +153,8 @@ def blocks(record):
 
 
 def sections(record):
-    """Crout's method: ms by the columns of a section."""
+    """Makes a table of the ms of the iterative Crout method by the columns of
+    a section."""
     rows = _section(record, 'cejka sections', 'n', 'precision')
     names = []
     for row in rows:
@@ -175,7 +177,7 @@ def _sweeps(method):
 
 
 def crout(record):
-    """Cejka's tables 3.4 and 3.5."""
+    """Makes Cejka's tables 3.4 and 3.5."""
     body = []
     rows = _section(record, 'cejka', 'n', 'precision')
     for row in sorted(rows, key=lambda r: (
@@ -195,7 +197,8 @@ def crout(record):
 
 
 def left_out(record):
-    """What has no time, and why: a line for each reason and section."""
+    """Makes a table of what was not measured, with a line for each section and
+    reason."""
     found = {}
     for row in record.get('rows', []):
         for method in row.get('methods', []):

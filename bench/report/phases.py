@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pictures of where the time goes: stacked bars. See pictures.py."""
+"""Pictures with stacked bars of where the time goes; see pictures.py."""
 
 import axes
 import chart
@@ -14,7 +14,7 @@ PHASES = (('inspect_ms', 'inspect, scale', 's5'),
 
 
 def phase_times(method):
-    """Milliseconds by phase of the solve reported, or None."""
+    """Returns the milliseconds of each phase of a method's solve, or None."""
     reports = [method[k] for k in ('factor', 'solve') if k in method]
     total = sum(r.get('total_ms') or 0.0 for r in reports)
     if not total > 0.0:
@@ -40,7 +40,7 @@ def _phase_rows(record):
 
 
 def _bars(rows, colours, narrow, title):
-    """A stacked bar for each (label, {part: ms}, note), in shares."""
+    """Draws a stacked bar of shares for each (label, {part: ms}, note)."""
     height = 92 + 30 * len(rows)
     ticks = [(k + 0.5, label) for k, (label, _, _) in enumerate(rows)]
     left = max([52] + [chart.width(label) + 12 for label, _, _ in rows])
@@ -66,8 +66,9 @@ def _bars(rows, colours, narrow, title):
 
 
 def _name_bars(picture, seen, y):
-    """Names over the topmost bar's parts, pushed apart; the smallest go where
-    there is no room for all, and are told by hovering."""
+    """Writes the names over the topmost bar's parts, moved apart. If there is
+    no room for all, the names of the smallest parts are left out; hovering
+    shows them."""
     wide = picture.width - picture.left - picture.right
     low = -100.0 * (picture.left - 12) / wide
     high = 100.0 + 100.0 * (picture.right - 8) / wide
@@ -89,7 +90,7 @@ def _name_bars(picture, seen, y):
 
 
 def phases(record, narrow=False):
-    """Stacked shares of the time of one solve, a bar for each n."""
+    """Draws the shares of the phases of one solve, a bar for each n."""
     rows = _phase_rows(record)
     if not rows:
         return None
@@ -99,13 +100,13 @@ def phases(record, narrow=False):
           axes.figure(sum(times.values()))) for n, times in rows],
         [(label, colour) for _, label, colour in PHASES], narrow, 'n')
     return picture, (
-        'Where the time of one solve goes (the last of the rounds, as the '
-        'library reports it), by n; at the right, all of it. On a GPU, factor '
-        'contains the way of A to the device.')
+        'Where the time of one solve goes, by n, as the library reports it for '
+        'the last round; the whole time is at the right. On a GPU, factor '
+        'includes copying A to the device.')
 
 
 def inside(record, narrow=False):
-    """Parts of the factorization, where they were measured."""
+    """Draws the shares of the parts of the factorization, if measured."""
     rows = []
     for row in records.rows(record, 'phases'):
         parts = row.get('parts')
@@ -127,8 +128,9 @@ def inside(record, narrow=False):
                for k, part in enumerate(order)]
     gpu = record.get('device', 'CPU') != 'CPU'
     return _bars(rows, colours, narrow, 'n'), (
-        'Inside the factorization, by n; at the right, its time. '
-        + ('Shares of the time of all kernels and copies, which overlap '
-           '(CUPTI). "CPU": with the diagonal blocks factored there.' if gpu
-           else 'The LU of a block column, pivoting among it, is OpenBLAS\'s '
-           'and cannot be told apart further.'))
+        'The parts of the factorization, by n; its time is at the right. '
+        + ('The shares are of the time of all kernels and copies, which '
+           'overlap, as measured by CUPTI. "CPU": the CPU factors the diagonal '
+           'blocks.' if gpu
+           else 'OpenBLAS factors the block columns, so that pivoting is not '
+           'timed separately.'))

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The pictures: each a function of a record, (chart, caption) or None where
-the record has nothing for it. narrow: for a telephone. Here those of times;
-phases.py and answers.py have the others."""
+"""The pictures. Each is a function of a record that returns (chart, caption),
+or None if the record has nothing to draw. narrow pictures are for telephones.
+This file has the pictures of times; phases.py and answers.py have the others.
+"""
 
 import answers
 import axes
@@ -11,18 +12,19 @@ import records
 
 
 def rate(n, ms):
-    """GFLOP/s of a solve: (2/3 n^3 + 2 n^2) over the time."""
+    """Returns the GFLOP/s of a solve, (2/3 n^3 + 2 n^2) operations."""
     return 1e-6 * (2.0 / 3.0 * n ** 3 + 2.0 * n ** 2) / ms
 
 
 def _start(rows):
-    """Left out: sizes where nothing but overhead is seen."""
+    """Leaves out small orders, whose time is overhead."""
     kept = [r for r in rows if r['n'] >= 64]
     return kept if len(kept) >= 3 else rows
 
 
 def _lines(rows, value):
-    """For each way: points, whether they were accepted."""
+    """Yields for each method how it is drawn, its points, and whether they
+    were accepted."""
     for name, label, colour, width, dash in axes.WAYS:
         points, full = [], []
         for row in rows:
@@ -36,7 +38,7 @@ def _lines(rows, value):
 
 
 def speed(record, narrow=False):
-    """Rates of whole solves against n, with the floor as a ceiling."""
+    """Draws rates of whole solves against n, with the limit of the hardware."""
     kind = axes.kind(record)
     rows = _start(records.rows(record, 'solve', kind))
     if len(rows) < 2:
@@ -61,13 +63,14 @@ def speed(record, narrow=False):
                        label, width, dash, full)
     return picture, (
         f'Speed of whole solves, one right-hand side, {kind} random matrices, '
-        'from host memory to host memory: (2/3 n³ + 2 n²) operations over the '
-        f'median time; higher is better. {axes.HOLLOW} Dotted: what copies, '
-        'arithmetic and one pass over A would take at the rates measured.')
+        'from host memory to host memory: (2/3 n³ + 2 n²) operations divided '
+        f'by the median time; higher is better. {axes.HOLLOW} The dotted line '
+        'is the rate if only copies, arithmetic and one pass over A took time, '
+        'at the measured rates.')
 
 
 def ratio(record, narrow=False):
-    """Times by those of the reference, over all n."""
+    """Draws ratios of times to those of the reference, against n."""
     kind = axes.kind(record)
     rows = {r['n']: r for r in records.rows(record, 'small', kind)}
     rows.update({r['n']: r for r in records.rows(record, 'solve', kind)})
@@ -101,16 +104,16 @@ def ratio(record, narrow=False):
     for label, colour, width, dash, points, full in reversed(lines):
         picture.series(points, colour, label, label, width, dash, full)
     return picture, (
-        f'Time of each way over that of {ours}, round by round, medians, one '
-        f'right-hand side, {kind} random matrices. Above 1 it is slower than '
-        f'Hone, below 1 faster. {axes.HOLLOW}')
+        f'Time of each method divided by that of {ours} in the same round; '
+        f'medians, one right-hand side, {kind} random matrices. A method above '
+        f'1 is slower than Hone, below 1 faster. {axes.HOLLOW}')
 
 
 # ---- How cost grows
 
 
 def cost(record, narrow=False):
-    """Time against n, doubly logarithmic, with exponents."""
+    """Draws time against n on logarithmic axes, with exponents."""
     kind = axes.kind(record)
     rows = records.rows(record, 'solve', kind)
     if len(rows) < 3:
@@ -132,16 +135,17 @@ def cost(record, narrow=False):
 
 
 def columns(record, narrow=False):
-    """Time against right-hand sides."""
+    """Draws time against the number of right-hand sides."""
     return _against(record, narrow, 'columns', 'nrhs', 'right-hand sides',
                     'Median time of factoring and solving against the number '
                     'of right-hand sides, all at once.')
 
 
 def threads(record, narrow=False):
-    """Time against threads."""
+    """Draws time against the number of threads."""
     return _against(record, narrow, 'threads', 'threads', 'threads',
-                    'Median time of a whole solve against threads.')
+                    'Median time of a whole solve against the number of '
+                    'threads.')
 
 
 def _against(record, narrow, section, key, title, caption):
@@ -172,7 +176,8 @@ def _against(record, narrow, section, key, title, caption):
             colour, f'{label}, n = {n}', f'{label}, {axes.short(n)}', width,
             None if n == orders[-1] else '(5,3)',
             [bool(m.get('accepted')) for _, m in points])
-    return picture, f'{caption} At the ends: method, n. {axes.HOLLOW}'
+    return picture, (f'{caption} The lines are labelled with method and n. '
+                     f'{axes.HOLLOW}')
 
 
 ALL = (('speed', speed), ('ratio', ratio), ('phases', phases.phases),

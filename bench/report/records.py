@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Result files: read, checked, and what is asked of them.
+"""Reads and checks records, the files of results, and computes medians, ratios
+and the like.
 
 A file that cannot be used raises RecordError, whose text names the file and
-says why. Nothing here draws or prints. Read next: guard.py, pictures.py.
+says why. Nothing here draws or prints. Read next: guard, pictures.py.
 """
 
 import json
@@ -12,16 +13,16 @@ import re
 BENCH = 'hone-bench/1'
 CAMPAIGN = 'hone-campaign/1'
 
-# An answer is accepted up to 4 units of rounding, eps = 2^-53.
+# An answer is accepted up to a backward error of 4 eps, eps = 2^-53.
 LIMIT = 4.0 * 2.0 ** -53
 
 
 class RecordError(Exception):
-    """A file that is no record, or not one that this program reads."""
+    """The file is not a record, or not one that this program reads."""
 
 
 def _no_constant(name):
-    raise ValueError(f'{name} is no JSON')
+    raise ValueError(f'{name} is not JSON')
 
 
 def _read(path):
@@ -51,7 +52,7 @@ def _is_number(value):
 
 def _check_method(where, method):
     if not isinstance(method, dict) or not isinstance(method.get('name'), str):
-        raise RecordError(f'{where}: a method without a name')
+        raise RecordError(f'{where}: there is a method without a name')
     where += f', {method["name"]}'
     times = method.get('ms', [])
     if not isinstance(times, list) or not all(
@@ -96,7 +97,7 @@ def _check_gallery(where, row):
 
 def _check_rows(path, rows):
     if not isinstance(rows, list):
-        raise RecordError(f'{path}: "rows" is missing: cut off?')
+        raise RecordError(f'{path}: "rows" is missing; was the file cut off?')
     for number, row in enumerate(rows, 1):
         where = f'{path}: row {number}'
         if not isinstance(row, dict) or not isinstance(
@@ -128,27 +129,28 @@ def _check_fits(path, fits):
 
 
 def load(path):
-    """The record in a file, with its name under 'file'."""
+    """Returns the record in a file, with the file's name under 'file'."""
     record = _read(path)
     if not isinstance(record, dict):
         raise RecordError(f'{path}: is JSON, but no record')
     form = record.get('format')
     if form is None:
-        raise RecordError(f'{path}: has no "format": no record of bench_cpu, '
-                          'bench_gpu or campaign, or one from before format '
+        raise RecordError(f'{path}: has no "format"; it is not a record of the '
+                          'benchmarks or the campaign, or is older than format '
                           '1; measure again')
     if form not in (BENCH, CAMPAIGN):
-        raise RecordError(f'{path}: is in format {json.dumps(form)}; read are '
-                          f'{BENCH} and {CAMPAIGN}')
+        raise RecordError(f'{path}: is in format {json.dumps(form)}; this '
+                          f'program reads {BENCH} and {CAMPAIGN}')
     if form == BENCH:
         _check_rows(path, record.get('rows'))
         _check_fits(path, record.get('fits', []))
     elif not isinstance(record.get('families'), list) or not all(
             isinstance(f, dict) and isinstance(f.get('family'), str)
             for f in record['families']):
-        raise RecordError(f'{path}: "families" is missing: cut off?')
+        raise RecordError(f'{path}: "families" is missing; was the file cut '
+                          'off?')
     record['file'] = path
-    if 'program' in record:  # of another machine: its folders say nothing
+    if 'program' in record:  # the folders of another machine say nothing
         record['program'] = re.sub(r'(--json )\S*/', r'\1',
                                    str(record['program']))
     return record
@@ -158,8 +160,8 @@ def load(path):
 
 
 def place(row):
-    """Which row of a table it is: all that tells it from others but times.
-    Rows of one order that have a method each are told apart by its name."""
+    """Returns what identifies a row in its table. In sections with several rows
+    of one order, each for one method, the method's name is a part of it."""
     names = [m.get('name') for m in row.get('methods', [])]
     several = row['section'] in ('forms', 'phases')
     return (row['section'], str(row.get('kind')), *(
@@ -172,8 +174,9 @@ def _ran(row):
 
 
 def joined(paths, any_commit=False):
-    """One record of several of one machine and, unless any_commit, commit:
-    where two have the same row, the later one's counts, if it has times."""
+    """Returns one record of several of the same machine and, unless any_commit
+    is true, of the same commit. If two have the same row, the later one is
+    taken, if it has times."""
     whole = load(paths[0])
     keys = ['format', 'device', 'host'] + ([] if any_commit else ['commit'])
     for path in paths[1:]:
@@ -183,7 +186,7 @@ def joined(paths, any_commit=False):
                 raise RecordError(f'{path}: not of the same {key} as '
                                   f'{paths[0]}')
         if 'rows' not in whole:
-            raise RecordError(f'{path}: only records of times are joined')
+            raise RecordError(f'{path}: only records of times can be joined')
         told = {k: str(more.get(k, 'unknown'))
                 for k in ('program', 'date', 'commit')}
         fresh = [{**told, **r} for r in more['rows']]
@@ -191,21 +194,21 @@ def joined(paths, any_commit=False):
         there = {place(r) for r in whole['rows'] if place(r) not in ran}
         whole['rows'] = [r for r in whole['rows'] if place(r) in there] + [
             r for r in fresh if place(r) not in there]
-        # fitted from the rows of one run alone
+        # These were fitted to the rows of one run.
         for key in ('fits', 'crossovers'):
             whole.pop(key, None)
         if whole.get('commit') != more.get('commit'):
-            whole['commit'] = 'unknown: several, told by each row'
+            whole['commit'] = 'unknown: several, each row has its own'
     return whole
 
 
 def times(method):
-    """The rounds that ran."""
+    """Returns the times of the rounds that ran."""
     return [t for t in method.get('ms', []) if t is not None]
 
 
 def middle(values):
-    """The median; None of nothing."""
+    """Returns the median, or None without values."""
     ordered = sorted(values)
     if not ordered:
         return None
@@ -216,10 +219,10 @@ def middle(values):
 
 
 def interval(values):
-    """Where the median lies with a probability of 95 %, whatever the
-    distribution: between the k-th value from below and from above, k the
-    largest with P(binomial(count, 1/2) < k) <= 2.5 %; all of them where there
-    are too few (5 values: 94 %)."""
+    """Returns a 95 % confidence interval of the median for any distribution:
+    from the k-th smallest to the k-th largest value, where k is the largest
+    number with P(binomial(count, 1/2) < k) <= 2.5 %. With few values it is from
+    the smallest to the largest (5 values: 94 %)."""
     ordered = sorted(values)
     count = len(ordered)
     below, k = 0.0, 0
@@ -233,14 +236,15 @@ def interval(values):
 
 
 def ratio(method, reference):
-    """The median of a's times over b's, in the rounds where both ran."""
+    """Returns the median ratio of the method's times to the reference's, over
+    the rounds where both ran."""
     return middle([a / b for a, b in zip(method.get('ms', []),
                                          reference.get('ms', []))
                    if a is not None and b is not None and b > 0.0])
 
 
 def rows(record, section, kind=None):
-    """Rows of a section that were measured, in order of n."""
+    """Returns the rows of a section that have times, in order of n."""
     found = [r for r in record.get('rows', [])
              if r['section'] == section and kind in (None, r.get('kind'))
              and any(times(m) for m in r.get('methods', []))]
@@ -249,7 +253,7 @@ def rows(record, section, kind=None):
 
 
 def find(row, name):
-    """The method of that name which has times; None: there is none."""
+    """Returns the method of that name if it has times, else None."""
     for method in row['methods']:
         if method['name'] == name and times(method):
             return method
@@ -257,17 +261,18 @@ def find(row, name):
 
 
 def is_ours(method):
-    """Is it this library?"""
+    """Tells whether the method is this library's."""
     return method['name'].startswith('Hone')
 
 
 def is_pinned(method):
-    """Did it get A in page-locked memory?"""
+    """Tells whether A was in page-locked memory."""
     return method['name'].startswith('pinned: ')
 
 
 def best(methods, counted):
-    """The fastest of them, counted: of those with accepted answers; None."""
+    """Returns the fastest method; if counted is true, of those with accepted
+    answers. None if there is none."""
     able = [m for m in methods if times(m) and
             (m.get('accepted') or not counted)]
     return min(able, key=lambda m: middle(times(m)), default=None)
@@ -277,8 +282,8 @@ def best(methods, counted):
 
 
 def exponent(points):
-    """p of t = c x^p by least squares of the logarithms; None: fewer than
-    two different x."""
+    """Returns p of t = c x^p, fitted by least squares of the logarithms; None
+    with fewer than two different x."""
     logs = [(math.log(x), math.log(t)) for x, t in points if x > 0 and t > 0]
     if len({x for x, _ in logs}) < 2:
         return None
@@ -289,9 +294,9 @@ def exponent(points):
 
 
 def crossover(points):
-    """Where a ratio that falls with n passes 1 for good: (below, above, n),
-    n on the straight line between the two in logarithms. points: (n, ratio)
-    in order of n. None: it does not."""
+    """Returns (n0, n1, n) where a ratio that falls with n passes 1 for the last
+    time: it is above 1 at n0, not at n1, and n is interpolated linearly in
+    logarithms. points are (n, ratio) in order of n. None if it does not."""
     for (n0, r0), (n1, r1) in reversed(list(zip(points, points[1:]))):
         if not r1 <= 1.0:
             return None

@@ -2,19 +2,21 @@
 /*
  * Measures what verification costs, in three sections:
  *
- *   hopeless   a matrix that ends in the double factorization, beside dgesv and
- *              beside HONE_FACTOR_DOUBLE from the start
- *   bad        32 right-hand sides of which one is bad, beside the same with a
- *              good one in its place; dsgesv the same
- *   extra      the pass over A in double-double beside the plain one, of r and
- *              |A| |x| + |b| both; and hone_solve with extra_precise beside
- *              hone_solve without
+ *   hopeless   compares a solve whose single-precision factors do not serve, so
+ *              that A is factored in double after all, with HONE_FACTOR_DOUBLE
+ *              and with dgesv
+ *   bad        compares 32 right-hand sides, one of them bad, with 32 good
+ *              ones, for hone_solve and for dsgesv
+ *   extra      compares the pass over A, which computes r and |A| |x| + |b|, in
+ *              double-double with that in double; and hone_solve with
+ *              extra_precise with hone_solve without
  *
- * The contenders take turns, their ratios are formed within a turn, and the
- * median is told: a machine that slows down slows down all. The first turn does
- * not count. `bench_trust --help` for options.
+ * The methods take turns, their ratios are formed within a turn, and the median
+ * is printed, so that a machine which slows down slows down all methods. The
+ * first turn is not counted. `bench_trust --help` lists the options.
  */
 #include "api/hone.h"
+#include "base/lapack.h"
 #include "cpu_dp/residual.h"
 #include "tests/gallery/gallery.h"
 
@@ -25,23 +27,15 @@
 #include <string.h>
 #include <time.h>
 
-void dgesv_(const int *n, const int *nrhs, double *a, const int *lda,
-            int *pivots, double *b, const int *ldb, int *info);
-void dsgesv_(const int *n, const int *nrhs, double *a, const int *lda,
-             int *pivots, const double *b, const int *ldb, double *x,
-             const int *ldx, double *work, float *swork, int *iter, int *info);
-int openblas_get_num_threads(void);
-char *openblas_get_config(void);
-
 enum { MOST_TURNS = 99, MOST_METHODS = 4, MOST_SIZES = 16, COLUMNS = 32 };
 
 static const char usage[] =
     "usage: bench_trust [options]\n"
     "  --section NAME  hopeless, bad or extra (all three)\n"
-    "  --sizes A,B,..  orders (1000,2000,4000; hopeless 8000 too)\n"
-    "  --turns T       measured turns (by order)\n"
-    "  --commit TEXT   for the record\n"
-    "  --json FILE     every time, as JSON: a record for ninja report\n";
+    "  --sizes A,B,..  orders (1000,2000,4000; hopeless also 8000)\n"
+    "  --turns T       turns that are counted (depends on the order)\n"
+    "  --commit TEXT   the commit to record\n"
+    "  --json FILE     record all times as JSON, for ninja report\n";
 
 typedef struct settings {
   const char *section, *json_name, *commit;
@@ -51,7 +45,7 @@ typedef struct settings {
   int rows;
 } settings;
 
-/* A system and room for everybody's work. */
+/* A system, and work space for all methods. */
 typedef struct workshop {
   int64_t n, nrhs;
   double *a, *b, *x, *copy, *work;
@@ -102,7 +96,7 @@ static void close_shop(workshop *w) {
   free(w->pivots);
 }
 
-/* ---- Methods: milliseconds ---- */
+/* ---- Methods, which return milliseconds ---- */
 
 static double hone(workshop *w, int32_t start, int32_t extra) {
   hone_options o = HONE_OPTIONS_INIT;
@@ -119,7 +113,9 @@ static double hone(workshop *w, int32_t start, int32_t extra) {
 static double from_single(workshop *w) {
   return hone(w, HONE_FACTOR_SINGLE, 0);
 }
-static double by_itself(workshop *w) { return hone(w, HONE_FACTOR_AUTO, 0); }
+static double default_options(workshop *w) {
+  return hone(w, HONE_FACTOR_AUTO, 0);
+}
 static double from_double(workshop *w) {
   return hone(w, HONE_FACTOR_DOUBLE, 0);
 }
@@ -146,7 +142,8 @@ static double dsgesv(workshop *w) {
   return now_ms() - start_ms;
 }
 
-/* One right-hand side, on the threads that hone_solve would take. */
+/* Times the pass over A for one right-hand side, on as many threads as
+   hone_solve uses. */
 static double pass(workshop *w, bool accurate) {
   const hone_dense dense = {w->n, w->n, w->a, NULL};
   const hone_matrix a = hone_dense_matrix(&dense);
@@ -178,7 +175,8 @@ typedef struct method {
   const char *name;
   double (*run)(workshop *w);
   workshop *on;
-  bool verified; /* by the library, in every turn; LAPACK's: not asked */
+  bool verified; /* x was accepted in every turn; false for LAPACK's methods,
+                    whose x is not checked */
 } method;
 
 static int ascending(const void *a, const void *b) {
@@ -220,7 +218,7 @@ static void write_json(settings *s, const char *section, const char *what,
   (void)fprintf(s->json, "]}");
 }
 
-/* Every record begins with these fields (bench/report/records.py). */
+/* Writes the fields with which a record begins (bench/report/records.py). */
 static void begin_json(const settings *s) {
   char date[32];
   const time_t now = time(NULL);
@@ -235,7 +233,8 @@ static void begin_json(const settings *s) {
                 openblas_get_config(), openblas_get_num_threads());
 }
 
-/* One line: medians, and of every method the ratio of the first to it. */
+/* Times the methods and prints a line: the median of each, and how many times
+   as long the first method takes. */
 static void compare(settings *s, const char *section, const char *what,
                     method *methods, int count) {
   static double ms[MOST_METHODS][MOST_TURNS];
@@ -270,8 +269,8 @@ static void compare(settings *s, const char *section, const char *what,
 
 /* ---- Sections ---- */
 
-/* Spectra that fall, which the pivots show early; and one small singular value,
-   beyond what even double precision can tell, which nothing shows. */
+/* Two spectra fall, which small pivots reveal early. The third has one singular
+   value so small that even factors in double do not show it. */
 static void hopeless(settings *s, int64_t n) {
   static const struct {
     const char *family;
@@ -279,7 +278,7 @@ static void hopeless(settings *s, int64_t n) {
   } cases[] = {{"dlatms_3", 13.0}, {"dlatms_5", 13.0}, {"dlatms_2", 15.0}};
   for (int k = 0; k < (n > 4000 ? 1 : 3); k++) {
     workshop w = open_shop(n, 1, cases[k].family, cases[k].parameter);
-    method methods[] = {{"by itself", by_itself, &w, false},
+    method methods[] = {{"by itself", default_options, &w, false},
                         {"double first", from_double, &w, false},
                         {"dgesv", dgesv, &w, false}};
     compare(s, "hopeless", cases[k].family, methods, 3);
@@ -287,8 +286,8 @@ static void hopeless(settings *s, int64_t n) {
   }
 }
 
-/* Too large for single precision; below the range of double, which no
-   factorization can help. */
+/* Makes one right-hand side bad: too large for single precision (kind 0), or
+   of denormal numbers, for which no factorization helps (kind 1). */
 static void spoil(workshop *w, int kind) {
   double *b = w->b + (COLUMNS / 2) * w->n;
   for (int64_t i = 0; i < w->n; i++)
@@ -317,7 +316,7 @@ static void bad(settings *s, int64_t n) {
 static void extra(settings *s, int64_t n) {
   workshop w = open_shop(n, 1, "uniform", 0.0);
   method solves[] = {{"extra precise", extra_precise, &w, false},
-                     {"plain", by_itself, &w, false}};
+                     {"plain", default_options, &w, false}};
   method passes[] = {{"double-double", accurate_pass, &w, false},
                      {"double", plain_pass, &w, false}};
   compare(s, "extra", "hone_solve", solves, 2);
@@ -376,9 +375,10 @@ int main(int argc, char **argv) {
     (void)fprintf(stderr, "bench_trust: cannot write %s\n", s.json_name);
     return 2;
   }
-  printf("threads %d; medians, and how many times the others' time the first "
-         "takes\n",
-         openblas_get_num_threads());
+  printf(
+      "threads %d; medians, and in brackets how many times as long the first "
+      "method takes\n",
+      openblas_get_num_threads());
   if (s.json)
     begin_json(&s);
   run(&s, "hopeless", hopeless);

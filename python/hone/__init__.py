@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hone: dense A x = b to full double accuracy, every answer verified.
+"""Hone solves dense A x = b to full double accuracy and verifies every answer.
 
     import hone
     x = hone.solve(A, b)                      # like numpy.linalg.solve
@@ -9,9 +9,9 @@
         x = solver.solve(b)
         y = solver.update(A2).solve(b)        # a nearby matrix
 
-Where x is weaker than asked there is a HoneWarning, never silence; errors are
-exceptions with the status's text. Options are those of hone.h by name, such
-as device="cpu", structure="spd", threads=4, extra_precise=True.
+If x is less accurate than asked, a HoneWarning says so; errors are exceptions
+with the text of their status. Options have the names of hone.h, such as
+device="cpu", structure="spd", threads=4, extra_precise=True.
 """
 
 from ._abi import VERSION as __version__

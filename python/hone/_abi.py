@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""hone.h and hone_tuning.h in ctypes, word for word, and the library itself.
+"""The declarations of hone.h and hone_tuning.h in ctypes, and the library.
 
 tests/packaging/abi.py compares the structures, the constants and the calls
-with the headers, by the C compiler.
+with the headers, as the C compiler sees them.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ STRUCTS = {
     "hone_report": Report,
 }
 
-# Arrays are addresses (c_void_p): of double, or of Column.
+# Arrays, of double or of Column, are passed as addresses (c_void_p).
 _REPORT = POINTER(Report)
 _OPTIONS = POINTER(Options)
 _INT64 = POINTER(c_int64)
@@ -223,8 +223,9 @@ _ADVICE = (
 
 
 def library_path() -> str:
-    """What to load: HONE_LIBRARY, else beside the package, else in the build
-    folder of the checkout that the package stands in, else the loader's."""
+    """Returns the library's file: $HONE_LIBRARY, the one beside the package, or
+    the one in the build folder of the checkout that has the package. Otherwise
+    the loader looks for it."""
     here = Path(__file__).resolve().parent
     checkout = here.parent.parent
     given = os.environ.get("HONE_LIBRARY")
@@ -240,7 +241,8 @@ def library_path() -> str:
 
 
 def load() -> ctypes.CDLL:
-    """The library, its calls declared; ImportError says what to do."""
+    """Loads the library and declares its functions. An ImportError says what to
+    do."""
     path = library_path()
     try:
         library = ctypes.CDLL(path)

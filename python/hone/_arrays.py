@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Arrays in and out: as they lie in memory wherever the library can read them
-so, converted or copied where not, refused where that would lose something."""
+"""Arrays for the library. They are passed in place if the library can read
+them, converted or copied if not, and refused if that would lose something."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ DOUBLE = np.dtype(np.float64)
 
 
 def as_doubles(value: Any, name: str) -> Doubles:
-    """value as an array of aligned native doubles, itself where it is one."""
+    """Returns value as an array of aligned native doubles; value itself if it
+    is one already."""
     array: NDArray[Any]
     array = value if type(value) is np.ndarray else _as_array(value, name)
     if array.dtype == DOUBLE and array.flags.aligned:
@@ -41,7 +42,7 @@ def as_doubles(value: Any, name: str) -> Doubles:
 
 
 def _as_array(value: Any, name: str) -> NDArray[Any]:
-    """Whatever NumPy calls an array, as a plain one."""
+    """Returns a plain array of whatever NumPy can make one of."""
     if isinstance(value, np.ma.MaskedArray):
         if np.ma.is_masked(value):
             raise bad_value(
@@ -57,18 +58,19 @@ def _as_array(value: Any, name: str) -> NDArray[Any]:
     try:
         return np.asarray(value)
     except ValueError as error:
-        raise bad_value(f"{name} is no array: {error}") from error
+        raise bad_value(f"{name} is not an array: {error}") from error
     except (TypeError, RuntimeError) as error:
-        raise bad_type(f"{name} is no array: {error}") from error
+        raise bad_type(f"{name} is not an array: {error}") from error
 
 
 def _apart(stride: int, n: int) -> bool:
-    """May lines of n doubles, unit stride, be so many bytes apart?"""
+    """Tells whether a stride between lines of n contiguous doubles is a leading
+    dimension."""
     return stride >= 8 * n and stride % 8 == 0
 
 
 def as_matrix(value: Any, name: str = "A") -> tuple[Doubles, Layout, int]:
-    """A square matrix: the array, its layout and its leading dimension."""
+    """Returns a square matrix, its layout and its leading dimension."""
     a = as_doubles(value, name)
     if a.ndim != 2 or a.shape[0] != a.shape[1]:
         raise bad_value(
@@ -87,7 +89,8 @@ def as_matrix(value: Any, name: str = "A") -> tuple[Doubles, Layout, int]:
 
 
 def in_layout(a: Doubles, layout: Layout, ld: int, wanted: Layout) -> Any:
-    """The same matrix in the layout wanted: a copy if it has another."""
+    """Returns the matrix and its leading dimension in the wanted layout; a copy
+    if it has another."""
     if layout == wanted or a.shape[0] <= 1:
         return a, ld
     order: Any = "F" if wanted == Layout.COL_MAJOR else "C"
@@ -95,7 +98,8 @@ def in_layout(a: Doubles, layout: Layout, ld: int, wanted: Layout) -> Any:
 
 
 def column_ld(b: Doubles) -> int:
-    """Leading dimension of columns of doubles; 0: it must be copied."""
+    """Returns the leading dimension of columns of doubles, or 0 if they must be
+    copied."""
     n: int = b.shape[0]
     if n > 1 and b.strides[0] != 8:
         return 0
@@ -106,7 +110,7 @@ def column_ld(b: Doubles) -> int:
 
 
 def as_columns(value: Any, n: int, name: str) -> tuple[Doubles, int]:
-    """Right-hand sides, n or n x nrhs, and their leading dimension."""
+    """Returns right-hand sides, n or n x nrhs, and their leading dimension."""
     b = as_doubles(value, name)
     if b.ndim not in (1, 2) or b.shape[0] != n:
         raise bad_value(
@@ -119,8 +123,8 @@ def as_columns(value: Any, n: int, name: str) -> tuple[Doubles, int]:
 
 
 def place_for(out: Any, shape: tuple[int, ...]) -> tuple[Doubles, int]:
-    """Where x goes: out itself, or an array of its shape where the library
-    cannot write to out, or a new one where there is none."""
+    """Returns the array to which the library writes x: out itself, or a new one
+    if the library cannot write to out or there is none."""
     if out is not None:
         if type(out) is not np.ndarray:
             raise bad_type(f"out is {type(out).__name__}, not a NumPy array")

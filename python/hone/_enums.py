@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The constants of hone.h and hone_tuning.h: HONE_DEVICE_CPU is Device.CPU
-here."""
+"""The constants of hone.h and hone_tuning.h; HONE_DEVICE_CPU is Device.CPU."""
 
 from __future__ import annotations
 
@@ -10,8 +9,8 @@ from ._abi import lib
 
 
 class Status(IntEnum):
-    """The sign is the contract: 0, every right-hand side is accepted; > 0, x
-    is the best found, weaker than asked; < 0, an error."""
+    """The result of a call. 0: every right-hand side is accepted. > 0: x is the
+    best found, but weaker than asked. < 0: an error."""
 
     OK = 0
     NOT_CONVERGED = 1
@@ -40,7 +39,7 @@ class Status(IntEnum):
 
 
 def status_text(status: int) -> str:
-    """Text for a status; any int has one."""
+    """Returns the text of a status; any int has one."""
     text: bytes = lib.hone_status_text(status)
     return text.decode()
 
@@ -56,7 +55,7 @@ class Trans(IntEnum):
 
 
 class Device(IntEnum):
-    """Where the factorization runs."""
+    """The device on which the factorization runs."""
 
     AUTO = 0
     CPU = 1
@@ -64,7 +63,7 @@ class Device(IntEnum):
 
 
 class Factor(IntEnum):
-    """Precision of the first factorization."""
+    """The precision of the first factorization."""
 
     AUTO = 0
     SINGLE = 1
@@ -72,7 +71,7 @@ class Factor(IntEnum):
 
 
 class Structure(IntEnum):
-    """What the caller knows about A."""
+    """The structure of A, as far as the caller knows it."""
 
     AUTO = 0
     SPD = 1
@@ -80,7 +79,7 @@ class Structure(IntEnum):
 
 
 class Found(IntEnum):
-    """Report.structure: the structure that was found."""
+    """The structure of A that was found, in Report.structure."""
 
     GENERAL = 0
     DEFINITE = 1
@@ -98,7 +97,7 @@ class Criterion(IntEnum):
 
 
 class Arithmetic(IntEnum):
-    """How a GPU makes the products of the factorization."""
+    """The arithmetic of the factorization's products on a GPU."""
 
     AUTO = 0
     FP32 = 1
@@ -133,7 +132,7 @@ class Residuals(IntEnum):
     HOST = 1
 
 
-# How hone.h spells the members of each.
+# The prefixes of the members' names in hone.h, after HONE_.
 PREFIXES: dict[type[IntEnum], str] = {
     Status: "",
     Layout: "",
@@ -152,7 +151,7 @@ PREFIXES: dict[type[IntEnum], str] = {
 
 
 def c_names() -> dict[str, int]:
-    """Every constant by its name in hone.h."""
+    """Returns the value of every constant by its name in hone.h."""
     names = {}
     for kind, prefix in PREFIXES.items():
         for member in kind:

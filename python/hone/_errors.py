@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Errors and warnings: each status in the kind of exception Python users
-expect, all of them HoneError."""
+"""Errors and warnings. Each status has the kind of exception that Python users
+expect, and all are HoneError."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ._report import Report
 
 
 class HoneError(Exception):
-    """A call that failed. status is the library's, report what it knew when
-    it failed (None where the call was refused before)."""
+    """A call failed. status is the library's, report its report up to the
+    failure, or None if the call was refused before."""
 
     def __init__(
         self, message: str, status: Status, report: Optional[Report] = None
@@ -29,11 +29,11 @@ class HoneError(Exception):
 
 
 class HoneValueError(HoneError, ValueError):
-    """Sizes, options, NaN and Inf."""
+    """A size or an option is invalid, or an array has NaN or Inf."""
 
 
 class HoneTypeError(HoneError, TypeError):
-    """What is no array of real numbers, or no option."""
+    """An argument is not an array of real numbers, or has the wrong type."""
 
 
 class HoneSingularError(HoneError, np.linalg.LinAlgError):
@@ -45,23 +45,23 @@ class HoneOverflowError(HoneError, OverflowError):
 
 
 class HoneMemoryError(HoneError, MemoryError):
-    """Out of memory, or above memory_limit_bytes."""
+    """Memory is missing, or more than memory_limit_bytes would be needed."""
 
 
 class HoneDeviceError(HoneError, RuntimeError):
-    """The device asked for cannot be used, or failed."""
+    """The chosen device cannot be used, or failed."""
 
 
 class HoneCancelledError(HoneError, RuntimeError):
-    """Stopped by progress or deadline_s before there was any x."""
+    """progress or deadline_s stopped the call before there was any x."""
 
 
 class HoneInternalError(HoneError, RuntimeError):
-    """An error of the library: please report it."""
+    """The library has a bug; please report it."""
 
 
 class HoneWeakError(HoneError, np.linalg.LinAlgError):
-    """weak="raise": x, the best found, is not accepted."""
+    """x, the best found, is not accepted, and weak="raise" was given."""
 
     def __init__(
         self,
@@ -78,8 +78,8 @@ class HoneWeakError(HoneError, np.linalg.LinAlgError):
 
 
 class HoneWarning(RuntimeWarning):
-    """x is the best found and returned, but weaker than asked for: the status
-    is positive. report says how much, x is the same array."""
+    """The x returned is the best found, but weaker than asked for: the status
+    is positive. report has its errors, x is the same array."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ _KINDS: dict[Status, type[HoneError]] = {
 
 
 def describe(status: int, report: Optional[Report]) -> str:
-    """The status's text, then where and why."""
+    """Returns the status's text, then where and why."""
     parts = [status_text(status)]
     if report is not None:
         if report.bad_row >= 0:
@@ -126,7 +126,7 @@ def describe(status: int, report: Optional[Report]) -> str:
 def error_of(
     status: int, report: Optional[Report], hint: str = ""
 ) -> HoneError:
-    """The exception for a status < 0."""
+    """Returns the exception for a status < 0."""
     known = Status(status)
     kind = _KINDS.get(known, HoneValueError)
     return kind(describe(status, report) + hint, known, report)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Options, by the names of hone_options, checked one by one: what ctypes
-would cut off to fit is refused here."""
+"""Options, with the names of hone_options. Each is checked here, because ctypes
+would truncate numbers that do not fit."""
 
 from __future__ import annotations
 
@@ -18,23 +18,25 @@ from ._errors import bad_type, bad_value
 
 
 class Progress(NamedTuple):
-    """What a progress function is told."""
+    """The argument of a progress function."""
 
     phase: str  # "inspect", "factor", "refine", "factor in double"
-    fraction: float  # of this phase's work done, 0 to 1
+    fraction: float  # part of this phase's work that is done, 0 to 1
     elapsed_s: float  # since the call began
-    iteration: int  # refine: corrections so far with these factors
-    precision: int  # refine: of the factors, 32 or 64; else 0
-    backward_error: float  # refine: of the present x, largest; else NaN
-    gmres: bool  # refine: by GMRES with those factors
+    # While refining:
+    iteration: int  # corrections so far with these factors
+    precision: int  # of the factors, 32 or 64; otherwise 0
+    backward_error: float  # of the present x, the largest; otherwise NaN
+    gmres: bool  # whether GMRES makes the corrections
 
 
 ProgressFunction = Callable[[Progress], Optional[bool]]
 
 
 class Options(TypedDict, total=False):
-    """What every solve takes by name; None and 0 are the default. Choices are
-    a member of the enumeration, or its name in any case: device="cpu"."""
+    """The keyword arguments of every solve. None and 0 stand for the default. A
+    choice is a member of its enumeration, or the member's name in upper or
+    lower case: device="cpu"."""
 
     device: Union[Device, str, None]
     factor_precision: Union[Factor, str, None]
@@ -98,7 +100,7 @@ def _choice(name: str, value: Any) -> int:
 
 
 def whole(name: str, value: Any, bits: int) -> int:
-    """value as an integer that fits."""
+    """Returns value as an integer >= 0 that fits in so many bits."""
     try:
         number = operator.index(value)
     except TypeError as error:
@@ -121,7 +123,8 @@ def _number(name: str, value: Any) -> float:
 
 
 def make(given: dict[str, Any]) -> _abi.Options:
-    """given as the library takes them; progress is the caller's to set."""
+    """Returns the given options as the library takes them, except for progress,
+    which the caller sets."""
     options = _abi.new_options()
     tuning = _abi.new_tuning()
     options.tuning = ctypes.pointer(tuning)
@@ -145,7 +148,7 @@ def make(given: dict[str, Any]) -> _abi.Options:
 
 
 def way(trans: Any) -> int:
-    """trans: whether the system is A^T x = b."""
+    """Returns 1 if the system is A^T x = b, and 0 if it is A x = b."""
     if isinstance(trans, str) and trans.upper() in ("N", "T"):
         return int(trans.upper() == "T")
     if isinstance(trans, (bool, int, np.bool_)) and trans in (0, 1):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report of a call, as an object."""
+"""The report of a call as a Python object."""
 
 from __future__ import annotations
 
@@ -34,25 +34,26 @@ def _written(write: Any, report: _abi.Report) -> str:
 
 
 class Report:
-    """What was done and how good the result is: hone_report, in hone.h.
+    """What a call did and how accurate its result is; hone_report in hone.h.
 
-    Printing it shows what matters to people; json() and as_dict() give all.
+    Printing it shows the most important fields; json() and as_dict() have all.
     """
 
     status: Status
     accepted: int  # right-hand sides accepted
     n: int
     nrhs: int
-    backward_error: float  # largest over columns: componentwise,
-    normwise_error: float  # LAPACK's normwise,
-    residual_error: float  # ||b - A x|| / ||b||,
+    # The largest of each of these over the columns:
+    backward_error: float  # componentwise backward error
+    normwise_error: float  # LAPACK's normwise backward error
+    residual_error: float  # ||b - A x|| / ||b||
     forward_error: float  # bound on the error of x
-    tolerance: float  # what the criterion was compared with
-    iterations: int  # largest over columns
+    tolerance: float  # limit of the error that the criterion measures
+    iterations: int  # the largest over the columns
     precision: int  # of the last factorization used: 32 or 64
-    fallback_columns: int  # that needed other factors than the first
+    fallback_columns: int  # columns that needed other factors than the first
     threads: int
-    bad_row: int  # 0-based place of NaN, Inf, zeros; -1: none
+    bad_row: int  # 0-based place of NaN, Inf or zeros; -1: none
     bad_col: int
     norm1: float
     rcond: float
@@ -76,7 +77,7 @@ class Report:
     from_device_bytes: int
     device: str
     path: str
-    reason: str  # why it climbed or failed; empty: it did not
+    reason: str  # why other factors were needed, or the call failed; or empty
     diagonal_ms: float
     diagonal_wait_ms: float
     block_rows: int
@@ -95,8 +96,8 @@ class Report:
     dependent_count: int
     dependent_index: tuple[int, ...]
     dependent_weight: tuple[float, ...]
-    #: One entry for each right-hand side (fields as of hone_column), of a
-    #: solve with status >= 0; else empty.
+    #: One entry for each right-hand side, with the fields of hone_column, after
+    #: a solve with status >= 0; otherwise empty.
     columns: NDArray[np.void]
 
     __slots__ = ("_c", "columns")
@@ -126,7 +127,7 @@ class Report:
         return _written(_abi.lib.hone_report_text, self._c).rstrip("\n")
 
     def json(self) -> str:
-        """As one JSON object; NaN and infinity are null there."""
+        """Returns one JSON object, in which NaN and infinity are null."""
         return _written(_abi.lib.hone_report_json, self._c)
 
     def as_dict(self) -> dict[str, Any]:

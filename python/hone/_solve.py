@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One call, a kept solver, and how much memory they need."""
+"""Solving in one call and with a solver, and the memory that both need."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def _address(array: NDArray[Any]) -> int:
 
 
 class _Vectors:
-    """b, x and x0 of one solve as the library takes them, the report it
-    fills, and what becomes of the two."""
+    """The arrays b, x and x0 of one solve, as the library takes them, the
+    report that it fills, and the answer or exception that follows."""
 
     def __init__(
         self, b: ArrayLike, n: int, x0: Any, out: Any, weak: str
@@ -68,7 +68,7 @@ class _Vectors:
         return None if self.x0 is None else _address(self.x0)
 
     def put_in(self, options: _abi.Options, way: int) -> None:
-        """What belongs to one solve, into its options."""
+        """Sets the options that belong to one solve."""
         options.trans = way
         options.x0 = self.start()
         options.ldx0 = self.ldx0
@@ -79,7 +79,7 @@ class _Vectors:
         return Report(self.c_report, columns)
 
     def answer(self, status: int, report: Report, hint: str = "") -> Doubles:
-        """x; or the error or warning that the status calls for."""
+        """Returns x, with a warning if the status is > 0; raises errors."""
         if status < 0:
             raise error_of(status, report, hint)
         x = self.x
@@ -136,16 +136,18 @@ def solve(
     return_report: bool = False,
     **options: Unpack[Options],
 ) -> Union[Doubles, tuple[Doubles, Report]]:
-    """x with A x = b (trans: A^T x = b), verified; b is (n,) or (n, columns).
+    """Returns a verified x with A x = b, or A^T x = b if trans is true. b is
+    (n,) or (n, columns).
 
-    A is read as it lies in memory, by rows or by columns, whole or part of a
-    larger array; only what is not float64, or has gaps inside both its rows
-    and its columns, is converted first. b and x lie column by column. out
-    receives x and may be b. x0 is a warm start.
+    A is read in place, by rows or by columns, also as a part of a larger array.
+    It is converted first if it is not float64 or has gaps inside both its rows
+    and its columns. b and x are stored column by column. out receives x and may
+    be b. x0 is a warm start.
 
-    A status > 0 (x is the best found, weaker than asked) is a HoneWarning;
-    weak="raise" makes it a HoneWeakError, weak="ignore" leaves it to the
-    report. Errors are HoneError in its kinds: ValueError, LinAlgError, ...
+    A status > 0 means that x is the best found, but weaker than asked. It gives
+    a HoneWarning; weak="raise" raises a HoneWeakError instead, and
+    weak="ignore" does neither. Errors are subclasses of HoneError, which are
+    also ValueError, LinAlgError, ...
     """
     a, layout, lda = as_matrix(A)
     n = a.shape[0]
@@ -169,9 +171,9 @@ def solve(
 
 
 class Solver:
-    """A matrix with its factors, to solve with many times; see factor.
+    """A matrix with its factors, for many solves; hone.factor makes it.
 
-    One call at a time: calls from several threads wait for one another.
+    Calls from several threads wait for one another.
     """
 
     def __init__(
@@ -181,7 +183,7 @@ class Solver:
         self._lock = threading.Lock()
         self._owner = 0
         self._report: Optional[Report] = None
-        self._a: Any = None  # what the library borrows
+        self._a: Any = None  # the matrix that the library borrows
         a, self._layout, lda = self._take(A, copy)
         self._n: int = a.shape[0]
         c = _options.make(options)  # type: ignore[arg-type]
@@ -208,12 +210,12 @@ class Solver:
 
     @property
     def n(self) -> int:
-        """Order of the matrix."""
+        """The order of the matrix."""
         return self._n
 
     @property
     def report(self) -> Optional[Report]:
-        """Of the last call: factor, update or solve."""
+        """The report of the last call of factor, update or solve."""
         return self._report
 
     @property
@@ -221,12 +223,13 @@ class Solver:
         return not self._handle
 
     def factor(self, A: ArrayLike, *, copy: bool = False) -> Self:
-        """Takes another matrix of the same order."""
+        """Replaces the matrix by another of the same order and factors it."""
         return self._replace(lib.hone_solver_factor, A, copy)
 
     def update(self, A: ArrayLike, *, copy: bool = False) -> Self:
-        """Takes a nearby matrix and keeps the factors: solves refine against
-        it, and factor it only if that does not converge."""
+        """Replaces the matrix by a nearby one but keeps the factors. Solves
+        refine with the new matrix, and factor it only if this does not
+        converge."""
         return self._replace(lib.hone_solver_update, A, copy)
 
     def _replace(self, call: Any, A: ArrayLike, copy: bool) -> Self:
@@ -276,7 +279,7 @@ class Solver:
         weak: Weak = "warn",
         return_report: bool = False,
     ) -> Union[Doubles, tuple[Doubles, Report]]:
-        """x with A x = b; arguments as in hone.solve."""
+        """Returns x with A x = b; the arguments are those of hone.solve."""
         way = _options.way(trans)
         v = _Vectors(b, self._n, x0, out, weak)
         c = _abi.new_options()
@@ -297,7 +300,8 @@ class Solver:
         return (x, report) if return_report else x
 
     def _use(self, call: Any, a: Optional[Doubles], *arguments: Any) -> int:
-        """call(handle, *arguments), alone; a: the matrix it borrows."""
+        """Calls call(handle, *arguments) while no other call runs. a is the
+        matrix that it borrows, if any."""
         self._not_from_within()
         with self._lock:
             if not self._handle:
@@ -307,7 +311,7 @@ class Solver:
             self._owner = threading.get_ident()
             try:
                 if a is not None:
-                    self._a = a, self._a  # both, until then
+                    self._a = a, self._a  # keeps both during the call
                 if self._watch is not None:
                     return self._watch.run(call, self._handle, *arguments)
                 status: int = call(self._handle, *arguments)
@@ -325,7 +329,7 @@ class Solver:
             )
 
     def close(self) -> None:
-        """Frees the factors and lets go of A. May be called again."""
+        """Frees the factors and no longer refers to A. May be called again."""
         self._not_from_within()
         with self._lock:
             lib.hone_solver_destroy(byref(self._handle))
@@ -359,18 +363,18 @@ class Solver:
 def factor(
     A: ArrayLike, *, copy: bool = False, **options: Unpack[Options]
 ) -> Solver:
-    """Factors A once: hone.factor(A).solve(b), .update(A2), .close() (or a
-    with statement). Options as in hone.solve.
+    """Factors A once and returns a Solver, with the methods solve, update and
+    close; a with statement closes it. The options are those of hone.solve.
 
-    A is borrowed where it can be read as it lies, and then must not change
+    The solver borrows A if it can be read in place, and then A must not change
     while the solver is used; copy=True takes a copy.
     """
     return Solver(A, copy=copy, **options)
 
 
 class HostMemory(NamedTuple):
-    single_bytes: int  # on the single-precision path
-    double_bytes: int  # once the double factorization is needed
+    single_bytes: int  # if single-precision factors suffice
+    double_bytes: int  # if A is factored in double, too
 
 
 class DeviceMemory(NamedTuple):
@@ -381,12 +385,14 @@ class DeviceMemory(NamedTuple):
 def memory_needed(
     n: int, nrhs: int = 1, **options: Unpack[Options]
 ) -> HostMemory:
-    """Host memory that solve holds at most beside the arrays given to it."""
+    """Returns the most host memory that solve allocates, in bytes; the
+    caller's arrays are not counted."""
     return HostMemory(*_needed(lib.hone_memory_needed, (n, nrhs), options))
 
 
 def device_memory_needed(n: int, **options: Unpack[Options]) -> DeviceMemory:
-    """Memory of a GPU that solving takes; 0 in a library without CUDA."""
+    """Returns the memory on a GPU that solving takes, in bytes; 0 if the
+    library was built without CUDA."""
     return DeviceMemory(*_needed(lib.hone_device_memory_needed, (n,), options))
 
 
@@ -401,6 +407,6 @@ def _needed(call: Any, sizes: tuple[int, ...], options: Any) -> tuple[int, int]:
 
 
 def version() -> str:
-    """The library's version."""
+    """Returns the library's version."""
     text: bytes = lib.hone_version()
     return text.decode()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What may stop a call: the caller's progress function, what it raises, and
-Ctrl-C, which Python would otherwise not hear before the library returns."""
+"""Stops a call if the caller's progress function says so or raises an
+exception, and on Ctrl-C, which Python alone would handle only after the library
+returns."""
 
 from __future__ import annotations
 
@@ -11,13 +12,13 @@ from typing import Any, Optional
 from . import _abi
 from ._options import Progress, ProgressFunction
 
-# Smaller systems are solved before a finger has left the key.
+# Smaller systems are solved before Ctrl-C could stop them.
 INTERRUPTIBLE_FROM = 1000
 
 
 class Watch:
-    """Stands between the library and the progress function; lives as long as
-    the options that point to it."""
+    """Calls the progress function for the library. It must live as long as the
+    options that point to it."""
 
     def __init__(self, function: Optional[ProgressFunction]) -> None:
         self.raised: Optional[BaseException] = None
@@ -50,12 +51,13 @@ class Watch:
         self.interrupted = True
 
     def run(self, function: Any, *arguments: Any) -> int:
-        """function(*arguments); raises what the progress function raised, or
-        KeyboardInterrupt."""
+        """Calls function(*arguments). Raises the exception of the progress
+        function, or KeyboardInterrupt."""
         self.raised = None
         self.interrupted = False
-        # An exception out of a signal handler may hit a callback before its
-        # first line, where nothing catches it: so the handler only notes it.
+        # A signal handler that raises an exception may interrupt a callback
+        # before its first line, where nothing catches the exception. The
+        # handler therefore only sets a flag.
         ours = (
             threading.current_thread() is threading.main_thread()
             and signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -76,7 +78,7 @@ class Watch:
 
 
 def watch_for(function: Optional[ProgressFunction], n: int) -> Optional[Watch]:
-    """None where there is nothing to watch."""
+    """Returns a Watch, or None if nothing can stop the call."""
     if function is None and n < INTERRUPTIBLE_FROM:
         return None
     return Watch(function)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Systems to test with, and whether an answer is right."""
+"""Systems for tests, and the comparison of answers."""
 
 import numpy as np
 
 
 def system(n, columns=None, seed=1):
-    """A well conditioned A and b = A x for x = 1, 2, ...: (A, b, x)."""
+    """Returns a well-conditioned A, b = A x and x = 1, 2, ..."""
     rng = np.random.default_rng(seed)
     a = rng.uniform(-1.0, 1.0, (n, n)) + 2.0 * np.sqrt(max(n, 1)) * np.eye(n)
     if columns is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is taken as an array, what is copied, and what is refused."""
+"""Which arrays are accepted, which are copied, and which are refused."""
 
 import decimal
 import fractions
@@ -14,7 +14,7 @@ from systems import near, system
 
 
 class Taken(unittest.TestCase):
-    """Everything here is solved, and right."""
+    """Arrays that are accepted; every answer is right."""
 
     def setUp(self):
         self.a, self.b, self.x = system(7)
@@ -73,7 +73,7 @@ class Taken(unittest.TestCase):
         self.same(self.a[:, ::-1].copy()[:, ::-1], self.b)
 
     def test_broadcast(self):
-        """Stride 0: every row the same, exactly singular."""
+        """With stride 0 all rows are equal, and A is exactly singular."""
         with self.assertRaises(np.linalg.LinAlgError):
             hone.solve(np.broadcast_to(self.a[0], (7, 7)), self.b)
         x = hone.solve(self.a, np.broadcast_to(self.b[:, None], (7, 3)))
@@ -124,7 +124,7 @@ class Taken(unittest.TestCase):
 
 
 class Columns(unittest.TestCase):
-    """b and x of every shape."""
+    """Every shape of b and x."""
 
     def test_shapes(self):
         a, b, x = system(6, 4)
@@ -190,7 +190,7 @@ class Columns(unittest.TestCase):
 
 
 class NotCopied(unittest.TestCase):
-    """The library reads these where they lie."""
+    """The library reads these arrays in place."""
 
     def check_matrix(self, a, layout, ld):
         self.assertEqual(as_matrix(a)[1:], (layout, ld))
@@ -234,7 +234,7 @@ class NotCopied(unittest.TestCase):
 
 
 class Refused(unittest.TestCase):
-    """Everything here is refused, by name, with the right kind of error."""
+    """Arrays that are refused, with their name and the right exception."""
 
     def refused(self, kind, text, a, b, **options):
         with self.assertRaisesRegex(kind, text) as caught:
@@ -271,7 +271,7 @@ class Refused(unittest.TestCase):
         self.refused(TypeError, "b has dtype", np.eye(2), ["a", "b"])
 
     def test_ragged(self):
-        # up to NumPy 1.23 an array of objects, and a warning
+        # NumPy up to 1.23 makes it an array of objects, with a warning.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             ragged = [[1, 2], [3]]

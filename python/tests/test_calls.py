@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Statuses, options, reports, progress: what goes beside the arrays."""
+"""Statuses, options, reports and progress functions."""
 
 import json
 import math
@@ -95,7 +95,7 @@ class Statuses(unittest.TestCase):
 
 
 class Weak(unittest.TestCase):
-    """A status > 0: x is the best found."""
+    """Answers with a status > 0, whose x is the best found."""
 
     def setUp(self):
         self.a, self.b, self.x = system(30)
@@ -419,7 +419,7 @@ class Progress(unittest.TestCase):
 
 
 class Interrupts(unittest.TestCase):
-    """Ctrl-C stops a solve and is a KeyboardInterrupt, as everywhere."""
+    """Ctrl-C stops a solve and raises KeyboardInterrupt."""
 
     def setUp(self):
         before = signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where the library is looked for, and what is said where it is not there.
-Each case imports a copy of the package in a process of its own."""
+"""Where the library is looked for, and the messages if it is missing. Each case
+imports a copy of the package in a process of its own."""
 
 import ctypes.util
 import os
@@ -31,7 +31,7 @@ class Found(unittest.TestCase):
         self.library = self.real()
 
     def real(self):
-        """The file this process has loaded."""
+        """Returns the file of the library that this process has loaded."""
         for line in Path("/proc/self/maps").read_text().splitlines():
             if line.endswith(SONAME):
                 return line.split(maxsplit=5)[5]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A kept solver: hone.factor(A)."""
+"""Solvers, which hone.factor(A) makes."""
 
 import copy
 import gc
@@ -166,7 +166,7 @@ class Kept(unittest.TestCase):
                 threads[0].start()
                 while "tries" not in order:
                     time.sleep(0.001)
-                time.sleep(0.05)  # to get in, if it could
+                time.sleep(0.05)  # time for the other thread to enter
 
         solving = []
         solver = hone.factor(self.a, progress=told)

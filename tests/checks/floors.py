@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The floors of the house: which folder may use which, read from the includes
-of the sources and from the symbols of the archives."""
+"""Checks which folder uses which, from the includes of the sources and the
+symbols of the archives. docs/developing.md shows the folders as floors of a
+house."""
 import collections
 import os
 import re
@@ -8,8 +9,8 @@ import subprocess
 
 LIBRARY = ('api', 'base', 'refine', 'cpu_dp', 'cpu_sp', 'gpu_sp')
 
-# What each folder may include; of the library's folders also what its objects
-# may need when they are linked.
+# The folders that each folder may include. The objects of the library's folders
+# may need symbols of these folders only.
 ALLOWED = {
     'base': (),
     'refine': ('base',),
@@ -24,27 +25,29 @@ ALLOWED = {
     'tests': LIBRARY + ('examples', 'fuzz', 'bench', 'lapack'),
 }
 
-# These include nothing of the library, and every floor may include them.
+# These headers include nothing of the library, and every folder may include
+# them.
 PUBLIC = ('api/hone.h', 'api/hone.hpp', 'api/hone_tuning.h')
 
-# (folder, prefix of a header): why this arrow is drawn beside the others.
+# Exceptions: (folder, prefix of a header it may include): the reason.
 ALSO = {
-    ('fuzz', 'tests/gallery/'): 'hard matrices, and no tests',
-    ('bench', 'tests/gallery/'): 'hard matrices, and no tests',
+    ('fuzz', 'tests/gallery/'): 'the hard matrices are not tests',
+    ('bench', 'tests/gallery/'): 'the hard matrices are not tests',
     ('bench', 'cpu_sp/'): 'cpu/phases.cc times the steps of the loop',
     ('bench', 'gpu_sp/factor/loop.h'): 'gpu/hook.cu times the factorization',
     ('bench', 'gpu_sp/forms/crout.h'): 'papers/ measures the published method',
-    ('bench', 'base/base.h'): 'papers/crout_cpu.c takes MIN and MAX of it',
+    ('bench', 'base/base.h'): 'papers/crout_cpu.c needs HONE_VECTOR',
+    ('bench', 'base/lapack.h'): 'the peers are routines of LAPACK',
     ('bench', 'cpu_dp/residual.h'): 'trust/ times the pass over A alone',
 }
 
-CUDA = ('gpu_sp', 'tests', 'bench')  # the folders of CUDA's headers
+CUDA = ('gpu_sp', 'tests', 'bench')  # folders that may include CUDA's headers
 
 INCLUDE = re.compile(r'\s*#\s*include\s*["<]([^">]+)[">]')
 
 
 def cycles(arrows):
-    """The folders from which a way leads back to themselves."""
+    """Returns the folders from which the arrows lead back to themselves."""
     def reached(start):
         seen, front = set(), [start]
         while front:
@@ -60,11 +63,12 @@ def circle(arrows, told_by):
     found = cycles(arrows)
     if found:
         yield 'circle', ' '.join(found), (
-            f'{told_by}: these folders need one another: ' + ' '.join(found))
+            f'by their {told_by} these folders need one another: '
+            + ' '.join(found))
 
 
 def includes(tree):
-    """(kind, subject, message) for every include that is not allowed."""
+    """Yields (kind, subject, message) for every include that is not allowed."""
     arrows = collections.defaultdict(set)
     for file in tree.sources:
         folder = file.split('/')[0]
@@ -77,15 +81,15 @@ def includes(tree):
             at = f'{file}:{number}'
             if '../' in header:
                 yield 'include', f'{file} {header}', (
-                    f'{at}: write {header} from the top folder')
+                    f'{at}: {header} must be relative to the top folder')
             elif re.match(r'cu\w*\.h', header) and folder not in CUDA:
                 yield 'include', f'{file} {header}', (
-                    f'{at}: {header}: CUDA belongs to gpu_sp')
+                    f'{at}: only gpu_sp may include {header} of CUDA')
             elif file in ('api/hone.h', 'api/hone_tuning.h'):
                 if header not in ('stddef.h', 'stdint.h', 'api/hone.h',
                                   'hone.h'):
                     yield 'include', f'{file} {header}', (
-                        f'{at}: a public header includes {header}')
+                        f'{at}: a public header may not include {header}')
             elif ('/' in header and to in ALLOWED and to != folder
                   and header not in PUBLIC):
                 if any(folder == one and header.startswith(prefix)
@@ -99,9 +103,9 @@ def includes(tree):
 
 
 def nm(archive):
-    """(object, symbol, kind) of an archive's external symbols: U undefined, W
-    writable, R anything else. Tables of constants that the loader relocates
-    (.data.rel.ro) cannot be written to."""
+    """Yields (object, symbol, kind) of an archive's external symbols. The kind
+    is U for undefined, W for writable and R for other symbols. Tables of
+    constants that the loader relocates (.data.rel.ro) are not writable."""
     text = subprocess.run(['objdump', '-t', archive], check=True,
                           capture_output=True, text=True).stdout
     member = ''
@@ -123,7 +127,7 @@ def nm(archive):
 
 
 def archives(build):
-    """(folder, archive) for the library; gpu_sp also as it is emulated."""
+    """Yields (folder, archive) of the library, and gpu_sp's emulated one."""
     for folder in LIBRARY:
         yield folder, os.path.join(build, folder + '.a')
     emulated = os.path.join(build, 'emulated', 'gpu_sp.a')
@@ -132,8 +136,8 @@ def archives(build):
 
 
 def symbols(build):
-    """(kind, subject, message) for every object that needs what it may not,
-    and for every variable that anybody could write."""
+    """Yields (kind, subject, message) for every object that needs a symbol it
+    may not, and for every writable global variable."""
     owners, needs = {}, []
     for folder, archive in archives(build):
         for member, name, kind in nm(archive):
@@ -148,7 +152,7 @@ def symbols(build):
         owner = owners.get(name)
         if owner is None and re.match('hone_', name):
             yield 'symbol', f'{member} {name}', (
-                f'{folder}/{member} needs {name}, which nobody defines')
+                f'{folder}/{member} needs {name}, which is not defined')
         elif owner and owner != folder:
             arrows[folder].add(owner)
             if owner not in ALLOWED[folder]:

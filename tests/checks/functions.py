@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How long the functions of C, C++ and CUDA sources are, and how many
-parameters they take. No compiler: comments, strings and directives are blanked
-out, then braces and parentheses are counted."""
+"""Measures how long the functions of C, C++ and CUDA sources are, and how many
+parameters they take. It uses no compiler: comments, strings and directives are
+blanked out, then braces and parentheses are counted."""
 import re
 
 LINES = 60
@@ -11,7 +11,7 @@ FILE_LINES = 500
 BLANK = re.compile(
     r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
     r'|^[ \t]*#(?:\\\n|[^\n])*', re.S | re.M)
-# An open brace after this holds declarations, not statements.
+# A brace that opens after this encloses declarations, not statements.
 SCOPE = re.compile(r'\b(namespace|extern|struct|class|union|enum)\b[^()]*$')
 
 
@@ -20,7 +20,8 @@ def blanked(text):
 
 
 def head_of(text):
-    """(name, parameters) of a function's head, or None for what is none."""
+    """Returns (name, parameters) of a function's head, or None for other text.
+    """
     end = len(text.rstrip())
     if not end or text[end - 1] != ')':
         return None
@@ -46,7 +47,7 @@ def count_parameters(text):
 
 
 def functions(source):
-    """(name, line, lines, parameters) for every function with a body."""
+    """Yields (name, line, lines, parameters) of every function with a body."""
     text = blanked(source)
     stack, since, found = [], 0, None
     for place, letter in enumerate(text):
@@ -75,7 +76,8 @@ def functions(source):
 
 
 def sizes(tree, folders):
-    """(kind, subject, message) for functions and files that are too large."""
+    """Yields (kind, subject, message) for functions and files that are too
+    large."""
     for file in tree.sources:
         folder = file.split('/')[0]
         text = tree.text(file)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Breaks each rule of tests/check in a copy of the sources, one at a time, and
-expects that rule, and no other, to be named."""
+expects that the broken rule is named."""
 import os
 import shutil
 import subprocess
@@ -10,7 +10,7 @@ import tempfile
 LONG = 'int hone_long(int n) {\n' + '  n++;\n' * 60 + '  return n;\n}\n'
 NINE = 'void hone_nine(' + ', '.join(f'int a{i}' for i in range(9)) + ') {}\n'
 
-# (kind expected, file, what is written at its end)
+# (kind expected, file, text that is appended to it)
 BREAKS = (
     ('include', 'base/memory.c', '#include "refine/refine.h"\n'),
     ('include', 'refine/gmres.c', '#include "cpu_dp/residual.h"\n'),
@@ -32,7 +32,7 @@ BREAKS = (
     ('riddle', 'base/memory.c', '/* What is not there is not freed. */\n'),
 )
 
-# C sources of archives that break a rule of symbols: kind, {folder: text}.
+# (kind expected, {folder: C source}) of archives that break a rule of symbols.
 SYMBOLS = (
     ('symbol', {'refine': 'void hone_dense(void);\n'
                           'void hone_loop(void) { hone_dense(); }\n',
@@ -61,7 +61,7 @@ def copied(top, to):
 
 
 def archives(folder, texts):
-    """A folder like that of a build, with an archive for each floor."""
+    """Makes a folder like that of a build, with an archive for each floor."""
     for name in ('api', 'base', 'refine', 'cpu_dp', 'cpu_sp', 'gpu_sp'):
         source = os.path.join(folder, name + '.c')
         with open(source, 'w', encoding='utf-8') as file:
@@ -84,7 +84,7 @@ def run(top, failures):
         def expect(kind, what, found):
             nonlocal missed
             if kind not in {one[0] for one in found}:
-                print(f'check: not noticed: {kind}: {what}', file=sys.stderr)
+                print(f'check: did not find: {kind}: {what}', file=sys.stderr)
                 missed += 1
 
         for kind, file, added in BREAKS:
@@ -110,5 +110,5 @@ def run(top, failures):
                    set(failures(copy, build, layout=False)) - before)
     if missed:
         return 1
-    print(f'check: notices all of {len(BREAKS) + len(SYMBOLS)} broken rules')
+    print(f'check: found all of {len(BREAKS) + len(SYMBOLS)} broken rules')
     return 0

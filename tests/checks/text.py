@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What holds of every text: it is on the list of sources, names its licence,
-fits in 80 columns, is laid out by clang-format 14, and its comments do not
-open with a riddle."""
+"""Checks of every text: it is on the list of sources, names its licence, fits
+in 80 columns, is laid out by clang-format 14, and its comments have a subject.
+"""
 import re
 import shutil
 import subprocess
 
 COMPILED = ('.c', '.cc', '.cu')
 LAID_OUT = COMPILED + ('.h', '.cuh', '.hpp')
-# A comment that begins so has no subject, and often no verb.
+# A comment that begins like this has no subject, and often no verb.
 RIDDLE = re.compile(r'/\*\*?\s+(What|Of|The same)\b')
 
 
 def listed(tree):
-    """Every file that is compiled is in the file sources, once."""
+    """Checks that every file that is compiled is once in the file sources."""
     seen = {}
     for line in tree.lines('sources'):
         words = line.split('#')[0].split()
@@ -21,9 +21,9 @@ def listed(tree):
             continue
         file = words[0]
         if not tree.exists(file):
-            yield 'list', file, f'sources: there is no {file}'
+            yield 'list', file, f'sources: {file} does not exist'
         if file in seen and not (seen[file] and '->' in words):
-            yield 'list', file, f'sources: {file} is there twice'
+            yield 'list', file, f'sources: {file} is listed twice'
         seen[file] = '->' in words
     for file in tree.sources:
         if file.endswith(COMPILED) and file not in seen:
@@ -35,10 +35,12 @@ def written(tree):
         lines = tree.lines(file)
         if not any('SPDX-License-Identifier: BSD-3-Clause' in line
                    for line in lines[:3]):
-            yield 'licence', file, f'{file}: no SPDX line in the first three'
+            yield 'licence', file, (
+                f'{file}: the first three lines have no SPDX identifier')
         for number, line in enumerate(lines, 1):
             if len(line) > 80:
-                yield 'columns', file, f'{file}:{number}: over 80 columns'
+                yield 'columns', file, (
+                    f'{file}:{number}: the line is longer than 80 columns')
                 break
 
 
@@ -48,13 +50,13 @@ def laid_out(tree):
     version = program and subprocess.run(
         [program, '--version'], capture_output=True, text=True).stdout
     if not version or 'version 14.' not in version:
-        print('check: no clang-format 14, layout not checked')
+        print('check: the layout is not checked without clang-format 14')
         return
     text = subprocess.run([program, '--dry-run', *files], cwd=tree.top,
                           capture_output=True, text=True).stderr
     for file in sorted(set(re.findall(r'^(\S+?):\d+:\d+: ', text, re.M))):
         yield 'layout', file, (
-            f'{file}: not as clang-format lays it out (clang-format -i)')
+            f'{file}: the layout is not that of clang-format (clang-format -i)')
 
 
 def riddles(tree, folders):
@@ -65,4 +67,5 @@ def riddles(tree, folders):
         for match in RIDDLE.finditer(text):
             line = text.count('\n', 0, match.start()) + 1
             yield 'riddle', file, (
-                f'{file}:{line}: a comment opens with "{match.group(1)}"')
+                f'{file}:{line}: the comment begins with "{match.group(1)}", '
+                'without a subject')

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The componentwise backward error of a solution, by exact arithmetic.
+"""Computes the componentwise backward error of a solution in exact arithmetic.
 
 usage: backward_error.py [--limit] FILE
-FILE: doubles as this machine writes them: n, A by columns, b, x. With --limit
-the exit status is 1 above 4 units of rounding (2^-53 each), or where x is not
-finite.
+
+FILE has doubles in this machine's format: n, A by columns, b, x. The exit
+status is 1 if x is not finite; with --limit also if the backward error is above
+4 units of rounding, 2^-53 each.
 """
 import array
 import math
@@ -14,7 +15,7 @@ from fractions import Fraction
 
 
 def backward_error(n, a, b, x):
-    """max_i |b - A x|_i / (|A| |x| + |b|)_i (Oettli & Prager)."""
+    """Returns max_i |b - A x|_i / (|A| |x| + |b|)_i (Oettli & Prager)."""
     exact = [Fraction(v) for v in x]
     worst = Fraction(0)
     for i in range(n):
@@ -34,7 +35,7 @@ def main():
     with open(sys.argv[-1], "rb") as file:
         values.frombytes(file.read())
     n = int(values[0])
-    assert len(values) == 1 + n * n + 2 * n, "not n, A, b and x"
+    assert len(values) == 1 + n * n + 2 * n, "the file is not n, A, b and x"
     a, rest = values[1:1 + n * n], values[1 + n * n:]
     if not all(map(math.isfinite, rest)):
         print("none: x is not finite")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# R's x of one system, written to $OUT with it.
+# Solves a system with R and writes the system and x to $OUT.
 set.seed(5)
 n <- 400
 a <- matrix(rnorm(n * n), n)
@@ -9,7 +9,7 @@ out <- file(Sys.getenv("OUT"), "wb")
 writeBin(c(n, a, b, x), out)
 close(out)
 
-# What reads the factors still finds them.
+# Functions that read the factors must still work.
 stopifnot(max(abs(solve(a) %*% a - diag(n))) < 1e-8)
 stopifnot(inherits(try(solve(matrix(1, n, n), b), silent = TRUE), "try-error"))
 stopifnot(is.finite(determinant(a)$modulus))

@@ -1,5 +1,5 @@
 % SPDX-License-Identifier: BSD-3-Clause
-% Octave's x of one system, written to $OUT with it.
+% Solves a system with Octave and writes the system and x to $OUT.
 rand ("seed", 5);
 n = 400;
 a = rand (n) - 0.5;
@@ -12,7 +12,7 @@ fwrite (out, b, "double");
 fwrite (out, x, "double");
 fclose (out);
 
-% What reads the factors still finds them.
+% Functions that read the factors must still work.
 [l, u, p] = lu (a);
 assert (norm (p * a - l * u, 1) < 1e-12 * n * norm (a, 1));
 assert (abs (det (a)) > 0);

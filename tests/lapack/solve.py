@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""NumPy's x of one system, written to $OUT with it; A is left as it was."""
+"""Solves a system with NumPy, which must not change A, and writes the system
+and x to $OUT."""
 import os
 
 import numpy as np
@@ -15,7 +16,7 @@ with open(os.environ["OUT"], "wb") as out:
     for part in (np.array([float(n)]), a.T, b, x):
         out.write(np.ascontiguousarray(part).tobytes())
 
-# What NumPy does with LAPACK's other answers stays as it is.
+# Other functions of NumPy that use LAPACK must still work.
 try:
     np.linalg.solve(np.zeros((n, n)), b)
     raise SystemExit("a singular matrix was solved")

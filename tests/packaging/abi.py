@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Holds the mirrors of api/hone.h and api/hone_tuning.h in other languages
-against them: every structure (order, offset, size and kind of each field, by
-the C compiler), every constant and every call.
+"""Compares the declarations of another language with api/hone.h and
+api/hone_tuning.h: every structure (order, offset, size and kind of each field,
+as the C compiler has them), every constant and every function.
 
 usage: tests/packaging/abi.py python     python/hone/_abi.py and _enums.py
        tests/packaging/abi.py fortran    api/hone_c.f90
 
-From the top folder. CC, FC: the compilers (cc, gfortran). Names what differs;
-exit status 0: nothing does.
+Run it in the top folder. CC and FC are the compilers (cc, gfortran). It names
+every difference; the exit status is 0 if there is none.
 """
 
 import os
@@ -23,7 +23,7 @@ FC = os.environ.get("FC") or "gfortran"
 
 
 def header():
-    """Both headers without comments and continuation lines."""
+    """Returns both headers without comments and continuation lines."""
     names = ("hone.h", "hone_tuning.h")
     text = "".join((TOP / "api" / name).read_text() for name in names)
     return re.sub(r"/\*.*?\*/", " ", text, flags=re.S).replace("\\\n", " ")
@@ -50,7 +50,7 @@ def structs(text):
 
 
 def constants(text):
-    """Every enumerator, every status and the version, by name."""
+    """Returns the names of all enumerators, statuses and version numbers."""
     bodies = re.findall(r"enum \{(.*?)\}", text, flags=re.S)
     names = re.findall(r"(HONE_\w+) = ", " ".join(bodies))
     names += re.findall(r"#define (HONE_VERSION_\w+) \d", text)
@@ -58,7 +58,7 @@ def constants(text):
 
 
 def kind(declaration):
-    """A parameter or result as C writes it, without names and const."""
+    """Returns the C type of a parameter or result, without name and const."""
     words = re.sub(r"\bconst\b", " ", declaration).replace("*", " * ").split()
     stars = "*" * words.count("*")
     return words[0] + (" " + stars if stars else "")
@@ -75,7 +75,7 @@ def calls(text):
     return found
 
 
-# What a fresh structure says of its own size, or of another's.
+# Fields of initialized structures that have the size of a structure.
 SIZES = (
     ("hone_options", "struct_size"),
     ("hone_report", "struct_size"),
@@ -91,12 +91,12 @@ C_KINDS = (
 
 
 def run(command, source, name):
-    """Compiles and runs source; its lines."""
+    """Compiles and runs source; returns the lines that it prints."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / name).write_text(source)
         command = [*command, name, "-o", "it"]
         if subprocess.run(command, cwd=folder).returncode:
-            sys.exit("abi: does not compile: what it names, the mirror lacks")
+            sys.exit("abi: the names in the errors above are not declared")
         done = subprocess.run(
             [str(Path(folder) / "it")], check=True, stdout=subprocess.PIPE
         )
@@ -104,7 +104,8 @@ def run(command, source, name):
 
 
 def by_c(text):
-    """Every field and every constant as the C compiler has them."""
+    """Returns a line for every field and constant, as the C compiler has them.
+    """
     lines = []
     for name, fields in structs(text).items():
         lines.append(f'printf("{name} size %zu\\n", sizeof({name}));')
@@ -205,7 +206,7 @@ def ctypes_calls():
 
 
 def by_fortran(text):
-    """What a program that uses the module hone_c prints."""
+    """Returns the same lines, printed by a program that uses hone_c."""
     lines = []
     declared = []
     for name, fields in structs(text).items():
@@ -260,7 +261,7 @@ def by_fortran(text):
 
 def fortran_calls():
     text = (TOP / "api" / "hone_c.f90").read_text().replace("&\n", " ")
-    text = text[text.index("end interface") :]  # after the abstract one
+    text = text[text.index("end interface") :]  # skips the abstract interface
     names = {
         "integer(c_int64_t), value": {"int64_t"},
         "integer(c_int32_t), value": {"int32_t"},
@@ -305,13 +306,14 @@ def fortran_calls():
 
 
 def compare(theirs, ours, what):
-    """Lines of C and of the mirror; how many differ."""
+    """Prints the lines that differ between C and the other language; returns
+    their number."""
     wrong = 0
     for line in [each for each in theirs if each not in ours]:
-        print(f"abi: {what} lacks, or has otherwise: {line}")
+        print(f"abi: {what} does not have: {line}")
         wrong += 1
     for line in [each for each in ours if each not in theirs]:
-        print(f"abi: {what} has: {line}")
+        print(f"abi: {what} has, but not hone.h: {line}")
         wrong += 1
     return wrong
 
@@ -335,12 +337,12 @@ def compare_calls(theirs, ours, what):
 
 
 def compare_project(text):
-    """The version that pip is told."""
+    """Compares the version in pyproject.toml."""
     version = ".".join(re.findall(r"#define HONE_VERSION_\w+ (\d+)", text))
     project = (TOP / "python" / "pyproject.toml").read_text()
     if f'version = "{version}"' in project:
         return 0
-    print(f"abi: python/pyproject.toml: the version is {version}")
+    print(f"abi: python/pyproject.toml: the version should be {version}")
     return 1
 
 
@@ -362,7 +364,7 @@ def main():
         wrong += compare_calls(calls(text), fortran_calls(), what)
     if wrong == 0:
         print(
-            f"abi: {what} is as hone.h and hone_tuning.h: "
+            f"abi: {what} agrees with hone.h and hone_tuning.h: "
             f"{len(structs(text))} structures, {len(constants(text))} "
             f"constants, {len(calls(text))} calls"
         )

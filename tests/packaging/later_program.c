@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program built against this version's header. It solves the same systems by
- * hone_solve and by a solver and prints x, the report and the columns. Bytes
- * behind the report and behind the columns must keep what they held. Its output
- * must be the same with a later library, whose structs have more fields:
+ * A program built with this version's header. It solves the same systems by
+ * hone_solve and by a solver and prints x, the report and the columns. The
+ * bytes after the report and after the columns must not change. Its output must
+ * be the same with a later library, whose structs have more fields: see
  * tests/packaging/later_library.
  */
 #include "api/hone_tuning.h"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Records made up for the tests, and where the programs are."""
+"""Records made up for the tests, and functions that load the programs."""
 
 import copy
 import importlib.machinery
@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(TOP, 'bench', 'report'))
 
 
 def program(path):
-    """A program without .py, as a module."""
+    """Loads a program without .py as a module."""
     loader = importlib.machinery.SourceFileLoader(
         os.path.basename(path) + '_program', os.path.join(TOP, path))
     spec = importlib.util.spec_from_loader(loader.name, loader)
@@ -25,26 +25,27 @@ def program(path):
 
 
 def method(name, ms, accepted=True, **more):
-    """One method."""
+    """Returns a method."""
     return {'name': name, 'ms': ms, 'error': 1e-16, 'accepted': accepted,
             **more}
 
 
 def row(n, methods, section='solve', **more):
-    """One row."""
+    """Returns a row."""
     return {'section': section, 'kind': 'uniform', 'n': n, 'nrhs': 1,
             'methods': methods, **more}
 
 
 def report(factor, refine):
-    """As the library reports phases."""
+    """Returns the phases as the library reports them."""
     return {'inspect_ms': 1.0, 'factor_ms': factor, 'refine_ms': refine,
             'certify_ms': 0.5, 'fallback_ms': 0.0,
             'total_ms': factor + refine + 1.5}
 
 
 def record(speed=1.0):
-    """Solves at three orders, a gallery, a history and a profile."""
+    """Returns a record with solves at three orders, a gallery, a history and a
+    profile."""
     around = (0.98, 1.01, 1.0, 1.02, 0.99, 1.03, 0.97)
     rows = [row(n, [
         method('Hone once', [speed * t * n / 100 for t in around],
@@ -69,7 +70,7 @@ def record(speed=1.0):
 
 
 def save(folder, name, value, cut=None):
-    """Writes text or JSON, cut after so many bytes; the path."""
+    """Writes text or JSON, cut after so many bytes; returns the path."""
     text = value if isinstance(value, str) else json.dumps(value)
     path = os.path.join(folder, name)
     with open(path, 'w', encoding='utf-8') as file:
@@ -78,7 +79,7 @@ def save(folder, name, value, cut=None):
 
 
 def changed(change):
-    """A record, changed by change(record)."""
+    """Returns a record that change(record) has changed."""
     made = copy.deepcopy(record())
     change(made)
     return made

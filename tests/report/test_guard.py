@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the guard calls slower, and what it does with files it cannot use."""
+"""Tests what the guard calls slower, and its messages for bad files."""
 
 import contextlib
 import io
@@ -19,7 +19,7 @@ class Guard(unittest.TestCase):
         self.addCleanup(self.folder.cleanup)
 
     def run_guard(self, old, new, *options, cut=None):
-        """(exit status, output, errors)"""
+        """Returns (exit status, output, errors)."""
         files = [save(self.folder.name, 'old.json', old),
                  save(self.folder.name, 'new.json', new, cut)]
         out, err = io.StringIO(), io.StringIO()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The page and the pictures; those with gnuplot only where it is."""
+"""Tests the page and the pictures; tests with gnuplot need it installed."""
 
 import contextlib
 import io
@@ -28,11 +28,11 @@ class Page(unittest.TestCase):
         self.addCleanup(self.folder.cleanup)
 
     def path(self, name):
-        """In the test's own folder."""
+        """Returns the path of a file in the test's own folder."""
         return os.path.join(self.folder.name, name)
 
     def run_make(self, *arguments):
-        """(exit status, errors)"""
+        """Returns (exit status, errors)."""
         err = io.StringIO()
         with contextlib.redirect_stdout(io.StringIO()), \
                 contextlib.redirect_stderr(err):
@@ -40,7 +40,7 @@ class Page(unittest.TestCase):
         return status, err.getvalue()
 
     def made(self, *files):
-        """The page's text."""
+        """Returns the page's text."""
         status, err = self.run_make('--out', self.path('r.html'), *files)
         self.assertEqual((status, err), (0, ''))
         with open(self.path('r.html'), encoding='utf-8') as file:
@@ -136,7 +136,7 @@ class Page(unittest.TestCase):
 
 @unittest.skipUnless(chart.available(), 'gnuplot is not installed')
 class Pictures(unittest.TestCase):
-    """What gnuplot makes, made fit for a page."""
+    """The pictures that gnuplot draws, adapted to a page."""
 
     def test_are_well_formed_and_adapt_to_the_scheme(self):
         made = {**record(), 'file': 'a.json'}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is read, what is refused and how it is said; the statistics."""
+"""Tests which records are read, the messages for bad ones, and statistics."""
 
 import os
 import tempfile
@@ -11,14 +11,14 @@ import records
 
 
 class Files(unittest.TestCase):
-    """Good and bad files."""
+    """Good and bad files of records."""
 
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
 
     def refused(self, value, why, cut=None):
-        """The error names the file and says why."""
+        """Checks that the error names the file and says why."""
         path = save(self.folder.name, 'bad.json', value, cut)
         with self.assertRaises(records.RecordError) as caught:
             records.load(path)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The documents' numbers are the records'; what is not is told."""
+"""Tests that the documents' numbers are those of the records, and that trace
+names numbers that are not."""
 
 import contextlib
 import io
@@ -23,7 +24,7 @@ UNITS = (r'\d[\d.,]*(?:\s+to\s+\d[\d.,]*)?\s+(?:ms|us|ns|s|seconds|minutes|'
 
 
 def quiet(run, *arguments):
-    """(exit status, output, errors)"""
+    """Returns (exit status, output, errors)."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         status = run(*arguments)
@@ -31,7 +32,7 @@ def quiet(run, *arguments):
 
 
 def document(name):
-    """Its text."""
+    """Returns a document's text."""
     with open(os.path.join(TOP, name), encoding='utf-8') as file:
         return file.read()
 
@@ -65,7 +66,7 @@ class Documents(unittest.TestCase):
 
 
 class Claims(unittest.TestCase):
-    """A document and records made up."""
+    """Claims of a document and records that are made up."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -79,7 +80,7 @@ class Claims(unittest.TestCase):
         self.kept = claims.Kept(self.folder)
 
     def told(self, template, text):
-        """(the text put right, what was said)"""
+        """Returns (the corrected text, the messages)."""
         said = []
         return claims.Claim('D.md', template).put_in(text, self.kept,
                                                      said), said
@@ -130,7 +131,7 @@ class Claims(unittest.TestCase):
 
 
 class Published(unittest.TestCase):
-    """The publications' tables, of a record made up."""
+    """The publications' tables of a record that is made up."""
 
     def test_stand_beside_ours(self):
         def way(name, ms, accepted=True, **more):
@@ -171,7 +172,7 @@ class Published(unittest.TestCase):
 
 
 class Join(unittest.TestCase):
-    """Several records into one, by the program."""
+    """The program that joins several records."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -179,7 +180,7 @@ class Join(unittest.TestCase):
         self.folder = folder.name
 
     def joined(self, first, second):
-        """The record made of both."""
+        """Returns the record made of both."""
         paths = [save(self.folder, 'a.json', first),
                  save(self.folder, 'b.json', second)]
         status, out, err = quiet(join.main, paths)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program of somebody else's, built against the installed library. The file
- * is C and C++. Solves 2x + y = 3 and x + 3y = 5 by both ways and says whether
- * the header and the library are of one version.
+ * A foreign program, built with the installed library. The file is both C and
+ * C++. The program solves 2x + y = 3 and x + 3y = 5 by hone_solve and by a
+ * solver, and checks that header and library have the same version.
  */
 #include <hone.h>
 
@@ -31,7 +31,8 @@ int main(void) {
   (void)snprintf(version, sizeof version, "%d.%d.%d", HONE_VERSION_MAJOR,
                  HONE_VERSION_MINOR, HONE_VERSION_PATCH);
   if (strcmp(version, hone_version()) != 0) {
-    printf("header %s, library %s\n", version, hone_version());
+    printf("the header is of version %s, the library of %s\n", version,
+           hone_version());
     return 1;
   }
   if (first != HONE_OK || second != HONE_OK || report.accepted != 1) {
