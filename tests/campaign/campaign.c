@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The campaign: many random systems through the library, dgesv and dsgesv,
- * every answer held against an independent reference in more than double
- * precision. `campaign --help` for options. The table goes to stdout.
+ * The campaign solves many random systems by the library, dgesv and dsgesv, and
+ * compares every x with an independent reference in more than double precision.
+ * `campaign --help` lists the options. The table goes to stdout.
  *
- * Five of its columns must be zero; the exit status is 1 where one is not:
- *   accepted but omega above the rule (4 eps);
- *   the true forward error above the bound stated, accepted or best effort;
- *   accepted though singular by construction;
- *   the contract broken otherwise (x written and refused, x not finite, a
- *   status that is not its columns', a backward error stated too small, refused
- *   for what is no fault of the system: no such device).
+ * Five columns of the table count defects; the exit status is 1 unless all are
+ * zero:
+ *   x was accepted, but its backward error omega is above 4 eps;
+ *   the true forward error is above the bound, of an accepted x or another;
+ *   x was accepted, but the matrix is singular by construction;
+ *   the contract was broken otherwise: x was written after an error or is not
+ *   finite, the status does not agree with those of the columns, the reported
+ *   backward error is too small, or the error is no fault of the system (such
+ *   as a missing device).
  *
- * Systems are made from seeds: number i of a campaign from its seed and i.
- * What is found is printed with the system's own seed, and --replay solves
- * that one again (under the same --family, --max-n, --device, --start and
- * --extra).
- * Workers are processes, each with one system at a time.
+ * System i is made from the seed of the campaign and i. A defect is printed
+ * with the system's own seed; --replay solves that system again (with the same
+ * --family, --max-n, --device, --start and --extra). Workers are processes,
+ * each with one system at a time.
  */
 #include "tests/campaign/campaign.h"
 
@@ -158,17 +159,17 @@ static void take_arguments(settings *s, int argc, char **argv) {
 
 /* ---- Workers ---- */
 
-/* Bytes of a record with its columns. */
+/* The bytes of a record with its columns. */
 static size_t record_bytes(const campaign_record *r) {
   return offsetof(campaign_record, column) +
          (size_t)r->nrhs * sizeof *r->column;
 }
 
-/* In one piece: pipes keep writes of up to PIPE_BUF together. */
+/* Sends a record in one piece: pipes do not split writes of up to PIPE_BUF. */
 static void send(int to, const campaign_record *r) {
   const size_t bytes = record_bytes(r);
   if (write(to, r, bytes) != (ssize_t)bytes)
-    _exit(3); /* nobody listens any more */
+    _exit(3); /* the parent is gone */
 }
 
 static bool receive(int from, campaign_record *r) {
@@ -204,7 +205,7 @@ static void work(const campaign_plan *plan, int job, double start_s, int to) {
 
 /* ---- The parent ---- */
 
-/* How to see a system again. */
+/* Prints the command that solves a system again. */
 static void print_replay(const campaign_plan *plan, uint64_t seed, FILE *f) {
   (void)fprintf(f, "campaign --replay 0x%" PRIx64, seed);
   if (plan->family)
@@ -240,8 +241,8 @@ static void show_progress(const campaign_plan *plan, double start_s,
                 done, plan->systems, now - start_s, defects);
 }
 
-/* Collects until all workers are done, or the first defect. current: the seed
-   each of them is at. */
+/* Collects records until all workers are done, or until the first defect.
+   current: the seed at which each worker is. */
 static int64_t collect(const campaign_plan *plan, double start_s, int from,
                        campaign_tally *t, uint64_t *current) {
   campaign_record r;
@@ -265,7 +266,8 @@ static int64_t collect(const campaign_plan *plan, double start_s, int from,
   return defects;
 }
 
-/* True when all workers ended well, or because nobody listened any more. */
+/* Returns true if all workers ended regularly, or only because the parent had
+   stopped reading. */
 static bool wait_for(const campaign_plan *plan, const pid_t *workers,
                      const uint64_t *current) {
   bool well = true;

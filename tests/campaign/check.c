@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Solves one system by the library and by LAPACK, and measures every x: its
-   backward error in more than double precision, its forward error against the
+/* Solves one system by the library and by LAPACK, and measures each x: its
+   backward error in more than double precision, and its forward error by the
    reference. */
 #include "base/lapack.h"
 #include "tests/campaign/campaign.h"
@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What x holds before a solve; no solution of anything here. */
+/* x holds this number before a solve; it is no solution of any system here. */
 static const double SENTINEL = -0x1.23456789abcdep-987;
 static const double EPS = 0x1p-53;
 
-/* The work space of one check; lapack_x: n x nrhs. */
+/* The workspace of one check; lapack_x: n x nrhs. */
 typedef struct bench {
   const campaign_system *s;
-  double *b, *x; /* as handed to the library: ldb, ldx */
+  double *b, *x; /* as given to the library: ldb, ldx */
   double *matrix, *lapack_x, *work;
   float *swork;
   int *pivots;
@@ -61,7 +61,7 @@ static void close_bench(bench *w) {
 
 /* ---- The library ---- */
 
-/* A, its entries off by some 1e-9 of themselves. */
+/* A with relative perturbations of about 1e-9. */
 static double *nearby(const campaign_system *s) {
   gallery_rng rng = {s->seed};
   const size_t count = (size_t)(s->lda * s->n);
@@ -77,7 +77,8 @@ static int worse(int a, int b) {
   return a > b ? a : b;
 }
 
-/* The columns in two calls; one that is refused leaves its columns' status. */
+/* Solves for the columns in two calls; if one fails, its columns get its
+   status. */
 static int solve_kept(bench *w, hone_solver *solver) {
   const campaign_system *s = w->s;
   const int64_t half = s->nrhs / 2;
@@ -102,7 +103,7 @@ static int run_kept(bench *w) {
   hone_solver *solver = NULL;
   double *other = s->nearby ? nearby(s) : NULL;
   hone_options kept = s->options;
-  kept.trans = HONE_NO_TRANS; /* belongs to a solve */
+  kept.trans = HONE_NO_TRANS; /* belongs to one solve */
   int st = hone_solver_create(&solver, s->n, &kept);
   if (st == HONE_OK && s->nearby &&
       hone_solver_factor(solver, other, s->lda, NULL) == HONE_OK)
@@ -166,7 +167,7 @@ static int contract_broken(const bench *w, int status) {
 
 /* ---- Measuring ---- */
 
-/* NaN where the reference does not know. */
+/* NaN if the reference does not know x. */
 static double error_of(const reference *r, int64_t c, const double *x) {
   if (!(r->error[c] <= 1.0))
     return (double)NAN;
@@ -178,7 +179,7 @@ static double omega_of(const bench *w, int64_t c, const double *x) {
   return reference_omega(s->n, s->m, s->n, x, s->b + c * s->n);
 }
 
-/* Is there room for x in double, with digits to spare below? */
+/* Is x in the range of double, with digits to spare at its lower end? */
 static bool in_range(const reference *r, int64_t c) {
   int least = 0;
   return r->error[c] <= 1.0 && reference_size(r, c, &least) <= 1022 &&

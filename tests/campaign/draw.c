@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A system from its seed: family, order, right-hand sides, how it is handed
-   over. The same seed under the same plan gives the same system. */
+/* Makes a system from its seed: family, order, right-hand sides, options and
+   arrays. The same seed with the same plan gives the same system. */
 #include "tests/campaign/campaign.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Where tiles and blocks begin and end. */
+/* The boundaries of tiles and blocks. */
 static const int64_t edges[] = {15,  16,  17,  31,  32,  33,  63,  64,  65, 127,
                                 128, 129, 255, 256, 257, 511, 512, 513, 600};
 enum { EDGES = sizeof edges / sizeof *edges };
@@ -21,7 +21,8 @@ static void *memory(int64_t doubles) {
   return p;
 }
 
-/* One in four at an edge, small ones more often; else uniform in log n. */
+/* One order in four is at an edge, more often at a small one; the others are
+   uniform in log n. */
 static int64_t draw_order(gallery_rng *rng, int64_t most) {
   const double u = gallery_uniform(rng), v = gallery_uniform(rng);
   int64_t n;
@@ -42,7 +43,7 @@ static int64_t draw_nrhs(gallery_rng *rng, int64_t n) {
     nrhs = 5 + gallery_below(rng, 12);
   if (kind >= 18)
     nrhs = 17 + gallery_below(rng, 17);
-  if (kind == 19) /* about the block of columns solved together */
+  if (kind == 19) /* about a block of columns */
     nrhs = 31 + gallery_below(rng, 3);
   return nrhs > most ? most : nrhs;
 }
@@ -85,7 +86,8 @@ static void store(campaign_system *s) {
           s->crossed ? s->m[j + i * n] : s->m[i + j * n];
 }
 
-/* Half of them plainly random; at most one that needs a factorization. */
+/* Half of the right-hand sides are random; at most one needs a
+   factorization. */
 static void draw_rhs(campaign_system *s, gallery_rng *rng) {
   bool had_null = false;
   s->b = memory(s->n * s->nrhs);

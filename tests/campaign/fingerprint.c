@@ -29,7 +29,7 @@ void openblas_set_num_threads(int threads);
 /* The arguments of one call of the library, and its results. */
 typedef struct call {
   int64_t n, nrhs, lda, ldb, ldx;
-  const double *a; /* as the library is given it, n x n */
+  const double *a; /* as given to the library, n x n */
   const double *b; /* n x nrhs; may be x */
   double *x;       /* n x nrhs */
   int trans;
@@ -40,7 +40,7 @@ typedef struct call {
   int status;
 } call;
 
-/* The calls of the library ------------------------------------------------ */
+/* The calls of the library ------------------------------------------------- */
 
 static hone_options default_options(void) {
   hone_options options = HONE_OPTIONS_INIT;
@@ -89,7 +89,7 @@ static void solve_again(hone_solver *solver, call *c) {
                                 &options, &c->report);
 }
 
-/* Hashes ------------------------------------------------------------------ */
+/* Hashes ------------------------------------------------------------------- */
 
 /* FNV-1a, 64 bits, of the bytes from the lowest up. */
 enum { WORD_BYTES = 8 };
@@ -139,7 +139,7 @@ static uint64_t hash_columns(const call *c) {
   return hash;
 }
 
-/* Everything in the report but texts, times, bytes and threads. */
+/* Everything in the report except texts, times, bytes and threads. */
 static uint64_t hash_report(const hone_report *r) {
   const double numbers[] = {
       r->backward_error, r->normwise_error, r->residual_error, r->forward_error,
@@ -185,16 +185,16 @@ static uint64_t hash_text(const char *text) {
   return hash;
 }
 
-/* Systems ----------------------------------------------------------------- */
+/* Systems ------------------------------------------------------------------ */
 
 /* One system M x = b as it was drawn. */
 typedef struct drawn {
   char name[96], text[128]; /* the family or the file; the options */
   int64_t n, nrhs;
-  double *m;        /* what is stored in the library's layout, ld lda */
-  double *nearby;   /* a matrix near it, for update */
+  double *m;        /* the matrix as stored in the library's layout, ld lda */
+  double *nearby;   /* a nearby matrix, for hone_solver_update */
   double *b, *x0;   /* n x nrhs */
-  bool kept;        /* by a solver that is kept */
+  bool kept;        /* solved by a solver */
   bool in_place;    /* x is b */
   bool warm;        /* starts from x0 */
   bool two_threads; /* solved a second time with two threads */
@@ -205,7 +205,7 @@ typedef struct drawn {
 
 static int lines, failures;
 
-/* 64-byte alignment: OpenBLAS's rounding may depend on it. */
+/* Aligned to 64 bytes, as OpenBLAS's rounding may depend on the alignment. */
 static double *memory(int64_t doubles) {
   const size_t bytes = (size_t)(doubles > 0 ? doubles : 1) * sizeof(double);
   double *p = aligned_alloc(64, (bytes + 63) / 64 * 64);
@@ -226,7 +226,7 @@ static void drawn_free(drawn *d) {
   free(d->x0);
 }
 
-/* One line; returns a hash of what may not depend on threads. */
+/* Prints one line; returns a hash of what must not depend on threads. */
 static uint64_t print(const drawn *d, const char *step, const call *c,
                       bool solved, bool quiet) {
   const uint64_t x = solved ? hash_x(c) : 0;
@@ -245,7 +245,8 @@ static uint64_t print(const drawn *d, const char *step, const call *c,
   return add_word(add_word(add_word(all, x), columns), report);
 }
 
-/* x before the call: b where in place, else a number that no solve gives. */
+/* Fills x before the call: with b where x replaces b, else with a number that
+   no solve gives. */
 static void prepare(const drawn *d, call *c) {
   for (int64_t j = 0; j < c->nrhs; j++) {
     fill(c->x + j * c->ldx, c->ldx, -0x1.badp+77);
@@ -317,13 +318,13 @@ static void solve(const drawn *d) {
   }
 }
 
-/* Drawing ----------------------------------------------------------------- */
+/* Drawing ------------------------------------------------------------------ */
 
 static bool one_in(gallery_rng *rng, int64_t count) {
   return gallery_below(rng, count) == 0;
 }
 
-/* Where tiles, blocks, the blocked LU and the threads begin. */
+/* The orders at which tiles, blocks, the blocked LU and threads begin. */
 static int64_t draw_order(gallery_rng *rng, const gallery_family *family,
                           bool large) {
   static const int64_t edges[] = {1,   2,   3,   15,  16,  17,  31,  32,  33,
@@ -384,7 +385,7 @@ static void draw_options(drawn *d, gallery_rng *rng, bool definite) {
   describe(d);
 }
 
-/* Makes some matrices singular, or puts in what is no number. */
+/* Makes some matrices singular, or puts in NaN or Inf. */
 static void draw_damage(drawn *d, gallery_rng *rng) {
   static const double bad[] = {(double)NAN, (double)INFINITY};
   const int64_t n = d->n, at = gallery_below(rng, n);
@@ -412,7 +413,8 @@ static void make_nearby(drawn *d, gallery_rng *rng) {
     d->nearby[k] = d->m[k] * (1.0 + size * gallery_between(rng, -1.0, 1.0));
 }
 
-/* b for the matrix in d->m, then what follows from all of it. */
+/* Makes b for the matrix in d->m, and everything else that depends on the
+   matrix. */
 static void finish(drawn *d, gallery_rng *rng) {
   d->b = memory(d->n * d->nrhs);
   d->x0 = memory(d->n * d->nrhs);
@@ -426,7 +428,7 @@ static void finish(drawn *d, gallery_rng *rng) {
     d->x0[k] = gallery_between(rng, -1.0, 1.0);
 }
 
-/* large: of an order from which Cholesky is tried unasked. */
+/* large: of an order at which Cholesky is tried without being asked for. */
 static void from_gallery(const gallery_family *family, bool large,
                          uint64_t seed) {
   gallery_rng rng = {seed};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Counts what the checks found, family by family, and prints it: a table for
-   people, the same as JSON. */
+/* Counts the results of the checks for each family, and prints the counts as a
+   table for people and as JSON. */
 #include "tests/campaign/campaign.h"
 
 #include <inttypes.h>
@@ -9,9 +9,10 @@
 #include <string.h>
 
 static const double EPS = 0x1p-53;
-static const double WELL = 1e13; /* conditions up to it are to be accepted */
+/* Up to this condition a system should be accepted. */
+static const double WELL = 1e13;
 
-/* X(name, key in the JSON). Columns are right-hand sides. */
+/* X(name, key in the JSON). They count right-hand sides. */
 #define COUNTERS(X)                                                            \
   X(SYSTEMS, "systems")                                                        \
   X(COLUMNS, "columns")                                                        \
@@ -58,8 +59,8 @@ typedef struct numbers {
 
 typedef struct row {
   int64_t count[COUNTER_COUNT];
-  numbers ratio, ratio_all; /* of errors to dgesv's: accepted; any x */
-  numbers bound;            /* by the error where that is above eps: accepted */
+  numbers ratio, ratio_all; /* of errors to those of dgesv: accepted x; any x */
+  numbers bound; /* to the error, where that is above eps and x was accepted */
 } row;
 
 struct campaign_tally {
@@ -98,8 +99,8 @@ static void add_number(numbers *list, double v) {
 
 /* ---- Judging ---- */
 
-/* 4 eps, and what the denominators of both sides may be off by: sums of n
-   terms in double. The numerators are known far better. */
+/* 4 eps, plus the rounding errors of the denominators on both sides: sums of n
+   terms in double. The numerators are far more accurate. */
 static double omega_limit(const campaign_record *r) {
   return 4.0 * EPS * (1.0 + 2.0 * (double)(r->n + 8) * EPS);
 }
@@ -108,7 +109,8 @@ static bool singular(const campaign_record *r) {
   return gallery_families[r->family].properties & GALLERY_SINGULAR;
 }
 
-/* The error is above the bound even if the reference is off in favour of it. */
+/* The error is above the bound even if the reference's own error is taken
+   off. */
 static bool above_bound(const campaign_column *c) {
   return c->error - c->reference_error > c->bound * (1.0 + 1e-9) ||
          isnan(c->bound);
@@ -133,7 +135,7 @@ static void judge_column(const campaign_record *r, const campaign_column *c,
   n[UNVERIFIED] = !known && !singular(r);
 }
 
-/* first: DGESV_OMEGA or DSGESV_OMEGA, the others follow it. */
+/* first is DGESV_OMEGA or DSGESV_OMEGA; the other counters follow it. */
 static void judge_lapack(const campaign_record *r, int info, double omega,
                          double error, int first, int64_t *n) {
   enum { OMEGA, DIGIT, NOT, SINGULAR };
@@ -262,7 +264,7 @@ static int compare(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Median, 95 %, largest; 0 where there are none. */
+/* The median, the 95 % quantile and the maximum; 0 if the list is empty. */
 static void quantiles(numbers *list, double *three) {
   three[0] = three[1] = three[2] = 0.0;
   if (list->count == 0)

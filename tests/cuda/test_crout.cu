@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The iterative Crout method, the whole matrix, in single and in double: with
-   tolerance 0 what it leaves is, bit for bit, what the direct method computes
-   on the CPU, after no more sweeps than the sections have dependences. */
+/* The iterative Crout method for whole matrices, in single and in double
+   precision. With tolerance 0 its factors have the bits of the direct method on
+   the CPU, after no more sweeps than the sections have dependences. */
 #include "bench/papers/crout_cpu.h"
 #include "tests/cuda/test_kernels.h"
 
@@ -31,7 +31,7 @@ int iterative(hone_crout *c, int64_t n, double *a, int64_t lda,
 
 enum { PADDING = 3 };
 
-/* Entries in [-1/2, 1/2), 'diagonal' added on the diagonal. */
+/* Entries in [-1/2, 1/2); diagonal is added to those of the diagonal. */
 template <class T> std::vector<T> matrix(int64_t n, double diagonal) {
   numbers r = {static_cast<uint64_t>(n)};
   std::vector<T> a = r.array<T>((n + PADDING) * n);
@@ -61,7 +61,7 @@ outcome<T> run(int64_t n, const std::vector<T> &a,
   return out;
 }
 
-/* Bit for bit. */
+/* Equal bit for bit. */
 template <class T>
 void check_direct(int64_t n, const std::vector<T> &a, const outcome<T> &out) {
   std::vector<T> z = a;
@@ -86,7 +86,8 @@ void check_counts(int64_t n, const hone_crout_report &r) {
   CHECK(r.milliseconds >= 0.0);
 }
 
-/* The kernel's product, and not cuBLAS's, has the direct method's bits. */
+/* With the kernel's own products, and not cuBLAS's, the bits are those of the
+   direct method. */
 template <class T> void every_block_in() {
   for (int64_t n : {1, 2, 3, 10, 19, 38, 75})
     for (int block : {8, 16, 32})
@@ -120,8 +121,8 @@ TEST(crout, every_block_is_the_direct_method_in_double) {
   every_block_in<double>();
 }
 
-/* Without a strong diagonal sections need nearly all their sweeps; a change
-   that is NaN or infinite on the way is none that ends them. */
+/* Without a strong diagonal sections need nearly all their sweeps. A change
+   that is NaN or Inf must not end them. */
 template <class T> void unpivoted_in(double from, double to) {
   hone_crout_options o = {};
   o.section = 32;
@@ -132,7 +133,7 @@ template <class T> void unpivoted_in(double from, double to) {
   check_direct(n, a, out);
   check_counts(n, out.r);
   CHECK_LE(16, out.r.diagonal_most);
-  double defect = 0.0; /* A - L U */
+  double defect = 0.0; /* of A - L U */
   for (int64_t j = 0; j < n; j++)
     for (int64_t i = 0; i < n; i++) {
       const int64_t ld = n + PADDING;
@@ -146,19 +147,19 @@ template <class T> void unpivoted_in(double from, double to) {
   CHECK_LE(defect, to);
 }
 
-TEST(crout, random_matrices_come_to_rest_in_single) {
+TEST(crout, random_matrices_converge_in_single) {
   NEED_DEVICE();
   unpivoted_in<float>(1e-8, 1e-3);
 }
 
-TEST(crout, double_is_double) {
+TEST(crout, random_matrices_converge_in_double) {
   NEED_DEVICE();
   unpivoted_in<double>(1e-17, 1e-10);
 }
 
-/* As published the guess is A itself: of large entries its first products
-   overflow, and what comes of them is NaN. There a section of those counted as
-   one at rest; here it comes to rest at the factors. */
+/* The published guess is A itself: products of large entries overflow at first,
+   and NaN follows. In the published method such a section counted as converged;
+   here it must converge to the factors. */
 template <class T> void overflowing_in(double large) {
   hone_crout_options o = {};
   o.section = 64;
@@ -174,18 +175,18 @@ template <class T> void overflowing_in(double large) {
   check_counts(n, out.r);
 }
 
-TEST(crout, nan_on_the_way_is_no_rest_in_single) {
+TEST(crout, nan_on_the_way_is_no_convergence_in_single) {
   NEED_DEVICE();
   overflowing_in<float>(1e18);
 }
 
-TEST(crout, nan_on_the_way_is_no_rest_in_double) {
+TEST(crout, nan_on_the_way_is_no_convergence_in_double) {
   NEED_DEVICE();
   overflowing_in<double>(1e153);
 }
 
-/* A = {{4, 24}, {2, 15}} of the publication's own tests, by columns. */
-TEST(crout, two_by_two_as_published) {
+/* A = {{4, 24}, {2, 15}} from the publication's own tests, by columns. */
+TEST(crout, published_matrix_of_order_2_is_factored) {
   NEED_DEVICE();
   const int64_t ld = 2 + PADDING;
   std::vector<double> a(static_cast<size_t>(2 * ld), 7.0);
@@ -211,26 +212,27 @@ template <class T> void bad_entries_in() {
   CHECK_EQ_INT(out.status, HONE_OVERFLOW);
   CHECK_EQ_INT(out.r.column, 20);
   a = matrix<T>(n, 4.0);
-  for (int64_t i = 0; i < n; i++) /* column 5 is column 4 */
+  for (int64_t i = 0; i < n; i++) /* column 5 equals column 4 */
     a.data()[i + 5 * ld] = a.data()[i + 4 * ld];
-  for (int64_t i = 0; i < n; i++) /* and of whole numbers, divided exactly */
+  /* Small integers, so that division is exact. */
+  for (int64_t i = 0; i < n; i++)
     a.data()[i + 4 * ld] = a.data()[i + 5 * ld] = i == 4 ? T(4) : T(0);
   out = run(n, a, o);
   CHECK_EQ_INT(out.status, HONE_SINGULAR);
   CHECK_EQ_INT(out.r.column, 5);
 }
 
-TEST(crout, nan_and_zero_pivots_are_statuses_in_single) {
+TEST(crout, nan_and_zero_pivots_are_reported_in_single) {
   NEED_DEVICE();
   bad_entries_in<float>();
 }
 
-TEST(crout, nan_and_zero_pivots_are_statuses_in_double) {
+TEST(crout, nan_and_zero_pivots_are_reported_in_double) {
   NEED_DEVICE();
   bad_entries_in<double>();
 }
 
-TEST(crout, pairs_beyond_their_sweeps_are_solved_directly) {
+TEST(crout, sections_that_do_not_converge_are_solved_directly) {
   NEED_DEVICE();
   const int64_t n = 75;
   hone_crout_options o = {};
@@ -245,7 +247,7 @@ TEST(crout, pairs_beyond_their_sweeps_are_solved_directly) {
   CHECK_EQ_INT(out.r.pair_most, 1);
 }
 
-TEST(crout, diagonal_sections_beyond_theirs_are_a_status) {
+TEST(crout, diagonal_sections_that_do_not_converge_are_reported) {
   NEED_DEVICE();
   hone_crout_options o = {};
   o.section = 32;
@@ -257,7 +259,7 @@ TEST(crout, diagonal_sections_beyond_theirs_are_a_status) {
   CHECK_EQ_INT(out.r.diagonal_sweeps, 1);
 }
 
-TEST(crout, a_tolerance_ends_sooner) {
+TEST(crout, a_tolerance_saves_sweeps) {
   NEED_DEVICE();
   const int64_t n = 64;
   hone_crout_options o = {};
@@ -276,8 +278,9 @@ TEST(crout, a_tolerance_ends_sooner) {
   CHECK_LE(most, 1e-5);
 }
 
-/* By cuBLAS where there is one; within rounding of the direct method. */
-TEST(crout, the_default_prefix_is_near) {
+/* The product is cuBLAS's where there is cuBLAS, and within rounding of the
+   direct method. */
+TEST(crout, the_default_product_is_within_rounding) {
   NEED_DEVICE();
   const int64_t n = 150;
   hone_crout_options o = {};

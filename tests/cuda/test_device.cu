@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The CUDA engine as a whole, where test_lu.c does not reach: every
-   arithmetic and pivoting, matrices of more rows than one level of the
-   tournament takes, ways that A can come in, and calls that fail. */
+/* The CUDA engine in cases that test_lu.c does not cover: every arithmetic and
+   pivoting, matrices of more rows than one level of the tournament takes, the
+   ways in which A arrives, and calls that fail. */
 #include "tests/cuda/test_kernels.h"
 #include "tests/unit/wrapped.h"
 
@@ -36,10 +36,12 @@ struct problem {
   }
 };
 
-/* Everything one after the other, as refinement does it. */
+/* The results of one factorization and its solves, made as refinement makes
+   them. */
 struct outcome {
   int status;
-  double error[2], residual; /* of x; of A x = b with the x that is known */
+  /* Error of x; residual of A x = b for the known x. */
+  double error[2], residual;
   hone_factor_info info;
   hone_account used;
 };
@@ -119,11 +121,11 @@ void check_run(const problem &p, const double *a, const hone_choices &choices,
   CHECK_LE(out.residual, 0x1p-40);
 }
 
-/* Unit roundoff of each arithmetic, HONE_ARITHMETIC_AUTO first. */
+/* The unit roundoff of each arithmetic, beginning with HONE_ARITHMETIC_AUTO. */
 const double units[] = {0x1p-22, 0x1p-24, 0x1p-11, 0x1p-22,
                         0x1p-16, 0x1p-11, 0x1p-8};
 
-TEST(engine_cuda, every_arithmetic) {
+TEST(engine_cuda, factors_in_every_arithmetic) {
   NEED_DEVICE();
   const problem p(300, 1, 12.0);
   for (int arithmetic = 0; arithmetic < 7; arithmetic++)
@@ -136,7 +138,7 @@ TEST(engine_cuda, every_arithmetic) {
       }
 }
 
-TEST(engine_cuda, every_pivoting) {
+TEST(engine_cuda, factors_with_every_pivoting) {
   NEED_DEVICE();
   const problem p(400, 0, 200.0);
   for (int pivoting = 0; pivoting < 3; pivoting++)
@@ -147,8 +149,8 @@ TEST(engine_cuda, every_pivoting) {
     }
 }
 
-/* More than 16 blocks of 64 rows: two levels of the tournament. */
-TEST(engine_cuda, more_rows_than_one_level_takes) {
+/* More than 16 blocks of 64 rows need two levels of the tournament. */
+TEST(engine_cuda, factors_more_rows_than_one_level_takes) {
   NEED_DEVICE();
   for (int64_t n : {1025, 1300}) {
     const problem p(n, 5, 0.0);
@@ -159,7 +161,7 @@ TEST(engine_cuda, more_rows_than_one_level_takes) {
   }
 }
 
-TEST(engine_cuda, pinned_memory_is_read_in_place) {
+TEST(engine_cuda, reads_pinned_memory_in_place) {
   NEED_DEVICE();
   const problem p(200, 3, 12.0);
   double *pinned;
@@ -170,7 +172,7 @@ TEST(engine_cuda, pinned_memory_is_read_in_place) {
   MUST(cudaFreeHost(pinned));
 }
 
-TEST(engine_cuda, little_memory_keeps_a_on_the_host_and_less_is_refused) {
+TEST(engine_cuda, keeps_a_on_the_host_where_memory_is_short) {
   NEED_DEVICE();
   const problem p(300, 0, 12.0);
   hone_choices choices = {};
@@ -187,7 +189,7 @@ TEST(engine_cuda, little_memory_keeps_a_on_the_host_and_less_is_refused) {
   CHECK_EQ_INT(run(p, p.a.data(), choices, 0).status, HONE_NO_MEMORY);
 }
 
-TEST(engine_cuda, pinned_memory_counts_as_held) {
+TEST(engine_cuda, counts_pinned_memory_as_held) {
   NEED_DEVICE();
   hone_mem mem = {};
   hone_watch watch = {};
@@ -207,8 +209,8 @@ TEST(engine_cuda, pinned_memory_counts_as_held) {
   CHECK_EQ_INT(mem.held, 0);
 }
 
-/* A solve begun ahead, of r = b - op(A) x, x = 0. What solve then makes of v
-   has the bits that it has without; *sent: how many bytes were for it. */
+/* Begins to solve ahead for r = b - op(A) x with x = 0. solve must then return
+   the same bits as without; *sent counts the bytes copied for it. */
 void solve_ahead(void *self, const hone_matrix *a, bool trans,
                  const std::vector<double> &b, bool expect,
                  std::vector<double> *v, bool v_trans, int64_t *sent) {
@@ -226,13 +228,13 @@ void solve_ahead(void *self, const hone_matrix *a, bool trans,
   *sent = after.to_device - before.to_device;
 }
 
-/* What a solve may be asked for after the residual r = b of op(A). */
+/* The arguments of a solve after the residual r = b of op(A). */
 struct ahead_case {
   const char *what;
-  bool trans, other; /* op; the solve is for the other one */
+  bool trans, other; /* op; whether the solve is for the other op */
   double factor;     /* v = factor b, */
-  int64_t spoiled;   /* but for one entry, from 1 */
-  bool taken;        /* is the solve that was begun what is wanted? */
+  int64_t spoiled;   /* except for this entry, counted from 1 */
+  bool taken;        /* must the solve that was begun ahead be used? */
 };
 
 const ahead_case ahead_cases[] = {
@@ -266,7 +268,7 @@ void check_ahead(void *self, const hone_matrix *a, const problem &p,
   CHECK_EQ_INT(sent, t.taken ? 0 : sent_plain);
 }
 
-/* Once, and not any more when A has been factored again. */
+/* The solve ahead is used once, and not after A was factored again. */
 void check_ahead_ends(void *self, const hone_matrix *a, const problem &p) {
   std::vector<double> v = p.b[0], again = v, other = v;
   int64_t sent = 0;
@@ -298,7 +300,7 @@ void check_ahead_ends(void *self, const hone_matrix *a, const problem &p) {
     CHECK_NEAR(other.data()[i], 2.0 * v.data()[i], 1e-4);
 }
 
-TEST(engine_cuda, a_solve_begun_ahead_is_for_that_residual_alone) {
+TEST(engine_cuda, uses_a_solve_begun_ahead_for_that_residual_only) {
   NEED_DEVICE();
   const problem p(300, 1, 12.0);
   hone_mem mem = {};
@@ -322,8 +324,8 @@ TEST(engine_cuda, a_solve_begun_ahead_is_for_that_residual_alone) {
   CHECK_EQ_INT(mem.held, 0);
 }
 
-/* Each call of CUDA in turn fails, or some: that is said, and nothing is
-   lost. */
+/* Makes each call of CUDA in turn fail, or some of them: the status must say
+   so, and nothing may be lost. */
 void fail_everywhere(const problem &p, const hone_choices &choices,
                      int64_t step = 1) {
   const int64_t before = failing_calls.made;
@@ -363,7 +365,7 @@ TEST(engine_cuda, survives_every_failed_call_in_tall_panels) {
   fail_everywhere(p, choices, 5);
 }
 
-/* The order alone is no reason, only the memory that it takes. */
+/* A large order is refused only for the memory that it takes. */
 TEST(engine_cuda, refuses_orders_above_one_launch_for_memory_alone) {
   NEED_DEVICE();
   hone_mem mem = {};
@@ -398,7 +400,7 @@ TEST(engine_cuda, survives_every_failed_call_in_other_forms) {
   }
 }
 
-/* Outer panels of 32 columns, and look-ahead at every order. */
+/* Outer panels of 32 columns, with look-ahead at every order. */
 constexpr hone_trial narrow_panels_ahead() {
   hone_trial t = {};
   t.ahead_from = 1;
@@ -411,9 +413,9 @@ int stop_in_the_middle(void *, const hone_progress *event) {
   return std::strcmp(event->phase, "factor") == 0 && event->fraction > 0.0;
 }
 
-/* A may be gone as soon as factor has returned. What was given up leaves
-   nothing behind that the next factorization would take for A. */
-TEST(engine_cuda, reads_nothing_of_a_matrix_that_is_given_up) {
+/* The caller may free A as soon as factor has returned. After a factorization
+   that was stopped, the next one must not use any part of the old A. */
+TEST(engine_cuda, reads_nothing_of_a_matrix_after_a_stop) {
   NEED_DEVICE();
   const problem p(256, 0, 12.0);
   hone_pool *pool = nullptr;
@@ -446,9 +448,9 @@ TEST(engine_cuda, reads_nothing_of_a_matrix_that_is_given_up) {
   CHECK_EQ_INT(mem.held, 0);
 }
 
-/* As A comes, by threads, with look-ahead: how many calls there are is then
-   not always the same. */
-TEST(engine_cuda, survives_failed_calls_while_a_comes) {
+/* Threads copy A while it is factored with look-ahead, so that the number of
+   calls varies. */
+TEST(engine_cuda, survives_failed_calls_while_a_arrives) {
   NEED_DEVICE();
   const problem p(256, 0, 12.0);
   hone_pool *pool = nullptr;

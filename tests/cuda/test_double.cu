@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The double-precision engine on a GPU, and the ladder that ends on it. */
+/* The double-precision engine on a GPU, and the ladder that ends with it. */
 #include "tests/cuda/test_kernels.h"
 #include "tests/unit/wrapped.h"
 
@@ -111,17 +111,19 @@ TEST(double_cuda, factors_and_solves) {
       CHECK_EQ_INT(out.status, HONE_OK);
       CHECK_EQ_INT(out.info.zero_pivot, -1);
       CHECK(out.info.growth > 0.0 && out.info.growth < 100.0);
-      CHECK_LE(out.error, scaled ? 1e-6 : 1e-9); /* condition up to 1e9 */
+      /* The condition is up to 1e9. */
+      CHECK_LE(out.error, scaled ? 1e-6 : 1e-9);
       CHECK_GE(out.used.device_bytes, 8 * n * n);
       CHECK_GE(out.used.to_device, 8 * n * n);
     }
 }
 
-TEST(double_cuda, tells_growth_and_what_breaks_down) {
+TEST(double_cuda, reports_growth_zero_pivots_and_nan) {
   NEED_DEVICE();
   problem p(65, false);
   const double top = largest(p);
-  p.a.data()[3 + 7 * p.lda] = 1000.0 * top; /* alone it sets both maxima */
+  /* Sets the maxima of its row and of its column. */
+  p.a.data()[3 + 7 * p.lda] = 1000.0 * top;
   CHECK_LE(std::fabs(run(p, 0, 1).info.growth - 1.0), 1e-2);
   for (int64_t i = 0; i < p.n; i++)
     p.a.data()[i + 40 * p.lda] = 0.0;
@@ -131,7 +133,7 @@ TEST(double_cuda, tells_growth_and_what_breaks_down) {
   CHECK(!(run(q, 0, 1).info.growth <= DBL_MAX));
 }
 
-TEST(double_cuda, keeps_to_the_memory_allowed) {
+TEST(double_cuda, stays_within_the_memory_limit) {
   NEED_DEVICE();
   const problem p(100, false);
   CHECK_EQ_INT(run(p, 8 * 100 * 100 - 1, 1).status, HONE_NO_MEMORY);
@@ -139,7 +141,7 @@ TEST(double_cuda, keeps_to_the_memory_allowed) {
 }
 
 #ifdef HONE_EMULATE
-TEST(double_cuda, refuses_a_workspace_that_has_no_size) {
+TEST(double_cuda, refuses_a_workspace_whose_size_overflows) {
   hone_emulate::workspace_overflows = true;
   CHECK_EQ_INT(run(problem(40, false), 0, 1).status, HONE_NO_MEMORY);
   hone_emulate::workspace_overflows = false;
@@ -169,7 +171,8 @@ TEST(double_cuda, survives_every_failed_call) {
   failing_calls.fail_at = 0;
 }
 
-/* Condition 1e12 by falling singular values: single precision does not do. */
+/* Falling singular values, condition 1e12: single precision does not
+   suffice. */
 std::vector<double> hard(int64_t n) {
   numbers r = {5};
   std::vector<double> a(static_cast<size_t>(n * n), 0.0);
@@ -197,7 +200,7 @@ std::vector<double> hard(int64_t n) {
   return a;
 }
 
-TEST(double_cuda, is_where_the_ladder_ends) {
+TEST(double_cuda, is_the_last_engine_of_the_ladder) {
   NEED_DEVICE();
   const int64_t n = 200;
   const std::vector<double> a = hard(n);

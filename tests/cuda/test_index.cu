@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Places in matrices of more than 2^32 entries: what the kernels do in the
-   last rows and columns of one must be what they do in a small matrix, bit for
-   bit. Emulated, hardly a page of the large one ever exists; on a GPU, skipped
-   where there is no room for it. */
+/* Matrices of more than 2^32 entries: in their last rows and columns the
+   kernels must compute the same bits as in a small matrix. Where the device is
+   emulated, most pages of the large matrix are never touched; on a GPU the
+   tests are skipped if there is no room. */
 #include "tests/cuda/test_kernels.h"
 
 #ifdef HONE_EMULATE
@@ -13,7 +13,7 @@ namespace {
 
 enum { ORDER = 66000, SIZE = 300, AT = ORDER - SIZE };
 
-/* ORDER x ORDER, line by line. */
+/* A matrix of ORDER x ORDER, stored by rows. */
 template <class T> struct large {
   const size_t bytes = size_t(ORDER) * ORDER * sizeof(T);
   T *p = nullptr;
@@ -47,7 +47,7 @@ template <class T> struct large {
   large(const large &) = delete;
 };
 
-/* Part of a matrix on the device, or a matrix of that size alone. */
+/* Part of a matrix on the device, or a matrix of that size. */
 template <class T> struct part {
   T *p;
   int64_t ld;
@@ -79,7 +79,7 @@ template <class T> part<T> corner(const large<T> &m) {
   return {m.p + int64_t(AT) * ORDER + AT, ORDER, SIZE, SIZE};
 }
 
-/* Random, with a strong diagonal. */
+/* Random entries with a strong diagonal. */
 std::vector<float> block_of(uint64_t seed) {
   numbers r = {seed};
   std::vector<float> v = r.array<float>(int64_t(SIZE) * SIZE);
@@ -88,8 +88,8 @@ std::vector<float> block_of(uint64_t seed) {
   return v;
 }
 
-/* The panel of w columns at 'at' of F, in launches of at most 'rows' rows; the
-   moves and the zero pivot counted from there. */
+/* Factors the panel of w columns at row and column 'at' of F, in launches of
+   at most 'rows' rows; moves and the zero pivot are counted from there. */
 struct panel_outcome {
   std::vector<int> moves;
   int zero_pivot;
@@ -112,7 +112,7 @@ panel_outcome panel_at(int64_t n, float *f, int64_t ld, int at, int64_t w,
   return out;
 }
 
-TEST(index, of_panels) {
+TEST(index, does_not_overflow_in_panels) {
   NEED_DEVICE();
   const large<float> m;
   NEED_ROOM(m);
@@ -134,8 +134,8 @@ TEST(index, of_panels) {
     }
 }
 
-/* In one launch, and of all rows, which are too many for that. */
-TEST(index, of_panels_of_many_rows) {
+/* In one launch, and with all rows, which are too many for one launch. */
+TEST(index, does_not_overflow_in_panels_of_many_rows) {
   NEED_DEVICE();
   const large<float> m;
   NEED_ROOM(m);
@@ -144,7 +144,7 @@ TEST(index, of_panels_of_many_rows) {
     numbers r = {static_cast<uint64_t>(rows)};
     std::vector<float> a = r.array<float>(rows * w);
     for (int64_t e = (rows - w) * w; e < rows * w; e++)
-      a.data()[e] *= 1000.0F; /* the last rows are the pivot rows */
+      a.data()[e] *= 1000.0F; /* the pivots are in the last rows */
     on_device<float> own(a);
     part<float> there = {m.p + int64_t(at) * ORDER + at, ORDER,
                          static_cast<size_t>(rows), static_cast<size_t>(w)};
@@ -158,7 +158,8 @@ TEST(index, of_panels_of_many_rows) {
   }
 }
 
-/* The rows of U and the pieces of L and U beside a diagonal block. */
+/* Computes the block row of U, and the pieces of L and U beside a diagonal
+   block. */
 std::vector<uint16_t> steps_at(float *f, int64_t ld, int64_t at, bool spd) {
   const int64_t n = at + SIZE, w = HONE_PANEL, c0 = at + w, ldo = SIZE;
   const int64_t rows = hone_split_rows(HONE_SPLIT_FP16_3);
@@ -185,7 +186,7 @@ std::vector<uint16_t> steps_at(float *f, int64_t ld, int64_t at, bool spd) {
   return both;
 }
 
-TEST(index, of_the_rows_of_u_and_of_pieces) {
+TEST(index, does_not_overflow_in_block_rows_and_pieces) {
   NEED_DEVICE();
   const large<float> m;
   NEED_ROOM(m);
@@ -212,7 +213,7 @@ void move_at(float *f, int64_t ld, int at, const std::vector<int> &order) {
   MUST(cudaDeviceSynchronize());
 }
 
-TEST(index, of_rows_that_move) {
+TEST(index, does_not_overflow_in_row_moves) {
   NEED_DEVICE();
   const large<float> m;
   NEED_ROOM(m);
@@ -228,10 +229,10 @@ TEST(index, of_rows_that_move) {
   CHECK_EQ_INT(same(here.get(), a), 0);
 }
 
-/* The first SIZE rows of the columns j .. of A, seen, and rounded to the rows
-   from 'to' on of F. */
-std::vector<double> take_in(const double *a, int64_t lda, int64_t j, float *f,
-                            int64_t ldf, int to) {
+/* Inspects the first SIZE rows of the columns from j on of A, and rounds them
+   into F, from row 'to' on. */
+std::vector<double> inspect_and_round(const double *a, int64_t lda, int64_t j,
+                                      float *f, int64_t ldf, int to) {
   std::vector<int> place;
   for (int i = 0; i < SIZE; i++)
     place.push_back(to + i);
@@ -253,7 +254,7 @@ std::vector<double> take_in(const double *a, int64_t lda, int64_t j, float *f,
   return seen;
 }
 
-TEST(index, of_columns_that_come) {
+TEST(index, does_not_overflow_in_inspection_and_rounding) {
   NEED_DEVICE();
   const large<double> a;
   const large<float> f;
@@ -265,8 +266,9 @@ TEST(index, of_columns_that_come) {
   on_device<float> own_f(int64_t(SIZE) * SIZE);
   part<double> there = {a.p + int64_t(AT) * ORDER, ORDER, SIZE, SIZE};
   there.put(entries);
-  const std::vector<double> far = take_in(a.p, ORDER, AT, f.p, ORDER, int(AT));
-  CHECK(same(far, take_in(own, SIZE, 0, own_f, SIZE, 0)));
+  const std::vector<double> far =
+      inspect_and_round(a.p, ORDER, AT, f.p, ORDER, int(AT));
+  CHECK(same(far, inspect_and_round(own, SIZE, 0, own_f, SIZE, 0)));
   CHECK(same(corner(f).get(), own_f.get()));
 }
 

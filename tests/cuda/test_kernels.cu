@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernels of the factorization, beside plain loops: panels, pieces, rows
-   of U, row moves, rounding. Next to read: test_kernels_solve.cu. */
+/* The kernels of the factorization, beside plain loops: panels, pieces, block
+   rows of U, row moves. Next to read: test_kernels_solve.cu,
+   test_kernels_feed.cu. */
 #include "tests/cuda/test_kernels.h"
 
 namespace {
@@ -25,7 +26,7 @@ std::vector<float> panel_matrix(const panel_case &c, int64_t ld) {
   return a;
 }
 
-/* old[i]: the row that moved to row i. */
+/* old[i] is the row that moved to row i. */
 std::vector<int> old_rows(int64_t n, const hone_moves &m) {
   std::vector<int> old(static_cast<size_t>(n)), seen = old;
   for (int64_t i = 0; i < n; i++)
@@ -40,7 +41,7 @@ std::vector<int> old_rows(int64_t n, const hone_moves &m) {
   return old;
 }
 
-/* P A = L U; what is not of the panel stays as it was. */
+/* Checks P A = L U; entries outside the panel must be unchanged. */
 void check_factors(const panel_case &c, int64_t ld, const float *a,
                    const float *f, const int *old) {
   double error = 0.0, l_max = 0.0, u_max = 0.0;
@@ -62,7 +63,7 @@ void check_factors(const panel_case &c, int64_t ld, const float *a,
       error = std::fabs(sum) <= error ? error : std::fabs(sum);
     }
   if (c.kind == ZERO_COLUMN)
-    return; /* what lies below a zero pivot means nothing */
+    return; /* entries below a zero pivot are undefined */
   CHECK_LE(error, 0x1p-23 * (1.0 + std::sqrt(static_cast<double>(c.w))) *
                       (1.0 + l_max) * u_max);
   if (c.pivoting == HONE_TOURNAMENT)
@@ -91,7 +92,7 @@ void check_panel(const panel_case &c) {
       CHECK_EQ_INT(old.data()[i], i);
 }
 
-TEST(kernels, panels_of_all_widths) {
+TEST(kernels, factor_panels_of_all_widths) {
   NEED_DEVICE();
   for (int64_t n : {1, 16, 17, 64, 65, 129, 300})
     for (int64_t k : {0, 5, 130})
@@ -104,10 +105,10 @@ TEST(kernels, panels_of_all_widths) {
         }
 }
 
-/* More than 8 blocks' candidates take 4 rows a lane, those of more than 32 play
-   in groups first; more than 32 * 128 rows take 256 a block, more than
-   128 * 256 take 384. */
-TEST(kernels, panels_of_all_heights) {
+/* The candidates of more than 8 blocks take 4 rows a lane, and those of more
+   than 32 meet in groups first. More than 32 * 128 rows take 256 rows a block,
+   more than 128 * 256 take 384. */
+TEST(kernels, factor_panels_of_all_heights) {
   NEED_DEVICE();
   check_panel({1030, 3, 128, HONE_TOURNAMENT, RANDOM});
   check_panel({2500, 0, 40, HONE_TOURNAMENT, RANDOM});
@@ -160,7 +161,7 @@ hone_split_place place_of(enum hone_split p) {
   return {-1, -1, 0};
 }
 
-TEST(kernels, scales_of_pieces_are_powers_of_two_that_cancel) {
+TEST(kernels, scale_pieces_by_powers_of_two_that_cancel) {
   NEED_DEVICE();
   for (float top : {0.0F, 1.0F, 0.75F, 3e-38F, 1e-20F, 1e38F, HUGE_VALF})
     for (enum hone_split p : all_pieces) {
@@ -211,7 +212,7 @@ void check_split(enum hone_split p, int64_t n, int64_t i0, int64_t k, int64_t w,
   CHECK_EQ_INT(overflow.get()[0] != 0, overflows && is_half(p));
 }
 
-TEST(kernels, pieces_of_l) {
+TEST(kernels, split_l_into_pieces) {
   NEED_DEVICE();
   for (enum hone_split p : all_pieces) {
     check_split(p, 150, 130, 2, 128, false);
@@ -222,7 +223,8 @@ TEST(kernels, pieces_of_l) {
 
 /* ---- Rows of U --------------------------------------------------------- */
 
-/* What the solution must be, to rounding; its pieces are of what it is. */
+/* The rows of U must solve the triangular system to rounding; the pieces must
+   be those of the result. */
 void check_rows(enum hone_split p, int64_t k, int64_t w, int64_t c0,
                 int64_t c1) {
   const int64_t rows = k + w, ld = c1 + 5, ldo = c1 - c0 + 3;
@@ -231,7 +233,7 @@ void check_rows(enum hone_split p, int64_t k, int64_t w, int64_t c0,
   const hone_split_scale scale = {1.0F, 64.0F, -1.0F};
   numbers r = {static_cast<uint64_t>(w + c1)};
   std::vector<float> f = r.array<float>(rows * ld);
-  for (int64_t i = 0; i < rows; i++) /* inv(L11) stays small */
+  for (int64_t i = 0; i < rows; i++) /* keeps inv(L11) small */
     for (int64_t j = k; j < rows; j++)
       f.data()[i * ld + j] /= 8.0F;
   on_device<float> there(f);
@@ -270,12 +272,12 @@ void check_rows(enum hone_split p, int64_t k, int64_t w, int64_t c0,
   ct_note("pieces %d, k %d, w %d, c %d .. %d", (int)p, (int)k, (int)w, (int)c0,
           (int)c1);
   CHECK_LE(error, 1e-5);
-  CHECK(same(kept, f)); /* nothing else was touched */
+  CHECK(same(kept, f)); /* nothing else was written */
   CHECK(same(out.get(), expected));
   CHECK_EQ_INT(overflow.get()[0], 0);
 }
 
-TEST(kernels, rows_of_u) {
+TEST(kernels, solve_for_block_rows_of_u) {
   NEED_DEVICE();
   for (enum hone_split p :
        {HONE_SPLIT_NONE, HONE_SPLIT_FP16_3, HONE_SPLIT_BF16_3,
@@ -289,11 +291,12 @@ TEST(kernels, rows_of_u) {
 
 /* ---- Row moves --------------------------------------------------------- */
 
-/* The moves of a random panel at k, and perm after them. */
+/* The moves of a random panel at k, with perm as it is after them. */
 hone_moves random_moves(numbers *r, int64_t n, int64_t k, int64_t w) {
   std::vector<int> order = r->permutation(n - k), at(order.size());
   hone_moves m;
-  std::vector<int> row(order.size()); /* the row in place i, by exchanges */
+  /* row[i]: the row in place i after the exchanges. */
+  std::vector<int> row(order.size());
   for (int64_t i = 0; i < n - k; i++)
     row.data()[i] = static_cast<int>(i);
   for (int64_t i = 0; i < w; i++) {
@@ -311,7 +314,7 @@ hone_moves random_moves(numbers *r, int64_t n, int64_t k, int64_t w) {
   return m;
 }
 
-TEST(kernels, rows_move_together) {
+TEST(kernels, move_rows_of_several_panels_together) {
   NEED_DEVICE();
   const int64_t n = 2100, ld = 170;
   numbers r = {3};
@@ -322,7 +325,7 @@ TEST(kernels, rows_move_together) {
       std::vector<int> dst = r.permutation(n), src = dst;
       dst.resize(static_cast<size_t>(entries));
       src.resize(dst.size());
-      for (int e = 0; e < entries; e++) /* among themselves */
+      for (int e = 0; e < entries; e++) /* rows within the panel */
         src.data()[e] = dst.data()[(e * 7 + 1) % entries];
       if (entries % 7 == 0)
         src = dst;
@@ -343,7 +346,7 @@ TEST(kernels, rows_move_together) {
     }
 }
 
-TEST(kernels, moves_of_panels_compose) {
+TEST(kernels, compose_the_moves_of_panels) {
   NEED_DEVICE();
   const int64_t n = 700;
   for (int panels = 1; panels <= 4; panels++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tests of the CUDA kernels share. They are compiled twice: by nvcc
-   for a GPU, and for the CPU where there is none (emulate.h). */
+/* Shared by the tests of the CUDA kernels. They are compiled twice: by nvcc for
+   a GPU, and for the CPU, which emulates one (emulate.h). */
 #ifndef TESTS_TEST_KERNELS_H
 #define TESTS_TEST_KERNELS_H
 
@@ -29,7 +29,7 @@
 
 #define MUST(call) CHECK_EQ_INT(call, cudaSuccess)
 
-/* The same numbers everywhere: splitmix64. */
+/* Random numbers that are equal on every machine: splitmix64. */
 struct numbers {
   uint64_t state;
   uint64_t next() {
@@ -61,8 +61,8 @@ struct numbers {
   }
 };
 
-/* An array on the device. Behind its end is a guard that the kernels must
-   leave alone, looked at when it goes. */
+/* An array on the device with a guard behind its end. The destructor checks
+   that no kernel overwrote the guard. */
 template <class T> struct on_device {
   enum { GUARD = 64 };
   T *p = nullptr;

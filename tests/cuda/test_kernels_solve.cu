@@ -1,166 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernels that work in double, and those that see all of a matrix, beside
-   plain loops: solves, residuals, inspection, rounding, largest entries. */
+/* The kernels that work in double precision, beside plain loops: triangular
+   solves and residuals. */
 #include "tests/cuda/test_kernels.h"
 
 #include <algorithm>
 
 namespace {
 
-/* ---- From doubles to floats -------------------------------------------- */
-
-struct round_case {
-  int64_t n, j, w;
-  bool scaled, placed, upper;
-};
-
-/* Every seventh entry is one of a list that single precision cannot hold. */
-std::vector<double> hard_to_round(numbers *r, int64_t count) {
-  const double list[] = {1e-39, -1e-46, 0.0, -0.0, 1e-310, 1e30, 0x1p-126};
-  std::vector<double> a = r->array<double>(count);
-  for (int64_t e = 0; e < count; e += 7)
-    a.data()[e] = list[r->below(7)];
-  return a;
-}
-
-std::vector<double> powers_of_two(numbers *r, int64_t n) {
-  std::vector<double> v(static_cast<size_t>(n));
-  for (double &x : v)
-    x = std::ldexp(1.0, static_cast<int>(r->below(41)) - 20);
-  return v;
-}
-
-void check_round(const round_case &c, double extreme) {
-  const int64_t n = c.n, lda = n + 1, ldf = c.j + c.w + 3;
-  numbers r = {static_cast<uint64_t>(n + c.w)};
-  std::vector<double> a = hard_to_round(&r, lda * (c.j + c.w));
-  const std::vector<double> row = powers_of_two(&r, n);
-  const std::vector<double> col = powers_of_two(&r, c.j + c.w);
-  const std::vector<int> place = r.permutation(n);
-  std::vector<float> f = r.array<float>(n * ldf);
-  if (extreme != 0.0)
-    a.data()[n / 2 + (c.j + c.w / 2) * lda] = extreme;
-  on_device<double> a_there(a), row_there(row), col_there(col);
-  on_device<int> place_there(place);
-  on_device<float> f_there(f);
-  on_device<unsigned long long> flushed(1, 0);
-  on_device<unsigned> top(1, 0);
-  MUST(hone_cuda_round(
-      {a_there, lda, n, c.j, c.w},
-      {c.scaled ? row_there.p : nullptr, c.scaled ? col_there.p : nullptr},
-      c.upper, {f_there, ldf, c.placed ? place_there.p : nullptr, top, flushed},
-      nullptr));
-  unsigned long long vanished = 0;
-  float max = 0.0F;
-  for (int64_t j = c.j; j < c.j + c.w; j++)
-    for (int64_t i = 0; i < n; i++) {
-      double v = c.upper && i > j ? 0.0 : a.data()[i + j * lda];
-      if (c.scaled)
-        v *= row.data()[i] * col.data()[j];
-      float x = static_cast<float>(v);
-      x = std::fabs(x) < FLT_MIN ? 0.0F : x;
-      vanished += v != 0.0 && x == 0.0F;
-      max = std::fmax(max, x - x == 0.0F ? std::fabs(x) : HUGE_VALF);
-      f.data()[(c.placed ? place.data()[i] : i) * ldf + j] = x;
-    }
-  ct_note("n %d, j %d, w %d, extreme %g", (int)n, (int)c.j, (int)c.w, extreme);
-  const std::vector<float> got = f_there.get();
-  int64_t wrong = 0;
-  for (size_t e = 0; e < got.size(); e++) /* NaN is NaN, and 0 is -0 */
-    wrong += !(got[e] == f[e] || (got[e] != got[e] && f[e] != f[e]));
-  CHECK_EQ_INT(wrong, 0);
-  CHECK_EQ_INT(flushed.get()[0], vanished);
-  CHECK_EQ_INT(top.get()[0], bits_of(max));
-}
-
-TEST(kernels, mirroring) {
-  NEED_DEVICE();
-  for (int64_t n : {1, 2, 31, 32, 33, 64, 100}) {
-    const int64_t lda = n + 3;
-    numbers r = {static_cast<uint64_t>(n)};
-    std::vector<double> a = r.array<double>(n * lda);
-    on_device<double> there(a);
-    MUST(hone_cuda_mirror(n, there, lda, nullptr));
-    for (int64_t j = 0; j < n; j++)
-      for (int64_t i = j + 1; i < n; i++)
-        a.data()[i + j * lda] = a.data()[j + i * lda];
-    CHECK(there.get() == a);
-  }
-}
-
-TEST(kernels, rounding) {
-  NEED_DEVICE();
-  for (int64_t n : {1, 63, 64, 130})
-    for (int at = 0; at < 8; at++) {
-      check_round({n, 0, n, at % 2 == 1, at / 2 % 2 == 1, at >= 4}, 0.0);
-      check_round({n, 17, 65, at % 2 == 1, at / 2 % 2 == 1, at >= 4}, 0.0);
-    }
-  check_round({100, 0, 100, false, true, false}, 1e39);
-  check_round({100, 0, 100, false, true, false}, -HUGE_VAL);
-  check_round({100, 0, 100, false, true, false}, static_cast<double>(NAN));
-}
-
-TEST(kernels, turning) {
-  NEED_DEVICE();
-  for (int64_t n : {1, 65, 200}) {
-    const int64_t j = 3, w = 70, lda = n + 2, ldf = j + w + 1;
-    numbers r = {static_cast<uint64_t>(n)};
-    std::vector<float> a = r.array<float>(lda * w), f = r.array<float>(n * ldf);
-    const std::vector<int> place = r.permutation(n);
-    float max = 0.0F;
-    a.data()[n / 2] = -7.0F;
-    on_device<float> a_there(a), f_there(f);
-    on_device<int> place_there(place);
-    on_device<unsigned> top(1, 0);
-    MUST(hone_cuda_transpose(n, a_there, lda, j, w,
-                             {f_there, ldf, place_there, top, nullptr},
-                             nullptr));
-    for (int64_t c = 0; c < w; c++)
-      for (int64_t i = 0; i < n; i++) {
-        const float v = a.data()[i + c * lda];
-        max = std::fmax(max, std::fabs(v));
-        f.data()[place.data()[i] * ldf + j + c] = v;
-      }
-    CHECK(same(f_there.get(), f));
-    CHECK_EQ_INT(top.get()[0], bits_of(max));
-  }
-}
-
-TEST(kernels, largest_entries) {
-  NEED_DEVICE();
-  for (int64_t n : {1, 33, 300})
-    for (int special = 0; special < 4; special++) {
-      const int64_t ld = n + 3;
-      numbers r = {static_cast<uint64_t>(n)};
-      std::vector<float> f = r.array<float>(n * ld);
-      for (int64_t i = 0; i < n; i++) /* what only pads */
-        f.data()[i * ld + n] = 1e30F;
-      if (special == 1)
-        f.data()[(n - 1) * ld] = -9.0F; /* not of U unless n = 1 */
-      if (special == 2)
-        f.data()[n / 2 * ld + n - 1] = NAN;
-      if (special == 3)
-        f.data()[n / 2 * ld + n - 1] = -HUGE_VALF;
-      float all = 0.0F, upper = 0.0F;
-      for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < n; j++) {
-          float v = std::fabs(f.data()[i * ld + j]);
-          v = v <= FLT_MAX ? v : HUGE_VALF;
-          all = v > all ? v : all;
-          upper = j >= i && v > upper ? v : upper;
-        }
-      on_device<float> there(f);
-      on_device<unsigned> max(2, 0);
-      MUST(hone_cuda_largest(n, there, ld, max, nullptr));
-      MUST(hone_cuda_largest_u(n, there, ld, max + 1, nullptr));
-      CHECK_EQ_INT(max.get()[0], bits_of(all));
-      CHECK_EQ_INT(max.get()[1], bits_of(upper));
-    }
-}
-
 /* ---- Triangles --------------------------------------------------------- */
 
-/* Entry (i, j) of the triangle that which names, as a matrix of T's side. */
+/* Entry (i, j) of the triangle named by which, op applied. */
 double entry_of(enum hone_triangle which, const float *t, int64_t ld, int64_t i,
                 int64_t j) {
   const bool trans = which == HONE_LOWER_TRANS || which == HONE_UPPER_TRANS;
@@ -185,7 +34,7 @@ std::vector<float> two_triangles(int64_t n, int64_t ld) {
   return t;
 }
 
-TEST(kernels, inverses_of_diagonal_blocks) {
+TEST(kernels, invert_diagonal_blocks) {
   NEED_DEVICE();
   for (int64_t n : {1, 100, 128, 300})
     for (int both = 0; both < 2; both++) {
@@ -222,7 +71,7 @@ TEST(kernels, inverses_of_diagonal_blocks) {
     }
 }
 
-/* A workspace and turns with it. */
+/* A workspace of the triangular solves. */
 struct turns {
   on_device<char> there;
   hone_triangle_work work = {};
@@ -262,7 +111,7 @@ void check_triangle(enum hone_triangle which, int64_t n, int64_t k) {
   CHECK_LE(error, 1e-11);
 }
 
-TEST(kernels, triangles) {
+TEST(kernels, solve_triangular_systems) {
   NEED_DEVICE();
   for (int which = HONE_LOWER; which <= HONE_UPPER_TRANS; which++) {
     for (int64_t n : {1, 127, 128, 300})
@@ -276,7 +125,7 @@ std::vector<double> both_sweeps(const hone_sweep *sweep, int64_t n,
                                 const float *there, int64_t ld, int64_t k,
                                 const std::vector<double> &v, int64_t ldv,
                                 hone_triangle_work *work) {
-  double *pinned; /* the host's memory is read and written there */
+  double *pinned; /* the kernel reads and writes the host's memory */
   std::vector<double> out(v.size());
   MUST(cudaMallocHost(reinterpret_cast<void **>(&pinned),
                       v.size() * sizeof(double)));
@@ -289,10 +138,10 @@ std::vector<double> both_sweeps(const hone_sweep *sweep, int64_t n,
   return out;
 }
 
-/* One workspace, solves of all kinds and widths in turn, some of which were
-   given up in the middle: each is what the two sweeps apart make of it, and
-   of each column what it is alone. */
-TEST(kernels, both_triangles_take_turns) {
+/* One workspace serves solves of all kinds and widths in turn, some of them
+   after a failure. Each result has the bits of the two sweeps made one after
+   the other, and of each column solved alone. */
+TEST(kernels, solve_with_two_triangles_in_one_workspace) {
   NEED_DEVICE();
   const int64_t n = 391, ld = 392, ldv = n + 1, b = HONE_PANEL;
   numbers r = {7};
@@ -311,7 +160,7 @@ TEST(kernels, both_triangles_take_turns) {
     for (const hone_sweep *pair : pairs) {
       const std::vector<double> v = r.array<double>(ldv * k);
       std::vector<double> apart = v;
-      for (int64_t c = 0; c < k; c++) { /* alone, and each sweep alone */
+      for (int64_t c = 0; c < k; c++) { /* one column and one sweep at a time */
         turns fresh(n);
         const auto from = v.begin() + c * ldv;
         on_device<double> one(std::vector<double>(from, from + ldv));
@@ -324,13 +173,14 @@ TEST(kernels, both_triangles_take_turns) {
       ct_note("k %d, pair %d", (int)k, (int)(pair - pairs[0]) / 2);
       CHECK(
           same(both_sweeps(pair, n, there, ld, k, v, ldv, &turn.work), apart));
-      if (k == 5) /* after a failure all of it is made anew */
+      if (k == 5) /* as after a failure: the workspace is cleared */
         turn.work.clean = false;
     }
 }
 
-/* The values are their own flags between blocks: whatever they are, it ends. */
-TEST(kernels, triangles_end_whatever_they_hold) {
+/* Between blocks the values are their own flags: the solve must end whatever
+   they are. */
+TEST(kernels, solve_triangles_with_nan_and_infinity_without_hanging) {
   NEED_DEVICE();
   const int64_t n = 300, b = HONE_PANEL, blocks = (n + b - 1) / b;
   for (unsigned bits : {0x7f800000U, 0x7fc00000U, 0xffffffffU})
@@ -355,7 +205,7 @@ TEST(kernels, triangles_end_whatever_they_hold) {
     }
 }
 
-TEST(kernels, copies_of_words) {
+TEST(kernels, copy_words) {
   NEED_DEVICE();
   const int64_t lengths[HONE_COPIES] = {65, 1, 1000, 64};
   numbers r = {11};
@@ -374,8 +224,8 @@ TEST(kernels, copies_of_words) {
 
 /* ---- Residuals --------------------------------------------------------- */
 
-/* Integers of up to 2^40: products and sums are exact in 128 bits, and b
-   leaves of them what doubles cannot tell. */
+/* Integers up to 2^40: products and sums are exact in 128 bits, and b cancels
+   all but the part that doubles cannot represent. */
 void check_residual(int64_t n, int64_t lda, bool trans) {
   numbers r = {static_cast<uint64_t>(n + lda)};
   const int64_t half = int64_t{1} << 40;
@@ -394,7 +244,7 @@ void check_residual(int64_t n, int64_t lda, bool trans) {
           static_cast<__int128>(v) * static_cast<__int128>(x.data()[j]);
       den.data()[i] += std::fabs(v * x.data()[j]);
     }
-    b.data()[i] = static_cast<double>(sum.data()[i]); /* rounded */
+    b.data()[i] = static_cast<double>(sum.data()[i]); /* rounded to double */
     den.data()[i] += std::fabs(b.data()[i]);
   }
   on_device<double> a_there(a), x_there(n), b_there(b), r_there(n),
@@ -423,86 +273,13 @@ void check_residual(int64_t n, int64_t lda, bool trans) {
   }
 }
 
-TEST(kernels, residuals_in_twice_the_precision) {
+TEST(kernels, compute_residuals_in_twice_the_precision) {
   NEED_DEVICE();
   for (int64_t n : {1, 2, 31, 128, 257, 600})
     for (int64_t pad = 0; pad < 3; pad++) {
       check_residual(n, n + pad, false);
       check_residual(n, n + pad, true);
     }
-}
-
-/* ---- Inspection -------------------------------------------------------- */
-
-struct extents {
-  std::vector<double> row_max, row_sum, col_max, col_sum;
-};
-
-void check_near(const std::vector<double> &a, const std::vector<double> &b,
-                double tolerance) {
-  for (size_t i = 0; i < a.size(); i++)
-    CHECK_NEAR(a[i], b[i], tolerance * b[i]);
-}
-
-void check_inspect(int64_t n, int64_t columns, int64_t w, bool scaled) {
-  const int64_t lda = n + n % 3;
-  numbers r = {static_cast<uint64_t>(n + w)};
-  const std::vector<double> a = r.array<double>(lda * columns);
-  const std::vector<double> row = powers_of_two(&r, n);
-  const std::vector<double> col = powers_of_two(&r, columns);
-  const std::vector<double> of_rows(static_cast<size_t>(n));
-  const std::vector<double> of_columns(static_cast<size_t>(columns));
-  extents e = {of_rows, of_rows, of_columns, of_columns};
-  on_device<double> a_there(a), row_there(row), col_there(col);
-  on_device<double> row_max(of_rows), row_sum(of_rows);
-  on_device<double> col_max(of_columns), col_sum(of_columns);
-  for (int64_t j = 0; j < columns; j += w) /* one after the other */
-    MUST(hone_cuda_inspect(
-        {a_there, lda, n, j, w < columns - j ? w : columns - j},
-        {scaled ? row_there.p : nullptr, scaled ? col_there.p : nullptr},
-        {row_max, row_sum, col_max, col_sum}, nullptr));
-  for (int64_t j = 0; j < columns; j++)
-    for (int64_t i = 0; i < n; i++) {
-      const double scale = scaled ? row.data()[i] * col.data()[j] : 1.0;
-      const double v = std::fabs(a.data()[i + j * lda] * scale);
-      e.row_max.data()[i] = std::fmax(v, e.row_max.data()[i]);
-      e.col_max.data()[j] = std::fmax(v, e.col_max.data()[j]);
-      e.row_sum.data()[i] += v;
-      e.col_sum.data()[j] += v;
-    }
-  ct_note("n %d, %d columns, w %d", (int)n, (int)columns, (int)w);
-  CHECK(same(row_max.get(), e.row_max));
-  CHECK(same(col_max.get(), e.col_max));
-  check_near(row_sum.get(), e.row_sum, 1e-13);
-  check_near(col_sum.get(), e.col_sum, 1e-13);
-}
-
-TEST(kernels, inspection) {
-  NEED_DEVICE();
-  for (int64_t n : {1, 2, 33, 300, 1025})
-    for (int scaled = 0; scaled < 2; scaled++) {
-      check_inspect(n, n, n, scaled);
-      check_inspect(n, n, 17, scaled);
-    }
-  check_inspect(8193, 5, 3, true);    /* tall */
-  check_inspect(3, 1030, 1030, true); /* many columns */
-}
-
-TEST(kernels, inspection_meets_what_is_not_finite) {
-  NEED_DEVICE();
-  const double odd[] = {HUGE_VAL, -HUGE_VAL, static_cast<double>(NAN)};
-  for (double value : odd) {
-    const int64_t n = 70, at = 41;
-    const std::vector<double> zeros(static_cast<size_t>(n));
-    std::vector<double> a(static_cast<size_t>(n * n), 1.0);
-    a.data()[5 + at * n] = value;
-    on_device<double> there(a), row_max(zeros), row_sum(zeros), col_max(zeros),
-        col_sum(zeros);
-    MUST(hone_cuda_inspect({there, n, n, 0, n}, {nullptr, nullptr},
-                           {row_max, row_sum, col_max, col_sum}, nullptr));
-    for (int64_t j = 0; j < n; j++)
-      CHECK_NEAR(col_max.get().data()[j], j == at ? HUGE_VAL : 1.0, 0.0);
-  }
 }
 
 } // namespace

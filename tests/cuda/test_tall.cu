@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Panels of more rows than one launch takes (tall_panel.cu), beside the same
-   panels in one launch. That a launch takes few rows is made up: as few as
-   two parts of a round can have. */
+   panels in one launch. Here a launch is made to take few rows, as few as two
+   parts of a round can have. */
 #include "tests/cuda/test_kernels.h"
 
 namespace {
 
 enum kind {
   RANDOM,
-  OUTDONE, /* good pivots on the diagonal, but better ones below; in the first
-              column one in the block */
+  OUTDONE,    /* good pivots on the diagonal, but larger entries below; in the
+                 first column inside the block */
   EMPTY_PART, /* the first half of the rows is zero */
   BEST_LAST,  /* the last w rows are much larger */
   ZERO_COLUMN,
@@ -65,11 +65,11 @@ std::vector<float> matrix_of(const tall_case &c, int64_t ld) {
 
 struct outcome {
   std::vector<float> f;
-  std::vector<int> old; /* the row that moved to row i */
+  std::vector<int> old; /* old[i]: the row that moved to row i */
   int zero_pivot;
 };
 
-/* In launches of at most 'part' rows. */
+/* Factors in launches of at most 'part' rows. */
 outcome factor(const tall_case &c, const std::vector<float> &a, int64_t ld,
                int64_t part) {
   on_device<float> f(a);
@@ -120,7 +120,7 @@ quality judge(const tall_case &c, const float *a, int64_t ld,
   return q;
 }
 
-/* Where nothing may have moved, or only rows of the block. */
+/* Checks that no row moved, or only rows of the block. */
 void check_order(const tall_case &c, const outcome &o) {
   for (int64_t i = 0; i < c.n; i++)
     if (i < c.k || c.pivoting == HONE_NATURAL ||
@@ -173,9 +173,9 @@ void check_all(int64_t n, int64_t k, int64_t w, int64_t part) {
   check_tall({n, k, w, HONE_NATURAL, OUTDONE}, part);
 }
 
-/* One row more than a launch takes, and others; after a first round of six
-   parts there are still too many rows for one. */
-TEST(tall, panels_are_as_good_as_in_one_launch) {
+/* One row more than a launch takes, and other heights; some are still too high
+   for one launch after a first round of six parts. */
+TEST(tall, panels_are_as_accurate_as_in_one_launch) {
   NEED_DEVICE();
   check_all(257, 0, 128, 256);
   check_all(300, 3, 33, 256);
@@ -185,7 +185,7 @@ TEST(tall, panels_are_as_good_as_in_one_launch) {
   check_all(1500, 7, 128, 256);
 }
 
-/* One that is just short enough goes into one launch, and gives its bits. */
+/* The highest panel that fits one launch takes one, and has its bits. */
 TEST(tall, panels_begin_with_one_row_too_many) {
   NEED_DEVICE();
   const tall_case c = {300, 0, 40, HONE_TOURNAMENT, RANDOM};
@@ -197,7 +197,7 @@ TEST(tall, panels_begin_with_one_row_too_many) {
   CHECK_EQ_INT(hone_cuda_is_tall(hone_cuda_panel_rows() + 1, 0), 1);
 }
 
-/* As cut in earnest: the first of two parts ends with row 24576. */
+/* The true limit: the first of two parts ends with row 24576. */
 TEST(tall, panels_are_cut_where_a_launch_is_full) {
   NEED_DEVICE();
   for (enum kind kind : {RANDOM, EMPTY_PART, ZERO_COLUMN}) {
@@ -213,8 +213,9 @@ TEST(tall, panels_are_cut_where_a_launch_is_full) {
   }
 }
 
-/* Room only where the order needs it, and little beside the matrix. */
-TEST(tall, panels_take_little_room) {
+/* The workspace is zero at orders that do not need it, and small beside the
+   matrix. */
+TEST(tall, panels_take_little_memory) {
   const int64_t rows = hone_cuda_panel_rows();
   CHECK_EQ_INT(hone_cuda_tall_bytes(rows, 0), 0);
   for (int64_t n : {rows + 1, int64_t(65536), int64_t(105000)}) {

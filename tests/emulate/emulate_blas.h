@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is used of cuBLAS, in plain loops; emulate.h includes this after its
-   runtime. Products are added in float, as on the device, in ascending order.
- */
+/* The functions of cuBLAS that the library calls, in plain loops; emulate.h
+   includes this after its runtime. Sums are added in float, as on the device,
+   in ascending order. */
 #ifndef HONE_EMULATE_BLAS_H
 #define HONE_EMULATE_BLAS_H
 
@@ -72,7 +72,8 @@ namespace hone_emulate {
 
 inline size_t size_of(cudaDataType type) { return type == CUDA_R_32F ? 4 : 2; }
 
-/* A factor of a product as floats, without gaps: op(A), column by column. */
+/* One factor of a product, op(A), converted to floats and stored without gaps
+   by columns. */
 struct operand {
   std::vector<float> v;
 
@@ -99,7 +100,8 @@ struct operand {
           static_cast<const device::__nv_bfloat16 *>(a)[i]);
     return static_cast<const float *>(a)[i];
   }
-  static float rounded_off(float v) { /* TF32: 10 bits behind the first */
+  /* TF32 has 10 bits behind the leading one. */
+  static float rounded_off(float v) {
     const unsigned b = device::__float_as_uint(v);
     return v - v == 0 ? device::__uint_as_float((b + 0x1000) & ~0x1fffu) : v;
   }
@@ -159,7 +161,7 @@ cublasGemmEx(cublasHandle_t handle, cublasOperation_t trans_a,
   return CUBLAS_STATUS_SUCCESS;
 }
 
-/* B = alpha inv(A) B or alpha B inv(A), A not transposed. */
+/* B = alpha inv(A) B or B = alpha B inv(A), A not transposed. */
 inline cublasStatus_t
 cublasStrsm_v2(cublasHandle_t handle, cublasSideMode_t side,
                cublasFillMode_t fill, cublasOperation_t trans,
@@ -182,7 +184,7 @@ cublasStrsm_v2(cublasHandle_t handle, cublasSideMode_t side,
   check_place(a, ((size - 1) * ra + size) * 4, true, "A");
   check_place(b, (static_cast<size_t>(n - 1) * rb + static_cast<size_t>(m)) * 4,
               true, "B");
-  /* unknown q of a line at x[q * step]; forwards from the first */
+  /* Unknown q of a line is at x[q * step]; forwards begins with the first. */
   const bool forwards = left == (fill == CUBLAS_FILL_MODE_LOWER);
   const size_t step = left ? 1 : rb, next = left ? rb : 1;
   for (size_t line = 0; line < static_cast<size_t>(lines); line++) {

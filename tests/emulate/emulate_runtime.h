@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The CUDA runtime of emulate.h, which includes this: memory, streams,
-   events. All that is enqueued happens at once, so that no stream ever has
-   anything left to do. What the true one leaves undefined ends the program
-   with a message: copies that leave an allocation or mistake the host's for
-   the device's, streams and events that are gone; and so does, at its end,
-   what was never given back. */
+/* The CUDA runtime of emulate.h, which includes this: memory, streams and
+   events. Every enqueued operation is done at once, so that a stream never has
+   work left. Where the CUDA runtime leaves behavior undefined the program ends
+   with a message: copies that leave an allocation or take memory of the host
+   for memory of the device, and streams and events that were destroyed. At its
+   end it lists what was never freed. */
 #ifndef HONE_EMULATE_RUNTIME_H
 #define HONE_EMULATE_RUNTIME_H
 
@@ -49,14 +49,14 @@ struct CUevent_st {
 };
 typedef CUevent_st *cudaEvent_t;
 
-/* That the device is not a true one, for tests in C. */
+/* Tells tests in C that the device is emulated. */
 extern "C" {
 __attribute__((used)) extern inline const int hone_emulated = 1;
 }
 
-/* tests/unit/fake_driver.c, where it is linked: memory of the device that
-   copies alone may touch, and where they find what is in it; NULL: it is not
-   that. */
+/* Defined in tests/unit/fake_driver.c, where that is linked: the address at
+   which copies find device memory that nothing else may touch; NULL if p is not
+   such memory. */
 extern "C" void *fake_real(const void *p) __attribute__((weak));
 
 namespace hone_emulate {
@@ -74,7 +74,7 @@ struct allocation {
   cudaMemoryType type;
 };
 
-/* What is allocated, by address, and which streams and events there are. */
+/* The allocations by address, and the streams and events that exist. */
 struct inventory {
   std::mutex lock;
   std::map<const char *, allocation> memory;
@@ -88,7 +88,7 @@ struct inventory {
     if (host + device + handles.size() == 0)
       return;
     fprintf(stderr,
-            "emulate: never given back: %zu allocations on the device, %zu on "
+            "emulate: never freed: %zu allocations on the device, %zu on "
             "the host, %zu streams, events and handles\n",
             device, host, handles.size());
     _exit(5);
@@ -96,13 +96,13 @@ struct inventory {
 };
 inline inventory owned;
 
-/* How many of them there are: a test that leaks nothing leaves that alone. */
+/* The number of all these; a test that leaks nothing does not change it. */
 inline size_t owned_now() {
   std::lock_guard<std::mutex> hold(owned.lock);
   return owned.memory.size() + owned.handles.size();
 }
 
-/* The allocation that p lies in, or NULL, and what is left of it from p. */
+/* The allocation that contains p, or NULL; *left is its size from p on. */
 inline const allocation *find(const void *p, size_t *left) {
   auto at = owned.memory.upper_bound(static_cast<const char *>(p));
   if (at == owned.memory.begin())
@@ -114,7 +114,8 @@ inline const allocation *find(const void *p, size_t *left) {
   return from < at->second.bytes ? &at->second : nullptr;
 }
 
-/* bytes from p on in one allocation on the device, or in none of those. */
+/* Checks that bytes from p on lie in one allocation on the device, or that none
+   of them is in an allocation there. */
 inline void check_place(const void *p, size_t bytes, bool device,
                         const char *what) {
   if (bytes == 0)
@@ -161,7 +162,8 @@ template <class T> void drop(T *p, const char *type) {
   delete p;
 }
 
-/* NaNs, of what is so large that it is hardly ever used up at the ends. */
+/* Fills memory with NaN; of very large memory only the ends, as the middle is
+   hardly ever used. */
 inline void spoil(char *p, size_t bytes) {
   const size_t end = size_t{1} << 20;
   if (bytes <= 16 * end) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is used of cuSOLVER, by LAPACK; emulate_blas.h includes this. */
+/* The functions of cuSOLVER that the library calls, by LAPACK; emulate_blas.h
+   includes this. */
 #ifndef HONE_EMULATE_SOLVER_H
 #define HONE_EMULATE_SOLVER_H
 
@@ -38,7 +39,7 @@ inline cusolverStatus_t cusolverDnSetStream(cusolverDnHandle_t handle,
   return CUSOLVER_STATUS_SUCCESS;
 }
 namespace hone_emulate {
-/* As where the workspace has more doubles than an int can say. */
+/* Makes the workspace have more doubles than an int can hold. */
 inline bool workspace_overflows = false;
 } // namespace hone_emulate
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of the gallery share: the makers of the table's rows, and
-   the few tools they are made with. */
+/* Shared by the files of the gallery: the functions that make the matrices, and
+   the tools for making them. */
 #ifndef TESTS_GALLERY_FAMILIES_H
 #define TESTS_GALLERY_FAMILIES_H
 
@@ -10,22 +10,22 @@ static inline double *gallery_at(const gallery_task *t, int64_t i, int64_t j) {
   return &t->a[i + j * t->lda];
 }
 
-/* Allocates or ends the program. */
+/* Allocates memory; ends the program if there is none. */
 void *gallery_memory(int64_t count, uint64_t size);
 
-/* All entries: zero; uniform in [-1, 1). */
+/* Sets all entries to zero, or to random numbers uniform in [-1, 1). */
 void gallery_zero(gallery_task *t);
 void gallery_random(gallery_task *t);
-/* A = Q1 A Q2, Q random orthogonal; symmetric: A = Q A Q^T for a symmetric
-   A, which stays so to the last bit. */
+/* A = Q1 A Q2 with random orthogonal Q1 and Q2; symmetric: A = Q A Q^T for a
+   symmetric A, which stays exactly symmetric. */
 void gallery_rotate(gallery_task *t, int symmetric);
 /* A = Q1 D Q2 (symmetric: Q D Q^T) with the singular values of DLATMS's mode
    1 to 6, from 1 down to 1 / cond. */
 void gallery_spectrum(gallery_task *t, int mode, double cond, int symmetric);
-/* a_ij = row_i a_ij col_j, each factor 10^u, u uniform over that many decades
-   about 1; 0: none. */
+/* a_ij = row_i a_ij col_j. Each factor is 10^u, with u uniform over that many
+   decades around 0; with 0 decades there is none. */
 void gallery_grade(gallery_task *t, double row_decades, double col_decades);
-void gallery_copy_upper(gallery_task *t); /* to the lower triangle */
+void gallery_copy_upper(gallery_task *t); /* copies it to the lower triangle */
 
 #define GALLERY_MAKERS(X)                                                      \
   X(dlatb4_1)                                                                  \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Matrices with a name: of Higham's Test Matrix Toolbox (1995), Wilkinson,
-   Trefethen. */
+/* Matrices that have a name: from Higham's Test Matrix Toolbox (1995), and
+   Wilkinson's and Trefethen's. */
 #include "tests/gallery/families.h"
 
 #include <math.h>
@@ -14,12 +14,13 @@ void gallery_make_hilbert(gallery_task *t) {
       *gallery_at(t, i, j) = 1.0 / (double)(i + j + 1);
 }
 
-/* (-1)^(i+j) (i+j+1) binom(n+i, n-j-1) binom(n+j, n-i-1) binom(i+j, i)^2,
-   indices from 0. */
+/* The inverse of Hilbert's matrix has the entries (-1)^(i+j) (i+j+1) binom(n+i,
+   n-j-1) binom(n+j, n-i-1) binom(i+j, i)^2, with indices from 0. */
 static double binomial(int64_t n, int64_t k) {
   double b = 1.0;
   for (int64_t i = 1; i <= k; i++)
-    b = b * (double)(n - k + i) / (double)i; /* exact: a binomial each time */
+    /* Exact, as each quotient is a binomial coefficient. */
+    b = b * (double)(n - k + i) / (double)i;
   return b;
 }
 
@@ -80,7 +81,7 @@ void gallery_make_frank(gallery_task *t) {
       *gallery_at(t, i, j) = i > j + 1 ? 0.0 : (double)(t->n - (i > j ? i : j));
 }
 
-/* U^T U, U unit upper triangular with -1 above the diagonal. */
+/* U^T U, where U is unit upper triangular with -1 above the diagonal. */
 void gallery_make_moler(gallery_task *t) {
   for (int64_t j = 0; j < t->n; j++)
     for (int64_t i = 0; i < t->n; i++)
@@ -94,8 +95,8 @@ void gallery_make_minij(gallery_task *t) {
       *gallery_at(t, i, j) = (double)((i < j ? i : j) + 1);
 }
 
-/* Entry (i, j) of the derivative at the points cos(pi k / m), k = 0 .. m;
-   the diagonal by the sum of its row. */
+/* Entry (i, j) of the derivative at the points cos(pi k / m), k = 0 .. m. The
+   diagonal is the negative sum of the rest of the row. */
 static double derivative(int64_t m, int64_t i, int64_t j) {
   const double h = PI / (double)m;
   if (i == j) {
@@ -105,20 +106,20 @@ static double derivative(int64_t m, int64_t i, int64_t j) {
     return sum;
   }
   double ci = i == 0 || i == m ? 2.0 : 1.0, cj = j == 0 || j == m ? 2.0 : 1.0;
-  /* x_i - x_j without cancellation */
+  /* x_i - x_j without cancellation. */
   double apart =
       -2.0 * sin(0.5 * h * (double)(i + j)) * sin(0.5 * h * (double)(i - j));
   return ((i + j) % 2 ? -1.0 : 1.0) * ci / cj / apart;
 }
 
-/* Without the first row and column: u = 0 at the point 1. */
+/* Without the first row and column, so that u = 0 at the point 1. */
 void gallery_make_chebyshev_1(gallery_task *t) {
   for (int64_t j = 0; j < t->n; j++)
     for (int64_t i = 0; i < t->n; i++)
       *gallery_at(t, i, j) = derivative(t->n, i + 1, j + 1);
 }
 
-/* The square of the derivative, inner points alone. */
+/* The square of the derivative at the inner points only. */
 void gallery_make_chebyshev_2(gallery_task *t) {
   const int64_t n = t->n, m = n + 1;
   double *d = gallery_memory((m + 1) * (m + 1), sizeof *d);

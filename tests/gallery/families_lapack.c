@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The matrices of LAPACK's test programs (DLATB4 names the 11 types of the
-   general solver's tests, DLATMS makes matrices of given singular values),
-   plain random ones, and those whose difficulty is size alone: grading,
-   units, the ends of the double and of the float range. */
+/* The matrices of LAPACK's test programs (DLATB4 has the 11 types for general
+   systems, DLATMS makes matrices of given singular values), random matrices,
+   and matrices that are hard only for their magnitudes: grading, units, the
+   ends of the range of double and of float. */
 #include "tests/gallery/families.h"
 
 #include <float.h>
@@ -12,7 +12,7 @@
 
 /* ---- DLATB4 ---- */
 
-/* As DLATB4 has them: eps is DLAMCH's precision, 2^-52. */
+/* As in DLATB4, eps is DLAMCH's precision, 2^-52. */
 static const double BAD = 0.1 * 0x1p52, SMALL = 0.25 * DBL_MIN * 0x1p52;
 
 static void scale_all(gallery_task *t, double factor) {
@@ -26,7 +26,7 @@ static void zero_columns(gallery_task *t, int64_t first, int64_t end) {
     memset(gallery_at(t, 0, j), 0, (size_t)t->n * sizeof *t->a);
 }
 
-/* A = R of A = Q R: the singular values stay. */
+/* Replaces A = Q R by R, which keeps the singular values. */
 static void triangularize(gallery_task *t) {
   const int64_t n = t->n;
   for (int64_t k = 0; k + 1 < n; k++) {
@@ -177,7 +177,8 @@ void gallery_make_symmetric(gallery_task *t) {
   gallery_copy_upper(t);
 }
 
-/* sum over k < rank of u_k v_k^T, uniform entries or small integers. */
+/* The sum over k < rank of u_k v_k^T, with uniform entries or small
+   integers. */
 static void low_rank(gallery_task *t, int64_t rank, int64_t integers) {
   double *u = gallery_memory(2 * t->n, sizeof *u), *v = u + t->n;
   gallery_zero(t);
@@ -203,7 +204,7 @@ void gallery_make_low_rank_integers(gallery_task *t) {
   low_rank(t, t->n / 2, 9);
 }
 
-/* Two different indices. */
+/* Chooses two different indices. */
 static void two(gallery_task *t, int64_t *k, int64_t *l) {
   *k = gallery_below(&t->rng, t->n);
   *l = (*k + 1 + gallery_below(&t->rng, t->n - 1)) % t->n;
@@ -260,7 +261,7 @@ void gallery_make_spd(gallery_task *t) {
   gallery_spectrum(t, 3, pow(10.0, t->parameter), 1);
 }
 
-/* A = D A D, symmetric to the last bit. */
+/* A = D A D, exactly symmetric. */
 static void scale_both(gallery_task *t, const double *d) {
   for (int64_t j = 0; j < t->n; j++)
     for (int64_t i = 0; i <= j; i++)
@@ -288,7 +289,7 @@ void gallery_make_spd_graded(gallery_task *t) {
 
 /* ---- Range ---- */
 
-/* Uniform entries times 2^e, e an integer uniform in low .. high. */
+/* Uniform entries times 2^e, with e a uniform integer from low to high. */
 static void sized(gallery_task *t, int low, int high) {
   for (int64_t j = 0; j < t->n; j++)
     for (int64_t i = 0; i < t->n; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Discretized models: what engineering codes hand to a dense solver. */
+/* Discretized models, as engineering programs pass them to a dense solver. */
 #include "tests/gallery/families.h"
 
 #include <math.h>
@@ -30,7 +30,7 @@ void gallery_make_rbf_multiquadric(gallery_task *t) { radial(t, multiquadric); }
 
 /* ---- Boundary elements ---- */
 
-/* Integral of -log|x - y| / (2 pi) over the panel from p to q. */
+/* The integral of -log|x - y| / (2 pi) over the panel from p to q. */
 static double panel(const double *x, const double *p, const double *q) {
   const double dx = q[0] - p[0], dy = q[1] - p[1], length = hypot(dx, dy);
   const double tx = dx / length, ty = dy / length;
@@ -44,7 +44,8 @@ static double panel(const double *x, const double *p, const double *q) {
   return -sum / (2.0 * PI);
 }
 
-/* Corner k of 0 .. m of circle c: radius 0.4, the second one smaller. */
+/* Corner k of 0 .. m of circle c; the radius is 0.4, that of the second circle
+   is smaller. */
 static void corner(double gap, int64_t c, double k, int64_t m, double *p) {
   const double radius = c ? 0.25 : 0.4, angle = 2.0 * PI * k / (double)m;
   p[0] = c ? 0.65 + gap - radius * cos(angle) : radius * cos(angle);
@@ -58,7 +59,7 @@ void gallery_make_bem_circles(gallery_task *t) {
     for (int64_t i = 0; i < t->n; i++) {
       int64_t ci = i >= first, cj = j >= first, mi = ci ? second : first;
       int64_t mj = cj ? second : first, kj = cj ? j - first : j;
-      /* panels enough that one is not its own reverse */
+      /* At least so many panels that none is its own reverse. */
       double x[2], p[2], q[2], end[2], scale = mj < 3 ? 3.0 : 1.0;
       double ki = (double)(ci ? i - first : i), s = mi < 3 ? 3.0 : 1.0;
       corner(gap, ci, ki, (int64_t)s * mi, x);
@@ -71,8 +72,8 @@ void gallery_make_bem_circles(gallery_task *t) {
     }
 }
 
-/* Point k of m, evenly over the sphere (Fibonacci); the first of the second
-   sphere lies where it is nearest to the other. */
+/* Point k of m, spread evenly over the sphere (Fibonacci). The first point of
+   the second sphere is the one nearest to the other sphere. */
 static void point(double gap, int64_t c, int64_t k, int64_t m, double *p) {
   const double z = 1.0 - 2.0 * ((double)k + 0.5) / (double)m;
   const double r = sqrt(1.0 - z * z),
@@ -92,13 +93,15 @@ void gallery_make_bem_spheres(gallery_task *t) {
       point(gap, ci, ci ? i - first : i, ci ? second : first, p);
       point(gap, cj, cj ? j - first : j, mj, q);
       double r = hypot(hypot(p[0] - q[0], p[1] - q[1]), p[2] - q[2]);
-      /* itself: a flat disc of the same area; others no nearer than gap */
+      /* A panel acts on itself like a flat disc of its area; other panels are
+         never nearer than gap. */
       *gallery_at(t, i, j) =
           i == j ? 0.5 * sqrt(area / PI) : area / (4.0 * PI * fmax(r, gap));
     }
 }
 
-/* ---- Grids of nodes, width nodes in a row, the last row perhaps short ---- */
+/* ---- Grids of nodes, width nodes in a row; the last row may be shorter
+   ---- */
 
 static int64_t width_of(int64_t nodes) {
   int64_t w = (int64_t)sqrt((double)nodes);
@@ -136,9 +139,9 @@ void gallery_make_path_neumann(gallery_task *t) {
     spring(t, i, i + 1, (double)(1 + gallery_below(&t->rng, 99)));
 }
 
-/* A bar between nodes p and q, whose unknowns are 2 p + c - fixed where that
-   is not negative: k d d^T, d = (dx, dy, -dx, -dy). The squares in d d^T are
-   0, 1 or 1/2 on the grid, so that sums of integers k stay exact. */
+/* Adds a bar between nodes p and q, whose unknowns are 2 p + c - fixed where
+   that is not negative: k d d^T, d = (dx, dy, -dx, -dy). On the grid the
+   entries of d d^T are 0, 1 or 1/2, so that sums of integers k stay exact. */
 static void bar(gallery_task *t, int64_t fixed, int64_t p, int64_t q, double k,
                 const double *d) {
   const int64_t node[2] = {p, q};
@@ -152,16 +155,16 @@ static void bar(gallery_task *t, int64_t fixed, int64_t p, int64_t q, double k,
     }
 }
 
-/* Stiffness of a bar: an even integer, times 10^u over the decades. */
+/* The stiffness of a bar: an even integer times 10^u over these decades. */
 static double stiffness(gallery_task *t, double decades) {
   double k = (double)(2 * (1 + gallery_below(&t->rng, 50)));
   return decades > 0.0 ? k * pow(10.0, decades * gallery_uniform(&t->rng)) : k;
 }
 
-/* A strip of squares with both diagonals: node 2 k below, 2 k + 1 above.
-   fixed: the first unknowns, held by supports. */
+/* A strip of squares with both diagonals; node 2 k is below, node 2 k + 1
+   above. fixed: the number of first unknowns that supports hold. */
 static void strip(gallery_task *t, int64_t fixed, double decades) {
-  /* d d^T as its xx, xy, yy */
+  /* The entries xx, xy and yy of d d^T. */
   static const double along[3] = {1.0, 0.0, 0.0}, up[3] = {0.0, 0.0, 1.0};
   static const double rising[3] = {0.5, 0.5, 0.5},
                       falling[3] = {0.5, -0.5, 0.5};
@@ -185,8 +188,8 @@ static void strip(gallery_task *t, int64_t fixed, double decades) {
 void gallery_make_truss(gallery_task *t) { strip(t, 4, 0.0); }
 void gallery_make_truss_units(gallery_task *t) { strip(t, 4, t->parameter); }
 
-/* Of an odd number of unknowns the last node's y is held: two of the three
-   motions of a rigid body are left. One unknown: no bar ends there. */
+/* If the number of unknowns is odd, y of the last node is held, which leaves
+   two of the three rigid motions. With one unknown there is no bar. */
 void gallery_make_truss_free(gallery_task *t) { strip(t, 0, 0.0); }
 
 /* ---- Saddle points ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of families, and the tools all of them are made with. Makers:
-   families_lapack.c (LAPACK's test matrices, plain and random ones, scaling
-   and range), families_classic.c (Higham's Test Matrix Toolbox),
+/* The table of families, and the tools for making them. The matrices are made
+   in families_lapack.c (LAPACK's test matrices, random ones, scaling and
+   range), families_classic.c (Higham's Test Matrix Toolbox) and
    families_models.c (discretized models). */
 #include "tests/gallery/families.h"
 
@@ -221,7 +221,8 @@ void gallery_copy_upper(gallery_task *t) {
       *gallery_at(t, j, i) = *gallery_at(t, i, j);
 }
 
-/* One round of rotations: pairs of a random order, each by its own angle. */
+/* One round of rotations: neighbours in a random order are rotated in pairs,
+   each pair by an angle of its own. */
 typedef struct turns {
   int64_t pairs, *order; /* pairs of neighbours in order */
   double *cosine, *sine;
@@ -263,7 +264,7 @@ static void turn_columns(gallery_task *t, const turns *w) {
   }
 }
 
-/* log2(n) + 2 rounds mix every row with every other. */
+/* After log2(n) + 2 rounds every row has mixed with every other. */
 void gallery_rotate(gallery_task *t, int symmetric) {
   turns w = {.pairs = t->n / 2};
   int rounds = 2;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A gallery of hard matrices, for tests, fuzzing and measurements: families
    of square matrices, each a row of one const table, made from an order, a
-   parameter and a seed. The same three give the same matrix. Right-hand sides
+   parameter and a seed. These three determine the matrix. Right-hand sides
    to go with them are below. Nothing here uses the library.
 
    Read next: gallery.c, the table. */
@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* Random numbers: splitmix64. Any state is a seed. ------------------------ */
+/* Random numbers: splitmix64. Any state is a seed. ------------------------- */
 
 typedef struct gallery_rng {
   uint64_t state;
@@ -22,70 +22,68 @@ double gallery_between(gallery_rng *rng, double low, double high);
 double gallery_normal(gallery_rng *rng);                /* mean 0, variance 1 */
 int64_t gallery_below(gallery_rng *rng, int64_t limit); /* 0 .. limit-1 */
 
-/* Matrices ------------------------------------------------------------------
- */
+/* Matrices ----------------------------------------------------------------- */
 
-/* What all matrices of a family have. */
+/* Properties of all matrices of a family. */
 enum {
-  GALLERY_SYMMETRIC = 1, /* to the last bit */
-  GALLERY_SPD = 2,       /* positive definite before rounding; symmetric too */
+  GALLERY_SYMMETRIC = 1, /* exactly */
+  GALLERY_SPD = 2,       /* positive definite before rounding, and symmetric */
   GALLERY_SINGULAR = 4,  /* exactly, as stored */
   GALLERY_SCALED = 8,    /* rows or columns of very different size */
   GALLERY_BANDED = 16,   /* diagonal, triangular or of few diagonals */
-  GALLERY_FIXED = 32,    /* one matrix for n and parameter, for every seed */
+  GALLERY_FIXED = 32,    /* the same matrix for every seed */
   GALLERY_RANGE = 64     /* entries near the ends of the double range */
 };
 
-/* The matrix under work. */
+/* The matrix that is being made. */
 typedef struct gallery_task {
   int64_t n, lda;
   double parameter;
-  double *a; /* column by column, n x n; rows below n are not written */
+  double *a; /* by columns, n x n; rows below n are not written */
   gallery_rng rng;
 } gallery_task;
 
 typedef struct gallery_family {
   const char *name;
-  const char *what; /* one line, with the source */
+  const char *what; /* one line with the source */
   int64_t least_n, most_n;
   unsigned properties;
-  double low, high; /* the parameter's range; both 0: there is none */
+  double low, high; /* the range of the parameter; both 0: it has none */
   void (*make)(gallery_task *task);
 } gallery_family;
 
 extern const gallery_family gallery_families[];
 extern const int gallery_count;
 
-/* NULL where there is none of that name. */
+/* NULL if there is no family of that name. */
 const gallery_family *gallery_find(const char *name);
 
-/* A parameter of the family's range. */
+/* A random parameter in the range of the family. */
 double gallery_parameter(const gallery_family *family, gallery_rng *rng);
 
-/* Writes the matrix: a, n x n, lda >= n >= 1. n and parameter outside the
-   family's ranges are allowed as far as they make sense. */
+/* Writes the matrix to a, n x n, lda >= n >= 1. n and parameter may be outside
+   the ranges of the family if they make sense. */
 void gallery_make(const gallery_family *family, int64_t n, double parameter,
                   uint64_t seed, double *a, int64_t lda);
 
-/* Right-hand sides ----------------------------------------------------------
- */
+/* Right-hand sides --------------------------------------------------------- */
 
 enum {
-  GALLERY_B_RANDOM,   /* uniform in [-1, 1), of the size of A */
+  GALLERY_B_RANDOM,   /* uniform in [-1, 1), of the magnitude of A */
   GALLERY_B_ONES,     /* A times ones, rounded once */
   GALLERY_B_GRADED,   /* A times a vector of 12 decades, rounded once */
   GALLERY_B_UNIT,     /* one entry of 1 */
-  GALLERY_B_ZERO,     /* nothing */
+  GALLERY_B_ZERO,     /* zeros */
   GALLERY_B_TINY,     /* random, about 2^-1000 */
   GALLERY_B_HUGE,     /* random, about 2^1000 */
-  GALLERY_B_LEFT_NULL /* near the left singular vector of the smallest
-                         singular value: x is as large as it can be */
+  GALLERY_B_LEFT_NULL /* near the left singular vector of the smallest singular
+                         value, so that x is as large as possible */
 };
 
 extern const char *const gallery_rhs_names[];
 extern const int gallery_rhs_count;
 
-/* Writes b, n entries, of that kind for a (no transpose). */
+/* Writes n entries of a right-hand side of that kind for a (not transposed). */
 void gallery_rhs(int kind, int64_t n, const double *a, int64_t lda,
                  uint64_t seed, double *b);
 

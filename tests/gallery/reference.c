@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The reference's solve: scale, factor, refine beside known solutions, say
-   how good x is. See reference.h; the loops are in reference_parts.c. */
+/* The solve of reference.h: scaling, factorization, refinement beside known
+   solutions, and error bounds. The loops are in reference_parts.c. */
 #include "tests/gallery/reference.h"
 
 #include "base/lapack.h"
@@ -13,18 +13,19 @@
 #include <string.h>
 
 enum { PROBES = 2, SWEEPS = 6, STEPS = 60, MORE = 6, NOTHING = -40000 };
-/* Corrections go on until two in a row are below GOAL; ratios of errors below
-   FLOOR tell of rounding, not of contraction. */
+/* Corrections end when two in a row are below GOAL. Ratios of errors below
+   FLOOR show rounding and not contraction. */
 static const double GOAL = 0x1p-68, FLOOR = 0x1p-84, CONTRACTS = 0.3;
 
-/* One system under work; columns: right-hand sides, then known solutions. */
+/* One system that is being solved; its columns are the right-hand sides, then
+   the known solutions. */
 typedef struct work {
   reference *r;
   int64_t n, columns;
-  const double *a; /* the caller's */
+  const double *a; /* the caller's matrix */
   int64_t lda;
   double *s;            /* scaled A, n x n */
-  reference_factors f;  /* n x n, twice */
+  reference_factors f;  /* n x n, two words */
   double *xh, *xl;      /* n x columns */
   double *b0, *b1, *b2; /* n x columns: three words */
   double *d0, *d1, *d2; /* residual and correction of one column, n each */
@@ -32,16 +33,17 @@ typedef struct work {
   double *scratch;      /* 2 n */
   int *row, *col;       /* exponents of the scaling */
   int *size;            /* n x n: exponents of A */
-  double *delta, *last; /* size of the last and the one before correction by
-                           that of x, scaled; the errors of the known */
-  /* The same two unscaled, the larger of 1-norm and infinity norm. */
+  /* Sizes of the last correction and of the one before it, relative to x,
+     scaled; for known solutions the errors. */
+  double *delta, *last;
+  /* These sizes without scaling, in the larger of 1-norm and infinity norm. */
   long double *step, *before;
   bool *done;
 } work;
 
 /* ---- Memory ---- */
 
-/* Memory handed out piece by piece; NULL: only counted. */
+/* Memory from which arrays are taken; with NULL bytes are only counted. */
 typedef struct room {
   char *memory;
   size_t used;
@@ -53,7 +55,7 @@ static void *carve(room *from, int64_t count, size_t size) {
   return here;
 }
 
-/* Lays the arrays out; returns the bytes they take. */
+/* Lays out the arrays; returns the bytes that they take. */
 static size_t lay_out(work *w, reference *r, int64_t n, int64_t m,
                       char *memory) {
   room at = {memory, 0};
@@ -116,7 +118,7 @@ void reference_free(reference *r) {
 
 /* ---- Scaling ---- */
 
-/* v 2^e, by two multiplications at most where nothing is denormal. */
+/* v 2^e, by at most two multiplications, where nothing is subnormal. */
 static double shift(double v, int e) {
   union {
     uint64_t bits;
@@ -142,7 +144,7 @@ static void sweep(work *w, int *max, bool last) {
   }
 }
 
-/* S = R A C. False: a row or a column is zero. */
+/* S = R A C. Returns false if a row or a column is zero. */
 static bool scale(work *w, int *max) {
   const int64_t n = w->n;
   for (int64_t j = 0; j < n; j++) {
@@ -172,7 +174,7 @@ static bool scale(work *w, int *max) {
   return true;
 }
 
-/* Right-hand side c, brought to a largest entry of 1. */
+/* Takes right-hand side c, scaled to a largest entry of 1. */
 static void take_rhs(work *w, int64_t c, const double *b) {
   int top = NOTHING;
   for (int64_t i = 0; i < w->n; i++)
@@ -187,7 +189,7 @@ static void take_rhs(work *w, int64_t c, const double *b) {
   }
 }
 
-/* Known solutions: random signs and sizes in [1/2, 1), b = S z. */
+/* Known solutions with random signs and entries in [1/2, 1); b = S z. */
 static void make_known(work *w) {
   uint64_t state = 0x9e3779b97f4a7c15u * (uint64_t)(w->n + 1);
   const int64_t n = w->n;
@@ -242,7 +244,7 @@ static void correct(work *w, int64_t c, bool first) {
 
 static double quotient(double a, double b) { return a > 0.0 ? a / b : a; }
 
-/* How large the correction just made is beside x. */
+/* The size of the last correction relative to x. */
 static void weigh(work *w, int64_t c) {
   double dx = 0.0, x = 0.0;
   long double sum_d = 0.0L, sum_x = 0.0L, max_d = 0.0L, max_x = 0.0L;
@@ -251,10 +253,9 @@ static void weigh(work *w, int64_t c) {
     double d = fabs(w->d0[i]), v = fabs(w->xh[i + c * w->n]);
     long double ld = ldexpl((long double)d, w->col[i]);
     long double lx = ldexpl((long double)v, w->col[i]);
-    /* what may be lost at the lower end of the range of double, for any
-       inverse below 2^74 */
+    /* The part that may have underflowed, for any inverse below 2^74. */
     long double lost = ldexpl(1.0L, w->col[i] - 1000);
-    dx = d <= dx ? dx : d; /* takes NaN */
+    dx = d <= dx ? dx : d; /* also NaN */
     x = v <= x ? x : v;
     sum_d += ld;
     sum_x += lx;
@@ -272,7 +273,7 @@ static void weigh(work *w, int64_t c) {
   w->step[c] = nothing ? 0.0L : one <= most ? most : one;
 }
 
-/* The error of a known solution takes the place of its correction's size. */
+/* For a known solution its error counts instead of the correction. */
 static void weigh_known(work *w, int64_t c) {
   const double *z = w->known + (c - w->r->nrhs) * w->n;
   double error = 0.0;
@@ -283,7 +284,8 @@ static void weigh_known(work *w, int64_t c) {
   w->delta[c] = error;
 }
 
-/* One more correction of column c, unless it is done. False: not finite. */
+/* Makes one more correction of column c, unless the column is done. Returns
+   false if it is not finite. */
 static bool advance(work *w, int64_t c, bool first) {
   reference *r = w->r;
   const bool known = c >= r->nrhs;
@@ -293,7 +295,8 @@ static bool advance(work *w, int64_t c, bool first) {
   weigh(w, c);
   if (known)
     weigh_known(w, c);
-  /* the first correction is x itself; of the known the whole error */
+  /* The first correction is x itself; of known solutions the whole error
+     counts. */
   if (w->last[c] > FLOOR && (!first || known))
     r->contraction = fmax(r->contraction, w->delta[c] / w->last[c]);
   w->done[c] = known ? w->delta[c] <= GOAL
@@ -303,8 +306,8 @@ static bool advance(work *w, int64_t c, bool first) {
   return w->delta[c] <= DBL_MAX;
 }
 
-/* False: these factors do not do. True: the known solutions came out; what
-   was reached for the others is in their bounds. */
+/* Returns false if these factors do not serve. If true, the known solutions
+   were found; the bounds say how accurate the others are. */
 static bool refine(work *w) {
   reference *r = w->r;
   int more = MORE;
@@ -331,8 +334,8 @@ static bool refine(work *w) {
   return true;
 }
 
-/* No larger than some times the last corrections, which the known solutions
-   say contract. */
+/* The error is at most a multiple of the last corrections, which contract as
+   the known solutions show. */
 static void state_errors(work *w, bool trusted) {
   for (int64_t c = 0; c < w->r->nrhs; c++) {
     w->r->error[c] = (double)INFINITY;
@@ -355,8 +358,8 @@ static int most(int64_t n, const int *v) {
   return max;
 }
 
-/* ||A||_1 ||C inv(S) R||_1 by LAPACK's estimator, with the factors' leading
-   parts. */
+/* ||A||_1 ||C inv(S) R||_1 by LAPACK's estimator, with the leading words of the
+   factors. */
 static double condition(work *w) {
   const int order = (int)w->n;
   const int row = most(w->n, w->row), col = most(w->n, w->col);
@@ -425,7 +428,7 @@ void reference_solve(reference *r, int64_t n, int64_t nrhs, const double *a,
 
 /* ---- Comparing ---- */
 
-/* x_i 2^-(col + shift) is the scaled x; all in extended range. */
+/* x_i 2^-(col + shift) is the scaled x; computed in extended range. */
 long double reference_distance(const reference *r, int64_t c, const double *x,
                                bool infinity_norm) {
   const double *h = r->high + c * r->n, *l = r->low + c * r->n;

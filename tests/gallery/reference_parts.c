@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the reference spends its time in: two factorizations, residuals in
-   three words, and the backward error of any x. */
+/* The expensive parts of the reference: two factorizations, residuals in three
+   words, and the backward error of any x. */
 #include "tests/gallery/reference_parts.h"
 
 #include "base/lapack.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 
 #ifdef __SIZEOF_FLOAT128__
-__extension__ typedef __float128 quad; /* products of doubles are exact */
+__extension__ typedef __float128 quad; /* holds products of doubles exactly */
 #else
 typedef long double quad;
 #endif
@@ -23,7 +23,8 @@ typedef long double quad;
 static bool factor_double(reference_factors *f) {
   const int n = (int)f->n;
   int info = 0;
-  dgetrf_(&n, &n, f->high, &n, f->col, &info); /* col: room for its swaps */
+  /* f->col has room for the row exchanges. */
+  dgetrf_(&n, &n, f->high, &n, f->col, &info);
   for (int k = 0; k < n; k++)
     f->row[k] = k;
   for (int k = 0; k < n; k++) {
@@ -75,7 +76,8 @@ static void swap_ints(int *a, int *b) {
   *b = old;
 }
 
-/* Brings the largest entry of the rows and columns from k on to (k, k). */
+/* Exchanges rows and columns so that the largest entry from row and column k on
+   comes to (k, k). */
 static double bring_pivot(reference_factors *f, int64_t k) {
   const int64_t n = f->n;
   double max = -1.0;
@@ -201,7 +203,7 @@ void reference_residual(int64_t n, const double *a, int64_t lda,
     column(n, a + j * lda, xh[j], xl[j], r0, r1, r2);
 }
 
-/* r -= a x in twice double precision, den += |a x|. */
+/* r -= a x in twice double precision; den += |a x|. */
 WIDE_LOOP static void measure(int64_t n, const double *restrict a, double x,
                               double *restrict r0, double *restrict r1,
                               double *restrict den) {
@@ -215,7 +217,7 @@ WIDE_LOOP static void measure(int64_t n, const double *restrict a, double x,
   }
 }
 
-/* The same quotient for one row where products leave the range. */
+/* The same quotient for one row whose products leave the range of double. */
 static double row_in_quad(int64_t n, const double *a, int64_t lda,
                           const double *x, double b) {
   quad r = (quad)b, den = r < 0 ? -r : r;

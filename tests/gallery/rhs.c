@@ -13,7 +13,7 @@ const char *const gallery_rhs_names[] = {"random", "A*ones",   "A*graded",
 const int gallery_rhs_count =
     (int)(sizeof gallery_rhs_names / sizeof *gallery_rhs_names);
 
-/* Exponent of the largest entry; 0 for a matrix of zeros. */
+/* The exponent of the largest entry; 0 for a matrix of zeros. */
 static int size_of(int64_t n, const double *a, int64_t lda) {
   double max = 0.0;
   for (int64_t j = 0; j < n; j++)
@@ -39,8 +39,8 @@ static void multiply(int64_t n, const double *a, int64_t lda, const double *x,
     b[i] += low[i];
 }
 
-/* A times a vector of 1s, or of 12 decades and both signs, small enough for
-   a product within range. */
+/* A times a vector of ones, or of 12 decades and both signs, small enough for
+   the product to be in range. */
 static void product(int64_t n, const double *a, int64_t lda, double decades,
                     gallery_rng *rng, double *b) {
   double *x = gallery_memory(2 * n, sizeof *x);
@@ -66,7 +66,7 @@ static void left_null(int64_t n, const double *a, int64_t lda, double *b) {
     for (int64_t i = 0; i < n; i++)
       lu[i + j * n] = ldexp(a[i + j * lda], -e);
   dgetrf_(&order, &order, lu, &order, pivots, &info);
-  for (int64_t i = 0; i < n; i++) /* singular: as good as */
+  for (int64_t i = 0; i < n; i++) /* A is singular in double */
     if (!(fabs(lu[i + i * n]) > 0x1p-60))
       lu[i + i * n] = 0x1p-60;
   for (int step = 0; step < 4; step++) {
@@ -77,7 +77,7 @@ static void left_null(int64_t n, const double *a, int64_t lda, double *b) {
       max = fmax(max, fabs(b[i]));
     for (int64_t i = 0; i < n; i++) {
       b[i] /= max;
-      b[i] = isfinite(b[i]) ? b[i] : 1.0; /* out of range: anything */
+      b[i] = isfinite(b[i]) ? b[i] : 1.0; /* out of range: any number will do */
     }
   }
   free(lu);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Arithmetic of two and three doubles: unevaluated sums, the leading one the
-   sum rounded to double. Knuth's TwoSum, products by fused multiply-add. */
+/* Arithmetic with unevaluated sums of two and three doubles, whose first word
+   is the sum rounded to double. Uses Knuth's TwoSum, and products by fused
+   multiply-add. */
 #ifndef TESTS_GALLERY_WIDE_H
 #define TESTS_GALLERY_WIDE_H
 
-/* A plain loop compiled for each vector width; see HONE_VECTOR, which this
-   does not include. */
+/* Compiles a plain loop for each vector width, like HONE_VECTOR, which may not
+   be included here. */
 #if defined(__x86_64__) && defined(__gnu_linux__) && defined(__OPTIMIZE__) &&  \
     !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
 #define WIDE_LOOP __attribute__((target_clones("default", "fma", "avx512f")))
@@ -21,20 +22,20 @@ WIDE_INLINE void wide_sum(double a, double b, double *s, double *e) {
   *s = t;
 }
 
-/* The same where |a| >= |b|. */
+/* The same for |a| >= |b|. */
 WIDE_INLINE void wide_sum_ordered(double a, double b, double *s, double *e) {
   double t = a + b;
   *e = b - (t - a);
   *s = t;
 }
 
-/* *p + *e = a b exactly, above the range of denormals. */
+/* *p + *e = a b exactly, above the subnormal range. */
 WIDE_INLINE void wide_product(double a, double b, double *p, double *e) {
   *p = a * b;
   *e = __builtin_fma(a, b, -*p);
 }
 
-/* (h, l) = (h, l) - (ah, al) (bh, bl), to some units of 2^-104. */
+/* (h, l) = (h, l) - (ah, al) (bh, bl) with an error of some units of 2^-104. */
 WIDE_INLINE void wide_subtract_product(double *h, double *l, double ah,
                                        double al, double bh, double bl) {
   double p, e, s, t;
@@ -54,7 +55,7 @@ WIDE_INLINE void wide_divide(double ah, double al, double bh, double bl,
   wide_sum_ordered(q, r / bh, h, l);
 }
 
-/* (s, c, d) += v exactly but for the last word's rounding. */
+/* (s, c, d) += v, exact except for the rounding of the last word. */
 WIDE_INLINE void wide_add_three(double *s, double *c, double *d, double v) {
   double e, f;
   wide_sum(*s, v, s, &e);

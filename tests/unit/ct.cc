@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The C++ half of ct.h and the only C++ in the project: walks the list of
- * records that the tests' constructors made into GoogleTest's public dynamic
- * registration (testing::RegisterTest) and runs them.
+ * The C++ half of ct.h: registers the tests that the constructors have listed
+ * with GoogleTest (testing::RegisterTest) and runs them.
  *
- * Red, besides a failed check: no test ran, two tests of the same name, an
- * argument nobody knows, and exit() called by what is tested. The last line
- * is always "tests: N passed, N failed, N skipped".
+ * Not only a failed check makes the program fail, but also: no test ran, two
+ * tests have one name, an argument is unknown, or the tested code calls exit().
+ * The last line is always "tests: N passed, N failed, N skipped".
  */
 #define GTEST_DONT_DEFINE_TEST 1 /* ct.h has its own TEST */
 #include <gtest/gtest.h>
@@ -26,7 +25,8 @@
 
 namespace {
 
-// The list. Constant initialization: valid before any constructor runs.
+// The list of tests. It is constant-initialized, hence valid before any
+// constructor runs.
 ct_record *first = nullptr;
 ct_record **last_link = &first;
 
@@ -81,8 +81,8 @@ bool register_all() {
   for (const ct_record *r = first; r; r = r->next) {
     std::string name = std::string(r->suite) + "." + r->name;
     if (!names.insert(name).second) {
-      std::fprintf(stderr, "%s:%d: a second test is called %s\n", r->file,
-                   r->line, name.c_str());
+      std::fprintf(stderr, "%s:%d: there are two tests %s\n", r->file, r->line,
+                   name.c_str());
       ok = false;
     }
     testing::RegisterTest(r->suite, r->name, nullptr, nullptr, r->file, r->line,
@@ -112,7 +112,7 @@ int run_all() {
   int failed = RUN_ALL_TESTS();
   const testing::UnitTest &unit = *testing::UnitTest::GetInstance();
   if (!failed && unit.test_to_run_count() == 0) {
-    std::puts("no test ran: nothing is linked in, or the filter fits nothing");
+    std::puts("no test ran: none is linked in, or none matches the filter");
     failed = 1;
   }
   std::printf("tests: %d passed, %d failed, %d skipped\n",

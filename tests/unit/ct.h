@@ -9,7 +9,7 @@
  *     }
  *
  * and its object file is linked directly (not out of an archive, where the
- * linker would drop it) with ct.o and -lgtest. ct.cc has main; next to read.
+ * linker would drop it) with ct.o and -lgtest. ct.cc has main.
  *
  * CHECK... record a failure and go on; they may stand in helper functions
  * and their value is 1 when they hold. REQUIRE and SKIP return, so they
@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-/* One test; ct_link borrows it for the whole run. */
+/* One test. It stays in the list that ct_link makes until the program ends. */
 typedef struct ct_record {
   const char *suite, *name, *file;
   int line;
@@ -39,8 +39,8 @@ void ct_link(ct_record *record);
 
 /*
  * Registers fn(arg) as the test suite.name, so that one list of checks can
- * be registered once per table. To be called from a CT_CONSTRUCTOR. suite
- * and name are copied, arg is borrowed for the whole run.
+ * be registered for several engines. Call it from a CT_CONSTRUCTOR. suite
+ * and name are copied; arg must stay valid until the program ends.
  */
 void ct_register(const char *suite, const char *name,
                  void (*fn)(const void *arg), const void *arg);
@@ -58,13 +58,13 @@ void ct_register(const char *suite, const char *name,
   static void ct_body_##unit##_##sentence(void)
 
 /*
- * A line of context for every failure from now on in this test: "n = 7,
- * trans = 1". Replaced by the next call; cleared by ct_note(NULL) and when
- * a test begins. From the test's own thread only.
+ * Adds a line such as "n = 7, trans = 1" to each failure from now on. The
+ * next call replaces it; ct_note(NULL) and the end of the test clear it.
+ * Call it from the test's own thread only.
  */
 __attribute__((format(printf, 1, 2))) void ct_note(const char *format, ...);
 
-/* What the macros below call. Each returns 1 when the check holds. */
+/* The functions behind the macros. Each returns 1 if the check holds. */
 int ct_check(int holds, const char *text, const char *file, int line);
 int ct_check_eq_int(int64_t a, int64_t b, const char *a_text,
                     const char *b_text, const char *file, int line);
@@ -105,7 +105,8 @@ void ct_skip(const char *reason, const char *file, int line);
 #define CHECK_STR(a, b) ct_check_str(a, b, #a, #b, __FILE__, __LINE__)
 #define CHECK_CONTAINS(haystack, needle)                                       \
   ct_check_contains(haystack, needle, #haystack, #needle, __FILE__, __LINE__)
-/* Bit for bit; a failure says which byte, and which double when they are. */
+/* Compares bit for bit; a failure names the byte and, in arrays of doubles, the
+   entry. */
 #define CHECK_MEM_EQ(p, q, bytes)                                              \
   ct_check_mem_eq(p, q, bytes, #p, #q, __FILE__, __LINE__)
 

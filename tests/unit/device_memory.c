@@ -25,7 +25,7 @@ static struct {
   int (*release)(unsigned long long p);
   int (*put)(unsigned long long to, const void *from, size_t bytes);
   int (*get)(void *to, unsigned long long from, size_t bytes);
-} cuda; /* of the true driver */
+} cuda; /* functions of the true driver */
 
 static void find(const char *name, void *call) {
   void *at = dlsym(dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW), name);
@@ -39,7 +39,7 @@ void device_begin(void) {
   void *context;
   hone_options options;
   if (!device_is_true()) {
-    wrapped_slot_bytes = 1 << 15; /* many chunks of small matrices */
+    wrapped_slot_bytes = 1 << 15; /* many pieces even of small matrices */
     fake_begin();
     return;
   }
@@ -47,7 +47,7 @@ void device_begin(void) {
     return;
   options = (hone_options)HONE_OPTIONS_INIT;
   options.device = HONE_DEVICE_CUDA;
-  hone_solve(1, 1, &a, 1, &b, 1, &b, 1, &options, NULL); /* loads it */
+  hone_solve(1, 1, &a, 1, &b, 1, &b, 1, &options, NULL); /* loads the driver */
   find("cuMemAlloc_v2", &cuda.alloc);
   find("cuMemFree_v2", &cuda.release);
   find("cuMemcpyHtoD_v2", &cuda.put);

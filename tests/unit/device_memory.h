@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory of a device for tests: a GPU's where there is one, else that of
+/* Device memory for tests: that of a GPU where there is one, else that of
    fake_driver.h. */
 #ifndef TESTS_DEVICE_MEMORY_H
 #define TESTS_DEVICE_MEMORY_H
 
 #include "tests/unit/fake_driver.h"
 
-bool cuda_usable(void); /* true or emulated */
+bool cuda_usable(void); /* on a true or an emulated device */
 bool device_is_true(void);
 
 #define NEED_DEVICE()                                                          \
@@ -18,14 +18,15 @@ bool device_is_true(void);
     }                                                                          \
   } while (0)
 
-/* A driver that fails when it is told to. */
+/* For tests that need a driver which fails on demand. */
 #define NEED_FAKE()                                                            \
   do {                                                                         \
     if (device_is_true())                                                      \
       SKIP("there is a true device");                                          \
   } while (0)
 
-/* First and last of a test; nothing of the driver's may be left then. */
+/* The first and the last call of a test. The last one checks that no memory,
+   stream or context of the driver is left. */
 void device_begin(void);
 void device_end(void);
 
@@ -33,7 +34,7 @@ double *device_alloc(int64_t count);
 void device_free(void *p);
 void device_put(void *to, const void *from, size_t bytes);
 void device_get(void *to, const void *from, size_t bytes);
-/* A copy there. */
+/* Copies an array of count doubles to the device. */
 double *on_device(const double *from, int64_t count);
 
 #endif

@@ -63,7 +63,7 @@ void fake_free(void *p) {
   *b = (block){.at = NULL};
 }
 
-/* Calls ------------------------------------------------------------------- */
+/* Calls -------------------------------------------------------------------- */
 
 static _Thread_local int inside;
 
@@ -145,7 +145,8 @@ static int pop(void **context) {
   return step();
 }
 
-/* The memory of one side of a copy; NULL: it is not what it is said to be. */
+/* The memory at one end of a copy; NULL if it is not of the type that the
+   caller claims. */
 static char *side(unsigned type, const void *host, unsigned long long there) {
   if (type == HONE_DRIVER_DEVICE)
     return fake_real((const void *)(uintptr_t)there);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Linked as libcuda.so.1: a driver by its true names, which knows the array
-   hone_there to be memory of a device, and copies like the host. */
+/* A CUDA driver linked as libcuda.so.1, with the true names. It takes the array
+   hone_there for device memory, and copies as the host does. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Solutions to twice the precision of double; see reference.h. */
+/* See reference.h. */
 #include "tests/unit/reference.h"
 #include "base/lapack.h"
 
@@ -20,7 +20,7 @@ static quad magnitude(quad v) { return v < 0 ? -v : v; }
 static void *room(size_t bytes) {
   void *memory = malloc(bytes);
   if (memory == NULL)
-    abort(); /* a test without memory proves nothing */
+    abort(); /* a test without memory would prove nothing */
   return memory;
 }
 
@@ -31,7 +31,7 @@ static void split(int64_t count, const quad *x, double *hi, double *lo) {
   }
 }
 
-/* Row operations on rows k .. n-1 of the n x m array f. */
+/* Row operations on rows k to n - 1 of the n x m array f. */
 static bool eliminate(int64_t n, int64_t m, quad *f) {
   for (int64_t k = 0; k < n; k++) {
     int64_t p = k;
@@ -151,7 +151,7 @@ double ref_error(int64_t n, const double *x, const double *hi,
   double error = 0.0, size = 0.0;
   for (int64_t i = 0; i < n; i++) {
     double e = distance(x[i], hi[i], lo[i]);
-    error = e <= error ? error : e; /* takes NaN */
+    error = e <= error ? error : e; /* also NaN */
     size = fmax(size, fabs(x[i]));
   }
   return error > 0.0 ? error / size : error;
@@ -192,7 +192,7 @@ double ref_inverse_norm1(int64_t n, const double *a) {
   return norm;
 }
 
-/* Families --------------------------------------------------------------- */
+/* Families ----------------------------------------------------------------- */
 
 const char *ref_name(int family) {
   static const char *const names[REF_FAMILIES] = {
@@ -203,7 +203,8 @@ const char *ref_name(int family) {
   return family >= 0 && family < REF_FAMILIES ? names[family] : "?";
 }
 
-/* Rows, columns or both times 10^(+-) up to range, in any order. */
+/* Multiplies rows, columns or both by powers of ten from 10^-range to 10^range,
+   in random order. */
 static void grade(sup_rng *rng, int64_t n, bool rows, bool columns,
                   double range, double *a) {
   for (int64_t k = 0; k < n; k++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tests share; see support.h. Numbers here are computed in ways
-   that have nothing in common with the library's. */
+/* See support.h. The numbers here are computed by code that shares nothing with
+   the library. */
 #include "tests/unit/support.h"
 
 #include "tests/unit/ct.h"
@@ -11,20 +11,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Quadruple precision, arithmetic only: 113 bits, so that the product of
-   two doubles is exact, and exponents no product of doubles leaves. */
+/* Quadruple precision, for arithmetic only. Its 113 bits hold the product of
+   two doubles exactly, and such a product cannot overflow or underflow. */
 #ifdef __SIZEOF_FLOAT128__
 __extension__ typedef __float128 quad;
 #else
 typedef long double quad;
 #endif
 
-/* The emulated device alone defines it. */
+/* Defined only where the CUDA device is emulated. */
 extern const int hone_emulated __attribute__((weak));
 
 bool sup_emulated(void) { return &hone_emulated != NULL; }
 
-/* Random numbers --------------------------------------------------------- */
+/* Random numbers ----------------------------------------------------------- */
 
 uint64_t sup_next(sup_rng *rng) {
   uint64_t z = rng->state += 0x9e3779b97f4a7c15u;
@@ -37,7 +37,7 @@ double sup_uniform(sup_rng *rng) {
   return (double)(sup_next(rng) >> 11) * 0x1p-53 - 0.5;
 }
 
-/* Marsaglia's polar method: no sine, the same bits everywhere but for log. */
+/* Marsaglia's polar method, which calls log but no sine. */
 double sup_normal(sup_rng *rng) {
   for (;;) {
     double u = 2.0 * sup_uniform(rng), v = 2.0 * sup_uniform(rng);
@@ -47,7 +47,7 @@ double sup_normal(sup_rng *rng) {
   }
 }
 
-/* Matrices --------------------------------------------------------------- */
+/* Matrices ----------------------------------------------------------------- */
 
 void sup_random(sup_rng *rng, int64_t n, int64_t m, double *a, int64_t lda) {
   for (int64_t j = 0; j < m; j++)
@@ -72,7 +72,7 @@ static double singular_value(sup_rng *rng, int64_t n, int mode, double cond,
   }
 }
 
-/* A = A - 2 v (v^T A) / (v^T v), or the same from the right. w: n. */
+/* A = A - 2 v (v^T A) / (v^T v), or the same from the right. w: n entries. */
 static void reflect(int64_t n, bool right, const double *v, double *w,
                     double *a, int64_t lda) {
   const int64_t down = right ? lda : 1, along = right ? 1 : lda;
@@ -160,7 +160,7 @@ int sup_solver_solve(hone_solver *solver, int32_t trans, int64_t nrhs,
   return hone_solver_solve(solver, nrhs, b, ldb, x, ldx, &options, report);
 }
 
-/* Errors ----------------------------------------------------------------- */
+/* Errors ------------------------------------------------------------------- */
 
 static quad quad_abs(quad v) { return v < 0 ? -v : v; }
 
@@ -187,31 +187,31 @@ double sup_forward_error(int64_t n, const double *x, const double *x_true) {
   double error = 0.0, size = 0.0;
   for (int64_t i = 0; i < n; i++) {
     double e = fabs(x[i] - x_true[i]);
-    error = e <= error ? error : e; /* takes NaN, */
-    if (!(error <= DBL_MAX))        /* and keeps it */
+    error = e <= error ? error : e; /* also NaN */
+    if (!(error <= DBL_MAX))        /* NaN stays */
       return (double)NAN;
     size = fmax(size, fabs(x_true[i]));
   }
   return error > 0.0 ? error / size : 0.0;
 }
 
-/* Arrays ----------------------------------------------------------------- */
+/* Arrays ------------------------------------------------------------------- */
 
 enum { GUARD = 8 /* doubles on either side */, LINE = 64 /* bytes */ };
 static const double guard_value = -0x1.badbadbadp+77;
 
-typedef struct array_head { /* stands below the report/guard before the array */
+typedef struct array_head { /* lies below the guard in front of the array */
   void *raw;
   int64_t count;
 } array_head;
 
-/* The array begins 'at' bytes behind a multiple of LINE. */
+/* The array begins 'at' bytes after a multiple of LINE. */
 static double *filled_at(size_t at, int64_t count, double value) {
   const size_t before = sizeof(array_head) + GUARD * sizeof(double) + LINE - 1;
   const size_t doubles = (size_t)(count + GUARD) * sizeof(double);
   array_head head = {malloc(before + at + doubles), count};
   if (head.raw == NULL)
-    abort(); /* a test without memory proves nothing */
+    abort(); /* a test without memory would prove nothing */
   const size_t start = ((uintptr_t)head.raw + before) / LINE * LINE;
   double *array =
       (double *)((char *)head.raw + (start - (uintptr_t)head.raw) + at);
@@ -223,7 +223,7 @@ static double *filled_at(size_t at, int64_t count, double value) {
   return array;
 }
 
-/* At no multiple of 16 bytes: callers owe the library 8. */
+/* Aligned to 8 but not to 16 bytes, as the caller's arrays may be. */
 double *sup_filled(int64_t count, double value) {
   return filled_at(sizeof(double), count, value);
 }
@@ -256,7 +256,7 @@ void sup_free(double *array) {
   free(head.raw);
 }
 
-/* The scripted engine ---------------------------------------------------- */
+/* The scripted engine ------------------------------------------------------ */
 
 static sup_script scripts[SUP_SCRIPTS];
 static hone_engine engines[SUP_SCRIPTS];
@@ -313,8 +313,8 @@ static int create(sup_script *script, void **self,
   return HONE_NO_MEMORY;
 }
 
-/* Row exchanges are made in whole rows, so that P S = L U. A zero pivot is
-   replaced: what to say of it is the script's. */
+/* Rows are exchanged over their whole length, so that P S = L U. A zero pivot
+   is replaced: the script decides what is reported of it. */
 static void eliminate(scripted *e) {
   const int64_t n = e->n;
   double *f = e->lu;
@@ -394,7 +394,7 @@ static void solve_transposed(const scripted *e, double *v) {
   }
 }
 
-/* Is v the ladder's workspace for right-hand sides? */
+/* Is v the workspace of the ladder's right-hand sides? */
 static bool is_refinement(const sup_script *script, const double *v) {
   const hone_ladder *l = script->ladder;
   if (l == NULL)
@@ -439,7 +439,8 @@ static int64_t bytes(int64_t n, int64_t k) {
          (int64_t)sizeof(scripted);
 }
 
-/* The table hands probe and create no context: each slot has its own. */
+/* Neither probe nor create is given a context by the table, so each slot has
+   functions of its own. */
 #define SLOT(i)                                                                \
   static bool probe_##i(char *why, size_t why_size) {                          \
     return probe(&scripts[i], why, why_size);                                  \
@@ -489,7 +490,7 @@ int sup_ladder_create(hone_ladder *ladder, int64_t n,
                       hone_pool *pool, hone_watch *watch) {
   hone_step steps[HONE_MAX_RUNGS];
   for (int r = 0; r < count; r++) {
-    bool again = r == 0; /* or is the engine listed once more? */
+    bool again = r == 0; /* or is the engine listed once more further on? */
     for (int q = r + 1; q < count; q++)
       again = again || listed[q] == listed[r];
     steps[r] = (hone_step){listed[r], !again};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tests of what lets programs run with later libraries: the sizes of structs,
-   unused fields, and which call takes which options. */
+/* Programs run with later versions of the library: sizes of structs, fields
+   without a use, and which call accepts which options. */
 #include "api/hone_tuning.h"
 
 #include "ct.h"
@@ -53,14 +53,14 @@ static bool untouched(const sys *s) {
   return sup_untouched(s->x, N * NRHS, UNTOUCHED);
 }
 
-/* Is x right, column by column? */
+/* Checks each column of x. */
 static void check_solved(const sys *s, bool trans) {
   for (int j = 0; j < NRHS; j++)
     CHECK_LE(sup_backward_error(N, s->a, N, trans, s->x + j * N, s->b + j * N),
              SUP_LIMIT);
 }
 
-/* Initial values ---------------------------------------------------------- */
+/* Initial values ----------------------------------------------------------- */
 
 TEST(abi, initial_values_are_sizes_and_zeros) {
   const hone_options options = HONE_OPTIONS_INIT;
@@ -82,12 +82,12 @@ TEST(abi, initial_values_are_sizes_and_zeros) {
   CHECK_MEM_EQ(&r, &report, sizeof r);
 }
 
-TEST(abi, init_functions_write_no_more_than_they_are_told) {
+TEST(abi, init_functions_write_no_more_than_the_size_they_are_given) {
   hone_report r;
   const size_t size = offsetof(hone_report, rcond);
   hone_report_init(NULL, 8);
   memset(&r, 0xa5, sizeof r);
-  hone_report_init(&r, 4); /* less than struct_size itself */
+  hone_report_init(&r, 4); /* shorter than struct_size itself */
   CHECK_EQ_INT(((unsigned char *)&r)[0], 0xa5);
   hone_report_init(&r, size);
   CHECK_EQ_INT(r.struct_size, size);
@@ -95,12 +95,12 @@ TEST(abi, init_functions_write_no_more_than_they_are_told) {
   CHECK_EQ_INT(((unsigned char *)&r)[size], 0xa5);
 }
 
-/* Reports ----------------------------------------------------------------- */
+/* Reports ------------------------------------------------------------------ */
 
 static const size_t bad_reports[] = {0, 8, offsetof(hone_report, bad_row) - 1,
                                      sizeof(hone_report) + 1, SIZE_MAX};
 
-/* Every call refuses the report before it does anything else. */
+/* No call does anything else before it refuses the report. */
 TEST(abi, a_report_of_no_valid_size_is_not_written) {
   sys s = make();
   hone_solver *solver = factored(&s, NULL);
@@ -124,7 +124,7 @@ TEST(abi, a_report_of_no_valid_size_is_not_written) {
   hone_solver_destroy(&solver);
 }
 
-/* A program of an older version: its report ends earlier. */
+/* The report of a program compiled with an older version ends earlier. */
 TEST(abi, an_older_report_is_filled_to_its_end) {
   static const size_t sizes[] = {
       offsetof(hone_report, bad_row), offsetof(hone_report, device),
@@ -168,8 +168,9 @@ TEST(abi, fields_that_a_report_lacks_are_zero_in_its_texts) {
   CHECK_STR(text, expected);
 }
 
-/* A place that a short report has no room for is none, not row 0. */
-TEST(abi, a_short_report_names_no_place) {
+/* A short report without room for the row and column of an error has none, not
+   row 0. */
+TEST(abi, a_short_report_names_no_row_or_column) {
   char text[4096];
   hone_report r = HONE_REPORT_INIT;
   r.struct_size = offsetof(hone_report, bad_row);
@@ -195,7 +196,7 @@ TEST(abi, a_report_of_no_valid_size_has_no_text) {
   }
 }
 
-/* Columns ----------------------------------------------------------------- */
+/* Columns ------------------------------------------------------------------ */
 
 TEST(abi, columns_of_no_valid_size_are_refused) {
   static const size_t bad[] = {0, 8, offsetof(hone_column, normwise_error) - 1,
@@ -213,14 +214,14 @@ TEST(abi, columns_of_no_valid_size_are_refused) {
     CHECK_EQ_INT(solve_with(solver, &s), HONE_BAD_STRUCT_SIZE);
     CHECK_MEM_EQ(columns, before, sizeof columns);
     CHECK(untouched(&s));
-    s.options.columns = NULL; /* then the size is not read */
+    s.options.columns = NULL; /* then column_size is not read */
     CHECK_EQ_INT(solve(&s), HONE_OK);
     CHECK_EQ_INT(solve_with(solver, &s), HONE_OK);
     hone_solver_destroy(&solver);
   }
 }
 
-/* Entries of an older version lie closer together. */
+/* The entries of an older version are shorter. */
 static void check_older_columns(bool kept, size_t size) {
   sys s = make();
   hone_column columns[NRHS];
@@ -237,7 +238,7 @@ static void check_older_columns(bool kept, size_t size) {
     CHECK_MEM_EQ(older + j * size, &columns[j], size);
   for (size_t at = NRHS * size; at < sizeof older; at++)
     CHECK_EQ_INT(older[at], 0x5a);
-  s.b[0] = (double)NAN; /* an error: the columns stay */
+  s.b[0] = (double)NAN; /* after an error the columns are unchanged */
   memset(older, 0x5a, sizeof older);
   CHECK_EQ_INT(kept ? solve_with(solver, &s) : solve(&s), HONE_NOT_FINITE_B);
   for (size_t at = 0; at < sizeof older; at++)
@@ -256,7 +257,7 @@ TEST(abi, older_columns_are_filled_one_beside_the_other) {
   }
 }
 
-/* Options and tuning ------------------------------------------------------ */
+/* Options and tuning ------------------------------------------------------- */
 
 TEST(abi, fields_without_a_use_must_be_zero) {
   hone_tuning tuning = HONE_TUNING_INIT;
@@ -276,7 +277,7 @@ TEST(abi, fields_without_a_use_must_be_zero) {
   CHECK_EQ_INT(solve(&s), HONE_OK);
 }
 
-TEST(abi, tuning_has_a_size_too) {
+TEST(abi, tuning_is_read_up_to_its_struct_size) {
   static const size_t bad[] = {0, 4, sizeof(hone_tuning) + 1, SIZE_MAX};
   hone_tuning tuning;
   sys s = make();
@@ -287,14 +288,16 @@ TEST(abi, tuning_has_a_size_too) {
     CHECK_EQ_INT(solve(&s), HONE_BAD_STRUCT_SIZE);
     CHECK(untouched(&s));
   }
-  tuning.arithmetic = HONE_ARITHMETIC_TF32; /* the rest is not the caller's */
+  tuning.arithmetic = HONE_ARITHMETIC_TF32; /* an older size: the fields behind
+                                               it are not read */
   tuning.struct_size = offsetof(hone_tuning, pivoting);
   CHECK_EQ_INT(solve(&s), HONE_OK);
-  tuning.struct_size = sizeof tuning; /* it is: pivoting is no value */
+  /* Now they are read, and pivoting is invalid. */
+  tuning.struct_size = sizeof tuning;
   CHECK_EQ_INT(solve(&s), HONE_BAD_OPTION);
 }
 
-/* The solver keeps a copy. */
+/* The solver keeps a copy of the tuning. */
 TEST(abi, tuning_is_copied) {
   sys s = make();
   hone_tuning tuning = HONE_TUNING_INIT, same = HONE_TUNING_INIT;
@@ -309,9 +312,9 @@ TEST(abi, tuning_is_copied) {
   hone_solver_destroy(&solver);
 }
 
-/* The rule for trans, x0 and columns -------------------------------------- */
+/* Where trans, x0 and columns may be set ----------------------------------- */
 
-TEST(abi, what_belongs_to_a_solve_is_refused_by_create) {
+TEST(abi, create_refuses_options_that_belong_to_one_solve) {
   sys s = make();
   hone_column columns[NRHS];
   hone_solver *solver;
@@ -345,7 +348,7 @@ TEST(abi, a_solve_takes_trans_x0_and_columns) {
   CHECK_EQ_INT(solve_with(solver, &s), HONE_BAD_LEADING_DIMENSION);
   s.options.ldx0 = N;
   CHECK_EQ_INT(solve_with(solver, &s), HONE_OK);
-  CHECK_EQ_INT(s.report.iterations, 0); /* x0 was the solution */
+  CHECK_EQ_INT(s.report.iterations, 0); /* because x0 is the solution */
   x0[0] = (double)NAN;
   CHECK_EQ_INT(solve_with(solver, &s), HONE_NOT_FINITE_B);
   CHECK_EQ_INT(hone_solver_solve(solver, NRHS, s.b, N, s.x, N, NULL, NULL),
@@ -364,8 +367,8 @@ static void some_free(void *memory, void *ctx) {
   free(memory);
 }
 
-/* Sets option number which to a valid value that is not the default. False:
-   there are no more. */
+/* Sets option number which to a valid value other than the default. Returns
+   false if there is no such option. */
 static bool set_option(int which, hone_options *o, hone_tuning *tuning) {
   int32_t *const whole[] = {
       &o->device,          &o->factor_precision, &o->structure,
@@ -402,13 +405,14 @@ TEST(abi, a_solve_takes_no_options_that_contradict_the_solver) {
     ct_note("option %d", which);
     s = make();
     hone_solver *alike = factored(&s, &o);
-    CHECK_EQ_INT(solve_with(alike, &s), HONE_OK); /* zeros */
+    /* Zeros agree with any solver. */
+    CHECK_EQ_INT(solve_with(alike, &s), HONE_OK);
     s = make();
     s.options = o;
     CHECK_EQ_INT(solve_with(plain, &s), HONE_BAD_OPTION);
     CHECK_EQ_INT(s.report.status, HONE_BAD_OPTION);
     CHECK(untouched(&s));
-    CHECK_EQ_INT(solve_with(alike, &s), HONE_OK); /* the same */
+    CHECK_EQ_INT(solve_with(alike, &s), HONE_OK); /* equal options agree */
     hone_solver_destroy(&alike);
   }
   CHECK_EQ_INT(which, 18);
@@ -443,7 +447,8 @@ TEST(abi, a_solve_has_its_own_progress_and_deadline) {
   CHECK_LT(0, stops);
   s.options = (hone_options)HONE_OPTIONS_INIT;
   stops = 0;
-  CHECK_EQ_INT(solve_with(solver, &s), HONE_OK); /* the solver's again */
+  /* The solver's callback again. */
+  CHECK_EQ_INT(solve_with(solver, &s), HONE_OK);
   CHECK_LT(0, calls);
   CHECK_EQ_INT(stops, 0);
   s.options.deadline_s = 1e-12;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Single-precision factors applied in double arithmetic: against plain loops
-   in long double for every form of factors, and through the engines on
-   matrices whose factors are exact, where nothing but double rounding is
-   left. */
+/* Solves with single-precision factors in double arithmetic: beside plain loops
+   in long double for every form of factors, and, through the engines, on
+   matrices whose factors are exact, so that only rounding in double is left. */
 #include "cpu_sp/apply.h"
 
 #include "tests/unit/ct.h"
@@ -21,7 +20,8 @@ static const struct form_case {
              {HONE_FORM_TRANSPOSED, "transposed"},
              {HONE_FORM_CHOLESKY, "Cholesky"}};
 
-/* Factors of order n: off the diagonal small enough for a modest inverse. */
+/* Factors of order n, with off-diagonal entries small enough for a modest
+   inverse. */
 typedef struct sample {
   int64_t n, ld;
   float *f;
@@ -48,7 +48,7 @@ static void discard(sample *s) {
   free(s->pivot);
 }
 
-/* One triangle of F, or of its transpose, by the definition. */
+/* Applies one triangle of F, or of its transpose, by definition. */
 static void plain_triangle(const sample *s, bool lower, bool trans, bool unit,
                            long double *v) {
   const bool down = lower != trans;
@@ -111,7 +111,7 @@ static void check_against_plain(hone_pool *pool, sup_rng *rng, int64_t n,
       error =
           fmax(error, fabs((double)(want[i] - (long double)v[i + c * ldv])));
     }
-    CHECK_EQ_INT(v[n + c * ldv] - 5.0, 0); /* what lies below stays */
+    CHECK_EQ_INT(v[n + c * ldv] - 5.0, 0); /* entries below n are unchanged */
   }
   CHECK_LE(error, 1e-14 * size);
   free(want);
@@ -167,8 +167,8 @@ TEST(apply, gives_the_same_bits_on_any_number_of_threads) {
   discard(&s);
 }
 
-/* S = L U with few bits in every number: exact in single precision, and no
-   pivot but the diagonal's is the largest. spd: S = U^T U. */
+/* S = L U with few bits in every number: the factors are exact in single
+   precision, and the diagonal entries are the pivots. spd: S = U^T U. */
 static void exact_product(sup_rng *rng, int64_t n, bool spd, double *a) {
   double *l = sup_filled(n * n, 0.0), *u = sup_filled(n * n, 0.0);
   for (int64_t j = 0; j < n; j++)
@@ -215,7 +215,8 @@ static void check_engine(const hone_engine *engine, int64_t n, bool spd) {
     CHECK_LE(sup_backward_error(n, a, n, trans, x, b), 1e-13);
     CHECK_MEM_EQ(x, x + n, (size_t)n * sizeof *x);
     CHECK_EQ_INT(engine->solve(self, trans, 1, b, n), HONE_OK);
-    CHECK_LE(1e-10, sup_forward_error(n, b, x)); /* in single arithmetic */
+    /* The solve in single arithmetic is less exact. */
+    CHECK_LE(1e-10, sup_forward_error(n, b, x));
     CHECK_LE(sup_forward_error(n, b, x), 1e-4);
   }
   engine->destroy(self, &mem);
@@ -227,7 +228,7 @@ static void check_engine(const hone_engine *engine, int64_t n, bool spd) {
   sup_free(b);
 }
 
-TEST(apply, is_exact_but_for_double_rounding_where_the_factors_are) {
+TEST(apply, with_exact_factors_is_wrong_by_double_rounding_only) {
   static const int64_t orders[] = {1, 2, 7, 64, 100, 511, 530, 600};
   for (size_t i = 2; i < sizeof orders / sizeof *orders; i++) {
     check_engine(&hone_engine_single, orders[i], false);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The LU of a diagonal block on one core and the inverses of its triangles,
-   beside products in double. */
+   beside products in double precision. */
 #include "tests/unit/ct.h"
 #include "tests/unit/support.h"
 
@@ -13,14 +13,13 @@ enum { N = HONE_BLOCK };
 
 static const double EPS = 0x1p-24;
 
-/* The code that is tested: that for the processor at hand, or the portable
-   one. */
+/* The tested code: that for this processor's vectors, or the portable one. */
 static const hone_block_code at_hand = {hone_block_lu, hone_block_upper,
                                         hone_block_lower};
 static const hone_block_code *code = &at_hand;
 
-/* GRADED: rows of very different sizes. STEEP: each row twice the last one, so
-   that all rows are exchanged. DOMINANT: can do without pivoting. */
+/* GRADED: rows of very different sizes. STEEP: each row is twice the one above
+   it, so that all rows are exchanged. DOMINANT: diagonally dominant. */
 enum { UNIFORM, GRADED, STEEP, DOMINANT, KINDS };
 
 typedef struct block {
@@ -33,7 +32,7 @@ static void fill(block *b, int kind, int w) {
   b->kind = kind;
   b->w = w;
   for (int i = 0; i < N * N; i++)
-    b->a[i] = NAN; /* what is outside of the block is nobody's business */
+    b->a[i] = NAN; /* nothing outside of the block may be read */
   for (int i = 0; i < w; i++)
     for (int j = 0; j < w; j++) {
       double v = sup_uniform(&rng);
@@ -129,7 +128,7 @@ TEST(block_lu, leaves_the_rows_where_they_are) {
 }
 
 /* max |inv(U) U - I| or |L inv(L) - I|, relative to the product of the
-   magnitudes; NaN where there is anything outside of the triangle. */
+   magnitudes; NaN if the other triangle is not zero. */
 static double inverse_defect(const block *b, bool upper) {
   double worst = 0.0;
   for (int i = 0; i < N; i++)
@@ -159,7 +158,7 @@ static void check_inverses(block *b) {
   memset(b->inverse, 0xff, sizeof b->inverse);
   code->lower(b->w, b->lu, b->inverse);
   CHECK_LE(inverse_defect(b, false), 1.0);
-  CHECK_LE(defect(b), 1.0); /* the factors are as they were */
+  CHECK_LE(defect(b), 1.0); /* the factors are unchanged */
 }
 
 TEST(block_lu, inverts_both_triangles) {
@@ -172,7 +171,7 @@ TEST(block_lu, inverts_both_triangles) {
     }
 }
 
-TEST(block_lu, needs_no_vectors) {
+TEST(block_lu, portable_code_factors_and_inverts_too) {
   static block b;
   code = &hone_block_portable;
   for (int kind = 0; kind < KINDS; kind++)
@@ -184,7 +183,7 @@ TEST(block_lu, needs_no_vectors) {
   code = &at_hand;
 }
 
-/* Columns that cannot have a pivot: in every place of a panel, and two. */
+/* Zero columns at every place of a panel, and two of them. */
 TEST(block_lu, names_the_first_zero_pivot) {
   static block b;
   for (int i = 0; i < ORDERS; i++)
@@ -198,12 +197,13 @@ TEST(block_lu, names_the_first_zero_pivot) {
       }
 }
 
-/* The columns k and k + 1 are the same: their difference is nothing. */
+/* Columns k and k + 1 are equal: elimination leaves zeros of the second one. */
 TEST(block_lu, finds_a_column_that_depends_on_another) {
   static block b;
   for (int k = 0; k + 1 < 40; k++) {
     fill(&b, UNIFORM, 40);
-    for (int i = 0; i < b.w; i++) /* units, exactly */
+    /* Powers of two, so that elimination is exact. */
+    for (int i = 0; i < b.w; i++)
       for (int j = 0; j < b.w; j++)
         b.lu[i * N + j] = i == b.w - 1 - j ? 2.0F : 0.0F;
     for (int i = 0; i < b.w; i++)
@@ -213,7 +213,8 @@ TEST(block_lu, finds_a_column_that_depends_on_another) {
   }
 }
 
-/* A zero on the diagonal is exchanged, or named where nothing may be. */
+/* A zero on the diagonal makes a row exchange, or is reported where rows may
+   not be exchanged. */
 TEST(block_lu, needs_pivoting_for_a_zero_on_the_diagonal) {
   static block b;
   for (int k = 0; k < 40; k++) {
@@ -229,7 +230,7 @@ TEST(block_lu, needs_pivoting_for_a_zero_on_the_diagonal) {
   }
 }
 
-/* Is there anything in the factors that is not finite? */
+/* Is there an entry of the factors that is not finite? */
 static bool spoiled(const block *b) {
   for (int i = 0; i < b->w; i++)
     for (int j = 0; j < b->w; j++)
@@ -254,8 +255,8 @@ TEST(block_lu, hides_neither_nan_nor_infinity) {
         }
 }
 
-/* A column with nothing but a NaN and zeros has no zero pivot. */
-TEST(block_lu, takes_nan_for_larger_than_nothing) {
+/* A column that holds a NaN beside zeros has no zero pivot. */
+TEST(block_lu, takes_nan_for_a_pivot_rather_than_zero) {
   static block b;
   fill(&b, UNIFORM, 20);
   for (int i = 0; i < b.w; i++)
@@ -265,7 +266,7 @@ TEST(block_lu, takes_nan_for_larger_than_nothing) {
   CHECK(is_permutation(&b));
 }
 
-/* Pivots whose reciprocals overflow. */
+/* Subnormal pivots, whose reciprocals overflow. */
 TEST(block_lu, divides_by_subnormal_numbers) {
   static block b;
   fill(&b, UNIFORM, 20);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The campaign: that seeds give the same systems, that what must be zero is
-   counted where it is not, and that whole checks of a few systems pass. */
+/* The campaign: a seed always gives the same systems, violations are counted,
+   and complete checks of a few systems pass. */
 #include "tests/campaign/campaign.h"
 #include "tests/unit/ct.h"
 
@@ -11,7 +11,7 @@
 static const campaign_plan plan = {
     .max_n = 40, .device = HONE_DEVICE_CPU, .start = CAMPAIGN_START_MIXED};
 
-/* A system of one accepted column with nothing wrong. */
+/* A system with one accepted column and no violation. */
 static campaign_record good_record(void) {
   campaign_record r = {
       .family = (int32_t)(gallery_find("uniform") - gallery_families),
@@ -40,22 +40,23 @@ static int defects_of(const campaign_record *r) {
   return defects;
 }
 
-TEST(campaign, counts_what_must_be_zero) {
+TEST(campaign, counts_violations) {
   campaign_record r = good_record();
   CHECK_EQ_INT(defects_of(&r), 0);
-  r.column[0].omega = 4.001 * 0x1p-53; /* above the rule */
+  r.column[0].omega = 4.001 * 0x1p-53; /* above the acceptance rule */
   CHECK_EQ_INT(defects_of(&r), 1);
   r.column[0].omega = (double)NAN;
   CHECK_EQ_INT(defects_of(&r), 1);
   r = good_record();
   r.column[0].error = 2.001e-15; /* above the bound */
   CHECK_EQ_INT(defects_of(&r), 1);
-  r.column[0].status = HONE_NOT_CONVERGED; /* no less wrong */
+  r.column[0].status = HONE_NOT_CONVERGED; /* an error all the same */
   CHECK_EQ_INT(defects_of(&r), 1);
   r.column[0].status = HONE_OK;
-  r.column[0].reference_error = 1e-15; /* the reference may be the one */
+  r.column[0].reference_error = 1e-15; /* the error may be the reference's */
   CHECK_EQ_INT(defects_of(&r), 0);
-  r.column[0].error = r.column[0].bound = (double)NAN; /* nobody knows */
+  /* The error is unknown. */
+  r.column[0].error = r.column[0].bound = (double)NAN;
   CHECK_EQ_INT(defects_of(&r), 0);
   r = good_record();
   r.column[0].bound = (double)NAN;
@@ -71,7 +72,7 @@ TEST(campaign, counts_what_must_be_zero) {
   CHECK_EQ_INT(defects_of(&r), 0);
 }
 
-TEST(campaign, remarks_on_what_is_no_defect) {
+TEST(campaign, counts_remarks_that_are_no_violations) {
   campaign_record r = good_record();
   CHECK(!campaign_remarkable(&r));
   r.column[0].error = 1.5;
@@ -127,7 +128,7 @@ TEST(campaign, visits_edges_families_and_blocks_of_columns) {
   CHECK(rhs[31] >= 8 && rhs[32] >= 8 && rhs[33] >= 8);
 }
 
-TEST(campaign, a_device_that_is_not_there_is_no_success) {
+TEST(campaign, fails_where_the_requested_device_is_missing) {
   hone_options o;
   campaign_plan elsewhere = plan;
   campaign_system s;
@@ -138,7 +139,7 @@ TEST(campaign, a_device_that_is_not_there_is_no_success) {
   o = (hone_options)HONE_OPTIONS_INIT;
   o.device = elsewhere.device = HONE_DEVICE_CUDA;
   if (hone_solve(1, 1, &one, 1, &one, 1, &x, 1, &o, NULL) != HONE_NO_DEVICE)
-    SKIP("the device is there");
+    SKIP("there is a device");
   campaign_draw(&s, &elsewhere, 1);
   campaign_check(&s, &r, &record);
   CHECK_GE(defects_of(&record), 1);
@@ -147,9 +148,9 @@ TEST(campaign, a_device_that_is_not_there_is_no_success) {
 }
 
 /* Systems whose bounds were once below the error: Kahan's matrices, whose
-   factors in single precision contract only after they have magnified, and
-   numbers that vanish below the range of double. */
-TEST(campaign, finds_nothing_wrong_where_something_was) {
+   single-precision factors first magnify errors before they contract, and
+   entries that underflow in double. */
+TEST(campaign, finds_no_violation_in_systems_that_once_had_one) {
   static const uint64_t seeds[] = {0x15617eca99041f2a, 0x76ec50faefc06bad,
                                    0x4cf98629c0da2fd,  0x4f7e3809c76fd410,
                                    0xf5be008228484e77, 0x5fa5a219024d1b79};
@@ -172,8 +173,8 @@ TEST(campaign, finds_nothing_wrong_where_something_was) {
   campaign_tally_destroy(t);
 }
 
-/* Some dozens of them, as the program runs them. */
-TEST(campaign, finds_nothing_wrong_with_a_few_systems) {
+/* Some dozens of systems, checked as the campaign checks them. */
+TEST(campaign, finds_no_violation_in_a_few_systems) {
   campaign_tally *t = campaign_tally_create();
   reference r = {0};
   for (uint64_t seed = 100; seed < 160; seed++) {

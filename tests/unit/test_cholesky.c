@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The single-precision Cholesky engines: one list of checks, registered for the
-   engine of the host and for that of CUDA. */
+/* The single-precision Cholesky engines, that of the host and that of CUDA: the
+   same checks for both. */
 #include "tests/unit/ct.h"
 #include "tests/unit/support.h"
 
@@ -27,8 +27,8 @@ static const double EPS_SP = 0x1p-24;
     }                                                                          \
   } while (0)
 
-/* An engine with what it needs
- * ------------------------------------------------------------------ */
+/* An engine with all that it needs
+ * --------------------------------------------- */
 
 typedef struct chol {
   const hone_engine *engine;
@@ -76,13 +76,14 @@ enum {
   BLOCKS = sizeof blocks / sizeof *blocks
 };
 
-/* Of no use, or too slow to be emulated. */
+/* Not applicable, or too slow on the emulated device. */
 static bool skipped(const hone_engine *engine, int64_t n, int64_t block) {
   return block > n || (engine == &hone_engine_cholesky_cuda && sup_emulated() &&
                        block > 0 && n / block > 40);
 }
 
-/* Condition 10; v of size 1/2 before. Twice: S^T is S. */
+/* The condition is 10, and v has entries up to 1/2. The solve is repeated with
+   the transpose, which must give the same. */
 static void check_solution(chol *f, const double *s, const double *x) {
   const int64_t n = f->config.n;
   double *v = sup_filled(2 * n, 0.0), *t = v + n;
@@ -125,7 +126,7 @@ static void solves_random_systems(const void *arg) {
   }
 }
 
-/* Many columns at once, in whatever parts the engine takes them. */
+/* Many columns at once, in whatever blocks the engine solves them. */
 static void solves_for_many_columns(const void *arg) {
   const hone_engine *engine = arg;
   NEED(engine);
@@ -202,7 +203,7 @@ static void names_the_first_pivot_not_positive(const void *arg) {
       s[c + c * n] = bad[(at + at / 4) % 3];
       CHECK_EQ_INT(factor(&f, s), HONE_OK);
       CHECK_EQ_INT(f.info.zero_pivot, c);
-      s[c + c * n] = old; /* and nothing is left of that */
+      s[c + c * n] = old; /* a later factorization is not affected */
       CHECK_EQ_INT(factor(&f, s), HONE_OK);
       CHECK_EQ_INT(f.info.zero_pivot, -1);
       CHECK_LE(f.info.growth, 1.0 + 1e-5);
@@ -231,7 +232,7 @@ static void does_not_hide_an_overflow(const void *arg) {
   }
 }
 
-/* u_cc^2 falls as the pivots of LU do. */
+/* u_cc^2 is judged as the pivots of LU are. */
 static void judges_pivots_as_lu_does(const void *arg) {
   const hone_engine *engine = arg;
   NEED(engine);
@@ -241,7 +242,7 @@ static void judges_pivots_as_lu_does(const void *arg) {
   for (int at = 0; at < 2; at++) {
     chol f;
     memset(s, 0, (size_t)(N * N) * sizeof *s);
-    for (int64_t i = 0; i < N; i++) /* from 1 to 1e-6, or 1e-12 */
+    for (int64_t i = 0; i < N; i++) /* from 1 down to 1e-6 or 1e-12 */
       s[i + i * N] = pow(at ? 1e-12 : 1e-6, (double)i / N);
     open_chol(&f, engine, N, 64);
     CHECK_EQ_INT(factor(&f, s), HONE_OK);

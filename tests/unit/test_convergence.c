@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The picture of a solve: examples/convergence.c. */
+/* The plot of a solve in examples/convergence.c. */
 #include "ct.h"
 #include "examples/convergence.h"
 
@@ -17,7 +17,7 @@ static void tell(convergence *heard, int iteration, int precision, int gmres,
   convergence_hear(heard, &event);
 }
 
-/* The picture as text, "" where it was not drawn; the caller frees it. */
+/* The plot as text, "" if nothing was drawn; the caller frees it. */
 static char *drawn(const convergence *heard, const char *title, double limit) {
   char *text = calloc(1, 100000);
   FILE *file = tmpfile();
@@ -38,14 +38,14 @@ static int count_of(const char *text, const char *part) {
   return count;
 }
 
-TEST(convergence, counts_corrections_over_all_ways) {
+TEST(convergence, counts_corrections_of_all_engines) {
   convergence *c = calloc(1, sizeof *c);
   REQUIRE(c != NULL);
   tell(c, 0, 32, 0, 1e-7);
   tell(c, 1, 32, 0, 1e-9);
-  tell(c, 0, 32, 1, 1e-9); /* the same x, by another way */
+  tell(c, 0, 32, 1, 1e-9); /* the same x, continued by GMRES */
   tell(c, 1, 32, 1, 1e-13);
-  tell(c, 0, 64, 0, 1e-17); /* a new one */
+  tell(c, 0, 64, 0, 1e-17); /* a new x */
   CHECK_EQ_INT(c->count, 5);
   CHECK_EQ_INT(c->step[2].at, 1);
   CHECK_EQ_INT(c->step[3].at, 2);
@@ -60,13 +60,14 @@ TEST(convergence, counts_corrections_over_all_ways) {
   free(c);
 }
 
-TEST(convergence, hears_of_refinement_alone) {
+TEST(convergence, records_events_of_refinement_only) {
   convergence *c = calloc(1, sizeof *c);
   REQUIRE(c != NULL);
   const hone_progress other = {.phase = "factor", .backward_error = 1.0};
   convergence_hear(c, &other);
   tell(c, 0, 32, 0, (double)NAN);
-  tell(c, 0, 0, 0, 1.0); /* of error bounds: not a correction of x */
+  /* An event of the error bounds, not a correction of x. */
+  tell(c, 0, 0, 0, 1.0);
   CHECK_EQ_INT(c->count, 0);
   char *text = drawn(c, "t", 1e-16);
   CHECK_STR(text, "");
@@ -74,7 +75,7 @@ TEST(convergence, hears_of_refinement_alone) {
   free(c);
 }
 
-TEST(convergence, draws_whatever_it_heard) {
+TEST(convergence, draws_any_events) {
   convergence *c = calloc(1, sizeof *c);
   REQUIRE(c != NULL);
   tell(c, 0, 32, 0, (double)INFINITY);

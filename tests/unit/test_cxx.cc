@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hone.hpp: what it adds to hone.h. */
+/* hone.hpp: the C++ interface over hone.h. */
 #include "api/hone.hpp"
 
 #include "ct.h"
@@ -13,7 +13,7 @@ namespace {
 
 const std::vector<double> a2 = {2, 1, 1, 3}, b2 = {3, 5};
 
-/* The status that f throws; HONE_OK if it does not. */
+/* The status that f throws, or HONE_OK. */
 template <typename F> int thrown(F f) {
   try {
     f();
@@ -23,8 +23,7 @@ template <typename F> int thrown(F f) {
   return HONE_OK;
 }
 
-/* Row sums 1, the solution of which is all ones: of order n, well
-   conditioned. */
+/* A matrix of order n with a strong diagonal. */
 std::vector<double> matrix(int64_t n) {
   std::vector<double> a(static_cast<std::size_t>(n * n));
   for (int64_t j = 0; j < n; j++)
@@ -34,7 +33,7 @@ std::vector<double> matrix(int64_t n) {
   return a;
 }
 
-/* May a solver factor, and update, from a V? */
+/* Do a solver's factor and update accept a V? */
 template <typename V>
 auto factors(int)
     -> decltype(std::declval<hone::solver &>().factor(std::declval<V>()),
@@ -60,7 +59,7 @@ TEST(cxx, solver_moves_and_is_not_copied) {
   CHECK_NEAR(second.solve(b2).value()[0], 0.8, 1e-15);
 }
 
-TEST(cxx, a_solver_moved_from_says_so) {
+TEST(cxx, a_solver_that_was_moved_from_is_an_error) {
   hone::solver from(2);
   from.factor(a2);
   const hone::solver to(std::move(from));
@@ -143,7 +142,7 @@ TEST(cxx, sizes_that_do_not_fit_are_errors) {
   CHECK_EQ_INT(thrown([&] { (void)solver.solve(b2); }), HONE_NOT_FACTORED);
 }
 
-TEST(cxx, nothing_is_a_system_too) {
+TEST(cxx, an_empty_system_is_solved) {
   CHECK(hone::solve({}, {}).accepted());
   CHECK(hone::solve(a2, {}).accepted());
   hone::solver none(0);
@@ -152,7 +151,7 @@ TEST(cxx, nothing_is_a_system_too) {
   CHECK(none.solve(empty).accepted());
 }
 
-TEST(cxx, an_error_carries_text_place_and_report) {
+TEST(cxx, an_error_carries_text_position_and_report) {
   std::vector<double> a = a2;
   a[2] = std::numeric_limits<double>::quiet_NaN(); /* row 0, column 1 */
   try {
@@ -167,7 +166,7 @@ TEST(cxx, an_error_carries_text_place_and_report) {
   }
 }
 
-TEST(cxx, a_weak_answer_is_no_exception_until_it_is_used) {
+TEST(cxx, an_x_that_was_not_accepted_throws_only_when_it_is_used) {
   hone::options o;
   o.tolerance = 1e-300;
   const int64_t n = 30;

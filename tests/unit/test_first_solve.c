@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* These tests see what refinement would repair: an engine whose own solve is
-   wrong here or there still gives the right x, some corrections later. So the
-   tolerance is that of the engine's own arithmetic here, and no correction is
-   wanted, for any order, number of columns, transposition, layout or unit. */
+/* The first solve of each engine, before any correction. Refinement would hide
+   a wrong solve: x would still become right after more corrections. So the
+   tolerance here is that of the engine's own arithmetic, and no correction must
+   be needed, for any order, number of columns, transpose, layout and unit. */
 #include "tests/unit/ct.h"
 #include "tests/unit/support.h"
 
@@ -39,9 +39,9 @@ static bool inside(int kind, int64_t i, int64_t j) {
   }
 }
 
-/* Dominated by its diagonal, and no entry is near zero: |L| |U| is then no
-   larger than a few |A|, entry by entry. Rows and columns are multiplied by
-   2^(units of their own). */
+/* Diagonally dominant and without entries near zero, so that |L| |U| is at most
+   a small multiple of |A|, entry by entry. units sets the powers of two of rows
+   and columns. */
 static void fill(sys *s, int kind, int units) {
   sup_rng rng = {(uint64_t)(11 * s->n + kind)};
   for (int64_t j = 0; j < s->n; j++)
@@ -82,10 +82,10 @@ static void discard(sys *s) {
   sup_free(s->x);
 }
 
-/* An x within the error of LU and two substitutions, of n eps |L| |U| each,
-   where |L| |U| is hardly larger than |A|; all at once. Of mixed units, where
-   the scaling may leave other entries than those of the diagonal the largest,
-   a quarter of the digits is enough: a wrong solve has none. */
+/* x must have the backward error of LU and two substitutions, n eps |L| |U| for
+   each, where |L| |U| is hardly larger than |A|. With mixed units scaling may
+   leave entries off the diagonal the largest; then a quarter of the digits is
+   enough, as a wrong solve has none. */
 static void check_at_once(sys *s, double eps, const char *way) {
   const bool trans =
       (s->options.trans == HONE_TRANS) != (s->options.layout == HONE_ROW_MAJOR);
@@ -122,9 +122,9 @@ static void every_form(sys *s, double eps, const char *way) {
 static const char *const direct[] = {"diagonal solve", "triangular solve",
                                      "triangular solve", "banded LU"};
 
-/* Blocks of 64 columns, pieces of 256 rows where A is scaled; up to three
-   right-hand sides go one by one. */
-TEST(first_solve, of_a_direct_way_is_right_for_any_columns) {
+/* The boundaries are blocks of 64 columns, pieces of 256 rows where A is
+   scaled, and up to three right-hand sides, which are solved one by one. */
+TEST(first_solve, of_a_direct_engine_is_right_for_any_columns) {
   static const int orders[] = {25, 64, 65, 330};
   static const int columns[] = {1, 3, 4, 70};
   for (int kind = DIAGONAL; kind <= BAND; kind++)
@@ -156,7 +156,7 @@ TEST(first_solve, of_lu_in_double_is_right_for_any_columns) {
       }
 }
 
-/* Our own LU and OpenBLAS's, and blocks of them. */
+/* The project's LU and OpenBLAS's, with their blocks. */
 TEST(first_solve, of_lu_in_single_is_right_for_any_columns) {
   static const int orders[] = {1,  2,  3,   4,   5,   7,   8,   9,  15,
                                16, 17, 31,  32,  33,  48,  63,  64, 65,
@@ -187,8 +187,8 @@ TEST(first_solve, of_cholesky_in_single_is_right_for_any_columns) {
     }
 }
 
-/* A band of so many columns that each of the tasks has more than its least
-   number of them: the entry that widens it stands in any one. */
+/* The band has so many columns that every task has more than its minimum. The
+   entry that makes the band widest stands in any of them. */
 TEST(first_solve, of_a_long_band_is_right_wherever_it_is_widest) {
   const int64_t n = 4096; /* 134 MB, nearly all of it pages of zeros */
   sys s = {.report = HONE_REPORT_INIT, .n = n, .lda = n, .nrhs = 1};
@@ -213,9 +213,9 @@ TEST(first_solve, of_a_long_band_is_right_wherever_it_is_widest) {
   free(s.a);
 }
 
-/* Growth is a quotient: it does not depend on the size of A, to the last bit
-   where that is a power of four, of which Cholesky takes roots. */
-TEST(first_solve, grows_alike_whatever_the_size_of_a) {
+/* Growth is a quotient: it has the same bits if A is multiplied by a power of
+   four (Cholesky takes square roots). */
+TEST(first_solve, has_the_same_growth_whatever_the_magnitude_of_a) {
   static const int sizes[] = {-30, -4, 4, 30};
   for (int kind = DIAGONAL; kind < KINDS; kind++)
     for (int start = HONE_FACTOR_SINGLE; start <= HONE_FACTOR_DOUBLE; start++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The gallery: that its matrices are what their rows in the table say. */
+/* The matrices of the gallery are what their rows in the table say. */
 #include "tests/gallery/gallery.h"
 #include "tests/gallery/reference.h"
 #include "tests/unit/ct.h"
@@ -11,7 +11,7 @@
 enum { ROOM = 70 };
 static const int64_t orders[] = {1, 2, 3, 7, 16, 33, 64};
 
-/* Of the smallest order with room for it. */
+/* Has the family matrices of order n? */
 static bool fits(const gallery_family *f, int64_t n) {
   return n >= f->least_n && n <= f->most_n;
 }
@@ -24,11 +24,11 @@ static void make(const char *name, int64_t n, double parameter, double *a) {
   gallery_make(gallery_find(name), n, parameter, 1, a, n);
 }
 
-TEST(gallery, families_have_names_and_lines_of_their_own) {
+TEST(gallery, families_have_distinct_names_and_descriptions) {
   for (int k = 0; k < gallery_count; k++) {
     const gallery_family *f = &gallery_families[k];
     ct_note("%s", f->name);
-    CHECK(gallery_find(f->name) == f); /* no other before it */
+    CHECK(gallery_find(f->name) == f); /* its name is the only one */
     CHECK(strlen(f->what) > 10);
     CHECK(f->least_n >= 1 && f->least_n <= 2 && f->most_n >= 12);
     CHECK_LE(f->low, f->high);
@@ -87,7 +87,7 @@ TEST(gallery, the_parameter_makes_a_difference_where_there_is_one) {
   }
 }
 
-TEST(gallery, symmetric_ones_are_so_to_the_last_bit) {
+TEST(gallery, symmetric_matrices_are_exactly_symmetric) {
   static double a[ROOM * ROOM];
   for (int k = 0; k < gallery_count; k++)
     for (size_t o = 0; o < sizeof orders / sizeof *orders; o++) {
@@ -105,9 +105,9 @@ TEST(gallery, symmetric_ones_are_so_to_the_last_bit) {
     }
 }
 
-/* By the reference: singular ones are, definite ones of moderate condition
-   have a Cholesky factorization. */
-TEST(gallery, singular_ones_are_singular_beyond_double_double) {
+/* By the reference, singular matrices are singular, and definite ones of
+   moderate condition have a Cholesky factorization. */
+TEST(gallery, singular_matrices_are_singular_in_double_double) {
   static double a[ROOM * ROOM], b[ROOM];
   reference r = {0};
   for (int k = 0; k < gallery_count; k++)
@@ -127,7 +127,7 @@ TEST(gallery, singular_ones_are_singular_beyond_double_double) {
   reference_free(&r);
 }
 
-/* n pivots of a = L L^T, in place, all positive? */
+/* Computes a = L L^T in place. Are all n pivots positive? */
 static bool cholesky(int64_t n, double *a) {
   for (int64_t k = 0; k < n; k++) {
     if (!(a[k + k * n] > 0.0))
@@ -142,7 +142,7 @@ static bool cholesky(int64_t n, double *a) {
   return true;
 }
 
-TEST(gallery, definite_ones_have_a_cholesky_factorization) {
+TEST(gallery, definite_matrices_have_a_cholesky_factorization) {
   static double a[ROOM * ROOM];
   for (int k = 0; k < gallery_count; k++) {
     const gallery_family *f = &gallery_families[k];
@@ -154,9 +154,9 @@ TEST(gallery, definite_ones_have_a_cholesky_factorization) {
   }
 }
 
-/* The conditions that names promise, by the reference's estimate; in the
-   1-norm they may be off by n. */
-TEST(gallery, conditions_are_those_promised) {
+/* The condition that a name promises, by the reference's estimate; in the
+   1-norm it may differ by a factor of n. */
+TEST(gallery, conditions_are_those_that_names_promise) {
   static const struct {
     const char *name;
     double parameter, least, most;
@@ -189,7 +189,7 @@ TEST(gallery, conditions_are_those_promised) {
   reference_free(&r);
 }
 
-TEST(gallery, small_ones_are_as_in_the_books) {
+TEST(gallery, small_matrices_are_as_in_the_literature) {
   double a[16];
   make("hilbert", 3, 0, a);
   CHECK_NEAR(a[5], 1.0 / 4.0, 0.0);
@@ -216,7 +216,7 @@ TEST(gallery, small_ones_are_as_in_the_books) {
   CHECK_NEAR(a[3], sin(1.0), 0.0);
 }
 
-/* D applied to x^2 with the point 1 taken out: f = x^2 - 1 vanishes there. */
+/* D applied to x^2 with the point 1 removed: f = x^2 - 1 is zero there. */
 TEST(gallery, chebyshev_differentiates_polynomials) {
   static double a[ROOM * ROOM];
   const int64_t n = 12;
@@ -236,7 +236,7 @@ TEST(gallery, chebyshev_differentiates_polynomials) {
 
 TEST(gallery, floating_truss_has_the_motions_of_a_rigid_body) {
   static double a[ROOM * ROOM];
-  const int64_t n = 24; /* 12 nodes: (k / 2, k % 2) */
+  const int64_t n = 24; /* 12 nodes at (k / 2, k % 2) */
   make("truss_free", n, 0, a);
   for (int motion = 0; motion < 3; motion++)
     for (int64_t i = 0; i < n; i++) {
@@ -303,7 +303,7 @@ TEST(gallery, left_null_vector_makes_x_large) {
   gallery_rhs(GALLERY_B_LEFT_NULL, n, a, n, 9, b);
   reference_solve(&r, n, 1, a, n, b, n);
   int least = 0;
-  CHECK_GE(reference_size(&r, 0, &least), 17); /* 10^6 by the spread over n */
+  CHECK_GE(reference_size(&r, 0, &least), 17); /* about 10^6 divided by n */
   CHECK(least <= reference_size(&r, 0, &least));
   make("duplicated_column", n, 0, a);
   gallery_rhs(GALLERY_B_LEFT_NULL, n, a, n, 9, b);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* GMRES-IR with single-precision factors through the public calls: matrices
-   beyond classical refinement, and whether the bounds that follow are bounds.
-   Its space by itself: test_space.c. */
+/* GMRES-IR with single-precision factors through the public calls: matrices for
+   which classical refinement does not converge, and the error bounds. The pairs
+   that it keeps are tested in test_gmres_space.c. */
 #include "tests/unit/ct.h"
 #include "tests/unit/reference.h"
 #include "tests/unit/support.h"
@@ -12,8 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Through the public calls --------------------------------------------------
- */
+/* Public calls ------------------------------------------------------------- */
 
 typedef struct problem {
   int64_t n, nrhs;
@@ -68,7 +67,7 @@ static void check_solved_by_gmres(problem *p, int steps) {
   CHECK_CONTAINS(p->report.path, "single LU");
   snprintf(want, sizeof want, "GMRES %d step%s", p->report.gmres_steps,
            p->report.gmres_steps == 1 ? "" : "s");
-  CHECK_STR(strstr(p->report.path, "GMRES "), want); /* and nothing behind */
+  CHECK_STR(strstr(p->report.path, "GMRES "), want); /* and nothing follows */
   for (int64_t c = 0; c < p->nrhs; c++) {
     CHECK_EQ_INT(p->column[c].precision, 32);
     CHECK_LE(omega(p, c), SUP_LIMIT);
@@ -76,7 +75,7 @@ static void check_solved_by_gmres(problem *p, int steps) {
   }
 }
 
-TEST(gmres, solves_with_single_factors_what_refinement_cannot) {
+TEST(gmres, solves_with_single_factors_where_refinement_cannot) {
   static const double conds[] = {1e9, 1e11, 1e12, 1e13};
   for (int k = 0; k < 16; k++) {
     const int mode = k % 2 ? SUP_ONE_SMALL : SUP_ARITHMETIC;
@@ -102,7 +101,7 @@ TEST(gmres, solves_for_several_columns_and_badly_scaled_rows) {
   discard(&p);
 }
 
-TEST(gmres, is_taken_when_refinement_finds_itself_too_slow) {
+TEST(gmres, is_taken_when_refinement_is_too_slow) {
   problem p = make(200, 1, SUP_GEOMETRIC, 2.7e8, 1);
   check_solved_by_gmres(&p, 10);
   CHECK_CONTAINS(p.report.reason, "single LU: ");
@@ -128,15 +127,16 @@ TEST(gmres, gives_way_to_double_where_it_does_not_pay) {
   }
 }
 
-/* The certificate took GMRES; then come so many columns that the double
-   factorization is cheaper. Where that cannot be had, GMRES is good enough. */
+/* The certificate needs GMRES; then there are so many columns that the double
+   factorization is cheaper. Where there is no memory for it, GMRES solves for
+   them. */
 TEST(gmres, serves_many_columns_where_there_is_no_memory_for_double) {
   int64_t held = 0;
   for (int limited = 0; limited < 2; limited++) {
     problem p = make(200, 4, SUP_ONE_SMALL, 1e9, 6);
     hone_solver *solver;
     ct_note("limited %d", limited);
-    if (limited) /* room for the right-hand sides, not for 8 n^2 bytes */
+    if (limited) /* room for the right-hand sides, but not for 8 n^2 bytes */
       p.options.memory_limit_bytes = held + 4 * p.n * p.n;
     REQUIRE(hone_solver_create(&solver, p.n, &p.options) == HONE_OK);
     CHECK_EQ_INT(hone_solver_factor(solver, p.a, p.n, &p.report), HONE_OK);
@@ -170,8 +170,8 @@ TEST(gmres, never_takes_a_singular_matrix_for_a_regular_one) {
     ct_note("columns %d and %d", (int)from, (int)to);
     for (int64_t i = 0; i < p.n; i++) {
       ones[i] = 1.0;
-      p.a[i + to * p.n] = p.a[i + from * p.n]; /* equal, or */
-      if (k % 2)                               /* a sum of two others */
+      p.a[i + to * p.n] = p.a[i + from * p.n]; /* two equal columns, or */
+      if (k % 2) /* a column that is the sum of two others */
         p.a[i + to * p.n] += p.a[i + (from + 1) * p.n];
       p.a[i + to * p.n] = (double)(float)p.a[i + to * p.n];
       p.a[i + from * p.n] = (double)(float)p.a[i + from * p.n];
@@ -185,7 +185,7 @@ TEST(gmres, never_takes_a_singular_matrix_for_a_regular_one) {
   }
 }
 
-TEST(gmres, gives_the_same_bits_for_the_same_question) {
+TEST(gmres, gives_the_same_bits_for_the_same_system) {
   problem p = make(150, 2, SUP_ARITHMETIC, 1e11, 9);
   hone_solver *solver;
   double *first = sup_filled(p.n * 2, 0.0), *third = sup_copy(first, p.n * 2);
@@ -196,7 +196,7 @@ TEST(gmres, gives_the_same_bits_for_the_same_question) {
                                 NULL, &p.report),
                HONE_OK);
   CHECK_LE(1, p.report.gmres_steps);
-  p.options.trans = HONE_TRANS; /* another question in between */
+  p.options.trans = HONE_TRANS; /* a different solve in between */
   CHECK_EQ_INT(sup_solver_solve(solver, 1, 2, p.b, p.n, p.x, p.n, NULL, 0, NULL,
                                 &p.report),
                HONE_OK);
@@ -212,7 +212,7 @@ TEST(gmres, gives_the_same_bits_for_the_same_question) {
   discard(&p);
 }
 
-TEST(gmres, is_told_of_in_the_report) {
+TEST(gmres, is_counted_in_the_report) {
   problem p = make(150, 1, SUP_ARITHMETIC, 1e11, 9);
   char text[4096], want[64];
   check_solved_by_gmres(&p, 10);
@@ -228,7 +228,7 @@ TEST(gmres, is_told_of_in_the_report) {
   discard(&p);
 }
 
-/* On a GPU ------------------------------------------------------------------*/
+/* On a GPU ----------------------------------------------------------------- */
 
 static bool no_gpu(void) {
   char why[128];
@@ -249,8 +249,8 @@ TEST(gmres, solves_where_a_device_holds_the_matrix_and_its_factors) {
   }
 }
 
-/* Products of one FP16 piece each leave factors of three digits. */
-TEST(gmres, factors_more_precisely_after_coarse_products_on_a_device) {
+/* Products of one FP16 piece leave three correct digits in the factors. */
+TEST(gmres, is_followed_by_accurate_factors_after_coarse_ones_on_a_device) {
   if (no_gpu())
     SKIP("no usable CUDA device");
   problem p = make(300, 1, SUP_GEOMETRIC, 3e5, 12);
@@ -266,14 +266,14 @@ TEST(gmres, factors_more_precisely_after_coarse_products_on_a_device) {
   discard(&p);
 }
 
-/* Bounds --------------------------------------------------------------------*/
+/* Bounds ------------------------------------------------------------------- */
 
-/* The error bound beside solutions in quadruple precision. */
+/* The error bound, beside solutions in quadruple precision. */
 TEST(gmres, bounds_the_error_of_every_x) {
   int by_gmres = 0, accepted = 0;
   for (uint64_t seed = 1; seed <= 90; seed++) {
     sup_rng rng = {seed};
-    const int64_t n = 64; /* the least that GMRES is for */
+    const int64_t n = 64; /* the smallest order for GMRES */
     const int mode = (int)(seed % 5) + 1;
     const double cond = pow(10.0, 10.0 + 8.0 * sup_uniform(&rng));
     problem p = make(n, 2, mode, cond, seed);
@@ -297,6 +297,6 @@ TEST(gmres, bounds_the_error_of_every_x) {
     sup_free(lo);
     discard(&p);
   }
-  CHECK_LE(20, by_gmres); /* else this says nothing of GMRES */
+  CHECK_LE(20, by_gmres); /* GMRES has to be among them */
   CHECK_LE(150, accepted);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The forms of a GPU's factorization that a caller may choose: where the
-   diagonal blocks are factored, and how the rows of U beside them are found.
-   Each must solve; which one it was, the report says. */
+/* The forms of a GPU's factorization that a caller may choose: where diagonal
+   blocks are factored, and how the block rows of U are computed. Each form must
+   solve, and the report must name it. */
 #include "tests/unit/ct.h"
 #include "tests/unit/support.h"
 #include "tests/unit/wrapped.h"
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* SCALED: by powers of two, so that it is factored twice, the second time
-   all at once and not as it comes. */
+/* SCALED: in units of powers of two, so that it is factored twice, the second
+   time from a complete copy. */
 enum { UNIFORM, DOMINANT, STEEP, SCALED };
 
 typedef struct sys {
@@ -24,9 +24,10 @@ typedef struct sys {
   hone_report report;
 } sys;
 
-/* STEEP: without pivoting the first diagonal block's L has 1 on its diagonal
-   and -2 below it in the first 30 columns, so that its inverse, in single,
-   is worth nothing. The rest is L times something, and a strong diagonal. */
+/* STEEP: without pivoting, L of the first diagonal block has 1 on its diagonal
+   and -2 below it in the first 30 columns, so that its inverse in single
+   precision has no correct digit. The rest of the matrix is L times random
+   numbers, with a strong diagonal. */
 static void fill_steep(sup_rng *rng, int64_t n, double *a) {
   memset(a, 0, (size_t)(n * n) * sizeof *a);
   for (int64_t j = 0; j < n; j++) {
@@ -82,7 +83,7 @@ static int solve(sys *s) {
                     &s->report);
 }
 
-/* Is there a device, true or emulated? */
+/* Is there a true or an emulated device? */
 static bool usable(void) {
   double a = 2.0, b = 1.0, x;
   hone_options options = HONE_OPTIONS_INIT;
@@ -108,7 +109,7 @@ static void check_accepted(sys *s) {
   CHECK_LE(sup_backward_error(s->n, s->a, s->n, false, s->x, s->b), SUP_LIMIT);
 }
 
-/* What the report says of the forms, for a matrix that needs no fallback. */
+/* The forms in the report, for a matrix that needs no fallback. */
 static void check_report(const sys *s) {
   const hone_report *r = &s->report;
   const bool cpu = s->tuning.diagonal == HONE_DIAGONAL_CPU;
@@ -129,7 +130,7 @@ static void check_report(const sys *s) {
            s->tuning.block_rows == HONE_BLOCK_ROWS_CROUT ? 129 : 4);
 }
 
-/* One order in all forms. */
+/* Solves systems of one order in all forms. */
 static void every_form(int64_t n, int64_t tail) {
   static const int arithmetics[] = {HONE_ARITHMETIC_FP16X3,
                                     HONE_ARITHMETIC_FP32};
@@ -166,9 +167,10 @@ TEST(gpu_forms, solve_two_blocks_and_a_column) {
   every_form(257, 1);
 }
 
-/* Three outer panels, the last below the tail. Of the scaled matrix the CPU
-   has the blocks of the second while the columns of the third are updated. */
-TEST(gpu_forms, solve_with_something_to_hide_behind) {
+/* There are three outer panels, the last one below the tail. The CPU factors
+   the blocks of the scaled matrix's second panel while the columns of the third
+   are updated. */
+TEST(gpu_forms, solve_where_the_cpu_works_beside_the_update) {
   NEED_DEVICE();
   if (!sup_emulated())
     every_form(700, 300);
@@ -184,8 +186,8 @@ TEST(gpu_forms, solve_with_something_to_hide_behind) {
   wrapped_trial = (hone_trial){0};
 }
 
-/* Far from the end the CPU, from the tail on the GPU, whose blocks are not
-   in the account. */
+/* The CPU factors blocks far from the end; the tail's are factored by the GPU
+   and not counted. */
 TEST(gpu_forms, leave_the_tail_to_the_gpu) {
   NEED_DEVICE();
   sys s = make(UNIFORM, 300);
@@ -202,10 +204,10 @@ TEST(gpu_forms, leave_the_tail_to_the_gpu) {
   discard(&s);
 }
 
-/* Panels of 32 columns: from the second on, and while enough columns remain
-   for the arithmetic of the update, the CPU has the diagonal blocks. The slower
-   that is, the fewer columns are enough. */
-TEST(gpu_forms, choose_the_cpu_where_it_can_hide) {
+/* Panels of 32 columns. From the second on the CPU factors the diagonal blocks
+   while enough columns remain for the update to take longer; a slower update
+   needs fewer columns. */
+TEST(gpu_forms, choose_the_cpu_where_the_update_takes_longer) {
   NEED_DEVICE();
   static const struct {
     int arithmetic, blocks;
@@ -222,10 +224,10 @@ TEST(gpu_forms, choose_the_cpu_where_it_can_hide) {
     CHECK_EQ_INT(s.report.precision, 32);
     CHECK_EQ_INT(s.report.block_rows, all[i].blocks);
     CHECK_EQ_INT(s.report.diagonal_ms > 0.0, all[i].blocks > 0);
-    wrapped_trial.hides_from = 1; /* all but the first panel */
+    wrapped_trial.hides_from = 1; /* all panels but the first */
     check_accepted(&s);
     CHECK_EQ_INT(s.report.block_rows, 5);
-    wrapped_trial.hides_from = 0; /* of what is small, none */
+    wrapped_trial.hides_from = 0; /* in small matrices, none */
     check_accepted(&s);
     CHECK_EQ_INT(s.report.block_rows, 0);
     CHECK(strstr(s.report.path, "by the CPU") == NULL);
@@ -234,7 +236,7 @@ TEST(gpu_forms, choose_the_cpu_where_it_can_hide) {
   wrapped_trial = (hone_trial){0};
 }
 
-/* No corrections allowed: every section is solved directly. */
+/* No corrections are allowed, so that every block row is solved directly. */
 TEST(gpu_forms, fall_back_to_a_direct_solve) {
   NEED_DEVICE();
   wrapped_trial.cpu_from = 1;
@@ -267,8 +269,8 @@ TEST(gpu_forms, fall_back_where_the_inverse_is_worthless) {
   wrapped_trial = (hone_trial){0};
 }
 
-/* The next panel factored beside the update of the other columns. */
-TEST(gpu_forms, look_ahead) {
+/* The next panel is factored while the other columns are updated. */
+TEST(gpu_forms, factor_the_next_panel_ahead) {
   NEED_DEVICE();
   static const int arithmetics[] = {
       HONE_ARITHMETIC_FP16X3, HONE_ARITHMETIC_FP32, HONE_ARITHMETIC_BF16X3};
@@ -291,7 +293,8 @@ TEST(gpu_forms, look_ahead) {
 }
 
 /* Panels of more rows than one launch takes, of which there are none without
-   pivoting beyond the block; beside those of one launch, and the host's. */
+   pivoting beyond the block, beside panels of one launch and those of the
+   host. */
 static void check_tall(int64_t n, int pivoting) {
   sys s = make(pivoting == HONE_PIVOT_AUTO ? UNIFORM : DOMINANT, n);
   hone_report one = HONE_REPORT_INIT, host = HONE_REPORT_INIT;
@@ -327,8 +330,8 @@ TEST(gpu_forms, take_panels_of_any_height) {
   wrapped_trial = (hone_trial){0};
 }
 
-/* What is said of memory before the call, also of orders that no test can
-   have: 12 n^2 bytes and 5 %, 4 n^2 and 10 %. */
+/* Memory by hone_memory_needed, also of orders too large for any test: 12 n^2
+   bytes and 5 %, or 4 n^2 bytes and 10 %. */
 TEST(gpu_forms, need_little_memory_beside_a_large_matrix) {
   static const int64_t orders[] = {65536, 80000, 105000, 180000};
   char why[128] = "";
@@ -348,7 +351,7 @@ TEST(gpu_forms, need_little_memory_beside_a_large_matrix) {
   }
 }
 
-/* A solver that is used again counts each matrix for itself. */
+/* A solver that is used again counts from zero for each matrix. */
 TEST(gpu_forms, count_the_last_factorization) {
   NEED_DEVICE();
   wrapped_trial.cpu_from = 1;
@@ -368,7 +371,7 @@ TEST(gpu_forms, count_the_last_factorization) {
   discard(&s);
 }
 
-/* Two columns are the same: a pivot is zero. */
+/* Two columns are equal: a pivot is zero. */
 static void check_singular(int64_t n, int diagonal, int pivoting) {
   sys s = make(UNIFORM, n);
   s.tuning.diagonal = diagonal;
@@ -385,8 +388,8 @@ static void check_singular(int64_t n, int diagonal, int pivoting) {
   discard(&s);
 }
 
-/* On the CPU or on the GPU, or in one launch more. */
-TEST(gpu_forms, say_that_a_matrix_is_singular) {
+/* The zero pivot is found on the CPU, on the GPU, or in one launch more. */
+TEST(gpu_forms, find_a_singular_matrix) {
   NEED_DEVICE();
   wrapped_trial.cpu_from = 1;
   for (int pivoting = 0; pivoting <= HONE_PIVOT_NONE; pivoting++) {
@@ -399,7 +402,7 @@ TEST(gpu_forms, say_that_a_matrix_is_singular) {
   wrapped_trial = (hone_trial){0};
 }
 
-TEST(gpu_forms, refuse_values_that_do_not_exist) {
+TEST(gpu_forms, refuse_invalid_values) {
   static const int bad[][2] = {{-1, 0}, {3, 0}, {0, -1}, {0, 4}};
   double a = 2.0, b = 1.0, x = 5.0;
   for (int i = 0; i < 4; i++) {
@@ -439,10 +442,11 @@ TEST(gpu_forms, appear_in_the_report) {
   CHECK(strstr(text, "tuning") == NULL);
 }
 
-/* Narrow outer panels, seven block columns of A: those that have come by then
-   are brought up to date beside the panels before them. With one thread none
-   comes before it is waited for; with more, some do, never twice the same. */
-TEST(gpu_forms, give_the_same_bits_however_a_comes) {
+/* Narrow outer panels, and A comes in seven block columns: those that have
+   come by then are updated together with the panels before them. With one
+   thread none comes before it is awaited; with more, some do, and never the
+   same ones. */
+TEST(gpu_forms, give_the_same_bits_whenever_a_arrives) {
   NEED_DEVICE();
   sys s = make(UNIFORM, 450);
   double *first = sup_filled(s.n, 0.0), growth = 0.0;
@@ -464,9 +468,10 @@ TEST(gpu_forms, give_the_same_bits_however_a_comes) {
   discard(&s);
 }
 
-/* The first pivots fall so fast that LU is given up while A still comes: the
-   norm, which is that of one of the last columns, is known all the same. */
-TEST(gpu_forms, what_is_given_up_early_still_sees_all_of_a) {
+/* The first pivots fall so fast that LU is given up while A still arrives.
+   The norm, which is that of one of the last columns, must be right all the
+   same. */
+TEST(gpu_forms, inspect_all_of_a_where_lu_is_given_up_early) {
   NEED_DEVICE();
   const int64_t n = 500;
   sys s = make(UNIFORM, n);

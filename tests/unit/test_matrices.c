@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Systems like those that people have: the real matrices of tests/matrices
-   (or of the folder named by HONE_TEST_MATRICES), mixed units and gradings
-   as physics makes them, and spectra from easy to hopeless. Whatever is
-   called solved is measured here again, in quadruple precision. */
+/* Systems from practice: the matrices of tests/matrices (or of the folder that
+   HONE_TEST_MATRICES names), mixed units and gradings as in physics, and
+   spectra from easy to hopeless. Every x that is accepted is measured again in
+   quadruple precision. */
 #include "tests/unit/ct.h"
 #include "tests/unit/support.h"
 
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One system, of which x_true is known. */
+/* A system whose solution x_true is known. */
 typedef struct system_of {
   int64_t n;
   double *a, *x_true, *b, *x;
@@ -40,7 +40,8 @@ static void close_system(system_of *s) {
   sup_free(s->x);
 }
 
-/* Solves for b = A x_true and checks what no status may break. */
+/* Solves for b = A x_true, and checks the part of the contract that holds for
+   every status. */
 static void solve_system(system_of *s) {
   hone_options options = HONE_OPTIONS_INIT;
   options.columns = &s->column;
@@ -63,7 +64,7 @@ static void solve_system(system_of *s) {
     CHECK(s->report.reason[0] != '\0');
 }
 
-/* ||x - x_true|| / ||x||, 1-norms, as the report's bound is meant. */
+/* ||x - x_true|| / ||x|| in the 1-norm, like the report's bound. */
 static double error_in_norm1(const system_of *s) {
   double error = 0.0, size = 0.0;
   for (int64_t i = 0; i < s->n; i++) {
@@ -80,10 +81,10 @@ static double worst_component(const system_of *s, const double *x) {
   return worst;
 }
 
-/* Real matrices ---------------------------------------------------------- */
+/* Real matrices ------------------------------------------------------------ */
 
-/* b is A * ones to half an eps, which moves the solution by at most
-   cond(A) eps; and x is no further from that than its bound says. */
+/* b is A ones with an error of eps / 2, which moves the solution by at most
+   cond(A) eps. The error of x must not exceed that and its bound. */
 static void check_file(const char *path, bool must_be_solved, int *solved) {
   mm_matrix m;
   char message[400];
@@ -109,7 +110,7 @@ static void check_file(const char *path, bool must_be_solved, int *solved) {
   close_system(&s);
 }
 
-TEST(matrices, real_ones_are_solved_or_said_not_to_be) {
+TEST(matrices, from_files_are_solved_or_reported_as_not_solved) {
   const char *folder = getenv("HONE_TEST_MATRICES");
   const bool ours = folder == NULL;
   char path[1200];
@@ -129,9 +130,9 @@ TEST(matrices, real_ones_are_solved_or_said_not_to_be) {
   CHECK_GE(solved, ours ? 7 : 1);
 }
 
-/* Mixed units ------------------------------------------------------------ */
+/* Mixed units -------------------------------------------------------------- */
 
-/* B^T B with the condition of B squared. */
+/* B^T B, which squares the condition of B. */
 static void make_spd(sup_rng *rng, int64_t n, double cond, double *k) {
   double *b = sup_filled(n * n, 0.0);
   sup_matrix_cond(rng, n, SUP_GEOMETRIC, sqrt(cond), b, n);
@@ -170,10 +171,10 @@ static int by_size(const void *a, const void *b) {
   return (*x > *y) - (*x < *y);
 }
 
-/* D K D, as stiffness in displacements and rotations. Scaling and the rule
-   by components gain five digits over plain double: measured, 9e4 to 2.5e6
-   times; the middle one of five counts. */
-TEST(matrices, mixed_units_come_out_five_digits_better_than_by_dgesv) {
+/* D K D, as for stiffness in displacements and rotations. Scaling and the
+   componentwise criterion gain five digits over plain double (measured: factors
+   of 9e4 to 2.5e6); the median of five matrices counts. */
+TEST(matrices, of_mixed_units_are_solved_five_digits_better_than_by_dgesv) {
   enum { N = 300, SEEDS = 5 };
   double gain[SEEDS], d[N];
   for (int seed = 0; seed < SEEDS; seed++) {
@@ -197,8 +198,9 @@ TEST(matrices, mixed_units_come_out_five_digits_better_than_by_dgesv) {
   CHECK_GE(gain[SEEDS / 2], 1e5);
 }
 
-/* Uniform matrices with columns, rows, or both in units 10^U(-8, 8). */
-TEST(matrices, rows_and_columns_in_any_units_lose_no_digits) {
+/* Uniform random matrices whose columns, rows, or both have units 10^U(-8,
+   8). */
+TEST(matrices, with_rows_and_columns_in_any_units_lose_no_digits) {
   enum { N = 300 };
   for (int kind = 1; kind <= 3; kind++)
     for (int seed = 0; seed < 3; seed++) {
@@ -228,13 +230,12 @@ TEST(matrices, rows_and_columns_in_any_units_lose_no_digits) {
     }
 }
 
-/* Spectra ---------------------------------------------------------------- */
+/* Spectra ------------------------------------------------------------------ */
 
-/* A matrix of that spectrum whose entries are multiples of 2^-49 and below
-   16, and a solution of ones and minus ones: as ||A|| = 1 and
-   ||x|| = sqrt(n) < 16, every entry of A x is a double, and x_true solves
-   the very system that is handed over. Singular values below 1e-14 drown in
-   that rounding of A. */
+/* A matrix of that spectrum, whose entries are multiples of 2^-49 below 16, and
+   a solution of ones and minus ones. As ||A|| = 1 and ||x|| = sqrt(n) < 16,
+   every entry of A x is a double, so that x_true is the exact solution.
+   Singular values below 1e-14 are lost when A is rounded so. */
 static void make_spectrum(sup_rng *rng, system_of *s, int mode, double cond) {
   sup_matrix_cond(rng, s->n, mode, cond, s->a, s->n);
   for (int64_t i = 0; i < s->n * s->n; i++)
@@ -260,10 +261,10 @@ static void check_spectra(int64_t n) {
     }
 }
 
-TEST(matrices, spectra_up_to_condition_1e12_are_solved_at_order_50) {
+TEST(matrices, of_condition_up_to_1e12_are_solved_at_order_50) {
   check_spectra(50);
 }
 
-TEST(matrices, spectra_up_to_condition_1e12_are_solved_at_order_200) {
+TEST(matrices, of_condition_up_to_1e12_are_solved_at_order_200) {
   check_spectra(200);
 }

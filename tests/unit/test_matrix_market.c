@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tests of examples/matrix_market.c: every form it reads, the round trip of
- * special numbers, and the real matrices in tests/matrices (or the folder
- * named by HONE_TEST_MATRICES). What it refuses: test_matrix_market_errors.c.
+ * examples/matrix_market.c: every form of file that it reads, the round trip
+ * of special numbers, and the matrices in tests/matrices (or in the folder that
+ * HONE_TEST_MATRICES names). Next to read: test_matrix_market_errors.c.
  */
 #include "ct.h"
 #include "examples/matrix_market.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads a small file given as text. */
+/* Reads a small file that is given as text. */
 static int read_text(const char *text, mm_matrix *m, char *message,
                      size_t message_size) {
   FILE *f = tmpfile();
@@ -27,7 +27,7 @@ static int read_text(const char *text, mm_matrix *m, char *message,
   return st;
 }
 
-/* Expects rows x cols with these elements, column by column. */
+/* Expects a matrix of rows x cols with these elements, by columns. */
 static void expect_matrix(const char *text, int64_t rows, int64_t cols,
                           const double *a) {
   char message[200];
@@ -46,7 +46,7 @@ static void expect_matrix(const char *text, int64_t rows, int64_t cols,
 
 #define BANNER "%%MatrixMarket matrix "
 
-/* ---- What is read ---- */
+/* ---- Reading ------------------------------------------------------------- */
 
 TEST(matrix_market, reads_coordinate_real_general) {
   static const double a[] = {1.5, 0, 0, -2, 0, 3e10};
@@ -92,7 +92,7 @@ TEST(matrix_market, negates_coordinate_skew_symmetric) {
                 2, a);
 }
 
-TEST(matrix_market, takes_a_stored_zero_on_a_skew_diagonal) {
+TEST(matrix_market, accepts_a_stored_zero_on_a_skew_symmetric_diagonal) {
   static const double a[] = {0, 5, -5, 0};
   expect_matrix(BANNER "coordinate real skew-symmetric\n2 2 2\n1 1 0\n2 1 5\n",
                 2, 2, a);
@@ -132,7 +132,7 @@ TEST(matrix_market, sums_duplicate_coordinates) {
                 s);
 }
 
-TEST(matrix_market, takes_any_letter_case_in_the_banner) {
+TEST(matrix_market, accepts_any_letter_case_in_the_banner) {
   static const double a[] = {1};
   expect_matrix("%%MATRIXMARKET Matrix COORDINATE rEAL General\n1 1 1\n1 1 1\n",
                 1, 1, a);
@@ -156,14 +156,14 @@ TEST(matrix_market, skips_a_comment_of_any_length) {
   expect_matrix(text, 1, 1, a);
 }
 
-TEST(matrix_market, takes_crlf_tabs_and_a_missing_last_newline) {
+TEST(matrix_market, accepts_crlf_tabs_and_a_missing_last_newline) {
   static const double a[] = {1, 2};
   expect_matrix(BANNER "array real general\r\n% c\r\n\r\n2 1\r\n1\r\n2\r\n", 2,
                 1, a);
   expect_matrix(BANNER "array real general\n2\t1\n1\n\t2 ", 2, 1, a);
 }
 
-TEST(matrix_market, takes_every_spelling_of_a_number) {
+TEST(matrix_market, accepts_every_spelling_of_a_number) {
   static const double a[] = {1500, -.015, 2, .5, 7e-5, 3, 1e3};
   expect_matrix(BANNER "array real general\n7 1\n"
                        "1.5D+03\n-1.5d-02\n2.\n.5\n+7E-5\n003\n1d3\n",
@@ -216,7 +216,7 @@ TEST(matrix_market, reports_what_the_banner_said) {
   mm_free(&m);
 }
 
-/* ---- Writing ---- */
+/* ---- Writing ------------------------------------------------------------- */
 
 static int round_trip(int64_t rows, int64_t cols, const double *a, int64_t lda,
                       mm_matrix *m) {
@@ -316,14 +316,14 @@ TEST(matrix_market, says_when_the_stream_cannot_be_written) {
   fclose(f);
 }
 
-TEST(matrix_market, frees_nothing_without_complaint) {
+TEST(matrix_market, free_accepts_null_and_empty_matrices) {
   mm_matrix m = {0};
   mm_free(&m);
   mm_free(NULL);
   CHECK(m.a == NULL);
 }
 
-/* ---- Real matrices ---- */
+/* ---- Real matrices ------------------------------------------------------- */
 
 static const char *path_of(const char *name, char *path, size_t size) {
   const char *folder = getenv("HONE_TEST_MATRICES");
@@ -334,7 +334,7 @@ static const char *path_of(const char *name, char *path, size_t size) {
 typedef struct real_matrix {
   const char *name, *symmetry;
   int64_t n, stored, nonzeros;
-  int64_t row, col; /* one element that the file holds, from 1 */
+  int64_t row, col; /* an element in the file, counted from 1 */
   double value;
 } real_matrix;
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What examples/matrix_market.c refuses: every error, with the line it names
- * and the very words. What it reads: test_matrix_market.c.
+ * The files that examples/matrix_market.c refuses: every error with its line
+ * number and its message. See also test_matrix_market.c.
  */
 #include "ct.h"
 #include "examples/matrix_market.h"
 
 #include <string.h>
 
-/* Small files as text: strings may hold zero bytes, so the size is given. */
+/* Reads a small file given as text, which may hold zero bytes; hence the
+   size. */
 static int read_bytes(const char *text, size_t size, int64_t max_elements,
                       mm_matrix *m, char *message, size_t message_size) {
   FILE *f = tmpfile();
@@ -112,7 +113,7 @@ TEST(matrix_market, refuses_a_fraction_in_an_integer_file) {
                "text:3: the value 'nan' is no integer");
 }
 
-TEST(matrix_market, refuses_words_that_are_no_numbers) {
+TEST(matrix_market, refuses_values_that_are_not_numbers) {
   static const char head[] = BANNER "array real general\n1 1\n";
   static const char *const words[] = {
       "x",    "0x10", "1e",  "1e+", ".",    "-",     "1..2", "--1",   "1e5x",
@@ -205,7 +206,7 @@ TEST(matrix_market, refuses_symmetric_matrices_that_are_not_square) {
                "text:2: a skew-symmetric matrix is square, not 3 x 2");
 }
 
-TEST(matrix_market, refuses_sizes_that_are_no_sizes) {
+TEST(matrix_market, refuses_invalid_sizes) {
   expect_error(BANNER "array real general\n-1 2\n", MM_RANGE,
                "text:2: a size is negative");
   expect_error(BANNER "coordinate real general\n1 1 -1\n", MM_RANGE,
@@ -245,7 +246,7 @@ TEST(matrix_market, keeps_to_the_limit_of_elements) {
   mm_free(&m);
 }
 
-TEST(matrix_market, refuses_files_that_are_no_text) {
+TEST(matrix_market, refuses_files_that_are_not_text) {
   static const char zero[] = BANNER "array real general\n1 1\n1\0002\n";
   expect_error_bytes(zero, sizeof zero - 1, MM_SYNTAX,
                      "text:3: a zero byte: this is not a text file");
@@ -271,7 +272,7 @@ TEST(matrix_market, names_a_file_that_cannot_be_opened) {
   CHECK(m.a == NULL);
 }
 
-TEST(matrix_market, needs_no_message_and_cuts_a_long_one) {
+TEST(matrix_market, needs_no_message_and_truncates_a_long_one) {
   static const char text[] = "nothing\n";
   char small[8];
   mm_matrix m;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory: every single allocation fails once, and in another run it and all
-   after it; the limit, the account in the report and hone_memory_needed
-   against what the hooks really saw; no allocation after the first solve.
-   The hooks hand out memory full of NaN, so that reading what was never
-   written shows in the results. */
+/* Memory: each allocation fails once, alone or with all later ones; the limit,
+   the report's bytes and hone_memory_needed are compared with what the hooks
+   counted; nothing is allocated after the first solve. The hooks fill memory
+   with NaN, so that the use of uninitialized memory shows in the results. */
 #include "tests/unit/support.h"
 
 #include "tests/unit/ct.h"
@@ -12,16 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The memory hooks' account; it is the hooks' context. */
+/* The counts of the memory hooks, which get this struct as their context. */
 typedef struct heap {
-  int64_t calls;     /* of alloc */
-  int64_t fail_at;   /* that call fails; -1: none */
-  bool fail_after;   /* and all later ones */
-  bool failed;       /* one has */
-  int64_t blocks;    /* outstanding */
-  int64_t bytes;     /* outstanding */
-  int64_t peak;      /* of bytes */
-  int64_t strangers; /* frees of what this heap did not hand out */
+  int64_t calls;     /* calls of alloc */
+  int64_t fail_at;   /* the call that fails; -1: none */
+  bool fail_after;   /* all later calls fail too */
+  bool failed;       /* whether a call has failed */
+  int64_t blocks;    /* blocks not yet freed */
+  int64_t bytes;     /* bytes not yet freed */
+  int64_t peak;      /* the largest value of bytes */
+  int64_t strangers; /* frees of memory that is not of this heap */
 } heap;
 
 typedef struct block {
@@ -66,16 +65,16 @@ static void check_all_given_back(const heap *h) {
   CHECK_EQ_INT(h->strangers, 0);
 }
 
-/* A system and what to do with it. */
+/* A system and how to solve it. */
 typedef struct problem {
   const char *name;
   int64_t n, nrhs;
   int start;
-  double cond; /* of a geometric spectrum; 0: diagonally dominant */
-  int cap;     /* corrections a rung; 0: the default */
+  double cond; /* condition of a geometric spectrum; 0: diagonally dominant */
+  int cap;     /* corrections for each engine; 0: the default */
   int shape;   /* 'u': upper triangle, 'b': band, 's': symmetric; 0: full */
-  bool graded; /* so that it is scaled */
-  int mode;    /* another spectrum's; 0: geometric */
+  bool graded; /* so that scaling is needed */
+  int mode;    /* mode of another spectrum; 0: geometric */
   double *a, *b, *x;
   hone_options options;
   hone_report report;
@@ -151,8 +150,8 @@ static int three_calls(problem *p) {
   return st;
 }
 
-/* Status 0 is what it says, on the first and last columns and those where
-   one block of right-hand sides ends and the next begins. */
+/* If the status is 0, x must have a small backward error. The first and the
+   last column are checked, and those at the ends of a block. */
 static void check_solution(const problem *p, int status) {
   const int64_t n = p->n;
   if (status < 0) {
@@ -172,7 +171,7 @@ static void check_solution(const problem *p, int status) {
           SUP_LIMIT);
 }
 
-/* Fails allocation 0, 1, 2, ... until the call never gets that far. */
+/* Makes allocation 0, 1, 2, ... fail until the call makes fewer. */
 static void fail_each(const problem *kind, int (*call)(problem *),
                       bool fail_after) {
   problem p = *kind;
@@ -189,7 +188,7 @@ static void fail_each(const problem *kind, int (*call)(problem *),
     check_all_given_back(&h);
     if (!h.failed) {
       CHECK_EQ_INT(st, HONE_OK);
-      CHECK_LE(4, k); /* the hooks were in use */
+      CHECK_LE(4, k); /* the hooks were called */
       break;
     }
     CHECK_LT(k, 199);
@@ -219,15 +218,15 @@ static const problem kinds[] = {
     {.name = "definite", .n = 520, .nrhs = 1, .shape = 's', .cap = 1},
     FALLBACK(1, 1e11, 0),
     FALLBACK(5, 1e11, 0),
-    FALLBACK(1, 1e6, 1), /* found out by the solve: too few corrections */
+    FALLBACK(1, 1e6, 1), /* the solve notices: too few corrections */
     FALLBACK(5, 1e6, 1),
-    {.name = "GMRES", /* for the certificate already */
+    {.name = "GMRES", /* the certificate takes GMRES */
      .n = 150,
      .nrhs = 2,
      .start = HONE_FACTOR_SINGLE,
      .cond = 1e10,
      .mode = SUP_ONE_SMALL},
-    {.name = "GMRES", /* found out by the solve, and then by the double LU */
+    {.name = "GMRES", /* the solve takes GMRES, then double LU */
      .n = 150,
      .nrhs = 2,
      .start = HONE_FACTOR_SINGLE,
@@ -236,31 +235,31 @@ static const problem kinds[] = {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* Every column climbs, in two blocks. */
+/* Every column falls back to double, in two blocks. */
 static const problem climbing = FALLBACK(70, 1e6, 1);
 
-TEST(memory, fails_cleanly_wherever_the_one_call_runs_out_of_it) {
+TEST(memory, failure_leaves_nothing_behind_wherever_hone_solve_allocates) {
   for (int i = 0; i < KINDS; i++) {
     fail_each(&kinds[i], one_call, false);
     fail_each(&kinds[i], one_call, true);
   }
 }
 
-TEST(memory, fails_cleanly_wherever_a_reusable_solver_runs_out_of_it) {
+TEST(memory, failure_leaves_nothing_behind_wherever_a_solver_allocates) {
   for (int i = 0; i < KINDS; i++) {
     fail_each(&kinds[i], three_calls, false);
     fail_each(&kinds[i], three_calls, true);
   }
 }
 
-TEST(memory, fails_cleanly_when_columns_of_a_second_block_climb) {
+TEST(memory, failure_leaves_nothing_behind_when_a_second_block_falls_back) {
   fail_each(&climbing, one_call, false);
   fail_each(&climbing, one_call, true);
   fail_each(&climbing, three_calls, false);
   fail_each(&climbing, three_calls, true);
 }
 
-TEST(memory, solves_in_double_where_only_the_single_engine_finds_no_memory) {
+TEST(memory, failure_of_the_single_engine_is_followed_by_double) {
   problem p = kinds[3];
   heap h;
   int accepted = 0;
@@ -278,8 +277,8 @@ TEST(memory, solves_in_double_where_only_the_single_engine_finds_no_memory) {
   discard(&p);
 }
 
-/* A solver that ran out of memory in one call is good for the next. */
-TEST(memory, goes_on_with_a_solver_that_was_once_short_of_it) {
+/* A solver that ran out of memory in one call serves the next. */
+TEST(memory, failure_leaves_a_solver_that_can_be_used_again) {
   for (int i = 0; i < KINDS; i++) {
     problem p = kinds[i];
     heap h;
@@ -309,7 +308,7 @@ TEST(memory, goes_on_with_a_solver_that_was_once_short_of_it) {
   }
 }
 
-TEST(memory, factors_and_solves_without_allocating_after_the_first_time) {
+TEST(memory, is_not_allocated_by_later_factorizations_and_solves) {
   for (int i = 0; i < KINDS; i++) {
     problem p = kinds[i];
     heap h;
@@ -333,7 +332,7 @@ TEST(memory, factors_and_solves_without_allocating_after_the_first_time) {
   }
 }
 
-TEST(memory, stays_flat_over_many_solves) {
+TEST(memory, does_not_grow_over_many_solves) {
   problem p = kinds[3];
   heap h;
   hone_solver *solver;
@@ -358,9 +357,9 @@ TEST(memory, stays_flat_over_many_solves) {
   discard(&p);
 }
 
-/* The account -------------------------------------------------------------- */
+/* Counted bytes ------------------------------------------------------------ */
 
-TEST(memory, reports_as_host_bytes_the_peak_the_hooks_saw) {
+TEST(memory, in_the_report_is_the_peak_that_the_hooks_counted) {
   for (int i = 0; i < KINDS; i++) {
     problem p = kinds[i];
     heap h;
@@ -372,7 +371,7 @@ TEST(memory, reports_as_host_bytes_the_peak_the_hooks_saw) {
   }
 }
 
-TEST(memory, holds_no_more_than_hone_memory_needed_says) {
+TEST(memory, is_no_more_than_hone_memory_needed_says) {
   for (int i = 0; i < KINDS; i++) {
     problem p = kinds[i];
     heap h;
@@ -387,16 +386,17 @@ TEST(memory, holds_no_more_than_hone_memory_needed_says) {
   }
 }
 
-TEST(memory, needs_four_bytes_an_entry_on_the_single_path) {
+TEST(memory, is_four_bytes_an_entry_in_single_precision) {
   problem p = {.n = 1500, .nrhs = 1, .start = HONE_FACTOR_SINGLE};
   heap h;
   const double n = 1500.0;
   int64_t single = -1, twice = -1;
   make(&p, &h);
-  p.options.device = HONE_DEVICE_CPU; /* a GPU's pinned buffers are no n^2 */
+  /* A GPU's pinned buffers are not bounded by n^2. */
+  p.options.device = HONE_DEVICE_CPU;
   CHECK_EQ_INT(one_call(&p), HONE_OK);
   CHECK_EQ_INT(p.report.precision, 32);
-  /* and vectors, and the padding of one block to a huge page */
+  /* plus vectors, and the padding of one block to a huge page */
   CHECK_LE(p.report.host_bytes, 4.2 * n * n + 400.0 * n + 0x1p21);
   CHECK_EQ_INT(hone_memory_needed(1500, 1, &p.options, &single, &twice),
                HONE_OK);
@@ -411,7 +411,7 @@ TEST(memory, needed_grows_with_the_order_and_does_not_overflow) {
   int64_t last_single = 0, last_double = 0;
   hone_options o = HONE_OPTIONS_INIT;
   o.factor_precision = HONE_FACTOR_SINGLE;
-  enum { LARGEST = 1 << 29 }; /* order that the library takes */
+  enum { LARGEST = 1 << 29 }; /* the largest order of the library */
   for (int64_t n = 1; n <= LARGEST; n *= 2) {
     int64_t single = -1, twice = -1;
     ct_note("n %lld", (long long)n);
@@ -426,7 +426,7 @@ TEST(memory, needed_grows_with_the_order_and_does_not_overflow) {
                HONE_BAD_SIZE);
 }
 
-TEST(memory, keeps_within_the_limit) {
+TEST(memory, stays_within_the_limit) {
   static const int list[] = {1, 4, 8};
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     problem p = kinds[list[i]];

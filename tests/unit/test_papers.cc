@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bench_papers: what its tables rest on. The blocked factorizations, his
-   refinement, |A - L U|, the publications' figures, the matrices that are
-   taken, cells, rows. Whole sections: test_papers_sections.cc. */
+/* The parts of bench_papers: blocked factorizations, the authors' refinement,
+   |A - L U|, the published figures, the choice of matrices, cells and rows of
+   tables. Whole sections are in test_papers_sections.cc. */
 #include "tests/unit/test_papers.h"
 #include "bench/papers/checks.h"
 #include "bench/papers/crout_cpu.h"
@@ -16,7 +16,7 @@ std::vector<float> singles(const std::vector<double> &a) {
   return std::vector<float>(a.begin(), a.end());
 }
 
-/* n x n; spd: strong on the diagonal and symmetric. */
+/* n x n with a strong diagonal; spd: also symmetric. */
 std::vector<double> system_matrix(int64_t n, bool spd, double *b) {
   Systems s;
   if (!systems_allocate(&s, n, 1))
@@ -29,11 +29,11 @@ std::vector<double> system_matrix(int64_t n, bool spd, double *b) {
   return a;
 }
 
-/* ---- factorizations ---- */
+/* ---- factorizations ------------------------------------------------------ */
 
-/* Every variant, ragged last blocks, padding, the blocks of Cholesky by both.
- */
-TEST(papers, every_blocked_factorization_is_one_of_a) {
+/* Every variant, with incomplete last blocks, padding, and Cholesky's blocks on
+   either processor. */
+TEST(papers, blocked_factors_multiply_to_a) {
   for (int v = 0; v < VARIANTS; v++)
     for (int64_t n : {1, 7, 32, 50, 97})
       for (int64_t b : {1, 8, 32, 128})
@@ -61,7 +61,7 @@ TEST(papers, every_blocked_factorization_is_one_of_a) {
         }
 }
 
-TEST(papers, factors_error_sees_a_wrong_factor) {
+TEST(papers, error_of_factors_shows_a_wrong_factor) {
   const int64_t n = 20;
   for (bool cholesky : {true, false}) {
     const std::vector<float> a = singles(system_matrix(n, cholesky, nullptr));
@@ -73,7 +73,7 @@ TEST(papers, factors_error_sees_a_wrong_factor) {
     std::vector<int> pivots = place->pivots;
     const int *p = cholesky ? nullptr : pivots.data();
     CHECK_LE(factors_error(n, a.data(), f.data(), p, 3), 2e-6);
-    f[3] += 0.25F; /* of L */
+    f[3] += 0.25F; /* an entry of L */
     CHECK_LE(1e-3, factors_error(n, a.data(), f.data(), p, 3));
     f[3] = static_cast<float>(nan_value);
     CHECK(std::isnan(factors_error(n, a.data(), f.data(), p, 3)));
@@ -103,7 +103,7 @@ TEST(papers, blocks_that_are_not_definite_or_singular_say_where) {
   CHECK_STR(place->why.c_str(), "a pivot is zero, column 30");
 }
 
-/* ---- refinement ---- */
+/* ---- refinement ---------------------------------------------------------- */
 
 TEST(papers, igual_refines_to_double) {
   enum { N = 120 };
@@ -119,10 +119,10 @@ TEST(papers, igual_refines_to_double) {
     const int *p = cholesky ? nullptr : place->pivots.data();
     const Refined r = igual_refine(N, a.data(), f.data(), p, b, x);
     CHECK(r.stopped);
-    CHECK_LE(3, r.iterations); /* at least one, and two more */
+    CHECK_LE(3, r.iterations); /* at least one iteration, and two more */
     CHECK_LE(r.iterations, 7);
     CHECK_LE(backward_error(N, a.data(), b, x, 1), 1e-14);
-    f[0] = static_cast<float>(nan_value); /* never "converged" */
+    f[0] = static_cast<float>(nan_value); /* never counts as converged */
     const Refined bad = igual_refine(N, a.data(), f.data(), p, b, x);
     CHECK(!bad.stopped);
     CHECK_EQ_INT(bad.iterations, 30);
@@ -140,7 +140,7 @@ TEST(papers, igual_iterates_twice_more) {
   CHECK_EQ_INT(r.iterations, 3);
 }
 
-/* ---- max |A - L U| ---- */
+/* ---- max |A - L U| ------------------------------------------------------- */
 
 template <class T> void defect_in(double rounding) {
   const int64_t n = 30;
@@ -157,7 +157,7 @@ template <class T> void defect_in(double rounding) {
   std::vector<T> wrong = z;
   wrong[5 + 9 * n] += T(0.125);
   CHECK_LE(0.1, largest_defect<T>(n, a.data(), wrong.data(), true, nullptr));
-  for (double bad : {nan_value, HUGE_VAL}) { /* wherever it stands */
+  for (double bad : {nan_value, HUGE_VAL}) { /* NaN at every place */
     for (int64_t at : {int64_t(0), n - 1, n * n - 1, n * (n - 1)}) {
       wrong = z;
       wrong[static_cast<size_t>(at)] = static_cast<T>(bad);
@@ -170,7 +170,7 @@ template <class T> void defect_in(double rounding) {
 TEST(papers, largest_defect_in_single) { defect_in<float>(1e-5); }
 TEST(papers, largest_defect_in_double) { defect_in<double>(1e-14); }
 
-/* A pivot of LAPACK's kind: L = [1; 1/2 1], U = [4 2; 0 3], rows exchanged. */
+/* A pivot as in LAPACK: L = [1; 1/2 1], U = [4 2; 0 3], rows exchanged. */
 TEST(papers, largest_defect_follows_the_pivots) {
   const double a[] = {2, 4, 4, 2}, lu[] = {4, 0.5, 2, 3};
   const int64_t pivots[] = {2, 2}, none[] = {1, 2}, out[] = {3, 2};
@@ -179,13 +179,13 @@ TEST(papers, largest_defect_follows_the_pivots) {
   CHECK(std::isnan(largest_defect<double>(2, a, lu, false, out)));
 }
 
-/* ---- the publications' figures ---- */
+/* ---- the publications' figures ------------------------------------------- */
 
 TEST(papers, figures_are_in_their_places) {
   CHECK_EQ_INT(igual_41().size(), 15);
   for (const Igual41 &r : igual_41()) {
     ct_note("b %d", (int)r.b);
-    /* his totals are the sums, but for their last digit */
+    /* the published totals are the sums, except for their last digit */
     CHECK_NEAR(r.to_host + r.factor + r.to_device, r.total, 0.0031);
     CHECK_LE(30.0, r.gpu / r.total);
   }
@@ -200,7 +200,7 @@ TEST(papers, figures_are_in_their_places) {
   CHECK(cejka("Cejka512") == nullptr);
 }
 
-/* ---- cells, rows, time ---- */
+/* ---- cells, rows, time --------------------------------------------------- */
 
 TEST(papers, cells_say_what_is_missing) {
   CHECK_STR(times_text({}).c_str(), "-");
@@ -238,7 +238,7 @@ TEST(papers, turns_leave_the_first_one_out) {
   take_turns(&share, 3, 10, 3.0, &ways);
   CHECK_EQ_INT(calls[0], 4);
   CHECK(ways[0].m.ms == std::vector<double>({2.0, 3.0, 4.0}));
-  CHECK_EQ_INT(calls[1], 3); /* and then no more */
+  CHECK_EQ_INT(calls[1], 3); /* no call after the time is over */
   CHECK_STR(ways[1].m.failed.c_str(), "it broke");
   CHECK_STR(remarks_text(ways[2].m).c_str(), "none");
   CHECK(ways[2].m.ms.empty());
@@ -258,12 +258,12 @@ TEST(papers, turns_stop_when_time_is_out) {
   Share enough(papers, 0.5);
   enough.took("x", 100, 10.0);
   CHECK(enough.affords("x", 100, 3.0));
-  CHECK(!enough.affords("x", 400, 3.0)); /* 640 s of 500 */
-  CHECK(enough.affords("y", 400, 3.0));  /* not known yet */
+  CHECK(!enough.affords("x", 400, 3.0)); /* 640 of 500 s */
+  CHECK(enough.affords("y", 400, 3.0));  /* not timed yet */
 }
 
-/* With 1000 s, what takes 5 s runs once, and what takes 1 s is not warmed up
-   for. */
+/* With 1000 s, a method that takes 5 s runs once, and one that takes 1 s is not
+   warmed up. */
 TEST(papers, long_runs_are_not_repeated) {
   Papers papers;
   papers.o.seconds = 1000.0;
@@ -273,7 +273,7 @@ TEST(papers, long_runs_are_not_repeated) {
   CHECK(!share.warms(1.1));
   CHECK(share.repeats(4.9));
   CHECK(!share.repeats(5.1));
-  papers.o.seconds = 1e-6; /* the share's end stays */
+  papers.o.seconds = 1e-6; /* the end of the share stays */
   const Redirect err(stderr, "/dev/null");
   Share hurried(papers, 0.5);
   int calls = 0;
@@ -293,8 +293,8 @@ TEST(papers, long_runs_are_not_repeated) {
   CHECK_STR(no_time(181.0).c_str(), "no time for it, about 1.8e+02 s");
 }
 
-/* NaN is no error within a limit, whenever it came. */
-TEST(papers, what_is_not_checked_is_not_accepted) {
+/* NaN is within no limit, whenever it appears. */
+TEST(papers, results_that_were_not_checked_are_not_accepted) {
   double error = 0.0;
   for (double e : {1e-9, 1e-5, 1e-7})
     note_error(e, &error);
@@ -311,10 +311,11 @@ TEST(papers, what_is_not_checked_is_not_accepted) {
   CHECK(ways[0].m.accepted);
   CHECK(!ways[1].m.accepted);
   CHECK(!ways[2].m.accepted);
-  CHECK(!ways[3].m.accepted); /* never checked */
+  CHECK(!ways[3].m.accepted); /* was not checked */
 }
 
-/* A factorization that goes wrong in its second run only, and then a NaN. */
+/* A factorization that is wrong only in its second run, and one that then has a
+   NaN. */
 TEST(papers, every_timed_factorization_is_checked) {
   const int64_t n = 40;
   const std::vector<float> a = singles(system_matrix(n, true, nullptr));
@@ -333,7 +334,7 @@ TEST(papers, every_timed_factorization_is_checked) {
   CHECK_STR(once().c_str(), "");
   CHECK_LE(0.0, ms);
   CHECK_LE(error, 1e-6);
-  CHECK_LE(1e-12, error); /* single precision's, not none */
+  CHECK_LE(1e-12, error); /* single precision's error, which is not zero */
   CHECK_STR(once().c_str(), "");
   CHECK_LE(1e-3, error);
   spoilt = nan_value;
@@ -341,7 +342,7 @@ TEST(papers, every_timed_factorization_is_checked) {
   CHECK(std::isnan(error));
 }
 
-/* ---- matrices ---- */
+/* ---- matrices ------------------------------------------------------------ */
 
 TEST(papers, matrices_that_do_not_fit_say_why) {
   Folder folder;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tests of bench_papers share: files for a while, and streams that go
+/* Shared by the tests of bench_papers: temporary files, and streams redirected
    into them. */
 #ifndef TESTS_TEST_PAPERS_H
 #define TESTS_TEST_PAPERS_H
@@ -15,7 +15,7 @@
 
 namespace {
 
-/* A stream goes into a file for a while. */
+/* Redirects a stream into a file as long as it exists. */
 class Redirect {
 public:
   Redirect(FILE *stream, const std::string &path) : stream_(stream) {
@@ -48,7 +48,7 @@ inline std::string write_file(const std::string &folder, const char *name,
   return path;
 }
 
-/* A folder of its own with files, taken away again. */
+/* A temporary folder with files. */
 struct Folder {
   std::string path;
   std::vector<std::string> files;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whole sections of bench_papers, small, where things are missing: what they
-   print and record. */
+/* Small runs of whole sections of bench_papers where things are missing: what
+   they print and record. */
 #include "tests/unit/test_papers.h"
 
 #include <cstring>
@@ -18,7 +18,7 @@ int occurrences(const std::string &text, const std::string &part) {
   return count;
 }
 
-/* What a section prints and records; the tests' own output stays clean. */
+/* The output and the record of a section, kept out of the tests' own output. */
 struct Printed {
   std::string table, record;
 };
@@ -67,9 +67,9 @@ TEST(papers, sections_without_a_gpu_have_the_columns_of_the_cpu) {
   CHECK(contains(p.record, "\"section\": \"igual 4.1\""));
   CHECK(contains(p.record, "\"paper_ms\": 193.247"));
   CHECK(!contains(p.record, "\"accepted\": true, \"failed\""));
-  /* every timing of every block is checked */
+  /* Every timing of every block is checked. */
   CHECK_EQ_INT(occurrences(p.record, "\"checked\": 6, "), 15);
-  CHECK(!contains(p.record, "\"error_text\": \"0\"")); /* rounding's */
+  CHECK(!contains(p.record, "\"error_text\": \"0\"")); /* only rounding */
   CHECK_EQ_INT(occurrences(p.record, "\"accepted\": true"), 15);
   papers = small_papers();
   p = print(&papers, section_refinement);
@@ -96,7 +96,7 @@ TEST(papers, sections_without_a_gpu_have_the_columns_of_the_cpu) {
   CHECK(contains(p.record, "\"section\": \"cejka sections\""));
 }
 
-/* What there was no time for is in the record by its name. */
+/* The record names the methods for which there was no time. */
 TEST(papers, sections_out_of_time_say_so_in_the_record) {
   Papers papers = small_papers();
   papers.end_s = now_s() - 1.0;
@@ -108,7 +108,8 @@ TEST(papers, sections_out_of_time_say_so_in_the_record) {
   CHECK_EQ_INT(occurrences(p.record, "\"skipped\": \"no time for it\""), 15);
 }
 
-/* Files that are taken and not, a zero pivot, and NaN in their places. */
+/* Files that are taken and files that are not, a zero pivot, and NaN in the
+   places of missing numbers. */
 TEST(papers, crout_says_nan_where_there_are_no_factors) {
   Folder folder;
   folder.add("good.mtx", good);
@@ -129,8 +130,8 @@ TEST(papers, crout_says_nan_where_there_are_no_factors) {
   CHECK(!contains(p.record, "nan"));
 }
 
-/* With a device, true or emulated: its sweeps, its errors, and that there is
-   no getrf is a line. */
+/* On a true or emulated device the section prints its sweeps and errors, and
+   that there is no getrf. */
 TEST(papers, crout_runs_on_a_device) {
   float a = 4.0F, z = 0.0F;
   hone_crout_report r = {};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tests of base/pivot_fall.h, by which single-precision factorizations stop
-   early: with pivots that are made up, and with the host's loop over a diagonal
-   matrix that has them. Sizes are in powers of ten of the first pivot, which
-   itself is of any size. */
+/* base/pivot_fall.h, by which single-precision factorizations stop early: with
+   made-up pivots, and with the host's loop on a diagonal matrix that has these
+   pivots. Sizes are powers of ten relative to the first pivot, which has any
+   size. */
 #include "tests/unit/ct.h"
 #include "tests/unit/support.h"
 
@@ -14,7 +14,8 @@
 
 enum { WHOLE = -1 };
 
-/* Pivot c is 10^(at + fall c / n), 'drop' powers less from column 'from' on. */
+/* Pivot c is 10^(at + fall c / n), and 10^drop times smaller from column from
+   on. */
 typedef struct shape {
   double at, fall, drop;
   int64_t from;
@@ -46,8 +47,8 @@ static bool hopeless_after(int64_t n, int64_t done, shape pivots) {
   return hone_pivots_hopeless(&fall);
 }
 
-/* The host's engine with block columns of that width on a diagonal matrix with
-   these pivots: does it say that its factors are hopeless? */
+/* Does the host's engine, with block columns of that width, call its factors of
+   a diagonal matrix with these pivots hopeless? */
 static bool host_gives_up(int64_t n, int64_t block, shape pivots) {
   hone_mem mem = {0};
   hone_watch watch = {0};
@@ -75,8 +76,8 @@ static bool host_gives_up(int64_t n, int64_t block, shape pivots) {
   return info.hopeless;
 }
 
-/* Gives up after so many columns, or, columns WHOLE, does not. behind: pivots
-   are judged one block column late, as on a device that runs behind. */
+/* The factorization is to stop after so many columns; WHOLE means that it does
+   not stop. behind: pivots are judged one block column late, as on a device. */
 static void check_columns(int64_t n, int64_t block, bool behind, shape pivots,
                           int64_t columns) {
   static const double sizes[] = {-20.0, -3.0, 0.0, 4.0, 20.0};
@@ -106,8 +107,8 @@ TEST(pivot_fall, goes_to_the_end_with_pivots_that_are_level) {
   check_columns(100, 7, false, level, WHOLE);
 }
 
-/* They would end 10^6.9 (10^7.1) below where they are: after the first block
-   column that ends behind 96 columns. */
+/* These pivots would end 10^6.9 (10^7.1) lower: the factorization stops after
+   the first block column that ends behind column 96. */
 TEST(pivot_fall, gives_up_on_pivots_that_would_end_too_low) {
   check_columns(640, 64, false, (shape){.fall = -6.9, .from = 1 << 20}, WHOLE);
   check_columns(640, 64, false, (shape){.fall = -7.1, .from = 1 << 20}, 128);
@@ -116,34 +117,37 @@ TEST(pivot_fall, gives_up_on_pivots_that_would_end_too_low) {
   check_columns(640, 64, true, (shape){.fall = -7.1, .from = 1 << 20}, 192);
 }
 
-/* At a twentieth of the columns at the earliest, at four fifths at the
-   latest. */
-TEST(pivot_fall, looks_neither_too_early_nor_too_late) {
+/* It stops after a twentieth of the columns at the earliest, after four fifths
+   at the latest. */
+TEST(pivot_fall, is_judged_neither_too_early_nor_too_late) {
   const shape steep = {.fall = -30.0, .from = 1 << 20};
   check_columns(4000, 100, false, steep, 200);
   check_columns(4001, 100, false, steep, 300);
-  check_columns(640, 512, false, steep, 512); /* 0.8 of them */
+  check_columns(640, 512, false, steep, 512); /* 0.8 of the columns */
   check_columns(640, 513, false, steep, WHOLE);
 }
 
-/* Down by 10^6.6 (10^6.5 is 3.2e-7), whatever they did before. */
-TEST(pivot_fall, gives_up_on_pivots_down_in_the_rounding) {
+/* The pivots are down by 10^6.6 (the limit of 10^6.5 is 3.2e-7). Their earlier
+   course does not matter. */
+TEST(pivot_fall, gives_up_on_pivots_near_rounding_errors) {
   check_columns(640, 320, false, (shape){.drop = 6.6, .from = 20}, 320);
   check_columns(640, 320, false, (shape){.drop = 6.4, .from = 20}, WHOLE);
   check_columns(640, 320, false, (shape){.drop = 6.6, .from = 1}, 320);
   check_columns(640, 320, false, (shape){.drop = 6.6, .from = 320}, WHOLE);
 }
 
-/* A step between the middle and the end of the columns done, which are 48 of
-   640 apart: at that rate the last pivot would be 10^7.3 (10^8.7) lower, but
-   from the first on it would only be 10^3.7 (10^4.3, more than 10^4). */
+/* The pivots fall in one step between the middle and the end of the columns
+   done, which are 48 of 640 apart. At that rate the last pivot would be 10^7.3
+   (10^8.7) lower, but from the first pivot on only 10^3.7 (10^4.3, more than
+   10^4). */
 TEST(pivot_fall, goes_on_where_pivots_fall_in_a_step) {
   check_columns(640, 128, false, (shape){.drop = 0.55, .from = 80}, WHOLE);
   check_columns(640, 128, false, (shape){.drop = 0.65, .from = 80}, 128);
 }
 
-/* A pivot of zero has a mean of -Inf, which no limit lets pass; NaN neither. */
-TEST(pivot_fall, gives_up_on_pivots_that_are_zero_or_no_numbers) {
+/* A zero pivot has a mean of -Inf, which no limit accepts; nor is NaN
+   accepted. */
+TEST(pivot_fall, gives_up_on_pivots_that_are_zero_or_nan) {
   float sample[HONE_PIVOT_SAMPLE];
   for (int c = 0; c < HONE_PIVOT_SAMPLE; c++)
     sample[c] = 1.0F;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The policy against expectations that are written down here a second time,
-   from what api/hone.h promises and without a look at the tables of
-   refine/policy.c: the rungs of every situation, what follows every failure,
-   and the numbers at the orders where they change. */
+/* The policy compared with a second statement of what api/hone.h promises,
+   written without the tables of refine/policy.c: the engines for every
+   situation, what follows every failure, and the limits at the orders where
+   they change. */
 #include "refine/ladder.h"
 #include "tests/unit/ct.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Engines that are told apart but never run ------------------------------- */
+/* Engines that are compared but never run ---------------------------------- */
 
 static bool applies(const hone_structure *structure, int64_t n) {
   return structure != NULL && n > 0;
@@ -50,7 +50,7 @@ static const hone_engine *const engines[HONE_ROLES] = {
     [HONE_ROLE_GPU_LU_DOUBLE] = &gpu_lu_double,
     [HONE_ROLE_CPU_LU_DOUBLE] = &cpu_lu_double};
 
-/* Rungs ------------------------------------------------------------------- */
+/* The engines of the ladder ------------------------------------------------ */
 
 typedef struct list {
   hone_step steps[HONE_MAX_RUNGS + 1];
@@ -102,7 +102,8 @@ static list steps_for(const hone_situation *s) {
   return l;
 }
 
-/* "D T B C+ L+ L64+": a plus where products are accurate in any case. */
+/* Spells a list, as in "D T B C+ L+ L64+"; a plus stands for accurate
+   products. */
 static void spell(const list *l, char *text, size_t size) {
   text[0] = '\0';
   for (int i = 0; i < l->count; i++) {
@@ -188,12 +189,12 @@ TEST(policy, ends_every_list_with_double_lu_on_the_cpu) {
   for_all_situations(check_room);
 }
 
-TEST(policy, takes_a_gpu_from_the_orders_that_were_measured) {
+TEST(policy, takes_a_gpu_from_the_measured_orders_on) {
   CHECK_EQ_INT(hone_policy_gpu_from(false), 512);
   CHECK_EQ_INT(hone_policy_gpu_from(true), 2048);
 }
 
-/* Failures ---------------------------------------------------------------- */
+/* Failures ----------------------------------------------------------------- */
 
 static const char *const failure_names[HONE_FAILURES] = {"weak", "rounding",
                                                          "pivot"};
@@ -202,12 +203,12 @@ static bool substitutes(const hone_engine *e) {
   return e == &diagonal || e == &triangular || e == &banded;
 }
 
-/* The rule in words. Substitution and the band work with A's exact zeros in
-   double: they are followed by what is as accurate, and by nothing where a
-   pivot is zero, since A then is singular. After LU only something more
-   accurate helps. After Cholesky, another Cholesky has to be more accurate,
-   and helps against a wrong pivot only where rounding may have made it; LU
-   follows where Cholesky broke down, or where LU is as accurate. */
+/* The rule in words. Substitution and the banded LU use the exact zeros of A in
+   double precision: an engine as accurate follows them, and none after a zero
+   pivot, as A then is singular. After LU only a more accurate engine helps.
+   After Cholesky another Cholesky must be more accurate, and helps against a
+   bad pivot only if rounding may have caused it; LU follows if Cholesky broke
+   down, or if LU is as accurate. */
 static bool should_follow(const hone_engine *failed, int failed_rank,
                           hone_failure failure, const hone_engine *engine,
                           int rank) {
@@ -221,7 +222,7 @@ static bool should_follow(const hone_engine *failed, int failed_rank,
   return broke || rank >= failed_rank;
 }
 
-TEST(policy, says_of_every_pair_of_engines_what_follows_a_failure) {
+TEST(policy, decides_for_every_pair_of_engines_what_follows_a_failure) {
   static const int arithmetic[] = {HONE_ARITHMETIC_AUTO, HONE_ARITHMETIC_TF32};
   for (int from = 0; from < HONE_ROLES * 2; from++)
     for (int to = 0; to < HONE_ROLES * 2; to++)
@@ -246,8 +247,8 @@ TEST(policy, gives_up_only_where_exact_zeros_prove_a_matrix_singular) {
     }
 }
 
-/* The rung after r, r's factors being as info says: by the rule above, a
-   coarse product counting as rounding. */
+/* The rung that should follow r by the rule above, if the factors of r are as
+   info says; coarse products count as rounding. */
 static int should_be_next(const hone_ladder *l, int r) {
   const hone_rung *failed = &l->rung[r];
   const int coarse = hone_arithmetic_coarse(failed->choices.arithmetic);
@@ -268,8 +269,8 @@ static int should_be_next(const hone_ladder *l, int r) {
   return l->rung_count;
 }
 
-/* Each rung fails in each way, with all rungs there, and with every second one
-   not_applicable. */
+/* Each rung fails in each way, where all rungs are there, and where every
+   second one is not_applicable. */
 static void compare_climbs(const hone_situation *s) {
   static const hone_factor_info infos[] = {
       {.zero_pivot = -1},
@@ -293,11 +294,11 @@ static void compare_climbs(const hone_situation *s) {
       }
 }
 
-TEST(policy, climbs_from_every_rung_of_every_situation_as_it_says) {
+TEST(policy, climbs_from_every_rung_by_the_same_rule) {
   for_all_situations(compare_climbs);
 }
 
-/* Accuracy ---------------------------------------------------------------- */
+/* Accuracy ----------------------------------------------------------------- */
 
 static const struct {
   int arithmetic;
@@ -340,14 +341,14 @@ TEST(policy, knows_the_roundoff_of_factors_on_a_gpu_and_on_a_cpu) {
   }
 }
 
-TEST(policy, calls_direct_what_works_with_exact_zeros_without_symmetry) {
+TEST(policy, calls_engines_direct_that_use_exact_zeros_without_symmetry) {
   for (int role = 0; role < HONE_ROLES; role++) {
     ct_note("%s", engines[role]->name);
     CHECK_EQ_INT(hone_engine_direct(engines[role]), substitutes(engines[role]));
   }
 }
 
-/* GMRES ------------------------------------------------------------------- */
+/* GMRES -------------------------------------------------------------------- */
 
 static int64_t gmres(int64_t n, int64_t columns) {
   const hone_gmres_situation s = {.n = n, .columns = columns};
@@ -366,9 +367,9 @@ TEST(policy, allows_steps_of_gmres_by_order_within_limits) {
 }
 
 TEST(policy, shares_the_steps_of_gmres_among_the_columns_that_wait) {
-  CHECK_EQ_INT(gmres(100, 0), 10); /* not known: as one */
+  CHECK_EQ_INT(gmres(100, 0), 10); /* unknown, which counts as one */
   CHECK_EQ_INT(gmres(100, 2), 5);
-  CHECK_EQ_INT(gmres(100, 3), 0); /* three steps are too few to begin */
+  CHECK_EQ_INT(gmres(100, 3), 0); /* three steps are too few to start */
   CHECK_EQ_INT(gmres(1000, 2), 12);
   CHECK_EQ_INT(gmres(1000, 6), 4);
   CHECK_EQ_INT(gmres(1000, 7), 0);

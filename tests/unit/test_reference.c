@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The reference: against solutions known exactly, and against elimination in
+/* The reference beside exactly known solutions and beside elimination in
    quadruple precision. */
 #include "tests/gallery/gallery.h"
 #include "tests/gallery/reference.h"
@@ -21,7 +21,7 @@ static double a[ROOM * ROOM], b[ROOM * 3], x[ROOM];
 
 static quad size_of(quad v) { return v < 0 ? -v : v; }
 
-/* |hi + lo - v| / max |v|, with x = C (hi + lo) 2^shift. */
+/* |hi + lo - v| / max |v| for x = C (hi + lo) 2^shift. */
 static double off_by(const reference *r, int64_t c, int64_t i, quad v,
                      quad largest) {
   const int e = r->exponent[i] + r->shift[c];
@@ -30,8 +30,8 @@ static double off_by(const reference *r, int64_t c, int64_t i, quad v,
   return (double)(size_of(got - v) / largest);
 }
 
-/* Hilbert's matrix cannot be stored, its inverse can: with A the inverse,
-   the first unit vector gives 1, 1/2, 1/3, ... */
+/* Hilbert's matrix cannot be stored exactly, but its inverse can: with A the
+   inverse, the first unit vector has the solution 1, 1/2, 1/3, ... */
 TEST(reference, solves_with_hilberts_inverse) {
   reference r = {0};
   for (int64_t n = 1; n <= 12; n++) {
@@ -52,13 +52,14 @@ TEST(reference, solves_with_hilberts_inverse) {
   reference_free(&r);
 }
 
-/* Integer x, and b = A x exact: x comes out to the last bit. */
+/* With integer x and exact b = A x, x is found to the last bit. */
 TEST(reference, finds_integers_exactly) {
   reference r = {0};
   static const char *const names[] = {"integers", "frank", "moler", "minij",
                                       "growth"};
   for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-    const int64_t n = k == 1 ? 22 : 40; /* Frank's condition is about n! */
+    /* The condition of Frank's matrix is about n! */
+    const int64_t n = k == 1 ? 22 : 40;
     gallery_make(gallery_find(names[k]), n, k == 4 ? 1 : 50, 4, a, n);
     for (int64_t i = 0; i < n; i++) {
       b[i] = 0.0;
@@ -73,7 +74,7 @@ TEST(reference, finds_integers_exactly) {
       x[i] = (double)(i % 7 - 3);
     CHECK_LE((double)reference_distance(&r, 0, x, false), r.error[0]);
     CHECK_LE((double)reference_distance(&r, 0, x, true), r.error[0]);
-    x[5] *= 1.0 + 1e-6; /* and sees what is wrong */
+    x[5] *= 1.0 + 1e-6; /* and a wrong entry is noticed */
     CHECK_GE((double)reference_distance(&r, 0, x, true), 0.9e-6 / 3.0);
   }
   reference_free(&r);
@@ -107,8 +108,9 @@ static void eliminate(int64_t n, quad *m, quad *v) {
   }
 }
 
-/* All families whose quadruple elimination is good to 1e-15 or so: what the
-   two differ by is no more than what condition and bound explain. */
+/* All families for which elimination in quadruple precision is accurate to
+   about 1e-15: both solutions differ by no more than condition and bound
+   explain. */
 TEST(reference, agrees_with_quadruple_elimination) {
   enum { N = 17 };
   static quad m[N * N], v[N];
@@ -143,8 +145,8 @@ TEST(reference, agrees_with_quadruple_elimination) {
   reference_free(&r);
 }
 
-/* Entries are multiples of 2^-45 and so is b = A x, exactly: bounds are bounds
-   whatever the condition. */
+/* Entries of A are multiples of 2^-45, and b = A x is exact: the bound must
+   hold whatever the condition. */
 TEST(reference, bounds_its_own_error_far_beyond_double) {
   reference r = {0};
   for (int p = 0; p <= 13; p++) {
@@ -166,12 +168,12 @@ TEST(reference, bounds_its_own_error_far_beyond_double) {
   reference_free(&r);
 }
 
-TEST(reference, knows_what_it_cannot_tell) {
+TEST(reference, admits_when_it_does_not_know_x) {
   reference r = {0};
   const int64_t n = 30;
   for (int64_t i = 0; i < n; i++)
     b[i] = 1.0;
-  gallery_make(gallery_find("frank"), 60, 0, 1, a, 60); /* 1e80 */
+  gallery_make(gallery_find("frank"), 60, 0, 1, a, 60); /* condition 1e80 */
   for (int64_t i = 0; i < 60; i++)
     b[i] = 1.0;
   reference_solve(&r, 60, 1, a, 60, b, 60);
@@ -184,8 +186,8 @@ TEST(reference, knows_what_it_cannot_tell) {
   reference_free(&r);
 }
 
-/* Two equal columns, and b = A * ones: refinement settles on an x, and only
-   the known solutions tell that it is any. */
+/* Two columns are equal and b = A ones: refinement converges to some x, and
+   only the known solutions show that it is not unique. */
 TEST(reference, is_not_fooled_by_a_consistent_singular_system) {
   reference r = {0};
   for (uint64_t seed = 1; seed <= 40; seed++) {
@@ -198,9 +200,9 @@ TEST(reference, is_not_fooled_by_a_consistent_singular_system) {
   reference_free(&r);
 }
 
-/* Columns of very different size and an x that is one unit vector: what is
-   left in the other entries is nothing beside 1 only in scaled variables. The
-   bound is on x as the caller has it. */
+/* Columns of very different size and a solution that is one unit vector: the
+   errors of the other entries are small beside 1 only in scaled variables. The
+   bound has to hold in the caller's variables. */
 TEST(reference, counts_errors_in_the_units_of_the_caller) {
   reference r = {0};
   int trusted = 0;
@@ -209,7 +211,8 @@ TEST(reference, counts_errors_in_the_units_of_the_caller) {
     const int64_t n = 3;
     gallery_make(gallery_find("uniform"), n, 0, seed, a, n);
     for (int64_t j = 0; j < n; j++)
-      for (int64_t i = 0; i < n; i++) /* symmetric in size, as wide ones are */
+      /* Graded symmetrically, like wide matrices. */
+      for (int64_t i = 0; i < n; i++)
         a[i + j * n] = ldexp(a[i + j * n], size[j] + size[i]);
     for (int64_t i = 0; i < n; i++) {
       b[i] = a[i + 2 * n];
@@ -221,12 +224,13 @@ TEST(reference, counts_errors_in_the_units_of_the_caller) {
     if (r.error[0] <= 1.0)
       CHECK_LE((double)reference_distance(&r, 0, x, false), r.error[0]);
   }
-  CHECK_GE(trusted, 100); /* and of the widest it knows that it knows not */
+  CHECK_GE(trusted, 100); /* the reference does not trust the widest ones */
   reference_free(&r);
 }
 
-/* Scaling by powers of two changes nothing but exponents, at both ends. */
-TEST(reference, is_not_disturbed_by_the_ends_of_the_range) {
+/* Scaling by powers of two changes only exponents, also near overflow and
+   underflow. */
+TEST(reference, works_at_the_ends_of_the_range) {
   reference r = {0};
   static double s[ROOM * ROOM];
   const int64_t n = 20;
@@ -252,7 +256,7 @@ TEST(reference, is_not_disturbed_by_the_ends_of_the_range) {
   reference_free(&r);
 }
 
-/* Quadruple precision again, of an x that is nothing special. */
+/* Quadruple precision again, for a random x. */
 TEST(reference, omega_is_that_of_quadruple_precision) {
   static const int exponents[] = {0, 600, -600, 1000, -1000};
   for (int k = 0; k < 5; k++) {

@@ -1,359 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The report: as JSON (read here by a strict reader of our own), as text,
-   and whether what it says of the matrix is true. */
+/* Reports of real calls: complete whatever the status is, and true of the
+   matrix, of the work and of the memory. */
 #include "tests/unit/ct.h"
+#include "tests/unit/json_reader.h"
 #include "tests/unit/support.h"
 
-#include "api/hone.h"
 #include "base/lapack.h"
 
-#include <float.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { TEXT_SIZE = 8192 };
 
-/* JSON (RFC 8259): one flat object --------------------------------------- */
-
-enum { MEMBERS = 80 };
-
-typedef struct member {
-  char name[64];
-  const char *value; /* in the text; a string's first quote */
-  size_t length;
-} member;
-
-typedef struct json {
-  const char *at;
-  bool bad;
-  int members;
-  member member[MEMBERS];
-} json;
-
-static void skip_space(json *j) { j->at += strspn(j->at, " \t\r\n"); }
-
-static void expect(json *j, char c) {
-  skip_space(j);
-  j->bad = j->bad || *j->at != c;
-  j->at += *j->at != '\0';
-}
-
-static void take_digits(json *j) {
-  size_t digits = strspn(j->at, "0123456789");
-  j->bad = j->bad || digits == 0;
-  j->at += digits;
-}
-
-/* -? (0 | [1-9] digits) (. digits)? ([eE] [+-]? digits)? */
-static void take_number(json *j) {
-  j->at += *j->at == '-';
-  if (*j->at == '0')
-    j->at++;
-  else
-    take_digits(j);
-  if (*j->at == '.') {
-    j->at++;
-    take_digits(j);
-  }
-  if (*j->at == 'e' || *j->at == 'E') {
-    j->at++;
-    j->at += *j->at == '+' || *j->at == '-';
-    take_digits(j);
-  }
-}
-
-static void take_string(json *j) {
-  expect(j, '"');
-  while (!j->bad && *j->at != '"') {
-    unsigned char c = (unsigned char)*j->at++;
-    j->bad = c < 0x20;
-    if (c != '\\')
-      continue;
-    c = (unsigned char)*j->at++;
-    if (c == 'u') {
-      j->bad = strspn(j->at, "0123456789abcdefABCDEF") < 4;
-      j->at += j->bad ? 0 : 4;
-    } else {
-      j->bad = c == '\0' || strchr("\"\\/bfnrt", c) == NULL;
-    }
-  }
-  expect(j, '"');
-}
-
-/* [ number, ... ] */
-static void take_numbers(json *j) {
-  expect(j, '[');
-  skip_space(j);
-  while (!j->bad && *j->at != ']') {
-    take_number(j);
-    skip_space(j);
-    j->bad = j->bad || (*j->at != ',' && *j->at != ']');
-    j->at += *j->at == ',';
-    skip_space(j);
-  }
-  expect(j, ']');
-}
-
-static void take_value(json *j) {
-  skip_space(j);
-  if (*j->at == '"')
-    take_string(j);
-  else if (strncmp(j->at, "null", 4) == 0)
-    j->at += 4;
-  else if (*j->at == '[')
-    take_numbers(j);
-  else
-    take_number(j);
-}
-
-static const member *find(const json *j, const char *name) {
-  for (int i = 0; i < j->members; i++)
-    if (strcmp(j->member[i].name, name) == 0)
-      return &j->member[i];
-  return NULL;
-}
-
-/* Reads the whole text; a name must not come twice. */
-static bool read_json(json *j, const char *text) {
-  *j = (json){.at = text};
-  expect(j, '{');
-  do {
-    member m = {.name = ""};
-    skip_space(j);
-    const char *name = j->at + 1;
-    take_string(j);
-    if (j->bad || j->at - name > (ptrdiff_t)sizeof m.name ||
-        j->members == MEMBERS)
-      return false;
-    memcpy(m.name, name, (size_t)(j->at - name) - 1);
-    expect(j, ':');
-    skip_space(j);
-    m.value = j->at;
-    take_value(j);
-    m.length = (size_t)(j->at - m.value);
-    if (j->bad || find(j, m.name) != NULL)
-      return false;
-    j->member[j->members++] = m;
-    skip_space(j);
-  } while (*j->at == ',' && j->at++);
-  expect(j, '}');
-  skip_space(j);
-  return !j->bad && *j->at == '\0';
-}
-
-static bool is(const json *j, const char *name, const char *value) {
-  const member *m = find(j, name);
-  return m != NULL && m->length == strlen(value) &&
-         memcmp(m->value, value, m->length) == 0;
-}
-
-/* The value, to the last bit; NaN for null. */
-static void check_number(const json *j, const char *name, double value) {
-  const member *m = find(j, name);
-  ct_note("%s", name);
-  if (!CHECK(m != NULL))
-    return;
-  if (isfinite(value))
-    CHECK_NEAR(strtod(m->value, NULL), value, 0.0);
-  else
-    CHECK(is(j, name, "null"));
-}
-
-static void check_numbers(const json *j, const hone_report *r) {
-#define NUMBER(name) check_number(j, #name, (double)r->name)
-  NUMBER(status), NUMBER(n), NUMBER(nrhs), NUMBER(accepted);
-  NUMBER(backward_error), NUMBER(normwise_error), NUMBER(residual_error);
-  NUMBER(forward_error), NUMBER(tolerance), NUMBER(iterations);
-  NUMBER(precision), NUMBER(fallback_columns), NUMBER(threads);
-  NUMBER(bad_row), NUMBER(bad_col), NUMBER(norm1), NUMBER(rcond);
-  NUMBER(growth), NUMBER(max_abs), NUMBER(min_abs), NUMBER(scale_exponent_min);
-  NUMBER(scale_exponent_max), NUMBER(underflows), NUMBER(inspect_ms),
-      NUMBER(factor_ms);
-  NUMBER(refine_ms), NUMBER(certify_ms), NUMBER(fallback_ms);
-  NUMBER(total_ms), NUMBER(host_passes), NUMBER(host_bytes),
-      NUMBER(device_bytes);
-  NUMBER(to_device_bytes), NUMBER(from_device_bytes), NUMBER(digits);
-  NUMBER(min_pivot_row), NUMBER(min_pivot_col), NUMBER(null_count);
-  NUMBER(dependent_count);
-#undef NUMBER
-  ct_note(NULL);
-}
-
-/* A report in which every number is another one. */
-static hone_report made_up(void) {
-  return (hone_report){.struct_size = sizeof(hone_report),
-                       .status = 1,
-                       .accepted = 2,
-                       .n = INT64_C(3000000000),
-                       .nrhs = 4,
-                       .backward_error = 0.1,
-                       .normwise_error = 0x1p-1074,
-                       .residual_error = DBL_MAX,
-                       .forward_error = 1.0 / 3.0,
-                       .tolerance = 4.0 * SUP_EPS,
-                       .iterations = 5,
-                       .precision = 32,
-                       .fallback_columns = 6,
-                       .threads = 7,
-                       .bad_row = 8,
-                       .bad_col = -1,
-                       .norm1 = 9.5,
-                       .rcond = 1e-300,
-                       .growth = 10.25,
-                       .max_abs = 11.125,
-                       .min_abs = -0.0,
-                       .scale_exponent_min = -12,
-                       .scale_exponent_max = 13,
-                       .underflows = 14,
-                       .inspect_ms = 15.1,
-                       .factor_ms = 16.2,
-                       .refine_ms = 17.3,
-                       .certify_ms = 18.4,
-                       .fallback_ms = 19.5,
-                       .total_ms = 20.6,
-                       .host_passes = 21,
-                       .host_bytes = INT64_C(1) << 52,
-                       .device_bytes = 22,
-                       .to_device_bytes = 23,
-                       .from_device_bytes = 24,
-                       .digits = 25,
-                       .min_pivot_row = 26,
-                       .min_pivot_col = INT64_C(4000000000),
-                       .null_count = 2,
-                       .null_index = {27, 28},
-                       .null_weight = {0.75, -0.625},
-                       .dependent_count = 100,
-                       .dependent_index = {30, 31, 32, 33, 34, 35, 36, 37},
-                       .dependent_weight = {0.5, 0.25, 0.125},
-                       .device = "CPU, 7 threads",
-                       .path = "single LU, 5 refinements",
-                       .reason = "why"};
-}
-
-TEST(report, json_holds_every_number_to_the_last_bit) {
-  char text[TEXT_SIZE];
-  json j;
-  hone_report r = made_up();
-  size_t length = hone_report_json(&r, text, sizeof text);
-  CHECK_EQ_INT(length, strlen(text));
-  REQUIRE(read_json(&j, text));
-  check_numbers(&j, &r);
-  CHECK(is(&j, "status_text",
-           "\"not converged: x is the best found, its backward error is in "
-           "the report\""));
-  CHECK(is(&j, "device", "\"CPU, 7 threads\""));
-  CHECK(is(&j, "null_index", "[27, 28]"));
-  CHECK(is(&j, "null_weight", "[0.75, -0.625]"));
-  CHECK(is(&j, "dependent_index", "[30, 31, 32, 33, 34, 35, 36, 37]"));
-  CHECK(is(&j, "dependent_weight", "[0.5, 0.25, 0.125, 0, 0, 0, 0, 0]"));
-  CHECK(is(&j, "path", "\"single LU, 5 refinements\""));
-  CHECK(is(&j, "reason", "\"why\""));
-}
-
-TEST(report, json_says_null_for_what_is_no_number) {
-  char text[TEXT_SIZE];
-  json j;
-  hone_report r = made_up();
-  r.backward_error = (double)NAN;
-  r.normwise_error = -(double)NAN;
-  r.residual_error = r.growth = (double)INFINITY;
-  r.forward_error = -(double)INFINITY;
-  hone_report_json(&r, text, sizeof text);
-  REQUIRE(read_json(&j, text));
-  check_numbers(&j, &r);
-  CHECK(strstr(text, "nan") == NULL && strstr(text, "inf\"") == NULL);
-}
-
-TEST(report, json_escapes_what_strings_may_not_hold) {
-  char text[TEXT_SIZE];
-  json j;
-  hone_report r = made_up();
-  strcpy(r.path, "a \"b\" \\ \n\t\x01\x1f / \xc3\xa9");
-  memset(r.reason, '"', sizeof r.reason - 1);
-  hone_report_json(&r, text, sizeof text);
-  REQUIRE(read_json(&j, text));
-  CHECK(is(&j, "path",
-           "\"a \\\"b\\\" \\\\ \\u000a\\u0009\\u0001\\u001f / \xc3\xa9\""));
-  CHECK_EQ_INT(find(&j, "reason")->length, 2 * sizeof r.reason);
-}
-
-static void check_truncation(size_t (*write)(const hone_report *, char *,
-                                             size_t),
-                             const hone_report *r) {
-  char whole[TEXT_SIZE], part[TEXT_SIZE];
-  const size_t length = write(r, whole, sizeof whole);
-  CHECK_EQ_INT(strlen(whole), length);
-  CHECK_EQ_INT(write(r, NULL, 0), length);
-  for (size_t size = 0; size <= length + 2; size++) {
-    memset(part, '#', sizeof part);
-    ct_note("size %zu of %zu", size, length);
-    CHECK_EQ_INT(write(r, part, size), length);
-    size_t fits = size == 0 ? 0 : HONE_MIN(size - 1, length);
-    CHECK_MEM_EQ(part, whole, fits);
-    if (size > 0)
-      CHECK_EQ_INT(part[fits], '\0');
-    CHECK_EQ_INT(part[fits + (size > 0)], '#'); /* nothing beyond */
-  }
-  ct_note(NULL);
-}
-
-TEST(report, json_and_text_are_cut_as_snprintf_does) {
-  hone_report r = made_up();
-  strcpy(r.path, "\"\"\\\n");
-  check_truncation(hone_report_json, &r);
-  check_truncation(hone_report_text, &r);
-}
-
-TEST(report, text_tells_people_what_they_need) {
-  char text[TEXT_SIZE];
-  hone_report r = made_up();
-  hone_report_text(&r, text, sizeof text);
-  static const char *const parts[] = {"1, not converged",
-                                      "3000000000",
-                                      "4 right-hand sides",
-                                      "2 accepted",
-                                      "1.00e-01",
-                                      "2^-12 to 2^13",
-                                      "row 8",
-                                      "single LU, 5 refinements",
-                                      "why",
-                                      "CPU, 7 threads",
-                                      "20.600 ms",
-                                      "factor 16.200",
-                                      "21 passes"};
-  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-    CHECK_CONTAINS(text, parts[i]);
-  CHECK_EQ_INT(text[strlen(text) - 1], '\n');
-}
-
-TEST(report, text_says_what_makes_a_matrix_singular) {
-  char text[TEXT_SIZE];
-  hone_report r = made_up();
-  hone_report_text(&r, text, sizeof text); /* not converged: nothing to say */
-  CHECK(strstr(text, "singular") == NULL);
-  CHECK_CONTAINS(text, "25 digits certain");
-  r.status = HONE_ILL_CONDITIONED;
-  r.digits = 0;
-  hone_report_text(&r, text, sizeof text);
-  CHECK_CONTAINS(text, "no digit certain");
-  CHECK_CONTAINS(text,
-                 "unknowns 27 and 28 move together (weights 0.75, -0.62)\n");
-  CHECK_CONTAINS(text, "100 equations depend on one another, most of all 30, "
-                       "31, 32, 33, 34, 35, 36 and 37 (weights 0.5, 0.25, 0.12,"
-                       " 0, 0, 0, 0, 0)\n");
-  CHECK_CONTAINS(text, "smallest pivot is in row 26, column 4000000000");
-  r.status = HONE_SINGULAR;
-  r.null_count = r.dependent_count = 1;
-  r.min_pivot_row = -1;
-  hone_report_text(&r, text, sizeof text);
-  CHECK_CONTAINS(text, "unknown 27 is not determined");
-  CHECK_CONTAINS(text, "equation 30 says nothing");
-  CHECK(strstr(text, "smallest pivot") == NULL);
-}
-
-/* Reports of real calls -------------------------------------------------- */
+/* Reports of real calls ---------------------------------------------------- */
 
 typedef struct solved {
   int64_t n;
@@ -374,7 +34,7 @@ static solved prepare(int64_t n) {
   return s;
 }
 
-/* The report is full of something else before. */
+/* Fills the report with other bytes before the call. */
 static int solve(solved *s) {
   memset(&s->report, 0xab, sizeof s->report);
   s->report.struct_size = sizeof s->report;
@@ -388,8 +48,8 @@ static void discard(solved *s) {
   sup_free(s->x);
 }
 
-/* Written whole, readable in both forms. */
-static void check_whole(const hone_report *r, int status) {
+/* Every field is written, and both texts can be read. */
+static void check_complete(const hone_report *r, int status) {
   char text[TEXT_SIZE];
   uint64_t word, stale;
   json j;
@@ -400,15 +60,15 @@ static void check_whole(const hone_report *r, int status) {
     CHECK(word != stale);
   }
   hone_report_json(r, text, sizeof text);
-  if (CHECK(read_json(&j, text)))
-    check_numbers(&j, r);
+  if (CHECK(json_read(&j, text)))
+    json_check_report(&j, r);
   const char *const keys[] = {"status",     "status_text",    "n",
                               "nrhs",       "backward_error", "normwise_error",
                               "iterations", "rcond",          "path",
                               "inspect_ms", "factor_ms",      "refine_ms",
                               "certify_ms", "fallback_ms",    "total_ms"};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-    CHECK(find(&j, keys[i]) != NULL);
+    CHECK(json_find(&j, keys[i]) != NULL);
   hone_report_text(r, text, sizeof text);
   CHECK_CONTAINS(text, hone_status_text(status));
   CHECK_GE(r->total_ms, 0.0);
@@ -424,7 +84,7 @@ static int stop_in_refinement(void *user, const hone_progress *event) {
   return strcmp(event->phase, "refine") == 0;
 }
 
-TEST(report, is_whole_whatever_the_status) {
+TEST(report, is_complete_whatever_the_status) {
   static const int statuses[] = {
       HONE_OK,           HONE_NOT_CONVERGED, HONE_INTERRUPTED,
       HONE_CANCELLED,    HONE_BAD_OPTION,    HONE_BAD_STRUCT_SIZE,
@@ -456,7 +116,7 @@ TEST(report, is_whole_whatever_the_status) {
     s.a = status == HONE_NULL_POINTER ? NULL : a;
     s.n = status == HONE_BAD_SIZE ? -1 : 40;
     CHECK_EQ_INT(solve(&s), status);
-    check_whole(&s.report, status);
+    check_complete(&s.report, status);
     CHECK_EQ_INT(s.report.n, s.n);
     CHECK_EQ_INT(s.report.nrhs, 1);
     s.a = a;
@@ -464,8 +124,9 @@ TEST(report, is_whole_whatever_the_status) {
   }
 }
 
-/* The place stands in the text where there is one, and only there. */
-TEST(report, text_names_the_place_of_bad_entries) {
+/* The text names row and column of an error where there is one, and only
+   there. */
+TEST(report, text_names_row_and_column_of_bad_entries) {
   char text[TEXT_SIZE];
   solved s = prepare(20);
   CHECK_EQ_INT(solve(&s), HONE_OK);
@@ -483,7 +144,7 @@ TEST(report, text_names_the_place_of_bad_entries) {
   discard(&s);
 }
 
-/* What it says of the matrix --------------------------------------------- */
+/* Reports about the matrix ------------------------------------------------- */
 
 static double norm_1(int64_t n, const double *a) {
   double norm = 0.0;
@@ -512,9 +173,9 @@ static double rcond_by_dgecon(int64_t order, const double *a) {
   return rcond;
 }
 
-TEST(report, rcond_is_that_of_lapack_and_of_the_matrix_as_given) {
+TEST(report, rcond_is_that_of_dgecon_for_the_matrix_as_given) {
   static const int64_t orders[] = {1, 2, 50, 300};
-  static const double spread[] = {0.0, 4.0, 8.0}; /* of the units' exponents */
+  static const double spread[] = {0.0, 4.0, 8.0}; /* exponents of the units */
   for (int k = 0; k < 4 * 3 * 2; k++) {
     const int64_t n = orders[k / 6];
     const double d = spread[k % 3];
@@ -541,8 +202,8 @@ TEST(report, rcond_is_that_of_lapack_and_of_the_matrix_as_given) {
   }
 }
 
-/* Identity, then a matrix whose last column grows by 3/2 in every row. That
-   one for double only: the single engine may factor its transpose. */
+/* The identity, then a matrix whose last column grows by 3/2 in each row. The
+   latter counts for double only: the single engine may factor the transpose. */
 TEST(report, growth_is_that_of_the_factorization) {
   enum { N = 16 };
   for (int start = HONE_FACTOR_SINGLE; start <= HONE_FACTOR_DOUBLE; start++) {
@@ -567,10 +228,11 @@ TEST(report, growth_is_that_of_the_factorization) {
   }
 }
 
-TEST(report, says_range_scaling_and_what_vanished_in_single) {
+TEST(report, gives_range_and_scaling_and_entries_that_underflow) {
   solved s = prepare(20);
   s.options.factor_precision = HONE_FACTOR_SINGLE;
-  s.options.structure = HONE_STRUCTURE_GENERAL; /* not as a band */
+  /* Else the matrix would be solved as a band. */
+  s.options.structure = HONE_STRUCTURE_GENERAL;
   for (int i = 0; i < 20 * 20; i++)
     s.a[i] = i % 21 == 0 ? 4.0 : 0.0;
   s.a[0] = 1.0;
@@ -592,7 +254,7 @@ TEST(report, says_range_scaling_and_what_vanished_in_single) {
   discard(&s);
 }
 
-/* Work and memory -------------------------------------------------------- */
+/* Work and memory ---------------------------------------------------------- */
 
 static void check_work(const hone_report *r) {
   double sum = r->inspect_ms + r->factor_ms + r->refine_ms + r->certify_ms +

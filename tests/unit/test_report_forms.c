@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The report's two forms, letter by letter: of reports that are made up, with
-   numbers that have a short decimal form, so that the whole text can stand
-   here. Places are counted from 0, and 0 is a place like any other. */
+/* The two texts of a report, letter by letter, for made-up reports whose
+   numbers have short decimal forms, so that the whole text stands here. Rows
+   and columns are counted from 0, and 0 is one of them. */
 #include "tests/unit/ct.h"
 #include "tests/unit/support.h"
 
@@ -13,7 +13,7 @@
 
 enum { TEXT_SIZE = 8192 };
 
-/* What begin_report would leave: no place is known. */
+/* The report before a call: row and column of an error are unknown. */
 static hone_report empty(int status) {
   return (hone_report){.struct_size = sizeof(hone_report),
                        .status = status,
@@ -63,7 +63,7 @@ static void check_text(const hone_report *r, const char *wanted) {
   CHECK_EQ_INT(length, strlen(wanted));
 }
 
-TEST(report_forms, text_of_what_was_solved_is_short) {
+TEST(report_forms, text_of_a_solved_system_is_short) {
   hone_report r = solved();
   check_text(&r, SOLVED ERRORS DIGITS MATRIX TIME MEMORY);
   r.digits = 1;
@@ -77,7 +77,7 @@ TEST(report_forms, text_of_what_was_solved_is_short) {
       "forward error   at most inf: no digit certain\n" MATRIX TIME MEMORY);
 }
 
-TEST(report_forms, text_says_how_much_of_how_many_was_done) {
+TEST(report_forms, text_counts_accepted_columns_and_fallbacks) {
   hone_report r = empty(HONE_NOT_CONVERGED);
   r.nrhs = 2;
   r.accepted = 1;
@@ -112,7 +112,7 @@ TEST(report_forms, text_says_how_much_of_how_many_was_done) {
              "memory          12.3 MB on the host, 9 passes over A\n");
 }
 
-/* Nothing was measured of an error, of no column and of no unknown. */
+/* No error was measured, of any column. */
 TEST(report_forms, text_has_no_errors_where_there_is_no_x) {
   hone_report r = solved();
   r.status = HONE_CANCELLED;
@@ -138,7 +138,7 @@ TEST(report_forms, text_has_no_errors_where_there_is_no_x) {
           "system          n 0, 1 right-hand side, 1 accepted\n" TIME MEMORY);
 }
 
-TEST(report_forms, text_tells_of_scaling_where_either_end_is_not_0) {
+TEST(report_forms, text_has_scaling_where_either_exponent_is_not_0) {
   static const int ends[][2] = {{-1, 0}, {0, 1}, {-3, 7}, {1, 1}, {-1, -1}};
   for (size_t k = 0; k < sizeof ends / sizeof ends[0]; k++) {
     hone_report r = solved();
@@ -153,7 +153,7 @@ TEST(report_forms, text_tells_of_scaling_where_either_end_is_not_0) {
   }
 }
 
-TEST(report_forms, text_names_places_from_0_on) {
+TEST(report_forms, text_counts_rows_and_columns_from_0) {
   hone_report r = empty(HONE_NOT_FINITE_A);
 #define HEAD                                                                   \
   "status          -20, A contains NaN or Inf: the report says where\n"        \
@@ -182,7 +182,7 @@ TEST(report_forms, text_names_one_unknown_one_equation_and_the_pivot) {
              "singular        unknown 0 is not determined\n" TIME MEMORY);
   r.null_index[0] = 2;
   r.dependent_count = 1;
-  r.min_pivot_row = 0; /* without the column it is no place */
+  r.min_pivot_row = 0; /* without the column it is unknown */
   check_text(&r,
              SINGULAR "singular        unknown 2 is not determined\n"
                       "singular        equation 0 says nothing\n" TIME MEMORY);
@@ -196,14 +196,15 @@ TEST(report_forms, text_names_one_unknown_one_equation_and_the_pivot) {
   r.null_count = 0;
   check_text(&r,
              SINGULAR "singular        equation 0 says nothing\n" TIME MEMORY);
-  r.status = HONE_NO_MEMORY; /* what is nearly singular is told then alone */
+  /* Not a singular matrix: no unknowns or equations. */
+  r.status = HONE_NO_MEMORY;
   check_text(&r, "status          -40, out of memory, or above "
                  "options.memory_limit_bytes\n"
                  "system          n 3, 1 right-hand side, 0 "
                  "accepted\n" TIME MEMORY);
 }
 
-TEST(report_forms, text_lists_what_moves_together_up_to_eight) {
+TEST(report_forms, text_lists_up_to_eight_unknowns_and_equations) {
   hone_report r = empty(HONE_SINGULAR);
   for (int k = 0; k < 8; k++) {
     r.null_index[k] = r.dependent_index[7 - k] = k;
@@ -227,7 +228,7 @@ TEST(report_forms, text_lists_what_moves_together_up_to_eight) {
       "0.12)\n" TIME MEMORY);
 }
 
-TEST(report_forms, text_tells_of_a_gpus_forms_where_there_were_any) {
+TEST(report_forms, text_names_a_gpus_forms_where_they_were_used) {
   hone_report r = empty(HONE_NO_DEVICE);
 #define HEAD                                                                   \
   "status          -50, the device asked for cannot be used\n"                 \
@@ -251,7 +252,7 @@ TEST(report_forms, text_tells_of_a_gpus_forms_where_there_were_any) {
 #undef HEAD
 }
 
-TEST(report_forms, json_is_this_text) {
+TEST(report_forms, json_is_complete) {
   char text[TEXT_SIZE];
   hone_report r = {
       .struct_size = sizeof(hone_report),
@@ -343,7 +344,7 @@ TEST(report_forms, json_is_this_text) {
 }
 
 /* Buffers of every size are written to their end and no further. */
-TEST(report_forms, are_cut_where_the_buffer_ends) {
+TEST(report_forms, are_truncated_at_the_end_of_the_buffer) {
   hone_report r = solved();
   char whole[TEXT_SIZE], part[TEXT_SIZE];
   for (int form = 0; form < 2; form++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Engines that hold a copy of A and take residuals there: the host has the
-   last word, whatever they say. The engine is the single-precision one of the
-   host with residuals that are true, zero, large, or fail. */
+/* Engines that hold a copy of A and compute residuals with it: whatever they
+   return, x is accepted by the host's residual only. The engine is the host's
+   single-precision LU with residuals that are true, zero, too large, or that
+   fail. */
 #include "tests/unit/support.h"
 
 #include "api/hone.h"
@@ -15,11 +16,11 @@ enum { ORDER = 40 };
 typedef enum residuals { TRUE_ONES, ZERO, LARGE, FAILING, LAST } residuals;
 static residuals kind;
 static int asked, expected;
-static double largest; /* of the last r over its den */
+static double largest; /* of the last r divided by its den */
 
 static bool resident(void *self) { return self != NULL; }
 
-/* Unscaled where the scaling is not known yet. */
+/* Without scaling where it is not known yet. */
 static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
                   hone_factor_info *info) {
   double one[ORDER];
@@ -131,7 +132,7 @@ static outcome run(residuals how, bool fall_back) {
   return run_to(how, fall_back, false);
 }
 
-TEST(resident, residuals_are_taken_there_and_the_verdict_here) {
+TEST(resident, residuals_are_computed_there_and_x_is_accepted_here) {
   const outcome o = run(TRUE_ONES, false);
   CHECK_EQ_INT(o.status, HONE_OK);
   CHECK_LE(o.omega, SUP_LIMIT);
@@ -139,17 +140,17 @@ TEST(resident, residuals_are_taken_there_and_the_verdict_here) {
   CHECK_GE(o.report.device_passes, 2);
 }
 
-TEST(resident, a_residual_of_zero_is_not_believed) {
+TEST(resident, a_residual_of_zero_is_checked_by_the_host) {
   const outcome o = run(ZERO, false);
   CHECK_EQ_INT(o.status, HONE_OK);
   CHECK_LE(o.omega, SUP_LIMIT);
   CHECK_GE(o.report.iterations, 1);
-  CHECK_GE(o.report.host_passes, 2); /* the first was no acceptance */
+  CHECK_GE(o.report.host_passes, 2); /* the first pass did not accept x */
 }
 
-/* True until x is good enough, then zero: the host accepts x as well, but has
-   its own residual solved for. */
-TEST(resident, an_error_is_not_zero_because_a_residual_there_is) {
+/* The residual is true until x is accurate enough, then zero. The host accepts
+   x, but solves for its own residual. */
+TEST(resident, a_residual_of_zero_is_no_error_bound) {
   const outcome o = run(TRUE_ONES, false), last = run(LAST, false);
   CHECK_EQ_INT(last.status, HONE_OK);
   CHECK_GE(expected, 2);
@@ -157,7 +158,7 @@ TEST(resident, an_error_is_not_zero_because_a_residual_there_is) {
   CHECK_NEAR(last.column.forward_error, o.column.forward_error, 0.0);
 }
 
-TEST(resident, residuals_that_stay_large_are_no_acceptance) {
+TEST(resident, residuals_that_stay_large_are_not_accepted) {
   CHECK_GE(run(LARGE, false).status, 1);
   const outcome o = run(LARGE, true);
   CHECK_EQ_INT(o.status, HONE_OK);
@@ -165,7 +166,7 @@ TEST(resident, residuals_that_stay_large_are_no_acceptance) {
   CHECK_EQ_INT(o.report.precision, 64);
 }
 
-TEST(resident, one_that_fails_is_followed_by_the_host) {
+TEST(resident, a_residual_that_fails_is_followed_by_the_hosts) {
   const outcome o = run(FAILING, false);
   CHECK_EQ_INT(o.status, HONE_OK);
   CHECK_LE(o.omega, SUP_LIMIT);
@@ -173,7 +174,7 @@ TEST(resident, one_that_fails_is_followed_by_the_host) {
   CHECK_GE(o.report.host_passes, 2);
 }
 
-TEST(resident, extra_precision_has_the_hosts_verdict_too) {
+TEST(resident, extra_precision_accepts_by_the_hosts_residual_too) {
   const outcome o = run_to(TRUE_ONES, false, true);
   CHECK_EQ_INT(o.status, HONE_OK);
   CHECK_NEAR(o.column.backward_error, o.omega, 1e-3 * SUP_EPS);
@@ -188,9 +189,9 @@ TEST(resident, extra_precision_has_the_hosts_verdict_too) {
   CHECK_NEAR(failing.column.backward_error, failing.omega, 1e-3 * SUP_EPS);
 }
 
-/* Where a device begins ahead, a solve sends it b and, for each residual, x and
-   b: all corrections and the error bound are of what it has. */
-TEST(resident, corrections_and_the_error_bound_are_begun_ahead) {
+/* Where a device begins to solve ahead, a solve sends it b and, for each
+   residual, x and b: all corrections and the error bound follow from these. */
+TEST(resident, corrections_and_the_error_bound_are_solved_for_ahead) {
   enum { N = 300 };
   char why[128];
   if (!hone_engine_single_cuda.probe(why, sizeof why))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is done to A before the factorization: cpu_dp/inspect.c against a
-   naive long double, and refine/scale.c, whose powers of two must be exact,
-   undone to the last bit, and leave alone what needs none. */
+/* The passes over A before the factorization: cpu_dp/inspect.c beside plain
+   loops in long double, and refine/scale.c, whose powers of two must be exact,
+   be undone to the last bit, and leave a level matrix alone. */
 #include "tests/unit/ct.h"
 #include "tests/unit/support.h"
 
@@ -13,17 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Inspection ------------------------------------------------------------- */
+/* Inspection --------------------------------------------------------------- */
 
 typedef struct inspected {
   int64_t n;
   hone_dense dense;
-  hone_matrix a; /* the same as an operator */
+  hone_matrix a; /* the matrix as an operator */
   double *store, *scratch;
   hone_inspection seen;
 } inspected;
 
-/* a: n x n padded with NaN, zero so far. */
+/* a: n x n, zero, with NaN in the padding. */
 static void open_inspected(inspected *s, int64_t n, int64_t pad) {
   *s = (inspected){.n = n, .store = sup_filled((n + pad) * n, (double)NAN)};
   s->dense = (hone_dense){n, n + pad, s->store, NULL};
@@ -46,8 +46,8 @@ static double *at(const inspected *s, int64_t i, int64_t j) {
   return s->store + i + j * s->dense.lda;
 }
 
-/* row, col: exponents of a scaling, or NULL. Maxima are exact; sums in
-   double have n terms of one sign. */
+/* row, col: exponents of a scaling, or NULL. Maxima are exact; sums in double
+   have n terms of one sign. */
 static void check_inspection(const inspected *s, const int *row,
                              const int *col) {
   const int64_t n = s->n;
@@ -75,7 +75,7 @@ static void check_inspection(const inspected *s, const int *row,
   CHECK_EQ_INT(s->seen.bad_col, -1);
 }
 
-/* The other pool's result must have the same bits. */
+/* A pool of so many threads must give the same bits. */
 static void check_same_with_pool(const inspected *s, int threads) {
   const size_t bytes = (size_t)s->n * sizeof(double);
   inspected other = *s;
@@ -98,7 +98,7 @@ static const int64_t orders[] = {1,   2,   3,   7,   8,   9,   127, 128, 129,
                                  255, 256, 257, 399, 400, 401, 513, 1025};
 enum { ORDERS = sizeof orders / sizeof *orders };
 
-TEST(inspect, finds_maxima_and_norms_and_the_same_bits_on_any_threads) {
+TEST(inspect, finds_the_same_maxima_and_norms_with_any_number_of_threads) {
   for (int o = 0; o < ORDERS; o++) {
     const int64_t n = orders[o];
     sup_rng rng = {(uint64_t)n};
@@ -116,7 +116,7 @@ TEST(inspect, finds_maxima_and_norms_and_the_same_bits_on_any_threads) {
   }
 }
 
-TEST(inspect, sees_the_matrix_through_its_scaling) {
+TEST(inspect, measures_the_scaled_matrix) {
   for (int o = 0; o < ORDERS - 2; o++) {
     const int64_t n = orders[o];
     sup_rng rng = {(uint64_t)n};
@@ -142,8 +142,8 @@ TEST(inspect, sees_the_matrix_through_its_scaling) {
   }
 }
 
-/* Three entries that are no numbers; the first by columns is told. */
-TEST(inspect, tells_the_first_nan_or_infinity_by_columns) {
+/* Three entries are not finite; the first one by columns is reported. */
+TEST(inspect, reports_the_first_nan_or_infinity_by_columns) {
   static const double kinds[] = {(double)NAN, (double)INFINITY,
                                  -(double)INFINITY};
   hone_mem mem = {0};
@@ -189,14 +189,14 @@ TEST(inspect, takes_a_norm_that_overflows_for_the_largest_number) {
   close_inspected(&s);
 }
 
-/* Scaling ---------------------------------------------------------------- */
+/* Scaling ------------------------------------------------------------------ */
 
 typedef struct scaled {
   inspected on;
   hone_scaling c;
 } scaled;
 
-/* A uniform matrix to be spoiled. */
+/* A uniform random matrix, to be graded. */
 static void open_scaled(scaled *s, int64_t n) {
   sup_rng rng = {(uint64_t)(77 * n)};
   open_inspected(&s->on, n, 1);
@@ -223,7 +223,8 @@ static void find(scaled *s) {
   CHECK_EQ_INT(hone_scale_find(&sight, &s->on.seen, &s->c), HONE_OK);
 }
 
-/* Powers of two, as their exponents say; and the inspection is that of S. */
+/* The scaling has the powers of two that its exponents say, and the inspection
+   is that of S. */
 static void check_consistent(const scaled *s) {
   const hone_scaling *c = &s->c;
   for (int64_t i = 0; i < s->on.n; i++) {
@@ -235,7 +236,8 @@ static void check_consistent(const scaled *s) {
   check_inspection(&s->on, c->row_exp, c->col_exp);
 }
 
-/* Exponents, by ilogb, of the smallest and largest row or column of S. */
+/* The exponents, by ilogb, of the smallest and the largest row or column of
+   S. */
 static void range_of(const scaled *s, int *low, int *high) {
   *low = INT32_MAX;
   *high = -INT32_MAX;
@@ -254,7 +256,8 @@ static void check_range(const scaled *s, int low, int high) {
   CHECK_LE(is_high, high);
 }
 
-/* Row i by 2^(r i), column j by 2^(c j), all relative to the middle. */
+/* Row i is multiplied by 2^(r i), column j by 2^(c j), relative to the
+   middle. */
 static void grade(scaled *s, double r, double c) {
   const int64_t n = s->on.n;
   for (int64_t j = 0; j < n; j++)
@@ -265,8 +268,8 @@ static void grade(scaled *s, double r, double c) {
     }
 }
 
-/* Grading by up to 1e24 in all, in rows, columns, both ways. The maxima come
-   out between 2^-7 and 2 (measured), as the sweeps stop at a factor of 2^6. */
+/* Rows, columns or both are graded by up to 1e24 in all. The maxima come out
+   between 2^-7 and 2 (measured), as the sweeps stop at a factor of 2^6. */
 TEST(scale, brings_graded_matrices_within_a_factor_of_256) {
   for (int64_t n = 2; n < 130; n = 3 * n + 1)
     for (double grading = 20.0; grading <= 80.0; grading *= 2.0)
@@ -285,7 +288,7 @@ TEST(scale, brings_graded_matrices_within_a_factor_of_256) {
       }
 }
 
-/* D K D, D = 10^U(-4, 4): stiffness in mixed units. */
+/* D K D, D = 10^U(-4, 4), as for stiffness in mixed units. */
 static void make_mixed_units(scaled *s) {
   const int64_t n = s->on.n;
   sup_rng rng = {(uint64_t)n};
@@ -315,8 +318,8 @@ TEST(scale, levels_mixed_units_and_keeps_symmetry) {
   }
 }
 
-/* One entry, or one row, or one column, at the ends of the range of double.
-   Denormal numbers are brought as far as exponents of 1000 go. */
+/* One entry, row or column is at an end of the range of double. Subnormal
+   numbers are scaled as far as exponents of 1000 go. */
 TEST(scale, stays_exact_at_the_ends_of_the_range) {
   static const double ends[] = {1e300, DBL_MAX, 1e-300, 1e-310, 5e-324};
   for (int64_t n = 1; n < 60; n = 4 * n + 3)
@@ -334,12 +337,12 @@ TEST(scale, stays_exact_at_the_ends_of_the_range) {
       if (s.c.used)
         check_range(&s, ends[k / 3] < DBL_MIN ? -75 : -8, 0);
       else
-        CHECK(k / 3 > 1 && k % 3 == 0); /* one small entry harms nobody */
+        CHECK(k / 3 > 1 && k % 3 == 0); /* one small entry needs no scaling */
       close_scaled(&s);
     }
 }
 
-TEST(scale, leaves_alone_what_is_level) {
+TEST(scale, leaves_level_matrices_alone) {
   static const int exponents[] = {0, 10, -10, 15, -15};
   for (int kind = 0; kind < 4; kind++)
     for (int e = 0; e < 5; e++) {
@@ -374,16 +377,17 @@ TEST(scale, brings_level_matrices_far_from_1_near_1) {
       s.on.store[i] = ldexp(s.on.store[i], exponents[e]);
     find(&s);
     check_consistent(&s);
-    check_range(&s, -20, 20); /* within which nothing is done */
+    check_range(&s, -20, 20); /* in this range nothing is scaled */
     close_scaled(&s);
   }
 }
 
-/* Vectors ---------------------------------------------------------------- */
+/* Vectors ------------------------------------------------------------------ */
 
 enum { LENGTH = 100 };
 
-/* r of exponents low .. low + range, exponents of R within +-most. */
+/* r has exponents from low to low + range; the exponents of R are within most
+   of 0. */
 static void check_round_trip(sup_rng *rng, int low, int range, int most) {
   double r[LENGTH], v[LENGTH], largest = 0.0;
   int e[LENGTH], undo[LENGTH];
@@ -406,7 +410,7 @@ static void check_round_trip(sup_rng *rng, int low, int range, int most) {
   CHECK_MEM_EQ(v, r, sizeof r);
 }
 
-TEST(scale, takes_vectors_in_and_out_without_a_rounding) {
+TEST(scale, converts_vectors_to_and_fro_without_rounding) {
   static const int lows[] = {-1021, -900, -300, 0, 300, 970};
   sup_rng rng = {1};
   for (int k = 0; k < 6; k++) {
@@ -420,8 +424,8 @@ TEST(scale, takes_vectors_in_and_out_without_a_rounding) {
   }
 }
 
-/* The largest entry decides, wherever it stands; with the scaling's largest
-   exponents and denormal numbers. */
+/* The largest entry decides, wherever it stands, also with the largest
+   exponents of scaling and with subnormal numbers. */
 TEST(scale, scales_vectors_by_their_largest_entry_at_the_ends_of_the_range) {
   static const struct {
     double r[3];
@@ -443,6 +447,6 @@ TEST(scale, scales_vectors_by_their_largest_entry_at_the_ends_of_the_range) {
       CHECK_NEAR(v[i], cases[c].v[i], 0.0);
     memcpy(v, cases[c].r, sizeof v);
     CHECK_EQ_INT(hone_scale_in(3, cases[c].row_exp, v, v), cases[c].k);
-    CHECK_MEM_EQ(v, cases[c].v, sizeof v); /* in place too */
+    CHECK_MEM_EQ(v, cases[c].v, sizeof v); /* also in place */
   }
 }

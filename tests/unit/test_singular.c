@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Singular matrices: is it said which unknowns and which equations make them
-   so, in the caller's own numbering? */
+/* For singular matrices the report names the unknowns and equations that make
+   them so, in the caller's numbering. */
 #include "tests/unit/support.h"
 
 #include "tests/unit/ct.h"
@@ -38,7 +38,7 @@ static void discard(trial *t) {
   sup_free(t->x);
 }
 
-/* Never 0, and x untouched on an error. */
+/* Solves; the status must not be 0, and an error leaves x untouched. */
 static int refused(trial *t) {
   int st = hone_solve(t->n, 1, t->a, t->n, t->b, t->n, t->x, t->n, &t->options,
                       &t->report);
@@ -48,7 +48,7 @@ static int refused(trial *t) {
   return st;
 }
 
-/* What is said of unknowns, or of equations. */
+/* Unknowns, or equations, with their weights in the report. */
 typedef struct vector {
   int64_t count;
   const int64_t *index;
@@ -63,7 +63,7 @@ static vector equations(const hone_report *r) {
   return (vector){r->dependent_count, r->dependent_index, r->dependent_weight};
 }
 
-/* The weight of entry i; 0 where it is not listed. */
+/* The weight of entry i; 0 if the entry is not listed. */
 static double weight_of(vector v, int64_t i) {
   for (int64_t k = 0; k < v.count && k < LISTED; k++)
     if (v.index[k] == i)
@@ -79,7 +79,7 @@ static void check_pair(vector v, int64_t i, int64_t j, double tolerance) {
   CHECK_LT(0.0, v.weight[0]);
 }
 
-/* Column to becomes column from, or row to row from, but for noise. */
+/* Column to becomes column from, or row to row from, with some noise. */
 static void repeat(trial *t, bool row, int64_t from, int64_t to, double noise) {
   const int64_t n = t->n, step = row ? n : 1, line = row ? 1 : n;
   sup_rng rng = {3};
@@ -97,8 +97,8 @@ static void transpose(trial *t) {
     }
 }
 
-/* The system that the caller sees, op(A) in its layout, has two columns (row:
-   rows) alike, whatever the layout and trans. */
+/* Two columns (row: two rows) of op(A) are nearly equal, whatever the layout
+   and trans. */
 static void set_up_alike(trial *t, bool row, int layout, int trans,
                          double noise) {
   repeat(t, row, 4, 21, noise);
@@ -108,7 +108,7 @@ static void set_up_alike(trial *t, bool row, int layout, int trans,
   t->options.trans = trans;
 }
 
-TEST(singular, names_columns_that_are_alike_as_unknowns) {
+TEST(singular, equal_columns_are_named_as_unknowns) {
   for (int k = 0; k < 24; k++) {
     trial t = make(ORDER, 5);
     ct_note("case %d", k);
@@ -120,7 +120,7 @@ TEST(singular, names_columns_that_are_alike_as_unknowns) {
   }
 }
 
-TEST(singular, names_rows_that_are_alike_as_equations) {
+TEST(singular, equal_rows_are_named_as_equations) {
   for (int k = 0; k < 24; k++) {
     trial t = make(ORDER, 5);
     ct_note("case %d", k);
@@ -134,7 +134,7 @@ TEST(singular, names_rows_that_are_alike_as_equations) {
 }
 
 /* Column 7 is column 2 plus twice column 11. */
-TEST(singular, gives_the_weights_of_a_combination) {
+TEST(singular, dependent_columns_have_the_weights_of_their_combination) {
   trial t = make(ORDER, 8);
   for (int64_t i = 0; i < ORDER; i++)
     t.a[i + 7 * ORDER] = t.a[i + 2 * ORDER] + 2.0 * t.a[i + 11 * ORDER];
@@ -148,8 +148,8 @@ TEST(singular, gives_the_weights_of_a_combination) {
   discard(&t);
 }
 
-/* A tenth of the largest weight is what dominates. */
-TEST(singular, leaves_out_what_hardly_moves) {
+/* Entries above a tenth of the largest weight are listed. */
+TEST(singular, entries_of_small_weight_are_left_out) {
   for (int k = 0; k < 2; k++) {
     trial t = make(ORDER, 8);
     const double part = k == 0 ? 0.09 : 0.11;
@@ -161,8 +161,8 @@ TEST(singular, leaves_out_what_hardly_moves) {
   }
 }
 
-/* In the caller's units, also where the library scales. */
-TEST(singular, gives_weights_in_the_callers_units) {
+/* The weights are in the caller's units, also where the library scales. */
+TEST(singular, weights_are_in_the_callers_units) {
   for (int rows = 0; rows < 2; rows++) {
     trial t = make(ORDER, 8);
     repeat(&t, false, 4, 21, 0.0);
@@ -170,7 +170,8 @@ TEST(singular, gives_weights_in_the_callers_units) {
       for (int64_t i = 0; i < ORDER; i++)
         t.a[i + j * ORDER] =
             ldexp(t.a[i + j * ORDER], (int)(i * 3 - j % 5 * 20));
-    for (int64_t i = 0; i < ORDER; i++) /* 4: 2^-80, 21: 2^-20 until here */
+    /* Columns 4 and 21 have the units 2^-80 and 2^-20. */
+    for (int64_t i = 0; i < ORDER; i++)
       t.a[i + 21 * ORDER] = ldexp(t.a[i + 21 * ORDER], -61);
     if (rows)
       transpose(&t);
@@ -184,15 +185,15 @@ TEST(singular, gives_weights_in_the_callers_units) {
   }
 }
 
-TEST(singular, names_rows_and_columns_of_zeros) {
+TEST(singular, zero_rows_and_columns_are_named) {
   for (int k = 0; k < 8; k++) {
     trial t = make(ORDER, 5);
-    const bool row = k & 1; /* of the system the caller sees */
+    const bool row = k & 1; /* of the caller's system op(A) */
     ct_note("case %d", k);
     for (int64_t i = 0; i < ORDER; i++)
       t.a[row ? 9 + i * ORDER : i + 9 * ORDER] = 0.0;
     set_up_alike(&t, row, k >> 1 & 1, k >> 2, 0.0);
-    for (int64_t i = 0; i < ORDER; i++) /* undo what is alike */
+    for (int64_t i = 0; i < ORDER; i++) /* undoes the equal columns */
       t.a[i + 21 * ORDER] += t.a[i + 3 * ORDER];
     CHECK_EQ_INT(refused(&t), HONE_SINGULAR);
     vector v = row ? equations(&t.report) : unknowns(&t.report);
@@ -210,9 +211,9 @@ TEST(singular, names_rows_and_columns_of_zeros) {
   }
 }
 
-/* Ones in the places (i * 7 + 3) % n of row i: a permutation, and a second
-   row that is like row 4 where both have entries. */
-TEST(singular, names_row_and_column_of_a_pivot_that_is_zero) {
+/* Row i has a one at (i * 7 + 3) % n: a permutation. A second row equals row 4
+   where both have entries. */
+TEST(singular, row_and_column_of_a_zero_pivot_are_named) {
   for (int k = 0; k < 4; k++) {
     trial t = make(ORDER, 5);
     memset(t.a, 0, ORDER * ORDER * sizeof *t.a);
@@ -223,7 +224,7 @@ TEST(singular, names_row_and_column_of_a_pivot_that_is_zero) {
     ct_note("case %d", k);
     t.options.layout = k & 1;
     t.options.trans = k >> 1;
-    if (t.options.layout == HONE_ROW_MAJOR) /* the same matrix */
+    if (t.options.layout == HONE_ROW_MAJOR) /* the same matrix by rows */
       transpose(&t);
     CHECK_EQ_INT(refused(&t), HONE_SINGULAR);
     CHECK(t.report.min_pivot_row == 4 || t.report.min_pivot_row == 10);
@@ -236,9 +237,9 @@ TEST(singular, names_row_and_column_of_a_pivot_that_is_zero) {
   }
 }
 
-/* In a permutation, row 25 is a combination of rows 11 and 20 but for
-   rounding, and smaller: it is the last that pivoting takes. */
-TEST(singular, names_the_smallest_pivot) {
+/* In a permutation, row 25 is a combination of rows 11 and 20 except for
+   rounding, and smaller, so that pivoting takes it last. */
+TEST(singular, row_and_column_of_the_smallest_pivot_are_named) {
   static const double rows[2][3] = {{2.0, 0.1, 0.3}, {0.2, 1.9, 0.7}};
   for (int k = 0; k < 4; k++) {
     trial t = make(ORDER, 5);
@@ -253,7 +254,7 @@ TEST(singular, names_the_smallest_pivot) {
     }
     t.options.layout = k & 1;
     t.options.trans = k >> 1;
-    if (t.options.layout == HONE_ROW_MAJOR) /* the same matrix */
+    if (t.options.layout == HONE_ROW_MAJOR) /* the same matrix by rows */
       transpose(&t);
     ct_note("case %d", k);
     refused(&t);
@@ -267,10 +268,10 @@ TEST(singular, names_the_smallest_pivot) {
   }
 }
 
-/* A triangle of ones on the diagonal but for one of zero, and four entries:
-   what they make move and depend is known. Solved as it stands, so that the
-   factors are A itself. */
-TEST(singular, shows_the_null_vectors_of_a_triangle) {
+/* A triangle with ones on the diagonal except for a zero, and four other
+   entries, so that its null vectors are known. It is solved by substitution, so
+   that the factors are A itself. */
+TEST(singular, triangle_has_its_null_vectors_reported) {
   enum { ZERO = 20 };
   for (int k = 0; k < 8; k++) {
     trial t = make(ORDER, 5);
@@ -282,7 +283,7 @@ TEST(singular, shows_the_null_vectors_of_a_triangle) {
     t.a[p + ZERO * ORDER] = 0.5; /* x_p = -x_zero / 2 */
     t.a[ZERO + q * ORDER] = 0.5; /* u_q = -u_zero / 2 */
     t.a[(lower ? ORDER - 1 : 0) + (lower ? 0 : ORDER - 1) * ORDER] = 1.0;
-    for (int64_t j = 0; scaled && j < ORDER; j++) /* rows of other units */
+    for (int64_t j = 0; scaled && j < ORDER; j++) /* rows in other units */
       for (int64_t i = ORDER / 2; i < ORDER; i++)
         t.a[i + j * ORDER] *= 0x1p40;
     t.options.trans = k >> 1 & 1;
@@ -307,8 +308,8 @@ TEST(singular, shows_the_null_vectors_of_a_triangle) {
   }
 }
 
-/* Springs in a row, held nowhere: all move alike. */
-TEST(singular, shows_that_a_chain_is_not_held) {
+/* A chain of springs that is fixed nowhere: all unknowns move alike. */
+TEST(singular, chain_that_is_not_fixed_has_all_unknowns_named) {
   for (int k = 0; k < 4; k++) {
     trial t = make(ORDER, 5);
     sup_rng rng = {(uint64_t)k};
@@ -325,7 +326,7 @@ TEST(singular, shows_that_a_chain_is_not_held) {
     vector v = unknowns(&t.report);
     CHECK_EQ_INT(v.count, ORDER);
     for (int64_t i = 0; i < LISTED; i++) {
-      CHECK_EQ_INT(v.index[i], i); /* as large as one another */
+      CHECK_EQ_INT(v.index[i], i); /* in order, as all weights are equal */
       CHECK_NEAR(v.weight[i], 1.0 / sqrt((double)ORDER), 1e-9);
     }
     CHECK_EQ_INT(equations(&t.report).count, ORDER);
@@ -355,7 +356,7 @@ static double length_of(const double *v) {
   return sqrt(sum);
 }
 
-/* v -= q (q^T v), q of length 1 or 0. */
+/* v -= q (q^T v), where q has length 1 or 0. */
 static void take_out(double *v, const double *q) {
   double qv = 0.0;
   for (int k = 0; k < LISTED; k++)
@@ -364,12 +365,11 @@ static void take_out(double *v, const double *q) {
     v[k] -= qv * q[k];
 }
 
-/* Least squares of the rigid motions (1, 0), (0, 1), (-y, x) to the weights
-   listed; what it leaves of the largest. The motions are made orthogonal
-   first, for those of entries at one end of a row are nearly parallel, and
-   projections onto one after the other would then take thousands of rounds.
-   A motion that the ones before it make up, as in entries that are all of y
-   the first one does with nothing, is left out. */
+/* Fits the rigid motions (1, 0), (0, 1), (-y, x) to the listed weights by least
+   squares, and returns the remainder relative to the largest weight. The
+   motions are made orthogonal first: for entries at one end of a row they are
+   nearly parallel, and successive projections would take thousands of rounds. A
+   motion that depends on those before it is left out. */
 static double not_rigid(vector v, const double (*at)[2]) {
   double q[3][LISTED], w[LISTED], left = 0.0;
   for (int k = 0; k < LISTED; k++) {
@@ -382,7 +382,7 @@ static double not_rigid(vector v, const double (*at)[2]) {
   }
   for (int m = 0; m < 3; m++) {
     const double size = length_of(q[m]);
-    for (int twice = 0; twice < 2; twice++) /* Gram and Schmidt */
+    for (int twice = 0; twice < 2; twice++) /* Gram-Schmidt, repeated */
       for (int l = 0; l < m; l++)
         take_out(q[m], q[l]);
     const double rest = length_of(q[m]);
@@ -395,7 +395,7 @@ static double not_rigid(vector v, const double (*at)[2]) {
   return left / fabs(v.weight[0]);
 }
 
-TEST(singular, shows_the_rigid_motion_of_a_truss_that_floats) {
+TEST(singular, floating_truss_has_a_rigid_motion_reported) {
   sup_rng rng = {4};
   double at[NODES][2];
   trial t = make(2 * NODES, 5);
@@ -409,13 +409,14 @@ TEST(singular, shows_the_rigid_motion_of_a_truss_that_floats) {
       add_bar(t.a, at, i, j);
   refused(&t);
   CHECK_LE(LISTED, t.report.null_count);
-  /* Rounding in the factors, n eps of the largest singular value, over the
-     smallest one that is of no rigid motion, 9e-4 of the largest: 6e-12. */
+  /* The factors have rounding errors of n eps times the largest singular value.
+     The smallest singular value that belongs to no rigid motion is 9e-4 of the
+     largest: 6e-12. */
   CHECK_LE(not_rigid(unknowns(&t.report), at), 1e-11);
   discard(&t);
 }
 
-TEST(singular, says_nothing_of_a_matrix_that_is_not) {
+TEST(singular, nothing_is_reported_of_a_regular_matrix) {
   trial t = make(ORDER, 5);
   memset(&t.report, 0x55, sizeof t.report);
   t.report.struct_size = sizeof t.report;
@@ -429,8 +430,9 @@ TEST(singular, says_nothing_of_a_matrix_that_is_not) {
   discard(&t);
 }
 
-/* Rank n - 5, and the matrix of all ones: some null vector is shown. */
-TEST(singular, shows_one_of_many_null_vectors) {
+/* A matrix of rank n - 5, and the matrix of ones: one of the null vectors is
+   reported. */
+TEST(singular, one_of_many_null_vectors_is_reported) {
   for (int k = 0; k < 2; k++) {
     trial t = make(ORDER, 5);
     for (int64_t j = 0; j < ORDER; j++)
@@ -453,7 +455,7 @@ TEST(singular, shows_one_of_many_null_vectors) {
   }
 }
 
-TEST(singular, is_told_by_a_reusable_solver_too) {
+TEST(singular, reusable_solver_reports_the_same) {
   for (int trans = 0; trans < 2; trans++) {
     trial t = make(ORDER, 5);
     hone_solver *solver;
@@ -466,7 +468,7 @@ TEST(singular, is_told_by_a_reusable_solver_too) {
                             NULL, &r);
       CHECK_EQ_INT(st, HONE_ILL_CONDITIONED);
       check_pair(trans ? equations(&r) : unknowns(&r), 4, 21, 1e-6);
-    } else { /* not known yet what will be solved: A x = b */
+    } else { /* transposed or not is not known yet: A x = b */
       CHECK_EQ_INT(st, HONE_SINGULAR);
       check_pair(unknowns(&r), 4, 21, 1e-6);
     }
@@ -475,7 +477,7 @@ TEST(singular, is_told_by_a_reusable_solver_too) {
   }
 }
 
-TEST(singular, is_put_in_words) {
+TEST(singular, unknowns_and_equations_are_in_the_text_of_the_report) {
   char text[TEXT];
   trial t = make(ORDER, 5);
   repeat(&t, false, 4, 21, 0.0);

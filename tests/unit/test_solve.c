@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hone_solve and the reusable solver on systems that must be solved: every
-   kind of size, of right-hand sides, of leading dimension and of start. What
-   the report says of x is measured again in quadruple precision. Systems
-   that may not be solvable: test_matrices.c. */
+/* hone_solve and the reusable solver on systems that must be solved: orders,
+   numbers of right-hand sides, leading dimensions and starts of every kind. The
+   errors in the report are measured again in quadruple precision. Systems that
+   may not be solvable are in test_matrices.c. */
 #include "tests/unit/ct.h"
 #include "tests/unit/support.h"
 
@@ -15,8 +15,8 @@
 
 static const double UNTOUCHED = 6.5e99;
 
-/* A system with NaN between the columns of A and b, of which some columns
-   of x are known. */
+/* A system with NaN in the padding of A and b, of which some columns of x are
+   known. */
 typedef struct sys {
   int64_t n, nrhs, lda, ldb, ldx;
   double *a, *b, *x, *x_true;
@@ -42,7 +42,7 @@ static void fill_matrix(sup_rng *rng, int kind, int64_t n, double *a,
   }
 }
 
-/* Up to pad more rows everywhere. b is random until set_known. */
+/* All leading dimensions are n + pad. b is random until set_known. */
 static sys make(int kind, int64_t n, int64_t nrhs, int64_t pad) {
   sup_rng rng = {(uint64_t)(n * KINDS + kind)};
   sys s = {.n = n,
@@ -84,7 +84,8 @@ static int solve(sys *s) {
                     &s->options, &s->report);
 }
 
-/* ||x - x_true|| / ||x|| in the norm of the bound: 1, infinity for A^T. */
+/* ||x - x_true|| / ||x|| in the norm of the bound: the 1-norm, for A^T the
+   infinity norm. */
 static double column_error(const sys *s, bool trans, int64_t c) {
   double sum = 0.0, size = 0.0, max = 0.0, max_size = 0.0;
   for (int64_t i = 0; i < s->n; i++) {
@@ -97,8 +98,8 @@ static double column_error(const sys *s, bool trans, int64_t c) {
   return trans ? max / max_size : sum / size;
 }
 
-/* Column c is accepted, as good as it says, and near x_true: b, rounded,
-   moves the solution by at most cond(A) eps. */
+/* Column c is accepted, its errors are those reported, and it is near x_true:
+   rounding b moves the solution by at most cond(A) eps. */
 static void check_column(const sys *s, bool trans, bool known, int64_t c) {
   const hone_column *said = &s->columns[c];
   double omega = sup_backward_error(s->n, s->a, s->lda, trans,
@@ -128,8 +129,8 @@ static void check_solved(const sys *s, int status) {
     CHECK(sup_untouched(s->x + s->n + c * s->ldx, s->ldx - s->n, UNTOUCHED));
 }
 
-/* Solves with known first, last and, at order few or below, all other
-   columns; those are measured. */
+/* Solves with known solutions of the first and the last column, and of all
+   columns up to the order few; these are checked. */
 static void check_random(int kind, int64_t n, int64_t nrhs, int start,
                          int64_t few) {
   sys s = make(kind, n, nrhs, nrhs % 3);
@@ -142,7 +143,7 @@ static void check_random(int kind, int64_t n, int64_t nrhs, int start,
   check_solved(&s, solve(&s));
   for (int64_t c = 0; c < nrhs; c += step)
     check_column(&s, false, true, c);
-  if (nrhs > 64) { /* where a block of right-hand sides ends */
+  if (nrhs > 64) { /* the ends of a block of right-hand sides */
     check_column(&s, false, step == 1, 63);
     check_column(&s, false, step == 1, 64);
   }
@@ -152,7 +153,7 @@ static void check_random(int kind, int64_t n, int64_t nrhs, int start,
 static const int64_t sides[] = {1, 2, 3, 15, 64, 65, 130};
 enum { SIDES = sizeof sides / sizeof *sides };
 
-TEST(solve, small_random_systems_from_every_start) {
+TEST(solve, accepts_small_random_systems_from_every_start) {
   static const int64_t orders[] = {1, 2, 3, 31, 32, 33};
   for (int o = 0; o < 6; o++)
     for (int kind = 0; kind < KINDS; kind++)
@@ -161,7 +162,7 @@ TEST(solve, small_random_systems_from_every_start) {
           check_random(kind, orders[o], sides[k], start, 3);
 }
 
-TEST(solve, random_systems_around_the_crossovers) {
+TEST(solve, accepts_random_systems_around_the_crossovers) {
   static const int64_t orders[] = {100, 127, 128, 129, 300, 513};
   for (int o = 0; o < 6; o++)
     for (int kind = 0; kind < KINDS; kind++)
@@ -169,7 +170,7 @@ TEST(solve, random_systems_around_the_crossovers) {
         check_random(kind, orders[o], sides[k], (o + kind + k) % 3, 0);
 }
 
-TEST(solve, fifteen_hundred_right_hand_sides) {
+TEST(solve, accepts_1500_right_hand_sides) {
   for (int start = 0; start <= HONE_FACTOR_DOUBLE; start++) {
     sys s = make(NORMAL, 40, 1500, 1);
     s.options.factor_precision = start;
@@ -180,8 +181,8 @@ TEST(solve, fifteen_hundred_right_hand_sides) {
   }
 }
 
-/* Transposes, in each layout: (row-major, A) is (column-major, A^T). */
-TEST(solve, transposes_in_either_layout) {
+/* In each layout; (row-major, A) equals (column-major, A^T). */
+TEST(solve, accepts_transposes_in_either_layout) {
   static const int64_t orders[] = {1, 5, 33, 150};
   for (int at = 0; at < 4 * 4 * 2; at++) {
     const bool trans = at & 1, row_major = at & 2;
@@ -217,7 +218,7 @@ TEST(solve, writes_the_solution_over_the_right_hand_side) {
   }
 }
 
-TEST(solve, nothing_to_do_is_done) {
+TEST(solve, accepts_empty_systems) {
   double x[2] = {UNTOUCHED, UNTOUCHED};
   hone_report report = HONE_REPORT_INIT;
   CHECK_EQ_INT(hone_solve(0, 1, NULL, 1, NULL, 1, NULL, 1, NULL, &report),
@@ -229,7 +230,7 @@ TEST(solve, nothing_to_do_is_done) {
   CHECK(sup_untouched(x, 2, UNTOUCHED));
 }
 
-/* The reusable solver ---------------------------------------------------- */
+/* The reusable solver ------------------------------------------------------ */
 
 static int factor(hone_solver *solver, sys *s) {
   return hone_solver_factor(solver, s->a, s->lda, &s->report);
@@ -241,7 +242,7 @@ static int solve_with(hone_solver *solver, sys *s, bool trans) {
                           &s->report);
 }
 
-/* Solves by one call, and expects the same bits from the solver. */
+/* Solves by hone_solve, and checks that the solver gives the same bits. */
 static void check_same_as_one_call(hone_solver *solver, sys *s) {
   const int64_t count = s->ldx * s->nrhs;
   const size_t bytes = (size_t)count * sizeof(double);
@@ -258,14 +259,14 @@ static void check_same_as_one_call(hone_solver *solver, sys *s) {
   sup_free(x);
 }
 
-/* columns belong to a solve. */
+/* Creates the solver without columns, which belong to one solve. */
 static int create(hone_solver **solver, const sys *s) {
   hone_options options = s->options;
   options.columns = NULL;
   return hone_solver_create(solver, s->n, &options);
 }
 
-TEST(solver, gives_the_bits_of_the_one_call) {
+TEST(solver, gives_the_same_bits_as_hone_solve) {
   static const int64_t orders[] = {1, 3, 100, 129, 300};
   for (int at = 0; at < 5 * 3; at++) {
     sys s = make(UNIFORM, orders[at / 3], at % 2 ? 3 : 70, 1);
@@ -282,7 +283,7 @@ TEST(solver, gives_the_bits_of_the_one_call) {
   }
 }
 
-TEST(solver, keeps_two_apart) {
+TEST(solver, is_independent_of_another_solver) {
   sys s[2] = {make(UNIFORM, 140, 3, 1), make(NORMAL, 140, 65, 0)};
   hone_solver *solver[2] = {NULL, NULL};
   for (int k = 0; k < 2; k++) {
@@ -315,7 +316,7 @@ TEST(solver, factors_one_matrix_after_another) {
   hone_solver_destroy(&solver);
 }
 
-TEST(solver, solves_both_ways_with_one_factorization) {
+TEST(solver, solves_with_a_and_its_transpose_after_one_factorization) {
   for (int start = HONE_FACTOR_SINGLE; start <= HONE_FACTOR_DOUBLE; start++) {
     sys s = make(NORMAL, 150, 9, 2);
     hone_solver *solver = NULL;
@@ -344,8 +345,9 @@ static void check_not_factored(hone_solver *solver, sys *s) {
   CHECK(sup_untouched(s->x, s->ldx * s->nrhs, UNTOUCHED));
 }
 
-/* Nothing is solved before a factorization or after one that failed, not
-   with the factors of an earlier matrix either; the next one cures it. */
+/* A solver does not solve before a factorization or after one that failed, nor
+   with factors of an earlier matrix. The next factorization makes it usable
+   again. */
 TEST(solver, does_not_solve_after_a_factorization_that_failed) {
   sys s = make(UNIFORM, 150, 4, 1);
   double *good = sup_copy(s.a, s.lda * s.n);
@@ -377,8 +379,9 @@ TEST(solver, does_not_solve_after_a_factorization_that_failed) {
   discard(&s);
 }
 
-/* As a boundary element matrix of a cube has them, from face to face. */
-TEST(solve, does_not_take_pivots_that_swing_for_hopeless) {
+/* Such pivots occur in the boundary element matrix of a cube, from face to
+   face. */
+TEST(solve, keeps_single_factors_of_pivots_that_fall_and_rise) {
   enum { SWING_N = 864, FACE = 144 };
   double *a = sup_filled((int64_t)SWING_N * SWING_N, 0.0);
   double *b = sup_filled(SWING_N, 1.0), *x = sup_filled(SWING_N, 0.0);
@@ -399,8 +402,8 @@ TEST(solve, does_not_take_pivots_that_swing_for_hopeless) {
   sup_free(x);
 }
 
-/* Residuals of denormal systems vanish where they are not scaled: a criterion
-   that reads 0 there would accept anything. */
+/* Residuals of subnormal systems underflow unless they are scaled: a criterion
+   that finds 0 there would accept anything. */
 TEST(solve, measures_residuals_below_the_range_of_double) {
   enum { TINY_N = 20 };
   sup_rng rng = {77};

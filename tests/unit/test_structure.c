@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* options.structure: what a caller says of A makes the solve cheaper, and
-   never another answer. Below it, the ladder with Cholesky rungs. */
+/* options.structure: a structure that the caller names makes the solve cheaper,
+   but never changes the answer. Below these tests stands the ladder with
+   Cholesky engines. */
 #include "tests/unit/ct.h"
 #include "tests/unit/support.h"
 
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Both devices: CUDA where there is one. */
+/* The tests run on both devices, on CUDA where there is a device. */
 typedef struct where {
   int32_t device;
   const hone_engine *engine;
@@ -40,7 +41,7 @@ static hone_options options_for(const where *at, int32_t structure) {
   return o;
 }
 
-/* Solves and measures x itself. */
+/* Solves, and measures the backward error of x itself. */
 static int solve(const hone_options *o, int64_t n, int64_t nrhs,
                  const double *a, const double *b, double *x, hone_report *r) {
   int st = hone_solve(n, nrhs, a, n, b, n, x, n, o, r);
@@ -51,7 +52,7 @@ static int solve(const hone_options *o, int64_t n, int64_t nrhs,
   return st;
 }
 
-/* A system, and x of it solved as SPD; b is random. */
+/* A symmetric positive definite system and its solution; b is random. */
 typedef struct sys {
   int64_t n;
   double *a, *b, *x;
@@ -122,7 +123,7 @@ static void solves_in_every_arithmetic(const void *arg) {
     o.tuning = &tuning;
     CHECK_EQ_INT(solve(&o, s.n, 1, s.a, s.b, s.x, &s.report), HONE_OK);
     check_cholesky(&s);
-    for (int64_t i = 0; i < s.n * s.n; i++) /* FP16 is scaled by the way */
+    for (int64_t i = 0; i < s.n * s.n; i++) /* FP16 makes the engine scale */
       s.a[i] = ldexp(s.a[i], 17);
     CHECK_EQ_INT(solve(&o, s.n, 1, s.a, s.b, s.x, &s.report), HONE_OK);
     check_cholesky(&s);
@@ -130,7 +131,8 @@ static void solves_in_every_arithmetic(const void *arg) {
   }
 }
 
-/* By way of the host, as where there is no room for A on the device. */
+/* A is copied through the host's memory, as where the device has no room for
+   it. */
 static void needs_no_copy_of_the_matrix(const void *arg) {
   NEED((const where *)arg);
   hone_options o = options_for(arg, HONE_STRUCTURE_SPD);
@@ -144,8 +146,8 @@ static void needs_no_copy_of_the_matrix(const void *arg) {
   discard(&s);
 }
 
-/* D S D with units that differ by up to 10^8 needs scaling, the same for rows
-   and columns. */
+/* D S D with units that differ by up to 10^8 needs scaling, which is the same
+   for rows and columns. */
 static void solves_in_mixed_units(const void *arg) {
   NEED((const where *)arg);
   static const double ranges[] = {4.0, 40.0};
@@ -175,7 +177,7 @@ static void gives_what_is_not_definite_to_lu(const void *arg) {
     hone_options o = options_for(at, HONE_STRUCTURE_SPD);
     sys s = make(kind == 0 ? 2 : 260, 1, 5.0);
     double *y = sup_filled(s.n, 0.0);
-    if (kind < 2) /* one eigenvalue or more below 0, at the end */
+    if (kind < 2) /* one or more negative eigenvalues, in the last rows */
       s.a[s.n * s.n - 1] -= 3.0;
     else
       s.a[0] = 0.0;
@@ -196,15 +198,16 @@ static void gives_what_is_not_definite_to_lu(const void *arg) {
   }
 }
 
-/* One triangle could be that of a definite matrix: only residuals of all of
-   A can tell. A device that was sent that triangle alone takes residuals of
-   another matrix: what it says of x is checked, and then no longer asked. */
-static void gives_what_is_not_symmetric_to_lu(const void *arg) {
+/* One triangle could belong to a definite matrix: only residuals with all of A
+   show that it does not. A device that was sent this triangle only computes
+   residuals of another matrix; its result is checked once and then no longer
+   used. */
+static void solves_by_lu_where_a_is_not_symmetric(const void *arg) {
   NEED((const where *)arg);
   for (int kind = 0; kind < 2; kind++) {
     hone_options o = options_for(arg, HONE_STRUCTURE_SPD);
     sys s = make(200, 2, 5.0);
-    const double size = kind ? 1e-10 : 1.0; /* the latter refines away */
+    const double size = kind ? 1e-10 : 1.0; /* refinement corrects the latter */
     for (int64_t j = 0; j < s.n; j++)
       for (int64_t i = j + 1; i < s.n; i++)
         s.a[i + j * s.n] += size * (double)((i * j) % 3 - 1);
@@ -235,7 +238,7 @@ static void finds_nan_in_either_triangle(const void *arg) {
   }
 }
 
-/* One solver: definite, not definite, definite again. */
+/* One solver takes a definite matrix, one that is not, and a definite one. */
 static void starts_anew_with_each_matrix(const void *arg) {
   NEED((const where *)arg);
   const hone_options o = options_for(arg, HONE_STRUCTURE_SPD);
@@ -257,8 +260,8 @@ static void starts_anew_with_each_matrix(const void *arg) {
   discard(&s);
 }
 
-/* The other forms of the factorization are LU's alone. */
-static void takes_no_notice_of_forms_of_lu(const void *arg) {
+/* The other forms of the factorization are for LU only. */
+static void ignores_forms_of_lu(const void *arg) {
   NEED((const where *)arg);
   hone_options o = options_for(arg, HONE_STRUCTURE_SPD);
   sys s = make(400, 1, 30.0);
@@ -305,7 +308,7 @@ static void keeps_to_its_memory(const void *arg) {
   o.memory_limit_bytes = 0;
   o.alloc = count_up;
   o.free = count_down;
-  s.a[0] = -s.a[0]; /* all rungs but the last are taken */
+  s.a[0] = -s.a[0]; /* every engine but the last fails */
   int st = HONE_NO_MEMORY;
   for (int k = 0; k < 40; k++) {
     int left = k;
@@ -330,9 +333,9 @@ static const struct {
     ENTRY(solves_in_every_arithmetic),
     ENTRY(needs_no_copy_of_the_matrix),
     ENTRY(solves_in_mixed_units),
-    ENTRY(takes_no_notice_of_forms_of_lu),
+    ENTRY(ignores_forms_of_lu),
     ENTRY(gives_what_is_not_definite_to_lu),
-    ENTRY(gives_what_is_not_symmetric_to_lu),
+    ENTRY(solves_by_lu_where_a_is_not_symmetric),
     ENTRY(finds_nan_in_either_triangle),
     ENTRY(starts_anew_with_each_matrix),
     ENTRY(keeps_to_its_memory),
@@ -345,9 +348,9 @@ CT_CONSTRUCTOR static void register_checks(void) {
   }
 }
 
-/* Options and the ladder -------------------------------------------------- */
+/* Options and the ladder --------------------------------------------------- */
 
-TEST(structure, has_three_values) {
+TEST(structure, option_has_three_values) {
   hone_options o = options_for(&host, 3);
   const double a = 4.0, b = 2.0;
   double x = 0.0;
@@ -358,7 +361,7 @@ TEST(structure, has_three_values) {
                HONE_BAD_OPTION);
 }
 
-TEST(structure, has_no_effect_on_a_start_in_double) {
+TEST(structure, spd_has_no_effect_on_a_start_in_double) {
   hone_options o = options_for(&host, HONE_STRUCTURE_SPD);
   sys s = make(20, 1, 5.0);
   o.factor_precision = HONE_FACTOR_DOUBLE;
@@ -367,7 +370,7 @@ TEST(structure, has_no_effect_on_a_start_in_double) {
   discard(&s);
 }
 
-TEST(structure, scales_rows_and_columns_of_a_symmetric_matrix_alike) {
+TEST(structure, spd_scales_rows_and_columns_alike) {
   for (int range = 2; range <= 130; range *= 4) {
     hone_mem mem = {.alloc = NULL};
     hone_watch watch = {.deadline_s = 0.0};
@@ -385,7 +388,8 @@ TEST(structure, scales_rows_and_columns_of_a_symmetric_matrix_alike) {
         s.a[k + i * s.n] *= d;
       }
     }
-    for (int64_t j = 0; j < s.n; j++) /* both ways round to the same */
+    /* The triangles were rounded in different orders. */
+    for (int64_t j = 0; j < s.n; j++)
       for (int64_t i = 0; i < j; i++)
         s.a[j + i * s.n] = s.a[i + j * s.n];
     CHECK_EQ_INT(sup_ladder_create(&ladder, s.n, engines, 2, &request, &mem,
@@ -402,20 +406,20 @@ TEST(structure, scales_rows_and_columns_of_a_symmetric_matrix_alike) {
   }
 }
 
-/* Cholesky, LU and double LU that do as they are told. */
-typedef struct stage {
+/* Scripted Cholesky, LU and double LU. */
+typedef struct ladder_test {
   hone_engine chol, lu;
   sup_script *script[SUP_SCRIPTS];
   hone_ladder ladder;
   hone_mem mem;
   hone_watch watch;
   hone_report report;
-} stage;
+} ladder_test;
 
 static const double stage_a[4] = {2.0, 0.5, 0.5, 1.0};
 
-static void open_stage(stage *s) {
-  *s = (stage){.report.bad_col = -1};
+static void set_up(ladder_test *s) {
+  *s = (ladder_test){.report.bad_col = -1};
   const hone_request request = {.limit = SUP_LIMIT};
   s->chol = *sup_scripted(0, "Cholesky", 32, &s->script[0]);
   s->chol.symmetric = true;
@@ -429,7 +433,7 @@ static void open_stage(stage *s) {
     s->script[i]->ladder = &s->ladder;
 }
 
-static int run_stage(stage *s) {
+static int run(ladder_test *s) {
   const double b[2] = {1.0, -1.0};
   double x[2] = {0.0, 0.0};
   int st =
@@ -442,18 +446,18 @@ static int run_stage(stage *s) {
   return st;
 }
 
-TEST(structure, lu_of_the_same_precision_follows_cholesky) {
+TEST(structure, spd_falls_back_to_lu_of_the_same_precision) {
   for (int kind = 0; kind < 3; kind++) {
-    stage s;
-    open_stage(&s);
+    ladder_test s;
+    set_up(&s);
     if (kind == 0)
       s.script[0]->info.zero_pivot = 1;
     else if (kind == 1)
       s.script[0]->info.growth = (double)NAN;
     else
-      s.script[0]->rate = 0.9; /* refinement creeps */
+      s.script[0]->rate = 0.9; /* refinement is too slow */
     ct_note("kind %d", kind);
-    CHECK_EQ_INT(run_stage(&s), HONE_OK);
+    CHECK_EQ_INT(run(&s), HONE_OK);
     CHECK_EQ_INT(s.script[0]->factors, 1);
     CHECK_EQ_INT(s.script[1]->factors, 1);
     CHECK_EQ_INT(s.script[2]->factors, 0);
@@ -464,16 +468,16 @@ TEST(structure, lu_of_the_same_precision_follows_cholesky) {
   }
 }
 
-TEST(structure, a_pivot_of_cholesky_makes_no_matrix_singular) {
-  stage s;
-  open_stage(&s);
+TEST(structure, spd_with_a_bad_cholesky_pivot_is_not_called_singular) {
+  ladder_test s;
+  set_up(&s);
   s.script[0]->info.zero_pivot = 1;
   s.script[1]->create_status = s.script[2]->create_status = HONE_NO_MEMORY;
-  CHECK_EQ_INT(run_stage(&s), HONE_NO_MEMORY);
+  CHECK_EQ_INT(run(&s), HONE_NO_MEMORY);
   CHECK_EQ_INT(s.report.bad_col, -1);
-  open_stage(&s);
+  set_up(&s);
   s.script[0]->info.zero_pivot = 1;
   s.script[1]->info.zero_pivot = s.script[2]->info.zero_pivot = 0;
-  CHECK_EQ_INT(run_stage(&s), HONE_SINGULAR); /* LU says so */
+  CHECK_EQ_INT(run(&s), HONE_SINGULAR); /* LU finds A singular */
   CHECK_EQ_INT(s.report.bad_col, 0);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The loops over vectors of base/vectors.c, refine/scale.c and
-   refine/apply_factors.c that are made for speed, beside plain ones. */
+/* The fast loops over vectors in base/vectors.c, refine/scale.c and
+   refine/apply_factors.c, beside plain loops. */
 #include "tests/unit/ct.h"
 #include "tests/unit/support.h"
 
@@ -14,7 +14,7 @@
 
 enum { MOST = 70 };
 
-/* Integers: every order of adding up gives the same. */
+/* With integers every order of addition gives the same sum. */
 TEST(vectors, sums_of_magnitudes_miss_no_entry) {
   double v[MOST];
   for (int64_t n = 0; n <= MOST; n++) {
@@ -68,7 +68,7 @@ TEST(vectors, the_largest_magnitude_keeps_nan_wherever_it_stands) {
     }
 }
 
-TEST(vectors, signs_are_taken_and_a_change_of_one_is_seen) {
+TEST(vectors, signs_are_computed_and_a_change_of_one_is_noticed) {
   double v[MOST], sign[MOST];
   for (int64_t n = 1; n <= MOST; n++) {
     for (int64_t i = 0; i < n; i++) {
@@ -79,15 +79,15 @@ TEST(vectors, signs_are_taken_and_a_change_of_one_is_seen) {
     CHECK(hone_take_signs(n, v, sign));
     for (int64_t at = 0; at < n; at++) {
       CHECK(sign[at] == (at % 3 ? 1.0 : -1.0));
-      v[at] = at % 3 ? HONE_NAN : -0.0; /* -1 and 1 */
+      v[at] = at % 3 ? HONE_NAN : -0.0; /* signs -1 and 1 */
       CHECK(!hone_take_signs(n, v, sign));
       CHECK(sign[at] == (at % 3 ? -1.0 : 1.0));
     }
   }
 }
 
-/* Every kind of number, with exponents that stay small, that reach the limit,
-   and that go beyond it together with k. */
+/* All kinds of numbers, and exponents that stay small, that reach the limit, or
+   that exceed it together with k. */
 TEST(vectors, powers_of_two_are_those_of_ldexp) {
   static const double kinds[] = {1.0,     -3.25,  0.0,      -0.0,     5e-324,
                                  DBL_MIN, 1e-310, DBL_MAX,  HONE_INF, -1e300,
@@ -113,9 +113,9 @@ TEST(vectors, powers_of_two_are_those_of_ldexp) {
       }
 }
 
-/* hone_bounds_relative_size of scaled variables, at the ends of the range as in
-   its middle, is what long double makes of it. */
-TEST(vectors, errors_are_related_alike_in_all_of_the_range) {
+/* hone_bounds_relative_size gives the same as long double at the ends of the
+   range and in its middle. */
+TEST(vectors, relative_sizes_are_right_in_all_of_the_range) {
   static const hone_engine engine = {.precision = 64};
   const int64_t n = 40;
   double x[40], d[40], powers[40];

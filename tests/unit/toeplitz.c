@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The implicit Toeplitz matrix; see toeplitz.h. Its numbers are computed by
-   plain loops that have nothing in common with the library's. */
+/* See toeplitz.h. Plain loops compute the numbers; they share nothing with the
+   library. */
 #include "tests/unit/toeplitz.h"
 
 #include "tests/unit/support.h"
@@ -14,7 +14,7 @@ __extension__ typedef __float128 wide;
 typedef long double wide;
 #endif
 
-/* The operator ------------------------------------------------------------ */
+/* The operator ------------------------------------------------------------- */
 
 static const toeplitz_matrix *matrix_of(const hone_matrix *a) {
   return (const toeplitz_matrix *)a->self;
@@ -30,7 +30,7 @@ static double entry_of(const toeplitz_matrix *m, bool trans, int64_t i,
   return trans ? entry(m, j, i) : entry(m, i, j);
 }
 
-enum { SCRATCH = 40 }; /* vectors: more than anybody else asks for */
+enum { SCRATCH = 40 }; /* vectors: more than any other operator asks for */
 
 static int64_t scratch(int64_t n) { return SCRATCH * n; }
 
@@ -179,7 +179,7 @@ const hone_operator toeplitz_operator_that_arrives = {.name = "toeplitz",
                                                       .product = product,
                                                       .wide_row = wide_row};
 
-/* Engines: those for dense matrices, given a dense copy ------------------- */
+/* Engines: those for dense matrices, applied to a dense copy --------------- */
 
 typedef struct copying {
   const hone_engine *engine;

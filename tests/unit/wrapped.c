@@ -9,7 +9,7 @@ wrapped_calls failing_calls;
 const hone_driver *wrapped_driver;
 int64_t wrapped_slot_bytes;
 
-/* The names are ld's. */
+/* ld prescribes these names. */
 hone_choices __real_hone_choices_of(const hone_options *options);
 hone_choices __wrap_hone_choices_of(const hone_options *options);
 const hone_driver *__real_hone_driver_present(void);
@@ -20,7 +20,7 @@ int __real_hone_host_copy_open(hone_host_copy *host_copy, hone_mem *mem,
 int __wrap_hone_host_copy_open(hone_host_copy *host_copy, hone_mem *mem,
                                int64_t n, const hone_device_memory *place,
                                const double *original, int64_t ld);
-/* In a build without CUDA they are not there, and nobody calls them. */
+/* These do not exist in a build without CUDA, where nobody calls them. */
 int __real_hone_cuda_runtime_status(int result) __attribute__((weak));
 int __real_hone_cuda_blas_status(int result) __attribute__((weak));
 int __real_hone_cuda_solver_status(int result) __attribute__((weak));
@@ -45,7 +45,7 @@ int __wrap_hone_host_copy_open(hone_host_copy *host_copy, hone_mem *mem,
   return __real_hone_host_copy_open(host_copy, mem, n, place, original, ld);
 }
 
-/* By any of the engine's threads. */
+/* Called from any of the engine's threads. */
 static bool must_fail(void) {
   __atomic_add_fetch(&failing_calls.made, 1, __ATOMIC_RELAXED);
   return __atomic_load_n(&failing_calls.fail_at, __ATOMIC_RELAXED) > 0 &&

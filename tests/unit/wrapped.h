@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Functions of the library that test programs link their own in front of
-   (ld --wrap: tests.ninja), so that a test can change what a whole solve is
-   given without a variable in the library. Each calls the library's unless a
-   test asked for something else here. */
+/* Functions of the library that test programs replace (ld --wrap, see
+   build.ninja), so that a test can change what a whole solve is given without a
+   variable in the library. Each replacement calls the library's function unless
+   a test asked for something else here. */
 #ifndef TESTS_WRAPPED_H
 #define TESTS_WRAPPED_H
 
@@ -13,21 +13,22 @@ extern "C" {
 #include "base/cuda_driver.h"
 #include "base/engine.h"
 
-/* hone_choices_of: the trial part of every solve's choices; zeros at first. */
+/* hone_choices_of: the trial part of the choices of every solve; zeros at
+   first. */
 extern hone_trial wrapped_trial;
 
-/* hone_cuda_runtime_status and its like: calls of CUDA so far, and the one
-   that takes fail_at from 1 to 0 counts as failed, though it was made. 0:
-   none. */
+/* hone_cuda_runtime_status and its like count the calls of CUDA in made. The
+   call that takes fail_at from 1 to 0 counts as failed, although it was made;
+   0: none. */
 typedef struct wrapped_calls {
   int64_t made, fail_at;
 } wrapped_calls;
 extern wrapped_calls failing_calls;
 
-/* hone_driver_present: this driver, if not NULL. */
+/* hone_driver_present returns this driver unless it is NULL. */
 extern const hone_driver *wrapped_driver;
 
-/* hone_host_copy_open: bytes of a slot; 0: the library's. */
+/* hone_host_copy_open takes slots of so many bytes; 0: the library's size. */
 extern int64_t wrapped_slot_bytes;
 
 #ifdef __cplusplus

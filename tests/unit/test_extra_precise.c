@@ -4,7 +4,6 @@
 
 #include "tests/unit/ct.h"
 
-#include <float.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -24,7 +23,7 @@ typedef struct trial {
 
 static hone_column column[MOST_COLUMNS];
 
-/* Takes a, which it gives back. */
+/* The trial owns a from here on. */
 static trial make(sup_rng *rng, int64_t n, int64_t nrhs, double *a,
                   bool trans) {
   trial t = {.n = n,
@@ -76,7 +75,7 @@ static double error_of_any(const trial *t, int64_t c) {
                           t->lo + c * t->n);
 }
 
-/* Accepted, and x the solution but for its last bit. */
+/* x must be accepted and equal to the solution but for its last bit. */
 static void check_last_bit(trial *t) {
   CHECK_EQ_INT(solve(t), HONE_OK);
   for (int64_t c = 0; c < t->nrhs; c++) {
@@ -91,7 +90,7 @@ static void check_last_bit(trial *t) {
   }
 }
 
-TEST(extra, gives_x_to_its_last_bit_up_to_condition_1e7) {
+TEST(extra_precise, gives_x_to_its_last_bit_up_to_condition_1e7) {
   static const int families[] = {REF_RANDOM,     REF_ONE_LARGE,
                                  REF_ONE_SMALL,  REF_GEOMETRIC,
                                  REF_ARITHMETIC, REF_LOG_UNIFORM};
@@ -102,7 +101,7 @@ TEST(extra, gives_x_to_its_last_bit_up_to_condition_1e7) {
     ct_note("%s, n %d, condition %g", ref_name(families[k % 6]), (int)n, cond);
     check_last_bit(&t);
     for (int c = 0; c < 2; c++) {
-      if (cond < 1e7) /* there the contraction is 1/10 and more */
+      if (cond < 1e7) /* above, the contraction is larger than 1/10 */
         CHECK_EQ_INT(column[c].precision, 32);
       CHECK_LE(error_of_any(&t, c), ULP);
     }
@@ -110,8 +109,8 @@ TEST(extra, gives_x_to_its_last_bit_up_to_condition_1e7) {
   }
 }
 
-/* Every entry, in whatever unit. */
-TEST(extra, gives_every_entry_of_x_in_mixed_units) {
+/* Every entry, in any unit. */
+TEST(extra_precise, gives_every_entry_of_x_in_mixed_units) {
   static const int families[] = {REF_GRADED_ROWS, REF_GRADED_COLUMNS,
                                  REF_GRADED_BOTH, REF_MIXED_UNITS};
   for (int k = 0; k < 48; k++) {
@@ -125,7 +124,7 @@ TEST(extra, gives_every_entry_of_x_in_mixed_units) {
   }
 }
 
-TEST(extra, reaches_further_with_double_factors) {
+TEST(extra_precise, holds_for_larger_conditions_with_double_factors) {
   for (int k = 0; k < 20; k++) {
     const double cond = pow(10.0, 9 + k % 5);
     trial t = make_family(REF_GEOMETRIC, 40, cond, (uint64_t)k, k % 2);
@@ -136,8 +135,9 @@ TEST(extra, reaches_further_with_double_factors) {
   }
 }
 
-/* What cannot be had is not claimed, and the bound holds all the same. */
-TEST(extra, says_how_much_less_than_asked_it_could_give) {
+/* Where full accuracy is out of reach it is not claimed, and the bound still
+   holds. */
+TEST(extra_precise, reports_the_error_where_full_accuracy_is_out_of_reach) {
   for (int k = 0; k < 12; k++) {
     trial t = make_family(REF_ONE_SMALL, 20, pow(10.0, 15.0 + k / 4.0),
                           (uint64_t)k, false);
@@ -155,41 +155,41 @@ TEST(extra, says_how_much_less_than_asked_it_could_give) {
   }
 }
 
-/* A system that the plain mode solves as well as its backward error asks for,
-   and no better. */
-static trial make_telling(void) {
+/* A system for which the plain mode meets its backward error and leaves an
+   error that the extra-precise mode removes. */
+static trial make_distinguishing(void) {
   return make_family(REF_GEOMETRIC, 60, 1e6, 2, false);
 }
 
-TEST(extra, is_told_apart_from_the_plain_mode) {
-  trial t = make_telling();
+TEST(extra_precise, is_more_accurate_than_the_plain_mode) {
+  trial t = make_distinguishing();
   t.options.extra_precise = 0;
   CHECK_EQ_INT(solve(&t), HONE_OK);
   const int32_t plain = t.report.iterations;
   CHECK_LE(4.0 * PROMISED, error_of(&t, 0));
-  t.options.extra_precise = -1; /* any value but 0 */
+  t.options.extra_precise = -1; /* any value but 0 switches it on */
   check_last_bit(&t);
   CHECK_LT(plain, t.report.iterations);
   discard(&t);
 }
 
-/* An options struct that ends before the new field: plain, whatever bytes lie
-   there. */
-TEST(extra, is_not_looked_for_in_an_older_struct) {
-  trial t = make_telling();
+/* In an options struct that ends before the field the mode is plain, whatever
+   bytes follow. */
+TEST(extra_precise, is_off_in_an_older_struct) {
+  trial t = make_distinguishing();
   t.options.struct_size = offsetof(hone_options, extra_precise);
   CHECK_EQ_INT(solve(&t), HONE_OK);
   CHECK_LE(4.0 * PROMISED, error_of(&t, 0));
   discard(&t);
 }
 
-TEST(extra, solves_for_many_right_hand_sides) {
+TEST(extra_precise, solves_for_many_right_hand_sides) {
   enum { N = 30 };
   sup_rng rng = {9};
   double *a = sup_filled(N * N, 0.0);
   ref_matrix(&rng, REF_GEOMETRIC, N, 1e6, a);
   trial t = make(&rng, N, MOST_COLUMNS, a, false);
-  memset(t.b + 5 * N, 0, N * sizeof *t.b); /* b = 0: x = 0 */
+  memset(t.b + 5 * N, 0, N * sizeof *t.b); /* b = 0, hence x = 0 */
   memset(t.hi + 5 * N, 0, N * sizeof *t.b);
   memset(t.lo + 5 * N, 0, N * sizeof *t.b);
   check_last_bit(&t);
@@ -197,7 +197,7 @@ TEST(extra, solves_for_many_right_hand_sides) {
   discard(&t);
 }
 
-TEST(extra, solves_a_thousand_equations) {
+TEST(extra_precise, solves_a_thousand_equations) {
   sup_rng rng = {11};
   const int64_t n = sup_emulated() ? 100 : 1000;
   double *a = sup_filled(n * n, 0.0);
@@ -209,8 +209,8 @@ TEST(extra, solves_a_thousand_equations) {
   discard(&t);
 }
 
-/* Products of A and x leave the range of double on the way. */
-TEST(extra, works_near_both_ends_of_the_range) {
+/* Products of A and x overflow or underflow on the way. */
+TEST(extra_precise, works_near_both_ends_of_the_range) {
   static const double sizes[][2] = {
       {1e300, 1e-5}, {1e-290, 1e-5}, {1e250, 1e250}, {1e-100, 1e150}};
   for (int k = 0; k < 8; k++) {
@@ -235,20 +235,20 @@ TEST(extra, works_near_both_ends_of_the_range) {
   }
 }
 
-TEST(extra, makes_no_more_corrections_than_allowed) {
+TEST(extra_precise, makes_no_more_corrections_than_allowed) {
   for (int cap = 1; cap <= 5; cap++) {
     trial t = make_family(REF_GEOMETRIC, 40, 1e5, 5, false);
     t.options.max_iterations = cap;
     int st = solve(&t);
     ct_note("cap %d", cap);
     CHECK(st == HONE_OK || st == HONE_NOT_CONVERGED);
-    CHECK_LE(t.report.iterations, 2 * cap); /* single, then double */
+    CHECK_LE(t.report.iterations, 2 * cap); /* single, then double precision */
     CHECK_LE(error_of(&t, 0), column[0].forward_error);
     discard(&t);
   }
 }
 
-TEST(extra, needs_the_memory_it_says) {
+TEST(extra_precise, needs_no_more_memory_than_announced) {
   for (int extra = 0; extra < 2; extra++) {
     trial t = make_family(REF_GEOMETRIC, 60, 1e10, 5, false);
     int64_t single_bytes, double_bytes;
@@ -276,7 +276,7 @@ static int stop_after(void *user, const hone_progress *event) {
   return --*left < 0;
 }
 
-TEST(extra, stops_wherever_it_is_told_to) {
+TEST(extra_precise, stops_at_any_event_of_the_callback) {
   int st = HONE_CANCELLED;
   for (int events = 0; events < 40 && st != HONE_OK; events++) {
     trial t = make_family(REF_GEOMETRIC, 40, 1e6, 5, false);
@@ -300,7 +300,7 @@ TEST(extra, stops_wherever_it_is_told_to) {
   CHECK_EQ_INT(st, HONE_OK);
 }
 
-TEST(extra, solves_on_a_device_with_a_copy_of_the_matrix) {
+TEST(extra_precise, solves_on_a_device_with_a_copy_of_the_matrix) {
   char why[128] = "";
   if (!hone_engine_single_cuda.probe(why, sizeof why))
     SKIP("no usable CUDA device");
@@ -311,9 +311,9 @@ TEST(extra, solves_on_a_device_with_a_copy_of_the_matrix) {
   discard(&t);
 }
 
-/* With engines that do as told -------------------------------------------- */
+/* Scripted engines --------------------------------------------------------- */
 
-typedef struct stage {
+typedef struct ladder_test {
   hone_mem mem;
   hone_watch watch;
   hone_ladder ladder;
@@ -321,15 +321,15 @@ typedef struct stage {
   hone_column column;
   sup_script *script;
   double a[12 * 12], b[12], x[12], hi[12], lo[12];
-} stage;
+} ladder_test;
 
-static int play(stage *s, double rate, int fails_at) {
+static int run(ladder_test *s, double rate, int fails_at) {
   enum { N = 12 };
   const hone_request request = {.criterion = HONE_CRITERION_COMPONENTWISE,
                                 .limit = SUP_LIMIT,
                                 .extra = true};
   sup_rng rng = {7};
-  *s = (stage){.report = {.bad_row = -1}};
+  *s = (ladder_test){.report = {.bad_row = -1}};
   sup_random(&rng, N, N, s->a, N);
   sup_random(&rng, N, 1, s->b, N);
   for (int64_t i = 0; i < N; i++)
@@ -353,27 +353,27 @@ static int play(stage *s, double rate, int fails_at) {
   return st;
 }
 
-TEST(extra, makes_as_many_corrections_as_the_rate_takes) {
+TEST(extra_precise, makes_as_many_corrections_as_the_rate_takes) {
   static const struct {
     double rate;
     int at_most, precision;
   } cases[] = {{1e-17, 1, 32}, {1e-7, 3, 32},  {1e-4, 5, 32},
                {0.008, 9, 32}, {0.6, 100, 64}, {-0.9, 100, 64}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    stage s;
+    ladder_test s;
     ct_note("rate %g", cases[i].rate);
-    CHECK_EQ_INT(play(&s, cases[i].rate, -1), HONE_OK);
+    CHECK_EQ_INT(run(&s, cases[i].rate, -1), HONE_OK);
     CHECK_LE(ref_error(12, s.x, s.hi, s.lo), ULP);
     CHECK_EQ_INT(s.column.precision, cases[i].precision);
     CHECK_LE(s.column.iterations, cases[i].at_most);
   }
 }
 
-TEST(extra, goes_on_elsewhere_when_a_solve_fails) {
+TEST(extra_precise, goes_on_with_another_engine_when_a_solve_fails) {
   for (int at = 0; at < 6; at++) {
-    stage s;
+    ladder_test s;
     ct_note("solve %d fails", at);
-    CHECK_EQ_INT(play(&s, 1e-4, at), HONE_OK);
+    CHECK_EQ_INT(run(&s, 1e-4, at), HONE_OK);
     CHECK_LE(ref_error(12, s.x, s.hi, s.lo), ULP);
     CHECK_EQ_INT(s.column.precision, 64);
   }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The errors in the report are those of the x returned: of an x that comes
-   from the caller and is accepted as it is, so that they are large enough to
-   be compared digit by digit with what the definitions in hone.h give. */
+/* The errors in the report are those of the x returned. Here that x is the
+   caller's x0, accepted as it is, so that its errors are large enough to
+   compare digits with the definitions of hone.h. */
 #include "tests/unit/ct.h"
 #include "tests/unit/support.h"
 
@@ -23,8 +23,8 @@ typedef struct sys {
   hone_report report;
 } sys;
 
-/* Dominated by its diagonal; A is of the size 2^size, row i and column j of
-   2^(units of theirs) beside it, x of 2^size_x. */
+/* Diagonally dominant. The entries of A have the magnitude 2^size, those of x
+   2^size_x; units sets the powers of two of rows and columns. */
 static sys make(int64_t n, int size, int size_x, int units) {
   sys s = {.report = HONE_REPORT_INIT, .n = n, .lda = n + 2, .units = units};
   sup_rng rng = {(uint64_t)(n + size)};
@@ -58,8 +58,8 @@ static double entry(const sys *s, bool trans, int64_t i, int64_t j) {
   return trans ? s->a[j + i * s->lda] : s->a[i + j * s->lda];
 }
 
-/* x0 in its units; b = op(A) x0, and each column's then moved by another part
-   of itself. */
+/* Scales x0 to its units; b = op(A) x0, each column then perturbed by a
+   relative amount of its own. */
 static void take_right_hand_sides(sys *s, bool trans) {
   static const double parts[COLUMNS] = {1e-4, 1e-3, 1e-5};
   sup_rng rng = {77};
@@ -79,7 +79,7 @@ typedef struct errors {
 
 static wide larger(wide a, wide b) { return b <= a ? a : b; }
 
-/* As hone.h defines them, in long double. */
+/* The errors by the definitions of hone.h, in long double. */
 static errors of_column(const sys *s, bool trans, int64_t c) {
   const double *x = s->x0 + c * s->n, *b = s->b + c * s->n;
   wide omega = 0, r_max = 0, b_max = 0, x_max = 0, norm = 0;
@@ -103,8 +103,9 @@ static errors of_column(const sys *s, bool trans, int64_t c) {
                   .residual = (double)(r_max / b_max)};
 }
 
-/* A sum of n products is wrong by n eps of its terms, of which the errors here
-   are 1e-5 and more: nine digits are left at these orders. */
+/* A sum of n products has an error of n eps times the sum of the magnitudes.
+   The errors here are 1e-5 and more, which leaves nine digits at these
+   orders. */
 static void check_near(double reported, double wanted) {
   CHECK_NEAR(reported, wanted, 1e-9 * wanted);
 }
@@ -159,19 +160,20 @@ static void every_form(int64_t n, int size, int size_x, int units) {
     }
 }
 
-TEST(measured, errors_are_those_of_the_x_returned) {
+TEST(reported_errors, are_those_of_the_x_returned) {
   static const int orders[] = {1, 2, 3, 4, 5, 33, 130};
   for (size_t k = 0; k < sizeof orders / sizeof orders[0]; k++)
     every_form(orders[k], 0, 0, 0);
 }
 
-TEST(measured, errors_do_not_depend_on_units) {
+TEST(reported_errors, do_not_depend_on_units) {
   every_form(7, 0, 0, 20);
   every_form(40, -3, 5, -20);
 }
 
-/* Products of A and x beyond 2^600, or below 2^-600, are measured shifted. */
-TEST(measured, errors_do_not_depend_on_the_range) {
+/* Where products of A and x are above 2^600 or below 2^-600, the library scales
+   them. */
+TEST(reported_errors, do_not_depend_on_the_range) {
   static const int sizes[][2] = {
       {500, 400},   {400, 500}, {-500, -400}, {-400, -500}, {900, 100},
       {-900, -100}, {300, 301}, {-300, -301}, {700, -700},  {-700, 700}};
@@ -179,8 +181,8 @@ TEST(measured, errors_do_not_depend_on_the_range) {
     every_form(9, sizes[k][0], sizes[k][1], 0);
 }
 
-/* The bound is above the error, and not far. */
-TEST(measured, forward_errors_are_bounds_and_near) {
+/* The bound is above the error, but not far above. */
+TEST(reported_errors, bound_the_forward_error_closely) {
   for (int form = 0; form < 2; form++) {
     sys s = make(50, 3, -2, 0);
     double *exact = sup_filled(50, 0.0);

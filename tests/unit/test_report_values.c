@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What callers are told beside x, number by number: in reports of calls that
-   failed, by progress callbacks, of the memory that is needed, and of the
-   pivot that is zero. */
+/* The numbers that a caller gets besides x: in reports of failed calls, from
+   progress callbacks, of the memory needed, and of a zero pivot. */
 #include "tests/unit/ct.h"
 #include "tests/unit/support.h"
 
@@ -11,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers that programs were compiled with. */
-TEST(told, pins_the_numbers_of_structures_and_forms) {
+/* Programs are compiled with these numbers. */
+TEST(contract, pins_the_numbers_of_structures_and_tuning) {
   CHECK_EQ_INT(HONE_STRUCTURE_AUTO, 0);
   CHECK_EQ_INT(HONE_STRUCTURE_SPD, 1);
   CHECK_EQ_INT(HONE_STRUCTURE_GENERAL, 2);
@@ -42,9 +41,9 @@ TEST(told, pins_the_numbers_of_structures_and_forms) {
   CHECK_EQ_INT(HONE_RESIDUALS_HOST, 1);
 }
 
-/* Reports ----------------------------------------------------------------- */
+/* Reports ------------------------------------------------------------------ */
 
-/* Of a call that came to nothing: no number in it is a result. */
+/* The report of a call that failed has no results. */
 static void check_nothing_known(const hone_report *r, int status) {
   CHECK_EQ_INT(r->status, status);
   CHECK_EQ_INT(r->accepted, 0);
@@ -66,7 +65,7 @@ static void check_nothing_known(const hone_report *r, int status) {
   CHECK(r->total_ms >= 0.0 && r->total_ms < 1e4);
 }
 
-TEST(told, nothing_of_arguments_that_are_refused) {
+TEST(report, has_no_results_after_refused_arguments) {
   double a[4] = {2.0, 0.0, 0.0, 2.0}, b[2] = {1.0, 1.0}, x[2];
   hone_report r = HONE_REPORT_INIT;
   hone_options o = HONE_OPTIONS_INIT;
@@ -98,7 +97,7 @@ TEST(told, nothing_of_arguments_that_are_refused) {
   CHECK_EQ_INT(r.bad_col, 0);
 }
 
-TEST(told, everything_of_a_system_without_equations) {
+TEST(report, has_exact_results_for_a_system_without_equations) {
   static const double tolerance[] = {4.0 * SUP_EPS, SUP_EPS, 1e-12};
   for (int criterion = 0; criterion < 3; criterion++) {
     hone_report r = HONE_REPORT_INIT;
@@ -119,7 +118,7 @@ TEST(told, everything_of_a_system_without_equations) {
   }
 }
 
-/* Progress ---------------------------------------------------------------- */
+/* Progress ----------------------------------------------------------------- */
 
 enum { EVENTS = 200 };
 
@@ -168,9 +167,9 @@ static void fill(int kind, int64_t n, double *a) {
       a[i + j * n] = a[j + i * n];
 }
 
-/* First the inspection, from its beginning, then the factorization from its
-   own, then corrections counted from 0; the clock is that of the call. */
-TEST(told, how_far_it_is_from_the_first_phase_to_the_last) {
+/* First comes the inspection, then the factorization, both from 0, then the
+   corrections, counted from 0. Times are those since the call. */
+TEST(progress, goes_from_inspection_over_factorization_to_refinement) {
   const int64_t n = 60;
   for (int kind = 0; kind < KINDS; kind++) {
     double *a = sup_filled(n * n, 0.0), *b = sup_filled(n, 1.0);
@@ -198,7 +197,7 @@ TEST(told, how_far_it_is_from_the_first_phase_to_the_last) {
       CHECK(l.event[e].elapsed_s >= last);
       CHECK_LE(l.event[e].elapsed_s, 1e-3 * r.total_ms);
       last = l.event[e].elapsed_s;
-      CHECK_NEAR(l.event[e].fraction, 0.0, 0.0); /* nothing done yet, here */
+      CHECK_NEAR(l.event[e].fraction, 0.0, 0.0); /* each phase has just begun */
       CHECK_EQ_INT(l.event[e].gmres, 0);
       CHECK_EQ_INT(l.event[e].iteration, refine ? e - 2 : 0);
       CHECK_EQ_INT(l.event[e].precision, refine ? r.precision : 0);
@@ -213,10 +212,10 @@ TEST(told, how_far_it_is_from_the_first_phase_to_the_last) {
   }
 }
 
-/* Phases ------------------------------------------------------------------ */
+/* Phases ------------------------------------------------------------------- */
 
-/* No phase is longer than the call, nor all of them together. */
-TEST(told, times_that_add_up_to_no_more_than_the_whole) {
+/* No phase takes longer than the call, nor do all together. */
+TEST(report, has_times_that_add_up_to_no_more_than_the_total) {
   for (int kind = 0; kind < KINDS; kind++) {
     const int64_t n = 130;
     double *a = sup_filled(n * n, 0.0), *b = sup_filled(n, 1.0);
@@ -243,7 +242,7 @@ TEST(told, times_that_add_up_to_no_more_than_the_whole) {
   }
 }
 
-/* Memory ------------------------------------------------------------------ */
+/* Memory ------------------------------------------------------------------- */
 
 static int64_t needed(int64_t n, int64_t nrhs, int structure, bool twice) {
   int64_t single = -1, two = -1;
@@ -254,9 +253,9 @@ static int64_t needed(int64_t n, int64_t nrhs, int structure, bool twice) {
   return twice ? two : single;
 }
 
-/* Columns are taken 64 at a time: each of the first 64 needs as much as the
-   one before it, none behind them needs anything. */
-TEST(told, memory_that_grows_with_the_columns_up_to_64) {
+/* Up to 64 columns are solved at a time: each of the first 64 needs the same
+   memory, and none after them needs any. */
+TEST(memory_needed, grows_with_the_columns_up_to_64) {
   for (int structure = 0; structure < 3; structure++)
     for (int64_t n = 100; n <= 1500; n += 700)
       for (int twice = 0; twice < 2; twice++) {
@@ -271,8 +270,8 @@ TEST(told, memory_that_grows_with_the_columns_up_to_64) {
       }
 }
 
-/* 2^29 is the last order, of which nothing need be there to be asked. */
-TEST(told, the_largest_order_there_is) {
+/* 2^29 is the largest order. No arrays are needed to ask about it. */
+TEST(memory_needed, is_known_up_to_order_2_to_the_29) {
   const int64_t most = INT64_C(1) << 29;
   double none;
   for (int64_t more = 0; more < 2; more++) {
@@ -290,8 +289,9 @@ TEST(told, the_largest_order_there_is) {
 
 /* Nearby matrices ---------------------------------------------------------- */
 
-/* By a solver whose last matrix was scaled, or was not; a later one serves. */
-TEST(told, what_is_wrong_with_a_nearby_matrix) {
+/* The solver's last matrix was scaled, or was not; a good matrix that follows
+   is solved. */
+TEST(report, says_what_is_wrong_with_the_next_matrix_of_a_solver) {
   const int64_t n = 30;
   for (int scaled = 0; scaled < 2; scaled++)
     for (int update = 0; update < 2; update++)
@@ -339,9 +339,10 @@ TEST(told, what_is_wrong_with_a_nearby_matrix) {
       }
 }
 
-/* A matrix that is factored owes nothing to the one before it; one that is
-   taken as nearby is solved by the factors of the other, and that is said. */
-TEST(told, whose_factors_solved) {
+/* After hone_solver_factor nothing is left of the earlier matrix; after
+   hone_solver_update x is solved for with its factors, and the report says
+   so. */
+TEST(report, says_whether_the_factors_are_of_an_earlier_matrix) {
   const int64_t n = 30;
   double *a = sup_filled(n * n, 0.0), *b = sup_filled(n, 1.0);
   double *x = sup_filled(n, 0.0), *fresh = sup_filled(n, 0.0), *c;
@@ -378,11 +379,11 @@ TEST(told, whose_factors_solved) {
   sup_free(fresh);
 }
 
-/* Zero pivots ------------------------------------------------------------- */
+/* Zero pivots -------------------------------------------------------------- */
 
-/* Column k is the one before it once more, all of small integers: the pivot
-   there is 0 to the last bit, whatever the engine. */
-TEST(told, which_pivot_is_zero) {
+/* Column k equals the one before it, and all entries are small integers: the
+   pivot there is exactly 0 in any engine. */
+TEST(report, names_the_zero_pivot) {
   static const int orders[] = {2, 3, 7, 65, 130};
   for (size_t o = 0; o < sizeof orders / sizeof orders[0]; o++)
     for (int64_t at = 1; at < orders[o]; at += at < 8 ? 1 : 29)
@@ -401,13 +402,13 @@ TEST(told, which_pivot_is_zero) {
         for (int64_t i = 0; i < n; i++)
           a[i * (n + 1)] = 2.0;
         a[at * (n + 1)] = 0.0;
-        a[at - 1 + at * n] = 2.0; /* column at = column at - 1 */
+        a[at - 1 + at * n] = 2.0; /* equal to column at - 1 */
         ct_note("n %d, column %d, form %d", (int)n, (int)at, form);
         const int st = hone_solve(n, 1, a, n, b, n, x, n, &options, &r);
         CHECK_EQ_INT(st, HONE_SINGULAR);
-        /* a row of zeros comes first where there is one */
+        /* A row of zeros, where there is one, is found first. */
         CHECK_EQ_INT(rows ? r.bad_col : r.bad_row, at);
-        a[at + (at - 1) * n] = a[at * (n + 1)] = 4.0; /* no row of zeros */
+        a[at + (at - 1) * n] = a[at * (n + 1)] = 4.0; /* no row is zero now */
         CHECK_EQ_INT(hone_solve(n, 1, a, n, b, n, x, n, &options, &r),
                      HONE_SINGULAR);
         CHECK_EQ_INT(rows ? r.bad_row : r.bad_col, at);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The space of GMRES-IR: pairs S z = c, and the factors applied with them. */
+/* The pairs S z = c of GMRES-IR, and the factors applied with them. */
 #include "refine/condition.h"
 #include "tests/unit/ct.h"
 #include "tests/unit/support.h"
@@ -9,15 +9,15 @@
 
 enum { N = 40 };
 
-/* A space of pairs of the random matrix a. */
-typedef struct bench {
+/* Pairs of the random matrix a. */
+typedef struct pairs {
   sup_rng rng;
   double a[N * N];
   double memory[2 * N * HONE_SPACE_PAIRS];
   hone_space space;
-} bench;
+} pairs;
 
-static void set_up(bench *s) {
+static void set_up(pairs *s) {
   s->rng = (sup_rng){4};
   sup_random(&s->rng, N, N, s->a, N);
   s->space = hone_space_make(N, false, s->memory);
@@ -27,7 +27,7 @@ static void multiply(const double *a, bool trans, const double *x, double *y) {
   sup_multiply(N, a, N, trans, x, y);
 }
 
-static bool take_random(bench *s, double size) {
+static bool take_random(pairs *s, double size) {
   double z[N], c[N];
   sup_random(&s->rng, N, 1, z, N);
   for (int i = 0; i < N; i++)
@@ -43,9 +43,9 @@ static double dot(const double *x, const double *y) {
   return sum;
 }
 
-TEST(space, keeps_pairs_of_the_matrix_that_are_orthonormal) {
+TEST(gmres_space, keeps_pairs_orthonormal) {
   static const double sizes[] = {1.0, 1e9, 1e-9, 1e150, 1e-150};
-  bench s;
+  pairs s;
   double az[N];
   set_up(&s);
   for (int i = 0; i < HONE_SPACE_PAIRS; i++)
@@ -59,12 +59,12 @@ TEST(space, keeps_pairs_of_the_matrix_that_are_orthonormal) {
     for (int k = 0; k < N; k++)
       CHECK_NEAR(az[k], c[k], 1e-12);
   }
-  CHECK(!take_random(&s, 1.0)); /* full */
+  CHECK(!take_random(&s, 1.0)); /* there is no room for more */
   CHECK_EQ_INT(s.space.count, HONE_SPACE_PAIRS);
 }
 
-TEST(space, keeps_nearly_equal_pairs_orthonormal_too) {
-  bench s;
+TEST(gmres_space, keeps_nearly_equal_pairs_orthonormal) {
+  pairs s;
   double first[N], z[N], c[N];
   set_up(&s);
   sup_random(&s.rng, N, 1, first, N);
@@ -80,9 +80,9 @@ TEST(space, keeps_nearly_equal_pairs_orthonormal_too) {
                  i == j, 1e-14);
 }
 
-TEST(space, takes_no_pair_that_says_nothing_new_or_is_not_finite) {
+TEST(gmres_space, takes_no_pair_that_is_dependent_or_not_finite) {
   static const double bads[] = {0.0, (double)NAN, (double)INFINITY};
-  bench s;
+  pairs s;
   double z[N], c[N];
   set_up(&s);
   CHECK(take_random(&s, 1.0));
@@ -103,8 +103,8 @@ TEST(space, takes_no_pair_that_says_nothing_new_or_is_not_finite) {
   CHECK_EQ_INT(s.space.count, 2);
 }
 
-/* The factors of a matrix that is some way from a, and pairs of a. */
-static sup_script *open_engine(bench *s, double *near, hone_mem *mem,
+/* The factors of a perturbed a, and pairs of a. */
+static sup_script *open_engine(pairs *s, double *near, hone_mem *mem,
                                hone_watch *watch, const hone_engine **engine,
                                void **self, const hone_scaling *scaling) {
   sup_script *script;
@@ -120,8 +120,8 @@ static sup_script *open_engine(bench *s, double *near, hone_mem *mem,
   return script;
 }
 
-TEST(space, applies_factors_that_are_exact_on_the_pairs) {
-  bench s;
+TEST(gmres_space, applies_factors_that_are_exact_on_the_pairs) {
+  pairs s;
   double near[N * N], ones[N], v[N];
   int none[N] = {0};
   hone_mem mem = {.limit = 0};

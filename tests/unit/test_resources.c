@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* These tests count: bytes that an engine holds, beside those it says it will,
-   and passes over A, of systems whose every sum is exact, so that x is right
-   at the first attempt and no rounding decides how many passes there are. */
+/* The bytes that an engine holds, and the passes over A. In the systems every
+   sum is exact, so that the first x is right and rounding has no influence on
+   the number of passes. */
 #include "tests/unit/ct.h"
 #include "tests/unit/support.h"
 
@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Engines ----------------------------------------------------------------- */
+/* Engines ------------------------------------------------------------------ */
 
-/* Blocks handed out and not taken back, and their bytes without those that the
-   library adds to each for alignment and its account. */
+/* Blocks allocated and not yet freed, and their bytes less those that the
+   library adds to each for alignment and accounting. */
 typedef struct heap {
   int64_t bytes, blocks;
 } heap;
@@ -41,8 +41,8 @@ static void give(void *memory, void *ctx) {
   free(p);
 }
 
-/* Upper triangle dominated by its diagonal, in units that want scaling; below
-   it as far as the engine takes it. */
+/* The upper triangle, or band, is dominated by its diagonal; below it the band
+   is as wide as the engine takes it. */
 static void fill(int64_t n, int64_t below, int64_t above, double *a) {
   for (int64_t j = 0; j < n; j++)
     for (int64_t i = 0; i < n; i++)
@@ -53,7 +53,7 @@ static void fill(int64_t n, int64_t below, int64_t above, double *a) {
 
 static void check_held(const hone_engine *engine, int64_t n, int64_t k,
                        int64_t below, int64_t above) {
-  /* of our own small LU, whose device Cholesky shares: 4 n floats */
+  /* 4 n floats of the small LU, which Cholesky shares a device with */
   const int64_t unused =
       engine == &hone_engine_cholesky && n <= 512 ? 16 * n : 0;
   heap h = {0};
@@ -92,9 +92,9 @@ static void check_held(const hone_engine *engine, int64_t n, int64_t k,
   free(zeros);
 }
 
-/* To the byte: hone_memory_needed is made of it. (The widest band that pays,
-   all of it below the diagonal, is what the band's is of.) */
-TEST(counted, bytes_of_every_engine_are_those_it_holds) {
+/* Equal to the byte, as hone_memory_needed uses it. (For bands it assumes the
+   widest band that pays, all below the diagonal.) */
+TEST(resources, bytes_of_every_engine_are_those_that_it_announces) {
   static const int orders[] = {5, 130, 513};
   for (size_t o = 0; o < sizeof orders / sizeof orders[0]; o++)
     for (int64_t k = 1; k <= 64; k += 63) {
@@ -108,8 +108,8 @@ TEST(counted, bytes_of_every_engine_are_those_it_holds) {
     }
 }
 
-/* Below the diagonal stands NaN, which LU could not miss. */
-TEST(counted, one_triangle_is_all_that_cholesky_reads) {
+/* NaN stands below the diagonal; LU would read it. */
+TEST(resources, cholesky_reads_one_triangle_only) {
   static const hone_engine *const engines[] = {&hone_engine_cholesky,
                                                &hone_engine_cholesky_double};
   for (size_t e = 0; e < sizeof engines / sizeof engines[0]; e++)
@@ -130,15 +130,15 @@ TEST(counted, one_triangle_is_all_that_cholesky_reads) {
       for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i <= j; i++)
           a[i + j * n] = i == j ? 4.0 : (i + 1 == j ? 2.0 : 0.0);
-      v[0] = 4.0; /* A (1, 0, ..., 0) */
+      v[0] = 4.0; /* b is the first column of A */
       v[1] = 2.0;
       ct_note("%s, n %d", engines[e]->name, (int)n);
       REQUIRE(engines[e]->create(&self, &config) == HONE_OK);
       CHECK_EQ_INT(engines[e]->factor(self, &matrix, &scaling, &info), HONE_OK);
       CHECK_EQ_INT(info.zero_pivot, -1);
-      CHECK_NEAR(info.growth, 1.0, 0.0); /* max u^2 = 4, max |a| = 4 */
+      CHECK_NEAR(info.growth, 1.0, 0.0); /* max u^2 = 4 and max |a| = 4 */
       CHECK_EQ_INT(engines[e]->solve(self, false, 1, v, n), HONE_OK);
-      /* the condition of A is below n^2, and so many eps are lost */
+      /* The condition of A is below n^2; that many eps may be lost. */
       for (int64_t i = 0; i < n; i++)
         CHECK_NEAR(v[i], i == 0 ? 1.0 : 0.0,
                    (double)(n * n) *
@@ -151,10 +151,10 @@ TEST(counted, one_triangle_is_all_that_cholesky_reads) {
     }
 }
 
-/* Passes ------------------------------------------------------------------ */
+/* Passes ------------------------------------------------------------------- */
 
-/* 4 on the diagonal of a permutation, and one entry of 2 beside it: factors,
-   inverse and solutions are small dyadic numbers. */
+/* A permutation times 4, and one entry of 2: factors, inverse and solutions are
+   small dyadic numbers. */
 static hone_report solve_exactly(int64_t n, int64_t nrhs,
                                  const hone_options *chosen, bool warm) {
   hone_options o = *chosen;
@@ -187,10 +187,11 @@ static hone_report solve_exactly(int64_t n, int64_t nrhs,
   return r;
 }
 
-/* Each 64 columns take one in double-double, and one in plain double before it
-   where the factors do not promise a right x; those of the certificate are of
-   A alone. A right x needs none more in any mode, nor does a right x0. */
-TEST(counted, passes_are_those_of_every_64_columns) {
+/* Each 64 columns take one pass in double-double, and before it one in plain
+   double unless the factors promise an accurate x. The passes for the
+   certificate do not depend on the columns. An accurate x, or x0, takes no more
+   passes in any mode. */
+TEST(resources, passes_are_the_same_for_every_64_columns) {
   for (int trans = 0; trans < 2; trans++)
     for (int start = HONE_FACTOR_SINGLE; start <= HONE_FACTOR_DOUBLE; start++) {
       hone_options o = HONE_OPTIONS_INIT;
@@ -218,10 +219,10 @@ TEST(counted, passes_are_those_of_every_64_columns) {
     }
 }
 
-/* Zeros ------------------------------------------------------------------- */
+/* Zero rows and columns ---------------------------------------------------- */
 
-/* A row (or column) of zeros is told in words too, the first as any other. */
-TEST(counted, zeros_are_named_in_words) {
+/* The reason names a zero row or column, wherever it is. */
+TEST(report, reason_names_a_zero_row_or_column) {
   for (int64_t at = 0; at < 3; at++)
     for (int column = 0; column < 2; column++) {
       double a[9] = {1, 2, 3, 4, 5, 6, 7, 8, 10}, b[3] = {1, 1, 1}, x[3];

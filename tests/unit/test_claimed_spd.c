@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A caller who says that A is symmetric positive definite, and is wrong: what
-   is proved of the matrix that one triangle would make is not proved of A. */
+/* The caller claims that A is symmetric positive definite, and is wrong. What
+   holds of the matrix that one triangle of A would define must not be taken for
+   true of A. */
 #include "base/rounding.h"
 #include "tests/unit/ct.h"
 #include "tests/unit/support.h"
@@ -66,31 +67,32 @@ static void discard(claim *c) {
   sup_free(c->x);
 }
 
-/* An entry below the diagonal that is not what it should be by one bit: nothing
-   is taken from a copy, and two random errors are tried, for the factors are
-   those of another matrix. */
+/* An entry below the diagonal differs by one bit from its mirror image.
+   Residuals from a copy of one triangle are not used, and two random vectors
+   are tried, because the factors belong to another matrix. */
 static void
 believes_a_copy_of_one_triangle_only_where_it_is_the_matrix(const void *arg) {
   NEED(*(const int32_t *)arg);
   int32_t passes[2] = {0};
-  for (int lopsided = 0; lopsided < 2; lopsided++) {
+  for (int unsymmetric = 0; unsymmetric < 2; unsymmetric++) {
     claim c = make(*(const int32_t *)arg, 200);
-    if (lopsided)
+    if (unsymmetric)
       c.a[150 + 3 * c.n] = nextafter(c.a[150 + 3 * c.n], 10.0);
-    ct_note("lopsided %d", lopsided);
+    ct_note("unsymmetric %d", unsymmetric);
     CHECK_EQ_INT(solve(&c), HONE_OK);
     CHECK_CONTAINS(c.report.path, "single Cholesky");
     CHECK_LE(sup_backward_error(c.n, c.a, c.n, false, c.x, c.b), SUP_LIMIT);
     if (*(const int32_t *)arg == cuda)
-      CHECK(lopsided ? c.report.device_passes == 0
-                     : c.report.device_passes > 0);
-    passes[lopsided] = c.report.host_passes;
+      CHECK(unsymmetric ? c.report.device_passes == 0
+                        : c.report.device_passes > 0);
+    passes[unsymmetric] = c.report.host_passes;
     discard(&c);
   }
   CHECK_LE(passes[0] + 2, passes[1]);
 }
 
-/* Two rows of A are equal; one triangle twice would be definite. */
+/* Two rows of A are equal; the matrix defined by one triangle would be
+   definite. */
 static void accepts_nothing_of_a_singular_matrix(const void *arg) {
   NEED(*(const int32_t *)arg);
   for (int consistent = 0; consistent < 2; consistent++) {
@@ -112,8 +114,8 @@ static void accepts_nothing_of_a_singular_matrix(const void *arg) {
   }
 }
 
-/* What differs from its mirror image contracts well, but not where the
-   certificate looks: bounds hold, or are the norms'. */
+/* The part of A that is not symmetric contracts well, but not for the vector of
+   the certificate. Error bounds must hold, or fall back to norms. */
 static void bounds_errors_by_the_whole_matrix(const void *arg) {
   NEED(*(const int32_t *)arg);
   for (int k = 1; k <= 5; k++) {
@@ -151,12 +153,12 @@ static const struct {
 
 CT_CONSTRUCTOR static void register_checks(void) {
   for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
-    ct_register("claims_host", checks[i].name, checks[i].run, &host);
-    ct_register("claims_cuda", checks[i].name, checks[i].run, &cuda);
+    ct_register("claimed_spd_host", checks[i].name, checks[i].run, &host);
+    ct_register("claimed_spd_cuda", checks[i].name, checks[i].run, &cuda);
   }
 }
 
-/* ---- Sums that tell a triangle from its mirror image ---- */
+/* Checksums that tell a triangle from its mirror image --------------------- */
 
 static uint64_t difference(int64_t n, const double *a) {
   uint64_t sum = 0;
@@ -173,7 +175,7 @@ static void swap(double *a, int64_t p, int64_t q) {
   a[q] = old;
 }
 
-TEST(claims, see_every_way_of_not_being_symmetric) {
+TEST(claimed_spd, checksums_differ_wherever_a_is_not_symmetric) {
   enum { N = 40 };
   claim c = make(host, N);
   double *a = c.a;
@@ -181,7 +183,8 @@ TEST(claims, see_every_way_of_not_being_symmetric) {
   a[3 + 20 * N] = 0.0;
   a[20 + 3 * N] = -0.0;
   CHECK_EQ_INT(difference(N, a) == 0, 1);
-  for (int bit = 0; bit < 64; bit++) { /* one bit, and the same of two */
+  for (int bit = 0; bit < 64;
+       bit++) { /* one bit of one entry, or the same bit of two */
     uint64_t bits[2] = {0};
     memcpy(&bits[0], &a[5 + 2 * N], sizeof *bits);
     memcpy(&bits[1], &a[9 + 4 * N], sizeof *bits);
@@ -195,11 +198,11 @@ TEST(claims, see_every_way_of_not_being_symmetric) {
     a[9 + 4 * N] = a[4 + 9 * N];
   }
   CHECK_EQ_INT(difference(N, a) == 0, 1);
-  for (int64_t i = 6; i < N; i++) { /* entries in each other's place */
+  for (int64_t i = 6; i < N; i++) { /* two entries exchanged */
     swap(a, 5 + 2 * N, i + 2 * N);
     CHECK(difference(N, a) != 0);
     swap(a, 5 + 2 * N, i + 2 * N);
-    swap(a, i + 2 * N, i - 1 + 3 * N); /* of one antidiagonal */
+    swap(a, i + 2 * N, i - 1 + 3 * N); /* on one antidiagonal */
     CHECK(difference(N, a) != 0);
     swap(a, i + 2 * N, i - 1 + 3 * N);
   }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A solver whose matrices lie in the memory of a device, one after the other,
-   and what becomes of one when memory or the driver fails: the right answer,
-   or an honest status, and nothing is lost. */
+/* A solver whose matrices lie in device memory, one after the other, and what
+   it does where memory or the driver fails: it solves, or returns an error and
+   leaves x untouched, and everything is given back. */
 #define _GNU_SOURCE /* usleep */
 #include "tests/unit/ct.h"
 #include "tests/unit/device_memory.h"
@@ -14,7 +14,7 @@
 
 static const double UNTOUCHED = 77.25;
 
-/* Memory hooks: one of the allocations fails, and what is held is known. */
+/* Memory hooks that make one allocation fail and count what is allocated. */
 typedef struct heap {
   int64_t calls, fail_at, blocks;
 } heap;
@@ -74,7 +74,7 @@ static void discard(sys *s) {
   sup_free(s->x);
 }
 
-/* Another matrix in the place of A. */
+/* Puts another matrix in the place of A. */
 static void change(sys *s, double by) {
   for (int64_t i = 0; i < s->n; i++)
     s->a[i * (s->n + 1)] += by;
@@ -103,7 +103,7 @@ static void keep(int device, int64_t n) {
   CHECK_EQ_INT(hone_solver_factor(solver, s.there_a, n, &s.report), HONE_OK);
   check_solves(&s, solver);
   const int64_t calls = s.heap.calls;
-  for (int turn = 0; turn < 3; turn++) { /* nothing more is allocated */
+  for (int turn = 0; turn < 3; turn++) { /* later turns allocate nothing */
     change(&s, 0.5);
     CHECK_EQ_INT(hone_solver_factor(solver, s.there_a, n, &s.report), HONE_OK);
     check_solves(&s, solver);
@@ -116,7 +116,7 @@ static void keep(int device, int64_t n) {
   change(&s, 1.0);
   const int64_t blocks = s.heap.blocks;
   CHECK_EQ_INT(hone_solver_factor(solver, s.a, n, &s.report), HONE_OK);
-  CHECK_EQ_INT(s.heap.blocks, blocks - 1); /* the copy of A is given back */
+  CHECK_EQ_INT(s.heap.blocks, blocks - 1); /* the host's copy of A is freed */
   check_solves(&s, solver);
   CHECK_EQ_INT(hone_solver_factor(solver, s.there_a, n, &s.report), HONE_OK);
   check_solves(&s, solver);
@@ -125,19 +125,19 @@ static void keep(int device, int64_t n) {
   device_end();
 }
 
-TEST(place_kept, matrices_come_one_after_the_other) {
+TEST(device_arrays_solver, takes_matrices_one_after_the_other) {
   keep(HONE_DEVICE_CPU, 60);
   keep(HONE_DEVICE_CPU, 420);
 }
 
-TEST(place_kept, matrices_come_one_after_the_other_to_the_gpu) {
+TEST(device_arrays_solver, takes_matrices_one_after_the_other_on_the_gpu) {
   NEED_DEVICE();
   keep(HONE_DEVICE_CUDA, 60);
   keep(HONE_DEVICE_CUDA, 420);
 }
 
-/* Memory that the caller allows counts the copy. */
-TEST(place_kept, copy_is_within_the_limit) {
+/* The limit that the caller sets includes the copy. */
+TEST(device_arrays_solver, counts_the_copy_of_a_against_the_limit) {
   int64_t single = 0;
   device_begin();
   sys s;
@@ -157,8 +157,9 @@ TEST(place_kept, copy_is_within_the_limit) {
   device_end();
 }
 
-/* A factorization that failed for want of the copy leaves no matrix. */
-TEST(place_kept, solver_without_a_copy_holds_no_matrix) {
+/* A factorization that fails for lack of memory for the copy leaves no
+   factors. */
+TEST(device_arrays_solver, holds_no_factors_without_memory_for_the_copy) {
   NEED_FAKE();
   device_begin();
   sys s;
@@ -188,7 +189,7 @@ static int all_at_once(sys *s) {
   return st;
 }
 
-/* The right x, or an error and x untouched. */
+/* x is accepted, or there is an error and x is untouched. */
 static void check_honest(const sys *s, int st) {
   if (st == HONE_OK)
     CHECK_LE(sup_backward_error(s->n, s->a, s->n, false, s->x, s->b),
@@ -202,7 +203,7 @@ static void check_honest(const sys *s, int st) {
   CHECK_EQ_INT(fake.live, 0);
 }
 
-/* failure: of the driver; 0: allocations fail. */
+/* Makes each call of the driver fail with that failure; 0: each allocation. */
 static void fail_each(int device, int64_t n, int failure) {
   sys s;
   int failed = 0, solved = 0;
@@ -223,7 +224,7 @@ static void fail_each(int device, int64_t n, int failure) {
     solved += st == HONE_OK;
     if (over)
       break;
-    if (n > 400 && k > 8) /* what comes in the middle is alike */
+    if (n > 400 && k > 8) /* the calls in the middle are all alike */
       k += 1 + k / 4;
   }
   CHECK_GE(failed, 3);
@@ -232,7 +233,7 @@ static void fail_each(int device, int64_t n, int failure) {
   device_end();
 }
 
-TEST(place_kept, survives_every_failed_call_of_the_driver) {
+TEST(device_arrays_solver, survives_every_failed_call_of_the_driver) {
   NEED_FAKE();
   for (int device = HONE_DEVICE_CPU; device <= HONE_DEVICE_CUDA; device++)
     if (device == HONE_DEVICE_CPU || cuda_usable()) {
@@ -243,8 +244,8 @@ TEST(place_kept, survives_every_failed_call_of_the_driver) {
     }
 }
 
-/* Of the runtime, while A is factored from where it is. */
-TEST(place_kept, survives_failed_calls_of_the_engine) {
+/* Makes calls of the CUDA runtime fail while A is factored where it lies. */
+TEST(device_arrays_solver, survives_failed_calls_of_the_engine) {
   NEED_FAKE();
   NEED_DEVICE();
   sys s;
@@ -258,14 +259,14 @@ TEST(place_kept, survives_failed_calls_of_the_engine) {
     const int st = all_at_once(&s);
     failing_calls.fail_at = 0;
     ct_note("call %d of %d", (int)k, (int)calls);
-    CHECK_EQ_INT(st, HONE_OK); /* the host takes over */
+    CHECK_EQ_INT(st, HONE_OK); /* the host's engine follows */
     check_honest(&s, st);
   }
   discard(&s);
   device_end();
 }
 
-TEST(place_kept, survives_every_failed_allocation) {
+TEST(device_arrays_solver, survives_every_failed_allocation) {
   NEED_FAKE();
   fail_each(HONE_DEVICE_CPU, 30, 0);
   fail_each(HONE_DEVICE_CPU, 420, 0);
@@ -275,8 +276,8 @@ static int stop_at(void *user, const hone_progress *event) {
   return strcmp(event->phase, user) == 0;
 }
 
-/* A may be gone as soon as the call has returned. */
-TEST(place_kept, reads_nothing_of_what_is_given_up) {
+/* The caller may free A as soon as the call has returned. */
+TEST(device_arrays_solver, reads_nothing_of_a_after_a_call_that_was_stopped) {
   static char factor[] = "factor", inspect[] = "inspect", refine[] = "refine";
   char *const at[] = {factor, inspect, refine};
   device_begin();
@@ -298,8 +299,9 @@ TEST(place_kept, reads_nothing_of_what_is_given_up) {
   device_end();
 }
 
-/* By a solver that stays, whose threads go on unless they are stopped. */
-TEST(place_kept, reads_nothing_of_what_is_given_up_by_a_solver_that_stays) {
+/* The threads of a solver that still exists would go on, unless they are
+   stopped. */
+TEST(device_arrays_solver, reads_nothing_of_a_that_still_exists_after_a_stop) {
   NEED_FAKE();
   static char inspect[] = "inspect";
   device_begin();
@@ -317,7 +319,7 @@ TEST(place_kept, reads_nothing_of_what_is_given_up_by_a_solver_that_stays) {
     CHECK_EQ_INT(hone_solver_factor(solver, s.there_a, s.n, &s.report),
                  HONE_CANCELLED);
     fake.over = true;
-    usleep(20000); /* for what goes on to show */
+    usleep(20000); /* time for a thread that goes on to show */
     hone_solver_destroy(&solver);
     ct_note("device %d", device);
     CHECK_EQ_INT(fake.late, 0);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The caller's arrays in the memory of a device: true memory where there is a
-   GPU, else that of fake_driver.h, which ends the program when the host
-   touches it. Every array there or here, in every way that A is solved, gives
-   the same bits as all of them here, where those begin at multiples of 64
-   bytes as the library's copies do: OpenBLAS's dtrsv for old processors, which
-   it also takes for those it does not know, rounds by where x begins. */
+/* The caller's arrays in device memory: on a GPU where there is one, else in
+   the memory of fake_driver.h, which ends the program when the host touches
+   it. Wherever the arrays lie and however A is solved, x has the same bits as
+   with all arrays on the host. There they begin at multiples of 64 bytes, as
+   the library's copies do, because OpenBLAS's dtrsv for old processors, which
+   it also takes for unknown ones, rounds differently depending on where x
+   begins. */
 #define _GNU_SOURCE /* RTLD_NOLOAD */
 #include "base/cuda_driver.h"
 #include "tests/unit/ct.h"
@@ -23,8 +24,7 @@
 
 static const double UNTOUCHED = 77.25;
 
-/* Systems -------------------------------------------------------------------
- */
+/* Systems ------------------------------------------------------------------ */
 
 enum { FULL, SYMMETRIC, UPPER, BAND, GRADED, HARD, KINDS };
 enum { A_THERE = 1, B_THERE = 2, X_THERE = 4, X0_THERE = 8, ALL_THERE = 15 };
@@ -35,7 +35,7 @@ typedef struct sys {
   hone_options options;
 } sys;
 
-/* Full of NaN: what is not copied shows. */
+/* The memory is full of NaN, so that an entry that was not copied shows. */
 static void *take(size_t bytes, void *ctx) {
   void *p = malloc(bytes);
   (void)ctx;
@@ -56,7 +56,7 @@ static sys make(int kind, int64_t n, int64_t nrhs, int64_t pad) {
   s.x0 = sup_aligned(s.ldb * nrhs, UNTOUCHED);
   if (kind == SYMMETRIC)
     sup_matrix_spd(&rng, n, 1e3, a);
-  else if (kind == HARD) /* for double precision */
+  else if (kind == HARD) /* takes double precision */
     sup_matrix_cond(&rng, n, SUP_GEOMETRIC, 1e11, a, n);
   else
     sup_random(&rng, n, n, a, n);
@@ -94,7 +94,7 @@ typedef struct answer {
   hone_report report;
 } answer;
 
-/* With the arrays of 'there' on the device; in_place: x is b. */
+/* there: bit mask of the arrays on the device; in_place: x is b. */
 static answer solve(const sys *s, int there, bool in_place) {
   const int64_t many = s->ldb * s->nrhs;
   const size_t bytes = (size_t)many * sizeof(double);
@@ -137,7 +137,8 @@ static void check_right(const sys *s, const answer *out) {
   }
 }
 
-/* There and here, the same bits; what was where, the report's account says. */
+/* Arrays on the device give the same bits as on the host; the report counts the
+   bytes that were copied. */
 static void check_same(const sys *s, int there) {
   sys here = *s;
   if (there & X0_THERE) {
@@ -176,10 +177,9 @@ static void every_kind(int device, int64_t n) {
   device_end();
 }
 
-/* Tests ---------------------------------------------------------------------
- */
+/* Tests -------------------------------------------------------------------- */
 
-TEST(place, is_told_from_the_hosts) {
+TEST(device_arrays, are_told_from_arrays_of_the_host) {
   double local = 1.0;
   hone_device_memory place = {.ordinal = -1};
   wrapped_driver = NULL;
@@ -196,23 +196,23 @@ TEST(place, is_told_from_the_hosts) {
   device_end();
 }
 
-TEST(place, of_any_array_is_either_by_the_cpu) {
+TEST(device_arrays, give_the_same_bits_on_the_cpu) {
   every_kind(HONE_DEVICE_CPU, 1);
   every_kind(HONE_DEVICE_CPU, 40);
 }
 
-TEST(place, of_any_array_is_either_where_few_columns_tell) {
+TEST(device_arrays, give_the_same_bits_where_a_few_columns_exclude_structure) {
   every_kind(HONE_DEVICE_CPU, 260);
 }
 
-TEST(place, of_any_array_is_either_by_the_gpu) {
+TEST(device_arrays, give_the_same_bits_on_the_gpu) {
   NEED_DEVICE();
   every_kind(HONE_DEVICE_CUDA, 40);
   every_kind(HONE_DEVICE_CUDA, 260);
 }
 
-/* Enough for slots: threads fetch it. */
-TEST(place, of_a_matrix_that_threads_fetch) {
+/* A is large enough for several pieces, which threads fetch. */
+TEST(device_arrays, give_the_same_bits_where_threads_fetch_a) {
   device_begin();
   for (int kind = FULL; kind <= SYMMETRIC; kind++) {
     sys s = make(kind, device_is_true() ? 800 : 420, 1, 5);
@@ -233,7 +233,7 @@ TEST(place, of_a_matrix_that_threads_fetch) {
   device_end();
 }
 
-TEST(place, of_many_right_hand_sides) {
+TEST(device_arrays, give_the_same_bits_for_many_right_hand_sides) {
   device_begin();
   sys s = make(FULL, 30, 70, 1);
   check_same(&s, ALL_THERE);
@@ -241,7 +241,7 @@ TEST(place, of_many_right_hand_sides) {
   device_end();
 }
 
-TEST(place, of_x_may_be_that_of_b) {
+TEST(device_arrays, let_x_overwrite_b) {
   device_begin();
   sys s = make(FULL, 50, 2, 2);
   const answer here = solve(&s, 0, true);
@@ -254,9 +254,9 @@ TEST(place, of_x_may_be_that_of_b) {
   device_end();
 }
 
-/* Over the bus goes the copy that the host verifies with, and back nothing
-   but vectors: with room for A on the device, and without. */
-TEST(place, of_a_is_where_it_is_factored) {
+/* A is factored where it lies: the host fetches a copy to verify x with, and
+   sends only vectors, wherever residuals are computed. */
+TEST(device_arrays, have_a_factored_where_it_lies) {
   NEED_DEVICE();
   device_begin();
   sys s = make(FULL, 300, 1, 1);
@@ -291,9 +291,9 @@ TEST(place, of_a_is_where_it_is_factored) {
   device_end();
 }
 
-/* The context is none of the engine's, or the device another one: the host's
-   copy is what is factored. */
-TEST(place, of_another_device_is_as_good) {
+/* The memory belongs to a context other than the engine's, or to another
+   device: the host's copy is factored. */
+TEST(device_arrays, may_lie_on_another_device_or_in_another_context) {
   NEED_FAKE();
   for (int way = 0; way < 4; way++) {
     char other;
@@ -304,7 +304,8 @@ TEST(place, of_another_device_is_as_good) {
     for (int device = HONE_DEVICE_CPU; device <= HONE_DEVICE_CUDA; device++) {
       sys s = make(FULL, 420, 1, 0);
       s.options.device = device;
-      if (device == HONE_DEVICE_CUDA) /* no copy yet when A is wanted */
+      /* There is no copy yet when A is factored. */
+      if (device == HONE_DEVICE_CUDA)
         fake.slow = 10000;
       ct_note("way %d, device %d", way, device);
       if (device == HONE_DEVICE_CPU || (sup_emulated() && way < 2)) {
@@ -312,7 +313,7 @@ TEST(place, of_another_device_is_as_good) {
         check_right(&s, &out);
         CHECK_EQ_INT(out.report.precision, 32);
         CHECK_STR(out.report.reason, "");
-        if (device == HONE_DEVICE_CUDA) /* at the first attempt */
+        if (device == HONE_DEVICE_CUDA) /* with the first engine */
           CHECK_CONTAINS(out.report.path, "fp16x3");
         if (device == HONE_DEVICE_CUDA)
           CHECK_GE(out.report.to_device_bytes, s.n * s.n * 8);
@@ -324,7 +325,7 @@ TEST(place, of_another_device_is_as_good) {
   }
 }
 
-TEST(place, of_columns_is_either) {
+TEST(device_arrays, may_hold_the_columns_of_a_report) {
   device_begin();
   sys s = make(FULL, 20, 3, 0);
   hone_column here[3], *there = (hone_column *)device_alloc(3 * 6);
@@ -349,7 +350,7 @@ static void check_refused(const sys *s, int there, int status) {
   sup_free(out.x);
 }
 
-TEST(place, of_what_is_not_finite_is_told_as_ever) {
+TEST(device_arrays, have_their_nan_and_infinity_located) {
   static const double bad[] = {(double)NAN, (double)INFINITY};
   device_begin();
   for (int device = HONE_DEVICE_CPU; device <= HONE_DEVICE_CUDA; device++) {
@@ -385,7 +386,7 @@ TEST(place, of_what_is_not_finite_is_told_as_ever) {
   device_end();
 }
 
-TEST(place, of_x_must_not_be_in_a) {
+TEST(device_arrays, must_not_overlap) {
   device_begin();
   const int64_t n = 10;
   sys s = make(FULL, n, 1, 0);
@@ -407,15 +408,16 @@ TEST(place, of_x_must_not_be_in_a) {
   device_end();
 }
 
-/* What a few columns exclude, all of A does not show. */
-TEST(place, few_columns_exclude_no_structure_that_is_there) {
+/* A few columns are inspected first. A structure that they exclude is not in A.
+ */
+TEST(device_arrays, have_no_structure_excluded_wrongly_by_a_few_columns) {
   for (int kind = 0; kind < KINDS; kind++)
     for (int odd = 0; odd < 6; odd++)
       for (int64_t n = 2; n <= 300; n += n < 20 ? 1 : 140) {
         sys s = make(kind, n, 1, 2);
         double scratch[300];
         hone_structure found;
-        if (odd > 0) /* one entry spoils it, here or there */
+        if (odd > 0) /* one entry spoils the structure, wherever it stands */
           s.a[n - 1 - (odd % 2) + s.lda * ((odd * 7) % n)] += 0.5;
         const hone_dense a = {n, s.lda, s.a, NULL};
         for (int definite = 0; definite < 2; definite++) {
@@ -432,8 +434,8 @@ TEST(place, few_columns_exclude_no_structure_that_is_there) {
       }
 }
 
-/* One question an array; without a driver none, and none is loaded. */
-TEST(place, costs_callers_of_the_host_a_question_an_array) {
+/* Each array costs one query; without a driver there is none. */
+TEST(device_arrays, cost_callers_without_any_one_query_an_array) {
   NEED_FAKE();
   sys s = make(FULL, 5, 1, 0);
   double x[5];
@@ -453,7 +455,8 @@ TEST(place, costs_callers_of_the_host_a_question_an_array) {
   device_end();
 }
 
-/* In a process of its own, for a driver that has come stays: 0: all is well. */
+/* Runs in a process of its own, because a driver stays loaded. Returns 0 if
+   everything was right. */
 static int solve_with_library(void) {
   char path[4096];
   const char name[] = "/tests/libcuda.so.1";
@@ -480,10 +483,10 @@ static int solve_with_library(void) {
   return fabs(x[0] - 0.8) + fabs(x[1] - 1.4) <= 1e-14 ? 0 : 7;
 }
 
-TEST(place, is_asked_of_a_driver_that_comes_later) {
+TEST(device_arrays, are_recognized_by_a_driver_that_is_loaded_later) {
   NEED_FAKE();
   if (dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW) != NULL)
-    SKIP("a driver without a device has come before");
+    SKIP("a driver without a device is loaded already");
   int status = 1;
   const pid_t child = fork();
   if (child == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Nothing is read or written past the end of any array, of the caller's or of
-   the library's own: each ends where a page begins that nobody may touch.
-   Whoever does ends the test program there, with a line that says so. */
+/* Nothing is read or written past the end of any array, of the caller or of the
+   library: each array ends where an inaccessible page begins. An access to that
+   page ends the test program with a message. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include "tests/unit/ct.h"
 #include "tests/unit/support.h"
@@ -17,52 +17,53 @@
 
 enum { PAGE = 4096, LINE = 64, HEAD = 16 };
 
-/* In the first page of each mapping, which no array begins in: what to unmap.
- */
-typedef struct fence {
+/* The mapping to be undone. It is described in its first page, in which no
+   array begins. */
+typedef struct mapping {
   void *map;
   size_t bytes;
-} fence;
+} mapping;
 
-/* The last of 'bytes' bytes stands right before the closed page. */
-static void *fenced(size_t bytes, size_t align) {
+/* Returns 'bytes' bytes that end right before the inaccessible page. */
+static void *guarded(size_t bytes, size_t align) {
   const size_t used = (bytes + align - 1) / align * align;
   const size_t open = PAGE + (used + PAGE - 1) / PAGE * PAGE;
   char *map = mmap(NULL, open + PAGE, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (map == MAP_FAILED || mprotect(map + open, PAGE, PROT_NONE) != 0)
     abort();
-  *(fence *)map = (fence){map, open + PAGE};
-  memset(map + sizeof(fence), 0xff, open - sizeof(fence)); /* NaN */
+  *(mapping *)map = (mapping){map, open + PAGE};
+  /* The bytes of NaN. */
+  memset(map + sizeof(mapping), 0xff, open - sizeof(mapping));
   return map + open - used;
 }
 
-/* The first page of the mapping says so; no array has its own address in it. */
-static void unfence(void *array) {
+/* The array begins behind the first page, where the mapping is described. */
+static void unmap(void *array) {
   char *page = (char *)array - (uintptr_t)array % PAGE;
-  while (((fence *)page)->map != page)
+  while (((mapping *)page)->map != page)
     page -= PAGE;
-  munmap(page, ((fence *)page)->bytes);
+  munmap(page, ((mapping *)page)->bytes);
 }
 
-/* The hooks know how the library uses what it asks for: LINE + HEAD bytes
-   more than the array, which begins at the first multiple of LINE behind the
-   head. Of an array of whole lines nothing is left over at the end then, and
-   what stands behind the array is not touched by the library, though it asked
-   for it. */
+/* These hooks know the layout of the library's arrays: it asks for LINE + HEAD
+   bytes more than the array, which begins at the first multiple of LINE behind
+   the head. So an array of whole lines ends where the allocation ends, and the
+   library does not touch what it asked for behind a shorter one. */
 static void *take(size_t bytes, void *ctx) {
   (void)ctx;
-  char *array = fenced(bytes - LINE - HEAD, LINE);
+  char *array = guarded(bytes - LINE - HEAD, LINE);
   return array - HEAD;
 }
 
 static void give(void *memory, void *ctx) {
   (void)ctx;
-  unfence(memory);
+  unmap(memory);
 }
 
 static void outside(int signal) {
-  static const char text[] = "fence: an array was left behind its end\n";
+  static const char text[] =
+      "guard_pages: an array was accessed past its end\n";
   (void)signal;
   if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
     _exit(2);
@@ -71,12 +72,12 @@ static void outside(int signal) {
 
 typedef enum shape { LOWER, UPPER, BAND, DEFINITE, FULL, HARD } shape;
 
-/* Fills A of order n and of this kind, its columns without padding. */
+/* Fills A of order n, without padding. */
 static void fill(shape kind, int64_t n, double *a, sup_rng *rng, int units) {
   double *full = sup_filled(n * n, 0.0);
   if (kind == DEFINITE)
     sup_matrix_spd(rng, n, 1e2, full);
-  else if (kind == HARD) /* for single precision: GMRES, then LU in double */
+  else if (kind == HARD) /* takes GMRES, then LU in double */
     sup_matrix_cond(rng, n, SUP_GEOMETRIC, 1e9, full, n);
   else
     sup_random(rng, n, n, full, n);
@@ -93,16 +94,16 @@ static void fill(shape kind, int64_t n, double *a, sup_rng *rng, int units) {
   sup_free(full);
 }
 
-static void solve_fenced(shape kind, int64_t n, int64_t nrhs, int form) {
+static void solve_guarded(shape kind, int64_t n, int64_t nrhs, int form) {
   const size_t vectors = (size_t)(n * nrhs) * sizeof(double);
   const size_t matrix = (size_t)(n * n) * sizeof(double);
   sup_rng rng = {(uint64_t)(n + (int)kind)};
-  double *a = fenced(matrix, sizeof(double));
-  double *b = fenced(vectors, sizeof(double));
-  double *x = fenced(vectors, sizeof(double));
-  double *x0 = fenced(vectors, sizeof(double));
+  double *a = guarded(matrix, sizeof(double));
+  double *b = guarded(vectors, sizeof(double));
+  double *x = guarded(vectors, sizeof(double));
+  double *x0 = guarded(vectors, sizeof(double));
   const size_t list = (size_t)nrhs * sizeof(hone_column);
-  hone_column *columns = fenced(list, sizeof(double));
+  hone_column *columns = guarded(list, sizeof(double));
   hone_report report = HONE_REPORT_INIT;
   hone_options o = HONE_OPTIONS_INIT;
   fill(kind, n, a, &rng, form & 1 ? 8 : 0);
@@ -128,11 +129,11 @@ static void solve_fenced(shape kind, int64_t n, int64_t nrhs, int form) {
   for (int64_t c = 0; c < nrhs && n < 100; c++)
     CHECK_LE(sup_backward_error(n, a, n, o.trans, x + c * n, b + c * n),
              SUP_LIMIT);
-  unfence(columns);
-  unfence(x0);
-  unfence(x);
-  unfence(b);
-  unfence(a);
+  unmap(columns);
+  unmap(x0);
+  unmap(x);
+  unmap(b);
+  unmap(a);
 }
 
 static void some_shapes(shape first, shape last, int64_t n, int64_t nrhs) {
@@ -140,29 +141,29 @@ static void some_shapes(shape first, shape last, int64_t n, int64_t nrhs) {
   sigaction(SIGSEGV, &act, &old);
   for (shape kind = first; kind <= last; kind++)
     for (int form = 0; form < 4; form++)
-      solve_fenced(kind, n, nrhs, form);
+      solve_guarded(kind, n, nrhs, form);
   sigaction(SIGSEGV, &old, NULL);
 }
 
-/* Orders whose arrays are whole cache lines, of floats as of doubles. */
-TEST(fence, is_not_crossed_by_a_single_column) {
+/* At these orders arrays of floats and of doubles are whole cache lines. */
+TEST(guard_pages, are_not_touched_for_one_column) {
   some_shapes(LOWER, HARD, 16, 1);
   some_shapes(LOWER, HARD, 64, 1);
   some_shapes(LOWER, HARD, 144, 1);
 }
 
-TEST(fence, is_not_crossed_by_many_columns) {
+TEST(guard_pages, are_not_touched_for_many_columns) {
   some_shapes(LOWER, HARD, 16, 2);
   some_shapes(LOWER, HARD, 64, 5);
   some_shapes(LOWER, HARD, 16, 65);
 }
 
-TEST(fence, is_not_crossed_where_threads_share_the_work) {
+TEST(guard_pages, are_not_touched_by_several_threads) {
   some_shapes(BAND, BAND, 416, 1);
   some_shapes(FULL, FULL, 416, 4);
 }
 
-TEST(fence, is_not_crossed_by_orders_of_no_whole_line) {
+TEST(guard_pages, are_not_touched_at_orders_of_no_whole_cache_line) {
   for (int64_t n = 1; n < 16; n++)
-    solve_fenced(FULL, n, 1, (int)(n % 4));
+    solve_guarded(FULL, n, 1, (int)(n % 4));
 }

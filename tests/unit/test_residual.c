@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The residual, cpu_dp/residual_kernels.c, against quadruple precision: at its
-   error bounds, with every instruction set this processor has, with any number
-   of threads, and with numbers that are none. Next: test_scale.c, for the pass
-   before the factorization.
+/* The residual, cpu_dp/residual_kernels.c, beside quadruple precision: its
+   error bounds, with every instruction set of this processor and any number of
+   threads, and NaN and Inf. Right-hand sides 3 to 8 are the first three times a
+   power of two, so that three exact residuals serve for nine.
 
-   Right-hand sides 3 to 8 are the first three times a power of two, so that
-   three exact residuals serve for nine. */
+   Next to read: test_scale.c, for the pass before the factorization. */
 #include "tests/unit/ct.h"
 #include "tests/unit/support.h"
 
@@ -25,12 +24,12 @@ enum { COLUMNS = 9, EXACT = 3 };
 
 typedef struct problem {
   int64_t n;
-  hone_dense a;            /* padded with NaN below row n */
-  hone_matrix matrix;      /* the same as the pass reads it */
-  double *store;           /* what a points to */
+  hone_dense a;            /* the padding below row n is NaN */
+  hone_matrix matrix;      /* the matrix as the pass reads it */
+  double *store;           /* the array behind a */
   double *x, *b;           /* n x COLUMNS */
-  quad *r, *den;           /* n x EXACT: exact, for op(A) */
-  double *out_r, *out_den; /* n x COLUMNS: what the pass said */
+  quad *r, *den;           /* n x EXACT: exact values for op(A) */
+  double *out_r, *out_den; /* n x COLUMNS: results of the pass */
 } problem;
 
 static quad quad_abs(quad v) { return v < 0 ? -v : v; }
@@ -39,7 +38,8 @@ static double entry(const problem *p, bool trans, int64_t i, int64_t j) {
   return trans ? p->store[j + i * p->a.lda] : p->store[i + j * p->a.lda];
 }
 
-/* Exact residuals of the present a, x and b; columns made from the first. */
+/* The exact residuals of the present a, x and b; the other columns are made
+   from the first three. */
 static void set_exact(problem *p, bool trans) {
   const int64_t n = p->n;
   for (int64_t c = EXACT; c < COLUMNS; c++)
@@ -60,7 +60,7 @@ static void set_exact(problem *p, bool trans) {
     }
 }
 
-/* Random entries; wide: with exponents from -40 to 40. */
+/* Random entries; with wide, their exponents are from -40 to 40. */
 static void fill(sup_rng *rng, int64_t count, bool wide, double *v) {
   for (int64_t i = 0; i < count; i++) {
     v[i] = sup_uniform(rng);
@@ -99,7 +99,7 @@ static void free_problem(problem *p) {
   free(p->den);
 }
 
-/* A pass as the caller describes it, with the pointers it needs. */
+/* The arguments of a pass and the arrays of pointers in them. */
 typedef struct described {
   const double *x[COLUMNS], *b[COLUMNS];
   double *r[COLUMNS], *den[COLUMNS];
@@ -125,13 +125,15 @@ static void run(hone_pool *pool, const problem *p, bool trans, bool accurate,
   hone_dense_residual(&d.pass, pool);
 }
 
-/* Errors of k columns as multiples of their bounds.
+/* The errors of k columns as multiples of their bounds.
 
-   Plain: n products and n + 1 terms, one rounding for each fused operation:
-   (n + 2) eps den covers any order of summation. Accurate: Dot2 of n + 1
-   terms, eps |r| for the final rounding and gamma(n + 2)^2 den (Ogita, Rump
-   & Oishi 2005, proposition 5.5). den: n + 1 roundings of terms of one
-   sign. */
+   Plain: n products and n + 1 terms with one rounding for each fused operation;
+   (n + 2) eps den covers any order of summation.
+
+   Accurate: Dot2 of n + 1 terms has an error of eps |r| for the final rounding
+   and gamma(n + 2)^2 den (Ogita, Rump and Oishi 2005, proposition 5.5).
+
+   den: n + 1 roundings of terms of one sign. */
 static void worst_errors(const problem *p, bool accurate, int64_t k,
                          double *worst_r, double *worst_den) {
   const double eps = SUP_EPS, m = (double)p->n + 2.0;
@@ -147,7 +149,7 @@ static void worst_errors(const problem *p, bool accurate, int64_t k,
       quad e_r = quad_abs((quad)p->out_r[i + c * p->n] - r) / bound;
       quad e_den = quad_abs((quad)p->out_den[i + c * p->n] - den) /
                    ((terms - (quad)1) * (quad)eps * den);
-      if (!(e_r <= (quad)*worst_r)) /* NaN comes and stays */
+      if (!(e_r <= (quad)*worst_r)) /* also NaN */
         *worst_r = isnan(*worst_r) ? *worst_r : (double)e_r;
       if (!(e_den <= (quad)*worst_den))
         *worst_den = isnan(*worst_den) ? *worst_den : (double)e_den;
@@ -181,28 +183,28 @@ static void check_order(int64_t n, int64_t pad, bool wide, int64_t k_step) {
   free_problem(&p);
 }
 
-TEST(pass, keeps_its_error_bounds_at_small_orders) {
+TEST(residual, keeps_its_error_bounds_at_small_orders) {
   for (int64_t n = 1; n <= 70; n++)
     check_order(n, n % 4, n % 2 == 0, 1);
 }
 
-TEST(pass, keeps_its_error_bounds_around_blocks_of_256_rows) {
+TEST(residual, keeps_its_error_bounds_around_blocks_of_256_rows) {
   for (int64_t n = 255; n <= 260; n++)
     check_order(n, n % 3, n % 2 == 0, 4);
 }
 
-TEST(pass, keeps_its_error_bounds_around_blocks_of_512_rows) {
+TEST(residual, keeps_its_error_bounds_around_blocks_of_512_rows) {
   for (int64_t n = 511; n <= 515; n++)
     check_order(n, 515 - n, n % 2 == 0, 4);
 }
 
-TEST(pass, keeps_its_error_bounds_at_order_1000) {
+TEST(residual, keeps_its_error_bounds_at_order_1000) {
   check_order(1000, 3, false, 4);
 }
 
-/* Columns (rows, for A^T) in pairs v, -v far apart: partial sums grow to
-   den, then all but b is gone. r = b exactly. */
-TEST(pass, keeps_a_residual_20_digits_below_the_products) {
+/* Columns (for A^T, rows) come in pairs v, -v far apart: partial sums grow to
+   den, and all but b cancels, so that r = b exactly. */
+TEST(residual, keeps_a_residual_20_digits_below_the_products) {
   const int64_t n = 256, half = n / 2;
   for (int trans = 0; trans < 2; trans++) {
     problem p;
@@ -227,7 +229,7 @@ TEST(pass, keeps_a_residual_20_digits_below_the_products) {
   }
 }
 
-/* Instruction sets ------------------------------------------------------- */
+/* Instruction sets --------------------------------------------------------- */
 
 static int kernels_here(const hone_residual_kernels **list) {
   int count = 0;
@@ -242,7 +244,8 @@ static int kernels_here(const hone_residual_kernels **list) {
   return count;
 }
 
-/* Four right-hand sides in pieces of step rows (columns, for A^T). */
+/* Passes over pieces of step rows (for A^T, columns), with four right-hand
+   sides. */
 static void run_pieces(const hone_residual_kernels *kernels, const problem *p,
                        bool trans, bool accurate, int64_t step) {
   described d;
@@ -254,7 +257,7 @@ static void run_pieces(const hone_residual_kernels *kernels, const problem *p,
           HONE_MIN(i + step, p->n));
 }
 
-TEST(pass, every_instruction_set_keeps_the_bounds_however_it_is_cut) {
+TEST(residual, keeps_its_error_bounds_with_every_instruction_set_and_piece) {
   static const int64_t orders[] = {1, 3, 17, 64, 515};
   const hone_residual_kernels *list[3];
   const int count = kernels_here(list);
@@ -280,14 +283,14 @@ TEST(pass, every_instruction_set_keeps_the_bounds_however_it_is_cut) {
   }
 }
 
-TEST(pass, names_an_instruction_set_this_processor_has) {
+TEST(residual, is_computed_by_an_instruction_set_this_processor_has) {
   const hone_residual_kernels *list[3];
   const int count = kernels_here(list);
   CHECK_STR(hone_residual_isa(), list[count - 1]->isa);
   CHECK_STR(hone_residual_base.isa, "base");
 }
 
-/* Threads ---------------------------------------------------------------- */
+/* Threads ------------------------------------------------------------------ */
 
 static void expect_same_bits(const problem *p, bool trans, bool accurate,
                              int threads) {
@@ -308,7 +311,7 @@ static void expect_same_bits(const problem *p, bool trans, bool accurate,
   sup_free(den);
 }
 
-TEST(pass, gives_the_same_bits_with_any_number_of_threads) {
+TEST(residual, has_the_same_bits_with_any_number_of_threads) {
   static const int64_t orders[] = {63, 399, 400, 401, 515, 1000};
   static const int threads[] = {1, 2, 3, 5};
   for (size_t o = 0; o < sizeof orders / sizeof *orders; o++) {
@@ -324,7 +327,7 @@ TEST(pass, gives_the_same_bits_with_any_number_of_threads) {
   }
 }
 
-TEST(pass, may_write_the_residual_over_the_right_hand_side) {
+TEST(residual, may_overwrite_the_right_hand_side) {
   static const int64_t orders[] = {1, 70, 515};
   for (int at = 0; at < 3 * 4; at++) {
     const bool trans = at & 1, accurate = at & 2;
@@ -348,9 +351,9 @@ TEST(pass, may_write_the_residual_over_the_right_hand_side) {
   }
 }
 
-/* Special numbers -------------------------------------------------------- */
+/* Special numbers ---------------------------------------------------------- */
 
-TEST(pass, x_zero_leaves_b_exactly) {
+TEST(residual, is_b_exactly_where_x_is_zero) {
   for (int at = 0; at < 4; at++) {
     problem p;
     make_problem(&p, 37, 0, true);
@@ -365,7 +368,7 @@ TEST(pass, x_zero_leaves_b_exactly) {
   }
 }
 
-TEST(pass, products_of_huge_and_tiny_numbers_keep_their_digits) {
+TEST(residual, keeps_the_digits_of_products_of_huge_and_tiny_numbers) {
   for (int at = 0; at < 4; at++) {
     const bool trans = at & 1, accurate = at & 2;
     problem p;
@@ -382,7 +385,7 @@ TEST(pass, products_of_huge_and_tiny_numbers_keep_their_digits) {
   }
 }
 
-/* Only row i of r may be anything but finite, and it must be. */
+/* Row i of r must not be finite, and every other row must be. */
 static void expect_bad_row(const problem *p, int64_t k, int64_t row) {
   for (int64_t c = 0; c < k; c++)
     for (int64_t i = 0; i < p->n; i++) {
@@ -392,8 +395,8 @@ static void expect_bad_row(const problem *p, int64_t k, int64_t row) {
     }
 }
 
-/* bad stands in A, where it spoils one row of r, then in x, where it spoils
-   all, then in b. */
+/* bad stands in A, where it spoils one row of r, then in x, where it spoils all
+   of them, then in b. */
 static void spoil(int64_t n, int64_t i, int64_t j, double bad, int at) {
   const bool trans = at & 1, accurate = at & 2;
   problem p;
@@ -412,7 +415,7 @@ static void spoil(int64_t n, int64_t i, int64_t j, double bad, int at) {
   free_problem(&p);
 }
 
-TEST(pass, never_hides_nan_or_infinity) {
+TEST(residual, never_hides_nan_or_infinity) {
   static const int64_t orders[] = {1, 5, 70, 515};
   for (int o = 0; o < 4; o++)
     for (int at = 0; at < 4; at++) {
@@ -425,7 +428,7 @@ TEST(pass, never_hides_nan_or_infinity) {
     }
 }
 
-TEST(pass, never_hides_a_product_that_overflows) {
+TEST(residual, never_hides_a_product_that_overflows) {
   for (int at = 0; at < 4; at++) {
     problem p;
     make_problem(&p, 70, 1, false);

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The rules by which certificates are made: the formula of the error bound and
+   the digits that it leaves, on made-up numbers and with a scripted engine. */
+#include "tests/unit/support.h"
+
+#include "refine/bounds.h"
+#include "tests/unit/ct.h"
+
+#include <float.h>
+#include <math.h>
+
+/* An x of zeros is exact; so is an x whose residual is zero. */
+TEST(certificates, of_an_exact_x_have_15_digits) {
+  const double a[] = {4.0, 1.0, 2.0, 3.0}, b[] = {0.0, 0.0, 6.0, 4.0};
+  double x[4];
+  hone_column column[2];
+  hone_options options = HONE_OPTIONS_INIT;
+  options.columns = column;
+  CHECK_EQ_INT(hone_solve(2, 2, a, 2, b, 2, x, 2, &options, NULL), HONE_OK);
+  for (int c = 0; c < 2; c++) {
+    CHECK_LE(column[c].forward_error, SUP_EPS);
+    CHECK_LE(15, column[c].digits);
+  }
+  CHECK_NEAR(x[0], 0.0, 0.0);
+  CHECK_NEAR(x[2], 1.0, 0.0);
+}
+
+/* The formula of the bound, on made-up numbers. */
+TEST(certificates, add_up_the_errors_that_they_know) {
+  const hone_certificate good = {
+      .inverse_norm = 1e6L, .inverse_norm_scaled = 1e3, .nonsingular = true};
+  const hone_refined column = {.errors = {.relative = 1e-3L,
+                                          .relative_scaled = 1e-3L,
+                                          .noise = 1e-20L,
+                                          .noise_scaled = 1e-20L},
+                               .error_estimated = true,
+                               .contraction_known = true,
+                               .error = 1e-6,
+                               .error_scaled = 1e-7,
+                               .noise_error = (double)INFINITY,
+                               .noise_error_scaled = (double)INFINITY};
+  double bound = hone_bounds_forward(&good, &column, false);
+  CHECK_LE(2e-6, bound);
+  CHECK_LE(bound, 3e-6);
+  CHECK_LE(hone_bounds_forward(&good, &column, true), 3e-7);
+  /* The remainder that corrections leave is added. */
+  hone_refined more = column;
+  more.remainder = 1e-5;
+  CHECK_LE(2.2e-5, hone_bounds_forward(&good, &more, false));
+  CHECK_LE(hone_bounds_forward(&good, &more, false), 3e-5);
+  more.noise_error = 1e-6; /* unless the measured noise is smaller */
+  CHECK_LE(3e-6, hone_bounds_forward(&good, &more, false));
+  CHECK_LE(hone_bounds_forward(&good, &more, false), 4e-6);
+  more.contraction_known = false; /* the factors' contraction is unknown */
+  CHECK_LE(2.2e-5, hone_bounds_forward(&good, &more, false));
+  more.remainder = (double)NAN; /* may be anything: norms bound the error */
+  CHECK_LE(1e3, hone_bounds_forward(&good, &more, false));
+  more = column;
+  more.error_estimated = false;
+  CHECK_LE(1e3, hone_bounds_forward(&good, &more, false));
+  hone_refined loud = column;
+  loud.errors.noise = 1e-9L;
+  CHECK_LE(1e-3, hone_bounds_forward(&good, &loud, false));
+  loud.noise_error = 1e-5; /* the measured noise bounds it better */
+  CHECK_LE(1e-5, hone_bounds_forward(&good, &loud, false));
+  CHECK_LE(hone_bounds_forward(&good, &loud, false), 2e-5);
+  hone_certificate singular = good;
+  singular.nonsingular = false;
+  CHECK_LT(DBL_MAX, hone_bounds_forward(&singular, &column, false));
+}
+
+TEST(certificates, require_a_digit_in_scaled_variables_too) {
+  const hone_certificate good = {
+      .inverse_norm = 1.0L, .inverse_norm_scaled = 1.0, .nonsingular = true};
+  for (int k = 0; k < 4; k++) {
+    const double plain = k & 1 ? 0.2 : 0.01, scaled = k & 2 ? 0.2 : 0.01;
+    const hone_refined column = {
+        .errors = {.relative = (long double)plain,
+                   .relative_scaled = (long double)scaled}};
+    CHECK_EQ_INT(hone_bounds_certify_a_digit(&good, &column), k == 0);
+  }
+  CHECK_EQ_INT(hone_bounds_digits((double)NAN), 0);
+  CHECK_EQ_INT(hone_bounds_digits((double)INFINITY), 0);
+  CHECK_EQ_INT(hone_bounds_digits(1.0), 0);
+  CHECK_EQ_INT(hone_bounds_digits(0.11), 0);
+  CHECK_EQ_INT(hone_bounds_digits(0.09), 1);
+  CHECK_EQ_INT(hone_bounds_digits(5e-12), 11);
+  CHECK_EQ_INT(hone_bounds_digits(0.0), 16);
+}
+
+/* The size of d relative to x, in the caller's variables and in scaled ones:
+   inv(C) d and inv(C) x (for A^T: inv(R)). */
+TEST(certificates, measure_an_error_in_scaled_variables) {
+  int row_exp[] = {0, 10}, col_exp[] = {0, 20};
+  const double x[] = {1.0, 1.0}, d[] = {0.0, 1.0}, first[] = {1.0, 0.0};
+  const hone_matrix a = {.n = 2};
+  const hone_scaling scaling = {
+      .row_exp = row_exp, .col_exp = col_exp, .used = true};
+  double copy[] = {x[0], x[1]};
+  const hone_engine single = {.precision = 32}, twice = {.precision = 64};
+  hone_refined column = {.x = copy};
+  for (int trans = 0; trans < 2; trans++) {
+    hone_refinement ctx = {
+        .f = {.engine = &single, .a = &a, .scaling = &scaling}, .trans = trans};
+    hone_relative_size beside;
+    column.solution_size = 1.0;
+    hone_bounds_relative_size(&ctx, &column, d, &beside);
+    CHECK_NEAR(beside.plain, 1.0, 0.0);
+    CHECK_NEAR(beside.scaled, trans ? 0x1p-10 : 0x1p-20, 0.0);
+    CHECK_NEAR(beside.spread, 1.0, 0.0);
+    hone_bounds_relative_size(&ctx, &column, first, &beside);
+    CHECK_NEAR(beside.scaled, 1.0, 0.0); /* and in the largest unit: */
+    CHECK_NEAR(beside.spread, trans ? 0x1p10 : 0x1p20, 0.0);
+    /* Single precision drops a part of d that counts. */
+    column.solution_size = 0x1p76;
+    hone_bounds_relative_size(&ctx, &column, d, &beside);
+    CHECK_NEAR(beside.plain, 1.0 + (trans ? 0x1p-10 : 1.0), 0.0);
+    ctx.f.engine = &twice;
+    hone_bounds_relative_size(&ctx, &column, d, &beside);
+    CHECK_NEAR(beside.plain, 1.0, 0.0);
+  }
+}
+
+/* A ladder with one scripted engine. */
+typedef struct ladder_test {
+  hone_mem mem;
+  hone_watch watch;
+  hone_ladder ladder;
+  hone_report report;
+  hone_column column;
+  sup_script *script;
+  double a[12 * 12], b[12], x[12];
+} ladder_test;
+
+static const hone_engine *set_up(ladder_test *s, double cond) {
+  sup_rng rng = {3};
+  *s = (ladder_test){.report = {.bad_row = -1}};
+  sup_matrix_cond(&rng, 12, SUP_ONE_SMALL, cond, s->a, 12);
+  sup_random(&rng, 12, 1, s->b, 12);
+  return sup_scripted(0, "scripted", 32, &s->script);
+}
+
+static int run(ladder_test *s, const hone_engine *engine, double limit) {
+  const hone_request request = {.limit = limit};
+  s->script->ladder = &s->ladder;
+  int st = sup_ladder_create(&s->ladder, 12, &engine, 1, &request, &s->mem,
+                             NULL, &s->watch);
+  if (st == HONE_OK)
+    st = hone_ladder_factor(&s->ladder, sup_matrix(12, 12, s->a), &s->report);
+  if (st == HONE_OK)
+    st = hone_ladder_solve(&s->ladder, false, 1, s->b, 12, s->x, 12, NULL, 0,
+                           &s->column, &s->report);
+  hone_ladder_destroy(&s->ladder);
+  CHECK_EQ_INT(s->mem.held, 0);
+  return st;
+}
+
+/* Factors of 5/4 A leave a fifth of every error; the certificate measures
+   that. */
+TEST(certificates, measure_how_much_of_an_error_factors_leave) {
+  ladder_test s;
+  double near[12 * 12];
+  const hone_engine *engine = set_up(&s, 10.0);
+  for (int64_t i = 0; i < 12 * 12; i++)
+    near[i] = 1.25 * s.a[i];
+  s.script->instead = near;
+  CHECK_EQ_INT(run(&s, engine, 1e-3), HONE_OK);
+  CHECK_NEAR(s.ladder.rung[0].certificate.contraction, 0.2, 1e-6);
+}
+
+/* The first x meets the tolerance, and the engine does not improve it. Then the
+   status blames the matrix only if its condition is large. */
+TEST(certificates, name_the_cause_of_an_x_without_a_digit) {
+  for (int k = 0; k < 2; k++) {
+    ladder_test s;
+    const hone_engine *engine = set_up(&s, k == 0 ? 10.0 : 1e14);
+    s.script->rate = -0.9;
+    int st = run(&s, engine, 0.99);
+    ct_note("case %d", k);
+    CHECK_EQ_INT(st, k == 0 ? HONE_NOT_CONVERGED : HONE_ILL_CONDITIONED);
+    CHECK_EQ_INT(s.column.digits, 0);
+    CHECK_LE(s.column.backward_error, 0.99);
+  }
+}
+/* One entry of x underflows in double, so that omega is 1. The other entries
+   must be as accurate as ever. */
+TEST(certificates, hold_where_an_entry_of_x_underflows) {
+  const int64_t n = 8;
+  double a[64], b[8], x[8], largest = 0.0, error = 0.0;
+  const double truth[] = {3.0, -1.0, 2.0, 5.0, -4.0, 1.0, 1.5, 0.0};
+  sup_rng rng = {11};
+  sup_random(&rng, n, n, a, n);
+  for (int64_t i = 0; i < n; i++) {
+    a[i * (n + 1)] = ldexp(rint(a[i * (n + 1)] * 1024.0), -10) + 3.0;
+    a[i + (n - 1) * n] = i == n - 1;
+    if (i < n - 1)
+      a[n - 1 + i * n] = 0.0;
+  }
+  a[n - 1] = 0x1p-600;
+  for (int64_t i = 0; i < n - 1; i++) {
+    long double sum = 0.0L;
+    for (int64_t j = 0; j < n - 1; j++)
+      sum += (long double)a[i + j * n] * (long double)truth[j];
+    b[i] = ldexp((double)sum, -500);
+  }
+  b[n - 1] = 0.0;
+  hone_options options;
+  hone_column column;
+  options = (hone_options)HONE_OPTIONS_INIT;
+  options.factor_precision = HONE_FACTOR_SINGLE;
+  options.columns = &column;
+  CHECK_EQ_INT(hone_solve(n, 1, a, n, b, n, x, n, &options, NULL),
+               HONE_NOT_CONVERGED);
+  CHECK_NEAR(column.backward_error, 1.0, 1e-15);
+  for (int64_t i = 0; i < n; i++) {
+    largest = fmax(largest, fabs(truth[i]));
+    error = fmax(error, fabs(ldexp(x[i], 500) - truth[i]));
+  }
+  CHECK_LE(error, 1e-14 * largest);
+  CHECK_LE(error / largest, column.forward_error);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The contract of hone.h for progress callbacks and deadlines: the events that
+   a callback receives, and the result of a solve that is stopped. */
+#include "tests/unit/contract_system.h"
+
+#include "tests/unit/ct.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct listener {
+  int heard, stop_at;
+  double last_s;
+  int bad_events;
+  bool refining;
+  bool accepted; /* whether the last event had an accepted x */
+} listener;
+
+static int listen(void *user, const hone_progress *event) {
+  static const char *const phases[] = {"inspect", "factor", "refine",
+                                       "factor in double"};
+  listener *a = user;
+  bool known = false;
+  for (int i = 0; i < 4; i++)
+    known = known || strcmp(event->phase, phases[i]) == 0;
+  a->bad_events += !known || !(event->elapsed_s >= a->last_s) ||
+                   !(event->fraction >= 0.0 && event->fraction <= 1.0);
+  a->last_s = event->elapsed_s;
+  bool refining = strcmp(event->phase, "refine") == 0;
+  a->bad_events += refining != !isnan(event->backward_error) ||
+                   refining != (event->precision > 0) ||
+                   (event->gmres != 0 && !refining);
+  a->accepted = refining && event->backward_error <= SUP_LIMIT;
+  a->refining = a->refining || refining;
+  return ++a->heard == a->stop_at;
+}
+
+TEST(contract, stops_at_any_event_of_the_callback) {
+  for (int kind = 0; kind < 3; kind++) {
+    bool done = false;
+    for (int stop = 1; stop < 60 && !done; stop++) {
+      sys s = sys_make(kind == 0 ? 9 : 150, 2);
+      sup_rng rng = {8};
+      listener a = {.stop_at = stop};
+      ct_note("kind %d, stop at event %d", kind, stop);
+      s.options.factor_precision =
+          kind == 0 ? HONE_FACTOR_DOUBLE : HONE_FACTOR_SINGLE;
+      if (kind == 2)
+        sup_matrix_cond(&rng, 150, SUP_GEOMETRIC, 1e11, s.a, 150);
+      s.options.progress = listen;
+      s.options.progress_user = &a;
+      int st = sys_solve(&s);
+      CHECK_EQ_INT(a.bad_events, 0);
+      done = a.heard < stop;
+      /* The last event was too late to stop the solve. */
+      if (done || a.accepted)
+        CHECK_EQ_INT(st, HONE_OK);
+      else
+        CHECK_EQ_INT(st, a.refining ? HONE_INTERRUPTED : HONE_CANCELLED);
+      if (!done)
+        CHECK_EQ_INT(a.heard, stop); /* no more events after the stop */
+      sys_discard(&s);
+    }
+    CHECK(done);
+  }
+}
+
+typedef struct tally {
+  int iterations, restarts, gmres;
+  double last, elapsed_s;
+} tally;
+
+static int count_events(void *user, const hone_progress *event) {
+  tally *d = user;
+  if (event->precision == 0)
+    return 0;
+  d->restarts += event->iteration == 0;
+  d->iterations += event->iteration > 0;
+  d->gmres += event->gmres && event->iteration > 0;
+  d->last = event->backward_error;
+  d->elapsed_s = event->elapsed_s;
+  return 0;
+}
+
+/* The callback receives every iterate, also the accepted one, and whether GMRES
+   made it. Condition 1e5 takes refinement, 2.7e8 takes GMRES. */
+TEST(contract, reports_every_correction_to_the_callback) {
+  for (int kind = 0; kind < 2; kind++) {
+    sys s = sys_make(200, 1);
+    sup_rng rng = {1};
+    tally d = {0};
+    ct_note("kind %d", kind);
+    sup_matrix_cond(&rng, 200, SUP_GEOMETRIC, kind == 0 ? 1e5 : 2.7e8, s.a,
+                    200);
+    s.options.factor_precision = HONE_FACTOR_SINGLE;
+    s.options.progress = count_events;
+    s.options.progress_user = &d;
+    sys_expect(&s, HONE_OK);
+    CHECK_EQ_INT(d.iterations, s.report.iterations);
+    CHECK_EQ_INT(d.gmres, s.report.gmres_steps);
+    CHECK(d.last <= s.report.backward_error &&
+          d.last >= s.report.backward_error);
+    CHECK_LE(1 + kind, d.gmres + 1);
+    CHECK_LE(1, d.restarts);
+    CHECK(d.elapsed_s > 0.0);
+    sys_discard(&s);
+  }
+}
+
+TEST(contract, stops_at_the_deadline) {
+  sys s = sys_make(150, 1);
+  s.options.deadline_s = 1e-9;
+  sys_expect(&s, HONE_CANCELLED);
+  s.options.deadline_s = 1e6;
+  sys_expect(&s, HONE_OK);
+  s.options.deadline_s = (double)INFINITY;
+  sys_expect(&s, HONE_OK);
+  sys_discard(&s);
+}
+
+/* A solver that was stopped serves the next call as if it were new. */
+TEST(contract, goes_on_with_a_solver_that_was_stopped) {
+  for (int stop = 1; stop < 12; stop++) {
+    sys s = sys_make(150, 1);
+    sup_rng rng = {8};
+    listener a = {.stop_at = stop};
+    hone_solver *solver;
+    ct_note("stop at event %d", stop);
+    sup_matrix_cond(&rng, 150, SUP_GEOMETRIC, 1e6, s.a, 150);
+    s.options.factor_precision = HONE_FACTOR_SINGLE;
+    s.options.max_iterations = 1; /* too few: double LU follows */
+    s.options.progress = listen;
+    s.options.progress_user = &a;
+    REQUIRE(hone_solver_create(&solver, 150, &s.options) == HONE_OK);
+    int st = hone_solver_factor(solver, s.a, 150, &s.report);
+    if (st != HONE_OK) {
+      CHECK_EQ_INT(st, HONE_CANCELLED);
+      CHECK_EQ_INT(hone_solver_factor(solver, s.a, 150, NULL), HONE_OK);
+    }
+    for (int again = 0; again < 2; again++) {
+      st = sup_solver_solve(solver, 0, 1, s.b, 150, s.x, 150, NULL, 0, NULL,
+                            &s.report);
+      CHECK_LE(0, st);
+      a.stop_at = 0;
+    }
+    CHECK_EQ_INT(st, HONE_OK);
+    CHECK_EQ_INT(s.report.accepted, 1);
+    sys_check(&s, st);
+    CHECK_CONTAINS(s.report.path, "double LU");
+    hone_solver_destroy(&solver);
+    sys_discard(&s);
+  }
+}

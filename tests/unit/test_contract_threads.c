@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The contract of hone.h for threads: OpenBLAS keeps its number of them, the
+   option deterministic holds, and solvers work side by side. */
+#include "tests/unit/contract_system.h"
+
+#include "tests/unit/ct.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <pthread.h>
+
+TEST(contract, leaves_the_number_of_openblas_threads_unchanged) {
+  const int before = openblas_get_num_threads();
+  for (int set = 1; set <= 2; set++) {
+    openblas_set_num_threads(set);
+    const int now = openblas_get_num_threads();
+    for (int threads = 0; threads <= 3; threads++)
+      for (int k = 0; k < 4; k++) {
+        sys s = sys_make(k == 1 ? 420 : 20, 1);
+        ct_note("OpenBLAS %d, threads %d, case %d", now, threads, k);
+        s.options.threads = threads;
+        s.options.deterministic = k == 2;
+        if (k == 3)
+          s.a[5] = (double)NAN;
+        sys_expect(&s, k == 3 ? HONE_NOT_FINITE_A : HONE_OK);
+        CHECK_EQ_INT(openblas_get_num_threads(), now);
+        CHECK_EQ_INT(s.report.threads, threads > 0 ? threads : now);
+        sys_discard(&s);
+      }
+  }
+  openblas_set_num_threads(before);
+}
+
+TEST(contract, deterministic_gives_the_same_bits_for_any_number_of_threads) {
+  static const struct {
+    int64_t n, nrhs;
+    int start;
+  } cases[] = {{130, 3, HONE_FACTOR_SINGLE},
+               {500, 1, HONE_FACTOR_SINGLE},
+               {500, 5, HONE_FACTOR_SINGLE},
+               {500, 2, HONE_FACTOR_DOUBLE}};
+  for (int i = 0; i < 4; i++) {
+    sys s = sys_make(cases[i].n, cases[i].nrhs);
+    const int64_t count = s.n * s.nrhs;
+    double *first = NULL;
+    hone_report one = HONE_REPORT_INIT;
+    s.options.deterministic = 1;
+    s.options.factor_precision = cases[i].start;
+    for (int threads = 1; threads <= 3; threads++) {
+      ct_note("n %d, nrhs %d, threads %d", (int)s.n, (int)s.nrhs, threads);
+      s.options.threads = threads;
+      CHECK_EQ_INT(sys_call(&s), HONE_OK);
+      if (first == NULL) {
+        first = sup_copy(s.x, count);
+        one = s.report;
+      }
+      CHECK_MEM_EQ(s.x, first, (size_t)count * sizeof *first);
+      CHECK_MEM_EQ(&s.report.rcond, &one.rcond, sizeof one.rcond);
+      CHECK_MEM_EQ(&s.report.backward_error, &one.backward_error,
+                   sizeof one.backward_error);
+    }
+    sup_free(first);
+    sys_discard(&s);
+  }
+}
+
+typedef struct runner {
+  sys s;
+  int worst;      /* status */
+  double largest; /* backward error */
+} runner;
+
+static void *run(void *arg) {
+  runner *r = arg;
+  sys *s = &r->s;
+  hone_solver *solver;
+  if (hone_solver_create(&solver, s->n, &s->options) != HONE_OK)
+    r->worst = HONE_INTERNAL;
+  for (int i = 0; i < 15 && r->worst == HONE_OK; i++) {
+    s->a[i] += 0.5;
+    int st = hone_solver_factor(solver, s->a, s->lda, NULL);
+    if (st == HONE_OK)
+      st = sup_solver_solve(solver, 0, s->nrhs, s->b, s->ldb, s->x, s->ldx,
+                            NULL, 0, NULL, &s->report);
+    r->worst = st;
+    r->largest = fmax(
+        r->largest, sup_backward_error(s->n, s->a, s->lda, false, s->x, s->b));
+  }
+  hone_solver_destroy(&solver);
+  return NULL;
+}
+
+TEST(contract, two_solvers_work_side_by_side_on_two_threads) {
+  runner r[2] = {{.s = sys_make(140, 2)}, {.s = sys_make(420, 1)}};
+  pthread_t thread[2];
+  for (int i = 0; i < 2; i++)
+    REQUIRE(pthread_create(&thread[i], NULL, run, &r[i]) == 0);
+  for (int i = 0; i < 2; i++)
+    pthread_join(thread[i], NULL);
+  for (int i = 0; i < 2; i++) {
+    CHECK_EQ_INT(r[i].worst, HONE_OK);
+    CHECK_LE(r[i].largest, SUP_LIMIT);
+    sys_discard(&r[i].s);
+  }
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Singular matrices, and factors that do not show that a matrix is singular. */
+#include "tests/unit/ladder_fixture.h"
+
+#include "tests/unit/ct.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* Columns 3 and 7 are equal, but the engine factors a matrix that is away by as
+   much as rounding would move it. b = A ones, so that every residual can be
+   made small. */
+static void set_up_singular(fixture *s, double *near, double away) {
+  sup_rng rng = {5};
+  double ones[ORDER];
+  fixture_set_up(s, 1);
+  memcpy(s->a + 3 * ORDER, s->a + 7 * ORDER, ORDER * sizeof *s->a);
+  for (int64_t i = 0; i < ORDER; i++)
+    ones[i] = 1.0;
+  sup_multiply(ORDER, s->a, ORDER, false, ones, s->b);
+  for (int64_t i = 0; i < ORDER * ORDER; i++)
+    near[i] = s->a[i] * (1.0 + away * sup_uniform(&rng));
+}
+
+TEST(refine, never_accepts_with_factors_that_miss_a_singular_matrix) {
+  static const double aways[] = {1e-4, 1e-7, 1e-10, 1e-15};
+  static const int criteria[] = {HONE_CRITERION_COMPONENTWISE,
+                                 HONE_CRITERION_NORMWISE,
+                                 HONE_CRITERION_RESIDUAL};
+  for (int k = 0; k < 12; k++) {
+    fixture s;
+    double near[ORDER * ORDER];
+    ct_note("away %g, criterion %d", aways[k / 3], criteria[k % 3]);
+    set_up_singular(&s, near, aways[k / 3]);
+    fixture_add_scripted(&s, "scripted", 32)->instead = near;
+    fixture_add_scripted(&s, "second", 64)->instead = near;
+    s.request.criterion = criteria[k % 3];
+    s.request.limit = 1e-10;
+    REQUIRE(fixture_open(&s) == HONE_OK && fixture_factor(&s) == HONE_OK);
+    CHECK_CONTAINS(s.report.reason, "scripted: these factors cannot tell");
+    CHECK_CONTAINS(s.report.reason, "second: these factors cannot tell");
+    CHECK_EQ_INT(fixture_solve(&s), HONE_ILL_CONDITIONED);
+    CHECK_EQ_INT(s.report.accepted, 0);
+    CHECK_EQ_INT(s.column[0].status, HONE_ILL_CONDITIONED);
+    CHECK_LE(DBL_MAX, s.column[0].forward_error); /* no digit is certified */
+    CHECK_CONTAINS(s.report.path, "scripted set aside, second");
+    CHECK(isfinite(fixture_backward_error(&s, 0)));
+    fixture_tear_down(&s);
+  }
+}
+
+TEST(refine, climbs_when_only_double_factors_show_that_a_is_regular) {
+  fixture s;
+  double near[ORDER * ORDER];
+  set_up_singular(&s, near, 1e-7);
+  /* Now regular, with a condition about 1e10. */
+  s.a[3 + 3 * ORDER] *= 1.0 + 1e-9;
+  double ones[ORDER];
+  for (int64_t i = 0; i < ORDER; i++)
+    ones[i] = 1.0;
+  sup_multiply(ORDER, s.a, ORDER, false, ones, s.b);
+  fixture_add_scripted(&s, "scripted", 32)->instead = near;
+  fixture_add_double(&s);
+  CHECK_EQ_INT(fixture_run(&s), HONE_OK);
+  fixture_check_accepted(&s);
+  CHECK_EQ_INT(s.column[0].precision, 64);
+  CHECK_LE(sup_forward_error(ORDER, s.x, ones), s.column[0].forward_error);
+  CHECK_LE(s.column[0].forward_error, 1e-2);
+  fixture_tear_down(&s);
+}
+
+TEST(refine, finds_zero_rows_and_columns_before_any_engine_is_made) {
+  for (int row = 0; row < 2; row++) {
+    fixture s;
+    sup_script *script = fixture_set_up_one(&s, true);
+    for (int64_t i = 0; i < ORDER; i++)
+      s.a[row ? 4 + i * ORDER : i + 4 * ORDER] = 0.0;
+    CHECK_EQ_INT(fixture_run(&s), HONE_SINGULAR);
+    CHECK_EQ_INT(s.report.bad_row, row ? 4 : -1);
+    CHECK_EQ_INT(s.report.bad_col, row ? -1 : 4);
+    CHECK_EQ_INT(script->creates, 0);
+    CHECK(fixture_untouched(&s));
+    fixture_tear_down(&s);
+  }
+}

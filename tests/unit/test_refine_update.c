@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hone_ladder_update: factors of one matrix serve another that is near it. */
+#include "tests/unit/ladder_fixture.h"
+
+#include "tests/unit/ct.h"
+
+#include <math.h>
+#include <string.h>
+
+static int update(fixture *s) {
+  fixture_clear_report(s);
+  return hone_ladder_update(&s->ladder, sup_matrix(s->n, s->n, s->a),
+                            &s->report);
+}
+
+static void disturb(fixture *s, double by) {
+  sup_rng rng = {99};
+  for (int64_t i = 0; i < s->n * s->n; i++)
+    s->a[i] *= 1.0 + by * sup_uniform(&rng);
+}
+
+TEST(refine, keeps_the_factors_for_a_nearby_matrix) {
+  fixture s;
+  sup_script *script = fixture_set_up_one(&s, true);
+  CHECK_EQ_INT(fixture_run(&s), HONE_OK);
+  disturb(&s, 1e-5);
+  /* x does not solve the new system. */
+  CHECK_LE(1e-8, fixture_backward_error(&s, 0));
+  CHECK_EQ_INT(update(&s), HONE_OK);
+  CHECK_EQ_INT(fixture_solve(&s), HONE_OK);
+  fixture_check_accepted(&s);
+  CHECK_LE(1, s.report.iterations);
+  CHECK_EQ_INT(script->factors, 1);
+  CHECK(s.ladder.rung[1].self == NULL);
+  CHECK_CONTAINS(s.report.path, "of an earlier matrix");
+  CHECK_STR(s.report.reason, "");
+  fixture_tear_down(&s);
+}
+
+TEST(refine, factors_again_where_the_earlier_factors_do_not_converge) {
+  fixture s;
+  sup_script *script = fixture_set_up_one(&s, true);
+  CHECK_EQ_INT(fixture_run(&s), HONE_OK);
+  for (int64_t i = 0; i < s.n; i++)
+    s.a[i + i * s.n] *= i % 2 ? 1.35 : 0.65;
+  CHECK_EQ_INT(update(&s), HONE_OK);
+  CHECK_EQ_INT(fixture_solve(&s), HONE_OK);
+  fixture_check_accepted(&s);
+  CHECK_EQ_INT(script->factors, 2);
+  CHECK_CONTAINS(s.report.reason, "factors of an earlier matrix");
+  CHECK_EQ_INT(s.column[0].precision, 32);
+  CHECK_EQ_INT(fixture_solve(&s), HONE_OK); /* with factors of this matrix */
+  CHECK_STR(s.report.reason, "");
+  fixture_tear_down(&s);
+}
+
+TEST(refine, factors_at_once_a_matrix_far_from_the_last) {
+  fixture s;
+  sup_script *script = fixture_set_up_one(&s, true);
+  CHECK_EQ_INT(fixture_run(&s), HONE_OK);
+  for (int64_t i = 0; i < s.n * s.n; i++)
+    s.a[i] = -s.a[i];
+  CHECK_EQ_INT(update(&s), HONE_OK);
+  CHECK_EQ_INT(script->factors, 2);
+  CHECK_CONTAINS(s.report.reason, "earlier matrix");
+  CHECK_EQ_INT(fixture_solve(&s), HONE_OK);
+  fixture_check_accepted(&s);
+  fixture_tear_down(&s);
+}
+
+TEST(refine, finds_an_updated_matrix_singular_or_not_finite) {
+  fixture s;
+  fixture_set_up_one(&s, true);
+  CHECK_EQ_INT(fixture_run(&s), HONE_OK);
+  double *good = sup_copy(s.a, ORDER * ORDER);
+  memcpy(s.a, s.a + ORDER, ORDER * sizeof *s.a); /* two equal columns */
+  int st = update(&s);
+  CHECK(st != HONE_OK || fixture_solve(&s) != HONE_OK);
+  memset(s.a, 0, ORDER * sizeof *s.a);
+  CHECK_EQ_INT(update(&s), HONE_SINGULAR);
+  CHECK_EQ_INT(s.report.bad_col, 0);
+  s.a[5] = (double)NAN;
+  CHECK_EQ_INT(update(&s), HONE_NOT_FINITE_A);
+  CHECK_EQ_INT(s.report.bad_row, 5);
+  CHECK(!s.ladder.factored);
+  memcpy(s.a, good, ORDER * ORDER * sizeof *good);
+  CHECK_EQ_INT(update(&s), HONE_OK); /* the ladder works as before */
+  CHECK_EQ_INT(fixture_solve(&s), HONE_OK);
+  fixture_check_accepted(&s);
+  sup_free(good);
+  fixture_tear_down(&s);
+}
+
+TEST(refine, update_factors_where_there_is_no_earlier_matrix) {
+  fixture s;
+  sup_script *script = fixture_set_up_one(&s, true);
+  REQUIRE(fixture_open(&s) == HONE_OK);
+  CHECK_EQ_INT(update(&s), HONE_OK);
+  CHECK_EQ_INT(script->factors, 1);
+  CHECK_EQ_INT(fixture_solve(&s), HONE_OK);
+  fixture_check_accepted(&s);
+  fixture_tear_down(&s);
+}
