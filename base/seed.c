@@ -4,13 +4,13 @@
 #include "base/base.h"
 
 #include <string.h>
-#include <sys/random.h>
+#include <sys/auxv.h>
+#include <unistd.h>
 
-uint64_t hone_random_seed(void) {
-  uint64_t seed;
-  if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) == (ssize_t)sizeof seed)
-    return seed;
-  const double now = hone_now_s();
-  memcpy(&seed, &now, sizeof seed);
-  return seed ^ (uint64_t)(uintptr_t)&seed;
+uint64_t hone_process_seed(void) {
+  uint64_t seed = (uint64_t)getpid();
+  const void *random = (const void *)getauxval(AT_RANDOM); /* 16 bytes */
+  if (random != NULL)
+    memcpy(&seed, random, sizeof seed);
+  return hone_random_bits(&seed);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Random numbers that nobody can foretell. */
+/* A number that nobody can foretell, for random draws. */
 #ifndef HONE_SEED_H
 #define HONE_SEED_H
 
 #include <stdint.h>
 
-/* Returns 64 random bits from the operating system; where it has none, from the
-   clock and an address. */
-uint64_t hone_random_seed(void);
+/* Returns 64 random bits that the operating system chose when the process
+   began: they are the same in every call, and differ from process to
+   process. */
+uint64_t hone_process_seed(void);
 
 #endif

@@ -17,9 +17,8 @@
 
 enum {
   GRADIENT_STEPS = 3,
-  POWERS = 8,            /* of E, at most */
-  POWERS_WITH_PAIRS = 2, /* before pairs are made */
-  VECTORS = 3            /* of an estimate, in n entries each */
+  POWERS = 8, /* of E, at most */
+  VECTORS = 3 /* of an estimate, in n entries each */
 };
 
 int64_t hone_certify_scratch(int64_t n) {
@@ -115,15 +114,15 @@ int hone_certify(const hone_certify_job *job, hone_certificate *out) {
   hone_probing probing = {.f = &alone,
                           .seed = *job->seed,
                           .scratch = job->scratch,
+                          .pairs_follow = job->f->space != NULL,
                           .inverse = true};
   alone.space = NULL;
   out->contraction[1].tried = false;
   out->contraction[1].power = 0;
-  int st = hone_probe(&probing, job->f->space ? POWERS_WITH_PAIRS : POWERS,
-                      contraction);
+  int st = hone_probe(&probing, POWERS, contraction);
   if (st == HONE_OK && contraction->power == 0 && job->f->space) {
     probing.f = job->f;
-    st = hone_probe_with_pairs(&probing, job->rounds, contraction);
+    st = hone_probe_with_pairs(&probing, contraction);
   }
   *job->seed = probing.seed;
   out->passes = probing.passes;
@@ -146,11 +145,10 @@ int hone_certify_transpose(const hone_certify_job *job, hone_certificate *out) {
   hone_probing probing = {
       .f = &alone, .trans = true, .seed = *job->seed, .scratch = job->scratch};
   alone.space = NULL;
-  int st = hone_probe(&probing, job->f->space ? POWERS_WITH_PAIRS : POWERS,
-                      contraction);
+  int st = hone_probe(&probing, POWERS, contraction);
   if (st == HONE_OK && contraction->power == 0 && job->f->space) {
     probing.f = job->f;
-    st = hone_probe_with_pairs(&probing, job->rounds, contraction);
+    st = hone_probe_with_pairs(&probing, contraction);
   }
   *job->seed = probing.seed;
   out->passes += probing.passes;

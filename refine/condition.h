@@ -43,7 +43,6 @@ typedef struct hone_certify_job {
                              where the factors alone do not contract */
   double norm1;           /* ||A||_1 */
   double norm1_scaled;    /* ||S||_1 */
-  int rounds;             /* rounds of pairs, at most */
   hone_entry *scratch;    /* hone_certify_scratch(n) entries */
   uint64_t *seed;         /* the draw; advanced */
 } hone_certify_job;

@@ -6,27 +6,21 @@
 
 #include <string.h>
 
-enum { PAIR_ROUNDS = 3 }; /* in which the certificate makes pairs, at most */
+/* Mixes the bits of v into the seed. */
+static uint64_t mix(uint64_t seed, double v) {
+  uint64_t bits;
+  memcpy(&bits, &v, sizeof bits);
+  seed ^= bits;
+  return hone_random_bits(&seed);
+}
 
+/* The draw depends on the bits of A, so that a process that solves with the
+   same A again reports the same, and on a number that no caller knows. */
 void hone_ladder_draw(hone_ladder *ladder) {
   const hone_inspection *inspection = &ladder->inspection;
-  uint64_t seed = hone_random_seed();
-  if (ladder->request.deterministic) {
-    seed = (uint64_t)ladder->n;
-    for (int64_t i = 0; i < ladder->n; i++) {
-      uint64_t bits[2];
-      memcpy(&bits[0], &inspection->row_max[i], sizeof bits[0]);
-      memcpy(&bits[1], &inspection->col_max[i], sizeof bits[1]);
-      seed ^= bits[0];
-      seed = hone_random_bits(&seed) ^ bits[1];
-      seed = hone_random_bits(&seed);
-    }
-    uint64_t norms[2];
-    memcpy(&norms[0], &inspection->norm1, sizeof norms[0]);
-    memcpy(&norms[1], &inspection->norm_inf, sizeof norms[1]);
-    seed ^= norms[0];
-    seed = hone_random_bits(&seed) ^ norms[1];
-  }
+  uint64_t seed = ladder->request.deterministic ? 1 : hone_process_seed();
+  for (int64_t i = 0; i < ladder->n; i++)
+    seed = mix(mix(seed, inspection->row_max[i]), inspection->col_max[i]);
   ladder->seed = seed;
 }
 
@@ -62,7 +56,6 @@ static hone_certify_job make_job(hone_ladder *ladder, int r, bool trans,
   return (hone_certify_job){.f = f,
                             .norm1 = ladder->norm1,
                             .norm1_scaled = ladder->inspection.norm1,
-                            .rounds = PAIR_ROUNDS,
                             .scratch = ladder->scratch,
                             .seed = &ladder->seed};
 }

@@ -28,29 +28,37 @@
 #include "refine/condition.h"
 #include "refine/scale.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
 /* A power is good enough if it halves every vector. */
 static const double GOOD_BOUND = 0.5;
-/* What is shorter than this part of it needs no pair. */
+/* What is shorter than this part of a good bound needs no pair. */
 static const double NEGLIGIBLE_PART = 0.1;
-enum { POWERS_WITH_PAIRS = 8 }; /* of E, after each round of pairs */
-/* pi^4 / 24, the volume of the unit ball in HONE_PROBES = 8 dimensions. */
-static const double BALL_VOLUME = 4.058712126416768;
-/* 6^(HONE_PROBES / 2), the inverse of the density's bound. */
-static const double DENSITY_INVERSE = 1296.0;
+enum {
+  POWERS_WITH_PAIRS = 8, /* of E, at most */
+  PAIRS_OF_A_ROUND = 3,
+  MAGNIFYING_POWERS = 2,   /* of E, between the first pairs and the second */
+  SOLUTIONS_WITH_PAIRS = 3 /* random right-hand sides, as applying the factors
+                              together with pairs costs more */
+};
+/* Where pairs can be made, a first bound above this is not waited for. */
+static const double HOPELESS_BOUND = 20.0;
+/* Volumes of the unit balls in 8 = HONE_PROBES and in 3 dimensions: pi^4 / 24
+   and 4 pi / 3. */
+static const double BALL_8 = 4.058712126416768, BALL_3 = 4.1887902047863905;
 
 int64_t hone_probe_scratch(int64_t n) { return (5 * HONE_PROBES + 2) * n; }
 
-double hone_probe_factor(double count) {
-  const double s4 =
-      HONE_PROBE_FAILURE / count * DENSITY_INVERSE / BALL_VOLUME; /* s^4 */
-  return 1.0 / sqrt(sqrt(sqrt(s4)));
+/* The same for t = HONE_PROBES or SOLUTIONS_WITH_PAIRS vectors. */
+static double factor_of(int t, double count) {
+  const double volume = t == HONE_PROBES ? BALL_8 : BALL_3;
+  const double power = HONE_PROBE_FAILURE / count * pow(6.0, 0.5 * t) / volume;
+  return pow(power, -1.0 / t); /* 1 / sqrt(s), power = s^(t/2) */
 }
+
+double hone_probe_factor(double count) { return factor_of(HONE_PROBES, count); }
 
 void hone_probe_draw(int64_t n, uint64_t *seed, hone_entry *v) {
   const double unit = 3.4641016151377544 * 0x1p-53; /* sqrt 12 */
@@ -93,22 +101,22 @@ static bool multiply_on_device(const hone_factored *f, bool trans, int64_t k,
   return true;
 }
 
-/* p_c = op(S) v_c for HONE_PROBES columns; work: (HONE_PROBES + 2) n. */
-static void multiply(const hone_factored *f, bool trans, const hone_entry *v,
-                     hone_entry *p, hone_entry *work) {
+/* p_c = op(S) v_c for k <= HONE_PROBES columns; work: (HONE_PROBES + 2) n. */
+static void multiply(const hone_factored *f, bool trans, int64_t k,
+                     const hone_entry *v, hone_entry *p, hone_entry *work) {
   const int64_t n = f->a->n;
   const hone_scaling *s = f->scaling;
   const int *in = trans ? s->row_exp : s->col_exp;
   const int *out = trans ? s->col_exp : s->row_exp;
   if (s->used) {
-    for (int64_t c = 0; c < HONE_PROBES; c++)
+    for (int64_t c = 0; c < k; c++)
       hone_scale_by(n, in, 1, 0, v + c * n, work + c * n);
     v = work;
   }
   if (!f->use_copy ||
-      !multiply_on_device(f, trans, HONE_PROBES, v, p, work + HONE_PROBES * n))
-    f->a->op->product(f->a, f->pool, trans, HONE_PROBES, v, p);
-  for (int64_t c = 0; s->used && c < HONE_PROBES; c++)
+      !multiply_on_device(f, trans, k, v, p, work + HONE_PROBES * n))
+    f->a->op->product(f->a, f->pool, trans, k, v, p);
+  for (int64_t c = 0; s->used && c < k; c++)
     hone_scale_by(n, out, 1, 0, p + c * n, p + c * n);
 }
 
@@ -132,12 +140,21 @@ HONE_VECTOR static void row_norms(int64_t n, const hone_entry *restrict v,
     rows[i] = factor * sqrt(rows[i]);
 }
 
-/* v = v + sign d */
-HONE_VECTOR static void add(int64_t count, double sign,
+HONE_VECTOR static hone_entry dot(int64_t n, const hone_entry *restrict a,
+                                  const hone_entry *restrict b) {
+  hone_entry s = 0.0;
+#pragma omp simd reduction(+ : s)
+  for (int64_t i = 0; i < n; i++)
+    s += hone_conj(a[i]) * b[i];
+  return s;
+}
+
+/* v = v + by d */
+HONE_VECTOR static void add(int64_t count, hone_entry by,
                             const hone_entry *restrict d,
                             hone_entry *restrict v) {
   for (int64_t i = 0; i < count; i++)
-    v[i] += sign * d[i];
+    v[i] += by * d[i];
 }
 
 static void draw_all(int64_t n, uint64_t *seed, hone_entry *v) {
@@ -151,6 +168,7 @@ typedef struct right_sides {
   uint64_t seed;
   int shift;
   double first_size; /* the size of the solutions by the factors alone */
+  int count;
 } right_sides;
 
 /* q = h - op(S) y, or h before there is a y. */
@@ -158,9 +176,9 @@ static void residual_of_solutions(const hone_probing *probing, bool first,
                                   const right_sides *h, const vectors *at) {
   const int64_t n = probing->f->a->n;
   if (!first)
-    multiply(probing->f, probing->trans, at->y, at->q, at->work);
+    multiply(probing->f, probing->trans, h->count, at->y, at->q, at->work);
   uint64_t seed = h->seed;
-  for (int64_t c = 0; c < HONE_PROBES; c++) {
+  for (int64_t c = 0; c < h->count; c++) {
     hone_entry *q = at->q + c * n;
     hone_probe_draw(n, &seed, at->work);
     if (h->shift != 0)
@@ -177,7 +195,7 @@ static void residual_of_solutions(const hone_probing *probing, bool first,
    products with S stay in range. */
 static void correct_solutions(bool first, int64_t n, right_sides *h,
                               const vectors *at) {
-  const int64_t count = HONE_PROBES * n;
+  const int64_t count = h->count * n;
   if (!first) {
     add(count, 1.0, at->q, at->y);
     return;
@@ -195,7 +213,7 @@ static void take_inverse(hone_probing *probing, const right_sides *h,
   const int64_t n = probing->f->a->n;
   double sum = 0.0, largest = -1.0;
   probing->solution = at->y;
-  for (int64_t c = 0; c < HONE_PROBES; c++) {
+  for (int64_t c = 0; c < h->count; c++) {
     const double size = sum_of_squares(n, at->y + c * n);
     sum += size;
     if (size > largest) {
@@ -206,7 +224,7 @@ static void take_inverse(hone_probing *probing, const right_sides *h,
   const double left = out->power > 0 ? 1.0 - out->bound : 1.0;
   probing->inverse_growth = sqrt(sum / h->first_size);
   probing->inverse_bound =
-      hone_shift(hone_probe_factor(1.0) * sqrt(sum) / left, h->shift);
+      hone_shift(factor_of(h->count, 1.0) * sqrt(sum) / left, h->shift);
   if (!(probing->inverse_bound <= DBL_MAX))
     probing->inverse_bound = HONE_INF;
 }
@@ -231,27 +249,30 @@ int hone_probe(hone_probing *probing, int steps, hone_contraction *out) {
   out->tried = true;
   out->power = out->pairs = 0;
   draw_all(n, &probing->seed, at.v);
-  right_sides h = {.seed = hone_random_bits(&probing->seed)};
+  right_sides h = {.seed = hone_random_bits(&probing->seed),
+                   .count = !probing->inverse ? 0
+                            : f->space        ? SOLUTIONS_WITH_PAIRS
+                                              : HONE_PROBES};
   for (int k = 1;; k++) {
-    multiply(f, probing->trans, at.v, at.p, at.work);
+    multiply(f, probing->trans, HONE_PROBES, at.v, at.p, at.work);
     probing->passes++;
     if (probing->inverse)
       residual_of_solutions(probing, k == 1, &h, &at);
-    int st = hone_apply_inverse(
-        f, true, probing->trans,
-        probing->inverse ? 2 * HONE_PROBES : HONE_PROBES, at.p, n, NULL, NULL);
+    int st = hone_apply_inverse(f, true, probing->trans, HONE_PROBES + h.count,
+                                at.p, n, NULL, NULL);
     if (st != HONE_OK)
       return st;
     add(count, -1.0, at.p, at.v);
     if (probing->inverse)
       correct_solutions(k == 1, n, &h, &at);
     out->bound = factor * sqrt(sum_of_squares(count, at.v));
-    if (getenv("DBG")) fprintf(stderr,"probe k %d bound %g pairs %d trans %d prec %d\n",k,out->bound,f->space?f->space->count:-1,probing->trans,f->engine->precision);
     if (out->bound <= GOOD_BOUND) {
       out->power = k;
       break;
     }
-    if (k >= steps || !promises(out->bound, before, steps - k))
+    const bool rather_pairs = k == 1 && probing->pairs_follow &&
+                              f->space == NULL && out->bound > HOPELESS_BOUND;
+    if (k >= steps || rather_pairs || !promises(out->bound, before, steps - k))
       break;
     before = out->bound;
   }
@@ -262,83 +283,104 @@ int hone_probe(hone_probing *probing, int steps, hone_contraction *out) {
   return HONE_OK;
 }
 
-/* Makes the vectors v orthonormal, largest first, and leaves out what is shorter
-   than 'least' then. Returns how many remain. (Modified Gram-Schmidt with
-   pivoting.) */
-static int64_t orthonormalize(int64_t n, double least, hone_entry *v) {
+/* p_c = op(S) v_c in double-double, rounded once, for k columns; the contents
+   of q are lost. (The error of plain double would be magnified by inv(S) where
+   v is nearly a null vector.) */
+static void multiply_accurately(const hone_factored *f, bool trans, int64_t k,
+                                const hone_entry *v, hone_entry *p,
+                                const vectors *at) {
+  const int64_t n = f->a->n;
+  const hone_scaling *s = f->scaling;
+  hone_entry *x = at->work, *zero = x + n;
+  memset(zero, 0, (size_t)n * sizeof *zero);
+  for (int64_t c = 0; c < k; c++) {
+    for (int64_t i = 0; i < n; i++)
+      x[i] = -v[c * n + i];
+    if (s->used)
+      hone_scale_by(n, trans ? s->row_exp : s->col_exp, 1, 0, x, x);
+    hone_residual(f, trans, x, zero, p + c * n, (double *)at->q);
+    if (s->used)
+      hone_scale_by(n, trans ? s->col_exp : s->row_exp, 1, 0, p + c * n,
+                    p + c * n);
+  }
+}
+
+/* Makes the k vectors v orthonormal, the longest first, and leaves out what is
+   then shorter than 'least' (modified Gram-Schmidt with pivoting). Returns how
+   many remain, which is at most 'most'. */
+static int64_t orthonormalize(int64_t n, int64_t k, int64_t most, double least,
+                              hone_entry *v) {
   int64_t count = 0;
-  for (; count < HONE_PROBES; count++) {
+  for (; count < most; count++) {
     int64_t at = count;
-    double largest = -1.0;
-    for (int64_t c = count; c < HONE_PROBES; c++) {
-      const double size = sum_of_squares(n, v + c * n);
-      if (size > largest) {
-        largest = size;
+    double longest = -1.0;
+    for (int64_t c = count; c < k; c++) {
+      const double square = sum_of_squares(n, v + c * n);
+      if (square > longest) {
+        longest = square;
         at = c;
       }
     }
-    if (!(sqrt(largest) > least) || !(largest <= DBL_MAX))
+    if (!(sqrt(longest) > least) || !(longest <= DBL_MAX))
       break;
     hone_entry *to = v + count * n, *from = v + at * n;
     for (int64_t i = 0; i < n; i++) {
       const hone_entry other = to[i];
-      to[i] = from[i] / sqrt(largest);
+      to[i] = from[i] / sqrt(longest);
       if (from != to)
         from[i] = other;
     }
-    for (int64_t c = count + 1; c < HONE_PROBES; c++)
-      for (int pass = 0; pass < 2; pass++) { /* twice, against cancellation */
-        hone_entry dot = 0.0;
-        for (int64_t i = 0; i < n; i++)
-          dot += hone_conj(to[i]) * v[c * n + i];
-        for (int64_t i = 0; i < n; i++)
-          v[c * n + i] -= dot * to[i];
-      }
+    for (int64_t c = count + 1; c < k; c++)
+      for (int pass = 0; pass < 2; pass++) /* twice, against cancellation */
+        add(n, -dot(n, to, v + c * n), to, v + c * n);
   }
   return count;
 }
 
-/* p_c = -op(S) v_c in double-double, rounded once, for k columns. (An error of
-   plain double would be magnified by inv(S) where v is nearly a null vector.) */
-static void multiply_accurately(const hone_factored *f, bool trans, int64_t k,
-                                const vectors *at) {
-  const int64_t n = f->a->n;
-  const hone_scaling *s = f->scaling;
-  hone_entry *zero = at->work + HONE_PROBES * n;
-  memset(zero, 0, (size_t)n * sizeof *zero);
-  for (int64_t c = 0; c < k; c++) {
-    hone_entry *p = at->p + c * n, *x = at->work;
-    memcpy(x, at->v + c * n, (size_t)n * sizeof *x);
-    if (s->used)
-      hone_scale_by(n, trans ? s->row_exp : s->col_exp, 1, 0, x, x);
-    hone_residual(f, trans, x, zero, p, (double *)at->q);
-    if (s->used)
-      hone_scale_by(n, trans ? s->col_exp : s->row_exp, 1, 0, p, p);
-  }
-}
-
-int hone_probe_with_pairs(hone_probing *probing, int rounds,
-                          hone_contraction *out) {
+/* Makes pairs of the directions that E leaves long in k vectors v. Returns how
+   many were added to f->space. */
+static int make_pairs(hone_probing *probing, int64_t k) {
   const hone_factored *f = probing->f;
   const int64_t n = f->a->n;
   const vectors at = lay_out(probing);
   const double least = NEGLIGIBLE_PART * GOOD_BOUND / hone_probe_factor(1.0);
+  const int before = f->space->count;
+  k = orthonormalize(n, k, HONE_MIN(k, (int64_t)PAIRS_OF_A_ROUND), least, at.v);
+  multiply_accurately(f, probing->trans, k, at.v, at.p, &at);
+  probing->passes += (int)k;
+  for (int64_t c = 0; c < k; c++)
+    (void)hone_space_add(f->space, at.v + c * n, at.p + c * n);
+  return f->space->count - before;
+}
+
+/* v = E^powers g for PAIRS_OF_A_ROUND random g. */
+static int magnify(hone_probing *probing, int powers) {
+  const hone_factored *f = probing->f;
+  const int64_t n = f->a->n;
+  const vectors at = lay_out(probing);
   int st = HONE_OK;
-  for (int round = 0; round < rounds && out->power == 0 && st == HONE_OK;
-       round++) {
-    const int before = f->space->count;
-    const int64_t k = orthonormalize(n, least, at.v);
-    multiply_accurately(f, probing->trans, k, &at);
-    probing->passes += (int)k;
-    for (int64_t c = 0; c < k; c++) {
-      for (int64_t i = 0; i < n; i++)
-        at.v[c * n + i] = -at.v[c * n + i]; /* p is that of -v */
-      (void)hone_space_add(f->space, at.v + c * n, at.p + c * n);
-    }
-    if (f->space->count == before)
-      break;
-    st = hone_probe(probing, POWERS_WITH_PAIRS, out);
+  for (int64_t c = 0; c < PAIRS_OF_A_ROUND; c++)
+    hone_probe_draw(n, &probing->seed, at.v + c * n);
+  for (int k = 0; k < powers && st == HONE_OK; k++) {
+    multiply(f, probing->trans, PAIRS_OF_A_ROUND, at.v, at.p, at.work);
+    probing->passes++;
+    st = hone_apply_inverse(f, true, probing->trans, PAIRS_OF_A_ROUND, at.p, n,
+                            NULL, NULL);
+    add(PAIRS_OF_A_ROUND * n, -1.0, at.p, at.v);
   }
-  out->pairs = out->power > 0 ? f->space->count : 0;
+  return st;
+}
+
+/* The first pairs are rough: z has small parts in other directions, and S z is
+   mostly what S makes of those. With them, E magnifies what they are made for
+   all the more, so that pairs of its next powers are nearly pure. */
+int hone_probe_with_pairs(hone_probing *probing, hone_contraction *out) {
+  int st = HONE_OK;
+  out->power = 0;
+  if (make_pairs(probing, HONE_PROBES) > 0)
+    st = magnify(probing, MAGNIFYING_POWERS);
+  if (st == HONE_OK && make_pairs(probing, PAIRS_OF_A_ROUND) > 0)
+    st = hone_probe(probing, POWERS_WITH_PAIRS, out);
+  out->pairs = out->power > 0 ? probing->f->space->count : 0;
   return st;
 }

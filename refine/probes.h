@@ -41,6 +41,8 @@ typedef struct hone_probing {
   uint64_t seed;          /* the draw; advanced by every call */
   hone_entry *scratch;    /* hone_probe_scratch(n) entries */
   int passes;             /* passes over A; added to */
+  bool pairs_follow; /* if the first power leaves much, hone_probe_with_pairs is
+                        the better way */
   /* The following are set if 'inverse' is true: */
   bool inverse;          /* solve for random right-hand sides too */
   double inverse_bound;  /* >= ||inv(op(S))||_2 if the contraction was shown,
@@ -56,11 +58,10 @@ typedef struct hone_probing {
 int hone_probe(hone_probing *probing, int steps, hone_contraction *out);
 
 /* Goes on after hone_probe, with its scratch as it left it, where no power of E
-   contracts: the directions that E does not shrink become pairs of f->space,
-   which is empty on entry, and the factors are probed again together with them,
-   in at most 'rounds' rounds. On success out->pairs is the number of pairs. */
-int hone_probe_with_pairs(hone_probing *probing, int rounds,
-                          hone_contraction *out);
+   contracts: the directions that E leaves long become pairs of f->space, which
+   is empty on entry, and the factors are probed again together with them. On
+   success out->pairs is the number of pairs. */
+int hone_probe_with_pairs(hone_probing *probing, hone_contraction *out);
 
 /* The factor by which the root of the sum of squares of v^T g over HONE_PROBES
    random vectors g has to be multiplied to bound ||v||_2, for each of 'count'
