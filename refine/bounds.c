@@ -25,9 +25,11 @@
    No condition number enters.
 
    There remains noise, the rounding error of the computed residuals: at most
-   gamma (|A| |x| + |b|), in any direction. The bound on ||inv(S)||_2 bounds its
-   effect. Where that would count, random vectors of the size of the noise are
-   solved for, which bound its effect on each component.
+   gamma (|A| |x| + |b|), in any direction. Each of the last m corrections adds
+   the effect inv(M) v of its noise v, and those that follow multiply it by E.
+   The bound on ||inv(S)||_2 bounds ||inv(M) v||_2 = ||(I - E) inv(S) v||_2.
+   Where that would count, random vectors of the size of the noise are solved
+   for, which bound inv(M) v in each component.
 
    Next to read: condition.c for the certificate. */
 #include "refine/bounds.h"
@@ -154,9 +156,10 @@ typedef struct bounding {
   long double norm[STEPS_MOST];
   long double size, size_scaled; /* max |x|, max |inv(C) x| */
   long double noise; /* bound on its effect, in the 2-norm, scaled variables */
-  bool sampled;      /* the column's den holds the effect of noise on each
-                        component instead, in the caller's units */
-  long double last;  /* the bound before the present correction */
+  bool sampled;      /* the column's den holds the effect of the last noise on
+                        each component, in the caller's units, and */
+  long double earlier_noise; /* bounds that of the noise before, like noise */
+  long double last;          /* the bound before the present correction */
 } bounding;
 
 /* What is known of the error after some corrections, in the infinity norm. */
@@ -179,7 +182,8 @@ static void evaluate(const hone_refinement *ctx, const bounding *b,
   for (int k = step - contraction->power; k < step; k++)
     f += b->norm[k];
   f /= 1.0L - (long double)contraction->bound;
-  const long double all = lost_part(ctx, c) + (b->sampled ? 0.0L : b->noise);
+  const long double all =
+      lost_part(ctx, c) + (b->sampled ? b->earlier_noise : b->noise);
   *out = (outcome){0.0L, 0.0L, 0.0L, 0.0L};
   for (int64_t i = 0; i < n; i++) {
     const long double known = hone_absl((hone_wide)t[i]);
@@ -225,9 +229,10 @@ static int solve(hone_refinement *ctx, int64_t m, const bounding *list) {
   return st;
 }
 
-/* Bounds the effect of noise on each component of the column: |row_i of inv(S)
+/* Bounds the effect of noise on each component of the column: |row_i of inv(M)
    D|_2 by random probes, D being the size of the noise, times sqrt(n), as
-   noise may have any direction. The result takes the place of den. */
+   noise may have any direction. The result takes the place of den. The factor 1
+   + eta is for the rounding of inv(M), which is a part of E. */
 static int sample_noise(hone_refinement *ctx,
                         const hone_contraction *contraction, bounding *b) {
   const int64_t n = ctx->f.a->n;
@@ -244,10 +249,9 @@ static int sample_noise(hone_refinement *ctx,
                               shift, NULL);
   if (st != HONE_OK)
     return st;
-  const long double factor = 2.0L * (long double)contraction->power *
+  const long double factor = (1.0L + (long double)contraction->bound) *
                              (long double)hone_probe_factor((double)n) *
-                             sqrtl((long double)n) /
-                             (1.0L - (long double)contraction->bound);
+                             sqrtl((long double)n);
   for (int64_t i = 0; i < n; i++) {
     long double sum = 0.0L;
     for (int k = 0; k < HONE_PROBES; k++) {
@@ -264,7 +268,9 @@ static int sample_noise(hone_refinement *ctx,
         e ? ldexpl((long double)c->den[i], -e[i]) : (long double)c->den[i];
     squares += v * v;
   }
-  b->noise = HONE_MIN(b->noise, sqrtl(squares));
+  const long double repeats = (long double)contraction->repeats;
+  b->noise = HONE_MIN(b->noise, repeats * sqrtl(squares));
+  b->earlier_noise = (repeats - 1.0L) * sqrtl(squares);
   b->sampled = true;
   return HONE_OK;
 }
@@ -341,7 +347,7 @@ static bool take_correction(hone_refinement *ctx,
   return false;
 }
 
-/* The effect of noise by norms, in scaled variables. */
+/* The effect of noise on the solution by norms, in scaled variables. */
 static long double noise_effect(const hone_certificate *certificate,
                                 const hone_refined *c) {
   return c->errors.noise > 0.0L
@@ -391,7 +397,11 @@ static void measure_accurately(hone_refinement *ctx, int64_t m,
 static int64_t begin(hone_refinement *ctx, const hone_certificate *certificate,
                      int64_t m, hone_refined *columns, bounding *list) {
   const int64_t n = ctx->f.a->n;
-  const int power = certificate->contraction[ctx->trans].power;
+  const hone_contraction *contraction = &certificate->contraction[ctx->trans];
+  const double repeats = contraction->repeats;
+  const long double of_corrections =
+      (long double)(contraction->power > 1 ? repeats * repeats
+                                           : 1.0 + contraction->bound);
   int64_t count = 0;
   for (int64_t i = 0; i < m; i++) {
     hone_refined *c = &columns[i];
@@ -402,12 +412,12 @@ static int64_t begin(hone_refinement *ctx, const hone_certificate *certificate,
         !use_device_residual(ctx, certificate, columns))
       memcpy(ctx->v + count * n, c->r, (size_t)n * sizeof *ctx->v);
     c->solution_size = 0.0;
-    list[count++] = (bounding){.column = c,
-                               .size = c->errors.size,
-                               .size_scaled = c->errors.size_scaled,
-                               .noise = 2.0L * (long double)power *
-                                        noise_effect(certificate, c),
-                               .last = (long double)HONE_INF};
+    list[count++] =
+        (bounding){.column = c,
+                   .size = c->errors.size,
+                   .size_scaled = c->errors.size_scaled,
+                   .noise = of_corrections * noise_effect(certificate, c),
+                   .last = (long double)HONE_INF};
   }
   ctx->device_residual_of = NULL;
   return count;

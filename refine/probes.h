@@ -27,11 +27,12 @@ typedef struct hone_factored {
 
 /* The contraction of the factors, for op(S) = S or S^T. */
 typedef struct hone_contraction {
-  bool tried;   /* the probes were made for the present matrix */
-  int power;    /* m, for which ||E^m||_2 <= bound <= 1/2; 0: there is none */
-  double bound; /* the bound for the last power tried */
-  double *rows; /* n: rows[i] bounds the 2-norm of row i of E^m; borrowed */
-  int pairs;    /* E is that of the factors with so many pairs of a space */
+  bool tried;     /* the probes were made for the present matrix */
+  int power;      /* m, for which ||E^m||_2 <= bound <= 1/2; 0: there is none */
+  double bound;   /* the bound for the last power tried */
+  double repeats; /* bounds ||I||_2 + ||E||_2 + ... + ||E^(m-1)||_2 */
+  double *rows;   /* n: rows[i] bounds the 2-norm of row i of E^m; borrowed */
+  int pairs;      /* E is that of the factors with so many pairs of a space */
 } hone_contraction;
 
 /* A run of probes. */
@@ -57,10 +58,10 @@ typedef struct hone_probing {
    fails. */
 int hone_probe(hone_probing *probing, int steps, hone_contraction *out);
 
-/* Goes on after hone_probe, with its scratch as it left it, where no power of E
-   contracts: the directions that E leaves long become pairs of f->space, which
-   is empty on entry, and the factors are probed again together with them. On
-   success out->pairs is the number of pairs. */
+/* Goes on after hone_probe where no power of E contracts: directions that E
+   leaves long become pairs of f->space, which is empty on entry, and the
+   factors are probed again together with them. On success out->pairs is the
+   number of pairs. */
 int hone_probe_with_pairs(hone_probing *probing, hone_contraction *out);
 
 /* The factor by which the root of the sum of squares of v^T g over HONE_PROBES
