@@ -385,11 +385,13 @@ int hone_probe_with_pairs(hone_probing *probing, hone_contraction *out) {
   alone.space = NULL;
   out->power = 0;
   int st = magnify(probing, &alone, HONE_PROBES, 1, &seed);
-  if (st == HONE_OK && make_pairs(probing, HONE_PROBES) > 0)
-    st = magnify(probing, probing->f, PAIRS_OF_A_ROUND, MAGNIFYING_POWERS,
-                 &seed);
-  if (st == HONE_OK && make_pairs(probing, PAIRS_OF_A_ROUND) > 0)
+  if (st != HONE_OK || make_pairs(probing, HONE_PROBES) == 0)
+    return st;
+  st = magnify(probing, probing->f, PAIRS_OF_A_ROUND, MAGNIFYING_POWERS, &seed);
+  if (st == HONE_OK) {
+    (void)make_pairs(probing, PAIRS_OF_A_ROUND); /* if any is still long */
     st = hone_probe(probing, POWERS_WITH_PAIRS, out);
+  }
   out->pairs = out->power > 0 ? probing->f->space->count : 0;
   return st;
 }
