@@ -104,8 +104,8 @@ static const int *exponents(const hone_refinement *ctx) {
   return s->used ? (ctx->trans ? s->row_exp : s->col_exp) : NULL;
 }
 
-/* What vanished from a solution in scaled variables: entries below the range of
-   the factors' arithmetic, relative to the largest. */
+/* Entries of a solution in scaled variables that lie below the range of the
+   factors' arithmetic, relative to the largest, have vanished. */
 static long double lost_part(const hone_refinement *ctx,
                              const hone_refined *c) {
   return (long double)fmax(c->solution_size, DBL_TRUE_MIN) *
@@ -162,7 +162,8 @@ typedef struct bounding {
   long double last;          /* the bound before the present correction */
 } bounding;
 
-/* What is known of the error after some corrections, in the infinity norm. */
+/* The error after some corrections, as far as it is known, in the infinity
+   norm. */
 typedef struct outcome {
   long double known, known_scaled; /* max |t_i| */
   long double total, total_scaled; /* max of the error bars */
