@@ -340,7 +340,6 @@ static int climb_columns(climb *c) {
                                        ? hone_ladder_successor(ladder, r)
                                        : hone_ladder_other_engine(ladder, r),
                                    c->report, &r);
-      c->report->fallback_columns += st == HONE_OK ? (int32_t)left : 0;
     } else {
       return st;
     }
@@ -400,6 +399,14 @@ static bool finish_column(climb *c, int64_t i, int st, hone_column *out) {
       !error_suffices(c, i)) /* refinement was interrupted */
     out->status = HONE_INTERRUPTED;
   return true;
+}
+
+/* Did column i need other factors than the first ones that were made? */
+static bool fell_back(const climb *c, int64_t i) {
+  bool earlier = false;
+  for (int r = 0; r < c->rung[i]; r++)
+    earlier = earlier || c->ladder->rung[r].factored;
+  return earlier;
 }
 
 static double larger_or_nan(double a, double b) { return b <= a ? a : b; }
@@ -490,6 +497,7 @@ int hone_ladder_solve(hone_ladder *ladder, bool trans, int64_t nrhs,
         failed = column.status;
       }
       add_to_report(&c, &refined[i], &column);
+      report->fallback_columns += fell_back(&c, i);
       singular = singular || column.status == HONE_ILL_CONDITIONED;
       if (columns)
         columns[at + i] = column;

@@ -26,7 +26,8 @@ typedef struct hone_rung {
   hone_choices choices;
   hone_rung_state state;
   bool attempted, set_aside; /* for this matrix, for the report's path */
-  bool not_applicable;    /* the engine is not for matrices of this structure */
+  bool factored;       /* for this matrix, with factors that serve or do not */
+  bool not_applicable; /* the engine is not for matrices of this structure */
   bool factored_unscaled; /* factored already, without scaling, which proved to
                              be right */
   double *rows;           /* 2 n: for the contractions of the certificate */

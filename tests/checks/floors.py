@@ -35,6 +35,7 @@ ALSO = {
     ('bench', 'tests/gallery/'): 'the hard matrices are not tests',
     ('bench', 'cpu_sp/'): 'cpu/phases.cc times the steps of the loop',
     ('bench', 'gpu_sp/factor/loop.h'): 'gpu/hook.cu times the factorization',
+    ('bench', 'gpu_sp/feed/round.h'): 'gpu/hook.cu transposes the factors',
     ('bench', 'gpu_sp/forms/crout.h'): 'papers/ measures the published method',
     ('bench', 'base/base.h'): 'papers/crout_cpu.c needs HONE_VECTOR',
     ('bench', 'base/lapack.h'): 'the peers are routines of LAPACK',
