@@ -444,13 +444,12 @@ static long double error_by_norms(const hone_certificate *certificate,
   return r > 0.0L ? (long double)certificate->inverse_bound * r : r;
 }
 
-void hone_bounds_bars_by_norms(const hone_refinement *ctx,
+void hone_bounds_bars_by_norms(int64_t n, const int *e,
                                const hone_certificate *certificate,
                                const hone_refined *c, double *bars) {
-  const int *e = exponents(ctx);
   const bool exact = c->x_is_zero && !(c->errors.residual_norm > 0.0L);
   const long double error = exact ? 0.0L : error_by_norms(certificate, c);
-  for (int64_t i = 0; i < ctx->f.a->n; i++) {
+  for (int64_t i = 0; i < n; i++) {
     const long double bar = e ? ldexpl(error, e[i]) : error;
     bars[i] = bar <= (long double)DBL_MAX ? (double)bar : HONE_INF;
   }
