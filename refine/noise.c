@@ -37,7 +37,7 @@ static long double probed_row(int64_t n, int64_t i, const hone_entry *z) {
    ||B||. The bounds take the place of den; *norm is lowered to theirs. */
 static void take_noise(const hone_refinement *ctx,
                        const hone_contraction *contraction, const hone_entry *z,
-                       bounding *b) {
+                       hone_refined *c, long double *norm) {
   const int64_t n = ctx->f.a->n;
   const int *e = hone_refined_exponents(ctx);
   const long double any_direction = HONE_NOISE_FACTOR * sqrtl((long double)n);
