@@ -5,7 +5,8 @@
 
      real.c     finds the LAPACK that would have been called without us
      hone.c     loads libhone when it is first needed, and calls it
-     refine.c   refines in double with LAPACK's own factors
+     refine.c   refines with LAPACK's own factors
+     residual.c residuals in double-double, and backward errors
      kept.c     keeps copies of matrices that the caller has had factored
      config.c   reads the environment, logs, knows who reads no factors
      lapacke_*  are the C interface, LAPACKE
@@ -170,10 +171,30 @@ int hone_lapack_backsolve(const hone_lapack_factors *f, char trans, int nrhs,
    also where A is given by one triangle. */
 double *hone_lapack_copy(const hone_lapack_factors *f);
 
+/* Right-hand sides that are refined together, with their vectors. */
+typedef struct hone_lapack_group {
+  int64_t n;
+  const double *a; /* n x n, ld n */
+  bool trans;
+  int columns;
+  const double *b;
+  int64_t ldb;
+  double *x;       /* the current iterate, n x columns, ld n */
+  double *r, *den; /* its residual and denominators, stored alike */
+  double *low;     /* work space, stored alike */
+} hone_lapack_group;
+
+/* Computes r = b - A x, as if in double-double precision and rounded once, den
+   = |A| |x| + |b|, and omega = max_i |r_i| / den_i for every open column. omega
+   is NaN if x is not finite. */
+void hone_lapack_residual(const hone_lapack_group *g, const bool *open,
+                          double *omega);
+
 /* Improves x by refinement, with the matrix a (n x n, ld n), until its
-   componentwise backward error is at most 2 eps or no longer falls. Returns the
-   largest backward error of a column, or NaN without memory, with x unchanged.
- */
+   componentwise backward error is at most 2 units of rounding or no longer
+   falls. x is changed only where its backward error becomes smaller. Returns
+   the largest backward error of a column, NaN if x is not finite, or NaN
+   without memory, with x unchanged. */
 double hone_lapack_refine(const hone_lapack_factors *f, const double *a,
                           char trans, int nrhs, const double *b, int ldb,
                           double *x, int ldx);
