@@ -123,13 +123,20 @@ static int columns_at(const hone_lapack_config *config, int n) {
   return HONE_MAX(1, n / HONE_LAPACK_PAYS_SHARE);
 }
 
+/* Tells whether a LAPACK made this call, the real one for us or any for itself:
+   dgesvx_ and dgerfs_ base their error bounds on what LAPACK's own dgetrs_
+   returns. */
+static bool by_lapack(const void *caller) {
+  return hone_lapack_inside() || hone_lapack_is_lapack(caller);
+}
+
 bool hone_lapack_takes(const hone_lapack_call *call) {
   const hone_lapack_config *config = hone_lapack_settings();
   const hone_lapack_factors *f = &call->f;
   const int n = f->n;
   if (n < config->crossover || !config->on || n < 1 || call->nrhs < 1)
     return false;
-  return call->nrhs <= columns_at(config, n) && !hone_lapack_inside() &&
+  return call->nrhs <= columns_at(config, n) && !by_lapack(f->caller) &&
          f->a != NULL && call->b != NULL && call->x != NULL && f->lda >= n &&
          call->ldb >= n && call->ldx >= n &&
          apart(f->a, f->lda, n, call->b, call->ldb, call->nrhs, n) &&
@@ -138,10 +145,11 @@ bool hone_lapack_takes(const hone_lapack_call *call) {
                                       call->ldx, call->nrhs, n));
 }
 
-void hone_lapack_passed(const char *name, int n, int nrhs, double start_ms) {
+void hone_lapack_passed(const hone_lapack_call *call, double start_ms) {
   const hone_lapack_config *config = hone_lapack_settings();
-  if (config->log && !hone_lapack_inside())
-    hone_lapack_log(name, n, nrhs, "passed on", HONE_NAN, start_ms);
+  if (config->log && !by_lapack(call->f.caller))
+    hone_lapack_log(call->name, call->f.n, call->nrhs, "passed on", HONE_NAN,
+                    start_ms);
 }
 
 /* ---- Ways to solve it -------------------------------------------------- */
@@ -351,7 +359,7 @@ bool hone_lapack_false_success(const hone_lapack_call *call, int iter,
 double *hone_lapack_copy_to_keep(const hone_lapack_factors *f) {
   const hone_lapack_config *config = hone_lapack_settings();
   if (f->n < config->crossover || !config->on || f->n < 1 || f->lda < f->n ||
-      f->a == NULL || hone_lapack_inside() || !hone_lapack_may_keep(f->n))
+      f->a == NULL || !hone_lapack_may_keep(f->n) || by_lapack(f->caller))
     return NULL;
   return hone_lapack_copy(f);
 }

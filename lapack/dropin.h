@@ -130,6 +130,9 @@ void *hone_lapack_real(hone_lapack_name name, const void *caller);
 /* Does the same for a routine that every LAPACK has. If it is missing, the
    program ends, as the dynamic linker would have ended it. */
 void *hone_lapack_must(hone_lapack_name name, const void *caller);
+/* Tells whether the code at the address caller is in a LAPACK, of which dgesvx_
+   and dgerfs_ call dgetrf_ and dgetrs_ for themselves. */
+bool hone_lapack_is_lapack(const void *caller);
 /* Returns the number of threads that the real library uses, or 0 if it cannot
    be asked. */
 int hone_lapack_real_threads(const void *caller);
@@ -228,7 +231,7 @@ typedef struct hone_lapack_call {
 /* Tells whether the drop-in solves this call itself. */
 bool hone_lapack_takes(const hone_lapack_call *call);
 /* Logs a call that the real library has solved. */
-void hone_lapack_passed(const char *name, int n, int nrhs, double start_ms);
+void hone_lapack_passed(const hone_lapack_call *call, double start_ms);
 /* Solves a call of dgesv_ or dposv_. Returns false, with A and b unchanged, if
    the real library must solve it after all. */
 bool hone_lapack_plain(const hone_lapack_call *call, int *info);

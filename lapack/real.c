@@ -130,6 +130,11 @@ void *hone_lapack_must(hone_lapack_name which, const void *caller) {
   return function;
 }
 
+bool hone_lapack_is_lapack(const void *caller) {
+  void *function = of_caller("dgerfs_", caller);
+  return function != NULL && module_of(function) == module_of(caller);
+}
+
 int hone_lapack_real_threads(const void *caller) {
   Dl_info info;
   void *function = hone_lapack_must(HONE_REAL_dgetrf_, caller);
