@@ -62,6 +62,28 @@ void drop_in_close(drop_in *d) {
   unsetenv("HONE_LAPACK_FACTORS");
 }
 
+log_capture log_start(void) {
+  log_capture capture = {.file = tmpfile()};
+  fflush(stderr);
+  capture.before = dup(2);
+  if (CHECK(capture.file != NULL && capture.before >= 0))
+    dup2(fileno(capture.file), 2);
+  return capture;
+}
+
+char *log_stop(log_capture *capture) {
+  fflush(stderr);
+  dup2(capture->before, 2);
+  close(capture->before);
+  fseek(capture->file, 0, SEEK_END);
+  const long length = ftell(capture->file);
+  char *text = calloc((size_t)length + 1, 1);
+  rewind(capture->file);
+  CHECK(fread(text, 1, (size_t)length, capture->file) == (size_t)length);
+  fclose(capture->file);
+  return text;
+}
+
 enum { PAD = 3 };
 
 void problem_reset(problem *s) {

@@ -14,6 +14,12 @@ void dgetrf_(const int *m, const int *n, double *a, const int *lda, int *ipiv,
 void dgetrs_(const char *trans, const int *n, const int *nrhs, const double *a,
              const int *lda, const int *ipiv, double *b, const int *ldb,
              int *info, size_t length);
+void dgecon_(const char *norm, const int *n, const double *a, const int *lda,
+             const double *anorm, double *rcond, double *work, int *iwork,
+             int *info, size_t length);
+void dposv_(const char *uplo, const int *n, const int *nrhs, double *a,
+            const int *lda, double *b, const int *ldb, int *info,
+            size_t length);
 void dpotrf_(const char *uplo, const int *n, double *a, const int *lda,
              int *info, size_t length);
 
@@ -52,6 +58,15 @@ extern struct xerbla_calls {
   int calls, info;
   char name[16];
 } xerbla_call;
+
+/* Writes stderr to a file from log_start to log_stop, which returns what was
+   written, to be freed. */
+typedef struct log_capture {
+  void *file; /* FILE */
+  int before;
+} log_capture;
+log_capture log_start(void);
+char *log_stop(log_capture *capture);
 
 /* A system and the arrays that the routines write; ld > n. */
 typedef struct problem {
