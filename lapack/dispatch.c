@@ -62,6 +62,27 @@ int hone_lapack_backsolve(const hone_lapack_factors *f, char trans, int nrhs,
   return info;
 }
 
+/* Has the real dgesv_ or dposv_ solve the call. Its factors need not have the
+   bits of those of dgetrf_: in OpenBLAS they differ for some n and lda. */
+static int real_driver(const hone_lapack_call *call) {
+  const hone_lapack_factors *f = &call->f;
+  int info = 0;
+  hone_lapack_enter();
+  if (f->uplo == 0) {
+    hone_dgesv_fn *gesv =
+        (hone_dgesv_fn *)hone_lapack_must(HONE_REAL_dgesv_, f->caller);
+    gesv(&f->n, &call->nrhs, f->a, &f->lda, f->ipiv, call->x, &call->ldx,
+         &info);
+  } else {
+    hone_dposv_fn *posv =
+        (hone_dposv_fn *)hone_lapack_must(HONE_REAL_dposv_, f->caller);
+    posv(&f->uplo, &f->n, &call->nrhs, f->a, &f->lda, call->x, &call->ldx,
+         &info, 1);
+  }
+  hone_lapack_leave();
+  return info;
+}
+
 double *hone_lapack_room(size_t rows, size_t columns) {
   const size_t huge = 1 << 21;
   columns = HONE_MAX(columns, (size_t)1);
@@ -207,9 +228,7 @@ static int plain_double(const hone_lapack_call *call, const double *copy,
   const hone_lapack_factors *f = &call->f;
   const double start_ms = hone_lapack_now_ms();
   double omega = HONE_NAN;
-  int info = hone_lapack_factor(f);
-  if (info == 0)
-    info = hone_lapack_backsolve(f, 'N', call->nrhs, call->x, call->ldx);
+  const int info = real_driver(call);
   if (info == 0)
     omega = hone_lapack_refine(f, copy, 'N', call->nrhs, b, f->n, call->x,
                                call->ldx);

@@ -147,11 +147,25 @@ void problem_check_same(const problem *s, const double *p, const double *q) {
   CHECK_MEM_EQ(p, q, entries(s->ld, s->n) * sizeof *p);
 }
 
-void problem_check_lu(problem *s) {
-  int info = -77;
-  dgetrf_(&s->n, &s->n, s->f_real, &s->ld, s->ipiv_real, &info);
+static void check_factors(const problem *s) {
   problem_check_same(s, s->f, s->f_real);
   CHECK_MEM_EQ(s->ipiv, s->ipiv_real, (size_t)s->n * sizeof(int));
+}
+
+void problem_check_getrf(problem *s) {
+  int info = -77;
+  dgetrf_(&s->n, &s->n, s->f_real, &s->ld, s->ipiv_real, &info);
+  CHECK_EQ_INT(s->info, info);
+  check_factors(s);
+}
+
+void problem_check_gesv(problem *s) {
+  int info = -77;
+  double *x = calloc(entries(s->ld, s->nrhs), sizeof *x);
+  dgesv_(&s->n, &s->nrhs, s->f_real, &s->ld, s->ipiv_real, x, &s->ld, &info);
+  CHECK_EQ_INT(s->info, info);
+  check_factors(s);
+  free(x);
 }
 
 void drop_in_dgesv(const drop_in *d, problem *s) {

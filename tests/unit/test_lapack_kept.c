@@ -212,12 +212,10 @@ static double rcond_of(const problem *s, const double *f) {
 static void check_dgecon(const char *factors, double cond) {
   drop_in d = drop_in_open("1", factors);
   problem s = problem_make(90, 1, cond);
-  int info = -77;
   if (d.dgesv != NULL)
     drop_in_dgesv(&d, &s);
-  dgetrf_(&s.n, &s.n, s.f_real, &s.ld, s.ipiv_real, &info);
+  dgesv_(&s.n, &s.nrhs, s.f_real, &s.ld, s.ipiv_real, s.b, &s.ld, &s.info);
   const double ours = rcond_of(&s, s.f), real = rcond_of(&s, s.f_real);
-  CHECK_EQ_INT(s.info, 0);
   CHECK(real > 0.0);
   if (isnan(s.f[0])) {
     CHECK(!(ours > 0.0));
