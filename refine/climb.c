@@ -184,19 +184,14 @@ static int64_t count_not_accepted(const hone_climb *c) {
 }
 
 /* The space with which a solve on rung r begins: the pairs of its certificate,
-   or an empty space in the room behind all pairs of certificates. */
+   or an empty space in the room behind the pairs of another's. */
 static hone_space begin_space(const hone_climb *c, int r) {
   const hone_ladder *ladder = c->ladder;
-  if (ladder->space_rung < 0)
-    return hone_space_make(ladder->n, c->trans, ladder->pairs_memory);
-  hone_space space = ladder->space[c->trans];
-  if (ladder->space_rung != r || space.count == 0)
-    return hone_space_make_behind(ladder->n, c->trans, ladder->pairs_memory,
-                                  ladder->space[0].count +
-                                      ladder->space[1].count);
-  if (!c->trans && ladder->space[1].count > 0) /* those follow at once */
-    space.max_pairs = space.count;
-  return space;
+  const int kept = ladder->space_rung >= 0 ? ladder->space[c->trans].count : 0;
+  if (ladder->space_rung == r && kept > 0)
+    return ladder->space[c->trans];
+  return hone_space_make_behind(ladder->n, c->trans,
+                                ladder->pairs_memory[c->trans], kept);
 }
 
 /* Takes the iterate of the smallest normwise error, the last or the best one,
@@ -287,8 +282,8 @@ static int use_rung(hone_climb *c, int r, int64_t *left, bool *skipped) {
   if (rung->certificate.contraction[c->trans].pairs > 0) {
     const bool gmres_is_last_resort =
         *skipped || hone_ladder_successor(ladder, r) >= ladder->rung_count;
-    steps = hone_ladder_gmres_steps(ladder, r, gmres_is_last_resort ? 1 : *left,
-                                    c->report);
+    steps = hone_ladder_gmres_steps(
+        ladder, r, c->trans, gmres_is_last_resort ? 1 : *left, c->report);
     *skipped = steps == 0;
     if (steps == 0) {
       hone_ladder_add_reason(c->report, rung->engine->name,
@@ -307,7 +302,8 @@ static int use_rung(hone_climb *c, int r, int64_t *left, bool *skipped) {
                        &gmres_candidates);
     if (st != HONE_OK || gmres_candidates == 0 || steps > 0)
       return st;
-    steps = hone_ladder_gmres_steps(ladder, r, gmres_candidates, c->report);
+    steps = hone_ladder_gmres_steps(ladder, r, c->trans, gmres_candidates,
+                                    c->report);
     if (steps == 0)
       return st;
   }

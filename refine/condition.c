@@ -82,8 +82,7 @@ static int estimate_condition(const hone_certify_job *job,
   const hone_factored *f = job->f;
   const int64_t n = f->a->n;
   hone_entry *y = job->scratch + hone_probe_scratch(n);
-  const long double growth =
-      (long double)fmax(1.0, f->space ? 1.0 : probing->inverse_growth);
+  const long double growth = (long double)fmax(1.0, probing->inverse_growth);
   estimate e = {.f = f, .scaled = true, .v = y + n, .sign = y + 2 * n};
   memcpy(y, probing->solution, (size_t)n * sizeof *y);
   for (int64_t i = 0; i < n; i++)

@@ -42,7 +42,7 @@ int64_t hone_ladder_bytes(const hone_operator *op, int64_t n, int64_t nrhs,
   int64_t columns = HONE_MIN(nrhs, (int64_t)HONE_SOLVE_COLUMNS);
   return vector_bytes(op, n) + 2 * n * (int64_t)sizeof(double) + /* rows */
          (hone_ladder_workspace_entries(n, columns, extra) +
-          hone_space_entries(n)) *
+          2 * hone_space_entries(n)) *
              (int64_t)sizeof(hone_entry);
 }
 
@@ -93,10 +93,11 @@ static void destroy_rung(hone_ladder *ladder, hone_rung *rung) {
 void hone_ladder_destroy(hone_ladder *ladder) {
   for (int r = 0; r < ladder->rung_count; r++)
     destroy_rung(ladder, &ladder->rung[r]);
-  hone_mem_put(ladder->mem, ladder->pairs_memory);
+  hone_mem_put(ladder->mem, ladder->pairs_memory[0]);
+  hone_mem_put(ladder->mem, ladder->pairs_memory[1]);
   hone_mem_put(ladder->mem, ladder->workspace);
   hone_mem_put(ladder->mem, ladder->vectors);
-  ladder->pairs_memory = ladder->workspace = NULL;
+  ladder->pairs_memory[0] = ladder->pairs_memory[1] = ladder->workspace = NULL;
   ladder->vectors = NULL;
 }
 

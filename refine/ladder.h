@@ -79,10 +79,11 @@ typedef struct hone_ladder {
      8 n. */
   hone_entry *workspace;
   int64_t workspace_columns;
-  /* Memory of the pairs of GMRES; NULL until first needed. */
-  hone_entry *pairs_memory;
+  /* Memory of the pairs of GMRES for S, and for S^T, so that no solve depends
+     on those before it; NULL until first needed. */
+  hone_entry *pairs_memory[2];
   /* The pairs that the certificates of rung space_rung needed, for S and for
-     S^T: those of S^T follow in the same memory. */
+     S^T, at the beginning of that memory. */
   hone_space space[2];
   int space_rung; /* -1: none */
   uint64_t seed;  /* of the random probes */
@@ -155,8 +156,8 @@ hone_factored hone_ladder_factored_by(const hone_ladder *ladder, int r);
 /* GMRES steps that may be made on rung r for so many columns before the next
    rung is cheaper; 0 if there are none, or if there is no memory for them (the
    report then says so). */
-int hone_ladder_gmres_steps(hone_ladder *ladder, int r, int64_t columns,
-                            hone_report *report);
+int hone_ladder_gmres_steps(hone_ladder *ladder, int r, bool trans,
+                            int64_t columns, hone_report *report);
 /* Certifies that the factors of rung r distinguish S from a singular matrix, if
    they do, and estimates the condition number. */
 int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report);

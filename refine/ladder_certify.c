@@ -24,7 +24,7 @@ void hone_ladder_draw(hone_ladder *ladder) {
   ladder->seed = seed;
 }
 
-/* Gives the memory of pairs to rung r. A rung whose factors are good only with
+/* Lets rung r have the pairs. A rung whose factors are good only with
    the pairs that it held there is not used again. */
 static void give_space_to(hone_ladder *ladder, int r) {
   if (ladder->space_rung >= 0) {
@@ -33,9 +33,7 @@ static void give_space_to(hone_ladder *ladder, int r) {
       rung->state = HONE_RUNG_USELESS;
     rung->certificate.contraction[1].tried = false;
   }
-  for (int trans = 0; trans < 2; trans++)
-    ladder->space[trans] =
-        hone_space_make(ladder->n, trans > 0, ladder->pairs_memory);
+  ladder->space[0].count = ladder->space[1].count = 0;
   ladder->space_rung = r;
 }
 
@@ -45,12 +43,11 @@ static hone_certify_job make_job(hone_ladder *ladder, int r, bool trans,
                                  int64_t columns, hone_factored *f,
                                  hone_report *report) {
   *f = hone_ladder_factored_by(ladder, r);
-  if (hone_ladder_gmres_steps(ladder, r, columns, report) > 0) {
+  if (hone_ladder_gmres_steps(ladder, r, trans, columns, report) > 0) {
     if (ladder->space_rung != r)
       give_space_to(ladder, r);
     ladder->space[trans] =
-        hone_space_make_behind(ladder->n, trans, ladder->pairs_memory,
-                               trans ? ladder->space[0].count : 0);
+        hone_space_make(ladder->n, trans, ladder->pairs_memory[trans]);
     f->space = &ladder->space[trans];
   }
   return (hone_certify_job){.f = f,

@@ -172,11 +172,13 @@ typedef struct right_sides {
 } right_sides;
 
 /* q = h - op(S) y, or h before there is a y. */
-static void residual_of_solutions(const hone_probing *probing, bool first,
+static void residual_of_solutions(hone_probing *probing, bool first,
                                   const right_sides *h, const vectors *at) {
   const int64_t n = probing->f->a->n;
-  if (!first)
+  if (!first) {
     multiply(probing->f, probing->trans, h->count, at->y, at->q, at->work);
+    probing->passes++;
+  }
   uint64_t seed = h->seed;
   for (int64_t c = 0; c < h->count; c++) {
     hone_entry *q = at->q + c * n;
@@ -353,32 +355,37 @@ static int make_pairs(hone_probing *probing, int64_t k) {
   return f->space->count - before;
 }
 
-/* v = E^powers g for PAIRS_OF_A_ROUND random g. */
-static int magnify(hone_probing *probing, int powers) {
-  const hone_factored *f = probing->f;
+/* v = E^powers g for k random g, E being that of the factors f. */
+static int magnify(hone_probing *probing, const hone_factored *f, int64_t k,
+                   int powers, uint64_t *seed) {
   const int64_t n = f->a->n;
   const vectors at = lay_out(probing);
   int st = HONE_OK;
-  for (int64_t c = 0; c < PAIRS_OF_A_ROUND; c++)
-    hone_probe_draw(n, &probing->seed, at.v + c * n);
-  for (int k = 0; k < powers && st == HONE_OK; k++) {
-    multiply(f, probing->trans, PAIRS_OF_A_ROUND, at.v, at.p, at.work);
+  for (int64_t c = 0; c < k; c++)
+    hone_probe_draw(n, seed, at.v + c * n);
+  for (int power = 0; power < powers && st == HONE_OK; power++) {
+    multiply(f, probing->trans, k, at.v, at.p, at.work);
     probing->passes++;
-    st = hone_apply_inverse(f, true, probing->trans, PAIRS_OF_A_ROUND, at.p, n,
-                            NULL, NULL);
-    add(PAIRS_OF_A_ROUND * n, -1.0, at.p, at.v);
+    st = hone_apply_inverse(f, true, probing->trans, k, at.p, n, NULL, NULL);
+    add(k * n, -1.0, at.p, at.v);
   }
   return st;
 }
 
 /* The first pairs are rough: z has small parts in other directions, and S z is
    mostly what S makes of those. With them, E magnifies what they are made for
-   all the more, so that pairs of its next powers are nearly pure. */
+   all the more, so that pairs of its next powers are nearly pure. Pairs are
+   always made of the same draw, so that an x by GMRES does not depend on the
+   draw either: what they are good for is seen by the probes that follow. */
 int hone_probe_with_pairs(hone_probing *probing, hone_contraction *out) {
-  int st = HONE_OK;
+  hone_factored alone = *probing->f;
+  uint64_t seed = 1;
+  alone.space = NULL;
   out->power = 0;
-  if (make_pairs(probing, HONE_PROBES) > 0)
-    st = magnify(probing, MAGNIFYING_POWERS);
+  int st = magnify(probing, &alone, HONE_PROBES, 1, &seed);
+  if (st == HONE_OK && make_pairs(probing, HONE_PROBES) > 0)
+    st = magnify(probing, probing->f, PAIRS_OF_A_ROUND, MAGNIFYING_POWERS,
+                 &seed);
   if (st == HONE_OK && make_pairs(probing, PAIRS_OF_A_ROUND) > 0)
     st = hone_probe(probing, POWERS_WITH_PAIRS, out);
   out->pairs = out->power > 0 ? probing->f->space->count : 0;

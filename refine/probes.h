@@ -57,10 +57,10 @@ typedef struct hone_probing {
    fails. */
 int hone_probe(hone_probing *probing, int steps, hone_contraction *out);
 
-/* Goes on after hone_probe, with its scratch as it left it, where no power of E
-   contracts: the directions that E leaves long become pairs of f->space, which
-   is empty on entry, and the factors are probed again together with them. On
-   success out->pairs is the number of pairs. */
+/* Goes on after hone_probe where no power of E contracts: directions that E
+   leaves long become pairs of f->space, which is empty on entry, and the
+   factors are probed again together with them. On success out->pairs is the
+   number of pairs. */
 int hone_probe_with_pairs(hone_probing *probing, hone_contraction *out);
 
 /* The factor by which the root of the sum of squares of v^T g over HONE_PROBES

@@ -176,7 +176,6 @@ const hone_operator toeplitz_operator_that_arrives = {.name = "toeplitz",
                                                       .inspect = inspect,
                                                       .residual = residual,
                                                       .product = product,
-                                                      .product = product,
                                                       .wide_row = wide_row};
 
 /* Engines: those for dense matrices, applied to a dense copy --------------- */
