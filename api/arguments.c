@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks of the arrays that a call is given. */
+/* Checks of the arguments of a call. */
 #include "api/arguments.h"
+
+#include "api/reason.h"
+
+int hone_check_sizes(int64_t n, int64_t nrhs, hone_report *report) {
+  const bool n_fits = n >= 0 && n <= HONE_MAX_ORDER;
+  if (n_fits && nrhs >= 0 && nrhs <= HONE_MAX_ORDER)
+    return HONE_OK;
+  hone_reason_add(report, "%s is %lld, not from 0 to 2^29",
+                  n_fits ? "nrhs" : "n", (long long)(n_fits ? nrhs : n));
+  return HONE_BAD_SIZE;
+}
 
 /* Bytes from the first to the last element of a matrix; -1: too many. */
 static int64_t extent(int64_t rows, int64_t columns, int64_t ld) {
@@ -13,64 +24,121 @@ static int64_t extent(int64_t rows, int64_t columns, int64_t ld) {
   return bytes;
 }
 
-int hone_check_matrix(int64_t n, int64_t columns, const double *a,
-                      int64_t lda) {
+int hone_check_matrix(int64_t n, int64_t columns, const double *a, int64_t lda,
+                      const char *name, hone_report *report) {
+  const int64_t least = HONE_MAX((int64_t)1, n);
   int st = HONE_OK;
-  if (lda < HONE_MAX((int64_t)1, n) || extent(n, columns, lda) < 0)
+  if (lda < least) {
+    hone_reason_add(report, "ld%s is %lld, less than max(1, n) = %lld", name,
+                    (long long)lda, (long long)least);
     st = HONE_BAD_LEADING_DIMENSION;
-  else if (a == NULL && n > 0 && columns > 0)
+  } else if (extent(n, columns, lda) < 0) {
+    hone_reason_add(report, "ld%s is %lld: %s would span 2^62 bytes or more",
+                    name, (long long)lda, name);
+    st = HONE_BAD_LEADING_DIMENSION;
+  } else if (a == NULL && n > 0 && columns > 0) {
+    hone_reason_add(report, "%s is NULL", name);
     st = HONE_NULL_POINTER;
+  }
   return st;
 }
 
-static bool overlap(const double *a, int64_t a_bytes, const double *b,
-                    int64_t b_bytes) {
-  uintptr_t a0 = (uintptr_t)a, b0 = (uintptr_t)b;
-  return a0 < b0 + (uintptr_t)b_bytes && b0 < a0 + (uintptr_t)a_bytes;
+/* The memory of an array of the caller. */
+typedef struct span {
+  const char *name;
+  uintptr_t from, bytes;
+} span;
+
+static span span_of(const char *name, const double *a, int64_t n,
+                    int64_t columns, int64_t ld) {
+  return (span){name, (uintptr_t)a,
+                a != NULL ? (uintptr_t)extent(n, columns, ld) : 0};
+}
+
+static span span_of_x(const hone_vectors *v) {
+  return span_of("x", v->x, v->n, v->nrhs, v->ldx);
+}
+
+static span span_of_columns(const hone_vectors *v) {
+  return (span){"options.columns", (uintptr_t)v->columns,
+                v->columns != NULL ? (uintptr_t)v->nrhs * v->column_size
+                                   : (uintptr_t)0};
+}
+
+/* Is memory that is written apart from other memory? */
+static int check_apart(span written, span other, hone_report *report) {
+  if (written.bytes == 0 || other.bytes == 0 ||
+      written.from >= other.from + other.bytes ||
+      other.from >= written.from + written.bytes)
+    return HONE_OK;
+  hone_reason_add(report, "%s overlaps %s", written.name, other.name);
+  return HONE_BAD_OVERLAP;
 }
 
 /* x may be b (or x0) itself, each column in the place of the same column; any
    other overlap is an error. */
-static bool clashes(const hone_vectors *v, const double *b, int64_t ldb) {
+static int check_apart_from_x(const hone_vectors *v, const double *b,
+                              int64_t ldb, const char *name,
+                              hone_report *report) {
   const bool same = v->x == b && (v->ldx == ldb || v->nrhs == 1);
-  return b != NULL && !same &&
-         overlap(v->x, extent(v->n, v->nrhs, v->ldx), b,
-                 extent(v->n, v->nrhs, ldb));
+  return same ? HONE_OK
+              : check_apart(span_of_x(v), span_of(name, b, v->n, v->nrhs, ldb),
+                            report);
 }
 
-int hone_check_vectors(const hone_vectors *v) {
-  int st = v->nrhs < 0 ? HONE_BAD_SIZE : HONE_OK;
+static int check_vectors_apart(const hone_vectors *v, hone_report *report) {
+  const span columns = span_of_columns(v);
+  int st = check_apart_from_x(v, v->b, v->ldb, "b", report);
   if (st == HONE_OK)
-    st = hone_check_matrix(v->n, v->nrhs, v->b, v->ldb);
+    st = check_apart_from_x(v, v->x0, v->ldx0, "options.x0", report);
   if (st == HONE_OK)
-    st = hone_check_matrix(v->n, v->nrhs, v->x, v->ldx);
+    st =
+        check_apart(columns, span_of("b", v->b, v->n, v->nrhs, v->ldb), report);
+  if (st == HONE_OK)
+    st = check_apart(columns, span_of_x(v), report);
+  if (st == HONE_OK)
+    st = check_apart(
+        columns, span_of("options.x0", v->x0, v->n, v->nrhs, v->ldx0), report);
+  return st;
+}
+
+int hone_check_vectors(const hone_vectors *v, hone_report *report) {
+  int st = hone_check_sizes(v->n, v->nrhs, report);
+  if (st == HONE_OK)
+    st = hone_check_matrix(v->n, v->nrhs, v->b, v->ldb, "b", report);
+  if (st == HONE_OK)
+    st = hone_check_matrix(v->n, v->nrhs, v->x, v->ldx, "x", report);
   if (st == HONE_OK && v->x0 != NULL)
-    st = hone_check_matrix(v->n, v->nrhs, v->x0, v->ldx0);
-  if (st == HONE_OK && (clashes(v, v->b, v->ldb) || clashes(v, v->x0, v->ldx0)))
-    st = HONE_BAD_OVERLAP;
+    st = hone_check_matrix(v->n, v->nrhs, v->x0, v->ldx0, "x0", report);
+  if (st == HONE_OK)
+    st = check_vectors_apart(v, report);
   return st;
 }
 
-bool hone_x_overlaps(const hone_vectors *v, const double *a, int64_t lda) {
-  return overlap(v->x, extent(v->n, v->nrhs, v->ldx), a,
-                 extent(v->n, v->n, lda));
+int hone_check_apart(const hone_vectors *v, const double *a, int64_t lda,
+                     hone_report *report) {
+  const span matrix = span_of("A", a, v->n, v->n, lda);
+  const int st = check_apart(span_of_x(v), matrix, report);
+  return st != HONE_OK ? st : check_apart(span_of_columns(v), matrix, report);
 }
 
-int hone_check_system(const hone_vectors *v, const double *a, int64_t lda) {
+int hone_check_system(const hone_vectors *v, const double *a, int64_t lda,
+                      hone_report *report) {
   const int64_t n = v->n, nrhs = v->nrhs;
-  int st = n < 0 || n > HONE_MAX_ORDER || nrhs < 0 ? HONE_BAD_SIZE : HONE_OK;
+  int st = hone_check_sizes(n, nrhs, report);
   if (st == HONE_OK)
-    st = hone_check_matrix(n, nrhs > 0 ? n : 0, a, lda);
+    st = hone_check_matrix(n, nrhs > 0 ? n : 0, a, lda, "a", report);
   if (st == HONE_OK)
-    st = hone_check_vectors(v);
-  if (st == HONE_OK && n > 0 && nrhs > 0 && hone_x_overlaps(v, a, lda))
-    st = HONE_BAD_OVERLAP;
+    st = hone_check_vectors(v, report);
+  if (st == HONE_OK && n > 0 && nrhs > 0)
+    st = hone_check_apart(v, a, lda, report);
   return st;
 }
 
-/* Tells whether column j, at b, is finite. If not, the report says where. */
+/* Tells whether column j of the array called name, at b, is finite. If not, the
+   report says where. */
 static bool column_is_finite(int64_t n, const double *b, int64_t j,
-                             hone_report *report) {
+                             const char *name, hone_report *report) {
   double bad = 0.0;
   for (int64_t i = 0; i < n; i++)
     bad += b[i] * 0.0; /* NaN for NaN and Inf, else 0 */
@@ -81,20 +149,22 @@ static bool column_is_finite(int64_t n, const double *b, int64_t j,
     row++;
   report->bad_row = row;
   report->bad_col = j;
+  hone_reason_add(report, "%s(%lld, %lld) is %s", name, (long long)row,
+                  (long long)j, hone_reason_not_finite(b[row]));
   return false;
 }
 
-static bool all_finite(int64_t n, int64_t nrhs, const double *b, int64_t ldb,
-                       hone_report *report) {
+static bool all_finite(const hone_vectors *v, const double *b, int64_t ldb,
+                       const char *name, hone_report *report) {
   bool finite = true;
-  for (int64_t j = 0; b != NULL && finite && j < nrhs; j++)
-    finite = column_is_finite(n, b + j * ldb, j, report);
+  for (int64_t j = 0; b != NULL && finite && j < v->nrhs; j++)
+    finite = column_is_finite(v->n, b + j * ldb, j, name, report);
   return finite;
 }
 
 int hone_check_finite(const hone_vectors *v, hone_report *report) {
-  return all_finite(v->n, v->nrhs, v->b, v->ldb, report) &&
-                 all_finite(v->n, v->nrhs, v->x0, v->ldx0, report)
+  return all_finite(v, v->b, v->ldb, "b", report) &&
+                 all_finite(v, v->x0, v->ldx0, "options.x0", report)
              ? HONE_OK
              : HONE_NOT_FINITE_B;
 }

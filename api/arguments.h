@@ -1,23 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks of the arrays that a call is given. Each returns a status. */
+/* Checks of the arguments of a call. Each returns a status; if that is an
+   error, the report's reason names the argument. report may be NULL. */
 #ifndef HONE_ARGUMENTS_H
 #define HONE_ARGUMENTS_H
 
 #include "api/caller_arrays.h"
 
-enum { HONE_MAX_ORDER = 1 << 29 }; /* 8 n^2 fits in int64_t, n in BLAS's int */
+/* The largest n and nrhs: 8 n^2 fits in int64_t, n in BLAS's int, and a b
+   without padding is never too large. */
+enum { HONE_MAX_ORDER = 1 << 29 };
 
-/* a: n x columns. */
-int hone_check_matrix(int64_t n, int64_t columns, const double *a, int64_t lda);
+int hone_check_sizes(int64_t n, int64_t nrhs, hone_report *report);
 
-/* Sizes and pointers of b, x and x0, and whether x overlaps b or x0. */
-int hone_check_vectors(const hone_vectors *v);
+/* a: n x columns, called name, with its leading dimension ld<name>. */
+int hone_check_matrix(int64_t n, int64_t columns, const double *a, int64_t lda,
+                      const char *name, hone_report *report);
+
+/* nrhs, b, x, x0 and columns, and whether an array that is written overlaps
+   another one. */
+int hone_check_vectors(const hone_vectors *v, hone_report *report);
 
 /* All that hone_check_vectors checks, the order, and A. */
-int hone_check_system(const hone_vectors *v, const double *a, int64_t lda);
+int hone_check_system(const hone_vectors *v, const double *a, int64_t lda,
+                      hone_report *report);
 
-/* Tells whether x overlaps A, n x n. Both were checked before. */
-bool hone_x_overlaps(const hone_vectors *v, const double *a, int64_t lda);
+/* Whether x or columns overlap A, n x n. All were checked before. */
+int hone_check_apart(const hone_vectors *v, const double *a, int64_t lda,
+                     hone_report *report);
 
 /* HONE_NOT_FINITE_B if b or x0 has an entry that is not finite; the report then
    says where. */

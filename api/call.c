@@ -47,7 +47,11 @@ static void name_device(const hone_solver *s, hone_report *report) {
 
 int hone_report_end(const hone_solver *s, int status, double start_s,
                     hone_report *made, hone_report *out) {
+  static const hone_watch no_watch = {.stopped = false};
+  static const hone_mem no_memory = {.limit = 0};
   made->status = status;
+  hone_reason_complete(made, s ? &s->watch : &no_watch,
+                       s ? &s->mem : &no_memory, s ? s->why : "");
   made->total_ms = 1e3 * (hone_now_s() - start_s);
   if (s != NULL) {
     made->tolerance = s->ladder.request.limit;
@@ -69,7 +73,9 @@ hone_call hone_call_begin(hone_solver *s, const hone_options *o) {
   const double seconds =
       o->deadline_s > 0.0 ? o->deadline_s : s->options.deadline_s;
   s->watch.start_s = hone_now_s();
-  s->watch.stopped = false;
+  s->watch.stopped = s->watch.late = false;
+  s->watch.stopped_in = NULL;
+  s->mem.refused_bytes = 0;
   s->watch.deadline_s = seconds > 0.0 ? s->watch.start_s + seconds : 0.0;
   s->watch.progress = own_progress ? o->progress : s->options.progress;
   s->watch.user = own_progress ? o->progress_user : s->options.progress_user;

@@ -104,6 +104,22 @@ static int return_columns(const hone_arrays *s) {
   return st;
 }
 
+int hone_arrays_fill_columns(const hone_vectors *v, const hone_column *column) {
+  const size_t size = v->column_size;
+  hone_device_memory memory;
+  const bool on_device = hone_device_memory_of(v->columns, &memory);
+  char *to = (char *)v->columns;
+  int st = HONE_OK;
+  for (int64_t j = 0; to != NULL && st == HONE_OK && j < v->nrhs; j++) {
+    if (on_device)
+      st = hone_device_memory_store(&memory, size, 1, column, size, to, size);
+    else
+      memcpy(to, column, size);
+    to += size;
+  }
+  return st;
+}
+
 int hone_arrays_return(hone_arrays *s, int status) {
   const hone_vectors *v = &s->given;
   const size_t column = (size_t)v->n * sizeof(double);

@@ -33,6 +33,10 @@ typedef struct hone_arrays {
    back. */
 int hone_arrays_take_vectors(hone_arrays *arrays, hone_mem *mem,
                              hone_vectors *v);
+/* Writes *column to each of the columns, if the caller has any: the result of a
+   system without unknowns. Returns a status. */
+int hone_arrays_fill_columns(const hone_vectors *v, const hone_column *column);
+
 /* If status >= 0, copies x and columns to where the caller wants them. Returns
    status, or why that failed. */
 int hone_arrays_return(hone_arrays *arrays, int status);

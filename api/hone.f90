@@ -453,10 +453,18 @@ contains
     integer, intent(in) :: error
     type(hone_report), intent(out), optional :: report
     integer(c_int) :: status
+    character(:), allocatable :: reason
     status = hone_solve_c(-1_c_int64_t, 0_c_int64_t, nothing, 1_c_int64_t, &
                           nothing, 1_c_int64_t, nothing, 1_c_int64_t, &
                           report=report)
-    if (present(report)) report%status = error
+    if (present(report)) then
+      report%status = error
+      reason = 'the sizes of the arrays do not agree'
+      if (error == HONE_NO_MEMORY) &
+        reason = 'no memory for a copy of an array with gaps in its columns'
+      report%reason = c_null_char
+      report%reason(:len(reason)) = transfer(reason, report%reason, len(reason))
+    end if
     status = error
   end function
 end module

@@ -2,16 +2,16 @@
 /**
  * @file hone.h
  * Hone solves dense systems  A x = b  given in double precision, to full
- * double accuracy, by factoring A in single precision (on an NVIDIA GPU
- * where there is one) and refining x in double until the componentwise
- * backward error of the very x returned, computed on the caller's own
- * matrix, is a few units of rounding.
+ * double accuracy: it factors A in single precision (on an NVIDIA GPU where
+ * there is one) and refines x in double until the componentwise backward error
+ * of the very x returned, computed on the caller's own matrix, is a few units
+ * of rounding.
  *
- * Matrices are dense, column by column (element (i, j) of A stands at
+ * Matrices are dense and stored by columns (element (i, j) of A stands at
  * a[i + j * lda]) unless options say otherwise. Sizes are int64_t, indices
- * are counted from 0. Nothing is printed unless HONE_LOG is set in the
- * environment; nothing exits; no global handle is kept. Different solvers
- * may be used from different threads; one solver by one thread at a time.
+ * count from 0. Nothing is printed unless HONE_LOG is set in the environment;
+ * nothing exits; no global handle is kept. Different threads may use different
+ * solvers at once, but one solver only one after the other.
  *
  *     #include <hone.h>
  *     int st = hone_solve(n, 1, a, n, b, n, x, n, NULL, NULL);
@@ -27,12 +27,11 @@
 #define HONE_VERSION_MINOR 1
 #define HONE_VERSION_PATCH 0
 
-#if defined(__GNUC__)
+#ifdef __GNUC__
 #define HONE_API __attribute__((visibility("default")))
 #else
 #define HONE_API
 #endif
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -41,8 +40,9 @@ extern "C" {
  * Status. The sign is the contract:
  *   0    every right-hand side is accepted;
  *   > 0  x holds the best solution found, which is weaker than asked for; the
- *        report says how good it is;
- *   < 0  an error; x is untouched.
+ *        report says how good it is. A column of x for which none was found
+ *        (its own status, in options.columns, is < 0) is untouched;
+ *   < 0  an error; x is untouched, and report.reason names the cause.
  * X(name, number, text): one list gives all three.
  */
 #define HONE_STATUS_LIST(X)                                                    \
@@ -60,11 +60,11 @@ extern "C" {
   X(HONE_BAD_OPTION, -13,                                                      \
     "an option has an unknown value, or one that this call does not take")     \
   X(HONE_BAD_STRUCT_SIZE, -14,                                                 \
-    "a struct_size or column_size is not set (use HONE_OPTIONS_INIT, "         \
-    "HONE_REPORT_INIT), or it is of a newer version than this library")        \
+    "a struct_size or column_size is not set (HONE_OPTIONS_INIT and "          \
+    "HONE_REPORT_INIT do it), or it is of a later version of the library")     \
   X(HONE_BAD_OVERLAP, -15,                                                     \
-    "x overlaps A, or overlaps b or x0 without being the same array")          \
-  X(HONE_NOT_FACTORED, -16, "the solver holds no factored matrix yet")         \
+    "x or options.columns overlaps another array; x may be b or x0 itself")    \
+  X(HONE_NOT_FACTORED, -16, "the solver holds no factored matrix")             \
   X(HONE_NOT_FINITE_A, -20, "A contains NaN or Inf: the report says where")    \
   X(HONE_NOT_FINITE_B, -21,                                                    \
     "b or x0 contains NaN or Inf: the report says where")                      \
@@ -88,7 +88,6 @@ typedef enum hone_status {
 
 /** Text for a status, valid for any int, never NULL. Static memory. */
 HONE_API const char *hone_status_text(int status);
-
 /** Version as "0.1.0". Static memory. */
 HONE_API const char *hone_version(void);
 
@@ -98,28 +97,22 @@ enum { HONE_COL_MAJOR = 0, HONE_ROW_MAJOR = 1 };
 /** options.trans: solve A x = b or A^T x = b. */
 enum { HONE_NO_TRANS = 0, HONE_TRANS = 1 };
 
-/** options.device: where the factorization runs. */
-enum {
-  HONE_DEVICE_AUTO = 0, /* a GPU if there is one and n is large enough for it
-                           to pay, else the CPU */
-  HONE_DEVICE_CPU = 1,
-  HONE_DEVICE_CUDA = 2 /* HONE_NO_DEVICE if it cannot be used */
-};
+/** options.device: where the factorization runs. AUTO is a GPU if there is one
+    and n is large enough for it to pay, else the CPU. With CUDA the status is
+    HONE_NO_DEVICE if no GPU can be used (and there is anything to solve). */
+enum { HONE_DEVICE_AUTO = 0, HONE_DEVICE_CPU = 1, HONE_DEVICE_CUDA = 2 };
 
-/** options.factor_precision: precision of the first factorization. */
-enum {
-  HONE_FACTOR_AUTO = 0, /* single where it pays, double for small n */
-  HONE_FACTOR_SINGLE = 1,
-  HONE_FACTOR_DOUBLE = 2
-};
+/** options.factor_precision: precision of the first factorization. AUTO is
+    single where it pays, double for small n. */
+enum { HONE_FACTOR_AUTO = 0, HONE_FACTOR_SINGLE = 1, HONE_FACTOR_DOUBLE = 2 };
 
 /** options.structure: what the caller knows about A. */
 enum {
-  /* Nothing: the library looks. Diagonal and triangular matrices are solved
-     by substitution and narrow bands by LU of the band, in double on the CPU,
-     whatever device and factor_precision say. A matrix that may be positive
-     definite is factored by Cholesky, in single and then in double, where that
-     pays. The search costs little, and every x passes the same tests. */
+  /* Nothing: the library looks, which costs little. It solves diagonal and
+     triangular matrices by substitution and narrow bands by LU of the band, in
+     double on the CPU, whatever device and factor_precision say. Where it pays,
+     it factors a matrix that may be positive definite by Cholesky, in single
+     and then in double. Every x passes the same tests. */
   HONE_STRUCTURE_AUTO = 0,
   /* A is symmetric positive definite. Cholesky (A = U^T U) takes half the work
      of LU and reads one triangle of A. Residuals use all of A: if A is not
@@ -154,11 +147,11 @@ enum {
 typedef struct hone_column {
   int32_t status;        /* of this column alone */
   int32_t iterations;    /* corrections, by all factorizations together */
-  int32_t precision;     /* of the factors that solved it: 32 or 64 */
-  int32_t digits;        /* decimal digits of the largest entries of x that
-                            forward_error certifies: 0 to 16 */
-  double backward_error; /* componentwise, of the x returned */
-  double normwise_error; /* as in LAPACK, of the x returned */
+  int32_t precision;     /* of the factors that solved it: 32 or 64; 0: none */
+  int32_t digits;        /* digits of the largest |x_i| that are certain, by
+                            forward_error: 0 to 16 */
+  double backward_error; /* componentwise, of the x returned; Inf: no x */
+  double normwise_error; /* as in LAPACK */
   double residual_error; /* ||b - A x|| / ||b||, infinity norms */
   double forward_error;  /* bound on ||x - x_true|| / ||x||, infinity norms;
                             Inf: no digit is certain */
@@ -169,8 +162,8 @@ typedef struct hone_progress {
   const char *phase;     /* "inspect", "factor", "refine", "factor in double" */
   double fraction;       /* of this phase's work that is done, 0 to 1 */
   double elapsed_s;      /* since the call began */
-  int32_t iteration;     /* refine: corrections so far; starts again at 0 with
-                            other factors or another method */
+  int32_t iteration;     /* refine: corrections made, by these factors and by
+                            this method (refinement or GMRES) */
   int32_t precision;     /* refine: of the factors, 32 or 64; else 0 */
   double backward_error; /* refine: the criterion's error of the current x,
                             largest over columns; else NaN */
@@ -186,52 +179,48 @@ struct hone_tuning;
 
 /**
  * Options. Start with  hone_options options = HONE_OPTIONS_INIT;  and change
- * what you need: zero is the default everywhere. Fields that a program does not
- * know, because its header is older than the library, count as zero.
+ * what you need: zero is the default everywhere. Fields behind struct_size,
+ * which an older program does not know, count as zero. The library accepts
+ * struct_size from 8 and column_size from 24 up to its own sizes.
  *
- * The rule for trans, x0 and columns: they belong to one solve, and are taken
- * from the options of the call that solves. That is hone_solve or
- * hone_solver_solve; hone_solver_create refuses them (HONE_BAD_OPTION). So do
- * deadline_s and progress, except that hone_solver_create sets them for every
- * call of the solver that does not set its own. All other options belong to the
- * solver: hone_solver_solve takes them as zero, or as the solver was created
- * with, and refuses any other value (HONE_BAD_OPTION).
+ * trans, x0 and columns belong to one solve: hone_solve and hone_solver_solve
+ * take them, hone_solver_create refuses them (HONE_BAD_OPTION). deadline_s and
+ * progress may be given to a solve too, or to hone_solver_create for all calls
+ * of the solver that have none of their own. All other options belong to the
+ * solver: in hone_solver_solve each is zero, which there means "as created"
+ * (even for layout), or its value at creation; any other value is refused.
  */
 typedef struct hone_options {
-  size_t struct_size;       /* sizeof(hone_options) */
-  size_t column_size;       /* sizeof(hone_column); needed with columns */
-  int32_t device;           /* HONE_DEVICE_... */
-  int32_t factor_precision; /* HONE_FACTOR_... */
-  int32_t structure;        /* HONE_STRUCTURE_... */
-  int32_t layout;           /* HONE_COL_MAJOR or HONE_ROW_MAJOR */
-  int32_t criterion;        /* HONE_CRITERION_... */
-  int32_t extra_precise;    /* nonzero: x is right to a few units in the last
-                               place of its largest entry, forward_error at
-                               most 8 eps (eps = 2^-53); a column for which
-                               that fails is HONE_NOT_CONVERGED. Takes three
-                               more vectors for each of up to 64 columns */
-  int32_t max_iterations;   /* corrections with one factorization, and as many
-                               steps of GMRES; 0: chosen from the costs at n */
-  int32_t threads;          /* at most; 0: as many as OpenBLAS uses. OpenBLAS,
-                               whose setting is the whole process's, is set
-                               during the call */
-  int32_t deterministic;    /* nonzero: the bits of x do not depend on threads;
-                               the factorization runs on one thread */
-  int32_t trans;            /* of this solve: HONE_NO_TRANS or HONE_TRANS */
-  double tolerance;         /* x is accepted if the criterion's error is at most
-                               this; 0: 4 eps componentwise, eps normwise,
-                               1e-12 for HONE_CRITERION_RESIDUAL */
-  const double *x0;         /* of this solve: initial x, n x nrhs, or NULL;
-                               borrowed during the call */
-  int64_t ldx0;             /* leading dimension of x0 */
-  hone_column *columns;     /* of this solve: nrhs entries column_size bytes
-                               apart, written if status >= 0; or NULL */
-  double deadline_s;        /* seconds for the call; 0: no deadline */
-  hone_progress_fn progress;         /* NULL: none */
-  void *progress_user;               /* the callback's first argument */
-  int64_t memory_limit_bytes;        /* host memory that the solver may hold;
-                                        0: no limit */
-  int64_t device_memory_limit_bytes; /* 0: what is free */
+  size_t struct_size;        /* sizeof(hone_options) */
+  size_t column_size;        /* sizeof(hone_column); needed with columns */
+  int32_t device;            /* HONE_DEVICE_... */
+  int32_t factor_precision;  /* HONE_FACTOR_... */
+  int32_t structure;         /* HONE_STRUCTURE_... */
+  int32_t layout;            /* HONE_COL_MAJOR or HONE_ROW_MAJOR */
+  int32_t criterion;         /* HONE_CRITERION_... */
+  int32_t extra_precise;     /* nonzero: x is right to a few units in the last
+                                place of its largest entry (forward_error <= 8
+                                eps, eps = 2^-53), else HONE_NOT_CONVERGED. Up
+                                to 64 columns take three more vectors each */
+  int32_t max_iterations;    /* corrections with one factorization, and as many
+                                steps of GMRES; 0: chosen from the costs at n */
+  int32_t threads;           /* at most; 0: as many as OpenBLAS is set to. For
+                                the call, OpenBLAS is set to it process-wide */
+  int32_t deterministic;     /* nonzero: the bits of x do not depend on threads;
+                                the factorization runs on one thread */
+  int32_t trans;             /* HONE_NO_TRANS or HONE_TRANS */
+  double tolerance;          /* largest error accepted, at most 1; 0: 4 eps
+                                (componentwise), eps (normwise), 1e-12 */
+  const double *x0;          /* initial x, n x nrhs, or NULL */
+  int64_t ldx0;              /* leading dimension of x0 */
+  hone_column *columns;      /* nrhs entries column_size bytes apart, apart from
+                                every other array, or NULL; written if status
+                                >= 0, else of no meaning */
+  double deadline_s;         /* seconds for the call; 0: no deadline */
+  hone_progress_fn progress; /* NULL: none */
+  void *progress_user;       /* the callback's first argument */
+  int64_t memory_limit_bytes;              /* of the host; 0: no limit */
+  int64_t device_memory_limit_bytes;       /* 0: what is free */
   void *(*alloc)(size_t bytes, void *ctx); /* memory hooks: both or neither; */
   void (*free)(void *memory, void *ctx);   /* any alignment will do */
   void *alloc_ctx;                         /* their last argument */
@@ -246,9 +235,9 @@ HONE_API void hone_options_init(hone_options *options, size_t struct_size);
 /**
  * What was done and how good the result is. Start with
  * hone_report report = HONE_REPORT_INIT;  or hone_report_init. Every call that
- * takes a report writes all of it, whatever the status, as far as struct_size
- * tells that the caller has it. If struct_size is wrong the call returns
- * HONE_BAD_STRUCT_SIZE and writes nothing.
+ * takes a report writes all of it, whatever the status, up to struct_size; a
+ * struct_size below 96 or above this library's own is HONE_BAD_STRUCT_SIZE, and
+ * nothing is written. A number that is not known is NaN or 0, a place -1.
  */
 typedef struct hone_report {
   size_t struct_size; /* sizeof(hone_report), set by the caller */
@@ -261,25 +250,24 @@ typedef struct hone_report {
   double forward_error;     /* bound on the error of x, the largest */
   double tolerance;         /* that the criterion's error was compared with */
   int32_t iterations;       /* corrections, the most of all columns */
-  int32_t precision;        /* of the last factorization used: 32 or 64 */
-  int32_t fallback_columns; /* columns that needed a second factorization:
-                               double after single, or LU after Cholesky */
+  int32_t precision;        /* of the last factors used: 32 or 64; 0: none */
+  int32_t fallback_columns; /* columns that used a second factorization, double
+                               or LU after Cholesky, of this call or before */
   int32_t digits;           /* the fewest of all columns: see hone_column */
   int32_t gmres_steps;      /* of the iterations, those by GMRES; the most */
-  int32_t threads;
-  int64_t bad_row, bad_col;   /* place of the NaN, the Inf, the zero row, column
-                                 or pivot, from 0; -1: none. A zero pivot has
-                                 its column only, its row if row-major */
-  double norm1;               /* ||A||_1 of the matrix as stored by columns; if
-                                 row-major, that is the transpose */
-  double rcond;               /* 1 / (||A||_1 ||inv(A)||_1) of the same matrix,
-                                 estimated with the factors (Hager & Higham) */
-  double growth;              /* max |u_ij| / max |a_ij|; Cholesky:
-                                 max u_ij^2 / max |a_ij| */
-  double max_abs;             /* largest |a_ij| */
-  double min_abs;             /* smallest nonzero maximum of a row or column */
+  int32_t threads;          /* of OpenBLAS */
+  int64_t bad_row, bad_col; /* place of the NaN, the Inf, the zero row, column
+                               or pivot; -1: none. A zero pivot has its
+                               column only, its row if row-major */
+  double norm1;             /* ||A||_1; of a row-major A, ||A||_inf */
+  double rcond;             /* 1 / (||A|| ||inv(A)||) in that norm, estimated
+                               with the factors (Hager & Higham) */
+  double growth;            /* max |u_ij| / max |a_ij|; Cholesky:
+                               max u_ij^2 / max |a_ij| */
+  double max_abs;           /* largest |a_ij| */
+  double min_abs;           /* smallest nonzero maximum of a row or column */
   int32_t scale_exponent_min; /* rows and columns were scaled by powers of */
-  int32_t scale_exponent_max; /* two with these exponents; 0, 0: not scaled */
+  int32_t scale_exponent_max; /* two with such exponents; 0, 0: not scaled */
   int64_t underflows; /* nonzero entries too small for single precision */
   double inspect_ms;  /* norms, structure and scaling of A */
   double factor_ms;   /* first factorization */
@@ -287,14 +275,13 @@ typedef struct hone_report {
   double certify_ms;  /* condition estimate */
   double fallback_ms; /* all later factorizations */
   double total_ms;
-  int32_t host_passes;   /* over A for residuals, by the host */
-  int32_t device_passes; /* and by the device, over its copy of A */
-  int64_t host_bytes;    /* largest amount of memory that the solver held */
-  int64_t device_bytes;
+  int32_t host_passes, device_passes; /* over A for residuals, by the host, and
+                                         by the device over its copy of A */
+  int64_t host_bytes, device_bytes;   /* the most memory that the solver held */
   int64_t to_device_bytes, from_device_bytes; /* transfers */
-  char device[64];                            /* "CPU, 2 threads" */
+  char device[64];                            /* "CPU, 2 threads, avx512" */
   char path[160];            /* "single LU, 3 refinements, GMRES 4 steps" */
-  char reason[320];          /* why it fell back or failed; empty: it did not */
+  char reason[320];          /* why this call fell back or failed, or empty */
   int32_t certificate_steps; /* passes over A by which GMRES showed that the
                                 factors tell A from a singular matrix */
   int32_t structure;         /* HONE_FOUND_... */
@@ -329,19 +316,15 @@ HONE_API void hone_report_init(hone_report *report, size_t struct_size);
 /* Initial values, as the compiler that reads this header has the structs. C++17
    has no designated initializers. */
 #ifdef __cplusplus
+#define HONE_INITIAL_(type, set)                                               \
+  ([] {                                                                        \
+    type hone_initial_ = type();                                               \
+    hone_initial_.struct_size = sizeof(type);                                  \
+    set return hone_initial_;                                                  \
+  }())
 #define HONE_OPTIONS_INIT                                                      \
-  ([] {                                                                        \
-    hone_options initial = hone_options();                                     \
-    initial.struct_size = sizeof initial;                                      \
-    initial.column_size = sizeof(hone_column);                                 \
-    return initial;                                                            \
-  }())
-#define HONE_REPORT_INIT                                                       \
-  ([] {                                                                        \
-    hone_report initial = hone_report();                                       \
-    initial.struct_size = sizeof initial;                                      \
-    return initial;                                                            \
-  }())
+  HONE_INITIAL_(hone_options, hone_initial_.column_size = sizeof(hone_column);)
+#define HONE_REPORT_INIT HONE_INITIAL_(hone_report, )
 #else
 #define HONE_OPTIONS_INIT                                                      \
   { .struct_size = sizeof(hone_options), .column_size = sizeof(hone_column) }
@@ -352,34 +335,37 @@ HONE_API void hone_report_init(hone_report *report, size_t struct_size);
 /**
  * Solves A x = b (or A^T x = b) for nrhs right-hand sides.
  *
- * @param n     order of A, >= 0
- * @param nrhs  number of right-hand sides, >= 0
+ * @param n     order of A, 0 to 2^29
+ * @param nrhs  number of right-hand sides, 0 to 2^29
  * @param a     n x n, lda >= max(1, n); never written
  * @param b     n x nrhs, ldb >= max(1, n); never written unless x == b
- * @param x     n x nrhs, ldx >= max(1, n); may be b itself (ldx == ldb)
+ * @param x     n x nrhs, ldx >= max(1, n); may be b or x0 itself (ldx == ldb,
+ *              or ldx0), and else overlaps no other array
  * @param options  NULL: defaults
  * @param report   NULL: none
  * @return a hone_status
  *
+ * Each array spans less than 2^62 bytes. If n or nrhs is 0, arrays are not
+ * read and may be NULL: the status is 0, errors are 0, digits 16, and every
+ * column is accepted.
+ *
  * Method: scaling by powers of two (Ruiz 2001); LU with partial pivoting in
- * single precision, Cholesky if A may be positive definite, substitution if A
- * is triangular (options.structure); iterative refinement (Wilkinson 1963;
- * Skeel 1980) with residuals in double or double-double; GMRES with the same
- * factors if that converges too slowly (Carson & Higham 2017); acceptance by
- * the criterion's error; LU in double if that fails.
- * Memory: 4 n^2 bytes and a little (400 n with GMRES); 8 n^2 with the double
- * factorization.
+ * single precision, or what suits the structure of A (options.structure);
+ * iterative refinement (Wilkinson 1963; Skeel 1980) with residuals in double or
+ * double-double; GMRES with the same factors if that converges too slowly
+ * (Carson & Higham 2017); acceptance by the criterion's error; LU in double if
+ * that fails. Memory: 4 n^2 bytes and a little (400 n with GMRES); 8 n^2 with
+ * the double factorization.
  *
  * Each of a, b, x, x0 and columns may lie in host memory (pageable, or pinned
  * or managed, which a GPU reads directly) or in the memory of a CUDA device,
  * which the library recognises. Work that writes them must have finished before
- * the call (cudaStreamSynchronize); results are complete when it returns. If A
- * lies on the GPU that is used, it is factored from there. The host verifies x
- * all the same: it fetches a copy of A meanwhile and keeps it as long as the
- * solver uses A. Copies count within memory_limit_bytes but not in
- * hone_memory_needed: 8 n^2 bytes for A, up to 16 MiB of pinned memory for its
- * transfer, 8 n nrhs for each of the others. Options and reports lie in host
- * memory.
+ * the call (cudaStreamSynchronize); results are complete when it returns. An A
+ * on the GPU that is used is factored from there. The host verifies x all the
+ * same: it fetches a copy of A meanwhile and keeps it as long as the solver
+ * uses A. Copies count within memory_limit_bytes but not in hone_memory_needed:
+ * 8 n^2 bytes for A, up to 16 MiB of pinned memory for its transfer, 8 n nrhs
+ * for each of the others. Options and report lie in host memory.
  */
 HONE_API int hone_solve(int64_t n, int64_t nrhs, const double *a, int64_t lda,
                         const double *b, int64_t ldb, double *x, int64_t ldx,
@@ -397,18 +383,23 @@ HONE_API int hone_solver_create(hone_solver **solver, int64_t n,
 
 /**
  * Inspects, scales and factors A. a is borrowed, wherever it lies: it must
- * stay, unchanged, until the next factor or update, or destroy. After the first
- * factor and solve a solver allocates no more, except for the vectors of GMRES
- * and the double factors when they are first needed, and for a larger nrhs.
+ * stay, unchanged, until another factor or update, or destroy. If such a call
+ * refuses an argument (HONE_NULL_POINTER to HONE_BAD_STRUCT_SIZE), the solver
+ * keeps the matrix it has, which stays borrowed; after any other error it has
+ * none, and solves return HONE_NOT_FACTORED. After the first factor and solve a
+ * solver allocates no more, except for the vectors of GMRES and the double
+ * factors when they are first needed, and for a larger nrhs.
  */
 HONE_API int hone_solver_factor(hone_solver *solver, const double *a,
                                 int64_t lda, hone_report *report);
 
 /**
  * Takes a nearby matrix and keeps the factors of the old one: solves refine
- * against the new matrix, and factor it only if that does not converge. The
- * factors of a diagonal, triangular or banded matrix (report.structure) are not
- * worth keeping: after one of those the new matrix is factored at once.
+ * against the new matrix, and factor it only if that does not converge (a solve
+ * that is stopped or fails while it factors leaves the solver without a
+ * matrix). The factors of a diagonal, triangular or banded matrix
+ * (report.structure) are not worth keeping: after one of those the new matrix
+ * is factored at once. A is borrowed, or refused, as by hone_solver_factor.
  */
 HONE_API int hone_solver_update(hone_solver *solver, const double *a,
                                 int64_t lda, hone_report *report);
@@ -429,8 +420,10 @@ HONE_API void hone_solver_destroy(hone_solver **solver);
  * Bytes of host memory that hone_solve holds at most beside the caller's
  * arrays, if these lie in host memory: on the single-precision path
  * (*single_bytes), and if the double factorization is needed (*double_bytes).
- * Either may be NULL. A reusable solver holds the memory of every factorization
- * that it has needed: single and double, LU and Cholesky, the band.
+ * Either may be NULL. Both include some 6.5 MB that small systems do not use.
+ * Sizes and options are refused as by hone_solve, HONE_DEVICE_CUDA without a
+ * GPU with HONE_NO_DEVICE. A reusable solver holds the memory of every
+ * factorization that it has needed.
  */
 HONE_API int hone_memory_needed(int64_t n, int64_t nrhs,
                                 const hone_options *options,
@@ -441,8 +434,8 @@ HONE_API int hone_memory_needed(int64_t n, int64_t nrhs,
  * of A in double there, for residuals (*with_residuals: 12 n^2 and a little),
  * and without (*without: 4 n^2 and a little). The library takes the first if
  * that much is free and options.device_memory_limit_bytes allows it, else the
- * second, else the CPU; the report says why. Either may be NULL. Both are 0 in
- * a library built without CUDA.
+ * second, else the CPU; the report says why. Either may be NULL. No GPU is
+ * needed, whatever options.device says; a library built without CUDA gives 0.
  */
 HONE_API int hone_device_memory_needed(int64_t n, const hone_options *options,
                                        int64_t *with_residuals,
@@ -452,7 +445,8 @@ HONE_API int hone_device_memory_needed(int64_t n, const hone_options *options,
  * The report as one JSON object, and as lines for people. Writes at most size
  * bytes with the closing zero and returns the length of the whole text (as
  * snprintf does), so buffer may be NULL with size 0. Fields beyond the report's
- * struct_size count as zero; the text is empty if struct_size is wrong.
+ * struct_size count as zero, places as -1; the text is empty if struct_size is
+ * wrong.
  */
 HONE_API size_t hone_report_json(const hone_report *report, char *buffer,
                                  size_t size);

@@ -74,12 +74,7 @@ typedef struct hone_tuning {
 } hone_tuning;
 
 #ifdef __cplusplus
-#define HONE_TUNING_INIT                                                       \
-  ([] {                                                                        \
-    hone_tuning initial = hone_tuning();                                       \
-    initial.struct_size = sizeof initial;                                      \
-    return initial;                                                            \
-  }())
+#define HONE_TUNING_INIT HONE_INITIAL_(hone_tuning, )
 #else
 #define HONE_TUNING_INIT                                                       \
   { .struct_size = sizeof(hone_tuning) }

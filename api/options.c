@@ -3,6 +3,8 @@
    takes. */
 #include "api/options.h"
 
+#include "api/reason.h"
+
 #include <string.h>
 
 /* The fields of the first version; every version has them. */
@@ -19,83 +21,162 @@ void hone_options_init(hone_options *options, size_t struct_size) {
   }
 }
 
-static bool in_range(int32_t value, int32_t last) {
-  return value >= 0 && value <= last;
+/* Checks ----------------------------------------------------------------- */
+
+static int check_size(const char *name, size_t size, size_t least, size_t most,
+                      hone_report *report) {
+  if (size >= least && size <= most)
+    return HONE_OK;
+  hone_reason_add(report, "%s is %llu, not from %llu to %llu", name,
+                  (unsigned long long)size, (unsigned long long)least,
+                  (unsigned long long)most);
+  return HONE_BAD_STRUCT_SIZE;
 }
 
-static bool between(size_t least, size_t size, size_t most) {
-  return size >= least && size <= most;
+/* An option whose values are 0 to last. */
+typedef struct choice {
+  const char *name;
+  int64_t value, last;
+} choice;
+
+static int check_choices(const choice *choices, int count,
+                         hone_report *report) {
+  for (int i = 0; i < count; i++)
+    if (choices[i].value < 0 || choices[i].value > choices[i].last) {
+      hone_reason_add(report, "%s has the unknown value %lld", choices[i].name,
+                      (long long)choices[i].value);
+      return HONE_BAD_OPTION;
+    }
+  return HONE_OK;
 }
 
-static bool tuning_is_valid(const hone_tuning *t) {
-  return in_range(t->arithmetic, HONE_ARITHMETIC_BF16) &&
-         in_range(t->pivoting, HONE_PIVOT_NONE) &&
-         in_range(t->diagonal, HONE_DIAGONAL_CPU) &&
-         in_range(t->block_rows, HONE_BLOCK_ROWS_CROUT) &&
-         in_range(t->residuals, HONE_RESIDUALS_HOST) && t->reserved == 0;
+static int check_tuning(const hone_tuning *t, hone_report *report) {
+  const choice choices[] = {
+      {"tuning.arithmetic", t->arithmetic, HONE_ARITHMETIC_BF16},
+      {"tuning.pivoting", t->pivoting, HONE_PIVOT_NONE},
+      {"tuning.diagonal", t->diagonal, HONE_DIAGONAL_CPU},
+      {"tuning.block_rows", t->block_rows, HONE_BLOCK_ROWS_CROUT},
+      {"tuning.residuals", t->residuals, HONE_RESIDUALS_HOST},
+      {"tuning.reserved", t->reserved, 0}};
+  return check_choices(choices, sizeof choices / sizeof *choices, report);
 }
 
-static bool options_are_valid(const hone_options *o) {
-  return in_range(o->device, HONE_DEVICE_CUDA) &&
-         in_range(o->factor_precision, HONE_FACTOR_DOUBLE) &&
-         in_range(o->structure, HONE_STRUCTURE_GENERAL) &&
-         in_range(o->layout, HONE_ROW_MAJOR) &&
-         in_range(o->criterion, HONE_CRITERION_RESIDUAL) &&
-         in_range(o->trans, HONE_TRANS) && o->max_iterations >= 0 &&
-         o->threads >= 0 && o->tolerance >= 0.0 && o->tolerance <= 1.0 &&
-         o->deadline_s >= 0.0 && o->memory_limit_bytes >= 0 &&
-         o->device_memory_limit_bytes >= 0 &&
-         (o->alloc == NULL) == (o->free == NULL) && o->reserved == 0;
+/* A number that is at least 0. */
+typedef struct quantity {
+  const char *name;
+  double value;
+} quantity;
+
+static int check_quantities(const hone_options *o, hone_report *report) {
+  const quantity quantities[] = {
+      {"options.max_iterations", o->max_iterations},
+      {"options.threads", o->threads},
+      {"options.tolerance", o->tolerance},
+      {"options.deadline_s", o->deadline_s},
+      {"options.memory_limit_bytes", (double)o->memory_limit_bytes},
+      {"options.device_memory_limit_bytes",
+       (double)o->device_memory_limit_bytes}};
+  for (size_t i = 0; i < sizeof quantities / sizeof *quantities; i++)
+    if (!(quantities[i].value >= 0.0)) {
+      hone_reason_add(report, "%s is %g, not at least 0", quantities[i].name,
+                      quantities[i].value);
+      return HONE_BAD_OPTION;
+    }
+  return HONE_OK;
 }
 
-static int take_tuning(const hone_tuning *from, hone_tuning *to) {
+static int check_options(const hone_options *o, hone_report *report) {
+  const choice choices[] = {
+      {"options.device", o->device, HONE_DEVICE_CUDA},
+      {"options.factor_precision", o->factor_precision, HONE_FACTOR_DOUBLE},
+      {"options.structure", o->structure, HONE_STRUCTURE_GENERAL},
+      {"options.layout", o->layout, HONE_ROW_MAJOR},
+      {"options.criterion", o->criterion, HONE_CRITERION_RESIDUAL},
+      {"options.trans", o->trans, HONE_TRANS},
+      {"options.reserved", o->reserved, 0}};
+  int st = check_choices(choices, sizeof choices / sizeof *choices, report);
+  if (st == HONE_OK)
+    st = check_quantities(o, report);
+  if (st == HONE_OK && o->tolerance > 1.0) {
+    hone_reason_add(report, "options.tolerance is %g, not at most 1",
+                    o->tolerance);
+    st = HONE_BAD_OPTION;
+  }
+  if (st == HONE_OK && (o->alloc == NULL) != (o->free == NULL)) {
+    hone_reason_add(report, "options.%s is NULL and options.%s is not",
+                    o->alloc == NULL ? "alloc" : "free",
+                    o->alloc == NULL ? "free" : "alloc");
+    st = HONE_BAD_OPTION;
+  }
+  return st;
+}
+
+static int take_tuning(const hone_tuning *from, hone_tuning *to,
+                       hone_report *report) {
   int st = HONE_OK;
   memset(to, 0, sizeof *to);
-  if (from != NULL && !between(LEAST_TUNING, from->struct_size, sizeof *to))
-    st = HONE_BAD_STRUCT_SIZE;
-  else if (from != NULL)
+  if (from != NULL)
+    st = check_size("tuning.struct_size", from->struct_size, LEAST_TUNING,
+                    sizeof *to, report);
+  if (from != NULL && st == HONE_OK)
     memcpy(to, from, from->struct_size);
   to->struct_size = sizeof *to;
   return st;
 }
 
 int hone_options_take(const hone_options *from, hone_options *to,
-                      hone_tuning *tuning) {
+                      hone_tuning *tuning, hone_report *report) {
   int st = HONE_OK;
   memset(to, 0, sizeof *to);
-  if (from != NULL && !between(LEAST_OPTIONS, from->struct_size, sizeof *to))
-    st = HONE_BAD_STRUCT_SIZE;
-  else if (from != NULL)
+  if (from != NULL)
+    st = check_size("options.struct_size", from->struct_size, LEAST_OPTIONS,
+                    sizeof *to, report);
+  if (from != NULL && st == HONE_OK)
     memcpy(to, from, from->struct_size);
   to->struct_size = sizeof *to;
-  if (to->columns != NULL &&
-      !between(LEAST_COLUMN, to->column_size, sizeof(hone_column)))
-    st = HONE_BAD_STRUCT_SIZE;
+  if (st == HONE_OK && to->columns != NULL)
+    st = check_size("options.column_size", to->column_size, LEAST_COLUMN,
+                    sizeof(hone_column), report);
   if (st == HONE_OK)
-    st = take_tuning(to->tuning, tuning);
+    st = take_tuning(to->tuning, tuning, report);
   to->tuning = tuning;
-  if (st == HONE_OK && !(options_are_valid(to) && tuning_is_valid(tuning)))
-    st = HONE_BAD_OPTION;
+  if (st == HONE_OK)
+    st = check_options(to, report);
+  if (st == HONE_OK)
+    st = check_tuning(tuning, report);
   to->deterministic = to->deterministic != 0;
   to->extra_precise = to->extra_precise != 0;
   return st;
 }
 
+/* A solve and its solver -------------------------------------------------- */
+
 bool hone_options_name_a_solve(const hone_options *o) {
   return o->trans != HONE_NO_TRANS || o->x0 != NULL || o->columns != NULL;
 }
 
-static bool zero_or(int64_t asked, int64_t created) {
-  return asked == 0 || asked == created;
+/* An option as a solve has it and as the solver was created with it. */
+typedef struct pair {
+  const char *name;
+  int64_t asked, created;
+} pair;
+
+static const char *first_disagreement(const pair *pairs, int count) {
+  for (int i = 0; i < count; i++)
+    if (pairs[i].asked != 0 && pairs[i].asked != pairs[i].created)
+      return pairs[i].name;
+  return NULL;
 }
 
-static bool tunings_agree(const hone_tuning *asked,
-                          const hone_tuning *created) {
-  return zero_or(asked->arithmetic, created->arithmetic) &&
-         zero_or(asked->pivoting, created->pivoting) &&
-         zero_or(asked->diagonal, created->diagonal) &&
-         zero_or(asked->block_rows, created->block_rows) &&
-         zero_or(asked->residuals, created->residuals);
+static const char *tuning_disagrees(const hone_tuning *asked,
+                                    const hone_tuning *created) {
+  const pair pairs[] = {
+      {"tuning.arithmetic", asked->arithmetic, created->arithmetic},
+      {"tuning.pivoting", asked->pivoting, created->pivoting},
+      {"tuning.diagonal", asked->diagonal, created->diagonal},
+      {"tuning.block_rows", asked->block_rows, created->block_rows},
+      {"tuning.residuals", asked->residuals, created->residuals}};
+  return first_disagreement(pairs, sizeof pairs / sizeof *pairs);
 }
 
 static bool hooks_agree(const hone_options *asked,
@@ -106,23 +187,46 @@ static bool hooks_agree(const hone_options *asked,
           asked->alloc_ctx == created->alloc_ctx);
 }
 
-bool hone_options_agree(const hone_options *asked,
-                        const hone_options *created) {
-  const double tolerance = asked->tolerance;
-  return zero_or(asked->device, created->device) &&
-         zero_or(asked->factor_precision, created->factor_precision) &&
-         zero_or(asked->structure, created->structure) &&
-         zero_or(asked->layout, created->layout) &&
-         zero_or(asked->criterion, created->criterion) &&
-         zero_or(asked->extra_precise, created->extra_precise) &&
-         zero_or(asked->max_iterations, created->max_iterations) &&
-         zero_or(asked->threads, created->threads) &&
-         zero_or(asked->deterministic, created->deterministic) &&
-         (!(tolerance > 0.0) || (tolerance >= created->tolerance &&
-                                 tolerance <= created->tolerance)) &&
-         zero_or(asked->memory_limit_bytes, created->memory_limit_bytes) &&
-         zero_or(asked->device_memory_limit_bytes,
-                 created->device_memory_limit_bytes) &&
-         hooks_agree(asked, created) &&
-         tunings_agree(asked->tuning, created->tuning);
+static bool tolerances_agree(double asked, double created) {
+  return !(asked > 0.0) || (asked >= created && asked <= created);
+}
+
+static const char *options_disagree(const hone_options *asked,
+                                    const hone_options *created) {
+  const pair pairs[] = {
+      {"options.device", asked->device, created->device},
+      {"options.factor_precision", asked->factor_precision,
+       created->factor_precision},
+      {"options.structure", asked->structure, created->structure},
+      {"options.layout", asked->layout, created->layout},
+      {"options.criterion", asked->criterion, created->criterion},
+      {"options.extra_precise", asked->extra_precise, created->extra_precise},
+      {"options.max_iterations", asked->max_iterations,
+       created->max_iterations},
+      {"options.threads", asked->threads, created->threads},
+      {"options.deterministic", asked->deterministic, created->deterministic},
+      {"options.memory_limit_bytes", asked->memory_limit_bytes,
+       created->memory_limit_bytes},
+      {"options.device_memory_limit_bytes", asked->device_memory_limit_bytes,
+       created->device_memory_limit_bytes}};
+  return first_disagreement(pairs, sizeof pairs / sizeof *pairs);
+}
+
+int hone_options_check_agreement(const hone_options *asked,
+                                 const hone_options *created,
+                                 hone_report *report) {
+  const char *name = options_disagree(asked, created);
+  if (name == NULL && !tolerances_agree(asked->tolerance, created->tolerance))
+    name = "options.tolerance";
+  if (name == NULL && !hooks_agree(asked, created))
+    name = "options.alloc";
+  if (name == NULL)
+    name = tuning_disagrees(asked->tuning, created->tuning);
+  if (name == NULL)
+    return HONE_OK;
+  hone_reason_add(report,
+                  "%s is neither 0 nor the value with which the solver was "
+                  "created",
+                  name);
+  return HONE_BAD_OPTION;
 }

@@ -74,16 +74,46 @@ static void put(writer *w, const char *format, ...) {
   w->length += length > 0 ? (size_t)length : 0;
 }
 
-static void put_string(writer *w, const char *name, const char *text) {
+/* Bytes of the UTF-8 character at text, of which size bytes may be read; 0: it
+   is not valid (Unicode 15, table 3-7). */
+static size_t utf8_length(const char *text, size_t size) {
+  const unsigned char *c = (const unsigned char *)text;
+  const size_t length = c[0] < 0x80                    ? 1
+                        : c[0] >= 0xc2 && c[0] <= 0xdf ? 2
+                        : c[0] >= 0xe0 && c[0] <= 0xef ? 3
+                        : c[0] >= 0xf0 && c[0] <= 0xf4 ? 4
+                                                       : 0;
+  if (length < 2)
+    return length;
+  for (size_t i = 1; i < length; i++)
+    if (i >= size || (c[i] & 0xc0) != 0x80)
+      return 0;
+  const bool overlong =
+      (c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xf0 && c[1] < 0x90);
+  const bool surrogate = c[0] == 0xed && c[1] >= 0xa0;
+  const bool too_large = c[0] == 0xf4 && c[1] >= 0x90;
+  return overlong || surrogate || too_large ? 0 : length;
+}
+
+/* A string that ends at a zero or after size bytes. Bytes that are not UTF-8
+   become the replacement character. */
+static void put_string(writer *w, const char *name, const char *text,
+                       size_t size) {
   put(w, "\"%s\": \"", name);
-  for (; *text != '\0'; text++) {
-    unsigned char c = (unsigned char)*text;
-    if (c == '"' || c == '\\')
+  while (size > 0 && *text != '\0') {
+    const unsigned char c = (unsigned char)*text;
+    const size_t valid = utf8_length(text, size);
+    const size_t length = valid > 0 ? valid : 1;
+    if (valid == 0)
+      put(w, "\\ufffd");
+    else if (c == '"' || c == '\\')
       put(w, "\\%c", c);
     else if (c < 0x20)
       put(w, "\\u%04x", c);
     else
-      put(w, "%c", c);
+      put(w, "%.*s", (int)length, text);
+    text += length;
+    size -= length;
   }
   put(w, "\"");
 }
@@ -176,7 +206,7 @@ size_t hone_report_json(const hone_report *report, char *buffer, size_t size) {
   if (!read_report(report, r))
     return 0;
   put(&w, "{\"status\": %d, ", r->status);
-  put_string(&w, "status_text", hone_status_text(r->status));
+  put_string(&w, "status_text", hone_status_text(r->status), SIZE_MAX);
   put_integer(&w, "n", r->n);
   put_integer(&w, "nrhs", r->nrhs);
   put_integer(&w, "accepted", r->accepted);
@@ -192,11 +222,11 @@ size_t hone_report_json(const hone_report *report, char *buffer, size_t size) {
   put_integer(&w, "fallback_columns", r->fallback_columns);
   put_integer(&w, "threads", r->threads);
   put(&w, ", ");
-  put_string(&w, "device", r->device);
+  put_string(&w, "device", r->device, sizeof r->device);
   put(&w, ", ");
-  put_string(&w, "path", r->path);
+  put_string(&w, "path", r->path, sizeof r->path);
   put(&w, ", ");
-  put_string(&w, "reason", r->reason);
+  put_string(&w, "reason", r->reason, sizeof r->reason);
   put_phases(&w, r);
   put(&w, "}");
   return w.length;
@@ -272,6 +302,12 @@ static void put_singular(writer *w, const hone_report *r) {
         (long long)r->min_pivot_row, (long long)r->min_pivot_col);
 }
 
+/* A text that ends at a zero or after size bytes; an empty one has no line. */
+static void put_line(writer *w, const char *name, const char *text, int size) {
+  if (text[0] != '\0')
+    put(w, "%-15s %.*s\n", name, size, text);
+}
+
 size_t hone_report_text(const hone_report *report, char *buffer, size_t size) {
   writer w = {buffer, size, 0};
   hone_report all, *r = &all;
@@ -296,15 +332,12 @@ size_t hone_report_text(const hone_report *report, char *buffer, size_t size) {
   if (r->bad_row >= 0 || r->bad_col >= 0)
     put_place(&w, r);
   put_singular(&w, r);
-  if (r->path[0])
-    put(&w, "path            %s\n", r->path);
-  if (r->reason[0])
-    put(&w, "reason          %s\n", r->reason);
-  if (r->device[0])
-    put(&w, "device          %s\n", r->device);
+  put_line(&w, "path", r->path, sizeof r->path);
+  put_line(&w, "reason", r->reason, sizeof r->reason);
+  put_line(&w, "device", r->device, sizeof r->device);
   put(&w,
       "time            %.3f ms: inspect %.3f, factor %.3f, certify %.3f, "
-      "refine %.3f, double %.3f\n",
+      "refine %.3f, fallback %.3f\n",
       r->total_ms, r->inspect_ms, r->factor_ms, r->certify_ms, r->refine_ms,
       r->fallback_ms);
   put_tuning(&w, r);

@@ -5,14 +5,6 @@
 #include "api/engines.h"
 #include "api/solver.h"
 
-/* The report of a system without unknowns or right-hand sides. */
-static void report_nothing(const hone_options *o, hone_report *report) {
-  report->tolerance = hone_request_of(o, true).limit;
-  report->backward_error = report->normwise_error = 0.0;
-  report->residual_error = report->forward_error = 0.0;
-  report->digits = 16;
-}
-
 /* Arguments are valid. *s has its options and is zero otherwise. *opened: did
    it come as far as that? */
 static int solve_once(hone_solver *s, const double *a, int64_t lda,
@@ -46,14 +38,15 @@ int hone_solve(int64_t n, int64_t nrhs, const double *a, int64_t lda,
   if (!hone_report_is_sized(report))
     return HONE_BAD_STRUCT_SIZE;
   hone_report_begin(&made, n, nrhs);
-  int st = hone_options_take(options, &s.options, &s.tuning);
+  int st = hone_options_take(options, &s.options, &s.tuning, &made);
   hone_vectors v = {n,   nrhs, b,       o->x0,      x,
                     ldb, ldx,  o->ldx0, o->columns, o->column_size};
   if (st == HONE_OK)
-    st = hone_check_system(&v, a, lda);
-  if (st == HONE_OK && (n == 0 || nrhs == 0))
-    report_nothing(o, &made);
-  else if (st == HONE_OK)
+    st = hone_check_system(&v, a, lda, &made);
+  if (st == HONE_OK && (n == 0 || nrhs == 0)) {
+    made.tolerance = hone_request_of(o, true).limit;
+    st = hone_solver_run_empty(&v, &made);
+  } else if (st == HONE_OK)
     st = solve_once(&s, a, lda, &v, &opened, &made);
   return hone_report_end(opened ? &s : NULL, st, start_s, &made, report);
 }
@@ -64,11 +57,11 @@ int hone_memory_needed(int64_t n, int64_t nrhs, const hone_options *options,
   hone_tuning tuning;
   hone_step steps[HONE_MAX_RUNGS];
   char why[128];
-  int st = hone_options_take(options, &o, &tuning);
+  int st = hone_options_take(options, &o, &tuning, NULL);
+  if (st == HONE_OK)
+    st = hone_check_sizes(n, nrhs, NULL);
   if (st != HONE_OK)
     return st;
-  if (n < 0 || n > HONE_MAX_ORDER || nrhs < 0)
-    return HONE_BAD_SIZE;
   int count = hone_choose_engines(&o, n, true, steps, why, sizeof why);
   if (count == 0)
     return HONE_NO_DEVICE;
@@ -93,9 +86,9 @@ int hone_device_memory_needed(int64_t n, const hone_options *options,
                               int64_t *with_residuals, int64_t *without) {
   hone_options o;
   hone_tuning tuning;
-  int st = hone_options_take(options, &o, &tuning);
-  if (st == HONE_OK && (n < 0 || n > HONE_MAX_ORDER))
-    st = HONE_BAD_SIZE;
+  int st = hone_options_take(options, &o, &tuning, NULL);
+  if (st == HONE_OK)
+    st = hone_check_sizes(n, 0, NULL);
   if (st == HONE_OK && with_residuals != NULL)
     *with_residuals = hone_engines_device_bytes(&o, n, true);
   if (st == HONE_OK && without != NULL)

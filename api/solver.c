@@ -32,15 +32,12 @@ hone_mem hone_memory_of(const hone_options *o) {
 int hone_solver_open(hone_solver *s, int64_t n, bool one_shot) {
   hone_step steps[HONE_MAX_RUNGS];
   const hone_options *o = &s->options;
-  char why[128];
   s->threads = o->threads > 0 ? o->threads : openblas_get_num_threads();
-  if (n < 0 || n > HONE_MAX_ORDER)
+  if (hone_check_sizes(n, 0, NULL) != HONE_OK)
     return HONE_BAD_SIZE;
-  int count = hone_choose_engines(o, n, one_shot, steps, why, sizeof why);
-  if (count == 0) {
-    memcpy(s->why, why, sizeof s->why - 1);
+  int count = hone_choose_engines(o, n, one_shot, steps, s->why, sizeof s->why);
+  if (count == 0)
     return HONE_NO_DEVICE;
-  }
   int general = 0; /* the first engine that is for matrices of any structure */
   while (hone_engine_direct(steps[general].engine))
     general++;
@@ -88,6 +85,28 @@ static void name_places(const hone_solver *s, bool trans, hone_report *report) {
   }
 }
 
+/* The reason for an error that A itself has; places in the report are the
+   caller's already. */
+static void explain_matrix(const hone_solver *s, int st, hone_report *report) {
+  const long long row = report->bad_row, col = report->bad_col;
+  const hone_dense *a = &s->dense;
+  if (st == HONE_NOT_FINITE_A && row >= 0) {
+    const double value = s->options.layout == HONE_ROW_MAJOR
+                             ? a->a[col + row * a->lda]
+                             : a->a[row + col * a->lda];
+    hone_reason_add(report, "A(%lld, %lld) is %s", row, col,
+                    hone_reason_not_finite(value));
+  } else if (st == HONE_SINGULAR && !s->ladder.inspected) {
+    if (row >= 0)
+      hone_reason_add(report, "A: row %lld is zero", row);
+    if (col >= 0)
+      hone_reason_add(report, "A: column %lld is zero", col);
+  } else if (st == HONE_SINGULAR && (row >= 0 || col >= 0)) {
+    hone_reason_add(report, "A: the pivot of %s %lld is zero",
+                    row >= 0 ? "row" : "column", row >= 0 ? row : col);
+  }
+}
+
 int hone_solver_take_matrix(hone_solver *s, const double *a, int64_t lda,
                             bool update, bool trans, hone_report *report) {
   hone_host_copy *host_copy = &s->arrays.host_copy;
@@ -105,17 +124,29 @@ int hone_solver_take_matrix(hone_solver *s, const double *a, int64_t lda,
   if (host_copy->state == HONE_HOST_COPY_FAILED)
     hone_ladder_add_reason(report, "A", "it cannot be copied from the device");
   name_places(s, trans, report);
+  explain_matrix(s, st, report);
   return st;
 }
 
 int hone_solver_take_vectors(hone_solver *s, hone_vectors *v,
                              hone_report *report) {
   int st = hone_arrays_take_vectors(&s->arrays, &s->mem, v);
-  if (st != HONE_OK)
-    hone_ladder_add_reason(report, "b, x", "they cannot be copied to the host");
+  if (st == HONE_NO_MEMORY)
+    hone_reason_add(report, "b, x: no host memory for copies of them");
+  else if (st != HONE_OK)
+    hone_reason_add(report, "b, x: they cannot be copied to the host");
   else
     st = hone_check_finite(v, report);
   return st;
+}
+
+int hone_solver_run_empty(const hone_vectors *v, hone_report *report) {
+  const hone_column column = {.status = HONE_OK, .digits = 16};
+  report->accepted = (int32_t)v->nrhs;
+  report->backward_error = report->normwise_error = 0.0;
+  report->residual_error = report->forward_error = 0.0;
+  report->digits = column.digits;
+  return hone_arrays_fill_columns(v, &column);
 }
 
 int hone_solver_run(hone_solver *s, bool trans, const hone_vectors *v,
@@ -125,6 +156,7 @@ int hone_solver_run(hone_solver *s, bool trans, const hone_vectors *v,
       hone_ladder_solve(&s->ladder, stored_trans, v->nrhs, v->b, v->ldb, v->x,
                         v->ldx, v->x0, v->ldx0, v->columns, report);
   name_places(s, trans, report);
+  explain_matrix(s, st, report);
   const int returned = hone_arrays_return(&s->arrays, st);
   if (returned != st)
     hone_ladder_add_reason(report, "x", "it cannot be copied to the device");
@@ -139,7 +171,7 @@ int hone_solver_create(hone_solver **solver, int64_t n,
   if (solver == NULL)
     return HONE_NULL_POINTER;
   *solver = NULL;
-  int st = hone_options_take(options, &o, &tuning);
+  int st = hone_options_take(options, &o, &tuning, NULL);
   if (st == HONE_OK && hone_options_name_a_solve(&o))
     st = HONE_BAD_OPTION;
   if (st == HONE_OK) {
@@ -168,6 +200,12 @@ void hone_solver_destroy(hone_solver **solver) {
   *solver = NULL;
 }
 
+static int check_solver(const hone_solver *s, hone_report *report) {
+  if (s == NULL)
+    hone_reason_add(report, "solver is NULL");
+  return s != NULL ? HONE_OK : HONE_NULL_POINTER;
+}
+
 static int factor_call(hone_solver *s, const double *a, int64_t lda,
                        bool update, hone_report *report) {
   hone_report made;
@@ -175,8 +213,9 @@ static int factor_call(hone_solver *s, const double *a, int64_t lda,
   if (!hone_report_is_sized(report))
     return HONE_BAD_STRUCT_SIZE;
   hone_report_begin(&made, s ? s->ladder.n : 0, 0);
-  int st = s ? hone_check_matrix(s->ladder.n, s->ladder.n, a, lda)
-             : HONE_NULL_POINTER;
+  int st = check_solver(s, &made);
+  if (st == HONE_OK)
+    st = hone_check_matrix(s->ladder.n, s->ladder.n, a, lda, "a", &made);
   if (st == HONE_OK && s->ladder.n > 0) {
     const hone_call call = hone_call_begin(s, &s->options);
     st = hone_solver_take_matrix(s, a, lda, update, false, &made);
@@ -195,22 +234,26 @@ int hone_solver_update(hone_solver *solver, const double *a, int64_t lda,
   return factor_call(solver, a, lda, true, report);
 }
 
-/* Tells whether x overlaps A where the caller has it. */
-static bool overlaps_matrix(const hone_solver *s, const hone_vectors *v) {
+/* Whether x or columns overlap A where the caller has it. */
+static int check_apart_from_matrix(const hone_solver *s, const hone_vectors *v,
+                                   hone_report *report) {
   const hone_host_copy *copy = &s->arrays.host_copy;
   return copy->state == HONE_HOST_COPY_NONE
-             ? hone_x_overlaps(v, s->dense.a, s->dense.lda)
-             : hone_x_overlaps(v, copy->original, copy->ld);
+             ? hone_check_apart(v, s->dense.a, s->dense.lda, report)
+             : hone_check_apart(v, copy->original, copy->ld, report);
 }
 
 /* Arguments are valid. */
 static int solve_call(hone_solver *s, const hone_options *o, hone_vectors *v,
                       hone_report *report) {
   int st = HONE_OK;
-  if (!s->ladder.factored)
+  if (!s->ladder.factored) {
+    hone_reason_add(report, "hone_solver_factor was not called yet, or the "
+                            "last call of it or of hone_solver_update failed");
     st = HONE_NOT_FACTORED;
-  else if (overlaps_matrix(s, v))
-    st = HONE_BAD_OVERLAP;
+  } else {
+    st = check_apart_from_matrix(s, v, report);
+  }
   if (st == HONE_OK)
     st = hone_solver_take_vectors(s, v, report);
   if (st == HONE_OK) {
@@ -231,14 +274,18 @@ int hone_solver_solve(hone_solver *s, int64_t nrhs, const double *b,
   if (!hone_report_is_sized(report))
     return HONE_BAD_STRUCT_SIZE;
   hone_report_begin(&made, s ? s->ladder.n : 0, nrhs);
-  int st = s ? hone_options_take(options, &o, &tuning) : HONE_NULL_POINTER;
-  if (st == HONE_OK && !hone_options_agree(&o, &s->options))
-    st = HONE_BAD_OPTION;
+  int st = check_solver(s, &made);
+  if (st == HONE_OK)
+    st = hone_options_take(options, &o, &tuning, &made);
+  if (st == HONE_OK)
+    st = hone_options_check_agreement(&o, &s->options, &made);
   if (st == HONE_OK) {
     hone_vectors v = {s->ladder.n, nrhs, b,      o.x0,      x,
                       ldb,         ldx,  o.ldx0, o.columns, o.column_size};
-    st = hone_check_vectors(&v);
-    if (st == HONE_OK && s->ladder.n > 0 && nrhs > 0)
+    st = hone_check_vectors(&v, &made);
+    if (st == HONE_OK && (v.n == 0 || nrhs == 0))
+      st = hone_solver_run_empty(&v, &made);
+    else if (st == HONE_OK)
       st = solve_call(s, &o, &v, &made);
   }
   return hone_report_end(s, st, start_s, &made, report);

@@ -5,6 +5,7 @@
 
 #include "api/caller_arrays.h"
 #include "api/options.h"
+#include "api/reason.h"
 #include "base/dense.h"
 #include "refine/ladder.h"
 
@@ -19,7 +20,7 @@ struct hone_solver {
   hone_tuning tuning;
   int threads;           /* of OpenBLAS during a call */
   const char *engine_at; /* where the first engine runs; NULL: it cannot, */
-  char why[64];          /* for this reason */
+  char why[128];         /* for this reason */
 };
 
 /* Makes the engines for order n in a solver that has its options and is zero
@@ -41,6 +42,10 @@ int hone_solver_take_matrix(hone_solver *s, const double *a, int64_t lda,
 /* Vectors on a device become copies on the host; b and x0 are checked. */
 int hone_solver_take_vectors(hone_solver *s, hone_vectors *v,
                              hone_report *report);
+
+/* Solves a system with n = 0 or nrhs = 0: nothing but the report and the
+   columns is written. */
+int hone_solver_run_empty(const hone_vectors *v, hone_report *report);
 
 /* Solves with vectors that hone_solver_take_vectors has seen, and returns x and
    the columns to where they lie. */

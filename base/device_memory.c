@@ -241,8 +241,11 @@ static void fetch_task(void *ctx, int64_t task) {
   note_failure(t, st);
   if (st != HONE_OK)
     return;
-  if (slot >= 0 && t->stream[slot] == NULL)
-    st = status_of(in.driver->stream_create(&t->stream[slot], NON_BLOCKING));
+  if (slot >= 0 && t->stream[slot] == NULL) {
+    void *stream = NULL;
+    st = status_of(in.driver->stream_create(&stream, NON_BLOCKING));
+    t->stream[slot] = st == HONE_OK ? stream : NULL;
+  }
   note_failure(t, st);
   if (st == HONE_OK)
     fetch_chunks(t, &in, slot);

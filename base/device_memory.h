@@ -39,7 +39,7 @@ enum { HONE_HOST_COPY_SLOTS = 16 };
 
 /* The caller's matrix on the device (original: borrowed, never written), and
    the copy of it that the host reads. Begins as zeros. Calls are the caller's
-   thread's; NULL is a twin of no state. */
+   thread's; NULL counts as a copy without a matrix. */
 typedef struct hone_host_copy {
   hone_host_copy_state state;
   int64_t n, ld; /* ld: of the original; the copy's is n */
@@ -48,7 +48,7 @@ typedef struct hone_host_copy {
   hone_device_memory place;
   bool native;  /* the context that a CUDA engine works in reads the original
                    where it is */
-  int64_t slot; /* bytes of a slot, or a column where that is more; 0: as was
+  int64_t slot; /* bytes of a slot, but at least a column; 0: the size that was
                    measured to be best. Set before open */
   int64_t fetched, stored; /* bytes so far, of this and other matrices, and of
                               whatever else the owner counts here */

@@ -18,6 +18,8 @@
 #define hone_certify hone_z_certify
 #define hone_certify_scratch hone_z_certify_scratch
 #define hone_certify_transpose hone_z_certify_transpose
+#define hone_climb_columns hone_z_climb_columns
+#define hone_climb_error_suffices hone_z_climb_error_suffices
 #define hone_dense_operator hone_z_dense_operator
 #define hone_dense_product hone_z_dense_product
 #define hone_dense_residual hone_z_dense_residual
@@ -53,6 +55,8 @@
 #define hone_largest_at hone_z_largest_at
 #define hone_largest_sum hone_z_largest_sum
 #define hone_max_abs hone_z_max_abs
+#define hone_noise_sample hone_z_noise_sample
+#define hone_noise_scaled_norm hone_z_noise_scaled_norm
 #define hone_null_find hone_z_null_find
 #define hone_null_report_zeros hone_z_null_report_zeros
 #define hone_pairs_close hone_z_pairs_close
@@ -74,6 +78,7 @@
 #define hone_refined_errors hone_z_refined_errors
 #define hone_refined_measure hone_z_refined_measure
 #define hone_refined_residual_noise hone_z_refined_residual_noise
+#define hone_refined_sparse_error hone_z_refined_sparse_error
 #define hone_refined_take_best hone_z_refined_take_best
 #define hone_residual hone_z_residual
 #define hone_residual_avx2 hone_z_residual_avx2

@@ -17,18 +17,28 @@ typedef struct block_head {
   int64_t bytes; /* the size requested from the allocator */
 } block_head;
 
+static bool exceeds_limit(const hone_mem *mem, int64_t bytes) {
+  return mem->limit > 0 && bytes > mem->limit - mem->held;
+}
+
+static void *refuse(hone_mem *mem, int64_t bytes, bool by_limit) {
+  mem->refused_bytes = bytes;
+  mem->refused_by_limit = by_limit;
+  return NULL;
+}
+
 void *hone_mem_get(hone_mem *mem, size_t bytes) {
   /* Large blocks start on a huge page: a fresh factor of 64 MB then costs 32
      page faults instead of 16384. */
   size_t align = bytes >= 2 * (size_t)HUGE_PAGE ? HUGE_PAGE : ALIGNMENT;
   if (bytes > (size_t)INT64_MAX / 2)
-    return NULL;
+    return refuse(mem, INT64_MAX, false);
   size_t total = bytes + align + sizeof(block_head);
-  if (mem->limit > 0 && (int64_t)total > mem->limit - mem->held)
-    return NULL;
+  if (exceeds_limit(mem, (int64_t)total))
+    return refuse(mem, mem->held + (int64_t)total, true);
   char *raw = mem->alloc ? mem->alloc(total, mem->ctx) : malloc(total);
   if (raw == NULL)
-    return NULL;
+    return refuse(mem, (int64_t)total, false);
   uintptr_t at =
       ((uintptr_t)raw + sizeof(block_head) + align - 1) / align * align;
   char *memory = raw + (at - (uintptr_t)raw);
@@ -56,8 +66,8 @@ void hone_mem_put(hone_mem *mem, void *memory) {
 }
 
 bool hone_mem_charge(hone_mem *mem, int64_t bytes) {
-  if (mem->limit > 0 && bytes > mem->limit - mem->held)
-    return false;
+  if (exceeds_limit(mem, bytes))
+    return refuse(mem, mem->held + bytes, true) != NULL;
   mem->held += bytes;
   mem->peak = HONE_MAX(mem->peak, mem->held);
   return true;

@@ -15,6 +15,10 @@ typedef struct hone_mem {
   void *ctx;
   int64_t limit;      /* the most bytes it may hold; 0: no limit */
   int64_t held, peak; /* bytes held now, and the most ever held */
+  /* The last refusal: the bytes that the allocator did not give, or those
+     that would have been held, above the limit. 0: there was none. */
+  int64_t refused_bytes;
+  bool refused_by_limit;
 } hone_mem;
 
 /* Returns 'bytes' bytes, aligned to 64 bytes, with undefined contents. Returns

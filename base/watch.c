@@ -17,13 +17,15 @@ bool hone_watch_tell(hone_watch *watch, const hone_progress *event) {
     return false;
   double now = hone_now_s();
   if (watch->deadline_s > 0.0 && now >= watch->deadline_s)
-    watch->stopped = true;
+    watch->stopped = watch->late = true;
   if (watch->progress) {
     hone_progress timed = *event;
     timed.elapsed_s = now - watch->start_s;
     if (watch->progress(watch->user, &timed) != 0)
       watch->stopped = true;
   }
+  if (watch->stopped)
+    watch->stopped_in = event->phase;
   return watch->stopped;
 }
 

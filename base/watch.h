@@ -17,6 +17,8 @@ typedef struct hone_watch {
   double start_s;            /* hone_now_s() when the call began */
   double deadline_s;         /* as hone_now_s() counts; 0: none */
   bool stopped;              /* once true it stays true for the call */
+  bool late;                 /* stopped by the deadline */
+  const char *stopped_in;    /* the phase; NULL: not stopped */
 } hone_watch;
 
 /* Reports progress and returns true when the call should stop: the deadline has

@@ -575,7 +575,7 @@ static void print_report(const struct settings *s, const struct run *run) {
     printf("memory      %.3g MiB beside A, b and x\n",
            0x1p-20 * (double)r->host_bytes);
   printf("time        %9s %9s %9s %9s %9s %9s %9s\n", "read", "inspect",
-         "factor", "refine", "certify", "in double", "solve");
+         "factor", "refine", "certify", "fallback", "solve");
   printf("in ms       %9.1f %9.1f %9.1f %9.1f %9.1f %9.1f %9.1f\n",
          run->read_ms, r->inspect_ms, r->factor_ms, r->refine_ms, r->certify_ms,
          r->fallback_ms, r->total_ms);

@@ -31,9 +31,21 @@ inline int hone_cuda_status(cusolverStatus_t s) {
 
 #define CALL(call) hone_cuda_status(call)
 
-/* A function keeps one status in a local 'int st', HONE_OK at first. Each step
-   is done only while that is so, and its status is kept: no step after a
-   failed one runs, and no ladder of ifs is needed. */
+/* Sets *at to NULL where the call that should have created it failed: CUDA does
+   not say what it leaves there. */
+template <class T, class Result>
+inline Result hone_cuda_null_unless_created(T *at, Result result) {
+  if (result != Result(0)) /* the value of success in all three libraries */
+    *at = nullptr;
+  return result;
+}
+
+/* The status of a call that creates *at. */
+#define CREATE(at, call) CALL(hone_cuda_null_unless_created((at), (call)))
+
+/* A function keeps one status in a local 'int st', HONE_OK at first. TRY and
+   TRY_CUDA take the next step, and keep its status, only while that is so: no
+   step after a failed one runs. */
 #define TRY(st_expr)                                                           \
   do {                                                                         \
     if (st == HONE_OK)                                                         \
@@ -45,8 +57,8 @@ inline int hone_cuda_status(cusolverStatus_t s) {
       st = CALL(call);                                                         \
   } while (0)
 
-/* The functions of cuBLAS that are used. They are looked for when they are
-   first asked for: a program linked with this library also starts where there
+/* The functions of cuBLAS that are used. The library is loaded when they are
+   first asked for, so that a program linked with Hone also starts where there
    is no cuBLAS. */
 struct hone_cublas {
   decltype(&cublasCreate_v2) create;
@@ -61,10 +73,10 @@ struct hone_cublas {
                          int ldc, cublasComputeType_t, cublasGemmAlgo_t);
   decltype(&cublasStrsm_v2) trsm;
 };
-/* NULL: it cannot be loaded. It stays loaded for the process. */
+/* Returns NULL if cuBLAS cannot be loaded. It stays loaded. */
 const hone_cublas *hone_cuda_blas();
 
-/* Those of cuSOLVER, for the double-precision factorization alone. */
+/* The functions of cuSOLVER, for the double-precision factorization alone. */
 struct hone_cusolver {
   decltype(&cusolverDnCreate) create;
   decltype(&cusolverDnDestroy) destroy;

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether a CUDA engine can be used, how much memory it takes, its creation
-   and its destruction. destroy accepts a partial create. */
-#include "gpu_sp/state.h"
+/* The single-precision CUDA engines: whether they can be used, how much memory
+   they take, their creation and their destruction. */
+#include "gpu_sp/create.h"
+
+#include "gpu_sp/feed/feed.h"
+#include "gpu_sp/forms/forms.h"
+#include "gpu_sp/residual/residual.h"
 
 #include <cstdio>
 #include <cstring>
@@ -12,8 +16,8 @@ enum { OUTER_TINY = 128, OUTER_SMALL = 256, OUTER = 512, STRIP = 8192 };
 enum { ROUNDED_PARTS = 32 };
 const int64_t TINY_ORDER = 2048;      /* outer panels of 128 up to here, */
 const int64_t SMALL_ORDER = 12288;    /* of 256 up to here */
-const size_t BLAS_WORK = 32U << 20;   /* what cuBLAS asks for on this card */
-const int64_t LEAVE_FREE = 256 << 20; /* for others, and for the driver */
+const size_t BLAS_WORK = 32U << 20;   /* bytes that cuBLAS wants on an H200 */
+const int64_t LEAVE_FREE = 256 << 20; /* bytes for others and for the driver */
 
 } // namespace
 
@@ -54,7 +58,7 @@ struct allocation {
 
 enum { ALLOCATIONS = 32 };
 
-/* All device memory but what comes with a copy of A. */
+/* Lists the device memory that is needed without a copy of A. */
 int list_working(hone_cuda *c, allocation *p) {
   const int64_t n = c->n, f4 = sizeof(float), d8 = sizeof(double);
   const int64_t rows = hone_split_rows(c->pieces);
@@ -92,7 +96,7 @@ int list_working(hone_cuda *c, allocation *p) {
   return count;
 }
 
-/* The copy of A, and what is needed with it. */
+/* Lists the copy of A, and the device memory that is needed with it. */
 int list_resident(hone_cuda *c, allocation *p) {
   const int64_t n = c->n, d8 = sizeof(double);
   p[0] = {reinterpret_cast<void **>(&c->a), c->lda * n * d8};
@@ -108,7 +112,7 @@ int64_t sum(const allocation *p, int count) {
   return bytes;
 }
 
-/* Order, widths and rooms, from the order and the caller's choices. */
+/* Sets sizes, widths and capacities from the order and the caller's choices. */
 void lay_out(hone_cuda *c, bool spd, const hone_engine_config *config) {
   const int64_t n = config->n;
   const int chosen = config->choices.arithmetic;
@@ -155,7 +159,7 @@ int hone_cuda_pin(hone_cuda *c, void **at, size_t bytes) {
   if (!hone_mem_charge(c->mem, (int64_t)bytes))
     return HONE_NO_MEMORY;
   c->pinned += (int64_t)bytes;
-  return CALL(cudaMallocHost(at, bytes));
+  return CREATE(at, cudaMallocHost(at, bytes));
 }
 
 void hone_cuda_unpin(hone_cuda *c) {
@@ -163,13 +167,22 @@ void hone_cuda_unpin(hone_cuda *c) {
   c->pinned = 0;
 }
 
+namespace {
+
+void destroy_event(cudaEvent_t event) {
+  if (event)
+    (void)cudaEventDestroy(event);
+}
+
+} // namespace
+
 void hone_cuda_destroy(void *self, hone_mem *mem) {
   hone_cuda *c = static_cast<hone_cuda *>(self);
   allocation p[ALLOCATIONS];
   if (c == nullptr)
     return;
   hone_cuda_feed_stop(c);
-  cudaStream_t streams[] = {c->work, c->feed, c->look};
+  cudaStream_t streams[] = {c->work, c->feed, c->fetch};
   for (cudaStream_t s : streams)
     if (s)
       (void)cudaStreamSynchronize(s);
@@ -178,18 +191,13 @@ void hone_cuda_destroy(void *self, hone_mem *mem) {
     (void)c->blas->destroy(c->handle);
   hone_cuda_feed_destroy(c);
   for (int i = 0; c->columns && i < c->column_room; i++) {
-    if (c->columns[i].fed)
-      (void)cudaEventDestroy(c->columns[i].fed);
-    if (c->columns[i].done)
-      (void)cudaEventDestroy(c->columns[i].done);
-    if (c->columns[i].turned)
-      (void)cudaEventDestroy(c->columns[i].turned);
+    destroy_event(c->columns[i].fed);
+    destroy_event(c->columns[i].in_f);
+    destroy_event(c->columns[i].factored);
   }
-  for (cudaEvent_t e : c->pace)
-    if (e)
-      (void)cudaEventDestroy(e);
-  if (c->residual_done)
-    (void)cudaEventDestroy(c->residual_done);
+  for (cudaEvent_t event : c->pace)
+    destroy_event(event);
+  destroy_event(c->residual_done);
   for (cudaStream_t s : streams)
     if (s)
       (void)cudaStreamDestroy(s);
@@ -211,19 +219,20 @@ void hone_cuda_destroy(void *self, hone_mem *mem) {
 
 namespace {
 
-int take(hone_cuda *c, const allocation *p, int count) {
+int allocate(hone_cuda *c, const allocation *p, int count) {
   int st = HONE_OK;
   for (int i = 0; i < count && st == HONE_OK; i++) {
-    st = CALL(cudaMalloc(p[i].at, (size_t)(p[i].bytes > 0 ? p[i].bytes : 1)));
+    const size_t bytes = (size_t)(p[i].bytes > 0 ? p[i].bytes : 1);
+    st = CREATE(p[i].at, cudaMalloc(p[i].at, bytes));
     if (st == HONE_OK)
       c->used.device_bytes += p[i].bytes;
   }
   return st;
 }
 
-/* A that is not kept on the device comes in narrower block columns, as floats,
-   through two buffers. */
-void expect_rounded(hone_cuda *c, const hone_engine_config *config) {
+/* Sets the size of the two buffers through which an A that is not kept on the
+   device comes, as floats, in narrower block columns. */
+void set_stage_columns(hone_cuda *c, const hone_engine_config *config) {
   const int64_t w = (c->n + ROUNDED_PARTS - 1) / ROUNDED_PARTS;
   c->stage_columns = config->block > 0 ? config->block : round_up(w, c->nb);
   if (c->stage_columns > c->n)
@@ -232,22 +241,22 @@ void expect_rounded(hone_cuda *c, const hone_engine_config *config) {
 
 } // namespace
 
-/* The bytes that create would ask for. */
 int64_t hone_cuda_device_bytes(bool spd, const hone_engine_config *config,
                                bool stays) {
   allocation p[ALLOCATIONS];
   hone_cuda c = {};
   lay_out(&c, spd, config);
   if (!stays)
-    expect_rounded(&c, config);
+    set_stage_columns(&c, config);
   int64_t bytes = sum(p, list_working(&c, p));
   return stays ? bytes + sum(p, list_resident(&c, p)) : bytes;
 }
 
 namespace {
 
-/* Decides whether A stays on the device, by what is free and allowed. */
-int take_device_memory(hone_cuda *c, const hone_engine_config *config) {
+/* Allocates the device memory, with that for a copy of A if there is enough
+   that is free and allowed. */
+int allocate_device_memory(hone_cuda *c, const hone_engine_config *config) {
   allocation p[ALLOCATIONS], q[ALLOCATIONS];
   size_t free_bytes = 0, total = 0;
   int count = list_working(c, p);
@@ -262,7 +271,7 @@ int take_device_memory(hone_cuda *c, const hone_engine_config *config) {
   const bool stays =
       c->choices.residuals != HONE_RESIDUALS_HOST && need + more <= most;
   if (!stays) {
-    expect_rounded(c, config);
+    set_stage_columns(c, config);
     count = list_working(c, p);
     need = sum(p, count);
   }
@@ -273,35 +282,45 @@ int take_device_memory(hone_cuda *c, const hone_engine_config *config) {
                1e-9 * (double)need, 1e-9 * (double)most);
     return HONE_NO_MEMORY;
   }
-  st = take(c, p, count);
+  st = allocate(c, p, count);
   if (stays)
-    TRY(take(c, q, with));
+    TRY(allocate(c, q, with));
   return st;
 }
 
-int take_streams(hone_cuda *c) {
-  int st = CALL(cudaStreamCreateWithFlags(&c->work, cudaStreamNonBlocking));
-  TRY_CUDA(cudaStreamCreateWithFlags(&c->feed, cudaStreamNonBlocking));
-  TRY_CUDA(cudaStreamCreateWithFlags(&c->look, cudaStreamNonBlocking));
-  TRY_CUDA(c->blas->create(&c->handle));
+int create_streams(hone_cuda *c) {
+  int st = HONE_OK;
+  for (cudaStream_t *stream : {&c->work, &c->feed, &c->fetch})
+    TRY(CREATE(stream,
+               cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking)));
+  return st;
+}
+
+int create_blas(hone_cuda *c) {
+  int st = CREATE(&c->handle, c->blas->create(&c->handle));
   TRY_CUDA(c->blas->set_stream(c->handle, c->work));
   TRY_CUDA(c->blas->set_workspace(c->handle, c->blas_work, BLAS_WORK));
   TRY_CUDA(c->blas->set_pointer_mode(c->handle, CUBLAS_POINTER_MODE_DEVICE));
-  for (int i = 0; i < HONE_CUDA_PACE && st == HONE_OK; i++)
-    st = CALL(cudaEventCreateWithFlags(&c->pace[i], cudaEventDisableTiming));
-  TRY_CUDA(cudaEventCreateWithFlags(&c->residual_done, cudaEventDisableTiming));
+  return st;
+}
+
+int create_event(cudaEvent_t *event) {
+  return CREATE(event, cudaEventCreateWithFlags(event, cudaEventDisableTiming));
+}
+
+int create_events(hone_cuda *c) {
+  int st = create_event(&c->residual_done);
+  for (cudaEvent_t &event : c->pace)
+    TRY(create_event(&event));
   for (int i = 0; i < c->column_room && st == HONE_OK; i++) {
-    st = CALL(
-        cudaEventCreateWithFlags(&c->columns[i].fed, cudaEventDisableTiming));
-    TRY_CUDA(
-        cudaEventCreateWithFlags(&c->columns[i].done, cudaEventDisableTiming));
-    TRY_CUDA(cudaEventCreateWithFlags(&c->columns[i].turned,
-                                      cudaEventDisableTiming));
+    st = create_event(&c->columns[i].fed);
+    TRY(create_event(&c->columns[i].in_f));
+    TRY(create_event(&c->columns[i].factored));
   }
   return st;
 }
 
-/* Fills what never changes, and clears the rows that only pad. */
+/* Fills the constant arrays, and clears the rows that only pad. */
 int fill_constants(hone_cuda *c) {
   const int64_t n = c->n;
   int *identity = reinterpret_cast<int *>(c->h_v);
@@ -328,8 +347,10 @@ int create_all(hone_cuda *c, const hone_engine_config *config) {
   if (c->blas == nullptr)
     return HONE_NO_DEVICE;
   int st = CALL(cudaGetDevice(&c->ordinal));
-  TRY(take_device_memory(c, config));
-  TRY(take_streams(c));
+  TRY(allocate_device_memory(c, config));
+  TRY(create_streams(c));
+  TRY(create_blas(c));
+  TRY(create_events(c));
   TRY(hone_cuda_pin(c, reinterpret_cast<void **>(&c->h_v),
                     4 * n * HONE_CUDA_COLUMNS * sizeof(double)));
   TRY(hone_cuda_pin(c, reinterpret_cast<void **>(&c->h_top),

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The single-precision engines of a CUDA device, LU and Cholesky: the two
-   tables. create.cu makes and destroys an engine's state, factor/loop.cu
-   factors, solve/ and residual/ answer with the factors and with A. */
+/* The tables of the single-precision CUDA engines, LU and Cholesky. The members
+   are in create.cu, factor/loop.cu, solve/solve.cu and residual/resident.cu. */
+#include "gpu_sp/create.h"
 #include "gpu_sp/factor/loop.h"
+#include "gpu_sp/residual/resident.h"
+#include "gpu_sp/solve/solve.h"
+
+#include <cstdio>
 
 namespace {
 
@@ -30,7 +34,27 @@ bool resident(void *self) {
   return static_cast<hone_cuda *>(self)->a != nullptr;
 }
 
-/* The members that both engines have in common. */
+void account(void *self, hone_account *out) {
+  static const char *const names[] = {"fp32", "fp16x3", "bf16x3", "fp16",
+                                      "bf16"};
+  hone_cuda *c = static_cast<hone_cuda *>(self);
+  *out = c->used;
+  const char *pivots =
+      c->choices.pivoting == HONE_PIVOT_BLOCK
+          ? "pivoting in the diagonal block"
+          : (c->choices.pivoting == HONE_PIVOT_NONE ? "no pivoting"
+                                                    : "tournament pivoting");
+  static const char *const sections[] = {
+      "", ", TRSM sections", ", seeded sections", ", Crout sections"};
+  const bool cpu = c->used.diagonal_ms > 0.0; /* some diagonal block */
+  snprintf(out->text, sizeof out->text, "%s, %s%s%s",
+           c->tf32 ? "tf32" : names[c->pieces],
+           c->spd ? "one triangle" : pivots,
+           cpu ? ", diagonal blocks by the CPU" : "",
+           c->spd ? "" : sections[c->choices.sections]);
+}
+
+/* Returns a table with the members that both engines have in common. */
 constexpr hone_engine common() {
   hone_engine t = {};
   t.place = "CUDA";
@@ -41,10 +65,10 @@ constexpr hone_engine common() {
   t.destroy = hone_cuda_destroy;
   t.bytes = hone_cuda_host_bytes;
   t.resident = resident;
-  t.inspect = hone_cuda_see;
-  t.residual = hone_cuda_take_residual;
-  t.expect = hone_cuda_expect;
-  t.account = hone_cuda_account;
+  t.inspect = hone_cuda_inspect_matrix;
+  t.residual = hone_cuda_matrix_residual;
+  t.expect = hone_cuda_expect_solve;
+  t.account = account;
   return t;
 }
 

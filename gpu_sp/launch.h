@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Launches CUDA kernels, and wraps the few instructions that C++ has no word
-   for. Every room of gpu_sp includes this. The tests put an emulation on the
-   CPU in its place.
+   for. All kernels of gpu_sp/ use this. The tests put an emulation on the CPU
+   in its place.
 
-   The rooms declare their kernels by the host functions that enqueue them on a
-   stream. None of those waits, allocates memory or touches the default
-   stream; all return the launch's error. Read next: feed/round.h,
+   Each folder declares its kernels by the host functions that enqueue them on a
+   stream. None of those waits, allocates memory or touches the default stream;
+   all return the error of the launch. Read next: feed/round.h,
    factor/factor.h, solve/triangles.h, residual/residual.h and forms/forms.h,
    in the order in which a matrix passes through them. */
 #ifndef HONE_CUDA_LAUNCH_H

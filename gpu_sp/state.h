@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The state of a CUDA engine, which all rooms share: engine.cu (the tables),
-   create.cu (creation and destruction), feed/ (A comes to the device), factor/
-   (the loop over block columns, panels), solve/ and residual/ (answers with
-   the factors and with A), forms/ (forms that a caller may choose). */
+/* The state of a CUDA engine, which the files of all folders below gpu_sp/
+   share. Read next: create.h (creation and destruction), feed/feed.h (A comes
+   to the device), factor/loop.h (the factorization), solve/solve.h,
+   residual/resident.h, and forms/forms.h (methods that a caller may choose). */
 #ifndef HONE_CUDA_STATE_H
 #define HONE_CUDA_STATE_H
 
@@ -11,19 +11,19 @@ extern "C" {
 #include "base/engine.h"
 }
 #include "gpu_sp/calls.h"
-#include "gpu_sp/forms/forms.h"
-#include "gpu_sp/residual/residual.h"
+#include "gpu_sp/factor/factor.h"
+#include "gpu_sp/forms/forms_state.h"
 #include "gpu_sp/solve/triangles.h"
 
 enum {
-  HONE_CUDA_SLOTS = 6,    /* of the ring of pinned buffers */
+  HONE_CUDA_SLOTS = 6,    /* pinned buffers in the ring */
   HONE_CUDA_COLUMNS = 8,  /* right-hand sides on the device at once */
-  HONE_CUDA_PADDING = 32, /* rows and columns of F are a multiple of it */
-  HONE_CUDA_PACE = 2      /* panels that the caller is ahead of the device */
+  HONE_CUDA_PADDING = 32, /* F's leading dimension is a multiple of it */
+  HONE_CUDA_PACE = 2      /* panels that the host may enqueue ahead */
 };
 
-/* A panel of the outer blocking: its inner panels' moves are
-   moves[first .. first+count-1]. */
+/* An outer panel: columns k .. k+w-1 of F. The row moves of its 'count' inner
+   panels are moves[first .. first+count-1]. */
 struct hone_cuda_panel_info {
   int64_t k, w;
   int first, count;
@@ -32,14 +32,15 @@ struct hone_cuda_panel_info {
 /* A block column: columns j .. j+w-1. */
 struct hone_cuda_column {
   int64_t j, w;
-  cudaEvent_t fed, turned, done; /* on the device; in F; factored */
+  cudaEvent_t fed, in_f, factored; /* A's columns are on the device; they are
+                                      in F; they are factored */
   int applied;           /* panels that it has been brought up to date with */
   int64_t chunk, chunks; /* its first chunk in the job, and how many it has */
   int64_t sent, arrived; /* chunks sent; nonzero: all, and fed is recorded */
 };
 
-/* Block columns that are being sent to the device, by the pool's threads and by
-   the caller's while it waits for them: see feed/feed.cu. */
+/* Block columns that are being sent to the device, by the threads of the pool,
+   and by the caller's thread while it waits for them: see feed/feed.cu. */
 struct hone_cuda_job {
   hone_dense a;
   hone_cuda_column *column;
@@ -55,25 +56,29 @@ struct hone_cuda_job {
    slot k % HONE_CUDA_SLOTS. */
 struct hone_cuda_slot {
   unsigned char *memory;
-  cudaEvent_t free;     /* its last chunk has arrived */
-  int64_t opened, sent; /* the last chunks that began and were sent, from 1 */
+  cudaEvent_t free;     /* its last chunk is on the device */
+  int64_t opened, sent; /* 1 + the number of the last chunk that threads began
+                           to copy into it, and that was sent from it */
   int64_t filled;       /* finished tasks of the present chunk */
 };
 
 struct hone_cuda {
-  int ordinal;                   /* of the device */
-  int64_t n, ld, lda, nb, strip; /* nb: outer panel; strip: columns of U */
-  int64_t block;                 /* of the caller's choice; 0: none */
+  int ordinal;                   /* the device's number */
+  int64_t n, ld, lda, nb, strip; /* nb: columns of an outer panel; strip:
+                                    columns updated at once */
+  int64_t block; /* columns of a block column, as the caller chose; 0: not
+                    chosen */
   hone_mem *mem;
   hone_pool *pool;
   hone_watch *watch;
   hone_choices choices;
   enum hone_split pieces, wanted_pieces; /* in use; as the caller chose */
-  bool tf32, wanted_tf32;
+  bool tf32, wanted_tf32;                /* likewise */
   bool keep_safer; /* the next factorization uses the present pieces and tf32,
                       which are safer than those wanted */
   bool spd; /* S = U^T U; lp: the rows of U again, row by row (ld each) */
-  cudaStream_t work, feed, look;
+  cudaStream_t work, feed, fetch;   /* factorization; A comes to the device;
+                                       pivots come to the host */
   cudaEvent_t pace[HONE_CUDA_PACE]; /* recorded behind the last panels */
   cudaEvent_t residual_done;        /* recorded behind a residual */
   const hone_cublas *blas;
@@ -82,8 +87,8 @@ struct hone_cuda {
   /* In device memory */
   double *a;     /* n x n, lda: the copy of A; NULL: none is kept */
   float *f;      /* F, ld */
-  void *lp, *up; /* pieces: of a panel of L, row by row (ldl each); of its
-                    rows of U in one strip of columns (ldu each) */
+  void *lp, *up; /* 16-bit parts: of a panel of L, row by row (ldl each); of
+                    its rows of U in one strip of columns (ldu each) */
   int64_t ldl, ldu;
   float *stage; /* two buffers of stage_columns columns (ld each) of floats
                    that wait to go into F; only where A is not kept */
@@ -93,10 +98,11 @@ struct hone_cuda {
   hone_split_scale *scale; /* for each block column */
   unsigned *top;           /* for each: max |s_ij| as bits; then max |u_ij| */
   int *flags;              /* first zero pivot, overflow */
-  unsigned long long *flushed;
+  unsigned long long *flushed; /* nonzero entries that became 0 */
   hone_panel_room panel_work;
   hone_moves *moves;   /* of all inner panels */
-  int *dst, *src;      /* of an outer panel, composed: 2 nb and 4 nb entries */
+  int *dst, *src;      /* the row moves of an outer panel, composed: 2 nb and
+                          4 nb entries */
   int *perm, *new_row; /* n each: row i of F was row perm[i] of S, which is now
                           row new_row[perm[i]] = i */
   int *identity;       /* n: 0, 1, ... */
@@ -116,7 +122,7 @@ struct hone_cuda {
   hone_cuda_column whole; /* columns that come at once, not by block columns */
   int64_t pinned;         /* bytes of all pinned memory, counted in mem */
   double *h_v;            /* 4 n x HONE_CUDA_COLUMNS: see below */
-  unsigned *h_top;        /* top, fetched */
+  unsigned *h_top;        /* the host's copy of top */
   float *col_max;         /* n; where the host rounds */
 
   /* The matrix that is factored */
@@ -137,14 +143,14 @@ struct hone_cuda {
   bool reused;      /* A was on the device already */
   bool uninspected; /* factored before its inspection, without scaling: the next
                        factorization may be of the same A */
-  int64_t host_flushed;
+  int64_t host_flushed; /* as *flushed, of entries that the host rounded */
   hone_cuda_column *columns;
   int column_count, column_room; /* loaded; at most */
   hone_cuda_panel_info *panels;
   int panel_count, panel_room, moves_count, moves_room;
-  int split_panel;          /* the panel whose pieces lp holds; -1: none */
+  int split_panel;          /* the panel whose parts lp holds; -1: none */
   bool solve_expected;      /* a solve with the next residual as right-hand
-                               side */
+                               side will follow */
   bool solving_ahead;       /* such a solve has been begun, */
   bool solving_ahead_trans; /* with S^T */
   hone_account used;
@@ -166,7 +172,8 @@ enum hone_cuda_part_of_h_v {
   HONE_CUDA_PERM,
   HONE_CUDA_H_V_PARTS /* in all, of the 4 HONE_CUDA_COLUMNS there are */
 };
-inline double *hone_cuda_at(const hone_cuda *c, hone_cuda_part_of_h_v part) {
+inline double *hone_cuda_pinned(const hone_cuda *c,
+                                hone_cuda_part_of_h_v part) {
   return c->h_v + part * c->n;
 }
 
@@ -174,86 +181,16 @@ inline int64_t round_up(int64_t v, int64_t to) {
   return (v + to - 1) / to * to;
 }
 
-/* The end of the columns that are in F. */
-inline int64_t hone_cuda_loaded(const hone_cuda *c) {
+/* Returns the end of the columns that are in F. */
+inline int64_t hone_cuda_loaded_end(const hone_cuda *c) {
   const hone_cuda_column *last = c->columns + c->column_count - 1;
   return last->j + last->w;
 }
 
-/* Is the matrix last fed on the device as a whole? */
-inline bool hone_cuda_all_there(const hone_cuda *c) {
+/* Returns true if all columns of the matrix last fed are on the device, and
+   stay there. */
+inline bool hone_cuda_has_all_of_a(const hone_cuda *c) {
   return c->a && c->fed == c->n;
 }
-
-/* create.cu: members of the engine tables; spd: of Cholesky's. */
-bool hone_cuda_probe(char *why, size_t why_size);
-int hone_cuda_create(bool spd, void **self, const hone_engine_config *config);
-void hone_cuda_destroy(void *self, hone_mem *mem);
-int64_t hone_cuda_host_bytes(int64_t n, int64_t k);
-int64_t hone_cuda_device_bytes(bool spd, const hone_engine_config *config,
-                               bool stays);
-
-/* Pinned host memory, within the caller's limit; given back by
-   hone_cuda_unpin as far as the account goes. */
-int hone_cuda_pin(hone_cuda *c, void **at, size_t bytes);
-void hone_cuda_unpin(hone_cuda *c);
-
-/* solve/solve.cu: solve, inspect, residual, expect, account of the tables. */
-int hone_cuda_solve(void *self, bool trans, int64_t k, double *v, int64_t ldv);
-int hone_cuda_see(void *self, const hone_matrix *a, const hone_scaling *scaling,
-                  double *scratch, hone_inspection *seen);
-int hone_cuda_take_residual(void *self, const hone_matrix *a, bool trans,
-                            const double *x, const double *b, double *r,
-                            double *den);
-void hone_cuda_expect(void *self);
-void hone_cuda_account(void *self, hone_account *out);
-
-/* The columns up to 'to' of A, just come, are inspected. */
-int hone_cuda_look(hone_cuda *c, int64_t to);
-/* factor/load.cu: sends the scaling to the device; waits. */
-int hone_cuda_upload_scaling(hone_cuda *c, const hone_scaling *scaling);
-
-/* feed/feed.cu */
-int hone_cuda_feed_create(hone_cuda *c);
-void hone_cuda_feed_destroy(hone_cuda *c);
-/* All of A sets out, by the block columns 0 .. count-1. */
-void hone_cuda_feed_start(hone_cuda *c, const hone_dense *a, int count);
-/* Columns up to 'to' of A are on their way on the stream feed; fed, if not
-   NULL, is recorded behind them: an event that hone_cuda_feed_start knows, or
-   one for columns that it did not set out with. */
-int hone_cuda_feed(hone_cuda *c, const hone_dense *a, int64_t to,
-                   cudaEvent_t fed);
-/* Has the column been sent, and its event recorded? */
-bool hone_cuda_sent(const hone_cuda_column *column);
-/* Does a part of the threads' work, where there is any. */
-void hone_cuda_feed_help(hone_cuda *c);
-/* Nothing of A is read any more. */
-void hone_cuda_feed_stop(hone_cuda *c);
-/* Forgets what A was fed. */
-int hone_cuda_feed_begin(hone_cuda *c, const hone_dense *a);
-/* Columns j .. j+w-1 scaled and rounded by the host and sent to stage. */
-int hone_cuda_feed_rounded(hone_cuda *c, const hone_dense *a,
-                           const hone_scaling *scaling, int64_t j, int64_t w,
-                           float *stage);
-
-/* factor/lu.cu */
-/* Brings the columns c0 .. c1-1, whose rows are in the present order, up to
-   date with the panel. */
-int hone_cuda_apply(hone_cuda *c, int panel, int64_t c0, int64_t c1);
-/* Applies all panels from number 'from' on to columns that came later. */
-int hone_cuda_update(hone_cuda *c, int from, int64_t c0, int64_t c1);
-/* Applies the panels from .. to-1 to columns that came later, all but the last
-   panel before c0. However the work is divided between this function and
-   hone_cuda_update, the products have the same shapes, and so the same bits. */
-int hone_cuda_catch_up(hone_cuda *c, int from, int to, int64_t c0, int64_t c1);
-/* Factors the columns k .. k+w-1 of a block column that ends at 'end', and
-   moves the rows of all columns there are. Where more of the block column
-   follows, hone_cuda_apply to all of it must be next: it makes moves that are
-   put off. */
-int hone_cuda_factor_panel(hone_cuda *c, int64_t k, int64_t w, int64_t end);
-
-/* factor/cholesky.cu: the same where S = U^T U. No rows move. */
-int hone_cuda_apply_spd(hone_cuda *c, int panel, int64_t c0, int64_t c1);
-int hone_cuda_factor_panel_spd(hone_cuda *c, int64_t k, int64_t w);
 
 #endif

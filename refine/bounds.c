@@ -25,15 +25,14 @@
    No condition number enters.
 
    There remains noise, the rounding error of the computed residuals: at most
-   gamma (|A| |x| + |b|), in any direction. Each of the last m corrections adds
-   the effect inv(M) v of its noise v, and those that follow multiply it by E.
-   The bound on ||inv(S)||_2 bounds ||inv(M) v||_2 = ||(I - E) inv(S) v||_2.
-   Where that would count, random vectors of the size of the noise are solved
-   for, which bound inv(M) v in each component.
+   gamma (|A| |x| + |b|), in any direction. The bound on ||inv(S)||_2 bounds its
+   effect. Where that would count, random vectors of the size of the noise are
+   solved for, which bound its effect on each component.
 
    Next to read: condition.c for the certificate. */
 #include "refine/bounds.h"
 
+#include "refine/noise.h"
 #include "refine/scale.h"
 
 #include <float.h>
@@ -98,12 +97,6 @@ static long double max_scaled(int64_t n, const hone_entry *x, const int *e) {
   return max;
 }
 
-/* The exponents of the scaling of x: C, or R for A^T; NULL: S = A. */
-static const int *exponents(const hone_refinement *ctx) {
-  const hone_scaling *s = ctx->f.scaling;
-  return s->used ? (ctx->trans ? s->row_exp : s->col_exp) : NULL;
-}
-
 /* Entries of a solution in scaled variables that lie below the range of the
    factors' arithmetic, relative to the largest, have vanished. */
 static long double lost_part(const hone_refinement *ctx,
@@ -116,7 +109,7 @@ void hone_bounds_relative_size(const hone_refinement *ctx,
                                const hone_refined *c, const hone_entry *d,
                                hone_relative_size *out) {
   const int64_t n = ctx->f.a->n;
-  const int *e = exponents(ctx);
+  const int *e = hone_refined_exponents(ctx);
   long double lost = lost_part(ctx, c);
   int widest = 0;
   for (int64_t i = 0; e && i < n; i++)
@@ -130,23 +123,11 @@ void hone_bounds_relative_size(const hone_refinement *ctx,
 
 /* The largest factor of the scaling of x. */
 static long double widest_unit(const hone_refinement *ctx) {
-  const int *e = exponents(ctx);
+  const int *e = hone_refined_exponents(ctx);
   int widest = 0;
   for (int64_t i = 0; e && i < ctx->f.a->n; i++)
     widest = i == 0 ? e[i] : HONE_MAX(widest, e[i]);
   return ldexpl(1.0L, widest);
-}
-
-/* The 2-norm of inv(C) d. */
-static long double scaled_norm(int64_t n, const hone_entry *d, const int *e) {
-  long double sum = 0.0L;
-  for (int64_t i = 0; i < n; i++) {
-    long double v = hone_absl((hone_wide)d[i]);
-    if (e)
-      v = ldexpl(v, -e[i]);
-    sum += v * v;
-  }
-  return sqrtl(sum);
 }
 
 /* One column while its error is bounded. */
@@ -156,10 +137,9 @@ typedef struct bounding {
   long double norm[STEPS_MOST];
   long double size, size_scaled; /* max |x|, max |inv(C) x| */
   long double noise; /* bound on its effect, in the 2-norm, scaled variables */
-  bool sampled;      /* the column's den holds the effect of the last noise on
-                        each component, in the caller's units, and */
-  long double earlier_noise; /* bounds that of the noise before, like noise */
-  long double last;          /* the bound before the present correction */
+  bool sampled;      /* the column's den holds the effect of noise on each
+                        component instead, in the caller's units */
+  long double last;  /* the bound before the present correction */
 } bounding;
 
 /* The error after some corrections, as far as it is known, in the infinity
@@ -175,7 +155,7 @@ static void evaluate(const hone_refinement *ctx, const bounding *b,
                      const hone_contraction *contraction, int step, bool write,
                      outcome *out) {
   const int64_t n = ctx->f.a->n;
-  const int *e = exponents(ctx);
+  const int *e = hone_refined_exponents(ctx);
   hone_refined *c = b->column;
   hone_entry *t = c->spare;
   double *bars = (double *)c->spare;
@@ -183,8 +163,7 @@ static void evaluate(const hone_refinement *ctx, const bounding *b,
   for (int k = step - contraction->power; k < step; k++)
     f += b->norm[k];
   f /= 1.0L - (long double)contraction->bound;
-  const long double all =
-      lost_part(ctx, c) + (b->sampled ? b->earlier_noise : b->noise);
+  const long double all = lost_part(ctx, c) + (b->sampled ? 0.0L : b->noise);
   *out = (outcome){0.0L, 0.0L, 0.0L, 0.0L};
   for (int64_t i = 0; i < n; i++) {
     const long double known = hone_absl((hone_wide)t[i]);
@@ -228,52 +207,6 @@ static int solve(hone_refinement *ctx, int64_t m, const bounding *list) {
     list[c].column->solution_size =
         fmax(list[c].column->solution_size, size[c]);
   return st;
-}
-
-/* Bounds the effect of noise on each component of the column: |row_i of inv(M)
-   D|_2 by random probes, D being the size of the noise, times sqrt(n), as
-   noise may have any direction. The result takes the place of den. The factor 1
-   + eta is for the rounding of inv(M), which is a part of E. */
-static int sample_noise(hone_refinement *ctx,
-                        const hone_contraction *contraction, bounding *b) {
-  const int64_t n = ctx->f.a->n;
-  hone_refined *c = b->column;
-  hone_entry *z = ctx->scratch;
-  int shift[HONE_PROBES];
-  for (int k = 0; k < HONE_PROBES; k++) {
-    shift[k] = c->shift;
-    hone_probe_draw(n, ctx->seed, z + k * n);
-    for (int64_t i = 0; i < n; i++)
-      z[k * n + i] *= hone_refined_residual_noise(c, n, i);
-  }
-  int st = hone_apply_inverse(&ctx->f, false, ctx->trans, HONE_PROBES, z, n,
-                              shift, NULL);
-  if (st != HONE_OK)
-    return st;
-  const long double factor = (1.0L + (long double)contraction->bound) *
-                             (long double)hone_probe_factor((double)n) *
-                             sqrtl((long double)n);
-  for (int64_t i = 0; i < n; i++) {
-    long double sum = 0.0L;
-    for (int k = 0; k < HONE_PROBES; k++) {
-      const long double v = hone_absl((hone_wide)z[k * n + i]);
-      sum += v * v;
-    }
-    sum = factor * sqrtl(sum);
-    c->den[i] = sum <= (long double)DBL_MAX ? (double)sum : HONE_INF;
-  }
-  const int *e = exponents(ctx);
-  long double squares = 0.0L;
-  for (int64_t i = 0; i < n; i++) {
-    const long double v =
-        e ? ldexpl((long double)c->den[i], -e[i]) : (long double)c->den[i];
-    squares += v * v;
-  }
-  const long double repeats = (long double)contraction->repeats;
-  b->noise = HONE_MIN(b->noise, repeats * sqrtl(squares));
-  b->earlier_noise = (repeats - 1.0L) * sqrtl(squares);
-  b->sampled = true;
-  return HONE_OK;
 }
 
 /* v = r - 2^shift A t for the columns listed, in double-double, by one pass
@@ -325,16 +258,18 @@ static bool take_correction(hone_refinement *ctx,
   outcome o;
   for (int64_t i = 0; i < n; i++)
     c->spare[i] = step > 0 ? c->spare[i] + d[i] : d[i];
-  b->norm[step] = scaled_norm(n, d, exponents(ctx));
+  b->norm[step] = hone_noise_scaled_norm(n, d, hone_refined_exponents(ctx));
   step++;
   if (step < contraction->power)
     return true;
   evaluate(ctx, b, contraction, step, false, &o);
   const bool noisy = b->noise > SMALL * b->size_scaled ||
                      !(widest_unit(ctx) * b->noise <= SMALL * b->size);
-  if (!tight(b, &o) && noisy && !b->sampled &&
-      sample_noise(ctx, contraction, b) == HONE_OK)
+  if (!tight(b, &o) && noisy && !b->sampled && contraction->power == 1 &&
+      hone_noise_sample(ctx, contraction, c, &b->noise) == HONE_OK) {
+    b->sampled = true;
     evaluate(ctx, b, contraction, step, false, &o);
+  }
   if (!tight(b, &o) && step < STEPS_MOST &&
       (!(b->last <= (long double)DBL_MAX) || o.total <= WORTH * b->last)) {
     b->last = o.total;
@@ -348,7 +283,7 @@ static bool take_correction(hone_refinement *ctx,
   return false;
 }
 
-/* The effect of noise on the solution by norms, in scaled variables. */
+/* The effect of noise by norms, in scaled variables. */
 static long double noise_effect(const hone_certificate *certificate,
                                 const hone_refined *c) {
   return c->errors.noise > 0.0L
@@ -398,11 +333,6 @@ static void measure_accurately(hone_refinement *ctx, int64_t m,
 static int64_t begin(hone_refinement *ctx, const hone_certificate *certificate,
                      int64_t m, hone_refined *columns, bounding *list) {
   const int64_t n = ctx->f.a->n;
-  const hone_contraction *contraction = &certificate->contraction[ctx->trans];
-  const double repeats = contraction->repeats;
-  const long double of_corrections =
-      (long double)(contraction->power > 1 ? repeats * repeats
-                                           : 1.0 + contraction->bound);
   int64_t count = 0;
   for (int64_t i = 0; i < m; i++) {
     hone_refined *c = &columns[i];
@@ -417,7 +347,7 @@ static int64_t begin(hone_refinement *ctx, const hone_certificate *certificate,
         (bounding){.column = c,
                    .size = c->errors.size,
                    .size_scaled = c->errors.size_scaled,
-                   .noise = of_corrections * noise_effect(certificate, c),
+                   .noise = HONE_NOISE_FACTOR * noise_effect(certificate, c),
                    .last = (long double)HONE_INF};
   }
   ctx->device_residual_of = NULL;
@@ -455,13 +385,12 @@ static long double error_by_norms(const hone_certificate *certificate,
   return r > 0.0L ? (long double)certificate->inverse_bound * r : r;
 }
 
-void hone_bounds_bars_by_norms(const hone_refinement *ctx,
+void hone_bounds_bars_by_norms(int64_t n, const int *e,
                                const hone_certificate *certificate,
                                const hone_refined *c, double *bars) {
-  const int *e = exponents(ctx);
   const bool exact = c->x_is_zero && !(c->errors.residual_norm > 0.0L);
   const long double error = exact ? 0.0L : error_by_norms(certificate, c);
-  for (int64_t i = 0; i < ctx->f.a->n; i++) {
+  for (int64_t i = 0; i < n; i++) {
     const long double bar = e ? ldexpl(error, e[i]) : error;
     bars[i] = bar <= (long double)DBL_MAX ? (double)bar : HONE_INF;
   }

@@ -31,8 +31,9 @@ double hone_bounds_forward(const hone_certificate *certificate,
                            const hone_refined *column, bool scaled);
 
 /* Bounds |x_i - x_true,i| for every component of a column that has no bars,
-   by the norms alone: fills bars, n entries. */
-void hone_bounds_bars_by_norms(const hone_refinement *ctx,
+   by the norms alone: fills bars, n entries. exponents: of the scaling of x;
+   NULL: there is none. */
+void hone_bounds_bars_by_norms(int64_t n, const int *exponents,
                                const hone_certificate *certificate,
                                const hone_refined *column, double *bars);
 

@@ -138,9 +138,6 @@ static int check_inspection(hone_ladder *ladder, hone_report *report) {
   report->bad_row = first_zero(ladder->n, inspection->row_max);
   report->bad_col = first_zero(ladder->n, inspection->col_max);
   if (report->bad_row >= 0 || report->bad_col >= 0) {
-    hone_ladder_add_reason(report, "matrix",
-                           report->bad_row >= 0 ? "a row is zero"
-                                                : "a column is zero");
     hone_null_report_zeros(report->bad_row, report->bad_col, report);
     return HONE_SINGULAR;
   }
@@ -324,6 +321,7 @@ static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
     if (!rung->certificate.nonsingular)
       why = "these factors cannot tell the matrix from a singular one";
   }
+  rung->factored = true;
   if (why != NULL)
     hone_ladder_add_reason(report, rung->engine->name, why);
   bool last = r == ladder->rung_count - 1 || hone_engine_direct(rung->engine);
@@ -384,7 +382,8 @@ static int start_matrix(hone_ladder *ladder, hone_report *report) {
   ladder->refuted = false;
   for (int r = 0; r < ladder->rung_count; r++) {
     ladder->rung[r].state = HONE_RUNG_NEW;
-    ladder->rung[r].attempted = ladder->rung[r].factored_unscaled = false;
+    ladder->rung[r].attempted = ladder->rung[r].factored = false;
+    ladder->rung[r].factored_unscaled = false;
   }
   double start = hone_now_s();
   int st = hone_ladder_find_applicable(ladder);
@@ -452,8 +451,9 @@ int hone_ladder_update(hone_ladder *ladder, const hone_matrix *a,
       ladder->rung[r].state = HONE_RUNG_NEW;
   ladder->factors_stale = true;
   st = hone_ladder_certify(ladder, ladder->start_rung, report);
-  if (st == HONE_OK &&
-      !ladder->rung[ladder->start_rung].certificate.nonsingular)
+  if (st != HONE_OK)
+    ladder->factored = false;
+  else if (!ladder->rung[ladder->start_rung].certificate.nonsingular)
     st = hone_ladder_refactor(ladder, report);
   hone_ladder_report_matrix(ladder, report);
   hone_ladder_report_path(ladder, report);

@@ -26,7 +26,8 @@ typedef struct hone_rung {
   hone_choices choices;
   hone_rung_state state;
   bool attempted, set_aside; /* for this matrix, for the report's path */
-  bool not_applicable;    /* the engine is not for matrices of this structure */
+  bool factored;       /* for this matrix, with factors that serve or do not */
+  bool not_applicable; /* the engine is not for matrices of this structure */
   bool factored_unscaled; /* factored already, without scaling, which proved to
                              be right */
   double *rows;           /* 2 n: for the contractions of the certificate */
@@ -89,6 +90,10 @@ typedef struct hone_ladder {
   /* Accurate factors could not tell A from a singular matrix: no x is accepted,
      whatever other factors say. */
   bool refuted;
+  /* Of this solve: n x nrhs bounds on the errors of all entries of x, to be
+     written; or NULL. */
+  double *bars;
+  int64_t ldbars;
   int refinements; /* most refinements of one column without GMRES */
 } hone_ladder;
 

@@ -250,7 +250,6 @@ int hone_probe(hone_probing *probing, int steps, hone_contraction *out) {
   double before = HONE_INF;
   out->tried = true;
   out->power = out->pairs = 0;
-  out->repeats = 1.0;
   draw_all(n, &probing->seed, at.v);
   right_sides h = {.seed = hone_random_bits(&probing->seed),
                    .count = !probing->inverse ? 0
@@ -278,7 +277,6 @@ int hone_probe(hone_probing *probing, int steps, hone_contraction *out) {
     if (k >= steps || rather_pairs || !promises(out->bound, before, steps - k))
       break;
     before = out->bound;
-    out->repeats += out->bound;
   }
   if (out->power > 0)
     row_norms(n, at.v, hone_probe_factor((double)n), out->rows);

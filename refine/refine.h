@@ -105,6 +105,13 @@ typedef struct hone_refinement {
   int device_passes;
 } hone_refinement;
 
+/* The exponents of the scaling of x: those of C, or of R for A^T; NULL: S = A.
+ */
+static inline const int *hone_refined_exponents(const hone_refinement *ctx) {
+  const hone_scaling *s = ctx->f.scaling;
+  return s->used ? (ctx->trans ? s->row_exp : s->col_exp) : NULL;
+}
+
 /* Refines the m <= 64 columns until each is accepted or given up on. On HONE_OK
    every state is ACCEPTED or LEFT; on HONE_INTERRUPTED some may still be
    ACTIVE. The solution of an accepted column is in its x and was measured by
@@ -120,6 +127,13 @@ void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
 /* Sets the column's errors from its x, r and den (errors.c). Entries of r whose
    row had to be computed in extended range are replaced. */
 void hone_refined_errors(const hone_refinement *ctx, hone_refined *column);
+
+/* Sets and returns the column's componentwise error by the measure of Arioli,
+   Demmel & Duff (1989), in scaled variables: see errors.c. row_max: n, the
+   largest entries of the rows of op(S). The column's r and den are those of an
+   accurate pass. */
+double hone_refined_sparse_error(const hone_refinement *ctx,
+                                 const double *row_max, hone_refined *column);
 
 /* max |v_i|; NaN if any v_i is NaN. */
 double hone_max_abs(int64_t n, const hone_entry *v);

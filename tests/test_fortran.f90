@@ -212,6 +212,7 @@ contains
     status = hone_solve(a, b, x(:4), report=report)
     call check(status == HONE_BAD_SIZE .and. report%status == HONE_BAD_SIZE, &
                'x too short')
+    call check(index(hone_string(report%reason), 'sizes') > 0, 'and why')
     call check(hone_solve(a, xx, xx(:, :1)) == HONE_BAD_SIZE, 'x too narrow')
     options%struct_size = 0
     status = hone_solve(a, b, x, options)

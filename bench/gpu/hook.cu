@@ -4,6 +4,7 @@
    starts when the matrix has been copied into the engine's. */
 #include "bench/gpu/factor.h"
 #include "gpu_sp/factor/loop.h"
+#include "gpu_sp/feed/round.h"
 
 #include <cmath>
 #include <cstdio>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The double-precision engine on a GPU: cuSOLVER's LU of the scaled matrix,
-   for matrices that single-precision factors cannot refine. A comes through
-   the same ring of pinned buffers as for the single-precision engines: this
-   engine uses feed/ with a state of theirs. */
-#include "gpu_sp/state.h"
+/* The double-precision engine on a GPU: cuSOLVER's LU of the scaled matrix, for
+   systems that cannot be refined with single-precision factors. A comes through
+   a ring of pinned buffers, as for the single-precision engines: this engine
+   calls feed/ with a state of theirs, of which it fills what feed/ reads. */
+#include "gpu_sp/create.h"
+#include "gpu_sp/factor/loop.h"
+#include "gpu_sp/feed/feed.h"
 
 #include <cmath>
 #include <cstdio>
@@ -25,9 +27,9 @@ struct engine {
   int64_t bytes;
 };
 
-/* S = R A C in place (row NULL: S = A); *top is raised to max |s_ij|, and
-   becomes Inf or NaN where an entry is. upper: of the upper triangle alone. A
-   block takes one column after another. */
+/* S = R A C in place (row NULL: S = A); *top is raised to the bits of max
+   |s_ij|, and to those of Inf or NaN where an entry is that. upper: only in the
+   upper triangle. A thread block takes one column after another. */
 __global__ void __launch_bounds__(THREADS)
     scale_and_measure(int64_t n, double *a, int64_t lda, const double *row,
                       const double *col, bool upper, bits64 *top) {
@@ -96,28 +98,29 @@ void destroy(void *self, hone_mem *mem) {
   hone_mem_put(mem, e);
 }
 
-template <class T> int take(engine *e, T **at, int64_t count) {
+template <class T> int allocate(engine *e, T **at, int64_t count) {
   const size_t bytes = (size_t)count * sizeof(T);
   e->bytes += (int64_t)bytes;
-  return CALL(cudaMalloc(reinterpret_cast<void **>(at), bytes));
+  return CREATE(at, cudaMalloc(reinterpret_cast<void **>(at), bytes));
 }
 
-/* Bytes of device memory without cuSOLVER's workspace. */
+/* Returns the bytes of device memory without cuSOLVER's workspace. */
 int64_t bytes_on_device(int64_t n) {
   return 8 * (round_up(n, 2) * n + n * HONE_CUDA_COLUMNS + 3 * n);
 }
 
-/* cuSOLVER says in an int how many doubles it wants. */
-int take_workspace(engine *e, const hone_engine_config *config, int lwork) {
+/* lwork: the doubles that cuSOLVER asks for, negative where an int cannot hold
+   their number. */
+int allocate_workspace(engine *e, const hone_engine_config *config, int lwork) {
   if (lwork >= 0)
-    return take(e, &e->work, lwork > 0 ? lwork : 1);
+    return allocate(e, &e->work, lwork > 0 ? lwork : 1);
   if (config->why)
     snprintf(config->why, config->why_size,
              "cuSOLVER cannot say how much workspace it needs");
   return HONE_NO_MEMORY;
 }
 
-int take_memory(engine *e, const hone_engine_config *config) {
+int allocate_all(engine *e, const hone_engine_config *config) {
   hone_cuda *c = &e->feeder;
   const int64_t n = c->n, limit = c->choices.device_limit;
   if (limit > 0 && bytes_on_device(n) > limit) {
@@ -127,16 +130,16 @@ int take_memory(engine *e, const hone_engine_config *config) {
                1e-9 * (double)bytes_on_device(n), 1e-9 * (double)limit);
     return HONE_NO_MEMORY;
   }
-  int lwork = 0, st = take(e, &c->a, c->lda * n);
-  TRY(take(e, &c->v, n * HONE_CUDA_COLUMNS));
-  TRY(take(e, &c->row, n));
-  TRY(take(e, &c->col, n));
-  TRY(take(e, &e->ipiv, n));
-  TRY(take(e, &e->info, 1));
-  TRY(take(e, &e->top, 2));
+  int lwork = 0, st = allocate(e, &c->a, c->lda * n);
+  TRY(allocate(e, &c->v, n * HONE_CUDA_COLUMNS));
+  TRY(allocate(e, &c->row, n));
+  TRY(allocate(e, &c->col, n));
+  TRY(allocate(e, &e->ipiv, n));
+  TRY(allocate(e, &e->info, 1));
+  TRY(allocate(e, &e->top, 2));
   TRY_CUDA(e->solver->buffer_size(e->handle, (int)n, (int)n, c->a, (int)c->lda,
                                   &lwork));
-  TRY(take_workspace(e, config, lwork));
+  TRY(allocate_workspace(e, config, lwork));
   TRY(hone_cuda_pin(c, reinterpret_cast<void **>(&c->h_v),
                     4 * (size_t)n * HONE_CUDA_COLUMNS * sizeof(double)));
   return st;
@@ -153,12 +156,14 @@ int create_all(engine *e, const hone_engine_config *config) {
   if (e->solver == nullptr)
     return HONE_NO_DEVICE;
   int st = CALL(cudaGetDevice(&c->ordinal));
-  TRY_CUDA(cudaStreamCreateWithFlags(&c->work, cudaStreamNonBlocking));
-  TRY_CUDA(cudaStreamCreateWithFlags(&c->feed, cudaStreamNonBlocking));
-  TRY_CUDA(cudaEventCreateWithFlags(&c->columns->fed, cudaEventDisableTiming));
-  TRY_CUDA(e->solver->create(&e->handle));
+  cudaEvent_t *const fed = &c->columns->fed;
+  for (cudaStream_t *stream : {&c->work, &c->feed})
+    TRY(CREATE(stream,
+               cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking)));
+  TRY(CREATE(fed, cudaEventCreateWithFlags(fed, cudaEventDisableTiming)));
+  TRY(CREATE(&e->handle, e->solver->create(&e->handle)));
   TRY_CUDA(e->solver->set_stream(e->handle, c->work));
-  TRY(take_memory(e, config));
+  TRY(allocate_all(e, config));
   TRY(hone_cuda_feed_create(c));
   return st;
 }
@@ -185,11 +190,11 @@ int create(void **self, const hone_engine_config *config) {
   return st;
 }
 
-/* Enqueues on work: all of A comes, and is scaled. */
+/* Enqueues the copy of A to the device, and its scaling. */
 int load(engine *e, const hone_dense *a, const hone_scaling *scaling) {
   hone_cuda *c = &e->feeder;
   int st = hone_cuda_feed_begin(c, a);
-  TRY(hone_cuda_feed(c, a, c->n, c->columns->fed));
+  TRY(hone_cuda_feed_columns(c, a, c->n, c->columns->fed));
   TRY_CUDA(cudaStreamWaitEvent(c->work, c->columns->fed, 0));
   if (scaling->used)
     TRY(hone_cuda_upload_scaling(c, scaling));

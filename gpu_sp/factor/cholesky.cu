@@ -3,17 +3,17 @@
    blocked as the LU of lu.cu is but without row moves. An outer panel has nb
    rows of U, its inner panels 128:
 
-     for each inner panel     U of its diagonal block
-                              its rows of U in the outer panel's other columns
-                              F -= U^T U there
+     for each inner panel     factor its diagonal block;
+                              in the outer panel's other columns: compute the
+                              rows of U, F -= U^T U
      then, for the columns on the right of the outer panel
-                              its rows of U, 128 at a time
+                              compute the rows of U, 128 at a time;
                               F -= U^T U with an inner dimension of 3 nb, in
                               strips of rows from the diagonal on
 
    The rows of U are split twice, for the two operands of a product: into up as
-   in the LU, and into lp as L is split there, but row by row of U. Read next:
-   steps.cu for the rows of U, then solve/triangles.h. */
+   in the LU, and into lp in the order of L's parts, but row by row of U. Read
+   next: steps.cu for the rows of U, then solve/triangles.h. */
 #include "gpu_sp/factor/operands.h"
 #include "gpu_sp/factor/split_float.h"
 
@@ -33,10 +33,9 @@ struct block_shared {
   float a[HONE_PANEL][STRIDE];
 };
 
-/* Finishes STEP rows from row 'at' on, a column in each lane: every warp
-   repeats the diagonal tile in its first 16 lanes, and has 16 more columns in
-   the others. Below the tile's diagonal v holds any numbers, which no other
-   lane reads. */
+/* Computes STEP rows of U; each lane has one column of them, v. Every warp has
+   the diagonal tile in its first 16 lanes, and 16 more columns in the others.
+   Below the tile's diagonal v holds any numbers, which no other lane reads. */
 __device__ __forceinline__ void finish_rows(float (&v)[STEP], int lane,
                                             bool first, int column,
                                             int *not_positive) {
@@ -49,7 +48,7 @@ __device__ __forceinline__ void finish_rows(float (&v)[STEP], int lane,
       d = 1.0F;
     }
     const float inverse = rsqrtf(d), root = d * inverse;
-    if (lane == p) /* one Newton step, nearly to the last bit */
+    if (lane == p) /* a Newton step makes the root nearly exact */
       v[p] = fmaf(fmaf(-root, root, d), 0.5F * inverse, root);
     else
       v[p] *= inverse;
@@ -60,8 +59,9 @@ __device__ __forceinline__ void finish_rows(float (&v)[STEP], int lane,
 }
 
 /* Subtracts the product of the STEP rows before row 'from' from the upper
-   triangle from there on. Rows t and side - 1 - t of that triangle of tiles
-   have side + 1 tiles together, which is how they are numbered. */
+   triangle from there on. The triangle consists of 'side' rows of tiles. Rows t
+   and side - 1 - t have side + 1 tiles together; so tile number e belongs to
+   row e / (side + 1) or to the other row of that pair. */
 __device__ __forceinline__ void update_rest(block_shared *sh, int from) {
   const int side = (HONE_PANEL - from) / TILE, row = side + 1;
   const float(*u)[STRIDE] = &sh->a[from - STEP];
@@ -185,31 +185,30 @@ cudaError_t launch_split(const hone_float_matrix &f, const hone_u_rows &rows,
   return cudaGetLastError();
 }
 
-/* ---- The blocked algorithm ------------------------------------------------
- */
+/* ---- The blocked algorithm ---------------------------------------------- */
 
-/* A block of F that products are subtracted from. The parts of its columns
-   stand in up from column 'first' on, those of its rows in lp from the panel's
-   first on. */
+/* A block of F that products are subtracted from. up holds the parts of the
+   columns from 'first' on, lp those of the rows from the panel's first on. */
 struct target {
   int64_t i, m, c0, c1, first; /* i .. c1: see f_block */
 };
 
-/* The target less the product of the rows of parts from .. from+k-1. GEMM sees
-   the columns times the rows transposed. */
+/* Subtracts from the target the product of the rows of parts from .. from+k-1.
+   GEMM sees the transpose. */
 int product_of_parts(hone_cuda *c, int64_t from, int64_t k,
                      const hone_cuda_panel_info *p, const target &t) {
   const cudaDataType_t type = part_type(c);
   return CALL(c->blas->gemm(
-      c->handle, CUBLAS_OP_N, CUBLAS_OP_T, (int)padded(c, t.c0, t.c1), (int)t.m,
-      (int)k, &scale_at(c, t.first)->alpha,
+      c->handle, CUBLAS_OP_N, CUBLAS_OP_T, (int)padded_columns(c, t.c0, t.c1),
+      (int)t.m, (int)k, &scale_at(c, t.first)->alpha,
       parts_at(c->up, from * c->ldu + t.c0 - t.first), type, (int)c->ldu,
       parts_at(c->lp, from * c->ld + t.i - p->k), type, (int)c->ld,
       c->constants, c->f + t.i * c->ld + t.c0, CUDA_R_32F, (int)c->ld,
       CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
 }
 
-/* The target less U^T U, by the panel's first 'inner' inner panels. */
+/* Subtracts U^T U from the target, for the panel's first 'inner' inner
+   panels. */
 int product(hone_cuda *c, const hone_cuda_panel_info *p, int inner,
             const target &t) {
   const int64_t wide = (int64_t)inner * HONE_PANEL;
@@ -218,7 +217,7 @@ int product(hone_cuda *c, const hone_cuda_panel_info *p, int inner,
   if (c->pieces == HONE_SPLIT_NONE) {
     const float *rows = c->f + p->k * c->ld;
     return CALL(c->blas->gemm(
-        c->handle, CUBLAS_OP_N, CUBLAS_OP_T, (int)padded(c, t.c0, t.c1),
+        c->handle, CUBLAS_OP_N, CUBLAS_OP_T, (int)padded_columns(c, t.c0, t.c1),
         (int)t.m, (int)(wide < p->w ? wide : p->w), c->constants + 1,
         rows + t.c0, CUDA_R_32F, (int)c->ld, rows + t.i, CUDA_R_32F, (int)c->ld,
         c->constants, c->f + t.i * c->ld + t.c0, CUDA_R_32F, (int)c->ld,
@@ -234,9 +233,10 @@ int product(hone_cuda *c, const hone_cuda_panel_info *p, int inner,
   return st;
 }
 
-/* Updates the rows i0 .. of the columns c0 .. c1-1, down to the diagonal. */
-int products_below(hone_cuda *c, const hone_cuda_panel_info *p, int64_t i0,
-                   int64_t c0, int64_t c1) {
+/* Updates the rows from i0 on of the columns c0 .. c1-1, down to the diagonal.
+ */
+int update_below(hone_cuda *c, const hone_cuda_panel_info *p, int64_t i0,
+                 int64_t c0, int64_t c1) {
   int st = HONE_OK;
   if (i0 < c0)
     st = product(c, p, p->count, {i0, c0 - i0, c0, c1, c0});
@@ -247,7 +247,8 @@ int products_below(hone_cuda *c, const hone_cuda_panel_info *p, int64_t i0,
   return st;
 }
 
-/* The inner panel's rows of U in the columns c0 .. c1-1, and their parts. */
+/* Computes the inner panel's rows of U in the columns c0 .. c1-1, and their
+   parts. */
 int rows_of_u(hone_cuda *c, const hone_cuda_panel_info *p, int inner,
               int64_t c0, int64_t c1) {
   const hone_u_rows rows = {inner_start(p, inner), inner_width(p, inner), c0,
@@ -259,8 +260,8 @@ int rows_of_u(hone_cuda *c, const hone_cuda_panel_info *p, int inner,
                          {parts_at(c->lp, c0 - p->k), c->ld}, c->work));
 }
 
-/* Splits the rows' columns between the inner panel and c1 again, with the
-   scale of the columns from c1 on. */
+/* Splits the rows of U in the columns between the inner panel and c1 again,
+   with the scale of the columns from c1 on. */
 int split_inner_u(hone_cuda *c, const hone_cuda_panel_info *p, int inner,
                   int64_t c1) {
   const int64_t k = inner_start(p, inner), w = inner_width(p, inner);
@@ -281,7 +282,7 @@ int inner_step(hone_cuda *c, const hone_cuda_panel_info *p, int inner) {
   if (st != HONE_OK || k + w >= end)
     return st;
   st = rows_of_u(c, &one, 0, k + w, end);
-  TRY(products_below(c, &one, k + w, k + w, end));
+  TRY(update_below(c, &one, k + w, k + w, end));
   return st;
 }
 
@@ -335,7 +336,7 @@ int hone_cuda_factor_panel_spd(hone_cuda *c, int64_t k, int64_t w) {
   return st;
 }
 
-int hone_cuda_apply_spd(hone_cuda *c, int panel, int64_t c0, int64_t c1) {
+int hone_cuda_apply_panel_spd(hone_cuda *c, int panel, int64_t c0, int64_t c1) {
   const hone_cuda_panel_info *p = c->panels + panel;
   int st = HONE_OK;
   if (c0 >= c1)
@@ -350,7 +351,7 @@ int hone_cuda_apply_spd(hone_cuda *c, int panel, int64_t c0, int64_t c1) {
         st = product(c, p, inner, {k, inner_width(p, inner), at, to, at});
       TRY(rows_of_u(c, p, inner, at, to));
     }
-    TRY(products_below(c, p, p->k + p->w, at, to));
+    TRY(update_below(c, p, p->k + p->w, at, to));
   }
   return st;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The room factor computes P S = L U, or S = U^T U, in place in F, in single
-   precision, with products of 16-bit parts on tensor cores. Declared here: the
-   kernels, from the panel to the operands of the trailing update. Read next:
-   lu.cu for the blocked algorithm, panel.cu for pivoting, steps.cu for what
-   lies between the panels, cholesky.cu for S = U^T U; then solve/triangles.h.
+/* Kernels that factor P S = L U, or S = U^T U, in place in F, in single
+   precision: panels, row exchanges, rows of U, and the 16-bit operands that the
+   trailing update multiplies on tensor cores. Read next: lu.cu for the blocked
+   algorithm, panel.cu for pivoting, steps.cu for the kernels between the
+   panels, cholesky.cu for S = U^T U; then solve/triangles.h.
 
    The caller's matrix A is column-major, but F is kept row by row, f_ij at
    f[i * ld + j]: pivoting moves rows, and a row in contiguous memory moves at
@@ -47,29 +47,30 @@ struct hone_moves {
   int dst[2 * HONE_PANEL], src[2 * HONE_PANEL];
 };
 
-/* The workspace of panels, which use it one after the other, and how panels are
-   cut. */
+/* The workspace of panels, which use it one after the other, and the number of
+   rows of a panel that one launch takes. */
 struct hone_panel_room {
   void *memory;      /* hone_cuda_panel_bytes; cleared before the first panel */
-  int64_t part_rows; /* rows of a panel that go into one launch, at least 2
-                        HONE_PANEL; 0: hone_cuda_panel_rows() */
+  int64_t part_rows; /* at least 2 HONE_PANEL; 0: hone_cuda_panel_rows() */
 };
-/* Bytes for panels of at most n rows. */
+/* Returns the bytes for panels of at most n rows. */
 int64_t hone_cuda_panel_bytes(int64_t n, int64_t part_rows);
-/* The most rows that one launch can hold; tall_panel.cu factors taller
+/* Returns the most rows that one launch can hold; tall_panel.cu factors taller
    panels. */
 int64_t hone_cuda_panel_rows();
-/* LU of the panel in place, its rows in their new order. *moves (device) is
-   written. *zero_pivot (device) is lowered to the first column whose pivot is
-   exactly zero. Every thread block of the grid must be resident. */
+/* Factors the panel in place, and puts its rows into their new order. *moves
+   (device) is written. *zero_pivot (device) is lowered to the first column
+   whose pivot is exactly zero. The launch is cooperative: all its thread blocks
+   must be resident at once. */
 cudaError_t hone_cuda_panel(const hone_panel &panel, hone_moves *moves,
                             int *zero_pivot, const hone_panel_room &room,
                             cudaStream_t stream);
 
-/* Is a panel of so many rows too tall for one launch? hone_cuda_panel then
-   calls hone_cuda_tall_panel, which does the same. */
+/* Returns true if a panel of so many rows is too tall for one launch;
+   hone_cuda_panel then calls hone_cuda_tall_panel, which does the same. */
 bool hone_cuda_is_tall(int64_t rows, int64_t part_rows);
-/* Its part of the workspace; 0 where no panel of order n is tall. */
+/* Returns the bytes that tall panels need of the workspace; 0 where no panel of
+   order n is tall. */
 int64_t hone_cuda_tall_bytes(int64_t n, int64_t part_rows);
 cudaError_t hone_cuda_tall_panel(const hone_panel &panel, hone_moves *moves,
                                  int *zero_pivot, const hone_panel_room &room,
@@ -82,12 +83,12 @@ cudaError_t hone_cuda_tall_panel(const hone_panel &panel, hone_moves *moves,
 enum hone_split {
   HONE_SPLIT_NONE,   /* not split: GEMM reads F itself, in FP32 or TF32 */
   HONE_SPLIT_FP16_3, /* FP16, three products: hi hi + hi lo + lo hi */
-  HONE_SPLIT_BF16_3, /* the same in BF16 */
+  HONE_SPLIT_BF16_3, /* BF16, three products */
   HONE_SPLIT_FP16_1, /* FP16, one product: hi hi */
-  HONE_SPLIT_BF16_1  /* the same in BF16 */
+  HONE_SPLIT_BF16_1  /* BF16, one product */
 };
 
-/* Rows of parts that a panel of HONE_PANEL columns takes along the inner
+/* Returns the length that a panel of HONE_PANEL columns takes along the inner
    dimension of a product. With three products the parts of L lie there as
    hi hi lo, those of U as hi lo hi. */
 inline int64_t hone_split_rows(enum hone_split p) {
@@ -104,21 +105,28 @@ inline int64_t hone_split_rows(enum hone_split p) {
 struct hone_split_scale {
   float l, u, alpha;
 };
-/* *scale (device) for a block column of which *top (device) has the bits of
-   the largest magnitude. */
+/* Computes *scale (device) for a block column of which *top (device) has the
+   bits of the largest magnitude. */
 cudaError_t hone_cuda_split_scale(enum hone_split split, const unsigned *top,
                                   hone_split_scale *scale, cudaStream_t stream);
-/* Finds the scale where S = U^T U, from the tops of the first 'count' block
-   columns: no entry of U is larger than the root of the largest. l = u. */
+/* Computes *scale where S = U^T U, from the tops of the first 'count' block
+   columns: no entry of U exceeds the square root of the largest entry of S.
+   l = u. */
 cudaError_t hone_cuda_split_scale_spd(enum hone_split split,
                                       const unsigned *top, int count,
                                       hone_split_scale *scale,
                                       cudaStream_t stream);
 
-/* Where along the inner dimension the parts of HONE_PANEL columns of L (rows
-   of U) begin; lo and hi are -1 for one product. The place of the products
-   with a low part is first, so that GEMM adds them while the sum is small.
-   L: hi at lo and hh, lo at hi. U: lo at lo, hi at hi and hh. */
+/* Three places along the inner dimension of a product, where the parts of
+   HONE_PANEL columns of L (or rows of U) begin:
+
+     place  part of L  part of U
+     lo        hi         lo
+     hi        lo         hi
+     hh        hi         hi
+
+   The products with a low part come first, so that GEMM adds them while the sum
+   is small. With one product there is only hh; lo and hi are -1. */
 struct hone_split_place {
   int64_t lo, hi, hh;
 };
@@ -136,8 +144,8 @@ struct hone_operand {
 
 /* Splits L[i0:n, k:k+w], the strictly lower triangle alone: column c of row i
    goes to out[(i - i0) * ldo + place + c], in 128 columns, of which those from
-   w on are zero. w > 128: the same for every 128 columns, whose places lie 256
-   (lo, hi) or 128 (hh) apart. */
+   w on are zero. If w > 128, every 128 columns are split like this; their
+   places lie 256 (lo, hi) or 128 (hh) apart. */
 cudaError_t hone_cuda_split_l(const hone_float_matrix &f, int64_t i0, int64_t k,
                               int64_t w, const hone_operand &to,
                               cudaStream_t stream);
@@ -156,37 +164,38 @@ cudaError_t hone_cuda_rows(const hone_float_matrix &f, const hone_u_rows &rows,
 
 /* ---- Cholesky (cholesky.cu; the rows in steps.cu) ------------------------ */
 
-/* F[k:k+w, k:k+w] = U with U^T U = F there, in the upper triangle,
-   w <= HONE_PANEL. The strict lower triangle is neither read nor written.
-   *not_positive (device) is lowered to the first column whose pivot is not
-   positive, or NaN; 1 then stands in for the pivot. */
+/* Replaces the diagonal block F[k:k+w, k:k+w], w <= HONE_PANEL, by U, U^T U
+   being that block, in the upper triangle. The strict lower triangle is neither
+   read nor written. *not_positive (device) is lowered to the first column whose
+   pivot is not positive, or NaN; 1 then stands in for the pivot. */
 cudaError_t hone_cuda_potrf(float *f, int64_t ld, int64_t k, int64_t w,
                             int *not_positive, cudaStream_t stream);
 
-/* The rows of U once more, as the left operand of products: the parts of row r
-   at out[(place + r) * ldo + c - c0] in the order of L's parts, hi at lo and
-   hh, lo at hi. */
+/* The rows of U once more, as the left operand of products. The parts of row r
+   are at out[(place + r) * ldo + c - c0], and their places those of L's
+   parts. */
 struct hone_left_operand {
   void *out; /* device, ldo */
   int64_t ldo;
 };
 
-/* U = inv(U11^T) F[k:k+w, c0:c1], as hone_cuda_rows, U11 the upper triangle of
-   the diagonal block at k; both operands are written. */
+/* U = inv(U11^T) F[k:k+w, c0:c1] in place, U11 the upper triangle of the
+   diagonal block at k. Both operands are written; see hone_cuda_rows for the
+   right one. */
 cudaError_t hone_cuda_rows_spd(const hone_float_matrix &f,
                                const hone_u_rows &rows, const hone_operand &to,
                                const hone_left_operand &left,
                                cudaStream_t stream);
 
-/* The left operand alone, from rows of U that are in F. */
+/* Writes the left operand alone, from rows of U that are in F. */
 cudaError_t hone_cuda_split_u(const hone_float_matrix &f,
                               const hone_u_rows &rows, const hone_operand &left,
                               cudaStream_t stream);
 
 /* ---- Row exchanges and growth (steps.cu) --------------------------------- */
 
-/* New row dst[i] is old row src[i], i < entries <= 2048, on the device;
-   dst[i] = -1: entry i is not used. */
+/* Row dst[i] of the new order is row src[i] of the old one, i < entries <=
+   2048, on the device; dst[i] = -1: entry i is not used. */
 struct hone_move_list {
   const int *dst, *src;
   int entries;

@@ -1,22 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Block columns from the caller's matrix into F: the width of each, A on the
-   device or rounded by the host, and what is cleared before a factorization.
-   Where the device has room, A stays there in double precision, for scaling,
-   rounding and residuals. See loop.h; feed/ brings A to the device. */
+/* Loads block columns of the caller's matrix into F: chooses the width of each,
+   and rounds it on the device or on the host. Where the device has room, A
+   stays there in double precision, for scaling, rounding and residuals. See
+   loop.h; feed/ brings A to the device. */
 #include "gpu_sp/factor/loop.h"
+
+#include "gpu_sp/feed/feed.h"
+#include "gpu_sp/feed/round.h"
+#include "gpu_sp/forms/forms.h"
+#include "gpu_sp/residual/resident.h"
 
 #include <cstring>
 
 namespace {
 
-const int64_t SMALL_ORDER = 8192;  /* the last part of A is half of it */
-const int64_t LARGE_ORDER = 20000; /* eight equal parts from here on */
+const int64_t SMALL_ORDER = 8192;  /* up to here the last part is half of A */
+const int64_t LARGE_ORDER = 20000; /* above, A comes in eight equal parts */
 
-/* A comes in parts. Each is factored while the next ones are on their way, and
-   bringing it up to date with all panels before it has a fixed cost. With
-   look-ahead that is done beside the panels and costs less: then there are
-   more parts, and the first is small, for the device has nothing else to do
-   until it has come. (docs/performance.md) */
+/* Returns the width of the part of A that begins at column j. Each part is
+   factored while the next ones are on their way. More parts let the device
+   begin earlier, but to bring a part up to date with all panels before it has a
+   fixed cost. With look-ahead that is done beside the panels and costs less:
+   then there are more parts, and the first is small, because the device has
+   nothing else to do until it has come (docs/performance.md). */
 int64_t feed_width(const hone_cuda *c, int64_t j) {
   static const int64_t parts[] = {2, 4, 4, 4, 4, 6, 8}; /* n / 32 */
   const int64_t n = c->n, part = round_up((n + 7) / 8, c->nb);
@@ -36,11 +42,12 @@ int64_t feed_width(const hone_cuda *c, int64_t j) {
 
 } // namespace
 
-/* An A that is on the device already is factored as one block column. */
+/* If A is on the device already, it is factored as one block column. */
 int64_t hone_cuda_width(const hone_cuda *c, const hone_scaling *scaling,
                         int64_t j) {
   const bool whole =
-      j == 0 ? scaling && c->uninspected && hone_cuda_all_there(c) : c->reused;
+      j == 0 ? scaling && c->uninspected && hone_cuda_has_all_of_a(c)
+             : c->reused;
   int64_t w = c->stage_columns > 0 ? c->stage_columns : feed_width(c, j);
   if (c->block > 0)
     w = c->block;
@@ -81,14 +88,14 @@ int clear(hone_cuda *c) {
       c->top, 0, (size_t)(c->column_room + 1) * sizeof(unsigned), c->work));
   TRY_CUDA(cudaMemsetAsync(c->flushed, 0, sizeof *c->flushed, c->work));
   TRY_CUDA(cudaMemsetAsync(c->flags, 0, 2 * sizeof(int), c->work));
-  /* the first zero pivot: none, which is a large number */
+  /* the first zero pivot: a large number, which means none */
   TRY_CUDA(cudaMemsetAsync(c->flags, 0x7f, sizeof(int), c->work));
   return st;
 }
 
-/* Threads begin to send A, by the block columns that hone_cuda_width will
-   name. */
-void set_out(hone_cuda *c, const hone_dense *a) {
+/* Lets the threads begin to send A, by the block columns that hone_cuda_width
+   will return. */
+void start_feed(hone_cuda *c, const hone_dense *a) {
   int count = 0;
   for (int64_t j = 0, w; j < c->n && count < c->column_room; j += w) {
     w = c->block > 0 ? c->block : feed_width(c, j);
@@ -100,12 +107,12 @@ void set_out(hone_cuda *c, const hone_dense *a) {
   c->arriving = c->job.running;
 }
 
-/* A begins to come to the device. */
-int bring(hone_cuda *c, const hone_dense *a) {
+/* Prepares to bring A to the device, and begins. */
+int begin_feed(hone_cuda *c, const hone_dense *a) {
   int st = hone_cuda_feed_begin(c, a);
   if (st != HONE_OK || c->a == nullptr)
     return st;
-  set_out(c, a);
+  start_feed(c, a);
   return CALL(cudaMemsetAsync(c->magnitudes, 0,
                               2 * (size_t)c->n * sizeof(double), c->work));
 }
@@ -113,7 +120,7 @@ int bring(hone_cuda *c, const hone_dense *a) {
 int begin(hone_cuda *c, const hone_dense *a, const hone_scaling *scaling) {
   /* A pointer that is equal may hold another matrix: only the factorization
      that follows one of A unseen finds A there. */
-  const bool again = c->uninspected && hone_cuda_all_there(c) &&
+  const bool again = c->uninspected && hone_cuda_has_all_of_a(c) &&
                      c->source == a->a && scaling != nullptr;
   int st = clear(c);
   c->uninspected = scaling == nullptr;
@@ -126,19 +133,19 @@ int begin(hone_cuda *c, const hone_dense *a, const hone_scaling *scaling) {
   c->arriving = false;
   c->scaled = scaling != nullptr && scaling->used;
   if (!again)
-    TRY(bring(c, a));
+    TRY(begin_feed(c, a));
   if (c->scaled)
     TRY(hone_cuda_upload_scaling(c, scaling));
   return st;
 }
 
-/* Columns of A come to the device, are inspected, and are rounded into F. */
+/* Brings the block column to the device, inspects it, and rounds it into F. */
 int load_resident(hone_cuda *c, const hone_dense *a, hone_cuda_column *col,
                   unsigned *top) {
   const int64_t j = col->j, w = col->w, n = c->n;
-  int st = hone_cuda_feed(c, a, j + w, col->fed);
+  int st = hone_cuda_feed_columns(c, a, j + w, col->fed);
   TRY_CUDA(cudaStreamWaitEvent(c->work, col->fed, 0));
-  TRY(hone_cuda_look(c, j + w));
+  TRY(hone_cuda_inspect_arrived(c, j + w));
   TRY_CUDA(hone_cuda_round(
       {c->a, c->lda, c->spd ? j + w : n, j, w},
       {c->scaled ? c->row : nullptr, c->scaled ? c->col : nullptr}, c->spd,
@@ -146,9 +153,10 @@ int load_resident(hone_cuda *c, const hone_dense *a, hone_cuda_column *col,
   return st;
 }
 
-/* Rounds columns of an A that the caller has in device memory, and of which
-   there is no copy. */
-int load_there(hone_cuda *c, const hone_cuda_column *col, unsigned *top) {
+/* Rounds the block column where the caller has A in device memory, and there is
+   no copy of it. */
+int load_from_original(hone_cuda *c, const hone_cuda_column *col,
+                       unsigned *top) {
   return CALL(hone_cuda_round(
       {c->original, c->original_ld, c->spd ? col->j + col->w : c->n, col->j,
        col->w},
@@ -156,21 +164,21 @@ int load_there(hone_cuda *c, const hone_cuda_column *col, unsigned *top) {
       {c->f, c->ld, c->new_row, top, c->flushed}, c->work));
 }
 
-/* The host scales and rounds the columns, and sends them as floats. */
-int load_rounded(hone_cuda *c, const hone_dense *a, const hone_scaling *scaling,
-                 int index) {
+/* Scales and rounds the block column on the host, and sends it as floats. */
+int load_from_host(hone_cuda *c, const hone_dense *a,
+                   const hone_scaling *scaling, int index) {
   hone_cuda_column *col = c->columns + index;
   float *stage = c->stage + (index % 2) * c->ld * c->stage_columns;
   int st = HONE_OK;
   if (index >= 2) /* the block column that stage held is in F */
-    st = CALL(cudaStreamWaitEvent(c->feed, c->columns[index - 2].turned, 0));
+    st = CALL(cudaStreamWaitEvent(c->feed, c->columns[index - 2].in_f, 0));
   TRY(hone_cuda_feed_rounded(c, a, scaling, col->j, col->w, stage));
   TRY_CUDA(cudaEventRecord(col->fed, c->feed));
   TRY_CUDA(cudaStreamWaitEvent(c->work, col->fed, 0));
   TRY_CUDA(hone_cuda_transpose(
       c->n, stage, c->ld, col->j, col->w,
       {c->f, c->ld, c->new_row, c->top + index, nullptr}, c->work));
-  TRY_CUDA(cudaEventRecord(col->turned, c->work));
+  TRY_CUDA(cudaEventRecord(col->in_f, c->work));
   return st;
 }
 
@@ -204,9 +212,9 @@ int hone_cuda_load_next(hone_cuda *c, const hone_dense *a,
   if (c->a)
     st = load_resident(c, a, col, top);
   else if (c->original_on_device)
-    st = load_there(c, col, top);
+    st = load_from_original(c, col, top);
   else
-    st = load_rounded(c, a, scaling, index);
+    st = load_from_host(c, a, scaling, index);
   TRY(set_split_scale(c, index));
   return st;
 }
@@ -214,7 +222,7 @@ int hone_cuda_load_next(hone_cuda *c, const hone_dense *a,
 int hone_cuda_load(hone_cuda *c, const hone_dense *a,
                    const hone_scaling *scaling, int64_t j, int64_t w) {
   const int st = j == 0 ? begin(c, a, scaling) : (int)HONE_OK;
-  if (st != HONE_OK || (j > 0 && hone_cuda_loaded(c) > j))
+  if (st != HONE_OK || (j > 0 && hone_cuda_loaded_end(c) > j))
     return st;
   return hone_cuda_load_next(c, a, scaling, j, w);
 }

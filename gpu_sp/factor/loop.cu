@@ -10,14 +10,18 @@
      factor   P F[j:n, J]  = L U, by outer panels: lu.cu, cholesky.cu
      judge    do the pivots fall so fast that the factors are of no use?
 
-   Everything runs on streams of the library's own: work (the factorization),
-   feed (A on its way to the device), look (results fetched while work goes
-   on). There is no default stream and no wait for the whole device, and after
-   create nothing is allocated. The host runs ahead of the device: it judges
-   the pivots one block column late. While A comes in, the block columns behind
-   the present one are loaded and brought up to date as soon as they are there,
-   beside the panels (look-ahead). */
+   Everything runs on three streams of the engine's own: work (the
+   factorization), feed (A comes to the device) and fetch (pivots come to the
+   host while work goes on). Nothing uses the default stream or waits for the
+   whole device, and nothing is allocated after create. The host runs ahead of
+   the device: it judges the pivots one block column late. While A comes in, the
+   block columns behind the present one are loaded and brought up to date as
+   soon as they have arrived, beside the panels (look-ahead). */
 #include "gpu_sp/factor/loop.h"
+
+#include "gpu_sp/factor/outer_panels.h"
+#include "gpu_sp/feed/feed.h"
+#include "gpu_sp/residual/residual.h"
 
 extern "C" {
 #include "base/pivot_fall.h"
@@ -37,19 +41,19 @@ hone_cuda_column *column_at(hone_cuda *c, int64_t j) {
 }
 
 /* Brings the block column up to date with the panels on its left. */
-int update(hone_cuda *c, int64_t j, int64_t w) {
+int update_column(hone_cuda *c, int64_t j, int64_t w) {
   int st = HONE_OK;
   if (!c->spd)
-    return hone_cuda_update(c, column_at(c, j)->applied, j, j + w);
+    return hone_cuda_apply_panels_from(c, column_at(c, j)->applied, j, j + w);
   for (int p = 0; p < c->panel_count; p++)
-    TRY(hone_cuda_apply_spd(c, p, j, j + w));
+    TRY(hone_cuda_apply_panel_spd(c, p, j, j + w));
   return st;
 }
 
 /* ---- While one block column is being factored -------------------------- */
 
-/* *reached: has the device reached the event? */
-int ask(cudaEvent_t event, bool *reached) {
+/* *reached becomes true if the device has reached the event. */
+int query_event(cudaEvent_t event, bool *reached) {
   const cudaError_t e = cudaEventQuery(event);
   *reached = e == cudaSuccess;
   if (e != cudaErrorNotReady)
@@ -58,66 +62,69 @@ int ask(cudaEvent_t event, bool *reached) {
   return HONE_OK;
 }
 
-/* Is one more block column arriving, or has it arrived and is not in F? */
-bool one_more(const hone_cuda *c) {
+/* Returns true if a block column that is not in F has arrived or will. */
+bool more_columns_come(const hone_cuda *c) {
   return c->arriving && !c->spd && c->forms.side.stream &&
          c->column_count < c->job.count;
 }
 
 /* Loads the next block column into F if it has arrived. */
-int take_next(hone_cuda *c, bool *taken) {
+int load_if_arrived(hone_cuda *c, bool *loaded) {
   const hone_cuda_column *col = c->columns + c->column_count;
-  *taken = false;
-  if (!one_more(c) || !hone_cuda_sent(col))
+  *loaded = false;
+  if (!more_columns_come(c) || !hone_cuda_column_sent(col))
     return HONE_OK;
-  int st = ask(col->fed, taken);
-  if (st == HONE_OK && *taken)
+  int st = query_event(col->fed, loaded);
+  if (st == HONE_OK && *loaded)
     st = hone_cuda_load_next(c, &c->job.a, nullptr, col->j, col->w);
   return st;
 }
 
-/* While A comes in, the host waits until the device is only HONE_CUDA_PACE
-   panels behind: the columns that have arrived when a panel begins decide what
-   is done beside it. */
+/* While A comes in, waits until a block column has arrived, or the device is
+   only HONE_CUDA_PACE panels behind the host: the columns that have arrived
+   when a panel is enqueued decide which updates go beside it, so the host must
+   not enqueue it much too early. */
 int keep_pace(hone_cuda *c) {
   int st = HONE_OK;
-  bool taken = false, late = c->panel_count < HONE_CUDA_PACE;
-  while (st == HONE_OK && one_more(c) && !late && !taken) {
-    st = take_next(c, &taken);
-    if (st == HONE_OK && !taken)
-      st = ask(c->pace[c->panel_count % HONE_CUDA_PACE], &late);
-    if (st == HONE_OK && !taken && !late)
+  bool loaded = false, near = c->panel_count < HONE_CUDA_PACE;
+  while (st == HONE_OK && more_columns_come(c) && !near && !loaded) {
+    st = load_if_arrived(c, &loaded);
+    if (st == HONE_OK && !loaded)
+      st = query_event(c->pace[c->panel_count % HONE_CUDA_PACE], &near);
+    if (st == HONE_OK && !loaded && !near)
       hone_cuda_feed_help(c);
   }
   return st;
 }
 
-/* Brings the block columns behind this one up to date, beside the next panel:
-   each by an even share of what it lacks for every panel before its turn comes.
-   left: panels of this block column that remain. */
-int go_on_behind(hone_cuda *c, const hone_cuda_column *now, int64_t left) {
+/* Updates the block columns behind this one, beside the next panel. The panels
+   that a block column has not been updated by are divided evenly among the
+   panels that are factored before its turn comes. left: panels of this block
+   column that remain. */
+int update_columns_behind(hone_cuda *c, const hone_cuda_column *now,
+                          int64_t left) {
   int st = HONE_OK;
   for (int i = (int)(now - c->columns) + 1; i < c->column_count; i++) {
     hone_cuda_column *col = c->columns + i;
     const int64_t until = left + (col->j - now->j - now->w) / c->nb;
     const int64_t owed = c->panel_count - col->applied;
     const int to = col->applied + (int)((owed + until - 1) / until);
-    TRY(hone_cuda_catch_up(c, col->applied, to, col->j, col->j + col->w));
+    TRY(hone_cuda_apply_panels(c, col->applied, to, col->j, col->j + col->w));
     col->applied = to;
   }
   return st;
 }
 
-/* The outer panel of kw columns from k on, of a block column that ends at
-   'end', and its update of the rest of that block column. */
-int outer_panel(hone_cuda *c, int64_t k, int64_t kw, int64_t end) {
+/* Factors the outer panel of kw columns from k on, of a block column that ends
+   at 'end', and updates the rest of that block column. */
+int do_outer_panel(hone_cuda *c, int64_t k, int64_t kw, int64_t end) {
   int st = HONE_OK;
   if (c->spd) {
     st = hone_cuda_factor_panel_spd(c, k, kw);
-    TRY(hone_cuda_apply_spd(c, c->panel_count - 1, k + kw, end));
+    TRY(hone_cuda_apply_panel_spd(c, c->panel_count - 1, k + kw, end));
   } else {
     st = hone_cuda_factor_panel(c, k, kw, end);
-    TRY(hone_cuda_apply(c, c->panel_count - 1, k + kw, end));
+    TRY(hone_cuda_apply_panel(c, c->panel_count - 1, k + kw, end));
   }
   return st;
 }
@@ -131,14 +138,14 @@ int hone_cuda_factor_column(hone_cuda *c, int64_t j, int64_t w) {
   for (int64_t k = j, kw; k < end && st == HONE_OK; k += kw) {
     kw = end - k < c->nb ? end - k : c->nb;
     st = keep_pace(c);
-    TRY(outer_panel(c, k, kw, end));
+    TRY(do_outer_panel(c, k, kw, end));
     if (k + kw < end)
-      TRY(go_on_behind(c, now, (end - k - kw + c->nb - 1) / c->nb));
+      TRY(update_columns_behind(c, now, (end - k - kw + c->nb - 1) / c->nb));
     if (c->arriving)
       TRY_CUDA(cudaEventRecord(c->pace[(c->panel_count - 1) % HONE_CUDA_PACE],
                                c->work));
   }
-  TRY_CUDA(cudaEventRecord(now->done, c->work));
+  TRY_CUDA(cudaEventRecord(now->factored, c->work));
   return st;
 }
 
@@ -154,32 +161,33 @@ namespace {
 
 /* ---- The judgement of the pivots ---------------------------------------- */
 
-/* |u_cc|, or u_cc^2 for Cholesky, of the columns j .. j+w-1, fetched while the
-   block columns behind are still being worked on. */
-int pivots(hone_cuda *c, int64_t j, int64_t w, float *out) {
+/* Fetches |u_cc|, or u_cc^2 for Cholesky, of the columns j .. j+w-1, while the
+   device works on block columns behind them. */
+int fetch_pivots(hone_cuda *c, int64_t j, int64_t w, float *out) {
   int i = 0;
   while (i + 1 < c->column_count && c->columns[i].j + c->columns[i].w < j + w)
     i++;
-  int st = CALL(cudaStreamWaitEvent(c->look, c->columns[i].done, 0));
+  int st = CALL(cudaStreamWaitEvent(c->fetch, c->columns[i].factored, 0));
   TRY_CUDA(cudaMemcpy2DAsync(out, sizeof(float), c->f + j + j * c->ld,
                              (size_t)(c->ld + 1) * sizeof(float), sizeof(float),
-                             (size_t)w, cudaMemcpyDeviceToHost, c->look));
-  TRY_CUDA(cudaStreamSynchronize(c->look));
+                             (size_t)w, cudaMemcpyDeviceToHost, c->fetch));
+  TRY_CUDA(cudaStreamSynchronize(c->fetch));
   for (int64_t k = 0; k < w; k++)
     out[k] = c->spd ? out[k] * out[k] : std::fabs(out[k]);
   return st;
 }
 
-int mean_pivot(hone_cuda *c, int64_t j, double *mean) {
+int fetch_mean_pivot(hone_cuda *c, int64_t j, double *mean) {
   float pivot[HONE_PIVOT_SAMPLE];
-  const int st = pivots(c, j, HONE_PIVOT_SAMPLE, pivot);
+  const int st = fetch_pivots(c, j, HONE_PIVOT_SAMPLE, pivot);
   if (st == HONE_OK)
     *mean = hone_pivot_mean(pivot);
   return st;
 }
 
-/* With 'done' columns factored: are the factors too poor to be refined with? */
-int judge(hone_cuda *c, int64_t done, bool *hopeless) {
+/* With 'done' columns factored, *hopeless becomes true if the pivots fall so
+   fast that refinement with the factors would not converge. */
+int judge_pivots(hone_cuda *c, int64_t done, bool *hopeless) {
   hone_pivot_fall fall = {};
   int st = HONE_OK;
   *hopeless = false;
@@ -187,10 +195,10 @@ int judge(hone_cuda *c, int64_t done, bool *hopeless) {
     return HONE_OK;
   fall.n = c->n;
   fall.done = done;
-  TRY(mean_pivot(c, 0, &fall.start));
-  TRY(mean_pivot(c, hone_pivot_middle(done), &fall.middle));
-  TRY(mean_pivot(c, hone_pivot_end(done), &fall.end));
-  TRY(pivots(c, 0, 1, &fall.first));
+  TRY(fetch_mean_pivot(c, 0, &fall.start));
+  TRY(fetch_mean_pivot(c, hone_pivot_middle(done), &fall.middle));
+  TRY(fetch_mean_pivot(c, hone_pivot_end(done), &fall.end));
+  TRY(fetch_pivots(c, 0, 1, &fall.first));
   if (st == HONE_OK)
     *hopeless = hone_pivots_hopeless(&fall);
   return st;
@@ -198,9 +206,9 @@ int judge(hone_cuda *c, int64_t done, bool *hopeless) {
 
 /* ---- The outcome -------------------------------------------------------- */
 
-/* max |u_ij| / max |s_ij|, for Cholesky max u_ij^2 / max |s_ij|; Inf where the
-   factors or S are not finite: such an S must not look like one that does not
-   grow. */
+/* Returns max |u_ij| / max |s_ij|, for Cholesky max u_ij^2 / max |s_ij|; Inf
+   where the factors or S are not finite: otherwise an S with infinite entries
+   would seem not to grow. */
 double growth(const hone_cuda *c, bool overflow) {
   const unsigned *top = c->h_top;
   float u, s = 0.0F;
@@ -222,15 +230,14 @@ int hone_cuda_outcome(hone_cuda *c, bool complete, hone_factor_info *info) {
     int flags[2];
     unsigned long long flushed;
   } *r = reinterpret_cast<results *>(c->h_v);
-  int st = c->job.running ? hone_cuda_feed(c, &c->job.a, c->n, nullptr)
+  int st = c->job.running ? hone_cuda_feed_columns(c, &c->job.a, c->n, nullptr)
                           : (int)HONE_OK;
   c->solving_ahead = false;
-  const hone_copy back[] = {
-      /* perm: for the solves */
-      {c->flags, r->flags, 2},
-      {c->flushed, &r->flushed, 2},
-      {c->top, c->h_top, c->column_room + 1},
-      {c->perm, hone_cuda_at(c, HONE_CUDA_PERM), complete ? c->n : 0}};
+  const hone_copy back[] = {{c->flags, r->flags, 2},
+                            {c->flushed, &r->flushed, 2},
+                            {c->top, c->h_top, c->column_room + 1},
+                            {c->perm, hone_cuda_pinned(c, HONE_CUDA_PERM),
+                             complete ? c->n : 0}}; /* the solves need perm */
   TRY_CUDA(hone_cuda_copy(back, 4, c->work));
   TRY_CUDA(cudaStreamSynchronize(c->work));
   if (st != HONE_OK)
@@ -245,10 +252,10 @@ int hone_cuda_outcome(hone_cuda *c, bool complete, hone_factor_info *info) {
 
 namespace {
 
-/* The factors are not finite: the FP16 parts overflow where pivots grow, and
-   plain FP32 products do not. The next factorization makes those; false: the
-   last one did so already. */
-bool take_safer_products(hone_cuda *c) {
+/* Lets the next factorization use plain FP32 products, where the FP16 parts of
+   this one overflowed because entries grew. Returns false if this one used FP32
+   already. */
+bool choose_safer_products(hone_cuda *c) {
   const bool untried = c->pieces != HONE_SPLIT_NONE || c->tf32;
   c->keep_safer = true;
   c->pieces = HONE_SPLIT_NONE;
@@ -258,8 +265,8 @@ bool take_safer_products(hone_cuda *c) {
 
 /* ---- The loop ----------------------------------------------------------- */
 
-int block_columns(hone_cuda *c, const hone_dense *a,
-                  const hone_scaling *scaling, hone_factor_info *info) {
+int factor_block_columns(hone_cuda *c, const hone_dense *a,
+                         const hone_scaling *scaling, hone_factor_info *info) {
   const int64_t n = c->n;
   for (int64_t j = 0, w; j < n; j += w) {
     w = hone_cuda_width(c, scaling, j);
@@ -268,9 +275,9 @@ int block_columns(hone_cuda *c, const hone_dense *a,
       return HONE_CANCELLED;
     int st = hone_cuda_load(c, a, scaling, j, w);
     if (j > 0)
-      TRY(update(c, j, w));
+      TRY(update_column(c, j, w));
     TRY(hone_cuda_factor_column(c, j, w));
-    TRY(judge(c, j, &info->hopeless)); /* the device is still busy with J */
+    TRY(judge_pivots(c, j, &info->hopeless)); /* while the device works on J */
     if (st != HONE_OK || info->hopeless)
       return st;
   }
@@ -285,17 +292,17 @@ int hone_cuda_factor(void *self, const hone_matrix *matrix,
   const hone_dense *a = hone_dense_of(matrix);
   for (;;) {
     *info = {};
-    info->growth = HONE_NAN; /* and stays so if the factors are not complete */
+    info->growth = HONE_NAN; /* unless the factors are complete */
     info->zero_pivot = -1;
-    int st = block_columns(c, a, scaling, info);
+    int st = factor_block_columns(c, a, scaling, info);
     if (st != HONE_OK)
-      hone_cuda_feed_stop(c); /* nothing reads the caller's matrix any more */
+      hone_cuda_feed_stop(c);
     TRY(hone_cuda_outcome(c, !info->hopeless, info));
     const bool complete = info->zero_pivot < 0 && !info->hopeless;
     if (st != HONE_OK || !complete || info->growth <= DBL_MAX)
       return st;
-    /* S = A, not inspected yet, may only lack scaling */
-    if (scaling == nullptr || !take_safer_products(c))
+    /* An A that was not inspected yet may only lack scaling. */
+    if (scaling == nullptr || !choose_safer_products(c))
       return st;
   }
 }

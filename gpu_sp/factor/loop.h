@@ -3,7 +3,7 @@
    steps. Block columns come from the caller's matrix into F (load.cu), are
    brought up to date with the panels on their left, and factored (loop.cu).
 
-   The steps run asynchronously, in the order they are asked for; those that
+   The steps are enqueued and run in the order of the calls; only those that
    return numbers wait. */
 #ifndef HONE_CUDA_LOOP_H
 #define HONE_CUDA_LOOP_H
@@ -16,8 +16,8 @@ int hone_cuda_factor(void *self, const hone_matrix *a,
 
 /* ---- From A into F: load.cu --------------------------------------------- */
 
-/* The columns of the block column that begins at column j. Asked from left to
-   right, before that is loaded. */
+/* Returns the width of the block column that begins at column j, which is not
+   loaded yet. */
 int64_t hone_cuda_width(const hone_cuda *c, const hone_scaling *scaling,
                         int64_t j);
 /* F[:, j:j+w] = S[:, j:j+w] rounded to single precision; entries below FLT_MIN
@@ -26,21 +26,25 @@ int64_t hone_cuda_width(const hone_cuda *c, const hone_scaling *scaling,
    hone_cuda_load_next has loaded that block column. */
 int hone_cuda_load(hone_cuda *c, const hone_dense *a,
                    const hone_scaling *scaling, int64_t j, int64_t w);
-/* The block column that follows those in F. */
+/* Loads the block column that follows those in F. */
 int hone_cuda_load_next(hone_cuda *c, const hone_dense *a,
                         const hone_scaling *scaling, int64_t j, int64_t w);
-/* F = a matrix of floats on the device, as one block column; a benchmark's. */
+/* F = a matrix of floats on the device, as one block column. Benchmarks alone
+   call this. */
 int hone_cuda_load_floats(hone_cuda *c, const float *a, int64_t lda);
+
+/* Sends the scaling to the device; waits. */
+int hone_cuda_upload_scaling(hone_cuda *c, const hone_scaling *scaling);
 
 /* ---- The steps of the loop: loop.cu -------------------------------------- */
 
-/* LU (Cholesky: U^T U) of the block column F[j:n, j:j+w], by outer panels. */
+/* Factors the block column F[j:n, j:j+w] by outer panels. */
 int hone_cuda_factor_column(hone_cuda *c, int64_t j, int64_t w);
-/* After the last block column: the inverses of the diagonal blocks, for
-   solves, and max |u_ij|. */
+/* Computes, after the last block column, the inverses of the diagonal blocks,
+   which the solves use, and max |u_ij|. */
 int hone_cuda_finish(hone_cuda *c);
-/* Growth, the first zero pivot, flushed entries; waits. Called however the
-   factorization ended, unless it failed. */
+/* Finds growth, the first zero pivot and the number of flushed entries; waits.
+   Called however the factorization ended, unless it failed. */
 int hone_cuda_outcome(hone_cuda *c, bool complete, hone_factor_info *info);
 
 #endif

@@ -2,17 +2,17 @@
 /* The blocked LU on the device, in single precision, two levels deep. An outer
    panel has nb columns, its inner panels 128:
 
-     for each inner panel     LU with pivoting (panel.cu)
-                              its row moves, in the outer panel's other columns
-                              its rows of U there, and their 16-bit parts
-                              F -= L U there, on tensor cores
+     for each inner panel     factor it with pivoting (panel.cu);
+                              in the outer panel's other columns: move the rows,
+                              compute the rows of U and their 16-bit parts,
+                              F -= L U on tensor cores
      then, for the columns on the right of the outer panel
-                              all its row moves at once
-                              its rows of U, 128 at a time
+                              move the rows, for all inner panels at once;
+                              compute the rows of U, 128 at a time;
                               F -= L U with an inner dimension of 3 nb
 
-   A block column that arrives later has its rows put into their present order,
-   and is brought up to date with the panels before it.
+   A block column that arrives later is loaded with its rows in the present
+   order, and is brought up to date with the panels before it.
 
    Look-ahead: in large matrices the outer panels are factored on a stream of
    their own. The columns of the next outer panel are brought up to date first.
@@ -22,24 +22,27 @@
 
    Read next: panel.cu, steps.cu, then solve/triangles.h. */
 #include "gpu_sp/factor/operands.h"
+#include "gpu_sp/forms/forms.h"
 
 namespace {
 
-/* The block of F less L U, by k rows of parts from row 'from' on. GEMM sees
-   the transpose, U^T L^T. */
+/* Subtracts L U from the block of F, for k rows of parts from row 'from' on.
+   GEMM sees the transpose, U^T L^T. */
 int product_of_parts(hone_cuda *c, const hone_cuda_queue &on, int64_t from,
                      int64_t k, const hone_cuda_panel_info *p,
                      const f_block &b) {
   const cudaDataType_t type = part_type(c);
   return CALL(c->blas->gemm(
-      on.handle, CUBLAS_OP_N, CUBLAS_OP_N, (int)padded(c, b.c0, b.c1), (int)b.m,
-      (int)k, &scale_at(c, b.c0)->alpha, parts_at(on.up, from * on.ldu), type,
-      (int)on.ldu, parts_at(on.lp, (b.i - p->k) * on.ldl + from), type,
-      (int)on.ldl, c->constants, c->f + b.i * c->ld + b.c0, CUDA_R_32F,
-      (int)c->ld, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+      on.handle, CUBLAS_OP_N, CUBLAS_OP_N, (int)padded_columns(c, b.c0, b.c1),
+      (int)b.m, (int)k, &scale_at(c, b.c0)->alpha,
+      parts_at(on.up, from * on.ldu), type, (int)on.ldu,
+      parts_at(on.lp, (b.i - p->k) * on.ldl + from), type, (int)on.ldl,
+      c->constants, c->f + b.i * c->ld + b.c0, CUDA_R_32F, (int)c->ld,
+      CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
 }
 
-/* The block of F less L U, by the panel's first 'inner' inner panels. */
+/* Subtracts L U from the block of F, for the panel's first 'inner' inner
+   panels. */
 int product(hone_cuda *c, const hone_cuda_queue &on,
             const hone_cuda_panel_info *p, int inner, const f_block &b) {
   const int64_t wide = (int64_t)inner * HONE_PANEL;
@@ -47,7 +50,7 @@ int product(hone_cuda *c, const hone_cuda_queue &on,
     return HONE_OK;
   if (c->pieces == HONE_SPLIT_NONE)
     return CALL(c->blas->gemm(
-        on.handle, CUBLAS_OP_N, CUBLAS_OP_N, (int)padded(c, b.c0, b.c1),
+        on.handle, CUBLAS_OP_N, CUBLAS_OP_N, (int)padded_columns(c, b.c0, b.c1),
         (int)b.m, (int)(wide < p->w ? wide : p->w), c->constants + 1,
         c->f + p->k * c->ld + b.c0, CUDA_R_32F, (int)c->ld,
         c->f + b.i * c->ld + p->k, CUDA_R_32F, (int)c->ld, c->constants,
@@ -74,7 +77,7 @@ int split_inner_l(hone_cuda *c, const hone_cuda_queue &on,
       on.stream));
 }
 
-/* Splits all inner panels of L. */
+/* Splits all inner panels of L into the operand of products. */
 int split_panel_l(hone_cuda *c, const hone_cuda_panel_info *p) {
   const int64_t i0 = p->k + inner_width(p, 0);
   return CALL(hone_cuda_split_l(matrix_f(c), i0, p->k, p->w,
@@ -84,7 +87,8 @@ int split_panel_l(hone_cuda *c, const hone_cuda_panel_info *p) {
                                 c->work));
 }
 
-/* The inner panel's rows of U in the columns c0 .. c1-1, and their parts. */
+/* Computes the inner panel's rows of U in the columns c0 .. c1-1, and their
+   parts. */
 int rows_of_u(hone_cuda *c, const hone_cuda_queue &on,
               const hone_cuda_panel_info *p, int inner, int64_t c0,
               int64_t c1) {
@@ -108,12 +112,12 @@ enum hone_pivoting pivoting(const hone_cuda *c) {
                                                 : HONE_TOURNAMENT;
 }
 
-/* Factors an inner panel, and computes the inverse that starts the iteration
-   for its block row, where that is iterative. */
+/* Factors an inner panel. Where its block row is computed by iteration,
+   computes the inverse that the iteration starts from. */
 int factor_inner(hone_cuda *c, const hone_cuda_queue &on, int index, int64_t k,
                  int64_t w) {
-  if (hone_cuda_by_cpu(c, k))
-    return hone_cuda_diagonal(c, on, index, k, w, pivoting(c));
+  if (hone_cuda_cpu_factors_block(c, k))
+    return hone_cuda_factor_block_on_cpu(c, on, index, k, w, pivoting(c));
   int st =
       CALL(hone_cuda_panel({matrix_f(c), k, w, pivoting(c)}, c->moves + index,
                            zero_pivot_flag(c), c->panel_work, on.stream));
@@ -145,7 +149,7 @@ bool has_look_ahead(const hone_cuda *c) {
   return c->forms.side.stream != nullptr;
 }
 
-/* The panel stream begins as soon as the panel's columns are up to date. */
+/* Lets the panel stream begin as soon as the panel's columns are up to date. */
 int start_panel_stream(hone_cuda *c, int64_t k) {
   hone_cuda_forms *f = &c->forms;
   int st = HONE_OK;
@@ -157,7 +161,7 @@ int start_panel_stream(hone_cuda *c, int64_t k) {
   return st;
 }
 
-/* The stream 'work' waits for the panel stream. */
+/* Lets the stream 'work' wait for the panel stream. */
 int join_panel_stream(hone_cuda *c) {
   hone_cuda_forms *f = &c->forms;
   int st = CALL(cudaEventRecord(f->factored, f->side.stream));
@@ -196,9 +200,9 @@ int update_by_panels(hone_cuda *c, int from, int to, int64_t c0, int64_t c1) {
   return st;
 }
 
-/* The end of the columns that are updated first: with look-ahead those of the
-   next panel, otherwise all. */
-int64_t first_part(const hone_cuda *c, int64_t c0, int64_t c1) {
+/* Returns the end of the columns that are updated first: with look-ahead those
+   of the next panel, otherwise all. */
+int64_t end_of_first_part(const hone_cuda *c, int64_t c0, int64_t c1) {
   return has_look_ahead(c) && c0 + c->nb < c1 ? c0 + c->nb : c1;
 }
 
@@ -239,19 +243,20 @@ int hone_cuda_factor_panel(hone_cuda *c, int64_t k, int64_t w, int64_t end) {
   TRY_CUDA(hone_cuda_compose(c->moves + p->first, p->count, c->dst, c->src,
                              c->perm, c->new_row, c->identity, c->work));
   /* Rows that the next panel does not need move while it is being factored:
-     hone_cuda_apply does that. */
-  const int64_t loaded = hone_cuda_loaded(c);
-  const int64_t next = k + w < end ? first_part(c, k + w, end) : loaded;
+     hone_cuda_apply_panel does that. */
+  const int64_t loaded = hone_cuda_loaded_end(c);
+  const int64_t next = k + w < end ? end_of_first_part(c, k + w, end) : loaded;
   TRY(move_rows(c, p, next < loaded ? 0 : k, k + w, next));
   return st;
 }
 
-int hone_cuda_apply(hone_cuda *c, int panel, int64_t c0, int64_t c1) {
+int hone_cuda_apply_panel(hone_cuda *c, int panel, int64_t c0, int64_t c1) {
   const int64_t below = c->panels[panel].k + c->panels[panel].w;
   int st = HONE_OK;
   if (c0 < c1 && c0 == below) {
     const hone_cuda_panel_info *p = c->panels + panel;
-    const int64_t next = first_part(c, c0, c1), loaded = hone_cuda_loaded(c);
+    const int64_t next = end_of_first_part(c, c0, c1),
+                  loaded = hone_cuda_loaded_end(c);
     st = update_by_panels(c, panel, panel + 1, c0, next);
     TRY(record_ready(c, c0));
     if (next < loaded)
@@ -262,8 +267,9 @@ int hone_cuda_apply(hone_cuda *c, int panel, int64_t c0, int64_t c1) {
   return st;
 }
 
-int hone_cuda_update(hone_cuda *c, int from, int64_t c0, int64_t c1) {
-  const int64_t next = first_part(c, c0, c1);
+int hone_cuda_apply_panels_from(hone_cuda *c, int from, int64_t c0,
+                                int64_t c1) {
+  const int64_t next = end_of_first_part(c, c0, c1);
   const int last = c->panel_count - 1;
   int st = update_by_panels(c, from, last, c0, c1);
   TRY(update_by_panels(c, last, last + 1, c0, next));
@@ -272,6 +278,7 @@ int hone_cuda_update(hone_cuda *c, int from, int64_t c0, int64_t c1) {
   return st;
 }
 
-int hone_cuda_catch_up(hone_cuda *c, int from, int to, int64_t c0, int64_t c1) {
+int hone_cuda_apply_panels(hone_cuda *c, int from, int to, int64_t c0,
+                           int64_t c1) {
   return update_by_panels(c, from, to, c0, c1);
 }

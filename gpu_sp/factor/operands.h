@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The operands of the products in the two blocked factorizations: their type,
-   scale, width, and place in memory. Included by lu.cu and cholesky.cu alone,
-   which are what to read next. */
+   scale, width, and place in memory. Included by lu.cu and cholesky.cu alone;
+   read these next. */
 #ifndef HONE_CUDA_OPERANDS_H
 #define HONE_CUDA_OPERANDS_H
 
-#include "gpu_sp/state.h"
+#include "gpu_sp/factor/outer_panels.h"
 
 namespace {
 
@@ -19,9 +19,9 @@ inline bool three_products(const hone_cuda *c) {
   return hone_split_rows(c->pieces) == 3 * HONE_PANEL;
 }
 
-/* The place of the parts of inner panel 'inner' of 'count' along the inner
-   dimension: first come the operands of the products with low parts, of all
-   inner panels, then the high parts. */
+/* Returns the places of the parts of inner panel 'inner' of 'count' along the
+   inner dimension: first come, for all inner panels, the operands of the
+   products with low parts, then those of the products of high parts. */
 inline hone_split_place place_of(const hone_cuda *c, int inner, int count) {
   hone_split_place p = {-1, -1, (int64_t)inner * HONE_PANEL};
   if (three_products(c)) {
@@ -32,7 +32,7 @@ inline hone_split_place place_of(const hone_cuda *c, int inner, int count) {
   return p;
 }
 
-/* The scale of the block column that holds the column. */
+/* Returns the scale of the block column that holds the column. */
 inline const hone_split_scale *scale_at(const hone_cuda *c, int64_t column) {
   int i = c->column_count - 1;
   while (i > 0 && c->columns[i].j > column)
@@ -45,7 +45,7 @@ struct f_block {
   int64_t i, m, c0, c1;
 };
 
-/* The address of a 16-bit number. */
+/* Returns the address of the 16-bit number with this index. */
 inline void *parts_at(void *base, int64_t element) {
   return static_cast<char *>(base) + 2 * element;
 }
@@ -54,11 +54,10 @@ inline hone_float_matrix matrix_f(const hone_cuda *c) {
   return {c->f, c->ld, c->n};
 }
 
-/* First zero pivot and overflow, on the device. */
 inline int *zero_pivot_flag(hone_cuda *c) { return c->flags; }
 inline int *overflow_flag(hone_cuda *c) { return c->flags + 1; }
 
-/* The first column of an inner panel, and its width. */
+/* The first column and the width of inner panel 'inner' of p. */
 inline int64_t inner_start(const hone_cuda_panel_info *p, int inner) {
   return p->k + (int64_t)inner * HONE_PANEL;
 }
@@ -67,8 +66,9 @@ inline int64_t inner_width(const hone_cuda_panel_info *p, int inner) {
   return left < HONE_PANEL ? left : (int64_t)HONE_PANEL;
 }
 
-/* The columns of a product. Those that pad F behind the last one take part. */
-inline int64_t padded(const hone_cuda *c, int64_t c0, int64_t c1) {
+/* Returns the number of columns of a product. Those that pad F behind the last
+   one take part. */
+inline int64_t padded_columns(const hone_cuda *c, int64_t c0, int64_t c1) {
   return (c1 == c->n ? c->ld : c1) - c0;
 }
 

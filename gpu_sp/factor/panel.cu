@@ -6,10 +6,10 @@
 
      level 1  each thread block does LU with partial pivoting on its rows, in
               registers, and posts the 16 pivot rows as candidates
-     level 2  every thread block does the same with the candidates of all (where
-              they are many, one of 16 thread blocks has first done it for each
-              16): this gives 16 pivot rows, with U and inv(L) of their 16 x 16
-              block
+     level 2  every thread block does the same with all candidates (where there
+              are many, one thread block has first chosen 16 of those of each 16
+              thread blocks): this gives the 16 pivot rows, with U and inv(L) of
+              their 16 x 16 block
      update   every thread block computes the pivot rows' part of U and its own
               rows' multipliers, and updates its rows; level 1 of the next 16
               columns begins as soon as those columns are up to date
@@ -115,8 +115,8 @@ __device__ __forceinline__ void rows_of_u(const panel_args &args, float *s,
           make_float4(sum[e][0], sum[e][1], sum[e][2], sum[e][3]);
 }
 
-/* Which of the step's pivot rows the row is; -1: none. */
-__device__ __forceinline__ int pivot_of(const shared_state *sh, int row) {
+/* Returns the number of the row among the step's pivot rows; -1: it is none. */
+__device__ __forceinline__ int pivot_number(const shared_state *sh, int row) {
   for (int e = 0; e < sh->owned; e++)
     if (sh->pivot[sh->own[e]] == row)
       return sh->own[e];
@@ -130,7 +130,7 @@ __device__ __forceinline__ void multipliers(const panel_args &args, float *s,
                                             const shared_state *sh, int c0,
                                             int first_row) {
   const int i = (int)threadIdx.x, stride = args.rows + 1;
-  const int q = is_used(sh, i) ? pivot_of(sh, first_row + i) : (int)STEP;
+  const int q = is_used(sh, i) ? pivot_number(sh, first_row + i) : (int)STEP;
   if (q < 0)
     return;
   float l[STEP];
@@ -190,13 +190,14 @@ __device__ __forceinline__ void eliminate(const panel_args &args, float *s,
   }
   for (int e = tid / HONE_PANEL; e < sh->owned; e += THREADS / HONE_PANEL) {
     const int p = sh->own[e], c = next + tid % HONE_PANEL;
-    if (c < args.w) /* of the pivot rows themselves */
+    if (c < args.w) /* the pivot rows themselves */
       s[c * stride + sh->pivot[p] - first_row] = right[c][p];
   }
   __syncthreads();
 }
 
-/* Updates the columns from 'from' on, in the warps that do not factor. */
+/* Updates the columns from 'from' on, in the warps that take no part in
+   level 1. */
 __device__ __forceinline__ void update(const panel_args &args, float *s,
                                        const shared_state *sh, int c0,
                                        int from) {
@@ -272,8 +273,8 @@ __device__ void find_moves(const panel_args &args, const shared_state *sh,
   __syncthreads();
 }
 
-/* Rows move between global and shared memory, a warp for each row, this many
-   rows at once. */
+/* Rows move between global and shared memory. A warp takes a row, and has this
+   many of its rows under way at once. */
 constexpr int ROWS_AT_ONCE = 8, WIDE = HONE_PANEL / 32;
 
 __device__ __forceinline__ void read_rows(const panel_args &args, float *s,
@@ -332,8 +333,8 @@ __global__ void __launch_bounds__(THREADS, 1) factor_panel(panel_args args) {
     sh->pivots[tid] = 0;
   if (tid < MOST_ROWS / 32)
     sh->used[tid] = 0;
-  if (tid == 0) /* Read before this thread block posts: no other gets to its
-                   end, and writes it, until then. */
+  if (tid == 0) /* Thread block 0 writes the tag at its end, which it does not
+                   reach before this thread block has posted. */
     sh->tag = __ldcg(&args.work->tag);
   __syncthreads();
   read_rows(args, s, sh, first_row);
@@ -389,7 +390,7 @@ struct panel_shape {
   size_t shared;                 /* bytes */
 };
 
-/* The shared memory that a kernel may ask for. */
+/* *bytes = the dynamic shared memory that a kernel may ask for. */
 cudaError_t shared_limit(size_t *bytes) {
   int device = 0, most = 0;
   cudaError_t e = cudaGetDevice(&device);

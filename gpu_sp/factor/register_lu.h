@@ -26,10 +26,10 @@ enum {
 
 constexpr unsigned ALL = 0xffffffffU;
 
-/* The warps exchange this for every column. A row holds the columns from
-   the present one on, and then, from its other end, its row of inv(L), L the
-   unit lower triangle of the pivot rows: entry (c - j) % 16 of the pivot row j
-   is u_jc for c >= j and inv(L)_jc for c < j. */
+/* The warps exchange this for every column. Entry (c - j) % 16 of pivot row j
+   is u_jc for c >= j and inv(L)_jc for c < j, L the unit lower triangle of the
+   pivot rows: the columns from the present one on come first, then the row's
+   part of inv(L). */
 struct lu_exchange {
   __align__(16) float row[STEP][LU_WARPS][STEP];
   __align__(16) unsigned key[STEP][LU_WARPS];
@@ -38,8 +38,9 @@ struct lu_exchange {
   int pivot_row[STEP]; /* result: that row, or -1 where none was left */
 };
 
-/* The warp's number. The shuffle tells the compiler that it is the same in all
-   lanes; otherwise every shuffle in a branch on it compiles to slow code. */
+/* Returns the warp's number. The shuffle tells the compiler that it is the same
+   in all lanes; otherwise every shuffle in a branch on it compiles to slow
+   code. */
 __device__ __forceinline__ int warp_number() {
   return __shfl_sync(ALL, (int)threadIdx.x / 32, 0);
 }
@@ -67,8 +68,9 @@ __device__ __forceinline__ unsigned key_of(float v, bool active, ordering o,
   return (active ? order : 0U) | (unsigned)(WARP_ROWS - 1 - row);
 }
 
-/* 1 / v nearly to the last bit, and 0 for 0. Where |v| > 2^126 the result is 0,
-   where |v| < 2^-126 it is not finite; the growth factor then shows it. */
+/* Returns 1 / v nearly to the last bit, and 0 for 0. Where |v| > 2^126 the
+   result is 0, where |v| < 2^-126 it is not finite; the growth factor then
+   shows it. */
 __device__ __forceinline__ float reciprocal(float v) {
   const float r = hone_reciprocal(v);
   return v != 0.0F ? fmaf(fmaf(-v, r, 1.0F), r, r) : 0.0F;
@@ -122,7 +124,7 @@ __device__ __forceinline__ void pick(const float (&a)[R][STEP], int r,
   }
 }
 
-/* The largest of the warps' keys; its low bits name the warp. */
+/* Returns the largest of the warps' keys; its low bits name the warp. */
 __device__ __forceinline__ unsigned
 best_warp(const unsigned (&keys)[LU_WARPS]) {
   const uint4 k = *reinterpret_cast<const uint4 *>(keys);
@@ -137,9 +139,10 @@ best_warp(const unsigned (&keys)[LU_WARPS]) {
   return best;
 }
 
-/* The LU, by the thread block's first warps: row 32 R w + 32 r + l is row r of
-   lane l of warp w, and bit r of active says whether that row of the lane takes
-   part. The result is in g after the thread block's next barrier.
+/* Factors the rows in a, by the thread block's first warps: row
+   32 R w + 32 r + l is row r of lane l of warp w, and bit r of active says
+   whether that row of the lane takes part. The result is in g after the thread
+   block's next barrier.
 
    The columns shift through the registers, so the present column is always the
    first, and the loop is one short piece of code; unrolled, it ran at the speed

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Splits a float into the 16-bit parts that tensor cores multiply: the high
-   part is the float rounded to FP16 or BF16, the low part what is left, rounded
-   likewise. Device code; included by the .cu files whose kernels split: read
-   steps.cu next. */
+   part is the float rounded to FP16 or BF16, the low part is the remainder,
+   rounded likewise. Device code; included by the .cu files whose kernels split.
+   Read steps.cu next. */
 #ifndef HONE_CUDA_SPLIT_FLOAT_H
 #define HONE_CUDA_SPLIT_FLOAT_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernels between the panels of the blocked LU (lu.cu): row moves, the
-   triangular solve that makes the pivot rows' part of U, both in single
-   precision, and the splitting of L and U into the 16-bit operands of the
-   trailing update. Read next: split_float.h for the splitting of one float,
-   panel.cu for the panels. */
+/* The kernels between the panels of the blocked LU (lu.cu), in single
+   precision: row moves, the triangular solve that computes the pivot rows of U,
+   and the splitting of L and U into the 16-bit operands of the trailing update.
+   Read next: split_float.h for the splitting of one float, panel.cu for the
+   panels. */
 #include "gpu_sp/factor/split_float.h"
 
 namespace {
@@ -64,8 +64,7 @@ __global__ void __launch_bounds__(THREADS)
   }
 }
 
-/* ---- The pivot rows' part of U --------------------------------------------
- */
+/* ---- The pivot rows of U ------------------------------------------------ */
 
 enum {
   ROWS_GROUPS = HONE_PANEL / HONE_STEP, /* warps, 16 rows each */
@@ -111,6 +110,66 @@ __device__ __forceinline__ void put_parts(const rows_out<T> &o, float v, int i,
   }
 }
 
+/* Loads L11, or U11^T. */
+template <bool SPD, int E>
+__device__ __forceinline__ void load_triangle(const float *f, int64_t ld,
+                                              int64_t k, int w, int tid,
+                                              rows_shared<E> *sh) {
+#pragma unroll 16
+  for (int n = tid; n < HONE_PANEL * HONE_PANEL; n += ROWS_THREADS) {
+    const int i = n / HONE_PANEL, j = n % HONE_PANEL;
+    if (!SPD)
+      sh->l[j][i] = i < w && j < i ? f[(k + i) * ld + k + j] : 0.0F;
+    else if (i == j) /* here i is the column */
+      sh->l[i][i] = i < w ? 1.0F / f[(k + i) * ld + k + i] : 1.0F;
+    else
+      sh->l[i][j] = j < w && i < j ? f[(k + i) * ld + k + j] : 0.0F;
+  }
+}
+
+/* Solves for a warp's own 16 rows, v, the first of which is 'row', and gives
+   them to the other warps in x. l: the triangle's columns at these rows. */
+template <bool SPD, int E>
+__device__ __forceinline__ void
+finish_rows(float (&v)[STEP][E], const float (*l)[ROWS_STRIDE], int row,
+            int lane, float (*x)[32 * E]) {
+#pragma unroll
+  for (int p = 0; p < STEP; p++) {
+#pragma unroll
+    for (int e = 0; e < E; e++)
+      if (SPD)
+        v[p][e] *= l[p][row + p];
+#pragma unroll
+    for (int q = p + 1; q < STEP; q++)
+#pragma unroll
+      for (int e = 0; e < E; e++)
+        v[q][e] -= l[p][row + q] * v[p][e];
+#pragma unroll
+    for (int e = 0; e < E; e++)
+      x[p][lane + 32 * e] = v[p][e];
+  }
+}
+
+/* Subtracts multiples of 16 finished rows from a warp's rows, the first of
+   which is 'row'. l: the triangle's columns at the finished rows. */
+template <int E>
+__device__ __forceinline__ void
+subtract_rows(float (&v)[STEP][E], const float (*l)[ROWS_STRIDE], int row,
+              int lane, const float (*finished)[32 * E]) {
+#pragma unroll
+  for (int p = 0; p < STEP; p++) {
+    float x[E];
+#pragma unroll
+    for (int e = 0; e < E; e++)
+      x[e] = finished[p][lane + 32 * e];
+#pragma unroll
+    for (int r = 0; r < STEP; r++)
+#pragma unroll
+      for (int e = 0; e < E; e++)
+        v[r][e] -= l[p][row + r] * x[e];
+  }
+}
+
 /* U = inv(L11) F, in place. Warp g holds the rows 16 g .. 16 g + 15 of 32 E
    columns in registers. In each step one warp finishes its rows, and the later
    warps subtract multiples of them from their own. The bound is the rate at
@@ -132,52 +191,16 @@ __global__ void __launch_bounds__(ROWS_THREADS)
     for (int e = 0; e < E; e++)
       v[r][e] =
           group * STEP + r < w && c + 32 * e < c1 ? at[r * ld + 32 * e] : 0.0F;
-#pragma unroll 16
-  for (int n = tid; n < HONE_PANEL * HONE_PANEL; n += ROWS_THREADS) {
-    const int i = n / HONE_PANEL, j = n % HONE_PANEL;
-    if (!SPD)
-      sh->l[j][i] = i < w && j < i ? f[(k + i) * ld + k + j] : 0.0F;
-    else if (i == j) /* here i is the column */
-      sh->l[i][i] = i < w ? 1.0F / f[(k + i) * ld + k + i] : 1.0F;
-    else
-      sh->l[i][j] = j < w && i < j ? f[(k + i) * ld + k + j] : 0.0F;
-  }
+  load_triangle<SPD, E>(f, ld, k, w, tid, sh);
   __syncthreads();
 #pragma unroll 1
   for (int step = 0; step < ROWS_GROUPS; step++) {
     const float(*l)[ROWS_STRIDE] = &sh->l[step * STEP];
-    if (group == step) {
-#pragma unroll
-      for (int p = 0; p < STEP; p++) {
-#pragma unroll
-        for (int e = 0; e < E; e++)
-          if (SPD)
-            v[p][e] *= l[p][step * STEP + p];
-#pragma unroll
-        for (int q = p + 1; q < STEP; q++)
-#pragma unroll
-          for (int e = 0; e < E; e++)
-            v[q][e] -= l[p][step * STEP + q] * v[p][e];
-#pragma unroll
-        for (int e = 0; e < E; e++)
-          sh->x[step % 2][p][lane + 32 * e] = v[p][e];
-      }
-    }
+    if (group == step)
+      finish_rows<SPD, E>(v, l, step * STEP, lane, sh->x[step % 2]);
     __syncthreads();
-    if (group > step) {
-#pragma unroll
-      for (int p = 0; p < STEP; p++) {
-        float x[E];
-#pragma unroll
-        for (int e = 0; e < E; e++)
-          x[e] = sh->x[step % 2][p][lane + 32 * e];
-#pragma unroll
-        for (int r = 0; r < STEP; r++)
-#pragma unroll
-          for (int e = 0; e < E; e++)
-            v[r][e] -= l[p][group * STEP + r] * x[e];
-      }
-    }
+    if (group > step)
+      subtract_rows<E>(v, l, group * STEP, lane, sh->x[step % 2]);
   }
   const float factor = PARTS > 0 ? scale->u : 1.0F;
 #pragma unroll
@@ -224,9 +247,9 @@ __global__ void __launch_bounds__(MOVE_THREADS)
       f[(int64_t)to[e] * ld + c] = v[e];
 }
 
-/* One thread block. It applies the panels' moves to map, one panel after the
-   other, then enters every row that they name once into the composed list, and
-   restores map. */
+/* See hone_cuda_compose. The one thread block applies the panels' moves to map,
+   one panel after the other, then enters every row that they name once into the
+   composed list, and restores map. */
 __global__ void __launch_bounds__(1024)
     compose(const hone_moves *moves, int panels, int *dst, int *src, int *perm,
             int *place, int *map) {

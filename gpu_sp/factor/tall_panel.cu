@@ -30,8 +30,9 @@ static_assert(GROUPS == WARPS, "a warp for each group of columns");
 
 /* ---- Kernels ------------------------------------------------------------ */
 
-/* Copies the w columns of the rows first .. first+rows-1 of f, or of the rows
-   that the list names there. A warp takes a row. */
+/* Copies w columns of the rows first .. first+rows-1 of f or, if there is a
+   list, of the rows that its entries first .. first+rows-1 name. A warp takes a
+   row. */
 __global__ void __launch_bounds__(THREADS)
     take_rows(const float *f, int64_t ld, const int *list, int64_t first,
               int64_t rows, int w, float *out) {
@@ -62,7 +63,7 @@ __global__ void write_moves(const hone_moves *copy, const int *list, int k,
                             int w, const int *found, hone_moves *moves,
                             int *zero_pivot) {
   __shared__ int pivot[HONE_PANEL];
-  __shared__ bool stays[HONE_PANEL]; /* is the row above w a pivot row? */
+  __shared__ bool stays[HONE_PANEL]; /* row i < w is a pivot row */
   const int i = (int)threadIdx.x;
   int *dst = moves->dst, *src = moves->src;
   dst[i] = src[i] = dst[HONE_PANEL + i] = src[HONE_PANEL + i] = -1;
@@ -177,8 +178,9 @@ __global__ void __launch_bounds__(THREADS)
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/* The rows of a part: those that one launch takes, or as many as was chosen,
-   but so many that two parts have fewer candidates than rows. */
+/* Returns the rows of a part: as many as one launch takes, or as many as were
+   chosen, but at least so many that two parts have fewer candidates than
+   rows. */
 int64_t rows_of_parts(int64_t chosen) {
   const int64_t least = 2 * HONE_PANEL, most = hone_cuda_panel_rows();
   if (chosen <= 0 || chosen > most)
@@ -193,11 +195,10 @@ struct tall_panel {
   cudaStream_t stream;
   /* Workspace */
   float *copy;
-  int *list[2];     /* of rows, counted from the panel's first */
-  hone_moves *last; /* moves of the copy */
-  int *found;       /* its first zero pivot */
-  hone_panel_room
-      panel; /* of hone_cuda_panel, for parts: none of them is tall */
+  int *list[2];          /* of rows, counted from the panel's first */
+  hone_moves *last;      /* moves of the copy */
+  int *found;            /* its first zero pivot */
+  hone_panel_room panel; /* of hone_cuda_panel, for parts, which are not tall */
   int64_t used;
   int64_t part_rows;
 };
@@ -240,8 +241,8 @@ cudaError_t factor_copy(const tall_panel &t, const int *list, int64_t first,
                           : e;
 }
 
-/* One level of the tournament: of the *count rows of the list (NULL: all), the
-   pivot rows of each part make the list 'next'. */
+/* Does one level of the tournament: divides the *count rows of the list (NULL:
+   all rows) into parts, and makes a list of the parts' pivot rows, 'next'. */
 cudaError_t reduce_candidates(const tall_panel &t, const int *list, int *next,
                               int64_t *count) {
   const int64_t parts = divide_up(*count, t.part_rows);
@@ -280,7 +281,7 @@ cudaError_t choose_pivots(const tall_panel &t, hone_moves *moves,
     e = factor_copy(t, list, 0, count);
   if (e == cudaSuccess)
     e = finish_moves(t, list, moves, zero_pivot);
-  if (e == cudaSuccess) /* by rows of the matrix, not of the panel */
+  if (e == cudaSuccess) /* the moves count rows from the matrix's first one */
     e = hone_cuda_move(t.f - t.k * t.ld, t.ld, t.w, 0, 0,
                        {moves->dst, moves->src, 2 * HONE_PANEL}, t.stream);
   if (e == cudaSuccess)

@@ -4,11 +4,10 @@
    the 16 pivot rows as candidates; then every thread block factors the
    candidates of all, and so finds the same 16 pivot rows.
 
-   The time from one step of 16 columns to the next is what counts. So no thread
-   block decides for the others, and there are no counters and no fences: each
-   number is posted in one word with the tag of its step, and a reader reads
-   until the tag is right. Included by panel.cu alone, which is what to read
-   next. */
+   The time from one step of 16 columns to the next bounds the panel's. So no
+   thread block decides for the others, and there are no counters and no fences:
+   each number is posted in one word with the tag of its step, and a reader
+   reads until the tag is right. Included by panel.cu alone; read that next. */
 #ifndef HONE_CUDA_TOURNAMENT_H
 #define HONE_CUDA_TOURNAMENT_H
 
@@ -19,19 +18,21 @@ namespace {
 enum {
   MAX_BLOCKS = 128,
   CANDIDATES = MAX_BLOCKS * STEP,
-  MERGED_BLOCKS = 32, /* candidates of so many are factored at once, */
-  GROUP = 16,         /* with more, those of groups of so many first */
+  MERGED_BLOCKS = 32, /* the candidates of so many thread blocks are factored at
+                         once; */
+  GROUP = 16,         /* of more, those of so many are factored first */
   FINALISTS = MAX_BLOCKS / GROUP * STEP,
-  MOST_ROWS = 384,            /* of a thread block: its shared memory's limit */
+  MOST_ROWS = 384,            /* of a thread block, by its shared memory */
   CANDIDATE_STRIDE = STEP + 1 /* floats apart, against bank conflicts */
 };
 
 /* A number of 32 bits, and above it the tag of its step. */
 typedef unsigned long long posted;
 
-/* Workspace of the panels. The words of a step are read until those of the next
-   step have come from every thread block, so the step after that may overwrite
-   them. */
+/* Workspace of the panels. A thread block posts the words of a step only when
+   it has read all words of the step before. So whoever has seen the words of
+   all thread blocks for the present step may overwrite those of the step
+   before: two sets are enough. */
 struct panel_work {
   unsigned tag;              /* the last one used */
   posted row[2][CANDIDATES]; /* -1: none */
@@ -75,9 +76,9 @@ struct shared_state {
                                     a pivot row */
 };
 
-/* The scratch area holds the candidates; and then, of the pivot rows, U right
-   of the step, column by column, followed by what it is computed from, row by
-   row. */
+/* The scratch area holds the candidates; afterwards the pivot rows in the
+   columns right of the step: first U, column by column, then the entries of A
+   that U is computed from, row by row. */
 typedef float candidate_row[CANDIDATE_STRIDE];
 __device__ __forceinline__ candidate_row *candidates_at(const panel_args &args,
                                                         float *s) {
@@ -98,7 +99,7 @@ __device__ __forceinline__ bool is_used(const shared_state *sh, int i) {
   return (sh->used[i / 32] >> (i % 32)) & 1;
 }
 
-/* Level 1: the first warps factor the thread block's rows. */
+/* Does level 1: the first warps factor the thread block's rows. */
 template <int R>
 __device__ __forceinline__ void level_one(const panel_args &args,
                                           const float *s, shared_state *sh,
@@ -138,8 +139,8 @@ __device__ __forceinline__ unsigned receive(const posted *from, unsigned tag) {
   return (unsigned)word;
 }
 
-/* Where the candidates of one LU are posted, from the first one on: 16 numbers
-   each, 'stride' words from candidate to candidate. */
+/* Where the candidates of one LU are posted: 16 numbers for each, 'stride'
+   words from candidate to candidate. */
 struct candidate_list {
   const posted *row, *number, *value;
   int stride, count;
@@ -185,8 +186,8 @@ __device__ __forceinline__ void store_four(const candidate_list &of, int unit,
   }
 }
 
-/* Level 2, for at most 128 R candidates: all threads of the thread block bring
-   them to shared memory, and the first warps factor them. */
+/* Does level 2, for at most 128 R candidates: all threads of the thread block
+   bring them to shared memory, and the first warps factor them. */
 template <int R>
 __device__ __forceinline__ void
 level_two(const panel_args &args, const candidate_list &of, shared_state *sh,
@@ -271,8 +272,9 @@ __device__ __forceinline__ void post_group_winners(const panel_args &args,
          tag);
 }
 
-/* Level 2, after a level for groups where there are many thread blocks. The
-   result is in sh->exchange, and refers to the candidates of the last level. */
+/* Does level 2, where there are many thread blocks after a level for groups of
+   them. The result is in sh->exchange, and refers to the candidates of the last
+   level. */
 __device__ __forceinline__ void choose_pivots(const panel_args &args, float *s,
                                               shared_state *sh, int c0,
                                               unsigned tag) {

@@ -10,11 +10,13 @@
    copied as a whole. Memory that the device can read itself (pinned, managed,
    or its own: hone_host_copy) is sent as it is.
 
-   Of a symmetric matrix the upper triangle is sent, in steps as wide as a
-   chunk. The threads look for NaN and Inf in the other triangle, and compare
-   both by a sum that is zero if A is symmetric: only then does the copy made of
-   one triangle equal A. Read next: round.h. */
-#include "gpu_sp/state.h"
+   Of a symmetric matrix only the upper triangle is sent, completed to whole
+   chunks. The threads look for NaN and Inf in the other triangle, and compare
+   both triangles by a sum that is zero if A is symmetric: only then does the
+   copy made of one triangle equal A. Read next: round.h. */
+#include "gpu_sp/feed/feed.h"
+
+#include "gpu_sp/create.h"
 
 extern "C" {
 #include "base/rounding.h"
@@ -32,8 +34,8 @@ int64_t load_number(const int64_t *p) {
   return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
 
-/* Waits until the slot's number is at least 'wanted'; false: the job has
- * failed. */
+/* Waits until *number is at least 'wanted'; returns false if the job has failed
+   before. */
 bool reached(const hone_cuda_job *job, const int64_t *number, int64_t wanted) {
   while (load_number(number) < wanted) {
     if (__atomic_load_n(&job->status, __ATOMIC_RELAXED) != HONE_OK)
@@ -50,8 +52,9 @@ void fail(hone_cuda_job *job, int st) {
     __atomic_store_n(&job->status, st, __ATOMIC_RELEASE);
 }
 
-/* Chunk 'number' may use its slot once the chunk before it there has been sent
-   and has arrived. Its first task waits for that and opens the slot. */
+/* A chunk may use its slot once the chunk before it there has been sent and has
+   arrived. The chunk's first task waits for that and opens the slot; the others
+   wait for the first. Returns false if the job has failed. */
 bool open_slot(hone_cuda *c, int64_t number, bool first) {
   hone_cuda_job *job = &c->job;
   hone_cuda_slot *slot = c->ring + number % HONE_CUDA_SLOTS;
@@ -67,7 +70,8 @@ bool open_slot(hone_cuda *c, int64_t number, bool first) {
   return reached(job, &slot->opened, number + 1);
 }
 
-/* Sends w columns of 'bytes' bytes, ld bytes apart on both sides. */
+/* Sends w columns of 'bytes' bytes, which lie ld bytes apart in the slot and on
+   the device. */
 int send(hone_cuda *c, hone_cuda_slot *slot, void *to, size_t ld, size_t bytes,
          int64_t w) {
   int st = CALL(cudaSetDevice(c->ordinal));
@@ -78,10 +82,11 @@ int send(hone_cuda *c, hone_cuda_slot *slot, void *to, size_t ld, size_t bytes,
   return st;
 }
 
-/* Part number 'part' of 'parts' equal parts of the count rows from 'row' on. */
 struct row_range {
   int64_t at, count;
 };
+/* Returns part number 'part' of 'parts' equal parts of the count rows from
+   'row' on. */
 row_range part_of(int64_t row, int64_t count, int64_t part, int64_t parts) {
   const int64_t each = (count + parts - 1) / parts, left = count - part * each;
   return {row + part * each, left < each ? left : each};
@@ -103,8 +108,8 @@ void add_symmetry_sum(hone_cuda *c, const double *column, int64_t at,
     __atomic_add_fetch(&c->asymmetry, sum, __ATOMIC_RELAXED);
 }
 
-/* The block column's last chunk has been sent. */
-int column_sent(hone_cuda *c, hone_cuda_column *col) {
+/* Records that the block column's last chunk has been sent. */
+int record_column_sent(hone_cuda *c, hone_cuda_column *col) {
   const int st =
       col->fed ? CALL(cudaEventRecord(col->fed, c->feed)) : (int)HONE_OK;
   __atomic_store_n(&col->arrived, 1, __ATOMIC_RELEASE);
@@ -146,10 +151,11 @@ void do_task(hone_cuda *c, int64_t task) {
        send(c, slot, c->a + j * c->lda, ld, (size_t)high * sizeof(double), w));
   __atomic_store_n(&slot->sent, number + 1, __ATOMIC_RELEASE);
   if (__atomic_add_fetch(&col->sent, 1, __ATOMIC_ACQ_REL) == col->chunks)
-    fail(job, column_sent(c, col));
+    fail(job, record_column_sent(c, col));
 }
 
-/* Takes and does one task; false: no task is left, or the job has failed. */
+/* Takes and does one task; returns false if none is left, or the job has
+   failed. */
 bool do_one_task(hone_cuda *c) {
   hone_cuda_job *job = &c->job;
   if (__atomic_load_n(&job->status, __ATOMIC_RELAXED) != HONE_OK)
@@ -194,10 +200,10 @@ void start_job(hone_cuda *c, const hone_dense *a, hone_cuda_column *column,
     hone_pool_start(c->pool, do_tasks, c);
 }
 
-/* Waits for the column, and takes tasks meanwhile. */
+/* Waits until the column has been sent, and does tasks meanwhile. */
 void wait_for(hone_cuda *c, const hone_cuda_column *col) {
   hone_cuda_job *job = &c->job;
-  while (!hone_cuda_sent(col) &&
+  while (!hone_cuda_column_sent(col) &&
          __atomic_load_n(&job->status, __ATOMIC_RELAXED) == HONE_OK)
     hone_cuda_feed_help(c);
 }
@@ -224,7 +230,7 @@ int feed_directly(hone_cuda *c, int64_t to) {
   return st;
 }
 
-/* A slot for the calling thread alone. */
+/* Takes the next slot for the calling thread alone. */
 int next_slot(hone_cuda *c, hone_cuda_slot **slot) {
   *slot = c->ring + c->chunks % HONE_CUDA_SLOTS;
   (*slot)->opened = (*slot)->sent = ++c->chunks;
@@ -246,7 +252,8 @@ int hone_cuda_feed_create(hone_cuda *c) {
   for (int i = 0; i < HONE_CUDA_SLOTS && st == HONE_OK; i++) {
     hone_cuda_slot *slot = c->ring + i;
     st = hone_cuda_pin(c, reinterpret_cast<void **>(&slot->memory), bytes);
-    TRY_CUDA(cudaEventCreateWithFlags(&slot->free, cudaEventDisableTiming));
+    TRY(CREATE(&slot->free,
+               cudaEventCreateWithFlags(&slot->free, cudaEventDisableTiming)));
   }
   return st;
 }
@@ -290,7 +297,7 @@ void hone_cuda_feed_start(hone_cuda *c, const hone_dense *a, int count) {
     start_job(c, a, c->columns, count);
 }
 
-bool hone_cuda_sent(const hone_cuda_column *column) {
+bool hone_cuda_column_sent(const hone_cuda_column *column) {
   return load_number(&column->arrived) != 0;
 }
 
@@ -304,16 +311,14 @@ void hone_cuda_feed_stop(hone_cuda *c) {
     fail(&c->job, HONE_CANCELLED);
     (void)end_job(c);
   }
-  if (c->original_readable) /* the device itself may still be reading the
-                             * caller's memory
-                             */
+  if (c->original_readable) /* the device itself may be reading it still */
     (void)cudaStreamSynchronize(c->feed);
   if (c->original_on_device && !c->a)
     (void)cudaStreamSynchronize(c->work);
 }
 
-int hone_cuda_feed(hone_cuda *c, const hone_dense *a, int64_t to,
-                   cudaEvent_t fed) {
+int hone_cuda_feed_columns(hone_cuda *c, const hone_dense *a, int64_t to,
+                           cudaEvent_t fed) {
   int st = HONE_OK;
   const bool under_way = c->job.running;
   if (c->fed < to && !c->original_readable && !under_way) {
@@ -330,8 +335,8 @@ int hone_cuda_feed(hone_cuda *c, const hone_dense *a, int64_t to,
     st = end_job(c);
   if (c->fed < to && c->original_readable)
     st = feed_directly(c, to);
-  if (st == HONE_OK &&
-      c->fed < to) /* after a failure nothing may rely on A's columns there */
+  /* After a failure nothing may rely on columns of A on the device. */
+  if (st == HONE_OK && c->fed < to)
     c->fed = to;
   if (fed && !c->arriving)
     TRY_CUDA(cudaEventRecord(fed, c->feed));

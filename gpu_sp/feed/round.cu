@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Makes rows of floats of the caller's columns of doubles: scales, rounds and
-   transposes them, and writes each row where the row exchanges so far have
-   brought it. Tiles pass through shared memory, so that both matrices are
-   accessed in contiguous pieces. Read next: feed.cu, which copies the columns
-   to the device, and factor/lu.cu. */
+/* Scales, rounds and transposes the caller's columns of doubles, and writes
+   each row of floats where the row exchanges so far have brought it. Tiles pass
+   through shared memory, so that both matrices are accessed in contiguous
+   pieces. Read next: feed.cu, which copies the columns to the device, and
+   factor/lu.cu. */
 #include "gpu_sp/feed/round.h"
 
 #include <cfloat>
@@ -20,12 +20,12 @@ struct rounded {
   unsigned top;     /* the bits of the largest magnitude */
 };
 
-/* The sizes of one transposition. */
+/* The sizes of the matrices of one transposition. */
 struct extents {
   int64_t n, lda; /* rows, and leading dimension of a */
   int64_t j, w;   /* first column in the matrix, columns */
   int64_t ldf;
-  bool upper; /* what stands below the diagonal counts as 0 */
+  bool upper; /* entries below the diagonal count as 0 */
 };
 
 __device__ __forceinline__ float entry(double a, double row, double col,

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The room feed brings the caller's matrix A to the device. feed.cu copies
-   columns of doubles through pinned buffers; the kernels declared here scale
-   them, round them to floats and write them into F, row by row. Read next:
-   feed.cu for the copies, round.cu for the kernels, then factor/factor.h for
-   what becomes of F. */
+/* Kernels that scale columns of A, which feed.cu has copied to the device,
+   round them to floats and write them into F, row by row. Read next: round.cu
+   for the kernels, then factor/factor.h for what becomes of F. */
 #ifndef HONE_CUDA_ROUND_H
 #define HONE_CUDA_ROUND_H
 
 #include "gpu_sp/launch.h"
 
-/* Columns j .. j+w-1 of a double-precision matrix of which 'rows' rows count.
-   Column-major on the device; a points to its column 0. */
+/* Columns j .. j+w-1 of a double-precision matrix, and of those its first
+   'rows' rows. Column-major on the device; a points to column 0. */
 struct hone_double_columns {
   const double *a; /* rows x (j+w), lda */
   int64_t lda, rows;
@@ -30,7 +28,7 @@ struct hone_rounded {
   int64_t ldf;
   const int *place; /* device; NULL: row i stays row i */
   unsigned *top;    /* device: raised to the bits of the largest magnitude
-                       written; to Inf's where one is not finite */
+                       written; to those of Inf where one is not finite */
   unsigned long long *flushed; /* device: raised by the number of entries that
                                   were not 0 and became 0; NULL for floats */
 };

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Computes block rows of U and block columns of L in the forms beside the
-   default (forms.h), in single precision. F is kept row by row, so cuBLAS sees
-   the transpose of everything.
+/* Computes block rows of U and block columns of L by the methods that a caller
+   may choose (forms.h), in single precision. F is kept row by row, so cuBLAS
+   sees the transpose of every matrix.
 
-   Seeded: X = inv(L11) A12, or A21 inv(U11), is first a product with the
-   inverse of the diagonal block, and is then corrected: the defect of X times
-   the inverse is added to X. The relative error of the inverse of a triangle of
-   128 is about its condition number times 2^-24, and each correction gains that
-   factor again. So one or two corrections make X as accurate as substitution
-   would, which the size of the last one shows. That is measured on the device,
-   for each row or column by itself, so that a small one is not hidden by a
-   large one; NaN and Inf never pass. Read next: crout.h for the iterative Crout
-   method, diagonal.cu. */
+   Seeded: X = inv(L11) A12, or A21 inv(U11), is first computed as a product
+   with the inverse of the diagonal block, and is then corrected: the defect of
+   X times the inverse is added to X. The relative error of the inverse of a
+   triangle of order 128 is about its condition number times 2^-24, and each
+   correction reduces the error of X by that factor. So one or two corrections
+   make X as accurate as substitution would. Whether they did is told by the
+   size of the last correction, which is measured on the device, for each row or
+   column by itself, so that a small one is not hidden by a large one; NaN and
+   Inf count as large. Read next: crout.h for the iterative Crout method,
+   diagonal.cu. */
 #include "gpu_sp/factor/split_float.h"
-#include "gpu_sp/state.h"
+#include "gpu_sp/forms/forms.h"
 
 #include "gpu_sp/forms/crout.h"
 
@@ -23,8 +24,8 @@ namespace {
 
 const int CORRECTIONS = 4; /* at most, before a direct solve */
 
-/* A correction smaller than this part of X is the last one: what it leaves is
-   this part of the correction, or what substitution would leave too. */
+/* A correction smaller than this part of X is the last one: the error that it
+   leaves is this part of the correction, or the error of substitution. */
 constexpr float SMALL = 0x1p-10F;
 /* Tolerance of the iteration of crout.h, relative to the right-hand side. */
 const double CROUT_TOLERANCE = 0x1p-24;
@@ -46,8 +47,8 @@ __global__ void triangles(const float *block, int64_t ld, int w, float *lower,
   upper[at] = j >= i ? v : 0.0F;
 }
 
-/* Writes L11 and the unit matrix side by side: hone_cuda_rows makes inv(L11) of
-   the latter. */
+/* Writes L11 and the unit matrix side by side; hone_cuda_rows then replaces the
+   latter by inv(L11). */
 __global__ void l_and_identity(const float *block, int64_t ld, int w,
                                float *out) {
   const int i = (int)blockIdx.x, j = (int)threadIdx.x;
@@ -56,13 +57,15 @@ __global__ void l_and_identity(const float *block, int64_t ld, int w,
   row[HONE_PANEL + j] = i == j ? 1.0F : 0.0F;
 }
 
-/* The bits of magnitudes are ordered as the magnitudes are; those of NaN are
-   above all. */
+/* Returns the bits of |v|, which are ordered as the magnitudes are; those of
+   NaN are the largest. */
 __device__ __forceinline__ unsigned magnitude(float v) {
   return __float_as_uint(fabsf(v));
 }
 
-__device__ __forceinline__ void judge(unsigned step, unsigned x, int *changed) {
+/* *changed becomes 1 if the step is not small beside x. */
+__device__ __forceinline__ void compare_step(unsigned step, unsigned x,
+                                             int *changed) {
   const float e = __uint_as_float(step), to = __uint_as_float(x);
   if (!(e <= SMALL * to && to <= FLT_MAX))
     *changed = 1; /* many threads may write the same */
@@ -87,7 +90,7 @@ __global__ void __launch_bounds__(THREADS)
   top = __reduce_max_sync(0xffffffffU, top);
   top_step = __reduce_max_sync(0xffffffffU, top_step);
   if (lane == 0)
-    judge(top_step, top, changed);
+    compare_step(top_step, top, changed);
 }
 
 /* X += step, a thread for each column. */
@@ -104,7 +107,7 @@ __global__ void __launch_bounds__(THREADS)
     top = max(top, magnitude(v));
     top_step = max(top_step, magnitude(e));
   }
-  judge(top_step, top, changed);
+  compare_step(top_step, top, changed);
 }
 
 /* Splits finished rows of U: see hone_cuda_rows. */
@@ -169,10 +172,9 @@ cudaError_t both_triangles(const hone_cuda *c, const hone_cuda_queue &on,
   return cudaGetLastError();
 }
 
-/* ---- A block row or block column ------------------------------------------
- */
+/* ---- A block row or block column ---------------------------------------- */
 
-/* X with T X = B (left: T = L11) or X T = B (T = U11). X overwrites B. */
+/* A system T X = B (left: T = L11) or X T = B (T = U11). X overwrites B. */
 struct block_solve {
   bool left;
   bool kept;          /* B has been copied to queue.right */
@@ -183,8 +185,8 @@ struct block_solve {
   int64_t lds; /* leading dimension of queue.right, .defect and .step */
 };
 
-/* out = alpha ... + beta out: indices into forms.constants, and a matrix on the
-   device, row by row. */
+/* The result of a product, out = alpha (...) + beta out, row by row on the
+   device. alpha and beta are indices into forms.constants. */
 struct update_of {
   int alpha, beta;
   float *out;
@@ -197,8 +199,8 @@ struct rows_of_floats {
   int64_t ld;
 };
 
-/* out = alpha a b + beta out, all row by row: X's size, and the width w of the
-   diagonal block as the inner dimension. */
+/* out = alpha a b + beta out, all row by row; out has the size of X, and the
+   inner dimension is the width w of the diagonal block. */
 int product(const hone_cuda *c, const hone_cuda_queue &on, const block_solve &s,
             const rows_of_floats &a, const rows_of_floats &b,
             const update_of &u) {
@@ -312,7 +314,7 @@ int crout(hone_cuda *c, const hone_cuda_queue &on, const block_solve &s) {
   return st == HONE_OK ? st : direct(c, on, s);
 }
 
-/* The block column of L below the diagonal block. */
+/* Describes the block column of L below the diagonal block. */
 block_solve below(const hone_cuda *c, const hone_cuda_queue &on, int64_t k,
                   int64_t w) {
   block_solve s = {};

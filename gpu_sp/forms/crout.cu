@@ -25,8 +25,7 @@ struct hone_crout {
 
 namespace {
 
-/* ---- cuBLAS, loaded when it is first needed --------------------------------
- */
+/* ---- cuBLAS, loaded when it is first needed ------------------------------ */
 
 #ifdef HONE_EMULATE
 bool open_blas(hone_crout_blas *) { return false; }
@@ -144,7 +143,7 @@ struct place {
 };
 
 /* Prepares a section whose diagonal section begins at d and has w columns:
-   keeps what stands there, and puts the guess there. */
+   copies what is in Z there, which is A, and writes the guess there. */
 template <class T>
 int begin(const run<T> &f, task<T> *t, int queue, kind what, int64_t d,
           int64_t w, const place &at) {
@@ -185,8 +184,9 @@ int begin(const run<T> &f, task<T> *t, int queue, kind what, int64_t d,
 }
 
 /* Looks for zero pivots and for entries that are not finite in sections at
- * rest. */
-template <class T> int judge(const run<T> &f, const task<T> *t, int tasks) {
+   rest. */
+template <class T>
+int find_breakdown(const run<T> &f, const task<T> *t, int tasks) {
   int st = HONE_OK, verdict = HONE_OK;
   for (int q = 0; q < tasks && st == HONE_OK; q++) {
     st = clear_flags(*t[q].on, BAD, 2);
@@ -217,7 +217,7 @@ template <class T> int do_diagonal(const run<T> &f, int64_t d, int64_t end) {
   f.r->diagonal_sweeps += t.sweeps;
   f.r->diagonal_most = HONE_MAX(f.r->diagonal_most, t.sweeps);
   f.r->at_bound += st == HONE_OK && !t.at_rest;
-  TRY(judge(f, &t, 1));
+  TRY(find_breakdown(f, &t, 1));
   return st == HONE_OK && !t.at_rest ? (int)HONE_NOT_CONVERGED : st;
 }
 
@@ -244,7 +244,7 @@ int do_pair(const run<T> &f, int64_t d, int64_t end, int64_t from, int64_t to) {
                 t[q].s);
     st = launched();
   }
-  TRY(judge(f, t, 2));
+  TRY(find_breakdown(f, t, 2));
   return st;
 }
 
@@ -257,7 +257,7 @@ template <class T> int factor(const run<T> &f) {
     for (int64_t from = end; from < f.n && st == HONE_OK; from += w)
       st = do_pair(f, d, end, from, HONE_MIN(f.n, from + w));
   }
-  /* on every path, nothing enqueued here is still running on return */
+  /* nothing that was enqueued is still running on return */
   for (const hone_crout_queue &on : f.c->queues) {
     const int waited = wait(on);
     st = st == HONE_OK ? waited : st;
@@ -314,9 +314,11 @@ int allocate(hone_crout *c) {
   const size_t flags = HONE_CROUT_FLAGS *
                        sizeof(int); /* which are a multiple of the alignment */
   const size_t part = (size_t)(c->width * c->width) * sizeof(double);
-  int st = status_of(cudaMalloc(&c->memory, 2 * flags + 4 * part));
-  TRY(status_of(
-      cudaMallocHost(reinterpret_cast<void **>(&c->seen), 2 * flags)));
+  int st = status_of(hone_cuda_null_unless_created(
+      &c->memory, cudaMalloc(&c->memory, 2 * flags + 4 * part)));
+  TRY(status_of(hone_cuda_null_unless_created(
+      &c->seen,
+      cudaMallocHost(reinterpret_cast<void **>(&c->seen), 2 * flags))));
   for (int q = 0; q < 2 && st == HONE_OK; q++) {
     hone_crout_queue *on = c->queues + q;
     char *at = static_cast<char *>(c->memory) + (size_t)q * 2 * part;
@@ -325,8 +327,9 @@ int allocate(hone_crout *c) {
     on->flags = reinterpret_cast<int *>(static_cast<char *>(c->memory) +
                                         4 * part + (size_t)q * flags);
     on->seen = c->seen + q * HONE_CROUT_FLAGS;
-    st = status_of(
-        cudaStreamCreateWithFlags(&on->stream, cudaStreamNonBlocking));
+    st = status_of(hone_cuda_null_unless_created(
+        &on->stream,
+        cudaStreamCreateWithFlags(&on->stream, cudaStreamNonBlocking)));
   }
   return st;
 }

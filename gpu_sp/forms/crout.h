@@ -5,9 +5,9 @@
      L. Cejka, Parallel LU Decomposition for the GPU, Czech Technical
      University, Prague, 2022.
 
-   There is no pivoting, so a leading minor that is zero, or nearly so, makes
-   the factors useless. The method is published so; Hone's solver does not
-   depend on it. Read next: crout.cu for the whole matrix, crout_triangle.cu for
+   As in the publication there is no pivoting, so a leading minor that is zero,
+   or nearly so, makes the factors useless. Hone's solver does not depend on
+   this method. Read next: crout.cu for the whole matrix, crout_triangle.cu for
    a triangle inside the blocked LU, crout_sweep.h for the sweeps of both.
 
    A = L U with U unit upper triangular and the pivots on the diagonal of L.
@@ -18,11 +18,11 @@
      l_ij <- a_ij - sum_{k<j} l_ik u_kj               (i >= j)
      u_ij <- (a_ij - sum_{k<i} l_ik u_kj) / l_ii      (i < j)
 
-   first a section on the diagonal, then the pair of sections to its right and
-   below it, the next pair outward, and so on. No element depends on itself, so
-   a diagonal section of s columns is at rest after 2 s sweeps and a pair after
-   s + 1, whatever the guess was. With tolerance 0 it then has the bits that the
-   direct method computes.
+   The sections are computed in this order: one on the diagonal, then the pair
+   beside it to the right and below, the next pair further out, and so on. No
+   element depends on itself, so a diagonal section of s columns is at rest
+   after 2 s sweeps and a pair after s + 1, whatever the guess was. With
+   tolerance 0 it then has the bits that the direct method computes.
 
    Six things differ from the publication. A change that is NaN or Inf counts as
    a change (there such sections counted as converged). The number of sweeps is
@@ -97,7 +97,7 @@ typedef struct hone_crout_options {
 
 typedef struct hone_crout_report {
   int32_t status;
-  int32_t prefix; /* HONE_CROUT_GEMM, ...: what was done */
+  int32_t prefix; /* HONE_CROUT_GEMM, ...: the one that was used */
   int64_t n, section;
   int64_t diagonals, pairs; /* including pairs narrower than the others */
   int64_t diagonal_sweeps, diagonal_most; /* sum and maximum over sections */
@@ -128,10 +128,11 @@ void hone_crout_destroy(hone_crout *crout);
 int64_t hone_crout_section(int64_t n, const hone_crout_options *options);
 
 /* Factors the device matrix a (n x n, lda, no operation pending on it) in
-   place: it becomes Z. Returns when it is there. report may be NULL. One call
-   at a time for one crout. Statuses: HONE_OK             every section is at
-   rest, every entry finite HONE_NOT_CONVERGED  a diagonal section is not at
-   rest: with tolerance 0 only where options.max_diagonal is below 2 s
+   place: it becomes Z. Returns when that is complete. report may be NULL. One
+   call at a time for one crout. Statuses:
+     HONE_OK             every section is at rest, every entry finite
+     HONE_NOT_CONVERGED  a diagonal section is not at rest: with tolerance 0
+                         only where options.max_diagonal is below 2 s
      HONE_SINGULAR       the pivot of report->column is zero
      HONE_OVERFLOW       an entry of report->column is NaN or Inf, in A or in
                          its factors
@@ -154,7 +155,7 @@ enum {
   HONE_CROUT_FROM_X = 1 /* the caller has put X, packed, at work */
 };
 
-/* How to iterate, and in which memory, which stays the caller's. */
+/* The choices for the iteration, and its memory, which stays the caller's. */
 typedef struct hone_crout_solver {
   int32_t block, guess, sweeps_per_read; /* as above */
   double tolerance;   /* of |u_jj| times the change, relative to the largest
@@ -169,11 +170,11 @@ typedef struct hone_crout_solver {
 int64_t hone_crout_work_bytes(int64_t k, int64_t m);
 
 /* b = b inv(U): U upper, k x k, with its diagonal, k <= HONE_CROUT_WIDTH; b
-   m x k; column-major. X <- (B - X strict(U)) inv(diag(U)). What stands below
-   U's diagonal is not read. The factorization keeps F row by row, so L X = B
-   there is X^T L^T = B^T here, with U = L^T unit.
-   Returns HONE_OK; HONE_NOT_CONVERGED when max_sweeps were not enough or
-   numbers are not finite: b is then B again, for a direct solve. Otherwise
+   m x k; column-major. The iteration is X <- (B - X strict(U)) inv(diag(U)).
+   Entries below U's diagonal are not read. The factorization keeps F row by
+   row, so L X = B there is X^T L^T = B^T here, with U = L^T unit. Returns
+   HONE_OK; HONE_NOT_CONVERGED when max_sweeps were not enough or numbers are
+   not finite: b is then B again, for a direct solve. Otherwise
    HONE_NULL_POINTER, HONE_BAD_SIZE, HONE_BAD_LEADING_DIMENSION or
    HONE_BAD_OPTION, with b untouched, or HONE_DEVICE_FAILED. *sweeps: sweeps
    made; may be NULL. */

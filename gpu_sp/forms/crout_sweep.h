@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sections of the iterative Crout method, and triangular solves by the same
-   iteration, swept over until they are at rest: see crout.h. One kernel sweeps
-   every kind of section, in single or double precision, in place. Other thread
-   blocks may read an element before or after it changes; in a sweep that
+/* Sweeps over sections of the iterative Crout method, and over triangular
+   solves by the same iteration, until they are at rest: see crout.h. One kernel
+   sweeps every kind of section, in single or double precision, in place. Other
+   thread blocks may read an element before or after it changes; in a sweep that
    changes nothing there is no difference. Included by crout.cu and
-   crout_triangle.cu alone, which are what to read next. */
+   crout_triangle.cu alone; read these next. */
 #ifndef HONE_CROUT_SWEEP_H
 #define HONE_CROUT_SWEEP_H
 
@@ -45,7 +45,7 @@ template <class T> struct section {
   T *z;           /* the section itself, ldz; a part of lower or upper */
   const T *pivot; /* first element of the diagonal with the pivots, ldp */
   int64_t ldl, ldu, ldz, ldp;
-  const T *a;      /* what stood at z before the iteration, packed: ldw */
+  const T *a;      /* the contents of z before the iteration, packed: ldw */
   const T *prefix; /* the first terms of the sums, ldw; NULL: none */
   int64_t ldw;
   const T *scale; /* of the tolerance, for each row; NULL: 1 */
@@ -65,12 +65,13 @@ __device__ inline double magnitude(double v) { return fabs(v); }
 template <class T> __device__ inline bool finite(T v) { return v - v == T(0); }
 __device__ inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* The number of terms of the sum of element (i, j) in its own section. */
+/* Returns the number of terms that the sum of element (i, j) has in its own
+   section. */
 __device__ inline int64_t terms(int kind, int64_t i, int64_t j) {
   return kind == DIAGONAL ? least(i, j) : kind == RIGHT ? i : j;
 }
 
-/* Is the element divided by a pivot? */
+/* Returns true if the element is divided by a pivot. */
 __device__ inline bool divided(int kind, int64_t i, int64_t j) {
   return kind == RIGHT || kind == COLUMNS || (kind == DIAGONAL && i < j);
 }
@@ -118,10 +119,10 @@ __device__ T last_tile(const section<T> &s, int64_t i, int64_t j, int64_t from,
   return sum;
 }
 
-/* One sweep. *changed becomes 1 when an element changes; a change that is NaN,
-   or between infinities, is a change. With tolerance 0 the sign of a zero alone
-   goes unnoticed, and no other element depends on that. before: the flag of the
-   sweep before this one, or NULL. */
+/* Computes all elements of the section once. *changed becomes 1 when an element
+   changes, or is NaN or Inf. With tolerance 0 a change of the sign of a zero
+   alone goes unnoticed; no other element depends on that. before: the flag of
+   the sweep before this one, or NULL. If it is 0, this sweep does nothing. */
 template <class T, int B>
 __global__ void __launch_bounds__(B *B)
     sweep(section<T> s, const int *before, int *changed) {

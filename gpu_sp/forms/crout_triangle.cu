@@ -34,7 +34,8 @@ __global__ void exchange(int64_t rows, int64_t cols, float *b, int64_t ldb,
   }
 }
 
-/* The workspace holds B (before that X), the scales and the flags. */
+/* The workspace holds B (or, on entry, the guess X), the scales and the flags,
+   each padded to a multiple of 64 floats. */
 int64_t padded(int64_t floats) { return (floats + 63) / 64 * 64; }
 
 int copy(float *to, int64_t ldto, const float *from, int64_t ldfrom,

@@ -11,14 +11,15 @@
 
    while the stream work updates the other columns by the outer panel before.
    Kernels read and write the pinned memory themselves, with one launch each
-   way, where copies would be three and would have to join two streams; and the
-   CPU has the block as soon as its last row has arrived, not when it finds a
+   way; copies would be three, and would have to join two streams. The CPU has
+   the block as soon as its last row has arrived, not only when it finds a
    stream idle. The caller waits for the block and for the corrections.
 
-   The GPU's panel kernel has factored the block before the CPU does. So this
-   form gains nothing; where the update hides it, it costs nothing. Read next:
-   block_lu.h, block_rows.cu. */
-#include "gpu_sp/state.h"
+   The GPU's panel kernel factors the block before the CPU does, to choose the
+   pivot rows. So this method gains nothing; where the update hides it, it costs
+   nothing. Read next: base/block_lu.h, block_rows.cu. */
+#include "gpu_sp/create.h"
+#include "gpu_sp/forms/forms.h"
 
 extern "C" {
 #include "base/block_lu.h"
@@ -41,24 +42,25 @@ enum { ROWS_EACH = HONE_PANEL / HONE_CUDA_PARTS };
 static_assert((int)HONE_PANEL == (int)HONE_BLOCK, "one kind of blocks");
 const int64_t BLAS_WORK = 8 << 20; /* workspace of the second cuBLAS handle */
 
-bool cpu_wanted(const hone_cuda *c) {
+bool cpu_chosen(const hone_cuda *c) {
   return c->choices.diagonal == HONE_DIAGONAL_CPU && !c->spd;
 }
 
-/* Is the next panel factored during the update, on a stream of its own? */
+/* Returns true if the next panel is factored during the update, on a stream of
+   its own. */
 bool has_look_ahead(const hone_cuda *c) {
   const int64_t chosen = c->choices.trial.ahead_from;
-  return cpu_wanted(c) || (!c->spd && c->nb < c->n &&
+  return cpu_chosen(c) || (!c->spd && c->nb < c->n &&
                            c->n >= (chosen > 0 ? chosen : AHEAD_FROM));
 }
 
-/* The number of remaining columns from which the update by 128 columns takes as
-   long as an inner panel by way of the CPU. HIDES_FROM is that number for three
-   products in FP16. The time of the update grows with the square of the columns
-   and with the time of a product, which is given here relative to three
-   products in FP16 (TF32 at half the rate of FP16, as published for the H200;
-   FP32 supposed to run at 50 TFLOP/s). These are constants, not measurements,
-   so that every run makes the same choice. */
+/* Returns the number of remaining columns from which on the update by 128
+   columns takes as long as an inner panel by way of the CPU. HIDES_FROM is that
+   number for three products in FP16. The time of the update is proportional to
+   the square of the columns and to the time of a product, which is given here
+   relative to three products in FP16 (TF32 at half the rate of FP16, as
+   published for the H200; FP32 supposed to run at 50 TFLOP/s). These are
+   constants, not measurements, so that every run makes the same choice. */
 int64_t hides_from(const hone_cuda *c) {
   const int64_t chosen = c->choices.trial.hides_from;
   double product = 1.0;
@@ -72,7 +74,8 @@ int64_t hides_from(const hone_cuda *c) {
 
 /* ---- The CPU's part ------------------------------------------------------ */
 
-/* Returns the first zero pivot (then there are no inverses), or -1. */
+/* Factors the block, and computes the inverses that are asked for. Returns the
+   first zero pivot (then there are no inverses), or -1. */
 int factor_block(hone_cuda_block *b, int w, bool natural, bool upper,
                  bool lower) {
   const int zero = hone_block_lu(w, natural, b->lu, b->row);
@@ -87,8 +90,7 @@ int factor_block(hone_cuda_block *b, int w, bool natural, bool upper,
   return zero;
 }
 
-/* ---- Kernels: HONE_CUDA_PARTS thread blocks of HONE_PANEL threads ----------
- */
+/* ---- Kernels: HONE_CUDA_PARTS thread blocks of HONE_PANEL threads -------- */
 
 /* Copies the block at f into pinned memory, and then posts its ticket. */
 __global__ void copy_out(const float *f, int64_t ld, int w, unsigned ticket,
@@ -104,7 +106,7 @@ __global__ void copy_out(const float *f, int64_t ld, int w, unsigned ticket,
     *static_cast<volatile unsigned *>(out->arrived + blockIdx.x) = ticket;
 }
 
-/* How the CPU's results come back to the device. */
+/* The parameters of copy_back: the CPU's results, and where they go. */
 struct results {
   const hone_cuda_block *from;
   float *f; /* the block */
@@ -117,7 +119,7 @@ struct results {
 };
 
 /* Appends the block's own row exchanges to the moves that brought its rows
- * there. */
+   there. */
 __device__ void append_moves(const results &args) {
   hone_moves *moves = args.moves;
   const int i = (int)threadIdx.x, w = args.w, k = args.k;
@@ -160,14 +162,14 @@ __global__ void copy_back(results args) {
     append_moves(args);
 }
 
-/* ---- Copies to the CPU and back --------------------------------------------
- */
+/* ---- Copies to the CPU and back ----------------------------------------- */
 
-/* Chooses the pivot rows, and moves them in the panel's own columns. */
+/* Chooses the pivot rows by factoring a copy of the panel, and moves them in
+   the panel's own columns. */
 int choose_pivot_rows(hone_cuda *c, const hone_cuda_queue &on,
                       hone_moves *moves, int64_t k, int64_t w) {
   const size_t wide = HONE_PANEL * sizeof(float);
-  float *copy = on.defect; /* continues into on.step; on.right lies before it */
+  float *copy = on.defect; /* goes on in on.step, which follows in memory */
   int st = CALL(cudaMemcpy2DAsync(
       copy + k * HONE_PANEL, wide, c->f + k * c->ld + k,
       (size_t)c->ld * sizeof(float), (size_t)w * sizeof(float),
@@ -187,8 +189,8 @@ bool has_arrived(const hone_cuda_block *b) {
   return missing == 0;
 }
 
-/* Waits until the block has arrived. From time to time it queries the stream,
-   which tells when the block will not arrive any more. */
+/* Waits until the block has arrived. From time to time it queries the stream:
+   if that has failed or is idle, the block will not arrive any more. */
 int wait_for_block(const hone_cuda_block *b, cudaStream_t stream) {
   const unsigned often = 4096;
   cudaError_t e = cudaErrorNotReady;
@@ -244,11 +246,10 @@ int copy_from_cpu(hone_cuda *c, const hone_cuda_queue &on, int index, int64_t k,
   return st;
 }
 
-/* Adds a block that is back to the account. The block was away from event 'out'
+/* Adds the time of a block to the account. The block was away from event 'out'
    to event 'in'; event 'busy' is the end of the updates that were enqueued when
-   the outer panel began. So stream 'work' was idle for the time from the later
-   of 'busy' and 'out' until 'in', and was not idle if 'busy' has not been
-   reached. */
+   the outer panel began. So stream 'work' was idle from the later of 'busy' and
+   'out' until 'in', and was not idle if 'busy' has not been reached. */
 int add_to_account(hone_cuda *c) {
   hone_cuda_forms *f = &c->forms;
   float way = 0.0F, behind = 0.0F;
@@ -271,17 +272,18 @@ int add_to_account(hone_cuda *c) {
 
 } // namespace
 
-/* There is no update during the first panel. */
-bool hone_cuda_by_cpu(const hone_cuda *c, int64_t k) {
-  if (!cpu_wanted(c))
+/* During the first panel there is no update that could hide the CPU's work. */
+bool hone_cuda_cpu_factors_block(const hone_cuda *c, int64_t k) {
+  if (!cpu_chosen(c))
     return false;
   if (c->choices.trial.cpu_from > 0)
     return c->n - k >= c->choices.trial.cpu_from;
   return c->panel_count > 0 && c->n - k >= hides_from(c);
 }
 
-int hone_cuda_diagonal(hone_cuda *c, const hone_cuda_queue &on, int index,
-                       int64_t k, int64_t w, enum hone_pivoting pivoting) {
+int hone_cuda_factor_block_on_cpu(hone_cuda *c, const hone_cuda_queue &on,
+                                  int index, int64_t k, int64_t w,
+                                  enum hone_pivoting pivoting) {
   hone_cuda_block *b = c->forms.block;
   const bool fresh = pivoting != HONE_TOURNAMENT, last = k + w == c->n;
   int st =
@@ -326,12 +328,13 @@ void lay_out_queue(const hone_cuda *c, hone_cuda_queue *on, parts *p) {
   p->take(&on->changed, sizeof(int));
 }
 
-/* *blas: the workspace of the second handle. */
+/* Lays out the one allocation, and returns its bytes. *blas: the workspace of
+   the second cuBLAS handle. */
 int64_t lay_out(const hone_cuda *c, hone_cuda_forms *f, void **blas) {
   const int64_t size = SIZE * (int64_t)sizeof(float);
   const int sections = c->choices.sections;
   const bool chosen =
-      !c->spd && (cpu_wanted(c) || sections > HONE_BLOCK_ROWS_TRSM);
+      !c->spd && (cpu_chosen(c) || sections > HONE_BLOCK_ROWS_TRSM);
   parts p = {static_cast<unsigned char *>(f->memory), 0};
   if (chosen)
     p.take(&f->constants, 3 * sizeof(float));
@@ -349,7 +352,7 @@ int64_t lay_out(const hone_cuda *c, hone_cuda_forms *f, void **blas) {
     lay_out_queue(c, &f->side, &p);
   p.take(&f->side.lp, c->n * f->side.ldl * 2);
   p.take(&f->side.up, f->side.ldl * f->side.ldu * 2);
-  if (cpu_wanted(c))
+  if (cpu_chosen(c))
     p.take(&f->upper, size);
   p.take(blas, BLAS_WORK);
   return p.used;
@@ -360,18 +363,18 @@ int create_side(hone_cuda *c, void *blas_work) {
   hone_cuda_queue *on = &f->side;
   int least = 0, most = 0;
   int st = CALL(cudaDeviceGetStreamPriorityRange(&least, &most));
-  TRY_CUDA(
-      cudaStreamCreateWithPriority(&on->stream, cudaStreamNonBlocking, most));
-  TRY_CUDA(c->blas->create(&on->handle));
+  TRY(CREATE(&on->stream, cudaStreamCreateWithPriority(
+                              &on->stream, cudaStreamNonBlocking, most)));
+  TRY(CREATE(&on->handle, c->blas->create(&on->handle)));
   TRY_CUDA(c->blas->set_stream(on->handle, on->stream));
   TRY_CUDA(c->blas->set_workspace(on->handle, blas_work, (size_t)BLAS_WORK));
   TRY_CUDA(c->blas->set_pointer_mode(on->handle, CUBLAS_POINTER_MODE_DEVICE));
   cudaEvent_t *plain[] = {&f->ready, &f->factored};
   cudaEvent_t *timed[] = {&f->busy, &f->out, &f->in};
-  for (int i = 0; i < 2 && st == HONE_OK; i++)
-    st = CALL(cudaEventCreateWithFlags(plain[i], cudaEventDisableTiming));
-  for (int i = 0; i < 3 && st == HONE_OK; i++)
-    st = CALL(cudaEventCreateWithFlags(timed[i], cudaEventDefault));
+  for (cudaEvent_t *event : plain)
+    TRY(CREATE(event, cudaEventCreateWithFlags(event, cudaEventDisableTiming)));
+  for (cudaEvent_t *event : timed)
+    TRY(CREATE(event, cudaEventCreateWithFlags(event, cudaEventDefault)));
   if (st == HONE_OK && on->ldl > 0)
     st = CALL(
         cudaMemsetAsync(on->up, 0, (size_t)(on->ldl * on->ldu) * 2, c->work));

@@ -2,10 +2,11 @@
 /* The largest magnitudes and the sums of magnitudes of the rows and columns of
    a scaled matrix, in double precision, on the device.
 
-   Columns and rows are summed by two kernels, each sum in one thread block, so
-   that the order is fixed without workspace. A is read twice, but a block
-   column that fits into the second-level cache is read from there the second
-   time. No atomic operation adds anything. Read next: passes.h, residual.cu. */
+   One kernel sums columns, another one rows, each sum in one thread block, so
+   that the order of the terms is fixed without workspace. A is read twice, but
+   a block column that fits into the second-level cache is read from there the
+   second time. No atomic operation adds anything. Read next: passes.h,
+   residual.cu. */
 #include "gpu_sp/residual/passes.h"
 
 #include <cmath>
@@ -13,11 +14,12 @@
 namespace {
 
 enum {
-  INSPECT_COLUMNS = 4, /* of a thread block, which reads row scales once */
-  MANY_COLUMNS = 1024, /* from so many on that pays */
+  INSPECT_COLUMNS = 4, /* columns of a thread block, which reads the scales of
+                          rows once for them, */
+  MANY_COLUMNS = 1024, /* if there are so many columns; else it takes one */
   ROW_WARPS = 16,      /* warps that share the columns of a tile of rows */
-  ROW_LOADS = 8,       /* of a thread at once */
-  MANY_ROWS = 8192     /* from so many on a thread takes two rows */
+  ROW_LOADS = 8,       /* loads that a thread has under way */
+  MANY_ROWS = 8192     /* from so many rows on a thread takes two */
 };
 
 /* Where the largest magnitudes and the sums go. */
@@ -54,8 +56,8 @@ __device__ inline pair scales_of(const double *scale, int64_t i) {
   return scale ? load<PAIRS>(scale + i) : pair{1.0, 1.0};
 }
 
-/* Adds the rows i and i + 1, and STEPS - 1 more such pairs, 2 * THREADS apart.
- */
+/* Adds the entries in rows i and i + 1, and in STEPS - 1 more such pairs of
+   rows, 2 * THREADS apart. */
 template <int COLUMNS, int STEPS, bool PAIRS>
 __device__ inline void add_pairs(const double *const *column, int64_t i,
                                  const double *__restrict__ row,
@@ -125,8 +127,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   out.sum[j + q] = s.sum;
 }
 
-/* A thread block takes ROWS * WARP rows and all columns j .. end-1, its warps
-   groups of columns by turns. */
+/* A thread block takes ROWS * WARP rows and all columns j .. end-1; its warps
+   take groups of columns in turn. */
 template <int ROWS>
 __global__ void __launch_bounds__(ROW_WARPS *WARP, 2)
     inspect_rows(int64_t n, const double *__restrict__ a, int64_t lda,

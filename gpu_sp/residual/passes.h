@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Loads of A in double precision, two entries at once, and the launch sizes
    that the passes over A share. Device code; included by residual.cu and
-   inspect.cu alone, which are what to read next. */
+   inspect.cu alone. Read these next. */
 #ifndef HONE_CUDA_PASSES_H
 #define HONE_CUDA_PASSES_H
 
@@ -33,7 +33,7 @@ inline bool aligned(const void *p, uintptr_t bytes) {
   return reinterpret_cast<uintptr_t>(p) % bytes == 0;
 }
 
-/* Do columns start at multiples of 16 bytes? */
+/* Returns true if all columns start at multiples of 16 bytes. */
 inline bool pairs_aligned(const double *a, int64_t lda) {
   return aligned(a, sizeof(pair)) && lda % 2 == 0;
 }

@@ -3,10 +3,10 @@
    time: A is read in whole sectors, and each thread has four loads of 16 bytes
    (or eight of 8) under way.
 
-   Every product is added without error, as cpu_dp/residual_kernels.c does
-   (Ogita, Rump & Oishi 2005, Dot2). All sums are taken in an order that the
-   sizes alone determine; no atomic operation adds to them. Read next: passes.h,
-   inspect.cu.
+   The error of every product and sum is computed and added up too, as in
+   cpu_dp/residual_kernels.c (Ogita, Rump & Oishi 2005, Dot2). All sums are
+   taken in an order that the sizes alone determine; no atomic operation adds to
+   them. Read next: passes.h, inspect.cu.
  */
 #include "gpu_sp/residual/passes.h"
 
@@ -17,13 +17,13 @@ namespace {
 
 enum { MOST_PARTS = 32 }; /* partial sums of a row, where A is not transposed */
 
-/* hi + lo, where lo gathers the errors, and the sum of magnitudes. Computed by
-   intrinsics, which the compiler does not contract. */
+/* A sum hi + lo, where lo gathers the rounding errors, and the sum of
+   magnitudes. Computed by intrinsics, which the compiler does not contract. */
 struct sums {
   double hi, lo, den;
 };
 
-/* Returns hi + p rounded; *error is what rounding left. */
+/* Returns hi + p rounded; *error is the rounding error. */
 __device__ inline double two_sum(double hi, double p, double *error) {
   double t = __dadd_rn(hi, p);
   double z = __dsub_rn(t, hi);
@@ -52,7 +52,7 @@ __device__ inline sums exchange(const sums &s, int distance) {
           __shfl_xor_sync(ALL, s.den, distance)};
 }
 
-/* The workspace holds hi of every part (n each), then lo, then den. */
+/* The workspace holds hi of all parts (n each), then lo, then den. */
 __device__ inline void put_sums(double *work, int64_t n, int64_t parts,
                                 int64_t part, int64_t i, const sums &s) {
   work[part * n + i] = s.hi;
@@ -72,7 +72,7 @@ __device__ inline sums get_sums(const double *work, int64_t n, int64_t parts,
    takes GROUP columns at a time, in all TILE rows. */
 enum { LANE_ROWS = 4, TILE = LANE_ROWS * WARP, GROUP = 2 };
 
-/* Columns of a thread block. */
+/* Returns the number of columns that a thread block takes. */
 int64_t row_part_width(int64_t n) {
   const int64_t step = 2 * GROUP * WARPS;
   return step * divide_up(n, step * MOST_PARTS);
@@ -186,7 +186,7 @@ enum {
   DOT_PARTS = 8 /* parts of the rows where MOST_ROWS allows that */
 };
 
-/* Rows of a thread block. */
+/* Returns the number of rows that a thread block takes. */
 int64_t dot_part_height(int64_t n) {
   int64_t rows = STEP_ROWS * divide_up(n, STEP_ROWS * DOT_PARTS);
   if (rows < LEAST_ROWS)
@@ -202,9 +202,9 @@ __device__ inline sums choose(bool first, const sums &s, const sums &t) {
   return {first ? s.hi : t.hi, first ? s.lo : t.lo, first ? s.den : t.den};
 }
 
-/* Adds DOTS columns up over the lanes of a warp. The first two exchanges also
-   divide the columns among the lanes. Lane k gets column k / 8, the same for 8.
- */
+/* Adds up the partial sums that the lanes of a warp have for DOTS columns. The
+   first two exchanges also divide the columns among the lanes: lane k returns
+   the sum of column k / 8. */
 __device__ inline sums reduce_dots(int lane, const sums *s) {
   const bool upper = lane & 16, odd = lane & 8;
   sums two[2];
@@ -266,7 +266,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
 
 enum { SUM_THREADS = 64 }; /* a row each; few, so that every SM has some */
 
-/* b, r and den may be in host memory: each entry is read or written once. */
+/* Adds the parts of each row of the sum to b, in double-double. b, r and den
+ * may be in host memory: each entry is read or written once. */
 __global__ void add_parts(int64_t n, int64_t parts, const double *work,
                           const double *b, double *r, double *den,
                           const int *place, double *copy) {

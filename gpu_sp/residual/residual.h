@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The room residual makes passes over A in double precision on the device:
-   residuals in double-double arithmetic, and the inspection of magnitudes.
-   Read next: residual.cu for the kernels, solve/solve.cu for their callers. */
+/* Passes over A in double precision on the device: residuals in double-double
+   arithmetic, and the inspection of magnitudes. Read next: residual.cu and
+   inspect.cu for the kernels, resident.cu for their callers. */
 #ifndef HONE_CUDA_RESIDUAL_H
 #define HONE_CUDA_RESIDUAL_H
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Inverts the triangles of the diagonal blocks of float factors, in double
-   arithmetic, on the device, for the solves of triangles.cu, which is what to
-   read next. */
+   arithmetic, on the device, for the solves of triangles.cu. Read that next. */
 #include "gpu_sp/factor/factor.h"
 #include "gpu_sp/solve/triangles.h"
 
@@ -9,7 +8,7 @@ namespace {
 
 constexpr int B = HONE_PANEL;
 constexpr int SIDE = 16;          /* threads along each side of a block */
-constexpr int STRIDES = B / SIDE; /* and how often they repeat */
+constexpr int STRIDES = B / SIDE; /* rows, and columns, of each thread */
 
 /* Eliminates with the columns SIDE * A + s, s < SIDE. y[a][b] is entry
    (SIDE * a + tr, SIDE * b + tc) of the inverse; only a >= b is used. */

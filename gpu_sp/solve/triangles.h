@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The room solve applies the factors: triangular solves with float factors in
-   double arithmetic, on the device. Read next: triangles.cu for the kernels,
-   solve.cu for how the refinement calls them, then residual/residual.h. */
+/* Triangular solves with float factors in double arithmetic, on the device.
+   Read next: triangles.cu and sweep.h for the kernel, solve.cu for how the
+   refinement calls it, then residual/residual.h. */
 #ifndef HONE_CUDA_TRIANGLES_H
 #define HONE_CUDA_TRIANGLES_H
 
@@ -17,12 +17,13 @@ struct hone_triangles {
   int64_t ld, n;
 };
 
-/* The bytes of one of the two arrays below. */
+/* Returns the bytes of one of the two arrays below. */
 int64_t hone_cuda_inverse_bytes(int64_t n);
-/* lower, upper (device): the inverses of the triangles of every diagonal block
-   b of HONE_PANEL rows of T, in double, HONE_PANEL x HONE_PANEL, column-major,
-   at b * HONE_PANEL^2. The unit matrix completes the last block; the other
-   triangle is filled with zeros. upper NULL: T has no upper triangle. */
+/* Inverts both triangles of every diagonal block of HONE_PANEL rows of T. The
+   inverses of block b go to lower and upper (device) at b * HONE_PANEL^2, in
+   double, HONE_PANEL x HONE_PANEL, column-major. The unit matrix completes the
+   last block; the other triangle is filled with zeros. upper NULL: T has no
+   upper triangle. */
 cudaError_t hone_cuda_invert_blocks(int64_t n, const float *t, int64_t ld,
                                     double *lower, double *upper,
                                     cudaStream_t stream);
@@ -49,22 +50,22 @@ struct hone_solve_columns {
   int64_t ldv;
 };
 
-/* Workspace that successive solves use by halves: a solve uses one half and
-   clears the other for the next. It is for one n. All members but 'there'
-   start as zeros. */
+/* Workspace of solves of one order n, which use its halves in turn: each uses
+   one half and clears the other for the next. All members but 'there' start as
+   zeros. */
 struct hone_triangle_work {
   void *there;    /* hone_cuda_triangle_bytes(n) bytes on the device, any
                      contents */
   bool clean;     /* the half that the next solve uses has been cleared */
   int half;       /* the half that the next solve uses, 0 or 1 */
   int columns;    /* right-hand sides for which the other half was used */
-  unsigned ready; /* bit per kernel: its shared memory has been set */
+  unsigned ready; /* a bit for each kernel whose shared memory has been set */
 };
 int64_t hone_cuda_triangle_bytes(int64_t n);
 
 /* v.to = v.from after one or two sweeps. Any k >= 1; HONE_TRIANGLE_COLUMNS
    columns at most share one pass over T. Entries of T that are not finite give
-   results that are not finite; the kernel ends whatever they are. The bits of
+   results that are not finite, and the kernel ends all the same. The bits of
    a column depend neither on scheduling nor on the columns beside it. All
    solves with one workspace must be on one stream. */
 cudaError_t hone_cuda_triangles(const hone_sweep *sweep, int sweeps,

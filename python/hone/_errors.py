@@ -111,8 +111,6 @@ def describe(status: int, report: Optional[Report]) -> str:
             parts.append(f"row {report.bad_row}")
         if report.bad_col >= 0:
             parts.append(f"column {report.bad_col}")
-        if status == Status.NO_DEVICE and report.device:
-            parts.append(report.device)
         if report.reason:
             parts.append(report.reason)
         if status == Status.NOT_CONVERGED:

@@ -51,7 +51,7 @@ class Report:
     tolerance: float  # limit of the error that the criterion measures
     iterations: int  # the largest over the columns
     precision: int  # of the last factorization used: 32 or 64
-    fallback_columns: int  # columns that needed other factors than the first
+    fallback_columns: int  # solved with other factors than the first
     threads: int
     bad_row: int  # 0-based place of NaN, Inf or zeros; -1: none
     bad_col: int
@@ -77,7 +77,7 @@ class Report:
     from_device_bytes: int
     device: str
     path: str
-    reason: str  # why other factors were needed, or the call failed; or empty
+    reason: str  # why this call fell back or failed; empty: it did not
     diagonal_ms: float
     diagonal_wait_ms: float
     block_rows: int

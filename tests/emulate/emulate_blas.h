@@ -40,6 +40,8 @@ struct cublasContext {
 typedef cublasContext *cublasHandle_t;
 
 inline cublasStatus_t cublasCreate_v2(cublasHandle_t *handle) {
+  if (hone_emulate::refused(handle))
+    return CUBLAS_STATUS_ALLOC_FAILED;
   *handle = hone_emulate::keep(
       new cublasContext{nullptr, CUBLAS_POINTER_MODE_HOST}, "cuBLAS handle");
   return CUBLAS_STATUS_SUCCESS;

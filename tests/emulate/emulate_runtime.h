@@ -8,6 +8,8 @@
 #ifndef HONE_EMULATE_RUNTIME_H
 #define HONE_EMULATE_RUNTIME_H
 
+#include "tests/emulate/refuse.h"
+
 #ifndef HONE_EMULATE_MEMORY
 #define HONE_EMULATE_MEMORY (size_t{4} << 30) /* bytes the device has */
 #endif
@@ -248,6 +250,8 @@ inline const char *cudaGetErrorString(cudaError_t e) {
 
 template <class T> cudaError_t cudaMalloc(T **p, size_t bytes) {
   void *q;
+  if (refused(p))
+    return last_error = cudaErrorMemoryAllocation;
   const cudaError_t e = allocate(&q, bytes, cudaMemoryTypeDevice);
   *p = static_cast<T *>(q);
   return e;
@@ -258,6 +262,8 @@ inline cudaError_t cudaFree(void *p) {
 template <class T>
 cudaError_t cudaHostAlloc(T **p, size_t bytes, unsigned = 0) {
   void *q;
+  if (refused(p))
+    return last_error = cudaErrorMemoryAllocation;
   const cudaError_t e = allocate(&q, bytes, cudaMemoryTypeHost);
   *p = static_cast<T *>(q);
   return e;
@@ -331,6 +337,8 @@ inline cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch,
 
 inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream,
                                              unsigned flags) {
+  if (refused(stream))
+    return last_error = cudaErrorMemoryAllocation;
   *stream = keep(new CUstream_st{flags != cudaStreamNonBlocking}, "stream");
   return cudaSuccess;
 }
@@ -361,6 +369,8 @@ inline cudaError_t cudaStreamQuery(cudaStream_t stream) {
 inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event,
                                             unsigned flags) {
   const bool timing = !(flags & cudaEventDisableTiming);
+  if (refused(event))
+    return last_error = cudaErrorMemoryAllocation;
   *event = keep(new CUevent_st{timing, false, {}}, "event");
   return cudaSuccess;
 }

@@ -23,6 +23,8 @@ struct cusolverDnContext {
 typedef cusolverDnContext *cusolverDnHandle_t;
 
 inline cusolverStatus_t cusolverDnCreate(cusolverDnHandle_t *handle) {
+  if (hone_emulate::refused(handle))
+    return CUSOLVER_STATUS_ALLOC_FAILED;
   *handle =
       hone_emulate::keep(new cusolverDnContext{nullptr}, "cuSOLVER handle");
   return CUSOLVER_STATUS_SUCCESS;

@@ -62,11 +62,8 @@ static void set_case(refinement_case *s, int power, double bound, double row) {
   s->dense = (hone_dense){N, N, s->identity, NULL};
   s->a = hone_dense_matrix(&s->dense);
   s->scaling = (hone_scaling){.row_exp = s->row_exp, .col_exp = s->col_exp};
-  s->certificate.contraction[0] = (hone_contraction){.tried = true,
-                                                     .power = power,
-                                                     .bound = bound,
-                                                     .repeats = 1.0,
-                                                     .rows = s->rows};
+  s->certificate.contraction[0] = (hone_contraction){
+      .tried = true, .power = power, .bound = bound, .rows = s->rows};
   s->ctx = (hone_refinement){
       .f = {.engine = &s->engine, .a = &s->a, .scaling = &s->scaling},
       .watch = &s->watch,
@@ -208,24 +205,6 @@ TEST(bounds, sample_noise_where_it_counts) {
   CHECK_EQ_INT(solves, 1);
   for (int i = 0; i < N; i++)
     CHECK_LE(1e-6 + 0x1p-60, s.column.bars[i]);
-}
-
-/* The noise of a correction is multiplied by E in those that follow. */
-TEST(bounds, add_the_noise_of_all_the_last_corrections) {
-  double error[2];
-  for (int k = 0; k < 2; k++) {
-    refinement_case s;
-    set_case(&s, 2, 0.5, 0.0);
-    s.certificate.contraction[0].repeats = k == 0 ? 1.0 : 11.0;
-    s.column.gamma = 1.0;
-    s.column.errors.noise = 0x1p-30L;
-    for (int i = 0; i < N; i++)
-      s.den[i] = 0x1p-32;
-    estimate(&s);
-    error[k] = s.column.error - 1e-6;
-  }
-  CHECK_LE(0x1p-32, error[0]);
-  CHECK_LE(10.0 * error[0], error[1]);
 }
 
 static double wide_residual(int64_t n, const double *a, const double *x,

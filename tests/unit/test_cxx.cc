@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hone.hpp: the C++ interface over hone.h. */
 #include "api/hone.hpp"
+#include "api/hone_tuning.h"
 
 #include "ct.h"
 
@@ -176,4 +177,18 @@ TEST(cxx, an_x_that_was_not_accepted_throws_only_when_it_is_used) {
   CHECK(!s.accepted());
   CHECK_EQ_INT(s.x.size(), n);
   CHECK_EQ_INT(thrown([&] { (void)s.value(); }), HONE_NOT_CONVERGED);
+}
+
+/* This file is compiled with -Wshadow -Werror: the macros declare no name that
+   a program might use. */
+TEST(cxx, initial_values_shadow_nothing) {
+  const double initial = 1.0;
+  const hone_options o = HONE_OPTIONS_INIT;
+  const hone_report r = HONE_REPORT_INIT;
+  const hone_tuning t = HONE_TUNING_INIT;
+  CHECK_NEAR(initial, 1.0, 0.0);
+  CHECK_EQ_INT(o.struct_size, sizeof o);
+  CHECK_EQ_INT(o.column_size, sizeof(hone_column));
+  CHECK_EQ_INT(r.struct_size, sizeof r);
+  CHECK_EQ_INT(t.struct_size, sizeof t);
 }

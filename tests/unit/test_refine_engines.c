@@ -148,7 +148,9 @@ TEST(refine, climbs_past_an_engine_that_breaks_down) {
     CHECK_EQ_INT(fixture_solve(&s), HONE_OK);
     fixture_check_accepted(&s);
     CHECK_EQ_INT(s.column[0].precision, 64);
-    CHECK_EQ_INT(s.report.fallback_columns, 0);
+    const bool made_factors = breakdowns[i].alone == HONE_SINGULAR ||
+                              breakdowns[i].alone == HONE_OVERFLOW;
+    CHECK_EQ_INT(s.report.fallback_columns, made_factors);
     fixture_tear_down(&s);
   }
 }

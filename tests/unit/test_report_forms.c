@@ -41,7 +41,7 @@ static hone_report solved(void) {
 
 #define TIME                                                                   \
   "time            0.000 ms: inspect 0.000, factor 0.000, certify 0.000, "     \
-  "refine 0.000, double 0.000\n"
+  "refine 0.000, fallback 0.000\n"
 #define MEMORY "memory          0.0 MB on the host, 0 passes over A\n"
 #define SINGULAR                                                               \
   "status          -30, singular: a row, a column or a pivot is exactly "      \
@@ -108,7 +108,7 @@ TEST(report_forms, text_counts_accepted_columns_and_fallbacks) {
              "reason          the reason\n"
              "device          the device\n"
              "time            21.500 ms: inspect 1.250, factor 2.250, certify "
-             "3.250, refine 4.250, double 5.250\n"
+             "3.250, refine 4.250, fallback 5.250\n"
              "memory          12.3 MB on the host, 9 passes over A\n");
 }
 

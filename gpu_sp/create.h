@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Creation and destruction of the single-precision CUDA engines, as members of
+   the engine tables (base/engine.h), and pinned memory for all engines. */
+#ifndef HONE_CUDA_CREATE_H
+#define HONE_CUDA_CREATE_H
+
+#include "gpu_sp/state.h"
+
+bool hone_cuda_probe(char *why, size_t why_size);
+/* spd: the engine is Cholesky's. */
+int hone_cuda_create(bool spd, void **self, const hone_engine_config *config);
+/* Accepts a state whose creation failed anywhere. */
+void hone_cuda_destroy(void *self, hone_mem *mem);
+int64_t hone_cuda_host_bytes(int64_t n, int64_t k);
+/* Returns the bytes of device memory that create asks for; stays: with a copy
+   of A. */
+int64_t hone_cuda_device_bytes(bool spd, const hone_engine_config *config,
+                               bool stays);
+
+/* Allocates pinned host memory, within the caller's limit. */
+int hone_cuda_pin(hone_cuda *c, void **at, size_t bytes);
+/* Takes all pinned memory off the caller's account; it is freed elsewhere. */
+void hone_cuda_unpin(hone_cuda *c);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The inspection of the copy of A that stays on the device, and residuals with
+   it, as the refinement calls them. Read next: residual.h. */
+#include "gpu_sp/residual/resident.h"
+
+#include "gpu_sp/factor/loop.h"
+#include "gpu_sp/feed/feed.h"
+#include "gpu_sp/residual/residual.h"
+#include "gpu_sp/solve/solve.h"
+
+#include <cstring>
+
+namespace {
+
+/* Enqueues the inspection of the columns j .. j+w-1 of S; the maxima and sums
+   go into c->magnitudes. */
+int enqueue_inspection(hone_cuda *c, int64_t j, int64_t w, bool scaled) {
+  double *seen = c->magnitudes;
+  const int64_t n = c->n;
+  return CALL(
+      hone_cuda_inspect({c->a, c->lda, n, j, w},
+                        {scaled ? c->row : nullptr, scaled ? c->col : nullptr},
+                        {seen, seen + n, seen + 2 * n, seen + 3 * n}, c->work));
+}
+
+} // namespace
+
+/* A symmetric matrix is inspected only when its upper triangle has arrived as a
+   whole; the lower one, which is not sent, is then copied from it. */
+int hone_cuda_inspect_arrived(hone_cuda *c, int64_t to) {
+  int st = HONE_OK;
+  const int64_t from = c->inspected;
+  if (from >= to || (c->spd && c->fed < c->n))
+    return HONE_OK;
+  c->inspected = to;
+  if (c->one_triangle)
+    st = CALL(hone_cuda_mirror(c->n, c->a, c->lda, c->work));
+  TRY(enqueue_inspection(c, from, to - from, false));
+  return st;
+}
+
+/* Where S = A, the columns were inspected as they arrived, or the rest of them
+   is now; a scaled S is inspected anew. */
+int hone_cuda_inspect_matrix(void *self, const hone_matrix *a,
+                             const hone_scaling *scaling, double *scratch,
+                             hone_inspection *seen) {
+  hone_cuda *c = static_cast<hone_cuda *>(self);
+  const int64_t n = c->n;
+  const size_t bytes = (size_t)n * sizeof(double);
+  int st = hone_cuda_feed_columns(c, hone_dense_of(a), n, nullptr);
+  if (st == HONE_OK && c->inspected < n) {
+    st = CALL(cudaStreamSynchronize(c->feed));
+    TRY(hone_cuda_inspect_arrived(c, n));
+  }
+  if (scaling) {
+    TRY(hone_cuda_upload_scaling(c, scaling));
+    TRY_CUDA(cudaMemsetAsync(c->magnitudes, 0, 2 * bytes, c->work));
+    TRY(enqueue_inspection(c, 0, n, true));
+  }
+  const hone_copy back = {c->magnitudes, c->h_v, 8 * n};
+  TRY_CUDA(hone_cuda_copy(&back, 1, c->work));
+  TRY_CUDA(cudaStreamSynchronize(c->work));
+  if (st != HONE_OK)
+    return st;
+  c->used.from_device += 4 * (int64_t)bytes;
+  memcpy(seen->row_max, c->h_v, bytes);
+  memcpy(scratch, c->h_v + n, bytes);
+  memcpy(seen->col_max, c->h_v + 2 * n, bytes);
+  memcpy(scratch + n, c->h_v + 3 * n, bytes);
+  if (c->nonfinite > 0) /* as inspection on the host tells it */
+    seen->col_max[c->nonfinite - 1] = HONE_INF;
+  if (c->asymmetry != 0) /* the copy is not A: the host must inspect A itself */
+    seen->col_max[0] = HONE_INF;
+  return HONE_OK;
+}
+
+int hone_cuda_matrix_residual(void *self, const hone_matrix *a, bool trans,
+                              const double *x, const double *b, double *r,
+                              double *den) {
+  hone_cuda *c = static_cast<hone_cuda *>(self);
+  const int64_t n = c->n;
+  const size_t bytes = (size_t)n * sizeof(double);
+  const bool ahead =
+      c->solve_expected && !c->scaled; /* otherwise the host scales r first */
+  double *const h_r = hone_cuda_pinned(c, HONE_CUDA_R);
+  double *const h_den = hone_cuda_pinned(c, HONE_CUDA_DEN);
+  c->solve_expected = c->solving_ahead = false;
+  if (!hone_cuda_has_all_of_a(c) || c->source != hone_dense_of(a)->a)
+    return HONE_NO_DEVICE;
+  memcpy(hone_cuda_pinned(c, HONE_CUDA_X), x, bytes);
+  memcpy(hone_cuda_pinned(c, HONE_CUDA_B), b, bytes);
+  /* x is read many times, so it is copied to the device */
+  const hone_copy there = {hone_cuda_pinned(c, HONE_CUDA_X), c->v, 2 * n};
+  int st = CALL(hone_cuda_copy(&there, 1, c->work));
+  const hone_residual_vectors v = {
+      c->v,  hone_cuda_pinned(c, HONE_CUDA_B),       h_r,
+      h_den, trans || c->spd ? nullptr : c->new_row, ahead ? c->w : nullptr};
+  TRY_CUDA(hone_cuda_residual({c->a, c->lda, n}, trans, v, c->residual_work,
+                              c->work));
+  TRY(ahead ? hone_cuda_solve_ahead(c, trans)
+            : CALL(cudaStreamSynchronize(c->work)));
+  if (st != HONE_OK)
+    return st;
+  memcpy(r, h_r, bytes);
+  memcpy(den, h_den, bytes);
+  c->used.residuals++;
+  c->used.to_device += 2 * (int64_t)bytes;
+  c->used.from_device += 2 * (int64_t)bytes;
+  return HONE_OK;
+}

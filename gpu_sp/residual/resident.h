@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The copy of A that stays on the device: its inspection, and residuals. */
+#ifndef HONE_CUDA_RESIDENT_H
+#define HONE_CUDA_RESIDENT_H
+
+#include "gpu_sp/state.h"
+
+/* Members of the engine tables: inspect, residual. */
+int hone_cuda_inspect_matrix(void *self, const hone_matrix *a,
+                             const hone_scaling *scaling, double *scratch,
+                             hone_inspection *seen);
+int hone_cuda_matrix_residual(void *self, const hone_matrix *a, bool trans,
+                              const double *x, const double *b, double *r,
+                              double *den);
+
+/* Enqueues the inspection of the columns of A that have arrived since the last
+   call, up to column 'to'. */
+int hone_cuda_inspect_arrived(hone_cuda *c, int64_t to);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Solves with the factors on the device, for the engine tables and for the
+   residual. */
+#ifndef HONE_CUDA_SOLVE_H
+#define HONE_CUDA_SOLVE_H
+
+#include "gpu_sp/state.h"
+
+/* Members of the engine tables: solve, expect. */
+int hone_cuda_solve(void *self, bool trans, int64_t k, double *v, int64_t ldv);
+void hone_cuda_expect_solve(void *self);
+
+/* Enqueues the solve that the refinement will ask for next, for the residual r
+   whose copy is in c->w, and waits for r alone. hone_cuda_solve takes the
+   result if it is asked for a multiple of r. */
+int hone_cuda_solve_ahead(hone_cuda *c, bool trans);
+
+#endif
