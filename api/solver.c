@@ -18,6 +18,7 @@ hone_request hone_request_of(const hone_options *o, bool one_shot) {
                         .max_iterations = o->max_iterations,
                         .structure = o->structure,
                         .extra = o->extra_precise != 0,
+                        .deterministic = o->deterministic != 0,
                         .choices = hone_choices_of(o),
                         .one_shot = one_shot};
 }
