@@ -55,6 +55,8 @@
 #define hone_largest_at hone_z_largest_at
 #define hone_largest_sum hone_z_largest_sum
 #define hone_max_abs hone_z_max_abs
+#define hone_noise_sample hone_z_noise_sample
+#define hone_noise_scaled_norm hone_z_noise_scaled_norm
 #define hone_null_find hone_z_null_find
 #define hone_null_report_zeros hone_z_null_report_zeros
 #define hone_pairs_close hone_z_pairs_close

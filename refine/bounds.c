@@ -32,6 +32,7 @@
    Next to read: condition.c for the certificate. */
 #include "refine/bounds.h"
 
+#include "refine/noise.h"
 #include "refine/scale.h"
 
 #include <float.h>
@@ -96,12 +97,6 @@ static long double max_scaled(int64_t n, const hone_entry *x, const int *e) {
   return max;
 }
 
-/* The exponents of the scaling of x: C, or R for A^T; NULL: S = A. */
-static const int *exponents(const hone_refinement *ctx) {
-  const hone_scaling *s = ctx->f.scaling;
-  return s->used ? (ctx->trans ? s->row_exp : s->col_exp) : NULL;
-}
-
 /* What vanished from a solution in scaled variables: entries below the range of
    the factors' arithmetic, relative to the largest. */
 static long double lost_part(const hone_refinement *ctx,
@@ -114,7 +109,7 @@ void hone_bounds_relative_size(const hone_refinement *ctx,
                                const hone_refined *c, const hone_entry *d,
                                hone_relative_size *out) {
   const int64_t n = ctx->f.a->n;
-  const int *e = exponents(ctx);
+  const int *e = hone_refined_exponents(ctx);
   long double lost = lost_part(ctx, c);
   int widest = 0;
   for (int64_t i = 0; e && i < n; i++)
@@ -128,23 +123,11 @@ void hone_bounds_relative_size(const hone_refinement *ctx,
 
 /* The largest factor of the scaling of x. */
 static long double widest_unit(const hone_refinement *ctx) {
-  const int *e = exponents(ctx);
+  const int *e = hone_refined_exponents(ctx);
   int widest = 0;
   for (int64_t i = 0; e && i < ctx->f.a->n; i++)
     widest = i == 0 ? e[i] : HONE_MAX(widest, e[i]);
   return ldexpl(1.0L, widest);
-}
-
-/* The 2-norm of inv(C) d. */
-static long double scaled_norm(int64_t n, const hone_entry *d, const int *e) {
-  long double sum = 0.0L;
-  for (int64_t i = 0; i < n; i++) {
-    long double v = hone_absl((hone_wide)d[i]);
-    if (e)
-      v = ldexpl(v, -e[i]);
-    sum += v * v;
-  }
-  return sqrtl(sum);
 }
 
 /* One column while its error is bounded. */
@@ -171,7 +154,7 @@ static void evaluate(const hone_refinement *ctx, const bounding *b,
                      const hone_contraction *contraction, int step, bool write,
                      outcome *out) {
   const int64_t n = ctx->f.a->n;
-  const int *e = exponents(ctx);
+  const int *e = hone_refined_exponents(ctx);
   hone_refined *c = b->column;
   hone_entry *t = c->spare;
   double *bars = (double *)c->spare;
@@ -225,50 +208,6 @@ static int solve(hone_refinement *ctx, int64_t m, const bounding *list) {
   return st;
 }
 
-/* Bounds the effect of noise on each component of the column: |row_i of inv(S)
-   D|_2 by random probes, D being the size of the noise, times sqrt(n), as
-   noise may have any direction. The result takes the place of den. */
-static int sample_noise(hone_refinement *ctx,
-                        const hone_contraction *contraction, bounding *b) {
-  const int64_t n = ctx->f.a->n;
-  hone_refined *c = b->column;
-  hone_entry *z = ctx->scratch;
-  int shift[HONE_PROBES];
-  for (int k = 0; k < HONE_PROBES; k++) {
-    shift[k] = c->shift;
-    hone_probe_draw(n, ctx->seed, z + k * n);
-    for (int64_t i = 0; i < n; i++)
-      z[k * n + i] *= hone_refined_residual_noise(c, n, i);
-  }
-  int st = hone_apply_inverse(&ctx->f, false, ctx->trans, HONE_PROBES, z, n,
-                              shift, NULL);
-  if (st != HONE_OK)
-    return st;
-  const long double factor = 2.0L * (long double)contraction->power *
-                             (long double)hone_probe_factor((double)n) *
-                             sqrtl((long double)n) /
-                             (1.0L - (long double)contraction->bound);
-  for (int64_t i = 0; i < n; i++) {
-    long double sum = 0.0L;
-    for (int k = 0; k < HONE_PROBES; k++) {
-      const long double v = hone_absl((hone_wide)z[k * n + i]);
-      sum += v * v;
-    }
-    sum = factor * sqrtl(sum);
-    c->den[i] = sum <= (long double)DBL_MAX ? (double)sum : HONE_INF;
-  }
-  const int *e = exponents(ctx);
-  long double squares = 0.0L;
-  for (int64_t i = 0; i < n; i++) {
-    const long double v =
-        e ? ldexpl((long double)c->den[i], -e[i]) : (long double)c->den[i];
-    squares += v * v;
-  }
-  b->noise = HONE_MIN(b->noise, sqrtl(squares));
-  b->sampled = true;
-  return HONE_OK;
-}
-
 /* v = r - 2^shift A t for the columns listed, in double-double, by one pass
    over A. Their den is kept. */
 static void measure_rest(hone_refinement *ctx, int64_t m,
@@ -318,16 +257,18 @@ static bool take_correction(hone_refinement *ctx,
   outcome o;
   for (int64_t i = 0; i < n; i++)
     c->spare[i] = step > 0 ? c->spare[i] + d[i] : d[i];
-  b->norm[step] = scaled_norm(n, d, exponents(ctx));
+  b->norm[step] = hone_noise_scaled_norm(n, d, hone_refined_exponents(ctx));
   step++;
   if (step < contraction->power)
     return true;
   evaluate(ctx, b, contraction, step, false, &o);
   const bool noisy = b->noise > SMALL * b->size_scaled ||
                      !(widest_unit(ctx) * b->noise <= SMALL * b->size);
-  if (!tight(b, &o) && noisy && !b->sampled &&
-      sample_noise(ctx, contraction, b) == HONE_OK)
+  if (!tight(b, &o) && noisy && !b->sampled && contraction->power == 1 &&
+      hone_noise_sample(ctx, contraction, c, &b->noise) == HONE_OK) {
+    b->sampled = true;
     evaluate(ctx, b, contraction, step, false, &o);
+  }
   if (!tight(b, &o) && step < STEPS_MOST &&
       (!(b->last <= (long double)DBL_MAX) || o.total <= WORTH * b->last)) {
     b->last = o.total;
@@ -391,7 +332,6 @@ static void measure_accurately(hone_refinement *ctx, int64_t m,
 static int64_t begin(hone_refinement *ctx, const hone_certificate *certificate,
                      int64_t m, hone_refined *columns, bounding *list) {
   const int64_t n = ctx->f.a->n;
-  const int power = certificate->contraction[ctx->trans].power;
   int64_t count = 0;
   for (int64_t i = 0; i < m; i++) {
     hone_refined *c = &columns[i];
@@ -402,12 +342,12 @@ static int64_t begin(hone_refinement *ctx, const hone_certificate *certificate,
         !use_device_residual(ctx, certificate, columns))
       memcpy(ctx->v + count * n, c->r, (size_t)n * sizeof *ctx->v);
     c->solution_size = 0.0;
-    list[count++] = (bounding){.column = c,
-                               .size = c->errors.size,
-                               .size_scaled = c->errors.size_scaled,
-                               .noise = 2.0L * (long double)power *
-                                        noise_effect(certificate, c),
-                               .last = (long double)HONE_INF};
+    list[count++] =
+        (bounding){.column = c,
+                   .size = c->errors.size,
+                   .size_scaled = c->errors.size_scaled,
+                   .noise = HONE_NOISE_FACTOR * noise_effect(certificate, c),
+                   .last = (long double)HONE_INF};
   }
   ctx->device_residual_of = NULL;
   return count;

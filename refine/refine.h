@@ -105,6 +105,13 @@ typedef struct hone_refinement {
   int device_passes;
 } hone_refinement;
 
+/* The exponents of the scaling of x: those of C, or of R for A^T; NULL: S = A.
+ */
+static inline const int *hone_refined_exponents(const hone_refinement *ctx) {
+  const hone_scaling *s = ctx->f.scaling;
+  return s->used ? (ctx->trans ? s->row_exp : s->col_exp) : NULL;
+}
+
 /* Refines the m <= 64 columns until each is accepted or given up on. On HONE_OK
    every state is ACCEPTED or LEFT; on HONE_INTERRUPTED some may still be
    ACTIVE. The solution of an accepted column is in its x and was measured by
