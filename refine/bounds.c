@@ -97,8 +97,8 @@ static long double max_scaled(int64_t n, const hone_entry *x, const int *e) {
   return max;
 }
 
-/* What vanished from a solution in scaled variables: entries below the range of
-   the factors' arithmetic, relative to the largest. */
+/* Entries of a solution in scaled variables that lie below the range of the
+   factors' arithmetic, relative to the largest, have vanished. */
 static long double lost_part(const hone_refinement *ctx,
                              const hone_refined *c) {
   return (long double)fmax(c->solution_size, DBL_TRUE_MIN) *
@@ -142,7 +142,8 @@ typedef struct bounding {
   long double last;  /* the bound before the present correction */
 } bounding;
 
-/* What is known of the error after some corrections, in the infinity norm. */
+/* The error after some corrections, as far as it is known, in the infinity
+   norm. */
 typedef struct outcome {
   long double known, known_scaled; /* max |t_i| */
   long double total, total_scaled; /* max of the error bars */

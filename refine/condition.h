@@ -37,7 +37,7 @@ int hone_apply_inverse(const hone_factored *f, bool scaled, bool trans,
                        int64_t k, hone_entry *v, int64_t ldv, const int *shift,
                        double *size);
 
-/* What hone_certify needs to know. */
+/* The input of hone_certify. */
 typedef struct hone_certify_job {
   const hone_factored *f; /* its space is NULL, or empty: pairs are then made
                              where the factors alone do not contract */

@@ -37,7 +37,7 @@ static void give_space_to(hone_ladder *ladder, int r) {
   ladder->space_rung = r;
 }
 
-/* What a certificate of rung r needs; *f: the factors. Where GMRES pays for so
+/* The input for a certificate of rung r; *f: the factors. Where GMRES pays for so
    many columns, f gets a space to make pairs in. */
 static hone_certify_job make_job(hone_ladder *ladder, int r, bool trans,
                                  int64_t columns, hone_factored *f,

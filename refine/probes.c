@@ -34,7 +34,7 @@
 
 /* A power is good enough if it halves every vector. */
 static const double GOOD_BOUND = 0.5;
-/* What is shorter than this part of a good bound needs no pair. */
+/* A vector shorter than this part of a good bound needs no pair. */
 static const double NEGLIGIBLE_PART = 0.1;
 enum {
   POWERS_WITH_PAIRS = 8, /* of E, at most */
@@ -51,7 +51,7 @@ static const double BALL_8 = 4.058712126416768, BALL_3 = 4.1887902047863905;
 
 int64_t hone_probe_scratch(int64_t n) { return (5 * HONE_PROBES + 2) * n; }
 
-/* The same for t = HONE_PROBES or SOLUTIONS_WITH_PAIRS vectors. */
+/* hone_probe_factor for t = HONE_PROBES or SOLUTIONS_WITH_PAIRS vectors. */
 static double factor_of(int t, double count) {
   const double volume = t == HONE_PROBES ? BALL_8 : BALL_3;
   const double power = HONE_PROBE_FAILURE / count * pow(6.0, 0.5 * t) / volume;
@@ -383,11 +383,13 @@ int hone_probe_with_pairs(hone_probing *probing, hone_contraction *out) {
   alone.space = NULL;
   out->power = 0;
   int st = magnify(probing, &alone, HONE_PROBES, 1, &seed);
-  if (st == HONE_OK && make_pairs(probing, HONE_PROBES) > 0)
-    st = magnify(probing, probing->f, PAIRS_OF_A_ROUND, MAGNIFYING_POWERS,
-                 &seed);
-  if (st == HONE_OK && make_pairs(probing, PAIRS_OF_A_ROUND) > 0)
+  if (st != HONE_OK || make_pairs(probing, HONE_PROBES) == 0)
+    return st;
+  st = magnify(probing, probing->f, PAIRS_OF_A_ROUND, MAGNIFYING_POWERS, &seed);
+  if (st == HONE_OK) {
+    (void)make_pairs(probing, PAIRS_OF_A_ROUND); /* if any is still long */
     st = hone_probe(probing, POWERS_WITH_PAIRS, out);
+  }
   out->pairs = out->power > 0 ? probing->f->space->count : 0;
   return st;
 }
