@@ -5,6 +5,7 @@
 #include "refine/bounds.h"
 #include "refine/climb.h"
 #include "refine/null_vector.h"
+#include "refine/probes.h"
 
 #include <float.h>
 #include <math.h>
@@ -110,6 +111,8 @@ static void add_to_report(hone_climb *c, const hone_refined *refined,
   report->residual_error =
       larger_or_nan(report->residual_error, column->residual_error);
   report->digits = hone_bounds_digits(report->forward_error);
+  if (column->forward_error <= DBL_MAX)
+    report->bound_failure = HONE_PROBE_FAILURE_ALL;
 }
 
 static void begin_block(hone_ladder *ladder, hone_climb *c, const hone_entry *b,
@@ -167,6 +170,7 @@ static bool revoke(const hone_ladder *ladder, int64_t count,
     }
   report->accepted = report->digits = 0;
   report->forward_error = HONE_INF;
+  report->bound_failure = 0.0;
   return any;
 }
 
