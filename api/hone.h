@@ -370,7 +370,7 @@ HONE_API void hone_report_init(hone_report *report, size_t struct_size);
  * iterative refinement (Wilkinson 1963; Skeel 1980) with residuals in double or
  * double-double; GMRES with the same factors if that converges too slowly
  * (Carson & Higham 2017); acceptance by the criterion's error; LU in double if
- * that fails. Memory: 4 n^2 bytes and a little (400 n with GMRES); 8 n^2 with
+ * that fails. Memory: 4 n^2 bytes and 500 n, or 900 n with GMRES; 8 n^2 with
  * the double factorization.
  *
  * Each of a, b, x, x0, columns and error_bounds may lie in host memory

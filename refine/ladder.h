@@ -90,8 +90,8 @@ typedef struct hone_ladder {
   /* Accurate factors could not tell A from a singular matrix: no x is accepted,
      whatever other factors say. */
   bool refuted;
-  /* Of this solve: n x nrhs bounds on the errors of all entries of x, to be
-     written; or NULL. */
+  /* The present solve writes bounds on the errors of all entries of x here, n x
+     nrhs; or NULL. */
   double *bars;
   int64_t ldbars;
   int refinements; /* most refinements of one column without GMRES */

@@ -101,9 +101,11 @@ static bool multiply_on_device(const hone_factored *f, bool trans, int64_t k,
   return true;
 }
 
-/* p_c = op(S) v_c for k <= HONE_PROBES columns; work: (HONE_PROBES + 2) n. */
-static void multiply(const hone_factored *f, bool trans, int64_t k,
-                     const hone_entry *v, hone_entry *p, hone_entry *work) {
+/* p_c = op(S) v_c for k <= HONE_PROBES columns; work: (HONE_PROBES + 2) n.
+   Returns the number of passes over A: a device makes one for each column. */
+static int multiply(const hone_factored *f, bool trans, int64_t k,
+                    const hone_entry *v, hone_entry *p, hone_entry *work) {
+  int passes = (int)k;
   const int64_t n = f->a->n;
   const hone_scaling *s = f->scaling;
   const int *in = trans ? s->row_exp : s->col_exp;
@@ -114,10 +116,13 @@ static void multiply(const hone_factored *f, bool trans, int64_t k,
     v = work;
   }
   if (!f->use_copy ||
-      !multiply_on_device(f, trans, k, v, p, work + HONE_PROBES * n))
+      !multiply_on_device(f, trans, k, v, p, work + HONE_PROBES * n)) {
     f->a->op->product(f->a, f->pool, trans, k, v, p);
+    passes = 1;
+  }
   for (int64_t c = 0; s->used && c < k; c++)
     hone_scale_by(n, out, 1, 0, p + c * n, p + c * n);
+  return passes;
 }
 
 HONE_VECTOR static double sum_of_squares(int64_t n, const hone_entry *v) {
@@ -176,8 +181,8 @@ static void residual_of_solutions(hone_probing *probing, bool first,
                                   const right_sides *h, const vectors *at) {
   const int64_t n = probing->f->a->n;
   if (!first) {
-    multiply(probing->f, probing->trans, h->count, at->y, at->q, at->work);
-    probing->passes++;
+    probing->passes +=
+        multiply(probing->f, probing->trans, h->count, at->y, at->q, at->work);
   }
   uint64_t seed = h->seed;
   for (int64_t c = 0; c < h->count; c++) {
@@ -256,8 +261,8 @@ int hone_probe(hone_probing *probing, int steps, hone_contraction *out) {
                             : f->space        ? SOLUTIONS_WITH_PAIRS
                                               : HONE_PROBES};
   for (int k = 1;; k++) {
-    multiply(f, probing->trans, HONE_PROBES, at.v, at.p, at.work);
-    probing->passes++;
+    probing->passes +=
+        multiply(f, probing->trans, HONE_PROBES, at.v, at.p, at.work);
     if (probing->inverse)
       residual_of_solutions(probing, k == 1, &h, &at);
     int st = hone_apply_inverse(f, true, probing->trans, HONE_PROBES + h.count,
@@ -364,8 +369,7 @@ static int magnify(hone_probing *probing, const hone_factored *f, int64_t k,
   for (int64_t c = 0; c < k; c++)
     hone_probe_draw(n, seed, at.v + c * n);
   for (int power = 0; power < powers && st == HONE_OK; power++) {
-    multiply(f, probing->trans, k, at.v, at.p, at.work);
-    probing->passes++;
+    probing->passes += multiply(f, probing->trans, k, at.v, at.p, at.work);
     st = hone_apply_inverse(f, true, probing->trans, k, at.p, n, NULL, NULL);
     add(k * n, -1.0, at.p, at.v);
   }
