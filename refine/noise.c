@@ -34,13 +34,15 @@ static long double probed_row(int64_t n, int64_t i, const hone_entry *z) {
 /* Turns z = inv(A) D h, as far as the factors give it, into bounds on the
    effect of noise, which is D times any vector with entries of at most 1. With
    B = inv(S) R D, B h = z + E B h; so probes bound row i of B by z_i and rho_i
-   ||B||. The bounds take the place of den; *norm is lowered to theirs. */
+   ||B||. The corrections make (I - E^k) B of the noise, and ||E^k|| <= eta. The
+   bounds take the place of den; *norm is lowered to theirs. */
 static void take_noise(const hone_refinement *ctx,
                        const hone_contraction *contraction, const hone_entry *z,
                        hone_refined *c, long double *norm) {
   const int64_t n = ctx->f.a->n;
   const int *e = hone_refined_exponents(ctx);
-  const long double any_direction = HONE_NOISE_FACTOR * sqrtl((long double)n);
+  const long double any_direction =
+      (1.0L + (long double)contraction->bound) * sqrtl((long double)n);
   const long double row_factor = (long double)hone_probe_factor((double)n);
   long double all = 0.0L, squares = 0.0L;
   for (int k = 0; k < HONE_PROBES; k++) {

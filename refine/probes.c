@@ -180,10 +180,9 @@ typedef struct right_sides {
 static void residual_of_solutions(hone_probing *probing, bool first,
                                   const right_sides *h, const vectors *at) {
   const int64_t n = probing->f->a->n;
-  if (!first) {
+  if (!first)
     probing->passes +=
         multiply(probing->f, probing->trans, h->count, at->y, at->q, at->work);
-  }
   uint64_t seed = h->seed;
   for (int64_t c = 0; c < h->count; c++) {
     hone_entry *q = at->q + c * n;
