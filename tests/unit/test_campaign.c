@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const campaign_plan plan = {
-    .max_n = 40, .device = HONE_DEVICE_CPU, .start = CAMPAIGN_START_MIXED};
+static const campaign_plan plan = {.max_n = 40,
+                                   .device = HONE_DEVICE_CPU,
+                                   .start = CAMPAIGN_START_MIXED,
+                                   .complete = true};
 
 /* A system with one accepted column and no violation. */
 static campaign_record good_record(void) {
