@@ -116,6 +116,7 @@ static void add(sums *t, const hunt_climb *c) {
   t->all.columns += c->columns;
   t->all.accepted += c->accepted;
   t->all.wrong += c->wrong;
+  t->all.wrong_in_range += c->wrong_in_range;
   if (c->ratio > t->all.ratio) {
     t->all.ratio = c->ratio;
     t->all.seed = c->seed;
@@ -127,15 +128,21 @@ static void add(sums *t, const hunt_climb *c) {
 }
 
 static void print(const sums *t, double seconds, FILE *f) {
-  (void)fprintf(
-      f,
-      "hunt: %.0f s, %" PRId64 " climbs, %" PRId64 " systems (%" PRId64
-      " singular), %" PRId64 " of %" PRId64 " columns accepted\n"
-      "hunt: wrong: %" PRId64 "; largest error / bound %.3g (climb "
-      "0x%" PRIx64 "); smallest condition refused %.1e (climb 0x%" PRIx64 ")\n",
-      seconds, t->climbs, t->all.evaluations, t->all.singular, t->all.accepted,
-      t->all.columns, t->all.wrong, t->all.ratio, t->all.seed,
-      t->all.refused_condition, t->refused_seed);
+  const hunt_climb *all = &t->all;
+  (void)fprintf(f,
+                "hunt: %.0f s, %" PRId64 " climbs, %" PRId64
+                " systems (%" PRId64 " singular), %" PRId64 " of %" PRId64
+                " columns accepted\n",
+                seconds, t->climbs, all->evaluations, all->singular,
+                all->accepted, all->columns);
+  (void)fprintf(f,
+                "hunt: largest error / bound %.3g (climb 0x%" PRIx64
+                "); smallest condition refused %.1e (climb 0x%" PRIx64 ")\n",
+                all->ratio, all->seed, all->refused_condition, t->refused_seed);
+  (void)fprintf(f,
+                "hunt: wrong: %" PRId64 ", of them %" PRId64
+                " with all numbers in range\n",
+                all->wrong, all->wrong_in_range);
 }
 
 static void collect(int from, double start_s, sums *t) {

@@ -38,6 +38,7 @@ typedef struct hunt_system {
   int64_t n, nrhs;
   int32_t use, trans, layout, precision, structure, criterion, extra;
   int32_t deterministic;
+  int32_t any_size; /* entries may lie at the ends of the range, too */
   double tolerance;
   double a[HUNT_MOST_N * HUNT_MOST_N];
   double old[HUNT_MOST_N * HUNT_MOST_N]; /* factored before an update */
@@ -53,12 +54,15 @@ enum {
 typedef struct hunt_verdict {
   int status, wrong; /* wrong: bits of the enumeration above */
   bool singular;
+  bool in_range; /* all numbers, those of the true x too, are zero or between
+                    2^-900 and 2^900 */
   int columns, accepted;
+  int worst;                   /* the column of ratio */
   double rcond;                /* as reported */
   double ratio, error, bound;  /* the largest error / bound, any x; its parts */
   double worst_accepted_error; /* 0 if no column is accepted */
-  /* ||A||_1 ||inv(A)||_1 if A is regular, no column is accepted, and neither b
-     nor x has zeros; otherwise Inf. */
+  /* ||A||_1 ||inv(A)||_1 if A is regular, no column is accepted by the default
+     rule, all is in range, and no entry of b or x is zero; otherwise Inf. */
   double refused_condition;
 } hunt_verdict;
 
@@ -74,13 +78,16 @@ void hunt_judge(const hunt_system *s, hunt_solver solve, hunt_verdict *out);
 typedef struct hunt_climb {
   uint64_t seed;
   int goal;
-  int64_t evaluations, singular, columns, accepted, wrong;
+  int64_t evaluations, singular, columns, accepted;
+  int64_t wrong, wrong_in_range;
   double ratio;             /* the largest over accepted columns */
   double refused_condition; /* the smallest */
 } hunt_climb;
 
 /* Draws the seed's first system and goal; the rng goes on with the moves. */
 void hunt_start(hunt_system *s, int *goal, gallery_rng *rng);
+/* Draws a kind of right-hand side that suits the system's sizes. */
+int hunt_rhs_kind(const hunt_system *s, gallery_rng *rng);
 /* Makes one to three random moves. */
 void hunt_move(hunt_system *s, int goal, gallery_rng *rng);
 /* Climbs. What is wrong is described on 'accuse', the best system on 'best';

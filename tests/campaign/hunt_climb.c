@@ -110,9 +110,9 @@ static void make_dependent(hunt_system *s, gallery_rng *rng) {
 
 static void move_rhs(hunt_system *s, gallery_rng *rng) {
   double *b = s->b + gallery_below(rng, s->nrhs) * s->n;
-  const int64_t kind = gallery_below(rng, 16), i = gallery_below(rng, s->n);
-  if (kind < gallery_rhs_count && gallery_below(rng, 4) == 0)
-    gallery_rhs((int)kind, s->n, s->a, s->n, gallery_next(rng), b);
+  const int64_t i = gallery_below(rng, s->n);
+  if (gallery_below(rng, 8) == 0)
+    gallery_rhs(hunt_rhs_kind(s, rng), s->n, s->a, s->n, gallery_next(rng), b);
   else
     b[i] = near_by(b[i], rng);
 }
@@ -148,17 +148,21 @@ static void one_move(hunt_system *s, int goal, gallery_rng *rng) {
     make_dependent(s, rng);
 }
 
-/* Are all numbers those of a call that the library must answer? */
-static bool valid(const hunt_system *s) {
-  double most = 0.0;
-  bool finite = true;
-  for (int64_t i = 0; i < s->n * s->n; i++) {
-    finite = finite && isfinite(s->a[i]) && isfinite(s->old[i]);
-    most = fmax(most, fabs(s->a[i]));
+/* Are all entries zero or of a size that is allowed? */
+static bool allowed(const hunt_system *s, const double *v, int64_t count) {
+  bool good = true;
+  for (int64_t i = 0; i < count; i++) {
+    const double size = fabs(v[i]);
+    good = good && (s->any_size ? isfinite(size)
+                                : !(size > 0.0) ||
+                                      (size >= 0x1p-200 && size <= 0x1p200));
   }
-  for (int64_t i = 0; i < s->n * s->nrhs; i++)
-    finite = finite && isfinite(s->b[i]);
-  return finite && most > 0.0;
+  return good;
+}
+
+static bool valid(const hunt_system *s) {
+  return allowed(s, s->a, s->n * s->n) && allowed(s, s->old, s->n * s->n) &&
+         allowed(s, s->b, s->n * s->nrhs);
 }
 
 void hunt_move(hunt_system *s, int goal, gallery_rng *rng) {
@@ -201,6 +205,7 @@ static void count(hunt_climb *climb, const hunt_verdict *v) {
   climb->columns += v->columns;
   climb->accepted += v->accepted;
   climb->wrong += v->wrong != 0;
+  climb->wrong_in_range += v->wrong != 0 && v->in_range;
   if (v->accepted > 0)
     climb->ratio = fmax(climb->ratio, v->ratio);
   climb->refused_condition =

@@ -120,26 +120,41 @@ static double condition_of(int64_t n, const double *m) {
   return norm * norm1_of_inverse(n, m);
 }
 
-/* Has neither b nor the true x of a column a zero? */
-static bool full(const hunt_system *s, const exact_system *e) {
-  bool any_zero = false;
-  for (int64_t i = 0; i < s->n * s->nrhs; i++)
-    any_zero = any_zero || !(fabs(s->b[i]) > 0.0) ||
-               !(fabsl(exact_solution(e, i % s->n, i / s->n)) > 0.0L);
-  return !any_zero;
+static bool by_default_rule(const hunt_system *s) {
+  return s->criterion == HONE_CRITERION_COMPONENTWISE &&
+         !(s->tolerance > 0.0) && !s->extra;
+}
+
+/* Looks at all numbers of the system and of its solution. Returns true if
+   neither b nor x has a zero. */
+static bool look(const hunt_system *s, const exact_system *e, bool *in_range) {
+  const int64_t entries = s->n * s->n, half = s->n * s->nrhs;
+  bool full = true;
+  *in_range = true;
+  for (int64_t i = 0; i < entries + 2 * half; i++) {
+    const int64_t k = i - entries - half;
+    const long double v = i < entries ? (long double)s->a[i]
+                          : k < 0     ? (long double)s->b[i - entries]
+                          : exact_singular(e)
+                              ? 1.0L
+                              : exact_solution(e, k % s->n, k / s->n);
+    const bool zero = !(fabsl(v) > 0.0L);
+    full = full && (i < entries || !zero);
+    *in_range =
+        *in_range && (zero || (fabsl(v) >= 0x1p-900L && fabsl(v) <= 0x1p900L));
+  }
+  return full;
 }
 
 static void judge_column(const hunt_system *s, const exact_system *e, int64_t c,
                          const double *m, const double *x,
                          const hone_column *stated, hunt_verdict *out) {
   const bool accepted = stated->status == HONE_OK;
-  const bool by_rule =
-      s->criterion == HONE_CRITERION_COMPONENTWISE && !(s->tolerance > 0.0);
   out->columns++;
   out->accepted += accepted;
   if (accepted && exact_singular(e))
     out->wrong |= HUNT_SINGULAR_ACCEPTED;
-  if (accepted && by_rule &&
+  if (accepted && by_default_rule(s) &&
       !(reference_omega(s->n, m, s->n, x, s->b + c * s->n) <=
         4.0 * EPS * (1.0 + 64.0 * EPS)))
     out->wrong |= HUNT_OMEGA_ABOVE_RULE;
@@ -152,6 +167,7 @@ static void judge_column(const hunt_system *s, const exact_system *e, int64_t c,
     out->wrong |= HUNT_BOUND_BELOW_ERROR;
   if (!(ratio <= out->ratio)) {
     out->ratio = ratio;
+    out->worst = (int)c;
     out->error = error;
     out->bound = bound;
   }
@@ -172,7 +188,9 @@ void hunt_judge(const hunt_system *s, hunt_solver solve, hunt_verdict *out) {
   out->singular = exact_singular(e);
   for (int64_t c = 0; c < s->nrhs; c++)
     judge_column(s, e, c, m, x + c * s->n, &columns[c], out);
-  if (out->accepted == 0 && !out->singular && full(s, e))
+  const bool full = look(s, e, &out->in_range);
+  if (out->accepted == 0 && !out->singular && by_default_rule(s) && full &&
+      out->in_range)
     out->refused_condition = condition_of(s->n, m);
   exact_free(e);
 }
@@ -180,12 +198,14 @@ void hunt_judge(const hunt_system *s, hunt_solver solve, hunt_verdict *out) {
 /* ---- Texts ---- */
 
 void hunt_print(const hunt_system *s, const hunt_verdict *v, FILE *f) {
-  (void)fprintf(f, "# status %d%s%s%s%s, error %.3e, bound %.3e, rcond %.3e\n",
-                v->status, v->singular ? ", singular" : "",
+  (void)fprintf(f, "# status %d%s%s%s%s%s\n", v->status,
+                v->in_range ? "" : ", numbers out of range",
+                v->singular ? ", singular" : "",
                 v->wrong & HUNT_SINGULAR_ACCEPTED ? ", ACCEPTED" : "",
                 v->wrong & HUNT_BOUND_BELOW_ERROR ? ", BOUND BELOW ERROR" : "",
-                v->wrong & HUNT_OMEGA_ABOVE_RULE ? ", OMEGA ABOVE RULE" : "",
-                v->error, v->bound, v->rcond);
+                v->wrong & HUNT_OMEGA_ABOVE_RULE ? ", OMEGA ABOVE RULE" : "");
+  (void)fprintf(f, "# column %d: error / bound %.9g, error %.3e, rcond %.3e\n",
+                v->worst, v->ratio, v->error, v->rcond);
   (void)fprintf(f,
                 "n %d nrhs %d use %d trans %d layout %d precision %d "
                 "structure %d criterion %d extra %d deterministic %d "

@@ -6,18 +6,28 @@
 #include <math.h>
 #include <string.h>
 
-/* Half of them are singular families if the goal is to keep A singular;
-   otherwise the later families, which are the treacherous ones, make half. */
-static const gallery_family *draw_family(int goal, gallery_rng *rng) {
+/* The later families, which are the treacherous ones, make half. If the goal
+   needs singular matrices, these are drawn alone. */
+static const gallery_family *draw_family(int goal, bool any_size,
+                                         gallery_rng *rng) {
   const bool late = gallery_below(rng, 2);
   for (;;) {
     const int first = late ? gallery_early_count : 0;
     const gallery_family *f =
         &gallery_families[first + gallery_below(rng, gallery_count - first)];
     const bool singular = f->properties & GALLERY_SINGULAR;
-    if (goal != HUNT_SINGULAR || singular)
+    if ((goal != HUNT_SINGULAR || singular) &&
+        (any_size || !(f->properties & GALLERY_RANGE)))
       return f;
   }
+}
+
+int hunt_rhs_kind(const hunt_system *s, gallery_rng *rng) {
+  const int kind = gallery_below(rng, 2)
+                       ? GALLERY_B_RANDOM
+                       : (int)gallery_below(rng, gallery_rhs_count);
+  const bool extreme = kind == GALLERY_B_TINY || kind == GALLERY_B_HUGE;
+  return extreme && !s->any_size ? GALLERY_B_RANDOM : kind;
 }
 
 static void draw_call(hunt_system *s, const gallery_family *f,
@@ -48,9 +58,10 @@ static void draw_call(hunt_system *s, const gallery_family *f,
 
 void hunt_start(hunt_system *s, int *goal, gallery_rng *rng) {
   *s = (hunt_system){.deterministic = (int32_t)gallery_below(rng, 2)};
+  s->any_size = gallery_below(rng, 8) == 0;
   *goal =
       gallery_below(rng, 2) ? HUNT_RATIO : (int)gallery_below(rng, HUNT_GOALS);
-  const gallery_family *f = draw_family(*goal, rng);
+  const gallery_family *f = draw_family(*goal, s->any_size, rng);
   const int64_t least = f->least_n > 2 ? f->least_n : 2;
   s->n = least + gallery_below(rng, HUNT_MOST_N - least + 1);
   s->nrhs = gallery_below(rng, 2) ? 1 : 1 + gallery_below(rng, HUNT_MOST_RHS);
@@ -58,9 +69,7 @@ void hunt_start(hunt_system *s, int *goal, gallery_rng *rng) {
   gallery_make(f, s->n, gallery_parameter(f, rng), gallery_next(rng), s->a,
                s->n);
   for (int64_t c = 0; c < s->nrhs; c++) {
-    const int kind = gallery_below(rng, 2)
-                         ? GALLERY_B_RANDOM
-                         : (int)gallery_below(rng, gallery_rhs_count);
+    const int kind = hunt_rhs_kind(s, rng);
     gallery_rhs(kind, s->n, s->a, s->n, gallery_next(rng), s->b + c * s->n);
   }
   /* The old matrix has one larger diagonal entry. */
