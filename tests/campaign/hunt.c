@@ -116,6 +116,8 @@ static void add(sums *t, const hunt_climb *c) {
   t->all.columns += c->columns;
   t->all.accepted += c->accepted;
   t->all.wrong += c->wrong;
+  t->all.refused += c->refused;
+  t->all.refused_small += c->refused_small;
   t->all.wrong_in_range += c->wrong_in_range;
   if (c->ratio > t->all.ratio) {
     t->all.ratio = c->ratio;
@@ -137,8 +139,11 @@ static void print(const sums *t, double seconds, FILE *f) {
                 all->accepted, all->columns);
   (void)fprintf(f,
                 "hunt: largest error / bound %.3g (climb 0x%" PRIx64
-                "); smallest condition refused %.1e (climb 0x%" PRIx64 ")\n",
-                all->ratio, all->seed, all->refused_condition, t->refused_seed);
+                "); of condition up to 1e13 refused: %" PRId64
+                " with a small row, %" PRId64
+                " others, smallest condition %.1e (climb 0x%" PRIx64 ")\n",
+                all->ratio, all->seed, all->refused_small, all->refused,
+                all->refused_condition, t->refused_seed);
   (void)fprintf(f,
                 "hunt: wrong: %" PRId64 ", of them %" PRId64
                 " with all numbers in range\n",

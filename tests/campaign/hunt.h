@@ -64,6 +64,8 @@ typedef struct hunt_verdict {
   /* ||A||_1 ||inv(A)||_1 if A is regular, no column is accepted by the default
      rule, all is in range, and no entry of b or x is zero; otherwise Inf. */
   double refused_condition;
+  bool small_row; /* |A| |x| + |b| of a row is hardly more than what factors of
+                     that condition leave of the error of other entries of x */
 } hunt_verdict;
 
 /* Fills x and columns (also where a call fails) and the report's rcond. */
@@ -80,8 +82,11 @@ typedef struct hunt_climb {
   int goal;
   int64_t evaluations, singular, columns, accepted;
   int64_t wrong, wrong_in_range;
-  double ratio;             /* the largest over accepted columns */
-  double refused_condition; /* the smallest */
+  double ratio; /* the largest over accepted columns */
+  /* Systems of condition up to 1e13; those with a small row, which are not
+     described; the smallest condition of the others. */
+  int64_t refused, refused_small;
+  double refused_condition;
 } hunt_climb;
 
 /* Draws the seed's first system and goal; the rng goes on with the moves. */
@@ -90,8 +95,8 @@ void hunt_start(hunt_system *s, int *goal, gallery_rng *rng);
 int hunt_rhs_kind(const hunt_system *s, gallery_rng *rng);
 /* Makes one to three random moves. */
 void hunt_move(hunt_system *s, int goal, gallery_rng *rng);
-/* Climbs. What is wrong is described on 'accuse', the best system on 'best';
-   either may be NULL. */
+/* Climbs. What is wrong, or refused though of condition up to 1e13, is
+   described on 'accuse', the best system on 'best'; either may be NULL. */
 void hunt_run(hunt_climb *climb, int64_t evaluations, hunt_solver solve,
               FILE *accuse, FILE *best);
 

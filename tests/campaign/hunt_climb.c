@@ -7,6 +7,8 @@
 
 /* A goal that no system has reached yet. */
 static const double NOWHERE = -1e6;
+/* Refusing a matrix of this condition is a false alarm. */
+static const double WELL = 1e13;
 enum { STALE = 80 }; /* moves in vain after which a climb begins elsewhere */
 
 /* ---- Moves that keep the rank ---- */
@@ -206,10 +208,15 @@ static void count(hunt_climb *climb, const hunt_verdict *v) {
   climb->accepted += v->accepted;
   climb->wrong += v->wrong != 0;
   climb->wrong_in_range += v->wrong != 0 && v->in_range;
+  if (v->refused_condition <= WELL && v->small_row) {
+    climb->refused_small++;
+  } else if (v->refused_condition <= WELL) {
+    climb->refused++;
+    climb->refused_condition =
+        fmin(climb->refused_condition, v->refused_condition);
+  }
   if (v->accepted > 0)
     climb->ratio = fmax(climb->ratio, v->ratio);
-  climb->refused_condition =
-      fmin(climb->refused_condition, v->refused_condition);
 }
 
 void hunt_run(hunt_climb *climb, int64_t evaluations, hunt_solver solve,
@@ -228,7 +235,7 @@ void hunt_run(hunt_climb *climb, int64_t evaluations, hunt_solver solve,
       hunt_move(&next, climb->goal, &rng);
     hunt_judge(&next, solve, &v);
     count(climb, &v);
-    if (v.wrong && accuse) {
+    if ((v.wrong || (v.refused_condition <= WELL && !v.small_row)) && accuse) {
       (void)fprintf(accuse, "# hunt --replay 0x%llx, evaluation %d\n",
                     (unsigned long long)climb->seed, (int)k);
       hunt_print(&next, &v, accuse);

@@ -146,6 +146,26 @@ static bool look(const hunt_system *s, const exact_system *e, bool *in_range) {
   return full;
 }
 
+static bool has_small_row(const hunt_system *s, const exact_system *e,
+                          const double *m, double condition) {
+  const int64_t n = s->n;
+  bool small = false;
+  for (int64_t i = 0; i < n * s->nrhs; i++) {
+    const int64_t c = i / n, row = i % n;
+    long double den = fabsl((long double)s->b[i]), entry = 0.0L, size = 0.0L;
+    for (int64_t j = 0; j < n; j++) {
+      const long double a = fabsl((long double)m[row + j * n]);
+      const long double x = fabsl(exact_solution(e, j, c));
+      den += a * x;
+      entry = fmaxl(entry, a);
+      size = fmaxl(size, x);
+    }
+    small =
+        small || !(den > 4.0L * (long double)(EPS * condition) * entry * size);
+  }
+  return small;
+}
+
 static void judge_column(const hunt_system *s, const exact_system *e, int64_t c,
                          const double *m, const double *x,
                          const hone_column *stated, hunt_verdict *out) {
@@ -190,8 +210,10 @@ void hunt_judge(const hunt_system *s, hunt_solver solve, hunt_verdict *out) {
     judge_column(s, e, c, m, x + c * s->n, &columns[c], out);
   const bool full = look(s, e, &out->in_range);
   if (out->accepted == 0 && !out->singular && by_default_rule(s) && full &&
-      out->in_range)
+      out->in_range) {
     out->refused_condition = condition_of(s->n, m);
+    out->small_row = has_small_row(s, e, m, out->refused_condition);
+  }
   exact_free(e);
 }
 
@@ -206,6 +228,8 @@ void hunt_print(const hunt_system *s, const hunt_verdict *v, FILE *f) {
                 v->wrong & HUNT_OMEGA_ABOVE_RULE ? ", OMEGA ABOVE RULE" : "");
   (void)fprintf(f, "# column %d: error / bound %.9g, error %.3e, rcond %.3e\n",
                 v->worst, v->ratio, v->error, v->rcond);
+  if (isfinite(v->refused_condition))
+    (void)fprintf(f, "# refused, of condition %.3e\n", v->refused_condition);
   (void)fprintf(f,
                 "n %d nrhs %d use %d trans %d layout %d precision %d "
                 "structure %d criterion %d extra %d deterministic %d "

@@ -149,7 +149,7 @@ static void judge_lapack(const campaign_record *r, int info, double omega,
 
 static void judge_system(const campaign_record *r, int64_t *n) {
   bool good = r->reference <= REFERENCE_DOUBLE_DOUBLE && !singular(r) &&
-              r->condition <= WELL;
+              r->condition <= WELL && !r->loose;
   bool accepted = true, in_double = false, ill = false;
   for (int c = 0; c < r->nrhs; c++) {
     good = good && r->column[c].in_range;
