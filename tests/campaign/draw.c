@@ -89,6 +89,8 @@ static void store(campaign_system *s) {
 /* Half of the right-hand sides are random; at most one needs a
    factorization. */
 static void draw_rhs(campaign_system *s, int kinds, gallery_rng *rng) {
+  const bool consistent =
+      kinds > GALLERY_B_FEW && (s->family->properties & GALLERY_SINGULAR);
   bool had_null = false;
   s->b = memory(s->n * s->nrhs);
   for (int64_t c = 0; c < s->nrhs; c++) {
@@ -97,6 +99,9 @@ static void draw_rhs(campaign_system *s, int kinds, gallery_rng *rng) {
     if (kind == GALLERY_B_LEFT_NULL && had_null)
       kind = GALLERY_B_ONES;
     had_null = had_null || kind == GALLERY_B_LEFT_NULL;
+    /* A singular A is most treacherous if the system has solutions. */
+    if (consistent && gallery_below(rng, 2))
+      kind = GALLERY_B_FEW;
     s->kinds[c] = kind;
     gallery_rhs(kind, s->n, s->m, s->n, gallery_next(rng), s->b + c * s->n);
   }

@@ -138,7 +138,7 @@ static void print(const sums *t, double seconds, FILE *f) {
                 seconds, t->climbs, all->evaluations, all->singular,
                 all->accepted, all->columns);
   (void)fprintf(f,
-                "hunt: largest error / bound %.3g (climb 0x%" PRIx64
+                "hunt: largest error / bound %.6g (climb 0x%" PRIx64
                 "); of condition up to 1e13 refused: %" PRId64
                 " with a small row, %" PRId64
                 " others, smallest condition %.1e (climb 0x%" PRIx64 ")\n",

@@ -92,7 +92,7 @@ typedef struct hunt_climb {
 /* Draws the seed's first system and goal; the rng goes on with the moves. */
 void hunt_start(hunt_system *s, int *goal, gallery_rng *rng);
 /* Draws a kind of right-hand side that suits the system's sizes. */
-int hunt_rhs_kind(const hunt_system *s, gallery_rng *rng);
+int hunt_rhs_kind(const hunt_system *s, int goal, gallery_rng *rng);
 /* Makes one to three random moves. */
 void hunt_move(hunt_system *s, int goal, gallery_rng *rng);
 /* Climbs. What is wrong, or refused though of condition up to 1e13, is

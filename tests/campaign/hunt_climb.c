@@ -110,11 +110,12 @@ static void make_dependent(hunt_system *s, gallery_rng *rng) {
                         (1.0 + size * gallery_between(rng, -1.0, 1.0));
 }
 
-static void move_rhs(hunt_system *s, gallery_rng *rng) {
+static void move_rhs(hunt_system *s, int goal, gallery_rng *rng) {
   double *b = s->b + gallery_below(rng, s->nrhs) * s->n;
   const int64_t i = gallery_below(rng, s->n);
   if (gallery_below(rng, 8) == 0)
-    gallery_rhs(hunt_rhs_kind(s, rng), s->n, s->a, s->n, gallery_next(rng), b);
+    gallery_rhs(hunt_rhs_kind(s, goal, rng), s->n, s->a, s->n,
+                gallery_next(rng), b);
   else
     b[i] = near_by(b[i], rng);
 }
@@ -135,7 +136,7 @@ static void one_move(hunt_system *s, int goal, gallery_rng *rng) {
   if (s->use == HUNT_UPDATE && gallery_below(rng, 8) == 0)
     move_old(s, rng);
   else if (kind < 4)
-    move_rhs(s, rng);
+    move_rhs(s, goal, rng);
   else if (kind < 6)
     scale_line(s, rng);
   else if (kind < 8 || (goal == HUNT_SINGULAR && kind < 15))

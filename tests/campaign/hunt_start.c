@@ -22,7 +22,10 @@ static const gallery_family *draw_family(int goal, bool any_size,
   }
 }
 
-int hunt_rhs_kind(const hunt_system *s, gallery_rng *rng) {
+int hunt_rhs_kind(const hunt_system *s, int goal, gallery_rng *rng) {
+  /* A singular A is most treacherous if the system has solutions. */
+  if (goal == HUNT_SINGULAR && gallery_below(rng, 2))
+    return GALLERY_B_FEW;
   const int kind = gallery_below(rng, 2)
                        ? GALLERY_B_RANDOM
                        : (int)gallery_below(rng, gallery_rhs_count);
@@ -69,7 +72,7 @@ void hunt_start(hunt_system *s, int *goal, gallery_rng *rng) {
   gallery_make(f, s->n, gallery_parameter(f, rng), gallery_next(rng), s->a,
                s->n);
   for (int64_t c = 0; c < s->nrhs; c++) {
-    const int kind = hunt_rhs_kind(s, rng);
+    const int kind = hunt_rhs_kind(s, *goal, rng);
     gallery_rhs(kind, s->n, s->a, s->n, gallery_next(rng), s->b + c * s->n);
   }
   /* The old matrix has one larger diagonal entry. */

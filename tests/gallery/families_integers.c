@@ -94,22 +94,35 @@ static void transpose(gallery_task *t) {
 }
 
 /* The upper triangle, the lower one for every second seed, is that of a
-   positive definite matrix, but the last row is a combination of the others. */
+   positive definite matrix, but A is singular: with a dominant S, integers c
+   and a positive entry (S c)_k,
+
+     A = [S, S c; (c + e_k)^T S, (c + e_k)^T S c].                        */
 void gallery_make_definite_triangle(gallery_task *t) {
-  const int64_t n = t->n;
-  for (int64_t j = 0; j < n; j++)
+  const int64_t n = t->n, m = n - 1;
+  double *c = gallery_memory(2 * n, sizeof *c), *last = c + n;
+  int64_t k = 0;
+  for (int64_t j = 0; j < m; j++)
     for (int64_t i = 0; i <= j; i++)
-      *gallery_at(t, i, j) =
-          i == j               ? (double)(n + 1 + gallery_below(&t->rng, 9))
-          : j + 1 < n || i > 0 ? (double)(gallery_below(&t->rng, 3) - 1)
-                               : 1.0;
+      *gallery_at(t, i, j) = (double)(gallery_below(&t->rng, 3) - 1) +
+                             (i == j ? (double)(n + 2) : 0.0);
   gallery_copy_upper(t);
-  for (int64_t j = 0; j < n; j++) {
-    double sum = 0.0;
-    for (int64_t i = 0; i + 1 < n; i++)
-      sum += *gallery_at(t, i, n - 1) * *gallery_at(t, i, j);
-    *gallery_at(t, n - 1, j) = sum;
+  for (int64_t i = 0; i < m; i++)
+    c[i] = (double)(gallery_below(&t->rng, 41) - 20);
+  c[0] += c[0] < 0.0 ? -20.0 : 20.0;
+  for (int64_t i = 0; i < m; i++) {
+    for (int64_t j = 0; j < m; j++)
+      last[i] += *gallery_at(t, i, j) * c[j];
+    k = fabs(last[i]) > fabs(last[k]) ? i : k;
   }
+  const double sign = last[k] < 0.0 ? -1.0 : 1.0;
+  *gallery_at(t, m, m) = sign * last[k];
+  for (int64_t i = 0; i < m; i++) {
+    *gallery_at(t, i, m) = sign * last[i];
+    *gallery_at(t, m, i) = sign * last[i] + *gallery_at(t, k, i);
+    *gallery_at(t, m, m) += c[i] * last[i];
+  }
+  free(c);
   if (gallery_below(&t->rng, 2))
     transpose(t);
 }

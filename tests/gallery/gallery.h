@@ -80,7 +80,8 @@ enum {
   GALLERY_B_HUGE,      /* random, about 2^1000 */
   GALLERY_B_LEFT_NULL, /* near the left singular vector of the smallest singular
                          value, so that x is as large as possible */
-  GALLERY_B_FEW,       /* A times a vector of one to three nonzero entries */
+  GALLERY_B_FEW,       /* A times a vector of at most three nonzero
+                          entries, small integers */
   GALLERY_B_EARLY = GALLERY_B_FEW /* the kinds of early campaigns are below */
 };
 

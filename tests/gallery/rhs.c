@@ -84,13 +84,15 @@ static void left_null(int64_t n, const double *a, int64_t lda, double *b) {
   free(pivots);
 }
 
+/* Small integers, so that b is exact if A is of small integers. Their sum may
+   be zero. */
 static void few(int64_t n, const double *a, int64_t lda, gallery_rng *rng,
                 double *b) {
   double *x = gallery_memory(2 * n, sizeof *x);
   const int e = size_of(n, a, lda);
   for (int64_t k = gallery_below(rng, 3); k >= 0; k--)
     x[gallery_below(rng, n)] =
-        ldexp(gallery_between(rng, -1.0, 1.0), e > 1000 ? 1000 - e : 0);
+        ldexp((double)(gallery_below(rng, 9) - 4), e > 1000 ? 1000 - e : 0);
   multiply(n, a, lda, x, b, x + n);
   free(x);
 }

@@ -334,7 +334,8 @@ TEST(gallery, right_hand_sides_are_of_their_kind) {
       row += a[3 + i * n];
     }
     ct_note("%s", gallery_rhs_names[kind]);
-    CHECK(isfinite(max) && (max > 0.0) == (kind != GALLERY_B_ZERO));
+    CHECK(isfinite(max) &&
+          (kind == GALLERY_B_FEW || (max > 0.0) == (kind != GALLERY_B_ZERO)));
     if (kind == GALLERY_B_ONES)
       CHECK_NEAR(b[3], row, 1e-14);
     if (kind == GALLERY_B_UNIT)
@@ -345,8 +346,8 @@ TEST(gallery, right_hand_sides_are_of_their_kind) {
       reference_solve(&r, n, 1, a, n, b, n);
       for (int64_t i = 0; i < n; i++)
         entries += fabs(r.high[i]) > 1e-12;
-      CHECK(entries >= 1 && entries <= 3);
-      CHECK(reference_size(&r, 0, &least) <= 1);
+      CHECK(entries <= 3);
+      CHECK(reference_size(&r, 0, &least) <= 2);
       reference_free(&r);
     }
     if (kind == GALLERY_B_TINY)
