@@ -29,6 +29,7 @@ static const char usage[] =
     "  --seed S         of the hunt (1); 0: another for every hunt\n"
     "  --jobs J         processes (as many as cores)\n"
     "  --replay SEED    this climb alone; prints its best system\n"
+    "  --range          all climbs may use the whole range of double\n"
     "  --system FILE    judges one system, as the hunt prints it\n";
 
 enum { EVALUATIONS = 400, MOST_JOBS = 256 };
@@ -38,7 +39,7 @@ typedef struct settings {
   int64_t climbs;
   uint64_t seed, replay_seed;
   int jobs;
-  bool replay;
+  bool replay, range;
   const char *system;
 } settings;
 
@@ -60,6 +61,11 @@ static void take_arguments(settings *s, int argc, char **argv) {
     if (strcmp(arg, "--help") == 0) {
       (void)fputs(usage, stdout);
       exit(0);
+    }
+    if (strcmp(arg, "--range") == 0) {
+      s->range = true;
+      i--; /* it has no value */
+      continue;
     }
     if (value == NULL)
       die("what is", arg);
@@ -92,7 +98,7 @@ static void take_arguments(settings *s, int argc, char **argv) {
 static void work(const settings *s, int job, double start_s, int to) {
   for (int64_t i = job; i < s->climbs; i += s->jobs) {
     gallery_rng rng = {s->seed * 0xd1342543de82ef95u + (uint64_t)i};
-    hunt_climb climb = {.seed = gallery_next(&rng)};
+    hunt_climb climb = {.seed = gallery_next(&rng), .any_size = s->range};
     if (now_s() - start_s > s->seconds)
       break;
     hunt_run(&climb, EVALUATIONS, hunt_by_library, stdout, NULL);
@@ -195,7 +201,7 @@ static int run(const settings *s) {
 }
 
 static int replay(const settings *s) {
-  hunt_climb climb = {.seed = s->replay_seed};
+  hunt_climb climb = {.seed = s->replay_seed, .any_size = s->range};
   sums t = {.all = {.refused_condition = (double)INFINITY}};
   openblas_set_num_threads(1);
   hunt_run(&climb, EVALUATIONS, hunt_by_library, stdout, stdout);

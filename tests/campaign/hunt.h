@@ -79,6 +79,7 @@ void hunt_judge(const hunt_system *s, hunt_solver solve, hunt_verdict *out);
    the same (deterministic). */
 typedef struct hunt_climb {
   uint64_t seed;
+  bool any_size; /* given: as if the seed had drawn any_size */
   int goal;
   int64_t evaluations, singular, columns, accepted;
   int64_t wrong, wrong_in_range;

@@ -229,6 +229,7 @@ void hunt_run(hunt_climb *climb, int64_t evaluations, hunt_solver solve,
   int stale = 0;
   climb->refused_condition = (double)INFINITY;
   hunt_start(&here, &climb->goal, &rng);
+  here.any_size |= climb->any_size;
   top = here;
   for (int64_t k = 0; k < evaluations; k++) {
     hunt_system next = here;
@@ -237,8 +238,9 @@ void hunt_run(hunt_climb *climb, int64_t evaluations, hunt_solver solve,
     hunt_judge(&next, solve, &v);
     count(climb, &v);
     if ((v.wrong || (v.refused_condition <= WELL && !v.small_row)) && accuse) {
-      (void)fprintf(accuse, "# hunt --replay 0x%llx, evaluation %d\n",
-                    (unsigned long long)climb->seed, (int)k);
+      (void)fprintf(accuse, "# hunt --replay 0x%llx%s, evaluation %d\n",
+                    (unsigned long long)climb->seed,
+                    climb->any_size ? " --range" : "", (int)k);
       hunt_print(&next, &v, accuse);
     }
     const double there = value(climb->goal, &v);
