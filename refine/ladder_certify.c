@@ -37,8 +37,8 @@ static void give_space_to(hone_ladder *ladder, int r) {
   ladder->space_rung = r;
 }
 
-/* The input for a certificate of rung r; *f: the factors. Where GMRES pays for so
-   many columns, f gets a space to make pairs in. */
+/* The input for a certificate of rung r; *f: the factors. Where GMRES pays for
+   so many columns, f gets a space to make pairs in. */
 static hone_certify_job make_job(hone_ladder *ladder, int r, bool trans,
                                  int64_t columns, hone_factored *f,
                                  hone_report *report) {
