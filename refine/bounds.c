@@ -53,6 +53,9 @@ static const double NEGLIGIBLE_NOISE = 0.0625;
 /* A bound is tight enough if it is at most TIGHT times the error that is known,
    or if what is added to that is below SMALL of x. */
 static const long double TIGHT = 2.0L, SMALL = 0.25L * 0x1p-53L;
+/* A bound above this, in the caller's units alone, is due to units that differ
+   widely; entries below LEAST_WEIGHT of the largest then count as that. */
+static const double POOR_BOUND = 1e-3, LEAST_WEIGHT = 1e-3;
 /* Another correction is worth making where the last one halved the bound. */
 static const long double WORTH = 0.5L;
 
@@ -139,7 +142,8 @@ typedef struct bounding {
   long double noise; /* bound on its effect, in the 2-norm, scaled variables */
   bool sampled;      /* the column's den holds the effect of noise on each
                         component instead, in the caller's units */
-  long double last;  /* the bound before the present correction */
+  const double *weights; /* norms are of inv(W) times vectors; NULL: W = I */
+  long double last;      /* the bound before the present correction */
 } bounding;
 
 /* The error after some corrections, as far as it is known, in the infinity
@@ -163,11 +167,14 @@ static void evaluate(const hone_refinement *ctx, const bounding *b,
   for (int k = step - contraction->power; k < step; k++)
     f += b->norm[k];
   f /= 1.0L - (long double)contraction->bound;
-  const long double all = lost_part(ctx, c) + (b->sampled ? 0.0L : b->noise);
+  const long double lost = lost_part(ctx, c);
+  const long double noise = b->sampled ? 0.0L : b->noise;
   *out = (outcome){0.0L, 0.0L, 0.0L, 0.0L};
   for (int64_t i = 0; i < n; i++) {
     const long double known = hone_absl((hone_wide)t[i]);
-    long double rest = (long double)contraction->rows[i] * f + all;
+    const long double weight = b->weights ? (long double)b->weights[i] : 1.0L;
+    long double rest =
+        weight * ((long double)contraction->rows[i] * f + noise) + lost;
     long double scaled = known;
     if (b->sampled)
       rest +=
@@ -258,7 +265,8 @@ static bool take_correction(hone_refinement *ctx,
   outcome o;
   for (int64_t i = 0; i < n; i++)
     c->spare[i] = step > 0 ? c->spare[i] + d[i] : d[i];
-  b->norm[step] = hone_noise_scaled_norm(n, d, hone_refined_exponents(ctx));
+  b->norm[step] =
+      hone_noise_scaled_norm(n, d, hone_refined_exponents(ctx), b->weights);
   step++;
   if (step < contraction->power)
     return true;
@@ -266,7 +274,8 @@ static bool take_correction(hone_refinement *ctx,
   const bool noisy = b->noise > SMALL * b->size_scaled ||
                      !(widest_unit(ctx) * b->noise <= SMALL * b->size);
   if (!tight(b, &o) && noisy && !b->sampled && contraction->power == 1 &&
-      hone_noise_sample(ctx, contraction, c, &b->noise) == HONE_OK) {
+      hone_noise_sample(ctx, contraction, b->weights, c, &b->noise) ==
+          HONE_OK) {
     b->sampled = true;
     evaluate(ctx, b, contraction, step, false, &o);
   }
@@ -354,16 +363,12 @@ static int64_t begin(hone_refinement *ctx, const hone_certificate *certificate,
   return count;
 }
 
-void hone_bounds_estimate(hone_refinement *ctx,
-                          const hone_certificate *certificate, int64_t m,
-                          hone_refined *columns) {
+/* Makes corrections, which are kept apart, until every column listed has its
+   bound. Their residuals are in ctx->v. */
+static void correct_until_bounded(hone_refinement *ctx,
+                                  const hone_contraction *contraction,
+                                  int64_t count, bounding *list) {
   const int64_t n = ctx->f.a->n;
-  const hone_contraction *contraction = &certificate->contraction[ctx->trans];
-  bounding list[HONE_SOLVE_COLUMNS];
-  if (contraction->power == 0)
-    return;
-  measure_accurately(ctx, m, columns);
-  int64_t count = begin(ctx, certificate, m, columns, list);
   for (int step = 0; count > 0 && solve(ctx, count, list) == HONE_OK; step++) {
     int64_t continuing = 0;
     for (int64_t c = 0; c < count; c++)
@@ -375,6 +380,66 @@ void hone_bounds_estimate(hone_refinement *ctx,
     if (count > 0)
       measure_rest(ctx, count, list);
   }
+}
+
+/* Bounds the error of a column whose entries differ so much in scaled variables
+   that a bound in the 2-norm leaves no digit of x in the caller's units: with
+   probes of its own, of inv(W) E W, where W y has entries of about 1. */
+static void bound_relative_to_x(hone_refinement *ctx,
+                                const hone_certificate *certificate,
+                                hone_refined *c) {
+  const int64_t n = ctx->f.a->n;
+  const int *e = hone_refined_exponents(ctx);
+  double *weights = (double *)(ctx->scratch + hone_probe_scratch(n));
+  hone_contraction contraction = {.rows = weights + n};
+  hone_probing probing = {.f = &ctx->f,
+                          .trans = ctx->trans,
+                          .weights = weights,
+                          .seed = *ctx->seed,
+                          .scratch = ctx->scratch};
+  hone_refined_measure(ctx, true, false, 1, &c); /* den was lost */
+  const double size = (double)c->errors.size;
+  for (int64_t i = 0; i < n; i++)
+    weights[i] =
+        hone_shift(fmax(hone_abs(c->x[i]), LEAST_WEIGHT * size), e ? -e[i] : 0);
+  int st = hone_probe(&probing, HONE_PROBE_POWERS, &contraction);
+  *ctx->seed = probing.seed;
+  ctx->passes += probing.passes;
+  if (st != HONE_OK || contraction.power == 0)
+    return;
+  double least = HONE_INF;
+  for (int64_t i = 0; i < n; i++)
+    least = fmin(least, weights[i]);
+  bounding b = {.column = c,
+                .size = c->errors.size,
+                .size_scaled = c->errors.size_scaled,
+                .noise = HONE_NOISE_FACTOR * noise_effect(certificate, c) /
+                         (long double)least,
+                .weights = weights,
+                .last = (long double)HONE_INF};
+  memcpy(ctx->v, c->r, (size_t)n * sizeof *ctx->v);
+  c->solution_size = 0.0;
+  correct_until_bounded(ctx, &contraction, 1, &b);
+}
+
+void hone_bounds_estimate(hone_refinement *ctx,
+                          const hone_certificate *certificate, int64_t m,
+                          hone_refined *columns) {
+  const hone_contraction *contraction = &certificate->contraction[ctx->trans];
+  const bool scaled = ctx->f.scaling->used;
+  bounding list[HONE_SOLVE_COLUMNS];
+  if (contraction->power == 0)
+    return;
+  measure_accurately(ctx, m, columns);
+  const int64_t count = begin(ctx, certificate, m, columns, list);
+  hone_refined *listed[HONE_SOLVE_COLUMNS];
+  for (int64_t c = 0; c < count; c++)
+    listed[c] = list[c].column;
+  correct_until_bounded(ctx, contraction, count, list);
+  for (int64_t c = 0; c < count && scaled; c++)
+    if (listed[c]->error_estimated && !(listed[c]->error <= POOR_BOUND) &&
+        listed[c]->error_scaled <= POOR_BOUND)
+      bound_relative_to_x(ctx, certificate, listed[c]);
 }
 
 /* Bounds the error by norms: ||inv(S)|| (||r|| + noise), in scaled variables.

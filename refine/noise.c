@@ -9,13 +9,15 @@
 #include <float.h>
 #include <math.h>
 
-long double hone_noise_scaled_norm(int64_t n, const hone_entry *d,
-                                   const int *e) {
+long double hone_noise_scaled_norm(int64_t n, const hone_entry *d, const int *e,
+                                   const double *weights) {
   long double sum = 0.0L;
   for (int64_t i = 0; i < n; i++) {
     long double v = hone_absl((hone_wide)d[i]);
     if (e)
       v = ldexpl(v, -e[i]);
+    if (weights)
+      v /= (long double)weights[i];
     sum += v * v;
   }
   return sqrtl(sum);
@@ -37,7 +39,8 @@ static long double probed_row(int64_t n, int64_t i, const hone_entry *z) {
    ||B||. The corrections make (I - E^k) B of the noise, and ||E^k|| <= eta. The
    bounds take the place of den; *norm is lowered to theirs. */
 static void take_noise(const hone_refinement *ctx,
-                       const hone_contraction *contraction, const hone_entry *z,
+                       const hone_contraction *contraction,
+                       const double *weights, const hone_entry *z,
                        hone_refined *c, long double *norm) {
   const int64_t n = ctx->f.a->n;
   const int *e = hone_refined_exponents(ctx);
@@ -46,7 +49,7 @@ static void take_noise(const hone_refinement *ctx,
   const long double row_factor = (long double)hone_probe_factor((double)n);
   long double all = 0.0L, squares = 0.0L;
   for (int k = 0; k < HONE_PROBES; k++) {
-    const long double size = hone_noise_scaled_norm(n, z + k * n, e);
+    const long double size = hone_noise_scaled_norm(n, z + k * n, e, weights);
     all += size * size;
   }
   all = (long double)hone_probe_factor(1.0) * sqrtl(all) /
@@ -55,9 +58,11 @@ static void take_noise(const hone_refinement *ctx,
     long double known = row_factor * probed_row(n, i, z);
     if (e)
       known = ldexpl(known, -e[i]);
+    const long double weight = weights ? (long double)weights[i] : 1.0L;
     long double effect =
-        any_direction * (known + (long double)contraction->rows[i] * all);
-    squares += effect * effect;
+        any_direction *
+        (known + weight * (long double)contraction->rows[i] * all);
+    squares += effect / weight * (effect / weight);
     if (e)
       effect = ldexpl(effect, e[i]);
     c->den[i] = effect <= (long double)DBL_MAX ? (double)effect : HONE_INF;
@@ -68,7 +73,8 @@ static void take_noise(const hone_refinement *ctx,
 /* Bounds the effect of noise on each component of the column by random probes,
    where the first power of E contracts. */
 int hone_noise_sample(hone_refinement *ctx, const hone_contraction *contraction,
-                      hone_refined *c, long double *norm) {
+                      const double *weights, hone_refined *c,
+                      long double *norm) {
   const int64_t n = ctx->f.a->n;
   hone_entry *z = ctx->scratch;
   int shift[HONE_PROBES];
@@ -81,6 +87,6 @@ int hone_noise_sample(hone_refinement *ctx, const hone_contraction *contraction,
   int st = hone_apply_inverse(&ctx->f, false, ctx->trans, HONE_PROBES, z, n,
                               shift, NULL);
   if (st == HONE_OK)
-    take_noise(ctx, contraction, z, c, norm);
+    take_noise(ctx, contraction, weights, z, c, norm);
   return st;
 }

@@ -162,6 +162,15 @@ HONE_VECTOR static void add(int64_t count, hone_entry by,
     v[i] += by * d[i];
 }
 
+/* v_c = W v_c for all c, or inv(W) v_c. */
+static void weigh(int64_t n, const double *weights, bool inverse,
+                  hone_entry *v) {
+  for (int64_t c = 0; weights != NULL && c < HONE_PROBES; c++)
+    for (int64_t i = 0; i < n; i++)
+      v[c * n + i] =
+          hone_times(inverse ? 1.0 / weights[i] : weights[i], v[c * n + i]);
+}
+
 static void draw_all(int64_t n, uint64_t *seed, hone_entry *v) {
   for (int64_t c = 0; c < HONE_PROBES; c++)
     hone_probe_draw(n, seed, v + c * n);
@@ -255,6 +264,7 @@ int hone_probe(hone_probing *probing, int steps, hone_contraction *out) {
   out->tried = true;
   out->power = out->pairs = 0;
   draw_all(n, &probing->seed, at.v);
+  weigh(n, probing->weights, false, at.v);
   right_sides h = {.seed = hone_random_bits(&probing->seed),
                    .count = !probing->inverse ? 0
                             : f->space        ? SOLUTIONS_WITH_PAIRS
@@ -271,6 +281,7 @@ int hone_probe(hone_probing *probing, int steps, hone_contraction *out) {
     add(count, -1.0, at.p, at.v);
     if (probing->inverse)
       correct_solutions(k == 1, n, &h, &at);
+    weigh(n, probing->weights, true, at.v);
     out->bound = factor * sqrt(sum_of_squares(count, at.v));
     if (out->bound <= GOOD_BOUND) {
       out->power = k;
@@ -281,6 +292,7 @@ int hone_probe(hone_probing *probing, int steps, hone_contraction *out) {
     if (k >= steps || rather_pairs || !promises(out->bound, before, steps - k))
       break;
     before = out->bound;
+    weigh(n, probing->weights, false, at.v);
   }
   if (out->power > 0)
     row_norms(n, at.v, hone_probe_factor((double)n), out->rows);

@@ -10,7 +10,10 @@
 #include "refine/gmres.h"
 
 /* The random vectors of one statement. */
-enum { HONE_PROBES = 8 };
+enum {
+  HONE_PROBES = 8,
+  HONE_PROBE_POWERS = 8 /* of E, at most */
+};
 
 /* A factored matrix: the factors, A itself, and the scaling between them. */
 typedef struct hone_factored {
@@ -38,9 +41,11 @@ typedef struct hone_contraction {
 typedef struct hone_probing {
   const hone_factored *f; /* with a space: its pairs take part */
   bool trans;             /* op(S) = S^T */
-  uint64_t seed;          /* the draw; advanced by every call */
-  hone_entry *scratch;    /* hone_probe_scratch(n) entries */
-  int passes;             /* passes over A; added to */
+  /* n: E is measured as inv(W) E W, W = diag(weights); NULL: W = I. */
+  const double *weights;
+  uint64_t seed;       /* the draw; advanced by every call */
+  hone_entry *scratch; /* hone_probe_scratch(n) entries */
+  int passes;          /* passes over A; added to */
   bool pairs_follow; /* if the first power leaves much, hone_probe_with_pairs is
                         the better way */
   /* The following are set if 'inverse' is true: */
