@@ -223,6 +223,26 @@ TEST(probes, wait_for_the_power_that_contracts) {
   tear_down(&s);
 }
 
+/* E moves entries down by one, times 100: no power up to 8 contracts. With
+   weights that grow by 2^12 from one entry to the next, inv(W) E W does. */
+TEST(probes, contract_in_the_units_that_weights_give) {
+  for (int weighted = 0; weighted < 2; weighted++) {
+    probe_case s;
+    double weights[N];
+    ct_note("weighted %d", weighted);
+    set_up(&s, 1.0);
+    before = 100.0;
+    for (int i = 0; i < N; i++)
+      weights[i] = ldexp(1.0, 12 * i - 240);
+    s.probing.weights = weighted ? weights : NULL;
+    CHECK_EQ_INT(hone_probe(&s.probing, 8, &s.out), HONE_OK);
+    CHECK_EQ_INT(s.out.power > 0, weighted);
+    for (int i = s.out.power; weighted && i < N; i++)
+      CHECK_LE(pow(100.0 / 4096.0, s.out.power), s.rows[i]);
+    tear_down(&s);
+  }
+}
+
 TEST(probes, find_no_contraction_where_one_direction_is_left) {
   static const double left[] = {1.0,        0.9, -1.0, 2.0, (double)INFINITY,
                                 (double)NAN};
