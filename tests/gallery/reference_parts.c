@@ -217,7 +217,8 @@ WIDE_LOOP static void measure(int64_t n, const double *restrict a, double x,
   }
 }
 
-/* The same quotient for one row whose products leave the range of double. */
+/* Computes that quotient for one row whose products leave the range of
+   double. */
 static double row_in_quad(int64_t n, const double *a, int64_t lda,
                           const double *x, double b) {
   quad r = (quad)b, den = r < 0 ? -r : r;

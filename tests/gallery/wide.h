@@ -22,7 +22,7 @@ WIDE_INLINE void wide_sum(double a, double b, double *s, double *e) {
   *s = t;
 }
 
-/* The same for |a| >= |b|. */
+/* *s + *e = a + b exactly, where |a| >= |b|. */
 WIDE_INLINE void wide_sum_ordered(double a, double b, double *s, double *e) {
   double t = a + b;
   *e = b - (t - a);

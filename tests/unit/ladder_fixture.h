@@ -30,7 +30,7 @@ typedef struct fixture {
    unless its script says otherwise; no engines yet. */
 void fixture_set_up(fixture *s, int64_t nrhs);
 
-/* The same with one right-hand side and one scripted engine, followed by double
+/* Sets up one right-hand side and one scripted engine, followed by double
    precision LU if with_double. */
 sup_script *fixture_set_up_one(fixture *s, bool with_double);
 

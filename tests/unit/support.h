@@ -77,7 +77,8 @@ double sup_forward_error(int64_t n, const double *x, const double *x_true);
    Never pass these arrays to free(). */
 double *sup_copy(const double *from, int64_t count);
 double *sup_filled(int64_t count, double value);
-/* The same, aligned to 64 bytes like the library's own arrays. */
+/* An array like that of sup_filled, but aligned to 64 bytes like the library's
+   own arrays. */
 double *sup_aligned(int64_t count, double value);
 void sup_free(double *array);
 

@@ -92,7 +92,7 @@ TEST(contract, refuses_an_x_that_overlaps_anything_else) {
   sys_discard(&s);
 }
 
-/* The same storage is read as A or as its transpose. */
+/* One array is read as A or, by the layout, as its transpose. */
 TEST(contract, solves_all_four_combinations_of_layout_and_transpose) {
   for (int64_t n = 11; n <= 150; n += 139) {
     sys s = sys_make_padded(n, 2, 3);

@@ -161,8 +161,9 @@ static void furnish(double *room) {
   memcpy(room + B_AT, s.b, sizeof s.b);
 }
 
-/* Of three entries, 24 or 48 bytes apart, the first byte or the last alone
-   lies in another array; beside it they are welcome. */
+/* The columns are three entries, 24 or 48 bytes apart. They are refused if only
+   their first or their last byte lies in another array, and accepted where they
+   end or begin beside it. */
 TEST(edges, columns_may_not_overlap_another_array) {
   static const struct {
     const char *name;
