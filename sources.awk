@@ -33,6 +33,7 @@ BEGIN {
   for (i = 1; i <= n; i++) has[word[i]] = 1
   tool["c++"] = "a C++ compiler (Debian: g++)"
   tool["gtest"] = "a C++ compiler and GoogleTest (Debian: g++, libgtest-dev)"
+  tool["gmp"] = "GMP (Debian: libgmp-dev)"
   tool["nvcc"] = "the CUDA toolkit and a C++ compiler"
   tool["libfuzzer"] = "clang with libFuzzer (Debian 12: clang and" \
     " libclang-rt-14-dev)"

@@ -34,7 +34,7 @@ int hone_check_matrix(int64_t n, int64_t columns, const double *a, int64_t lda,
     st = HONE_BAD_LEADING_DIMENSION;
   } else if (extent(n, columns, lda) < 0) {
     hone_reason_add(report, "ld%s is %lld: %s would span 2^62 bytes or more",
-                    name, (long long)lda, name);
+                    name, (long long)lda, name + (name[0] == '_'));
     st = HONE_BAD_LEADING_DIMENSION;
   } else if (a == NULL && n > 0 && columns > 0) {
     hone_reason_add(report, "%s is NULL", name);
@@ -65,6 +65,11 @@ static span span_of_columns(const hone_vectors *v) {
                                    : (uintptr_t)0};
 }
 
+static span span_of_error_bounds(const hone_vectors *v) {
+  return span_of("options.error_bounds", v->error_bounds, v->n, v->nrhs,
+                 v->ld_error_bounds);
+}
+
 /* Is memory that is written apart from other memory? */
 static int check_apart(span written, span other, hone_report *report) {
   if (written.bytes == 0 || other.bytes == 0 ||
@@ -86,19 +91,29 @@ static int check_apart_from_x(const hone_vectors *v, const double *b,
                             report);
 }
 
+/* Is an array that is only written apart from b, x and x0? */
+static int check_apart_from_vectors(const hone_vectors *v, span written,
+                                    hone_report *report) {
+  int st =
+      check_apart(written, span_of("b", v->b, v->n, v->nrhs, v->ldb), report);
+  if (st == HONE_OK)
+    st = check_apart(written, span_of_x(v), report);
+  if (st == HONE_OK)
+    st = check_apart(
+        written, span_of("options.x0", v->x0, v->n, v->nrhs, v->ldx0), report);
+  return st;
+}
+
 static int check_vectors_apart(const hone_vectors *v, hone_report *report) {
-  const span columns = span_of_columns(v);
   int st = check_apart_from_x(v, v->b, v->ldb, "b", report);
   if (st == HONE_OK)
     st = check_apart_from_x(v, v->x0, v->ldx0, "options.x0", report);
   if (st == HONE_OK)
-    st =
-        check_apart(columns, span_of("b", v->b, v->n, v->nrhs, v->ldb), report);
+    st = check_apart_from_vectors(v, span_of_columns(v), report);
   if (st == HONE_OK)
-    st = check_apart(columns, span_of_x(v), report);
+    st = check_apart_from_vectors(v, span_of_error_bounds(v), report);
   if (st == HONE_OK)
-    st = check_apart(
-        columns, span_of("options.x0", v->x0, v->n, v->nrhs, v->ldx0), report);
+    st = check_apart(span_of_error_bounds(v), span_of_columns(v), report);
   return st;
 }
 
@@ -110,6 +125,9 @@ int hone_check_vectors(const hone_vectors *v, hone_report *report) {
     st = hone_check_matrix(v->n, v->nrhs, v->x, v->ldx, "x", report);
   if (st == HONE_OK && v->x0 != NULL)
     st = hone_check_matrix(v->n, v->nrhs, v->x0, v->ldx0, "x0", report);
+  if (st == HONE_OK && v->error_bounds != NULL)
+    st = hone_check_matrix(v->n, v->nrhs, v->error_bounds, v->ld_error_bounds,
+                           "_error_bounds", report);
   if (st == HONE_OK)
     st = check_vectors_apart(v, report);
   return st;
@@ -118,8 +136,12 @@ int hone_check_vectors(const hone_vectors *v, hone_report *report) {
 int hone_check_apart(const hone_vectors *v, const double *a, int64_t lda,
                      hone_report *report) {
   const span matrix = span_of("A", a, v->n, v->n, lda);
-  const int st = check_apart(span_of_x(v), matrix, report);
-  return st != HONE_OK ? st : check_apart(span_of_columns(v), matrix, report);
+  int st = check_apart(span_of_x(v), matrix, report);
+  if (st == HONE_OK)
+    st = check_apart(span_of_columns(v), matrix, report);
+  if (st == HONE_OK)
+    st = check_apart(span_of_error_bounds(v), matrix, report);
+  return st;
 }
 
 int hone_check_system(const hone_vectors *v, const double *a, int64_t lda,

@@ -6,7 +6,17 @@
 
 #include <string.h>
 
-enum { OF_B, OF_X, OF_X0 };
+enum { OF_B, OF_X, OF_X0, OF_BOUNDS, ROOMS };
+
+/* Makes room for the copy of an array, of so many bytes. */
+static int reserve(hone_arrays *s, int which, int64_t bytes) {
+  if (s->room_bytes[which] < bytes) {
+    hone_mem_put(s->mem, s->room[which]);
+    s->room[which] = hone_mem_get(s->mem, (size_t)bytes);
+    s->room_bytes[which] = s->room[which] != NULL ? bytes : 0;
+  }
+  return s->room[which] != NULL ? HONE_OK : HONE_NO_MEMORY;
+}
 
 /* If the n x nrhs array at p lies on a device, fetches it into *copy; else
  *copy is NULL. */
@@ -18,13 +28,9 @@ static int fetch(hone_arrays *s, int which, int64_t n, int64_t nrhs,
   *copy = NULL;
   if (!hone_device_memory_of(p, memory))
     return HONE_OK;
-  if (s->room_bytes[which] < bytes) {
-    hone_mem_put(s->mem, s->room[which]);
-    s->room[which] = hone_mem_get(s->mem, (size_t)bytes);
-    s->room_bytes[which] = s->room[which] != NULL ? bytes : 0;
-  }
-  if (s->room[which] == NULL)
-    return HONE_NO_MEMORY;
+  const int st = reserve(s, which, bytes);
+  if (st != HONE_OK)
+    return st;
   *copy = s->room[which];
   s->host_copy.fetched += bytes;
   return hone_device_memory_fetch(memory, column, (size_t)nrhs, p,
@@ -52,6 +58,19 @@ static int make_columns(hone_arrays *s, hone_vectors *v) {
   return s->columns != NULL ? HONE_OK : HONE_NO_MEMORY;
 }
 
+/* Error bounds for a device are written to a copy first. */
+static int make_error_bounds(hone_arrays *s, hone_vectors *v) {
+  s->bounds_on_device =
+      hone_device_memory_of(v->error_bounds, &s->bounds_memory);
+  if (!s->bounds_on_device)
+    return HONE_OK;
+  const int st =
+      reserve(s, OF_BOUNDS, v->n * v->nrhs * (int64_t)sizeof(double));
+  v->error_bounds = s->room[OF_BOUNDS];
+  v->ld_error_bounds = v->n;
+  return st;
+}
+
 /* x may be b or x0; then its copy is theirs too. x is fetched like the others
    because columns for which no x is found keep what they held. */
 int hone_arrays_take_vectors(hone_arrays *s, hone_mem *mem, hone_vectors *v) {
@@ -61,7 +80,7 @@ int hone_arrays_take_vectors(hone_arrays *s, hone_mem *mem, hone_vectors *v) {
   const int64_t n = v->n, nrhs = v->nrhs;
   s->mem = mem;
   s->given = given;
-  s->x_on_device = s->columns_on_device = false;
+  s->x_on_device = s->columns_on_device = s->bounds_on_device = false;
   int st = fetch(s, OF_B, n, nrhs, given.b, given.ldb, &b, &s->x_memory);
   if (st == HONE_OK && given.x0 != NULL)
     st = fetch(s, OF_X0, n, nrhs, given.x0, given.ldx0, &x0, &memory);
@@ -71,6 +90,8 @@ int hone_arrays_take_vectors(hone_arrays *s, hone_mem *mem, hone_vectors *v) {
     x = b;
   if (st == HONE_OK)
     st = make_columns(s, v);
+  if (st == HONE_OK)
+    st = make_error_bounds(s, v);
   if (st != HONE_OK)
     return st;
   if (b != NULL) {
@@ -120,19 +141,26 @@ int hone_arrays_fill_columns(const hone_vectors *v, const hone_column *column) {
   return st;
 }
 
+/* Copies n x nrhs doubles, which are stored without gaps, to a device. */
+static int store(hone_arrays *s, const hone_device_memory *memory,
+                 const double *from, double *to, int64_t ld) {
+  const size_t column = (size_t)s->given.n * sizeof(double);
+  s->host_copy.stored += s->given.nrhs * (int64_t)column;
+  return hone_device_memory_store(memory, column, (size_t)s->given.nrhs, from,
+                                  column, to, (size_t)ld * sizeof(double));
+}
+
 int hone_arrays_return(hone_arrays *s, int status) {
   const hone_vectors *v = &s->given;
-  const size_t column = (size_t)v->n * sizeof(double);
   const double *x = v->x == v->b ? s->room[OF_B] : s->room[OF_X];
   int st = HONE_OK;
   if (status < 0)
     return status;
-  if (s->x_on_device) {
-    st =
-        hone_device_memory_store(&s->x_memory, column, (size_t)v->nrhs, x,
-                                 column, v->x, (size_t)v->ldx * sizeof(double));
-    s->host_copy.stored += v->nrhs * (int64_t)column;
-  }
+  if (s->x_on_device)
+    st = store(s, &s->x_memory, x, v->x, v->ldx);
+  if (st == HONE_OK && s->bounds_on_device)
+    st = store(s, &s->bounds_memory, s->room[OF_BOUNDS], v->error_bounds,
+               v->ld_error_bounds);
   if (st == HONE_OK && columns_are_copied(s))
     st = return_columns(s);
   return st == HONE_OK ? status : st;
@@ -155,7 +183,7 @@ int hone_arrays_take_matrix(hone_arrays *s, hone_mem *mem, int64_t n,
 
 void hone_arrays_destroy(hone_arrays *s) {
   hone_host_copy_destroy(&s->host_copy); /* its counts of bytes remain */
-  for (int i = 0; i < 3; i++)
+  for (int i = 0; i < ROOMS; i++)
     hone_mem_put(s->mem, s->room[i]);
   hone_mem_put(s->mem, s->columns);
 }

@@ -14,18 +14,20 @@ typedef struct hone_vectors {
   int64_t ldb, ldx, ldx0;
   hone_column *columns; /* or NULL; the caller's entries are */
   size_t column_size;   /* so many bytes apart */
+  double *error_bounds; /* n x nrhs, or NULL */
+  int64_t ld_error_bounds;
 } hone_vectors;
 
 /* The copies that a solver keeps. Begins as zeros. */
 typedef struct hone_arrays {
   hone_mem *mem;
   hone_host_copy host_copy; /* A, if it lies on a device */
-  double *room[3];          /* copies of b, x, x0: n x nrhs */
+  double *room[4];          /* copies of b, x, x0, error_bounds: n x nrhs */
   hone_column *columns;     /* nrhs */
-  int64_t room_bytes[3], column_bytes;
+  int64_t room_bytes[4], column_bytes;
   hone_vectors given; /* by the caller */
-  hone_device_memory x_memory, columns_memory;
-  bool x_on_device, columns_on_device;
+  hone_device_memory x_memory, columns_memory, bounds_memory;
+  bool x_on_device, columns_on_device, bounds_on_device;
 } hone_arrays;
 
 /* Replaces pointers in *v by those to copies: of arrays on a device, and of
@@ -37,8 +39,8 @@ int hone_arrays_take_vectors(hone_arrays *arrays, hone_mem *mem,
    system without unknowns. Returns a status. */
 int hone_arrays_fill_columns(const hone_vectors *v, const hone_column *column);
 
-/* If status >= 0, copies x and columns to where the caller wants them. Returns
-   status, or why that failed. */
+/* If status >= 0, copies x, columns and error_bounds to where the caller wants
+   them. Returns status, or why that failed. */
 int hone_arrays_return(hone_arrays *arrays, int status);
 
 /* If a, n x n, lies on a device, it becomes the address of a copy on the host,

@@ -45,7 +45,8 @@ module hone
     procedure :: create => kept_create !< (n [, options])
     procedure :: factor => kept_factor !< (a [, report])
     procedure :: update => kept_update !< (a [, report])
-    !> (b, x [, trans, x0, columns, report]); b and x as of hone_solve
+    !> (b, x [, trans, x0, columns, report, error_bounds]); b and x as of
+    !> hone_solve, error_bounds of the shape of x
     generic :: solve => kept_solve_vector, kept_solve_matrix
     procedure :: order => kept_order
     procedure :: destroy => kept_destroy
@@ -330,18 +331,22 @@ contains
     end if
   end function
 
-  function kept_solve(self, b, x, trans, x0, columns, report) result(status)
+  function kept_solve(self, b, x, trans, x0, columns, report, bounds) &
+      result(status)
     type(hone_solver), intent(in) :: self
     real(c_double), pointer, intent(in) :: b(:, :), x(:, :), x0(:, :)
+    real(c_double), pointer, intent(in) :: bounds(:, :)
     integer, intent(in), optional :: trans
     type(hone_column), intent(inout), optional :: columns(:)
     type(hone_report), intent(out), optional :: report
     integer(c_int) :: status
     real(c_double), allocatable, target :: bc(:, :), xc(:, :), x0c(:, :)
+    real(c_double), allocatable, target :: made(:, :)
     real(c_double), pointer :: bp(:, :), xp(:, :), x0p(:, :)
     integer(c_int64_t) :: nrhs, ldb, ldx, ldx0
     type(hone_options) :: options
     logical :: fits
+    integer :: rows
     nrhs = size(b, 2)
     bp => packed(b, ldb, bc)
     xp => packed(x, ldx, xc)
@@ -353,6 +358,14 @@ contains
     if (associated(x0)) then
       x0p => packed(x0, ldx0, x0c)
       fits = fits .and. all(shape(x0) == shape(b))
+    end if
+    rows = 0
+    if (associated(bounds)) rows = max(1, size(b, 1))
+    allocate (made(rows, max(1, size(b, 2))))
+    if (associated(bounds)) then
+      fits = fits .and. all(shape(bounds) == shape(b))
+      options%error_bounds = c_loc(made)
+      options%ld_error_bounds = rows
     end if
     if (present(trans)) options%trans = trans
     if (associated(x0p)) then
@@ -367,6 +380,8 @@ contains
       status = solve_with_columns(self, nrhs, flat(bp), ldb, flat(xp), ldx, &
                                   options, columns, report)
       if (allocated(xc) .and. status >= 0) x = xc
+      if (associated(bounds) .and. status >= 0) &
+        bounds = made(:size(b, 1), :size(b, 2))
     end if
   end function
 
@@ -390,8 +405,8 @@ contains
     if (present(columns) .and. status >= 0) columns(:nrhs) = made(:nrhs)
   end function
 
-  function kept_solve_vector(self, b, x, trans, x0, columns, report) &
-      result(status)
+  function kept_solve_vector(self, b, x, trans, x0, columns, report, &
+                             error_bounds) result(status)
     class(hone_solver), intent(in) :: self
     real(c_double), intent(in), target :: b(:)
     real(c_double), intent(inout), target :: x(:)
@@ -399,16 +414,19 @@ contains
     real(c_double), intent(in), target, optional :: x0(:)
     type(hone_column), intent(inout), optional :: columns(:)
     type(hone_report), intent(out), optional :: report
+    real(c_double), intent(inout), target, optional :: error_bounds(:)
     integer(c_int) :: status
-    real(c_double), pointer :: start(:, :)
+    real(c_double), pointer :: start(:, :), bounds(:, :)
     start => null()
+    bounds => null()
     if (present(x0)) start => column(x0)
+    if (present(error_bounds)) bounds => column(error_bounds)
     status = kept_solve(self, column(b), column(x), trans, start, columns, &
-                        report)
+                        report, bounds)
   end function
 
-  function kept_solve_matrix(self, b, x, trans, x0, columns, report) &
-      result(status)
+  function kept_solve_matrix(self, b, x, trans, x0, columns, report, &
+                             error_bounds) result(status)
     class(hone_solver), intent(in) :: self
     real(c_double), intent(in), target :: b(:, :)
     real(c_double), intent(inout), target :: x(:, :)
@@ -416,11 +434,14 @@ contains
     real(c_double), intent(in), target, optional :: x0(:, :)
     type(hone_column), intent(inout), optional :: columns(:)
     type(hone_report), intent(out), optional :: report
+    real(c_double), intent(inout), target, optional :: error_bounds(:, :)
     integer(c_int) :: status
-    real(c_double), pointer :: start(:, :)
+    real(c_double), pointer :: start(:, :), bounds(:, :)
     start => null()
+    bounds => null()
     if (present(x0)) start => x0
-    status = kept_solve(self, b, x, trans, start, columns, report)
+    if (present(error_bounds)) bounds => error_bounds
+    status = kept_solve(self, b, x, trans, start, columns, report, bounds)
   end function
 
   function kept_order(self) result(n)

@@ -63,7 +63,7 @@ extern "C" {
     "a struct_size or column_size is not set (HONE_OPTIONS_INIT and "          \
     "HONE_REPORT_INIT do it), or it is of a later version of the library")     \
   X(HONE_BAD_OVERLAP, -15,                                                     \
-    "x or options.columns overlaps another array; x may be b or x0 itself")    \
+    "an array that is written overlaps another; x may be b or x0 itself")      \
   X(HONE_NOT_FACTORED, -16, "the solver holds no factored matrix")             \
   X(HONE_NOT_FINITE_A, -20, "A contains NaN or Inf: the report says where")    \
   X(HONE_NOT_FINITE_B, -21,                                                    \
@@ -183,12 +183,19 @@ struct hone_tuning;
  * which an older program does not know, count as zero. The library accepts
  * struct_size from 8 and column_size from 24 up to its own sizes.
  *
- * trans, x0 and columns belong to one solve: hone_solve and hone_solver_solve
- * take them, hone_solver_create refuses them (HONE_BAD_OPTION). deadline_s and
- * progress may be given to a solve too, or to hone_solver_create for all calls
- * of the solver that have none of their own. All other options belong to the
- * solver: in hone_solver_solve each is zero, which there means "as created"
- * (even for layout), or its value at creation; any other value is refused.
+ * trans, x0, columns and error_bounds belong to one solve: hone_solve and
+ * hone_solver_solve take them, hone_solver_create refuses them
+ * (HONE_BAD_OPTION). deadline_s and progress may be given to a solve too, or to
+ * hone_solver_create for all calls of the solver that have none of their own.
+ * All other options belong to the solver: in hone_solver_solve each is zero,
+ * which there means "as created" (even for layout), or its value at creation;
+ * any other value is refused.
+ *
+ * The error bounds hold whatever A and b are: they are derived from products of
+ * A and of its factors with random vectors (Dixon 1983; docs/numerics.md), and
+ * can only be wrong if those vectors are unlucky, with the probability
+ * report.bound_failure. (With deterministic, the vectors follow from A.) x_true
+ * solves the system with the very A and b given.
  */
 typedef struct hone_options {
   size_t struct_size;        /* sizeof(hone_options) */
@@ -226,6 +233,11 @@ typedef struct hone_options {
   void *alloc_ctx;                         /* their last argument */
   const struct hone_tuning *tuning;        /* or NULL; copied by the call */
   int64_t reserved;                        /* 0 */
+  double *error_bounds;    /* n x nrhs, apart from every other array, or NULL:
+                              bounds on |x_i - x_true,i| for every entry of x,
+                              Inf where there is none; written if status >= 0,
+                              else of no meaning */
+  int64_t ld_error_bounds; /* leading dimension of error_bounds */
 } hone_options;
 
 /** Sets struct_size bytes of options to zero, the default, and its field
@@ -308,6 +320,10 @@ typedef struct hone_report {
   int32_t block_row_sweeps_max; /* and the most for one */
   int32_t block_row_fallbacks;  /* block rows that did not converge and were
                                    solved by cuBLAS */
+  double bound_failure; /* forward_error, digits and options.error_bounds of
+                           this call hold but for a probability of at most
+                           this, for a caller who does not know the random
+                           draws: 1e-9; 0: no bound was stated */
 } hone_report;
 
 /** Sets struct_size bytes of report to zero, and its field struct_size. */
@@ -354,18 +370,19 @@ HONE_API void hone_report_init(hone_report *report, size_t struct_size);
  * iterative refinement (Wilkinson 1963; Skeel 1980) with residuals in double or
  * double-double; GMRES with the same factors if that converges too slowly
  * (Carson & Higham 2017); acceptance by the criterion's error; LU in double if
- * that fails. Memory: 4 n^2 bytes and a little (400 n with GMRES); 8 n^2 with
+ * that fails. Memory: 4 n^2 bytes and 500 n, or 900 n with GMRES; 8 n^2 with
  * the double factorization.
  *
- * Each of a, b, x, x0 and columns may lie in host memory (pageable, or pinned
- * or managed, which a GPU reads directly) or in the memory of a CUDA device,
- * which the library recognises. Work that writes them must have finished before
- * the call (cudaStreamSynchronize); results are complete when it returns. An A
- * on the GPU that is used is factored from there. The host verifies x all the
- * same: it fetches a copy of A meanwhile and keeps it as long as the solver
- * uses A. Copies count within memory_limit_bytes but not in hone_memory_needed:
- * 8 n^2 bytes for A, up to 16 MiB of pinned memory for its transfer, 8 n nrhs
- * for each of the others. Options and report lie in host memory.
+ * Each of a, b, x, x0, columns and error_bounds may lie in host memory
+ * (pageable, or pinned or managed, which a GPU reads directly) or in the memory
+ * of a CUDA device, which the library recognises. Work that writes them must
+ * have finished before the call (cudaStreamSynchronize); results are complete
+ * when it returns. An A on the GPU that is used is factored from there. The
+ * host verifies x all the same: it fetches a copy of A meanwhile and keeps it
+ * as long as the solver uses A. Copies count within memory_limit_bytes but not
+ * in hone_memory_needed: 8 n^2 bytes for A, up to 16 MiB of pinned memory for
+ * its transfer, 8 n nrhs for each of the others. Options and report lie in host
+ * memory.
  */
 HONE_API int hone_solve(int64_t n, int64_t nrhs, const double *a, int64_t lda,
                         const double *b, int64_t ldb, double *x, int64_t ldx,
@@ -406,7 +423,8 @@ HONE_API int hone_solver_update(hone_solver *solver, const double *a,
 
 /**
  * Solves for nrhs right-hand sides; arguments are those of hone_solve. options
- * of this solve: trans, x0, columns, deadline_s, progress; see hone_options.
+ * of this solve: trans, x0, columns, error_bounds, deadline_s, progress; see
+ * hone_options.
  */
 HONE_API int hone_solver_solve(hone_solver *solver, int64_t nrhs,
                                const double *b, int64_t ldb, double *x,

@@ -101,7 +101,8 @@ public:
   hone_report update(std::vector<double> &&) = delete;
 
   /** The caller looks at report.status: 0 accepted, > 0 weaker than asked.
-      o: trans, x0 and columns of this solve; see hone_options. */
+      o: trans, x0, columns and error_bounds of this solve; see
+      hone_options. */
   [[nodiscard]] hone_report solve(int64_t nrhs, const double *b, int64_t ldb,
                                   double *x, int64_t ldx,
                                   const hone_options &o = options()) {

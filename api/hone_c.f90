@@ -55,8 +55,8 @@ module hone_c
   integer(c_int), parameter :: HONE_VERSION_PATCH = 0
 
   !> Sizes of the types below, which every variable of them starts with.
-  integer(c_size_t), parameter :: HONE_OPTIONS_SIZE = 168, HONE_TUNING_SIZE = 32
-  integer(c_size_t), parameter :: HONE_REPORT_SIZE = 1128, HONE_COLUMN_SIZE = 48
+  integer(c_size_t), parameter :: HONE_OPTIONS_SIZE = 184, HONE_TUNING_SIZE = 32
+  integer(c_size_t), parameter :: HONE_REPORT_SIZE = 1136, HONE_COLUMN_SIZE = 48
 
   !> One right-hand side's result: see options%columns.
   type, bind(c) :: hone_column
@@ -102,6 +102,8 @@ module hone_c
     type(c_ptr) :: alloc_ctx = c_null_ptr
     type(c_ptr) :: tuning = c_null_ptr !< c_loc of a hone_tuning
     integer(c_int64_t) :: reserved = 0
+    type(c_ptr) :: error_bounds = c_null_ptr !< c_loc of n x nrhs numbers
+    integer(c_int64_t) :: ld_error_bounds = 0
   end type
 
   !> What was done; texts: hone_string(report%path), or hone_report_text.
@@ -131,6 +133,7 @@ module hone_c
     real(c_double) :: dependent_weight(8), diagonal_ms, diagonal_wait_ms
     integer(c_int32_t) :: block_rows, block_row_sweeps, block_row_sweeps_max
     integer(c_int32_t) :: block_row_fallbacks
+    real(c_double) :: bound_failure
   end type
 
   abstract interface

@@ -152,7 +152,8 @@ int hone_options_take(const hone_options *from, hone_options *to,
 /* A solve and its solver -------------------------------------------------- */
 
 bool hone_options_name_a_solve(const hone_options *o) {
-  return o->trans != HONE_NO_TRANS || o->x0 != NULL || o->columns != NULL;
+  return o->trans != HONE_NO_TRANS || o->x0 != NULL || o->columns != NULL ||
+         o->error_bounds != NULL;
 }
 
 /* An option as a solve has it and as the solver was created with it. */

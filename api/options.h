@@ -13,7 +13,8 @@
 int hone_options_take(const hone_options *from, hone_options *to,
                       hone_tuning *tuning, hone_report *report);
 
-/* Tells whether trans, x0 or columns is set: they belong to a solve. */
+/* Tells whether trans, x0, columns or error_bounds is set: they belong to a
+   solve. */
 bool hone_options_name_a_solve(const hone_options *o);
 
 /* HONE_OK if every option of the solver is 0 in asked, or equal to the one that

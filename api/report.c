@@ -178,6 +178,7 @@ static void put_phases(writer *w, const hone_report *r) {
   put_integer(w, "block_row_fallbacks", r->block_row_fallbacks);
   put_integer(w, "gmres_steps", r->gmres_steps);
   put_integer(w, "certificate_steps", r->certificate_steps);
+  put_number(w, "bound_failure", r->bound_failure);
 }
 
 static void put_matrix_json(writer *w, const hone_report *r) {
@@ -251,6 +252,17 @@ static void put_tuning(writer *w, const hone_report *r) {
       r->block_row_sweeps_max, r->block_row_fallbacks);
 }
 
+static void put_forward_error(writer *w, const hone_report *r) {
+  put(w, "forward error   at most %.1e: ", r->forward_error);
+  if (r->digits > 0)
+    put(w, "%d digit%s certain", r->digits, r->digits == 1 ? "" : "s");
+  else
+    put(w, "no digit certain");
+  if (r->digits > 0 && r->bound_failure > 0.0)
+    put(w, " but for a probability of %.0e", r->bound_failure);
+  put(w, "\n");
+}
+
 static void put_place(writer *w, const hone_report *r) {
   put(w, "place          ");
   if (r->bad_row >= 0)
@@ -321,11 +333,7 @@ size_t hone_report_text(const hone_report *report, char *buffer, size_t size) {
   if (r->status >= 0 && r->nrhs > 0 && r->n > 0) {
     put(&w, "backward error  %.2e componentwise, %.2e normwise (limit %.2e)\n",
         r->backward_error, r->normwise_error, r->tolerance);
-    put(&w, "forward error   at most %.1e: ", r->forward_error);
-    if (r->digits > 0)
-      put(&w, "%d digit%s certain\n", r->digits, r->digits == 1 ? "" : "s");
-    else
-      put(&w, "no digit certain\n");
+    put_forward_error(&w, r);
   }
   if (r->norm1 > 0.0)
     put_matrix(&w, r);

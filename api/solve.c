@@ -39,8 +39,18 @@ int hone_solve(int64_t n, int64_t nrhs, const double *a, int64_t lda,
     return HONE_BAD_STRUCT_SIZE;
   hone_report_begin(&made, n, nrhs);
   int st = hone_options_take(options, &s.options, &s.tuning, &made);
-  hone_vectors v = {n,   nrhs, b,       o->x0,      x,
-                    ldb, ldx,  o->ldx0, o->columns, o->column_size};
+  hone_vectors v = {n,
+                    nrhs,
+                    b,
+                    o->x0,
+                    x,
+                    ldb,
+                    ldx,
+                    o->ldx0,
+                    o->columns,
+                    o->column_size,
+                    o->error_bounds,
+                    o->ld_error_bounds};
   if (st == HONE_OK)
     st = hone_check_system(&v, a, lda, &made);
   if (st == HONE_OK && (n == 0 || nrhs == 0)) {

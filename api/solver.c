@@ -18,6 +18,7 @@ hone_request hone_request_of(const hone_options *o, bool one_shot) {
                         .max_iterations = o->max_iterations,
                         .structure = o->structure,
                         .extra = o->extra_precise != 0,
+                        .deterministic = o->deterministic != 0,
                         .choices = hone_choices_of(o),
                         .one_shot = one_shot};
 }
@@ -152,9 +153,12 @@ int hone_solver_run_empty(const hone_vectors *v, hone_report *report) {
 int hone_solver_run(hone_solver *s, bool trans, const hone_vectors *v,
                     hone_report *report) {
   const bool stored_trans = trans != (s->options.layout == HONE_ROW_MAJOR);
+  s->ladder.bars = v->error_bounds;
+  s->ladder.ldbars = v->ld_error_bounds;
   const int st =
       hone_ladder_solve(&s->ladder, stored_trans, v->nrhs, v->b, v->ldb, v->x,
                         v->ldx, v->x0, v->ldx0, v->columns, report);
+  s->ladder.bars = NULL;
   name_places(s, trans, report);
   explain_matrix(s, st, report);
   const int returned = hone_arrays_return(&s->arrays, st);
@@ -234,7 +238,7 @@ int hone_solver_update(hone_solver *solver, const double *a, int64_t lda,
   return factor_call(solver, a, lda, true, report);
 }
 
-/* Whether x or columns overlap A where the caller has it. */
+/* Whether x, columns or error_bounds overlap A where the caller has it. */
 static int check_apart_from_matrix(const hone_solver *s, const hone_vectors *v,
                                    hone_report *report) {
   const hone_host_copy *copy = &s->arrays.host_copy;
@@ -280,8 +284,18 @@ int hone_solver_solve(hone_solver *s, int64_t nrhs, const double *b,
   if (st == HONE_OK)
     st = hone_options_check_agreement(&o, &s->options, &made);
   if (st == HONE_OK) {
-    hone_vectors v = {s->ladder.n, nrhs, b,      o.x0,      x,
-                      ldb,         ldx,  o.ldx0, o.columns, o.column_size};
+    hone_vectors v = {s->ladder.n,
+                      nrhs,
+                      b,
+                      o.x0,
+                      x,
+                      ldb,
+                      ldx,
+                      o.ldx0,
+                      o.columns,
+                      o.column_size,
+                      o.error_bounds,
+                      o.ld_error_bounds};
     st = hone_check_vectors(&v, &made);
     if (st == HONE_OK && (v.n == 0 || nrhs == 0))
       st = hone_solver_run_empty(&v, &made);

@@ -47,8 +47,8 @@ int hone_solver_take_vectors(hone_solver *s, hone_vectors *v,
    columns is written. */
 int hone_solver_run_empty(const hone_vectors *v, hone_report *report);
 
-/* Solves with vectors that hone_solver_take_vectors has seen, and returns x and
-   the columns to where they lie. */
+/* Solves with vectors that hone_solver_take_vectors has seen, and returns x,
+   the columns and the error bounds to where they lie. */
 int hone_solver_run(hone_solver *s, bool trans, const hone_vectors *v,
                     hone_report *report);
 

@@ -97,6 +97,10 @@ struct hone_operator {
                   hone_inspection *out);
   /* Computes residuals and denominators; x is accepted by these alone. */
   void (*residual)(const hone_residual_job *pass, hone_pool *pool);
+  /* Computes p_c = op(A) v_c in plain double, for k columns of n entries each
+     that follow one another without a gap. */
+  void (*product)(const hone_matrix *a, hone_pool *pool, bool trans, int64_t k,
+                  const hone_entry *v, hone_entry *p);
   /* Computes one row in extended range: as accurately as the accurate residual,
      or with an error of about 2^-63 of the denominator where 'fast' is set. */
   void (*wide_row)(hone_wide_row *row);

@@ -5,6 +5,7 @@
    matrix that is copied from a device's memory. */
 #include "base/dense.h"
 #include "cpu_dp/inspect.h"
+#include "cpu_dp/product.h"
 #include "cpu_dp/residual.h"
 #include "cpu_dp/structure.h"
 
@@ -76,5 +77,6 @@ const hone_operator hone_dense_operator = {
     .symmetric = symmetric,           /* structure.c */
     .inspect = hone_inspect,          /* inspect.c */
     .residual = hone_dense_residual,  /* residual.c */
+    .product = hone_dense_product,    /* product.c */
     .wide_row = hone_dense_wide_row   /* wide_row.c */
 };

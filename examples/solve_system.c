@@ -68,6 +68,7 @@ struct settings {
 struct run {
   mm_matrix a, b;   /* b is computed if there is no file for it */
   double *x, *want; /* n x nrhs; want is the known solution or NULL */
+  double *bounds;   /* n x nrhs, on the errors of x */
   double read_ms;
   double error; /* max |x - want|; NaN: not known */
   hone_report report;
@@ -400,7 +401,10 @@ static int make_system(const struct settings *s, struct run *run) {
   if (status != ACCEPTED)
     return status;
   run->x = allocate(n, run->b.cols);
-  return run->x != NULL ? ACCEPTED : out_of_memory(s, "x", n, run->b.cols);
+  run->bounds = allocate(n, run->b.cols);
+  return run->x != NULL && run->bounds != NULL
+             ? ACCEPTED
+             : out_of_memory(s, "x", n, run->b.cols);
 }
 
 /* ---- solving, with progress and Ctrl-C ---- */
@@ -450,6 +454,8 @@ static int solve(struct settings *s, struct run *run) {
   sigaction(SIGINT, &action, &before);
   s->options.progress = on_progress;
   s->options.progress_user = &watch;
+  s->options.error_bounds = run->bounds;
+  s->options.ld_error_bounds = ld;
   int status = hone_solve(n, run->b.cols, run->a.a, ld, run->b.a, ld, run->x,
                           ld, &s->options, &run->report);
   sigaction(SIGINT, &before, NULL);
@@ -547,6 +553,28 @@ static void print_verdict(const struct settings *s, const hone_report *r) {
     puts("(counted from 1)");
 }
 
+/* Names the entry of x whose bound is largest beside the entry itself. */
+static void print_worst_entry(const struct run *run) {
+  int64_t n = run->a.rows, worst = -1;
+  double largest = 0.0;
+  for (int64_t k = 0; k < n * run->b.cols; k++) {
+    double relative = run->bounds[k] / fabs(run->x[k]);
+    if (relative > largest) { /* false for 0 / 0 */
+      largest = relative;
+      worst = k;
+    }
+  }
+  if (worst < 0)
+    return;
+  printf("worst entry x(%" PRId64 ")", worst % n + 1);
+  if (run->b.cols > 1)
+    printf(" of column %" PRId64, worst / n + 1);
+  if (isfinite(largest))
+    printf(": error at most %.1e of it\n", largest);
+  else
+    printf(" = %.1e: error at most %.1e\n", run->x[worst], run->bounds[worst]);
+}
+
 static void print_accuracy(const struct run *run) {
   const hone_report *r = &run->report;
   if (run->want != NULL)
@@ -557,6 +585,8 @@ static void print_accuracy(const struct run *run) {
            r->forward_error, (int)r->digits, r->digits == 1 ? "" : "s");
   else
     printf("bound       none: no digit of x is certain\n");
+  if (r->bound_failure > 0.0)
+    print_worst_entry(run);
   if (r->rcond > 0.0)
     printf("condition   %.1e\n", 1.0 / r->rcond);
 }
@@ -659,6 +689,7 @@ int main(int argc, char **argv) {
     mm_free(&run.a);
     mm_free(&run.b);
     free(run.x);
+    free(run.bounds);
     free(run.want);
     free(run.heard);
   }

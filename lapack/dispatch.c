@@ -62,6 +62,27 @@ int hone_lapack_backsolve(const hone_lapack_factors *f, char trans, int nrhs,
   return info;
 }
 
+/* Has the real dgesv_ or dposv_ solve the call. Its factors need not have the
+   bits of those of dgetrf_: in OpenBLAS they differ for some n and lda. */
+static int real_driver(const hone_lapack_call *call) {
+  const hone_lapack_factors *f = &call->f;
+  int info = 0;
+  hone_lapack_enter();
+  if (f->uplo == 0) {
+    hone_dgesv_fn *gesv =
+        (hone_dgesv_fn *)hone_lapack_must(HONE_REAL_dgesv_, f->caller);
+    gesv(&f->n, &call->nrhs, f->a, &f->lda, f->ipiv, call->x, &call->ldx,
+         &info);
+  } else {
+    hone_dposv_fn *posv =
+        (hone_dposv_fn *)hone_lapack_must(HONE_REAL_dposv_, f->caller);
+    posv(&f->uplo, &f->n, &call->nrhs, f->a, &f->lda, call->x, &call->ldx,
+         &info, 1);
+  }
+  hone_lapack_leave();
+  return info;
+}
+
 double *hone_lapack_room(size_t rows, size_t columns) {
   const size_t huge = 1 << 21;
   columns = HONE_MAX(columns, (size_t)1);
@@ -123,13 +144,20 @@ static int columns_at(const hone_lapack_config *config, int n) {
   return HONE_MAX(1, n / HONE_LAPACK_PAYS_SHARE);
 }
 
+/* Tells whether a LAPACK made this call, the real one for us or any for itself:
+   dgesvx_ and dgerfs_ base their error bounds on what LAPACK's own dgetrs_
+   returns. */
+static bool by_lapack(const void *caller) {
+  return hone_lapack_inside() || hone_lapack_is_lapack(caller);
+}
+
 bool hone_lapack_takes(const hone_lapack_call *call) {
   const hone_lapack_config *config = hone_lapack_settings();
   const hone_lapack_factors *f = &call->f;
   const int n = f->n;
   if (n < config->crossover || !config->on || n < 1 || call->nrhs < 1)
     return false;
-  return call->nrhs <= columns_at(config, n) && !hone_lapack_inside() &&
+  return call->nrhs <= columns_at(config, n) && !by_lapack(f->caller) &&
          f->a != NULL && call->b != NULL && call->x != NULL && f->lda >= n &&
          call->ldb >= n && call->ldx >= n &&
          apart(f->a, f->lda, n, call->b, call->ldb, call->nrhs, n) &&
@@ -138,10 +166,11 @@ bool hone_lapack_takes(const hone_lapack_call *call) {
                                       call->ldx, call->nrhs, n));
 }
 
-void hone_lapack_passed(const char *name, int n, int nrhs, double start_ms) {
+void hone_lapack_passed(const hone_lapack_call *call, double start_ms) {
   const hone_lapack_config *config = hone_lapack_settings();
-  if (config->log && !hone_lapack_inside())
-    hone_lapack_log(name, n, nrhs, "passed on", HONE_NAN, start_ms);
+  if (config->log && !by_lapack(call->f.caller))
+    hone_lapack_log(call->name, call->f.n, call->nrhs, "passed on", HONE_NAN,
+                    start_ms);
 }
 
 /* ---- Ways to solve it -------------------------------------------------- */
@@ -199,9 +228,7 @@ static int plain_double(const hone_lapack_call *call, const double *copy,
   const hone_lapack_factors *f = &call->f;
   const double start_ms = hone_lapack_now_ms();
   double omega = HONE_NAN;
-  int info = hone_lapack_factor(f);
-  if (info == 0)
-    info = hone_lapack_backsolve(f, 'N', call->nrhs, call->x, call->ldx);
+  const int info = real_driver(call);
   if (info == 0)
     omega = hone_lapack_refine(f, copy, 'N', call->nrhs, b, f->n, call->x,
                                call->ldx);
@@ -351,7 +378,7 @@ bool hone_lapack_false_success(const hone_lapack_call *call, int iter,
 double *hone_lapack_copy_to_keep(const hone_lapack_factors *f) {
   const hone_lapack_config *config = hone_lapack_settings();
   if (f->n < config->crossover || !config->on || f->n < 1 || f->lda < f->n ||
-      f->a == NULL || hone_lapack_inside() || !hone_lapack_may_keep(f->n))
+      f->a == NULL || !hone_lapack_may_keep(f->n) || by_lapack(f->caller))
     return NULL;
   return hone_lapack_copy(f);
 }

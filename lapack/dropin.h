@@ -5,7 +5,8 @@
 
      real.c     finds the LAPACK that would have been called without us
      hone.c     loads libhone when it is first needed, and calls it
-     refine.c   refines in double with LAPACK's own factors
+     refine.c   refines with LAPACK's own factors
+     residual.c residuals in double-double, and backward errors
      kept.c     keeps copies of matrices that the caller has had factored
      config.c   reads the environment, logs, knows who reads no factors
      lapacke_*  are the C interface, LAPACKE
@@ -129,6 +130,9 @@ void *hone_lapack_real(hone_lapack_name name, const void *caller);
 /* Does the same for a routine that every LAPACK has. If it is missing, the
    program ends, as the dynamic linker would have ended it. */
 void *hone_lapack_must(hone_lapack_name name, const void *caller);
+/* Tells whether the code at the address caller is in a LAPACK, of which dgesvx_
+   and dgerfs_ call dgetrf_ and dgetrs_ for themselves. */
+bool hone_lapack_is_lapack(const void *caller);
 /* Returns the number of threads that the real library uses, or 0 if it cannot
    be asked. */
 int hone_lapack_real_threads(const void *caller);
@@ -170,10 +174,30 @@ int hone_lapack_backsolve(const hone_lapack_factors *f, char trans, int nrhs,
    also where A is given by one triangle. */
 double *hone_lapack_copy(const hone_lapack_factors *f);
 
+/* Right-hand sides that are refined together, with their vectors. */
+typedef struct hone_lapack_group {
+  int64_t n;
+  const double *a; /* n x n, ld n */
+  bool trans;
+  int columns;
+  const double *b;
+  int64_t ldb;
+  double *x;       /* the current iterate, n x columns, ld n */
+  double *r, *den; /* its residual and denominators, stored alike */
+  double *low;     /* work space, stored alike */
+} hone_lapack_group;
+
+/* Computes r = b - A x, as if in double-double precision and rounded once, den
+   = |A| |x| + |b|, and omega = max_i |r_i| / den_i for every open column. omega
+   is NaN if x is not finite. */
+void hone_lapack_residual(const hone_lapack_group *g, const bool *open,
+                          double *omega);
+
 /* Improves x by refinement, with the matrix a (n x n, ld n), until its
-   componentwise backward error is at most 2 eps or no longer falls. Returns the
-   largest backward error of a column, or NaN without memory, with x unchanged.
- */
+   componentwise backward error is at most 2 units of rounding or no longer
+   falls. x is changed only where its backward error becomes smaller. Returns
+   the largest backward error of a column, NaN if x is not finite, or NaN
+   without memory, with x unchanged. */
 double hone_lapack_refine(const hone_lapack_factors *f, const double *a,
                           char trans, int nrhs, const double *b, int ldb,
                           double *x, int ldx);
@@ -207,7 +231,7 @@ typedef struct hone_lapack_call {
 /* Tells whether the drop-in solves this call itself. */
 bool hone_lapack_takes(const hone_lapack_call *call);
 /* Logs a call that the real library has solved. */
-void hone_lapack_passed(const char *name, int n, int nrhs, double start_ms);
+void hone_lapack_passed(const hone_lapack_call *call, double start_ms);
 /* Solves a call of dgesv_ or dposv_. Returns false, with A and b unchanged, if
    the real library must solve it after all. */
 bool hone_lapack_plain(const hone_lapack_call *call, int *info);

@@ -28,7 +28,7 @@ void hone_lapack_dgesv(const void *caller, const int *n, const int *nrhs,
       (hone_dgesv_fn *)hone_lapack_must(HONE_REAL_dgesv_, caller);
   const double start_ms = hone_lapack_now_ms();
   real(n, nrhs, a, lda, ipiv, b, ldb, info);
-  hone_lapack_passed("dgesv", *n, *nrhs, start_ms);
+  hone_lapack_passed(&call, start_ms);
 }
 
 HONE_EXPORT hone_dgesv_fn dgesv_;
@@ -68,7 +68,7 @@ void hone_lapack_dsgesv(const void *caller, const int *n, const int *nrhs,
       hone_lapack_false_success(&call, *iter, *info))
     hone_lapack_double(&call, -31, iter, info); /* A is unchanged */
   else
-    hone_lapack_passed("dsgesv", *n, *nrhs, start_ms);
+    hone_lapack_passed(&call, start_ms);
 }
 
 HONE_EXPORT hone_dsgesv_fn dsgesv_;
@@ -127,7 +127,7 @@ void hone_lapack_dgetrs(const void *caller, const char *trans, const int *n,
       (hone_dgetrs_fn *)hone_lapack_must(HONE_REAL_dgetrs_, caller);
   const double start_ms = hone_lapack_now_ms();
   real(trans, n, nrhs, a, lda, ipiv, b, ldb, info, length);
-  hone_lapack_passed("dgetrs", *n, *nrhs, start_ms);
+  hone_lapack_passed(&call, start_ms);
 }
 
 HONE_EXPORT hone_dgetrs_fn dgetrs_;

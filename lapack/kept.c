@@ -3,7 +3,11 @@
    dgetrs_ can refine. LAPACK never says that factors are no longer needed, and
    callers copy, move and overwrite them. Factors given to dgetrs_ are therefore
    recognised by a hash of all their entries, not by their address. When the
-   copies take too much memory, the least recently used are freed first. */
+   copies take too much memory, the least recently used are freed first.
+
+   Two matrices that differ by less than rounding errors may have the same
+   factors. An entry without a copy says that these factors are of more than one
+   matrix; x is then not refined. */
 #include "lapack/dropin.h"
 
 #include <pthread.h>
@@ -19,7 +23,7 @@ struct hone_lapack_kept {
   char uplo;
   bool listed;
   hash hash; /* of the factors */
-  double *a;
+  double *a; /* NULL: more than one matrix has these factors */
   int64_t bytes;
   struct hone_lapack_kept *next;
 };
@@ -149,6 +153,20 @@ static hone_lapack_kept *search(int n, char uplo, const hash *h) {
   return NULL;
 }
 
+/* Frees the new copy if an entry says that another matrix has the same factors.
+   An entry of these factors leaves the list. */
+static void join(hone_lapack_kept *kept) {
+  hone_lapack_kept *same = search(kept->n, kept->uplo, &kept->hash);
+  if (same == NULL)
+    return;
+  if (same->a == NULL || memcmp(same->a, kept->a, (size_t)kept->bytes) != 0) {
+    free(kept->a);
+    kept->a = NULL;
+    kept->bytes = 0;
+  }
+  drop(link_to(same));
+}
+
 void hone_lapack_keep(const hone_lapack_factors *f, double *a) {
   hone_lapack_kept *kept = malloc(sizeof *kept);
   if (kept == NULL) {
@@ -161,9 +179,7 @@ void hone_lapack_keep(const hone_lapack_factors *f, double *a) {
                              .a = a,
                              .bytes = bytes_of(f->n)};
   lock_store();
-  hone_lapack_kept *same = search(kept->n, kept->uplo, &kept->hash);
-  if (same != NULL)
-    drop(link_to(same));
+  join(kept);
   make_room(kept->bytes);
   put_in(kept);
   unlock_store();
@@ -179,6 +195,8 @@ hone_lapack_kept *hone_lapack_find(const hone_lapack_factors *f,
   const hash h = hash_of(f);
   lock_store();
   hone_lapack_kept *kept = search(f->n, f->uplo, &h);
+  if (kept != NULL && kept->a == NULL)
+    kept = NULL;
   if (kept != NULL) {
     put_in(take_out(link_to(kept))); /* moves it to the front */
     kept->users++;

@@ -44,7 +44,7 @@ void hone_lapack_dposv(const void *caller, const char *uplo, const int *n,
       (hone_dposv_fn *)hone_lapack_must(HONE_REAL_dposv_, caller);
   const double start_ms = hone_lapack_now_ms();
   real(uplo, n, nrhs, a, lda, b, ldb, info, length);
-  hone_lapack_passed("dposv", *n, *nrhs, start_ms);
+  hone_lapack_passed(&call, start_ms);
 }
 
 HONE_EXPORT hone_dposv_fn dposv_;
@@ -85,7 +85,7 @@ void hone_lapack_dsposv(const void *caller, const char *uplo, const int *n,
       hone_lapack_false_success(&call, *iter, *info))
     hone_lapack_double(&call, -31, iter, info); /* A is unchanged */
   else
-    hone_lapack_passed("dsposv", *n, *nrhs, start_ms);
+    hone_lapack_passed(&call, start_ms);
 }
 
 HONE_EXPORT hone_dsposv_fn dsposv_;
@@ -135,7 +135,7 @@ void hone_lapack_dpotrs(const void *caller, const char *uplo, const int *n,
       (hone_dpotrs_fn *)hone_lapack_must(HONE_REAL_dpotrs_, caller);
   const double start_ms = hone_lapack_now_ms();
   real(uplo, n, nrhs, a, lda, b, ldb, info, length);
-  hone_lapack_passed("dpotrs", *n, *nrhs, start_ms);
+  hone_lapack_passed(&call, start_ms);
 }
 
 HONE_EXPORT hone_dpotrs_fn dpotrs_;

@@ -3,7 +3,7 @@
    in the dynamic linker's order. A program that has loaded its LAPACK for one
    module alone, as Python does, has none there; then it is the one that the
    calling module depends on, else any that is loaded, else the system's. */
-#define _GNU_SOURCE /* RTLD_NEXT, dladdr, struct link_map */
+#define _GNU_SOURCE /* RTLD_NEXT, dladdr, dl_iterate_phdr */
 #include "lapack/dropin.h"
 
 #include <dlfcn.h>
@@ -22,11 +22,40 @@ static const char *const names[] = {
 static char missing; /* its address says that a name was not found */
 static _Atomic(void *) found[HONE_REAL_COUNT];
 
-/* Returns the start of the module that holds an address, or NULL if none does.
- */
-static const void *module_of(const void *address) {
-  Dl_info info;
-  return address != NULL && dladdr(address, &info) ? info.dli_fbase : NULL;
+/* A program or library that is loaded. */
+typedef struct module {
+  const char *address; /* code in it */
+  const char *name;    /* its file's name; "" for the program */
+  const void *headers; /* these tell modules apart; NULL if none was found */
+} module;
+
+static int look_into(struct dl_phdr_info *info, size_t size, void *p) {
+  module *m = p;
+  (void)size;
+  for (int i = 0; i < info->dlpi_phnum; i++) {
+    const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+    const uintptr_t at = (uintptr_t)m->address - info->dlpi_addr;
+    if (part->p_type == PT_LOAD && at >= part->p_vaddr &&
+        at - part->p_vaddr < part->p_memsz) {
+      m->name = info->dlpi_name;
+      m->headers = info->dlpi_phdr;
+      return 1;
+    }
+  }
+  return 0;
+}
+
+/* Finds the module that holds an address. dladdr does so too, but searches all
+   symbols of the module: 0.3 ms for OpenBLAS. */
+static module module_of(const void *address) {
+  module m = {.address = address, .name = ""};
+  if (address != NULL)
+    dl_iterate_phdr(look_into, &m);
+  return m;
+}
+
+static bool together(const void *p, const void *q) {
+  return p != NULL && q != NULL && module_of(p).headers == module_of(q).headers;
 }
 
 /* Returns the function if another library than ours defines it, otherwise NULL.
@@ -34,9 +63,8 @@ static const void *module_of(const void *address) {
    function in the module that holds the address not_in is accepted (NULL: every
    module will do). */
 static void *foreign(void *function, const void *not_in) {
-  const void *module = module_of(function);
-  const bool ours = module == NULL || module == module_of(&missing) ||
-                    module == module_of(not_in);
+  const bool ours = module_of(function).headers == NULL ||
+                    together(function, &missing) || together(function, not_in);
   return ours ? NULL : function;
 }
 
@@ -53,13 +81,11 @@ static void *in_library(const char *path, int mode, const char *name,
 
 /* Looks in the module that calls and in those that it depends on. */
 static void *of_caller(const char *name, const void *caller) {
-  Dl_info info;
-  struct link_map *map = NULL;
-  if (caller == NULL ||
-      !dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) || map == NULL)
+  const module m = module_of(caller);
+  if (m.headers == NULL)
     return NULL;
-  return map->l_name[0] ? in_library(map->l_name, RTLD_NOLOAD, name, NULL)
-                        : in_library(NULL, RTLD_NOLOAD, name, caller);
+  return m.name[0] ? in_library(m.name, RTLD_NOLOAD, name, NULL)
+                   : in_library(NULL, RTLD_NOLOAD, name, caller);
 }
 
 static void *of_anyone(const char *name) {
@@ -128,6 +154,10 @@ void *hone_lapack_must(hone_lapack_name which, const void *caller) {
     exit(127); /* as the dynamic linker does for an undefined symbol */
   }
   return function;
+}
+
+bool hone_lapack_is_lapack(const void *caller) {
+  return together(of_caller("dgerfs_", caller), caller);
 }
 
 int hone_lapack_real_threads(const void *caller) {

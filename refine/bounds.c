@@ -1,79 +1,63 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Forward error bounds, in double precision; norms that leave its range are in
-   long double. With e = x - x_true, r = b - A x and M the factors,
+/* Error bounds, in double precision; norms that may leave its range are in long
+   double. Everything here is in scaled variables, in which the factors M of S =
+   R A C were made. With e = x_true - x, E = I - inv(M) S and corrections d_1,
+   d_2, ... that are kept apart from x,
 
-     -e = inv(A) r = d + G (-e),   d = inv(M) r,   G = I - inv(M) A
-     ||e|| <= ||d|| / (1 - ||G||) = (1 + q) ||d||
+     d_k = inv(M) (b - S (x + t_{k-1})),   t_k = t_{k-1} + d_k
+     e   = t_k + E^k e
 
-   d is the correction that was not applied any more. It has the size and the
-   direction of the error, whereas ||inv(A)|| ||r|| is the size of the error for
-   the worst of all residuals. r is the residual of the very x returned, its
-   rounding included. The norm is that of the scaled variables inv(C) x: the
-   factors are those of the scaled matrix, and there G is small. For an entry in
-   the caller's units only
+   The certificate has a power m of E with ||E^m||_2 <= eta <= 1/2, and rho_i
+   that bound the norms of its rows, both by random probes (probes.c). So after
+   k
+   >= m corrections, the error f that was left before the last m of them is at
+   most
 
-     |e_i| <= |d_i| + C_i q ||inv(C) d||
+     ||f||_2  <=  (||d_{k-m+1}||_2 + ... + ||d_k||_2) / (1 - eta)
 
-   follows, which is no more than (1 + q) max |d_i| if the C_i are all alike.
+   and for every component
 
-   q is found as follows. Where M surely contracts
-   (hone_bounds_contraction_known), q comes from the larger of two contractions:
-   the one measured when the factors were certified, and the one that the
-   condition number predicts. Elsewhere the corrections of a column have to show
-   that they shrink. But a large part of an error that shrinks fast hides a
-   small part that does not: q then bounds what may be hidden (see
-   remainder_factor).
+     |e_i|    <=  |t_i| + rho_i ||f||_2                      the error bars
 
-   There remains noise, the rounding error of the computed r: at most gamma (|A|
-   |x| + |b|), in any direction. The norm of the inverse bounds its effect, but
-   for badly scaled matrices far too generously, and C_i q ||inv(C) d|| is as
-   pessimistic. Where these two bounds would matter, the solution for noise of
-   this size and random signs is taken instead.
+   t is the error itself, but for what the second term says, so the bound is
+   rarely much larger than the error. One correction suffices for most columns:
+   a solve with the residual that refinement has measured, and no pass over A.
+   No condition number enters.
 
-   Next to read: condition.c for the certificate, extra_precise.c for columns
-   whose error is made smaller. */
+   There remains noise, the rounding error of the computed residuals: at most
+   gamma (|A| |x| + |b|), in any direction. The bound on ||inv(S)||_2 bounds its
+   effect. Where that would count, random vectors of the size of the noise are
+   solved for, which bound its effect on each component.
+
+   Next to read: condition.c for the certificate. */
 #include "refine/bounds.h"
+
+#include "refine/noise.h"
+#include "refine/scale.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-/* NORM_FACTOR: an estimate of ||inv(A)|| is a lower bound that is rarely off by
-   more than 3 (Higham 2002, section 15.3); the measured contraction is a lower
-   bound too. */
-static const double NORM_FACTOR = 3.0, ERROR_FACTOR = 2.0, NOISE_FACTOR = 4.0;
-/* Factors that contract less than this say too little about the error. */
-static const double CONTRACTION_LIMIT = 0.75;
-/* Measured contractions are 0.03 to 1 times u growth cond(S), u being the unit
-   roundoff of the factors, in 99 of 100 systems of the gallery. A smaller one
-   is an accident of the direction tried: it occurs for matrices of integers or
-   with a single bad column. */
-static const double PREDICTION_OVERESTIMATE = 32.0;
-/* Random noise vectors tried: 6 up to n = 32, where few numbers decide, 2 up to
-   n = 512, and 1 above that. */
-enum {
-  SMALL_ORDER = 32,
-  MEDIUM_ORDER = 512,
-  SAMPLES_SMALL = 6,
-  SAMPLES_MEDIUM = 2,
-  SAMPLES_LARGE = 1
-};
-/* Seeds are this far apart: 2^32 divided by the golden ratio. */
-static const uint32_t SEED_STEP = 0x9e3779b9u;
 /* Norms within these bounds lost nothing to underflow or overflow. */
 static const double NORM_LEAST = 0x1p-800, NORM_MOST = 0x1p800;
 /* An entry below this part of the largest one is lost in the arithmetic of
    factors in double, and of factors in single precision. */
 static const long double LOST_DOUBLE = 0x1p-960L, LOST_SINGLE = 0x1p-96L;
-enum { DIGITS_MOST = 16 }; /* of double precision */
+enum {
+  DIGITS_MOST = 16, /* of double precision */
+  STEPS_MOST = 16   /* corrections kept apart from x */
+};
 /* Noise below this part of eps is negligible beside the rounding of x. */
 static const double NEGLIGIBLE_NOISE = 0.0625;
-/* Unmeasured error counts where it exceeds UNMEASURED_RATIO times the measured
-   error. */
-static const double UNMEASURED_RATIO = 4.0;
-/* The corrections of a column have to shrink at least like this before they
-   show anything. */
-static const double OBSERVED_LIMIT = 0.5;
+/* A bound is tight enough if it is at most TIGHT times the error that is known,
+   or if what is added to that is below SMALL of x. */
+static const long double TIGHT = 2.0L, SMALL = 0.25L * 0x1p-53L;
+/* A bound above this, in the caller's units alone, is due to units that differ
+   widely; entries below LEAST_WEIGHT of the largest then count as that. */
+static const double POOR_BOUND = 1e-3, LEAST_WEIGHT = 1e-3;
+/* Another correction is worth making where the last one halved the bound. */
+static const long double WORTH = 0.5L;
 
 double hone_refined_residual_noise(const hone_refined *c, int64_t n,
                                    int64_t i) {
@@ -116,246 +100,204 @@ static long double max_scaled(int64_t n, const hone_entry *x, const int *e) {
   return max;
 }
 
+/* Entries of a solution in scaled variables that lie below the range of the
+   factors' arithmetic, relative to the largest, have vanished. */
+static long double lost_part(const hone_refinement *ctx,
+                             const hone_refined *c) {
+  return (long double)fmax(c->solution_size, DBL_TRUE_MIN) *
+         (ctx->f.engine->precision == 64 ? LOST_DOUBLE : LOST_SINGLE);
+}
+
 void hone_bounds_relative_size(const hone_refinement *ctx,
                                const hone_refined *c, const hone_entry *d,
                                hone_relative_size *out) {
   const int64_t n = ctx->f.a->n;
-  const hone_scaling *s = ctx->f.scaling;
-  const int *e = s->used ? (ctx->trans ? s->row_exp : s->col_exp) : NULL;
-  /* 'lost' covers underflow. An error below the range of double may have
-     vanished; and an entry is lost if it lies below the range of the factors'
-     arithmetic, relative to the largest entry of the solution and times a
-     condition number that the factors can resolve. */
-  long double lost =
-      (long double)fmax(c->solution_size, DBL_TRUE_MIN) *
-      (ctx->f.engine->precision == 64 ? LOST_DOUBLE : LOST_SINGLE);
+  const int *e = hone_refined_exponents(ctx);
+  long double lost = lost_part(ctx, c);
   int widest = 0;
   for (int64_t i = 0; e && i < n; i++)
     widest = i == 0 ? e[i] : HONE_MAX(widest, e[i]);
   lost = ldexpl(lost, widest) + (long double)DBL_TRUE_MIN;
-  const long double x = max_scaled(n, c->x, NULL);
-  const long double size = max_scaled(n, d, e);
-  out->plain = (double)((max_scaled(n, d, NULL) + lost) / x);
-  out->scaled = e ? (double)(size / max_scaled(n, c->x, e)) : out->plain;
-  out->spread = e ? (double)(ldexpl(size, widest) / x) : out->plain;
+  out->plain =
+      (double)((max_scaled(n, d, NULL) + lost) / max_scaled(n, c->x, NULL));
+  out->scaled =
+      e ? (double)(max_scaled(n, d, e) / max_scaled(n, c->x, e)) : out->plain;
 }
 
-static double contraction(const hone_certificate *certificate) {
-  const double predicted =
-      certificate->predicted_contraction / PREDICTION_OVERESTIMATE;
-  return predicted <= certificate->contraction ? certificate->contraction
-                                               : predicted; /* takes NaN */
+/* The largest factor of the scaling of x. */
+static long double widest_unit(const hone_refinement *ctx) {
+  const int *e = hone_refined_exponents(ctx);
+  int widest = 0;
+  for (int64_t i = 0; e && i < ctx->f.a->n; i++)
+    widest = i == 0 ? e[i] : HONE_MAX(widest, e[i]);
+  return ldexpl(1.0L, widest);
 }
 
-bool hone_bounds_contraction_known(const hone_certificate *certificate) {
-  return contraction(certificate) <= CONTRACTION_LIMIT &&
-         certificate->contraction <= CONTRACTION_LIMIT;
+/* One column while its error is bounded. */
+typedef struct bounding {
+  hone_refined *column;
+  /* The 2-norms of the last corrections, in scaled variables. */
+  long double norm[STEPS_MOST];
+  long double size, size_scaled; /* max |x|, max |inv(C) x| */
+  long double noise; /* bound on its effect, in the 2-norm, scaled variables */
+  bool sampled;      /* the column's den holds the effect of noise on each
+                        component instead, in the caller's units */
+  const double *weights; /* norms are of inv(W) times vectors; NULL: W = I */
+  long double last;      /* the bound before the present correction */
+} bounding;
+
+/* The error after some corrections, as far as it is known, in the infinity
+   norm. */
+typedef struct outcome {
+  long double known, known_scaled; /* max |t_i| */
+  long double total, total_scaled; /* max of the error bars */
+} outcome;
+
+/* Bounds the error of every component after 'step' >= power corrections; with
+   'write' the bars replace t in the column's spare vector. */
+static void evaluate(const hone_refinement *ctx, const bounding *b,
+                     const hone_contraction *contraction, int step, bool write,
+                     outcome *out) {
+  const int64_t n = ctx->f.a->n;
+  const int *e = hone_refined_exponents(ctx);
+  hone_refined *c = b->column;
+  hone_entry *t = c->spare;
+  double *bars = (double *)c->spare;
+  long double f = b->noise;
+  for (int k = step - contraction->power; k < step; k++)
+    f += b->norm[k];
+  f /= 1.0L - (long double)contraction->bound;
+  const long double lost = lost_part(ctx, c);
+  const long double noise = b->sampled ? 0.0L : b->noise;
+  *out = (outcome){0.0L, 0.0L, 0.0L, 0.0L};
+  for (int64_t i = 0; i < n; i++) {
+    const long double known = hone_absl((hone_wide)t[i]);
+    const long double weight = b->weights ? (long double)b->weights[i] : 1.0L;
+    long double rest =
+        weight * ((long double)contraction->rows[i] * f + noise) + lost;
+    long double scaled = known;
+    if (b->sampled)
+      rest +=
+          e ? ldexpl((long double)c->den[i], -e[i]) : (long double)c->den[i];
+    if (e) {
+      scaled = ldexpl(known, -e[i]);
+      out->known_scaled = HONE_MAX(out->known_scaled, scaled);
+    }
+    scaled += rest;
+    const long double total =
+        known + (e ? ldexpl(rest, e[i]) : rest) + (long double)DBL_TRUE_MIN;
+    out->known = HONE_MAX(out->known, known);
+    out->total = total <= out->total ? out->total : total; /* takes NaN */
+    out->total_scaled =
+        scaled <= out->total_scaled ? out->total_scaled : scaled;
+    if (write)
+      bars[i] = total <= (long double)DBL_MAX ? (double)total : HONE_INF;
+  }
+  if (!e)
+    out->known_scaled = out->known;
 }
 
-bool hone_bounds_contraction_doubtful(const hone_certificate *certificate,
-                                      bool factors_stale) {
-  return certificate->contraction <= CONTRACTION_LIMIT &&
-         (factors_stale || !hone_bounds_contraction_known(certificate));
-}
-
-/* q: the part of the error that a correction may leave, relative to the
-   correction; NaN: it is not known, or so large that corrections do not say how
-   large the error is. Where M surely contracts by g,
-
-     q = g / (1 - g).
-
-   Elsewhere there are two cases. Without pairs, ||G|| was measured to be large
-   or may be large, and the corrections shrink because its powers do not grow: e
-   = d + G d + ... With the pairs S z = c of a certificate, a correction leaves
-   1 - ||C^T u||^2 along the singular vector u of the smallest singular value.
-   It was certified that c is near y for the unit vector y where u is largest,
-   so that ||C^T u||^2 is not much below u_j^2 >= 1/n. (Those pairs say nothing
-   about the transpose.) */
-static double remainder_factor(const hone_refinement *ctx,
-                               const hone_refined *c) {
-  const hone_certificate *certificate = ctx->certificate;
-  const double g = contraction(certificate);
-  if (c->digits_lost) /* entries of r may have underflowed */
-    return HONE_NAN;
-  if (!ctx->observe_contraction)
-    return g <= CONTRACTION_LIMIT ? g / (1.0 - g) : HONE_NAN;
-  if (!(c->observed_contraction <= OBSERVED_LIMIT) ||
-      (certificate->pairs > 0 && ctx->trans))
-    return HONE_NAN;
-  const double n = (double)ctx->f.a->n;
-  return certificate->pairs > 0 || g <= n ? n : g;
-}
-
-void hone_bounds_remainder(const hone_refinement *ctx, const hone_refined *c,
-                           const hone_relative_size *d, double *plain,
-                           double *scaled) {
-  const double q = c->x_is_zero ? 0.0 : remainder_factor(ctx, c);
-  *plain = q * d->spread;
-  *scaled = q * d->scaled;
-}
-
-void hone_bounds_set_error(const hone_refinement *ctx, hone_refined *c,
-                           hone_entry *d, const hone_entry *tail) {
-  hone_relative_size next = {0}, all = {0};
-  c->error_estimated = true;
-  c->contraction_known = !ctx->observe_contraction;
-  c->noise_estimated = false;
-  c->noise_error = c->noise_error_scaled = HONE_INF;
-  if (!c->x_is_zero) /* otherwise b = 0 and x is exact */
-    hone_bounds_relative_size(ctx, c, d, &next);
-  hone_bounds_remainder(ctx, c, &next, &c->remainder, &c->remainder_scaled);
-  all = next;
-  for (int64_t i = 0; tail && i < ctx->f.a->n; i++)
-    d[i] += tail[i];
-  if (tail && !c->x_is_zero)
-    hone_bounds_relative_size(ctx, c, d, &all);
-  c->error = all.plain;
-  c->error_scaled = all.scaled;
-}
-
-static long double inverse_norm(const hone_certificate *certificate,
-                                bool scaled) {
-  return (long double)NORM_FACTOR *
-         (scaled ? (long double)certificate->inverse_norm_scaled
-                 : certificate->inverse_norm) /
-         (1.0L - (long double)certificate->defect);
-}
-
-/* Bounds the effect of the noise by norms: ||inv(A)|| ||noise|| / ||x||. */
-static double noise_bound(const hone_certificate *certificate,
-                          const hone_refined *c, bool scaled) {
-  const long double noise = scaled ? c->errors.noise_scaled : c->errors.noise;
-  return noise > 0.0L ? (double)(inverse_norm(certificate, scaled) * noise)
-                      : 0.0;
-}
-
-/* Bounds the error that exists beside the estimated one; NaN: there is no
-   bound. */
-static double unmeasured_error(const hone_certificate *certificate,
-                               const hone_refined *c, bool scaled) {
-  const double noise_error = scaled ? c->noise_error_scaled : c->noise_error;
-  const double remainder =
-      ERROR_FACTOR * (scaled ? c->remainder_scaled : c->remainder);
-  const double noise = noise_bound(certificate, c, scaled);
-  if (c->contraction_known) /* the noise sampled covers both */
-    return noise_error <= remainder + noise ? noise_error : remainder + noise;
-  return remainder + (noise_error <= noise ? noise_error : noise);
-}
-
-static bool unmeasured_error_counts(const hone_certificate *certificate,
-                                    const hone_refined *c) {
-  return c->remainder <= DBL_MAX &&
-         (!(unmeasured_error(certificate, c, false) <=
-            UNMEASURED_RATIO * c->error + HONE_EPS) ||
-          !(unmeasured_error(certificate, c, true) <=
-            UNMEASURED_RATIO * c->error_scaled + HONE_EPS));
+static bool tight(const bounding *b, const outcome *o) {
+  return o->total <= TIGHT * o->known + SMALL * b->size &&
+         o->total_scaled <= TIGHT * o->known_scaled + SMALL * b->size_scaled;
 }
 
 /* v = inv(M) v for the columns listed. */
-static int solve(hone_refinement *ctx, int64_t m, hone_refined *const *list) {
+static int solve(hone_refinement *ctx, int64_t m, const bounding *list) {
   int shift[HONE_SOLVE_COLUMNS] = {0};
   double size[HONE_SOLVE_COLUMNS];
   for (int64_t c = 0; c < m; c++)
-    shift[c] = list[c]->shift;
+    shift[c] = list[c].column->shift;
   int st = hone_apply_inverse(&ctx->f, false, ctx->trans, m, ctx->v,
                               ctx->f.a->n, shift, size);
   for (int64_t c = 0; st == HONE_OK && c < m; c++)
-    list[c]->solution_size = size[c];
+    list[c].column->solution_size =
+        fmax(list[c].column->solution_size, size[c]);
   return st;
 }
 
-/* The linear congruential generator of Numerical Recipes, modulo 2^32. */
-static uint32_t next_random(uint32_t v) { return v * 1664525u + 1013904223u; }
-
-/* v = a random vector with entries of random sign and random size, as large as
-   the rounding error of r_i may be. For factors that contract it also contains
-   the effect that their errors E have on an error as large as d: ||E|| is about
-   g / ||inv(S)||. (The sizes are random too: where two equations decide that
-   differ only in their size, signs alone may cancel.) Returns false if v leaves
-   the range of double. */
-static bool random_noise(const hone_refinement *ctx, const hone_refined *c,
-                         uint32_t seed, hone_entry *v) {
+/* v = r - 2^shift A t for the columns listed, in double-double, by one pass
+   over A. Their den is kept. */
+static void measure_rest(hone_refinement *ctx, int64_t m,
+                         const bounding *list) {
   const int64_t n = ctx->f.a->n;
-  const hone_scaling *s = ctx->f.scaling;
-  const int *in = s->used ? (ctx->trans ? s->col_exp : s->row_exp) : NULL;
-  const int *out = s->used ? (ctx->trans ? s->row_exp : s->col_exp) : NULL;
-  long double of_factors = 0.0L;
-  if (c->contraction_known)
-    of_factors = (long double)c->remainder_scaled * max_scaled(n, c->x, out) /
-                 (long double)ctx->certificate->inverse_norm_scaled;
-  of_factors = ldexpl(of_factors, c->shift);
-  bool finite = true;
-  for (int64_t i = 0; i < n; i++) {
-    const double size = hone_refined_residual_noise(c, n, i) +
-                        (double)(in ? ldexpl(of_factors, -in[i]) : of_factors);
-    finite = finite && size <= DBL_MAX;
-    seed = next_random(seed);
-    v[i] = (0.5 + 0x1p-33 * (double)seed) * size;
-    seed = next_random(seed);
-    v[i] = seed >> 31 ? -v[i] : v[i];
+  const hone_entry *x[HONE_SOLVE_COLUMNS], *r[HONE_SOLVE_COLUMNS];
+  hone_entry *v[HONE_SOLVE_COLUMNS];
+  double *den[HONE_SOLVE_COLUMNS];
+  for (int64_t c = 0; c < m; c++) {
+    hone_refined *column = list[c].column;
+    if (column->shift != 0)
+      hone_scale_by(n, NULL, 1, column->shift, column->spare, column->spare);
+    x[c] = column->spare;
+    r[c] = column->r;
+    v[c] = ctx->v + c * n;
+    den[c] = (double *)(ctx->scratch + c % HONE_PROBES * n);
   }
-  for (int64_t i = 0; !finite && i < n; i++)
-    v[i] = 1.0;
-  return finite;
+  for (int64_t c = 0; ctx->f.use_copy && c < m; c++)
+    ctx->f.use_copy =
+        hone_residual(&ctx->f, ctx->trans, x[c], r[c], v[c], den[c]) &&
+        ctx->f.use_copy;
+  for (int64_t c = 0; !ctx->f.use_copy && c < m; c += HONE_PROBES) {
+    const hone_residual_job job = {.a = ctx->f.a,
+                                   .trans = ctx->trans,
+                                   .accurate = true,
+                                   .k = HONE_MIN(m - c, (int64_t)HONE_PROBES),
+                                   .x = x + c,
+                                   .b = r + c,
+                                   .r = v + c,
+                                   .den = den + c};
+    ctx->f.a->op->residual(&job, ctx->f.pool);
+  }
+  *(ctx->f.use_copy ? &ctx->device_passes : &ctx->passes) += 1;
+  for (int64_t c = 0; c < m; c++)
+    if (list[c].column->shift != 0)
+      hone_scale_by(n, NULL, 1, -list[c].column->shift, list[c].column->spare,
+                    list[c].column->spare);
 }
 
-static double larger_or_inf(double a, double b) { /* NaN counts as Inf */
-  return b <= a ? a : b <= DBL_MAX ? b : HONE_INF;
-}
-
-/* Solves for one random noise vector and raises the columns' noise_error to the
-   result. Only the shape that results from the factors' errors counts, because
-   their size in scaled variables is known. */
-static int sample_noise_error(hone_refinement *ctx, uint32_t seed, int64_t m,
-                              hone_refined *const *noisy) {
+/* Takes correction number step + 1, which is in d. Returns true if another one
+   is wanted; otherwise the column has its bound. */
+static bool take_correction(hone_refinement *ctx,
+                            const hone_contraction *contraction, int step,
+                            bounding *b, const hone_entry *d) {
   const int64_t n = ctx->f.a->n;
-  bool finite[HONE_SOLVE_COLUMNS];
-  for (int64_t i = 0; i < m; i++)
-    finite[i] = random_noise(ctx, noisy[i], seed, ctx->v + i * n);
-  int st = solve(ctx, m, noisy);
-  for (int64_t i = 0; i < m && st == HONE_OK; i++) {
-    hone_refined *c = noisy[i];
-    hone_relative_size noise;
-    hone_bounds_relative_size(ctx, c, ctx->v + i * n, &noise);
-    double factor = NOISE_FACTOR * (1.0 + remainder_factor(ctx, c));
-    if (c->contraction_known &&
-        !(noise.scaled >= c->remainder_scaled)) /* not 0 / 0 */
-      factor *= c->remainder_scaled / noise.scaled;
-    if (!finite[i])
-      factor = HONE_INF;
-    c->noise_error = larger_or_inf(c->noise_error, factor * noise.plain);
-    c->noise_error_scaled =
-        larger_or_inf(c->noise_error_scaled, factor * noise.scaled);
+  hone_refined *c = b->column;
+  outcome o;
+  for (int64_t i = 0; i < n; i++)
+    c->spare[i] = step > 0 ? c->spare[i] + d[i] : d[i];
+  b->norm[step] =
+      hone_noise_scaled_norm(n, d, hone_refined_exponents(ctx), b->weights);
+  step++;
+  if (step < contraction->power)
+    return true;
+  evaluate(ctx, b, contraction, step, false, &o);
+  const bool noisy = b->noise > SMALL * b->size_scaled ||
+                     !(widest_unit(ctx) * b->noise <= SMALL * b->size);
+  if (!tight(b, &o) && noisy && !b->sampled && contraction->power == 1 &&
+      hone_noise_sample(ctx, contraction, b->weights, c, &b->noise) ==
+          HONE_OK) {
+    b->sampled = true;
+    evaluate(ctx, b, contraction, step, false, &o);
   }
-  return st;
+  if (!tight(b, &o) && step < STEPS_MOST &&
+      (!(b->last <= (long double)DBL_MAX) || o.total <= WORTH * b->last)) {
+    b->last = o.total;
+    return true;
+  }
+  evaluate(ctx, b, contraction, step, true, &o);
+  c->error = (double)(o.total / b->size);
+  c->error_scaled = (double)(o.total_scaled / b->size_scaled);
+  c->error_estimated = true;
+  c->bars = (const double *)c->spare;
+  return false;
 }
 
-/* Estimates the effect of noise by sampling, for columns where its bound by
-   norms would count: the largest result of a few random vectors, of more
-   vectors where few numbers are involved. */
-static void estimate_noise_errors(hone_refinement *ctx,
-                                  const hone_certificate *certificate,
-                                  int64_t m, hone_refined *columns) {
-  hone_refined *noisy[HONE_SOLVE_COLUMNS];
-  int64_t count = 0;
-  for (int64_t i = 0; i < m; i++) {
-    hone_refined *c = &columns[i];
-    if (!c->error_estimated || c->noise_estimated)
-      continue;
-    c->noise_estimated = true;
-    if (!unmeasured_error_counts(certificate, c))
-      continue;
-    c->noise_error = c->noise_error_scaled = 0.0;
-    noisy[count++] = c;
-  }
-  const uint32_t samples = ctx->f.a->n <= SMALL_ORDER    ? SAMPLES_SMALL
-                           : ctx->f.a->n <= MEDIUM_ORDER ? SAMPLES_MEDIUM
-                                                         : SAMPLES_LARGE;
-  int st = HONE_OK;
-  for (uint32_t seed = 1; seed <= samples && count > 0 && st == HONE_OK; seed++)
-    st = sample_noise_error(ctx, seed * SEED_STEP, count, noisy);
-  for (int64_t i = 0; i < count && st != HONE_OK; i++)
-    noisy[i]->noise_error = noisy[i]->noise_error_scaled = HONE_INF;
+/* The effect of noise by norms, in scaled variables. */
+static long double noise_effect(const hone_certificate *certificate,
+                                const hone_refined *c) {
+  return c->errors.noise > 0.0L
+             ? (long double)certificate->inverse_bound * c->errors.noise
+             : 0.0L;
 }
 
 /* Uses the residual r that the device computed and that is in ctx->v, because
@@ -368,59 +310,172 @@ static bool use_device_residual(const hone_refinement *ctx,
                                 hone_refined *c) {
   const int64_t n = ctx->f.a->n;
   int64_t violations = 0;
+  const long double noise = 2.0L * noise_effect(certificate, c);
+  const long double negligible = (long double)(NEGLIGIBLE_NOISE * HONE_EPS);
   for (int64_t i = 0; i < n; i++)
     violations += !(hone_abs(ctx->v[i] - c->r[i]) <= c->gamma * c->den[i]);
-  for (int scaled = 0; scaled < 2; scaled++)
-    violations += !(2.0 * noise_bound(certificate, c, scaled) <=
-                    NEGLIGIBLE_NOISE * HONE_EPS);
+  violations += !(noise <= negligible * c->errors.size_scaled);
+  violations += !(widest_unit(ctx) * noise <= negligible * c->errors.size);
   if (violations > 0)
     return false;
   memcpy(c->r, ctx->v, (size_t)n * sizeof *c->r);
   c->gamma *= 2.0;
   c->errors.noise *= 2.0L;
-  c->errors.noise_scaled *= 2.0L;
   return true;
+}
+
+/* Columns that a plain pass accepted against a loose tolerance need a residual
+   in double-double. */
+static void measure_accurately(hone_refinement *ctx, int64_t m,
+                               hone_refined *columns) {
+  hone_refined *list[HONE_SOLVE_COLUMNS];
+  int64_t count = 0;
+  for (int64_t c = 0; c < m; c++)
+    if (columns[c].state == HONE_COLUMN_ACCEPTED &&
+        !columns[c].error_estimated && !columns[c].verified)
+      list[count++] = &columns[c];
+  if (count > 0)
+    hone_refined_measure(ctx, true, false, count, list);
+}
+
+/* Lists the columns to bound and puts their residuals into ctx->v. */
+static int64_t begin(hone_refinement *ctx, const hone_certificate *certificate,
+                     int64_t m, hone_refined *columns, bounding *list) {
+  const int64_t n = ctx->f.a->n;
+  int64_t count = 0;
+  for (int64_t i = 0; i < m; i++) {
+    hone_refined *c = &columns[i];
+    if (c->state != HONE_COLUMN_ACCEPTED || c->error_estimated ||
+        c->digits_lost || c->x_is_zero)
+      continue;
+    if (m > 1 || ctx->device_residual_of != columns ||
+        !use_device_residual(ctx, certificate, columns))
+      memcpy(ctx->v + count * n, c->r, (size_t)n * sizeof *ctx->v);
+    c->solution_size = 0.0;
+    list[count++] =
+        (bounding){.column = c,
+                   .size = c->errors.size,
+                   .size_scaled = c->errors.size_scaled,
+                   .noise = HONE_NOISE_FACTOR * noise_effect(certificate, c),
+                   .last = (long double)HONE_INF};
+  }
+  ctx->device_residual_of = NULL;
+  return count;
+}
+
+/* Makes corrections, which are kept apart, until every column listed has its
+   bound. Their residuals are in ctx->v. */
+static void correct_until_bounded(hone_refinement *ctx,
+                                  const hone_contraction *contraction,
+                                  int64_t count, bounding *list) {
+  const int64_t n = ctx->f.a->n;
+  for (int step = 0; count > 0 && solve(ctx, count, list) == HONE_OK; step++) {
+    int64_t continuing = 0;
+    for (int64_t c = 0; c < count; c++)
+      if (take_correction(ctx, contraction, step, &list[c], ctx->v + c * n))
+        list[continuing++] = list[c];
+    count = continuing;
+    if (count > 0 && hone_watch_stop(ctx->watch, "refine", 0.0, step, HONE_NAN))
+      return;
+    if (count > 0)
+      measure_rest(ctx, count, list);
+  }
+}
+
+/* Bounds the error of a column whose entries differ so much in scaled variables
+   that a bound in the 2-norm leaves no digit of x in the caller's units: with
+   probes of its own, of inv(W) E W, where W y has entries of about 1. */
+static void bound_relative_to_x(hone_refinement *ctx,
+                                const hone_certificate *certificate,
+                                hone_refined *c) {
+  const int64_t n = ctx->f.a->n;
+  const int *e = hone_refined_exponents(ctx);
+  double *weights = (double *)(ctx->scratch + hone_probe_scratch(n));
+  hone_contraction contraction = {.rows = weights + n};
+  hone_probing probing = {.f = &ctx->f,
+                          .trans = ctx->trans,
+                          .weights = weights,
+                          .seed = *ctx->seed,
+                          .scratch = ctx->scratch};
+  hone_refined_measure(ctx, true, false, 1, &c); /* den was lost */
+  const double size = (double)c->errors.size;
+  for (int64_t i = 0; i < n; i++)
+    weights[i] =
+        hone_shift(fmax(hone_abs(c->x[i]), LEAST_WEIGHT * size), e ? -e[i] : 0);
+  int st = hone_probe(&probing, HONE_PROBE_POWERS, &contraction);
+  *ctx->seed = probing.seed;
+  ctx->passes += probing.passes;
+  if (st != HONE_OK || contraction.power == 0)
+    return;
+  double least = HONE_INF;
+  for (int64_t i = 0; i < n; i++)
+    least = fmin(least, weights[i]);
+  bounding b = {.column = c,
+                .size = c->errors.size,
+                .size_scaled = c->errors.size_scaled,
+                .noise = HONE_NOISE_FACTOR * noise_effect(certificate, c) /
+                         (long double)least,
+                .weights = weights,
+                .last = (long double)HONE_INF};
+  memcpy(ctx->v, c->r, (size_t)n * sizeof *ctx->v);
+  c->solution_size = 0.0;
+  correct_until_bounded(ctx, &contraction, 1, &b);
 }
 
 void hone_bounds_estimate(hone_refinement *ctx,
                           const hone_certificate *certificate, int64_t m,
                           hone_refined *columns) {
-  const int64_t n = ctx->f.a->n;
-  hone_refined *list[HONE_SOLVE_COLUMNS];
-  int64_t count = 0;
-  for (int64_t c = 0; c < m; c++) {
-    if (columns[c].state != HONE_COLUMN_ACCEPTED || columns[c].error_estimated)
-      continue;
-    if (m > 1 || ctx->device_residual_of != columns ||
-        !use_device_residual(ctx, certificate, columns))
-      memcpy(ctx->v + count * n, columns[c].r, (size_t)n * sizeof *ctx->v);
-    list[count++] = &columns[c];
+  const hone_contraction *contraction = &certificate->contraction[ctx->trans];
+  const bool scaled = ctx->f.scaling->used;
+  bounding list[HONE_SOLVE_COLUMNS];
+  if (contraction->power == 0)
+    return;
+  measure_accurately(ctx, m, columns);
+  const int64_t count = begin(ctx, certificate, m, columns, list);
+  hone_refined *listed[HONE_SOLVE_COLUMNS];
+  for (int64_t c = 0; c < count; c++)
+    listed[c] = list[c].column;
+  correct_until_bounded(ctx, contraction, count, list);
+  for (int64_t c = 0; c < count && scaled; c++)
+    if (listed[c]->error_estimated && !(listed[c]->error <= POOR_BOUND) &&
+        listed[c]->error_scaled <= POOR_BOUND)
+      bound_relative_to_x(ctx, certificate, listed[c]);
+}
+
+/* Bounds the error by norms: ||inv(S)|| (||r|| + noise), in scaled variables.
+ */
+static long double error_by_norms(const hone_certificate *certificate,
+                                  const hone_refined *c) {
+  const long double r = c->errors.residual_norm + c->errors.noise;
+  return r > 0.0L ? (long double)certificate->inverse_bound * r : r;
+}
+
+void hone_bounds_bars_by_norms(int64_t n, const int *e,
+                               const hone_certificate *certificate,
+                               const hone_refined *c, double *bars) {
+  const bool exact = c->x_is_zero && !(c->errors.residual_norm > 0.0L);
+  const long double error = exact ? 0.0L : error_by_norms(certificate, c);
+  for (int64_t i = 0; i < n; i++) {
+    const long double bar = e ? ldexpl(error, e[i]) : error;
+    bars[i] = bar <= (long double)DBL_MAX ? (double)bar : HONE_INF;
   }
-  ctx->device_residual_of = NULL;
-  bool solved = count > 0 && solve(ctx, count, list) == HONE_OK;
-  for (int64_t c = 0; solved && c < count; c++)
-    hone_bounds_set_error(ctx, list[c], ctx->v + c * n, NULL);
-  estimate_noise_errors(ctx, certificate, m, columns);
 }
 
 double hone_bounds_forward(const hone_certificate *certificate,
                            const hone_refined *c, bool scaled) {
-  const long double relative =
-      scaled ? c->errors.relative_scaled : c->errors.relative;
-  double bound =
-      (double)(relative > 0.0L ? inverse_norm(certificate, scaled) * relative
-                               : relative);
-  bound += noise_bound(certificate, c, scaled);
+  const long double error = error_by_norms(certificate, c);
+  const long double size = scaled ? c->errors.size_scaled : c->errors.size;
+  long double relative =
+      (scaled ? error : c->errors.widest_unit * error) / size;
+  if (c->x_is_zero)
+    relative = c->errors.residual_norm > 0.0L ? (long double)HONE_INF : 0.0L;
+  double bound = (double)relative;
   if (!certificate->nonsingular)
     return HONE_INF;
-  const double error = scaled ? c->error_scaled : c->error;
-  const double known =
-      c->error_estimated
-          ? ERROR_FACTOR * error + unmeasured_error(certificate, c, scaled)
-          : HONE_NAN;
-  bound =
-      known <= bound ? known : bound; /* takes 'known' only if it is not NaN */
-  bound += HONE_EPS;                  /* x was rounded */
+  const double known = scaled ? c->error_scaled : c->error;
+  if (c->error_estimated && !(bound <= known))
+    bound = known;
+  bound += HONE_EPS; /* a reference would be rounded, too */
   return bound <= DBL_MAX ? bound : HONE_INF;
 }
 

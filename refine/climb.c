@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Solving with the ladder: refines right-hand sides in blocks, in double
    precision, each on the first usable rung. Those that are not accepted climb
-   to the next rung, and only those. Here it is decided what is written to the
-   caller's x and with which status. Next to read: refine.c for one rung,
-   bounds.c for the error bounds. */
+   to the next rung, and only those. Next to read: refine.c for one rung,
+   bounds.c for the error bounds, ladder_solve.c for what becomes of them. */
+#include "refine/climb.h"
+
 #include "refine/bounds.h"
 #include "refine/extra_precise.h"
-#include "refine/ladder.h"
-#include "refine/null_vector.h"
 
 #include <float.h>
 #include <math.h>
@@ -17,35 +16,9 @@
 /* The next rung starts from the best iterate if its criterion is at most this.
  */
 static const double WARM_START = 1e-6;
-/* With rcond_scaled above this many n eps, an x without a certain digit is due
-   to a loose tolerance and not to the matrix. */
-static const double WELL_CONDITIONED = 1e3;
-
-static int reserve(hone_ladder *ladder, int64_t columns) {
-  if (columns <= ladder->workspace_columns)
-    return HONE_OK;
-  hone_mem_put(ladder->mem, ladder->workspace);
-  ladder->workspace_columns = 0;
-  ladder->workspace =
-      hone_mem_get(ladder->mem, (size_t)hone_ladder_workspace_entries(
-                                    ladder->n, columns, ladder->request.extra) *
-                                    sizeof(hone_entry));
-  if (ladder->workspace == NULL)
-    return HONE_NO_MEMORY;
-  ladder->workspace_columns = columns;
-  return HONE_OK;
-}
-
-/* The data that the columns of one block share while they climb. */
-typedef struct climb {
-  hone_ladder *ladder;
-  hone_report *report;
-  bool trans;
-  int64_t m;
-  hone_refined *columns;
-  int rung[HONE_SOLVE_COLUMNS]; /* the rung whose factors solved the column */
-} climb;
-
+/* An x whose componentwise backward error is large only because of entries near
+   zero has a normwise one of at most this. */
+static const double SPARSE_NORMWISE = 16.0 * HONE_EPS;
 /* One correction costs a pass over A and two triangular solves; about n / 60 of
    them cost as much as a double factorization on the machines measured. */
 enum {
@@ -80,7 +53,6 @@ static void begin_column(const hone_ladder *ladder, hone_refined *column) {
   }
   column->rung_corrections = 0;
   column->error_estimated = column->extra_precise = column->only_slow = false;
-  column->observed_contraction = HONE_NAN;
 }
 
 /* May GMRES continue with the same factors? It may where refinement with them
@@ -94,7 +66,7 @@ static bool gmres_may_help(const hone_ladder *ladder,
 
 /* Prepares the columns that are not accepted for rung r. again: with the same
    factors, and then only those that were merely too slow. */
-static void begin_rung(climb *c, int r, bool again) {
+static void begin_rung(hone_climb *c, int r, bool again) {
   for (int64_t i = 0; i < c->m; i++) {
     hone_refined *column = &c->columns[i];
     if (column->state == HONE_COLUMN_ACCEPTED ||
@@ -107,7 +79,7 @@ static void begin_rung(climb *c, int r, bool again) {
 
 /* Counts the columns not accepted, and adds the first one's reason to the
    report. *gmres_candidates: how many of them GMRES may help. */
-static int64_t count_left(climb *c, const char *who,
+static int64_t count_left(hone_climb *c, const char *who,
                           int64_t *gmres_candidates) {
   int64_t left = 0;
   *gmres_candidates = 0;
@@ -122,12 +94,12 @@ static int64_t count_left(climb *c, const char *who,
   return left;
 }
 
-static bool accepted_on(const climb *c, int64_t i, int r) {
+static bool accepted_on(const hone_climb *c, int64_t i, int r) {
   return c->columns[i].state == HONE_COLUMN_ACCEPTED && c->rung[i] == r;
 }
 
 /* Is the error bound of an accepted column small enough for the caller? */
-static bool error_suffices(const climb *c, int64_t i) {
+bool hone_climb_error_suffices(const hone_climb *c, int64_t i) {
   const hone_certificate *certificate =
       &c->ladder->rung[c->rung[i]].certificate;
   const hone_refined *column = &c->columns[i];
@@ -138,7 +110,7 @@ static bool error_suffices(const climb *c, int64_t i) {
 
 /* Extra-precise mode: refines all columns accepted on rung r at once, except
    those already refined so before GMRES took up the others. */
-static int refine_extra(climb *c, int r, hone_refinement *ctx) {
+static int refine_extra(hone_climb *c, int r, hone_refinement *ctx) {
   hone_refined *list[HONE_SOLVE_COLUMNS];
   int64_t count = 0;
   for (int64_t i = 0; i < c->m; i++)
@@ -149,12 +121,12 @@ static int refine_extra(climb *c, int r, hone_refinement *ctx) {
 
 /* Refines columns without a certain digit. They are rare: they are refined one
    by one, with their tail in the ladder's scratch. */
-static int refine_uncertain(climb *c, int r, hone_refinement *ctx) {
+static int refine_uncertain(hone_climb *c, int r, hone_refinement *ctx) {
   const int64_t n = c->ladder->n;
   int st = HONE_OK;
   for (int64_t i = 0; i < c->m && st == HONE_OK; i++) {
     hone_refined *column = &c->columns[i];
-    if (!accepted_on(c, i, r) || error_suffices(c, i))
+    if (!accepted_on(c, i, r) || hone_climb_error_suffices(c, i))
       continue;
     column->tail = c->ladder->scratch;
     column->tail_r = column->tail + n;
@@ -167,15 +139,18 @@ static int refine_uncertain(climb *c, int r, hone_refinement *ctx) {
 /* Bounds the errors of the columns accepted on rung r. Columns without a
    certain digit, and in extra-precise mode all columns, are refined further;
    those whose error bound is still too large climb. */
-static int certify_columns(climb *c, int r, hone_refinement *ctx) {
+static int certify_columns(hone_climb *c, int r, hone_refinement *ctx) {
   const hone_certificate *certificate = &c->ladder->rung[r].certificate;
   const double start = hone_now_s();
+  hone_space space;
   int st = HONE_OK;
   if (!certificate->nonsingular) /* no bound can be had */
     return HONE_OK;
-  ctx->certificate = certificate;
-  ctx->observe_contraction =
-      ctx->f.space != NULL || !hone_bounds_contraction_known(certificate);
+  ctx->f.space = NULL; /* the bounds are those of the factors as certified */
+  if (certificate->contraction[c->trans].pairs > 0) {
+    space = c->ladder->space[c->trans];
+    ctx->f.space = &space;
+  }
   if (c->ladder->request.max_iterations ==
       0) /* as many corrections again are allowed */
     ctx->max_corrections *= 2;
@@ -191,7 +166,7 @@ static int certify_columns(climb *c, int r, hone_refinement *ctx) {
     hone_bounds_estimate(ctx, certificate, c->m, c->columns);
   }
   for (int64_t i = 0; i < c->m && st == HONE_OK; i++)
-    if (accepted_on(c, i, r) && !error_suffices(c, i)) {
+    if (accepted_on(c, i, r) && !hone_climb_error_suffices(c, i)) {
       c->columns[i].state = HONE_COLUMN_LEFT;
       snprintf(c->columns[i].why, sizeof c->columns[i].why,
                "its error bound is too large");
@@ -201,7 +176,7 @@ static int certify_columns(climb *c, int r, hone_refinement *ctx) {
   return st;
 }
 
-static int64_t count_not_accepted(const climb *c) {
+static int64_t count_not_accepted(const hone_climb *c) {
   int64_t not_accepted = 0;
   for (int64_t i = 0; i < c->m; i++)
     not_accepted += c->columns[i].state != HONE_COLUMN_ACCEPTED;
@@ -209,17 +184,52 @@ static int64_t count_not_accepted(const climb *c) {
 }
 
 /* The space with which a solve on rung r begins: the pairs of its certificate,
-   or an empty space if the pairs are those of another rung. For A^T, of which
-   those pairs are not, an empty space in the room behind them. */
-static hone_space begin_space(const climb *c, int r) {
+   or an empty space in the room behind the pairs of another's. */
+static hone_space begin_space(const hone_climb *c, int r) {
   const hone_ladder *ladder = c->ladder;
-  if (ladder->space_rung != r || ladder->rung[r].certificate.pairs == 0)
-    return hone_space_make(ladder->n, c->trans, ladder->pairs_memory);
-  return c->trans ? hone_space_of_transpose(&ladder->space) : ladder->space;
+  const int kept = ladder->space_rung >= 0 ? ladder->space[c->trans].count : 0;
+  if (ladder->space_rung == r && kept > 0)
+    return ladder->space[c->trans];
+  return hone_space_make_behind(ladder->n, c->trans,
+                                ladder->pairs_memory[c->trans], kept);
+}
+
+/* Takes the iterate of the smallest normwise error, the last or the best one,
+   of a column that was given up on. Returns false if it is not good. */
+static bool take_normwise_best(hone_refined *column) {
+  if (column->state != HONE_COLUMN_LEFT || !column->only_slow)
+    return false;
+  if (!(column->errors.normwise <= column->best_errors.normwise))
+    (void)hone_refined_take_best(column);
+  return column->errors.normwise <= SPARSE_NORMWISE;
+}
+
+/* Measures columns that were given up on by the backward error of Arioli,
+   Demmel & Duff. The componentwise one may not be attainable where entries of x
+   are zero, or nearly so, and rows consist of such entries alone. */
+static void reconsider(hone_climb *c, hone_refinement *ctx) {
+  hone_refined *list[HONE_SOLVE_COLUMNS];
+  int64_t count = 0;
+  if (c->ladder->request.criterion != HONE_CRITERION_COMPONENTWISE)
+    return;
+  for (int64_t i = 0; i < c->m; i++)
+    if (take_normwise_best(&c->columns[i]))
+      list[count++] = &c->columns[i];
+  if (count == 0)
+    return;
+  const double *row_max =
+      c->trans ? c->ladder->inspection.col_max : c->ladder->inspection.row_max;
+  hone_refined_measure(ctx, true, false, count, list);
+  for (int64_t i = 0; i < count; i++)
+    if (hone_refined_sparse_error(ctx, row_max, list[i]) <= ctx->limit) {
+      list[i]->best = list[i]->x;
+      list[i]->best_errors = list[i]->errors;
+      list[i]->state = HONE_COLUMN_ACCEPTED;
+    }
 }
 
 /* Refines on rung r; with steps > 0, by so many steps of GMRES. */
-static int refine_on(climb *c, int r, int steps, bool again) {
+static int refine_on(hone_climb *c, int r, int steps, bool again) {
   hone_ladder *ladder = c->ladder;
   hone_refinement ctx = {
       .f = hone_ladder_factored_by(ladder, r),
@@ -230,6 +240,8 @@ static int refine_on(climb *c, int r, int steps, bool again) {
           allowed_corrections(ladder, ladder->rung[r].engine->precision),
       .norm_a = c->trans ? ladder->norm1 : ladder->norm_inf,
       .watch = ladder->watch,
+      .scratch = ladder->scratch,
+      .seed = &ladder->seed,
       .v = ladder->workspace + 4 * ladder->n * ladder->workspace_columns};
   double start = hone_now_s();
   hone_space space;
@@ -241,6 +253,8 @@ static int refine_on(climb *c, int r, int steps, bool again) {
   begin_rung(c, r, again);
   ladder->highest_rung = HONE_MAX(ladder->highest_rung, r);
   int st = hone_refine(&ctx, c->m, c->columns);
+  if (st == HONE_OK && ladder->rung[r].certificate.nonsingular)
+    reconsider(c, &ctx);
   c->report->refine_ms += 1e3 * (hone_now_s() - start);
   if (st == HONE_OK)
     st = certify_columns(c, r, &ctx);
@@ -254,17 +268,22 @@ static int refine_on(climb *c, int r, int steps, bool again) {
    too slow, GMRES. Where the certificate needed GMRES already, GMRES is used at
    once, unless it does not pay for so many columns and there is a rung above.
    *left: the columns not accepted. *skipped: the rung was not used. */
-static int use_rung(climb *c, int r, int64_t *left, bool *skipped) {
+static int use_rung(hone_climb *c, int r, int64_t *left, bool *skipped) {
   hone_ladder *ladder = c->ladder;
   const hone_rung *rung = &ladder->rung[r];
   int64_t gmres_candidates = 0;
   int steps = 0;
   *left = count_not_accepted(c);
-  if (rung->certificate.pairs > 0) {
+  if (c->trans) {
+    int st = hone_ladder_certify_transpose(ladder, r, c->report);
+    if (st != HONE_OK)
+      return st;
+  }
+  if (rung->certificate.contraction[c->trans].pairs > 0) {
     const bool gmres_is_last_resort =
         *skipped || hone_ladder_successor(ladder, r) >= ladder->rung_count;
-    steps = hone_ladder_gmres_steps(ladder, r, gmres_is_last_resort ? 1 : *left,
-                                    c->report);
+    steps = hone_ladder_gmres_steps(
+        ladder, r, c->trans, gmres_is_last_resort ? 1 : *left, c->report);
     *skipped = steps == 0;
     if (steps == 0) {
       hone_ladder_add_reason(c->report, rung->engine->name,
@@ -283,7 +302,8 @@ static int use_rung(climb *c, int r, int64_t *left, bool *skipped) {
                        &gmres_candidates);
     if (st != HONE_OK || gmres_candidates == 0 || steps > 0)
       return st;
-    steps = hone_ladder_gmres_steps(ladder, r, gmres_candidates, c->report);
+    steps = hone_ladder_gmres_steps(ladder, r, c->trans, gmres_candidates,
+                                    c->report);
     if (steps == 0)
       return st;
   }
@@ -302,7 +322,7 @@ static int find_start_rung(hone_ladder *ladder, hone_report *report, int *r) {
 /* Refines the block's columns and climbs with those that need it. Returns
    HONE_OK (the columns' states tell the rest), HONE_INTERRUPTED,
    HONE_CANCELLED, or why no rung could be used. */
-static int climb_columns(climb *c) {
+int hone_climb_columns(hone_climb *c) {
   hone_ladder *ladder = c->ladder;
   int r, st = find_start_rung(ladder, c->report, &r);
   bool skipped = false;
@@ -335,154 +355,4 @@ static int climb_columns(climb *c) {
       return st;
     skipped = false;
   }
-}
-
-/* Makes the best iterate of column i its x and fills its result. Returns false
-   if the column has no iterate. */
-static bool finish_column(climb *c, int64_t i, int st, hone_column *out) {
-  hone_refined *column = &c->columns[i];
-  const hone_rung *rung = &c->ladder->rung[c->rung[i]];
-  bool accepted = column->state == HONE_COLUMN_ACCEPTED;
-  bool nonsingular = rung->certificate.nonsingular;
-  *out = (hone_column){.status = HONE_NOT_CONVERGED,
-                       .iterations = column->iterations,
-                       .precision = rung->engine->precision,
-                       .backward_error = HONE_INF,
-                       .normwise_error = HONE_INF,
-                       .residual_error = HONE_INF,
-                       .forward_error = HONE_INF};
-  if (!accepted && !hone_refined_take_best(column)) {
-    out->status = st == HONE_INTERRUPTED || st == HONE_CANCELLED
-                      ? HONE_CANCELLED
-                      : (st < 0 ? st : HONE_OVERFLOW);
-    return false;
-  }
-  out->backward_error = column->errors.componentwise;
-  out->normwise_error = column->errors.normwise;
-  out->residual_error = column->errors.residual;
-  out->forward_error = hone_bounds_forward(&rung->certificate, column, false);
-  out->digits = hone_bounds_digits(out->forward_error);
-  if (!nonsingular)
-    out->status = HONE_ILL_CONDITIONED;
-  else if (accepted)
-    out->status = HONE_OK;
-  else if (st == HONE_INTERRUPTED || st == HONE_CANCELLED)
-    out->status = HONE_INTERRUPTED;
-  /* A caller who sets a loose tolerance does not mean an x without a certain
-     digit. */
-  const hone_request *request = &c->ladder->request;
-  bool meets_tolerance =
-      hone_errors_value(&column->errors, request->criterion) <= request->limit;
-  if (meets_tolerance && out->status <= HONE_NOT_CONVERGED &&
-      !hone_bounds_certify_a_digit(&rung->certificate, column))
-    out->status = rung->certificate.rcond_scaled >=
-                          WELL_CONDITIONED * (double)c->ladder->n * HONE_EPS
-                      ? HONE_NOT_CONVERGED /* the tolerance was loose */
-                      : HONE_ILL_CONDITIONED;
-  if (out->status == HONE_OK &&
-      !error_suffices(c, i)) /* refinement was interrupted */
-    out->status = HONE_INTERRUPTED;
-  return true;
-}
-
-/* Did column i need other factors than the first ones that were made? */
-static bool fell_back(const climb *c, int64_t i) {
-  bool earlier = false;
-  for (int r = 0; r < c->rung[i]; r++)
-    earlier = earlier || c->ladder->rung[r].factored;
-  return earlier;
-}
-
-static double larger_or_nan(double a, double b) { return b <= a ? a : b; }
-
-static void add_to_report(climb *c, const hone_refined *refined,
-                          const hone_column *column) {
-  hone_report *report = c->report;
-  report->gmres_steps = HONE_MAX(report->gmres_steps, refined->gmres_steps);
-  c->ladder->refinements = HONE_MAX(c->ladder->refinements,
-                                    refined->iterations - refined->gmres_steps);
-  report->accepted += column->status == HONE_OK;
-  report->iterations = HONE_MAX(report->iterations, column->iterations);
-  report->backward_error =
-      larger_or_nan(report->backward_error, column->backward_error);
-  report->normwise_error =
-      larger_or_nan(report->normwise_error, column->normwise_error);
-  report->forward_error =
-      larger_or_nan(report->forward_error, column->forward_error);
-  report->residual_error =
-      larger_or_nan(report->residual_error, column->residual_error);
-  report->digits = hone_bounds_digits(report->forward_error);
-}
-
-static void begin_block(hone_ladder *ladder, climb *c, const hone_entry *b,
-                        int64_t ldb, const hone_entry *x0, int64_t ldx0) {
-  const int64_t n = ladder->n, columns = ladder->workspace_columns;
-  const bool extra = ladder->request.extra;
-  for (int64_t i = 0; i < c->m; i++) {
-    hone_entry *v = ladder->workspace + i * n;
-    c->columns[i] = (hone_refined){
-        .b = b + i * ldb,
-        .x = v,
-        .spare = v + n * columns,
-        .r = v + 2 * n * columns,
-        .den = (double *)(v + 3 * n * columns),
-        .tail = extra ? v + 5 * n * columns : NULL,
-        .tail_r = extra ? v + 6 * n * columns : NULL,
-        .tail_den = extra ? (double *)(v + 7 * n * columns) : NULL,
-        .has_x = x0 != NULL,
-        .from_x0 = x0 != NULL};
-    if (x0)
-      memcpy(v, x0 + i * ldx0, (size_t)n * sizeof *v);
-  }
-}
-
-int hone_ladder_solve(hone_ladder *ladder, bool trans, int64_t nrhs,
-                      const hone_entry *b, int64_t ldb, hone_entry *x,
-                      int64_t ldx, const hone_entry *x0, int64_t ldx0,
-                      hone_column *columns, hone_report *report) {
-  hone_refined refined[HONE_SOLVE_COLUMNS];
-  climb c = {
-      .ladder = ladder, .report = report, .trans = trans, .columns = refined};
-  int status = HONE_OK, failed = HONE_OK;
-  bool wrote = false, singular = false;
-  ladder->highest_rung = ladder->start_rung;
-  ladder->refinements = 0;
-  int st = reserve(ladder, HONE_MIN(nrhs, (int64_t)HONE_SOLVE_COLUMNS));
-  if (st != HONE_OK)
-    return st;
-  for (int64_t at = 0; at < nrhs; at += c.m) {
-    memset(c.rung, 0, sizeof c.rung);
-    c.m = HONE_MIN((int64_t)HONE_SOLVE_COLUMNS, nrhs - at);
-    begin_block(ladder, &c, b + at * ldb, ldb, x0 ? x0 + at * ldx0 : NULL,
-                ldx0);
-    st = ladder->watch->stopped ? HONE_CANCELLED : climb_columns(&c);
-    for (int64_t i = 0; i < c.m; i++) {
-      hone_column column;
-      if (finish_column(&c, i, st, &column)) {
-        memcpy(x + (at + i) * ldx, refined[i].x, (size_t)ladder->n * sizeof *x);
-        status = HONE_MAX(status, column.status);
-        wrote = true;
-      } else {
-        failed = column.status;
-      }
-      add_to_report(&c, &refined[i], &column);
-      report->fallback_columns += fell_back(&c, i);
-      singular = singular || column.status == HONE_ILL_CONDITIONED;
-      if (columns)
-        columns[at + i] = column;
-    }
-  }
-  if (singular && ladder->rung[ladder->highest_rung].self != NULL) {
-    const hone_factored f =
-        hone_ladder_factored_by(ladder, ladder->highest_rung);
-    hone_null_find(&f, false, ladder->scratch, report);
-  }
-  hone_ladder_report_matrix(ladder, report);
-  hone_ladder_report_path(ladder, report);
-  if (failed == HONE_OK)
-    return status;
-  if (!wrote)
-    return failed;
-  return failed == HONE_CANCELLED ? HONE_INTERRUPTED
-                                  : HONE_MAX(status, HONE_NOT_CONVERGED);
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Condition estimate of S = R A C with computed factors M, and the certificate
-   that M distinguishes S from every singular matrix. In double precision, with
-   residuals in double-double. Next to read: condition.c. */
+/* The certificate of factors M of S = R A C: that random probes show them to
+   contract, so that S is not singular, and an estimate of the condition number.
+   In double precision. Next to read: condition.c. */
 #ifndef HONE_CONDITION_H
 #define HONE_CONDITION_H
 
-#include "base/engine.h"
-#include "refine/gmres.h"
+#include "refine/probes.h"
 
 typedef struct hone_certificate {
   double rcond;               /* of A: 1 / (||A||_1 ||inv(A)||_1), estimated */
@@ -14,38 +13,14 @@ typedef struct hone_certificate {
   long double inverse_norm;   /* estimate of ||inv(A)||_1; with tiny entries it
                                  lies beyond the range of double */
   double inverse_norm_scaled; /* estimate of ||inv(S)||_1 */
-  /* ||y - S z||_1 / ||y||_1 after refining z, where z = inv(M) y started as the
-     vector for which ||z||_1 / ||y||_1 is the estimate. It stays near 1 where S
-     may be singular. */
-  double defect;
-  /* The part of an error that a correction with these factors leaves, along
-     that vector: the first defect, or the largest ratio of a later defect to
-     the one before it; NaN: pairs of GMRES were needed. */
-  double contraction;
-  /* The a-priori value u growth cond(S) of the contraction, u being the unit
-     roundoff of the factors; 0: not known. */
-  double predicted_contraction;
-  int passes; /* passes over A that it took */
-  /* Pairs of the space without which the factors cannot distinguish S from a
-     singular matrix; 0: they need none. */
-  int pairs;
-  /* True if the defect is at most 1/2 and falls to 1/16 or to rounding; with
-     pairs, see hone_certify_with_gmres. */
+  double inverse_bound;       /* bound on ||inv(S)||_2, and so on that of
+                                 the transpose; Inf: there is none */
+  hone_contraction contraction[2]; /* of the factors of S, and of S^T */
+  int passes;                      /* passes over A that it took */
+  /* True if a power of E contracts, so that S is not singular, and the
+     condition is one that double precision resolves. */
   bool nonsingular;
 } hone_certificate;
-
-/* A factored matrix: the factors, A itself, and the scaling between them. */
-typedef struct hone_factored {
-  const hone_engine *engine;
-  void *self;
-  const hone_matrix *a;
-  const hone_scaling *scaling;
-  hone_pool *pool;
-  bool use_copy; /* residuals use the engine's copy of this very A */
-  /* If not NULL, the factors are applied in double arithmetic and together with
-     the pairs of this space (gmres.h). Borrowed. */
-  hone_space *space;
-} hone_factored;
 
 /* r = b - op(A) x and den = |op(A)| |x| + |b| in double-double, computed by the
    engine where it holds A, and by the host otherwise or if the engine fails.
@@ -62,23 +37,24 @@ int hone_apply_inverse(const hone_factored *f, bool scaled, bool trans,
                        int64_t k, hone_entry *v, int64_t ldv, const int *shift,
                        double *size);
 
-/* Estimates the condition of S and of A, and certifies the factors. norm1:
-   ||A||_1; norm1_scaled: ||S||_1; scratch: hone_certify_scratch(n) entries. */
-int hone_certify(const hone_factored *f, double norm1, double norm1_scaled,
-                 hone_entry *scratch, hone_certificate *out);
-/* Tries again with GMRES, after hone_certify did not show S to be nonsingular,
-   and with its scratch as hone_certify left it. f->space is empty on entry; at
-   most 'passes' passes over A are made. On success out->pairs is the number of
-   pairs that the space then holds. */
-int hone_certify_with_gmres(const hone_factored *f, int passes, double norm1,
-                            double norm1_scaled, hone_entry *scratch,
-                            hone_certificate *out);
-/* Measures the contraction again, for factors whose contraction along one
-   vector is not trusted: with random errors, of S and of S^T. Raises
-   out->contraction to the largest value found. The contents of scratch are
-   overwritten. */
-int hone_certify_contraction(const hone_factored *f, hone_entry *scratch,
-                             hone_certificate *out);
+/* The input of hone_certify. */
+typedef struct hone_certify_job {
+  const hone_factored *f; /* its space is NULL, or empty: pairs are then made
+                             where the factors alone do not contract */
+  double norm1;           /* ||A||_1 */
+  double norm1_scaled;    /* ||S||_1 */
+  hone_entry *scratch;    /* hone_certify_scratch(n) entries */
+  uint64_t *seed;         /* the draw; advanced */
+} hone_certify_job;
+
+/* Certifies the factors and estimates the condition of S and of A. out->
+   contraction[...].rows are arrays of n that the caller has set. */
+int hone_certify(const hone_certify_job *job, hone_certificate *out);
+
+/* Probes the factors of S^T, which are certified for S: sets
+   out->contraction[1]. */
+int hone_certify_transpose(const hone_certify_job *job, hone_certificate *out);
+
 int64_t hone_certify_scratch(int64_t n);
 
 #endif

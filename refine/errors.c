@@ -4,7 +4,9 @@
 
      omega    = max_i |r_i| / den_i                   componentwise
      normwise = ||r|| / (sqrt(n) ||A|| ||x||)
-     relative = ||r|| / ||x||                         for bounds.c
+     residual = ||r|| / ||b||
+
+   and norms in scaled variables, for bounds.c.
 
    They are computed for every residual, also beside a device that takes 0.2 ms
    for the residual itself. Therefore the loops are vectorized, and long double
@@ -16,6 +18,10 @@
 #include <float.h>
 #include <math.h>
 #include <string.h>
+
+/* A row with a denominator below this many n eps consists of entries that
+   vanish. */
+static const long double SPARSE_PART = 1000.0L;
 
 double hone_errors_value(const hone_errors *errors, int criterion) {
   if (criterion == HONE_CRITERION_NORMWISE)
@@ -177,29 +183,33 @@ HONE_VECTOR static bool double_norms(int64_t n, const hone_entry *r,
          den_max >= least && x_max >= least;
 }
 
-/* ||R r|| / ||inv(C) x||, or ||r|| / ||x|| if not scaled. r is in the 1-norm
-   for A and in the infinity norm for A^T, x in the infinity norm; times
-   ||inv(S)||_1 this bounds the relative error of inv(C) x. *noise: the same
-   measure of the rounding error of the computed r. */
-static long double relative_residual(const hone_refinement *ctx,
-                                     const hone_refined *c, bool scaled,
-                                     long double *noise) {
+/* At least the 2-norm of a vector, from its 1-norm and its infinity norm. */
+static long double two_norm(int64_t n, long double sum, long double max) {
+  const long double by_max = sqrtl((long double)n) * max;
+  return sum <= by_max ? sum : by_max;
+}
+
+/* Sets the norms of R r, of its rounding error and of inv(C) x. */
+static void take_norms(const hone_refinement *ctx, const hone_refined *c,
+                       hone_errors *e) {
   const hone_scaling *s = ctx->f.scaling;
   const int64_t n = ctx->f.a->n;
-  const bool trans = ctx->trans;
-  const double *row = scaled ? (trans ? s->col : s->row) : NULL;
-  const double *col = scaled ? (trans ? s->row : s->col) : NULL;
+  const bool trans = ctx->trans, scaled = s->used;
+  const int *row = scaled ? (trans ? s->col_exp : s->row_exp) : NULL;
+  const int *col = scaled ? (trans ? s->row_exp : s->col_exp) : NULL;
+  int widest = scaled ? col[0] : 0;
   norms v;
   if (c->x_is_zero ||
-      !double_norms(n, c->r, c->den, c->x, row, col, c->gamma, &v))
-    v = wide_norms(c, n, scaled ? (trans ? s->col_exp : s->row_exp) : NULL,
-                   scaled ? (trans ? s->row_exp : s->col_exp) : NULL);
-  *noise = 0.0L;
-  if (c->x_is_zero)
-    return v.r_sum > 0.0L ? (long double)HONE_INF : 0.0L;
-  v.x_max = ldexpl(v.x_max, c->shift); /* r and den carry this factor */
-  *noise = (trans ? v.den_max : v.den_sum) / v.x_max;
-  return (trans ? v.r_max : v.r_sum) / v.x_max;
+      !double_norms(n, c->r, c->den, c->x,
+                    scaled ? (trans ? s->col : s->row) : NULL,
+                    scaled ? (trans ? s->row : s->col) : NULL, c->gamma, &v))
+    v = wide_norms(c, n, row, col);
+  for (int64_t i = 0; scaled && i < n; i++)
+    widest = HONE_MAX(widest, col[i]);
+  e->widest_unit = ldexpl(1.0L, widest);
+  e->size_scaled = v.x_max;
+  e->residual_norm = ldexpl(two_norm(n, v.r_sum, v.r_max), -c->shift);
+  e->noise = ldexpl(two_norm(n, v.den_sum, v.den_max), -c->shift);
 }
 
 void hone_refined_errors(const hone_refinement *ctx, hone_refined *c) {
@@ -210,7 +220,8 @@ void hone_refined_errors(const hone_refinement *ctx, hone_refined *c) {
   c->x_is_zero = x <= 0.0;
   if (!(x <= DBL_MAX)) {
     const long double none = (long double)HONE_NAN;
-    *e = (hone_errors){HONE_NAN, HONE_NAN, HONE_NAN, none, none, none, none};
+    *e = (hone_errors){HONE_NAN, HONE_NAN, HONE_NAN, none,
+                       none,     none,     none,     none};
     return;
   }
   e->componentwise =
@@ -219,13 +230,45 @@ void hone_refined_errors(const hone_refinement *ctx, hone_refined *c) {
      underflow, so x and b are given the same factor instead. */
   double r = hone_max_abs(n, c->r),
          b = hone_shift(hone_max_abs(n, c->b), c->shift);
+  e->size = (long double)x;
   x = hone_shift(x, c->shift);
   e->normwise = r > 0.0 ? r / ctx->norm_a / x / sqrt((double)n) : r;
   e->residual = r > 0.0 ? r / b : r;
+  take_norms(ctx, c, e);
+}
+
+/* The componentwise backward error of Arioli, Demmel & Duff (1989). A row i
+   whose denominator |S| |y| + |R b| is below
+
+     1000 n eps (max_j |s_ij| max |y| + |R b|_i),   y = inv(C) x,
+
+   consists of nearly vanishing products alone: the rounding of other entries of
+   y, of the size eps max |y|, is larger than what could be asked of it. Its
+   residual is compared with |S| |y| + max_j |s_ij| max |y| instead. In other
+   words, x solves a system exactly whose A differs from the caller's by omega
+   |A|, and whose b differs in these rows by omega max_j |s_ij| max |y| (scaled)
+   and in all others by omega |b|. */
+double hone_refined_sparse_error(const hone_refinement *ctx,
+                                 const double *row_max, hone_refined *c) {
   const hone_scaling *s = ctx->f.scaling;
-  e->relative = relative_residual(ctx, c, false, &e->noise);
-  e->relative_scaled = e->relative;
-  e->noise_scaled = e->noise;
-  if (s->used)
-    e->relative_scaled = relative_residual(ctx, c, true, &e->noise_scaled);
+  const int *row = s->used ? (ctx->trans ? s->col_exp : s->row_exp) : NULL;
+  const long double size = ldexpl(c->errors.size_scaled, c->shift);
+  const long double part =
+      SPARSE_PART * (long double)ctx->f.a->n * (long double)HONE_EPS;
+  double omega = 0.0;
+  if (c->digits_lost || c->x_is_zero)
+    return c->errors.componentwise;
+  for (int64_t i = 0; i < ctx->f.a->n; i++) {
+    const int e = row ? row[i] : 0;
+    const long double r = ldexpl(hone_absl((hone_wide)c->r[i]), e);
+    const long double b = ldexpl(hone_absl((hone_wide)c->b[i]), e + c->shift);
+    const long double others = (long double)row_max[i] * size;
+    long double den = ldexpl((long double)c->den[i], e);
+    if (!(den > part * (others + b)))
+      den += others;
+    const double q = r > 0.0L ? (double)(r / den) : (double)r;
+    omega = q <= omega ? omega : q; /* takes NaN */
+  }
+  c->errors.componentwise = omega;
+  return omega;
 }

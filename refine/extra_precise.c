@@ -11,7 +11,7 @@
    The tail t makes small entries of x as accurate as the large ones, and the
    error in the caller's units as small as in scaled variables. Without it,
    every correction would only see the rounding of the largest entries. Next to
-   read: bounds.c, which turns the last d into an error bound. */
+   read: bounds.c, which then bounds the error of x. */
 #include "refine/extra_precise.h"
 
 #include "refine/bounds.h"
@@ -33,7 +33,8 @@ static void begin_column(int64_t n, hone_refined *c) {
   c->best = c->x;
   c->best_errors = c->errors;
   c->measure_tail = true;
-  c->last_size = c->last_entrywise = c->last_remainder = HONE_INF;
+  c->error_estimated = false; /* x will change */
+  c->last_size = c->last_entrywise = HONE_INF;
   c->slow_corrections = 0;
   for (int64_t i = 0; i < n; i++)
     c->tail[i] = c->tail_r[i] = 0.0;
@@ -82,7 +83,6 @@ static bool wants_correction(const hone_refinement *ctx, bool extra,
   const int64_t n = ctx->f.a->n;
   const bool last_step = c->rung_corrections >= ctx->max_corrections;
   hone_relative_size relative = {0};
-  double remainder, remainder_scaled;
   if (!c->x_is_zero)
     hone_bounds_relative_size(ctx, c, d, &relative);
   /* takes NaN */
@@ -92,20 +92,10 @@ static bool wants_correction(const hone_refinement *ctx, bool extra,
   const double target = extra ? LAST_BIT : THREE_DIGITS;
   const bool small = size <= target;
   const bool shrinks = size <= SLOW_RATE * c->last_size;
-  if (c->last_size <= DBL_MAX)
-    c->observed_contraction = size / c->last_size;
-  hone_bounds_remainder(ctx, c, &relative, &remainder, &remainder_scaled);
-  remainder = remainder_scaled <= remainder ? remainder : remainder_scaled;
   const bool still_helps =
-      (entrywise > target && entrywise <= SLOW_RATE * c->last_entrywise) ||
-      (remainder > target && remainder <= SLOW_RATE * c->last_remainder);
-  const bool contraction_shown =
-      !ctx->observe_contraction || c->x_is_zero ||
-      (shrinks && c->observed_contraction <= SLOW_RATE);
-  c->slow_corrections += !(small && contraction_shown) && !shrinks;
-  if (small &&
-      (last_step ||
-       (contraction_shown ? !still_helps : c->slow_corrections >= SLOW_MOST)))
+      entrywise > target && entrywise <= SLOW_RATE * c->last_entrywise;
+  c->slow_corrections += !small && !shrinks;
+  if (small && (last_step || !still_helps))
     return false;
   if (last_step)
     give_up(c, "its error is too large after the corrections allowed");
@@ -113,8 +103,6 @@ static bool wants_correction(const hone_refinement *ctx, bool extra,
     give_up(c, "its error is too large, corrections shrink too slowly");
   c->last_size = size;
   c->last_entrywise = entrywise;
-  c->last_remainder =
-      remainder >= 0.0 ? remainder : HONE_INF; /* NaN: it is not known */
   return c->state == HONE_COLUMN_ACCEPTED;
 }
 
@@ -141,14 +129,6 @@ static void add(int64_t n, hone_refined *c, const hone_entry *d) {
   c->rung_corrections++;
 }
 
-/* Sets the column's error from d, the error of x + tail, when it is refined no
-   further. */
-static void take_error(const hone_refinement *ctx, bool extra, hone_refined *c,
-                       hone_entry *d) {
-  hone_bounds_set_error(ctx, c, d, c->tail);
-  c->extra_precise = extra;
-}
-
 static bool meets_limit(const hone_refinement *ctx, const hone_refined *c) {
   return hone_errors_value(&c->errors, ctx->criterion) <= ctx->limit;
 }
@@ -173,17 +153,11 @@ static void verify_on_host(hone_refinement *ctx, int64_t m,
   }
   if (count > 0)
     hone_refined_measure(ctx, true, false, count, open);
-  for (int64_t c = 0; c < count; c++) {
+  for (int64_t c = 0; c < count; c++)
     keep_if_within_limit(ctx, open[c]);
-    open[c]->error_estimated =
-        false; /* the estimate, too, is to use the host's residual */
-  }
-  for (int64_t c = 0; c < m; c++) {
+  for (int64_t c = 0; c < m; c++)
     if (list[c]->state == HONE_COLUMN_ACCEPTED && list[c]->best != list[c]->x)
       give_up(list[c], "a smaller error cost backward error");
-    list[c]->error_estimated =
-        list[c]->error_estimated && list[c]->best == list[c]->x;
-  }
 }
 
 /* Sorts the columns: those to be corrected come first in the list and are
@@ -201,7 +175,7 @@ static int64_t correct_or_finish(hone_refinement *ctx, bool extra, int64_t m,
       add(n, list[c], d);
       list[continuing++] = list[c];
     } else {
-      take_error(ctx, extra, list[c], d);
+      list[c]->extra_precise = extra;
       ended[count++] = list[c];
     }
   }
@@ -214,7 +188,7 @@ static int64_t correct_or_finish(hone_refinement *ctx, bool extra, int64_t m,
 static int stop(int64_t m, hone_refined *const *list, int status) {
   for (int64_t c = 0; c < m; c++) {
     list[c]->state = HONE_COLUMN_ACTIVE;
-    list[c]->measure_tail = list[c]->error_estimated = false;
+    list[c]->measure_tail = false;
   }
   return status;
 }

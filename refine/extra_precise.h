@@ -13,10 +13,10 @@
 /* Refines the m accepted columns listed, which are measured and have room for a
    tail each. With extra, it refines until the next correction is below eps / 2
    of x, and of every entry of x where that can be had; otherwise until it is
-   below 1e-3 of x. On HONE_OK a column is either still accepted, with the
-   estimate of its error, or given up on, and its best iterate is one that would
-   be accepted. On HONE_INTERRUPTED, or on the status of a solve that failed,
-   some columns are active. */
+   below 1e-3 of x. On HONE_OK a column is either still accepted, with
+   its residual measured by the host, or given up on, and its best iterate is
+   one that would be accepted. On HONE_INTERRUPTED, or on the status of a solve
+   that failed, some columns are active. */
 int hone_refine_extra_precise(hone_refinement *ctx, bool extra, int64_t m,
                               hone_refined **list);
 

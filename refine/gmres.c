@@ -13,20 +13,17 @@ static const double DEPENDENT_PART = 1e-8;
 
 int64_t hone_space_entries(int64_t n) { return 2 * n * HONE_SPACE_PAIRS; }
 
-hone_space hone_space_make(int64_t n, bool trans, hone_entry *memory) {
+hone_space hone_space_make_behind(int64_t n, bool trans, hone_entry *memory,
+                                  int used) {
   return (hone_space){.n = n,
                       .trans = trans,
-                      .max_pairs = HONE_SPACE_PAIRS,
-                      .z = memory,
-                      .c = memory + n * HONE_SPACE_PAIRS};
+                      .max_pairs = HONE_SPACE_PAIRS - used,
+                      .z = memory + n * used,
+                      .c = memory + n * (HONE_SPACE_PAIRS + used)};
 }
 
-hone_space hone_space_of_transpose(const hone_space *space) {
-  return (hone_space){.n = space->n,
-                      .trans = !space->trans,
-                      .max_pairs = space->max_pairs - space->count,
-                      .z = hone_space_z(space, space->count),
-                      .c = hone_space_c(space, space->count)};
+hone_space hone_space_make(int64_t n, bool trans, hone_entry *memory) {
+  return hone_space_make_behind(n, trans, memory, 0);
 }
 
 int hone_space_open(hone_space *space) {

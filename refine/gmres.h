@@ -44,9 +44,9 @@ int64_t hone_space_entries(int64_t n);
 
 /* Makes an empty space of S or S^T in this memory. */
 hone_space hone_space_make(int64_t n, bool trans, hone_entry *memory);
-/* Makes an empty space of the transpose in the room behind the pairs of
-   space. */
-hone_space hone_space_of_transpose(const hone_space *space);
+/* Makes one in the room that 'used' pairs leave in this memory. */
+hone_space hone_space_make_behind(int64_t n, bool trans, hone_entry *memory,
+                                  int used);
 
 /* Opens a pair, with both vectors zero, and returns its index; -1 if there is
    no room. Open pairs are given back, or become complete by hone_space_add,

@@ -40,9 +40,9 @@ static int64_t vector_bytes(const hone_operator *op, int64_t n) {
 int64_t hone_ladder_bytes(const hone_operator *op, int64_t n, int64_t nrhs,
                           bool extra) {
   int64_t columns = HONE_MIN(nrhs, (int64_t)HONE_SOLVE_COLUMNS);
-  return vector_bytes(op, n) +
+  return vector_bytes(op, n) + 2 * n * (int64_t)sizeof(double) + /* rows */
          (hone_ladder_workspace_entries(n, columns, extra) +
-          hone_space_entries(n)) *
+          2 * hone_space_entries(n)) *
              (int64_t)sizeof(hone_entry);
 }
 
@@ -80,6 +80,8 @@ int hone_ladder_create(hone_ladder *ladder, const hone_operator *op, int64_t n,
 }
 
 static void destroy_rung(hone_ladder *ladder, hone_rung *rung) {
+  hone_mem_put(ladder->mem, rung->rows);
+  rung->rows = NULL;
   if (rung->self != NULL)
     rung->engine->destroy(rung->self, ladder->mem);
   if (rung == &ladder->rung[HONE_MAX(ladder->copy_rung, 0)])
@@ -91,10 +93,11 @@ static void destroy_rung(hone_ladder *ladder, hone_rung *rung) {
 void hone_ladder_destroy(hone_ladder *ladder) {
   for (int r = 0; r < ladder->rung_count; r++)
     destroy_rung(ladder, &ladder->rung[r]);
-  hone_mem_put(ladder->mem, ladder->pairs_memory);
+  hone_mem_put(ladder->mem, ladder->pairs_memory[0]);
+  hone_mem_put(ladder->mem, ladder->pairs_memory[1]);
   hone_mem_put(ladder->mem, ladder->workspace);
   hone_mem_put(ladder->mem, ladder->vectors);
-  ladder->pairs_memory = ladder->workspace = NULL;
+  ladder->pairs_memory[0] = ladder->pairs_memory[1] = ladder->workspace = NULL;
   ladder->vectors = NULL;
 }
 
@@ -168,6 +171,8 @@ static int inspect(hone_ladder *ladder, bool keep_scaling,
   else if (st == HONE_OK && ladder->scaling.used)
     st = hone_view_inspect(&view, &ladder->scaling, inspection);
   ladder->inspected = st == HONE_OK;
+  if (st == HONE_OK)
+    hone_ladder_draw(ladder);
   report->inspect_ms += since_ms(start);
   return st;
 }
@@ -216,7 +221,16 @@ static int create(hone_ladder *ladder, int r) {
                                      .why = ladder->why,
                                      .why_size = sizeof ladder->why};
   ladder->why[0] = '\0';
-  return rung->engine->create(&rung->self, &config);
+  rung->rows =
+      hone_mem_get(ladder->mem, 2 * (size_t)ladder->n * sizeof *rung->rows);
+  if (rung->rows == NULL)
+    return HONE_NO_MEMORY;
+  int st = rung->engine->create(&rung->self, &config);
+  if (st != HONE_OK) {
+    hone_mem_put(ladder->mem, rung->rows);
+    rung->rows = NULL;
+  }
+  return st;
 }
 
 /* Factors on a rung whose engine takes A as it is and inspects it on the way:
@@ -252,6 +266,7 @@ static int factor_then_inspect(hone_ladder *ladder, int r,
     return st;
   ladder->copy_rung = r;
   ladder->inspected = true;
+  hone_ladder_draw(ladder);
   /* Factors that overflow without scaling are not final: the engine may know a
      safer way. */
   const bool outcome_is_final = rung->info.growth <= DBL_MAX ||
@@ -364,6 +379,7 @@ int hone_ladder_find_usable(hone_ladder *ladder, int r, hone_report *report,
 
 static int start_matrix(hone_ladder *ladder, hone_report *report) {
   ladder->factored = ladder->factors_stale = ladder->inspected = false;
+  ladder->refuted = false;
   for (int r = 0; r < ladder->rung_count; r++) {
     ladder->rung[r].state = HONE_RUNG_NEW;
     ladder->rung[r].attempted = ladder->rung[r].factored = false;
@@ -421,7 +437,7 @@ int hone_ladder_update(hone_ladder *ladder, const hone_matrix *a,
   ladder->a = *a;
   ladder->structure =
       (hone_structure){.lower = ladder->n - 1, .upper = ladder->n - 1};
-  ladder->inspected = false;
+  ladder->inspected = ladder->refuted = false;
   ladder->copy_rung = ladder->space_rung =
       -1; /* the copy and the pairs are those of the earlier matrix */
   int st = inspect(ladder, true, report);

@@ -30,6 +30,7 @@ typedef struct hone_rung {
   bool not_applicable; /* the engine is not for matrices of this structure */
   bool factored_unscaled; /* factored already, without scaling, which proved to
                              be right */
+  double *rows;           /* 2 n: for the contractions of the certificate */
   hone_account account;   /* set by engines that keep an account */
   hone_factor_info info;
   hone_certificate certificate;
@@ -42,6 +43,7 @@ typedef struct hone_request {
   int max_iterations; /* per rung; 0: derived from the costs at order n */
   int structure;      /* HONE_STRUCTURE_... */
   bool extra;         /* error of x itself down to a few units of rounding */
+  bool deterministic; /* random probes are drawn from the bits of A */
   int gmres_steps; /* GMRES steps per rung; 0: derived from the costs at order
                       n; -1: none */
   int64_t block;   /* columns of a block column; 0: the device chooses */
@@ -77,11 +79,21 @@ typedef struct hone_ladder {
      8 n. */
   hone_entry *workspace;
   int64_t workspace_columns;
-  /* Memory of the pairs of GMRES; NULL until first needed. */
-  hone_entry *pairs_memory;
-  /* The pairs that the certificate of rung space_rung needed. */
-  hone_space space;
-  int space_rung;  /* -1: none */
+  /* Memory of the pairs of GMRES for S, and for S^T, so that no solve depends
+     on those before it; NULL until first needed. */
+  hone_entry *pairs_memory[2];
+  /* The pairs that the certificates of rung space_rung needed, for S and for
+     S^T, at the beginning of that memory. */
+  hone_space space[2];
+  int space_rung; /* -1: none */
+  uint64_t seed;  /* of the random probes */
+  /* Accurate factors could not tell A from a singular matrix: no x is accepted,
+     whatever other factors say. */
+  bool refuted;
+  /* The present solve writes bounds on the errors of all entries of x here, n x
+     nrhs; or NULL. */
+  double *bars;
+  int64_t ldbars;
   int refinements; /* most refinements of one column without GMRES */
 } hone_ladder;
 
@@ -144,11 +156,18 @@ hone_factored hone_ladder_factored_by(const hone_ladder *ladder, int r);
 /* GMRES steps that may be made on rung r for so many columns before the next
    rung is cheaper; 0 if there are none, or if there is no memory for them (the
    report then says so). */
-int hone_ladder_gmres_steps(hone_ladder *ladder, int r, int64_t columns,
-                            hone_report *report);
-/* Estimates the norm of the inverse with the factors of rung r, and certifies
-   that they distinguish S from a singular matrix, if they do. */
+int hone_ladder_gmres_steps(hone_ladder *ladder, int r, bool trans,
+                            int64_t columns, hone_report *report);
+/* Certifies that the factors of rung r distinguish S from a singular matrix, if
+   they do, and estimates the condition number. */
 int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report);
+/* Makes sure that the contraction of the factors of rung r is known for S^T
+   too. */
+int hone_ladder_certify_transpose(hone_ladder *ladder, int r,
+                                  hone_report *report);
+/* Draws the seed of the random probes anew for the present matrix, which has
+   been inspected. */
+void hone_ladder_draw(hone_ladder *ladder);
 void hone_ladder_add_reason(hone_report *report, const char *who,
                             const char *why);
 /* Fill the report's fields on the matrix and its factors, and its path. */

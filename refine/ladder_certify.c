@@ -1,53 +1,103 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The certificate of one rung: whether its factors distinguish the matrix from
    a singular one, and how much they contract. Next to read: condition.c. */
-#include "refine/bounds.h"
+#include "base/seed.h"
 #include "refine/ladder.h"
 
-#include <math.h>
+#include <string.h>
 
-enum { CERTIFICATE_STEPS = 12 }; /* passes over A, at most */
-
-/* Did the caller say that A is symmetric where it is not, so that the factors
-   of rung r are those of one triangle only? (A copy made from the triangle is
-   kept only where it equals A, see gpu_sp/feed/feed.cu; where the library
-   itself found A to be symmetric, it is.) */
-static bool symmetry_claim_is_false(const hone_ladder *ladder, int r) {
-  return ladder->rung[r].engine->symmetric && ladder->copy_rung != r &&
-         ladder->request.structure == HONE_STRUCTURE_SPD &&
-         !ladder->a.op->symmetric(&ladder->a, ladder->pool);
+/* Mixes the bits of v into the seed. */
+static uint64_t mix(uint64_t seed, double v) {
+  uint64_t bits;
+  memcpy(&bits, &v, sizeof bits);
+  seed ^= bits;
+  return hone_random_bits(&seed);
 }
 
-/* Certifies the factors of rung r. If that needs a space of GMRES, its pairs
-   stay in the ladder. */
+/* The draw depends on the bits of A, so that a process that solves with the
+   same A again reports the same, and on a number that no caller knows. */
+void hone_ladder_draw(hone_ladder *ladder) {
+  const hone_inspection *inspection = &ladder->inspection;
+  uint64_t seed = ladder->request.deterministic ? 1 : hone_process_seed();
+  for (int64_t i = 0; i < ladder->n; i++)
+    seed = mix(mix(seed, inspection->row_max[i]), inspection->col_max[i]);
+  ladder->seed = seed;
+}
+
+/* Lets rung r have the pairs. A rung whose factors are good only with
+   the pairs that it held there is not used again. */
+static void give_space_to(hone_ladder *ladder, int r) {
+  if (ladder->space_rung >= 0) {
+    hone_rung *rung = &ladder->rung[ladder->space_rung];
+    if (rung->certificate.contraction[0].pairs > 0)
+      rung->state = HONE_RUNG_USELESS;
+    rung->certificate.contraction[1].tried = false;
+  }
+  ladder->space[0].count = ladder->space[1].count = 0;
+  ladder->space_rung = r;
+}
+
+/* The input for a certificate of rung r; *f: the factors. Where GMRES pays for
+   so many columns, f gets a space to make pairs in. */
+static hone_certify_job make_job(hone_ladder *ladder, int r, bool trans,
+                                 int64_t columns, hone_factored *f,
+                                 hone_report *report) {
+  *f = hone_ladder_factored_by(ladder, r);
+  if (hone_ladder_gmres_steps(ladder, r, trans, columns, report) > 0) {
+    if (ladder->space_rung != r)
+      give_space_to(ladder, r);
+    ladder->space[trans] =
+        hone_space_make(ladder->n, trans, ladder->pairs_memory[trans]);
+    f->space = &ladder->space[trans];
+  }
+  return (hone_certify_job){.f = f,
+                            .norm1 = ladder->norm1,
+                            .norm1_scaled = ladder->inspection.norm1,
+                            .scratch = ladder->scratch,
+                            .seed = &ladder->seed};
+}
+
+/* Adds the passes that a certificate took to the report. */
+static void count_passes(const hone_factored *f, int passes, int pairs,
+                         hone_report *report) {
+  *(f->use_copy ? &report->device_passes : &report->host_passes) += passes;
+  report->certificate_steps += pairs > 0 ? passes : 0;
+}
+
 int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report) {
-  double start = hone_now_s();
-  hone_factored f = hone_ladder_factored_by(ladder, r);
-  hone_certificate *out = &ladder->rung[r].certificate;
-  int st = hone_certify(&f, ladder->norm1, ladder->inspection.norm1,
-                        ladder->scratch, out);
-  if (st == HONE_OK && !out->nonsingular &&
-      hone_ladder_gmres_steps(ladder, r, ladder->request.columns, report) > 0) {
-    const int passes_without = out->passes;
-    ladder->space = hone_space_make(ladder->n, false, ladder->pairs_memory);
-    ladder->space_rung = r;
-    f.space = &ladder->space;
-    st =
-        hone_certify_with_gmres(&f, CERTIFICATE_STEPS, ladder->norm1,
-                                ladder->inspection.norm1, ladder->scratch, out);
-    report->certificate_steps += out->passes - passes_without;
-  }
-  out->predicted_contraction =
-      hone_policy_roundoff(ladder->rung[r].engine,
-                           ladder->rung[r].choices.arithmetic) /
-      out->rcond_scaled * fmax(1.0, ladder->rung[r].info.growth);
-  if (st == HONE_OK && out->nonsingular && out->pairs == 0 &&
-      hone_bounds_contraction_doubtful(
-          out, ladder->factors_stale || symmetry_claim_is_false(ladder, r))) {
-    st = hone_certify_contraction(&f, ladder->scratch, out);
-  }
+  const double start = hone_now_s();
+  hone_rung *rung = &ladder->rung[r];
+  hone_certificate *out = &rung->certificate;
+  hone_factored f;
+  const hone_certify_job job =
+      make_job(ladder, r, false, ladder->request.columns, &f, report);
+  *out = (hone_certificate){
+      .contraction = {{.rows = rung->rows}, {.rows = rung->rows + ladder->n}}};
+  int st = hone_certify(&job, out);
+  if (f.space && out->contraction[0].pairs == 0)
+    f.space->count = 0;
+  if (st == HONE_OK && !out->nonsingular && rung->engine->precision == 64 &&
+      !rung->engine->symmetric && !ladder->factors_stale)
+    ladder->refuted = true;
+  count_passes(&f, out->passes, out->contraction[0].pairs, report);
   report->certify_ms += 1e3 * (hone_now_s() - start);
-  *(f.use_copy ? &report->device_passes : &report->host_passes) +=
-      ladder->rung[r].certificate.passes;
+  return st;
+}
+
+int hone_ladder_certify_transpose(hone_ladder *ladder, int r,
+                                  hone_report *report) {
+  const double start = hone_now_s();
+  hone_certificate *out = &ladder->rung[r].certificate;
+  const int passes = out->passes;
+  if (out->contraction[1].tried || !out->nonsingular)
+    return HONE_OK;
+  hone_factored f;
+  const hone_certify_job job =
+      make_job(ladder, r, true, ladder->request.columns, &f, report);
+  int st = hone_certify_transpose(&job, out);
+  if (f.space && out->contraction[1].pairs == 0)
+    f.space->count = 0;
+  count_passes(&f, out->passes - passes, out->contraction[1].pairs, report);
+  report->certify_ms += 1e3 * (hone_now_s() - start);
   return st;
 }

@@ -82,8 +82,9 @@ static int64_t steps_that_pay(const hone_ladder *ladder, int r,
   return hone_policy_gmres_steps(&situation);
 }
 
-int hone_ladder_gmres_steps(hone_ladder *ladder, int r, int64_t columns,
-                            hone_report *report) {
+int hone_ladder_gmres_steps(hone_ladder *ladder, int r, bool trans,
+                            int64_t columns, hone_report *report) {
+  hone_entry **memory = &ladder->pairs_memory[trans];
   const hone_request *request = &ladder->request;
   const int64_t steps = request->gmres_steps != 0
                             ? request->gmres_steps
@@ -91,11 +92,10 @@ int hone_ladder_gmres_steps(hone_ladder *ladder, int r, int64_t columns,
   if (ladder->rung[r].engine->precision == 64 || ladder->factors_stale ||
       steps <= 0)
     return 0;
-  if (ladder->pairs_memory == NULL)
-    ladder->pairs_memory =
-        hone_mem_get(ladder->mem, (size_t)hone_space_entries(ladder->n) *
-                                      sizeof *ladder->pairs_memory);
-  if (ladder->pairs_memory == NULL) {
+  if (*memory == NULL)
+    *memory = hone_mem_get(ladder->mem, (size_t)hone_space_entries(ladder->n) *
+                                            sizeof **memory);
+  if (*memory == NULL) {
     hone_ladder_add_reason(report, "GMRES", hone_status_text(HONE_NO_MEMORY));
     return 0;
   }

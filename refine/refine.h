@@ -13,16 +13,13 @@ typedef struct hone_errors {
   double componentwise; /* max_i |b - A x|_i / (|A| |x| + |b|)_i */
   double normwise;      /* ||b - A x|| / (sqrt(n) ||A|| ||x||) */
   double residual;      /* ||b - A x|| / ||b||, infinity norms */
-  /* The following are long double because A and x may stand at the ends of the
-     range of double: */
-  long double relative; /* ||b - A x|| / ||x||, with x in the infinity norm and
-                           b - A x in the 1-norm for A, in the infinity norm for
-                           A^T; times ||inv(A)||_1 it bounds the relative error
-                           of x in the infinity norm */
-  long double relative_scaled; /* the same for S: R (b - A x) and inv(C) x */
-  long double noise; /* bound on the rounding error of the computed residual, */
-  long double noise_scaled; /* in the measures of relative and relative_scaled:
-                               see bounds.c */
+  /* The following are for bounds.c. They are long double because A and x may
+     stand at the ends of the range of double: */
+  long double residual_norm; /* at least ||R (b - A x)||_2 */
+  long double noise; /* at least ||R v||_2, v being the rounding error of the
+                        computed residual */
+  long double size, size_scaled; /* max |x| and max |inv(C) x| */
+  long double widest_unit;       /* the largest entry of C */
 } hone_errors;
 
 typedef enum hone_column_state {
@@ -74,22 +71,11 @@ typedef struct hone_refined {
   hone_column_state state;
   bool only_slow; /* given up on only because it was too slow */
   char why[80];   /* why it was given up on, on this rung */
-  /* Error estimate of the accepted x, set by bounds.c or extra_precise.c: */
-  bool error_estimated, noise_estimated;
-  bool contraction_known;      /* the certificate bounds the contraction */
-  double observed_contraction; /* ratio of the last two corrections that
-                                  extra_precise.c made on this rung; NaN: it
-                                  made fewer */
-  double error;        /* max |d| / max |x|, d being the estimated error */
+  /* Error bounds of the accepted x, set by bounds.c: */
+  bool error_estimated;
+  double error;        /* bound on max |x - x_true| / max |x| */
   double error_scaled; /* the same in scaled variables */
-  /* Bound on the error that d does not show, being the part that a correction
-     with these factors leaves; NaN: not known. */
-  double remainder;
-  double remainder_scaled; /* the same in scaled variables */
-  /* Sampled effect on x of the rounding errors in r; Inf: only the bound from
-     norms (errors.noise) is known. */
-  double noise_error;
-  double noise_error_scaled; /* the same in scaled variables */
+  const double *bars; /* n: bounds on |x_i - x_true,i|, in the place of spare */
   /* For extra_precise.c: x + tail is nearer to the solution than x. NULL: there
      is no tail. */
   hone_entry *tail, *tail_r; /* n each; tail_r = -op(A) tail, times 2^shift */
@@ -97,7 +83,7 @@ typedef struct hone_refined {
   bool measure_tail;         /* each pass over A also measures the tail */
   bool extra_precise;        /* refined in extra-precise mode to the end */
   /* Sizes of the correction before the present one: */
-  double last_size, last_entrywise, last_remainder;
+  double last_size, last_entrywise;
 } hone_refined;
 
 /* The data that all columns of a block share in refinement. */
@@ -109,17 +95,22 @@ typedef struct hone_refinement {
   int max_corrections; /* at most so many corrections on this rung */
   double norm_a;       /* infinity norm of op(A) */
   hone_watch *watch;
-  /* The certificate of the factors f, for bounds.c and extra_precise.c. */
-  const hone_certificate *certificate;
-  bool observe_contraction; /* the certificate does not bound the contraction:
-                               two corrections of each column have to show it */
-  hone_entry *v;            /* n x columns: residuals and corrections */
+  hone_entry *scratch; /* hone_certify_scratch(n) entries, for bounds.c */
+  uint64_t *seed;      /* of random numbers, for bounds.c */
+  hone_entry *v;       /* n x columns: residuals and corrections */
   /* The accepted column whose residual, as the device computed it, is in v;
      the device may have begun to solve for it. NULL: none. */
   const hone_refined *device_residual_of;
   int passes; /* passes over A on the host and on a device; added to */
   int device_passes;
 } hone_refinement;
+
+/* The exponents of the scaling of x: those of C, or of R for A^T; NULL: S = A.
+ */
+static inline const int *hone_refined_exponents(const hone_refinement *ctx) {
+  const hone_scaling *s = ctx->f.scaling;
+  return s->used ? (ctx->trans ? s->row_exp : s->col_exp) : NULL;
+}
 
 /* Refines the m <= 64 columns until each is accepted or given up on. On HONE_OK
    every state is ACCEPTED or LEFT; on HONE_INTERRUPTED some may still be
@@ -136,6 +127,13 @@ void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
 /* Sets the column's errors from its x, r and den (errors.c). Entries of r whose
    row had to be computed in extended range are replaced. */
 void hone_refined_errors(const hone_refinement *ctx, hone_refined *column);
+
+/* Sets and returns the column's componentwise error by the measure of Arioli,
+   Demmel & Duff (1989), in scaled variables: see errors.c. row_max: n, the
+   largest entries of the rows of op(S). The column's r and den are those of an
+   accurate pass. */
+double hone_refined_sparse_error(const hone_refinement *ctx,
+                                 const double *row_max, hone_refined *column);
 
 /* max |v_i|; NaN if any v_i is NaN. */
 double hone_max_abs(int64_t n, const hone_entry *v);

@@ -145,6 +145,7 @@ contains
   subroutine kept()
     real(c_double), target :: a(40, 40), near(40, 40)
     real(c_double) :: b(40), x(40), bb(40, 3), xx(40, 3), y(40)
+    real(c_double) :: bounds(80, 3)
     type(hone_solver) :: solver, other
     type(hone_report) :: report
     integer :: k
@@ -162,6 +163,15 @@ contains
     call check(status == HONE_OK .and. counts(xx(:, 3), 3), 'solve many')
     status = solver%solve(b, x, x0=x)
     call check(status == HONE_OK .and. counts(x, 1), 'x0')
+    y = 1
+    status = solver%solve(b, x, report=report, error_bounds=y)
+    call check(status == HONE_OK .and. all(y < 1e-10_c_double), 'bounds')
+    call check(abs(report%bound_failure - 1e-9_c_double) < 1e-20_c_double, &
+               'probability')
+    bounds = 1
+    status = solver%solve(bb, xx, error_bounds=bounds(::2, :))
+    call check(all(bounds(::2, :) < 1e-10_c_double), 'bounds of many')
+    call check(all(bounds(2::2, :) > 0.5_c_double), 'and not in the gaps')
     call check(solver%solve(b, x, trans=HONE_TRANS) == HONE_OK, 'transposed')
     y = matmul(transpose(a), x) - b
     call check(all(abs(y) <= 1e-11_c_double), 'A^T x = b')
@@ -234,6 +244,8 @@ contains
     call check(solver%solve(wrong, x(:4)) == HONE_BAD_SIZE, 'size of both')
     call check(solver%solve(b, x(:3)) == HONE_BAD_SIZE, 'solve, size of x')
     call check(solver%solve(b, x, x0=wrong) == HONE_BAD_SIZE, 'size of x0')
+    call check(solver%solve(b, x, error_bounds=wrong) == HONE_BAD_SIZE, &
+               'size of error_bounds')
     call check(solver%solve(b, x, trans=7) == HONE_BAD_OPTION, 'trans')
     status = solver%solve(xx, xx, columns=columns)
     call check(status == HONE_BAD_SIZE, 'too few columns')

@@ -94,6 +94,8 @@ class Options(ctypes.Structure):
         ("alloc_ctx", c_void_p),
         ("tuning", POINTER(Tuning)),
         ("reserved", c_int64),
+        ("error_bounds", c_void_p),
+        ("ld_error_bounds", c_int64),
     ]
 
 
@@ -158,6 +160,7 @@ class Report(ctypes.Structure):
         ("block_row_sweeps", c_int32),
         ("block_row_sweeps_max", c_int32),
         ("block_row_fallbacks", c_int32),
+        ("bound_failure", c_double),
     ]
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,6 +84,7 @@ class Report:
     block_row_sweeps: int
     block_row_sweeps_max: int
     block_row_fallbacks: int
+    bound_failure: float  # the bounds hold but for this probability
     digits: int  # decimal digits of x that are certain
     gmres_steps: int
     certificate_steps: int
@@ -99,12 +100,21 @@ class Report:
     #: One entry for each right-hand side, with the fields of hone_column, after
     #: a solve with status >= 0; otherwise empty.
     columns: NDArray[np.void]
+    #: Bounds on |x - x_true| for every entry of x, inf where there is none,
+    #: after a solve with error_bounds=True and status >= 0; otherwise None.
+    error_bounds: Optional[NDArray[np.float64]]
 
-    __slots__ = ("_c", "columns")
+    __slots__ = ("_c", "columns", "error_bounds")
 
-    def __init__(self, c: _abi.Report, columns: NDArray[np.void]) -> None:
+    def __init__(
+        self,
+        c: _abi.Report,
+        columns: NDArray[np.void],
+        error_bounds: Optional[NDArray[np.float64]] = None,
+    ) -> None:
         self._c = c
         self.columns = columns
+        self.error_bounds = error_bounds
 
     def __getattr__(self, name: str) -> Any:
         if name not in _FIELDS:

@@ -43,7 +43,13 @@ class _Vectors:
     report that it fills, and the answer or exception that follows."""
 
     def __init__(
-        self, b: ArrayLike, n: int, x0: Any, out: Any, weak: str
+        self,
+        b: ArrayLike,
+        n: int,
+        x0: Any,
+        out: Any,
+        weak: str,
+        error_bounds: bool,
     ) -> None:
         if weak not in ("warn", "raise", "ignore"):
             raise bad_value(
@@ -62,6 +68,9 @@ class _Vectors:
                 raise bad_value(f"x0 has shape {self.x0.shape}, b has {shape}")
         self.x, self.ldx = place_for(out, shape)
         self.columns = np.zeros(self.nrhs, COLUMN_DTYPE)
+        self.error_bounds: Optional[Doubles] = None
+        if error_bounds:
+            self.error_bounds = np.full(shape, np.inf, order="F")
         self.c_report = _abi.new_report()
 
     def start(self) -> Optional[int]:
@@ -73,10 +82,14 @@ class _Vectors:
         options.x0 = self.start()
         options.ldx0 = self.ldx0
         options.columns = _address(self.columns)
+        if self.error_bounds is not None:
+            options.error_bounds = _address(self.error_bounds)
+            options.ld_error_bounds = max(1, self.b.shape[0])
 
     def report(self, status: int) -> Report:
-        columns = self.columns if status >= 0 else _NO_COLUMNS
-        return Report(self.c_report, columns)
+        if status < 0:
+            return Report(self.c_report, _NO_COLUMNS)
+        return Report(self.c_report, self.columns, self.error_bounds)
 
     def answer(self, status: int, report: Report, hint: str = "") -> Doubles:
         """Returns x, with a warning if the status is > 0; raises errors."""
@@ -110,6 +123,7 @@ def solve(
     x0: Optional[ArrayLike] = ...,
     out: Optional[Doubles] = ...,
     weak: Weak = ...,
+    error_bounds: bool = ...,
     return_report: Literal[False] = ...,
     **options: Unpack[Options],
 ) -> Doubles: ...
@@ -122,6 +136,7 @@ def solve(
     x0: Optional[ArrayLike] = ...,
     out: Optional[Doubles] = ...,
     weak: Weak = ...,
+    error_bounds: bool = ...,
     return_report: Literal[True],
     **options: Unpack[Options],
 ) -> tuple[Doubles, Report]: ...
@@ -133,6 +148,7 @@ def solve(
     x0: Optional[ArrayLike] = None,
     out: Optional[Doubles] = None,
     weak: Weak = "warn",
+    error_bounds: bool = False,
     return_report: bool = False,
     **options: Unpack[Options],
 ) -> Union[Doubles, tuple[Doubles, Report]]:
@@ -142,7 +158,8 @@ def solve(
     A is read in place, by rows or by columns, also as a part of a larger array.
     It is converted first if it is not float64 or has gaps inside both its rows
     and its columns. b and x are stored column by column. out receives x and may
-    be b. x0 is a warm start.
+    be b. x0 is a warm start. With error_bounds=True the report has a bound on
+    the error of every entry of x, report.error_bounds.
 
     A status > 0 means that x is the best found, but weaker than asked. It gives
     a HoneWarning; weak="raise" raises a HoneWeakError instead, and
@@ -154,7 +171,7 @@ def solve(
     c = _options.make(options)  # type: ignore[arg-type]
     c.layout = layout
     way = _options.way(trans)
-    v = _Vectors(b, n, x0, out, weak)
+    v = _Vectors(b, n, x0, out, weak, error_bounds)
     v.put_in(c, way)
     watch = watch_for(options.get("progress"), n)
     matrix = n, v.nrhs, _address(a), lda
@@ -256,6 +273,7 @@ class Solver:
         x0: Optional[ArrayLike] = ...,
         out: Optional[Doubles] = ...,
         weak: Weak = ...,
+        error_bounds: bool = ...,
         return_report: Literal[False] = ...,
     ) -> Doubles: ...
     @overload
@@ -267,6 +285,7 @@ class Solver:
         x0: Optional[ArrayLike] = ...,
         out: Optional[Doubles] = ...,
         weak: Weak = ...,
+        error_bounds: bool = ...,
         return_report: Literal[True],
     ) -> tuple[Doubles, Report]: ...
     def solve(
@@ -277,11 +296,12 @@ class Solver:
         x0: Optional[ArrayLike] = None,
         out: Optional[Doubles] = None,
         weak: Weak = "warn",
+        error_bounds: bool = False,
         return_report: bool = False,
     ) -> Union[Doubles, tuple[Doubles, Report]]:
         """Returns x with A x = b; the arguments are those of hone.solve."""
         way = _options.way(trans)
-        v = _Vectors(b, self._n, x0, out, weak)
+        v = _Vectors(b, self._n, x0, out, weak, error_bounds)
         c = _abi.new_options()
         v.put_in(c, way)
         status = self._use(

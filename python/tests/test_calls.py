@@ -187,8 +187,11 @@ class Options(unittest.TestCase):
             spd, self.b, structure="spd", return_report=True
         )
         self.assertIn("Cholesky", report.path)
-        extra = self.report(extra_precise=True)
-        self.assertLess(extra.forward_error, self.report().forward_error)
+        loose = {"tolerance": 1e-3, "factor_precision": "single"}
+        extra = self.report(extra_precise=True, **loose)
+        self.assertLess(
+            extra.forward_error, self.report(**loose).forward_error
+        )
         for each in (
             {"deterministic": True},
             {"deadline_s": 60},
@@ -277,9 +280,28 @@ class Reports(unittest.TestCase):
             r.reserved
 
     def test_every_field_is_hinted(self):
-        hinted = set(hone.Report.__annotations__) - {"columns"}
+        hinted = set(hone.Report.__annotations__)
+        hinted -= {"columns", "error_bounds"}
         self.assertEqual(hinted, set(self.report.as_dict()))
         self.assertLessEqual(hinted, set(dir(self.report)))
+
+    def test_error_bounds(self):
+        self.assertIsNone(self.report.error_bounds)
+        self.assertEqual(self.report.bound_failure, 1e-9)
+        for b in (self.b, self.b[:, 0]):
+            x, report = hone.solve(
+                self.a, b, error_bounds=True, return_report=True
+            )
+            bounds = report.error_bounds
+            self.assertEqual(bounds.shape, x.shape)
+            self.assertTrue((bounds <= 1e-9).all())
+            whole = report.forward_error * np.abs(x).max()
+            self.assertLessEqual(bounds.max(), whole * (1 + 1e-9))
+            with hone.factor(self.a) as solver:
+                solver.solve(b, error_bounds=True)
+                self.assertTrue((solver.report.error_bounds == bounds).all())
+                solver.solve(b)
+                self.assertIsNone(solver.report.error_bounds)
 
     def test_text(self):
         text = repr(self.report)

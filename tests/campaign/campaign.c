@@ -141,7 +141,8 @@ static void take_arguments(settings *s, int argc, char **argv) {
                            .max_n = CAMPAIGN_MOST_N,
                            .seed = 1,
                            .device = HONE_DEVICE_CPU,
-                           .start = CAMPAIGN_START_MIXED}};
+                           .start = CAMPAIGN_START_MIXED,
+                           .complete = true}};
   for (int i = 1; i < argc; i++) {
     if (take_flag(s, argv[i]))
       continue;

@@ -24,6 +24,9 @@ typedef struct campaign_plan {
   const gallery_family *family; /* NULL: all */
   bool keep_going, verbose;
   bool extra; /* the extra-precise mode */
+  /* All families, kinds of right-hand sides and uses take part. Without it,
+     seeds have the meaning that they had in early campaigns. */
+  bool complete;
 } campaign_plan;
 
 /* One system, m x = b for every column. The library is given stored: m or its
@@ -35,6 +38,8 @@ typedef struct campaign_system {
   double parameter;
   bool kept;     /* solved by a solver, in two calls */
   bool nearby;   /* the solver first factors a nearby matrix */
+  bool grounded; /* that one differs in one diagonal entry, which is larger */
+  bool loose;    /* another criterion or tolerance than the default */
   bool in_place; /* x is b */
   bool crossed;  /* stored is the transpose of m */
   int kinds[CAMPAIGN_MOST_RHS];
@@ -69,7 +74,8 @@ typedef struct campaign_record {
   int32_t n, nrhs;
   int32_t status; /* of the call; of a solver's two calls, the worse one */
   int32_t broken; /* other parts of the contract: see campaign_broken */
-  int32_t reference, dgesv_info, dsgesv_info, unused;
+  int32_t reference, dgesv_info, dsgesv_info;
+  int32_t loose; /* x need not meet the default rule */
   double condition;
   campaign_column column[CAMPAIGN_MOST_RHS];
 } campaign_record;

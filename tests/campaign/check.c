@@ -61,13 +61,20 @@ static void close_bench(bench *w) {
 
 /* ---- The library ---- */
 
-/* A with relative perturbations of about 1e-9. */
+/* A with relative perturbations of about 1e-9, or with a ground: one diagonal
+   entry is larger. */
 static double *nearby(const campaign_system *s) {
   gallery_rng rng = {s->seed};
   const size_t count = (size_t)(s->lda * s->n);
-  double *a = memory((int64_t)count, sizeof *a);
-  for (size_t k = 0; k < count; k++)
-    a[k] = s->stored[k] * (1.0 - 1e-9 * gallery_uniform(&rng));
+  double *a = memory((int64_t)count, sizeof *a), most = 0.0;
+  for (size_t k = 0; k < count; k++) {
+    a[k] = s->stored[k];
+    most = fmax(most, fabs(a[k])); /* ignores the padding, which is NaN */
+    if (!s->grounded)
+      a[k] *= 1.0 - 1e-9 * gallery_uniform(&rng);
+  }
+  if (s->grounded)
+    a[gallery_below(&rng, s->n) * (s->lda + 1)] += most > 0.0 ? most : 1.0;
   return a;
 }
 
@@ -179,6 +186,16 @@ static double omega_of(const bench *w, int64_t c, const double *x) {
   return reference_omega(s->n, s->m, s->n, x, s->b + c * s->n);
 }
 
+/* The same for an x that was accepted, by which measure it may be. */
+static double accepted_omega(const bench *w, int64_t c, const double *x) {
+  const campaign_system *s = w->s;
+  const double omega = omega_of(w, c, x);
+  if (omega <= 4.0 * EPS)
+    return omega;
+  return fmin(omega,
+              reference_sparse_omega(s->n, s->m, s->n, x, s->b + c * s->n));
+}
+
 /* Is x in the range of double, with digits to spare at its lower end? */
 static bool in_range(const reference *r, int64_t c) {
   int least = 0;
@@ -201,9 +218,14 @@ static void measure(const bench *w, const reference *r, campaign_record *out) {
     q->in_range = in_range(r, c);
     if (q->status < 0)
       continue;
-    q->omega = omega_of(w, c, x);
+    q->omega =
+        q->status == HONE_OK ? accepted_omega(w, c, x) : omega_of(w, c, x);
     q->error = error_of(r, c, x);
-    if (!(q->stated_omega >= 0.99 * q->omega - 0.05 * EPS))
+    /* If x misses another criterion, omega is from a residual in double. */
+    const double slack = w->s->loose && q->status != HONE_OK
+                             ? (double)(w->s->n + 2) * EPS
+                             : 0.05 * EPS;
+    if (!(q->stated_omega >= 0.99 * q->omega - slack))
       out->broken |= CAMPAIGN_FLATTERED;
   }
 }
@@ -239,7 +261,8 @@ void campaign_check(const campaign_system *s, reference *r,
   *out = (campaign_record){.family = (int32_t)(s->family - gallery_families),
                            .seed = s->seed,
                            .n = (int32_t)s->n,
-                           .nrhs = (int32_t)s->nrhs};
+                           .nrhs = (int32_t)s->nrhs,
+                           .loose = s->loose};
   out->status = s->kept ? run_kept(&w) : run_once(&w);
   out->broken = contract_broken(&w, out->status);
   reference_solve(r, s->n, s->nrhs, s->m, s->n, s->b, s->n);

@@ -88,25 +88,65 @@ static void store(campaign_system *s) {
 
 /* Half of the right-hand sides are random; at most one needs a
    factorization. */
-static void draw_rhs(campaign_system *s, gallery_rng *rng) {
+static void draw_rhs(campaign_system *s, int kinds, gallery_rng *rng) {
+  const bool consistent =
+      kinds > GALLERY_B_FEW && (s->family->properties & GALLERY_SINGULAR);
   bool had_null = false;
   s->b = memory(s->n * s->nrhs);
   for (int64_t c = 0; c < s->nrhs; c++) {
-    int kind = gallery_below(rng, 2)
-                   ? GALLERY_B_RANDOM
-                   : (int)gallery_below(rng, gallery_rhs_count);
+    int kind = gallery_below(rng, 2) ? GALLERY_B_RANDOM
+                                     : (int)gallery_below(rng, kinds);
     if (kind == GALLERY_B_LEFT_NULL && had_null)
       kind = GALLERY_B_ONES;
     had_null = had_null || kind == GALLERY_B_LEFT_NULL;
+    /* A singular A is most treacherous if the system has solutions. */
+    if (consistent && gallery_below(rng, 2))
+      kind = GALLERY_B_FEW;
     s->kinds[c] = kind;
     gallery_rhs(kind, s->n, s->m, s->n, gallery_next(rng), s->b + c * s->n);
   }
 }
 
+/* The first columns of the identity, rotated. */
+static void take_identity(campaign_system *s, gallery_rng *rng) {
+  const int64_t first = gallery_below(rng, s->n);
+  for (int64_t c = 0; c < s->nrhs; c++) {
+    memset(s->b + c * s->n, 0, (size_t)s->n * sizeof *s->b);
+    s->b[(first + c) % s->n + c * s->n] = 1.0;
+    s->kinds[c] = GALLERY_B_UNIT;
+  }
+}
+
+/* Wrong claims, updates (of singular matrices above all), other criteria and
+   tolerances. */
+static void draw_use(campaign_system *s, const campaign_plan *plan,
+                     gallery_rng *rng) {
+  static const double tolerances[] = {0.0, 1e-13, 1e-10, 1e-6};
+  hone_options *o = &s->options;
+  const unsigned properties = s->family->properties;
+  const bool singular = properties & GALLERY_SINGULAR;
+  const int64_t claim = gallery_below(rng, 16);
+  const int64_t update = gallery_below(rng, 16), loose = gallery_below(rng, 8);
+  if (claim == 0 || (claim < 4 && (properties & GALLERY_SYMMETRIC)) ||
+      (claim < 8 && strcmp(s->family->name, "definite_triangle") == 0))
+    o->structure = HONE_STRUCTURE_SPD;
+  if (update < (singular ? 6 : 2)) {
+    s->kept = s->nearby = true;
+    s->grounded = gallery_below(rng, 2);
+  }
+  if (loose == 0 && !plan->extra) {
+    o->criterion = (int32_t)gallery_below(rng, 3);
+    o->tolerance = tolerances[gallery_below(rng, 4)];
+    s->loose =
+        o->criterion != HONE_CRITERION_COMPONENTWISE || o->tolerance > 0.0;
+  }
+}
+
 void campaign_draw(campaign_system *s, const campaign_plan *plan,
                    uint64_t seed) {
-  gallery_rng rng = {seed};
-  const int64_t family = gallery_below(&rng, gallery_count);
+  gallery_rng rng = {seed}, use = {seed ^ 0x3c6ef372fe94f82bu};
+  const int64_t family =
+      gallery_below(&rng, plan->complete ? gallery_count : gallery_early_count);
   *s = (campaign_system){.seed = seed};
   s->family = plan->family ? plan->family : &gallery_families[family];
   s->n = draw_order(&rng, plan->max_n);
@@ -117,10 +157,14 @@ void campaign_draw(campaign_system *s, const campaign_plan *plan,
   s->nrhs = draw_nrhs(&rng, s->n);
   s->parameter = gallery_parameter(s->family, &rng);
   draw_options(s, plan, &rng);
+  if (plan->complete)
+    draw_use(s, plan, &use);
   s->m = memory(s->n * s->n);
   gallery_make(s->family, s->n, s->parameter, gallery_next(&rng), s->m, s->n);
   store(s);
-  draw_rhs(s, &rng);
+  draw_rhs(s, plan->complete ? gallery_rhs_count : GALLERY_B_EARLY, &rng);
+  if (plan->complete && gallery_below(&use, 16) == 0)
+    take_identity(s, &use);
 }
 
 void campaign_free(campaign_system *s) {
@@ -131,13 +175,18 @@ void campaign_free(campaign_system *s) {
 
 void campaign_describe(const campaign_system *s, FILE *f) {
   const hone_options *o = &s->options;
-  (void)fprintf(f, "%s(%.6g) n %d nrhs %d lda %d%s%s%s%s%s threads %d%s%s%s",
-                s->family->name, s->parameter, (int)s->n, (int)s->nrhs,
-                (int)s->lda, o->trans == HONE_TRANS ? " trans" : "",
-                o->layout == HONE_ROW_MAJOR ? " row-major" : "",
-                s->kept ? " kept" : "", s->nearby ? " nearby" : "",
-                s->in_place ? " in place" : "", (int)o->threads,
-                o->deterministic ? " deterministic" : "",
-                o->factor_precision == HONE_FACTOR_SINGLE ? " single" : "",
-                o->structure == HONE_STRUCTURE_SPD ? " spd" : "");
+  (void)fprintf(
+      f,
+      "%s(%.6g) n %d nrhs %d lda %d%s%s%s%s%s threads %d%s%s%s criterion %d %g",
+      s->family->name, s->parameter, (int)s->n, (int)s->nrhs, (int)s->lda,
+      o->trans == HONE_TRANS ? " trans" : "",
+      o->layout == HONE_ROW_MAJOR ? " row-major" : "", s->kept ? " kept" : "",
+      s->grounded ? " nearby, grounded"
+      : s->nearby ? " nearby"
+                  : "",
+      s->in_place ? " in place" : "", (int)o->threads,
+      o->deterministic ? " deterministic" : "",
+      o->factor_precision == HONE_FACTOR_SINGLE ? " single" : "",
+      o->structure == HONE_STRUCTURE_SPD ? " spd" : "", (int)o->criterion,
+      o->tolerance);
 }

@@ -25,6 +25,8 @@ void gallery_spectrum(gallery_task *t, int mode, double cond, int symmetric);
 /* a_ij = row_i a_ij col_j. Each factor is 10^u, with u uniform over that many
    decades around 0; with 0 decades there is none. */
 void gallery_grade(gallery_task *t, double row_decades, double col_decades);
+/* Adds a spring of stiffness k between unknowns i and j; nothing if i = j. */
+void gallery_spring(gallery_task *t, int64_t i, int64_t j, double k);
 void gallery_copy_upper(gallery_task *t); /* copies it to the lower triangle */
 
 #define GALLERY_MAKERS(X)                                                      \
@@ -96,7 +98,29 @@ void gallery_copy_upper(gallery_task *t); /* copies it to the lower triangle */
   X(truss_units)                                                               \
   X(truss_free)                                                                \
   X(saddle)                                                                    \
-  X(saddle_units)
+  X(saddle_units)                                                              \
+  X(helmholtz_1d)                                                              \
+  X(helmholtz_2d)                                                              \
+  X(helmholtz_3d)                                                              \
+  X(helmholtz_singular)                                                        \
+  X(network_floating)                                                          \
+  X(network_grounded)                                                          \
+  X(truss_mechanism)                                                           \
+  X(truss_braced)                                                              \
+  X(kkt_dependent)                                                             \
+  X(kkt_nearly_dependent)                                                      \
+  X(sparse)                                                                    \
+  X(decoupled)                                                                 \
+  X(singular_integers)                                                         \
+  X(singular_integers_2)                                                       \
+  X(singular_unimodular)                                                       \
+  X(unimodular)                                                                \
+  X(definite_triangle)                                                         \
+  X(condex_1)                                                                  \
+  X(condex_2)                                                                  \
+  X(condex_3)                                                                  \
+  X(condex_4)                                                                  \
+  X(blind_block)
 
 #define GALLERY_DECLARE(name) void gallery_make_##name(gallery_task *t);
 GALLERY_MAKERS(GALLERY_DECLARE)

@@ -100,6 +100,13 @@ void gallery_make_bem_spheres(gallery_task *t) {
     }
 }
 
+void gallery_spring(gallery_task *t, int64_t i, int64_t j, double k) {
+  *gallery_at(t, i, i) += k;
+  *gallery_at(t, j, j) += k;
+  *gallery_at(t, i, j) -= k;
+  *gallery_at(t, j, i) -= k;
+}
+
 /* ---- Grids of nodes, width nodes in a row; the last row may be shorter
    ---- */
 
@@ -108,22 +115,14 @@ static int64_t width_of(int64_t nodes) {
   return w > 0 ? w : 1;
 }
 
-/* Adds a spring of stiffness k between nodes i and j. */
-static void spring(gallery_task *t, int64_t i, int64_t j, double k) {
-  *gallery_at(t, i, i) += k;
-  *gallery_at(t, j, j) += k;
-  *gallery_at(t, i, j) -= k;
-  *gallery_at(t, j, i) -= k;
-}
-
 void gallery_make_laplace_neumann(gallery_task *t) {
   const int64_t w = width_of(t->n);
   gallery_zero(t);
   for (int64_t i = 0; i < t->n; i++) {
     if (i % w + 1 < w && i + 1 < t->n)
-      spring(t, i, i + 1, 1.0);
+      gallery_spring(t, i, i + 1, 1.0);
     if (i + w < t->n)
-      spring(t, i, i + w, 1.0);
+      gallery_spring(t, i, i + w, 1.0);
   }
 }
 
@@ -136,7 +135,7 @@ void gallery_make_laplace_dirichlet(gallery_task *t) {
 void gallery_make_path_neumann(gallery_task *t) {
   gallery_zero(t);
   for (int64_t i = 0; i + 1 < t->n; i++)
-    spring(t, i, i + 1, (double)(1 + gallery_below(&t->rng, 99)));
+    gallery_spring(t, i, i + 1, (double)(1 + gallery_below(&t->rng, 99)));
 }
 
 /* Adds a bar between nodes p and q, whose unknowns are 2 p + c - fixed where
@@ -162,8 +161,10 @@ static double stiffness(gallery_task *t, double decades) {
 }
 
 /* A strip of squares with both diagonals; node 2 k is below, node 2 k + 1
-   above. fixed: the number of first unknowns that supports hold. */
-static void strip(gallery_task *t, int64_t fixed, double decades) {
+   above. fixed: the number of first unknowns that supports hold. open: the
+   square that has no diagonals; -1: none. */
+static void strip(gallery_task *t, int64_t fixed, double decades,
+                  int64_t open) {
   /* The entries xx, xy and yy of d d^T. */
   static const double along[3] = {1.0, 0.0, 0.0}, up[3] = {0.0, 0.0, 1.0};
   static const double rising[3] = {0.5, 0.5, 0.5},
@@ -177,20 +178,45 @@ static void strip(gallery_task *t, int64_t fixed, double decades) {
       bar(t, fixed, p, p + 2, stiffness(t, decades), along);
     if (p + 3 < nodes) {
       bar(t, fixed, p + 1, p + 3, stiffness(t, decades), along);
-      bar(t, fixed, p, p + 3, stiffness(t, decades), rising);
+      if (p != 2 * open)
+        bar(t, fixed, p, p + 3, stiffness(t, decades), rising);
     }
-    if (p + 2 < nodes)
+    if (p + 2 < nodes && p != 2 * open)
       bar(t, fixed, p + 1, p + 2, stiffness(t, decades), falling);
   }
 }
 
 /* Four supports hold the first two nodes. */
-void gallery_make_truss(gallery_task *t) { strip(t, 4, 0.0); }
-void gallery_make_truss_units(gallery_task *t) { strip(t, 4, t->parameter); }
+void gallery_make_truss(gallery_task *t) { strip(t, 4, 0.0, -1); }
+void gallery_make_truss_units(gallery_task *t) {
+  strip(t, 4, t->parameter, -1);
+}
 
 /* If the number of unknowns is odd, y of the last node is held, which leaves
    two of the three rigid motions. With one unknown there is no bar. */
-void gallery_make_truss_free(gallery_task *t) { strip(t, 0, 0.0); }
+void gallery_make_truss_free(gallery_task *t) { strip(t, 0, 0.0, -1); }
+
+/* A truss without the diagonals of one square, so that all beyond it moves up
+   and down freely. brace: the stiffness of a diagonal that is left. An odd
+   unknown stands alone. */
+static void mechanism(gallery_task *t, double brace) {
+  static const double falling[3] = {0.5, -0.5, 0.5};
+  gallery_task even = *t;
+  even.n = t->n - t->n % 2;
+  gallery_zero(t);
+  const int64_t nodes = even.n / 2 + 2;
+  const int64_t open = gallery_below(&even.rng, (nodes - 1) / 2);
+  strip(&even, 4, 0.0, open);
+  if (brace > 0.0)
+    bar(&even, 4, 2 * open + 1, 2 * open + 2, brace, falling);
+  if (t->n % 2)
+    *gallery_at(t, t->n - 1, t->n - 1) = 1.0;
+}
+
+void gallery_make_truss_mechanism(gallery_task *t) { mechanism(t, 0.0); }
+void gallery_make_truss_braced(gallery_task *t) {
+  mechanism(t, exp2(-floor(t->parameter)));
+}
 
 /* ---- Saddle points ---- */
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of families, and the tools for making them. The matrices are made
    in families_lapack.c (LAPACK's test matrices, random ones, scaling and
-   range), families_classic.c (Higham's Test Matrix Toolbox) and
-   families_models.c (discretized models). */
+   range), families_classic.c (Higham's Test Matrix Toolbox),
+   families_models.c (discretized models), families_structured.c (sparse models
+   at the edge of singularity) and families_integers.c. */
 #include "tests/gallery/families.h"
 
 #include <math.h>
@@ -136,8 +137,53 @@ const gallery_family gallery_families[] = {
         SYM, 0, 0),
     ROW(saddle_units, "the same, H of size 10^p", 2, MOST, SYM | SCALED, -8,
         10),
+    /* gallery_early_count families; those below came later. */
+    ROW(helmholtz_1d, "shifted 1-D Laplacian, 10^-p beside resonance or at it",
+        1, MOST, SYM, 0, 20),
+    ROW(helmholtz_2d, "the same in 2-D", 1, MOST, SYM, 0, 20),
+    ROW(helmholtz_3d, "the same in 3-D", 1, MOST, SYM, 0, 20),
+    ROW(helmholtz_singular, "shifted by an eigenvalue that is an integer", 1,
+        MOST, SYM | SING, 0, 0),
+    ROW(network_floating, "conductances over p octaves, one island floats", 1,
+        MOST, SYM | SING, 0, 20),
+    ROW(network_grounded, "the island grounded by a conductance of 2^-p", 1,
+        MOST, SPD, 0, 42),
+    ROW(truss_mechanism, "truss, a square without diagonals moves", 2, MOST,
+        SYM | SING, 0, 0),
+    ROW(truss_braced, "the square braced by a bar of stiffness 2^-p", 2, MOST,
+        SPD, 0, 40),
+    ROW(kkt_dependent, "[H B^T; B 0] of integers, a dependent row in B", 2,
+        MOST, SYM | SING, 0, 0),
+    ROW(kkt_nearly_dependent, "the same, dependent but for 10^-p", 2, MOST, SYM,
+        2, 16),
+    ROW(sparse, "up to p entries beside the diagonal, rows permuted", 1, MOST,
+        0, 1, 5),
+    ROW(decoupled, "blocks of order 1 to 5, sizes over p decades, permuted", 1,
+        MOST, SCALED, 0, 8),
+    ROW(singular_integers, "integers up to 10^p, one row dependent", 2, MOST,
+        SING, 0.5, 6),
+    ROW(singular_integers_2, "integers up to 10^p, two rows dependent", 2, MOST,
+        SING, 0.5, 6),
+    ROW(singular_unimodular,
+        "unimodular times diag(1, ..., 1, 0) times such, "
+        "up to 2^p",
+        2, MOST, SING, 3, 50),
+    ROW(unimodular, "integers up to 2^p of determinant 1", 2, MOST, 0, 3, 50),
+    ROW(definite_triangle, "one triangle definite, singular with the other", 2,
+        MOST, SING, 0, 0),
+    ROW(condex_1, "Cline & Rew 1983, theta = 10^p (Higham condex 1)", 1, MOST,
+        FIXED, 0.5, 8),
+    ROW(condex_2, "against LINPACK, theta = 10^p (Higham condex 2)", 1, MOST,
+        BAND | FIXED, 0.5, 8),
+    ROW(condex_3, "triangular, of -1 (Higham condex 3)", 1, MOST, BAND | FIXED,
+        0, 0),
+    ROW(condex_4, "against LAPACK, theta = 10^p (Higham condex 4)", 1, MOST,
+        FIXED, 0.5, 10),
+    ROW(blind_block, "two blocks, one unseen by Hager's estimator, 2^p", 1,
+        MOST, FIXED, 5, 25),
 };
 
+const int gallery_early_count = 69;
 const int gallery_count =
     (int)(sizeof gallery_families / sizeof *gallery_families);
 

@@ -54,6 +54,8 @@ typedef struct gallery_family {
 
 extern const gallery_family gallery_families[];
 extern const int gallery_count;
+/* The first families, of which seeds of early campaigns draw. */
+extern const int gallery_early_count;
 
 /* NULL if there is no family of that name. */
 const gallery_family *gallery_find(const char *name);
@@ -69,15 +71,18 @@ void gallery_make(const gallery_family *family, int64_t n, double parameter,
 /* Right-hand sides --------------------------------------------------------- */
 
 enum {
-  GALLERY_B_RANDOM,   /* uniform in [-1, 1), of the magnitude of A */
-  GALLERY_B_ONES,     /* A times ones, rounded once */
-  GALLERY_B_GRADED,   /* A times a vector of 12 decades, rounded once */
-  GALLERY_B_UNIT,     /* one entry of 1 */
-  GALLERY_B_ZERO,     /* zeros */
-  GALLERY_B_TINY,     /* random, about 2^-1000 */
-  GALLERY_B_HUGE,     /* random, about 2^1000 */
-  GALLERY_B_LEFT_NULL /* near the left singular vector of the smallest singular
+  GALLERY_B_RANDOM,    /* uniform in [-1, 1), of the magnitude of A */
+  GALLERY_B_ONES,      /* A times ones, rounded once */
+  GALLERY_B_GRADED,    /* A times a vector of 12 decades, rounded once */
+  GALLERY_B_UNIT,      /* one entry of 1 */
+  GALLERY_B_ZERO,      /* zeros */
+  GALLERY_B_TINY,      /* random, about 2^-1000 */
+  GALLERY_B_HUGE,      /* random, about 2^1000 */
+  GALLERY_B_LEFT_NULL, /* near the left singular vector of the smallest singular
                          value, so that x is as large as possible */
+  GALLERY_B_FEW,       /* A times a vector of at most three nonzero
+                          entries, small integers */
+  GALLERY_B_EARLY = GALLERY_B_FEW /* the kinds of early campaigns are below */
 };
 
 extern const char *const gallery_rhs_names[];

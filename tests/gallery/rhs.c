@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const gallery_rhs_names[] = {"random", "A*ones",   "A*graded",
-                                         "unit",   "zero",     "tiny",
-                                         "huge",   "left null"};
+const char *const gallery_rhs_names[] = {"random", "A*ones",    "A*graded",
+                                         "unit",   "zero",      "tiny",
+                                         "huge",   "left null", "A*few"};
 const int gallery_rhs_count =
     (int)(sizeof gallery_rhs_names / sizeof *gallery_rhs_names);
 
@@ -84,6 +84,19 @@ static void left_null(int64_t n, const double *a, int64_t lda, double *b) {
   free(pivots);
 }
 
+/* Small integers, so that b is exact if A is of small integers. Their sum may
+   be zero. */
+static void few(int64_t n, const double *a, int64_t lda, gallery_rng *rng,
+                double *b) {
+  double *x = gallery_memory(2 * n, sizeof *x);
+  const int e = size_of(n, a, lda);
+  for (int64_t k = gallery_below(rng, 3); k >= 0; k--)
+    x[gallery_below(rng, n)] =
+        ldexp((double)(gallery_below(rng, 9) - 4), e > 1000 ? 1000 - e : 0);
+  multiply(n, a, lda, x, b, x + n);
+  free(x);
+}
+
 void gallery_rhs(int kind, int64_t n, const double *a, int64_t lda,
                  uint64_t seed, double *b) {
   gallery_rng rng = {seed ^ 0xbb67ae8584caa73bu};
@@ -100,6 +113,8 @@ void gallery_rhs(int kind, int64_t n, const double *a, int64_t lda,
     b[gallery_below(&rng, n)] = 1.0;
   if (kind == GALLERY_B_ONES || kind == GALLERY_B_GRADED)
     product(n, a, lda, kind == GALLERY_B_ONES ? 0.0 : 12.0, &rng, b);
+  if (kind == GALLERY_B_FEW)
+    few(n, a, lda, &rng, b);
   if (kind == GALLERY_B_LEFT_NULL)
     left_null(n, a, lda, b);
 }

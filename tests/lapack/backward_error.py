@@ -41,7 +41,7 @@ def main():
         print("none: x is not finite")
         return 1
     omega = backward_error(n, a, rest[:n], rest[n:])
-    print(f"{omega:.1e}")
+    print(f"{omega:.2e}")
     return 1 if "--limit" in sys.argv and not omega <= 4 * 2.0**-53 else 0
 
 

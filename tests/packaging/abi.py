@@ -85,8 +85,9 @@ SIZES = (
 
 C_KINDS = (
     "#define KIND(x) _Generic((x), int32_t: \"i4\", int64_t: \"i8\", "
-    "size_t: \"u8\", double: \"f8\", char *: \"s\", int64_t *: \"i8\", "
-    "double *: \"f8\", default: \"p\")\n"
+    "size_t: \"u8\", double: \"f8\", default: \"p\")\n"
+    "#define KIND_OF_ARRAY(x) _Generic((x), char *: \"s\", "
+    "int64_t *: \"i8\", double *: \"f8\")\n"
 )
 
 
@@ -109,12 +110,13 @@ def by_c(text):
     lines = []
     for name, fields in structs(text).items():
         lines.append(f'printf("{name} size %zu\\n", sizeof({name}));')
-        for field, _ in fields:
+        for field, is_array in fields:
+            macro = "KIND_OF_ARRAY" if is_array else "KIND"
             lines.append(
                 f'{{ {name} s; memset(&s, 0, sizeof s); '
                 f'printf("{name}.{field} at %zu size %zu %s\\n", '
                 f"offsetof({name}, {field}), sizeof s.{field}, "
-                f"KIND(s.{field})); }}"
+                f"{macro}(s.{field})); }}"
             )
     for name, field in SIZES:
         macro = {"hone_column": "hone_options"}.get(name, name)

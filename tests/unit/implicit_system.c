@@ -161,7 +161,8 @@ static void check_reports(const hone_report *here, const hone_report *dense) {
   CHECK(here->min_abs == dense->min_abs);
   check_near(here->norm1, dense->norm1, 1e-13);
   check_near(here->growth, dense->growth, 1e-13);
-  check_near(here->rcond, dense->rcond, 1e-2);
+  if (dense->rcond > SUP_EPS) /* below, it is noise */
+    check_near(here->rcond, dense->rcond, 1e-2);
 }
 
 void implicit_check_alike(const implicit *s) {
@@ -171,7 +172,7 @@ void implicit_check_alike(const implicit *s) {
   if (s->here.factor_status != HONE_OK)
     return;
   check_reports(&s->here.solved, &s->dense.solved);
-  CHECK_EQ_INT(s->calls.residuals, s->here.passes);
+  CHECK_EQ_INT(s->calls.residuals + s->calls.products, s->here.passes);
   for (int64_t c = 0; c < s->nrhs; c++) {
     const hone_column *here = &s->here.column[c], *dense = &s->dense.column[c];
     const double *x = s->here.x + c * s->n, *b = s->b + c * s->n;

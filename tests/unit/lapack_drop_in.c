@@ -62,6 +62,28 @@ void drop_in_close(drop_in *d) {
   unsetenv("HONE_LAPACK_FACTORS");
 }
 
+log_capture log_start(void) {
+  log_capture capture = {.file = tmpfile()};
+  fflush(stderr);
+  capture.before = dup(2);
+  if (CHECK(capture.file != NULL && capture.before >= 0))
+    dup2(fileno(capture.file), 2);
+  return capture;
+}
+
+char *log_stop(log_capture *capture) {
+  fflush(stderr);
+  dup2(capture->before, 2);
+  close(capture->before);
+  fseek(capture->file, 0, SEEK_END);
+  const long length = ftell(capture->file);
+  char *text = calloc((size_t)length + 1, 1);
+  rewind(capture->file);
+  CHECK(fread(text, 1, (size_t)length, capture->file) == (size_t)length);
+  fclose(capture->file);
+  return text;
+}
+
 enum { PAD = 3 };
 
 void problem_reset(problem *s) {
@@ -125,11 +147,25 @@ void problem_check_same(const problem *s, const double *p, const double *q) {
   CHECK_MEM_EQ(p, q, entries(s->ld, s->n) * sizeof *p);
 }
 
-void problem_check_lu(problem *s) {
-  int info = -77;
-  dgetrf_(&s->n, &s->n, s->f_real, &s->ld, s->ipiv_real, &info);
+static void check_factors(const problem *s) {
   problem_check_same(s, s->f, s->f_real);
   CHECK_MEM_EQ(s->ipiv, s->ipiv_real, (size_t)s->n * sizeof(int));
+}
+
+void problem_check_getrf(problem *s) {
+  int info = -77;
+  dgetrf_(&s->n, &s->n, s->f_real, &s->ld, s->ipiv_real, &info);
+  CHECK_EQ_INT(s->info, info);
+  check_factors(s);
+}
+
+void problem_check_gesv(problem *s) {
+  int info = -77;
+  double *x = calloc(entries(s->ld, s->nrhs), sizeof *x);
+  dgesv_(&s->n, &s->nrhs, s->f_real, &s->ld, s->ipiv_real, x, &s->ld, &info);
+  CHECK_EQ_INT(s->info, info);
+  check_factors(s);
+  free(x);
 }
 
 void drop_in_dgesv(const drop_in *d, problem *s) {

@@ -14,6 +14,12 @@ void dgetrf_(const int *m, const int *n, double *a, const int *lda, int *ipiv,
 void dgetrs_(const char *trans, const int *n, const int *nrhs, const double *a,
              const int *lda, const int *ipiv, double *b, const int *ldb,
              int *info, size_t length);
+void dgecon_(const char *norm, const int *n, const double *a, const int *lda,
+             const double *anorm, double *rcond, double *work, int *iwork,
+             int *info, size_t length);
+void dposv_(const char *uplo, const int *n, const int *nrhs, double *a,
+            const int *lda, double *b, const int *ldb, int *info,
+            size_t length);
 void dpotrf_(const char *uplo, const int *n, double *a, const int *lda,
              int *info, size_t length);
 
@@ -53,6 +59,15 @@ extern struct xerbla_calls {
   char name[16];
 } xerbla_call;
 
+/* Writes stderr to a file from log_start to log_stop, which returns what was
+   written, to be freed. */
+typedef struct log_capture {
+  void *file; /* FILE */
+  int before;
+} log_capture;
+log_capture log_start(void);
+char *log_stop(log_capture *capture);
+
 /* A system and the arrays that the routines write; ld > n. */
 typedef struct problem {
   int n, nrhs, ld, info, iter, *ipiv, *ipiv_real;
@@ -80,8 +95,10 @@ double problem_backward_error(const problem *s, bool trans);
 /* Checks that two matrices of ld x n are equal, bit for bit. */
 void problem_check_same(const problem *s, const double *p, const double *q);
 
-/* Checks that f and ipiv are those of the real dgetrf_. */
-void problem_check_lu(problem *s);
+/* Checks that f and ipiv are those of the real dgetrf_ or dgesv_, which in
+   OpenBLAS differ at small orders. */
+void problem_check_getrf(problem *s);
+void problem_check_gesv(problem *s);
 
 /* Calls with the arrays of s. */
 void drop_in_dgesv(const drop_in *d, problem *s);

@@ -88,7 +88,7 @@ exact exact_make(sup_rng *rng, int64_t n, int64_t zero, bool exchange) {
   return e;
 }
 
-void exact_free(exact *e) {
+void exact_lu_free(exact *e) {
   sup_free(e->s);
   sup_free(e->pivot);
 }

@@ -91,7 +91,7 @@ typedef struct exact {
    pivots: an engine may factor the transpose of a matrix of one panel. So
    exchange rows only where block < n. */
 exact exact_make(sup_rng *rng, int64_t n, int64_t zero, bool exchange);
-void exact_free(exact *e);
+void exact_lu_free(exact *e);
 
 /* v = op(S) x divided by unit, a power of two, so that |v| <= 1. */
 void exact_multiply(const exact *e, bool trans, int64_t k, const double *x,

@@ -312,18 +312,20 @@ TEST(abi, tuning_is_copied) {
   hone_solver_destroy(&solver);
 }
 
-/* Where trans, x0 and columns may be set ----------------------------------- */
+/* Options of one solve ----------------------------------------------------- */
 
 TEST(abi, create_refuses_options_that_belong_to_one_solve) {
   sys s = make();
   hone_column columns[NRHS];
   hone_solver *solver;
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < 4; i++) {
     hone_options o = HONE_OPTIONS_INIT;
     o.trans = i == 0 ? HONE_TRANS : HONE_NO_TRANS;
     o.x0 = i == 1 ? s.x : NULL;
     o.ldx0 = N;
     o.columns = i == 2 ? columns : NULL;
+    o.error_bounds = i == 3 ? s.x : NULL;
+    o.ld_error_bounds = N;
     solver = (hone_solver *)&s;
     ct_note("option %d", i);
     CHECK_EQ_INT(hone_solver_create(&solver, N, &o), HONE_BAD_OPTION);

@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const campaign_plan plan = {
-    .max_n = 40, .device = HONE_DEVICE_CPU, .start = CAMPAIGN_START_MIXED};
+static const campaign_plan plan = {.max_n = 40,
+                                   .device = HONE_DEVICE_CPU,
+                                   .start = CAMPAIGN_START_MIXED,
+                                   .complete = true};
 
 /* A system with one accepted column and no violation. */
 static campaign_record good_record(void) {
@@ -45,6 +47,9 @@ TEST(campaign, counts_violations) {
   CHECK_EQ_INT(defects_of(&r), 0);
   r.column[0].omega = 4.001 * 0x1p-53; /* above the acceptance rule */
   CHECK_EQ_INT(defects_of(&r), 1);
+  r.loose = 1; /* which does not hold for another criterion */
+  CHECK_EQ_INT(defects_of(&r), 0);
+  r.loose = 0;
   r.column[0].omega = (double)NAN;
   CHECK_EQ_INT(defects_of(&r), 1);
   r = good_record();
@@ -101,6 +106,45 @@ TEST(campaign, a_seed_gives_one_system) {
     campaign_free(&s);
     campaign_free(&t);
   }
+}
+
+/* Seeds in tests of bounds and in old reports stand for these systems. */
+TEST(campaign, an_early_seed_keeps_its_meaning) {
+  campaign_plan early = plan;
+  early.complete = false;
+  for (uint64_t seed = 1; seed <= 200; seed++) {
+    campaign_system s;
+    campaign_draw(&s, &early, seed);
+    ct_note("seed %d", (int)seed);
+    CHECK(s.family - gallery_families < gallery_early_count);
+    CHECK(!s.loose && !s.grounded);
+    for (int64_t c = 0; c < s.nrhs; c++)
+      CHECK(s.kinds[c] < GALLERY_B_EARLY);
+    campaign_free(&s);
+  }
+  campaign_system s;
+  campaign_draw(&s, &early, 0x15617eca99041f2a);
+  CHECK_STR(s.family->name, "kahan");
+  CHECK(s.n == 12 && s.nrhs == 27 && s.lda == 17);
+  campaign_free(&s);
+}
+
+TEST(campaign, draws_every_use) {
+  int claims = 0, grounded = 0, loose = 0, identity = 0;
+  for (uint64_t seed = 1; seed <= 600; seed++) {
+    campaign_system s;
+    campaign_draw(&s, &plan, seed);
+    claims += s.options.structure == HONE_STRUCTURE_SPD &&
+              !(s.family->properties & GALLERY_SPD);
+    grounded += s.grounded && (s.family->properties & GALLERY_SINGULAR) > 0;
+    loose += s.loose;
+    bool units = s.nrhs > 1;
+    for (int64_t c = 0; c < s.nrhs; c++)
+      units = units && s.kinds[c] == GALLERY_B_UNIT;
+    identity += units;
+    campaign_free(&s);
+  }
+  CHECK(claims > 20 && grounded > 10 && loose > 20 && identity > 5);
 }
 
 TEST(campaign, visits_edges_families_and_blocks_of_columns) {

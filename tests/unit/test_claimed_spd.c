@@ -67,13 +67,11 @@ static void discard(claim *c) {
   sup_free(c->x);
 }
 
-/* An entry below the diagonal differs by one bit from its mirror image.
-   Residuals from a copy of one triangle are not used, and two random vectors
-   are tried, because the factors belong to another matrix. */
+/* An entry below the diagonal differs by one bit from its mirror image. The
+   error is bounded with all of A: a copy of one triangle is not used. */
 static void
 believes_a_copy_of_one_triangle_only_where_it_is_the_matrix(const void *arg) {
   NEED(*(const int32_t *)arg);
-  int32_t passes[2] = {0};
   for (int unsymmetric = 0; unsymmetric < 2; unsymmetric++) {
     claim c = make(*(const int32_t *)arg, 200);
     if (unsymmetric)
@@ -85,10 +83,8 @@ believes_a_copy_of_one_triangle_only_where_it_is_the_matrix(const void *arg) {
     if (*(const int32_t *)arg == cuda)
       CHECK(unsymmetric ? c.report.device_passes == 0
                         : c.report.device_passes > 0);
-    passes[unsymmetric] = c.report.host_passes;
     discard(&c);
   }
-  CHECK_LE(passes[0] + 2, passes[1]);
 }
 
 /* Two rows of A are equal; the matrix defined by one triangle would be

@@ -240,7 +240,8 @@ TEST(first_solve, has_the_same_growth_whatever_the_magnitude_of_a) {
           CHECK_LE(growth, 2.0);
         }
         CHECK_NEAR(s.report.growth, growth, 0.0);
-        CHECK_NEAR(s.report.rcond, rcond, 0.0);
+        CHECK_LE(rcond, 2.0 * s.report.rcond); /* an estimate, which depends */
+        CHECK_LE(s.report.rcond, 2.0 * rcond); /* on the draw */
         CHECK_NEAR(s.report.norm1, ldexp(norm1, k < 0 ? 0 : sizes[k]), 0.0);
         discard(&s);
       }

@@ -217,6 +217,58 @@ TEST(gallery, small_matrices_are_as_in_the_literature) {
 }
 
 /* D applied to x^2 with the point 1 removed: f = x^2 - 1 is zero there. */
+TEST(gallery, early_families_come_first) {
+  CHECK_STR(gallery_families[gallery_early_count - 1].name, "saddle_units");
+  CHECK_STR(gallery_families[gallery_early_count].name, "helmholtz_1d");
+}
+
+/* Entries of A times ones or another null vector are exactly zero. */
+TEST(gallery, models_have_the_null_vectors_that_they_are_made_for) {
+  static double a[ROOM * ROOM];
+  const int64_t n = 24;
+  make("network_floating", n, 12, a);
+  int64_t floating = 0;
+  for (int64_t i = 0; i < n; i++) {
+    double sum = 0.0;
+    for (int64_t j = 0; j < n; j++)
+      sum += a[i + j * n];
+    floating += fabs(sum) <= 0.0;
+  }
+  CHECK_GE((double)floating, n / 3);
+  make("truss_mechanism", n, 0, a);
+  int moves = 0;
+  for (int64_t first = 0; first < n; first += 4) { /* all nodes beyond */
+    double most = 0.0;
+    for (int64_t i = 0; i < n; i++) {
+      double sum = 0.0;
+      for (int64_t j = first + 1; j < n; j += 2)
+        sum += a[i + j * n];
+      most = fmax(most, fabs(sum));
+    }
+    moves += most <= 0.0;
+  }
+  CHECK_EQ_INT(moves, 1);
+}
+
+/* A shift by an eigenvalue makes one singular value as small as rounding. */
+TEST(gallery, helmholtz_grids_are_at_resonance) {
+  static const char *const names[] = {"helmholtz_1d", "helmholtz_2d",
+                                      "helmholtz_3d"};
+  static double a[ROOM * ROOM], b[ROOM];
+  reference r = {0};
+  for (int k = 0; k < 3; k++)
+    for (uint64_t seed = 1; seed <= 20; seed++)
+      for (int near = 0; near < 2; near++) {
+        const int64_t n = 5 + (int64_t)seed;
+        gallery_make(gallery_find(names[k]), n, near ? 9 : 20, seed, a, n);
+        gallery_rhs(GALLERY_B_RANDOM, n, a, n, seed, b);
+        reference_solve(&r, n, 1, a, n, b, n);
+        ct_note("%s, seed %d, near %d", names[k], (int)seed, near);
+        CHECK(!(r.condition <= (near ? 1e7 : 1e13)));
+      }
+  reference_free(&r);
+}
+
 TEST(gallery, chebyshev_differentiates_polynomials) {
   static double a[ROOM * ROOM];
   const int64_t n = 12;
@@ -282,11 +334,22 @@ TEST(gallery, right_hand_sides_are_of_their_kind) {
       row += a[3 + i * n];
     }
     ct_note("%s", gallery_rhs_names[kind]);
-    CHECK(isfinite(max) && (max > 0.0) == (kind != GALLERY_B_ZERO));
+    CHECK(isfinite(max) &&
+          (kind == GALLERY_B_FEW || (max > 0.0) == (kind != GALLERY_B_ZERO)));
     if (kind == GALLERY_B_ONES)
       CHECK_NEAR(b[3], row, 1e-14);
     if (kind == GALLERY_B_UNIT)
       CHECK(max == 1.0 && sum == 1.0);
+    if (kind == GALLERY_B_FEW) { /* a combination of at most three columns */
+      reference r = {0};
+      int entries = 0, least = 0;
+      reference_solve(&r, n, 1, a, n, b, n);
+      for (int64_t i = 0; i < n; i++)
+        entries += fabs(r.high[i]) > 1e-12;
+      CHECK(entries <= 3);
+      CHECK(reference_size(&r, 0, &least) <= 2);
+      reference_free(&r);
+    }
     if (kind == GALLERY_B_TINY)
       CHECK(max <= 0x1p-1000 && max > 0x1p-1010);
     if (kind == GALLERY_B_HUGE)

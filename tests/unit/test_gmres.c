@@ -76,14 +76,14 @@ static void check_solved_by_gmres(problem *p, int steps) {
 }
 
 TEST(gmres, solves_with_single_factors_where_refinement_cannot) {
-  static const double conds[] = {1e9, 1e11, 1e12, 1e13};
+  static const double conds[] = {1e8, 1e9, 3e9, 1e10};
   for (int k = 0; k < 16; k++) {
     const int mode = k % 2 ? SUP_ONE_SMALL : SUP_ARITHMETIC;
     problem p = make(200, 1, mode, conds[k / 4], (uint64_t)k);
     p.options.trans = k / 2 % 2;
     ct_note("mode %d, cond %g, trans %d", mode, conds[k / 4], p.options.trans);
     check_solved_by_gmres(&p, 10);
-    CHECK_LE(p.report.gmres_steps + p.report.certificate_steps, 18);
+    CHECK_LE(p.report.certificate_steps, 25);
     CHECK_LE(1, p.report.certificate_steps);
     discard(&p);
   }
@@ -101,13 +101,27 @@ TEST(gmres, solves_for_several_columns_and_badly_scaled_rows) {
   discard(&p);
 }
 
-TEST(gmres, is_taken_when_refinement_is_too_slow) {
-  problem p = make(200, 1, SUP_GEOMETRIC, 2.7e8, 1);
+/* The certificate shows that refinement would not converge. */
+TEST(gmres, is_taken_at_once_where_the_certificate_needed_pairs) {
+  problem p = make(200, 1, SUP_ONE_SMALL, 2.7e8, 1);
   check_solved_by_gmres(&p, 10);
-  CHECK_CONTAINS(p.report.reason, "single LU: ");
-  CHECK_LT(p.report.gmres_steps, p.report.iterations);
-  CHECK_CONTAINS(p.report.path, "refinement");
+  CHECK_STR(p.report.reason, "");
+  CHECK_EQ_INT(p.report.gmres_steps, p.report.iterations);
   discard(&p);
+}
+
+/* Pairs do not help against the rounding of E g at such conditions, nor where
+   more than a few directions do not contract. */
+TEST(gmres, leaves_what_pairs_cannot_mend_to_double) {
+  static const int modes[] = {SUP_ONE_SMALL, SUP_ARITHMETIC, SUP_GEOMETRIC};
+  for (int k = 0; k < 12; k++) {
+    problem p = make(200, 1, modes[k % 3], k % 2 ? 1e13 : 1e12, (uint64_t)k);
+    ct_note("matrix %d", k);
+    CHECK_EQ_INT(solve(&p), HONE_OK);
+    CHECK_LE(omega(&p, 0), SUP_LIMIT);
+    CHECK_EQ_INT(p.report.gmres_steps > 0, p.report.precision == 32);
+    discard(&p);
+  }
 }
 
 TEST(gmres, gives_way_to_double_where_it_does_not_pay) {
@@ -186,7 +200,7 @@ TEST(gmres, never_takes_a_singular_matrix_for_a_regular_one) {
 }
 
 TEST(gmres, gives_the_same_bits_for_the_same_system) {
-  problem p = make(150, 2, SUP_ARITHMETIC, 1e11, 9);
+  problem p = make(150, 2, SUP_ARITHMETIC, 1e9, 9);
   hone_solver *solver;
   double *first = sup_filled(p.n * 2, 0.0), *third = sup_copy(first, p.n * 2);
   REQUIRE(hone_solver_create(&solver, p.n, &p.options) == HONE_OK);
@@ -213,7 +227,7 @@ TEST(gmres, gives_the_same_bits_for_the_same_system) {
 }
 
 TEST(gmres, is_counted_in_the_report) {
-  problem p = make(150, 1, SUP_ARITHMETIC, 1e11, 9);
+  problem p = make(150, 1, SUP_ARITHMETIC, 1e9, 9);
   char text[4096], want[64];
   check_solved_by_gmres(&p, 10);
   hone_report_json(&p.report, text, sizeof text);
@@ -239,7 +253,7 @@ TEST(gmres, solves_where_a_device_holds_the_matrix_and_its_factors) {
   if (no_gpu())
     SKIP("no usable CUDA device");
   for (int trans = 0; trans < 2; trans++) {
-    problem p = make(150, 2, SUP_ONE_SMALL, 1e11, 11);
+    problem p = make(150, 2, SUP_ONE_SMALL, 1e10, 11);
     ct_note("trans %d", trans);
     p.options.device = HONE_DEVICE_CUDA;
     p.options.trans = trans;
@@ -275,7 +289,7 @@ TEST(gmres, bounds_the_error_of_every_x) {
     sup_rng rng = {seed};
     const int64_t n = 64; /* the smallest order for GMRES */
     const int mode = (int)(seed % 5) + 1;
-    const double cond = pow(10.0, 10.0 + 8.0 * sup_uniform(&rng));
+    const double cond = pow(10.0, 9.0 + 6.0 * sup_uniform(&rng));
     problem p = make(n, 2, mode, cond, seed);
     double *hi = sup_filled(2 * n, 0.0), *lo = sup_filled(2 * n, 0.0);
     ct_note("seed %d, n %d, mode %d, cond %g", (int)seed, (int)n, mode, cond);

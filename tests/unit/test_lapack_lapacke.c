@@ -35,7 +35,7 @@ TEST(lapack, row_major_factors_are_those_of_the_same_matrix) {
   by_rows(&s, s.a, a);
   CHECK_EQ_INT(gesv(ROWS, s.n, 1, a, s.n, s.ipiv, s.x, 1), 0);
   CHECK_LE(problem_backward_error(&s, false), SUP_LIMIT);
-  dgetrf_(&s.n, &s.n, s.f_real, &s.ld, s.ipiv_real, &s.info);
+  dgesv_(&s.n, &s.nrhs, s.f_real, &s.ld, s.ipiv_real, s.work, &s.n, &s.info);
   by_rows(&s, s.f_real, f);
   CHECK_MEM_EQ(a, f, entries(s.n, s.n) * sizeof *a);
   CHECK_MEM_EQ(s.ipiv, s.ipiv_real, (size_t)s.n * sizeof(int));

@@ -19,7 +19,7 @@ TEST(lapack, dgesv_leaves_lapacks_factors_and_refines_x) {
     drop_in_dgesv(&d, &s);
     CHECK_EQ_INT(s.info, 0);
     CHECK_LE(problem_backward_error(&s, false), SUP_LIMIT);
-    problem_check_lu(&s);
+    problem_check_gesv(&s);
     problem_free(&s);
   }
   drop_in_close(&d);
@@ -46,13 +46,13 @@ TEST(lapack, dgesv_without_factors_leaves_hard_matrices_to_lapack) {
   problem s = problem_make(100, 1, 1e15);
   drop_in_dgesv(&d, &s);
   CHECK_EQ_INT(s.info, 0);
-  problem_check_lu(&s);
+  problem_check_gesv(&s);
   problem_reset(&s);
   memset(s.a + 40 * s.ld, 0, (size_t)s.n * sizeof *s.a); /* makes A singular */
   problem_reset(&s);
   drop_in_dgesv(&d, &s);
   CHECK_EQ_INT(s.info, 41);
-  problem_check_lu(&s);
+  problem_check_gesv(&s);
   CHECK_MEM_EQ(s.x, s.b, entries(s.ld, s.nrhs) * sizeof *s.x);
   problem_free(&s);
   drop_in_close(&d);
@@ -204,13 +204,13 @@ TEST(lapack, dsgesv_falls_back_to_lapacks_factors) {
   CHECK_EQ_INT(s.info, 0);
   CHECK_LT(s.iter, 0);
   CHECK_LE(problem_backward_error(&s, false), SUP_LIMIT);
-  problem_check_lu(&s);
+  problem_check_getrf(&s);
   memset(s.a + 40 * s.ld, 0, (size_t)s.n * sizeof *s.a);
   problem_reset(&s);
   drop_in_dsgesv(&d, &s);
   CHECK_EQ_INT(s.iter, -3);
   CHECK_EQ_INT(s.info, 41);
-  problem_check_lu(&s);
+  problem_check_getrf(&s);
   problem_free(&s);
   s = problem_make(20, 1, 0.0);
   s.a[3] = 1e300; /* too large for single precision */
@@ -312,7 +312,7 @@ TEST(lapack, dgetrs_refines_with_factors_that_dgetrf_made) {
   problem s = problem_make(150, 20, 1e8);
   d.dgetrf(&s.n, &s.n, s.f, &s.ld, s.ipiv, &s.info);
   CHECK_EQ_INT(s.info, 0);
-  problem_check_lu(&s);
+  problem_check_getrf(&s);
   getrs(&d, &s, 'N', s.f);
   CHECK_LE(problem_backward_error(&s, false), SUP_LIMIT);
   getrs(&d, &s, 't', s.f);

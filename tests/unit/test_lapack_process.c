@@ -66,25 +66,14 @@ TEST(lapack, the_log_has_one_line_for_each_solve) {
   setenv("HONE_LOG", "1", 1);
   drop_in d = drop_in_open("20", "discard");
   REQUIRE(d.dgesv != NULL);
-  char text[4096] = "";
-  FILE *log = tmpfile();
-  REQUIRE(log != NULL);
-  fflush(stderr);
-  int before = dup(2);
-  dup2(fileno(log), 2);
+  log_capture capture = log_start();
   const int orders[] = {10, 30};
   for (int k = 0; k < 2; k++) {
     problem s = problem_make(orders[k], 1, 0.0);
     drop_in_dgesv(&d, &s);
     problem_free(&s);
   }
-  fflush(stderr);
-  dup2(before, 2);
-  close(before);
-  rewind(log);
-  size_t length = fread(text, 1, sizeof text - 1, log);
-  fclose(log);
-  text[length] = '\0';
+  char *text = log_stop(&capture);
   unsetenv("HONE_LOG");
   int lines = 0;
   for (const char *at = text; (at = strstr(at, "hone_lapack: dgesv n ")); at++)
@@ -92,5 +81,6 @@ TEST(lapack, the_log_has_one_line_for_each_solve) {
   CHECK_EQ_INT(lines, 2);
   CHECK_CONTAINS(text, "dgesv n 10, nrhs 1: passed on; ");
   CHECK_CONTAINS(text, "dgesv n 30, nrhs 1: single LU, ");
+  free(text);
   drop_in_close(&d);
 }

@@ -52,7 +52,7 @@ static void check_exact_block(const hone_engine *engine, int64_t n,
   sup_free(a);
   sup_free(x);
   sup_free(v);
-  exact_free(&e);
+  exact_lu_free(&e);
 }
 
 static void solves_exactly_where_arithmetic_is_exact(const void *arg) {
@@ -88,7 +88,7 @@ static void solves_exactly_with_several_threads(const void *arg) {
   }
   sup_free(x);
   sup_free(v);
-  exact_free(&e);
+  exact_lu_free(&e);
 }
 
 /* Random matrices, beside sgetrf ------------------------------------------- */

@@ -28,7 +28,7 @@ static void names_the_first_zero_pivot(const void *arg) {
       CHECK_EQ_INT(lu_factor(&f, e.s, n), HONE_OK);
       CHECK_EQ_INT(f.info.zero_pivot, places[at % 4]);
       lu_close(&f);
-      exact_free(&e);
+      exact_lu_free(&e);
     }
   }
 }
@@ -210,7 +210,7 @@ static void stops_between_block_columns_when_told(const void *arg) {
   CHECK_EQ_INT(lu_factor(&f, e.s, n), HONE_OK);
   exact_check_factors(&f, &e);
   lu_close(&f);
-  exact_free(&e);
+  exact_lu_free(&e);
 }
 
 /* State and memory --------------------------------------------------------- */
@@ -237,8 +237,8 @@ static void remembers_nothing_of_the_matrix_before(const void *arg) {
   lu_close(&f);
   sup_free(x);
   sup_free(v);
-  exact_free(&good);
-  exact_free(&bad);
+  exact_lu_free(&good);
+  exact_lu_free(&bad);
 }
 
 static void holds_no_more_memory_than_announced(const void *arg) {

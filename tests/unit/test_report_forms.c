@@ -303,6 +303,7 @@ TEST(report_forms, json_is_complete) {
       .digits = 33,
       .gmres_steps = 34,
       .certificate_steps = 35,
+      .bound_failure = 41.5,
       .structure = 4,
       .null_count = 3,
       .null_index = {36, 37, 38, 99},
@@ -339,7 +340,7 @@ TEST(report_forms, json_is_complete) {
       "30, "
       "\"block_row_sweeps_max\": 31, \"block_row_fallbacks\": 32, "
       "\"gmres_steps\": 34, "
-      "\"certificate_steps\": 35}");
+      "\"certificate_steps\": 35, \"bound_failure\": 41.5}");
   CHECK_EQ_INT(length, strlen(text));
 }
 

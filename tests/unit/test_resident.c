@@ -2,7 +2,7 @@
 /* Engines that hold a copy of A and compute residuals with it: whatever they
    return, x is accepted by the host's residual only. The engine is the host's
    single-precision LU with residuals that are true, zero, too large, or that
-   fail. */
+   fail. Products A v, which are residuals with b = 0, are true. */
 #include "tests/unit/support.h"
 
 #include "api/hone.h"
@@ -13,7 +13,14 @@
 
 enum { ORDER = 40 };
 
-typedef enum residuals { TRUE_ONES, ZERO, LARGE, FAILING, LAST } residuals;
+typedef enum residuals {
+  TRUE_ONES,
+  ZERO,
+  LARGE,
+  FAILING,
+  LAST,
+  NOTHING /* zero, and so are the products */
+} residuals;
 static residuals kind;
 static int asked, expected;
 static double largest; /* of the last r divided by its den */
@@ -61,6 +68,9 @@ static int residual(void *self, const hone_matrix *matrix, bool trans,
   asked++;
   if (kind == FAILING)
     return HONE_DEVICE_FAILED;
+  bool product = true;
+  for (int64_t i = 0; i < ORDER; i++)
+    product = product && b[i] == 0.0;
   for (int64_t i = 0; i < ORDER; i++) {
     long double sum = (long double)b[i], size = fabsl(sum);
     for (int64_t j = 0; j < ORDER; j++) {
@@ -68,7 +78,11 @@ static int residual(void *self, const hone_matrix *matrix, bool trans,
       sum -= (long double)v * (long double)x[j];
       size += fabsl((long double)v * (long double)x[j]);
     }
-    r[i] = kind == ZERO ? 0.0 : kind == LARGE ? 1.0 : (double)sum;
+    r[i] = (double)sum;
+    if (kind == NOTHING || (kind == ZERO && !product))
+      r[i] = 0.0;
+    if (kind == LARGE && !product)
+      r[i] = 1.0;
     den[i] = (double)size;
     largest = i == 0 ? 0.0 : largest;
     largest = fmax(largest, (double)(fabsl(sum) / size));
@@ -158,6 +172,13 @@ TEST(resident, a_residual_of_zero_is_no_error_bound) {
   CHECK_NEAR(last.column.forward_error, o.column.forward_error, 0.0);
 }
 
+/* A copy for which every product is zero shows a singular matrix. */
+TEST(resident, a_copy_of_zeros_certifies_nothing) {
+  const outcome o = run(NOTHING, false);
+  CHECK_EQ_INT(o.status, HONE_ILL_CONDITIONED);
+  CHECK_EQ_INT(o.report.accepted, 0);
+}
+
 TEST(resident, residuals_that_stay_large_are_not_accepted) {
   CHECK_GE(run(LARGE, false).status, 1);
   const outcome o = run(LARGE, true);
@@ -201,20 +222,24 @@ TEST(resident, corrections_and_the_error_bound_are_solved_for_ahead) {
     double *a = sup_filled(N * N, 0.0), *b = sup_filled(N, 0.0);
     double *x = sup_filled(N, 0.0);
     hone_options options;
-    hone_report factored = HONE_REPORT_INIT, solved = HONE_REPORT_INIT;
+    hone_report before = HONE_REPORT_INIT, solved = HONE_REPORT_INIT;
     hone_solver *solver = NULL;
     options = (hone_options)HONE_OPTIONS_INIT;
     options.device = HONE_DEVICE_CUDA;
     sup_random(&rng, N, N, a, N);
     sup_random(&rng, N, 1, b, N);
     CHECK_EQ_INT(hone_solver_create(&solver, N, &options), HONE_OK);
-    CHECK_EQ_INT(hone_solver_factor(solver, a, N, &factored), HONE_OK);
+    CHECK_EQ_INT(hone_solver_factor(solver, a, N, &before), HONE_OK);
+    if (trans) /* the first such solve certifies the factors for A^T too */
+      CHECK_EQ_INT(
+          sup_solver_solve(solver, 1, 1, b, N, x, N, NULL, 0, NULL, &before),
+          HONE_OK);
     CHECK_EQ_INT(
         sup_solver_solve(solver, trans, 1, b, N, x, N, NULL, 0, NULL, &solved),
         HONE_OK);
     ct_note("trans %d", trans);
     CHECK_GE(solved.device_passes, 3);
-    CHECK_EQ_INT(solved.to_device_bytes - factored.to_device_bytes,
+    CHECK_EQ_INT(solved.to_device_bytes - before.to_device_bytes,
                  (1 + 2 * solved.device_passes) * N * (int)sizeof(double));
     hone_solver_destroy(&solver);
     sup_free(a);

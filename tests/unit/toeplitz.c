@@ -129,6 +129,21 @@ static void residual(const hone_residual_job *pass, hone_pool *pool) {
     }
 }
 
+static void product(const hone_matrix *a, hone_pool *pool, bool trans,
+                    int64_t k, const double *v, double *p) {
+  const toeplitz_matrix *m = matrix_of(a);
+  const int64_t n = m->order;
+  (void)pool;
+  count(a, &m->calls->products);
+  for (int64_t c = 0; c < k; c++)
+    for (int64_t i = 0; i < n; i++) {
+      double sum = 0.0;
+      for (int64_t j = 0; j < n; j++)
+        sum += entry_of(m, trans, i, j) * v[j + c * n];
+      p[i + c * n] = sum;
+    }
+}
+
 static void wide_row(hone_wide_row *row) {
   const toeplitz_matrix *m = matrix_of(row->a);
   wide r = (wide)row->b, den = r < 0 ? -r : r;
@@ -150,6 +165,7 @@ const hone_operator toeplitz_operator = {.name = "toeplitz",
                                          .symmetric = symmetric,
                                          .inspect = inspect,
                                          .residual = residual,
+                                         .product = product,
                                          .wide_row = wide_row};
 
 const hone_operator toeplitz_operator_that_arrives = {.name = "toeplitz",
@@ -159,6 +175,7 @@ const hone_operator toeplitz_operator_that_arrives = {.name = "toeplitz",
                                                       .symmetric = symmetric,
                                                       .inspect = inspect,
                                                       .residual = residual,
+                                                      .product = product,
                                                       .wide_row = wide_row};
 
 /* Engines: those for dense matrices, applied to a dense copy --------------- */

@@ -9,7 +9,7 @@
 
 /* How often each function of the table was called. */
 typedef struct toeplitz_calls {
-  int starts, awaits, residuals, inspections, symmetries, wide_rows;
+  int starts, awaits, residuals, products, inspections, symmetries, wide_rows;
   int early; /* calls that read A after start and before await */
 } toeplitz_calls;
 

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Solves for right-hand sides, block by block, in double precision: each block
+   climbs (climb.c); here it is decided what is written to the caller's x, with
+   which status, and what later findings revoke. Next to read: climb.c. */
+#include "refine/bounds.h"
+#include "refine/climb.h"
+#include "refine/null_vector.h"
+#include "refine/probes.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* With rcond_scaled above this many n eps, an x without a certain digit is due
+   to a loose tolerance and not to the matrix. */
+static const double WELL_CONDITIONED = 1e3;
+
+static int reserve(hone_ladder *ladder, int64_t columns) {
+  if (columns <= ladder->workspace_columns)
+    return HONE_OK;
+  hone_mem_put(ladder->mem, ladder->workspace);
+  ladder->workspace_columns = 0;
+  ladder->workspace =
+      hone_mem_get(ladder->mem, (size_t)hone_ladder_workspace_entries(
+                                    ladder->n, columns, ladder->request.extra) *
+                                    sizeof(hone_entry));
+  if (ladder->workspace == NULL)
+    return HONE_NO_MEMORY;
+  ladder->workspace_columns = columns;
+  return HONE_OK;
+}
+
+static void fill_infinite(int64_t n, double *bars) {
+  for (int64_t i = 0; i < n; i++)
+    bars[i] = HONE_INF;
+}
+
+/* Makes the best iterate of column i its x and fills its result. Returns false
+   if the column has no iterate. */
+static bool finish_column(hone_climb *c, int64_t i, int st, hone_column *out) {
+  hone_refined *column = &c->columns[i];
+  const hone_rung *rung = &c->ladder->rung[c->rung[i]];
+  bool accepted = column->state == HONE_COLUMN_ACCEPTED;
+  bool nonsingular = rung->certificate.nonsingular && !c->ladder->refuted;
+  *out = (hone_column){.status = HONE_NOT_CONVERGED,
+                       .iterations = column->iterations,
+                       .precision = rung->engine->precision,
+                       .backward_error = HONE_INF,
+                       .normwise_error = HONE_INF,
+                       .residual_error = HONE_INF,
+                       .forward_error = HONE_INF};
+  if (!accepted && !hone_refined_take_best(column)) {
+    out->status = st == HONE_INTERRUPTED || st == HONE_CANCELLED
+                      ? HONE_CANCELLED
+                      : (st < 0 ? st : HONE_OVERFLOW);
+    return false;
+  }
+  out->backward_error = column->errors.componentwise;
+  out->normwise_error = column->errors.normwise;
+  out->residual_error = column->errors.residual;
+  if (nonsingular)
+    out->forward_error = hone_bounds_forward(&rung->certificate, column, false);
+  out->digits = hone_bounds_digits(out->forward_error);
+  if (!nonsingular)
+    out->status = HONE_ILL_CONDITIONED;
+  else if (accepted)
+    out->status = HONE_OK;
+  else if (st == HONE_INTERRUPTED || st == HONE_CANCELLED)
+    out->status = HONE_INTERRUPTED;
+  /* A caller who sets a loose tolerance does not mean an x without a certain
+     digit. */
+  const hone_request *request = &c->ladder->request;
+  bool meets_tolerance =
+      hone_errors_value(&column->errors, request->criterion) <= request->limit;
+  if (meets_tolerance && out->status <= HONE_NOT_CONVERGED &&
+      !hone_bounds_certify_a_digit(&rung->certificate, column))
+    out->status = rung->certificate.rcond_scaled >=
+                          WELL_CONDITIONED * (double)c->ladder->n * HONE_EPS
+                      ? HONE_NOT_CONVERGED /* the tolerance was loose */
+                      : HONE_ILL_CONDITIONED;
+  if (out->status == HONE_OK &&
+      !hone_climb_error_suffices(c, i)) /* refinement was interrupted */
+    out->status = HONE_INTERRUPTED;
+  return true;
+}
+
+/* Did column i need other factors than the first ones that were made? */
+static bool fell_back(const hone_climb *c, int64_t i) {
+  bool earlier = false;
+  for (int r = 0; r < c->rung[i]; r++)
+    earlier = earlier || c->ladder->rung[r].factored;
+  return earlier;
+}
+
+static double larger_or_nan(double a, double b) { return b <= a ? a : b; }
+
+static void add_to_report(hone_climb *c, const hone_refined *refined,
+                          const hone_column *column) {
+  hone_report *report = c->report;
+  report->gmres_steps = HONE_MAX(report->gmres_steps, refined->gmres_steps);
+  c->ladder->refinements = HONE_MAX(c->ladder->refinements,
+                                    refined->iterations - refined->gmres_steps);
+  report->accepted += column->status == HONE_OK;
+  report->iterations = HONE_MAX(report->iterations, column->iterations);
+  report->backward_error =
+      larger_or_nan(report->backward_error, column->backward_error);
+  report->normwise_error =
+      larger_or_nan(report->normwise_error, column->normwise_error);
+  report->forward_error =
+      larger_or_nan(report->forward_error, column->forward_error);
+  report->residual_error =
+      larger_or_nan(report->residual_error, column->residual_error);
+  report->digits = hone_bounds_digits(report->forward_error);
+  if (column->forward_error <= DBL_MAX)
+    report->bound_failure = HONE_PROBE_FAILURE_ALL;
+}
+
+static void begin_block(hone_ladder *ladder, hone_climb *c, const hone_entry *b,
+                        int64_t ldb, const hone_entry *x0, int64_t ldx0) {
+  const int64_t n = ladder->n, columns = ladder->workspace_columns;
+  const bool extra = ladder->request.extra;
+  for (int64_t i = 0; i < c->m; i++) {
+    hone_entry *v = ladder->workspace + i * n;
+    c->columns[i] = (hone_refined){
+        .b = b + i * ldb,
+        .x = v,
+        .spare = v + n * columns,
+        .r = v + 2 * n * columns,
+        .den = (double *)(v + 3 * n * columns),
+        .tail = extra ? v + 5 * n * columns : NULL,
+        .tail_r = extra ? v + 6 * n * columns : NULL,
+        .tail_den = extra ? (double *)(v + 7 * n * columns) : NULL,
+        .has_x = x0 != NULL,
+        .from_x0 = x0 != NULL};
+    if (x0)
+      memcpy(v, x0 + i * ldx0, (size_t)n * sizeof *v);
+  }
+}
+
+/* Writes the bounds on the errors of the entries of column i, whose result is
+ *result. */
+static void write_bars(const hone_climb *c, int64_t i,
+                       const hone_column *result, double *bars) {
+  const hone_ladder *ladder = c->ladder;
+  const hone_refined *column = &c->columns[i];
+  const hone_certificate *certificate = &ladder->rung[c->rung[i]].certificate;
+  const hone_scaling *s = &ladder->scaling;
+  const int *exponents = c->trans ? s->row_exp : s->col_exp;
+  if (column->error_estimated && result->forward_error <= DBL_MAX)
+    memcpy(bars, column->bars, (size_t)ladder->n * sizeof *bars);
+  else if (result->forward_error <= DBL_MAX)
+    hone_bounds_bars_by_norms(ladder->n, s->used ? exponents : NULL,
+                              certificate, column, bars);
+  else
+    fill_infinite(ladder->n, bars);
+}
+
+/* Takes back what was said of columns of earlier blocks, when a later one has
+   shown that A may be singular. Returns true if there was one. */
+static bool revoke(const hone_ladder *ladder, int64_t count,
+                   hone_column *columns, hone_report *report) {
+  const bool any = report->accepted > 0;
+  for (int64_t i = 0; ladder->bars != NULL && i < count; i++)
+    fill_infinite(ladder->n, ladder->bars + i * ladder->ldbars);
+  for (int64_t i = 0; columns != NULL && i < count; i++)
+    if (columns[i].status >= HONE_OK) {
+      columns[i].status = HONE_ILL_CONDITIONED;
+      columns[i].forward_error = HONE_INF;
+      columns[i].digits = 0;
+    }
+  report->accepted = report->digits = 0;
+  report->forward_error = HONE_INF;
+  report->bound_failure = 0.0;
+  return any;
+}
+
+int hone_ladder_solve(hone_ladder *ladder, bool trans, int64_t nrhs,
+                      const hone_entry *b, int64_t ldb, hone_entry *x,
+                      int64_t ldx, const hone_entry *x0, int64_t ldx0,
+                      hone_column *columns, hone_report *report) {
+  hone_refined refined[HONE_SOLVE_COLUMNS];
+  hone_climb c = {
+      .ladder = ladder, .report = report, .trans = trans, .columns = refined};
+  int status = HONE_OK, failed = HONE_OK;
+  bool wrote = false, singular = false;
+  ladder->highest_rung = ladder->start_rung;
+  ladder->refinements = 0;
+  int st = reserve(ladder, HONE_MIN(nrhs, (int64_t)HONE_SOLVE_COLUMNS));
+  if (st != HONE_OK)
+    return st;
+  for (int64_t at = 0; at < nrhs; at += c.m) {
+    memset(c.rung, 0, sizeof c.rung);
+    c.m = HONE_MIN((int64_t)HONE_SOLVE_COLUMNS, nrhs - at);
+    begin_block(ladder, &c, b + at * ldb, ldb, x0 ? x0 + at * ldx0 : NULL,
+                ldx0);
+    st = ladder->watch->stopped ? HONE_CANCELLED : hone_climb_columns(&c);
+    for (int64_t i = 0; i < c.m; i++) {
+      hone_column column;
+      if (finish_column(&c, i, st, &column)) {
+        memcpy(x + (at + i) * ldx, refined[i].x, (size_t)ladder->n * sizeof *x);
+        status = HONE_MAX(status, column.status);
+        wrote = true;
+      } else {
+        failed = column.status;
+      }
+      if (ladder->bars != NULL)
+        write_bars(&c, i, &column, ladder->bars + (at + i) * ladder->ldbars);
+      add_to_report(&c, &refined[i], &column);
+      report->fallback_columns += fell_back(&c, i);
+      singular = singular || column.status == HONE_ILL_CONDITIONED;
+      if (columns)
+        columns[at + i] = column;
+    }
+  }
+  if (ladder->refuted && revoke(ladder, nrhs, columns, report)) {
+    status = HONE_ILL_CONDITIONED;
+    singular = true;
+  }
+  if (singular && ladder->rung[ladder->highest_rung].self != NULL) {
+    const hone_factored f =
+        hone_ladder_factored_by(ladder, ladder->highest_rung);
+    hone_null_find(&f, false, ladder->scratch, report);
+  }
+  hone_ladder_report_matrix(ladder, report);
+  hone_ladder_report_path(ladder, report);
+  if (failed == HONE_OK)
+    return status;
+  if (!wrote)
+    return failed;
+  return failed == HONE_CANCELLED ? HONE_INTERRUPTED
+                                  : HONE_MAX(status, HONE_NOT_CONVERGED);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Random probes of what the rounding errors of computed residuals do to x, in
+   double precision. Next to read: bounds.c, which uses them where a bound by
+   norms would count. */
+#include "refine/noise.h"
+
+#include "refine/bounds.h"
+
+#include <float.h>
+#include <math.h>
+
+long double hone_noise_scaled_norm(int64_t n, const hone_entry *d, const int *e,
+                                   const double *weights) {
+  long double sum = 0.0L;
+  for (int64_t i = 0; i < n; i++) {
+    long double v = hone_absl((hone_wide)d[i]);
+    if (e)
+      v = ldexpl(v, -e[i]);
+    if (weights)
+      v /= (long double)weights[i];
+    sum += v * v;
+  }
+  return sqrtl(sum);
+}
+
+/* sqrt(sum_k |z_k|_i^2) over the probes, in the caller's units. */
+static long double probed_row(int64_t n, int64_t i, const hone_entry *z) {
+  long double sum = 0.0L;
+  for (int k = 0; k < HONE_PROBES; k++) {
+    const long double v = hone_absl((hone_wide)z[k * n + i]);
+    sum += v * v;
+  }
+  return sqrtl(sum);
+}
+
+/* Turns z = inv(A) D h, as far as the factors give it, into bounds on the
+   effect of noise, which is D times any vector with entries of at most 1. With
+   B = inv(S) R D, B h = z + E B h; so probes bound row i of B by z_i and rho_i
+   ||B||. The corrections make (I - E^k) B of the noise, and ||E^k|| <= eta. The
+   bounds take the place of den; *norm is lowered to theirs. */
+static void take_noise(const hone_refinement *ctx,
+                       const hone_contraction *contraction,
+                       const double *weights, const hone_entry *z,
+                       hone_refined *c, long double *norm) {
+  const int64_t n = ctx->f.a->n;
+  const int *e = hone_refined_exponents(ctx);
+  const long double any_direction =
+      (1.0L + (long double)contraction->bound) * sqrtl((long double)n);
+  const long double row_factor = (long double)hone_probe_factor((double)n);
+  long double all = 0.0L, squares = 0.0L;
+  for (int k = 0; k < HONE_PROBES; k++) {
+    const long double size = hone_noise_scaled_norm(n, z + k * n, e, weights);
+    all += size * size;
+  }
+  all = (long double)hone_probe_factor(1.0) * sqrtl(all) /
+        (1.0L - (long double)contraction->bound);
+  for (int64_t i = 0; i < n; i++) {
+    long double known = row_factor * probed_row(n, i, z);
+    if (e)
+      known = ldexpl(known, -e[i]);
+    const long double weight = weights ? (long double)weights[i] : 1.0L;
+    long double effect =
+        any_direction *
+        (known + weight * (long double)contraction->rows[i] * all);
+    squares += effect / weight * (effect / weight);
+    if (e)
+      effect = ldexpl(effect, e[i]);
+    c->den[i] = effect <= (long double)DBL_MAX ? (double)effect : HONE_INF;
+  }
+  *norm = HONE_MIN(*norm, sqrtl(squares));
+}
+
+/* Bounds the effect of noise on each component of the column by random probes,
+   where the first power of E contracts. */
+int hone_noise_sample(hone_refinement *ctx, const hone_contraction *contraction,
+                      const double *weights, hone_refined *c,
+                      long double *norm) {
+  const int64_t n = ctx->f.a->n;
+  hone_entry *z = ctx->scratch;
+  int shift[HONE_PROBES];
+  for (int k = 0; k < HONE_PROBES; k++) {
+    shift[k] = c->shift;
+    hone_probe_draw(n, ctx->seed, z + k * n);
+    for (int64_t i = 0; i < n; i++)
+      z[k * n + i] *= hone_refined_residual_noise(c, n, i);
+  }
+  int st = hone_apply_inverse(&ctx->f, false, ctx->trans, HONE_PROBES, z, n,
+                              shift, NULL);
+  if (st == HONE_OK)
+    take_noise(ctx, contraction, weights, z, c, norm);
+  return st;
+}

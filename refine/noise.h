@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The effect on x of the rounding errors of computed residuals, in double
+   precision (norms in long double). Next to read: noise.c. */
+#ifndef HONE_NOISE_H
+#define HONE_NOISE_H
+
+#include "refine/refine.h"
+
+/* The error of r is the same in every correction, and k of them make (I - E^k)
+   inv(S) of it: at most 1.5 times its effect. Rounding errors of the residuals
+   of x + t are far smaller. */
+#define HONE_NOISE_FACTOR 2.0L
+
+/* The 2-norm of inv(W) inv(C) d; e: the exponents of C, or NULL; weights: W, or
+   NULL for W = I. */
+long double hone_noise_scaled_norm(int64_t n, const hone_entry *d, const int *e,
+                                   const double *weights);
+
+/* Bounds the effect of noise on each component of the column by random probes,
+   where the first power of E contracts. The bounds take the place of the
+   column's den, in the caller's units. *norm, a bound on their 2-norm in scaled
+   variables times inv(W), is lowered to theirs. */
+int hone_noise_sample(hone_refinement *ctx, const hone_contraction *contraction,
+                      const double *weights, hone_refined *column,
+                      long double *norm);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Random probes: what random vectors show of the factors M of S = R A C, of
+   the part E = I - inv(M) op(S) of an error that one correction leaves, and of
+   inv(S). In double precision. Next to read: probes.c, whose head states the
+   theorem; bounds.c, which derives error bounds from it. */
+#ifndef HONE_PROBES_H
+#define HONE_PROBES_H
+
+#include "base/engine.h"
+#include "refine/gmres.h"
+
+/* The random vectors of one statement. */
+enum {
+  HONE_PROBES = 8,
+  HONE_PROBE_POWERS = 8 /* of E, at most */
+};
+
+/* A factored matrix: the factors, A itself, and the scaling between them. */
+typedef struct hone_factored {
+  const hone_engine *engine;
+  void *self;
+  const hone_matrix *a;
+  const hone_scaling *scaling;
+  hone_pool *pool;
+  bool use_copy; /* residuals use the engine's copy of this very A */
+  /* If not NULL, the factors are applied in double arithmetic and together with
+     the pairs of this space (gmres.h). Borrowed. */
+  hone_space *space;
+} hone_factored;
+
+/* The contraction of the factors, for op(S) = S or S^T. */
+typedef struct hone_contraction {
+  bool tried;   /* the probes were made for the present matrix */
+  int power;    /* m, for which ||E^m||_2 <= bound <= 1/2; 0: there is none */
+  double bound; /* the bound for the last power tried */
+  double *rows; /* n: rows[i] bounds the 2-norm of row i of E^m; borrowed */
+  int pairs;    /* E is that of the factors with so many pairs of a space */
+} hone_contraction;
+
+/* A run of probes. */
+typedef struct hone_probing {
+  const hone_factored *f; /* with a space: its pairs take part */
+  bool trans;             /* op(S) = S^T */
+  /* n: E is measured as inv(W) E W, W = diag(weights); NULL: W = I. */
+  const double *weights;
+  uint64_t seed;       /* the draw; advanced by every call */
+  hone_entry *scratch; /* hone_probe_scratch(n) entries */
+  int passes;          /* passes over A; added to */
+  bool pairs_follow; /* if the first power leaves much, hone_probe_with_pairs is
+                        the better way */
+  /* The following are set if 'inverse' is true: */
+  bool inverse;          /* solve for random right-hand sides too */
+  double inverse_bound;  /* >= ||inv(op(S))||_2 if the contraction was shown,
+                            otherwise an estimate; Inf: none */
+  double inverse_growth; /* the size of these solutions relative to those by the
+                            factors alone */
+  const hone_entry *solution; /* n, in scratch: the largest of them */
+} hone_probing;
+
+/* Draws random vectors and applies powers of E to them, until a power is shown
+   to halve every vector or 'steps' powers are made. Fails only where a solve
+   fails. */
+int hone_probe(hone_probing *probing, int steps, hone_contraction *out);
+
+/* Goes on after hone_probe where no power of E contracts: directions that E
+   leaves long become pairs of f->space, which is empty on entry, and the
+   factors are probed again together with them. On success out->pairs is the
+   number of pairs. */
+int hone_probe_with_pairs(hone_probing *probing, hone_contraction *out);
+
+/* The factor by which the root of the sum of squares of v^T g over HONE_PROBES
+   random vectors g has to be multiplied to bound ||v||_2, for each of 'count'
+   vectors v at once, but for a probability HONE_PROBE_FAILURE. */
+double hone_probe_factor(double count);
+
+/* Fills v with one random vector; advances the seed. */
+void hone_probe_draw(int64_t n, uint64_t *seed, hone_entry *v);
+
+int64_t hone_probe_scratch(int64_t n);
+
+/* The probability with which a single statement may be wrong, and that for all
+   statements made of one matrix together: there are fewer than 200. */
+#define HONE_PROBE_FAILURE 5e-12
+#define HONE_PROBE_FAILURE_ALL 1e-9
+
+#endif

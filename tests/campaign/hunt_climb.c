@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Moves from one system to a neighbour, and the climb over them. */
+#include "tests/campaign/hunt.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A goal that no system has reached yet. */
+static const double NOWHERE = -1e6;
+/* Refusing a matrix of this condition is a false alarm. */
+static const double WELL = 1e13;
+enum { STALE = 80 }; /* moves in vain after which a climb begins elsewhere */
+
+/* ---- Moves that keep the rank ---- */
+
+/* Row or column k. */
+typedef struct line {
+  double *v;
+  int64_t step;
+} line;
+
+static line line_of(hunt_system *s, bool row, int64_t k) {
+  return row ? (line){s->a + k, s->n} : (line){s->a + k * s->n, 1};
+}
+
+static void scale_line(hunt_system *s, gallery_rng *rng) {
+  const line l = line_of(s, gallery_below(rng, 2), gallery_below(rng, s->n));
+  const int64_t most = gallery_below(rng, 8) ? 4 : 60;
+  const int e = (int)(gallery_below(rng, 2 * most + 1) - most);
+  for (int64_t i = 0; i < s->n; i++)
+    l.v[i * l.step] = ldexp(l.v[i * l.step], e);
+}
+
+/* to += c from with a power of two c, if all sums are exact. */
+static void combine_lines(hunt_system *s, gallery_rng *rng) {
+  const bool row = gallery_below(rng, 2);
+  const int64_t k = gallery_below(rng, s->n);
+  const line from = line_of(s, row, k);
+  const line to =
+      line_of(s, row, (k + 1 + gallery_below(rng, s->n - 1)) % s->n);
+  const double c =
+      ldexp(gallery_below(rng, 2) ? 1.0 : -1.0, (int)gallery_below(rng, 7) - 3);
+  for (int pass = 0; pass < 2; pass++)
+    for (int64_t i = 0; i < s->n; i++) {
+      const double p = c * from.v[i * from.step], q = to.v[i * to.step];
+      const double sum = p + q, z = sum - p;
+      if (pass > 0)
+        to.v[i * to.step] = sum;
+      else if (!(fabs((p - (sum - z)) + (q - z)) <= 0.0))
+        return;
+    }
+}
+
+static void exchange_lines(hunt_system *s, gallery_rng *rng) {
+  const bool row = gallery_below(rng, 2);
+  const line p = line_of(s, row, gallery_below(rng, s->n));
+  const line q = line_of(s, row, gallery_below(rng, s->n));
+  for (int64_t i = 0; i < s->n; i++) {
+    const double old = p.v[i * p.step];
+    p.v[i * p.step] = q.v[i * q.step];
+    q.v[i * q.step] = old;
+  }
+}
+
+/* ---- Moves of entries ---- */
+
+static double near_by(double v, gallery_rng *rng) {
+  const double part =
+      ldexp(gallery_between(rng, -1.0, 1.0), -(int)gallery_below(rng, 54));
+  switch (gallery_below(rng, 8)) {
+  case 0:
+    return nextafter(v, (double)INFINITY);
+  case 1:
+    return nextafter(v, -(double)INFINITY);
+  case 2:
+    return v + (double)(gallery_below(rng, 7) - 3);
+  case 3:
+    return -v;
+  case 4:
+    return ldexp(v, (int)gallery_below(rng, 9) - 4);
+  case 5:
+    return gallery_below(rng, 4) ? rint(v) : 0.0;
+  default:
+    return v * (1.0 + part);
+  }
+}
+
+static void move_entry(hunt_system *s, gallery_rng *rng) {
+  double *v = &s->a[gallery_below(rng, s->n * s->n)];
+  *v = gallery_below(rng, 16) ? near_by(*v, rng)
+                              : s->a[gallery_below(rng, s->n * s->n)];
+}
+
+static void move_all(hunt_system *s, gallery_rng *rng) {
+  const double size = exp2(-(double)gallery_below(rng, 53));
+  for (int64_t i = 0; i < s->n * s->n; i++)
+    s->a[i] *= 1.0 + size * gallery_between(rng, -1.0, 1.0);
+}
+
+/* One line becomes nearly a sum of two others. */
+static void make_dependent(hunt_system *s, gallery_rng *rng) {
+  const bool row = gallery_below(rng, 2);
+  const line to = line_of(s, row, gallery_below(rng, s->n));
+  const line p = line_of(s, row, gallery_below(rng, s->n));
+  const line q = line_of(s, row, gallery_below(rng, s->n));
+  const double size = exp2(-(double)gallery_below(rng, 60));
+  const double c = (double)(gallery_below(rng, 3) - 1);
+  for (int64_t i = 0; i < s->n; i++)
+    to.v[i * to.step] = (p.v[i * p.step] + c * q.v[i * q.step]) *
+                        (1.0 + size * gallery_between(rng, -1.0, 1.0));
+}
+
+static void move_rhs(hunt_system *s, int goal, gallery_rng *rng) {
+  double *b = s->b + gallery_below(rng, s->nrhs) * s->n;
+  const int64_t i = gallery_below(rng, s->n);
+  if (gallery_below(rng, 8) == 0)
+    gallery_rhs(hunt_rhs_kind(s, goal, rng), s->n, s->a, s->n,
+                gallery_next(rng), b);
+  else
+    b[i] = near_by(b[i], rng);
+}
+
+/* The old matrix follows A, but for one entry. */
+static void move_old(hunt_system *s, gallery_rng *rng) {
+  double *v = &s->old[gallery_below(rng, s->n * s->n)];
+  if (gallery_below(rng, 2)) {
+    memcpy(s->old, s->a, sizeof s->old);
+    v = &s->old[gallery_below(rng, s->n) * (s->n + 1)];
+    *v += fabs(*v) > 0.0 ? fabs(*v) : 1.0;
+  }
+  *v = near_by(*v, rng);
+}
+
+static void one_move(hunt_system *s, int goal, gallery_rng *rng) {
+  const int64_t kind = gallery_below(rng, 16);
+  if (s->use == HUNT_UPDATE && gallery_below(rng, 8) == 0)
+    move_old(s, rng);
+  else if (kind < 4)
+    move_rhs(s, goal, rng);
+  else if (kind < 6)
+    scale_line(s, rng);
+  else if (kind < 8 || (goal == HUNT_SINGULAR && kind < 15))
+    combine_lines(s, rng);
+  else if (kind < 9 || goal == HUNT_SINGULAR)
+    exchange_lines(s, rng);
+  else if (kind < 14)
+    move_entry(s, rng);
+  else if (kind < 15)
+    move_all(s, rng);
+  else
+    make_dependent(s, rng);
+}
+
+/* Are all entries zero or of a size that is allowed? */
+static bool allowed(const hunt_system *s, const double *v, int64_t count) {
+  bool good = true;
+  for (int64_t i = 0; i < count; i++) {
+    const double size = fabs(v[i]);
+    good = good && (s->any_size ? isfinite(size)
+                                : !(size > 0.0) ||
+                                      (size >= 0x1p-200 && size <= 0x1p200));
+  }
+  return good;
+}
+
+static bool valid(const hunt_system *s) {
+  return allowed(s, s->a, s->n * s->n) && allowed(s, s->old, s->n * s->n) &&
+         allowed(s, s->b, s->n * s->nrhs);
+}
+
+void hunt_move(hunt_system *s, int goal, gallery_rng *rng) {
+  const hunt_system before = *s;
+  bool symmetric = true;
+  for (int64_t j = 0; j < s->n; j++)
+    for (int64_t i = 0; i < j; i++)
+      symmetric =
+          symmetric && !(fabs(s->a[i + j * s->n] - s->a[j + i * s->n]) > 0.0);
+  for (int64_t k = gallery_below(rng, 3); k >= 0; k--)
+    one_move(s, goal, rng);
+  /* A symmetric matrix stays so in seven of eight moves. */
+  if (symmetric && goal != HUNT_SINGULAR && gallery_below(rng, 8))
+    for (int64_t j = 0; j < s->n; j++)
+      for (int64_t i = 0; i < j; i++)
+        s->a[j + i * s->n] = s->a[i + j * s->n];
+  if (!valid(s))
+    *s = before;
+}
+
+/* ---- The climb ---- */
+
+static double value(int goal, const hunt_verdict *v) {
+  switch (goal) {
+  case HUNT_RATIO:
+    return v->accepted > 0 && v->ratio > 0.0 ? log(v->ratio) : NOWHERE;
+  case HUNT_ERROR:
+    return v->worst_accepted_error > 0.0 ? log(v->worst_accepted_error)
+                                         : NOWHERE;
+  case HUNT_SINGULAR:
+    return v->rcond > 0.0 ? log(v->rcond) : NOWHERE;
+  default:
+    return -log(v->refused_condition);
+  }
+}
+
+static void count(hunt_climb *climb, const hunt_verdict *v) {
+  climb->evaluations++;
+  climb->singular += v->singular;
+  climb->columns += v->columns;
+  climb->accepted += v->accepted;
+  climb->wrong += v->wrong != 0;
+  climb->wrong_in_range += v->wrong != 0 && v->in_range;
+  if (v->refused_condition <= WELL && v->small_row) {
+    climb->refused_small++;
+  } else if (v->refused_condition <= WELL) {
+    climb->refused++;
+    climb->refused_condition =
+        fmin(climb->refused_condition, v->refused_condition);
+  }
+  if (v->accepted > 0)
+    climb->ratio = fmax(climb->ratio, v->ratio);
+}
+
+void hunt_run(hunt_climb *climb, int64_t evaluations, hunt_solver solve,
+              FILE *accuse, FILE *best) {
+  gallery_rng rng = {climb->seed};
+  hunt_system here, top;
+  hunt_verdict v, top_verdict;
+  double at = 0.0;
+  int stale = 0;
+  climb->refused_condition = (double)INFINITY;
+  hunt_start(&here, &climb->goal, &rng);
+  here.any_size |= climb->any_size;
+  top = here;
+  for (int64_t k = 0; k < evaluations; k++) {
+    hunt_system next = here;
+    if (k > 0)
+      hunt_move(&next, climb->goal, &rng);
+    hunt_judge(&next, solve, &v);
+    count(climb, &v);
+    if ((v.wrong || (v.refused_condition <= WELL && !v.small_row)) && accuse) {
+      (void)fprintf(accuse, "# hunt --replay 0x%llx%s, evaluation %d\n",
+                    (unsigned long long)climb->seed,
+                    climb->any_size ? " --range" : "", (int)k);
+      hunt_print(&next, &v, accuse);
+    }
+    const double there = value(climb->goal, &v);
+    stale = k > 0 && !(there > at) ? stale + 1 : 0;
+    if (k == 0 || there >= at || gallery_below(&rng, 50) == 0) {
+      here = next;
+      at = there;
+    }
+    if (k == 0 || there >= value(climb->goal, &top_verdict)) {
+      top = next;
+      top_verdict = v;
+    }
+    if (stale > STALE)
+      break;
+  }
+  if (best)
+    hunt_print(&top, &top_verdict, best);
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Error bars: the bound of each component of x, beside solutions in quadruple
+   precision, and what depends on the draw of the probes. */
+#include "tests/unit/reference.h"
+
+#include "refine/bounds.h"
+#include "refine/ladder.h"
+#include "tests/unit/ct.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 40, COLUMNS = 3, SAMPLES = 2048 };
+
+/* One matrix on a ladder of one engine, and its columns under refinement. */
+typedef struct bars_case {
+  int64_t n;
+  bool trans;
+  hone_mem mem;
+  hone_watch watch;
+  hone_ladder ladder;
+  hone_report report;
+  hone_refined column[COLUMNS];
+  double *a, *b, *hi, *lo, *work, *v;
+} bars_case;
+
+static void set_up(bars_case *s, sup_rng *rng, int family, int64_t n,
+                   double cond, bool trans) {
+  *s = (bars_case){.n = n, .trans = trans, .report = {.bad_row = -1}};
+  s->a = sup_filled(n * n, 0.0);
+  s->b = sup_filled(COLUMNS * n, 0.0);
+  s->hi = sup_filled(COLUMNS * n, 0.0);
+  s->lo = sup_filled(COLUMNS * n, 0.0);
+  s->work = sup_filled(4 * COLUMNS * n, 0.0);
+  s->v = sup_filled(COLUMNS * n, 0.0);
+  ref_matrix(rng, family, n, cond, s->a);
+  sup_random(rng, n, COLUMNS, s->b, n);
+}
+
+static void tear_down(bars_case *s) {
+  hone_ladder_destroy(&s->ladder);
+  CHECK_EQ_INT(s->mem.held, 0);
+  sup_free(s->a);
+  sup_free(s->b);
+  sup_free(s->hi);
+  sup_free(s->lo);
+  sup_free(s->work);
+  sup_free(s->v);
+}
+
+/* Factors, refines the columns to this limit and bounds their errors. Returns
+   false if the factors have no certificate. */
+static bool refine(bars_case *s, const hone_engine *engine, double limit) {
+  const int64_t n = s->n;
+  const hone_request request = {.limit = limit, .gmres_steps = -1};
+  if (sup_ladder_create(&s->ladder, n, &engine, 1, &request, &s->mem, NULL,
+                        &s->watch) != HONE_OK ||
+      hone_ladder_factor(&s->ladder, sup_matrix(n, n, s->a), &s->report) !=
+          HONE_OK ||
+      hone_ladder_certify_transpose(&s->ladder, 0, &s->report) != HONE_OK)
+    return false;
+  const hone_certificate *certificate = &s->ladder.rung[0].certificate;
+  hone_refinement ctx = {.f = hone_ladder_factored_by(&s->ladder, 0),
+                         .trans = s->trans,
+                         .limit = limit,
+                         .max_corrections = 10,
+                         .norm_a =
+                             s->trans ? s->ladder.norm1 : s->ladder.norm_inf,
+                         .watch = &s->watch,
+                         .scratch = s->ladder.scratch,
+                         .seed = &s->ladder.seed,
+                         .v = s->v};
+  for (int c = 0; c < COLUMNS; c++) {
+    double *at = s->work + 4 * c * n;
+    s->column[c] = (hone_refined){.b = s->b + c * n,
+                                  .x = at,
+                                  .spare = at + n,
+                                  .r = at + 2 * n,
+                                  .den = at + 3 * n};
+  }
+  if (!certificate->nonsingular)
+    return false;
+  CHECK_EQ_INT(hone_refine(&ctx, COLUMNS, s->column), HONE_OK);
+  hone_bounds_estimate(&ctx, certificate, COLUMNS, s->column);
+  return true;
+}
+
+typedef struct ratios_seen {
+  int columns, ratios;
+  double ratio[SAMPLES]; /* the largest bar beside the largest error */
+} ratios_seen;
+
+static void check_bars(const bars_case *s, ratios_seen *seen) {
+  for (int c = 0; c < COLUMNS; c++) {
+    const hone_refined *column = &s->column[c];
+    double largest = 0.0, error = 0.0, size = 0.0;
+    if (column->state != HONE_COLUMN_ACCEPTED || !column->error_estimated)
+      continue;
+    seen->columns++;
+    for (int64_t i = 0; i < s->n; i++) {
+      const int64_t at = i + c * s->n;
+      const double miss =
+          fabs((column->x[i] - s->hi[at]) - s->lo[at]) * (1.0 - 1e-12);
+      CHECK_LE(miss, column->bars[i]);
+      error = fmax(error, miss);
+      largest = fmax(largest, column->bars[i]);
+      size = fmax(size, fabs(column->x[i]));
+    }
+    CHECK_NEAR(column->error, largest / size, 1e-12 * column->error);
+    if (error > SUP_EPS * size && seen->ratios < SAMPLES)
+      seen->ratio[seen->ratios++] = largest / error;
+  }
+}
+
+static int ascending(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return x < y ? -1 : x > y;
+}
+
+static double quantile(ratios_seen *s, double part) {
+  qsort(s->ratio, (size_t)s->ratios, sizeof *s->ratio, ascending);
+  return s->ratio[(int)(part * (double)(s->ratios - 1))];
+}
+
+static void check_families(double limit, int matrices, ratios_seen *seen) {
+  for (int family = 0; family < REF_FAMILIES; family++)
+    for (int k = 0; k < matrices; k++) {
+      sup_rng rng = {(uint64_t)(100 * family + k)};
+      const int64_t n = 3 + (int64_t)(sup_next(&rng) % (MOST - 3));
+      const double cond = pow(10.0, 7.0 + 6.0 * sup_uniform(&rng));
+      bars_case s;
+      ct_note("%s, n %d, matrix %d", ref_name(family), (int)n, k);
+      set_up(&s, &rng, family, n, cond, k & 1);
+      const hone_engine *engine =
+          k & 2 ? &hone_engine_double : &hone_engine_single;
+      if (ref_solve(n, s.a, s.trans, COLUMNS, s.b, s.hi, s.lo) &&
+          refine(&s, engine, limit))
+        check_bars(&s, seen);
+      tear_down(&s);
+    }
+}
+
+TEST(bars, hold_for_every_component) {
+  static ratios_seen seen;
+  seen.columns = seen.ratios = 0;
+  check_families(SUP_LIMIT, 12, &seen);
+  CHECK_LE(200, seen.columns);
+  CHECK_LE(quantile(&seen, 0.5), 2.0);
+}
+
+/* A plain pass over A accepts x; the bars need an accurate residual. */
+TEST(bars, hold_for_what_a_loose_limit_accepts) {
+  static ratios_seen seen;
+  seen.columns = seen.ratios = 0;
+  check_families(1e-6, 12, &seen);
+  CHECK_LE(200, seen.columns);
+  CHECK_LE(quantile(&seen, 0.5), 1.5);
+  CHECK_LE(quantile(&seen, 0.9), 3.0);
+}
+
+/* ---- What depends on the draw ---------------------------------------------
+ */
+
+typedef struct drawn {
+  uint64_t seed;
+  int gmres_steps;
+  double x[100], bound;
+} drawn;
+
+/* Solves with the draw of this process, or with that of A alone. */
+static void solve_with(double *a, const double *b, bool deterministic,
+                       int gmres_steps, drawn *out) {
+  const int64_t n = 100;
+  const hone_engine *engines[] = {&hone_engine_single, &hone_engine_double};
+  const hone_request request = {.limit = SUP_LIMIT,
+                                .deterministic = deterministic,
+                                .gmres_steps = gmres_steps};
+  hone_mem mem = {0};
+  hone_watch watch = {0};
+  hone_ladder ladder;
+  hone_column column;
+  hone_report report = {.bad_row = -1};
+  CHECK_EQ_INT(
+      sup_ladder_create(&ladder, n, engines, 2, &request, &mem, NULL, &watch),
+      HONE_OK);
+  CHECK_EQ_INT(hone_ladder_factor(&ladder, sup_matrix(n, n, a), &report),
+               HONE_OK);
+  out->seed = ladder.seed;
+  CHECK_EQ_INT(hone_ladder_solve(&ladder, false, 1, b, n, out->x, n, NULL, n,
+                                 &column, &report),
+               HONE_OK);
+  out->bound = column.forward_error;
+  out->gmres_steps = report.gmres_steps;
+  hone_ladder_destroy(&ladder);
+}
+
+TEST(bars, depend_on_the_draw_but_x_does_not) {
+  static const double conds[] = {1e3, 1e5, 1e9};
+  for (int k = 0; k < 3; k++) {
+    sup_rng rng = {3};
+    double *a = sup_filled(100 * 100, 0.0), b[100];
+    drawn of_process, of_matrix, again;
+    sup_matrix_cond(&rng, 100, SUP_ONE_SMALL, conds[k], a, 100);
+    sup_random(&rng, 100, 1, b, 100);
+    ct_note("condition %g", conds[k]);
+    solve_with(a, b, false, 10, &of_process);
+    solve_with(a, b, true, 10, &of_matrix);
+    solve_with(a, b, true, 10, &again);
+    CHECK(of_process.seed != of_matrix.seed);
+    CHECK_EQ_INT(of_process.gmres_steps > 0, k == 2);
+    CHECK_MEM_EQ(of_process.x, of_matrix.x, sizeof of_process.x);
+    CHECK_MEM_EQ(again.x, of_matrix.x, sizeof again.x);
+    CHECK(again.seed == of_matrix.seed);
+    CHECK_NEAR(again.bound, of_matrix.bound, 0.0);
+    /* Another matrix has another draw. */
+    double largest = 0.0;
+    int at = 0;
+    for (int i = 0; i < 100 * 100; i++)
+      if (fabs(a[i]) > largest) {
+        largest = fabs(a[i]);
+        at = i;
+      }
+    a[at] = nextafter(a[at], 2.0 * a[at]);
+    solve_with(a, b, true, 10, &again);
+    CHECK(again.seed != of_matrix.seed);
+    sup_free(a);
+  }
+}
+
+TEST(bars, are_the_same_for_a_matrix_in_one_process) {
+  double *a = sup_filled(100 * 100, 0.0), b[100];
+  sup_rng rng = {3};
+  drawn first, second;
+  sup_random(&rng, 100, 100, a, 100);
+  sup_random(&rng, 100, 1, b, 100);
+  solve_with(a, b, false, -1, &first);
+  solve_with(a, b, false, -1, &second);
+  CHECK(first.seed == second.seed);
+  CHECK_NEAR(first.bound, second.bound, 0.0);
+  sup_free(a);
+}

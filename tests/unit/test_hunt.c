@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The search by exact arithmetic: it replays, its judge finds what was
+   falsified on purpose, and short climbs find nothing in the library. */
+#include "tests/campaign/hunt.h"
+#include "tests/gallery/exact.h"
+#include "tests/unit/ct.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static hunt_verdict judged(const hunt_system *s, hunt_solver solve) {
+  hunt_verdict v;
+  hunt_judge(s, solve, &v);
+  return v;
+}
+
+static hunt_system third(void) {
+  return (hunt_system){.n = 2,
+                       .nrhs = 2,
+                       .deterministic = 1,
+                       .precision = HONE_FACTOR_DOUBLE,
+                       .a = {3, 1, 1, 3},
+                       .b = {1, 2, 0.1, 0.7}};
+}
+
+/* ---- Answers that are falsified ------------------------------------------ */
+
+static int with_a_bound_too_small(const hunt_system *s, double *x,
+                                  hone_column *columns, hone_report *report) {
+  int st = hunt_by_library(s, x, columns, report);
+  columns[s->nrhs - 1].forward_error *= 0x1p-20;
+  return st;
+}
+
+static int with_a_wrong_x(const hunt_system *s, double *x, hone_column *columns,
+                          hone_report *report) {
+  int st = hunt_by_library(s, x, columns, report);
+  x[0] *= 1.0 + 0x1p-40;
+  return st;
+}
+
+static int accepting_all(const hunt_system *s, double *x, hone_column *columns,
+                         hone_report *report) {
+  (void)hunt_by_library(s, x, columns, report);
+  for (int64_t c = 0; c < s->nrhs; c++)
+    columns[c].status = HONE_OK;
+  return HONE_OK;
+}
+
+static int refusing_all(const hunt_system *s, double *x, hone_column *columns,
+                        hone_report *report) {
+  (void)x;
+  (void)report;
+  for (int64_t c = 0; c < s->nrhs; c++)
+    columns[c].status = HONE_SINGULAR;
+  return HONE_SINGULAR;
+}
+
+TEST(hunt, finds_a_bound_that_is_falsified) {
+  const hunt_system s = third();
+  hunt_verdict v = judged(&s, hunt_by_library);
+  CHECK_EQ_INT(v.wrong, 0);
+  CHECK(v.accepted == 2 && v.columns == 2 && v.in_range && !v.singular);
+  CHECK(v.ratio > 0.0 && v.ratio <= 1.0);
+  v = judged(&s, with_a_bound_too_small);
+  CHECK_EQ_INT(v.wrong, HUNT_BOUND_BELOW_ERROR);
+  CHECK_EQ_INT(v.worst, 1);
+  CHECK_GE(v.ratio, 10.0);
+  v = judged(&s, with_a_wrong_x);
+  CHECK_EQ_INT(v.wrong, HUNT_BOUND_BELOW_ERROR | HUNT_OMEGA_ABOVE_RULE);
+}
+
+TEST(hunt, finds_a_singular_matrix_that_is_accepted) {
+  hunt_system s = third();
+  s.a[3] = 1.0 / 3.0; /* not singular, as 1/3 was rounded */
+  CHECK(!judged(&s, hunt_by_library).singular);
+  s.a[0] = 4.0;
+  s.a[3] = 0.25;
+  hunt_verdict v = judged(&s, hunt_by_library);
+  CHECK(v.singular && v.accepted == 0 && v.wrong == 0);
+  v = judged(&s, accepting_all);
+  CHECK(v.wrong & HUNT_SINGULAR_ACCEPTED);
+}
+
+TEST(hunt, knows_the_condition_of_what_is_refused) {
+  hunt_system s = third();
+  CHECK(isinf(judged(&s, hunt_by_library).refused_condition));
+  CHECK_NEAR(judged(&s, refusing_all).refused_condition, 2.0, 1e-12);
+  s.b[0] = 0.0; /* a sparse right-hand side is no false alarm */
+  CHECK(isinf(judged(&s, refusing_all).refused_condition));
+}
+
+TEST(hunt, judges_the_system_that_was_solved) {
+  hunt_system s = third();
+  s.a[1] = 2.0; /* not symmetric */
+  for (int use = 0; use < HUNT_USES; use++)
+    for (int k = 0; k < 4; k++) {
+      s.use = use;
+      s.trans = k % 2 ? HONE_TRANS : HONE_NO_TRANS;
+      s.layout = k / 2 ? HONE_ROW_MAJOR : HONE_COL_MAJOR;
+      memcpy(s.old, s.a, sizeof s.old);
+      s.old[0] = 9.0;
+      ct_note("use %d, trans %d, layout %d", use, s.trans, s.layout);
+      const hunt_verdict v = judged(&s, hunt_by_library);
+      CHECK(v.accepted == 2 && v.wrong == 0 && v.ratio > 0.0);
+    }
+}
+
+/* ---- Climbs -------------------------------------------------------------- */
+
+TEST(hunt, a_seed_gives_one_start_and_the_same_moves) {
+  for (uint64_t seed = 1; seed <= 200; seed++) {
+    gallery_rng p = {seed}, q = {seed};
+    hunt_system s, t;
+    int goal, same;
+    hunt_start(&s, &goal, &p);
+    hunt_start(&t, &same, &q);
+    for (int k = 0; k < 30; k++) {
+      hunt_move(&s, goal, &p);
+      hunt_move(&t, same, &q);
+    }
+    ct_note("seed %d", (int)seed);
+    CHECK(goal == same && s.n >= 2 && s.n <= HUNT_MOST_N);
+    CHECK(s.nrhs >= 1 && s.nrhs <= HUNT_MOST_RHS);
+    CHECK_MEM_EQ(&s, &t, sizeof s);
+  }
+}
+
+TEST(hunt, singular_matrices_stay_singular) {
+  int climbs = 0;
+  for (uint64_t seed = 1; seed <= 300; seed++) {
+    gallery_rng rng = {seed};
+    hunt_system s;
+    int goal;
+    hunt_start(&s, &goal, &rng);
+    if (goal != HUNT_SINGULAR)
+      continue;
+    for (int k = 0; k < 100; k++)
+      hunt_move(&s, goal, &rng);
+    exact_system *e = exact_solve(s.n, 0, s.a, s.n, s.b, s.n);
+    ct_note("seed %d", (int)seed);
+    CHECK(exact_singular(e));
+    exact_free(e);
+    climbs++;
+  }
+  CHECK_GE(climbs, 20);
+}
+
+TEST(hunt, prints_what_it_can_read_again) {
+  gallery_rng rng = {5};
+  hunt_system s, t;
+  hunt_verdict v = {.refused_condition = 2.0};
+  int goal;
+  char *text = NULL;
+  size_t size = 0;
+  hunt_start(&s, &goal, &rng);
+  s.use = HUNT_UPDATE;
+  FILE *out = open_memstream(&text, &size);
+  REQUIRE(out != NULL);
+  hunt_print(&s, &v, out);
+  (void)fclose(out);
+  FILE *in = fmemopen(text, size, "r");
+  REQUIRE(in != NULL);
+  CHECK(hunt_read(&t, in));
+  t.any_size = s.any_size;
+  CHECK_MEM_EQ(&s, &t, sizeof s);
+  (void)fclose(in);
+  in = fmemopen(text, size / 2, "r");
+  CHECK(!hunt_read(&t, in));
+  (void)fclose(in);
+  free(text);
+}
+
+TEST(hunt, climbs_towards_larger_errors) {
+  int higher = 0;
+  for (uint64_t seed = 1; seed <= 40; seed++) {
+    hunt_climb start = {.seed = seed}, end = start;
+    hunt_run(&start, 1, hunt_by_library, NULL, NULL);
+    hunt_run(&end, 40, hunt_by_library, NULL, NULL);
+    CHECK_EQ_INT(start.goal, end.goal);
+    CHECK(end.ratio >= start.ratio || end.accepted == 0);
+    higher += end.ratio > start.ratio;
+  }
+  CHECK_GE(higher, 10);
+}
+
+TEST(hunt, counts_what_is_wrong_in_a_climb) {
+  hunt_climb climb = {.seed = 3};
+  char *text = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream(&text, &size);
+  REQUIRE(out != NULL);
+  while (climb.wrong == 0 && climb.seed < 30) {
+    climb = (hunt_climb){.seed = climb.seed + 1};
+    hunt_run(&climb, 20, with_a_bound_too_small, out, NULL);
+  }
+  (void)fclose(out);
+  CHECK_GE((double)climb.wrong, 1.0);
+  CHECK(strstr(text, "BOUND BELOW ERROR") && strstr(text, "--replay 0x"));
+  free(text);
+}
+
+TEST(hunt, finds_nothing_in_a_few_climbs) {
+  for (uint64_t seed = 500; seed < 530; seed++) {
+    hunt_climb climb = {.seed = seed};
+    hunt_run(&climb, 60, hunt_by_library, stdout, NULL);
+    ct_note("seed %d", (int)seed);
+    CHECK_EQ_INT(climb.wrong, 0);
+  }
+}
