@@ -294,8 +294,8 @@ typedef struct hone_report {
   char device[64];                            /* "CPU, 2 threads, avx512" */
   char path[160];            /* "single LU, 3 refinements, GMRES 4 steps" */
   char reason[320];          /* why this call fell back or failed, or empty */
-  int32_t certificate_steps; /* passes over A by which GMRES showed that the
-                                factors tell A from a singular matrix */
+  int32_t certificate_steps; /* passes over A by which deflation showed that
+                                the factors tell A from a singular matrix */
   int32_t structure;         /* HONE_FOUND_... */
   /* If A is singular or nearly so (HONE_SINGULAR, HONE_ILL_CONDITIONED), these
      say where, in the caller's numbering. */

@@ -6,6 +6,7 @@
 #ifndef HONE_ENTRY_NAMES_H
 #define HONE_ENTRY_NAMES_H
 
+#define hone_add_multiple hone_z_add_multiple
 #define hone_apply_inverse hone_z_apply_inverse
 #define hone_arithmetic_coarse hone_z_arithmetic_coarse
 #define hone_band_pays hone_z_band_pays
@@ -20,10 +21,16 @@
 #define hone_certify_transpose hone_z_certify_transpose
 #define hone_climb_columns hone_z_climb_columns
 #define hone_climb_error_suffices hone_z_climb_error_suffices
+#define hone_deflate hone_z_deflate
+#define hone_deflation_correct hone_z_deflation_correct
+#define hone_deflation_entries hone_z_deflation_entries
+#define hone_deflation_make hone_z_deflation_make
+#define hone_deflation_project hone_z_deflation_project
 #define hone_dense_operator hone_z_dense_operator
 #define hone_dense_product hone_z_dense_product
 #define hone_dense_residual hone_z_dense_residual
 #define hone_dense_wide_row hone_z_dense_wide_row
+#define hone_dot hone_z_dot
 #define hone_engine_banded hone_z_engine_banded
 #define hone_engine_cholesky_double hone_z_engine_cholesky_double
 #define hone_engine_diagonal hone_z_engine_diagonal
@@ -55,12 +62,15 @@
 #define hone_largest_at hone_z_largest_at
 #define hone_largest_sum hone_z_largest_sum
 #define hone_max_abs hone_z_max_abs
+#define hone_multiply hone_z_multiply
+#define hone_multiply_accurately hone_z_multiply_accurately
 #define hone_noise_sample hone_z_noise_sample
 #define hone_noise_scaled_norm hone_z_noise_scaled_norm
 #define hone_null_find hone_z_null_find
 #define hone_null_report_zeros hone_z_null_report_zeros
 #define hone_pairs_close hone_z_pairs_close
 #define hone_pairs_open hone_z_pairs_open
+#define hone_policy_deflates hone_z_policy_deflates
 #define hone_policy_ends hone_z_policy_ends
 #define hone_policy_follows hone_z_policy_follows
 #define hone_policy_gmres_steps hone_z_policy_gmres_steps
@@ -72,7 +82,6 @@
 #define hone_probe_draw hone_z_probe_draw
 #define hone_probe_factor hone_z_probe_factor
 #define hone_probe_scratch hone_z_probe_scratch
-#define hone_probe_with_pairs hone_z_probe_with_pairs
 #define hone_refine hone_z_refine
 #define hone_refine_extra_precise hone_z_refine_extra_precise
 #define hone_refined_errors hone_z_refined_errors
@@ -94,7 +103,6 @@
 #define hone_space_entries hone_z_space_entries
 #define hone_space_expand hone_z_space_expand
 #define hone_space_make hone_z_space_make
-#define hone_space_make_behind hone_z_space_make_behind
 #define hone_space_open hone_z_space_open
 #define hone_space_project hone_z_space_project
 #define hone_space_z hone_z_space_z
@@ -103,6 +111,7 @@
 #define hone_structure_sample hone_z_structure_sample
 #define hone_structure_symmetric hone_z_structure_symmetric
 #define hone_sum_abs hone_z_sum_abs
+#define hone_sum_of_squares hone_z_sum_of_squares
 #define hone_take_signs hone_z_take_signs
 #define hone_view_inspect hone_z_view_inspect
 

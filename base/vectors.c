@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sums, maxima and signs of vectors, in double precision; see vectors.h. A
-   device waits between two of its calls while these loops run, so that short
-   vectors are treated without the cost of entering vector instructions. */
+/* Sums, maxima, signs and products of vectors, in double precision; see
+   vectors.h. A device waits between two of its calls while these loops run, so
+   that short vectors are treated without the cost of entering vector
+   instructions. */
 #include "base/vectors.h"
 
 #include "base/base.h"
@@ -79,4 +80,28 @@ double hone_largest_sum(int64_t n, const double *v) {
   for (int64_t i = 0; i < n; i++)
     max = v[i] <= max ? max : v[i]; /* NaN is kept */
   return isfinite(max) ? max : DBL_MAX;
+}
+
+HONE_VECTOR hone_entry hone_dot(int64_t n, const hone_entry *restrict a,
+                                const hone_entry *restrict b) {
+  hone_entry s = 0.0;
+#pragma omp simd reduction(+ : s)
+  for (int64_t i = 0; i < n; i++)
+    s += hone_conj(a[i]) * b[i];
+  return s;
+}
+
+HONE_VECTOR double hone_sum_of_squares(int64_t n, const hone_entry *v) {
+  double s = 0.0;
+#pragma omp simd reduction(+ : s)
+  for (int64_t i = 0; i < n; i++)
+    s += hone_real(hone_conj(v[i]) * v[i]);
+  return s;
+}
+
+HONE_VECTOR void hone_add_multiple(int64_t n, hone_entry by,
+                                   const hone_entry *restrict x,
+                                   hone_entry *restrict y) {
+  for (int64_t i = 0; i < n; i++)
+    y[i] += by * x[i];
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sums, maxima and signs of vectors, in double precision, for the condition
-   estimate. */
+/* Sums, maxima, signs and products of vectors, in double precision. */
 #ifndef HONE_VECTORS_H
 #define HONE_VECTORS_H
 
@@ -28,5 +27,15 @@ bool hone_take_signs(int64_t n, const hone_entry *v, hone_entry *sign);
 /* Returns the largest of n sums of magnitudes, or DBL_MAX if it is not finite.
  */
 double hone_largest_sum(int64_t n, const double *v);
+
+/* Returns a^T b; complex: a^H b. */
+hone_entry hone_dot(int64_t n, const hone_entry *restrict a,
+                    const hone_entry *restrict b);
+
+double hone_sum_of_squares(int64_t n, const hone_entry *v);
+
+/* y = y + by x */
+void hone_add_multiple(int64_t n, hone_entry by, const hone_entry *restrict x,
+                       hone_entry *restrict y);
 
 #endif

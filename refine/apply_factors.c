@@ -3,14 +3,40 @@
 
      v = C inv(M) R v,    r = b - op(A) x
 
-   Next to read: gmres.h for the pairs that the factors may be applied with. */
+   Next to read: deflation.h and gmres.h for what the factors may be applied
+   with. */
 #include "refine/refine.h"
 #include "refine/scale.h"
 
 #include <math.h>
+#include <string.h>
+
+/* v = inv(N) v for k columns, N being the factors with their deflation. size,
+   if not NULL, receives the largest entry that any part of a column had. */
+static int apply_factors(const hone_factored *f, bool in_double, bool trans,
+                         int64_t k, hone_entry *v, int64_t ldv, double *size) {
+  const hone_deflation *d = f->deflation;
+  hone_entry coefficient[HONE_SOLVE_COLUMNS][HONE_DEFLATED_MOST];
+  for (int64_t c = 0; d != NULL && c < k; c++)
+    hone_deflation_project(d, trans, v + c * ldv, coefficient[c]);
+  int st = in_double && f->engine->apply
+               ? f->engine->apply(f->self, trans, k, v, ldv)
+               : f->engine->solve(f->self, trans, k, v, ldv);
+  for (int64_t c = 0; st == HONE_OK && c < k; c++) {
+    hone_entry *vc = v + c * ldv;
+    if (size)
+      size[c] = hone_max_abs(f->a->n, vc);
+    if (d == NULL)
+      continue;
+    hone_deflation_correct(d, trans, coefficient[c], vc);
+    if (size)
+      size[c] = fmax(size[c], hone_max_abs(f->a->n, vc));
+  }
+  return st;
+}
 
 /* v = P v of gmres.h for k columns. With the other transpose, about which the
-   pairs say nothing, v = inv(M) v in double arithmetic. */
+   pairs say nothing, v = inv(N) v in double arithmetic. */
 static int apply_with_space(const hone_factored *f, bool trans, int64_t k,
                             hone_entry *v, int64_t ldv) {
   const hone_space *space = f->space;
@@ -23,8 +49,7 @@ static int apply_with_space(const hone_factored *f, bool trans, int64_t k,
       hone_space_project(space, v + c * ldv, coefficient[c]);
     e[c] = hone_scale_in(n, NULL, v + c * ldv, v + c * ldv);
   }
-  int st = f->engine->apply ? f->engine->apply(f->self, trans, k, v, ldv)
-                            : f->engine->solve(f->self, trans, k, v, ldv);
+  int st = apply_factors(f, true, trans, k, v, ldv, NULL);
   for (int64_t c = 0; st == HONE_OK && c < k; c++) {
     hone_scale_out(n, NULL, e[c], v + c * ldv);
     if (pairs)
@@ -45,7 +70,7 @@ int hone_apply_inverse(const hone_factored *f, bool scaled, bool trans,
   for (int64_t c = 0; c < k; c++)
     e[c] = hone_scale_in(n, in, v + c * ldv, v + c * ldv);
   int st = f->space ? apply_with_space(f, trans, k, v, ldv)
-                    : f->engine->solve(f->self, trans, k, v, ldv);
+                    : apply_factors(f, false, trans, k, v, ldv, size);
   if (st != HONE_OK)
     return st;
   for (int64_t c = 0; c < k; c++) {
@@ -53,7 +78,7 @@ int hone_apply_inverse(const hone_factored *f, bool scaled, bool trans,
     if (shift)
       e[c] += shift[c];
     if (size)
-      size[c] = hone_shift(hone_max_abs(n, vc), -e[c]);
+      size[c] = hone_shift(f->space ? hone_max_abs(n, vc) : size[c], -e[c]);
     hone_scale_out(n, out, e[c], vc);
   }
   return HONE_OK;
@@ -74,4 +99,66 @@ bool hone_residual(const hone_factored *f, bool trans, const hone_entry *x,
                                   .den = (double *const[]){den}};
   f->a->op->residual(&pass, f->pool);
   return false;
+}
+
+/* p_c = op(A) x_c for k columns on the engine's copy of A. work: 2 n. Returns
+   false if the engine fails. */
+static bool multiply_on_device(const hone_factored *f, bool trans, int64_t k,
+                               const hone_entry *x, hone_entry *p,
+                               hone_entry *work) {
+  const int64_t n = f->a->n;
+  hone_entry *zero = work;
+  double *den = (double *)(work + n);
+  memset(zero, 0, (size_t)n * sizeof *zero);
+  for (int64_t c = 0; c < k; c++) {
+    if (f->engine->residual(f->self, f->a, trans, x + c * n, zero, p + c * n,
+                            den) != HONE_OK)
+      return false;
+    for (int64_t i = 0; i < n; i++)
+      p[c * n + i] = -p[c * n + i];
+  }
+  return true;
+}
+
+int hone_multiply(const hone_factored *f, bool trans, int64_t k,
+                  const hone_entry *v, hone_entry *p, hone_entry *work) {
+  int passes = (int)k;
+  const int64_t n = f->a->n;
+  const hone_scaling *s = f->scaling;
+  const int *in = trans ? s->row_exp : s->col_exp;
+  const int *out = trans ? s->col_exp : s->row_exp;
+  if (s->used) {
+    for (int64_t c = 0; c < k; c++)
+      hone_scale_by(n, in, 1, 0, v + c * n, work + c * n);
+    v = work;
+  }
+  if (!f->use_copy ||
+      !multiply_on_device(f, trans, k, v, p, work + HONE_PROBES * n)) {
+    f->a->op->product(f->a, f->pool, trans, k, v, p);
+    passes = 1;
+  }
+  for (int64_t c = 0; s->used && c < k; c++)
+    hone_scale_by(n, out, 1, 0, p + c * n, p + c * n);
+  return passes;
+}
+
+int hone_multiply_accurately(const hone_factored *f, bool trans, int k,
+                             const hone_entry *v, hone_entry *p,
+                             hone_entry *work) {
+  const int64_t n = f->a->n;
+  const hone_scaling *s = f->scaling;
+  hone_entry *x = work, *zero = work + n;
+  double *den = (double *)(work + 2 * n);
+  memset(zero, 0, (size_t)n * sizeof *zero);
+  for (int c = 0; c < k; c++) {
+    for (int64_t i = 0; i < n; i++)
+      x[i] = -v[c * n + i];
+    if (s->used)
+      hone_scale_by(n, trans ? s->row_exp : s->col_exp, 1, 0, x, x);
+    (void)hone_residual(f, trans, x, zero, p + c * n, den);
+    if (s->used)
+      hone_scale_by(n, trans ? s->col_exp : s->row_exp, 1, 0, p + c * n,
+                    p + c * n);
+  }
+  return k;
 }

@@ -142,15 +142,10 @@ static int refine_uncertain(hone_climb *c, int r, hone_refinement *ctx) {
 static int certify_columns(hone_climb *c, int r, hone_refinement *ctx) {
   const hone_certificate *certificate = &c->ladder->rung[r].certificate;
   const double start = hone_now_s();
-  hone_space space;
   int st = HONE_OK;
   if (!certificate->nonsingular) /* no bound can be had */
     return HONE_OK;
   ctx->f.space = NULL; /* the bounds are those of the factors as certified */
-  if (certificate->contraction[c->trans].pairs > 0) {
-    space = c->ladder->space[c->trans];
-    ctx->f.space = &space;
-  }
   if (c->ladder->request.max_iterations ==
       0) /* as many corrections again are allowed */
     ctx->max_corrections *= 2;
@@ -181,17 +176,6 @@ static int64_t count_not_accepted(const hone_climb *c) {
   for (int64_t i = 0; i < c->m; i++)
     not_accepted += c->columns[i].state != HONE_COLUMN_ACCEPTED;
   return not_accepted;
-}
-
-/* The space with which a solve on rung r begins: the pairs of its certificate,
-   or an empty space in the room behind the pairs of another's. */
-static hone_space begin_space(const hone_climb *c, int r) {
-  const hone_ladder *ladder = c->ladder;
-  const int kept = ladder->space_rung >= 0 ? ladder->space[c->trans].count : 0;
-  if (ladder->space_rung == r && kept > 0)
-    return ladder->space[c->trans];
-  return hone_space_make_behind(ladder->n, c->trans,
-                                ladder->pairs_memory[c->trans], kept);
 }
 
 /* Takes the iterate of the smallest normwise error, the last or the best one,
@@ -246,7 +230,7 @@ static int refine_on(hone_climb *c, int r, int steps, bool again) {
   double start = hone_now_s();
   hone_space space;
   if (steps > 0) {
-    space = begin_space(c, r);
+    space = hone_space_make(ladder->n, c->trans, ladder->pairs_memory);
     ctx.f.space = &space;
     ctx.max_corrections = steps;
   }
@@ -265,10 +249,8 @@ static int refine_on(hone_climb *c, int r, int steps, bool again) {
 }
 
 /* Uses the factors of rung r as far as they go: refinement and, where that is
-   too slow, GMRES. Where the certificate needed GMRES already, GMRES is used at
-   once, unless it does not pay for so many columns and there is a rung above.
-   *left: the columns not accepted. *skipped: the rung was not used. */
-static int use_rung(hone_climb *c, int r, int64_t *left, bool *skipped) {
+   too slow, GMRES. *left: the columns not accepted. */
+static int use_rung(hone_climb *c, int r, int64_t *left) {
   hone_ladder *ladder = c->ladder;
   const hone_rung *rung = &ladder->rung[r];
   int64_t gmres_candidates = 0;
@@ -278,18 +260,6 @@ static int use_rung(hone_climb *c, int r, int64_t *left, bool *skipped) {
     int st = hone_ladder_certify_transpose(ladder, r, c->report);
     if (st != HONE_OK)
       return st;
-  }
-  if (rung->certificate.contraction[c->trans].pairs > 0) {
-    const bool gmres_is_last_resort =
-        *skipped || hone_ladder_successor(ladder, r) >= ladder->rung_count;
-    steps = hone_ladder_gmres_steps(
-        ladder, r, c->trans, gmres_is_last_resort ? 1 : *left, c->report);
-    *skipped = steps == 0;
-    if (steps == 0) {
-      hone_ladder_add_reason(c->report, rung->engine->name,
-                             "GMRES does not pay for so many columns");
-      return HONE_OK;
-    }
   }
   for (bool again = false;; again = true) {
     int st = refine_on(c, r, steps, again);
@@ -302,8 +272,7 @@ static int use_rung(hone_climb *c, int r, int64_t *left, bool *skipped) {
                        &gmres_candidates);
     if (st != HONE_OK || gmres_candidates == 0 || steps > 0)
       return st;
-    steps = hone_ladder_gmres_steps(ladder, r, c->trans, gmres_candidates,
-                                    c->report);
+    steps = hone_ladder_gmres_steps(ladder, r, gmres_candidates, c->report);
     if (steps == 0)
       return st;
   }
@@ -325,17 +294,18 @@ static int find_start_rung(hone_ladder *ladder, hone_report *report, int *r) {
 int hone_climb_columns(hone_climb *c) {
   hone_ladder *ladder = c->ladder;
   int r, st = find_start_rung(ladder, c->report, &r);
-  bool skipped = false;
   if (st != HONE_OK)
     return st;
   for (;;) {
-    const int from = r;
     int64_t left;
-    st = use_rung(c, r, &left, &skipped);
+    st = use_rung(c, r, &left);
     if (st == HONE_INTERRUPTED)
       return st;
     if (left == 0)
       return HONE_OK;
+    if (st == HONE_OK && !ladder->factors_stale &&
+        ladder->rung[r].certificate.singular)
+      return HONE_OK; /* no other factors do better */
     if (ladder->factors_stale) {
       st = hone_ladder_refactor(ladder, c->report);
       r = ladder->start_rung;
@@ -348,11 +318,7 @@ int hone_climb_columns(hone_climb *c) {
     } else {
       return st;
     }
-    if (st != HONE_OK && st != HONE_CANCELLED && skipped &&
-        ladder->rung[from].state == HONE_RUNG_READY)
-      return use_rung(c, from, &left, &skipped); /* better than no solution */
     if (st != HONE_OK)
       return st;
-    skipped = false;
   }
 }

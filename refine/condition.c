@@ -15,6 +15,9 @@
 #include <math.h>
 #include <string.h>
 
+/* The rcond estimated is below this part of that of other factors hardly ever.
+ */
+static const double CERTAINLY = 0.5;
 enum {
   GRADIENT_STEPS = 3,
   POWERS = 8, /* of E, at most */
@@ -108,20 +111,27 @@ static int estimate_condition(const hone_certify_job *job,
 }
 
 int hone_certify(const hone_certify_job *job, hone_certificate *out) {
-  hone_factored alone = *job->f;
+  hone_factored f = *job->f;
   hone_contraction *contraction = &out->contraction[0];
-  hone_probing probing = {.f = &alone,
+  hone_probing probing = {.f = &f,
                           .seed = *job->seed,
                           .scratch = job->scratch,
-                          .pairs_follow = job->f->space != NULL,
+                          .deflation_follows = job->deflation != NULL,
                           .inverse = true};
-  alone.space = NULL;
   out->contraction[1].tried = false;
   out->contraction[1].power = 0;
+  double least = HONE_INF; /* ||S z|| / ||z||, in 1-norms */
+  out->singular = false;
   int st = hone_probe(&probing, POWERS, contraction);
-  if (st == HONE_OK && contraction->power == 0 && job->f->space) {
-    probing.f = job->f;
-    st = hone_probe_with_pairs(&probing, contraction);
+  if (st == HONE_OK && contraction->power == 0 && job->deflation != NULL) {
+    st =
+        hone_deflate(&f, job->scratch, &probing.passes, job->deflation, &least);
+    out->singular = least < HONE_EPS * job->norm1_scaled;
+    if (st == HONE_OK && job->deflation->count > 0 && !out->singular) {
+      f.deflation = job->deflation;
+      probing.deflation_follows = false;
+      st = hone_probe(&probing, POWERS, contraction);
+    }
   }
   *job->seed = probing.seed;
   out->passes = probing.passes;
@@ -130,25 +140,24 @@ int hone_certify(const hone_certify_job *job, hone_certificate *out) {
   out->rcond = out->rcond_scaled = 0.0;
   if (st == HONE_OK) {
     hone_certify_job estimated = *job;
-    estimated.f = contraction->pairs > 0 ? job->f : &alone;
+    estimated.f = &f;
     st = estimate_condition(&estimated, &probing, out);
+  }
+  if (out->singular) {
+    out->rcond_scaled = fmin(out->rcond_scaled, least / job->norm1_scaled);
+    out->rcond = fmin(out->rcond, out->rcond_scaled);
   }
   /* With a smaller rcond_scaled, double precision does not resolve S. */
   out->nonsingular = contraction->power > 0 && out->rcond_scaled >= HONE_EPS;
+  out->singular = out->singular || (contraction->power > 0 &&
+                                    out->rcond_scaled < CERTAINLY * HONE_EPS);
   return st;
 }
 
 int hone_certify_transpose(const hone_certify_job *job, hone_certificate *out) {
-  hone_factored alone = *job->f;
-  hone_contraction *contraction = &out->contraction[1];
   hone_probing probing = {
-      .f = &alone, .trans = true, .seed = *job->seed, .scratch = job->scratch};
-  alone.space = NULL;
-  int st = hone_probe(&probing, POWERS, contraction);
-  if (st == HONE_OK && contraction->power == 0 && job->f->space) {
-    probing.f = job->f;
-    st = hone_probe_with_pairs(&probing, contraction);
-  }
+      .f = job->f, .trans = true, .seed = *job->seed, .scratch = job->scratch};
+  int st = hone_probe(&probing, POWERS, &out->contraction[1]);
   *job->seed = probing.seed;
   out->passes += probing.passes;
   return st;

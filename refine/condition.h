@@ -20,6 +20,11 @@ typedef struct hone_certificate {
   /* True if a power of E contracts, so that S is not singular, and the
      condition is one that double precision resolves. */
   bool nonsingular;
+  /* True if no factors in double precision would tell S from a singular
+     matrix: a vector z has ||S z||_1 < eps ||S||_1 ||z||_1, or the factors
+     contract and yet the condition is not one that double precision
+     resolves. */
+  bool singular;
 } hone_certificate;
 
 /* r = b - op(A) x and den = |op(A)| |x| + |b| in double-double, computed by the
@@ -28,7 +33,8 @@ typedef struct hone_certificate {
 bool hone_residual(const hone_factored *f, bool trans, const hone_entry *x,
                    const hone_entry *b, hone_entry *r, double *den);
 
-/* v = inv(A) v or inv(A^T) v by the factors of S, for k <= 64 columns; with
+/* v = inv(A) v or inv(A^T) v by the factors of S, their deflation and the pairs
+   of their space, for k <= 64 columns; with
    scaled, v = inv(S) v or inv(S^T) v instead. The v passed in stands for
    2^-shift[c] v (shift NULL: for v itself). size, if not NULL, receives for
    each column the largest entry of inv(C) v, the solution in scaled
@@ -37,14 +43,26 @@ int hone_apply_inverse(const hone_factored *f, bool scaled, bool trans,
                        int64_t k, hone_entry *v, int64_t ldv, const int *shift,
                        double *size);
 
+/* p_c = op(S) v_c in plain double for k <= HONE_PROBES columns; work:
+   (HONE_PROBES + 2) n entries. Returns the number of passes over A: a device
+   makes one for each column. */
+int hone_multiply(const hone_factored *f, bool trans, int64_t k,
+                  const hone_entry *v, hone_entry *p, hone_entry *work);
+/* The same in double-double, rounded once, for where v is nearly a null vector.
+   work: 3 n entries. */
+int hone_multiply_accurately(const hone_factored *f, bool trans, int k,
+                             const hone_entry *v, hone_entry *p,
+                             hone_entry *work);
+
 /* The input of hone_certify. */
 typedef struct hone_certify_job {
-  const hone_factored *f; /* its space is NULL, or empty: pairs are then made
-                             where the factors alone do not contract */
-  double norm1;           /* ||A||_1 */
-  double norm1_scaled;    /* ||S||_1 */
-  hone_entry *scratch;    /* hone_certify_scratch(n) entries */
-  uint64_t *seed;         /* the draw; advanced */
+  const hone_factored *f; /* without deflation */
+  /* Is made where the factors alone do not contract; NULL: it is not tried. */
+  hone_deflation *deflation;
+  double norm1;        /* ||A||_1 */
+  double norm1_scaled; /* ||S||_1 */
+  hone_entry *scratch; /* hone_certify_scratch(n) entries */
+  uint64_t *seed;      /* the draw; advanced */
 } hone_certify_job;
 
 /* Certifies the factors and estimates the condition of S and of A. out->

@@ -3,6 +3,8 @@
    Next to read: gmres.h for the method, gmres_pairs.c for its use. */
 #include "refine/gmres.h"
 
+#include "base/vectors.h"
+
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -13,22 +15,14 @@ static const double DEPENDENT_PART = 1e-8;
 
 int64_t hone_space_entries(int64_t n) { return 2 * n * HONE_SPACE_PAIRS; }
 
-hone_space hone_space_make_behind(int64_t n, bool trans, hone_entry *memory,
-                                  int used) {
-  return (hone_space){.n = n,
-                      .trans = trans,
-                      .max_pairs = HONE_SPACE_PAIRS - used,
-                      .z = memory + n * used,
-                      .c = memory + n * (HONE_SPACE_PAIRS + used)};
-}
-
 hone_space hone_space_make(int64_t n, bool trans, hone_entry *memory) {
-  return hone_space_make_behind(n, trans, memory, 0);
+  return (hone_space){
+      .n = n, .trans = trans, .z = memory, .c = memory + n * HONE_SPACE_PAIRS};
 }
 
 int hone_space_open(hone_space *space) {
   const int at = space->count + space->open;
-  if (space->open >= HONE_SPACE_OPEN || at >= space->max_pairs)
+  if (space->open >= HONE_SPACE_OPEN || at >= HONE_SPACE_PAIRS)
     return -1;
   const size_t bytes = (size_t)space->n * sizeof(hone_entry);
   memset(hone_space_z(space, at), 0, bytes);
@@ -45,23 +39,6 @@ hone_entry *hone_space_c(const hone_space *space, int at) {
   return space->c + (int64_t)at * space->n;
 }
 
-HONE_VECTOR static hone_entry dot(int64_t n, const hone_entry *restrict a,
-                                  const hone_entry *restrict b) {
-  hone_entry s = 0.0;
-#pragma omp simd reduction(+ : s)
-  for (int64_t i = 0; i < n; i++)
-    s += hone_conj(a[i]) * b[i];
-  return s;
-}
-
-/* y = y + m x */
-HONE_VECTOR static void axpy(int64_t n, hone_entry m,
-                             const hone_entry *restrict x,
-                             hone_entry *restrict y) {
-  for (int64_t i = 0; i < n; i++)
-    y[i] += m * x[i];
-}
-
 HONE_VECTOR static void scale(int64_t n, double m, hone_entry *restrict v) {
   for (int64_t i = 0; i < n; i++)
     v[i] *= m;
@@ -69,21 +46,21 @@ HONE_VECTOR static void scale(int64_t n, double m, hone_entry *restrict v) {
 
 /* ||v||_2, for a c that was scaled near 1, or a z; Inf for a z out of range. */
 static double norm(int64_t n, const hone_entry *v) {
-  return sqrt(hone_real(dot(n, v, v)));
+  return sqrt(hone_real(hone_dot(n, v, v)));
 }
 
 void hone_space_project(const hone_space *space, hone_entry *v,
                         hone_entry *coefficient) {
   for (int i = 0; i < space->count; i++) { /* modified Gram-Schmidt */
-    coefficient[i] = dot(space->n, hone_space_c(space, i), v);
-    axpy(space->n, -coefficient[i], hone_space_c(space, i), v);
+    coefficient[i] = hone_dot(space->n, hone_space_c(space, i), v);
+    hone_add_multiple(space->n, -coefficient[i], hone_space_c(space, i), v);
   }
 }
 
 void hone_space_expand(const hone_space *space, const hone_entry *coefficient,
                        hone_entry *v) {
   for (int i = 0; i < space->count; i++)
-    axpy(space->n, coefficient[i], hone_space_z(space, i), v);
+    hone_add_multiple(space->n, coefficient[i], hone_space_z(space, i), v);
 }
 
 static double largest_abs(int64_t n, const hone_entry *v) {
@@ -99,14 +76,14 @@ static void orthogonalize(const hone_space *space, hone_entry *z,
   hone_entry coefficient[HONE_SPACE_PAIRS];
   hone_space_project(space, c, coefficient);
   for (int i = 0; i < space->count; i++)
-    axpy(space->n, -coefficient[i], hone_space_z(space, i), z);
+    hone_add_multiple(space->n, -coefficient[i], hone_space_z(space, i), z);
 }
 
 bool hone_space_add(hone_space *space, hone_entry *z, hone_entry *c) {
   const int64_t n = space->n;
   const int at = space->count;
   const double size = largest_abs(n, c);
-  if (at >= space->max_pairs || !(size >= DBL_MIN) || !(size <= DBL_MAX))
+  if (at >= HONE_SPACE_PAIRS || !(size >= DBL_MIN) || !(size <= DBL_MAX))
     return false;
   const int e = -ilogb(size);
   for (int64_t i = 0; i < n; i++) { /* powers of two keep both exact */

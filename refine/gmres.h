@@ -31,10 +31,9 @@ enum {
 
 typedef struct hone_space {
   int64_t n;
-  bool trans;    /* the pairs satisfy S^T z = c instead */
-  int max_pairs; /* room for so many pairs */
-  int count; /* complete pairs; open ones follow, which wait for their product
-              */
+  bool trans; /* the pairs satisfy S^T z = c instead */
+  int count;  /* complete pairs; open ones follow, which wait for their product
+               */
   int open;
   hone_entry *z, *c; /* n x max_pairs each, borrowed; z NULL: no space */
 } hone_space;
@@ -44,9 +43,6 @@ int64_t hone_space_entries(int64_t n);
 
 /* Makes an empty space of S or S^T in this memory. */
 hone_space hone_space_make(int64_t n, bool trans, hone_entry *memory);
-/* Makes one in the room that 'used' pairs leave in this memory. */
-hone_space hone_space_make_behind(int64_t n, bool trans, hone_entry *memory,
-                                  int used);
 
 /* Opens a pair, with both vectors zero, and returns its index; -1 if there is
    no room. Open pairs are given back, or become complete by hone_space_add,

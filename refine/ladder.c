@@ -37,12 +37,18 @@ static int64_t vector_bytes(const hone_operator *op, int64_t n) {
          scratch_entries(op, n) * (int64_t)sizeof(hone_entry);
 }
 
+/* The rows of a rung's certificate, and its deflation. */
+static int64_t certificate_bytes(int64_t n) {
+  return 2 * n * (int64_t)sizeof(double) +
+         hone_deflation_entries(n) * (int64_t)sizeof(hone_entry);
+}
+
 int64_t hone_ladder_bytes(const hone_operator *op, int64_t n, int64_t nrhs,
                           bool extra) {
   int64_t columns = HONE_MIN(nrhs, (int64_t)HONE_SOLVE_COLUMNS);
-  return vector_bytes(op, n) + 2 * n * (int64_t)sizeof(double) + /* rows */
+  return vector_bytes(op, n) + certificate_bytes(n) +
          (hone_ladder_workspace_entries(n, columns, extra) +
-          2 * hone_space_entries(n)) *
+          hone_space_entries(n)) *
              (int64_t)sizeof(hone_entry);
 }
 
@@ -56,8 +62,7 @@ int hone_ladder_create(hone_ladder *ladder, const hone_operator *op, int64_t n,
                           .watch = watch,
                           .request = *request,
                           .rung_count = count,
-                          .copy_rung = -1,
-                          .space_rung = -1};
+                          .copy_rung = -1};
   for (int r = 0; r < count; r++) {
     ladder->rung[r].engine = steps[r].engine;
     ladder->rung[r].choices = request->choices;
@@ -82,6 +87,7 @@ int hone_ladder_create(hone_ladder *ladder, const hone_operator *op, int64_t n,
 static void destroy_rung(hone_ladder *ladder, hone_rung *rung) {
   hone_mem_put(ladder->mem, rung->rows);
   rung->rows = NULL;
+  rung->deflation.count = 0;
   if (rung->self != NULL)
     rung->engine->destroy(rung->self, ladder->mem);
   if (rung == &ladder->rung[HONE_MAX(ladder->copy_rung, 0)])
@@ -93,11 +99,10 @@ static void destroy_rung(hone_ladder *ladder, hone_rung *rung) {
 void hone_ladder_destroy(hone_ladder *ladder) {
   for (int r = 0; r < ladder->rung_count; r++)
     destroy_rung(ladder, &ladder->rung[r]);
-  hone_mem_put(ladder->mem, ladder->pairs_memory[0]);
-  hone_mem_put(ladder->mem, ladder->pairs_memory[1]);
+  hone_mem_put(ladder->mem, ladder->pairs_memory);
   hone_mem_put(ladder->mem, ladder->workspace);
   hone_mem_put(ladder->mem, ladder->vectors);
-  ladder->pairs_memory[0] = ladder->pairs_memory[1] = ladder->workspace = NULL;
+  ladder->pairs_memory = ladder->workspace = NULL;
   ladder->vectors = NULL;
 }
 
@@ -180,12 +185,15 @@ static int inspect(hone_ladder *ladder, bool keep_scaling,
 /* Rungs ------------------------------------------------------------------ */
 
 hone_factored hone_ladder_factored_by(const hone_ladder *ladder, int r) {
-  return (hone_factored){.engine = ladder->rung[r].engine,
-                         .self = ladder->rung[r].self,
-                         .a = &ladder->a,
-                         .scaling = &ladder->scaling,
-                         .pool = ladder->pool,
-                         .use_copy = ladder->copy_rung == r};
+  const hone_rung *rung = &ladder->rung[r];
+  return (hone_factored){
+      .engine = rung->engine,
+      .self = rung->self,
+      .a = &ladder->a,
+      .scaling = &ladder->scaling,
+      .pool = ladder->pool,
+      .use_copy = ladder->copy_rung == r,
+      .deflation = rung->deflation.count > 0 ? &rung->deflation : NULL};
 }
 
 /* Says why the factors cannot be used; NULL if they can. */
@@ -221,8 +229,7 @@ static int create(hone_ladder *ladder, int r) {
                                      .why = ladder->why,
                                      .why_size = sizeof ladder->why};
   ladder->why[0] = '\0';
-  rung->rows =
-      hone_mem_get(ladder->mem, 2 * (size_t)ladder->n * sizeof *rung->rows);
+  rung->rows = hone_mem_get(ladder->mem, (size_t)certificate_bytes(ladder->n));
   if (rung->rows == NULL)
     return HONE_NO_MEMORY;
   int st = rung->engine->create(&rung->self, &config);
@@ -324,7 +331,9 @@ static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
   rung->factored = true;
   if (why != NULL)
     hone_ladder_add_reason(report, rung->engine->name, why);
-  bool last = r == ladder->rung_count - 1 || hone_engine_direct(rung->engine);
+  bool last =
+      r == ladder->rung_count - 1 || hone_engine_direct(rung->engine) ||
+      (why != NULL && breakdown(rung) == NULL && rung->certificate.singular);
   if (breakdown(rung) == NULL && (last || why == NULL)) {
     rung->state = HONE_RUNG_READY;
     rung->set_aside = false;
@@ -393,7 +402,7 @@ static int start_matrix(hone_ladder *ladder, hone_report *report) {
   if (ladder->a.op->start != NULL)
     ladder->a.op->start(&ladder->a, ladder->pool);
   const int r = ladder->start_rung = ladder->lowest_rung;
-  ladder->copy_rung = ladder->space_rung = -1;
+  ladder->copy_rung = -1;
   st = HONE_NO_DEVICE;
   const hone_engine *first = ladder->rung[r].engine;
   if (first->resident != NULL && create(ladder, r) == HONE_OK &&
@@ -438,8 +447,7 @@ int hone_ladder_update(hone_ladder *ladder, const hone_matrix *a,
   ladder->structure =
       (hone_structure){.lower = ladder->n - 1, .upper = ladder->n - 1};
   ladder->inspected = ladder->refuted = false;
-  ladder->copy_rung = ladder->space_rung =
-      -1; /* the copy and the pairs are those of the earlier matrix */
+  ladder->copy_rung = -1; /* the copy is that of the earlier matrix */
   int st = inspect(ladder, true, report);
   if (st != HONE_OK) {
     ladder->factored = false;

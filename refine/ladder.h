@@ -30,8 +30,10 @@ typedef struct hone_rung {
   bool not_applicable; /* the engine is not for matrices of this structure */
   bool factored_unscaled; /* factored already, without scaling, which proved to
                              be right */
-  double *rows;           /* 2 n: for the contractions of the certificate */
-  hone_account account;   /* set by engines that keep an account */
+  double *rows; /* 2 n: for the contractions of the certificate; the vectors of
+                   the deflation follow */
+  hone_deflation deflation; /* of the factors for the present matrix */
+  hone_account account;     /* set by engines that keep an account */
   hone_factor_info info;
   hone_certificate certificate;
 } hone_rung;
@@ -46,6 +48,7 @@ typedef struct hone_request {
   bool deterministic; /* random probes are drawn from the bits of A */
   int gmres_steps; /* GMRES steps per rung; 0: derived from the costs at order
                       n; -1: none */
+  int deflation;   /* 0: where it pays at order n; 1: everywhere; -1: never */
   int64_t block;   /* columns of a block column; 0: the device chooses */
   hone_choices choices; /* for a GPU */
   int64_t columns;      /* right-hand sides to come; 0: not known */
@@ -79,14 +82,8 @@ typedef struct hone_ladder {
      8 n. */
   hone_entry *workspace;
   int64_t workspace_columns;
-  /* Memory of the pairs of GMRES for S, and for S^T, so that no solve depends
-     on those before it; NULL until first needed. */
-  hone_entry *pairs_memory[2];
-  /* The pairs that the certificates of rung space_rung needed, for S and for
-     S^T, at the beginning of that memory. */
-  hone_space space[2];
-  int space_rung; /* -1: none */
-  uint64_t seed;  /* of the random probes */
+  hone_entry *pairs_memory; /* of GMRES; NULL until first needed */
+  uint64_t seed;            /* of the random probes */
   /* Accurate factors could not tell A from a singular matrix: no x is accepted,
      whatever other factors say. */
   bool refuted;
@@ -156,8 +153,8 @@ hone_factored hone_ladder_factored_by(const hone_ladder *ladder, int r);
 /* GMRES steps that may be made on rung r for so many columns before the next
    rung is cheaper; 0 if there are none, or if there is no memory for them (the
    report then says so). */
-int hone_ladder_gmres_steps(hone_ladder *ladder, int r, bool trans,
-                            int64_t columns, hone_report *report);
+int hone_ladder_gmres_steps(hone_ladder *ladder, int r, int64_t columns,
+                            hone_report *report);
 /* Certifies that the factors of rung r distinguish S from a singular matrix, if
    they do, and estimates the condition number. */
 int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report);

@@ -24,62 +24,49 @@ void hone_ladder_draw(hone_ladder *ladder) {
   ladder->seed = seed;
 }
 
-/* Lets rung r have the pairs. A rung whose factors are good only with
-   the pairs that it held there is not used again. */
-static void give_space_to(hone_ladder *ladder, int r) {
-  if (ladder->space_rung >= 0) {
-    hone_rung *rung = &ladder->rung[ladder->space_rung];
-    if (rung->certificate.contraction[0].pairs > 0)
-      rung->state = HONE_RUNG_USELESS;
-    rung->certificate.contraction[1].tried = false;
-  }
-  ladder->space[0].count = ladder->space[1].count = 0;
-  ladder->space_rung = r;
-}
-
-/* The input for a certificate of rung r; *f: the factors. Where GMRES pays for
-   so many columns, f gets a space to make pairs in. */
-static hone_certify_job make_job(hone_ladder *ladder, int r, bool trans,
-                                 int64_t columns, hone_factored *f,
-                                 hone_report *report) {
-  *f = hone_ladder_factored_by(ladder, r);
-  if (hone_ladder_gmres_steps(ladder, r, trans, columns, report) > 0) {
-    if (ladder->space_rung != r)
-      give_space_to(ladder, r);
-    ladder->space[trans] =
-        hone_space_make(ladder->n, trans, ladder->pairs_memory[trans]);
-    f->space = &ladder->space[trans];
-  }
-  return (hone_certify_job){.f = f,
-                            .norm1 = ladder->norm1,
-                            .norm1_scaled = ladder->inspection.norm1,
-                            .scratch = ladder->scratch,
-                            .seed = &ladder->seed};
+/* Returns the deflation that the certificate of rung r may use, empty; NULL if
+   there is none. */
+static hone_deflation *begin_deflation(hone_ladder *ladder, int r) {
+  hone_rung *rung = &ladder->rung[r];
+  rung->deflation.count = 0;
+  const int64_t n =
+      ladder->request.deflation > 0 ? HONE_DEFLATION_FROM : ladder->n;
+  if (ladder->request.deflation < 0 ||
+      !hone_policy_deflates(n, rung->engine->precision, ladder->factors_stale))
+    return NULL;
+  rung->deflation = hone_deflation_make(
+      ladder->n, (hone_entry *)(rung->rows + 2 * ladder->n));
+  return &rung->deflation;
 }
 
 /* Adds the passes that a certificate took to the report. */
-static void count_passes(const hone_factored *f, int passes, int pairs,
+static void count_passes(const hone_factored *f, int passes, bool deflated,
                          hone_report *report) {
   *(f->use_copy ? &report->device_passes : &report->host_passes) += passes;
-  report->certificate_steps += pairs > 0 ? passes : 0;
+  report->certificate_steps += deflated ? passes : 0;
 }
 
 int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report) {
   const double start = hone_now_s();
   hone_rung *rung = &ladder->rung[r];
   hone_certificate *out = &rung->certificate;
-  hone_factored f;
-  const hone_certify_job job =
-      make_job(ladder, r, false, ladder->request.columns, &f, report);
+  hone_deflation *deflation = begin_deflation(ladder, r);
+  const hone_factored f = hone_ladder_factored_by(ladder, r);
+  const hone_certify_job job = {.f = &f,
+                                .deflation = deflation,
+                                .norm1 = ladder->norm1,
+                                .norm1_scaled = ladder->inspection.norm1,
+                                .scratch = ladder->scratch,
+                                .seed = &ladder->seed};
   *out = (hone_certificate){
       .contraction = {{.rows = rung->rows}, {.rows = rung->rows + ladder->n}}};
   int st = hone_certify(&job, out);
-  if (f.space && out->contraction[0].pairs == 0)
-    f.space->count = 0;
-  if (st == HONE_OK && !out->nonsingular && rung->engine->precision == 64 &&
-      !rung->engine->symmetric && !ladder->factors_stale)
+  const bool accurate =
+      rung->engine->precision == 64 && !rung->engine->symmetric;
+  if (st == HONE_OK && !ladder->factors_stale &&
+      (out->singular || (accurate && !out->nonsingular)))
     ladder->refuted = true;
-  count_passes(&f, out->passes, out->contraction[0].pairs, report);
+  count_passes(&f, out->passes, rung->deflation.count > 0, report);
   report->certify_ms += 1e3 * (hone_now_s() - start);
   return st;
 }
@@ -87,17 +74,16 @@ int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report) {
 int hone_ladder_certify_transpose(hone_ladder *ladder, int r,
                                   hone_report *report) {
   const double start = hone_now_s();
-  hone_certificate *out = &ladder->rung[r].certificate;
+  hone_rung *rung = &ladder->rung[r];
+  hone_certificate *out = &rung->certificate;
   const int passes = out->passes;
   if (out->contraction[1].tried || !out->nonsingular)
     return HONE_OK;
-  hone_factored f;
-  const hone_certify_job job =
-      make_job(ladder, r, true, ladder->request.columns, &f, report);
+  const hone_factored f = hone_ladder_factored_by(ladder, r);
+  const hone_certify_job job = {
+      .f = &f, .scratch = ladder->scratch, .seed = &ladder->seed};
   int st = hone_certify_transpose(&job, out);
-  if (f.space && out->contraction[1].pairs == 0)
-    f.space->count = 0;
-  count_passes(&f, out->passes - passes, out->contraction[1].pairs, report);
+  count_passes(&f, out->passes - passes, rung->deflation.count > 0, report);
   report->certify_ms += 1e3 * (hone_now_s() - start);
   return st;
 }

@@ -82,9 +82,9 @@ static int64_t steps_that_pay(const hone_ladder *ladder, int r,
   return hone_policy_gmres_steps(&situation);
 }
 
-int hone_ladder_gmres_steps(hone_ladder *ladder, int r, bool trans,
-                            int64_t columns, hone_report *report) {
-  hone_entry **memory = &ladder->pairs_memory[trans];
+int hone_ladder_gmres_steps(hone_ladder *ladder, int r, int64_t columns,
+                            hone_report *report) {
+  hone_entry **memory = &ladder->pairs_memory;
   const hone_request *request = &ladder->request;
   const int64_t steps = request->gmres_steps != 0
                             ? request->gmres_steps

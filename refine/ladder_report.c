@@ -100,6 +100,13 @@ void hone_ladder_report_path(const hone_ladder *ladder, hone_report *report) {
       append(path, size, ")");
     }
     append(path, size, rung->set_aside ? " set aside" : "");
+    if (rung->deflation.count > 0 && !rung->set_aside) {
+      append(path, size, ", ");
+      append_count(path, size, rung->deflation.count);
+      append(path, size,
+             rung->deflation.count == 1 ? " direction" : " directions");
+      append(path, size, " deflated");
+    }
   }
   if (ladder->factors_stale)
     append(path, size, " of an earlier matrix");

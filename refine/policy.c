@@ -207,3 +207,10 @@ int64_t hone_policy_gmres_steps(const hone_gmres_situation *s) {
       HONE_MIN(steps, (int64_t)STEPS_MOST) / HONE_MAX(s->columns, (int64_t)1);
   return s->n >= GMRES_FROM && steps >= STEPS_NEEDED ? steps : 0;
 }
+
+/* Deflation costs about 20 passes over A, a double factorization at order n as
+   many as n / 12. Where factors in double do not contract on their own matrix,
+   double precision cannot tell it from a singular one. */
+bool hone_policy_deflates(int64_t n, int precision, bool stale) {
+  return n >= HONE_DEFLATION_FROM && (precision < 64 || stale);
+}

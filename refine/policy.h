@@ -103,4 +103,9 @@ typedef struct hone_gmres_situation {
 } hone_gmres_situation;
 int64_t hone_policy_gmres_steps(const hone_gmres_situation *situation);
 
+/* Is it worth looking for directions to deflate, where the factors of a matrix
+   of order n do not contract? stale: they are those of an earlier matrix. */
+enum { HONE_DEFLATION_FROM = 64 };
+bool hone_policy_deflates(int64_t n, int precision, bool stale);
+
 #endif

@@ -7,11 +7,12 @@
 #define HONE_PROBES_H
 
 #include "base/engine.h"
+#include "refine/deflation.h"
 #include "refine/gmres.h"
 
 /* The random vectors of one statement. */
 enum {
-  HONE_PROBES = 8,
+  HONE_PROBES = 12,
   HONE_PROBE_POWERS = 8 /* of E, at most */
 };
 
@@ -26,6 +27,8 @@ typedef struct hone_factored {
   /* If not NULL, the factors are applied in double arithmetic and together with
      the pairs of this space (gmres.h). Borrowed. */
   hone_space *space;
+  /* If not NULL, the factors are corrected by it (deflation.h). Borrowed. */
+  const hone_deflation *deflation;
 } hone_factored;
 
 /* The contraction of the factors, for op(S) = S or S^T. */
@@ -34,20 +37,18 @@ typedef struct hone_contraction {
   int power;    /* m, for which ||E^m||_2 <= bound <= 1/2; 0: there is none */
   double bound; /* the bound for the last power tried */
   double *rows; /* n: rows[i] bounds the 2-norm of row i of E^m; borrowed */
-  int pairs;    /* E is that of the factors with so many pairs of a space */
 } hone_contraction;
 
 /* A run of probes. */
 typedef struct hone_probing {
-  const hone_factored *f; /* with a space: its pairs take part */
-  bool trans;             /* op(S) = S^T */
+  const hone_factored *f;
+  bool trans; /* op(S) = S^T */
   /* n: E is measured as inv(W) E W, W = diag(weights); NULL: W = I. */
   const double *weights;
-  uint64_t seed;       /* the draw; advanced by every call */
-  hone_entry *scratch; /* hone_probe_scratch(n) entries */
-  int passes;          /* passes over A; added to */
-  bool pairs_follow; /* if the first power leaves much, hone_probe_with_pairs is
-                        the better way */
+  uint64_t seed;          /* the draw; advanced by every call */
+  hone_entry *scratch;    /* hone_probe_scratch(n) entries */
+  int passes;             /* passes over A; added to */
+  bool deflation_follows; /* if the first power leaves much, the run ends */
   /* The following are set if 'inverse' is true: */
   bool inverse;          /* solve for random right-hand sides too */
   double inverse_bound;  /* >= ||inv(op(S))||_2 if the contraction was shown,
@@ -61,12 +62,6 @@ typedef struct hone_probing {
    to halve every vector or 'steps' powers are made. Fails only where a solve
    fails. */
 int hone_probe(hone_probing *probing, int steps, hone_contraction *out);
-
-/* Goes on after hone_probe where no power of E contracts: directions that E
-   leaves long become pairs of f->space, which is empty on entry, and the
-   factors are probed again together with them. On success out->pairs is the
-   number of pairs. */
-int hone_probe_with_pairs(hone_probing *probing, hone_contraction *out);
 
 /* The factor by which the root of the sum of squares of v^T g over HONE_PROBES
    random vectors g has to be multiplied to bound ||v||_2, for each of 'count'

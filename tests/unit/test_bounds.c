@@ -30,7 +30,7 @@ typedef struct refinement_case {
   uint64_t seed;
   hone_refinement ctx;
   hone_refined column;
-  double identity[N * N], rows[N], scratch[(5 * HONE_PROBES + 5) * N];
+  double identity[N * N], rows[N], scratch[(4 * HONE_PROBES + 8) * N];
   double x[2 * N], r[N], den[N], v[2 * N];
 } refinement_case;
 
@@ -50,7 +50,7 @@ static int solve_by_gain(void *self, bool trans, int64_t k, double *v,
 
 /* x = (1, ...), r = 1e-6, no noise. */
 static void set_case(refinement_case *s, int power, double bound, double row) {
-  CHECK_LE(hone_certify_scratch(N), (5 * HONE_PROBES + 5) * N);
+  CHECK_LE(hone_certify_scratch(N), (4 * HONE_PROBES + 8) * N);
   *s = (refinement_case){
       .engine = {.precision = 64, .solve = solve_by_gain},
       .certificate = {.inverse_bound = 1.0, .nonsingular = true},
