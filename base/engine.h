@@ -127,6 +127,10 @@ typedef struct hone_engine {
   int (*residual)(void *self, const hone_matrix *a, bool trans,
                   const hone_entry *x, const hone_entry *b, hone_entry *r,
                   double *den);
+  /* Computes p_c = op(A) x_c in double for k columns of n entries each, k <=
+     HONE_SOLVE_COLUMNS. NULL: residual serves instead. */
+  int (*product)(void *self, const hone_matrix *a, bool trans, int64_t k,
+                 const hone_entry *x, hone_entry *p);
   /* Announces that the next residual will probably be followed by a solve with
      the same op(A) for its r, times a power of two; the engine may begin that
      solve early. The result of solve does not depend on it. NULL: the engine

@@ -73,7 +73,7 @@ int list_working(hone_cuda *c, allocation *p) {
   add(&c->up, c->ldu * rows * inner * 2);
   add(&c->stage, 2 * c->ld * c->stage_columns * f4);
   add(&c->blas_work, BLAS_WORK);
-  add(&c->constants, 2 * f4);
+  add(&c->constants, 2 * f4 + 2 * d8);
   add(&c->scale, c->column_room * (int64_t)sizeof(hone_split_scale));
   add(&c->top, (c->column_room + 1) * f4);
   add(&c->flags, 2 * (int64_t)sizeof(int));
@@ -327,11 +327,15 @@ int fill_constants(hone_cuda *c) {
   float *one = reinterpret_cast<float *>(c->h_v + n);
   for (int64_t i = 0; i < n; i++)
     identity[i] = (int)i;
+  double *unit = reinterpret_cast<double *>(one + 2);
   one[0] = 1.0F;
   one[1] = -1.0F;
+  unit[0] = 1.0;
+  unit[1] = 0.0;
   int st = CALL(cudaMemcpyAsync(c->identity, identity, (size_t)n * sizeof(int),
                                 cudaMemcpyHostToDevice, c->work));
-  TRY_CUDA(cudaMemcpyAsync(c->constants, one, 2 * sizeof(float),
+  TRY_CUDA(cudaMemcpyAsync(c->constants, one,
+                           2 * sizeof(float) + 2 * sizeof(double),
                            cudaMemcpyHostToDevice, c->work));
   TRY_CUDA(
       cudaMemsetAsync(c->f, 0, (size_t)(c->ld * n) * sizeof(float), c->work));

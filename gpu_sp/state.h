@@ -94,7 +94,7 @@ struct hone_cuda {
                    that wait to go into F; only where A is not kept */
   int64_t stage_columns;
   void *blas_work;
-  float *constants;        /* 1, -1 */
+  float *constants;        /* 1, -1, and then 1 and 0 in double */
   hone_split_scale *scale; /* for each block column */
   unsigned *top;           /* for each: max |s_ij| as bits; then max |u_ij| */
   int *flags;              /* first zero pivot, overflow */

@@ -102,27 +102,29 @@ bool hone_residual(const hone_factored *f, bool trans, const hone_entry *x,
 }
 
 /* p_c = op(A) x_c for k columns on the engine's copy of A. work: 2 n. Returns
-   false if the engine fails. */
-static bool multiply_on_device(const hone_factored *f, bool trans, int64_t k,
-                               const hone_entry *x, hone_entry *p,
-                               hone_entry *work) {
+   the number of passes over A, or 0 if the engine fails. */
+static int multiply_on_device(const hone_factored *f, bool trans, int64_t k,
+                              const hone_entry *x, hone_entry *p,
+                              hone_entry *work) {
   const int64_t n = f->a->n;
   hone_entry *zero = work;
   double *den = (double *)(work + n);
+  if (f->engine->product)
+    return f->engine->product(f->self, f->a, trans, k, x, p) == HONE_OK;
   memset(zero, 0, (size_t)n * sizeof *zero);
   for (int64_t c = 0; c < k; c++) {
     if (f->engine->residual(f->self, f->a, trans, x + c * n, zero, p + c * n,
                             den) != HONE_OK)
-      return false;
+      return 0;
     for (int64_t i = 0; i < n; i++)
       p[c * n + i] = -p[c * n + i];
   }
-  return true;
+  return (int)k;
 }
 
 int hone_multiply(const hone_factored *f, bool trans, int64_t k,
                   const hone_entry *v, hone_entry *p, hone_entry *work) {
-  int passes = (int)k;
+  int passes = 0;
   const int64_t n = f->a->n;
   const hone_scaling *s = f->scaling;
   const int *in = trans ? s->row_exp : s->col_exp;
@@ -132,8 +134,9 @@ int hone_multiply(const hone_factored *f, bool trans, int64_t k,
       hone_scale_by(n, in, 1, 0, v + c * n, work + c * n);
     v = work;
   }
-  if (!f->use_copy ||
-      !multiply_on_device(f, trans, k, v, p, work + HONE_PROBES * n)) {
+  if (f->use_copy)
+    passes = multiply_on_device(f, trans, k, v, p, work + HONE_PROBES * n);
+  if (passes == 0) {
     f->a->op->product(f->a, f->pool, trans, k, v, p);
     passes = 1;
   }

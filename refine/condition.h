@@ -44,11 +44,10 @@ int hone_apply_inverse(const hone_factored *f, bool scaled, bool trans,
                        double *size);
 
 /* p_c = op(S) v_c in plain double for k <= HONE_PROBES columns; work:
-   (HONE_PROBES + 2) n entries. Returns the number of passes over A: a device
-   makes one for each column. */
+   (HONE_PROBES + 2) n entries. Returns the number of passes over A. */
 int hone_multiply(const hone_factored *f, bool trans, int64_t k,
                   const hone_entry *v, hone_entry *p, hone_entry *work);
-/* The same in double-double, rounded once, for where v is nearly a null vector.
+/* Computes them in double-double, rounded once: v may be nearly a null vector.
    work: 3 n entries. */
 int hone_multiply_accurately(const hone_factored *f, bool trans, int k,
                              const hone_entry *v, hone_entry *p,

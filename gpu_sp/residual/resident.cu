@@ -108,3 +108,37 @@ int hone_cuda_matrix_residual(void *self, const hone_matrix *a, bool trans,
   c->used.from_device += 2 * (int64_t)bytes;
   return HONE_OK;
 }
+
+/* Columns go through c->v and c->w, HONE_CUDA_COLUMNS at once. */
+int hone_cuda_matrix_product(void *self, const hone_matrix *a, bool trans,
+                             int64_t k, const double *x, double *p) {
+  hone_cuda *c = static_cast<hone_cuda *>(self);
+  const int64_t n = c->n;
+  const double *unit = reinterpret_cast<const double *>(c->constants + 2);
+  double *const h = hone_cuda_pinned(c, HONE_CUDA_SOLVES);
+  int st = HONE_OK;
+  c->solve_expected = c->solving_ahead = false;
+  if (!hone_cuda_has_all_of_a(c) || c->source != hone_dense_of(a)->a)
+    return HONE_NO_DEVICE;
+  for (int64_t i = 0; i < k && st == HONE_OK; i += HONE_CUDA_COLUMNS) {
+    const int64_t now =
+        k - i < HONE_CUDA_COLUMNS ? k - i : (int64_t)HONE_CUDA_COLUMNS;
+    const size_t bytes = (size_t)(n * now) * sizeof(double);
+    memcpy(h, x + i * n, bytes);
+    const hone_copy there = {h, c->v, 2 * n * now};
+    const hone_copy back = {c->w, h, 2 * n * now};
+    st = CALL(hone_cuda_copy(&there, 1, c->work));
+    TRY_CUDA(c->blas->gemm(c->handle, trans ? CUBLAS_OP_T : CUBLAS_OP_N,
+                           CUBLAS_OP_N, (int)n, (int)now, (int)n, unit, c->a,
+                           CUDA_R_64F, (int)c->lda, c->v, CUDA_R_64F, (int)n,
+                           unit + 1, c->w, CUDA_R_64F, (int)n,
+                           CUBLAS_COMPUTE_64F, CUBLAS_GEMM_DEFAULT));
+    TRY_CUDA(hone_cuda_copy(&back, 1, c->work));
+    TRY_CUDA(cudaStreamSynchronize(c->work));
+    if (st == HONE_OK)
+      memcpy(p + i * n, h, bytes);
+    c->used.to_device += (int64_t)bytes;
+    c->used.from_device += (int64_t)bytes;
+  }
+  return st;
+}

@@ -27,10 +27,16 @@ enum cublasPointerMode_t {
 enum cublasMath_t { CUBLAS_DEFAULT_MATH };
 enum cublasComputeType_t {
   CUBLAS_COMPUTE_32F = 68,
+  CUBLAS_COMPUTE_64F = 70,
   CUBLAS_COMPUTE_32F_FAST_TF32 = 77
 };
 enum cublasGemmAlgo_t { CUBLAS_GEMM_DEFAULT = -1 };
-enum cudaDataType_t { CUDA_R_32F = 0, CUDA_R_16F = 2, CUDA_R_16BF = 14 };
+enum cudaDataType_t {
+  CUDA_R_32F = 0,
+  CUDA_R_64F = 1,
+  CUDA_R_16F = 2,
+  CUDA_R_16BF = 14
+};
 typedef cudaDataType_t cudaDataType;
 
 struct cublasContext {
@@ -115,6 +121,40 @@ inline bool valid_gemm(int rows, int columns, int ld) {
 
 } // namespace hone_emulate
 
+namespace hone_emulate {
+
+/* C = op(A) B in double; alpha = 1 and beta = 0 lie on the device. */
+inline cublasStatus_t product(cublasHandle_t handle, bool ta, int m, int n,
+                              int k, const double *alpha, const double *a,
+                              int lda, const double *b, int ldb,
+                              const double *beta, double *c, int ldc) {
+  const bool there = handle->mode == CUBLAS_POINTER_MODE_DEVICE;
+  const size_t rows = static_cast<size_t>(m), inner = static_cast<size_t>(k);
+  const size_t columns = static_cast<size_t>(n);
+  const size_t da = static_cast<size_t>(lda), db = static_cast<size_t>(ldb);
+  const size_t dc = static_cast<size_t>(ldc);
+  check_place(alpha, sizeof *alpha, there, "alpha");
+  check_place(beta, sizeof *beta, there, "beta");
+  check_place(a,
+              ((ta ? rows : inner) - 1) * da * sizeof *a +
+                  (ta ? inner : rows) * sizeof *a,
+              true, "A");
+  check_place(b, ((columns - 1) * db + inner) * sizeof *b, true, "B");
+  check_place(c, ((columns - 1) * dc + rows) * sizeof *c, true, "C");
+  if (*alpha != 1.0 || *beta != 0.0)
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  for (size_t j = 0; j < columns; j++)
+    for (size_t i = 0; i < rows; i++) {
+      double sum = 0.0;
+      for (size_t p = 0; p < inner; p++)
+        sum += a[ta ? p + i * da : i + p * da] * b[p + j * db];
+      c[i + j * dc] = sum;
+    }
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+} // namespace hone_emulate
+
 /* C = alpha op(A) op(B) + beta C. */
 inline cublasStatus_t
 cublasGemmEx(cublasHandle_t handle, cublasOperation_t trans_a,
@@ -130,10 +170,16 @@ cublasGemmEx(cublasHandle_t handle, cublasOperation_t trans_a,
   if (m < 0 || n < 0 || k < 0 || !valid_gemm(ta ? k : m, ta ? m : k, lda) ||
       !valid_gemm(tb ? n : k, tb ? k : n, ldb) || !valid_gemm(m, n, ldc))
     return CUBLAS_STATUS_INVALID_VALUE;
-  if (type_a != type_b || type_c != CUDA_R_32F)
-    return CUBLAS_STATUS_NOT_SUPPORTED;
   if (m == 0 || n == 0)
     return CUBLAS_STATUS_SUCCESS;
+  if (type_c == CUDA_R_64F && type_a == CUDA_R_64F && type_b == CUDA_R_64F &&
+      compute == CUBLAS_COMPUTE_64F && k > 0 && !tb)
+    return product(
+        handle, ta, m, n, k, static_cast<const double *>(alpha),
+        static_cast<const double *>(a), lda, static_cast<const double *>(b),
+        ldb, static_cast<const double *>(beta), static_cast<double *>(c), ldc);
+  if (type_a != type_b || type_c != CUDA_R_32F || type_a == CUDA_R_64F)
+    return CUBLAS_STATUS_NOT_SUPPORTED;
   const bool there = handle->mode == CUBLAS_POINTER_MODE_DEVICE;
   const bool tf32 =
       compute == CUBLAS_COMPUTE_32F_FAST_TF32 && type_a == CUDA_R_32F;

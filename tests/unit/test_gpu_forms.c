@@ -25,7 +25,7 @@ typedef struct sys {
 } sys;
 
 /* STEEP: without pivoting, L of the first diagonal block has 1 on its diagonal
-   and -2 below it in the first 30 columns, so that its inverse in single
+   and -2 below it in the first 23 columns, so that its inverse in single
    precision has no correct digit. The rest of the matrix is L times random
    numbers, with a strong diagonal. */
 static void fill_steep(sup_rng *rng, int64_t n, double *a) {
@@ -35,10 +35,10 @@ static void fill_steep(sup_rng *rng, int64_t n, double *a) {
       if (j >= 128 && i < 128)
         a[i + j * n] = sup_uniform(rng);
     for (int64_t i = HONE_MIN(n, (int64_t)128) - 1; i > 0; i--)
-      if (j >= 128 && i <= 30)
+      if (j >= 128 && i <= 23)
         a[i + j * n] -= 2.0 * a[i - 1 + j * n];
     a[j + j * n] = j < 128 ? 1.0 : 64.0;
-    if (j < 30 && j + 1 < n)
+    if (j < 23 && j + 1 < n)
       a[j + 1 + j * n] = -2.0;
   }
 }
