@@ -204,12 +204,28 @@ static bool take_normwise_best(hone_refined *column) {
   return column->errors.normwise <= SPARSE_NORMWISE;
 }
 
+/* Returns the largest entries of the rows of op(A), in the ladder's scratch if
+   A was scaled: they take a pass over A. */
+static const double *find_row_max(const hone_climb *c) {
+  const hone_ladder *ladder = c->ladder;
+  const hone_matrix *a = &ladder->a;
+  hone_inspection of_a = ladder->inspection;
+  if (ladder->scaling.used) {
+    double *scratch = (double *)ladder->scratch;
+    of_a.row_max = scratch + a->op->scratch(ladder->n);
+    of_a.col_max = of_a.row_max + ladder->n;
+    a->op->inspect(a, ladder->pool, NULL, scratch, &of_a);
+  }
+  return c->trans ? of_a.col_max : of_a.row_max;
+}
+
 /* Measures columns that were given up on by the backward error of Arioli,
    Demmel & Duff. The componentwise one may not be attainable where entries of x
    are zero, or nearly so, and rows consist of such entries alone. */
 static void reconsider(hone_climb *c, hone_refinement *ctx) {
   hone_refined *list[HONE_SOLVE_COLUMNS];
   int64_t count = 0;
+  const hone_inspection *of_s = &c->ladder->inspection;
   if (c->ladder->request.criterion != HONE_CRITERION_COMPONENTWISE)
     return;
   for (int64_t i = 0; i < c->m; i++)
@@ -217,11 +233,12 @@ static void reconsider(hone_climb *c, hone_refinement *ctx) {
       list[count++] = &c->columns[i];
   if (count == 0)
     return;
-  const double *row_max =
-      c->trans ? c->ladder->inspection.col_max : c->ladder->inspection.row_max;
+  const double *row_max = find_row_max(c);
+  const double *scaled_row_max = c->trans ? of_s->col_max : of_s->row_max;
   hone_refined_measure(ctx, true, false, count, list);
   for (int64_t i = 0; i < count; i++)
-    if (hone_refined_sparse_error(ctx, row_max, list[i]) <= ctx->limit) {
+    if (hone_refined_sparse_error(ctx, row_max, scaled_row_max, list[i]) <=
+        ctx->limit) {
       list[i]->best = list[i]->x;
       list[i]->best_errors = list[i]->errors;
       list[i]->state = HONE_COLUMN_ACCEPTED;

@@ -146,6 +146,14 @@ static bool look(const hunt_system *s, const exact_system *e, bool *in_range) {
   return full;
 }
 
+/* By either measure by which x may be accepted. */
+static bool omega_above_rule(const hunt_system *s, const double *m,
+                             const double *x, const double *b) {
+  const double rule = 4.0 * EPS * (1.0 + 64.0 * EPS);
+  return !(reference_omega(s->n, m, s->n, x, b) <= rule) &&
+         !(reference_sparse_omega(s->n, m, s->n, x, b) <= rule);
+}
+
 static bool has_small_row(const hunt_system *s, const exact_system *e,
                           const double *m, double condition) {
   const int64_t n = s->n;
@@ -175,8 +183,7 @@ static void judge_column(const hunt_system *s, const exact_system *e, int64_t c,
   if (accepted && exact_singular(e))
     out->wrong |= HUNT_SINGULAR_ACCEPTED;
   if (accepted && by_default_rule(s) &&
-      !(reference_omega(s->n, m, s->n, x, s->b + c * s->n) <=
-        4.0 * EPS * (1.0 + 64.0 * EPS)))
+      omega_above_rule(s, m, x, s->b + c * s->n))
     out->wrong |= HUNT_OMEGA_ABOVE_RULE;
   if (stated->status < 0 || exact_singular(e))
     return;
