@@ -19,10 +19,6 @@
 #include <math.h>
 #include <string.h>
 
-/* A row with a denominator below this many n eps consists of entries that
-   vanish. */
-static const long double SPARSE_PART = 1000.0L;
-
 double hone_errors_value(const hone_errors *errors, int criterion) {
   if (criterion == HONE_CRITERION_NORMWISE)
     return errors->normwise;
@@ -235,49 +231,4 @@ void hone_refined_errors(const hone_refinement *ctx, hone_refined *c) {
   e->normwise = r > 0.0 ? r / ctx->norm_a / x / sqrt((double)n) : r;
   e->residual = r > 0.0 ? r / b : r;
   take_norms(ctx, c, e);
-}
-
-/* The componentwise backward error of Arioli, Demmel & Duff (1989). A row i
-   whose denominator den_i = (|A| |x| + |b|)_i is below
-
-     1000 n eps (others_i + |b_i|),
-     others_i = min(max_j |a_ij| max |x|, max_j |s_ij| max |y| / R_i),
-
-   y = inv(C) x, consists of nearly vanishing products alone: the rounding of
-   other entries of x is larger than what could be asked of it. Its residual is
-   compared with den_i + others_i instead. In other words, x solves a system
-   exactly whose A differs from the caller's by omega |A|, and whose b differs
-   in these rows by omega others_i and in all others by omega |b|.
-
-   In the caller's units alone the unit of the largest x would decide, in scaled
-   variables alone a single huge entry of A: its row and column are scaled down,
-   and max |y| grows. */
-double hone_refined_sparse_error(const hone_refinement *ctx,
-                                 const double *row_max,
-                                 const double *scaled_row_max,
-                                 hone_refined *c) {
-  const hone_scaling *s = ctx->f.scaling;
-  const int *row = s->used ? (ctx->trans ? s->col_exp : s->row_exp) : NULL;
-  const long double size = ldexpl(c->errors.size, c->shift);
-  const long double scaled_size = ldexpl(c->errors.size_scaled, c->shift);
-  const long double part =
-      SPARSE_PART * (long double)ctx->f.a->n * (long double)HONE_EPS;
-  double omega = 0.0;
-  if (c->digits_lost || c->x_is_zero)
-    return c->errors.componentwise;
-  for (int64_t i = 0; i < ctx->f.a->n; i++) {
-    const long double r = hone_absl((hone_wide)c->r[i]);
-    const long double b = ldexpl(hone_absl((hone_wide)c->b[i]), c->shift);
-    const long double others =
-        fminl((long double)row_max[i] * size,
-              ldexpl((long double)scaled_row_max[i] * scaled_size,
-                     row ? -row[i] : 0));
-    long double den = (long double)c->den[i];
-    if (!(den > part * (others + b)))
-      den += others;
-    const double q = r > 0.0L ? (double)(r / den) : (double)r;
-    omega = q <= omega ? omega : q; /* takes NaN */
-  }
-  c->errors.componentwise = omega;
-  return omega;
 }

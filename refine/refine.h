@@ -128,14 +128,10 @@ void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
    row had to be computed in extended range are replaced. */
 void hone_refined_errors(const hone_refinement *ctx, hone_refined *column);
 
-/* Sets and returns the column's componentwise error by the measure of Arioli,
-   Demmel & Duff (1989): see errors.c. row_max, scaled_row_max: n each, the
-   largest entries of the rows of op(A) and of op(S). The column's r and den are
-   those of an accurate pass. */
-double hone_refined_sparse_error(const hone_refinement *ctx,
-                                 const double *row_max,
-                                 const double *scaled_row_max,
-                                 hone_refined *column);
+/* x = x + d, or d where the column has no x yet. The best iterate is kept. The
+   correction is counted if there was an x. */
+void hone_refined_correct(const hone_refinement *ctx, hone_refined *column,
+                          const hone_entry *d);
 
 /* max |v_i|; NaN if any v_i is NaN. */
 double hone_max_abs(int64_t n, const hone_entry *v);
