@@ -12,7 +12,6 @@
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The next rung starts from the best iterate if its criterion is at most this.
@@ -193,36 +192,6 @@ static hone_space begin_space(const hone_climb *c, int r) {
                                 ladder->pairs_memory[c->trans], kept);
 }
 
-/* Returns the largest entries of the rows of op(A), in the ladder's scratch if
-   A was scaled: they take a pass over A. */
-static const double *find_row_max(const hone_climb *c) {
-  const hone_ladder *ladder = c->ladder;
-  const hone_matrix *a = &ladder->a;
-  hone_inspection of_a = ladder->inspection;
-  if (ladder->scaling.used) {
-    double *scratch = (double *)ladder->scratch;
-    of_a.row_max = scratch + a->op->scratch(ladder->n);
-    of_a.col_max = of_a.row_max + ladder->n;
-    a->op->inspect(a, ladder->pool, NULL, scratch, &of_a);
-  }
-  return c->trans ? of_a.col_max : of_a.row_max;
-}
-
-/* Looks again at columns that were given up on: sparse.h. */
-static int reconsider(hone_climb *c, hone_refinement *ctx) {
-  const hone_inspection *of_s = &c->ladder->inspection;
-  hone_refined *list[HONE_SOLVE_COLUMNS];
-  if (c->ladder->request.criterion != HONE_CRITERION_COMPONENTWISE)
-    return HONE_OK;
-  const int64_t count = hone_sparse_list(c->m, c->columns, list);
-  if (count == 0)
-    return HONE_OK;
-  const hone_sparse_rows rows = {.max = find_row_max(c),
-                                 .scaled_max =
-                                     c->trans ? of_s->col_max : of_s->row_max};
-  return hone_sparse_refine(ctx, &rows, count, list);
-}
-
 /* Refines on rung r; with steps > 0, by so many steps of GMRES. */
 static int refine_on(hone_climb *c, int r, int steps, bool again) {
   hone_ladder *ladder = c->ladder;
@@ -249,11 +218,8 @@ static int refine_on(hone_climb *c, int r, int steps, bool again) {
   ladder->highest_rung = HONE_MAX(ladder->highest_rung, r);
   int st = hone_refine(&ctx, c->m, c->columns);
   if (st == HONE_OK && ladder->rung[r].certificate.nonsingular &&
-      (getenv("HS")[0] == 'A' ||
-       (getenv("HS")[0] == 'C' && ladder->rung[r].info.flushed == 0) ||
-       ladder->rung[r].engine->precision == 64 ||
-       hone_ladder_successor(ladder, r) >= ladder->rung_count))
-    st = reconsider(c, &ctx);
+      ctx.criterion == HONE_CRITERION_COMPONENTWISE)
+    st = hone_sparse_refine(&ctx, &ladder->inspection, c->m, c->columns);
   c->report->refine_ms += 1e3 * (hone_now_s() - start);
   if (st == HONE_OK)
     st = certify_columns(c, r, &ctx);

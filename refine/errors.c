@@ -92,21 +92,32 @@ static double wide_row(const hone_matrix *a, bool trans, int64_t i,
   return row.quotient;
 }
 
+/* The low parts of double-double may be lost in a row with a denominator up to
+   this. */
+static double least_denominator(int64_t n) {
+  return (double)(n + 4) * DBL_MIN / HONE_EPS / HONE_EPS;
+}
+
+double hone_refined_quotient(const hone_refinement *ctx, int64_t i,
+                             hone_refined *c) {
+  if (c->x_is_zero)
+    return c->b[i] != 0.0; /* x = 0: r = b, and the row 0 = 0 is solved */
+  if (c->digits_lost || c->den[i] <= least_denominator(ctx->f.a->n))
+    return wide_row(ctx->f.a, ctx->trans, i, c);
+  return hone_abs(c->r[i]) / c->den[i];
+}
+
 /* max_i |r_i| / den_i. An empty row (0 = 0) counts as solved. */
-static double componentwise(const hone_matrix *a, bool trans, hone_refined *c) {
-  const double tiny = (double)(a->n + 4) * DBL_MIN / HONE_EPS / HONE_EPS;
+static double componentwise(const hone_refinement *ctx, hone_refined *c) {
+  const int64_t n = ctx->f.a->n;
   double omega = 0.0;
   if (!c->x_is_zero && !c->digits_lost) {
-    const double q = plain_quotients(a->n, c->r, c->den, tiny);
+    const double q = plain_quotients(n, c->r, c->den, least_denominator(n));
     if (q <= DBL_MAX)
       return q;
   }
-  for (int64_t i = 0; i < a->n; i++) {
-    double q = hone_abs(c->r[i]) / c->den[i];
-    if (c->x_is_zero)
-      q = c->b[i] != 0.0; /* x = 0: r = b, and the row 0 = 0 is solved */
-    else if (c->digits_lost || c->den[i] <= tiny)
-      q = wide_row(a, trans, i, c);
+  for (int64_t i = 0; i < n; i++) {
+    const double q = hone_refined_quotient(ctx, i, c);
     omega = q <= omega ? omega : q; /* NaN is taken, */
     if (!(omega <= DBL_MAX))        /* and ends the loop */
       return HONE_NAN;
@@ -220,8 +231,7 @@ void hone_refined_errors(const hone_refinement *ctx, hone_refined *c) {
                        none,     none,     none,     none};
     return;
   }
-  e->componentwise =
-      componentwise(ctx->f.a, ctx->trans, c); /* may replace entries of r */
+  e->componentwise = componentwise(ctx, c); /* may replace entries of r */
   /* r is 2^shift times the residual. Removing the factor from r could make it
      underflow, so x and b are given the same factor instead. */
   double r = hone_max_abs(n, c->r),

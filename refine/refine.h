@@ -95,7 +95,7 @@ typedef struct hone_refinement {
   int max_corrections; /* at most so many corrections on this rung */
   double norm_a;       /* infinity norm of op(A) */
   hone_watch *watch;
-  hone_entry *scratch; /* hone_certify_scratch(n) entries, for bounds.c */
+  hone_entry *scratch; /* the ladder's, for bounds.c and sparse.c */
   uint64_t *seed;      /* of random numbers, for bounds.c */
   hone_entry *v;       /* n x columns: residuals and corrections */
   /* The accepted column whose residual, as the device computed it, is in v;
@@ -132,6 +132,11 @@ void hone_refined_errors(const hone_refinement *ctx, hone_refined *column);
    correction is counted if there was an x. */
 void hone_refined_correct(const hone_refinement *ctx, hone_refined *column,
                           const hone_entry *d);
+
+/* |r_i| / den_i, 0 for 0 / 0. r_i is replaced if the row had to be computed in
+   extended range. */
+double hone_refined_quotient(const hone_refinement *ctx, int64_t i,
+                             hone_refined *column);
 
 /* max |v_i|; NaN if any v_i is NaN. */
 double hone_max_abs(int64_t n, const hone_entry *v);

@@ -6,20 +6,11 @@
 
 #include "refine/refine.h"
 
-/* The largest entries of the rows of op(A) and of op(S): n each. */
-typedef struct hone_sparse_rows {
-  const double *max, *scaled_max;
-} hone_sparse_rows;
-
-/* Lists the columns that were given up on though their normwise error is small:
-   makes the iterate with the smallest one their x. Returns how many there are.
- */
-int64_t hone_sparse_list(int64_t m, hone_refined *columns, hone_refined **list);
-
-/* Measures the columns listed by the backward error of Arioli, Demmel & Duff
-   (1989) and accepts those that meet the limit. The others are corrected as
-   long as that halves it. The list is changed. */
-int hone_sparse_refine(hone_refinement *ctx, const hone_sparse_rows *rows,
-                       int64_t m, hone_refined **list);
+/* Looks again at the columns that were given up on though their normwise error
+   is small: measures them in a way that makes up for entries near zero, accepts
+   those that meet the limit, and corrects the others as long as that halves the
+   error. of_s: the inspection of S. */
+int hone_sparse_refine(hone_refinement *ctx, const hone_inspection *of_s,
+                       int64_t m, hone_refined *columns);
 
 #endif
