@@ -24,6 +24,8 @@ enum {
 #define EPS 0x1p-53
 /* The library sums denominators in double. */
 #define ROUNDING_SLACK (1 + (wide)0x1p-40)
+/* A product below the range of double is nothing to it. */
+#define UNDERFLOW (wide)0x1p-1074
 
 static wide size_of(wide v) { return v < 0 ? -v : v; }
 
@@ -90,7 +92,7 @@ double reference_sparse_omega(int64_t n, const double *a, int64_t lda,
         (wide)ldexpl((long double)largest(n, a, lda, row, col, i, true),
                      -row[i]) *
         scaled_size;
-    if (100 * products <= den * ROUNDING_SLACK)
+    if (100 * (products - n * UNDERFLOW) <= den * ROUNDING_SLACK)
       den += given < scaled ? given : scaled;
     const wide q = den > 0 ? size_of(r) / den : size_of(r);
     omega = q <= omega ? omega : q;
