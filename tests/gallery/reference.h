@@ -67,8 +67,7 @@ double reference_omega(int64_t n, const double *a, int64_t lda, const double *x,
 
 /* The same where rows that consist of nearly vanishing products are measured as
    in Arioli, Demmel & Duff (1989): see docs/numerics.md, "Refine and accept".
-   Never larger
-   than the library's own. */
+   Never larger than the library's own. */
 double reference_sparse_omega(int64_t n, const double *a, int64_t lda,
                               const double *x, const double *b);
 
