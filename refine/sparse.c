@@ -102,28 +102,32 @@ static const double *measure_others(hone_refinement *ctx, int64_t m,
   return den;
 }
 
+/* Returns |r|_i / (den_i + others_i). The computed r may be wrong by the
+   smallest number of double. */
+static double sparse_quotient(const hone_refinement *ctx, maxima max, int64_t i,
+                              const hone_refined *c) {
+  const hone_scaling *s = ctx->f.scaling;
+  const int *row = s->used ? (ctx->trans ? s->col_exp : s->row_exp) : NULL;
+  const long double given = (long double)max.of_a[i] * c->errors.size;
+  const long double scaled = ldexpl(
+      (long double)max.of_s[i] * c->errors.size_scaled, row ? -row[i] : 0);
+  const long double others = ldexpl(given <= scaled ? given : scaled, c->shift);
+  const long double r = hone_absl((hone_wide)c->r[i]) + DBL_TRUE_MIN;
+  return (double)(r / ((long double)c->den[i] + others));
+}
+
 /* Returns omega by the measure above. products: n, as measured by
    measure_others. */
 static double sparse_omega(const hone_refinement *ctx, maxima max,
                            const double *products, hone_refined *c) {
-  const hone_scaling *s = ctx->f.scaling;
-  const int *row = s->used ? (ctx->trans ? s->col_exp : s->row_exp) : NULL;
-  const long double size = ldexpl(c->errors.size, c->shift);
-  const long double scaled_size = ldexpl(c->errors.size_scaled, c->shift);
   double omega = 0.0;
   for (int64_t i = 0; i < ctx->f.a->n; i++) {
     const double b = hone_shift(hone_abs(c->b[i]), c->shift);
-    double q;
-    if (products[i] + b <= OTHER_PRODUCTS * c->den[i]) {
-      const long double others = fminl(
-          (long double)max.of_a[i] * size,
-          ldexpl((long double)max.of_s[i] * scaled_size, row ? -row[i] : 0));
-      const long double r = hone_absl((hone_wide)c->r[i]);
-      q = r > 0.0L ? (double)(r / ((long double)c->den[i] + others))
-                   : (double)r;
-    } else {
-      q = hone_refined_quotient(ctx, i, c);
-    }
+    double q = HONE_INF;
+    if (products[i] + b <= OTHER_PRODUCTS * c->den[i])
+      q = sparse_quotient(ctx, max, i, c);
+    if (!(q <= ctx->limit))
+      q = fmin(q, hone_refined_quotient(ctx, i, c));
     omega = q <= omega ? omega : q; /* takes NaN */
   }
   return omega;

@@ -17,7 +17,7 @@ typedef long double wide;
 
 enum {
   SWEEPS = 12,
-  /* After an update the library keeps the scaling of the matrix before. */
+  /* The library's scaling may differ by this, for example after an update. */
   SCALING_SLACK = 64
 };
 #define EPS 0x1p-53
@@ -81,13 +81,15 @@ static wide largest_entry(int64_t n, const double *x, const int *col) {
   return max;
 }
 
-double reference_sparse_omega(int64_t n, const double *a, int64_t lda,
-                              const double *x, const double *b) {
+/* With the scaling of 'other' (ld). */
+static double measure(int64_t n, const double *other, int64_t ld,
+                      const double *a, int64_t lda, const double *x,
+                      const double *b) {
   int *row = malloc((size_t)(4 * n) * sizeof *row), *col = row + n;
   wide omega = 0;
   if (row == NULL)
     return (double)NAN;
-  find_scaling(n, a, lda, row, col, col + n);
+  find_scaling(n, other, ld, row, col, col + n);
   const wide tau = 1000 * (wide)n * (wide)EPS;
   const wide size = largest_entry(n, x, NULL);
   const wide scaled_size = SCALING_SLACK * largest_entry(n, x, col);
@@ -115,4 +117,15 @@ double reference_sparse_omega(int64_t n, const double *a, int64_t lda,
   }
   free(row);
   return (double)omega;
+}
+
+double reference_sparse_omega(int64_t n, const double *a, int64_t lda,
+                              const double *x, const double *b) {
+  return measure(n, a, lda, a, lda, x, b);
+}
+
+double reference_sparse_omega_scaled_as(int64_t n, const double *other,
+                                        const double *a, int64_t lda,
+                                        const double *x, const double *b) {
+  return measure(n, other, n, a, lda, x, b);
 }
