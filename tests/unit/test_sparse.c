@@ -176,6 +176,23 @@ TEST(sparse, a_huge_entry_does_not_make_its_row_sparse) {
   CHECK_EQ_INT(count.by_sparse_rows, 0);
 }
 
+/* A row of the smallest numbers of double: its residual is below them. */
+TEST(sparse, a_residual_that_underflows_is_not_zero) {
+  counts count = {0};
+  for (int k = 1; k <= 400; k++) {
+    sparse_system s = make(2, 1);
+    ct_note("%d", k);
+    s.a[0] = DBL_TRUE_MIN;
+    s.a[1] = 128.0;
+    s.a[2] = DBL_TRUE_MIN * k * 500000.0;
+    s.a[3] = -3.0;
+    s.b[1] = 3.0;
+    s.options.structure = HONE_STRUCTURE_GENERAL;
+    solve(&s, &count);
+    discard(&s);
+  }
+}
+
 /* Matrices of any sparsity whose rows and columns have units of their own, or
    whose entries differ by up to 40 powers of ten. */
 TEST(sparse, nothing_else_is_accepted_in_mixed_units) {
