@@ -84,10 +84,11 @@
 #define hone_probe_scratch hone_z_probe_scratch
 #define hone_refine hone_z_refine
 #define hone_refine_extra_precise hone_z_refine_extra_precise
+#define hone_refined_correct hone_z_refined_correct
 #define hone_refined_errors hone_z_refined_errors
 #define hone_refined_measure hone_z_refined_measure
+#define hone_refined_quotient hone_z_refined_quotient
 #define hone_refined_residual_noise hone_z_refined_residual_noise
-#define hone_refined_sparse_error hone_z_refined_sparse_error
 #define hone_refined_take_best hone_z_refined_take_best
 #define hone_residual hone_z_residual
 #define hone_residual_avx2 hone_z_residual_avx2
@@ -106,6 +107,7 @@
 #define hone_space_open hone_z_space_open
 #define hone_space_project hone_z_space_project
 #define hone_space_z hone_z_space_z
+#define hone_sparse_refine hone_z_sparse_refine
 #define hone_structure_excluded hone_z_structure_excluded
 #define hone_structure_find hone_z_structure_find
 #define hone_structure_sample hone_z_structure_sample

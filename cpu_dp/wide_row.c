@@ -16,6 +16,8 @@ void hone_dense_wide_row(hone_wide_row *row) {
   const int64_t step = row->trans ? 1 : a->lda;
   for (int64_t j = 0; j < a->n; j++) {
     const hone_entry entry = at[j * step], x = row->x[j];
+    if (x == 0.0 || entry == 0.0) /* mostly so where A is sparse */
+      continue;
     const hone_wide product = (hone_wide)entry * (hone_wide)x;
     if (row->fast)
       r -= product;

@@ -7,6 +7,7 @@
 
 #include "refine/bounds.h"
 #include "refine/extra_precise.h"
+#include "refine/sparse.h"
 
 #include <float.h>
 #include <math.h>
@@ -16,9 +17,6 @@
 /* The next rung starts from the best iterate if its criterion is at most this.
  */
 static const double WARM_START = 1e-6;
-/* An x whose componentwise backward error is large only because of entries near
-   zero has a normwise one of at most this. */
-static const double SPARSE_NORMWISE = 16.0 * HONE_EPS;
 /* One correction costs a pass over A and two triangular solves; about n / 60 of
    them cost as much as a double factorization on the machines measured. */
 enum {
@@ -178,40 +176,6 @@ static int64_t count_not_accepted(const hone_climb *c) {
   return not_accepted;
 }
 
-/* Takes the iterate of the smallest normwise error, the last or the best one,
-   of a column that was given up on. Returns false if it is not good. */
-static bool take_normwise_best(hone_refined *column) {
-  if (column->state != HONE_COLUMN_LEFT || !column->only_slow)
-    return false;
-  if (!(column->errors.normwise <= column->best_errors.normwise))
-    (void)hone_refined_take_best(column);
-  return column->errors.normwise <= SPARSE_NORMWISE;
-}
-
-/* Measures columns that were given up on by the backward error of Arioli,
-   Demmel & Duff. The componentwise one may not be attainable where entries of x
-   are zero, or nearly so, and rows consist of such entries alone. */
-static void reconsider(hone_climb *c, hone_refinement *ctx) {
-  hone_refined *list[HONE_SOLVE_COLUMNS];
-  int64_t count = 0;
-  if (c->ladder->request.criterion != HONE_CRITERION_COMPONENTWISE)
-    return;
-  for (int64_t i = 0; i < c->m; i++)
-    if (take_normwise_best(&c->columns[i]))
-      list[count++] = &c->columns[i];
-  if (count == 0)
-    return;
-  const double *row_max =
-      c->trans ? c->ladder->inspection.col_max : c->ladder->inspection.row_max;
-  hone_refined_measure(ctx, true, false, count, list);
-  for (int64_t i = 0; i < count; i++)
-    if (hone_refined_sparse_error(ctx, row_max, list[i]) <= ctx->limit) {
-      list[i]->best = list[i]->x;
-      list[i]->best_errors = list[i]->errors;
-      list[i]->state = HONE_COLUMN_ACCEPTED;
-    }
-}
-
 /* Refines on rung r; with steps > 0, by so many steps of GMRES. */
 static int refine_on(hone_climb *c, int r, int steps, bool again) {
   hone_ladder *ladder = c->ladder;
@@ -237,8 +201,9 @@ static int refine_on(hone_climb *c, int r, int steps, bool again) {
   begin_rung(c, r, again);
   ladder->highest_rung = HONE_MAX(ladder->highest_rung, r);
   int st = hone_refine(&ctx, c->m, c->columns);
-  if (st == HONE_OK && ladder->rung[r].certificate.nonsingular)
-    reconsider(c, &ctx);
+  if (st == HONE_OK && ladder->rung[r].certificate.nonsingular &&
+      ctx.criterion == HONE_CRITERION_COMPONENTWISE)
+    st = hone_sparse_refine(&ctx, &ladder->inspection, c->m, c->columns);
   c->report->refine_ms += 1e3 * (hone_now_s() - start);
   if (st == HONE_OK)
     st = certify_columns(c, r, &ctx);

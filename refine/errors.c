@@ -19,10 +19,6 @@
 #include <math.h>
 #include <string.h>
 
-/* A row with a denominator below this many n eps consists of entries that
-   vanish. */
-static const long double SPARSE_PART = 1000.0L;
-
 double hone_errors_value(const hone_errors *errors, int criterion) {
   if (criterion == HONE_CRITERION_NORMWISE)
     return errors->normwise;
@@ -96,21 +92,32 @@ static double wide_row(const hone_matrix *a, bool trans, int64_t i,
   return row.quotient;
 }
 
+/* The low parts of double-double may be lost in a row with a denominator up to
+   this. */
+static double least_denominator(int64_t n) {
+  return (double)(n + 4) * DBL_MIN / HONE_EPS / HONE_EPS;
+}
+
+double hone_refined_quotient(const hone_refinement *ctx, int64_t i,
+                             hone_refined *c) {
+  if (c->x_is_zero)
+    return c->b[i] != 0.0; /* x = 0: r = b, and the row 0 = 0 is solved */
+  if (c->digits_lost || c->den[i] <= least_denominator(ctx->f.a->n))
+    return wide_row(ctx->f.a, ctx->trans, i, c);
+  return hone_abs(c->r[i]) / c->den[i];
+}
+
 /* max_i |r_i| / den_i. An empty row (0 = 0) counts as solved. */
-static double componentwise(const hone_matrix *a, bool trans, hone_refined *c) {
-  const double tiny = (double)(a->n + 4) * DBL_MIN / HONE_EPS / HONE_EPS;
+static double componentwise(const hone_refinement *ctx, hone_refined *c) {
+  const int64_t n = ctx->f.a->n;
   double omega = 0.0;
   if (!c->x_is_zero && !c->digits_lost) {
-    const double q = plain_quotients(a->n, c->r, c->den, tiny);
+    const double q = plain_quotients(n, c->r, c->den, least_denominator(n));
     if (q <= DBL_MAX)
       return q;
   }
-  for (int64_t i = 0; i < a->n; i++) {
-    double q = hone_abs(c->r[i]) / c->den[i];
-    if (c->x_is_zero)
-      q = c->b[i] != 0.0; /* x = 0: r = b, and the row 0 = 0 is solved */
-    else if (c->digits_lost || c->den[i] <= tiny)
-      q = wide_row(a, trans, i, c);
+  for (int64_t i = 0; i < n; i++) {
+    const double q = hone_refined_quotient(ctx, i, c);
     omega = q <= omega ? omega : q; /* NaN is taken, */
     if (!(omega <= DBL_MAX))        /* and ends the loop */
       return HONE_NAN;
@@ -224,8 +231,7 @@ void hone_refined_errors(const hone_refinement *ctx, hone_refined *c) {
                        none,     none,     none,     none};
     return;
   }
-  e->componentwise =
-      componentwise(ctx->f.a, ctx->trans, c); /* may replace entries of r */
+  e->componentwise = componentwise(ctx, c); /* may replace entries of r */
   /* r is 2^shift times the residual. Removing the factor from r could make it
      underflow, so x and b are given the same factor instead. */
   double r = hone_max_abs(n, c->r),
@@ -235,40 +241,4 @@ void hone_refined_errors(const hone_refinement *ctx, hone_refined *c) {
   e->normwise = r > 0.0 ? r / ctx->norm_a / x / sqrt((double)n) : r;
   e->residual = r > 0.0 ? r / b : r;
   take_norms(ctx, c, e);
-}
-
-/* The componentwise backward error of Arioli, Demmel & Duff (1989). A row i
-   whose denominator |S| |y| + |R b| is below
-
-     1000 n eps (max_j |s_ij| max |y| + |R b|_i),   y = inv(C) x,
-
-   consists of nearly vanishing products alone: the rounding of other entries of
-   y, of the size eps max |y|, is larger than what could be asked of it. Its
-   residual is compared with |S| |y| + max_j |s_ij| max |y| instead. In other
-   words, x solves a system exactly whose A differs from the caller's by omega
-   |A|, and whose b differs in these rows by omega max_j |s_ij| max |y| (scaled)
-   and in all others by omega |b|. */
-double hone_refined_sparse_error(const hone_refinement *ctx,
-                                 const double *row_max, hone_refined *c) {
-  const hone_scaling *s = ctx->f.scaling;
-  const int *row = s->used ? (ctx->trans ? s->col_exp : s->row_exp) : NULL;
-  const long double size = ldexpl(c->errors.size_scaled, c->shift);
-  const long double part =
-      SPARSE_PART * (long double)ctx->f.a->n * (long double)HONE_EPS;
-  double omega = 0.0;
-  if (c->digits_lost || c->x_is_zero)
-    return c->errors.componentwise;
-  for (int64_t i = 0; i < ctx->f.a->n; i++) {
-    const int e = row ? row[i] : 0;
-    const long double r = ldexpl(hone_absl((hone_wide)c->r[i]), e);
-    const long double b = ldexpl(hone_absl((hone_wide)c->b[i]), e + c->shift);
-    const long double others = (long double)row_max[i] * size;
-    long double den = ldexpl((long double)c->den[i], e);
-    if (!(den > part * (others + b)))
-      den += others;
-    const double q = r > 0.0L ? (double)(r / den) : (double)r;
-    omega = q <= omega ? omega : q; /* takes NaN */
-  }
-  c->errors.componentwise = omega;
-  return omega;
 }

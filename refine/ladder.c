@@ -27,8 +27,9 @@
 
 /* Memory --------------------------------------------------------------- */
 
+/* An inspection in the course of a solve has its maxima in the scratch too. */
 static int64_t scratch_entries(const hone_operator *op, int64_t n) {
-  return HONE_MAX(op->scratch(n), hone_certify_scratch(n));
+  return HONE_MAX(op->scratch(n) + 2 * n, hone_certify_scratch(n));
 }
 
 /* The vectors take four real vectors, the scratch, and two vectors of int. */

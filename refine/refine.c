@@ -316,24 +316,30 @@ static void decide(const hone_refinement *ctx, hone_refined *c) {
   }
 }
 
-/* x = x + d, written into the buffer that does not hold the best iterate. */
-static void add_correction(int64_t n, hone_refined *c, const hone_entry *d) {
+/* x is written into the buffer that does not hold the best iterate. */
+void hone_refined_correct(const hone_refinement *ctx, hone_refined *c,
+                          const hone_entry *d) {
   hone_entry *to = c->best == c->x ? c->spare : c->x;
-  for (int64_t i = 0; i < n; i++)
+  for (int64_t i = 0; i < ctx->f.a->n; i++)
     to[i] = c->has_x ? c->x[i] + d[i] : d[i];
   if (to == c->spare) {
     c->spare = c->x;
     c->x = to;
   }
+  if (c->has_x) {
+    c->iterations++;
+    c->gmres_steps += ctx->f.space != NULL;
+    c->rung_corrections++;
+  }
+  c->has_x = true;
 }
 
 /* Decides by the size of the correction d whether it is applied. The first
    solution, found from nothing, counts as x itself and not as a correction. */
-static void take_correction(int64_t n, const hone_refinement *ctx,
-                            hone_refined *c, const hone_entry *d, double size) {
+static void take_correction(const hone_refinement *ctx, hone_refined *c,
+                            const hone_entry *d, double size) {
   if (!c->has_x) {
-    add_correction(n, c, d);
-    c->has_x = true;
+    hone_refined_correct(ctx, c, d);
     c->measured = false;
     c->correction_size = c->x_size = size;
     return;
@@ -353,10 +359,7 @@ static void take_correction(int64_t n, const hone_refinement *ctx,
     }
   }
   c->correction_size = size;
-  add_correction(n, c, d);
-  c->iterations++;
-  c->gmres_steps += ctx->f.space != NULL;
-  c->rung_corrections++;
+  hone_refined_correct(ctx, c, d);
 }
 
 /* d = inv(M) r for the columns listed; d = inv(M) b where x is not set yet. */
@@ -374,7 +377,7 @@ static int correct(hone_refinement *ctx, int64_t m, hone_refined *const *list) {
   int st =
       hone_apply_inverse(&ctx->f, false, ctx->trans, m, ctx->v, n, shift, size);
   for (int64_t c = 0; st == HONE_OK && c < m; c++)
-    take_correction(n, ctx, list[c], ctx->v + c * n, size[c]);
+    take_correction(ctx, list[c], ctx->v + c * n, size[c]);
   return st;
 }
 

@@ -95,7 +95,7 @@ typedef struct hone_refinement {
   int max_corrections; /* at most so many corrections on this rung */
   double norm_a;       /* infinity norm of op(A) */
   hone_watch *watch;
-  hone_entry *scratch; /* hone_certify_scratch(n) entries, for bounds.c */
+  hone_entry *scratch; /* the ladder's, for bounds.c and sparse.c */
   uint64_t *seed;      /* of random numbers, for bounds.c */
   hone_entry *v;       /* n x columns: residuals and corrections */
   /* The accepted column whose residual, as the device computed it, is in v;
@@ -128,12 +128,15 @@ void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
    row had to be computed in extended range are replaced. */
 void hone_refined_errors(const hone_refinement *ctx, hone_refined *column);
 
-/* Sets and returns the column's componentwise error by the measure of Arioli,
-   Demmel & Duff (1989), in scaled variables: see errors.c. row_max: n, the
-   largest entries of the rows of op(S). The column's r and den are those of an
-   accurate pass. */
-double hone_refined_sparse_error(const hone_refinement *ctx,
-                                 const double *row_max, hone_refined *column);
+/* x = x + d, or d where the column has no x yet. The best iterate is kept. The
+   correction is counted if there was an x. */
+void hone_refined_correct(const hone_refinement *ctx, hone_refined *column,
+                          const hone_entry *d);
+
+/* |r_i| / den_i, 0 for 0 / 0. r_i is replaced if the row had to be computed in
+   extended range. */
+double hone_refined_quotient(const hone_refinement *ctx, int64_t i,
+                             hone_refined *column);
 
 /* max |v_i|; NaN if any v_i is NaN. */
 double hone_max_abs(int64_t n, const hone_entry *v);

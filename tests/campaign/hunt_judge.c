@@ -84,13 +84,13 @@ int hunt_by_library(const hunt_system *s, double *x, hone_column *columns,
 
 /* ---- The judge ---- */
 
-/* op(A), by columns. */
-static void take_matrix(const hunt_system *s, double *m) {
+/* op(a), by columns; a is A or the matrix before the update. */
+static void take_matrix(const hunt_system *s, const double *a, double *m) {
   const int64_t n = s->n;
   const bool turned = (s->trans == HONE_TRANS) != (s->layout == HONE_ROW_MAJOR);
   for (int64_t j = 0; j < n; j++)
     for (int64_t i = 0; i < n; i++)
-      m[i + j * n] = turned ? s->a[j + i * n] : s->a[i + j * n];
+      m[i + j * n] = turned ? a[j + i * n] : a[i + j * n];
 }
 
 static double norm1_of_inverse(int64_t n, const double *m) {
@@ -146,6 +146,21 @@ static bool look(const hunt_system *s, const exact_system *e, bool *in_range) {
   return full;
 }
 
+/* By every measure by which x may be accepted. After an update the scaling may
+   be that of the matrix before. */
+static bool omega_above_rule(const hunt_system *s, const double *m,
+                             const double *x, const double *b) {
+  const double rule = 4.0 * EPS * (1.0 + 64.0 * EPS);
+  double old[HUNT_MOST_N * HUNT_MOST_N];
+  if (reference_omega(s->n, m, s->n, x, b) <= rule ||
+      reference_sparse_omega(s->n, m, s->n, x, b) <= rule)
+    return false;
+  if (s->use != HUNT_UPDATE)
+    return true;
+  take_matrix(s, s->old, old);
+  return !(reference_sparse_omega_scaled_as(s->n, old, m, s->n, x, b) <= rule);
+}
+
 static bool has_small_row(const hunt_system *s, const exact_system *e,
                           const double *m, double condition) {
   const int64_t n = s->n;
@@ -175,8 +190,7 @@ static void judge_column(const hunt_system *s, const exact_system *e, int64_t c,
   if (accepted && exact_singular(e))
     out->wrong |= HUNT_SINGULAR_ACCEPTED;
   if (accepted && by_default_rule(s) &&
-      !(reference_omega(s->n, m, s->n, x, s->b + c * s->n) <=
-        4.0 * EPS * (1.0 + 64.0 * EPS)))
+      omega_above_rule(s, m, x, s->b + c * s->n))
     out->wrong |= HUNT_OMEGA_ABOVE_RULE;
   if (stated->status < 0 || exact_singular(e))
     return;
@@ -200,7 +214,7 @@ void hunt_judge(const hunt_system *s, hunt_solver solve, hunt_verdict *out) {
   double m[HUNT_MOST_N * HUNT_MOST_N];
   hone_column columns[HUNT_MOST_RHS] = {{0}};
   hone_report report = HONE_REPORT_INIT;
-  take_matrix(s, m);
+  take_matrix(s, s->a, m);
   exact_system *e = exact_solve(s->n, s->nrhs, m, s->n, s->b, s->n);
   *out = (hunt_verdict){.refused_condition = (double)INFINITY};
   out->status = solve(s, x, columns, &report);

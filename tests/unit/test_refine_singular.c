@@ -87,3 +87,62 @@ TEST(refine, finds_zero_rows_and_columns_before_any_engine_is_made) {
     fixture_tear_down(&s);
   }
 }
+
+/* ---- Later findings ------------------------------------------------------
+ */
+
+/* More columns than a block holds. All are solved by the first engine but the
+   last, which needs the second one, whose factors cannot tell A from a singular
+   matrix. */
+enum { REVOKED = HONE_SOLVE_COLUMNS + 3 };
+
+static void set_up_late_finding(fixture *s, double *rates, double *wrong) {
+  fixture_set_up(s, REVOKED);
+  for (int64_t j = 0; j < ORDER; j++) {
+    rates[j] = j < ORDER - 1 ? 1e-5 : 0.9;
+    for (int64_t i = 0; i < ORDER; i++) {
+      s->a[i + j * ORDER] = i == j ? 1.0 + (double)i : 0.0;
+      wrong[i + j * ORDER] = i == j ? 1e3 : 1.0;
+    }
+  }
+  for (int64_t c = 0; c < REVOKED; c++)
+    for (int64_t i = 0; i < ORDER; i++)
+      if ((i < ORDER - 1) != (c < REVOKED - 1))
+        s->b[i + c * ORDER] = 0.0;
+  fixture_add_scripted(s, "scripted", 32)->rates = rates;
+  fixture_add_scripted(s, "second", 64)->instead = wrong;
+}
+
+TEST(refine, a_later_block_revokes_what_an_earlier_one_was_told) {
+  for (int64_t nrhs = REVOKED - 1; nrhs <= REVOKED; nrhs++) {
+    fixture s;
+    hone_column column[REVOKED] = {{0}};
+    double rates[ORDER], wrong[ORDER * ORDER];
+    const bool revoked = nrhs == REVOKED;
+    double *bars = sup_filled(ORDER * nrhs, -1.0);
+    ct_note("%d columns", (int)nrhs);
+    set_up_late_finding(&s, rates, wrong);
+    REQUIRE(fixture_open(&s) == HONE_OK && fixture_factor(&s) == HONE_OK);
+    s.ladder.bars = bars;
+    s.ladder.ldbars = ORDER;
+    fixture_clear_report(&s);
+    CHECK_EQ_INT(hone_ladder_solve(&s.ladder, false, nrhs, s.b, ORDER, s.x,
+                                   ORDER, NULL, 0, column, &s.report),
+                 revoked ? HONE_ILL_CONDITIONED : HONE_OK);
+    CHECK_EQ_INT(s.report.accepted, revoked ? 0 : nrhs);
+    CHECK((s.report.forward_error <= 0.1) == !revoked);
+    CHECK((s.report.digits > 0) == !revoked);
+    CHECK((s.report.bound_failure > 0.0) == !revoked);
+    for (int64_t c = 0; c < nrhs; c++) {
+      ct_note("column %d of %d", (int)c, (int)nrhs);
+      CHECK_EQ_INT(column[c].status, revoked ? HONE_ILL_CONDITIONED : HONE_OK);
+      CHECK_EQ_INT(column[c].precision, c < REVOKED - 1 ? 32 : 64);
+      CHECK((column[c].forward_error <= 0.1) == !revoked);
+      CHECK((column[c].digits > 0) == !revoked);
+      for (int64_t i = 0; i < ORDER; i++)
+        CHECK((bars[i + c * ORDER] <= 1.0) == !revoked);
+    }
+    sup_free(bars);
+    fixture_tear_down(&s);
+  }
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The backward error of columns with entries near zero, in double precision.
+   Where a row consists of such entries alone, no x of rounded numbers may have
+   a small componentwise error: with a sparse A and a unit right-hand side, a
+   computed 1e-17 in the place of 0 makes it 1. Such rows are measured as in
+   Arioli, Demmel & Duff (1989):
+
+     x_j vanishes    if |x_j| <= tau max |x| and |y_j| <= tau max |y|,
+                     tau = 1000 n eps, y = inv(C) x
+     row i is sparse if products with entries of x that do not vanish, and b_i,
+                     are at most 1/100 of den_i = (|A| |x| + |b|)_i
+     omega           is the largest |r|_i / den_i; in sparse rows it is
+                     |r|_i / (den_i + others_i),
+     others_i        = min(max_j |a_ij| max |x|, max_j |s_ij| max |y| / R_i)
+
+   In other words, x solves a system exactly whose A differs from the caller's
+   by omega |A|, and whose b differs in sparse rows by omega others_i and in all
+   others by omega |b|.
+
+   An entry has to vanish in the caller's units and in scaled variables, since
+   either may make it small by units alone. A row with one huge entry, for
+   example 1e300 x_1 + x_2 = 1, is not sparse, however small x_1 is: the row is
+   what determines x_1. Next to read: climb.c. */
+#include "refine/sparse.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+static const double VANISHING_PART = 1000.0, OTHER_PRODUCTS = 0.01;
+/* An x whose componentwise error is large only because of entries near zero has
+   a normwise error of at most this. */
+static const double SPARSE_NORMWISE = 16.0 * HONE_EPS;
+/* Corrections are made as long as each leaves at most this part of omega. */
+static const double SLOW_RATE = 0.5;
+/* So many columns are measured in one pass. */
+enum { GROUP = 8 };
+
+/* The largest entries of the rows of op(A) and of op(S): n each. */
+typedef struct maxima {
+  const double *of_a, *of_s;
+} maxima;
+
+/* ---- The measure --------------------------------------------------------- */
+
+/* Finds the maxima. Those of A take a pass if A was scaled; they are kept at
+   the beginning of the scratch. */
+static maxima find_maxima(hone_refinement *ctx, const hone_inspection *of_s) {
+  const hone_matrix *a = ctx->f.a;
+  hone_inspection of_a = *of_s;
+  if (ctx->f.scaling->used) {
+    of_a.row_max = (double *)ctx->scratch;
+    of_a.col_max = of_a.row_max + a->n;
+    a->op->inspect(a, ctx->f.pool, NULL, of_a.col_max + a->n, &of_a);
+    ctx->passes++;
+  }
+  return ctx->trans ? (maxima){of_a.col_max, of_s->col_max}
+                    : (maxima){of_a.row_max, of_s->row_max};
+}
+
+/* to = 2^shift x without the entries that vanish. */
+static void take_others(const hone_refinement *ctx, const hone_refined *c,
+                        hone_entry *to) {
+  const int64_t n = ctx->f.a->n;
+  const int *e = hone_refined_exponents(ctx);
+  const long double tau = (long double)(VANISHING_PART * (double)n * HONE_EPS);
+  const long double most = tau * c->errors.size;
+  const long double most_scaled = tau * c->errors.size_scaled;
+  for (int64_t j = 0; j < n; j++) {
+    const long double x = hone_absl((hone_wide)c->x[j]);
+    const bool vanishes = x <= most && ldexpl(x, e ? -e[j] : 0) <= most_scaled;
+    to[j] = vanishes ? 0.0 : hone_shift_entry(c->x[j], c->shift);
+  }
+}
+
+/* Computes |op(A)| |x| without the entries of x that vanish, times 2^shift, for
+   m <= GROUP columns. The results are in the scratch, n for each column. */
+static const double *measure_others(hone_refinement *ctx, int64_t m,
+                                    hone_refined *const *list) {
+  const int64_t n = ctx->f.a->n;
+  hone_entry *r = ctx->scratch + 2 * n; /* behind the maxima */
+  double *den = (double *)(r + GROUP * n);
+  const hone_entry *from[GROUP], *b[GROUP];
+  hone_entry *to[GROUP];
+  double *others[GROUP];
+  for (int64_t c = 0; c < m; c++) {
+    take_others(ctx, list[c], ctx->v + c * n);
+    memset(r + c * n, 0, (size_t)n * sizeof *r);
+    from[c] = ctx->v + c * n;
+    b[c] = to[c] = r + c * n;
+    others[c] = den + c * n;
+  }
+  const hone_residual_job pass = {.a = ctx->f.a,
+                                  .trans = ctx->trans,
+                                  .k = m,
+                                  .x = from,
+                                  .b = b,
+                                  .r = to,
+                                  .den = others};
+  ctx->f.a->op->residual(&pass, ctx->f.pool);
+  ctx->passes++;
+  return den;
+}
+
+/* Returns |r|_i / (den_i + others_i). The computed r may be wrong by the
+   smallest number of double. */
+static double sparse_quotient(const hone_refinement *ctx, maxima max, int64_t i,
+                              const hone_refined *c) {
+  const hone_scaling *s = ctx->f.scaling;
+  const int *row = s->used ? (ctx->trans ? s->col_exp : s->row_exp) : NULL;
+  const long double given = (long double)max.of_a[i] * c->errors.size;
+  const long double scaled = ldexpl(
+      (long double)max.of_s[i] * c->errors.size_scaled, row ? -row[i] : 0);
+  const long double others = ldexpl(given <= scaled ? given : scaled, c->shift);
+  const long double r = hone_absl((hone_wide)c->r[i]) + DBL_TRUE_MIN;
+  return (double)(r / ((long double)c->den[i] + others));
+}
+
+/* Returns omega by the measure above. products: n, as measured by
+   measure_others. */
+static double sparse_omega(const hone_refinement *ctx, maxima max,
+                           const double *products, hone_refined *c) {
+  double omega = 0.0;
+  for (int64_t i = 0; i < ctx->f.a->n; i++) {
+    const double b = hone_shift(hone_abs(c->b[i]), c->shift);
+    double q = HONE_INF;
+    if (products[i] + b <= OTHER_PRODUCTS * c->den[i])
+      q = sparse_quotient(ctx, max, i, c);
+    if (!(q <= ctx->limit))
+      q = fmin(q, hone_refined_quotient(ctx, i, c));
+    omega = q <= omega ? omega : q; /* takes NaN */
+  }
+  return omega;
+}
+
+/* ---- Columns ------------------------------------------------------------- */
+
+/* Takes the iterate of the smallest normwise error, the last or the best one,
+   of a column that was given up on. Returns false if it is not good. */
+static bool take_normwise_best(hone_refined *column) {
+  if (column->state != HONE_COLUMN_LEFT || !column->only_slow)
+    return false;
+  if (!(column->errors.normwise <= column->best_errors.normwise))
+    (void)hone_refined_take_best(column);
+  return column->errors.normwise <= SPARSE_NORMWISE;
+}
+
+/* Accepts the column if it meets the limit. Returns true if a correction may
+   help it. last: the omega before. */
+static bool may_improve(const hone_refinement *ctx, double omega, double last,
+                        hone_refined *c) {
+  if (omega <= ctx->limit) {
+    c->errors.componentwise = omega;
+    c->best = c->x;
+    c->best_errors = c->errors;
+    c->state = HONE_COLUMN_ACCEPTED;
+    return false;
+  }
+  return omega <= SLOW_RATE * last &&
+         c->rung_corrections < ctx->max_corrections;
+}
+
+/* Accepts the columns listed that may be. Those that a correction may help
+   become the list; returns how many they are. */
+static int64_t accept(hone_refinement *ctx, maxima max, int64_t m,
+                      hone_refined **list, double *last) {
+  int64_t open = 0;
+  for (int64_t at = 0; at < m; at += GROUP) {
+    const int64_t count = HONE_MIN(m - at, (int64_t)GROUP);
+    const double *products = measure_others(ctx, count, list + at);
+    for (int64_t i = at; i < at + count; i++) {
+      const double omega =
+          sparse_omega(ctx, max, products + (i - at) * ctx->f.a->n, list[i]);
+      if (may_improve(ctx, omega, last[i], list[i])) {
+        last[open] = omega;
+        list[open++] = list[i];
+      }
+    }
+  }
+  return open;
+}
+
+/* x = x + inv(M) r for the columns listed; their best iterates are kept. */
+static int correct(hone_refinement *ctx, int64_t m, hone_refined *const *list) {
+  const int64_t n = ctx->f.a->n;
+  int shift[HONE_SOLVE_COLUMNS];
+  for (int64_t c = 0; c < m; c++) {
+    shift[c] = list[c]->shift;
+    memcpy(ctx->v + c * n, list[c]->r, (size_t)n * sizeof *ctx->v);
+  }
+  int st =
+      hone_apply_inverse(&ctx->f, false, ctx->trans, m, ctx->v, n, shift, NULL);
+  for (int64_t c = 0; st == HONE_OK && c < m; c++)
+    hone_refined_correct(ctx, list[c], ctx->v + c * n);
+  return st;
+}
+
+/* Measures the columns listed accurately. Drops those that the measure is not
+   for. */
+static int64_t measure(hone_refinement *ctx, int64_t m, hone_refined **list,
+                       double *last) {
+  int64_t count = 0;
+  hone_refined_measure(ctx, true, false, m, list);
+  for (int64_t c = 0; c < m; c++)
+    if (!list[c]->digits_lost && !list[c]->x_is_zero) {
+      last[count] = last[c];
+      list[count++] = list[c];
+    }
+  return count;
+}
+
+int hone_sparse_refine(hone_refinement *ctx, const hone_inspection *of_s,
+                       int64_t m, hone_refined *columns) {
+  hone_refined *list[HONE_SOLVE_COLUMNS];
+  double last[HONE_SOLVE_COLUMNS];
+  int64_t count = 0;
+  for (int64_t c = 0; c < m; c++)
+    if (take_normwise_best(&columns[c])) {
+      /* corrections follow only if the measure is much smaller than this */
+      last[count] = columns[c].errors.componentwise;
+      list[count++] = &columns[c];
+    }
+  if (count == 0)
+    return HONE_OK;
+  const maxima max = find_maxima(ctx, of_s);
+  for (int step = 0;; step++) {
+    count = measure(ctx, count, list, last);
+    count = accept(ctx, max, count, list, last);
+    if (count == 0)
+      return HONE_OK;
+    if (hone_watch_stop(ctx->watch, "refine", 0.0, step, HONE_NAN))
+      return HONE_INTERRUPTED;
+    int st = correct(ctx, count, list);
+    if (st != HONE_OK)
+      return st;
+  }
+}
