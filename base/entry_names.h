@@ -14,7 +14,7 @@
 #define hone_bounds_digits hone_z_bounds_digits
 #define hone_bounds_estimate hone_z_bounds_estimate
 #define hone_bounds_forward hone_z_bounds_forward
-#define hone_bounds_relative_size hone_z_bounds_relative_size
+#define hone_bounds_lost_part hone_z_bounds_lost_part
 #define hone_certify hone_z_certify
 #define hone_certify_scratch hone_z_certify_scratch
 #define hone_certify_transpose hone_z_certify_transpose
@@ -31,6 +31,7 @@
 #define hone_engine_double hone_z_engine_double
 #define hone_engine_triangular hone_z_engine_triangular
 #define hone_errors_value hone_z_errors_value
+#define hone_extra_relative_size hone_z_extra_relative_size
 #define hone_inspect hone_z_inspect
 #define hone_inspect_scratch hone_z_inspect_scratch
 #define hone_ladder_add_reason hone_z_ladder_add_reason
@@ -57,6 +58,7 @@
 #define hone_max_abs hone_z_max_abs
 #define hone_noise_sample hone_z_noise_sample
 #define hone_noise_scaled_norm hone_z_noise_scaled_norm
+#define hone_noise_uniform_norm hone_z_noise_uniform_norm
 #define hone_null_find hone_z_null_find
 #define hone_null_report_zeros hone_z_null_report_zeros
 #define hone_pairs_close hone_z_pairs_close

@@ -16,6 +16,10 @@
 long double hone_noise_scaled_norm(int64_t n, const hone_entry *d, const int *e,
                                    const double *weights);
 
+/* Bounds that norm of all d with entries of at most 1. */
+long double hone_noise_uniform_norm(int64_t n, const int *e,
+                                    const double *weights);
+
 /* Bounds the effect of noise on each component of the column by random probes,
    where the first power of E contracts. The bounds take the place of the
    column's den, in the caller's units. *norm, a bound on their 2-norm in scaled

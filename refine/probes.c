@@ -263,6 +263,7 @@ int hone_probe(hone_probing *probing, int steps, hone_contraction *out) {
   double before = HONE_INF;
   out->tried = true;
   out->power = out->pairs = 0;
+  out->before = 0.0;
   draw_all(n, &probing->seed, at.v);
   weigh(n, probing->weights, false, at.v);
   right_sides h = {.seed = hone_random_bits(&probing->seed),
@@ -291,6 +292,7 @@ int hone_probe(hone_probing *probing, int steps, hone_contraction *out) {
                               f->space == NULL && out->bound > HOPELESS_BOUND;
     if (k >= steps || rather_pairs || !promises(out->bound, before, steps - k))
       break;
+    out->before += out->bound;
     before = out->bound;
     weigh(n, probing->weights, false, at.v);
   }
