@@ -20,7 +20,8 @@
    power of E contracts, and the probes say so.
 
    E g is computed in plain double: the product with S and the solve round, and
-   what that leaves of E g makes the bound larger, not smaller. Next to read:
+   what that leaves of E g makes the bound larger, not smaller. But entries of E
+   below eps may leave nothing of it: row bounds have that added. Next to read:
    condition.c, which certifies factors by these probes. */
 #include "refine/probes.h"
 
@@ -133,16 +134,18 @@ HONE_VECTOR static double sum_of_squares(int64_t n, const hone_entry *v) {
   return s;
 }
 
-/* rows_i = factor sqrt(sum_k |v_ik|^2) */
+/* rows_i = factor sqrt(sum_k |v_ik|^2), where v_ik, a difference of numbers of
+   at most sqrt 3, was rounded. */
 HONE_VECTOR static void row_norms(int64_t n, const hone_entry *restrict v,
                                   double factor, double *restrict rows) {
+  const double rounding = sqrt(3.0 * HONE_PROBES) * HONE_EPS;
   for (int64_t i = 0; i < n; i++)
     rows[i] = 0.0;
   for (int64_t c = 0; c < HONE_PROBES; c++)
     for (int64_t i = 0; i < n; i++)
       rows[i] += hone_real(hone_conj(v[c * n + i]) * v[c * n + i]);
   for (int64_t i = 0; i < n; i++)
-    rows[i] = factor * sqrt(rows[i]);
+    rows[i] = factor * (sqrt(rows[i]) + rounding);
 }
 
 HONE_VECTOR static hone_entry dot(int64_t n, const hone_entry *restrict a,
