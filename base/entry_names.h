@@ -56,6 +56,7 @@
 #define hone_largest_at hone_z_largest_at
 #define hone_largest_sum hone_z_largest_sum
 #define hone_max_abs hone_z_max_abs
+#define hone_noise_of_zeros hone_z_noise_of_zeros
 #define hone_noise_sample hone_z_noise_sample
 #define hone_noise_scaled_norm hone_z_noise_scaled_norm
 #define hone_noise_uniform_norm hone_z_noise_uniform_norm
@@ -79,6 +80,7 @@
 #define hone_refine_extra_precise hone_z_refine_extra_precise
 #define hone_refined_errors hone_z_refined_errors
 #define hone_refined_measure hone_z_refined_measure
+#define hone_refined_norms hone_z_refined_norms
 #define hone_refined_residual_noise hone_z_refined_residual_noise
 #define hone_refined_sparse_error hone_z_refined_sparse_error
 #define hone_refined_take_best hone_z_refined_take_best

@@ -71,9 +71,8 @@ static const long double WORTH = 0.5L;
 
 double hone_refined_residual_noise(const hone_refined *c, int64_t n,
                                    int64_t i) {
-  /* where r = 0 nothing was rounded, but r may have underflowed */
-  return (c->r[i] != 0.0 ? c->gamma * c->den[i] : 0.0) +
-         (double)(2 * n + 2) * DBL_TRUE_MIN;
+  return c->gamma * c->den[i] + HONE_EPS * hone_abs(c->r[i]) +
+         (double)(2 * n + 2) * DBL_TRUE_MIN; /* r may have underflowed */
 }
 
 /* Entries of a solution in scaled variables that lie below the range of the
@@ -179,6 +178,12 @@ static bool tight(const bounding *b, const outcome *o) {
          o->total_scaled <= TIGHT * o->known_scaled + SMALL * b->size_scaled;
 }
 
+/* May noise make the bound larger than the rounding of x does? */
+static bool noise_counts(const hone_refinement *ctx, const bounding *b) {
+  return !(b->noise <= SMALL * b->size_scaled) ||
+         !(widest_unit(ctx) * b->noise <= SMALL * b->size);
+}
+
 /* v = inv(M) v for the columns listed. */
 static int solve(hone_refinement *ctx, int64_t m, const bounding *list) {
   int shift[HONE_SOLVE_COLUMNS] = {0};
@@ -251,9 +256,8 @@ static bool take_correction(hone_refinement *ctx,
   if (step < contraction->power)
     return true;
   evaluate(ctx, b, contraction, step, false, &o);
-  const bool noisy = b->noise > SMALL * b->size_scaled ||
-                     !(widest_unit(ctx) * b->noise <= SMALL * b->size);
-  if (!tight(b, &o) && noisy && !b->sampled && contraction->power == 1 &&
+  if (!tight(b, &o) && noise_counts(ctx, b) && !b->sampled &&
+      contraction->power == 1 &&
       hone_noise_sample(ctx, contraction, b->weights, c, &b->noise) ==
           HONE_OK) {
     b->sampled = true;
@@ -278,6 +282,26 @@ static long double noise_effect(const hone_certificate *certificate,
   return c->errors.noise > 0.0L
              ? (long double)certificate->inverse_bound * c->errors.noise
              : 0.0L;
+}
+
+/* Begins to bound the error of an accepted column. */
+static bounding begin_column(const hone_refinement *ctx,
+                             const hone_certificate *certificate,
+                             hone_refined *c) {
+  bounding b = {.column = c,
+                .size = c->errors.size,
+                .size_scaled = c->errors.size_scaled,
+                .grain = GRAIN,
+                .last = (long double)HONE_INF};
+  b.noise = HONE_NOISE_FACTOR * noise_effect(certificate, c);
+  if (noise_counts(ctx, &b)) {
+    hone_noise_of_zeros(ctx, c);
+    b.noise = HONE_NOISE_FACTOR * noise_effect(certificate, c);
+  }
+  c->best = c->x; /* spare is overwritten */
+  c->best_errors = c->errors;
+  c->solution_size = 0.0;
+  return b;
 }
 
 /* Uses the residual r that the device computed and that is in ctx->v, because
@@ -328,19 +352,10 @@ static int64_t begin(hone_refinement *ctx, const hone_certificate *certificate,
     if (c->state != HONE_COLUMN_ACCEPTED || c->error_estimated ||
         c->digits_lost || c->x_is_zero)
       continue;
-    c->best = c->x; /* spare is overwritten */
-    c->best_errors = c->errors;
     if (m > 1 || ctx->device_residual_of != columns ||
         !use_device_residual(ctx, certificate, columns))
       memcpy(ctx->v + count * n, c->r, (size_t)n * sizeof *ctx->v);
-    c->solution_size = 0.0;
-    list[count++] =
-        (bounding){.column = c,
-                   .size = c->errors.size,
-                   .size_scaled = c->errors.size_scaled,
-                   .noise = HONE_NOISE_FACTOR * noise_effect(certificate, c),
-                   .grain = GRAIN,
-                   .last = (long double)HONE_INF};
+    list[count++] = begin_column(ctx, certificate, c);
   }
   ctx->device_residual_of = NULL;
   return count;
@@ -393,16 +408,11 @@ static void bound_relative_to_x(hone_refinement *ctx,
   double least = HONE_INF;
   for (int64_t i = 0; i < n; i++)
     least = fmin(least, weights[i]);
-  bounding b = {.column = c,
-                .size = c->errors.size,
-                .size_scaled = c->errors.size_scaled,
-                .noise = HONE_NOISE_FACTOR * noise_effect(certificate, c) /
-                         (long double)least,
-                .weights = weights,
-                .grain = GRAIN,
-                .last = (long double)HONE_INF};
+  bounding b = begin_column(ctx, certificate, c);
+  b.noise /= (long double)least;
+  b.weights = weights;
   memcpy(ctx->v, c->r, (size_t)n * sizeof *ctx->v);
-  c->solution_size = 0.0;
+  c->error_estimated = false; /* its bars are overwritten */
   correct_until_bounded(ctx, &contraction, 1, &b);
 }
 

@@ -39,6 +39,24 @@ long double hone_noise_uniform_norm(int64_t n, const int *e,
   return sqrtl((long double)n) * most;
 }
 
+void hone_noise_of_zeros(const hone_refinement *ctx, hone_refined *c) {
+  const hone_matrix *a = ctx->f.a;
+  bool any = false;
+  for (int64_t i = 0; i < a->n; i++) {
+    if (!(c->den[i] > 0.0) || c->r[i] != 0.0)
+      continue;
+    hone_wide_row row = {
+        .a = a, .trans = ctx->trans, .i = i, .x = c->x, .b = c->b[i]};
+    a->op->wide_row(&row);
+    if (row.zero) {
+      c->den[i] = 0.0;
+      any = true;
+    }
+  }
+  if (any)
+    hone_refined_norms(ctx, c);
+}
+
 /* At least sqrt(sum_k |z_k|_i^2) over the probes, whose entries were rounded to
    multiples of DBL_TRUE_MIN. */
 static long double probed_row(int64_t n, int64_t i, const hone_entry *z) {

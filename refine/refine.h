@@ -44,8 +44,7 @@ typedef struct hone_refined {
                            correction that bounds.c or extra_precise.c solved
                            for */
   double gamma; /* the computed r satisfies |computed r - r|_i <= gamma den_i,
-                   beside its own rounding to double; no error where the
-                   computed r_i is 0 */
+                   beside its own rounding to double */
   hone_entry *best; /* the best iterate: x or spare; NULL: none yet */
   hone_errors errors, best_errors;
   bool has_x;             /* x holds an iterate */
@@ -127,6 +126,9 @@ void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
 /* Sets the column's errors from its x, r and den (errors.c). Entries of r whose
    row had to be computed in extended range are replaced. */
 void hone_refined_errors(const hone_refinement *ctx, hone_refined *column);
+
+/* Sets the norms among them: of R r, of its rounding error and of inv(C) x. */
+void hone_refined_norms(const hone_refinement *ctx, hone_refined *column);
 
 /* Sets and returns the column's componentwise error by the measure of Arioli,
    Demmel & Duff (1989), in scaled variables: see errors.c. row_max: n, the
