@@ -20,6 +20,7 @@
 #define hone_certify_transpose hone_z_certify_transpose
 #define hone_climb_columns hone_z_climb_columns
 #define hone_climb_error_suffices hone_z_climb_error_suffices
+#define hone_climb_measure_unaccepted hone_z_climb_measure_unaccepted
 #define hone_dense_operator hone_z_dense_operator
 #define hone_dense_product hone_z_dense_product
 #define hone_dense_residual hone_z_dense_residual
