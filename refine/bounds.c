@@ -61,8 +61,8 @@ static const long double TIGHT = 2.0L, SMALL = 0.25L * 0x1p-53L;
 /* A bound above this, in the caller's units alone, is due to units that differ
    widely; entries below LEAST_WEIGHT of the largest then count as that. */
 static const double POOR_BOUND = 1e-3, LEAST_WEIGHT = 1e-3;
-/* What a number loses at the lower end of the range: half of DBL_TRUE_MIN, more
-   if it is complex, and what its bound loses. */
+/* A number at the lower end of the range loses at most this, with its bound:
+   half of DBL_TRUE_MIN each, more if it is complex. */
 static const long double GRAIN = 2.0L * 0x1p-1074L;
 /* Covers the rounding of t and of a bar. */
 static const long double ROUNDING = 4.0L * 0x1p-53L;

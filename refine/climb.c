@@ -228,7 +228,7 @@ static void reconsider(hone_climb *c, hone_refinement *ctx) {
     }
 }
 
-/* What all refinement on rung r shares. */
+/* Sets what is common to all refinement on rung r. */
 static hone_refinement refinement_on(const hone_climb *c, int r) {
   hone_ladder *ladder = c->ladder;
   return (hone_refinement){

@@ -175,19 +175,23 @@ static int column_broken(const bench *w, int64_t c) {
   return broken;
 }
 
-/* Are the bars of column c numbers, where a bound on the whole says so, and
-   nothing beside them was written? */
+/* Are the bars of column c numbers, where a bound on the whole says so and does
+   not overflow, and nothing beside them was written? */
 static int bars_broken(const bench *w, int64_t c) {
   const int64_t n = w->s->n;
   const double *bars = w->bars + c * (n + BARS_PADDING);
+  const double *x = w->x + c * w->s->ldx;
+  double size = 0.0;
   int broken = 0;
+  for (int64_t i = 0; i < n; i++)
+    size = fmax(size, fabs(x[i]));
+  const bool finite = isfinite(2.0 * w->columns[c].forward_error * size);
   for (int64_t i = 0; i < n + BARS_PADDING; i++) {
     const bool bar = w->s->bars && i < n;
     if (!bar && memcmp(&bars[i], &SENTINEL, sizeof SENTINEL) != 0)
       broken |= CAMPAIGN_TOUCHED;
     if (bar && w->columns[c].status >= 0 &&
-        !(bars[i] >= 0.0 &&
-          (isfinite(bars[i]) || !isfinite(w->columns[c].forward_error))))
+        !(bars[i] >= 0.0 && (isfinite(bars[i]) || !finite)))
       broken |= CAMPAIGN_NO_BAR;
   }
   return broken;
