@@ -194,8 +194,10 @@ struct hone_tuning;
  * The error bounds hold whatever A and b are: they are derived from products of
  * A and of its factors with random vectors (Dixon 1983; docs/numerics.md), and
  * can only be wrong if those vectors are unlucky, with the probability
- * report.bound_failure. (With deterministic, the vectors follow from A.) x_true
- * solves the system with the very A and b given.
+ * report.bound_failure. With deterministic, the vectors follow from the largest
+ * magnitudes in the rows and columns of the scaled A alone; the bounds hold
+ * for an A that was not chosen to suit them. x_true solves the system with the
+ * very A and b given.
  */
 typedef struct hone_options {
   size_t struct_size;        /* sizeof(hone_options) */

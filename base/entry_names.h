@@ -15,12 +15,13 @@
 #define hone_bounds_digits hone_z_bounds_digits
 #define hone_bounds_estimate hone_z_bounds_estimate
 #define hone_bounds_forward hone_z_bounds_forward
-#define hone_bounds_relative_size hone_z_bounds_relative_size
+#define hone_bounds_lost_part hone_z_bounds_lost_part
 #define hone_certify hone_z_certify
 #define hone_certify_scratch hone_z_certify_scratch
 #define hone_certify_transpose hone_z_certify_transpose
 #define hone_climb_columns hone_z_climb_columns
 #define hone_climb_error_suffices hone_z_climb_error_suffices
+#define hone_climb_measure_unaccepted hone_z_climb_measure_unaccepted
 #define hone_deflate hone_z_deflate
 #define hone_deflation_correct hone_z_deflation_correct
 #define hone_deflation_entries hone_z_deflation_entries
@@ -38,6 +39,7 @@
 #define hone_engine_double hone_z_engine_double
 #define hone_engine_triangular hone_z_engine_triangular
 #define hone_errors_value hone_z_errors_value
+#define hone_extra_relative_size hone_z_extra_relative_size
 #define hone_inspect hone_z_inspect
 #define hone_inspect_scratch hone_z_inspect_scratch
 #define hone_ladder_add_reason hone_z_ladder_add_reason
@@ -64,8 +66,10 @@
 #define hone_max_abs hone_z_max_abs
 #define hone_multiply hone_z_multiply
 #define hone_multiply_accurately hone_z_multiply_accurately
+#define hone_noise_of_zeros hone_z_noise_of_zeros
 #define hone_noise_sample hone_z_noise_sample
 #define hone_noise_scaled_norm hone_z_noise_scaled_norm
+#define hone_noise_uniform_norm hone_z_noise_uniform_norm
 #define hone_null_find hone_z_null_find
 #define hone_null_report_zeros hone_z_null_report_zeros
 #define hone_pairs_close hone_z_pairs_close
@@ -87,6 +91,7 @@
 #define hone_refined_correct hone_z_refined_correct
 #define hone_refined_errors hone_z_refined_errors
 #define hone_refined_measure hone_z_refined_measure
+#define hone_refined_norms hone_z_refined_norms
 #define hone_refined_quotient hone_z_refined_quotient
 #define hone_refined_residual_noise hone_z_refined_residual_noise
 #define hone_refined_take_best hone_z_refined_take_best

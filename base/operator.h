@@ -68,8 +68,11 @@ typedef struct hone_wide_row {
   int shift;           /* r is returned times 2^shift */
   /* These are written: */
   hone_entry r;    /* 2^shift (b - op(A) x)_i */
+  double den;      /* 2^shift (|op(A)| |x| + |b|)_i */
   double quotient; /* |b - op(A) x|_i / (|op(A)| |x| + |b|)_i; 0 where both
                       are 0 */
+  bool zero;       /* (b - op(A) x)_i is 0, without a rounding error anywhere in
+                      its sum; false where it is not, or not known to be */
 } hone_wide_row;
 
 /* The table of functions; there is one for each kind of matrix. The bits of

@@ -8,6 +8,19 @@
 
 #include "cpu_dp/exact.h"
 
+/* Is the row's residual 0, and was no partial sum of it rounded? */
+static bool is_zero(const hone_wide_row *row, const hone_entry *at,
+                    int64_t step) {
+  hone_wide r = (hone_wide)row->b;
+  for (int64_t j = 0; j < hone_dense_of(row->a)->n; j++) {
+    hone_wide rest = 0.0L;
+    hone_subtract_exactly(at[j * step], row->x[j], &r, &rest);
+    if (hone_absl(rest) > 0.0L)
+      return false;
+  }
+  return !(hone_absl(r) > 0.0L);
+}
+
 void hone_dense_wide_row(hone_wide_row *row) {
   const hone_dense *a = hone_dense_of(row->a);
   hone_wide r = (hone_wide)row->b, rest = 0.0L;
@@ -27,5 +40,7 @@ void hone_dense_wide_row(hone_wide_row *row) {
   }
   r += rest;
   row->r = (hone_entry)hone_ldexpl(r, row->shift);
+  row->den = (double)ldexpl(den, row->shift);
+  row->zero = !row->fast && !(hone_absl(r) > 0.0L) && is_zero(row, at, step);
   row->quotient = den > 0.0L ? (double)(hone_absl(r) / den) : 0.0;
 }

@@ -434,6 +434,29 @@ static void choose_gallery(source *s, problem *p) {
     p->options.structure = HONE_STRUCTURE_SPD;
 }
 
+/* Asks for error bounds if the input has one more byte; at times in an array
+   that overlaps b or x, or with too small a leading dimension. */
+static void choose_bars(source *s, problem *p) {
+  enum { SHORT = 7, IN_X = 6, IN_B = 5 };
+  const unsigned byte = take(s), fault = p->expected ? 0 : byte >> 2 & 7;
+  const int64_t n = p->true_n, nrhs = p->true_nrhs;
+  hone_options *o = &p->options;
+  const int use = byte > 0 && p->use_options;
+  const int64_t ld = (n > 0 ? n : 1) + (byte & 3);
+  p->bars = make_array(use ? n : 0, nrhs, ld, 0);
+  if (!use)
+    return;
+  o->ld_error_bounds = ld;
+  o->error_bounds = p->bars.now;
+  if (fault == SHORT) {
+    o->ld_error_bounds = n > 0 ? n - 1 : 0;
+    p->expected = HONE_BAD_LEADING_DIMENSION;
+  } else if (fault >= IN_B && n > 0 && nrhs > 0) {
+    o->error_bounds = fault == IN_B ? p->b.now : p->pass_x;
+    p->expected = HONE_BAD_OVERLAP;
+  }
+}
+
 void problem_choose(problem *p, const uint8_t *data, size_t size) {
   source s = {data, size, 0};
   *p = (problem){0};
@@ -442,10 +465,12 @@ void problem_choose(problem *p, const uint8_t *data, size_t size) {
   choose_arrays(&s, p);
   choose_fault(&s, p);
   choose_gallery(&s, p);
+  choose_bars(&s, p);
   keep(&p->a);
   keep(&p->b);
   keep(&p->x);
   keep(&p->x0);
+  keep(&p->bars);
 }
 
 void problem_free(problem *p) {
@@ -453,4 +478,5 @@ void problem_free(problem *p) {
   free_array(&p->b);
   free_array(&p->x);
   free_array(&p->x0);
+  free_array(&p->bars);
 }

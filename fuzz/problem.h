@@ -69,6 +69,7 @@ typedef struct problem {
   int64_t n, nrhs, lda, ldb, ldx, ldx0; /* the arguments of the call */
   int64_t true_n, true_nrhs;            /* the sizes of the arrays */
   array a, b, x, x0;
+  array bars; /* what options.error_bounds may write; empty: NULL is passed */
   const double *pass_a, *pass_b;
   double *pass_x;
   enum kind a_kind, b_kind, x0_kind;

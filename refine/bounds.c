@@ -29,6 +29,13 @@
    effect. Where that would count, random vectors of the size of the noise are
    solved for, which bound its effect on each component.
 
+   A correction may lose more than its relative rounding error: entries that
+   vanish in the arithmetic of the factors, and digits below DBL_TRUE_MIN, of
+   which a denormal entry of x has few. The computed d_k is then h_k away, with
+   a bound on |h|, and t_k - e becomes larger by h_k + E h_{k-1} + ... +
+   E^(m-1) h_{k-m+1}; so sum_{j<m} ||E^j|| ||h|| is added to the sum in ||f||,
+   and |h_i| + sum_{0<j<m} ||E^j|| ||h|| to the bar.
+
    Next to read: condition.c for the certificate. */
 #include "refine/bounds.h"
 
@@ -39,8 +46,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Norms within these bounds lost nothing to underflow or overflow. */
-static const double NORM_LEAST = 0x1p-800, NORM_MOST = 0x1p800;
 /* An entry below this part of the largest one is lost in the arithmetic of
    factors in double, and of factors in single precision. */
 static const long double LOST_DOUBLE = 0x1p-960L, LOST_SINGLE = 0x1p-96L;
@@ -56,72 +61,26 @@ static const long double TIGHT = 2.0L, SMALL = 0.25L * 0x1p-53L;
 /* A bound above this, in the caller's units alone, is due to units that differ
    widely; entries below LEAST_WEIGHT of the largest then count as that. */
 static const double POOR_BOUND = 1e-3, LEAST_WEIGHT = 1e-3;
+/* A number at the lower end of the range loses at most this, with its bound:
+   half of DBL_TRUE_MIN each, more if it is complex. */
+static const long double GRAIN = 2.0L * 0x1p-1074L;
+/* Covers the rounding of t and of a bar. */
+static const long double ROUNDING = 4.0L * 0x1p-53L;
 /* Another correction is worth making where the last one halved the bound. */
 static const long double WORTH = 0.5L;
 
 double hone_refined_residual_noise(const hone_refined *c, int64_t n,
                                    int64_t i) {
-  /* where r = 0 nothing was rounded, but r may have underflowed */
-  return (c->r[i] != 0.0 ? c->gamma * c->den[i] : 0.0) +
-         (double)(2 * n + 2) * DBL_TRUE_MIN;
-}
-
-/* max_i 2^-e_i |x_i| in double; NaN counts as the largest. */
-HONE_VECTOR static double plain_scaled(int64_t n, const hone_entry *x,
-                                       const int *e) {
-  int64_t max = 0;
-  double size;
-#pragma omp simd reduction(max : max)
-  for (int64_t i = 0; i < n; i++) {
-    int64_t bits = (int64_t)(1023 - e[i]) * (INT64_C(1) << 52);
-    double v;
-    memcpy(&v, &bits, sizeof v);
-    v *= hone_abs(x[i]);
-    memcpy(&bits, &v, sizeof bits);
-    bits &= INT64_MAX; /* clears the sign of NaN as well */
-    max = bits > max ? bits : max;
-  }
-  memcpy(&size, &max, sizeof size);
-  return size;
-}
-
-/* max_i 2^-e_i |x_i|, which may lie beyond the range of double, or max |x_i| (e
-   NULL); NaN if an entry is NaN. */
-static long double max_scaled(int64_t n, const hone_entry *x, const int *e) {
-  const double plain = e ? plain_scaled(n, x, e) : hone_max_abs(n, x);
-  if (e == NULL || isnan(plain) || (plain >= NORM_LEAST && plain <= NORM_MOST))
-    return (long double)plain; /* nothing was rounded */
-  long double max = 0.0L;
-  for (int64_t i = 0; i < n; i++) {
-    long double v = hone_absl((hone_wide)x[i]);
-    v = ldexpl(v, -e[i]);
-    max = v <= max ? max : v; /* takes NaN */
-  }
-  return max;
+  return c->gamma * c->den[i] + HONE_EPS * hone_abs(c->r[i]) +
+         (double)(2 * n + 2) * DBL_TRUE_MIN; /* r may have underflowed */
 }
 
 /* Entries of a solution in scaled variables that lie below the range of the
    factors' arithmetic, relative to the largest, have vanished. */
-static long double lost_part(const hone_refinement *ctx,
-                             const hone_refined *c) {
+long double hone_bounds_lost_part(const hone_refinement *ctx,
+                                  const hone_refined *c) {
   return (long double)fmax(c->solution_size, DBL_TRUE_MIN) *
          (ctx->f.engine->precision == 64 ? LOST_DOUBLE : LOST_SINGLE);
-}
-
-void hone_bounds_relative_size(const hone_refinement *ctx,
-                               const hone_refined *c, const hone_entry *d,
-                               hone_relative_size *out) {
-  const int64_t n = ctx->f.a->n;
-  const int *e = hone_refined_exponents(ctx);
-  long double lost = lost_part(ctx, c);
-  int widest = 0;
-  for (int64_t i = 0; e && i < n; i++)
-    widest = i == 0 ? e[i] : HONE_MAX(widest, e[i]);
-  lost = ldexpl(lost, widest) + (long double)DBL_TRUE_MIN;
-  out->plain =
-      (double)((max_scaled(n, d, NULL) + lost) / max_scaled(n, c->x, NULL));
-  out->scaled =
-      e ? (double)(max_scaled(n, d, e) / max_scaled(n, c->x, e)) : out->plain;
 }
 
 /* The largest factor of the scaling of x. */
@@ -143,6 +102,8 @@ typedef struct bounding {
   bool sampled;      /* the column's den holds the effect of noise on each
                         component instead, in the caller's units */
   const double *weights; /* norms are of inv(W) times vectors; NULL: W = I */
+  long double grain;     /* t is rounded to multiples of it, at most, beside its
+                            relative rounding error; in the caller's units */
   long double last;      /* the bound before the present correction */
 } bounding;
 
@@ -152,6 +113,19 @@ typedef struct outcome {
   long double known, known_scaled; /* max |t_i| */
   long double total, total_scaled; /* max of the error bars */
 } outcome;
+
+/* Bounds the 2-norm, in scaled variables, of what a correction loses: 'lost' in
+   every entry, digits below the grain, and the rounding errors of t. */
+static long double vanished_norm(const hone_refinement *ctx, const bounding *b,
+                                 int step, long double lost) {
+  const int64_t n = ctx->f.a->n;
+  const int *e = hone_refined_exponents(ctx);
+  long double norm = b->grain * hone_noise_uniform_norm(n, e, b->weights);
+  norm += lost * hone_noise_uniform_norm(n, NULL, b->weights);
+  for (int k = 0; k < step && step > 1; k++)
+    norm += ROUNDING * b->norm[k];
+  return norm;
+}
 
 /* Bounds the error of every component after 'step' >= power corrections; with
    'write' the bars replace t in the column's spare vector. */
@@ -163,29 +137,31 @@ static void evaluate(const hone_refinement *ctx, const bounding *b,
   hone_refined *c = b->column;
   hone_entry *t = c->spare;
   double *bars = (double *)c->spare;
-  long double f = b->noise;
+  const long double lost = hone_bounds_lost_part(ctx, c);
+  const long double vanished = vanished_norm(ctx, b, step, lost);
+  const long double before = (long double)contraction->before;
+  long double f = b->noise + (1.0L + before) * vanished;
   for (int k = step - contraction->power; k < step; k++)
     f += b->norm[k];
   f /= 1.0L - (long double)contraction->bound;
-  const long double lost = lost_part(ctx, c);
-  const long double noise = b->sampled ? 0.0L : b->noise;
+  const long double all = before * vanished + (b->sampled ? 0.0L : b->noise);
   *out = (outcome){0.0L, 0.0L, 0.0L, 0.0L};
   for (int64_t i = 0; i < n; i++) {
     const long double known = hone_absl((hone_wide)t[i]);
     const long double weight = b->weights ? (long double)b->weights[i] : 1.0L;
     long double rest =
-        weight * ((long double)contraction->rows[i] * f + noise) + lost;
-    long double scaled = known;
+        weight * ((long double)contraction->rows[i] * f + all) + lost;
+    long double by_itself = b->grain + ROUNDING * known;
     if (b->sampled)
-      rest +=
-          e ? ldexpl((long double)c->den[i], -e[i]) : (long double)c->den[i];
+      by_itself += (long double)c->den[i];
+    rest += e ? ldexpl(by_itself, -e[i]) : by_itself;
+    long double scaled = known;
     if (e) {
       scaled = ldexpl(known, -e[i]);
       out->known_scaled = HONE_MAX(out->known_scaled, scaled);
     }
     scaled += rest;
-    const long double total =
-        known + (e ? ldexpl(rest, e[i]) : rest) + (long double)DBL_TRUE_MIN;
+    const long double total = known + (e ? ldexpl(rest, e[i]) : rest);
     out->known = HONE_MAX(out->known, known);
     out->total = total <= out->total ? out->total : total; /* takes NaN */
     out->total_scaled =
@@ -200,6 +176,12 @@ static void evaluate(const hone_refinement *ctx, const bounding *b,
 static bool tight(const bounding *b, const outcome *o) {
   return o->total <= TIGHT * o->known + SMALL * b->size &&
          o->total_scaled <= TIGHT * o->known_scaled + SMALL * b->size_scaled;
+}
+
+/* May noise make the bound larger than the rounding of x does? */
+static bool noise_counts(const hone_refinement *ctx, const bounding *b) {
+  return !(b->noise <= SMALL * b->size_scaled) ||
+         !(widest_unit(ctx) * b->noise <= SMALL * b->size);
 }
 
 /* v = inv(M) v for the columns listed. */
@@ -217,9 +199,8 @@ static int solve(hone_refinement *ctx, int64_t m, const bounding *list) {
 }
 
 /* v = r - 2^shift A t for the columns listed, in double-double, by one pass
-   over A. Their den is kept. */
-static void measure_rest(hone_refinement *ctx, int64_t m,
-                         const bounding *list) {
+   over A. Their den is kept. A shift downwards may round t. */
+static void measure_rest(hone_refinement *ctx, int64_t m, bounding *list) {
   const int64_t n = ctx->f.a->n;
   const hone_entry *x[HONE_SOLVE_COLUMNS], *r[HONE_SOLVE_COLUMNS];
   hone_entry *v[HONE_SOLVE_COLUMNS];
@@ -249,10 +230,14 @@ static void measure_rest(hone_refinement *ctx, int64_t m,
     ctx->f.a->op->residual(&job, ctx->f.pool);
   }
   *(ctx->f.use_copy ? &ctx->device_passes : &ctx->passes) += 1;
-  for (int64_t c = 0; c < m; c++)
-    if (list[c].column->shift != 0)
-      hone_scale_by(n, NULL, 1, -list[c].column->shift, list[c].column->spare,
+  for (int64_t c = 0; c < m; c++) {
+    const int shift = list[c].column->shift;
+    if (shift != 0)
+      hone_scale_by(n, NULL, 1, -shift, list[c].column->spare,
                     list[c].column->spare);
+    if (shift < 0)
+      list[c].grain = ldexpl(GRAIN, -shift);
+  }
 }
 
 /* Takes correction number step + 1, which is in d. Returns true if another one
@@ -271,9 +256,8 @@ static bool take_correction(hone_refinement *ctx,
   if (step < contraction->power)
     return true;
   evaluate(ctx, b, contraction, step, false, &o);
-  const bool noisy = b->noise > SMALL * b->size_scaled ||
-                     !(widest_unit(ctx) * b->noise <= SMALL * b->size);
-  if (!tight(b, &o) && noisy && !b->sampled && contraction->power == 1 &&
+  if (!tight(b, &o) && noise_counts(ctx, b) && !b->sampled &&
+      contraction->power == 1 &&
       hone_noise_sample(ctx, contraction, b->weights, c, &b->noise) ==
           HONE_OK) {
     b->sampled = true;
@@ -298,6 +282,26 @@ static long double noise_effect(const hone_certificate *certificate,
   return c->errors.noise > 0.0L
              ? (long double)certificate->inverse_bound * c->errors.noise
              : 0.0L;
+}
+
+/* Begins to bound the error of an accepted column. */
+static bounding begin_column(const hone_refinement *ctx,
+                             const hone_certificate *certificate,
+                             hone_refined *c) {
+  bounding b = {.column = c,
+                .size = c->errors.size,
+                .size_scaled = c->errors.size_scaled,
+                .grain = GRAIN,
+                .last = (long double)HONE_INF};
+  b.noise = HONE_NOISE_FACTOR * noise_effect(certificate, c);
+  if (noise_counts(ctx, &b)) {
+    hone_noise_of_zeros(ctx, c);
+    b.noise = HONE_NOISE_FACTOR * noise_effect(certificate, c);
+  }
+  c->best = c->x; /* spare is overwritten */
+  c->best_errors = c->errors;
+  c->solution_size = 0.0;
+  return b;
 }
 
 /* Uses the residual r that the device computed and that is in ctx->v, because
@@ -351,13 +355,7 @@ static int64_t begin(hone_refinement *ctx, const hone_certificate *certificate,
     if (m > 1 || ctx->device_residual_of != columns ||
         !use_device_residual(ctx, certificate, columns))
       memcpy(ctx->v + count * n, c->r, (size_t)n * sizeof *ctx->v);
-    c->solution_size = 0.0;
-    list[count++] =
-        (bounding){.column = c,
-                   .size = c->errors.size,
-                   .size_scaled = c->errors.size_scaled,
-                   .noise = HONE_NOISE_FACTOR * noise_effect(certificate, c),
-                   .last = (long double)HONE_INF};
+    list[count++] = begin_column(ctx, certificate, c);
   }
   ctx->device_residual_of = NULL;
   return count;
@@ -410,15 +408,11 @@ static void bound_relative_to_x(hone_refinement *ctx,
   double least = HONE_INF;
   for (int64_t i = 0; i < n; i++)
     least = fmin(least, weights[i]);
-  bounding b = {.column = c,
-                .size = c->errors.size,
-                .size_scaled = c->errors.size_scaled,
-                .noise = HONE_NOISE_FACTOR * noise_effect(certificate, c) /
-                         (long double)least,
-                .weights = weights,
-                .last = (long double)HONE_INF};
+  bounding b = begin_column(ctx, certificate, c);
+  b.noise /= (long double)least;
+  b.weights = weights;
   memcpy(ctx->v, c->r, (size_t)n * sizeof *ctx->v);
-  c->solution_size = 0.0;
+  c->error_estimated = false; /* its bars are overwritten */
   correct_until_bounded(ctx, &contraction, 1, &b);
 }
 
@@ -456,7 +450,8 @@ void hone_bounds_bars_by_norms(int64_t n, const int *e,
   const bool exact = c->x_is_zero && !(c->errors.residual_norm > 0.0L);
   const long double error = exact ? 0.0L : error_by_norms(certificate, c);
   for (int64_t i = 0; i < n; i++) {
-    const long double bar = e ? ldexpl(error, e[i]) : error;
+    const long double bar =
+        exact ? 0.0L : (e ? ldexpl(error, e[i]) : error) + GRAIN;
     bars[i] = bar <= (long double)DBL_MAX ? (double)bar : HONE_INF;
   }
 }

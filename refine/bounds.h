@@ -16,14 +16,11 @@ void hone_bounds_estimate(hone_refinement *ctx,
                           const hone_certificate *certificate, int64_t m,
                           hone_refined *columns);
 
-/* The size of a vector d relative to x, in the infinity norm. */
-typedef struct hone_relative_size {
-  double plain;  /* ||d|| / ||x|| */
-  double scaled; /* in scaled variables: ||inv(C) d|| / ||inv(C) x|| */
-} hone_relative_size;
-void hone_bounds_relative_size(const hone_refinement *ctx,
-                               const hone_refined *column, const hone_entry *d,
-                               hone_relative_size *out);
+/* Bounds what vanished from every entry of the correction that was solved for
+   last, in scaled variables, because it was below the range of the factors'
+   arithmetic. */
+long double hone_bounds_lost_part(const hone_refinement *ctx,
+                                  const hone_refined *column);
 
 /* Bound on max |x - x_true| / max |x| for the column's x and its errors;
    scaled: in scaled variables. Inf where nothing is certain. */

@@ -176,10 +176,10 @@ static int64_t count_not_accepted(const hone_climb *c) {
   return not_accepted;
 }
 
-/* Refines on rung r; with steps > 0, by so many steps of GMRES. */
-static int refine_on(hone_climb *c, int r, int steps, bool again) {
+/* Sets what is common to all refinement on rung r. */
+static hone_refinement refinement_on(const hone_climb *c, int r) {
   hone_ladder *ladder = c->ladder;
-  hone_refinement ctx = {
+  return (hone_refinement){
       .f = hone_ladder_factored_by(ladder, r),
       .trans = c->trans,
       .criterion = ladder->request.criterion,
@@ -191,6 +191,12 @@ static int refine_on(hone_climb *c, int r, int steps, bool again) {
       .scratch = ladder->scratch,
       .seed = &ladder->seed,
       .v = ladder->workspace + 4 * ladder->n * ladder->workspace_columns};
+}
+
+/* Refines on rung r; with steps > 0, by so many steps of GMRES. */
+static int refine_on(hone_climb *c, int r, int steps, bool again) {
+  hone_ladder *ladder = c->ladder;
+  hone_refinement ctx = refinement_on(c, r);
   double start = hone_now_s();
   hone_space space;
   if (steps > 0) {
@@ -286,4 +292,23 @@ int hone_climb_columns(hone_climb *c) {
     if (st != HONE_OK)
       return st;
   }
+}
+
+void hone_climb_measure_unaccepted(hone_climb *c) {
+  hone_refined *list[HONE_SOLVE_COLUMNS];
+  int64_t count = 0;
+  hone_refinement ctx = refinement_on(c, c->rung[0]);
+  for (int64_t i = 0; i < c->m; i++) {
+    hone_refined *column = &c->columns[i];
+    const bool accepted = column->state == HONE_COLUMN_ACCEPTED;
+    if (accepted ? !column->verified
+                 : hone_refined_take_best(column) && !column->error_estimated)
+      list[count++] = column;
+  }
+  if (count == 0)
+    return;
+  hone_refined_measure(&ctx, true, false, count, list);
+  for (int64_t i = 0; i < count; i++)
+    list[i]->best_errors = list[i]->errors;
+  c->report->host_passes += ctx.passes;
 }

@@ -24,4 +24,9 @@ int hone_climb_columns(hone_climb *climb);
 /* Is the error bound of accepted column i small enough for the caller? */
 bool hone_climb_error_suffices(const hone_climb *climb, int64_t i);
 
+/* Makes the best iterate of each column that was not accepted its x, and
+   measures what no accurate pass has measured, so that the errors reported are
+   those of x. */
+void hone_climb_measure_unaccepted(hone_climb *c);
+
 #endif

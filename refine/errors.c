@@ -89,6 +89,7 @@ static double wide_row(const hone_matrix *a, bool trans, int64_t i,
                        .shift = c->shift};
   a->op->wide_row(&row);
   c->r[i] = row.r;
+  c->den[i] = row.zero ? 0.0 : row.den; /* no noise where nothing was rounded */
   return row.quotient;
 }
 
@@ -165,7 +166,7 @@ HONE_VECTOR static bool double_norms(int64_t n, const hone_entry *r,
   for (int64_t i = 0; i < n; i++) {
     const double in = row ? row[i] : 1.0, by = col ? col[i] : 1.0;
     const double s = hone_abs(r[i]) * in, y = hone_abs(x[i]) / by;
-    const double t = r[i] != 0.0 ? gamma * den[i] * in : 0.0;
+    const double t = gamma * den[i] * in + HONE_EPS * s;
     r_sum += s;
     den_sum += t;
     r_max = s > r_max ? s : r_max;
@@ -173,7 +174,7 @@ HONE_VECTOR static bool double_norms(int64_t n, const hone_entry *r,
     x_max = y > x_max ? y : x_max;
     in_max = in > in_max ? in : in_max;
   }
-  /* Adds the rounding errors of the sums, and the second term of
+  /* Adds the rounding errors of the sums, and the last term of
      hone_refined_residual_noise, which covers underflow of r. */
   const long double sum_rounding = 1.0L + (long double)n * 0x1p-52L;
   const long double lost = (long double)(2 * n + 2) *
@@ -196,9 +197,8 @@ static long double two_norm(int64_t n, long double sum, long double max) {
   return sum <= by_max ? sum : by_max;
 }
 
-/* Sets the norms of R r, of its rounding error and of inv(C) x. */
-static void take_norms(const hone_refinement *ctx, const hone_refined *c,
-                       hone_errors *e) {
+void hone_refined_norms(const hone_refinement *ctx, hone_refined *c) {
+  hone_errors *e = &c->errors;
   const hone_scaling *s = ctx->f.scaling;
   const int64_t n = ctx->f.a->n;
   const bool trans = ctx->trans, scaled = s->used;
@@ -240,5 +240,5 @@ void hone_refined_errors(const hone_refinement *ctx, hone_refined *c) {
   x = hone_shift(x, c->shift);
   e->normwise = r > 0.0 ? r / ctx->norm_a / x / sqrt((double)n) : r;
   e->residual = r > 0.0 ? r / b : r;
-  take_norms(ctx, c, e);
+  hone_refined_norms(ctx, c);
 }

@@ -28,6 +28,8 @@ static const double LAST_BIT = 0.5 * HONE_EPS, THREE_DIGITS = 1e-3;
    with the second slow one. */
 static const double SLOW_RATE = 0.5;
 enum { SLOW_MOST = 2 };
+/* Norms within these bounds lost nothing to underflow or overflow. */
+static const double NORM_LEAST = 0x1p-800, NORM_MOST = 0x1p800;
 
 static void begin_column(int64_t n, hone_refined *c) {
   c->best = c->x;
@@ -60,6 +62,55 @@ static int solve(hone_refinement *ctx, int64_t m, hone_refined *const *list) {
   return st;
 }
 
+/* max_i 2^-e_i |x_i| in double; NaN counts as the largest. */
+HONE_VECTOR static double plain_scaled(int64_t n, const hone_entry *x,
+                                       const int *e) {
+  int64_t max = 0;
+  double size;
+#pragma omp simd reduction(max : max)
+  for (int64_t i = 0; i < n; i++) {
+    int64_t bits = (int64_t)(1023 - e[i]) * (INT64_C(1) << 52);
+    double v;
+    memcpy(&v, &bits, sizeof v);
+    v *= hone_abs(x[i]);
+    memcpy(&bits, &v, sizeof bits);
+    bits &= INT64_MAX; /* clears the sign of NaN as well */
+    max = bits > max ? bits : max;
+  }
+  memcpy(&size, &max, sizeof size);
+  return size;
+}
+
+/* max_i 2^-e_i |x_i|, which may lie beyond the range of double, or max |x_i| (e
+   NULL); NaN if an entry is NaN. */
+static long double max_scaled(int64_t n, const hone_entry *x, const int *e) {
+  const double plain = e ? plain_scaled(n, x, e) : hone_max_abs(n, x);
+  if (e == NULL || isnan(plain) || (plain >= NORM_LEAST && plain <= NORM_MOST))
+    return (long double)plain; /* nothing was rounded */
+  long double max = 0.0L;
+  for (int64_t i = 0; i < n; i++) {
+    long double v = hone_absl((hone_wide)x[i]);
+    v = ldexpl(v, -e[i]);
+    max = v <= max ? max : v; /* takes NaN */
+  }
+  return max;
+}
+
+void hone_extra_relative_size(const hone_refinement *ctx, const hone_refined *c,
+                              const hone_entry *d, hone_relative_size *out) {
+  const int64_t n = ctx->f.a->n;
+  const int *e = hone_refined_exponents(ctx);
+  long double lost = hone_bounds_lost_part(ctx, c);
+  int widest = 0;
+  for (int64_t i = 0; e && i < n; i++)
+    widest = i == 0 ? e[i] : HONE_MAX(widest, e[i]);
+  lost = ldexpl(lost, widest) + (long double)DBL_TRUE_MIN;
+  out->plain =
+      (double)((max_scaled(n, d, NULL) + lost) / max_scaled(n, c->x, NULL));
+  out->scaled =
+      e ? (double)(max_scaled(n, d, e) / max_scaled(n, c->x, e)) : out->plain;
+}
+
 /* max_i |d_i| / |x_i| */
 static double largest_entrywise(int64_t n, const hone_refined *c,
                                 const hone_entry *d) {
@@ -84,7 +135,7 @@ static bool wants_correction(const hone_refinement *ctx, bool extra,
   const bool last_step = c->rung_corrections >= ctx->max_corrections;
   hone_relative_size relative = {0};
   if (!c->x_is_zero)
-    hone_bounds_relative_size(ctx, c, d, &relative);
+    hone_extra_relative_size(ctx, c, d, &relative);
   /* takes NaN */
   double size =
       relative.scaled <= relative.plain ? relative.plain : relative.scaled;

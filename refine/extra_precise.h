@@ -20,4 +20,13 @@
 int hone_refine_extra_precise(hone_refinement *ctx, bool extra, int64_t m,
                               hone_refined **list);
 
+/* The size of a vector d relative to x, in the infinity norm. */
+typedef struct hone_relative_size {
+  double plain;  /* ||d|| / ||x|| */
+  double scaled; /* in scaled variables: ||inv(C) d|| / ||inv(C) x|| */
+} hone_relative_size;
+void hone_extra_relative_size(const hone_refinement *ctx,
+                              const hone_refined *column, const hone_entry *d,
+                              hone_relative_size *out);
+
 #endif

@@ -194,6 +194,7 @@ int hone_ladder_solve(hone_ladder *ladder, bool trans, int64_t nrhs,
     begin_block(ladder, &c, b + at * ldb, ldb, x0 ? x0 + at * ldx0 : NULL,
                 ldx0);
     st = ladder->watch->stopped ? HONE_CANCELLED : hone_climb_columns(&c);
+    hone_climb_measure_unaccepted(&c);
     for (int64_t i = 0; i < c.m; i++) {
       hone_column column;
       if (finish_column(&c, i, st, &column)) {

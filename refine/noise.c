@@ -23,24 +23,60 @@ long double hone_noise_scaled_norm(int64_t n, const hone_entry *d, const int *e,
   return sqrtl(sum);
 }
 
-/* sqrt(sum_k |z_k|_i^2) over the probes, in the caller's units. */
+long double hone_noise_uniform_norm(int64_t n, const int *e,
+                                    const double *weights) {
+  long double most = 1.0L;
+  int narrowest = 0;
+  if (weights == NULL) {
+    for (int64_t i = 0; e && i < n; i++)
+      narrowest = i == 0 ? e[i] : HONE_MIN(narrowest, e[i]);
+    most = ldexpl(1.0L, -narrowest);
+  }
+  for (int64_t i = 0; weights && i < n; i++) {
+    const long double v = ldexpl(1.0L, e ? -e[i] : 0) / (long double)weights[i];
+    most = i > 0 && v <= most ? most : v;
+  }
+  return sqrtl((long double)n) * most;
+}
+
+void hone_noise_of_zeros(const hone_refinement *ctx, hone_refined *c) {
+  const hone_matrix *a = ctx->f.a;
+  bool any = false;
+  for (int64_t i = 0; i < a->n; i++) {
+    if (!(c->den[i] > 0.0) || c->r[i] != 0.0)
+      continue;
+    hone_wide_row row = {
+        .a = a, .trans = ctx->trans, .i = i, .x = c->x, .b = c->b[i]};
+    a->op->wide_row(&row);
+    if (row.zero) {
+      c->den[i] = 0.0;
+      any = true;
+    }
+  }
+  if (any)
+    hone_refined_norms(ctx, c);
+}
+
+/* At least sqrt(sum_k |z_k|_i^2) over the probes, whose entries were rounded to
+   multiples of DBL_TRUE_MIN. */
 static long double probed_row(int64_t n, int64_t i, const hone_entry *z) {
   long double sum = 0.0L;
   for (int k = 0; k < HONE_PROBES; k++) {
     const long double v = hone_absl((hone_wide)z[k * n + i]);
     sum += v * v;
   }
-  return sqrtl(sum);
+  return sqrtl(sum) +
+         sqrtl((long double)HONE_PROBES) * (long double)DBL_TRUE_MIN;
 }
 
-/* Turns z = inv(A) D h, as far as the factors give it, into bounds on the
+/* Turns z = 2^k inv(A) D h, as far as the factors give it, into bounds on the
    effect of noise, which is D times any vector with entries of at most 1. With
    B = inv(S) R D, B h = z + E B h; so probes bound row i of B by z_i and rho_i
    ||B||. The corrections make (I - E^k) B of the noise, and ||E^k|| <= eta. The
    bounds take the place of den; *norm is lowered to theirs. */
 static void take_noise(const hone_refinement *ctx,
                        const hone_contraction *contraction,
-                       const double *weights, const hone_entry *z,
+                       const double *weights, const hone_entry *z, int k,
                        hone_refined *c, long double *norm) {
   const int64_t n = ctx->f.a->n;
   const int *e = hone_refined_exponents(ctx);
@@ -48,8 +84,10 @@ static void take_noise(const hone_refinement *ctx,
       (1.0L + (long double)contraction->bound) * sqrtl((long double)n);
   const long double row_factor = (long double)hone_probe_factor((double)n);
   long double all = 0.0L, squares = 0.0L;
-  for (int k = 0; k < HONE_PROBES; k++) {
-    const long double size = hone_noise_scaled_norm(n, z + k * n, e, weights);
+  for (int p = 0; p < HONE_PROBES; p++) {
+    const long double size =
+        hone_noise_scaled_norm(n, z + p * n, e, weights) +
+        (long double)DBL_TRUE_MIN * hone_noise_uniform_norm(n, e, weights);
     all += size * size;
   }
   all = (long double)hone_probe_factor(1.0) * sqrtl(all) /
@@ -63,11 +101,10 @@ static void take_noise(const hone_refinement *ctx,
         any_direction *
         (known + weight * (long double)contraction->rows[i] * all);
     squares += effect / weight * (effect / weight);
-    if (e)
-      effect = ldexpl(effect, e[i]);
+    effect = ldexpl(effect, (e ? e[i] : 0) - k) + (long double)DBL_TRUE_MIN;
     c->den[i] = effect <= (long double)DBL_MAX ? (double)effect : HONE_INF;
   }
-  *norm = HONE_MIN(*norm, sqrtl(squares));
+  *norm = HONE_MIN(*norm, ldexpl(sqrtl(squares), -k));
 }
 
 /* Bounds the effect of noise on each component of the column by random probes,
@@ -77,16 +114,18 @@ int hone_noise_sample(hone_refinement *ctx, const hone_contraction *contraction,
                       long double *norm) {
   const int64_t n = ctx->f.a->n;
   hone_entry *z = ctx->scratch;
+  /* 2^k makes x about 1: the effect of noise on it does not underflow. */
+  const int k = -ilogbl(c->errors.size);
   int shift[HONE_PROBES];
-  for (int k = 0; k < HONE_PROBES; k++) {
-    shift[k] = c->shift;
-    hone_probe_draw(n, ctx->seed, z + k * n);
+  for (int p = 0; p < HONE_PROBES; p++) {
+    shift[p] = c->shift - k;
+    hone_probe_draw(n, ctx->seed, z + p * n);
     for (int64_t i = 0; i < n; i++)
-      z[k * n + i] *= hone_refined_residual_noise(c, n, i);
+      z[p * n + i] *= hone_refined_residual_noise(c, n, i);
   }
   int st = hone_apply_inverse(&ctx->f, false, ctx->trans, HONE_PROBES, z, n,
                               shift, NULL);
   if (st == HONE_OK)
-    take_noise(ctx, contraction, weights, z, c, norm);
+    take_noise(ctx, contraction, weights, z, k, c, norm);
   return st;
 }

@@ -16,6 +16,15 @@
 long double hone_noise_scaled_norm(int64_t n, const hone_entry *d, const int *e,
                                    const double *weights);
 
+/* Bounds that norm of all d with entries of at most 1. */
+long double hone_noise_uniform_norm(int64_t n, const int *e,
+                                    const double *weights);
+
+/* Makes the noise of rows 0, and lowers the norm of it, where the computed
+   residual is 0 and turns out to be exact: sets their den to 0. It takes long
+   where there are many such rows. */
+void hone_noise_of_zeros(const hone_refinement *ctx, hone_refined *column);
+
 /* Bounds the effect of noise on each component of the column by random probes,
    where the first power of E contracts. The bounds take the place of the
    column's den, in the caller's units. *norm, a bound on their 2-norm in scaled

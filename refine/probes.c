@@ -20,7 +20,8 @@
    power of E contracts, and the probes say so.
 
    E g is computed in plain double: the product with S and the solve round, and
-   what that leaves of E g makes the bound larger, not smaller. Next to read:
+   what that leaves of E g makes the bound larger, not smaller. But entries of E
+   below eps may leave nothing of it: row bounds have that added. Next to read:
    condition.c, which certifies factors by these probes. */
 #include "refine/probes.h"
 
@@ -84,16 +85,19 @@ static vectors lay_out(const hone_probing *probing) {
   return (vectors){v, v + size, q, y, y + SOLUTIONS * n};
 }
 
-/* rows_i = factor sqrt(sum_k |v_ik|^2) */
+/* rows_i = factor sqrt(sum_k |v_ik|^2), where v_ik, a difference of numbers of
+   at most 'largest', was rounded. */
 HONE_VECTOR static void row_norms(int64_t n, const hone_entry *restrict v,
-                                  double factor, double *restrict rows) {
+                                  double largest, double factor,
+                                  double *restrict rows) {
+  const double rounding = sqrt((double)HONE_PROBES) * HONE_EPS * largest;
   for (int64_t i = 0; i < n; i++)
     rows[i] = 0.0;
   for (int64_t c = 0; c < HONE_PROBES; c++)
     for (int64_t i = 0; i < n; i++)
       rows[i] += hone_real(hone_conj(v[c * n + i]) * v[c * n + i]);
   for (int64_t i = 0; i < n; i++)
-    rows[i] = factor * sqrt(rows[i]);
+    rows[i] = factor * (sqrt(rows[i]) + rounding);
 }
 
 /* v_c = W v_c for all c, or inv(W) v_c. */
@@ -115,10 +119,8 @@ static void draw_all(int64_t n, uint64_t *seed, hone_entry *v) {
 typedef struct right_sides {
   uint64_t seed;
   int shift;
-  double first_size;  /* the size of the solutions by the factors alone */
-  int count;          /* to solve for; 0 when they are good enough */
-  double uncorrected; /* bound on ||I + E + ...||, the powers that the solutions
-                         lack */
+  double first_size; /* the size of the solutions by the factors alone */
+  int count;         /* to solve for; 0 when they are good enough */
 } right_sides;
 
 /* q = h - op(S) y, or h before there is a y. */
@@ -173,10 +175,10 @@ static void take_inverse(hone_probing *probing, const right_sides *h,
     }
   }
   const double left = out->power > 0 ? 1.0 - out->bound : 1.0;
+  const double missing = h->count == 0 ? 1.0 + out->before : 1.0;
   probing->inverse_growth = sqrt(sum / h->first_size);
-  probing->inverse_bound = hone_shift(factor_of(SOLUTIONS, BALL_4, 1.0) *
-                                          sqrt(sum) * h->uncorrected / left,
-                                      h->shift);
+  probing->inverse_bound = hone_shift(
+      factor_of(SOLUTIONS, BALL_4, 1.0) * sqrt(sum) * missing / left, h->shift);
   if (!(probing->inverse_bound <= DBL_MAX))
     probing->inverse_bound = HONE_INF;
 }
@@ -197,14 +199,14 @@ int hone_probe(hone_probing *probing, int steps, hone_contraction *out) {
   const int64_t n = f->a->n, count = HONE_PROBES * n;
   const vectors at = lay_out(probing);
   const double factor = hone_probe_factor(1.0);
-  double before = HONE_INF;
+  double before = HONE_INF, largest = sqrt(3.0); /* of v before a power */
   out->tried = true;
   out->power = 0;
+  out->before = 0.0;
   draw_all(n, &probing->seed, at.v);
   weigh(n, probing->weights, false, at.v);
   right_sides h = {.seed = hone_random_bits(&probing->seed),
-                   .count = probing->inverse ? SOLUTIONS : 0,
-                   .uncorrected = 1.0};
+                   .count = probing->inverse ? SOLUTIONS : 0};
   for (int k = 1;; k++) {
     probing->passes +=
         hone_multiply(f, probing->trans, HONE_PROBES, at.v, at.p, at.work);
@@ -228,15 +230,15 @@ int hone_probe(hone_probing *probing, int steps, hone_contraction *out) {
     if (k >= steps || rather_deflate ||
         !promises(out->bound, before, steps - k))
       break;
+    out->before += out->bound;
     if (k == 1 && out->bound <= UNCORRECTED_BOUND)
       h.count = 0;
-    if (h.count == 0)
-      h.uncorrected += out->bound;
     before = out->bound;
+    largest = hone_abs(at.v[hone_largest_at(count, at.v)]);
     weigh(n, probing->weights, false, at.v);
   }
   if (out->power > 0)
-    row_norms(n, at.v, hone_probe_factor((double)n), out->rows);
+    row_norms(n, at.v, largest, hone_probe_factor((double)n), out->rows);
   if (probing->inverse)
     take_inverse(probing, &h, out, &at);
   return HONE_OK;

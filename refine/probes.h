@@ -33,10 +33,11 @@ typedef struct hone_factored {
 
 /* The contraction of the factors, for op(S) = S or S^T. */
 typedef struct hone_contraction {
-  bool tried;   /* the probes were made for the present matrix */
-  int power;    /* m, for which ||E^m||_2 <= bound <= 1/2; 0: there is none */
-  double bound; /* the bound for the last power tried */
-  double *rows; /* n: rows[i] bounds the 2-norm of row i of E^m; borrowed */
+  bool tried;    /* the probes were made for the present matrix */
+  int power;     /* m, for which ||E^m||_2 <= bound <= 0.9; 0: there is none */
+  double bound;  /* the bound for the last power tried */
+  double before; /* bounds the sum of ||E^j||_2 over 0 < j < m */
+  double *rows;  /* n: rows[i] bounds the 2-norm of row i of E^m; borrowed */
 } hone_contraction;
 
 /* A run of probes. */

@@ -44,8 +44,7 @@ typedef struct hone_refined {
                            correction that bounds.c or extra_precise.c solved
                            for */
   double gamma; /* the computed r satisfies |computed r - r|_i <= gamma den_i,
-                   beside its own rounding to double; no error where the
-                   computed r_i is 0 */
+                   beside its own rounding to double */
   hone_entry *best; /* the best iterate: x or spare; NULL: none yet */
   hone_errors errors, best_errors;
   bool has_x;             /* x holds an iterate */
@@ -137,6 +136,9 @@ void hone_refined_correct(const hone_refinement *ctx, hone_refined *column,
    extended range. */
 double hone_refined_quotient(const hone_refinement *ctx, int64_t i,
                              hone_refined *column);
+
+/* Sets the norms among them: of R r, of its rounding error and of inv(C) x. */
+void hone_refined_norms(const hone_refinement *ctx, hone_refined *column);
 
 /* max |v_i|; NaN if any v_i is NaN. */
 double hone_max_abs(int64_t n, const hone_entry *v);

@@ -41,6 +41,7 @@ typedef struct campaign_system {
   bool grounded; /* that one differs in one diagonal entry, which is larger */
   bool loose;    /* another criterion or tolerance than the default */
   bool in_place; /* x is b */
+  bool bars;     /* options.error_bounds is asked for */
   bool crossed;  /* stored is the transpose of m */
   int kinds[CAMPAIGN_MOST_RHS];
   hone_options options;
@@ -64,6 +65,8 @@ typedef struct campaign_column {
   int16_t status, precision;
   int16_t kind;
   int16_t in_range; /* the true x is in the range of double */
+  int16_t barred;   /* its bars were compared with the reference */
+  int16_t beyond;   /* so many components have errors above their bars */
 } campaign_column;
 
 /* The record that a worker sends for one system; not above PIPE_BUF bytes. */
@@ -88,6 +91,8 @@ enum {
   CAMPAIGN_NOT_FINITE = 4, /* x is not finite, with a status >= 0 */
   /* The reported backward error is below the true one. */
   CAMPAIGN_FLATTERED = 8,
+  /* A bar is negative or NaN, or Inf where there is a bound on the whole. */
+  CAMPAIGN_NO_BAR = 32,
   CAMPAIGN_REASON = 16 /* an error that is no fault of the system: no device, no
                           memory, an option, ... */
 };

@@ -165,6 +165,7 @@ void campaign_draw(campaign_system *s, const campaign_plan *plan,
   draw_rhs(s, plan->complete ? gallery_rhs_count : GALLERY_B_EARLY, &rng);
   if (plan->complete && gallery_below(&use, 16) == 0)
     take_identity(s, &use);
+  s->bars = plan->complete && gallery_below(&use, 2) == 0;
 }
 
 void campaign_free(campaign_system *s) {
@@ -175,18 +176,19 @@ void campaign_free(campaign_system *s) {
 
 void campaign_describe(const campaign_system *s, FILE *f) {
   const hone_options *o = &s->options;
-  (void)fprintf(
-      f,
-      "%s(%.6g) n %d nrhs %d lda %d%s%s%s%s%s threads %d%s%s%s criterion %d %g",
-      s->family->name, s->parameter, (int)s->n, (int)s->nrhs, (int)s->lda,
-      o->trans == HONE_TRANS ? " trans" : "",
-      o->layout == HONE_ROW_MAJOR ? " row-major" : "", s->kept ? " kept" : "",
-      s->grounded ? " nearby, grounded"
-      : s->nearby ? " nearby"
-                  : "",
-      s->in_place ? " in place" : "", (int)o->threads,
-      o->deterministic ? " deterministic" : "",
-      o->factor_precision == HONE_FACTOR_SINGLE ? " single" : "",
-      o->structure == HONE_STRUCTURE_SPD ? " spd" : "", (int)o->criterion,
-      o->tolerance);
+  (void)fprintf(f,
+                "%s(%.6g) n %d nrhs %d lda %d%s%s%s%s%s%s threads %d%s%s%s "
+                "criterion %d %g",
+                s->family->name, s->parameter, (int)s->n, (int)s->nrhs,
+                (int)s->lda, o->trans == HONE_TRANS ? " trans" : "",
+                o->layout == HONE_ROW_MAJOR ? " row-major" : "",
+                s->kept ? " kept" : "",
+                s->grounded ? " nearby, grounded"
+                : s->nearby ? " nearby"
+                            : "",
+                s->in_place ? " in place" : "", s->bars ? " bars" : "",
+                (int)o->threads, o->deterministic ? " deterministic" : "",
+                o->factor_precision == HONE_FACTOR_SINGLE ? " single" : "",
+                o->structure == HONE_STRUCTURE_SPD ? " spd" : "",
+                (int)o->criterion, o->tolerance);
 }

@@ -23,6 +23,8 @@ static const double WELL = 1e13;
   X(FALSE_OMEGA, "accepted_omega_above_rule")                                  \
   X(FALSE_BOUND, "accepted_error_above_bound")                                 \
   X(WEAK_BOUND, "best_effort_error_above_bound")                               \
+  X(BARRED, "bars_compared")                                                   \
+  X(FALSE_BAR, "component_beyond_its_bar")                                     \
   X(FALSE_SINGULAR, "accepted_though_singular")                                \
   X(BROKEN, "contract_broken")                                                 \
   X(NO_DIGIT, "accepted_no_digit")                                             \
@@ -167,7 +169,7 @@ static void judge_system(const campaign_record *r, int64_t *n) {
 
 static int64_t defects_of(const int64_t *n) {
   return n[FALSE_OMEGA] + n[FALSE_BOUND] + n[WEAK_BOUND] + n[FALSE_SINGULAR] +
-         n[BROKEN];
+         n[BROKEN] + n[FALSE_BAR];
 }
 
 static void judge(const campaign_record *r, int c, int64_t *n) {
@@ -176,6 +178,8 @@ static void judge(const campaign_record *r, int c, int64_t *n) {
   if (c == 0)
     judge_system(r, n);
   judge_column(r, q, n);
+  n[BARRED] = q->barred;
+  n[FALSE_BAR] = q->beyond > 0;
   judge_lapack(r, r->dgesv_info, q->dgesv_omega, q->dgesv_error, DGESV_OMEGA,
                n);
   judge_lapack(r, r->dsgesv_info, q->dsgesv_omega, q->dsgesv_error,
@@ -228,14 +232,15 @@ bool campaign_remarkable(const campaign_record *r) {
 }
 
 void campaign_accuse(const campaign_record *r, FILE *f) {
-  static const int what[] = {FALSE_OMEGA, FALSE_BOUND, WEAK_BOUND,
-                             FALSE_SINGULAR, NO_DIGIT};
+  static const int what[] = {FALSE_OMEGA,    FALSE_BOUND, WEAK_BOUND,
+                             FALSE_SINGULAR, FALSE_BAR,   NO_DIGIT};
   if (r->broken)
-    (void)fprintf(f, "  contract broken:%s%s%s%s%s\n",
+    (void)fprintf(f, "  contract broken:%s%s%s%s%s%s\n",
                   r->broken & CAMPAIGN_TOUCHED ? " x written" : "",
                   r->broken & CAMPAIGN_STATUS ? " status" : "",
                   r->broken & CAMPAIGN_NOT_FINITE ? " x not finite" : "",
                   r->broken & CAMPAIGN_FLATTERED ? " omega understated" : "",
+                  r->broken & CAMPAIGN_NO_BAR ? " no bar" : "",
                   r->broken & CAMPAIGN_REASON ? " refused without a reason"
                                               : "");
   if (r->broken & CAMPAIGN_REASON)
@@ -336,8 +341,12 @@ void campaign_print(campaign_tally *t, FILE *f) {
   (void)fprintf(f,
                 "Bound / error where accepted and the error is above eps: "
                 "median %.2g, 95 %% %.2g, max %.2g\nSystems with condition to "
-                "1e13 that were called ill-conditioned: %" PRId64 "\n",
-                q[0], q[1], q[2], t->rows[gallery_count].count[GIVEN_UP]);
+                "1e13 that were called ill-conditioned: %" PRId64
+                "\nRight-hand sides with a component beyond its bar: %" PRId64
+                " of %" PRId64 "\n",
+                q[0], q[1], q[2], t->rows[gallery_count].count[GIVEN_UP],
+                t->rows[gallery_count].count[FALSE_BAR],
+                t->rows[gallery_count].count[BARRED]);
 }
 
 static void print_number(FILE *f, double v) {

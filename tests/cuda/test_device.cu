@@ -324,52 +324,6 @@ TEST(engine_cuda, uses_a_solve_begun_ahead_for_that_residual_only) {
   CHECK_EQ_INT(mem.held, 0);
 }
 
-TEST(engine_cuda, multiplies_by_its_copy_of_a) {
-  NEED_DEVICE();
-  enum { COLUMNS = 11 }; /* more than the device takes at once */
-  const problem p(130, 1, 12.0);
-  hone_mem mem = {};
-  hone_watch watch = {};
-  hone_engine_config config = {};
-  void *self = nullptr;
-  config.n = p.n;
-  config.mem = &mem;
-  config.watch = &watch;
-  CHECK_EQ_INT(hone_engine_single_cuda.create(&self, &config), HONE_OK);
-  const hone_dense a_dense = {p.n, p.lda, p.a.data(), nullptr};
-  const hone_matrix a = hone_dense_matrix(&a_dense);
-  hone_factor_info info;
-  std::vector<double> x(static_cast<size_t>(COLUMNS * p.n)), y = x;
-  for (size_t i = 0; i < x.size(); i++)
-    x[i] = std::cos(static_cast<double>(i * i));
-  CHECK_EQ_INT(hone_engine_single_cuda.factor(self, &a, nullptr, &info),
-               HONE_OK);
-  for (int trans = 0; trans < 2; trans++) {
-    CHECK_EQ_INT(hone_engine_single_cuda.product(self, &a, trans != 0, COLUMNS,
-                                                 x.data(), y.data()),
-                 HONE_OK);
-    for (int64_t c = 0; c < COLUMNS; c++)
-      for (int64_t i = 0; i < p.n; i++) {
-        double sum = 0.0, size = 0.0;
-        for (int64_t j = 0; j < p.n; j++) {
-          const double v =
-              trans ? p.a.data()[j + i * p.lda] : p.a.data()[i + j * p.lda];
-          sum += v * x.data()[j + c * p.n];
-          size += std::fabs(v * x.data()[j + c * p.n]);
-        }
-        CHECK_NEAR(y.data()[i + c * p.n], sum, 4e-16 * (double)p.n * size);
-      }
-  }
-  std::vector<double> other_entries = p.a;
-  const hone_dense other_dense = {p.n, p.lda, other_entries.data(), nullptr};
-  const hone_matrix other = hone_dense_matrix(&other_dense);
-  CHECK_EQ_INT(hone_engine_single_cuda.product(self, &other, false, COLUMNS,
-                                               x.data(), y.data()),
-               HONE_NO_DEVICE);
-  hone_engine_single_cuda.destroy(self, &mem);
-  CHECK_EQ_INT(mem.held, 0);
-}
-
 /* Makes each call of CUDA in turn fail, or some of them: the status must say
    so, and nothing may be lost. */
 void fail_everywhere(const problem &p, const hone_choices &choices,

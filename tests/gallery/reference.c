@@ -456,16 +456,20 @@ void reference_solve(reference *r, int64_t n, int64_t nrhs, const double *a,
 /* ---- Comparing ---- */
 
 /* x_i 2^-(col + shift) is the scaled x; computed in extended range. */
+long double reference_miss(const reference *r, int64_t c, int64_t i, double x) {
+  const int e = r->exponent[i] + r->shift[c];
+  const int64_t at = i + c * r->n;
+  const long double d = ldexpl((long double)x, -e) - (long double)r->high[at];
+  return ldexpl(fabsl(d - (long double)r->low[at]), e);
+}
+
 long double reference_distance(const reference *r, int64_t c, const double *x,
                                bool infinity_norm) {
-  const double *h = r->high + c * r->n, *l = r->low + c * r->n;
   long double apart = 0.0L, size = 0.0L;
   for (int64_t i = 0; i < r->n; i++) {
-    const int e = r->exponent[i] + r->shift[c];
     if (!isfinite(x[i]))
       return (long double)INFINITY;
-    long double d = ldexpl((long double)x[i], -e) - (long double)h[i];
-    d = ldexpl(fabsl(d - (long double)l[i]), e);
+    long double d = reference_miss(r, c, i, x[i]);
     long double v = fabsl((long double)x[i]);
     apart = infinity_norm ? fmaxl(apart, d) : apart + d;
     size = infinity_norm ? fmaxl(size, v) : size + v;

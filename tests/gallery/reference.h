@@ -53,6 +53,9 @@ void reference_free(reference *r);
    The reference's own error changes it by at most error[c]. */
 long double reference_distance(const reference *r, int64_t c, const double *x,
                                bool infinity_norm);
+/* |x - x_true,i| for an x that is finite; the reference's own error changes it
+   by at most error[c] times the largest entry of column c. */
+long double reference_miss(const reference *r, int64_t c, int64_t i, double x);
 /* The exponent of the largest entry of x; from 1024 on, x overflows. *least is
    that of the smallest entry that is not zero; below -1022, x cannot be stored
    completely, and no x of doubles may satisfy a componentwise criterion. For x

@@ -5,7 +5,7 @@
 #include "tests/unit/support.h"
 
 #include "base/vectors.h"
-#include "refine/bounds.h"
+#include "refine/extra_precise.h"
 #include "refine/scale.h"
 
 #include <float.h>
@@ -113,7 +113,7 @@ TEST(vectors, powers_of_two_are_those_of_ldexp) {
       }
 }
 
-/* hone_bounds_relative_size gives the same as long double at the ends of the
+/* hone_extra_relative_size gives the same as long double at the ends of the
    range and in its middle. */
 TEST(vectors, relative_sizes_are_right_in_all_of_the_range) {
   static const hone_engine engine = {.precision = 64};
@@ -137,11 +137,11 @@ TEST(vectors, relative_sizes_are_right_in_all_of_the_range) {
       hone_refined c = {.x = x};
       hone_relative_size out;
       const double want = (double)(size / of_x);
-      hone_bounds_relative_size(&ctx, &c, d, &out);
+      hone_extra_relative_size(&ctx, &c, d, &out);
       ct_note("2^%d in units of 2^%d", shift, spread);
       CHECK_NEAR(out.scaled, want, 1e-15 * want);
       d[n / 2] = -HONE_NAN;
-      hone_bounds_relative_size(&ctx, &c, d, &out);
+      hone_extra_relative_size(&ctx, &c, d, &out);
       CHECK(isnan(out.scaled) && isnan(out.plain));
     }
 }

@@ -155,9 +155,12 @@ static void wide_row(hone_wide_row *row) {
   }
   const wide size = r < 0 ? -r : r;
   row->quotient = den > 0 ? (double)(size / den) : 0.0;
-  for (int s = row->shift; s != 0; s += s > 0 ? -1 : 1)
+  for (int s = row->shift; s != 0; s += s > 0 ? -1 : 1) {
     r *= s > 0 ? (wide)2.0 : (wide)0.5;
+    den *= s > 0 ? (wide)2.0 : (wide)0.5;
+  }
   row->r = (double)r;
+  row->den = (double)den;
 }
 
 const hone_operator toeplitz_operator = {.name = "toeplitz",
