@@ -47,6 +47,8 @@ static void discard(promise *p) {
 
 static int solve(promise *p) {
   p->options.columns = p->column;
+  for (int c = 0; c < (int)(sizeof p->column / sizeof *p->column); c++)
+    p->column[c].status = HONE_INTERNAL; /* a singular pivot leaves it so */
   return hone_solve(p->n, p->nrhs, p->a, p->n, p->b, p->n, p->x, p->n,
                     &p->options, &p->report);
 }
