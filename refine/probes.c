@@ -44,9 +44,14 @@ static const double UNCORRECTED_BOUND = 4.0;
    rough: it bounds the effect of rounding errors of residuals in double-double.
  */
 enum { SOLUTIONS = 4 };
-/* Volumes of the unit balls in 12 = HONE_PROBES and 4 = SOLUTIONS dimensions:
-   pi^6 / 720 and pi^2 / 2. */
-static const double BALL_12 = 1.3352627688545894, BALL_4 = 4.934802200544679;
+/* The first power of E is applied to HONE_PROBES vectors, so that it suffices
+   for most factors. The next ones are so much smaller that fewer vectors, which
+   a device solves for at once, are enough. */
+enum { LATER_PROBES = 8 };
+/* Volumes of the unit balls in 12 = HONE_PROBES, 8 = LATER_PROBES and 4 =
+   SOLUTIONS dimensions: pi^6 / 720, pi^4 / 24 and pi^2 / 2. */
+static const double BALL_12 = 1.3352627688545894, BALL_8 = 4.058712126416768,
+                    BALL_4 = 4.934802200544679;
 
 int64_t hone_probe_scratch(int64_t n) {
   return (3 * HONE_PROBES + 2 + 2 * SOLUTIONS) * n;
@@ -63,6 +68,12 @@ double hone_probe_factor(double count) {
   return factor_of(HONE_PROBES, BALL_12, count);
 }
 
+/* The factor for power k of E, whose vectors are fewer from the second on. */
+static double factor_of_power(int k, double count) {
+  return k == 1 ? hone_probe_factor(count)
+                : factor_of(LATER_PROBES, BALL_8, count);
+}
+
 void hone_probe_draw(int64_t n, uint64_t *seed, hone_entry *v) {
   const double unit = 3.4641016151377544 * 0x1p-53; /* sqrt 12 */
   for (int64_t i = 0; i < n; i++)
@@ -70,7 +81,8 @@ void hone_probe_draw(int64_t n, uint64_t *seed, hone_entry *v) {
 }
 
 /* The vectors of a run, n entries each: HONE_PROBES in v and p, SOLUTIONS in q
-   and y. p and q stand side by side, so that one solve serves both. */
+   and y. q follows the vectors of p that are in use, so that one solve serves
+   both. */
 typedef struct vectors {
   hone_entry *v;    /* E^k g */
   hone_entry *p;    /* op(S) v, then inv(M) op(S) v */
@@ -87,13 +99,13 @@ static vectors lay_out(const hone_probing *probing) {
 
 /* rows_i = factor sqrt(sum_k |v_ik|^2), where v_ik, a difference of numbers of
    at most 'largest', was rounded. */
-HONE_VECTOR static void row_norms(int64_t n, const hone_entry *restrict v,
-                                  double largest, double factor,
-                                  double *restrict rows) {
-  const double rounding = sqrt((double)HONE_PROBES) * HONE_EPS * largest;
+HONE_VECTOR static void row_norms(int64_t n, int t,
+                                  const hone_entry *restrict v, double largest,
+                                  double factor, double *restrict rows) {
+  const double rounding = sqrt((double)t) * HONE_EPS * largest;
   for (int64_t i = 0; i < n; i++)
     rows[i] = 0.0;
-  for (int64_t c = 0; c < HONE_PROBES; c++)
+  for (int64_t c = 0; c < t; c++)
     for (int64_t i = 0; i < n; i++)
       rows[i] += hone_real(hone_conj(v[c * n + i]) * v[c * n + i]);
   for (int64_t i = 0; i < n; i++)
@@ -101,9 +113,9 @@ HONE_VECTOR static void row_norms(int64_t n, const hone_entry *restrict v,
 }
 
 /* v_c = W v_c for all c, or inv(W) v_c. */
-static void weigh(int64_t n, const double *weights, bool inverse,
+static void weigh(int64_t n, int t, const double *weights, bool inverse,
                   hone_entry *v) {
-  for (int64_t c = 0; weights != NULL && c < HONE_PROBES; c++)
+  for (int64_t c = 0; weights != NULL && c < t; c++)
     for (int64_t i = 0; i < n; i++)
       v[c * n + i] =
           hone_times(inverse ? 1.0 / weights[i] : weights[i], v[c * n + i]);
@@ -196,31 +208,32 @@ static bool promises(double bound, double before, int left) {
 
 int hone_probe(hone_probing *probing, int steps, hone_contraction *out) {
   const hone_factored *f = probing->f;
-  const int64_t n = f->a->n, count = HONE_PROBES * n;
-  const vectors at = lay_out(probing);
-  const double factor = hone_probe_factor(1.0);
+  const int64_t n = f->a->n;
+  vectors at = lay_out(probing);
   double before = HONE_INF, largest = sqrt(3.0); /* of v before a power */
+  int t = HONE_PROBES;
   out->tried = true;
   out->power = 0;
   out->before = 0.0;
   draw_all(n, &probing->seed, at.v);
-  weigh(n, probing->weights, false, at.v);
+  weigh(n, t, probing->weights, false, at.v);
   right_sides h = {.seed = hone_random_bits(&probing->seed),
                    .count = probing->inverse ? SOLUTIONS : 0};
   for (int k = 1;; k++) {
-    probing->passes +=
-        hone_multiply(f, probing->trans, HONE_PROBES, at.v, at.p, at.work);
+    at.q = at.p + t * n;
+    probing->passes += hone_multiply(f, probing->trans, t, at.v, at.p, at.work);
     if (h.count > 0)
       residual_of_solutions(probing, k == 1, &h, &at);
-    int st = hone_apply_inverse(f, true, probing->trans, HONE_PROBES + h.count,
-                                at.p, n, NULL, NULL);
+    int st = hone_apply_inverse(f, true, probing->trans, t + h.count, at.p, n,
+                                NULL, NULL);
     if (st != HONE_OK)
       return st;
-    hone_add_multiple(count, -1.0, at.p, at.v);
+    hone_add_multiple(t * n, -1.0, at.p, at.v);
     if (h.count > 0)
       correct_solutions(k == 1, n, &h, &at);
-    weigh(n, probing->weights, true, at.v);
-    out->bound = factor * sqrt(hone_sum_of_squares(count, at.v));
+    weigh(n, t, probing->weights, true, at.v);
+    out->bound =
+        factor_of_power(k, 1.0) * sqrt(hone_sum_of_squares(t * n, at.v));
     if (out->bound <= GOOD_BOUND) {
       out->power = k;
       break;
@@ -233,12 +246,15 @@ int hone_probe(hone_probing *probing, int steps, hone_contraction *out) {
     out->before += out->bound;
     if (k == 1 && out->bound <= UNCORRECTED_BOUND)
       h.count = 0;
-    before = out->bound;
-    largest = hone_abs(at.v[hone_largest_at(count, at.v)]);
-    weigh(n, probing->weights, false, at.v);
+    t = LATER_PROBES;
+    before = factor_of_power(k + 1, 1.0) *
+             sqrt(hone_sum_of_squares(t * n, at.v)); /* by that of the next */
+    largest = hone_abs(at.v[hone_largest_at(t * n, at.v)]);
+    weigh(n, t, probing->weights, false, at.v);
   }
   if (out->power > 0)
-    row_norms(n, at.v, largest, hone_probe_factor((double)n), out->rows);
+    row_norms(n, t, at.v, largest, factor_of_power(out->power, (double)n),
+              out->rows);
   if (probing->inverse)
     take_inverse(probing, &h, out, &at);
   return HONE_OK;

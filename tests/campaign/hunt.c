@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The hunt: hill climbing over systems of order 2 to 12 for one whose true
- * error, by exact arithmetic, is above the library's bound, or that of an entry
- * above its bar, or for a singular matrix that is accepted. The exit status is 1 if there was one.
+ * error, by exact arithmetic, is above the library's bound, or for a singular
+ * matrix that is accepted. The exit status is 1 if there was one.
  *
  * A climb is made from its seed. In half of them the library's random draws
  * are deterministic, so that --replay SEED climbs again on the same way. The
@@ -112,7 +112,7 @@ static void work(const settings *s, int job, double start_s, int to) {
 typedef struct sums {
   int64_t climbs;
   hunt_climb all; /* its seed: of the largest ratio */
-  uint64_t bar_seed, refused_seed;
+  uint64_t refused_seed;
 } sums;
 
 static void add(sums *t, const hunt_climb *c) {
@@ -128,10 +128,6 @@ static void add(sums *t, const hunt_climb *c) {
   if (c->ratio > t->all.ratio) {
     t->all.ratio = c->ratio;
     t->all.seed = c->seed;
-  }
-  if (c->bar_ratio > t->all.bar_ratio) {
-    t->all.bar_ratio = c->bar_ratio;
-    t->bar_seed = c->seed;
   }
   if (c->refused_condition < t->all.refused_condition) {
     t->all.refused_condition = c->refused_condition;
@@ -149,14 +145,11 @@ static void print(const sums *t, double seconds, FILE *f) {
                 all->accepted, all->columns);
   (void)fprintf(f,
                 "hunt: largest error / bound %.6g (climb 0x%" PRIx64
-                "), error / bar %.6g (climb 0x%" PRIx64 ")\n",
-                all->ratio, all->seed, all->bar_ratio, t->bar_seed);
-  (void)fprintf(f,
-                "hunt: of condition up to 1e13 refused: %" PRId64
+                "); of condition up to 1e13 refused: %" PRId64
                 " with a small row, %" PRId64
                 " others, smallest condition %.1e (climb 0x%" PRIx64 ")\n",
-                all->refused_small, all->refused, all->refused_condition,
-                t->refused_seed);
+                all->ratio, all->seed, all->refused_small, all->refused,
+                all->refused_condition, t->refused_seed);
   (void)fprintf(f,
                 "hunt: wrong: %" PRId64 ", of them %" PRId64
                 " with all numbers in range\n",

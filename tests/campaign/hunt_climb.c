@@ -192,8 +192,6 @@ static double value(int goal, const hunt_verdict *v) {
   switch (goal) {
   case HUNT_RATIO:
     return v->accepted > 0 && v->ratio > 0.0 ? log(v->ratio) : NOWHERE;
-  case HUNT_BAR:
-    return v->accepted > 0 && v->bar_ratio > 0.0 ? log(v->bar_ratio) : NOWHERE;
   case HUNT_ERROR:
     return v->worst_accepted_error > 0.0 ? log(v->worst_accepted_error)
                                          : NOWHERE;
@@ -218,10 +216,8 @@ static void count(hunt_climb *climb, const hunt_verdict *v) {
     climb->refused_condition =
         fmin(climb->refused_condition, v->refused_condition);
   }
-  if (v->accepted > 0) {
+  if (v->accepted > 0)
     climb->ratio = fmax(climb->ratio, v->ratio);
-    climb->bar_ratio = fmax(climb->bar_ratio, v->bar_ratio);
-  }
 }
 
 void hunt_run(hunt_climb *climb, int64_t evaluations, hunt_solver solve,

@@ -20,6 +20,14 @@ static double unlikely_square(double p) {
   return pow(p * pow(6.0, 6.0) * 720.0 / pow(pi, 6.0), 1.0 / 6.0);
 }
 
+/* The same for t = 8, V_8 = pi^4 / 24: the factor of powers from the second
+   on. */
+static double later_factor(double count) {
+  const double pi = 3.14159265358979323846;
+  const double p = HONE_PROBE_FAILURE / count;
+  return 1.0 / sqrt(pow(p * pow(6.0, 4.0) * 24.0 / pow(pi, 4.0), 0.25));
+}
+
 TEST(probes, multiply_by_the_factor_that_their_theorem_gives) {
   static const double counts[] = {1.0, 2.0, 1000.0, 1e9};
   CHECK_EQ_INT(HONE_PROBES, 12);
@@ -170,12 +178,13 @@ static void tear_down(probe_case *s) {
   sup_free(s->rows);
 }
 
-/* With E = e I: ||E^m g|| = e^m ||g||, from the numbers that were drawn. */
+/* With E = e I: ||E^m g|| = e^m ||g||, from the numbers that were drawn: twelve
+   vectors for m = 1, eight of them for a higher power. */
 TEST(probes, bound_the_powers_of_a_known_e) {
-  static const double rates[] = {0.0, 1e-9, 1e-3, 0.1, 0.3, 0.5};
-  for (int at = 0; at < 6; at++) {
+  static const double rates[] = {0.0, 1e-9, 1e-3, 0.01, 0.1, 0.3, 0.5};
+  for (int at = 0; at < 7; at++) {
     probe_case s;
-    double sum = 0.0, row[N] = {0.0}, g[N];
+    double sum[2] = {0.0}, row[2][N] = {{0.0}}, g[N];
     uint64_t seed = 17;
     const double e = rates[at];
     ct_note("rate %g", e);
@@ -183,23 +192,26 @@ TEST(probes, bound_the_powers_of_a_known_e) {
     CHECK_EQ_INT(hone_probe(&s.probing, 20, &s.out), HONE_OK);
     for (int k = 0; k < HONE_PROBES; k++) {
       hone_probe_draw(N, &seed, g);
-      for (int i = 0; i < N; i++) {
-        sum += g[i] * g[i];
-        row[i] += g[i] * g[i];
-      }
+      for (int i = 0; i < N; i++)
+        for (int later = 0; later < (k < 8 ? 2 : 1); later++) {
+          sum[later] += g[i] * g[i];
+          row[later][i] += g[i] * g[i];
+        }
     }
-    const double first = hone_probe_factor(1.0) * sqrt(sum);
+    double bound = hone_probe_factor(1.0) * sqrt(sum[0]) * e;
     int power = 1;
-    while (first * pow(e, power) > 0.9)
-      power++;
+    while (bound > 0.9)
+      bound = later_factor(1.0) * sqrt(sum[1]) * pow(e, ++power);
+    const int later = power > 1;
     CHECK(s.out.tried);
     CHECK_EQ_INT(s.out.power, power);
     CHECK_EQ_INT(s.probing.passes, power);
-    CHECK_EQ_INT(solved_columns, HONE_PROBES * power);
-    CHECK_NEAR(s.out.bound, first * pow(e, power), 1e-12);
+    CHECK_EQ_INT(solved_columns, HONE_PROBES + 8 * (power - 1));
+    CHECK_NEAR(s.out.bound, bound, 1e-12);
     CHECK_LE(pow(e, power), s.out.bound);
     for (int i = 0; i < N; i++) {
-      const double want = hone_probe_factor(N) * sqrt(row[i]) * pow(e, power);
+      const double factor = later ? later_factor(N) : hone_probe_factor(N);
+      const double want = factor * sqrt(row[later][i]) * pow(e, power);
       CHECK_NEAR(s.rows[i], want, 1e-12);
       CHECK_LE(pow(e, power), s.rows[i]);
     }
