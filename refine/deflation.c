@@ -2,8 +2,9 @@
 /* Finding the directions to deflate, in double precision: powers of E = I -
    inv(M) S applied to a few vectors converge to what E leaves long, by the
    factor that M contracts everything else (about 1e-6 in single precision), and
-   so do those of I - inv(M^T) S^T. Three powers reach the rounding of double.
-   Next to read: deflation.h for their use, condition.c for when. */
+   so do those of I - inv(M^T) S^T. Three powers reach the rounding of double,
+   the last one with products in double-double. Next to read: deflation.h for
+   their use, condition.c for when. */
 #include "refine/deflation.h"
 
 #include "base/vectors.h"
@@ -77,8 +78,10 @@ typedef struct search {
 } search;
 
 /* v = E v for k columns, or with the transpose. */
-static int apply_power(const search *s, bool trans, int k) {
-  *s->passes += hone_multiply(s->f, trans, k, s->v, s->p, s->work);
+static int apply_power(const search *s, bool trans, bool accurately, int k) {
+  *s->passes +=
+      accurately ? hone_multiply_accurately(s->f, trans, k, s->v, s->p, s->work)
+                 : hone_multiply(s->f, trans, k, s->v, s->p, s->work);
   int st = hone_apply_inverse(s->f, true, trans, k, s->p, s->n, NULL, NULL);
   hone_add_multiple(k * s->n, -1.0, s->p, s->v);
   return st;
@@ -94,7 +97,7 @@ static int find(const search *s, bool trans, double least, int *k,
   for (int c = 0; c < count; c++)
     hone_probe_draw(s->n, &seed, s->v + c * s->n);
   for (int power = 0; power < POWERS; power++) {
-    int st = apply_power(s, trans, count);
+    int st = apply_power(s, trans, power == POWERS - 1, count);
     if (st != HONE_OK)
       return st;
     const int remaining =
