@@ -67,6 +67,7 @@
 #define hone_multiply hone_z_multiply
 #define hone_multiply_accurately hone_z_multiply_accurately
 #define hone_noise_of_zeros hone_z_noise_of_zeros
+#define hone_noise_of_solve hone_z_noise_of_solve
 #define hone_noise_sample hone_z_noise_sample
 #define hone_noise_scaled_norm hone_z_noise_scaled_norm
 #define hone_noise_uniform_norm hone_z_noise_uniform_norm

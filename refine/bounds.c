@@ -30,11 +30,12 @@
    solved for, which bound its effect on each component.
 
    A correction may lose more than its relative rounding error: entries that
-   vanish in the arithmetic of the factors, and digits below DBL_TRUE_MIN, of
-   which a denormal entry of x has few. The computed d_k is then h_k away, with
-   a bound on |h|, and t_k - e becomes larger by h_k + E h_{k-1} + ... +
-   E^(m-1) h_{k-m+1}; so sum_{j<m} ||E^j|| ||h|| is added to the sum in ||f||,
-   and |h_i| + sum_{0<j<m} ||E^j|| ||h|| to the bar.
+   vanish in the arithmetic of the factors, digits below DBL_TRUE_MIN, of which
+   a denormal entry of x has few, and rounding errors of the solve where
+   deflation takes most of what the factors alone gave. The computed d_k is then
+   h_k away, with a bound on |h|, and t_k - e becomes larger by h_k + E h_{k-1}
+   + ... + E^(m-1) h_{k-m+1}; so sum_{j<m} ||E^j|| ||h|| is added to the sum in
+   ||f||, and |h_i| + sum_{0<j<m} ||E^j|| ||h|| to the bar.
 
    Next to read: condition.c for the certificate. */
 #include "refine/bounds.h"
@@ -105,6 +106,10 @@ typedef struct bounding {
   long double grain;     /* t is rounded to multiples of it, at most, beside its
                             relative rounding error; in the caller's units */
   long double last;      /* the bound before the present correction */
+  double largest; /* the largest entry that any part of the last correction had,
+                     in scaled variables */
+  /* What rounding errors of magnified corrections leave, 2-norms. */
+  long double rounding[STEPS_MOST];
 } bounding;
 
 /* The error after some corrections, as far as it is known, in the infinity
@@ -137,7 +142,9 @@ static void evaluate(const hone_refinement *ctx, const bounding *b,
   hone_refined *c = b->column;
   hone_entry *t = c->spare;
   double *bars = (double *)c->spare;
-  const long double lost = hone_bounds_lost_part(ctx, c);
+  long double lost = hone_bounds_lost_part(ctx, c);
+  for (int k = step - contraction->power; k < step; k++)
+    lost = HONE_MAX(lost, b->rounding[k]);
   const long double vanished = vanished_norm(ctx, b, step, lost);
   const long double before = (long double)contraction->before;
   long double f = b->noise + (1.0L + before) * vanished;
@@ -185,16 +192,18 @@ static bool noise_counts(const hone_refinement *ctx, const bounding *b) {
 }
 
 /* v = inv(M) v for the columns listed. */
-static int solve(hone_refinement *ctx, int64_t m, const bounding *list) {
+static int solve(hone_refinement *ctx, int64_t m, bounding *list) {
   int shift[HONE_SOLVE_COLUMNS] = {0};
   double size[HONE_SOLVE_COLUMNS];
   for (int64_t c = 0; c < m; c++)
     shift[c] = list[c].column->shift;
   int st = hone_apply_inverse(&ctx->f, false, ctx->trans, m, ctx->v,
                               ctx->f.a->n, shift, size);
-  for (int64_t c = 0; st == HONE_OK && c < m; c++)
+  for (int64_t c = 0; st == HONE_OK && c < m; c++) {
+    list[c].largest = size[c];
     list[c].column->solution_size =
         fmax(list[c].column->solution_size, size[c]);
+  }
   return st;
 }
 
@@ -252,6 +261,8 @@ static bool take_correction(hone_refinement *ctx,
     c->spare[i] = step > 0 ? c->spare[i] + d[i] : d[i];
   b->norm[step] =
       hone_noise_scaled_norm(n, d, hone_refined_exponents(ctx), b->weights);
+  b->rounding[step] = hone_noise_of_solve(n, d, hone_refined_exponents(ctx),
+                                          (long double)b->largest, contraction);
   step++;
   if (step < contraction->power)
     return true;

@@ -9,6 +9,10 @@
 #include <float.h>
 #include <math.h>
 
+/* A correction that the factors alone made so many times larger is rounded more
+   than the random probes were. */
+static const long double MAGNIFIED = 4.0L;
+
 long double hone_noise_scaled_norm(int64_t n, const hone_entry *d, const int *e,
                                    const double *weights) {
   long double sum = 0.0L;
@@ -37,6 +41,17 @@ long double hone_noise_uniform_norm(int64_t n, const int *e,
     most = i > 0 && v <= most ? most : v;
   }
   return sqrtl((long double)n) * most;
+}
+
+long double hone_noise_of_solve(int64_t n, const hone_entry *d, const int *e,
+                                long double largest,
+                                const hone_contraction *contraction) {
+  long double most = 0.0L;
+  for (int64_t i = 0; contraction->rounding > 0.0 && i < n; i++)
+    most = fmaxl(most, ldexpl(hone_absl((hone_wide)d[i]), e ? -e[i] : 0));
+  return contraction->rounding > 0.0 && !(largest <= MAGNIFIED * most)
+             ? (long double)contraction->rounding * largest
+             : 0.0L;
 }
 
 void hone_noise_of_zeros(const hone_refinement *ctx, hone_refined *c) {

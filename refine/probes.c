@@ -194,31 +194,49 @@ static bool promises(double bound, double before, int left) {
          log(bound / GOOD_BOUND) <= (double)left * log(before / bound);
 }
 
-int hone_probe(hone_probing *probing, int steps, hone_contraction *out) {
+/* v_c = E v_c for all c; also corrects the solutions that h still needs. Takes
+   what deflated factors leave of vectors relative to the largest entry that the
+   factors alone made of them: out->rounding becomes the bound of the power that
+   leaves most. */
+static int apply_power(hone_probing *probing, bool first, right_sides *h,
+                       const vectors *at, hone_contraction *out) {
   const hone_factored *f = probing->f;
-  const int64_t n = f->a->n, count = HONE_PROBES * n;
+  const int64_t n = f->a->n;
+  double size[HONE_PROBES + SOLUTIONS], sum = 0.0;
+  probing->passes +=
+      hone_multiply(f, probing->trans, HONE_PROBES, at->v, at->p, at->work);
+  if (h->count > 0)
+    residual_of_solutions(probing, first, h, at);
+  int st = hone_apply_inverse(f, true, probing->trans, HONE_PROBES + h->count,
+                              at->p, n, NULL, size);
+  if (st != HONE_OK)
+    return st;
+  hone_add_multiple(HONE_PROBES * n, -1.0, at->p, at->v);
+  if (h->count > 0)
+    correct_solutions(first, n, h, at);
+  for (int64_t c = 0; f->deflation != NULL && c < HONE_PROBES; c++)
+    if (size[c] > 0.0)
+      sum += hone_sum_of_squares(n, at->v + c * n) / size[c] / size[c];
+  out->rounding = fmax(out->rounding, hone_probe_factor(1.0) * sqrt(sum));
+  return HONE_OK;
+}
+
+int hone_probe(hone_probing *probing, int steps, hone_contraction *out) {
+  const int64_t n = probing->f->a->n, count = HONE_PROBES * n;
   const vectors at = lay_out(probing);
   const double factor = hone_probe_factor(1.0);
   double before = HONE_INF, largest = sqrt(3.0); /* of v before a power */
   out->tried = true;
   out->power = 0;
-  out->before = 0.0;
+  out->before = out->rounding = 0.0;
   draw_all(n, &probing->seed, at.v);
   weigh(n, probing->weights, false, at.v);
   right_sides h = {.seed = hone_random_bits(&probing->seed),
                    .count = probing->inverse ? SOLUTIONS : 0};
   for (int k = 1;; k++) {
-    probing->passes +=
-        hone_multiply(f, probing->trans, HONE_PROBES, at.v, at.p, at.work);
-    if (h.count > 0)
-      residual_of_solutions(probing, k == 1, &h, &at);
-    int st = hone_apply_inverse(f, true, probing->trans, HONE_PROBES + h.count,
-                                at.p, n, NULL, NULL);
+    int st = apply_power(probing, k == 1, &h, &at, out);
     if (st != HONE_OK)
       return st;
-    hone_add_multiple(count, -1.0, at.p, at.v);
-    if (h.count > 0)
-      correct_solutions(k == 1, n, &h, &at);
     weigh(n, probing->weights, true, at.v);
     out->bound = factor * sqrt(hone_sum_of_squares(count, at.v));
     if (out->bound <= GOOD_BOUND) {
