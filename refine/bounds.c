@@ -47,9 +47,6 @@
 #include <math.h>
 #include <string.h>
 
-/* An entry below this part of the largest one is lost in the arithmetic of
-   factors in double, and of factors in single precision. */
-static const long double LOST_DOUBLE = 0x1p-960L, LOST_SINGLE = 0x1p-96L;
 enum {
   DIGITS_MOST = 16, /* of double precision */
   STEPS_MOST = 16   /* corrections kept apart from x */
@@ -65,8 +62,10 @@ static const double POOR_BOUND = 1e-3, LEAST_WEIGHT = 1e-3;
 /* A number at the lower end of the range loses at most this, with its bound:
    half of DBL_TRUE_MIN each, more if it is complex. */
 static const long double GRAIN = 2.0L * 0x1p-1074L;
-/* Covers the rounding of t and of a bar. */
-static const long double ROUNDING = 4.0L * 0x1p-53L;
+/* Covers the rounding of t and of a bar, and that of an entry of a correction
+   in single precision, for which the probes may have been lucky. */
+static const long double ROUNDING = 4.0L * 0x1p-53L,
+                         ROUNDING_SINGLE = 4.0L * 0x1p-24L;
 /* Another correction is worth making where the last one halved the bound. */
 static const long double WORTH = 0.5L;
 
@@ -74,14 +73,6 @@ double hone_refined_residual_noise(const hone_refined *c, int64_t n,
                                    int64_t i) {
   return c->gamma * c->den[i] + HONE_EPS * hone_abs(c->r[i]) +
          (double)(2 * n + 2) * DBL_TRUE_MIN; /* r may have underflowed */
-}
-
-/* Entries of a solution in scaled variables that lie below the range of the
-   factors' arithmetic, relative to the largest, have vanished. */
-long double hone_bounds_lost_part(const hone_refinement *ctx,
-                                  const hone_refined *c) {
-  return (long double)fmax(c->solution_size, DBL_TRUE_MIN) *
-         (ctx->f.engine->precision == 64 ? LOST_DOUBLE : LOST_SINGLE);
 }
 
 /* The largest factor of the scaling of x. */
@@ -106,6 +97,7 @@ typedef struct bounding {
   long double grain;     /* t is rounded to multiples of it, at most, beside its
                             relative rounding error; in the caller's units */
   long double last;      /* the bound before the present correction */
+  const hone_entry *d;   /* the last correction */
   double largest; /* the largest entry that any part of the last correction had,
                      in scaled variables */
   /* What rounding errors of magnified corrections leave, 2-norms. */
@@ -142,7 +134,9 @@ static void evaluate(const hone_refinement *ctx, const bounding *b,
   hone_refined *c = b->column;
   hone_entry *t = c->spare;
   double *bars = (double *)c->spare;
-  long double lost = hone_bounds_lost_part(ctx, c);
+  const long double rounding =
+      ctx->f.engine->precision == 64 ? 0.0L : ROUNDING_SINGLE;
+  long double lost = hone_noise_lost_part(ctx, c);
   for (int k = step - contraction->power; k < step; k++)
     lost = HONE_MAX(lost, b->rounding[k]);
   const long double vanished = vanished_norm(ctx, b, step, lost);
@@ -158,7 +152,8 @@ static void evaluate(const hone_refinement *ctx, const bounding *b,
     const long double weight = b->weights ? (long double)b->weights[i] : 1.0L;
     long double rest =
         weight * ((long double)contraction->rows[i] * f + all) + lost;
-    long double by_itself = b->grain + ROUNDING * known;
+    long double by_itself =
+        b->grain + ROUNDING * known + rounding * hone_absl((hone_wide)b->d[i]);
     if (b->sampled)
       by_itself += (long double)c->den[i];
     rest += e ? ldexpl(by_itself, -e[i]) : by_itself;
@@ -259,6 +254,7 @@ static bool take_correction(hone_refinement *ctx,
   outcome o;
   for (int64_t i = 0; i < n; i++)
     c->spare[i] = step > 0 ? c->spare[i] + d[i] : d[i];
+  b->d = d;
   b->norm[step] =
       hone_noise_scaled_norm(n, d, hone_refined_exponents(ctx), b->weights);
   b->rounding[step] = hone_noise_of_solve(n, d, hone_refined_exponents(ctx),

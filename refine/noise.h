@@ -20,6 +20,12 @@ long double hone_noise_scaled_norm(int64_t n, const hone_entry *d, const int *e,
 long double hone_noise_uniform_norm(int64_t n, const int *e,
                                     const double *weights);
 
+/* Bounds what vanished from every entry of the correction that was solved for
+   last, in scaled variables, because it was below the range of the factors'
+   arithmetic. */
+long double hone_noise_lost_part(const hone_refinement *ctx,
+                                 const hone_refined *column);
+
 /* Bounds the 2-norm of what rounding errors of the solve left in the correction
    d, beside what the contraction says, if that is more than in the random
    probes: where deflation removed the larger part of what the factors alone
