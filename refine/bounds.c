@@ -100,7 +100,7 @@ typedef struct bounding {
   const hone_entry *d;   /* the last correction */
   double largest; /* the largest entry that any part of the last correction had,
                      in scaled variables */
-  /* What rounding errors of magnified corrections leave, 2-norms. */
+  /* Bounds on the rounding errors of magnified corrections, 2-norms. */
   long double rounding[STEPS_MOST];
 } bounding;
 

@@ -25,6 +25,9 @@ enum {
   HUNT_USES
 };
 
+/* What the library does at large orders only, but here at this one. */
+enum { HUNT_DEFLATION = 1, HUNT_GMRES = 2 };
+
 /* What a climb maximizes. */
 enum {
   HUNT_RATIO,    /* true error / bound */
@@ -40,7 +43,7 @@ typedef struct hunt_system {
   int64_t n, nrhs;
   int32_t use, trans, layout, precision, structure, criterion, extra;
   int32_t deterministic;
-  int32_t deflates; /* single factors are deflated, though n is small */
+  int32_t methods;  /* bits of the next enumeration */
   int32_t any_size; /* entries may lie at the ends of the range, too */
   double tolerance;
   double a[HUNT_MOST_N * HUNT_MOST_N];

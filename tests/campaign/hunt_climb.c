@@ -227,7 +227,7 @@ static void count(hunt_climb *climb, const hunt_verdict *v) {
 /* Single factors, deflated, of a matrix with one to three nearly dependent
    lines. */
 static void begin_deflated(hunt_system *s, int goal, gallery_rng *rng) {
-  s->deflates = 1;
+  s->methods |= HUNT_DEFLATION;
   s->precision = HONE_FACTOR_SINGLE;
   s->structure = HONE_STRUCTURE_GENERAL;
   if (goal == HUNT_SINGULAR)

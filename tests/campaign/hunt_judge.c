@@ -13,9 +13,11 @@ static const double EPS = 0x1p-53;
 
 /* ---- The library ---- */
 
-/* Deflation begins at order 64. The programs that hunt replace this function of
-   the library (ld --wrap, build.ninja), so that the small systems have it. */
-static bool g_deflates;
+/* Deflation and GMRES begin at order 64. The programs that hunt replace this
+   function of the library (ld --wrap, build.ninja), so that the small systems
+   have them. */
+static int g_methods;
+enum { GMRES_STEPS = 10 };
 int __real_hone_ladder_create(hone_ladder *ladder, const hone_operator *op,
                               int64_t n, const hone_step *steps, int count,
                               const hone_request *request, hone_mem *mem,
@@ -29,10 +31,12 @@ int __wrap_hone_ladder_create(hone_ladder *ladder, const hone_operator *op,
                               int64_t n, const hone_step *steps, int count,
                               const hone_request *request, hone_mem *mem,
                               hone_pool *pool, hone_watch *watch) {
-  hone_request with_deflation = *request;
-  with_deflation.deflation = 1;
-  return __real_hone_ladder_create(ladder, op, n, steps, count,
-                                   g_deflates ? &with_deflation : request, mem,
+  hone_request changed = *request;
+  if (g_methods & HUNT_DEFLATION)
+    changed.deflation = 1;
+  if (g_methods & HUNT_GMRES)
+    changed.gmres_steps = GMRES_STEPS;
+  return __real_hone_ladder_create(ladder, op, n, steps, count, &changed, mem,
                                    pool, watch);
 }
 
@@ -105,11 +109,11 @@ static int solve_kept(const hunt_system *s, hunt_answer *out,
 
 int hunt_by_library(const hunt_system *s, hunt_answer *out) {
   hone_report report = HONE_REPORT_INIT;
-  g_deflates = s->deflates;
+  g_methods = s->methods;
   const int st = s->use == HUNT_KEPT || s->use == HUNT_UPDATE
                      ? solve_kept(s, out, &report)
                      : solve_once(s, out, &report);
-  g_deflates = false;
+  g_methods = 0;
   out->rcond = report.rcond;
   return st;
 }
@@ -301,10 +305,10 @@ void hunt_print(const hunt_system *s, const hunt_verdict *v, FILE *f) {
   (void)fprintf(f,
                 "n %d nrhs %d use %d trans %d layout %d precision %d "
                 "structure %d criterion %d extra %d deterministic %d "
-                "tolerance %a deflates %d\n",
+                "tolerance %a methods %d\n",
                 (int)s->n, (int)s->nrhs, s->use, s->trans, s->layout,
                 s->precision, s->structure, s->criterion, s->extra,
-                s->deterministic, s->tolerance, s->deflates);
+                s->deterministic, s->tolerance, s->methods);
   for (int k = 0; k < 3; k++) {
     const double *v0 = k == 0 ? s->a : k == 1 ? s->b : s->old;
     const int64_t count = k == 1 ? s->n * s->nrhs : s->n * s->n;
@@ -325,10 +329,10 @@ bool hunt_read(hunt_system *s, FILE *f) {
   if (sscanf(line,
              "n %d nrhs %d use %d trans %d layout %d precision %d structure %d "
              "criterion %d extra %d deterministic %d tolerance %la "
-             "deflates %d",
+             "methods %d",
              &n, &nrhs, &s->use, &s->trans, &s->layout, &s->precision,
              &s->structure, &s->criterion, &s->extra, &s->deterministic,
-             &s->tolerance, &s->deflates) < 11 || /* older texts end here */
+             &s->tolerance, &s->methods) < 11 || /* older texts end here */
       n < 1 ||
       n > HUNT_MOST_N || nrhs < 1 || nrhs > HUNT_MOST_RHS)
     return false;
