@@ -221,6 +221,13 @@ static const struct {
      "0x1.4fdb421ef662cp+5 0x1.35604603705p-1 "
      "0x1.94cbc76e13c53p-94 0x1.80001a58c67aep+5 "
      "-0x1.b88ed71610442p+1 0x1.7000000000001p+5 "},
+    {"Products of a row that seemed sparse had underflowed",
+     "n 3 nrhs 1 use 2 trans 0 layout 0 precision 1 structure 0 criterion 0 "
+     "extra 0 deterministic 0 tolerance 0x0p+0 methods 0\n"
+     "-0x1.6d62a45c898a2p-990 0x1.a97330f3ee142p-995 -0x1.5ac971755d8d2p-990 "
+     "0x1.a97330f3ee141p-995 0x0p+0 0x1.a4b2b07c60c3bp-995 "
+     "0x1.8000000342b56p+11 0x0.002bd1cf1158p-1022 0x1.8674600f0f2b5p+11 "
+     "-0x1p+5 -0x0p+0 0x0p+0 "},
 };
 
 static void take(const char *text, hunt_system *s) {
