@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Error bounds at the ends of the range and of components, beside rational
    arithmetic: systems that the hunt found when bounds, or bars of components,
-   were below the error. */
+   were below the error, or an omega was above the rule. */
 #include "cpu_dp/residual.h"
 #include "tests/campaign/hunt.h"
 #include "tests/unit/ct.h"
