@@ -15,7 +15,6 @@
 #define hone_bounds_digits hone_z_bounds_digits
 #define hone_bounds_estimate hone_z_bounds_estimate
 #define hone_bounds_forward hone_z_bounds_forward
-#define hone_bounds_lost_part hone_z_bounds_lost_part
 #define hone_certify hone_z_certify
 #define hone_certify_scratch hone_z_certify_scratch
 #define hone_certify_transpose hone_z_certify_transpose
@@ -66,6 +65,8 @@
 #define hone_max_abs hone_z_max_abs
 #define hone_multiply hone_z_multiply
 #define hone_multiply_accurately hone_z_multiply_accurately
+#define hone_noise_lost_part hone_z_noise_lost_part
+#define hone_noise_of_solve hone_z_noise_of_solve
 #define hone_noise_of_zeros hone_z_noise_of_zeros
 #define hone_noise_sample hone_z_noise_sample
 #define hone_noise_scaled_norm hone_z_noise_scaled_norm

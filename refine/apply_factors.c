@@ -35,10 +35,11 @@ static int apply_factors(const hone_factored *f, bool in_double, bool trans,
   return st;
 }
 
-/* v = P v of gmres.h for k columns. With the other transpose, about which the
-   pairs say nothing, v = inv(N) v in double arithmetic. */
+/* v = P v of gmres.h for k columns, with sizes as above. With the other
+   transpose, about which the pairs say nothing, v = inv(N) v in double
+   arithmetic. */
 static int apply_with_space(const hone_factored *f, bool trans, int64_t k,
-                            hone_entry *v, int64_t ldv) {
+                            hone_entry *v, int64_t ldv, double *size) {
   const hone_space *space = f->space;
   const int64_t n = f->a->n;
   const bool pairs = trans == space->trans;
@@ -49,11 +50,13 @@ static int apply_with_space(const hone_factored *f, bool trans, int64_t k,
       hone_space_project(space, v + c * ldv, coefficient[c]);
     e[c] = hone_scale_in(n, NULL, v + c * ldv, v + c * ldv);
   }
-  int st = apply_factors(f, true, trans, k, v, ldv, NULL);
+  int st = apply_factors(f, true, trans, k, v, ldv, size);
   for (int64_t c = 0; st == HONE_OK && c < k; c++) {
     hone_scale_out(n, NULL, e[c], v + c * ldv);
     if (pairs)
       hone_space_expand(space, coefficient[c], v + c * ldv);
+    if (size)
+      size[c] = fmax(hone_shift(size[c], -e[c]), hone_max_abs(n, v + c * ldv));
   }
   return st;
 }
@@ -69,7 +72,7 @@ int hone_apply_inverse(const hone_factored *f, bool scaled, bool trans,
   int e[HONE_SOLVE_COLUMNS];
   for (int64_t c = 0; c < k; c++)
     e[c] = hone_scale_in(n, in, v + c * ldv, v + c * ldv);
-  int st = f->space ? apply_with_space(f, trans, k, v, ldv)
+  int st = f->space ? apply_with_space(f, trans, k, v, ldv, size)
                     : apply_factors(f, false, trans, k, v, ldv, size);
   if (st != HONE_OK)
     return st;
@@ -78,7 +81,7 @@ int hone_apply_inverse(const hone_factored *f, bool scaled, bool trans,
     if (shift)
       e[c] += shift[c];
     if (size)
-      size[c] = hone_shift(f->space ? hone_max_abs(n, vc) : size[c], -e[c]);
+      size[c] = hone_shift(size[c], -e[c]);
     hone_scale_out(n, out, e[c], vc);
   }
   return HONE_OK;

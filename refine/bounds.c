@@ -30,11 +30,12 @@
    solved for, which bound its effect on each component.
 
    A correction may lose more than its relative rounding error: entries that
-   vanish in the arithmetic of the factors, and digits below DBL_TRUE_MIN, of
-   which a denormal entry of x has few. The computed d_k is then h_k away, with
-   a bound on |h|, and t_k - e becomes larger by h_k + E h_{k-1} + ... +
-   E^(m-1) h_{k-m+1}; so sum_{j<m} ||E^j|| ||h|| is added to the sum in ||f||,
-   and |h_i| + sum_{0<j<m} ||E^j|| ||h|| to the bar.
+   vanish in the arithmetic of the factors, digits below DBL_TRUE_MIN, of which
+   a denormal entry of x has few, and rounding errors of the solve where
+   deflation takes most of what the factors alone gave. The computed d_k is then
+   h_k away, with a bound on |h|, and t_k - e becomes larger by h_k + E h_{k-1}
+   + ... + E^(m-1) h_{k-m+1}; so sum_{j<m} ||E^j|| ||h|| is added to the sum in
+   ||f||, and |h_i| + sum_{0<j<m} ||E^j|| ||h|| to the bar.
 
    Next to read: condition.c for the certificate. */
 #include "refine/bounds.h"
@@ -46,9 +47,6 @@
 #include <math.h>
 #include <string.h>
 
-/* An entry below this part of the largest one is lost in the arithmetic of
-   factors in double, and of factors in single precision. */
-static const long double LOST_DOUBLE = 0x1p-960L, LOST_SINGLE = 0x1p-96L;
 enum {
   DIGITS_MOST = 16, /* of double precision */
   STEPS_MOST = 16   /* corrections kept apart from x */
@@ -64,8 +62,10 @@ static const double POOR_BOUND = 1e-3, LEAST_WEIGHT = 1e-3;
 /* A number at the lower end of the range loses at most this, with its bound:
    half of DBL_TRUE_MIN each, more if it is complex. */
 static const long double GRAIN = 2.0L * 0x1p-1074L;
-/* Covers the rounding of t and of a bar. */
-static const long double ROUNDING = 4.0L * 0x1p-53L;
+/* Covers the rounding of t and of a bar, and that of an entry of a correction
+   in single precision, for which the probes may have been lucky. */
+static const long double ROUNDING = 4.0L * 0x1p-53L,
+                         ROUNDING_SINGLE = 4.0L * 0x1p-24L;
 /* Another correction is worth making where the last one halved the bound. */
 static const long double WORTH = 0.5L;
 
@@ -73,14 +73,6 @@ double hone_refined_residual_noise(const hone_refined *c, int64_t n,
                                    int64_t i) {
   return c->gamma * c->den[i] + HONE_EPS * hone_abs(c->r[i]) +
          (double)(2 * n + 2) * DBL_TRUE_MIN; /* r may have underflowed */
-}
-
-/* Entries of a solution in scaled variables that lie below the range of the
-   factors' arithmetic, relative to the largest, have vanished. */
-long double hone_bounds_lost_part(const hone_refinement *ctx,
-                                  const hone_refined *c) {
-  return (long double)fmax(c->solution_size, DBL_TRUE_MIN) *
-         (ctx->f.engine->precision == 64 ? LOST_DOUBLE : LOST_SINGLE);
 }
 
 /* The largest factor of the scaling of x. */
@@ -105,6 +97,11 @@ typedef struct bounding {
   long double grain;     /* t is rounded to multiples of it, at most, beside its
                             relative rounding error; in the caller's units */
   long double last;      /* the bound before the present correction */
+  const hone_entry *d;   /* the last correction */
+  double largest; /* the largest entry that any part of the last correction had,
+                     in scaled variables */
+  /* Bounds on the rounding errors of magnified corrections, 2-norms. */
+  long double rounding[STEPS_MOST];
 } bounding;
 
 /* The error after some corrections, as far as it is known, in the infinity
@@ -137,7 +134,11 @@ static void evaluate(const hone_refinement *ctx, const bounding *b,
   hone_refined *c = b->column;
   hone_entry *t = c->spare;
   double *bars = (double *)c->spare;
-  const long double lost = hone_bounds_lost_part(ctx, c);
+  const long double rounding =
+      ctx->f.engine->precision == 64 ? 0.0L : ROUNDING_SINGLE;
+  long double lost = hone_noise_lost_part(ctx, c);
+  for (int k = step - contraction->power; k < step; k++)
+    lost = HONE_MAX(lost, b->rounding[k]);
   const long double vanished = vanished_norm(ctx, b, step, lost);
   const long double before = (long double)contraction->before;
   long double f = b->noise + (1.0L + before) * vanished;
@@ -151,7 +152,8 @@ static void evaluate(const hone_refinement *ctx, const bounding *b,
     const long double weight = b->weights ? (long double)b->weights[i] : 1.0L;
     long double rest =
         weight * ((long double)contraction->rows[i] * f + all) + lost;
-    long double by_itself = b->grain + ROUNDING * known;
+    long double by_itself =
+        b->grain + ROUNDING * known + rounding * hone_absl((hone_wide)b->d[i]);
     if (b->sampled)
       by_itself += (long double)c->den[i];
     rest += e ? ldexpl(by_itself, -e[i]) : by_itself;
@@ -185,16 +187,18 @@ static bool noise_counts(const hone_refinement *ctx, const bounding *b) {
 }
 
 /* v = inv(M) v for the columns listed. */
-static int solve(hone_refinement *ctx, int64_t m, const bounding *list) {
+static int solve(hone_refinement *ctx, int64_t m, bounding *list) {
   int shift[HONE_SOLVE_COLUMNS] = {0};
   double size[HONE_SOLVE_COLUMNS];
   for (int64_t c = 0; c < m; c++)
     shift[c] = list[c].column->shift;
   int st = hone_apply_inverse(&ctx->f, false, ctx->trans, m, ctx->v,
                               ctx->f.a->n, shift, size);
-  for (int64_t c = 0; st == HONE_OK && c < m; c++)
+  for (int64_t c = 0; st == HONE_OK && c < m; c++) {
+    list[c].largest = size[c];
     list[c].column->solution_size =
         fmax(list[c].column->solution_size, size[c]);
+  }
   return st;
 }
 
@@ -250,8 +254,11 @@ static bool take_correction(hone_refinement *ctx,
   outcome o;
   for (int64_t i = 0; i < n; i++)
     c->spare[i] = step > 0 ? c->spare[i] + d[i] : d[i];
+  b->d = d;
   b->norm[step] =
       hone_noise_scaled_norm(n, d, hone_refined_exponents(ctx), b->weights);
+  b->rounding[step] = hone_noise_of_solve(n, d, hone_refined_exponents(ctx),
+                                          (long double)b->largest, contraction);
   step++;
   if (step < contraction->power)
     return true;

@@ -16,12 +16,6 @@ void hone_bounds_estimate(hone_refinement *ctx,
                           const hone_certificate *certificate, int64_t m,
                           hone_refined *columns);
 
-/* Bounds what vanished from every entry of the correction that was solved for
-   last, in scaled variables, because it was below the range of the factors'
-   arithmetic. */
-long double hone_bounds_lost_part(const hone_refinement *ctx,
-                                  const hone_refined *column);
-
 /* Bound on max |x - x_true| / max |x| for the column's x and its errors;
    scaled: in scaled variables. Inf where nothing is certain. */
 double hone_bounds_forward(const hone_certificate *certificate,

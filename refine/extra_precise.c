@@ -14,7 +14,7 @@
    read: bounds.c, which then bounds the error of x. */
 #include "refine/extra_precise.h"
 
-#include "refine/bounds.h"
+#include "refine/noise.h"
 
 #include <float.h>
 #include <math.h>
@@ -100,7 +100,7 @@ void hone_extra_relative_size(const hone_refinement *ctx, const hone_refined *c,
                               const hone_entry *d, hone_relative_size *out) {
   const int64_t n = ctx->f.a->n;
   const int *e = hone_refined_exponents(ctx);
-  long double lost = hone_bounds_lost_part(ctx, c);
+  long double lost = hone_noise_lost_part(ctx, c);
   int widest = 0;
   for (int64_t i = 0; e && i < n; i++)
     widest = i == 0 ? e[i] : HONE_MAX(widest, e[i]);

@@ -9,6 +9,13 @@
 #include <float.h>
 #include <math.h>
 
+/* An entry below this part of the largest one is lost in the arithmetic of
+   factors in double, and of factors in single precision. */
+static const long double LOST_DOUBLE = 0x1p-960L, LOST_SINGLE = 0x1p-96L;
+/* A correction that the factors alone made so many times larger is rounded more
+   than the random probes were. */
+static const long double MAGNIFIED = 4.0L;
+
 long double hone_noise_scaled_norm(int64_t n, const hone_entry *d, const int *e,
                                    const double *weights) {
   long double sum = 0.0L;
@@ -37,6 +44,25 @@ long double hone_noise_uniform_norm(int64_t n, const int *e,
     most = i > 0 && v <= most ? most : v;
   }
   return sqrtl((long double)n) * most;
+}
+
+/* Entries of a solution in scaled variables that lie below the range of the
+   factors' arithmetic, relative to the largest, have vanished. */
+long double hone_noise_lost_part(const hone_refinement *ctx,
+                                 const hone_refined *c) {
+  return (long double)fmax(c->solution_size, DBL_TRUE_MIN) *
+         (ctx->f.engine->precision == 64 ? LOST_DOUBLE : LOST_SINGLE);
+}
+
+long double hone_noise_of_solve(int64_t n, const hone_entry *d, const int *e,
+                                long double largest,
+                                const hone_contraction *contraction) {
+  long double most = 0.0L;
+  for (int64_t i = 0; contraction->rounding > 0.0 && i < n; i++)
+    most = fmaxl(most, ldexpl(hone_absl((hone_wide)d[i]), e ? -e[i] : 0));
+  return contraction->rounding > 0.0 && !(largest <= MAGNIFIED * most)
+             ? (long double)contraction->rounding * largest
+             : 0.0L;
 }
 
 void hone_noise_of_zeros(const hone_refinement *ctx, hone_refined *c) {

@@ -20,6 +20,20 @@ long double hone_noise_scaled_norm(int64_t n, const hone_entry *d, const int *e,
 long double hone_noise_uniform_norm(int64_t n, const int *e,
                                     const double *weights);
 
+/* Bounds what vanished from every entry of the correction that was solved for
+   last, in scaled variables, because it was below the range of the factors'
+   arithmetic. */
+long double hone_noise_lost_part(const hone_refinement *ctx,
+                                 const hone_refined *column);
+
+/* Bounds the 2-norm of what rounding errors of the solve left in the correction
+   d, beside what the contraction says, if that is more than in the random
+   probes: where deflation removed the larger part of what the factors alone
+   gave, which had entries up to 'largest'. In scaled variables. */
+long double hone_noise_of_solve(int64_t n, const hone_entry *d, const int *e,
+                                long double largest,
+                                const hone_contraction *contraction);
+
 /* Makes the noise of rows 0, and lowers the norm of it, where the computed
    residual is 0 and turns out to be exact: sets their den to 0. It takes long
    where there are many such rows. */

@@ -206,31 +206,50 @@ static bool promises(double bound, double before, int left) {
          log(bound / GOOD_BOUND) <= (double)left * log(before / bound);
 }
 
-int hone_probe(hone_probing *probing, int steps, hone_contraction *out) {
+/* v_c = E v_c for t vectors, power number k; also corrects the solutions that h
+   still needs. Takes what deflated factors leave of vectors relative to the
+   largest entry that the factors alone made of them: out->rounding becomes the
+   bound of the power that leaves most. */
+static int apply_power(hone_probing *probing, int k, int t, right_sides *h,
+                       const vectors *at, hone_contraction *out) {
   const hone_factored *f = probing->f;
   const int64_t n = f->a->n;
+  double size[HONE_PROBES + SOLUTIONS], sum = 0.0;
+  probing->passes +=
+      hone_multiply(f, probing->trans, t, at->v, at->p, at->work);
+  if (h->count > 0)
+    residual_of_solutions(probing, k == 1, h, at);
+  int st = hone_apply_inverse(f, true, probing->trans, t + h->count, at->p, n,
+                              NULL, size);
+  if (st != HONE_OK)
+    return st;
+  hone_add_multiple(t * n, -1.0, at->p, at->v);
+  if (h->count > 0)
+    correct_solutions(k == 1, n, h, at);
+  for (int64_t c = 0; f->deflation != NULL && c < t; c++)
+    if (size[c] > 0.0)
+      sum += hone_sum_of_squares(n, at->v + c * n) / size[c] / size[c];
+  out->rounding = fmax(out->rounding, factor_of_power(k, 1.0) * sqrt(sum));
+  return HONE_OK;
+}
+
+int hone_probe(hone_probing *probing, int steps, hone_contraction *out) {
+  const int64_t n = probing->f->a->n;
   vectors at = lay_out(probing);
   double before = HONE_INF, largest = sqrt(3.0); /* of v before a power */
   int t = HONE_PROBES;
   out->tried = true;
   out->power = 0;
-  out->before = 0.0;
+  out->before = out->rounding = 0.0;
   draw_all(n, &probing->seed, at.v);
   weigh(n, t, probing->weights, false, at.v);
   right_sides h = {.seed = hone_random_bits(&probing->seed),
                    .count = probing->inverse ? SOLUTIONS : 0};
   for (int k = 1;; k++) {
     at.q = at.p + t * n;
-    probing->passes += hone_multiply(f, probing->trans, t, at.v, at.p, at.work);
-    if (h.count > 0)
-      residual_of_solutions(probing, k == 1, &h, &at);
-    int st = hone_apply_inverse(f, true, probing->trans, t + h.count, at.p, n,
-                                NULL, NULL);
+    int st = apply_power(probing, k, t, &h, &at, out);
     if (st != HONE_OK)
       return st;
-    hone_add_multiple(t * n, -1.0, at.p, at.v);
-    if (h.count > 0)
-      correct_solutions(k == 1, n, &h, &at);
     weigh(n, t, probing->weights, true, at.v);
     out->bound =
         factor_of_power(k, 1.0) * sqrt(hone_sum_of_squares(t * n, at.v));

@@ -37,7 +37,11 @@ typedef struct hone_contraction {
   int power;     /* m, for which ||E^m||_2 <= bound <= 0.9; 0: there is none */
   double bound;  /* the bound for the last power tried */
   double before; /* bounds the sum of ||E^j||_2 over 0 < j < m */
-  double *rows;  /* n: rows[i] bounds the 2-norm of row i of E^m; borrowed */
+  /* Deflated factors: bounds the 2-norm of what rounding errors of the solve
+     leave in a correction, relative to the largest entry that the factors alone
+     gave it; 0: not known to be more than E says. */
+  double rounding;
+  double *rows; /* n: rows[i] bounds the 2-norm of row i of E^m; borrowed */
 } hone_contraction;
 
 /* A run of probes. */

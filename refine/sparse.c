@@ -120,11 +120,14 @@ static double sparse_quotient(const hone_refinement *ctx, maxima max, int64_t i,
    measure_others. */
 static double sparse_omega(const hone_refinement *ctx, maxima max,
                            const double *products, hone_refined *c) {
+  const int64_t n = ctx->f.a->n;
+  /* Products below the range of double vanish from the sum. */
+  const double underflow = (double)(n + 1) * DBL_TRUE_MIN;
   double omega = 0.0;
-  for (int64_t i = 0; i < ctx->f.a->n; i++) {
+  for (int64_t i = 0; i < n; i++) {
     const double b = hone_shift(hone_abs(c->b[i]), c->shift);
     double q = HONE_INF;
-    if (products[i] + b <= OTHER_PRODUCTS * c->den[i])
+    if (products[i] + b + underflow <= OTHER_PRODUCTS * c->den[i])
       q = sparse_quotient(ctx, max, i, c);
     if (!(q <= ctx->limit))
       q = fmin(q, hone_refined_quotient(ctx, i, c));

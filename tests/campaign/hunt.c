@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The hunt: hill climbing over systems of order 2 to 12 for one whose true
- * error, by exact arithmetic, is above the library's bound, or for a singular
- * matrix that is accepted. The exit status is 1 if there was one.
+ * error, by exact arithmetic, is above the library's bound, or that of an entry
+ * above its bar, or for a singular matrix that is accepted. The exit status is
+ * 1 if there was one.
  *
  * A climb is made from its seed. In half of them the library's random draws
  * are deterministic, so that --replay SEED climbs again on the same way. The
@@ -30,6 +31,8 @@ static const char usage[] =
     "  --jobs J         processes (as many as cores)\n"
     "  --replay SEED    this climb alone; prints its best system\n"
     "  --range          all climbs may use the whole range of double\n"
+    "  --deflate        all climbs are over nearly singular matrices, whose\n"
+    "                   single factors are deflated\n"
     "  --system FILE    judges one system, as the hunt prints it\n";
 
 enum { EVALUATIONS = 400, MOST_JOBS = 256 };
@@ -39,7 +42,7 @@ typedef struct settings {
   int64_t climbs;
   uint64_t seed, replay_seed;
   int jobs;
-  bool replay, range;
+  bool replay, range, deflate;
   const char *system;
 } settings;
 
@@ -62,8 +65,8 @@ static void take_arguments(settings *s, int argc, char **argv) {
       (void)fputs(usage, stdout);
       exit(0);
     }
-    if (strcmp(arg, "--range") == 0) {
-      s->range = true;
+    if (strcmp(arg, "--range") == 0 || strcmp(arg, "--deflate") == 0) {
+      *(strcmp(arg, "--range") == 0 ? &s->range : &s->deflate) = true;
       i--; /* it has no value */
       continue;
     }
@@ -98,7 +101,9 @@ static void take_arguments(settings *s, int argc, char **argv) {
 static void work(const settings *s, int job, double start_s, int to) {
   for (int64_t i = job; i < s->climbs; i += s->jobs) {
     gallery_rng rng = {s->seed * 0xd1342543de82ef95u + (uint64_t)i};
-    hunt_climb climb = {.seed = gallery_next(&rng), .any_size = s->range};
+    hunt_climb climb = {.seed = gallery_next(&rng),
+                        .any_size = s->range,
+                        .deflates = s->deflate};
     if (now_s() - start_s > s->seconds)
       break;
     hunt_run(&climb, EVALUATIONS, hunt_by_library, stdout, NULL);
@@ -112,7 +117,7 @@ static void work(const settings *s, int job, double start_s, int to) {
 typedef struct sums {
   int64_t climbs;
   hunt_climb all; /* its seed: of the largest ratio */
-  uint64_t refused_seed;
+  uint64_t bar_seed, refused_seed;
 } sums;
 
 static void add(sums *t, const hunt_climb *c) {
@@ -128,6 +133,10 @@ static void add(sums *t, const hunt_climb *c) {
   if (c->ratio > t->all.ratio) {
     t->all.ratio = c->ratio;
     t->all.seed = c->seed;
+  }
+  if (c->bar_ratio > t->all.bar_ratio) {
+    t->all.bar_ratio = c->bar_ratio;
+    t->bar_seed = c->seed;
   }
   if (c->refused_condition < t->all.refused_condition) {
     t->all.refused_condition = c->refused_condition;
@@ -145,11 +154,14 @@ static void print(const sums *t, double seconds, FILE *f) {
                 all->accepted, all->columns);
   (void)fprintf(f,
                 "hunt: largest error / bound %.6g (climb 0x%" PRIx64
-                "); of condition up to 1e13 refused: %" PRId64
+                "), error / bar %.6g (climb 0x%" PRIx64 ")\n",
+                all->ratio, all->seed, all->bar_ratio, t->bar_seed);
+  (void)fprintf(f,
+                "hunt: of condition up to 1e13 refused: %" PRId64
                 " with a small row, %" PRId64
                 " others, smallest condition %.1e (climb 0x%" PRIx64 ")\n",
-                all->ratio, all->seed, all->refused_small, all->refused,
-                all->refused_condition, t->refused_seed);
+                all->refused_small, all->refused, all->refused_condition,
+                t->refused_seed);
   (void)fprintf(f,
                 "hunt: wrong: %" PRId64 ", of them %" PRId64
                 " with all numbers in range\n",
@@ -201,7 +213,8 @@ static int run(const settings *s) {
 }
 
 static int replay(const settings *s) {
-  hunt_climb climb = {.seed = s->replay_seed, .any_size = s->range};
+  hunt_climb climb = {
+      .seed = s->replay_seed, .any_size = s->range, .deflates = s->deflate};
   sums t = {.all = {.refused_condition = (double)INFINITY}};
   openblas_set_num_threads(1);
   hunt_run(&climb, EVALUATIONS, hunt_by_library, stdout, stdout);

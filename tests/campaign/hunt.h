@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The search: hill climbing over small systems, towards a true error above the
-   library's bound, or a singular matrix that is accepted. The judge is exact
-   arithmetic. hunt.c runs it, hunt_start.c draws where a climb begins,
-   hunt_climb.c moves, hunt_judge.c solves and judges. */
+   library's bound or an entry's above its bar (options.error_bounds), or a
+   singular matrix that is accepted. The judge is exact arithmetic. hunt.c runs
+   it, hunt_start.c draws where a climb begins, hunt_climb.c moves, hunt_judge.c
+   solves and judges. */
 #ifndef TESTS_HUNT_H
 #define TESTS_HUNT_H
 
@@ -24,9 +25,13 @@ enum {
   HUNT_USES
 };
 
+/* What the library does at large orders only, but here at this one. */
+enum { HUNT_DEFLATION = 1, HUNT_GMRES = 2 };
+
 /* What a climb maximizes. */
 enum {
   HUNT_RATIO,    /* true error / bound */
+  HUNT_BAR,      /* |x_i - x_true,i| / bar */
   HUNT_ERROR,    /* the true error of an accepted column */
   HUNT_SINGULAR, /* A stays singular: the rcond that is reported */
   HUNT_REFUSED,  /* A is regular, no column is accepted: 1 / condition */
@@ -38,6 +43,7 @@ typedef struct hunt_system {
   int64_t n, nrhs;
   int32_t use, trans, layout, precision, structure, criterion, extra;
   int32_t deterministic;
+  int32_t methods;  /* bits of the next enumeration */
   int32_t any_size; /* entries may lie at the ends of the range, too */
   double tolerance;
   double a[HUNT_MOST_N * HUNT_MOST_N];
@@ -48,7 +54,8 @@ typedef struct hunt_system {
 enum {
   HUNT_BOUND_BELOW_ERROR = 1,
   HUNT_SINGULAR_ACCEPTED = 2,
-  HUNT_OMEGA_ABOVE_RULE = 4
+  HUNT_OMEGA_ABOVE_RULE = 4,
+  HUNT_BAR_BELOW_ERROR = 8 /* a component is beyond its bar */
 };
 
 typedef struct hunt_verdict {
@@ -60,6 +67,8 @@ typedef struct hunt_verdict {
   int worst;                   /* the column of ratio */
   double rcond;                /* as reported */
   double ratio, error, bound;  /* the largest error / bound, any x; its parts */
+  int bar_column, bar_row;     /* where bar_ratio was found */
+  double bar_ratio;            /* the largest |x_i - x_true,i| / bar, any x */
   double worst_accepted_error; /* 0 if no column is accepted */
   /* ||A||_1 ||inv(A)||_1 if A is regular, no column is accepted by the default
      rule, all is in range, and no entry of b or x is zero; otherwise Inf. */
@@ -68,22 +77,28 @@ typedef struct hunt_verdict {
                      that condition leave of the error of other entries of x */
 } hunt_verdict;
 
-/* Fills x and columns (also where a call fails) and the report's rcond. */
-typedef int (*hunt_solver)(const hunt_system *s, double *x,
-                           hone_column *columns, hone_report *report);
-int hunt_by_library(const hunt_system *s, double *x, hone_column *columns,
-                    hone_report *report);
+/* What a solver says. Columns of x and of bars are n entries apart. */
+typedef struct hunt_answer {
+  double x[HUNT_MOST_N * HUNT_MOST_RHS], bars[HUNT_MOST_N * HUNT_MOST_RHS];
+  hone_column columns[HUNT_MOST_RHS]; /* with a status, also of failed calls */
+  double rcond;                       /* as reported */
+} hunt_answer;
+
+/* Returns the status of the call. */
+typedef int (*hunt_solver)(const hunt_system *s, hunt_answer *out);
+int hunt_by_library(const hunt_system *s, hunt_answer *out);
 void hunt_judge(const hunt_system *s, hunt_solver solve, hunt_verdict *out);
 
 /* A climb, which its seed determines as far as the library's answers are always
    the same (deterministic). */
 typedef struct hunt_climb {
   uint64_t seed;
-  bool any_size; /* given: as if the seed had drawn any_size */
+  bool any_size; /* given: as if the seed had drawn any_size, */
+  bool deflates; /* or matrices to deflate */
   int goal;
   int64_t evaluations, singular, columns, accepted;
   int64_t wrong, wrong_in_range;
-  double ratio; /* the largest over accepted columns */
+  double ratio, bar_ratio; /* the largest of systems with accepted columns */
   /* Systems of condition up to 1e13; those with a small row, which are not
      described; the smallest condition of the others. */
   int64_t refused, refused_small;

@@ -192,6 +192,8 @@ static double value(int goal, const hunt_verdict *v) {
   switch (goal) {
   case HUNT_RATIO:
     return v->accepted > 0 && v->ratio > 0.0 ? log(v->ratio) : NOWHERE;
+  case HUNT_BAR:
+    return v->accepted > 0 && v->bar_ratio > 0.0 ? log(v->bar_ratio) : NOWHERE;
   case HUNT_ERROR:
     return v->worst_accepted_error > 0.0 ? log(v->worst_accepted_error)
                                          : NOWHERE;
@@ -216,8 +218,26 @@ static void count(hunt_climb *climb, const hunt_verdict *v) {
     climb->refused_condition =
         fmin(climb->refused_condition, v->refused_condition);
   }
-  if (v->accepted > 0)
+  if (v->accepted > 0) {
     climb->ratio = fmax(climb->ratio, v->ratio);
+    climb->bar_ratio = fmax(climb->bar_ratio, v->bar_ratio);
+  }
+}
+
+/* Single factors, deflated, of a matrix with one to three nearly dependent
+   lines. */
+static void begin_deflated(hunt_system *s, int goal, gallery_rng *rng) {
+  s->methods |= HUNT_DEFLATION;
+  s->precision = HONE_FACTOR_SINGLE;
+  s->structure = HONE_STRUCTURE_GENERAL;
+  if (goal == HUNT_SINGULAR)
+    return;
+  for (int64_t k = gallery_below(rng, 3); k >= 0; k--) {
+    const hunt_system before = *s;
+    make_dependent(s, rng);
+    if (!valid(s))
+      *s = before;
+  }
 }
 
 void hunt_run(hunt_climb *climb, int64_t evaluations, hunt_solver solve,
@@ -230,6 +250,8 @@ void hunt_run(hunt_climb *climb, int64_t evaluations, hunt_solver solve,
   climb->refused_condition = (double)INFINITY;
   hunt_start(&here, &climb->goal, &rng);
   here.any_size |= climb->any_size;
+  if (climb->deflates)
+    begin_deflated(&here, climb->goal, &rng);
   top = here;
   for (int64_t k = 0; k < evaluations; k++) {
     hunt_system next = here;
@@ -238,9 +260,10 @@ void hunt_run(hunt_climb *climb, int64_t evaluations, hunt_solver solve,
     hunt_judge(&next, solve, &v);
     count(climb, &v);
     if ((v.wrong || (v.refused_condition <= WELL && !v.small_row)) && accuse) {
-      (void)fprintf(accuse, "# hunt --replay 0x%llx%s, evaluation %d\n",
+      (void)fprintf(accuse, "# hunt --replay 0x%llx%s%s, evaluation %d\n",
                     (unsigned long long)climb->seed,
-                    climb->any_size ? " --range" : "", (int)k);
+                    climb->any_size ? " --range" : "",
+                    climb->deflates ? " --deflate" : "", (int)k);
       hunt_print(&next, &v, accuse);
     }
     const double there = value(climb->goal, &v);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Solves one small system by the library and judges the answer by exact
    arithmetic. */
+#include "refine/ladder.h"
 #include "tests/campaign/hunt.h"
 #include "tests/gallery/exact.h"
 #include "tests/gallery/reference.h"
@@ -11,6 +12,33 @@
 static const double EPS = 0x1p-53;
 
 /* ---- The library ---- */
+
+/* Deflation and GMRES begin at order 64. The programs that hunt replace this
+   function of the library (ld --wrap, build.ninja), so that the small systems
+   have them. */
+static int g_methods;
+enum { GMRES_STEPS = 10 };
+int __real_hone_ladder_create(hone_ladder *ladder, const hone_operator *op,
+                              int64_t n, const hone_step *steps, int count,
+                              const hone_request *request, hone_mem *mem,
+                              hone_pool *pool, hone_watch *watch);
+int __wrap_hone_ladder_create(hone_ladder *ladder, const hone_operator *op,
+                              int64_t n, const hone_step *steps, int count,
+                              const hone_request *request, hone_mem *mem,
+                              hone_pool *pool, hone_watch *watch);
+
+int __wrap_hone_ladder_create(hone_ladder *ladder, const hone_operator *op,
+                              int64_t n, const hone_step *steps, int count,
+                              const hone_request *request, hone_mem *mem,
+                              hone_pool *pool, hone_watch *watch) {
+  hone_request changed = *request;
+  if (g_methods & HUNT_DEFLATION)
+    changed.deflation = 1;
+  if (g_methods & HUNT_GMRES)
+    changed.gmres_steps = GMRES_STEPS;
+  return __real_hone_ladder_create(ladder, op, n, steps, count, &changed, mem,
+                                   pool, watch);
+}
 
 static hone_options options_of(const hunt_system *s) {
   hone_options o = HONE_OPTIONS_INIT;
@@ -33,24 +61,26 @@ static int spread(int st, int64_t count, hone_column *columns) {
   return st;
 }
 
-static int solve_once(const hunt_system *s, double *x, hone_column *columns,
+static int solve_once(const hunt_system *s, hunt_answer *out,
                       hone_report *report) {
   const int64_t n = s->n;
   double x0[HUNT_MOST_N * HUNT_MOST_RHS];
   hone_options o = options_of(s);
   o.trans = s->trans;
-  o.columns = columns;
+  o.columns = out->columns;
+  o.error_bounds = out->bars;
+  o.ld_error_bounds = n;
   for (int64_t i = 0; i < n * s->nrhs; i++)
     x0[i] = s->b[i % n + (s->nrhs - 1) * n]; /* any vector will do */
   if (s->use == HUNT_WARM) {
     o.x0 = x0;
     o.ldx0 = n;
   }
-  return spread(hone_solve(n, s->nrhs, s->a, n, s->b, n, x, n, &o, report),
-                s->nrhs, columns);
+  return spread(hone_solve(n, s->nrhs, s->a, n, s->b, n, out->x, n, &o, report),
+                s->nrhs, out->columns);
 }
 
-static int solve_kept(const hunt_system *s, double *x, hone_column *columns,
+static int solve_kept(const hunt_system *s, hunt_answer *out,
                       hone_report *report) {
   const int64_t n = s->n;
   const hone_options kept = options_of(s);
@@ -64,22 +94,28 @@ static int solve_kept(const hunt_system *s, double *x, hone_column *columns,
   for (int64_t c = 0; c < s->nrhs; c++) {
     hone_options o = HONE_OPTIONS_INIT;
     o.trans = s->trans;
-    o.columns = columns + c;
+    o.columns = out->columns + c;
+    o.error_bounds = out->bars + c * n;
+    o.ld_error_bounds = n;
     int one = st < 0 ? st
-                     : hone_solver_solve(solver, 1, s->b + c * n, n, x + c * n,
-                                         n, &o, report);
-    (void)spread(one, 1, columns + c);
+                     : hone_solver_solve(solver, 1, s->b + c * n, n,
+                                         out->x + c * n, n, &o, report);
+    (void)spread(one, 1, out->columns + c);
     worst = one != HONE_OK ? one : worst;
   }
   hone_solver_destroy(&solver);
   return worst;
 }
 
-int hunt_by_library(const hunt_system *s, double *x, hone_column *columns,
-                    hone_report *report) {
-  return s->use == HUNT_KEPT || s->use == HUNT_UPDATE
-             ? solve_kept(s, x, columns, report)
-             : solve_once(s, x, columns, report);
+int hunt_by_library(const hunt_system *s, hunt_answer *out) {
+  hone_report report = HONE_REPORT_INIT;
+  g_methods = s->methods;
+  const int st = s->use == HUNT_KEPT || s->use == HUNT_UPDATE
+                     ? solve_kept(s, out, &report)
+                     : solve_once(s, out, &report);
+  g_methods = 0;
+  out->rcond = report.rcond;
+  return st;
 }
 
 /* ---- The judge ---- */
@@ -181,10 +217,30 @@ static bool has_small_row(const hunt_system *s, const exact_system *e,
   return small;
 }
 
+/* Compares every component of column c with its bar. miss: n errors, by exact
+   arithmetic, which were rounded by less than 2^-48. */
+static void judge_bars(const hunt_system *s, int64_t c, const long double *miss,
+                       const double *bars, hunt_verdict *out) {
+  for (int64_t i = 0; i < s->n; i++) {
+    const long double bar = (long double)bars[i];
+    const double ratio = miss[i] > 0.0L ? (double)(miss[i] / bar) : 0.0;
+    if (!(miss[i] * (1.0L - 0x1p-48L) <= bar))
+      out->wrong |= HUNT_BAR_BELOW_ERROR;
+    if (!(ratio <= out->bar_ratio)) {
+      out->bar_ratio = ratio;
+      out->bar_column = (int)c;
+      out->bar_row = (int)i;
+    }
+  }
+}
+
 static void judge_column(const hunt_system *s, const exact_system *e, int64_t c,
-                         const double *m, const double *x,
-                         const hone_column *stated, hunt_verdict *out) {
+                         const double *m, const hunt_answer *answer,
+                         hunt_verdict *out) {
+  const hone_column *stated = &answer->columns[c];
+  const double *x = answer->x + c * s->n;
   const bool accepted = stated->status == HONE_OK;
+  long double miss[HUNT_MOST_N];
   out->columns++;
   out->accepted += accepted;
   if (accepted && exact_singular(e))
@@ -194,9 +250,10 @@ static void judge_column(const hunt_system *s, const exact_system *e, int64_t c,
     out->wrong |= HUNT_OMEGA_ABOVE_RULE;
   if (stated->status < 0 || exact_singular(e))
     return;
-  const double error = (double)exact_error(e, c, x, NULL);
+  const double error = (double)exact_error(e, c, x, miss);
   const double bound = stated->forward_error;
   const double ratio = error > 0.0 ? error / bound : 0.0;
+  judge_bars(s, c, miss, answer->bars + c * s->n, out);
   if (!(error <= bound * (1.0 + 1e-9)))
     out->wrong |= HUNT_BOUND_BELOW_ERROR;
   if (!(ratio <= out->ratio)) {
@@ -210,18 +267,16 @@ static void judge_column(const hunt_system *s, const exact_system *e, int64_t c,
 }
 
 void hunt_judge(const hunt_system *s, hunt_solver solve, hunt_verdict *out) {
-  double x[HUNT_MOST_N * HUNT_MOST_RHS] = {0.0};
+  hunt_answer answer = {.rcond = 0.0};
   double m[HUNT_MOST_N * HUNT_MOST_N];
-  hone_column columns[HUNT_MOST_RHS] = {{0}};
-  hone_report report = HONE_REPORT_INIT;
   take_matrix(s, s->a, m);
   exact_system *e = exact_solve(s->n, s->nrhs, m, s->n, s->b, s->n);
   *out = (hunt_verdict){.refused_condition = (double)INFINITY};
-  out->status = solve(s, x, columns, &report);
-  out->rcond = report.rcond;
+  out->status = solve(s, &answer);
+  out->rcond = answer.rcond;
   out->singular = exact_singular(e);
   for (int64_t c = 0; c < s->nrhs; c++)
-    judge_column(s, e, c, m, x + c * s->n, &columns[c], out);
+    judge_column(s, e, c, m, &answer, out);
   const bool full = look(s, e, &out->in_range);
   if (out->accepted == 0 && !out->singular && by_default_rule(s) && full &&
       out->in_range) {
@@ -234,23 +289,26 @@ void hunt_judge(const hunt_system *s, hunt_solver solve, hunt_verdict *out) {
 /* ---- Texts ---- */
 
 void hunt_print(const hunt_system *s, const hunt_verdict *v, FILE *f) {
-  (void)fprintf(f, "# status %d%s%s%s%s%s\n", v->status,
+  (void)fprintf(f, "# status %d%s%s%s%s%s%s\n", v->status,
                 v->in_range ? "" : ", numbers out of range",
                 v->singular ? ", singular" : "",
                 v->wrong & HUNT_SINGULAR_ACCEPTED ? ", ACCEPTED" : "",
                 v->wrong & HUNT_BOUND_BELOW_ERROR ? ", BOUND BELOW ERROR" : "",
+                v->wrong & HUNT_BAR_BELOW_ERROR ? ", BAR BELOW ERROR" : "",
                 v->wrong & HUNT_OMEGA_ABOVE_RULE ? ", OMEGA ABOVE RULE" : "");
   (void)fprintf(f, "# column %d: error / bound %.9g, error %.3e, rcond %.3e\n",
                 v->worst, v->ratio, v->error, v->rcond);
+  (void)fprintf(f, "# column %d, component %d: error / bar %.9g\n",
+                v->bar_column, v->bar_row, v->bar_ratio);
   if (isfinite(v->refused_condition))
     (void)fprintf(f, "# refused, of condition %.3e\n", v->refused_condition);
   (void)fprintf(f,
                 "n %d nrhs %d use %d trans %d layout %d precision %d "
                 "structure %d criterion %d extra %d deterministic %d "
-                "tolerance %a\n",
+                "tolerance %a methods %d\n",
                 (int)s->n, (int)s->nrhs, s->use, s->trans, s->layout,
                 s->precision, s->structure, s->criterion, s->extra,
-                s->deterministic, s->tolerance);
+                s->deterministic, s->tolerance, s->methods);
   for (int k = 0; k < 3; k++) {
     const double *v0 = k == 0 ? s->a : k == 1 ? s->b : s->old;
     const int64_t count = k == 1 ? s->n * s->nrhs : s->n * s->n;
@@ -270,11 +328,13 @@ bool hunt_read(hunt_system *s, FILE *f) {
   while (line[0] == '#');
   if (sscanf(line,
              "n %d nrhs %d use %d trans %d layout %d precision %d structure %d "
-             "criterion %d extra %d deterministic %d tolerance %la",
+             "criterion %d extra %d deterministic %d tolerance %la "
+             "methods %d",
              &n, &nrhs, &s->use, &s->trans, &s->layout, &s->precision,
              &s->structure, &s->criterion, &s->extra, &s->deterministic,
-             &s->tolerance) != 11 ||
-      n < 1 || n > HUNT_MOST_N || nrhs < 1 || nrhs > HUNT_MOST_RHS)
+             &s->tolerance, &s->methods) < 11 || /* older texts end here */
+      n < 1 ||
+      n > HUNT_MOST_N || nrhs < 1 || nrhs > HUNT_MOST_RHS)
     return false;
   s->n = n;
   s->nrhs = nrhs;

@@ -49,6 +49,8 @@ static void draw_call(hunt_system *s, const gallery_family *f,
   s->structure = structure < (symmetric ? 6 : 1) ? HONE_STRUCTURE_SPD
                  : structure < 10                ? HONE_STRUCTURE_AUTO
                                                  : HONE_STRUCTURE_GENERAL;
+  s->methods = gallery_below(rng, 4) == 0 ? HUNT_DEFLATION : 0;
+  s->methods |= gallery_below(rng, 4) == 0 ? HUNT_GMRES : 0;
   if (strcmp(f->name, "definite_triangle") == 0)
     s->structure = HONE_STRUCTURE_SPD;
   if (gallery_below(rng, 4) == 0) {

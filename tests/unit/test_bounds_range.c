@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Error bounds at the ends of the range and of components, beside rational
    arithmetic: systems that the hunt found when bounds, or bars of components,
-   were below the error. */
+   were below the error, or an omega was above the rule. */
 #include "cpu_dp/residual.h"
 #include "tests/campaign/hunt.h"
-#include "tests/gallery/exact.h"
 #include "tests/unit/ct.h"
 
 #include <math.h>
 #include <string.h>
 
-/* As the hunt prints them; only HUNT_ONCE and HUNT_WARM. */
+/* As the hunt prints them. */
 static const struct {
   const char *what, *text;
 } found[] = {
@@ -165,6 +164,70 @@ static const struct {
      "0x1.98ac4819f08cep+4 -0x1.72216730a24d8p-1 "
      "-0x1.136aa384554bcp-1 0x1.129f4aaeb4bfcp+0 "
      "0x1.d6175d847dbbap+0 -0x1.42d5a2934da1ep-1 "},
+    {"Single factors far nearer singular than A, which deflation corrects",
+     "n 4 nrhs 1 use 2 trans 0 layout 0 precision 1 structure 2 criterion 0 "
+     "extra 0 deterministic 1 tolerance 0x0p+0 methods 1\n"
+     "-0x1.fffffffb02033p+0 -0x1.ee4e3b97a7fa8p-30 0x1.216059fac0e64p-30 "
+     "0x1.21605a03e2aecp-30 "
+     "-0x1.bfffffe6b7a29p+3 0x1.1fffffef0dcd6p+5 0x1.0000000324c6dp+4 "
+     "0x1.0000000004e1ap+4 "
+     "0x1.6000000cefe2fp+3 0x0p+0 0x1.6000000d764cap+5 "
+     "0x1.5ffffffcda4cbp+5 "
+     "-0x1.1ffffff753dbbp+3 0x1.1fffffef0e303p+4 0x0p+0 "
+     "0x0p+0 "
+     "0x1.2p+3 0x1.7ffdc6ae6e10ep+3 -0x1.800242c0b40b3p+8 "
+     "-0x1.8p-1 "},
+    {"The same, two directions",
+     "n 8 nrhs 3 use 2 trans 0 layout 0 precision 1 structure 2 criterion 0 "
+     "extra 0 deterministic 1 tolerance 0x0p+0 methods 1\n"
+     "-0x1.00b582e072585p+1 -0x1.17aff17c1ccc1p+1 0x1.fe113b83b2f1ap+1 "
+     "-0x1.00ccc913ed1dp+0 -0x1.00ccc94d94d8ap+0 -0x1.006afe3c09a7cp+0 "
+     "0x1.00d2ba3fd8771p+1 -0x1.00ccc931bdf8ap+0 "
+     "0x1.fe09fde458978p+1 0x1.0022bbb6019ep+2 -0x1.004337d2651f2p+1 "
+     "-0x1.4126e552be443p+2 -0x1.4126e5b2536ddp+2 0x1.00a8101a4489dp+0 "
+     "0x1.00eb19b0312ccp+1 -0x1.4126e59e8ac9dp+2 "
+     "0x1.3f829418f1e78p+2 0x1.3f3ef071b857dp+2 0x1.8097e0e89ca99p+2 "
+     "-0x1.8073a5a12da85p+1 -0x1.8073a550b0819p+1 0x0p+0 "
+     "-0x0p+0 -0x1.8073a5b0c0029p+1 "
+     "-0x1.00e1e3d76e8dcp+2 -0x1.00cbeab87a178p+2 0x1.8efa1b74a48ecp-41 "
+     "0x1.00158b09031fep+2 0x1.00158b48c2aebp+2 0x1.80cca29bc5809p+4 "
+     "0x1.80124dde65fa7p+1 0x1.00158b376b9dp+2 "
+     "-0x0p+0 0x0p+0 0x1.fe1544368db5cp-1 "
+     "0x1.fff734bda0f52p+1 0x1.fff734a96f0b1p+1 -0x1.fe27d57adad39p+1 "
+     "-0x1.8173fbf65f104p+1 0x1.fff73448e2173p+1 "
+     "-0x1.fee20939878f4p+2 -0x1.008ec2d6faabbp+3 0x1.fe431f4afe44bp+3 "
+     "-0x1.fe6a3f1ef2262p+1 -0x1.fe6a3e66d48c1p+1 0x1.ff71d3795535cp+1 "
+     "0x1.00f9c7afb532p+3 -0x1.fe6a3ec6e9f2bp+1 "
+     "0x0p+0 0x0p+0 0x1.ffa7a93c89e04p-1 "
+     "-0x1.ff7e7da23e2b6p+1 -0x1.ff7e7d520a238p+1 0x1.401fb56ed55a8p+2 "
+     "-0x1.ff26ef3bb45b2p-1 -0x1.ff7e7d40abf59p+1 "
+     "-0x1.ffd7a7eb5d4d8p+1 -0x1.00641290106b2p+2 0x1.90f7fb8303bc6p-41 "
+     "0x1.0000000025227p+2 0x1.fffffffffffdep+1 0x1.813c8c063b12ep+1 "
+     "0x1.802aa747fb61p+1 0x1.ffffffaaf247fp+1 "
+     "-0x1.ff306323b0bb4p+2 0x1.9f378a0fdc72cp+2 0x1.16026f455093cp+2 "
+     "-0x1.2c5940a801bep+2 -0x1.6210e81e12e4cp+3 -0x1.06dadd959d04ep+3 "
+     "-0x1.6bcb9ff3d9f0ap+3 -0x1.53aa37cdb1c2ep+3 "
+     "-0x1.9ce54eb93d3a8p+3 -0x1.10b0563286f0cp+3 -0x1.828470bb0dc7cp+2 "
+     "0x0p+0 -0x1.c5b62472ed174p+3 0x1.818b00606001p+3 "
+     "-0x1.f59d6013ee54ep+3 0x1.57d1751b16456p+3 "
+     "-0x1.c4975b606334p+3 -0x1.8p+1 -0x1.8c27b81a3ba72p+5 "
+     "-0x1.bff6033ee7b52p+3 -0x1.73ee63ef2d2e5p+2 -0x1.1d10faa6f69fcp+4 "
+     "0x1.85444c292e88fp+2 -0x1.2c3daa3bae5adp+3 "},
+    {"A correction in single precision that was rounded more than probes",
+     "n 2 nrhs 3 use 1 trans 0 layout 0 precision 1 structure 2 criterion 1 "
+     "extra 0 deterministic 1 tolerance 0x1.b7cdfd9d7bdbbp-34 methods 1\n"
+     "-0x1.082db1c3eb39p-114 -0x0p+0 "
+     "0x1.94cb9ccc207d3p-96 0x1.80002ae2ddebep+6 "
+     "0x1.4fdb421ef662cp+5 0x1.35604603705p-1 "
+     "0x1.94cbc76e13c53p-94 0x1.80001a58c67aep+5 "
+     "-0x1.b88ed71610442p+1 0x1.7000000000001p+5 "},
+    {"Products of a row that seemed sparse had underflowed",
+     "n 3 nrhs 1 use 2 trans 0 layout 0 precision 1 structure 0 criterion 0 "
+     "extra 0 deterministic 0 tolerance 0x0p+0 methods 0\n"
+     "-0x1.6d62a45c898a2p-990 0x1.a97330f3ee142p-995 -0x1.5ac971755d8d2p-990 "
+     "0x1.a97330f3ee141p-995 0x0p+0 0x1.a4b2b07c60c3bp-995 "
+     "0x1.8000000342b56p+11 0x0.002bd1cf1158p-1022 0x1.8674600f0f2b5p+11 "
+     "-0x1p+5 -0x0p+0 0x0p+0 "},
 };
 
 static void take(const char *text, hunt_system *s) {
@@ -178,49 +241,16 @@ static void take(const char *text, hunt_system *s) {
   (void)fclose(f);
 }
 
-static void check_bars(const hunt_system *s) {
-  enum { MOST = HUNT_MOST_N * HUNT_MOST_RHS };
-  double x[MOST], x0[MOST], bars[MOST], m[HUNT_MOST_N * HUNT_MOST_N];
-  const int64_t n = s->n;
-  hone_column columns[HUNT_MOST_RHS];
-  hone_options o = HONE_OPTIONS_INIT;
-  o.device = HONE_DEVICE_CPU;
-  o.factor_precision = s->precision;
-  o.structure = s->structure;
-  o.criterion = s->criterion;
-  o.tolerance = s->tolerance;
-  o.deterministic = 1;
-  o.trans = s->trans;
-  o.columns = columns;
-  o.error_bounds = bars;
-  o.ld_error_bounds = n;
-  for (int64_t k = 0; k < n * s->nrhs; k++)
-    x0[k] = s->b[k % n + (s->nrhs - 1) * n];
-  if (s->use == HUNT_WARM) {
-    o.x0 = x0;
-    o.ldx0 = n;
-  }
-  CHECK_LE(0, hone_solve(n, s->nrhs, s->a, n, s->b, n, x, n, &o, NULL));
-  for (int64_t k = 0; k < n * n; k++)
-    m[k] = s->trans == HONE_TRANS ? s->a[k % n * n + k / n] : s->a[k];
-  exact_system *e = exact_solve(n, s->nrhs, m, n, s->b, n);
-  for (int64_t c = 0; c < s->nrhs; c++) {
-    long double miss[HUNT_MOST_N];
-    const long double error = exact_error(e, c, x + c * n, miss);
-    ct_note("column %d", (int)c);
-    CHECK_LE((double)error, columns[c].forward_error);
-    for (int64_t i = 0; i < n; i++)
-      CHECK(miss[i] * (1.0L - 0x1p-48L) <= (long double)bars[i + c * n]);
-  }
-  exact_free(e);
-}
-
 TEST(bounds_range, hold_where_they_once_did_not) {
   for (size_t k = 0; k < sizeof found / sizeof *found; k++) {
     hunt_system s;
+    hunt_verdict v;
     ct_note("%s", found[k].what);
     take(found[k].text, &s);
-    check_bars(&s);
+    s.deterministic = 1;
+    hunt_judge(&s, hunt_by_library, &v);
+    CHECK_LE(0, v.status);
+    CHECK_EQ_INT(v.wrong, 0);
   }
 }
 

@@ -26,34 +26,34 @@ static hunt_system third(void) {
 
 /* ---- Answers that are falsified ------------------------------------------ */
 
-static int with_a_bound_too_small(const hunt_system *s, double *x,
-                                  hone_column *columns, hone_report *report) {
-  int st = hunt_by_library(s, x, columns, report);
-  columns[s->nrhs - 1].forward_error *= 0x1p-20;
+static int with_a_bound_too_small(const hunt_system *s, hunt_answer *out) {
+  int st = hunt_by_library(s, out);
+  out->columns[s->nrhs - 1].forward_error *= 0x1p-20;
   return st;
 }
 
-static int with_a_wrong_x(const hunt_system *s, double *x, hone_column *columns,
-                          hone_report *report) {
-  int st = hunt_by_library(s, x, columns, report);
-  x[0] *= 1.0 + 0x1p-40;
+static int with_a_bar_too_small(const hunt_system *s, hunt_answer *out) {
+  int st = hunt_by_library(s, out);
+  out->bars[2] *= 0x1p-20;
   return st;
 }
 
-static int accepting_all(const hunt_system *s, double *x, hone_column *columns,
-                         hone_report *report) {
-  (void)hunt_by_library(s, x, columns, report);
+static int with_a_wrong_x(const hunt_system *s, hunt_answer *out) {
+  int st = hunt_by_library(s, out);
+  out->x[0] *= 1.0 + 0x1p-40;
+  return st;
+}
+
+static int accepting_all(const hunt_system *s, hunt_answer *out) {
+  (void)hunt_by_library(s, out);
   for (int64_t c = 0; c < s->nrhs; c++)
-    columns[c].status = HONE_OK;
+    out->columns[c].status = HONE_OK;
   return HONE_OK;
 }
 
-static int refusing_all(const hunt_system *s, double *x, hone_column *columns,
-                        hone_report *report) {
-  (void)x;
-  (void)report;
+static int refusing_all(const hunt_system *s, hunt_answer *out) {
   for (int64_t c = 0; c < s->nrhs; c++)
-    columns[c].status = HONE_SINGULAR;
+    out->columns[c].status = HONE_SINGULAR;
   return HONE_SINGULAR;
 }
 
@@ -68,7 +68,18 @@ TEST(hunt, finds_a_bound_that_is_falsified) {
   CHECK_EQ_INT(v.worst, 1);
   CHECK_GE(v.ratio, 10.0);
   v = judged(&s, with_a_wrong_x);
-  CHECK_EQ_INT(v.wrong, HUNT_BOUND_BELOW_ERROR | HUNT_OMEGA_ABOVE_RULE);
+  CHECK_EQ_INT(v.wrong, HUNT_BOUND_BELOW_ERROR | HUNT_BAR_BELOW_ERROR |
+                            HUNT_OMEGA_ABOVE_RULE);
+}
+
+TEST(hunt, finds_a_bar_that_is_falsified) {
+  const hunt_system s = third();
+  hunt_verdict v = judged(&s, hunt_by_library);
+  CHECK(v.bar_ratio > 0.0 && v.bar_ratio <= 1.0);
+  v = judged(&s, with_a_bar_too_small);
+  CHECK_EQ_INT(v.wrong, HUNT_BAR_BELOW_ERROR);
+  CHECK(v.bar_column == 1 && v.bar_row == 0);
+  CHECK_GE(v.bar_ratio, 10.0);
 }
 
 TEST(hunt, finds_a_singular_matrix_that_is_accepted) {
