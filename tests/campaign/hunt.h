@@ -120,4 +120,8 @@ void hunt_run(hunt_climb *climb, int64_t evaluations, hunt_solver solve,
 void hunt_print(const hunt_system *s, const hunt_verdict *v, FILE *f);
 bool hunt_read(hunt_system *s, FILE *f);
 
+/* HUNT_DEFLATION and HUNT_GMRES, as far as the next solves shall have them at
+   every order. */
+extern int hunt_methods;
+
 #endif

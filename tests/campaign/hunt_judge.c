@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Solves one small system by the library and judges the answer by exact
    arithmetic. */
-#include "refine/ladder.h"
 #include "tests/campaign/hunt.h"
 #include "tests/gallery/exact.h"
 #include "tests/gallery/reference.h"
@@ -12,33 +11,6 @@
 static const double EPS = 0x1p-53;
 
 /* ---- The library ---- */
-
-/* Deflation and GMRES begin at order 64. The programs that hunt replace this
-   function of the library (ld --wrap, build.ninja), so that the small systems
-   have them. */
-static int g_methods;
-enum { GMRES_STEPS = 10 };
-int __real_hone_ladder_create(hone_ladder *ladder, const hone_operator *op,
-                              int64_t n, const hone_step *steps, int count,
-                              const hone_request *request, hone_mem *mem,
-                              hone_pool *pool, hone_watch *watch);
-int __wrap_hone_ladder_create(hone_ladder *ladder, const hone_operator *op,
-                              int64_t n, const hone_step *steps, int count,
-                              const hone_request *request, hone_mem *mem,
-                              hone_pool *pool, hone_watch *watch);
-
-int __wrap_hone_ladder_create(hone_ladder *ladder, const hone_operator *op,
-                              int64_t n, const hone_step *steps, int count,
-                              const hone_request *request, hone_mem *mem,
-                              hone_pool *pool, hone_watch *watch) {
-  hone_request changed = *request;
-  if (g_methods & HUNT_DEFLATION)
-    changed.deflation = 1;
-  if (g_methods & HUNT_GMRES)
-    changed.gmres_steps = GMRES_STEPS;
-  return __real_hone_ladder_create(ladder, op, n, steps, count, &changed, mem,
-                                   pool, watch);
-}
 
 static hone_options options_of(const hunt_system *s) {
   hone_options o = HONE_OPTIONS_INIT;
@@ -109,11 +81,11 @@ static int solve_kept(const hunt_system *s, hunt_answer *out,
 
 int hunt_by_library(const hunt_system *s, hunt_answer *out) {
   hone_report report = HONE_REPORT_INIT;
-  g_methods = s->methods;
+  hunt_methods = s->methods;
   const int st = s->use == HUNT_KEPT || s->use == HUNT_UPDATE
                      ? solve_kept(s, out, &report)
                      : solve_once(s, out, &report);
-  g_methods = 0;
+  hunt_methods = 0;
   out->rcond = report.rcond;
   return st;
 }
