@@ -194,13 +194,13 @@ static bool promises(double bound, double before, int left) {
          log(bound / GOOD_BOUND) <= (double)left * log(before / bound);
 }
 
-/* v_c = E v_c for all c; also corrects the solutions that h still needs. Takes
-   what deflated factors leave of vectors relative to the largest entry that the
-   factors alone made of them: out->rounding becomes the bound of the power that
-   leaves most. */
-static int apply_power(hone_probing *probing, bool first, right_sides *h,
-                       const vectors *at, hone_contraction *out) {
-  const hone_factored *f = probing->f;
+/* v_c = E v_c for all c, by the factors f; also corrects the solutions that h
+   still needs. Takes what deflated factors leave of vectors relative to the
+   largest entry that the factors alone made of them: out->rounding becomes the
+   bound of the power that leaves most. */
+static int apply_power(hone_probing *probing, const hone_factored *f,
+                       bool first, right_sides *h, const vectors *at,
+                       hone_contraction *out) {
   const int64_t n = f->a->n;
   double size[HONE_PROBES + SOLUTIONS], sum = 0.0;
   probing->passes +=
@@ -223,18 +223,21 @@ static int apply_power(hone_probing *probing, bool first, right_sides *h,
 
 int hone_probe(hone_probing *probing, int steps, hone_contraction *out) {
   const int64_t n = probing->f->a->n, count = HONE_PROBES * n;
+  uint64_t rounding_seed = ~probing->seed; /* another sequence than that of g */
+  hone_factored f = *probing->f;
   const vectors at = lay_out(probing);
   const double factor = hone_probe_factor(1.0);
   double before = HONE_INF, largest = sqrt(3.0); /* of v before a power */
   out->tried = true;
   out->power = 0;
   out->before = out->rounding = 0.0;
+  f.rounding_seed = &rounding_seed;
   draw_all(n, &probing->seed, at.v);
   weigh(n, probing->weights, false, at.v);
   right_sides h = {.seed = hone_random_bits(&probing->seed),
                    .count = probing->inverse ? SOLUTIONS : 0};
   for (int k = 1;; k++) {
-    int st = apply_power(probing, k == 1, &h, &at, out);
+    int st = apply_power(probing, &f, k == 1, &h, &at, out);
     if (st != HONE_OK)
       return st;
     weigh(n, probing->weights, true, at.v);
