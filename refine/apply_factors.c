@@ -11,6 +11,17 @@
 #include <math.h>
 #include <string.h>
 
+static const double ROUNDOFF_SINGLE = 0x1p-24;
+
+/* Changes every entry by as much as rounding to single precision may change it.
+   Rounding itself leaves numbers with few digits as they are. */
+static void round_at_random(int64_t n, uint64_t *seed, hone_entry *v) {
+  for (int64_t i = 0; i < n; i++) {
+    const double unit = (double)(int64_t)hone_random_bits(seed) * 0x1p-63;
+    v[i] = hone_times(1.0 + ROUNDOFF_SINGLE * unit, v[i]);
+  }
+}
+
 /* v = inv(N) v for k columns, N being the factors with their deflation. size,
    if not NULL, receives the largest entry that any part of a column had. */
 static int apply_factors(const hone_factored *f, bool in_double, bool trans,
@@ -19,6 +30,10 @@ static int apply_factors(const hone_factored *f, bool in_double, bool trans,
   hone_entry coefficient[HONE_SOLVE_COLUMNS][HONE_DEFLATED_MOST];
   for (int64_t c = 0; d != NULL && c < k; c++)
     hone_deflation_project(d, trans, v + c * ldv, coefficient[c]);
+  const bool single =
+      f->engine->precision < 64 && !(in_double && f->engine->apply);
+  for (int64_t c = 0; single && f->rounding_seed != NULL && c < k; c++)
+    round_at_random(f->a->n, f->rounding_seed, v + c * ldv);
   int st = in_double && f->engine->apply
                ? f->engine->apply(f->self, trans, k, v, ldv)
                : f->engine->solve(f->self, trans, k, v, ldv);

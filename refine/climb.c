@@ -207,8 +207,9 @@ static int refine_on(hone_climb *c, int r, int steps, bool again) {
   begin_rung(c, r, again);
   ladder->highest_rung = HONE_MAX(ladder->highest_rung, r);
   int st = hone_refine(&ctx, c->m, c->columns);
+  /* The scaling of an earlier matrix says nothing of sparse rows. */
   if (st == HONE_OK && ladder->rung[r].certificate.nonsingular &&
-      ctx.criterion == HONE_CRITERION_COMPONENTWISE)
+      !ladder->factors_stale && ctx.criterion == HONE_CRITERION_COMPONENTWISE)
     st = hone_sparse_refine(&ctx, &ladder->inspection, c->m, c->columns);
   c->report->refine_ms += 1e3 * (hone_now_s() - start);
   if (st == HONE_OK)

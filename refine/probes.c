@@ -206,13 +206,13 @@ static bool promises(double bound, double before, int left) {
          log(bound / GOOD_BOUND) <= (double)left * log(before / bound);
 }
 
-/* v_c = E v_c for t vectors, power number k; also corrects the solutions that h
-   still needs. Takes what deflated factors leave of vectors relative to the
-   largest entry that the factors alone made of them: out->rounding becomes the
-   bound of the power that leaves most. */
-static int apply_power(hone_probing *probing, int k, int t, right_sides *h,
-                       const vectors *at, hone_contraction *out) {
-  const hone_factored *f = probing->f;
+/* v_c = E v_c for t vectors, power number k, by the factors f; also corrects
+   the solutions that h still needs. Takes what deflated factors leave of
+   vectors relative to the largest entry that the factors alone made of them:
+   out->rounding becomes the bound of the power that leaves most. */
+static int apply_power(hone_probing *probing, const hone_factored *f, int k,
+                       int t, right_sides *h, const vectors *at,
+                       hone_contraction *out) {
   const int64_t n = f->a->n;
   double size[HONE_PROBES + SOLUTIONS], sum = 0.0;
   probing->passes +=
@@ -235,19 +235,22 @@ static int apply_power(hone_probing *probing, int k, int t, right_sides *h,
 
 int hone_probe(hone_probing *probing, int steps, hone_contraction *out) {
   const int64_t n = probing->f->a->n;
+  uint64_t rounding_seed = ~probing->seed; /* another sequence than that of g */
+  hone_factored f = *probing->f;
   vectors at = lay_out(probing);
   double before = HONE_INF, largest = sqrt(3.0); /* of v before a power */
   int t = HONE_PROBES;
   out->tried = true;
   out->power = 0;
   out->before = out->rounding = 0.0;
+  f.rounding_seed = &rounding_seed;
   draw_all(n, &probing->seed, at.v);
   weigh(n, t, probing->weights, false, at.v);
   right_sides h = {.seed = hone_random_bits(&probing->seed),
                    .count = probing->inverse ? SOLUTIONS : 0};
   for (int k = 1;; k++) {
     at.q = at.p + t * n;
-    int st = apply_power(probing, k, t, &h, &at, out);
+    int st = apply_power(probing, &f, k, t, &h, &at, out);
     if (st != HONE_OK)
       return st;
     weigh(n, t, probing->weights, true, at.v);

@@ -121,8 +121,9 @@ static double sparse_quotient(const hone_refinement *ctx, maxima max, int64_t i,
 static double sparse_omega(const hone_refinement *ctx, maxima max,
                            const double *products, hone_refined *c) {
   const int64_t n = ctx->f.a->n;
-  /* Products below the range of double vanish from the sum. */
-  const double underflow = (double)(n + 1) * DBL_TRUE_MIN;
+  /* Where the shift brings products below the range of double, they vanish from
+     the sum. */
+  const double underflow = c->shift < 0 ? (double)(n + 1) * DBL_TRUE_MIN : 0.0;
   double omega = 0.0;
   for (int64_t i = 0; i < n; i++) {
     const double b = hone_shift(hone_abs(c->b[i]), c->shift);

@@ -299,3 +299,33 @@ TEST(bounds_range, take_a_residual_for_zero_only_where_no_sum_was_rounded) {
   CHECK(row_of(4, odd, odd, 87.0).zero);
   CHECK_NEAR(row_of(4, odd, odd, 87.0).den, 174.0, 0.0);
 }
+
+/* Of condition 3e11. The first powers of what deflated factors leave are long,
+   and so is their inverse, without A being singular. */
+static const char refused[] =
+    "n 6 nrhs 1 use 0 trans 0 layout 0 precision 1 structure 2 criterion 0 "
+    "extra 0 deterministic 1 tolerance 0x0p+0 methods 1\n"
+    "0x1.a54000045b07dp+11 0x1.a53fffbac8e25p+11 0x1.a53fffb803d01p+11 "
+    "0x1.0ccffed1c9023p+12 0x1.0ccffffb07d18p+13 0x1.0cd00006a5f86p+12 "
+    "0x1.389000070c785p+8 0x1.3890000f86963p+8 0x1.38900012a48dcp+8 "
+    "0x1.865ffdafb736dp+8 0x1.8660000c174e3p+9 0x1.865ffff65d4a6p+8 "
+    "0x1.d900000859e87p+5 0x1.d8ffff5d8da33p+5 0x1.d8ffff66bed1ap+5 "
+    "0x1.27fffcb8f13f9p+6 0x1.27fffff74b8abp+7 0x1.280000036e491p+6 "
+    "0x1.5f0000014085fp+8 0x1.5effffe341ec2p+8 0x1.5effffd5b0fadp+8 "
+    "0x1.047ffe56ecb89p+9 0x1.0480000407f52p+10 0x1.3890000f86963p+8 "
+    "-0x1.8abffff733ecdp+6 -0x1.8abfff84c2ff7p+6 -0x1.8abfff7e7409p+6 "
+    "-0x1.f48006b8c9bd2p+6 -0x1.f48000093125ap+7 -0x1.f47ffff7d3684p+6 "
+    "-0x1.ed1ffff79ea33p+11 -0x1.ed1fff3481be9p+11 -0x1.ed1fff27ec72ep+11 "
+    "-0x1.3a5ffe6867343p+12 -0x1.3a5ffff96e5c3p+13 -0x1.3a600005c785fp+12 "
+    "0x1.389p+14 -0x1.ed36p+15 -0x1.ed5p+15 "
+    "-0x1.226ffffffffffp+15 -0x1.73cfffffff655p+15 0x1.866p+14 ";
+
+TEST(bounds_range, take_no_matrix_for_singular_by_a_long_power) {
+  hunt_system s;
+  hunt_verdict v;
+  take(refused, &s);
+  CHECK_EQ_INT(s.methods, HUNT_DEFLATION);
+  hunt_judge(&s, hunt_by_library, &v);
+  CHECK_EQ_INT(v.status, HONE_OK);
+  CHECK_EQ_INT(v.wrong, 0);
+}

@@ -219,6 +219,24 @@ TEST(probes, bound_the_powers_of_a_known_e) {
   }
 }
 
+/* Of small integers nothing is rounded to single precision. The probes count a
+   rounding all the same, since a correction may have it. */
+TEST(probes, round_to_single_precision_whatever_the_digits) {
+  for (int precision = 32; precision <= 64; precision += 32) {
+    probe_case s;
+    ct_note("precision %d", precision);
+    set_up(&s, 1.0);
+    s.engine.precision = precision;
+    CHECK_EQ_INT(hone_probe(&s.probing, 20, &s.out), HONE_OK);
+    CHECK_EQ_INT(s.out.power, 1);
+    for (int i = 0; i < N; i++) {
+      CHECK_LE(s.rows[i], 100.0 * 0x1p-24);
+      CHECK_EQ_INT(s.rows[i] >= 0x1p-24, precision == 32);
+    }
+    tear_down(&s);
+  }
+}
+
 /* E = e F with F v = the entries of v moved down by one: ||E^m|| = e^m, until
    it vanishes. Where e > 1, E magnifies at first. */
 TEST(probes, wait_for_the_power_that_contracts) {
