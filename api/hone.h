@@ -150,7 +150,8 @@ typedef struct hone_column {
   int32_t precision;     /* of the factors that solved it: 32 or 64; 0: none */
   int32_t digits;        /* digits of the largest |x_i| that are certain, by
                             forward_error: 0 to 16 */
-  double backward_error; /* componentwise, of the x returned; Inf: no x */
+  double backward_error; /* componentwise, of the x returned; Inf: no x. See
+                            also hone_report.sparse_columns */
   double normwise_error; /* as in LAPACK */
   double residual_error; /* ||b - A x|| / ||b||, infinity norms */
   double forward_error;  /* bound on ||x - x_true|| / ||x||, infinity norms;
@@ -326,6 +327,11 @@ typedef struct hone_report {
                            this call hold but for a probability of at most
                            this, for a caller who does not know the random
                            draws: 1e-9; 0: no bound was stated */
+  int32_t
+      sparse_columns; /* accepted columns with rows in which entries of x
+                         near 0 are alone; the measure of Arioli, Demmel &
+                         Duff took the place of the componentwise backward
+                         error there (docs/numerics.md, Refine and accept) */
 } hone_report;
 
 /** Sets struct_size bytes of report to zero, and its field struct_size. */

@@ -134,6 +134,7 @@ module hone_c
     integer(c_int32_t) :: block_rows, block_row_sweeps, block_row_sweeps_max
     integer(c_int32_t) :: block_row_fallbacks
     real(c_double) :: bound_failure
+    integer(c_int32_t) :: sparse_columns
   end type
 
   abstract interface

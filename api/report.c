@@ -179,6 +179,7 @@ static void put_phases(writer *w, const hone_report *r) {
   put_integer(w, "gmres_steps", r->gmres_steps);
   put_integer(w, "certificate_steps", r->certificate_steps);
   put_number(w, "bound_failure", r->bound_failure);
+  put_integer(w, "sparse_columns", r->sparse_columns);
 }
 
 static void put_matrix_json(writer *w, const hone_report *r) {

@@ -188,13 +188,15 @@ static void no_exchanges(const hone_lapack_factors *f) {
 }
 
 /* Has the library solve the call. copy is a copy of A where A is given by one
-   triangle, and NULL otherwise. */
+   triangle, and NULL otherwise. An x with sparse rows is left to LAPACK, whose
+   substitution often finds their zeros exactly. */
 static int by_library(const hone_lapack_call *call, const double *copy,
                       double *x, int ldx, hone_report *report) {
   const hone_lapack_factors *f = &call->f;
-  return hone_lapack_single(f->n, call->nrhs, copy ? copy : f->a,
-                            copy ? f->n : f->lda, call->b, call->ldb, x, ldx,
-                            f->uplo != 0, f->caller, report);
+  const int st = hone_lapack_single(f->n, call->nrhs, copy ? copy : f->a,
+                                    copy ? f->n : f->lda, call->b, call->ldb, x,
+                                    ldx, f->uplo != 0, f->caller, report);
+  return st == HONE_OK && report->sparse_columns > 0 ? HONE_NOT_CONVERGED : st;
 }
 
 /* Solves dgesv_ and dposv_ where nobody reads the factors. Returns false, with

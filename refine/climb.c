@@ -51,6 +51,7 @@ static void begin_column(const hone_ladder *ladder, hone_refined *column) {
   }
   column->rung_corrections = 0;
   column->error_estimated = column->extra_precise = column->only_slow = false;
+  column->sparse = false;
 }
 
 /* May GMRES continue with the same factors? It may where refinement with them

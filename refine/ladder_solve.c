@@ -101,6 +101,7 @@ static void add_to_report(hone_climb *c, const hone_refined *refined,
   c->ladder->refinements = HONE_MAX(c->ladder->refinements,
                                     refined->iterations - refined->gmres_steps);
   report->accepted += column->status == HONE_OK;
+  report->sparse_columns += column->status == HONE_OK && refined->sparse;
   report->iterations = HONE_MAX(report->iterations, column->iterations);
   report->backward_error =
       larger_or_nan(report->backward_error, column->backward_error);
@@ -168,7 +169,7 @@ static bool revoke(const hone_ladder *ladder, int64_t count,
       columns[i].forward_error = HONE_INF;
       columns[i].digits = 0;
     }
-  report->accepted = report->digits = 0;
+  report->accepted = report->digits = report->sparse_columns = 0;
   report->forward_error = HONE_INF;
   report->bound_failure = 0.0;
   return any;

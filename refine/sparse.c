@@ -158,6 +158,7 @@ static bool may_improve(const hone_refinement *ctx, double omega, double last,
     c->best = c->x;
     c->best_errors = c->errors;
     c->state = HONE_COLUMN_ACCEPTED;
+    c->sparse = true;
     return false;
   }
   return omega <= SLOW_RATE * last &&

@@ -161,6 +161,7 @@ class Report(ctypes.Structure):
         ("block_row_sweeps_max", c_int32),
         ("block_row_fallbacks", c_int32),
         ("bound_failure", c_double),
+        ("sparse_columns", c_int32),
     ]
 
 

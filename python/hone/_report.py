@@ -85,6 +85,7 @@ class Report:
     block_row_sweeps_max: int
     block_row_fallbacks: int
     bound_failure: float  # the bounds hold but for this probability
+    sparse_columns: int  # accepted by the measure for sparse rows
     digits: int  # decimal digits of x that are certain
     gmres_steps: int
     certificate_steps: int

@@ -233,8 +233,8 @@ TEST(certificates, hold_where_an_entry_of_x_underflows) {
   options.factor_precision = HONE_FACTOR_SINGLE;
   options.columns = &column;
   CHECK_EQ_INT(hone_solve(n, 1, a, n, b, n, x, n, &options, NULL),
-               HONE_NOT_CONVERGED);
-  CHECK_NEAR(column.backward_error, 1.0, 1e-15);
+               HONE_OK); /* the row of that entry alone is measured by norms */
+  CHECK_LE(column.backward_error, SUP_LIMIT);
   for (int64_t i = 0; i < n; i++) {
     largest = fmax(largest, fabs(truth[i]));
     error = fmax(error, fabs(ldexp(x[i], 500) - truth[i]));

@@ -304,6 +304,7 @@ TEST(report_forms, json_is_complete) {
       .gmres_steps = 34,
       .certificate_steps = 35,
       .bound_failure = 41.5,
+      .sparse_columns = 42,
       .structure = 4,
       .null_count = 3,
       .null_index = {36, 37, 38, 99},
@@ -340,7 +341,8 @@ TEST(report_forms, json_is_complete) {
       "30, "
       "\"block_row_sweeps_max\": 31, \"block_row_fallbacks\": 32, "
       "\"gmres_steps\": 34, "
-      "\"certificate_steps\": 35, \"bound_failure\": 41.5}");
+      "\"certificate_steps\": 35, \"bound_failure\": 41.5, \"sparse_columns\": "
+      "42}");
   CHECK_EQ_INT(length, strlen(text));
 }
 
