@@ -112,7 +112,8 @@ static double sparse_quotient(const hone_refinement *ctx, maxima max, int64_t i,
   const long double scaled = ldexpl(
       (long double)max.of_s[i] * c->errors.size_scaled, row ? -row[i] : 0);
   const long double others = ldexpl(given <= scaled ? given : scaled, c->shift);
-  const long double r = hone_absl((hone_wide)c->r[i]) + DBL_TRUE_MIN;
+  const long double r =
+      hone_absl((hone_wide)c->r[i]) + (long double)DBL_TRUE_MIN;
   return (double)(r / ((long double)c->den[i] + others));
 }
 
