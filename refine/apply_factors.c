@@ -30,8 +30,9 @@ static int apply_factors(const hone_factored *f, bool in_double, bool trans,
   hone_entry coefficient[HONE_SOLVE_COLUMNS][HONE_DEFLATED_MOST];
   for (int64_t c = 0; d != NULL && c < k; c++)
     hone_deflation_project(d, trans, v + c * ldv, coefficient[c]);
+  /* An engine without 'apply' solves in double arithmetic in any case. */
   const bool single =
-      f->engine->precision < 64 && !(in_double && f->engine->apply);
+      f->engine->precision < 64 && !in_double && f->engine->apply != NULL;
   for (int64_t c = 0; single && f->rounding_seed != NULL && c < k; c++)
     round_at_random(f->a->n, f->rounding_seed, v + c * ldv);
   int st = in_double && f->engine->apply

@@ -29,8 +29,8 @@ typedef struct hone_factored {
   hone_space *space;
   /* If not NULL, the factors are corrected by it (deflation.h). Borrowed. */
   const hone_deflation *deflation;
-  /* If not NULL, right-hand sides of single-precision factors are rounded to
-     single precision at random, as this seed draws. Borrowed. */
+  /* If not NULL, right-hand sides of solves in single-precision arithmetic are
+     rounded to single precision at random, as this seed draws. Borrowed. */
   uint64_t *rounding_seed;
 } hone_factored;
 
