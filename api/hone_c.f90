@@ -56,7 +56,7 @@ module hone_c
 
   !> Sizes of the types below, which every variable of them starts with.
   integer(c_size_t), parameter :: HONE_OPTIONS_SIZE = 184, HONE_TUNING_SIZE = 32
-  integer(c_size_t), parameter :: HONE_REPORT_SIZE = 1136, HONE_COLUMN_SIZE = 48
+  integer(c_size_t), parameter :: HONE_REPORT_SIZE = 1144, HONE_COLUMN_SIZE = 48
 
   !> One right-hand side's result: see options%columns.
   type, bind(c) :: hone_column
