@@ -225,7 +225,7 @@ static double omega_of(const bench *w, int64_t c, const double *x) {
   return reference_omega(s->n, s->m, s->n, x, s->b + c * s->n);
 }
 
-/* The same for an x that was accepted, by which measure it may be. */
+/* Allows for either measure by which an x may have been accepted. */
 static double accepted_omega(const bench *w, int64_t c, const double *x) {
   const campaign_system *s = w->s;
   const double omega = omega_of(w, c, x);

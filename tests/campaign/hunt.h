@@ -25,10 +25,10 @@ enum {
   HUNT_USES
 };
 
-/* What the library does at large orders only, but here at this one. */
+/* Methods of large orders that a system has at its small one. */
 enum { HUNT_DEFLATION = 1, HUNT_GMRES = 2 };
 
-/* What a climb maximizes. */
+/* The goals that a climb may maximize. */
 enum {
   HUNT_RATIO,    /* true error / bound */
   HUNT_BAR,      /* |x_i - x_true,i| / bar */
@@ -77,7 +77,7 @@ typedef struct hunt_verdict {
                      that condition leave of the error of other entries of x */
 } hunt_verdict;
 
-/* What a solver says. Columns of x and of bars are n entries apart. */
+/* The answer of a solver. Columns of x and of bars are n entries apart. */
 typedef struct hunt_answer {
   double x[HUNT_MOST_N * HUNT_MOST_RHS], bars[HUNT_MOST_N * HUNT_MOST_RHS];
   hone_column columns[HUNT_MOST_RHS]; /* with a status, also of failed calls */

@@ -68,12 +68,12 @@ int reference_size(const reference *r, int64_t c, int *least);
 double reference_omega(int64_t n, const double *a, int64_t lda, const double *x,
                        const double *b);
 
-/* The same where rows that consist of nearly vanishing products are measured as
+/* omega where rows that consist of nearly vanishing products are measured as
    in Arioli, Demmel & Duff (1989): see docs/numerics.md, "Refine and accept".
    Never larger than the library's own. */
 double reference_sparse_omega(int64_t n, const double *a, int64_t lda,
                               const double *x, const double *b);
-/* The same with the scaling of another matrix (lda = n), which the library
+/* This measure with the scaling of another matrix (lda = n), which the library
    keeps in an update. */
 double reference_sparse_omega_scaled_as(int64_t n, const double *other,
                                         const double *a, int64_t lda,

@@ -300,8 +300,8 @@ TEST(bounds_range, take_a_residual_for_zero_only_where_no_sum_was_rounded) {
   CHECK_NEAR(row_of(4, odd, odd, 87.0).den, 174.0, 0.0);
 }
 
-/* Of condition 3e11. The first powers of what deflated factors leave are long,
-   and so is their inverse, without A being singular. */
+/* A has condition 3e11. The first powers of what deflated factors leave are
+   long, and so is their inverse, without A being singular. */
 static const char refused[] =
     "n 6 nrhs 1 use 0 trans 0 layout 0 precision 1 structure 2 criterion 0 "
     "extra 0 deterministic 1 tolerance 0x0p+0 methods 1\n"

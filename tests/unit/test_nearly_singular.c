@@ -104,8 +104,8 @@ TEST(nearly_singular, is_solved_in_mixed_units_and_in_extra_precision) {
   }
 }
 
-/* Of condition beyond 1 / eps, or singular: the same answer as by double
-   factors, without making them. */
+/* A has a condition beyond 1 / eps, or is singular: the same answer as by
+   double factors, without making them. */
 TEST(nearly_singular, is_refused_without_a_double_factorization) {
   static const double conds[] = {1e16, 1e17, 1e30};
   for (int k = 0; k < 6; k++) {

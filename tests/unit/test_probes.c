@@ -20,7 +20,7 @@ static double unlikely_square(double p) {
   return pow(p * pow(6.0, 6.0) * 720.0 / pow(pi, 6.0), 1.0 / 6.0);
 }
 
-/* The same for t = 8, V_8 = pi^4 / 24: the factor of powers from the second
+/* The formula for t = 8, V_8 = pi^4 / 24: the factor of powers from the second
    on. */
 static double later_factor(double count) {
   const double pi = 3.14159265358979323846;
@@ -219,7 +219,7 @@ TEST(probes, bound_the_powers_of_a_known_e) {
   }
 }
 
-/* Of small integers nothing is rounded to single precision. The probes count a
+/* Small integers are not rounded in single precision. The probes count a
    rounding all the same, since a correction may have it; but not where an
    engine applies its single-precision factors in double arithmetic, and so has
    no function 'apply' beside 'solve'. */
