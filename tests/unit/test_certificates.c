@@ -252,7 +252,9 @@ TEST(certificates, do_not_stop_at_the_first_large_column) {
     ct_note("seed %d, n %d", (int)seed, (int)n);
     CHECK_EQ_INT(solve(&t), HONE_OK);
     const double inverse = ref_inverse_norm1(n, t.a);
-    CHECK_LE(inverse, 16.0 / (t.report.rcond * ref_norm1(n, t.a)));
+    /* In 300 such systems the rcond reported was at most 4.2 times the true
+       one, and above 3 times in two. */
+    CHECK_LE(inverse, 8.0 / (t.report.rcond * ref_norm1(n, t.a)));
     discard(&t);
   }
 }
