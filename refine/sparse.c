@@ -117,25 +117,27 @@ static double sparse_quotient(const hone_refinement *ctx, maxima max, int64_t i,
   return (double)(r / ((long double)c->den[i] + others));
 }
 
-/* Returns omega by the measure above. products: n, as measured by
-   measure_others. */
+/* Returns omega by the measure above, or the plain one where that meets the
+   limit: then *sparse is false. products: n, as measured by measure_others. */
 static double sparse_omega(const hone_refinement *ctx, maxima max,
-                           const double *products, hone_refined *c) {
+                           const double *products, hone_refined *c,
+                           bool *sparse) {
   const int64_t n = ctx->f.a->n;
   /* Where the shift brings products below the range of double, they vanish from
      the sum. */
   const double underflow = c->shift < 0 ? (double)(n + 1) * DBL_TRUE_MIN : 0.0;
-  double omega = 0.0;
+  double omega = 0.0, plain = 0.0;
   for (int64_t i = 0; i < n; i++) {
     const double b = hone_shift(hone_abs(c->b[i]), c->shift);
-    double q = HONE_INF;
+    const double by_itself = hone_refined_quotient(ctx, i, c);
+    double q = by_itself;
     if (products[i] + b + underflow <= OTHER_PRODUCTS * c->den[i])
-      q = sparse_quotient(ctx, max, i, c);
-    if (!(q <= ctx->limit))
-      q = fmin(q, hone_refined_quotient(ctx, i, c));
+      q = fmin(q, sparse_quotient(ctx, max, i, c));
     omega = q <= omega ? omega : q; /* takes NaN */
+    plain = by_itself <= plain ? plain : by_itself;
   }
-  return omega;
+  *sparse = !(plain <= ctx->limit);
+  return *sparse ? omega : plain;
 }
 
 /* ---- Columns ------------------------------------------------------------- */
@@ -152,14 +154,14 @@ static bool take_normwise_best(hone_refined *column) {
 
 /* Accepts the column if it meets the limit. Returns true if a correction may
    help it. last: the omega before. */
-static bool may_improve(const hone_refinement *ctx, double omega, double last,
-                        hone_refined *c) {
+static bool may_improve(const hone_refinement *ctx, double omega, bool sparse,
+                        double last, hone_refined *c) {
   if (omega <= ctx->limit) {
     c->errors.componentwise = omega;
     c->best = c->x;
     c->best_errors = c->errors;
     c->state = HONE_COLUMN_ACCEPTED;
-    c->sparse = true;
+    c->sparse = sparse;
     return false;
   }
   return omega <= SLOW_RATE * last &&
@@ -175,9 +177,10 @@ static int64_t accept(hone_refinement *ctx, maxima max, int64_t m,
     const int64_t count = HONE_MIN(m - at, (int64_t)GROUP);
     const double *products = measure_others(ctx, count, list + at);
     for (int64_t i = at; i < at + count; i++) {
-      const double omega =
-          sparse_omega(ctx, max, products + (i - at) * ctx->f.a->n, list[i]);
-      if (may_improve(ctx, omega, last[i], list[i])) {
+      bool sparse;
+      const double omega = sparse_omega(
+          ctx, max, products + (i - at) * ctx->f.a->n, list[i], &sparse);
+      if (may_improve(ctx, omega, sparse, last[i], list[i])) {
         last[open] = omega;
         list[open++] = list[i];
       }
