@@ -131,6 +131,12 @@ typedef struct hone_engine {
      HONE_SOLVE_COLUMNS. NULL: residual serves instead. */
   int (*product)(void *self, const hone_matrix *a, bool trans, int64_t k,
                  const hone_entry *x, hone_entry *p);
+  /* Computes p_c = inv(M) op(S) v_c for the columns c < t and p_c = inv(M) p_c
+     for t <= c < k, M being the factors of op(S), in double; n entries each.
+     NULL, or any other status than HONE_OK: product and solve serve instead. */
+  int (*precondition)(void *self, const hone_matrix *a,
+                      const hone_scaling *scaling, bool trans, int64_t t,
+                      int64_t k, const hone_entry *v, hone_entry *p);
   /* Announces that the next residual will probably be followed by a solve with
      the same op(A) for its r, times a power of two; the engine may begin that
      solve early. The result of solve does not depend on it. NULL: the engine

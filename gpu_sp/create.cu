@@ -151,7 +151,7 @@ void lay_out(hone_cuda *c, bool spd, const hone_engine_config *config) {
 
 int64_t hone_cuda_host_bytes(int64_t n, int64_t k) {
   (void)k;
-  return n * (4 * HONE_CUDA_COLUMNS * (int64_t)sizeof(double) + 64) +
+  return n * (HONE_CUDA_H_V_PARTS * (int64_t)sizeof(double) + 64) +
          (64 << 20) + (int64_t)sizeof(hone_cuda);
 }
 
@@ -356,7 +356,7 @@ int create_all(hone_cuda *c, const hone_engine_config *config) {
   TRY(create_blas(c));
   TRY(create_events(c));
   TRY(hone_cuda_pin(c, reinterpret_cast<void **>(&c->h_v),
-                    4 * n * HONE_CUDA_COLUMNS * sizeof(double)));
+                    n * HONE_CUDA_H_V_PARTS * sizeof(double)));
   TRY(hone_cuda_pin(c, reinterpret_cast<void **>(&c->h_top),
                     ((size_t)c->column_room + 8) * sizeof(unsigned)));
   TRY(hone_cuda_feed_create(c));

@@ -68,6 +68,7 @@ constexpr hone_engine common() {
   t.inspect = hone_cuda_inspect_matrix;
   t.residual = hone_cuda_matrix_residual;
   t.product = hone_cuda_matrix_product;
+  t.precondition = hone_cuda_precondition;
   t.expect = hone_cuda_expect_solve;
   t.account = account;
   return t;

@@ -17,7 +17,7 @@ extern "C" {
 
 enum {
   HONE_CUDA_SLOTS = 6,    /* pinned buffers in the ring */
-  HONE_CUDA_COLUMNS = 8,  /* right-hand sides on the device at once */
+  HONE_CUDA_COLUMNS = 32, /* right-hand sides on the device at once */
   HONE_CUDA_PADDING = 32, /* F's leading dimension is a multiple of it */
   HONE_CUDA_PACE = 2      /* panels that the host may enqueue ahead */
 };
@@ -121,7 +121,7 @@ struct hone_cuda {
   hone_cuda_job job;
   hone_cuda_column whole; /* columns that come at once, not by block columns */
   int64_t pinned;         /* bytes of all pinned memory, counted in mem */
-  double *h_v;            /* 4 n x HONE_CUDA_COLUMNS: see below */
+  double *h_v;            /* n x HONE_CUDA_H_V_PARTS: see below */
   unsigned *h_top;        /* the host's copy of top */
   float *col_max;         /* n; where the host rounds */
 
@@ -170,7 +170,7 @@ enum hone_cuda_part_of_h_v {
   HONE_CUDA_DEN,
   HONE_CUDA_AHEAD,
   HONE_CUDA_PERM,
-  HONE_CUDA_H_V_PARTS /* in all, of the 4 HONE_CUDA_COLUMNS there are */
+  HONE_CUDA_H_V_PARTS
 };
 inline double *hone_cuda_pinned(const hone_cuda *c,
                                 hone_cuda_part_of_h_v part) {

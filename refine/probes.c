@@ -45,34 +45,24 @@ static const double UNCORRECTED_BOUND = 4.0;
  */
 enum { SOLUTIONS = 4 };
 /* The first power of E is applied to HONE_PROBES vectors, so that it suffices
-   for most factors. The next ones are so much smaller that fewer vectors, which
-   a device solves for at once, are enough. */
+   for most factors. The next ones are so much smaller that fewer vectors are
+   enough. On a device all powers are applied to HONE_PROBES_MOST vectors. */
 enum { LATER_PROBES = 8 };
-/* Volumes of the unit balls in 12 = HONE_PROBES, 8 = LATER_PROBES and 4 =
-   SOLUTIONS dimensions: pi^6 / 720, pi^4 / 24 and pi^2 / 2. */
-static const double BALL_12 = 1.3352627688545894, BALL_8 = 4.058712126416768,
-                    BALL_4 = 4.934802200544679;
 
 int64_t hone_probe_scratch(int64_t n) {
-  return (3 * HONE_PROBES + 2 + 2 * SOLUTIONS) * n;
+  return (3 * HONE_PROBES_MOST + 2 + 2 * SOLUTIONS) * n;
 }
 
-/* hone_probe_factor for t vectors; ball: the volume of the t-dimensional one.
- */
-static double factor_of(int t, double ball, double count) {
-  const double power = HONE_PROBE_FAILURE / count * pow(6.0, 0.5 * t) / ball;
+/* hone_probe_factor for t vectors, t being even. The volume of the unit ball
+   is pi^(t/2) / (t/2)!. */
+static double factor_of(int t, double count) {
+  double power = HONE_PROBE_FAILURE / count;
+  for (int i = 1; i <= t / 2; i++)
+    power *= 6.0 * (double)i / 3.141592653589793;
   return pow(power, -1.0 / t); /* 1 / sqrt(s), power = s^(t/2) */
 }
 
-double hone_probe_factor(double count) {
-  return factor_of(HONE_PROBES, BALL_12, count);
-}
-
-/* The factor for power k of E, whose vectors are fewer from the second on. */
-static double factor_of_power(int k, double count) {
-  return k == 1 ? hone_probe_factor(count)
-                : factor_of(LATER_PROBES, BALL_8, count);
-}
+double hone_probe_factor(double count) { return factor_of(HONE_PROBES, count); }
 
 void hone_probe_draw(int64_t n, uint64_t *seed, hone_entry *v) {
   const double unit = 3.4641016151377544 * 0x1p-53; /* sqrt 12 */
@@ -80,9 +70,9 @@ void hone_probe_draw(int64_t n, uint64_t *seed, hone_entry *v) {
     v[i] = ((double)(hone_random_bits(seed) >> 11) - 0x1p52) * unit;
 }
 
-/* The vectors of a run, n entries each: HONE_PROBES in v and p, SOLUTIONS in q
-   and y. q follows the vectors of p that are in use, so that one solve serves
-   both. */
+/* The vectors of a run, n entries each: HONE_PROBES_MOST in v and p, SOLUTIONS
+   in q and y. q follows the vectors of p that are in use, so that one solve
+   serves both. */
 typedef struct vectors {
   hone_entry *v;    /* E^k g */
   hone_entry *p;    /* op(S) v, then inv(M) op(S) v */
@@ -92,7 +82,7 @@ typedef struct vectors {
 } vectors;
 
 static vectors lay_out(const hone_probing *probing) {
-  const int64_t n = probing->f->a->n, size = HONE_PROBES * n;
+  const int64_t n = probing->f->a->n, size = HONE_PROBES_MOST * n;
   hone_entry *v = probing->scratch, *q = v + 2 * size, *y = q + SOLUTIONS * n;
   return (vectors){v, v + size, q, y, y + SOLUTIONS * n};
 }
@@ -121,8 +111,8 @@ static void weigh(int64_t n, int t, const double *weights, bool inverse,
           hone_times(inverse ? 1.0 / weights[i] : weights[i], v[c * n + i]);
 }
 
-static void draw_all(int64_t n, uint64_t *seed, hone_entry *v) {
-  for (int64_t c = 0; c < HONE_PROBES; c++)
+static void draw_all(int64_t n, int t, uint64_t *seed, hone_entry *v) {
+  for (int64_t c = 0; c < t; c++)
     hone_probe_draw(n, seed, v + c * n);
 }
 
@@ -190,7 +180,7 @@ static void take_inverse(hone_probing *probing, const right_sides *h,
   const double missing = h->count == 0 ? 1.0 + out->before : 1.0;
   probing->inverse_growth = sqrt(sum / h->first_size);
   probing->inverse_bound = hone_shift(
-      factor_of(SOLUTIONS, BALL_4, 1.0) * sqrt(sum) * missing / left, h->shift);
+      factor_of(SOLUTIONS, 1.0) * sqrt(sum) * missing / left, h->shift);
   if (!(probing->inverse_bound <= DBL_MAX))
     probing->inverse_bound = HONE_INF;
 }
@@ -214,13 +204,11 @@ static int apply_power(hone_probing *probing, const hone_factored *f, int k,
                        int t, right_sides *h, const vectors *at,
                        hone_contraction *out) {
   const int64_t n = f->a->n;
-  double size[HONE_PROBES + SOLUTIONS], sum = 0.0;
-  probing->passes +=
-      hone_multiply(f, probing->trans, t, at->v, at->p, at->work);
+  double size[HONE_PROBES_MOST + SOLUTIONS], sum = 0.0;
   if (h->count > 0)
     residual_of_solutions(probing, k == 1, h, at);
-  int st = hone_apply_inverse(f, true, probing->trans, t + h->count, at->p, n,
-                              NULL, size);
+  int st = hone_precondition(f, probing->trans, t, t + h->count, at->v, at->p,
+                             at->work, size, &probing->passes);
   if (st != HONE_OK)
     return st;
   hone_add_multiple(t * n, -1.0, at->p, at->v);
@@ -229,7 +217,7 @@ static int apply_power(hone_probing *probing, const hone_factored *f, int k,
   for (int64_t c = 0; f->deflation != NULL && c < t; c++)
     if (size[c] > 0.0)
       sum += hone_sum_of_squares(n, at->v + c * n) / size[c] / size[c];
-  out->rounding = fmax(out->rounding, factor_of_power(k, 1.0) * sqrt(sum));
+  out->rounding = fmax(out->rounding, factor_of(t, 1.0) * sqrt(sum));
   return HONE_OK;
 }
 
@@ -239,12 +227,14 @@ int hone_probe(hone_probing *probing, int steps, hone_contraction *out) {
   hone_factored f = *probing->f;
   vectors at = lay_out(probing);
   double before = HONE_INF, largest = sqrt(3.0); /* of v before a power */
-  int t = HONE_PROBES;
+  const bool on_device = hone_preconditions_on_device(&f);
+  const int later = on_device ? HONE_PROBES_MOST : LATER_PROBES;
+  int t = on_device ? HONE_PROBES_MOST : HONE_PROBES;
   out->tried = true;
   out->power = 0;
   out->before = out->rounding = 0.0;
   f.rounding_seed = &rounding_seed;
-  draw_all(n, &probing->seed, at.v);
+  draw_all(n, t, &probing->seed, at.v);
   weigh(n, t, probing->weights, false, at.v);
   right_sides h = {.seed = hone_random_bits(&probing->seed),
                    .count = probing->inverse ? SOLUTIONS : 0};
@@ -254,8 +244,7 @@ int hone_probe(hone_probing *probing, int steps, hone_contraction *out) {
     if (st != HONE_OK)
       return st;
     weigh(n, t, probing->weights, true, at.v);
-    out->bound =
-        factor_of_power(k, 1.0) * sqrt(hone_sum_of_squares(t * n, at.v));
+    out->bound = factor_of(t, 1.0) * sqrt(hone_sum_of_squares(t * n, at.v));
     if (out->bound <= GOOD_BOUND) {
       out->power = k;
       break;
@@ -268,15 +257,14 @@ int hone_probe(hone_probing *probing, int steps, hone_contraction *out) {
     out->before += out->bound;
     if (k == 1 && out->bound <= UNCORRECTED_BOUND)
       h.count = 0;
-    t = LATER_PROBES;
-    before = factor_of_power(k + 1, 1.0) *
-             sqrt(hone_sum_of_squares(t * n, at.v)); /* by that of the next */
+    t = later;
+    /* Is estimated by as many vectors as the next bound. */
+    before = factor_of(t, 1.0) * sqrt(hone_sum_of_squares(t * n, at.v));
     largest = hone_abs(at.v[hone_largest_at(t * n, at.v)]);
     weigh(n, t, probing->weights, false, at.v);
   }
   if (out->power > 0)
-    row_norms(n, t, at.v, largest, factor_of_power(out->power, (double)n),
-              out->rows);
+    row_norms(n, t, at.v, largest, factor_of(t, (double)n), out->rows);
   if (probing->inverse)
     take_inverse(probing, &h, out, &at);
   return HONE_OK;

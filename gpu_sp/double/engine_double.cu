@@ -141,7 +141,7 @@ int allocate_all(engine *e, const hone_engine_config *config) {
                                   &lwork));
   TRY(allocate_workspace(e, config, lwork));
   TRY(hone_cuda_pin(c, reinterpret_cast<void **>(&c->h_v),
-                    4 * (size_t)n * HONE_CUDA_COLUMNS * sizeof(double)));
+                    (size_t)n * HONE_CUDA_H_V_PARTS * sizeof(double)));
   return st;
 }
 

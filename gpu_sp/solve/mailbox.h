@@ -12,10 +12,6 @@ namespace {
 
 constexpr long long EMPTY = -1; // a NaN that is never posted
 
-// A mailbox has room for HONE_TRIANGLE_COLUMNS columns; a sweep uses the first
-// K * B words of each block row.
-constexpr int BOX_ROW = HONE_TRIANGLE_COLUMNS * B;
-
 // The v of a block row, as its words arrive in the mailbox.
 template <int K> struct Inbox {
   static constexpr int WORDS = (K * B + THREADS - 1) / THREADS;
@@ -25,7 +21,7 @@ template <int K> struct Inbox {
 
   __device__ inline void request(const long long *box, int64_t block) {
     const int t = static_cast<int>(threadIdx.x);
-    from = box + block * BOX_ROW + t;
+    from = box + block * (K * B) + t;
 #pragma unroll
     for (int w = 0; w < WORDS; w++)
       word[w] = ALL || t < K * B ? from[w * THREADS] : 0;

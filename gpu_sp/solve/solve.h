@@ -6,8 +6,11 @@
 
 #include "gpu_sp/state.h"
 
-/* Members of the engine tables: solve, expect. */
+/* Members of the engine tables: solve, precondition, expect. */
 int hone_cuda_solve(void *self, bool trans, int64_t k, double *v, int64_t ldv);
+int hone_cuda_precondition(void *self, const hone_matrix *a,
+                           const hone_scaling *scaling, bool trans, int64_t t,
+                           int64_t k, const double *v, double *p);
 void hone_cuda_expect_solve(void *self);
 
 /* Enqueues the solve that the refinement will ask for next, for the residual r

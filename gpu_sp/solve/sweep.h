@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The kernel of the triangular solves.
 //
-// A sweep is a solve with one triangle, and has one thread block for each block
-// row of HONE_PANEL rows. Tickets hand out the block rows in the order of their
+// A sweep is a solve with one triangle for one or more groups of up to K
+// columns, and has one thread block for each group and each block row of
+// HONE_PANEL rows. Tickets hand out the block rows in the order of their
 // dependencies, so a thread block waits only for thread blocks that already
 // run. Each sums F(i,j) v_j over the finished j and multiplies by the inverted
 // diagonal block: no sum is divided among thread blocks, and scheduling decides
@@ -15,6 +16,7 @@
 // - The finished v_j go through mailboxes (mailbox.h), of which there are two
 //   sets: a launch clears the set that the launch before it filled.
 // - Every v_i is read and written once, so it may be in pinned host memory.
+// - Most multiprocessors wait, so the groups take hardly more time than one.
 // - The registers of a tile are loaded with the next tile as they are used, so
 //   each multiprocessor has up to 64 KB of loads in flight, also while it
 //   waits.
@@ -76,8 +78,10 @@ template <int K> struct Shared { // offsets in doubles
 struct Plan {
   const double *inverse[2]; // see triangles.h
   bool forward[2];
+  int groups; // of K columns, and the columns of all groups
+  int columns;
   int *ticket;       // the last that the launch has handed out; -1 at first
-  long long *box[2]; // mailboxes, EMPTY at first
+  long long *box[2]; // mailboxes, one group after the other, EMPTY at first
   int first, last;   // the launch's first sweep, and the last of the solve
   // Used by the solve before, to be cleared for the next one: two tickets, and
   // the mailboxes of so many columns.
@@ -93,24 +97,29 @@ struct Vectors {
 };
 
 // Clears, for the next solve, the half that the solve before this one used.
-__device__ inline void clear_old_half(const Plan &plan, int64_t number) {
+__device__ inline void clear_old_half(const Plan &plan, int64_t number,
+                                      int group) {
   const int t = static_cast<int>(threadIdx.x);
-  if (number == 0 && t < 2)
+  const int words = plan.old_columns * B;
+  if (number == 0 && group == 0 && t < 2)
     plan.old_ticket[t] = -1;
 #pragma unroll
   for (int s = 0; s < 2; s++)
-    for (int e = t; e < plan.old_columns * B; e += THREADS)
-      plan.old_box[s][number * BOX_ROW + e] = EMPTY;
+    for (int e = group * THREADS + t; e < words; e += plan.groups * THREADS)
+      plan.old_box[s][number * words + e] = EMPTY;
 }
 
 // ---- The steps of a block row ----
 
-// Takes the next ticket. *waits becomes 1 if the block row depends on others of
-// its sweep, else 0.
+// Takes the next ticket: all groups of a block row come before the next block
+// row. *taken becomes the number of the block row, counted through both sweeps.
+// *waits becomes 1 if the block row depends on others of its sweep, else 0.
 __device__ inline void take_ticket(const Plan &plan, int64_t blocks, int t,
-                                   int *taken, int *waits) {
+                                   int *taken, int *group, int *waits) {
   if (t == 0) {
-    *taken = atomicAdd(plan.ticket, 1) + 1; // it starts at -1
+    const int ticket = atomicAdd(plan.ticket, 1) + 1; // it starts at -1
+    *taken = ticket / plan.groups;
+    *group = ticket % plan.groups;
     *waits = *taken != 0 && *taken != blocks;
   }
   __syncthreads();
@@ -179,10 +188,10 @@ template <int K> struct Given {
   double v[WORDS];
   Inbox<K> before;
 
-  __device__ inline void request(const BlockRow &row, const Plan &plan,
+  __device__ inline void request(const BlockRow &row, const long long *box,
                                  int columns, const double *from, int64_t ldv) {
     if (row.second)
-      before.request(plan.box[0], row.i);
+      before.request(box, row.i);
     else
 #pragma unroll
       for (int w = 0; w < WORDS; w++) {
@@ -384,7 +393,7 @@ __device__ inline void finish(const BlockRow &row, const double *parts,
     for (int w = 0; w < 6; w++)
       if (first + w < end)
         s += parts[((first + w) * K + k) * 32 + out % 32];
-    post(box + row.i * BOX_ROW + k * B + r, s);
+    post(box + row.i * (K * B) + k * B + r, s);
     if (plan.last == (row.second ? 1 : 0) && row.i * B + r < row.n &&
         k < columns)
       to[row.i * B + r + k * ldv] = s;
@@ -396,21 +405,23 @@ __device__ inline void finish(const BlockRow &row, const double *parts,
 template <int K, bool TRANS>
 __global__ void __launch_bounds__(THREADS, 1)
     sweep_kernel(int64_t n, const float *__restrict__ f, int64_t ld,
-                 bool aligned, const Plan plan, int columns, const Vectors v,
-                 int64_t ldv) {
+                 bool aligned, const Plan plan, const Vectors v, int64_t ldv) {
   HONE_DYNAMIC_SHARED(double, shared);
   double *sums = shared + Shared<K>::sums;
   double *values = shared + Shared<K>::values;
   double *parts = shared + Shared<K>::parts;
-  __shared__ int taken, waits;
+  __shared__ int taken, group, waits;
   const int t = static_cast<int>(threadIdx.x), lane = t % 32, warp = t / 32;
   const int64_t blocks = (n + B - 1) / B;
-  take_ticket(plan, blocks, t, &taken, &waits);
+  take_ticket(plan, blocks, t, &taken, &group, &waits);
   const bool second = plan.first == 1 || taken >= blocks;
   const int64_t number = taken >= blocks ? taken - blocks : taken;
   const bool forward = second ? plan.forward[1] : plan.forward[0];
   const double *__restrict__ inv = second ? plan.inverse[1] : plan.inverse[0];
-  long long *const box = second ? plan.box[1] : plan.box[0];
+  const int mine = K == 1 ? 0 : group; // one column is one group
+  const int64_t boxes = mine * blocks * (K * B), first = mine * K * ldv;
+  long long *const box = (second ? plan.box[1] : plan.box[0]) + boxes;
+  const int columns = plan.columns - mine * K;
   const int64_t i = forward ? number : blocks - 1 - number;
   const BlockRow row = {n, blocks, i, number, second, forward, t, lane, warp};
   const Matrix matrix = {f, ld, aligned};
@@ -425,8 +436,8 @@ __global__ void __launch_bounds__(THREADS, 1)
     inbox.request(box, row.at(0));
   }
   Given<K> given;
-  given.request(row, plan, columns, v.from, ldv);
-  clear_old_half(plan, number);
+  given.request(row, plan.box[0] + boxes, columns, v.from + first, ldv);
+  clear_old_half(plan, number, mine);
   load_inverse<TRANS>(row, inv, shared);
   given.await(row, columns);
   given.store(row, sums);
@@ -450,7 +461,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   __syncthreads();
   multiply<K>(row, inputs, sums, parts);
   __syncthreads();
-  finish<K>(row, parts, box, plan, columns, v.to, ldv);
+  finish<K>(row, parts, box, plan, columns, v.to + first, ldv);
 }
 
 } // namespace

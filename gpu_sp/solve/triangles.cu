@@ -9,6 +9,11 @@ namespace {
 
 int64_t block_rows(int64_t n) { return (n + B - 1) / B; }
 
+// Returns the words of a set of mailboxes with as many columns as there are.
+int64_t box_words(int64_t n) {
+  return block_rows(n) * B * HONE_TRIANGLE_COLUMNS;
+}
+
 bool transposed(enum hone_triangle which) {
   return which == HONE_LOWER_TRANS || which == HONE_UPPER_TRANS;
 }
@@ -23,7 +28,7 @@ struct Solve {
 
 // Enqueues so many sweeps, from plan.first on, in one launch.
 template <int K, bool TRANS>
-cudaError_t launch(const Solve &s, const Plan &plan, int sweeps, int columns) {
+cudaError_t launch(const Solve &s, const Plan &plan, int sweeps) {
   const int bytes = Shared<K>::size * static_cast<int>(sizeof(double));
   const auto kernel = sweep_kernel<K, TRANS>;
   const unsigned bit = 1U << (2 * K + (TRANS ? 1 : 0));
@@ -37,32 +42,48 @@ cudaError_t launch(const Solve &s, const Plan &plan, int sweeps, int columns) {
   const hone_triangles &t = s.t;
   const bool aligned =
       reinterpret_cast<uintptr_t>(t.t) % sizeof(float2) == 0 && t.ld % 2 == 0;
-  HONE_LAUNCH(kernel, static_cast<unsigned>(sweeps * block_rows(t.n)), THREADS,
-              bytes, s.stream, t.n, t.t, t.ld, aligned, plan, columns,
-              Vectors{s.v.from, s.v.to}, s.v.ldv);
+  const int64_t blocks = sweeps * plan.groups * block_rows(t.n);
+  HONE_LAUNCH(kernel, static_cast<unsigned>(blocks), THREADS, bytes, s.stream,
+              t.n, t.t, t.ld, aligned, plan, Vectors{s.v.from, s.v.to},
+              s.v.ldv);
   return cudaGetLastError();
 }
 
 template <int K>
-cudaError_t launch(bool trans, const Solve &s, const Plan &plan, int sweeps,
-                   int columns) {
-  return trans ? launch<K, true>(s, plan, sweeps, columns)
-               : launch<K, false>(s, plan, sweeps, columns);
+cudaError_t launch(bool trans, const Solve &s, const Plan &plan, int sweeps) {
+  return trans ? launch<K, true>(s, plan, sweeps)
+               : launch<K, false>(s, plan, sweeps);
+}
+
+// Returns the columns of a group, 1, 2, 4 or 8. Fewer columns let one block row
+// follow the other sooner, more read T fewer times. The limits were measured on
+// an H200 (docs/performance.md).
+int group_columns(int64_t n, int columns) {
+  const int64_t limits[] = {int64_t(1) << 16, int64_t(1) << 17};
+  if (columns == 1)
+    return 1;
+  for (int step = 0; step < 2; step++) {
+    const int each = 2 << step;
+    const int64_t groups = (columns + each - 1) / each;
+    if (groups == 1 || groups * n < limits[step])
+      return each;
+  }
+  return 8;
 }
 
 cudaError_t launch_some(bool trans, const Solve &s, const Plan &plan,
-                        int sweeps, int columns) {
-  return columns == 1   ? launch<1>(trans, s, plan, sweeps, columns)
-         : columns == 2 ? launch<2>(trans, s, plan, sweeps, columns)
-         : columns <= 4 ? launch<4>(trans, s, plan, sweeps, columns)
-                        : launch<8>(trans, s, plan, sweeps, columns);
+                        int sweeps, int each) {
+  return each == 1   ? launch<1>(trans, s, plan, sweeps)
+         : each == 2 ? launch<2>(trans, s, plan, sweeps)
+         : each == 4 ? launch<4>(trans, s, plan, sweeps)
+                     : launch<8>(trans, s, plan, sweeps);
 }
 
 // Takes the half of the workspace that is clear, and plans to clear the other.
 // Two words of tickets stand before the mailboxes.
 cudaError_t take_half(const Solve &s, int columns, Plan *plan) {
   hone_triangle_work *const work = s.work;
-  const int64_t box = block_rows(s.t.n) * BOX_ROW;
+  const int64_t box = box_words(s.t.n);
   if (!work->clean) {
     const size_t words = static_cast<size_t>(2 + 4 * box);
     const cudaError_t error =
@@ -82,14 +103,16 @@ cudaError_t take_half(const Solve &s, int columns, Plan *plan) {
   plan->old_ticket = tickets + 2 * old;
   plan->old_columns = work->columns;
   work->half = old;
-  work->columns = columns == 3 ? 4 : columns > 4 ? 8 : columns;
+  work->columns = columns;
   return cudaSuccess;
 }
 
-cudaError_t solve_some(const hone_sweep *sweep, int sweeps, const Solve &s,
-                       int columns) {
+cudaError_t solve_some(const hone_sweep *sweep, int sweeps, const Solve &s) {
   Plan plan = {};
-  cudaError_t error = take_half(s, columns, &plan);
+  plan.columns = static_cast<int>(s.v.k);
+  const int each = group_columns(s.t.n, plan.columns);
+  plan.groups = (plan.columns + each - 1) / each;
+  cudaError_t error = take_half(s, plan.groups * each, &plan);
   s.work->clean = false; // unless all goes well
   bool trans[2] = {};
   for (int i = 0; i < sweeps; i++) {
@@ -101,11 +124,11 @@ cudaError_t solve_some(const hone_sweep *sweep, int sweeps, const Solve &s,
   plan.last = sweeps - 1;
   const bool together = sweeps == 2 && trans[0] == trans[1];
   if (error == cudaSuccess)
-    error = launch_some(trans[0], s, plan, together ? 2 : 1, columns);
+    error = launch_some(trans[0], s, plan, together ? 2 : 1, each);
   if (error == cudaSuccess && sweeps == 2 && !together) {
     plan.first = 1;
     plan.ticket++;
-    error = launch_some(trans[1], s, plan, 1, columns);
+    error = launch_some(trans[1], s, plan, 1, each);
   }
   s.work->clean = error == cudaSuccess;
   return error;
@@ -115,8 +138,7 @@ cudaError_t solve_some(const hone_sweep *sweep, int sweeps, const Solve &s,
 
 int64_t hone_cuda_triangle_bytes(int64_t n) {
   // Tickets, and two sets of two mailboxes.
-  return (2 + 4 * block_rows(n) * BOX_ROW) *
-         static_cast<int64_t>(sizeof(long long));
+  return (2 + 4 * box_words(n)) * static_cast<int64_t>(sizeof(long long));
 }
 
 cudaError_t hone_cuda_triangles(const hone_sweep *sweep, int sweeps,
@@ -127,12 +149,12 @@ cudaError_t hone_cuda_triangles(const hone_sweep *sweep, int sweeps,
     return cudaSuccess;
   for (int64_t done = 0; done < v.k; done += HONE_TRIANGLE_COLUMNS) {
     const int64_t left = v.k - done;
-    const int columns = static_cast<int>(
-        left < HONE_TRIANGLE_COLUMNS ? left : int64_t(HONE_TRIANGLE_COLUMNS));
+    const int64_t columns =
+        left < HONE_TRIANGLE_COLUMNS ? left : int64_t(HONE_TRIANGLE_COLUMNS);
     const hone_solve_columns now = {columns, v.from + done * v.ldv,
                                     v.to + done * v.ldv, v.ldv};
     const cudaError_t error =
-        solve_some(sweep, sweeps, Solve{t, now, work, stream}, columns);
+        solve_some(sweep, sweeps, Solve{t, now, work, stream});
     if (error != cudaSuccess)
       return error;
   }

@@ -7,7 +7,7 @@
 
 #include "gpu_sp/launch.h"
 
-enum { HONE_TRIANGLE_COLUMNS = 8 }; /* right-hand sides in one pass over F */
+enum { HONE_TRIANGLE_COLUMNS = 32 }; /* right-hand sides of one launch */
 
 /* Two triangles in one matrix T: t_ij stands at t[i + j * ld]. F is kept row
    by row, so T is its transpose: the lower triangle of T is U^T, the upper one
@@ -58,13 +58,13 @@ struct hone_triangle_work {
                      contents */
   bool clean;     /* the half that the next solve uses has been cleared */
   int half;       /* the half that the next solve uses, 0 or 1 */
-  int columns;    /* right-hand sides for which the other half was used */
+  int columns;    /* columns of the mailboxes that the other half used */
   unsigned ready; /* a bit for each kernel whose shared memory has been set */
 };
 int64_t hone_cuda_triangle_bytes(int64_t n);
 
 /* v.to = v.from after one or two sweeps. Any k >= 1; HONE_TRIANGLE_COLUMNS
-   columns at most share one pass over T. Entries of T that are not finite give
+   columns at most are solved for at once. Entries of T that are not finite give
    results that are not finite, and the kernel ends all the same. The bits of
    a column depend neither on scheduling nor on the columns beside it. All
    solves with one workspace must be on one stream. */

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-enum { N = 131, COLUMNS = 11 /* more than the device takes at once */ };
+enum { N = 131, COLUMNS = 35 /* more than the device takes at once */ };
 
 static void check_product(const double *a, int64_t lda, bool trans,
                           const double *x, const double *y) {
