@@ -75,6 +75,28 @@ typedef struct hone_factor_info {
                          refinement with the factors would not converge */
 } hone_factor_info;
 
+/* One step of random probes (refine/probes.c) where the engine keeps A: v = E v
+   for random vectors, E = I - inv(M) op(S), and y = y + inv(M) (h - op(S) y)
+   for random right-hand sides h, in double. v, h and y stay there. */
+enum { HONE_SOLUTIONS_MOST = 4 };
+typedef struct hone_probe_step {
+  const hone_scaling *scaling;
+  bool trans; /* op(S) = S^T */
+  bool first; /* v and h are drawn, column by column, and y begins as 0 */
+  int vectors, solutions; /* how many v and y; solutions 0: y stays as it is */
+  uint64_t seed, solutions_seed; /* of v and of h */
+  /* Set by the step: */
+  double squares, largest; /* of v: the sum of squares, the largest entry */
+  double solution_squares[HONE_SOLUTIONS_MOST]; /* of each y */
+} hone_probe_step;
+
+/* Where to put what the last step left. */
+typedef struct hone_probed {
+  double *row_squares;     /* n: the sums of squares of the rows of v */
+  int solution;            /* the y that is wanted; -1: none */
+  hone_entry *solution_to; /* n */
+} hone_probed;
+
 /* The table of functions of an engine.
 
    A resident engine accepts NULL as the scaling in factor: it then factors
@@ -131,12 +153,12 @@ typedef struct hone_engine {
      HONE_SOLVE_COLUMNS. NULL: residual serves instead. */
   int (*product)(void *self, const hone_matrix *a, bool trans, int64_t k,
                  const hone_entry *x, hone_entry *p);
-  /* Computes p_c = inv(M) op(S) v_c for the columns c < t and p_c = inv(M) p_c
-     for t <= c < k, M being the factors of op(S), in double; n entries each.
-     NULL, or any other status than HONE_OK: product and solve serve instead. */
-  int (*precondition)(void *self, const hone_matrix *a,
-                      const hone_scaling *scaling, bool trans, int64_t t,
-                      int64_t k, const hone_entry *v, hone_entry *p);
+  /* Makes a step of random probes with the A last given to factor, and fetches
+     what the last step left. NULL, or any other status than HONE_OK: product
+     and solve serve instead. */
+  int (*probe_step)(void *self, const hone_matrix *a, hone_probe_step *step);
+  int (*probed)(void *self, const hone_probe_step *step,
+                const hone_probed *wanted);
   /* Announces that the next residual will probably be followed by a solve with
      the same op(A) for its r, times a power of two; the engine may begin that
      solve early. The result of solve does not depend on it. NULL: the engine

@@ -4,6 +4,7 @@
 #include "gpu_sp/create.h"
 #include "gpu_sp/factor/loop.h"
 #include "gpu_sp/residual/resident.h"
+#include "gpu_sp/solve/probe.h"
 #include "gpu_sp/solve/solve.h"
 
 #include <cstdio>
@@ -68,7 +69,8 @@ constexpr hone_engine common() {
   t.inspect = hone_cuda_inspect_matrix;
   t.residual = hone_cuda_matrix_residual;
   t.product = hone_cuda_matrix_product;
-  t.precondition = hone_cuda_precondition;
+  t.probe_step = hone_cuda_probe_step;
+  t.probed = hone_cuda_probed;
   t.expect = hone_cuda_expect_solve;
   t.account = account;
   return t;

@@ -18,6 +18,7 @@ extern "C" {
 enum {
   HONE_CUDA_SLOTS = 6,    /* pinned buffers in the ring */
   HONE_CUDA_COLUMNS = 32, /* right-hand sides on the device at once */
+  HONE_CUDA_PROBES = 24,  /* random vectors, solutions, right-hand sides */
   HONE_CUDA_PADDING = 32, /* F's leading dimension is a multiple of it */
   HONE_CUDA_PACE = 2      /* panels that the host may enqueue ahead */
 };
@@ -110,6 +111,7 @@ struct hone_cuda {
       *upper; /* inverses of the diagonal blocks: solve/triangles.h */
   hone_triangle_work triangles;
   double *v, *w; /* n x HONE_CUDA_COLUMNS each */
+  double *probes; /* n x HONE_CUDA_PROBES: solve/probe.cu */
   void *residual_work;
   double *magnitudes; /* of A: row_max, row_sum, col_max, col_sum; n each */
   double *row, *col;  /* scaling */

@@ -154,7 +154,7 @@ int hone_multiply(const hone_factored *f, bool trans, int64_t k,
     v = work;
   }
   if (f->use_copy)
-    passes = multiply_on_device(f, trans, k, v, p, work + HONE_PROBES_MOST * n);
+    passes = multiply_on_device(f, trans, k, v, p, work + HONE_PROBES * n);
   if (passes == 0) {
     f->a->op->product(f->a, f->pool, trans, k, v, p);
     passes = 1;
@@ -162,25 +162,6 @@ int hone_multiply(const hone_factored *f, bool trans, int64_t k,
   for (int64_t c = 0; s->used && c < k; c++)
     hone_scale_by(n, out, 1, 0, p + c * n, p + c * n);
   return passes;
-}
-
-bool hone_preconditions_on_device(const hone_factored *f) {
-  return f->use_copy && f->engine->precondition != NULL && f->space == NULL &&
-         f->deflation == NULL;
-}
-
-int hone_precondition(const hone_factored *f, bool trans, int64_t t, int64_t k,
-                      const hone_entry *v, hone_entry *p, hone_entry *work,
-                      double *size, int *passes) {
-  const int64_t n = f->a->n;
-  if (hone_preconditions_on_device(f) &&
-      f->engine->precondition(f->self, f->a, f->scaling, trans, t, k, v, p) ==
-          HONE_OK) {
-    *passes += 1;
-    return HONE_OK;
-  }
-  *passes += hone_multiply(f, trans, t, v, p, work);
-  return hone_apply_inverse(f, true, trans, k, p, n, NULL, size);
 }
 
 int hone_multiply_accurately(const hone_factored *f, bool trans, int k,

@@ -43,19 +43,8 @@ int hone_apply_inverse(const hone_factored *f, bool scaled, bool trans,
                        int64_t k, hone_entry *v, int64_t ldv, const int *shift,
                        double *size);
 
-/* p_c = inv(M) op(S) v_c for c < t, and p_c = inv(M) p_c for t <= c < k, in
-   plain double, M being the factors of op(S) with their deflation and their
-   space. t <= HONE_PROBES_MOST; work as for hone_multiply. *passes is raised by
-   the passes over A. size as above, but only where f has a deflation. */
-int hone_precondition(const hone_factored *f, bool trans, int64_t t, int64_t k,
-                      const hone_entry *v, hone_entry *p, hone_entry *work,
-                      double *size, int *passes);
-/* True if that is done where the engine holds A: all of the columns then take
-   hardly more time than one. */
-bool hone_preconditions_on_device(const hone_factored *f);
-
-/* p_c = op(S) v_c in plain double for k <= HONE_PROBES_MOST columns; work:
-   (HONE_PROBES_MOST + 2) n entries. Returns the number of passes over A. */
+/* p_c = op(S) v_c in plain double for k <= HONE_PROBES columns; work:
+   (HONE_PROBES + 2) n entries. Returns the number of passes over A. */
 int hone_multiply(const hone_factored *f, bool trans, int64_t k,
                   const hone_entry *v, hone_entry *p, hone_entry *work);
 /* Computes them in double-double, rounded once: v may be nearly a null vector.

@@ -43,14 +43,17 @@ static const double UNCORRECTED_BOUND = 4.0;
 /* The right-hand sides for which inv(op(S)) h is solved. Its bound may be
    rough: it bounds the effect of rounding errors of residuals in double-double.
  */
-enum { SOLUTIONS = 4 };
+enum { SOLUTIONS = HONE_SOLUTIONS_MOST };
+/* Sums of squares of solutions that a device keeps as they are. */
+static const double LEAST_SQUARES = 1e-200, MOST_SQUARES = 1e200;
 /* The first power of E is applied to HONE_PROBES vectors, so that it suffices
    for most factors. The next ones are so much smaller that fewer vectors are
-   enough. On a device all powers are applied to HONE_PROBES_MOST vectors. */
+   enough. On a device, where more vectors take hardly more time, all
+   powers are applied to HONE_PROBES_DEVICE vectors. */
 enum { LATER_PROBES = 8 };
 
 int64_t hone_probe_scratch(int64_t n) {
-  return (3 * HONE_PROBES_MOST + 2 + 2 * SOLUTIONS) * n;
+  return (3 * HONE_PROBES + 2 + 2 * SOLUTIONS) * n;
 }
 
 /* hone_probe_factor for t vectors, t being even. The volume of the unit ball
@@ -70,7 +73,7 @@ void hone_probe_draw(int64_t n, uint64_t *seed, hone_entry *v) {
     v[i] = ((double)(hone_random_bits(seed) >> 11) - 0x1p52) * unit;
 }
 
-/* The vectors of a run, n entries each: HONE_PROBES_MOST in v and p, SOLUTIONS
+/* The vectors of a run, n entries each: HONE_PROBES in v and p, SOLUTIONS
    in q and y. q follows the vectors of p that are in use, so that one solve
    serves both. */
 typedef struct vectors {
@@ -82,9 +85,15 @@ typedef struct vectors {
 } vectors;
 
 static vectors lay_out(const hone_probing *probing) {
-  const int64_t n = probing->f->a->n, size = HONE_PROBES_MOST * n;
+  const int64_t n = probing->f->a->n, size = HONE_PROBES * n;
   hone_entry *v = probing->scratch, *q = v + 2 * size, *y = q + SOLUTIONS * n;
   return (vectors){v, v + size, q, y, y + SOLUTIONS * n};
+}
+
+/* The root of the sum of squares of t differences of numbers of at most
+   'largest' may be wrong by this through their rounding. */
+static double rounding_of_rows(int t, double largest) {
+  return sqrt((double)t) * HONE_EPS * largest;
 }
 
 /* rows_i = factor sqrt(sum_k |v_ik|^2), where v_ik, a difference of numbers of
@@ -92,7 +101,7 @@ static vectors lay_out(const hone_probing *probing) {
 HONE_VECTOR static void row_norms(int64_t n, int t,
                                   const hone_entry *restrict v, double largest,
                                   double factor, double *restrict rows) {
-  const double rounding = sqrt((double)t) * HONE_EPS * largest;
+  const double rounding = rounding_of_rows(t, largest);
   for (int64_t i = 0; i < n; i++)
     rows[i] = 0.0;
   for (int64_t c = 0; c < t; c++)
@@ -111,9 +120,9 @@ static void weigh(int64_t n, int t, const double *weights, bool inverse,
           hone_times(inverse ? 1.0 / weights[i] : weights[i], v[c * n + i]);
 }
 
-static void draw_all(int64_t n, int t, uint64_t *seed, hone_entry *v) {
+static void draw_all(int64_t n, int t, uint64_t seed, hone_entry *v) {
   for (int64_t c = 0; c < t; c++)
-    hone_probe_draw(n, seed, v + c * n);
+    hone_probe_draw(n, &seed, v + c * n);
 }
 
 /* The right-hand sides h for which inv(op(S)) h is solved, times 2^-shift: they
@@ -162,28 +171,165 @@ static void correct_solutions(bool first, int64_t n, right_sides *h,
   h->first_size = hone_sum_of_squares(count, at->y);
 }
 
-/* Takes what the solutions show of inv(op(S)). */
-static void take_inverse(hone_probing *probing, const right_sides *h,
-                         const hone_contraction *out, const vectors *at) {
-  const int64_t n = probing->f->a->n;
-  double sum = 0.0, largest = -1.0;
-  probing->solution = at->y;
-  for (int64_t c = 0; c < SOLUTIONS; c++) {
-    const double size = hone_sum_of_squares(n, at->y + c * n);
-    sum += size;
-    if (size > largest) {
-      largest = size;
-      probing->solution = at->y + c * n;
-    }
-  }
+/* A run. The vectors are on the host or, with hone_probe_step, on a device. */
+typedef struct run {
+  hone_probing *probing;
+  hone_contraction *out;
+  hone_factored f;
+  vectors at;
+  right_sides h;
+  uint64_t rounding_seed;
+  hone_probe_step step;
+  int t;          /* vectors in use */
+  double squares; /* the sum of their squares */
+  double largest; /* their largest entry before the last power */
+} run;
+
+/* Where the vectors of a run are. */
+typedef struct place {
+  int first, later; /* vectors for the first power, and for the next ones */
+  /* Makes v = E v for power number k, and corrects the solutions that are still
+     needed. */
+  int (*apply_power)(run *r, int k);
+  /* Goes on with 'later' vectors. */
+  void (*narrow)(run *r);
+  /* Takes the rows of the last power, and the solutions. */
+  int (*finish)(run *r);
+} place;
+
+/* Takes what the solutions show of inv(op(S)); squares: of each of them. */
+static void take_inverse(run *r, const double *squares) {
+  const right_sides *h = &r->h;
+  const hone_contraction *out = r->out;
+  double sum = 0.0;
+  for (int c = 0; c < SOLUTIONS; c++)
+    sum += squares[c];
   const double left = out->power > 0 ? 1.0 - out->bound : 1.0;
   const double missing = h->count == 0 ? 1.0 + out->before : 1.0;
-  probing->inverse_growth = sqrt(sum / h->first_size);
-  probing->inverse_bound = hone_shift(
+  r->probing->inverse_growth = sqrt(sum / h->first_size);
+  r->probing->inverse_bound = hone_shift(
       factor_of(SOLUTIONS, 1.0) * sqrt(sum) * missing / left, h->shift);
-  if (!(probing->inverse_bound <= DBL_MAX))
-    probing->inverse_bound = HONE_INF;
+  if (!(r->probing->inverse_bound <= DBL_MAX))
+    r->probing->inverse_bound = HONE_INF;
 }
+
+static int largest_of(const double *squares) {
+  int at = 0;
+  for (int c = 1; c < SOLUTIONS; c++)
+    at = squares[c] > squares[at] ? c : at;
+  return at;
+}
+
+/* ---- Vectors on the host ------------------------------------------------- */
+
+/* Also takes what deflated factors leave of vectors relative to the largest
+   entry that the factors alone made of them: out->rounding becomes the bound of
+   the power that leaves most. */
+static int apply_power_on_host(run *r, int k) {
+  hone_probing *probing = r->probing;
+  const hone_factored *f = &r->f;
+  const vectors *at = &r->at;
+  const int64_t n = f->a->n;
+  const int t = r->t;
+  double size[HONE_PROBES + SOLUTIONS], sum = 0.0;
+  if (k == 1)
+    draw_all(n, t, r->step.seed, at->v);
+  weigh(n, t, probing->weights, false, at->v);
+  r->at.q = at->p + t * n;
+  probing->passes +=
+      hone_multiply(f, probing->trans, t, at->v, at->p, at->work);
+  if (r->h.count > 0)
+    residual_of_solutions(probing, k == 1, &r->h, at);
+  int st = hone_apply_inverse(f, true, probing->trans, t + r->h.count, at->p, n,
+                              NULL, size);
+  if (st != HONE_OK)
+    return st;
+  hone_add_multiple(t * n, -1.0, at->p, at->v);
+  if (r->h.count > 0)
+    correct_solutions(k == 1, n, &r->h, at);
+  for (int64_t c = 0; f->deflation != NULL && c < t; c++)
+    if (size[c] > 0.0)
+      sum += hone_sum_of_squares(n, at->v + c * n) / size[c] / size[c];
+  r->out->rounding = fmax(r->out->rounding, factor_of(t, 1.0) * sqrt(sum));
+  weigh(n, t, probing->weights, true, at->v);
+  r->squares = hone_sum_of_squares(t * n, at->v);
+  return HONE_OK;
+}
+
+static void narrow_on_host(run *r) {
+  const int64_t count = LATER_PROBES * r->f.a->n;
+  r->t = LATER_PROBES;
+  r->squares = hone_sum_of_squares(count, r->at.v);
+  r->largest = hone_abs(r->at.v[hone_largest_at(count, r->at.v)]);
+}
+
+static int finish_on_host(run *r) {
+  const int64_t n = r->f.a->n;
+  double squares[SOLUTIONS];
+  if (r->out->power > 0)
+    row_norms(n, r->t, r->at.v, r->largest, factor_of(r->t, (double)n),
+              r->out->rows);
+  if (!r->probing->inverse)
+    return HONE_OK;
+  for (int64_t c = 0; c < SOLUTIONS; c++)
+    squares[c] = hone_sum_of_squares(n, r->at.y + c * n);
+  take_inverse(r, squares);
+  r->probing->solution = r->at.y + largest_of(squares) * n;
+  return HONE_OK;
+}
+
+static const place on_host = {HONE_PROBES, LATER_PROBES, apply_power_on_host,
+                              narrow_on_host, finish_on_host};
+
+/* ---- Vectors on a device ------------------------------------------------- */
+
+static int apply_power_on_device(run *r, int k) {
+  hone_probe_step *s = &r->step;
+  s->first = k == 1;
+  s->solutions = r->h.count;
+  int st = r->f.engine->probe_step(r->f.self, r->f.a, s);
+  if (st != HONE_OK)
+    return st;
+  r->probing->passes += 1;
+  r->squares = s->squares;
+  if (s->first && s->solutions > 0) {
+    for (int c = 0; c < SOLUTIONS; c++)
+      r->h.first_size += s->solution_squares[c];
+    if (!(r->h.first_size >= LEAST_SQUARES) ||
+        !(r->h.first_size <= MOST_SQUARES))
+      return HONE_OVERFLOW; /* on the host they are brought near 1 */
+  }
+  return HONE_OK;
+}
+
+static void narrow_on_device(run *r) { r->largest = r->step.largest; }
+
+static int finish_on_device(run *r) {
+  const int64_t n = r->f.a->n;
+  const bool inverse = r->probing->inverse;
+  const double factor = factor_of(r->t, (double)n);
+  const double rounding = rounding_of_rows(r->t, r->largest);
+  double *squares = (double *)r->at.p;
+  const hone_probed wanted = {
+      .row_squares = squares,
+      .solution = inverse ? largest_of(r->step.solution_squares) : -1,
+      .solution_to = r->at.y};
+  int st = r->f.engine->probed(r->f.self, &r->step, &wanted);
+  if (st != HONE_OK)
+    return st;
+  for (int64_t i = 0; r->out->power > 0 && i < n; i++)
+    r->out->rows[i] = factor * (sqrt(squares[i]) + rounding);
+  r->probing->solution = r->at.y;
+  if (inverse)
+    take_inverse(r, r->step.solution_squares);
+  return HONE_OK;
+}
+
+static const place on_device = {HONE_PROBES_DEVICE, HONE_PROBES_DEVICE,
+                                apply_power_on_device, narrow_on_device,
+                                finish_on_device};
+
+/* ---- A run --------------------------------------------------------------- */
 
 /* Will the bound come down to GOOD_BOUND within the steps left, at the rate of
    the last step? */
@@ -196,55 +342,39 @@ static bool promises(double bound, double before, int left) {
          log(bound / GOOD_BOUND) <= (double)left * log(before / bound);
 }
 
-/* v_c = E v_c for t vectors, power number k, by the factors f; also corrects
-   the solutions that h still needs. Takes what deflated factors leave of
-   vectors relative to the largest entry that the factors alone made of them:
-   out->rounding becomes the bound of the power that leaves most. */
-static int apply_power(hone_probing *probing, const hone_factored *f, int k,
-                       int t, right_sides *h, const vectors *at,
-                       hone_contraction *out) {
-  const int64_t n = f->a->n;
-  double size[HONE_PROBES_MOST + SOLUTIONS], sum = 0.0;
-  if (h->count > 0)
-    residual_of_solutions(probing, k == 1, h, at);
-  int st = hone_precondition(f, probing->trans, t, t + h->count, at->v, at->p,
-                             at->work, size, &probing->passes);
-  if (st != HONE_OK)
-    return st;
-  hone_add_multiple(t * n, -1.0, at->p, at->v);
-  if (h->count > 0)
-    correct_solutions(k == 1, n, h, at);
-  for (int64_t c = 0; f->deflation != NULL && c < t; c++)
-    if (size[c] > 0.0)
-      sum += hone_sum_of_squares(n, at->v + c * n) / size[c] / size[c];
-  out->rounding = fmax(out->rounding, factor_of(t, 1.0) * sqrt(sum));
-  return HONE_OK;
-}
-
-int hone_probe(hone_probing *probing, int steps, hone_contraction *out) {
+static run begin(const place *where, hone_probing *probing,
+                 hone_contraction *out) {
   const int64_t n = probing->f->a->n;
-  uint64_t rounding_seed = ~probing->seed; /* another sequence than that of g */
-  hone_factored f = *probing->f;
-  vectors at = lay_out(probing);
-  double before = HONE_INF, largest = sqrt(3.0); /* of v before a power */
-  const bool on_device = hone_preconditions_on_device(&f);
-  const int later = on_device ? HONE_PROBES_MOST : LATER_PROBES;
-  int t = on_device ? HONE_PROBES_MOST : HONE_PROBES;
+  run r = {.probing = probing,
+           .out = out,
+           .f = *probing->f,
+           .at = lay_out(probing),
+           .rounding_seed = ~probing->seed, /* another sequence */
+           .t = where->first,
+           .largest = sqrt(3.0)};
+  r.step = (hone_probe_step){.scaling = r.f.scaling,
+                             .trans = probing->trans,
+                             .vectors = where->first,
+                             .seed = probing->seed};
+  probing->seed += (uint64_t)(where->first * n) * HONE_RANDOM_STEP;
+  r.h.seed = r.step.solutions_seed = hone_random_bits(&probing->seed);
+  r.h.count = probing->inverse ? SOLUTIONS : 0;
   out->tried = true;
   out->power = 0;
   out->before = out->rounding = 0.0;
-  f.rounding_seed = &rounding_seed;
-  draw_all(n, t, &probing->seed, at.v);
-  weigh(n, t, probing->weights, false, at.v);
-  right_sides h = {.seed = hone_random_bits(&probing->seed),
-                   .count = probing->inverse ? SOLUTIONS : 0};
+  return r;
+}
+
+static int probe_at(const place *where, hone_probing *probing, int steps,
+                    hone_contraction *out) {
+  double before = HONE_INF;
+  run r = begin(where, probing, out);
+  r.f.rounding_seed = &r.rounding_seed;
   for (int k = 1;; k++) {
-    at.q = at.p + t * n;
-    int st = apply_power(probing, &f, k, t, &h, &at, out);
+    int st = where->apply_power(&r, k);
     if (st != HONE_OK)
       return st;
-    weigh(n, t, probing->weights, true, at.v);
-    out->bound = factor_of(t, 1.0) * sqrt(hone_sum_of_squares(t * n, at.v));
+    out->bound = factor_of(r.t, 1.0) * sqrt(r.squares);
     if (out->bound <= GOOD_BOUND) {
       out->power = k;
       break;
@@ -256,16 +386,20 @@ int hone_probe(hone_probing *probing, int steps, hone_contraction *out) {
       break;
     out->before += out->bound;
     if (k == 1 && out->bound <= UNCORRECTED_BOUND)
-      h.count = 0;
-    t = later;
-    /* Is estimated by as many vectors as the next bound. */
-    before = factor_of(t, 1.0) * sqrt(hone_sum_of_squares(t * n, at.v));
-    largest = hone_abs(at.v[hone_largest_at(t * n, at.v)]);
-    weigh(n, t, probing->weights, false, at.v);
+      r.h.count = 0;
+    where->narrow(&r);
+    before = factor_of(r.t, 1.0) * sqrt(r.squares); /* by those of the next */
   }
-  if (out->power > 0)
-    row_norms(n, t, at.v, largest, factor_of(t, (double)n), out->rows);
-  if (probing->inverse)
-    take_inverse(probing, &h, out, &at);
-  return HONE_OK;
+  return where->finish(&r);
+}
+
+int hone_probe(hone_probing *probing, int steps, hone_contraction *out) {
+  const hone_factored *f = probing->f;
+  const uint64_t seed = probing->seed;
+  if (f->use_copy && f->engine->probe_step != NULL && f->space == NULL &&
+      f->deflation == NULL && probing->weights == NULL &&
+      probe_at(&on_device, probing, steps, out) == HONE_OK)
+    return HONE_OK;
+  probing->seed = seed;
+  return probe_at(&on_host, probing, steps, out);
 }

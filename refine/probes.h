@@ -13,7 +13,7 @@
 /* The random vectors of one statement. */
 enum {
   HONE_PROBES = 12,
-  HONE_PROBES_MOST = 16, /* where more columns take hardly more time */
+  HONE_PROBES_DEVICE = 16,
   HONE_PROBE_POWERS = 8 /* of E, at most */
 };
 

@@ -6,12 +6,15 @@
 
 #include "gpu_sp/state.h"
 
-/* Members of the engine tables: solve, precondition, expect. */
+/* Members of the engine tables: solve, expect. */
 int hone_cuda_solve(void *self, bool trans, int64_t k, double *v, int64_t ldv);
-int hone_cuda_precondition(void *self, const hone_matrix *a,
-                           const hone_scaling *scaling, bool trans, int64_t t,
-                           int64_t k, const double *v, double *p);
 void hone_cuda_expect_solve(void *self);
+
+/* Enqueues to = inv(S) from or inv(S^T) from for k columns of n entries, in
+   device or pinned memory, without the row exchanges: those are the caller's,
+   before the solve or, with S^T, after it. */
+int hone_cuda_enqueue_solve(hone_cuda *c, bool trans, int64_t k,
+                            const double *from, double *to);
 
 /* Enqueues the solve that the refinement will ask for next, for the residual r
    whose copy is in c->w, and waits for r alone. hone_cuda_solve takes the

@@ -115,7 +115,7 @@ TEST(kernels, solve_triangular_systems) {
   NEED_DEVICE();
   for (int which = HONE_LOWER; which <= HONE_UPPER_TRANS; which++) {
     for (int64_t n : {1, 127, 128, 300})
-      for (int64_t k : {1, 2, 4, 7, 11})
+      for (int64_t k : {1, 2, 4, 7, 11, 35})
         check_triangle(static_cast<enum hone_triangle>(which), n, k);
     check_triangle(static_cast<enum hone_triangle>(which), 700, 3);
   }

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Random probes on the device, in double. c->probes has the random vectors v,
+   then the solutions y, then, HONE_SOLUTIONS_MOST columns from its end, their
+   right-hand sides h. A step takes
+
+     w = op(A) [v y]          with the scaling of S before and behind it
+     z = inv(M) [w  h - w]    z is c->v, with the row exchanges of the factors
+     v = v - z,  y = y + z
+
+   Next to read: refine/probes.c for what the numbers say. */
+#include "gpu_sp/solve/probe.h"
+
+#include "gpu_sp/factor/loop.h"
+#include "gpu_sp/residual/residual.h"
+#include "gpu_sp/solve/solve.h"
+
+#include <cstring>
+
+namespace {
+
+enum { PROBE_THREADS = 256 };
+
+/* The generator of base/numbers.h: entry k of the sequence of a seed, uniform
+   in [-sqrt 3, sqrt 3). */
+__device__ inline double draw(uint64_t seed, int64_t k) {
+  uint64_t z = seed + ((uint64_t)k + 1) * HONE_RANDOM_STEP;
+  z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+  z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+  z ^= z >> 31;
+  return ((double)(z >> 11) - 0x1p52) * (3.4641016151377544 * 0x1p-53);
+}
+
+/* All kernels have a thread for each row, and a row of blocks for each column.
+   The columns have n rows. */
+__device__ inline int64_t row_of_thread() {
+  return (int64_t)blockIdx.x * PROBE_THREADS + threadIdx.x;
+}
+
+__global__ void draw_kernel(int64_t n, uint64_t seed, double *to) {
+  const int64_t i = row_of_thread(), c = blockIdx.y;
+  if (i < n)
+    to[i + c * n] = draw(seed, i + c * n);
+}
+
+/* to_i = scale_i from_i. */
+__global__ void scale_kernel(int64_t n, const double *scale, const double *from,
+                             double *to) {
+  const int64_t i = row_of_thread(), c = blockIdx.y;
+  if (i < n)
+    to[i + c * n] = scale[i] * from[i + c * n];
+}
+
+/* z_i = scale_j w_j in the first t columns, and h_j - scale_j w_j in those
+   behind them, or h_j if 'first' is true; j = perm[i]. scale NULL: ones. perm
+   NULL: the identity. */
+__global__ void combine_kernel(int64_t n, int t, bool first,
+                               const double *scale, const int *perm,
+                               const double *w, const double *h, double *z) {
+  const int64_t i = row_of_thread(), c = blockIdx.y;
+  if (i >= n)
+    return;
+  const int64_t j = perm ? perm[i] : i;
+  const double s = scale ? scale[j] : 1.0;
+  z[i + c * n] = c < t   ? s * w[j + c * n]
+                 : first ? h[j + (c - t) * n]
+                         : h[j + (c - t) * n] - s * w[j + c * n];
+}
+
+/* v_j = v_j - z_i in the first t columns; in those behind them v_j + z_i, or
+   z_i if 'first' is true; j = perm[i]. Each thread block writes the sum of
+   squares and the largest magnitude of its part of v to sums. */
+__global__ void update_kernel(int64_t n, int t, bool first, const int *perm,
+                              const double *z, double *v, double *sums) {
+  __shared__ double square[PROBE_THREADS], most[PROBE_THREADS];
+  const int64_t i = row_of_thread(), c = blockIdx.y;
+  const int me = (int)threadIdx.x;
+  double now = 0.0;
+  if (i < n) {
+    const int64_t j = perm ? perm[i] : i;
+    const double d = z[i + c * n];
+    now = c < t ? v[j + c * n] - d : first ? d : v[j + c * n] + d;
+    v[j + c * n] = now;
+  }
+  square[me] = now * now;
+  most[me] = now < 0.0 ? -now : now;
+  __syncthreads();
+  for (int left = PROBE_THREADS / 2; left > 0; left /= 2) {
+    if (me < left) {
+      square[me] += square[me + left];
+      most[me] = most[me + left] <= most[me] ? most[me] : most[me + left];
+    }
+    __syncthreads();
+  }
+  if (me == 0) {
+    double *to = sums + 2 * (c * gridDim.x + blockIdx.x);
+    to[0] = square[0];
+    to[1] = most[0];
+  }
+}
+
+/* out_i = the sum of squares of row i of v, t columns. */
+__global__ void row_kernel(int64_t n, int t, const double *v, double *out) {
+  const int64_t i = row_of_thread();
+  double sum = 0.0;
+  if (i >= n)
+    return;
+  for (int64_t c = 0; c < t; c++)
+    sum += v[i + c * n] * v[i + c * n];
+  out[i] = sum;
+}
+
+dim3 grid_of(int64_t n, int64_t columns) {
+  return dim3((unsigned)((n + PROBE_THREADS - 1) / PROBE_THREADS),
+              (unsigned)columns);
+}
+
+double *solutions_of(const hone_cuda *c, const hone_probe_step *s) {
+  return c->probes + s->vectors * c->n;
+}
+double *right_sides_of(const hone_cuda *c) {
+  return c->probes + (HONE_CUDA_PROBES - HONE_SOLUTIONS_MOST) * c->n;
+}
+
+int draw_all(hone_cuda *c, const hone_probe_step *s) {
+  HONE_LAUNCH(draw_kernel, grid_of(c->n, s->vectors), PROBE_THREADS, 0, c->work,
+              c->n, s->seed, c->probes);
+  int st = CALL(cudaGetLastError());
+  if (s->solutions > 0) {
+    HONE_LAUNCH(draw_kernel, grid_of(c->n, s->solutions), PROBE_THREADS, 0,
+                c->work, c->n, s->solutions_seed, right_sides_of(c));
+    TRY_CUDA(cudaGetLastError());
+  }
+  return st;
+}
+
+/* w = op(A) [v y] for k columns, scaled before but not behind. */
+int multiply(hone_cuda *c, const hone_probe_step *s, int64_t k) {
+  const double *unit = reinterpret_cast<const double *>(c->constants + 2);
+  const double *from = c->probes;
+  const int n = (int)c->n;
+  int st = HONE_OK;
+  if (s->scaling->used) {
+    from = c->v;
+    HONE_LAUNCH(scale_kernel, grid_of(n, k), PROBE_THREADS, 0, c->work, c->n,
+                s->trans ? c->row : c->col, c->probes, c->v);
+    st = CALL(cudaGetLastError());
+  }
+  TRY_CUDA(c->blas->gemm(
+      c->handle, s->trans ? CUBLAS_OP_T : CUBLAS_OP_N, CUBLAS_OP_N, n, (int)k,
+      n, unit, c->a, CUDA_R_64F, (int)c->lda, from, CUDA_R_64F, n, unit + 1,
+      c->w, CUDA_R_64F, n, CUBLAS_COMPUTE_64F, CUBLAS_GEMM_DEFAULT));
+  return st;
+}
+
+/* Adds up what the thread blocks of update_kernel found. */
+void take_sums(const double *sums, int64_t blocks, hone_probe_step *s) {
+  s->squares = s->largest = 0.0;
+  for (int64_t e = 0; e < s->vectors * blocks; e++) {
+    s->squares += sums[2 * e];
+    const double most = sums[2 * e + 1];
+    s->largest = most <= s->largest ? s->largest : most;
+  }
+  for (int64_t c = 0; c < s->solutions; c++) {
+    const double *of = sums + 2 * (s->vectors + c) * blocks;
+    s->solution_squares[c] = 0.0;
+    for (int64_t e = 0; e < blocks; e++)
+      s->solution_squares[c] += of[2 * e];
+  }
+}
+
+} // namespace
+
+int hone_cuda_probe_step(void *self, const hone_matrix *a, hone_probe_step *s) {
+  hone_cuda *c = static_cast<hone_cuda *>(self);
+  const int64_t n = c->n, t = s->vectors, k = t + s->solutions;
+  const bool scaled = s->scaling->used, back = s->trans && !c->spd;
+  const dim3 grid = grid_of(n, k);
+  int st = HONE_OK;
+  c->solve_expected = c->solving_ahead = false;
+  if (!hone_cuda_has_all_of_a(c) || c->source != hone_dense_of(a)->a || n < 2 ||
+      t > HONE_CUDA_PROBES - 2 * HONE_SOLUTIONS_MOST)
+    return HONE_NO_DEVICE;
+  if (s->first) {
+    if (scaled)
+      st = hone_cuda_upload_scaling(c, s->scaling);
+    TRY(draw_all(c, s));
+  }
+  TRY(multiply(c, s, s->first ? t : k));
+  HONE_LAUNCH(combine_kernel, grid, PROBE_THREADS, 0, c->work, n, (int)t,
+              s->first, scaled ? (s->trans ? c->col : c->row) : nullptr,
+              c->spd || back ? nullptr : c->perm, c->w, right_sides_of(c),
+              c->v);
+  TRY_CUDA(cudaGetLastError());
+  TRY(hone_cuda_enqueue_solve(c, back, k, c->v, c->v));
+  HONE_LAUNCH(update_kernel, grid, PROBE_THREADS, 0, c->work, n, (int)t,
+              s->first, back ? c->perm : nullptr, c->v, c->probes,
+              hone_cuda_pinned(c, HONE_CUDA_SOLVES));
+  TRY_CUDA(cudaGetLastError());
+  TRY_CUDA(cudaStreamSynchronize(c->work));
+  if (st == HONE_OK)
+    take_sums(hone_cuda_pinned(c, HONE_CUDA_SOLVES), grid.x, s);
+  c->used.from_device += 2 * k * grid.x * (int64_t)sizeof(double);
+  return st;
+}
+
+int hone_cuda_probed(void *self, const hone_probe_step *s,
+                     const hone_probed *out) {
+  hone_cuda *c = static_cast<hone_cuda *>(self);
+  const int64_t n = c->n, bytes = n * (int64_t)sizeof(double);
+  double *const h = hone_cuda_pinned(c, HONE_CUDA_SOLVES);
+  const bool wanted = out->solution >= 0;
+  HONE_LAUNCH(row_kernel, grid_of(n, 1), PROBE_THREADS, 0, c->work, n,
+              s->vectors, c->probes, h);
+  int st = CALL(cudaGetLastError());
+  if (wanted) {
+    const double *y = solutions_of(c, s) + out->solution * n;
+    const hone_copy back = {y, h + n, 2 * n};
+    TRY_CUDA(hone_cuda_copy(&back, 1, c->work));
+  }
+  TRY_CUDA(cudaStreamSynchronize(c->work));
+  if (st != HONE_OK)
+    return st;
+  memcpy(out->row_squares, h, (size_t)bytes);
+  if (wanted)
+    memcpy(out->solution_to, h + n, (size_t)bytes);
+  c->used.from_device += (wanted ? 2 : 1) * bytes;
+  return st;
+}
