@@ -62,3 +62,8 @@ int64_t hone_engines_device_bytes(const hone_options *o, int64_t n,
                      hone_engine_cholesky_cuda.device_bytes(&config, resident));
   return bytes;
 }
+
+int64_t hone_engines_release(void) {
+  return hone_engine_single_cuda.release ? hone_engine_single_cuda.release()
+                                         : 0;
+}

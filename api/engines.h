@@ -14,6 +14,9 @@ int hone_choose_engines(const hone_options *o, int64_t n, bool one_shot,
                         hone_step steps[HONE_MAX_RUNGS], char *why,
                         size_t why_size);
 
+/* Frees what the process keeps on devices; returns how many bytes that was. */
+int64_t hone_engines_release(void);
+
 /* Bytes of device memory, of the engine that needs most. */
 int64_t hone_engines_device_bytes(const hone_options *o, int64_t n,
                                   bool resident);

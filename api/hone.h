@@ -468,6 +468,15 @@ HONE_API int hone_device_memory_needed(int64_t n, const hone_options *options,
                                        int64_t *without);
 
 /**
+ * Frees the device memory, pinned host memory and handles that the library
+ * keeps when hone_solve has used a GPU, for the next hone_solve of the same
+ * order: at most a quarter of the device's memory. It also gives them back by
+ * itself when it needs the memory. Returns the bytes of device memory freed. A
+ * solver that exists keeps its own. After fork() a child inherits nothing.
+ */
+HONE_API int64_t hone_release_device(void);
+
+/**
  * The report as one JSON object, and as lines for people. Writes at most size
  * bytes with the closing zero and returns the length of the whole text (as
  * snprintf does), so buffer may be NULL with size 0. Fields beyond the report's

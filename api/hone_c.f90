@@ -225,6 +225,12 @@ module hone_c
       integer(c_int) :: status
     end function
 
+    function hone_release_device() bind(c, name='hone_release_device') &
+        result(bytes)
+      import :: c_int64_t
+      integer(c_int64_t) :: bytes
+    end function
+
     subroutine hone_options_init(options, struct_size) &
         bind(c, name='hone_options_init')
       import :: hone_options, c_size_t

@@ -105,3 +105,5 @@ int hone_device_memory_needed(int64_t n, const hone_options *options,
     *without = hone_engines_device_bytes(&o, n, false);
   return st;
 }
+
+int64_t hone_release_device(void) { return hone_engines_release(); }

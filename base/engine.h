@@ -42,6 +42,8 @@ typedef struct hone_engine_config {
   hone_pool *pool;
   hone_watch *watch;
   int64_t block; /* columns of a block column; 0: the engine's choice */
+  bool keep;     /* when it is destroyed the engine may be kept by the process,
+                    for the next one of the same order */
   hone_choices choices;
   const hone_structure *structure; /* of the matrix given to factor, for
                                       engines that ask for it; borrowed */
@@ -165,6 +167,9 @@ typedef struct hone_engine {
      has no use for it. */
   void (*expect)(void *self);
   void (*account)(void *self, hone_account *account);
+  /* Frees all that the process keeps for later engines; returns how many bytes
+     of device memory that was. NULL: nothing is kept. */
+  int64_t (*release)(void);
   /* Returns the bytes of device memory that create takes, with a copy of A or
      without; it reads only n, block and choices of config. NULL: the engine
      uses no device. */

@@ -65,6 +65,13 @@ void hone_mem_put(hone_mem *mem, void *memory) {
     free(head.raw);
 }
 
+int64_t hone_mem_size(const void *memory) {
+  block_head head = {NULL, 0};
+  if (memory != NULL)
+    memcpy(&head, (const char *)memory - sizeof head, sizeof head);
+  return head.bytes;
+}
+
 bool hone_mem_charge(hone_mem *mem, int64_t bytes) {
   if (exceeds_limit(mem, bytes))
     return refuse(mem, mem->held + bytes, true) != NULL;

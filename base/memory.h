@@ -32,4 +32,7 @@ void hone_mem_put(hone_mem *mem, void *memory);
    sum would exceed the limit. */
 bool hone_mem_charge(hone_mem *mem, int64_t bytes);
 
+/* The bytes that memory of hone_mem_get takes in its account; NULL: none. */
+int64_t hone_mem_size(const void *memory);
+
 #endif

@@ -33,7 +33,10 @@ namespace {
 hone_cublas blas;
 hone_cusolver solver;
 bool found, found_solver;
-pthread_once_t once = PTHREAD_ONCE_INIT, solver_once = PTHREAD_ONCE_INIT;
+int (*context_id)(void *context,
+                  unsigned long long *id); /* NULL: the current */
+pthread_once_t once = PTHREAD_ONCE_INIT, solver_once = PTHREAD_ONCE_INIT,
+               context_once = PTHREAD_ONCE_INIT;
 
 #ifdef HONE_EMULATE
 
@@ -49,6 +52,14 @@ void find_solver() {
             cusolverDnSetStream, cusolverDnDgetrf_bufferSize,
             cusolverDnDgetrf,    cusolverDnDgetrs};
   found_solver = true;
+}
+
+/* The emulated device has one context. */
+void find_context() {
+  context_id = [](void *, unsigned long long *id) {
+    *id = 1;
+    return 0;
+  };
 }
 
 #else
@@ -84,6 +95,13 @@ void find_solver() {
       find(library, "cusolverDnDgetrs", &solver.getrs);
 }
 
+/* The driver has this function since CUDA 12. The runtime has loaded it. */
+void find_context() {
+  void *library = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW);
+  if (library != nullptr)
+    (void)find(library, "cuCtxGetId", &context_id);
+}
+
 #endif
 
 } // namespace
@@ -91,6 +109,18 @@ void find_solver() {
 const hone_cusolver *hone_cuda_solver() {
   pthread_once(&solver_once, find_solver);
   return found_solver ? &solver : nullptr;
+}
+
+bool hone_cuda_context(uint64_t *id) {
+  unsigned long long number = 0;
+  if (cudaFree(nullptr) != cudaSuccess) { /* makes a context current */
+    (void)cudaGetLastError();
+    return false;
+  }
+  pthread_once(&context_once, find_context);
+  const bool known = context_id != nullptr && context_id(nullptr, &number) == 0;
+  *id = number;
+  return known;
 }
 
 const hone_cublas *hone_cuda_blas() {

@@ -6,6 +6,8 @@
 
 #include "api/hone.h"
 
+#include <cstdint>
+
 #ifdef HONE_EMULATE /* for the CPU, by tests: see kernels.h */
 #include HONE_EMULATE
 #else
@@ -56,6 +58,10 @@ inline Result hone_cuda_null_unless_created(T *at, Result result) {
     if (st == HONE_OK)                                                         \
       st = CALL(call);                                                         \
   } while (0)
+
+/* *id = the number of the current CUDA context, which no other context of this
+   process has had or will have. Returns false where it cannot be told. */
+bool hone_cuda_context(uint64_t *id);
 
 /* The functions of cuBLAS that are used. The library is loaded when they are
    first asked for, so that a program linked with Hone also starts where there

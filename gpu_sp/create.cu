@@ -5,6 +5,7 @@
 
 #include "gpu_sp/feed/feed.h"
 #include "gpu_sp/forms/forms.h"
+#include "gpu_sp/kept.h"
 #include "gpu_sp/residual/residual.h"
 
 #include <cstdio>
@@ -18,6 +19,7 @@ const int64_t TINY_ORDER = 2048;      /* outer panels of 128 up to here, */
 const int64_t SMALL_ORDER = 12288;    /* of 256 up to here */
 const size_t BLAS_WORK = 32U << 20;   /* bytes that cuBLAS wants on an H200 */
 const int64_t LEAVE_FREE = 256 << 20; /* bytes for others and for the driver */
+const int64_t KEPT_PART = 4; /* a quarter of the device's memory may be kept */
 
 } // namespace
 
@@ -152,8 +154,8 @@ void lay_out(hone_cuda *c, bool spd, const hone_engine_config *config) {
 
 int64_t hone_cuda_host_bytes(int64_t n, int64_t k) {
   (void)k;
-  return n * (HONE_CUDA_H_V_PARTS * (int64_t)sizeof(double) + 64) +
-         (64 << 20) + (int64_t)sizeof(hone_cuda);
+  return n * (HONE_CUDA_H_V_PARTS * (int64_t)sizeof(double) + 64) + (64 << 20) +
+         (int64_t)sizeof(hone_cuda);
 }
 
 int hone_cuda_pin(hone_cuda *c, void **at, size_t bytes) {
@@ -166,6 +168,28 @@ int hone_cuda_pin(hone_cuda *c, void **at, size_t bytes) {
 void hone_cuda_unpin(hone_cuda *c) {
   (void)hone_mem_charge(c->mem, -c->pinned);
   c->pinned = 0;
+}
+
+namespace {
+
+/* Returns what the engine counts in the account of its owner. */
+int64_t charged(const hone_cuda *c) {
+  return hone_mem_size(c) + hone_mem_size(c->columns) +
+         hone_mem_size(c->panels) + hone_mem_size(c->col_max) + c->pinned;
+}
+
+} // namespace
+
+bool hone_cuda_charge(hone_cuda *c, hone_mem *mem) {
+  const bool allowed = hone_mem_charge(mem, charged(c));
+  if (allowed)
+    c->mem = mem;
+  return allowed;
+}
+
+void hone_cuda_discharge(hone_cuda *c) {
+  (void)hone_mem_charge(c->mem, -charged(c));
+  c->mem = nullptr;
 }
 
 namespace {
@@ -184,9 +208,12 @@ void hone_cuda_destroy(void *self, hone_mem *mem) {
     return;
   hone_cuda_feed_stop(c);
   cudaStream_t streams[] = {c->work, c->feed, c->fetch};
+  bool sound = true;
   for (cudaStream_t s : streams)
     if (s)
-      (void)cudaStreamSynchronize(s);
+      sound = cudaStreamSynchronize(s) == cudaSuccess && sound;
+  if (sound && hone_cuda_keep(c))
+    return;
   hone_cuda_forms_destroy(c);
   if (c->handle)
     (void)c->blas->destroy(c->handle);
@@ -264,8 +291,12 @@ int allocate_device_memory(hone_cuda *c, const hone_engine_config *config) {
   const int with = list_resident(c, q);
   int64_t most, need = sum(p, count), more = sum(q, with);
   int st = CALL(cudaMemGetInfo(&free_bytes, &total));
+  if (st == HONE_OK && need + more > (int64_t)free_bytes - LEAVE_FREE &&
+      hone_cuda_release_kept() > 0)
+    st = CALL(cudaMemGetInfo(&free_bytes, &total));
   if (st != HONE_OK)
     return st;
+  c->keep_at_most = (int64_t)total / KEPT_PART;
   most = (int64_t)free_bytes - LEAVE_FREE;
   if (c->choices.device_limit > 0 && c->choices.device_limit < most)
     most = c->choices.device_limit;
@@ -374,10 +405,8 @@ template <class T> T *zeroed(hone_mem *mem, int64_t count) {
   return p;
 }
 
-} // namespace
-
-int hone_cuda_create(bool spd, void **self, const hone_engine_config *config) {
-  *self = nullptr;
+int create_new(bool spd, hone_cuda **created,
+               const hone_engine_config *config) {
   hone_cuda *c = zeroed<hone_cuda>(config->mem, 1);
   if (c == nullptr)
     return HONE_NO_MEMORY;
@@ -391,8 +420,28 @@ int hone_cuda_create(bool spd, void **self, const hone_engine_config *config) {
   int st = c->columns && c->panels && c->col_max ? create_all(c, config)
                                                  : (int)HONE_NO_MEMORY;
   if (st == HONE_OK)
-    *self = c;
+    *created = c;
   else
     hone_cuda_destroy(c, config->mem);
   return st;
+}
+
+} // namespace
+
+/* The published methods (forms) are not kept: they have streams of their own.
+ */
+int hone_cuda_create(bool spd, void **self, const hone_engine_config *config) {
+  hone_cuda *c = hone_cuda_take_kept(spd, config);
+  int st = HONE_OK;
+  *self = nullptr;
+  if (c == nullptr) {
+    st = create_new(spd, &c, config);
+    if (st == HONE_NO_MEMORY && hone_cuda_release_kept() > 0)
+      st = create_new(spd, &c, config);
+  }
+  if (st != HONE_OK)
+    return st;
+  c->may_be_kept = config->keep && c->forms.constants == nullptr;
+  *self = c;
+  return HONE_OK;
 }

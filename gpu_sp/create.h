@@ -19,6 +19,10 @@ int64_t hone_cuda_device_bytes(bool spd, const hone_engine_config *config,
 
 /* Allocates pinned host memory, within the caller's limit. */
 int hone_cuda_pin(hone_cuda *c, void **at, size_t bytes);
+/* Puts an engine that is in no account into that of mem, and takes it out of
+   its owner's. Returns false, and does nothing, where the limit forbids it. */
+bool hone_cuda_charge(hone_cuda *c, hone_mem *mem);
+void hone_cuda_discharge(hone_cuda *c);
 /* Takes all pinned memory off the caller's account; it is freed elsewhere. */
 void hone_cuda_unpin(hone_cuda *c);
 

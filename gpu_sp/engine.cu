@@ -3,6 +3,7 @@
    are in create.cu, factor/loop.cu, solve/solve.cu and residual/resident.cu. */
 #include "gpu_sp/create.h"
 #include "gpu_sp/factor/loop.h"
+#include "gpu_sp/kept.h"
 #include "gpu_sp/residual/resident.h"
 #include "gpu_sp/solve/probe.h"
 #include "gpu_sp/solve/solve.h"
@@ -73,6 +74,7 @@ constexpr hone_engine common() {
   t.probed = hone_cuda_probed;
   t.expect = hone_cuda_expect_solve;
   t.account = account;
+  t.release = hone_cuda_release_kept;
   return t;
 }
 

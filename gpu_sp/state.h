@@ -69,6 +69,9 @@ struct hone_cuda {
                                     columns updated at once */
   int64_t block; /* columns of a block column, as the caller chose; 0: not
                     chosen */
+  bool may_be_kept;     /* by the process: kept.h, */
+  int64_t keep_at_most; /* with so many bytes of device memory, for all that is
+                           kept together */
   hone_mem *mem;
   hone_pool *pool;
   hone_watch *watch;

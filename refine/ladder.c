@@ -225,6 +225,7 @@ static int create(hone_ladder *ladder, int r) {
                                      .pool = ladder->pool,
                                      .watch = ladder->watch,
                                      .block = ladder->request.block,
+                                     .keep = ladder->request.one_shot,
                                      .choices = rung->choices,
                                      .structure = &ladder->structure,
                                      .why = ladder->why,

@@ -6,6 +6,7 @@
 #include "gpu_sp/create.h"
 #include "gpu_sp/factor/loop.h"
 #include "gpu_sp/feed/feed.h"
+#include "gpu_sp/kept.h"
 
 #include <cmath>
 #include <cstdio>
@@ -168,7 +169,7 @@ int create_all(engine *e, const hone_engine_config *config) {
   return st;
 }
 
-int create(void **self, const hone_engine_config *config) {
+int create_new(void **self, const hone_engine_config *config) {
   *self = nullptr;
   engine *e = static_cast<engine *>(hone_mem_get(config->mem, sizeof *e));
   if (e == nullptr)
@@ -187,6 +188,13 @@ int create(void **self, const hone_engine_config *config) {
     *self = e;
   else
     destroy(e, config->mem);
+  return st;
+}
+
+int create(void **self, const hone_engine_config *config) {
+  int st = create_new(self, config);
+  if (st == HONE_NO_MEMORY && hone_cuda_release_kept() > 0)
+    st = create_new(self, config);
   return st;
 }
 

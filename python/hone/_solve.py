@@ -416,6 +416,12 @@ def device_memory_needed(n: int, **options: Unpack[Options]) -> DeviceMemory:
     return DeviceMemory(*_needed(lib.hone_device_memory_needed, (n,), options))
 
 
+def release_device() -> int:
+    """Frees the device memory that the library keeps for the next solve of the
+    same order, and returns how many bytes that was."""
+    return int(lib.hone_release_device())
+
+
 def _needed(call: Any, sizes: tuple[int, ...], options: Any) -> tuple[int, int]:
     first, second = ctypes.c_int64(), ctypes.c_int64()
     checked = [_options.whole("size", each, 64) for each in sizes]

@@ -38,6 +38,7 @@ void refuse_each(const char *what, which creations, int64_t at_least,
       refusing.refuse_at = k + 1;
       refused = run();
       refusing.refuse_at = 0;
+      (void)hone_release_device();
       CHECK_EQ_INT(owned_now(), owned);
     }
     CHECK_GE(k, at_least);
@@ -255,5 +256,117 @@ TEST(refused_creation, leaves_a_solver_that_still_solves) {
   const hone_options single = cuda_options(HONE_FACTOR_SINGLE, nullptr);
   refuse_each("solver", SOME, 40, [&] { return run_solver(p, single); });
 }
+
+/* ---- What is kept between calls -------------------------------------------
+ */
+
+TEST(kept_engine, is_created_once_and_can_be_given_back) {
+  const problem p(150), other(140);
+  const hone_options o = cuda_options(HONE_FACTOR_SINGLE, nullptr);
+  (void)hone_release_device();
+  const size_t owned = owned_now();
+  const int64_t asked = refusing.asked;
+  (void)run_solve(p, o);
+  const size_t kept = owned_now();
+  CHECK(kept > owned);
+  CHECK(refusing.asked > asked);
+  for (int k = 0; k < 3; k++) {
+    const int64_t before = refusing.asked;
+    (void)run_solve(p, o);
+    CHECK_EQ_INT(refusing.asked - before, 0);
+    CHECK_EQ_INT(owned_now(), kept);
+  }
+  (void)run_solve(other, o); /* another order has an engine of its own */
+  const size_t both = owned_now();
+  CHECK(both > kept);
+  (void)run_solve(p, o);
+  (void)run_solve(other, o);
+  CHECK_EQ_INT(owned_now(), both);
+  CHECK(hone_release_device() > 0);
+  CHECK_EQ_INT(owned_now(), owned);
+  CHECK_EQ_INT(hone_release_device(), 0);
+}
+
+TEST(kept_engine, is_one_of_four_at_most) {
+  const hone_options o = cuda_options(HONE_FACTOR_SINGLE, nullptr);
+  std::vector<size_t> owned;
+  (void)hone_release_device();
+  for (int64_t n : {60, 60, 60, 60, 60, 60, 60})
+    (void)run_solve(problem(n), o);
+  const size_t one = owned_now();
+  for (int64_t n = 61; n < 67; n++)
+    (void)run_solve(problem(n), o);
+  (void)hone_release_device();
+  const size_t none = owned_now();
+  for (int64_t n = 61; n < 65; n++)
+    (void)run_solve(problem(n), o);
+  const size_t four = owned_now();
+  for (int64_t n = 65; n < 69; n++) {
+    (void)run_solve(problem(n), o);
+    CHECK_EQ_INT(owned_now(), four);
+  }
+  CHECK_EQ_INT(four - none, 4 * (one - none));
+  (void)hone_release_device();
+}
+
+/* The methods that papers describe have streams of their own, and a solver is
+   destroyed when the caller says so. */
+TEST(kept_engine, is_not_a_solver_nor_has_it_other_forms) {
+  const problem p(150);
+  hone_tuning tuning = HONE_TUNING_INIT;
+  tuning.diagonal = HONE_DIAGONAL_CPU;
+  const hone_options o = cuda_options(HONE_FACTOR_SINGLE, nullptr);
+  const hone_options forms = cuda_options(HONE_FACTOR_SINGLE, &tuning);
+  (void)hone_release_device();
+  const size_t owned = owned_now();
+  (void)run_solver(p, o);
+  CHECK_EQ_INT(owned_now(), owned);
+  (void)run_solve(p, forms);
+  CHECK_EQ_INT(owned_now(), owned);
+}
+
+void *counted_alloc(size_t bytes, void *ctx) {
+  ++*static_cast<int *>(ctx);
+  return malloc(bytes);
+}
+void counted_free(void *memory, void *ctx) {
+  --*static_cast<int *>(ctx);
+  free(memory);
+}
+
+/* Memory of the caller's hooks is given back, and a kept engine counts in the
+   caller's limit as a new one does. */
+TEST(kept_engine, respects_hooks_and_limits) {
+  const problem p(150);
+  int held = 0;
+  hone_options o = cuda_options(HONE_FACTOR_SINGLE, nullptr);
+  hone_options hooks = o, limited = o;
+  hooks.alloc = counted_alloc;
+  hooks.free = counted_free;
+  hooks.alloc_ctx = &held;
+  (void)hone_release_device();
+  const size_t owned = owned_now();
+  (void)run_solve(p, hooks);
+  CHECK_EQ_INT(held, 0);
+  CHECK_EQ_INT(owned_now(), owned);
+  hone_report first = HONE_REPORT_INIT, again = HONE_REPORT_INIT;
+  std::vector<double> x(p.x.size());
+  for (hone_report *report : {&first, &again})
+    CHECK_EQ_INT(hone_solve(p.n, 1, p.a.data(), p.n, p.b.data(), p.n, x.data(),
+                            p.n, &o, report),
+                 HONE_OK);
+  CHECK_EQ_INT(first.host_bytes, again.host_bytes);
+  CHECK_EQ_INT(first.device_bytes, again.device_bytes);
+  limited.memory_limit_bytes = first.host_bytes / 2;
+  (void)hone_solve(p.n, 1, p.a.data(), p.n, p.b.data(), p.n, x.data(), p.n,
+                   &limited, &again);
+  CHECK_LE(again.host_bytes, limited.memory_limit_bytes);
+  (void)hone_release_device();
+}
+
+/* The emulator ends the program where something is never freed. */
+struct at_the_end {
+  ~at_the_end() { (void)hone_release_device(); }
+} at_the_end;
 
 } // namespace

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The list of kept engines. An engine in it belongs to nobody: its memory is in
+   no account, its streams are empty. It is of use only to the process, and in
+   the CUDA context, that made it: a child after fork() forgets what it
+   inherited, and after cudaDeviceReset() nothing of it exists any more.
+
+   The list is never waited for. Where another thread has it at that moment (or
+   had it when this process was forked), nothing is taken and nothing kept. At
+   the end of the process the driver takes everything back. */
+#include "gpu_sp/kept.h"
+
+#include "gpu_sp/create.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <unistd.h>
+
+namespace {
+
+enum { MOST = 4, ATTEMPTS = 1000 };
+
+struct kept {
+  hone_cuda *c;
+  pid_t process;
+  uint64_t context;
+};
+
+kept list[MOST]; /* the oldest first */
+int count;
+pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Destroys an engine that is in no account. */
+void destroy(hone_cuda *c) {
+  hone_mem nobody = {};
+  int current = c->ordinal;
+  (void)hone_cuda_charge(c, &nobody);
+  c->may_be_kept = false;
+  (void)cudaGetDevice(&current);
+  (void)cudaSetDevice(c->ordinal);
+  hone_cuda_destroy(c, &nobody);
+  (void)cudaSetDevice(current);
+}
+
+void remove(int at) {
+  count--;
+  for (int i = at; i < count; i++)
+    list[i] = list[i + 1];
+}
+
+/* Forgets engines of another process, and those of this device that were made
+   in another context, which may be gone. */
+void forget_others(uint64_t context) {
+  int ordinal = -1;
+  (void)cudaGetDevice(&ordinal);
+  for (int i = count; i-- > 0;)
+    if (list[i].process != getpid() ||
+        (list[i].c->ordinal == ordinal && list[i].context != context))
+      remove(i);
+}
+
+bool serves(const kept &k, bool spd, const hone_engine_config *config,
+            uint64_t context) {
+  const hone_cuda *c = k.c;
+  return k.context == context && c->spd == spd && c->n == config->n &&
+         c->block == config->block &&
+         memcmp(&c->choices, &config->choices, sizeof c->choices) == 0;
+}
+
+/* Forgets the matrix that was factored, and what was learned of it. */
+void begin_anew(hone_cuda *c, const hone_engine_config *config) {
+  const int64_t bytes = c->used.device_bytes;
+  c->pool = config->pool;
+  c->watch = config->watch;
+  c->source = nullptr;
+  c->fed = c->inspected = 0;
+  c->uninspected = c->keep_safer = c->arriving = c->reused = c->scaled = false;
+  c->solve_expected = c->solving_ahead = false;
+  c->column_count = c->panel_count = c->moves_count = 0;
+  c->used = {};
+  c->used.device_bytes = bytes;
+}
+
+} // namespace
+
+hone_cuda *hone_cuda_take_kept(bool spd, const hone_engine_config *config) {
+  uint64_t context = 0;
+  hone_cuda *c = nullptr;
+  if (config->mem->alloc != nullptr || !hone_cuda_context(&context) ||
+      pthread_mutex_trylock(&lock) != 0)
+    return nullptr;
+  forget_others(context);
+  for (int i = count; i-- > 0 && c == nullptr;)
+    if (serves(list[i], spd, config, context) &&
+        hone_cuda_charge(list[i].c, config->mem)) {
+      c = list[i].c;
+      remove(i);
+      begin_anew(c, config);
+    }
+  (void)pthread_mutex_unlock(&lock);
+  return c;
+}
+
+bool hone_cuda_keep(hone_cuda *c) {
+  uint64_t context = 0;
+  if (!c->may_be_kept || c->mem->alloc != nullptr || c->a == nullptr ||
+      !hone_cuda_context(&context) || pthread_mutex_trylock(&lock) != 0)
+    return false;
+  forget_others(context);
+  int64_t bytes = c->used.device_bytes;
+  for (int i = 0; i < count; i++)
+    bytes += list[i].c->used.device_bytes;
+  const bool fits = c->used.device_bytes <= c->keep_at_most;
+  while (fits && (count == MOST || bytes > c->keep_at_most)) {
+    hone_cuda *const oldest = list[0].c;
+    bytes -= oldest->used.device_bytes;
+    remove(0);
+    destroy(oldest);
+  }
+  if (fits) {
+    hone_cuda_discharge(c);
+    list[count++] = {c, getpid(), context};
+  }
+  (void)pthread_mutex_unlock(&lock);
+  return fits;
+}
+
+int64_t hone_cuda_release_kept() {
+  uint64_t context = 0;
+  int64_t bytes = 0;
+  bool have = false;
+  for (int i = 0; i < ATTEMPTS && !have; i++) {
+    have = pthread_mutex_trylock(&lock) == 0;
+    if (!have)
+      (void)sched_yield();
+  }
+  if (!have)
+    return 0;
+  if (count > 0 && hone_cuda_context(&context))
+    forget_others(context);
+  while (count > 0) {
+    hone_cuda *const c = list[count - 1].c;
+    remove(count - 1);
+    bytes += c->used.device_bytes;
+    destroy(c);
+  }
+  (void)pthread_mutex_unlock(&lock);
+  return bytes;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Engines that are kept by the process when a solve has ended, for the next
+   one of the same order: to create one takes tens of milliseconds. */
+#ifndef HONE_CUDA_KEPT_H
+#define HONE_CUDA_KEPT_H
+
+#include "gpu_sp/state.h"
+
+/* Returns a kept engine that serves config, charged to config->mem; NULL: there
+   is none, or the caller's limit of memory forbids it. */
+hone_cuda *hone_cuda_take_kept(bool spd, const hone_engine_config *config);
+
+/* Keeps the engine, whose device work has ended; returns false if it may not be
+   kept, and then is the caller's still. */
+bool hone_cuda_keep(hone_cuda *c);
+
+/* Destroys all that is kept; returns how many bytes of device memory that
+   was. */
+int64_t hone_cuda_release_kept();
+
+#endif

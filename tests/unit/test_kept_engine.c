@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hone_solve on a device keeps its engine for the next call: results do not
+   depend on it. */
+#include "api/hone.h"
+#include "tests/unit/ct.h"
+#include "tests/unit/support.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { N = 200, THREADS = 4, CALLS = 3 };
+
+typedef struct problem {
+  double *a, *b;
+  double x[N];
+  int status;
+} problem;
+
+static void make(problem *p, uint64_t seed) {
+  sup_rng rng = {seed};
+  p->a = sup_filled(N * N, 0.0);
+  p->b = sup_filled(N, 0.0);
+  sup_random(&rng, N, N, p->a, N);
+  sup_random(&rng, N, 1, p->b, N);
+}
+
+static void discard(problem *p) {
+  sup_free(p->a);
+  sup_free(p->b);
+}
+
+static int solve_on(int device, problem *p) {
+  hone_options o = HONE_OPTIONS_INIT;
+  o.device = device;
+  o.deterministic = 1;
+  return hone_solve(N, 1, p->a, N, p->b, N, p->x, N, &o, NULL);
+}
+
+static bool no_device(problem *p) {
+  const bool none = solve_on(HONE_DEVICE_CUDA, p) == HONE_NO_DEVICE;
+  (void)hone_release_device();
+  return none;
+}
+
+TEST(kept_engine, gives_the_bits_of_a_new_one) {
+  problem p, other;
+  double first[N];
+  make(&p, 1);
+  make(&other, 2);
+  if (no_device(&p)) {
+    discard(&p);
+    discard(&other);
+    SKIP("there is no device");
+  }
+  CHECK_EQ_INT(solve_on(HONE_DEVICE_CUDA, &p), HONE_OK);
+  memcpy(first, p.x, sizeof first);
+  memcpy(p.a, other.a, sizeof(double) * N * N); /* at the same place */
+  CHECK_EQ_INT(solve_on(HONE_DEVICE_CUDA, &p), HONE_OK);
+  CHECK(memcmp(p.x, first, sizeof first) != 0);
+  memcpy(other.x, p.x, sizeof first);
+  (void)hone_release_device();
+  CHECK_EQ_INT(solve_on(HONE_DEVICE_CUDA, &p), HONE_OK);
+  CHECK(memcmp(p.x, other.x, sizeof first) == 0);
+  CHECK(hone_release_device() > 0);
+  discard(&p);
+  discard(&other);
+}
+
+static void *solve_often(void *given) {
+  problem *p = given;
+  double first[N];
+  p->status = solve_on(HONE_DEVICE_CUDA, p);
+  memcpy(first, p->x, sizeof first);
+  for (int k = 1; k < CALLS && p->status == HONE_OK; k++) {
+    p->status = solve_on(HONE_DEVICE_CUDA, p);
+    if (memcmp(first, p->x, sizeof first) != 0)
+      p->status = HONE_INTERNAL;
+  }
+  return NULL;
+}
+
+TEST(kept_engine, serves_one_thread_at_a_time) {
+  problem p[THREADS];
+  pthread_t thread[THREADS];
+  for (int t = 0; t < THREADS; t++)
+    make(&p[t], 10 + (uint64_t)t);
+  const bool none = no_device(&p[0]);
+  for (int t = 0; t < THREADS && !none; t++)
+    REQUIRE(pthread_create(&thread[t], NULL, solve_often, &p[t]) == 0);
+  for (int t = 0; t < THREADS && !none; t++) {
+    (void)pthread_join(thread[t], NULL);
+    CHECK_EQ_INT(p[t].status, HONE_OK);
+  }
+  for (int t = 0; t < THREADS; t++)
+    discard(&p[t]);
+  (void)hone_release_device();
+  if (none)
+    SKIP("there is no device");
+}
+
+/* A child cannot use its parent's device, but the CPU. */
+TEST(kept_engine, is_forgotten_by_a_child) {
+  problem p;
+  int status = -1;
+  make(&p, 3);
+  const bool none = no_device(&p);
+  if (!none) {
+    CHECK_EQ_INT(solve_on(HONE_DEVICE_CUDA, &p), HONE_OK);
+    const pid_t child = fork();
+    if (child == 0) {
+      (void)alarm(60);
+      const int64_t freed = hone_release_device();
+      _exit(freed == 0 && solve_on(HONE_DEVICE_CPU, &p) == HONE_OK ? 0 : 1);
+    }
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK_EQ_INT(status, 0);
+    CHECK(hone_release_device() > 0);
+  }
+  discard(&p);
+  if (none)
+    SKIP("there is no device");
+}
