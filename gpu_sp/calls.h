@@ -59,6 +59,30 @@ inline Result hone_cuda_null_unless_created(T *at, Result result) {
       st = CALL(call);                                                         \
   } while (0)
 
+/* While it exists, the calls of this thread neither break nor join a capture of
+   a CUDA graph that the caller has begun, in this thread or another: ours are
+   made on streams of our own, and wait for them. */
+class hone_cuda_uncaptured {
+public:
+  hone_cuda_uncaptured() { exchange(); }
+  ~hone_cuda_uncaptured() { exchange(); }
+  hone_cuda_uncaptured(const hone_cuda_uncaptured &) = delete;
+  hone_cuda_uncaptured &operator=(const hone_cuda_uncaptured &) = delete;
+
+private:
+  void exchange() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
+/* A member of an engine table that does as 'member' does, meanwhile. */
+template <auto member> struct hone_cuda_aside;
+template <class R, class... P, R (*member)(P...)>
+struct hone_cuda_aside<member> {
+  static R call(P... p) {
+    const hone_cuda_uncaptured meanwhile;
+    return member(p...);
+  }
+};
+
 /* *id = the number of the current CUDA context, which no other context of this
    process has had or will have. Returns false where it cannot be told. */
 bool hone_cuda_context(uint64_t *id);

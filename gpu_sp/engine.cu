@@ -61,27 +61,27 @@ constexpr hone_engine common() {
   hone_engine t = {};
   t.place = "CUDA";
   t.precision = 32;
-  t.probe = hone_cuda_probe;
-  t.factor = hone_cuda_factor;
-  t.solve = hone_cuda_solve;
-  t.destroy = hone_cuda_destroy;
+  t.probe = hone_cuda_aside<hone_cuda_probe>::call;
+  t.factor = hone_cuda_aside<hone_cuda_factor>::call;
+  t.solve = hone_cuda_aside<hone_cuda_solve>::call;
+  t.destroy = hone_cuda_aside<hone_cuda_destroy>::call;
   t.bytes = hone_cuda_host_bytes;
   t.resident = resident;
-  t.inspect = hone_cuda_inspect_matrix;
-  t.residual = hone_cuda_matrix_residual;
-  t.product = hone_cuda_matrix_product;
-  t.probe_step = hone_cuda_probe_step;
-  t.probed = hone_cuda_probed;
+  t.inspect = hone_cuda_aside<hone_cuda_inspect_matrix>::call;
+  t.residual = hone_cuda_aside<hone_cuda_matrix_residual>::call;
+  t.product = hone_cuda_aside<hone_cuda_matrix_product>::call;
+  t.probe_step = hone_cuda_aside<hone_cuda_probe_step>::call;
+  t.probed = hone_cuda_aside<hone_cuda_probed>::call;
   t.expect = hone_cuda_expect_solve;
   t.account = account;
-  t.release = hone_cuda_release_kept;
+  t.release = hone_cuda_aside<hone_cuda_release_kept>::call;
   return t;
 }
 
 constexpr hone_engine lu() {
   hone_engine t = common();
   t.name = "single LU";
-  t.create = create_lu;
+  t.create = hone_cuda_aside<create_lu>::call;
   t.device_bytes = device_bytes_lu;
   return t;
 }
@@ -91,7 +91,7 @@ constexpr hone_engine cholesky() {
   t.name = "single Cholesky";
   t.symmetric = true;
   t.applies = is_definite;
-  t.create = create_cholesky;
+  t.create = hone_cuda_aside<create_cholesky>::call;
   t.device_bytes = device_bytes_cholesky;
   return t;
 }

@@ -67,9 +67,9 @@ struct hone_cuda {
   int ordinal;                   /* the device's number */
   int64_t n, ld, lda, nb, strip; /* nb: columns of an outer panel; strip:
                                     columns updated at once */
-  int64_t block; /* columns of a block column, as the caller chose; 0: not
-                    chosen */
-  bool may_be_kept;     /* by the process: kept.h, */
+  int64_t block;    /* columns of a block column, as the caller chose; 0: not
+                       chosen */
+  bool may_be_kept; /* by the process: kept.h, */
   int64_t keep_at_most; /* with so many bytes of device memory, for all that is
                            kept together */
   hone_mem *mem;
@@ -113,7 +113,7 @@ struct hone_cuda {
   double *lower,
       *upper; /* inverses of the diagonal blocks: solve/triangles.h */
   hone_triangle_work triangles;
-  double *v, *w; /* n x HONE_CUDA_COLUMNS each */
+  double *v, *w;  /* n x HONE_CUDA_COLUMNS each */
   double *probes; /* n x HONE_CUDA_PROBES: solve/probe.cu */
   void *residual_work;
   double *magnitudes; /* of A: row_max, row_sum, col_max, col_sum; n each */

@@ -289,11 +289,11 @@ constexpr hone_engine table() {
   t.name = "double LU";
   t.place = "CUDA";
   t.precision = 64;
-  t.probe = probe;
-  t.create = create;
-  t.factor = factor;
-  t.solve = solve;
-  t.destroy = destroy;
+  t.probe = hone_cuda_aside<probe>::call;
+  t.create = hone_cuda_aside<create>::call;
+  t.factor = hone_cuda_aside<factor>::call;
+  t.solve = hone_cuda_aside<solve>::call;
+  t.destroy = hone_cuda_aside<destroy>::call;
   t.bytes = host_bytes;
   t.account = account;
   t.device_bytes = device_bytes;

@@ -167,6 +167,7 @@ bool do_one_task(hone_cuda *c) {
 }
 
 void do_tasks(void *ctx, int64_t) {
+  const hone_cuda_uncaptured meanwhile;
   while (do_one_task(static_cast<hone_cuda *>(ctx)))
     continue;
 }

@@ -42,6 +42,13 @@ enum {
   cudaHostAllocPortable = 1
 };
 
+enum cudaStreamCaptureMode {
+  cudaStreamCaptureModeGlobal,
+  cudaStreamCaptureModeThreadLocal,
+  cudaStreamCaptureModeRelaxed
+};
+typedef void *cudaGraph_t;
+
 struct CUstream_st {
   bool blocking;
 };
@@ -69,6 +76,16 @@ inline void *guarded(const void *p) {
 inline void *reach(const void *p) {
   void *real = guarded(p);
   return real ? real : const_cast<void *>(p);
+}
+
+/* Captures of graphs in the mode Global: every call that may wait or that
+   concerns all of the device breaks them, unless its thread is in the mode
+   Relaxed. */
+inline thread_local cudaStreamCaptureMode capture_mode;
+inline std::atomic<bool> capturing{false}, capture_broken{false};
+inline void breaks_captures() {
+  if (capturing && capture_mode != cudaStreamCaptureModeRelaxed)
+    capture_broken = true;
 }
 
 struct allocation {
@@ -250,6 +267,7 @@ inline const char *cudaGetErrorString(cudaError_t e) {
 
 template <class T> cudaError_t cudaMalloc(T **p, size_t bytes) {
   void *q;
+  hone_emulate::breaks_captures();
   if (refused(p))
     return last_error = cudaErrorMemoryAllocation;
   const cudaError_t e = allocate(&q, bytes, cudaMemoryTypeDevice);
@@ -257,11 +275,13 @@ template <class T> cudaError_t cudaMalloc(T **p, size_t bytes) {
   return e;
 }
 inline cudaError_t cudaFree(void *p) {
+  hone_emulate::breaks_captures();
   return release(p, cudaMemoryTypeDevice);
 }
 template <class T>
 cudaError_t cudaHostAlloc(T **p, size_t bytes, unsigned = 0) {
   void *q;
+  hone_emulate::breaks_captures();
   if (refused(p))
     return last_error = cudaErrorMemoryAllocation;
   const cudaError_t e = allocate(&q, bytes, cudaMemoryTypeHost);
@@ -272,6 +292,7 @@ template <class T> cudaError_t cudaMallocHost(T **p, size_t bytes) {
   return cudaHostAlloc(p, bytes);
 }
 inline cudaError_t cudaFreeHost(void *p) {
+  hone_emulate::breaks_captures();
   return release(p, cudaMemoryTypeHost);
 }
 inline cudaError_t cudaMemGetInfo(size_t *unused, size_t *total) {
@@ -359,6 +380,7 @@ inline cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 inline cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  hone_emulate::breaks_captures();
   check_stream(stream);
   return cudaSuccess;
 }
@@ -390,6 +412,7 @@ inline cudaError_t cudaEventRecord(cudaEvent_t event,
   return cudaSuccess;
 }
 inline cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  hone_emulate::breaks_captures();
   check_handle(event, "event");
   return cudaSuccess;
 }
@@ -399,7 +422,26 @@ inline cudaError_t cudaEventQuery(cudaEvent_t event) {
 inline cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
                                        unsigned = 0) {
   check_stream(stream);
-  return cudaEventSynchronize(event);
+  check_handle(event, "event");
+  return cudaSuccess;
+}
+inline cudaError_t
+cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *mode) {
+  std::swap(*mode, hone_emulate::capture_mode);
+  return cudaSuccess;
+}
+/* Captures nothing: tells whether another call has broken the capture. */
+inline cudaError_t cudaStreamBeginCapture(cudaStream_t stream,
+                                          cudaStreamCaptureMode) {
+  check_stream(stream);
+  hone_emulate::capture_broken = false;
+  hone_emulate::capturing = true;
+  return cudaSuccess;
+}
+inline cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *graph) {
+  *graph = nullptr;
+  hone_emulate::capturing = false;
+  return hone_emulate::capture_broken ? cudaErrorInvalidValue : cudaSuccess;
 }
 inline cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from,
                                         cudaEvent_t to) {
