@@ -468,13 +468,14 @@ HONE_API int hone_device_memory_needed(int64_t n, const hone_options *options,
                                        int64_t *without);
 
 /**
- * Frees the device memory, pinned host memory and handles that the library
- * keeps when hone_solve has used a GPU, for the next hone_solve of the same
- * order: at most a quarter of the device's memory. It also gives them back by
- * itself when it needs the memory. Returns the bytes of device memory freed. A
- * solver that exists keeps its own. After fork() a child inherits nothing.
+ * Frees what the library keeps when hone_solve returns, for the next call: its
+ * threads, which sleep, and if a GPU was used the device memory, pinned host
+ * memory and handles for that order, at most a quarter of the device's memory.
+ * It also gives memory back by itself when it needs it. Returns the bytes of
+ * device memory freed. Solvers that exist are not touched. A child process
+ * inherits nothing.
  */
-HONE_API int64_t hone_release_device(void);
+HONE_API int64_t hone_release_kept(void);
 
 /**
  * The report as one JSON object, and as lines for people. Writes at most size

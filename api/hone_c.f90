@@ -225,7 +225,7 @@ module hone_c
       integer(c_int) :: status
     end function
 
-    function hone_release_device() bind(c, name='hone_release_device') &
+    function hone_release_kept() bind(c, name='hone_release_kept') &
         result(bytes)
       import :: c_int64_t
       integer(c_int64_t) :: bytes

@@ -106,4 +106,4 @@ int hone_device_memory_needed(int64_t n, const hone_options *options,
   return st;
 }
 
-int64_t hone_release_device(void) { return hone_engines_release(); }
+int64_t hone_release_kept(void) { return hone_engines_release(); }

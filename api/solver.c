@@ -47,16 +47,18 @@ int hone_solver_open(hone_solver *s, int64_t n, bool one_shot) {
   int st = hone_ladder_create(&s->ladder, &hone_dense_operator, n, steps, count,
                               &request, &s->mem, NULL, &s->watch);
   if (st == HONE_OK && n >= HONE_THREADS_FROM) {
-    hone_pool_create(&s->pool, &s->mem, s->threads);
+    (one_shot ? hone_pool_open : hone_pool_create)(&s->pool, &s->mem,
+                                                   s->threads);
     s->ladder.pool = s->pool;
   }
   return st;
 }
 
 void hone_solver_close(hone_solver *s) {
+  const bool one_shot = s->ladder.request.one_shot;
   hone_ladder_destroy(&s->ladder);
   hone_arrays_destroy(&s->arrays);
-  hone_pool_destroy(&s->pool, &s->mem);
+  (one_shot ? hone_pool_close : hone_pool_destroy)(&s->pool, &s->mem);
 }
 
 static void swap(int64_t *a, int64_t *b) {

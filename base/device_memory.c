@@ -339,7 +339,7 @@ void hone_host_copy_start(hone_host_copy *t, hone_pool *pool) {
   t->pool = t->slots_now > 0 ? pool : NULL;
   t->state = HONE_HOST_COPY_ARRIVING;
   if (t->pool != NULL)
-    hone_pool_start(pool, fetch_task, t);
+    hone_pool_start(pool, threads, fetch_task, t);
 }
 
 int hone_host_copy_await(hone_host_copy *t, hone_pool *pool) {

@@ -1,44 +1,71 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A pool of POSIX threads for the passes over A. One atomic counter hands out
-   the tasks; no result may depend on which thread runs a task. OpenMP is not
+   the tasks; no result may depend on which thread runs a task. A job ends with
+   its last task: a worker that the kernel has not woken by then is not waited
+   for, so that other programs on its CPU do not hold up the job. OpenMP is not
    used: its threads spin after each region and so take cores from OpenBLAS,
    which has threads of its own. */
 #define _GNU_SOURCE /* for CPU affinity */
 #include "base/pool.h"
 
+#include "base/numbers.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 struct hone_pool {
   pthread_mutex_t lock;
   pthread_cond_t wake, done;
   int threads;  /* with the calling one */
-  int busy;     /* workers that have not finished the present job */
-  uint64_t job; /* the number of jobs begun so far */
+  uint32_t job; /* the number of jobs begun so far */
   bool quit;
   hone_task run;
   void *ctx;
-  int64_t tasks;
-  _Atomic int64_t next;
+  _Atomic int64_t tasks, finished; /* of the present job */
+  /* The number of the job, and in the lower half the next task. */
+  _Atomic uint64_t ticket;
   cpu_set_t allowed; /* CPUs that the creating thread may run on */
   size_t avoided;    /* CPU that the workers avoid; CPU_SETSIZE: none */
   pthread_t worker[];
 };
 
-static void take_tasks(hone_pool *pool) {
+static uint64_t first_ticket(uint32_t job) { return (uint64_t)job << 32; }
+
+/* Takes the next task of the job; returns -1 if there is none, or the job has
+   ended. Until a task that was taken has finished, the job does not end. */
+static int64_t take_task(hone_pool *pool, uint32_t job) {
+  uint64_t ticket = atomic_load(&pool->ticket);
   for (;;) {
-    int64_t task = atomic_fetch_add(&pool->next, 1);
-    if (task >= pool->tasks)
-      return;
+    const int64_t task = (int64_t)(ticket & UINT32_MAX);
+    if (ticket >> 32 != job || task >= atomic_load(&pool->tasks))
+      return -1;
+    if (atomic_compare_exchange_weak(&pool->ticket, &ticket, ticket + 1))
+      return task;
+  }
+}
+
+static void finish(hone_pool *pool, int64_t count) {
+  const int64_t tasks = atomic_load(&pool->tasks);
+  if (atomic_fetch_add(&pool->finished, count) + count < tasks)
+    return;
+  pthread_mutex_lock(&pool->lock);
+  pthread_cond_signal(&pool->done);
+  pthread_mutex_unlock(&pool->lock);
+}
+
+static void do_tasks(hone_pool *pool, uint32_t job) {
+  for (int64_t task; (task = take_task(pool, job)) >= 0;) {
     pool->run(pool->ctx, task);
+    finish(pool, 1);
   }
 }
 
 static void *work(void *arg) {
   hone_pool *pool = arg;
-  uint64_t seen = 0;
+  uint32_t seen = 0;
   pthread_mutex_lock(&pool->lock);
   for (;;) {
     while (!pool->quit && pool->job == seen)
@@ -47,10 +74,8 @@ static void *work(void *arg) {
       break;
     seen = pool->job;
     pthread_mutex_unlock(&pool->lock);
-    take_tasks(pool);
+    do_tasks(pool, seen);
     pthread_mutex_lock(&pool->lock);
-    if (--pool->busy == 0)
-      pthread_cond_signal(&pool->done);
   }
   pthread_mutex_unlock(&pool->lock);
   return NULL;
@@ -124,28 +149,45 @@ static void avoid_cpu_of_caller(hone_pool *pool) {
 static void start(hone_pool *pool, int64_t tasks, hone_task run, void *ctx) {
   avoid_cpu_of_caller(pool);
   pthread_mutex_lock(&pool->lock);
+  pool->job++;
+  /* A worker of the job before may be looking for a task still. */
+  atomic_store(&pool->ticket, first_ticket(pool->job) | UINT32_MAX);
   pool->run = run;
   pool->ctx = ctx;
-  pool->tasks = tasks;
-  atomic_store(&pool->next, 0);
-  pool->busy = pool->threads - 1;
-  pool->job++;
-  pthread_cond_broadcast(&pool->wake);
+  atomic_store(&pool->finished, 0);
+  atomic_store(&pool->tasks, tasks);
+  atomic_store(&pool->ticket, first_ticket(pool->job));
+  if (tasks < pool->threads - 1)
+    for (int64_t i = 0; i < tasks; i++)
+      pthread_cond_signal(&pool->wake);
+  else
+    pthread_cond_broadcast(&pool->wake);
   pthread_mutex_unlock(&pool->lock);
 }
 
-void hone_pool_start(hone_pool *pool, hone_task run, void *ctx) {
-  if (hone_pool_threads(pool) > 1)
-    start(pool, pool->threads - 1, run, ctx);
+void hone_pool_start(hone_pool *pool, int64_t most, hone_task run, void *ctx) {
+  const int64_t workers = hone_pool_threads(pool) - 1;
+  if (workers > 0)
+    start(pool, HONE_MIN(workers, most), run, ctx);
+}
+
+/* Waits until all tasks have finished. */
+static void await(hone_pool *pool) {
+  pthread_mutex_lock(&pool->lock);
+  while (atomic_load(&pool->finished) < atomic_load(&pool->tasks))
+    pthread_cond_wait(&pool->done, &pool->lock);
+  pthread_mutex_unlock(&pool->lock);
 }
 
 void hone_pool_wait(hone_pool *pool) {
   if (pool == NULL)
     return;
-  pthread_mutex_lock(&pool->lock);
-  while (pool->busy > 0)
-    pthread_cond_wait(&pool->done, &pool->lock);
-  pthread_mutex_unlock(&pool->lock);
+  int64_t left = 0;
+  while (take_task(pool, pool->job) >= 0)
+    left++;
+  if (left > 0)
+    finish(pool, left);
+  await(pool);
 }
 
 void hone_pool_run(hone_pool *pool, int64_t tasks, hone_task run, void *ctx) {
@@ -155,6 +197,71 @@ void hone_pool_run(hone_pool *pool, int64_t tasks, hone_task run, void *ctx) {
     return;
   }
   start(pool, tasks, run, ctx);
-  take_tasks(pool);
-  hone_pool_wait(pool);
+  do_tasks(pool, pool->job);
+  await(pool);
+}
+
+/* ---- The pool that the process keeps ------------------------------------- */
+
+/* Nobody waits for the lock: who does not get it at once does without. A child
+   has none of its parent's threads, and forgets the pool. */
+static pthread_mutex_t keeping = PTHREAD_MUTEX_INITIALIZER;
+static hone_pool *kept;
+static pid_t keeper;
+
+/* Takes the kept pool out of its place. The lock is held. */
+static hone_pool *take_kept(void) {
+  hone_pool *pool = kept;
+  kept = NULL;
+  return keeper == getpid() ? pool : NULL;
+}
+
+static void destroy_kept(hone_pool *pool) {
+  hone_mem nobody = {.held = hone_mem_size(pool)};
+  hone_pool_destroy(&pool, &nobody);
+}
+
+void hone_pool_open(hone_pool **out, hone_mem *mem, int threads) {
+  hone_pool *pool = NULL;
+  cpu_set_t allowed;
+  *out = NULL;
+  if (threads <= 1)
+    return;
+  if (mem->alloc == NULL && pthread_mutex_trylock(&keeping) == 0) {
+    pool = take_kept();
+    pthread_mutex_unlock(&keeping);
+  }
+  if (pool != NULL && pool->threads == threads &&
+      sched_getaffinity(0, sizeof allowed, &allowed) == 0 &&
+      CPU_EQUAL(&allowed, &pool->allowed) &&
+      hone_mem_charge(mem, hone_mem_size(pool))) {
+    *out = pool;
+    return;
+  }
+  destroy_kept(pool);
+  hone_pool_create(out, mem, threads);
+}
+
+void hone_pool_close(hone_pool **ref, hone_mem *mem) {
+  hone_pool *pool = *ref;
+  if (pool != NULL && mem->alloc == NULL &&
+      pthread_mutex_trylock(&keeping) == 0) {
+    if (kept == NULL || keeper != getpid()) {
+      kept = pool;
+      keeper = getpid();
+      *ref = NULL;
+      (void)hone_mem_charge(mem, -hone_mem_size(pool));
+    }
+    pthread_mutex_unlock(&keeping);
+  }
+  hone_pool_destroy(ref, mem);
+}
+
+void hone_pool_release_kept(void) {
+  hone_pool *pool = NULL;
+  if (pthread_mutex_trylock(&keeping) == 0) {
+    pool = take_kept();
+    pthread_mutex_unlock(&keeping);
+  }
+  destroy_kept(pool);
 }

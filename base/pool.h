@@ -18,14 +18,24 @@ typedef void (*hone_task)(void *ctx, int64_t task);
    NULL for threads <= 1, and where threads cannot be created. */
 void hone_pool_create(hone_pool **pool, hone_mem *mem, int threads);
 void hone_pool_destroy(hone_pool **pool, hone_mem *mem);
+/* Do so with a pool that the process keeps between calls: to create threads
+   takes some 50 us each. open takes the kept pool if it has as many threads and
+   was created with the caller's affinity; close keeps the pool unless there is
+   one already. Memory of the caller's own functions is never kept. */
+void hone_pool_open(hone_pool **pool, hone_mem *mem, int threads);
+void hone_pool_close(hone_pool **pool, hone_mem *mem);
+/* Destroys the pool that is kept. */
+void hone_pool_release_kept(void);
 /* Returns the number of threads, with the calling one. */
 int hone_pool_threads(const hone_pool *pool);
-/* Runs tasks 0 .. tasks-1, each once and in any order, and waits for all. */
+/* Runs tasks 0 .. tasks-1, fewer than 2^32, each once and in any order, and
+ * waits for all. */
 void hone_pool_run(hone_pool *pool, int64_t tasks, hone_task run, void *ctx);
 /* Starts one task, 0, 1, ..., on each thread of the pool but the calling one,
-   and returns at once. In a pool of one thread nothing is started. No other
-   job may begin before hone_pool_wait has returned. */
-void hone_pool_start(hone_pool *pool, hone_task run, void *ctx);
+   or on 'most' of them, and returns at once. In a pool of one thread nothing is
+   started. No other job may begin before hone_pool_wait has returned, which
+   waits for the tasks that have begun; the others are then not run any more. */
+void hone_pool_start(hone_pool *pool, int64_t most, hone_task run, void *ctx);
 void hone_pool_wait(hone_pool *pool);
 
 #endif

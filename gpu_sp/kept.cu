@@ -126,7 +126,7 @@ bool hone_cuda_keep(hone_cuda *c) {
 }
 
 int64_t hone_cuda_release_kept() {
-  uint64_t context = 0;
+  uint64_t context = 0; /* no context has this number */
   int64_t bytes = 0;
   bool have = false;
   for (int i = 0; i < ATTEMPTS && !have; i++) {
@@ -136,8 +136,10 @@ int64_t hone_cuda_release_kept() {
   }
   if (!have)
     return 0;
-  if (count > 0 && hone_cuda_context(&context))
+  if (count > 0) { /* without a context there is nothing to free */
+    (void)hone_cuda_context(&context);
     forget_others(context);
+  }
   while (count > 0) {
     hone_cuda *const c = list[count - 1].c;
     remove(count - 1);

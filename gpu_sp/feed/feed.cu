@@ -28,6 +28,10 @@ extern "C" {
 namespace {
 
 enum { TASK_BYTES = 1 << 18 }; /* bytes of a task */
+/* Threads that copy A, beside the caller: so many keep the bus busy. With more
+   of them one is often on a CPU that another program uses, and what it has in
+   hand holds up the ring. (To compare triangles takes all that there are.) */
+enum { FEEDERS = 8 };
 const size_t SLOT = (size_t)8 << 20;
 
 int64_t load_number(const int64_t *p) {
@@ -198,7 +202,8 @@ void start_job(hone_cuda *c, const hone_dense *a, hone_cuda_column *column,
   job->tasks = chunks * job->width * job->parts;
   job->running = true;
   if (c->n * columns >= 1 << 15) /* enough work to wake the others */
-    hone_pool_start(c->pool, do_tasks, c);
+    hone_pool_start(c->pool, c->one_triangle ? INT32_MAX : (int)FEEDERS,
+                    do_tasks, c);
 }
 
 /* Waits until the column has been sent, and does tasks meanwhile. */

@@ -215,7 +215,7 @@ FUNCTIONS = {
     "hone_solver_destroy": (None, [POINTER(c_void_p)]),
     "hone_memory_needed": (c_int, [c_int64, c_int64, _OPTIONS, _INT64, _INT64]),
     "hone_device_memory_needed": (c_int, [c_int64, _OPTIONS, _INT64, _INT64]),
-    "hone_release_device": (c_int64, []),
+    "hone_release_kept": (c_int64, []),
     "hone_report_json": (c_size_t, [_REPORT, c_char_p, c_size_t]),
     "hone_report_text": (c_size_t, [_REPORT, c_char_p, c_size_t]),
 }

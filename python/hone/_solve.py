@@ -416,10 +416,10 @@ def device_memory_needed(n: int, **options: Unpack[Options]) -> DeviceMemory:
     return DeviceMemory(*_needed(lib.hone_device_memory_needed, (n,), options))
 
 
-def release_device() -> int:
+def release_kept() -> int:
     """Frees the device memory that the library keeps for the next solve of the
     same order, and returns how many bytes that was."""
-    return int(lib.hone_release_device())
+    return int(lib.hone_release_kept())
 
 
 def _needed(call: Any, sizes: tuple[int, ...], options: Any) -> tuple[int, int]:

@@ -19,14 +19,14 @@ void solve_during_capture(int64_t n, int precision) {
   o.device = HONE_DEVICE_CUDA;
   o.factor_precision = precision;
   MUST(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  (void)hone_release_device();
+  (void)hone_release_kept();
   for (int k = 0; k < 2; k++) { /* the second one finds a kept engine */
     MUST(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     CHECK_EQ_INT(
         hone_solve(n, 1, a.data(), n, b.data(), n, x.data(), n, &o, nullptr),
         HONE_OK);
     if (k == 1)
-      (void)hone_release_device();
+      (void)hone_release_kept();
     ct_note("n %d, precision %d, solve %d", (int)n, precision, k);
     CHECK_EQ_INT(cudaStreamEndCapture(stream, &graph), cudaSuccess);
 #ifndef HONE_EMULATE

@@ -38,7 +38,7 @@ void refuse_each(const char *what, which creations, int64_t at_least,
       refusing.refuse_at = k + 1;
       refused = run();
       refusing.refuse_at = 0;
-      (void)hone_release_device();
+      (void)hone_release_kept();
       CHECK_EQ_INT(owned_now(), owned);
     }
     CHECK_GE(k, at_least);
@@ -263,7 +263,7 @@ TEST(refused_creation, leaves_a_solver_that_still_solves) {
 TEST(kept_engine, is_created_once_and_can_be_given_back) {
   const problem p(150), other(140);
   const hone_options o = cuda_options(HONE_FACTOR_SINGLE, nullptr);
-  (void)hone_release_device();
+  (void)hone_release_kept();
   const size_t owned = owned_now();
   const int64_t asked = refusing.asked;
   (void)run_solve(p, o);
@@ -282,21 +282,21 @@ TEST(kept_engine, is_created_once_and_can_be_given_back) {
   (void)run_solve(p, o);
   (void)run_solve(other, o);
   CHECK_EQ_INT(owned_now(), both);
-  CHECK(hone_release_device() > 0);
+  CHECK(hone_release_kept() > 0);
   CHECK_EQ_INT(owned_now(), owned);
-  CHECK_EQ_INT(hone_release_device(), 0);
+  CHECK_EQ_INT(hone_release_kept(), 0);
 }
 
 TEST(kept_engine, is_one_of_four_at_most) {
   const hone_options o = cuda_options(HONE_FACTOR_SINGLE, nullptr);
   std::vector<size_t> owned;
-  (void)hone_release_device();
+  (void)hone_release_kept();
   for (int64_t n : {60, 60, 60, 60, 60, 60, 60})
     (void)run_solve(problem(n), o);
   const size_t one = owned_now();
   for (int64_t n = 61; n < 67; n++)
     (void)run_solve(problem(n), o);
-  (void)hone_release_device();
+  (void)hone_release_kept();
   const size_t none = owned_now();
   for (int64_t n = 61; n < 65; n++)
     (void)run_solve(problem(n), o);
@@ -306,7 +306,7 @@ TEST(kept_engine, is_one_of_four_at_most) {
     CHECK_EQ_INT(owned_now(), four);
   }
   CHECK_EQ_INT(four - none, 4 * (one - none));
-  (void)hone_release_device();
+  (void)hone_release_kept();
 }
 
 /* The methods that papers describe have streams of their own, and a solver is
@@ -317,7 +317,7 @@ TEST(kept_engine, is_not_a_solver_nor_has_it_other_forms) {
   tuning.diagonal = HONE_DIAGONAL_CPU;
   const hone_options o = cuda_options(HONE_FACTOR_SINGLE, nullptr);
   const hone_options forms = cuda_options(HONE_FACTOR_SINGLE, &tuning);
-  (void)hone_release_device();
+  (void)hone_release_kept();
   const size_t owned = owned_now();
   (void)run_solver(p, o);
   CHECK_EQ_INT(owned_now(), owned);
@@ -344,7 +344,7 @@ TEST(kept_engine, respects_hooks_and_limits) {
   hooks.alloc = counted_alloc;
   hooks.free = counted_free;
   hooks.alloc_ctx = &held;
-  (void)hone_release_device();
+  (void)hone_release_kept();
   const size_t owned = owned_now();
   (void)run_solve(p, hooks);
   CHECK_EQ_INT(held, 0);
@@ -361,12 +361,12 @@ TEST(kept_engine, respects_hooks_and_limits) {
   (void)hone_solve(p.n, 1, p.a.data(), p.n, p.b.data(), p.n, x.data(), p.n,
                    &limited, &again);
   CHECK_LE(again.host_bytes, limited.memory_limit_bytes);
-  (void)hone_release_device();
+  (void)hone_release_kept();
 }
 
 /* The emulator ends the program where something is never freed. */
 struct at_the_end {
-  ~at_the_end() { (void)hone_release_device(); }
+  ~at_the_end() { (void)hone_release_kept(); }
 } at_the_end;
 
 } // namespace

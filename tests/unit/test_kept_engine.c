@@ -5,6 +5,7 @@
 #include "tests/unit/ct.h"
 #include "tests/unit/support.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -40,7 +41,7 @@ static int solve_on(int device, problem *p) {
 
 static bool no_device(problem *p) {
   const bool none = solve_on(HONE_DEVICE_CUDA, p) == HONE_NO_DEVICE;
-  (void)hone_release_device();
+  (void)hone_release_kept();
   return none;
 }
 
@@ -60,10 +61,10 @@ TEST(kept_engine, gives_the_bits_of_a_new_one) {
   CHECK_EQ_INT(solve_on(HONE_DEVICE_CUDA, &p), HONE_OK);
   CHECK(memcmp(p.x, first, sizeof first) != 0);
   memcpy(other.x, p.x, sizeof first);
-  (void)hone_release_device();
+  (void)hone_release_kept();
   CHECK_EQ_INT(solve_on(HONE_DEVICE_CUDA, &p), HONE_OK);
   CHECK(memcmp(p.x, other.x, sizeof first) == 0);
-  CHECK(hone_release_device() > 0);
+  CHECK(hone_release_kept() > 0);
   discard(&p);
   discard(&other);
 }
@@ -95,9 +96,69 @@ TEST(kept_engine, serves_one_thread_at_a_time) {
   }
   for (int t = 0; t < THREADS; t++)
     discard(&p[t]);
-  (void)hone_release_device();
+  (void)hone_release_kept();
   if (none)
     SKIP("there is no device");
+}
+
+static int threads_now(void) {
+  int count = 0;
+  DIR *tasks = opendir("/proc/self/task");
+  for (struct dirent *e; tasks != NULL && (e = readdir(tasks)) != NULL;)
+    count += e->d_name[0] != '.';
+  if (tasks != NULL)
+    (void)closedir(tasks);
+  return count;
+}
+
+enum { LARGER = 450 }; /* an order whose passes threads share */
+
+static int solve_by_threads(int threads, double *a, double *b) {
+  hone_options o = HONE_OPTIONS_INIT;
+  o.device = HONE_DEVICE_CPU;
+  o.threads = threads;
+  return hone_solve(LARGER, 1, a, LARGER, b, LARGER, b, LARGER, &o, NULL);
+}
+
+TEST(kept_pool, serves_the_next_call_and_is_given_back) {
+  double *a = sup_filled(LARGER * LARGER, 0.0), *b = sup_filled(LARGER, 1.0);
+  sup_rng rng = {5};
+  sup_random(&rng, LARGER, LARGER, a, LARGER);
+  CHECK_EQ_INT(solve_by_threads(1, a, b), HONE_OK); /* OpenBLAS's threads */
+  CHECK_EQ_INT(solve_by_threads(4, a, b), HONE_OK);
+  (void)hone_release_kept();
+  const int before = threads_now();
+  for (int k = 0; k < 3; k++) {
+    CHECK_EQ_INT(solve_by_threads(4, a, b), HONE_OK);
+    CHECK_EQ_INT(threads_now() - before, 3);
+  }
+  CHECK_EQ_INT(solve_by_threads(3, a, b), HONE_OK);
+  CHECK_EQ_INT(threads_now() - before, 2);
+  CHECK_EQ_INT(solve_by_threads(1, a, b), HONE_OK);
+  CHECK_EQ_INT(threads_now() - before, 2);
+  (void)hone_release_kept();
+  CHECK_EQ_INT(threads_now(), before);
+  sup_free(a);
+  sup_free(b);
+}
+
+/* Threads of a child are its own. */
+TEST(kept_pool, is_forgotten_by_a_child) {
+  double *a = sup_filled(LARGER * LARGER, 0.0), *b = sup_filled(LARGER, 1.0);
+  sup_rng rng = {6};
+  int status = -1;
+  sup_random(&rng, LARGER, LARGER, a, LARGER);
+  CHECK_EQ_INT(solve_by_threads(3, a, b), HONE_OK);
+  const pid_t child = fork();
+  if (child == 0) {
+    (void)alarm(60);
+    _exit(solve_by_threads(3, a, b) == HONE_OK ? 0 : 1);
+  }
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK_EQ_INT(status, 0);
+  (void)hone_release_kept();
+  sup_free(a);
+  sup_free(b);
 }
 
 /* A child cannot use its parent's device, but the CPU. */
@@ -111,12 +172,12 @@ TEST(kept_engine, is_forgotten_by_a_child) {
     const pid_t child = fork();
     if (child == 0) {
       (void)alarm(60);
-      const int64_t freed = hone_release_device();
+      const int64_t freed = hone_release_kept();
       _exit(freed == 0 && solve_on(HONE_DEVICE_CPU, &p) == HONE_OK ? 0 : 1);
     }
     CHECK(waitpid(child, &status, 0) == child);
     CHECK_EQ_INT(status, 0);
-    CHECK(hone_release_device() > 0);
+    CHECK(hone_release_kept() > 0);
   }
   discard(&p);
   if (none)
