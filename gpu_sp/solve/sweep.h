@@ -442,7 +442,6 @@ __global__ void __launch_bounds__(THREADS, 1)
   given.await(row, columns);
   given.store(row, sums);
   __syncthreads();
-
   double sum[2][K];
   clear<K>(sum);
   for (int64_t step = 0; step + 1 < number; step++) {
