@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Forward and back substitution in single precision. OpenBLAS's STRSM is slow
+   for a few right-hand sides, and its STRSV uses one thread.
+
+   A triangle T is cut into blocks of rows. One task solves for one of them:
+
+     x_b = inv(T_bb) (v_b - sum_s T_bs x_s),   s: the blocks solved before
+
+   The sum is taken in the order in which these are solved, and the task waits
+   for those that another thread has not solved yet. One job of the pool solves
+   with both triangles in this way. Blocks and the order of every sum depend on
+   n alone. */
+#include "cpu_sp/substitution.h"
+#include "cpu_sp/substitution_kernels.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum {
+  BLOCK_LEAST = 96,  /* rows of a block; more, but at most BLOCK_MOST, where */
+  BLOCK_MOST = 384,  /* there are more than */
+  BLOCKS = 24,       /* so many */
+  PACKED_ROWS = 256, /* rows that stay in the cache while they are packed */
+  PATIENCE = 1000    /* looks at the counter before another thread may run */
+};
+
+typedef struct substitution {
+  hone_triangle t[2];
+  int64_t n, block, blocks;
+  int64_t groups;         /* of HONE_LANES right-hand sides; 0: there is one */
+  float *v;               /* group after group */
+  _Atomic int64_t solved; /* tasks that are finished, the first ones */
+} substitution;
+
+/* ---- Storage ------------------------------------------------------------ */
+
+int64_t hone_substitution_work(int64_t n, int64_t k) {
+  const int64_t columns = (k + HONE_LANES - 1) / HONE_LANES * HONE_LANES;
+  return n * (k == 1 ? 1 : columns);
+}
+
+/* Rounds k <= HONE_LANES columns; those that are missing become 0. */
+static void pack(int64_t n, int64_t k, const double *v, int64_t ldv, float *w) {
+  for (int64_t from = 0; from < n; from += PACKED_ROWS) {
+    const int64_t to = HONE_MIN(from + PACKED_ROWS, n);
+    for (int64_t c = 0; c < HONE_LANES; c++)
+      for (int64_t i = from; i < to; i++)
+        w[i * HONE_LANES + c] = c < k ? (float)v[i + c * ldv] : 0.0F;
+  }
+}
+
+static void unpack(int64_t n, int64_t k, const float *w, double *v,
+                   int64_t ldv) {
+  for (int64_t from = 0; from < n; from += PACKED_ROWS) {
+    const int64_t to = HONE_MIN(from + PACKED_ROWS, n);
+    for (int64_t c = 0; c < k; c++)
+      for (int64_t i = from; i < to; i++)
+        v[i + c * ldv] = (double)w[i * HONE_LANES + c];
+  }
+}
+
+/* Exchanges the rows of w, of so many entries, as the rows (columns) of S were
+   exchanged, in that order or backwards. */
+static void exchange(const hone_factors *f, bool backwards, int64_t width,
+                     float *w) {
+  const size_t bytes = (size_t)width * sizeof *w;
+  for (int64_t s = 0; s < f->n; s++) {
+    const int64_t k = backwards ? f->n - 1 - s : s;
+    const int64_t p = (int64_t)f->pivot[k] - f->base;
+    float held[HONE_LANES];
+    if (p == k)
+      continue;
+    memcpy(held, w + k * width, bytes);
+    memcpy(w + k * width, w + p * width, bytes);
+    memcpy(w + p * width, held, bytes);
+  }
+}
+
+/* ---- Tasks -------------------------------------------------------------- */
+
+/* Waits until so many tasks are finished. They were begun before the present
+   one. */
+static void wait_for(substitution *run, int64_t tasks) {
+  int looks = 0;
+  while (atomic_load_explicit(&run->solved, memory_order_acquire) < tasks)
+    if (++looks % PATIENCE == 0)
+      (void)sched_yield();
+}
+
+/* The rows of the block that T solves for as number s. */
+static void place(const substitution *run, const hone_triangle *t, int64_t s,
+                  int64_t *from, int64_t *to) {
+  *from = (t->lower ? s : run->blocks - 1 - s) * run->block;
+  *to = HONE_MIN(*from + run->block, run->n);
+}
+
+static void solve_for_block(void *ctx, int64_t task) {
+  substitution *run = ctx;
+  const int64_t before = task / run->blocks * run->blocks;
+  const hone_triangle *t = &run->t[before > 0];
+  const int64_t size = run->n * HONE_LANES;
+  int64_t i0, i1, j0, j1;
+  place(run, t, task - before, &i0, &i1);
+  wait_for(run, before);
+  for (int64_t s = 0; s < task - before; s++) {
+    wait_for(run, before + s + 1);
+    place(run, t, s, &j0, &j1);
+    if (run->groups == 0)
+      hone_subtract_one(t, i0, i1, j0, j1, run->v);
+    for (int64_t g = 0; g < run->groups; g++)
+      hone_subtract_many(t, i0, i1, j0, j1, run->v + g * size);
+  }
+  if (run->groups == 0)
+    hone_solve_one(t, i0, i1, run->v);
+  for (int64_t g = 0; g < run->groups; g++)
+    hone_solve_many(t, i0, i1, run->v + g * size);
+  atomic_store_explicit(&run->solved, task + 1, memory_order_release);
+}
+
+/* ---- Solutions ---------------------------------------------------------- */
+
+/* The two triangles in the order in which they are solved with. */
+static void triangles_of(const hone_factors *f, bool trans,
+                         hone_triangle out[2]) {
+  const bool spd = f->form == HONE_FORM_CHOLESKY; /* U^T, then U */
+  const bool unit_lower = f->form == HONE_FORM_LU;
+  for (int step = 0; step < 2; step++) {
+    const bool turned = spd ? step == 0 : trans;
+    const bool lower_in_f = !spd && (step == 0) != trans;
+    out[step] = (hone_triangle){.f = f->f,
+                                .row_step = turned ? f->ld : 1,
+                                .column_step = turned ? 1 : f->ld,
+                                .lower = step == 0,
+                                .unit = !spd && lower_in_f == unit_lower};
+  }
+}
+
+static int64_t block_of(int64_t n) {
+  const int64_t block = (n / BLOCKS + 47) / 48 * 48;
+  return HONE_MAX((int64_t)BLOCK_LEAST, HONE_MIN(block, (int64_t)BLOCK_MOST));
+}
+
+static void load(int64_t n, int64_t k, const double *v, int64_t ldv, float *w) {
+  for (int64_t i = 0; k == 1 && i < n; i++)
+    w[i] = (float)v[i];
+  for (int64_t c = 0; k > 1 && c < k; c += HONE_LANES)
+    pack(n, HONE_MIN((int64_t)HONE_LANES, k - c), v + c * ldv, ldv, w + c * n);
+}
+
+static void store(int64_t n, int64_t k, const float *w, double *v,
+                  int64_t ldv) {
+  for (int64_t i = 0; k == 1 && i < n; i++)
+    v[i] = (double)w[i];
+  for (int64_t c = 0; k > 1 && c < k; c += HONE_LANES)
+    unpack(n, HONE_MIN((int64_t)HONE_LANES, k - c), w + c * n, v + c * ldv,
+           ldv);
+}
+
+void hone_substitute(hone_pool *pool, const hone_factors *f, bool trans,
+                     int64_t k, double *v, int64_t ldv, float *work) {
+  const bool exchanged = f->form != HONE_FORM_CHOLESKY;
+  const bool rows = f->form == HONE_FORM_LU; /* are exchanged, not columns */
+  const int64_t width = k == 1 ? 1 : HONE_LANES, size = f->n * width;
+  substitution run = {.n = f->n,
+                      .block = block_of(f->n),
+                      .groups = k == 1 ? 0 : (k + width - 1) / width,
+                      .v = work};
+  run.blocks = (f->n + run.block - 1) / run.block;
+  triangles_of(f, trans, run.t);
+  load(f->n, k, v, ldv, work);
+  for (int64_t c = 0; c < k && exchanged && rows != trans; c += width)
+    exchange(f, false, width, work + c / width * size);
+  hone_pool_run(pool, 2 * run.blocks, solve_for_block, &run);
+  for (int64_t c = 0; c < k && exchanged && rows == trans; c += width)
+    exchange(f, true, width, work + c / width * size);
+  store(f->n, k, work, v, ldv);
+}
