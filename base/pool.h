@@ -20,7 +20,8 @@ void hone_pool_create(hone_pool **pool, hone_mem *mem, int threads);
 void hone_pool_destroy(hone_pool **pool, hone_mem *mem);
 /* Returns the number of threads, with the calling one. */
 int hone_pool_threads(const hone_pool *pool);
-/* Runs tasks 0 .. tasks-1, each once and in any order, and waits for all. */
+/* Runs tasks 0 .. tasks-1, each once, and waits for all. They begin in this
+   order, so that a task may wait for those before it, and end in any order. */
 void hone_pool_run(hone_pool *pool, int64_t tasks, hone_task run, void *ctx);
 /* Starts one task, 0, 1, ..., on each thread of the pool but the calling one,
    and returns at once. In a pool of one thread nothing is started. No other

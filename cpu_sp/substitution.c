@@ -60,21 +60,29 @@ static void unpack(int64_t n, int64_t k, const float *w, double *v,
   }
 }
 
-/* Exchanges the rows of w, of so many entries, as the rows (columns) of S were
+/* Exchanges the rows of w, of 'width' entries, as the rows (columns) of S were
    exchanged, in that order or backwards. */
-static void exchange(const hone_factors *f, bool backwards, int64_t width,
-                     float *w) {
-  const size_t bytes = (size_t)width * sizeof *w;
+static inline void exchange(const hone_factors *f, bool backwards, size_t width,
+                            float *w) {
+  float held[HONE_LANES];
   for (int64_t s = 0; s < f->n; s++) {
     const int64_t k = backwards ? f->n - 1 - s : s;
     const int64_t p = (int64_t)f->pivot[k] - f->base;
-    float held[HONE_LANES];
-    if (p == k)
+    float *here = w + (size_t)k * width, *there = w + (size_t)p * width;
+    if (here == there)
       continue;
-    memcpy(held, w + k * width, bytes);
-    memcpy(w + k * width, w + p * width, bytes);
-    memcpy(w + p * width, held, bytes);
+    memcpy(held, here, width * sizeof *w);
+    memcpy(here, there, width * sizeof *w);
+    memcpy(there, held, width * sizeof *w);
   }
+}
+
+static void exchange_all(const hone_factors *f, bool backwards, int64_t k,
+                         float *w) {
+  if (k == 1)
+    exchange(f, backwards, 1, w);
+  for (int64_t c = 0; k > 1 && c < k; c += HONE_LANES)
+    exchange(f, backwards, HONE_LANES, w + c * f->n);
 }
 
 /* ---- Tasks -------------------------------------------------------------- */
@@ -161,18 +169,17 @@ void hone_substitute(hone_pool *pool, const hone_factors *f, bool trans,
                      int64_t k, double *v, int64_t ldv, float *work) {
   const bool exchanged = f->form != HONE_FORM_CHOLESKY;
   const bool rows = f->form == HONE_FORM_LU; /* are exchanged, not columns */
-  const int64_t width = k == 1 ? 1 : HONE_LANES, size = f->n * width;
   substitution run = {.n = f->n,
                       .block = block_of(f->n),
-                      .groups = k == 1 ? 0 : (k + width - 1) / width,
+                      .groups = k == 1 ? 0 : (k + HONE_LANES - 1) / HONE_LANES,
                       .v = work};
   run.blocks = (f->n + run.block - 1) / run.block;
   triangles_of(f, trans, run.t);
   load(f->n, k, v, ldv, work);
-  for (int64_t c = 0; c < k && exchanged && rows != trans; c += width)
-    exchange(f, false, width, work + c / width * size);
+  if (exchanged && rows != trans)
+    exchange_all(f, false, k, work);
   hone_pool_run(pool, 2 * run.blocks, solve_for_block, &run);
-  for (int64_t c = 0; c < k && exchanged && rows == trans; c += width)
-    exchange(f, true, width, work + c / width * size);
+  if (exchanged && rows == trans)
+    exchange_all(f, true, k, work);
   store(f->n, k, work, v, ldv);
 }

@@ -23,15 +23,15 @@ INLINE void subtract_tile(int rows, int64_t count, const float *f,
                           const lanes *x, lanes *y) {
   lanes sum[TILE];
   for (int r = 0; r < rows; r++)
-    sum[r] = y[r];
+    sum[r] = (lanes){0.0F};
   for (int64_t s = 0; s < count; s++) {
     if (fetches) /* the columns that are next */
       __builtin_prefetch(f + (s + STREAMS) * column_step);
     for (int r = 0; r < rows; r++)
-      sum[r] -= f[r * row_step + s * column_step] * x[s];
+      sum[r] += f[r * row_step + s * column_step] * x[s];
   }
   for (int r = 0; r < rows; r++)
-    y[r] = sum[r];
+    y[r] -= sum[r];
 }
 
 /* v[i0:i1] -= T[i0:i1, j0:j1] v[j0:j1], T = F. */
@@ -72,7 +72,7 @@ HONE_VECTOR void hone_subtract_many(const hone_triangle *t, int64_t i0,
   }
   for (int64_t j = j0; j < j1; j += STREAMS) {
     const int64_t to = HONE_MIN(j + STREAMS, j1);
-    subtract_columns(t, i0, i1, j, to, to < j1, (lanes *)v);
+    subtract_columns(t, i0, i1, j, to, j + 2 * STREAMS <= j1, (lanes *)v);
   }
 }
 
