@@ -32,7 +32,8 @@ static int64_t leading_dimension(int64_t n) {
 
 static int64_t bytes(int64_t n, int64_t k) {
   int64_t work = n <= HONE_SMALL_UP_TO ? hone_small_lu_work(n) : 0;
-  return (leading_dimension(n) * n + n * (k + HONE_LANES + 1) + work) *
+  return (leading_dimension(n) * n + 2 * n + hone_substitution_work(n, k) +
+          work) *
              (int64_t)sizeof(float) +
          n * (int64_t)sizeof(int) + (int64_t)sizeof(hone_blocked);
 }

@@ -35,9 +35,9 @@ typedef struct substitution {
 
 /* ---- Storage ------------------------------------------------------------ */
 
+/* Where k is no multiple of HONE_LANES, the last group has columns of zeros. */
 int64_t hone_substitution_work(int64_t n, int64_t k) {
-  const int64_t columns = (k + HONE_LANES - 1) / HONE_LANES * HONE_LANES;
-  return n * (k == 1 ? 1 : columns);
+  return n * (k + HONE_LANES - 1);
 }
 
 /* Rounds k <= HONE_LANES columns; those that are missing become 0. */

@@ -9,8 +9,7 @@
    one vector. */
 enum { HONE_LANES = 16 };
 
-/* Returns how many floats hone_substitute needs as work, at most
-   n (k + HONE_LANES - 1). */
+/* Returns how many floats hone_substitute needs as work, linear in k. */
 int64_t hone_substitution_work(int64_t n, int64_t k);
 
 /* In place: v = inv(S) v or inv(S^T) v for k columns, ldv >= n, which are

@@ -46,8 +46,8 @@ INLINE void subtract_columns(const hone_triangle *t, int64_t i0, int64_t i1,
     subtract_tile(1, j1 - j0, f + i, 1, ld, fetches, v + j0, v + i);
 }
 
-/* The same for T = F^T. Columns of F, of a few hundred entries each, are too
-   short for the processor to fetch the next ones by itself. */
+/* v[i0:i1] -= T[i0:i1, j0:j1] v[j0:j1], T = F^T. The pieces of columns of F are
+   too short for the processor to fetch the next ones by itself. */
 INLINE void subtract_rows(const hone_triangle *t, int64_t i0, int64_t i1,
                           int64_t j0, int64_t j1, lanes *v) {
   const int64_t ld = t->row_step;
