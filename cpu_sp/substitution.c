@@ -11,6 +11,8 @@
    with both triangles in this way. Blocks and the order of every sum depend on
    n alone. */
 #include "cpu_sp/substitution.h"
+
+#include "base/isa.h"
 #include "cpu_sp/substitution_kernels.h"
 
 #include <sched.h>
@@ -22,14 +24,17 @@ enum {
   BLOCK_MOST = 384,  /* there are more than */
   BLOCKS = 24,       /* so many */
   PACKED_ROWS = 256, /* rows that stay in the cache while they are packed */
-  PATIENCE = 1000    /* looks at the counter before another thread may run */
+  ALONE = 2,      /* up to so many right-hand sides are solved for one by one */
+  PATIENCE = 1000 /* looks at the counter before another thread may run */
 };
 
 typedef struct substitution {
   hone_triangle t[2];
   int64_t n, block, blocks;
-  int64_t groups;         /* of HONE_LANES right-hand sides; 0: there is one */
-  float *v;               /* group after group */
+  const hone_substitution_kernels *kernels;
+  int64_t groups; /* of right-hand sides that are solved for together, */
+  int64_t size;   /* and the numbers of each */
+  float *v;       /* group after group */
   _Atomic int64_t solved; /* tasks that are finished, the first ones */
 } substitution;
 
@@ -40,23 +45,32 @@ int64_t hone_substitution_work(int64_t n, int64_t k) {
   return n * (k + HONE_LANES - 1);
 }
 
-/* Rounds k <= HONE_LANES columns; those that are missing become 0. */
+/* Returns how many right-hand sides are solved for together. */
+static int64_t width_of(int64_t k) { return k <= ALONE ? 1 : HONE_LANES; }
+
+/* Rounds k columns, group after group; those that are missing become 0. */
 static void pack(int64_t n, int64_t k, const double *v, int64_t ldv, float *w) {
+  const int64_t width = width_of(k), all = (k + width - 1) / width * width;
   for (int64_t from = 0; from < n; from += PACKED_ROWS) {
     const int64_t to = HONE_MIN(from + PACKED_ROWS, n);
-    for (int64_t c = 0; c < HONE_LANES; c++)
+    for (int64_t c = 0; c < all; c++) {
+      float *group = w + c / width * width * n + c % width;
       for (int64_t i = from; i < to; i++)
-        w[i * HONE_LANES + c] = c < k ? (float)v[i + c * ldv] : 0.0F;
+        group[i * width] = c < k ? (float)v[i + c * ldv] : 0.0F;
+    }
   }
 }
 
 static void unpack(int64_t n, int64_t k, const float *w, double *v,
                    int64_t ldv) {
+  const int64_t width = width_of(k);
   for (int64_t from = 0; from < n; from += PACKED_ROWS) {
     const int64_t to = HONE_MIN(from + PACKED_ROWS, n);
-    for (int64_t c = 0; c < k; c++)
+    for (int64_t c = 0; c < k; c++) {
+      const float *group = w + c / width * width * n + c % width;
       for (int64_t i = from; i < to; i++)
-        v[i + c * ldv] = (double)w[i * HONE_LANES + c];
+        v[i + c * ldv] = (double)group[i * width];
+    }
   }
 }
 
@@ -79,10 +93,12 @@ static inline void exchange(const hone_factors *f, bool backwards, size_t width,
 
 static void exchange_all(const hone_factors *f, bool backwards, int64_t k,
                          float *w) {
-  if (k == 1)
-    exchange(f, backwards, 1, w);
-  for (int64_t c = 0; k > 1 && c < k; c += HONE_LANES)
-    exchange(f, backwards, HONE_LANES, w + c * f->n);
+  const int64_t width = width_of(k);
+  for (int64_t c = 0; c < k; c += width)
+    if (width == 1)
+      exchange(f, backwards, 1, w + c * f->n);
+    else
+      exchange(f, backwards, HONE_LANES, w + c * f->n);
 }
 
 /* ---- Tasks -------------------------------------------------------------- */
@@ -107,22 +123,17 @@ static void solve_for_block(void *ctx, int64_t task) {
   substitution *run = ctx;
   const int64_t before = task / run->blocks * run->blocks;
   const hone_triangle *t = &run->t[before > 0];
-  const int64_t size = run->n * HONE_LANES;
   int64_t i0, i1, j0, j1;
   place(run, t, task - before, &i0, &i1);
   wait_for(run, before);
   for (int64_t s = 0; s < task - before; s++) {
     wait_for(run, before + s + 1);
     place(run, t, s, &j0, &j1);
-    if (run->groups == 0)
-      hone_subtract_one(t, i0, i1, j0, j1, run->v);
     for (int64_t g = 0; g < run->groups; g++)
-      hone_subtract_many(t, i0, i1, j0, j1, run->v + g * size);
+      run->kernels->subtract(t, i0, i1, j0, j1, run->v + g * run->size);
   }
-  if (run->groups == 0)
-    hone_solve_one(t, i0, i1, run->v);
   for (int64_t g = 0; g < run->groups; g++)
-    hone_solve_many(t, i0, i1, run->v + g * size);
+    run->kernels->solve(t, i0, i1, run->v + g * run->size);
   atomic_store_explicit(&run->solved, task + 1, memory_order_release);
 }
 
@@ -144,42 +155,40 @@ static void triangles_of(const hone_factors *f, bool trans,
   }
 }
 
+static const hone_substitution_kernels *kernels_for_many(void) {
+#if defined(__x86_64__)
+  const hone_isa isa = hone_isa_here();
+  if (isa != HONE_ISA_BASE)
+    return isa == HONE_ISA_AVX512 ? &hone_substitution_avx512
+                                  : &hone_substitution_avx2;
+#endif
+  return &hone_substitution_base;
+}
+
 static int64_t block_of(int64_t n) {
   const int64_t block = (n / BLOCKS + 47) / 48 * 48;
   return HONE_MAX((int64_t)BLOCK_LEAST, HONE_MIN(block, (int64_t)BLOCK_MOST));
-}
-
-static void load(int64_t n, int64_t k, const double *v, int64_t ldv, float *w) {
-  for (int64_t i = 0; k == 1 && i < n; i++)
-    w[i] = (float)v[i];
-  for (int64_t c = 0; k > 1 && c < k; c += HONE_LANES)
-    pack(n, HONE_MIN((int64_t)HONE_LANES, k - c), v + c * ldv, ldv, w + c * n);
-}
-
-static void store(int64_t n, int64_t k, const float *w, double *v,
-                  int64_t ldv) {
-  for (int64_t i = 0; k == 1 && i < n; i++)
-    v[i] = (double)w[i];
-  for (int64_t c = 0; k > 1 && c < k; c += HONE_LANES)
-    unpack(n, HONE_MIN((int64_t)HONE_LANES, k - c), w + c * n, v + c * ldv,
-           ldv);
 }
 
 void hone_substitute(hone_pool *pool, const hone_factors *f, bool trans,
                      int64_t k, double *v, int64_t ldv, float *work) {
   const bool exchanged = f->form != HONE_FORM_CHOLESKY;
   const bool rows = f->form == HONE_FORM_LU; /* are exchanged, not columns */
+  const int64_t width = width_of(k);
   substitution run = {.n = f->n,
                       .block = block_of(f->n),
-                      .groups = k == 1 ? 0 : (k + HONE_LANES - 1) / HONE_LANES,
+                      .kernels = width == 1 ? &hone_substitution_one
+                                            : kernels_for_many(),
+                      .groups = (k + width - 1) / width,
+                      .size = f->n * width,
                       .v = work};
   run.blocks = (f->n + run.block - 1) / run.block;
   triangles_of(f, trans, run.t);
-  load(f->n, k, v, ldv, work);
+  pack(f->n, k, v, ldv, work);
   if (exchanged && rows != trans)
     exchange_all(f, false, k, work);
   hone_pool_run(pool, 2 * run.blocks, solve_for_block, &run);
   if (exchanged && rows == trans)
     exchange_all(f, true, k, work);
-  store(f->n, k, work, v, ldv);
+  unpack(f->n, k, work, v, ldv);
 }

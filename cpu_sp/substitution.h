@@ -14,7 +14,8 @@ int64_t hone_substitution_work(int64_t n, int64_t k);
 
 /* In place: v = inv(S) v or inv(S^T) v for k columns, ldv >= n, which are
    rounded to single precision first. The bits of a column do not depend on the
-   number of threads nor, if k >= 2, on the other columns. */
+   number of threads, nor on the other columns, except on whether there are more
+   than two in all. */
 void hone_substitute(hone_pool *pool, const hone_factors *factors, bool trans,
                      int64_t k, double *v, int64_t ldv, float *work);
 

@@ -20,11 +20,14 @@ typedef void hone_subtract_block(const hone_triangle *t, int64_t i0, int64_t i1,
 typedef void hone_solve_block(const hone_triangle *t, int64_t i0, int64_t i1,
                               float *v);
 
-/* For n x HONE_LANES right-hand sides, row by row. */
-hone_subtract_block hone_subtract_many;
-hone_solve_block hone_solve_many;
-/* For one right-hand side. */
-hone_subtract_block hone_subtract_one;
-hone_solve_block hone_solve_one;
+/* Steps for n x HONE_LANES right-hand sides, stored row by row
+   (substitution_many.c), or for one (substitution_one.c). */
+typedef struct hone_substitution_kernels {
+  hone_subtract_block *subtract;
+  hone_solve_block *solve;
+} hone_substitution_kernels;
+
+extern const hone_substitution_kernels hone_substitution_base,
+    hone_substitution_avx2, hone_substitution_avx512, hone_substitution_one;
 
 #endif

@@ -81,8 +81,8 @@ static void subtract_dots(const hone_triangle *t, int64_t i0, int64_t i1,
     v[i] -= dot_1(j1 - j0, t->f + j0 + i * ld, v + j0);
 }
 
-void hone_subtract_one(const hone_triangle *t, int64_t i0, int64_t i1,
-                       int64_t j0, int64_t j1, float *v) {
+static void subtract_one(const hone_triangle *t, int64_t i0, int64_t i1,
+                         int64_t j0, int64_t j1, float *v) {
   if (t->row_step == 1)
     subtract_columns(t, i0, i1, j0, j1, v);
   else
@@ -103,12 +103,16 @@ static void solve_tile(const hone_triangle *t, int64_t i0, int64_t i1,
   }
 }
 
-void hone_solve_one(const hone_triangle *t, int64_t i0, int64_t i1, float *v) {
+static void solve_one(const hone_triangle *t, int64_t i0, int64_t i1,
+                      float *v) {
   const int64_t tiles = (i1 - i0 + TILE - 1) / TILE;
   for (int64_t s = 0; s < tiles; s++) {
     const int64_t r0 = i0 + (t->lower ? s : tiles - 1 - s) * TILE;
     const int64_t r1 = HONE_MIN(r0 + TILE, i1);
-    hone_subtract_one(t, r0, r1, t->lower ? i0 : r1, t->lower ? r0 : i1, v);
+    subtract_one(t, r0, r1, t->lower ? i0 : r1, t->lower ? r0 : i1, v);
     solve_tile(t, r0, r1, v);
   }
 }
+
+const hone_substitution_kernels hone_substitution_one = {subtract_one,
+                                                         solve_one};

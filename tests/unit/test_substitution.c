@@ -137,8 +137,7 @@ TEST(substitution, gives_the_same_bits_on_any_number_of_threads) {
   pf_discard(&s);
 }
 
-/* Column 'at' of k columns has the bits that it has beside a single other one.
- */
+/* Column 'at' of k columns has the bits that it has as one of three. */
 TEST(substitution, gives_a_column_the_same_bits_beside_any_others) {
   enum { N = 311 };
   sup_rng rng = {6};
@@ -146,17 +145,36 @@ TEST(substitution, gives_a_column_the_same_bits_beside_any_others) {
   double *v = sup_filled(N * MOST, 0.0);
   sup_random(&rng, N, MOST, v, N);
   for (int form = 0; form < PF_FORMS; form++)
-    for (int64_t k = 3; k <= MOST; k += 1 + k / 4) {
+    for (int64_t k = 4; k <= MOST; k += 1 + k / 4) {
       const int64_t at = k * 2 / 3;
-      double *all = sup_copy(v, N * k), *pair = sup_copy(v, N * 2);
-      memcpy(pair + N, v + at * N, N * sizeof *v);
+      double *all = sup_copy(v, N * k), *three = sup_copy(v, N * 3);
+      memcpy(three + N, v + at * N, N * sizeof *v);
       ct_note("%s, k %d", pf_name(form), (int)k);
       substitute(NULL, &s, form, 0, k % 2, k, all, N);
-      substitute(NULL, &s, form, 0, k % 2, 2, pair, N);
-      CHECK_MEM_EQ(all + at * N, pair + N, N * sizeof *v);
+      substitute(NULL, &s, form, 0, k % 2, 3, three, N);
+      CHECK_MEM_EQ(all + at * N, three + N, N * sizeof *v);
       sup_free(all);
-      sup_free(pair);
+      sup_free(three);
     }
+  sup_free(v);
+  pf_discard(&s);
+}
+
+TEST(substitution, solves_for_two_columns_as_for_each_alone) {
+  enum { N = 311 };
+  sup_rng rng = {9};
+  pf_sample s = pf_make(&rng, N, 0);
+  double *v = sup_filled(N * 2, 0.0);
+  sup_random(&rng, N, 2, v, N);
+  for (int form = 0; form < PF_FORMS; form++) {
+    double *both = sup_copy(v, N * 2), *alone = sup_copy(v, N * 2);
+    substitute(NULL, &s, form, 0, false, 2, both, N);
+    substitute(NULL, &s, form, 0, false, 1, alone, N);
+    substitute(NULL, &s, form, 0, false, 1, alone + N, N);
+    CHECK_MEM_EQ(both, alone, N * 2 * sizeof *v);
+    sup_free(both);
+    sup_free(alone);
+  }
   sup_free(v);
   pf_discard(&s);
 }
