@@ -24,6 +24,7 @@ enum {
   BLOCK_MOST = 384,  /* there are more than */
   BLOCKS = 24,       /* so many */
   PACKED_ROWS = 256, /* rows that stay in the cache while they are packed */
+  TOGETHER = 4,      /* blocks that are subtracted at once */
   ALONE = 2,      /* up to so many right-hand sides are solved for one by one */
   PATIENCE = 1000 /* looks at the counter before another thread may run */
 };
@@ -112,23 +113,26 @@ static void wait_for(substitution *run, int64_t tasks) {
       (void)sched_yield();
 }
 
-/* The rows of the block that T solves for as number s. */
+/* The rows of the blocks that T solves for as numbers s .. s + count - 1. */
 static void place(const substitution *run, const hone_triangle *t, int64_t s,
-                  int64_t *from, int64_t *to) {
-  *from = (t->lower ? s : run->blocks - 1 - s) * run->block;
-  *to = HONE_MIN(*from + run->block, run->n);
+                  int64_t count, int64_t *from, int64_t *to) {
+  *from = (t->lower ? s : run->blocks - s - count) * run->block;
+  *to = HONE_MIN(*from + count * run->block, run->n);
 }
 
 static void solve_for_block(void *ctx, int64_t task) {
   substitution *run = ctx;
-  const int64_t before = task / run->blocks * run->blocks;
+  const int64_t before = task / run->blocks * run->blocks, u = task - before;
   const hone_triangle *t = &run->t[before > 0];
   int64_t i0, i1, j0, j1;
-  place(run, t, task - before, &i0, &i1);
+  place(run, t, u, 1, &i0, &i1);
   wait_for(run, before);
-  for (int64_t s = 0; s < task - before; s++) {
-    wait_for(run, before + s + 1);
-    place(run, t, s, &j0, &j1);
+  for (int64_t s = 0, count; s < u; s += count) {
+    /* Long pieces of columns are read faster. The last blocks may not be
+       solved yet. */
+    count = s + TOGETHER < u ? TOGETHER : 1;
+    wait_for(run, before + s + count);
+    place(run, t, s, count, &j0, &j1);
     for (int64_t g = 0; g < run->groups; g++)
       run->kernels->subtract(t, i0, i1, j0, j1, run->v + g * run->size);
   }

@@ -16,6 +16,7 @@ enum {
   LINE = 16,                             /* floats of a cache line */
   STREAMS = 32, /* columns of F that are read side by side: as many as
                    processors recognize as streams */
+  PIECE = 96,   /* entries of a column of F that are used at once */
   PARTS = HONE_LANES * (int)sizeof(float) / HONE_VECTOR_BYTES
 };
 
@@ -80,13 +81,14 @@ INLINE void subtract_rows(const hone_triangle *t, int64_t i0, int64_t i1,
 
 static void subtract_many(const hone_triangle *t, int64_t i0, int64_t i1,
                           int64_t j0, int64_t j1, float *v) {
-  if (t->row_step > 1) {
-    subtract_rows(t, i0, i1, j0, j1, (row *)v);
-    return;
-  }
-  for (int64_t j = j0; j < j1; j += STREAMS) {
-    const int64_t to = HONE_MIN(j + STREAMS, j1);
-    subtract_columns(t, i0, i1, j, to, j + 2 * STREAMS <= j1, (row *)v);
+  const bool turned = t->row_step > 1;
+  const int64_t step = turned ? PIECE : STREAMS;
+  for (int64_t j = j0; j < j1; j += step) {
+    const int64_t to = HONE_MIN(j + step, j1);
+    if (turned)
+      subtract_rows(t, i0, i1, j, to, (row *)v);
+    else
+      subtract_columns(t, i0, i1, j, to, to + STREAMS <= j1, (row *)v);
   }
 }
 
