@@ -15,7 +15,8 @@ struct hone_pool {
   pthread_mutex_t lock;
   pthread_cond_t wake, done;
   int threads;  /* with the calling one */
-  int busy;     /* workers that have not finished the present job */
+  int busy;     /* workers that have begun the present job, not finished it */
+  bool open;    /* workers may still begin it */
   uint64_t job; /* the number of jobs begun so far */
   bool quit;
   hone_task run;
@@ -41,11 +42,12 @@ static void *work(void *arg) {
   uint64_t seen = 0;
   pthread_mutex_lock(&pool->lock);
   for (;;) {
-    while (!pool->quit && pool->job == seen)
+    while (!pool->quit && !(pool->open && pool->job != seen))
       pthread_cond_wait(&pool->wake, &pool->lock);
     if (pool->quit)
       break;
     seen = pool->job;
+    pool->busy++;
     pthread_mutex_unlock(&pool->lock);
     take_tasks(pool);
     pthread_mutex_lock(&pool->lock);
@@ -128,7 +130,7 @@ static void start(hone_pool *pool, int64_t tasks, hone_task run, void *ctx) {
   pool->ctx = ctx;
   pool->tasks = tasks;
   atomic_store(&pool->next, 0);
-  pool->busy = pool->threads - 1;
+  pool->open = true;
   pool->job++;
   pthread_cond_broadcast(&pool->wake);
   pthread_mutex_unlock(&pool->lock);
@@ -139,12 +141,15 @@ void hone_pool_start(hone_pool *pool, hone_task run, void *ctx) {
     start(pool, pool->threads - 1, run, ctx);
 }
 
+/* Does not wait for workers that wake up when all tasks are taken. */
 void hone_pool_wait(hone_pool *pool) {
   if (pool == NULL)
     return;
   pthread_mutex_lock(&pool->lock);
-  while (pool->busy > 0)
+  while (pool->open &&
+         (pool->busy > 0 || atomic_load(&pool->next) < pool->tasks))
     pthread_cond_wait(&pool->done, &pool->lock);
+  pool->open = false;
   pthread_mutex_unlock(&pool->lock);
 }
 

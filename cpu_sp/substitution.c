@@ -15,9 +15,9 @@
 #include "base/isa.h"
 #include "cpu_sp/substitution_kernels.h"
 
-#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
 enum {
   BLOCK_LEAST = 96,  /* rows of a block; more, but at most BLOCK_MOST, where */
@@ -25,8 +25,8 @@ enum {
   BLOCKS = 24,       /* so many */
   PACKED_ROWS = 256, /* rows that stay in the cache while they are packed */
   TOGETHER = 4,      /* blocks that are subtracted at once */
-  ALONE = 2,      /* up to so many right-hand sides are solved for one by one */
-  PATIENCE = 1000 /* looks at the counter before another thread may run */
+  ALONE = 2, /* up to so many right-hand sides are solved for one by one */
+  PATIENCE = 20000 /* looks at the counter before a thread sleeps */
 };
 
 typedef struct substitution {
@@ -107,10 +107,11 @@ static void exchange_all(const hone_factors *f, bool backwards, int64_t k,
 /* Waits until so many tasks are finished. They were begun before the present
    one. */
 static void wait_for(substitution *run, int64_t tasks) {
+  const struct timespec moment = {.tv_nsec = 20000};
   int looks = 0;
   while (atomic_load_explicit(&run->solved, memory_order_acquire) < tasks)
-    if (++looks % PATIENCE == 0)
-      (void)sched_yield();
+    if (++looks > PATIENCE) /* the other thread may be waiting for this CPU */
+      (void)nanosleep(&moment, NULL);
 }
 
 /* The rows of the blocks that T solves for as numbers s .. s + count - 1. */
