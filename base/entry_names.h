@@ -87,6 +87,9 @@
 #define hone_probe_draw hone_z_probe_draw
 #define hone_probe_factor hone_z_probe_factor
 #define hone_probe_scratch hone_z_probe_scratch
+#define hone_product_avx2 hone_z_product_avx2
+#define hone_product_avx512 hone_z_product_avx512
+#define hone_product_base hone_z_product_base
 #define hone_refine hone_z_refine
 #define hone_refine_extra_precise hone_z_refine_extra_precise
 #define hone_refined_correct hone_z_refined_correct

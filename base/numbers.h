@@ -40,11 +40,10 @@ static inline double hone_shift(double v, int e) {
   return e >= -1022 && e <= 1023 ? v * hone_pow2(e) : ldexp(v, e);
 }
 
-/* Returns 64 pseudorandom bits and advances the state: the generator
-   splitmix64 (Steele, Lea & Flood 2014). The same initial state always gives
-   the same sequence. */
-#define HONE_RANDOM_STEP UINT64_C(0x9e3779b97f4a7c15) /* from state to state   \
-                                                       */
+/* Returns 64 pseudorandom bits and advances the state by HONE_RANDOM_STEP: the
+   generator splitmix64 (Steele, Lea & Flood 2014). The same initial state
+   always gives the same sequence. */
+#define HONE_RANDOM_STEP UINT64_C(0x9e3779b97f4a7c15)
 static inline uint64_t hone_random_bits(uint64_t *state) {
   uint64_t z = *state += HONE_RANDOM_STEP;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;

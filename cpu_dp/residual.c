@@ -4,13 +4,13 @@
    in residual_kernels.c. */
 #include "cpu_dp/residual.h"
 
+#include "base/isa.h"
+
 static const hone_residual_kernels *kernels(void) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl"))
-    return &hone_residual_avx512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    return &hone_residual_avx2;
+  const hone_isa isa = hone_isa_here();
+  if (isa != HONE_ISA_BASE)
+    return isa == HONE_ISA_AVX512 ? &hone_residual_avx512 : &hone_residual_avx2;
 #endif
   return &hone_residual_base;
 }

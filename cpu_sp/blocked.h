@@ -18,11 +18,11 @@ typedef struct hone_blocked {
   float *f;       /* n x n, ld: S, then its factors */
   float *col_max; /* 2 n: max |s_ij|, then max |u_ij| of each column */
   int *ipiv;      /* n: row exchanges, from 1, as LAPACK; from 0 if small */
-  float *v;       /* n x v_columns: right-hand sides in single precision */
+  float *v;       /* v_size: right-hand sides in single precision */
   float *work;    /* of hone_small_lu */
   bool small;     /* f holds the factors of hone_small_lu, of S^T */
   bool spd;       /* S = U^T U, of the upper triangle alone */
-  int64_t v_columns;
+  int64_t v_size;
   int64_t flushed; /* entries that load made 0, since the first block column */
   hone_mem *mem;
   hone_pool *pool;

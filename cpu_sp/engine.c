@@ -2,16 +2,13 @@
 /* The single-precision engines of the host, LU and Cholesky: creation,
    solutions with the factors, and the two tables. The factorization itself is
    in blocked.c. */
-#include "base/lapack.h"
 #include "cpu_sp/apply.h"
 #include "cpu_sp/blocked.h"
 #include "cpu_sp/small_lu.h"
+#include "cpu_sp/substitution.h"
 
-enum {
-  APPLY_THREADS_FROM = 800, /* orders from which apply uses threads */
-  TRSV_COLUMNS = 3 /* up to so many right-hand sides are solved for one by
-                      one: below that, TRSM's packing of L and U costs more */
-};
+/* The order from which solutions use threads. */
+enum { SOLVE_THREADS_FROM = 800 };
 
 static bool probe(char *why, size_t why_size) {
   (void)why;
@@ -35,7 +32,8 @@ static int64_t leading_dimension(int64_t n) {
 
 static int64_t bytes(int64_t n, int64_t k) {
   int64_t work = n <= HONE_SMALL_UP_TO ? hone_small_lu_work(n) : 0;
-  return (leading_dimension(n) * n + 2 * n + n * k + work) *
+  return (leading_dimension(n) * n + 2 * n + hone_substitution_work(n, k) +
+          work) *
              (int64_t)sizeof(float) +
          n * (int64_t)sizeof(int) + (int64_t)sizeof(hone_blocked);
 }
@@ -92,59 +90,59 @@ static int create_cholesky(void **self, const hone_engine_config *config) {
 
 /* Room for k right-hand sides in single precision. */
 static int reserve(hone_blocked *h, int64_t k) {
-  if (k <= h->v_columns)
+  const int64_t size = hone_substitution_work(h->n, k);
+  if (size <= h->v_size)
     return HONE_OK;
   hone_mem_put(h->mem, h->v);
-  h->v_columns = 0;
-  h->v = hone_mem_get(h->mem, (size_t)(h->n * k) * sizeof *h->v);
+  h->v_size = 0;
+  h->v = hone_mem_get(h->mem, (size_t)size * sizeof *h->v);
   if (h->v == NULL)
     return HONE_NO_MEMORY;
-  h->v_columns = k;
+  h->v_size = size;
   return HONE_OK;
 }
 
-/* h->v = inv(S) h->v, or inv(S^T) h->v, for k columns. */
-static int solve_in_single(hone_blocked *h, bool trans, int64_t k) {
-  int n = (int)h->n, ld = (int)h->ld, info = 0;
-  const int together = k <= TRSV_COLUMNS ? 1 : (int)k;
-  for (int64_t c = 0; c < k && h->small; c++)
-    hone_small_solve(h->n, h->f, h->ld, h->ipiv, trans, h->v + c * h->n);
-  for (int64_t c = 0; c < k && info == 0 && !h->small; c += together)
-    if (h->spd)
-      spotrs_("U", &n, &together, h->f, &ld, h->v + c * h->n, &n, &info);
-    else
-      sgetrs_(trans ? "T" : "N", &n, &together, h->f, &ld, h->ipiv,
-              h->v + c * h->n, &n, &info);
-  return info == 0 ? HONE_OK : HONE_INTERNAL;
+static hone_factors factors_of(const hone_blocked *h) {
+  return (hone_factors){.form = h->spd     ? HONE_FORM_CHOLESKY
+                                : h->small ? HONE_FORM_TRANSPOSED
+                                           : HONE_FORM_LU,
+                        .n = h->n,
+                        .ld = h->ld,
+                        .f = h->f,
+                        .pivot = h->ipiv,
+                        .base = h->small ? 0 : 1};
+}
+
+/* v = inv(S) v, or inv(S^T) v, for one right-hand side. */
+static void solve_small(hone_blocked *h, bool trans, double *v) {
+  for (int64_t i = 0; i < h->n; i++)
+    h->v[i] = (float)v[i];
+  hone_small_solve(h->n, h->f, h->ld, h->ipiv, trans, h->v);
+  for (int64_t i = 0; i < h->n; i++)
+    v[i] = (double)h->v[i];
+}
+
+static hone_pool *pool_of(const hone_blocked *h) {
+  return h->n < SOLVE_THREADS_FROM ? NULL : h->pool;
 }
 
 static int solve(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
   hone_blocked *h = self;
+  const hone_factors factors = factors_of(h);
   int st = reserve(h, k);
   if (st != HONE_OK)
     return st;
-  for (int64_t c = 0; c < k; c++)
-    for (int64_t i = 0; i < h->n; i++)
-      h->v[c * h->n + i] = (float)v[c * ldv + i];
-  st = solve_in_single(h, trans, k);
-  for (int64_t c = 0; c < k; c++)
-    for (int64_t i = 0; i < h->n; i++)
-      v[c * ldv + i] = (double)h->v[c * h->n + i];
-  return st;
+  if (h->small && k == 1)
+    solve_small(h, trans, v);
+  else
+    hone_substitute(pool_of(h), &factors, trans, k, v, ldv, h->v);
+  return HONE_OK;
 }
 
 static int apply(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
   const hone_blocked *h = self;
-  const hone_factors factors = {.form = h->spd     ? HONE_FORM_CHOLESKY
-                                        : h->small ? HONE_FORM_TRANSPOSED
-                                                   : HONE_FORM_LU,
-                                .n = h->n,
-                                .ld = h->ld,
-                                .f = h->f,
-                                .pivot = h->ipiv,
-                                .base = h->small ? 0 : 1};
-  hone_apply(h->n < APPLY_THREADS_FROM ? NULL : h->pool, &factors, trans, k, v,
-             ldv);
+  const hone_factors factors = factors_of(h);
+  hone_apply(pool_of(h), &factors, trans, k, v, ldv);
   return HONE_OK;
 }
 

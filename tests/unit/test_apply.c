@@ -5,107 +5,29 @@
 #include "cpu_sp/apply.h"
 
 #include "tests/unit/ct.h"
-#include "tests/unit/support.h"
+#include "tests/unit/plain_factors.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_COLUMNS = 7 };
-
-static const struct form_case {
-  hone_form form;
-  const char *name;
-} forms[] = {{HONE_FORM_LU, "LU"},
-             {HONE_FORM_TRANSPOSED, "transposed"},
-             {HONE_FORM_CHOLESKY, "Cholesky"}};
-
-/* Factors of order n, with off-diagonal entries small enough for a modest
-   inverse. */
-typedef struct sample {
-  int64_t n, ld;
-  float *f;
-  int *pivot;
-} sample;
-
-static sample make(sup_rng *rng, int64_t n, int base) {
-  sample s = {.n = n, .ld = n + 3};
-  s.f = malloc((size_t)(s.ld * n) * sizeof *s.f);
-  s.pivot = malloc((size_t)n * sizeof *s.pivot);
-  if (s.f == NULL || s.pivot == NULL)
-    abort();
-  for (int64_t j = 0; j < n; j++) {
-    for (int64_t i = 0; i < s.ld; i++)
-      s.f[i + j * s.ld] = (float)(4.0 * sup_uniform(rng) / (double)n);
-    s.f[j + j * s.ld] = (float)(1.5 + sup_uniform(rng));
-    s.pivot[j] = (int)(j + (int64_t)(sup_next(rng) % (uint64_t)(n - j))) + base;
-  }
-  return s;
-}
-
-static void discard(sample *s) {
-  free(s->f);
-  free(s->pivot);
-}
-
-/* Applies one triangle of F, or of its transpose, by definition. */
-static void plain_triangle(const sample *s, bool lower, bool trans, bool unit,
-                           long double *v) {
-  const bool down = lower != trans;
-  for (int64_t k = 0; k < s->n; k++) {
-    const int64_t i = down ? k : s->n - 1 - k;
-    const int64_t from = down ? 0 : i + 1, to = down ? i : s->n;
-    for (int64_t j = from; j < to; j++)
-      v[i] -= (long double)(trans ? s->f[j + i * s->ld] : s->f[i + j * s->ld]) *
-              v[j];
-    if (!unit)
-      v[i] /= (long double)s->f[i + i * s->ld];
-  }
-}
-
-static void plain_exchange(const sample *s, int base, bool backwards,
-                           long double *v) {
-  for (int64_t q = 0; q < s->n; q++) {
-    const int64_t k = backwards ? s->n - 1 - q : q;
-    long double t = v[k];
-    v[k] = v[s->pivot[k] - base];
-    v[s->pivot[k] - base] = t;
-  }
-}
-
-static void plain(const sample *s, hone_form form, int base, bool trans,
-                  long double *v) {
-  if (form == HONE_FORM_CHOLESKY) {
-    plain_triangle(s, false, true, false, v);
-    plain_triangle(s, false, false, false, v);
-    return;
-  }
-  const bool rows = form == HONE_FORM_LU;
-  if (rows != trans)
-    plain_exchange(s, base, false, v);
-  plain_triangle(s, !trans, trans, rows == !trans, v);
-  plain_triangle(s, trans, trans, rows == trans, v);
-  if (rows == trans)
-    plain_exchange(s, base, true, v);
-}
-
 static void check_against_plain(hone_pool *pool, sup_rng *rng, int64_t n,
-                                int64_t k, const struct form_case *form,
-                                int base, bool trans) {
-  sample s = make(rng, n, base);
+                                int64_t k, hone_form form, int base,
+                                bool trans) {
+  pf_sample s = pf_make(rng, n, base);
   const int64_t ldv = n + 2;
   double *v = sup_filled(ldv * k, 5.0), size = 0.0, error = 0.0;
   sup_random(rng, n, k, v, ldv);
   double *from = sup_copy(v, ldv * k);
-  const hone_factors factors = {form->form, n, s.ld, s.f, s.pivot, base};
-  ct_note("%s, n %d, k %d, trans %d, base %d", form->name, (int)n, (int)k,
+  const hone_factors factors = {form, n, s.ld, s.f, s.pivot, base};
+  ct_note("%s, n %d, k %d, trans %d, base %d", pf_name(form), (int)n, (int)k,
           trans, base);
   hone_apply(pool, &factors, trans, k, v, ldv);
   long double *want = malloc((size_t)n * sizeof *want);
   for (int64_t c = 0; c < k; c++) {
     for (int64_t i = 0; i < n; i++)
       want[i] = (long double)from[i + c * ldv];
-    plain(&s, form->form, base, trans, want);
+    pf_solve(&s, form, base, trans, want);
     for (int64_t i = 0; i < n; i++) {
       size = fmax(size, fabs((double)want[i]));
       error =
@@ -117,16 +39,15 @@ static void check_against_plain(hone_pool *pool, sup_rng *rng, int64_t n,
   free(want);
   sup_free(v);
   sup_free(from);
-  discard(&s);
+  pf_discard(&s);
 }
 
 TEST(apply, agrees_with_plain_loops_for_every_order_and_form) {
   sup_rng rng = {1};
   for (int64_t n = 1; n <= 130; n++)
-    for (int form = 0; form < 3; form++)
+    for (int form = 0; form < PF_FORMS; form++)
       for (int trans = 0; trans < 2; trans++)
-        check_against_plain(NULL, &rng, n, 1 + n % 3, &forms[form], form == 0,
-                            trans);
+        check_against_plain(NULL, &rng, n, 1 + n % 3, form, form == 0, trans);
 }
 
 TEST(apply, agrees_with_plain_loops_for_many_columns_and_blocks) {
@@ -136,22 +57,22 @@ TEST(apply, agrees_with_plain_loops_for_many_columns_and_blocks) {
   sup_rng rng = {2};
   hone_pool_create(&pool, &mem, 3);
   for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
-    for (int form = 0; form < 3; form++)
+    for (int form = 0; form < PF_FORMS; form++)
       for (int trans = 0; trans < 2; trans++)
         check_against_plain(i % 2 ? pool : NULL, &rng, orders[i],
-                            1 + (int64_t)i, &forms[form], 1, trans);
+                            1 + (int64_t)i, form, 1, trans);
   hone_pool_destroy(&pool, &mem);
 }
 
 TEST(apply, gives_the_same_bits_on_any_number_of_threads) {
   enum { N = 2100 };
   sup_rng rng = {3};
-  sample s = make(&rng, N, 0);
+  pf_sample s = pf_make(&rng, N, 0);
   double *v = sup_filled(N, 0.0);
   sup_random(&rng, N, 1, v, N);
-  for (int form = 0; form < 3; form++)
+  for (int form = 0; form < PF_FORMS; form++)
     for (int trans = 0; trans < 2; trans++) {
-      const hone_factors f = {forms[form].form, N, s.ld, s.f, s.pivot, 0};
+      const hone_factors f = {form, N, s.ld, s.f, s.pivot, 0};
       double *one = sup_copy(v, N), *three = sup_copy(v, N);
       hone_mem mem = {.limit = 0};
       hone_pool *pool;
@@ -164,7 +85,7 @@ TEST(apply, gives_the_same_bits_on_any_number_of_threads) {
       sup_free(three);
     }
   sup_free(v);
-  discard(&s);
+  pf_discard(&s);
 }
 
 /* S = L U with few bits in every number: the factors are exact in single

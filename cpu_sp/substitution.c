@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Forward and back substitution in single precision. OpenBLAS's STRSM is slow
+   for a few right-hand sides, and its STRSV uses one thread.
+
+   A triangle T is cut into blocks of rows. One task solves for one of them:
+
+     x_b = inv(T_bb) (v_b - sum_s T_bs x_s),   s: the blocks solved before
+
+   The sum is taken in the order in which these are solved, and the task waits
+   for those that another thread has not solved yet. One job of the pool solves
+   with both triangles in this way. Blocks and the order of every sum depend on
+   n alone. */
+#include "cpu_sp/substitution.h"
+
+#include "base/isa.h"
+#include "cpu_sp/substitution_kernels.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+  BLOCK_LEAST = 96,  /* rows of a block; more, but at most BLOCK_MOST, where */
+  BLOCK_MOST = 384,  /* there are more than */
+  BLOCKS = 24,       /* so many */
+  PACKED_ROWS = 256, /* rows that stay in the cache while they are packed */
+  TOGETHER = 4,      /* blocks that are subtracted at once */
+  ALONE = 2, /* up to so many right-hand sides are solved for one by one */
+  PATIENCE = 20000 /* looks at the counter before a thread sleeps */
+};
+
+typedef struct substitution {
+  hone_triangle t[2];
+  int64_t n, block, blocks;
+  const hone_substitution_kernels *kernels;
+  int64_t groups; /* of right-hand sides that are solved for together, */
+  int64_t size;   /* and the numbers of each */
+  float *v;       /* group after group */
+  _Atomic int64_t solved; /* tasks that are finished, the first ones */
+} substitution;
+
+/* ---- Storage ------------------------------------------------------------ */
+
+/* Where k is no multiple of HONE_LANES, the last group has columns of zeros. */
+int64_t hone_substitution_work(int64_t n, int64_t k) {
+  return n * (k + HONE_LANES - 1);
+}
+
+/* Returns how many right-hand sides are solved for together. */
+static int64_t width_of(int64_t k) { return k <= ALONE ? 1 : HONE_LANES; }
+
+/* Rounds k columns, group after group; those that are missing become 0. */
+static void pack(int64_t n, int64_t k, const double *v, int64_t ldv, float *w) {
+  const int64_t width = width_of(k), all = (k + width - 1) / width * width;
+  for (int64_t from = 0; from < n; from += PACKED_ROWS) {
+    const int64_t to = HONE_MIN(from + PACKED_ROWS, n);
+    for (int64_t c = 0; c < all; c++) {
+      float *group = w + c / width * width * n + c % width;
+      for (int64_t i = from; i < to; i++)
+        group[i * width] = c < k ? (float)v[i + c * ldv] : 0.0F;
+    }
+  }
+}
+
+static void unpack(int64_t n, int64_t k, const float *w, double *v,
+                   int64_t ldv) {
+  const int64_t width = width_of(k);
+  for (int64_t from = 0; from < n; from += PACKED_ROWS) {
+    const int64_t to = HONE_MIN(from + PACKED_ROWS, n);
+    for (int64_t c = 0; c < k; c++) {
+      const float *group = w + c / width * width * n + c % width;
+      for (int64_t i = from; i < to; i++)
+        v[i + c * ldv] = (double)group[i * width];
+    }
+  }
+}
+
+/* Exchanges the rows of w, of 'width' entries, as the rows (columns) of S were
+   exchanged, in that order or backwards. */
+static inline void exchange(const hone_factors *f, bool backwards, size_t width,
+                            float *w) {
+  float held[HONE_LANES];
+  for (int64_t s = 0; s < f->n; s++) {
+    const int64_t k = backwards ? f->n - 1 - s : s;
+    const int64_t p = (int64_t)f->pivot[k] - f->base;
+    float *here = w + (size_t)k * width, *there = w + (size_t)p * width;
+    if (here == there)
+      continue;
+    memcpy(held, here, width * sizeof *w);
+    memcpy(here, there, width * sizeof *w);
+    memcpy(there, held, width * sizeof *w);
+  }
+}
+
+static void exchange_all(const hone_factors *f, bool backwards, int64_t k,
+                         float *w) {
+  const int64_t width = width_of(k);
+  for (int64_t c = 0; c < k; c += width)
+    if (width == 1)
+      exchange(f, backwards, 1, w + c * f->n);
+    else
+      exchange(f, backwards, HONE_LANES, w + c * f->n);
+}
+
+/* ---- Tasks -------------------------------------------------------------- */
+
+/* Waits until so many tasks are finished. They were begun before the present
+   one. */
+static void wait_for(substitution *run, int64_t tasks) {
+  const struct timespec moment = {.tv_nsec = 20000};
+  int looks = 0;
+  while (atomic_load_explicit(&run->solved, memory_order_acquire) < tasks)
+    if (++looks > PATIENCE) /* the other thread may be waiting for this CPU */
+      (void)nanosleep(&moment, NULL);
+}
+
+/* The rows of the blocks that T solves for as numbers s .. s + count - 1. */
+static void place(const substitution *run, const hone_triangle *t, int64_t s,
+                  int64_t count, int64_t *from, int64_t *to) {
+  *from = (t->lower ? s : run->blocks - s - count) * run->block;
+  *to = HONE_MIN(*from + count * run->block, run->n);
+}
+
+static void solve_for_block(void *ctx, int64_t task) {
+  substitution *run = ctx;
+  const int64_t before = task / run->blocks * run->blocks, u = task - before;
+  const hone_triangle *t = &run->t[before > 0];
+  int64_t i0, i1, j0, j1;
+  place(run, t, u, 1, &i0, &i1);
+  wait_for(run, before);
+  for (int64_t s = 0, count; s < u; s += count) {
+    /* Long pieces of columns are read faster. The last blocks may not be
+       solved yet. */
+    count = s + TOGETHER < u ? TOGETHER : 1;
+    wait_for(run, before + s + count);
+    place(run, t, s, count, &j0, &j1);
+    for (int64_t g = 0; g < run->groups; g++)
+      run->kernels->subtract(t, i0, i1, j0, j1, run->v + g * run->size);
+  }
+  for (int64_t g = 0; g < run->groups; g++)
+    run->kernels->solve(t, i0, i1, run->v + g * run->size);
+  atomic_store_explicit(&run->solved, task + 1, memory_order_release);
+}
+
+/* ---- Solutions ---------------------------------------------------------- */
+
+/* The two triangles in the order in which they are solved with. */
+static void triangles_of(const hone_factors *f, bool trans,
+                         hone_triangle out[2]) {
+  const bool spd = f->form == HONE_FORM_CHOLESKY; /* U^T, then U */
+  const bool unit_lower = f->form == HONE_FORM_LU;
+  for (int step = 0; step < 2; step++) {
+    const bool turned = spd ? step == 0 : trans;
+    const bool lower_in_f = !spd && (step == 0) != trans;
+    out[step] = (hone_triangle){.f = f->f,
+                                .row_step = turned ? f->ld : 1,
+                                .column_step = turned ? 1 : f->ld,
+                                .lower = step == 0,
+                                .unit = !spd && lower_in_f == unit_lower};
+  }
+}
+
+static const hone_substitution_kernels *kernels_for_many(void) {
+#if defined(__x86_64__)
+  const hone_isa isa = hone_isa_here();
+  if (isa != HONE_ISA_BASE)
+    return isa == HONE_ISA_AVX512 ? &hone_substitution_avx512
+                                  : &hone_substitution_avx2;
+#endif
+  return &hone_substitution_base;
+}
+
+static int64_t block_of(int64_t n) {
+  const int64_t block = (n / BLOCKS + 47) / 48 * 48;
+  return HONE_MAX((int64_t)BLOCK_LEAST, HONE_MIN(block, (int64_t)BLOCK_MOST));
+}
+
+void hone_substitute(hone_pool *pool, const hone_factors *f, bool trans,
+                     int64_t k, double *v, int64_t ldv, float *work) {
+  const bool exchanged = f->form != HONE_FORM_CHOLESKY;
+  const bool rows = f->form == HONE_FORM_LU; /* are exchanged, not columns */
+  const int64_t width = width_of(k);
+  substitution run = {.n = f->n,
+                      .block = block_of(f->n),
+                      .kernels = width == 1 ? &hone_substitution_one
+                                            : kernels_for_many(),
+                      .groups = (k + width - 1) / width,
+                      .size = f->n * width,
+                      .v = work};
+  run.blocks = (f->n + run.block - 1) / run.block;
+  triangles_of(f, trans, run.t);
+  pack(f->n, k, v, ldv, work);
+  if (exchanged && rows != trans)
+    exchange_all(f, false, k, work);
+  hone_pool_run(pool, 2 * run.blocks, solve_for_block, &run);
+  if (exchanged && rows == trans)
+    exchange_all(f, true, k, work);
+  unpack(f->n, k, work, v, ldv);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Solutions with single-precision factors in single arithmetic. */
+#ifndef HONE_SUBSTITUTION_H
+#define HONE_SUBSTITUTION_H
+
+#include "cpu_sp/apply.h"
+
+/* Right-hand sides that are stored and solved for together: a row of them is
+   one vector. */
+enum { HONE_LANES = 16 };
+
+/* Returns how many floats hone_substitute needs as work, linear in k. */
+int64_t hone_substitution_work(int64_t n, int64_t k);
+
+/* In place: v = inv(S) v or inv(S^T) v for k columns, ldv >= n, which are
+   rounded to single precision first. The bits of a column do not depend on the
+   number of threads, nor on the other columns, except on whether there are more
+   than two in all. */
+void hone_substitute(hone_pool *pool, const hone_factors *factors, bool trans,
+                     int64_t k, double *v, int64_t ldv, float *work);
+
+#endif

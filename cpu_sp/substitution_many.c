@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The steps of substitution for HONE_LANES right-hand sides. One entry of T at
+   a time is multiplied with a row of v, and the sums for TILE rows stay in
+   registers. Every entry of v is computed by itself, so that it depends on no
+   other column. This file is compiled once for each instruction set, with
+   SUBSTITUTION_ISA as its name; substitution.c chooses one at run time. */
+#include "base/isa.h"
+#include "cpu_sp/substitution_kernels.h"
+
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+
+enum {
+  TILE = HONE_VECTOR_BYTES > 16 ? 6 : 2, /* rows, whose sums take half of the
+                                            registers or some more */
+  LINE = 16,                             /* floats of a cache line */
+  STREAMS = 32, /* columns of F that are read side by side: as many as
+                   processors recognize as streams */
+  PIECE = 96,   /* entries of a column of F that are used at once */
+  PARTS = HONE_LANES * (int)sizeof(float) / HONE_VECTOR_BYTES
+};
+
+typedef float lanes __attribute__((vector_size(HONE_VECTOR_BYTES),
+                                   aligned(sizeof(float)), may_alias));
+
+/* A row of the right-hand sides. */
+typedef struct row {
+  lanes part[PARTS];
+} row;
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* y_r -= sum_s t_rs x_s for 'rows' rows. */
+INLINE void subtract_tile(int rows, int64_t count, const float *f,
+                          int64_t row_step, int64_t column_step, bool fetches,
+                          const row *x, row *y) {
+  lanes sum[TILE][PARTS];
+  for (int r = 0; r < rows; r++)
+    for (int p = 0; p < PARTS; p++)
+      sum[r][p] = (lanes){0.0F};
+  for (int64_t s = 0; s < count; s++) {
+    if (fetches) /* the columns that are next */
+      __builtin_prefetch(f + (s + STREAMS) * column_step);
+    for (int r = 0; r < rows; r++)
+      for (int p = 0; p < PARTS; p++)
+        sum[r][p] += f[r * row_step + s * column_step] * x[s].part[p];
+  }
+  for (int r = 0; r < rows; r++)
+    for (int p = 0; p < PARTS; p++)
+      y[r].part[p] -= sum[r][p];
+}
+
+/* v[i0:i1] -= T[i0:i1, j0:j1] v[j0:j1], T = F. */
+INLINE void subtract_columns(const hone_triangle *t, int64_t i0, int64_t i1,
+                             int64_t j0, int64_t j1, bool fetches, row *v) {
+  const int64_t ld = t->column_step;
+  const float *f = t->f + j0 * ld;
+  int64_t i = i0;
+  for (; i + TILE <= i1; i += TILE)
+    subtract_tile(TILE, j1 - j0, f + i, 1, ld, fetches, v + j0, v + i);
+  for (; i < i1; i++)
+    subtract_tile(1, j1 - j0, f + i, 1, ld, fetches, v + j0, v + i);
+}
+
+/* v[i0:i1] -= T[i0:i1, j0:j1] v[j0:j1], T = F^T. The pieces of columns of F are
+   too short for the processor to fetch the next ones by itself. */
+INLINE void subtract_rows(const hone_triangle *t, int64_t i0, int64_t i1,
+                          int64_t j0, int64_t j1, row *v) {
+  const int64_t ld = t->row_step;
+  const float *f = t->f + j0;
+  int64_t i = i0;
+  for (; i + TILE <= i1; i += TILE) {
+    for (int64_t next = i + TILE; next < HONE_MIN(i + 2 * TILE, i1); next++)
+      for (int64_t s = 0; s < j1 - j0; s += LINE)
+        __builtin_prefetch(f + next * ld + s, 0, 2);
+    subtract_tile(TILE, j1 - j0, f + i * ld, ld, 1, false, v + j0, v + i);
+  }
+  for (; i < i1; i++)
+    subtract_tile(1, j1 - j0, f + i * ld, ld, 1, false, v + j0, v + i);
+}
+
+static void subtract_many(const hone_triangle *t, int64_t i0, int64_t i1,
+                          int64_t j0, int64_t j1, float *v) {
+  const bool turned = t->row_step > 1;
+  const int64_t step = turned ? PIECE : STREAMS;
+  for (int64_t j = j0; j < j1; j += step) {
+    const int64_t to = HONE_MIN(j + step, j1);
+    if (turned)
+      subtract_rows(t, i0, i1, j, to, (row *)v);
+    else
+      subtract_columns(t, i0, i1, j, to, to + STREAMS <= j1, (row *)v);
+  }
+}
+
+/* Solves with T[i0:i1, i0:i1] of at most TILE rows. */
+INLINE void solve_tile(const hone_triangle *t, int64_t i0, int64_t i1, row *v) {
+  for (int64_t q = 0; q < i1 - i0; q++) {
+    const int64_t j = t->lower ? i0 + q : i1 - 1 - q;
+    const int64_t from = t->lower ? j + 1 : i0, to = t->lower ? i1 : j;
+    const float *f = t->f + j * t->column_step;
+    if (!t->unit)
+      for (int p = 0; p < PARTS; p++)
+        v[j].part[p] /= f[j * t->row_step];
+    for (int64_t i = from; i < to; i++)
+      for (int p = 0; p < PARTS; p++)
+        v[i].part[p] -= f[i * t->row_step] * v[j].part[p];
+  }
+}
+
+static void solve_many(const hone_triangle *t, int64_t i0, int64_t i1,
+                       float *v) {
+  const int64_t tiles = (i1 - i0 + TILE - 1) / TILE;
+  for (int64_t s = 0; s < tiles; s++) {
+    const int64_t r0 = i0 + (t->lower ? s : tiles - 1 - s) * TILE;
+    const int64_t r1 = HONE_MIN(r0 + TILE, i1);
+    const int64_t j0 = t->lower ? i0 : r1, j1 = t->lower ? r0 : i1;
+    if (t->row_step > 1)
+      subtract_rows(t, r0, r1, j0, j1, (row *)v);
+    else
+      subtract_columns(t, r0, r1, j0, j1, false, (row *)v);
+    solve_tile(t, r0, r1, (row *)v);
+  }
+}
+
+const hone_substitution_kernels JOIN(hone_substitution_, SUBSTITUTION_ISA) = {
+    subtract_many, solve_many};
