@@ -9,6 +9,7 @@
 #include "refine/condition.h"
 
 #include "base/vectors.h"
+#include "refine/null_search.h"
 #include "refine/scale.h"
 
 #include <float.h>
@@ -103,6 +104,36 @@ static int estimate_condition(const hone_certify_job *job,
   return st;
 }
 
+/* Searches for a null vector. from_probe: from what E left of the first random
+   vector, which is the first one in scratch. */
+static int search_null(const hone_certify_job *job, bool from_probe,
+                       double *least, hone_certificate *out) {
+  const int64_t n = job->f->a->n;
+  hone_null_search search = {.f = job->f,
+                             .norm1 = job->norm1_scaled,
+                             .v = job->null_vector,
+                             .scratch = job->scratch,
+                             .least = HONE_INF};
+  if (from_probe)
+    memcpy(search.v, job->scratch, (size_t)n * sizeof *search.v);
+  int st = from_probe ? hone_null_search_run(&search)
+                      : hone_null_search_begin(&search);
+  out->passes += search.passes;
+  out->singular = hone_null_search_proves(&search);
+  if (out->singular)
+    out->null_vector = search.v;
+  *least = fmin(*least, search.least);
+  return st;
+}
+
+int hone_certify_singular(const hone_certify_job *job, hone_certificate *out) {
+  double least = HONE_INF;
+  int st = search_null(job, false, &least, out);
+  if (out->singular)
+    out->rcond = out->rcond_scaled = least / job->norm1_scaled;
+  return st;
+}
+
 int hone_certify(const hone_certify_job *job, hone_certificate *out) {
   hone_factored f = *job->f;
   hone_contraction *contraction = &out->contraction[0];
@@ -116,7 +147,11 @@ int hone_certify(const hone_certify_job *job, hone_certificate *out) {
   double least = HONE_INF; /* ||S z|| / ||z||, in 1-norms */
   out->singular = false;
   int st = hone_probe(&probing, POWERS, contraction);
-  if (st == HONE_OK && contraction->power == 0 && job->deflation != NULL) {
+  out->passes = 0;
+  if (st == HONE_OK && contraction->power == 0 && job->null_vector != NULL)
+    st = search_null(job, true, &least, out);
+  if (st == HONE_OK && contraction->power == 0 && !out->singular &&
+      job->deflation != NULL) {
     st =
         hone_deflate(&f, job->scratch, &probing.passes, job->deflation, &least);
     out->singular = least < HONE_EPS * job->norm1_scaled;
@@ -127,7 +162,7 @@ int hone_certify(const hone_certify_job *job, hone_certificate *out) {
     }
   }
   *job->seed = probing.seed;
-  out->passes = probing.passes;
+  out->passes += probing.passes;
   out->inverse_bound =
       contraction->power > 0 ? probing.inverse_bound : HONE_INF;
   out->rcond = out->rcond_scaled = 0.0;

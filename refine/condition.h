@@ -25,6 +25,9 @@ typedef struct hone_certificate {
      contract and yet the condition is not one that double precision
      resolves. */
   bool singular;
+  /* The z of that proof in scaled variables, n entries; NULL: there is none.
+     Borrowed. */
+  const hone_entry *null_vector;
 } hone_certificate;
 
 /* r = b - op(A) x and den = |op(A)| |x| + |b| in double-double, computed by the
@@ -58,6 +61,9 @@ typedef struct hone_certify_job {
   const hone_factored *f; /* without deflation */
   /* Is made where the factors alone do not contract; NULL: it is not tried. */
   hone_deflation *deflation;
+  /* n entries: where the factors alone do not contract, a null vector of S is
+     searched for and left here; NULL: it is not. */
+  hone_entry *null_vector;
   double norm1;        /* ||A||_1 */
   double norm1_scaled; /* ||S||_1 */
   hone_entry *scratch; /* hone_certify_scratch(n) entries */
@@ -67,6 +73,11 @@ typedef struct hone_certify_job {
 /* Certifies the factors and estimates the condition of S and of A. out->
    contraction[...].rows are arrays of n that the caller has set. */
 int hone_certify(const hone_certify_job *job, hone_certificate *out);
+
+/* Searches for a null vector of S with factors that cannot be certified, since
+   a pivot of zero was replaced: sets out->singular, and rcond if S is singular.
+ */
+int hone_certify_singular(const hone_certify_job *job, hone_certificate *out);
 
 /* Probes the factors of S^T, which are certified for S: sets
    out->contraction[1]. */

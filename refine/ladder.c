@@ -321,14 +321,14 @@ static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
   if (st != HONE_OK)
     return st;
   const char *why = breakdown(rung);
-  if (why == NULL) {
-    if ((st = hone_ladder_certify(ladder, r, report)) != HONE_OK) {
-      rung->state = HONE_RUNG_NEW;
-      return st;
-    }
-    if (!rung->certificate.nonsingular)
-      why = "these factors cannot tell the matrix from a singular one";
+  st = why == NULL ? hone_ladder_certify(ladder, r, report)
+                   : hone_ladder_certify_singular(ladder, r, report);
+  if (st != HONE_OK) {
+    rung->state = HONE_RUNG_NEW;
+    return st;
   }
+  if (why == NULL && !rung->certificate.nonsingular)
+    why = "these factors cannot tell the matrix from a singular one";
   rung->factored = true;
   if (why != NULL)
     hone_ladder_add_reason(report, rung->engine->name, why);
@@ -368,7 +368,8 @@ int hone_ladder_find_usable(hone_ladder *ladder, int r, hone_report *report,
         st = zero_pivot >= 0 ? HONE_SINGULAR : HONE_OVERFLOW;
       }
       if (st == HONE_SINGULAR &&
-          hone_policy_ends(rung->engine, HONE_FAILURE_PIVOT))
+          (rung->certificate.singular ||
+           hone_policy_ends(rung->engine, HONE_FAILURE_PIVOT)))
         break;
     }
     if (rung->state == HONE_RUNG_READY) {
@@ -380,9 +381,14 @@ int hone_ladder_find_usable(hone_ladder *ladder, int r, hone_report *report,
   }
   if (st == HONE_SINGULAR) {
     const hone_factored f = hone_ladder_factored_by(ladder, singular);
+    const hone_certificate *certificate = &ladder->rung[singular].certificate;
+    if (certificate->singular)
+      zero_pivot =
+          hone_null_dependent_column(ladder->n, certificate->null_vector);
     report->bad_col = report->min_pivot_col = zero_pivot;
     if (f.self != NULL)
-      hone_null_find(&f, true, ladder->scratch, report);
+      hone_null_find(&f, certificate->null_vector, true, ladder->scratch,
+                     report);
   }
   return st != HONE_OK ? st : HONE_NOT_CONVERGED;
 }

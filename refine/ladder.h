@@ -158,6 +158,11 @@ int hone_ladder_gmres_steps(hone_ladder *ladder, int r, int64_t columns,
 /* Certifies that the factors of rung r distinguish S from a singular matrix, if
    they do, and estimates the condition number. */
 int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report);
+/* Forgets the certificate of rung r, whose factors broke down. If pivots of
+   zero were replaced in them, searches for a null vector of S: the certificate
+   may then say that S is singular. */
+int hone_ladder_certify_singular(hone_ladder *ladder, int r,
+                                 hone_report *report);
 /* Makes sure that the contraction of the factors of rung r is known for S^T
    too. */
 int hone_ladder_certify_transpose(hone_ladder *ladder, int r,

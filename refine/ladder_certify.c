@@ -39,6 +39,16 @@ static hone_deflation *begin_deflation(hone_ladder *ladder, int r) {
   return &rung->deflation;
 }
 
+/* Returns memory for a null vector of S, which is searched for with factors in
+   single precision, that of the deflation not made then; NULL: no search. */
+static hone_entry *null_vector_memory(const hone_ladder *ladder, int r) {
+  const hone_rung *rung = &ladder->rung[r];
+  if (rung->engine->precision == 64 || ladder->factors_stale ||
+      ladder->request.deflation < 0)
+    return NULL;
+  return (hone_entry *)(rung->rows + 2 * ladder->n);
+}
+
 /* Adds the passes that a certificate took to the report. */
 static void count_passes(const hone_factored *f, int passes, bool deflated,
                          hone_report *report) {
@@ -54,6 +64,7 @@ int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report) {
   const hone_factored f = hone_ladder_factored_by(ladder, r);
   const hone_certify_job job = {.f = &f,
                                 .deflation = deflation,
+                                .null_vector = null_vector_memory(ladder, r),
                                 .norm1 = ladder->norm1,
                                 .norm1_scaled = ladder->inspection.norm1,
                                 .scratch = ladder->scratch,
@@ -67,6 +78,27 @@ int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report) {
       (out->singular || (accurate && !out->nonsingular)))
     ladder->refuted = true;
   count_passes(&f, out->passes, rung->deflation.count > 0, report);
+  report->certify_ms += 1e3 * (hone_now_s() - start);
+  return st;
+}
+
+int hone_ladder_certify_singular(hone_ladder *ladder, int r,
+                                 hone_report *report) {
+  const double start = hone_now_s();
+  hone_rung *rung = &ladder->rung[r];
+  rung->deflation.count = 0;
+  const hone_factored f = hone_ladder_factored_by(ladder, r);
+  const hone_certify_job job = {.f = &f,
+                                .null_vector = null_vector_memory(ladder, r),
+                                .norm1_scaled = ladder->inspection.norm1,
+                                .scratch = ladder->scratch};
+  rung->certificate = (hone_certificate){
+      .contraction = {{.rows = rung->rows}, {.rows = rung->rows + ladder->n}}};
+  if (!rung->info.replaced || job.null_vector == NULL)
+    return HONE_OK;
+  int st = hone_certify_singular(&job, &rung->certificate);
+  ladder->refuted = ladder->refuted || rung->certificate.singular;
+  count_passes(&f, rung->certificate.passes, false, report);
   report->certify_ms += 1e3 * (hone_now_s() - start);
   return st;
 }
