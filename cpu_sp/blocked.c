@@ -260,7 +260,8 @@ int hone_blocked_factor(void *self, const hone_matrix *a,
     info->hopeless = judge(h, j + w);
   }
   info->replaced = info->replaced && !info->hopeless;
-  const bool complete = info->zero_pivot < 0 && !info->hopeless;
+  const bool complete =
+      (info->zero_pivot < 0 || info->replaced) && !info->hopeless;
   hone_blocked_outcome(h, complete, info);
   return HONE_OK;
 }

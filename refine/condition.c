@@ -104,33 +104,55 @@ static int estimate_condition(const hone_certify_job *job,
   return st;
 }
 
-/* Searches for a null vector. from_probe: from what E left of the first random
-   vector, which is the first one in scratch. */
-static int search_null(const hone_certify_job *job, bool from_probe,
-                       double *least, hone_certificate *out) {
-  const int64_t n = job->f->a->n;
-  hone_null_search search = {.f = job->f,
-                             .norm1 = job->norm1_scaled,
-                             .v = job->null_vector,
-                             .scratch = job->scratch,
-                             .least = HONE_INF};
-  if (from_probe)
-    memcpy(search.v, job->scratch, (size_t)n * sizeof *search.v);
-  int st = from_probe ? hone_null_search_run(&search)
-                      : hone_null_search_begin(&search);
-  out->passes += search.passes;
-  out->singular = hone_null_search_proves(&search);
+static hone_null_search begin_search(const hone_certify_job *job) {
+  return (hone_null_search){.f = job->f,
+                            .norm1 = job->norm1_scaled,
+                            .v = job->null_vector,
+                            .scratch = job->scratch,
+                            .least = HONE_INF};
+}
+
+static void take_search(const hone_null_search *search, hone_certificate *out) {
+  out->passes = search->passes;
+  out->singular = hone_null_search_proves(search);
   if (out->singular)
-    out->null_vector = search.v;
-  *least = fmin(*least, search.least);
+    out->null_vector = search->v;
+}
+
+/* Searches for a null vector of S, from what E left of the first random vector,
+   which is the first one in scratch. */
+static int search_from_probe(const hone_certify_job *job, double *least,
+                             hone_certificate *out) {
+  hone_null_search search = begin_search(job);
+  memcpy(search.v, job->scratch, (size_t)job->f->a->n * sizeof *search.v);
+  int st = hone_null_search_run(&search);
+  take_search(&search, out);
+  *least = search.least;
+  return st;
+}
+
+/* Estimates the rcond of A from a null vector of S. */
+static int estimate_rcond_of_a(const hone_certify_job *job,
+                               const hone_null_search *search,
+                               hone_certificate *out) {
+  const double rcond_scaled = out->rcond_scaled;
+  const hone_probing start = {.solution = search->v};
+  int st = estimate_condition(job, &start, out);
+  out->rcond_scaled = rcond_scaled;
+  out->rcond = fmin(out->rcond, rcond_scaled);
   return st;
 }
 
 int hone_certify_singular(const hone_certify_job *job, hone_certificate *out) {
-  double least = HONE_INF;
-  int st = search_null(job, false, &least, out);
-  if (out->singular)
-    out->rcond = out->rcond_scaled = least / job->norm1_scaled;
+  hone_null_search search = begin_search(job);
+  int st = hone_null_search_begin(&search);
+  if (st == HONE_OK && hone_null_search_proves(&search)) {
+    out->exactly_singular = hone_null_search_exact(&search);
+    out->rcond = out->rcond_scaled = search.least / search.norm1;
+    if (search.f->scaling->used)
+      st = estimate_rcond_of_a(job, &search, out);
+  }
+  take_search(&search, out);
   return st;
 }
 
@@ -149,7 +171,7 @@ int hone_certify(const hone_certify_job *job, hone_certificate *out) {
   int st = hone_probe(&probing, POWERS, contraction);
   out->passes = 0;
   if (st == HONE_OK && contraction->power == 0 && job->null_vector != NULL)
-    st = search_null(job, true, &least, out);
+    st = search_from_probe(job, &least, out);
   if (st == HONE_OK && contraction->power == 0 && !out->singular &&
       job->deflation != NULL) {
     st =

@@ -25,6 +25,8 @@ typedef struct hone_certificate {
      contract and yet the condition is not one that double precision
      resolves. */
   bool singular;
+  /* True if a pivot of zero was replaced, and S z = 0 exactly. */
+  bool exactly_singular;
   /* The z of that proof in scaled variables, n entries; NULL: there is none.
      Borrowed. */
   const hone_entry *null_vector;
@@ -75,8 +77,8 @@ typedef struct hone_certify_job {
 int hone_certify(const hone_certify_job *job, hone_certificate *out);
 
 /* Searches for a null vector of S with factors that cannot be certified, since
-   a pivot of zero was replaced: sets out->singular, and rcond if S is singular.
- */
+   a pivot of zero was replaced: sets out->singular and exactly_singular, and
+   rcond if S is singular. */
 int hone_certify_singular(const hone_certify_job *job, hone_certificate *out);
 
 /* Probes the factors of S^T, which are certified for S: sets

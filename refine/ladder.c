@@ -332,10 +332,15 @@ static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
   rung->factored = true;
   if (why != NULL)
     hone_ladder_add_reason(report, rung->engine->name, why);
-  bool last =
-      r == ladder->rung_count - 1 || hone_engine_direct(rung->engine) ||
-      (why != NULL && breakdown(rung) == NULL && rung->certificate.singular);
-  if (breakdown(rung) == NULL && (last || why == NULL)) {
+  /* Factors of a singular matrix serve for want of better ones, but for those
+     with which no x is tried. */
+  const bool last = r == ladder->rung_count - 1 ||
+                    hone_engine_direct(rung->engine) ||
+                    rung->certificate.singular;
+  const bool complete =
+      breakdown(rung) == NULL ||
+      (rung->certificate.singular && !rung->certificate.exactly_singular);
+  if (complete && (last || why == NULL)) {
     rung->state = HONE_RUNG_READY;
     rung->set_aside = false;
   }
@@ -368,7 +373,7 @@ int hone_ladder_find_usable(hone_ladder *ladder, int r, hone_report *report,
         st = zero_pivot >= 0 ? HONE_SINGULAR : HONE_OVERFLOW;
       }
       if (st == HONE_SINGULAR &&
-          (rung->certificate.singular ||
+          (rung->certificate.exactly_singular ||
            hone_policy_ends(rung->engine, HONE_FAILURE_PIVOT)))
         break;
     }
@@ -382,7 +387,7 @@ int hone_ladder_find_usable(hone_ladder *ladder, int r, hone_report *report,
   if (st == HONE_SINGULAR) {
     const hone_factored f = hone_ladder_factored_by(ladder, singular);
     const hone_certificate *certificate = &ladder->rung[singular].certificate;
-    if (certificate->singular)
+    if (certificate->exactly_singular)
       zero_pivot =
           hone_null_dependent_column(ladder->n, certificate->null_vector);
     report->bad_col = report->min_pivot_col = zero_pivot;

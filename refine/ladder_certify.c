@@ -90,6 +90,7 @@ int hone_ladder_certify_singular(hone_ladder *ladder, int r,
   const hone_factored f = hone_ladder_factored_by(ladder, r);
   const hone_certify_job job = {.f = &f,
                                 .null_vector = null_vector_memory(ladder, r),
+                                .norm1 = ladder->norm1,
                                 .norm1_scaled = ladder->inspection.norm1,
                                 .scratch = ladder->scratch};
   rung->certificate = (hone_certificate){

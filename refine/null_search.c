@@ -44,6 +44,9 @@ static const double HOPELESS_AGAIN = 30.0;
 /* If the corrections together are larger than this part of w / n, p is computed
    anew in double-double. */
 static const double LARGE_CORRECTIONS = 0.05;
+/* Entries of null vectors that are a smaller part of the largest are rounding
+   errors. */
+static const double NOTHING = 1e-10, LARGEST_INTEGER = 0x1p20;
 
 int64_t hone_null_search_scratch(int64_t n) {
   return (3 + LEFT_VECTORS + HONE_PROBES + 2) * n;
@@ -171,6 +174,24 @@ int hone_null_search_run(hone_null_search *search) {
     search->passes += hone_multiply(&f, search->trans, 1, x.t, x.q, x.work);
     hone_add_multiple(n, -1.0, x.q, x.p);
   }
+}
+
+bool hone_null_search_exact(hone_null_search *search) {
+  const vectors x = lay_out(search);
+  const hone_entry *v = search->v;
+  const double largest = hone_abs(v[hone_largest_at(x.n, v)]);
+  int64_t unit = hone_largest_at(x.n, v);
+  for (int64_t i = 0; i < x.n; i++)
+    if (hone_abs(v[i]) > NOTHING * largest &&
+        hone_abs(v[i]) < hone_abs(v[unit]))
+      unit = i;
+  if (!(largest <= LARGEST_INTEGER * hone_abs(v[unit])))
+    return false;
+  for (int64_t i = 0; i < x.n; i++)
+    x.t[i] = nearbyint(hone_real(v[i] / v[unit]));
+  search->passes +=
+      hone_multiply_accurately(search->f, search->trans, 1, x.t, x.p, x.work);
+  return hone_sum_abs(x.n, x.p) == 0.0;
 }
 
 int hone_null_search_begin(hone_null_search *search) {

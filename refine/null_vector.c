@@ -95,13 +95,15 @@ static bool iterate(const hone_factored *f, hone_entry *z, hone_entry *u) {
 
 /* Finds u by the z that is known. */
 static bool find_left(const hone_factored *f, const hone_entry *z,
-                      hone_entry *u, hone_entry *p, hone_entry *work) {
+                      hone_entry *u, hone_entry *p, hone_entry *work,
+                      hone_report *report) {
   const int64_t n = f->a->n;
   memcpy(u, z, (size_t)n * sizeof *u);
   bool solved =
       hone_apply_inverse(f, true, true, 1, u, n, NULL, NULL) == HONE_OK;
   for (int round = 0; solved && round < ITERATIONS; round++) {
-    (void)hone_multiply(f, true, 1, u, p, work);
+    *(f->use_copy ? &report->device_passes : &report->host_passes) +=
+        hone_multiply(f, true, 1, u, p, work);
     solved = hone_apply_inverse(f, true, true, 1, p, n, NULL, NULL) == HONE_OK;
     hone_add_multiple(n, -1.0, p, u);
   }
@@ -129,7 +131,7 @@ void hone_null_find(const hone_factored *f, const hone_entry *known,
     return; /* there is nothing to solve with */
   if (known != NULL)
     memcpy(z, known, (size_t)n * sizeof *z);
-  if (!(known != NULL ? find_left(f, z, u, p, work) : iterate(f, z, u)))
+  if (!(known != NULL ? find_left(f, z, u, p, work, report) : iterate(f, z, u)))
     return;
   report->null_count = list_dominant(n, s->used ? s->col_exp : NULL, z,
                                      report->null_index, report->null_weight);
