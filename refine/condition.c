@@ -168,9 +168,13 @@ int hone_certify(const hone_certify_job *job, hone_certificate *out) {
   out->contraction[1].power = 0;
   double least = HONE_INF; /* ||S z|| / ||z||, in 1-norms */
   out->singular = false;
-  int st = hone_probe(&probing, POWERS, contraction);
+  int st = HONE_OK;
   out->passes = 0;
-  if (st == HONE_OK && contraction->power == 0 && job->null_vector != NULL)
+  contraction->power = 0;
+  if (!job->replaced)
+    st = hone_probe(&probing, POWERS, contraction);
+  if (st == HONE_OK && contraction->power == 0 && !job->replaced &&
+      job->null_vector != NULL)
     st = search_from_probe(job, &least, out);
   if (st == HONE_OK && contraction->power == 0 && !out->singular &&
       job->deflation != NULL) {
@@ -188,7 +192,7 @@ int hone_certify(const hone_certify_job *job, hone_certificate *out) {
   out->inverse_bound =
       contraction->power > 0 ? probing.inverse_bound : HONE_INF;
   out->rcond = out->rcond_scaled = 0.0;
-  if (st == HONE_OK) {
+  if (st == HONE_OK && probing.solution != NULL) {
     hone_certify_job estimated = *job;
     estimated.f = &f;
     st = estimate_condition(&estimated, &probing, out);

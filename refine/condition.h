@@ -66,6 +66,8 @@ typedef struct hone_certify_job {
   /* n entries: where the factors alone do not contract, a null vector of S is
      searched for and left here; NULL: it is not. */
   hone_entry *null_vector;
+  /* Pivots of zero were replaced: the factors alone do not contract. */
+  bool replaced;
   double norm1;        /* ||A||_1 */
   double norm1_scaled; /* ||S||_1 */
   hone_entry *scratch; /* hone_certify_scratch(n) entries */

@@ -322,12 +322,14 @@ static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
     return st;
   const char *why = breakdown(rung);
   st = why == NULL ? hone_ladder_certify(ladder, r, report)
-                   : hone_ladder_certify_singular(ladder, r, report);
+                   : hone_ladder_certify_replaced(ladder, r, report);
   if (st != HONE_OK) {
     rung->state = HONE_RUNG_NEW;
     return st;
   }
-  if (why == NULL && !rung->certificate.nonsingular)
+  if (rung->certificate.nonsingular)
+    why = NULL; /* even if a pivot was zero */
+  else if (why == NULL)
     why = "these factors cannot tell the matrix from a singular one";
   rung->factored = true;
   if (why != NULL)
@@ -338,7 +340,7 @@ static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
                     hone_engine_direct(rung->engine) ||
                     rung->certificate.singular;
   const bool complete =
-      breakdown(rung) == NULL ||
+      breakdown(rung) == NULL || rung->certificate.nonsingular ||
       (rung->certificate.singular && !rung->certificate.exactly_singular);
   if (complete && (last || why == NULL)) {
     rung->state = HONE_RUNG_READY;

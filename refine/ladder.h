@@ -159,9 +159,10 @@ int hone_ladder_gmres_steps(hone_ladder *ladder, int r, int64_t columns,
    they do, and estimates the condition number. */
 int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report);
 /* Forgets the certificate of rung r, whose factors broke down. If pivots of
-   zero were replaced in them, searches for a null vector of S: the certificate
-   may then say that S is singular. */
-int hone_ladder_certify_singular(hone_ladder *ladder, int r,
+   zero were replaced in them, searches for a null vector of S, and certifies
+   the factors with deflation where that pays: the certificate may then say that
+   S is singular, or that it is not. */
+int hone_ladder_certify_replaced(hone_ladder *ladder, int r,
                                  hone_report *report);
 /* Makes sure that the contraction of the factors of rung r is known for S^T
    too. */

@@ -65,6 +65,8 @@ int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report) {
   const hone_certify_job job = {.f = &f,
                                 .deflation = deflation,
                                 .null_vector = null_vector_memory(ladder, r),
+                                .replaced = rung->info.replaced &&
+                                            !ladder->factors_stale,
                                 .norm1 = ladder->norm1,
                                 .norm1_scaled = ladder->inspection.norm1,
                                 .scratch = ladder->scratch,
@@ -82,7 +84,7 @@ int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report) {
   return st;
 }
 
-int hone_ladder_certify_singular(hone_ladder *ladder, int r,
+int hone_ladder_certify_replaced(hone_ladder *ladder, int r,
                                  hone_report *report) {
   const double start = hone_now_s();
   hone_rung *rung = &ladder->rung[r];
@@ -101,6 +103,10 @@ int hone_ladder_certify_singular(hone_ladder *ladder, int r,
   ladder->refuted = ladder->refuted || rung->certificate.singular;
   count_passes(&f, rung->certificate.passes, false, report);
   report->certify_ms += 1e3 * (hone_now_s() - start);
+  if (st == HONE_OK && !rung->certificate.singular &&
+      (ladder->request.deflation > 0 ||
+       hone_policy_deflates_replaced(ladder->n)))
+    st = hone_ladder_certify(ladder, r, report);
   return st;
 }
 

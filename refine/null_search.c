@@ -39,7 +39,7 @@ static const double PLENTY = 0.25;
 /* If p no longer falls and the bound is above this many times what a proof
    needs, there is no proof. */
 static const double HOPELESS = 1e4;
-/* The same with one vector u or more. */
+/* There is none either if, with a vector u or more, it is above this many. */
 static const double HOPELESS_AGAIN = 30.0;
 /* If the corrections together are larger than this part of w / n, p is computed
    anew in double-double. */
