@@ -321,28 +321,27 @@ static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
   if (st != HONE_OK)
     return st;
   const char *why = breakdown(rung);
-  st = why == NULL ? hone_ladder_certify(ladder, r, report)
-                   : hone_ladder_certify_replaced(ladder, r, report);
+  const hone_certificate *certificate = &rung->certificate;
+  bool certified = true;
+  st = why == NULL
+           ? hone_ladder_certify(ladder, r, report)
+           : hone_ladder_certify_replaced(ladder, r, report, &certified);
   if (st != HONE_OK) {
     rung->state = HONE_RUNG_NEW;
     return st;
   }
-  if (rung->certificate.nonsingular)
+  if (certified && certificate->nonsingular)
     why = NULL; /* even if a pivot was zero */
   else if (why == NULL)
     why = "these factors cannot tell the matrix from a singular one";
   rung->factored = true;
   if (why != NULL)
     hone_ladder_add_reason(report, rung->engine->name, why);
-  /* Factors of a singular matrix serve for want of better ones, but for those
-     with which no x is tried. */
+  /* With factors of a singular matrix the best x is found, for want of better
+     ones; where it is exactly singular, none is. */
   const bool last = r == ladder->rung_count - 1 ||
-                    hone_engine_direct(rung->engine) ||
-                    rung->certificate.singular;
-  const bool complete =
-      breakdown(rung) == NULL || rung->certificate.nonsingular ||
-      (rung->certificate.singular && !rung->certificate.exactly_singular);
-  if (complete && (last || why == NULL)) {
+                    hone_engine_direct(rung->engine) || certificate->singular;
+  if (certified && !certificate->exactly_singular && (last || why == NULL)) {
     rung->state = HONE_RUNG_READY;
     rung->set_aside = false;
   }

@@ -85,28 +85,38 @@ int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report) {
 }
 
 int hone_ladder_certify_replaced(hone_ladder *ladder, int r,
-                                 hone_report *report) {
+                                 hone_report *report, bool *certified) {
   const double start = hone_now_s();
   hone_rung *rung = &ladder->rung[r];
-  rung->deflation.count = 0;
+  hone_certificate *out = &rung->certificate;
+  const hone_certificate earlier = *out;
   const hone_factored f = hone_ladder_factored_by(ladder, r);
   const hone_certify_job job = {.f = &f,
                                 .null_vector = null_vector_memory(ladder, r),
                                 .norm1 = ladder->norm1,
                                 .norm1_scaled = ladder->inspection.norm1,
                                 .scratch = ladder->scratch};
-  rung->certificate = (hone_certificate){
-      .contraction = {{.rows = rung->rows}, {.rows = rung->rows + ladder->n}}};
+  out->singular = out->exactly_singular = *certified = false;
+  out->null_vector = NULL;
   if (!rung->info.replaced || job.null_vector == NULL)
     return HONE_OK;
-  int st = hone_certify_singular(&job, &rung->certificate);
-  ladder->refuted = ladder->refuted || rung->certificate.singular;
-  count_passes(&f, rung->certificate.passes, false, report);
+  rung->deflation.count = 0;
+  *out = (hone_certificate){
+      .contraction = {{.rows = rung->rows}, {.rows = rung->rows + ladder->n}}};
+  int st = hone_certify_singular(&job, out);
+  count_passes(&f, out->passes, false, report);
   report->certify_ms += 1e3 * (hone_now_s() - start);
-  if (st == HONE_OK && !rung->certificate.singular &&
-      (ladder->request.deflation > 0 ||
-       hone_policy_deflates_replaced(ladder->n)))
+  if (st == HONE_OK && out->singular) {
+    ladder->refuted = *certified = true;
+  } else if (st == HONE_OK && (ladder->request.deflation > 0 ||
+                               hone_policy_deflates_replaced(ladder->n))) {
+    *certified = true;
     st = hone_ladder_certify(ladder, r, report);
+  } else {
+    *out = earlier;
+    out->singular = out->exactly_singular = false;
+    out->null_vector = NULL;
+  }
   return st;
 }
 
