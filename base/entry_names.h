@@ -17,6 +17,7 @@
 #define hone_bounds_forward hone_z_bounds_forward
 #define hone_certify hone_z_certify
 #define hone_certify_scratch hone_z_certify_scratch
+#define hone_certify_singular hone_z_certify_singular
 #define hone_certify_transpose hone_z_certify_transpose
 #define hone_climb_columns hone_z_climb_columns
 #define hone_climb_error_suffices hone_z_climb_error_suffices
@@ -44,6 +45,7 @@
 #define hone_ladder_add_reason hone_z_ladder_add_reason
 #define hone_ladder_bytes hone_z_ladder_bytes
 #define hone_ladder_certify hone_z_ladder_certify
+#define hone_ladder_certify_replaced hone_z_ladder_certify_replaced
 #define hone_ladder_certify_transpose hone_z_ladder_certify_transpose
 #define hone_ladder_create hone_z_ladder_create
 #define hone_ladder_destroy hone_z_ladder_destroy
@@ -71,11 +73,18 @@
 #define hone_noise_sample hone_z_noise_sample
 #define hone_noise_scaled_norm hone_z_noise_scaled_norm
 #define hone_noise_uniform_norm hone_z_noise_uniform_norm
+#define hone_null_dependent_column hone_z_null_dependent_column
 #define hone_null_find hone_z_null_find
 #define hone_null_report_zeros hone_z_null_report_zeros
+#define hone_null_search_begin hone_z_null_search_begin
+#define hone_null_search_exact hone_z_null_search_exact
+#define hone_null_search_proves hone_z_null_search_proves
+#define hone_null_search_run hone_z_null_search_run
+#define hone_null_search_scratch hone_z_null_search_scratch
 #define hone_pairs_close hone_z_pairs_close
 #define hone_pairs_open hone_z_pairs_open
 #define hone_policy_deflates hone_z_policy_deflates
+#define hone_policy_deflates_replaced hone_z_policy_deflates_replaced
 #define hone_policy_ends hone_z_policy_ends
 #define hone_policy_follows hone_z_policy_follows
 #define hone_policy_gmres_steps hone_z_policy_gmres_steps
