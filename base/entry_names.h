@@ -23,6 +23,7 @@
 #define hone_climb_error_suffices hone_z_climb_error_suffices
 #define hone_climb_measure_unaccepted hone_z_climb_measure_unaccepted
 #define hone_deflate hone_z_deflate
+#define hone_deflate_null hone_z_deflate_null
 #define hone_deflation_correct hone_z_deflation_correct
 #define hone_deflation_entries hone_z_deflation_entries
 #define hone_deflation_make hone_z_deflation_make

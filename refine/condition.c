@@ -107,16 +107,21 @@ static int estimate_condition(const hone_certify_job *job,
 static hone_null_search begin_search(const hone_certify_job *job) {
   return (hone_null_search){.f = job->f,
                             .norm1 = job->norm1_scaled,
-                            .v = job->null_vector,
+                            .v = job->null->z,
                             .scratch = job->scratch,
                             .least = HONE_INF};
 }
 
-static void take_search(const hone_null_search *search, hone_certificate *out) {
+/* Takes what the search has shown. */
+static int take_search(const hone_certify_job *job,
+                       const hone_null_search *search, hone_certificate *out) {
   out->passes = search->passes;
   out->singular = hone_null_search_proves(search);
-  if (out->singular)
-    out->null_vector = search->v;
+  if (!out->singular)
+    return HONE_OK;
+  out->null_vector = job->null->z;
+  out->left_null_vector = job->null->u;
+  return hone_deflate_null(job->f, job->scratch, &out->passes, job->null);
 }
 
 /* Searches for a null vector of S, from what E left of the first random vector,
@@ -126,9 +131,8 @@ static int search_from_probe(const hone_certify_job *job, double *least,
   hone_null_search search = begin_search(job);
   memcpy(search.v, job->scratch, (size_t)job->f->a->n * sizeof *search.v);
   int st = hone_null_search_run(&search);
-  take_search(&search, out);
   *least = search.least;
-  return st;
+  return st == HONE_OK ? take_search(job, &search, out) : st;
 }
 
 /* Estimates the rcond of A from a null vector of S. */
@@ -152,8 +156,7 @@ int hone_certify_singular(const hone_certify_job *job, hone_certificate *out) {
     if (search.f->scaling->used)
       st = estimate_rcond_of_a(job, &search, out);
   }
-  take_search(&search, out);
-  return st;
+  return st == HONE_OK ? take_search(job, &search, out) : st;
 }
 
 int hone_certify(const hone_certify_job *job, hone_certificate *out) {
@@ -174,7 +177,7 @@ int hone_certify(const hone_certify_job *job, hone_certificate *out) {
   if (!job->replaced)
     st = hone_probe(&probing, POWERS, contraction);
   if (st == HONE_OK && contraction->power == 0 && !job->replaced &&
-      job->null_vector != NULL)
+      job->null != NULL)
     st = search_from_probe(job, &least, out);
   if (st == HONE_OK && contraction->power == 0 && !out->singular &&
       job->deflation != NULL) {

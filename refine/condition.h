@@ -27,9 +27,9 @@ typedef struct hone_certificate {
   bool singular;
   /* True if a pivot of zero was replaced, and S z = 0 exactly. */
   bool exactly_singular;
-  /* The z of that proof in scaled variables, n entries; NULL: there is none.
-     Borrowed. */
-  const hone_entry *null_vector;
+  /* The z of that proof, and the left null vector, n entries each in scaled
+     variables; NULL: there is no such proof. Borrowed. */
+  const hone_entry *null_vector, *left_null_vector;
 } hone_certificate;
 
 /* r = b - op(A) x and den = |op(A)| |x| + |b| in double-double, computed by the
@@ -63,9 +63,10 @@ typedef struct hone_certify_job {
   const hone_factored *f; /* without deflation */
   /* Is made where the factors alone do not contract; NULL: it is not tried. */
   hone_deflation *deflation;
-  /* n entries: where the factors alone do not contract, a null vector of S is
-     searched for and left here; NULL: it is not. */
-  hone_entry *null_vector;
+  /* Where the factors alone do not contract, a null vector of S is searched for
+     and deflated, so that an x of small residual can be found; NULL: it is not.
+     May be the same as 'deflation'. */
+  hone_deflation *null;
   /* Pivots of zero were replaced: the factors alone do not contract. */
   bool replaced;
   double norm1;        /* ||A||_1 */

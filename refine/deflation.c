@@ -187,6 +187,40 @@ int hone_deflate(const hone_factored *f, hone_entry *scratch, int *passes,
   return HONE_OK;
 }
 
+/* Scales v to length 1; 0, Inf and NaN stay. */
+static void normalize(int64_t n, hone_entry *v) {
+  const double length = sqrt(hone_sum_of_squares(n, v));
+  for (int64_t i = 0; i < n && length > 0.0; i++)
+    v[i] = v[i] / length;
+}
+
+int hone_deflate_null(const hone_factored *f, hone_entry *scratch, int *passes,
+                      hone_deflation *d) {
+  const int64_t n = f->a->n;
+  hone_entry *p = scratch, *work = scratch + n;
+  hone_factored alone = *f;
+  alone.space = NULL;
+  alone.deflation = NULL;
+  d->count = 0;
+  normalize(n, d->z);
+  memcpy(d->u, d->z, (size_t)n * sizeof *d->u);
+  int st = hone_apply_inverse(&alone, true, true, 1, d->u, n, NULL, NULL);
+  normalize(n, d->u);
+  for (int power = 1; power < POWERS && st == HONE_OK; power++) {
+    *passes += hone_multiply(&alone, true, 1, d->u, p, work);
+    st = hone_apply_inverse(&alone, true, true, 1, p, n, NULL, NULL);
+    hone_add_multiple(n, -1.0, p, d->u);
+    normalize(n, d->u);
+  }
+  if (st != HONE_OK)
+    return st;
+  *passes += hone_multiply_accurately(&alone, false, 1, d->z, d->c, work);
+  *passes += hone_multiply_accurately(&alone, true, 1, d->u, d->w, work);
+  d->inverse[0] = hone_dot(n, d->w, d->z);
+  d->count = invert(1, d->inverse);
+  return HONE_OK;
+}
+
 void hone_deflation_project(const hone_deflation *d, bool trans,
                             const hone_entry *r, hone_entry *coefficient) {
   const hone_entry *left = trans ? d->z : d->u;

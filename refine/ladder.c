@@ -393,8 +393,7 @@ int hone_ladder_find_usable(hone_ladder *ladder, int r, hone_report *report,
           hone_null_dependent_column(ladder->n, certificate->null_vector);
     report->bad_col = report->min_pivot_col = zero_pivot;
     if (f.self != NULL)
-      hone_null_find(&f, certificate->null_vector, true, ladder->scratch,
-                     report);
+      hone_null_find(&f, certificate, true, ladder->scratch, report);
   }
   return st != HONE_OK ? st : HONE_NOT_CONVERGED;
 }

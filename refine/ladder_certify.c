@@ -28,25 +28,25 @@ void hone_ladder_draw(hone_ladder *ladder) {
    there is none. */
 static hone_deflation *begin_deflation(hone_ladder *ladder, int r) {
   hone_rung *rung = &ladder->rung[r];
-  rung->deflation.count = 0;
   const int64_t n =
       ladder->request.deflation > 0 ? HONE_DEFLATION_FROM : ladder->n;
-  if (ladder->request.deflation < 0 ||
-      !hone_policy_deflates(n, rung->engine->precision, ladder->factors_stale))
-    return NULL;
   rung->deflation = hone_deflation_make(
       ladder->n, (hone_entry *)(rung->rows + 2 * ladder->n));
-  return &rung->deflation;
+  return ladder->request.deflation >= 0 &&
+                 hone_policy_deflates(n, rung->engine->precision,
+                                      ladder->factors_stale)
+             ? &rung->deflation
+             : NULL;
 }
 
-/* Returns memory for a null vector of S, which is searched for with factors in
-   single precision, that of the deflation not made then; NULL: no search. */
-static hone_entry *null_vector_memory(const hone_ladder *ladder, int r) {
-  const hone_rung *rung = &ladder->rung[r];
-  if (rung->engine->precision == 64 || ladder->factors_stale ||
-      ladder->request.deflation < 0)
-    return NULL;
-  return (hone_entry *)(rung->rows + 2 * ladder->n);
+/* Returns the same for a null vector of S, which is searched for with factors
+   in single precision at any order. */
+static hone_deflation *begin_null(hone_ladder *ladder, int r) {
+  hone_rung *rung = &ladder->rung[r];
+  return rung->engine->precision < 64 && !ladder->factors_stale &&
+                 ladder->request.deflation >= 0
+             ? &rung->deflation
+             : NULL;
 }
 
 /* Adds the passes that a certificate took to the report. */
@@ -64,7 +64,7 @@ int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report) {
   const hone_factored f = hone_ladder_factored_by(ladder, r);
   const hone_certify_job job = {.f = &f,
                                 .deflation = deflation,
-                                .null_vector = null_vector_memory(ladder, r),
+                                .null = begin_null(ladder, r),
                                 .replaced = rung->info.replaced &&
                                             !ladder->factors_stale,
                                 .norm1 = ladder->norm1,
@@ -90,17 +90,17 @@ int hone_ladder_certify_replaced(hone_ladder *ladder, int r,
   hone_rung *rung = &ladder->rung[r];
   hone_certificate *out = &rung->certificate;
   const hone_certificate earlier = *out;
+  (void)begin_deflation(ladder, r);
   const hone_factored f = hone_ladder_factored_by(ladder, r);
   const hone_certify_job job = {.f = &f,
-                                .null_vector = null_vector_memory(ladder, r),
+                                .null = begin_null(ladder, r),
                                 .norm1 = ladder->norm1,
                                 .norm1_scaled = ladder->inspection.norm1,
                                 .scratch = ladder->scratch};
   out->singular = out->exactly_singular = *certified = false;
-  out->null_vector = NULL;
-  if (!rung->info.replaced || job.null_vector == NULL)
+  out->null_vector = out->left_null_vector = NULL;
+  if (!rung->info.replaced || job.null == NULL)
     return HONE_OK;
-  rung->deflation.count = 0;
   *out = (hone_certificate){
       .contraction = {{.rows = rung->rows}, {.rows = rung->rows + ladder->n}}};
   int st = hone_certify_singular(&job, out);
@@ -115,7 +115,7 @@ int hone_ladder_certify_replaced(hone_ladder *ladder, int r,
   } else {
     *out = earlier;
     out->singular = out->exactly_singular = false;
-    out->null_vector = NULL;
+    out->null_vector = out->left_null_vector = NULL;
   }
   return st;
 }

@@ -4,7 +4,7 @@
 
      u = inv(M^T) z,   z = inv(M) u       each scaled back to size 1
 
-   If z is known already, u is corrected by u = u - inv(M^T) S^T u instead.
+   If the certificate has found z, so has it u (deflation.c).
 
    Where one singular value lies far below the others, two iterations leave the
    left and right singular vectors u and z that belong to it. S z = 0 is A (C z)
@@ -93,23 +93,6 @@ static bool iterate(const hone_factored *f, hone_entry *z, hone_entry *u) {
   return true;
 }
 
-/* Finds u by the z that is known. */
-static bool find_left(const hone_factored *f, const hone_entry *z,
-                      hone_entry *u, hone_entry *p, hone_entry *work,
-                      hone_report *report) {
-  const int64_t n = f->a->n;
-  memcpy(u, z, (size_t)n * sizeof *u);
-  bool solved =
-      hone_apply_inverse(f, true, true, 1, u, n, NULL, NULL) == HONE_OK;
-  for (int round = 0; solved && round < ITERATIONS; round++) {
-    *(f->use_copy ? &report->device_passes : &report->host_passes) +=
-        hone_multiply(f, true, 1, u, p, work);
-    solved = hone_apply_inverse(f, true, true, 1, p, n, NULL, NULL) == HONE_OK;
-    hone_add_multiple(n, -1.0, p, u);
-  }
-  return solved;
-}
-
 int64_t hone_null_dependent_column(int64_t n, const hone_entry *z) {
   const double largest = hone_abs(z[hone_largest_at(n, z)]);
   int64_t last = n - 1;
@@ -118,21 +101,24 @@ int64_t hone_null_dependent_column(int64_t n, const hone_entry *z) {
   return last;
 }
 
-void hone_null_find(const hone_factored *f, const hone_entry *known,
+void hone_null_find(const hone_factored *f, const hone_certificate *certificate,
                     bool replace_zero_pivots, hone_entry *scratch,
                     hone_report *report) {
   const int64_t n = f->a->n;
-  hone_entry *z = scratch, *u = z + n, *p = u + n, *work = p + n;
+  hone_entry *z = scratch, *u = z + n;
+  const bool known = certificate->null_vector != NULL;
   const hone_scaling *s = f->scaling;
   if (f->engine->smallest_pivot != NULL)
     f->engine->smallest_pivot(f->self, replace_zero_pivots,
                               &report->min_pivot_row, &report->min_pivot_col);
-  else if (replace_zero_pivots && known == NULL)
+  else if (replace_zero_pivots && !known)
     return; /* there is nothing to solve with */
-  if (known != NULL)
-    memcpy(z, known, (size_t)n * sizeof *z);
-  if (!(known != NULL ? find_left(f, z, u, p, work, report) : iterate(f, z, u)))
+  if (known) {
+    memcpy(z, certificate->null_vector, (size_t)n * sizeof *z);
+    memcpy(u, certificate->left_null_vector, (size_t)n * sizeof *u);
+  } else if (!iterate(f, z, u)) {
     return;
+  }
   report->null_count = list_dominant(n, s->used ? s->col_exp : NULL, z,
                                      report->null_index, report->null_weight);
   report->dependent_count =

@@ -10,15 +10,15 @@
 
 enum {
   HONE_NULL_LISTED = 8,
-  HONE_NULL_SCRATCH = 3 + HONE_PROBES + 2
+  HONE_NULL_SCRATCH = 2
 }; /* entries listed; scratch vectors of n entries */
 
 /* Fills the report's suspect_, null_ and dependent_ fields, as far as they can
    be found, from factors that show S to be nearly singular.
    replace_zero_pivots: S is exactly singular, and the factors may be destroyed
-   by giving tiny values to zero pivots. known: a right null vector of S, n
-   entries, or NULL. scratch: HONE_NULL_SCRATCH n entries. */
-void hone_null_find(const hone_factored *f, const hone_entry *known,
+   by giving tiny values to zero pivots. certificate: of these
+   factors. scratch: HONE_NULL_SCRATCH n entries. */
+void hone_null_find(const hone_factored *f, const hone_certificate *certificate,
                     bool replace_zero_pivots, hone_entry *scratch,
                     hone_report *report);
 
