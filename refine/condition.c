@@ -121,7 +121,8 @@ static int take_search(const hone_certify_job *job,
     return HONE_OK;
   out->null_vector = job->null->z;
   out->left_null_vector = job->null->u;
-  return hone_deflate_null(job->f, job->scratch, &out->passes, job->null);
+  return hone_deflate_null(job->f, job->norm1_scaled, job->scratch,
+                           &out->passes, job->null);
 }
 
 /* Searches for a null vector of S, from what E left of the first random vector,

@@ -24,6 +24,9 @@ enum {
    ROUNDING of the longest is rounding error of the solves in single precision.
    */
 static const double NEGLIGIBLE_LENGTH = 0.004, ROUNDING = 1e-5;
+/* U^T S Z of null vectors, which may be exactly zero, counts as at least this
+   part of eps ||S||_1. */
+static const double LEAST_IMAGE = 0x1p-10;
 
 int64_t hone_deflation_entries(int64_t n) { return 4 * n * HONE_DEFLATED_MOST; }
 
@@ -194,8 +197,8 @@ static void normalize(int64_t n, hone_entry *v) {
     v[i] = v[i] / length;
 }
 
-int hone_deflate_null(const hone_factored *f, hone_entry *scratch, int *passes,
-                      hone_deflation *d) {
+int hone_deflate_null(const hone_factored *f, double norm1, hone_entry *scratch,
+                      int *passes, hone_deflation *d) {
   const int64_t n = f->a->n;
   hone_entry *p = scratch, *work = scratch + n;
   hone_factored alone = *f;
@@ -216,8 +219,10 @@ int hone_deflate_null(const hone_factored *f, hone_entry *scratch, int *passes,
     return st;
   *passes += hone_multiply_accurately(&alone, false, 1, d->z, d->c, work);
   *passes += hone_multiply_accurately(&alone, true, 1, d->u, d->w, work);
-  d->inverse[0] = hone_dot(n, d->w, d->z);
-  d->count = invert(1, d->inverse);
+  const hone_entry image = hone_dot(n, d->w, d->z);
+  const double least = LEAST_IMAGE * HONE_EPS * norm1;
+  d->inverse[0] = 1.0 / (hone_abs(image) >= least ? image : least);
+  d->count = hone_abs(d->inverse[0]) <= DBL_MAX;
   return HONE_OK;
 }
 
