@@ -32,7 +32,7 @@
 #include <string.h>
 
 enum { STEPS = 20, LEFT_VECTORS = 7 };
-/* If a step leaves more than this part of p, p no longer falls. */
+/* If a step leaves more than this part of ||p|| / ||w||, p no longer falls. */
 static const double SHRINKS = 0.1;
 /* The bound is good enough at this part of what a proof needs. */
 static const double PLENTY = 0.25;
@@ -41,6 +41,8 @@ static const double PLENTY = 0.25;
 static const double HOPELESS = 1e4;
 /* There is none either if, with a vector u or more, it is above this many. */
 static const double HOPELESS_AGAIN = 30.0;
+/* If p changes by no more than this part of it, more vectors u do not help. */
+static const double REST = 0.01;
 /* If the corrections together are larger than this part of w / n, p is computed
    anew in double-double. */
 static const double LARGE_CORRECTIONS = 0.05;
@@ -150,15 +152,16 @@ int hone_null_search_run(hone_null_search *search) {
                                                  search->v, x.p, x.work);
       corrections = 0.0;
     }
-    const double image = hone_sum_abs(n, x.p);
+    const double image = hone_sum_abs(n, x.p) / size;
     const double rounding =
-        (double)(n + 2) * HONE_EPS * search->norm1 * corrections;
-    search->least = fmin(search->least, (image + rounding) / size);
+        (double)(n + 2) * HONE_EPS * search->norm1 * corrections / size;
+    search->least = fmin(search->least, image + rounding);
     if (search->least < PLENTY * enough || step == STEPS || !(image <= DBL_MAX))
       return HONE_OK;
     if (image > SHRINKS * before) {
       const double hopeless = x.left == 0 ? HOPELESS : HOPELESS_AGAIN;
-      if (search->least < enough || !(image < hopeless * enough * size) ||
+      const bool at_rest = x.left > 1 && fabs(image - before) <= REST * before;
+      if (search->least < enough || at_rest || !(image < hopeless * enough) ||
           !add_left(search, &f, &x))
         return HONE_OK;
     }
