@@ -70,6 +70,8 @@ typedef struct hone_factor_info {
                          |s_ij|); NaN or Inf: broke down */
   int64_t zero_pivot; /* column of the first pivot that is exactly zero
                          (Cholesky: not positive), or -1 */
+  bool replaced;      /* LU: pivots of zero were replaced by tiny ones, and the
+                         factors are complete: those of a matrix beside S */
   bool rounding;      /* Cholesky: that pivot is so near to 0 that rounding may
                          be the cause, and S may be definite all the same */
   int64_t flushed;    /* nonzero entries of S too small for the precision */

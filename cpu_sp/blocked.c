@@ -41,6 +41,7 @@ enum {
 /* A pivot of Cholesky's that is negative, but no larger than this times the
    largest entry of its column of S, may be positive but for rounding. */
 static const float ROUNDING = 1e-2F;
+static const float ROUNDOFF = 0x1p-24F;
 
 /* ---- The steps ---------------------------------------------------------- */
 
@@ -147,6 +148,22 @@ void hone_blocked_pivots(const hone_blocked *h, int64_t j, int64_t w,
     out[i] *= out[i];
 }
 
+/* Replaces pivots of zero in the columns j .. j+w-1, below which L is zero, by
+   the rounding error of S: P (S + d) = L U, with d of that size in as many
+   places. Returns whether there were any. */
+static bool replace_zeros(hone_blocked *h, int64_t j, int64_t w) {
+  float max = 0.0F;
+  bool any = false;
+  for (int64_t c = 0; c < j + w; c++)
+    max = HONE_MAX(max, h->col_max[c]);
+  for (int64_t c = j; c < j + w; c++)
+    if (h->f[c * h->ld + c] == 0.0F) {
+      h->f[c * h->ld + c] = ROUNDOFF * (max > 0.0F ? max : 1.0F);
+      any = true;
+    }
+  return any;
+}
+
 static double mean_pivot(const hone_blocked *h, int64_t j) {
   float pivot[HONE_PIVOT_SAMPLE];
   hone_blocked_pivots(h, j, HONE_PIVOT_SAMPLE, pivot);
@@ -226,8 +243,8 @@ int hone_blocked_factor(void *self, const hone_matrix *a,
   hone_blocked *h = self;
   const int64_t n = h->n;
   *info = (hone_factor_info){.growth = HONE_NAN, .zero_pivot = -1};
-  for (int64_t j = 0, w; j < n && info->zero_pivot < 0 && !info->hopeless;
-       j += w) {
+  for (int64_t j = 0, w;
+       j < n && !(h->spd && info->zero_pivot >= 0) && !info->hopeless; j += w) {
     w = hone_blocked_width(h, j);
     const double done = (double)j / (double)n;
     if (hone_watch_stop(h->watch, "factor", done, 0, HONE_NAN))
@@ -238,9 +255,13 @@ int hone_blocked_factor(void *self, const hone_matrix *a,
     int st = hone_blocked_panel(h, j, w, &info->zero_pivot);
     if (st != HONE_OK)
       return st;
+    if (info->zero_pivot >= 0 && !h->spd)
+      info->replaced = replace_zeros(h, j, w) || info->replaced;
     info->hopeless = judge(h, j + w);
   }
-  const bool complete = info->zero_pivot < 0 && !info->hopeless;
+  info->replaced = info->replaced && !info->hopeless;
+  const bool complete =
+      (info->zero_pivot < 0 || info->replaced) && !info->hopeless;
   hone_blocked_outcome(h, complete, info);
   return HONE_OK;
 }

@@ -7,6 +7,8 @@
 #include "cpu_sp/small_lu.h"
 #include "cpu_sp/substitution.h"
 
+#include <math.h>
+
 /* The order from which solutions use threads. */
 enum { SOLVE_THREADS_FROM = 800 };
 
@@ -146,6 +148,31 @@ static int apply(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
   return HONE_OK;
 }
 
+/* ---- The smallest pivot ------------------------------------------------- */
+
+/* Returns the row that exchanges brought to place k, by undoing them. */
+static int64_t origin(const hone_blocked *h, int64_t k) {
+  const int64_t base = h->small ? 0 : 1;
+  for (int64_t j = k; j >= 0; j--) {
+    const int64_t other = h->ipiv[j] - base;
+    k = k == j ? other : (k == other ? j : k);
+  }
+  return k;
+}
+
+/* Pivots of zero have been replaced already. */
+static void smallest_pivot(void *self, bool replace_zeros, int64_t *row,
+                           int64_t *col) {
+  const hone_blocked *h = self;
+  int64_t at = 0;
+  (void)replace_zeros;
+  for (int64_t k = 1; k < h->n; k++)
+    if (fabsf(h->f[k * (h->ld + 1)]) < fabsf(h->f[at * (h->ld + 1)]))
+      at = k;
+  *row = h->small ? at : origin(h, at); /* small: S^T was factored */
+  *col = h->small ? origin(h, at) : at;
+}
+
 /* ---- The engines -------------------------------------------------------- */
 
 const hone_engine hone_engine_single = {.name = "single LU",
@@ -157,7 +184,8 @@ const hone_engine hone_engine_single = {.name = "single LU",
                                         .solve = solve,
                                         .apply = apply,
                                         .destroy = destroy,
-                                        .bytes = bytes};
+                                        .bytes = bytes,
+                                        .smallest_pivot = smallest_pivot};
 
 const hone_engine hone_engine_cholesky = {.name = "single Cholesky",
                                           .place = "CPU",

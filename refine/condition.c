@@ -9,6 +9,7 @@
 #include "refine/condition.h"
 
 #include "base/vectors.h"
+#include "refine/null_search.h"
 #include "refine/scale.h"
 
 #include <float.h>
@@ -103,6 +104,62 @@ static int estimate_condition(const hone_certify_job *job,
   return st;
 }
 
+static hone_null_search begin_search(const hone_certify_job *job) {
+  return (hone_null_search){.f = job->f,
+                            .norm1 = job->norm1_scaled,
+                            .v = job->null->z,
+                            .scratch = job->scratch,
+                            .least = HONE_INF};
+}
+
+/* Takes what the search has shown. */
+static int take_search(const hone_certify_job *job,
+                       const hone_null_search *search, hone_certificate *out) {
+  out->passes = search->passes;
+  out->singular = hone_null_search_proves(search);
+  if (!out->singular)
+    return HONE_OK;
+  out->null_vector = job->null->z;
+  out->left_null_vector = job->null->u;
+  return hone_deflate_null(job->f, job->norm1_scaled, job->scratch,
+                           &out->passes, job->null);
+}
+
+/* Searches for a null vector of S, from what E left of the first random vector,
+   which is the first one in scratch. */
+static int search_from_probe(const hone_certify_job *job, double *least,
+                             hone_certificate *out) {
+  hone_null_search search = begin_search(job);
+  memcpy(search.v, job->scratch, (size_t)job->f->a->n * sizeof *search.v);
+  int st = hone_null_search_run(&search);
+  *least = search.least;
+  return st == HONE_OK ? take_search(job, &search, out) : st;
+}
+
+/* Estimates the rcond of A from a null vector of S. */
+static int estimate_rcond_of_a(const hone_certify_job *job,
+                               const hone_null_search *search,
+                               hone_certificate *out) {
+  const double rcond_scaled = out->rcond_scaled;
+  const hone_probing start = {.solution = search->v};
+  int st = estimate_condition(job, &start, out);
+  out->rcond_scaled = rcond_scaled;
+  out->rcond = fmin(out->rcond, rcond_scaled);
+  return st;
+}
+
+int hone_certify_singular(const hone_certify_job *job, hone_certificate *out) {
+  hone_null_search search = begin_search(job);
+  int st = hone_null_search_begin(&search);
+  if (st == HONE_OK && hone_null_search_proves(&search)) {
+    out->exactly_singular = hone_null_search_exact(&search);
+    out->rcond = out->rcond_scaled = search.least / search.norm1;
+    if (search.f->scaling->used)
+      st = estimate_rcond_of_a(job, &search, out);
+  }
+  return st == HONE_OK ? take_search(job, &search, out) : st;
+}
+
 int hone_certify(const hone_certify_job *job, hone_certificate *out) {
   hone_factored f = *job->f;
   hone_contraction *contraction = &out->contraction[0];
@@ -115,8 +172,16 @@ int hone_certify(const hone_certify_job *job, hone_certificate *out) {
   out->contraction[1].power = 0;
   double least = HONE_INF; /* ||S z|| / ||z||, in 1-norms */
   out->singular = false;
-  int st = hone_probe(&probing, POWERS, contraction);
-  if (st == HONE_OK && contraction->power == 0 && job->deflation != NULL) {
+  int st = HONE_OK;
+  out->passes = 0;
+  contraction->power = 0;
+  if (!job->replaced)
+    st = hone_probe(&probing, POWERS, contraction);
+  if (st == HONE_OK && contraction->power == 0 && !job->replaced &&
+      job->null != NULL)
+    st = search_from_probe(job, &least, out);
+  if (st == HONE_OK && contraction->power == 0 && !out->singular &&
+      job->deflation != NULL) {
     st =
         hone_deflate(&f, job->scratch, &probing.passes, job->deflation, &least);
     out->singular = least < HONE_EPS * job->norm1_scaled;
@@ -127,11 +192,11 @@ int hone_certify(const hone_certify_job *job, hone_certificate *out) {
     }
   }
   *job->seed = probing.seed;
-  out->passes = probing.passes;
+  out->passes += probing.passes;
   out->inverse_bound =
       contraction->power > 0 ? probing.inverse_bound : HONE_INF;
   out->rcond = out->rcond_scaled = 0.0;
-  if (st == HONE_OK) {
+  if (st == HONE_OK && probing.solution != NULL) {
     hone_certify_job estimated = *job;
     estimated.f = &f;
     st = estimate_condition(&estimated, &probing, out);

@@ -25,6 +25,11 @@ typedef struct hone_certificate {
      contract and yet the condition is not one that double precision
      resolves. */
   bool singular;
+  /* True if a pivot of zero was replaced, and S z = 0 exactly. */
+  bool exactly_singular;
+  /* The z of that proof, and the left null vector, n entries each in scaled
+     variables; NULL: there is no such proof. Borrowed. */
+  const hone_entry *null_vector, *left_null_vector;
 } hone_certificate;
 
 /* r = b - op(A) x and den = |op(A)| |x| + |b| in double-double, computed by the
@@ -58,6 +63,12 @@ typedef struct hone_certify_job {
   const hone_factored *f; /* without deflation */
   /* Is made where the factors alone do not contract; NULL: it is not tried. */
   hone_deflation *deflation;
+  /* Where the factors alone do not contract, a null vector of S is searched for
+     and deflated, so that an x of small residual can be found; NULL: it is not.
+     May be the same as 'deflation'. */
+  hone_deflation *null;
+  /* Pivots of zero were replaced: the factors alone do not contract. */
+  bool replaced;
   double norm1;        /* ||A||_1 */
   double norm1_scaled; /* ||S||_1 */
   hone_entry *scratch; /* hone_certify_scratch(n) entries */
@@ -67,6 +78,11 @@ typedef struct hone_certify_job {
 /* Certifies the factors and estimates the condition of S and of A. out->
    contraction[...].rows are arrays of n that the caller has set. */
 int hone_certify(const hone_certify_job *job, hone_certificate *out);
+
+/* Searches for a null vector of S with factors that cannot be certified, since
+   a pivot of zero was replaced: sets out->singular and exactly_singular, and
+   rcond if S is singular. */
+int hone_certify_singular(const hone_certify_job *job, hone_certificate *out);
 
 /* Probes the factors of S^T, which are certified for S: sets
    out->contraction[1]. */

@@ -24,6 +24,9 @@ enum {
    ROUNDING of the longest is rounding error of the solves in single precision.
    */
 static const double NEGLIGIBLE_LENGTH = 0.004, ROUNDING = 1e-5;
+/* U^T S Z of null vectors, which may be exactly zero, counts as at least this
+   part of eps ||S||_1. */
+static const double LEAST_IMAGE = 0x1p-10;
 
 int64_t hone_deflation_entries(int64_t n) { return 4 * n * HONE_DEFLATED_MOST; }
 
@@ -184,6 +187,42 @@ int hone_deflate(const hone_factored *f, hone_entry *scratch, int *passes,
       d->inverse[i + j * right] = hone_dot(n, d->w + i * n, d->z + j * n);
   if (invert(right, d->inverse))
     d->count = right;
+  return HONE_OK;
+}
+
+/* Scales v to length 1; 0, Inf and NaN stay. */
+static void normalize(int64_t n, hone_entry *v) {
+  const double length = sqrt(hone_sum_of_squares(n, v));
+  for (int64_t i = 0; i < n && length > 0.0; i++)
+    v[i] = v[i] / length;
+}
+
+int hone_deflate_null(const hone_factored *f, double norm1, hone_entry *scratch,
+                      int *passes, hone_deflation *d) {
+  const int64_t n = f->a->n;
+  hone_entry *p = scratch, *work = scratch + n;
+  hone_factored alone = *f;
+  alone.space = NULL;
+  alone.deflation = NULL;
+  d->count = 0;
+  normalize(n, d->z);
+  memcpy(d->u, d->z, (size_t)n * sizeof *d->u);
+  int st = hone_apply_inverse(&alone, true, true, 1, d->u, n, NULL, NULL);
+  normalize(n, d->u);
+  for (int power = 1; power < POWERS && st == HONE_OK; power++) {
+    *passes += hone_multiply(&alone, true, 1, d->u, p, work);
+    st = hone_apply_inverse(&alone, true, true, 1, p, n, NULL, NULL);
+    hone_add_multiple(n, -1.0, p, d->u);
+    normalize(n, d->u);
+  }
+  if (st != HONE_OK)
+    return st;
+  *passes += hone_multiply_accurately(&alone, false, 1, d->z, d->c, work);
+  *passes += hone_multiply_accurately(&alone, true, 1, d->u, d->w, work);
+  const hone_entry image = hone_dot(n, d->w, d->z);
+  const double least = LEAST_IMAGE * HONE_EPS * norm1;
+  d->inverse[0] = 1.0 / (hone_abs(image) >= least ? image : least);
+  d->count = hone_abs(d->inverse[0]) <= DBL_MAX;
   return HONE_OK;
 }
 

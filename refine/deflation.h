@@ -53,6 +53,12 @@ hone_deflation hone_deflation_make(int64_t n, hone_entry *memory);
 int hone_deflate(const struct hone_factored *f, hone_entry *scratch,
                  int *passes, hone_deflation *d, double *least);
 
+/* Deflates one direction: d->z holds a null vector of S on entry, and d->u the
+   left one on return. The factors with this deflation contract no error, but
+   solve with a small residual. norm1: ||S||_1; the other arguments as above. */
+int hone_deflate_null(const struct hone_factored *f, double norm1,
+                      hone_entry *scratch, int *passes, hone_deflation *d);
+
 /* coefficient = U^T r, or Z^T r for S^T, before r is overwritten by y. */
 void hone_deflation_project(const hone_deflation *d, bool trans,
                             const hone_entry *r, hone_entry *coefficient);

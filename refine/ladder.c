@@ -322,21 +322,27 @@ static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
   if (st != HONE_OK)
     return st;
   const char *why = breakdown(rung);
-  if (why == NULL) {
-    if ((st = hone_ladder_certify(ladder, r, report)) != HONE_OK) {
-      rung->state = HONE_RUNG_NEW;
-      return st;
-    }
-    if (!rung->certificate.nonsingular)
-      why = "these factors cannot tell the matrix from a singular one";
+  const hone_certificate *certificate = &rung->certificate;
+  bool certified = true;
+  st = why == NULL
+           ? hone_ladder_certify(ladder, r, report)
+           : hone_ladder_certify_replaced(ladder, r, report, &certified);
+  if (st != HONE_OK) {
+    rung->state = HONE_RUNG_NEW;
+    return st;
   }
+  if (certified && certificate->nonsingular)
+    why = NULL; /* even if a pivot was zero */
+  else if (why == NULL)
+    why = "these factors cannot tell the matrix from a singular one";
   rung->factored = true;
   if (why != NULL)
     hone_ladder_add_reason(report, rung->engine->name, why);
-  bool last =
-      r == ladder->rung_count - 1 || hone_engine_direct(rung->engine) ||
-      (why != NULL && breakdown(rung) == NULL && rung->certificate.singular);
-  if (breakdown(rung) == NULL && (last || why == NULL)) {
+  /* With factors of a singular matrix the best x is found, for want of better
+     ones; where it is exactly singular, none is. */
+  const bool last = r == ladder->rung_count - 1 ||
+                    hone_engine_direct(rung->engine) || certificate->singular;
+  if (certified && !certificate->exactly_singular && (last || why == NULL)) {
     rung->state = HONE_RUNG_READY;
     rung->set_aside = false;
   }
@@ -369,7 +375,8 @@ int hone_ladder_find_usable(hone_ladder *ladder, int r, hone_report *report,
         st = zero_pivot >= 0 ? HONE_SINGULAR : HONE_OVERFLOW;
       }
       if (st == HONE_SINGULAR &&
-          hone_policy_ends(rung->engine, HONE_FAILURE_PIVOT))
+          (rung->certificate.exactly_singular ||
+           hone_policy_ends(rung->engine, HONE_FAILURE_PIVOT)))
         break;
     }
     if (rung->state == HONE_RUNG_READY) {
@@ -381,9 +388,13 @@ int hone_ladder_find_usable(hone_ladder *ladder, int r, hone_report *report,
   }
   if (st == HONE_SINGULAR) {
     const hone_factored f = hone_ladder_factored_by(ladder, singular);
+    const hone_certificate *certificate = &ladder->rung[singular].certificate;
+    if (certificate->exactly_singular)
+      zero_pivot =
+          hone_null_dependent_column(ladder->n, certificate->null_vector);
     report->bad_col = report->min_pivot_col = zero_pivot;
     if (f.self != NULL)
-      hone_null_find(&f, true, ladder->scratch, report);
+      hone_null_find(&f, certificate, true, ladder->scratch, report);
   }
   return st != HONE_OK ? st : HONE_NOT_CONVERGED;
 }

@@ -158,6 +158,13 @@ int hone_ladder_gmres_steps(hone_ladder *ladder, int r, int64_t columns,
 /* Certifies that the factors of rung r distinguish S from a singular matrix, if
    they do, and estimates the condition number. */
 int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report);
+/* Serves for the factors of rung r that broke down. If pivots of zero were
+   replaced in them, searches for a null vector of S, and certifies the factors
+   with deflation where that pays. *certified: the rung's certificate is that of
+   these factors; otherwise it stays that of earlier ones, which columns that
+   were accepted need. */
+int hone_ladder_certify_replaced(hone_ladder *ladder, int r,
+                                 hone_report *report, bool *certified);
 /* Makes sure that the contraction of the factors of rung r is known for S^T
    too. */
 int hone_ladder_certify_transpose(hone_ladder *ladder, int r,

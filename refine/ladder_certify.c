@@ -28,15 +28,25 @@ void hone_ladder_draw(hone_ladder *ladder) {
    there is none. */
 static hone_deflation *begin_deflation(hone_ladder *ladder, int r) {
   hone_rung *rung = &ladder->rung[r];
-  rung->deflation.count = 0;
   const int64_t n =
       ladder->request.deflation > 0 ? HONE_DEFLATION_FROM : ladder->n;
-  if (ladder->request.deflation < 0 ||
-      !hone_policy_deflates(n, rung->engine->precision, ladder->factors_stale))
-    return NULL;
   rung->deflation = hone_deflation_make(
       ladder->n, (hone_entry *)(rung->rows + 2 * ladder->n));
-  return &rung->deflation;
+  return ladder->request.deflation >= 0 &&
+                 hone_policy_deflates(n, rung->engine->precision,
+                                      ladder->factors_stale)
+             ? &rung->deflation
+             : NULL;
+}
+
+/* Returns the same for a null vector of S, which is searched for with factors
+   in single precision at any order. */
+static hone_deflation *begin_null(hone_ladder *ladder, int r) {
+  hone_rung *rung = &ladder->rung[r];
+  return rung->engine->precision < 64 && !ladder->factors_stale &&
+                 ladder->request.deflation >= 0
+             ? &rung->deflation
+             : NULL;
 }
 
 /* Adds the passes that a certificate took to the report. */
@@ -54,6 +64,9 @@ int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report) {
   const hone_factored f = hone_ladder_factored_by(ladder, r);
   const hone_certify_job job = {.f = &f,
                                 .deflation = deflation,
+                                .null = begin_null(ladder, r),
+                                .replaced = rung->info.replaced &&
+                                            !ladder->factors_stale,
                                 .norm1 = ladder->norm1,
                                 .norm1_scaled = ladder->inspection.norm1,
                                 .scratch = ladder->scratch,
@@ -68,6 +81,42 @@ int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report) {
     ladder->refuted = true;
   count_passes(&f, out->passes, rung->deflation.count > 0, report);
   report->certify_ms += 1e3 * (hone_now_s() - start);
+  return st;
+}
+
+int hone_ladder_certify_replaced(hone_ladder *ladder, int r,
+                                 hone_report *report, bool *certified) {
+  const double start = hone_now_s();
+  hone_rung *rung = &ladder->rung[r];
+  hone_certificate *out = &rung->certificate;
+  const hone_certificate earlier = *out;
+  (void)begin_deflation(ladder, r);
+  const hone_factored f = hone_ladder_factored_by(ladder, r);
+  const hone_certify_job job = {.f = &f,
+                                .null = begin_null(ladder, r),
+                                .norm1 = ladder->norm1,
+                                .norm1_scaled = ladder->inspection.norm1,
+                                .scratch = ladder->scratch};
+  out->singular = out->exactly_singular = *certified = false;
+  out->null_vector = out->left_null_vector = NULL;
+  if (!rung->info.replaced || job.null == NULL)
+    return HONE_OK;
+  *out = (hone_certificate){
+      .contraction = {{.rows = rung->rows}, {.rows = rung->rows + ladder->n}}};
+  int st = hone_certify_singular(&job, out);
+  count_passes(&f, out->passes, false, report);
+  report->certify_ms += 1e3 * (hone_now_s() - start);
+  if (st == HONE_OK && out->singular) {
+    ladder->refuted = *certified = true;
+  } else if (st == HONE_OK && (ladder->request.deflation > 0 ||
+                               hone_policy_deflates_replaced(ladder->n))) {
+    *certified = true;
+    st = hone_ladder_certify(ladder, r, report);
+  } else {
+    *out = earlier;
+    out->singular = out->exactly_singular = false;
+    out->null_vector = out->left_null_vector = NULL;
+  }
   return st;
 }
 

@@ -90,7 +90,7 @@ int hone_ladder_gmres_steps(hone_ladder *ladder, int r, int64_t columns,
                             ? request->gmres_steps
                             : steps_that_pay(ladder, r, columns);
   if (ladder->rung[r].engine->precision == 64 || ladder->factors_stale ||
-      steps <= 0)
+      ladder->rung[r].certificate.singular || steps <= 0)
     return 0;
   if (*memory == NULL)
     *memory = hone_mem_get(ladder->mem, (size_t)hone_space_entries(ladder->n) *

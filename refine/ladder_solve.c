@@ -221,7 +221,8 @@ int hone_ladder_solve(hone_ladder *ladder, bool trans, int64_t nrhs,
   if (singular && ladder->rung[ladder->highest_rung].self != NULL) {
     const hone_factored f =
         hone_ladder_factored_by(ladder, ladder->highest_rung);
-    hone_null_find(&f, false, ladder->scratch, report);
+    hone_null_find(&f, &ladder->rung[ladder->highest_rung].certificate, false,
+                   ladder->scratch, report);
   }
   hone_ladder_report_matrix(ladder, report);
   hone_ladder_report_path(ladder, report);

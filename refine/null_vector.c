@@ -4,6 +4,8 @@
 
      u = inv(M^T) z,   z = inv(M) u       each scaled back to size 1
 
+   If the certificate has found z, so has it u (deflation.c).
+
    Where one singular value lies far below the others, two iterations leave the
    left and right singular vectors u and z that belong to it. S z = 0 is A (C z)
    = 0, and u^T S = 0 is (R u)^T A = 0: the report tells of C z and R u. The
@@ -12,6 +14,7 @@
    api/hone.h. */
 #include "refine/null_vector.h"
 
+#include "base/vectors.h"
 #include "refine/scale.h"
 
 #include <float.h>
@@ -22,6 +25,8 @@ enum { ITERATIONS = 2 };
 /* Entries below DOMINANT times the largest do not dominate; entries within a
    factor of ALIKE count as equally large. */
 static const double DOMINANT = 0.1, ALIKE = 1.0 + 1e-9;
+/* A smaller part of the largest entry of a null vector is rounding error. */
+static const double NOTHING = 1e-10;
 
 static bool already_listed(const int64_t *index, int64_t count, int64_t i) {
   for (int64_t k = 0; k < count; k++)
@@ -73,24 +78,46 @@ static void fill_random(int64_t n, hone_entry *z) {
   }
 }
 
-void hone_null_find(const hone_factored *f, bool replace_zero_pivots,
-                    hone_entry *scratch, hone_report *report) {
+/* Finds z and u by inverse iteration. */
+static bool iterate(const hone_factored *f, hone_entry *z, hone_entry *u) {
   const int64_t n = f->a->n;
-  hone_entry *z = scratch, *u = scratch + n;
-  const hone_scaling *s = f->scaling;
-  if (f->engine->smallest_pivot != NULL)
-    f->engine->smallest_pivot(f->self, replace_zero_pivots,
-                              &report->min_pivot_row, &report->min_pivot_col);
-  else if (replace_zero_pivots) /* there is nothing to solve with */
-    return;
   fill_random(n, z);
   for (int round = 0; round < ITERATIONS; round++) {
     memcpy(u, z, (size_t)n * sizeof *u);
     if (hone_apply_inverse(f, true, true, 1, u, n, NULL, NULL) != HONE_OK)
-      return;
+      return false;
     memcpy(z, u, (size_t)n * sizeof *z);
     if (hone_apply_inverse(f, true, false, 1, z, n, NULL, NULL) != HONE_OK)
-      return;
+      return false;
+  }
+  return true;
+}
+
+int64_t hone_null_dependent_column(int64_t n, const hone_entry *z) {
+  const double largest = hone_abs(z[hone_largest_at(n, z)]);
+  int64_t last = n - 1;
+  while (last > 0 && !(hone_abs(z[last]) >= NOTHING * largest))
+    last--;
+  return last;
+}
+
+void hone_null_find(const hone_factored *f, const hone_certificate *certificate,
+                    bool replace_zero_pivots, hone_entry *scratch,
+                    hone_report *report) {
+  const int64_t n = f->a->n;
+  hone_entry *z = scratch, *u = z + n;
+  const bool known = certificate->null_vector != NULL;
+  const hone_scaling *s = f->scaling;
+  if (f->engine->smallest_pivot != NULL)
+    f->engine->smallest_pivot(f->self, replace_zero_pivots,
+                              &report->min_pivot_row, &report->min_pivot_col);
+  else if (replace_zero_pivots && !known)
+    return; /* there is nothing to solve with */
+  if (known) {
+    memcpy(z, certificate->null_vector, (size_t)n * sizeof *z);
+    memcpy(u, certificate->left_null_vector, (size_t)n * sizeof *u);
+  } else if (!iterate(f, z, u)) {
+    return;
   }
   report->null_count = list_dominant(n, s->used ? s->col_exp : NULL, z,
                                      report->null_index, report->null_weight);

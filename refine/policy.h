@@ -108,4 +108,7 @@ int64_t hone_policy_gmres_steps(const hone_gmres_situation *situation);
 enum { HONE_DEFLATION_FROM = 64 };
 bool hone_policy_deflates(int64_t n, int precision, bool stale);
 
+/* Is it, where a pivot of zero was replaced and S is not singular? */
+bool hone_policy_deflates_replaced(int64_t n);
+
 #endif

@@ -119,8 +119,10 @@ TEST(direct, leaves_to_lu_a_diagonal_that_underflows_when_scaled) {
                               0.0, 0.0, 1e300, 1.0};
   memcpy(s.a, a, sizeof a);
   s.options.structure = HONE_STRUCTURE_GENERAL;
+  s.options.factor_precision = HONE_FACTOR_DOUBLE;
   const int st = shaped_solve(&s);
   s.options.structure = HONE_STRUCTURE_AUTO;
+  s.options.factor_precision = HONE_FACTOR_AUTO;
   CHECK_EQ_INT(shaped_solve(&s), st);
   CHECK_CONTAINS(s.report.reason, "triangular solve: the factors overflow");
   CHECK_CONTAINS(s.report.path, "triangular solve set aside, double LU");

@@ -101,3 +101,30 @@ TEST(refine, update_factors_where_there_is_no_earlier_matrix) {
   fixture_check_accepted(&s);
   fixture_tear_down(&s);
 }
+
+/* Column 0 is accepted with the earlier factors. The others are not, and the
+   factorization of the present matrix meets a zero pivot. */
+TEST(refine, a_zero_pivot_takes_nothing_from_accepted_columns) {
+  for (int replaced = 0; replaced < 2; replaced++) {
+    fixture s;
+    double rates[ORDER];
+    ct_note("replaced %d", replaced);
+    fixture_set_up_mixed(&s, rates, 0.8);
+    fixture_add_double(&s);
+    REQUIRE(fixture_open(&s) == HONE_OK && fixture_factor(&s) == HONE_OK);
+    CHECK_EQ_INT(update(&s), HONE_OK);
+    s.script[0]->info.zero_pivot = 3;
+    s.script[0]->info.replaced = replaced;
+    CHECK_EQ_INT(fixture_solve(&s), HONE_OK);
+    CHECK_CONTAINS(s.report.reason, "too far from the present one");
+    CHECK_CONTAINS(s.report.reason, "a pivot is exactly zero");
+    CHECK_EQ_INT(s.column[0].precision, 32);
+    CHECK_EQ_INT(s.column[1].precision, 64);
+    for (int c = 0; c < s.nrhs; c++) {
+      CHECK_EQ_INT(s.column[c].status, HONE_OK);
+      CHECK_LE(s.column[c].forward_error, 1e-10);
+    }
+    fixture_check_accepted(&s);
+    fixture_tear_down(&s);
+  }
+}
