@@ -31,9 +31,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { STEPS = 20, LEFT_VECTORS = 7 };
+enum { STEPS = 16, LEFT_VECTORS = 7 };
 /* If a step leaves more than this part of ||p|| / ||w||, p no longer falls. */
-static const double SHRINKS = 0.1;
+static const double SHRINKS = 0.4;
 /* The bound is good enough at this part of what a proof needs. */
 static const double PLENTY = 0.25;
 /* If p no longer falls and the bound is above this many times what a proof
@@ -158,7 +158,8 @@ int hone_null_search_run(hone_null_search *search) {
     search->least = fmin(search->least, image + rounding);
     if (search->least < PLENTY * enough || step == STEPS || !(image <= DBL_MAX))
       return HONE_OK;
-    if (image > SHRINKS * before) {
+    const double needed = log(image / enough) / log(before / image); /* steps */
+    if (!(image <= SHRINKS * before && needed <= STEPS - step)) {
       const double hopeless = x.left == 0 ? HOPELESS : HOPELESS_AGAIN;
       const bool at_rest = x.left > 1 && fabs(image - before) <= REST * before;
       if (search->least < enough || at_rest || !(image < hopeless * enough) ||
