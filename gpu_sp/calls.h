@@ -61,7 +61,8 @@ inline Result hone_cuda_null_unless_created(T *at, Result result) {
 
 /* While it exists, the calls of this thread neither break nor join a capture of
    a CUDA graph that the caller has begun, in this thread or another: ours are
-   made on streams of our own, and wait for them. */
+   made on streams of our own, and wait for them. (To free device memory breaks
+   a capture all the same.) */
 class hone_cuda_uncaptured {
 public:
   hone_cuda_uncaptured() { exchange(); }

@@ -80,7 +80,7 @@ inline void *reach(const void *p) {
 
 /* Captures of graphs in the mode Global: every call that may wait or that
    concerns all of the device breaks them, unless its thread is in the mode
-   Relaxed. */
+   Relaxed; to free memory breaks them in any mode. */
 inline thread_local cudaStreamCaptureMode capture_mode;
 inline std::atomic<bool> capturing{false}, capture_broken{false};
 inline void breaks_captures() {
@@ -275,7 +275,7 @@ template <class T> cudaError_t cudaMalloc(T **p, size_t bytes) {
   return e;
 }
 inline cudaError_t cudaFree(void *p) {
-  hone_emulate::breaks_captures();
+  hone_emulate::capture_broken = hone_emulate::capture_broken || p != nullptr;
   return release(p, cudaMemoryTypeDevice);
 }
 template <class T>
@@ -292,7 +292,7 @@ template <class T> cudaError_t cudaMallocHost(T **p, size_t bytes) {
   return cudaHostAlloc(p, bytes);
 }
 inline cudaError_t cudaFreeHost(void *p) {
-  hone_emulate::breaks_captures();
+  hone_emulate::capture_broken = hone_emulate::capture_broken || p != nullptr;
   return release(p, cudaMemoryTypeHost);
 }
 inline cudaError_t cudaMemGetInfo(size_t *unused, size_t *total) {
