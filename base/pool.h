@@ -28,8 +28,9 @@ void hone_pool_close(hone_pool **pool, hone_mem *mem);
 void hone_pool_release_kept(void);
 /* Returns the number of threads, with the calling one. */
 int hone_pool_threads(const hone_pool *pool);
-/* Runs tasks 0 .. tasks-1, fewer than 2^32, each once and in any order, and
- * waits for all. */
+/* Runs tasks 0 .. tasks-1, fewer than 2^32, each once, and waits for all. They
+   begin in this order, so that a task may wait for those before it, and end in
+   any order. */
 void hone_pool_run(hone_pool *pool, int64_t tasks, hone_task run, void *ctx);
 /* Starts one task, 0, 1, ..., on each thread of the pool but the calling one,
    or on 'most' of them, and returns at once. In a pool of one thread nothing is

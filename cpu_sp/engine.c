@@ -9,8 +9,12 @@
 
 #include <math.h>
 
-/* The order from which solutions use threads. */
-enum { SOLVE_THREADS_FROM = 800 };
+/* Solutions with double arithmetic use threads from this order on, */
+enum { APPLY_THREADS_FROM = 800 };
+/* and those in single precision where n^2 k is more: one thread takes about 2
+   ms for so much, and OpenBLAS's threads, which spin after the factorization,
+   keep sixteen of ours waiting for as long. */
+static const int64_t SOLVE_THREADS_ABOVE = INT64_C(1) << 24;
 
 static bool probe(char *why, size_t why_size) {
   (void)why;
@@ -124,8 +128,8 @@ static void solve_small(hone_blocked *h, bool trans, double *v) {
     v[i] = (double)h->v[i];
 }
 
-static hone_pool *pool_of(const hone_blocked *h) {
-  return h->n < SOLVE_THREADS_FROM ? NULL : h->pool;
+static hone_pool *pool_for(const hone_blocked *h, int64_t k) {
+  return h->n * h->n * k <= SOLVE_THREADS_ABOVE ? NULL : h->pool;
 }
 
 static int solve(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
@@ -137,14 +141,15 @@ static int solve(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
   if (h->small && k == 1)
     solve_small(h, trans, v);
   else
-    hone_substitute(pool_of(h), &factors, trans, k, v, ldv, h->v);
+    hone_substitute(pool_for(h, k), &factors, trans, k, v, ldv, h->v);
   return HONE_OK;
 }
 
 static int apply(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
   const hone_blocked *h = self;
   const hone_factors factors = factors_of(h);
-  hone_apply(pool_of(h), &factors, trans, k, v, ldv);
+  hone_apply(h->n < APPLY_THREADS_FROM ? NULL : h->pool, &factors, trans, k, v,
+             ldv);
   return HONE_OK;
 }
 

@@ -189,6 +189,10 @@ int hone_certify(const hone_certify_job *job, hone_certificate *out) {
       f.deflation = job->deflation;
       probing.deflation_follows = false;
       st = hone_probe(&probing, POWERS, contraction);
+    } else if (st == HONE_OK && probing.cut_short && !out->singular) {
+      /* Many directions are left, and further powers may leave little. */
+      probing.deflation_follows = false;
+      st = hone_probe(&probing, POWERS, contraction);
     }
   }
   *job->seed = probing.seed;

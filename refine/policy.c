@@ -6,10 +6,10 @@
 #include "refine/policy.h"
 
 enum {
-  /* Both orders were measured on an H200: docs/performance.md. A solver made
-     for one call takes longer to begin. */
+  /* Both orders were measured on an H200: docs/performance.md. The first
+     solver made for one call takes longer to begin, the later ones do not. */
   GPU_FROM_KEPT = 512,
-  GPU_FROM_ONCE = 2048,
+  GPU_FROM_ONCE = 1024,
   /* From here on OpenBLAS's Cholesky is faster than the library's own small LU,
      which ends at order 512. */
   CHOLESKY_FROM = 513

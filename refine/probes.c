@@ -320,8 +320,11 @@ static int finish_on_device(run *r) {
   for (int64_t i = 0; r->out->power > 0 && i < n; i++)
     r->out->rows[i] = factor * (sqrt(squares[i]) + rounding);
   r->probing->solution = r->at.y;
-  if (inverse)
+  if (inverse) {
     take_inverse(r, r->step.solution_squares);
+    /* Stands for the first random vector, which a search may begin from. */
+    memcpy(r->at.v, r->at.y, (size_t)n * sizeof *r->at.v);
+  }
   return HONE_OK;
 }
 
@@ -379,9 +382,9 @@ static int probe_at(const place *where, hone_probing *probing, int steps,
       out->power = k;
       break;
     }
-    const bool rather_deflate =
+    probing->cut_short =
         k == 1 && probing->deflation_follows && out->bound > HOPELESS_BOUND;
-    if (k >= steps || rather_deflate ||
+    if (k >= steps || probing->cut_short ||
         !promises(out->bound, before, steps - k))
       break;
     out->before += out->bound;

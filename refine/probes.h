@@ -57,7 +57,8 @@ typedef struct hone_probing {
   uint64_t seed;          /* the draw; advanced by every call */
   hone_entry *scratch;    /* hone_probe_scratch(n) entries */
   int passes;             /* passes over A; added to */
-  bool deflation_follows; /* if the first power leaves much, the run ends */
+  bool deflation_follows; /* if the first power leaves much, the run ends, */
+  bool cut_short;         /* and this becomes true */
   /* The following are set if 'inverse' is true: */
   bool inverse;          /* solve for random right-hand sides too */
   double inverse_bound;  /* >= ||inv(op(S))||_2 if the contraction was shown,

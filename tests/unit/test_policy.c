@@ -191,7 +191,7 @@ TEST(policy, ends_every_list_with_double_lu_on_the_cpu) {
 
 TEST(policy, takes_a_gpu_from_the_measured_orders_on) {
   CHECK_EQ_INT(hone_policy_gpu_from(false), 512);
-  CHECK_EQ_INT(hone_policy_gpu_from(true), 2048);
+  CHECK_EQ_INT(hone_policy_gpu_from(true), 1024);
 }
 
 /* Failures ----------------------------------------------------------------- */
