@@ -379,6 +379,33 @@ TEST(probes, probe_the_transpose_by_itself) {
   }
 }
 
+/* E^2 = 0, but E has twelve large entries. */
+static int solve_with_large_powers(void *self, bool trans, int64_t k, double *v,
+                                   int64_t ldv) {
+  (void)self;
+  for (int64_t c = 0; c < k; c++)
+    for (int64_t i = 0; i < 24; i += 2)
+      v[c * ldv + i + trans] -= 60.0 * v[c * ldv + i + !trans];
+  return HONE_OK;
+}
+
+/* The first power of E leaves so much that deflation is tried. It finds
+   nothing, and the second power contracts all the same. */
+TEST(probes, go_on_where_deflation_finds_nothing) {
+  probe_case s;
+  hone_certificate out;
+  double *memory = sup_filled(hone_deflation_entries(N), (double)NAN);
+  hone_deflation deflation = hone_deflation_make(N, memory);
+  set_up(&s, 1.0);
+  s.engine.solve = solve_with_large_powers;
+  CHECK_EQ_INT(certify(&s, &deflation, &out), HONE_OK);
+  CHECK_EQ_INT(deflation.count, 0);
+  CHECK_EQ_INT(out.contraction[0].power, 2);
+  CHECK(out.nonsingular && !out.singular);
+  tear_down(&s);
+  sup_free(memory);
+}
+
 /* Some entries are hardly corrected by the factors: deflation mends that. If it
    is not allowed, or if there are more such entries than it takes, there is no
    certificate. */
