@@ -377,7 +377,7 @@ bool Peers::run(Peer peer, Calls *c) {
                  "Xpotrf") &&
            c->ok(cusolverDnXpotrs(handle_, params_, CUBLAS_FILL_MODE_LOWER, n_,
                                   1, CUDA_R_64F, d_a_, n_, CUDA_R_64F, d_b_, n_,
-                                  d_info_),
+                                  d_info_ + 1),
                  "Xpotrs");
   default:
     return c->ok(cusolverDnIRSXgesv(handle_, irs_[peer], infos_, n, 1, d_a_, n,
