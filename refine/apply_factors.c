@@ -13,12 +13,13 @@
 
 static const double ROUNDOFF_SINGLE = 0x1p-24;
 
-/* Changes every entry by as much as rounding to single precision may change it.
-   Rounding itself leaves numbers with few digits as they are. */
-static void round_at_random(int64_t n, uint64_t *seed, hone_entry *v) {
+/* Changes every entry by as much as rounding may change it. Rounding itself
+   leaves numbers with few digits as they are. */
+static void round_at_random(int64_t n, double roundoff, uint64_t *seed,
+                            hone_entry *v) {
   for (int64_t i = 0; i < n; i++) {
     const double unit = (double)(int64_t)hone_random_bits(seed) * 0x1p-63;
-    v[i] = hone_times(1.0 + ROUNDOFF_SINGLE * unit, v[i]);
+    v[i] += hone_times(roundoff * unit, v[i]);
   }
 }
 
@@ -33,8 +34,10 @@ static int apply_factors(const hone_factored *f, bool in_double, bool trans,
   /* An engine without 'apply' solves in double arithmetic in any case. */
   const bool single =
       f->engine->precision < 64 && !in_double && f->engine->apply != NULL;
-  for (int64_t c = 0; single && f->rounding_seed != NULL && c < k; c++)
-    round_at_random(f->a->n, f->rounding_seed, v + c * ldv);
+  /* 1 + 2^-53 u would be 1. */
+  const double roundoff = single ? ROUNDOFF_SINGLE : 2.0 * HONE_EPS;
+  for (int64_t c = 0; f->rounding_seed != NULL && c < k; c++)
+    round_at_random(f->a->n, roundoff, f->rounding_seed, v + c * ldv);
   int st = in_double && f->engine->apply
                ? f->engine->apply(f->self, trans, k, v, ldv)
                : f->engine->solve(f->self, trans, k, v, ldv);
@@ -89,7 +92,7 @@ int hone_apply_inverse(const hone_factored *f, bool scaled, bool trans,
   for (int64_t c = 0; c < k; c++)
     e[c] = hone_scale_in(n, in, v + c * ldv, v + c * ldv);
   int st = f->space ? apply_with_space(f, trans, k, v, ldv, size)
-                    : apply_factors(f, false, trans, k, v, ldv, size);
+                    : apply_factors(f, f->in_double, trans, k, v, ldv, size);
   if (st != HONE_OK)
     return st;
   for (int64_t c = 0; c < k; c++) {

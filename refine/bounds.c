@@ -186,14 +186,18 @@ static bool noise_counts(const hone_refinement *ctx, const bounding *b) {
          !(widest_unit(ctx) * b->noise <= SMALL * b->size);
 }
 
-/* v = inv(M) v for the columns listed. */
+/* v = inv(M) v for the columns listed. In double arithmetic: rounding errors in
+   single precision may be others than those of the probes, whose columns are
+   many and have many digits. */
 static int solve(hone_refinement *ctx, int64_t m, bounding *list) {
   int shift[HONE_SOLVE_COLUMNS] = {0};
   double size[HONE_SOLVE_COLUMNS];
   for (int64_t c = 0; c < m; c++)
     shift[c] = list[c].column->shift;
-  int st = hone_apply_inverse(&ctx->f, false, ctx->trans, m, ctx->v,
-                              ctx->f.a->n, shift, size);
+  hone_factored f = ctx->f;
+  f.in_double = true;
+  int st =
+      hone_apply_inverse(&f, false, ctx->trans, m, ctx->v, f.a->n, shift, size);
   for (int64_t c = 0; st == HONE_OK && c < m; c++) {
     list[c].largest = size[c];
     list[c].column->solution_size =

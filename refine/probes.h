@@ -30,9 +30,10 @@ typedef struct hone_factored {
   hone_space *space;
   /* If not NULL, the factors are corrected by it (deflation.h). Borrowed. */
   const hone_deflation *deflation;
-  /* If not NULL, right-hand sides of solves in single-precision arithmetic are
-     rounded to single precision at random, as this seed draws. Borrowed. */
+  /* If not NULL, right-hand sides are rounded at random, as this seed draws, to
+     the precision of the arithmetic that solves for them. Borrowed. */
   uint64_t *rounding_seed;
+  bool in_double; /* factors are applied in double arithmetic in any case */
 } hone_factored;
 
 /* The contraction of the factors, for op(S) = S or S^T. */

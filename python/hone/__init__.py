@@ -25,7 +25,7 @@ from ._errors import HoneWarning, HoneWeakError
 from ._options import Options, Progress
 from ._report import Report
 from ._solve import DeviceMemory, HostMemory, Solver, device_memory_needed
-from ._solve import factor, memory_needed, release_device, solve, version
+from ._solve import factor, memory_needed, release_kept, solve, version
 
 __all__ = [
     "Arithmetic",
@@ -62,7 +62,7 @@ __all__ = [
     "device_memory_needed",
     "factor",
     "memory_needed",
-    "release_device",
+    "release_kept",
     "solve",
     "status_text",
     "version",

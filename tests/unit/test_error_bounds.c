@@ -151,6 +151,41 @@ TEST(error_bounds, are_at_least_the_errors_of_all_entries) {
   CHECK_LE(30, seen.in_double);
 }
 
+/* Rows 0 and 3 are so nearly equal that rounding errors of double factors are
+   1e-3 of a correction. A product with S that is rounded once for a sum gave
+   vectors for which the second power of E was exactly 0. */
+TEST(error_bounds, hold_where_products_and_solves_undo_each_other) {
+  static const double a[4][4] = {
+      {0.0, -0x1.0000000004f6fp+30, 0x1.fffffea4631f4p+18,
+       -0x1.1ffffffffc3e1p+29},
+      {0x1.bffffea46096cp-10, -0x1.9fffff7d9e1e1p-4, 0x1.ffffffffffffdp-3,
+       -0x1.bfffff7daa859p-3},
+      {0x1.9ffffea45dbbep+3, -0x1.6fffff7dadcc4p+11, 0x1.9ffffea4553e2p-2,
+       -0x1.8fffff7d13b97p+10},
+      {0.0, -0x1.0000000004f6fp+30, 0x1.fffffea463212p+18,
+       -0x1.1ffffffffc3ebp+29}};
+  static const double b[4] = {0x1.406609d07ad2bp+28, -0x1.68cf65659594bp+28,
+                              -0x1.0aed7d178818p+28, -0x1.79f1b57p+28};
+  static const double exact[4] = {-0x1.29602fc254709p+51,
+                                  -0x1.3a618f2a8a9b4p+48, 0x1.79de489cb62c9p+48,
+                                  0x1.179d262dce834p+49};
+  for (int layout = HONE_COL_MAJOR; layout <= HONE_ROW_MAJOR; layout++) {
+    double given[16], x[4], bars[4];
+    hone_options o = HONE_OPTIONS_INIT;
+    for (int i = 0; i < 4; i++)
+      for (int j = 0; j < 4; j++)
+        given[layout == HONE_ROW_MAJOR ? 4 * i + j : i + 4 * j] = a[i][j];
+    o.layout = layout;
+    o.deterministic = 1;
+    o.error_bounds = bars;
+    o.ld_error_bounds = 4;
+    ct_note("layout %d", layout);
+    CHECK_EQ_INT(hone_solve(4, 1, given, 4, b, 4, x, 4, &o, NULL), HONE_OK);
+    for (int i = 0; i < 4; i++)
+      CHECK_LE(fabs(x[i] - exact[i]), bars[i] * (1.0 + 1e-9));
+  }
+}
+
 TEST(error_bounds, hold_at_larger_orders) {
   tally seen = {0};
   for (int k = 0; k < 8; k++) {
