@@ -47,7 +47,8 @@ TEST(apply, agrees_with_plain_loops_for_every_order_and_form) {
   for (int64_t n = 1; n <= 130; n++)
     for (int form = 0; form < PF_FORMS; form++)
       for (int trans = 0; trans < 2; trans++)
-        check_against_plain(NULL, &rng, n, 1 + n % 3, form, form == 0, trans);
+        check_against_plain(NULL, &rng, n, 1 + n % 3, (hone_form)form,
+                            form == 0, trans);
 }
 
 TEST(apply, agrees_with_plain_loops_for_many_columns_and_blocks) {
@@ -60,7 +61,7 @@ TEST(apply, agrees_with_plain_loops_for_many_columns_and_blocks) {
     for (int form = 0; form < PF_FORMS; form++)
       for (int trans = 0; trans < 2; trans++)
         check_against_plain(i % 2 ? pool : NULL, &rng, orders[i],
-                            1 + (int64_t)i, form, 1, trans);
+                            1 + (int64_t)i, (hone_form)form, 1, trans);
   hone_pool_destroy(&pool, &mem);
 }
 
@@ -72,7 +73,7 @@ TEST(apply, gives_the_same_bits_on_any_number_of_threads) {
   sup_random(&rng, N, 1, v, N);
   for (int form = 0; form < PF_FORMS; form++)
     for (int trans = 0; trans < 2; trans++) {
-      const hone_factors f = {form, N, s.ld, s.f, s.pivot, 0};
+      const hone_factors f = {(hone_form)form, N, s.ld, s.f, s.pivot, 0};
       double *one = sup_copy(v, N), *three = sup_copy(v, N);
       hone_mem mem = {.limit = 0};
       hone_pool *pool;
