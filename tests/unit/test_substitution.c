@@ -73,7 +73,7 @@ static void check_against_plain(hone_pool *pool, sup_rng *rng, int64_t n,
 TEST(substitution, agrees_with_plain_loops_for_every_order_and_form) {
   sup_rng rng = {1};
   for (int64_t n = 1; n <= 200; n++)
-    for (hone_form form = 0; form < PF_FORMS; form++)
+    for (hone_form form = 0; (int)form < PF_FORMS; form++)
       for (int trans = 0; trans < 2; trans++)
         check_against_plain(NULL, &rng, n, n % 3 == 0 ? 1 : 1 + n % 19, form,
                             trans);
@@ -82,7 +82,7 @@ TEST(substitution, agrees_with_plain_loops_for_every_order_and_form) {
 TEST(substitution, agrees_with_plain_loops_for_every_number_of_columns) {
   sup_rng rng = {2};
   for (int64_t k = 1; k <= MOST; k++)
-    for (hone_form form = 0; form < PF_FORMS; form++)
+    for (hone_form form = 0; (int)form < PF_FORMS; form++)
       for (int trans = 0; trans < 2; trans++)
         check_against_plain(NULL, &rng, 101, k, form, trans);
 }
@@ -95,7 +95,7 @@ TEST(substitution, agrees_with_plain_loops_on_any_number_of_threads) {
     threads t = start(count);
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
       for (size_t c = 0; c < sizeof columns / sizeof *columns; c++)
-        for (hone_form form = 0; form < PF_FORMS; form++)
+        for (hone_form form = 0; (int)form < PF_FORMS; form++)
           for (int trans = 0; trans < 2; trans++)
             check_against_plain(t.pool, &rng, orders[i], columns[c], form,
                                 trans);
@@ -120,7 +120,7 @@ TEST(substitution, gives_the_same_bits_on_any_number_of_threads) {
   pf_sample s = pf_make(&rng, N, 0);
   double *v = sup_filled(N * MOST, 0.0);
   sup_random(&rng, N, MOST, v, N);
-  for (hone_form form = 0; form < PF_FORMS; form++)
+  for (hone_form form = 0; (int)form < PF_FORMS; form++)
     for (int64_t k = 1; k <= MOST; k += 63)
       for (int count = 2; count <= 5; count++) {
         threads t = start(count);
@@ -144,7 +144,7 @@ TEST(substitution, gives_a_column_the_same_bits_beside_any_others) {
   pf_sample s = pf_make(&rng, N, 0);
   double *v = sup_filled(N * MOST, 0.0);
   sup_random(&rng, N, MOST, v, N);
-  for (hone_form form = 0; form < PF_FORMS; form++)
+  for (hone_form form = 0; (int)form < PF_FORMS; form++)
     for (int64_t k = 4; k <= MOST; k += 1 + k / 4) {
       const int64_t at = k * 2 / 3;
       double *all = sup_copy(v, N * k), *three = sup_copy(v, N * 3);
@@ -166,7 +166,7 @@ TEST(substitution, solves_for_two_columns_as_for_each_alone) {
   pf_sample s = pf_make(&rng, N, 0);
   double *v = sup_filled(N * 2, 0.0);
   sup_random(&rng, N, 2, v, N);
-  for (hone_form form = 0; form < PF_FORMS; form++) {
+  for (hone_form form = 0; (int)form < PF_FORMS; form++) {
     double *both = sup_copy(v, N * 2), *alone = sup_copy(v, N * 2);
     substitute(NULL, &s, form, 0, false, 2, both, N);
     substitute(NULL, &s, form, 0, false, 1, alone, N);
@@ -194,7 +194,7 @@ TEST(substitution, keeps_nan_and_inf_in_their_column) {
   pf_sample s = pf_make(&rng, N, 0);
   double *v = sup_filled(N * K, 0.0);
   sup_random(&rng, N, K, v, N);
-  for (hone_form form = 0; form < PF_FORMS; form++)
+  for (hone_form form = 0; (int)form < PF_FORMS; form++)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
       double *good = sup_copy(v, N * K), *spoilt = sup_copy(v, N * K);
       double *one = sup_copy(v, N);
@@ -224,7 +224,7 @@ TEST(substitution, lets_nan_of_the_factors_through) {
   double *v = sup_filled(N * K, 0.0);
   sup_random(&rng, N, K, v, N);
   s.f[20 + 150 * s.ld] = s.f[150 + 20 * s.ld] = NAN;
-  for (hone_form form = 0; form < PF_FORMS; form++)
+  for (hone_form form = 0; (int)form < PF_FORMS; form++)
     for (int64_t k = 1; k <= K; k += K - 1) {
       double *x = sup_copy(v, N * k);
       substitute(NULL, &s, form, 0, false, k, x, N);
