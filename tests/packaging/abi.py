@@ -280,6 +280,7 @@ def fortran_calls():
     }
     results = {
         "integer(c_int)": {"int"},
+        "integer(c_int64_t)": {"int64_t"},
         "integer(c_size_t)": {"size_t"},
         "type(c_ptr)": {"char *"},
     }
