@@ -59,6 +59,8 @@ inline Result hone_cuda_null_unless_created(T *at, Result result) {
       st = CALL(call);                                                         \
   } while (0)
 
+namespace {
+
 /* While it exists, the calls of this thread neither break nor join a capture of
    a CUDA graph that the caller has begun, in this thread or another: ours are
    made on streams of our own, and wait for them. (To free device memory breaks
@@ -83,6 +85,8 @@ struct hone_cuda_aside<member> {
     return member(p...);
   }
 };
+
+} // namespace
 
 /* *id = the number of the current CUDA context, which no other context of this
    process has had or will have. Returns false where it cannot be told. */
