@@ -14,7 +14,8 @@ int hone_choose_engines(const hone_options *o, int64_t n, bool one_shot,
                         hone_step steps[HONE_MAX_RUNGS], char *why,
                         size_t why_size);
 
-/* Frees what the process keeps on devices; returns how many bytes that was. */
+/* Frees the threads and the engines that the process keeps between calls;
+   returns how many bytes of device memory that was. */
 int64_t hone_engines_release(void);
 
 /* Bytes of device memory, of the engine that needs most. */

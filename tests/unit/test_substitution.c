@@ -186,7 +186,8 @@ static bool all_finite(int64_t n, const double *v) {
   return true;
 }
 
-/* What is no number, or beyond single precision, spoils its own column. */
+/* An entry that is NaN, or beyond single precision, spoils its own column
+   alone. */
 TEST(substitution, keeps_nan_and_inf_in_their_column) {
   enum { N = 130, K = 5, AT = 3 };
   const double bad[] = {(double)NAN, (double)INFINITY, 1e200};
