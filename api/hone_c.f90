@@ -48,6 +48,7 @@ module hone_c
     enumerator :: HONE_BLOCK_ROWS_AUTO = 0, HONE_BLOCK_ROWS_TRSM = 1
     enumerator :: HONE_BLOCK_ROWS_SEEDED = 2, HONE_BLOCK_ROWS_CROUT = 3
     enumerator :: HONE_RESIDUALS_AUTO = 0, HONE_RESIDUALS_HOST = 1
+    enumerator :: HONE_RESIDUALS_TWICE = 2
   end enum
 
   integer(c_int), parameter :: HONE_VERSION_MAJOR = 0

@@ -52,11 +52,17 @@ enum {
   HONE_BLOCK_ROWS_CROUT = 3   /* by the iterative Crout method */
 };
 
-/** tuning.residuals: where residuals are computed, except for the first and
-    the last. The one that accepts x is the CPU's, from the caller's own A. */
+/** tuning.residuals: where residuals are computed, and how the CPU makes sure,
+    from the caller's own A, of the one that accepts x. */
 enum {
-  HONE_RESIDUALS_AUTO = 0, /* on the device if it has room for A */
-  HONE_RESIDUALS_HOST = 1
+  HONE_RESIDUALS_AUTO = 0, /* on the device if it has room for A. While A is
+                              copied there the CPU takes w = A^T v and
+                              u = |A|^T |v| for random v; with these it checks
+                              the device's residual, which an error passes with
+                              a probability below 1e-6 */
+  HONE_RESIDUALS_HOST = 1,
+  HONE_RESIDUALS_TWICE = 2 /* on the device, and the one that accepts x once
+                              more on the CPU with all of A */
 };
 
 /**

@@ -56,7 +56,7 @@ static int check_tuning(const hone_tuning *t, hone_report *report) {
       {"tuning.pivoting", t->pivoting, HONE_PIVOT_NONE},
       {"tuning.diagonal", t->diagonal, HONE_DIAGONAL_CPU},
       {"tuning.block_rows", t->block_rows, HONE_BLOCK_ROWS_CROUT},
-      {"tuning.residuals", t->residuals, HONE_RESIDUALS_HOST},
+      {"tuning.residuals", t->residuals, HONE_RESIDUALS_TWICE},
       {"tuning.reserved", t->reserved, 0}};
   return check_choices(choices, sizeof choices / sizeof *choices, report);
 }

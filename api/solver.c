@@ -119,7 +119,8 @@ int hone_solver_take_matrix(hone_solver *s, const double *a, int64_t lda,
     hone_ladder_add_reason(report, "A", "no host memory for its copy");
     return st;
   }
-  s->dense = (hone_dense){s->ladder.n, lda, a, host_copy};
+  const bool stored_trans = trans != (s->options.layout == HONE_ROW_MAJOR);
+  s->dense = (hone_dense){s->ladder.n, lda, a, host_copy, stored_trans};
   const hone_matrix matrix = hone_dense_matrix(&s->dense);
   st = update ? hone_ladder_update(&s->ladder, &matrix, report)
               : hone_ladder_factor(&s->ladder, &matrix, report);

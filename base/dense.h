@@ -12,6 +12,8 @@ typedef struct hone_dense {
   const hone_entry *a;  /* n x n, lda >= n; borrowed, never written */
   hone_host_copy *copy; /* not NULL: A lies in a device's memory, and a is the
                            host's copy of it, which may still be arriving */
+  bool trans_expected;  /* most systems will be with A^T, as those of a caller
+                           who stores A by rows */
 } hone_dense;
 
 /* Returns the dense matrix behind a hone_matrix whose operator is

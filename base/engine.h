@@ -8,6 +8,7 @@
 
 #include "api/hone_tuning.h"
 #include "base/operator.h"
+#include "base/projection.h"
 
 enum { HONE_SOLVE_COLUMNS = 64 }; /* the most right-hand sides of one call */
 
@@ -153,6 +154,11 @@ typedef struct hone_engine {
   int (*residual)(void *self, const hone_matrix *a, bool trans,
                   const hone_entry *x, const hone_entry *b, hone_entry *r,
                   double *den);
+  /* Returns the projection of op(A) that the host took from the caller's A when
+     the engine read it; NULL: there is none for this matrix and transpose. The
+     engine owns it until factor or destroy. NULL: the engine takes none. */
+  const hone_projection *(*projection)(void *self, const hone_matrix *a,
+                                       bool trans);
   /* Computes p_c = op(A) x_c in double for k columns of n entries each, k <=
      HONE_SOLVE_COLUMNS. NULL: residual serves instead. */
   int (*product)(void *self, const hone_matrix *a, bool trans, int64_t k,

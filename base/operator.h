@@ -107,6 +107,12 @@ struct hone_operator {
   /* Computes one row in extended range: as accurately as the accurate residual,
      or with an error of about 2^-63 of the denominator where 'fast' is set. */
   void (*wide_row)(hone_wide_row *row);
+  /* Adds column j of op(A) to entry j of the projection of op(A) on the weights
+     v, the pair (*hi, *lo) and *sum (projection.h). NULL: matrices of this kind
+     are not projected. */
+  void (*project_entry)(const hone_matrix *a, bool trans, int64_t j,
+                        const hone_entry *v, hone_entry *hi, hone_entry *lo,
+                        double *sum);
 };
 
 #endif

@@ -4,6 +4,7 @@
    table is implemented in the file named beside it; this file only waits for a
    matrix that is copied from a device's memory. */
 #include "base/dense.h"
+#include "base/projection.h"
 #include "cpu_dp/inspect.h"
 #include "cpu_dp/product.h"
 #include "cpu_dp/residual.h"
@@ -68,6 +69,16 @@ static bool symmetric(const hone_matrix *a, hone_pool *pool) {
   return hone_structure_symmetric(pool, hone_dense_of(a));
 }
 
+static void project_entry(const hone_matrix *matrix, bool trans, int64_t j,
+                          const hone_entry *v, hone_entry *hi, hone_entry *lo,
+                          double *sum) {
+  const hone_dense *a = hone_dense_of(matrix);
+  if (trans)
+    hone_project_rows(1, a->n, a->a + j, a->lda, v, hi, lo, sum);
+  else
+    hone_project_column(a->n, a->a + j * a->lda, v, hi, lo, sum);
+}
+
 const hone_operator hone_dense_operator = {
     .name = "dense",
     .scratch = scratch,
@@ -78,5 +89,5 @@ const hone_operator hone_dense_operator = {
     .inspect = hone_inspect,          /* inspect.c */
     .residual = hone_dense_residual,  /* residual.c */
     .product = hone_dense_product,    /* product.c */
-    .wide_row = hone_dense_wide_row   /* wide_row.c */
-};
+    .wide_row = hone_dense_wide_row,  /* wide_row.c */
+    .project_entry = project_entry};

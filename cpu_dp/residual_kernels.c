@@ -9,7 +9,7 @@
    compiler turns them into vector instructions. */
 #include "cpu_dp/residual.h"
 
-#include "cpu_dp/exact.h"
+#include "base/exact.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,7 +6,7 @@
    assume 106. */
 #include "cpu_dp/residual.h"
 
-#include "cpu_dp/exact.h"
+#include "base/exact.h"
 
 /* Is the row's residual 0, and was no partial sum of it rounded? */
 static bool is_zero(const hone_wide_row *row, const hone_entry *at,

@@ -4,6 +4,7 @@
 #include "gpu_sp/create.h"
 
 #include "gpu_sp/feed/feed.h"
+#include "gpu_sp/feed/project.h"
 #include "gpu_sp/forms/forms.h"
 #include "gpu_sp/kept.h"
 #include "gpu_sp/residual/residual.h"
@@ -154,7 +155,9 @@ void lay_out(hone_cuda *c, bool spd, const hone_engine_config *config) {
 
 int64_t hone_cuda_host_bytes(int64_t n, int64_t k) {
   (void)k;
-  return n * (HONE_CUDA_H_V_PARTS * (int64_t)sizeof(double) + 64) + (64 << 20) +
+  const int64_t doubles =
+      n * HONE_CUDA_H_V_PARTS + hone_cuda_projection_room(n);
+  return doubles * (int64_t)sizeof(double) + n * 64 + (64 << 20) +
          (int64_t)sizeof(hone_cuda);
 }
 
@@ -175,7 +178,8 @@ namespace {
 /* Returns what the engine counts in the account of its owner. */
 int64_t charged(const hone_cuda *c) {
   return hone_mem_size(c) + hone_mem_size(c->columns) +
-         hone_mem_size(c->panels) + hone_mem_size(c->col_max) + c->pinned;
+         hone_mem_size(c->panels) + hone_mem_size(c->col_max) +
+         hone_mem_size(c->projection.memory) + c->pinned;
 }
 
 } // namespace
@@ -239,6 +243,7 @@ void hone_cuda_destroy(void *self, hone_mem *mem) {
   (void)cudaFreeHost(c->h_top);
   hone_cuda_unpin(c);
   (void)cudaGetLastError();
+  hone_mem_put(mem, c->projection.memory);
   hone_mem_put(mem, c->col_max);
   hone_mem_put(mem, c->columns);
   hone_mem_put(mem, c->panels);
@@ -417,8 +422,11 @@ int create_new(bool spd, hone_cuda **created,
   c->columns = zeroed<hone_cuda_column>(c->mem, c->column_room);
   c->panels = zeroed<hone_cuda_panel_info>(c->mem, c->panel_room);
   c->col_max = zeroed<float>(c->mem, c->n);
-  int st = c->columns && c->panels && c->col_max ? create_all(c, config)
-                                                 : (int)HONE_NO_MEMORY;
+  const size_t room = (size_t)hone_cuda_projection_room(c->n) * sizeof(double);
+  c->projection.memory = static_cast<double *>(hone_mem_get(config->mem, room));
+  const bool complete =
+      c->columns && c->panels && c->col_max && c->projection.memory;
+  int st = complete ? create_all(c, config) : (int)HONE_NO_MEMORY;
   if (st == HONE_OK)
     *created = c;
   else

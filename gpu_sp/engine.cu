@@ -3,6 +3,7 @@
    are in create.cu, factor/loop.cu, solve/solve.cu and residual/resident.cu. */
 #include "gpu_sp/create.h"
 #include "gpu_sp/factor/loop.h"
+#include "gpu_sp/feed/project.h"
 #include "gpu_sp/kept.h"
 #include "gpu_sp/residual/resident.h"
 #include "gpu_sp/solve/probe.h"
@@ -69,6 +70,7 @@ constexpr hone_engine common() {
   t.resident = resident;
   t.inspect = hone_cuda_aside<hone_cuda_inspect_matrix>::call;
   t.residual = hone_cuda_aside<hone_cuda_matrix_residual>::call;
+  t.projection = hone_cuda_projection_of;
   t.product = hone_cuda_aside<hone_cuda_matrix_product>::call;
   t.probe_step = hone_cuda_aside<hone_cuda_probe_step>::call;
   t.probed = hone_cuda_aside<hone_cuda_probed>::call;

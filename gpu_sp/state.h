@@ -16,7 +16,10 @@ extern "C" {
 #include "gpu_sp/solve/triangles.h"
 
 enum {
-  HONE_CUDA_SLOTS = 6,    /* pinned buffers in the ring */
+  HONE_CUDA_FEEDERS = 15, /* threads that copy A, at most, */
+  HONE_CUDA_WORKERS = 16, /* and with the caller's; */
+  HONE_CUDA_BUFFERS = 48, /* pinned buffers for pieces of A, at most 63 */
+  HONE_CUDA_STAGES = 6,   /* pinned buffers for floats */
   HONE_CUDA_COLUMNS = 32, /* right-hand sides on the device at once */
   HONE_CUDA_PROBES = 24,  /* random vectors, solutions, right-hand sides */
   HONE_CUDA_PADDING = 32, /* F's leading dimension is a multiple of it */
@@ -36,31 +39,52 @@ struct hone_cuda_column {
   cudaEvent_t fed, in_f, factored; /* A's columns are on the device; they are
                                       in F; they are factored */
   int applied;           /* panels that it has been brought up to date with */
-  int64_t chunk, chunks; /* its first chunk in the job, and how many it has */
-  int64_t sent, arrived; /* chunks sent; nonzero: all, and fed is recorded */
+  int64_t first, pieces; /* its first piece in the job, and how many it has */
+  int64_t sent, arrived; /* pieces sent; nonzero: all, and fed is recorded */
 };
 
-/* Block columns that are being sent to the device, by the threads of the pool,
-   and by the caller's thread while it waits for them: see feed/feed.cu. */
+/* Block columns that are being sent to the device: see feed/pieces.h. */
 struct hone_cuda_job {
   hone_dense a;
   hone_cuda_column *column;
   int count;
-  int64_t width, parts; /* columns of a chunk; tasks of a column */
-  int64_t first;        /* number of the first chunk, counted since create */
-  int64_t tasks, next;  /* in all; the next one that a thread takes */
+  bool sends, projects;            /* A to the device; A: project.h */
+  int64_t width, part_rows, parts; /* columns and rows of a piece, pieces of a
+                                      column */
+  int64_t pieces, next; /* in all; the next one that a thread takes */
   int status;
   bool running;
 };
 
-/* A pinned buffer of the ring. Chunks are counted since create: chunk k uses
-   slot k % HONE_CUDA_SLOTS. */
+/* A pinned buffer. */
 struct hone_cuda_slot {
   unsigned char *memory;
-  cudaEvent_t free;     /* its last chunk is on the device */
-  int64_t opened, sent; /* 1 + the number of the last chunk that threads began
-                           to copy into it, and that was sent from it */
-  int64_t filled;       /* finished tasks of the present chunk */
+  cudaEvent_t free; /* what was last sent from it is on the device */
+};
+
+/* The pinned buffers for pieces of A; bit k of a set stands for buffer k. */
+struct hone_cuda_buffers {
+  unsigned char *memory;
+  size_t bytes;                     /* of one buffer */
+  uint64_t free, ready;             /* sets: empty; filled and not sent */
+  int64_t piece[HONE_CUDA_BUFFERS]; /* the number of the piece in a buffer */
+  bool sending;                     /* a thread is sending what is ready */
+  /* The device reads the buffers of the batches first .. last-1; batch k is at
+     k % HONE_CUDA_BUFFERS. */
+  uint64_t batch[HONE_CUDA_BUFFERS];
+  cudaEvent_t done[HONE_CUDA_BUFFERS];
+  int64_t first, last;
+};
+
+/* The projection of A that the threads take: see feed/project.h. */
+struct hone_cuda_projection {
+  double *memory;     /* v, then the sums: hone_cuda_projection_room(n);
+                         NULL: the engine takes no projection */
+  bool wanted, taken; /* of the present A; the sums are complete, */
+  bool added;         /* and out has been made of them */
+  bool trans;         /* op(A) = A^T */
+  bool begun[HONE_CUDA_WORKERS]; /* the thread's sums along rows are set */
+  hone_projection out;
 };
 
 struct hone_cuda {
@@ -120,15 +144,17 @@ struct hone_cuda {
   double *row, *col;  /* scaling */
 
   /* In pinned host memory, and the columns that go through it */
-  hone_cuda_slot ring[HONE_CUDA_SLOTS];
-  size_t slot_bytes;
-  int64_t chunks; /* that went through the ring so far */
+  hone_cuda_buffers buffers;
+  hone_cuda_slot staged[HONE_CUDA_STAGES];
+  size_t stage_bytes;  /* of one of them */
+  int64_t stages_used; /* so far, counted on */
   hone_cuda_job job;
   hone_cuda_column whole; /* columns that come at once, not by block columns */
-  int64_t pinned;         /* bytes of all pinned memory, counted in mem */
-  double *h_v;            /* n x HONE_CUDA_H_V_PARTS: see below */
-  unsigned *h_top;        /* the host's copy of top */
-  float *col_max;         /* n; where the host rounds */
+  hone_cuda_projection projection; /* memory of the host, not pinned */
+  int64_t pinned;  /* bytes of all pinned memory, counted in mem */
+  double *h_v;     /* n x HONE_CUDA_H_V_PARTS: see below */
+  unsigned *h_top; /* the host's copy of top */
+  float *col_max;  /* n; where the host rounds */
 
   /* The matrix that is factored */
   const double *source;    /* the caller's A, or NULL: none */

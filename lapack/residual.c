@@ -6,7 +6,7 @@
 #include "lapack/dropin.h"
 
 #include "base/base.h"
-#include "cpu_dp/exact.h"
+#include "base/exact.h"
 
 #include <math.h>
 #include <stdlib.h>

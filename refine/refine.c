@@ -13,7 +13,7 @@
 
    Next to read: errors.c for omega and the other measures, bounds.c for the
    forward error, climb.c for the caller of hone_refine. */
-#include "refine/refine.h"
+#include "refine/verdict.h"
 
 #include <float.h>
 #include <math.h>
@@ -193,27 +193,51 @@ static bool announce_correction(const hone_refinement *ctx, int64_t m,
   return expects;
 }
 
-/* Measures the columns on the engine's copy of A. Those that it would accept
-   are measured again by the host on the caller's own A, which decides. */
+/* Is the value of the column's criterion one that is accepted? */
+static bool meets_limit(const hone_refinement *ctx, const hone_refined *c) {
+  return hone_errors_value(&c->errors, ctx->criterion) <= ctx->limit;
+}
+
+/* Lists in 'rest' the columns that the device would accept and the projection
+   does not vouch for. */
+static int64_t list_unvouched(hone_refinement *ctx, int64_t m,
+                              hone_refined *const *list, hone_refined **rest) {
+  const hone_projection *p = NULL;
+  bool first = true;
+  int64_t count = 0;
+  for (int64_t c = 0; c < m; c++) {
+    if (!meets_limit(ctx, list[c]))
+      continue;
+    if (first)
+      p = hone_verdict_projection(ctx);
+    first = false;
+    list[c]->verified =
+        p != NULL && hone_verdict(ctx, p, list[c]) && meets_limit(ctx, list[c]);
+    if (!list[c]->verified)
+      rest[count++] = list[c];
+  }
+  return count;
+}
+
+/* Measures the columns on the engine's copy of A. For those that it would
+   accept, the caller's own A decides: by its projection, or else by a pass over
+   it on the host. */
 static void evaluate_on_device(hone_refinement *ctx, int64_t m,
                                hone_refined *const *list) {
-  hone_refined *good[HONE_SOLVE_COLUMNS];
-  int64_t count = 0;
+  hone_refined *rest[HONE_SOLVE_COLUMNS];
   const bool announced = announce_correction(ctx, m, list);
   hone_refined_measure(ctx, true, true, m, list);
-  for (int64_t c = 0; c < m; c++)
-    if (hone_errors_value(&list[c]->errors, ctx->criterion) <= ctx->limit)
-      good[count++] = list[c];
   const bool keep_device_residual =
-      announced && count > 0 && list[0]->shift == 0;
+      announced && meets_limit(ctx, list[0]) && list[0]->shift == 0;
   if (keep_device_residual) /* v is free where no column was shifted */
     memcpy(ctx->v, list[0]->r, (size_t)ctx->f.a->n * sizeof *ctx->v);
+  const int64_t count = list_unvouched(ctx, m, list, rest);
   if (count > 0)
-    hone_refined_measure(ctx, true, false, count, good);
+    hone_refined_measure(ctx, true, false, count, rest);
   ctx->device_residual_of = keep_device_residual ? list[0] : NULL;
   for (int64_t c = 0; c < count; c++)
-    if (!(hone_errors_value(&good[c]->errors, ctx->criterion) <= ctx->limit))
-      distrust_copy(ctx, good[c]);
+    if (!meets_limit(ctx, rest[c]))
+      distrust_copy(ctx, rest[c]);
 }
 
 /* Measures the columns, with the accurate pass wherever it may decide. */

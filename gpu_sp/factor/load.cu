@@ -104,7 +104,7 @@ void start_feed(hone_cuda *c, const hone_dense *a) {
     c->columns[count++].w = w;
   }
   hone_cuda_feed_start(c, a, count);
-  c->arriving = c->job.running;
+  c->arriving = hone_cuda_sending(c);
 }
 
 /* Prepares to bring A to the device, and begins. */

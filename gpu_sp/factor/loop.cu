@@ -230,8 +230,9 @@ int hone_cuda_outcome(hone_cuda *c, bool complete, hone_factor_info *info) {
     int flags[2];
     unsigned long long flushed;
   } *r = reinterpret_cast<results *>(c->h_v);
-  int st = c->job.running ? hone_cuda_feed_columns(c, &c->job.a, c->n, nullptr)
-                          : (int)HONE_OK;
+  int st = hone_cuda_sending(c)
+               ? hone_cuda_feed_columns(c, &c->job.a, c->n, nullptr)
+               : hone_cuda_feed_end(c);
   c->solving_ahead = false;
   const hone_copy back[] = {{c->flags, r->flags, 2},
                             {c->flushed, &r->flushed, 2},

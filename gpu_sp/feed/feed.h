@@ -14,8 +14,8 @@ void hone_cuda_feed_destroy(hone_cuda *c);
 
 /* Forgets the matrix before, and finds out where this one lies. */
 int hone_cuda_feed_begin(hone_cuda *c, const hone_dense *a);
-/* Lets the threads of the pool begin to send all of A, by the block columns
-   0 .. count-1 of c->columns. Does nothing where the device reads A itself. */
+/* Lets the threads of the pool begin to send all of A, and to project it, by
+   the block columns 0 .. count-1 of c->columns. */
 void hone_cuda_feed_start(hone_cuda *c, const hone_dense *a, int count);
 /* Returns when the copies of A's columns up to 'to' have been enqueued on the
    stream feed, and the event fed, if not NULL, has been recorded behind them.
@@ -23,6 +23,10 @@ void hone_cuda_feed_start(hone_cuda *c, const hone_dense *a, int count);
    event of the one that ends at 'to'. */
 int hone_cuda_feed_columns(hone_cuda *c, const hone_dense *a, int64_t to,
                            cudaEvent_t fed);
+/* Returns true while the threads send A. */
+bool hone_cuda_sending(const hone_cuda *c);
+/* Returns when the threads have nothing more to do, with the job's status. */
+int hone_cuda_feed_end(hone_cuda *c);
 /* Returns true if the column has been sent, and its event recorded. */
 bool hone_cuda_column_sent(const hone_cuda_column *column);
 /* Does one task of the threads' work; where none is left, lets other threads

@@ -130,6 +130,7 @@ class BlockRows(IntEnum):
 class Residuals(IntEnum):
     AUTO = 0
     HOST = 1
+    TWICE = 2
 
 
 # The prefixes of the members' names in hone.h, after HONE_.

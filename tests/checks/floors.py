@@ -31,7 +31,7 @@ PUBLIC = ('api/hone.h', 'api/hone.hpp', 'api/hone_tuning.h')
 
 # Exceptions: (folder, prefix of a header it may include): the reason.
 ALSO = {
-    ('lapack', 'cpu_dp/exact.h'): 'inline functions for exact sums',
+    ('lapack', 'base/exact.h'): 'inline functions for exact sums',
     ('fuzz', 'tests/gallery/'): 'the hard matrices are not tests',
     ('bench', 'tests/gallery/'): 'the hard matrices are not tests',
     ('bench', 'cpu_sp/'): 'cpu/phases.cc times the steps of the loop',

@@ -479,7 +479,7 @@ const hone_matrix *sup_matrix(int64_t n, int64_t lda, const double *a) {
   static hone_matrix matrix[KEPT];
   static int next;
   const int at = next++ % KEPT;
-  dense[at] = (hone_dense){n, lda, a, NULL};
+  dense[at] = (hone_dense){n, lda, a, NULL, false};
   matrix[at] = hone_dense_matrix(&dense[at]);
   return &matrix[at];
 }

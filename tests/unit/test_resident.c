@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Engines that hold a copy of A and compute residuals with it: whatever they
-   return, x is accepted by the host's residual only. The engine is the host's
+   return, x is accepted by the caller's own A only: by a residual of the host,
+   or by a projection of A where the engine has one. The engine is the host's
    single-precision LU with residuals that are true, zero, too large, or that
    fail. Products A v, which are residuals with b = 0, are true. */
 #include "tests/unit/support.h"
@@ -13,6 +14,12 @@
 
 enum { ORDER = 40 };
 
+#ifdef __SIZEOF_FLOAT128__
+__extension__ typedef __float128 quad;
+#else
+typedef long double quad; /* of 113 bits where there is no __float128 */
+#endif
+
 typedef enum residuals {
   TRUE_ONES,
   ZERO,
@@ -23,6 +30,7 @@ typedef enum residuals {
 } residuals;
 static residuals kind;
 static int asked, expected;
+static bool projects;  /* the engine has a projection of A */
 static double largest; /* of the last r divided by its den */
 
 static bool resident(void *self) { return self != NULL; }
@@ -72,20 +80,21 @@ static int residual(void *self, const hone_matrix *matrix, bool trans,
   for (int64_t i = 0; i < ORDER; i++)
     product = product && b[i] == 0.0;
   for (int64_t i = 0; i < ORDER; i++) {
-    long double sum = (long double)b[i], size = fabsl(sum);
+    quad sum = (quad)b[i];
+    double size = fabs(b[i]);
     for (int64_t j = 0; j < ORDER; j++) {
       const double v = trans ? a->a[j + i * a->lda] : a->a[i + j * a->lda];
-      sum -= (long double)v * (long double)x[j];
-      size += fabsl((long double)v * (long double)x[j]);
+      sum -= (quad)v * (quad)x[j];
+      size += fabs(v * x[j]);
     }
     r[i] = (double)sum;
     if (kind == NOTHING || (kind == ZERO && !product))
       r[i] = 0.0;
     if (kind == LARGE && !product)
       r[i] = 1.0;
-    den[i] = (double)size;
+    den[i] = size;
     largest = i == 0 ? 0.0 : largest;
-    largest = fmax(largest, (double)(fabsl(sum) / size));
+    largest = fmax(largest, fabs((double)sum) / size);
   }
   for (int64_t i = 0; i < ORDER && kind == LAST && largest <= SUP_LIMIT; i++)
     r[i] = 0.0;
@@ -93,6 +102,20 @@ static int residual(void *self, const hone_matrix *matrix, bool trans,
 }
 
 static void expect(void *self) { expected += self != NULL; }
+
+static const hone_projection *projection(void *self, const hone_matrix *a,
+                                         bool trans) {
+  static double v[ORDER], w[ORDER], w_rest[ORDER], u[ORDER];
+  static const hone_projection made = {v, w, w_rest, u};
+  uint64_t seed = 5;
+  (void)self;
+  hone_projection_draw(ORDER, &seed, v);
+  for (int64_t j = 0; j < ORDER; j++) {
+    w[j] = w_rest[j] = u[j] = 0.0;
+    a->op->project_entry(a, trans, j, v, &w[j], &w_rest[j], &u[j]);
+  }
+  return &made;
+}
 
 typedef struct outcome {
   int status;
@@ -110,6 +133,7 @@ static outcome run_to(residuals how, bool fall_back, bool extra) {
   engine.inspect = inspect;
   engine.residual = residual;
   engine.expect = how == LAST ? expect : NULL;
+  engine.projection = projects ? projection : NULL;
   const hone_engine *engines[] = {&engine, &hone_engine_double};
   const hone_request request = {.criterion = HONE_CRITERION_COMPONENTWISE,
                                 .limit = SUP_LIMIT,
@@ -152,6 +176,33 @@ TEST(resident, residuals_are_computed_there_and_x_is_accepted_here) {
   CHECK_LE(o.omega, SUP_LIMIT);
   CHECK_EQ_INT(o.report.host_passes, 1);
   CHECK_GE(o.report.device_passes, 2);
+}
+
+TEST(resident, x_is_accepted_by_a_projection_of_a) {
+  projects = true;
+  const outcome o = run(TRUE_ONES, false);
+  projects = false;
+  CHECK_EQ_INT(o.status, HONE_OK);
+  CHECK_LE(o.omega, SUP_LIMIT);
+  CHECK_EQ_INT(o.report.host_passes, 0);
+  CHECK_GE(o.report.device_passes, 2);
+}
+
+TEST(resident, a_projection_accepts_no_residual_that_is_not_true) {
+  projects = true;
+  const outcome zero = run(ZERO, false), last = run(LAST, false);
+  const outcome large = run(LARGE, true), failing = run(FAILING, false);
+  const outcome nothing = run(NOTHING, false);
+  projects = false;
+  CHECK_EQ_INT(zero.status, HONE_OK);
+  CHECK_LE(zero.omega, SUP_LIMIT);
+  CHECK_GE(zero.report.host_passes, 2);
+  CHECK_EQ_INT(last.status, HONE_OK);
+  CHECK_EQ_INT(last.report.host_passes, 1);
+  CHECK_EQ_INT(large.report.precision, 64);
+  CHECK_EQ_INT(failing.status, HONE_OK);
+  CHECK_GE(failing.report.host_passes, 2);
+  CHECK_EQ_INT(nothing.status, HONE_ILL_CONDITIONED);
 }
 
 TEST(resident, a_residual_of_zero_is_checked_by_the_host) {

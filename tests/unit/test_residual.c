@@ -73,7 +73,7 @@ static void make_problem(problem *p, int64_t n, int64_t pad, bool wide) {
   sup_rng rng = {(uint64_t)(1000 * n + wide)};
   const int64_t lda = n + pad;
   *p = (problem){.n = n, .store = sup_filled(lda * n, (double)NAN)};
-  p->a = (hone_dense){n, lda, p->store, NULL};
+  p->a = (hone_dense){n, lda, p->store, NULL, false};
   p->matrix = hone_dense_matrix(&p->a);
   for (int64_t j = 0; j < n; j++)
     fill(&rng, n, wide, p->store + j * lda);

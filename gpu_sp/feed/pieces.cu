@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copies A to the device by pieces of about a megabyte: some columns, and of
+   long columns some rows. A thread takes an empty pinned buffer and the next
+   piece, copies it there, and sends it, with all others that are ready, unless
+   another thread is sending just then: calls of the driver by many threads hold
+   each other up, and the caller's, which enqueues the factorization. So a
+   thread whose CPU another program uses holds up little more than the piece
+   that it has in hand; the factorization takes a block column when all its
+   pieces have been sent. To wait for the bus, a thread sleeps.
+
+   Of a symmetric matrix only the upper triangle is sent, completed to whole
+   pieces. The threads look for NaN and Inf in the other triangle, and compare
+   both triangles by a sum that is zero if A is symmetric: only then does the
+   copy made of one triangle equal A. Read next: project.h. */
+#include "gpu_sp/feed/pieces.h"
+
+#include "gpu_sp/create.h"
+#include "gpu_sp/feed/project.h"
+
+extern "C" {
+#include "base/rounding.h"
+}
+
+#include <sched.h>
+#include <time.h>
+
+#include <cstring>
+
+namespace {
+
+/* Columns that a projection along rows takes at once; rows of a column that
+   are copied and then projected, 16 KB. */
+enum { GROUP = 8, BLOCK_ROWS = 2048 };
+const int64_t PIECE = 1 << 20, SMALL_PIECE = 1 << 17; /* bytes, about */
+enum { PIECES = 64 }; /* that a small matrix is divided into */
+const int64_t PIECE_ROWS = PIECE / GROUP / (int64_t)sizeof(double);
+const long SLEEP_NS = 50000; /* the kernel makes some 100 us of it */
+/* Up to so many threads in all, the caller's does pieces too; beside more it
+   keeps its time for the device, which would wait while it does one. */
+enum { CALLER_HELPS = 4 };
+
+int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+int64_t rows_of_piece(int64_t n) { return n < PIECE_ROWS ? n : PIECE_ROWS; }
+
+int64_t columns_of_piece(int64_t n) {
+  const int64_t column = rows_of_piece(n) * (int64_t)sizeof(double);
+  int64_t bytes = n * column / PIECES;
+  bytes = bytes < SMALL_PIECE ? SMALL_PIECE : bytes;
+  bytes = bytes > PIECE ? PIECE : bytes;
+  const int64_t columns = bytes / column / GROUP * GROUP;
+  return columns > GROUP ? columns : (int64_t)GROUP;
+}
+
+void fail(hone_cuda_job *job, int st) {
+  if (st != HONE_OK)
+    __atomic_store_n(&job->status, st, __ATOMIC_RELEASE);
+}
+
+bool failed(const hone_cuda_job *job) {
+  return __atomic_load_n(&job->status, __ATOMIC_ACQUIRE) != HONE_OK;
+}
+
+/* ---- One piece ----------------------------------------------------------- */
+
+/* Columns j .. j+w-1, and of these 'rows' rows from 'row' on. The first 'high'
+   of these rows go to the device. */
+struct piece {
+  int64_t j, w, row, rows, high;
+};
+
+hone_cuda_column *column_of(const hone_cuda_job *job, int64_t number) {
+  hone_cuda_column *col = job->column;
+  while (number >= col->first + col->pieces)
+    col++;
+  return col;
+}
+
+piece piece_at(const hone_cuda *c, const hone_cuda_column *col,
+               int64_t number) {
+  const hone_cuda_job *job = &c->job;
+  const int64_t k = number - col->first;
+  piece p;
+  p.j = col->j + k / job->parts * job->width;
+  p.w = col->j + col->w - p.j < job->width ? col->j + col->w - p.j : job->width;
+  p.row = k % job->parts * job->part_rows;
+  p.rows = c->n - p.row < job->part_rows ? c->n - p.row : job->part_rows;
+  const int64_t end = c->one_triangle ? p.j + p.w : c->n;
+  p.high = end - p.row < p.rows ? end - p.row : p.rows;
+  p.high = p.high > 0 ? p.high : 0;
+  return p;
+}
+
+/* Adds 'count' rows from 'row' on of column j of A to the sum that tells
+   symmetry: entries above the diagonal count positive, those below negative. */
+void add_symmetry_sum(hone_cuda *c, const double *column, int64_t j,
+                      int64_t row, int64_t count) {
+  const int64_t end = row + count, above = end < j ? end : j;
+  const int64_t below = row > j ? row : j + 1;
+  uint64_t sum = 0;
+  if (above > row)
+    sum += hone_mirror_sum(above - row, row, j, column + row);
+  if (end > below)
+    sum -= hone_mirror_sum(end - below, below, j, column + below);
+  if (sum != 0)
+    __atomic_add_fetch(&c->asymmetry, sum, __ATOMIC_RELAXED);
+}
+
+/* Copies 'count' rows from 'row' on of column j to the buffer, and looks at
+   those that are not sent. */
+void copy_rows(hone_cuda *c, const piece &p, int64_t j, int64_t row,
+               int64_t count, double *buffer) {
+  const double *a = c->job.a.a + j * c->job.a.lda;
+  const int64_t end = p.row + p.high; /* of the rows that are sent */
+  int64_t sent = end - row < count ? end - row : count;
+  sent = sent > 0 ? sent : 0;
+  if (sent > 0)
+    memcpy(buffer + (j - p.j) * p.high + row - p.row, a + row,
+           (size_t)sent * sizeof(double));
+  if (count > sent && !hone_all_finite(count - sent, a + row + sent))
+    __atomic_store_n(&c->nonfinite, j + 1, __ATOMIC_RELAXED);
+  if (c->one_triangle)
+    add_symmetry_sum(c, a, j, row, count);
+}
+
+/* Copies a piece to the buffer and projects it, by blocks that the cache
+   holds: a projection along rows takes some columns at once. */
+void do_piece(hone_cuda *c, const piece &p, double *buffer, int worker) {
+  const hone_cuda_job *job = &c->job;
+  const int64_t columns = job->projects && c->projection.trans ? GROUP : 1;
+  for (int64_t j = p.j; j < p.j + p.w; j += columns) {
+    const int64_t w = p.j + p.w - j < columns ? p.j + p.w - j : columns;
+    for (int64_t row = p.row; row < p.row + p.rows; row += BLOCK_ROWS) {
+      const int64_t left = p.row + p.rows - row;
+      const int64_t rows = left < BLOCK_ROWS ? left : (int64_t)BLOCK_ROWS;
+      for (int64_t k = j; job->sends && k < j + w; k++)
+        copy_rows(c, p, k, row, rows, buffer);
+      if (job->projects)
+        hone_cuda_project(c, worker, {j, w, row, rows, job->part_rows});
+    }
+  }
+}
+
+/* Enqueues the copy of a piece in a buffer, and counts it. Behind the last one
+   of its block column the column's event is recorded. */
+int send_piece(hone_cuda *c, int at) {
+  hone_cuda_buffers *buffers = &c->buffers;
+  hone_cuda_column *col = column_of(&c->job, buffers->piece[at]);
+  const piece p = piece_at(c, col, buffers->piece[at]);
+  const size_t bytes = (size_t)p.high * sizeof(double);
+  int st = HONE_OK;
+  if (bytes > 0)
+    st = CALL(cudaMemcpy2DAsync(
+        c->a + p.row + p.j * c->lda, (size_t)c->lda * sizeof(double),
+        buffers->memory + (size_t)at * buffers->bytes, bytes, bytes,
+        (size_t)p.w, cudaMemcpyHostToDevice, c->feed));
+  c->used.to_device += p.w * (int64_t)bytes;
+  if (++col->sent == col->pieces) {
+    if (col->fed)
+      TRY_CUDA(cudaEventRecord(col->fed, c->feed));
+    __atomic_store_n(&col->arrived, 1, __ATOMIC_RELEASE);
+  }
+  return st;
+}
+
+/* ---- Buffers ------------------------------------------------------------- */
+
+const uint64_t ALL_BUFFERS = ((uint64_t)1 << HONE_CUDA_BUFFERS) - 1;
+
+/* Returns an empty buffer, now taken, or -1. */
+int take_buffer(hone_cuda_buffers *b) {
+  uint64_t free = __atomic_load_n(&b->free, __ATOMIC_ACQUIRE);
+  while (free != 0)
+    if (__atomic_compare_exchange_n(&b->free, &free, free & (free - 1), true,
+                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+      return __builtin_ctzll(free);
+  return -1;
+}
+
+/* Empties the buffers that the device has read. */
+int empty_buffers(hone_cuda_buffers *b) {
+  while (b->first < b->last) {
+    const int64_t at = b->first % HONE_CUDA_BUFFERS;
+    const cudaError_t e = cudaEventQuery(b->done[at]);
+    if (e == cudaErrorNotReady)
+      (void)cudaGetLastError();
+    if (e != cudaSuccess)
+      return e == cudaErrorNotReady ? (int)HONE_OK : hone_cuda_status(e);
+    __atomic_or_fetch(&b->free, b->batch[at], __ATOMIC_ACQ_REL);
+    b->first++;
+  }
+  return HONE_OK;
+}
+
+/* Sends all that is ready, as one batch. There are never more batches than
+   buffers. */
+int send_batch(hone_cuda *c) {
+  hone_cuda_buffers *b = &c->buffers;
+  const uint64_t ready = __atomic_exchange_n(&b->ready, 0, __ATOMIC_ACQ_REL);
+  const int64_t at = b->last % HONE_CUDA_BUFFERS;
+  if (ready == 0)
+    return HONE_OK;
+  int st = CALL(cudaSetDevice(c->ordinal));
+  for (uint64_t left = ready; left != 0; left &= left - 1)
+    TRY(send_piece(c, __builtin_ctzll(left)));
+  TRY_CUDA(cudaEventRecord(b->done[at], c->feed));
+  b->batch[at] = ready;
+  b->last += st == HONE_OK;
+  return st;
+}
+
+/* Empties and sends buffers, unless another thread is doing so: that one looks
+   again afterwards, so that nothing that is ready is left behind. Returns true
+   if it did. */
+bool serve_buffers(hone_cuda *c) {
+  hone_cuda_buffers *b = &c->buffers;
+  if (__atomic_exchange_n(&b->sending, true, __ATOMIC_SEQ_CST))
+    return false;
+  fail(&c->job, empty_buffers(b));
+  if (!failed(&c->job))
+    fail(&c->job, send_batch(c));
+  __atomic_store_n(&b->sending, false, __ATOMIC_SEQ_CST);
+  return true;
+}
+
+void serve_until_none_ready(hone_cuda *c) {
+  while (serve_buffers(c) && !failed(&c->job) &&
+         __atomic_load_n(&c->buffers.ready, __ATOMIC_SEQ_CST) != 0)
+    continue;
+}
+
+/* ---- The threads --------------------------------------------------------- */
+
+bool any_left(const hone_cuda_job *job) {
+  return !failed(job) &&
+         __atomic_load_n(&job->next, __ATOMIC_RELAXED) < job->pieces;
+}
+
+/* Does one piece. Returns false if there was no empty buffer or no piece. */
+bool do_one(hone_cuda *c, int worker) {
+  hone_cuda_job *job = &c->job;
+  hone_cuda_buffers *b = &c->buffers;
+  const int at = job->sends ? take_buffer(b) : 0;
+  if (at < 0)
+    return false;
+  const int64_t number = __atomic_fetch_add(&job->next, 1, __ATOMIC_RELAXED);
+  if (number >= job->pieces) {
+    if (job->sends)
+      __atomic_or_fetch(&b->free, (uint64_t)1 << at, __ATOMIC_ACQ_REL);
+    return false;
+  }
+  const piece p = piece_at(c, column_of(job, number), number);
+  do_piece(c, p, reinterpret_cast<double *>(b->memory + (size_t)at * b->bytes),
+           worker);
+  if (job->sends) {
+    b->piece[at] = number;
+    __atomic_or_fetch(&b->ready, (uint64_t)1 << at, __ATOMIC_SEQ_CST);
+    serve_until_none_ready(c);
+  }
+  return true;
+}
+
+void do_pieces(void *ctx, int64_t worker) {
+  hone_cuda *c = static_cast<hone_cuda *>(ctx);
+  const hone_cuda_uncaptured meanwhile;
+  const timespec nap = {0, SLEEP_NS};
+  while (any_left(&c->job)) {
+    if (do_one(c, (int)worker))
+      continue;
+    serve_until_none_ready(c);
+    if (c->buffers.free == 0)
+      (void)nanosleep(&nap, nullptr);
+  }
+}
+
+/* After a failure: waits for the device, and empties all buffers. */
+void reset_buffers(hone_cuda *c) {
+  (void)cudaStreamSynchronize(c->feed);
+  c->buffers.free = ALL_BUFFERS;
+  c->buffers.ready = 0;
+  c->buffers.first = c->buffers.last;
+}
+
+} // namespace
+
+void hone_cuda_pieces_start(hone_cuda *c, const hone_dense *a,
+                            hone_cuda_column *column, int count, bool sends,
+                            bool projects) {
+  hone_cuda_job *job = &c->job;
+  int64_t columns = 0;
+  *job = {};
+  job->a = *a;
+  job->column = column;
+  job->count = count;
+  job->sends = sends;
+  job->projects = projects;
+  job->width = columns_of_piece(c->n);
+  job->part_rows = rows_of_piece(c->n);
+  job->parts = divide_up(c->n, job->part_rows);
+  for (int i = 0; i < count; i++) {
+    column[i].first = job->pieces;
+    column[i].pieces = divide_up(column[i].w, job->width) * job->parts;
+    column[i].sent = column[i].arrived = 0;
+    job->pieces += column[i].pieces;
+    columns += column[i].w;
+  }
+  job->running = true;
+  if (c->n * columns >= 1 << 15) /* enough work to wake the others */
+    hone_pool_start(c->pool, HONE_CUDA_FEEDERS, do_pieces, c);
+}
+
+bool hone_cuda_pieces_help(hone_cuda *c) {
+  if (!c->job.running)
+    return false;
+  if (hone_pool_threads(c->pool) <= CALLER_HELPS && any_left(&c->job) &&
+      do_one(c, HONE_CUDA_FEEDERS))
+    return true;
+  if (c->job.sends)
+    serve_until_none_ready(c);
+  return false;
+}
+
+void hone_cuda_pieces_stop(hone_cuda *c, int st) { fail(&c->job, st); }
+
+int hone_cuda_pieces_end(hone_cuda *c) {
+  if (!c->job.running)
+    return HONE_OK;
+  while (any_left(&c->job))
+    if (!do_one(c, HONE_CUDA_FEEDERS)) {
+      serve_until_none_ready(c);
+      sched_yield();
+    }
+  hone_pool_wait(c->pool);
+  while (c->job.sends && !failed(&c->job) && c->buffers.ready != 0)
+    serve_until_none_ready(c);
+  c->job.running = false;
+  if (c->job.sends && failed(&c->job))
+    reset_buffers(c);
+  if (c->job.projects)
+    c->projection.taken = c->job.status == HONE_OK;
+  return c->job.status;
+}
+
+int hone_cuda_pieces_create(hone_cuda *c) {
+  hone_cuda_buffers *b = &c->buffers;
+  b->bytes =
+      (size_t)(columns_of_piece(c->n) * rows_of_piece(c->n)) * sizeof(double);
+  b->free = ALL_BUFFERS;
+  int st = hone_cuda_pin(c, reinterpret_cast<void **>(&b->memory),
+                         b->bytes * HONE_CUDA_BUFFERS);
+  for (cudaEvent_t &done : b->done)
+    TRY(CREATE(&done, cudaEventCreateWithFlags(&done, cudaEventDisableTiming)));
+  return st;
+}
+
+void hone_cuda_pieces_destroy(hone_cuda *c) {
+  for (cudaEvent_t done : c->buffers.done)
+    if (done)
+      (void)cudaEventDestroy(done);
+  (void)cudaFreeHost(c->buffers.memory);
+}

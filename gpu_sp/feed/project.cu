@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The projection of A: see project.h. The pairs and sums of a part of the
+   columns, or of a thread, are a set of 3 n doubles: n high parts, n low parts
+   and n sums of magnitudes. */
+#include "gpu_sp/feed/project.h"
+
+extern "C" {
+#include "base/seed.h"
+}
+
+#include <cstring>
+
+namespace {
+
+const int64_t PART_ROWS = 1 << 14; /* at least, where columns are divided */
+
+/* Three arrays of n doubles. */
+struct sums {
+  double *hi, *lo, *size;
+};
+
+sums sums_at(const hone_cuda *c, int64_t set) {
+  double *at = c->projection.memory + (1 + 3 * set) * c->n;
+  return {at, at + c->n, at + 2 * c->n};
+}
+
+/* Adds the sums of another set to those of set 0. */
+void add_set(hone_cuda *c, int64_t set) {
+  const sums to = sums_at(c, 0), from = sums_at(c, set);
+  for (int64_t i = 0; i < c->n; i++) {
+    const double t = to.hi[i] + from.hi[i], z = t - to.hi[i];
+    to.lo[i] += from.lo[i] + ((to.hi[i] - (t - z)) + (from.hi[i] - z));
+    to.hi[i] = t;
+    to.size[i] += from.size[i];
+  }
+}
+
+/* Weights are drawn from the process's random bits, which nobody outside it
+   knows, and never twice. */
+uint64_t next_seed() {
+  static uint64_t drawn;
+  uint64_t seed =
+      hone_process_seed() ^
+      __atomic_add_fetch(&drawn, HONE_RANDOM_STEP, __ATOMIC_RELAXED);
+  return hone_random_bits(&seed);
+}
+
+} // namespace
+
+int64_t hone_cuda_projection_room(int64_t n) {
+  const int64_t parts = (n + PART_ROWS - 1) / PART_ROWS + 1;
+  const int64_t sets =
+      parts > HONE_CUDA_WORKERS ? parts : (int64_t)HONE_CUDA_WORKERS;
+  return n * (1 + 3 * sets);
+}
+
+void hone_cuda_projection_begin(hone_cuda *c, const hone_dense *a,
+                                bool readable) {
+  hone_cuda_projection *p = &c->projection;
+  uint64_t seed = next_seed();
+  p->taken = p->added = false;
+  p->trans = a->trans_expected;
+  p->wanted = readable && c->a != nullptr && p->memory != nullptr &&
+              c->choices.residuals == HONE_RESIDUALS_AUTO &&
+              !(c->spd && p->trans);
+  memset(p->begun, 0, sizeof p->begun);
+  if (p->wanted)
+    hone_projection_draw(c->n, &seed, p->memory);
+}
+
+void hone_cuda_project(hone_cuda *c, int worker, const hone_cuda_projected &b) {
+  hone_cuda_projection *p = &c->projection;
+  const double *v = p->memory, *a = c->job.a.a + b.j * c->job.a.lda;
+  const int64_t lda = c->job.a.lda;
+  if (p->trans) {
+    const sums s = sums_at(c, worker);
+    if (!p->begun[worker])
+      memset(s.hi, 0, 3 * (size_t)c->n * sizeof(double));
+    p->begun[worker] = true;
+    hone_project_rows(b.rows, b.count, a + b.row, lda, v + b.j, s.hi + b.row,
+                      s.lo + b.row, s.size + b.row);
+    return;
+  }
+  const sums s = sums_at(c, b.row / b.part_rows);
+  for (int64_t j = b.j; j < b.j + b.count; j++, a += lda) {
+    if (b.row % b.part_rows == 0)
+      s.hi[j] = s.lo[j] = s.size[j] = 0.0;
+    hone_project_column(b.rows, a + b.row, v + b.row, s.hi + j, s.lo + j,
+                        s.size + j);
+  }
+}
+
+/* Adds up the sets when the projection is first asked for. */
+const hone_projection *hone_cuda_projection_of(void *self, const hone_matrix *a,
+                                               bool trans) {
+  hone_cuda *c = static_cast<hone_cuda *>(self);
+  hone_cuda_projection *p = &c->projection;
+  if (!p->taken || p->trans != trans || c->source != hone_dense_of(a)->a)
+    return nullptr;
+  if (!p->added) {
+    const sums s = sums_at(c, 0);
+    if (p->trans && !p->begun[0])
+      memset(s.hi, 0, 3 * (size_t)c->n * sizeof(double));
+    const int64_t sets = p->trans ? (int64_t)HONE_CUDA_WORKERS : c->job.parts;
+    for (int64_t k = 1; k < sets; k++)
+      if (!p->trans || p->begun[k])
+        add_set(c, k);
+    p->out = {p->memory, s.hi, s.lo, s.size};
+    p->added = true;
+  }
+  return &p->out;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The projection of the caller's A on random weights (base/projection.h), taken
+   by the threads that read A while they copy it to the device. Sums along a
+   column are complete with the column; for op(A) = A^T, sums along rows, each
+   thread has its own, which are added at the end. */
+#ifndef HONE_CUDA_PROJECT_H
+#define HONE_CUDA_PROJECT_H
+
+#include "gpu_sp/state.h"
+
+/* Returns the doubles of c->projection.memory. */
+int64_t hone_cuda_projection_room(int64_t n);
+
+/* Forgets the projection of the matrix before, and draws weights for this one
+   unless the caller chose otherwise. readable: threads of the host can read A
+   at the speed of memory. */
+void hone_cuda_projection_begin(hone_cuda *c, const hone_dense *a,
+                                bool readable);
+
+/* A block of A: 'rows' rows from 'row' on of 'count' columns from j on. Columns
+   are divided into parts of part_rows rows, each of which one thread takes,
+   from above. */
+struct hone_cuda_projected {
+  int64_t j, count, row, rows, part_rows;
+};
+/* Adds the block; 'worker' is the number of the thread. */
+void hone_cuda_project(hone_cuda *c, int worker,
+                       const hone_cuda_projected &block);
+
+/* Member of the engine tables: projection. */
+const hone_projection *hone_cuda_projection_of(void *self, const hone_matrix *a,
+                                               bool trans);
+
+#endif
