@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The files of bench_gpu share this header and bench.h: methods.cu has the
-   methods of cuSOLVER, sections.cu and profile.cu the tables, bench_gpu.cu the
-   options. */
+   methods of cuSOLVER, sections.cu, callers.cu and profile.cu the tables,
+   bench_gpu.cu the options. */
 #ifndef HONE_BENCH_GPU_GPU_BENCH_H
 #define HONE_BENCH_GPU_GPU_BENCH_H
 
@@ -23,5 +23,6 @@ void factor_section(Bench *bench);
 void forms_section(Bench *bench);
 void hard_section(Bench *bench);
 void gpu_phases_section(Bench *bench);
+void callers_section(Bench *bench);
 
 #endif

@@ -225,6 +225,38 @@ def cpu_spd(record):
         if body else None
 
 
+# The goals of solves that share the machine or have few CPUs: their time / that
+# of a solve that has the machine for itself.
+SHARED = {(1, 0): 1.15, (4, 0): 1.15, (8, 0): 1.3, (15, 0): 2.0, (0, 4): 1.7,
+          (0, 1): 3.0}
+
+
+def callers(record):
+    """Makes the table of processes that are not alone on the machine."""
+    rows = {(r['busy'], r['cpus']): r for r in records.rows(record, 'callers')}
+    quiet = median(rows.get((0, 0)), 'Hone kept')
+    body = []
+    for at, row in rows.items():
+        busy, cpus = at
+        ours = records.find(row, 'Hone kept')
+        peer = records.find(row, 'copy + getrf FP64 + getrs')
+        if not (quiet and ours and peer):
+            continue
+        name = f'bound to {cpus} CPU{"s" * (cpus > 1)}' if cpus else 'alone'
+        if busy:
+            name = f'beside {busy} busy process{"es" * (busy > 1)}'
+        times = median(row, 'Hone kept') / quiet
+        wanted = SHARED.get(at)
+        text = g(times, '.2f')
+        body.append([
+            name, span(ours), g(median(row, 'Hone once')),
+            f'**{text}**' if wanted and times > wanted else text,
+            goal(wanted), span(peer), g(records.ratio(peer, ours), '.2f')])
+    return (['n = 8192, pageable A', 'Hone kept, ms', 'hone_solve',
+             'kept / alone', 'at most', 'cudaMemcpy + cuSOLVER FP64',
+             'cuSOLVER / Hone kept'], body) if body else None
+
+
 def cpu_columns(record):
     """Makes the table of many right-hand sides on the CPU."""
     body = []
@@ -266,6 +298,7 @@ def _beside_lapack(rows, ours):
 ALL = {'solve': solve, 'factor': factor, 'small': small, 'hard': hard,
        'parts': parts, 'forms': forms, 'cpu': cpu, 'host': host,
        'cpu hard': cpu_hard, 'cpu spd': cpu_spd, 'cpu columns': cpu_columns,
+       'callers': callers,
        **papertables.ALL}
 
 

@@ -198,6 +198,11 @@ def exponents(record):
 # ---- Tables
 
 
+# Fields of rows that make a column of their table where they differ.
+COLUMNS = {'nrhs': 'right-hand sides', 'threads': 'threads',
+           'busy': 'busy processes beside', 'cpus': 'CPUs (0: all)'}
+
+
 def solve_table(record, section):
     """Returns a table of a section's times and ratios; '' without times."""
     rows = records.rows(record, section)
@@ -211,9 +216,8 @@ def solve_table(record, section):
                   and m['name'] not in names]
     reference = names[0]
     header = ['matrix', 'n']
-    extra = [k for k in ('nrhs', 'threads')
-             if len({r.get(k, 1) for r in rows}) > 1]
-    header += [{'nrhs': 'right-hand sides'}.get(k, k) for k in extra]
+    extra = [k for k in COLUMNS if len({r.get(k, 1) for r in rows}) > 1]
+    header += [COLUMNS[k] for k in extra]
     body = []
     floors = any(r.get('floor_ms') for r in rows)
     header += [f'{esc(n)}, ms' for n in names]
@@ -283,6 +287,7 @@ TITLES = {
     'factor': 'The factorization alone, in single precision',
     'forms': 'Other forms of the factorization',
     'hard': 'Condition 1e12', 'columns': 'Many right-hand sides',
+    'callers': 'What a caller gets',
     'threads': 'Threads', 'phases': 'Inside the factorization: whole solves',
     **{name: f'{title}: all methods' for name, title in PUBLISHED.items()}}
 

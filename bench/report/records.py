@@ -165,7 +165,8 @@ def place(row):
     names = [m.get('name') for m in row.get('methods', [])]
     several = row['section'] in ('forms', 'phases')
     return (row['section'], str(row.get('kind')), *(
-        row.get(k) for k in ('n', 'nrhs', 'threads', 'b', 'precision')),
+        row.get(k) for k in ('n', 'nrhs', 'threads', 'busy', 'cpus', 'b',
+                             'precision')),
         *(names[:1] if several else []))
 
 
