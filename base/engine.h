@@ -102,6 +102,14 @@ typedef struct hone_probed {
   hone_entry *solution_to; /* n */
 } hone_probed;
 
+/* The vectors of k residuals, n entries each. */
+typedef struct hone_residual_block {
+  int64_t k;
+  const hone_entry *const *x, *const *b;
+  hone_entry *const *r; /* written; apart from x and b */
+  double *const *den;   /* written */
+} hone_residual_block;
+
 /* The table of functions of an engine.
 
    A resident engine accepts NULL as the scaling in factor: it then factors
@@ -154,6 +162,10 @@ typedef struct hone_engine {
   int (*residual)(void *self, const hone_matrix *a, bool trans,
                   const hone_entry *x, const hone_entry *b, hone_entry *r,
                   double *den);
+  /* Does so for several columns, with the same bits; on any other status than
+     HONE_OK some may be written. NULL: residual serves for each. */
+  int (*residuals)(void *self, const hone_matrix *a, bool trans,
+                   const hone_residual_block *block);
   /* Returns the projection of op(A) that the host took from the caller's A when
      the engine read it; NULL: there is none for this matrix and transpose. The
      engine owns it until factor or destroy. NULL: the engine takes none. */

@@ -40,7 +40,9 @@
 #define hone_engine_double hone_z_engine_double
 #define hone_engine_triangular hone_z_engine_triangular
 #define hone_errors_value hone_z_errors_value
+#define hone_evaluate hone_z_evaluate
 #define hone_extra_relative_size hone_z_extra_relative_size
+#define hone_for_columns hone_z_for_columns
 #define hone_inspect hone_z_inspect
 #define hone_inspect_scratch hone_z_inspect_scratch
 #define hone_ladder_add_reason hone_z_ladder_add_reason
@@ -84,6 +86,7 @@
 #define hone_null_search_scratch hone_z_null_search_scratch
 #define hone_pairs_close hone_z_pairs_close
 #define hone_pairs_open hone_z_pairs_open
+#define hone_plain_suffices hone_z_plain_suffices
 #define hone_policy_deflates hone_z_policy_deflates
 #define hone_policy_deflates_replaced hone_z_policy_deflates_replaced
 #define hone_policy_ends hone_z_policy_ends
@@ -100,6 +103,12 @@
 #define hone_product_avx2 hone_z_product_avx2
 #define hone_product_avx512 hone_z_product_avx512
 #define hone_product_base hone_z_product_base
+#define hone_project_column hone_z_project_column
+#define hone_project_rows hone_z_project_rows
+#define hone_projection_avx2 hone_z_projection_avx2
+#define hone_projection_avx512 hone_z_projection_avx512
+#define hone_projection_base hone_z_projection_base
+#define hone_projection_draw hone_z_projection_draw
 #define hone_refine hone_z_refine
 #define hone_refine_extra_precise hone_z_refine_extra_precise
 #define hone_refined_correct hone_z_refined_correct
@@ -114,6 +123,7 @@
 #define hone_residual_avx512 hone_z_residual_avx512
 #define hone_residual_base hone_z_residual_base
 #define hone_residual_isa hone_z_residual_isa
+#define hone_residuals hone_z_residuals
 #define hone_scale_by hone_z_scale_by
 #define hone_scale_find hone_z_scale_find
 #define hone_scale_in hone_z_scale_in
@@ -134,6 +144,9 @@
 #define hone_sum_abs hone_z_sum_abs
 #define hone_sum_of_squares hone_z_sum_of_squares
 #define hone_take_signs hone_z_take_signs
+#define hone_verdict hone_z_verdict
+#define hone_verdict_projection hone_z_verdict_projection
+#define hone_verdict_sum hone_z_verdict_sum
 #define hone_view_inspect hone_z_view_inspect
 
 #define dgemm_ zgemm_

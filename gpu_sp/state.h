@@ -49,6 +49,7 @@ struct hone_cuda_job {
   hone_cuda_column *column;
   int count;
   bool sends, projects;            /* A to the device; A: project.h */
+  bool caller_helps;               /* while it waits */
   int64_t width, part_rows, parts; /* columns and rows of a piece, pieces of a
                                       column */
   int64_t pieces, next; /* in all; the next one that a thread takes */

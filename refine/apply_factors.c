@@ -12,6 +12,8 @@
 #include <string.h>
 
 static const double ROUNDOFF_SINGLE = 0x1p-24;
+/* Entries from which a loop over columns is divided among threads. */
+enum { WORTH_THREADS = 1 << 16 };
 
 /* Changes every entry by as much as rounding may change it. Rounding itself
    leaves numbers with few digits as they are. */
@@ -80,6 +82,30 @@ static int apply_with_space(const hone_factored *f, bool trans, int64_t k,
   return st;
 }
 
+void hone_for_columns(hone_pool *pool, int64_t n, int64_t k, hone_task run,
+                      void *ctx) {
+  hone_pool_run(n * k < WORTH_THREADS ? NULL : pool, k, run, ctx);
+}
+
+/* Columns that are scaled by 2^exponents and by powers 2^shift of their own. */
+typedef struct scaled_columns {
+  int64_t n, ldv;
+  const int *exponents; /* NULL: zeros */
+  hone_entry *v;
+  int *shift;
+} scaled_columns;
+
+static void scale_column_in(void *ctx, int64_t c) {
+  const scaled_columns *s = ctx;
+  hone_entry *v = s->v + c * s->ldv;
+  s->shift[c] = hone_scale_in(s->n, s->exponents, v, v);
+}
+
+static void scale_column_out(void *ctx, int64_t c) {
+  const scaled_columns *s = ctx;
+  hone_scale_out(s->n, s->exponents, s->shift[c], s->v + c * s->ldv);
+}
+
 int hone_apply_inverse(const hone_factored *f, bool scaled, bool trans,
                        int64_t k, hone_entry *v, int64_t ldv, const int *shift,
                        double *size) {
@@ -89,20 +115,20 @@ int hone_apply_inverse(const hone_factored *f, bool scaled, bool trans,
   const int *in = plain ? NULL : (trans ? s->col_exp : s->row_exp);
   const int *out = plain ? NULL : (trans ? s->row_exp : s->col_exp);
   int e[HONE_SOLVE_COLUMNS];
-  for (int64_t c = 0; c < k; c++)
-    e[c] = hone_scale_in(n, in, v + c * ldv, v + c * ldv);
+  scaled_columns columns = {n, ldv, in, v, e};
+  hone_for_columns(f->pool, n, k, scale_column_in, &columns);
   int st = f->space ? apply_with_space(f, trans, k, v, ldv, size)
                     : apply_factors(f, f->in_double, trans, k, v, ldv, size);
   if (st != HONE_OK)
     return st;
   for (int64_t c = 0; c < k; c++) {
-    hone_entry *vc = v + c * ldv;
     if (shift)
       e[c] += shift[c];
     if (size)
       size[c] = hone_shift(size[c], -e[c]);
-    hone_scale_out(n, out, e[c], vc);
   }
+  columns.exponents = out;
+  hone_for_columns(f->pool, n, k, scale_column_out, &columns);
   return HONE_OK;
 }
 
@@ -121,6 +147,22 @@ bool hone_residual(const hone_factored *f, bool trans, const hone_entry *x,
                                   .den = (double *const[]){den}};
   f->a->op->residual(&pass, f->pool);
   return false;
+}
+
+bool hone_residuals(const hone_factored *f, bool trans,
+                    const hone_residual_block *block) {
+  bool apart = block->k > 1, all = true;
+  for (int64_t c = 0; c < block->k; c++)
+    apart = apart && block->r[c] != block->b[c];
+  /* Where that fails, each column begins anew from its b. */
+  if (apart && f->use_copy && f->engine->residuals != NULL &&
+      f->engine->residuals(f->self, f->a, trans, block) == HONE_OK)
+    return true;
+  for (int64_t c = 0; c < block->k; c++)
+    all = hone_residual(f, trans, block->x[c], block->b[c], block->r[c],
+                        block->den[c]) &&
+          all;
+  return all;
 }
 
 /* p_c = op(A) x_c for k columns on the engine's copy of A. work: 2 n. Returns

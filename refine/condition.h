@@ -38,6 +38,10 @@ typedef struct hone_certificate {
 bool hone_residual(const hone_factored *f, bool trans, const hone_entry *x,
                    const hone_entry *b, hone_entry *r, double *den);
 
+/* Computes them for the columns of the block, whose r may be their b. */
+bool hone_residuals(const hone_factored *f, bool trans,
+                    const hone_residual_block *block);
+
 /* v = inv(A) v or inv(A^T) v by the factors of S, their deflation and the pairs
    of their space, for k <= 64 columns; with
    scaled, v = inv(S) v or inv(S^T) v instead. The v passed in stands for
@@ -47,6 +51,11 @@ bool hone_residual(const hone_factored *f, bool trans, const hone_entry *x,
 int hone_apply_inverse(const hone_factored *f, bool scaled, bool trans,
                        int64_t k, hone_entry *v, int64_t ldv, const int *shift,
                        double *size);
+
+/* Calls run(ctx, c) for the columns c = 0 .. k-1 of n entries each, by several
+   threads of the pool where there is enough to do. */
+void hone_for_columns(hone_pool *pool, int64_t n, int64_t k, hone_task run,
+                      void *ctx);
 
 /* p_c = op(S) v_c in plain double for k <= HONE_PROBES columns; work:
    (HONE_PROBES + 2) n entries. Returns the number of passes over A. */

@@ -305,15 +305,16 @@ void hone_cuda_pieces_start(hone_cuda *c, const hone_dense *a,
     columns += column[i].w;
   }
   job->running = true;
-  if (c->n * columns >= 1 << 15) /* enough work to wake the others */
+  const bool enough = c->n * columns >= 1 << 15; /* to wake the others */
+  job->caller_helps = !enough || hone_pool_threads(c->pool) <= CALLER_HELPS;
+  if (enough)
     hone_pool_start(c->pool, HONE_CUDA_FEEDERS, do_pieces, c);
 }
 
 bool hone_cuda_pieces_help(hone_cuda *c) {
   if (!c->job.running)
     return false;
-  if (hone_pool_threads(c->pool) <= CALLER_HELPS && any_left(&c->job) &&
-      do_one(c, HONE_CUDA_FEEDERS))
+  if (c->job.caller_helps && any_left(&c->job) && do_one(c, HONE_CUDA_FEEDERS))
     return true;
   if (c->job.sends)
     serve_until_none_ready(c);

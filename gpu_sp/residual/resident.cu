@@ -95,8 +95,8 @@ int hone_cuda_matrix_residual(void *self, const hone_matrix *a, bool trans,
   const hone_residual_vectors v = {
       c->v,  hone_cuda_pinned(c, HONE_CUDA_B),       h_r,
       h_den, trans || c->spd ? nullptr : c->new_row, ahead ? c->w : nullptr};
-  TRY_CUDA(hone_cuda_residual({c->a, c->lda, n}, trans, v, c->residual_work,
-                              c->work));
+  TRY_CUDA(hone_cuda_residual({c->a, c->lda, n}, trans, v, false,
+                              c->residual_work, c->work));
   TRY(ahead ? hone_cuda_solve_ahead(c, trans)
             : CALL(cudaStreamSynchronize(c->work)));
   if (st != HONE_OK)
@@ -107,6 +107,77 @@ int hone_cuda_matrix_residual(void *self, const hone_matrix *a, bool trans,
   c->used.to_device += 2 * (int64_t)bytes;
   c->used.from_device += 2 * (int64_t)bytes;
   return HONE_OK;
+}
+
+namespace {
+
+/* Columns that go through the pinned memory at once: their x, b, r and den. */
+enum { BATCH = HONE_CUDA_COLUMNS / 4 };
+
+/* A batch of columns on their way there and back. */
+struct batch {
+  int64_t n;
+  const hone_residual_block *all;
+  int64_t first; /* column of the first */
+  double *pinned;
+};
+
+void copy_in(void *ctx, int64_t k) {
+  const batch *b = static_cast<const batch *>(ctx);
+  const size_t bytes = (size_t)b->n * sizeof(double);
+  memcpy(b->pinned + k * b->n, b->all->x[b->first + k], bytes);
+  memcpy(b->pinned + (BATCH + k) * b->n, b->all->b[b->first + k], bytes);
+}
+
+void copy_out(void *ctx, int64_t k) {
+  const batch *b = static_cast<const batch *>(ctx);
+  const size_t bytes = (size_t)b->n * sizeof(double);
+  memcpy(b->all->r[b->first + k], b->pinned + (2 * BATCH + k) * b->n, bytes);
+  memcpy(b->all->den[b->first + k], b->pinned + (3 * BATCH + k) * b->n, bytes);
+}
+
+/* Enqueues the residuals of 'now' columns of the batch. */
+int enqueue_batch(hone_cuda *c, bool trans, const batch *b, int64_t now) {
+  const int64_t n = c->n;
+  double *const h = b->pinned;
+  const hone_copy there = {h, c->v, 2 * n * now};
+  int st = CALL(hone_cuda_copy(&there, 1, c->work));
+  for (int64_t k = 0, wide; k < now; k += wide) {
+    wide = now - k >= HONE_RESIDUAL_BLOCK ? (int64_t)HONE_RESIDUAL_BLOCK : 1;
+    const hone_residual_vectors v = {c->v + k * n,
+                                     h + (BATCH + k) * n,
+                                     h + (2 * BATCH + k) * n,
+                                     h + (3 * BATCH + k) * n,
+                                     nullptr,
+                                     nullptr};
+    TRY_CUDA(hone_cuda_residual({c->a, c->lda, n}, trans, v, wide > 1,
+                                c->residual_work, c->work));
+  }
+  return st;
+}
+
+} // namespace
+
+int hone_cuda_matrix_residuals(void *self, const hone_matrix *a, bool trans,
+                               const hone_residual_block *block) {
+  hone_cuda *c = static_cast<hone_cuda *>(self);
+  int st = HONE_OK;
+  c->solve_expected = c->solving_ahead = false;
+  if (!hone_cuda_has_all_of_a(c) || c->source != hone_dense_of(a)->a)
+    return HONE_NO_DEVICE;
+  for (int64_t k = 0; k < block->k && st == HONE_OK; k += BATCH) {
+    const int64_t now = block->k - k < BATCH ? block->k - k : (int64_t)BATCH;
+    batch b = {c->n, block, k, hone_cuda_pinned(c, HONE_CUDA_SOLVES)};
+    hone_pool_run(c->pool, now, copy_in, &b);
+    st = enqueue_batch(c, trans, &b, now);
+    TRY_CUDA(cudaStreamSynchronize(c->work));
+    if (st == HONE_OK)
+      hone_pool_run(c->pool, now, copy_out, &b);
+    c->used.residuals += (int)now;
+    c->used.to_device += 2 * now * c->n * (int64_t)sizeof(double);
+    c->used.from_device += 2 * now * c->n * (int64_t)sizeof(double);
+  }
+  return st;
 }
 
 /* Columns go through c->v and c->w, HONE_CUDA_COLUMNS at once. */

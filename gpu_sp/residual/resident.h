@@ -5,13 +5,15 @@
 
 #include "gpu_sp/state.h"
 
-/* Members of the engine tables: inspect, residual, product. */
+/* Members of the engine tables: inspect, residual, residuals, product. */
 int hone_cuda_inspect_matrix(void *self, const hone_matrix *a,
                              const hone_scaling *scaling, double *scratch,
                              hone_inspection *seen);
 int hone_cuda_matrix_residual(void *self, const hone_matrix *a, bool trans,
                               const double *x, const double *b, double *r,
                               double *den);
+int hone_cuda_matrix_residuals(void *self, const hone_matrix *a, bool trans,
+                               const hone_residual_block *block);
 int hone_cuda_matrix_product(void *self, const hone_matrix *a, bool trans,
                              int64_t k, const double *x, double *p);
 

@@ -105,12 +105,13 @@ __device__ inline void load_rows(const double *a, const lane_rows &l,
   }
 }
 
-/* Adds the columns from, from + 1, ... of the warp that lie before column 'to'.
- */
-template <bool PAIRS>
+/* Adds the columns from, from + 1, ... of the warp that lie before column 'to',
+   for K vectors x, which lie n apart. */
+template <bool PAIRS, int K>
 __device__ inline void add_columns(const double *__restrict__ a, int64_t lda,
-                                   const double *__restrict__ x, int64_t from,
-                                   int64_t to, const lane_rows &l, sums *s) {
+                                   const double *__restrict__ x, int64_t n,
+                                   int64_t from, int64_t to, const lane_rows &l,
+                                   sums (*s)[K]) {
   a += from * lda;
   for (; from + GROUP <= to; from += GROUP * WARPS) {
     double v[GROUP][LANE_ROWS];
@@ -120,57 +121,81 @@ __device__ inline void add_columns(const double *__restrict__ a, int64_t lda,
 #pragma unroll
     for (int g = 0; g < GROUP; g++)
 #pragma unroll
-      for (int k = 0; k < LANE_ROWS; k++)
-        add_product(v[g][k], x[from + g], &s[k]);
+      for (int c = 0; c < K; c++)
+#pragma unroll
+        for (int k = 0; k < LANE_ROWS; k++)
+          add_product(v[g][k], x[from + g + c * n], &s[k][c]);
     a += GROUP * WARPS * lda;
   }
   for (; from < to; from++, a += lda) {
     double v[LANE_ROWS];
     load_rows<PAIRS>(a, l, v);
 #pragma unroll
-    for (int k = 0; k < LANE_ROWS; k++)
-      add_product(v[k], x[from], &s[k]);
+    for (int c = 0; c < K; c++)
+#pragma unroll
+      for (int k = 0; k < LANE_ROWS; k++)
+        add_product(v[k], x[from + c * n], &s[k][c]);
   }
 }
 
-template <bool PAIRS>
-__device__ inline void add_tile(const double *__restrict__ a, int64_t lda,
-                                const double *__restrict__ x, int64_t from,
-                                int64_t to, int64_t rows,
-                                double (*part)[WARPS][TILE]) {
+/* Where the sums of a thread block's warps meet. */
+typedef double met[3][WARPS][TILE];
+
+template <bool PAIRS, int K>
+__device__ inline void put_tile(const lane_rows &l, const sums (*s)[K], int c,
+                                met part) {
   const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-  const lane_rows l = rows_of_lane<PAIRS>(lane, rows);
-  sums s[LANE_ROWS] = {};
-  add_columns<PAIRS>(a, lda, x, from + warp * GROUP, to, l, s);
+#pragma unroll
   for (int k = 0; k < LANE_ROWS; k++) {
-    int at = PAIRS ? l.at[k] : lane + k * WARP;
-    part[0][warp][at] = s[k].hi;
-    part[1][warp][at] = s[k].lo;
-    part[2][warp][at] = s[k].den;
+    const int at = PAIRS ? l.at[k] : lane + k * WARP;
+    part[0][warp][at] = s[k][c].hi;
+    part[1][warp][at] = s[k][c].lo;
+    part[2][warp][at] = s[k][c].den;
   }
 }
 
-template <bool PAIRS>
-__global__ void __launch_bounds__(THREADS, BLOCKS)
+__device__ inline sums add_warps(const met part, int i) {
+  sums s = {part[0][0][i], part[1][0][i], part[2][0][i]};
+  for (int k = 1; k < WARPS; k++)
+    add_sums({part[0][k][i], part[1][k][i], part[2][k][i]}, &s);
+  return s;
+}
+
+/* Adds a tile of rows for K vectors x, and writes the sums of its rows: those
+   of vector c to the workspace number c. */
+template <bool PAIRS, int K>
+__device__ inline void add_tile(int64_t n, const double *__restrict__ a,
+                                int64_t lda, const double *__restrict__ x,
+                                int64_t row, int64_t from, int64_t to,
+                                double *work, met part) {
+  const int warp = threadIdx.x / WARP, i = threadIdx.x;
+  const lane_rows l = rows_of_lane<PAIRS>(threadIdx.x % WARP, n - row);
+  sums s[LANE_ROWS][K] = {};
+  add_columns<PAIRS, K>(a + row, lda, x, n, from + warp * GROUP, to, l, s);
+#pragma unroll
+  for (int c = 0; c < K; c++) {
+    put_tile<PAIRS, K>(l, s, c, part);
+    __syncthreads();
+    if (i < TILE && row + i < n)
+      put_sums(work + c * 3 * gridDim.y * n, n, gridDim.y, blockIdx.y, row + i,
+               add_warps(part, i));
+    __syncthreads();
+  }
+}
+
+template <bool PAIRS, int K>
+__global__ void __launch_bounds__(THREADS, K > 1 ? 2 : BLOCKS)
     row_parts(int64_t n, const double *__restrict__ a, int64_t lda,
               const double *__restrict__ x, int64_t width,
               double *__restrict__ work) {
-  __shared__ double part[3][WARPS][TILE];
+  __shared__ met part;
   const int64_t row = static_cast<int64_t>(blockIdx.x) * TILE;
   const int64_t from = blockIdx.y * width;
   const int64_t to = from + width < n ? from + width : n;
   if (PAIRS && row + TILE <= n)
-    add_tile<true>(a + row, lda, x, from, to, n - row, part);
+    add_tile<true, K>(n, a, lda, x, row, from, to, work, part);
   else
-    add_tile<false>(a + row, lda, x, from, to, n - row, part);
-  __syncthreads();
-  const int i = threadIdx.x;
-  if (i >= TILE || row + i >= n)
-    return;
-  sums s = {part[0][0][i], part[1][0][i], part[2][0][i]};
-  for (int k = 1; k < WARPS; k++)
-    add_sums({part[0][k][i], part[1][k][i], part[2][k][i]}, &s);
-  put_sums(work, n, gridDim.y, blockIdx.y, row + i, s);
+    add_tile<false, K>(n, a, lda, x, row, from, to, work, part);
 }
 
 /* ---- Residual, A transposed --------------------------------------------- */
@@ -221,53 +246,84 @@ __device__ inline sums reduce_dots(int lane, const sums *s) {
   return one;
 }
 
-template <bool PAIRS>
-__global__ void __launch_bounds__(THREADS, BLOCKS)
+/* The x of a thread block's rows: one vector is kept in shared memory, several
+   are read where they are. */
+template <int K> struct block_x {
+  const pair *staged;
+  const double *x; /* the first of the block's rows */
+  int64_t n;
+  int rows;
+  __device__ pair at(int c, int i) const {
+    if (K == 1)
+      return staged[i / 2];
+    return {x[i + c * n], i + 1 < rows ? x[i + 1 + c * n] : 0.0};
+  }
+};
+
+template <bool PAIRS, int K>
+__device__ inline void add_dots(const block_x<K> &x,
+                                const double *const *column, sums (*s)[DOTS]) {
+  int i = 2 * (threadIdx.x % WARP);
+  for (; i + 1 < x.rows; i += STEP_ROWS) {
+    pair v[DOTS];
+#pragma unroll
+    for (int q = 0; q < DOTS; q++)
+      v[q] = load<PAIRS>(column[q] + i);
+#pragma unroll
+    for (int c = 0; c < K; c++) {
+      const pair t = x.at(c, i);
+#pragma unroll
+      for (int q = 0; q < DOTS; q++) {
+        add_product(v[q].x, t.x, &s[c][q]);
+        add_product(v[q].y, t.y, &s[c][q]);
+      }
+    }
+  }
+  if (i < x.rows)
+#pragma unroll
+    for (int c = 0; c < K; c++)
+#pragma unroll
+      for (int q = 0; q < DOTS; q++)
+        add_product(column[q][i], x.at(c, i).x, &s[c][q]);
+}
+
+template <bool PAIRS, int K>
+__global__ void __launch_bounds__(THREADS, K > 1 ? 2 : BLOCKS)
     dot_parts(int64_t n, const double *__restrict__ a, int64_t lda,
               const double *__restrict__ x, int64_t height,
               double *__restrict__ work) {
-  __shared__ pair staged[MOST_ROWS / 2];
+  __shared__ pair staged[K == 1 ? MOST_ROWS / 2 : 1];
   const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
   const int64_t from = blockIdx.x * height;
   const int rows = static_cast<int>(n - from < height ? n - from : height);
-  for (int i = threadIdx.x; 2 * i < rows; i += THREADS)
+  for (int i = threadIdx.x; K == 1 && 2 * i < rows; i += THREADS)
     staged[i] = {x[from + 2 * i], 2 * i + 1 < rows ? x[from + 2 * i + 1] : 0.0};
   __syncthreads();
 
   const int64_t j = (static_cast<int64_t>(blockIdx.y) * WARPS + warp) * DOTS;
   const double *column[DOTS];
-  sums s[DOTS] = {};
+  sums s[K][DOTS] = {};
 #pragma unroll
   for (int q = 0; q < DOTS; q++) /* beyond the end: the last one again */
     column[q] = a + (j + q < n ? j + q : n - 1) * lda + from;
-  int i = 2 * lane;
-  for (; i + 1 < rows; i += STEP_ROWS) {
-    pair v[DOTS], t = staged[i / 2];
-#pragma unroll
-    for (int q = 0; q < DOTS; q++)
-      v[q] = load<PAIRS>(column[q] + i);
-#pragma unroll
-    for (int q = 0; q < DOTS; q++) {
-      add_product(v[q].x, t.x, &s[q]);
-      add_product(v[q].y, t.y, &s[q]);
-    }
-  }
-  if (i < rows)
-#pragma unroll
-    for (int q = 0; q < DOTS; q++)
-      add_product(column[q][i], staged[i / 2].x, &s[q]);
-  const sums sum = reduce_dots(lane, s);
+  add_dots<PAIRS, K>({staged, x + from, n, rows}, column, s);
   const int64_t mine = j + lane / (WARP / DOTS);
-  if (lane % (WARP / DOTS) == 0 && mine < n)
-    put_sums(work, n, gridDim.x, blockIdx.x, mine, sum);
+#pragma unroll
+  for (int c = 0; c < K; c++) {
+    const sums sum = reduce_dots(lane, s[c]);
+    if (lane % (WARP / DOTS) == 0 && mine < n)
+      put_sums(work + c * 3 * gridDim.x * n, n, gridDim.x, blockIdx.x, mine,
+               sum);
+  }
 }
 
 /* ---- Residual, both cases ----------------------------------------------- */
 
 enum { SUM_THREADS = 64 }; /* a row each; few, so that every SM has some */
 
-/* Adds the parts of each row of the sum to b, in double-double. b, r and den
- * may be in host memory: each entry is read or written once. */
+/* Adds the parts of each row of the sum to b, in double-double, for the vector
+   number blockIdx.y. b, r and den may be in host memory: each entry is read or
+   written once. */
 __global__ void add_parts(int64_t n, int64_t parts, const double *work,
                           const double *b, double *r, double *den,
                           const int *place, double *copy) {
@@ -275,13 +331,16 @@ __global__ void add_parts(int64_t n, int64_t parts, const double *work,
       static_cast<int64_t>(blockIdx.x) * SUM_THREADS + threadIdx.x;
   if (i >= n)
     return;
+  const int64_t c = blockIdx.y;
+  work += c * 3 * parts * n;
+  b += c * n;
   sums s = {b[i], 0.0, fabs(b[i])};
 #pragma unroll 8
   for (int64_t part = 0; part < parts; part++)
     add_sums(get_sums(work, n, parts, part, i), &s);
   const double rest = __dadd_rn(s.hi, s.lo);
-  r[i] = rest;
-  den[i] = s.den;
+  r[i + c * n] = rest;
+  den[i + c * n] = s.den;
   if (copy)
     copy[place ? place[i] : i] = rest;
 }
@@ -306,7 +365,8 @@ __global__ void copy_kernel(const copies all) {
 int64_t hone_cuda_residual_bytes(int64_t n) {
   const int64_t rows = divide_up(n, row_part_width(n));
   const int64_t dots = divide_up(n, dot_part_height(n));
-  return static_cast<int64_t>(sizeof(sums)) * n * (rows > dots ? rows : dots);
+  return static_cast<int64_t>(sizeof(sums)) * n * (rows > dots ? rows : dots) *
+         HONE_RESIDUAL_BLOCK;
 }
 
 cudaError_t hone_cuda_copy(const hone_copy *list, int count,
@@ -322,29 +382,44 @@ cudaError_t hone_cuda_copy(const hone_copy *list, int count,
   return cudaGetLastError();
 }
 
-cudaError_t hone_cuda_residual(const hone_double_matrix &a, bool trans,
-                               const hone_residual_vectors &v, void *work,
-                               cudaStream_t stream) {
+namespace {
+
+template <int K>
+cudaError_t launch_parts(const hone_double_matrix &a, bool trans,
+                         const double *x, int64_t size, int64_t parts,
+                         double *part, cudaStream_t stream) {
   const int64_t n = a.n;
   const bool pairs = pairs_aligned(a.a, a.lda);
+  if (trans) {
+    auto kernel = pairs ? dot_parts<true, K> : dot_parts<false, K>;
+    const dim3 grid(static_cast<unsigned>(parts), blocks_of(n, DOTS * WARPS));
+    HONE_LAUNCH(kernel, grid, THREADS, 0, stream, n, a.a, a.lda, x, size, part);
+  } else {
+    auto kernel = pairs ? row_parts<true, K> : row_parts<false, K>;
+    const dim3 grid(blocks_of(n, TILE), static_cast<unsigned>(parts));
+    HONE_LAUNCH(kernel, grid, THREADS, 0, stream, n, a.a, a.lda, x, size, part);
+  }
+  return cudaGetLastError();
+}
+
+} // namespace
+
+cudaError_t hone_cuda_residual(const hone_double_matrix &a, bool trans,
+                               const hone_residual_vectors &v, bool block,
+                               void *work, cudaStream_t stream) {
+  const int64_t n = a.n;
   const int64_t size = trans ? dot_part_height(n) : row_part_width(n);
   const int64_t parts = divide_up(n, size);
   double *const part = static_cast<double *>(work);
-  if (trans) {
-    auto kernel = pairs ? dot_parts<true> : dot_parts<false>;
-    const dim3 grid(static_cast<unsigned>(parts), blocks_of(n, DOTS * WARPS));
-    HONE_LAUNCH(kernel, grid, THREADS, 0, stream, n, a.a, a.lda, v.x, size,
-                part);
-  } else {
-    auto kernel = pairs ? row_parts<true> : row_parts<false>;
-    const dim3 grid(blocks_of(n, TILE), static_cast<unsigned>(parts));
-    HONE_LAUNCH(kernel, grid, THREADS, 0, stream, n, a.a, a.lda, v.x, size,
-                part);
-  }
-  cudaError_t e = cudaGetLastError();
+  const cudaError_t e =
+      block ? launch_parts<HONE_RESIDUAL_BLOCK>(a, trans, v.x, size, parts,
+                                                part, stream)
+            : launch_parts<1>(a, trans, v.x, size, parts, part, stream);
   if (e != cudaSuccess)
     return e;
-  HONE_LAUNCH(add_parts, dim3(blocks_of(n, SUM_THREADS)), SUM_THREADS, 0,
-              stream, n, parts, part, v.b, v.r, v.den, v.place, v.copy);
+  HONE_LAUNCH(add_parts,
+              dim3(blocks_of(n, SUM_THREADS), block ? HONE_RESIDUAL_BLOCK : 1),
+              SUM_THREADS, 0, stream, n, parts, part, v.b, v.r, v.den, v.place,
+              v.copy);
   return cudaGetLastError();
 }

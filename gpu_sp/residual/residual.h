@@ -13,8 +13,10 @@ struct hone_double_matrix {
   int64_t lda, n;
 };
 
-/* The vectors of one residual, n doubles each. b, r and den may be pinned host
-   memory: each of their entries is read or written once. */
+/* The vectors of one residual, or of a block of residuals, n doubles each, one
+   behind the other. b, r and den may be pinned host memory: each of their
+   entries is read or written once. */
+enum { HONE_RESIDUAL_BLOCK = 4 };
 struct hone_residual_vectors {
   const double *x; /* device */
   const double *b;
@@ -25,12 +27,13 @@ struct hone_residual_vectors {
 
 int64_t hone_cuda_residual_bytes(int64_t n);
 /* r = b - op(A) x in double-double, rounded once, and den = |op(A)| |x| + |b|
-   in double, for one column. op(A) = A^T if trans. work:
-   hone_cuda_residual_bytes(n) bytes on the device. Bits do not depend on
-   scheduling. */
+   in double, for one column, or for a block of HONE_RESIDUAL_BLOCK columns in
+   one read of A (v.copy is then NULL). op(A) = A^T if trans. work:
+   hone_cuda_residual_bytes(n) bytes on the device. Bits depend neither on
+   scheduling nor on the other columns. */
 cudaError_t hone_cuda_residual(const hone_double_matrix &a, bool trans,
-                               const hone_residual_vectors &v, void *work,
-                               cudaStream_t stream);
+                               const hone_residual_vectors &v, bool block,
+                               void *work, cudaStream_t stream);
 
 /* to = from, in words of 4 bytes, between device and pinned memory. */
 struct hone_copy {

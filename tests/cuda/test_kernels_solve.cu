@@ -258,7 +258,7 @@ void check_residual(int64_t n, int64_t lda, bool trans) {
   MUST(hone_cuda_residual({a_there, lda, n}, trans,
                           {x_there, b_there, r_there, den_there,
                            trans ? nullptr : place_there.p, again},
-                          work, nullptr));
+                          false, work, nullptr));
   const std::vector<double> got = r_there.get(), got_den = den_there.get();
   const std::vector<double> got_again = again.get();
   for (int64_t i = 0; i < n; i++)
@@ -271,6 +271,44 @@ void check_residual(int64_t n, int64_t lda, bool trans) {
                    0x1p-104 * static_cast<double>(n * n) * den.data()[i]);
     CHECK_NEAR(got_den.data()[i], den.data()[i], 1e-13 * den.data()[i]);
   }
+}
+
+/* A block of residuals has the bits of each computed alone. */
+void check_residual_block(int64_t n, int64_t lda, bool trans) {
+  numbers r = {static_cast<uint64_t>(n + lda)};
+  const int64_t k = HONE_RESIDUAL_BLOCK;
+  const on_device<double> a(r.array<double>(lda * n));
+  const on_device<double> x(r.array<double>(k * n)), b(r.array<double>(k * n));
+  on_device<double> all(k * n), all_den(k * n), one(n), one_den(n);
+  on_device<char> work(hone_cuda_residual_bytes(n));
+  MUST(hone_cuda_residual({a.p, lda, n}, trans,
+                          {x.p, b.p, all, all_den, nullptr, nullptr}, true,
+                          work, nullptr));
+  const std::vector<double> got = all.get(), got_den = all_den.get();
+  for (int64_t c = 0; c < k; c++) {
+    MUST(hone_cuda_residual(
+        {a.p, lda, n}, trans,
+        {x.p + c * n, b.p + c * n, one, one_den, nullptr, nullptr}, false, work,
+        nullptr));
+    const std::vector<double> want = one.get(), want_den = one_den.get();
+    ct_note("n %d, lda %d, trans %d, column %d", (int)n, (int)lda, trans,
+            (int)c);
+    CHECK_EQ_INT(
+        memcmp(got.data() + c * n, want.data(), want.size() * sizeof(double)),
+        0);
+    CHECK_EQ_INT(memcmp(got_den.data() + c * n, want_den.data(),
+                        want.size() * sizeof(double)),
+                 0);
+  }
+}
+
+TEST(kernels, compute_residuals_of_several_columns_at_once) {
+  NEED_DEVICE();
+  for (int64_t n : {1, 2, 31, 128, 257, 600})
+    for (int64_t pad = 0; pad < 3; pad++) {
+      check_residual_block(n, n + pad, false);
+      check_residual_block(n, n + pad, true);
+    }
 }
 
 TEST(kernels, compute_residuals_in_twice_the_precision) {
