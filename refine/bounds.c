@@ -7,7 +7,7 @@
      d_k = inv(M) (b - S (x + t_{k-1})),   t_k = t_{k-1} + d_k
      e   = t_k + E^k e
 
-   The certificate has a power m of E with ||E^m||_2 <= eta <= 1/2, and rho_i
+   The certificate has a power m of E with ||E^m||_2 <= eta <= 0.9, and rho_i
    that bound the norms of its rows, both by random probes (probes.c). So after
    k
    >= m corrections, the error f that was left before the last m of them is at
@@ -96,8 +96,7 @@ typedef struct bounding {
                             relative rounding error; in the caller's units */
   long double last;      /* the bound before the present correction */
   const hone_entry *d;   /* the last correction */
-  double largest; /* the largest entry that any part of the last correction had,
-                     in scaled variables */
+  double largest;        /* of all entries of its parts, in scaled variables */
   /* Bounds on the rounding errors of the solves, 2-norms, scaled variables. */
   long double rounding[STEPS_MOST];
   long double condition; /* of S, estimated */
@@ -185,9 +184,8 @@ static bool noise_counts(const hone_refinement *ctx, const bounding *b) {
          !(widest_unit(ctx) * b->noise <= SMALL * b->size);
 }
 
-/* v = inv(M) v for the columns listed. In double arithmetic: rounding errors in
-   single precision may be others than those of the probes, whose columns are
-   many and have many digits. */
+/* v = inv(M) v for the columns listed, in double arithmetic, for which
+   hone_noise_of_solve bounds the rounding errors. */
 static int solve(hone_refinement *ctx, int64_t m, bounding *list) {
   int shift[HONE_SOLVE_COLUMNS] = {0};
   double size[HONE_SOLVE_COLUMNS];
@@ -253,15 +251,17 @@ static bool take_correction(hone_refinement *ctx,
                             const hone_contraction *contraction, int step,
                             bounding *b, const hone_entry *d) {
   const int64_t n = ctx->f.a->n;
+  const int *e = hone_refined_exponents(ctx);
   hone_refined *c = b->column;
   outcome o;
   for (int64_t i = 0; i < n; i++)
     c->spare[i] = step > 0 ? c->spare[i] + d[i] : d[i];
   b->d = d;
-  b->norm[step] =
-      hone_noise_scaled_norm(n, d, hone_refined_exponents(ctx), b->weights);
+  b->norm[step] = hone_noise_scaled_norm(n, d, e, b->weights);
+  const long double norm =
+      b->weights ? hone_noise_scaled_norm(n, d, e, NULL) : b->norm[step];
   b->rounding[step] = hone_noise_of_solve(ctx, d, (long double)b->largest,
-                                          b->condition, contraction);
+                                          b->condition * norm, contraction);
   step++;
   if (step < contraction->power)
     return true;

@@ -58,14 +58,13 @@ long double hone_noise_lost_part(const hone_refinement *ctx,
 }
 
 long double hone_noise_of_solve(const hone_refinement *ctx, const hone_entry *d,
-                                long double largest, long double condition,
+                                long double largest, long double magnified,
                                 const hone_contraction *contraction) {
   const int64_t n = ctx->f.a->n;
   const int *e = hone_refined_exponents(ctx);
   const long double inverse = /* ||I - E||: inv(N) = (I - E) inv(S) */
       1.0L + (long double)contraction->before + (long double)contraction->bound;
-  const long double of_factors =
-      ROUNDING * condition * inverse * hone_noise_scaled_norm(n, d, e, NULL);
+  const long double of_factors = ROUNDING * inverse * magnified;
   long double most = 0.0L;
   for (int64_t i = 0; contraction->rounding > 0.0 && i < n; i++)
     most = fmaxl(most, ldexpl(hone_absl((hone_wide)d[i]), e ? -e[i] : 0));
