@@ -7,7 +7,7 @@
      d_k = inv(M) (b - S (x + t_{k-1})),   t_k = t_{k-1} + d_k
      e   = t_k + E^k e
 
-   The certificate has a power m of E with ||E^m||_2 <= eta <= 1/2, and rho_i
+   The certificate has a power m of E with ||E^m||_2 <= eta <= 0.9, and rho_i
    that bound the norms of its rows, both by random probes (probes.c). So after
    k
    >= m corrections, the error f that was left before the last m of them is at
@@ -29,13 +29,11 @@
    effect. Where that would count, random vectors of the size of the noise are
    solved for, which bound its effect on each component.
 
-   A correction may lose more than its relative rounding error: entries that
-   vanish in the arithmetic of the factors, digits below DBL_TRUE_MIN, of which
-   a denormal entry of x has few, and rounding errors of the solve where
-   deflation takes most of what the factors alone gave. The computed d_k is then
-   h_k away, with a bound on |h|, and t_k - e becomes larger by h_k + E h_{k-1}
-   + ... + E^(m-1) h_{k-m+1}; so sum_{j<m} ||E^j|| ||h|| is added to the sum in
-   ||f||, and |h_i| + sum_{0<j<m} ||E^j|| ||h|| to the bar.
+   The computed d_k is h_k away from inv(M) (b - S (x + t_{k-1})): rounding
+   errors of the solve, entries that vanish in the arithmetic of the factors,
+   digits below DBL_TRUE_MIN. With a bound on |h|, t_k - e becomes larger by h_k
+   + E h_{k-1} + ... + E^(m-1) h_{k-m+1}; so sum_{j<m} ||E^j|| ||h|| is added to
+   the sum in ||f||, and |h_i| + sum_{0<j<m} ||E^j|| ||h|| to the bar.
 
    Next to read: condition.c for the certificate. */
 #include "refine/bounds.h"
@@ -98,10 +96,10 @@ typedef struct bounding {
                             relative rounding error; in the caller's units */
   long double last;      /* the bound before the present correction */
   const hone_entry *d;   /* the last correction */
-  double largest; /* the largest entry that any part of the last correction had,
-                     in scaled variables */
-  /* Bounds on the rounding errors of magnified corrections, 2-norms. */
+  double largest;        /* of all entries of its parts, in scaled variables */
+  /* Bounds on the rounding errors of the solves, 2-norms, scaled variables. */
   long double rounding[STEPS_MOST];
+  long double condition; /* of S, estimated */
 } bounding;
 
 /* The error after some corrections, as far as it is known, in the infinity
@@ -186,9 +184,8 @@ static bool noise_counts(const hone_refinement *ctx, const bounding *b) {
          !(widest_unit(ctx) * b->noise <= SMALL * b->size);
 }
 
-/* v = inv(M) v for the columns listed. In double arithmetic: rounding errors in
-   single precision may be others than those of the probes, whose columns are
-   many and have many digits. */
+/* v = inv(M) v for the columns listed, in double arithmetic, for which
+   hone_noise_of_solve bounds the rounding errors. */
 static int solve(hone_refinement *ctx, int64_t m, bounding *list) {
   int shift[HONE_SOLVE_COLUMNS] = {0};
   double size[HONE_SOLVE_COLUMNS];
@@ -254,15 +251,17 @@ static bool take_correction(hone_refinement *ctx,
                             const hone_contraction *contraction, int step,
                             bounding *b, const hone_entry *d) {
   const int64_t n = ctx->f.a->n;
+  const int *e = hone_refined_exponents(ctx);
   hone_refined *c = b->column;
   outcome o;
   for (int64_t i = 0; i < n; i++)
     c->spare[i] = step > 0 ? c->spare[i] + d[i] : d[i];
   b->d = d;
-  b->norm[step] =
-      hone_noise_scaled_norm(n, d, hone_refined_exponents(ctx), b->weights);
-  b->rounding[step] = hone_noise_of_solve(n, d, hone_refined_exponents(ctx),
-                                          (long double)b->largest, contraction);
+  b->norm[step] = hone_noise_scaled_norm(n, d, e, b->weights);
+  const long double norm =
+      b->weights ? hone_noise_scaled_norm(n, d, e, NULL) : b->norm[step];
+  b->rounding[step] = hone_noise_of_solve(ctx, d, (long double)b->largest,
+                                          b->condition * norm, contraction);
   step++;
   if (step < contraction->power)
     return true;
@@ -303,6 +302,7 @@ static bounding begin_column(const hone_refinement *ctx,
                 .size = c->errors.size,
                 .size_scaled = c->errors.size_scaled,
                 .grain = GRAIN,
+                .condition = 1.0L / (long double)certificate->rcond_scaled,
                 .last = (long double)HONE_INF};
   b.noise = HONE_NOISE_FACTOR * noise_effect(certificate, c);
   if (noise_counts(ctx, &b)) {

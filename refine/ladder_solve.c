@@ -147,13 +147,19 @@ static void write_bars(const hone_climb *c, int64_t i,
   const hone_certificate *certificate = &ladder->rung[c->rung[i]].certificate;
   const hone_scaling *s = &ladder->scaling;
   const int *exponents = c->trans ? s->row_exp : s->col_exp;
-  if (column->error_estimated && result->forward_error <= DBL_MAX)
+  if (!(result->forward_error <= DBL_MAX)) {
+    fill_infinite(ladder->n, bars);
+    return;
+  }
+  /* The forward error is bounded by norms, too. */
+  const long double known =
+      column->error_estimated ? (long double)column->error * column->errors.size
+                              : (long double)HONE_INF;
+  if (known <= (long double)DBL_MAX)
     memcpy(bars, column->bars, (size_t)ladder->n * sizeof *bars);
-  else if (result->forward_error <= DBL_MAX)
+  else
     hone_bounds_bars_by_norms(ladder->n, s->used ? exponents : NULL,
                               certificate, column, bars);
-  else
-    fill_infinite(ladder->n, bars);
 }
 
 /* Takes back what was said of columns of earlier blocks, when a later one has

@@ -15,6 +15,9 @@ static const long double LOST_DOUBLE = 0x1p-960L, LOST_SINGLE = 0x1p-96L;
 /* A correction that the factors alone made so many times larger is rounded more
    than the random probes were. */
 static const long double MAGNIFIED = 4.0L;
+/* The relative rounding error of a solve in double precision, for each unit of
+   the condition number of S. */
+static const long double ROUNDING = 4.0L * 0x1p-53L;
 
 long double hone_noise_scaled_norm(int64_t n, const hone_entry *d, const int *e,
                                    const double *weights) {
@@ -54,15 +57,20 @@ long double hone_noise_lost_part(const hone_refinement *ctx,
          (ctx->f.engine->precision == 64 ? LOST_DOUBLE : LOST_SINGLE);
 }
 
-long double hone_noise_of_solve(int64_t n, const hone_entry *d, const int *e,
-                                long double largest,
+long double hone_noise_of_solve(const hone_refinement *ctx, const hone_entry *d,
+                                long double largest, long double magnified,
                                 const hone_contraction *contraction) {
+  const int64_t n = ctx->f.a->n;
+  const int *e = hone_refined_exponents(ctx);
+  const long double inverse = /* ||I - E||: inv(N) = (I - E) inv(S) */
+      1.0L + (long double)contraction->before + (long double)contraction->bound;
+  const long double of_factors = ROUNDING * inverse * magnified;
   long double most = 0.0L;
   for (int64_t i = 0; contraction->rounding > 0.0 && i < n; i++)
     most = fmaxl(most, ldexpl(hone_absl((hone_wide)d[i]), e ? -e[i] : 0));
   return contraction->rounding > 0.0 && !(largest <= MAGNIFIED * most)
-             ? (long double)contraction->rounding * largest
-             : 0.0L;
+             ? of_factors + (long double)contraction->rounding * largest
+             : of_factors;
 }
 
 void hone_noise_of_zeros(const hone_refinement *ctx, hone_refined *c) {

@@ -27,11 +27,11 @@ long double hone_noise_lost_part(const hone_refinement *ctx,
                                  const hone_refined *column);
 
 /* Bounds the 2-norm of what rounding errors of the solve left in the correction
-   d, beside what the contraction says, if that is more than in the random
-   probes: where deflation removed the larger part of what the factors alone
-   gave, which had entries up to 'largest'. In scaled variables. */
-long double hone_noise_of_solve(int64_t n, const hone_entry *d, const int *e,
-                                long double largest,
+   d, in scaled variables: more where deflation removed the larger part of what
+   the factors alone gave, which had entries up to 'largest'. magnified: the
+   2-norm of d times the condition number of S. */
+long double hone_noise_of_solve(const hone_refinement *ctx, const hone_entry *d,
+                                long double largest, long double magnified,
                                 const hone_contraction *contraction);
 
 /* Makes the noise of rows 0, and lowers the norm of it, where the computed

@@ -20,11 +20,13 @@
    An entry has to vanish in the caller's units and in scaled variables, since
    either may make it small by units alone. A row with one huge entry, for
    example 1e300 x_1 + x_2 = 1, is not sparse, however small x_1 is: the row is
-   what determines x_1. Next to read: climb.c. */
+   what determines x_1. Where the exponents of the scaling had to be cut off, it
+   does not remove units, and the measure is not used. Next to read: climb.c. */
 #include "refine/sparse.h"
 
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const double VANISHING_PART = 1000.0, OTHER_PRODUCTS = 0.01;
@@ -218,6 +220,16 @@ static int64_t measure(hone_refinement *ctx, int64_t m, hone_refined **list,
   return count;
 }
 
+/* Are all exponents of the scaling smaller than the largest allowed? Those that
+   are not may have been cut off. */
+static bool scaling_is_whole(const hone_scaling *s, int64_t n) {
+  bool whole = true;
+  for (int64_t i = 0; s->used && i < n; i++)
+    whole = whole && abs(s->row_exp[i]) < HONE_MAX_EXP &&
+            abs(s->col_exp[i]) < HONE_MAX_EXP;
+  return whole;
+}
+
 int hone_sparse_refine(hone_refinement *ctx, const hone_inspection *of_s,
                        int64_t m, hone_refined *columns) {
   hone_refined *list[HONE_SOLVE_COLUMNS];
@@ -229,7 +241,7 @@ int hone_sparse_refine(hone_refinement *ctx, const hone_inspection *of_s,
       last[count] = columns[c].errors.componentwise;
       list[count++] = &columns[c];
     }
-  if (count == 0)
+  if (count == 0 || !scaling_is_whole(ctx->f.scaling, ctx->f.a->n))
     return HONE_OK;
   const maxima max = find_maxima(ctx, of_s);
   for (int step = 0;; step++) {

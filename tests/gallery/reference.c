@@ -253,8 +253,7 @@ static void weigh(work *w, int64_t c) {
     double d = fabs(w->d0[i]), v = fabs(w->xh[i + c * w->n]);
     long double ld = ldexpl((long double)d, w->col[i]);
     long double lx = ldexpl((long double)v, w->col[i]);
-    /* The part that may have underflowed, for any inverse below 2^74. */
-    long double lost = ldexpl(1.0L, w->col[i] - 1000);
+    long double lost = ldexpl(1.0L, w->col[i]);
     dx = d <= dx ? dx : d; /* also NaN */
     x = v <= x ? x : v;
     sum_d += ld;
@@ -265,8 +264,12 @@ static void weigh(work *w, int64_t c) {
     max_lost = lost <= max_lost ? max_lost : lost;
   }
   const bool nothing = !(x > 0.0) && !(dx > 0.0); /* b = 0 */
-  long double one = (sum_d + sum_lost) / sum_x;
-  long double most = (max_d + max_lost) / max_x;
+  /* What may be wrong in any entry of d: the part that may have underflowed,
+     for any inverse below 2^74, and rounding errors of the solve, which are as
+     the largest entry is. */
+  const long double part = 0x1p-1000L + (long double)(w->r->contraction * dx);
+  long double one = (sum_d + part * sum_lost) / sum_x;
+  long double most = (max_d + part * max_lost) / max_x;
   w->last[c] = w->delta[c];
   w->delta[c] = quotient(dx, x);
   w->before[c] = w->step[c];

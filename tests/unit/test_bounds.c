@@ -53,7 +53,9 @@ static void set_case(refinement_case *s, int power, double bound, double row) {
   CHECK_LE(hone_certify_scratch(N), (4 * HONE_PROBES + 8) * N);
   *s = (refinement_case){
       .engine = {.precision = 64, .solve = solve_by_gain},
-      .certificate = {.inverse_bound = 1.0, .nonsingular = true},
+      .certificate = {.rcond_scaled = 1.0,
+                      .inverse_bound = 1.0,
+                      .nonsingular = true},
       .seed = 7,
       .column = {
           .errors = {.size = 1.0L, .size_scaled = 1.0L, .widest_unit = 1.0L},

@@ -330,6 +330,30 @@ TEST(error_bounds, of_zero_are_zero) {
   discard(&t);
 }
 
+/* Corrections leave the range of double here, and the bound by norms does not.
+   By rational arithmetic x = (-4, -8130414, 1, 6.6e-124), roughly. */
+TEST(error_bounds, are_finite_where_the_forward_error_is) {
+  static const double a[] = {
+      0x1.ac88d635ee81ap+329,  0x1.69fb55a84507p+770,   0x1.3b7600b79119ep-668,
+      0x1.49172caff9f38p+273,  -0x1.d2edaa32d1cf4p-241, 0x1.20803c58bc57p-316,
+      -0x1.d5e4f1d7ce344p-202, 0x1.e47180ecdf8a8p-105,  -0x1.5630c49a1c6cep+724,
+      0x1.0a5abf588cb9cp+749,  0x1.6bab021a27cap+214,   -0x1.d8cce61ed76c8p+429,
+      -0x1.b70e7ec43c332p+700, -0x1.b9ab8255b027p-641,  -0x1.ea297aa758c8p-407,
+      0x1.7a5d8b88fdb4p+684};
+  static const double b[] = {-0x1.5630c49a1c6cep+724, -0x1.69fb53938f885p+772,
+                             0x1.6bab021a27cap+214, -0x1.d8cce61ed76c8p+429};
+  double x[4], bars[4];
+  hone_report report = HONE_REPORT_INIT;
+  hone_options o = HONE_OPTIONS_INIT;
+  o.device = HONE_DEVICE_CPU;
+  o.error_bounds = bars;
+  o.ld_error_bounds = 4;
+  CHECK_LE(HONE_OK, hone_solve(4, 1, a, 4, b, 4, x, 4, &o, &report));
+  CHECK_LE(report.forward_error, 1e160);
+  for (int i = 0; i < 4; i++)
+    CHECK_LE(bars[i], 2.0 * report.forward_error * 8130415.0);
+}
+
 TEST(error_bounds, of_an_empty_system_are_not_written) {
   static const int64_t sizes[][2] = {{0, 3}, {0, 0}, {5, 0}};
   for (int k = 0; k < 3; k++) {

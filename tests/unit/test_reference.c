@@ -256,6 +256,34 @@ TEST(reference, works_at_the_ends_of_the_range) {
   reference_free(&r);
 }
 
+/* In scaled variables x_1 and x_2 are 2^-155 of the largest entry, which is not
+   so in the caller's units. Rounding errors of solves were larger than what the
+   last corrections changed. */
+TEST(reference, counts_rounding_errors_of_its_solves) {
+  static const double wide[] = {
+      0x1.3f7bd994f9228p+380, 0x1.b5eb25d0e3c98p+315, 0x1.8dcffc1abd384p+50,
+      0x1.9a2302ed6262ep+408, 0x1.9ba71eaca118cp-312, 0x1.01bfd9b6397e8p+85,
+      0x1.e42c976f8fc42p-72,  0x1.545e917ee17fep+192, 0x1.ba47fc897c1d4p-364,
+      -0x1.32086a109d068p+56, -0x1.e85dae78f881cp-1,  -0x1.03c4c5fe5fbb2p+439,
+      0x1.fd51d36649048p-278, -0x1.4f9878d874048p+33, 0x1.9d49d8cdf20d4p+44,
+      0x1.80403eaaf52cp-210};
+  static const double sides[] = {-0x1.87cefb8502e68p+437, 0x1.35e7f32a1fbep+437,
+                                 0x1.7c904a94b9204p+438,
+                                 0x1.1e1186e3644a4p+437};
+  /* by rational arithmetic, rounded */
+  static const double truth[] = {-0x1.39f409f94eae1p+57, 0x1.341a34d4cc97ap+352,
+                                 0x1.93b337cd63eeap+105,
+                                 0x1.d77583a48ecd3p+393};
+  reference r = {0};
+  reference_solve(&r, 4, 1, wide, 4, sides, 4);
+  CHECK_EQ_INT(r.state, REFERENCE_DOUBLE);
+  CHECK_LE(r.error[0], 1e-12);
+  for (int64_t i = 0; i < 4; i++)
+    CHECK_LE((double)reference_miss(&r, 0, i, truth[i]),
+             r.error[0] * truth[3] + 0x1p-53 * fabs(truth[i]));
+  reference_free(&r);
+}
+
 /* Quadruple precision again, for a random x. */
 TEST(reference, omega_is_that_of_quadruple_precision) {
   static const int exponents[] = {0, 600, -600, 1000, -1000};
