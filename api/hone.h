@@ -13,6 +13,11 @@
  * nothing exits; no global handle is kept. Different threads may use different
  * solvers at once, but one solver only one after the other.
  *
+ * Inside a call the library rounds to nearest, traps no exception and keeps
+ * subnormal numbers, whatever the caller has set; when it returns, the caller's
+ * floating-point environment is as it was, with its flags. Progress functions
+ * run in the caller's environment, memory hooks in the library's.
+ *
  *     #include <hone.h>
  *     int st = hone_solve(n, 1, a, n, b, n, x, n, NULL, NULL);
  *     if (st != HONE_OK) puts(hone_status_text(st));

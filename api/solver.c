@@ -131,6 +131,15 @@ int hone_solver_take_matrix(hone_solver *s, const double *a, int64_t lda,
   return st;
 }
 
+void hone_vectors_of_options(const hone_options *o, hone_vectors *v) {
+  v->x0 = o->x0;
+  v->ldx0 = o->ldx0;
+  v->columns = o->columns;
+  v->column_size = o->column_size;
+  v->error_bounds = o->error_bounds;
+  v->ld_error_bounds = o->ld_error_bounds;
+}
+
 int hone_solver_take_vectors(hone_solver *s, hone_vectors *v,
                              hone_report *report) {
   int st = hone_arrays_take_vectors(&s->arrays, &s->mem, v);
@@ -169,8 +178,15 @@ int hone_solver_run(hone_solver *s, bool trans, const hone_vectors *v,
   return returned;
 }
 
-int hone_solver_create(hone_solver **solver, int64_t n,
-                       const hone_options *options) {
+static void destroy(hone_solver **solver) {
+  hone_solver_close(*solver);
+  hone_mem mem = (*solver)->mem;
+  hone_mem_put(&mem, *solver);
+  *solver = NULL;
+}
+
+static int create(hone_solver **solver, int64_t n,
+                  const hone_options *options) {
   hone_options o;
   hone_tuning tuning;
   hone_solver *s = NULL;
@@ -192,18 +208,27 @@ int hone_solver_create(hone_solver **solver, int64_t n,
   }
   if (st == HONE_OK)
     *solver = s;
-  else
-    hone_solver_destroy(&s);
+  else if (s != NULL)
+    destroy(&s);
+  return st;
+}
+
+int hone_solver_create(hone_solver **solver, int64_t n,
+                       const hone_options *options) {
+  hone_guest guest;
+  hone_guest_enter(&guest);
+  const int st = create(solver, n, options);
+  hone_guest_leave(&guest);
   return st;
 }
 
 void hone_solver_destroy(hone_solver **solver) {
+  hone_guest guest;
   if (solver == NULL || *solver == NULL)
     return;
-  hone_solver_close(*solver);
-  hone_mem mem = (*solver)->mem;
-  hone_mem_put(&mem, *solver);
-  *solver = NULL;
+  hone_guest_enter(&guest);
+  destroy(solver);
+  hone_guest_leave(&guest);
 }
 
 static int check_solver(const hone_solver *s, hone_report *report) {
@@ -212,8 +237,8 @@ static int check_solver(const hone_solver *s, hone_report *report) {
   return s != NULL ? HONE_OK : HONE_NULL_POINTER;
 }
 
-static int factor_call(hone_solver *s, const double *a, int64_t lda,
-                       bool update, hone_report *report) {
+static int factor(hone_guest *guest, hone_solver *s, const double *a,
+                  int64_t lda, bool update, hone_report *report) {
   hone_report made;
   const double start_s = hone_now_s();
   if (!hone_report_is_sized(report))
@@ -223,11 +248,20 @@ static int factor_call(hone_solver *s, const double *a, int64_t lda,
   if (st == HONE_OK)
     st = hone_check_matrix(s->ladder.n, s->ladder.n, a, lda, "a", &made);
   if (st == HONE_OK && s->ladder.n > 0) {
-    const hone_call call = hone_call_begin(s, &s->options);
+    const hone_call call = hone_call_begin(s, &s->options, guest);
     st = hone_solver_take_matrix(s, a, lda, update, false, &made);
     hone_call_end(&call);
   }
   return hone_report_end(s, st, start_s, &made, report);
+}
+
+static int factor_call(hone_solver *s, const double *a, int64_t lda,
+                       bool update, hone_report *report) {
+  hone_guest guest;
+  hone_guest_enter(&guest);
+  const int st = factor(&guest, s, a, lda, update, report);
+  hone_guest_leave(&guest);
+  return st;
 }
 
 int hone_solver_factor(hone_solver *solver, const double *a, int64_t lda,
@@ -250,8 +284,8 @@ static int check_apart_from_matrix(const hone_solver *s, const hone_vectors *v,
 }
 
 /* Arguments are valid. */
-static int solve_call(hone_solver *s, const hone_options *o, hone_vectors *v,
-                      hone_report *report) {
+static int solve_call(hone_guest *guest, hone_solver *s, const hone_options *o,
+                      hone_vectors *v, hone_report *report) {
   int st = HONE_OK;
   if (!s->ladder.factored) {
     hone_reason_add(report, "hone_solver_factor was not called yet, or the "
@@ -263,46 +297,47 @@ static int solve_call(hone_solver *s, const hone_options *o, hone_vectors *v,
   if (st == HONE_OK)
     st = hone_solver_take_vectors(s, v, report);
   if (st == HONE_OK) {
-    const hone_call call = hone_call_begin(s, o);
+    const hone_call call = hone_call_begin(s, o, guest);
     st = hone_solver_run(s, o->trans == HONE_TRANS, v, report);
     hone_call_end(&call);
   }
   return st;
 }
 
-int hone_solver_solve(hone_solver *s, int64_t nrhs, const double *b,
-                      int64_t ldb, double *x, int64_t ldx,
-                      const hone_options *options, hone_report *report) {
+/* *v: the arguments of the call. */
+static int solve(hone_guest *guest, hone_solver *s, hone_vectors *v,
+                 const hone_options *options, hone_report *report) {
   hone_report made;
   hone_options o;
   hone_tuning tuning;
   const double start_s = hone_now_s();
   if (!hone_report_is_sized(report))
     return HONE_BAD_STRUCT_SIZE;
-  hone_report_begin(&made, s ? s->ladder.n : 0, nrhs);
+  hone_report_begin(&made, s ? s->ladder.n : 0, v->nrhs);
   int st = check_solver(s, &made);
   if (st == HONE_OK)
     st = hone_options_take(options, &o, &tuning, &made);
   if (st == HONE_OK)
     st = hone_options_check_agreement(&o, &s->options, &made);
   if (st == HONE_OK) {
-    hone_vectors v = {s->ladder.n,
-                      nrhs,
-                      b,
-                      o.x0,
-                      x,
-                      ldb,
-                      ldx,
-                      o.ldx0,
-                      o.columns,
-                      o.column_size,
-                      o.error_bounds,
-                      o.ld_error_bounds};
-    st = hone_check_vectors(&v, &made);
-    if (st == HONE_OK && (v.n == 0 || nrhs == 0))
-      st = hone_solver_run_empty(&v, &made);
+    v->n = s->ladder.n;
+    hone_vectors_of_options(&o, v);
+    st = hone_check_vectors(v, &made);
+    if (st == HONE_OK && (v->n == 0 || v->nrhs == 0))
+      st = hone_solver_run_empty(v, &made);
     else if (st == HONE_OK)
-      st = solve_call(s, &o, &v, &made);
+      st = solve_call(guest, s, &o, v, &made);
   }
   return hone_report_end(s, st, start_s, &made, report);
+}
+
+int hone_solver_solve(hone_solver *s, int64_t nrhs, const double *b,
+                      int64_t ldb, double *x, int64_t ldx,
+                      const hone_options *options, hone_report *report) {
+  hone_guest guest;
+  hone_vectors v = {.nrhs = nrhs, .b = b, .ldb = ldb, .x = x, .ldx = ldx};
+  hone_guest_enter(&guest);
+  const int st = solve(&guest, s, &v, options, report);
+  hone_guest_leave(&guest);
+  return st;
 }

@@ -4,6 +4,7 @@
 #define HONE_SOLVER_H
 
 #include "api/caller_arrays.h"
+#include "api/guest.h"
 #include "api/options.h"
 #include "api/reason.h"
 #include "base/dense.h"
@@ -39,6 +40,9 @@ hone_request hone_request_of(const hone_options *o, bool one_shot);
 int hone_solver_take_matrix(hone_solver *s, const double *a, int64_t lda,
                             bool update, bool trans, hone_report *report);
 
+/* The arrays of a solve that its options name. */
+void hone_vectors_of_options(const hone_options *o, hone_vectors *v);
+
 /* Vectors on a device become copies on the host; b and x0 are checked. */
 int hone_solver_take_vectors(hone_solver *s, hone_vectors *v,
                              hone_report *report);
@@ -65,7 +69,8 @@ typedef struct hone_call {
 
 /* o: the options of this call: its deadline and progress function, else the
    solver's. */
-hone_call hone_call_begin(hone_solver *s, const hone_options *o);
+hone_call hone_call_begin(hone_solver *s, const hone_options *o,
+                          hone_guest *guest);
 void hone_call_end(const hone_call *call);
 
 /* Completes the report of a call, logs it and gives it to the caller (out may

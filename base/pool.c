@@ -8,6 +8,7 @@
 #define _GNU_SOURCE /* for CPU affinity */
 #include "base/pool.h"
 
+#include "base/float_environment.h"
 #include "base/numbers.h"
 
 #include <pthread.h>
@@ -66,6 +67,8 @@ static void do_tasks(hone_pool *pool, uint32_t job) {
 static void *work(void *arg) {
   hone_pool *pool = arg;
   uint32_t seen = 0;
+  hone_float_environment of_creator;
+  hone_float_enter(&of_creator);
   pthread_mutex_lock(&pool->lock);
   for (;;) {
     while (!pool->quit && pool->job == seen)

@@ -3,6 +3,7 @@
 #include "lapack/lapacke.h"
 
 #include "base/base.h"
+#include "base/float_environment.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -33,11 +34,17 @@ bool hone_lapacke_nancheck(const void *caller) {
   return wish == NULL || atoi(wish) != 0;
 }
 
+/* A signaling NaN raises an exception when it is compared, which the caller may
+   trap. */
 static bool any_nan(int64_t count, const double *v) {
   double bad = 0.0;
+  hone_float_environment callers;
+  hone_float_enter(&callers);
   for (int64_t i = 0; i < count; i++)
     bad = isnan(v[i]) ? 1.0 : bad;
-  return bad > 0.0;
+  const bool found = bad > 0.0;
+  hone_float_leave(&callers);
+  return found;
 }
 
 bool hone_lapacke_ge_nan(int layout, int rows, int columns, const double *a,
