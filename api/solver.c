@@ -8,6 +8,7 @@
 #include "refine/null_vector.h"
 
 #include <cblas.h>
+#include <stdatomic.h>
 #include <string.h>
 
 hone_request hone_request_of(const hone_options *o, bool one_shot) {
@@ -178,11 +179,35 @@ int hone_solver_run(hone_solver *s, bool trans, const hone_vectors *v,
   return returned;
 }
 
-static void destroy(hone_solver **solver) {
-  hone_solver_close(*solver);
-  hone_mem mem = (*solver)->mem;
-  hone_mem_put(&mem, *solver);
-  *solver = NULL;
+static void destroy(hone_solver *s) {
+  hone_solver_close(s);
+  hone_mem mem = s->mem;
+  hone_mem_put(&mem, s);
+}
+
+/* ---- One call at a time -------------------------------------------------- */
+
+/* hone_solver.use: a call that finds the solver free has it alone. A solver
+   that is destroyed while a call has it is freed by that call. */
+enum { FREE, BUSY, TO_BE_DESTROYED };
+
+/* Returns HONE_OK if the solver is the caller's until leave_solver. */
+static int enter_solver(hone_solver *s, hone_report *report) {
+  int use = FREE;
+  if (s == NULL) {
+    hone_reason_add(report, "solver is NULL");
+    return HONE_NULL_POINTER;
+  }
+  if (atomic_compare_exchange_strong(&s->use, &use, BUSY))
+    return HONE_OK;
+  hone_reason_add(report, "another call uses this solver");
+  return HONE_BUSY;
+}
+
+static void leave_solver(hone_solver *s) {
+  int use = BUSY;
+  if (!atomic_compare_exchange_strong(&s->use, &use, FREE))
+    destroy(s);
 }
 
 static int create(hone_solver **solver, int64_t n,
@@ -209,7 +234,7 @@ static int create(hone_solver **solver, int64_t n,
   if (st == HONE_OK)
     *solver = s;
   else if (s != NULL)
-    destroy(&s);
+    destroy(s);
   return st;
 }
 
@@ -227,14 +252,10 @@ void hone_solver_destroy(hone_solver **solver) {
   if (solver == NULL || *solver == NULL)
     return;
   hone_guest_enter(&guest);
-  destroy(solver);
+  if (atomic_exchange(&(*solver)->use, TO_BE_DESTROYED) == FREE)
+    destroy(*solver);
+  *solver = NULL;
   hone_guest_leave(&guest);
-}
-
-static int check_solver(const hone_solver *s, hone_report *report) {
-  if (s == NULL)
-    hone_reason_add(report, "solver is NULL");
-  return s != NULL ? HONE_OK : HONE_NULL_POINTER;
 }
 
 static int factor(hone_guest *guest, hone_solver *s, const double *a,
@@ -244,7 +265,8 @@ static int factor(hone_guest *guest, hone_solver *s, const double *a,
   if (!hone_report_is_sized(report))
     return HONE_BAD_STRUCT_SIZE;
   hone_report_begin(&made, s ? s->ladder.n : 0, 0);
-  int st = check_solver(s, &made);
+  int st = enter_solver(s, &made);
+  const bool entered = st == HONE_OK;
   if (st == HONE_OK)
     st = hone_check_matrix(s->ladder.n, s->ladder.n, a, lda, "a", &made);
   if (st == HONE_OK && s->ladder.n > 0) {
@@ -252,7 +274,10 @@ static int factor(hone_guest *guest, hone_solver *s, const double *a,
     st = hone_solver_take_matrix(s, a, lda, update, false, &made);
     hone_call_end(&call);
   }
-  return hone_report_end(s, st, start_s, &made, report);
+  hone_report_end(entered ? s : NULL, st, start_s, &made, report);
+  if (entered)
+    leave_solver(s);
+  return st;
 }
 
 static int factor_call(hone_solver *s, const double *a, int64_t lda,
@@ -314,7 +339,8 @@ static int solve(hone_guest *guest, hone_solver *s, hone_vectors *v,
   if (!hone_report_is_sized(report))
     return HONE_BAD_STRUCT_SIZE;
   hone_report_begin(&made, s ? s->ladder.n : 0, v->nrhs);
-  int st = check_solver(s, &made);
+  int st = enter_solver(s, &made);
+  const bool entered = st == HONE_OK;
   if (st == HONE_OK)
     st = hone_options_take(options, &o, &tuning, &made);
   if (st == HONE_OK)
@@ -328,7 +354,10 @@ static int solve(hone_guest *guest, hone_solver *s, hone_vectors *v,
     else if (st == HONE_OK)
       st = solve_call(guest, s, &o, v, &made);
   }
-  return hone_report_end(s, st, start_s, &made, report);
+  hone_report_end(entered ? s : NULL, st, start_s, &made, report);
+  if (entered)
+    leave_solver(s);
+  return st;
 }
 
 int hone_solver_solve(hone_solver *s, int64_t nrhs, const double *b,

@@ -11,6 +11,7 @@
 #include "refine/ladder.h"
 
 struct hone_solver {
+  _Atomic int use; /* who may touch the rest: solver.c */
   hone_mem mem;
   hone_watch watch;
   hone_pool *pool;

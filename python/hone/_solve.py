@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import _abi, _options
 from ._arrays import Doubles, as_columns, as_matrix, in_layout, place_for
 from ._enums import Layout, Status
-from ._errors import HoneError, HoneValueError, HoneWarning, HoneWeakError
+from ._errors import HoneBusyError, HoneValueError, HoneWarning, HoneWeakError
 from ._errors import bad_value, describe, error_of
 from ._report import COLUMN_DTYPE, Report
 from ._watch import Watch, watch_for
@@ -343,9 +343,9 @@ class Solver:
 
     def _not_from_within(self) -> None:
         if self._owner == threading.get_ident():
-            raise HoneError(
+            raise HoneBusyError(
                 "a solver cannot be used by its own progress function",
-                Status.NOT_FACTORED,
+                Status.BUSY,
             )
 
     def close(self) -> None:
