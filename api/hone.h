@@ -414,7 +414,7 @@ HONE_API int hone_solver_create(hone_solver **solver, int64_t n,
  * stay, unchanged, until another factor or update, or destroy. If such a call
  * refuses an argument (HONE_NULL_POINTER to HONE_BAD_STRUCT_SIZE, HONE_BUSY),
  * the solver keeps the matrix it has, which stays borrowed; after any other
- * error it has none, and solves return HONE_NOT_FACTORED. After the first factor
+ * error it has none: solves return HONE_NOT_FACTORED. After the first factor
  * and solve a solver allocates no more, except for the vectors of GMRES and the
  * double factors when they are first needed, and for a larger nrhs.
  */
