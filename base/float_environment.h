@@ -13,8 +13,8 @@
 
 typedef struct hone_float_environment {
 #if defined(__x86_64__)
-  uint32_t mxcsr;  /* of the vector instructions */
-  uint32_t x87[7]; /* of long double */
+  uint32_t mxcsr;                   /* of the vector instructions */
+  uint16_t x87_control, x87_status; /* of long double */
 #elif defined(__aarch64__)
   uint64_t control, status;
 #else
