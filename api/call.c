@@ -81,6 +81,7 @@ hone_call hone_call_begin(hone_solver *s, const hone_options *o,
   s->watch.progress = own_progress ? o->progress : s->options.progress;
   s->watch.callers = &guest->callers;
   s->watch.user = own_progress ? o->progress_user : s->options.progress_user;
+  hone_pool_adapt(s->pool, s->threads);
   int now = openblas_get_num_threads();
   int wanted = s->options.deterministic ? 1 : s->threads;
   if (now != wanted) {

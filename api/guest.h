@@ -6,8 +6,11 @@
 
 #include "base/float_environment.h"
 
+/* A thread that is cancelled during a call ends after it: in a progress function
+   it would leave behind all that the call holds. */
 typedef struct hone_guest {
   hone_float_environment callers;
+  int cancellation;
 } hone_guest;
 
 void hone_guest_enter(hone_guest *guest);

@@ -48,8 +48,8 @@ int hone_solver_open(hone_solver *s, int64_t n, bool one_shot) {
   int st = hone_ladder_create(&s->ladder, &hone_dense_operator, n, steps, count,
                               &request, &s->mem, NULL, &s->watch);
   if (st == HONE_OK && n >= HONE_THREADS_FROM) {
-    (one_shot ? hone_pool_open : hone_pool_create)(&s->pool, &s->mem,
-                                                   s->threads);
+    (one_shot ? hone_pool_open : hone_pool_reserve)(&s->pool, &s->mem,
+                                                    s->threads);
     s->ladder.pool = s->pool;
   }
   return st;
