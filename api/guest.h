@@ -6,8 +6,8 @@
 
 #include "base/float_environment.h"
 
-/* A thread that is cancelled during a call ends after it: in a progress function
-   it would leave behind all that the call holds. */
+/* A thread that is cancelled during a call ends after it: in a progress
+   function it would leave behind all that the call holds. */
 typedef struct hone_guest {
   hone_float_environment callers;
   int cancellation;
