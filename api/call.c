@@ -81,6 +81,8 @@ hone_call hone_call_begin(hone_solver *s, const hone_options *o,
   s->watch.progress = own_progress ? o->progress : s->options.progress;
   s->watch.callers = &guest->callers;
   s->watch.user = own_progress ? o->progress_user : s->options.progress_user;
+  if (!s->ladder.request.one_shot) /* else it was looked at just now */
+    s->threads = hone_solver_threads(s);
   hone_pool_adapt(s->pool, s->threads);
   int now = openblas_get_num_threads();
   int wanted = s->options.deterministic ? 1 : s->threads;

@@ -217,8 +217,9 @@ typedef struct hone_options {
                                 to 64 columns take three more vectors each */
   int32_t max_iterations;    /* corrections with one factorization, and as many
                                 steps of GMRES; 0: chosen from the costs at n */
-  int32_t threads;           /* at most; 0: as many as OpenBLAS is set to. For
-                                the call, OpenBLAS is set to it process-wide */
+  int32_t threads;           /* at most; 0: as many as OpenBLAS is set to; never
+                                more than CPUs (affinity, cgroup quota). For the
+                                call, OpenBLAS is set to it process-wide */
   int32_t deterministic;     /* nonzero: the bits of x do not depend on threads;
                                 the factorization runs on one thread */
   int32_t trans;             /* HONE_NO_TRANS or HONE_TRANS */
@@ -326,15 +327,14 @@ typedef struct hone_report {
   int32_t block_row_sweeps_max; /* and the most for one */
   int32_t block_row_fallbacks;  /* block rows that did not converge and were
                                    solved by cuBLAS */
-  double bound_failure; /* forward_error, digits and options.error_bounds of
-                           this call hold but for a probability of at most
-                           this, for a caller who does not know the random
-                           draws: 1e-9; 0: no bound was stated */
-  int32_t
-      sparse_columns; /* accepted columns with rows in which entries of x
-                         near 0 are alone; the measure of Arioli, Demmel &
-                         Duff took the place of the componentwise backward
-                         error there (docs/numerics.md, Refine and accept) */
+  double bound_failure;   /* forward_error, digits and options.error_bounds of
+                             this call hold but for a probability of at most
+                             this, for a caller who does not know the random
+                             draws: 1e-9; 0: no bound was stated */
+  int32_t sparse_columns; /* accepted columns with rows in which entries of x
+                             near 0 are alone; there the measure of Arioli,
+                             Demmel & Duff replaced the componentwise backward
+                             error (docs/numerics.md) */
 } hone_report;
 
 /** Sets struct_size bytes of report to zero, and its field struct_size. */

@@ -5,6 +5,7 @@
 
 #include "api/arguments.h"
 #include "api/engines.h"
+#include "base/cpus.h"
 #include "refine/null_vector.h"
 
 #include <cblas.h>
@@ -31,10 +32,18 @@ hone_mem hone_memory_of(const hone_options *o) {
                     .limit = o->memory_limit_bytes};
 }
 
+int hone_solver_threads(const hone_solver *s) {
+  if (s->most_threads <= 1)
+    return 1;
+  const int cpus = hone_cpus();
+  return HONE_MIN(s->most_threads, cpus);
+}
+
 int hone_solver_open(hone_solver *s, int64_t n, bool one_shot) {
   hone_step steps[HONE_MAX_RUNGS];
   const hone_options *o = &s->options;
-  s->threads = o->threads > 0 ? o->threads : openblas_get_num_threads();
+  s->most_threads = o->threads > 0 ? o->threads : openblas_get_num_threads();
+  s->threads = hone_solver_threads(s);
   if (hone_check_sizes(n, 0, NULL) != HONE_OK)
     return HONE_BAD_SIZE;
   int count = hone_choose_engines(o, n, one_shot, steps, s->why, sizeof s->why);
@@ -48,8 +57,10 @@ int hone_solver_open(hone_solver *s, int64_t n, bool one_shot) {
   int st = hone_ladder_create(&s->ladder, &hone_dense_operator, n, steps, count,
                               &request, &s->mem, NULL, &s->watch);
   if (st == HONE_OK && n >= HONE_THREADS_FROM) {
-    (one_shot ? hone_pool_open : hone_pool_reserve)(&s->pool, &s->mem,
-                                                    s->threads);
+    if (one_shot)
+      hone_pool_open(&s->pool, &s->mem, s->threads);
+    else
+      hone_pool_reserve(&s->pool, &s->mem, s->most_threads);
     s->ladder.pool = s->pool;
   }
   return st;

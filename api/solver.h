@@ -20,7 +20,8 @@ struct hone_solver {
   hone_arrays arrays;   /* copies of what lies on a device */
   hone_options options; /* complete; its tuning is: */
   hone_tuning tuning;
-  int threads;           /* of OpenBLAS during a call */
+  int most_threads;      /* that the caller allows */
+  int threads;           /* during a call */
   const char *engine_at; /* where the first engine runs; NULL: it cannot, */
   char why[128];         /* for this reason */
 };
@@ -29,6 +30,9 @@ struct hone_solver {
    otherwise. hone_solver_close frees them, also after an error. */
 int hone_solver_open(hone_solver *s, int64_t n, bool one_shot);
 void hone_solver_close(hone_solver *s);
+
+/* The threads of a call that begins now: never more than there are CPUs. */
+int hone_solver_threads(const hone_solver *s);
 
 /* The source of the solver's memory. */
 hone_mem hone_memory_of(const hone_options *o);
