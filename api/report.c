@@ -203,7 +203,7 @@ static void put_matrix_json(writer *w, const hone_report *r) {
 }
 
 static size_t write_json(const hone_report *report, char *buffer, size_t size) {
-  writer w = {buffer, size, 0};
+  writer w = {buffer, buffer != NULL ? size : 0, 0};
   hone_report all, *r = &all;
   put(&w, "%s", "");
   if (!read_report(report, r))
@@ -323,7 +323,7 @@ static void put_line(writer *w, const char *name, const char *text, int size) {
 }
 
 static size_t write_text(const hone_report *report, char *buffer, size_t size) {
-  writer w = {buffer, size, 0};
+  writer w = {buffer, buffer != NULL ? size : 0, 0};
   hone_report all, *r = &all;
   put(&w, "%s", "");
   if (!read_report(report, r))
