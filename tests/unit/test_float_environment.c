@@ -117,6 +117,7 @@ TEST(float_environment, is_given_back_by_every_call_of_a_solver) {
   sys s = sys_make(420, 1);
   int64_t bytes[2];
   char text[4096];
+  (void)hone_release_kept(); /* of tests before */
   for (int k = 0; k < FLOAT_SETTINGS; k++) {
     const float_setting *setting = &float_settings[k];
     hone_solver *solver = NULL;
