@@ -15,14 +15,16 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 struct hone_pool {
   pthread_mutex_t lock;
   pthread_cond_t wake, done;
-  int most;     /* threads that worker[] has room for, with the calling one */
-  int threads;  /* at present, with the calling one */
-  int forks;    /* the process that has the workers: see forks below */
-  uint32_t job; /* the number of jobs begun so far */
+  int most;      /* threads that worker[] has room for, with the calling one */
+  int threads;   /* at present, with the calling one */
+  int forks;     /* of the process that has the workers: see below */
+  pid_t process; /* which it is */
+  uint32_t job;  /* the number of jobs begun so far */
   bool quit;
   hone_task run;
   void *ctx;
@@ -55,8 +57,11 @@ __attribute__((constructor)) static void watch_forks(void) {
   (void)pthread_atfork(lock_kept, unlock_kept, begin_as_child);
 }
 
+static bool is_inherited(const hone_pool *pool) { return pool->forks != forks; }
+
+/* Sees children, too, that were made without fork(). */
 static bool has_no_workers_here(const hone_pool *pool) {
-  return pool->forks != forks;
+  return is_inherited(pool) || pool->process != getpid();
 }
 
 /* ---- Jobs ---------------------------------------------------------------- */
@@ -118,7 +123,6 @@ static void *work(void *arg) {
 static void start_workers(hone_pool *pool, int threads) {
   pool->quit = false;
   pool->threads = 1;
-  pool->forks = forks;
   pool->avoided = CPU_SETSIZE;
   if (sched_getaffinity(0, sizeof pool->allowed, &pool->allowed) != 0)
     CPU_ZERO(&pool->allowed);
@@ -147,6 +151,7 @@ static void begin_anew(hone_pool *pool) {
   pool->wake = pool->done = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
   pool->threads = 1;
   pool->forks = forks;
+  pool->process = getpid();
   atomic_store(&pool->ticket, first_ticket(pool->job) | UINT32_MAX);
   atomic_store(&pool->tasks, 0);
   atomic_store(&pool->finished, 0);
@@ -235,7 +240,7 @@ static void avoid_cpu_of_caller(hone_pool *pool) {
 }
 
 static void start(hone_pool *pool, int64_t tasks, hone_task run, void *ctx) {
-  if (has_no_workers_here(pool)) /* forked by a progress function */
+  if (is_inherited(pool)) /* a progress function has forked */
     hone_pool_adapt(pool, pool->threads);
   avoid_cpu_of_caller(pool);
   pthread_mutex_lock(&pool->lock);
@@ -264,7 +269,7 @@ void hone_pool_start(hone_pool *pool, int64_t most, hone_task run, void *ctx) {
 /* Waits until all tasks have finished. Those that a parent's threads began
    never do in the child. */
 static void await(hone_pool *pool) {
-  if (has_no_workers_here(pool))
+  if (is_inherited(pool))
     return;
   pthread_mutex_lock(&pool->lock);
   while (atomic_load(&pool->finished) < atomic_load(&pool->tasks))

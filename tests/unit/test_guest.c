@@ -11,10 +11,12 @@
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -122,6 +124,23 @@ TEST(guest, a_kept_solver_works_in_the_child_of_a_fork) {
   check_in_child(use_and_fork_again, &k);
   check_in_child(solve_anew, &k);
   CHECK_EQ_INT(solve_kept(&k), 0);
+  hone_solver_destroy(&k.solver);
+  sys_discard(&k.s);
+}
+
+/* A child made without fork(), whose handlers do not run, frees what it has. */
+TEST(guest, a_child_that_was_cloned_can_end) {
+  kept_solver k = kept_make();
+  int status = -1;
+  const long child = syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, 0L);
+  if (child == 0) {
+    alarm(20);
+    hone_solver_destroy(&k.solver);
+    hone_release_kept();
+    _exit(0);
+  }
+  CHECK(child > 0 && waitpid((pid_t)child, &status, 0) == child);
+  CHECK_EQ_INT(status, 0);
   hone_solver_destroy(&k.solver);
   sys_discard(&k.s);
 }
