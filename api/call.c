@@ -67,7 +67,8 @@ int hone_report_end(const hone_solver *s, int status, double start_s,
   return status;
 }
 
-hone_call hone_call_begin(hone_solver *s, const hone_options *o) {
+hone_call hone_call_begin(hone_solver *s, const hone_options *o,
+                          hone_guest *guest) {
   hone_call call = {0};
   const bool own_progress = o->progress != NULL;
   const double seconds =
@@ -78,7 +79,11 @@ hone_call hone_call_begin(hone_solver *s, const hone_options *o) {
   s->mem.refused_bytes = 0;
   s->watch.deadline_s = seconds > 0.0 ? s->watch.start_s + seconds : 0.0;
   s->watch.progress = own_progress ? o->progress : s->options.progress;
+  s->watch.callers = &guest->callers;
   s->watch.user = own_progress ? o->progress_user : s->options.progress_user;
+  if (!s->ladder.request.one_shot) /* else it was looked at just now */
+    s->threads = hone_solver_threads(s);
+  hone_pool_adapt(s->pool, s->threads);
   int now = openblas_get_num_threads();
   int wanted = s->options.deterministic ? 1 : s->threads;
   if (now != wanted) {

@@ -222,7 +222,7 @@ contains
 
   ! ---- One call
 
-  function solve_at(a, b, x, options, report) result(status)
+  recursive function solve_at(a, b, x, options, report) result(status)
     real(c_double), pointer, intent(in) :: a(:, :), b(:, :), x(:, :)
     type(hone_options), intent(in), target, optional :: options
     type(hone_report), intent(out), optional :: report
@@ -247,7 +247,7 @@ contains
     end if
   end function
 
-  function solve_vector(a, b, x, options, report) result(status)
+  recursive function solve_vector(a, b, x, options, report) result(status)
     real(c_double), intent(in), target :: a(:, :), b(:)
     real(c_double), intent(inout), target :: x(:)
     type(hone_options), intent(in), target, optional :: options
@@ -256,7 +256,7 @@ contains
     status = solve_at(a, column(b), column(x), options, report)
   end function
 
-  function solve_matrix(a, b, x, options, report) result(status)
+  recursive function solve_matrix(a, b, x, options, report) result(status)
     real(c_double), intent(in), target :: a(:, :), b(:, :)
     real(c_double), intent(inout), target :: x(:, :)
     type(hone_options), intent(in), target, optional :: options
@@ -265,7 +265,8 @@ contains
     status = solve_at(a, b, x, options, report)
   end function
 
-  function solve_vector_in_place(a, bx, options, report) result(status)
+  recursive function solve_vector_in_place(a, bx, options, report) &
+    result(status)
     real(c_double), intent(in), target :: a(:, :)
     real(c_double), intent(inout), target :: bx(:)
     type(hone_options), intent(in), target, optional :: options
@@ -274,7 +275,8 @@ contains
     status = solve_at(a, column(bx), column(bx), options, report)
   end function
 
-  function solve_matrix_in_place(a, bx, options, report) result(status)
+  recursive function solve_matrix_in_place(a, bx, options, report) &
+    result(status)
     real(c_double), intent(in), target :: a(:, :)
     real(c_double), intent(inout), target :: bx(:, :)
     type(hone_options), intent(in), target, optional :: options
@@ -295,7 +297,7 @@ contains
     status = hone_solver_create(self%handle, self%n, options)
   end function
 
-  function kept_factor(self, a, report) result(status)
+  recursive function kept_factor(self, a, report) result(status)
     class(hone_solver), intent(inout) :: self
     real(c_double), intent(in), target :: a(:, :)
     type(hone_report), intent(out), optional :: report
@@ -303,7 +305,7 @@ contains
     status = take(self, hone_solver_factor, a, report)
   end function
 
-  function kept_update(self, a, report) result(status)
+  recursive function kept_update(self, a, report) result(status)
     class(hone_solver), intent(inout) :: self
     real(c_double), intent(in), target :: a(:, :)
     type(hone_report), intent(out), optional :: report
@@ -311,7 +313,7 @@ contains
     status = take(self, hone_solver_update, a, report)
   end function
 
-  function take(self, call, a, report) result(status)
+  recursive function take(self, call, a, report) result(status)
     type(hone_solver), intent(inout) :: self
     procedure(hone_solver_factor) :: call
     real(c_double), pointer, intent(in) :: a(:, :)
@@ -327,12 +329,15 @@ contains
       status = refused(HONE_BAD_SIZE, report)
     else
       status = call(self%handle, flat(p), lda, report)
-      call move_alloc(copy, self%copy) ! no data move: p stays where it was
+      ! No data move: p stays where it was. After a refusal the solver has the
+      ! matrix of before.
+      if (status > HONE_NULL_POINTER .or. status < HONE_BUSY) &
+        call move_alloc(copy, self%copy)
     end if
   end function
 
-  function kept_solve(self, b, x, trans, x0, columns, report, bounds) &
-      result(status)
+  recursive function kept_solve(self, b, x, trans, x0, columns, report, &
+    bounds) result(status)
     type(hone_solver), intent(in) :: self
     real(c_double), pointer, intent(in) :: b(:, :), x(:, :), x0(:, :)
     real(c_double), pointer, intent(in) :: bounds(:, :)
@@ -386,8 +391,8 @@ contains
   end function
 
   !> columns that are not one after the other in memory are copied.
-  function solve_with_columns(self, nrhs, b, ldb, x, ldx, options, columns, &
-                              report) result(status)
+  recursive function solve_with_columns(self, nrhs, b, ldb, x, ldx, options, &
+    columns, report) result(status)
     type(hone_solver), intent(in) :: self
     integer(c_int64_t), intent(in) :: nrhs, ldb, ldx
     real(c_double) :: b(*), x(*)
@@ -405,7 +410,7 @@ contains
     if (present(columns) .and. status >= 0) columns(:nrhs) = made(:nrhs)
   end function
 
-  function kept_solve_vector(self, b, x, trans, x0, columns, report, &
+  recursive function kept_solve_vector(self, b, x, trans, x0, columns, report, &
                              error_bounds) result(status)
     class(hone_solver), intent(in) :: self
     real(c_double), intent(in), target :: b(:)
@@ -425,7 +430,7 @@ contains
                         report, bounds)
   end function
 
-  function kept_solve_matrix(self, b, x, trans, x0, columns, report, &
+  recursive function kept_solve_matrix(self, b, x, trans, x0, columns, report, &
                              error_bounds) result(status)
     class(hone_solver), intent(in) :: self
     real(c_double), intent(in), target :: b(:, :)

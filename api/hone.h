@@ -11,7 +11,9 @@
  * a[i + j * lda]) unless options say otherwise. Sizes are int64_t, indices
  * count from 0. Nothing is printed unless HONE_LOG is set in the environment;
  * nothing exits; no global handle is kept. Different threads may use different
- * solvers at once, but one solver only one after the other.
+ * solvers at once; a solver that a call is using is HONE_BUSY for all others. A
+ * call computes in a floating-point environment of its own, and gives the
+ * caller's back with its flags; progress functions run in the caller's.
  *
  *     #include <hone.h>
  *     int st = hone_solve(n, 1, a, n, b, n, x, n, NULL, NULL);
@@ -65,6 +67,7 @@ extern "C" {
   X(HONE_BAD_OVERLAP, -15,                                                     \
     "an array that is written overlaps another; x may be b or x0 itself")      \
   X(HONE_NOT_FACTORED, -16, "the solver holds no factored matrix")             \
+  X(HONE_BUSY, -17, "another call uses this solver: nothing was done")         \
   X(HONE_NOT_FINITE_A, -20, "A contains NaN or Inf: the report says where")    \
   X(HONE_NOT_FINITE_B, -21,                                                    \
     "b or x0 contains NaN or Inf: the report says where")                      \
@@ -214,8 +217,9 @@ typedef struct hone_options {
                                 to 64 columns take three more vectors each */
   int32_t max_iterations;    /* corrections with one factorization, and as many
                                 steps of GMRES; 0: chosen from the costs at n */
-  int32_t threads;           /* at most; 0: as many as OpenBLAS is set to. For
-                                the call, OpenBLAS is set to it process-wide */
+  int32_t threads;           /* at most; 0: as many as OpenBLAS is set to; never
+                                more than CPUs (affinity, cgroup quota). For the
+                                call, OpenBLAS is set to it process-wide */
   int32_t deterministic;     /* nonzero: the bits of x do not depend on threads;
                                 the factorization runs on one thread */
   int32_t trans;             /* HONE_NO_TRANS or HONE_TRANS */
@@ -323,15 +327,14 @@ typedef struct hone_report {
   int32_t block_row_sweeps_max; /* and the most for one */
   int32_t block_row_fallbacks;  /* block rows that did not converge and were
                                    solved by cuBLAS */
-  double bound_failure; /* forward_error, digits and options.error_bounds of
-                           this call hold but for a probability of at most
-                           this, for a caller who does not know the random
-                           draws: 1e-9; 0: no bound was stated */
-  int32_t
-      sparse_columns; /* accepted columns with rows in which entries of x
-                         near 0 are alone; the measure of Arioli, Demmel &
-                         Duff took the place of the componentwise backward
-                         error there (docs/numerics.md, Refine and accept) */
+  double bound_failure;   /* forward_error, digits and options.error_bounds of
+                             this call hold but for a probability of at most
+                             this, for a caller who does not know the random
+                             draws: 1e-9; 0: no bound was stated */
+  int32_t sparse_columns; /* accepted columns with rows in which entries of x
+                             near 0 are alone; there the measure of Arioli,
+                             Demmel & Duff replaced the componentwise backward
+                             error (docs/numerics.md) */
 } hone_report;
 
 /** Sets struct_size bytes of report to zero, and its field struct_size. */
@@ -409,11 +412,11 @@ HONE_API int hone_solver_create(hone_solver **solver, int64_t n,
 /**
  * Inspects, scales and factors A. a is borrowed, wherever it lies: it must
  * stay, unchanged, until another factor or update, or destroy. If such a call
- * refuses an argument (HONE_NULL_POINTER to HONE_BAD_STRUCT_SIZE), the solver
- * keeps the matrix it has, which stays borrowed; after any other error it has
- * none, and solves return HONE_NOT_FACTORED. After the first factor and solve a
- * solver allocates no more, except for the vectors of GMRES and the double
- * factors when they are first needed, and for a larger nrhs.
+ * refuses an argument (HONE_NULL_POINTER to HONE_BAD_STRUCT_SIZE, HONE_BUSY),
+ * the solver keeps the matrix it has, which stays borrowed; after any other
+ * error it has none: solves return HONE_NOT_FACTORED. After the first factor
+ * and solve a solver allocates no more, except for the vectors of GMRES and the
+ * double factors when they are first needed, and for a larger nrhs.
  */
 HONE_API int hone_solver_factor(hone_solver *solver, const double *a,
                                 int64_t lda, hone_report *report);
@@ -439,7 +442,8 @@ HONE_API int hone_solver_solve(hone_solver *solver, int64_t nrhs,
                                int64_t ldx, const hone_options *options,
                                hone_report *report);
 
-/** Frees the solver and sets *solver to NULL. NULL and *NULL are allowed. */
+/** Frees the solver, or has the call that is using it do so at its end, and
+ *sets solver to NULL. NULL and *NULL are allowed. */
 HONE_API void hone_solver_destroy(hone_solver **solver);
 
 /**

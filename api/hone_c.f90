@@ -15,11 +15,12 @@ module hone_c
     enumerator :: HONE_NULL_POINTER = -10, HONE_BAD_SIZE = -11
     enumerator :: HONE_BAD_LEADING_DIMENSION = -12, HONE_BAD_OPTION = -13
     enumerator :: HONE_BAD_STRUCT_SIZE = -14, HONE_BAD_OVERLAP = -15
-    enumerator :: HONE_NOT_FACTORED = -16, HONE_NOT_FINITE_A = -20
-    enumerator :: HONE_NOT_FINITE_B = -21, HONE_SINGULAR = -30
-    enumerator :: HONE_OVERFLOW = -31, HONE_NO_MEMORY = -40
-    enumerator :: HONE_NO_DEVICE = -50, HONE_DEVICE_FAILED = -51
-    enumerator :: HONE_CANCELLED = -60, HONE_INTERNAL = -90
+    enumerator :: HONE_NOT_FACTORED = -16, HONE_BUSY = -17
+    enumerator :: HONE_NOT_FINITE_A = -20, HONE_NOT_FINITE_B = -21
+    enumerator :: HONE_SINGULAR = -30, HONE_OVERFLOW = -31
+    enumerator :: HONE_NO_MEMORY = -40, HONE_NO_DEVICE = -50
+    enumerator :: HONE_DEVICE_FAILED = -51, HONE_CANCELLED = -60
+    enumerator :: HONE_INTERNAL = -90
   end enum
 
   !> Values of options and of tuning; HONE_FOUND_... are of report%structure.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Status texts, the version, and the report: its size, as JSON, as text. */
+#include "api/guest.h"
 #include "api/options.h"
 
 #include <math.h>
@@ -201,8 +202,8 @@ static void put_matrix_json(writer *w, const hone_report *r) {
              r->dependent_weight);
 }
 
-size_t hone_report_json(const hone_report *report, char *buffer, size_t size) {
-  writer w = {buffer, size, 0};
+static size_t write_json(const hone_report *report, char *buffer, size_t size) {
+  writer w = {buffer, buffer != NULL ? size : 0, 0};
   hone_report all, *r = &all;
   put(&w, "%s", "");
   if (!read_report(report, r))
@@ -321,8 +322,8 @@ static void put_line(writer *w, const char *name, const char *text, int size) {
     put(w, "%-15s %.*s\n", name, size, text);
 }
 
-size_t hone_report_text(const hone_report *report, char *buffer, size_t size) {
-  writer w = {buffer, size, 0};
+static size_t write_text(const hone_report *report, char *buffer, size_t size) {
+  writer w = {buffer, buffer != NULL ? size : 0, 0};
   hone_report all, *r = &all;
   put(&w, "%s", "");
   if (!read_report(report, r))
@@ -353,4 +354,20 @@ size_t hone_report_text(const hone_report *report, char *buffer, size_t size) {
   put(&w, "memory          %.1f MB on the host, %d passes over A\n",
       1e-6 * (double)r->host_bytes, r->host_passes);
   return w.length;
+}
+
+size_t hone_report_json(const hone_report *report, char *buffer, size_t size) {
+  hone_guest guest;
+  hone_guest_enter(&guest);
+  const size_t length = write_json(report, buffer, size);
+  hone_guest_leave(&guest);
+  return length;
+}
+
+size_t hone_report_text(const hone_report *report, char *buffer, size_t size) {
+  hone_guest guest;
+  hone_guest_enter(&guest);
+  const size_t length = write_text(report, buffer, size);
+  hone_guest_leave(&guest);
+  return length;
 }

@@ -7,8 +7,9 @@
 
 /* Arguments are valid. *s has its options and is zero otherwise. *opened: did
    it come as far as that? */
-static int solve_once(hone_solver *s, const double *a, int64_t lda,
-                      hone_vectors *v, bool *opened, hone_report *report) {
+static int solve_once(hone_guest *guest, hone_solver *s, const double *a,
+                      int64_t lda, hone_vectors *v, bool *opened,
+                      hone_report *report) {
   const bool trans = s->options.trans == HONE_TRANS;
   s->mem = hone_memory_of(&s->options);
   int st = hone_solver_take_vectors(s, v, report);
@@ -17,7 +18,7 @@ static int solve_once(hone_solver *s, const double *a, int64_t lda,
     st = hone_solver_open(s, v->n, true);
   s->ladder.request.columns = v->nrhs;
   if (st == HONE_OK) {
-    const hone_call call = hone_call_begin(s, &s->options);
+    const hone_call call = hone_call_begin(s, &s->options, guest);
     st = hone_solver_take_matrix(s, a, lda, false, trans, report);
     if (st == HONE_OK)
       st = hone_solver_run(s, trans, v, report);
@@ -27,42 +28,43 @@ static int solve_once(hone_solver *s, const double *a, int64_t lda,
   return st;
 }
 
-int hone_solve(int64_t n, int64_t nrhs, const double *a, int64_t lda,
-               const double *b, int64_t ldb, double *x, int64_t ldx,
-               const hone_options *options, hone_report *report) {
+/* *v: the arguments of the call. */
+static int solve_system(hone_guest *guest, hone_vectors *v, const double *a,
+                        int64_t lda, const hone_options *options,
+                        hone_report *report) {
   hone_report made;
   hone_solver s = {.pool = NULL};
-  const hone_options *o = &s.options;
   const double start_s = hone_now_s();
   bool opened = false;
   if (!hone_report_is_sized(report))
     return HONE_BAD_STRUCT_SIZE;
-  hone_report_begin(&made, n, nrhs);
+  hone_report_begin(&made, v->n, v->nrhs);
   int st = hone_options_take(options, &s.options, &s.tuning, &made);
-  hone_vectors v = {n,
-                    nrhs,
-                    b,
-                    o->x0,
-                    x,
-                    ldb,
-                    ldx,
-                    o->ldx0,
-                    o->columns,
-                    o->column_size,
-                    o->error_bounds,
-                    o->ld_error_bounds};
+  hone_vectors_of_options(&s.options, v);
   if (st == HONE_OK)
-    st = hone_check_system(&v, a, lda, &made);
-  if (st == HONE_OK && (n == 0 || nrhs == 0)) {
-    made.tolerance = hone_request_of(o, true).limit;
-    st = hone_solver_run_empty(&v, &made);
+    st = hone_check_system(v, a, lda, &made);
+  if (st == HONE_OK && (v->n == 0 || v->nrhs == 0)) {
+    made.tolerance = hone_request_of(&s.options, true).limit;
+    st = hone_solver_run_empty(v, &made);
   } else if (st == HONE_OK)
-    st = solve_once(&s, a, lda, &v, &opened, &made);
+    st = solve_once(guest, &s, a, lda, v, &opened, &made);
   return hone_report_end(opened ? &s : NULL, st, start_s, &made, report);
 }
 
-int hone_memory_needed(int64_t n, int64_t nrhs, const hone_options *options,
-                       int64_t *single_bytes, int64_t *double_bytes) {
+int hone_solve(int64_t n, int64_t nrhs, const double *a, int64_t lda,
+               const double *b, int64_t ldb, double *x, int64_t ldx,
+               const hone_options *options, hone_report *report) {
+  hone_guest guest;
+  hone_vectors v = {
+      .n = n, .nrhs = nrhs, .b = b, .ldb = ldb, .x = x, .ldx = ldx};
+  hone_guest_enter(&guest);
+  const int st = solve_system(&guest, &v, a, lda, options, report);
+  hone_guest_leave(&guest);
+  return st;
+}
+
+static int memory_needed(int64_t n, int64_t nrhs, const hone_options *options,
+                         int64_t *single_bytes, int64_t *double_bytes) {
   hone_options o;
   hone_tuning tuning;
   hone_step steps[HONE_MAX_RUNGS];
@@ -92,8 +94,17 @@ int hone_memory_needed(int64_t n, int64_t nrhs, const hone_options *options,
   return HONE_OK;
 }
 
-int hone_device_memory_needed(int64_t n, const hone_options *options,
-                              int64_t *with_residuals, int64_t *without) {
+int hone_memory_needed(int64_t n, int64_t nrhs, const hone_options *options,
+                       int64_t *single_bytes, int64_t *double_bytes) {
+  hone_guest guest;
+  hone_guest_enter(&guest);
+  const int st = memory_needed(n, nrhs, options, single_bytes, double_bytes);
+  hone_guest_leave(&guest);
+  return st;
+}
+
+static int device_memory_needed(int64_t n, const hone_options *options,
+                                int64_t *with_residuals, int64_t *without) {
   hone_options o;
   hone_tuning tuning;
   int st = hone_options_take(options, &o, &tuning, NULL);
@@ -106,4 +117,19 @@ int hone_device_memory_needed(int64_t n, const hone_options *options,
   return st;
 }
 
-int64_t hone_release_kept(void) { return hone_engines_release(); }
+int hone_device_memory_needed(int64_t n, const hone_options *options,
+                              int64_t *with_residuals, int64_t *without) {
+  hone_guest guest;
+  hone_guest_enter(&guest);
+  const int st = device_memory_needed(n, options, with_residuals, without);
+  hone_guest_leave(&guest);
+  return st;
+}
+
+int64_t hone_release_kept(void) {
+  hone_guest guest;
+  hone_guest_enter(&guest);
+  const int64_t bytes = hone_engines_release();
+  hone_guest_leave(&guest);
+  return bytes;
+}

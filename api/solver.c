@@ -5,9 +5,11 @@
 
 #include "api/arguments.h"
 #include "api/engines.h"
+#include "base/cpus.h"
 #include "refine/null_vector.h"
 
 #include <cblas.h>
+#include <stdatomic.h>
 #include <string.h>
 
 hone_request hone_request_of(const hone_options *o, bool one_shot) {
@@ -30,10 +32,18 @@ hone_mem hone_memory_of(const hone_options *o) {
                     .limit = o->memory_limit_bytes};
 }
 
+int hone_solver_threads(const hone_solver *s) {
+  if (s->most_threads <= 1)
+    return 1;
+  const int cpus = hone_cpus();
+  return HONE_MIN(s->most_threads, cpus);
+}
+
 int hone_solver_open(hone_solver *s, int64_t n, bool one_shot) {
   hone_step steps[HONE_MAX_RUNGS];
   const hone_options *o = &s->options;
-  s->threads = o->threads > 0 ? o->threads : openblas_get_num_threads();
+  s->most_threads = o->threads > 0 ? o->threads : openblas_get_num_threads();
+  s->threads = hone_solver_threads(s);
   if (hone_check_sizes(n, 0, NULL) != HONE_OK)
     return HONE_BAD_SIZE;
   int count = hone_choose_engines(o, n, one_shot, steps, s->why, sizeof s->why);
@@ -47,8 +57,10 @@ int hone_solver_open(hone_solver *s, int64_t n, bool one_shot) {
   int st = hone_ladder_create(&s->ladder, &hone_dense_operator, n, steps, count,
                               &request, &s->mem, NULL, &s->watch);
   if (st == HONE_OK && n >= HONE_THREADS_FROM) {
-    (one_shot ? hone_pool_open : hone_pool_create)(&s->pool, &s->mem,
-                                                   s->threads);
+    if (one_shot)
+      hone_pool_open(&s->pool, &s->mem, s->threads);
+    else
+      hone_pool_reserve(&s->pool, &s->mem, s->most_threads);
     s->ladder.pool = s->pool;
   }
   return st;
@@ -132,6 +144,15 @@ int hone_solver_take_matrix(hone_solver *s, const double *a, int64_t lda,
   return st;
 }
 
+void hone_vectors_of_options(const hone_options *o, hone_vectors *v) {
+  v->x0 = o->x0;
+  v->ldx0 = o->ldx0;
+  v->columns = o->columns;
+  v->column_size = o->column_size;
+  v->error_bounds = o->error_bounds;
+  v->ld_error_bounds = o->ld_error_bounds;
+}
+
 int hone_solver_take_vectors(hone_solver *s, hone_vectors *v,
                              hone_report *report) {
   int st = hone_arrays_take_vectors(&s->arrays, &s->mem, v);
@@ -170,8 +191,39 @@ int hone_solver_run(hone_solver *s, bool trans, const hone_vectors *v,
   return returned;
 }
 
-int hone_solver_create(hone_solver **solver, int64_t n,
-                       const hone_options *options) {
+static void destroy(hone_solver *s) {
+  hone_solver_close(s);
+  hone_mem mem = s->mem;
+  hone_mem_put(&mem, s);
+}
+
+/* ---- One call at a time -------------------------------------------------- */
+
+/* hone_solver.use: a call that finds the solver free has it alone. A solver
+   that is destroyed while a call has it is freed by that call. */
+enum { FREE, BUSY, TO_BE_DESTROYED };
+
+/* Returns HONE_OK if the solver is the caller's until leave_solver. */
+static int enter_solver(hone_solver *s, hone_report *report) {
+  int use = FREE;
+  if (s == NULL) {
+    hone_reason_add(report, "solver is NULL");
+    return HONE_NULL_POINTER;
+  }
+  if (atomic_compare_exchange_strong(&s->use, &use, BUSY))
+    return HONE_OK;
+  hone_reason_add(report, "another call uses this solver");
+  return HONE_BUSY;
+}
+
+static void leave_solver(hone_solver *s) {
+  int use = BUSY;
+  if (!atomic_compare_exchange_strong(&s->use, &use, FREE))
+    destroy(s);
+}
+
+static int create(hone_solver **solver, int64_t n,
+                  const hone_options *options) {
   hone_options o;
   hone_tuning tuning;
   hone_solver *s = NULL;
@@ -193,42 +245,60 @@ int hone_solver_create(hone_solver **solver, int64_t n,
   }
   if (st == HONE_OK)
     *solver = s;
-  else
-    hone_solver_destroy(&s);
+  else if (s != NULL)
+    destroy(s);
+  return st;
+}
+
+int hone_solver_create(hone_solver **solver, int64_t n,
+                       const hone_options *options) {
+  hone_guest guest;
+  hone_guest_enter(&guest);
+  const int st = create(solver, n, options);
+  hone_guest_leave(&guest);
   return st;
 }
 
 void hone_solver_destroy(hone_solver **solver) {
+  hone_guest guest;
   if (solver == NULL || *solver == NULL)
     return;
-  hone_solver_close(*solver);
-  hone_mem mem = (*solver)->mem;
-  hone_mem_put(&mem, *solver);
+  hone_guest_enter(&guest);
+  if (atomic_exchange(&(*solver)->use, TO_BE_DESTROYED) == FREE)
+    destroy(*solver);
   *solver = NULL;
+  hone_guest_leave(&guest);
 }
 
-static int check_solver(const hone_solver *s, hone_report *report) {
-  if (s == NULL)
-    hone_reason_add(report, "solver is NULL");
-  return s != NULL ? HONE_OK : HONE_NULL_POINTER;
-}
-
-static int factor_call(hone_solver *s, const double *a, int64_t lda,
-                       bool update, hone_report *report) {
+static int factor(hone_guest *guest, hone_solver *s, const double *a,
+                  int64_t lda, bool update, hone_report *report) {
   hone_report made;
   const double start_s = hone_now_s();
   if (!hone_report_is_sized(report))
     return HONE_BAD_STRUCT_SIZE;
   hone_report_begin(&made, s ? s->ladder.n : 0, 0);
-  int st = check_solver(s, &made);
+  int st = enter_solver(s, &made);
+  const bool entered = st == HONE_OK;
   if (st == HONE_OK)
     st = hone_check_matrix(s->ladder.n, s->ladder.n, a, lda, "a", &made);
   if (st == HONE_OK && s->ladder.n > 0) {
-    const hone_call call = hone_call_begin(s, &s->options);
+    const hone_call call = hone_call_begin(s, &s->options, guest);
     st = hone_solver_take_matrix(s, a, lda, update, false, &made);
     hone_call_end(&call);
   }
-  return hone_report_end(s, st, start_s, &made, report);
+  hone_report_end(entered ? s : NULL, st, start_s, &made, report);
+  if (entered)
+    leave_solver(s);
+  return st;
+}
+
+static int factor_call(hone_solver *s, const double *a, int64_t lda,
+                       bool update, hone_report *report) {
+  hone_guest guest;
+  hone_guest_enter(&guest);
+  const int st = factor(&guest, s, a, lda, update, report);
+  hone_guest_leave(&guest);
+  return st;
 }
 
 int hone_solver_factor(hone_solver *solver, const double *a, int64_t lda,
@@ -251,8 +321,8 @@ static int check_apart_from_matrix(const hone_solver *s, const hone_vectors *v,
 }
 
 /* Arguments are valid. */
-static int solve_call(hone_solver *s, const hone_options *o, hone_vectors *v,
-                      hone_report *report) {
+static int solve_call(hone_guest *guest, hone_solver *s, const hone_options *o,
+                      hone_vectors *v, hone_report *report) {
   int st = HONE_OK;
   if (!s->ladder.factored) {
     hone_reason_add(report, "hone_solver_factor was not called yet, or the "
@@ -264,46 +334,51 @@ static int solve_call(hone_solver *s, const hone_options *o, hone_vectors *v,
   if (st == HONE_OK)
     st = hone_solver_take_vectors(s, v, report);
   if (st == HONE_OK) {
-    const hone_call call = hone_call_begin(s, o);
+    const hone_call call = hone_call_begin(s, o, guest);
     st = hone_solver_run(s, o->trans == HONE_TRANS, v, report);
     hone_call_end(&call);
   }
   return st;
 }
 
-int hone_solver_solve(hone_solver *s, int64_t nrhs, const double *b,
-                      int64_t ldb, double *x, int64_t ldx,
-                      const hone_options *options, hone_report *report) {
+/* *v: the arguments of the call. */
+static int solve(hone_guest *guest, hone_solver *s, hone_vectors *v,
+                 const hone_options *options, hone_report *report) {
   hone_report made;
   hone_options o;
   hone_tuning tuning;
   const double start_s = hone_now_s();
   if (!hone_report_is_sized(report))
     return HONE_BAD_STRUCT_SIZE;
-  hone_report_begin(&made, s ? s->ladder.n : 0, nrhs);
-  int st = check_solver(s, &made);
+  hone_report_begin(&made, s ? s->ladder.n : 0, v->nrhs);
+  int st = enter_solver(s, &made);
+  const bool entered = st == HONE_OK;
   if (st == HONE_OK)
     st = hone_options_take(options, &o, &tuning, &made);
   if (st == HONE_OK)
     st = hone_options_check_agreement(&o, &s->options, &made);
   if (st == HONE_OK) {
-    hone_vectors v = {s->ladder.n,
-                      nrhs,
-                      b,
-                      o.x0,
-                      x,
-                      ldb,
-                      ldx,
-                      o.ldx0,
-                      o.columns,
-                      o.column_size,
-                      o.error_bounds,
-                      o.ld_error_bounds};
-    st = hone_check_vectors(&v, &made);
-    if (st == HONE_OK && (v.n == 0 || nrhs == 0))
-      st = hone_solver_run_empty(&v, &made);
+    v->n = s->ladder.n;
+    hone_vectors_of_options(&o, v);
+    st = hone_check_vectors(v, &made);
+    if (st == HONE_OK && (v->n == 0 || v->nrhs == 0))
+      st = hone_solver_run_empty(v, &made);
     else if (st == HONE_OK)
-      st = solve_call(s, &o, &v, &made);
+      st = solve_call(guest, s, &o, v, &made);
   }
-  return hone_report_end(s, st, start_s, &made, report);
+  hone_report_end(entered ? s : NULL, st, start_s, &made, report);
+  if (entered)
+    leave_solver(s);
+  return st;
+}
+
+int hone_solver_solve(hone_solver *s, int64_t nrhs, const double *b,
+                      int64_t ldb, double *x, int64_t ldx,
+                      const hone_options *options, hone_report *report) {
+  hone_guest guest;
+  hone_vectors v = {.nrhs = nrhs, .b = b, .ldb = ldb, .x = x, .ldx = ldx};
+  hone_guest_enter(&guest);
+  const int st = solve(&guest, s, &v, options, report);
+  hone_guest_leave(&guest);
+  return st;
 }

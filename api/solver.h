@@ -4,12 +4,14 @@
 #define HONE_SOLVER_H
 
 #include "api/caller_arrays.h"
+#include "api/guest.h"
 #include "api/options.h"
 #include "api/reason.h"
 #include "base/dense.h"
 #include "refine/ladder.h"
 
 struct hone_solver {
+  _Atomic int use; /* who may touch the rest: solver.c */
   hone_mem mem;
   hone_watch watch;
   hone_pool *pool;
@@ -18,7 +20,8 @@ struct hone_solver {
   hone_arrays arrays;   /* copies of what lies on a device */
   hone_options options; /* complete; its tuning is: */
   hone_tuning tuning;
-  int threads;           /* of OpenBLAS during a call */
+  int most_threads;      /* that the caller allows */
+  int threads;           /* during a call */
   const char *engine_at; /* where the first engine runs; NULL: it cannot, */
   char why[128];         /* for this reason */
 };
@@ -27,6 +30,9 @@ struct hone_solver {
    otherwise. hone_solver_close frees them, also after an error. */
 int hone_solver_open(hone_solver *s, int64_t n, bool one_shot);
 void hone_solver_close(hone_solver *s);
+
+/* The threads of a call that begins now: never more than there are CPUs. */
+int hone_solver_threads(const hone_solver *s);
 
 /* The source of the solver's memory. */
 hone_mem hone_memory_of(const hone_options *o);
@@ -38,6 +44,9 @@ hone_request hone_request_of(const hone_options *o, bool one_shot);
    numbering of the report. */
 int hone_solver_take_matrix(hone_solver *s, const double *a, int64_t lda,
                             bool update, bool trans, hone_report *report);
+
+/* The arrays of a solve that its options name. */
+void hone_vectors_of_options(const hone_options *o, hone_vectors *v);
 
 /* Vectors on a device become copies on the host; b and x0 are checked. */
 int hone_solver_take_vectors(hone_solver *s, hone_vectors *v,
@@ -65,7 +74,8 @@ typedef struct hone_call {
 
 /* o: the options of this call: its deadline and progress function, else the
    solver's. */
-hone_call hone_call_begin(hone_solver *s, const hone_options *o);
+hone_call hone_call_begin(hone_solver *s, const hone_options *o,
+                          hone_guest *guest);
 void hone_call_end(const hone_call *call);
 
 /* Completes the report of a call, logs it and gives it to the caller (out may

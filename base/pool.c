@@ -8,6 +8,7 @@
 #define _GNU_SOURCE /* for CPU affinity */
 #include "base/pool.h"
 
+#include "base/float_environment.h"
 #include "base/numbers.h"
 
 #include <pthread.h>
@@ -19,18 +20,51 @@
 struct hone_pool {
   pthread_mutex_t lock;
   pthread_cond_t wake, done;
-  int threads;  /* with the calling one */
-  uint32_t job; /* the number of jobs begun so far */
+  int most;      /* threads that worker[] has room for, with the calling one */
+  int threads;   /* at present, with the calling one */
+  int forks;     /* of the process that has the workers: see below */
+  pid_t process; /* which it is */
+  uint32_t job;  /* the number of jobs begun so far */
   bool quit;
   hone_task run;
   void *ctx;
   _Atomic int64_t tasks, finished; /* of the present job */
   /* The number of the job, and in the lower half the next task. */
   _Atomic uint64_t ticket;
-  cpu_set_t allowed; /* CPUs that the creating thread may run on */
+  cpu_set_t allowed; /* CPUs that the workers may run on */
   size_t avoided;    /* CPU that the workers avoid; CPU_SETSIZE: none */
   pthread_t worker[];
 };
+
+/* ---- The pool that the process keeps, and its children ------------------- */
+
+/* Nobody waits for the lock: who does not get it at once does without. */
+static pthread_mutex_t keeping = PTHREAD_MUTEX_INITIALIZER;
+static hone_pool *kept;
+
+/* The forks between the process that loaded the library and this one. A child
+   has its parent's pools, but not their threads. */
+static _Atomic int forks;
+
+static void lock_kept(void) { pthread_mutex_lock(&keeping); }
+static void unlock_kept(void) { pthread_mutex_unlock(&keeping); }
+static void begin_as_child(void) {
+  unlock_kept();
+  forks++;
+}
+
+__attribute__((constructor)) static void watch_forks(void) {
+  (void)pthread_atfork(lock_kept, unlock_kept, begin_as_child);
+}
+
+static bool is_inherited(const hone_pool *pool) { return pool->forks != forks; }
+
+/* Sees children, too, that were made without fork(). */
+static bool has_no_workers_here(const hone_pool *pool) {
+  return is_inherited(pool) || pool->process != getpid();
+}
+
+/* ---- Jobs ---------------------------------------------------------------- */
 
 static uint64_t first_ticket(uint32_t job) { return (uint64_t)job << 32; }
 
@@ -66,6 +100,8 @@ static void do_tasks(hone_pool *pool, uint32_t job) {
 static void *work(void *arg) {
   hone_pool *pool = arg;
   uint32_t seen = 0;
+  hone_float_environment of_creator;
+  hone_float_enter(&of_creator);
   pthread_mutex_lock(&pool->lock);
   for (;;) {
     while (!pool->quit && pool->job == seen)
@@ -81,30 +117,63 @@ static void *work(void *arg) {
   return NULL;
 }
 
-void hone_pool_create(hone_pool **out, hone_mem *mem, int threads) {
-  *out = NULL;
-  if (threads <= 1)
-    return;
-  size_t workers = (size_t)threads - 1;
-  hone_pool *pool =
-      hone_mem_get(mem, sizeof *pool + workers * sizeof pool->worker[0]);
-  if (pool == NULL)
-    return;
-  *pool = (hone_pool){.threads = 1, .avoided = CPU_SETSIZE};
+/* ---- Workers ------------------------------------------------------------- */
+
+/* The workers may run where the calling thread may. */
+static void start_workers(hone_pool *pool, int threads) {
+  pool->quit = false;
+  pool->threads = 1;
+  pool->avoided = CPU_SETSIZE;
   if (sched_getaffinity(0, sizeof pool->allowed, &pool->allowed) != 0)
     CPU_ZERO(&pool->allowed);
-  if (pthread_mutex_init(&pool->lock, NULL) != 0) {
-    hone_mem_put(mem, pool);
-    return;
-  }
-  pthread_cond_init(&pool->wake, NULL); /* cannot fail on Linux */
-  pthread_cond_init(&pool->done, NULL);
-  for (size_t i = 0; i < workers; i++) {
+  for (int i = 0; i < threads - 1; i++) {
     if (pthread_create(&pool->worker[i], NULL, work, pool) != 0)
       break;
     pool->threads++;
   }
+}
+
+/* There is no job. */
+static void stop_workers(hone_pool *pool) {
+  pthread_mutex_lock(&pool->lock);
+  pool->quit = true;
+  pthread_cond_broadcast(&pool->wake);
+  pthread_mutex_unlock(&pool->lock);
+  for (int i = 0; i < pool->threads - 1; i++)
+    pthread_join(pool->worker[i], NULL);
+  pool->threads = 1;
+}
+
+/* Another process had the workers: nobody has the lock, nobody waits, and there
+   is no job. */
+static void begin_anew(hone_pool *pool) {
+  pool->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+  pool->wake = pool->done = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+  pool->threads = 1;
+  pool->forks = forks;
+  pool->process = getpid();
+  atomic_store(&pool->ticket, first_ticket(pool->job) | UINT32_MAX);
+  atomic_store(&pool->tasks, 0);
+  atomic_store(&pool->finished, 0);
+}
+
+void hone_pool_reserve(hone_pool **out, hone_mem *mem, int most) {
+  *out = NULL;
+  if (most <= 1)
+    return;
+  const size_t workers = (size_t)most - 1;
+  hone_pool *pool =
+      hone_mem_get(mem, sizeof *pool + workers * sizeof pool->worker[0]);
+  if (pool == NULL)
+    return;
+  *pool = (hone_pool){.most = most};
+  begin_anew(pool);
   *out = pool;
+}
+
+void hone_pool_create(hone_pool **out, hone_mem *mem, int threads) {
+  hone_pool_reserve(out, mem, threads);
+  hone_pool_adapt(*out, threads);
 }
 
 void hone_pool_destroy(hone_pool **ref, hone_mem *mem) {
@@ -112,16 +181,40 @@ void hone_pool_destroy(hone_pool **ref, hone_mem *mem) {
   *ref = NULL;
   if (pool == NULL)
     return;
-  pthread_mutex_lock(&pool->lock);
-  pool->quit = true;
-  pthread_cond_broadcast(&pool->wake);
-  pthread_mutex_unlock(&pool->lock);
-  for (int i = 0; i < pool->threads - 1; i++)
-    pthread_join(pool->worker[i], NULL);
-  pthread_cond_destroy(&pool->done);
-  pthread_cond_destroy(&pool->wake);
-  pthread_mutex_destroy(&pool->lock);
+  if (!has_no_workers_here(pool)) {
+    stop_workers(pool);
+    pthread_cond_destroy(&pool->done);
+    pthread_cond_destroy(&pool->wake);
+    pthread_mutex_destroy(&pool->lock);
+  }
   hone_mem_put(mem, pool);
+}
+
+/* Lets the workers run where the calling thread may, if that has changed. */
+static void follow_affinity(hone_pool *pool) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 ||
+      CPU_EQUAL(&allowed, &pool->allowed))
+    return;
+  for (int i = 0; i < pool->threads - 1; i++)
+    (void)pthread_setaffinity_np(pool->worker[i], sizeof allowed, &allowed);
+  pool->allowed = allowed;
+  pool->avoided = CPU_SETSIZE;
+}
+
+void hone_pool_adapt(hone_pool *pool, int threads) {
+  if (pool == NULL)
+    return;
+  const bool inherited = has_no_workers_here(pool);
+  if (inherited)
+    begin_anew(pool);
+  threads = HONE_MIN(threads, pool->most);
+  if (inherited || threads != pool->threads) {
+    stop_workers(pool);
+    start_workers(pool, threads);
+  } else {
+    follow_affinity(pool);
+  }
 }
 
 int hone_pool_threads(const hone_pool *pool) {
@@ -147,6 +240,8 @@ static void avoid_cpu_of_caller(hone_pool *pool) {
 }
 
 static void start(hone_pool *pool, int64_t tasks, hone_task run, void *ctx) {
+  if (is_inherited(pool)) /* a progress function has forked */
+    hone_pool_adapt(pool, pool->threads);
   avoid_cpu_of_caller(pool);
   pthread_mutex_lock(&pool->lock);
   pool->job++;
@@ -171,8 +266,11 @@ void hone_pool_start(hone_pool *pool, int64_t most, hone_task run, void *ctx) {
     start(pool, HONE_MIN(workers, most), run, ctx);
 }
 
-/* Waits until all tasks have finished. */
+/* Waits until all tasks have finished. Those that a parent's threads began
+   never do in the child. */
 static void await(hone_pool *pool) {
+  if (is_inherited(pool))
+    return;
   pthread_mutex_lock(&pool->lock);
   while (atomic_load(&pool->finished) < atomic_load(&pool->tasks))
     pthread_cond_wait(&pool->done, &pool->lock);
@@ -201,19 +299,16 @@ void hone_pool_run(hone_pool *pool, int64_t tasks, hone_task run, void *ctx) {
   await(pool);
 }
 
-/* ---- The pool that the process keeps ------------------------------------- */
+/* ---- The kept pool ------------------------------------------------------- */
 
-/* Nobody waits for the lock: who does not get it at once does without. A child
-   has none of its parent's threads, and forgets the pool. */
-static pthread_mutex_t keeping = PTHREAD_MUTEX_INITIALIZER;
-static hone_pool *kept;
-static pid_t keeper;
-
-/* Takes the kept pool out of its place. The lock is held. */
+/* Returns the kept pool, which is then the caller's, or NULL. */
 static hone_pool *take_kept(void) {
+  if (pthread_mutex_trylock(&keeping) != 0)
+    return NULL;
   hone_pool *pool = kept;
   kept = NULL;
-  return keeper == getpid() ? pool : NULL;
+  unlock_kept();
+  return pool;
 }
 
 static void destroy_kept(hone_pool *pool) {
@@ -221,47 +316,35 @@ static void destroy_kept(hone_pool *pool) {
   hone_pool_destroy(&pool, &nobody);
 }
 
-void hone_pool_open(hone_pool **out, hone_mem *mem, int threads) {
-  hone_pool *pool = NULL;
-  cpu_set_t allowed;
+void hone_pool_open(hone_pool **out, hone_mem *mem, int most) {
   *out = NULL;
-  if (threads <= 1)
+  if (most <= 1)
     return;
-  if (mem->alloc == NULL && pthread_mutex_trylock(&keeping) == 0) {
-    pool = take_kept();
-    pthread_mutex_unlock(&keeping);
-  }
-  if (pool != NULL && pool->threads == threads &&
-      sched_getaffinity(0, sizeof allowed, &allowed) == 0 &&
-      CPU_EQUAL(&allowed, &pool->allowed) &&
+  hone_pool *pool = mem->alloc == NULL ? take_kept() : NULL;
+  if (pool != NULL && pool->most == most &&
       hone_mem_charge(mem, hone_mem_size(pool))) {
     *out = pool;
     return;
   }
   destroy_kept(pool);
-  hone_pool_create(out, mem, threads);
+  hone_pool_reserve(out, mem, most);
 }
 
 void hone_pool_close(hone_pool **ref, hone_mem *mem) {
   hone_pool *pool = *ref;
   if (pool != NULL && mem->alloc == NULL &&
       pthread_mutex_trylock(&keeping) == 0) {
-    if (kept == NULL || keeper != getpid()) {
+    if (kept == NULL) {
       kept = pool;
-      keeper = getpid();
       *ref = NULL;
       (void)hone_mem_charge(mem, -hone_mem_size(pool));
     }
-    pthread_mutex_unlock(&keeping);
+    unlock_kept();
   }
   hone_pool_destroy(ref, mem);
 }
 
-void hone_pool_release_kept(void) {
-  hone_pool *pool = NULL;
-  if (pthread_mutex_trylock(&keeping) == 0) {
-    pool = take_kept();
-    pthread_mutex_unlock(&keeping);
-  }
-  destroy_kept(pool);
+/* It is also called when the library is unloaded, or the process ends. */
+__attribute__((destructor)) void hone_pool_release_kept(void) {
+  destroy_kept(take_kept());
 }

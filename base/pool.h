@@ -14,15 +14,22 @@ enum { HONE_THREADS_FROM = 400 };
 typedef struct hone_pool hone_pool;
 typedef void (*hone_task)(void *ctx, int64_t task);
 
-/* Creates a pool of 'threads' threads, the calling one included. *pool becomes
-   NULL for threads <= 1, and where threads cannot be created. */
+/* Creates a pool of the calling thread alone, with room for 'most'. *pool
+   becomes NULL for most <= 1, and where there is no memory. */
+void hone_pool_reserve(hone_pool **pool, hone_mem *mem, int most);
+/* Gives the pool so many threads, the calling one included, or as many as it
+   has room for or can be created. They may run where the calling thread may run
+   now. In the child of a fork, where a pool has none of its threads, new ones
+   are created. */
+void hone_pool_adapt(hone_pool *pool, int threads);
+/* Does both. */
 void hone_pool_create(hone_pool **pool, hone_mem *mem, int threads);
 void hone_pool_destroy(hone_pool **pool, hone_mem *mem);
-/* Do so with a pool that the process keeps between calls: to create threads
-   takes some 50 us each. open takes the kept pool if it has as many threads and
-   was created with the caller's affinity; close keeps the pool unless there is
-   one already. Memory of the caller's own functions is never kept. */
-void hone_pool_open(hone_pool **pool, hone_mem *mem, int threads);
+/* Reserve and destroy a pool that the process keeps between calls: to create
+   threads takes some 50 us each. open takes the kept pool if it has room for as
+   many; close keeps the pool unless there is one already. Memory of the
+   caller's own functions is never kept. */
+void hone_pool_open(hone_pool **pool, hone_mem *mem, int most);
 void hone_pool_close(hone_pool **pool, hone_mem *mem);
 /* Destroys the pool that is kept. */
 void hone_pool_release_kept(void);

@@ -10,6 +10,17 @@ double hone_now_s(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* The caller's function runs in the caller's floating-point environment, and
+   may change it. */
+static int call_progress(hone_watch *watch, const hone_progress *event) {
+  if (watch->callers == NULL)
+    return watch->progress(watch->user, event);
+  hone_float_leave(watch->callers);
+  const int wish = watch->progress(watch->user, event);
+  hone_float_enter(watch->callers);
+  return wish;
+}
+
 bool hone_watch_tell(hone_watch *watch, const hone_progress *event) {
   if (watch->stopped)
     return true;
@@ -21,7 +32,7 @@ bool hone_watch_tell(hone_watch *watch, const hone_progress *event) {
   if (watch->progress) {
     hone_progress timed = *event;
     timed.elapsed_s = now - watch->start_s;
-    if (watch->progress(watch->user, &timed) != 0)
+    if (call_progress(watch, &timed) != 0)
       watch->stopped = true;
   }
   if (watch->stopped)

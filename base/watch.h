@@ -5,6 +5,7 @@
 #define HONE_WATCH_H
 
 #include "api/hone.h"
+#include "base/float_environment.h"
 
 #include <stdbool.h>
 
@@ -12,13 +13,14 @@
 double hone_now_s(void);
 
 typedef struct hone_watch {
-  hone_progress_fn progress; /* NULL: none */
-  void *user;                /* the first argument of progress */
-  double start_s;            /* hone_now_s() when the call began */
-  double deadline_s;         /* as hone_now_s() counts; 0: none */
-  bool stopped;              /* once true it stays true for the call */
-  bool late;                 /* stopped by the deadline */
-  const char *stopped_in;    /* the phase; NULL: not stopped */
+  hone_progress_fn progress;       /* NULL: none */
+  void *user;                      /* the first argument of progress */
+  hone_float_environment *callers; /* in which progress runs; NULL: in ours */
+  double start_s;                  /* hone_now_s() when the call began */
+  double deadline_s;               /* as hone_now_s() counts; 0: none */
+  bool stopped;                    /* once true it stays true for the call */
+  bool late;                       /* stopped by the deadline */
+  const char *stopped_in;          /* the phase; NULL: not stopped */
 } hone_watch;
 
 /* Reports progress and returns true when the call should stop: the deadline has

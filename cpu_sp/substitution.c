@@ -26,7 +26,7 @@ enum {
   PACKED_ROWS = 256, /* rows that stay in the cache while they are packed */
   TOGETHER = 4,      /* blocks that are subtracted at once */
   ALONE = 2, /* up to so many right-hand sides are solved for one by one */
-  PATIENCE = 20000 /* looks at the counter before a thread sleeps */
+  PATIENCE = 20000 /* looks at the counter, some 7 us, before a thread sleeps */
 };
 
 typedef struct substitution {

@@ -69,32 +69,30 @@ static void skip_spaces(reader *r) {
     r->at++;
 }
 
-/*
- * Reads the next line. Only comments may be longer than LONGEST_LINE characters
- * or hold a zero byte.
- */
+/* Reads the next line. Only comments may be longer than LONGEST_LINE characters
+   or hold a zero byte; others are not read on, since /dev/zero has no end. */
 static int raw_line(reader *r) {
-  size_t length = 0, surplus = 0;
-  int c, zeros = 0;
-  while ((c = getc_unlocked(r->f)) != EOF && c != '\n') {
+  size_t length = 0;
+  int c, zeros = 0, surplus = 0;
+  while (((!zeros && !surplus) || (r->line[0] == '%' && r->line_number > 0)) &&
+         (c = getc_unlocked(r->f)) != EOF && c != '\n') {
     zeros |= c == 0;
+    surplus |= length == LONGEST_LINE;
     if (length < LONGEST_LINE)
       r->line[length++] = (char)c;
-    else
-      surplus++;
   }
   r->line[length] = '\0';
   r->at = r->line;
   if (ferror(r->f))
     return fail(r, MM_OPEN, "cannot read on: %s", strerror(errno));
-  r->ended = c == EOF && length == 0;
+  r->ended = feof(r->f) && length == 0;
   if (!r->ended)
     r->line_number++;
   if (r->line[0] == '%' && r->line_number > 1)
     return MM_OK;
   if (zeros)
     return fail(r, MM_SYNTAX, "a zero byte: this is not a text file");
-  if (surplus > 0)
+  if (surplus)
     return fail(r, MM_SYNTAX, "the line is longer than %d characters",
                 LONGEST_LINE);
   return MM_OK;

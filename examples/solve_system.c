@@ -13,6 +13,8 @@
 #include "api/hone.h"
 #include "examples/convergence.h"
 #include "examples/matrix_market.h"
+#include "examples/output_file.h"
+#include "examples/text.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -83,40 +85,6 @@ static double now_s(void) {
 
 /* ---- JSON and errors ---- */
 
-/* Returns the length of the well-formed UTF-8 sequence at s, or 0. */
-static int utf8_length(const unsigned char *s) {
-  int length = s[0] < 0x80                   ? 1
-               : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
-               : (s[0] & 0xf0) == 0xe0       ? 3
-               : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
-                                             : 0;
-  for (int i = 1; i < length; i++)
-    if ((s[i] & 0xc0) != 0x80)
-      return 0;
-  if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-      (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-    return 0;
-  return length;
-}
-
-static void json_string(const char *text) {
-  const unsigned char *s = (const unsigned char *)text;
-  putchar('"');
-  while (*s != 0) {
-    int length = utf8_length(s);
-    if (*s == '"' || *s == '\\')
-      printf("\\%c", *s);
-    else if (*s < 0x20)
-      printf("\\u%04x", *s);
-    else if (length == 0)
-      fputs("\\ufffd", stdout);
-    else
-      printf("%.*s", length, (const char *)s);
-    s += length > 0 ? length : 1;
-  }
-  putchar('"');
-}
-
 static void json_number(const char *name, double value) {
   if (isfinite(value))
     printf(", \"%s\": %.17g", name, value);
@@ -132,12 +100,15 @@ fail(const struct settings *s, int status, const char *format, ...) {
   va_start(list, format);
   vsnprintf(text, sizeof text, format, list);
   va_end(list);
-  fprintf(stderr, "%s: %s\n", program, text);
+  text_put(stderr, program);
+  fputs(": ", stderr);
+  text_put(stderr, text);
+  putc('\n', stderr);
   if (s->json) {
     printf("{\"status\": %d, \"status_text\": ", status);
-    json_string(text);
+    text_put_json(stdout, text);
     printf(", \"source\": ");
-    json_string(s->matrix != NULL ? s->matrix : "");
+    text_put_json(stdout, s->matrix != NULL ? s->matrix : "");
     puts("}");
   }
   return FAILED;
@@ -226,6 +197,17 @@ static bool store_option(struct settings *s, int letter, const char *value) {
 }
 
 /* Returns -1 to go on, or the exit status. */
+static int check_outputs(const struct settings *s) {
+  const char *const written[] = {s->out, s->plot};
+  for (int i = 0; i < 2; i++)
+    if (output_file_is(written[i], s->matrix) ||
+        output_file_is(written[i], s->rhs))
+      return fail(s, -1, "%s: this is the input, and would be overwritten",
+                  written[i]);
+  return -1;
+}
+
+/* Returns -1 to go on, or the exit status. */
 static int parse_arguments(int argc, char **argv, struct settings *s) {
   static const struct option list[] = {
       {"rhs", required_argument, NULL, 'b'},
@@ -279,7 +261,7 @@ static int parse_arguments(int argc, char **argv, struct settings *s) {
     return fail(s, -1,
                 "--nrhs cannot be used with --rhs, whose file has the "
                 "right-hand sides");
-  return -1;
+  return check_outputs(s);
 }
 
 /* ---- the system ---- */
@@ -495,7 +477,7 @@ static void print_json(const struct settings *s, const struct run *run) {
   fputs(text, stdout);
   free(text);
   printf(", \"source\": ");
-  json_string(s->matrix != NULL ? s->matrix : "random");
+  text_put_json(stdout, s->matrix != NULL ? s->matrix : "random");
   printf(", \"stored_entries\": %" PRId64, run->a.stored_entries);
   json_number("error_vs_known_solution", run->error);
   json_number("read_ms", run->read_ms);
@@ -506,18 +488,21 @@ static void print_system(const struct settings *s, const struct run *run) {
   const mm_matrix *a = &run->a;
   const char *transpose = s->options.trans == HONE_TRANS ? "^T" : "";
   const char *slash = s->matrix != NULL ? strrchr(s->matrix, '/') : NULL;
-  if (s->matrix == NULL)
-    printf("matrix      random, %" PRId64 " x %" PRId64 ", seed %" PRIu64 "\n",
-           a->rows, a->cols, s->seed);
-  else
-    printf("matrix      %s: %" PRId64 " x %" PRId64 ", %" PRId64
-           " entries stored, %s %s %s\n",
-           slash != NULL ? slash + 1 : s->matrix, a->rows, a->cols,
-           a->stored_entries, a->field, a->symmetry, a->format);
+  printf("matrix      ");
+  if (s->matrix == NULL) {
+    printf("random, %" PRId64 " x %" PRId64 ", seed %" PRIu64 "\n", a->rows,
+           a->cols, s->seed);
+  } else {
+    text_put(stdout, slash != NULL ? slash + 1 : s->matrix);
+    printf(
+        ": %" PRId64 " x %" PRId64 ", %" PRId64 " entries stored, %s %s %s\n",
+        a->rows, a->cols, a->stored_entries, a->field, a->symmetry, a->format);
+  }
+  printf("b           ");
   if (s->rhs != NULL)
-    printf("b           %s", s->rhs);
+    text_put(stdout, s->rhs);
   else
-    printf("b           A%s * %s", transpose,
+    printf("          A%s * %s", transpose,
            run->b.cols > 1 ? "(ones, then random signs)" : "ones");
   printf(": %" PRId64 " column%s\n", run->b.cols, run->b.cols == 1 ? "" : "s");
 }
@@ -613,17 +598,17 @@ static void print_report(const struct settings *s, const struct run *run) {
 
 /* Writes x to s->out. Returns the exit status. */
 static int write_out(const struct settings *s, const struct run *run) {
-  FILE *file = fopen(s->out, "w");
-  int written = MM_OPEN;
-  if (file != NULL) {
+  output_file out;
+  bool written = output_file_open(&out, s->out);
+  if (written) {
     int64_t ld = run->a.rows > 0 ? run->a.rows : 1;
-    written = mm_write_array(file, run->a.rows, run->b.cols, run->x, ld);
-    if (fclose(file) != 0)
-      written = MM_OPEN;
+    written = output_file_close(&out, mm_write_array(out.file, run->a.rows,
+                                                     run->b.cols, run->x,
+                                                     ld) == MM_OK);
   }
-  return written == MM_OK ? ACCEPTED
-                          : fail(s, -1, "%s: cannot be written: %s", s->out,
-                                 strerror(errno));
+  return written ? ACCEPTED
+                 : fail(s, -1, "%s: cannot be written: %s", s->out,
+                        strerror(errno));
 }
 
 /* Draws the convergence to s->plot. Returns the exit status. */
@@ -641,12 +626,13 @@ static int write_plot(const struct settings *s, const struct run *run) {
            : s->matrix != NULL ? s->matrix
                                : "random",
            run->a.rows, r->status == HONE_OK ? "accepted" : "not accepted");
-  FILE *file = fopen(s->plot, "w");
-  bool written = file != NULL && convergence_draw(run->heard, title, r->path,
+  output_file plot;
+  bool written = output_file_open(&plot, s->plot);
+  if (written)
+    written =
+        output_file_close(&plot, convergence_draw(run->heard, title, r->path,
                                                   units[s->options.criterion],
-                                                  r->tolerance, file);
-  if (file != NULL && fclose(file) != 0)
-    written = false;
+                                                  r->tolerance, plot.file));
   return written ? ACCEPTED
                  : fail(s, -1, "%s: cannot be written: %s", s->plot,
                         strerror(errno));

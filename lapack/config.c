@@ -4,6 +4,8 @@
 #define _GNU_SOURCE /* dladdr */
 #include "lapack/dropin.h"
 
+#include "base/float_environment.h"
+
 #include <dlfcn.h>
 #include <math.h>
 #include <pthread.h>
@@ -121,19 +123,26 @@ bool hone_lapack_discards(const void *caller) {
 
 double hone_lapack_now_ms(void) {
   struct timespec t;
+  hone_float_environment callers;
   clock_gettime(CLOCK_MONOTONIC, &t);
-  return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
+  hone_float_enter(&callers);
+  const double now = 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
+  hone_float_leave(&callers);
+  return now;
 }
 
 void hone_lapack_log(const char *routine, int n, int nrhs, const char *how,
                      double omega, double start_ms) {
   char error[48] = "";
+  hone_float_environment callers;
   if (!hone_lapack_settings()->log)
     return;
+  hone_float_enter(&callers);
   if (!isnan(omega))
     snprintf(error, sizeof error, "; backward error %.2e", omega);
   fprintf(stderr, "hone_lapack: %s n %d, nrhs %d: %s%s; %.3f ms\n", routine, n,
           nrhs, how, error, hone_lapack_now_ms() - start_ms);
+  hone_float_leave(&callers);
 }
 
 /* Nested calls ------------------------------------------------------------ */

@@ -12,6 +12,7 @@
 #include "lapack/dropin.h"
 
 #include "base/base.h"
+#include "base/float_environment.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -241,7 +242,7 @@ static int plain_double(const hone_lapack_call *call, const double *copy,
   return info;
 }
 
-bool hone_lapack_plain(const hone_lapack_call *call, int *info) {
+static bool plain(const hone_lapack_call *call, int *info) {
   const hone_lapack_factors *f = &call->f;
   const bool discards = hone_lapack_discards(f->caller);
   *info = 0;
@@ -256,6 +257,14 @@ bool hone_lapack_plain(const hone_lapack_call *call, int *info) {
   }
   free(b);
   free(copy);
+  return done;
+}
+
+bool hone_lapack_plain(const hone_lapack_call *call, int *info) {
+  hone_float_environment callers;
+  hone_float_enter(&callers);
+  const bool done = plain(call, info);
+  hone_float_leave(&callers);
   return done;
 }
 
@@ -301,12 +310,15 @@ static void solve_in_double(const hone_lapack_call *call, const double *copy,
 
 void hone_lapack_double(const hone_lapack_call *call, int iter, int *iter_out,
                         int *info) {
+  hone_float_environment callers;
+  hone_float_enter(&callers);
   double *copy = hone_lapack_copy(&call->f);
   solve_in_double(call, copy, iter, iter_out, info);
   free(copy);
+  hone_float_leave(&callers);
 }
 
-void hone_lapack_mixed(const hone_lapack_call *call, int *iter, int *info) {
+static void mixed(const hone_lapack_call *call, int *iter, int *info) {
   const hone_lapack_factors *f = &call->f;
   const double start_ms = hone_lapack_now_ms();
   hone_report report = HONE_REPORT_INIT;
@@ -334,6 +346,13 @@ void hone_lapack_mixed(const hone_lapack_call *call, int *iter, int *info) {
     solve_in_double(call, copy, iter_for(st), iter, info);
   }
   free(copy);
+}
+
+void hone_lapack_mixed(const hone_lapack_call *call, int *iter, int *info) {
+  hone_float_environment callers;
+  hone_float_enter(&callers);
+  mixed(call, iter, info);
+  hone_float_leave(&callers);
 }
 
 int hone_lapack_wrong(const hone_lapack_call *call) {
@@ -385,7 +404,7 @@ double *hone_lapack_copy_to_keep(const hone_lapack_factors *f) {
   return hone_lapack_copy(f);
 }
 
-bool hone_lapack_refined(const hone_lapack_call *call, char trans, int *info) {
+static bool refined(const hone_lapack_call *call, char trans, int *info) {
   const hone_lapack_factors *f = &call->f;
   const double start_ms = hone_lapack_now_ms();
   const double *a = NULL;
@@ -408,4 +427,12 @@ bool hone_lapack_refined(const hone_lapack_call *call, char trans, int *info) {
   hone_lapack_release(kept);
   free(b);
   return b != NULL;
+}
+
+bool hone_lapack_refined(const hone_lapack_call *call, char trans, int *info) {
+  hone_float_environment callers;
+  hone_float_enter(&callers);
+  const bool done = refined(call, trans, info);
+  hone_float_leave(&callers);
+  return done;
 }

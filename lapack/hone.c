@@ -41,8 +41,9 @@ static void *open_library(int mode) {
 
 static void load(void) {
   int mode = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
-  if (dlsym(RTLD_DEFAULT, "__asan_init") != NULL)
-    mode &= ~RTLD_DEEPBIND; /* AddressSanitizer does not allow it */
+  if (dlsym(RTLD_DEFAULT, "__asan_init") != NULL ||
+      dlsym(RTLD_DEFAULT, "__tsan_init") != NULL)
+    mode &= ~RTLD_DEEPBIND; /* sanitizers do not allow it */
   void *library = open_library(mode);
   if (library != NULL)
     solve = (solve_fn *)dlsym(library, "hone_solve");

@@ -3,6 +3,7 @@
 #include "lapack/lapacke.h"
 
 #include "base/base.h"
+#include "base/float_environment.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -33,11 +34,17 @@ bool hone_lapacke_nancheck(const void *caller) {
   return wish == NULL || atoi(wish) != 0;
 }
 
+/* A signaling NaN raises an exception when it is compared, which the caller may
+   trap. */
 static bool any_nan(int64_t count, const double *v) {
   double bad = 0.0;
+  hone_float_environment callers;
+  hone_float_enter(&callers);
   for (int64_t i = 0; i < count; i++)
     bad = isnan(v[i]) ? 1.0 : bad;
-  return bad > 0.0;
+  const bool found = bad > 0.0;
+  hone_float_leave(&callers);
+  return found;
 }
 
 bool hone_lapacke_ge_nan(int layout, int rows, int columns, const double *a,
@@ -64,15 +71,21 @@ bool hone_lapacke_po_nan(int layout, char uplo, int n, const double *a,
   return false;
 }
 
+/* The part of a line i that is turned. */
+typedef enum part { ALL, UP_TO_I, FROM_I } part;
+
 /* to_ji = from_ij, in tiles that fit in cache. */
-static void turn(int64_t lines, int64_t length, const double *from,
+static void turn(int64_t lines, int64_t length, part which, const double *from,
                  int64_t ld_from, double *to, int64_t ld_to) {
   enum { TILE = 32 };
   for (int64_t i0 = 0; i0 < lines; i0 += TILE)
     for (int64_t j0 = 0; j0 < length; j0 += TILE)
-      for (int64_t i = i0; i < HONE_MIN(i0 + TILE, lines); i++)
-        for (int64_t j = j0; j < HONE_MIN(j0 + TILE, length); j++)
+      for (int64_t i = i0; i < HONE_MIN(i0 + TILE, lines); i++) {
+        const int64_t first = which == FROM_I ? HONE_MAX(i, j0) : j0;
+        const int64_t last = which == UP_TO_I ? i + 1 : length;
+        for (int64_t j = first; j < HONE_MIN(j0 + TILE, last); j++)
           to[i + j * ld_to] = from[j + i * ld_from];
+      }
 }
 
 double *hone_lapacke_room(int rows, int columns) {
@@ -83,11 +96,24 @@ double *hone_lapacke_room(int rows, int columns) {
 double *hone_lapacke_turn(int rows, int columns, const double *a, int lda) {
   double *turned = hone_lapacke_room(rows, columns);
   if (turned != NULL)
-    turn(rows, columns, a, lda, turned, HONE_MAX(1, rows));
+    turn(rows, columns, ALL, a, lda, turned, HONE_MAX(1, rows));
   return turned;
 }
 
 void hone_lapacke_turn_back(int rows, int columns, const double *turned,
                             double *a, int lda) {
-  turn(columns, rows, turned, HONE_MAX(1, rows), a, lda);
+  turn(columns, rows, ALL, turned, HONE_MAX(1, rows), a, lda);
+}
+
+double *hone_lapacke_turn_triangle(bool upper, int n, const double *a,
+                                   int lda) {
+  double *turned = hone_lapacke_room(n, n);
+  if (turned != NULL)
+    turn(n, n, upper ? FROM_I : UP_TO_I, a, lda, turned, HONE_MAX(1, n));
+  return turned;
+}
+
+void hone_lapacke_turn_triangle_back(bool upper, int n, const double *turned,
+                                     double *a, int lda) {
+  turn(n, n, upper ? UP_TO_I : FROM_I, turned, HONE_MAX(1, n), a, lda);
 }

@@ -44,6 +44,11 @@ double *hone_lapacke_turn(int rows, int columns, const double *a, int lda);
 /* Copies such a matrix back, row by row. */
 void hone_lapacke_turn_back(int rows, int columns, const double *turned,
                             double *a, int lda);
+/* Do so with one triangle of an n x n matrix; the other is neither read nor
+   written. */
+double *hone_lapacke_turn_triangle(bool upper, int n, const double *a, int lda);
+void hone_lapacke_turn_triangle_back(bool upper, int n, const double *turned,
+                                     double *a, int lda);
 /* Allocates such a matrix, with undefined contents. */
 double *hone_lapacke_room(int rows, int columns);
 

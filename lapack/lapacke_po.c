@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* LAPACKE_dposv, dsposv, dpotrf, dpotrs and their _work routines. A triangle
-   stored by rows is the other triangle stored by columns, for the matrix and
-   its factor alike, so that only right-hand sides are transposed. */
+/* LAPACKE_dposv, dsposv, dpotrf, dpotrs and their _work routines. Row-major
+   arrays are transposed, as LAPACKE does: a triangle stored by rows could be
+   taken for the other one stored by columns, but LAPACK's rounding errors, and
+   an INFO that depends on them, are not the same for both. */
 #include "lapack/lapacke.h"
 
 #include "base/base.h"
@@ -10,14 +11,38 @@
 
 #define HERE __builtin_return_address(0)
 
-/* Returns the UPLO of the triangle when it is read by columns. Letters other
-   than U and L are passed through. */
-static char by_columns(int layout, char uplo) {
-  if (layout == LAPACK_COL_MAJOR)
-    return uplo;
-  return hone_lapack_is(&uplo, 'U')   ? 'L'
-         : hone_lapack_is(&uplo, 'L') ? 'U'
-                                      : uplo;
+/* The matrix and, for drivers, b and x by columns. */
+typedef struct turned {
+  char uplo;
+  int n, ld;
+  double *a, *b, *x;
+} turned;
+
+/* Makes copies of a and of what else is not NULL. Returns false without memory.
+   The routine refuses an UPLO that is neither U nor L, and reads no matrix. */
+static bool turn(turned *t, int nrhs, const double *a, int lda, const double *b,
+                 int ldb, const double *x, int ldx) {
+  const bool upper = hone_lapack_is(&t->uplo, 'U');
+  t->ld = HONE_MAX(1, t->n);
+  t->b = b != NULL ? hone_lapacke_turn(t->n, nrhs, b, ldb) : NULL;
+  t->x = x != NULL ? hone_lapacke_turn(t->n, nrhs, x, ldx) : NULL;
+  t->a = upper || hone_lapack_is(&t->uplo, 'L')
+             ? hone_lapacke_turn_triangle(upper, t->n, a, lda)
+             : hone_lapacke_room(t->n, t->n);
+  return t->a != NULL && (b == NULL || t->b != NULL) &&
+         (x == NULL || t->x != NULL);
+}
+
+static void turn_matrix_back(const turned *t, double *a, int lda) {
+  const bool upper = hone_lapack_is(&t->uplo, 'U');
+  if (upper || hone_lapack_is(&t->uplo, 'L'))
+    hone_lapacke_turn_triangle_back(upper, t->n, t->a, a, lda);
+}
+
+static void release(const turned *t) {
+  free(t->a);
+  free(t->b);
+  free(t->x);
 }
 
 /* Checks those arguments of the _work routines that LAPACK does not check. */
@@ -54,32 +79,35 @@ typedef struct job {
   bool factored; /* call dpotrs */
 } job;
 
-static int solve(const job *j, char uplo, int n, int nrhs, const double *a,
-                 int lda, double *b, int ldb) {
+static int solve(const job *j, char uplo, int n, int nrhs, double *a, int lda,
+                 double *b, int ldb) {
   int info = 0;
   if (j->factored)
     hone_lapack_dpotrs(j->caller, &uplo, &n, &nrhs, a, &lda, b, &ldb, &info, 1);
   else
-    hone_lapack_dposv(j->caller, &uplo, &n, &nrhs, (double *)(uintptr_t)a, &lda,
-                      b, &ldb, &info, 1);
+    hone_lapack_dposv(j->caller, &uplo, &n, &nrhs, a, &lda, b, &ldb, &info, 1);
   return hone_lapacke_info(info);
 }
 
-static int work(const job *j, int layout, char uplo, int n, int nrhs,
-                const double *a, int lda, double *b, int ldb) {
+/* a is not written for dpotrs. */
+static int work(const job *j, int layout, char uplo, int n, int nrhs, double *a,
+                int lda, double *b, int ldb) {
   int info = check(j->caller, j->name, layout, n, lda, nrhs, ldb, nrhs);
   if (info != 0)
     return info;
-  uplo = by_columns(layout, uplo);
   if (layout == LAPACK_COL_MAJOR)
     return solve(j, uplo, n, nrhs, a, lda, b, ldb);
-  double *bt = hone_lapacke_turn(n, nrhs, b, ldb);
-  if (bt == NULL)
-    return hone_lapacke_error(j->caller, j->name,
-                              LAPACK_TRANSPOSE_MEMORY_ERROR);
-  info = solve(j, uplo, n, nrhs, a, lda, bt, HONE_MAX(1, n));
-  hone_lapacke_turn_back(n, nrhs, bt, b, ldb);
-  free(bt);
+  turned t = {.uplo = uplo, .n = n};
+  if (turn(&t, nrhs, a, lda, b, ldb, NULL, 0)) {
+    info = solve(j, uplo, n, nrhs, t.a, t.ld, t.b, t.ld);
+    if (!j->factored)
+      turn_matrix_back(&t, a, lda);
+    hone_lapacke_turn_back(n, nrhs, t.b, b, ldb);
+  } else {
+    info =
+        hone_lapacke_error(j->caller, j->name, LAPACK_TRANSPOSE_MEMORY_ERROR);
+  }
+  release(&t);
   return info;
 }
 
@@ -108,7 +136,7 @@ HONE_EXPORT int LAPACKE_dpotrs_work(int layout, char uplo, int n, int nrhs,
 int LAPACKE_dpotrs_work(int layout, char uplo, int n, int nrhs, const double *a,
                         int lda, double *b, int ldb) {
   const job j = {HERE, "LAPACKE_dpotrs_work", true};
-  return work(&j, layout, uplo, n, nrhs, a, lda, b, ldb);
+  return work(&j, layout, uplo, n, nrhs, (double *)(uintptr_t)a, lda, b, ldb);
 }
 
 HONE_EXPORT int LAPACKE_dpotrs(int layout, char uplo, int n, int nrhs,
@@ -119,7 +147,9 @@ int LAPACKE_dpotrs(int layout, char uplo, int n, int nrhs, const double *a,
   if (!hone_lapacke_layout(layout))
     return hone_lapacke_error(HERE, "LAPACKE_dpotrs", -1);
   int bad = nan_in(HERE, layout, uplo, n, nrhs, a, lda, b, ldb);
-  return bad ? bad : work(&j, layout, uplo, n, nrhs, a, lda, b, ldb);
+  return bad ? bad
+             : work(&j, layout, uplo, n, nrhs, (double *)(uintptr_t)a, lda, b,
+                    ldb);
 }
 
 /* dsposv ------------------------------------------------------------------ */
@@ -129,29 +159,25 @@ static int dsposv_work(const void *caller, int layout, char uplo, int n,
                        double *x, int ldx, double *room, float *swork,
                        int *iter) {
   const char *name = "LAPACKE_dsposv_work";
-  const int ld = HONE_MAX(1, n);
   int info = check(caller, name, layout, n, lda, nrhs, ldb, ldx);
   if (info != 0)
     return info;
-  uplo = by_columns(layout, uplo);
   if (layout == LAPACK_COL_MAJOR) {
     hone_lapack_dsposv(caller, &uplo, &n, &nrhs, a, &lda, b, &ldb, x, &ldx,
                        room, swork, iter, &info, 1);
     return hone_lapacke_info(info);
   }
-  double *bt = hone_lapacke_turn(n, nrhs, b, ldb);
-  double *xt = hone_lapacke_turn(n, nrhs, x, ldx);
-  info = LAPACK_TRANSPOSE_MEMORY_ERROR;
-  if (bt != NULL && xt != NULL) {
-    hone_lapack_dsposv(caller, &uplo, &n, &nrhs, a, &lda, bt, &ld, xt, &ld,
-                       room, swork, iter, &info, 1);
+  turned t = {.uplo = uplo, .n = n};
+  if (turn(&t, nrhs, a, lda, b, ldb, x, ldx)) {
+    hone_lapack_dsposv(caller, &uplo, &n, &nrhs, t.a, &t.ld, t.b, &t.ld, t.x,
+                       &t.ld, room, swork, iter, &info, 1);
     info = hone_lapacke_info(info);
-    hone_lapacke_turn_back(n, nrhs, xt, x, ldx);
+    turn_matrix_back(&t, a, lda);
+    hone_lapacke_turn_back(n, nrhs, t.x, x, ldx);
   } else {
-    hone_lapacke_error(caller, name, info);
+    info = hone_lapacke_error(caller, name, LAPACK_TRANSPOSE_MEMORY_ERROR);
   }
-  free(bt);
-  free(xt);
+  release(&t);
   return info;
 }
 
@@ -199,9 +225,21 @@ static int potrf_work(const void *caller, int layout, char uplo, int n,
     return hone_lapacke_error(caller, "LAPACKE_dpotrf_work", -1);
   if (layout == LAPACK_ROW_MAJOR && lda < n)
     return hone_lapacke_error(caller, "LAPACKE_dpotrf_work", -5);
-  uplo = by_columns(layout, uplo);
-  hone_lapack_dpotrf(caller, &uplo, &n, a, &lda, &info, 1);
-  return hone_lapacke_info(info);
+  if (layout == LAPACK_COL_MAJOR) {
+    hone_lapack_dpotrf(caller, &uplo, &n, a, &lda, &info, 1);
+    return hone_lapacke_info(info);
+  }
+  turned t = {.uplo = uplo, .n = n};
+  if (turn(&t, 0, a, lda, NULL, 0, NULL, 0)) {
+    hone_lapack_dpotrf(caller, &uplo, &n, t.a, &t.ld, &info, 1);
+    info = hone_lapacke_info(info);
+    turn_matrix_back(&t, a, lda);
+  } else {
+    info = hone_lapacke_error(caller, "LAPACKE_dpotrf_work",
+                              LAPACK_TRANSPOSE_MEMORY_ERROR);
+  }
+  release(&t);
+  return info;
 }
 
 HONE_EXPORT int LAPACKE_dpotrf_work(int layout, char uplo, int n, double *a,

@@ -8,6 +8,7 @@ module checks
   integer :: status ! of the call that is checked next
   integer :: events = 0, stop_at = huge(1)
   character(:), allocatable :: phases
+  type(hone_solver) :: shared
 
 contains
 
@@ -57,6 +58,23 @@ contains
     phases = phases//hone_string(event%phase)//' '
     stop = merge(1, 0, count >= stop_at)
   end function
+
+  ! Calls the solver that is being used, with a matrix that has to be copied.
+  function call_again(user, event) bind(c) result(stop)
+    type(c_ptr), value :: user
+    type(hone_progress), intent(in) :: event
+    integer(c_int) :: stop
+    real(c_double) :: a(80, 40), b(40), x(40)
+    call check(c_associated(user) .and. event%fraction <= 1, 'an event')
+    a = 1
+    b = 1
+    x = 77
+    call check(shared%solve(b, x) == HONE_BUSY, 'solve in a call')
+    call check(shared%factor(a(::2, :)) == HONE_BUSY, 'factor in a call')
+    call check(shared%update(a(::2, :)) == HONE_BUSY, 'update in a call')
+    call check(all(abs(x - 77) <= 0), 'x untouched by a busy solver')
+    stop = 0
+  end function
 end module
 
 program test_fortran
@@ -75,6 +93,7 @@ program test_fortran
   call pointers_in_options()
   call pointers_in_plain_options()
   call progress()
+  call busy()
   call texts()
   call plain_calls()
   print '(a, i0, a, i0, a)', 'fortran: ', passed, ' passed, ', failed, ' failed'
@@ -376,6 +395,21 @@ contains
     status = hone_solve(a, b, x, options)
     call check(status == HONE_CANCELLED .and. count == 1, 'stopped')
     call check(all(abs(x - 77) <= 0), 'x untouched when stopped')
+  end subroutine
+
+  subroutine busy()
+    real(c_double), target :: a(80, 40)
+    real(c_double) :: b(40), x(40)
+    type(hone_options) :: options
+    call system(40, a(::2, :), b)
+    call hone_options_init(options)
+    options%progress = c_funloc(call_again)
+    options%progress_user = c_loc(a)
+    call check(shared%create(40, options) == HONE_OK, 'create')
+    call check(shared%factor(a(::2, :)) == HONE_OK, 'factor around calls')
+    status = shared%solve(b, x)
+    call check(status == HONE_OK .and. counts(x, 1), 'solve around calls')
+    call shared%destroy()
   end subroutine
 
   subroutine texts()

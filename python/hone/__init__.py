@@ -18,7 +18,8 @@ from ._abi import VERSION as __version__
 from ._enums import Arithmetic, BlockRows, Criterion, Device, Diagonal, Factor
 from ._enums import Found, Layout, Pivoting, Residuals, Status, Structure
 from ._enums import Trans, status_text
-from ._errors import HoneCancelledError, HoneDeviceError, HoneError
+from ._errors import HoneBusyError, HoneCancelledError, HoneDeviceError
+from ._errors import HoneError
 from ._errors import HoneInternalError, HoneMemoryError, HoneOverflowError
 from ._errors import HoneSingularError, HoneTypeError, HoneValueError
 from ._errors import HoneWarning, HoneWeakError
@@ -36,6 +37,7 @@ __all__ = [
     "Diagonal",
     "Factor",
     "Found",
+    "HoneBusyError",
     "HoneCancelledError",
     "HoneDeviceError",
     "HoneError",

@@ -38,7 +38,20 @@ def as_doubles(value: Any, name: str) -> Doubles:
             f"{name} has dtype {array.dtype}: hone takes real numbers; "
             "convert it with astype(float) if that is what they are"
         )
+    if kind in "iu" and array.dtype.itemsize > 4:
+        _check_held(array, name)
     return array.astype(DOUBLE, order="K")
+
+
+def _check_held(array: NDArray[Any], name: str) -> None:
+    """Refuses integers that a double, which has 53 bits, would round."""
+    large = array[(array > 2**53) | (array < -(2**53))]
+    for value in large.flat:
+        if int(float(value)) != int(value):
+            raise bad_value(
+                f"{name} has the integer {value}, which a double cannot hold: "
+                "convert it with astype(float) if its rounded value will do"
+            )
 
 
 def _as_array(value: Any, name: str) -> NDArray[Any]:

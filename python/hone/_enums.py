@@ -23,6 +23,7 @@ class Status(IntEnum):
     BAD_STRUCT_SIZE = -14
     BAD_OVERLAP = -15
     NOT_FACTORED = -16
+    BUSY = -17
     NOT_FINITE_A = -20
     NOT_FINITE_B = -21
     SINGULAR = -30

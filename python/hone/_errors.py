@@ -36,6 +36,10 @@ class HoneTypeError(HoneError, TypeError):
     """An argument is not an array of real numbers, or has the wrong type."""
 
 
+class HoneBusyError(HoneError, RuntimeError):
+    """Another call uses this solver."""
+
+
 class HoneSingularError(HoneError, np.linalg.LinAlgError):
     """The matrix is exactly singular; the report says where."""
 
@@ -93,6 +97,7 @@ class HoneWarning(RuntimeWarning):
 
 
 _KINDS: dict[Status, type[HoneError]] = {
+    Status.BUSY: HoneBusyError,
     Status.SINGULAR: HoneSingularError,
     Status.OVERFLOW: HoneOverflowError,
     Status.NO_MEMORY: HoneMemoryError,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 import warnings
 from ctypes import byref
@@ -17,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import _abi, _options
 from ._arrays import Doubles, as_columns, as_matrix, in_layout, place_for
 from ._enums import Layout, Status
-from ._errors import HoneError, HoneValueError, HoneWarning, HoneWeakError
+from ._errors import HoneBusyError, HoneValueError, HoneWarning, HoneWeakError
 from ._errors import bad_value, describe, error_of
 from ._report import COLUMN_DTYPE, Report
 from ._watch import Watch, watch_for
@@ -198,6 +199,7 @@ class Solver:
     ) -> None:
         self._handle = ctypes.c_void_p()
         self._lock = threading.Lock()
+        self._process = os.getpid()
         self._owner = 0
         self._report: Optional[Report] = None
         self._a: Any = None  # the matrix that the library borrows
@@ -323,7 +325,7 @@ class Solver:
         """Calls call(handle, *arguments) while no other call runs. a is the
         matrix that it borrows, if any."""
         self._not_from_within()
-        with self._lock:
+        with self._lock_here():
             if not self._handle:
                 raise HoneValueError(
                     "the solver is closed", Status.NOT_FACTORED
@@ -341,17 +343,26 @@ class Solver:
                     self._a = a
                 self._owner = 0
 
+    def _lock_here(self) -> threading.Lock:
+        """Returns the lock, a new one in the child of a fork, where the thread
+        that had it may not exist."""
+        if self._process != os.getpid():
+            self._process = os.getpid()
+            self._lock = threading.Lock()
+            self._owner = 0
+        return self._lock
+
     def _not_from_within(self) -> None:
         if self._owner == threading.get_ident():
-            raise HoneError(
+            raise HoneBusyError(
                 "a solver cannot be used by its own progress function",
-                Status.NOT_FACTORED,
+                Status.BUSY,
             )
 
     def close(self) -> None:
         """Frees the factors and no longer refers to A. May be called again."""
         self._not_from_within()
-        with self._lock:
+        with self._lock_here():
             lib.hone_solver_destroy(byref(self._handle))
             self._a = None
             self._watch = None

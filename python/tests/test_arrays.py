@@ -36,6 +36,25 @@ class Taken(unittest.TestCase):
         self.same(self.a.tolist(), self.b.tolist())
         self.same(tuple(map(tuple, self.a)), tuple(self.b))
 
+    def test_integers_beyond_doubles_are_refused(self):
+        for dtype in ("i8", "u8", ">i8"):
+            a = np.diag(np.array([2**53, 2**53 + 2, 2**62, 3], dtype))
+            b = np.diag(a).copy()
+            got = hone.solve(a, b)
+            self.assertTrue(near(got, np.ones(4)))
+            for value in (2**53 + 1, 2**63 - 1):
+                bad = a.copy()
+                bad[2, 2] = value
+                for call in (
+                    lambda: hone.solve(bad, b),
+                    lambda: hone.solve(a, np.diag(bad).copy()),
+                    lambda: hone.factor(bad),
+                ):
+                    with self.assertRaisesRegex(ValueError, str(value)):
+                        call()
+        with self.assertRaisesRegex(ValueError, str(-(2**53) - 1)):
+            hone.solve([[-(2**53) - 1]], [1])
+
     def test_integers_of_every_kind(self):
         a = np.array([[2, 1], [1, 3]])
         for kind in "bhilqBHILQ":

@@ -411,8 +411,9 @@ class Progress(unittest.TestCase):
             ):
                 try:
                     call()
-                except hone.HoneError as error:
+                except hone.HoneBusyError as error:
                     errors.append(str(error))
+                    self.assertEqual(error.status, hone.Status.BUSY)
 
         solver = None
 

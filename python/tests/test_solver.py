@@ -3,7 +3,9 @@
 
 import copy
 import gc
+import multiprocessing
 import pickle
+import sys
 import threading
 import time
 import unittest
@@ -194,6 +196,59 @@ class Kept(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(wrong, [])
+
+    def test_a_child_of_a_fork_uses_it(self):
+        a, b, x = system(600)
+        solver = hone.factor(a, threads=2)
+        self.assertTrue(near(solver.solve(b), x))
+
+        def work(how):
+            if how != "nothing" and not near(solver.solve(b), x):
+                sys.exit(3)
+            if how == "close":
+                solver.close()
+            sys.exit(0)
+
+        context = multiprocessing.get_context("fork")
+        for how in ("nothing", "solve", "close"):
+            child = context.Process(target=work, args=(how,))
+            child.start()
+            child.join(30)
+            code = child.exitcode
+            child.kill()
+            self.assertEqual(code, 0, how)
+        self.assertTrue(near(solver.solve(b), x))
+
+    def test_a_fork_during_a_call(self):
+        a, b, x = system(60)
+        forks = []
+
+        def told(progress):
+            if not forks:
+                return
+            forks.pop()
+            child = context.Process(target=work)
+            child.start()
+            child.join(30)
+            codes.append(child.exitcode)
+            child.kill()
+
+        def work():
+            try:
+                solver.solve(b)
+            except hone.HoneBusyError:
+                sys.exit(0)
+            sys.exit(1)
+
+        codes = []
+        context = multiprocessing.get_context("fork")
+        solver = hone.factor(a, progress=told)
+        forks.append(True)
+        caller = threading.Thread(target=solver.solve, args=(b,))
+        caller.start()
+        caller.join()
+        self.assertEqual(codes, [0])
+        self.assertTrue(near(solver.solve(b), x))
 
 
 if __name__ == "__main__":

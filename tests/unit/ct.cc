@@ -23,6 +23,12 @@
 
 #include <unistd.h>
 
+#ifdef __SANITIZE_THREAD__
+// Tests fork, and their children make threads.
+extern "C" const char *__tsan_default_options();
+extern "C" const char *__tsan_default_options() { return "die_after_fork=0"; }
+#endif
+
 namespace {
 
 // The list of tests. It is constant-initialized, hence valid before any

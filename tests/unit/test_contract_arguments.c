@@ -27,6 +27,7 @@ static const struct {
                {HONE_BAD_STRUCT_SIZE, -14},
                {HONE_BAD_OVERLAP, -15},
                {HONE_NOT_FACTORED, -16},
+               {HONE_BUSY, -17},
                {HONE_NOT_FINITE_A, -20},
                {HONE_NOT_FINITE_B, -21},
                {HONE_SINGULAR, -30},

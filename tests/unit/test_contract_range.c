@@ -179,16 +179,26 @@ TEST(contract, solves_the_columns_that_do_not_overflow) {
   sys_discard(&s);
 }
 
+/* Zeros may be negative, as those of LAPACK: their signs depend on the signs of
+   pivots and on the order of the sums, which differs between instruction sets
+   (and so under valgrind, which has no AVX-512). */
+static bool all_zero(const double *x, int64_t count) {
+  int64_t zeros = 0;
+  for (int64_t i = 0; i < count; i++)
+    zeros += fabs(x[i]) <= 0.0;
+  return zeros == count;
+}
+
 TEST(contract, solves_for_a_right_hand_side_of_zeros) {
   sys s = sys_make(150, 3);
   memset(s.b + 150, 0, 150 * sizeof *s.b);
   sys_expect(&s, HONE_OK);
-  CHECK(sup_untouched(s.x + 150, 150, 0.0));
+  CHECK(all_zero(s.x + 150, 150));
   for (int criterion = 1; criterion <= HONE_CRITERION_RESIDUAL; criterion++) {
     s.options.criterion = criterion;
     ct_note("criterion %d", criterion);
     sys_expect(&s, HONE_OK);
-    CHECK(sup_untouched(s.x + 150, 150, 0.0));
+    CHECK(all_zero(s.x + 150, 150));
   }
   sys_discard(&s);
 }

@@ -50,6 +50,52 @@ TEST(lapack, row_major_factors_are_those_of_the_same_matrix) {
   drop_in_close(&d);
 }
 
+/* Factors one triangle of A by rows, and checks that the factor and INFO are
+   those of the same triangle by columns, and that the other is not touched. */
+static void check_cholesky_by_rows(const drop_in *d, problem *s, char uplo) {
+  int (*potrf)(int, char, int, double *, int);
+  int (*posv)(int, char, int, int, double *, int, double *, int);
+  *(void **)&potrf = dlsym(d->library, "LAPACKE_dpotrf");
+  *(void **)&posv = dlsym(d->library, "LAPACKE_dposv");
+  double *a = malloc(entries(s->n, s->n) * sizeof *a);
+  double *f = malloc(entries(s->n, s->n) * sizeof *f);
+  int info = 0;
+  /* LAPACKE's leading dimension, on which rounding errors may depend. */
+  const problem packed = {.n = s->n, .ld = s->n};
+  for (int solves = 0; solves < 2; solves++) {
+    ct_note("uplo %c, solves %d", uplo, solves);
+    problem_reset(s);
+    problem_spoil(s, uplo, s->f_real);
+    by_rows(s, s->f_real, a);
+    by_rows(&packed, a, f); /* by columns, that is */
+    if (solves)
+      dposv_(&uplo, &s->n, &s->nrhs, f, &s->n, s->work, &s->n, &info, 1);
+    else
+      dpotrf_(&uplo, &s->n, f, &s->n, &info, 1);
+    CHECK_EQ_INT(solves ? posv(ROWS, uplo, s->n, 1, a, s->n, s->x, 1)
+                        : potrf(ROWS, uplo, s->n, a, s->n),
+                 info);
+    by_rows(&packed, a, s->f_real);
+    CHECK_MEM_EQ(s->f_real, f, entries(s->n, s->n) * sizeof *a);
+  }
+  free(a);
+  free(f);
+}
+
+TEST(lapack, row_major_cholesky_factors_and_info_are_lapacks) {
+  drop_in d = drop_in_open("1", "keep");
+  REQUIRE(d.library != NULL);
+  for (int indefinite = 0; indefinite < 2; indefinite++) {
+    problem s = problem_make(71, 1, -1e7);
+    if (indefinite)
+      s.a[40 + 40 * s.ld] = -1.0;
+    check_cholesky_by_rows(&d, &s, 'U');
+    check_cholesky_by_rows(&d, &s, 'L');
+    problem_free(&s);
+  }
+  drop_in_close(&d);
+}
+
 TEST(lapack, lapacke_takes_row_major_triangles_and_reports_errors) {
   drop_in d = drop_in_open("1", "auto");
   REQUIRE(d.library != NULL);

@@ -63,6 +63,18 @@ static void check_text(const hone_report *r, const char *wanted) {
   CHECK_EQ_INT(length, strlen(wanted));
 }
 
+TEST(report_forms, no_report_and_no_buffer_are_empty) {
+  hone_report report = HONE_REPORT_INIT;
+  char text[8] = "before";
+  CHECK_EQ_INT(hone_report_json(NULL, text, sizeof text), 0);
+  CHECK_STR(text, "");
+  CHECK_EQ_INT(hone_report_text(NULL, text, sizeof text), 0);
+  CHECK_EQ_INT(hone_report_json(NULL, NULL, 0), 0);
+  CHECK_EQ_INT(hone_report_text(NULL, NULL, 100), 0);
+  CHECK(hone_report_json(&report, NULL, 100) > 100);
+  CHECK(hone_report_text(&report, NULL, 100) > 100);
+}
+
 TEST(report_forms, text_of_a_solved_system_is_short) {
   hone_report r = solved();
   check_text(&r, SOLVED ERRORS DIGITS MATRIX TIME MEMORY);

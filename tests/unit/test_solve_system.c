@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The program solve_system, and the files and names that it is given. */
+#include "tests/unit/ct.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char matrix[] = "%%MatrixMarket matrix array real general\n"
+                             "2 2\n2\n0\n0\n4\n";
+
+/* A folder for one test, with the matrix in it as a.mtx. */
+typedef struct place {
+  char folder[32], program[PATH_MAX], text[4096];
+} place;
+
+static void write_text(const char *path, const char *text) {
+  FILE *file = fopen(path, "w");
+  CHECK(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+static void read_text(const char *path, char *text, size_t size) {
+  FILE *file = fopen(path, "r");
+  const size_t length = file != NULL ? fread(text, 1, size - 1, file) : 0;
+  text[length] = '\0';
+  if (file != NULL)
+    fclose(file);
+}
+
+/* Enters the folder. Returns false where the program was not built. */
+static int place_enter(place *p, char *before) {
+  const ssize_t length = readlink("/proc/self/exe", p->program, PATH_MAX - 32);
+  CHECK(length > 0);
+  p->program[length > 0 ? length : 0] = '\0';
+  char *slash = strrchr(p->program, '/');
+  strcpy(slash != NULL ? slash + 1 : p->program, "solve_system");
+  strcpy(p->folder, "/tmp/hone-solve-XXXXXX");
+  if (access(p->program, X_OK) != 0)
+    return 0;
+  CHECK(getcwd(before, PATH_MAX) != NULL);
+  CHECK(mkdtemp(p->folder) != NULL && chdir(p->folder) == 0);
+  write_text("a.mtx", matrix);
+  return 1;
+}
+
+static void place_leave(const place *p, const char *before) {
+  char command[64];
+  snprintf(command, sizeof command, "rm -r %s", p->folder);
+  CHECK_EQ_INT(chdir(before), 0);
+  CHECK_EQ_INT(system(command), 0);
+}
+
+/* Runs the program with these arguments, in the shell's words, for at most 10
+   s; p->text is what it printed. */
+static int run(place *p, const char *arguments) {
+  char command[PATH_MAX + 512];
+  snprintf(command, sizeof command, "timeout 10 '%s' %s >log 2>&1", p->program,
+           arguments);
+  const int status = system(command);
+  read_text("log", p->text, sizeof p->text);
+  CHECK_EQ_INT(unlink("log"), 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int count_files(void) {
+  char text[64];
+  CHECK_EQ_INT(system("ls -A | wc -l >../hone-count; mv ../hone-count count"),
+               0);
+  read_text("count", text, sizeof text);
+  CHECK_EQ_INT(unlink("count"), 0);
+  return atoi(text);
+}
+
+TEST(solve_system, refuses_its_input_as_output) {
+  place p;
+  char before[PATH_MAX], text[256];
+  if (!place_enter(&p, before))
+    SKIP("there is no solve_system beside this program");
+  CHECK_EQ_INT(symlink("a.mtx", "link"), 0);
+  CHECK_EQ_INT(link("a.mtx", "twin"), 0);
+  const char *const calls[] = {"--out a.mtx a.mtx", "--out ./link a.mtx",
+                               "--out twin a.mtx", "--plot a.mtx link",
+                               "--rhs twin --out link --random 2"};
+  for (int i = 0; i < 5; i++) {
+    ct_note("%s", calls[i]);
+    CHECK_EQ_INT(run(&p, calls[i]), 2);
+    CHECK(strstr(p.text, "would be overwritten") != NULL);
+    read_text("a.mtx", text, sizeof text);
+    CHECK_STR(text, matrix);
+  }
+  CHECK_EQ_INT(count_files(), 3);
+  place_leave(&p, before);
+}
+
+TEST(solve_system, replaces_an_output_as_a_whole_or_not_at_all) {
+  place p;
+  char before[PATH_MAX], text[256];
+  struct stat old;
+  if (!place_enter(&p, before))
+    SKIP("there is no solve_system beside this program");
+  write_text("x.mtx", "old");
+  CHECK_EQ_INT(chmod("x.mtx", 0640), 0);
+  CHECK_EQ_INT(symlink("x.mtx", "link"), 0);
+  CHECK_EQ_INT(link("x.mtx", "twin"), 0);
+  CHECK_EQ_INT(run(&p, "--quiet --out link a.mtx"), 0);
+  read_text("x.mtx", text, sizeof text);
+  CHECK(strstr(text, "%%MatrixMarket") == text);
+  read_text("twin", text, sizeof text); /* the old file was not written to */
+  CHECK_STR(text, "old");
+  CHECK(lstat("link", &old) == 0 && S_ISLNK(old.st_mode));
+  CHECK(stat("x.mtx", &old) == 0 && (old.st_mode & 0777) == 0640);
+  CHECK_EQ_INT(run(&p, "--quiet --out new.mtx a.mtx"), 0);
+  CHECK_EQ_INT(run(&p, "--quiet --out no/where a.mtx"), 2);
+  CHECK_EQ_INT(run(&p, "--quiet --out . a.mtx"), 2);
+  CHECK_EQ_INT(run(&p, "--quiet --out /dev/full a.mtx"), 2);
+  CHECK_EQ_INT(run(&p, "--quiet --out /dev/stdout a.mtx"), 0);
+  CHECK(strstr(p.text, "%%MatrixMarket") != NULL);
+  /* A file of 1 MB cannot be written: nothing is left behind. */
+  char command[PATH_MAX + 128];
+  snprintf(command, sizeof command,
+           "(ulimit -f 8; trap '' XFSZ; '%s' --quiet --random 900 --nrhs 60 "
+           "--out x.mtx 2>/dev/null)",
+           p.program);
+  read_text("x.mtx", text, sizeof text);
+  CHECK(system(command) != 0);
+  char after[256];
+  read_text("x.mtx", after, sizeof after);
+  CHECK_STR(after, text);
+  CHECK_EQ_INT(count_files(), 5);
+  place_leave(&p, before);
+}
+
+TEST(solve_system, ends_with_an_input_that_has_no_end) {
+  place p;
+  char before[PATH_MAX];
+  if (!place_enter(&p, before))
+    SKIP("there is no solve_system beside this program");
+  CHECK_EQ_INT(run(&p, "/dev/full"), 2);
+  CHECK(strstr(p.text, "not a text file") != NULL);
+  CHECK_EQ_INT(run(&p, "--rhs /dev/zero a.mtx"), 2);
+  CHECK_EQ_INT(run(&p, "/dev/null"), 2);
+  CHECK_EQ_INT(run(&p, "."), 2);
+
+  place_leave(&p, before);
+}
+
+TEST(solve_system, escapes_control_characters_in_names) {
+  place p;
+  char before[PATH_MAX];
+  if (!place_enter(&p, before))
+    SKIP("there is no solve_system beside this program");
+  static const char name[] = "a\033[31m\n\x7f\xc2\x9b\xff\xc3\xa4.mtx";
+  static const char shown[] = "a\\x1b[31m\\n\\x7f\\xc2\\x9b\\xff\xc3\xa4.mtx";
+  write_text(name, matrix);
+  const char *const calls[] = {"a*31m*.mtx", "--rhs a*31m*.mtx a.mtx",
+                               "no$(printf '\\033')[31m"};
+  CHECK_EQ_INT(run(&p, calls[0]), 0);
+  CHECK(strstr(p.text, shown) != NULL && strchr(p.text, '\033') == NULL);
+  (void)run(&p, calls[1]);
+  CHECK(strstr(p.text, shown) != NULL && strchr(p.text, '\033') == NULL);
+  CHECK_EQ_INT(run(&p, calls[2]), 2);
+  CHECK(strstr(p.text, "no\\x1b[31m") != NULL);
+  CHECK(strchr(p.text, '\033') == NULL);
+  place_leave(&p, before);
+}
