@@ -161,24 +161,30 @@ __device__ inline sums add_warps(const met part, int i) {
   return s;
 }
 
-/* Adds a tile of rows for K vectors x, and writes the sums of its rows: those
-   of vector c to the workspace number c. */
+/* The rows from 'row' on that a thread block takes, and the columns from, ...,
+   to-1. */
+struct tile {
+  int64_t row, from, to;
+};
+
+/* Adds a tile for K vectors x, and writes the sums of its rows: those of vector
+   c to the workspace number c. */
 template <bool PAIRS, int K>
 __device__ inline void add_tile(int64_t n, const double *__restrict__ a,
                                 int64_t lda, const double *__restrict__ x,
-                                int64_t row, int64_t from, int64_t to,
-                                double *work, met part) {
+                                const tile &t, double *work, met part) {
   const int warp = threadIdx.x / WARP, i = threadIdx.x;
-  const lane_rows l = rows_of_lane<PAIRS>(threadIdx.x % WARP, n - row);
+  const lane_rows l = rows_of_lane<PAIRS>(threadIdx.x % WARP, n - t.row);
   sums s[LANE_ROWS][K] = {};
-  add_columns<PAIRS, K>(a + row, lda, x, n, from + warp * GROUP, to, l, s);
+  add_columns<PAIRS, K>(a + t.row, lda, x, n, t.from + warp * GROUP, t.to, l,
+                        s);
 #pragma unroll
   for (int c = 0; c < K; c++) {
     put_tile<PAIRS, K>(l, s, c, part);
     __syncthreads();
-    if (i < TILE && row + i < n)
-      put_sums(work + c * 3 * gridDim.y * n, n, gridDim.y, blockIdx.y, row + i,
-               add_warps(part, i));
+    if (i < TILE && t.row + i < n)
+      put_sums(work + c * 3 * gridDim.y * n, n, gridDim.y, blockIdx.y,
+               t.row + i, add_warps(part, i));
     __syncthreads();
   }
 }
@@ -189,13 +195,13 @@ __global__ void __launch_bounds__(THREADS, K > 1 ? 2 : BLOCKS)
               const double *__restrict__ x, int64_t width,
               double *__restrict__ work) {
   __shared__ met part;
-  const int64_t row = static_cast<int64_t>(blockIdx.x) * TILE;
   const int64_t from = blockIdx.y * width;
-  const int64_t to = from + width < n ? from + width : n;
-  if (PAIRS && row + TILE <= n)
-    add_tile<true, K>(n, a, lda, x, row, from, to, work, part);
+  const tile t = {static_cast<int64_t>(blockIdx.x) * TILE, from,
+                  from + width < n ? from + width : n};
+  if (PAIRS && t.row + TILE <= n)
+    add_tile<true, K>(n, a, lda, x, t, work, part);
   else
-    add_tile<false, K>(n, a, lda, x, row, from, to, work, part);
+    add_tile<false, K>(n, a, lda, x, t, work, part);
 }
 
 /* ---- Residual, A transposed --------------------------------------------- */
