@@ -110,7 +110,7 @@ void check_projection(const fed &f, bool trans) {
     hone_dense_operator.project_entry(&f.matrix, trans, j, p->v, &hi, &lo,
                                       &size);
     ct_note("n %d, entry %d, trans %d", (int)f.n, (int)j, (int)trans);
-    CHECK_LE(std::fabs((hi - p->w[j]) + (lo - p->w_rest[j])), 0x1p-94 * size);
+    CHECK_LE(std::fabs((hi - p->w[j]) + (lo - p->w_rest[j])), 0x1p-91 * size);
     CHECK_NEAR(p->u[j], size, 0x1p-40 * size);
   }
 }
