@@ -10,6 +10,7 @@
 
 #include "base/cuda_driver.h"
 
+#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -41,6 +42,16 @@ static bool readable(const void *p) {
   return can;
 }
 
+/* No thread is inside the driver's query when the process is forked: a lock of
+   the driver that is held then stays locked in the child, whose first call
+   would wait for it for ever. */
+static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
+static void lock_query(void) { pthread_mutex_lock(&asking); }
+static void unlock_query(void) { pthread_mutex_unlock(&asking); }
+__attribute__((constructor)) static void watch_forks(void) {
+  (void)pthread_atfork(lock_query, unlock_query, unlock_query);
+}
+
 /* The driver may fail because there is no device, or because a kernel crashed.
    Then p is taken for the host's memory if the host can read it. */
 bool hone_device_memory_of(const void *p, hone_device_memory *place) {
@@ -52,7 +63,9 @@ bool hone_device_memory_of(const void *p, hone_device_memory *place) {
   void *context = NULL, *values[] = {&type, &managed, &ordinal, &context};
   if (driver == NULL)
     return false;
+  lock_query();
   const bool told = driver->attributes(4, which, values, (uintptr_t)p) == 0;
+  unlock_query();
   *place = (hone_device_memory){.ordinal = ordinal, .context = context};
   return told ? type == HONE_DRIVER_DEVICE && managed == 0 : !readable(p);
 }

@@ -4,6 +4,7 @@
 
 #include "tests/unit/wrapped.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -79,8 +80,19 @@ static int step(void) {
              : 0;
 }
 
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+
+static void take_time(void) {
+  if (fake.asking == 0)
+    return;
+  pthread_mutex_lock(&gate);
+  usleep(fake.asking);
+  pthread_mutex_unlock(&gate);
+}
+
 static int attributes(unsigned count, const int *which, void **values,
                       unsigned long long pointer) {
+  take_time();
   const bool there = fake_real((const void *)(uintptr_t)pointer) != NULL;
   const int failed = step();
   fake.questions++;

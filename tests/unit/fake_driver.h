@@ -20,6 +20,7 @@ typedef struct fake_driver {
   bool inactive; /* the device's primary context is not active */
   int64_t fetched; /* bytes copied from the device */
   unsigned slow;   /* microseconds that a stream takes */
+  unsigned asking; /* that a query takes, under a lock of the driver; 0: none */
   bool over;       /* copies made from now on are counted */
   int64_t late;
 } fake_driver;
