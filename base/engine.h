@@ -42,9 +42,10 @@ typedef struct hone_engine_config {
   hone_mem *mem;
   hone_pool *pool;
   hone_watch *watch;
-  int64_t block; /* columns of a block column; 0: the engine's choice */
-  bool keep;     /* when it is destroyed the engine may be kept by the process,
-                    for the next one of the same order */
+  int64_t block;      /* columns of a block column; 0: the engine's choice */
+  bool deterministic; /* results have the same bits in every run */
+  bool keep; /* when it is destroyed the engine may be kept by the process,
+                for the next one of the same order */
   hone_choices choices;
   const hone_structure *structure; /* of the matrix given to factor, for
                                       engines that ask for it; borrowed */

@@ -418,6 +418,7 @@ int create_new(bool spd, hone_cuda **created,
   c->mem = config->mem;
   c->pool = config->pool;
   c->watch = config->watch;
+  c->deterministic = config->deterministic;
   lay_out(c, spd, config);
   c->columns = zeroed<hone_cuda_column>(c->mem, c->column_room);
   c->panels = zeroed<hone_cuda_panel_info>(c->mem, c->panel_room);

@@ -70,6 +70,7 @@ bool serves(const kept &k, bool spd, const hone_engine_config *config,
 /* Forgets the matrix that was factored, and what was learned of it. */
 void begin_anew(hone_cuda *c, const hone_engine_config *config) {
   const int64_t bytes = c->used.device_bytes;
+  c->deterministic = config->deterministic;
   c->pool = config->pool;
   c->watch = config->watch;
   c->source = nullptr;

@@ -92,9 +92,10 @@ struct hone_cuda {
   int ordinal;                   /* the device's number */
   int64_t n, ld, lda, nb, strip; /* nb: columns of an outer panel; strip:
                                     columns updated at once */
-  int64_t block;    /* columns of a block column, as the caller chose; 0: not
-                       chosen */
-  bool may_be_kept; /* by the process: kept.h, */
+  int64_t block;      /* columns of a block column, as the caller chose; 0: not
+                         chosen */
+  bool deterministic; /* the weights of projections depend on n alone */
+  bool may_be_kept;   /* by the process: kept.h, */
   int64_t keep_at_most; /* with so many bytes of device memory, for all that is
                            kept together */
   hone_mem *mem;

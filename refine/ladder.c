@@ -225,6 +225,8 @@ static int create(hone_ladder *ladder, int r) {
                                      .pool = ladder->pool,
                                      .watch = ladder->watch,
                                      .block = ladder->request.block,
+                                     .deterministic =
+                                         ladder->request.deterministic,
                                      .keep = ladder->request.one_shot,
                                      .choices = rung->choices,
                                      .structure = &ladder->structure,

@@ -8,11 +8,12 @@
 
    up to rounding. If row i of r is wrong by e_i, S contains v_i e_i. The
    weights are uniform on [-1, -1/2] and [1/2, 1], a distribution of density 1,
-   so that, whatever the other errors are, |S| <= t has a probability of at most
-   2 t / |e_i|. With the resolution t of S, an error of HONE_VERDICT_ERROR den_i
-   is noticed but for a probability HONE_VERDICT_FAILURE if
+   so that, whatever the other errors are, |v^T e| <= 2 t has a probability of
+   at most 4 t / |e_i|. With the resolution t of S, which its rounding errors do
+   not exceed, an error of HONE_VERDICT_ERROR den_i is noticed but for a
+   probability HONE_VERDICT_FAILURE if
 
-     den_i >= 2 t / (HONE_VERDICT_FAILURE HONE_VERDICT_ERROR)
+     den_i >= 4 t / (HONE_VERDICT_FAILURE HONE_VERDICT_ERROR)
 
    and likewise an error of den_i / 8 with the resolution of the second sum,
    which is coarser. The few rows that are not resolved the host computes.
@@ -94,8 +95,8 @@ static void compute_row(const hone_refinement *ctx, int64_t i,
 static bool compute_unresolved(const hone_refinement *ctx,
                                const hone_verdict_sums *s, hone_refined *c) {
   const double least = HONE_MAX(
-      2.0 * s->resolution / (HONE_VERDICT_FAILURE * HONE_VERDICT_ERROR),
-      4.0 * s->den_resolution /
+      4.0 * s->resolution / (HONE_VERDICT_FAILURE * HONE_VERDICT_ERROR),
+      8.0 * s->den_resolution /
           (HONE_VERDICT_DEN_FAILURE * HONE_VERDICT_DEN_ERROR));
   int64_t rows[FEW_ROWS];
   int count = 0;

@@ -123,7 +123,7 @@ int begin(hone_cuda *c, const hone_dense *a, const hone_scaling *scaling) {
   const bool again = c->uninspected && hone_cuda_has_all_of_a(c) &&
                      c->source == a->a && scaling != nullptr;
   int st = clear(c);
-  c->uninspected = scaling == nullptr;
+  c->uninspected = scaling == nullptr && st == HONE_OK;
   if (!c->keep_safer) {
     c->pieces = c->wanted_pieces;
     c->tf32 = c->wanted_tf32;

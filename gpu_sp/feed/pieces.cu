@@ -262,6 +262,8 @@ bool do_one(hone_cuda *c, int worker) {
 
 void do_pieces(void *ctx, int64_t worker) {
   hone_cuda *c = static_cast<hone_cuda *>(ctx);
+  /* Before any other call, which would make a context on device 0. */
+  fail(&c->job, CALL(cudaSetDevice(c->ordinal)));
   const hone_cuda_uncaptured meanwhile;
   const timespec nap = {0, SLEEP_NS};
   while (any_left(&c->job)) {

@@ -57,7 +57,7 @@ int64_t hone_cuda_projection_room(int64_t n) {
 void hone_cuda_projection_begin(hone_cuda *c, const hone_dense *a,
                                 bool readable) {
   hone_cuda_projection *p = &c->projection;
-  uint64_t seed = next_seed();
+  uint64_t seed = c->deterministic ? (uint64_t)c->n : next_seed();
   p->taken = p->added = false;
   p->trans = a->trans_expected;
   p->wanted = readable && c->a != nullptr && p->memory != nullptr &&

@@ -304,3 +304,16 @@ TEST(projection, an_a_that_changed_since_it_was_factored_is_noticed) {
            SUP_LIMIT);
   hone_solver_destroy(&solver);
 }
+
+/* With 'deterministic', nothing changes from one process to another. */
+TEST(projection, weights_are_those_of_the_order_where_the_caller_chose_so) {
+  NEED_DEVICE();
+  fed f(130, 2, false);
+  f.state()->deterministic = true;
+  CHECK_EQ_INT(f.feed(), HONE_OK);
+  const std::vector<double> v(f.projection(false)->v,
+                              f.projection(false)->v + f.n);
+  CHECK_EQ_INT(f.feed(), HONE_OK);
+  CHECK_EQ_INT(
+      memcmp(v.data(), f.projection(false)->v, v.size() * sizeof(double)), 0);
+}

@@ -17,8 +17,6 @@
 
 #include <dlfcn.h>
 #include <math.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -196,40 +194,6 @@ TEST(device_arrays, are_told_from_arrays_of_the_host) {
   CHECK(hone_device_memory_of(p + 9, &place));
   device_free(p);
   device_end();
-}
-
-static atomic_bool asked_enough;
-
-static void *ask_again_and_again(void *p) {
-  hone_device_memory place;
-  while (!asked_enough)
-    (void)hone_device_memory_of(p, &place);
-  return NULL;
-}
-
-/* A fork at any moment of another thread's query finds no lock held. */
-TEST(device_arrays, are_asked_for_in_the_child_of_a_fork) {
-  double here = 0.0;
-  pthread_t thread;
-  fake_begin();
-  fake.asking = 300;
-  asked_enough = false;
-  REQUIRE(pthread_create(&thread, NULL, ask_again_and_again, &here) == 0);
-  for (int i = 0; i < 10; i++) {
-    int status = -1;
-    usleep(500);
-    const pid_t child = fork();
-    if (child == 0) {
-      hone_device_memory place;
-      alarm(5);
-      _exit(hone_device_memory_of(&here, &place));
-    }
-    CHECK(child > 0 && waitpid(child, &status, 0) == child);
-    CHECK_EQ_INT(status, 0);
-  }
-  asked_enough = true;
-  pthread_join(thread, NULL);
-  fake_end();
 }
 
 TEST(device_arrays, give_the_same_bits_on_the_cpu) {

@@ -2,9 +2,11 @@
 /* The library as a guest in a process that forks, cancels threads, changes
    their CPUs, lets them end, and unloads libraries. */
 #define _GNU_SOURCE /* CPU affinity, dladdr */
+#include "base/device_memory.h"
 #include "base/pool.h"
 #include "tests/unit/contract_system.h"
 #include "tests/unit/ct.h"
+#include "tests/unit/fake_driver.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -191,6 +193,40 @@ static int fork_beside_a_call(void *unused) {
 
 TEST(guest, a_fork_beside_a_call_leaves_nothing_locked) {
   check_in_child(fork_beside_a_call, NULL);
+}
+
+static atomic_bool asked_enough;
+
+static void *ask_again_and_again(void *p) {
+  hone_device_memory place;
+  while (!asked_enough)
+    (void)hone_device_memory_of(p, &place);
+  return NULL;
+}
+
+/* A fork at any moment of another thread's query finds no lock held. */
+TEST(guest, the_kind_of_a_pointer_is_told_in_the_child_of_a_fork) {
+  double here = 0.0;
+  pthread_t thread;
+  fake_begin();
+  fake.asking = 300;
+  asked_enough = false;
+  REQUIRE(pthread_create(&thread, NULL, ask_again_and_again, &here) == 0);
+  for (int i = 0; i < 10; i++) {
+    int status = -1;
+    usleep(500);
+    const pid_t child = fork();
+    if (child == 0) {
+      hone_device_memory place;
+      alarm(5);
+      _exit(hone_device_memory_of(&here, &place));
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    CHECK_EQ_INT(status, 0);
+  }
+  asked_enough = true;
+  pthread_join(thread, NULL);
+  fake_end();
 }
 
 /* ---- Threads that end, or are cancelled ---------------------------------- */
