@@ -58,8 +58,9 @@ enum {
   HONE_RESIDUALS_AUTO = 0, /* on the device if it has room for A. While A is
                               copied there the CPU takes w = A^T v and
                               u = |A|^T |v| for random v; with these it checks
-                              the device's residual, which an error passes with
-                              a probability below 1e-6 */
+                              the device's residual: an error in a row of more
+                              than 2^-55 (|A||x| + |b|) passes with a
+                              probability below 1e-6 (docs/numerics.md) */
   HONE_RESIDUALS_HOST = 1,
   HONE_RESIDUALS_TWICE = 2 /* on the device, and the one that accepts x once
                               more on the CPU with all of A */

@@ -264,9 +264,9 @@ static void weigh(work *w, int64_t c) {
     max_lost = lost <= max_lost ? max_lost : lost;
   }
   const bool nothing = !(x > 0.0) && !(dx > 0.0); /* b = 0 */
-  /* What may be wrong in any entry of d: the part that may have underflowed,
-     for any inverse below 2^74, and rounding errors of the solve, which are as
-     the largest entry is. */
+  /* Any entry of d may be wrong by the part that may have underflowed, for any
+     inverse below 2^74, and by rounding errors of the solve, which are as the
+     largest entry is. */
   const long double part = 0x1p-1000L + (long double)(w->r->contraction * dx);
   long double one = (sum_d + part * sum_lost) / sum_x;
   long double most = (max_d + part * max_lost) / max_x;

@@ -60,7 +60,7 @@ TEST(cpus, the_quota_of_a_group_is_found) {
   QUOTA(3, {GROUP, "0::/a/b\n"}, {V2 "/a/b/cpu.max", "max 100000\n"},
         {V2 "/a/cpu.max", "300000 100000\n"});
   QUOTA(2, {GROUP, "0::/\n"}, {V2 "/cpu.max", "200000 100000\n"});
-  /* Of a container that sees its path outside. */
+  /* A container may see the path that it has outside. */
   QUOTA(4, {GROUP, "0::/docker/7f\n"}, {V2 "/cpu.max", "400000 100000\n"});
   QUOTA(INT_MAX, {GROUP, "0::/a\n"}, {V2 "/a/cpu.max", "max 100000\n"});
   QUOTA(INT_MAX, {GROUP, "0::/a\n"}, {V2 "/a/cpu.max", "what?\n"});

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-/* What a call returned, as far as the environment could change it. */
+/* The results of a call that the environment could change. */
 typedef struct outcome {
   int status;
   double backward_error, forward_error, rcond;
@@ -164,7 +164,7 @@ TEST(float_environment, of_a_progress_function_is_the_callers) {
   const int st = sys_call(&s);
   CHECK_EQ_INT(fegetround(), FE_DOWNWARD);
   CHECK_EQ_INT(rounding, FE_DOWNWARD);
-  /* What the function changes stays changed. */
+  /* A setting that the function changes stays changed. */
   fesetround(FE_UPWARD);
   CHECK_EQ_INT(sys_call(&s), st);
   CHECK_EQ_INT(fegetround(), FE_DOWNWARD);
