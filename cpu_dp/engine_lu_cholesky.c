@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The two engines for full matrices in double precision: OpenBLAS's LU with
-   partial pivoting of the scaled matrix, and its Cholesky factorization, which
-   takes half the work. They serve where single precision does not suffice, and
-   for small matrices. Read base/engine.h first. */
+/* The two engines for full matrices in double precision: LU with partial
+   pivoting of the scaled matrix, and Cholesky factorization, which takes half
+   the work. They serve where single precision does not suffice, and for small
+   matrices. Read base/engine.h first. */
 #include "base/dense.h"
 #include "base/engine.h"
-#include "base/lapack.h"
 #include "cpu_dp/pivots.h"
+#include "cpu_factor/apply.h"
+#include "cpu_factor/factor.h"
 
 #include <math.h>
 
 enum {
   TASKS_A_THREAD = 2,
-  TRSV_COLUMNS = 3 /* up to so many right-hand sides are solved one by one */
+  ENTRY_BITS = 8 * (int)sizeof(hone_entry),
+  SOLVE_THREADS_FROM = 600 /* orders from which threads share a solution */
 };
 
 typedef struct engine_dp {
   int64_t n, ld;
   hone_entry *f; /* n x n, ld: S, overwritten by its factors */
-  double *max;   /* 2 n: max |s_ij| of each column, then max |u_ij| */
+  double *max;   /* 2 n: max |s_ij| of each column, then max |u_ij| (|l_ij|) */
   int *ipiv;
-  bool spd; /* Cholesky: S = U^T U; only the upper triangle is used */
+  void *work; /* of hone_factor_columns */
+  bool spd;   /* Cholesky: S = L L^T; only the lower triangle is used */
   hone_pool *pool;
   hone_watch *watch;
   const hone_dense *a; /* set during factor only */
@@ -34,24 +37,25 @@ static bool probe(char *why, size_t why_size) {
   return true;
 }
 
-/* The leading dimension is never a multiple of 128, for which all
-   columns would fall into the same cache sets. */
+/* An odd number of cache lines, so that the rows of columns that are read
+   together fall into different cache sets. */
 static int64_t leading_dimension(int64_t n) {
-  int64_t ld = (n + 7) / 8 * 8;
-  return ld % 128 == 0 ? ld + 8 : ld;
+  const int64_t lines = (n + 7) / 8;
+  return (lines % 2 == 0 ? lines + 1 : lines) * 8;
 }
 
 static int64_t bytes(int64_t n, int64_t k) {
   (void)k;
   return leading_dimension(n) * n * (int64_t)sizeof(hone_entry) +
          2 * n * (int64_t)sizeof(double) + n * (int64_t)sizeof(int) +
-         (int64_t)sizeof(engine_dp);
+         hone_factor_work(ENTRY_BITS, n) + (int64_t)sizeof(engine_dp);
 }
 
 static void destroy(void *self, hone_mem *mem) {
   engine_dp *e = self;
   if (e == NULL)
     return;
+  hone_mem_put(mem, e->work);
   hone_mem_put(mem, e->ipiv);
   hone_mem_put(mem, e->max);
   hone_mem_put(mem, e->f);
@@ -72,7 +76,8 @@ static int create_as(bool spd, void **self, const hone_engine_config *config) {
   e->f = hone_mem_get(config->mem, (size_t)(e->ld * n) * sizeof *e->f);
   e->max = hone_mem_get(config->mem, (size_t)(2 * n) * sizeof *e->max);
   e->ipiv = hone_mem_get(config->mem, (size_t)n * sizeof *e->ipiv);
-  if (e->f && e->max && e->ipiv)
+  e->work = hone_mem_get(config->mem, (size_t)hone_factor_work(ENTRY_BITS, n));
+  if (e->f && e->max && e->ipiv && e->work)
     return HONE_OK;
   destroy(e, config->mem);
   *self = NULL;
@@ -112,26 +117,26 @@ static void load_columns(void *ctx, int64_t task) {
     const hone_entry *restrict a = e->a->a + j * e->a->lda;
     hone_entry *restrict f = e->f + j * e->ld;
     const double c = e->scaling->col[j];
-    const int64_t rows = e->spd ? j + 1 : e->n;
-    for (int64_t i = 0; i < rows; i++)
+    const int64_t first = e->spd ? j : 0;
+    for (int64_t i = first; i < e->n; i++)
       f[i] = row ? hone_times(c, hone_times(row[i], a[i])) : a[i];
-    e->max[j] = largest(rows, f);
+    e->max[j] = largest(e->n - first, f + first);
   }
 }
 
 static void growth_columns(void *ctx, int64_t task) {
   engine_dp *e = ctx;
   int64_t to = HONE_MIN((task + 1) * e->columns, e->n);
-  for (int64_t j = task * e->columns; j < to; j++)
-    e->max[e->n + j] = largest(j + 1, e->f + j * e->ld);
+  for (int64_t j = task * e->columns; j < to; j++) {
+    const hone_entry *f = e->f + j * e->ld;
+    e->max[e->n + j] = e->spd ? largest(e->n - j, f + j) : largest(j + 1, f);
+  }
 }
 
 static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
                   hone_factor_info *info) {
   engine_dp *e = self;
   *info = (hone_factor_info){.growth = HONE_NAN, .zero_pivot = -1};
-  if (hone_watch_stop(e->watch, "factor in double", 0.0, 0, HONE_NAN))
-    return HONE_CANCELLED;
   hone_pool *pool = e->n < HONE_THREADS_FROM ? NULL : e->pool;
   /* There are few, wide tasks: when two threads touch a fresh huge page at the
      same time, both clear it. */
@@ -141,15 +146,19 @@ static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
   e->a = hone_dense_of(a);
   e->scaling = scaling;
   hone_pool_run(pool, tasks, load_columns, e);
-  int n = (int)e->n, ld = (int)e->ld, bad = 0;
-  if (e->spd)
-    dpotrf_("U", &n, e->f, &ld, &bad);
-  else
-    dgetrf_(&n, &n, e->f, &ld, e->ipiv, &bad);
-  if (bad < 0)
-    return HONE_INTERNAL;
-  if (bad > 0)
-    info->zero_pivot = bad - 1;
+  const hone_factoring job = {.kernels = hone_factor_kernels_of(ENTRY_BITS),
+                              .n = e->n,
+                              .ldf = e->ld,
+                              .spd = e->spd,
+                              .f = e->f,
+                              .pivot = e->ipiv,
+                              .work = e->work,
+                              .pool = pool,
+                              .watch = e->watch,
+                              .phase = "factor in double"};
+  const int st = hone_factor_columns(&job, 0, e->n, &info->zero_pivot);
+  if (st != HONE_OK)
+    return st;
   hone_pool_run(pool, tasks, growth_columns, e);
   double s = 0.0, u = 0.0;
   for (int64_t j = 0; j < e->n; j++) {
@@ -165,15 +174,16 @@ static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
 static int solve(void *self, bool trans, int64_t k, hone_entry *v,
                  int64_t ldv) {
   const engine_dp *e = self;
-  int n = (int)e->n, ld = (int)e->ld, ldb = (int)ldv, info = 0;
-  const int together = k <= TRSV_COLUMNS ? 1 : (int)k;
-  for (int64_t c = 0; c < k && info == 0; c += together)
-    if (e->spd)
-      dpotrs_("U", &n, &together, e->f, &ld, v + c * ldv, &ldb, &info);
-    else
-      dgetrs_(trans ? "T" : "N", &n, &together, e->f, &ld, e->ipiv, v + c * ldv,
-              &ldb, &info);
-  return info == 0 ? HONE_OK : HONE_INTERNAL;
+  const hone_factors factors = {.form =
+                                    e->spd ? HONE_FORM_CHOLESKY : HONE_FORM_LU,
+                                .n = e->n,
+                                .ld = e->ld,
+                                .f = e->f,
+                                .pivot = e->ipiv,
+                                .base = 1};
+  hone_apply_64(e->n < SOLVE_THREADS_FROM ? NULL : e->pool, &factors, trans, k,
+                v, ldv);
+  return HONE_OK;
 }
 
 static void smallest_pivot(void *self, bool replace_zeros, int64_t *row,

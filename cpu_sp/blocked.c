@@ -1,39 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Blocked LU with partial pivoting in single precision, left-looking by block
-   columns, over OpenBLAS. Block column J of width w at column j:
+/* LU with partial pivoting and Cholesky factorization in single precision, by
+   two parts of the columns:
 
-     load     F[:, J]     <- S[:, J], scaled and rounded, its rows exchanged
-                             as the panels before exchanged them
-     update   U[0:j, J]    = inv(L[0:j, 0:j]) F[0:j, J]
-              F[j:n, J]   -= L[j:n, 0:j] U[0:j, J]
-     panel    P F[j:n, J]  = L U
-     judge    do the pivots fall so fast that the factors are of no use?
+     load      F[:, J] <- S[:, J], scaled and rounded, its rows exchanged as
+                          the columns before exchanged them
+     columns   P F[j:n, J] = L U, after the columns before were subtracted
+     judge     do the pivots fall so fast that the factors are of no use?
 
-   Left-looking because block columns are then taken from the caller's matrix
-   one at a time as they are needed, the inner dimension of the update is
-   long, and a matrix that is beyond single precision shows it in the pivots
-   of the first panels, before most of the work is done.
-
-   A symmetric positive definite S = U^T U goes through the same loop, without
-   exchanges: nothing below its diagonal is read, U[0:j, J] = inv(U[0:j,
-   0:j]^T) F[0:j, J], F[J, J] -= U[0:j, J]^T U[0:j, J], the pivots are u_cc^2,
-   and one that is not positive counts as a zero pivot.
-
-   The panel is OpenBLAS's own LU of a tall block, so that with wide block
-   columns nearly all the work runs at the speed of its GEMM. */
+   A matrix that is beyond single precision shows it in the pivots of the first
+   part, before most of the work is done. A symmetric positive definite S =
+   L L^T goes through the same loop, without exchanges: nothing above its
+   diagonal is read, the pivots are l_cc^2, and one that is not positive counts
+   as a zero pivot. cpu_factor/factor.c has the factorization itself. */
 #include "cpu_sp/blocked.h"
 
-#include "base/lapack.h"
 #include "base/pivot_fall.h"
 #include "base/rounding.h"
+#include "cpu_factor/factor.h"
 #include "cpu_sp/small_lu.h"
 
-#include <cblas.h>
 #include <math.h>
 
 enum {
-  FIRST_PART = 6,         /* the first block column has n / 6 columns, */
-  FIRST_LEAST = 96,       /* but no fewer than the judgement of pivots needs */
+  FIRST_PART = 6,         /* the first part has n / 6 columns, */
+  FIRST_MULTIPLE = 96,    /* in whole panels */
   TASK_COLUMNS = 32,      /* columns scanned by one task */
   SCAN_THREADS_FROM = 400 /* orders from which growth is found by threads */
 };
@@ -45,17 +35,15 @@ static const float ROUNDOFF = 0x1p-24F;
 
 /* ---- The steps ---------------------------------------------------------- */
 
-/* One block column to judge the pivots by, then all other columns at once:
-   OpenBLAS's LU is at its best on large blocks, and its Cholesky
-   factorization takes all of the matrix. */
+/* Some block columns to judge the pivots by, then all others at once. */
 int64_t hone_blocked_width(const hone_blocked *h, int64_t j) {
   const int64_t n = h->n;
   if (h->block > 0)
     return HONE_MIN(h->block, n - j);
   if (n <= HONE_SMALL_UP_TO || j > 0 || h->spd)
     return n - j;
-  const int64_t part = (n / FIRST_PART + 31) / 32 * 32;
-  return HONE_MIN(HONE_MAX((int64_t)FIRST_LEAST, part), n);
+  return (n / FIRST_PART + FIRST_MULTIPLE - 1) / FIRST_MULTIPLE *
+         FIRST_MULTIPLE;
 }
 
 void hone_blocked_load(hone_blocked *h, const hone_matrix *a,
@@ -73,71 +61,31 @@ void hone_blocked_load(hone_blocked *h, const hone_matrix *a,
       (j > 0 ? h->flushed : 0) + hone_round_columns(h->pool, &rounding);
 }
 
-static void update_spd(hone_blocked *h, int64_t j, int64_t w) {
-  const int ld = (int)h->ld;
-  float *u = h->f + j * h->ld;
-  cblas_strsm(CblasColMajor, CblasLeft, CblasUpper, CblasTrans, CblasNonUnit,
-              (int)j, (int)w, 1.0F, h->f, ld, u, ld);
-  cblas_ssyrk(CblasColMajor, CblasUpper, CblasTrans, (int)w, (int)j, -1.0F, u,
-              ld, 1.0F, u + j, ld);
-}
-
-/* The trailing update: U[0:j, J] = inv(L11) F[0:j, J], and
-   F[j:n, J] -= L21 U[0:j, J]. */
-void hone_blocked_update(hone_blocked *h, int64_t j, int64_t w) {
-  if (h->spd) {
-    update_spd(h, j, w);
-    return;
-  }
-  const int ld = (int)h->ld;
-  const float *l = h->f + j;
-  float *u = h->f + j * h->ld;
-  cblas_strsm(CblasColMajor, CblasLeft, CblasLower, CblasNoTrans, CblasUnit,
-              (int)j, (int)w, 1.0F, h->f, ld, u, ld);
-  cblas_sgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, (int)(h->n - j),
-              (int)w, (int)j, -1.0F, l, ld, u, ld, 1.0F, u + j, ld);
-}
-
-/* F[J, J] = U^T U. */
-static int panel_spd(hone_blocked *h, int64_t j, int64_t w,
-                     int64_t *zero_pivot) {
-  const int width = (int)w, ld = (int)h->ld;
-  int info = 0;
-  spotrf_("U", &width, h->f + j * h->ld + j, &ld, &info);
-  if (info > 0)
-    *zero_pivot = j + info - 1;
-  for (int64_t c = j; c < j + w && *zero_pivot < 0; c++)
-    if (!(h->f[c * h->ld + c] > 0.0F)) /* OpenBLAS lets NaN through */
-      *zero_pivot = c;
-  return info < 0 ? HONE_INTERNAL : HONE_OK;
-}
-
-/* P F[j:n, J] = L U. *zero_pivot: the first zero pivot's column, or unchanged.
-   Where J is all of a small S, its transpose is factored: zero_pivot, pivots
+/* Where J is all of a small S, its transpose is factored: zero_pivot, pivots
    and growth are then those of S^T. */
-int hone_blocked_panel(hone_blocked *h, int64_t j, int64_t w,
-                       int64_t *zero_pivot) {
-  if (h->spd)
-    return panel_spd(h, j, w, zero_pivot);
-  int m = (int)(h->n - j), width = (int)w, ld = (int)h->ld, info = 0;
-  h->small = w == h->n && h->n <= HONE_SMALL_UP_TO;
+int hone_blocked_columns(hone_blocked *h, int64_t j, int64_t w,
+                         int64_t *zero_pivot) {
+  h->small = !h->spd && w == h->n && h->n <= HONE_SMALL_UP_TO;
   if (h->small) {
-    int64_t zero = hone_small_lu(h->n, h->f, h->ld, h->ipiv, h->work);
+    if (hone_watch_stop(h->watch, "factor", 0.0, 0, HONE_NAN))
+      return HONE_CANCELLED;
+    const int64_t zero =
+        hone_small_lu(h->n, h->f, h->ld, h->ipiv, h->small_work);
     if (zero >= 0)
       *zero_pivot = zero;
     return HONE_OK;
   }
-  sgetrf_(&m, &width, h->f + j * h->ld + j, &ld, h->ipiv + j, &info);
-  if (info < 0)
-    return HONE_INTERNAL;
-  if (info > 0 && *zero_pivot < 0)
-    *zero_pivot = j + info - 1;
-  for (int64_t i = j; i < j + w; i++)
-    h->ipiv[i] += (int)j;
-  const int left = (int)j, from = left + 1, to = (int)(j + w), one = 1;
-  if (j > 0) /* the row exchanges, left of the panel */
-    slaswp_(&left, h->f, &ld, &from, &to, h->ipiv, &one);
-  return HONE_OK;
+  const hone_factoring job = {.kernels = hone_factor_kernels_of(32),
+                              .n = h->n,
+                              .ldf = h->ld,
+                              .spd = h->spd,
+                              .f = h->f,
+                              .pivot = h->ipiv,
+                              .work = h->work,
+                              .pool = h->pool,
+                              .watch = h->watch,
+                              .phase = "factor"};
+  return hone_factor_columns(&job, j, j + w, zero_pivot);
 }
 
 void hone_blocked_pivots(const hone_blocked *h, int64_t j, int64_t w,
@@ -208,7 +156,8 @@ static void growth_columns(void *ctx, int64_t task) {
   int64_t to = HONE_MIN((task + 1) * TASK_COLUMNS, h->n);
   for (int64_t j = task * TASK_COLUMNS; j < to; j++) {
     const float *f = h->f + j * h->ld;
-    job->max[j] = h->small ? largest(h->n - j, f + j) : largest(j + 1, f);
+    job->max[j] =
+        h->small || h->spd ? largest(h->n - j, f + j) : largest(j + 1, f);
   }
 }
 
@@ -216,7 +165,7 @@ void hone_blocked_outcome(hone_blocked *h, bool complete,
                           hone_factor_info *info) {
   const int64_t n = h->n;
   info->flushed = h->flushed;
-  if (h->spd && info->zero_pivot >= 0) { /* spotrf leaves the pivot there */
+  if (h->spd && info->zero_pivot >= 0) { /* the pivot was left there */
     const int64_t p = info->zero_pivot;
     info->rounding = fabsf(h->f[p * h->ld + p]) <= ROUNDING * h->col_max[p];
   }
@@ -246,13 +195,8 @@ int hone_blocked_factor(void *self, const hone_matrix *a,
   for (int64_t j = 0, w;
        j < n && !(h->spd && info->zero_pivot >= 0) && !info->hopeless; j += w) {
     w = hone_blocked_width(h, j);
-    const double done = (double)j / (double)n;
-    if (hone_watch_stop(h->watch, "factor", done, 0, HONE_NAN))
-      return HONE_CANCELLED;
     hone_blocked_load(h, a, scaling, j, w);
-    if (j > 0)
-      hone_blocked_update(h, j, w);
-    int st = hone_blocked_panel(h, j, w, &info->zero_pivot);
+    const int st = hone_blocked_columns(h, j, w, &info->zero_pivot);
     if (st != HONE_OK)
       return st;
     if (info->zero_pivot >= 0 && !h->spd)

@@ -2,7 +2,8 @@
 /* The single-precision engines of the host, LU and Cholesky: creation,
    solutions with the factors, and the two tables. The factorization itself is
    in blocked.c. */
-#include "cpu_sp/apply.h"
+#include "cpu_factor/apply.h"
+#include "cpu_factor/factor.h"
 #include "cpu_sp/blocked.h"
 #include "cpu_sp/small_lu.h"
 #include "cpu_sp/substitution.h"
@@ -30,19 +31,23 @@ static bool is_definite(const hone_structure *structure, int64_t n) {
 
 /* ---- Memory ------------------------------------------------------------- */
 
-/* Whole cache lines, and no power of two between columns: those fall into
-   the same few cache sets. */
+/* An odd number of cache lines, so that the rows of columns that are read
+   together fall into different cache sets. */
 static int64_t leading_dimension(int64_t n) {
-  int64_t ld = (n + 15) / 16 * 16;
-  return ld % 256 == 0 ? ld + 16 : ld;
+  const int64_t lines = (n + 15) / 16;
+  return (lines % 2 == 0 ? lines + 1 : lines) * 16;
+}
+
+static int64_t small_work(int64_t n, bool spd) {
+  return n <= HONE_SMALL_UP_TO && !spd ? hone_small_lu_work(n) : 0;
 }
 
 static int64_t bytes(int64_t n, int64_t k) {
-  int64_t work = n <= HONE_SMALL_UP_TO ? hone_small_lu_work(n) : 0;
   return (leading_dimension(n) * n + 2 * n + hone_substitution_work(n, k) +
-          work) *
+          small_work(n, false)) *
              (int64_t)sizeof(float) +
-         n * (int64_t)sizeof(int) + (int64_t)sizeof(hone_blocked);
+         n * (int64_t)sizeof(int) + hone_factor_work(32, n) +
+         (int64_t)sizeof(hone_blocked);
 }
 
 static void destroy(void *self, hone_mem *mem) {
@@ -50,6 +55,7 @@ static void destroy(void *self, hone_mem *mem) {
   if (h == NULL)
     return;
   hone_mem_put(mem, h->work);
+  hone_mem_put(mem, h->small_work);
   hone_mem_put(mem, h->v);
   hone_mem_put(mem, h->ipiv);
   hone_mem_put(mem, h->col_max);
@@ -59,8 +65,7 @@ static void destroy(void *self, hone_mem *mem) {
 
 static int create(bool spd, void **self, const hone_engine_config *config) {
   const int64_t n = config->n, ld = leading_dimension(n);
-  const int64_t work =
-      n <= HONE_SMALL_UP_TO && !spd ? hone_small_lu_work(n) : 0;
+  const int64_t small = small_work(n, spd);
   hone_blocked *h = hone_mem_get(config->mem, sizeof *h);
   *self = NULL;
   if (h == NULL)
@@ -75,9 +80,11 @@ static int create(bool spd, void **self, const hone_engine_config *config) {
   h->f = hone_mem_get(h->mem, (size_t)(ld * n) * sizeof *h->f);
   h->col_max = hone_mem_get(h->mem, (size_t)(2 * n) * sizeof *h->col_max);
   h->ipiv = hone_mem_get(h->mem, (size_t)n * sizeof *h->ipiv);
-  if (work > 0)
-    h->work = hone_mem_get(h->mem, (size_t)work * sizeof *h->work);
-  if (h->f && h->col_max && h->ipiv && (h->work || work == 0)) {
+  if (small > 0)
+    h->small_work = hone_mem_get(h->mem, (size_t)small * sizeof(float));
+  h->work = hone_mem_get(h->mem, (size_t)hone_factor_work(32, n));
+  if (h->f && h->col_max && h->ipiv && h->work &&
+      (h->small_work || small == 0)) {
     *self = h;
     return HONE_OK;
   }
@@ -149,8 +156,8 @@ static int solve(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
 static int apply(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
   const hone_blocked *h = self;
   const hone_factors factors = factors_of(h);
-  hone_apply(h->n < APPLY_THREADS_FROM ? NULL : h->pool, &factors, trans, k, v,
-             ldv);
+  hone_apply_32(h->n < APPLY_THREADS_FROM ? NULL : h->pool, &factors, trans, k,
+                v, ldv);
   return HONE_OK;
 }
 

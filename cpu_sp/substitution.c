@@ -147,10 +147,10 @@ static void solve_for_block(void *ctx, int64_t task) {
 /* The two triangles in the order in which they are solved with. */
 static void triangles_of(const hone_factors *f, bool trans,
                          hone_triangle out[2]) {
-  const bool spd = f->form == HONE_FORM_CHOLESKY; /* U^T, then U */
+  const bool spd = f->form == HONE_FORM_CHOLESKY; /* L, then L^T */
   const bool unit_lower = f->form == HONE_FORM_LU;
   for (int step = 0; step < 2; step++) {
-    const bool turned = spd ? step == 0 : trans;
+    const bool turned = spd ? step == 1 : trans;
     const bool lower_in_f = !spd && (step == 0) != trans;
     out[step] = (hone_triangle){.f = f->f,
                                 .row_step = turned ? f->ld : 1,

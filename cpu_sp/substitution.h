@@ -3,7 +3,7 @@
 #ifndef HONE_SUBSTITUTION_H
 #define HONE_SUBSTITUTION_H
 
-#include "cpu_sp/apply.h"
+#include "cpu_factor/apply.h"
 
 /* Right-hand sides that are stored and solved for together: a row of them is
    one vector. */

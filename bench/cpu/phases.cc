@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Times each step of the blocked LU on the CPU (cpu_sp/blocked.c). OpenBLAS
-   factors a block column, so that its pivoting is not timed separately. See
-   bench.h. */
+/* Times each step of the LU on the CPU (cpu_sp/blocked.c). See bench.h. */
 #include "bench/harness/bench.h"
 
 extern "C" {
@@ -13,9 +11,8 @@ extern "C" {
 
 namespace {
 
-enum { LOAD, UPDATE, PANEL, OUTCOME, PARTS };
-const char *const names[PARTS] = {"round and copy", "update",
-                                  "LU of block columns", "growth"};
+enum { LOAD, COLUMNS, OUTCOME, PARTS };
+const char *const names[PARTS] = {"round and copy", "LU", "growth"};
 double spent[PARTS];
 
 struct Clock {
@@ -35,12 +32,8 @@ bool factor(hone_blocked *h, const hone_matrix *a, const hone_scaling *none) {
       Clock clock{LOAD};
       hone_blocked_load(h, a, none, j, w);
     }
-    if (j > 0) {
-      Clock clock{UPDATE};
-      hone_blocked_update(h, j, w);
-    }
-    Clock clock{PANEL};
-    if (hone_blocked_panel(h, j, w, &info.zero_pivot) != HONE_OK)
+    Clock clock{COLUMNS};
+    if (hone_blocked_columns(h, j, w, &info.zero_pivot) != HONE_OK)
       return false;
   }
   Clock clock{OUTCOME};

@@ -7,15 +7,16 @@ import os
 import re
 import subprocess
 
-LIBRARY = ('api', 'base', 'refine', 'cpu_dp', 'cpu_sp', 'gpu_sp')
+LIBRARY = ('api', 'base', 'refine', 'cpu_dp', 'cpu_factor', 'cpu_sp', 'gpu_sp')
 
 # The folders that each folder may include. The objects of the library's folders
 # may need symbols of these folders only.
 ALLOWED = {
     'base': (),
     'refine': ('base',),
-    'cpu_dp': ('base',),
-    'cpu_sp': ('base',),
+    'cpu_factor': ('base',),
+    'cpu_dp': ('base', 'cpu_factor'),
+    'cpu_sp': ('base', 'cpu_factor'),
     'gpu_sp': ('base',),
     'api': ('refine', 'cpu_dp', 'cpu_sp', 'gpu_sp', 'base'),
     'examples': ('api',),

@@ -62,7 +62,7 @@ def copied(top, to):
 
 def archives(folder, texts):
     """Makes a folder like that of a build, with an archive for each floor."""
-    for name in ('api', 'base', 'refine', 'cpu_dp', 'cpu_sp', 'gpu_sp'):
+    for name in ('api', 'base', 'refine', 'cpu_dp', 'cpu_factor', 'cpu_sp', 'gpu_sp'):
         source = os.path.join(folder, name + '.c')
         with open(source, 'w', encoding='utf-8') as file:
             file.write(texts.get(name, f'void hone_{name}_only(void) {{}}\n'))

@@ -60,8 +60,8 @@ static void plain_exchange(const pf_sample *s, int base, bool backwards,
 void pf_solve(const pf_sample *s, hone_form form, int base, bool trans,
               long double *v) {
   if (form == HONE_FORM_CHOLESKY) {
-    plain_triangle(s, false, true, false, v);
-    plain_triangle(s, false, false, false, v);
+    plain_triangle(s, true, false, false, v);
+    plain_triangle(s, true, true, false, v);
     return;
   }
   const bool rows = form == HONE_FORM_LU;

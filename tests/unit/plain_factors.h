@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Random factors for tests of cpu_sp/apply.c and cpu_sp/substitution.c, and
+/* Random factors for tests of cpu_factor/apply.c and cpu_sp/substitution.c, and
    solutions with them in long double by definition. */
 #ifndef HONE_PLAIN_FACTORS_H
 #define HONE_PLAIN_FACTORS_H
 
-#include "cpu_sp/apply.h"
+#include "cpu_factor/apply.h"
 #include "tests/unit/support.h"
 
 /* Factors of order n, with off-diagonal entries small enough for a modest

@@ -2,7 +2,7 @@
 /* Solves with single-precision factors in double arithmetic: beside plain loops
    in long double for every form of factors, and, through the engines, on
    matrices whose factors are exact, so that only rounding in double is left. */
-#include "cpu_sp/apply.h"
+#include "cpu_factor/apply.h"
 
 #include "tests/unit/ct.h"
 #include "tests/unit/plain_factors.h"
@@ -22,7 +22,7 @@ static void check_against_plain(hone_pool *pool, sup_rng *rng, int64_t n,
   const hone_factors factors = {form, n, s.ld, s.f, s.pivot, base};
   ct_note("%s, n %d, k %d, trans %d, base %d", pf_name(form), (int)n, (int)k,
           trans, base);
-  hone_apply(pool, &factors, trans, k, v, ldv);
+  hone_apply_32(pool, &factors, trans, k, v, ldv);
   long double *want = malloc((size_t)n * sizeof *want);
   for (int64_t c = 0; c < k; c++) {
     for (int64_t i = 0; i < n; i++)
@@ -78,8 +78,8 @@ TEST(apply, gives_the_same_bits_on_any_number_of_threads) {
       hone_mem mem = {.limit = 0};
       hone_pool *pool;
       hone_pool_create(&pool, &mem, 3);
-      hone_apply(NULL, &f, trans, 1, one, N);
-      hone_apply(pool, &f, trans, 1, three, N);
+      hone_apply_32(NULL, &f, trans, 1, one, N);
+      hone_apply_32(pool, &f, trans, 1, three, N);
       hone_pool_destroy(&pool, &mem);
       CHECK_MEM_EQ(one, three, N * sizeof *one);
       sup_free(one);

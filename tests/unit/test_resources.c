@@ -129,8 +129,8 @@ TEST(resources, cholesky_reads_one_triangle_only) {
       const hone_scaling scaling = {.row = ones, .col = ones};
       const hone_matrix matrix = *sup_matrix(n, n, a);
       for (int64_t j = 0; j < n; j++)
-        for (int64_t i = 0; i <= j; i++)
-          a[i + j * n] = i == j ? 4.0 : (i + 1 == j ? 2.0 : 0.0);
+        for (int64_t i = j; i < n; i++)
+          a[i + j * n] = i == j ? 4.0 : (j + 1 == i ? 2.0 : 0.0);
       v[0] = 4.0; /* b is the first column of A */
       v[1] = 2.0;
       ct_note("%s, n %d", engines[e]->name, (int)n);

@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Triangular solves with floats in double arithmetic, bound by the 4 n^2
-   bytes of the factors, which are read once for four right-hand sides.
+/* Triangular solves in double arithmetic with factors in single or in double
+   precision (FACTOR_BITS), bound by the bytes of the factors, which are read
+   once for four right-hand sides.
 
    The matrix is cut into blocks of columns. Of each, the triangle on the
    diagonal is solved by the calling thread, TILE columns at a time; what
    stands below (above) it is dealt to the threads, by rows where it is
    subtracted from what is still to be solved, by columns where the transpose
    gathers what is solved already. Blocks depend on n alone. */
-#include "cpu_sp/apply.h"
+#include "cpu_factor/apply.h"
 
-#include <math.h>
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+
+#if FACTOR_BITS == 32
+typedef float real;
+#else
+typedef double real;
+#endif
 
 enum {
   SHARED = 4,        /* right-hand sides that share one read of F */
@@ -23,7 +31,7 @@ enum {
 /* One triangular solve. */
 typedef struct triangle {
   int64_t n, ld;
-  const float *f;
+  const real *f;
   bool lower, trans, unit;
   int64_t k; /* <= SHARED */
   double *v;
@@ -31,11 +39,11 @@ typedef struct triangle {
 } triangle;
 
 /* y[0:len] -= A[0:len, 0:4] x. */
-HONE_VECTOR static void subtract_4(int64_t len, const float *restrict a,
+HONE_VECTOR static void subtract_4(int64_t len, const real *restrict a,
                                    int64_t ld, const double *restrict x,
                                    double *restrict y) {
-  const float *restrict a1 = a + ld, *restrict a2 = a + 2 * ld;
-  const float *restrict a3 = a + 3 * ld;
+  const real *restrict a1 = a + ld, *restrict a2 = a + 2 * ld;
+  const real *restrict a3 = a + 3 * ld;
   const double x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3];
   for (int64_t i = 0; i < len; i++) {
     double s = (double)a[i] * x0 + (double)a1[i] * x1;
@@ -44,17 +52,17 @@ HONE_VECTOR static void subtract_4(int64_t len, const float *restrict a,
   }
 }
 
-HONE_VECTOR static void subtract_1(int64_t len, const float *restrict a,
+HONE_VECTOR static void subtract_1(int64_t len, const real *restrict a,
                                    double x, double *restrict y) {
   for (int64_t i = 0; i < len; i++)
     y[i] -= (double)a[i] * x;
 }
 
 /* out[0:4] = A[0:len, 0:4]^T x. */
-HONE_VECTOR static void dot_4(int64_t len, const float *restrict a, int64_t ld,
+HONE_VECTOR static void dot_4(int64_t len, const real *restrict a, int64_t ld,
                               const double *restrict x, double *restrict out) {
-  const float *restrict a1 = a + ld, *restrict a2 = a + 2 * ld;
-  const float *restrict a3 = a + 3 * ld;
+  const real *restrict a1 = a + ld, *restrict a2 = a + 2 * ld;
+  const real *restrict a3 = a + 3 * ld;
   double s = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
 #pragma omp simd reduction(+ : s, s1, s2, s3)
   for (int64_t i = 0; i < len; i++) {
@@ -69,7 +77,7 @@ HONE_VECTOR static void dot_4(int64_t len, const float *restrict a, int64_t ld,
   out[3] = s3;
 }
 
-HONE_VECTOR static double dot_1(int64_t len, const float *restrict a,
+HONE_VECTOR static double dot_1(int64_t len, const real *restrict a,
                                 const double *restrict x) {
   double s = 0.0;
 #pragma omp simd reduction(+ : s)
@@ -122,7 +130,7 @@ static void solve_tile(const triangle *t, int64_t j0, int64_t j1) {
   for (int64_t s = 0; s < j1 - j0; s++) {
     const int64_t j = down ? j0 + s : j1 - 1 - s;
     const int64_t from = t->lower ? j + 1 : j0, to = t->lower ? j1 : j;
-    const float *f = t->f + j * t->ld;
+    const real *f = t->f + j * t->ld;
     for (int64_t c = 0; c < t->k; c++) {
       double *v = t->v + c * t->ldv;
       if (t->trans)
@@ -207,16 +215,17 @@ static void solve_both(hone_pool *pool, const hone_factors *f, triangle *t,
   for (int step = 0; step < 2; step++) {
     t->lower = (step == 0) == lower_first;
     t->unit = t->lower ? unit_lower : unit_upper;
-    if (f->form == HONE_FORM_CHOLESKY) { /* U^T, then U */
-      t->lower = false;
-      t->trans = step == 0;
+    if (f->form == HONE_FORM_CHOLESKY) { /* L, then L^T */
+      t->lower = true;
+      t->trans = step == 1;
     }
     solve_triangle(pool, t);
   }
 }
 
-void hone_apply(hone_pool *pool, const hone_factors *f, bool trans, int64_t k,
-                double *v, int64_t ldv) {
+void JOIN(hone_apply_, FACTOR_BITS)(hone_pool *pool, const hone_factors *f,
+                                    bool trans, int64_t k, double *v,
+                                    int64_t ldv) {
   const bool spd = f->form == HONE_FORM_CHOLESKY;
   const bool rows = f->form == HONE_FORM_LU; /* are exchanged, not columns */
   for (int64_t c = 0; c < k; c += SHARED) {
