@@ -7,6 +7,8 @@ import subprocess
 import sys
 import tempfile
 
+from floors import LIBRARY
+
 LONG = 'int hone_long(int n) {\n' + '  n++;\n' * 60 + '  return n;\n}\n'
 NINE = 'void hone_nine(' + ', '.join(f'int a{i}' for i in range(9)) + ') {}\n'
 
@@ -62,7 +64,7 @@ def copied(top, to):
 
 def archives(folder, texts):
     """Makes a folder like that of a build, with an archive for each floor."""
-    for name in ('api', 'base', 'refine', 'cpu_dp', 'cpu_factor', 'cpu_sp', 'gpu_sp'):
+    for name in LIBRARY:
         source = os.path.join(folder, name + '.c')
         with open(source, 'w', encoding='utf-8') as file:
             file.write(texts.get(name, f'void hone_{name}_only(void) {{}}\n'))
