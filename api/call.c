@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The beginning and the end of a call: report, log, clock, callback and
-   OpenBLAS's threads. */
+   threads. */
 #include "api/solver.h"
 
 #include "cpu_dp/residual.h"
 
-#include <cblas.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,9 +66,7 @@ int hone_report_end(const hone_solver *s, int status, double start_s,
   return status;
 }
 
-hone_call hone_call_begin(hone_solver *s, const hone_options *o,
-                          hone_guest *guest) {
-  hone_call call = {0};
+void hone_call_begin(hone_solver *s, const hone_options *o, hone_guest *guest) {
   const bool own_progress = o->progress != NULL;
   const double seconds =
       o->deadline_s > 0.0 ? o->deadline_s : s->options.deadline_s;
@@ -84,16 +81,4 @@ hone_call hone_call_begin(hone_solver *s, const hone_options *o,
   if (!s->ladder.request.one_shot) /* else it was looked at just now */
     s->threads = hone_solver_threads(s);
   hone_pool_adapt(s->pool, s->threads);
-  int now = openblas_get_num_threads();
-  int wanted = s->options.deterministic ? 1 : s->threads;
-  if (now != wanted) {
-    call.blas_threads = now;
-    openblas_set_num_threads(wanted);
-  }
-  return call;
-}
-
-void hone_call_end(const hone_call *call) {
-  if (call->blas_threads != 0)
-    openblas_set_num_threads(call->blas_threads);
 }

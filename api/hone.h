@@ -117,7 +117,7 @@ enum {
      it factors a matrix that may be positive definite by Cholesky, in single
      and then in double. Every x passes the same tests. */
   HONE_STRUCTURE_AUTO = 0,
-  /* A is symmetric positive definite. Cholesky (A = U^T U) takes half the work
+  /* A is symmetric positive definite. Cholesky (A = L L^T) takes half the work
      of LU and reads one triangle of A. Residuals use all of A: if A is not
      positive definite, a pivot or a residual shows it and LU follows. No effect
      with HONE_FACTOR_DOUBLE. */
@@ -217,11 +217,12 @@ typedef struct hone_options {
                                 to 64 columns take three more vectors each */
   int32_t max_iterations;    /* corrections with one factorization, and as many
                                 steps of GMRES; 0: chosen from the costs at n */
-  int32_t threads;           /* at most; 0: as many as OpenBLAS is set to; never
-                                more than CPUs (affinity, cgroup quota). For the
-                                call, OpenBLAS is set to it process-wide */
-  int32_t deterministic;     /* nonzero: the bits of x do not depend on threads;
-                                the factorization runs on one thread */
+  int32_t threads;           /* at most; 0: as the environment says with
+                                HONE_, OPENBLAS_ or OMP_NUM_THREADS. Never more
+                                than CPUs (affinity, cgroup quota) */
+  int32_t deterministic;     /* nonzero: the bits of x and of its error bounds
+                                are the same in every process and for any number
+                                of threads */
   int32_t trans;             /* HONE_NO_TRANS or HONE_TRANS */
   double tolerance;          /* largest error accepted, at most 1; 0: 4 eps
                                 (componentwise), eps (normwise), 1e-12 */
@@ -274,7 +275,7 @@ typedef struct hone_report {
                                or LU after Cholesky, of this call or before */
   int32_t digits;           /* the fewest of all columns: see hone_column */
   int32_t gmres_steps;      /* of the iterations, those by GMRES; the most */
-  int32_t threads;          /* of OpenBLAS */
+  int32_t threads;          /* of the call, with the calling one */
   int64_t bad_row, bad_col; /* place of the NaN, the Inf, the zero row, column
                                or pivot; -1: none. A zero pivot has its
                                column only, its row if row-major */

@@ -18,11 +18,10 @@ static int solve_once(hone_guest *guest, hone_solver *s, const double *a,
     st = hone_solver_open(s, v->n, true);
   s->ladder.request.columns = v->nrhs;
   if (st == HONE_OK) {
-    const hone_call call = hone_call_begin(s, &s->options, guest);
+    hone_call_begin(s, &s->options, guest);
     st = hone_solver_take_matrix(s, a, lda, false, trans, report);
     if (st == HONE_OK)
       st = hone_solver_run(s, trans, v, report);
-    hone_call_end(&call);
   }
   hone_solver_close(s);
   return st;

@@ -8,7 +8,6 @@
 #include "base/cpus.h"
 #include "refine/null_vector.h"
 
-#include <cblas.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -42,7 +41,7 @@ int hone_solver_threads(const hone_solver *s) {
 int hone_solver_open(hone_solver *s, int64_t n, bool one_shot) {
   hone_step steps[HONE_MAX_RUNGS];
   const hone_options *o = &s->options;
-  s->most_threads = o->threads > 0 ? o->threads : openblas_get_num_threads();
+  s->most_threads = o->threads > 0 ? o->threads : hone_threads_wanted();
   s->threads = hone_solver_threads(s);
   if (hone_check_sizes(n, 0, NULL) != HONE_OK)
     return HONE_BAD_SIZE;
@@ -282,9 +281,8 @@ static int factor(hone_guest *guest, hone_solver *s, const double *a,
   if (st == HONE_OK)
     st = hone_check_matrix(s->ladder.n, s->ladder.n, a, lda, "a", &made);
   if (st == HONE_OK && s->ladder.n > 0) {
-    const hone_call call = hone_call_begin(s, &s->options, guest);
+    hone_call_begin(s, &s->options, guest);
     st = hone_solver_take_matrix(s, a, lda, update, false, &made);
-    hone_call_end(&call);
   }
   hone_report_end(entered ? s : NULL, st, start_s, &made, report);
   if (entered)
@@ -334,9 +332,8 @@ static int solve_call(hone_guest *guest, hone_solver *s, const hone_options *o,
   if (st == HONE_OK)
     st = hone_solver_take_vectors(s, v, report);
   if (st == HONE_OK) {
-    const hone_call call = hone_call_begin(s, o, guest);
+    hone_call_begin(s, o, guest);
     st = hone_solver_run(s, o->trans == HONE_TRANS, v, report);
-    hone_call_end(&call);
   }
   return st;
 }

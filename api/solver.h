@@ -66,17 +66,10 @@ int hone_solver_run(hone_solver *s, bool trans, const hone_vectors *v,
 /* A report of nothing so far. */
 void hone_report_begin(hone_report *report, int64_t n, int64_t nrhs);
 
-/* A call sets the clock and the callback of the solver's watch, and OpenBLAS's
-   number of threads, which hone_call_end restores. */
-typedef struct hone_call {
-  int blas_threads; /* what OpenBLAS was set to before; 0: not changed */
-} hone_call;
-
-/* o: the options of this call: its deadline and progress function, else the
-   solver's. */
-hone_call hone_call_begin(hone_solver *s, const hone_options *o,
-                          hone_guest *guest);
-void hone_call_end(const hone_call *call);
+/* Sets the clock and the callback of the solver's watch, and the threads of its
+   pool, for a call. o: the options of this call: its deadline and progress
+   function, else the solver's. */
+void hone_call_begin(hone_solver *s, const hone_options *o, hone_guest *guest);
 
 /* Completes the report of a call, logs it and gives it to the caller (out may
    be NULL). s may be NULL. Returns status. */

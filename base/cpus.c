@@ -133,6 +133,20 @@ int hone_cpu_quota(const char *root) {
   return least;
 }
 
+/* ---- The environment ----------------------------------------------------- */
+
+int hone_threads_wanted(void) {
+  static const char *const names[] = {
+      "HONE_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    const char *text = getenv(names[i]);
+    const long long threads = text ? strtoll(text, NULL, 10) : 0;
+    if (threads > 0)
+      return (int)HONE_MIN(threads, (long long)INT_MAX);
+  }
+  return INT_MAX;
+}
+
 /* ---- This process -------------------------------------------------------- */
 
 static int quota_now(void) {

@@ -8,6 +8,11 @@
    a second. */
 int hone_cpus(void);
 
+/* Returns the number of threads that the environment asks for: the first
+   positive number in HONE_NUM_THREADS, OPENBLAS_NUM_THREADS and
+   OMP_NUM_THREADS, else INT_MAX. */
+int hone_threads_wanted(void);
+
 /* Returns the smallest quota of the control groups of this process, in CPUs,
    rounded up; INT_MAX: there is none. Looks in the file system below root, ""
    for that of the machine. */

@@ -7,19 +7,18 @@
      x[J] = inv(S[J, J]) v[J],   v[I] -= S[I, J] x[J]         S x = v
      v[J] -= S[I, J]^T x[I],     x[J] = inv(S[J, J]^T) v[J]   S^T x = v
 
-   Both steps call OpenBLAS; where A is scaled, a scaled copy of one piece at a
-   time is made for it. Read base/engine.h first. */
+   Where A is scaled, both steps use a scaled copy of one piece at a time. Read
+   base/engine.h first. */
 #include "base/dense.h"
 #include "base/engine.h"
-#include "base/lapack.h"
 #include "cpu_dp/pivots.h"
 
 #include <math.h>
 
 enum {
-  BLOCK = 64,      /* columns of a block column */
-  ROWS = 256,      /* rows of a scaled piece, which is then 128 KB */
-  TRSV_COLUMNS = 3 /* up to so many right-hand sides are solved one by one */
+  BLOCK = 64, /* columns of a block column */
+  ROWS = 256, /* rows of a piece, which is then 128 KB */
+  SHARED = 4  /* columns of A that are subtracted at once */
 };
 
 typedef struct engine_tri {
@@ -138,10 +137,10 @@ static int solve_diagonal(void *self, bool trans, int64_t k, hone_entry *v,
 /* Returns S[i .. i+m-1, j .. j+w-1] and its leading dimension. Where A is
    scaled, m <= ROWS, and the next call overwrites the piece. */
 static const hone_entry *piece_of_s(const engine_tri *e, int64_t i, int64_t m,
-                                    int64_t j, int64_t w, int *ld) {
+                                    int64_t j, int64_t w, int64_t *ld) {
   const hone_entry *a = e->a.a + i + j * e->a.lda;
   const double *row = e->scaling->row + i;
-  *ld = (int)e->a.lda;
+  *ld = e->a.lda;
   if (!e->scaling->used)
     return a;
   for (int64_t c = 0; c < w; c++) {
@@ -154,41 +153,67 @@ static const hone_entry *piece_of_s(const engine_tri *e, int64_t i, int64_t m,
   return e->piece;
 }
 
-/* Computes v[J] = inv(S[J, J]) v[J], or v[J] = inv(S[J, J]^T) v[J]. */
-static void solve_block(const engine_tri *e, bool trans, int64_t j, int w,
-                        int64_t k, hone_entry *v, int64_t ldv) {
-  int ld;
-  const hone_entry *s = piece_of_s(e, j, w, j, w, &ld);
-  const char *uplo = e->lower ? "L" : "U", *op = trans ? "T" : "N";
-  const int columns = (int)k, ldb = (int)ldv, step = 1;
-  const hone_entry one = 1.0;
-  if (k > TRSV_COLUMNS) {
-    dtrsm_("L", uplo, op, "N", &w, &columns, &one, s, &ld, v + j, &ldb);
-    return;
+/* to[0:m] -= S[0:m, 0:w] x[0:w]. */
+HONE_VECTOR static void subtract(int64_t m, int64_t w, const hone_entry *s,
+                                 int64_t ld, const hone_entry *x,
+                                 hone_entry *restrict to) {
+  int64_t j = 0;
+  for (; j + SHARED <= w; j += SHARED) {
+    const hone_entry *restrict s0 = s + j * ld, *restrict s1 = s0 + ld;
+    const hone_entry *restrict s2 = s1 + ld, *restrict s3 = s2 + ld;
+    const hone_entry x0 = x[j], x1 = x[j + 1], x2 = x[j + 2], x3 = x[j + 3];
+    for (int64_t i = 0; i < m; i++)
+      to[i] -= (s0[i] * x0 + s1[i] * x1) + (s2[i] * x2 + s3[i] * x3);
   }
-  for (int64_t c = 0; c < k; c++)
-    dtrsv_(uplo, op, "N", &w, s, &ld, v + j + c * ldv, &step);
+  for (; j < w; j++)
+    for (int64_t i = 0; i < m; i++)
+      to[i] -= s[i + j * ld] * x[j];
+}
+
+/* Returns the sum of s_i x_i over n entries. */
+HONE_VECTOR static hone_entry dot(int64_t n, const hone_entry *restrict s,
+                                  const hone_entry *restrict x) {
+  hone_entry sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+  for (int64_t i = 0; i < n; i++)
+    sum += s[i] * x[i];
+  return sum;
+}
+
+/* Computes v[J] = inv(S[J, J]) v[J], or v[J] = inv(S[J, J]^T) v[J]. */
+static void solve_block(const engine_tri *e, bool trans, int64_t j, int64_t w,
+                        int64_t k, hone_entry *v, int64_t ldv) {
+  int64_t ld;
+  const hone_entry *s = piece_of_s(e, j, w, j, w, &ld);
+  for (int64_t c = 0; c < k; c++) {
+    hone_entry *x = v + j + c * ldv;
+    for (int64_t step = 0; step < w; step++) {
+      const int64_t p = e->lower != trans ? step : w - 1 - step;
+      const int64_t from = e->lower ? p + 1 : 0, to = e->lower ? w : p;
+      const hone_entry *column = s + p * ld;
+      if (trans)
+        x[p] -= dot(to - from, column + from, x + from);
+      x[p] /= column[p];
+      if (!trans)
+        subtract(to - from, 1, column + from, ld, x + p, x + from);
+    }
+  }
 }
 
 /* Computes v[I] -= S[I, J] v[J], or v[J] -= S[I, J]^T v[I], where I are the m
    rows from i on. */
 static void update_rows(const engine_tri *e, bool trans, int64_t i, int64_t m,
-                        int64_t j, int w, int64_t k, hone_entry *v,
+                        int64_t j, int64_t w, int64_t k, hone_entry *v,
                         int64_t ldv) {
-  int ld;
+  int64_t ld;
   const hone_entry *s = piece_of_s(e, i, m, j, w, &ld);
-  hone_entry *from = trans ? v + i : v + j, *to = trans ? v + j : v + i;
-  const char *op = trans ? "T" : "N";
-  const int rows = (int)m, columns = (int)k, ldb = (int)ldv, step = 1;
-  const hone_entry one = 1.0, minus_one = -1.0;
-  if (k > TRSV_COLUMNS) {
-    dgemm_(op, "N", trans ? &w : &rows, &columns, trans ? &rows : &w,
-           &minus_one, s, &ld, from, &ldb, &one, to, &ldb);
-    return;
+  for (int64_t c = 0; c < k; c++) {
+    hone_entry *x = v + c * ldv;
+    if (!trans)
+      subtract(m, w, s, ld, x + j, x + i);
+    for (int64_t q = 0; trans && q < w; q++)
+      x[j + q] -= dot(m, s + q * ld, x + i);
   }
-  for (int64_t c = 0; c < k; c++)
-    dgemv_(op, &rows, &w, &minus_one, s, &ld, from + c * ldv, &step, &one,
-           to + c * ldv, &step);
 }
 
 /* Solves for one right-hand side with the diagonal in which zeros have been
@@ -218,17 +243,17 @@ static int solve(void *self, bool trans, int64_t k, hone_entry *v,
   if (e->zeros_replaced)
     return HONE_OK;
   const int64_t blocks = (e->n + BLOCK - 1) / BLOCK;
-  const int64_t step = e->scaling->used ? ROWS : e->n;
   for (int64_t b = 0; b < blocks; b++) {
     const int64_t j = (e->lower != trans ? b : blocks - 1 - b) * BLOCK;
     const int64_t w = HONE_MIN((int64_t)BLOCK, e->n - j);
     const int64_t from = e->lower ? j + w : 0, to = e->lower ? e->n : j;
     if (!trans)
-      solve_block(e, trans, j, (int)w, k, v, ldv);
-    for (int64_t i = from; i < to; i += step)
-      update_rows(e, trans, i, HONE_MIN(step, to - i), j, (int)w, k, v, ldv);
+      solve_block(e, trans, j, w, k, v, ldv);
+    for (int64_t i = from; i < to; i += ROWS)
+      update_rows(e, trans, i, HONE_MIN((int64_t)ROWS, to - i), j, w, k, v,
+                  ldv);
     if (trans)
-      solve_block(e, trans, j, (int)w, k, v, ldv);
+      solve_block(e, trans, j, w, k, v, ldv);
   }
   return HONE_OK;
 }

@@ -2,19 +2,22 @@
 /* The contract of hone.h for threads: OpenBLAS keeps its number of them, the
    option deterministic holds, and solvers work side by side. */
 #include "base/cpus.h"
+#include "base/lapack.h"
 #include "tests/unit/contract_system.h"
 
 #include "tests/unit/ct.h"
 
-#include <cblas.h>
+#include <limits.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
 
 TEST(contract, leaves_the_number_of_openblas_threads_unchanged) {
-  const int before = openblas_get_num_threads();
+  const int before = hone_blas_threads();
   for (int set = 1; set <= 2; set++) {
-    openblas_set_num_threads(set);
-    const int now = openblas_get_num_threads();
+    hone_blas_set_threads(set);
+    const int now = hone_blas_threads();
     for (int threads = 0; threads <= 3; threads++)
       for (int k = 0; k < 4; k++) {
         sys s = sys_make(k == 1 ? 420 : 20, 1);
@@ -24,13 +27,53 @@ TEST(contract, leaves_the_number_of_openblas_threads_unchanged) {
         if (k == 3)
           s.a[5] = (double)NAN;
         sys_expect(&s, k == 3 ? HONE_NOT_FINITE_A : HONE_OK);
-        CHECK_EQ_INT(openblas_get_num_threads(), now);
-        const int most = threads > 0 ? threads : now, cpus = hone_cpus();
+        CHECK_EQ_INT(hone_blas_threads(), now);
+        const int wanted = hone_threads_wanted(), cpus = hone_cpus();
+        const int most = threads > 0 ? threads : wanted;
         CHECK_EQ_INT(s.report.threads, HONE_MIN(most, cpus));
         sys_discard(&s);
       }
   }
-  openblas_set_num_threads(before);
+  hone_blas_set_threads(before);
+}
+
+TEST(contract, takes_the_number_of_threads_from_the_environment) {
+  static const char *const names[] = {
+      "HONE_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"};
+  static const struct {
+    const char *value[3];
+    int wanted;
+  } cases[] = {{{"1", "2", "3"}, 1},
+               {{NULL, "2", "3"}, 2},
+               {{NULL, NULL, "3,2"}, 3},
+               {{"", "x", "5"}, 5},
+               {{"0", "-4", NULL}, INT_MAX},
+               {{NULL, NULL, NULL}, INT_MAX},
+               {{"99999999999", NULL, NULL}, INT_MAX}};
+  char *before[3];
+  for (int i = 0; i < 3; i++)
+    before[i] = getenv(names[i]) ? strdup(getenv(names[i])) : NULL;
+  for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+    ct_note("case %d", (int)c);
+    for (int i = 0; i < 3; i++)
+      if (cases[c].value[i] == NULL)
+        unsetenv(names[i]);
+      else
+        setenv(names[i], cases[c].value[i], 1);
+    CHECK_EQ_INT(hone_threads_wanted(), cases[c].wanted);
+    sys s = sys_make(420, 1);
+    const int cpus = hone_cpus();
+    sys_expect(&s, HONE_OK);
+    CHECK_EQ_INT(s.report.threads, HONE_MIN(cases[c].wanted, cpus));
+    sys_discard(&s);
+  }
+  for (int i = 0; i < 3; i++) {
+    if (before[i] == NULL)
+      unsetenv(names[i]);
+    else
+      setenv(names[i], before[i], 1);
+    free(before[i]);
+  }
 }
 
 TEST(contract, deterministic_gives_the_same_bits_for_any_number_of_threads) {
