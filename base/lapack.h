@@ -100,12 +100,30 @@ void dtrmm_(const char *side, const char *uplo, const char *trans,
             const char *diag, const int *m, const int *n, const double *alpha,
             const double *a, const int *lda, double *b, const int *ldb);
 
-/* ---- OpenBLAS's own functions, for benchmarks -------------------------- */
+/* ---- OpenBLAS's own functions, for tests and benchmarks ---------------- */
 
-void openblas_set_num_threads(int threads);
-int openblas_get_num_threads(void);
-char *openblas_get_config(void);
-char *openblas_get_corename(void);
+/* They are NULL where the program is linked with another BLAS. */
+__attribute__((weak)) void openblas_set_num_threads(int threads);
+__attribute__((weak)) int openblas_get_num_threads(void);
+__attribute__((weak)) char *openblas_get_config(void);
+__attribute__((weak)) char *openblas_get_corename(void);
+
+static inline void hone_blas_set_threads(int threads) {
+  if (openblas_set_num_threads)
+    openblas_set_num_threads(threads);
+}
+
+static inline int hone_blas_threads(void) {
+  return openblas_get_num_threads ? openblas_get_num_threads() : 1;
+}
+
+static inline const char *hone_blas_config(void) {
+  return openblas_get_config ? openblas_get_config() : "not OpenBLAS";
+}
+
+static inline const char *hone_blas_corename(void) {
+  return openblas_get_corename ? openblas_get_corename() : "unknown";
+}
 
 #endif
 

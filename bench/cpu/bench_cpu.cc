@@ -109,8 +109,8 @@ int main(int argc, char **argv) {
     }
   }
   if (bench.c.threads > 0)
-    openblas_set_num_threads(bench.c.threads);
-  bench.c.host_threads = openblas_get_num_threads();
+    hone_blas_set_threads(bench.c.threads);
+  bench.c.host_threads = hone_blas_threads();
   bench.record = Record(bench.c.json_name);
   return run(&bench, argc, argv);
 }

@@ -4,10 +4,8 @@
  */
 #include "bench/harness/bench.h"
 
-extern "C" {
 #include "api/hone.h"
-#include <cblas.h>
-}
+#include "base/lapack.h"
 
 #include <algorithm>
 #include <cmath>
@@ -22,13 +20,15 @@ namespace {
 double sgemm_rate() {
   enum { N = 2048, K = 512, TIMES = 5 };
   std::vector<float> a(N * K, 0.5F), b(K * N, 0.25F), c(size_t{N} * N, 0.0F);
+  const int n = N, k = K;
+  const float one = 1.0F, minus_one = -1.0F;
   double seconds[TIMES];
-  for (int k = -1; k < TIMES; k++) {
+  for (int round = -1; round < TIMES; round++) {
     const double start = now_s();
-    cblas_sgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, N, N, K, -1.0F,
-                a.data(), N, b.data(), K, 1.0F, c.data(), N);
-    if (k >= 0)
-      seconds[k] = now_s() - start;
+    sgemm_("N", "N", &n, &n, &k, &minus_one, a.data(), &n, b.data(), &k, &one,
+           c.data(), &n);
+    if (round >= 0)
+      seconds[round] = now_s() - start;
   }
   return 2.0 * N * N * K / median(seconds, TIMES);
 }

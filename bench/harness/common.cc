@@ -165,9 +165,9 @@ void state_host(Bench *bench) {
   state(bench, "load_before", first_line("cut -d' ' -f1-3 /proc/loadavg"));
   state(bench, "host_threads", text("%d", bench->c.host_threads));
   state(bench, "openblas",
-        std::string(openblas_get_config()) + ", running on " +
-            openblas_get_corename());
-  state(bench, "openblas_threads", text("%d", openblas_get_num_threads()));
+        std::string(hone_blas_config()) + ", running on " +
+            hone_blas_corename());
+  state(bench, "openblas_threads", text("%d", hone_blas_threads()));
   state(bench, "seed", std::to_string(bench->c.seed));
   bench->record.set(
       "check", json_string("max |b - A x| / (|A| |x| + |b|) of every x (of "

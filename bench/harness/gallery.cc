@@ -133,8 +133,8 @@ void history_case(Bench *bench, const Case &chosen, uint64_t seed) {
 
 /* Runs on one thread, which is fastest for the small orders here. */
 void gallery_section(Bench *bench) {
-  const int before = openblas_get_num_threads();
-  openblas_set_num_threads(1);
+  const int before = hone_blas_threads();
+  hone_blas_set_threads(1);
   printf("\n## The gallery: status and omega of every answer, single precision "
          "first\n\n| family | status | omega |\n|---|---|---|\n");
   for (int k = 0; k < gallery_count; k++) {
@@ -142,7 +142,7 @@ void gallery_section(Bench *bench) {
       break;
     family_answers(bench, &gallery_families[k]);
   }
-  openblas_set_num_threads(before);
+  hone_blas_set_threads(before);
 }
 
 void history_section(Bench *bench) {

@@ -53,13 +53,13 @@ void threads_size(Bench *bench, int64_t n, int threads) {
   std::vector<Method> m;
   Choices chosen;
   chosen.threads = threads;
-  const int before = openblas_get_num_threads();
-  openblas_set_num_threads(threads);
+  const int before = hone_blas_threads();
+  hone_blas_set_threads(threads);
   add_form(bench->c, &m, "Hone kept", s, bench->c.device, true, chosen);
   add_lapack(bench->c, &m, s, false, false, 1);
   add_lapack(bench->c, &m, s, false, true, 1);
   measure(bench, s, few_rounds(*bench, n), &m);
-  openblas_set_num_threads(before);
+  hone_blas_set_threads(before);
   print_table(text("n = %lld, %d thread%s", static_cast<long long>(n), threads,
                    threads == 1 ? "" : "s"),
               m, 0, "backward error");
@@ -82,7 +82,7 @@ void columns_section(Bench *bench) {
 
 void threads_section(Bench *bench) {
   const int most =
-      bench->c.threads > 0 ? bench->c.threads : openblas_get_num_threads();
+      bench->c.threads > 0 ? bench->c.threads : hone_blas_threads();
   printf("\n## Threads\n");
   for (const std::string &size : bench->c.thread_sizes)
     for (int threads = 1;; threads = std::min(2 * threads, most)) {

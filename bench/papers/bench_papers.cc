@@ -192,8 +192,8 @@ void describe(Papers *papers, int argc, char **argv) {
   state(papers, "host",
         first_line("sed -n 's/^model name[^:]*: //p' /proc/cpuinfo"));
   state(papers, "host_threads", text("%d", o.host_threads));
-  state(papers, "openblas", openblas_get_config());
-  state(papers, "openblas_threads", text("%d", openblas_get_num_threads()));
+  state(papers, "openblas", hone_blas_config());
+  state(papers, "openblas_threads", text("%d", hone_blas_threads()));
   state(papers, "seed", std::to_string(o.seed));
   papers->record.set("sources",
                      json_string("F. D. Igual 2011 (Tesla C1060, 2 x Xeon "
@@ -256,7 +256,7 @@ int main(int argc, char **argv) {
     return plan(o);
   o.host_threads = o.threads;
   if (o.threads > 0)
-    openblas_set_num_threads(o.threads);
+    hone_blas_set_threads(o.threads);
   else
     o.host_threads =
         std::max(1, static_cast<int>(std::thread::hardware_concurrency()));

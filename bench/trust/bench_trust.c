@@ -156,7 +156,7 @@ static double pass(workshop *w, bool accurate) {
                                  .b = (const double *const[]){w->b},
                                  .r = (double *const[]){w->work},
                                  .den = (double *const[]){w->copy}};
-  hone_pool_create(&pool, &mem, openblas_get_num_threads());
+  hone_pool_create(&pool, &mem, hone_blas_threads());
   hone_dense_residual(&job, pool);
   const double start_ms = now_ms();
   for (int k = 0; k < 4; k++)
@@ -230,7 +230,7 @@ static void begin_json(const settings *s) {
                 "\"hone\": \"%s\",\n \"device\": \"CPU\",\n \"openblas\": "
                 "\"%s\",\n \"openblas_threads\": \"%d\",\n \"rows\": [",
                 date, s->commit ? s->commit : "unknown", hone_version(),
-                openblas_get_config(), openblas_get_num_threads());
+                hone_blas_config(), hone_blas_threads());
 }
 
 /* Times the methods and prints a line: the median of each, and how many times
@@ -378,7 +378,7 @@ int main(int argc, char **argv) {
   printf(
       "threads %d; medians, and in brackets how many times as long the first "
       "method takes\n",
-      openblas_get_num_threads());
+      hone_blas_threads());
   if (s.json)
     begin_json(&s);
   run(&s, "hopeless", hopeless);

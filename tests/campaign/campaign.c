@@ -20,6 +20,7 @@
  * each with one system at a time.
  */
 #include "tests/campaign/campaign.h"
+#include "base/lapack.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -29,7 +30,11 @@
 #include <time.h>
 #include <unistd.h>
 
-void openblas_set_num_threads(int threads);
+/* Other processes have the other CPUs. */
+static void one_thread(void) {
+  hone_blas_set_threads(1);
+  (void)setenv("HONE_NUM_THREADS", "1", 1);
+}
 
 static const char usage[] =
     "usage: campaign [options]\n"
@@ -301,7 +306,7 @@ static int run(const settings *s, campaign_tally *t) {
     if (workers[j] > 0)
       continue;
     (void)close(ends[0]);
-    openblas_set_num_threads(1);
+    one_thread();
     work(plan, j, start_s, ends[1]);
     _exit(0);
   }
@@ -329,7 +334,7 @@ static int replay(const settings *s, campaign_tally *t) {
   campaign_system system;
   campaign_record r;
   reference ref = {0};
-  openblas_set_num_threads(1);
+  one_thread();
   campaign_draw(&system, &s->plan, s->replay_seed);
   campaign_describe(&system, stdout);
   campaign_check(&system, &ref, &r);

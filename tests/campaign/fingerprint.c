@@ -14,6 +14,7 @@
 
    The calls of the library stand together in the first section below. */
 #include "api/hone.h"
+#include "base/lapack.h"
 #include "examples/matrix_market.h"
 #include "tests/gallery/gallery.h"
 
@@ -24,7 +25,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-void openblas_set_num_threads(int threads);
+/* Other processes have the other CPUs. */
+static void one_thread(void) {
+  hone_blas_set_threads(1);
+  (void)setenv("HONE_NUM_THREADS", "1", 1);
+}
 
 /* The arguments of one call of the library, and its results. */
 typedef struct call {
@@ -475,7 +480,7 @@ static void from_file(const char *path, uint64_t seed) {
 
 int main(int argc, char **argv) {
   enum { DRAWS = 12, LARGE_DRAWS = 4, FILE_DRAWS = 3 };
-  openblas_set_num_threads(1);
+  one_thread();
   for (int i = 0; i < gallery_count; i++) {
     const gallery_family *family = &gallery_families[i];
     const bool definite = (family->properties & GALLERY_SPD) != 0;

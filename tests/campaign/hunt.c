@@ -12,6 +12,7 @@
  * same secret, but no bound tells it.
  */
 #include "tests/campaign/hunt.h"
+#include "base/lapack.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -21,7 +22,11 @@
 #include <time.h>
 #include <unistd.h>
 
-void openblas_set_num_threads(int threads);
+/* Other processes have the other CPUs. */
+static void one_thread(void) {
+  hone_blas_set_threads(1);
+  (void)setenv("HONE_NUM_THREADS", "1", 1);
+}
 
 static const char usage[] =
     "usage: hunt [options]\n"
@@ -194,7 +199,7 @@ static int run(const settings *s) {
     if (workers[j] > 0)
       continue;
     (void)close(ends[0]);
-    openblas_set_num_threads(1);
+    one_thread();
     work(s, j, start_s, ends[1]);
     (void)fflush(stdout);
     _exit(0);
@@ -216,7 +221,7 @@ static int replay(const settings *s) {
   hunt_climb climb = {
       .seed = s->replay_seed, .any_size = s->range, .deflates = s->deflate};
   sums t = {.all = {.refused_condition = (double)INFINITY}};
-  openblas_set_num_threads(1);
+  one_thread();
   hunt_run(&climb, EVALUATIONS, hunt_by_library, stdout, stdout);
   add(&t, &climb);
   print(&t, 0.0, stdout);
@@ -230,7 +235,7 @@ static int judge_file(const char *name) {
   if (f == NULL || !hunt_read(&s, f))
     die("cannot read", name);
   (void)fclose(f);
-  openblas_set_num_threads(1);
+  one_thread();
   hunt_judge(&s, hunt_by_library, &v);
   hunt_print(&s, &v, stdout);
   return v.wrong == 0 ? 0 : 1;
