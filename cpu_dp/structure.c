@@ -15,7 +15,9 @@ enum {
   TASK_COLUMNS = 128,  /* the fewest columns of a task */
   CHUNK = 32,          /* entries compared with zero at once */
   SAMPLED_PAIRS = 128, /* pairs a_ij, a_ji compared before the others */
-  TILE = 32 /* order of the blocks compared with their mirror images */
+  TILE = 64,  /* order of the blocks compared with their mirror images */
+  AHEAD = 12, /* columns that are fetched before they are needed */
+  LINE = 64   /* bytes of a cache line */
 };
 
 /* Bands ------------------------------------------------------------------- */
@@ -155,30 +157,50 @@ typedef struct symmetry_job {
   _Atomic int found_difference;
 } symmetry_job;
 
+/* Is an entry of a column not the conjugate of its mirror image? */
+HONE_VECTOR static bool column_differs(int64_t m, const hone_entry *column,
+                                       const hone_entry *image) {
+  uint64_t bad = 0;
+  for (int64_t r = 0; r < m; r++)
+    bad |= (uint64_t) !(column[r] == hone_conj(image[r]));
+  return bad != 0;
+}
+
+/* Is a principal minor of order two, a_ii a_jj - a_ij^2, negative? */
+HONE_VECTOR static bool column_is_large(int64_t m, const hone_entry *column,
+                                        const double *root, double root_j) {
+  uint64_t bad = 0;
+  for (int64_t r = 0; r < m; r++)
+    bad |= (uint64_t) !(hone_abs(column[r]) <= root[r] * root_j);
+  return bad != 0;
+}
+
 /* Compares columns j .. j+w-1, rows i .. i+m-1 with their mirror images and,
-   where root is given, with the diagonal: every principal minor of order two,
-   a_ii a_jj - a_ij^2, must not be negative. Returns true if a test fails. */
+   where root is given, with the diagonal. Returns true if a test fails. The
+   image is a piece of many columns, so that no hardware sees it coming. */
 static bool tile_differs(const symmetry_job *job, int64_t i, int64_t m,
                          int64_t j, int64_t w) {
   const int64_t lda = job->a->lda;
+  const hone_entry *mirror = job->a->a + j + i * lda;
   hone_entry image[TILE * TILE];
-  int differs = 0;
+  bool differs = false;
   for (int64_t r = 0; r < m; r++) {
-    const hone_entry *mirror = job->a->a + j + (i + r) * lda;
+    const char *ahead = (const char *)(mirror + (r + AHEAD) * lda);
+    for (int64_t line = 0;
+         r + AHEAD < job->a->n - i && line < w * (int64_t)sizeof *mirror;
+         line += LINE)
+      __builtin_prefetch(ahead + line);
     for (int64_t c = 0; c < w; c++)
-      image[c * TILE + r] = mirror[c];
+      image[c * TILE + r] = mirror[c + r * lda];
   }
   for (int64_t c = 0; c < w; c++) {
-    const hone_entry *restrict tile = job->a->a + i + (j + c) * lda;
-    for (int64_t r = 0; r < m; r++)
-      differs |= !(tile[r] == hone_conj(image[c * TILE + r]));
-    if (job->root == NULL)
-      continue;
-    const double *restrict root = job->root + i, root_j = job->root[j + c];
-    for (int64_t r = 0; r < m; r++)
-      differs |= !(hone_abs(tile[r]) <= root[r] * root_j);
+    const hone_entry *column = job->a->a + i + (j + c) * lda;
+    differs = differs || column_differs(m, column, image + c * TILE);
+    if (job->root != NULL)
+      differs = differs ||
+                column_is_large(m, column, job->root + i, job->root[j + c]);
   }
-  return differs != 0;
+  return differs;
 }
 
 static void symmetry_task(void *ctx, int64_t task) {
