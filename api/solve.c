@@ -12,6 +12,7 @@ static int solve_once(hone_guest *guest, hone_solver *s, const double *a,
                       hone_report *report) {
   const bool trans = s->options.trans == HONE_TRANS;
   s->mem = hone_memory_of(&s->options);
+  s->mem.keeps = true;
   int st = hone_solver_take_vectors(s, v, report);
   *opened = st == HONE_OK;
   if (st == HONE_OK)

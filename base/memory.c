@@ -5,17 +5,82 @@
 
 #include "base/numbers.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
-enum { ALIGNMENT = 64, HUGE_PAGE = 1 << 21 };
+enum {
+  ALIGNMENT = 64,
+  HUGE_PAGE = 1 << 21,
+  KEPT_LEAST = 1 << 22, /* bytes of a block that is kept, */
+  KEPT_MOST = 1 << 27,
+  KEPT_PART = 64 /* and at most this part of the machine's memory */
+};
 
 /* A header that lies directly below the memory handed out. */
 typedef struct block_head {
   void *raw;     /* the pointer that the allocator returned */
   int64_t bytes; /* the size requested from the allocator */
 } block_head;
+
+/* ---- The block that the process keeps ------------------------------------ */
+
+/* Nobody waits for the lock: who does not get it at once does without. */
+static pthread_mutex_t keeping = PTHREAD_MUTEX_INITIALIZER;
+static char *kept; /* as hone_mem_get returned it */
+
+static block_head head_of(const void *memory) {
+  block_head head = {NULL, 0};
+  if (memory != NULL)
+    memcpy(&head, (const char *)memory - sizeof head, sizeof head);
+  return head;
+}
+
+/* Takes the kept block if it has so many bytes; 0: whatever it has. */
+static void *take_kept(int64_t bytes) {
+  if (pthread_mutex_trylock(&keeping) != 0)
+    return NULL;
+  char *memory = kept;
+  if (bytes == 0 || head_of(memory).bytes == bytes)
+    kept = NULL;
+  else
+    memory = NULL;
+  pthread_mutex_unlock(&keeping);
+  return memory;
+}
+
+/* Keeps the block in place of the one before. */
+static bool keep(const hone_mem *mem, void *memory) {
+  const int64_t bytes = head_of(memory).bytes;
+  const int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  if (!mem->keeps || mem->alloc != NULL || mem->free != NULL ||
+      bytes < KEPT_LEAST || bytes > KEPT_MOST ||
+      bytes > pages / KEPT_PART * page || pthread_mutex_trylock(&keeping) != 0)
+    return false;
+  void *before = head_of(kept).raw;
+  kept = memory;
+  pthread_mutex_unlock(&keeping);
+  free(before);
+  return true;
+}
+
+/* It is also called when the library is unloaded, or the process ends. */
+__attribute__((destructor)) void hone_mem_release_kept(void) {
+  free(head_of(take_kept(0)).raw);
+}
+
+int64_t hone_mem_kept(void) {
+  void *memory = take_kept(0);
+  const hone_mem mem = {.keeps = true};
+  const int64_t bytes = head_of(memory).bytes;
+  if (memory != NULL && !keep(&mem, memory))
+    free(head_of(memory).raw);
+  return bytes;
+}
+
+/* ---- Allocation ---------------------------------------------------------- */
 
 static bool exceeds_limit(const hone_mem *mem, int64_t bytes) {
   return mem->limit > 0 && bytes > mem->limit - mem->held;
@@ -27,6 +92,11 @@ static void *refuse(hone_mem *mem, int64_t bytes, bool by_limit) {
   return NULL;
 }
 
+static void count(hone_mem *mem, int64_t bytes) {
+  mem->held += bytes;
+  mem->peak = HONE_MAX(mem->peak, mem->held);
+}
+
 void *hone_mem_get(hone_mem *mem, size_t bytes) {
   /* Large blocks start on a huge page: a fresh factor of 64 MB then costs 32
      page faults instead of 16384. */
@@ -36,46 +106,47 @@ void *hone_mem_get(hone_mem *mem, size_t bytes) {
   size_t total = bytes + align + sizeof(block_head);
   if (exceeds_limit(mem, (int64_t)total))
     return refuse(mem, mem->held + (int64_t)total, true);
+  char *memory = mem->keeps && mem->alloc == NULL && total >= KEPT_LEAST
+                     ? take_kept((int64_t)total)
+                     : NULL;
+  if (memory != NULL) {
+    count(mem, (int64_t)total);
+    return memory;
+  }
   char *raw = mem->alloc ? mem->alloc(total, mem->ctx) : malloc(total);
   if (raw == NULL)
     return refuse(mem, (int64_t)total, false);
   uintptr_t at =
       ((uintptr_t)raw + sizeof(block_head) + align - 1) / align * align;
-  char *memory = raw + (at - (uintptr_t)raw);
+  memory = raw + (at - (uintptr_t)raw);
   block_head head = {raw, (int64_t)total};
   memcpy(memory - sizeof head, &head, sizeof head);
 #ifdef MADV_HUGEPAGE
   if (align == HUGE_PAGE && mem->alloc == NULL) /* only a hint */
     (void)madvise(memory, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
 #endif
-  mem->held += head.bytes;
-  mem->peak = HONE_MAX(mem->peak, mem->held);
+  count(mem, head.bytes);
   return memory;
 }
 
 void hone_mem_put(hone_mem *mem, void *memory) {
   if (memory == NULL)
     return;
-  block_head head;
-  memcpy(&head, (char *)memory - sizeof head, sizeof head);
+  const block_head head = head_of(memory);
   mem->held -= head.bytes;
+  if (keep(mem, memory))
+    return;
   if (mem->free)
     mem->free(head.raw, mem->ctx);
   else
     free(head.raw);
 }
 
-int64_t hone_mem_size(const void *memory) {
-  block_head head = {NULL, 0};
-  if (memory != NULL)
-    memcpy(&head, (const char *)memory - sizeof head, sizeof head);
-  return head.bytes;
-}
+int64_t hone_mem_size(const void *memory) { return head_of(memory).bytes; }
 
 bool hone_mem_charge(hone_mem *mem, int64_t bytes) {
   if (exceeds_limit(mem, bytes))
     return refuse(mem, mem->held + bytes, true) != NULL;
-  mem->held += bytes;
-  mem->peak = HONE_MAX(mem->peak, mem->held);
+  count(mem, bytes);
   return true;
 }

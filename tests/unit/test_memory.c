@@ -407,6 +407,33 @@ TEST(memory, is_four_bytes_an_entry_in_single_precision) {
   discard(&p);
 }
 
+/* hone_solve keeps a block of the same size, and no other call does. */
+TEST(memory, of_factors_is_kept_until_it_is_released) {
+  problem p = {.n = 1500, .nrhs = 1, .start = HONE_FACTOR_SINGLE};
+  heap h;
+  (void)hone_release_kept();
+  CHECK_EQ_INT(hone_mem_kept(), 0);
+  make(&p, &h);
+  p.options.device = HONE_DEVICE_CPU;
+  CHECK_EQ_INT(one_call(&p), HONE_OK); /* with functions of the caller's own */
+  CHECK_EQ_INT(hone_mem_kept(), 0);
+  p.options.alloc = NULL;
+  p.options.free = NULL;
+  CHECK_EQ_INT(one_call(&p), HONE_OK);
+  const int64_t kept = hone_mem_kept(), bytes = p.report.host_bytes;
+  CHECK(kept >= 4 * 1500 * 1500 && kept <= bytes);
+  CHECK_EQ_INT(one_call(&p), HONE_OK);
+  CHECK_EQ_INT(hone_mem_kept(), kept);
+  CHECK_EQ_INT(p.report.host_bytes, bytes);
+  p.options.memory_limit_bytes = bytes - 1; /* it counts as any other memory */
+  CHECK_EQ_INT(one_call(&p), HONE_NO_MEMORY);
+  p.options.memory_limit_bytes = 0;
+  CHECK_EQ_INT(one_call(&p), HONE_OK);
+  (void)hone_release_kept();
+  CHECK_EQ_INT(hone_mem_kept(), 0);
+  discard(&p);
+}
+
 TEST(memory, needed_grows_with_the_order_and_does_not_overflow) {
   int64_t last_single = 0, last_double = 0;
   hone_options o = HONE_OPTIONS_INIT;
