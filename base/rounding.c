@@ -115,8 +115,10 @@ static void round_task(void *ctx, int64_t task) {
   int64_t flushed = 0, to = HONE_MIN((task + 1) * job->columns, r->w);
   for (int64_t c = task * job->columns; c < to; c++) {
     float *f = r->f + c * r->ldf;
-    flushed += round_column(r->a->n, r->a->a + (r->j + c) * r->a->lda, row,
-                            r->scaling->col[r->j + c], f, &r->col_max[c]);
+    const int64_t j = r->j + c, first = r->lower ? j : 0;
+    flushed += round_column(r->a->n - first, r->a->a + first + j * r->a->lda,
+                            row ? row + first : NULL, r->scaling->col[j],
+                            f + first, &r->col_max[c]);
     for (int64_t k = 0; k < r->exchanges; k++) {
       const int64_t with = r->exchange[k] - 1;
       const float t = f[k];

@@ -54,6 +54,7 @@ void hone_blocked_load(hone_blocked *h, const hone_matrix *a,
                                   .w = w,
                                   .exchange = h->ipiv,
                                   .exchanges = h->spd ? 0 : j,
+                                  .lower = h->spd,
                                   .f = h->f + j * h->ld,
                                   .ldf = h->ld,
                                   .col_max = h->col_max + j};
