@@ -220,9 +220,8 @@ typedef struct hone_options {
   int32_t threads;           /* at most; 0: as the environment says with
                                 HONE_, OPENBLAS_ or OMP_NUM_THREADS. Never more
                                 than CPUs (affinity, cgroup quota) */
-  int32_t deterministic;     /* nonzero: the bits of x and of its error bounds
-                                are the same in every process and for any number
-                                of threads */
+  int32_t deterministic;     /* nonzero: the bits of x and of its bounds are the
+                                same in every process, for any threads */
   int32_t trans;             /* HONE_NO_TRANS or HONE_TRANS */
   double tolerance;          /* largest error accepted, at most 1; 0: 4 eps
                                 (componentwise), eps (normwise), 1e-12 */

@@ -5,6 +5,7 @@
 #define HONE_APPLY_H
 
 #include "base/base.h"
+#include "base/entry.h"
 
 /* The factors that F holds, column by column. */
 typedef enum hone_form {
@@ -27,6 +28,6 @@ typedef struct hone_factors {
 void hone_apply_32(hone_pool *pool, const hone_factors *factors, bool trans,
                    int64_t k, double *v, int64_t ldv);
 void hone_apply_64(hone_pool *pool, const hone_factors *factors, bool trans,
-                   int64_t k, double *v, int64_t ldv);
+                   int64_t k, hone_entry *v, int64_t ldv);
 
 #endif
