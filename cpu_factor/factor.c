@@ -262,8 +262,8 @@ static void run_chunk(plan *p, int64_t s, int64_t group, int64_t chunk) {
    each panel after the first new one. */
 static void tell(plan *p, int64_t s) {
   int64_t k0, k1;
-  if (s <= p->told || (s > 0 && s <= p->old) ||
-      !pthread_equal(pthread_self(), p->caller))
+  if (!pthread_equal(pthread_self(), p->caller) || s <= p->told ||
+      (s > 0 && s <= p->old))
     return;
   p->told = s;
   columns_of(p, s, &k0, &k1);
