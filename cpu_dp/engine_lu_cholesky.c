@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The two engines for full matrices in double precision: OpenBLAS's LU with
-   partial pivoting of the scaled matrix, and its Cholesky factorization, which
-   takes half the work. They serve where single precision does not suffice, and
-   for small matrices. Read base/engine.h first. */
+/* The two engines for full matrices in double precision: LU with partial
+   pivoting of the scaled matrix, and Cholesky, which takes half the work. They
+   serve where single precision does not suffice, and for small matrices. The
+   factorizations are OpenBLAS's, and those of small_kernels.c for small
+   matrices. Read base/engine.h first. */
 #include "base/dense.h"
 #include "base/engine.h"
+#include "base/isa.h"
 #include "base/lapack.h"
 #include "cpu_dp/pivots.h"
+#include "cpu_dp/small_kernels.h"
 
 #include <math.h>
+#include <string.h>
 
 enum {
   TASKS_A_THREAD = 2,
@@ -21,6 +25,7 @@ typedef struct engine_dp {
   double *max;   /* 2 n: max |s_ij| of each column, then max |u_ij| */
   int *ipiv;
   bool spd; /* Cholesky: S = U^T U; only the upper triangle is used */
+  const hone_small_kernels *small; /* NULL: OpenBLAS factors and solves */
   hone_pool *pool;
   hone_watch *watch;
   const hone_dense *a; /* set during factor only */
@@ -34,6 +39,22 @@ static bool probe(char *why, size_t why_size) {
   return true;
 }
 
+static const hone_small_kernels *small_kernels(int64_t n) {
+#ifdef HONE_COMPLEX
+  (void)n;
+  return NULL;
+#else
+  if (n > HONE_SMALL_DOUBLE_UP_TO)
+    return NULL;
+#if defined(__x86_64__)
+  const hone_isa isa = hone_isa_here();
+  if (isa != HONE_ISA_BASE)
+    return isa == HONE_ISA_AVX512 ? &hone_small_avx512 : &hone_small_avx2;
+#endif
+  return &hone_small_base;
+#endif
+}
+
 /* The leading dimension is never a multiple of 128, for which all
    columns would fall into the same cache sets. */
 static int64_t leading_dimension(int64_t n) {
@@ -41,9 +62,15 @@ static int64_t leading_dimension(int64_t n) {
   return ld % 128 == 0 ? ld + 8 : ld;
 }
 
+/* With the columns of zeros that the kernels for small matrices need. */
+static int64_t columns_held(int64_t n) {
+  const int64_t block = HONE_SMALL_BLOCK;
+  return n <= HONE_SMALL_DOUBLE_UP_TO ? (n + block - 1) / block * block : n;
+}
+
 static int64_t bytes(int64_t n, int64_t k) {
   (void)k;
-  return leading_dimension(n) * n * (int64_t)sizeof(hone_entry) +
+  return leading_dimension(n) * columns_held(n) * (int64_t)sizeof(hone_entry) +
          2 * n * (int64_t)sizeof(double) + n * (int64_t)sizeof(int) +
          (int64_t)sizeof(engine_dp);
 }
@@ -67,9 +94,11 @@ static int create_as(bool spd, void **self, const hone_engine_config *config) {
   *e = (engine_dp){.n = n,
                    .ld = leading_dimension(n),
                    .spd = spd,
+                   .small = small_kernels(n),
                    .pool = config->pool,
                    .watch = config->watch};
-  e->f = hone_mem_get(config->mem, (size_t)(e->ld * n) * sizeof *e->f);
+  e->f = hone_mem_get(config->mem,
+                      (size_t)(e->ld * columns_held(n)) * sizeof *e->f);
   e->max = hone_mem_get(config->mem, (size_t)(2 * n) * sizeof *e->max);
   e->ipiv = hone_mem_get(config->mem, (size_t)n * sizeof *e->ipiv);
   if (e->f && e->max && e->ipiv)
@@ -126,20 +155,58 @@ static void growth_columns(void *ctx, int64_t task) {
     e->max[e->n + j] = largest(j + 1, e->f + j * e->ld);
 }
 
+#ifndef HONE_COMPLEX
+
+/* Loads a small matrix; returns the largest magnitude. */
+static double load_small(engine_dp *e) {
+  const double *row = e->scaling->used ? e->scaling->row : NULL;
+  const int64_t n = e->n, columns = columns_held(n);
+  for (int64_t j = 0; j < n; j++) {
+    const double *restrict a = e->a->a + j * e->a->lda;
+    double *restrict f = e->f + j * e->ld;
+    const double c = e->scaling->col[j];
+    const int64_t rows = e->spd ? j + 1 : n;
+    if (row == NULL)
+      memcpy(f, a, (size_t)rows * sizeof *f);
+    else
+      for (int64_t i = 0; i < rows; i++)
+        f[i] = c * (row[i] * a[i]);
+    memset(f + rows, 0, (size_t)(e->ld - rows) * sizeof *f);
+  }
+  memset(e->f + n * e->ld, 0, (size_t)((columns - n) * e->ld) * sizeof *e->f);
+  return e->small->largest(n, e->f, e->ld, e->spd);
+}
+
+static void factor_small(engine_dp *e, hone_factor_info *info) {
+  const double s = load_small(e);
+  info->zero_pivot = e->spd ? e->small->cholesky(e->n, e->f, e->ld)
+                            : e->small->lu(e->n, e->f, e->ld, e->ipiv);
+  const double u = e->small->largest(e->n, e->f, e->ld, true);
+  info->growth = (e->spd ? u * u : u) / s;
+}
+
+#endif
+
 static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
                   hone_factor_info *info) {
   engine_dp *e = self;
   *info = (hone_factor_info){.growth = HONE_NAN, .zero_pivot = -1};
   if (hone_watch_stop(e->watch, "factor in double", 0.0, 0, HONE_NAN))
     return HONE_CANCELLED;
+  e->a = hone_dense_of(a);
+  e->scaling = scaling;
+#ifndef HONE_COMPLEX
+  if (e->small != NULL) {
+    factor_small(e, info);
+    return HONE_OK;
+  }
+#endif
   hone_pool *pool = e->n < HONE_THREADS_FROM ? NULL : e->pool;
   /* There are few, wide tasks: when two threads touch a fresh huge page at the
      same time, both clear it. */
   int64_t tasks = (int64_t)TASKS_A_THREAD * hone_pool_threads(pool);
   e->columns = e->n / tasks + 1;
   tasks = (e->n + e->columns - 1) / e->columns;
-  e->a = hone_dense_of(a);
-  e->scaling = scaling;
   hone_pool_run(pool, tasks, load_columns, e);
   int n = (int)e->n, ld = (int)e->ld, bad = 0;
   if (e->spd)
@@ -167,6 +234,13 @@ static int solve(void *self, bool trans, int64_t k, hone_entry *v,
   const engine_dp *e = self;
   int n = (int)e->n, ld = (int)e->ld, ldb = (int)ldv, info = 0;
   const int together = k <= TRSV_COLUMNS ? 1 : (int)k;
+#ifndef HONE_COMPLEX
+  if (e->small != NULL) {
+    e->small->solve(e->n, e->f, e->ld, e->spd ? NULL : e->ipiv, trans, k, v,
+                    ldv);
+    return HONE_OK;
+  }
+#endif
   for (int64_t c = 0; c < k && info == 0; c += together)
     if (e->spd)
       dpotrs_("U", &n, &together, e->f, &ld, v + c * ldv, &ldb, &info);
