@@ -5,6 +5,9 @@
 #include "api/engines.h"
 #include "api/solver.h"
 
+#include <stddef.h>
+#include <string.h>
+
 /* Arguments are valid. *s has its options and is zero otherwise. *opened: did
    it come as far as that? */
 static int solve_once(hone_guest *guest, hone_solver *s, const double *a,
@@ -33,11 +36,12 @@ static int solve_system(hone_guest *guest, hone_vectors *v, const double *a,
                         int64_t lda, const hone_options *options,
                         hone_report *report) {
   hone_report made;
-  hone_solver s = {.pool = NULL};
+  hone_solver s;
   const double start_s = hone_now_s();
   bool opened = false;
   if (!hone_report_is_sized(report))
     return HONE_BAD_STRUCT_SIZE;
+  memset(&s, 0, offsetof(hone_solver, ladder.rung));
   hone_report_begin(&made, v->n, v->nrhs);
   int st = hone_options_take(options, &s.options, &s.tuning, &made);
   hone_vectors_of_options(&s.options, v);
@@ -77,20 +81,25 @@ static int memory_needed(int64_t n, int64_t nrhs, const hone_options *options,
   int count = hone_choose_engines(&o, n, true, steps, why, sizeof why);
   if (count == 0)
     return HONE_NO_DEVICE;
-  int64_t columns = HONE_MIN(nrhs, (int64_t)HONE_SOLVE_COLUMNS), most = 0;
+  int64_t columns = HONE_MIN(nrhs, (int64_t)HONE_SOLVE_COLUMNS), most = 0,
+          all = 0;
   /* The last terms are a generous allowance for the alignment of the large
      blocks and for the pool. */
   int64_t base =
       hone_ladder_bytes(&hone_dense_operator, n, nrhs, o.extra_precise != 0) +
       (int64_t)sizeof(hone_solver) + 3 * (1 << 21) + (1 << 16);
-  for (int r = 0; r < count - 1; r++)
-    if (steps[r].engine->precision == 32 || hone_engine_direct(steps[r].engine))
-      most = HONE_MAX(most, steps[r].engine->bytes(n, columns));
+  for (int r = 0; r < count; r++) {
+    const int64_t bytes = steps[r].engine->bytes(n, columns);
+    const bool first = r == 0 || hone_engine_direct(steps[r - 1].engine);
+    all = HONE_MAX(all, bytes);
+    if (first || steps[r].engine->precision == 32 ||
+        hone_engine_direct(steps[r].engine))
+      most = HONE_MAX(most, bytes);
+  }
   if (single_bytes)
     *single_bytes = base + most;
   if (double_bytes)
-    *double_bytes =
-        base + HONE_MAX(most, steps[count - 1].engine->bytes(n, columns));
+    *double_bytes = base + all;
   return HONE_OK;
 }
 
