@@ -55,6 +55,9 @@ static const hone_small_kernels *small_kernels(int64_t n) {
 #endif
 }
 
+/* Bytes before f, which is aligned as the whole is. */
+enum { HEAD = (sizeof(engine_dp) + 63) / 64 * 64 };
+
 /* The leading dimension is never a multiple of 128, for which all
    columns would fall into the same cache sets. */
 static int64_t leading_dimension(int64_t n) {
@@ -71,41 +74,29 @@ static int64_t columns_held(int64_t n) {
 static int64_t bytes(int64_t n, int64_t k) {
   (void)k;
   return leading_dimension(n) * columns_held(n) * (int64_t)sizeof(hone_entry) +
-         2 * n * (int64_t)sizeof(double) + n * (int64_t)sizeof(int) +
-         (int64_t)sizeof(engine_dp);
+         2 * n * (int64_t)sizeof(double) + n * (int64_t)sizeof(int) + HEAD;
 }
 
-static void destroy(void *self, hone_mem *mem) {
-  engine_dp *e = self;
-  if (e == NULL)
-    return;
-  hone_mem_put(mem, e->ipiv);
-  hone_mem_put(mem, e->max);
-  hone_mem_put(mem, e->f);
-  hone_mem_put(mem, e);
-}
+static void destroy(void *self, hone_mem *mem) { hone_mem_put(mem, self); }
 
+/* The engine and its arrays are one piece of memory. */
 static int create_as(bool spd, void **self, const hone_engine_config *config) {
-  const int64_t n = config->n;
-  engine_dp *e = hone_mem_get(config->mem, sizeof *e);
+  const int64_t n = config->n, ld = leading_dimension(n);
+  char *memory = hone_mem_get(config->mem, (size_t)bytes(n, 1));
+  engine_dp *e = (engine_dp *)memory;
   *self = e;
   if (e == NULL)
     return HONE_NO_MEMORY;
   *e = (engine_dp){.n = n,
-                   .ld = leading_dimension(n),
+                   .ld = ld,
                    .spd = spd,
                    .small = small_kernels(n),
                    .pool = config->pool,
                    .watch = config->watch};
-  e->f = hone_mem_get(config->mem,
-                      (size_t)(e->ld * columns_held(n)) * sizeof *e->f);
-  e->max = hone_mem_get(config->mem, (size_t)(2 * n) * sizeof *e->max);
-  e->ipiv = hone_mem_get(config->mem, (size_t)n * sizeof *e->ipiv);
-  if (e->f && e->max && e->ipiv)
-    return HONE_OK;
-  destroy(e, config->mem);
-  *self = NULL;
-  return HONE_NO_MEMORY;
+  e->f = (hone_entry *)(memory + HEAD);
+  e->max = (double *)(e->f + ld * columns_held(n));
+  e->ipiv = (int *)(e->max + 2 * n);
+  return HONE_OK;
 }
 
 static int create(void **self, const hone_engine_config *config) {
@@ -159,29 +150,22 @@ static void growth_columns(void *ctx, int64_t task) {
 
 /* Loads a small matrix; returns the largest magnitude. */
 static double load_small(engine_dp *e) {
-  const double *row = e->scaling->used ? e->scaling->row : NULL;
-  const int64_t n = e->n, columns = columns_held(n);
-  for (int64_t j = 0; j < n; j++) {
-    const double *restrict a = e->a->a + j * e->a->lda;
-    double *restrict f = e->f + j * e->ld;
-    const double c = e->scaling->col[j];
-    const int64_t rows = e->spd ? j + 1 : n;
-    if (row == NULL)
-      memcpy(f, a, (size_t)rows * sizeof *f);
-    else
-      for (int64_t i = 0; i < rows; i++)
-        f[i] = c * (row[i] * a[i]);
-    memset(f + rows, 0, (size_t)(e->ld - rows) * sizeof *f);
-  }
-  memset(e->f + n * e->ld, 0, (size_t)((columns - n) * e->ld) * sizeof *e->f);
-  return e->small->largest(n, e->f, e->ld, e->spd);
+  const double *row = e->scaling->row, *col = e->scaling->col;
+  const double max =
+      e->small->load(e->n, e->a->a, e->a->lda, e->spd, e->f, e->ld);
+  if (!e->scaling->used)
+    return max;
+  for (int64_t j = 0; j < e->n; j++)
+    for (int64_t i = 0; i < (e->spd ? j + 1 : e->n); i++)
+      e->f[i + j * e->ld] = col[j] * (row[i] * e->f[i + j * e->ld]);
+  return e->small->load(e->n, e->f, e->ld, e->spd, e->f, e->ld);
 }
 
 static void factor_small(engine_dp *e, hone_factor_info *info) {
   const double s = load_small(e);
-  info->zero_pivot = e->spd ? e->small->cholesky(e->n, e->f, e->ld)
-                            : e->small->lu(e->n, e->f, e->ld, e->ipiv);
-  const double u = e->small->largest(e->n, e->f, e->ld, true);
+  double u;
+  info->zero_pivot = e->spd ? e->small->cholesky(e->n, e->f, e->ld, &u)
+                            : e->small->lu(e->n, e->f, e->ld, e->ipiv, &u);
   info->growth = (e->spd ? u * u : u) / s;
 }
 

@@ -23,8 +23,9 @@
 #define JOIN(a, b) JOIN_(a, b)
 
 enum {
-  TILE = 4,  /* columns that are updated at once, */
-  STEPS = 3, /* and blocks of rows */
+  TILE = 4,                     /* columns that are updated at once, */
+  STEPS = 3,                    /* and blocks of rows */
+  TOGETHER = LANES > 4 ? 8 : 4, /* columns that a row is solved for */
   MOST = HONE_SMALL_DOUBLE_UP_TO
 };
 
@@ -136,20 +137,20 @@ typedef struct block_triangle {
   bool unit;
 } block_triangle;
 
-/* v = inv(L) v for TILE columns. */
-INLINE void solve_row(const block_triangle *t, double *v, int64_t ld) {
-  rows_of u[TILE];
-  for (int c = 0; c < TILE; c++)
-    u[c] = load(v + c * ld);
+/* u = inv(L) u for TOGETHER columns, to v. */
+INLINE void solve_row(const block_triangle *t, rows_of u[TOGETHER], double *v,
+                      int64_t ld, whole max[PARTS]) {
   for (int r = 0; r < BLOCK - 1; r++)
-    for (int c = 0; c < TILE; c++) {
+    for (int c = 0; c < TOGETHER; c++) {
       const double s = u[c].part[r / LANES][r % LANES];
       for (int p = r / LANES; p < PARTS; p++)
         u[c].part[p] -= t->l[r].part[p] * s;
     }
-  for (int c = 0; c < TILE; c++) {
+  for (int c = 0; c < TOGETHER; c++) {
     for (int p = 0; p < PARTS && !t->unit; p++)
       u[c].part[p] *= t->inverse.part[p];
+    for (int p = 0; p < PARTS; p++)
+      max[p] = larger((whole)u[c].part[p] & INT64_MAX, max[p]);
     store(&u[c], v + c * ld);
   }
 }
@@ -185,30 +186,59 @@ INLINE void update(int64_t m, const double *l, int64_t ldl, const double *u,
     update_tile(1, l + i, ldl, u, c + i, ld);
 }
 
-static int64_t padded(int64_t n) { return (n + BLOCK - 1) / BLOCK * BLOCK; }
+INLINE int64_t padded(int64_t n) { return (n + BLOCK - 1) / BLOCK * BLOCK; }
 
 /* ---- LU ----------------------------------------------------------------- */
 
-/* Exchanges w rows in each of 'columns' columns as the panel did. */
-INLINE void exchange_rows_of(int64_t columns, double *f, int64_t ld, int64_t w,
-                             const int *pivot) {
-  int64_t with[BLOCK];
-  for (int64_t c = 0; c < w; c++)
-    with[c] = pivot[c];
-  for (int64_t j = 0; j < columns; j++)
-    for (int64_t c = 0; c < w; c++) {
-      const double held = f[c + j * ld], other = f[with[c] + j * ld];
-      f[c + j * ld] = other;
-      f[with[c] + j * ld] = held;
+/* The exchanges of a panel at once: row c of the block becomes row from[c], and
+   row to[i] below it becomes row of[i] of the block. */
+typedef struct exchanges {
+  int64_t from[BLOCK], to[BLOCK], of[BLOCK];
+  int64_t count;
+} exchanges;
+
+static void collect(int64_t w, const int *pivot, exchanges *x) {
+  x->count = 0;
+  for (int64_t c = 0; c < BLOCK; c++)
+    x->from[c] = c;
+  for (int64_t c = 0; c < w; c++) {
+    const int64_t r = pivot[c], held = x->from[c];
+    int64_t at = 0;
+    if (r < BLOCK) {
+      x->from[c] = x->from[r];
+      x->from[r] = held;
+      continue;
     }
+    while (at < x->count && x->to[at] != r)
+      at++;
+    if (at == x->count) {
+      x->to[x->count++] = r;
+      x->of[at] = r;
+    }
+    x->from[c] = x->of[at];
+    x->of[at] = held;
+  }
 }
 
-INLINE void exchange(int64_t columns, double *f, int64_t ld, int64_t w,
-                     const int *pivot) {
-  if (w == BLOCK)
-    exchange_rows_of(columns, f, ld, BLOCK, pivot);
-  else
-    exchange_rows_of(columns, f, ld, w, pivot);
+/* Returns the block's rows of a column after the exchanges; writes those
+   below. */
+INLINE rows_of exchange(const exchanges *x, double *f) {
+  rows_of u;
+#define ROW(l) f[x->from[l]]
+#if defined(__AVX512F__)
+  u.part[0] =
+      (lanes){ROW(0), ROW(1), ROW(2), ROW(3), ROW(4), ROW(5), ROW(6), ROW(7)};
+#elif defined(__AVX2__)
+  u.part[0] = (lanes){ROW(0), ROW(1), ROW(2), ROW(3)};
+  u.part[1] = (lanes){ROW(4), ROW(5), ROW(6), ROW(7)};
+#else
+  for (int l = 0; l < BLOCK; l++)
+    u.entry[l] = ROW(l);
+#endif
+#undef ROW
+  for (int64_t i = 0; i < x->count; i++)
+    f[x->to[i]] = f[x->of[i]];
+  return u;
 }
 
 static void take_unit_lower(const double *f, int64_t ld, block_triangle *t) {
@@ -218,27 +248,63 @@ static void take_unit_lower(const double *f, int64_t ld, block_triangle *t) {
       t->l[c].entry[i] = i > c ? f[i + c * ld] : 0.0;
 }
 
-static int64_t factor_lu(int64_t n, double *f, int64_t ld, int *ipiv) {
-  const int64_t rows = padded(n);
-  int64_t zero = -1;
+/* The largest magnitude of the upper triangle of a block of w columns, beside
+   max, as bits. */
+INLINE int64_t largest_of_diagonal(int64_t w, const double *f, int64_t ld,
+                                   int64_t max) {
+  for (int64_t j = 0; j < w; j++)
+    for (int64_t i = 0; i <= j; i++)
+      max = HONE_MAX(max, bits_of_abs(f[i + j * ld]));
+  return max;
+}
+
+static double number_of(int64_t top, const whole max[PARTS]) {
+  double found;
+  for (int p = 0; p < PARTS; p++)
+    for (int l = 0; l < LANES; l++)
+      top = HONE_MAX(top, max[p][l]);
+  memcpy(&found, &top, sizeof found);
+  return found <= DBL_MAX ? found : HONE_NAN;
+}
+
+/* The trailing columns: exchanges, row and update. */
+static void advance_lu(int64_t rows, const double *panel, const exchanges *x,
+                       double *u, int64_t ld, whole max[PARTS]) {
   block_triangle t;
+  rows_of row[TOGETHER];
+  take_unit_lower(panel, ld, &t);
+  for (int64_t j = 0; j < rows - BLOCK; j += TOGETHER, u += TOGETHER * ld) {
+    for (int c = 0; c < TOGETHER; c++)
+      row[c] = exchange(x, u + c * ld);
+    solve_row(&t, row, u, ld, max);
+    for (int64_t c = 0; c < TOGETHER; c += TILE)
+      update(rows - BLOCK, panel + BLOCK, ld, u + c * ld, u + BLOCK + c * ld,
+             ld);
+  }
+}
+
+static int64_t factor_lu(int64_t n, double *f, int64_t ld, int *ipiv,
+                         double *largest) {
+  const int64_t rows = padded(n);
+  int64_t zero = -1, top = 0;
+  whole max[PARTS] = {{0}};
+  exchanges x;
   for (int64_t k = 0; k < n; k += BLOCK) {
-    const int64_t w = HONE_MIN((int64_t)BLOCK, n - k), next = k + BLOCK;
+    const int64_t w = HONE_MIN((int64_t)BLOCK, n - k);
     double *panel = f + k + k * ld;
     const int64_t z = factor_panel(rows - k, w, panel, ld, ipiv + k);
     zero = zero < 0 && z >= 0 ? k + z : zero;
-    exchange(k, f + k, ld, w, ipiv + k);
-    if (next < n)
-      take_unit_lower(panel, ld, &t);
-    for (int64_t j = next; j < n; j += TILE) {
-      double *u = f + k + j * ld;
-      exchange(TILE, u, ld, w, ipiv + k);
-      solve_row(&t, u, ld);
-      update(rows - next, panel + BLOCK, ld, u, u + BLOCK, ld);
+    top = largest_of_diagonal(w, panel, ld, top);
+    collect(w, ipiv + k, &x);
+    for (int64_t j = 0; j < k; j++) {
+      const rows_of row = exchange(&x, f + k + j * ld);
+      store(&row, f + k + j * ld);
     }
+    advance_lu(rows - k, panel, &x, panel + BLOCK * ld, ld, max);
     for (int64_t c = 0; c < w; c++)
       ipiv[k + c] += (int)(k + 1);
   }
+  *largest = number_of(top, max);
   return zero;
 }
 
@@ -283,50 +349,64 @@ static void transpose_row(int64_t columns, const double *u, int64_t ld,
       l[j + c * ldl] = u[c + j * ld];
 }
 
-static int64_t factor_cholesky(int64_t n, double *f, int64_t ld) {
+static int64_t factor_cholesky(int64_t n, double *f, int64_t ld,
+                               double *largest) {
   double l[BLOCK * MOST];
   const int64_t rows = padded(n);
+  int64_t top = 0;
+  whole max[PARTS] = {{0}};
   block_triangle t;
+  rows_of row[TOGETHER];
+  *largest = HONE_NAN;
   for (int64_t k = 0; k < n; k += BLOCK) {
     const int64_t w = HONE_MIN((int64_t)BLOCK, n - k), next = k + BLOCK;
-    const int64_t bad = factor_diagonal(w, f + k + k * ld, ld, &t);
+    double *block = f + k + k * ld;
+    const int64_t bad = factor_diagonal(w, block, ld, &t);
     if (bad >= 0)
       return k + bad;
-    for (int64_t j = next; j < n; j += TILE)
-      solve_row(&t, f + k + j * ld, ld);
+    top = largest_of_diagonal(w, block, ld, top);
+    for (int64_t j = next; j < rows; j += TOGETHER) {
+      for (int c = 0; c < TOGETHER; c++)
+        row[c] = load(f + k + (j + c) * ld);
+      solve_row(&t, row, f + k + j * ld, ld, max);
+    }
     transpose_row(rows - next, f + k + next * ld, ld, l, MOST);
-    for (int64_t j = next; j < n; j += TILE) {
+    for (int64_t j = next; j < rows; j += TILE) {
       const int64_t below = (j - next) / BLOCK * BLOCK + BLOCK;
       update(below, l, MOST, f + k + j * ld, f + next + j * ld, ld);
     }
   }
+  *largest = number_of(top, max);
   return -1;
 }
 
-/* ---- Growth ------------------------------------------------------------- */
+/* ---- Loading ------------------------------------------------------------- */
 
-/* Magnitudes are compared as their bit patterns, whose order is the same; those
-   of Inf and NaN are the largest. */
-static double largest(int64_t n, const double *f, int64_t ld, bool upper) {
-  const int64_t all = padded(n);
-  whole max[PARTS] = {{0}};
+static double load_matrix(int64_t n, const double *a, int64_t lda, bool upper,
+                          double *f, int64_t ld) {
+  const int64_t whole_rows = n / BLOCK * BLOCK;
   int64_t top = 0;
-  double found;
-  for (int64_t k = 0; k < n; k += BLOCK)
-    for (int64_t j = k; j < HONE_MIN(k + BLOCK, n); j++) {
-      for (int64_t i = 0; i < (upper ? k : all); i += BLOCK)
-        for (int p = 0; p < PARTS; p++)
-          max[p] = larger(
-              *(const whole *)(f + i + p * LANES + j * ld) & INT64_MAX, max[p]);
-      for (int64_t i = k; upper && i <= j; i++)
-        top = HONE_MAX(top, bits_of_abs(f[i + j * ld]));
+  whole max[PARTS] = {{0}};
+  for (int64_t j = 0; j < n; j++) {
+    const double *from = a + j * lda;
+    double *to = f + j * ld;
+    const int64_t rows = upper ? j + 1 : n, blocks = rows / BLOCK * BLOCK;
+    for (int64_t i = 0; i < blocks; i += BLOCK) {
+      const rows_of v = load(from + i);
+      for (int p = 0; p < PARTS; p++)
+        max[p] = larger((whole)v.part[p] & INT64_MAX, max[p]);
+      store(&v, to + i);
     }
-  for (int p = 0; p < PARTS; p++)
-    for (int l = 0; l < LANES; l++)
-      top = HONE_MAX(top, max[p][l]);
-  memcpy(&found, &top, sizeof found);
-  return found <= DBL_MAX ? found : HONE_NAN;
+    for (int64_t i = blocks; i < rows; i++) {
+      top = HONE_MAX(top, bits_of_abs(from[i]));
+      to[i] = from[i];
+    }
+    memset(to + rows, 0, (size_t)(padded(n) - rows) * sizeof *to);
+  }
+  if (whole_rows < n)
+    memset(f + n * ld, 0, (size_t)((padded(n) - n) * ld) * sizeof *f);
+  return number_of(top, max);
 }
 
 const hone_small_kernels JOIN(hone_small_, SMALL_ISA) = {
-    factor_lu, factor_cholesky, largest, hone_small_solve_all};
+    load_matrix, factor_lu, factor_cholesky, hone_small_solve_all};

@@ -149,6 +149,8 @@ INLINE void subtract_columns(const double *f, int64_t ld, int64_t j,
 INLINE void subtract_dots(const double *f, int64_t ld, int64_t j, int64_t from,
                           int64_t to, double *v) {
   rows_of sum[BLOCK];
+  if (from == to)
+    return;
   memset(sum, 0, sizeof sum);
   for (int64_t i = from; i < to; i += BLOCK) {
     const rows_of x = load(v + i);
