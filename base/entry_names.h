@@ -144,6 +144,7 @@
 #define hone_structure_sample hone_z_structure_sample
 #define hone_structure_symmetric hone_z_structure_symmetric
 #define hone_sum_abs hone_z_sum_abs
+#define hone_random_units hone_z_random_units
 #define hone_sum_of_squares hone_z_sum_of_squares
 #define hone_take_signs hone_z_take_signs
 #define hone_verdict hone_z_verdict

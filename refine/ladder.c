@@ -457,7 +457,8 @@ int hone_ladder_factor(hone_ladder *ladder, const hone_matrix *a,
                        hone_report *report) {
   ladder->a = *a;
   int st = start_matrix(ladder, report);
-  hone_ladder_report_path(ladder, report);
+  if (st != HONE_OK || !ladder->request.one_shot) /* else a solve follows */
+    hone_ladder_report_path(ladder, report);
   return st;
 }
 

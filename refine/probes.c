@@ -78,10 +78,17 @@ static double factor_of(int t, double count) {
 
 double hone_probe_factor(double count) { return factor_of(HONE_PROBES, count); }
 
+enum { DRAWN = 64 }; /* at once */
+
 void hone_probe_draw(int64_t n, uint64_t *seed, hone_entry *v) {
-  const double unit = 3.4641016151377544 * 0x1p-53; /* sqrt 12 */
-  for (int64_t i = 0; i < n; i++)
-    v[i] = ((double)(hone_random_bits(seed) >> 11) - 0x1p52) * unit;
+  const double root = 1.7320508075688772; /* sqrt 3 */
+  double unit[DRAWN];
+  for (int64_t at = 0; at < n; at += DRAWN) {
+    const int64_t count = HONE_MIN((int64_t)DRAWN, n - at);
+    hone_random_units(count, seed, unit);
+    for (int64_t i = 0; i < count; i++)
+      v[at + i] = root * unit[i];
+  }
 }
 
 /* The vectors of a run, n entries each: HONE_PROBES in v and p, SOLUTIONS
