@@ -65,6 +65,7 @@ int64_t hone_engines_device_bytes(const hone_options *o, int64_t n,
 
 int64_t hone_engines_release(void) {
   hone_pool_release_kept();
+  hone_mem_release_kept();
   return hone_engine_single_cuda.release ? hone_engine_single_cuda.release()
                                          : 0;
 }

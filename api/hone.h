@@ -473,8 +473,9 @@ HONE_API int hone_device_memory_needed(int64_t n, const hone_options *options,
 
 /**
  * Frees what the library keeps when hone_solve returns, for the next call: its
- * threads, which sleep, and if a GPU was used the device memory, pinned host
- * memory and handles for that order, at most a quarter of the device's memory.
+ * threads, which sleep, up to 1.5 MB for small systems, and if a GPU was used
+ * the device memory, pinned host memory and handles for that order, at most a
+ * quarter of the device's memory.
  * It also gives memory back by itself when it needs it. Returns the bytes of
  * device memory freed. Solvers that exist are not touched. A child process
  * inherits nothing.

@@ -8,6 +8,23 @@
 #include <stddef.h>
 #include <string.h>
 
+enum {
+  ARENA_UP_TO = 256,
+  ARENA_COLUMNS = 4,
+  ARENA_MORE = 1 << 14 /* bytes, for headers and small arrays */
+};
+
+/* A small system finds room in one piece of memory: the ladder, factors in
+   double and, for a second opinion, in single precision. */
+static void open_arena(hone_solver *s, const hone_vectors *v) {
+  const int64_t n = v->n, order = n + 16;
+  if (n <= ARENA_UP_TO && v->nrhs <= ARENA_COLUMNS)
+    hone_mem_open_arena(&s->mem,
+                        hone_ladder_bytes(&hone_dense_operator, n, v->nrhs,
+                                          s->options.extra_precise != 0) +
+                            order * order * 12 + ARENA_MORE);
+}
+
 /* Arguments are valid. *s has its options and is zero otherwise. *opened: did
    it come as far as that? */
 static int solve_once(hone_guest *guest, hone_solver *s, const double *a,
@@ -15,6 +32,7 @@ static int solve_once(hone_guest *guest, hone_solver *s, const double *a,
                       hone_report *report) {
   const bool trans = s->options.trans == HONE_TRANS;
   s->mem = hone_memory_of(&s->options);
+  open_arena(s, v);
   int st = hone_solver_take_vectors(s, v, report);
   *opened = st == HONE_OK;
   if (st == HONE_OK)
@@ -28,6 +46,7 @@ static int solve_once(hone_guest *guest, hone_solver *s, const double *a,
     hone_call_end(&call);
   }
   hone_solver_close(s);
+  hone_mem_close_arena(&s->mem);
   return st;
 }
 

@@ -19,6 +19,7 @@ typedef struct hone_mem {
      that would have been held, above the limit. 0: there was none. */
   int64_t refused_bytes;
   bool refused_by_limit;
+  char *arena, *arena_at, *arena_end; /* see hone_mem_open_arena */
 } hone_mem;
 
 /* Returns 'bytes' bytes, aligned to 64 bytes, with undefined contents. Returns
@@ -34,5 +35,15 @@ bool hone_mem_charge(hone_mem *mem, int64_t bytes);
 
 /* The bytes that memory of hone_mem_get takes in its account; NULL: none. */
 int64_t hone_mem_size(const void *memory);
+
+/* Lets hone_mem_get take memory from one piece of at least so many bytes, as
+   far as it goes, until hone_mem_close_arena; by then all of it has been freed.
+   The process keeps the piece for the next call, if it is small. malloc would
+   give it back to the system after each call, and fetch it again. Does nothing
+   where the caller allocates. */
+void hone_mem_open_arena(hone_mem *mem, int64_t bytes);
+void hone_mem_close_arena(hone_mem *mem);
+/* Frees the piece that is kept. */
+void hone_mem_release_kept(void);
 
 #endif
