@@ -113,19 +113,37 @@ INLINE void exchange_rows(int64_t n, const int *ipiv, bool backwards,
 
 /* ---- One right-hand side ------------------------------------------------- */
 
-/* The unknowns j .. j+w-1, w <= BLOCK, of op(T) v = v among themselves. */
-INLINE void solve_alone(const triangle *t, int64_t j, int64_t w, double *v) {
-  const double *f = t->f + j * (t->row_step + t->column_step);
-  double inverse[BLOCK];
-  for (int64_t c = 0; c < w; c++)
-    inverse[c] = t->unit ? 1.0 : 1.0 / f[c * (t->row_step + t->column_step)];
-  for (int64_t s = 0; s < w; s++) {
-    const int64_t c = t->lower ? s : w - 1 - s;
-    const double x = t->unit ? v[j + c] : v[j + c] * inverse[c];
-    v[j + c] = x;
-    for (int64_t i = t->lower ? c + 1 : 0; i < (t->lower ? w : c); i++)
-      v[j + i] -= f[i * t->row_step + c * t->column_step] * x;
+/* The form of a triangle T of f: op(T) is lower or upper, has ones on its
+   diagonal or not, and is T^T or T. It is known where the loops are compiled.
+ */
+typedef struct form {
+  bool lower, unit, turned;
+} form;
+
+/* v = inv(op(T)) v for a block; f: that of T. Rows and columns from w on are
+   zero, and so is v there. */
+INLINE void solve_alone(form t, const double *f, int64_t ld, int64_t w,
+                        double *v) {
+  const int64_t row_step = t.turned ? ld : 1, column_step = t.turned ? 1 : ld;
+  double inverse[BLOCK], x[BLOCK];
+#pragma GCC unroll 8
+  for (int64_t c = 0; c < BLOCK; c++) {
+    inverse[c] = c < w ? 1.0 / f[c * (ld + 1)] : 0.0;
+    x[c] = v[c];
   }
+#pragma GCC unroll 8
+  for (int64_t s = 0; s < BLOCK; s++) {
+    const int64_t c = t.lower ? s : BLOCK - 1 - s;
+    x[c] = t.unit ? x[c] : x[c] * inverse[c];
+#pragma GCC unroll 8
+    for (int64_t r = s + 1; r < BLOCK; r++) {
+      const int64_t i = t.lower ? r : BLOCK - 1 - r;
+      x[i] -= f[i * row_step + c * column_step] * x[c];
+    }
+  }
+#pragma GCC unroll 8
+  for (int64_t c = 0; c < BLOCK; c++)
+    v[c] = x[c];
 }
 
 /* v_i -= F[i, j:j+8] v[j:j+8] for the blocks of rows from .. to - 1. */
@@ -166,23 +184,20 @@ INLINE void subtract_dots(const double *f, int64_t ld, int64_t j, int64_t from,
 }
 
 /* v = inv(op(T)) v; both are padded by zeros. */
-INLINE void solve_triangle_alone(const triangle *t, int64_t ld, int64_t n,
+INLINE void solve_triangle_alone(form t, const double *f, int64_t ld, int64_t n,
                                  double *v) {
   const int64_t blocks = (n + BLOCK - 1) / BLOCK, rows = blocks * BLOCK;
   for (int64_t b = 0; b < blocks; b++) {
-    const int64_t j = (t->lower ? b : blocks - 1 - b) * BLOCK;
+    const int64_t j = (t.lower ? b : blocks - 1 - b) * BLOCK;
     const int64_t w = HONE_MIN((int64_t)BLOCK, n - j);
-    const bool turned = t->column_step == 1;
-    if (turned)
-      subtract_dots(t->f, ld, j, t->lower ? 0 : j + BLOCK, t->lower ? j : rows,
-                    v);
-    if (w == BLOCK)
-      solve_alone(t, j, BLOCK, v);
-    else
-      solve_alone(t, j, w, v);
-    if (!turned)
-      subtract_columns(t->f, ld, j, t->lower ? j + BLOCK : 0,
-                       t->lower ? rows : j, v);
+    /* The rows of the unknowns that come before, or after. */
+    const bool above = t.lower == t.turned;
+    const int64_t from = above ? 0 : j + BLOCK, to = above ? j : rows;
+    if (t.turned)
+      subtract_dots(f, ld, j, from, to, v);
+    solve_alone(t, f + j * (ld + 1), ld, w, v + j);
+    if (!t.turned)
+      subtract_columns(f, ld, j, from, to, v);
   }
 }
 
@@ -211,20 +226,20 @@ static void triangles_of(const double *f, int64_t ld, bool lu, bool trans,
 static void solve_one(int64_t n, const double *f, int64_t ld, const int *ipiv,
                       bool trans, double *v) {
   double w[HONE_SMALL_DOUBLE_UP_TO + BLOCK];
-  const bool lu = ipiv != NULL;
-  triangle t[2];
-  triangles_of(f, ld, lu, trans, t);
   memset(w + n / BLOCK * BLOCK, 0, BLOCK * sizeof *w);
   memcpy(w, v, (size_t)n * sizeof *w);
-  if (lu && !trans)
+  if (ipiv != NULL && !trans) {
     exchange_entries(n, ipiv, false, w);
-  for (int k = 0; k < 2; k++)
-    if (t[k].column_step == 1)
-      solve_triangle_alone(&t[k], ld, n, w);
-    else
-      solve_triangle_alone(&t[k], ld, n, w);
-  if (lu && trans)
+    solve_triangle_alone((form){true, true, false}, f, ld, n, w);   /* L */
+    solve_triangle_alone((form){false, false, false}, f, ld, n, w); /* U */
+  } else if (ipiv != NULL) {
+    solve_triangle_alone((form){true, false, true}, f, ld, n, w); /* U^T */
+    solve_triangle_alone((form){false, true, true}, f, ld, n, w); /* L^T */
     exchange_entries(n, ipiv, true, w);
+  } else {
+    solve_triangle_alone((form){true, false, true}, f, ld, n, w);   /* U^T */
+    solve_triangle_alone((form){false, false, false}, f, ld, n, w); /* U */
+  }
   memcpy(v, w, (size_t)n * sizeof *w);
 }
 
