@@ -56,7 +56,8 @@ static const double LEAST_SQUARES = 1e-200, MOST_SQUARES = 1e200;
    of 11, or of 1e5 for factors in double, less sharp; it suffices where it is
    at most FEW_BOUND, since what it adds to an error bar is then small beside
    the correction that is known. Otherwise the other vectors follow, and the
-   statement is made anew of all of them. */
+   statement is made anew of all of them. LU in single precision seldom has so
+   small a bound: matrices with random entries have a condition of about n. */
 enum { LATER_PROBES = 8, FEW = 6, FEW_DOUBLE = 2, FEW_UP_TO = 512 };
 static const double FEW_BOUND = 0x1p-6;
 
@@ -290,11 +291,13 @@ static void take_power(run *r, const double *size) {
 
 /* How many vectors are enough to begin with? */
 static int few(const run *r) {
+  const bool accurate = r->f.engine->precision == 64;
   const bool may = r->f.a->n <= FEW_UP_TO && r->probing->weights == NULL &&
-                   r->f.deflation == NULL;
+                   r->f.deflation == NULL &&
+                   (accurate || r->f.engine->symmetric);
   if (!may)
     return r->t;
-  return r->f.engine->precision == 64 ? FEW_DOUBLE : FEW;
+  return accurate ? FEW_DOUBLE : FEW;
 }
 
 static int apply_power_on_host(run *r, int k) {
