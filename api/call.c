@@ -3,6 +3,7 @@
    threads. */
 #include "api/solver.h"
 
+#include "base/text.h"
 #include "cpu_dp/residual.h"
 
 #include <stdio.h>
@@ -35,13 +36,19 @@ static void log_call(const hone_report *report) {
 
 static void name_device(const hone_solver *s, hone_report *report) {
   const hone_ladder *ladder = &s->ladder;
-  if (s->engine_at == NULL)
-    snprintf(report->device, sizeof report->device, "none: %.57s", s->why);
-  else
-    snprintf(report->device, sizeof report->device, "%s, %d thread%s, %s",
-             ladder->factored ? ladder->rung[ladder->lowest_rung].engine->place
-                              : s->engine_at,
-             s->threads, s->threads == 1 ? "" : "s", hone_residual_isa());
+  hone_text device = hone_text_begin(report->device, sizeof report->device);
+  if (s->engine_at == NULL) {
+    hone_text_add(&device, "none: ");
+    hone_text_add(&device, s->why);
+    return;
+  }
+  hone_text_add(&device, ladder->factored
+                             ? ladder->rung[ladder->lowest_rung].engine->place
+                             : s->engine_at);
+  hone_text_add(&device, ", ");
+  hone_text_add_count(&device, s->threads);
+  hone_text_add(&device, s->threads == 1 ? " thread, " : " threads, ");
+  hone_text_add(&device, hone_residual_isa());
 }
 
 int hone_report_end(const hone_solver *s, int status, double start_s,

@@ -8,6 +8,12 @@
 
 enum { OF_B, OF_X, OF_X0, OF_BOUNDS, ROOMS };
 
+/* Is p an address in the memory of a device? */
+static bool lies_on_device(const hone_arrays *s, const void *p,
+                           hone_device_memory *memory) {
+  return s->devices && hone_device_memory_of(p, memory);
+}
+
 /* Makes room for the copy of an array, of so many bytes. */
 static int reserve(hone_arrays *s, int which, int64_t bytes) {
   if (s->room_bytes[which] < bytes) {
@@ -26,7 +32,7 @@ static int fetch(hone_arrays *s, int which, int64_t n, int64_t nrhs,
   const size_t column = (size_t)n * sizeof(double);
   const int64_t bytes = n * nrhs * (int64_t)sizeof(double);
   *copy = NULL;
-  if (!hone_device_memory_of(p, memory))
+  if (!lies_on_device(s, p, memory))
     return HONE_OK;
   const int st = reserve(s, which, bytes);
   if (st != HONE_OK)
@@ -46,7 +52,7 @@ static bool columns_are_copied(const hone_arrays *s) {
 
 static int make_columns(hone_arrays *s, hone_vectors *v) {
   const int64_t bytes = v->nrhs * (int64_t)sizeof *v->columns;
-  s->columns_on_device = hone_device_memory_of(v->columns, &s->columns_memory);
+  s->columns_on_device = lies_on_device(s, v->columns, &s->columns_memory);
   if (!columns_are_copied(s))
     return HONE_OK;
   if (s->column_bytes < bytes) {
@@ -60,8 +66,7 @@ static int make_columns(hone_arrays *s, hone_vectors *v) {
 
 /* Error bounds for a device are written to a copy first. */
 static int make_error_bounds(hone_arrays *s, hone_vectors *v) {
-  s->bounds_on_device =
-      hone_device_memory_of(v->error_bounds, &s->bounds_memory);
+  s->bounds_on_device = lies_on_device(s, v->error_bounds, &s->bounds_memory);
   if (!s->bounds_on_device)
     return HONE_OK;
   const int st =
@@ -80,6 +85,7 @@ int hone_arrays_take_vectors(hone_arrays *s, hone_mem *mem, hone_vectors *v) {
   const int64_t n = v->n, nrhs = v->nrhs;
   s->mem = mem;
   s->given = given;
+  s->devices = hone_device_memory_exists();
   s->x_on_device = s->columns_on_device = s->bounds_on_device = false;
   int st = fetch(s, OF_B, n, nrhs, given.b, given.ldb, &b, &s->x_memory);
   if (st == HONE_OK && given.x0 != NULL)

@@ -27,6 +27,7 @@ typedef struct hone_arrays {
   int64_t room_bytes[4], column_bytes;
   hone_vectors given; /* by the caller */
   hone_device_memory x_memory, columns_memory, bounds_memory;
+  bool devices; /* pointers may be a device's */
   bool x_on_device, columns_on_device, bounds_on_device;
 } hone_arrays;
 

@@ -5,6 +5,26 @@
 #include "api/engines.h"
 #include "api/solver.h"
 
+#include <stddef.h>
+#include <string.h>
+
+enum {
+  ARENA_UP_TO = 256,
+  ARENA_COLUMNS = 4,
+  ARENA_MORE = 1 << 14 /* bytes, for headers and small arrays */
+};
+
+/* A small system finds room in one piece of memory: the ladder, factors in
+   double and, for a second opinion, in single precision. */
+static void open_arena(hone_solver *s, const hone_vectors *v) {
+  const int64_t n = v->n, order = n + 16;
+  if (n <= ARENA_UP_TO && v->nrhs <= ARENA_COLUMNS)
+    hone_mem_open_arena(&s->mem,
+                        hone_ladder_bytes(&hone_dense_operator, n, v->nrhs,
+                                          s->options.extra_precise != 0) +
+                            order * order * 12 + ARENA_MORE);
+}
+
 /* Arguments are valid. *s has its options and is zero otherwise. *opened: did
    it come as far as that? */
 static int solve_once(hone_guest *guest, hone_solver *s, const double *a,
@@ -13,6 +33,7 @@ static int solve_once(hone_guest *guest, hone_solver *s, const double *a,
   const bool trans = s->options.trans == HONE_TRANS;
   s->mem = hone_memory_of(&s->options);
   s->mem.keeps = true;
+  open_arena(s, v);
   int st = hone_solver_take_vectors(s, v, report);
   *opened = st == HONE_OK;
   if (st == HONE_OK)
@@ -25,6 +46,7 @@ static int solve_once(hone_guest *guest, hone_solver *s, const double *a,
       st = hone_solver_run(s, trans, v, report);
   }
   hone_solver_close(s);
+  hone_mem_close_arena(&s->mem);
   return st;
 }
 
@@ -33,11 +55,12 @@ static int solve_system(hone_guest *guest, hone_vectors *v, const double *a,
                         int64_t lda, const hone_options *options,
                         hone_report *report) {
   hone_report made;
-  hone_solver s = {.pool = NULL};
+  hone_solver s;
   const double start_s = hone_now_s();
   bool opened = false;
   if (!hone_report_is_sized(report))
     return HONE_BAD_STRUCT_SIZE;
+  memset(&s, 0, offsetof(hone_solver, ladder.rung));
   hone_report_begin(&made, v->n, v->nrhs);
   int st = hone_options_take(options, &s.options, &s.tuning, &made);
   hone_vectors_of_options(&s.options, v);
@@ -77,20 +100,25 @@ static int memory_needed(int64_t n, int64_t nrhs, const hone_options *options,
   int count = hone_choose_engines(&o, n, true, steps, why, sizeof why);
   if (count == 0)
     return HONE_NO_DEVICE;
-  int64_t columns = HONE_MIN(nrhs, (int64_t)HONE_SOLVE_COLUMNS), most = 0;
+  int64_t columns = HONE_MIN(nrhs, (int64_t)HONE_SOLVE_COLUMNS), most = 0,
+          all = 0;
   /* The last terms are a generous allowance for the alignment of the large
      blocks and for the pool. */
   int64_t base =
       hone_ladder_bytes(&hone_dense_operator, n, nrhs, o.extra_precise != 0) +
       (int64_t)sizeof(hone_solver) + 3 * (1 << 21) + (1 << 16);
-  for (int r = 0; r < count - 1; r++)
-    if (steps[r].engine->precision == 32 || hone_engine_direct(steps[r].engine))
-      most = HONE_MAX(most, steps[r].engine->bytes(n, columns));
+  for (int r = 0; r < count; r++) {
+    const int64_t bytes = steps[r].engine->bytes(n, columns);
+    const bool first = r == 0 || hone_engine_direct(steps[r - 1].engine);
+    all = HONE_MAX(all, bytes);
+    if (first || steps[r].engine->precision == 32 ||
+        hone_engine_direct(steps[r].engine))
+      most = HONE_MAX(most, bytes);
+  }
   if (single_bytes)
     *single_bytes = base + most;
   if (double_bytes)
-    *double_bytes =
-        base + HONE_MAX(most, steps[count - 1].engine->bytes(n, columns));
+    *double_bytes = base + all;
   return HONE_OK;
 }
 

@@ -15,7 +15,6 @@ struct hone_solver {
   hone_mem mem;
   hone_watch watch;
   hone_pool *pool;
-  hone_ladder ladder;
   hone_dense dense;     /* A, which the ladder reads through its operator */
   hone_arrays arrays;   /* copies of what lies on a device */
   hone_options options; /* complete; its tuning is: */
@@ -24,6 +23,7 @@ struct hone_solver {
   int threads;           /* during a call */
   const char *engine_at; /* where the first engine runs; NULL: it cannot, */
   char why[128];         /* for this reason */
+  hone_ladder ladder;    /* its rungs, the last member, are large */
 };
 
 /* Makes the engines for order n in a solver that has its options and is zero

@@ -52,6 +52,8 @@ __attribute__((constructor)) static void watch_forks(void) {
   (void)pthread_atfork(lock_query, unlock_query, unlock_query);
 }
 
+bool hone_device_memory_exists(void) { return hone_driver_present() != NULL; }
+
 /* The driver may fail because there is no device, or because a kernel crashed.
    Then p is taken for the host's memory if the host can read it. */
 bool hone_device_memory_of(const void *p, hone_device_memory *place) {

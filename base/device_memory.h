@@ -12,6 +12,9 @@ typedef struct hone_device_memory {
   void *context; /* the context of the allocation; NULL: it has none */
 } hone_device_memory;
 
+/* Returns false if no pointer of this process can be a device's, because no
+   driver is loaded. */
+bool hone_device_memory_exists(void);
 /* Returns true, and fills place, if p points to memory of a device that the
    host cannot read. Creates no context and loads no driver. */
 bool hone_device_memory_of(const void *p, hone_device_memory *place);

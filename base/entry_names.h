@@ -10,6 +10,7 @@
 #define hone_apply_inverse hone_z_apply_inverse
 #define hone_arithmetic_coarse hone_z_arithmetic_coarse
 #define hone_band_pays hone_z_band_pays
+#define hone_bars_evaluate hone_z_bars_evaluate
 #define hone_bounds_bars_by_norms hone_z_bounds_bars_by_norms
 #define hone_bounds_certify_a_digit hone_z_bounds_certify_a_digit
 #define hone_bounds_digits hone_z_bounds_digits
@@ -58,6 +59,7 @@
 #define hone_ladder_find_applicable hone_z_ladder_find_applicable
 #define hone_ladder_find_usable hone_z_ladder_find_usable
 #define hone_ladder_gmres_steps hone_z_ladder_gmres_steps
+#define hone_ladder_next_for_columns hone_z_ladder_next_for_columns
 #define hone_ladder_other_engine hone_z_ladder_other_engine
 #define hone_ladder_refactor hone_z_ladder_refactor
 #define hone_ladder_report_matrix hone_z_ladder_report_matrix
@@ -142,6 +144,7 @@
 #define hone_structure_sample hone_z_structure_sample
 #define hone_structure_symmetric hone_z_structure_symmetric
 #define hone_sum_abs hone_z_sum_abs
+#define hone_random_units hone_z_random_units
 #define hone_sum_of_squares hone_z_sum_of_squares
 #define hone_take_signs hone_z_take_signs
 #define hone_verdict hone_z_verdict

@@ -6,6 +6,7 @@
 #include "base/numbers.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -21,7 +22,7 @@ enum {
 
 /* A header that lies directly below the memory handed out. */
 typedef struct block_head {
-  void *raw;     /* the pointer that the allocator returned */
+  void *raw;     /* the pointer that the allocator returned; NULL: the arena */
   int64_t bytes; /* the size requested from the allocator */
 } block_head;
 
@@ -66,11 +67,6 @@ static bool keep(const hone_mem *mem, void *memory) {
   return true;
 }
 
-/* It is also called when the library is unloaded, or the process ends. */
-__attribute__((destructor)) void hone_mem_release_kept(void) {
-  free(head_of(take_kept(0)).raw);
-}
-
 int64_t hone_mem_kept(void) {
   void *memory = take_kept(0);
   const hone_mem mem = {.keeps = true};
@@ -97,6 +93,22 @@ static void count(hone_mem *mem, int64_t bytes) {
   mem->peak = HONE_MAX(mem->peak, mem->held);
 }
 
+static char *align_up(char *at, size_t align) {
+  const uintptr_t here = (uintptr_t)at;
+  return at + ((here + align - 1) / align * align - here);
+}
+
+/* Memory of the arena, or NULL. */
+static char *take_from_arena(hone_mem *mem, size_t bytes) {
+  if (mem->arena == NULL)
+    return NULL;
+  char *memory = align_up(mem->arena_at + sizeof(block_head), ALIGNMENT);
+  if (memory > mem->arena_end || bytes > (size_t)(mem->arena_end - memory))
+    return NULL;
+  mem->arena_at = memory + bytes;
+  return memory;
+}
+
 void *hone_mem_get(hone_mem *mem, size_t bytes) {
   /* Large blocks start on a huge page: a fresh factor of 64 MB then costs 32
      page faults instead of 16384. */
@@ -113,12 +125,14 @@ void *hone_mem_get(hone_mem *mem, size_t bytes) {
     count(mem, (int64_t)total);
     return memory;
   }
-  char *raw = mem->alloc ? mem->alloc(total, mem->ctx) : malloc(total);
-  if (raw == NULL)
-    return refuse(mem, (int64_t)total, false);
-  uintptr_t at =
-      ((uintptr_t)raw + sizeof(block_head) + align - 1) / align * align;
-  memory = raw + (at - (uintptr_t)raw);
+  char *raw = NULL;
+  memory = take_from_arena(mem, bytes);
+  if (memory == NULL) {
+    raw = mem->alloc ? mem->alloc(total, mem->ctx) : malloc(total);
+    if (raw == NULL)
+      return refuse(mem, (int64_t)total, false);
+    memory = align_up(raw + sizeof(block_head), align);
+  }
   block_head head = {raw, (int64_t)total};
   memcpy(memory - sizeof head, &head, sizeof head);
 #ifdef MADV_HUGEPAGE
@@ -134,7 +148,7 @@ void hone_mem_put(hone_mem *mem, void *memory) {
     return;
   const block_head head = head_of(memory);
   mem->held -= head.bytes;
-  if (keep(mem, memory))
+  if (head.raw == NULL || keep(mem, memory))
     return;
   if (mem->free)
     mem->free(head.raw, mem->ctx);
@@ -149,4 +163,51 @@ bool hone_mem_charge(hone_mem *mem, int64_t bytes) {
     return refuse(mem, mem->held + bytes, true) != NULL;
   count(mem, bytes);
   return true;
+}
+
+/* ---- The arena ----------------------------------------------------------- */
+
+enum { ARENA_MOST = 3 << 19 };
+
+/* The piece that is kept; its size comes first. */
+static _Atomic(char *) kept_piece;
+
+static int64_t size_of_piece(const char *piece) {
+  int64_t size;
+  memcpy(&size, piece, sizeof size);
+  return size;
+}
+
+void hone_mem_open_arena(hone_mem *mem, int64_t bytes) {
+  const int64_t size = bytes + ALIGNMENT;
+  if (mem->alloc != NULL || size > ARENA_MOST)
+    return;
+  char *piece = atomic_exchange(&kept_piece, NULL);
+  if (piece != NULL && size_of_piece(piece) < size) {
+    free(piece);
+    piece = NULL;
+  }
+  if (piece == NULL) {
+    piece = malloc((size_t)size);
+    if (piece == NULL)
+      return;
+    memcpy(piece, &size, sizeof size);
+  }
+  mem->arena = piece;
+  mem->arena_at = piece + sizeof size;
+  mem->arena_end = piece + size_of_piece(piece);
+}
+
+void hone_mem_close_arena(hone_mem *mem) {
+  char *none = NULL;
+  if (mem->arena != NULL &&
+      !atomic_compare_exchange_strong(&kept_piece, &none, mem->arena))
+    free(mem->arena);
+  mem->arena = mem->arena_at = mem->arena_end = NULL;
+}
+
+/* It is also called when the library is unloaded, or the process ends. */
+__attribute__((destructor)) void hone_mem_release_kept(void) {
+  free(atomic_exchange(&kept_piece, NULL));
+  free(head_of(take_kept(0)).raw);
 }

@@ -20,6 +20,7 @@ typedef struct hone_mem {
      that would have been held, above the limit. 0: there was none. */
   int64_t refused_bytes;
   bool refused_by_limit;
+  char *arena, *arena_at, *arena_end; /* see hone_mem_open_arena */
 } hone_mem;
 
 /* Returns 'bytes' bytes, aligned to 64 bytes, with undefined contents. Returns
@@ -33,14 +34,23 @@ void hone_mem_put(hone_mem *mem, void *memory);
    sum would exceed the limit. */
 bool hone_mem_charge(hone_mem *mem, int64_t bytes);
 
-/* The process keeps one block of those that were freed, of 4 to 128 MiB, for
-   the next request of the same size from malloc: the kernel clears memory that
-   it hands out, which took a tenth of the time of a system of order 4000. */
-void hone_mem_release_kept(void);
-/* Returns the bytes of the block that is kept. */
+/* Where 'keeps' is set, the process keeps one block of those that were freed,
+   of 4 to 128 MiB, for the next request of the same size from malloc: the
+   kernel clears memory that it hands out, which took a tenth of the time of a
+   system of order 4000. Returns the bytes of the block that is kept. */
 int64_t hone_mem_kept(void);
 
 /* The bytes that memory of hone_mem_get takes in its account; NULL: none. */
 int64_t hone_mem_size(const void *memory);
+
+/* Lets hone_mem_get take memory from one piece of at least so many bytes, as
+   far as it goes, until hone_mem_close_arena; by then all of it has been freed.
+   The process keeps the piece for the next call, if it is small. malloc would
+   give it back to the system after each call, and fetch it again. Does nothing
+   where the caller allocates. */
+void hone_mem_open_arena(hone_mem *mem, int64_t bytes);
+void hone_mem_close_arena(hone_mem *mem);
+/* Frees the block and the piece that are kept. */
+void hone_mem_release_kept(void);
 
 #endif

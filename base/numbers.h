@@ -35,6 +35,11 @@ static inline double hone_pow2(int e) {
   return u.value;
 }
 
+/* Returns v 2^e. */
+static inline long double hone_shiftl(long double v, int e) {
+  return e == 0 ? v : ldexpl(v, e);
+}
+
 /* Returns v 2^e for any e. Where 2^e is a normal number, no library function
    is called. */
 static inline double hone_shift(double v, int e) {

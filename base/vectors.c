@@ -9,6 +9,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 enum { SUMS = 8 }; /* partial sums added side by side */
 
@@ -89,6 +90,23 @@ HONE_VECTOR hone_entry hone_dot(int64_t n, const hone_entry *restrict a,
   for (int64_t i = 0; i < n; i++)
     s += hone_conj(a[i]) * b[i];
   return s;
+}
+
+HONE_VECTOR void hone_random_units(int64_t n, uint64_t *seed, double *u) {
+  const uint64_t first = *seed;
+  for (int64_t i = 0; i < n; i++) {
+    uint64_t state = first + (uint64_t)i * HONE_RANDOM_STEP;
+    const uint64_t k = hone_random_bits(&state) >> 11;
+    /* The two halves of k as the last digits of 2^84 and 2^52: vector
+       instructions that convert integers of 64 bits are rare. */
+    const uint64_t high = (k >> 32) | UINT64_C(0x4530000000000000);
+    const uint64_t low = (k & UINT32_MAX) | UINT64_C(0x4330000000000000);
+    double h, l;
+    memcpy(&h, &high, sizeof h);
+    memcpy(&l, &low, sizeof l);
+    u[i] = ((h - (0x1p84 + 0x1p52)) + l - 0x1p52) * 0x1p-52;
+  }
+  *seed = first + (uint64_t)n * HONE_RANDOM_STEP;
 }
 
 HONE_VECTOR double hone_sum_of_squares(int64_t n, const hone_entry *v) {

@@ -32,6 +32,10 @@ double hone_largest_sum(int64_t n, const double *v);
 hone_entry hone_dot(int64_t n, const hone_entry *restrict a,
                     const hone_entry *restrict b);
 
+/* Fills u with random numbers, uniform in [-1, 1), from as many steps of the
+   generator hone_random_bits. */
+void hone_random_units(int64_t n, uint64_t *seed, double *u);
+
 double hone_sum_of_squares(int64_t n, const hone_entry *v);
 
 /* y = y + by x */

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The two engines for full matrices in double precision: LU with partial
-   pivoting of the scaled matrix, and Cholesky factorization, which takes half
-   the work. They serve where single precision does not suffice, and for small
-   matrices. Read base/engine.h first. */
+   pivoting of the scaled matrix, and Cholesky, which takes half the work. They
+   serve where single precision does not suffice, and for small matrices, which
+   have kernels of their own (small_kernels.c). Read base/engine.h first. */
 #include "base/dense.h"
 #include "base/engine.h"
+#include "base/isa.h"
 #include "cpu_dp/pivots.h"
+#include "cpu_dp/small_kernels.h"
 #include "cpu_factor/apply.h"
 #include "cpu_factor/factor.h"
 
 #include <math.h>
+#include <string.h>
 
 enum {
   TASKS_A_THREAD = 2,
@@ -23,7 +26,9 @@ typedef struct engine_dp {
   double *max;   /* 2 n: max |s_ij| of each column, then max |u_ij| (|l_ij|) */
   int *ipiv;
   void *work; /* of hone_factor_columns */
-  bool spd;   /* Cholesky: S = L L^T; only the lower triangle is used */
+  bool spd;   /* Cholesky: S = L L^T of the lower triangle alone; if small,
+                 U^T U of the upper one */
+  const hone_small_kernels *small; /* NULL: the matrix is not small */
   hone_pool *pool;
   hone_watch *watch;
   const hone_dense *a; /* set during factor only */
@@ -37,6 +42,25 @@ static bool probe(char *why, size_t why_size) {
   return true;
 }
 
+static const hone_small_kernels *small_kernels(int64_t n) {
+#ifdef HONE_COMPLEX
+  (void)n;
+  return NULL;
+#else
+  if (n > HONE_SMALL_DOUBLE_UP_TO)
+    return NULL;
+#if defined(__x86_64__)
+  const hone_isa isa = hone_isa_here();
+  if (isa != HONE_ISA_BASE)
+    return isa == HONE_ISA_AVX512 ? &hone_small_avx512 : &hone_small_avx2;
+#endif
+  return &hone_small_base;
+#endif
+}
+
+/* Bytes before f, which is aligned as the whole is. */
+enum { HEAD = (sizeof(engine_dp) + 63) / 64 * 64 };
+
 /* An odd number of cache lines, so that the rows of columns that are read
    together fall into different cache sets. */
 static int64_t leading_dimension(int64_t n) {
@@ -44,44 +68,44 @@ static int64_t leading_dimension(int64_t n) {
   return (lines % 2 == 0 ? lines + 1 : lines) * 8;
 }
 
+/* With the columns of zeros that the kernels for small matrices need. */
+static int64_t columns_held(int64_t n) {
+  const int64_t block = HONE_SMALL_BLOCK;
+  return n <= HONE_SMALL_DOUBLE_UP_TO ? (n + block - 1) / block * block : n;
+}
+
+static int64_t work_of(int64_t n) {
+  return n <= HONE_SMALL_DOUBLE_UP_TO ? 0 : hone_factor_work(ENTRY_BITS, n);
+}
+
 static int64_t bytes(int64_t n, int64_t k) {
   (void)k;
-  return leading_dimension(n) * n * (int64_t)sizeof(hone_entry) +
-         2 * n * (int64_t)sizeof(double) + n * (int64_t)sizeof(int) +
-         hone_factor_work(ENTRY_BITS, n) + (int64_t)sizeof(engine_dp);
+  return leading_dimension(n) * columns_held(n) * (int64_t)sizeof(hone_entry) +
+         2 * n * (int64_t)sizeof(double) + (n + 1) * (int64_t)sizeof(int) +
+         work_of(n) + HEAD;
 }
 
-static void destroy(void *self, hone_mem *mem) {
-  engine_dp *e = self;
-  if (e == NULL)
-    return;
-  hone_mem_put(mem, e->work);
-  hone_mem_put(mem, e->ipiv);
-  hone_mem_put(mem, e->max);
-  hone_mem_put(mem, e->f);
-  hone_mem_put(mem, e);
-}
+static void destroy(void *self, hone_mem *mem) { hone_mem_put(mem, self); }
 
+/* The engine and its arrays are one piece of memory. */
 static int create_as(bool spd, void **self, const hone_engine_config *config) {
-  const int64_t n = config->n;
-  engine_dp *e = hone_mem_get(config->mem, sizeof *e);
+  const int64_t n = config->n, ld = leading_dimension(n);
+  char *memory = hone_mem_get(config->mem, (size_t)bytes(n, 1));
+  engine_dp *e = (engine_dp *)memory;
   *self = e;
   if (e == NULL)
     return HONE_NO_MEMORY;
   *e = (engine_dp){.n = n,
-                   .ld = leading_dimension(n),
+                   .ld = ld,
                    .spd = spd,
+                   .small = small_kernels(n),
                    .pool = config->pool,
                    .watch = config->watch};
-  e->f = hone_mem_get(config->mem, (size_t)(e->ld * n) * sizeof *e->f);
-  e->max = hone_mem_get(config->mem, (size_t)(2 * n) * sizeof *e->max);
-  e->ipiv = hone_mem_get(config->mem, (size_t)n * sizeof *e->ipiv);
-  e->work = hone_mem_get(config->mem, (size_t)hone_factor_work(ENTRY_BITS, n));
-  if (e->f && e->max && e->ipiv && e->work)
-    return HONE_OK;
-  destroy(e, config->mem);
-  *self = NULL;
-  return HONE_NO_MEMORY;
+  e->f = (hone_entry *)(memory + HEAD);
+  e->max = (double *)(e->f + ld * columns_held(n));
+  e->ipiv = (int *)(e->max + 2 * n);
+  e->work = e->ipiv + (n + 1) / 2 * 2;
+  return HONE_OK;
 }
 
 static int create(void **self, const hone_engine_config *config) {
@@ -133,18 +157,50 @@ static void growth_columns(void *ctx, int64_t task) {
   }
 }
 
+#ifndef HONE_COMPLEX
+
+/* Loads a small matrix; returns the largest magnitude. */
+static double load_small(engine_dp *e) {
+  const double *row = e->scaling->row, *col = e->scaling->col;
+  const double max =
+      e->small->load(e->n, e->a->a, e->a->lda, e->spd, e->f, e->ld);
+  if (!e->scaling->used)
+    return max;
+  for (int64_t j = 0; j < e->n; j++)
+    for (int64_t i = 0; i < (e->spd ? j + 1 : e->n); i++)
+      e->f[i + j * e->ld] = col[j] * (row[i] * e->f[i + j * e->ld]);
+  return e->small->load(e->n, e->f, e->ld, e->spd, e->f, e->ld);
+}
+
+static int factor_small(engine_dp *e, hone_factor_info *info) {
+  if (hone_watch_stop(e->watch, "factor in double", 0.0, 0, HONE_NAN))
+    return HONE_CANCELLED;
+  const double s = load_small(e);
+  double u;
+  info->zero_pivot = e->spd ? e->small->cholesky(e->n, e->f, e->ld, &u)
+                            : e->small->lu(e->n, e->f, e->ld, e->ipiv, &u);
+  info->growth = (e->spd ? u * u : u) / s;
+  return HONE_OK;
+}
+
+#endif
+
 static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
                   hone_factor_info *info) {
   engine_dp *e = self;
   *info = (hone_factor_info){.growth = HONE_NAN, .zero_pivot = -1};
+  e->a = hone_dense_of(a);
+  e->scaling = scaling;
+#ifndef HONE_COMPLEX
+  if (e->small != NULL)
+    return factor_small(e, info);
+#endif
   hone_pool *pool = e->n < HONE_THREADS_FROM ? NULL : e->pool;
   /* There are few, wide tasks: when two threads touch a fresh huge page at the
      same time, both clear it. */
   int64_t tasks = (int64_t)TASKS_A_THREAD * hone_pool_threads(pool);
   e->columns = e->n / tasks + 1;
   tasks = (e->n + e->columns - 1) / e->columns;
-  e->a = hone_dense_of(a);
-  e->scaling = scaling;
   hone_pool_run(pool, tasks, load_columns, e);
   const hone_factoring job = {.kernels = hone_factor_kernels_of(ENTRY_BITS),
                               .n = e->n,
@@ -174,6 +230,13 @@ static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
 static int solve(void *self, bool trans, int64_t k, hone_entry *v,
                  int64_t ldv) {
   const engine_dp *e = self;
+#ifndef HONE_COMPLEX
+  if (e->small != NULL) {
+    e->small->solve(e->n, e->f, e->ld, e->spd ? NULL : e->ipiv, trans, k, v,
+                    ldv);
+    return HONE_OK;
+  }
+#endif
   const hone_factors factors = {.form =
                                     e->spd ? HONE_FORM_CHOLESKY : HONE_FORM_LU,
                                 .n = e->n,

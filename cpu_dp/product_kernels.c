@@ -24,6 +24,7 @@ enum {
   MOST = 12, /* vectors that share one pass over A */
   WIDTH = HONE_VECTOR_BYTES > 16 ? 6 : 2, /* vectors of a tile, */
   NARROW = WIDTH > 2 ? 4 : WIDTH, /* or where WIDTH does not divide all */
+  PAIR = 2,                       /* or of the last ones */
   STRIP = 8,                      /* columns of op(A) that are copied at once */
   ROWS = 256,         /* of a block of A, which has STRIP columns, */
   TRANS_ROWS = 64,    /* of a block of A^T, */
@@ -69,6 +70,8 @@ INLINE void add_tiles(int64_t k, int64_t count, const rows_of *a,
     add_tile(WIDTH, count, a, v, c, p);
   for (; c + NARROW <= k; c += NARROW)
     add_tile(NARROW, count, a, v, c, p);
+  for (; c + PAIR <= k; c += PAIR)
+    add_tile(PAIR, count, a, v, c, p);
   for (; c < k; c++)
     add_tile(1, count, a, v, c, p);
 }

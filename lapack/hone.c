@@ -82,6 +82,8 @@ int hone_lapack_single(int n, int nrhs, const double *a, int lda,
     return HONE_NO_DEVICE;
   options.threads = hone_lapack_real_threads(caller);
   options.structure = definite ? HONE_STRUCTURE_SPD : HONE_STRUCTURE_AUTO;
+  /* Where single precision does not suffice, LAPACK's own factors follow. */
+  options.factor_precision = HONE_FACTOR_SINGLE;
   options.progress = watch;
   options.progress_user = &c;
   hone_lapack_enter();

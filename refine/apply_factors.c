@@ -5,6 +5,7 @@
 
    Next to read: deflation.h and gmres.h for what the factors may be applied
    with. */
+#include "base/vectors.h"
 #include "refine/refine.h"
 #include "refine/scale.h"
 
@@ -14,14 +15,18 @@
 static const double ROUNDOFF_SINGLE = 0x1p-24;
 /* Entries from which a loop over columns is divided among threads. */
 enum { WORTH_THREADS = 1 << 16 };
+enum { DRAWN = 64 }; /* random numbers at once */
 
 /* Changes every entry by as much as rounding may change it. Rounding itself
    leaves numbers with few digits as they are. */
 static void round_at_random(int64_t n, double roundoff, uint64_t *seed,
                             hone_entry *v) {
-  for (int64_t i = 0; i < n; i++) {
-    const double unit = (double)(int64_t)hone_random_bits(seed) * 0x1p-63;
-    v[i] += hone_times(roundoff * unit, v[i]);
+  double unit[DRAWN];
+  for (int64_t at = 0; at < n; at += DRAWN) {
+    const int64_t count = HONE_MIN((int64_t)DRAWN, n - at);
+    hone_random_units(count, seed, unit);
+    for (int64_t i = 0; i < count; i++)
+      v[at + i] += hone_times(roundoff * unit[i], v[at + i]);
   }
 }
 

@@ -38,6 +38,7 @@
    Next to read: condition.c for the certificate. */
 #include "refine/bounds.h"
 
+#include "refine/error_bars.h"
 #include "refine/noise.h"
 #include "refine/scale.h"
 
@@ -79,7 +80,7 @@ static long double widest_unit(const hone_refinement *ctx) {
   int widest = 0;
   for (int64_t i = 0; e && i < ctx->f.a->n; i++)
     widest = i == 0 ? e[i] : HONE_MAX(widest, e[i]);
-  return ldexpl(1.0L, widest);
+  return hone_shiftl(1.0L, widest);
 }
 
 /* One column while its error is bounded. */
@@ -102,13 +103,6 @@ typedef struct bounding {
   long double condition; /* of S, estimated */
 } bounding;
 
-/* The error after some corrections, as far as it is known, in the infinity
-   norm. */
-typedef struct outcome {
-  long double known, known_scaled; /* max |t_i| */
-  long double total, total_scaled; /* max of the error bars */
-} outcome;
-
 /* Bounds the 2-norm, in scaled variables, of what a correction loses: 'lost' in
    every entry, digits below the grain, and the rounding errors of t. */
 static long double vanished_norm(const hone_refinement *ctx, const bounding *b,
@@ -126,54 +120,33 @@ static long double vanished_norm(const hone_refinement *ctx, const bounding *b,
    'write' the bars replace t in the column's spare vector. */
 static void evaluate(const hone_refinement *ctx, const bounding *b,
                      const hone_contraction *contraction, int step, bool write,
-                     outcome *out) {
-  const int64_t n = ctx->f.a->n;
-  const int *e = hone_refined_exponents(ctx);
-  hone_refined *c = b->column;
-  hone_entry *t = c->spare;
-  double *bars = (double *)c->spare;
-  const long double rounding =
-      ctx->f.engine->precision == 64 ? 0.0L : ROUNDING_SINGLE;
-  long double lost = hone_noise_lost_part(ctx, c);
-  for (int k = step - contraction->power; k < step; k++)
-    lost = HONE_MAX(lost, b->rounding[k]);
-  const long double vanished = vanished_norm(ctx, b, step, lost);
+                     hone_bars_outcome *out) {
+  const hone_refined *c = b->column;
   const long double before = (long double)contraction->before;
-  long double f = b->noise + (1.0L + before) * vanished;
+  hone_bars s = {.n = ctx->f.a->n,
+                 .exponents = hone_refined_exponents(ctx),
+                 .weights = b->weights,
+                 .noise = b->sampled ? c->den : NULL,
+                 .t = c->spare,
+                 .d = b->d,
+                 .rows = contraction->rows,
+                 .rounding_d =
+                     ctx->f.engine->precision == 64 ? 0.0L : ROUNDING_SINGLE,
+                 .rounding_t = ROUNDING,
+                 .grain = b->grain,
+                 .lost = hone_noise_lost_part(ctx, c)};
   for (int k = step - contraction->power; k < step; k++)
-    f += b->norm[k];
-  f /= 1.0L - (long double)contraction->bound;
-  const long double all = before * vanished + (b->sampled ? 0.0L : b->noise);
-  *out = (outcome){0.0L, 0.0L, 0.0L, 0.0L};
-  for (int64_t i = 0; i < n; i++) {
-    const long double known = hone_absl((hone_wide)t[i]);
-    const long double weight = b->weights ? (long double)b->weights[i] : 1.0L;
-    long double rest =
-        weight * ((long double)contraction->rows[i] * f + all) + lost;
-    long double by_itself =
-        b->grain + ROUNDING * known + rounding * hone_absl((hone_wide)b->d[i]);
-    if (b->sampled)
-      by_itself += (long double)c->den[i];
-    rest += e ? ldexpl(by_itself, -e[i]) : by_itself;
-    long double scaled = known;
-    if (e) {
-      scaled = ldexpl(known, -e[i]);
-      out->known_scaled = HONE_MAX(out->known_scaled, scaled);
-    }
-    scaled += rest;
-    const long double total = known + (e ? ldexpl(rest, e[i]) : rest);
-    out->known = HONE_MAX(out->known, known);
-    out->total = total <= out->total ? out->total : total; /* takes NaN */
-    out->total_scaled =
-        scaled <= out->total_scaled ? out->total_scaled : scaled;
-    if (write)
-      bars[i] = total <= (long double)DBL_MAX ? (double)total : HONE_INF;
-  }
-  if (!e)
-    out->known_scaled = out->known;
+    s.lost = HONE_MAX(s.lost, b->rounding[k]);
+  const long double vanished = vanished_norm(ctx, b, step, s.lost);
+  s.f = b->noise + (1.0L + before) * vanished;
+  for (int k = step - contraction->power; k < step; k++)
+    s.f += b->norm[k];
+  s.f /= 1.0L - (long double)contraction->bound;
+  s.all = before * vanished + (b->sampled ? 0.0L : b->noise);
+  hone_bars_evaluate(&s, write ? (double *)c->spare : NULL, out);
 }
 
-static bool tight(const bounding *b, const outcome *o) {
+static bool tight(const bounding *b, const hone_bars_outcome *o) {
   return o->total <= TIGHT * o->known + SMALL * b->size &&
          o->total_scaled <= TIGHT * o->known_scaled + SMALL * b->size_scaled;
 }
@@ -241,7 +214,7 @@ static void measure_rest(hone_refinement *ctx, int64_t m, bounding *list) {
       hone_scale_by(n, NULL, 1, -shift, list[c].column->spare,
                     list[c].column->spare);
     if (shift < 0)
-      list[c].grain = ldexpl(GRAIN, -shift);
+      list[c].grain = hone_shiftl(GRAIN, -shift);
   }
 }
 
@@ -253,7 +226,7 @@ static bool take_correction(hone_refinement *ctx,
   const int64_t n = ctx->f.a->n;
   const int *e = hone_refined_exponents(ctx);
   hone_refined *c = b->column;
-  outcome o;
+  hone_bars_outcome o;
   for (int64_t i = 0; i < n; i++)
     c->spare[i] = step > 0 ? c->spare[i] + d[i] : d[i];
   b->d = d;
@@ -462,7 +435,7 @@ void hone_bounds_bars_by_norms(int64_t n, const int *e,
   const long double error = exact ? 0.0L : error_by_norms(certificate, c);
   for (int64_t i = 0; i < n; i++) {
     const long double bar =
-        exact ? 0.0L : (e ? ldexpl(error, e[i]) : error) + GRAIN;
+        exact ? 0.0L : (e ? hone_shiftl(error, e[i]) : error) + GRAIN;
     bars[i] = bar <= (long double)DBL_MAX ? (double)bar : HONE_INF;
   }
 }
@@ -492,8 +465,11 @@ bool hone_bounds_certify_a_digit(const hone_certificate *certificate,
 }
 
 int32_t hone_bounds_digits(double bound) {
-  if (!(bound < 1.0))
-    return 0;
-  return (int32_t)HONE_MAX(0.0,
-                           HONE_MIN(floor(-log10(bound)), (double)DIGITS_MOST));
+  static const double least[DIGITS_MOST] = {
+      1e-1, 1e-2,  1e-3,  1e-4,  1e-5,  1e-6,  1e-7,  1e-8,
+      1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 1e-14, 1e-15, 1e-16};
+  int32_t digits = 0;
+  while (digits < DIGITS_MOST && bound <= least[digits])
+    digits++;
+  return digits;
 }

@@ -35,15 +35,17 @@ static int allowed_corrections(const hone_ladder *ladder, int precision) {
                                                   (int64_t)CORRECTIONS_MOST));
 }
 
-/* Prepares the column for a rung, starting from its best iterate. */
-static void begin_column(const hone_ladder *ladder, hone_refined *column) {
+/* Prepares the column for rung r, starting from its best iterate, or from
+   nothing where a second opinion is wanted. */
+static void begin_column(const hone_ladder *ladder, int r,
+                         hone_refined *column) {
   column->state = HONE_COLUMN_ACTIVE;
   column->rate = column->correction_size = 0.0;
   column->slow_corrections = 0;
   if (hone_refined_take_best(column)) {
     double value =
         hone_errors_value(&column->best_errors, ladder->request.criterion);
-    column->has_x = value <= WARM_START;
+    column->has_x = value <= WARM_START && !ladder->rung[r].second_opinion;
     column->from_x0 = false;
   } else {
     column->has_x =
@@ -71,7 +73,7 @@ static void begin_rung(hone_climb *c, int r, bool again) {
     if (column->state == HONE_COLUMN_ACCEPTED ||
         (again && !gmres_may_help(c->ladder, column)))
       continue;
-    begin_column(c->ladder, column);
+    begin_column(c->ladder, r, column);
     c->rung[i] = r;
   }
 }
@@ -261,6 +263,24 @@ static int find_start_rung(hone_ladder *ladder, hone_report *report, int *r) {
   return hone_ladder_find_usable(ladder, ladder->start_rung, report, r);
 }
 
+/* Finds the next rung for columns that were not accepted on *r: the next one of
+   another engine where a solve failed. *r becomes rung_count where a
+   second opinion could not be had, which leaves no trace. */
+static int climb_from(hone_climb *c, bool solved, int *r) {
+  hone_ladder *ladder = c->ladder;
+  const int next = solved ? hone_ladder_next_for_columns(ladder, *r)
+                          : hone_ladder_other_engine(ladder, *r);
+  if (next == ladder->rung_count || !ladder->rung[next].second_opinion)
+    return hone_ladder_find_usable(ladder, next, c->report, r);
+  const hone_report before = *c->report;
+  const int st = hone_ladder_find_usable(ladder, next, c->report, r);
+  if (st == HONE_OK || st == HONE_CANCELLED)
+    return st;
+  *c->report = before;
+  *r = ladder->rung_count;
+  return HONE_OK;
+}
+
 /* Refines the block's columns and climbs with those that need it. Returns
    HONE_OK (the columns' states tell the rest), HONE_INTERRUPTED,
    HONE_CANCELLED, or why no rung could be used. */
@@ -282,16 +302,12 @@ int hone_climb_columns(hone_climb *c) {
     if (ladder->factors_stale) {
       st = hone_ladder_refactor(ladder, c->report);
       r = ladder->start_rung;
-    } else if (hone_ladder_successor(ladder, r) < ladder->rung_count) {
-      st = hone_ladder_find_usable(ladder,
-                                   st == HONE_OK
-                                       ? hone_ladder_successor(ladder, r)
-                                       : hone_ladder_other_engine(ladder, r),
-                                   c->report, &r);
+    } else if (hone_ladder_next_for_columns(ladder, r) < ladder->rung_count) {
+      st = climb_from(c, st == HONE_OK, &r);
     } else {
       return st;
     }
-    if (st != HONE_OK)
+    if (st != HONE_OK || r == ladder->rung_count)
       return st;
   }
 }

@@ -140,9 +140,9 @@ static norms wide_norms(const hone_refined *c, int64_t n, const int *row,
     long double r = hone_absl((hone_wide)c->r[i]);
     long double x = hone_absl((hone_wide)c->x[i]);
     long double den = (long double)hone_refined_residual_noise(c, n, i);
-    r = row ? ldexpl(r, row[i]) : r;
-    den = row ? ldexpl(den, row[i]) : den;
-    x = col ? ldexpl(x, -col[i]) : x;
+    r = row ? hone_shiftl(r, row[i]) : r;
+    den = row ? hone_shiftl(den, row[i]) : den;
+    x = col ? hone_shiftl(x, -col[i]) : x;
     s.r_sum += r;
     s.den_sum += den;
     s.r_max = r <= s.r_max ? s.r_max : r;
@@ -213,10 +213,10 @@ void hone_refined_norms(const hone_refinement *ctx, hone_refined *c) {
     v = wide_norms(c, n, row, col);
   for (int64_t i = 0; scaled && i < n; i++)
     widest = HONE_MAX(widest, col[i]);
-  e->widest_unit = ldexpl(1.0L, widest);
+  e->widest_unit = hone_shiftl(1.0L, widest);
   e->size_scaled = v.x_max;
-  e->residual_norm = ldexpl(two_norm(n, v.r_sum, v.r_max), -c->shift);
-  e->noise = ldexpl(two_norm(n, v.den_sum, v.den_max), -c->shift);
+  e->residual_norm = hone_shiftl(two_norm(n, v.r_sum, v.r_max), -c->shift);
+  e->noise = hone_shiftl(two_norm(n, v.den_sum, v.den_max), -c->shift);
 }
 
 void hone_refined_errors(const hone_refinement *ctx, hone_refined *c) {

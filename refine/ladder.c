@@ -22,6 +22,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -57,16 +58,19 @@ int hone_ladder_create(hone_ladder *ladder, const hone_operator *op, int64_t n,
                        const hone_step *steps, int count,
                        const hone_request *request, hone_mem *mem,
                        hone_pool *pool, hone_watch *watch) {
-  *ladder = (hone_ladder){.n = n,
-                          .mem = mem,
-                          .pool = pool,
-                          .watch = watch,
-                          .request = *request,
-                          .rung_count = count,
-                          .copy_rung = -1};
+  memset(ladder, 0, offsetof(hone_ladder, rung));
+  memset(ladder->rung, 0, (size_t)count * sizeof *ladder->rung);
+  ladder->n = n;
+  ladder->mem = mem;
+  ladder->pool = pool;
+  ladder->watch = watch;
+  ladder->request = *request;
+  ladder->rung_count = count;
+  ladder->copy_rung = -1;
   for (int r = 0; r < count; r++) {
     ladder->rung[r].engine = steps[r].engine;
     ladder->rung[r].choices = request->choices;
+    ladder->rung[r].second_opinion = steps[r].second_opinion;
     if (steps[r].accurate &&
         hone_arithmetic_coarse(request->choices.arithmetic))
       ladder->rung[r].choices.arithmetic = HONE_ARITHMETIC_AUTO;
@@ -300,6 +304,10 @@ static int inspect_whole_matrix(hone_ladder *ladder, int r,
   return inspect(ladder, false, report);
 }
 
+static bool is_last_regular(const hone_ladder *ladder, int r) {
+  return r == ladder->rung_count - 1 || ladder->rung[r + 1].second_opinion;
+}
+
 /* Factors on rung r. On HONE_OK the rung's state says whether it can be
    used. */
 static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
@@ -342,8 +350,10 @@ static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
     hone_ladder_add_reason(report, rung->engine->name, why);
   /* With factors of a singular matrix the best x is found, for want of better
      ones; where it is exactly singular, none is. */
-  const bool last = r == ladder->rung_count - 1 ||
-                    hone_engine_direct(rung->engine) || certificate->singular;
+  const bool last =
+      (is_last_regular(ladder, r) || hone_engine_direct(rung->engine) ||
+       certificate->singular) &&
+      !rung->second_opinion;
   if (certified && !certificate->exactly_singular && (last || why == NULL)) {
     rung->state = HONE_RUNG_READY;
     rung->set_aside = false;
@@ -447,7 +457,8 @@ int hone_ladder_factor(hone_ladder *ladder, const hone_matrix *a,
                        hone_report *report) {
   ladder->a = *a;
   int st = start_matrix(ladder, report);
-  hone_ladder_report_path(ladder, report);
+  if (st != HONE_OK || !ladder->request.one_shot) /* else a solve follows */
+    hone_ladder_report_path(ladder, report);
   return st;
 }
 

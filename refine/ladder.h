@@ -25,6 +25,7 @@ typedef struct hone_rung {
      accurately in any case. */
   hone_choices choices;
   hone_rung_state state;
+  bool second_opinion;       /* see hone_step */
   bool attempted, set_aside; /* for this matrix, for the report's path */
   bool factored;       /* for this matrix, with factors that serve or do not */
   bool not_applicable; /* the engine is not for matrices of this structure */
@@ -63,7 +64,6 @@ typedef struct hone_ladder {
   hone_pool *pool;
   hone_watch *watch;
   hone_request request;
-  hone_rung rung[HONE_MAX_RUNGS];
   int rung_count, start_rung; /* start_rung: solves start here */
   int lowest_rung;  /* the lowest rung whose engine is for this matrix */
   int highest_rung; /* the highest rung that this call solved with */
@@ -92,6 +92,8 @@ typedef struct hone_ladder {
   double *bars;
   int64_t ldbars;
   int refinements; /* most refinements of one column without GMRES */
+  hone_rung rung[HONE_MAX_RUNGS]; /* rung_count of them are used; the others are
+                                     not set */
 } hone_ladder;
 
 /* Makes a ladder of 'count' rungs with these steps, from the cheapest to the
@@ -146,6 +148,10 @@ int hone_ladder_find_applicable(hone_ladder *ladder);
 /* The rung that follows r by the policy after r's factors failed in the way
    that their info says; ladder->rung_count if none does. */
 int hone_ladder_successor(const hone_ladder *ladder, int r);
+/* The rung for columns that were not accepted with the factors of r, which
+   serve: the successor, or else a second opinion; ladder->rung_count if there
+   is none. */
+int hone_ladder_next_for_columns(const hone_ladder *ladder, int r);
 /* The rung that follows r when r could not be had: the next of another
    engine. */
 int hone_ladder_other_engine(const hone_ladder *ladder, int r);

@@ -6,12 +6,12 @@
 
 #include <string.h>
 
-/* Mixes the bits of v into the seed. */
-static uint64_t mix(uint64_t seed, double v) {
+/* Hashes the bits of v and its place. */
+static uint64_t hash(double v, int64_t place) {
   uint64_t bits;
   memcpy(&bits, &v, sizeof bits);
-  seed ^= bits;
-  return hone_random_bits(&seed);
+  bits += (uint64_t)place * HONE_RANDOM_STEP;
+  return hone_random_bits(&bits);
 }
 
 /* The draw depends on the bits of A, so that a process that solves with the
@@ -19,9 +19,14 @@ static uint64_t mix(uint64_t seed, double v) {
 void hone_ladder_draw(hone_ladder *ladder) {
   const hone_inspection *inspection = &ladder->inspection;
   uint64_t seed = ladder->request.deterministic ? 1 : hone_process_seed();
-  for (int64_t i = 0; i < ladder->n; i++)
-    seed = mix(mix(seed, inspection->row_max[i]), inspection->col_max[i]);
-  ladder->seed = seed;
+  uint64_t rows = 0, cols = 0;
+  for (int64_t i = 0; i < ladder->n; i++) {
+    rows += hash(inspection->row_max[i], i);
+    cols += hash(inspection->col_max[i], i);
+  }
+  seed ^= hone_random_bits(&rows);
+  seed = hone_random_bits(&seed) ^ cols;
+  ladder->seed = hone_random_bits(&seed);
 }
 
 /* Returns the deflation that the certificate of rung r may use, empty; NULL if

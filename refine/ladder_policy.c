@@ -61,6 +61,15 @@ int hone_ladder_successor(const hone_ladder *ladder, int r) {
   return next;
 }
 
+int hone_ladder_next_for_columns(const hone_ladder *ladder, int r) {
+  const int next = hone_ladder_successor(ladder, r);
+  if (next < ladder->rung_count || r + 1 == ladder->rung_count ||
+      !ladder->rung[r + 1].second_opinion ||
+      !ladder->rung[r].certificate.nonsingular || ladder->refuted)
+    return next;
+  return r + 1;
+}
+
 int hone_ladder_other_engine(const hone_ladder *ladder, int r) {
   int next = r + 1;
   while (next < ladder->rung_count &&

@@ -2,6 +2,7 @@
 /* The part of the report that the ladder fills: why rungs were set aside, the
    norms and the scaling of the matrix, the accounts of the engines, and the
    path. Next to read: hone_report in api/hone.h. */
+#include "base/text.h"
 #include "refine/ladder.h"
 
 #include <stdio.h>
@@ -61,66 +62,43 @@ void hone_ladder_report_matrix(const hone_ladder *ladder, hone_report *report) {
   }
 }
 
-/* Appends without snprintf, which took a third of the call on the smallest
-   systems. */
-static void append(char *text, size_t size, const char *more) {
-  size_t used = strlen(text), length = strlen(more);
-  if (length > size - 1 - used)
-    length = size - 1 - used;
-  memcpy(text + used, more, length);
-  text[used + length] = '\0';
-}
-
-static void append_count(char *text, size_t size, int count) {
-  char digits[12];
-  size_t at = sizeof digits;
-  digits[--at] = '\0';
-  do {
-    digits[--at] = (char)('0' + count % 10);
-    count /= 10;
-  } while (count > 0);
-  append(text, size, digits + at);
-}
-
 /* The path reads "single LU, 3 refinements", "single LU set aside, double LU,
    ...". */
 void hone_ladder_report_path(const hone_ladder *ladder, hone_report *report) {
-  char *path = report->path;
-  const size_t size = sizeof report->path;
-  path[0] = '\0';
+  hone_text path = hone_text_begin(report->path, sizeof report->path);
   for (int r = 0; r < ladder->rung_count; r++) {
     const hone_rung *rung = &ladder->rung[r];
     if (!rung->attempted)
       continue;
-    append(path, size, path[0] ? ", " : "");
-    append(path, size, rung->engine->name);
+    hone_text_add(&path, report->path[0] ? ", " : "");
+    hone_text_add(&path, rung->engine->name);
     if (rung->account.text[0]) {
-      append(path, size, " (");
-      append(path, size, rung->account.text);
-      append(path, size, ")");
+      hone_text_add(&path, " (");
+      hone_text_add(&path, rung->account.text);
+      hone_text_add(&path, ")");
     }
-    append(path, size, rung->set_aside ? " set aside" : "");
+    hone_text_add(&path, rung->set_aside ? " set aside" : "");
     if (rung->deflation.count > 0 && !rung->set_aside) {
-      append(path, size, ", ");
-      append_count(path, size, rung->deflation.count);
-      append(path, size,
-             rung->deflation.count == 1 ? " direction" : " directions");
-      append(path, size, " deflated");
+      hone_text_add(&path, ", ");
+      hone_text_add_count(&path, rung->deflation.count);
+      hone_text_add(&path,
+                    rung->deflation.count == 1 ? " direction" : " directions");
+      hone_text_add(&path, " deflated");
     }
   }
   if (ladder->factors_stale)
-    append(path, size, " of an earlier matrix");
-  if (report->nrhs == 0 || path[0] == '\0') /* nothing was solved */
+    hone_text_add(&path, " of an earlier matrix");
+  if (report->nrhs == 0 || report->path[0] == '\0') /* nothing was solved */
     return;
   const int plain = ladder->refinements, steps = report->gmres_steps;
   if (plain > 0 || steps == 0) {
-    append(path, size, ", ");
-    append_count(path, size, plain);
-    append(path, size, plain == 1 ? " refinement" : " refinements");
+    hone_text_add(&path, ", ");
+    hone_text_add_count(&path, plain);
+    hone_text_add(&path, plain == 1 ? " refinement" : " refinements");
   }
   if (steps > 0) {
-    append(path, size, ", GMRES ");
-    append_count(path, size, steps);
-    append(path, size, steps == 1 ? " step" : " steps");
+    hone_text_add(&path, ", GMRES ");
+    hone_text_add_count(&path, steps);
+    hone_text_add(&path, steps == 1 ? " step" : " steps");
   }
 }

@@ -4,11 +4,14 @@
    norms would count. */
 #include "refine/noise.h"
 
+#include "base/vectors.h"
 #include "refine/bounds.h"
 
 #include <float.h>
 #include <math.h>
 
+/* Squares that underflow are negligible in a sum of squares from here on. */
+static const double SQUARES_LEAST = 1e-260, SQUARES_MOST = 1e300;
 /* An entry below this part of the largest one is lost in the arithmetic of
    factors in double, and of factors in single precision. */
 static const long double LOST_DOUBLE = 0x1p-960L, LOST_SINGLE = 0x1p-96L;
@@ -22,10 +25,15 @@ static const long double ROUNDING = 4.0L * 0x1p-53L;
 long double hone_noise_scaled_norm(int64_t n, const hone_entry *d, const int *e,
                                    const double *weights) {
   long double sum = 0.0L;
+  if (e == NULL && weights == NULL) {
+    const double plain = hone_sum_of_squares(n, d);
+    if (plain >= SQUARES_LEAST && plain <= SQUARES_MOST)
+      return sqrtl((long double)plain * (1.0L + (long double)n * 0x1p-51L));
+  }
   for (int64_t i = 0; i < n; i++) {
     long double v = hone_absl((hone_wide)d[i]);
     if (e)
-      v = ldexpl(v, -e[i]);
+      v = hone_shiftl(v, -e[i]);
     if (weights)
       v /= (long double)weights[i];
     sum += v * v;
@@ -40,10 +48,11 @@ long double hone_noise_uniform_norm(int64_t n, const int *e,
   if (weights == NULL) {
     for (int64_t i = 0; e && i < n; i++)
       narrowest = i == 0 ? e[i] : HONE_MIN(narrowest, e[i]);
-    most = ldexpl(1.0L, -narrowest);
+    most = hone_shiftl(1.0L, -narrowest);
   }
   for (int64_t i = 0; weights && i < n; i++) {
-    const long double v = ldexpl(1.0L, e ? -e[i] : 0) / (long double)weights[i];
+    const long double v =
+        hone_shiftl(1.0L, e ? -e[i] : 0) / (long double)weights[i];
     most = i > 0 && v <= most ? most : v;
   }
   return sqrtl((long double)n) * most;
@@ -67,7 +76,7 @@ long double hone_noise_of_solve(const hone_refinement *ctx, const hone_entry *d,
   const long double of_factors = ROUNDING * inverse * magnified;
   long double most = 0.0L;
   for (int64_t i = 0; contraction->rounding > 0.0 && i < n; i++)
-    most = fmaxl(most, ldexpl(hone_absl((hone_wide)d[i]), e ? -e[i] : 0));
+    most = fmaxl(most, hone_shiftl(hone_absl((hone_wide)d[i]), e ? -e[i] : 0));
   return contraction->rounding > 0.0 && !(largest <= MAGNIFIED * most)
              ? of_factors + (long double)contraction->rounding * largest
              : of_factors;
@@ -129,16 +138,17 @@ static void take_noise(const hone_refinement *ctx,
   for (int64_t i = 0; i < n; i++) {
     long double known = row_factor * probed_row(n, i, z);
     if (e)
-      known = ldexpl(known, -e[i]);
+      known = hone_shiftl(known, -e[i]);
     const long double weight = weights ? (long double)weights[i] : 1.0L;
     long double effect =
         any_direction *
         (known + weight * (long double)contraction->rows[i] * all);
     squares += effect / weight * (effect / weight);
-    effect = ldexpl(effect, (e ? e[i] : 0) - k) + (long double)DBL_TRUE_MIN;
+    effect =
+        hone_shiftl(effect, (e ? e[i] : 0) - k) + (long double)DBL_TRUE_MIN;
     c->den[i] = effect <= (long double)DBL_MAX ? (double)effect : HONE_INF;
   }
-  *norm = HONE_MIN(*norm, ldexpl(sqrtl(squares), -k));
+  *norm = HONE_MIN(*norm, hone_shiftl(sqrtl(squares), -k));
 }
 
 /* Bounds the effect of noise on each component of the column by random probes,

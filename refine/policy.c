@@ -12,7 +12,10 @@ enum {
   GPU_FROM_ONCE = 1024,
   /* From here on OpenBLAS's Cholesky is faster than the library's own small LU,
      which ends at order 512. */
-  CHOLESKY_FROM = 513
+  CHOLESKY_FROM = 513,
+  /* Up to here the library's own factorizations in double are faster than
+     single precision with the corrections that it needs. */
+  DOUBLE_UP_TO = 256
 };
 
 typedef bool situation_is(const hone_situation *s);
@@ -25,8 +28,12 @@ static bool structure_unknown(const hone_situation *s) {
   return s->structure == HONE_STRUCTURE_AUTO;
 }
 static bool gpu(const hone_situation *s) { return s->gpu; }
+/* Is double precision the first choice? */
+static bool small(const hone_situation *s) {
+  return s->start == HONE_FACTOR_AUTO && !s->gpu && s->n <= DOUBLE_UP_TO;
+}
 static bool single(const hone_situation *s) {
-  return s->start != HONE_FACTOR_DOUBLE;
+  return s->start != HONE_FACTOR_DOUBLE && !small(s);
 }
 static bool gpu_single(const hone_situation *s) { return gpu(s) && single(s); }
 static bool gpu_single_again(const hone_situation *s) {
@@ -42,8 +49,10 @@ static bool cpu_definite(const hone_situation *s) {
   return single(s) && (s->structure == HONE_STRUCTURE_SPD ||
                        (structure_unknown(s) && s->n >= CHOLESKY_FROM));
 }
-static bool cpu_definite_unknown(const hone_situation *s) {
-  return single(s) && !gpu(s) && structure_unknown(s) && s->n >= CHOLESKY_FROM;
+static bool cpu_definite_double(const hone_situation *s) {
+  return (small(s) && s->structure == HONE_STRUCTURE_SPD) ||
+         (single(s) && !gpu(s) && structure_unknown(s) &&
+          s->n >= CHOLESKY_FROM);
 }
 
 /* The rungs, from the cheapest to the most accurate. Each is on the ladder if
@@ -52,20 +61,24 @@ static bool cpu_definite_unknown(const hone_situation *s) {
 static const struct {
   hone_role role;
   situation_is *tried_when;
-  bool accurate; /* without the coarse products that the caller chose */
+  bool accurate;       /* without the coarse products that the caller chose */
+  bool second_opinion; /* see hone_step */
 } TRIED[] = {
-    {HONE_ROLE_DIAGONAL, structure_unknown, false},
-    {HONE_ROLE_TRIANGULAR, structure_unknown, false},
-    {HONE_ROLE_BANDED, structure_unknown, false},
-    {HONE_ROLE_GPU_CHOLESKY, gpu_definite, false},
-    {HONE_ROLE_GPU_CHOLESKY, gpu_definite_again, true},
-    {HONE_ROLE_CPU_CHOLESKY, cpu_definite, true},
-    {HONE_ROLE_CPU_CHOLESKY_DOUBLE, cpu_definite_unknown, true},
-    {HONE_ROLE_GPU_LU, gpu_single, false},
-    {HONE_ROLE_GPU_LU, gpu_single_again, true},
-    {HONE_ROLE_CPU_LU, single, true},
-    {HONE_ROLE_GPU_LU_DOUBLE, gpu, true},
-    {HONE_ROLE_CPU_LU_DOUBLE, always, true},
+    {HONE_ROLE_DIAGONAL, structure_unknown, false, false},
+    {HONE_ROLE_TRIANGULAR, structure_unknown, false, false},
+    {HONE_ROLE_BANDED, structure_unknown, false, false},
+    {HONE_ROLE_GPU_CHOLESKY, gpu_definite, false, false},
+    {HONE_ROLE_GPU_CHOLESKY, gpu_definite_again, true, false},
+    {HONE_ROLE_CPU_CHOLESKY, cpu_definite, true, false},
+    {HONE_ROLE_CPU_CHOLESKY_DOUBLE, cpu_definite_double, true, false},
+    {HONE_ROLE_GPU_LU, gpu_single, false, false},
+    {HONE_ROLE_GPU_LU, gpu_single_again, true, false},
+    {HONE_ROLE_CPU_LU, single, true, false},
+    {HONE_ROLE_GPU_LU_DOUBLE, gpu, true, false},
+    {HONE_ROLE_CPU_LU_DOUBLE, always, true, false},
+    /* Where components of x vanish, other factors may find zeros that the first
+       ones only come near to. */
+    {HONE_ROLE_CPU_LU, small, true, true},
 };
 
 /* Which of the later rungs may follow one that failed: none, any, one at least
@@ -106,7 +119,8 @@ int hone_policy_steps(const hone_situation *situation,
   for (size_t i = 0; i < sizeof TRIED / sizeof *TRIED; i++)
     if (TRIED[i].tried_when(situation))
       steps[count++] = (hone_step){.engine = engine[TRIED[i].role],
-                                   .accurate = TRIED[i].accurate};
+                                   .accurate = TRIED[i].accurate,
+                                   .second_opinion = TRIED[i].second_opinion};
   return count;
 }
 

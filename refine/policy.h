@@ -30,6 +30,9 @@ typedef struct hone_step {
   /* Products are as accurate as single precision, whatever coarser arithmetic
      the caller chose for the first try on a GPU. */
   bool accurate;
+  /* It is tried only for columns that the rungs before it did not get accepted,
+     although their factors serve. */
+  bool second_opinion;
 } hone_step;
 
 enum { HONE_MAX_RUNGS = 14 };

@@ -49,8 +49,17 @@ static const double LEAST_SQUARES = 1e-200, MOST_SQUARES = 1e200;
 /* The first power of E is applied to HONE_PROBES vectors, so that it suffices
    for most factors. The next ones are so much smaller that fewer vectors are
    enough. On a device, where more vectors take hardly more time, all
-   powers are applied to HONE_PROBES_DEVICE vectors. */
-enum { LATER_PROBES = 8 };
+   powers are applied to HONE_PROBES_DEVICE vectors.
+
+   Up to order FEW_UP_TO, where a pass over A costs no more than a few solves,
+   the first power is applied to a few vectors first. Their bound is by a factor
+   of 11, or of 1e5 for factors in double, less sharp; it suffices where it is
+   at most FEW_BOUND, since what it adds to an error bar is then small beside
+   the correction that is known. Otherwise the other vectors follow, and the
+   statement is made anew of all of them. LU in single precision seldom has so
+   small a bound: matrices with random entries have a condition of about n. */
+enum { LATER_PROBES = 8, FEW = 6, FEW_DOUBLE = 2, FEW_UP_TO = 512 };
+static const double FEW_BOUND = 0x1p-6;
 
 int64_t hone_probe_scratch(int64_t n) {
   return (3 * HONE_PROBES + 2 + 2 * SOLUTIONS) * n;
@@ -62,15 +71,25 @@ static double factor_of(int t, double count) {
   double power = HONE_PROBE_FAILURE / count;
   for (int i = 1; i <= t / 2; i++)
     power *= 6.0 * (double)i / 3.141592653589793;
-  return pow(power, -1.0 / t); /* 1 / sqrt(s), power = s^(t/2) */
+  /* 1 / sqrt(s), power = s^(t/2) */
+  return t == 2   ? 1.0 / sqrt(power)
+         : t == 4 ? 1.0 / sqrt(sqrt(power))
+                  : pow(power, -1.0 / t);
 }
 
 double hone_probe_factor(double count) { return factor_of(HONE_PROBES, count); }
 
+enum { DRAWN = 64 }; /* at once */
+
 void hone_probe_draw(int64_t n, uint64_t *seed, hone_entry *v) {
-  const double unit = 3.4641016151377544 * 0x1p-53; /* sqrt 12 */
-  for (int64_t i = 0; i < n; i++)
-    v[i] = ((double)(hone_random_bits(seed) >> 11) - 0x1p52) * unit;
+  const double root = 1.7320508075688772; /* sqrt 3 */
+  double unit[DRAWN];
+  for (int64_t at = 0; at < n; at += DRAWN) {
+    const int64_t count = HONE_MIN((int64_t)DRAWN, n - at);
+    hone_random_units(count, seed, unit);
+    for (int64_t i = 0; i < count; i++)
+      v[at + i] = root * unit[i];
+  }
 }
 
 /* The vectors of a run, n entries each: HONE_PROBES in v and p, SOLUTIONS
@@ -120,9 +139,9 @@ static void weigh(int64_t n, int t, const double *weights, bool inverse,
           hone_times(inverse ? 1.0 / weights[i] : weights[i], v[c * n + i]);
 }
 
-static void draw_all(int64_t n, int t, uint64_t seed, hone_entry *v) {
+static void draw_all(int64_t n, int t, uint64_t *seed, hone_entry *v) {
   for (int64_t c = 0; c < t; c++)
-    hone_probe_draw(n, &seed, v + c * n);
+    hone_probe_draw(n, seed, v + c * n);
 }
 
 /* The right-hand sides h for which inv(op(S)) h is solved, times 2^-shift: they
@@ -179,6 +198,7 @@ typedef struct run {
   vectors at;
   right_sides h;
   uint64_t rounding_seed;
+  uint64_t seed; /* of the vectors that are not drawn yet */
   hone_probe_step step;
   int t;          /* vectors in use */
   double squares; /* the sum of their squares */
@@ -222,38 +242,79 @@ static int largest_of(const double *squares) {
 
 /* ---- Vectors on the host ------------------------------------------------- */
 
+/* Makes v = E v for the vectors 'from' to t - 1; before power number 1, draws
+   them. With 'solutions', corrects those too. size: as of hone_apply_inverse.
+ */
+static int apply_to_vectors(run *r, int k, int from, bool solutions,
+                            double *size) {
+  hone_probing *probing = r->probing;
+  const hone_factored *f = &r->f;
+  const int64_t n = f->a->n;
+  const int t = r->t - from;
+  vectors *at = &r->at;
+  hone_entry *v = at->v + from * n;
+  if (k == 1)
+    draw_all(n, t, &r->seed, v);
+  weigh(n, t, probing->weights, false, v);
+  at->q = at->p + t * n;
+  probing->passes += hone_multiply(f, probing->trans, t, v, at->p, at->work);
+  if (solutions)
+    residual_of_solutions(probing, k == 1, &r->h, at);
+  int st = hone_apply_inverse(f, true, probing->trans,
+                              t + (solutions ? r->h.count : 0), at->p, n, NULL,
+                              size);
+  if (st != HONE_OK)
+    return st;
+  hone_add_multiple(t * n, -1.0, at->p, v);
+  if (solutions)
+    correct_solutions(k == 1, n, &r->h, at);
+  return HONE_OK;
+}
+
 /* Also takes what deflated factors leave of vectors relative to the largest
    entry that the factors alone made of them: out->rounding becomes the bound of
    the power that leaves most. */
-static int apply_power_on_host(run *r, int k) {
-  hone_probing *probing = r->probing;
-  const hone_factored *f = &r->f;
-  const vectors *at = &r->at;
-  const int64_t n = f->a->n;
+static void take_power(run *r, const double *size) {
+  const hone_probing *probing = r->probing;
+  const int64_t n = r->f.a->n;
   const int t = r->t;
-  double size[HONE_PROBES + SOLUTIONS], sum = 0.0;
-  if (k == 1)
-    draw_all(n, t, r->step.seed, at->v);
-  weigh(n, t, probing->weights, false, at->v);
-  r->at.q = at->p + t * n;
-  probing->passes +=
-      hone_multiply(f, probing->trans, t, at->v, at->p, at->work);
-  if (r->h.count > 0)
-    residual_of_solutions(probing, k == 1, &r->h, at);
-  int st = hone_apply_inverse(f, true, probing->trans, t + r->h.count, at->p, n,
-                              NULL, size);
+  hone_entry *v = r->at.v;
+  double sum = 0.0;
+  for (int64_t c = 0; r->f.deflation != NULL && c < t; c++)
+    if (size[c] > 0.0)
+      sum += hone_sum_of_squares(n, v + c * n) / size[c] / size[c];
+  if (sum > 0.0)
+    r->out->rounding = fmax(r->out->rounding, factor_of(t, 1.0) * sqrt(sum));
+  weigh(n, t, probing->weights, true, v);
+  r->squares = hone_sum_of_squares(t * n, v);
+}
+
+/* How many vectors are enough to begin with? */
+static int few(const run *r) {
+  const bool accurate = r->f.engine->precision == 64;
+  const bool may = r->f.a->n <= FEW_UP_TO && r->probing->weights == NULL &&
+                   r->f.deflation == NULL &&
+                   (accurate || r->f.engine->symmetric);
+  if (!may)
+    return r->t;
+  return accurate ? FEW_DOUBLE : FEW;
+}
+
+static int apply_power_on_host(run *r, int k) {
+  double size[HONE_PROBES + SOLUTIONS];
+  const int all = r->t, first = k == 1 ? few(r) : all;
+  r->t = first;
+  int st = apply_to_vectors(r, k, 0, r->h.count > 0, size);
   if (st != HONE_OK)
     return st;
-  hone_add_multiple(t * n, -1.0, at->p, at->v);
-  if (r->h.count > 0)
-    correct_solutions(k == 1, n, &r->h, at);
-  for (int64_t c = 0; f->deflation != NULL && c < t; c++)
-    if (size[c] > 0.0)
-      sum += hone_sum_of_squares(n, at->v + c * n) / size[c] / size[c];
-  r->out->rounding = fmax(r->out->rounding, factor_of(t, 1.0) * sqrt(sum));
-  weigh(n, t, probing->weights, true, at->v);
-  r->squares = hone_sum_of_squares(t * n, at->v);
-  return HONE_OK;
+  take_power(r, size);
+  if (first == all || factor_of(first, 1.0) * sqrt(r->squares) <= FEW_BOUND)
+    return HONE_OK;
+  r->t = all;
+  st = apply_to_vectors(r, k, first, false, size + first);
+  if (st == HONE_OK)
+    take_power(r, size);
+  return st;
 }
 
 static void narrow_on_host(run *r) {
@@ -353,6 +414,7 @@ static run begin(const place *where, hone_probing *probing,
            .f = *probing->f,
            .at = lay_out(probing),
            .rounding_seed = ~probing->seed, /* another sequence */
+           .seed = probing->seed,
            .t = where->first,
            .largest = sqrt(3.0)};
   r.step = (hone_probe_step){.scaling = r.f.scaling,

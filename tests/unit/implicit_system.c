@@ -124,12 +124,13 @@ hone_matrix implicit_matrix(const implicit *s) {
 }
 
 void implicit_run(implicit *s, const toeplitz_matrix *earlier) {
-  const hone_step here[] = {{&toeplitz_cholesky, true},
-                            {&toeplitz_single, true},
-                            {&toeplitz_double, true}};
-  const hone_step dense[] = {{&hone_engine_cholesky, true},
-                             {&hone_engine_single, true},
-                             {&hone_engine_double, true}};
+  const hone_step here[] = {{.engine = &toeplitz_cholesky, .accurate = true},
+                            {.engine = &toeplitz_single, .accurate = true},
+                            {.engine = &toeplitz_double, .accurate = true}};
+  const hone_step dense[] = {
+      {.engine = &hone_engine_cholesky, .accurate = true},
+      {.engine = &hone_engine_single, .accurate = true},
+      {.engine = &hone_engine_double, .accurate = true}};
   const int skip = s->cholesky ? 0 : 1;
   const hone_matrix a = implicit_matrix(s), before = {s->op, earlier, s->n};
   double *other = earlier ? sup_filled(s->n * s->n, 0.0) : NULL;

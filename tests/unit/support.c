@@ -493,7 +493,7 @@ int sup_ladder_create(hone_ladder *ladder, int64_t n,
     bool again = r == 0; /* or is the engine listed once more further on? */
     for (int q = r + 1; q < count; q++)
       again = again || listed[q] == listed[r];
-    steps[r] = (hone_step){listed[r], !again};
+    steps[r] = (hone_step){.engine = listed[r], .accurate = !again};
   }
   return hone_ladder_create(ladder, &hone_dense_operator, n, steps, count,
                             request, mem, pool, watch);

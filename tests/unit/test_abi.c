@@ -437,6 +437,7 @@ static int go_on(void *user, const hone_progress *event) {
 TEST(abi, a_solve_has_its_own_progress_and_deadline) {
   sys s = make();
   int calls = 0, stops = 0;
+  s.options.factor_precision = HONE_FACTOR_SINGLE; /* x is corrected */
   s.options.progress = go_on;
   s.options.progress_user = &calls;
   hone_solver *solver = factored(&s, &s.options);
@@ -448,6 +449,7 @@ TEST(abi, a_solve_has_its_own_progress_and_deadline) {
   CHECK_EQ_INT(calls, 0);
   CHECK_LT(0, stops);
   s.options = (hone_options)HONE_OPTIONS_INIT;
+  s.options.factor_precision = HONE_FACTOR_SINGLE;
   stops = 0;
   /* The solver's callback again. */
   CHECK_EQ_INT(solve_with(solver, &s), HONE_OK);

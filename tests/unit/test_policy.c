@@ -58,7 +58,13 @@ typedef struct list {
 } list;
 
 static void push(list *l, const hone_engine *engine, bool accurate) {
-  l->steps[l->count++] = (hone_step){engine, accurate};
+  l->steps[l->count++] = (hone_step){engine, accurate, false};
+}
+
+/* Double precision comes first up to order 256 where the caller leaves the
+   choice to the library and there is no GPU. */
+static bool is_small(const hone_situation *s) {
+  return s->start == HONE_FACTOR_AUTO && !s->gpu && s->n <= 256;
 }
 
 static list expected(const hone_situation *s) {
@@ -69,7 +75,9 @@ static list expected(const hone_situation *s) {
     push(&l, &triangular, false);
     push(&l, &banded, false);
   }
-  if (s->start != HONE_FACTOR_DOUBLE) {
+  if (is_small(s) && s->structure == HONE_STRUCTURE_SPD)
+    push(&l, &cpu_cholesky_double, true);
+  if (s->start != HONE_FACTOR_DOUBLE && !is_small(s)) {
     const bool large = s->n > 512;
     const bool may_be_definite = s->structure == HONE_STRUCTURE_SPD ||
                                  (s->structure == HONE_STRUCTURE_AUTO && large);
@@ -91,32 +99,35 @@ static list expected(const hone_situation *s) {
   if (s->gpu)
     push(&l, &gpu_lu_double, true);
   push(&l, &cpu_lu_double, true);
+  if (is_small(s))
+    l.steps[l.count++] = (hone_step){&cpu_lu, true, true};
   return l;
 }
 
 static list steps_for(const hone_situation *s) {
   list l = {.count = 0};
   for (int i = 0; i <= HONE_MAX_RUNGS; i++)
-    l.steps[i] = (hone_step){NULL, false};
+    l.steps[i] = (hone_step){NULL, false, false};
   l.count = hone_policy_steps(s, engines, l.steps);
   return l;
 }
 
-/* Spells a list, as in "D T B C+ L+ L64+"; a plus stands for accurate
-   products. */
+/* Spells a list, as in "D T B L64+ L+?"; a plus stands for accurate products,
+   a question mark for a second opinion. */
 static void spell(const list *l, char *text, size_t size) {
   text[0] = '\0';
   for (int i = 0; i < l->count; i++) {
     const size_t used = strlen(text);
-    (void)snprintf(text + used, size - used, "%s%s%s", i ? " " : "",
-                   l->steps[i].engine->name, l->steps[i].accurate ? "+" : "");
+    (void)snprintf(text + used, size - used, "%s%s%s%s", i ? " " : "",
+                   l->steps[i].engine->name, l->steps[i].accurate ? "+" : "",
+                   l->steps[i].second_opinion ? "?" : "");
   }
 }
 
 /* Calls visit for every situation; gpu and coarse are 0 or 1. */
 static void for_all_situations(void (*visit)(const hone_situation *s)) {
-  static const int64_t orders[] = {1, 100, 512, 513, 514, 20000};
-  for (int at = 0; at < 6; at++)
+  static const int64_t orders[] = {1, 256, 257, 512, 513, 514, 20000};
+  for (int at = 0; at < 7; at++)
     for (int structure = 0; structure < 3; structure++)
       for (int start = 0; start < 3; start++)
         for (int gpu = 0; gpu < 4; gpu++) {
@@ -147,11 +158,13 @@ TEST(policy, has_these_rungs_on_a_cpu_and_on_a_gpu) {
   static const struct {
     hone_situation situation;
     const char *rungs;
-  } cases[] = {{{.n = 100}, "D T B L+ L64+"},
+  } cases[] = {{{.n = 256}, "D T B L64+ L+?"},
+               {{.n = 256, .start = HONE_FACTOR_SINGLE}, "D T B L+ L64+"},
+               {{.n = 257}, "D T B L+ L64+"},
                {{.n = 512}, "D T B L+ L64+"},
                {{.n = 513}, "D T B C+ C64+ L+ L64+"},
                {{.n = 513, .start = HONE_FACTOR_DOUBLE}, "D T B L64+"},
-               {{.n = 2, .structure = HONE_STRUCTURE_SPD}, "C+ L+ L64+"},
+               {{.n = 2, .structure = HONE_STRUCTURE_SPD}, "C64+ L64+ L+?"},
                {{.n = 9000, .structure = HONE_STRUCTURE_SPD}, "C+ L+ L64+"},
                {{.n = 9000, .structure = HONE_STRUCTURE_GENERAL}, "L+ L64+"},
                {{.n = 9000, .gpu = true}, "D T B gC C+ gL L+ gL64+ L64+"},
@@ -180,7 +193,8 @@ TEST(policy, has_these_rungs_on_a_cpu_and_on_a_gpu) {
 static void check_room(const hone_situation *s) {
   const list have = steps_for(s);
   CHECK(have.count >= 1 && have.count <= HONE_MAX_RUNGS);
-  CHECK(have.steps[have.count - 1].engine == &cpu_lu_double);
+  const int regular = have.count - have.steps[have.count - 1].second_opinion;
+  CHECK(have.steps[regular - 1].engine == &cpu_lu_double);
   for (int i = have.count; i <= HONE_MAX_RUNGS; i++)
     CHECK(have.steps[i].engine == NULL);
 }

@@ -178,13 +178,19 @@ static void tear_down(probe_case *s) {
   sup_free(s->rows);
 }
 
-/* With E = e I: ||E^m g|| = e^m ||g||, from the numbers that were drawn: twelve
-   vectors for m = 1, eight of them for a higher power. */
+/* The bound by two vectors, which suffices for factors in double up to 1/64. */
+static double bound_by_two(double e, double sum) {
+  const double pi = 3.14159265358979323846;
+  return sqrt(sum * pi / 6.0 / HONE_PROBE_FAILURE) * e;
+}
+
+/* With E = e I: ||E^m g|| = e^m ||g||, from the numbers that were drawn: two
+   or twelve vectors for m = 1, eight of them for a higher power. */
 TEST(probes, bound_the_powers_of_a_known_e) {
   static const double rates[] = {0.0, 1e-9, 1e-3, 0.01, 0.1, 0.3, 0.5};
   for (int at = 0; at < 7; at++) {
     probe_case s;
-    double sum[2] = {0.0}, row[2][N] = {{0.0}}, g[N];
+    double sum[2] = {0.0}, row[3][N] = {{0.0}}, g[N], sum_of_two = 0.0;
     uint64_t seed = 17;
     const double e = rates[at];
     ct_note("rate %g", e);
@@ -192,6 +198,10 @@ TEST(probes, bound_the_powers_of_a_known_e) {
     CHECK_EQ_INT(hone_probe(&s.probing, 20, &s.out), HONE_OK);
     for (int k = 0; k < HONE_PROBES; k++) {
       hone_probe_draw(N, &seed, g);
+      for (int i = 0; i < N && k < 2; i++) {
+        sum_of_two += g[i] * g[i];
+        row[2][i] += g[i] * g[i];
+      }
       for (int i = 0; i < N; i++)
         for (int later = 0; later < (k < 8 ? 2 : 1); later++) {
           sum[later] += g[i] * g[i];
@@ -199,20 +209,24 @@ TEST(probes, bound_the_powers_of_a_known_e) {
         }
     }
     double bound = hone_probe_factor(1.0) * sqrt(sum[0]) * e;
+    const bool two = bound_by_two(e, sum_of_two) <= 0x1p-6;
     int power = 1;
+    if (two)
+      bound = bound_by_two(e, sum_of_two);
     while (bound > 0.9)
       bound = later_factor(1.0) * sqrt(sum[1]) * pow(e, ++power);
     const int later = power > 1;
     CHECK(s.out.tried);
     CHECK_EQ_INT(s.out.power, power);
-    CHECK_EQ_INT(s.probing.passes, power);
-    CHECK_EQ_INT(solved_columns, HONE_PROBES + 8 * (power - 1));
-    CHECK_NEAR(s.out.bound, bound, 1e-12);
+    CHECK_EQ_INT(s.probing.passes, two ? 1 : power + 1);
+    CHECK_EQ_INT(solved_columns, two ? 2 : HONE_PROBES + 8 * (power - 1));
+    CHECK_NEAR(s.out.bound, bound, 1e-9);
     CHECK_LE(pow(e, power), s.out.bound);
     for (int i = 0; i < N; i++) {
       const double factor = later ? later_factor(N) : hone_probe_factor(N);
-      const double want = factor * sqrt(row[later][i]) * pow(e, power);
-      CHECK_NEAR(s.rows[i], want, 1e-12);
+      const double want = two ? bound_by_two(e, N * row[2][i])
+                              : factor * sqrt(row[later][i]) * pow(e, power);
+      CHECK_NEAR(s.rows[i], want, 1e-8);
       CHECK_LE(pow(e, power), s.rows[i]);
     }
     tear_down(&s);
@@ -234,7 +248,7 @@ TEST(probes, round_to_single_precision_whatever_the_digits) {
     CHECK_EQ_INT(hone_probe(&s.probing, 20, &s.out), HONE_OK);
     CHECK_EQ_INT(s.out.power, 1);
     for (int i = 0; i < N; i++) {
-      CHECK_LE(s.rows[i], 100.0 * 0x1p-24);
+      CHECK_LE(s.rows[i], 1000.0 * 0x1p-24);
       CHECK_EQ_INT(s.rows[i] >= 0x1p-24, k == 1);
     }
     tear_down(&s);
@@ -310,8 +324,9 @@ TEST(probes, bound_the_inverse_by_solutions) {
              10.0 * (corrected ? 1.0 : 4.0) * 407.0 * sqrt(3.0 * 4.0 * N));
     const double grown = (1.0 - pow(1.0 - gains[at], s.out.power)) / gains[at];
     CHECK_NEAR(s.probing.inverse_growth, corrected ? grown : 1.0, 1e-9);
-    CHECK_EQ_INT(s.probing.passes,
-                 (corrected ? 2 : 1) * s.out.power - (corrected ? 1 : 0));
+    CHECK_EQ_INT(s.probing.passes, /* 1: two vectors did not suffice */
+                 (corrected ? 2 : 1) * s.out.power - (corrected ? 1 : 0) +
+                     (gains[at] < 1.0));
     tear_down(&s);
   }
 }

@@ -128,9 +128,11 @@ TEST(resources, cholesky_reads_one_triangle_only) {
       double *ones = sup_filled(n, 1.0);
       const hone_scaling scaling = {.row = ones, .col = ones};
       const hone_matrix matrix = *sup_matrix(n, n, a);
+      const bool lower = e == 0; /* is read, else the upper one */
       for (int64_t j = 0; j < n; j++)
         for (int64_t i = j; i < n; i++)
-          a[i + j * n] = i == j ? 4.0 : (j + 1 == i ? 2.0 : 0.0);
+          a[lower ? i + j * n : j + i * n] =
+              i == j ? 4.0 : (j + 1 == i ? 2.0 : 0.0);
       v[0] = 4.0; /* b is the first column of A */
       v[1] = 2.0;
       ct_note("%s, n %d", engines[e]->name, (int)n);

@@ -147,6 +147,8 @@ TEST(sparse, e1_and_four_unknowns_are_accepted) {
     const double condition = ref_norm1(4, s.a) * ref_inverse_norm1(4, s.a);
     if (condition > 0.0 && condition <= 7.0) {
       systems++;
+      /* Factors in double seldom need the other measure. */
+      s.options.factor_precision = HONE_FACTOR_SINGLE;
       solve(&s, &count);
     }
     discard(&s);
