@@ -38,6 +38,7 @@
    Next to read: condition.c for the certificate. */
 #include "refine/bounds.h"
 
+#include "base/vectors.h"
 #include "refine/noise.h"
 #include "refine/scale.h"
 
@@ -54,6 +55,8 @@ static const double NEGLIGIBLE_NOISE = 0.0625;
 /* A bound is tight enough if it is at most TIGHT times the error that is known,
    or if what is added to that is below SMALL of x. */
 static const long double TIGHT = 2.0L, SMALL = 0.25L * 0x1p-53L;
+/* Noise below this part of the error that is known is not worth reducing. */
+static const long double LITTLE = 0.25L;
 /* A bound above this, in the caller's units alone, is due to units that differ
    widely; entries below LEAST_WEIGHT of the largest then count as that. */
 static const double POOR_BOUND = 1e-3, LEAST_WEIGHT = 1e-3;
@@ -178,6 +181,11 @@ static bool tight(const bounding *b, const outcome *o) {
          o->total_scaled <= TIGHT * o->known_scaled + SMALL * b->size_scaled;
 }
 
+/* Does noise make much of the bound? */
+static bool noise_prevails(const bounding *b, const outcome *o) {
+  return !(b->noise <= LITTLE * o->known_scaled + SMALL * b->size_scaled);
+}
+
 /* May noise make the bound larger than the rounding of x does? */
 static bool noise_counts(const hone_refinement *ctx, const bounding *b) {
   return !(b->noise <= SMALL * b->size_scaled) ||
@@ -245,15 +253,14 @@ static void measure_rest(hone_refinement *ctx, int64_t m, bounding *list) {
   }
 }
 
-/* Takes correction number step + 1, which is in d. Returns true if another one
-   is wanted; otherwise the column has its bound. */
-static bool take_correction(hone_refinement *ctx,
-                            const hone_contraction *contraction, int step,
-                            bounding *b, const hone_entry *d) {
+/* Adds correction number step + 1, which is in d. Returns true if a bound may
+   be had after it. */
+static bool add_correction(const hone_refinement *ctx,
+                           const hone_contraction *contraction, int step,
+                           bounding *b, const hone_entry *d) {
   const int64_t n = ctx->f.a->n;
   const int *e = hone_refined_exponents(ctx);
   hone_refined *c = b->column;
-  outcome o;
   for (int64_t i = 0; i < n; i++)
     c->spare[i] = step > 0 ? c->spare[i] + d[i] : d[i];
   b->d = d;
@@ -262,36 +269,81 @@ static bool take_correction(hone_refinement *ctx,
       b->weights ? hone_noise_scaled_norm(n, d, e, NULL) : b->norm[step];
   b->rounding[step] = hone_noise_of_solve(ctx, d, (long double)b->largest,
                                           b->condition * norm, contraction);
-  step++;
-  if (step < contraction->power)
-    return true;
-  evaluate(ctx, b, contraction, step, false, &o);
-  if (!tight(b, &o) && noise_counts(ctx, b) && !b->sampled &&
-      contraction->power == 1 &&
-      hone_noise_sample(ctx, contraction, b->weights, c, &b->noise) ==
-          HONE_OK) {
-    b->sampled = true;
-    evaluate(ctx, b, contraction, step, false, &o);
+  return step + 1 >= contraction->power;
+}
+
+/* What follows a correction. */
+typedef enum verdict {
+  BOUNDED,
+  CORRECT_AGAIN,
+  SAMPLE_NOISE,
+  TOO_NOISY
+} verdict;
+
+/* Bounds the error after 'step' corrections, of which o is the outcome. If the
+   bound is tight, or will not become so, the column receives it. */
+static verdict judge(const hone_refinement *ctx,
+                     const hone_contraction *contraction, int step, bounding *b,
+                     outcome *o) {
+  hone_refined *c = b->column;
+  if (!tight(b, o) && noise_counts(ctx, b)) {
+    if (c->by_steps && noise_prevails(b, o))
+      return TOO_NOISY;
+    if (!c->by_steps && !b->sampled && contraction->power == 1)
+      return SAMPLE_NOISE;
   }
-  if (!tight(b, &o) && step < STEPS_MOST &&
-      (!(b->last <= (long double)DBL_MAX) || o.total <= WORTH * b->last)) {
-    b->last = o.total;
-    return true;
+  if (!tight(b, o) && step < STEPS_MOST &&
+      (!(b->last <= (long double)DBL_MAX) || o->total <= WORTH * b->last)) {
+    b->last = o->total;
+    return CORRECT_AGAIN;
   }
-  evaluate(ctx, b, contraction, step, true, &o);
-  c->error = (double)(o.total / b->size);
-  c->error_scaled = (double)(o.total_scaled / b->size_scaled);
+  evaluate(ctx, b, contraction, step, true, o);
+  c->error = (double)(o->total / b->size);
+  c->error_scaled = (double)(o->total_scaled / b->size_scaled);
   c->error_estimated = true;
   c->bars = (const double *)c->spare;
-  return false;
+  return BOUNDED;
+}
+
+/* Columns whose corrections number step + 1 are in ctx->v. */
+typedef struct corrected_columns {
+  hone_refinement *ctx;
+  const hone_contraction *contraction;
+  int step;
+  bounding *list;
+  verdict verdict[HONE_SOLVE_COLUMNS];
+} corrected_columns;
+
+static void take_correction(void *columns, int64_t k) {
+  corrected_columns *all = columns;
+  bounding *b = &all->list[k];
+  outcome o;
+  all->verdict[k] = CORRECT_AGAIN;
+  if (!add_correction(all->ctx, all->contraction, all->step, b,
+                      all->ctx->v + k * all->ctx->f.a->n))
+    return;
+  evaluate(all->ctx, b, all->contraction, all->step + 1, false, &o);
+  all->verdict[k] = judge(all->ctx, all->contraction, all->step + 1, b, &o);
+}
+
+/* Bounds the effect of noise on the column by random vectors, and judges again.
+ */
+static verdict sample_noise(corrected_columns *all, bounding *b) {
+  outcome o;
+  /* Where the solve fails, the effect is bounded by norms. */
+  b->sampled = hone_noise_sample(all->ctx, all->contraction, b->weights,
+                                 b->column, &b->noise) == HONE_OK;
+  evaluate(all->ctx, b, all->contraction, all->step + 1, false, &o);
+  return judge(all->ctx, all->contraction, all->step + 1, b, &o);
 }
 
 /* The effect of noise by norms, in scaled variables. */
 static long double noise_effect(const hone_certificate *certificate,
                                 const hone_refined *c) {
-  return c->errors.noise > 0.0L
-             ? (long double)certificate->inverse_bound * c->errors.noise
-             : 0.0L;
+  const double inverse = c->by_steps && certificate->inverse_many > 0.0
+                             ? certificate->inverse_many
+                             : certificate->inverse_bound;
+  return c->errors.noise > 0.0L ? (long double)inverse * c->errors.noise : 0.0L;
 }
 
 /* Begins to bound the error of an accepted column. */
@@ -305,7 +357,7 @@ static bounding begin_column(const hone_refinement *ctx,
                 .condition = 1.0L / (long double)certificate->rcond_scaled,
                 .last = (long double)HONE_INF};
   b.noise = HONE_NOISE_FACTOR * noise_effect(certificate, c);
-  if (noise_counts(ctx, &b)) {
+  if (!c->by_steps && noise_counts(ctx, &b)) {
     hone_noise_of_zeros(ctx, c);
     b.noise = HONE_NOISE_FACTOR * noise_effect(certificate, c);
   }
@@ -378,13 +430,21 @@ static void correct_until_bounded(hone_refinement *ctx,
                                   const hone_contraction *contraction,
                                   int64_t count, bounding *list) {
   const int64_t n = ctx->f.a->n;
-  for (int step = 0; count > 0 && solve(ctx, count, list) == HONE_OK; step++) {
+  corrected_columns all = {
+      .ctx = ctx, .contraction = contraction, .list = list};
+  for (; count > 0 && solve(ctx, count, list) == HONE_OK; all.step++) {
     int64_t continuing = 0;
-    for (int64_t c = 0; c < count; c++)
-      if (take_correction(ctx, contraction, step, &list[c], ctx->v + c * n))
+    hone_for_columns(ctx->f.pool, n, count, take_correction, &all);
+    for (int64_t c = 0; c < count; c++) {
+      if (all.verdict[c] == SAMPLE_NOISE)
+        all.verdict[c] = sample_noise(&all, &list[c]);
+      list[c].column->noisy = all.verdict[c] == TOO_NOISY;
+      if (all.verdict[c] == CORRECT_AGAIN)
         list[continuing++] = list[c];
+    }
     count = continuing;
-    if (count > 0 && hone_watch_stop(ctx->watch, "refine", 0.0, step, HONE_NAN))
+    if (count > 0 &&
+        hone_watch_stop(ctx->watch, "refine", 0.0, all.step, HONE_NAN))
       return;
     if (count > 0)
       measure_rest(ctx, count, list);
@@ -427,20 +487,64 @@ static void bound_relative_to_x(hone_refinement *ctx,
   correct_until_bounded(ctx, &contraction, 1, &b);
 }
 
+/* Measures columns again, in double-double, whose residual was not accurate
+   enough. Returns true if there are any. */
+static bool measure_noisy(hone_refinement *ctx, int64_t m,
+                          hone_refined *const *list) {
+  hone_refined *noisy[HONE_SOLVE_COLUMNS];
+  int64_t count = 0;
+  for (int64_t c = 0; c < m; c++)
+    if (list[c]->noisy)
+      noisy[count++] = list[c];
+  for (int64_t c = 0; c < count; c++)
+    noisy[c]->noisy = noisy[c]->by_steps = false;
+  if (count > 0)
+    hone_refined_measure(ctx, true, false, count, noisy);
+  return count > 0;
+}
+
+/* inv(S) = inv(I - E) inv(M), and ||inv(I - E)|| <= (1 + ||E|| + ... +
+   ||E^(m-1)||) / (1 - ||E^m||). */
+void hone_bounds_for_many(hone_refinement *ctx, hone_certificate *certificate) {
+  const hone_contraction *contraction = &certificate->contraction[ctx->trans];
+  const int64_t n = ctx->f.a->n;
+  hone_entry *z = ctx->scratch;
+  hone_factored f = ctx->f;
+  uint64_t rounding_seed = ~*ctx->seed; /* another sequence */
+  certificate->inverse_many = certificate->inverse_bound;
+  if (contraction->power == 0)
+    return;
+  f.rounding_seed = &rounding_seed;
+  for (int p = 0; p < HONE_PROBES; p++)
+    hone_probe_draw(n, ctx->seed, z + p * n);
+  if (hone_apply_inverse(&f, true, ctx->trans, HONE_PROBES, z, n, NULL, NULL) !=
+      HONE_OK)
+    return;
+  const double bound = hone_probe_factor(1.0) *
+                       sqrt(hone_sum_of_squares(HONE_PROBES * n, z)) *
+                       (1.0 + contraction->before) / (1.0 - contraction->bound);
+  if (bound < certificate->inverse_bound)
+    certificate->inverse_many = bound;
+}
+
 void hone_bounds_estimate(hone_refinement *ctx,
                           const hone_certificate *certificate, int64_t m,
                           hone_refined *columns) {
   const hone_contraction *contraction = &certificate->contraction[ctx->trans];
   const bool scaled = ctx->f.scaling->used;
   bounding list[HONE_SOLVE_COLUMNS];
+  hone_refined *listed[HONE_SOLVE_COLUMNS];
   if (contraction->power == 0)
     return;
   measure_accurately(ctx, m, columns);
-  const int64_t count = begin(ctx, certificate, m, columns, list);
-  hone_refined *listed[HONE_SOLVE_COLUMNS];
+  int64_t count = begin(ctx, certificate, m, columns, list);
   for (int64_t c = 0; c < count; c++)
     listed[c] = list[c].column;
   correct_until_bounded(ctx, contraction, count, list);
+  if (measure_noisy(ctx, count, listed)) {
+    const int64_t again = begin(ctx, certificate, m, columns, list);
+    correct_until_bounded(ctx, contraction, again, list);
+  }
   for (int64_t c = 0; c < count && scaled; c++)
     if (listed[c]->error_estimated && !(listed[c]->error <= POOR_BOUND) &&
         listed[c]->error_scaled <= POOR_BOUND)

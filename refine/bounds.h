@@ -16,6 +16,10 @@ void hone_bounds_estimate(hone_refinement *ctx,
                           const hone_certificate *certificate, int64_t m,
                           hone_refined *columns);
 
+/* Bounds ||inv(S)||_2 by more random vectors, which cost little beside many
+   columns: sets certificate->inverse_many. */
+void hone_bounds_for_many(hone_refinement *ctx, hone_certificate *certificate);
+
 /* Bound on max |x - x_true| / max |x| for the column's x and its errors;
    scaled: in scaled variables. Inf where nothing is certain. */
 double hone_bounds_forward(const hone_certificate *certificate,

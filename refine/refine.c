@@ -15,6 +15,7 @@
    other measures, bounds.c for the forward error, climb.c for the caller of
    hone_refine. */
 #include "refine/evaluate.h"
+#include "refine/steps.h"
 
 #include <float.h>
 #include <math.h>
@@ -108,12 +109,8 @@ static void decide(const hone_refinement *ctx, hone_refined *c) {
   }
 }
 
-/* x is written into the buffer that does not hold the best iterate. */
-void hone_refined_correct(const hone_refinement *ctx, hone_refined *c,
-                          const hone_entry *d) {
-  hone_entry *to = c->best == c->x ? c->spare : c->x;
-  for (int64_t i = 0; i < ctx->f.a->n; i++)
-    to[i] = c->has_x ? c->x[i] + d[i] : d[i];
+void hone_refined_turn(const hone_refinement *ctx, hone_refined *c) {
+  hone_entry *to = hone_refined_next(c);
   if (to == c->spare) {
     c->spare = c->x;
     c->x = to;
@@ -126,12 +123,28 @@ void hone_refined_correct(const hone_refinement *ctx, hone_refined *c,
   c->has_x = true;
 }
 
+void hone_refined_correct(const hone_refinement *ctx, hone_refined *c,
+                          const hone_entry *d) {
+  hone_entry *to = hone_refined_next(c);
+  for (int64_t i = 0; i < ctx->f.a->n; i++)
+    to[i] = c->has_x ? c->x[i] + d[i] : d[i];
+  hone_refined_turn(ctx, c);
+}
+
+static void apply_correction(const hone_refinement *ctx, hone_refined *c,
+                             hone_entry *d) {
+  if (c->by_steps)
+    hone_steps_correct(ctx, c, d);
+  else
+    hone_refined_correct(ctx, c, d);
+}
+
 /* Decides by the size of the correction d whether it is applied. The first
    solution, found from nothing, counts as x itself and not as a correction. */
 static void take_correction(const hone_refinement *ctx, hone_refined *c,
-                            const hone_entry *d, double size) {
+                            hone_entry *d, double size) {
   if (!c->has_x) {
-    hone_refined_correct(ctx, c, d);
+    apply_correction(ctx, c, d);
     c->measured = false;
     c->correction_size = c->x_size = size;
     return;
@@ -151,7 +164,7 @@ static void take_correction(const hone_refinement *ctx, hone_refined *c,
     }
   }
   c->correction_size = size;
-  hone_refined_correct(ctx, c, d);
+  apply_correction(ctx, c, d);
 }
 
 /* Columns that are corrected, with their part of v. */
@@ -254,6 +267,7 @@ int hone_refine(hone_refinement *ctx, int64_t m, hone_refined *columns) {
     columns[c].last_value = HONE_INF;
     columns[c].open_pair = -1;
   }
+  hone_steps_begin(ctx, m, columns);
   for (int64_t c = 0; ctx->f.space && c < m; c++)
     if (columns[c].state == HONE_COLUMN_ACTIVE && columns[c].has_x)
       hone_pairs_open(ctx, &columns[c], true);

@@ -82,6 +82,17 @@ typedef struct hone_refined {
   double *tail_den;          /* n: |op(A)| |tail|, times 2^shift */
   bool measure_tail;         /* each pass over A also measures the tail */
   bool extra_precise;        /* refined in extra-precise mode to the end */
+  /* For steps.c: r follows the steps of x. */
+  bool by_steps;
+  bool noisy;       /* r is not accurate enough for a bound on the error */
+  hone_entry *step; /* n: the last change of x; NULL: x is the first iterate */
+  double step_size, x_largest; /* their largest entries */
+  bool exact_step;             /* it was rounded to few bits */
+  bool leading;                /* r lacks the product with the rest of A */
+  hone_entry *low; /* n: what r lacks of its value, in digits below */
+  double missed;   /* r + low is wrong by at most missed * weight_i */
+  double moved;    /* x has changed by at most this since den was computed, */
+  bool fresh;      /* and den has been lowered accordingly */
   /* Sizes of the correction before the present one: */
   double last_size, last_entrywise;
 } hone_refined;
@@ -101,6 +112,8 @@ typedef struct hone_refinement {
   /* The accepted column whose residual, as the device computed it, is in v;
      the device may have begun to solve for it. NULL: none. */
   const hone_refined *device_residual_of;
+  hone_entry *low;
+  double *weight, *steps_work; /* for steps.c; NULL: too few columns */
   int passes; /* passes over A on the host and on a device; added to */
   int device_passes;
 } hone_refinement;
@@ -132,6 +145,13 @@ void hone_refined_errors(const hone_refinement *ctx, hone_refined *column);
    correction is counted if there was an x. */
 void hone_refined_correct(const hone_refinement *ctx, hone_refined *column,
                           const hone_entry *d);
+
+/* The vector into which the next iterate is written, which is not the best one;
+   turn then makes it x, and counts the correction if there was an x. */
+static inline hone_entry *hone_refined_next(hone_refined *column) {
+  return column->best == column->x ? column->spare : column->x;
+}
+void hone_refined_turn(const hone_refinement *ctx, hone_refined *column);
 
 /* |r_i| / den_i, 0 for 0 / 0. r_i is replaced if the row had to be computed in
    extended range. */

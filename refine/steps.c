@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Residuals of many right-hand sides, in double precision. Where x changes by
+   d, its residual changes by -A d. For many columns that is a matrix product,
+   which runs at the speed of the arithmetic, and its rounding errors are small
+   where d is. For the first x, and while d is large, the product is exact: x
+   and d are rounded to HONE_STEP_VECTOR bits below their largest entry, and A
+   to its leading bits A1. The product of the rest A2 with the sum of these d
+   follows when x is nearly right.
+
+   So r_i is known with an error of at most missed * weight_i + gamma den_i, and
+   a column for which that is not small beside den_i in every row is left to
+   the pass over A in double-double. docs/numerics.md has the proof. Next to
+   read: evaluate.c. */
+#include "refine/steps.h"
+
+#include "refine/evaluate.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* Steps above this part of x are rounded to few bits, */
+static const double ROUNDED_ABOVE = 0x1p-34;
+/* and products with those above this are made exactly. */
+static const double EXACT_ABOVE = 0x1p-34;
+/* The product with the rest of A follows when the last step is at most this
+   part of x, or omega at most so large. */
+static const double REST_FROM_STEP = 0x1p-6, REST_FROM_OMEGA = 0x1p-24;
+/* The denominators are computed again when x has changed by this part. */
+static const double DENOMINATORS_MOVED = 0x1p-16;
+/* An error of the residual is small beside the denominator if it is at most
+   this part, and denominators are known if weight_i max |x| is at most so many
+   times den_i. */
+static const double SMALL_ERROR = 0x1p-58, LARGE_WEIGHT = 0x1p30;
+/* Norms of A for which products neither overflow nor lose digits. */
+static const double MOST_NORM = 0x1p300;
+/* Rounding errors of a sum of HONE_STEP_DEPTH products, and some more. */
+static const double SUM_ROUNDING = (HONE_STEP_DEPTH + 8) * HONE_EPS;
+/* |A2| <= REST |A|'s largest entries. */
+#define REST (1.0 / (double)(INT64_C(1) << HONE_STEP_BITS))
+
+void hone_steps_begin(const hone_refinement *ctx, int64_t m,
+                      hone_refined *columns) {
+  bool serves = m >= HONE_STEPS_FROM && ctx->steps_work != NULL &&
+                ctx->f.a->op->residual_steps != NULL && !ctx->f.use_copy &&
+                ctx->f.space == NULL && !ctx->f.scaling->used &&
+                ctx->f.engine->precision == 32 && ctx->norm_a <= MOST_NORM &&
+                ctx->norm_a >= 1.0 / MOST_NORM &&
+                ctx->limit < HONE_LOOSE_TOLERANCE;
+  for (int64_t c = 0; c < m; c++)
+    serves =
+        serves && columns[c].state == HONE_COLUMN_ACTIVE && !columns[c].has_x;
+  for (int64_t c = 0; c < m; c++) {
+    columns[c].by_steps = serves;
+    columns[c].step = NULL;
+    columns[c].leading = true;
+    columns[c].missed = columns[c].moved = 0.0;
+    columns[c].low = serves ? ctx->low + c * ctx->f.a->n : NULL;
+  }
+}
+
+/* ---- Steps of x ---------------------------------------------------------- */
+
+/* Rounds v to multiples of 2^-HONE_STEP_VECTOR of a power of two above its
+   largest entry. */
+HONE_VECTOR static void round_to_few_bits(int64_t n, double size,
+                                          hone_entry *v) {
+  const double unit =
+      1.5 * hone_shift(1.0, 52 + ilogb(size) + 1 - HONE_STEP_VECTOR);
+  for (int64_t i = 0; i < n; i++)
+    v[i] = (v[i] + unit) - unit;
+}
+
+/* to = x + d, d = to - x. */
+HONE_VECTOR static void add_step(int64_t n, const hone_entry *x, hone_entry *d,
+                                 hone_entry *to) {
+  for (int64_t i = 0; i < n; i++) {
+    const hone_entry sum = x[i] + d[i];
+    d[i] = sum - x[i];
+    to[i] = sum;
+  }
+}
+
+void hone_steps_correct(const hone_refinement *ctx, hone_refined *c,
+                        hone_entry *d) {
+  const int64_t n = ctx->f.a->n;
+  const double size = hone_max_abs(n, d);
+  const double x = c->has_x ? (double)c->errors.size : 0.0;
+  c->exact_step = size > ROUNDED_ABOVE * x && size <= DBL_MAX;
+  if (c->exact_step)
+    round_to_few_bits(n, size, d);
+  c->step = c->has_x ? d : NULL;
+  if (c->has_x)
+    add_step(n, c->x, d, hone_refined_next(c));
+  else
+    memcpy(hone_refined_next(c), d, (size_t)n * sizeof *d);
+  c->step_size = hone_max_abs(n, d);
+  hone_refined_turn(ctx, c);
+}
+
+/* ---- Products ------------------------------------------------------------ */
+
+typedef struct product {
+  int part;
+  bool denominators;
+  bool of_x; /* the vectors are x, and not the steps */
+} product;
+
+static void multiply(hone_refinement *ctx, product p, int64_t m,
+                     hone_refined *const *list) {
+  const hone_entry *v[HONE_SOLVE_COLUMNS], *x[HONE_SOLVE_COLUMNS];
+  const hone_entry *b[HONE_SOLVE_COLUMNS];
+  hone_entry *r[HONE_SOLVE_COLUMNS], *low[HONE_SOLVE_COLUMNS];
+  double *den[HONE_SOLVE_COLUMNS], size[HONE_SOLVE_COLUMNS];
+  if (m == 0)
+    return;
+  for (int64_t c = 0; c < m; c++) {
+    hone_refined *column = list[c];
+    const bool of_x = p.of_x || column->step == NULL;
+    const double length = of_x ? column->x_largest : column->step_size;
+    const bool exact = p.part == HONE_STEP_LEADING && column->exact_step;
+    x[c] = column->x;
+    b[c] = column->b;
+    r[c] = column->r;
+    low[c] = column->low;
+    den[c] = column->den;
+    size[c] = column->x_largest;
+    v[c] = of_x ? column->x : column->step;
+    if (!exact)
+      column->missed +=
+          SUM_ROUNDING * (p.part == HONE_STEP_REST ? REST : 1.0) * length;
+    column->missed += (double)ctx->f.a->n * HONE_EPS * HONE_EPS * length;
+    column->fresh = p.denominators;
+    if (p.denominators)
+      column->moved = 0.0;
+  }
+  const hone_residual_steps job = {.a = ctx->f.a,
+                                   .trans = ctx->trans,
+                                   .part = p.part,
+                                   .k = m,
+                                   .v = v,
+                                   .r = r,
+                                   .low = low,
+                                   .den = p.denominators ? den : NULL,
+                                   .x = x,
+                                   .b = b,
+                                   .size = size,
+                                   .weight = ctx->weight,
+                                   .work = ctx->steps_work};
+  ctx->f.a->op->residual_steps(&job, ctx->f.pool);
+  ctx->passes++;
+}
+
+/* ---- Measures ------------------------------------------------------------ */
+
+/* Columns that several threads treat at once. */
+typedef struct listed_columns {
+  const hone_refinement *ctx;
+  hone_refined *const *list;
+} listed_columns;
+
+static void begin_column(void *ctx, int64_t k) {
+  const listed_columns *columns = ctx;
+  const int64_t n = columns->ctx->f.a->n;
+  hone_refined *c = columns->list[k];
+  c->x_largest = hone_max_abs(n, c->x);
+  c->shift = 0;
+  c->digits_lost = false;
+  c->fresh = false;
+  if (c->step == NULL) {
+    memcpy(c->r, c->b, (size_t)n * sizeof *c->r);
+    memset(c->low, 0, (size_t)n * sizeof *c->low);
+  } else {
+    c->moved += c->step_size;
+  }
+}
+
+/* Returns max_i weight_i / den_i, or infinity. step > 0: den_i, which belongs
+   to x before a step of this size, is lowered to what it is at least. */
+HONE_VECTOR static double largest_weight(int64_t n, const double *weight,
+                                         double step, double *den) {
+  double most = 0.0;
+  int64_t bad = 0;
+#pragma omp simd reduction(max : most) reduction(+ : bad)
+  for (int64_t i = 0; i < n; i++) {
+    const double d = den[i] - step * weight[i] * (1.0 + 0x1p-50);
+    const double quotient = weight[i] / d;
+    den[i] = d;
+    most = quotient > most ? quotient : most;
+    bad += !(d > 0.0);
+  }
+  return bad > 0 ? HONE_INF : most;
+}
+
+static void measure_column(void *ctx, int64_t k) {
+  const listed_columns *columns = ctx;
+  const hone_refinement *refinement = columns->ctx;
+  const int64_t n = refinement->f.a->n;
+  hone_refined *c = columns->list[k];
+  const double lowered = c->fresh || c->step == NULL ? 0.0 : c->step_size;
+  const double weight = largest_weight(n, refinement->weight, lowered, c->den);
+  const double missed = c->missed + (c->leading ? REST * c->x_largest : 0.0);
+  c->fresh = true; /* den belongs to this x now */
+  c->gamma =
+      missed * weight + (double)(n + 4) * HONE_EPS * HONE_EPS;
+  c->by_steps = weight * c->x_largest <= LARGE_WEIGHT &&
+                (c->leading || missed * weight <= SMALL_ERROR);
+  c->verified = c->by_steps && !c->leading;
+  if (!c->by_steps)
+    return;
+  hone_refined_errors(refinement, c);
+  if (!c->leading)
+    c->errors.componentwise += c->gamma; /* omega is at most that */
+}
+
+static void measure(const hone_refinement *ctx, int64_t m,
+                    hone_refined *const *list) {
+  listed_columns columns = {ctx, list};
+  hone_for_columns(ctx->f.pool, ctx->f.a->n, m, measure_column, &columns);
+}
+
+static bool is_large(const hone_refined *c) {
+  return !(c->step_size <= EXACT_ABOVE * c->x_largest);
+}
+
+/* Is the residual to be completed by the product with the rest of A? */
+static bool wants_rest(const hone_refined *c) {
+  return c->by_steps && c->leading &&
+         ((c->step != NULL && c->step_size <= REST_FROM_STEP * c->x_largest) ||
+          c->errors.componentwise <= REST_FROM_OMEGA);
+}
+
+static bool wants_denominators(const hone_refined *c) {
+  return c->step == NULL || c->moved > DENOMINATORS_MOVED * c->x_largest;
+}
+
+/* Makes the products with parts of A that the columns need. */
+static void multiply_all(hone_refinement *ctx, int64_t m,
+                         hone_refined *const *list) {
+  hone_refined *first[HONE_SOLVE_COLUMNS], *leading[HONE_SOLVE_COLUMNS];
+  hone_refined *large[HONE_SOLVE_COLUMNS], *moved[HONE_SOLVE_COLUMNS];
+  hone_refined *other[HONE_SOLVE_COLUMNS];
+  int64_t firsts = 0, leadings = 0, larges = 0, moves = 0, others = 0;
+  for (int64_t k = 0; k < m; k++) {
+    hone_refined *c = list[k];
+    if (c->step == NULL)
+      first[firsts++] = c;
+    else if (c->leading)
+      leading[leadings++] = c;
+    else if (is_large(c))
+      large[larges++] = c;
+    else if (wants_denominators(c))
+      moved[moves++] = c;
+    else
+      other[others++] = c;
+  }
+  multiply(ctx, (product){HONE_STEP_LEADING, true, true}, firsts, first);
+  multiply(ctx, (product){HONE_STEP_LEADING, false, false}, leadings, leading);
+  multiply(ctx, (product){HONE_STEP_LEADING, false, false}, larges, large);
+  multiply(ctx, (product){HONE_STEP_REST, true, false}, larges, large);
+  multiply(ctx, (product){HONE_STEP_WHOLE, true, false}, moves, moved);
+  multiply(ctx, (product){HONE_STEP_WHOLE, false, false}, others, other);
+}
+
+/* Completes the residuals of those columns that are ready for it. */
+static void complete(hone_refinement *ctx, int64_t m,
+                     hone_refined *const *list) {
+  hone_refined *ready[HONE_SOLVE_COLUMNS];
+  int64_t count = 0;
+  for (int64_t k = 0; k < m; k++)
+    if (wants_rest(list[k]))
+      ready[count++] = list[k];
+  multiply(ctx, (product){HONE_STEP_REST, true, true}, count, ready);
+  for (int64_t k = 0; k < count; k++)
+    ready[k]->leading = false;
+  measure(ctx, count, ready);
+}
+
+int64_t hone_steps_measure(hone_refinement *ctx, int64_t m,
+                           hone_refined *const *list, hone_refined **rest) {
+  hone_refined *served[HONE_SOLVE_COLUMNS];
+  int64_t count = 0, left = 0;
+  for (int64_t c = 0; c < m; c++) {
+    list[c]->by_steps =
+        list[c]->by_steps && hone_in_safe_range(ctx, list[c]->x);
+    if (list[c]->by_steps)
+      served[count++] = list[c];
+    else
+      rest[left++] = list[c];
+  }
+  listed_columns columns = {ctx, served};
+  ctx->device_residual_of = NULL;
+  hone_for_columns(ctx->f.pool, ctx->f.a->n, count, begin_column, &columns);
+  multiply_all(ctx, count, served);
+  measure(ctx, count, served);
+  complete(ctx, count, served);
+  for (int64_t c = 0; c < count; c++)
+    if (!served[c]->by_steps)
+      rest[left++] = served[c];
+  return left;
+}
