@@ -28,6 +28,7 @@ typedef float hone_floats __attribute__((vector_size(HONE_VECTOR_BYTES),
 #define HONE_TILE_PRODUCT(name, type, vector, rows)                            \
   static inline __attribute__((always_inline)) void name(                      \
       int columns, int64_t count, const type *a, const type *b,                \
+      const double *fetch, int64_t step,                                       \
       vector sum[HONE_TILE_COLUMNS][HONE_TILE_VECTORS]) {                      \
     for (int c = 0; c < columns; c++)                                          \
       for (int v = 0; v < HONE_TILE_VECTORS; v++)                              \
@@ -35,6 +36,7 @@ typedef float hone_floats __attribute__((vector_size(HONE_VECTOR_BYTES),
     for (int64_t s = 0; s < count; s++) {                                      \
       const vector *row = (const vector *)(a + s * (rows));                    \
       const vector a0 = row[0], a1 = row[1], a2 = row[2];                      \
+      __builtin_prefetch(fetch + s * step, 0, 2);                              \
       _Pragma("GCC unroll 8") for (int c = 0; c < columns; c++) {              \
         const type by = b[s * columns + c];                                    \
         sum[c][0] += a0 * by;                                                  \
@@ -43,6 +45,9 @@ typedef float hone_floats __attribute__((vector_size(HONE_VECTOR_BYTES),
       }                                                                        \
     }                                                                          \
   }
+
+/* While it runs, the cache lines at fetch, fetch + step, ... are fetched, one
+   for each row of B: what is to be packed next. */
 
 /* sum = A B in double, and in single precision. */
 HONE_TILE_PRODUCT(hone_tile_product, double, hone_doubles, HONE_TILE_ROWS)

@@ -37,6 +37,9 @@ enum {
 /* A sum of DEPTH products in single precision is at most so much too large. */
 static const double ROUNDED_DOWN = 1.0 - 0x1p-16;
 
+typedef int64_t magnitudes __attribute__((vector_size(HONE_VECTOR_BYTES),
+                                          aligned(sizeof(double)), may_alias));
+
 /* A strip of rows. */
 typedef struct strip {
   const hone_steps_run *run;
@@ -99,11 +102,17 @@ INLINE void measure_block(strip *s, int64_t j, int64_t len) {
       for (int64_t k = 0; k < len; k++)
         most[r] = fmax(most[r], fabs(a[k + r * run->lda]));
   } else if (s->rows == STRIP) {
+    /* The bit patterns of magnitudes order as these do. */
+    magnitudes max[STRIP / LANES] = {{0}};
     for (int64_t k = 0; k < len; k++)
-      for (int r = 0; r < STRIP; r++) {
-        const double size = fabs(a[r + k * run->lda]);
-        most[r] = size > most[r] ? size : most[r];
+#pragma GCC unroll 24
+      for (int v = 0; v < STRIP / LANES; v++) {
+        const magnitudes size =
+            *(const magnitudes *)(a + k * run->lda + v * LANES) & INT64_MAX;
+        const magnitudes larger = size > max[v];
+        max[v] = (size & larger) | (max[v] & ~larger);
       }
+    memcpy(most, max, sizeof most);
   } else {
     for (int64_t k = 0; k < len; k++)
       for (int64_t r = 0; r < s->rows; r++)
@@ -154,27 +163,48 @@ INLINE void pack_block(int part, bool sizes, strip *s, int64_t j, int64_t len) {
     }
 }
 
-/* Fetches a part of the next block: number q of 'parts'. */
-INLINE void fetch_next(const strip *s, int64_t j, int64_t q, int64_t parts) {
+/* The lines of the next block, which are fetched while this one is used. */
+typedef struct fetched {
+  const double *from;
+  int64_t step, line, lines; /* from one row of B to the next; from one tile to
+                                the next */
+} fetched;
+
+/* With fewer than so many groups of vectors not all of it is fetched. */
+INLINE fetched next_block(const strip *s, int64_t j) {
   const hone_steps_run *run = s->run;
-  const int64_t columns =
-      run->job->trans ? s->rows : HONE_MIN((int64_t)DEPTH, run->n - j);
-  const int64_t lines =
-      run->job->trans ? HONE_MIN((int64_t)DEPTH, run->n - j) : s->rows;
-  const double *a = entry_at(run, s->i, j);
-  for (int64_t c = q * columns / parts; c < (q + 1) * columns / parts; c++)
-    for (int64_t l = 0; l < lines; l += LINE)
-      __builtin_prefetch(a + c * run->lda + l, 0, 2);
+  if (j + DEPTH >= run->n)
+    return (fetched){s->part, 0, 0, 0};
+  if (run->job->trans)
+    return (fetched){entry_at(run, s->i, j + DEPTH), run->lda / 2, LINE,
+                     DEPTH / LINE};
+  return (fetched){entry_at(run, s->i, j + DEPTH), run->lda, LINE,
+                   STRIP / LINE};
+}
+
+INLINE const double *take_line(fetched *f, int64_t *step) {
+  const double *from = f->from;
+  *step = f->lines > 0 ? f->step : 0;
+  if (f->lines > 0) {
+    f->from += f->line;
+    f->lines--;
+  }
+  return from;
 }
 
 /* ---- Products ------------------------------------------------------------ */
 
 /* Subtracts the product of a tile with 'columns' vectors from the residuals. */
 INLINE void subtract_tile(int columns, int64_t len, const double *a,
-                          const double *b, strip *s, int64_t c0, int row) {
+                          const double *b, fetched *f, strip *s, int64_t c0,
+                          int row) {
   hone_doubles sum[COLUMNS][HONE_TILE_VECTORS];
-  hone_tile_product(columns, len, a, b, sum);
+  int64_t step;
+  const double *from = take_line(f, &step);
+  hone_tile_product(columns, len, a, b, from, step, sum);
+#pragma GCC unroll 8
   for (int c = 0; c < columns; c++)
+#pragma GCC unroll 3
     for (int v = 0; v < HONE_TILE_VECTORS; v++) {
       hone_doubles *hi = (hone_doubles *)(s->hi[c0 + c] + row + v * LANES);
       hone_doubles *lo = (hone_doubles *)(s->lo[c0 + c] + row + v * LANES);
@@ -188,7 +218,7 @@ INLINE void subtract_tile(int columns, int64_t len, const double *a,
 INLINE void add_tile(int columns, int64_t len, const float *a, const float *b,
                      strip *s, int64_t c0, int row) {
   hone_floats sum[COLUMNS][HONE_TILE_VECTORS];
-  hone_tile_product_single(columns, len, a, b, sum);
+  hone_tile_product_single(columns, len, a, b, s->part, 0, sum);
   for (int c = 0; c < columns; c++) {
     float out[FLOATS];
     memcpy(out, sum[c], sizeof out);
@@ -202,26 +232,22 @@ INLINE void multiply_block(bool sizes, strip *s, int64_t j, int64_t len) {
   const hone_steps_run *run = s->run;
   const double *b = run->v + j * run->columns;
   const float *x = run->sizes + j * run->columns;
-  const int64_t parts = (run->columns + COLUMNS - 1) / COLUMNS;
-  for (int64_t g = 0; g < parts; g++) {
-    const int64_t c0 = g * COLUMNS;
-    const bool full = c0 + COLUMNS <= run->columns;
-    if (j + DEPTH < run->n)
-      fetch_next(s, j + DEPTH, g, parts);
-    for (int t = 0; t < STRIP / ROWS; t++)
-      if (full)
-        subtract_tile(COLUMNS, len, s->part + t * DEPTH * ROWS, b + c0 * len, s,
-                      c0, t * ROWS);
-      else
-        subtract_tile(HONE_TILE_LEAST, len, s->part + t * DEPTH * ROWS,
-                      b + c0 * len, s, c0, t * ROWS);
-    for (int t = 0; sizes && t < STRIP / FLOATS; t++)
-      if (full)
-        add_tile(COLUMNS, len, s->size + t * DEPTH * FLOATS, x + c0 * len, s,
-                 c0, t * FLOATS);
-      else
-        add_tile(HONE_TILE_LEAST, len, s->size + t * DEPTH * FLOATS,
-                 x + c0 * len, s, c0, t * FLOATS);
+  const int64_t whole = run->columns / COLUMNS * COLUMNS;
+  fetched next = next_block(s, j);
+  for (int t = 0; t < STRIP / ROWS; t++) {
+    const double *a = s->part + t * DEPTH * ROWS;
+    for (int64_t c = 0; c < whole; c += COLUMNS)
+      subtract_tile(COLUMNS, len, a, b + c * len, &next, s, c, t * ROWS);
+    if (whole < run->columns)
+      subtract_tile(HONE_TILE_LEAST, len, a, b + whole * len, &next, s, whole,
+                    t * ROWS);
+  }
+  for (int t = 0; sizes && t < STRIP / FLOATS; t++) {
+    const float *a = s->size + t * DEPTH * FLOATS;
+    for (int64_t c = 0; c < whole; c += COLUMNS)
+      add_tile(COLUMNS, len, a, x + c * len, s, c, t * FLOATS);
+    if (whole < run->columns)
+      add_tile(HONE_TILE_LEAST, len, a, x + whole * len, s, whole, t * FLOATS);
   }
 }
 
