@@ -80,14 +80,15 @@ typedef struct hone_wide_row {
    few bits that a product with vectors of few bits is exact; docs/numerics.md
    has the error bounds. */
 enum {
-  HONE_STEP_DEPTH = 96,  /* products that are summed in double at once */
+  HONE_STEP_DEPTH = 96,   /* products that are summed in double at once */
   HONE_STEP_BITS = 36,    /* of entries of A1, */
   HONE_STEP_VECTOR = 10,  /* and of vectors whose product with it is exact: the
                              sum of both and log2 of the depth is at most 53 */
   HONE_STEP_LEADING = 0,  /* part: A1, */
   HONE_STEP_REST = 1,     /* A2 */
   HONE_STEP_WHOLE = 2,    /* or all of op(A) */
-  HONE_STEPS_FROM = 8,    /* right-hand sides from which it pays */
+  HONE_STEPS_FROM = 16,   /* right-hand sides from which it pays, in an */
+  HONE_STEPS_ORDER = 400, /* order from here on: docs/performance.md */
   HONE_STEPS_MOST = 64,   /* right-hand sides at once */
   HONE_STEPS_MULTIPLE = 4 /* of them count in memory */
 };
@@ -99,17 +100,22 @@ typedef struct hone_residual_steps {
   int64_t k;
   const hone_entry *const *v; /* k vectors of n */
   hone_entry *const *r;       /* k vectors of n, read and written, */
-  hone_entry *const *low;     /* and what r lacks of its value: digits below */
+  hone_entry *const *low; /* and what r lacks of its value: digits below; NULL:
+                             r is rounded */
   /* den_c = |op(A)| |x_c| + |b_c|, rounded downwards, and at most 2^-15 of it
      too small. NULL: not wanted */
   double *const *den;
   const hone_entry *const *x, *const *b;
-  const double *size; /* k: max |x_c| */
+  const double *size; /* k: max |x_c|; for den */
   /* n, written: sums over blocks of HONE_STEP_DEPTH columns of op(A) of the
      number of columns times the largest entry of the row */
   double *weight;
   double *work; /* hone_steps_work(n, k) */
 } hone_residual_steps;
+
+static inline bool hone_steps_pay(int64_t n, int64_t k) {
+  return k >= HONE_STEPS_FROM && n >= HONE_STEPS_ORDER;
+}
 
 static inline int64_t hone_steps_columns(int64_t k) {
   return (k + HONE_STEPS_MULTIPLE - 1) / HONE_STEPS_MULTIPLE *

@@ -54,7 +54,7 @@ void hone_dense_steps(const hone_residual_steps *job, hone_pool *pool) {
                                .sizes = (float *)(job->work + n * columns)},
                        .kernels = kernels()};
   for (int64_t c = 0; c < job->k; c++)
-    tasks.run.scale[c] = scale_of(job->size[c]);
+    tasks.run.scale[c] = job->den ? scale_of(job->size[c]) : 1.0;
   if (n < HONE_THREADS_FROM)
     pool = NULL;
   hone_pool_run(pool, (n + HONE_STEPS_DEPTH - 1) / HONE_STEPS_DEPTH, pack,

@@ -263,7 +263,9 @@ static void begin(strip *s) {
     if (c >= job->k)
       continue;
     memcpy(s->hi[c], job->r[c] + s->i, (size_t)s->rows * sizeof s->hi[c][0]);
-    memcpy(s->lo[c], job->low[c] + s->i, (size_t)s->rows * sizeof s->lo[c][0]);
+    if (job->low)
+      memcpy(s->lo[c], job->low[c] + s->i,
+             (size_t)s->rows * sizeof s->lo[c][0]);
   }
 }
 
@@ -275,7 +277,8 @@ static void finish(const strip *s) {
     for (int64_t r = 0; r < s->rows; r++) {
       const double sum = s->hi[c][r] + s->lo[c][r];
       job->r[c][s->i + r] = sum;
-      job->low[c][s->i + r] = (s->hi[c][r] - sum) + s->lo[c][r];
+      if (job->low)
+        job->low[c][s->i + r] = (s->hi[c][r] - sum) + s->lo[c][r];
     }
     for (int64_t r = 0; job->den && r < s->rows; r++)
       job->den[c][s->i + r] = s->den[c][r] * down + fabs(job->b[c][s->i + r]);

@@ -41,6 +41,7 @@
 #include "base/vectors.h"
 #include "refine/noise.h"
 #include "refine/scale.h"
+#include "refine/steps.h"
 
 #include <float.h>
 #include <math.h>
@@ -103,6 +104,7 @@ typedef struct bounding {
   /* Bounds on the rounding errors of the solves, 2-norms, scaled variables. */
   long double rounding[STEPS_MOST];
   long double condition; /* of S, estimated */
+  double inverse;        /* bound on ||inv(S)||_2 */
 } bounding;
 
 /* The error after some corrections, as far as it is known, in the infinity
@@ -211,10 +213,40 @@ static int solve(hone_refinement *ctx, int64_t m, bounding *list) {
   return st;
 }
 
+/* v = r - A t for the columns listed, by a product in double, where all are
+   served by steps. Its rounding errors are small because t is; they are added
+   to the noise. */
+static bool follow_steps(hone_refinement *ctx, int64_t m, bounding *list) {
+  const int64_t n = ctx->f.a->n;
+  const hone_entry *t[HONE_SOLVE_COLUMNS];
+  hone_entry *v[HONE_SOLVE_COLUMNS];
+  long double weights = 0.0L;
+  if (ctx->steps_work == NULL)
+    return false;
+  for (int64_t c = 0; c < m; c++)
+    if (!list[c].column->by_steps)
+      return false;
+  for (int64_t c = 0; c < m; c++) {
+    t[c] = list[c].column->spare;
+    v[c] = ctx->v + c * n;
+    memcpy(v[c], list[c].column->r, (size_t)n * sizeof *v[c]);
+  }
+  hone_steps_subtract(ctx, m, t, v);
+  for (int64_t i = 0; i < n; i++)
+    weights += (long double)ctx->weight[i] * (long double)ctx->weight[i];
+  for (int64_t c = 0; c < m; c++)
+    list[c].noise += HONE_NOISE_FACTOR * (long double)list[c].inverse *
+                     sqrtl(weights) *
+                     (long double)hone_steps_rounding(hone_max_abs(n, t[c]));
+  return true;
+}
+
 /* v = r - 2^shift A t for the columns listed, in double-double, by one pass
    over A. Their den is kept. A shift downwards may round t. */
 static void measure_rest(hone_refinement *ctx, int64_t m, bounding *list) {
   const int64_t n = ctx->f.a->n;
+  if (follow_steps(ctx, m, list))
+    return;
   const hone_entry *x[HONE_SOLVE_COLUMNS], *r[HONE_SOLVE_COLUMNS];
   hone_entry *v[HONE_SOLVE_COLUMNS];
   double *den[HONE_SOLVE_COLUMNS];
@@ -338,12 +370,18 @@ static verdict sample_noise(corrected_columns *all, bounding *b) {
 }
 
 /* The effect of noise by norms, in scaled variables. */
+static double inverse_bound(const hone_certificate *certificate,
+                            const hone_refined *c) {
+  return c->by_steps && certificate->inverse_many > 0.0
+             ? certificate->inverse_many
+             : certificate->inverse_bound;
+}
+
 static long double noise_effect(const hone_certificate *certificate,
                                 const hone_refined *c) {
-  const double inverse = c->by_steps && certificate->inverse_many > 0.0
-                             ? certificate->inverse_many
-                             : certificate->inverse_bound;
-  return c->errors.noise > 0.0L ? (long double)inverse * c->errors.noise : 0.0L;
+  return c->errors.noise > 0.0L
+             ? (long double)inverse_bound(certificate, c) * c->errors.noise
+             : 0.0L;
 }
 
 /* Begins to bound the error of an accepted column. */
@@ -354,6 +392,7 @@ static bounding begin_column(const hone_refinement *ctx,
                 .size = c->errors.size,
                 .size_scaled = c->errors.size_scaled,
                 .grain = GRAIN,
+                .inverse = inverse_bound(certificate, c),
                 .condition = 1.0L / (long double)certificate->rcond_scaled,
                 .last = (long double)HONE_INF};
   b.noise = HONE_NOISE_FACTOR * noise_effect(certificate, c);

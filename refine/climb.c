@@ -197,9 +197,11 @@ static hone_refinement refinement_on(const hone_climb *c, int r) {
       .seed = &ladder->seed,
       .v = ladder->workspace + 4 * ladder->n * ladder->workspace_columns,
       .low = (hone_entry *)steps,
-      .weight = steps ? steps + ladder->n * ladder->workspace_columns : NULL,
+      .weight =
+          steps ? steps + 2 * ladder->n * ladder->workspace_columns : NULL,
       .steps_work =
-          steps ? steps + ladder->n * (ladder->workspace_columns + 1) : NULL};
+          steps ? steps + ladder->n * (2 * ladder->workspace_columns + 1)
+                : NULL};
 }
 
 /* Refines on rung r; with steps > 0, by so many steps of GMRES. */

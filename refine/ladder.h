@@ -129,16 +129,16 @@ int64_t hone_ladder_bytes(const hone_operator *op, int64_t n, int64_t nrhs,
 static inline int64_t hone_ladder_workspace_entries(int64_t n, int64_t columns,
                                                     bool extra) {
   return (extra ? 8 : 5) * n * columns +
-         (columns < HONE_STEPS_FROM
+         (!hone_steps_pay(n, columns)
               ? 0
-              : n * (columns + 1) + hone_steps_work(n, columns));
+              : n * (2 * columns + 1) + hone_steps_work(n, columns));
 }
-/* Returns where those of steps.c begin: low parts of the residuals, the
-   weights, the work. NULL: there
+/* Returns where those of steps.c begin: low and done of every column,
+   the weights, the work. NULL: there
    are too few columns. */
 static inline double *hone_ladder_steps(const hone_ladder *ladder) {
   const int64_t columns = ladder->workspace_columns;
-  if (columns < HONE_STEPS_FROM)
+  if (!hone_steps_pay(ladder->n, columns))
     return NULL;
   return (double *)(ladder->workspace +
                     (ladder->request.extra ? 8 : 5) * ladder->n * columns);

@@ -220,7 +220,7 @@ static double largest_value(const hone_refinement *ctx, int64_t m,
   double max = 0.0;
   for (int64_t c = 0; c < m; c++) {
     double value = hone_errors_value(&list[c]->errors, ctx->criterion);
-    max = value <= max ? max : value;
+    max = value <= max || !list[c]->has_x ? max : value;
   }
   return max;
 }
@@ -280,7 +280,8 @@ int hone_refine(hone_refinement *ctx, int64_t m, hone_refined *columns) {
     if (ctx->f.space)
       hone_pairs_close(ctx, active, list);
     for (int64_t c = 0; c < active; c++)
-      decide(ctx, list[c]);
+      if (list[c]->has_x)
+        decide(ctx, list[c]);
     double value = largest_value(ctx, active, list);
     for (int64_t c = 0; c < active; c++)
       if (list[c]->state == HONE_COLUMN_ACTIVE && list[c]->has_x)

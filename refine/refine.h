@@ -85,14 +85,18 @@ typedef struct hone_refined {
   /* For steps.c: r follows the steps of x. */
   bool by_steps;
   bool noisy;       /* r is not accurate enough for a bound on the error */
-  hone_entry *step; /* n: the last change of x; NULL: x is the first iterate */
+  bool first;       /* x is the first iterate */
+  hone_entry *step; /* n: the last change of x; NULL: x itself */
   double step_size, x_largest; /* their largest entries */
-  bool exact_step;             /* it was rounded to few bits */
-  bool leading;                /* r lacks the product with the rest of A */
-  hone_entry *low; /* n: what r lacks of its value, in digits below */
-  double missed;   /* r + low is wrong by at most missed * weight_i */
-  double moved;    /* x has changed by at most this since den was computed, */
-  bool fresh;      /* and den has been lowered accordingly */
+  bool exact_step, all_exact; /* it, and all so far, were rounded to few bits */
+  hone_entry *done; /* n: the x whose product with the rest A2 of A is in r */
+  bool any_done;    /* false: it is 0 */
+  double pending;   /* max |x - done| is at most this; 0: nothing is missing */
+  hone_entry *low;  /* n: what r lacks of its value, in digits below */
+  double unseen;    /* omega may be wrong by this for what is missing */
+  double missed;    /* r + low is wrong by at most missed * weight_i */
+  double moved;     /* x has changed by at most this since den was computed, */
+  bool fresh;       /* and den has been lowered accordingly */
   /* Sizes of the correction before the present one: */
   double last_size, last_entrywise;
 } hone_refined;

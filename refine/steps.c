@@ -19,19 +19,21 @@
 #include <math.h>
 #include <string.h>
 
-/* Steps above this part of x are rounded to few bits, */
+/* Steps above this part of x are rounded to few bits, so that their product
+   with A1 is exact. */
 static const double ROUNDED_ABOVE = 0x1p-34;
-/* and products with those above this are made exactly. */
-static const double EXACT_ABOVE = 0x1p-34;
 /* The product with the rest of A follows when the last step is at most this
-   part of x, or omega at most so large. */
-static const double REST_FROM_STEP = 0x1p-6, REST_FROM_OMEGA = 0x1p-24;
+   part of what it has not been made of yet, or omega at most so many times what
+   it may be. */
+static const double REST_FROM_STEP = 0x1p-6, REST_FROM_OMEGA = 64.0;
 /* The denominators are computed again when x has changed by this part. */
 static const double DENOMINATORS_MOVED = 0x1p-16;
 /* An error of the residual is small beside the denominator if it is at most
    this part, and denominators are known if weight_i max |x| is at most so many
    times den_i. */
 static const double SMALL_ERROR = 0x1p-58, LARGE_WEIGHT = 0x1p30;
+/* Errors above this part of den_i show in omega. */
+static const double SEEN_ERROR = 0x1p-70;
 /* Norms of A for which products neither overflow nor lose digits. */
 static const double MOST_NORM = 0x1p300;
 /* Rounding errors of a sum of HONE_STEP_DEPTH products, and some more. */
@@ -41,7 +43,7 @@ static const double SUM_ROUNDING = (HONE_STEP_DEPTH + 8) * HONE_EPS;
 
 void hone_steps_begin(const hone_refinement *ctx, int64_t m,
                       hone_refined *columns) {
-  bool serves = m >= HONE_STEPS_FROM && ctx->steps_work != NULL &&
+  bool serves = hone_steps_pay(ctx->f.a->n, m) && ctx->steps_work != NULL &&
                 ctx->f.a->op->residual_steps != NULL && !ctx->f.use_copy &&
                 ctx->f.space == NULL && !ctx->f.scaling->used &&
                 ctx->f.engine->precision == 32 && ctx->norm_a <= MOST_NORM &&
@@ -53,9 +55,11 @@ void hone_steps_begin(const hone_refinement *ctx, int64_t m,
   for (int64_t c = 0; c < m; c++) {
     columns[c].by_steps = serves;
     columns[c].step = NULL;
-    columns[c].leading = true;
-    columns[c].missed = columns[c].moved = 0.0;
-    columns[c].low = serves ? ctx->low + c * ctx->f.a->n : NULL;
+    columns[c].all_exact = true;
+    columns[c].any_done = false;
+    columns[c].missed = columns[c].moved = columns[c].pending = 0.0;
+    columns[c].low = serves ? ctx->low + 2 * c * ctx->f.a->n : NULL;
+    columns[c].done = serves ? columns[c].low + ctx->f.a->n : NULL;
   }
 }
 
@@ -86,10 +90,12 @@ void hone_steps_correct(const hone_refinement *ctx, hone_refined *c,
   const int64_t n = ctx->f.a->n;
   const double size = hone_max_abs(n, d);
   const double x = c->has_x ? (double)c->errors.size : 0.0;
-  c->exact_step = size > ROUNDED_ABOVE * x && size <= DBL_MAX;
+  c->exact_step = c->all_exact && size > ROUNDED_ABOVE * x && size <= DBL_MAX;
+  c->all_exact = c->exact_step;
   if (c->exact_step)
     round_to_few_bits(n, size, d);
-  c->step = c->has_x ? d : NULL;
+  c->first = !c->has_x;
+  c->step = c->first ? NULL : d;
   if (c->has_x)
     add_step(n, c->x, d, hone_refined_next(c));
   else
@@ -103,36 +109,38 @@ void hone_steps_correct(const hone_refinement *ctx, hone_refined *c,
 typedef struct product {
   int part;
   bool denominators;
-  bool of_x; /* the vectors are x, and not the steps */
 } product;
 
+/* The vectors are the steps or, for the rest of A, x - done. */
 static void multiply(hone_refinement *ctx, product p, int64_t m,
                      hone_refined *const *list) {
   const hone_entry *v[HONE_SOLVE_COLUMNS], *x[HONE_SOLVE_COLUMNS];
   const hone_entry *b[HONE_SOLVE_COLUMNS];
   hone_entry *r[HONE_SOLVE_COLUMNS], *low[HONE_SOLVE_COLUMNS];
   double *den[HONE_SOLVE_COLUMNS], size[HONE_SOLVE_COLUMNS];
+  const double dd = (double)ctx->f.a->n * HONE_EPS * HONE_EPS;
   if (m == 0)
     return;
-  for (int64_t c = 0; c < m; c++) {
-    hone_refined *column = list[c];
-    const bool of_x = p.of_x || column->step == NULL;
-    const double length = of_x ? column->x_largest : column->step_size;
-    const bool exact = p.part == HONE_STEP_LEADING && column->exact_step;
-    x[c] = column->x;
-    b[c] = column->b;
-    r[c] = column->r;
-    low[c] = column->low;
-    den[c] = column->den;
-    size[c] = column->x_largest;
-    v[c] = of_x ? column->x : column->step;
-    if (!exact)
-      column->missed +=
-          SUM_ROUNDING * (p.part == HONE_STEP_REST ? REST : 1.0) * length;
-    column->missed += (double)ctx->f.a->n * HONE_EPS * HONE_EPS * length;
-    column->fresh = p.denominators;
-    if (p.denominators)
-      column->moved = 0.0;
+  for (int64_t k = 0; k < m; k++) {
+    hone_refined *c = list[k];
+    v[k] = c->step != NULL ? c->step : c->x;
+    x[k] = c->x;
+    b[k] = c->b;
+    r[k] = c->r;
+    low[k] = c->low;
+    den[k] = c->den;
+    size[k] = c->x_largest;
+    if (p.part == HONE_STEP_REST)
+      c->missed += (REST * SUM_ROUNDING + dd) * c->pending;
+    else
+      c->missed +=
+          (p.part == HONE_STEP_WHOLE ? SUM_ROUNDING + dd : dd) * c->step_size;
+    if (p.part == HONE_STEP_LEADING)
+      c->pending += c->step_size;
+    if (p.denominators) {
+      c->fresh = true;
+      c->moved = 0.0;
+    }
   }
   const hone_residual_steps job = {.a = ctx->f.a,
                                    .trans = ctx->trans,
@@ -151,6 +159,22 @@ static void multiply(hone_refinement *ctx, product p, int64_t m,
   ctx->passes++;
 }
 
+void hone_steps_subtract(hone_refinement *ctx, int64_t m,
+                         const hone_entry *const *t, hone_entry *const *v) {
+  const hone_residual_steps job = {.a = ctx->f.a,
+                                   .trans = ctx->trans,
+                                   .part = HONE_STEP_WHOLE,
+                                   .k = m,
+                                   .v = t,
+                                   .r = v,
+                                   .weight = ctx->weight,
+                                   .work = ctx->steps_work};
+  ctx->f.a->op->residual_steps(&job, ctx->f.pool);
+  ctx->passes++;
+}
+
+double hone_steps_rounding(double size) { return SUM_ROUNDING * size; }
+
 /* ---- Measures ------------------------------------------------------------ */
 
 /* Columns that several threads treat at once. */
@@ -167,7 +191,7 @@ static void begin_column(void *ctx, int64_t k) {
   c->shift = 0;
   c->digits_lost = false;
   c->fresh = false;
-  if (c->step == NULL) {
+  if (c->first) {
     memcpy(c->r, c->b, (size_t)n * sizeof *c->r);
     memset(c->low, 0, (size_t)n * sizeof *c->low);
   } else {
@@ -197,19 +221,19 @@ static void measure_column(void *ctx, int64_t k) {
   const hone_refinement *refinement = columns->ctx;
   const int64_t n = refinement->f.a->n;
   hone_refined *c = columns->list[k];
-  const double lowered = c->fresh || c->step == NULL ? 0.0 : c->step_size;
+  const double lowered = c->fresh || c->first ? 0.0 : c->step_size;
   const double weight = largest_weight(n, refinement->weight, lowered, c->den);
-  const double missed = c->missed + (c->leading ? REST * c->x_largest : 0.0);
+  const double missed = c->missed + REST * c->pending;
   c->fresh = true; /* den belongs to this x now */
-  c->gamma =
-      missed * weight + (double)(n + 4) * HONE_EPS * HONE_EPS;
+  c->gamma = missed * weight + (double)(n + 4) * HONE_EPS * HONE_EPS;
   c->by_steps = weight * c->x_largest <= LARGE_WEIGHT &&
-                (c->leading || missed * weight <= SMALL_ERROR);
-  c->verified = c->by_steps && !c->leading;
+                (c->pending > 0.0 || missed * weight <= SMALL_ERROR);
+  c->verified = c->by_steps && !(c->pending > 0.0);
+  c->unseen = REST * c->pending * weight;
   if (!c->by_steps)
     return;
   hone_refined_errors(refinement, c);
-  if (!c->leading)
+  if (c->verified && c->gamma > SEEN_ERROR)
     c->errors.componentwise += c->gamma; /* omega is at most that */
 }
 
@@ -219,60 +243,73 @@ static void measure(const hone_refinement *ctx, int64_t m,
   hone_for_columns(ctx->f.pool, ctx->f.a->n, m, measure_column, &columns);
 }
 
-static bool is_large(const hone_refined *c) {
-  return !(c->step_size <= EXACT_ABOVE * c->x_largest);
-}
-
-/* Is the residual to be completed by the product with the rest of A? */
+/* Is the product with the rest of A to follow now? It is when x is nearly right
+   compared with what has no product yet, or the product may be seen. */
 static bool wants_rest(const hone_refined *c) {
-  return c->by_steps && c->leading &&
-         ((c->step != NULL && c->step_size <= REST_FROM_STEP * c->x_largest) ||
-          c->errors.componentwise <= REST_FROM_OMEGA);
+  return c->by_steps && c->pending > 0.0 &&
+         ((!c->first && c->step_size <= REST_FROM_STEP * c->pending) ||
+          c->errors.componentwise <= REST_FROM_OMEGA * c->unseen);
 }
 
 static bool wants_denominators(const hone_refined *c) {
-  return c->step == NULL || c->moved > DENOMINATORS_MOVED * c->x_largest;
+  return c->first || c->moved > DENOMINATORS_MOVED * c->x_largest;
 }
 
-/* Makes the products with parts of A that the columns need. */
-static void multiply_all(hone_refinement *ctx, int64_t m,
-                         hone_refined *const *list) {
-  hone_refined *first[HONE_SOLVE_COLUMNS], *leading[HONE_SOLVE_COLUMNS];
-  hone_refined *large[HONE_SOLVE_COLUMNS], *moved[HONE_SOLVE_COLUMNS];
-  hone_refined *other[HONE_SOLVE_COLUMNS];
-  int64_t firsts = 0, leadings = 0, larges = 0, moves = 0, others = 0;
-  for (int64_t k = 0; k < m; k++) {
-    hone_refined *c = list[k];
-    if (c->step == NULL)
-      first[firsts++] = c;
-    else if (c->leading)
-      leading[leadings++] = c;
-    else if (is_large(c))
-      large[larges++] = c;
-    else if (wants_denominators(c))
-      moved[moves++] = c;
-    else
-      other[others++] = c;
+/* Lists the columns that are measured with new denominators, or without. */
+static int64_t list_those(bool denominators, bool exact, int64_t m,
+                          hone_refined *const *from, hone_refined **list) {
+  int64_t count = 0;
+  for (int64_t k = 0; k < m; k++)
+    if (from[k]->exact_step == exact &&
+        wants_denominators(from[k]) == denominators)
+      list[count++] = from[k];
+  return count;
+}
+
+static void subtract_steps(hone_refinement *ctx, int64_t m,
+                           hone_refined *const *list) {
+  hone_refined *those[4][HONE_SOLVE_COLUMNS];
+  int64_t count[4];
+  for (int q = 0; q < 4; q++) /* before any of them changes */
+    count[q] = list_those(q & 1, q & 2, m, list, those[q]);
+  for (int q = 0; q < 4; q++) {
+    const bool exact = q & 2;
+    const product p = {exact ? HONE_STEP_LEADING : HONE_STEP_WHOLE, q & 1};
+    multiply(ctx, p, count[q], those[q]);
   }
-  multiply(ctx, (product){HONE_STEP_LEADING, true, true}, firsts, first);
-  multiply(ctx, (product){HONE_STEP_LEADING, false, false}, leadings, leading);
-  multiply(ctx, (product){HONE_STEP_LEADING, false, false}, larges, large);
-  multiply(ctx, (product){HONE_STEP_REST, true, false}, larges, large);
-  multiply(ctx, (product){HONE_STEP_WHOLE, true, false}, moves, moved);
-  multiply(ctx, (product){HONE_STEP_WHOLE, false, false}, others, other);
+}
+
+/* The vector for the product with the rest of A takes the place of the step. */
+static void begin_rest(void *ctx, int64_t k) {
+  const listed_columns *columns = ctx;
+  const int64_t n = columns->ctx->f.a->n;
+  hone_refined *c = columns->list[k];
+  if (c->any_done)
+    for (int64_t i = 0; i < n; i++)
+      c->step[i] = c->x[i] - c->done[i];
+  else
+    c->step = NULL;
+  memcpy(c->done, c->x, (size_t)n * sizeof *c->done);
+  c->any_done = true;
 }
 
 /* Completes the residuals of those columns that are ready for it. */
 static void complete(hone_refinement *ctx, int64_t m,
                      hone_refined *const *list) {
-  hone_refined *ready[HONE_SOLVE_COLUMNS];
-  int64_t count = 0;
+  hone_refined *ready[HONE_SOLVE_COLUMNS], *those[2][HONE_SOLVE_COLUMNS];
+  int64_t count = 0, part[2] = {0, 0};
   for (int64_t k = 0; k < m; k++)
-    if (wants_rest(list[k]))
+    if (wants_rest(list[k])) {
+      const bool denominators = wants_denominators(list[k]);
+      those[denominators][part[denominators]++] = list[k];
       ready[count++] = list[k];
-  multiply(ctx, (product){HONE_STEP_REST, true, true}, count, ready);
+    }
+  listed_columns columns = {ctx, ready};
+  hone_for_columns(ctx->f.pool, ctx->f.a->n, count, begin_rest, &columns);
+  multiply(ctx, (product){HONE_STEP_REST, false}, part[0], those[0]);
+  multiply(ctx, (product){HONE_STEP_REST, true}, part[1], those[1]);
   for (int64_t k = 0; k < count; k++)
-    ready[k]->leading = false;
+    ready[k]->pending = 0.0;
   measure(ctx, count, ready);
 }
 
@@ -291,11 +328,16 @@ int64_t hone_steps_measure(hone_refinement *ctx, int64_t m,
   listed_columns columns = {ctx, served};
   ctx->device_residual_of = NULL;
   hone_for_columns(ctx->f.pool, ctx->f.a->n, count, begin_column, &columns);
-  multiply_all(ctx, count, served);
+  subtract_steps(ctx, count, served);
   measure(ctx, count, served);
   complete(ctx, count, served);
-  for (int64_t c = 0; c < count; c++)
-    if (!served[c]->by_steps)
+  for (int64_t c = 0; c < count; c++) {
+    if (served[c]->by_steps)
+      continue;
+    if (served[c]->first)
+      served[c]->has_x = false;
+    else
       rest[left++] = served[c];
+  }
   return left;
 }

@@ -17,9 +17,16 @@ void hone_steps_correct(const hone_refinement *ctx, hone_refined *column,
                         hone_entry *d);
 
 /* Measures the columns listed that are served by steps; the others, and those
-   whose residual would not be accurate enough, are listed in 'rest'. Returns
-   how many these are. */
+   whose residual is not accurate enough, are listed in 'rest'. Returns how many
+   these are. A column whose first x, which was rounded to few bits, cannot be
+   served loses that x, and is not listed. */
 int64_t hone_steps_measure(hone_refinement *ctx, int64_t m,
                            hone_refined *const *list, hone_refined **rest);
+
+/* v_c = v_c - op(A) t_c in double, for m columns of n entries. It is wrong by
+   at most hone_steps_rounding(max |t_c|) times ctx->weight, which it writes. */
+void hone_steps_subtract(hone_refinement *ctx, int64_t m,
+                         const hone_entry *const *t, hone_entry *const *v);
+double hone_steps_rounding(double size);
 
 #endif
