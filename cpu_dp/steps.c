@@ -42,7 +42,8 @@ static double scale_of(double size) {
   return hone_pow2(HONE_MAX(-1022, HONE_MIN(-ilogb(size) - 1, 1022)));
 }
 
-void hone_dense_steps(const hone_residual_steps *job, hone_pool *pool) {
+void hone_dense_steps_by(const hone_steps_kernels *by,
+                         const hone_residual_steps *job, hone_pool *pool) {
   const hone_dense *a = hone_dense_of(job->a);
   const int64_t n = a->n, columns = hone_steps_columns(job->k);
   steps_tasks tasks = {.run = {.job = job,
@@ -52,7 +53,7 @@ void hone_dense_steps(const hone_residual_steps *job, hone_pool *pool) {
                                .columns = columns,
                                .v = job->work,
                                .sizes = (float *)(job->work + n * columns)},
-                       .kernels = kernels()};
+                       .kernels = by};
   for (int64_t c = 0; c < job->k; c++)
     tasks.run.scale[c] = job->den ? scale_of(job->size[c]) : 1.0;
   if (n < HONE_THREADS_FROM)
@@ -61,6 +62,10 @@ void hone_dense_steps(const hone_residual_steps *job, hone_pool *pool) {
                 &tasks);
   hone_pool_run(pool, (n + HONE_STEPS_STRIP - 1) / HONE_STEPS_STRIP, strip,
                 &tasks);
+}
+
+void hone_dense_steps(const hone_residual_steps *job, hone_pool *pool) {
+  hone_dense_steps_by(kernels(), job, pool);
 }
 
 #endif

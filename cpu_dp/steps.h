@@ -33,6 +33,11 @@ typedef struct hone_steps_kernels {
 extern const hone_steps_kernels hone_steps_base, hone_steps_avx2,
     hone_steps_avx512;
 
+/* Brings the residuals up to date on the threads of the pool, by the kernels
+   for this processor or by others. The bits of a column depend neither on the
+   number of threads nor on the other columns. */
 void hone_dense_steps(const hone_residual_steps *job, hone_pool *pool);
+void hone_dense_steps_by(const hone_steps_kernels *kernels,
+                         const hone_residual_steps *job, hone_pool *pool);
 
 #endif

@@ -292,7 +292,11 @@ int hone_refine(hone_refinement *ctx, int64_t m, hone_refined *columns) {
       return HONE_OK;
     if (stop)
       return HONE_INTERRUPTED;
-    if (continuing > 0 && (st = correct(ctx, continuing, list)) != HONE_OK)
+    if (ctx->steps_work != NULL) /* their v is that of the steps below */
+      st = start_columns(ctx, m, columns);
+    if (st == HONE_OK && continuing > 0)
+      st = correct(ctx, continuing, list);
+    if (st != HONE_OK)
       return st;
   }
 }
