@@ -191,6 +191,7 @@ static hone_refinement refinement_on(const hone_climb *c, int r) {
       .limit = ladder->request.limit,
       .max_corrections =
           allowed_corrections(ladder, ladder->rung[r].engine->precision),
+      .rcond = ladder->rung[r].certificate.rcond_scaled,
       .norm_a = c->trans ? ladder->norm1 : ladder->norm_inf,
       .watch = ladder->watch,
       .scratch = ladder->scratch,

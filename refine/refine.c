@@ -35,11 +35,12 @@ static const double CORRECTIONS_BEYOND = 2.0;
 
 /* Gives up on the column. A column that began from the caller's x0 starts again
    from nothing instead: a poor x0 must not spoil what a solve without it would
-   reach. */
+   reach. So does one whose residuals followed the steps of x: they may have
+   been too coarse. */
 static void give_up(const hone_refinement *ctx, hone_refined *c,
                     const char *why) {
-  if (c->from_x0) {
-    c->from_x0 = c->has_x = c->measured = false;
+  if (c->from_x0 || c->by_steps) {
+    c->from_x0 = c->by_steps = c->has_x = c->measured = false;
     c->correction_size = c->rate = 0.0;
     c->slow_corrections = c->rung_corrections = 0;
     c->last_value = HONE_INF;

@@ -34,6 +34,9 @@ static const double DENOMINATORS_MOVED = 0x1p-16;
 static const double SMALL_ERROR = 0x1p-58, LARGE_WEIGHT = 0x1p30;
 /* Errors above this part of den_i show in omega. */
 static const double SEEN_ERROR = 0x1p-70;
+/* With a smaller rcond, what the product with A1 alone leaves of the residual
+   makes corrections that are not small beside x. */
+static const double LEAST_RCOND = 0x1p-27;
 /* Norms of A for which products neither overflow nor lose digits. */
 static const double MOST_NORM = 0x1p300;
 /* Rounding errors of a sum of HONE_STEP_DEPTH products, and some more. */
@@ -47,7 +50,7 @@ void hone_steps_begin(const hone_refinement *ctx, int64_t m,
                 ctx->f.a->op->residual_steps != NULL && !ctx->f.use_copy &&
                 ctx->f.space == NULL && !ctx->f.scaling->used &&
                 ctx->f.engine->precision == 32 && ctx->norm_a <= MOST_NORM &&
-                ctx->norm_a >= 1.0 / MOST_NORM &&
+                ctx->norm_a >= 1.0 / MOST_NORM && ctx->rcond >= LEAST_RCOND &&
                 ctx->limit < HONE_LOOSE_TOLERANCE;
   for (int64_t c = 0; c < m; c++)
     serves =
