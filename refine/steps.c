@@ -34,6 +34,8 @@ static const double DENOMINATORS_MOVED = 0x1p-16;
 static const double SMALL_ERROR = 0x1p-58, LARGE_WEIGHT = 0x1p30;
 /* Errors above this part of den_i show in omega. */
 static const double SEEN_ERROR = 0x1p-70;
+/* Vectors of few bits need more corrections than others. */
+enum { CORRECTIONS_LEAST = 8 };
 /* With a smaller rcond, what the product with A1 alone leaves of the residual
    makes corrections that are not small beside x. */
 static const double LEAST_RCOND = 0x1p-27;
@@ -299,7 +301,8 @@ static void begin_rest(void *ctx, int64_t k) {
 /* Completes the residuals of those columns that are ready for it. */
 static void complete(hone_refinement *ctx, int64_t m,
                      hone_refined *const *list) {
-  hone_refined *ready[HONE_SOLVE_COLUMNS], *those[2][HONE_SOLVE_COLUMNS];
+  hone_refined *ready[HONE_SOLVE_COLUMNS];
+  hone_refined *those[2][HONE_SOLVE_COLUMNS] = {{NULL}};
   int64_t count = 0, part[2] = {0, 0};
   for (int64_t k = 0; k < m; k++)
     if (wants_rest(list[k])) {
