@@ -138,8 +138,7 @@ static void multiply(hone_refinement *ctx, product p, int64_t m,
     if (p.part == HONE_STEP_REST)
       c->missed += (REST * SUM_ROUNDING + dd) * c->pending;
     else
-      c->missed +=
-          (p.part == HONE_STEP_WHOLE ? SUM_ROUNDING + dd : dd) * c->step_size;
+      c->missed += (c->exact_step ? dd : SUM_ROUNDING + dd) * c->step_size;
     if (p.part == HONE_STEP_LEADING)
       c->pending += c->step_size;
     if (p.denominators) {
@@ -260,12 +259,17 @@ static bool wants_denominators(const hone_refined *c) {
   return c->first || c->moved > DENOMINATORS_MOVED * c->x_largest;
 }
 
+/* Is the product of the step with A1 made, and that with A2 left for later? */
+static bool takes_leading(const hone_refined *c) {
+  return c->exact_step || c->pending > 0.0;
+}
+
 /* Lists the columns that are measured with new denominators, or without. */
-static int64_t list_those(bool denominators, bool exact, int64_t m,
+static int64_t list_those(bool denominators, bool leading, int64_t m,
                           hone_refined *const *from, hone_refined **list) {
   int64_t count = 0;
   for (int64_t k = 0; k < m; k++)
-    if (from[k]->exact_step == exact &&
+    if (takes_leading(from[k]) == leading &&
         wants_denominators(from[k]) == denominators)
       list[count++] = from[k];
   return count;
@@ -278,8 +282,8 @@ static void subtract_steps(hone_refinement *ctx, int64_t m,
   for (int q = 0; q < 4; q++) /* before any of them changes */
     count[q] = list_those(q & 1, q & 2, m, list, those[q]);
   for (int q = 0; q < 4; q++) {
-    const bool exact = q & 2;
-    const product p = {exact ? HONE_STEP_LEADING : HONE_STEP_WHOLE, q & 1};
+    const bool leading = q & 2;
+    const product p = {leading ? HONE_STEP_LEADING : HONE_STEP_WHOLE, q & 1};
     multiply(ctx, p, count[q], those[q]);
   }
 }
