@@ -92,6 +92,6 @@ const hone_operator hone_dense_operator = {
 #ifndef HONE_COMPLEX
     .residual_steps = hone_dense_steps, /* steps.c */
 #endif
-    .product = hone_dense_product,    /* product.c */
-    .wide_row = hone_dense_wide_row,  /* wide_row.c */
+    .product = hone_dense_product,   /* product.c */
+    .wide_row = hone_dense_wide_row, /* wide_row.c */
     .project_entry = project_entry};

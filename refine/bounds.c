@@ -38,7 +38,6 @@
    Next to read: condition.c for the certificate. */
 #include "refine/bounds.h"
 
-#include "base/vectors.h"
 #include "refine/noise.h"
 #include "refine/scale.h"
 #include "refine/steps.h"
@@ -48,11 +47,8 @@
 #include <string.h>
 
 enum {
-  DIGITS_MOST = 16, /* of double precision */
-  STEPS_MOST = 16   /* corrections kept apart from x */
+  STEPS_MOST = 16 /* corrections kept apart from x */
 };
-/* Noise below this part of eps is negligible beside the rounding of x. */
-static const double NEGLIGIBLE_NOISE = 0.0625;
 /* A bound is tight enough if it is at most TIGHT times the error that is known,
    or if what is added to that is below SMALL of x. */
 static const long double TIGHT = 2.0L, SMALL = 0.25L * 0x1p-53L;
@@ -61,9 +57,6 @@ static const long double LITTLE = 0.25L;
 /* A bound above this, in the caller's units alone, is due to units that differ
    widely; entries below LEAST_WEIGHT of the largest then count as that. */
 static const double POOR_BOUND = 1e-3, LEAST_WEIGHT = 1e-3;
-/* A number at the lower end of the range loses at most this, with its bound:
-   half of DBL_TRUE_MIN each, more if it is complex. */
-static const long double GRAIN = 2.0L * 0x1p-1074L;
 /* Covers the rounding of t and of a bar, and that of an entry of a correction
    in single precision, for which the probes may have been lucky. */
 static const long double ROUNDING = 4.0L * 0x1p-53L,
@@ -75,15 +68,6 @@ double hone_refined_residual_noise(const hone_refined *c, int64_t n,
                                    int64_t i) {
   return c->gamma * c->den[i] + HONE_EPS * hone_abs(c->r[i]) +
          (double)(2 * n + 2) * DBL_TRUE_MIN; /* r may have underflowed */
-}
-
-/* The largest factor of the scaling of x. */
-static long double widest_unit(const hone_refinement *ctx) {
-  const int *e = hone_refined_exponents(ctx);
-  int widest = 0;
-  for (int64_t i = 0; e && i < ctx->f.a->n; i++)
-    widest = i == 0 ? e[i] : HONE_MAX(widest, e[i]);
-  return ldexpl(1.0L, widest);
 }
 
 /* One column while its error is bounded. */
@@ -191,7 +175,7 @@ static bool noise_prevails(const bounding *b, const outcome *o) {
 /* May noise make the bound larger than the rounding of x does? */
 static bool noise_counts(const hone_refinement *ctx, const bounding *b) {
   return !(b->noise <= SMALL * b->size_scaled) ||
-         !(widest_unit(ctx) * b->noise <= SMALL * b->size);
+         !(hone_bounds_widest_unit(ctx) * b->noise <= SMALL * b->size);
 }
 
 /* v = inv(M) v for the columns listed, in double arithmetic, for which
@@ -217,28 +201,18 @@ static int solve(hone_refinement *ctx, int64_t m, bounding *list) {
    served by steps. Its rounding errors are small because t is; they are added
    to the noise. */
 static bool follow_steps(hone_refinement *ctx, int64_t m, bounding *list) {
-  const int64_t n = ctx->f.a->n;
-  const hone_entry *t[HONE_SOLVE_COLUMNS];
-  hone_entry *v[HONE_SOLVE_COLUMNS];
-  long double weights = 0.0L;
-  if (ctx->steps_work == NULL)
-    return false;
-  for (int64_t c = 0; c < m; c++)
-    if (!list[c].column->by_steps)
-      return false;
+  hone_refined *columns[HONE_SOLVE_COLUMNS];
+  bool serves = ctx->steps_work != NULL;
   for (int64_t c = 0; c < m; c++) {
-    t[c] = list[c].column->spare;
-    v[c] = ctx->v + c * n;
-    memcpy(v[c], list[c].column->r, (size_t)n * sizeof *v[c]);
+    columns[c] = list[c].column;
+    serves = serves && columns[c]->by_steps;
   }
-  hone_steps_subtract(ctx, m, t, v);
-  for (int64_t i = 0; i < n; i++)
-    weights += (long double)ctx->weight[i] * (long double)ctx->weight[i];
-  for (int64_t c = 0; c < m; c++)
+  for (int64_t c = 0; serves && c < m; c++)
     list[c].noise += HONE_NOISE_FACTOR * (long double)list[c].inverse *
-                     sqrtl(weights) *
-                     (long double)hone_steps_rounding(hone_max_abs(n, t[c]));
-  return true;
+                     hone_steps_rounding(ctx, columns[c]);
+  if (serves)
+    hone_steps_subtract_spare(ctx, m, columns);
+  return serves;
 }
 
 /* v = r - 2^shift A t for the columns listed, in double-double, by one pass
@@ -281,7 +255,7 @@ static void measure_rest(hone_refinement *ctx, int64_t m, bounding *list) {
       hone_scale_by(n, NULL, 1, -shift, list[c].column->spare,
                     list[c].column->spare);
     if (shift < 0)
-      list[c].grain = ldexpl(GRAIN, -shift);
+      list[c].grain = ldexpl(HONE_BOUNDS_GRAIN, -shift);
   }
 }
 
@@ -304,7 +278,7 @@ static bool add_correction(const hone_refinement *ctx,
   return step + 1 >= contraction->power;
 }
 
-/* What follows a correction. */
+/* A correction is followed by one of these. */
 typedef enum verdict {
   BOUNDED,
   CORRECT_AGAIN,
@@ -369,21 +343,6 @@ static verdict sample_noise(corrected_columns *all, bounding *b) {
   return judge(all->ctx, all->contraction, all->step + 1, b, &o);
 }
 
-/* The effect of noise by norms, in scaled variables. */
-static double inverse_bound(const hone_certificate *certificate,
-                            const hone_refined *c) {
-  return c->by_steps && certificate->inverse_many > 0.0
-             ? certificate->inverse_many
-             : certificate->inverse_bound;
-}
-
-static long double noise_effect(const hone_certificate *certificate,
-                                const hone_refined *c) {
-  return c->errors.noise > 0.0L
-             ? (long double)inverse_bound(certificate, c) * c->errors.noise
-             : 0.0L;
-}
-
 /* Begins to bound the error of an accepted column. */
 static bounding begin_column(const hone_refinement *ctx,
                              const hone_certificate *certificate,
@@ -391,57 +350,19 @@ static bounding begin_column(const hone_refinement *ctx,
   bounding b = {.column = c,
                 .size = c->errors.size,
                 .size_scaled = c->errors.size_scaled,
-                .grain = GRAIN,
-                .inverse = inverse_bound(certificate, c),
+                .grain = HONE_BOUNDS_GRAIN,
+                .inverse = hone_bounds_inverse(certificate, c),
                 .condition = 1.0L / (long double)certificate->rcond_scaled,
                 .last = (long double)HONE_INF};
-  b.noise = HONE_NOISE_FACTOR * noise_effect(certificate, c);
+  b.noise = HONE_NOISE_FACTOR * hone_bounds_noise_effect(certificate, c);
   if (!c->by_steps && noise_counts(ctx, &b)) {
     hone_noise_of_zeros(ctx, c);
-    b.noise = HONE_NOISE_FACTOR * noise_effect(certificate, c);
+    b.noise = HONE_NOISE_FACTOR * hone_bounds_noise_effect(certificate, c);
   }
   c->best = c->x; /* spare is overwritten */
   c->best_errors = c->errors;
   c->solution_size = 0.0;
   return b;
-}
-
-/* Uses the residual r that the device computed and that is in ctx->v, because
-   to solve for that takes no time. It is as good as the host's if, by the
-   host's own bound, no entry is further away than the rounding error of either
-   computation. Then it becomes r, with twice the noise, provided that this
-   noise is negligible. */
-static bool use_device_residual(const hone_refinement *ctx,
-                                const hone_certificate *certificate,
-                                hone_refined *c) {
-  const int64_t n = ctx->f.a->n;
-  int64_t violations = 0;
-  const long double noise = 2.0L * noise_effect(certificate, c);
-  const long double negligible = (long double)(NEGLIGIBLE_NOISE * HONE_EPS);
-  for (int64_t i = 0; i < n; i++)
-    violations += !(hone_abs(ctx->v[i] - c->r[i]) <= c->gamma * c->den[i]);
-  violations += !(noise <= negligible * c->errors.size_scaled);
-  violations += !(widest_unit(ctx) * noise <= negligible * c->errors.size);
-  if (violations > 0)
-    return false;
-  memcpy(c->r, ctx->v, (size_t)n * sizeof *c->r);
-  c->gamma *= 2.0;
-  c->errors.noise *= 2.0L;
-  return true;
-}
-
-/* Columns that a plain pass accepted against a loose tolerance need a residual
-   in double-double. */
-static void measure_accurately(hone_refinement *ctx, int64_t m,
-                               hone_refined *columns) {
-  hone_refined *list[HONE_SOLVE_COLUMNS];
-  int64_t count = 0;
-  for (int64_t c = 0; c < m; c++)
-    if (columns[c].state == HONE_COLUMN_ACCEPTED &&
-        !columns[c].error_estimated && !columns[c].verified)
-      list[count++] = &columns[c];
-  if (count > 0)
-    hone_refined_measure(ctx, true, false, count, list);
 }
 
 /* Lists the columns to bound and puts their residuals into ctx->v. */
@@ -455,7 +376,7 @@ static int64_t begin(hone_refinement *ctx, const hone_certificate *certificate,
         c->digits_lost || c->x_is_zero)
       continue;
     if (m > 1 || ctx->device_residual_of != columns ||
-        !use_device_residual(ctx, certificate, columns))
+        !hone_bounds_use_device(ctx, certificate, columns))
       memcpy(ctx->v + count * n, c->r, (size_t)n * sizeof *ctx->v);
     list[count++] = begin_column(ctx, certificate, c);
   }
@@ -526,46 +447,6 @@ static void bound_relative_to_x(hone_refinement *ctx,
   correct_until_bounded(ctx, &contraction, 1, &b);
 }
 
-/* Measures columns again, in double-double, whose residual was not accurate
-   enough. Returns true if there are any. */
-static bool measure_noisy(hone_refinement *ctx, int64_t m,
-                          hone_refined *const *list) {
-  hone_refined *noisy[HONE_SOLVE_COLUMNS];
-  int64_t count = 0;
-  for (int64_t c = 0; c < m; c++)
-    if (list[c]->noisy)
-      noisy[count++] = list[c];
-  for (int64_t c = 0; c < count; c++)
-    noisy[c]->noisy = noisy[c]->by_steps = false;
-  if (count > 0)
-    hone_refined_measure(ctx, true, false, count, noisy);
-  return count > 0;
-}
-
-/* inv(S) = inv(I - E) inv(M), and ||inv(I - E)|| <= (1 + ||E|| + ... +
-   ||E^(m-1)||) / (1 - ||E^m||). */
-void hone_bounds_for_many(hone_refinement *ctx, hone_certificate *certificate) {
-  const hone_contraction *contraction = &certificate->contraction[ctx->trans];
-  const int64_t n = ctx->f.a->n;
-  hone_entry *z = ctx->scratch;
-  hone_factored f = ctx->f;
-  uint64_t rounding_seed = ~*ctx->seed; /* another sequence */
-  certificate->inverse_many = certificate->inverse_bound;
-  if (contraction->power == 0)
-    return;
-  f.rounding_seed = &rounding_seed;
-  for (int p = 0; p < HONE_PROBES; p++)
-    hone_probe_draw(n, ctx->seed, z + p * n);
-  if (hone_apply_inverse(&f, true, ctx->trans, HONE_PROBES, z, n, NULL, NULL) !=
-      HONE_OK)
-    return;
-  const double bound = hone_probe_factor(1.0) *
-                       sqrt(hone_sum_of_squares(HONE_PROBES * n, z)) *
-                       (1.0 + contraction->before) / (1.0 - contraction->bound);
-  if (bound < certificate->inverse_bound)
-    certificate->inverse_many = bound;
-}
-
 void hone_bounds_estimate(hone_refinement *ctx,
                           const hone_certificate *certificate, int64_t m,
                           hone_refined *columns) {
@@ -575,12 +456,12 @@ void hone_bounds_estimate(hone_refinement *ctx,
   hone_refined *listed[HONE_SOLVE_COLUMNS];
   if (contraction->power == 0)
     return;
-  measure_accurately(ctx, m, columns);
+  hone_bounds_measure(ctx, m, columns);
   int64_t count = begin(ctx, certificate, m, columns, list);
   for (int64_t c = 0; c < count; c++)
     listed[c] = list[c].column;
   correct_until_bounded(ctx, contraction, count, list);
-  if (measure_noisy(ctx, count, listed)) {
+  if (hone_bounds_measure_noisy(ctx, count, listed)) {
     const int64_t again = begin(ctx, certificate, m, columns, list);
     correct_until_bounded(ctx, contraction, again, list);
   }
@@ -588,55 +469,4 @@ void hone_bounds_estimate(hone_refinement *ctx,
     if (listed[c]->error_estimated && !(listed[c]->error <= POOR_BOUND) &&
         listed[c]->error_scaled <= POOR_BOUND)
       bound_relative_to_x(ctx, certificate, listed[c]);
-}
-
-/* Bounds the error by norms: ||inv(S)|| (||r|| + noise), in scaled variables.
- */
-static long double error_by_norms(const hone_certificate *certificate,
-                                  const hone_refined *c) {
-  const long double r = c->errors.residual_norm + c->errors.noise;
-  return r > 0.0L ? (long double)certificate->inverse_bound * r : r;
-}
-
-void hone_bounds_bars_by_norms(int64_t n, const int *e,
-                               const hone_certificate *certificate,
-                               const hone_refined *c, double *bars) {
-  const bool exact = c->x_is_zero && !(c->errors.residual_norm > 0.0L);
-  const long double error = exact ? 0.0L : error_by_norms(certificate, c);
-  for (int64_t i = 0; i < n; i++) {
-    const long double bar =
-        exact ? 0.0L : (e ? ldexpl(error, e[i]) : error) + GRAIN;
-    bars[i] = bar <= (long double)DBL_MAX ? (double)bar : HONE_INF;
-  }
-}
-
-double hone_bounds_forward(const hone_certificate *certificate,
-                           const hone_refined *c, bool scaled) {
-  const long double error = error_by_norms(certificate, c);
-  const long double size = scaled ? c->errors.size_scaled : c->errors.size;
-  long double relative =
-      (scaled ? error : c->errors.widest_unit * error) / size;
-  if (c->x_is_zero)
-    relative = c->errors.residual_norm > 0.0L ? (long double)HONE_INF : 0.0L;
-  double bound = (double)relative;
-  if (!certificate->nonsingular)
-    return HONE_INF;
-  const double known = scaled ? c->error_scaled : c->error;
-  if (c->error_estimated && !(bound <= known))
-    bound = known;
-  bound += HONE_EPS; /* a reference would be rounded, too */
-  return bound <= DBL_MAX ? bound : HONE_INF;
-}
-
-bool hone_bounds_certify_a_digit(const hone_certificate *certificate,
-                                 const hone_refined *c) {
-  return hone_bounds_digits(hone_bounds_forward(certificate, c, false)) > 0 &&
-         hone_bounds_digits(hone_bounds_forward(certificate, c, true)) > 0;
-}
-
-int32_t hone_bounds_digits(double bound) {
-  if (!(bound < 1.0))
-    return 0;
-  return (int32_t)HONE_MAX(0.0,
-                           HONE_MIN(floor(-log10(bound)), (double)DIGITS_MOST));
 }

@@ -163,8 +163,16 @@ static void multiply(hone_refinement *ctx, product p, int64_t m,
   ctx->passes++;
 }
 
-void hone_steps_subtract(hone_refinement *ctx, int64_t m,
-                         const hone_entry *const *t, hone_entry *const *v) {
+void hone_steps_subtract_spare(hone_refinement *ctx, int64_t m,
+                               hone_refined *const *list) {
+  const int64_t n = ctx->f.a->n;
+  const hone_entry *t[HONE_SOLVE_COLUMNS];
+  hone_entry *v[HONE_SOLVE_COLUMNS];
+  for (int64_t c = 0; c < m; c++) {
+    t[c] = list[c]->spare;
+    v[c] = ctx->v + c * n;
+    memcpy(v[c], list[c]->r, (size_t)n * sizeof *v[c]);
+  }
   const hone_residual_steps job = {.a = ctx->f.a,
                                    .trans = ctx->trans,
                                    .part = HONE_STEP_WHOLE,
@@ -177,7 +185,15 @@ void hone_steps_subtract(hone_refinement *ctx, int64_t m,
   ctx->passes++;
 }
 
-double hone_steps_rounding(double size) { return SUM_ROUNDING * size; }
+long double hone_steps_rounding(const hone_refinement *ctx,
+                                const hone_refined *c) {
+  const int64_t n = ctx->f.a->n;
+  long double squares = 0.0L;
+  for (int64_t i = 0; i < n; i++)
+    squares += (long double)ctx->weight[i] * (long double)ctx->weight[i];
+  return sqrtl(squares) * (long double)SUM_ROUNDING *
+         (long double)hone_max_abs(n, c->spare);
+}
 
 /* ---- Measures ------------------------------------------------------------ */
 

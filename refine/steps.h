@@ -23,10 +23,11 @@ void hone_steps_correct(const hone_refinement *ctx, hone_refined *column,
 int64_t hone_steps_measure(hone_refinement *ctx, int64_t m,
                            hone_refined *const *list, hone_refined **rest);
 
-/* v_c = v_c - op(A) t_c in double, for m columns of n entries. It is wrong by
-   at most hone_steps_rounding(max |t_c|) times ctx->weight, which it writes. */
-void hone_steps_subtract(hone_refinement *ctx, int64_t m,
-                         const hone_entry *const *t, hone_entry *const *v);
-double hone_steps_rounding(double size);
+/* v = r - op(A) t in double, t being in the column's spare vector and v in
+   ctx->v, for the columns listed. rounding bounds the 2-norm of its error. */
+void hone_steps_subtract_spare(hone_refinement *ctx, int64_t m,
+                               hone_refined *const *list);
+long double hone_steps_rounding(const hone_refinement *ctx,
+                                const hone_refined *column);
 
 #endif
