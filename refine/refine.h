@@ -95,6 +95,7 @@ typedef struct hone_refined {
   hone_entry *low;  /* n: what r lacks of its value, in digits below */
   double unseen;    /* omega may be wrong by this for what is missing */
   double missed;    /* r + low is wrong by at most missed * weight_i */
+  double widest;    /* the largest weight_i / den_i */
   double moved;     /* x has changed by at most this since den was computed, */
   bool fresh;       /* and den has been lowered accordingly */
   /* Sizes of the correction before the present one: */

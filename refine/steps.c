@@ -26,8 +26,9 @@ static const double ROUNDED_ABOVE = 0x1p-34;
    part of what it has not been made of yet, or omega at most so many times what
    it may be. */
 static const double REST_FROM_STEP = 0x1p-6, REST_FROM_OMEGA = 64.0;
-/* The denominators are computed again when x has changed by this part. */
-static const double DENOMINATORS_MOVED = 0x1p-16;
+/* The denominators are computed again when the steps of x may have changed them
+   by this part. */
+static const double DENOMINATORS_MOVED = 0x1p-14;
 /* An error of the residual is small beside the denominator if it is at most
    this part, and denominators are known if weight_i max |x| is at most so many
    times den_i. */
@@ -243,6 +244,7 @@ static void measure_column(void *ctx, int64_t k) {
   hone_refined *c = columns->list[k];
   const double lowered = c->fresh || c->first ? 0.0 : c->step_size;
   const double weight = largest_weight(n, refinement->weight, lowered, c->den);
+  c->widest = weight;
   const double missed = c->missed + REST * c->pending;
   c->fresh = true; /* den belongs to this x now */
   c->gamma = missed * weight + (double)(n + 4) * HONE_EPS * HONE_EPS;
@@ -272,7 +274,7 @@ static bool wants_rest(const hone_refined *c) {
 }
 
 static bool wants_denominators(const hone_refined *c) {
-  return c->first || c->moved > DENOMINATORS_MOVED * c->x_largest;
+  return c->first || c->moved * c->widest > DENOMINATORS_MOVED;
 }
 
 /* Is the product of the step with A1 made, and that with A2 left for later? */
