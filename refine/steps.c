@@ -44,8 +44,15 @@ static const double LEAST_RCOND = 0x1p-27;
 static const double MOST_NORM = 0x1p300;
 /* Rounding errors of a sum of HONE_STEP_DEPTH products, and some more. */
 static const double SUM_ROUNDING = (HONE_STEP_DEPTH + 8) * HONE_EPS;
-/* |A2| <= REST |A|'s largest entries. */
+/* |A2| <= REST times the largest entry of the row within a block. */
 #define REST (1.0 / (double)(INT64_C(1) << HONE_STEP_BITS))
+
+/* Rounding errors of a sum of blocks in pairs of doubles, relative to the
+   largest partial sum. */
+static double pair_rounding(int64_t n) {
+  const double blocks = (double)(n / HONE_STEP_DEPTH + 2);
+  return blocks * blocks * HONE_EPS * HONE_EPS;
+}
 
 void hone_steps_begin(const hone_refinement *ctx, int64_t m,
                       hone_refined *columns) {
@@ -124,7 +131,7 @@ static void multiply(hone_refinement *ctx, product p, int64_t m,
   const hone_entry *b[HONE_SOLVE_COLUMNS];
   hone_entry *r[HONE_SOLVE_COLUMNS], *low[HONE_SOLVE_COLUMNS];
   double *den[HONE_SOLVE_COLUMNS], size[HONE_SOLVE_COLUMNS];
-  const double dd = (double)ctx->f.a->n * HONE_EPS * HONE_EPS;
+  const double dd = pair_rounding(ctx->f.a->n);
   if (m == 0)
     return;
   for (int64_t k = 0; k < m; k++) {
@@ -247,7 +254,8 @@ static void measure_column(void *ctx, int64_t k) {
   c->widest = weight;
   const double missed = c->missed + REST * c->pending;
   c->fresh = true; /* den belongs to this x now */
-  c->gamma = missed * weight + (double)(n + 4) * HONE_EPS * HONE_EPS;
+  c->gamma = missed * weight + 2.0 * pair_rounding(n) +
+             (double)(n + 4) * HONE_EPS * HONE_EPS;
   c->by_steps = weight * c->x_largest <= LARGE_WEIGHT &&
                 (c->pending > 0.0 || missed * weight <= SMALL_ERROR);
   c->verified = c->by_steps && !(c->pending > 0.0);

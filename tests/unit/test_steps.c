@@ -210,7 +210,8 @@ static long double bound_of(int part, int64_t n, double weight, double size) {
   const long double eps = 0x1p-53L, scale = (long double)weight * size;
   const long double sum = (HONE_STEP_DEPTH + 8) * eps;
   const long double rest = ldexpl(1.0L, -HONE_STEP_BITS);
-  const long double pairs = (long double)n * eps * eps;
+  const long double blocks = (long double)(n / HONE_STEP_DEPTH + 2);
+  const long double pairs = blocks * blocks * eps * eps;
   return part == HONE_STEP_LEADING ? (rest + pairs) * scale
          : part == HONE_STEP_REST  ? (rest * sum + 2 * pairs) * scale
                                    : (sum + pairs) * scale;
