@@ -167,6 +167,12 @@ double hone_refined_quotient(const hone_refinement *ctx, int64_t i,
 /* Sets the norms among them: of R r, of its rounding error and of inv(C) x. */
 void hone_refined_norms(const hone_refinement *ctx, hone_refined *column);
 
+/* The low parts of double-double may be lost in a row with a denominator up to
+   this. */
+static inline double hone_least_denominator(int64_t n) {
+  return (double)(n + 4) * 0x1p-1022 / HONE_EPS / HONE_EPS;
+}
+
 /* max |v_i|; NaN if any v_i is NaN. */
 double hone_max_abs(int64_t n, const hone_entry *v);
 

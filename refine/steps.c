@@ -227,10 +227,12 @@ static void begin_column(void *ctx, int64_t k) {
   }
 }
 
-/* Returns max_i weight_i / den_i, or infinity. step > 0: den_i, which belongs
+/* Returns max_i weight_i / den_i; infinity if a den_i is not above 'least'.
+   step > 0: den_i, which belongs
    to x before a step of this size, is lowered to what it is at least. */
 HONE_VECTOR static double largest_weight(int64_t n, const double *weight,
-                                         double step, double *den) {
+                                         double step, double least,
+                                         double *den) {
   double most = 0.0;
   int64_t bad = 0;
 #pragma omp simd reduction(max : most) reduction(+ : bad)
@@ -239,7 +241,7 @@ HONE_VECTOR static double largest_weight(int64_t n, const double *weight,
     const double quotient = weight[i] / d;
     den[i] = d;
     most = quotient > most ? quotient : most;
-    bad += !(d > 0.0);
+    bad += !(d > least);
   }
   return bad > 0 ? HONE_INF : most;
 }
@@ -250,7 +252,8 @@ static void measure_column(void *ctx, int64_t k) {
   const int64_t n = refinement->f.a->n;
   hone_refined *c = columns->list[k];
   const double lowered = c->fresh || c->first ? 0.0 : c->step_size;
-  const double weight = largest_weight(n, refinement->weight, lowered, c->den);
+  const double weight = largest_weight(n, refinement->weight, lowered,
+                                       hone_least_denominator(n), c->den);
   c->widest = weight;
   const double missed = c->missed + REST * c->pending;
   c->fresh = true; /* den belongs to this x now */
