@@ -205,7 +205,7 @@ static bool follow_steps(hone_refinement *ctx, int64_t m, bounding *list) {
   bool serves = ctx->steps_work != NULL;
   for (int64_t c = 0; c < m; c++) {
     columns[c] = list[c].column;
-    serves = serves && columns[c]->by_steps;
+    serves = serves && columns[c]->by_steps && columns[c]->shift == 0;
   }
   for (int64_t c = 0; serves && c < m; c++)
     list[c].noise += HONE_NOISE_FACTOR * (long double)list[c].inverse *

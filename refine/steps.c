@@ -61,6 +61,7 @@ void hone_steps_begin(const hone_refinement *ctx, int64_t m,
                 ctx->f.space == NULL && !ctx->f.scaling->used &&
                 ctx->f.engine->precision == 32 && ctx->norm_a <= MOST_NORM &&
                 ctx->norm_a >= 1.0 / MOST_NORM && ctx->rcond >= LEAST_RCOND &&
+                ctx->max_corrections >= CORRECTIONS_LEAST &&
                 ctx->limit < HONE_LOOSE_TOLERANCE;
   for (int64_t c = 0; c < m; c++)
     serves =
