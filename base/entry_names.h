@@ -15,7 +15,14 @@
 #define hone_bounds_certify_a_digit hone_z_bounds_certify_a_digit
 #define hone_bounds_digits hone_z_bounds_digits
 #define hone_bounds_estimate hone_z_bounds_estimate
+#define hone_bounds_for_many hone_z_bounds_for_many
 #define hone_bounds_forward hone_z_bounds_forward
+#define hone_bounds_inverse hone_z_bounds_inverse
+#define hone_bounds_measure hone_z_bounds_measure
+#define hone_bounds_measure_noisy hone_z_bounds_measure_noisy
+#define hone_bounds_noise_effect hone_z_bounds_noise_effect
+#define hone_bounds_use_device hone_z_bounds_use_device
+#define hone_bounds_widest_unit hone_z_bounds_widest_unit
 #define hone_certify hone_z_certify
 #define hone_certify_scratch hone_z_certify_scratch
 #define hone_certify_singular hone_z_certify_singular
@@ -44,6 +51,7 @@
 #define hone_evaluate hone_z_evaluate
 #define hone_extra_relative_size hone_z_extra_relative_size
 #define hone_for_columns hone_z_for_columns
+#define hone_in_safe_range hone_z_in_safe_range
 #define hone_inspect hone_z_inspect
 #define hone_inspect_scratch hone_z_inspect_scratch
 #define hone_ladder_add_reason hone_z_ladder_add_reason
@@ -120,6 +128,7 @@
 #define hone_refined_quotient hone_z_refined_quotient
 #define hone_refined_residual_noise hone_z_refined_residual_noise
 #define hone_refined_take_best hone_z_refined_take_best
+#define hone_refined_turn hone_z_refined_turn
 #define hone_residual hone_z_residual
 #define hone_residual_avx2 hone_z_residual_avx2
 #define hone_residual_avx512 hone_z_residual_avx512
@@ -139,6 +148,11 @@
 #define hone_space_project hone_z_space_project
 #define hone_space_z hone_z_space_z
 #define hone_sparse_refine hone_z_sparse_refine
+#define hone_steps_begin hone_z_steps_begin
+#define hone_steps_correct hone_z_steps_correct
+#define hone_steps_measure hone_z_steps_measure
+#define hone_steps_rounding hone_z_steps_rounding
+#define hone_steps_subtract_spare hone_z_steps_subtract_spare
 #define hone_structure_excluded hone_z_structure_excluded
 #define hone_structure_find hone_z_structure_find
 #define hone_structure_sample hone_z_structure_sample

@@ -75,6 +75,58 @@ typedef struct hone_wide_row {
                       its sum; false where it is not, or not known to be */
 } hone_wide_row;
 
+/* Residuals of many right-hand sides, brought up to date after steps of x (of
+   real matrices): r_c = r_c - part(op(A)) v_c. op(A) = A1 + A2, where A1 has so
+   few bits that a product with vectors of few bits is exact; docs/numerics.md
+   has the error bounds. */
+enum {
+  HONE_STEP_DEPTH = 96,   /* products that are summed in double at once */
+  HONE_STEP_BITS = 36,    /* of entries of A1, */
+  HONE_STEP_VECTOR = 10,  /* and of vectors whose product with it is exact: the
+                             sum of both and log2 of the depth is at most 53 */
+  HONE_STEP_LEADING = 0,  /* part: A1, */
+  HONE_STEP_REST = 1,     /* A2 */
+  HONE_STEP_WHOLE = 2,    /* or all of op(A) */
+  HONE_STEPS_FROM = 16,   /* right-hand sides from which it pays, in an */
+  HONE_STEPS_ORDER = 400, /* order from here on: docs/performance.md */
+  HONE_STEPS_MOST = 64,   /* right-hand sides at once */
+  HONE_STEPS_MULTIPLE = 4 /* of them count in memory */
+};
+
+typedef struct hone_residual_steps {
+  const hone_matrix *a;
+  bool trans;
+  int part;
+  int64_t k;
+  const hone_entry *const *v; /* k vectors of n */
+  hone_entry *const *r;       /* k vectors of n, read and written, */
+  hone_entry *const *low; /* and what r lacks of its value: digits below; NULL:
+                             r is rounded */
+  /* den_c = |op(A)| |x_c| + |b_c|, rounded downwards, and at most 2^-15 of it
+     too small. NULL: not wanted */
+  double *const *den;
+  const hone_entry *const *x, *const *b;
+  const double *size; /* k: max |x_c|; for den */
+  /* n, written: sums over blocks of HONE_STEP_DEPTH columns of op(A) of the
+     number of columns times the largest entry of the row */
+  double *weight;
+  double *work; /* hone_steps_work(n, k) */
+} hone_residual_steps;
+
+static inline bool hone_steps_pay(int64_t n, int64_t k) {
+  return k >= HONE_STEPS_FROM && n >= HONE_STEPS_ORDER;
+}
+
+static inline int64_t hone_steps_columns(int64_t k) {
+  return (k + HONE_STEPS_MULTIPLE - 1) / HONE_STEPS_MULTIPLE *
+         HONE_STEPS_MULTIPLE;
+}
+
+/* Returns the doubles that it needs. */
+static inline int64_t hone_steps_work(int64_t n, int64_t k) {
+  return n * hone_steps_columns(k) * 3 / 2;
+}
+
 /* The table of functions; there is one for each kind of matrix. The bits of
    every result are independent of the number of threads of the pool. */
 struct hone_operator {
@@ -100,6 +152,9 @@ struct hone_operator {
                   hone_inspection *out);
   /* Computes residuals and denominators; x is accepted by these alone. */
   void (*residual)(const hone_residual_job *pass, hone_pool *pool);
+  /* Brings residuals of k <= HONE_STEPS_MOST columns up to date. NULL: residual
+     serves instead. */
+  void (*residual_steps)(const hone_residual_steps *job, hone_pool *pool);
   /* Computes p_c = op(A) v_c in plain double, for k columns of n entries each
      that follow one another without a gap. */
   void (*product)(const hone_matrix *a, hone_pool *pool, bool trans, int64_t k,

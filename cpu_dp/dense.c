@@ -8,6 +8,7 @@
 #include "cpu_dp/inspect.h"
 #include "cpu_dp/product.h"
 #include "cpu_dp/residual.h"
+#include "cpu_dp/steps.h"
 #include "cpu_dp/structure.h"
 
 /* The order from which a few columns are fetched first; below it all of A
@@ -88,6 +89,9 @@ const hone_operator hone_dense_operator = {
     .symmetric = symmetric,           /* structure.c */
     .inspect = hone_inspect,          /* inspect.c */
     .residual = hone_dense_residual,  /* residual.c */
-    .product = hone_dense_product,    /* product.c */
-    .wide_row = hone_dense_wide_row,  /* wide_row.c */
+#ifndef HONE_COMPLEX
+    .residual_steps = hone_dense_steps, /* steps.c */
+#endif
+    .product = hone_dense_product,   /* product.c */
+    .wide_row = hone_dense_wide_row, /* wide_row.c */
     .project_entry = project_entry};

@@ -8,16 +8,8 @@
    stands below (above) it is dealt to the threads, by rows where it is
    subtracted from what is still to be solved, by columns where the transpose
    gathers what is solved already. Blocks depend on n alone. */
-#include "cpu_factor/apply.h"
-
-#define JOIN_(a, b) a##b
-#define JOIN(a, b) JOIN_(a, b)
-
-#if FACTOR_BITS == 32
-typedef float real;
-#else
-typedef double real;
-#endif
+#include "cpu_factor/apply_many.h"
+#include "cpu_factor/real.h"
 
 enum {
   SHARED = 4,        /* right-hand sides that share one read of F */
@@ -33,7 +25,8 @@ typedef struct triangle {
   int64_t n, ld;
   const real *f;
   bool lower, trans, unit;
-  int64_t k; /* <= SHARED */
+  bool many; /* apply_many.c solves */
+  int64_t k; /* <= SHARED, or <= HONE_APPLY_MOST */
   double *v;
   int64_t ldv;
 } triangle;
@@ -209,6 +202,19 @@ static void exchange(const hone_factors *f, bool backwards, double *v) {
   }
 }
 
+static void solve_for_many(hone_pool *pool, const triangle *t) {
+  const hone_apply_triangle many = {.f = t->f,
+                                    .n = t->n,
+                                    .row_step = t->trans ? t->ld : 1,
+                                    .column_step = t->trans ? 1 : t->ld,
+                                    .lower = t->lower != t->trans,
+                                    .unit = t->unit,
+                                    .k = t->k,
+                                    .ldv = t->ldv,
+                                    .v = t->v};
+  FACTOR_NAME(hone_apply_many)(pool, &many);
+}
+
 /* Solves with both triangles of the factors, one after the other. */
 static void solve_both(hone_pool *pool, const hone_factors *f, triangle *t,
                        bool lower_first, bool unit_lower, bool unit_upper) {
@@ -219,21 +225,26 @@ static void solve_both(hone_pool *pool, const hone_factors *f, triangle *t,
       t->lower = true;
       t->trans = step == 1;
     }
-    solve_triangle(pool, t);
+    if (t->many)
+      solve_for_many(pool, t);
+    else
+      solve_triangle(pool, t);
   }
 }
 
-void JOIN(hone_apply_, FACTOR_BITS)(hone_pool *pool, const hone_factors *f,
-                                    bool trans, int64_t k, double *v,
-                                    int64_t ldv) {
+void FACTOR_NAME(hone_apply)(hone_pool *pool, const hone_factors *f, bool trans,
+                             int64_t k, double *v, int64_t ldv) {
   const bool spd = f->form == HONE_FORM_CHOLESKY;
   const bool rows = f->form == HONE_FORM_LU; /* are exchanged, not columns */
-  for (int64_t c = 0; c < k; c += SHARED) {
-    const int64_t m = HONE_MIN((int64_t)SHARED, k - c);
+  const bool many = k >= HONE_APPLY_MANY_FROM;
+  const int64_t shared = many ? (int64_t)HONE_APPLY_MOST : (int64_t)SHARED;
+  for (int64_t c = 0; c < k; c += shared) {
+    const int64_t m = HONE_MIN(shared, k - c);
     triangle t = {.n = f->n,
                   .ld = f->ld,
                   .f = f->f,
                   .trans = trans,
+                  .many = many,
                   .k = m,
                   .v = v + c * ldv,
                   .ldv = ldv};

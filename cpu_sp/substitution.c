@@ -33,9 +33,14 @@ typedef struct substitution {
   hone_triangle t[2];
   int64_t n, block, blocks;
   const hone_substitution_kernels *kernels;
-  int64_t groups; /* of right-hand sides that are solved for together, */
-  int64_t size;   /* and the numbers of each */
-  float *v;       /* group after group */
+  const hone_factors *factors;
+  bool trans;
+  int64_t k, ldv; /* the right-hand sides, in double */
+  double *from;
+  int64_t width;          /* of them are solved for together: a group */
+  int64_t groups;         /* the number of groups, */
+  int64_t size;           /* and the numbers of each */
+  float *v;               /* group after group */
   _Atomic int64_t solved; /* tasks that are finished, the first ones */
 } substitution;
 
@@ -46,32 +51,26 @@ int64_t hone_substitution_work(int64_t n, int64_t k) {
   return n * (k + HONE_LANES - 1);
 }
 
-/* Returns how many right-hand sides are solved for together. */
-static int64_t width_of(int64_t k) { return k <= ALONE ? 1 : HONE_LANES; }
-
-/* Rounds k columns, group after group; those that are missing become 0. */
-static void pack(int64_t n, int64_t k, const double *v, int64_t ldv, float *w) {
-  const int64_t width = width_of(k), all = (k + width - 1) / width * width;
-  for (int64_t from = 0; from < n; from += PACKED_ROWS) {
-    const int64_t to = HONE_MIN(from + PACKED_ROWS, n);
-    for (int64_t c = 0; c < all; c++) {
-      float *group = w + c / width * width * n + c % width;
+/* Rounds the columns of a group; those that are missing become 0. */
+static void pack(const substitution *run, int64_t g, float *w) {
+  for (int64_t from = 0; from < run->n; from += PACKED_ROWS) {
+    const int64_t to = HONE_MIN(from + PACKED_ROWS, run->n);
+    for (int64_t q = 0; q < run->width; q++) {
+      const int64_t c = g * run->width + q;
       for (int64_t i = from; i < to; i++)
-        group[i * width] = c < k ? (float)v[i + c * ldv] : 0.0F;
+        w[i * run->width + q] =
+            c < run->k ? (float)run->from[i + c * run->ldv] : 0.0F;
     }
   }
 }
 
-static void unpack(int64_t n, int64_t k, const float *w, double *v,
-                   int64_t ldv) {
-  const int64_t width = width_of(k);
-  for (int64_t from = 0; from < n; from += PACKED_ROWS) {
-    const int64_t to = HONE_MIN(from + PACKED_ROWS, n);
-    for (int64_t c = 0; c < k; c++) {
-      const float *group = w + c / width * width * n + c % width;
+static void unpack(const substitution *run, int64_t g, const float *w) {
+  const int64_t c0 = g * run->width;
+  for (int64_t from = 0; from < run->n; from += PACKED_ROWS) {
+    const int64_t to = HONE_MIN(from + PACKED_ROWS, run->n);
+    for (int64_t c = c0; c < HONE_MIN(c0 + run->width, run->k); c++)
       for (int64_t i = from; i < to; i++)
-        v[i + c * ldv] = (double)group[i * width];
-    }
+        run->from[i + c * run->ldv] = (double)w[i * run->width + c - c0];
   }
 }
 
@@ -92,14 +91,34 @@ static inline void exchange(const hone_factors *f, bool backwards, size_t width,
   }
 }
 
-static void exchange_all(const hone_factors *f, bool backwards, int64_t k,
-                         float *w) {
-  const int64_t width = width_of(k);
-  for (int64_t c = 0; c < k; c += width)
-    if (width == 1)
-      exchange(f, backwards, 1, w + c * f->n);
-    else
-      exchange(f, backwards, HONE_LANES, w + c * f->n);
+static void exchange_group(const substitution *run, bool backwards, float *w) {
+  if (run->width == 1)
+    exchange(run->factors, backwards, 1, w);
+  else
+    exchange(run->factors, backwards, HONE_LANES, w);
+}
+
+/* Are rows (columns) exchanged before the triangles, or behind them? */
+static bool exchanges(const substitution *run, bool before) {
+  const bool rows = run->factors->form == HONE_FORM_LU;
+  return run->factors->form != HONE_FORM_CHOLESKY &&
+         (rows != run->trans) == before;
+}
+
+static void begin_group(void *ctx, int64_t g) {
+  const substitution *run = ctx;
+  float *group = run->v + g * run->size;
+  pack(run, g, group);
+  if (exchanges(run, true))
+    exchange_group(run, false, group);
+}
+
+static void finish_group(void *ctx, int64_t g) {
+  const substitution *run = ctx;
+  float *group = run->v + g * run->size;
+  if (exchanges(run, false))
+    exchange_group(run, true, group);
+  unpack(run, g, group);
 }
 
 /* ---- Tasks -------------------------------------------------------------- */
@@ -177,23 +196,23 @@ static int64_t block_of(int64_t n) {
 
 void hone_substitute(hone_pool *pool, const hone_factors *f, bool trans,
                      int64_t k, double *v, int64_t ldv, float *work) {
-  const bool exchanged = f->form != HONE_FORM_CHOLESKY;
-  const bool rows = f->form == HONE_FORM_LU; /* are exchanged, not columns */
-  const int64_t width = width_of(k);
+  const int64_t width = k <= ALONE ? 1 : HONE_LANES;
   substitution run = {.n = f->n,
                       .block = block_of(f->n),
                       .kernels = width == 1 ? &hone_substitution_one
                                             : kernels_for_many(),
+                      .factors = f,
+                      .trans = trans,
+                      .k = k,
+                      .ldv = ldv,
+                      .from = v,
+                      .width = width,
                       .groups = (k + width - 1) / width,
                       .size = f->n * width,
                       .v = work};
   run.blocks = (f->n + run.block - 1) / run.block;
   triangles_of(f, trans, run.t);
-  pack(f->n, k, v, ldv, work);
-  if (exchanged && rows != trans)
-    exchange_all(f, false, k, work);
+  hone_pool_run(pool, run.groups, begin_group, &run);
   hone_pool_run(pool, 2 * run.blocks, solve_for_block, &run);
-  if (exchanged && rows == trans)
-    exchange_all(f, true, k, work);
-  unpack(f->n, k, work, v, ldv);
+  hone_pool_run(pool, run.groups, finish_group, &run);
 }

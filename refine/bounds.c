@@ -41,26 +41,23 @@
 #include "refine/error_bars.h"
 #include "refine/noise.h"
 #include "refine/scale.h"
+#include "refine/steps.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
 enum {
-  DIGITS_MOST = 16, /* of double precision */
-  STEPS_MOST = 16   /* corrections kept apart from x */
+  STEPS_MOST = 16 /* corrections kept apart from x */
 };
-/* Noise below this part of eps is negligible beside the rounding of x. */
-static const double NEGLIGIBLE_NOISE = 0.0625;
 /* A bound is tight enough if it is at most TIGHT times the error that is known,
    or if what is added to that is below SMALL of x. */
 static const long double TIGHT = 2.0L, SMALL = 0.25L * 0x1p-53L;
+/* Noise below this part of the error that is known is not worth reducing. */
+static const long double LITTLE = 0.25L;
 /* A bound above this, in the caller's units alone, is due to units that differ
    widely; entries below LEAST_WEIGHT of the largest then count as that. */
 static const double POOR_BOUND = 1e-3, LEAST_WEIGHT = 1e-3;
-/* A number at the lower end of the range loses at most this, with its bound:
-   half of DBL_TRUE_MIN each, more if it is complex. */
-static const long double GRAIN = 2.0L * 0x1p-1074L;
 /* Covers the rounding of t and of a bar, and that of an entry of a correction
    in single precision, for which the probes may have been lucky. */
 static const long double ROUNDING = 4.0L * 0x1p-53L,
@@ -72,15 +69,6 @@ double hone_refined_residual_noise(const hone_refined *c, int64_t n,
                                    int64_t i) {
   return c->gamma * c->den[i] + HONE_EPS * hone_abs(c->r[i]) +
          (double)(2 * n + 2) * DBL_TRUE_MIN; /* r may have underflowed */
-}
-
-/* The largest factor of the scaling of x. */
-static long double widest_unit(const hone_refinement *ctx) {
-  const int *e = hone_refined_exponents(ctx);
-  int widest = 0;
-  for (int64_t i = 0; e && i < ctx->f.a->n; i++)
-    widest = i == 0 ? e[i] : HONE_MAX(widest, e[i]);
-  return hone_shiftl(1.0L, widest);
 }
 
 /* One column while its error is bounded. */
@@ -101,6 +89,7 @@ typedef struct bounding {
   /* Bounds on the rounding errors of the solves, 2-norms, scaled variables. */
   long double rounding[STEPS_MOST];
   long double condition; /* of S, estimated */
+  double inverse;        /* bound on ||inv(S)||_2 */
 } bounding;
 
 /* Bounds the 2-norm, in scaled variables, of what a correction loses: 'lost' in
@@ -151,10 +140,15 @@ static bool tight(const bounding *b, const hone_bars_outcome *o) {
          o->total_scaled <= TIGHT * o->known_scaled + SMALL * b->size_scaled;
 }
 
+/* Does noise make much of the bound? */
+static bool noise_prevails(const bounding *b, const hone_bars_outcome *o) {
+  return !(b->noise <= LITTLE * o->known_scaled + SMALL * b->size_scaled);
+}
+
 /* May noise make the bound larger than the rounding of x does? */
 static bool noise_counts(const hone_refinement *ctx, const bounding *b) {
   return !(b->noise <= SMALL * b->size_scaled) ||
-         !(widest_unit(ctx) * b->noise <= SMALL * b->size);
+         !(hone_bounds_widest_unit(ctx) * b->noise <= SMALL * b->size);
 }
 
 /* v = inv(M) v for the columns listed, in double arithmetic, for which
@@ -176,10 +170,30 @@ static int solve(hone_refinement *ctx, int64_t m, bounding *list) {
   return st;
 }
 
+/* v = r - A t for the columns listed, by a product in double, where all are
+   served by steps. Its rounding errors are small because t is; they are added
+   to the noise. */
+static bool follow_steps(hone_refinement *ctx, int64_t m, bounding *list) {
+  hone_refined *columns[HONE_SOLVE_COLUMNS];
+  bool serves = ctx->steps_work != NULL;
+  for (int64_t c = 0; c < m; c++) {
+    columns[c] = list[c].column;
+    serves = serves && columns[c]->by_steps && columns[c]->shift == 0;
+  }
+  for (int64_t c = 0; serves && c < m; c++)
+    list[c].noise += HONE_NOISE_FACTOR * (long double)list[c].inverse *
+                     hone_steps_rounding(ctx, columns[c]);
+  if (serves)
+    hone_steps_subtract_spare(ctx, m, columns);
+  return serves;
+}
+
 /* v = r - 2^shift A t for the columns listed, in double-double, by one pass
    over A. Their den is kept. A shift downwards may round t. */
 static void measure_rest(hone_refinement *ctx, int64_t m, bounding *list) {
   const int64_t n = ctx->f.a->n;
+  if (follow_steps(ctx, m, list))
+    return;
   const hone_entry *x[HONE_SOLVE_COLUMNS], *r[HONE_SOLVE_COLUMNS];
   hone_entry *v[HONE_SOLVE_COLUMNS];
   double *den[HONE_SOLVE_COLUMNS];
@@ -214,19 +228,18 @@ static void measure_rest(hone_refinement *ctx, int64_t m, bounding *list) {
       hone_scale_by(n, NULL, 1, -shift, list[c].column->spare,
                     list[c].column->spare);
     if (shift < 0)
-      list[c].grain = hone_shiftl(GRAIN, -shift);
+      list[c].grain = hone_shiftl(HONE_BOUNDS_GRAIN, -shift);
   }
 }
 
-/* Takes correction number step + 1, which is in d. Returns true if another one
-   is wanted; otherwise the column has its bound. */
-static bool take_correction(hone_refinement *ctx,
-                            const hone_contraction *contraction, int step,
-                            bounding *b, const hone_entry *d) {
+/* Adds correction number step + 1, which is in d. Returns true if a bound may
+   be had after it. */
+static bool add_correction(const hone_refinement *ctx,
+                           const hone_contraction *contraction, int step,
+                           bounding *b, const hone_entry *d) {
   const int64_t n = ctx->f.a->n;
   const int *e = hone_refined_exponents(ctx);
   hone_refined *c = b->column;
-  hone_bars_outcome o;
   for (int64_t i = 0; i < n; i++)
     c->spare[i] = step > 0 ? c->spare[i] + d[i] : d[i];
   b->d = d;
@@ -235,36 +248,72 @@ static bool take_correction(hone_refinement *ctx,
       b->weights ? hone_noise_scaled_norm(n, d, e, NULL) : b->norm[step];
   b->rounding[step] = hone_noise_of_solve(ctx, d, (long double)b->largest,
                                           b->condition * norm, contraction);
-  step++;
-  if (step < contraction->power)
-    return true;
-  evaluate(ctx, b, contraction, step, false, &o);
-  if (!tight(b, &o) && noise_counts(ctx, b) && !b->sampled &&
-      contraction->power == 1 &&
-      hone_noise_sample(ctx, contraction, b->weights, c, &b->noise) ==
-          HONE_OK) {
-    b->sampled = true;
-    evaluate(ctx, b, contraction, step, false, &o);
-  }
-  if (!tight(b, &o) && step < STEPS_MOST &&
-      (!(b->last <= (long double)DBL_MAX) || o.total <= WORTH * b->last)) {
-    b->last = o.total;
-    return true;
-  }
-  evaluate(ctx, b, contraction, step, true, &o);
-  c->error = (double)(o.total / b->size);
-  c->error_scaled = (double)(o.total_scaled / b->size_scaled);
-  c->error_estimated = true;
-  c->bars = (const double *)c->spare;
-  return false;
+  return step + 1 >= contraction->power;
 }
 
-/* The effect of noise by norms, in scaled variables. */
-static long double noise_effect(const hone_certificate *certificate,
-                                const hone_refined *c) {
-  return c->errors.noise > 0.0L
-             ? (long double)certificate->inverse_bound * c->errors.noise
-             : 0.0L;
+/* A correction is followed by one of these. */
+typedef enum verdict {
+  BOUNDED,
+  CORRECT_AGAIN,
+  SAMPLE_NOISE,
+  TOO_NOISY
+} verdict;
+
+/* Bounds the error after 'step' corrections, of which o is the outcome. If the
+   bound is tight, or will not become so, the column receives it. */
+static verdict judge(const hone_refinement *ctx,
+                     const hone_contraction *contraction, int step, bounding *b,
+                     hone_bars_outcome *o) {
+  hone_refined *c = b->column;
+  if (!tight(b, o) && noise_counts(ctx, b)) {
+    if (c->by_steps && noise_prevails(b, o))
+      return TOO_NOISY;
+    if (!c->by_steps && !b->sampled && contraction->power == 1)
+      return SAMPLE_NOISE;
+  }
+  if (!tight(b, o) && step < STEPS_MOST &&
+      (!(b->last <= (long double)DBL_MAX) || o->total <= WORTH * b->last)) {
+    b->last = o->total;
+    return CORRECT_AGAIN;
+  }
+  evaluate(ctx, b, contraction, step, true, o);
+  c->error = (double)(o->total / b->size);
+  c->error_scaled = (double)(o->total_scaled / b->size_scaled);
+  c->error_estimated = true;
+  c->bars = (const double *)c->spare;
+  return BOUNDED;
+}
+
+/* Columns whose corrections number step + 1 are in ctx->v. */
+typedef struct corrected_columns {
+  hone_refinement *ctx;
+  const hone_contraction *contraction;
+  int step;
+  bounding *list;
+  verdict verdict[HONE_SOLVE_COLUMNS];
+} corrected_columns;
+
+static void take_correction(void *columns, int64_t k) {
+  corrected_columns *all = columns;
+  bounding *b = &all->list[k];
+  hone_bars_outcome o;
+  all->verdict[k] = CORRECT_AGAIN;
+  if (!add_correction(all->ctx, all->contraction, all->step, b,
+                      all->ctx->v + k * all->ctx->f.a->n))
+    return;
+  evaluate(all->ctx, b, all->contraction, all->step + 1, false, &o);
+  all->verdict[k] = judge(all->ctx, all->contraction, all->step + 1, b, &o);
+}
+
+/* Bounds the effect of noise on the column by random vectors, and judges again.
+ */
+static verdict sample_noise(corrected_columns *all, bounding *b) {
+  hone_bars_outcome o;
+  /* Where the solve fails, the effect is bounded by norms. */
+  b->sampled = hone_noise_sample(all->ctx, all->contraction, b->weights,
+                                 b->column, &b->noise) == HONE_OK;
+  evaluate(all->ctx, b, all->contraction, all->step + 1, false, &o);
+  return judge(all->ctx, all->contraction, all->step + 1, b, &o);
 }
 
 /* Begins to bound the error of an accepted column. */
@@ -274,56 +323,19 @@ static bounding begin_column(const hone_refinement *ctx,
   bounding b = {.column = c,
                 .size = c->errors.size,
                 .size_scaled = c->errors.size_scaled,
-                .grain = GRAIN,
+                .grain = HONE_BOUNDS_GRAIN,
+                .inverse = hone_bounds_inverse(certificate, c),
                 .condition = 1.0L / (long double)certificate->rcond_scaled,
                 .last = (long double)HONE_INF};
-  b.noise = HONE_NOISE_FACTOR * noise_effect(certificate, c);
-  if (noise_counts(ctx, &b)) {
+  b.noise = HONE_NOISE_FACTOR * hone_bounds_noise_effect(certificate, c);
+  if (!c->by_steps && noise_counts(ctx, &b)) {
     hone_noise_of_zeros(ctx, c);
-    b.noise = HONE_NOISE_FACTOR * noise_effect(certificate, c);
+    b.noise = HONE_NOISE_FACTOR * hone_bounds_noise_effect(certificate, c);
   }
   c->best = c->x; /* spare is overwritten */
   c->best_errors = c->errors;
   c->solution_size = 0.0;
   return b;
-}
-
-/* Uses the residual r that the device computed and that is in ctx->v, because
-   to solve for that takes no time. It is as good as the host's if, by the
-   host's own bound, no entry is further away than the rounding error of either
-   computation. Then it becomes r, with twice the noise, provided that this
-   noise is negligible. */
-static bool use_device_residual(const hone_refinement *ctx,
-                                const hone_certificate *certificate,
-                                hone_refined *c) {
-  const int64_t n = ctx->f.a->n;
-  int64_t violations = 0;
-  const long double noise = 2.0L * noise_effect(certificate, c);
-  const long double negligible = (long double)(NEGLIGIBLE_NOISE * HONE_EPS);
-  for (int64_t i = 0; i < n; i++)
-    violations += !(hone_abs(ctx->v[i] - c->r[i]) <= c->gamma * c->den[i]);
-  violations += !(noise <= negligible * c->errors.size_scaled);
-  violations += !(widest_unit(ctx) * noise <= negligible * c->errors.size);
-  if (violations > 0)
-    return false;
-  memcpy(c->r, ctx->v, (size_t)n * sizeof *c->r);
-  c->gamma *= 2.0;
-  c->errors.noise *= 2.0L;
-  return true;
-}
-
-/* Columns that a plain pass accepted against a loose tolerance need a residual
-   in double-double. */
-static void measure_accurately(hone_refinement *ctx, int64_t m,
-                               hone_refined *columns) {
-  hone_refined *list[HONE_SOLVE_COLUMNS];
-  int64_t count = 0;
-  for (int64_t c = 0; c < m; c++)
-    if (columns[c].state == HONE_COLUMN_ACCEPTED &&
-        !columns[c].error_estimated && !columns[c].verified)
-      list[count++] = &columns[c];
-  if (count > 0)
-    hone_refined_measure(ctx, true, false, count, list);
 }
 
 /* Lists the columns to bound and puts their residuals into ctx->v. */
@@ -337,7 +349,7 @@ static int64_t begin(hone_refinement *ctx, const hone_certificate *certificate,
         c->digits_lost || c->x_is_zero)
       continue;
     if (m > 1 || ctx->device_residual_of != columns ||
-        !use_device_residual(ctx, certificate, columns))
+        !hone_bounds_use_device(ctx, certificate, columns))
       memcpy(ctx->v + count * n, c->r, (size_t)n * sizeof *ctx->v);
     list[count++] = begin_column(ctx, certificate, c);
   }
@@ -351,13 +363,21 @@ static void correct_until_bounded(hone_refinement *ctx,
                                   const hone_contraction *contraction,
                                   int64_t count, bounding *list) {
   const int64_t n = ctx->f.a->n;
-  for (int step = 0; count > 0 && solve(ctx, count, list) == HONE_OK; step++) {
+  corrected_columns all = {
+      .ctx = ctx, .contraction = contraction, .list = list};
+  for (; count > 0 && solve(ctx, count, list) == HONE_OK; all.step++) {
     int64_t continuing = 0;
-    for (int64_t c = 0; c < count; c++)
-      if (take_correction(ctx, contraction, step, &list[c], ctx->v + c * n))
+    hone_for_columns(ctx->f.pool, n, count, take_correction, &all);
+    for (int64_t c = 0; c < count; c++) {
+      if (all.verdict[c] == SAMPLE_NOISE)
+        all.verdict[c] = sample_noise(&all, &list[c]);
+      list[c].column->noisy = all.verdict[c] == TOO_NOISY;
+      if (all.verdict[c] == CORRECT_AGAIN)
         list[continuing++] = list[c];
+    }
     count = continuing;
-    if (count > 0 && hone_watch_stop(ctx->watch, "refine", 0.0, step, HONE_NAN))
+    if (count > 0 &&
+        hone_watch_stop(ctx->watch, "refine", 0.0, all.step, HONE_NAN))
       return;
     if (count > 0)
       measure_rest(ctx, count, list);
@@ -406,70 +426,20 @@ void hone_bounds_estimate(hone_refinement *ctx,
   const hone_contraction *contraction = &certificate->contraction[ctx->trans];
   const bool scaled = ctx->f.scaling->used;
   bounding list[HONE_SOLVE_COLUMNS];
+  hone_refined *listed[HONE_SOLVE_COLUMNS];
   if (contraction->power == 0)
     return;
-  measure_accurately(ctx, m, columns);
-  const int64_t count = begin(ctx, certificate, m, columns, list);
-  hone_refined *listed[HONE_SOLVE_COLUMNS];
+  hone_bounds_measure(ctx, m, columns);
+  int64_t count = begin(ctx, certificate, m, columns, list);
   for (int64_t c = 0; c < count; c++)
     listed[c] = list[c].column;
   correct_until_bounded(ctx, contraction, count, list);
+  if (hone_bounds_measure_noisy(ctx, count, listed)) {
+    const int64_t again = begin(ctx, certificate, m, columns, list);
+    correct_until_bounded(ctx, contraction, again, list);
+  }
   for (int64_t c = 0; c < count && scaled; c++)
     if (listed[c]->error_estimated && !(listed[c]->error <= POOR_BOUND) &&
         listed[c]->error_scaled <= POOR_BOUND)
       bound_relative_to_x(ctx, certificate, listed[c]);
-}
-
-/* Bounds the error by norms: ||inv(S)|| (||r|| + noise), in scaled variables.
- */
-static long double error_by_norms(const hone_certificate *certificate,
-                                  const hone_refined *c) {
-  const long double r = c->errors.residual_norm + c->errors.noise;
-  return r > 0.0L ? (long double)certificate->inverse_bound * r : r;
-}
-
-void hone_bounds_bars_by_norms(int64_t n, const int *e,
-                               const hone_certificate *certificate,
-                               const hone_refined *c, double *bars) {
-  const bool exact = c->x_is_zero && !(c->errors.residual_norm > 0.0L);
-  const long double error = exact ? 0.0L : error_by_norms(certificate, c);
-  for (int64_t i = 0; i < n; i++) {
-    const long double bar =
-        exact ? 0.0L : (e ? hone_shiftl(error, e[i]) : error) + GRAIN;
-    bars[i] = bar <= (long double)DBL_MAX ? (double)bar : HONE_INF;
-  }
-}
-
-double hone_bounds_forward(const hone_certificate *certificate,
-                           const hone_refined *c, bool scaled) {
-  const long double error = error_by_norms(certificate, c);
-  const long double size = scaled ? c->errors.size_scaled : c->errors.size;
-  long double relative =
-      (scaled ? error : c->errors.widest_unit * error) / size;
-  if (c->x_is_zero)
-    relative = c->errors.residual_norm > 0.0L ? (long double)HONE_INF : 0.0L;
-  double bound = (double)relative;
-  if (!certificate->nonsingular)
-    return HONE_INF;
-  const double known = scaled ? c->error_scaled : c->error;
-  if (c->error_estimated && !(bound <= known))
-    bound = known;
-  bound += HONE_EPS; /* a reference would be rounded, too */
-  return bound <= DBL_MAX ? bound : HONE_INF;
-}
-
-bool hone_bounds_certify_a_digit(const hone_certificate *certificate,
-                                 const hone_refined *c) {
-  return hone_bounds_digits(hone_bounds_forward(certificate, c, false)) > 0 &&
-         hone_bounds_digits(hone_bounds_forward(certificate, c, true)) > 0;
-}
-
-int32_t hone_bounds_digits(double bound) {
-  static const double least[DIGITS_MOST] = {
-      1e-1, 1e-2,  1e-3,  1e-4,  1e-5,  1e-6,  1e-7,  1e-8,
-      1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 1e-14, 1e-15, 1e-16};
-  int32_t digits = 0;
-  while (digits < DIGITS_MOST && bound <= least[digits])
-    digits++;
-  return digits;
 }

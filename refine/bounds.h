@@ -16,6 +16,38 @@ void hone_bounds_estimate(hone_refinement *ctx,
                           const hone_certificate *certificate, int64_t m,
                           hone_refined *columns);
 
+/* A number at the lower end of the range loses at most this, with its bound:
+   half of DBL_TRUE_MIN each, more if it is complex. */
+#define HONE_BOUNDS_GRAIN (2.0L * 0x1p-1074L)
+
+/* The largest factor of the scaling of x. */
+long double hone_bounds_widest_unit(const hone_refinement *ctx);
+/* Bounds ||inv(S)||_2, and so the effect of noise in scaled variables. */
+double hone_bounds_inverse(const hone_certificate *certificate,
+                           const hone_refined *column);
+long double hone_bounds_noise_effect(const hone_certificate *certificate,
+                                     const hone_refined *column);
+/* Uses the residual r that the device computed and that is in ctx->v, because
+   to solve for that takes no time. It is as good as the host's if, by the
+   host's own bound, no entry is further away than the rounding error of either
+   computation. Then it becomes r, with twice the noise, provided that this
+   noise is negligible. */
+bool hone_bounds_use_device(const hone_refinement *ctx,
+                            const hone_certificate *certificate,
+                            hone_refined *column);
+
+/* Measures the accepted columns that were not measured in double-double. */
+void hone_bounds_measure(hone_refinement *ctx, int64_t m,
+                         hone_refined *columns);
+/* Measures the columns again, in double-double, whose residual was not accurate
+   enough for a bound. Returns true if there are any. */
+bool hone_bounds_measure_noisy(hone_refinement *ctx, int64_t m,
+                               hone_refined *const *list);
+
+/* Bounds ||inv(S)||_2 by more random vectors, which cost little beside many
+   columns: sets certificate->inverse_many. */
+void hone_bounds_for_many(hone_refinement *ctx, hone_certificate *certificate);
+
 /* Bound on max |x - x_true| / max |x| for the column's x and its errors;
    scaled: in scaled variables. Inf where nothing is certain. */
 double hone_bounds_forward(const hone_certificate *certificate,

@@ -141,7 +141,7 @@ static int refine_uncertain(hone_climb *c, int r, hone_refinement *ctx) {
    certain digit, and in extra-precise mode all columns, are refined further;
    those whose error bound is still too large climb. */
 static int certify_columns(hone_climb *c, int r, hone_refinement *ctx) {
-  const hone_certificate *certificate = &c->ladder->rung[r].certificate;
+  hone_certificate *certificate = &c->ladder->rung[r].certificate;
   const double start = hone_now_s();
   int st = HONE_OK;
   if (!certificate->nonsingular) /* no bound can be had */
@@ -155,6 +155,9 @@ static int certify_columns(hone_climb *c, int r, hone_refinement *ctx) {
     st = refine_extra(c, r, ctx);
   }
   const double middle = hone_now_s();
+  for (int64_t i = 0; i < c->m; i++)
+    if (c->columns[i].by_steps && !(certificate->inverse_many > 0.0))
+      hone_bounds_for_many(ctx, certificate);
   hone_bounds_estimate(ctx, certificate, c->m, c->columns);
   const double end = hone_now_s();
   if (st == HONE_OK && !c->ladder->request.extra) {
@@ -182,6 +185,7 @@ static int64_t count_not_accepted(const hone_climb *c) {
 /* Sets what is common to all refinement on rung r. */
 static hone_refinement refinement_on(const hone_climb *c, int r) {
   hone_ladder *ladder = c->ladder;
+  double *steps = hone_ladder_steps(ladder);
   return (hone_refinement){
       .f = hone_ladder_factored_by(ladder, r),
       .trans = c->trans,
@@ -189,11 +193,18 @@ static hone_refinement refinement_on(const hone_climb *c, int r) {
       .limit = ladder->request.limit,
       .max_corrections =
           allowed_corrections(ladder, ladder->rung[r].engine->precision),
+      .rcond = ladder->rung[r].certificate.rcond_scaled,
       .norm_a = c->trans ? ladder->norm1 : ladder->norm_inf,
       .watch = ladder->watch,
       .scratch = ladder->scratch,
       .seed = &ladder->seed,
-      .v = ladder->workspace + 4 * ladder->n * ladder->workspace_columns};
+      .v = ladder->workspace + 4 * ladder->n * ladder->workspace_columns,
+      .low = (hone_entry *)steps,
+      .weight =
+          steps ? steps + 2 * ladder->n * ladder->workspace_columns : NULL,
+      .steps_work =
+          steps ? steps + ladder->n * (2 * ladder->workspace_columns + 1)
+                : NULL};
 }
 
 /* Refines on rung r; with steps > 0, by so many steps of GMRES. */

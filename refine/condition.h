@@ -15,6 +15,8 @@ typedef struct hone_certificate {
   double inverse_norm_scaled; /* estimate of ||inv(S)||_1 */
   double inverse_bound;       /* bound on ||inv(S)||_2, and so on that of
                                  the transpose; Inf: there is none */
+  double inverse_many; /* the same from more random vectors, for many columns;
+                          0: not made yet */
   hone_contraction contraction[2]; /* of the factors of S, and of S^T */
   int passes;                      /* passes over A that it took */
   /* True if a power of E contracts, so that S is not singular, and the

@@ -93,17 +93,11 @@ static double wide_row(const hone_matrix *a, bool trans, int64_t i,
   return row.quotient;
 }
 
-/* The low parts of double-double may be lost in a row with a denominator up to
-   this. */
-static double least_denominator(int64_t n) {
-  return (double)(n + 4) * DBL_MIN / HONE_EPS / HONE_EPS;
-}
-
 double hone_refined_quotient(const hone_refinement *ctx, int64_t i,
                              hone_refined *c) {
   if (c->x_is_zero)
     return c->b[i] != 0.0; /* x = 0: r = b, and the row 0 = 0 is solved */
-  if (c->digits_lost || c->den[i] <= least_denominator(ctx->f.a->n))
+  if (c->digits_lost || c->den[i] <= hone_least_denominator(ctx->f.a->n))
     return wide_row(ctx->f.a, ctx->trans, i, c);
   return hone_abs(c->r[i]) / c->den[i];
 }
@@ -113,7 +107,8 @@ static double componentwise(const hone_refinement *ctx, hone_refined *c) {
   const int64_t n = ctx->f.a->n;
   double omega = 0.0;
   if (!c->x_is_zero && !c->digits_lost) {
-    const double q = plain_quotients(n, c->r, c->den, least_denominator(n));
+    const double q =
+        plain_quotients(n, c->r, c->den, hone_least_denominator(n));
     if (q <= DBL_MAX)
       return q;
   }

@@ -5,6 +5,7 @@
    it. Next to read: errors.c for the measures, verdict.c. */
 #include "refine/evaluate.h"
 
+#include "refine/steps.h"
 #include "refine/verdict.h"
 
 #include <float.h>
@@ -13,9 +14,9 @@
 
 /* Products of numbers within 2^+-600 keep every digit. */
 enum { SAFE_EXP = 600 };
-/* A tolerance this large lies far above the rounding of plain double, which
-   decides only where its noise is at most PLAIN_NOISE_PART of the tolerance. */
-static const double LOOSE_TOLERANCE = 1e-10, PLAIN_NOISE_PART = 0.01;
+/* A plain pass decides against a loose tolerance only where its noise is at
+   most this part of the tolerance. */
+static const double PLAIN_NOISE_PART = 0.01;
 /* The accurate pass is taken at once where the predicted value is within
    PREDICTED_NEAR of the limit, and after a plain pass where the measured value
    is within MEASURED_NEAR of it. */
@@ -34,6 +35,10 @@ static int safe_shift(const hone_refinement *ctx, const hone_entry *x) {
                        underflow */
     return SAFE_EXP - e;
   return HONE_MIN(-e, HONE_MAX_EXP - top); /* 2^e x itself stays in range */
+}
+
+bool hone_in_safe_range(const hone_refinement *ctx, const hone_entry *x) {
+  return safe_shift(ctx, x) == 0;
 }
 
 /* to = 2^e from. Returns true if an entry may have lost digits by underflow. */
@@ -150,7 +155,7 @@ static bool near_limit(const hone_refinement *ctx, double value) {
 bool hone_plain_suffices(const hone_refinement *ctx, double value) {
   double noise = (double)(ctx->f.a->n + 2) * HONE_EPS;
   return ctx->criterion == HONE_CRITERION_COMPONENTWISE &&
-         ctx->limit >= LOOSE_TOLERANCE &&
+         ctx->limit >= HONE_LOOSE_TOLERANCE &&
          noise <= PLAIN_NOISE_PART * ctx->limit && value + noise <= ctx->limit;
 }
 
@@ -239,11 +244,16 @@ static void evaluate_on_device(hone_refinement *ctx, int64_t m,
 }
 
 void hone_evaluate(hone_refinement *ctx, int64_t m, hone_refined *const *list) {
+  hone_refined *rest[2 * HONE_SOLVE_COLUMNS];
   bool accurate = false;
   if (ctx->f.use_copy) {
     evaluate_on_device(ctx, m, list);
     return;
   }
+  m = hone_steps_measure(ctx, m, list, rest);
+  if (m == 0)
+    return;
+  list = rest;
   accurate = ctx->f.space != NULL; /* the pairs need accurate residuals */
   for (int64_t c = 0; c < m; c++)
     accurate = accurate ||

@@ -130,8 +130,22 @@ int64_t hone_ladder_bytes(const hone_operator *op, int64_t n, int64_t nrhs,
 /* Entries of the workspace for so many columns. */
 static inline int64_t hone_ladder_workspace_entries(int64_t n, int64_t columns,
                                                     bool extra) {
-  return (extra ? 8 : 5) * n * columns;
+  return (extra ? 8 : 5) * n * columns +
+         (!hone_steps_pay(n, columns)
+              ? 0
+              : n * (2 * columns + 1) + hone_steps_work(n, columns));
 }
+/* Returns where those of steps.c begin: low and done of every column,
+   the weights, the work. NULL: there
+   are too few columns. */
+static inline double *hone_ladder_steps(const hone_ladder *ladder) {
+  const int64_t columns = ladder->workspace_columns;
+  if (!hone_steps_pay(ladder->n, columns))
+    return NULL;
+  return (double *)(ladder->workspace +
+                    (ladder->request.extra ? 8 : 5) * ladder->n * columns);
+}
+
 /* Finds the first usable rung from r on and factors it if it is not factored
    yet. On HONE_OK *found is that rung; otherwise the status says why there is
    none. A rung that could not be had is followed by another engine's, one whose

@@ -15,6 +15,7 @@
    other measures, bounds.c for the forward error, climb.c for the caller of
    hone_refine. */
 #include "refine/evaluate.h"
+#include "refine/steps.h"
 
 #include <float.h>
 #include <math.h>
@@ -34,13 +35,16 @@ static const double CORRECTIONS_BEYOND = 2.0;
 
 /* Gives up on the column. A column that began from the caller's x0 starts again
    from nothing instead: a poor x0 must not spoil what a solve without it would
-   reach. */
+   reach. So does one whose residuals followed the steps of x: they may have
+   been too coarse. */
 static void give_up(const hone_refinement *ctx, hone_refined *c,
                     const char *why) {
-  if (c->from_x0) {
-    c->from_x0 = c->has_x = c->measured = false;
+  if (c->from_x0 || c->by_steps) {
+    if (c->from_x0)
+      c->rung_corrections = 0;
+    c->from_x0 = c->by_steps = c->has_x = c->measured = false;
     c->correction_size = c->rate = 0.0;
-    c->slow_corrections = c->rung_corrections = 0;
+    c->slow_corrections = 0;
     c->last_value = HONE_INF;
     return;
   }
@@ -108,12 +112,8 @@ static void decide(const hone_refinement *ctx, hone_refined *c) {
   }
 }
 
-/* x is written into the buffer that does not hold the best iterate. */
-void hone_refined_correct(const hone_refinement *ctx, hone_refined *c,
-                          const hone_entry *d) {
-  hone_entry *to = c->best == c->x ? c->spare : c->x;
-  for (int64_t i = 0; i < ctx->f.a->n; i++)
-    to[i] = c->has_x ? c->x[i] + d[i] : d[i];
+void hone_refined_turn(const hone_refinement *ctx, hone_refined *c) {
+  hone_entry *to = hone_refined_next(c);
   if (to == c->spare) {
     c->spare = c->x;
     c->x = to;
@@ -126,12 +126,28 @@ void hone_refined_correct(const hone_refinement *ctx, hone_refined *c,
   c->has_x = true;
 }
 
+void hone_refined_correct(const hone_refinement *ctx, hone_refined *c,
+                          const hone_entry *d) {
+  hone_entry *to = hone_refined_next(c);
+  for (int64_t i = 0; i < ctx->f.a->n; i++)
+    to[i] = c->has_x ? c->x[i] + d[i] : d[i];
+  hone_refined_turn(ctx, c);
+}
+
+static void apply_correction(const hone_refinement *ctx, hone_refined *c,
+                             hone_entry *d) {
+  if (c->by_steps)
+    hone_steps_correct(ctx, c, d);
+  else
+    hone_refined_correct(ctx, c, d);
+}
+
 /* Decides by the size of the correction d whether it is applied. The first
    solution, found from nothing, counts as x itself and not as a correction. */
 static void take_correction(const hone_refinement *ctx, hone_refined *c,
-                            const hone_entry *d, double size) {
+                            hone_entry *d, double size) {
   if (!c->has_x) {
-    hone_refined_correct(ctx, c, d);
+    apply_correction(ctx, c, d);
     c->measured = false;
     c->correction_size = c->x_size = size;
     return;
@@ -151,7 +167,7 @@ static void take_correction(const hone_refinement *ctx, hone_refined *c,
     }
   }
   c->correction_size = size;
-  hone_refined_correct(ctx, c, d);
+  apply_correction(ctx, c, d);
 }
 
 /* Columns that are corrected, with their part of v. */
@@ -207,7 +223,7 @@ static double largest_value(const hone_refinement *ctx, int64_t m,
   double max = 0.0;
   for (int64_t c = 0; c < m; c++) {
     double value = hone_errors_value(&list[c]->errors, ctx->criterion);
-    max = value <= max ? max : value;
+    max = value <= max || !list[c]->has_x ? max : value;
   }
   return max;
 }
@@ -254,6 +270,7 @@ int hone_refine(hone_refinement *ctx, int64_t m, hone_refined *columns) {
     columns[c].last_value = HONE_INF;
     columns[c].open_pair = -1;
   }
+  hone_steps_begin(ctx, m, columns);
   for (int64_t c = 0; ctx->f.space && c < m; c++)
     if (columns[c].state == HONE_COLUMN_ACTIVE && columns[c].has_x)
       hone_pairs_open(ctx, &columns[c], true);
@@ -266,7 +283,8 @@ int hone_refine(hone_refinement *ctx, int64_t m, hone_refined *columns) {
     if (ctx->f.space)
       hone_pairs_close(ctx, active, list);
     for (int64_t c = 0; c < active; c++)
-      decide(ctx, list[c]);
+      if (list[c]->has_x)
+        decide(ctx, list[c]);
     double value = largest_value(ctx, active, list);
     for (int64_t c = 0; c < active; c++)
       if (list[c]->state == HONE_COLUMN_ACTIVE && list[c]->has_x)
@@ -277,7 +295,11 @@ int hone_refine(hone_refinement *ctx, int64_t m, hone_refined *columns) {
       return HONE_OK;
     if (stop)
       return HONE_INTERRUPTED;
-    if (continuing > 0 && (st = correct(ctx, continuing, list)) != HONE_OK)
+    if (ctx->steps_work != NULL) /* their v is that of the steps below */
+      st = start_columns(ctx, m, columns);
+    if (st == HONE_OK && continuing > 0)
+      st = correct(ctx, continuing, list);
+    if (st != HONE_OK)
       return st;
   }
 }

@@ -82,6 +82,22 @@ typedef struct hone_refined {
   double *tail_den;          /* n: |op(A)| |tail|, times 2^shift */
   bool measure_tail;         /* each pass over A also measures the tail */
   bool extra_precise;        /* refined in extra-precise mode to the end */
+  /* For steps.c: r follows the steps of x. */
+  bool by_steps;
+  bool noisy;       /* r is not accurate enough for a bound on the error */
+  bool first;       /* x is the first iterate */
+  hone_entry *step; /* n: the last change of x; NULL: x itself */
+  double step_size, x_largest; /* their largest entries */
+  bool exact_step, all_exact; /* it, and all so far, were rounded to few bits */
+  hone_entry *done; /* n: the x whose product with the rest A2 of A is in r */
+  bool any_done;    /* false: it is 0 */
+  double pending;   /* max |x - done| is at most this; 0: nothing is missing */
+  hone_entry *low;  /* n: what r lacks of its value, in digits below */
+  double unseen;    /* omega may be wrong by this for what is missing */
+  double missed;    /* r + low is wrong by at most missed * weight_i */
+  double widest;    /* the largest weight_i / den_i */
+  double moved;     /* x has changed by at most this since den was computed, */
+  bool fresh;       /* and den has been lowered accordingly */
   /* Sizes of the correction before the present one: */
   double last_size, last_entrywise;
 } hone_refined;
@@ -94,6 +110,7 @@ typedef struct hone_refinement {
   double limit;        /* x is accepted if its criterion is at most this */
   int max_corrections; /* at most so many corrections on this rung */
   double norm_a;       /* infinity norm of op(A) */
+  double rcond;        /* of S, estimated; 0: not known */
   hone_watch *watch;
   hone_entry *scratch; /* the ladder's, for bounds.c and sparse.c */
   uint64_t *seed;      /* of random numbers, for bounds.c */
@@ -101,6 +118,8 @@ typedef struct hone_refinement {
   /* The accepted column whose residual, as the device computed it, is in v;
      the device may have begun to solve for it. NULL: none. */
   const hone_refined *device_residual_of;
+  hone_entry *low;
+  double *weight, *steps_work; /* for steps.c; NULL: too few columns */
   int passes; /* passes over A on the host and on a device; added to */
   int device_passes;
 } hone_refinement;
@@ -133,6 +152,13 @@ void hone_refined_errors(const hone_refinement *ctx, hone_refined *column);
 void hone_refined_correct(const hone_refinement *ctx, hone_refined *column,
                           const hone_entry *d);
 
+/* The vector into which the next iterate is written, which is not the best one;
+   turn then makes it x, and counts the correction if there was an x. */
+static inline hone_entry *hone_refined_next(hone_refined *column) {
+  return column->best == column->x ? column->spare : column->x;
+}
+void hone_refined_turn(const hone_refinement *ctx, hone_refined *column);
+
 /* |r_i| / den_i, 0 for 0 / 0. r_i is replaced if the row had to be computed in
    extended range. */
 double hone_refined_quotient(const hone_refinement *ctx, int64_t i,
@@ -140,6 +166,12 @@ double hone_refined_quotient(const hone_refinement *ctx, int64_t i,
 
 /* Sets the norms among them: of R r, of its rounding error and of inv(C) x. */
 void hone_refined_norms(const hone_refinement *ctx, hone_refined *column);
+
+/* The low parts of double-double may be lost in a row with a denominator up to
+   this. */
+static inline double hone_least_denominator(int64_t n) {
+  return (double)(n + 4) * 0x1p-1022 / HONE_EPS / HONE_EPS;
+}
 
 /* max |v_i|; NaN if any v_i is NaN. */
 double hone_max_abs(int64_t n, const hone_entry *v);

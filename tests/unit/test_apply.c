@@ -65,6 +65,48 @@ TEST(apply, agrees_with_plain_loops_for_many_columns_and_blocks) {
   hone_pool_destroy(&pool, &mem);
 }
 
+TEST(apply, agrees_with_plain_loops_from_8_columns_on) {
+  static const int64_t orders[] = {1, 5, 48, 191, 193, 241, 400, 500};
+  static const int64_t columns[] = {8, 9, 16, 20, 64, 67};
+  hone_mem mem = {.limit = 0};
+  hone_pool *pool;
+  sup_rng rng = {4};
+  hone_pool_create(&pool, &mem, 3);
+  for (int at = 0; at < 8 * PF_FORMS * 2; at++)
+    check_against_plain(at % 3 ? pool : NULL, &rng, orders[at % 8],
+                        columns[at % 6], (hone_form)(at / 8 % PF_FORMS), 1,
+                        at / 8 / PF_FORMS);
+  hone_pool_destroy(&pool, &mem);
+}
+
+/* The bits of a column are those that it has on one thread among others. */
+TEST(apply, gives_the_same_bits_for_many_columns) {
+  enum { N = 450, K = 67, LESS = 9 };
+  sup_rng rng = {5};
+  pf_sample s = pf_make(&rng, N, 0);
+  double *v = sup_filled(N * K, 0.0);
+  sup_random(&rng, N, K, v, N);
+  for (int form = 0; form < PF_FORMS; form++)
+    for (int trans = 0; trans < 2; trans++) {
+      const hone_factors f = {(hone_form)form, N, s.ld, s.f, s.pivot, 0};
+      double *all = sup_copy(v, N * K);
+      hone_mem mem = {.limit = 0};
+      hone_pool *pool;
+      hone_pool_create(&pool, &mem, 3);
+      hone_apply_32(pool, &f, trans, K, all, N);
+      hone_pool_destroy(&pool, &mem);
+      for (int64_t c = 0; c + LESS <= K; c += 29) {
+        double *some = sup_copy(v + c * N, N * LESS);
+        hone_apply_32(NULL, &f, trans, LESS, some, N);
+        CHECK_MEM_EQ(some, all + c * N, N * LESS * sizeof *some);
+        sup_free(some);
+      }
+      sup_free(all);
+    }
+  sup_free(v);
+  pf_discard(&s);
+}
+
 TEST(apply, gives_the_same_bits_on_any_number_of_threads) {
   enum { N = 2100 };
   sup_rng rng = {3};

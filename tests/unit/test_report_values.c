@@ -4,6 +4,8 @@
 #include "tests/unit/ct.h"
 #include "tests/unit/support.h"
 
+#include "base/operator.h"
+
 #include "api/hone.h"
 
 #include <math.h>
@@ -254,19 +256,31 @@ static int64_t needed(int64_t n, int64_t nrhs, int structure, bool twice) {
 }
 
 /* Up to 64 columns are solved at a time: each of the first 64 needs the same
-   memory, and none after them needs any. */
+   memory, more of it where residuals follow the steps of x, and none after them
+   needs any. */
 TEST(memory_needed, grows_with_the_columns_up_to_64) {
+  const int64_t from = HONE_STEPS_FROM;
   for (int structure = 0; structure < 3; structure++)
     for (int64_t n = 100; n <= 1500; n += 700)
       for (int twice = 0; twice < 2; twice++) {
         const int64_t one = needed(n, 1, structure, twice);
         const int64_t each = needed(n, 2, structure, twice) - one;
+        const int64_t many = needed(n, from, structure, twice);
+        const int64_t more =
+            (needed(n, 64, structure, twice) - many) / (64 - from);
         ct_note("structure %d, n %d", structure, (int)n);
         CHECK_LE(8 * n, each);
         CHECK_LE(each, 100 * n);
-        CHECK_EQ_INT(needed(n, 64, structure, twice) - one, 63 * each);
-        CHECK_EQ_INT(needed(n, 65, structure, twice) - one, 63 * each);
-        CHECK_EQ_INT(needed(n, 1000, structure, twice) - one, 63 * each);
+        CHECK_EQ_INT(more > each, hone_steps_pay(n, from));
+        CHECK_LE(more, each + 32 * n);
+        CHECK_EQ_INT(needed(n, from - 1, structure, twice) - one,
+                     (from - 2) * each);
+        CHECK_EQ_INT(needed(n, 64, structure, twice) - many,
+                     (64 - from) * more);
+        CHECK_EQ_INT(needed(n, 65, structure, twice) - many,
+                     (64 - from) * more);
+        CHECK_EQ_INT(needed(n, 1000, structure, twice) - many,
+                     (64 - from) * more);
       }
 }
 
