@@ -16,7 +16,7 @@ enum {
   ALIGNMENT = 64,
   HUGE_PAGE = 1 << 21,
   KEPT_LEAST = 1 << 22, /* bytes of a block that is kept, */
-  KEPT_MOST = 1 << 27,
+  KEPT_MOST = 1 << 29,
   KEPT_PART = 64 /* and at most this part of the machine's memory */
 };
 

@@ -35,9 +35,10 @@ void hone_mem_put(hone_mem *mem, void *memory);
 bool hone_mem_charge(hone_mem *mem, int64_t bytes);
 
 /* Where 'keeps' is set, the process keeps one block of those that were freed,
-   of 4 to 128 MiB, for the next request of the same size from malloc: the
-   kernel clears memory that it hands out, which took a tenth of the time of a
-   system of order 4000. Returns the bytes of the block that is kept. */
+   of 4 to 512 MiB and at most a 64th of
+   the memory of the machine, for the next request of the same size from malloc:
+   the kernel clears memory that it hands out, which took a tenth of the time of
+   a system of order 4000. Returns the bytes of the block that is kept. */
 int64_t hone_mem_kept(void);
 
 /* The bytes that memory of hone_mem_get takes in its account; NULL: none. */
