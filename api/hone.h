@@ -473,11 +473,12 @@ HONE_API int hone_device_memory_needed(int64_t n, const hone_options *options,
 
 /**
  * Frees what the library keeps when hone_solve returns, for the next call: its
- * threads, which sleep; host memory, at most 512 MiB and a 64th of the machine's;
- * and if a GPU was used the device memory, pinned host memory and handles for
- * that order, at most a quarter of the device's memory. It also gives memory back
- * by itself when it needs it. Returns the bytes of device memory freed. Solvers
- * that exist are not touched. A child process inherits nothing but host memory.
+ * threads, which sleep; host memory, at most 512 MiB and a 64th of what there
+ * is; and if a GPU was used the device memory, pinned host memory and handles
+ * for that order, at most a quarter of the device's memory. It also gives
+ * memory back by itself when it needs it. Returns the bytes of device memory
+ * freed. Solvers that exist are not touched. A child process inherits nothing
+ * but host memory.
  */
 HONE_API int64_t hone_release_kept(void);
 
