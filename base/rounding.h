@@ -16,11 +16,11 @@ typedef struct hone_rounding {
   int64_t j, w;
   const int *exchange;
   int64_t exchanges;
-  bool lower; /* only entries of the lower triangle of A are read and written */
   float *f;
   int64_t ldf;
   float *col_max; /* w: largest magnitude of what was read of each column,
                      written */
+  bool lower; /* only entries of the lower triangle of A are read and written */
 } hone_rounding;
 
 /* Returns true if none of the n numbers is NaN or Inf. */

@@ -42,8 +42,8 @@ int64_t hone_blocked_width(const hone_blocked *h, int64_t j) {
     return HONE_MIN(h->block, n - j);
   if (n <= HONE_SMALL_UP_TO || j > 0 || h->spd)
     return n - j;
-  return (n / FIRST_PART + FIRST_MULTIPLE - 1) / FIRST_MULTIPLE *
-         FIRST_MULTIPLE;
+  const int64_t panels = (n / FIRST_PART + FIRST_MULTIPLE - 1) / FIRST_MULTIPLE;
+  return HONE_MIN(panels * FIRST_MULTIPLE, n);
 }
 
 void hone_blocked_load(hone_blocked *h, const hone_matrix *a,

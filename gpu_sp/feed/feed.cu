@@ -192,7 +192,8 @@ int hone_cuda_feed_rounded(hone_cuda *c, const hone_dense *a,
                              0,
                              reinterpret_cast<float *>(slot->memory),
                              c->ld,
-                             c->col_max + at};
+                             c->col_max + at,
+                             false};
     c->host_flushed += hone_round_columns(c->pool, &r);
     st = send_floats(c, slot, stage + (at - j) * c->ld, column, now);
   }
