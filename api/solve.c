@@ -18,7 +18,10 @@ enum {
    double and, for a second opinion, in single precision. */
 static void open_arena(hone_solver *s, const hone_vectors *v) {
   const int64_t n = v->n, order = n + 16;
-  if (n <= ARENA_UP_TO && v->nrhs <= ARENA_COLUMNS)
+  /* An engine of a GPU may be kept beyond the call, which memory of the arena
+     is not. */
+  if (s->options.device != HONE_DEVICE_CUDA && n <= ARENA_UP_TO &&
+      v->nrhs <= ARENA_COLUMNS)
     hone_mem_open_arena(&s->mem,
                         hone_ladder_bytes(&hone_dense_operator, n, v->nrhs,
                                           s->options.extra_precise != 0) +

@@ -105,8 +105,9 @@ hone_cuda *hone_cuda_take_kept(bool spd, const hone_engine_config *config) {
 
 bool hone_cuda_keep(hone_cuda *c) {
   uint64_t context = 0;
-  if (!c->may_be_kept || c->mem->alloc != nullptr || c->a == nullptr ||
-      !hone_cuda_context(&context) || pthread_mutex_trylock(&lock) != 0)
+  if (!c->may_be_kept || c->mem->alloc != nullptr || c->mem->arena != nullptr ||
+      c->a == nullptr || !hone_cuda_context(&context) ||
+      pthread_mutex_trylock(&lock) != 0)
     return false;
   forget_others(context);
   int64_t bytes = c->used.device_bytes;
