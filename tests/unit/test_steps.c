@@ -207,7 +207,8 @@ static bool near(exact *e, double r, double low, long double bound) {
 
 /* The bounds of docs/numerics.md. */
 static long double bound_of(int part, int64_t n, double weight, double size) {
-  const long double eps = 0x1p-53L, scale = (long double)weight * size;
+  const long double eps = 0x1p-53L,
+                    scale = (long double)weight * (long double)size;
   const long double sum = (HONE_STEP_DEPTH + 8) * eps;
   const long double rest = ldexpl(1.0L, -HONE_STEP_BITS);
   const long double blocks = (long double)(n / HONE_STEP_DEPTH + 2);
