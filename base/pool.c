@@ -15,6 +15,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 struct hone_pool {
@@ -62,6 +63,16 @@ static bool is_inherited(const hone_pool *pool) { return pool->forks != forks; }
 /* Sees children, too, that were made without fork(). */
 static bool has_no_workers_here(const hone_pool *pool) {
   return is_inherited(pool) || pool->process != getpid();
+}
+
+/* ---- Waiting ------------------------------------------------------------- */
+
+enum { LOOKS = 60000 };
+
+void hone_wait(int *looks) {
+  const struct timespec moment = {.tv_nsec = 20000};
+  if (++*looks > LOOKS)
+    (void)nanosleep(&moment, NULL);
 }
 
 /* ---- Jobs ---------------------------------------------------------------- */

@@ -20,29 +20,39 @@
    when, so that the bits of the factors depend on nothing but S. */
 #include "cpu_factor/factor.h"
 
+#include "base/pool.h"
 #include "cpu_factor/kernels.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <time.h>
 
 enum {
   NARROW_BELOW = 1536, /* orders whose panels have */
-  NARROW = 96,         /* so many columns, or else */
-  WIDE = 192,
-  CHUNK = 2,      /* a chunk of rows has so many times the columns of a panel */
+  NARROW = 96,         /* so many columns, */
+  NARROW_CHUNK = 192,  /* and chunks so many rows; */
+  MIDDLE_BELOW = 5000, /* orders beyond with */
+  MIDDLE = 128,
+  MIDDLE_CHUNK = 512,
+  WIDE = 192, /* and all others with */
+  WIDE_CHUNK = 384,
   TOGETHER = 4,   /* block columns that a task subtracts from */
   SLOT_PART = 64, /* packed chunks take this part of the factors at most */
-  PATIENCE = 20000, /* looks before a waiting thread sleeps */
-  MOVED = 64        /* columns whose rows a task exchanges at the end */
+  SHARES = 4,     /* tasks that solve for the block column of the next panel */
+  MOVED = 64      /* columns whose rows a task exchanges at the end */
 };
 
 static int64_t panel_width(int64_t n) {
-  return n < NARROW_BELOW ? NARROW : WIDE;
+  return n < NARROW_BELOW ? NARROW : n < MIDDLE_BELOW ? MIDDLE : WIDE;
+}
+
+static int64_t chunk_height(int64_t n) {
+  return n < NARROW_BELOW   ? NARROW_CHUNK
+         : n < MIDDLE_BELOW ? MIDDLE_CHUNK
+                            : WIDE_CHUNK;
 }
 
 static int64_t slot_entries(int64_t n) {
-  return CHUNK * panel_width(n) * panel_width(n);
+  return chunk_height(n) * panel_width(n);
 }
 
 static int64_t slots_for(int64_t n) {
@@ -53,8 +63,9 @@ static int64_t slots_for(int64_t n) {
 
 typedef struct block_state {
   _Atomic int steps;  /* whose subtraction is done */
-  _Atomic int parts;  /* chunks subtracted in the present step */
+  _Atomic int parts;  /* shares or chunks of the present step that are done */
   _Atomic int solved; /* steps whose rows of U are done */
+  char apart[64 - 3 * sizeof(_Atomic int)]; /* in a cache line of its own */
 } block_state;
 
 typedef struct plan {
@@ -115,14 +126,22 @@ static int64_t top_of(const plan *p, int64_t s, int64_t group) {
   return p->job->spd ? column_of(p, b0) : k1;
 }
 
+/* Rows of a chunk. The first group, which the next panel waits for, has more
+   and smaller ones. */
+static int64_t chunk_rows(const plan *p, int64_t group) {
+  return group == 0 ? p->width : chunk_height(p->job->n);
+}
+
 static int64_t chunks(const plan *p, int64_t s, int64_t group) {
   const int64_t rows = p->job->n - top_of(p, s, group);
-  const int64_t chunk = CHUNK * p->width;
+  const int64_t chunk = chunk_rows(p, group);
   return HONE_MAX((int64_t)1, (rows + chunk - 1) / chunk);
 }
 
+/* SHARES tasks solve for the first block column, one for each other. */
 static int64_t solves(const plan *p, int64_t s) {
-  return p->job->spd ? 0 : p->blocks - first_block(p, s);
+  const int64_t count = p->blocks - first_block(p, s);
+  return p->job->spd || count <= 0 ? 0 : count + SHARES - 1;
 }
 
 /* Does the task of a panel follow the first group of step s? */
@@ -131,7 +150,7 @@ static bool has_panel(const plan *p, int64_t s) {
 }
 
 static int64_t tasks_of(const plan *p, int64_t s) {
-  int64_t count = first_block(p, s) < p->blocks ? solves(p, s) : 0;
+  int64_t count = solves(p, s);
   for (int64_t g = 0; g < groups(p, s); g++)
     count += chunks(p, s, g);
   return count + has_panel(p, s);
@@ -141,22 +160,18 @@ static int64_t tasks_of(const plan *p, int64_t s) {
 
 /* Waits until *counter >= least; what it counts began before. */
 static void await(const plan *p, _Atomic int *counter, int64_t least) {
-  const struct timespec moment = {.tv_nsec = 20000};
   int looks = 0;
   while (atomic_load_explicit(counter, memory_order_acquire) < least &&
          !atomic_load_explicit(&p->stopped, memory_order_relaxed))
-    if (++looks > PATIENCE) /* the other thread may be waiting for this CPU */
-      (void)nanosleep(&moment, NULL);
+    hone_wait(&looks);
 }
 
-static void await_panel(plan *p, int64_t s) {
-  const struct timespec moment = {.tv_nsec = 20000};
+static void await_panel(const plan *p, int64_t s) {
   int looks = 0;
   while (s >= p->old &&
          atomic_load_explicit(&p->panels, memory_order_acquire) <= s - p->old &&
          !atomic_load_explicit(&p->stopped, memory_order_relaxed))
-    if (++looks > PATIENCE)
-      (void)nanosleep(&moment, NULL);
+    hone_wait(&looks);
 }
 
 /* ---- Tasks --------------------------------------------------------------- */
@@ -189,9 +204,22 @@ static void run_panel(plan *p, int64_t block) {
   atomic_store_explicit(&p->panels, block + 1, memory_order_release);
 }
 
-static void run_solve(plan *p, int64_t s, int64_t block) {
+/* Counts one of so many parts of the block column's present step; returns true
+   when it was the last. */
+static bool finish_part(plan *p, int64_t block, int64_t parts) {
+  if (atomic_fetch_add(&p->state[block].parts, 1) + 1 < parts)
+    return false;
+  atomic_store(&p->state[block].parts, 0);
+  return true;
+}
+
+/* Solves for one of several shares of a block column. */
+static void run_solve(plan *p, int64_t s, int64_t block, int64_t share,
+                      int64_t shares) {
   const hone_factoring *job = p->job;
   const int64_t j = column_of(p, block), w = column_of(p, block + 1) - j;
+  const int64_t from = j + share * w / shares;
+  const int64_t count = j + (share + 1) * w / shares - from;
   int64_t k0, k1;
   columns_of(p, s, &k0, &k1);
   await(p, &p->state[block].steps, s);
@@ -199,11 +227,12 @@ static void run_solve(plan *p, int64_t s, int64_t block) {
   if (p->stopped)
     return;
   if (s >= p->old)
-    job->kernels->exchange(w, at(p, 0, j), job->ldf, k0, k1, job->pivot);
-  job->kernels->solve_lower(k1 - k0, w, at(p, k0, k0), job->ldf, at(p, k0, j),
-                            job->ldf);
-  atomic_store_explicit(&p->state[block].solved, (int)s + 1,
-                        memory_order_release);
+    job->kernels->exchange(count, at(p, 0, from), job->ldf, k0, k1, job->pivot);
+  job->kernels->solve_lower(k1 - k0, count, at(p, k0, k0), job->ldf,
+                            at(p, k0, from), job->ldf);
+  if (finish_part(p, block, shares))
+    atomic_store_explicit(&p->state[block].solved, (int)s + 1,
+                          memory_order_release);
 }
 
 /* Takes space for a packed chunk; returns -1 if all is in use. */
@@ -235,7 +264,7 @@ static void subtract(plan *p, int64_t s, int64_t i0, int64_t i1, int64_t j0,
 }
 
 static void run_chunk(plan *p, int64_t s, int64_t group, int64_t chunk) {
-  const int64_t rows = CHUNK * p->width, top = top_of(p, s, group);
+  const int64_t rows = chunk_rows(p, group), top = top_of(p, s, group);
   const int64_t i0 = top + chunk * rows;
   const int64_t i1 = HONE_MIN(i0 + rows, p->job->n);
   int64_t b0, b1;
@@ -251,11 +280,9 @@ static void run_chunk(plan *p, int64_t s, int64_t group, int64_t chunk) {
   if (i0 < i1)
     subtract(p, s, i0, i1, column_of(p, b0), column_of(p, b1));
   for (int64_t b = b0; b < b1; b++)
-    if (atomic_fetch_add(&p->state[b].parts, 1) + 1 == chunks(p, s, group)) {
-      atomic_store(&p->state[b].parts, 0);
+    if (finish_part(p, b, chunks(p, s, group)))
       atomic_store_explicit(&p->state[b].steps, (int)s + 1,
                             memory_order_release);
-    }
 }
 
 /* Reports progress, in the caller's thread only: at the beginning, and once for
@@ -290,7 +317,10 @@ static void run_task(void *ctx, int64_t task) {
   if (p->stopped)
     return;
   if (task < solves(p, s)) {
-    run_solve(p, s, first_block(p, s) + task);
+    if (task < SHARES)
+      run_solve(p, s, first_block(p, s), task, SHARES);
+    else
+      run_solve(p, s, first_block(p, s) + task - SHARES + 1, 0, 1);
     return;
   }
   task -= solves(p, s);

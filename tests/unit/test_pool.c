@@ -6,10 +6,12 @@
 #include "base/pool.h"
 #include "tests/unit/ct.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MOST_TASKS = 60, MOST_THREADS = 5, JOBS = 3000 };
@@ -130,4 +132,19 @@ TEST(pool, does_not_wait_for_a_worker_that_does_not_run) {
   (void)sigaction(SIGUSR1, &before, NULL);
   (void)close(held[0]);
   (void)close(held[1]);
+}
+
+/* A thread that waits for long must not take its CPU from the one that it waits
+   for. Each sleep takes at least 20 us. */
+TEST(pool, sleeps_where_a_thread_waits_for_long) {
+  enum { SLEEPS = 100 };
+  struct timespec from, to;
+  int looks = INT_MAX - SLEEPS - 1;
+  (void)clock_gettime(CLOCK_MONOTONIC, &from);
+  for (int i = 0; i < SLEEPS; i++)
+    hone_wait(&looks);
+  (void)clock_gettime(CLOCK_MONOTONIC, &to);
+  CHECK(1e9 * (double)(to.tv_sec - from.tv_sec) +
+            (double)(to.tv_nsec - from.tv_nsec) >=
+        SLEEPS * 20e3);
 }
