@@ -3,21 +3,20 @@
    precision (FACTOR_BITS), bound by the bytes of the factors, which are read
    once for four right-hand sides.
 
-   The matrix is cut into blocks of columns. Of each, the triangle on the
-   diagonal is solved by the calling thread, TILE columns at a time; what
-   stands below (above) it is dealt to the threads, by rows where it is
-   subtracted from what is still to be solved, by columns where the transpose
-   gathers what is solved already. Blocks depend on n alone. */
+   chain.c deals blocks of rows to the threads. Within a block, the triangle on
+   the diagonal is solved TILE columns at a time. */
 #include "cpu_factor/apply_many.h"
+#include "cpu_factor/chain.h"
 #include "cpu_factor/real.h"
 
+#include <string.h>
+
 enum {
-  SHARED = 4,        /* right-hand sides that share one read of F */
-  TILE = 32,         /* columns solved before the others are updated */
-  BLOCKS = 8,        /* blocks of columns that threads share, */
-  BLOCK_LEAST = 256, /* of at least so many columns */
-  CHUNK_ROWS = 512,  /* rows of one task: 8 KB of four columns */
-  CHUNK_COLUMNS = 32 /* columns of one task of the transpose */
+  SHARED = 4,       /* right-hand sides that share one read of F */
+  TILE = 32,        /* columns solved before the others are updated */
+  CHUNK_ROWS = 192, /* rows at once */
+  AHEAD = 8,        /* columns that are fetched into the cache */
+  LINE = 64 / (int)sizeof(real)
 };
 
 /* One triangular solve. */
@@ -79,22 +78,37 @@ HONE_VECTOR static double dot_1(int64_t len, const real *restrict a,
   return s;
 }
 
-/* v[i0:i1] -= F[i0:i1, j0:j1] v[j0:j1], for every right-hand side. */
+/* Copies rows i .. i+len-1 of every right-hand side to y, or back. */
+static void copy_rows(const triangle *t, int64_t i, int64_t len, bool back,
+                      double y[SHARED][CHUNK_ROWS]) {
+  for (int64_t c = 0; c < t->k; c++) {
+    double *v = t->v + c * t->ldv + i;
+    memcpy(back ? v : y[c], back ? y[c] : v, (size_t)len * sizeof *v);
+  }
+}
+
+/* v[i0:i1] -= F[i0:i1, j0:j1] v[j0:j1], for every right-hand side. The rows are
+   changed in a copy: the processor fetches what stands behind them as well,
+   again and again, and would take it from the thread that changes it. */
 static void subtract(const triangle *t, int64_t i0, int64_t i1, int64_t j0,
                      int64_t j1) {
+  double y[SHARED][CHUNK_ROWS];
   for (int64_t i = i0; i < i1; i += CHUNK_ROWS) {
     const int64_t len = HONE_MIN((int64_t)CHUNK_ROWS, i1 - i);
     int64_t j = j0;
-    for (; j + 4 <= j1; j += 4)
-      for (int64_t c = 0; c < t->k; c++) {
-        double *v = t->v + c * t->ldv;
-        subtract_4(len, t->f + i + j * t->ld, t->ld, v + j, v + i);
-      }
+    copy_rows(t, i, len, false, y);
+    for (; j + 4 <= j1; j += 4) {
+      for (int64_t c = j + AHEAD; c < HONE_MIN(j + AHEAD + 4, j1); c++)
+        for (int64_t at = i; at < i + len; at += LINE)
+          __builtin_prefetch(t->f + at + c * t->ld);
+      for (int64_t c = 0; c < t->k; c++)
+        subtract_4(len, t->f + i + j * t->ld, t->ld, t->v + c * t->ldv + j,
+                   y[c]);
+    }
     for (; j < j1; j++)
-      for (int64_t c = 0; c < t->k; c++) {
-        double *v = t->v + c * t->ldv;
-        subtract_1(len, t->f + i + j * t->ld, v[j], v + i);
-      }
+      for (int64_t c = 0; c < t->k; c++)
+        subtract_1(len, t->f + i + j * t->ld, t->v[c * t->ldv + j], y[c]);
+    copy_rows(t, i, len, true, y);
   }
 }
 
@@ -151,43 +165,19 @@ static void solve_block(const triangle *t, int64_t j0, int64_t j1) {
   }
 }
 
-/* The part of one block of columns that threads share: its rows i0 to i1,
-   outside of the triangle on the diagonal. */
-typedef struct beside {
-  const triangle *t;
-  int64_t i0, i1, j0, j1;
-} beside;
+/* ---- The steps of the chain ---------------------------------------------- */
 
-static void run_beside(void *ctx, int64_t task) {
-  const beside *b = ctx;
-  if (b->t->trans) {
-    int64_t j = b->j0 + task * CHUNK_COLUMNS;
-    gather(b->t, b->i0, b->i1, j, HONE_MIN(j + CHUNK_COLUMNS, b->j1));
-  } else {
-    int64_t i = b->i0 + task * CHUNK_ROWS;
-    subtract(b->t, i, HONE_MIN(i + CHUNK_ROWS, b->i1), b->j0, b->j1);
-  }
+static void subtract_block(void *ctx, int step, int64_t i0, int64_t i1,
+                           int64_t j0, int64_t j1) {
+  const triangle *t = (const triangle *)ctx + step;
+  if (t->trans)
+    gather(t, j0, j1, i0, i1);
+  else
+    subtract(t, i0, i1, j0, j1);
 }
 
-static void solve_triangle(hone_pool *pool, const triangle *t) {
-  const bool down = t->lower != t->trans;
-  const int64_t width =
-      HONE_MAX((int64_t)BLOCK_LEAST, (t->n / BLOCKS + TILE - 1) / TILE * TILE);
-  const int64_t blocks = (t->n + width - 1) / width;
-  for (int64_t s = 0; s < blocks; s++) {
-    const int64_t j0 = (down ? s : blocks - 1 - s) * width;
-    const int64_t j1 = HONE_MIN(j0 + width, t->n);
-    beside b = {t, t->lower ? j1 : 0, t->lower ? t->n : j0, j0, j1};
-    const int64_t tasks = b.i1 <= b.i0 ? 0
-                          : t->trans
-                              ? (j1 - j0 + CHUNK_COLUMNS - 1) / CHUNK_COLUMNS
-                              : (b.i1 - b.i0 + CHUNK_ROWS - 1) / CHUNK_ROWS;
-    if (t->trans)
-      hone_pool_run(pool, tasks, run_beside, &b);
-    solve_block(t, j0, j1);
-    if (!t->trans)
-      hone_pool_run(pool, tasks, run_beside, &b);
-  }
+static void solve_rows(void *ctx, int step, int64_t i0, int64_t i1) {
+  solve_block((const triangle *)ctx + step, i0, i1);
 }
 
 /* Exchanges the entries of v as the rows (columns) were exchanged, in that
@@ -215,20 +205,23 @@ static void solve_for_many(hone_pool *pool, const triangle *t) {
   FACTOR_NAME(hone_apply_many)(pool, &many);
 }
 
-/* Solves with both triangles of the factors, one after the other. */
-static void solve_both(hone_pool *pool, const hone_factors *f, triangle *t,
-                       bool lower_first, bool unit_lower, bool unit_upper) {
+/* Solves with both triangles of the factors, one after the other: t has what
+   they have in common. */
+static void solve_both(hone_pool *pool, const hone_factors *f,
+                       const triangle *t) {
+  const bool spd = f->form == HONE_FORM_CHOLESKY; /* L, then L^T */
+  triangle both[2] = {*t, *t};
   for (int step = 0; step < 2; step++) {
-    t->lower = (step == 0) == lower_first;
-    t->unit = t->lower ? unit_lower : unit_upper;
-    if (f->form == HONE_FORM_CHOLESKY) { /* L, then L^T */
-      t->lower = true;
-      t->trans = step == 1;
-    }
-    if (t->many)
-      solve_for_many(pool, t);
-    else
-      solve_triangle(pool, t);
+    both[step].lower = spd || (step == 0) != t->trans;
+    both[step].trans = spd ? step == 1 : t->trans;
+    both[step].unit = !spd && both[step].lower == (f->form == HONE_FORM_LU);
+  }
+  const hone_chain chain = {t->n, both, subtract_block, solve_rows};
+  if (t->many) {
+    solve_for_many(pool, &both[0]);
+    solve_for_many(pool, &both[1]);
+  } else {
+    hone_chain_run(pool, &chain);
   }
 }
 
@@ -250,7 +243,7 @@ void FACTOR_NAME(hone_apply)(hone_pool *pool, const hone_factors *f, bool trans,
                   .ldv = ldv};
     for (int64_t q = 0; q < m && !spd && rows != trans; q++)
       exchange(f, false, t.v + q * ldv);
-    solve_both(pool, f, &t, !trans, rows && !spd, !rows && !spd);
+    solve_both(pool, f, &t);
     for (int64_t q = 0; q < m && !spd && rows == trans; q++)
       exchange(f, true, t.v + q * ldv);
   }

@@ -10,13 +10,9 @@
 
 #include <math.h>
 
-/* Solutions with double arithmetic use threads from this order on, */
-enum { APPLY_THREADS_FROM = 800 };
-/* and those in single precision where n^2 k is more. Below, OpenBLAS's threads,
-   which spin after the factorization, keep ours waiting for longer than one
-   thread takes: with sixteen at n = 1024 refinement took 3.1 ms instead of 1.4.
- */
-static const int64_t SOLVE_THREADS_ABOVE = INT64_C(1) << 24;
+/* Orders from which threads share a solution in double arithmetic, and in
+   single precision. */
+enum { APPLY_THREADS_FROM = 800, SOLVE_THREADS_FROM = 1000 };
 
 static bool probe(char *why, size_t why_size) {
   (void)why;
@@ -136,8 +132,8 @@ static void solve_small(hone_blocked *h, bool trans, double *v) {
     v[i] = (double)h->v[i];
 }
 
-static hone_pool *pool_for(const hone_blocked *h, int64_t k) {
-  return h->n * h->n * k <= SOLVE_THREADS_ABOVE ? NULL : h->pool;
+static hone_pool *pool_for(const hone_blocked *h) {
+  return h->n < SOLVE_THREADS_FROM ? NULL : h->pool;
 }
 
 static int solve(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
@@ -149,7 +145,7 @@ static int solve(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
   if (h->small && k == 1)
     solve_small(h, trans, v);
   else
-    hone_substitute(pool_for(h, k), &factors, trans, k, v, ldv, h->v);
+    hone_substitute(pool_for(h), &factors, trans, k, v, ldv, h->v);
   return HONE_OK;
 }
 

@@ -1,47 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Forward and back substitution in single precision. OpenBLAS's STRSM is slow
    for a few right-hand sides, and its STRSV uses one thread.
-
-   A triangle T is cut into blocks of rows. One task solves for one of them:
-
-     x_b = inv(T_bb) (v_b - sum_s T_bs x_s),   s: the blocks solved before
-
-   The sum is taken in the order in which these are solved, and the task waits
-   for those that another thread has not solved yet. One job of the pool solves
-   with both triangles in this way. Blocks and the order of every sum depend on
-   n alone. */
+   cpu_factor/chain.c deals blocks of rows to the threads. */
 #include "cpu_sp/substitution.h"
 
 #include "base/isa.h"
+#include "cpu_factor/chain.h"
 #include "cpu_sp/substitution_kernels.h"
 
-#include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
 enum {
-  BLOCK_LEAST = 96,  /* rows of a block; more, but at most BLOCK_MOST, where */
-  BLOCK_MOST = 384,  /* there are more than */
-  BLOCKS = 24,       /* so many */
   PACKED_ROWS = 256, /* rows that stay in the cache while they are packed */
-  TOGETHER = 4,      /* blocks that are subtracted at once */
-  ALONE = 2, /* up to so many right-hand sides are solved for one by one */
-  PATIENCE = 20000 /* looks at the counter, some 7 us, before a thread sleeps */
+  ALONE = 2 /* up to so many right-hand sides are solved for one by one */
 };
 
 typedef struct substitution {
   hone_triangle t[2];
-  int64_t n, block, blocks;
+  int64_t n;
   const hone_substitution_kernels *kernels;
   const hone_factors *factors;
   bool trans;
   int64_t k, ldv; /* the right-hand sides, in double */
   double *from;
-  int64_t width;          /* of them are solved for together: a group */
-  int64_t groups;         /* the number of groups, */
-  int64_t size;           /* and the numbers of each */
-  float *v;               /* group after group */
-  _Atomic int64_t solved; /* tasks that are finished, the first ones */
+  int64_t width;  /* of them are solved for together: a group */
+  int64_t groups; /* the number of groups, */
+  int64_t size;   /* and the numbers of each */
+  float *v;       /* group after group */
 } substitution;
 
 /* ---- Storage ------------------------------------------------------------ */
@@ -121,44 +106,19 @@ static void finish_group(void *ctx, int64_t g) {
   unpack(run, g, group);
 }
 
-/* ---- Tasks -------------------------------------------------------------- */
+/* ---- The steps of the chain ---------------------------------------------- */
 
-/* Waits until so many tasks are finished. They were begun before the present
-   one. */
-static void wait_for(substitution *run, int64_t tasks) {
-  const struct timespec moment = {.tv_nsec = 20000};
-  int looks = 0;
-  while (atomic_load_explicit(&run->solved, memory_order_acquire) < tasks)
-    if (++looks > PATIENCE) /* the other thread may be waiting for this CPU */
-      (void)nanosleep(&moment, NULL);
-}
-
-/* The rows of the blocks that T solves for as numbers s .. s + count - 1. */
-static void place(const substitution *run, const hone_triangle *t, int64_t s,
-                  int64_t count, int64_t *from, int64_t *to) {
-  *from = (t->lower ? s : run->blocks - s - count) * run->block;
-  *to = HONE_MIN(*from + count * run->block, run->n);
-}
-
-static void solve_for_block(void *ctx, int64_t task) {
-  substitution *run = ctx;
-  const int64_t before = task / run->blocks * run->blocks, u = task - before;
-  const hone_triangle *t = &run->t[before > 0];
-  int64_t i0, i1, j0, j1;
-  place(run, t, u, 1, &i0, &i1);
-  wait_for(run, before);
-  for (int64_t s = 0, count; s < u; s += count) {
-    /* Long pieces of columns are read faster. The last blocks may not be
-       solved yet. */
-    count = s + TOGETHER < u ? TOGETHER : 1;
-    wait_for(run, before + s + count);
-    place(run, t, s, count, &j0, &j1);
-    for (int64_t g = 0; g < run->groups; g++)
-      run->kernels->subtract(t, i0, i1, j0, j1, run->v + g * run->size);
-  }
+static void subtract(void *ctx, int t, int64_t i0, int64_t i1, int64_t j0,
+                     int64_t j1) {
+  const substitution *run = ctx;
   for (int64_t g = 0; g < run->groups; g++)
-    run->kernels->solve(t, i0, i1, run->v + g * run->size);
-  atomic_store_explicit(&run->solved, task + 1, memory_order_release);
+    run->kernels->subtract(&run->t[t], i0, i1, j0, j1, run->v + g * run->size);
+}
+
+static void solve(void *ctx, int t, int64_t i0, int64_t i1) {
+  const substitution *run = ctx;
+  for (int64_t g = 0; g < run->groups; g++)
+    run->kernels->solve(&run->t[t], i0, i1, run->v + g * run->size);
 }
 
 /* ---- Solutions ---------------------------------------------------------- */
@@ -189,16 +149,10 @@ static const hone_substitution_kernels *kernels_for_many(void) {
   return &hone_substitution_base;
 }
 
-static int64_t block_of(int64_t n) {
-  const int64_t block = (n / BLOCKS + 47) / 48 * 48;
-  return HONE_MAX((int64_t)BLOCK_LEAST, HONE_MIN(block, (int64_t)BLOCK_MOST));
-}
-
 void hone_substitute(hone_pool *pool, const hone_factors *f, bool trans,
                      int64_t k, double *v, int64_t ldv, float *work) {
   const int64_t width = k <= ALONE ? 1 : HONE_LANES;
   substitution run = {.n = f->n,
-                      .block = block_of(f->n),
                       .kernels = width == 1 ? &hone_substitution_one
                                             : kernels_for_many(),
                       .factors = f,
@@ -210,9 +164,9 @@ void hone_substitute(hone_pool *pool, const hone_factors *f, bool trans,
                       .groups = (k + width - 1) / width,
                       .size = f->n * width,
                       .v = work};
-  run.blocks = (f->n + run.block - 1) / run.block;
+  const hone_chain chain = {f->n, &run, subtract, solve};
   triangles_of(f, trans, run.t);
   hone_pool_run(pool, run.groups, begin_group, &run);
-  hone_pool_run(pool, 2 * run.blocks, solve_for_block, &run);
+  hone_chain_run(pool, &chain);
   hone_pool_run(pool, run.groups, finish_group, &run);
 }

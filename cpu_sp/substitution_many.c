@@ -7,6 +7,8 @@
 #include "base/isa.h"
 #include "cpu_sp/substitution_kernels.h"
 
+#include <string.h>
+
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 
@@ -16,6 +18,7 @@ enum {
   LINE = 16,                             /* floats of a cache line */
   STREAMS = 32, /* columns of F that are read side by side: as many as
                    processors recognize as streams */
+  ROWS = 192,   /* rows at once */
   PIECE = 96,   /* entries of a column of F that are used at once */
   PARTS = HONE_LANES * (int)sizeof(float) / HONE_VECTOR_BYTES
 };
@@ -50,22 +53,23 @@ INLINE void subtract_tile(int rows, int64_t count, const float *f,
       y[r].part[p] -= sum[r][p];
 }
 
-/* v[i0:i1] -= T[i0:i1, j0:j1] v[j0:j1], T = F. */
+/* y[i0:i1] -= T[i0:i1, j0:j1] x[j0:j1], T = F. */
 INLINE void subtract_columns(const hone_triangle *t, int64_t i0, int64_t i1,
-                             int64_t j0, int64_t j1, bool fetches, row *v) {
+                             int64_t j0, int64_t j1, bool fetches, const row *x,
+                             row *y) {
   const int64_t ld = t->column_step;
   const float *f = t->f + j0 * ld;
   int64_t i = i0;
   for (; i + TILE <= i1; i += TILE)
-    subtract_tile(TILE, j1 - j0, f + i, 1, ld, fetches, v + j0, v + i);
+    subtract_tile(TILE, j1 - j0, f + i, 1, ld, fetches, x + j0, y + i - i0);
   for (; i < i1; i++)
-    subtract_tile(1, j1 - j0, f + i, 1, ld, fetches, v + j0, v + i);
+    subtract_tile(1, j1 - j0, f + i, 1, ld, fetches, x + j0, y + i - i0);
 }
 
-/* v[i0:i1] -= T[i0:i1, j0:j1] v[j0:j1], T = F^T. The pieces of columns of F are
+/* y[i0:i1] -= T[i0:i1, j0:j1] x[j0:j1], T = F^T. The pieces of columns of F are
    too short for the processor to fetch the next ones by itself. */
 INLINE void subtract_rows(const hone_triangle *t, int64_t i0, int64_t i1,
-                          int64_t j0, int64_t j1, row *v) {
+                          int64_t j0, int64_t j1, const row *x, row *y) {
   const int64_t ld = t->row_step;
   const float *f = t->f + j0;
   int64_t i = i0;
@@ -73,22 +77,31 @@ INLINE void subtract_rows(const hone_triangle *t, int64_t i0, int64_t i1,
     for (int64_t next = i + TILE; next < HONE_MIN(i + 2 * TILE, i1); next++)
       for (int64_t s = 0; s < j1 - j0; s += LINE)
         __builtin_prefetch(f + next * ld + s, 0, 2);
-    subtract_tile(TILE, j1 - j0, f + i * ld, ld, 1, false, v + j0, v + i);
+    subtract_tile(TILE, j1 - j0, f + i * ld, ld, 1, false, x + j0, y + i - i0);
   }
   for (; i < i1; i++)
-    subtract_tile(1, j1 - j0, f + i * ld, ld, 1, false, v + j0, v + i);
+    subtract_tile(1, j1 - j0, f + i * ld, ld, 1, false, x + j0, y + i - i0);
 }
 
+/* The rows are changed in a copy, as in substitution_one.c. */
 static void subtract_many(const hone_triangle *t, int64_t i0, int64_t i1,
                           int64_t j0, int64_t j1, float *v) {
   const bool turned = t->row_step > 1;
   const int64_t step = turned ? PIECE : STREAMS;
-  for (int64_t j = j0; j < j1; j += step) {
-    const int64_t to = HONE_MIN(j + step, j1);
-    if (turned)
-      subtract_rows(t, i0, i1, j, to, (row *)v);
-    else
-      subtract_columns(t, i0, i1, j, to, to + STREAMS <= j1, (row *)v);
+  const row *x = (const row *)v;
+  row y[ROWS];
+  for (int64_t i = i0; i < i1; i += ROWS) {
+    const int64_t end = HONE_MIN(i + ROWS, i1);
+    const size_t bytes = (size_t)(end - i) * sizeof *y;
+    memcpy(y, x + i, bytes);
+    for (int64_t j = j0; j < j1; j += step) {
+      const int64_t to = HONE_MIN(j + step, j1);
+      if (turned)
+        subtract_rows(t, i, end, j, to, x, y);
+      else
+        subtract_columns(t, i, end, j, to, to + STREAMS <= j1, x, y);
+    }
+    memcpy((row *)v + i, y, bytes);
   }
 }
 
@@ -115,9 +128,9 @@ static void solve_many(const hone_triangle *t, int64_t i0, int64_t i1,
     const int64_t r1 = HONE_MIN(r0 + TILE, i1);
     const int64_t j0 = t->lower ? i0 : r1, j1 = t->lower ? r0 : i1;
     if (t->row_step > 1)
-      subtract_rows(t, r0, r1, j0, j1, (row *)v);
+      subtract_rows(t, r0, r1, j0, j1, (row *)v, (row *)v + r0);
     else
-      subtract_columns(t, r0, r1, j0, j1, false, (row *)v);
+      subtract_columns(t, r0, r1, j0, j1, false, (row *)v, (row *)v + r0);
     solve_tile(t, r0, r1, (row *)v);
   }
 }

@@ -3,7 +3,14 @@
    is read from: four of its columns at a time. */
 #include "cpu_sp/substitution_kernels.h"
 
-enum { TILE = 16, AHEAD = 8 /* columns that are fetched into the cache */ };
+#include <string.h>
+
+enum {
+  TILE = 16,
+  ROWS = 192, /* at once */
+  AHEAD = 8,  /* columns that are fetched into the cache */
+  LINE = 16   /* floats of a cache line */
+};
 
 /* y -= F[:, 0:4] x. */
 HONE_VECTOR static void subtract_4(int64_t len, const float *restrict f,
@@ -52,18 +59,27 @@ HONE_VECTOR static float dot_1(int64_t len, const float *restrict f,
   return s;
 }
 
+/* The rows are changed in a copy: the processor fetches what stands behind them
+   as well, again and again, and would take it from the thread that changes
+   it. */
 static void subtract_columns(const hone_triangle *t, int64_t i0, int64_t i1,
                              int64_t j0, int64_t j1, float *v) {
   const int64_t ld = t->column_step;
-  int64_t j = j0;
-  for (; j + 4 <= j1; j += 4) {
-    for (int64_t c = j + AHEAD; c < HONE_MIN(j + AHEAD + 4, j1); c++)
-      for (int64_t i = i0; i < i1; i += 16)
-        __builtin_prefetch(t->f + i + c * ld);
-    subtract_4(i1 - i0, t->f + i0 + j * ld, ld, v + j, v + i0);
+  float y[ROWS];
+  for (int64_t i = i0; i < i1; i += ROWS) {
+    const int64_t len = HONE_MIN((int64_t)ROWS, i1 - i);
+    int64_t j = j0;
+    memcpy(y, v + i, (size_t)len * sizeof *y);
+    for (; j + 4 <= j1; j += 4) {
+      for (int64_t c = j + AHEAD; c < HONE_MIN(j + AHEAD + 4, j1); c++)
+        for (int64_t at = i; at < i + len; at += LINE)
+          __builtin_prefetch(t->f + at + c * ld);
+      subtract_4(len, t->f + i + j * ld, ld, v + j, y);
+    }
+    for (; j < j1; j++)
+      subtract_1(len, t->f + i + j * ld, v[j], y);
+    memcpy(v + i, y, (size_t)len * sizeof *y);
   }
-  for (; j < j1; j++)
-    subtract_1(i1 - i0, t->f + i0 + j * ld, v[j], v + i0);
 }
 
 /* Rows of T are columns of F. */
