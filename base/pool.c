@@ -67,12 +67,52 @@ static bool has_no_workers_here(const hone_pool *pool) {
 
 /* ---- Waiting ------------------------------------------------------------- */
 
-enum { LOOKS = 60000 };
+enum {
+  KEEPS = 20000, /* looks, some 40 us, */
+  YIELDS = 1000, /* and then as many */
+  CLOCKS = 2000, /* or, while the CPUs are crowded, looks with the clock */
+  NAP = 20000,   /* ns */
+  CROWD = 4      /* yields that took long show that CPUs are crowded, */
+};
+static const int64_t LONG = 300000;          /* ns */
+static const int64_t WITHIN = 50000000;      /* in so many ns, */
+static const int64_t REMEMBERED = 500000000; /* for the next ones */
+
+/* A thread that yields to another one that waits has its CPU back at once. To
+   one that computes it loses milliseconds. */
+static _Atomic int64_t first_long_yield, crowded_until; /* ns of the clock */
+static _Atomic int long_yields;                         /* since the first */
+
+static int64_t clock_ns(void) {
+  struct timespec t;
+  (void)clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Notes that a yield took long. What other threads note meanwhile may be lost
+   or counted twice. */
+static void note_long_yield(int64_t now) {
+  if (now - first_long_yield > WITHIN) {
+    first_long_yield = now;
+    long_yields = 0;
+  }
+  if (++long_yields >= CROWD)
+    crowded_until = now + REMEMBERED;
+}
 
 void hone_wait(int *looks) {
-  const struct timespec moment = {.tv_nsec = 20000};
-  if (++*looks > LOOKS)
-    (void)nanosleep(&moment, NULL);
+  if (++*looks <= KEEPS)
+    return;
+  const int64_t now = clock_ns();
+  const bool crowded =
+      now < atomic_load_explicit(&crowded_until, memory_order_relaxed);
+  if (*looks > KEEPS + (crowded ? CLOCKS : YIELDS)) {
+    (void)nanosleep(&(struct timespec){.tv_nsec = NAP}, NULL);
+  } else if (!crowded) {
+    (void)sched_yield();
+    if (clock_ns() - now > LONG)
+      note_long_yield(now);
+  }
 }
 
 /* ---- Jobs ---------------------------------------------------------------- */
