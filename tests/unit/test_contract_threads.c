@@ -83,8 +83,9 @@ TEST(contract, deterministic_gives_the_same_bits_for_any_number_of_threads) {
   } cases[] = {{130, 3, HONE_FACTOR_SINGLE},
                {500, 1, HONE_FACTOR_SINGLE},
                {500, 5, HONE_FACTOR_SINGLE},
-               {500, 2, HONE_FACTOR_DOUBLE}};
-  for (int i = 0; i < 4; i++) {
+               {500, 2, HONE_FACTOR_DOUBLE},
+               {1100, 1, HONE_FACTOR_SINGLE}};
+  for (int i = 0; i < 5; i++) {
     sys s = sys_make(cases[i].n, cases[i].nrhs);
     const int64_t count = s.n * s.nrhs;
     double *first = NULL;
@@ -146,5 +147,48 @@ TEST(contract, two_solvers_work_side_by_side_on_two_threads) {
     CHECK_EQ_INT(r[i].worst, HONE_OK);
     CHECK_LE(r[i].largest, SUP_LIMIT);
     sys_discard(&r[i].s);
+  }
+}
+
+enum { AT_ONCE = 3, REPEATS = 4 };
+
+typedef struct repeater {
+  sys s;
+  const double *x; /* that was computed while nobody else solved */
+  int64_t differ;  /* solves with other bits, or another status */
+} repeater;
+
+static void *repeat(void *arg) {
+  repeater *r = arg;
+  const size_t bytes = (size_t)(r->s.n * r->s.nrhs) * sizeof *r->x;
+  for (int i = 0; i < REPEATS; i++)
+    r->differ += sys_call(&r->s) != HONE_OK || memcmp(r->s.x, r->x, bytes) != 0;
+  return NULL;
+}
+
+TEST(contract, deterministic_gives_the_same_bits_while_other_threads_solve) {
+  static const int64_t orders[] = {60, 500, 1100};
+  for (int k = 0; k < 3; k++) {
+    sys alone = sys_make(orders[k], 2);
+    pthread_t thread[AT_ONCE];
+    repeater r[AT_ONCE];
+    alone.options.deterministic = 1;
+    CHECK_EQ_INT(sys_call(&alone), HONE_OK);
+    for (int i = 0; i < AT_ONCE; i++) {
+      r[i] = (repeater){.s = sys_make(orders[k], 2), .x = alone.x};
+      r[i].s.options.deterministic = 1;
+      r[i].s.options.threads = i;
+      CHECK_MEM_EQ(r[i].s.a, alone.a, sizeof *alone.a);
+    }
+    for (int i = 0; i < AT_ONCE; i++)
+      REQUIRE(pthread_create(&thread[i], NULL, repeat, &r[i]) == 0);
+    for (int i = 0; i < AT_ONCE; i++)
+      pthread_join(thread[i], NULL);
+    for (int i = 0; i < AT_ONCE; i++) {
+      ct_note("n %d, caller %d", (int)orders[k], i);
+      CHECK_EQ_INT(r[i].differ, 0);
+      sys_discard(&r[i].s);
+    }
+    sys_discard(&alone);
   }
 }
