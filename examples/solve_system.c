@@ -502,7 +502,7 @@ static void print_system(const struct settings *s, const struct run *run) {
   if (s->rhs != NULL)
     text_put(stdout, s->rhs);
   else
-    printf("          A%s * %s", transpose,
+    printf("A%s * %s", transpose,
            run->b.cols > 1 ? "(ones, then random signs)" : "ones");
   printf(": %" PRId64 " column%s\n", run->b.cols, run->b.cols == 1 ? "" : "s");
 }

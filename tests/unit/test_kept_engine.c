@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { N = 200, THREADS = 4, CALLS = 3 };
@@ -102,13 +103,27 @@ TEST(kept_engine, serves_one_thread_at_a_time) {
     SKIP("there is no device");
 }
 
-static int threads_now(void) {
+static int listed_threads(void) {
   int count = 0;
   DIR *tasks = opendir("/proc/self/task");
   for (struct dirent *e; tasks != NULL && (e = readdir(tasks)) != NULL;)
     count += e->d_name[0] != '.';
   if (tasks != NULL)
     (void)closedir(tasks);
+  return count;
+}
+
+/* Returns the number that stays the same for 20 ms: a thread that was joined
+   may be listed for a moment longer. */
+static int threads_now(void) {
+  const struct timespec moment = {.tv_nsec = 1000000};
+  int count = listed_threads();
+  for (int same = 0; same < 20;) {
+    (void)nanosleep(&moment, NULL);
+    const int now = listed_threads();
+    same = now == count ? same + 1 : 0;
+    count = now;
+  }
   return count;
 }
 
