@@ -15,7 +15,15 @@
 static hone_driver driver;
 static _Atomic bool found;
 static _Atomic unsigned long long asked_at; /* libraries loaded then */
+
+/* No thread asks the loader when the process is forked: its lock would stay
+   locked in the child, whose first call would wait for it for ever. */
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
+static void lock_loader(void) { pthread_mutex_lock(&asking); }
+static void unlock_loader(void) { pthread_mutex_unlock(&asking); }
+__attribute__((constructor)) static void watch_forks(void) {
+  (void)pthread_atfork(lock_loader, unlock_loader, unlock_loader);
+}
 
 /* Reads, from the first library visited, how many have been loaded so far. */
 static int count_libraries(struct dl_phdr_info *info, size_t size, void *to) {
@@ -55,24 +63,22 @@ static bool find_all(void *library, hone_driver *d) {
 
 /* Looks for the driver. Once found it stays: the handle is never closed. */
 static void ask(unsigned long long libraries) {
-  pthread_mutex_lock(&asking);
-  if (!found) {
-    void *library = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW);
-    if (library != NULL && find_all(library, &driver))
-      found = true;
-    else if (library != NULL)
-      dlclose(library);
-    asked_at = libraries;
-  }
-  pthread_mutex_unlock(&asking);
+  void *library = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW);
+  if (library != NULL && find_all(library, &driver))
+    found = true;
+  else if (library != NULL)
+    dlclose(library);
+  asked_at = libraries;
 }
 
 const hone_driver *hone_driver_present(void) {
   unsigned long long libraries = 0;
   if (!found) {
+    lock_loader();
     dl_iterate_phdr(count_libraries, &libraries);
-    if (libraries == 0 || libraries != asked_at) /* 0: it does not count */
-      ask(libraries);
+    if (!found && (libraries == 0 || libraries != asked_at))
+      ask(libraries); /* 0: it does not count */
+    unlock_loader();
   }
   return found ? &driver : NULL;
 }

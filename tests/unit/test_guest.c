@@ -204,6 +204,33 @@ static void *ask_again_and_again(void *p) {
   return NULL;
 }
 
+static void *look_for_the_driver(void *unused) {
+  while (!asked_enough)
+    (void)hone_device_memory_exists();
+  return unused;
+}
+
+/* Every call asks the loader whether CUDA's driver is there. */
+TEST(guest, the_driver_is_looked_for_in_the_child_of_a_fork) {
+  pthread_t thread;
+  asked_enough = false;
+  REQUIRE(pthread_create(&thread, NULL, look_for_the_driver, NULL) == 0);
+  for (int i = 0; i < 20; i++) {
+    int status = -1;
+    usleep(500);
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(5);
+      (void)hone_device_memory_exists();
+      _exit(0);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    CHECK_EQ_INT(status, 0);
+  }
+  asked_enough = true;
+  pthread_join(thread, NULL);
+}
+
 /* A fork at any moment of another thread's query finds no lock held. */
 TEST(guest, the_kind_of_a_pointer_is_told_in_the_child_of_a_fork) {
   double here = 0.0;
