@@ -47,11 +47,10 @@ void hone_pool_start(hone_pool *pool, int64_t most, hone_task run, void *ctx);
 void hone_pool_wait(hone_pool *pool);
 
 /* Waits for a moment for what another thread is doing; *looks is 0 at first and
-   then how often it was called. The thread keeps its CPU for some 40 us, yields
-   to other threads for half a millisecond, if they give it back at once, and
-   then sleeps, again and again. To sleep takes 70 us, and a chain of threads
-   that wait for each other would stand still if it came sooner:
-   docs/performance.md. */
+   then how often it was called. The thread keeps its CPU for some 20 us, yields
+   to other threads for 0.3 ms, if they give it back at once, and then sleeps,
+   again and again. A sleep takes 70 to 100 us, and a chain of threads that wait
+   for each other would stand still if it came sooner: docs/performance.md. */
 void hone_wait(int *looks);
 
 #endif
