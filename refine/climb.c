@@ -42,6 +42,9 @@ static void begin_column(const hone_ladder *ladder, int r,
   column->state = HONE_COLUMN_ACTIVE;
   column->rate = column->correction_size = 0.0;
   column->slow_corrections = 0;
+  if (column
+          ->sparse) /* the measure for sparse rows was that of an accepted x */
+    column->best_errors.componentwise = column->plain;
   if (hone_refined_take_best(column)) {
     double value =
         hone_errors_value(&column->best_errors, ladder->request.criterion);

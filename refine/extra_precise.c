@@ -187,6 +187,7 @@ static bool meets_limit(const hone_refinement *ctx, const hone_refined *c) {
 static void keep_if_within_limit(const hone_refinement *ctx, hone_refined *c) {
   if (!meets_limit(ctx, c))
     return;
+  c->sparse = false;
   c->best = c->x;
   c->best_errors = c->errors;
 }

@@ -81,6 +81,8 @@ static bool finish_column(hone_climb *c, int64_t i, int st, hone_column *out) {
   if (out->status == HONE_OK &&
       !hone_climb_error_suffices(c, i)) /* refinement was interrupted */
     out->status = HONE_INTERRUPTED;
+  if (out->status != HONE_OK && column->sparse)
+    out->backward_error = column->plain;
   return true;
 }
 

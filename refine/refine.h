@@ -69,7 +69,8 @@ typedef struct hone_refined {
   int open_pair_shift; /* the shift of r when that pair was opened */
   hone_column_state state;
   bool only_slow; /* given up on only because it was too slow */
-  bool sparse;    /* accepted by the measure for sparse rows (sparse.h) */
+  bool sparse;    /* accepted by the measure for sparse rows (sparse.h), */
+  double plain;   /* where the componentwise backward error was this */
   char why[80];   /* why it was given up on, on this rung */
   /* Error bounds of the accepted x, set by bounds.c: */
   bool error_estimated;

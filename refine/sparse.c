@@ -120,10 +120,10 @@ static double sparse_quotient(const hone_refinement *ctx, maxima max, int64_t i,
 }
 
 /* Returns omega by the measure above, or the plain one where that meets the
-   limit: then *sparse is false. products: n, as measured by measure_others. */
+   limit: then c->sparse is false. Sets c->plain. products: n, as measured by
+   measure_others. */
 static double sparse_omega(const hone_refinement *ctx, maxima max,
-                           const double *products, hone_refined *c,
-                           bool *sparse) {
+                           const double *products, hone_refined *c) {
   const int64_t n = ctx->f.a->n;
   /* Where the shift brings products below the range of double, they vanish from
      the sum. */
@@ -138,8 +138,9 @@ static double sparse_omega(const hone_refinement *ctx, maxima max,
     omega = q <= omega ? omega : q; /* takes NaN */
     plain = by_itself <= plain ? plain : by_itself;
   }
-  *sparse = !(plain <= ctx->limit);
-  return *sparse ? omega : plain;
+  c->plain = plain;
+  c->sparse = !(plain <= ctx->limit);
+  return c->sparse ? omega : plain;
 }
 
 /* ---- Columns ------------------------------------------------------------- */
@@ -156,16 +157,16 @@ static bool take_normwise_best(hone_refined *column) {
 
 /* Accepts the column if it meets the limit. Returns true if a correction may
    help it. last: the omega before. */
-static bool may_improve(const hone_refinement *ctx, double omega, bool sparse,
-                        double last, hone_refined *c) {
+static bool may_improve(const hone_refinement *ctx, double omega, double last,
+                        hone_refined *c) {
   if (omega <= ctx->limit) {
     c->errors.componentwise = omega;
     c->best = c->x;
     c->best_errors = c->errors;
     c->state = HONE_COLUMN_ACCEPTED;
-    c->sparse = sparse;
     return false;
   }
+  c->sparse = false;
   return omega <= SLOW_RATE * last &&
          c->rung_corrections < ctx->max_corrections;
 }
@@ -179,10 +180,9 @@ static int64_t accept(hone_refinement *ctx, maxima max, int64_t m,
     const int64_t count = HONE_MIN(m - at, (int64_t)GROUP);
     const double *products = measure_others(ctx, count, list + at);
     for (int64_t i = at; i < at + count; i++) {
-      bool sparse;
-      const double omega = sparse_omega(
-          ctx, max, products + (i - at) * ctx->f.a->n, list[i], &sparse);
-      if (may_improve(ctx, omega, sparse, last[i], list[i])) {
+      const double omega =
+          sparse_omega(ctx, max, products + (i - at) * ctx->f.a->n, list[i]);
+      if (may_improve(ctx, omega, last[i], list[i])) {
         last[open] = omega;
         list[open++] = list[i];
       }
