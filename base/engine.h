@@ -111,6 +111,18 @@ typedef struct hone_residual_block {
   double *const *den;   /* written */
 } hone_residual_block;
 
+/* A solve for k <= HONE_SOLVE_COLUMNS columns whose solutions are refined in
+   double with the copy of A that the engine keeps. */
+typedef struct hone_refined_solve {
+  const hone_matrix *a;
+  const hone_scaling *scaling; /* S = R A C */
+  bool trans;                  /* S^T */
+  int most;                    /* corrections at most */
+  int64_t k, ldv;
+  hone_entry *v;   /* becomes inv(S) v or inv(S^T) v, as by solve */
+  int corrections; /* set: so many were made, at most, to a column */
+} hone_refined_solve;
+
 /* The table of functions of an engine.
 
    A resident engine accepts NULL as the scaling in factor: it then factors
@@ -141,6 +153,10 @@ typedef struct hone_engine {
   /* Does the same with the factors applied in double arithmetic, so that only
      the error of the factors remains. NULL: solve does so already. */
   int (*apply)(void *self, bool trans, int64_t k, hone_entry *v, int64_t ldv);
+  /* Does what solve does, and refines the result until corrections no longer
+     shrink. HONE_NO_DEVICE: v is as it was, and solve serves instead. NULL: it
+     always does. */
+  int (*solve_refined)(void *self, hone_refined_solve *job);
   void (*destroy)(void *self, hone_mem *mem);
   /* Returns the bytes of host memory it holds for order n and k columns. */
   int64_t (*bytes)(int64_t n, int64_t k);

@@ -21,7 +21,8 @@ enum {
   HONE_CUDA_BUFFERS = 48, /* pinned buffers for pieces of A, at most 63 */
   HONE_CUDA_STAGES = 6,   /* pinned buffers for floats */
   HONE_CUDA_COLUMNS = 32, /* right-hand sides on the device at once */
-  HONE_CUDA_PROBES = 24,  /* random vectors, solutions, right-hand sides */
+  HONE_CUDA_PROBES = 32,  /* random vectors, solutions, right-hand sides; at
+                             least HONE_CUDA_COLUMNS */
   HONE_CUDA_PADDING = 32, /* F's leading dimension is a multiple of it */
   HONE_CUDA_PACE = 2      /* panels that the host may enqueue ahead */
 };
@@ -109,7 +110,8 @@ struct hone_cuda {
   bool spd; /* S = U^T U; lp: the rows of U again, row by row (ld each) */
   cudaStream_t work, feed, fetch;   /* factorization; A comes to the device;
                                        pivots come to the host */
-  cudaEvent_t pace[HONE_CUDA_PACE]; /* recorded behind the last panels */
+  cudaEvent_t pace[HONE_CUDA_PACE]; /* recorded behind the last panels, and
+                                       behind blocks of residuals */
   cudaEvent_t residual_done;        /* recorded behind a residual */
   const hone_cublas *blas;
   cublasHandle_t handle;
@@ -140,7 +142,7 @@ struct hone_cuda {
       *upper; /* inverses of the diagonal blocks: solve/triangles.h */
   hone_triangle_work triangles;
   double *v, *w;  /* n x HONE_CUDA_COLUMNS each */
-  double *probes; /* n x HONE_CUDA_PROBES: solve/probe.cu */
+  double *probes; /* n x HONE_CUDA_PROBES: solve/probe.cu, refined.cu */
   void *residual_work;
   double *magnitudes; /* of A: row_max, row_sum, col_max, col_sum; n each */
   double *row, *col;  /* scaling */

@@ -13,6 +13,8 @@
 #include <string.h>
 
 static const double ROUNDOFF_SINGLE = 0x1p-24;
+/* So many columns are refined where the factors are. */
+enum { REFINED_LEAST = 4 };
 /* Entries from which a loop over columns is divided among threads. */
 enum { WORTH_THREADS = 1 << 16 };
 enum { DRAWN = 64 }; /* random numbers at once */
@@ -28,6 +30,29 @@ static void round_at_random(int64_t n, double roundoff, uint64_t *seed,
     for (int64_t i = 0; i < count; i++)
       v[at + i] += hone_times(roundoff * unit[i], v[at + i]);
   }
+}
+
+/* v = inv(M) v for k columns, refined where the factors are if that is wanted
+   and the engine does it. */
+static int solve(const hone_factored *f, bool trans, int64_t k, hone_entry *v,
+                 int64_t ldv) {
+  hone_refined_solve job = {.a = f->a,
+                            .scaling = f->scaling,
+                            .trans = trans,
+                            .most = f->corrections ? *f->corrections : 0,
+                            .k = k,
+                            .ldv = ldv,
+                            .v = v};
+  int st = HONE_NO_DEVICE;
+  if (job.most > 0 && k >= REFINED_LEAST && f->use_copy &&
+      f->deflation == NULL && f->rounding_seed == NULL &&
+      f->engine->solve_refined != NULL)
+    st = f->engine->solve_refined(f->self, &job);
+  if (st == HONE_NO_DEVICE)
+    st = f->engine->solve(f->self, trans, k, v, ldv);
+  if (f->corrections)
+    *f->corrections = job.corrections;
+  return st;
 }
 
 /* v = inv(N) v for k columns, N being the factors with their deflation. size,
@@ -47,7 +72,7 @@ static int apply_factors(const hone_factored *f, bool in_double, bool trans,
     round_at_random(f->a->n, roundoff, f->rounding_seed, v + c * ldv);
   int st = in_double && f->engine->apply
                ? f->engine->apply(f->self, trans, k, v, ldv)
-               : f->engine->solve(f->self, trans, k, v, ldv);
+               : solve(f, trans, k, v, ldv);
   for (int64_t c = 0; st == HONE_OK && c < k; c++) {
     hone_entry *vc = v + c * ldv;
     if (size)

@@ -34,6 +34,10 @@ typedef struct hone_factored {
      the precision of the arithmetic that solves for them. Borrowed. */
   uint64_t *rounding_seed;
   bool in_double; /* factors are applied in double arithmetic in any case */
+  /* If not NULL, solutions for several columns are refined where the factors
+     are, by at most *corrections corrections, and it becomes their number; 0:
+     that was not done. Borrowed. */
+  int *corrections;
 } hone_factored;
 
 /* The contraction of the factors, for op(S) = S or S^T. */

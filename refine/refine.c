@@ -26,6 +26,9 @@
    with the second slow one. */
 static const double SLOW_RATE = 0.5;
 enum { SLOW_MOST = 2 };
+/* A first solution may be refined where the factors are if so many corrections
+   more than these are allowed; at most so many are made there. */
+enum { CORRECTIONS_BEHIND = 4, CORRECTIONS_AHEAD = 12 };
 /* The omega above which the caller's x0 is no better than x = 0, whose omega is
    1. */
 static const double X0_USELESS = 0.5;
@@ -242,15 +245,27 @@ bool hone_refined_take_best(hone_refined *c) {
   return true;
 }
 
-/* Computes a first solution for each active column that has none. */
+/* Computes a first solution for each active column that has none. One that was
+   refined where the factors are is measured like any other. */
 static int start_columns(hone_refinement *ctx, int64_t m,
                          hone_refined *columns) {
   hone_refined *list[HONE_SOLVE_COLUMNS];
   int64_t count = 0;
+  int made = HONE_MIN(ctx->max_corrections - CORRECTIONS_BEHIND,
+                      (int)CORRECTIONS_AHEAD);
   for (int64_t c = 0; c < m; c++)
     if (columns[c].state == HONE_COLUMN_ACTIVE && !columns[c].has_x)
       list[count++] = &columns[c];
-  return count > 0 ? correct(ctx, count, list) : HONE_OK;
+  if (count == 0)
+    return HONE_OK;
+  ctx->f.corrections = made > 0 && ctx->f.space == NULL ? &made : NULL;
+  const int st = correct(ctx, count, list);
+  for (int64_t c = 0; ctx->f.corrections != NULL && c < count; c++) {
+    list[c]->iterations += made;
+    list[c]->rung_corrections += made;
+  }
+  ctx->f.corrections = NULL;
+  return st;
 }
 
 static bool report_progress(const hone_refinement *ctx, int step,

@@ -111,48 +111,99 @@ int hone_cuda_matrix_residual(void *self, const hone_matrix *a, bool trans,
 
 namespace {
 
-/* Columns that go through the pinned memory at once: their x, b, r and den. */
-enum { BATCH = HONE_CUDA_COLUMNS / 4 };
+enum { SLOTS = 2, WORTH_THREADS = 1 << 15 };
+static_assert((int)SLOTS <= (int)HONE_CUDA_PACE, "an event for each slot");
 
-/* A batch of columns on their way there and back. */
-struct batch {
-  int64_t n;
+/* A slot of columns on their way there and back: in pinned memory their x, b, r
+   and den, and on the device their x. Two slots take turns, so that the host
+   copies the columns of one while the device works on the other's. */
+struct slot {
+  int64_t n, room; /* columns that it can take */
   const hone_residual_block *all;
-  int64_t first; /* column of the first */
-  double *pinned;
+  int64_t first, count; /* the columns that it has */
+  double *pinned, *x;
+  cudaEvent_t done;
+  hone_pool *pool;
 };
 
+/* The pinned buffers through which A came serve again, where they are larger
+   than the room for right-hand sides. */
+void make_slots(hone_cuda *c, const hone_residual_block *all, slot *s) {
+  const int64_t column = 4 * c->n * (int64_t)sizeof(double);
+  const int64_t most = (int64_t)c->buffers.bytes * HONE_CUDA_BUFFERS / SLOTS;
+  int64_t room = HONE_CUDA_COLUMNS / 4 / SLOTS;
+  double *memory = hone_cuda_pinned(c, HONE_CUDA_SOLVES);
+  if (most / column > room) {
+    room = most / column < HONE_CUDA_COLUMNS / SLOTS
+               ? most / column
+               : (int64_t)HONE_CUDA_COLUMNS / SLOTS;
+    memory = reinterpret_cast<double *>(c->buffers.memory);
+  }
+  for (int k = 0; k < SLOTS; k++)
+    s[k] = {c->n,
+            room,
+            all,
+            0,
+            0,
+            memory + k * 4 * room * c->n,
+            c->v + k * room * c->n,
+            c->pace[k],
+            room * c->n < WORTH_THREADS ? nullptr : c->pool};
+}
+
+double *in_slot(const slot *s, int vector, int64_t k) {
+  return s->pinned + (vector * s->count + k) * s->n;
+}
+
 void copy_in(void *ctx, int64_t k) {
-  const batch *b = static_cast<const batch *>(ctx);
-  const size_t bytes = (size_t)b->n * sizeof(double);
-  memcpy(b->pinned + k * b->n, b->all->x[b->first + k], bytes);
-  memcpy(b->pinned + (BATCH + k) * b->n, b->all->b[b->first + k], bytes);
+  const slot *s = static_cast<const slot *>(ctx);
+  const size_t bytes = (size_t)s->n * sizeof(double);
+  memcpy(in_slot(s, 0, k), s->all->x[s->first + k], bytes);
+  memcpy(in_slot(s, 1, k), s->all->b[s->first + k], bytes);
 }
 
 void copy_out(void *ctx, int64_t k) {
-  const batch *b = static_cast<const batch *>(ctx);
-  const size_t bytes = (size_t)b->n * sizeof(double);
-  memcpy(b->all->r[b->first + k], b->pinned + (2 * BATCH + k) * b->n, bytes);
-  memcpy(b->all->den[b->first + k], b->pinned + (3 * BATCH + k) * b->n, bytes);
+  const slot *s = static_cast<const slot *>(ctx);
+  const size_t bytes = (size_t)s->n * sizeof(double);
+  memcpy(s->all->r[s->first + k], in_slot(s, 2, k), bytes);
+  memcpy(s->all->den[s->first + k], in_slot(s, 3, k), bytes);
 }
 
-/* Enqueues the residuals of 'now' columns of the batch. */
-int enqueue_batch(hone_cuda *c, bool trans, const batch *b, int64_t now) {
+/* Enqueues the residuals of the columns in the slot. */
+int enqueue(hone_cuda *c, bool trans, const slot *s) {
   const int64_t n = c->n;
-  double *const h = b->pinned;
-  const hone_copy there = {h, c->v, 2 * n * now};
+  const hone_copy there = {s->pinned, s->x, 2 * n * s->count};
   int st = CALL(hone_cuda_copy(&there, 1, c->work));
-  for (int64_t k = 0, wide; k < now; k += wide) {
-    wide = now - k >= HONE_RESIDUAL_BLOCK ? (int64_t)HONE_RESIDUAL_BLOCK : 1;
-    const hone_residual_vectors v = {c->v + k * n,
-                                     h + (BATCH + k) * n,
-                                     h + (2 * BATCH + k) * n,
-                                     h + (3 * BATCH + k) * n,
-                                     nullptr,
-                                     nullptr};
+  for (int64_t k = 0, wide; k < s->count; k += wide) {
+    wide =
+        s->count - k >= HONE_RESIDUAL_BLOCK ? (int64_t)HONE_RESIDUAL_BLOCK : 1;
+    const hone_residual_vectors v = {s->x + k * n,     in_slot(s, 1, k),
+                                     in_slot(s, 2, k), in_slot(s, 3, k),
+                                     nullptr,          nullptr};
     TRY_CUDA(hone_cuda_residual({c->a, c->lda, n}, trans, v, wide > 1,
                                 c->residual_work, c->work));
   }
+  TRY_CUDA(cudaEventRecord(s->done, c->work));
+  return st;
+}
+
+/* Fills the slot with the columns from 'first' on, and enqueues them. */
+int begin(hone_cuda *c, bool trans, int64_t first, slot *s) {
+  const int64_t left = s->all->k - first;
+  s->first = first;
+  s->count = left < s->room ? left : s->room;
+  hone_pool_run(s->pool, s->count, copy_in, s);
+  c->used.residuals += (int)s->count;
+  c->used.to_device += 2 * s->count * s->n * (int64_t)sizeof(double);
+  c->used.from_device += 2 * s->count * s->n * (int64_t)sizeof(double);
+  return enqueue(c, trans, s);
+}
+
+/* Waits for the columns in the slot, and gives them back. */
+int end(slot *s) {
+  int st = CALL(cudaEventSynchronize(s->done));
+  if (st == HONE_OK)
+    hone_pool_run(s->pool, s->count, copy_out, s);
   return st;
 }
 
@@ -161,22 +212,25 @@ int enqueue_batch(hone_cuda *c, bool trans, const batch *b, int64_t now) {
 int hone_cuda_matrix_residuals(void *self, const hone_matrix *a, bool trans,
                                const hone_residual_block *block) {
   hone_cuda *c = static_cast<hone_cuda *>(self);
-  int st = HONE_OK;
+  slot slots[SLOTS], *last = nullptr;
   c->solve_expected = c->solving_ahead = false;
   if (!hone_cuda_has_all_of_a(c) || c->source != hone_dense_of(a)->a)
     return HONE_NO_DEVICE;
-  for (int64_t k = 0; k < block->k && st == HONE_OK; k += BATCH) {
-    const int64_t now = block->k - k < BATCH ? block->k - k : (int64_t)BATCH;
-    batch b = {c->n, block, k, hone_cuda_pinned(c, HONE_CUDA_SOLVES)};
-    hone_pool_run(c->pool, now, copy_in, &b);
-    st = enqueue_batch(c, trans, &b, now);
-    TRY_CUDA(cudaStreamSynchronize(c->work));
-    if (st == HONE_OK)
-      hone_pool_run(c->pool, now, copy_out, &b);
-    c->used.residuals += (int)now;
-    c->used.to_device += 2 * now * c->n * (int64_t)sizeof(double);
-    c->used.from_device += 2 * now * c->n * (int64_t)sizeof(double);
+  make_slots(c, block, slots);
+  int st = CALL(cudaStreamSynchronize(c->feed)); /* the buffers are read */
+  int which = 0;
+  for (int64_t k = 0; k < block->k && st == HONE_OK; which = 1 - which) {
+    slot *s = &slots[which];
+    st = begin(c, trans, k, s);
+    k += s->count;
+    if (last)
+      TRY(end(last));
+    last = s;
   }
+  if (last)
+    TRY(end(last));
+  if (st != HONE_OK) /* what is under way reads and writes the slots */
+    (void)cudaStreamSynchronize(c->work);
   return st;
 }
 

@@ -190,7 +190,7 @@ __device__ inline void add_tile(int64_t n, const double *__restrict__ a,
 }
 
 template <bool PAIRS, int K>
-__global__ void __launch_bounds__(THREADS, K > 1 ? 2 : BLOCKS)
+__global__ void __launch_bounds__(THREADS, K > 1 ? 1 : BLOCKS)
     row_parts(int64_t n, const double *__restrict__ a, int64_t lda,
               const double *__restrict__ x, int64_t width,
               double *__restrict__ work) {
@@ -294,7 +294,7 @@ __device__ inline void add_dots(const block_x<K> &x,
 }
 
 template <bool PAIRS, int K>
-__global__ void __launch_bounds__(THREADS, K > 1 ? 2 : BLOCKS)
+__global__ void __launch_bounds__(THREADS, K > 1 ? 1 : BLOCKS)
     dot_parts(int64_t n, const double *__restrict__ a, int64_t lda,
               const double *__restrict__ x, int64_t height,
               double *__restrict__ work) {

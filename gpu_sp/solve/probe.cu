@@ -12,13 +12,12 @@
 
 #include "gpu_sp/factor/loop.h"
 #include "gpu_sp/residual/residual.h"
+#include "gpu_sp/solve/columns.h"
 #include "gpu_sp/solve/solve.h"
 
 #include <cstring>
 
 namespace {
-
-enum { PROBE_THREADS = 256 };
 
 /* The generator of base/numbers.h: entry k of the sequence of a seed, uniform
    in [-sqrt 3, sqrt 3). */
@@ -28,12 +27,6 @@ __device__ inline double draw(uint64_t seed, int64_t k) {
   z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
   z ^= z >> 31;
   return ((double)(z >> 11) - 0x1p52) * (3.4641016151377544 * 0x1p-53);
-}
-
-/* All kernels have a thread for each row, and a row of blocks for each column.
-   The columns have n rows. */
-__device__ inline int64_t row_of_thread() {
-  return (int64_t)blockIdx.x * PROBE_THREADS + threadIdx.x;
 }
 
 __global__ void draw_kernel(int64_t n, uint64_t seed, double *to) {
@@ -71,7 +64,7 @@ __global__ void combine_kernel(int64_t n, int t, bool first,
    squares and the largest magnitude of its part of v to sums. */
 __global__ void update_kernel(int64_t n, int t, bool first, const int *perm,
                               const double *z, double *v, double *sums) {
-  __shared__ double square[PROBE_THREADS], most[PROBE_THREADS];
+  __shared__ double square[ROW_THREADS], most[ROW_THREADS];
   const int64_t i = row_of_thread(), c = blockIdx.y;
   const int me = (int)threadIdx.x;
   double now = 0.0;
@@ -84,7 +77,7 @@ __global__ void update_kernel(int64_t n, int t, bool first, const int *perm,
   square[me] = now * now;
   most[me] = now < 0.0 ? -now : now;
   __syncthreads();
-  for (int left = PROBE_THREADS / 2; left > 0; left /= 2) {
+  for (int left = ROW_THREADS / 2; left > 0; left /= 2) {
     if (me < left) {
       square[me] += square[me + left];
       most[me] = most[me + left] <= most[me] ? most[me] : most[me + left];
@@ -109,11 +102,6 @@ __global__ void row_kernel(int64_t n, int t, const double *v, double *out) {
   out[i] = sum;
 }
 
-dim3 grid_of(int64_t n, int64_t columns) {
-  return dim3((unsigned)((n + PROBE_THREADS - 1) / PROBE_THREADS),
-              (unsigned)columns);
-}
-
 double *solutions_of(const hone_cuda *c, const hone_probe_step *s) {
   return c->probes + s->vectors * c->n;
 }
@@ -122,33 +110,14 @@ double *right_sides_of(const hone_cuda *c) {
 }
 
 int draw_all(hone_cuda *c, const hone_probe_step *s) {
-  HONE_LAUNCH(draw_kernel, grid_of(c->n, s->vectors), PROBE_THREADS, 0, c->work,
+  HONE_LAUNCH(draw_kernel, grid_of(c->n, s->vectors), ROW_THREADS, 0, c->work,
               c->n, s->seed, c->probes);
   int st = CALL(cudaGetLastError());
   if (s->solutions > 0) {
-    HONE_LAUNCH(draw_kernel, grid_of(c->n, s->solutions), PROBE_THREADS, 0,
+    HONE_LAUNCH(draw_kernel, grid_of(c->n, s->solutions), ROW_THREADS, 0,
                 c->work, c->n, s->solutions_seed, right_sides_of(c));
     TRY_CUDA(cudaGetLastError());
   }
-  return st;
-}
-
-/* w = op(A) [v y] for k columns, scaled before but not behind. */
-int multiply(hone_cuda *c, const hone_probe_step *s, int64_t k) {
-  const double *unit = reinterpret_cast<const double *>(c->constants + 2);
-  const double *from = c->probes;
-  const int n = (int)c->n;
-  int st = HONE_OK;
-  if (s->scaling->used) {
-    from = c->v;
-    HONE_LAUNCH(scale_kernel, grid_of(n, k), PROBE_THREADS, 0, c->work, c->n,
-                s->trans ? c->row : c->col, c->probes, c->v);
-    st = CALL(cudaGetLastError());
-  }
-  TRY_CUDA(c->blas->gemm(
-      c->handle, s->trans ? CUBLAS_OP_T : CUBLAS_OP_N, CUBLAS_OP_N, n, (int)k,
-      n, unit, c->a, CUDA_R_64F, (int)c->lda, from, CUDA_R_64F, n, unit + 1,
-      c->w, CUDA_R_64F, n, CUBLAS_COMPUTE_64F, CUBLAS_GEMM_DEFAULT));
   return st;
 }
 
@@ -170,6 +139,24 @@ void take_sums(const double *sums, int64_t blocks, hone_probe_step *s) {
 
 } // namespace
 
+int hone_cuda_multiply(hone_cuda *c, bool scaled, bool trans, int64_t k,
+                       const double *from) {
+  const double *unit = reinterpret_cast<const double *>(c->constants + 2);
+  const int n = (int)c->n;
+  int st = HONE_OK;
+  if (scaled) {
+    HONE_LAUNCH(scale_kernel, grid_of(n, k), ROW_THREADS, 0, c->work, c->n,
+                trans ? c->row : c->col, from, c->v);
+    st = CALL(cudaGetLastError());
+    from = c->v;
+  }
+  TRY_CUDA(c->blas->gemm(
+      c->handle, trans ? CUBLAS_OP_T : CUBLAS_OP_N, CUBLAS_OP_N, n, (int)k, n,
+      unit, c->a, CUDA_R_64F, (int)c->lda, from, CUDA_R_64F, n, unit + 1, c->w,
+      CUDA_R_64F, n, CUBLAS_COMPUTE_64F, CUBLAS_GEMM_DEFAULT));
+  return st;
+}
+
 int hone_cuda_probe_step(void *self, const hone_matrix *a, hone_probe_step *s) {
   hone_cuda *c = static_cast<hone_cuda *>(self);
   const int64_t n = c->n, t = s->vectors, k = t + s->solutions;
@@ -185,15 +172,15 @@ int hone_cuda_probe_step(void *self, const hone_matrix *a, hone_probe_step *s) {
       st = hone_cuda_upload_scaling(c, s->scaling);
     TRY(draw_all(c, s));
   }
-  TRY(multiply(c, s, s->first ? t : k));
-  HONE_LAUNCH(combine_kernel, grid, PROBE_THREADS, 0, c->work, n, (int)t,
+  TRY(hone_cuda_multiply(c, scaled, s->trans, s->first ? t : k, c->probes));
+  HONE_LAUNCH(combine_kernel, grid, ROW_THREADS, 0, c->work, n, (int)t,
               s->first, scaled ? (s->trans ? c->col : c->row) : nullptr,
               c->spd || back ? nullptr : c->perm, c->w, right_sides_of(c),
               c->v);
   TRY_CUDA(cudaGetLastError());
   TRY(hone_cuda_enqueue_solve(c, back, k, c->v, c->v));
-  HONE_LAUNCH(update_kernel, grid, PROBE_THREADS, 0, c->work, n, (int)t,
-              s->first, back ? c->perm : nullptr, c->v, c->probes,
+  HONE_LAUNCH(update_kernel, grid, ROW_THREADS, 0, c->work, n, (int)t, s->first,
+              back ? c->perm : nullptr, c->v, c->probes,
               hone_cuda_pinned(c, HONE_CUDA_SOLVES));
   TRY_CUDA(cudaGetLastError());
   TRY_CUDA(cudaStreamSynchronize(c->work));
@@ -209,8 +196,8 @@ int hone_cuda_probed(void *self, const hone_probe_step *s,
   const int64_t n = c->n, bytes = n * (int64_t)sizeof(double);
   double *const h = hone_cuda_pinned(c, HONE_CUDA_SOLVES);
   const bool wanted = out->solution >= 0;
-  HONE_LAUNCH(row_kernel, grid_of(n, 1), PROBE_THREADS, 0, c->work, n,
-              s->vectors, c->probes, h);
+  HONE_LAUNCH(row_kernel, grid_of(n, 1), ROW_THREADS, 0, c->work, n, s->vectors,
+              c->probes, h);
   int st = CALL(cudaGetLastError());
   if (wanted) {
     const double *y = solutions_of(c, s) + out->solution * n;

@@ -10,6 +10,8 @@ namespace {
 
 /* Powers of two with exponents up to this make no entry overflow or vanish. */
 enum { LARGEST_EXPONENT = 600 };
+/* Entries from which columns are copied by several threads. */
+enum { WORTH_THREADS = 1 << 15 };
 
 } // namespace
 
@@ -50,17 +52,35 @@ const int *perm_of(const hone_cuda *c) {
                 : reinterpret_cast<int *>(hone_cuda_pinned(c, HONE_CUDA_PERM));
 }
 
+/* Columns of the caller, and their place in pinned memory. */
+struct columns {
+  int64_t n, ldv;
+  const int *before, *behind; /* the exchange of rows, where there is one */
+  double *v, *h;
+};
+
+void take_in(void *ctx, int64_t k) {
+  const columns *s = static_cast<const columns *>(ctx);
+  permute(s->n, s->before, false, 1.0, s->v + k * s->ldv, s->h + k * s->n);
+}
+
+void give_back(void *ctx, int64_t k) {
+  const columns *s = static_cast<const columns *>(ctx);
+  permute(s->n, s->behind, true, 1.0, s->h + k * s->n, s->v + k * s->ldv);
+}
+
 /* Solves for up to HONE_CUDA_COLUMNS columns. */
 int solve_columns(hone_cuda *c, bool trans, int64_t k, double *v, int64_t ldv) {
   const int64_t n = c->n, bytes = n * k * (int64_t)sizeof(double);
   double *const h = hone_cuda_pinned(c, HONE_CUDA_SOLVES);
   const int *const perm = perm_of(c);
-  for (int64_t i = 0; i < k; i++)
-    permute(n, trans ? nullptr : perm, false, 1.0, v + i * ldv, h + i * n);
+  hone_pool *const pool = n * k < WORTH_THREADS ? nullptr : c->pool;
+  columns s = {n, ldv, trans ? nullptr : perm, trans ? perm : nullptr, v, h};
+  hone_pool_run(pool, k, take_in, &s);
   int st = hone_cuda_enqueue_solve(c, trans, k, h, h);
   TRY_CUDA(cudaStreamSynchronize(c->work));
-  for (int64_t i = 0; i < k && st == HONE_OK; i++)
-    permute(n, trans ? perm : nullptr, true, 1.0, h + i * n, v + i * ldv);
+  if (st == HONE_OK)
+    hone_pool_run(pool, k, give_back, &s);
   c->used.to_device += bytes;
   c->used.from_device += bytes;
   return st;

@@ -16,6 +16,12 @@ void hone_cuda_expect_solve(void *self);
 int hone_cuda_enqueue_solve(hone_cuda *c, bool trans, int64_t k,
                             const double *from, double *to);
 
+/* Enqueues c->w = op(A) C from for k columns of n entries in device memory, C
+   being the scaling of op(S) behind op(A) where there is one. Overwrites
+   c->v where there is. */
+int hone_cuda_multiply(hone_cuda *c, bool scaled, bool trans, int64_t k,
+                       const double *from);
+
 /* Enqueues the solve that the refinement will ask for next, for the residual r
    whose copy is in c->w, and waits for r alone. hone_cuda_solve takes the
    result if it is asked for a multiple of r. */

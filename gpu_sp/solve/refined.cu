@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Solutions for several right-hand sides h, refined on the device in double:
+
+     y = inv(M) h
+     y = y + inv(M) (h - op(S) y)      while the corrections shrink
+
+   The product with op(A) is one of matrices, by cuBLAS, and a step moves no
+   vector over the bus but h, which the device reads in pinned memory. The
+   residual is that of plain double arithmetic: the refinement that follows
+   measures y in double-double like any other solution, and corrects what is
+   left (refine/refine.c). Next to read: probe.cu, which does the same to random
+   vectors. */
+#include "gpu_sp/solve/refined.h"
+
+#include "gpu_sp/factor/loop.h"
+#include "gpu_sp/residual/residual.h"
+#include "gpu_sp/solve/columns.h"
+#include "gpu_sp/solve/solve.h"
+
+#include <cstring>
+
+namespace {
+
+enum { LEAST_ORDER = 64 }; /* the sizes of corrections have room from here on */
+/* A correction that is larger than this part of the one before is the last one,
+   and must be as small as the other number beside y: otherwise it is rounding
+   errors or the factors that keep y from the solution. */
+constexpr double SHRINKS = 0.5, SETTLED = 0x1p-30;
+/* So is one after which the next would be below this part of y. */
+constexpr double NEGLIGIBLE = 0x1p-53;
+
+/* z_l = h_j - s_j w_j, or h_j where 'first' is true; l = place[j], the row of
+   the factors. s NULL: ones. place NULL: the identity. */
+__global__ void right_side_kernel(int64_t n, bool first, const double *scale,
+                                  const int *place, const double *w,
+                                  const double *h, double *z) {
+  const int64_t j = row_of_thread(), c = blockIdx.y;
+  if (j >= n)
+    return;
+  const double s = scale ? scale[j] : 1.0;
+  z[(place ? place[j] : j) + c * n] =
+      first ? h[j + c * n] : h[j + c * n] - s * w[j + c * n];
+}
+
+/* Returns the larger magnitude; NaN if there is one. */
+__device__ inline double larger(double most, double of) {
+  const double size = of < 0.0 ? -of : of;
+  return size <= most ? most : size;
+}
+
+/* y_j = y_j + z_i, or z_i where 'first' is true; j = perm[i]. perm NULL: the
+   identity. Each thread block writes the largest magnitudes of its part of z
+   and of y to sizes. */
+__global__ void add_kernel(int64_t n, bool first, const int *perm,
+                           const double *z, double *y, double *sizes) {
+  __shared__ double of_z[ROW_THREADS], of_y[ROW_THREADS];
+  const int64_t i = row_of_thread(), c = blockIdx.y;
+  const int me = (int)threadIdx.x;
+  double d = 0.0, now = 0.0;
+  if (i < n) {
+    const int64_t j = perm ? perm[i] : i;
+    d = z[i + c * n];
+    now = first ? d : y[j + c * n] + d;
+    y[j + c * n] = now;
+  }
+  of_z[me] = larger(0.0, d);
+  of_y[me] = larger(0.0, now);
+  __syncthreads();
+  for (int left = ROW_THREADS / 2; left > 0; left /= 2) {
+    if (me < left) {
+      of_z[me] = larger(of_z[me], of_z[me + left]);
+      of_y[me] = larger(of_y[me], of_y[me + left]);
+    }
+    __syncthreads();
+  }
+  if (me == 0) {
+    double *to = sizes + 2 * (c * gridDim.x + blockIdx.x);
+    to[0] = of_z[0];
+    to[1] = of_y[0];
+  }
+}
+
+/* Some columns: y is in c->probes. */
+struct block {
+  hone_cuda *c;
+  bool scaled, trans, back; /* back: rows are exchanged behind the solve */
+  int64_t k;
+  double *v; /* k columns of the caller, ldv */
+  int64_t ldv;
+  double *h; /* pinned: the right-hand sides, then the solutions */
+};
+
+/* y becomes the first solution, or is corrected once. */
+int take_step(const block *s, bool first) {
+  hone_cuda *c = s->c;
+  const int64_t n = c->n;
+  const dim3 grid = grid_of(n, s->k);
+  const double *scale = s->scaled ? (s->trans ? c->col : c->row) : nullptr;
+  int st = HONE_OK;
+  if (!first)
+    st = hone_cuda_multiply(c, s->scaled, s->trans, s->k, c->probes);
+  if (st != HONE_OK)
+    return st;
+  HONE_LAUNCH(right_side_kernel, grid, ROW_THREADS, 0, c->work, n, first, scale,
+              c->spd || s->back ? nullptr : c->new_row, c->w, s->h, c->v);
+  TRY_CUDA(cudaGetLastError());
+  TRY(hone_cuda_enqueue_solve(c, s->back, s->k, c->v, c->v));
+  if (st != HONE_OK)
+    return st;
+  HONE_LAUNCH(add_kernel, grid, ROW_THREADS, 0, c->work, n, first,
+              s->back ? c->perm : nullptr, c->v, c->probes,
+              hone_cuda_pinned(c, HONE_CUDA_X));
+  TRY_CUDA(cudaGetLastError());
+  TRY_CUDA(cudaStreamSynchronize(c->work));
+  return st;
+}
+
+/* Returns the largest correction relative to its y; NaN if there is one. */
+double relative_size(const block *s) {
+  const double *sizes = hone_cuda_pinned(s->c, HONE_CUDA_X);
+  const int64_t blocks = grid_of(s->c->n, 1).x;
+  double most = 0.0;
+  for (int64_t k = 0; k < s->k; k++) {
+    double z = 0.0, y = 0.0;
+    for (int64_t e = k * blocks; e < (k + 1) * blocks; e++) {
+      z = sizes[2 * e] <= z ? z : sizes[2 * e];
+      y = sizes[2 * e + 1] <= y ? y : sizes[2 * e + 1];
+    }
+    const double size = z > 0.0 ? z / y : z; /* b may be 0 */
+    most = size <= most ? most : size;
+  }
+  return most;
+}
+
+/* Refines the columns; *made: by so many corrections. */
+int refine(const block *s, int most, int *made) {
+  double last = 1.0;
+  int st = take_step(s, true);
+  *made = 0;
+  while (st == HONE_OK && *made < most) {
+    st = take_step(s, false);
+    if (st != HONE_OK)
+      return st;
+    ++*made;
+    const double size = relative_size(s);
+    if (!(size <= SHRINKS * last))
+      return size <= SETTLED ? HONE_OK : HONE_NO_DEVICE;
+    if (size * (size / last) <= NEGLIGIBLE)
+      return HONE_OK;
+    last = size;
+  }
+  return st;
+}
+
+void copy_in(void *ctx, int64_t k) {
+  const block *s = static_cast<const block *>(ctx);
+  memcpy(s->h + k * s->c->n, s->v + k * s->ldv, (size_t)s->c->n * sizeof *s->h);
+}
+
+void copy_out(void *ctx, int64_t k) {
+  const block *s = static_cast<const block *>(ctx);
+  memcpy(s->v + k * s->ldv, s->h + k * s->c->n, (size_t)s->c->n * sizeof *s->h);
+}
+
+/* Solves for the columns of a block. Where refinement does not contract they
+   are solved for without. */
+int solve_block(const block *s, int most, int *made) {
+  hone_cuda *c = s->c;
+  const hone_copy back = {c->probes, s->h, 2 * c->n * s->k};
+  const int64_t bytes = c->n * s->k * (int64_t)sizeof(double);
+  hone_pool_run(c->pool, s->k, copy_in, const_cast<block *>(s));
+  int st = refine(s, most, made);
+  if (st == HONE_NO_DEVICE) {
+    *made = 0;
+    return hone_cuda_solve(c, s->trans, s->k, s->v, s->ldv);
+  }
+  TRY_CUDA(hone_cuda_copy(&back, 1, c->work));
+  TRY_CUDA(cudaStreamSynchronize(c->work));
+  if (st != HONE_OK)
+    return st;
+  hone_pool_run(c->pool, s->k, copy_out, const_cast<block *>(s));
+  c->used.to_device += bytes;
+  c->used.from_device += bytes;
+  return st;
+}
+
+} // namespace
+
+int hone_cuda_solve_refined(void *self, hone_refined_solve *job) {
+  static_assert(HONE_CUDA_PROBES >= HONE_CUDA_COLUMNS, "y is in probes");
+  hone_cuda *c = static_cast<hone_cuda *>(self);
+  const bool back = job->trans && !c->spd;
+  block s = {c,          job->scaling->used,
+             job->trans, back,
+             0,          job->v,
+             job->ldv,   hone_cuda_pinned(c, HONE_CUDA_SOLVES)};
+  int st = HONE_OK;
+  c->solve_expected = c->solving_ahead = false;
+  job->corrections = 0;
+  if (!hone_cuda_has_all_of_a(c) || c->source != hone_dense_of(job->a)->a ||
+      c->n < LEAST_ORDER)
+    return HONE_NO_DEVICE;
+  if (s.scaled)
+    st = hone_cuda_upload_scaling(c, job->scaling);
+  for (int64_t i = 0; i < job->k && st == HONE_OK; i += s.k) {
+    const int64_t left = job->k - i;
+    int made = 0;
+    s.k = left < HONE_CUDA_COLUMNS ? left : (int64_t)HONE_CUDA_COLUMNS;
+    s.v = job->v + i * job->ldv;
+    st = solve_block(&s, job->most, &made);
+    job->corrections = made > job->corrections ? made : job->corrections;
+  }
+  return st;
+}
