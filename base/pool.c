@@ -3,8 +3,8 @@
    the tasks; no result may depend on which thread runs a task. A job ends with
    its last task: a worker that the kernel has not woken by then is not waited
    for, so that other programs on its CPU do not hold up the job. OpenMP is not
-   used: its threads spin after each region and so take cores from OpenBLAS,
-   which has threads of its own. */
+   used: its threads spin after each region, and so take CPUs from the program
+   that calls. */
 #define _GNU_SOURCE /* for CPU affinity */
 #include "base/pool.h"
 
@@ -272,11 +272,11 @@ int hone_pool_threads(const hone_pool *pool) {
   return pool ? pool->threads : 1;
 }
 
-/* Keeps the workers off the caller's CPU. Between the calls of OpenBLAS its
-   threads spin on every other CPU, so that the kernel finds no idle CPU and
-   wakes our workers on the one that the caller runs on. All threads of the
-   pool would then share that CPU, while OpenBLAS spins on the others, and a
-   pass would take twice as long. */
+/* Keeps the workers off the caller's CPU. The threads of a program's own OpenMP
+   loops and BLAS calls spin for a while after each, so that the kernel finds no
+   idle CPU and wakes our workers on the one that the caller runs on. All
+   threads of the pool would then share that CPU, and a pass would take twice as
+   long. */
 static void avoid_cpu_of_caller(hone_pool *pool) {
   const int cpu = sched_getcpu();
   const size_t here = cpu >= 0 ? (size_t)cpu : CPU_SETSIZE;
