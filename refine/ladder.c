@@ -155,6 +155,13 @@ static int check_inspection(hone_ladder *ladder, hone_report *report) {
   return HONE_OK;
 }
 
+/* Lets the host's copy of A arrive beside what follows, if A has to be copied:
+   await_matrix. */
+static void start_copy(hone_ladder *ladder) {
+  if (ladder->a.op->start != NULL)
+    ladder->a.op->start(&ladder->a, ladder->pool);
+}
+
 static int await_matrix(hone_ladder *ladder) {
   const hone_operator *op = ladder->a.op;
   return op->await != NULL ? op->await(&ladder->a, ladder->pool) : HONE_OK;
@@ -259,12 +266,17 @@ static int factor_then_inspect(hone_ladder *ladder, int r,
                                      .scratch = (double *)ladder->scratch,
                                      .engine = rung->engine,
                                      .self = rung->self};
+  /* Where no projection will vouch for x, a pass of the host has to. */
+  const bool host_reads = rung->engine->projection == NULL ||
+                          rung->choices.residuals != HONE_RESIDUALS_AUTO;
   double start = hone_now_s();
   if (hone_watch_stop(ladder->watch, "inspect", 0.0, 0, HONE_NAN))
     return HONE_CANCELLED;
   ladder->copy_rung = -1;
+  if (host_reads)
+    start_copy(ladder);
   int st = rung->engine->factor(rung->self, &ladder->a, NULL, &rung->info);
-  if (st == HONE_OK) /* from here on the host reads A */
+  if (st == HONE_OK && host_reads)
     st = await_matrix(ladder);
   report->factor_ms += since_ms(start);
   start = hone_now_s();
@@ -317,6 +329,8 @@ static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
   int st = inspect_whole_matrix(ladder, r, report);
   if (st == HONE_OK)
     st = create(ladder, r);
+  if (st == HONE_OK && rung->engine->resident == NULL)
+    st = await_matrix(ladder);
   if (st == HONE_OK && !rung->factored_unscaled)
     st = rung->engine->factor(rung->self, &ladder->a, &ladder->scaling,
                               &rung->info);
@@ -424,12 +438,12 @@ static int start_matrix(hone_ladder *ladder, hone_report *report) {
   report->inspect_ms += since_ms(start);
   if (st != HONE_OK)
     return st;
-  if (ladder->a.op->start != NULL)
-    ladder->a.op->start(&ladder->a, ladder->pool);
   const int r = ladder->start_rung = ladder->lowest_rung;
   ladder->copy_rung = -1;
   st = HONE_NO_DEVICE;
   const hone_engine *first = ladder->rung[r].engine;
+  if (first->resident == NULL)
+    start_copy(ladder);
   if (first->resident != NULL && create(ladder, r) == HONE_OK &&
       first->resident(ladder->rung[r].self))
     st = factor_then_inspect(ladder, r, report);
