@@ -173,4 +173,16 @@ struct hone_operator {
                         double *sum);
 };
 
+/* These do nothing where A can always be read. */
+static inline void hone_matrix_start(const hone_matrix *a, hone_pool *pool) {
+  if (a->op->start != NULL)
+    a->op->start(a, pool);
+}
+static inline int hone_matrix_await(const hone_matrix *a, hone_pool *pool) {
+  return a->op->await != NULL ? a->op->await(a, pool) : HONE_OK;
+}
+static inline int hone_matrix_failure(const hone_matrix *a) {
+  return a->op->failure != NULL ? a->op->failure(a) : HONE_OK;
+}
+
 #endif

@@ -155,18 +155,6 @@ static int check_inspection(hone_ladder *ladder, hone_report *report) {
   return HONE_OK;
 }
 
-/* Lets the host's copy of A arrive beside what follows, if A has to be copied:
-   await_matrix. */
-static void start_copy(hone_ladder *ladder) {
-  if (ladder->a.op->start != NULL)
-    ladder->a.op->start(&ladder->a, ladder->pool);
-}
-
-static int await_matrix(hone_ladder *ladder) {
-  const hone_operator *op = ladder->a.op;
-  return op->await != NULL ? op->await(&ladder->a, ladder->pool) : HONE_OK;
-}
-
 /* Inspects A and finds its scaling. With keep_scaling, inspects S with the
    present scaling instead. */
 static int inspect(hone_ladder *ladder, bool keep_scaling,
@@ -178,7 +166,7 @@ static int inspect(hone_ladder *ladder, bool keep_scaling,
                                      .scratch = (double *)ladder->scratch};
   if (hone_watch_stop(ladder->watch, "inspect", 0.0, 0, HONE_NAN))
     return HONE_CANCELLED;
-  int st = await_matrix(ladder);
+  int st = hone_matrix_await(&ladder->a, ladder->pool);
   if (st == HONE_OK)
     st = hone_view_inspect(&view, NULL, inspection);
   if (st == HONE_OK)
@@ -274,10 +262,10 @@ static int factor_then_inspect(hone_ladder *ladder, int r,
     return HONE_CANCELLED;
   ladder->copy_rung = -1;
   if (host_reads)
-    start_copy(ladder);
+    hone_matrix_start(&ladder->a, ladder->pool);
   int st = rung->engine->factor(rung->self, &ladder->a, NULL, &rung->info);
   if (st == HONE_OK && host_reads)
-    st = await_matrix(ladder);
+    st = hone_matrix_await(&ladder->a, ladder->pool);
   report->factor_ms += since_ms(start);
   start = hone_now_s();
   if (st == HONE_OK)
@@ -330,7 +318,7 @@ static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
   if (st == HONE_OK)
     st = create(ladder, r);
   if (st == HONE_OK && rung->engine->resident == NULL)
-    st = await_matrix(ladder);
+    st = hone_matrix_await(&ladder->a, ladder->pool);
   if (st == HONE_OK && !rung->factored_unscaled)
     st = rung->engine->factor(rung->self, &ladder->a, &ladder->scaling,
                               &rung->info);
@@ -443,7 +431,7 @@ static int start_matrix(hone_ladder *ladder, hone_report *report) {
   st = HONE_NO_DEVICE;
   const hone_engine *first = ladder->rung[r].engine;
   if (first->resident == NULL)
-    start_copy(ladder);
+    hone_matrix_start(&ladder->a, ladder->pool);
   if (first->resident != NULL && create(ladder, r) == HONE_OK &&
       first->resident(ladder->rung[r].self))
     st = factor_then_inspect(ladder, r, report);

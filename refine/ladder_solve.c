@@ -35,19 +35,14 @@ static void fill_infinite(int64_t n, double *bars) {
     bars[i] = HONE_INF;
 }
 
-/* Returns HONE_OK, or why the host could not read A when it had to: then no
-   iterate that the device alone has measured is anybody's x. */
-static int matrix_lost(const hone_ladder *ladder) {
-  return ladder->a.op->failure != NULL ? ladder->a.op->failure(&ladder->a)
-                                       : HONE_OK;
-}
-
 /* Makes the best iterate of column i its x and fills its result. Returns false
    if the column has no iterate. */
 static bool finish_column(hone_climb *c, int64_t i, int st, hone_column *out) {
   hone_refined *column = &c->columns[i];
   const hone_rung *rung = &c->ladder->rung[c->rung[i]];
-  const int lost = matrix_lost(c->ladder);
+  /* If the host could not read A when it had to, no iterate that the device
+     alone has measured is anybody's x. */
+  const int lost = hone_matrix_failure(&c->ladder->a);
   bool accepted = column->state == HONE_COLUMN_ACCEPTED;
   bool nonsingular = rung->certificate.nonsingular && !c->ladder->refuted;
   *out = (hone_column){.status = HONE_NOT_CONVERGED,
