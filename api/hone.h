@@ -388,12 +388,12 @@ HONE_API void hone_report_init(hone_report *report, size_t struct_size);
  * (pageable, or pinned or managed, which a GPU reads directly) or in the memory
  * of a CUDA device, which the library recognises. Work that writes them must
  * have finished before the call (cudaStreamSynchronize); results are complete
- * when it returns. An A on the GPU that is used is factored from there. The
- * host verifies x all the same: it fetches a copy of A meanwhile and keeps it
- * as long as the solver uses A. Copies count within memory_limit_bytes but not
- * in hone_memory_needed: 8 n^2 bytes for A, up to 16 MiB of pinned memory for
- * its transfer, 8 n nrhs for each of the others. Options and report lie in host
- * memory.
+ * when it returns. An A on the GPU that is used is factored from there, and
+ * stays there: the host verifies x by random sums of A that the GPU takes (path
+ * says so), and fetches a copy of A only if it must read A. Copies count within
+ * memory_limit_bytes but not in hone_memory_needed: 8 n (n + 1) bytes for A,
+ * fetched or not, up to 16 MiB of pinned memory for its transfer, 8 n nrhs for
+ * each of the others. Options and report lie in host memory.
  */
 HONE_API int hone_solve(int64_t n, int64_t nrhs, const double *a, int64_t lda,
                         const double *b, int64_t ldb, double *x, int64_t ldx,

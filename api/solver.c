@@ -121,6 +121,11 @@ static void explain_matrix(const hone_solver *s, int st, hone_report *report) {
   }
 }
 
+static void note_lost_matrix(const hone_solver *s, hone_report *report) {
+  if (hone_host_copy_failure(&s->arrays.host_copy) != HONE_OK)
+    hone_ladder_add_reason(report, "A", "it cannot be copied from the device");
+}
+
 int hone_solver_take_matrix(hone_solver *s, const double *a, int64_t lda,
                             bool update, bool trans, hone_report *report) {
   hone_host_copy *host_copy = &s->arrays.host_copy;
@@ -136,8 +141,7 @@ int hone_solver_take_matrix(hone_solver *s, const double *a, int64_t lda,
   st = update ? hone_ladder_update(&s->ladder, &matrix, report)
               : hone_ladder_factor(&s->ladder, &matrix, report);
   hone_host_copy_stop(host_copy);
-  if (host_copy->state == HONE_HOST_COPY_FAILED)
-    hone_ladder_add_reason(report, "A", "it cannot be copied from the device");
+  note_lost_matrix(s, report);
   name_places(s, trans, report);
   explain_matrix(s, st, report);
   return st;
@@ -182,6 +186,7 @@ int hone_solver_run(hone_solver *s, bool trans, const hone_vectors *v,
       hone_ladder_solve(&s->ladder, stored_trans, v->nrhs, v->b, v->ldb, v->x,
                         v->ldx, v->x0, v->ldx0, v->columns, report);
   s->ladder.bars = NULL;
+  note_lost_matrix(s, report);
   name_places(s, trans, report);
   explain_matrix(s, st, report);
   const int returned = hone_arrays_return(&s->arrays, st);

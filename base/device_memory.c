@@ -290,7 +290,7 @@ static bool is_primary_context(const hone_device_memory *place) {
 int hone_host_copy_open(hone_host_copy *t, hone_mem *mem, int64_t n,
                         const hone_device_memory *place, const double *original,
                         int64_t ld) {
-  const int64_t bytes = n * n * (int64_t)sizeof(double);
+  const int64_t bytes = n * (n + 1) * (int64_t)sizeof(double);
   t->mem = mem;
   t->state = HONE_HOST_COPY_NONE;
   if (t->room < bytes) {
@@ -327,7 +327,43 @@ int hone_host_copy_columns(hone_host_copy *t, const int64_t *column,
   for (int i = 0; i < count && st == HONE_OK; i++)
     st = fetch_columns(t, &in, -1, column[i], 1);
   leave_context(&in);
+  t->fetched += count * t->n * (int64_t)sizeof(double);
   return end_fetch(t, st);
+}
+
+bool hone_host_copy_serves(const hone_host_copy *t) {
+  return t == NULL || t->state == HONE_HOST_COPY_NONE ||
+         t->state == HONE_HOST_COPY_COMPLETE;
+}
+
+int hone_host_copy_failure(const hone_host_copy *t) {
+  return t != NULL && t->state == HONE_HOST_COPY_FAILED ? t->status : HONE_OK;
+}
+
+/* A row is fetched as n rows of one entry each. */
+const double *hone_host_copy_take_line(hone_host_copy *t, bool row, int64_t i) {
+  const size_t entry = sizeof(double), column = (size_t)t->n * entry;
+  double *line = t->copy + t->n * t->n;
+  int looks = 0;
+  while (__atomic_exchange_n(&t->line_taken, true, __ATOMIC_ACQUIRE))
+    hone_wait(&looks);
+  int st = hone_host_copy_failure(t);
+  if (st == HONE_OK)
+    st = row ? hone_device_memory_fetch(&t->place, entry, (size_t)t->n,
+                                        t->original + i, (size_t)t->ld * entry,
+                                        line, entry)
+             : hone_device_memory_fetch(&t->place, column, 1,
+                                        t->original + i * t->ld, column, line,
+                                        column);
+  t->fetched += (int64_t)column;
+  if (end_fetch(t, st) == HONE_OK)
+    return line;
+  hone_host_copy_give_line(t);
+  return NULL;
+}
+
+void hone_host_copy_give_line(hone_host_copy *t) {
+  __atomic_store_n(&t->line_taken, false, __ATOMIC_RELEASE);
 }
 
 void hone_host_copy_start(hone_host_copy *t, hone_pool *pool) {

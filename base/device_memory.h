@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Arrays of the caller in the memory of a device, which the host cannot read.
-   Vectors are copied to the host and back. Of a matrix the host makes a copy,
-   which arrives while the device factors the original. */
+   Vectors are copied to the host and back. Of a matrix the host makes a copy
+   when it first reads it; until then it may fetch single rows and columns. */
 #ifndef HONE_DEVICE_MEMORY_H
 #define HONE_DEVICE_MEMORY_H
 
@@ -47,7 +47,7 @@ typedef struct hone_host_copy {
   hone_host_copy_state state;
   int64_t n, ld; /* ld: of the original; the copy's is n */
   const double *original;
-  double *copy;
+  double *copy; /* n x n, and behind it a line: n doubles */
   hone_device_memory place;
   bool native;  /* the context that a CUDA engine works in reads the original
                    where it is */
@@ -69,6 +69,7 @@ typedef struct hone_host_copy {
   int64_t width, chunks,
       next;            /* columns of a chunk, chunks of A, the next chunk */
   int workers, status; /* threads that have begun the present fetch */
+  bool line_taken;
 } hone_host_copy;
 
 /* Prepares to fetch the matrix at 'original' and forgets the one before. After
@@ -79,6 +80,17 @@ int hone_host_copy_open(hone_host_copy *host_copy, hone_mem *mem, int64_t n,
 /* Fetches these columns now, before the others. */
 int hone_host_copy_columns(hone_host_copy *host_copy, const int64_t *column,
                            int count);
+/* Can the host read all of A where it is now? */
+bool hone_host_copy_serves(const hone_host_copy *host_copy);
+/* Returns column i of A, or row i, fetched for this call without gaps; NULL if
+   that fails. Any thread may call it while no other function does more than
+   this: it waits until the thread that has the line gives it back. Only for an
+   A that hone_host_copy_serves denies. */
+const double *hone_host_copy_take_line(hone_host_copy *host_copy, bool row,
+                                       int64_t i);
+void hone_host_copy_give_line(hone_host_copy *host_copy);
+/* Returns HONE_OK, or why A could not be fetched. */
+int hone_host_copy_failure(const hone_host_copy *host_copy);
 /* start lets the threads of the pool begin to fetch all of A; they do nothing
    else until await, which helps and waits, or stop, which abandons the copy. */
 void hone_host_copy_start(hone_host_copy *host_copy, hone_pool *pool);

@@ -183,9 +183,11 @@ typedef struct hone_engine {
      HONE_OK some may be written. NULL: residual serves for each. */
   int (*residuals)(void *self, const hone_matrix *a, bool trans,
                    const hone_residual_block *block);
-  /* Returns the projection of op(A) that the host took from the caller's A when
-     the engine read it; NULL: there is none for this matrix and transpose. The
-     engine owns it until factor or destroy. NULL: the engine takes none. */
+  /* Returns the projection of op(A) that was taken of the caller's A itself
+     when the engine read it, by the host, or by the device in whose memory A
+     lies; NULL: there is none for this matrix and transpose. The engine owns it
+     until factor, destroy, or the next call for the other transpose. NULL: the
+     engine takes none. */
   const hone_projection *(*projection)(void *self, const hone_matrix *a,
                                        bool trans);
   /* Computes p_c = op(A) x_c in double for k columns of n entries each, k <=

@@ -135,10 +135,13 @@ struct hone_operator {
   int64_t (*scratch)(int64_t n);
   /* start begins to copy A to where the functions below can read it, and await
      waits until the copy is complete; it returns HONE_OK or the error status.
-     Until then only the factor function of an engine may be given A. Both are
-     NULL where A can always be read. */
+     Between the two only the factor function of an engine may be given A.
+     Without them the functions below copy what they need when they need it; if
+     that fails their results are NaN, and failure returns why (HONE_OK: it did
+     not). All are NULL where A can always be read. */
   void (*start)(const hone_matrix *a, hone_pool *pool);
   int (*await)(const hone_matrix *a, hone_pool *pool);
+  int (*failure)(const hone_matrix *a);
   /* Finds the exact structure of A; if 'definite' is true, also whether A may
      be positive definite. It waits for A if it must, and fails only where await
      fails. NULL: matrices of this kind are not searched for structure. */
@@ -169,5 +172,17 @@ struct hone_operator {
                         const hone_entry *v, hone_entry *hi, hone_entry *lo,
                         double *sum);
 };
+
+/* These do nothing where A can always be read. */
+static inline void hone_matrix_start(const hone_matrix *a, hone_pool *pool) {
+  if (a->op->start != NULL)
+    a->op->start(a, pool);
+}
+static inline int hone_matrix_await(const hone_matrix *a, hone_pool *pool) {
+  return a->op->await != NULL ? a->op->await(a, pool) : HONE_OK;
+}
+static inline int hone_matrix_failure(const hone_matrix *a) {
+  return a->op->failure != NULL ? a->op->failure(a) : HONE_OK;
+}
 
 #endif

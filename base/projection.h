@@ -14,6 +14,7 @@
 
 #include "base/entry.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Arrays of n entries each, borrowed. */
@@ -21,6 +22,8 @@ typedef struct hone_projection {
   const hone_entry *v;
   const hone_entry *w, *w_rest; /* w + w_rest in double-double */
   const double *u;
+  bool by_device; /* a device took it, of an A in its memory; otherwise the host
+                     did */
 } hone_projection;
 
 /* Fills v with random weights, uniform on [-1, -1/2] and [1/2, 1]; advances the

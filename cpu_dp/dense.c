@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The dense operator: the table through which refinement reads a dense A, in
    double precision on the CPU. Read base/operator.h first. Each function of the
-   table is implemented in the file named beside it; this file only waits for a
-   matrix that is copied from a device's memory. */
+   table is implemented in the file named beside it; this file only sees to it
+   that a matrix in a device's memory has been copied to the host before one of
+   them reads it. Where it cannot be, their results are NaN, which no comparison
+   of refinement accepts; 'failure' tells why. */
 #include "base/dense.h"
 #include "base/projection.h"
 #include "cpu_dp/inspect.h"
@@ -66,18 +68,102 @@ static int find_structure(const hone_matrix *matrix, hone_pool *pool,
   return HONE_OK;
 }
 
+static int failure(const hone_matrix *a) {
+  return hone_host_copy_failure(hone_dense_of(a)->copy);
+}
+
 static bool symmetric(const hone_matrix *a, hone_pool *pool) {
-  return hone_structure_symmetric(pool, hone_dense_of(a));
+  return await(a, pool) == HONE_OK &&
+         hone_structure_symmetric(pool, hone_dense_of(a));
+}
+
+/* Vectors where A cannot be read. */
+static void fill_entries(int64_t n, hone_entry *v) {
+  for (int64_t i = 0; i < n; i++)
+    v[i] = HONE_NAN;
+}
+static void fill_sizes(int64_t n, double *v) {
+  for (int64_t i = 0; i < n; i++)
+    v[i] = HONE_NAN;
+}
+
+static void inspect(const hone_matrix *a, hone_pool *pool,
+                    const hone_scaling *scaling, double *scratch,
+                    hone_inspection *out) {
+  if (await(a, pool) == HONE_OK) {
+    hone_inspect(a, pool, scaling, scratch, out);
+    return;
+  }
+  fill_sizes(a->n, out->row_max);
+  fill_sizes(a->n, out->col_max);
+  out->norm1 = out->norm_inf = HONE_NAN;
+  out->bad_row = out->bad_col = -1;
+}
+
+static void residual(const hone_residual_job *job, hone_pool *pool) {
+  if (await(job->a, pool) == HONE_OK) {
+    hone_dense_residual(job, pool);
+    return;
+  }
+  for (int64_t c = 0; c < job->k; c++) {
+    fill_entries(job->a->n, job->r[c]);
+    fill_sizes(job->a->n, job->den[c]);
+  }
+}
+
+#ifndef HONE_COMPLEX
+static void residual_steps(const hone_residual_steps *job, hone_pool *pool) {
+  if (await(job->a, pool) == HONE_OK) {
+    hone_dense_steps(job, pool);
+    return;
+  }
+  for (int64_t c = 0; c < job->k; c++) {
+    fill_entries(job->a->n, job->r[c]);
+    if (job->den != NULL)
+      fill_sizes(job->a->n, job->den[c]);
+  }
+  fill_sizes(job->a->n, job->weight);
+}
+#endif
+
+static void product(const hone_matrix *a, hone_pool *pool, bool trans,
+                    int64_t k, const hone_entry *v, hone_entry *p) {
+  if (await(a, pool) == HONE_OK)
+    hone_dense_product(a, pool, trans, k, v, p);
+  else
+    fill_entries(k * a->n, p);
+}
+
+const hone_entry *hone_dense_take_line(const hone_dense *a, bool row, int64_t i,
+                                       int64_t *step) {
+  *step = 1;
+  if (!hone_host_copy_serves(a->copy))
+    return (const hone_entry *)(const void *)hone_host_copy_take_line(a->copy,
+                                                                      row, i);
+  *step = row ? a->lda : 1;
+  return a->a + (row ? i : i * a->lda);
+}
+
+void hone_dense_give_line(const hone_dense *a) {
+  if (!hone_host_copy_serves(a->copy))
+    hone_host_copy_give_line(a->copy);
 }
 
 static void project_entry(const hone_matrix *matrix, bool trans, int64_t j,
                           const hone_entry *v, hone_entry *hi, hone_entry *lo,
                           double *sum) {
   const hone_dense *a = hone_dense_of(matrix);
+  int64_t step;
+  const hone_entry *line = hone_dense_take_line(a, trans, j, &step);
+  if (line == NULL) {
+    *sum = HONE_NAN;
+    return;
+  }
   if (trans)
-    hone_project_rows(1, a->n, a->a + j, a->lda, v, hi, lo, sum);
+    hone_project_rows(1, a->n, line, step, v, hi, lo, sum);
   else
-    hone_project_column(a->n, a->a + j * a->lda, v, hi, lo, sum);
+    hone_project_column(a->n, line, v, hi, lo, sum);
+  hone_dense_give_line(a);
 }
 
 const hone_operator hone_dense_operator = {
@@ -85,13 +171,14 @@ const hone_operator hone_dense_operator = {
     .scratch = scratch,
     .start = start,
     .await = await,
+    .failure = failure,
     .find_structure = find_structure, /* structure.c */
     .symmetric = symmetric,           /* structure.c */
-    .inspect = hone_inspect,          /* inspect.c */
-    .residual = hone_dense_residual,  /* residual.c */
+    .inspect = inspect,               /* inspect.c */
+    .residual = residual,             /* residual.c */
 #ifndef HONE_COMPLEX
-    .residual_steps = hone_dense_steps, /* steps.c */
+    .residual_steps = residual_steps, /* steps.c */
 #endif
-    .product = hone_dense_product,   /* product.c */
+    .product = product,              /* product.c */
     .wide_row = hone_dense_wide_row, /* wide_row.c */
     .project_entry = project_entry};

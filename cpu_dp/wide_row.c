@@ -23,10 +23,15 @@ static bool is_zero(const hone_wide_row *row, const hone_entry *at,
 
 void hone_dense_wide_row(hone_wide_row *row) {
   const hone_dense *a = hone_dense_of(row->a);
+  int64_t step;
+  const hone_entry *at = hone_dense_take_line(a, !row->trans, row->i, &step);
+  if (at == NULL) {
+    row->r = row->den = row->quotient = HONE_NAN;
+    row->zero = false;
+    return;
+  }
   hone_wide r = (hone_wide)row->b, rest = 0.0L;
   long double den = hone_absl(r);
-  const hone_entry *at = row->trans ? a->a + row->i * a->lda : a->a + row->i;
-  const int64_t step = row->trans ? 1 : a->lda;
   for (int64_t j = 0; j < a->n; j++) {
     const hone_entry entry = at[j * step], x = row->x[j];
     if (x == 0.0 || entry == 0.0) /* mostly so where A is sparse */
@@ -43,4 +48,5 @@ void hone_dense_wide_row(hone_wide_row *row) {
   row->den = (double)ldexpl(den, row->shift);
   row->zero = !row->fast && !(hone_absl(r) > 0.0L) && is_zero(row, at, step);
   row->quotient = den > 0.0L ? (double)(hone_absl(r) / den) : 0.0;
+  hone_dense_give_line(a);
 }

@@ -106,7 +106,9 @@ int list_resident(hone_cuda *c, allocation *p) {
   p[0] = {reinterpret_cast<void **>(&c->a), c->lda * n * d8};
   p[1] = {reinterpret_cast<void **>(&c->magnitudes), 4 * n * d8};
   p[2] = {&c->residual_work, hone_cuda_residual_bytes(n)};
-  return 3;
+  p[3] = {reinterpret_cast<void **>(&c->projection.there),
+          hone_cuda_projection_bytes(n)};
+  return 4;
 }
 
 int64_t sum(const allocation *p, int count) {

@@ -73,7 +73,7 @@ constexpr hone_engine common() {
   t.inspect = hone_cuda_aside<hone_cuda_inspect_matrix>::call;
   t.residual = hone_cuda_aside<hone_cuda_matrix_residual>::call;
   t.residuals = hone_cuda_aside<hone_cuda_matrix_residuals>::call;
-  t.projection = hone_cuda_projection_of;
+  t.projection = hone_cuda_aside<hone_cuda_projection_of>::call;
   t.product = hone_cuda_aside<hone_cuda_matrix_product>::call;
   t.probe_step = hone_cuda_aside<hone_cuda_probe_step>::call;
   t.probed = hone_cuda_aside<hone_cuda_probed>::call;

@@ -78,11 +78,15 @@ struct hone_cuda_buffers {
   int64_t first, last;
 };
 
-/* The projection of A that the threads take: see feed/project.h. */
+/* The projection of A that the threads take, or the device: feed/project.h. */
 struct hone_cuda_projection {
   double *memory;     /* v, then the sums: hone_cuda_projection_room(n);
                          NULL: the engine takes no projection */
-  bool wanted, taken; /* of the present A; the sums are complete, */
+  double *there;      /* on the device: hone_cuda_projection_bytes(n) */
+  bool by_device;     /* A lies there, and its projection is taken there; v and
+                         the sums go through pinned memory */
+  bool wanted, taken; /* of the present A; the sums are complete, or the device
+                         has been told to take them, */
   bool added;         /* and out has been made of them */
   bool trans;         /* op(A) = A^T */
   bool begun[HONE_CUDA_WORKERS]; /* the thread's sums along rows are set */
@@ -195,8 +199,8 @@ struct hone_cuda {
 
 /* Parts of h_v, in multiples of n doubles, through which right-hand sides go
    and results come: the columns of a solve, a residual's x, b, r and
-   denominators, the solution for r, and perm, as ints. Transfers that are
-   waited for at once use the first part. */
+   denominators, the solution for r, perm, as ints, and a projection. Transfers
+   that are waited for at once use the first part. */
 enum hone_cuda_part_of_h_v {
   HONE_CUDA_SOLVES = 0,
   HONE_CUDA_X = HONE_CUDA_COLUMNS,
@@ -205,7 +209,8 @@ enum hone_cuda_part_of_h_v {
   HONE_CUDA_DEN,
   HONE_CUDA_AHEAD,
   HONE_CUDA_PERM,
-  HONE_CUDA_H_V_PARTS
+  HONE_CUDA_WEIGHTS, /* of a projection, and the three */
+  HONE_CUDA_H_V_PARTS = HONE_CUDA_WEIGHTS + 4 /* arrays of its sums */
 };
 inline double *hone_cuda_pinned(const hone_cuda *c,
                                 hone_cuda_part_of_h_v part) {

@@ -137,6 +137,7 @@ void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
   *(device ? &ctx->device_passes : &ctx->passes) += 1;
   for (int64_t c = 0; c < m; c++) {
     list[c]->verified = accurate && !device;
+    list[c]->vouched_there = false;
     if (list[c]->measure_tail && list[c]->shift != 0)
       shift_vector(n, list[c]->tail, -list[c]->shift, list[c]->tail);
     list[c]->gamma = residual_gamma(n, accurate, list[c]->digits_lost);
@@ -200,6 +201,7 @@ static void judge_by_projection(void *ctx, int64_t c) {
   hone_refined *column = columns->list[c];
   column->verified = hone_verdict(columns->ctx, columns->projection, column) &&
                      meets_limit(columns->ctx, column);
+  column->vouched_there = column->verified && columns->projection->by_device;
 }
 
 /* Lists in 'rest' the columns that the device would accept and the projection

@@ -155,11 +155,6 @@ static int check_inspection(hone_ladder *ladder, hone_report *report) {
   return HONE_OK;
 }
 
-static int await_matrix(hone_ladder *ladder) {
-  const hone_operator *op = ladder->a.op;
-  return op->await != NULL ? op->await(&ladder->a, ladder->pool) : HONE_OK;
-}
-
 /* Inspects A and finds its scaling. With keep_scaling, inspects S with the
    present scaling instead. */
 static int inspect(hone_ladder *ladder, bool keep_scaling,
@@ -171,7 +166,7 @@ static int inspect(hone_ladder *ladder, bool keep_scaling,
                                      .scratch = (double *)ladder->scratch};
   if (hone_watch_stop(ladder->watch, "inspect", 0.0, 0, HONE_NAN))
     return HONE_CANCELLED;
-  int st = await_matrix(ladder);
+  int st = hone_matrix_await(&ladder->a, ladder->pool);
   if (st == HONE_OK)
     st = hone_view_inspect(&view, NULL, inspection);
   if (st == HONE_OK)
@@ -259,13 +254,18 @@ static int factor_then_inspect(hone_ladder *ladder, int r,
                                      .scratch = (double *)ladder->scratch,
                                      .engine = rung->engine,
                                      .self = rung->self};
+  /* Where no projection will vouch for x, a pass of the host has to. */
+  const bool host_reads = rung->engine->projection == NULL ||
+                          rung->choices.residuals != HONE_RESIDUALS_AUTO;
   double start = hone_now_s();
   if (hone_watch_stop(ladder->watch, "inspect", 0.0, 0, HONE_NAN))
     return HONE_CANCELLED;
   ladder->copy_rung = -1;
+  if (host_reads)
+    hone_matrix_start(&ladder->a, ladder->pool);
   int st = rung->engine->factor(rung->self, &ladder->a, NULL, &rung->info);
-  if (st == HONE_OK) /* from here on the host reads A */
-    st = await_matrix(ladder);
+  if (st == HONE_OK && host_reads)
+    st = hone_matrix_await(&ladder->a, ladder->pool);
   report->factor_ms += since_ms(start);
   start = hone_now_s();
   if (st == HONE_OK)
@@ -317,6 +317,8 @@ static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
   int st = inspect_whole_matrix(ladder, r, report);
   if (st == HONE_OK)
     st = create(ladder, r);
+  if (st == HONE_OK && rung->engine->resident == NULL)
+    st = hone_matrix_await(&ladder->a, ladder->pool);
   if (st == HONE_OK && !rung->factored_unscaled)
     st = rung->engine->factor(rung->self, &ladder->a, &ladder->scaling,
                               &rung->info);
@@ -424,12 +426,12 @@ static int start_matrix(hone_ladder *ladder, hone_report *report) {
   report->inspect_ms += since_ms(start);
   if (st != HONE_OK)
     return st;
-  if (ladder->a.op->start != NULL)
-    ladder->a.op->start(&ladder->a, ladder->pool);
   const int r = ladder->start_rung = ladder->lowest_rung;
   ladder->copy_rung = -1;
   st = HONE_NO_DEVICE;
   const hone_engine *first = ladder->rung[r].engine;
+  if (first->resident == NULL)
+    hone_matrix_start(&ladder->a, ladder->pool);
   if (first->resident != NULL && create(ladder, r) == HONE_OK &&
       first->resident(ladder->rung[r].self))
     st = factor_then_inspect(ladder, r, report);

@@ -91,7 +91,8 @@ typedef struct hone_ladder {
      nrhs; or NULL. */
   double *bars;
   int64_t ldbars;
-  int refinements; /* most refinements of one column without GMRES */
+  bool vouched_there; /* for some x, by a projection that a device took */
+  int refinements;    /* most refinements of one column without GMRES */
   hone_rung rung[HONE_MAX_RUNGS]; /* rung_count of them are used; the others are
                                      not set */
 } hone_ladder;

@@ -63,7 +63,8 @@ void hone_ladder_report_matrix(const hone_ladder *ladder, hone_report *report) {
 }
 
 /* The path reads "single LU, 3 refinements", "single LU set aside, double LU,
-   ...". */
+   ...". At its end it says what vouches for x if that was not taken by the
+   host. */
 void hone_ladder_report_path(const hone_ladder *ladder, hone_report *report) {
   hone_text path = hone_text_begin(report->path, sizeof report->path);
   for (int r = 0; r < ladder->rung_count; r++) {
@@ -101,4 +102,6 @@ void hone_ladder_report_path(const hone_ladder *ladder, hone_report *report) {
     hone_text_add_count(&path, steps);
     hone_text_add(&path, steps == 1 ? " step" : " steps");
   }
+  if (ladder->vouched_there)
+    hone_text_add(&path, ", A projected by the device");
 }

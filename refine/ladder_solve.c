@@ -40,6 +40,9 @@ static void fill_infinite(int64_t n, double *bars) {
 static bool finish_column(hone_climb *c, int64_t i, int st, hone_column *out) {
   hone_refined *column = &c->columns[i];
   const hone_rung *rung = &c->ladder->rung[c->rung[i]];
+  /* If the host could not read A when it had to, no iterate that the device
+     alone has measured is anybody's x. */
+  const int lost = hone_matrix_failure(&c->ladder->a);
   bool accepted = column->state == HONE_COLUMN_ACCEPTED;
   bool nonsingular = rung->certificate.nonsingular && !c->ladder->refuted;
   *out = (hone_column){.status = HONE_NOT_CONVERGED,
@@ -49,8 +52,9 @@ static bool finish_column(hone_climb *c, int64_t i, int st, hone_column *out) {
                        .normwise_error = HONE_INF,
                        .residual_error = HONE_INF,
                        .forward_error = HONE_INF};
-  if (!accepted && !hone_refined_take_best(column)) {
-    out->status = st == HONE_INTERRUPTED || st == HONE_CANCELLED
+  if (!accepted && (lost != HONE_OK || !hone_refined_take_best(column))) {
+    out->status = lost != HONE_OK ? lost
+                  : st == HONE_INTERRUPTED || st == HONE_CANCELLED
                       ? HONE_CANCELLED
                       : (st < 0 ? st : HONE_OVERFLOW);
     return false;
@@ -102,6 +106,8 @@ static void add_to_report(hone_climb *c, const hone_refined *refined,
   report->gmres_steps = HONE_MAX(report->gmres_steps, refined->gmres_steps);
   c->ladder->refinements = HONE_MAX(c->ladder->refinements,
                                     refined->iterations - refined->gmres_steps);
+  if (refined->verified && refined->vouched_there)
+    c->ladder->vouched_there = true;
   report->accepted += column->status == HONE_OK;
   report->sparse_columns += column->status == HONE_OK && refined->sparse;
   report->iterations = HONE_MAX(report->iterations, column->iterations);
@@ -194,6 +200,7 @@ int hone_ladder_solve(hone_ladder *ladder, bool trans, int64_t nrhs,
   bool wrote = false, singular = false;
   ladder->highest_rung = ladder->start_rung;
   ladder->refinements = 0;
+  ladder->vouched_there = false;
   int st = reserve(ladder, HONE_MIN(nrhs, (int64_t)HONE_SOLVE_COLUMNS));
   if (st != HONE_OK)
     return st;

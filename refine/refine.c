@@ -238,7 +238,8 @@ bool hone_refined_take_best(hone_refined *c) {
     hone_entry *other = c->x;
     c->x = c->spare;
     c->spare = other;
-    c->measured = c->verified = false; /* r is another iterate's */
+    c->measured = c->verified = c->vouched_there =
+        false; /* r is another iterate's */
   }
   c->errors = c->best_errors;
   c->has_x = true;

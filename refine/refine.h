@@ -50,7 +50,9 @@ typedef struct hone_refined {
   bool has_x;             /* x holds an iterate */
   bool from_x0;           /* that iterate began as the caller's x0 */
   bool measured;          /* r and errors belong to the present x */
-  bool verified;          /* they come from the accurate pass on the host */
+  bool verified;          /* they come from the accurate pass on the host, or a
+                             projection of A vouches for them, */
+  bool vouched_there;     /* which a device took */
   bool x_is_zero;         /* x is the zero vector */
   double x_size;          /* max-norm of x in scaled variables */
   double correction_size; /* max-norm of the last correction, in scaled

@@ -393,14 +393,34 @@ std::string Peers::solve(Peer peer, const double *a, const double *b,
     return why_not_[peer];
   Calls c;
   size_t vector = static_cast<size_t>(n_) * sizeof(double);
-  bool irs = peer != PEER_LU && peer != PEER_CHOLESKY;
   c.ok(cudaMemcpy(d_a_, a, vector * static_cast<size_t>(n_),
                   cudaMemcpyHostToDevice),
        "copy of A") &&
       c.ok(cudaMemcpy(d_b_, b, vector, cudaMemcpyHostToDevice), "copy of b") &&
       run(peer, &c) &&
-      c.ok(cudaMemcpy(x, irs ? d_x_ : d_b_, vector, cudaMemcpyDeviceToHost),
+      c.ok(cudaMemcpy(x, solution(peer), vector, cudaMemcpyDeviceToHost),
            "copy of x");
+  return c.why;
+}
+
+std::string Peers::bring(const double *d_a, const double *d_b) {
+  Calls c;
+  const size_t vector = static_cast<size_t>(n_) * sizeof(double);
+  c.ok(cudaMemcpy(d_a_, d_a, vector * static_cast<size_t>(n_),
+                  cudaMemcpyDeviceToDevice),
+       "copy of A") &&
+      c.ok(cudaMemcpy(d_b_, d_b, vector, cudaMemcpyDeviceToDevice),
+           "copy of b") &&
+      c.ok(cudaDeviceSynchronize(), "copies");
+  return c.why;
+}
+
+std::string Peers::solve_there(Peer peer) {
+  Calls c;
+  if (!why_not_[peer].empty())
+    return why_not_[peer];
+  if (run(peer, &c))
+    c.ok(cudaDeviceSynchronize(), "the solver");
   return c.why;
 }
 

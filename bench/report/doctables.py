@@ -257,6 +257,23 @@ def callers(record):
              'cuSOLVER / Hone kept'], body) if body else None
 
 
+def device(record):
+    """Makes the table of systems that lie in device memory."""
+    body = []
+    for row in records.rows(record, 'device'):
+        ours = records.find(row, 'Hone kept')
+        peer = records.find(row, 'getrf FP64 + getrs')
+        if not (ours and peer):
+            continue
+        ratio = records.ratio(peer, ours)
+        body.append([
+            str(row['n']), span(ours), 'yes' if ours.get('accepted') else 'no',
+            span(peer), missed(g(ratio, '.2f'), ratio, row.get('wanted')),
+            goal(row.get('wanted'))])
+    return (['n', 'Hone kept, ms', 'accepted', 'getrf FP64 + getrs, ms',
+             'getrf + getrs / Hone', 'wanted'], body) if body else None
+
+
 def cpu_columns(record):
     """Makes the table of many right-hand sides on the CPU."""
     body = []
@@ -298,7 +315,7 @@ def _beside_lapack(rows, ours):
 ALL = {'solve': solve, 'factor': factor, 'small': small, 'hard': hard,
        'parts': parts, 'forms': forms, 'cpu': cpu, 'host': host,
        'cpu hard': cpu_hard, 'cpu spd': cpu_spd, 'cpu columns': cpu_columns,
-       'callers': callers,
+       'callers': callers, 'device': device,
        **papertables.ALL}
 
 

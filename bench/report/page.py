@@ -288,6 +288,7 @@ TITLES = {
     'forms': 'Other forms of the factorization',
     'hard': 'Condition 1e12', 'columns': 'Many right-hand sides',
     'callers': 'What a caller gets',
+    'device': 'A, b and x in device memory',
     'threads': 'Threads', 'phases': 'Inside the factorization: whole solves',
     **{name: f'{title}: all methods' for name, title in PUBLISHED.items()}}
 

@@ -5,7 +5,8 @@
    nor copied as a whole. Memory that the device can read itself (pinned,
    managed, or its own: hone_host_copy) is sent as it is. On the way the threads
    take the projection of A (project.h), with which the host later checks
-   residuals of the device. Read next: round.h. */
+   residuals of the device; of an A in its own memory the device takes it. Read
+   next: round.h. */
 #include "gpu_sp/feed/feed.h"
 
 #include "gpu_sp/create.h"
@@ -92,7 +93,8 @@ int hone_cuda_feed_begin(hone_cuda *c, const hone_dense *a) {
   }
   const bool in_host_memory =
       !c->original_readable || at.type == cudaMemoryTypeHost;
-  hone_cuda_projection_begin(c, a, in_host_memory && !c->original_on_device);
+  TRY(hone_cuda_projection_begin(c, a,
+                                 in_host_memory && !c->original_on_device));
   c->one_triangle = c->spd && !c->original_readable;
   c->nonfinite = 0;
   c->asymmetry = 0;
@@ -101,7 +103,8 @@ int hone_cuda_feed_begin(hone_cuda *c, const hone_dense *a) {
 
 /* Where the device reads A itself, the threads have only to project it. */
 void hone_cuda_feed_start(hone_cuda *c, const hone_dense *a, int count) {
-  const bool sends = !c->original_readable, projects = c->projection.wanted;
+  const bool sends = !c->original_readable;
+  const bool projects = c->projection.wanted && !c->projection.by_device;
   if (sends || projects)
     hone_cuda_pieces_start(c, a, c->columns, count, sends, projects);
 }
@@ -155,6 +158,9 @@ int hone_cuda_feed_columns(hone_cuda *c, const hone_dense *a, int64_t to,
     c->fed = to;
   if (fed && !c->arriving)
     TRY_CUDA(cudaEventRecord(fed, c->feed));
+  const hone_cuda_projection *p = &c->projection;
+  if (c->fed == c->n && p->wanted && p->by_device && !p->taken)
+    TRY(hone_cuda_project_there(c, p->trans));
   return st;
 }
 

@@ -54,18 +54,26 @@ int64_t hone_cuda_projection_room(int64_t n) {
   return n * (1 + 3 * sets);
 }
 
-void hone_cuda_projection_begin(hone_cuda *c, const hone_dense *a,
-                                bool readable) {
+int hone_cuda_projection_begin(hone_cuda *c, const hone_dense *a,
+                               bool readable) {
   hone_cuda_projection *p = &c->projection;
   uint64_t seed = c->deterministic ? (uint64_t)c->n : next_seed();
+  int st = HONE_OK;
+  if (p->by_device && p->taken) /* of the matrix before, perhaps just now */
+    st = CALL(cudaStreamSynchronize(c->feed));
+  p->by_device = c->original_on_device;
   p->taken = p->added = false;
   p->trans = a->trans_expected;
-  p->wanted = readable && c->a != nullptr && p->memory != nullptr &&
+  p->wanted = (readable || p->by_device) && c->a != nullptr &&
+              p->memory != nullptr &&
               c->choices.residuals == HONE_RESIDUALS_AUTO &&
-              !(c->spd && p->trans);
+              !(c->spd && p->trans && !p->by_device);
   memset(p->begun, 0, sizeof p->begun);
-  if (p->wanted)
-    hone_projection_draw(c->n, &seed, p->memory);
+  if (p->wanted && st == HONE_OK)
+    hone_projection_draw(c->n, &seed,
+                         p->by_device ? hone_cuda_pinned(c, HONE_CUDA_WEIGHTS)
+                                      : p->memory);
+  return st;
 }
 
 void hone_cuda_project(hone_cuda *c, int worker, const hone_cuda_projected &b) {
@@ -90,11 +98,34 @@ void hone_cuda_project(hone_cuda *c, int worker, const hone_cuda_projected &b) {
   }
 }
 
+namespace {
+
+/* The device takes the projection for the other transpose when that is first
+   asked for. */
+const hone_projection *taken_there(hone_cuda *c, bool trans) {
+  hone_cuda_projection *p = &c->projection;
+  const double *const v = hone_cuda_pinned(c, HONE_CUDA_WEIGHTS);
+  int st = HONE_OK;
+  if (p->trans != trans) {
+    st = CALL(cudaStreamSynchronize(c->feed)); /* v may be on its way */
+    TRY(hone_cuda_project_there(c, trans));
+  }
+  if (!p->added)
+    TRY_CUDA(cudaStreamSynchronize(c->feed));
+  p->added = p->taken = st == HONE_OK;
+  p->out = {v, v + c->n, v + 2 * c->n, v + 3 * c->n, true};
+  return p->taken ? &p->out : nullptr;
+}
+
+} // namespace
+
 /* Adds up the sets when the projection is first asked for. */
 const hone_projection *hone_cuda_projection_of(void *self, const hone_matrix *a,
                                                bool trans) {
   hone_cuda *c = static_cast<hone_cuda *>(self);
   hone_cuda_projection *p = &c->projection;
+  if (p->taken && p->by_device && c->source == hone_dense_of(a)->a)
+    return taken_there(c, trans);
   if (!p->taken || p->trans != trans || c->source != hone_dense_of(a)->a)
     return nullptr;
   if (!p->added) {
@@ -105,7 +136,7 @@ const hone_projection *hone_cuda_projection_of(void *self, const hone_matrix *a,
     for (int64_t k = 1; k < sets; k++)
       if (!p->trans || p->begun[k])
         add_set(c, k);
-    p->out = {p->memory, s.hi, s.lo, s.size};
+    p->out = {p->memory, s.hi, s.lo, s.size, false};
     p->added = true;
   }
   return &p->out;

@@ -2,7 +2,10 @@
 /* The projection of the caller's A on random weights (base/projection.h), taken
    by the threads that read A while they copy it to the device. Sums along a
    column are complete with the column; for op(A) = A^T, sums along rows, each
-   thread has its own, which are added at the end. */
+   thread has its own, which are added at the end.
+
+   Of an A that lies on the device already, it is the device that takes it, from
+   the original, beside the factorization: project_there.cu. */
 #ifndef HONE_CUDA_PROJECT_H
 #define HONE_CUDA_PROJECT_H
 
@@ -10,12 +13,17 @@
 
 /* Returns the doubles of c->projection.memory. */
 int64_t hone_cuda_projection_room(int64_t n);
+/* Returns the bytes of c->projection.there. */
+int64_t hone_cuda_projection_bytes(int64_t n);
 
 /* Forgets the projection of the matrix before, and draws weights for this one
    unless the caller chose otherwise. readable: threads of the host can read A
    at the speed of memory. */
-void hone_cuda_projection_begin(hone_cuda *c, const hone_dense *a,
-                                bool readable);
+int hone_cuda_projection_begin(hone_cuda *c, const hone_dense *a,
+                               bool readable);
+
+/* Enqueues the projection of the original of A on the stream feed. */
+int hone_cuda_project_there(hone_cuda *c, bool trans);
 
 /* A block of A: 'rows' rows from 'row' on of 'count' columns from j on. Columns
    are divided into parts of part_rows rows, each of which one thread takes,

@@ -246,6 +246,16 @@ inline thread_local cudaError_t last_error = cudaSuccess;
 inline void
 check_stream(cudaStream_t stream); /* fails if the stream was destroyed */
 
+/* Where a kernel finds what the caller knows by the address p: memory of the
+   device that nothing else may touch has another one for it. */
+inline void *reach(const void *p);
+template <class T> T seen_there(T v) {
+  if constexpr (std::is_pointer_v<T>)
+    return static_cast<T>(reach(v));
+  else
+    return v;
+}
+
 /* One launch, called with the kernel's arguments. */
 template <class... P> struct launch {
   void (*kernel)(P...);
@@ -280,7 +290,7 @@ template <class... P> struct launch {
     g.shared = shared;
     g.cooperative = cooperative;
     g.name = name;
-    g.kernel = [&] { kernel(arguments...); };
+    g.kernel = [&] { kernel(seen_there(arguments)...); };
     run(g, static_cast<unsigned>(count < most ? count : most));
   }
 };

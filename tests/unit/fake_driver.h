@@ -32,7 +32,8 @@ extern char fake_own; /* &fake_own is the device's primary context */
 void fake_begin(void);
 void fake_end(void);
 
-/* With open, kernels of the emulated device may read the memory. */
+/* With open, the host may read it too. Kernels of the emulated device find
+   memory that is given to them as a pointer, not within a structure. */
 void *fake_alloc(size_t bytes, bool open);
 void fake_free(void *p);
 /* The address at which the host finds the memory at p; NULL if p is not device

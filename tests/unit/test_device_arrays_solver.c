@@ -136,6 +136,108 @@ TEST(device_arrays_solver, takes_matrices_one_after_the_other_on_the_gpu) {
   keep(HONE_DEVICE_CUDA, 420);
 }
 
+static bool projected_there(const sys *s) {
+  return strstr(s->report.path, "A projected by the device") != NULL;
+}
+
+/* A projection that the device takes of A vouches for x, for A as for A^T, in
+   every solve with the same factors: vectors move, and lines of A. An update
+   has the host read A. */
+TEST(device_arrays_solver, moves_vectors_but_not_a) {
+  NEED_DEVICE();
+  device_begin();
+  sys s;
+  hone_solver *solver = NULL;
+  const int64_t n = 420, whole = n * n * 8;
+  make(&s, n, HONE_DEVICE_CUDA);
+  REQUIRE(hone_solver_create(&solver, n, &s.options) == HONE_OK);
+  CHECK_EQ_INT(hone_solver_factor(solver, s.there_a, n, &s.report), HONE_OK);
+  for (int turn = 0; turn < 4; turn++) {
+    const int trans = turn % 2 ? HONE_TRANS : HONE_NO_TRANS;
+    const int64_t before = s.report.from_device_bytes;
+    CHECK_EQ_INT(sup_solver_solve(solver, trans, 1, s.there_b, n, s.there_x, n,
+                                  NULL, 0, NULL, &s.report),
+                 HONE_OK);
+    device_get(s.x, s.there_x, (size_t)n * sizeof(double));
+    ct_note("turn %d: %s", turn, s.report.path);
+    CHECK_LE(sup_backward_error(n, s.a, n, trans == HONE_TRANS, s.x, s.b),
+             SUP_LIMIT);
+    CHECK(projected_there(&s));
+    CHECK_EQ_INT(s.report.host_passes, 0);
+    CHECK_LE(s.report.from_device_bytes - before, 60 * n * 8);
+    CHECK_LE(s.report.to_device_bytes, 400 * n * 8);
+  }
+  CHECK_LE(s.report.from_device_bytes, whole / 2);
+  change(&s, 1e-6);
+  CHECK_EQ_INT(hone_solver_update(solver, s.there_a, n, &s.report), HONE_OK);
+  CHECK_GE(s.report.from_device_bytes, whole);
+  check_solves(&s, solver);
+  CHECK(!projected_there(&s));
+  CHECK_GE(s.report.host_passes, 1);
+  hone_solver_destroy(&solver);
+  discard(&s);
+  device_end();
+}
+
+/* The contract forbids it, but an x of an earlier matrix would be silent. */
+TEST(device_arrays_solver, notices_an_a_that_changed_since_it_was_factored) {
+  NEED_DEVICE();
+  device_begin();
+  for (int trans = 0; trans < 2; trans++) {
+    sys s;
+    hone_solver *solver = NULL;
+    make(&s, 300, HONE_DEVICE_CUDA);
+    REQUIRE(hone_solver_create(&solver, s.n, &s.options) == HONE_OK);
+    CHECK_EQ_INT(hone_solver_factor(solver, s.there_a, s.n, NULL), HONE_OK);
+    for (int64_t i = 0; i < s.n * s.n; i++)
+      s.a[i] *= 1.0 + 0x1p-40;
+    change(&s, 0.0);
+    CHECK_EQ_INT(sup_solver_solve(solver, trans, 1, s.there_b, s.n, s.there_x,
+                                  s.n, NULL, 0, NULL, &s.report),
+                 HONE_OK);
+    device_get(s.x, s.there_x, (size_t)s.n * sizeof(double));
+    CHECK_LE(sup_backward_error(s.n, s.a, s.n, trans != 0, s.x, s.b),
+             SUP_LIMIT);
+    CHECK_GE(s.report.host_passes, 1);
+    CHECK(!projected_there(&s));
+    CHECK_GE(s.report.from_device_bytes, s.n * s.n * 8);
+    hone_solver_destroy(&solver);
+    discard(&s);
+  }
+  device_end();
+}
+
+/* When the host wants to read A, in a solve, it can no longer be fetched: there
+   is no x that anything vouches for. */
+TEST(device_arrays_solver, returns_no_x_where_a_can_no_longer_be_read) {
+  NEED_FAKE();
+  NEED_DEVICE();
+  device_begin();
+  sys s;
+  hone_solver *solver = NULL;
+  make(&s, 300, HONE_DEVICE_CUDA);
+  REQUIRE(hone_solver_create(&solver, s.n, &s.options) == HONE_OK);
+  for (int turn = 0; turn < 2; turn++) {
+    CHECK_EQ_INT(hone_solver_factor(solver, s.there_a, s.n, NULL), HONE_OK);
+    for (int64_t i = 0; i < s.n; i++)
+      s.x[i] = UNTOUCHED;
+    fake.ordinal = 7; /* no call of the driver for device 0 succeeds */
+    for (int again = 0; again < 2; again++) {
+      CHECK_EQ_INT(sup_solver_solve(solver, 0, 1, s.b, s.n, s.x, s.n, NULL, 0,
+                                    NULL, &s.report),
+                   HONE_DEVICE_FAILED);
+      CHECK_CONTAINS(s.report.reason, "A: it cannot be copied from the device");
+      CHECK(sup_untouched(s.x, s.n, UNTOUCHED));
+    }
+    fake.ordinal = 0;
+  }
+  CHECK_EQ_INT(hone_solver_factor(solver, s.there_a, s.n, NULL), HONE_OK);
+  check_solves(&s, solver);
+  hone_solver_destroy(&solver);
+  discard(&s);
+  device_end();
+}
+
 /* The limit that the caller sets includes the copy. */
 TEST(device_arrays_solver, counts_the_copy_of_a_against_the_limit) {
   int64_t single = 0;
@@ -144,7 +246,7 @@ TEST(device_arrays_solver, counts_the_copy_of_a_against_the_limit) {
   make(&s, 100, HONE_DEVICE_CPU);
   CHECK_EQ_INT(hone_memory_needed(100, 1, &s.options, &single, NULL), HONE_OK);
   for (int fits = 0; fits < 2; fits++) {
-    const int64_t copies = 100 * 100 * 8 + 3 * 100 * 8;
+    const int64_t copies = 100 * 101 * 8 + 3 * 100 * 8;
     s.options.memory_limit_bytes = fits ? single + copies : copies;
     const int st = hone_solve(100, 1, s.there_a, 100, s.there_b, 100, s.there_x,
                               100, &s.options, &s.report);

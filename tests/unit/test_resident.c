@@ -106,7 +106,7 @@ static void expect(void *self) { expected += self != NULL; }
 static const hone_projection *projection(void *self, const hone_matrix *a,
                                          bool trans) {
   static double v[ORDER], w[ORDER], w_rest[ORDER], u[ORDER];
-  static const hone_projection made = {v, w, w_rest, u};
+  static const hone_projection made = {v, w, w_rest, u, false};
   uint64_t seed = 5;
   (void)self;
   hone_projection_draw(ORDER, &seed, v);

@@ -81,7 +81,7 @@ static void set_up(int64_t n, bool trans, uint64_t seed,
     s.x[i] = 2.0 * sup_uniform(&rng);
   s.dense = (hone_dense){n, n, s.a, NULL, trans};
   s.matrix = hone_dense_matrix(&s.dense);
-  s.p = (hone_projection){s.v, s.w, s.w_rest, s.u};
+  s.p = (hone_projection){s.v, s.w, s.w_rest, s.u, false};
   s.column = (hone_refined){.b = s.b, .x = s.x, .r = s.r, .den = s.den};
   s.engine.projection = projection_of;
   s.ctx = (hone_refinement){.f = {.engine = &s.engine,
