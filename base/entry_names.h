@@ -36,9 +36,11 @@
 #define hone_deflation_entries hone_z_deflation_entries
 #define hone_deflation_make hone_z_deflation_make
 #define hone_deflation_project hone_z_deflation_project
+#define hone_dense_give_line hone_z_dense_give_line
 #define hone_dense_operator hone_z_dense_operator
 #define hone_dense_product hone_z_dense_product
 #define hone_dense_residual hone_z_dense_residual
+#define hone_dense_take_line hone_z_dense_take_line
 #define hone_dense_wide_row hone_z_dense_wide_row
 #define hone_dot hone_z_dot
 #define hone_engine_banded hone_z_engine_banded

@@ -151,7 +151,8 @@ TEST(many, factors_that_do_not_contract_solve_without_corrections) {
   const int64_t n = 100, k = 40;
   systems s(n, 40.0, false);
   for (int64_t j = 0; j < n; j++)
-    s.a.data()[n - 1 + j * n] = s.a.data()[j * n] * (1.0 + (j % 3) * 1e-10);
+    s.a.data()[n - 1 + j * n] =
+        s.a.data()[j * n] * (1.0 + static_cast<double>(j % 3) * 1e-10);
   const factored f(&hone_engine_single_cuda, s);
   std::vector<double> v = s.right_sides(false, k), plain = v;
   int made = -1;

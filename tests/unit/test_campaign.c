@@ -222,15 +222,15 @@ TEST(campaign, finds_no_violation_in_systems_that_once_had_one) {
    accepted. It was returned with that measure for its componentwise backward
    error. */
 TEST(campaign, finds_no_violation_where_a_sparse_solution_is_not_accepted) {
-  const campaign_plan plan = {.max_n = 100,
-                              .device = HONE_DEVICE_CPU,
-                              .start = CAMPAIGN_START_MIXED,
-                              .complete = true};
+  const campaign_plan mixed = {.max_n = 100,
+                               .device = HONE_DEVICE_CPU,
+                               .start = CAMPAIGN_START_MIXED,
+                               .complete = true};
   campaign_tally *t = campaign_tally_create();
   reference r = {0};
   campaign_system s;
   campaign_record record;
-  campaign_draw(&s, &plan, 0xfd95464d745acbcb);
+  campaign_draw(&s, &mixed, 0xfd95464d745acbcb);
   campaign_check(&s, &r, &record);
   CHECK_EQ_INT(record.column[10].status, HONE_ILL_CONDITIONED);
   CHECK_EQ_INT(campaign_count(t, &record), 0);
