@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Scales columns of a complex A and rounds them to single precision, on the
+   CPU. rounding.c has the same for real entries. */
+#include "base/rounding.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdatomic.h>
+
+enum { TASKS_A_THREAD = 2 };
+
+/* Rounds a number; magnitudes below FLT_MIN become 0. */
+static inline float round_part(double v) {
+  const float f = (float)v;
+  return fabsf(f) < FLT_MIN ? 0.0F : f;
+}
+
+/* f = c diag(row) a (row NULL: c a) rounded, by parts. Returns the largest
+   square of a magnitude; *flushed: how many entries became 0. */
+HONE_VECTOR static double round_column(int64_t n, const double *restrict a,
+                                       const double *restrict row, double c,
+                                       float *restrict f, int64_t *flushed) {
+  double most = 0.0;
+  int64_t count = 0;
+#pragma omp simd reduction(max : most) reduction(+ : count)
+  for (int64_t i = 0; i < n; i++) {
+    const double by = row ? row[i] : 1.0;
+    const float x = round_part(a[2 * i] * by * c);
+    const float y = round_part(a[2 * i + 1] * by * c);
+    const double square = (double)x * (double)x + (double)y * (double)y;
+    most = square > most ? square : most;
+    count += ((a[2 * i] != 0.0) | (a[2 * i + 1] != 0.0)) & !(square > 0.0);
+    f[2 * i] = x;
+    f[2 * i + 1] = y;
+  }
+  *flushed += count;
+  return most;
+}
+
+typedef struct round_job {
+  const hone_rounding *r;
+  int64_t columns; /* columns of a task */
+  _Atomic int64_t flushed;
+} round_job;
+
+static void round_task(void *ctx, int64_t task) {
+  round_job *job = ctx;
+  const hone_rounding *r = job->r;
+  const double *row = r->scaling->used ? r->scaling->row : NULL;
+  int64_t flushed = 0, to = HONE_MIN((task + 1) * job->columns, r->w);
+  for (int64_t c = task * job->columns; c < to; c++) {
+    hone_single *f = r->f + c * r->ldf;
+    const int64_t j = r->j + c, first = r->lower ? j : 0;
+    const hone_entry *a = r->a->a + first + j * r->a->lda;
+    r->col_max[c] = (float)sqrt(round_column(
+        r->a->n - first, (const double *)a, row ? row + first : NULL,
+        row ? r->scaling->col[j] : 1.0, (float *)(f + first), &flushed));
+    for (int64_t k = 0; k < r->exchanges; k++) {
+      const int64_t with = r->exchange[k] - 1;
+      const hone_single t = f[k];
+      f[k] = f[with];
+      f[with] = t;
+    }
+  }
+  if (flushed > 0)
+    atomic_fetch_add(&job->flushed, flushed);
+}
+
+int64_t hone_round_columns(hone_pool *pool, const hone_rounding *rounding) {
+  if (rounding->a->n < HONE_THREADS_FROM)
+    pool = NULL;
+  /* There are few, wide tasks: when two threads touch a fresh huge page at the
+     same time, both clear it. */
+  int64_t tasks = (int64_t)TASKS_A_THREAD * hone_pool_threads(pool);
+  round_job job = {.r = rounding, .columns = rounding->w / tasks + 1};
+  hone_pool_run(pool, (rounding->w + job.columns - 1) / job.columns, round_task,
+                &job);
+  return job.flushed;
+}
