@@ -22,6 +22,7 @@
 #include <math.h>
 
 enum {
+  ONE_PART_UP_TO = 512,   /* orders up to here have one part; otherwise */
   FIRST_PART = 6,         /* the first part has n / 6 columns, */
   FIRST_MULTIPLE = 96,    /* in whole panels */
   TASK_COLUMNS = 32,      /* columns scanned by one task */
@@ -40,7 +41,7 @@ int64_t hone_blocked_width(const hone_blocked *h, int64_t j) {
   const int64_t n = h->n;
   if (h->block > 0)
     return HONE_MIN(h->block, n - j);
-  if (n <= HONE_SMALL_UP_TO || j > 0 || h->spd)
+  if (n <= ONE_PART_UP_TO || j > 0 || h->spd)
     return n - j;
   const int64_t panels = (n / FIRST_PART + FIRST_MULTIPLE - 1) / FIRST_MULTIPLE;
   return HONE_MIN(panels * FIRST_MULTIPLE, n);
