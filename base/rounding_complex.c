@@ -7,7 +7,10 @@
 #include <math.h>
 #include <stdatomic.h>
 
-enum { TASKS_A_THREAD = 2 };
+enum {
+  PIECE = 512, /* entries scaled at once, which stay in the cache */
+  TASKS_A_THREAD = 2
+};
 
 /* Rounds a number; magnitudes below FLT_MIN become 0. */
 static inline float round_part(double v) {
@@ -15,26 +18,62 @@ static inline float round_part(double v) {
   return fabsf(f) < FLT_MIN ? 0.0F : f;
 }
 
-/* f = c diag(row) a (row NULL: c a) rounded, by parts. Returns the largest
-   square of a magnitude; *flushed: how many entries became 0. */
-HONE_VECTOR static double round_column(int64_t n, const double *restrict a,
-                                       const double *restrict row, double c,
-                                       float *restrict f, int64_t *flushed) {
+/* s = c diag(row) a, by parts. */
+HONE_VECTOR static void scale_part(int64_t n, const double *restrict a,
+                                   const double *restrict row, double c,
+                                   double *restrict s) {
+  for (int64_t i = 0; i < n; i++) {
+    s[2 * i] = a[2 * i] * row[i] * c;
+    s[2 * i + 1] = a[2 * i + 1] * row[i] * c;
+  }
+}
+
+HONE_VECTOR static void round_parts(int64_t n, const double *restrict s,
+                                    float *restrict f) {
+  for (int64_t i = 0; i < 2 * n; i++)
+    f[i] = round_part(s[i]);
+}
+
+/* Returns the largest square of a magnitude; *zeros: how many entries are 0.
+ */
+HONE_VECTOR static double largest_square(int64_t n, const float *f,
+                                         int64_t *zeros) {
   double most = 0.0;
   int64_t count = 0;
 #pragma omp simd reduction(max : most) reduction(+ : count)
   for (int64_t i = 0; i < n; i++) {
-    const double by = row ? row[i] : 1.0;
-    const float x = round_part(a[2 * i] * by * c);
-    const float y = round_part(a[2 * i + 1] * by * c);
-    const double square = (double)x * (double)x + (double)y * (double)y;
+    const double x = (double)f[2 * i], y = (double)f[2 * i + 1];
+    const double square = x * x + y * y;
     most = square > most ? square : most;
-    count += ((a[2 * i] != 0.0) | (a[2 * i + 1] != 0.0)) & !(square > 0.0);
-    f[2 * i] = x;
-    f[2 * i + 1] = y;
+    count += !(square > 0.0);
   }
-  *flushed += count;
+  *zeros = count;
   return most;
+}
+
+static int64_t count_zeros(int64_t n, const double *a) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < n; i++)
+    count += a[2 * i] == 0.0 && a[2 * i + 1] == 0.0;
+  return count;
+}
+
+/* Rounds a column (row NULL: which is not scaled). Returns its largest
+   magnitude; *flushed: how many of its entries became 0, added to. */
+static float round_column(int64_t n, const double *a, const double *row,
+                          double c, float *f, int64_t *flushed) {
+  double scaled[2 * PIECE], most = 0.0;
+  for (int64_t i = 0; i < n; i += PIECE) {
+    const int64_t len = HONE_MIN((int64_t)PIECE, n - i);
+    int64_t zeros;
+    if (row)
+      scale_part(len, a + 2 * i, row + i, c, scaled);
+    round_parts(len, row ? scaled : a + 2 * i, f + 2 * i);
+    most = HONE_MAX(most, largest_square(len, f + 2 * i, &zeros));
+    if (zeros > 0)
+      *flushed += zeros - count_zeros(len, a + 2 * i);
+  }
+  return (float)sqrt(most);
 }
 
 typedef struct round_job {
@@ -52,9 +91,9 @@ static void round_task(void *ctx, int64_t task) {
     hone_single *f = r->f + c * r->ldf;
     const int64_t j = r->j + c, first = r->lower ? j : 0;
     const hone_entry *a = r->a->a + first + j * r->a->lda;
-    r->col_max[c] = (float)sqrt(round_column(
-        r->a->n - first, (const double *)a, row ? row + first : NULL,
-        row ? r->scaling->col[j] : 1.0, (float *)(f + first), &flushed));
+    r->col_max[c] = round_column(r->a->n - first, (const double *)a,
+                                 row ? row + first : NULL, r->scaling->col[j],
+                                 (float *)(f + first), &flushed);
     for (int64_t k = 0; k < r->exchanges; k++) {
       const int64_t with = r->exchange[k] - 1;
       const hone_single t = f[k];

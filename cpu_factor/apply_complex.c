@@ -2,7 +2,10 @@
 /* Triangular solves with complex factors in single or in double precision
    (FACTOR_BITS, of a part), in double arithmetic. chain.c deals blocks of rows
    to the threads. Entries are pairs of real numbers, and loops are kept plain
-   so that the compiler turns them into vector instructions. apply.c has the
+   so that the compiler turns them into vector instructions. Where columns of F
+   are subtracted, real and imaginary parts are copied apart first: vector
+   instructions then need not exchange them, which pays from two right-hand
+   sides on, and costs little with one. apply.c has the
    same for real entries. */
 #include "cpu_factor/apply.h"
 #include "cpu_factor/chain.h"
@@ -14,6 +17,7 @@
 
 enum {
   SHARED = 8,      /* right-hand sides that share one read of F */
+  FOUR = 4,        /* columns that are subtracted at once */
   TILE = 32,       /* columns solved before the others are updated */
   CHUNK_ROWS = 128 /* rows at once */
 };
@@ -33,16 +37,52 @@ static const real *at(const triangle *t, int64_t i, int64_t j) {
   return t->f + 2 * (i + j * t->ld);
 }
 
-/* y[0:len] -= a x + b z, by parts. */
-HONE_VECTOR static void subtract_2(int64_t len, const real *restrict a,
-                                   const real *restrict b, const double *x,
-                                   double *restrict y) {
-  const double xr = x[0], xi = x[1], zr = x[2], zi = x[3];
+/* Real and imaginary parts of a chunk of rows, apart. */
+typedef struct chunk {
+  double re[CHUNK_ROWS], im[CHUNK_ROWS];
+} chunk;
+
+HONE_VECTOR static void part_factors(int64_t len, const real *restrict a,
+                                     chunk *restrict to) {
   for (int64_t i = 0; i < len; i++) {
-    const double ar = (double)a[2 * i], ai = (double)a[2 * i + 1];
-    const double br = (double)b[2 * i], bi = (double)b[2 * i + 1];
-    y[2 * i] -= (ar * xr - ai * xi) + (br * zr - bi * zi);
-    y[2 * i + 1] -= (ar * xi + ai * xr) + (br * zi + bi * zr);
+    to->re[i] = (double)a[2 * i];
+    to->im[i] = (double)a[2 * i + 1];
+  }
+}
+
+HONE_VECTOR static void part(int64_t len, const double *restrict v,
+                             chunk *restrict to) {
+  for (int64_t i = 0; i < len; i++) {
+    to->re[i] = v[2 * i];
+    to->im[i] = v[2 * i + 1];
+  }
+}
+
+HONE_VECTOR static void join(int64_t len, const chunk *restrict from,
+                             double *restrict v) {
+  for (int64_t i = 0; i < len; i++) {
+    v[2 * i] = from->re[i];
+    v[2 * i + 1] = from->im[i];
+  }
+}
+
+/* y -= a[0] x[0] + ... + a[3] x[3]. */
+HONE_VECTOR static void subtract_4(int64_t len, const chunk *restrict a,
+                                   const double *restrict x,
+                                   chunk *restrict y) {
+  const double r0 = x[0], i0 = x[1], r1 = x[2], i1 = x[3];
+  const double r2 = x[4], i2 = x[5], r3 = x[6], i3 = x[7];
+  for (int64_t i = 0; i < len; i++) {
+    const double s =
+        a[0].re[i] * r0 - a[0].im[i] * i0 + (a[1].re[i] * r1 - a[1].im[i] * i1);
+    const double t =
+        a[2].re[i] * r2 - a[2].im[i] * i2 + (a[3].re[i] * r3 - a[3].im[i] * i3);
+    const double p =
+        a[0].re[i] * i0 + a[0].im[i] * r0 + (a[1].re[i] * i1 + a[1].im[i] * r1);
+    const double q =
+        a[2].re[i] * i2 + a[2].im[i] * r2 + (a[3].re[i] * i3 + a[3].im[i] * r3);
+    y->re[i] -= s + t;
+    y->im[i] -= p + q;
   }
 }
 
@@ -72,23 +112,28 @@ HONE_VECTOR static void dot(int64_t len, const real *restrict a, double sign,
   out[1] = ri + sign * ir;
 }
 
-/* v[i0:i1] -= F[i0:i1, j0:j1] v[j0:j1], for every right-hand side. */
+/* v[i0:i1] -= F[i0:i1, j0:j1] v[j0:j1], for every right-hand side. Missing
+   columns of the last four count as zeros. */
 static void subtract(const triangle *t, int64_t i0, int64_t i1, int64_t j0,
                      int64_t j1) {
-  double y[2 * CHUNK_ROWS];
+  chunk a[FOUR], y[SHARED];
+  double x[2 * FOUR] = {0.0};
   for (int64_t i = i0; i < i1; i += CHUNK_ROWS) {
     const int64_t len = HONE_MIN((int64_t)CHUNK_ROWS, i1 - i);
-    for (int64_t c = 0; c < t->k; c++) {
-      hone_entry *v = t->v + c * t->ldv;
-      const double *x = (const double *)v;
-      int64_t j = j0;
-      memcpy(y, v + i, (size_t)len * sizeof *v);
-      for (; j + 2 <= j1; j += 2)
-        subtract_2(len, at(t, i, j), at(t, i, j + 1), x + 2 * j, y);
-      if (j < j1)
-        subtract_1(len, at(t, i, j), x + 2 * j, y);
-      memcpy(v + i, y, (size_t)len * sizeof *v);
+    for (int64_t c = 0; c < t->k; c++)
+      part(len, (const double *)(t->v + c * t->ldv + i), &y[c]);
+    for (int64_t j = j0; j < j1; j += FOUR) {
+      const int64_t w = HONE_MIN((int64_t)FOUR, j1 - j);
+      for (int64_t q = 0; q < FOUR; q++)
+        part_factors(len, at(t, i, j + HONE_MIN(q, w - 1)), &a[q]);
+      memset(x, 0, sizeof x);
+      for (int64_t c = 0; c < t->k; c++) {
+        memcpy(x, t->v + c * t->ldv + j, (size_t)w * sizeof *t->v);
+        subtract_4(len, a, x, &y[c]);
+      }
     }
+    for (int64_t c = 0; c < t->k; c++)
+      join(len, &y[c], (double *)(t->v + c * t->ldv + i));
   }
 }
 

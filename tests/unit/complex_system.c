@@ -18,9 +18,9 @@ typedef long double quad;
 typedef long double _Complex wide;
 
 static const char *const NAMES[CS_FAMILIES] = {
-    "uniform",  "normal",    "spectrum", "steep",     "units",
-    "scaled",   "helmholtz", "moments",  "symmetric", "hermitian",
-    "definite", "banded",    "lower",    "diagonal"};
+    "uniform",   "normal",   "spectrum",  "steep",   "nearly",
+    "units",     "scaled",   "helmholtz", "moments", "symmetric",
+    "hermitian", "definite", "banded",    "lower",   "diagonal"};
 
 const char *cs_name(int family) { return NAMES[family]; }
 
@@ -56,12 +56,18 @@ static void reflect(int64_t n, bool left, sup_rng *rng, wide *a, wide *v) {
   }
 }
 
+/* The singular values fall from 1 to 'least'; 0: all are 1 but for two. */
 static void fill_spectrum(int64_t n, double least, sup_rng *rng,
                           hone_complex *a) {
   wide *w = calloc((size_t)(n * n + n), sizeof *w);
-  for (int64_t i = 0; i < n; i++)
-    w[i + i * n] = powl((long double)least,
-                        n > 1 ? (long double)i / (long double)(n - 1) : 0.0L);
+  for (int64_t i = 0; i < n; i++) {
+    const long double part =
+        n > 1 ? (long double)i / (long double)(n - 1) : 0.0L;
+    w[i + i * n] = least > 0.0  ? powl((long double)least, part)
+                   : i == n - 1 ? 1e-9L
+                   : i == n - 2 ? 3e-10L
+                                : 1.0L;
+  }
   for (int k = 0; k < 3; k++) {
     reflect(n, true, rng, w, w + n * n);
     reflect(n, false, rng, w, w + n * n);
@@ -127,8 +133,12 @@ hone_complex *cs_random(int64_t n, int64_t m, uint64_t seed) {
 hone_complex *cs_matrix(int family, int64_t n, uint64_t seed) {
   sup_rng rng = {seed};
   hone_complex *a = calloc((size_t)(n * n), sizeof *a);
-  if (family == CS_SPECTRUM || family == CS_STEEP) {
-    fill_spectrum(n, family == CS_STEEP ? 1e-11 : 1e-6, &rng, a);
+  if (family == CS_SPECTRUM || family == CS_STEEP || family == CS_NEARLY) {
+    fill_spectrum(n,
+                  family == CS_NEARLY  ? 0.0
+                  : family == CS_STEEP ? 1e-11
+                                       : 1e-6,
+                  &rng, a);
   } else if (family == CS_HELMHOLTZ) {
     fill_helmholtz(n, a);
   } else if (family == CS_MOMENTS) {

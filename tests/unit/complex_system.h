@@ -14,6 +14,7 @@ enum {
   CS_NORMAL,    /* both parts normal */
   CS_SPECTRUM,  /* U diag(sigma) V^H, sigma from 1 to 1e-6, geometric */
   CS_STEEP,     /* the same from 1 to 1e-11 */
+  CS_NEARLY,    /* the same, all 1 but for two: 1e-9 and 3e-10 */
   CS_UNITS,     /* |a_ij| = 1, random phases */
   CS_SCALED,    /* uniform, rows and columns times 2^-60 .. 2^60 */
   CS_HELMHOLTZ, /* -u'' - k^2 (1 + i/10) u in the plane, five points */

@@ -90,6 +90,32 @@ TEST(complex_solve, solves_orders_of_several_panels) {
   }
 }
 
+/* Two directions in which the factors say nothing are deflated, for each op(A):
+   without that, factors in double follow. */
+TEST(complex_solve, deflates_directions_that_single_precision_does_not_see) {
+  const int64_t n = 90;
+  hone_complex *a = cs_matrix(CS_NEARLY, n, 5), *b = cs_random(n, 1, 6);
+  hone_complex *x = cs_random(n, 1, 7);
+  for (int trans = HONE_NO_TRANS; trans <= HONE_CONJ_TRANS; trans++) {
+    hone_options o = HONE_OPTIONS_INIT;
+    hone_report report = HONE_REPORT_INIT;
+    const cs_problem p = problem(n, a, trans);
+    o.factor_precision = HONE_FACTOR_SINGLE;
+    o.trans = trans;
+    ct_note("trans = %d", trans);
+    CHECK_EQ_INT(hone_z_solve(n, 1, a, n, b, n, x, n, &o, &report), HONE_OK);
+    CHECK_EQ_INT(report.precision, 32);
+    CHECK(report.certificate_steps > 0);
+    /* sigma_min / sigma_max = 3e-10; 1-norms differ by at most n. */
+    CHECK_LE(report.rcond, 3e-10 * (double)n);
+    CHECK_LE(3e-10 / (double)n, report.rcond);
+    check_solve(&p, 2, &o, 8);
+  }
+  free(a);
+  free(b);
+  free(x);
+}
+
 TEST(complex_solve, takes_claimed_and_found_definite_matrices_by_cholesky) {
   hone_options o = HONE_OPTIONS_INIT;
   hone_report report = HONE_REPORT_INIT;

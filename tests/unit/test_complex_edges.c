@@ -106,30 +106,39 @@ TEST(complex_edges, refuse_singular_matrices) {
       }
 }
 
-/* Rows that depend on one another: the left null vector is that of A^H. */
-TEST(complex_edges, name_equations_that_depend_on_one_another) {
-  const int64_t n = 30;
+/* Row 20 depends on row 3, and maybe on row 4. The left null vector is that of
+   A^H; (i, -1), of two rows, is orthogonal to its own conjugate. */
+static void check_dependent(int64_t n, int others, int precision) {
   hone_complex *a = cs_random(n, n, 9), *b = cs_random(n, 1, 2);
   hone_complex *x = cs_random(n, 1, 3);
+  hone_options o = HONE_OPTIONS_INIT;
+  hone_report report = HONE_REPORT_INIT;
+  o.factor_precision = precision;
   for (int64_t j = 0; j < n; j++)
-    a[20 + j * n] = a[3 + j * n] * CMPLX(0.0, 1.0) + a[4 + j * n];
-  for (int precision = 0; precision <= HONE_FACTOR_DOUBLE; precision++) {
-    hone_options o = HONE_OPTIONS_INIT;
-    hone_report report = HONE_REPORT_INIT;
-    o.factor_precision = precision;
-    ct_note("precision = %d", precision);
-    const int st = hone_z_solve(n, 1, a, n, b, n, x, n, &o, &report);
-    CHECK(st == HONE_SINGULAR || st == HONE_ILL_CONDITIONED);
-    CHECK_EQ_INT(report.dependent_count, 3);
-    for (int64_t i = 0; i < 3; i++) {
-      const int64_t at = report.dependent_index[i];
-      CHECK(at == 3 || at == 4 || at == 20);
-      CHECK_NEAR(report.dependent_weight[i], 1.0 / sqrt(3.0), 1e-6);
-    }
+    a[20 + j * n] =
+        a[3 + j * n] * CMPLX(0.0, 1.0) + (others == 2 ? a[4 + j * n] : 0.0);
+  const int st = hone_z_solve(n, 1, a, n, b, n, x, n, &o, &report);
+  CHECK(st == HONE_SINGULAR || st == HONE_ILL_CONDITIONED);
+  CHECK_EQ_INT(report.accepted, 0);
+  CHECK_EQ_INT(report.dependent_count, others + 1);
+  for (int64_t i = 0; i <= others; i++) {
+    const int64_t at = report.dependent_index[i];
+    CHECK(at == 3 || at == 20 || (at == 4 && others == 2));
+    CHECK_NEAR(report.dependent_weight[i], 1.0 / sqrt(others + 1.0), 1e-6);
   }
   free(a);
   free(b);
   free(x);
+}
+
+TEST(complex_edges, name_equations_that_depend_on_one_another) {
+  for (int64_t n = 30; n <= 300; n += 270)
+    for (int others = 1; others <= 2; others++)
+      for (int precision = 0; precision <= HONE_FACTOR_DOUBLE; precision++) {
+        ct_note("n = %d, others = %d, precision = %d", (int)n, others,
+                precision);
+        check_dependent(n, others, precision);
+      }
 }
 
 /* Numbers at the ends of the range, where |z|^2 overflows or underflows. */
