@@ -90,6 +90,24 @@ TEST(complex_solve, solves_orders_of_several_panels) {
   }
 }
 
+/* Factors in single precision serve where scaling has made them. */
+TEST(complex_solve, scales_before_it_rounds_to_single_precision) {
+  const int64_t n = 90;
+  hone_complex *a = cs_matrix(CS_SCALED, n, 5), *b = cs_random(n, 1, 6);
+  hone_complex *x = cs_random(n, 1, 7);
+  hone_options o = HONE_OPTIONS_INIT;
+  hone_report report = HONE_REPORT_INIT;
+  const cs_problem p = problem(n, a, HONE_NO_TRANS);
+  o.factor_precision = HONE_FACTOR_SINGLE;
+  CHECK_EQ_INT(hone_z_solve(n, 1, a, n, b, n, x, n, &o, &report), HONE_OK);
+  CHECK_EQ_INT(report.precision, 32);
+  CHECK_EQ_INT(report.underflows, 0);
+  CHECK_LE(cs_backward_error(&p, x, b), LIMIT * (1.0 + AGREES));
+  free(a);
+  free(b);
+  free(x);
+}
+
 /* Two directions in which the factors say nothing are deflated, for each op(A):
    without that, factors in double follow. */
 TEST(complex_solve, deflates_directions_that_single_precision_does_not_see) {

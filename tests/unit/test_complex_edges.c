@@ -106,14 +106,17 @@ TEST(complex_edges, refuse_singular_matrices) {
       }
 }
 
-/* Row 20 depends on row 3, and maybe on row 4. The left null vector is that of
-   A^H; (i, -1), of two rows, is orthogonal to its own conjugate. */
+/* Column 9 is i times column 5, and row 20 depends on row 3, and maybe on
+   row 4. The left null vector is that of A^H; (i, -1), of two rows, is
+   orthogonal to its own conjugate. */
 static void check_dependent(int64_t n, int others, int precision) {
   hone_complex *a = cs_random(n, n, 9), *b = cs_random(n, 1, 2);
   hone_complex *x = cs_random(n, 1, 3);
   hone_options o = HONE_OPTIONS_INIT;
   hone_report report = HONE_REPORT_INIT;
   o.factor_precision = precision;
+  for (int64_t i = 0; i < n; i++)
+    a[i + 9 * n] = a[i + 5 * n] * CMPLX(0.0, 1.0);
   for (int64_t j = 0; j < n; j++)
     a[20 + j * n] =
         a[3 + j * n] * CMPLX(0.0, 1.0) + (others == 2 ? a[4 + j * n] : 0.0);
@@ -125,6 +128,11 @@ static void check_dependent(int64_t n, int others, int precision) {
     const int64_t at = report.dependent_index[i];
     CHECK(at == 3 || at == 20 || (at == 4 && others == 2));
     CHECK_NEAR(report.dependent_weight[i], 1.0 / sqrt(others + 1.0), 1e-6);
+  }
+  CHECK_EQ_INT(report.null_count, 2);
+  for (int64_t i = 0; i < 2; i++) {
+    CHECK(report.null_index[i] == 5 || report.null_index[i] == 9);
+    CHECK_NEAR(report.null_weight[i], sqrt(0.5), 1e-6);
   }
   free(a);
   free(b);
