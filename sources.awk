@@ -115,6 +115,7 @@ BEGIN {
 # Is it built here? Of the emulated edition, what has no .cu file in it is the
 # ordinary build's.
 function own(name,    n, i, part) {
+  if (foreign(name)) return 0
   if (edition != "emulated" || has_cuda_source[name]) return 1
   if (kind[name] != "merged") return 0
   n = split(uses[name], part, " ")
@@ -133,7 +134,11 @@ function objects(name,    k, text) {
   return text
 }
 
+# An archive of another edition, which that one makes.
+function foreign(name) { return name ~ /^complex\// }
+
 function reference(name) {
+  if (foreign(name)) return " $\n    $b/" name ".a"
   if (kind[name] == "objects") return objects(name)
   if (kind[name] == "archive" && !count[name]) return ""
   return " $\n    " (own(name) ? "$o/" : "$b/") name ".a"
@@ -152,7 +157,7 @@ function compile(name,    k, rule, file) {
 }
 
 function write(name,    n, i, part, text) {
-  if (written[name]++) return
+  if (written[name]++ || foreign(name)) return
   if (!(name in kind)) fail("no section is called " name)
   n = split(uses[name], part, " ")
   for (i = 1; i <= n; i++) {

@@ -14,25 +14,26 @@ int hone_check_sizes(int64_t n, int64_t nrhs, hone_report *report) {
 }
 
 /* Bytes from the first to the last element of a matrix; -1: too many. */
-static int64_t extent(int64_t rows, int64_t columns, int64_t ld) {
-  const int64_t most = INT64_MAX / 16;
+static int64_t extent(int64_t rows, int64_t columns, int64_t ld, size_t size) {
+  const int64_t most = INT64_MAX / 2 / (int64_t)size;
   int64_t bytes = -1;
   if (rows == 0 || columns == 0)
     bytes = 0;
   else if (columns - 1 <= (most - rows) / ld)
-    bytes = ((columns - 1) * ld + rows) * (int64_t)sizeof(double);
+    bytes = ((columns - 1) * ld + rows) * (int64_t)size;
   return bytes;
 }
 
-int hone_check_matrix(int64_t n, int64_t columns, const double *a, int64_t lda,
-                      const char *name, hone_report *report) {
+/* Elements of so many bytes. */
+static int check_array(int64_t n, int64_t columns, const void *a, int64_t lda,
+                       size_t size, const char *name, hone_report *report) {
   const int64_t least = HONE_MAX((int64_t)1, n);
   int st = HONE_OK;
   if (lda < least) {
     hone_reason_add(report, "ld%s is %lld, less than max(1, n) = %lld", name,
                     (long long)lda, (long long)least);
     st = HONE_BAD_LEADING_DIMENSION;
-  } else if (extent(n, columns, lda) < 0) {
+  } else if (extent(n, columns, lda, size) < 0) {
     hone_reason_add(report, "ld%s is %lld: %s would span 2^62 bytes or more",
                     name, (long long)lda, name + (name[0] == '_'));
     st = HONE_BAD_LEADING_DIMENSION;
@@ -43,16 +44,26 @@ int hone_check_matrix(int64_t n, int64_t columns, const double *a, int64_t lda,
   return st;
 }
 
+int hone_check_matrix(int64_t n, int64_t columns, const hone_entry *a,
+                      int64_t lda, const char *name, hone_report *report) {
+  return check_array(n, columns, a, lda, sizeof *a, name, report);
+}
+
 /* The memory of an array of the caller. */
 typedef struct span {
   const char *name;
   uintptr_t from, bytes;
 } span;
 
-static span span_of(const char *name, const double *a, int64_t n,
-                    int64_t columns, int64_t ld) {
+static span span_of_array(const char *name, const void *a, int64_t n,
+                          int64_t columns, int64_t ld, size_t size) {
   return (span){name, (uintptr_t)a,
-                a != NULL ? (uintptr_t)extent(n, columns, ld) : 0};
+                a != NULL ? (uintptr_t)extent(n, columns, ld, size) : 0};
+}
+
+static span span_of(const char *name, const hone_entry *a, int64_t n,
+                    int64_t columns, int64_t ld) {
+  return span_of_array(name, a, n, columns, ld, sizeof *a);
 }
 
 static span span_of_x(const hone_vectors *v) {
@@ -66,8 +77,8 @@ static span span_of_columns(const hone_vectors *v) {
 }
 
 static span span_of_error_bounds(const hone_vectors *v) {
-  return span_of("options.error_bounds", v->error_bounds, v->n, v->nrhs,
-                 v->ld_error_bounds);
+  return span_of_array("options.error_bounds", v->error_bounds, v->n, v->nrhs,
+                       v->ld_error_bounds, sizeof *v->error_bounds);
 }
 
 /* Is memory that is written apart from other memory? */
@@ -82,7 +93,7 @@ static int check_apart(span written, span other, hone_report *report) {
 
 /* x may be b (or x0) itself, each column in the place of the same column; any
    other overlap is an error. */
-static int check_apart_from_x(const hone_vectors *v, const double *b,
+static int check_apart_from_x(const hone_vectors *v, const hone_entry *b,
                               int64_t ldb, const char *name,
                               hone_report *report) {
   const bool same = v->x == b && (v->ldx == ldb || v->nrhs == 1);
@@ -126,14 +137,14 @@ int hone_check_vectors(const hone_vectors *v, hone_report *report) {
   if (st == HONE_OK && v->x0 != NULL)
     st = hone_check_matrix(v->n, v->nrhs, v->x0, v->ldx0, "x0", report);
   if (st == HONE_OK && v->error_bounds != NULL)
-    st = hone_check_matrix(v->n, v->nrhs, v->error_bounds, v->ld_error_bounds,
-                           "_error_bounds", report);
+    st = check_array(v->n, v->nrhs, v->error_bounds, v->ld_error_bounds,
+                     sizeof *v->error_bounds, "_error_bounds", report);
   if (st == HONE_OK)
     st = check_vectors_apart(v, report);
   return st;
 }
 
-int hone_check_apart(const hone_vectors *v, const double *a, int64_t lda,
+int hone_check_apart(const hone_vectors *v, const hone_entry *a, int64_t lda,
                      hone_report *report) {
   const span matrix = span_of("A", a, v->n, v->n, lda);
   int st = check_apart(span_of_x(v), matrix, report);
@@ -144,7 +155,7 @@ int hone_check_apart(const hone_vectors *v, const double *a, int64_t lda,
   return st;
 }
 
-int hone_check_system(const hone_vectors *v, const double *a, int64_t lda,
+int hone_check_system(const hone_vectors *v, const hone_entry *a, int64_t lda,
                       hone_report *report) {
   const int64_t n = v->n, nrhs = v->nrhs;
   int st = hone_check_sizes(n, nrhs, report);
@@ -159,24 +170,27 @@ int hone_check_system(const hone_vectors *v, const double *a, int64_t lda,
 
 /* Tells whether column j of the array called name, at b, is finite. If not, the
    report says where. */
-static bool column_is_finite(int64_t n, const double *b, int64_t j,
+static bool column_is_finite(int64_t n, const hone_entry *b, int64_t j,
                              const char *name, hone_report *report) {
+  const double *part = (const double *)b;
   double bad = 0.0;
-  for (int64_t i = 0; i < n; i++)
-    bad += b[i] * 0.0; /* NaN for NaN and Inf, else 0 */
+  for (int64_t i = 0; i < HONE_PARTS * n; i++)
+    bad += part[i] * 0.0; /* NaN for NaN and Inf, else 0 */
   if (bad <= 0.0)
     return true;
-  int64_t row = 0;
-  while (row < n && isfinite(b[row]))
-    row++;
-  report->bad_row = row;
+  int64_t at = 0;
+  while (at < HONE_PARTS * n && isfinite(part[at]))
+    at++;
+  report->bad_row = at / HONE_PARTS;
   report->bad_col = j;
-  hone_reason_add(report, "%s(%lld, %lld) is %s", name, (long long)row,
-                  (long long)j, hone_reason_not_finite(b[row]));
+  hone_reason_add(report, "%s(%lld, %lld) is %s%s", name,
+                  (long long)report->bad_row, (long long)j,
+                  hone_reason_not_finite(part[at]),
+                  at % HONE_PARTS > 0 ? " in its imaginary part" : "");
   return false;
 }
 
-static bool all_finite(const hone_vectors *v, const double *b, int64_t ldb,
+static bool all_finite(const hone_vectors *v, const hone_entry *b, int64_t ldb,
                        const char *name, hone_report *report) {
   bool finite = true;
   for (int64_t j = 0; b != NULL && finite && j < v->nrhs; j++)

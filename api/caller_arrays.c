@@ -27,10 +27,10 @@ static int reserve(hone_arrays *s, int which, int64_t bytes) {
 /* If the n x nrhs array at p lies on a device, fetches it into *copy; else
  *copy is NULL. */
 static int fetch(hone_arrays *s, int which, int64_t n, int64_t nrhs,
-                 const double *p, int64_t ld, const double **copy,
+                 const hone_entry *p, int64_t ld, const hone_entry **copy,
                  hone_device_memory *memory) {
-  const size_t column = (size_t)n * sizeof(double);
-  const int64_t bytes = n * nrhs * (int64_t)sizeof(double);
+  const size_t column = (size_t)n * sizeof *p;
+  const int64_t bytes = n * nrhs * (int64_t)sizeof *p;
   *copy = NULL;
   if (!lies_on_device(s, p, memory))
     return HONE_OK;
@@ -40,7 +40,7 @@ static int fetch(hone_arrays *s, int which, int64_t n, int64_t nrhs,
   *copy = s->room[which];
   s->host_copy.fetched += bytes;
   return hone_device_memory_fetch(memory, column, (size_t)nrhs, p,
-                                  (size_t)ld * sizeof(double), s->room[which],
+                                  (size_t)ld * sizeof *p, s->room[which],
                                   column);
 }
 
@@ -79,7 +79,7 @@ static int make_error_bounds(hone_arrays *s, hone_vectors *v) {
 /* x may be b or x0; then its copy is theirs too. x is fetched like the others
    because columns for which no x is found keep what they held. */
 int hone_arrays_take_vectors(hone_arrays *s, hone_mem *mem, hone_vectors *v) {
-  const double *b, *x, *x0 = NULL;
+  const hone_entry *b, *x, *x0 = NULL;
   hone_device_memory memory;
   const hone_vectors given = *v;
   const int64_t n = v->n, nrhs = v->nrhs;
@@ -147,39 +147,43 @@ int hone_arrays_fill_columns(const hone_vectors *v, const hone_column *column) {
   return st;
 }
 
-/* Copies n x nrhs doubles, which are stored without gaps, to a device. */
-static int store(hone_arrays *s, const hone_device_memory *memory,
-                 const double *from, double *to, int64_t ld) {
-  const size_t column = (size_t)s->given.n * sizeof(double);
+/* Copies n x nrhs elements of so many bytes, which are stored without gaps, to
+   a device. */
+static int store(hone_arrays *s, const hone_device_memory *memory, size_t size,
+                 const void *from, void *to, int64_t ld) {
+  const size_t column = (size_t)s->given.n * size;
   s->host_copy.stored += s->given.nrhs * (int64_t)column;
   return hone_device_memory_store(memory, column, (size_t)s->given.nrhs, from,
-                                  column, to, (size_t)ld * sizeof(double));
+                                  column, to, (size_t)ld * size);
 }
 
 int hone_arrays_return(hone_arrays *s, int status) {
   const hone_vectors *v = &s->given;
-  const double *x = v->x == v->b ? s->room[OF_B] : s->room[OF_X];
+  const hone_entry *x = v->x == v->b ? s->room[OF_B] : s->room[OF_X];
   int st = HONE_OK;
   if (status < 0)
     return status;
   if (s->x_on_device)
-    st = store(s, &s->x_memory, x, v->x, v->ldx);
+    st = store(s, &s->x_memory, sizeof *x, x, v->x, v->ldx);
   if (st == HONE_OK && s->bounds_on_device)
-    st = store(s, &s->bounds_memory, s->room[OF_BOUNDS], v->error_bounds,
-               v->ld_error_bounds);
+    st = store(s, &s->bounds_memory, sizeof(double), s->room[OF_BOUNDS],
+               v->error_bounds, v->ld_error_bounds);
   if (st == HONE_OK && columns_are_copied(s))
     st = return_columns(s);
   return st == HONE_OK ? status : st;
 }
 
 int hone_arrays_take_matrix(hone_arrays *s, hone_mem *mem, int64_t n,
-                            const double **a, int64_t *lda) {
+                            const hone_entry **a, int64_t *lda) {
   hone_device_memory memory;
   int st = HONE_OK;
   s->mem = mem;
   if (hone_device_memory_of(*a, &memory)) {
-    st = hone_host_copy_open(&s->host_copy, mem, n, &memory, *a, *lda);
-    *a = s->host_copy.copy;
+    if (HONE_PARTS > 1) /* the copy is one of real numbers */
+      return HONE_NO_DEVICE;
+    st = hone_host_copy_open(&s->host_copy, mem, n, &memory, (const double *)*a,
+                             *lda);
+    *a = (const hone_entry *)s->host_copy.copy;
     *lda = n;
   } else if (s->host_copy.mem != NULL) {
     hone_host_copy_close(&s->host_copy);

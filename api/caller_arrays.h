@@ -5,12 +5,13 @@
 #define HONE_CALLER_ARRAYS_H
 
 #include "base/device_memory.h"
+#include "base/entry.h"
 
 /* The arrays of one solve, besides A. */
 typedef struct hone_vectors {
   int64_t n, nrhs;
-  const double *b, *x0;
-  double *x;
+  const hone_entry *b, *x0;
+  hone_entry *x;
   int64_t ldb, ldx, ldx0;
   hone_column *columns; /* or NULL; the caller's entries are */
   size_t column_size;   /* so many bytes apart */
@@ -22,7 +23,7 @@ typedef struct hone_vectors {
 typedef struct hone_arrays {
   hone_mem *mem;
   hone_host_copy host_copy; /* A, if it lies on a device */
-  double *room[4];          /* copies of b, x, x0, error_bounds: n x nrhs */
+  void *room[4];            /* copies of b, x, x0, error_bounds: n x nrhs */
   hone_column *columns;     /* nrhs */
   int64_t room_bytes[4], column_bytes;
   hone_vectors given; /* by the caller */
@@ -45,9 +46,10 @@ int hone_arrays_fill_columns(const hone_vectors *v, const hone_column *column);
 int hone_arrays_return(hone_arrays *arrays, int status);
 
 /* If a, n x n, lies on a device, it becomes the address of a copy on the host,
-   which is still empty: hone_host_copy_await. */
+   which is still empty: hone_host_copy_await. A complex A there is
+   HONE_NO_DEVICE. */
 int hone_arrays_take_matrix(hone_arrays *arrays, hone_mem *mem, int64_t n,
-                            const double **a, int64_t *lda);
+                            const hone_entry **a, int64_t *lda);
 
 void hone_arrays_destroy(hone_arrays *arrays);
 

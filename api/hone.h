@@ -97,8 +97,8 @@ HONE_API const char *hone_version(void);
 /** options.layout: how A is stored. b and x are always stored by columns. */
 enum { HONE_COL_MAJOR = 0, HONE_ROW_MAJOR = 1 };
 
-/** options.trans: solve A x = b or A^T x = b. */
-enum { HONE_NO_TRANS = 0, HONE_TRANS = 1 };
+/** options.trans: A x = b, A^T x = b, or A^H x = b (of real A, A^T x = b). */
+enum { HONE_NO_TRANS = 0, HONE_TRANS = 1, HONE_CONJ_TRANS = 2 };
 
 /** options.device: where the factorization runs. AUTO is a GPU if there is one
     and n is large enough for it to pay, else the CPU. With CUDA the status is
@@ -222,7 +222,7 @@ typedef struct hone_options {
                                 than CPUs (affinity, cgroup quota) */
   int32_t deterministic;     /* nonzero: the bits of x and of its bounds are the
                                 same in every process, for any threads */
-  int32_t trans;             /* HONE_NO_TRANS or HONE_TRANS */
+  int32_t trans;             /* HONE_NO_TRANS, _TRANS or _CONJ_TRANS */
   double tolerance;          /* largest error accepted, at most 1; 0: 4 eps
                                 (componentwise), eps (normwise), 1e-12 */
   const double *x0;          /* initial x, n x nrhs, or NULL */
@@ -371,7 +371,6 @@ HONE_API void hone_report_init(hone_report *report, size_t struct_size);
  * @param options  NULL: defaults
  * @param report   NULL: none
  * @return a hone_status
- *
  * Each array spans less than 2^62 bytes. If n or nrhs is 0, arrays are not
  * read and may be NULL: the status is 0, errors are 0, digits 16, and every
  * column is accepted.
@@ -442,8 +441,8 @@ HONE_API int hone_solver_solve(hone_solver *solver, int64_t nrhs,
                                int64_t ldx, const hone_options *options,
                                hone_report *report);
 
-/** Frees the solver, or has the call that is using it do so at its end, and
- *sets solver to NULL. NULL and *NULL are allowed. */
+/** Frees the solver, at the end of a call that is using it, and sets *solver to
+    NULL. NULL and *NULL are allowed. */
 HONE_API void hone_solver_destroy(hone_solver **solver);
 
 /**
@@ -497,4 +496,5 @@ HONE_API size_t hone_report_text(const hone_report *report, char *buffer,
 #ifdef __cplusplus
 }
 #endif
+#include "hone_complex.h" /* hone_z_solve and hone_z_solver_... */
 #endif

@@ -26,7 +26,7 @@ module hone_c
   !> Values of options and of tuning; HONE_FOUND_... are of report%structure.
   enum, bind(c)
     enumerator :: HONE_COL_MAJOR = 0, HONE_ROW_MAJOR = 1
-    enumerator :: HONE_NO_TRANS = 0, HONE_TRANS = 1
+    enumerator :: HONE_NO_TRANS = 0, HONE_TRANS = 1, HONE_CONJ_TRANS = 2
     enumerator :: HONE_DEVICE_AUTO = 0, HONE_DEVICE_CPU = 1
     enumerator :: HONE_DEVICE_CUDA = 2
     enumerator :: HONE_FACTOR_AUTO = 0, HONE_FACTOR_SINGLE = 1
@@ -211,6 +211,76 @@ module hone_c
 
     function hone_memory_needed(n, nrhs, options, single_bytes, &
         double_bytes) bind(c, name='hone_memory_needed') result(status)
+      import :: c_int, c_int64_t, hone_options
+      integer(c_int64_t), value :: n, nrhs
+      type(hone_options), intent(in), target, optional :: options
+      integer(c_int64_t), optional :: single_bytes, double_bytes
+      integer(c_int) :: status
+    end function
+
+    !> The same for complex systems.
+    function hone_z_solve(n, nrhs, a, lda, b, ldb, x, ldx, options, report) &
+        bind(c, name='hone_z_solve') result(status)
+      import :: c_int, c_int64_t, c_double_complex, hone_options, &
+          hone_report
+      integer(c_int64_t), value :: n, nrhs, lda, ldb, ldx
+      complex(c_double_complex), intent(in) :: a(*)
+      complex(c_double_complex) :: b(*), x(*) ! which may be one
+      type(hone_options), intent(in), target, optional :: options
+      type(hone_report), intent(inout), optional :: report
+      integer(c_int) :: status
+    end function
+
+    function hone_z_solver_create(solver, n, options) &
+        bind(c, name='hone_z_solver_create') result(status)
+      import :: c_int, c_int64_t, c_ptr, hone_options
+      type(c_ptr), intent(out) :: solver
+      integer(c_int64_t), value :: n
+      type(hone_options), intent(in), target, optional :: options
+      integer(c_int) :: status
+    end function
+
+    function hone_z_solver_factor(solver, a, lda, report) &
+        bind(c, name='hone_z_solver_factor') result(status)
+      import :: c_int, c_int64_t, c_double_complex, c_ptr, hone_report
+      type(c_ptr), value :: solver
+      complex(c_double_complex), intent(in), target :: a(*)
+      integer(c_int64_t), value :: lda
+      type(hone_report), intent(inout), optional :: report
+      integer(c_int) :: status
+    end function
+
+    function hone_z_solver_update(solver, a, lda, report) &
+        bind(c, name='hone_z_solver_update') result(status)
+      import :: c_int, c_int64_t, c_double_complex, c_ptr, hone_report
+      type(c_ptr), value :: solver
+      complex(c_double_complex), intent(in), target :: a(*)
+      integer(c_int64_t), value :: lda
+      type(hone_report), intent(inout), optional :: report
+      integer(c_int) :: status
+    end function
+
+    function hone_z_solver_solve(solver, nrhs, b, ldb, x, ldx, options, &
+        report) &
+        bind(c, name='hone_z_solver_solve') result(status)
+      import :: c_int, c_int64_t, c_double_complex, c_ptr, hone_options, &
+          hone_report
+      type(c_ptr), value :: solver
+      integer(c_int64_t), value :: nrhs, ldb, ldx
+      complex(c_double_complex) :: b(*), x(*) ! which may be one
+      type(hone_options), intent(in), target, optional :: options
+      type(hone_report), intent(inout), optional :: report
+      integer(c_int) :: status
+    end function
+
+    subroutine hone_z_solver_destroy(solver) &
+        bind(c, name='hone_z_solver_destroy')
+      import :: c_ptr
+      type(c_ptr), intent(inout) :: solver
+    end subroutine
+
+    function hone_z_memory_needed(n, nrhs, options, single_bytes, &
+        double_bytes) bind(c, name='hone_z_memory_needed') result(status)
       import :: c_int, c_int64_t, hone_options
       integer(c_int64_t), value :: n, nrhs
       type(hone_options), intent(in), target, optional :: options

@@ -92,7 +92,7 @@ static int check_options(const hone_options *o, hone_report *report) {
       {"options.structure", o->structure, HONE_STRUCTURE_GENERAL},
       {"options.layout", o->layout, HONE_ROW_MAJOR},
       {"options.criterion", o->criterion, HONE_CRITERION_RESIDUAL},
-      {"options.trans", o->trans, HONE_TRANS},
+      {"options.trans", o->trans, HONE_CONJ_TRANS},
       {"options.reserved", o->reserved, 0}};
   int st = check_choices(choices, sizeof choices / sizeof *choices, report);
   if (st == HONE_OK)

@@ -25,15 +25,15 @@ static void open_arena(hone_solver *s, const hone_vectors *v) {
     hone_mem_open_arena(&s->mem,
                         hone_ladder_bytes(&hone_dense_operator, n, v->nrhs,
                                           s->options.extra_precise != 0) +
-                            order * order * 12 + ARENA_MORE);
+                            order * order * 12 * HONE_PARTS + ARENA_MORE);
 }
 
 /* Arguments are valid. *s has its options and is zero otherwise. *opened: did
    it come as far as that? */
-static int solve_once(hone_guest *guest, hone_solver *s, const double *a,
+static int solve_once(hone_guest *guest, hone_solver *s, const hone_entry *a,
                       int64_t lda, hone_vectors *v, bool *opened,
                       hone_report *report) {
-  const bool trans = s->options.trans == HONE_TRANS;
+  const int trans = s->options.trans;
   s->mem = hone_memory_of(&s->options);
   s->mem.keeps = true;
   open_arena(s, v);
@@ -44,7 +44,8 @@ static int solve_once(hone_guest *guest, hone_solver *s, const double *a,
   s->ladder.request.columns = v->nrhs;
   if (st == HONE_OK) {
     hone_call_begin(s, &s->options, guest);
-    st = hone_solver_take_matrix(s, a, lda, false, trans, report);
+    st = hone_solver_take_matrix(s, a, lda, false, trans != HONE_NO_TRANS,
+                                 report);
     if (st == HONE_OK)
       st = hone_solver_run(s, trans, v, report);
   }
@@ -54,7 +55,7 @@ static int solve_once(hone_guest *guest, hone_solver *s, const double *a,
 }
 
 /* *v: the arguments of the call. */
-static int solve_system(hone_guest *guest, hone_vectors *v, const double *a,
+static int solve_system(hone_guest *guest, hone_vectors *v, const hone_entry *a,
                         int64_t lda, const hone_options *options,
                         hone_report *report) {
   hone_report made;
@@ -77,8 +78,8 @@ static int solve_system(hone_guest *guest, hone_vectors *v, const double *a,
   return hone_report_end(opened ? &s : NULL, st, start_s, &made, report);
 }
 
-int hone_solve(int64_t n, int64_t nrhs, const double *a, int64_t lda,
-               const double *b, int64_t ldb, double *x, int64_t ldx,
+int hone_solve(int64_t n, int64_t nrhs, const hone_entry *a, int64_t lda,
+               const hone_entry *b, int64_t ldb, hone_entry *x, int64_t ldx,
                const hone_options *options, hone_report *report) {
   hone_guest guest;
   hone_vectors v = {
@@ -132,35 +133,4 @@ int hone_memory_needed(int64_t n, int64_t nrhs, const hone_options *options,
   const int st = memory_needed(n, nrhs, options, single_bytes, double_bytes);
   hone_guest_leave(&guest);
   return st;
-}
-
-static int device_memory_needed(int64_t n, const hone_options *options,
-                                int64_t *with_residuals, int64_t *without) {
-  hone_options o;
-  hone_tuning tuning;
-  int st = hone_options_take(options, &o, &tuning, NULL);
-  if (st == HONE_OK)
-    st = hone_check_sizes(n, 0, NULL);
-  if (st == HONE_OK && with_residuals != NULL)
-    *with_residuals = hone_engines_device_bytes(&o, n, true);
-  if (st == HONE_OK && without != NULL)
-    *without = hone_engines_device_bytes(&o, n, false);
-  return st;
-}
-
-int hone_device_memory_needed(int64_t n, const hone_options *options,
-                              int64_t *with_residuals, int64_t *without) {
-  hone_guest guest;
-  hone_guest_enter(&guest);
-  const int st = device_memory_needed(n, options, with_residuals, without);
-  hone_guest_leave(&guest);
-  return st;
-}
-
-int64_t hone_release_kept(void) {
-  hone_guest guest;
-  hone_guest_enter(&guest);
-  const int64_t bytes = hone_engines_release();
-  hone_guest_leave(&guest);
-  return bytes;
 }

@@ -3,6 +3,7 @@
    once; refine/ladder.c does the work. */
 #include "api/solver.h"
 
+#include "api/adjoint.h"
 #include "api/arguments.h"
 #include "api/engines.h"
 #include "base/cpus.h"
@@ -105,11 +106,14 @@ static void explain_matrix(const hone_solver *s, int st, hone_report *report) {
   const long long row = report->bad_row, col = report->bad_col;
   const hone_dense *a = &s->dense;
   if (st == HONE_NOT_FINITE_A && row >= 0) {
-    const double value = s->options.layout == HONE_ROW_MAJOR
-                             ? a->a[col + row * a->lda]
-                             : a->a[row + col * a->lda];
-    hone_reason_add(report, "A(%lld, %lld) is %s", row, col,
-                    hone_reason_not_finite(value));
+    const hone_entry value = s->options.layout == HONE_ROW_MAJOR
+                                 ? a->a[col + row * a->lda]
+                                 : a->a[row + col * a->lda];
+    const bool real = !isfinite(hone_real(value));
+    hone_reason_add(
+        report, "A(%lld, %lld) is %s%s", row, col,
+        hone_reason_not_finite(real ? hone_real(value) : hone_imag(value)),
+        real ? "" : " in its imaginary part");
   } else if (st == HONE_SINGULAR && !s->ladder.inspected) {
     if (row >= 0)
       hone_reason_add(report, "A: row %lld is zero", row);
@@ -126,13 +130,18 @@ static void note_lost_matrix(const hone_solver *s, hone_report *report) {
     hone_ladder_add_reason(report, "A", "it cannot be copied from the device");
 }
 
-int hone_solver_take_matrix(hone_solver *s, const double *a, int64_t lda,
+int hone_solver_take_matrix(hone_solver *s, const hone_entry *a, int64_t lda,
                             bool update, bool trans, hone_report *report) {
   hone_host_copy *host_copy = &s->arrays.host_copy;
   int st = hone_arrays_take_matrix(&s->arrays, &s->mem, s->ladder.n, &a, &lda);
   if (st != HONE_OK) {
     s->ladder.factored = false;
-    hone_ladder_add_reason(report, "A", "no host memory for its copy");
+    hone_ladder_add_reason(
+        report, "A",
+        st == HONE_NO_DEVICE
+            ? "it lies in a device's memory, from which complex systems are "
+              "not taken yet"
+            : "no host memory for its copy");
     return st;
   }
   const bool stored_trans = trans != (s->options.layout == HONE_ROW_MAJOR);
@@ -148,7 +157,7 @@ int hone_solver_take_matrix(hone_solver *s, const double *a, int64_t lda,
 }
 
 void hone_vectors_of_options(const hone_options *o, hone_vectors *v) {
-  v->x0 = o->x0;
+  v->x0 = (const hone_entry *)o->x0;
   v->ldx0 = o->ldx0;
   v->columns = o->columns;
   v->column_size = o->column_size;
@@ -177,8 +186,9 @@ int hone_solver_run_empty(const hone_vectors *v, hone_report *report) {
   return hone_arrays_fill_columns(v, &column);
 }
 
-int hone_solver_run(hone_solver *s, bool trans, const hone_vectors *v,
-                    hone_report *report) {
+/* Solves with A or A^T. */
+static int run(hone_solver *s, bool trans, const hone_vectors *v,
+               hone_report *report) {
   const bool stored_trans = trans != (s->options.layout == HONE_ROW_MAJOR);
   s->ladder.bars = v->error_bounds;
   s->ladder.ldbars = v->ld_error_bounds;
@@ -189,6 +199,19 @@ int hone_solver_run(hone_solver *s, bool trans, const hone_vectors *v,
   note_lost_matrix(s, report);
   name_places(s, trans, report);
   explain_matrix(s, st, report);
+  return st;
+}
+
+int hone_solver_run(hone_solver *s, int trans, const hone_vectors *v,
+                    hone_report *report) {
+  hone_vectors taken = *v;
+  hone_adjoint adjoint = {.made = false};
+  int st = HONE_OK;
+  if (trans == HONE_CONJ_TRANS)
+    st = hone_adjoint_begin(&adjoint, &s->mem, &taken);
+  if (st == HONE_OK)
+    st = run(s, trans != HONE_NO_TRANS, &taken, report);
+  hone_adjoint_end(&adjoint, &s->mem, &taken);
   const int returned = hone_arrays_return(&s->arrays, st);
   if (returned != st)
     hone_ladder_add_reason(report, "x", "it cannot be copied to the device");
@@ -274,7 +297,7 @@ void hone_solver_destroy(hone_solver **solver) {
   hone_guest_leave(&guest);
 }
 
-static int factor(hone_guest *guest, hone_solver *s, const double *a,
+static int factor(hone_guest *guest, hone_solver *s, const hone_entry *a,
                   int64_t lda, bool update, hone_report *report) {
   hone_report made;
   const double start_s = hone_now_s();
@@ -295,7 +318,7 @@ static int factor(hone_guest *guest, hone_solver *s, const double *a,
   return st;
 }
 
-static int factor_call(hone_solver *s, const double *a, int64_t lda,
+static int factor_call(hone_solver *s, const hone_entry *a, int64_t lda,
                        bool update, hone_report *report) {
   hone_guest guest;
   hone_guest_enter(&guest);
@@ -304,12 +327,12 @@ static int factor_call(hone_solver *s, const double *a, int64_t lda,
   return st;
 }
 
-int hone_solver_factor(hone_solver *solver, const double *a, int64_t lda,
+int hone_solver_factor(hone_solver *solver, const hone_entry *a, int64_t lda,
                        hone_report *report) {
   return factor_call(solver, a, lda, false, report);
 }
 
-int hone_solver_update(hone_solver *solver, const double *a, int64_t lda,
+int hone_solver_update(hone_solver *solver, const hone_entry *a, int64_t lda,
                        hone_report *report) {
   return factor_call(solver, a, lda, true, report);
 }
@@ -320,7 +343,8 @@ static int check_apart_from_matrix(const hone_solver *s, const hone_vectors *v,
   const hone_host_copy *copy = &s->arrays.host_copy;
   return copy->state == HONE_HOST_COPY_NONE
              ? hone_check_apart(v, s->dense.a, s->dense.lda, report)
-             : hone_check_apart(v, copy->original, copy->ld, report);
+             : hone_check_apart(v, (const hone_entry *)copy->original, copy->ld,
+                                report);
 }
 
 /* Arguments are valid. */
@@ -338,7 +362,7 @@ static int solve_call(hone_guest *guest, hone_solver *s, const hone_options *o,
     st = hone_solver_take_vectors(s, v, report);
   if (st == HONE_OK) {
     hone_call_begin(s, o, guest);
-    st = hone_solver_run(s, o->trans == HONE_TRANS, v, report);
+    st = hone_solver_run(s, o->trans, v, report);
   }
   return st;
 }
@@ -374,8 +398,8 @@ static int solve(hone_guest *guest, hone_solver *s, hone_vectors *v,
   return st;
 }
 
-int hone_solver_solve(hone_solver *s, int64_t nrhs, const double *b,
-                      int64_t ldb, double *x, int64_t ldx,
+int hone_solver_solve(hone_solver *s, int64_t nrhs, const hone_entry *b,
+                      int64_t ldb, hone_entry *x, int64_t ldx,
                       const hone_options *options, hone_report *report) {
   hone_guest guest;
   hone_vectors v = {.nrhs = nrhs, .b = b, .ldb = ldb, .x = x, .ldx = ldx};

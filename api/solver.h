@@ -10,6 +10,7 @@
 #include "base/dense.h"
 #include "refine/ladder.h"
 
+/* For complex entries this is hone_z_solver. */
 struct hone_solver {
   _Atomic int use; /* who may touch the rest: solver.c */
   hone_mem mem;
@@ -42,7 +43,7 @@ hone_request hone_request_of(const hone_options *o, bool one_shot);
 
 /* A into the solver, factored; trans: of the solve that follows, for the
    numbering of the report. */
-int hone_solver_take_matrix(hone_solver *s, const double *a, int64_t lda,
+int hone_solver_take_matrix(hone_solver *s, const hone_entry *a, int64_t lda,
                             bool update, bool trans, hone_report *report);
 
 /* The arrays of a solve that its options name. */
@@ -57,8 +58,9 @@ int hone_solver_take_vectors(hone_solver *s, hone_vectors *v,
 int hone_solver_run_empty(const hone_vectors *v, hone_report *report);
 
 /* Solves with vectors that hone_solver_take_vectors has seen, and returns x,
-   the columns and the error bounds to where they lie. */
-int hone_solver_run(hone_solver *s, bool trans, const hone_vectors *v,
+   the columns and the error bounds to where they lie. trans: HONE_NO_TRANS,
+   HONE_TRANS or HONE_CONJ_TRANS. */
+int hone_solver_run(hone_solver *s, int trans, const hone_vectors *v,
                     hone_report *report);
 
 /* Reports and calls (call.c) ------------------------------------------ */

@@ -8,15 +8,15 @@
 
 /* Writes columns j .. j+w-1 of S = R A C to f (n x w, ldf) and then exchanges
    row k with row exchange[k] - 1 for k = 0 .. exchanges-1, as LAPACK's xLASWP
-   does. Entries below FLT_MIN in magnitude become 0, since denormal numbers
-   would slow the factorization down and carry no digits. */
+   does. Numbers below FLT_MIN in magnitude become 0, since denormal numbers
+   would slow the factorization down and carry no digits; complex: each part. */
 typedef struct hone_rounding {
   const hone_dense *a;
   const hone_scaling *scaling;
   int64_t j, w;
   const int *exchange;
   int64_t exchanges;
-  float *f;
+  hone_single *f;
   int64_t ldf;
   float *col_max; /* w: largest magnitude of what was read of each column,
                      written */

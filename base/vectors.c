@@ -92,6 +92,20 @@ HONE_VECTOR hone_entry hone_dot(int64_t n, const hone_entry *restrict a,
   return s;
 }
 
+HONE_VECTOR hone_entry hone_dot_plain(int64_t n, const hone_entry *restrict a,
+                                      const hone_entry *restrict b) {
+  hone_entry s = 0.0;
+#pragma omp simd reduction(+ : s)
+  for (int64_t i = 0; i < n; i++)
+    s += a[i] * b[i];
+  return s;
+}
+
+void hone_conjugate(int64_t n, hone_entry *v) {
+  for (int64_t i = 0; i < n; i++)
+    v[i] = hone_conj(v[i]);
+}
+
 HONE_VECTOR void hone_random_units(int64_t n, uint64_t *seed, double *u) {
   const uint64_t first = *seed;
   for (int64_t i = 0; i < n; i++) {

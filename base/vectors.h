@@ -32,6 +32,13 @@ double hone_largest_sum(int64_t n, const double *v);
 hone_entry hone_dot(int64_t n, const hone_entry *restrict a,
                     const hone_entry *restrict b);
 
+/* Returns a^T b, without a conjugate. */
+hone_entry hone_dot_plain(int64_t n, const hone_entry *restrict a,
+                          const hone_entry *restrict b);
+
+/* v = the conjugate of v. */
+void hone_conjugate(int64_t n, hone_entry *v);
+
 /* Fills u with random numbers, uniform in [-1, 1), from as many steps of the
    generator hone_random_bits. */
 void hone_random_units(int64_t n, uint64_t *seed, double *u);

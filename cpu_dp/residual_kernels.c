@@ -42,6 +42,10 @@ INLINE void add_plain(hone_entry a, hone_entry nx, double ax, hone_entry *hi,
   *sum = __builtin_fma(hone_abs(a), ax, *sum);
 }
 
+#ifdef HONE_COMPLEX
+#include "cpu_dp/residual_complex.h"
+#else
+
 /* Adds len rows of GROUP columns, which lie lda apart, times x to the
    accumulators of one right-hand side. */
 INLINE void sweep(bool accurate, int64_t len, const hone_entry *restrict a,
@@ -117,6 +121,8 @@ INLINE void row_block(bool accurate, const hone_residual_job *job, int64_t c0,
       job->den[c0 + c][i0 + i] = sum[c][i];
     }
 }
+
+#endif
 
 static void rows(const hone_residual_job *job, int64_t c0, int64_t m,
                  int64_t i0, int64_t i1) {

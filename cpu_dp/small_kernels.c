@@ -13,6 +13,9 @@
 #include "cpu_dp/small_kernels.h"
 
 #include "base/isa.h"
+
+#ifndef HONE_COMPLEX /* complex ones are factored by cpu_factor/ */
+
 #include "cpu_dp/small_solve.h"
 
 #include <float.h>
@@ -410,3 +413,5 @@ static double load_matrix(int64_t n, const double *a, int64_t lda, bool upper,
 
 const hone_small_kernels JOIN(hone_small_, SMALL_ISA) = {
     load_matrix, factor_lu, factor_cholesky, hone_small_solve_all};
+
+#endif

@@ -5,10 +5,10 @@
 #ifndef HONE_SMALL_KERNELS_H
 #define HONE_SMALL_KERNELS_H
 
-#include "base/base.h"
+#include "base/entry.h"
 
 enum {
-  HONE_SMALL_DOUBLE_UP_TO = 256, /* the largest order */
+  HONE_SMALL_DOUBLE_UP_TO = HONE_PARTS == 1 ? 256 : 0, /* the largest order */
   HONE_SMALL_BLOCK = 8 /* rows and columns are padded to multiples of it */
 };
 

@@ -11,7 +11,7 @@
 typedef enum hone_form {
   HONE_FORM_LU,         /* P S = L U, L of unit diagonal */
   HONE_FORM_TRANSPOSED, /* S P^T = L U, U of unit diagonal: hone_small_lu's */
-  HONE_FORM_CHOLESKY    /* S = L L^T */
+  HONE_FORM_CHOLESKY    /* S = L L^T; complex: L L^H */
 } hone_form;
 
 typedef struct hone_factors {
@@ -26,7 +26,7 @@ typedef struct hone_factors {
 /* In place: v = inv(S) v or inv(S^T) v for k columns, ldv >= n. The bits do
    not depend on the number of threads. */
 void hone_apply_32(hone_pool *pool, const hone_factors *factors, bool trans,
-                   int64_t k, double *v, int64_t ldv);
+                   int64_t k, hone_entry *v, int64_t ldv);
 void hone_apply_64(hone_pool *pool, const hone_factors *factors, bool trans,
                    int64_t k, hone_entry *v, int64_t ldv);
 

@@ -252,7 +252,8 @@ static void subtract(plan *p, int64_t s, int64_t i0, int64_t i1, int64_t j0,
   int64_t k0, k1;
   columns_of(p, s, &k0, &k1);
   const hone_strided b = {job->spd ? at(p, j0, k0) : at(p, k0, j0),
-                          job->spd ? job->ldf : 1, job->spd ? 1 : job->ldf};
+                          job->spd ? job->ldf : 1, job->spd ? 1 : job->ldf,
+                          job->spd};
   const int64_t slot = take_slot(p);
   char *space =
       slot < 0 ? NULL : p->space + (size_t)(slot * slot_entries(job->n)) * size;

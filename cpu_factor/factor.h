@@ -5,10 +5,12 @@
 #define HONE_FACTOR_H
 
 #include "base/base.h"
+#include "base/entry.h"
 
 typedef struct hone_factor_kernels hone_factor_kernels;
 
-/* Returns the kernels for entries of 32 or 64 bits on this processor. */
+/* Returns the kernels for entries of 32 or 64 bits on this processor; complex:
+   of 64 or 128 bits. */
 const hone_factor_kernels *hone_factor_kernels_of(int bits);
 
 /* A matrix that is being factored in place. */

@@ -1,12 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The kernels of LU and Cholesky factorizations. The file is compiled once for
-   each precision (FACTOR_BITS) and instruction set (FACTOR_ISA).
+   each precision (FACTOR_BITS) and instruction set (FACTOR_ISA), for real and
+   for complex entries.
 
    Products: a tile of C of STRIP rows and up to WIDTH columns stays in
    registers, while one column of A at a time is multiplied with a row of B.
    A is read as it is stored, or after it was copied strip by strip.
 
-   Panels: they are split into halves down to LEAF columns (leaves.h). */
+   Complex entries are PARTS = 2 real numbers, one after the other. The parts of
+   a column of A, as they are stored, are multiplied with the real and with the
+   imaginary part of an entry of B: that is the real kernel for a matrix of
+   twice as many rows and columns. In the end C -= A Re B + i A Im B, where i
+   exchanges the parts of every entry. No more is done than four real products
+   for a complex one.
+
+   Leading dimensions count entries; within this file, those of arrays of real
+   numbers count numbers.
+
+   Panels: they are split into halves down to LEAF columns (leaves.h, or
+   leaves_complex.h). */
 #include "cpu_factor/kernels.h"
 
 #include "base/isa.h"
@@ -19,29 +31,35 @@
 
 #if FACTOR_BITS == 32
 typedef float real;
+typedef hone_single entry;
 typedef int32_t integer;
 #define LEAST_NORMAL 0x1p-126F
 #define SQUARE_ROOT sqrtf
 #else
 typedef double real;
+typedef hone_entry entry;
 typedef int64_t integer;
 #define LEAST_NORMAL 0x1p-1022
 #define SQUARE_ROOT sqrt
 #endif
 
 enum {
+  PARTS = HONE_PARTS,
   LANES = HONE_VECTOR_BYTES / (int)sizeof(real),
   VECTORS = 2, /* of a strip */
-  STRIP = VECTORS * LANES,
+  REALS = VECTORS * LANES,
+  STRIP = REALS / PARTS,
 #if defined(__AVX512F__) || defined(__aarch64__)
-  WIDTH = 12, /* of 32 registers VECTORS * WIDTH hold sums, */
+  SUMS = 12, /* of 32 registers VECTORS * SUMS hold sums, */
 #else
-  WIDTH = HONE_VECTOR_BYTES > 16 ? 6 : 4, /* or of 16 */
+  SUMS = HONE_VECTOR_BYTES > 16 ? 6 : 4, /* or of 16 */
 #endif
-  NARROW = 4, /* where WIDTH does not divide the number of columns */
-  BLOCK = 32, /* rows of a block of a triangle; a multiple of STRIP */
-  LEAF = 16,  /* columns of a panel that is not split */
-  AHEAD = 2   /* columns */
+  WIDTH = SUMS / PARTS,
+  NARROW = 4 / PARTS, /* where WIDTH does not divide the number of columns */
+  BLOCK = 32,         /* rows of a block of a triangle; a multiple of STRIP */
+  BLOCK_REALS = BLOCK * PARTS,
+  LEAF = 16 / PARTS, /* columns of a panel that is not split */
+  AHEAD = 2          /* columns */
 };
 
 typedef real lanes __attribute__((vector_size(HONE_VECTOR_BYTES),
@@ -55,22 +73,40 @@ typedef integer bits __attribute__((vector_size(HONE_VECTOR_BYTES),
 #define AT(p) (*(lanes *)(p))
 #define GET(p) (*(const lanes *)(p))
 
+#ifdef HONE_COMPLEX
+#include "cpu_factor/leaves_complex.h"
+#else
 #include "cpu_factor/leaves.h"
+
+/* The sum of products that a tile has made, and a product with a scalar x. */
+INLINE lanes whole(const lanes *sum) { return sum[0]; }
+INLINE lanes times(lanes a, const real *x) { return a * x[0]; }
+
+/* Returns a block of B as it is to be read, here unchanged. */
+INLINE const real *take_block(int64_t k, int64_t w, const real *b,
+                              hone_strided *place, real *space) {
+  (void)k;
+  (void)w;
+  (void)place;
+  (void)space;
+  return b;
+}
+#endif
 
 /* ---- Products ------------------------------------------------------------ */
 
 /* C -= A B for STRIP rows and 'width' columns. Column p of A is a + p * step;
-   entry (p, j) of B is b[p * b_row + j * b_column]. */
+   entry (p, j) of B begins at b[p * b_row + j * b_column]. */
 INLINE void tile(int width, int64_t k, const real *restrict a, int64_t step,
                  const real *restrict b, int64_t b_row, int64_t b_column,
                  real *restrict c, int64_t ldc) {
-  lanes sum[WIDTH][VECTORS];
+  lanes sum[WIDTH][VECTORS][PARTS];
   UNROLL
   for (int j = 0; j < width; j++) {
     UNROLL
-    for (int v = 0; v < VECTORS; v++)
-      sum[j][v] = (lanes){0};
-    for (int byte = 0; byte < STRIP * (int)sizeof(real); byte += 64)
+    for (int v = 0; v < VECTORS * PARTS; v++)
+      sum[j][v / PARTS][v % PARTS] = (lanes){0};
+    for (int byte = 0; byte < REALS * (int)sizeof(real); byte += 64)
       __builtin_prefetch((const char *)(c + j * ldc) + byte, 1);
   }
   const real *q[4] = {b, b + 3 * b_column, b + 6 * b_column, b + 9 * b_column};
@@ -82,11 +118,11 @@ INLINE void tile(int width, int64_t k, const real *restrict a, int64_t step,
     for (int v = 0; v < VECTORS; v++)
       x[v] = GET(a + v * LANES);
     UNROLL
-    for (int j = 0; j < width; j++) {
-      const real y = q[j / 3][j % 3 * b_column];
+    for (int j = 0; j < width * PARTS; j++) {
+      const real y = q[j / PARTS / 3][j / PARTS % 3 * b_column + j % PARTS];
       UNROLL
       for (int v = 0; v < VECTORS; v++)
-        sum[j][v] += x[v] * y;
+        sum[j / PARTS][v][j % PARTS] += x[v] * y;
     }
     a += step;
     UNROLL
@@ -97,7 +133,7 @@ INLINE void tile(int width, int64_t k, const real *restrict a, int64_t step,
   for (int j = 0; j < width; j++) {
     UNROLL
     for (int v = 0; v < VECTORS; v++)
-      AT(c + j * ldc + v * LANES) -= sum[j][v];
+      AT(c + j * ldc + v * LANES) -= whole(sum[j][v]);
   }
 }
 
@@ -135,46 +171,54 @@ static void pack_strip(int64_t rows, int64_t k, const real *a, int64_t lda,
   if (rows == STRIP) {
     for (int64_t p = 0; p < k; p++)
       for (int v = 0; v < VECTORS; v++)
-        AT(to + p * STRIP + v * LANES) = GET(a + p * lda + v * LANES);
+        AT(to + p * REALS + v * LANES) = GET(a + p * lda + v * LANES);
     return;
   }
-  memset(to, 0, (size_t)(k * STRIP) * sizeof *to);
+  memset(to, 0, (size_t)(k * REALS) * sizeof *to);
   for (int64_t p = 0; p < k; p++)
-    memcpy(to + p * STRIP, a + p * lda, (size_t)rows * sizeof *to);
+    memcpy(to + p * REALS, a + p * lda, (size_t)(rows * PARTS) * sizeof *to);
 }
 
 /* A strip of fewer rows, for w <= WIDTH columns; a is packed. */
 static void part_of_strip(int64_t rows, int64_t w, int64_t k, const real *a,
                           const real *b, int64_t b_row, int64_t b_column,
                           real *c, int64_t ldc) {
-  real part[WIDTH * STRIP] = {0};
+  real part[WIDTH * REALS] = {0};
+  const size_t bytes = (size_t)(rows * PARTS) * sizeof *part;
   for (int64_t j = 0; j < w; j++)
-    memcpy(part + j * STRIP, c + j * ldc, (size_t)rows * sizeof *part);
-  tiles(w, k, a, STRIP, b, b_row, b_column, part, STRIP);
+    memcpy(part + j * REALS, c + j * ldc, bytes);
+  tiles(w, k, a, REALS, b, b_row, b_column, part, REALS);
   for (int64_t j = 0; j < w; j++)
-    memcpy(c + j * ldc, part + j * STRIP, (size_t)rows * sizeof *part);
+    memcpy(c + j * ldc, part + j * REALS, bytes);
 }
 
 static void subtract(int64_t m, int64_t w, int64_t k, const void *left,
                      int64_t lda, hone_strided right, int64_t below, void *out,
                      int64_t ldc, void *space) {
   const real *a = left, *b = right.at;
-  real last[HONE_PANEL_MOST * STRIP], *c = out, *packed = space;
-  const int64_t whole = m / STRIP * STRIP;
-  for (int64_t i = 0; packed != NULL && i < whole; i += STRIP)
-    pack_strip(STRIP, k, a + i, lda, packed + i * k);
-  if (whole < m)
-    pack_strip(m - whole, k, a + whole, lda, last);
+  real last[HONE_PANEL_MOST * REALS], *c = out, *packed = space;
+  real block[PARTS > 1 ? HONE_PANEL_MOST * WIDTH * PARTS : 1];
+  const int64_t whole_rows = m / STRIP * STRIP, rest = m - whole_rows;
+  lda *= PARTS;
+  ldc *= PARTS;
+  for (int64_t i = 0; packed != NULL && i < whole_rows; i += STRIP)
+    pack_strip(STRIP, k, a + i * PARTS, lda, packed + i * PARTS * k);
+  if (rest > 0)
+    pack_strip(rest, k, a + whole_rows * PARTS, lda, last);
   for (int64_t j = 0; j < w; j += WIDTH) {
     const int64_t columns = HONE_MIN((int64_t)WIDTH, w - j);
-    const real *column = b + j * right.column;
+    hone_strided at = {NULL, right.row * PARTS, right.column * PARTS,
+                       right.conjugate};
+    const real *column = take_block(k, columns, b + j * at.column, &at, block);
+    real *cj = c + j * ldc;
     int64_t i = below < 0 || j <= below ? 0 : (j - below) / STRIP * STRIP;
-    for (; i < whole; i += STRIP)
-      tiles(columns, k, packed ? packed + i * k : a + i, packed ? STRIP : lda,
-            column, right.row, right.column, c + i + j * ldc, ldc);
-    if (whole < m)
-      part_of_strip(m - whole, columns, k, last, column, right.row,
-                    right.column, c + whole + j * ldc, ldc);
+    for (; i < whole_rows; i += STRIP)
+      tiles(columns, k, packed ? packed + i * PARTS * k : a + i * PARTS,
+            packed ? REALS : lda, column, at.row, at.column, cj + i * PARTS,
+            ldc);
+    if (rest > 0)
+      part_of_strip(rest, columns, k, last, column, at.row, at.column,
+                    cj + whole_rows * PARTS, ldc);
   }
 }
 
@@ -182,20 +226,21 @@ static void subtract(int64_t m, int64_t w, int64_t k, const void *left,
 
 /* A block of rows of the unit lower triangle L. */
 typedef struct row_block {
-  real left[HONE_PANEL_MOST * BLOCK]; /* strips of what is left of it, */
-  real diagonal[BLOCK][BLOCK]; /* by columns: L's on the diagonal, with zeros
-                                  on the diagonal and above it */
+  real left[HONE_PANEL_MOST * BLOCK_REALS]; /* strips of what is left of it, */
+  real diagonal[BLOCK][BLOCK_REALS]; /* by columns: L's on the diagonal, with
+                                        zeros on the diagonal and above it */
 } row_block;
 
 static void copy_row_block(int64_t rows, int64_t from, const real *l,
                            int64_t ldl, row_block *to) {
+  const real *first = l + from * PARTS;
   for (int64_t i = 0; i < BLOCK; i += STRIP)
     pack_strip(HONE_MAX((int64_t)0, HONE_MIN((int64_t)STRIP, rows - i)), from,
-               l + from + i, ldl, to->left + i * from);
+               first + i * PARTS, ldl, to->left + i * PARTS * from);
   memset(to->diagonal, 0, sizeof to->diagonal);
   for (int64_t j = 0; j < rows; j++)
-    for (int64_t i = j + 1; i < rows; i++)
-      to->diagonal[j][i] = l[from + i + (from + j) * ldl];
+    for (int64_t i = (j + 1) * PARTS; i < rows * PARTS; i++)
+      to->diagonal[j][i] = first[i + (from + j) * ldl];
 }
 
 /* Copies w columns of 'rows' <= BLOCK entries. */
@@ -203,10 +248,11 @@ INLINE void copy_columns(int64_t rows, int64_t w, const real *from,
                          int64_t ld_from, real *to, int64_t ld_to) {
   for (int64_t j = 0; j < w; j++)
     if (rows == BLOCK) {
-      for (int i = 0; i < BLOCK; i += LANES)
+      for (int i = 0; i < BLOCK_REALS; i += LANES)
         AT(to + j * ld_to + i) = GET(from + j * ld_from + i);
     } else {
-      memcpy(to + j * ld_to, from + j * ld_from, (size_t)rows * sizeof *to);
+      memcpy(to + j * ld_to, from + j * ld_from,
+             (size_t)(rows * PARTS) * sizeof *to);
     }
 }
 
@@ -215,34 +261,37 @@ INLINE void copy_columns(int64_t rows, int64_t w, const real *from,
 INLINE void substitute(int64_t rows, int64_t w, const row_block *l, real *b) {
   for (int64_t p = 0; p + 1 < rows; p++)
     for (int64_t j = 0; j < w; j++) {
-      const real x = b[j * BLOCK + p];
-      for (int64_t i = p / LANES * LANES; i < BLOCK; i += LANES)
-        AT(b + j * BLOCK + i) -= GET(l->diagonal[p] + i) * x;
+      real x[PARTS];
+      memcpy(x, b + j * BLOCK_REALS + p * PARTS, sizeof x);
+      for (int64_t i = p * PARTS / LANES * LANES; i < BLOCK_REALS; i += LANES)
+        AT(b + j * BLOCK_REALS + i) -= times(GET(l->diagonal[p] + i), x);
     }
 }
 
 static void solve_lower(int64_t k, int64_t w, const void *triangle, int64_t ldl,
                         void *in_out, int64_t ldb) {
   const real *l = triangle;
-  real *b = in_out, part[WIDTH * BLOCK];
+  real *b = in_out, part[WIDTH * BLOCK_REALS];
   row_block block;
+  ldl *= PARTS;
+  ldb *= PARTS;
   for (int64_t from = 0; from < k; from += BLOCK) {
     const int64_t rows = HONE_MIN((int64_t)BLOCK, k - from);
     copy_row_block(rows, from, l, ldl, &block);
     for (int64_t j = 0; j < w; j += WIDTH) {
       const int64_t columns = HONE_MIN((int64_t)WIDTH, w - j);
-      real *c = b + j * ldb;
+      real *c = b + j * ldb, *changed = c + from * PARTS;
       if (rows < BLOCK)
         memset(part, 0, sizeof part);
-      copy_columns(rows, columns, c + from, ldb, part, BLOCK);
-      for (int64_t i = 0; i < BLOCK && from > 0; i += STRIP)
-        tiles(columns, from, block.left + i * from, STRIP, c, 1, ldb, part + i,
-              BLOCK);
+      copy_columns(rows, columns, changed, ldb, part, BLOCK_REALS);
+      for (int64_t i = 0; i < BLOCK_REALS && from > 0; i += REALS)
+        tiles(columns, from, block.left + i * from, REALS, c, PARTS, ldb,
+              part + i, BLOCK_REALS);
       if (columns == WIDTH)
         substitute(rows, WIDTH, &block, part);
       else
         substitute(rows, columns, &block, part);
-      copy_columns(rows, columns, part, BLOCK, c + from, ldb);
+      copy_columns(rows, columns, part, BLOCK_REALS, changed, ldb);
     }
   }
 }
@@ -250,10 +299,10 @@ static void solve_lower(int64_t k, int64_t w, const void *triangle, int64_t ldl,
 static void exchange(int64_t w, void *matrix, int64_t ldf, int64_t from,
                      int64_t to, const int *pivot) {
   for (int64_t j = 0; j < w; j++) {
-    real *f = (real *)matrix + j * ldf;
+    entry *f = (entry *)matrix + j * ldf;
     for (int64_t i = from; i < to; i++) {
       const int64_t with = (int64_t)pivot[i] - 1;
-      const real t = f[i];
+      const entry t = f[i];
       __builtin_prefetch(f + with + AHEAD * ldf, 1);
       f[i] = f[with];
       f[with] = t;
@@ -267,16 +316,16 @@ static int64_t half_of(int64_t w) { return (w / 2 + LEAF - 1) / LEAF * LEAF; }
 
 static int64_t lu_panel(int64_t m, int64_t w, void *panel, int64_t ldf,
                         int *pivot) {
-  real *f = panel;
+  entry *f = panel;
   if (w <= LEAF)
     return lu_leaf(m, w, f, ldf, pivot);
   const int64_t w1 = half_of(w), w2 = w - w1;
-  real *right = f + w1 * ldf;
+  entry *right = f + w1 * ldf;
   int64_t zero = lu_panel(m, w1, f, ldf, pivot);
   exchange(w2, right, ldf, 0, w1, pivot);
   solve_lower(w1, w2, f, ldf, right, ldf);
-  subtract(m - w1, w2, w1, f + w1, ldf, (hone_strided){right, 1, ldf}, -1,
-           right + w1, ldf, NULL);
+  subtract(m - w1, w2, w1, f + w1, ldf, (hone_strided){right, 1, ldf, false},
+           -1, right + w1, ldf, NULL);
   const int64_t zero2 = lu_panel(m - w1, w2, right + w1, ldf, pivot + w1);
   for (int64_t i = w1; i < w; i++)
     pivot[i] += (int)w1;
@@ -287,22 +336,22 @@ static int64_t lu_panel(int64_t m, int64_t w, void *panel, int64_t ldf,
 }
 
 static int64_t cholesky_panel(int64_t m, int64_t w, void *panel, int64_t ldf) {
-  real *f = panel;
+  entry *f = panel;
   if (w <= LEAF)
     return cholesky_leaf(m, w, f, ldf);
   const int64_t w1 = half_of(w), w2 = w - w1;
   int64_t bad = cholesky_panel(m, w1, f, ldf);
   if (bad >= 0)
     return bad;
-  real *right = f + w1 + w1 * ldf;
-  subtract(m - w1, w2, w1, f + w1, ldf, (hone_strided){f + w1, ldf, 1}, 0,
+  entry *right = f + w1 + w1 * ldf;
+  subtract(m - w1, w2, w1, f + w1, ldf, (hone_strided){f + w1, ldf, 1, true}, 0,
            right, ldf, NULL);
   bad = cholesky_panel(m - w1, w2, right, ldf);
   return bad < 0 ? bad : w1 + bad;
 }
 
 const hone_factor_kernels JOIN(hone_factor_, FACTOR_ISA,
-                               FACTOR_BITS) = {.size = sizeof(real),
+                               FACTOR_BITS) = {.size = sizeof(entry),
                                                .subtract = subtract,
                                                .solve_lower = solve_lower,
                                                .exchange = exchange,

@@ -9,6 +9,9 @@
 
 #include "cpu_factor/factor.h"
 
+/* For complex entries there are tables of the same form: L^T is L^H in
+   Cholesky's factorization, and magnitudes of pivots are |re| + |im|. */
+
 /* The most columns of a panel, and so the longest inner dimension. */
 enum { HONE_PANEL_MOST = 192 };
 
@@ -17,6 +20,7 @@ enum { HONE_PANEL_MOST = 192 };
 typedef struct hone_strided {
   const void *at;
   int64_t row, column;
+  bool conjugate; /* complex: of its conjugate */
 } hone_strided;
 
 struct hone_factor_kernels {

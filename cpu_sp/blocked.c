@@ -22,6 +22,7 @@
 #include <math.h>
 
 enum {
+  ONE_PART_UP_TO = 512,   /* orders up to here have one part; otherwise */
   FIRST_PART = 6,         /* the first part has n / 6 columns, */
   FIRST_MULTIPLE = 96,    /* in whole panels */
   TASK_COLUMNS = 32,      /* columns scanned by one task */
@@ -40,7 +41,7 @@ int64_t hone_blocked_width(const hone_blocked *h, int64_t j) {
   const int64_t n = h->n;
   if (h->block > 0)
     return HONE_MIN(h->block, n - j);
-  if (n <= HONE_SMALL_UP_TO || j > 0 || h->spd)
+  if (n <= ONE_PART_UP_TO || j > 0 || h->spd)
     return n - j;
   const int64_t panels = (n / FIRST_PART + FIRST_MULTIPLE - 1) / FIRST_MULTIPLE;
   return HONE_MIN(panels * FIRST_MULTIPLE, n);
@@ -67,6 +68,7 @@ void hone_blocked_load(hone_blocked *h, const hone_matrix *a,
 int hone_blocked_columns(hone_blocked *h, int64_t j, int64_t w,
                          int64_t *zero_pivot) {
   h->small = !h->spd && w == h->n && h->n <= HONE_SMALL_UP_TO;
+#ifndef HONE_COMPLEX
   if (h->small) {
     if (hone_watch_stop(h->watch, "factor", 0.0, 0, HONE_NAN))
       return HONE_CANCELLED;
@@ -76,23 +78,25 @@ int hone_blocked_columns(hone_blocked *h, int64_t j, int64_t w,
       *zero_pivot = zero;
     return HONE_OK;
   }
-  const hone_factoring job = {.kernels = hone_factor_kernels_of(32),
-                              .n = h->n,
-                              .ldf = h->ld,
-                              .spd = h->spd,
-                              .f = h->f,
-                              .pivot = h->ipiv,
-                              .work = h->work,
-                              .pool = h->pool,
-                              .watch = h->watch,
-                              .phase = "factor"};
+#endif
+  const hone_factoring job = {
+      .kernels = hone_factor_kernels_of(8 * (int)sizeof(hone_single)),
+      .n = h->n,
+      .ldf = h->ld,
+      .spd = h->spd,
+      .f = h->f,
+      .pivot = h->ipiv,
+      .work = h->work,
+      .pool = h->pool,
+      .watch = h->watch,
+      .phase = "factor"};
   return hone_factor_columns(&job, j, j + w, zero_pivot);
 }
 
 void hone_blocked_pivots(const hone_blocked *h, int64_t j, int64_t w,
                          float *out) {
   for (int64_t i = 0; i < w; i++)
-    out[i] = fabsf(h->f[(j + i) * h->ld + j + i]);
+    out[i] = hone_abs_single(h->f[(j + i) * h->ld + j + i]);
   for (int64_t i = 0; h->spd && i < w; i++)
     out[i] *= out[i];
 }
@@ -139,12 +143,12 @@ typedef struct growth_job {
   float *max; /* n: of each column of U, NaN where one entry is */
 } growth_job;
 
-/* Largest magnitude of n floats; NaN where one is NaN or Inf. */
-HONE_VECTOR static float largest(int64_t n, const float *u) {
+/* Largest magnitude of n entries; NaN where one is NaN or Inf. */
+HONE_VECTOR static float largest(int64_t n, const hone_single *u) {
   float max = 0.0F, bad = 0.0F;
 #pragma omp simd reduction(max : max) reduction(+ : bad)
   for (int64_t i = 0; i < n; i++) {
-    float v = fabsf(u[i]);
+    float v = hone_abs_single(u[i]);
     max = v > max ? v : max;
     bad += v * 0.0F; /* NaN for NaN and Inf, else 0 */
   }
@@ -156,7 +160,7 @@ static void growth_columns(void *ctx, int64_t task) {
   const hone_blocked *h = job->h;
   int64_t to = HONE_MIN((task + 1) * TASK_COLUMNS, h->n);
   for (int64_t j = task * TASK_COLUMNS; j < to; j++) {
-    const float *f = h->f + j * h->ld;
+    const hone_single *f = h->f + j * h->ld;
     job->max[j] =
         h->small || h->spd ? largest(h->n - j, f + j) : largest(j + 1, f);
   }
@@ -168,7 +172,8 @@ void hone_blocked_outcome(hone_blocked *h, bool complete,
   info->flushed = h->flushed;
   if (h->spd && info->zero_pivot >= 0) { /* the pivot was left there */
     const int64_t p = info->zero_pivot;
-    info->rounding = fabsf(h->f[p * h->ld + p]) <= ROUNDING * h->col_max[p];
+    info->rounding =
+        hone_abs_single(h->f[p * h->ld + p]) <= ROUNDING * h->col_max[p];
   }
   if (!complete)
     return;

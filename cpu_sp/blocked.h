@@ -7,15 +7,16 @@
 
 #include "base/dense.h"
 #include "base/engine.h"
+#include "cpu_sp/single.h"
 
 /* Orders up to here are factored by our own LU (small_lu.c) in one block
-   column: docs/performance.md. */
-enum { HONE_SMALL_UP_TO = 512 };
+   column: docs/performance.md. It is for real entries. */
+enum { HONE_SMALL_UP_TO = HONE_PARTS == 1 ? 512 : 0 };
 
 typedef struct hone_blocked {
   int64_t n, ld;
   int64_t block;  /* columns of a block column; 0: hone_blocked_width */
-  float *f;       /* n x n, ld: S, then its factors */
+  hone_single *f; /* n x n, ld: S, then its factors */
   float *col_max; /* 2 n: max |s_ij|, then max |u_ij| (|l_ij|) of each column */
   int *ipiv;      /* n: row exchanges, from 1, as LAPACK; from 0 if small */
   float *v;       /* v_size: right-hand sides in single precision */

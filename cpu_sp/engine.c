@@ -13,6 +13,7 @@
 /* Orders from which threads share a solution in double arithmetic, and in
    single precision. */
 enum { APPLY_THREADS_FROM = 800, SOLVE_THREADS_FROM = 1000 };
+enum { SINGLE_BITS = 8 * (int)sizeof(hone_single) };
 
 static bool probe(char *why, size_t why_size) {
   (void)why;
@@ -34,15 +35,36 @@ static int64_t leading_dimension(int64_t n) {
   return (lines % 2 == 0 ? lines + 1 : lines) * 16;
 }
 
+#ifdef HONE_COMPLEX
+
+/* Solutions are in double arithmetic, in place. */
+static int64_t floats_of_work(int64_t n, int64_t k, bool spd) {
+  (void)n;
+  (void)k;
+  (void)spd;
+  return 0;
+}
+
+static int64_t small_work(int64_t n, bool spd) {
+  return floats_of_work(n, 0, spd);
+}
+
+#else
+
 static int64_t small_work(int64_t n, bool spd) {
   return n <= HONE_SMALL_UP_TO && !spd ? hone_small_lu_work(n) : 0;
 }
 
+static int64_t floats_of_work(int64_t n, int64_t k, bool spd) {
+  return hone_substitution_work(n, k) + small_work(n, spd);
+}
+
+#endif
+
 static int64_t bytes(int64_t n, int64_t k) {
-  return (leading_dimension(n) * n + 2 * n + hone_substitution_work(n, k) +
-          small_work(n, false)) *
-             (int64_t)sizeof(float) +
-         n * (int64_t)sizeof(int) + hone_factor_work(32, n) +
+  return leading_dimension(n) * n * (int64_t)sizeof(hone_single) +
+         (2 * n + floats_of_work(n, k, false)) * (int64_t)sizeof(float) +
+         n * (int64_t)sizeof(int) + hone_factor_work(SINGLE_BITS, n) +
          (int64_t)sizeof(hone_blocked);
 }
 
@@ -78,7 +100,7 @@ static int create(bool spd, void **self, const hone_engine_config *config) {
   h->ipiv = hone_mem_get(h->mem, (size_t)n * sizeof *h->ipiv);
   if (small > 0)
     h->small_work = hone_mem_get(h->mem, (size_t)small * sizeof(float));
-  h->work = hone_mem_get(h->mem, (size_t)hone_factor_work(32, n));
+  h->work = hone_mem_get(h->mem, (size_t)hone_factor_work(SINGLE_BITS, n));
   if (h->f && h->col_max && h->ipiv && h->work &&
       (h->small_work || small == 0)) {
     *self = h;
@@ -98,6 +120,37 @@ static int create_cholesky(void **self, const hone_engine_config *config) {
 
 /* ---- Solutions ---------------------------------------------------------- */
 
+static hone_factors factors_of(const hone_blocked *h) {
+  return (hone_factors){.form = h->spd     ? HONE_FORM_CHOLESKY
+                                : h->small ? HONE_FORM_TRANSPOSED
+                                           : HONE_FORM_LU,
+                        .n = h->n,
+                        .ld = h->ld,
+                        .f = h->f,
+                        .pivot = h->ipiv,
+                        .base = h->small ? 0 : 1};
+}
+
+static int apply(void *self, bool trans, int64_t k, hone_entry *v,
+                 int64_t ldv) {
+  const hone_blocked *h = self;
+  const hone_factors factors = factors_of(h);
+  hone_apply_32(h->n < APPLY_THREADS_FROM ? NULL : h->pool, &factors, trans, k,
+                v, ldv);
+  return HONE_OK;
+}
+
+#ifdef HONE_COMPLEX
+
+/* The factors are applied in double arithmetic only. */
+#define SOLVE apply
+#define APPLY NULL
+
+#else
+
+#define SOLVE solve
+#define APPLY apply
+
 /* Room for k right-hand sides in single precision. */
 static int reserve(hone_blocked *h, int64_t k) {
   const int64_t size = hone_substitution_work(h->n, k);
@@ -110,17 +163,6 @@ static int reserve(hone_blocked *h, int64_t k) {
     return HONE_NO_MEMORY;
   h->v_size = size;
   return HONE_OK;
-}
-
-static hone_factors factors_of(const hone_blocked *h) {
-  return (hone_factors){.form = h->spd     ? HONE_FORM_CHOLESKY
-                                : h->small ? HONE_FORM_TRANSPOSED
-                                           : HONE_FORM_LU,
-                        .n = h->n,
-                        .ld = h->ld,
-                        .f = h->f,
-                        .pivot = h->ipiv,
-                        .base = h->small ? 0 : 1};
 }
 
 /* v = inv(S) v, or inv(S^T) v, for one right-hand side. */
@@ -149,13 +191,7 @@ static int solve(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
   return HONE_OK;
 }
 
-static int apply(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
-  const hone_blocked *h = self;
-  const hone_factors factors = factors_of(h);
-  hone_apply_32(h->n < APPLY_THREADS_FROM ? NULL : h->pool, &factors, trans, k,
-                v, ldv);
-  return HONE_OK;
-}
+#endif
 
 /* ---- The smallest pivot ------------------------------------------------- */
 
@@ -176,7 +212,8 @@ static void smallest_pivot(void *self, bool replace_zeros, int64_t *row,
   int64_t at = 0;
   (void)replace_zeros;
   for (int64_t k = 1; k < h->n; k++)
-    if (fabsf(h->f[k * (h->ld + 1)]) < fabsf(h->f[at * (h->ld + 1)]))
+    if (hone_abs_single(h->f[k * (h->ld + 1)]) <
+        hone_abs_single(h->f[at * (h->ld + 1)]))
       at = k;
   *row = h->small ? at : origin(h, at); /* small: S^T was factored */
   *col = h->small ? origin(h, at) : at;
@@ -190,8 +227,8 @@ const hone_engine hone_engine_single = {.name = "single LU",
                                         .probe = probe,
                                         .create = create_lu,
                                         .factor = hone_blocked_factor,
-                                        .solve = solve,
-                                        .apply = apply,
+                                        .solve = SOLVE,
+                                        .apply = APPLY,
                                         .destroy = destroy,
                                         .bytes = bytes,
                                         .smallest_pivot = smallest_pivot};
@@ -204,7 +241,7 @@ const hone_engine hone_engine_cholesky = {.name = "single Cholesky",
                                           .probe = probe,
                                           .create = create_cholesky,
                                           .factor = hone_blocked_factor,
-                                          .solve = solve,
-                                          .apply = apply,
+                                          .solve = SOLVE,
+                                          .apply = APPLY,
                                           .destroy = destroy,
                                           .bytes = bytes};

@@ -19,16 +19,16 @@ enum { REFINED_LEAST = 4 };
 enum { WORTH_THREADS = 1 << 16 };
 enum { DRAWN = 64 }; /* random numbers at once */
 
-/* Changes every entry by as much as rounding may change it. Rounding itself
-   leaves numbers with few digits as they are. */
+/* Changes every part of every entry by as much as rounding may change it.
+   Rounding itself leaves numbers with few digits as they are. */
 static void round_at_random(int64_t n, double roundoff, uint64_t *seed,
                             hone_entry *v) {
-  double unit[DRAWN];
-  for (int64_t at = 0; at < n; at += DRAWN) {
-    const int64_t count = HONE_MIN((int64_t)DRAWN, n - at);
+  double unit[DRAWN], *part = (double *)v;
+  for (int64_t at = 0; at < HONE_PARTS * n; at += DRAWN) {
+    const int64_t count = HONE_MIN((int64_t)DRAWN, HONE_PARTS * n - at);
     hone_random_units(count, seed, unit);
     for (int64_t i = 0; i < count; i++)
-      v[at + i] += hone_times(roundoff * unit[i], v[at + i]);
+      part[at + i] += roundoff * unit[i] * part[at + i];
   }
 }
 

@@ -52,6 +52,7 @@ static int apply(const estimate *e, bool trans) {
 static int climb_gradient(estimate *e) {
   const int64_t n = e->f->a->n;
   memcpy(e->v, e->sign, (size_t)n * sizeof *e->v);
+  hone_conjugate(n, e->v); /* the gradient is that of the adjoint */
   int st = apply(e, true);
   if (st != HONE_OK)
     return st;

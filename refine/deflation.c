@@ -184,7 +184,7 @@ int hone_deflate(const hone_factored *f, hone_entry *scratch, int *passes,
                               hone_sum_abs(n, d->z + i * n));
   for (int j = 0; j < right; j++)
     for (int i = 0; i < right; i++)
-      d->inverse[i + j * right] = hone_dot(n, d->w + i * n, d->z + j * n);
+      d->inverse[i + j * right] = hone_dot_plain(n, d->w + i * n, d->z + j * n);
   if (invert(right, d->inverse))
     d->count = right;
   return HONE_OK;
@@ -207,6 +207,7 @@ int hone_deflate_null(const hone_factored *f, double norm1, hone_entry *scratch,
   d->count = 0;
   normalize(n, d->z);
   memcpy(d->u, d->z, (size_t)n * sizeof *d->u);
+  hone_conjugate(n, d->u); /* inverse iteration goes with the adjoint */
   int st = hone_apply_inverse(&alone, true, true, 1, d->u, n, NULL, NULL);
   normalize(n, d->u);
   for (int power = 1; power < POWERS && st == HONE_OK; power++) {
@@ -219,7 +220,7 @@ int hone_deflate_null(const hone_factored *f, double norm1, hone_entry *scratch,
     return st;
   *passes += hone_multiply_accurately(&alone, false, 1, d->z, d->c, work);
   *passes += hone_multiply_accurately(&alone, true, 1, d->u, d->w, work);
-  const hone_entry image = hone_dot(n, d->w, d->z);
+  const hone_entry image = hone_dot_plain(n, d->w, d->z);
   const double least = LEAST_IMAGE * HONE_EPS * norm1;
   d->inverse[0] = 1.0 / (hone_abs(image) >= least ? image : least);
   d->count = hone_abs(d->inverse[0]) <= DBL_MAX;
@@ -230,7 +231,7 @@ void hone_deflation_project(const hone_deflation *d, bool trans,
                             const hone_entry *r, hone_entry *coefficient) {
   const hone_entry *left = trans ? d->z : d->u;
   for (int i = 0; i < d->count; i++)
-    coefficient[i] = hone_dot(d->n, left + i * d->n, r);
+    coefficient[i] = hone_dot_plain(d->n, left + i * d->n, r);
 }
 
 void hone_deflation_correct(const hone_deflation *d, bool trans,
@@ -240,12 +241,11 @@ void hone_deflation_correct(const hone_deflation *d, bool trans,
   const hone_entry *right = trans ? d->u : d->z;
   hone_entry rest[HONE_DEFLATED_MOST];
   for (int i = 0; i < k; i++)
-    rest[i] = coefficient[i] - hone_dot(d->n, product + i * d->n, y);
+    rest[i] = coefficient[i] - hone_dot_plain(d->n, product + i * d->n, y);
   for (int i = 0; i < k; i++) {
     hone_entry by = 0.0;
     for (int j = 0; j < k; j++)
-      by += (trans ? hone_conj(d->inverse[j + i * k]) : d->inverse[i + j * k]) *
-            rest[j];
+      by += (trans ? d->inverse[j + i * k] : d->inverse[i + j * k]) * rest[j];
     hone_add_multiple(d->n, by, right + i * d->n, y);
   }
 }

@@ -58,7 +58,7 @@ static bool shift_vector(int64_t n, const hone_entry *from, int e,
    of its rounding errors; where rows are computed one by one (lost), the
    rounding of long double. */
 static double residual_gamma(int64_t n, bool accurate, bool lost) {
-  const double terms = (double)(n + 4);
+  const double terms = (double)HONE_ROUNDINGS * (double)(n + 4);
   if (lost)
     return terms * 0x1p-63;
   return terms * (accurate ? HONE_EPS * HONE_EPS : HONE_EPS);
@@ -154,7 +154,7 @@ static bool near_limit(const hone_refinement *ctx, double value) {
 
 /* A plain pass is wrong by at most n eps of the denominator. */
 bool hone_plain_suffices(const hone_refinement *ctx, double value) {
-  double noise = (double)(ctx->f.a->n + 2) * HONE_EPS;
+  double noise = (double)HONE_ROUNDINGS * (double)(ctx->f.a->n + 2) * HONE_EPS;
   return ctx->criterion == HONE_CRITERION_COMPONENTWISE &&
          ctx->limit >= HONE_LOOSE_TOLERANCE &&
          noise <= PLAIN_NOISE_PART * ctx->limit && value + noise <= ctx->limit;

@@ -20,7 +20,7 @@ static const long double LOST_DOUBLE = 0x1p-960L, LOST_SINGLE = 0x1p-96L;
 static const long double MAGNIFIED = 4.0L;
 /* The relative rounding error of a solve in double precision, for each unit of
    the condition number of S. */
-static const long double ROUNDING = 4.0L * 0x1p-53L;
+static const long double ROUNDING = 4.0L * HONE_ROUNDINGS * 0x1p-53L;
 
 long double hone_noise_scaled_norm(int64_t n, const hone_entry *d, const int *e,
                                    const double *weights) {

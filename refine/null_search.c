@@ -16,8 +16,9 @@
    to a vector whose image is larger than the least possible by the ratio of the
    error of M to the smallest singular value of M. That ratio may be 1e5. It
    comes from the part of p along the left null vector u of M, which inv(M)
-   magnifies. So where p no longer falls, u = inv(M^T) t is found, and from then
-   on t = inv(M) p', p' being p but for one entry, such that u^T p' = 0. Then p
+   magnifies. So where p no longer falls, u = inv(M^T) t is found (complex: with
+   the adjoint for the transpose throughout), and from then on t = inv(M) p', p'
+   being p but for one entry, such that u^T p' = 0. Then p
    tends to a multiple of that unit vector, and w to the column of inv(S) that
    has the largest 1-norm. If that is not enough, S may have several null
    vectors; more vectors u are found in the same way, and p' is p less its
@@ -85,7 +86,8 @@ static void project_out(const vectors *x, hone_entry *v) {
   }
 }
 
-/* Adds u = inv(M^T) t. Returns whether it could be had. */
+/* Adds u = inv(M^H) t, the conjugate of inv(M^T) times that of t. Returns
+   whether it could be had. */
 static bool add_left(const hone_null_search *search, const hone_factored *f,
                      vectors *x) {
   const int64_t n = x->n;
@@ -93,9 +95,11 @@ static bool add_left(const hone_null_search *search, const hone_factored *f,
   if (x->left == LEFT_VECTORS)
     return false;
   memcpy(u, x->t, (size_t)n * sizeof *u);
+  hone_conjugate(n, u);
   if (hone_apply_inverse(f, true, !search->trans, 1, u, n, NULL, NULL) !=
       HONE_OK)
     return false;
+  hone_conjugate(n, u);
   if (!normalize(n, u))
     return false;
   project_out(x, u);
@@ -192,7 +196,7 @@ bool hone_null_search_exact(hone_null_search *search) {
   if (!(largest <= LARGEST_INTEGER * hone_abs(v[unit])))
     return false;
   for (int64_t i = 0; i < x.n; i++)
-    x.t[i] = nearbyint(hone_real(v[i] / v[unit]));
+    x.t[i] = hone_nearest(v[i] / v[unit]);
   search->passes +=
       hone_multiply_accurately(search->f, search->trans, 1, x.t, x.p, x.work);
   return hone_sum_abs(x.n, x.p) == 0.0;

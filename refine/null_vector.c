@@ -4,6 +4,8 @@
 
      u = inv(M^T) z,   z = inv(M) u       each scaled back to size 1
 
+   (complex: inv(M^H) z, and u^H takes the place of u^T below).
+
    If the certificate has found z, so has it u (deflation.c).
 
    Where one singular value lies far below the others, two iterations leave the
@@ -84,8 +86,10 @@ static bool iterate(const hone_factored *f, hone_entry *z, hone_entry *u) {
   fill_random(n, z);
   for (int round = 0; round < ITERATIONS; round++) {
     memcpy(u, z, (size_t)n * sizeof *u);
+    hone_conjugate(n, u); /* u = inv(M^H) z */
     if (hone_apply_inverse(f, true, true, 1, u, n, NULL, NULL) != HONE_OK)
       return false;
+    hone_conjugate(n, u);
     memcpy(z, u, (size_t)n * sizeof *z);
     if (hone_apply_inverse(f, true, false, 1, z, n, NULL, NULL) != HONE_OK)
       return false;

@@ -14,6 +14,12 @@
      ||B||_2            <=  theta sqrt(sum_k ||B g_k||_2^2)
      ||e_i^T B||_2      <=  theta sqrt(sum_k (B g_k)_i^2)      for one row i
 
+   Complex g have such parts, 2 n of them. Then Re v^T g and Im v^T g are their
+   products with two orthogonal vectors of length 1, whatever the complex v is,
+   and together they have a density of at most 1 / 6, because a section of
+   codimension 2 has a volume of at most 2 (Ball 1989). So t complex vectors say
+   as much as 2 t real ones: the inequalities hold with 2 t in the place of t.
+
    Here B is a power of E = I - inv(M) op(S), the part of an error that a
    correction leaves, or inv(op(S)). Nothing is assumed of A but that it does
    not depend on the draw. If S is singular, with S z = 0, then E z = z: no
@@ -69,6 +75,7 @@ int64_t hone_probe_scratch(int64_t n) {
    is pi^(t/2) / (t/2)!. */
 static double factor_of(int t, double count) {
   double power = HONE_PROBE_FAILURE / count;
+  t *= HONE_PARTS;
   for (int i = 1; i <= t / 2; i++)
     power *= 6.0 * (double)i / 3.141592653589793;
   /* 1 / sqrt(s), power = s^(t/2) */
@@ -83,12 +90,12 @@ enum { DRAWN = 64 }; /* at once */
 
 void hone_probe_draw(int64_t n, uint64_t *seed, hone_entry *v) {
   const double root = 1.7320508075688772; /* sqrt 3 */
-  double unit[DRAWN];
-  for (int64_t at = 0; at < n; at += DRAWN) {
-    const int64_t count = HONE_MIN((int64_t)DRAWN, n - at);
+  double unit[DRAWN], *part = (double *)v;
+  for (int64_t at = 0; at < HONE_PARTS * n; at += DRAWN) {
+    const int64_t count = HONE_MIN((int64_t)DRAWN, HONE_PARTS * n - at);
     hone_random_units(count, seed, unit);
     for (int64_t i = 0; i < count; i++)
-      v[at + i] = root * unit[i];
+      part[at + i] = root * unit[i];
   }
 }
 
@@ -416,12 +423,12 @@ static run begin(const place *where, hone_probing *probing,
            .rounding_seed = ~probing->seed, /* another sequence */
            .seed = probing->seed,
            .t = where->first,
-           .largest = sqrt(3.0)};
+           .largest = sqrt(3.0 * HONE_PARTS)};
   r.step = (hone_probe_step){.scaling = r.f.scaling,
                              .trans = probing->trans,
                              .vectors = where->first,
                              .seed = probing->seed};
-  probing->seed += (uint64_t)(where->first * n) * HONE_RANDOM_STEP;
+  probing->seed += (uint64_t)(HONE_PARTS * where->first * n) * HONE_RANDOM_STEP;
   r.h.seed = r.step.solutions_seed = hone_random_bits(&probing->seed);
   r.h.count = probing->inverse ? SOLUTIONS : 0;
   out->tried = true;

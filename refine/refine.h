@@ -173,7 +173,8 @@ void hone_refined_norms(const hone_refinement *ctx, hone_refined *column);
 /* The low parts of double-double may be lost in a row with a denominator up to
    this. */
 static inline double hone_least_denominator(int64_t n) {
-  return (double)(n + 4) * 0x1p-1022 / HONE_EPS / HONE_EPS;
+  return (double)HONE_ROUNDINGS * (double)(n + 4) * 0x1p-1022 / HONE_EPS /
+         HONE_EPS;
 }
 
 /* max |v_i|; NaN if any v_i is NaN. */

@@ -213,6 +213,24 @@ FUNCTIONS = {
         + [_OPTIONS, _REPORT],
     ),
     "hone_solver_destroy": (None, [POINTER(c_void_p)]),
+    "hone_z_solve": (
+        c_int,
+        [c_int64, c_int64, c_void_p, c_int64, c_void_p, c_int64, c_void_p]
+        + [c_int64, _OPTIONS, _REPORT],
+    ),
+    "hone_z_solver_create": (c_int, [POINTER(c_void_p), c_int64, _OPTIONS]),
+    "hone_z_solver_factor": (c_int, [c_void_p, c_void_p, c_int64, _REPORT]),
+    "hone_z_solver_update": (c_int, [c_void_p, c_void_p, c_int64, _REPORT]),
+    "hone_z_solver_solve": (
+        c_int,
+        [c_void_p, c_int64, c_void_p, c_int64, c_void_p, c_int64]
+        + [_OPTIONS, _REPORT],
+    ),
+    "hone_z_solver_destroy": (None, [POINTER(c_void_p)]),
+    "hone_z_memory_needed": (
+        c_int,
+        [c_int64, c_int64, _OPTIONS, _INT64, _INT64],
+    ),
     "hone_memory_needed": (c_int, [c_int64, c_int64, _OPTIONS, _INT64, _INT64]),
     "hone_device_memory_needed": (c_int, [c_int64, _OPTIONS, _INT64, _INT64]),
     "hone_release_kept": (c_int64, []),

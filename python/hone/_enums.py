@@ -53,6 +53,7 @@ class Layout(IntEnum):
 class Trans(IntEnum):
     NO_TRANS = 0
     TRANS = 1
+    CONJ_TRANS = 2
 
 
 class Device(IntEnum):

@@ -28,7 +28,8 @@ ALLOWED = {
 
 # These headers include nothing of the library, and every folder may include
 # them.
-PUBLIC = ('api/hone.h', 'api/hone.hpp', 'api/hone_tuning.h')
+PUBLIC = ('api/hone.h', 'api/hone.hpp', 'api/hone_complex.h',
+          'api/hone_tuning.h')
 
 # Exceptions: (folder, prefix of a header it may include): the reason.
 ALSO = {
@@ -88,9 +89,10 @@ def includes(tree):
             elif re.match(r'cu\w*\.h', header) and folder not in CUDA:
                 yield 'include', f'{file} {header}', (
                     f'{at}: only gpu_sp may include {header} of CUDA')
-            elif file in ('api/hone.h', 'api/hone_tuning.h'):
-                if header not in ('stddef.h', 'stdint.h', 'api/hone.h',
-                                  'hone.h'):
+            elif file in ('api/hone.h', 'api/hone_complex.h',
+                          'api/hone_tuning.h'):
+                if header not in ('stddef.h', 'stdint.h', 'complex',
+                                  'api/hone.h', 'hone.h', 'hone_complex.h'):
                     yield 'include', f'{file} {header}', (
                         f'{at}: a public header may not include {header}')
             elif ('/' in header and to in ALLOWED and to != folder
@@ -133,6 +135,10 @@ def archives(build):
     """Yields (folder, archive) of the library, and gpu_sp's emulated one."""
     for folder in LIBRARY:
         yield folder, os.path.join(build, folder + '.a')
+        for name in (folder, folder + '_complex'):
+            complex_one = os.path.join(build, 'complex', name + '.a')
+            if os.path.exists(complex_one):
+                yield folder, complex_one
     emulated = os.path.join(build, 'emulated', 'gpu_sp.a')
     if os.path.exists(emulated):
         yield 'gpu_sp', emulated

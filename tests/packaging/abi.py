@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compares the declarations of another language with api/hone.h and
-api/hone_tuning.h: every structure (order, offset, size and kind of each field,
-as the C compiler has them), every constant and every function.
+"""Compares the declarations of another language with api/hone.h,
+hone_complex.h and hone_tuning.h: every structure (order, offset, size and kind
+of each field, as the C compiler has them), every constant and every function.
 
 usage: tests/packaging/abi.py python     python/hone/_abi.py and _enums.py
        tests/packaging/abi.py fortran    api/hone_c.f90
@@ -23,8 +23,8 @@ FC = os.environ.get("FC") or "gfortran"
 
 
 def header():
-    """Returns both headers without comments and continuation lines."""
-    names = ("hone.h", "hone_tuning.h")
+    """Returns the headers without comments and continuation lines."""
+    names = ("hone.h", "hone_complex.h", "hone_tuning.h")
     text = "".join((TOP / "api" / name).read_text() for name in names)
     return re.sub(r"/\*.*?\*/", " ", text, flags=re.S).replace("\\\n", " ")
 
@@ -191,11 +191,14 @@ def ctypes_calls():
         ctypes.c_int64: {"int64_t"},
         ctypes.c_size_t: {"size_t"},
         ctypes.c_char_p: {"char *"},
-        ctypes.c_void_p: {"double *", "hone_solver *", "hone_column *"},
+        ctypes.c_void_p: {
+            "double *", "hone_complex *", "hone_solver *", "hone_z_solver *",
+            "hone_column *",
+        },
         pointer(_abi.Options): {"hone_options *"},
         pointer(_abi.Report): {"hone_report *"},
         pointer(ctypes.c_int64): {"int64_t *"},
-        pointer(ctypes.c_void_p): {"hone_solver **"},
+        pointer(ctypes.c_void_p): {"hone_solver **", "hone_z_solver **"},
         None: {"void"},
     }
     return {
@@ -271,11 +274,12 @@ def fortran_calls():
         "integer(c_size_t), value": {"size_t"},
         "integer(c_int64_t)": {"int64_t *"},
         "real(c_double)": {"double *"},
+        "complex(c_double_complex)": {"hone_complex *"},
         "type(hone_options)": {"hone_options *"},
         "type(hone_report)": {"hone_report *"},
         "type(hone_column)": {"hone_column *"},
-        "type(c_ptr), value": {"hone_solver *"},
-        "type(c_ptr)": {"hone_solver **"},
+        "type(c_ptr), value": {"hone_solver *", "hone_z_solver *"},
+        "type(c_ptr)": {"hone_solver **", "hone_z_solver **"},
         "character(kind=c_char)": {"char *"},
     }
     results = {

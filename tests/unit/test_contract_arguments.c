@@ -325,7 +325,7 @@ TEST(contract, refuses_to_solve_before_a_matrix_is_factored) {
   s.a[1] = bad;
   CHECK_EQ_INT(hone_solver_factor(solver, s.a, 3, NULL), HONE_OK);
   CHECK_EQ_INT(
-      sup_solver_solve(solver, 2, 1, s.b, 3, s.x, 3, NULL, 0, NULL, NULL),
+      sup_solver_solve(solver, 3, 1, s.b, 3, s.x, 3, NULL, 0, NULL, NULL),
       HONE_BAD_OPTION);
   CHECK_EQ_INT(
       sup_solver_solve(solver, 0, 1, s.b, 3, s.a, 3, NULL, 0, NULL, NULL),

@@ -6,6 +6,7 @@
 #include "ct.h"
 
 #include <cmath>
+#include <complex>
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -191,4 +192,28 @@ TEST(cxx, initial_values_shadow_nothing) {
   CHECK_EQ_INT(o.column_size, sizeof(hone_column));
   CHECK_EQ_INT(r.struct_size, sizeof r);
   CHECK_EQ_INT(t.struct_size, sizeof t);
+}
+
+/* hone_complex is std::complex<double> here, and double _Complex in the
+   library. */
+TEST(cxx, complex_systems_have_the_numbers_of_the_language) {
+  const std::complex<double> i(0.0, 1.0);
+  const std::vector<std::complex<double>> a = {2.0, -i, i, 3.0}; /* columns */
+  const std::vector<std::complex<double>> b = {2.0 + i * 2.0, 3.0 + i * 2.0};
+  std::vector<std::complex<double>> x(2);
+  hone_options o = HONE_OPTIONS_INIT;
+  for (o.trans = HONE_NO_TRANS; o.trans <= HONE_CONJ_TRANS; o.trans++) {
+    CHECK_EQ_INT(
+        hone_z_solve(2, 1, a.data(), 2, b.data(), 2, x.data(), 2, &o, nullptr),
+        HONE_OK);
+    for (std::size_t r = 0; r < 2; r++) {
+      std::complex<double> sum = -b[r];
+      for (std::size_t c = 0; c < 2; c++)
+        sum += (o.trans == HONE_NO_TRANS ? a[r + 2 * c]
+                : o.trans == HONE_TRANS  ? a[c + 2 * r]
+                                         : std::conj(a[c + 2 * r])) *
+               x[c];
+      CHECK_LE(std::abs(sum), 1e-15 * 10.0); /* eps times 10 and some more */
+    }
+  }
 }

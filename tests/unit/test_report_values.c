@@ -84,7 +84,7 @@ TEST(report, has_no_results_after_refused_arguments) {
   CHECK_EQ_INT(hone_solve(-1, 1, a, 2, b, 2, x, 2, NULL, &r), HONE_BAD_SIZE);
   check_nothing_known(&r, HONE_BAD_SIZE);
   CHECK_EQ_INT(r.n, -1);
-  o.trans = 2;
+  o.trans = 3;
   memset(&r, 0x5a, sizeof r);
   r.struct_size = sizeof r;
   CHECK_EQ_INT(hone_solve(2, 1, a, 2, b, 2, x, 2, &o, &r), HONE_BAD_OPTION);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Systems with the adjoint: A^H x = b is A^T conj(x) = conj(b). */
+#ifndef HONE_ADJOINT_H
+#define HONE_ADJOINT_H
+
+#include "api/caller_arrays.h"
+
+typedef struct hone_adjoint {
+  bool made;
+  hone_entry *copies; /* of b and x0, where these are not x; or NULL */
+} hone_adjoint;
+
+/* Conjugates x in its place, and replaces b and x0 by their conjugates. Returns
+   HONE_OK or HONE_NO_MEMORY. For real entries there is nothing to do. */
+int hone_adjoint_begin(hone_adjoint *adjoint, hone_mem *mem, hone_vectors *v);
+
+/* Conjugates x again: also columns that were not written, which become what
+   they were. Does nothing where begin was not called or failed. */
+void hone_adjoint_end(hone_adjoint *adjoint, hone_mem *mem,
+                      const hone_vectors *v);
+
+#endif

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Complex systems: bad input, singular matrices, arrays that are one, kept
+   solvers, and requests that are not served. */
+#include "tests/unit/complex_system.h"
+#include "tests/unit/support.h"
+
+#include "tests/unit/ct.h"
+
+#include <complex.h>
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double LIMIT = 4.0 * 0x1p-53 * (1.0 + 1e-10);
+
+TEST(complex_edges, name_the_place_and_the_part_of_nan_and_inf) {
+  static const struct {
+    double value;
+    const char *text;
+  } bad[] = {{(double)NAN, "NaN"}, {HUGE_VAL, "Inf"}, {-HUGE_VAL, "-Inf"}};
+  const int64_t n = 40;
+  hone_complex *a = cs_random(n, n, 1), *b = cs_random(n, 2, 2);
+  hone_complex *x = cs_random(n, 2, 3), *was = cs_random(n, 2, 3);
+  for (int k = 0; k < 3; k++)
+    for (int imaginary = 0; imaginary < 2; imaginary++)
+      for (int of_b = 0; of_b < 2; of_b++) {
+        hone_report report = HONE_REPORT_INIT;
+        hone_options o = HONE_OPTIONS_INIT;
+        char text[64];
+        hone_complex *at = of_b ? b + 5 + n : a + 5 + n;
+        const hone_complex good = *at;
+        *at = imaginary ? CMPLX(1.0, bad[k].value) : CMPLX(bad[k].value, 1.0);
+        o.trans = k; /* each of them */
+        CHECK_EQ_INT(hone_z_solve(n, 2, a, n, b, n, x, n, &o, &report),
+                     of_b ? HONE_NOT_FINITE_B : HONE_NOT_FINITE_A);
+        CHECK_EQ_INT(report.bad_row, 5);
+        CHECK_EQ_INT(report.bad_col, 1);
+        snprintf(text, sizeof text, "%s(5, 1) is %s%s", of_b ? "b" : "A",
+                 bad[k].text, imaginary ? " in its imaginary part" : "");
+        CHECK_STR(report.reason, text);
+        CHECK_MEM_EQ(x, was, (size_t)(2 * n) * sizeof *x);
+        *at = good;
+      }
+  free(a);
+  free(b);
+  free(x);
+  free(was);
+}
+
+/* Column q is a combination of two others, with Gaussian integers throughout,
+   so that A is singular exactly; or a zero row or column. */
+static hone_complex *singular(int64_t n, int kind) {
+  hone_complex *a = cs_random(n, n, 9);
+  const int64_t q = n / 2;
+  for (int64_t i = 0; i < n * n; i++)
+    a[i] = CMPLX(floor(creal(a[i]) * 8.0), floor(cimag(a[i]) * 8.0));
+  for (int64_t i = 0; i < n; i++) {
+    if (kind == 0)
+      a[i + q * n] = a[i] * CMPLX(0.0, 1.0) - a[i + n];
+    else if (kind == 1)
+      a[i + q * n] = 0.0;
+    else
+      a[q + i * n] = 0.0;
+  }
+  return a;
+}
+
+TEST(complex_edges, refuse_singular_matrices) {
+  static const int64_t orders[] = {5, 12, 100, 300};
+  for (int k = 0; k < 4; k++)
+    for (int kind = 0; kind < 3; kind++)
+      for (int precision = 0; precision <= HONE_FACTOR_DOUBLE; precision++) {
+        const int64_t n = orders[k];
+        hone_complex *a = singular(n, kind), *b = cs_random(n, 1, 2);
+        hone_complex *x = cs_random(n, 1, 3), *was = cs_random(n, 1, 3);
+        hone_options o = HONE_OPTIONS_INIT;
+        hone_report report = HONE_REPORT_INIT;
+        o.factor_precision = precision;
+        ct_note("n = %d, kind = %d, precision = %d", (int)n, kind, precision);
+        const int st = hone_z_solve(n, 1, a, n, b, n, x, n, &o, &report);
+        /* Rounding errors may leave a pivot that is not zero. */
+        CHECK(st == HONE_SINGULAR || (kind == 0 && st == HONE_ILL_CONDITIONED));
+        CHECK_EQ_INT(report.accepted, 0);
+        CHECK_EQ_INT(report.digits, 0);
+        if (st == HONE_SINGULAR)
+          CHECK_MEM_EQ(x, was, (size_t)n * sizeof *x);
+        if (kind == 1)
+          CHECK_EQ_INT(report.bad_col, n / 2);
+        if (kind == 2)
+          CHECK_EQ_INT(report.bad_row, n / 2);
+        /* The three columns move together, with equal weights. */
+        CHECK_EQ_INT(report.null_count, kind == 1   ? 1
+                                        : kind == 0 ? 3
+                                                    : report.null_count);
+        for (int64_t i = 0; kind == 0 && i < 3; i++) {
+          const int64_t at = report.null_index[i];
+          CHECK(at == 0 || at == 1 || at == n / 2);
+          CHECK_NEAR(report.null_weight[i], 1.0 / sqrt(3.0), 1e-6);
+        }
+        free(a);
+        free(b);
+        free(x);
+        free(was);
+      }
+}
+
+/* Column 9 is i times column 5, and row 20 depends on row 3, and maybe on
+   row 4. The left null vector is that of A^H; (i, -1), of two rows, is
+   orthogonal to its own conjugate. */
+static void check_dependent(int64_t n, int others, int precision) {
+  hone_complex *a = cs_random(n, n, 9), *b = cs_random(n, 1, 2);
+  hone_complex *x = cs_random(n, 1, 3);
+  hone_options o = HONE_OPTIONS_INIT;
+  hone_report report = HONE_REPORT_INIT;
+  o.factor_precision = precision;
+  for (int64_t i = 0; i < n; i++)
+    a[i + 9 * n] = a[i + 5 * n] * CMPLX(0.0, 1.0);
+  for (int64_t j = 0; j < n; j++)
+    a[20 + j * n] =
+        a[3 + j * n] * CMPLX(0.0, 1.0) + (others == 2 ? a[4 + j * n] : 0.0);
+  const int st = hone_z_solve(n, 1, a, n, b, n, x, n, &o, &report);
+  CHECK(st == HONE_SINGULAR || st == HONE_ILL_CONDITIONED);
+  CHECK_EQ_INT(report.accepted, 0);
+  CHECK_EQ_INT(report.dependent_count, others + 1);
+  for (int64_t i = 0; i <= others; i++) {
+    const int64_t at = report.dependent_index[i];
+    CHECK(at == 3 || at == 20 || (at == 4 && others == 2));
+    CHECK_NEAR(report.dependent_weight[i], 1.0 / sqrt(others + 1.0), 1e-6);
+  }
+  CHECK_EQ_INT(report.null_count, 2);
+  for (int64_t i = 0; i < 2; i++) {
+    CHECK(report.null_index[i] == 5 || report.null_index[i] == 9);
+    CHECK_NEAR(report.null_weight[i], sqrt(0.5), 1e-6);
+  }
+  free(a);
+  free(b);
+  free(x);
+}
+
+TEST(complex_edges, name_equations_that_depend_on_one_another) {
+  for (int64_t n = 30; n <= 300; n += 270)
+    for (int others = 1; others <= 2; others++)
+      for (int precision = 0; precision <= HONE_FACTOR_DOUBLE; precision++) {
+        ct_note("n = %d, others = %d, precision = %d", (int)n, others,
+                precision);
+        check_dependent(n, others, precision);
+      }
+}
+
+/* Numbers at the ends of the range, where |z|^2 overflows or underflows. */
+TEST(complex_edges, solve_at_the_ends_of_the_range) {
+  static const int exponents[] = {-1000, -600, 600, 1000};
+  const int64_t n = 24;
+  for (int k = 0; k < 4; k++)
+    for (int trans = 0; trans <= HONE_CONJ_TRANS; trans++) {
+      hone_complex *a = cs_random(n, n, 1), *b = cs_random(n, 1, 2);
+      hone_complex *x = cs_random(n, 1, 3);
+      hone_options o = HONE_OPTIONS_INIT;
+      const cs_problem p = {.n = n, .lda = n, .a = a, .trans = trans};
+      o.trans = trans;
+      ct_note("2^%d, trans = %d", exponents[k], trans);
+      for (int64_t i = 0; i < n * n; i++)
+        a[i] *= ldexp(1.0, exponents[k]);
+      for (int64_t i = 0; i < n; i++)
+        b[i] *= ldexp(1.0, exponents[k]);
+      CHECK_EQ_INT(hone_z_solve(n, 1, a, n, b, n, x, n, &o, NULL), HONE_OK);
+      CHECK_LE(cs_backward_error(&p, x, b), LIMIT);
+      free(a);
+      free(b);
+      free(x);
+    }
+}
+
+TEST(complex_edges, let_x_be_b_or_x0) {
+  const int64_t n = 50, nrhs = 3;
+  for (int trans = 0; trans <= HONE_CONJ_TRANS; trans++) {
+    hone_complex *a = cs_random(n, n, 1), *b = cs_random(n, nrhs, 2);
+    hone_complex *x = cs_random(n, nrhs, 3), *same = cs_random(n, nrhs, 2);
+    const size_t bytes = (size_t)(n * nrhs) * sizeof *x;
+    hone_options o = HONE_OPTIONS_INIT;
+    hone_report report = HONE_REPORT_INIT;
+    o.trans = trans;
+    o.deterministic = 1;
+    ct_note("trans = %d", trans);
+    CHECK_EQ_INT(hone_z_solve(n, nrhs, a, n, b, n, x, n, &o, NULL), HONE_OK);
+    CHECK_EQ_INT(hone_z_solve(n, nrhs, a, n, same, n, same, n, &o, NULL),
+                 HONE_OK);
+    CHECK_MEM_EQ(x, same, bytes);
+    /* x as x0 is accepted as it is, apart from x and in its place. */
+    o.x0 = (const double *)same;
+    o.ldx0 = n;
+    CHECK_EQ_INT(hone_z_solve(n, nrhs, a, n, b, n, x, n, &o, &report), HONE_OK);
+    CHECK_EQ_INT(report.iterations, 0);
+    CHECK_MEM_EQ(x, same, bytes);
+    CHECK_EQ_INT(hone_z_solve(n, nrhs, a, n, b, n, same, n, &o, &report),
+                 HONE_OK);
+    CHECK_EQ_INT(report.iterations, 0);
+    CHECK_MEM_EQ(x, same, bytes);
+    CHECK_EQ_INT(hone_z_solve(n, nrhs, a, n, b, n, b + 1, n, &o, NULL),
+                 HONE_BAD_OVERLAP);
+    free(a);
+    free(b);
+    free(x);
+    free(same);
+  }
+}
+
+TEST(complex_edges, keep_solvers_and_update_them) {
+  const int64_t n = 120;
+  for (int precision = 0; precision <= HONE_FACTOR_DOUBLE; precision++) {
+    hone_complex *a = cs_random(n, n, 1), *b = cs_random(n, 2, 2);
+    hone_complex *x = cs_random(n, 2, 3);
+    hone_options o = HONE_OPTIONS_INIT, one = HONE_OPTIONS_INIT;
+    hone_z_solver *solver;
+    o.factor_precision = precision;
+    REQUIRE(hone_z_solver_create(&solver, n, &o) == HONE_OK);
+    CHECK_EQ_INT(hone_z_solver_solve(solver, 2, b, n, x, n, NULL, NULL),
+                 HONE_NOT_FACTORED);
+    CHECK_EQ_INT(hone_z_solver_factor(solver, a, n, NULL), HONE_OK);
+    for (int round = 0; round < 2; round++) {
+      for (int trans = 0; trans <= HONE_CONJ_TRANS; trans++) {
+        const cs_problem p = {.n = n, .lda = n, .a = a, .trans = trans};
+        one.trans = trans;
+        ct_note("precision = %d, round = %d, trans = %d", precision, round,
+                trans);
+        CHECK_EQ_INT(hone_z_solver_solve(solver, 2, b, n, x, n, &one, NULL),
+                     HONE_OK);
+        CHECK_LE(cs_backward_error(&p, x, b), LIMIT);
+        CHECK_LE(cs_backward_error(&p, x + n, b + n), LIMIT);
+      }
+      for (int64_t i = 0; i < n * n; i++)
+        a[i] *= CMPLX(1.0, 1e-4 * (double)(i % 7));
+      CHECK_EQ_INT(hone_z_solver_update(solver, a, n, NULL), HONE_OK);
+    }
+    hone_z_solver_destroy(&solver);
+    CHECK(solver == NULL);
+    free(a);
+    free(b);
+    free(x);
+  }
+}
+
+TEST(complex_edges, say_that_there_is_no_gpu_yet) {
+  hone_complex a = 2.0, b = 4.0, x = 1.0;
+  hone_options o = HONE_OPTIONS_INIT;
+  hone_report report = HONE_REPORT_INIT;
+  int64_t bytes = 0;
+  o.device = HONE_DEVICE_CUDA;
+  CHECK_EQ_INT(hone_z_solve(1, 1, &a, 1, &b, 1, &x, 1, &o, &report),
+               HONE_NO_DEVICE);
+  CHECK_CONTAINS(report.reason, "complex systems are solved on the CPU only");
+  CHECK(creal(x) == 1.0 && cimag(x) == 0.0);
+  CHECK_EQ_INT(hone_z_memory_needed(1, 1, &o, &bytes, NULL), HONE_NO_DEVICE);
+  o.device = HONE_DEVICE_AUTO;
+  CHECK_EQ_INT(hone_z_solve(1, 1, &a, 1, &b, 1, &x, 1, &o, &report), HONE_OK);
+  CHECK(creal(x) == 2.0 && cimag(x) == 0.0);
+}
+
+/* hone_z_memory_needed says enough: see report.host_bytes. */
+TEST(complex_edges, stay_within_the_memory_that_was_told) {
+  static const int64_t orders[] = {1, 40, 200, 600};
+  for (int k = 0; k < 4; k++) {
+    const int64_t n = orders[k], nrhs = 3;
+    hone_complex *a = cs_random(n, n, 1), *b = cs_random(n, nrhs, 2);
+    hone_complex *x = cs_random(n, nrhs, 3);
+    hone_options o = HONE_OPTIONS_INIT;
+    hone_report report = HONE_REPORT_INIT;
+    int64_t single_bytes, double_bytes;
+    CHECK_EQ_INT(
+        hone_z_memory_needed(n, nrhs, &o, &single_bytes, &double_bytes),
+        HONE_OK);
+    CHECK_EQ_INT(hone_z_solve(n, nrhs, a, n, b, n, x, n, &o, &report), HONE_OK);
+    CHECK_LE(report.host_bytes, single_bytes);
+    CHECK_LE(single_bytes, double_bytes);
+    o.memory_limit_bytes = 1000 * n;
+    CHECK_EQ_INT(hone_z_solve(n, nrhs, a, n, b, n, x, n, &o, &report),
+                 HONE_NO_MEMORY);
+    free(a);
+    free(b);
+    free(x);
+  }
+}
