@@ -28,9 +28,11 @@ INLINE bits exchange_parts(bits v) {
 
 /* i v */
 INLINE lanes times_i(lanes v) {
+  const integer top =
+      FACTOR_BITS == 32 ? (integer)INT32_MIN : (integer)INT64_MIN;
   bits sign;
   for (int l = 0; l < LANES; l++)
-    sign[l] = l % 2 == 0 ? (integer)1 << (FACTOR_BITS - 2) << 1 : 0;
+    sign[l] = l % 2 == 0 ? top : 0;
   return (lanes)(exchange_parts((bits)v) ^ sign);
 }
 
