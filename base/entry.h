@@ -14,8 +14,8 @@
 
 #ifdef HONE_COMPLEX
 
+#include "base/complex_values.h"
 #include "base/entry_names.h"
-#include <complex.h>
 
 typedef double _Complex hone_entry;
 typedef long double _Complex hone_wide; /* an entry in extended range */

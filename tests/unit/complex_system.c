@@ -2,9 +2,9 @@
 /* Complex systems for tests; see complex_system.h. */
 #include "tests/unit/complex_system.h"
 
+#include "base/complex_values.h"
 #include "tests/unit/support.h"
 
-#include <complex.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -249,7 +249,7 @@ static long double correct(int64_t n, const wide *f, const int64_t *row,
                            const quads *r, wide *d, quads *x) {
   long double most = 0.0L, size = 0.0L;
   for (int64_t i = 0; i < n; i++)
-    d[i] = (long double)r[row[i]].re + (long double)r[row[i]].im * _Complex_I;
+    d[i] = CMPLXL((long double)r[row[i]].re, (long double)r[row[i]].im);
   for (int64_t j = 0; j < n; j++)
     for (int64_t i = j + 1; i < n; i++)
       d[i] -= f[i + j * n] * d[j];

@@ -5,9 +5,9 @@
 #include "tests/unit/complex_system.h"
 #include "tests/unit/support.h"
 
+#include "base/complex_values.h"
 #include "tests/unit/ct.h"
 
-#include <complex.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

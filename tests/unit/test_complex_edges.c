@@ -4,9 +4,9 @@
 #include "tests/unit/complex_system.h"
 #include "tests/unit/support.h"
 
+#include "base/complex_values.h"
 #include "tests/unit/ct.h"
 
-#include <complex.h>
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
