@@ -48,13 +48,15 @@ static void begin_column(const hone_ladder *ladder, int r,
   if (hone_refined_take_best(column)) {
     double value =
         hone_errors_value(&column->best_errors, ladder->request.criterion);
-    column->has_x = value <= WARM_START && !ladder->rung[r].second_opinion;
+    column->has_x = value <= WARM_START && !column->begins_anew &&
+                    !ladder->rung[r].second_opinion;
     column->from_x0 = false;
   } else {
     column->has_x =
         column->from_x0; /* the caller's x0, which is not measured yet */
   }
   column->rung_corrections = 0;
+  column->begins_anew = false;
   column->error_estimated = column->extra_precise = column->only_slow = false;
   column->sparse = false;
 }
@@ -295,6 +297,22 @@ static int climb_from(hone_climb *c, bool solved, int *r) {
   return HONE_OK;
 }
 
+/* Factors the present matrix in the place of an earlier one. Its scaling is
+   another, and with it all that was measured in scaled variables: columns that
+   were accepted with the earlier factors are solved for and bounded again. */
+static int refactor(hone_climb *c) {
+  for (int64_t i = 0; i < c->m; i++) {
+    hone_refined *column = &c->columns[i];
+    if (column->state != HONE_COLUMN_ACCEPTED)
+      continue;
+    column->best = column->x;
+    column->best_errors = column->errors;
+    column->state = HONE_COLUMN_LEFT;
+    column->begins_anew = true;
+  }
+  return hone_ladder_refactor(c->ladder, c->report);
+}
+
 /* Refines the block's columns and climbs with those that need it. Returns
    HONE_OK (the columns' states tell the rest), HONE_INTERRUPTED,
    HONE_CANCELLED, or why no rung could be used. */
@@ -314,7 +332,7 @@ int hone_climb_columns(hone_climb *c) {
         ladder->rung[r].certificate.singular)
       return HONE_OK; /* no other factors do better */
     if (ladder->factors_stale) {
-      st = hone_ladder_refactor(ladder, c->report);
+      st = refactor(c);
       r = ladder->start_rung;
     } else if (hone_ladder_next_for_columns(ladder, r) < ladder->rung_count) {
       st = climb_from(c, st == HONE_OK, &r);

@@ -49,6 +49,7 @@ typedef struct hone_refined {
   hone_errors errors, best_errors;
   bool has_x;             /* x holds an iterate */
   bool from_x0;           /* that iterate began as the caller's x0 */
+  bool begins_anew;       /* on the next rung, whatever the best iterate is */
   bool measured;          /* r and errors belong to the present x */
   bool verified;          /* they come from the accurate pass on the host, or a
                              projection of A vouches for them, */

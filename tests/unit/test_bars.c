@@ -240,3 +240,46 @@ TEST(bars, are_the_same_for_a_matrix_in_one_process) {
   CHECK_NEAR(first.bound, second.bound, 0.0);
   sup_free(a);
 }
+
+/* Factors of the matrix before an update solve for some of the columns; another
+   column makes the present one, which is diagonal, be factored, with a scaling
+   of its own. Bounds that the first columns had in the variables of the earlier
+   scaling were once read in those of the later one: they were 1e-30 of the
+   error. */
+TEST(bars, hold_for_columns_that_were_solved_before_the_matrix_was_factored) {
+  enum { N = 5, NRHS = 4 };
+  static const double diagonal[N] = {
+      -0x1.29c19596b3ffp-401, -0x1.8f3be26d39f2cp-524, 0x1.72547e6c4b0a6p+615,
+      0x1.479d701216f66p+844, -0x1.fcfe3044b5dfep+290};
+  static const double b[N * NRHS] = {-1.0, 2.0,  2.0,  2.0,  2.0, -1.0, 2.0,
+                                     -1.0, 2.0,  -1.0, -2.0, 0.0, -2.0, 1.0,
+                                     -1.0, -1.0, 1.0,  -1.0, 2.0, 0.0};
+  double a[N * N] = {0.0}, before[N * N] = {0.0}, x[N * NRHS], bar[N * NRHS];
+  for (int i = 0; i < N; i++)
+    a[i * (N + 1)] = before[i * (N + 1)] = diagonal[i];
+  before[20] = 0x1.2630a8e6e018cp-2;
+  before[9] = 0x1.ff3fb9f00e208p-3;
+  for (int precision = HONE_FACTOR_AUTO; precision <= HONE_FACTOR_DOUBLE;
+       precision++) {
+    hone_options o = HONE_OPTIONS_INIT, p = HONE_OPTIONS_INIT;
+    hone_report r = HONE_REPORT_INIT;
+    hone_solver *s = NULL;
+    ct_note("precision %d", precision);
+    o.device = HONE_DEVICE_CPU;
+    o.factor_precision = precision;
+    p.error_bounds = bar;
+    p.ld_error_bounds = N;
+    CHECK_EQ_INT(hone_solver_create(&s, N, &o), HONE_OK);
+    CHECK_GE(hone_solver_factor(s, before, N, &r), HONE_OK);
+    CHECK_GE(hone_solver_update(s, a, N, &r), HONE_OK);
+    CHECK_GE(hone_solver_solve(s, NRHS, b, N, x, N, &p, &r), HONE_OK);
+    for (int i = 0; i < N * NRHS; i++) {
+      const long double exact =
+          (long double)b[i] / (long double)diagonal[i % N];
+      /* exact is rounded to 64 bits, x to 53 */
+      CHECK_LE(fabsl(exact - (long double)x[i]) - fabsl(exact) * 0x1p-63L,
+               (long double)bar[i]);
+    }
+    hone_solver_destroy(&s);
+  }
+}
