@@ -214,6 +214,26 @@ void hone_refined_norms(const hone_refinement *ctx, hone_refined *c) {
   e->noise = hone_shiftl(two_norm(n, v.den_sum, v.den_max), -c->shift);
 }
 
+/* Sets the normwise error and that of the residual; e->size is known. r is
+   2^shift times the residual, and where it is not 0 by itself it may lack what
+   underflowed in its sums and when it was rounded: n + 4 of the smallest
+   number. In long double no quotient underflows. */
+static void set_norm_errors(const hone_refinement *ctx, hone_refined *c) {
+  const int64_t n = ctx->f.a->n;
+  hone_errors *e = &c->errors;
+  const long double lost = (long double)(n + 4) * (long double)DBL_TRUE_MIN;
+  const long double norm_a =
+      (long double)(ctx->norm_a <= DBL_MAX ? ctx->norm_a : DBL_MAX);
+  const long double b =
+      hone_shiftl((long double)hone_max_abs(n, c->b), c->shift);
+  const long double x = hone_shiftl(e->size, c->shift);
+  const double computed = hone_max_abs(n, c->r);
+  const bool exact = computed == 0.0 && e->componentwise <= 0.0;
+  const long double r = exact ? 0.0L : (long double)computed + lost;
+  e->normwise = exact ? 0.0 : (double)(r / norm_a / x / sqrtl((long double)n));
+  e->residual = exact ? 0.0 : (double)(r / b);
+}
+
 void hone_refined_errors(const hone_refinement *ctx, hone_refined *c) {
   const int64_t n = ctx->f.a->n;
   double x = hone_max_abs(n, c->x);
@@ -227,13 +247,7 @@ void hone_refined_errors(const hone_refinement *ctx, hone_refined *c) {
     return;
   }
   e->componentwise = componentwise(ctx, c); /* may replace entries of r */
-  /* r is 2^shift times the residual. Removing the factor from r could make it
-     underflow, so x and b are given the same factor instead. */
-  double r = hone_max_abs(n, c->r),
-         b = hone_shift(hone_max_abs(n, c->b), c->shift);
   e->size = (long double)x;
-  x = hone_shift(x, c->shift);
-  e->normwise = r > 0.0 ? r / ctx->norm_a / x / sqrt((double)n) : r;
-  e->residual = r > 0.0 ? r / b : r;
+  set_norm_errors(ctx, c);
   hone_refined_norms(ctx, c);
 }

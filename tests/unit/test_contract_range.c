@@ -219,3 +219,43 @@ TEST(contract, solves_from_any_finite_start) {
     sys_discard(&s);
   }
 }
+
+/* Where x is subnormal or the norm of A beyond the range of double, quotients
+   of the other criteria once underflowed to 0, and any x was accepted. */
+TEST(contract, other_criteria_are_never_stated_too_small) {
+  for (int k = 0; k < 400; k++) {
+    enum { MOST = 6 };
+    const int n = 1 + k % MOST, residual = k / MOST % 2;
+    sup_rng rng = {(uint64_t)k};
+    double a[MOST * MOST], b[MOST], x[MOST];
+    hone_options o = HONE_OPTIONS_INIT;
+    hone_report report = HONE_REPORT_INIT;
+    o.device = HONE_DEVICE_CPU;
+    o.criterion = residual ? HONE_CRITERION_RESIDUAL : HONE_CRITERION_NORMWISE;
+    for (int i = 0; i < n * n; i++)
+      a[i] = 2.0 * sup_uniform(&rng) * 1.7e308;
+    for (int i = 0; i < n; i++)
+      b[i] = 2.0 * sup_uniform(&rng);
+    ct_note("system %d", k);
+    const int st = hone_solve(n, 1, a, n, b, n, x, n, &o, &report);
+    if (st < 0)
+      continue;
+    long double r = 0.0L, norm = 0.0L, size = 0.0L, right = 0.0L;
+    for (int i = 0; i < n; i++) {
+      long double t = (long double)b[i], sum = 0.0L;
+      for (int j = 0; j < n; j++) {
+        t -= (long double)a[i + j * n] * (long double)x[j];
+        sum += fabsl((long double)a[i + j * n]);
+      }
+      r = fmaxl(r, fabsl(t));
+      norm = fmaxl(norm, sum);
+      size = fmaxl(size, fabsl((long double)x[i]));
+      right = fmaxl(right, fabsl((long double)b[i]));
+    }
+    /* the sums above are wrong by n units of long double */
+    const long double slack = 0x1p-60L;
+    CHECK_GE((long double)report.residual_error, 0.99L * r / right - slack);
+    CHECK_GE((long double)report.normwise_error,
+             0.99L * r / norm / size / sqrtl((long double)n) - slack);
+  }
+}
