@@ -308,8 +308,7 @@ static bool is_last_regular(const hone_ladder *ladder, int r) {
   return r == ladder->rung_count - 1 || ladder->rung[r + 1].second_opinion;
 }
 
-/* Factors on rung r. On HONE_OK the rung's state says whether it can be
-   used. */
+/* Factors on rung r. On HONE_OK its state says whether it can be used. */
 static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
   hone_rung *rung = &ladder->rung[r];
   double start = hone_now_s();
@@ -366,7 +365,7 @@ static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
 int hone_ladder_find_usable(hone_ladder *ladder, int r, hone_report *report,
                             int *found) {
   int64_t zero_pivot = -1;
-  int st = HONE_OK, singular = r;
+  int st = HONE_OK, singular = r, failure = HONE_OK, precision = 64;
   for (int next; r < ladder->rung_count; r = next) {
     hone_rung *rung = &ladder->rung[r];
     next = r + 1;
@@ -378,10 +377,11 @@ int hone_ladder_find_usable(hone_ladder *ladder, int r, hone_report *report,
         hone_ladder_add_reason(report, rung->engine->name,
                                ladder->why[0] ? ladder->why
                                               : hone_status_text(now));
-        st = now;
+        st = failure = now;
         next = hone_ladder_other_engine(ladder, r);
         continue;
       }
+      precision = rung->engine->precision;
       if (!rung->engine->symmetric) { /* Cholesky says nothing about whether A
                                          is singular */
         zero_pivot = rung->info.zero_pivot;
@@ -400,6 +400,9 @@ int hone_ladder_find_usable(hone_ladder *ladder, int r, hone_report *report,
     if (!rung->not_applicable)
       next = hone_ladder_successor(ladder, r);
   }
+  if (failure != HONE_OK && precision < 64 && /* double could not be tried */
+      !ladder->rung[singular].certificate.exactly_singular)
+    st = failure;
   if (st == HONE_SINGULAR) {
     const hone_factored f = hone_ladder_factored_by(ladder, singular);
     const hone_certificate *certificate = &ladder->rung[singular].certificate;
