@@ -71,8 +71,8 @@ public:
   /* Solves A x = b from host to host: cudaMemcpy of A and b, the solver, and
      cudaMemcpy of x, which waits. a: n x n [host, pageable or pinned]. */
   std::string solve(Peer peer, const double *a, const double *b, double *x);
-  /* The same for a system on the device, in three steps: copies A and b, which
-     the solver overwrites, and waits; solves, and waits; where x is then. */
+  /* A system on the device is solved in three steps: copies A and b, which the
+     solver overwrites, and waits; solves, and waits; where x is then. */
   std::string bring(const double *d_a, const double *d_b);
   std::string solve_there(Peer peer);
   const double *solution(Peer peer) const {

@@ -201,7 +201,7 @@ struct judged {
     }
     return count;
   }
-  /* What the engine's copy of A has in row i of column j becomes 'value'. */
+  /* Sets row i of column j in the engine's copy of A to 'value'. */
   void damage(int64_t i, int64_t j, double value) const {
     hone_cuda *c = f.state();
     CHECK_EQ_INT(cudaMemcpy(c->a + i + j * c->lda, &value, sizeof value,
