@@ -11,6 +11,7 @@
 
 #include "base/exact.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -22,10 +23,15 @@
 enum {
   ROWS = 2048, /* rows of the accumulators: 48 KB for a right-hand side */
   LANES = 16,  /* partial sums of a dot product */
-  GROUP = 4    /* columns added in one sweep over the accumulators */
+  GROUP = 4,   /* columns added in one sweep over the accumulators */
+  BLOCK = 64   /* columns of A^T that are treated together */
 };
 
 #define INLINE HONE_INLINE
+
+#ifdef HONE_COMPLEX
+#include "cpu_dp/residual_complex.h"
+#else
 
 /* Subtracts a x from the pair (*hi, *lo) and adds |a x| to *sum; nx = -x and
    ax = |x|. */
@@ -41,10 +47,6 @@ INLINE void add_plain(hone_entry a, hone_entry nx, double ax, hone_entry *hi,
   hone_accumulate_plain(a, nx, hi);
   *sum = __builtin_fma(hone_abs(a), ax, *sum);
 }
-
-#ifdef HONE_COMPLEX
-#include "cpu_dp/residual_complex.h"
-#else
 
 /* Adds len rows of GROUP columns, which lie lda apart, times x to the
    accumulators of one right-hand side. */
@@ -122,19 +124,6 @@ INLINE void row_block(bool accurate, const hone_residual_job *job, int64_t c0,
     }
 }
 
-#endif
-
-static void rows(const hone_residual_job *job, int64_t c0, int64_t m,
-                 int64_t i0, int64_t i1) {
-  for (int64_t i = i0; i < i1; i += ROWS) {
-    int64_t len = HONE_MIN((int64_t)ROWS, i1 - i);
-    if (job->accurate)
-      row_block(true, job, c0, m, i, len);
-    else
-      row_block(false, job, c0, m, i, len);
-  }
-}
-
 /* Computes r = b - a^T x and its denominator for one column a of n entries, in
    LANES partial sums, which are then added, again without error. */
 INLINE void dot(bool accurate, int64_t n, const hone_entry *restrict a,
@@ -168,20 +157,36 @@ INLINE void dot(bool accurate, int64_t n, const hone_entry *restrict a,
   *den = d;
 }
 
+INLINE void column_block(bool accurate, const hone_residual_job *job,
+                         int64_t c0, int64_t m, int64_t j, int64_t count) {
+  const hone_dense *dense = hone_dense_of(job->a);
+  for (int64_t q = j; q < j + count; q++)
+    for (int64_t c = c0; c < c0 + m; c++)
+      dot(accurate, dense->n, dense->a + q * dense->lda, job->x[c],
+          job->b[c][q], &job->r[c][q], &job->den[c][q]);
+}
+
+#endif
+
+static void rows(const hone_residual_job *job, int64_t c0, int64_t m,
+                 int64_t i0, int64_t i1) {
+  for (int64_t i = i0; i < i1; i += ROWS) {
+    int64_t len = HONE_MIN((int64_t)ROWS, i1 - i);
+    if (job->accurate)
+      row_block(true, job, c0, m, i, len);
+    else
+      row_block(false, job, c0, m, i, len);
+  }
+}
+
 static void columns(const hone_residual_job *job, int64_t c0, int64_t m,
                     int64_t j0, int64_t j1) {
-  const hone_dense *dense = hone_dense_of(job->a);
-  const int64_t n = dense->n;
-  for (int64_t j = j0; j < j1; j++) {
-    const hone_entry *a = dense->a + j * dense->lda;
-    for (int64_t c = c0; c < c0 + m; c++) {
-      if (job->accurate)
-        dot(true, n, a, job->x[c], job->b[c][j], &job->r[c][j],
-            &job->den[c][j]);
-      else
-        dot(false, n, a, job->x[c], job->b[c][j], &job->r[c][j],
-            &job->den[c][j]);
-    }
+  for (int64_t j = j0; j < j1; j += BLOCK) {
+    const int64_t count = HONE_MIN((int64_t)BLOCK, j1 - j);
+    if (job->accurate)
+      column_block(true, job, c0, m, j, count);
+    else
+      column_block(false, job, c0, m, j, count);
   }
 }
 

@@ -2,11 +2,10 @@
 /* Triangular solves with complex factors in single or in double precision
    (FACTOR_BITS, of a part), in double arithmetic. chain.c deals blocks of rows
    to the threads. Entries are pairs of real numbers, and loops are kept plain
-   so that the compiler turns them into vector instructions. Where columns of F
-   are subtracted, real and imaginary parts are copied apart first: vector
-   instructions then need not exchange them, which pays from two right-hand
-   sides on, and costs little with one. apply.c has the
-   same for real entries. */
+   so that the compiler turns them into vector instructions. Real and imaginary
+   parts are copied apart first: vector instructions then need not exchange
+   them, which pays from two right-hand sides on, and costs little with one.
+   apply.c has the same for real entries. */
 #include "cpu_factor/apply.h"
 #include "cpu_factor/chain.h"
 #include "cpu_factor/real.h"
@@ -96,20 +95,37 @@ HONE_VECTOR static void subtract_1(int64_t len, const real *restrict a,
   }
 }
 
-/* out = the sum of a_i x_i, a being conjugated if the sign is -1. */
-HONE_VECTOR static void dot(int64_t len, const real *restrict a, double sign,
-                            const double *restrict x, double *out) {
-  double rr = 0.0, ii = 0.0, ri = 0.0, ir = 0.0;
-#pragma omp simd reduction(+ : rr, ii, ri, ir)
+/* Sums of products of the parts of a column with those of v. */
+typedef struct sums {
+  double re_re, im_im, re_im, im_re;
+} sums;
+
+/* Adds the products of two columns with v. */
+HONE_VECTOR static void add_dots(int64_t len, const chunk *restrict a,
+                                 const chunk *restrict b,
+                                 const chunk *restrict v, sums to[2]) {
+  double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
+  double t0 = 0.0, t1 = 0.0, t2 = 0.0, t3 = 0.0;
+#pragma omp simd reduction(+ : s0, s1, s2, s3, t0, t1, t2, t3)
   for (int64_t i = 0; i < len; i++) {
-    const double ar = (double)a[2 * i], ai = (double)a[2 * i + 1];
-    rr += ar * x[2 * i];
-    ii += ai * x[2 * i + 1];
-    ri += ar * x[2 * i + 1];
-    ir += ai * x[2 * i];
+    const double re = v->re[i], im = v->im[i];
+    s0 += a->re[i] * re;
+    s1 += a->im[i] * im;
+    s2 += a->re[i] * im;
+    s3 += a->im[i] * re;
+    t0 += b->re[i] * re;
+    t1 += b->im[i] * im;
+    t2 += b->re[i] * im;
+    t3 += b->im[i] * re;
   }
-  out[0] = rr - sign * ii;
-  out[1] = ri + sign * ir;
+  to[0] = (sums){s0, s1, s2, s3};
+  to[1] = (sums){t0, t1, t2, t3};
+}
+
+/* y -= the sum, in which a is conjugated if the sign is -1. */
+static void subtract_sums(const sums *s, double sign, double *y) {
+  y[0] -= s->re_re - sign * s->im_im;
+  y[1] -= s->re_im + sign * s->im_re;
 }
 
 /* v[i0:i1] -= F[i0:i1, j0:j1] v[j0:j1], for every right-hand side. Missing
@@ -140,14 +156,24 @@ static void subtract(const triangle *t, int64_t i0, int64_t i1, int64_t j0,
 /* v[j0:j1] -= op(F[i0:i1, j0:j1]) v[i0:i1], for every right-hand side. */
 static void gather(const triangle *t, int64_t i0, int64_t i1, int64_t j0,
                    int64_t j1) {
-  double sum[2];
-  for (int64_t j = j0; j < j1; j++)
-    for (int64_t c = 0; c < t->k; c++) {
-      double *v = (double *)(t->v + c * t->ldv);
-      dot(i1 - i0, at(t, i0, j), t->sign, v + 2 * i0, sum);
-      v[2 * j] -= sum[0];
-      v[2 * j + 1] -= sum[1];
+  chunk a[2], v[SHARED];
+  sums s[2];
+  for (int64_t i = i0; i < i1; i += CHUNK_ROWS) {
+    const int64_t len = HONE_MIN((int64_t)CHUNK_ROWS, i1 - i);
+    for (int64_t c = 0; c < t->k; c++)
+      part(len, (const double *)(t->v + c * t->ldv + i), &v[c]);
+    for (int64_t j = j0; j < j1; j += 2) {
+      const int64_t w = HONE_MIN((int64_t)2, j1 - j);
+      for (int64_t q = 0; q < w; q++)
+        part_factors(len, at(t, i, j + q), &a[q]);
+      for (int64_t c = 0; c < t->k; c++) {
+        double *y = (double *)(t->v + c * t->ldv + j);
+        add_dots(len, &a[0], &a[w - 1], &v[c], s);
+        for (int64_t q = 0; q < w; q++)
+          subtract_sums(&s[q], t->sign, y + 2 * q);
+      }
     }
+  }
 }
 
 /* Solves with the triangle F[j0:j1, j0:j1] of at most TILE columns, column by

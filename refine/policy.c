@@ -15,7 +15,7 @@ enum {
   CHOLESKY_FROM = 513,
   /* Up to here the library's own factorizations in double are faster than
      single precision with the corrections that it needs. */
-  DOUBLE_UP_TO = 256
+  DOUBLE_UP_TO = 256 / HONE_PARTS
 };
 
 typedef bool situation_is(const hone_situation *s);

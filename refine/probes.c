@@ -49,7 +49,7 @@ static const double UNCORRECTED_BOUND = 4.0;
 /* The right-hand sides for which inv(op(S)) h is solved. Its bound may be
    rough: it bounds the effect of rounding errors of residuals in double-double.
  */
-enum { SOLUTIONS = HONE_SOLUTIONS_MOST };
+enum { SOLUTIONS = HONE_SOLUTIONS_MOST / HONE_PARTS };
 /* Sums of squares of solutions that a device keeps as they are. */
 static const double LEAST_SQUARES = 1e-200, MOST_SQUARES = 1e200;
 /* The first power of E is applied to HONE_PROBES vectors, so that it suffices
@@ -64,15 +64,22 @@ static const double LEAST_SQUARES = 1e-200, MOST_SQUARES = 1e200;
    the correction that is known. Otherwise the other vectors follow, and the
    statement is made anew of all of them. LU in single precision seldom has so
    small a bound: matrices with random entries have a condition of about n. */
-enum { LATER_PROBES = 8, FEW = 6, FEW_DOUBLE = 2, FEW_UP_TO = 512 };
+enum {
+  LATER_PROBES = 8 / HONE_PARTS,
+  FEW = 6 / HONE_PARTS,
+  FEW_DOUBLE = 2 / HONE_PARTS,
+  FEW_UP_TO = 512
+};
 static const double FEW_BOUND = 0x1p-6;
 
+/* The deflation, which draws as many complex vectors as real ones, uses this
+   memory too. */
 int64_t hone_probe_scratch(int64_t n) {
-  return (3 * HONE_PROBES + 2 + 2 * SOLUTIONS) * n;
+  return (HONE_PARTS * (3 * HONE_PROBES + 2 * SOLUTIONS) + 2) * n;
 }
 
-/* hone_probe_factor for t vectors, t being even. The volume of the unit ball
-   is pi^(t/2) / (t/2)!. */
+/* hone_probe_factor for t vectors, an even number of real ones. The volume of
+   the unit ball is pi^(t/2) / (t/2)!. */
 static double factor_of(int t, double count) {
   double power = HONE_PROBE_FAILURE / count;
   t *= HONE_PARTS;

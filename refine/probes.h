@@ -10,10 +10,10 @@
 #include "refine/deflation.h"
 #include "refine/gmres.h"
 
-/* The random vectors of one statement. */
+/* The random vectors of one statement; a complex one counts as two. */
 enum {
-  HONE_PROBES = 12,
-  HONE_PROBES_DEVICE = 16,
+  HONE_PROBES = 12 / HONE_PARTS,
+  HONE_PROBES_DEVICE = 16 / HONE_PARTS,
   HONE_PROBE_POWERS = 8 /* of E, at most */
 };
 
