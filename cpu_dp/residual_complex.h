@@ -5,6 +5,8 @@
 #ifndef HONE_RESIDUAL_COMPLEX_H
 #define HONE_RESIDUAL_COMPLEX_H
 
+enum { ROWS = 512 }; /* of the accumulators: 20 KB for a right-hand side */
+
 /* The accumulators of one right-hand side. */
 typedef struct sums {
   double hi_re[ROWS], hi_im[ROWS], lo_re[ROWS], lo_im[ROWS], sum[ROWS];
@@ -166,8 +168,7 @@ INLINE void row_block(bool accurate, const hone_residual_job *job, int64_t c0,
     row_block_of(accurate, 4, job, c0, i0, len);
 }
 
-/* ---- A^T ------------------------------------------------------------------
- */
+/* ---- Columns, for A^T ---------------------------------------------------- */
 
 /* Rows of x whose parts are taken apart at once, and the partial sums of their
    products with a column of A. */

@@ -21,10 +21,9 @@
 #define TEXT(a) TEXT_(a)
 
 enum {
-  ROWS = 2048, /* rows of the accumulators: 48 KB for a right-hand side */
-  LANES = 16,  /* partial sums of a dot product */
-  GROUP = 4,   /* columns added in one sweep over the accumulators */
-  BLOCK = 64   /* columns of A^T that are treated together */
+  LANES = 16, /* partial sums of a dot product */
+  GROUP = 4,  /* columns added in one sweep over the accumulators */
+  BLOCK = 64  /* columns of A^T that are treated together */
 };
 
 #define INLINE HONE_INLINE
@@ -32,6 +31,8 @@ enum {
 #ifdef HONE_COMPLEX
 #include "cpu_dp/residual_complex.h"
 #else
+
+enum { ROWS = 2048 }; /* of the accumulators: 48 KB for a right-hand side */
 
 /* Subtracts a x from the pair (*hi, *lo) and adds |a x| to *sum; nx = -x and
    ax = |x|. */
