@@ -603,7 +603,7 @@ static int write_out(const struct settings *s, const struct run *run) {
   if (written) {
     int64_t ld = run->a.rows > 0 ? run->a.rows : 1;
     written = output_file_close(&out, mm_write_array(out.file, run->a.rows,
-                                                     run->b.cols, run->x,
+                                                     run->b.cols, 0, run->x,
                                                      ld) == MM_OK);
   }
   return written ? ACCEPTED
