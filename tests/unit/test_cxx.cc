@@ -232,20 +232,20 @@ TEST(cxx, complex_systems_have_the_numbers_of_the_language) {
 TEST(cxx, a_complex_solver_factors_once_and_takes_a_nearby_matrix) {
   const std::size_t n = 60;
   const std::vector<double> re = matrix(n);
-  complexes a(n * n), b(n), b2(2 * n), near;
+  complexes a(n * n), b(n), both(2 * n), near;
   for (std::size_t k = 0; k < a.size(); k++)
     a[k] = re[k] * std::polar(1.0, static_cast<double>(k % 97));
   near = a;
   for (complex &v : near)
     v *= 1.0 + 1e-9 * i1;
   for (std::size_t k = 0; k < n; k++)
-    b[k] = b2[k] = b2[k + n] = complex(static_cast<double>(k), 1.0);
+    b[k] = both[k] = both[k + n] = complex(static_cast<double>(k), 1.0);
   hone::complex_solver solver(static_cast<int64_t>(n));
   hone::options o;
   solver.factor(a);
   for (o.trans = HONE_NO_TRANS; o.trans <= HONE_CONJ_TRANS; o.trans++)
     CHECK_LE(residual(a, o.trans, solver.solve(b, o).value(), b), 1e-12);
-  CHECK_EQ_INT(solver.solve(b2).report.nrhs, 2);
+  CHECK_EQ_INT(solver.solve(both).report.nrhs, 2);
   const complexes before = solver.solve(b).value();
   solver.update(near);
   const complexes after = solver.solve(b).value();
