@@ -60,7 +60,8 @@ int hone_solver_open(hone_solver *s, int64_t n, bool one_shot) {
     if (one_shot)
       hone_pool_open(&s->pool, &s->mem, s->threads);
     else
-      hone_pool_reserve(&s->pool, &s->mem, s->most_threads);
+      hone_pool_reserve(&s->pool, &s->mem,
+                        HONE_MIN(s->most_threads, hone_cpus_at_most()));
     s->ladder.pool = s->pool;
   }
   return st;

@@ -172,3 +172,9 @@ int hone_cpus(void) {
   cpus = HONE_MIN(cpus, quota);
   return HONE_MAX(cpus, 1);
 }
+
+int hone_cpus_at_most(void) {
+  const int now = hone_cpus();
+  const long machine = sysconf(_SC_NPROCESSORS_CONF);
+  return machine > now ? (int)HONE_MIN(machine, (long)INT_MAX) : now;
+}

@@ -8,6 +8,10 @@
    a second. */
 int hone_cpus(void);
 
+/* Returns a number that hone_cpus will not exceed later either: the CPUs of the
+   machine. */
+int hone_cpus_at_most(void);
+
 /* Returns the number of threads that the environment asks for: the first
    positive number in HONE_NUM_THREADS, OPENBLAS_NUM_THREADS and
    OMP_NUM_THREADS, else INT_MAX. */

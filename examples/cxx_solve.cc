@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The shortest program in C++, then a matrix that is factored once for two
-   solves, and a singular matrix, which is an error. The exit status is 0 if all
-   is as it must be. */
+   solves, a complex system, and a singular matrix, which is an error. The exit
+   status is 0 if all is as it must be. */
 #include "api/hone.hpp"
 
 #include <cstdio>
@@ -19,11 +19,17 @@ int main() {
   const hone::solution second = solver.solve(first.value());
   std::printf("and again: %g, %g\n", second.value()[0], second.value()[1]);
 
+  using namespace std::complex_literals;
+  const std::vector<std::complex<double>> z = {2.0, 1i, -1i, 3.0};
+  const hone::complex_solution w = hone::solve(z, {1.0 + 1i, 2.0 - 2i});
+  std::printf("z = %g%+gi, %g%+gi\n", w.x[0].real(), w.x[0].imag(),
+              w.x[1].real(), w.x[1].imag());
+
   try {
     (void)hone::solve({1, 2, 2, 4}, b);
   } catch (const hone::error &e) {
     std::printf("%s\n", e.what());
-    return s.accepted() && e.status() == HONE_SINGULAR ? 0 : 1;
+    return s.accepted() && w.accepted() && e.status() == HONE_SINGULAR ? 0 : 1;
   }
   return 1;
 }

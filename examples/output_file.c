@@ -15,6 +15,29 @@ bool output_file_is(const char *path, const char *input) {
          a.st_ino == b.st_ino;
 }
 
+bool output_file_possible(const char *path) {
+  struct stat old;
+  const bool exists = stat(path, &old) == 0;
+  if (exists && S_ISDIR(old.st_mode))
+    errno = EISDIR;
+  if (exists && !S_ISREG(old.st_mode))
+    return !S_ISDIR(old.st_mode);
+  char *folder = exists ? realpath(path, NULL) : strdup(path);
+  if (folder == NULL)
+    return false;
+  char *slash = strrchr(folder, '/');
+  if (slash == NULL)
+    strcpy(folder, *path != 0 ? "." : "");
+  else
+    slash[slash == folder] = 0; /* the folder / keeps its slash */
+  const bool possible =
+      access(folder, W_OK | X_OK) == 0 && (!exists || access(path, W_OK) == 0);
+  const int why = errno;
+  free(folder);
+  errno = why;
+  return possible;
+}
+
 /* Opens a new file beside o->path, with the permissions of the old one. */
 static int open_beside(output_file *o, bool exists, mode_t mode) {
   static const char ending[] = ".XXXXXX";

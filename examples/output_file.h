@@ -12,6 +12,10 @@ typedef struct output_file {
   char *path, *beside; /* beside is NULL where path is written directly */
 } output_file;
 
+/* May a file of this name be written, as far as can be seen without writing it?
+   If not, errno says why. */
+bool output_file_possible(const char *path);
+
 /* Opens o->file to be written. What is not a plain file, such as /dev/stdout or
    a pipe, is written directly. Returns false, with errno, where it cannot. */
 bool output_file_open(output_file *o, const char *path);

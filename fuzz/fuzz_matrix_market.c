@@ -40,6 +40,22 @@ static void check_error(const mm_matrix *m, const char *message) {
   MUST(strncmp(message, "fuzz:", 5) == 0 && strlen(message) > 8);
 }
 
+/* Is every element the mirrored one, with the signs that its parts have? */
+static void check_symmetry(const mm_matrix *m) {
+  const int skew = !strcmp(m->symmetry, "skew-symmetric");
+  const int hermitian = !strcmp(m->symmetry, "hermitian");
+  const int64_t parts = m->is_complex ? 2 : 1, n = m->rows;
+  MUST(m->is_complex || !hermitian);
+  for (int64_t j = 0; j < n; j++)
+    for (int64_t i = j; i < n; i++)
+      for (int64_t k = 0; k < parts; k++) {
+        const double sign = skew || (hermitian && k == 1) ? -1 : 1;
+        const double low = m->a[parts * (i + j * n) + k];
+        const double up = sign * m->a[parts * (j + i * n) + k];
+        MUST((low >= up && low <= up) || (isnan(low) && isnan(up)));
+      }
+}
+
 static void check_matrix(const mm_matrix *m) {
   MUST(m->rows >= 0 && m->cols >= 0 && m->stored_entries >= 0);
   int empty = m->rows == 0 || m->cols == 0;
@@ -50,17 +66,13 @@ static void check_matrix(const mm_matrix *m) {
   int is_array = !strcmp(m->format, "array");
   int is_general = !strcmp(m->symmetry, "general");
   MUST(is_array || !strcmp(m->format, "coordinate"));
+  MUST(m->is_complex == !strcmp(m->field, "complex"));
   if (is_array && is_general)
     MUST(m->stored_entries == m->rows * m->cols);
   if (is_general)
     return;
   MUST(m->rows == m->cols);
-  double sign = strcmp(m->symmetry, "symmetric") ? -1 : 1;
-  for (int64_t j = 0; j < m->cols; j++)
-    for (int64_t i = j + 1; i < m->rows; i++) {
-      double low = m->a[i + j * m->rows], up = sign * m->a[j + i * m->rows];
-      MUST((low >= up && low <= up) || (isnan(low) && isnan(up)));
-    }
+  check_symmetry(m);
 }
 
 /* Checks that both have the same bits, except in a NaN. */
@@ -68,7 +80,8 @@ static void check_same(const mm_matrix *m, const mm_matrix *again) {
   MUST(again->rows == m->rows && again->cols == m->cols);
   if (!m->a)
     return;
-  for (int64_t k = 0; k < m->rows * m->cols; k++)
+  MUST(again->is_complex == m->is_complex);
+  for (int64_t k = 0; k < m->rows * m->cols * (m->is_complex ? 2 : 1); k++)
     MUST(isnan(m->a[k]) ? isnan(again->a[k])
                         : !memcmp(&m->a[k], &again->a[k], sizeof *m->a));
 }
@@ -80,7 +93,8 @@ static void check_round_trip(const mm_matrix *m) {
   mm_matrix again;
   FILE *f = open_memstream(&text, &length);
   MUST(f != NULL);
-  MUST(mm_write_array(f, m->rows, m->cols, m->a, m->rows) == MM_OK);
+  MUST(mm_write_array(f, m->rows, m->cols, m->is_complex, m->a, m->rows) ==
+       MM_OK);
   MUST(fclose(f) == 0);
   f = fmemopen(text, length, "r");
   MUST(f != NULL);

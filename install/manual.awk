@@ -2,7 +2,7 @@
 # Makes a man page from a template and the sources, so that what the page says
 # of names, fields, values and texts is what the sources say.
 #
-#   awk -v version=0.1.0 -f manual.awk HEADERS solve_system.c TEMPLATE
+#   awk -v version=0.1.0 -f manual.awk HEADERS solve_options.c TEMPLATE
 #
 # A template is a man page with lines of its own:
 #   @synopsis NAME...  the declarations of functions or types

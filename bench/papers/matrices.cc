@@ -51,6 +51,8 @@ bool read_matrix(PaperMatrix *m, uint64_t seed, int threads, int64_t most) {
                   std::to_string(read.cols));
   else if (read.rows == 0)
     refuse(m, "empty");
+  else if (read.is_complex)
+    refuse(m, "complex");
   else if (read.rows > most)
     refuse(m, "more than " + std::to_string(most) + " columns");
   else

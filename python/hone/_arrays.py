@@ -4,7 +4,7 @@ them, converted or copied if not, and refused if that would lose something."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,34 +13,37 @@ from ._enums import Layout
 from ._errors import bad_type, bad_value
 
 Doubles = NDArray[np.float64]
-DOUBLE = np.dtype(np.float64)
+Numbers = NDArray[Any]  # of REAL or COMPLEX
+Dtype = Any  # of NumPy, whose class has parameters only in later versions
+REAL = np.dtype(np.float64)
+COMPLEX = np.dtype(np.complex128)
 
 
-def as_doubles(value: Any, name: str) -> Doubles:
-    """Returns value as an array of aligned native doubles; value itself if it
-    is one already."""
+def as_numbers(value: Any, name: str) -> Numbers:
+    """Returns value as an array of aligned native numbers, REAL or COMPLEX;
+    value itself if it is one already."""
     array: NDArray[Any]
     array = value if type(value) is np.ndarray else _as_array(value, name)
-    if array.dtype == DOUBLE and array.flags.aligned:
+    dtype = array.dtype
+    if (dtype == REAL or dtype == COMPLEX) and array.flags.aligned:
         return array
     kind = array.dtype.kind
-    if kind == "c":
-        raise bad_type(
-            f"{name} is complex ({array.dtype}): hone solves real systems"
-        )
-    if kind == "f" and array.dtype.itemsize > 8:
+    to = COMPLEX if kind == "c" else REAL
+    if kind in "fc" and array.dtype.itemsize > to.itemsize:
         raise bad_type(
             f"{name} is {array.dtype}, more than double precision: convert it "
-            "with astype(float) if doubles will do"
+            f"with astype({'complex' if kind == 'c' else 'float'}) if doubles "
+            "will do"
         )
-    if kind not in "biuf":
+    if kind not in "biufc":
         raise bad_type(
-            f"{name} has dtype {array.dtype}: hone takes real numbers; "
-            "convert it with astype(float) if that is what they are"
+            f"{name} has dtype {array.dtype}: hone takes real and complex "
+            "numbers; convert it with astype(float) or astype(complex) if that "
+            "is what they are"
         )
     if kind in "iu" and array.dtype.itemsize > 4:
         _check_held(array, name)
-    return array.astype(DOUBLE, order="K")
+    return array.astype(to, order="K")
 
 
 def _check_held(array: NDArray[Any], name: str) -> None:
@@ -76,32 +79,38 @@ def _as_array(value: Any, name: str) -> NDArray[Any]:
         raise bad_type(f"{name} is not an array: {error}") from error
 
 
-def _apart(stride: int, n: int) -> bool:
-    """Tells whether a stride between lines of n contiguous doubles is a leading
-    dimension."""
-    return stride >= 8 * n and stride % 8 == 0
+def _ld(stride: int, n: int, size: int) -> int:
+    """Returns the leading dimension of lines of n contiguous numbers of so many
+    bytes that are a stride apart, or 0 if they have none."""
+    return stride // size if stride >= size * n and stride % size == 0 else 0
 
 
-def as_matrix(value: Any, name: str = "A") -> tuple[Doubles, Layout, int]:
-    """Returns a square matrix, its layout and its leading dimension."""
-    a = as_doubles(value, name)
+def as_matrix(
+    value: Any, name: str = "A", dtype: Optional[Dtype] = None
+) -> tuple[Numbers, Layout, int]:
+    """Returns a square matrix, its layout and its leading dimension. With dtype
+    COMPLEX it is complex."""
+    a = as_numbers(value, name)
     if a.ndim != 2 or a.shape[0] != a.shape[1]:
         raise bad_value(
             f"{name} has shape {a.shape}: it must be a square matrix"
             + ("; solve a stack one by one" if a.ndim > 2 else "")
         )
+    if dtype is not None:
+        a = a.astype(dtype, order="K", copy=False)
     n = a.shape[0]
+    size = a.itemsize
     if n <= 1:
         return a, Layout.COL_MAJOR, 1
     down, across = a.strides
-    if down == 8 and _apart(across, n):
-        return a, Layout.COL_MAJOR, across // 8
-    if across == 8 and _apart(down, n):
-        return a, Layout.ROW_MAJOR, down // 8
+    if down == size and _ld(across, n, size):
+        return a, Layout.COL_MAJOR, _ld(across, n, size)
+    if across == size and _ld(down, n, size):
+        return a, Layout.ROW_MAJOR, _ld(down, n, size)
     return np.ascontiguousarray(a), Layout.ROW_MAJOR, n
 
 
-def in_layout(a: Doubles, layout: Layout, ld: int, wanted: Layout) -> Any:
+def in_layout(a: Numbers, layout: Layout, ld: int, wanted: Layout) -> Any:
     """Returns the matrix and its leading dimension in the wanted layout; a copy
     if it has another."""
     if layout == wanted or a.shape[0] <= 1:
@@ -110,39 +119,45 @@ def in_layout(a: Doubles, layout: Layout, ld: int, wanted: Layout) -> Any:
     return np.array(a, order=order, copy=True), a.shape[0]
 
 
-def column_ld(b: Doubles) -> int:
-    """Returns the leading dimension of columns of doubles, or 0 if they must be
+def column_ld(b: Numbers) -> int:
+    """Returns the leading dimension of columns of numbers, or 0 if they must be
     copied."""
     n: int = b.shape[0]
-    if n > 1 and b.strides[0] != 8:
+    if n > 1 and b.strides[0] != b.itemsize:
         return 0
     if b.ndim == 1 or b.shape[1] <= 1:
         return max(1, n)
-    apart: int = b.strides[1]
-    return apart // 8 if _apart(apart, max(1, n)) else 0
+    return _ld(b.strides[1], max(1, n), b.itemsize)
 
 
-def as_columns(value: Any, n: int, name: str) -> tuple[Doubles, int]:
-    """Returns right-hand sides, n or n x nrhs, and their leading dimension."""
-    b = as_doubles(value, name)
+def as_columns(
+    value: Any, n: int, name: str, dtype: Optional[Dtype] = None
+) -> tuple[Numbers, int]:
+    """Returns right-hand sides, n or n x nrhs, and their leading dimension.
+    With dtype COMPLEX they are complex."""
+    b = as_numbers(value, name)
     if b.ndim not in (1, 2) or b.shape[0] != n:
         raise bad_value(
             f"{name} has shape {b.shape}: it must be ({n},) or ({n}, columns)"
         )
+    if dtype is not None:
+        b = b.astype(dtype, order="K", copy=False)
     ld = column_ld(b)
     if ld:
         return b, ld
     return np.array(b, order="F", copy=True), max(1, n)
 
 
-def place_for(out: Any, shape: tuple[int, ...]) -> tuple[Doubles, int]:
+def place_for(
+    out: Any, shape: tuple[int, ...], dtype: Dtype = REAL
+) -> tuple[Numbers, int]:
     """Returns the array to which the library writes x: out itself, or a new one
     if the library cannot write to out or there is none."""
     if out is not None:
         if type(out) is not np.ndarray:
             raise bad_type(f"out is {type(out).__name__}, not a NumPy array")
-        if out.dtype != DOUBLE:
-            raise bad_type(f"out has dtype {out.dtype}: it must be float64")
+        if out.dtype != dtype:
+            raise bad_type(f"out has dtype {out.dtype}: it must be {dtype}")
         if out.shape != shape:
             raise bad_value(f"out has shape {out.shape}, x has {shape}")
         if not out.flags.writeable:
@@ -150,4 +165,15 @@ def place_for(out: Any, shape: tuple[int, ...]) -> tuple[Doubles, int]:
         ld = column_ld(out) if out.flags.aligned else 0
         if ld:
             return out, ld
-    return np.empty(shape, order="F"), max(1, shape[0])
+    return np.empty(shape, dtype, order="F"), max(1, shape[0])
+
+
+def parts_apart(z: Numbers) -> Doubles:
+    """Returns two real columns, the real and the imaginary parts, for each
+    complex column."""
+    columns = z if z.ndim == 2 else z[:, None]
+    parts: Doubles
+    parts = np.empty((z.shape[0], 2 * columns.shape[1]), order="F")
+    parts[:, 0::2] = columns.real
+    parts[:, 1::2] = columns.imag
+    return parts

@@ -33,7 +33,7 @@ class HoneValueError(HoneError, ValueError):
 
 
 class HoneTypeError(HoneError, TypeError):
-    """An argument is not an array of real numbers, or has the wrong type."""
+    """An argument is not an array of numbers, or has the wrong type."""
 
 
 class HoneBusyError(HoneError, RuntimeError):
@@ -72,7 +72,7 @@ class HoneWeakError(HoneError, np.linalg.LinAlgError):
         message: str,
         status: Status,
         report: Optional[Report] = None,
-        x: Optional[NDArray[np.float64]] = None,
+        x: Optional[NDArray[Any]] = None,
     ) -> None:
         super().__init__(message, status, report)
         self.x = x
@@ -89,7 +89,7 @@ class HoneWarning(RuntimeWarning):
         self,
         message: str,
         report: Optional[Report] = None,
-        x: Optional[NDArray[np.float64]] = None,
+        x: Optional[NDArray[Any]] = None,
     ) -> None:
         super().__init__(message)
         self.report = report

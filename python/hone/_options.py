@@ -148,9 +148,10 @@ def make(given: dict[str, Any]) -> _abi.Options:
 
 
 def way(trans: Any) -> int:
-    """Returns 1 if the system is A^T x = b, and 0 if it is A x = b."""
-    if isinstance(trans, str) and trans.upper() in ("N", "T"):
-        return int(trans.upper() == "T")
-    if isinstance(trans, (bool, int, np.bool_)) and trans in (0, 1):
+    """Returns 0 if the system is A x = b, 1 if it is A^T x = b, and 2 if it is
+    A^H x = b."""
+    if isinstance(trans, str) and trans.upper() in ("N", "T", "C"):
+        return "NTC".index(trans.upper())
+    if isinstance(trans, (bool, int, np.bool_)) and trans in (0, 1, 2):
         return int(trans)
-    raise bad_value(f"trans={trans!r}: it must be True, False, 'N' or 'T'")
+    raise bad_value(f"trans={trans!r}: it must be True, False, 'N', 'T' or 'C'")

@@ -15,6 +15,7 @@ from ._enums import Found, Status
 COLUMN_DTYPE = np.dtype(
     [(field[0], np.dtype(field[1])) for field in _abi.Column._fields_]
 )
+NO_COLUMNS = np.zeros(0, COLUMN_DTYPE)
 _FIELDS = [
     field[0] for field in _abi.Report._fields_ if field[0] != "struct_size"
 ]

@@ -6,21 +6,21 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-import warnings
 from ctypes import byref
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Optional, Union
 from typing import overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from . import _abi, _options
-from ._arrays import Doubles, as_columns, as_matrix, in_layout, place_for
-from ._enums import Layout, Status
-from ._errors import HoneBusyError, HoneValueError, HoneWarning, HoneWeakError
-from ._errors import bad_value, describe, error_of
-from ._report import COLUMN_DTYPE, Report
+from ._arrays import COMPLEX, REAL, Dtype, Numbers, as_matrix, in_layout
+from ._enums import Layout, Status, Trans
+from ._errors import HoneBusyError, HoneValueError
+from ._errors import bad_type, bad_value, error_of
+from ._report import NO_COLUMNS, Report
+from ._vectors import Vectors, address
 from ._watch import Watch, watch_for
 
 if TYPE_CHECKING:
@@ -29,83 +29,8 @@ if TYPE_CHECKING:
     from ._options import Options
 
 Weak = Literal["warn", "raise", "ignore"]
-Way = Union[bool, Literal["N", "T"]]
-_NO_COLUMNS = np.zeros(0, COLUMN_DTYPE)
+Way = Union[bool, Literal["N", "T", "C"], Trans]
 lib = _abi.lib
-
-
-def _address(array: NDArray[Any]) -> int:
-    address: int = array.ctypes.data
-    return address
-
-
-class _Vectors:
-    """The arrays b, x and x0 of one solve, as the library takes them, the
-    report that it fills, and the answer or exception that follows."""
-
-    def __init__(
-        self,
-        b: ArrayLike,
-        n: int,
-        x0: Any,
-        out: Any,
-        weak: str,
-        error_bounds: bool,
-    ) -> None:
-        if weak not in ("warn", "raise", "ignore"):
-            raise bad_value(
-                f"weak={weak!r}: it must be 'warn', 'raise' or 'ignore'"
-            )
-        self.weak = weak
-        self.out = out
-        self.b, self.ldb = as_columns(b, n, "b")
-        shape = self.b.shape
-        self.nrhs = 1 if len(shape) == 1 else shape[1]
-        self.x0: Optional[Doubles] = None
-        self.ldx0 = max(1, n)
-        if x0 is not None:
-            self.x0, self.ldx0 = as_columns(x0, n, "x0")
-            if self.x0.shape != shape:
-                raise bad_value(f"x0 has shape {self.x0.shape}, b has {shape}")
-        self.x, self.ldx = place_for(out, shape)
-        self.columns = np.zeros(self.nrhs, COLUMN_DTYPE)
-        self.error_bounds: Optional[Doubles] = None
-        if error_bounds:
-            self.error_bounds = np.full(shape, np.inf, order="F")
-        self.c_report = _abi.new_report()
-
-    def start(self) -> Optional[int]:
-        return None if self.x0 is None else _address(self.x0)
-
-    def put_in(self, options: _abi.Options, way: int) -> None:
-        """Sets the options that belong to one solve."""
-        options.trans = way
-        options.x0 = self.start()
-        options.ldx0 = self.ldx0
-        options.columns = _address(self.columns)
-        if self.error_bounds is not None:
-            options.error_bounds = _address(self.error_bounds)
-            options.ld_error_bounds = max(1, self.b.shape[0])
-
-    def report(self, status: int) -> Report:
-        if status < 0:
-            return Report(self.c_report, _NO_COLUMNS)
-        return Report(self.c_report, self.columns, self.error_bounds)
-
-    def answer(self, status: int, report: Report, hint: str = "") -> Doubles:
-        """Returns x, with a warning if the status is > 0; raises errors."""
-        if status < 0:
-            raise error_of(status, report, hint)
-        x = self.x
-        if self.out is not None and x is not self.out:
-            self.out[...] = x
-            x = self.out
-        if status > 0 and self.weak != "ignore":
-            text = describe(status, report)
-            if self.weak == "raise":
-                raise HoneWeakError(text, Status(status), report, x)
-            warnings.warn(HoneWarning(text, report, x), stacklevel=3)
-        return x
 
 
 def _hint(status: int, options: Any) -> str:
@@ -122,12 +47,12 @@ def solve(
     *,
     trans: Way = ...,
     x0: Optional[ArrayLike] = ...,
-    out: Optional[Doubles] = ...,
+    out: Optional[Numbers] = ...,
     weak: Weak = ...,
     error_bounds: bool = ...,
     return_report: Literal[False] = ...,
     **options: Unpack[Options],
-) -> Doubles: ...
+) -> Numbers: ...
 @overload
 def solve(
     A: ArrayLike,
@@ -135,32 +60,35 @@ def solve(
     *,
     trans: Way = ...,
     x0: Optional[ArrayLike] = ...,
-    out: Optional[Doubles] = ...,
+    out: Optional[Numbers] = ...,
     weak: Weak = ...,
     error_bounds: bool = ...,
     return_report: Literal[True],
     **options: Unpack[Options],
-) -> tuple[Doubles, Report]: ...
+) -> tuple[Numbers, Report]: ...
 def solve(
     A: ArrayLike,
     b: ArrayLike,
     *,
     trans: Way = False,
     x0: Optional[ArrayLike] = None,
-    out: Optional[Doubles] = None,
+    out: Optional[Numbers] = None,
     weak: Weak = "warn",
     error_bounds: bool = False,
     return_report: bool = False,
     **options: Unpack[Options],
-) -> Union[Doubles, tuple[Doubles, Report]]:
-    """Returns a verified x with A x = b, or A^T x = b if trans is true. b is
-    (n,) or (n, columns).
+) -> Union[Numbers, tuple[Numbers, Report]]:
+    """Returns a verified x with A x = b, or A^T x = b if trans is "T" or true,
+    or A^H x = b if it is "C". b is (n,) or (n, columns).
 
     A is read in place, by rows or by columns, also as a part of a larger array.
-    It is converted first if it is not float64 or has gaps inside both its rows
-    and its columns. b and x are stored column by column. out receives x and may
-    be b. x0 is a warm start. With error_bounds=True the report has a bound on
-    the error of every entry of x, report.error_bounds.
+    It is converted first if it is neither float64 nor complex128 or has gaps
+    inside both its rows and its columns. b and x are stored column by column.
+    x is complex if A or b is. A real A with a complex b is factored as a real
+    matrix, and solves two real columns, real and imaginary parts in turn, for
+    each of b; the report is of those. out receives x and may be b. x0 is a warm
+    start. With error_bounds=True the report has a bound on the error |x_i -
+    true x_i| of every entry of x, report.error_bounds.
 
     A status > 0 means that x is the best found, but weaker than asked. It gives
     a HoneWarning; weak="raise" raises a HoneWeakError instead, and
@@ -172,20 +100,37 @@ def solve(
     c = _options.make(options)  # type: ignore[arg-type]
     c.layout = layout
     way = _options.way(trans)
-    v = _Vectors(b, n, x0, out, weak, error_bounds)
+    v = Vectors(b, n, a.dtype, x0, out, weak, error_bounds)
     v.put_in(c, way)
+    call = lib.hone_z_solve if a.dtype == COMPLEX else lib.hone_solve
     watch = watch_for(options.get("progress"), n)
-    matrix = n, v.nrhs, _address(a), lda
-    vectors = _address(v.b), v.ldb, _address(v.x), v.ldx
+    matrix = n, v.nrhs, address(a), lda
+    vectors = address(v.b), v.ldb, address(v.x), v.ldx
     arguments = *matrix, *vectors, byref(c), byref(v.c_report)
     if watch is None:
-        status: int = lib.hone_solve(*arguments)
+        status: int = call(*arguments)
     else:
         c.progress = watch.callback
-        status = watch.run(lib.hone_solve, *arguments)
+        status = watch.run(call, *arguments)
     report = v.report(status)
     x = v.answer(status, report, _hint(status, options))
     return (x, report) if return_report else x
+
+
+class _Calls(NamedTuple):
+    """The library's functions for a solver."""
+
+    create: Any
+    factor: Any
+    update: Any
+    solve: Any
+    destroy: Any
+
+
+_REAL, _COMPLEX = (
+    _Calls(*(getattr(lib, f"{prefix}_{name}") for name in _Calls._fields))
+    for prefix in ("hone_solver", "hone_z_solver")
+)
 
 
 class Solver:
@@ -205,24 +150,28 @@ class Solver:
         self._a: Any = None  # the matrix that the library borrows
         a, self._layout, lda = self._take(A, copy)
         self._n: int = a.shape[0]
+        self._dtype: Dtype = a.dtype
+        self._calls = _COMPLEX if a.dtype == COMPLEX else _REAL
         c = _options.make(options)  # type: ignore[arg-type]
         c.layout = self._layout
         self._watch: Optional[Watch]
         self._watch = watch_for(options.get("progress"), self._n)
         if self._watch is not None:
             c.progress = self._watch.callback
-        status = lib.hone_solver_create(byref(self._handle), self._n, byref(c))
+        status = self._calls.create(byref(self._handle), self._n, byref(c))
         if status != Status.OK:
             raise error_of(status, None, _hint(status, options))
         try:
-            self._factor(lib.hone_solver_factor, a, lda)
+            self._factor(self._calls.factor, a, lda)
         except BaseException:
             self.close()
             raise
 
     @staticmethod
-    def _take(A: ArrayLike, copy: bool) -> tuple[Doubles, Layout, int]:
-        a, layout, lda = as_matrix(A)
+    def _take(
+        A: ArrayLike, copy: bool, dtype: Optional[Dtype] = None
+    ) -> tuple[Numbers, Layout, int]:
+        a, layout, lda = as_matrix(A, dtype=dtype)
         if copy and (a is A or a.base is not None):
             return as_matrix(np.array(a, order="K", copy=True))
         return a, layout, lda
@@ -231,6 +180,11 @@ class Solver:
     def n(self) -> int:
         """The order of the matrix."""
         return self._n
+
+    @property
+    def dtype(self) -> Dtype:
+        """The type of the matrix's entries: float64 or complex128."""
+        return self._dtype
 
     @property
     def report(self) -> Optional[Report]:
@@ -242,27 +196,34 @@ class Solver:
         return not self._handle
 
     def factor(self, A: ArrayLike, *, copy: bool = False) -> Self:
-        """Replaces the matrix by another of the same order and factors it."""
-        return self._replace(lib.hone_solver_factor, A, copy)
+        """Replaces the matrix by another of the same order and factors it. A
+        solver of a complex matrix takes real ones too."""
+        return self._replace(self._calls.factor, A, copy)
 
     def update(self, A: ArrayLike, *, copy: bool = False) -> Self:
         """Replaces the matrix by a nearby one but keeps the factors. Solves
         refine with the new matrix, and factor it only if this does not
         converge."""
-        return self._replace(lib.hone_solver_update, A, copy)
+        return self._replace(self._calls.update, A, copy)
 
     def _replace(self, call: Any, A: ArrayLike, copy: bool) -> Self:
-        a, layout, lda = self._take(A, copy)
+        to = COMPLEX if self._dtype == COMPLEX else None
+        a, layout, lda = self._take(A, copy, to)
+        if a.dtype != self._dtype:
+            raise bad_type(
+                "A is complex, and the solver was made for real matrices: "
+                "hone.factor(A) makes one for complex matrices"
+            )
         if a.shape[0] != self._n:
             raise bad_value(f"A has order {a.shape[0]}, the solver {self._n}")
         a, lda = in_layout(a, layout, lda, self._layout)
         self._factor(call, a, lda)
         return self
 
-    def _factor(self, call: Any, a: Doubles, lda: int) -> None:
+    def _factor(self, call: Any, a: Numbers, lda: int) -> None:
         c_report = _abi.new_report()
-        status = self._use(call, a, _address(a), lda, byref(c_report))
-        report = self._report = Report(c_report, _NO_COLUMNS)
+        status = self._use(call, a, address(a), lda, byref(c_report))
+        report = self._report = Report(c_report, NO_COLUMNS)
         if status < 0:
             raise error_of(status, report)
 
@@ -273,11 +234,11 @@ class Solver:
         *,
         trans: Way = ...,
         x0: Optional[ArrayLike] = ...,
-        out: Optional[Doubles] = ...,
+        out: Optional[Numbers] = ...,
         weak: Weak = ...,
         error_bounds: bool = ...,
         return_report: Literal[False] = ...,
-    ) -> Doubles: ...
+    ) -> Numbers: ...
     @overload
     def solve(
         self,
@@ -285,34 +246,34 @@ class Solver:
         *,
         trans: Way = ...,
         x0: Optional[ArrayLike] = ...,
-        out: Optional[Doubles] = ...,
+        out: Optional[Numbers] = ...,
         weak: Weak = ...,
         error_bounds: bool = ...,
         return_report: Literal[True],
-    ) -> tuple[Doubles, Report]: ...
+    ) -> tuple[Numbers, Report]: ...
     def solve(
         self,
         b: ArrayLike,
         *,
         trans: Way = False,
         x0: Optional[ArrayLike] = None,
-        out: Optional[Doubles] = None,
+        out: Optional[Numbers] = None,
         weak: Weak = "warn",
         error_bounds: bool = False,
         return_report: bool = False,
-    ) -> Union[Doubles, tuple[Doubles, Report]]:
+    ) -> Union[Numbers, tuple[Numbers, Report]]:
         """Returns x with A x = b; the arguments are those of hone.solve."""
         way = _options.way(trans)
-        v = _Vectors(b, self._n, x0, out, weak, error_bounds)
+        v = Vectors(b, self._n, self._dtype, x0, out, weak, error_bounds)
         c = _abi.new_options()
         v.put_in(c, way)
         status = self._use(
-            lib.hone_solver_solve,
+            self._calls.solve,
             None,
             v.nrhs,
-            _address(v.b),
+            address(v.b),
             v.ldb,
-            _address(v.x),
+            address(v.x),
             v.ldx,
             byref(c),
             byref(v.c_report),
@@ -321,7 +282,7 @@ class Solver:
         x = v.answer(status, report)
         return (x, report) if return_report else x
 
-    def _use(self, call: Any, a: Optional[Doubles], *arguments: Any) -> int:
+    def _use(self, call: Any, a: Optional[Numbers], *arguments: Any) -> int:
         """Calls call(handle, *arguments) while no other call runs. a is the
         matrix that it borrows, if any."""
         self._not_from_within()
@@ -363,7 +324,7 @@ class Solver:
         """Frees the factors and no longer refers to A. May be called again."""
         self._not_from_within()
         with self._lock_here():
-            lib.hone_solver_destroy(byref(self._handle))
+            self._calls.destroy(byref(self._handle))
             self._a = None
             self._watch = None
 
@@ -381,14 +342,15 @@ class Solver:
     def __del__(self) -> None:
         handle = getattr(self, "_handle", None)
         if handle:
-            lib.hone_solver_destroy(byref(handle))
+            self._calls.destroy(byref(handle))
 
     def __reduce_ex__(self, _protocol: Any) -> Any:
         raise TypeError("a hone.Solver can be neither copied nor pickled")
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else "open"
-        return f"<hone.Solver of order {self._n}, {state}>"
+        kind = "complex, " if self._dtype == COMPLEX else ""
+        return f"<hone.Solver of order {self._n}, {kind}{state}>"
 
 
 def factor(
@@ -414,11 +376,18 @@ class DeviceMemory(NamedTuple):
 
 
 def memory_needed(
-    n: int, nrhs: int = 1, **options: Unpack[Options]
+    n: int,
+    nrhs: int = 1,
+    *,
+    dtype: DTypeLike = float,
+    **options: Unpack[Options],
 ) -> HostMemory:
     """Returns the most host memory that solve allocates, in bytes; the
-    caller's arrays are not counted."""
-    return HostMemory(*_needed(lib.hone_memory_needed, (n, nrhs), options))
+    caller's arrays are not counted. dtype is that of A."""
+    call = lib.hone_memory_needed
+    if np.dtype(dtype).kind == "c":
+        call = lib.hone_z_memory_needed
+    return HostMemory(*_needed(call, (n, nrhs), options))
 
 
 def device_memory_needed(n: int, **options: Unpack[Options]) -> DeviceMemory:

@@ -265,11 +265,6 @@ class Refused(unittest.TestCase):
         self.assertIsInstance(caught.exception, hone.HoneError)
         self.assertLess(caught.exception.status, 0)
 
-    def test_complex(self):
-        self.refused(TypeError, "A is complex", np.eye(2) * 1j, [1, 2])
-        self.refused(TypeError, "b is complex", np.eye(2), [1j, 2])
-        self.refused(TypeError, "x0 is complex", np.eye(2), [1, 2], x0=[1j, 2])
-
     def test_more_than_double(self):
         if np.dtype(np.longdouble).itemsize > 8:
             a = np.eye(2, dtype=np.longdouble)

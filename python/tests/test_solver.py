@@ -31,12 +31,12 @@ class Kept(unittest.TestCase):
     def test_transposed(self):
         solver = hone.factor(self.a)
         b = self.a.T @ self.x
-        for way in (True, "T", "t", 1, np.True_):
+        for way in (True, "T", "t", 1, np.True_, "C", "c", 2):
             self.assertTrue(near(solver.solve(b, trans=way), self.x))
             self.assertTrue(near(hone.solve(self.a, b, trans=way), self.x))
         for way in (False, "N", 0):
             self.assertTrue(near(solver.solve(self.b, trans=way), self.x))
-        for way in ("C", 2, None, "yes", 1.0):
+        for way in ("H", 3, None, "yes", 1.0):
             with self.assertRaises(hone.HoneValueError):
                 solver.solve(self.b, trans=way)
 

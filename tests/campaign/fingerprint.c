@@ -458,11 +458,13 @@ static void from_file(const char *path, uint64_t seed) {
   mm_matrix file;
   char message[256];
   const int read = mm_read_file(path, &file, message, sizeof message);
-  if (read == MM_UNSUPPORTED) /* complex */
-    return;
   if (read != MM_OK) {
     (void)fprintf(stderr, "%s\n", message);
     exit(2);
+  }
+  if (file.is_complex) {
+    mm_free(&file);
+    return;
   }
   drawn d = {.n = file.rows, .nrhs = draw_nrhs(&rng, file.rows)};
   (void)snprintf(d.name, sizeof d.name, "%s", slash ? slash + 1 : path);

@@ -35,17 +35,37 @@ std::vector<double> matrix(int64_t n) {
   return a;
 }
 
-/* Do a solver's factor and update accept a V? */
-template <typename V>
-auto factors(int)
-    -> decltype(std::declval<hone::solver &>().factor(std::declval<V>()),
-                std::true_type());
-template <typename V> std::false_type factors(...);
-template <typename V>
-auto updates(int)
-    -> decltype(std::declval<hone::solver &>().update(std::declval<V>()),
-                std::true_type());
-template <typename V> std::false_type updates(...);
+/* Do factor and update of a solver S accept a V? */
+template <typename V, typename S = hone::solver>
+auto factors(int) -> decltype(std::declval<S &>().factor(std::declval<V>()),
+                              std::true_type());
+template <typename V, typename S = hone::solver> std::false_type factors(...);
+template <typename V, typename S = hone::solver>
+auto updates(int) -> decltype(std::declval<S &>().update(std::declval<V>()),
+                              std::true_type());
+template <typename V, typename S = hone::solver> std::false_type updates(...);
+
+using complex = std::complex<double>;
+using complexes = std::vector<complex>;
+
+const complex i1(0.0, 1.0);
+const complexes z2 = {2.0, -i1, i1, 3.0}; /* [2 i; -i 3] by columns */
+
+/* The largest |op(A) x - b|_i of order n. */
+double residual(const complexes &a, int trans, const complexes &x,
+                const complexes &b) {
+  const std::size_t n = b.size();
+  double largest = 0.0;
+  for (std::size_t r = 0; r < n; r++) {
+    complex sum = -b[r];
+    for (std::size_t c = 0; c < n; c++) {
+      const complex of = trans == HONE_NO_TRANS ? a[r + n * c] : a[c + n * r];
+      sum += (trans == HONE_CONJ_TRANS ? std::conj(of) : of) * x[c];
+    }
+    largest = std::fmax(largest, std::abs(sum));
+  }
+  return largest;
+}
 
 } // namespace
 
@@ -197,23 +217,81 @@ TEST(cxx, initial_values_shadow_nothing) {
 /* hone_complex is std::complex<double> here, and double _Complex in the
    library. */
 TEST(cxx, complex_systems_have_the_numbers_of_the_language) {
-  const std::complex<double> i(0.0, 1.0);
-  const std::vector<std::complex<double>> a = {2.0, -i, i, 3.0}; /* columns */
-  const std::vector<std::complex<double>> b = {2.0 + i * 2.0, 3.0 + i * 2.0};
-  std::vector<std::complex<double>> x(2);
-  hone_options o = HONE_OPTIONS_INIT;
+  const complexes b = {2.0 + i1 * 2.0, 3.0 + i1 * 2.0};
+  complexes x(2);
+  hone::options o;
   for (o.trans = HONE_NO_TRANS; o.trans <= HONE_CONJ_TRANS; o.trans++) {
     CHECK_EQ_INT(
-        hone_z_solve(2, 1, a.data(), 2, b.data(), 2, x.data(), 2, &o, nullptr),
+        hone_z_solve(2, 1, z2.data(), 2, b.data(), 2, x.data(), 2, &o, nullptr),
         HONE_OK);
-    for (std::size_t r = 0; r < 2; r++) {
-      std::complex<double> sum = -b[r];
-      for (std::size_t c = 0; c < 2; c++)
-        sum += (o.trans == HONE_NO_TRANS ? a[r + 2 * c]
-                : o.trans == HONE_TRANS  ? a[c + 2 * r]
-                                         : std::conj(a[c + 2 * r])) *
-               x[c];
-      CHECK_LE(std::abs(sum), 1e-15 * 10.0); /* eps times 10 and some more */
-    }
+    CHECK_LE(residual(z2, o.trans, x, b), 1e-14);
+    CHECK_LE(residual(z2, o.trans, hone::solve(z2, b, o).value(), b), 1e-14);
   }
+}
+
+TEST(cxx, a_complex_solver_factors_once_and_takes_a_nearby_matrix) {
+  const std::size_t n = 60;
+  const std::vector<double> re = matrix(n);
+  complexes a(n * n), b(n), both(2 * n), near;
+  for (std::size_t k = 0; k < a.size(); k++)
+    a[k] = re[k] * std::polar(1.0, static_cast<double>(k % 97));
+  near = a;
+  for (complex &v : near)
+    v *= 1.0 + 1e-9 * i1;
+  for (std::size_t k = 0; k < n; k++)
+    b[k] = both[k] = both[k + n] = complex(static_cast<double>(k), 1.0);
+  hone::complex_solver solver(static_cast<int64_t>(n));
+  hone::options o;
+  solver.factor(a);
+  for (o.trans = HONE_NO_TRANS; o.trans <= HONE_CONJ_TRANS; o.trans++)
+    CHECK_LE(residual(a, o.trans, solver.solve(b, o).value(), b), 1e-12);
+  CHECK_EQ_INT(solver.solve(both).report.nrhs, 2);
+  const complexes before = solver.solve(b).value();
+  solver.update(near);
+  const complexes after = solver.solve(b).value();
+  CHECK_LE(std::abs(after[0] * (1.0 + 1e-9 * i1) - before[0]), 1e-13);
+  CHECK_LE(residual(near, HONE_NO_TRANS, after, b), 1e-12);
+}
+
+TEST(cxx, a_complex_system_starts_from_a_complex_x) {
+  hone::options o;
+  const complexes b = {2.0, 3.0}, nan(2, {0.0, std::nan("")});
+  const complexes x = hone::solve(z2, b).value();
+  o.start(x.data(), 2);
+  CHECK_LE(residual(z2, HONE_NO_TRANS, hone::solve(z2, b, o).value(), b),
+           1e-14);
+  o.start(nan.data(), 2);
+  CHECK_EQ_INT(thrown([&] { (void)hone::solve(z2, b, o); }), HONE_NOT_FINITE_B);
+}
+
+TEST(cxx, complex_errors_are_those_of_real_systems) {
+  hone::complex_solver solver(2), moved(std::move(solver));
+  const complexes b = {2.0, 3.0}, three(3);
+  complexes bad = z2;
+  CHECK_EQ_INT(thrown([&] { (void)solver.solve(b); }), HONE_NULL_POINTER);
+  CHECK_EQ_INT(thrown([&] { (void)moved.solve(b); }), HONE_NOT_FACTORED);
+  CHECK_EQ_INT(thrown([&] { moved.factor(three); }), HONE_BAD_SIZE);
+  CHECK_EQ_INT(thrown([&] { (void)hone::solve(three, b); }), HONE_BAD_SIZE);
+  CHECK_EQ_INT(thrown([&] { (void)hone::solve(complexes(4), b); }),
+               HONE_SINGULAR);
+  CHECK(!decltype(factors<complexes, hone::complex_solver>(0))::value);
+  CHECK(!decltype(updates<complexes, hone::complex_solver>(0))::value);
+  CHECK(decltype(updates<complexes &, hone::complex_solver>(0))::value);
+  bad[2] = complex(0.0, std::nan("")); /* row 0, column 1 */
+  try {
+    (void)hone::solve(bad, b);
+    CHECK(false);
+  } catch (const hone::error &e) {
+    CHECK_EQ_INT(e.status(), HONE_NOT_FINITE_A);
+    CHECK_CONTAINS(e.what(), "column 1; A(0, 1) is NaN in its imaginary part");
+  }
+}
+
+TEST(cxx, numbers_in_braces_are_complex_only_if_they_have_to_be) {
+  const auto real = hone::solve({2, 1, 1, 3}, {3, 5});
+  CHECK((std::is_same_v<decltype(real), const hone::solution>));
+  CHECK_NEAR(real.value()[0], 0.8, 1e-15);
+  const auto z = hone::solve({2.0 * i1, 1.0, 1.0, 3.0}, {1.0 + 2.0 * i1, 4.0});
+  CHECK((std::is_same_v<decltype(z), const hone::complex_solution>));
+  CHECK_LE(std::abs(z.value()[1] - 1.0), 1e-15);
 }

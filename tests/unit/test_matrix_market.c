@@ -2,7 +2,8 @@
 /*
  * examples/matrix_market.c: every form of file that it reads, the round trip
  * of special numbers, and the matrices in tests/matrices (or in the folder that
- * HONE_TEST_MATRICES names). Next to read: test_matrix_market_errors.c.
+ * HONE_TEST_MATRICES names). Next to read: test_matrix_market_errors.c, and for
+ * complex numbers test_matrix_market_complex.c.
  */
 #include "ct.h"
 #include "examples/matrix_market.h"
@@ -60,6 +61,13 @@ TEST(matrix_market, reads_coordinate_integer_general) {
   expect_matrix(BANNER "coordinate integer general\n2 2 2\n"
                        "1 1 +7\n1 2 -12\n",
                 2, 2, a);
+}
+
+TEST(matrix_market, reads_integers_that_doubles_hold) {
+  static const double a[] = {0x1p53, -0x1p53 - 2, 0x1p70, 0};
+  expect_matrix(BANNER "array integer general\n4 1\n0009007199254740992\n"
+                       "-9007199254740994\n+1180591620717411303424\n-0\n",
+                4, 1, a);
 }
 
 TEST(matrix_market, reads_coordinate_pattern_general_as_ones) {
@@ -225,7 +233,7 @@ static int round_trip(int64_t rows, int64_t cols, const double *a, int64_t lda,
   *m = (mm_matrix){0};
   if (!CHECK(f != NULL))
     return 0;
-  int ok = CHECK_EQ_INT(mm_write_array(f, rows, cols, a, lda), MM_OK);
+  int ok = CHECK_EQ_INT(mm_write_array(f, rows, cols, 0, a, lda), MM_OK);
   rewind(f);
   ok &= CHECK_EQ_INT(
       mm_read_stream(f, "written", 0, m, message, sizeof message), MM_OK);
@@ -299,10 +307,10 @@ TEST(matrix_market, refuses_to_write_impossible_arguments) {
   static const double a[] = {1, 2};
   FILE *f = tmpfile();
   REQUIRE(f != NULL);
-  CHECK_EQ_INT(mm_write_array(f, -1, 1, a, 1), MM_RANGE);
-  CHECK_EQ_INT(mm_write_array(f, 1, -1, a, 1), MM_RANGE);
-  CHECK_EQ_INT(mm_write_array(f, 2, 1, a, 1), MM_RANGE);
-  CHECK_EQ_INT(mm_write_array(f, 2, 1, NULL, 2), MM_RANGE);
+  CHECK_EQ_INT(mm_write_array(f, -1, 1, 0, a, 1), MM_RANGE);
+  CHECK_EQ_INT(mm_write_array(f, 1, -1, 0, a, 1), MM_RANGE);
+  CHECK_EQ_INT(mm_write_array(f, 2, 1, 0, a, 1), MM_RANGE);
+  CHECK_EQ_INT(mm_write_array(f, 2, 1, 0, NULL, 2), MM_RANGE);
   CHECK_EQ_INT(ftell(f), 0);
   fclose(f);
 }
@@ -312,7 +320,7 @@ TEST(matrix_market, says_when_the_stream_cannot_be_written) {
   FILE *f = fopen("/dev/full", "w");
   if (!f)
     SKIP("there is no /dev/full on this system");
-  CHECK_EQ_INT(mm_write_array(f, 2, 1, a, 2), MM_OPEN);
+  CHECK_EQ_INT(mm_write_array(f, 2, 1, 0, a, 2), MM_OPEN);
   fclose(f);
 }
 
@@ -376,14 +384,4 @@ CT_CONSTRUCTOR static void register_real_matrices(void) {
   for (size_t i = 0; i < sizeof real_matrices / sizeof *real_matrices; i++)
     ct_register("matrix_market/reads", real_matrices[i].name,
                 reads_a_real_matrix, &real_matrices[i]);
-}
-
-TEST(matrix_market, refuses_a_real_complex_matrix) {
-  char path[500], message[700];
-  mm_matrix m;
-  CHECK_EQ_INT(mm_read_file(path_of("young1c.mtx", path, sizeof path), &m,
-                            message, sizeof message),
-               MM_UNSUPPORTED);
-  CHECK_CONTAINS(message,
-                 "young1c.mtx:1: complex matrices are not supported yet");
 }

@@ -287,3 +287,35 @@ TEST(report, too_little_memory_is_no_singular_matrix) {
   }
   sup_free(a);
 }
+
+/* A kept solver has room for the threads that the machine can run, however many
+   the caller allows: it once asked for 17 GB. */
+TEST(resources, a_kept_solver_needs_no_room_for_threads_that_cannot_be) {
+  static const int32_t allowed[] = {0, INT32_MAX};
+  const int64_t n = 1100;
+  double *a = calloc((size_t)(n * n), sizeof *a);
+  double *b = calloc((size_t)n, sizeof *b);
+  REQUIRE(a != NULL && b != NULL);
+  for (int64_t k = 0; k < n * n; k++)
+    a[k] = k % (n + 1) == 0 ? 4.0 : 1e-3 * (double)(k % 7);
+  unsetenv("HONE_NUM_THREADS");
+  unsetenv("OPENBLAS_NUM_THREADS");
+  unsetenv("OMP_NUM_THREADS");
+  for (int i = 0; i < 2; i++) {
+    hone_options o = HONE_OPTIONS_INIT;
+    hone_report once = HONE_REPORT_INIT, kept = HONE_REPORT_INIT;
+    hone_solver *solver = NULL;
+    o.device = HONE_DEVICE_CPU;
+    o.threads = allowed[i];
+    CHECK_EQ_INT(hone_solve(n, 1, a, n, b, n, b, n, &o, &once), HONE_OK);
+    CHECK_EQ_INT(hone_solver_create(&solver, n, &o), HONE_OK);
+    CHECK_EQ_INT(hone_solver_factor(solver, a, n, NULL), HONE_OK);
+    CHECK_EQ_INT(hone_solver_solve(solver, 1, b, n, b, n, NULL, &kept),
+                 HONE_OK);
+    CHECK_EQ_INT(kept.threads, once.threads);
+    CHECK_LE(kept.host_bytes, 2 * once.host_bytes);
+    hone_solver_destroy(&solver);
+  }
+  free(a);
+  free(b);
+}

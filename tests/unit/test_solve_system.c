@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The program solve_system, and the files and names that it is given. */
+#include "examples/matrix_market.h"
 #include "tests/unit/ct.h"
 
 #include <limits.h>
@@ -165,5 +166,122 @@ TEST(solve_system, escapes_control_characters_in_names) {
   CHECK_EQ_INT(run(&p, calls[2]), 2);
   CHECK(strstr(p.text, "no\\x1b[31m") != NULL);
   CHECK(strchr(p.text, '\033') == NULL);
+  place_leave(&p, before);
+}
+
+#define ARRAY "%%MatrixMarket matrix array "
+
+/* Runs the program, which must end with this status and say this. */
+static void expect(place *p, const char *arguments, int status,
+                   const char *said) {
+  ct_note("%s", arguments);
+  CHECK_EQ_INT(run(p, arguments), status);
+  CHECK_CONTAINS(p->text, said);
+  ct_note(NULL);
+}
+
+/* Expects x.mtx to be a complex array of these numbers. */
+static void expect_x(int64_t rows, int64_t cols, const double *x) {
+  char message[200];
+  mm_matrix m;
+  CHECK_EQ_INT(mm_read_file("x.mtx", &m, message, sizeof message), MM_OK);
+  CHECK_STR(m.field, "complex");
+  if (CHECK_EQ_INT(m.rows, rows) && CHECK_EQ_INT(m.cols, cols))
+    for (int64_t k = 0; k < 2 * rows * cols; k++)
+      CHECK_NEAR(m.a[k], x[k], 1e-15);
+  mm_free(&m);
+  CHECK_EQ_INT(unlink("x.mtx"), 0);
+}
+
+TEST(solve_system, solves_complex_systems_of_every_kind) {
+  place p;
+  char before[PATH_MAX];
+  if (!place_enter(&p, before))
+    SKIP("there is no solve_system beside this program");
+  write_text("z.mtx", ARRAY "complex general\n2 2\n2 0\n0 1\n1 0\n0 -2\n");
+  write_text("b.mtx", ARRAY "complex general\n2 2\n2 2\n4 -8\n0 2\n4 0\n");
+  write_text("r.mtx", ARRAY "real general\n2 1\n3\n-1\n");
+  /* A is the real diag(2, 4): two columns of b, four real ones. */
+  expect(&p, "--out x.mtx --rhs b.mtx a.mtx", 0,
+         "4 columns, real and imaginary parts in turn");
+  expect_x(2, 2, (double[]){1, 1, 1, -2, 0, 1, 1, 0});
+  /* [2 1; i -2i] x = (3, -1): x = (1.2 + 0.2 i, 0.6 - 0.4 i) */
+  expect(&p, "--out x.mtx --rhs r.mtx z.mtx", 0, "complex general array");
+  expect_x(2, 1, (double[]){1.2, 0.2, 0.6, -0.4});
+  /* [2 i; 1 -2i] x = (3, -1): x = (1, -i) */
+  expect(&p, "--out x.mtx --transpose --rhs r.mtx z.mtx", 0, "accepted");
+  expect_x(2, 1, (double[]){1, 0, 0, -1});
+  /* [2 -i; 1 2i] x = (3, -1): x = (1, i) */
+  expect(&p, "--out x.mtx --conjugate-transpose --rhs r.mtx z.mtx", 0,
+         "accepted");
+  expect_x(2, 1, (double[]){1, 0, 0, 1});
+  place_leave(&p, before);
+}
+
+TEST(solve_system, knows_the_error_of_complex_solutions) {
+  place p;
+  char before[PATH_MAX], path[PATH_MAX + 64];
+  const char *folder = getenv("HONE_TEST_MATRICES");
+  if (!place_enter(&p, before))
+    SKIP("there is no solve_system beside this program");
+  snprintf(path, sizeof path, "--nrhs 2 --conjugate-transpose %s%s/young1c.mtx",
+           folder != NULL ? "" : before,
+           folder != NULL ? folder : "/tests/matrices");
+  expect(&p, path, 0, "841 x 841, 4089 entries stored, complex");
+  CHECK_CONTAINS(p.text, "A^H * (ones, then random signs): 2 columns");
+  const char *error = strstr(p.text, "error of x");
+  REQUIRE(error != NULL);
+  CHECK_LE(atof(error + strlen("error of x")), 1e-13);
+  expect(&p, "--random 300 --complex --double --seed 7", 0,
+         "random, 300 x 300, complex, seed 7");
+  error = strstr(p.text, "error of x");
+  REQUIRE(error != NULL);
+  CHECK_LE(atof(error + strlen("error of x")), 1e-11);
+  expect(&p, "--json --random 30 --complex", 0, "\"field\": \"complex\"");
+  place_leave(&p, before);
+}
+
+TEST(solve_system, names_what_is_not_finite_in_the_matrix) {
+  place p;
+  char before[PATH_MAX];
+  if (!place_enter(&p, before))
+    SKIP("there is no solve_system beside this program");
+  write_text("nan.mtx", ARRAY "real general\n2 2\n2\nnan\n0\n4\n");
+  write_text("inf.mtx", ARRAY "complex general\n2 2\n2 0\n1 0\n0 -inf\n0 4\n");
+  write_text("big.mtx", ARRAY "real general\n2 2\n1e308\n1\n1e308\n3\n");
+  for (int transposed = 0; transposed < 2; transposed++) {
+    expect(&p, transposed ? "--transpose nan.mtx" : "nan.mtx", 2,
+           "row 2 column 1 (counted from 1)");
+    CHECK_CONTAINS(p.text, "A contains NaN or Inf");
+    expect(&p, transposed ? "--transpose inf.mtx" : "inf.mtx", 2,
+           "row 1 column 2 (counted from 1)");
+    CHECK_CONTAINS(p.text, "Inf in its imaginary part");
+  }
+  expect(&p, "--json nan.mtx", 2, "\"reason\": \"A(1, 0) is NaN\"");
+  expect(&p, "big.mtx", 2, "above the range of double: give b by --rhs");
+  expect(&p, "--transpose big.mtx", 0, "accepted");
+  place_leave(&p, before);
+}
+
+/* /dev/full has no end that would ever be reached, and is no matrix. */
+TEST(solve_system, checks_options_before_it_reads_a_file) {
+  place p;
+  char before[PATH_MAX];
+  if (!place_enter(&p, before))
+    SKIP("there is no solve_system beside this program");
+  CHECK_EQ_INT(mkdir("folder", 0700), 0);
+  CHECK_EQ_INT(symlink("/dev/full", "full.mtx"), 0);
+  expect(&p, "--tolerance 1.5 full.mtx", 2, "not a value this option takes");
+  expect(&p, "--tolerance nan full.mtx", 2, "not a value this option takes");
+  expect(&p, "--out no/where full.mtx", 2, "no/where: cannot be written");
+  expect(&p, "--plot no/where full.mtx", 2, "no/where: cannot be written");
+  expect(&p, "--out folder full.mtx", 2, "folder: cannot be written");
+  expect(&p, "--out '' full.mtx", 2, ": cannot be written");
+  expect(&p, "--complex full.mtx", 2, "--complex belongs to --random");
+  expect(&p, "--rhs full.mtx --nrhs 2 full.mtx", 2, "--nrhs cannot be used");
+  if (run(&p, "--quiet --device cuda a.mtx") != 0)
+    expect(&p, "--device cuda full.mtx", 2,
+           "the device asked for cannot be used: ");
+  expect(&p, "full.mtx", 2, "not a text file");
   place_leave(&p, before);
 }
