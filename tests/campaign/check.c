@@ -4,7 +4,7 @@
    reference. */
 #include "base/lapack.h"
 #include "tests/campaign/campaign.h"
-#include "tests/campaign/either_call.h"
+#include "tests/gallery/either_call.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Solves one small system by the library and judges the answer by exact
    arithmetic. */
-#include "tests/campaign/either_call.h"
 #include "tests/campaign/hunt.h"
+#include "tests/gallery/either_call.h"
 #include "tests/gallery/exact.h"
 
 #include <math.h>

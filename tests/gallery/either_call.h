@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The library's calls for numbers of one part (hone_...) or of two
-   (hone_z_...), which are passed as doubles. */
-#ifndef TESTS_CAMPAIGN_EITHER_CALL_H
-#define TESTS_CAMPAIGN_EITHER_CALL_H
+   (hone_z_...), which are passed as doubles: see either.h. Whoever includes
+   this header calls the library; the gallery does not. */
+#ifndef TESTS_GALLERY_EITHER_CALL_H
+#define TESTS_GALLERY_EITHER_CALL_H
 
 #include "api/hone.h"
 
