@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fuzzes hone_solve with problems made from the bytes (problem.h). It checks
- * the contract of hone.h, not only that nothing crashes: the sign of the
- * status, which elements are written, the backward error, which is computed
- * again from the caller's matrix with 113 bits, the indices in the report, the
- * memory hooks, and that a second solve gives the same bits. Read
+ * Fuzzes hone_solve, or hone_z_solve, with problems made from the bytes
+ * (problem.h). It checks the contract of hone.h, not only that nothing crashes:
+ * the sign of the status, which elements are written, the backward error, which
+ * is computed again from the caller's matrix with 113 bits, the indices in the
+ * report, the memory hooks, and that a second solve gives the same bits. Read
  * LLVMFuzzerTestOneInput, at the end, first.
  */
 #include "problem.h"
 
-#include "tests/gallery/reference.h"
+#include "tests/gallery/either.h"
+#include "tests/gallery/either_call.h"
 
 #include <float.h>
 #include <math.h>
@@ -31,57 +32,64 @@ static int unchanged(const array *r) {
   return memcmp(r->now, r->before, r->count * sizeof *r->now) == 0;
 }
 
-/* a_at returns element (i, j) of A, op_at that of the matrix of the system,
-   which may be A^T. */
-static double a_at(const problem *p, int64_t i, int64_t j) {
-  return p->a.before[p->options.layout == HONE_ROW_MAJOR ? i * p->lda + j
-                                                         : i + j * p->lda];
+/* Points to element (i, j) of A. */
+static const double *a_at(const problem *p, int64_t i, int64_t j) {
+  const int by_rows = p->options.layout == HONE_ROW_MAJOR;
+  return p->a.before + PARTS * (by_rows ? i * p->lda + j : i + j * p->lda);
 }
 
-static double op_at(const problem *p, int64_t i, int64_t j) {
-  return p->options.trans == HONE_TRANS ? a_at(p, j, i) : a_at(p, i, j);
+/* Copies the matrix of the system, which may be A^T or A^H, to m. */
+static void take_matrix(const problem *p, double *m) {
+  const int trans = p->options.trans != HONE_NO_TRANS;
+  either_copy(PARTS, p->n, p->a.before, p->lda,
+              trans != (p->options.layout == HONE_ROW_MAJOR),
+              p->options.trans == HONE_CONJ_TRANS, m);
 }
 
-static wide magnitude(wide v) { return v < 0 ? -v : v; }
+static wide magnitude(wide re, wide im) {
+  if (PARTS == 2)
+    return (wide)hypotl((long double)re, (long double)im);
+  return re < 0 ? -re : re;
+}
+
+static wide size_of(const double *v) {
+  return magnitude((wide)v[0], (wide)v[PARTS - 1]);
+}
 
 /*
- * Returns max_i |b - A x|_i / (|A| |x| + |b|)_i. A product may lose up to
- * 2^-1074, the smallest denormal, by underflow; that much is allowed for each.
- * A row whose denominator is 0 counts as 0.
+ * Returns max_i |b - A x|_i / (|A| |x| + |b|)_i of n rows of m. A product may
+ * lose up to 2^-1074, the smallest denormal, by underflow; that much is allowed
+ * for each. A row whose denominator is 0 counts as 0.
  */
-static double backward_error(const problem *p, int64_t column) {
-  const double *x = p->pass_x + column * p->ldx;
-  const double *b = p->b.before + column * p->ldb;
-  wide allowed = (wide)(2 * p->n + 2) * (wide)DBL_TRUE_MIN, largest = 0;
-  for (int64_t i = 0; i < p->n; i++) {
-    wide r = (wide)b[i], d = magnitude(r);
-    for (int64_t j = 0; j < p->n; j++) {
-      wide product = (wide)op_at(p, i, j) * (wide)x[j];
-      r -= product;
-      d += magnitude(product);
+static double backward_error(int64_t n, const double *m, const double *x,
+                             const double *b) {
+  wide allowed = (wide)(2 * PARTS * n + 2) * (wide)DBL_TRUE_MIN, largest = 0;
+  for (int64_t i = 0; i < n; i++) {
+    const double *bi = b + i * PARTS;
+    wide re = (wide)bi[0], im = (wide)bi[PARTS - 1], d = size_of(bi);
+    for (int64_t j = 0; j < n; j++) {
+      const double *a = m + (i + j * n) * PARTS, *v = x + j * PARTS;
+      re -= (wide)a[0] * (wide)v[0];
+      if (PARTS == 2) {
+        re += (wide)a[1] * (wide)v[PARTS - 1];
+        im -= (wide)a[0] * (wide)v[PARTS - 1] + (wide)a[1] * (wide)v[0];
+      }
+      d += size_of(a) * size_of(v);
     }
-    if (d > 0 && (magnitude(r) - allowed) / d > largest)
-      largest = (magnitude(r) - allowed) / d;
+    const wide r = magnitude(re, im);
+    if (d > 0 && (r - allowed) / d > largest)
+      largest = (r - allowed) / d;
   }
   return (double)largest;
 }
 
-/* The backward error of Arioli, Demmel & Duff, by which an x may be accepted
-   too. */
-static double sparse_backward_error(const problem *p, int64_t column) {
-  double m[MOST_N * MOST_N];
-  for (int64_t j = 0; j < p->n; j++)
-    for (int64_t i = 0; i < p->n; i++)
-      m[i + j * p->n] = op_at(p, i, j);
-  return reference_sparse_omega(p->n, m, p->n, p->pass_x + column * p->ldx,
-                                p->b.before + column * p->ldb);
-}
-
 /* Checks the x in column j, whose own status is st. */
 static void check_column(const problem *p, int64_t j, int st) {
-  const double *x = p->pass_x + j * p->ldx;
+  const double *x = p->pass_x + j * p->ldx * PARTS;
+  const double *b = p->b.before + j * p->ldb * PARTS;
   const hone_options *o = &p->options;
-  for (int64_t i = 0; i < p->n; i++)
+  double m[PARTS * MOST_N * MOST_N];
+  for (int64_t i = 0; i < PARTS * p->n; i++)
     MUST(isfinite(x[i]));
   if (st != HONE_OK || o->criterion != HONE_CRITERION_COMPONENTWISE)
     return;
@@ -89,9 +97,10 @@ static void check_column(const problem *p, int64_t j, int st) {
   int loose = o->tolerance > 1e-10;
   double slack = loose ? (double)(p->n + 2) * eps : .05 * eps;
   double bound = o->tolerance > 0 ? 1.01 * o->tolerance : 4 * eps;
-  double error = backward_error(p, j);
-  if (!(error <= bound + slack))
-    error = fmin(error, sparse_backward_error(p, j));
+  take_matrix(p, m);
+  double error = backward_error(p->n, m, x, b);
+  if (!(error <= bound + slack)) /* x may be accepted by this measure, too */
+    error = fmin(error, either_sparse_omega(PARTS, p->n, m, m, x, b));
   if (!(error <= bound + slack))
     (void)fprintf(stderr, "n %d, column %d: backward error %.3g eps\n",
                   (int)p->n, (int)j, error / eps);
@@ -114,7 +123,7 @@ static void check_writes(const problem *p, int st) {
                       : p->alias == X_IS_X0 ? &p->x0
                                             : &p->x;
   for (size_t k = 0; k < home->count && st >= 0; k++)
-    if ((int64_t)k % p->ldx >= p->n)
+    if ((int64_t)k / PARTS % p->ldx >= p->n)
       MUST(!memcmp(&home->now[k], &home->before[k], sizeof(double)));
 }
 
@@ -150,7 +159,7 @@ static void check_solution(const problem *p, int st) {
    none. */
 static int line_is_zero(const problem *p, int64_t k, int is_row) {
   for (int64_t l = 0; l < p->n && k >= 0; l++)
-    if (!(fabs(is_row ? a_at(p, k, l) : a_at(p, l, k)) <= 0))
+    if (!(size_of(is_row ? a_at(p, k, l) : a_at(p, l, k)) <= 0))
       return 0;
   return 1;
 }
@@ -165,11 +174,12 @@ static void check_place(const problem *p, int st) {
   MUST(i >= -1 && i < p->n && j >= -1);
   if (st == HONE_NOT_FINITE_A) {
     MUST(i >= 0 && j >= 0 && j < p->n);
-    MUST(!isfinite(a_at(p, i, j)));
+    MUST(!either_finite(PARTS, a_at(p, i, j)));
   } else if (st == HONE_NOT_FINITE_B) {
     MUST(i >= 0 && j >= 0 && j < p->nrhs);
-    MUST(!isfinite(p->b.before[i + j * p->ldb]) ||
-         (p->options.x0 && !isfinite(p->x0.before[i + j * p->ldx0])));
+    MUST(!either_finite(PARTS, p->b.before + (i + j * p->ldb) * PARTS) ||
+         (p->options.x0 &&
+          !either_finite(PARTS, p->x0.before + (i + j * p->ldx0) * PARTS)));
   } else if (st == HONE_SINGULAR) {
     MUST(j < p->n &&
          (i >= 0 || j >= 0)); /* of a zero pivot or of a zero row or column */
@@ -236,7 +246,8 @@ static void check_memory(const problem *p, int st) {
   MUST(memory.live == 0 && memory.live_bytes == 0);
   if (p->expected || p->options.device == HONE_DEVICE_CUDA)
     return;
-  MUST(hone_memory_needed(p->n, p->nrhs, o, &single_bytes, &double_bytes) == 0);
+  MUST(either_memory_needed(PARTS, p->n, p->nrhs, o, &single_bytes,
+                            &double_bytes) == 0);
   MUST(single_bytes >= 0 && double_bytes >= single_bytes);
   MUST(memory.peak_bytes <= double_bytes);
   if (st >= 0 && p->use_report && p->options.memory_limit_bytes > 0)
@@ -256,9 +267,17 @@ static int solve_once(problem *p) {
   memset(&p->report, 0xaa, sizeof p->report);
   p->report.struct_size = sizeof p->report;
   memset(p->columns, 0xaa, sizeof p->columns);
-  return hone_solve(p->n, p->nrhs, p->pass_a, p->lda, p->pass_b, p->ldb,
-                    p->pass_x, p->ldx, p->use_options ? &p->options : NULL,
-                    p->use_report ? &p->report : NULL);
+  const either_call call = {.parts = PARTS,
+                            .n = p->n,
+                            .nrhs = p->nrhs,
+                            .a = p->pass_a,
+                            .lda = p->lda,
+                            .b = p->pass_b,
+                            .ldb = p->ldb,
+                            .x = p->pass_x,
+                            .ldx = p->ldx};
+  return either_call_solve(&call, p->use_options ? &p->options : NULL,
+                           p->use_report ? &p->report : NULL);
 }
 
 /* Checks that a second solve, without columns, gives the same bits. */

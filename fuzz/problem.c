@@ -7,7 +7,7 @@
  */
 #include "problem.h"
 
-#include "tests/gallery/gallery.h"
+#include "tests/gallery/either.h"
 
 #include <float.h>
 #include <math.h>
@@ -97,11 +97,13 @@ static double element(source *s, enum kind kind) {
 
 /* ---- Arrays ---- */
 
-static array make_array(int64_t rows, int64_t cols, int64_t ld, size_t extra) {
+/* rows x cols numbers of so many parts. */
+static array make_array(int parts, int64_t rows, int64_t cols, int64_t ld,
+                        size_t extra) {
   array r = {0};
   if (rows > 0 && cols > 0)
     r.count = (size_t)((cols - 1) * ld + rows);
-  r.count += extra;
+  r.count = (r.count + extra) * (size_t)parts;
   r.now = malloc((r.count + !r.count) * sizeof *r.now);
   r.before = malloc((r.count + !r.count) * sizeof *r.before);
   MUST(r.now && r.before);
@@ -119,45 +121,59 @@ static void keep(array *r) {
   memcpy(r->before, r->now, r->count * sizeof *r->now);
 }
 
+/* Part k of entry (i, j). */
+static double *part(const array *r, int64_t i, int64_t j, int64_t ld, int k) {
+  return &r->now[(i + j * ld) * PARTS + k];
+}
+
 /* Fills the array. Returns 1 if every element is finite. */
 static int fill(source *s, const array *r, int64_t rows, int64_t cols,
                 int64_t ld, enum kind kind) {
   int finite = 1;
   for (int64_t j = 0; j < cols; j++)
-    for (int64_t i = 0; i < rows; i++) {
+    for (int64_t i = 0; i < PARTS * rows; i++) {
       double value = element(s, kind);
-      r->now[i + j * ld] = value;
+      *part(r, i / PARTS, j, ld, (int)(i % PARTS)) = value;
       finite &= isfinite(value) != 0;
     }
   return finite;
 }
 
+/* Makes part q of row and column i of the matrix one of its kind. */
+static void shape_line(problem *p, int64_t i, int64_t k, int64_t other, int q) {
+  const array *a = &p->a;
+  const int64_t lda = p->lda;
+  if (p->a_kind == DUPLICATE_COLUMN)
+    *part(a, i, k, lda, q) = *part(a, i, other, lda, q);
+  if (p->a_kind == ZERO_ROW)
+    *part(a, k, i, lda, q) = 0;
+  if (p->a_kind == ZERO_COLUMN)
+    *part(a, i, k, lda, q) = 0;
+}
+
 /* Turns the random matrix into one of its kind; n > 0. */
 static void shape_matrix(source *s, problem *p) {
   static const int exponents[] = {0, 0, 0, 100, -100, 600, -600};
-  int64_t n = p->true_n;
-  double *a = p->a.now;
+  const int64_t n = p->true_n, lda = p->lda;
   int64_t k = (int64_t)random_below(s, (unsigned)n);
   int64_t other = (int64_t)random_below(s, (unsigned)n);
   int e = exponents[random_below(s, COUNT_OF(exponents))];
+  const double most = PARTS * (double)n; /* above the moduli of a row */
   for (int64_t i = 0; i < n; i++) {
     if (p->a_kind == DOMINANT)
-      a[i + i * p->lda] += random_below(s, 2) ? (double)n : -(double)n;
-    if (p->a_kind == DUPLICATE_COLUMN)
-      a[i + k * p->lda] = a[i + other * p->lda];
-    if (p->a_kind == ZERO_ROW)
-      a[k + i * p->lda] = 0;
-    if (p->a_kind == ZERO_COLUMN)
-      a[i + k * p->lda] = 0;
+      *part(&p->a, i, i, lda, i % PARTS) += random_below(s, 2) ? most : -most;
+    for (int q = 0; q < PARTS; q++)
+      shape_line(p, i, k, other, q);
   }
   if (p->a_kind == ONE_NOT_FINITE) {
-    a[k + other * p->lda] = random_below(s, 2) ? (double)NAN : (double)INFINITY;
+    *part(&p->a, k, other, lda, k % PARTS) =
+        random_below(s, 2) ? (double)NAN : (double)INFINITY;
     p->a_finite = 0;
   }
-  if (p->a_kind == DOMINANT)
-    for (int64_t j = 0; j < n; j++)
-      for (int64_t i = 0; i < n; i++)
-        a[i + j * p->lda] = ldexp(a[i + j * p->lda], e);
+  for (int64_t i = 0; p->a_kind == DOMINANT && i < PARTS * n * n; i++) {
+    double *v = part(&p->a, i / PARTS % n, i / PARTS / n, lda, i % PARTS);
+    *v = ldexp(*v, e);
+  }
 }
 
 /* ---- Memory hooks and progress ---- */
@@ -294,10 +310,10 @@ static void choose_arrays(source *s, problem *p) {
     p->alias = X_IS_X0;
     p->ldx0 = p->ldx;
   }
-  p->a = make_array(n, n, p->lda, extra);
-  p->b = make_array(n, nrhs, p->ldb, extra);
-  p->x = make_array(n, nrhs, p->ldx, 0);
-  p->x0 = make_array(n, nrhs, p->ldx0, 0);
+  p->a = make_array(PARTS, n, n, p->lda, extra);
+  p->b = make_array(PARTS, n, nrhs, p->ldb, extra);
+  p->x = make_array(PARTS, n, nrhs, p->ldx, 0);
+  p->x0 = make_array(PARTS, n, nrhs, p->ldx0, 0);
   p->a_finite = fill(s, &p->a, n, n, p->lda, p->a_kind);
   if (n > 0)
     shape_matrix(s, p);
@@ -306,7 +322,7 @@ static void choose_arrays(source *s, problem *p) {
   p->pass_b = p->b.now;
   p->pass_x = p->x.now;
   if (p->alias == X_IS_B || p->alias == X_IN_B)
-    p->pass_x = p->b.now + (p->alias == X_IN_B);
+    p->pass_x = p->b.now + PARTS * (p->alias == X_IN_B);
   if (p->alias == X_IS_A)
     p->pass_x = p->a.now;
   if (p->alias == X_IN_B || p->alias == X_IS_A)
@@ -424,11 +440,12 @@ static void choose_gallery(source *s, problem *p) {
   if (which == 0 || p->a_kind != RANDOM || p->expected || p->true_n < 1)
     return;
   const gallery_family *f =
-      &gallery_families[(which - 1) % (unsigned)gallery_count];
+      &gallery_families[(which - 1) % (unsigned)either_families(PARTS)];
   if (p->true_n < f->least_n || p->true_n > f->most_n)
     return;
-  gallery_make(f, p->true_n, f->low + (f->high - f->low) * parameter / 255.0,
-               random_bits(s), p->a.now, p->lda);
+  either_make(f, PARTS, p->true_n,
+              f->low + (f->high - f->low) * parameter / 255.0, random_bits(s),
+              p->a.now, p->lda);
   p->a_kind = FROM_GALLERY;
   if ((f->properties & GALLERY_SPD) && (parameter & 1) && p->use_options)
     p->options.structure = HONE_STRUCTURE_SPD;
@@ -443,7 +460,7 @@ static void choose_bars(source *s, problem *p) {
   hone_options *o = &p->options;
   const int use = byte > 0 && p->use_options;
   const int64_t ld = (n > 0 ? n : 1) + (byte & 3);
-  p->bars = make_array(use ? n : 0, nrhs, ld, 0);
+  p->bars = make_array(1, use ? n : 0, nrhs, ld, 0);
   if (!use)
     return;
   o->ld_error_bounds = ld;
@@ -457,6 +474,13 @@ static void choose_bars(source *s, problem *p) {
   }
 }
 
+/* Takes the conjugate transpose if the input of a complex problem has one more
+   byte. */
+static void choose_adjoint(source *s, problem *p) {
+  if (PARTS == 2 && take(s) % 2 && p->options.trans == HONE_TRANS)
+    p->options.trans = HONE_CONJ_TRANS;
+}
+
 void problem_choose(problem *p, const uint8_t *data, size_t size) {
   source s = {data, size, 0};
   *p = (problem){0};
@@ -466,6 +490,7 @@ void problem_choose(problem *p, const uint8_t *data, size_t size) {
   choose_fault(&s, p);
   choose_gallery(&s, p);
   choose_bars(&s, p);
+  choose_adjoint(&s, p);
   keep(&p->a);
   keep(&p->b);
   keep(&p->x);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A problem for hone_solve, in double precision, that is made from bytes:
+ * A problem for hone_solve, or with FUZZ_PARTS = 2 for hone_z_solve, in double
+ * precision, that is made from bytes:
  * sizes, leading dimensions, options, a kind of matrix, how arrays alias, and
  * sometimes one invalid argument. problem.c chooses it; fuzz_solve.c solves it
  * and checks the contract.
@@ -28,7 +29,12 @@
 
 #define COUNT_OF(list) (sizeof(list) / sizeof *(list))
 
-enum { MOST_N = 24, MOST_NRHS = 5 };
+/* The parts of a number: this file's users are compiled once for each. */
+#ifndef FUZZ_PARTS
+#define FUZZ_PARTS 1
+#endif
+
+enum { MOST_N = 24, MOST_NRHS = 5, PARTS = FUZZ_PARTS };
 
 /* The kind of the matrix, or of the columns of b and x0. */
 enum kind {
@@ -50,7 +56,7 @@ enum alias { X_OWN, X_IS_B, X_IN_B, X_IS_A, X_IS_X0 };
 
 typedef struct array {
   double *now, *before; /* owned; before: the values given to the solver */
-  size_t count;
+  size_t count;         /* of doubles: PARTS for each number */
 } array;
 
 typedef struct hooks {

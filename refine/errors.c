@@ -19,6 +19,9 @@
 #include <math.h>
 #include <string.h>
 
+/* Underflow may change a denominator by this part of it, at most. */
+static const double MODULUS_PART = 0x1p-44;
+
 double hone_errors_value(const hone_errors *errors, int criterion) {
   if (criterion == HONE_CRITERION_NORMWISE)
     return errors->normwise;
@@ -93,11 +96,35 @@ static double wide_row(const hone_matrix *a, bool trans, int64_t i,
   return row.quotient;
 }
 
+/* Returns the number up to which den_i may have lost digits by underflow, for
+   an x whose largest entry is 'size'. The modulus of a complex number of few
+   bits is wrong by up to half the smallest number of double: those of row i and
+   of x together make den_i wrong by that times ||A|| + n max |x|. */
+static double least_denominator(const hone_refinement *ctx,
+                                const hone_refined *c, double size) {
+  const double n = (double)ctx->f.a->n;
+  const double least = hone_least_denominator(ctx->f.a->n);
+  if (HONE_PARTS == 1)
+    return least;
+  return fmax(least, DBL_TRUE_MIN / MODULUS_PART *
+                         (ctx->norm_a + n * hone_shift(size, c->shift)));
+}
+
+/* Returns max |x_i|, size being that in double precision. */
+static long double exact_size(int64_t n, const hone_entry *x, double size) {
+  if (HONE_PARTS == 1 || size >= DBL_MIN)
+    return (long double)size;
+  long double most = 0.0L;
+  for (int64_t i = 0; i < n; i++)
+    most = fmaxl(most, hone_absl((hone_wide)x[i]));
+  return most;
+}
+
 double hone_refined_quotient(const hone_refinement *ctx, int64_t i,
                              hone_refined *c) {
   if (c->x_is_zero)
     return c->b[i] != 0.0; /* x = 0: r = b, and the row 0 = 0 is solved */
-  if (c->digits_lost || c->den[i] <= hone_least_denominator(ctx->f.a->n))
+  if (c->digits_lost || c->den[i] <= c->least_den)
     return wide_row(ctx->f.a, ctx->trans, i, c);
   return hone_abs(c->r[i]) / c->den[i];
 }
@@ -107,8 +134,7 @@ static double componentwise(const hone_refinement *ctx, hone_refined *c) {
   const int64_t n = ctx->f.a->n;
   double omega = 0.0;
   if (!c->x_is_zero && !c->digits_lost) {
-    const double q =
-        plain_quotients(n, c->r, c->den, hone_least_denominator(n));
+    const double q = plain_quotients(n, c->r, c->den, c->least_den);
     if (q <= DBL_MAX)
       return q;
   }
@@ -246,8 +272,9 @@ void hone_refined_errors(const hone_refinement *ctx, hone_refined *c) {
                        none,     none,     none,     none};
     return;
   }
+  c->least_den = least_denominator(ctx, c, x);
   e->componentwise = componentwise(ctx, c); /* may replace entries of r */
-  e->size = (long double)x;
+  e->size = exact_size(n, c->x, x);
   set_norm_errors(ctx, c);
   hone_refined_norms(ctx, c);
 }

@@ -38,6 +38,7 @@ typedef struct hone_refined {
   hone_entry *r;         /* n: the residual, times 2^shift */
   double *den;           /* n: |A| |x| + |b|, times 2^shift */
   int shift;
+  double least_den; /* rows with den_i up to it are measured one by one */
   bool digits_lost; /* the shift made entries of x or b underflow: rows are then
                        measured one by one */
   double solution_size; /* largest entry, in scaled variables, of the last

@@ -16,8 +16,8 @@
  *
  * System i is made from the seed of the campaign and i. A defect is printed
  * with the system's own seed; --replay solves that system again (with the same
- * --family, --max-n, --device, --start and --extra). Workers are processes,
- * each with one system at a time.
+ * --family, --max-n, --device, --start, --extra and --complex). Workers are
+ * processes, each with one system at a time.
  */
 #include "tests/campaign/campaign.h"
 #include "base/lapack.h"
@@ -46,6 +46,7 @@ static const char usage[] =
     "  --device NAME    cpu, cuda or auto (cpu)\n"
     "  --start NAME     auto, single, or mixed: half of each (mixed)\n"
     "  --extra          in extra-precise mode\n"
+    "  --complex        complex systems, beside zgesv and zcgesv\n"
     "  --jobs J         processes (cpu: as many as cores; cuda: 1)\n"
     "  --keep-going     not to stop at the first defect\n"
     "  --verbose        tell of systems accepted without a correct digit, "
@@ -98,8 +99,10 @@ static bool take_flag(settings *s, const char *arg) {
     s->plan.verbose = true;
   } else if (strcmp(arg, "--extra") == 0) {
     s->plan.extra = true;
+  } else if (strcmp(arg, "--complex") == 0) {
+    s->plan.parts = 2;
   } else if (strcmp(arg, "--families") == 0) {
-    for (int k = 0; k < gallery_count; k++)
+    for (int k = 0; k < gallery_complex_count; k++)
       printf("%-24s %s\n", gallery_families[k].name, gallery_families[k].what);
     exit(0);
   } else if (strcmp(arg, "--help") == 0) {
@@ -161,6 +164,8 @@ static void take_arguments(settings *s, int argc, char **argv) {
         p->device == HONE_DEVICE_CPU ? (int)sysconf(_SC_NPROCESSORS_ONLN) : 1;
   if (p->max_n < 1 || p->systems < 1 || p->jobs > 256)
     die("out of range:", "--max-n, --systems or --jobs");
+  if (p->parts != 2 && p->family && (p->family->properties & GALLERY_COMPLEX))
+    die("--complex is missing for", p->family->name);
 }
 
 /* ---- Workers ---- */
@@ -222,6 +227,8 @@ static void print_replay(const campaign_plan *plan, uint64_t seed, FILE *f) {
     (void)fprintf(f, " --device %s", devices[plan->device]);
   if (plan->extra)
     (void)fprintf(f, " --extra");
+  if (plan->parts == 2)
+    (void)fprintf(f, " --complex");
   if (plan->start != CAMPAIGN_START_MIXED)
     (void)fprintf(f, " --start %s", starts[plan->start - CAMPAIGN_START_MIXED]);
 }
@@ -315,9 +322,10 @@ static int run(const settings *s, campaign_tally *t) {
   (void)close(ends[0]);
   const bool well = wait_for(plan, workers, current);
   const double seconds = now_s() - start_s;
-  printf("# Campaign: seed %" PRIu64 ", device %s, start %s, %.0f s\n\n",
-         plan->seed, devices[plan->device],
-         starts[plan->start - CAMPAIGN_START_MIXED], seconds);
+  printf("# Campaign%s: seed %" PRIu64 ", device %s, start %s, %.0f s\n\n",
+         plan->parts == 2 ? " of complex systems" : "", plan->seed,
+         devices[plan->device], starts[plan->start - CAMPAIGN_START_MIXED],
+         seconds);
   campaign_print(t, stdout);
   printf("\nDefects: %" PRId64 "%s\n", defects, well ? "" : ", and a crash");
   if (s->json) {

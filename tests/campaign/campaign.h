@@ -7,8 +7,7 @@
 #define TESTS_CAMPAIGN_H
 
 #include "api/hone.h"
-#include "tests/gallery/gallery.h"
-#include "tests/gallery/reference.h"
+#include "tests/gallery/either.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -24,16 +23,19 @@ typedef struct campaign_plan {
   const gallery_family *family; /* NULL: all */
   bool keep_going, verbose;
   bool extra; /* the extra-precise mode */
+  int parts;  /* 0 or 1: real systems; 2: complex ones */
   /* All families, kinds of right-hand sides and uses take part. Without it,
      seeds have the meaning that they had in early campaigns. */
   bool complete;
 } campaign_plan;
 
 /* One system, m x = b for every column. The library is given stored: m or its
-   transpose, sometimes with lda > n and NaN in the padding. */
+   transpose (of complex numbers perhaps its conjugate transpose), sometimes
+   with lda > n and NaN in the padding. Numbers have so many parts. */
 typedef struct campaign_system {
   uint64_t seed;
   const gallery_family *family;
+  int parts;
   int64_t n, nrhs, lda, ldb, ldx;
   double parameter;
   bool kept;     /* solved by a solver, in two calls */
@@ -42,6 +44,7 @@ typedef struct campaign_system {
   bool loose;    /* another criterion or tolerance than the default */
   bool in_place; /* x is b */
   bool bars;     /* options.error_bounds is asked for */
+  bool warm;     /* options.x0 is given: b, or b divided by 7 */
   bool crossed;  /* stored is the transpose of m */
   int kinds[CAMPAIGN_MOST_RHS];
   hone_options options;
@@ -79,6 +82,7 @@ typedef struct campaign_record {
   int32_t broken; /* other parts of the contract: see campaign_broken */
   int32_t reference, dgesv_info, dsgesv_info;
   int32_t loose; /* x need not meet the default rule */
+  int32_t parts;
   double condition;
   campaign_column column[CAMPAIGN_MOST_RHS];
 } campaign_record;

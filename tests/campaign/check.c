@@ -4,6 +4,7 @@
    reference. */
 #include "base/lapack.h"
 #include "tests/campaign/campaign.h"
+#include "tests/gallery/either_call.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,12 +17,21 @@ static const double EPS = 0x1p-53;
 /* The arrays of bars have so many rows more. */
 enum { BARS_PADDING = 2 };
 
-/* The workspace of one check; lapack_x: n x nrhs. */
+/* LAPACK's, of which base/lapack.h has the real ones. */
+void zgesv_(const int *n, const int *nrhs, double *a, const int *lda, int *ipiv,
+            double *b, const int *ldb, int *info);
+void zcgesv_(const int *n, const int *nrhs, double *a, const int *lda,
+             int *ipiv, const double *b, const int *ldb, double *x,
+             const int *ldx, double *work, float *swork, double *rwork,
+             int *iter, int *info);
+
+/* The workspace of one check; lapack_x: n x nrhs numbers. */
 typedef struct bench {
   const campaign_system *s;
+  int64_t rows;  /* n times the parts of a number */
   double *b, *x; /* as given to the library: ldb, ldx */
   double *bars;  /* n + BARS_PADDING rows */
-  double *matrix, *lapack_x, *work;
+  double *matrix, *lapack_x, *work, *rwork;
   float *swork;
   int *pivots;
   hone_column columns[CAMPAIGN_MOST_RHS];
@@ -36,23 +46,35 @@ static void *memory(int64_t count, size_t size) {
   return p;
 }
 
+/* Column c as the system has it, and as the library was given it and x. */
+static const double *given_b(const bench *w, int64_t c) {
+  return w->s->b + c * w->rows;
+}
+static double *column_b(const bench *w, int64_t c) {
+  return w->b + c * w->s->ldb * w->s->parts;
+}
+static double *column_x(const bench *w, int64_t c) {
+  return w->x + c * w->s->ldx * w->s->parts;
+}
+
 static void open_bench(bench *w, const campaign_system *s) {
-  const int64_t n = s->n, m = s->nrhs;
-  *w = (bench){.s = s};
-  w->b = memory(s->ldb * m, sizeof *w->b);
-  w->x = s->in_place ? w->b : memory(s->ldx * m, sizeof *w->x);
+  const int64_t n = s->n, m = s->nrhs, p = s->parts;
+  *w = (bench){.s = s, .rows = n * p};
+  w->b = memory(s->ldb * m * p, sizeof *w->b);
+  w->x = s->in_place ? w->b : memory(s->ldx * m * p, sizeof *w->x);
   w->bars = memory((n + BARS_PADDING) * m, sizeof *w->bars);
   for (int64_t k = 0; k < (n + BARS_PADDING) * m; k++)
     w->bars[k] = SENTINEL;
-  w->matrix = memory(n * n, sizeof *w->matrix);
-  w->lapack_x = memory(n * m, sizeof *w->lapack_x);
-  w->work = memory(n * m, sizeof *w->work);
-  w->swork = memory(n * (n + m), sizeof *w->swork);
+  w->matrix = memory(n * n * p, sizeof *w->matrix);
+  w->lapack_x = memory(n * m * p, sizeof *w->lapack_x);
+  w->work = memory(n * m * p, sizeof *w->work);
+  w->rwork = memory(n, sizeof *w->rwork);
+  w->swork = memory(n * (n + m) * p, sizeof *w->swork);
   w->pivots = memory(n, sizeof *w->pivots);
-  for (int64_t k = 0; k < s->ldx * m; k++)
+  for (int64_t k = 0; k < s->ldx * m * p; k++)
     w->x[k] = SENTINEL;
   for (int64_t c = 0; c < m; c++)
-    memcpy(w->b + c * s->ldb, s->b + c * n, (size_t)n * sizeof *w->b);
+    memcpy(column_b(w, c), given_b(w, c), (size_t)w->rows * sizeof *w->b);
 }
 
 static void close_bench(bench *w) {
@@ -63,6 +85,7 @@ static void close_bench(bench *w) {
   free(w->matrix);
   free(w->lapack_x);
   free(w->work);
+  free(w->rwork);
   free(w->swork);
   free(w->pivots);
 }
@@ -73,7 +96,7 @@ static void close_bench(bench *w) {
    entry is larger. */
 static double *nearby(const campaign_system *s) {
   gallery_rng rng = {s->seed};
-  const size_t count = (size_t)(s->lda * s->n);
+  const size_t count = (size_t)(s->lda * s->n * s->parts);
   double *a = memory((int64_t)count, sizeof *a), most = 0.0;
   for (size_t k = 0; k < count; k++) {
     a[k] = s->stored[k];
@@ -82,7 +105,8 @@ static double *nearby(const campaign_system *s) {
       a[k] *= 1.0 - 1e-9 * gallery_uniform(&rng);
   }
   if (s->grounded)
-    a[gallery_below(&rng, s->n) * (s->lda + 1)] += most > 0.0 ? most : 1.0;
+    a[gallery_below(&rng, s->n) * (s->lda + 1) * s->parts] +=
+        most > 0.0 ? most : 1.0;
   return a;
 }
 
@@ -92,29 +116,47 @@ static int worse(int a, int b) {
   return a > b ? a : b;
 }
 
-/* Asks for columns and bars, from column c on. */
+/* Asks for columns and bars, from column c on, and gives them an initial x. */
 static void ask(bench *w, int64_t c, hone_options *o) {
   o->columns = w->columns + c;
+  if (w->s->warm) {
+    o->x0 = column_b(w, c);
+    o->ldx0 = w->s->ldb;
+  }
   if (!w->s->bars)
     return;
   o->ld_error_bounds = w->s->n + BARS_PADDING;
   o->error_bounds = w->bars + c * o->ld_error_bounds;
 }
 
+/* The call for m columns, from column c on. */
+static either_call call_of(const bench *w, int64_t c, int64_t m) {
+  const campaign_system *s = w->s;
+  return (either_call){.parts = s->parts,
+                       .n = s->n,
+                       .nrhs = m,
+                       .a = s->stored,
+                       .lda = s->lda,
+                       .b = column_b(w, c),
+                       .ldb = s->ldb,
+                       .x = column_x(w, c),
+                       .ldx = s->ldx};
+}
+
 /* Solves for the columns in two calls; if one fails, its columns get its
    status. */
-static int solve_kept(bench *w, hone_solver *solver) {
+static int solve_kept(bench *w, either_solver *solver) {
   const campaign_system *s = w->s;
   const int64_t half = s->nrhs / 2;
   int status = HONE_OK;
   for (int64_t at = 0; at < s->nrhs;
        at += at == 0 && half > 0 ? half : s->nrhs) {
     const int64_t m = at == 0 && half > 0 ? half : s->nrhs - at;
+    const either_call call = call_of(w, at, m);
     hone_options o = HONE_OPTIONS_INIT;
     o.trans = s->options.trans;
     ask(w, at, &o);
-    int st = hone_solver_solve(solver, m, w->b + at * s->ldb, s->ldb,
-                               w->x + at * s->ldx, s->ldx, &o, NULL);
+    int st = either_solver_solve(solver, &call, &o, NULL);
     for (int64_t c = at; c < at + m && st < 0; c++)
       w->columns[c].status = st;
     status = worse(status, st);
@@ -124,32 +166,32 @@ static int solve_kept(bench *w, hone_solver *solver) {
 
 static int run_kept(bench *w) {
   const campaign_system *s = w->s;
-  hone_solver *solver = NULL;
+  either_solver solver;
   double *other = s->nearby ? nearby(s) : NULL;
   hone_options kept = s->options;
   kept.trans = HONE_NO_TRANS; /* belongs to one solve */
-  int st = hone_solver_create(&solver, s->n, &kept);
+  int st = either_create(&solver, s->parts, s->n, &kept);
   if (st == HONE_OK && s->nearby &&
-      hone_solver_factor(solver, other, s->lda, NULL) == HONE_OK)
-    st = hone_solver_update(solver, s->stored, s->lda, NULL);
+      either_factor(&solver, other, s->lda, NULL) == HONE_OK)
+    st = either_update(&solver, s->stored, s->lda, NULL);
   else if (st == HONE_OK)
-    st = hone_solver_factor(solver, s->stored, s->lda, NULL);
+    st = either_factor(&solver, s->stored, s->lda, NULL);
   if (st == HONE_OK)
-    st = solve_kept(w, solver);
+    st = solve_kept(w, &solver);
   else
     for (int64_t c = 0; c < s->nrhs; c++)
       w->columns[c].status = st;
-  hone_solver_destroy(&solver);
+  either_destroy(&solver);
   free(other);
   return st;
 }
 
 static int run_once(bench *w) {
   const campaign_system *s = w->s;
+  const either_call call = call_of(w, 0, s->nrhs);
   hone_options o = s->options;
   ask(w, 0, &o);
-  int st = hone_solve(s->n, s->nrhs, s->stored, s->lda, w->b, s->ldb, w->x,
-                      s->ldx, &o, NULL);
+  int st = either_call_solve(&call, &o, NULL);
   for (int64_t c = 0; c < s->nrhs && st < 0; c++)
     w->columns[c].status = st;
   return st;
@@ -159,20 +201,28 @@ static int run_once(bench *w) {
 
 static int column_broken(const bench *w, int64_t c) {
   const campaign_system *s = w->s;
-  const double *x = w->x + c * s->ldx;
-  const double *before = s->in_place ? s->b + c * s->n : NULL;
+  const double *x = column_x(w, c);
+  const double *before = s->in_place ? given_b(w, c) : NULL;
   int broken = 0;
-  for (int64_t i = 0; i < s->n; i++) {
+  for (int64_t i = 0; i < w->rows; i++) {
     double was = before ? before[i] : SENTINEL;
     if (w->columns[c].status < 0 && memcmp(&x[i], &was, sizeof was) != 0)
       broken |= CAMPAIGN_TOUCHED;
     if (w->columns[c].status >= 0 && !isfinite(x[i]))
       broken |= CAMPAIGN_NOT_FINITE;
   }
-  for (int64_t i = s->n; i < s->ldx && c + 1 < s->nrhs; i++)
+  for (int64_t i = w->rows; i < s->ldx * s->parts && c + 1 < s->nrhs; i++)
     if (memcmp(&x[i], &SENTINEL, sizeof SENTINEL) != 0)
       broken |= CAMPAIGN_TOUCHED;
   return broken;
+}
+
+static double size_of_x(const bench *w, int64_t c) {
+  const int parts = w->s->parts;
+  double size = 0.0;
+  for (int64_t i = 0; i < w->s->n; i++)
+    size = fmax(size, either_size(parts, column_x(w, c) + i * parts));
+  return size;
 }
 
 /* Are the bars of column c numbers, where a bound on the whole says so and does
@@ -180,12 +230,9 @@ static int column_broken(const bench *w, int64_t c) {
 static int bars_broken(const bench *w, int64_t c) {
   const int64_t n = w->s->n;
   const double *bars = w->bars + c * (n + BARS_PADDING);
-  const double *x = w->x + c * w->s->ldx;
-  double size = 0.0;
+  const bool finite =
+      isfinite(2.0 * w->columns[c].forward_error * size_of_x(w, c));
   int broken = 0;
-  for (int64_t i = 0; i < n; i++)
-    size = fmax(size, fabs(x[i]));
-  const bool finite = isfinite(2.0 * w->columns[c].forward_error * size);
   for (int64_t i = 0; i < n + BARS_PADDING; i++) {
     const bool bar = w->s->bars && i < n;
     if (!bar && memcmp(&bars[i], &SENTINEL, sizeof SENTINEL) != 0)
@@ -214,15 +261,16 @@ static int contract_broken(const bench *w, int status) {
 /* ---- Measuring ---- */
 
 /* NaN if the reference does not know x. */
-static double error_of(const reference *r, int64_t c, const double *x) {
+static double error_of(const bench *w, const reference *r, int64_t c,
+                       const double *x) {
   if (!(r->error[c] <= 1.0))
     return (double)NAN;
-  return (double)reference_distance(r, c, x, true);
+  return (double)either_distance(r, w->s->parts, c, x);
 }
 
 static double omega_of(const bench *w, int64_t c, const double *x) {
   const campaign_system *s = w->s;
-  return reference_omega(s->n, s->m, s->n, x, s->b + c * s->n);
+  return either_omega(s->parts, s->n, s->m, x, given_b(w, c));
 }
 
 /* Allows for either measure by which an x may have been accepted. */
@@ -231,8 +279,8 @@ static double accepted_omega(const bench *w, int64_t c, const double *x) {
   const double omega = omega_of(w, c, x);
   if (omega <= 4.0 * EPS)
     return omega;
-  return fmin(omega,
-              reference_sparse_omega(s->n, s->m, s->n, x, s->b + c * s->n));
+  return fmin(
+      omega, either_sparse_omega(s->parts, s->n, s->m, s->m, x, given_b(w, c)));
 }
 
 /* Is x in the range of double, with digits to spare at its lower end? */
@@ -246,23 +294,23 @@ static bool in_range(const reference *r, int64_t c) {
 static void compare_bars(const bench *w, const reference *r, int64_t c,
                          const double *x, campaign_column *out) {
   const double *bars = w->bars + c * (w->s->n + BARS_PADDING);
-  double size = 0.0;
+  const int parts = w->s->parts;
   if (!w->s->bars || !(r->error[c] <= 1.0))
     return;
-  for (int64_t i = 0; i < w->s->n; i++)
-    size = fmax(size, fabs(x[i]));
-  const long double known = 2.0L * (long double)r->error[c] * (long double)size;
+  const long double known =
+      2.0L * (long double)r->error[c] * (long double)size_of_x(w, c);
   out->barred = 1;
   for (int64_t i = 0; i < w->s->n; i++)
-    if (isfinite(x[i]) && !(reference_miss(r, c, i, x[i]) - known <=
-                            (long double)bars[i] * (1.0L + 1e-9L)))
+    if (either_finite(parts, x + i * parts) &&
+        !(either_miss(r, parts, c, i, x + i * parts) - known <=
+          (long double)bars[i] * (1.0L + 1e-9L)))
       out->beyond++;
 }
 
 static void measure(const bench *w, const reference *r, campaign_record *out) {
   for (int64_t c = 0; c < w->s->nrhs; c++) {
     const hone_column *stated = &w->columns[c];
-    const double *x = w->x + c * w->s->ldx;
+    const double *x = column_x(w, c);
     campaign_column *q = &out->column[c];
     *q = (campaign_column){.omega = (double)NAN, .error = (double)NAN};
     q->status = (int16_t)stated->status;
@@ -270,36 +318,48 @@ static void measure(const bench *w, const reference *r, campaign_record *out) {
     q->kind = (int16_t)w->s->kinds[c];
     q->stated_omega = stated->backward_error;
     q->bound = stated->forward_error;
-    q->reference_error = r->error[c];
+    q->reference_error = (w->s->parts == 2 ? 1.5 : 1.0) * r->error[c];
     q->in_range = in_range(r, c);
     if (q->status < 0)
       continue;
     q->omega =
         q->status == HONE_OK ? accepted_omega(w, c, x) : omega_of(w, c, x);
-    q->error = error_of(r, c, x);
+    q->error = error_of(w, r, c, x);
     compare_bars(w, r, c, x, q);
     if (!(q->stated_omega >= 0.99 * q->omega - 0.05 * EPS))
       out->broken |= CAMPAIGN_FLATTERED;
   }
 }
 
-static void measure_lapack(bench *w, const reference *r, bool mixed,
-                           campaign_record *out) {
+/* dgesv or dsgesv, of complex numbers zgesv or zcgesv. Returns info. */
+static int solve_by_lapack(bench *w, bool mixed) {
   const campaign_system *s = w->s;
   const int n = (int)s->n, m = (int)s->nrhs;
+  double *a = w->matrix, *x = w->lapack_x;
   int info = 0, iterations = 0;
-  memcpy(w->matrix, s->m, (size_t)(s->n * s->n) * sizeof *s->m);
-  memcpy(w->lapack_x, s->b, (size_t)(s->n * s->nrhs) * sizeof *s->b);
-  if (mixed)
-    dsgesv_(&n, &m, w->matrix, &n, w->pivots, s->b, &n, w->lapack_x, &n,
-            w->work, w->swork, &iterations, &info);
+  memcpy(a, s->m, (size_t)(s->n * w->rows) * sizeof *s->m);
+  memcpy(x, s->b, (size_t)(s->nrhs * w->rows) * sizeof *s->b);
+  if (s->parts == 1 && mixed)
+    dsgesv_(&n, &m, a, &n, w->pivots, s->b, &n, x, &n, w->work, w->swork,
+            &iterations, &info);
+  else if (s->parts == 1)
+    dgesv_(&n, &m, a, &n, w->pivots, x, &n, &info);
+  else if (mixed)
+    zcgesv_(&n, &m, a, &n, w->pivots, s->b, &n, x, &n, w->work, w->swork,
+            w->rwork, &iterations, &info);
   else
-    dgesv_(&n, &m, w->matrix, &n, w->pivots, w->lapack_x, &n, &info);
+    zgesv_(&n, &m, a, &n, w->pivots, x, &n, &info);
+  return info;
+}
+
+static void measure_lapack(bench *w, const reference *r, bool mixed,
+                           campaign_record *out) {
+  const int info = solve_by_lapack(w, mixed);
   *(mixed ? &out->dsgesv_info : &out->dgesv_info) = info;
-  for (int64_t c = 0; c < s->nrhs; c++) {
-    const double *x = w->lapack_x + c * s->n;
+  for (int64_t c = 0; c < w->s->nrhs; c++) {
+    const double *x = w->lapack_x + c * w->rows;
     double omega = info == 0 ? omega_of(w, c, x) : (double)NAN;
-    double error = info == 0 ? error_of(r, c, x) : (double)NAN;
+    double error = info == 0 ? error_of(w, r, c, x) : (double)NAN;
     *(mixed ? &out->column[c].dsgesv_omega : &out->column[c].dgesv_omega) =
         omega;
     *(mixed ? &out->column[c].dsgesv_error : &out->column[c].dgesv_error) =
@@ -315,10 +375,11 @@ void campaign_check(const campaign_system *s, reference *r,
                            .seed = s->seed,
                            .n = (int32_t)s->n,
                            .nrhs = (int32_t)s->nrhs,
-                           .loose = s->loose};
+                           .loose = s->loose,
+                           .parts = s->parts};
   out->status = s->kept ? run_kept(&w) : run_once(&w);
   out->broken = contract_broken(&w, out->status);
-  reference_solve(r, s->n, s->nrhs, s->m, s->n, s->b, s->n);
+  either_solve(r, s->parts, s->n, s->nrhs, s->m, s->b);
   out->reference = r->state;
   out->condition = r->condition;
   measure(&w, r, out);

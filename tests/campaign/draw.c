@@ -76,14 +76,14 @@ static void draw_options(campaign_system *s, const campaign_plan *plan,
 }
 
 static void store(campaign_system *s) {
-  const int64_t n = s->n;
-  s->stored = memory(s->lda * n);
-  for (int64_t k = 0; k < s->lda * n; k++)
-    s->stored[k] = (double)NAN;
-  for (int64_t j = 0; j < n; j++)
-    for (int64_t i = 0; i < n; i++)
-      s->stored[i + j * s->lda] =
-          s->crossed ? s->m[j + i * n] : s->m[i + j * n];
+  const int64_t n = s->n, rows = s->parts * n, ld = s->parts * s->lda;
+  double *as = memory(rows * n);
+  either_copy(s->parts, n, s->m, n, s->crossed,
+              s->options.trans == HONE_CONJ_TRANS, as);
+  s->stored = memory(ld * n);
+  for (int64_t k = 0; k < ld * n; k++)
+    s->stored[k] = k % ld < rows ? as[k % ld + k / ld * rows] : (double)NAN;
+  free(as);
 }
 
 /* Half of the right-hand sides are random; at most one needs a
@@ -92,7 +92,7 @@ static void draw_rhs(campaign_system *s, int kinds, gallery_rng *rng) {
   const bool consistent =
       kinds > GALLERY_B_FEW && (s->family->properties & GALLERY_SINGULAR);
   bool had_null = false;
-  s->b = memory(s->n * s->nrhs);
+  s->b = memory(s->parts * s->n * s->nrhs);
   for (int64_t c = 0; c < s->nrhs; c++) {
     int kind = gallery_below(rng, 2) ? GALLERY_B_RANDOM
                                      : (int)gallery_below(rng, kinds);
@@ -103,16 +103,18 @@ static void draw_rhs(campaign_system *s, int kinds, gallery_rng *rng) {
     if (consistent && gallery_below(rng, 2))
       kind = GALLERY_B_FEW;
     s->kinds[c] = kind;
-    gallery_rhs(kind, s->n, s->m, s->n, gallery_next(rng), s->b + c * s->n);
+    either_rhs(kind, s->parts, s->n, s->m, s->n, gallery_next(rng),
+               s->b + c * s->n * s->parts);
   }
 }
 
 /* The first columns of the identity, rotated. */
 static void take_identity(campaign_system *s, gallery_rng *rng) {
   const int64_t first = gallery_below(rng, s->n);
+  const int64_t rows = s->parts * s->n;
   for (int64_t c = 0; c < s->nrhs; c++) {
-    memset(s->b + c * s->n, 0, (size_t)s->n * sizeof *s->b);
-    s->b[(first + c) % s->n + c * s->n] = 1.0;
+    memset(s->b + c * rows, 0, (size_t)rows * sizeof *s->b);
+    s->b[(first + c) % s->n * s->parts + c * rows] = 1.0;
     s->kinds[c] = GALLERY_B_UNIT;
   }
 }
@@ -142,13 +144,35 @@ static void draw_use(campaign_system *s, const campaign_plan *plan,
   }
 }
 
+/* Conjugate transposes, warm starts, and complex families in half of the
+   systems. */
+static void draw_complex(campaign_system *s, const campaign_plan *plan,
+                         gallery_rng *rng) {
+  const int64_t late = gallery_below(rng, 2);
+  const int64_t family =
+      gallery_below(rng, gallery_complex_count - gallery_count);
+  if (late && plan->family == NULL)
+    s->family = &gallery_families[gallery_count + family];
+}
+
+static void draw_complex_use(campaign_system *s, gallery_rng *rng) {
+  const int64_t conjugates = gallery_below(rng, 2);
+  const int64_t warm = gallery_below(rng, 8);
+  if (s->options.trans == HONE_TRANS && conjugates)
+    s->options.trans = HONE_CONJ_TRANS;
+  s->warm = warm == 0;
+}
+
 void campaign_draw(campaign_system *s, const campaign_plan *plan,
                    uint64_t seed) {
   gallery_rng rng = {seed}, use = {seed ^ 0x3c6ef372fe94f82bu};
+  gallery_rng more = {seed ^ 0x510e527fade682d1u}; /* of complex systems */
   const int64_t family =
       gallery_below(&rng, plan->complete ? gallery_count : gallery_early_count);
-  *s = (campaign_system){.seed = seed};
+  *s = (campaign_system){.seed = seed, .parts = plan->parts == 2 ? 2 : 1};
   s->family = plan->family ? plan->family : &gallery_families[family];
+  if (s->parts == 2)
+    draw_complex(s, plan, &more);
   s->n = draw_order(&rng, plan->max_n);
   if (s->n > s->family->most_n)
     s->n = 1 + s->n % s->family->most_n;
@@ -159,8 +183,11 @@ void campaign_draw(campaign_system *s, const campaign_plan *plan,
   draw_options(s, plan, &rng);
   if (plan->complete)
     draw_use(s, plan, &use);
-  s->m = memory(s->n * s->n);
-  gallery_make(s->family, s->n, s->parameter, gallery_next(&rng), s->m, s->n);
+  if (s->parts == 2)
+    draw_complex_use(s, &more);
+  s->m = memory(s->parts * s->n * s->n);
+  either_make(s->family, s->parts, s->n, s->parameter, gallery_next(&rng), s->m,
+              s->n);
   store(s);
   draw_rhs(s, plan->complete ? gallery_rhs_count : GALLERY_B_EARLY, &rng);
   if (plan->complete && gallery_below(&use, 16) == 0)
@@ -176,19 +203,22 @@ void campaign_free(campaign_system *s) {
 
 void campaign_describe(const campaign_system *s, FILE *f) {
   const hone_options *o = &s->options;
-  (void)fprintf(f,
-                "%s(%.6g) n %d nrhs %d lda %d%s%s%s%s%s%s threads %d%s%s%s "
-                "criterion %d %g",
-                s->family->name, s->parameter, (int)s->n, (int)s->nrhs,
-                (int)s->lda, o->trans == HONE_TRANS ? " trans" : "",
-                o->layout == HONE_ROW_MAJOR ? " row-major" : "",
-                s->kept ? " kept" : "",
-                s->grounded ? " nearby, grounded"
-                : s->nearby ? " nearby"
-                            : "",
-                s->in_place ? " in place" : "", s->bars ? " bars" : "",
-                (int)o->threads, o->deterministic ? " deterministic" : "",
-                o->factor_precision == HONE_FACTOR_SINGLE ? " single" : "",
-                o->structure == HONE_STRUCTURE_SPD ? " spd" : "",
-                (int)o->criterion, o->tolerance);
+  (void)fprintf(
+      f,
+      "%s(%.6g) n %d nrhs %d lda %d%s%s%s%s%s%s%s threads %d%s%s%s "
+      "criterion %d %g",
+      s->family->name, s->parameter, (int)s->n, (int)s->nrhs, (int)s->lda,
+      o->trans == HONE_CONJ_TRANS ? " conjugate trans"
+      : o->trans == HONE_TRANS    ? " trans"
+                                  : "",
+      o->layout == HONE_ROW_MAJOR ? " row-major" : "", s->kept ? " kept" : "",
+      s->grounded ? " nearby, grounded"
+      : s->nearby ? " nearby"
+                  : "",
+      s->in_place ? " in place" : "", s->bars ? " bars" : "",
+      s->warm ? " warm" : "", (int)o->threads,
+      o->deterministic ? " deterministic" : "",
+      o->factor_precision == HONE_FACTOR_SINGLE ? " single" : "",
+      o->structure == HONE_STRUCTURE_SPD ? " spd" : "", (int)o->criterion,
+      o->tolerance);
 }

@@ -38,6 +38,7 @@ static const char usage[] =
     "  --range          all climbs may use the whole range of double\n"
     "  --deflate        all climbs are over nearly singular matrices, whose\n"
     "                   single factors are deflated\n"
+    "  --complex        over complex systems, of order 2 to 6\n"
     "  --system FILE    judges one system, as the hunt prints it\n";
 
 enum { EVALUATIONS = 400, MOST_JOBS = 256 };
@@ -47,7 +48,7 @@ typedef struct settings {
   int64_t climbs;
   uint64_t seed, replay_seed;
   int jobs;
-  bool replay, range, deflate;
+  bool replay, range, deflate, complex;
   const char *system;
 } settings;
 
@@ -70,8 +71,12 @@ static void take_arguments(settings *s, int argc, char **argv) {
       (void)fputs(usage, stdout);
       exit(0);
     }
-    if (strcmp(arg, "--range") == 0 || strcmp(arg, "--deflate") == 0) {
-      *(strcmp(arg, "--range") == 0 ? &s->range : &s->deflate) = true;
+    bool *flag = strcmp(arg, "--range") == 0     ? &s->range
+                 : strcmp(arg, "--deflate") == 0 ? &s->deflate
+                 : strcmp(arg, "--complex") == 0 ? &s->complex
+                                                 : NULL;
+    if (flag != NULL) {
+      *flag = true;
       i--; /* it has no value */
       continue;
     }
@@ -107,6 +112,7 @@ static void work(const settings *s, int job, double start_s, int to) {
   for (int64_t i = job; i < s->climbs; i += s->jobs) {
     gallery_rng rng = {s->seed * 0xd1342543de82ef95u + (uint64_t)i};
     hunt_climb climb = {.seed = gallery_next(&rng),
+                        .parts = s->complex ? 2 : 1,
                         .any_size = s->range,
                         .deflates = s->deflate};
     if (now_s() - start_s > s->seconds)
@@ -218,8 +224,10 @@ static int run(const settings *s) {
 }
 
 static int replay(const settings *s) {
-  hunt_climb climb = {
-      .seed = s->replay_seed, .any_size = s->range, .deflates = s->deflate};
+  hunt_climb climb = {.seed = s->replay_seed,
+                      .parts = s->complex ? 2 : 1,
+                      .any_size = s->range,
+                      .deflates = s->deflate};
   sums t = {.all = {.refused_condition = (double)INFINITY}};
   one_thread();
   hunt_run(&climb, EVALUATIONS, hunt_by_library, stdout, stdout);

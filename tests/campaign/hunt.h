@@ -8,12 +8,13 @@
 #define TESTS_HUNT_H
 
 #include "api/hone.h"
-#include "tests/gallery/gallery.h"
+#include "tests/gallery/either.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
+/* n of real systems is at most HUNT_MOST_N, that of complex ones half of it. */
 enum { HUNT_MOST_N = 12, HUNT_MOST_RHS = 3 };
 
 /* How the library is called. */
@@ -38,9 +39,11 @@ enum {
   HUNT_GOALS
 };
 
-/* op(A) x = b and the call that solves it. Columns are n entries apart. */
+/* op(A) x = b and the call that solves it. Columns are n numbers apart, of one
+   part or of two. */
 typedef struct hunt_system {
   int64_t n, nrhs;
+  int32_t parts;
   int32_t use, trans, layout, precision, structure, criterion, extra;
   int32_t deterministic;
   int32_t methods;  /* bits of the next enumeration */
@@ -77,7 +80,8 @@ typedef struct hunt_verdict {
                      that condition leave of the error of other entries of x */
 } hunt_verdict;
 
-/* The answer of a solver. Columns of x and of bars are n entries apart. */
+/* The answer of a solver. Columns of x are n numbers, of bars n entries apart.
+ */
 typedef struct hunt_answer {
   double x[HUNT_MOST_N * HUNT_MOST_RHS], bars[HUNT_MOST_N * HUNT_MOST_RHS];
   hone_column columns[HUNT_MOST_RHS]; /* with a status, also of failed calls */
@@ -93,6 +97,7 @@ void hunt_judge(const hunt_system *s, hunt_solver solve, hunt_verdict *out);
    the same (deterministic). */
 typedef struct hunt_climb {
   uint64_t seed;
+  int parts;     /* given: of numbers; 0: one */
   bool any_size; /* given: as if the seed had drawn any_size, */
   bool deflates; /* or matrices to deflate */
   int goal;
@@ -105,8 +110,9 @@ typedef struct hunt_climb {
   double refused_condition;
 } hunt_climb;
 
-/* Draws the seed's first system and goal; the rng goes on with the moves. */
-void hunt_start(hunt_system *s, int *goal, gallery_rng *rng);
+/* Draws the seed's first system, of numbers with so many parts, and its goal;
+   the rng goes on with the moves. */
+void hunt_start(hunt_system *s, int parts, int *goal, gallery_rng *rng);
 /* Draws a kind of right-hand side that suits the system's sizes. */
 int hunt_rhs_kind(const hunt_system *s, int goal, gallery_rng *rng);
 /* Makes one to three random moves. */

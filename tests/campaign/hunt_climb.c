@@ -13,25 +13,40 @@ enum { STALE = 80 }; /* moves in vain after which a climb begins elsewhere */
 
 /* ---- Moves that keep the rank ---- */
 
-/* Row or column k. */
+/* Row or column k: parts * n doubles, number i begins at v[i * step]. */
 typedef struct line {
   double *v;
   int64_t step;
+  int parts;
 } line;
 
 static line line_of(hunt_system *s, bool row, int64_t k) {
-  return row ? (line){s->a + k, s->n} : (line){s->a + k * s->n, 1};
+  const int p = s->parts;
+  return row ? (line){s->a + k * p, s->n * p, p}
+             : (line){s->a + k * s->n * p, p, p};
+}
+
+/* Double i of the line. */
+static double *part_of(line l, int64_t i) {
+  return &l.v[i / l.parts * l.step + i % l.parts];
+}
+
+/* Double i of the line times i^k. */
+static double turned(line l, int64_t i, int64_t k) {
+  const double sign = (k + (i % l.parts ? 0 : 1)) & 2 ? -1.0 : 1.0;
+  return k == 0 ? *part_of(l, i) : sign * *part_of(l, k & 1 ? i ^ 1 : i);
 }
 
 static void scale_line(hunt_system *s, gallery_rng *rng) {
   const line l = line_of(s, gallery_below(rng, 2), gallery_below(rng, s->n));
   const int64_t most = gallery_below(rng, 8) ? 4 : 60;
   const int e = (int)(gallery_below(rng, 2 * most + 1) - most);
-  for (int64_t i = 0; i < s->n; i++)
-    l.v[i * l.step] = ldexp(l.v[i * l.step], e);
+  for (int64_t i = 0; i < s->n * s->parts; i++)
+    *part_of(l, i) = ldexp(*part_of(l, i), e);
 }
 
-/* to += c from with a power of two c, if all sums are exact. */
+/* to += c from with a power of two c, of complex numbers times 1, i, -1 or -i,
+   if all sums are exact. */
 static void combine_lines(hunt_system *s, gallery_rng *rng) {
   const bool row = gallery_below(rng, 2);
   const int64_t k = gallery_below(rng, s->n);
@@ -40,12 +55,13 @@ static void combine_lines(hunt_system *s, gallery_rng *rng) {
       line_of(s, row, (k + 1 + gallery_below(rng, s->n - 1)) % s->n);
   const double c =
       ldexp(gallery_below(rng, 2) ? 1.0 : -1.0, (int)gallery_below(rng, 7) - 3);
+  const int64_t quarters = s->parts == 2 ? gallery_below(rng, 4) : 0;
   for (int pass = 0; pass < 2; pass++)
-    for (int64_t i = 0; i < s->n; i++) {
-      const double p = c * from.v[i * from.step], q = to.v[i * to.step];
+    for (int64_t i = 0; i < s->n * s->parts; i++) {
+      const double p = c * turned(from, i, quarters), q = *part_of(to, i);
       const double sum = p + q, z = sum - p;
       if (pass > 0)
-        to.v[i * to.step] = sum;
+        *part_of(to, i) = sum;
       else if (!(fabs((p - (sum - z)) + (q - z)) <= 0.0))
         return;
     }
@@ -55,10 +71,10 @@ static void exchange_lines(hunt_system *s, gallery_rng *rng) {
   const bool row = gallery_below(rng, 2);
   const line p = line_of(s, row, gallery_below(rng, s->n));
   const line q = line_of(s, row, gallery_below(rng, s->n));
-  for (int64_t i = 0; i < s->n; i++) {
-    const double old = p.v[i * p.step];
-    p.v[i * p.step] = q.v[i * q.step];
-    q.v[i * q.step] = old;
+  for (int64_t i = 0; i < s->n * s->parts; i++) {
+    const double old = *part_of(p, i);
+    *part_of(p, i) = *part_of(q, i);
+    *part_of(q, i) = old;
   }
 }
 
@@ -86,14 +102,15 @@ static double near_by(double v, gallery_rng *rng) {
 }
 
 static void move_entry(hunt_system *s, gallery_rng *rng) {
-  double *v = &s->a[gallery_below(rng, s->n * s->n)];
+  const int64_t count = s->n * s->n * s->parts;
+  double *v = &s->a[gallery_below(rng, count)];
   *v = gallery_below(rng, 16) ? near_by(*v, rng)
-                              : s->a[gallery_below(rng, s->n * s->n)];
+                              : s->a[gallery_below(rng, count)];
 }
 
 static void move_all(hunt_system *s, gallery_rng *rng) {
   const double size = exp2(-(double)gallery_below(rng, 53));
-  for (int64_t i = 0; i < s->n * s->n; i++)
+  for (int64_t i = 0; i < s->n * s->n * s->parts; i++)
     s->a[i] *= 1.0 + size * gallery_between(rng, -1.0, 1.0);
 }
 
@@ -105,27 +122,31 @@ static void make_dependent(hunt_system *s, gallery_rng *rng) {
   const line q = line_of(s, row, gallery_below(rng, s->n));
   const double size = exp2(-(double)gallery_below(rng, 60));
   const double c = (double)(gallery_below(rng, 3) - 1);
-  for (int64_t i = 0; i < s->n; i++)
-    to.v[i * to.step] = (p.v[i * p.step] + c * q.v[i * q.step]) *
-                        (1.0 + size * gallery_between(rng, -1.0, 1.0));
+  const int64_t quarters = s->parts == 2 ? gallery_below(rng, 4) : 0;
+  double sum[HUNT_MOST_N];
+  for (int64_t i = 0; i < s->n * s->parts; i++)
+    sum[i] = (turned(p, i, quarters) + c * *part_of(q, i)) *
+             (1.0 + size * gallery_between(rng, -1.0, 1.0));
+  for (int64_t i = 0; i < s->n * s->parts; i++)
+    *part_of(to, i) = sum[i];
 }
 
 static void move_rhs(hunt_system *s, int goal, gallery_rng *rng) {
-  double *b = s->b + gallery_below(rng, s->nrhs) * s->n;
-  const int64_t i = gallery_below(rng, s->n);
+  double *b = s->b + gallery_below(rng, s->nrhs) * s->n * s->parts;
+  const int64_t i = gallery_below(rng, s->n * s->parts);
   if (gallery_below(rng, 8) == 0)
-    gallery_rhs(hunt_rhs_kind(s, goal, rng), s->n, s->a, s->n,
-                gallery_next(rng), b);
+    either_rhs(hunt_rhs_kind(s, goal, rng), s->parts, s->n, s->a, s->n,
+               gallery_next(rng), b);
   else
     b[i] = near_by(b[i], rng);
 }
 
 /* The old matrix follows A, but for one entry. */
 static void move_old(hunt_system *s, gallery_rng *rng) {
-  double *v = &s->old[gallery_below(rng, s->n * s->n)];
+  double *v = &s->old[gallery_below(rng, s->n * s->n * s->parts)];
   if (gallery_below(rng, 2)) {
     memcpy(s->old, s->a, sizeof s->old);
-    v = &s->old[gallery_below(rng, s->n) * (s->n + 1)];
+    v = &s->old[gallery_below(rng, s->n) * (s->n + 1) * s->parts];
     *v += fabs(*v) > 0.0 ? fabs(*v) : 1.0;
   }
   *v = near_by(*v, rng);
@@ -164,24 +185,48 @@ static bool allowed(const hunt_system *s, const double *v, int64_t count) {
 }
 
 static bool valid(const hunt_system *s) {
-  return allowed(s, s->a, s->n * s->n) && allowed(s, s->old, s->n * s->n) &&
-         allowed(s, s->b, s->n * s->nrhs);
+  const int64_t p = s->parts;
+  return allowed(s, s->a, s->n * s->n * p) &&
+         allowed(s, s->old, s->n * s->n * p) &&
+         allowed(s, s->b, s->n * s->nrhs * p);
+}
+
+/* sign: -1.0 for the conjugate transpose, 1.0 for the transpose. */
+static bool is_image(const hunt_system *s, double sign) {
+  const int p = s->parts;
+  bool same = true;
+  for (int64_t j = 0; j < s->n; j++)
+    for (int64_t i = 0; i <= j; i++) {
+      const double *v = s->a + (i + j * s->n) * p;
+      const double *w = s->a + (j + i * s->n) * p;
+      same = same && !(fabs(v[0] - w[0]) > 0.0);
+      same = same && (p == 1 || !(fabs(v[1] - sign * w[1]) > 0.0));
+    }
+  return same;
+}
+
+static void make_image(hunt_system *s, double sign) {
+  const int p = s->parts;
+  for (int64_t j = 0; j < s->n; j++)
+    for (int64_t i = 0; i <= j; i++) {
+      const double *v = s->a + (i + j * s->n) * p;
+      double *w = s->a + (j + i * s->n) * p;
+      w[0] = v[0];
+      if (p == 2)
+        w[1] = i < j ? sign * v[1] : sign > 0.0 ? v[1] : 0.0;
+    }
 }
 
 void hunt_move(hunt_system *s, int goal, gallery_rng *rng) {
   const hunt_system before = *s;
-  bool symmetric = true;
-  for (int64_t j = 0; j < s->n; j++)
-    for (int64_t i = 0; i < j; i++)
-      symmetric =
-          symmetric && !(fabs(s->a[i + j * s->n] - s->a[j + i * s->n]) > 0.0);
+  const bool symmetric = is_image(s, 1.0);
+  const bool hermitian = s->parts == 2 && is_image(s, -1.0);
   for (int64_t k = gallery_below(rng, 3); k >= 0; k--)
     one_move(s, goal, rng);
   /* A symmetric matrix stays so in seven of eight moves. */
-  if (symmetric && goal != HUNT_SINGULAR && gallery_below(rng, 8))
-    for (int64_t j = 0; j < s->n; j++)
-      for (int64_t i = 0; i < j; i++)
-        s->a[j + i * s->n] = s->a[i + j * s->n];
+  if ((symmetric || hermitian) && goal != HUNT_SINGULAR &&
+      gallery_below(rng, 8))
+    make_image(s, hermitian ? -1.0 : 1.0);
   if (!valid(s))
     *s = before;
 }
@@ -248,7 +293,7 @@ void hunt_run(hunt_climb *climb, int64_t evaluations, hunt_solver solve,
   double at = 0.0;
   int stale = 0;
   climb->refused_condition = (double)INFINITY;
-  hunt_start(&here, &climb->goal, &rng);
+  hunt_start(&here, climb->parts, &climb->goal, &rng);
   here.any_size |= climb->any_size;
   if (climb->deflates)
     begin_deflated(&here, climb->goal, &rng);
@@ -260,8 +305,9 @@ void hunt_run(hunt_climb *climb, int64_t evaluations, hunt_solver solve,
     hunt_judge(&next, solve, &v);
     count(climb, &v);
     if ((v.wrong || (v.refused_condition <= WELL && !v.small_row)) && accuse) {
-      (void)fprintf(accuse, "# hunt --replay 0x%llx%s%s, evaluation %d\n",
+      (void)fprintf(accuse, "# hunt --replay 0x%llx%s%s%s, evaluation %d\n",
                     (unsigned long long)climb->seed,
+                    climb->parts == 2 ? " --complex" : "",
                     climb->any_size ? " --range" : "",
                     climb->deflates ? " --deflate" : "", (int)k);
       hunt_print(&next, &v, accuse);

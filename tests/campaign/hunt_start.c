@@ -8,13 +8,14 @@
 
 /* The later families, which are the treacherous ones, make half. If the goal
    needs singular matrices, these are drawn alone. */
-static const gallery_family *draw_family(int goal, bool any_size,
+static const gallery_family *draw_family(const hunt_system *s, int goal,
                                          gallery_rng *rng) {
-  const bool late = gallery_below(rng, 2);
+  const bool late = gallery_below(rng, 2), any_size = s->any_size;
+  const int count = either_families(s->parts);
   for (;;) {
     const int first = late ? gallery_early_count : 0;
     const gallery_family *f =
-        &gallery_families[first + gallery_below(rng, gallery_count - first)];
+        &gallery_families[first + gallery_below(rng, count - first)];
     const bool singular = f->properties & GALLERY_SINGULAR;
     if ((goal != HUNT_SINGULAR || singular) &&
         (any_size || !(f->properties & GALLERY_RANGE)))
@@ -42,6 +43,8 @@ static void draw_call(hunt_system *s, const gallery_family *f,
   s->use = gallery_below(rng, 2) ? HUNT_ONCE
                                  : (int32_t)gallery_below(rng, HUNT_USES);
   s->trans = gallery_below(rng, 4) ? HONE_NO_TRANS : HONE_TRANS;
+  if (s->trans == HONE_TRANS && s->parts == 2 && gallery_below(rng, 2))
+    s->trans = HONE_CONJ_TRANS;
   s->layout = gallery_below(rng, 4) ? HONE_COL_MAJOR : HONE_ROW_MAJOR;
   s->precision = precision == 0   ? HONE_FACTOR_AUTO
                  : precision == 1 ? HONE_FACTOR_DOUBLE
@@ -61,24 +64,27 @@ static void draw_call(hunt_system *s, const gallery_family *f,
   }
 }
 
-void hunt_start(hunt_system *s, int *goal, gallery_rng *rng) {
-  *s = (hunt_system){.deterministic = (int32_t)gallery_below(rng, 2)};
+void hunt_start(hunt_system *s, int parts, int *goal, gallery_rng *rng) {
+  *s = (hunt_system){.parts = parts == 2 ? 2 : 1,
+                     .deterministic = (int32_t)gallery_below(rng, 2)};
   s->any_size = gallery_below(rng, 8) == 0;
   *goal =
       gallery_below(rng, 2) ? HUNT_RATIO : (int)gallery_below(rng, HUNT_GOALS);
-  const gallery_family *f = draw_family(*goal, s->any_size, rng);
+  const gallery_family *f = draw_family(s, *goal, rng);
   const int64_t least = f->least_n > 2 ? f->least_n : 2;
-  s->n = least + gallery_below(rng, HUNT_MOST_N - least + 1);
+  const int64_t most = HUNT_MOST_N / s->parts;
+  s->n = least + gallery_below(rng, most - least + 1);
   s->nrhs = gallery_below(rng, 2) ? 1 : 1 + gallery_below(rng, HUNT_MOST_RHS);
   draw_call(s, f, rng);
-  gallery_make(f, s->n, gallery_parameter(f, rng), gallery_next(rng), s->a,
-               s->n);
+  either_make(f, s->parts, s->n, gallery_parameter(f, rng), gallery_next(rng),
+              s->a, s->n);
   for (int64_t c = 0; c < s->nrhs; c++) {
     const int kind = hunt_rhs_kind(s, *goal, rng);
-    gallery_rhs(kind, s->n, s->a, s->n, gallery_next(rng), s->b + c * s->n);
+    either_rhs(kind, s->parts, s->n, s->a, s->n, gallery_next(rng),
+               s->b + c * s->n * s->parts);
   }
   /* The old matrix has one larger diagonal entry. */
   memcpy(s->old, s->a, sizeof s->old);
-  const int64_t i = gallery_below(rng, s->n) * (s->n + 1);
+  const int64_t i = gallery_below(rng, s->n) * (s->n + 1) * s->parts;
   s->old[i] += fabs(s->old[i]) > 0.0 ? fabs(s->old[i]) : 1.0;
 }

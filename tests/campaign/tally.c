@@ -66,13 +66,13 @@ typedef struct row {
 } row;
 
 struct campaign_tally {
-  row *rows; /* gallery_count + 1 */
+  row *rows; /* gallery_complex_count + 1 */
   int64_t by_status[STATUSES];
 };
 
 campaign_tally *campaign_tally_create(void) {
   campaign_tally *t = calloc(1, sizeof *t);
-  row *rows = calloc((size_t)gallery_count + 1, sizeof *rows);
+  row *rows = calloc((size_t)gallery_complex_count + 1, sizeof *rows);
   if (t == NULL || rows == NULL)
     abort();
   t->rows = rows;
@@ -80,7 +80,7 @@ campaign_tally *campaign_tally_create(void) {
 }
 
 void campaign_tally_destroy(campaign_tally *t) {
-  for (int k = 0; k <= gallery_count; k++) {
+  for (int k = 0; k <= gallery_complex_count; k++) {
     free(t->rows[k].ratio.v);
     free(t->rows[k].ratio_all.v);
     free(t->rows[k].bound.v);
@@ -102,9 +102,11 @@ static void add_number(numbers *list, double v) {
 /* ---- Judging ---- */
 
 /* 4 eps, plus the rounding errors of the denominators on both sides: sums of n
-   terms in double. The numerators are far more accurate. */
+   terms in double, which may be products of moduli. The numerators are far more
+   accurate. */
 static double omega_limit(const campaign_record *r) {
-  return 4.0 * EPS * (1.0 + 2.0 * (double)(r->n + 8) * EPS);
+  const int terms = r->n + (r->parts == 2 ? 32 : 8);
+  return 4.0 * EPS * (1.0 + 2.0 * (double)terms * EPS);
 }
 
 static bool singular(const campaign_record *r) {
@@ -200,7 +202,7 @@ static void take_ratio(row *to, const campaign_column *c) {
 
 int campaign_count(campaign_tally *t, const campaign_record *r) {
   int64_t defects = 0;
-  row *both[2] = {&t->rows[r->family], &t->rows[gallery_count]};
+  row *both[2] = {&t->rows[r->family], &t->rows[gallery_complex_count]};
   for (int c = 0; c < r->nrhs; c++) {
     int64_t n[COUNTER_COUNT];
     judge(r, c, n);
@@ -217,7 +219,7 @@ int campaign_count(campaign_tally *t, const campaign_record *r) {
 }
 
 int64_t campaign_defects(const campaign_tally *t) {
-  return defects_of(t->rows[gallery_count].count);
+  return defects_of(t->rows[gallery_complex_count].count);
 }
 
 bool campaign_remarkable(const campaign_record *r) {
@@ -323,10 +325,10 @@ void campaign_print(campaign_tally *t, FILE *f) {
   for (int k = 0; k < 20; k++)
     (void)fputs("|---", f);
   (void)fputs("|\n", f);
-  for (int k = 0; k < gallery_count; k++)
+  for (int k = 0; k < gallery_complex_count; k++)
     if (t->rows[k].count[SYSTEMS] > 0)
       print_row(gallery_families[k].name, &t->rows[k], f);
-  print_row("**all**", &t->rows[gallery_count], f);
+  print_row("**all**", &t->rows[gallery_complex_count], f);
   (void)fprintf(f, "\nRight-hand sides by status:");
   for (int s = 0; s < STATUSES; s++)
     if (t->by_status[s] > 0)
@@ -334,19 +336,20 @@ void campaign_print(campaign_tally *t, FILE *f) {
   (void)fprintf(f,
                 "\nAccepted with a bound of 1 or more (in the caller's units): "
                 "%" PRId64 "; with no correct digit: %" PRId64 "\n",
-                t->rows[gallery_count].count[NO_PROMISE],
-                t->rows[gallery_count].count[NO_DIGIT]);
+                t->rows[gallery_complex_count].count[NO_PROMISE],
+                t->rows[gallery_complex_count].count[NO_DIGIT]);
   double q[3];
-  quantiles(&t->rows[gallery_count].bound, q);
+  quantiles(&t->rows[gallery_complex_count].bound, q);
   (void)fprintf(f,
                 "Bound / error where accepted and the error is above eps: "
                 "median %.2g, 95 %% %.2g, max %.2g\nSystems with condition to "
                 "1e13 that were called ill-conditioned: %" PRId64
                 "\nRight-hand sides with a component beyond its bar: %" PRId64
                 " of %" PRId64 "\n",
-                q[0], q[1], q[2], t->rows[gallery_count].count[GIVEN_UP],
-                t->rows[gallery_count].count[FALSE_BAR],
-                t->rows[gallery_count].count[BARRED]);
+                q[0], q[1], q[2],
+                t->rows[gallery_complex_count].count[GIVEN_UP],
+                t->rows[gallery_complex_count].count[FALSE_BAR],
+                t->rows[gallery_complex_count].count[BARRED]);
 }
 
 static void print_number(FILE *f, double v) {
@@ -378,24 +381,24 @@ void campaign_print_json(campaign_tally *t, const campaign_plan *plan,
                          double seconds, FILE *f) {
   (void)fprintf(f,
                 "{\"format\": \"hone-campaign/1\", \"program\": "
-                "\"campaign\", \"version\": \"%s\", \"seed\": "
+                "\"campaign\", \"version\": \"%s\", \"parts\": %d, \"seed\": "
                 "%" PRIu64 ", \"systems\": %" PRId64
                 ", \"device\": %d, \"start\": %d, \"max_n\": %" PRId64
                 ", \"seconds\": %.1f,\n \"quantiles\": [\"median\", \"95 %%\", "
                 "\"max\"],\n \"statuses\": {",
-                hone_version(), plan->seed,
-                t->rows[gallery_count].count[SYSTEMS], plan->device,
+                hone_version(), plan->parts == 2 ? 2 : 1, plan->seed,
+                t->rows[gallery_complex_count].count[SYSTEMS], plan->device,
                 plan->start, plan->max_n, seconds);
   for (int s = 0, some = 0; s < STATUSES; s++)
     if (t->by_status[s] > 0)
       (void)fprintf(f, "%s\"%s\": %" PRId64, some++ ? ", " : "",
                     status_names[s], t->by_status[s]);
   (void)fprintf(f, "},\n \"families\": [\n");
-  for (int k = 0; k < gallery_count; k++)
+  for (int k = 0; k < gallery_complex_count; k++)
     if (t->rows[k].count[SYSTEMS] > 0) {
       print_json_row(gallery_families[k].name, &t->rows[k], f);
       (void)fputs(",\n", f);
     }
-  print_json_row("all", &t->rows[gallery_count], f);
+  print_json_row("all", &t->rows[gallery_complex_count], f);
   (void)fprintf(f, "]}\n");
 }

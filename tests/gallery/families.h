@@ -122,8 +122,36 @@ void gallery_copy_upper(gallery_task *t); /* copies it to the lower triangle */
   X(condex_4)                                                                  \
   X(blind_block)
 
+#define GALLERY_COMPLEX_MAKERS(X)                                              \
+  X(z_uniform)                                                                 \
+  X(z_units)                                                                   \
+  X(z_parts)                                                                   \
+  X(z_wide)                                                                    \
+  X(z_spectrum)                                                                \
+  X(z_steep)                                                                   \
+  X(z_definite)                                                                \
+  X(z_hermitian)                                                               \
+  X(z_symmetric)                                                               \
+  X(z_turned)                                                                  \
+  X(z_integers)                                                                \
+  X(z_singular)                                                                \
+  X(z_low_rank)                                                                \
+  X(z_floating)                                                                \
+  X(z_helmholtz)                                                               \
+  X(z_absorbing)                                                               \
+  X(z_vibration)                                                               \
+  X(z_moments)                                                                 \
+  X(z_scattering)                                                              \
+  X(z_fourier)                                                                 \
+  X(z_vandermonde)
+
 #define GALLERY_DECLARE(name) void gallery_make_##name(gallery_task *t);
 GALLERY_MAKERS(GALLERY_DECLARE)
+GALLERY_COMPLEX_MAKERS(GALLERY_DECLARE)
 #undef GALLERY_DECLARE
+
+/* A complex matrix of a real family: see either_make. */
+void gallery_make_complex(gallery_task *t, const gallery_family *family,
+                          uint64_t seed);
 
 #endif

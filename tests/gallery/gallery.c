@@ -3,7 +3,7 @@
    in families_lapack.c (LAPACK's test matrices, random ones, scaling and
    range), families_classic.c (Higham's Test Matrix Toolbox),
    families_models.c (discretized models), families_structured.c (sparse models
-   at the edge of singularity) and families_integers.c. */
+   at the edge of singularity), families_integers.c and families_complex.c. */
 #include "tests/gallery/families.h"
 
 #include <math.h>
@@ -21,6 +21,7 @@ enum {
   BAND = GALLERY_BANDED,
   FIXED = GALLERY_FIXED,
   RANGE = GALLERY_RANGE,
+  Z = GALLERY_COMPLEX,
   MOST = 1 << 20
 };
 
@@ -181,14 +182,55 @@ const gallery_family gallery_families[] = {
         FIXED, 0.5, 10),
     ROW(blind_block, "two blocks, one unseen by Hager's estimator, 2^p", 1,
         MOST, FIXED, 5, 25),
+    ROW(z_uniform, "both parts uniform in [-1, 1)", 1, MOST, Z, 0, 0),
+    ROW(z_units, "of modulus 1, random phases", 1, MOST, Z, 0, 0),
+    ROW(z_parts, "imaginary parts 10^-p of the real ones", 1, MOST, Z, 1, 300),
+    ROW(z_wide, "rows and columns times 2^-p .. 2^p", 1, MOST,
+        Z | SCALED | RANGE, 10, 500),
+    ROW(z_spectrum, "geometric, cond 10^p", 1, MOST, Z, 0, 16),
+    ROW(z_steep, "one or two small singular values, cond 10^p", 1, MOST, Z, 4,
+        16),
+    ROW(z_definite, "Hermitian positive definite, geometric, cond 10^p", 1,
+        MOST, Z | SPD, 0, 14),
+    ROW(z_hermitian, "Hermitian indefinite, geometric, cond 10^p", 1, MOST,
+        Z | SYM, 0, 14),
+    ROW(z_symmetric, "complex symmetric, geometric, cond 10^p", 1, MOST,
+        Z | SYM, 0, 14),
+    ROW(z_turned, "a column i^k times another but for 10^-p", 2, MOST, Z, 4,
+        17),
+    ROW(z_integers, "Gaussian integers, parts in -p .. p", 1, MOST, Z, 1, 99),
+    ROW(z_singular, "Gaussian integers up to 10^p, one row dependent", 2, MOST,
+        Z | SING, 0.5, 6),
+    ROW(z_low_rank, "product of Gaussian integers, rank n - 1 or n/2", 2, MOST,
+        Z | SING, 0, 0),
+    ROW(z_floating, "network of coils and condensers without ground", 1, MOST,
+        Z | SYM | SING, 0, 0),
+    ROW(z_helmholtz, "Helmholtz, damping 10^-p, half at resonance", 1, MOST,
+        Z | SYM, 0.5, 18),
+    ROW(z_absorbing, "Helmholtz, k = p, absorbing boundary", 1, MOST, Z | SYM,
+        0.1, 2),
+    ROW(z_vibration, "chain of masses at resonance, damping 10^-p", 1, MOST,
+        Z | SYM | BAND, 1, 18),
+    ROW(z_moments, "exp(i k r) / r, cube of 10^p wavelengths", 1, MOST, Z | SYM,
+        -3, 1),
+    ROW(z_scattering, "dipoles in a cube of 10^p wavelengths", 1, MOST, Z | SYM,
+        -2, 1),
+    ROW(z_fourier, "Fourier, columns over p decades", 1, MOST, Z | SCALED, 0,
+        30),
+    ROW(z_vandermonde, "Vandermonde, roots of 1 but for p steps", 1, MOST, Z, 0,
+        1),
 };
 
+#define ONE(name) +1
 const int gallery_early_count = 69;
-const int gallery_count =
+const int gallery_complex_count =
     (int)(sizeof gallery_families / sizeof *gallery_families);
+const int gallery_count =
+    (int)(sizeof gallery_families / sizeof *gallery_families) -
+    (0 GALLERY_COMPLEX_MAKERS(ONE));
 
 const gallery_family *gallery_find(const char *name) {
-  for (int k = 0; k < gallery_count; k++)
+  for (int k = 0; k < gallery_complex_count; k++)
     if (strcmp(gallery_families[k].name, name) == 0)
       return &gallery_families[k];
   return NULL;

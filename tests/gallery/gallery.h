@@ -32,7 +32,11 @@ enum {
   GALLERY_SCALED = 8,    /* rows or columns of very different size */
   GALLERY_BANDED = 16,   /* diagonal, triangular or of few diagonals */
   GALLERY_FIXED = 32,    /* the same matrix for every seed */
-  GALLERY_RANGE = 64     /* entries near the ends of the double range */
+  GALLERY_RANGE = 64,    /* entries near the ends of the double range */
+  /* Of complex matrices, which have two doubles for each entry; the first three
+     properties say symmetric or Hermitian, Hermitian positive definite, and
+     singular. They stand behind all real families. */
+  GALLERY_COMPLEX = 128
 };
 
 /* The matrix that is being made. */
@@ -53,7 +57,8 @@ typedef struct gallery_family {
 } gallery_family;
 
 extern const gallery_family gallery_families[];
-extern const int gallery_count;
+extern const int gallery_count;         /* of real matrices */
+extern const int gallery_complex_count; /* of all; either.h makes them */
 /* The first families, of which seeds of early campaigns draw. */
 extern const int gallery_early_count;
 

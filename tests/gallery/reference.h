@@ -73,10 +73,5 @@ double reference_omega(int64_t n, const double *a, int64_t lda, const double *x,
    Never larger than the library's own. */
 double reference_sparse_omega(int64_t n, const double *a, int64_t lda,
                               const double *x, const double *b);
-/* This measure with the scaling of another matrix (lda = n), which the library
-   keeps in an update. */
-double reference_sparse_omega_scaled_as(int64_t n, const double *other,
-                                        const double *a, int64_t lda,
-                                        const double *x, const double *b);
 
 #endif

@@ -12,6 +12,11 @@ static const campaign_plan plan = {.max_n = 40,
                                    .device = HONE_DEVICE_CPU,
                                    .start = CAMPAIGN_START_MIXED,
                                    .complete = true};
+static const campaign_plan of_complex = {.max_n = 40,
+                                         .device = HONE_DEVICE_CPU,
+                                         .start = CAMPAIGN_START_MIXED,
+                                         .parts = 2,
+                                         .complete = true};
 
 /* A system with one accepted column and no violation. */
 static campaign_record good_record(void) {
@@ -90,21 +95,30 @@ TEST(campaign, counts_remarks_that_are_no_violations) {
   CHECK(!campaign_remarkable(&r));
 }
 
+static void check_draw(const campaign_plan *p, uint64_t seed) {
+  campaign_system s, t;
+  campaign_draw(&s, p, seed);
+  campaign_draw(&t, p, seed);
+  const int64_t parts = s.parts, at = s.n < 2 ? 0 : s.crossed ? s.n : 1;
+  const double sign = s.options.trans == HONE_CONJ_TRANS ? -1.0 : 1.0;
+  ct_note("seed %d, parts %d", (int)seed, (int)parts);
+  CHECK(s.n >= 1 && s.n <= p->max_n && s.nrhs >= 1 && s.lda >= s.n);
+  CHECK(s.nrhs <= CAMPAIGN_MOST_RHS);
+  CHECK_EQ_INT(s.n, t.n);
+  CHECK_MEM_EQ(s.m, t.m, (size_t)(parts * s.n * s.n) * sizeof *s.m);
+  CHECK_MEM_EQ(s.b, t.b, (size_t)(parts * s.n * s.nrhs) * sizeof *s.b);
+  CHECK(isnan(s.stored[parts * s.lda * s.n - 1]) == (s.lda > s.n));
+  const double *stored = s.stored + (s.n > 1 ? parts : 0);
+  CHECK(stored[0] == s.m[parts * at]);
+  CHECK(parts == 1 || stored[1] == sign * s.m[parts * at + 1]);
+  campaign_free(&s);
+  campaign_free(&t);
+}
+
 TEST(campaign, a_seed_gives_one_system) {
   for (uint64_t seed = 1; seed <= 30; seed++) {
-    campaign_system s, t;
-    campaign_draw(&s, &plan, seed);
-    campaign_draw(&t, &plan, seed);
-    ct_note("seed %d", (int)seed);
-    CHECK(s.n >= 1 && s.n <= plan.max_n && s.nrhs >= 1 && s.lda >= s.n);
-    CHECK(s.nrhs <= CAMPAIGN_MOST_RHS);
-    CHECK_EQ_INT(s.n, t.n);
-    CHECK_MEM_EQ(s.m, t.m, (size_t)(s.n * s.n) * sizeof *s.m);
-    CHECK_MEM_EQ(s.b, t.b, (size_t)(s.n * s.nrhs) * sizeof *s.b);
-    CHECK(isnan(s.stored[s.lda * s.n - 1]) == (s.lda > s.n));
-    CHECK(s.stored[s.n > 1 ? 1 : 0] == s.m[s.n < 2 ? 0 : s.crossed ? s.n : 1]);
-    campaign_free(&s);
-    campaign_free(&t);
+    check_draw(&plan, seed);
+    check_draw(&of_complex, seed);
   }
 }
 
@@ -127,6 +141,24 @@ TEST(campaign, an_early_seed_keeps_its_meaning) {
   CHECK_STR(s.family->name, "kahan");
   CHECK(s.n == 12 && s.nrhs == 27 && s.lda == 17);
   campaign_free(&s);
+}
+
+TEST(campaign, draws_what_only_complex_systems_have) {
+  int adjoint = 0, warm = 0, families = 0, wrong = 0, right = 0;
+  for (uint64_t seed = 1; seed <= 600; seed++) {
+    campaign_system s;
+    campaign_draw(&s, &of_complex, seed);
+    const bool claimed = s.options.structure == HONE_STRUCTURE_SPD;
+    const bool definite = s.family->properties & GALLERY_SPD;
+    adjoint += s.options.trans == HONE_CONJ_TRANS;
+    warm += s.warm;
+    families += (s.family->properties & GALLERY_COMPLEX) != 0;
+    wrong += claimed && !definite;
+    right += claimed && definite;
+    campaign_free(&s);
+  }
+  CHECK(adjoint > 40 && warm > 40 && families > 200 && families < 400);
+  CHECK(wrong > 20 && right > 10);
 }
 
 TEST(campaign, draws_every_use) {
@@ -239,14 +271,14 @@ TEST(campaign, finds_no_violation_where_a_sparse_solution_is_not_accepted) {
   campaign_tally_destroy(t);
 }
 
-/* Some dozens of systems, checked as the campaign checks them. */
-TEST(campaign, finds_no_violation_in_a_few_systems) {
+/* Checks systems as the campaign checks them. */
+static void check_systems(const campaign_plan *p, uint64_t from, uint64_t to) {
   campaign_tally *t = campaign_tally_create();
   reference r = {0};
-  for (uint64_t seed = 100; seed < 160; seed++) {
+  for (uint64_t seed = from; seed < to; seed++) {
     campaign_system s;
     campaign_record record;
-    campaign_draw(&s, &plan, seed);
+    campaign_draw(&s, p, seed);
     campaign_check(&s, &r, &record);
     ct_note("seed %d: %s", (int)seed, s.family->name);
     CHECK_EQ_INT(campaign_count(t, &record), 0);
@@ -254,4 +286,23 @@ TEST(campaign, finds_no_violation_in_a_few_systems) {
   }
   reference_free(&r);
   campaign_tally_destroy(t);
+}
+
+TEST(campaign, finds_no_violation_in_a_few_systems) {
+  check_systems(&plan, 100, 160);
+}
+
+TEST(campaign, finds_no_violation_in_some_complex_systems) {
+  campaign_plan extra = of_complex;
+  extra.extra = true;
+  check_systems(&of_complex, 1000, 1800);
+  check_systems(&extra, 2000, 2200);
+}
+
+/* A backward error was understated, where entries of x are subnormal. */
+TEST(campaign, finds_no_violation_in_complex_systems_that_once_had_one) {
+  campaign_plan extra = of_complex;
+  extra.max_n = 50;
+  extra.extra = true;
+  check_systems(&extra, 0x15b9e0124fe33865, 0x15b9e0124fe33866);
 }

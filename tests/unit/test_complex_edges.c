@@ -173,6 +173,41 @@ TEST(complex_edges, solve_at_the_ends_of_the_range) {
     }
 }
 
+/* The modulus of a subnormal number of few bits is no double: that of 3 + 2 i
+   is 3.6 or, rounded, 4 of the smallest numbers. Here x = k + l i of them, and
+   b is a x but for a few units of rounding. */
+TEST(complex_edges, measure_errors_where_the_entries_of_x_are_subnormal) {
+  int accepted = 0, count = 0;
+  for (int k = 0; k < 64; k++)
+    for (int units = 0; units < 12; units++) {
+      const double part = 1.0 + units * 0x1p-52;
+      const hone_complex a = 0x1p900, was = CMPLX(k % 8, k / 8);
+      const hone_complex b =
+          CMPLX(k % 8 * part * 0x1p-174, k / 8 * part * 0x1p-174);
+      const cs_problem p = {.n = 1, .lda = 1, .a = &a};
+      hone_complex x = 0.0;
+      double bar = 0.0;
+      cs_errors errors;
+      hone_column column;
+      hone_options o = HONE_OPTIONS_INIT;
+      o.columns = &column;
+      o.error_bounds = &bar;
+      o.ld_error_bounds = 1;
+      ct_note("x = %d + %d i, %d units", k % 8, k / 8, units);
+      const int st = hone_z_solve(1, 1, &a, 1, &b, 1, &x, 1, &o, NULL);
+      const double omega = cs_backward_error(&p, &x, &b);
+      CHECK(x == was * 0x1p-1074);
+      CHECK_NEAR(column.backward_error, omega, 1e-10 * LIMIT);
+      CHECK_EQ_INT(st == HONE_OK, omega <= LIMIT);
+      CHECK(cs_compare(&p, &x, &b, &bar, &errors));
+      CHECK_LE(errors.forward, column.forward_error);
+      CHECK_LE(errors.outside, 1.0);
+      accepted += st == HONE_OK;
+      count++;
+    }
+  CHECK(accepted > count / 3 && accepted < count);
+}
+
 TEST(complex_edges, let_x_be_b_or_x0) {
   const int64_t n = 50, nrhs = 3;
   for (int trans = 0; trans <= HONE_CONJ_TRANS; trans++) {

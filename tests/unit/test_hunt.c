@@ -18,10 +18,22 @@ static hunt_verdict judged(const hunt_system *s, hunt_solver solve) {
 static hunt_system third(void) {
   return (hunt_system){.n = 2,
                        .nrhs = 2,
+                       .parts = 1,
                        .deterministic = 1,
                        .precision = HONE_FACTOR_DOUBLE,
                        .a = {3, 1, 1, 3},
                        .b = {1, 2, 0.1, 0.7}};
+}
+
+/* Complex: [3 i; i 3], of determinant 10. */
+static hunt_system complex_third(void) {
+  return (hunt_system){.n = 2,
+                       .nrhs = 2,
+                       .parts = 2,
+                       .deterministic = 1,
+                       .precision = HONE_FACTOR_DOUBLE,
+                       .a = {3, 0, 0, 1, 0, 1, 3, 0},
+                       .b = {1, 1, 2, 0, 0.1, 0, 0.7, 0.3}};
 }
 
 /* ---- Answers that are falsified ------------------------------------------ */
@@ -72,6 +84,28 @@ TEST(hunt, finds_a_bound_that_is_falsified) {
                             HUNT_OMEGA_ABOVE_RULE);
 }
 
+TEST(hunt, finds_what_is_falsified_in_complex_systems) {
+  hunt_system s = complex_third();
+  hunt_verdict v = judged(&s, hunt_by_library);
+  CHECK_EQ_INT(v.wrong, 0);
+  CHECK(v.accepted == 2 && v.columns == 2 && v.in_range && !v.singular);
+  CHECK(v.ratio > 0.0 && v.ratio <= 1.0 && v.bar_ratio > 0.0);
+  CHECK(judged(&s, with_a_bound_too_small).wrong == HUNT_BOUND_BELOW_ERROR);
+  CHECK(judged(&s, with_a_bar_too_small).wrong == HUNT_BAR_BELOW_ERROR);
+  CHECK_EQ_INT(judged(&s, with_a_wrong_x).wrong, HUNT_BOUND_BELOW_ERROR |
+                                                     HUNT_BAR_BELOW_ERROR |
+                                                     HUNT_OMEGA_ABOVE_RULE);
+  /* ||A||_1 = 4, and the inverse is [3 -i; -i 3] / 10. */
+  CHECK_NEAR(judged(&s, refusing_all).refused_condition, 1.6, 1e-12);
+  s.a[6] = 0.0; /* row 2 becomes i / 3 times row 1 without rounding: */
+  s.a[4] = -9.0;
+  s.a[5] = 0.0;
+  s.a[7] = -3.0;
+  CHECK(judged(&s, accepting_all).wrong & HUNT_SINGULAR_ACCEPTED);
+  v = judged(&s, hunt_by_library);
+  CHECK(v.singular && v.accepted == 0 && v.wrong == 0);
+}
+
 TEST(hunt, finds_a_bar_that_is_falsified) {
   const hunt_system s = third();
   hunt_verdict v = judged(&s, hunt_by_library);
@@ -102,20 +136,25 @@ TEST(hunt, knows_the_condition_of_what_is_refused) {
   CHECK(isinf(judged(&s, refusing_all).refused_condition));
 }
 
-TEST(hunt, judges_the_system_that_was_solved) {
-  hunt_system s = third();
-  s.a[1] = 2.0; /* not symmetric */
+static void check_uses(hunt_system s) {
+  s.a[s.parts] = 2.0; /* not symmetric */
   for (int use = 0; use < HUNT_USES; use++)
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 6; k++) {
       s.use = use;
-      s.trans = k % 2 ? HONE_TRANS : HONE_NO_TRANS;
-      s.layout = k / 2 ? HONE_ROW_MAJOR : HONE_COL_MAJOR;
+      s.trans = k % 3; /* of real systems two are one */
+      s.layout = k / 3 ? HONE_ROW_MAJOR : HONE_COL_MAJOR;
       memcpy(s.old, s.a, sizeof s.old);
       s.old[0] = 9.0;
-      ct_note("use %d, trans %d, layout %d", use, s.trans, s.layout);
+      ct_note("use %d, trans %d, layout %d, parts %d", use, s.trans, s.layout,
+              s.parts);
       const hunt_verdict v = judged(&s, hunt_by_library);
       CHECK(v.accepted == 2 && v.wrong == 0 && v.ratio > 0.0);
     }
+}
+
+TEST(hunt, judges_the_system_that_was_solved) {
+  check_uses(third());
+  check_uses(complex_third());
 }
 
 /* ---- Climbs -------------------------------------------------------------- */
@@ -124,33 +163,37 @@ TEST(hunt, a_seed_gives_one_start_and_the_same_moves) {
   for (uint64_t seed = 1; seed <= 200; seed++) {
     gallery_rng p = {seed}, q = {seed};
     hunt_system s, t;
+    const int parts = 1 + (int)(seed % 2);
     int goal, same;
-    hunt_start(&s, &goal, &p);
-    hunt_start(&t, &same, &q);
+    hunt_start(&s, parts, &goal, &p);
+    hunt_start(&t, parts, &same, &q);
     for (int k = 0; k < 30; k++) {
       hunt_move(&s, goal, &p);
       hunt_move(&t, same, &q);
     }
     ct_note("seed %d", (int)seed);
-    CHECK(goal == same && s.n >= 2 && s.n <= HUNT_MOST_N);
+    CHECK(goal == same && s.n >= 2 && s.n <= HUNT_MOST_N / parts);
     CHECK(s.nrhs >= 1 && s.nrhs <= HUNT_MOST_RHS);
     CHECK_MEM_EQ(&s, &t, sizeof s);
   }
 }
 
-TEST(hunt, singular_matrices_stay_singular) {
+static void check_singular(int parts) {
   int climbs = 0;
   for (uint64_t seed = 1; seed <= 300; seed++) {
     gallery_rng rng = {seed};
+    double m[HUNT_MOST_N * HUNT_MOST_N], none = 0.0;
     hunt_system s;
     int goal;
-    hunt_start(&s, &goal, &rng);
+    hunt_start(&s, parts, &goal, &rng);
     if (goal != HUNT_SINGULAR)
       continue;
     for (int k = 0; k < 100; k++)
       hunt_move(&s, goal, &rng);
-    exact_system *e = exact_solve(s.n, 0, s.a, s.n, s.b, s.n);
-    ct_note("seed %d", (int)seed);
+    either_matrix(parts, s.n, s.a, s.n, m);
+    exact_system *e =
+        exact_solve(parts * s.n, 0, m, parts * s.n, &none, parts * s.n);
+    ct_note("seed %d, parts %d", (int)seed, parts);
     CHECK(exact_singular(e));
     exact_free(e);
     climbs++;
@@ -158,14 +201,19 @@ TEST(hunt, singular_matrices_stay_singular) {
   CHECK_GE(climbs, 20);
 }
 
-TEST(hunt, prints_what_it_can_read_again) {
+TEST(hunt, singular_matrices_stay_singular) {
+  check_singular(1);
+  check_singular(2);
+}
+
+static void check_text(int parts) {
   gallery_rng rng = {5};
   hunt_system s, t;
   hunt_verdict v = {.refused_condition = 2.0};
   int goal;
   char *text = NULL;
   size_t size = 0;
-  hunt_start(&s, &goal, &rng);
+  hunt_start(&s, parts, &goal, &rng);
   s.use = HUNT_UPDATE;
   FILE *out = open_memstream(&text, &size);
   REQUIRE(out != NULL);
@@ -181,6 +229,11 @@ TEST(hunt, prints_what_it_can_read_again) {
   CHECK(!hunt_read(&t, in));
   (void)fclose(in);
   free(text);
+}
+
+TEST(hunt, prints_what_it_can_read_again) {
+  check_text(1);
+  check_text(2);
 }
 
 TEST(hunt, climbs_towards_larger_errors) {
@@ -213,8 +266,8 @@ TEST(hunt, counts_what_is_wrong_in_a_climb) {
 }
 
 TEST(hunt, finds_nothing_in_a_few_climbs) {
-  for (uint64_t seed = 500; seed < 530; seed++) {
-    hunt_climb climb = {.seed = seed};
+  for (uint64_t seed = 500; seed < 560; seed++) {
+    hunt_climb climb = {.seed = seed, .parts = 1 + (int)(seed % 2)};
     hunt_run(&climb, 60, hunt_by_library, stdout, NULL);
     ct_note("seed %d", (int)seed);
     CHECK_EQ_INT(climb.wrong, 0);
