@@ -23,10 +23,11 @@ from ._errors import HoneError
 from ._errors import HoneInternalError, HoneMemoryError, HoneOverflowError
 from ._errors import HoneSingularError, HoneTypeError, HoneValueError
 from ._errors import HoneWarning, HoneWeakError
+from ._memory import DeviceMemory, HostMemory, device_memory_needed
+from ._memory import memory_needed, release_kept, version
 from ._options import Options, Progress
 from ._report import Report
-from ._solve import DeviceMemory, HostMemory, Solver, device_memory_needed
-from ._solve import factor, memory_needed, release_kept, solve, version
+from ._solve import Solver, factor, solve
 
 __all__ = [
     "Arithmetic",

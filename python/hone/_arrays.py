@@ -94,7 +94,6 @@ def as_matrix(
     if a.ndim != 2 or a.shape[0] != a.shape[1]:
         raise bad_value(
             f"{name} has shape {a.shape}: it must be a square matrix"
-            + ("; solve a stack one by one" if a.ndim > 2 else "")
         )
     if dtype is not None:
         a = a.astype(dtype, order="K", copy=False)

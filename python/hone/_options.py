@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _abi
 from ._enums import Arithmetic, BlockRows, Criterion, Device, Diagonal
-from ._enums import Factor, Pivoting, Residuals, Structure
+from ._enums import Factor, Pivoting, Residuals, Status, Structure
 from ._errors import bad_type, bad_value
 
 
@@ -155,3 +155,11 @@ def way(trans: Any) -> int:
     if isinstance(trans, (bool, int, np.bool_)) and trans in (0, 1, 2):
         return int(trans)
     raise bad_value(f"trans={trans!r}: it must be True, False, 'N', 'T' or 'C'")
+
+
+def hint(status: int, options: Any) -> str:
+    """Returns what to add to the text of an error: the options given."""
+    if status != Status.BAD_OPTION:
+        return ""
+    given = ", ".join(f"{name}={value!r}" for name, value in options.items())
+    return f" (given: {given})"

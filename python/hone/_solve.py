@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Solving in one call and with a solver, and the memory that both need."""
+"""Solving in one call and with a solver."""
 
 from __future__ import annotations
 
@@ -7,19 +7,25 @@ import ctypes
 import os
 import threading
 from ctypes import byref
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Optional, Union
 from typing import overload
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike
 
 from . import _abi, _options
-from ._arrays import COMPLEX, REAL, Dtype, Numbers, as_matrix, in_layout
+from ._arrays import COMPLEX, REAL, Dtype, Numbers, as_matrix, as_numbers
+from ._arrays import in_layout
+from ._assumed import assumed
 from ._enums import Layout, Status, Trans
 from ._errors import HoneBusyError, HoneValueError
 from ._errors import bad_type, bad_value, error_of
+from ._options import hint
 from ._report import NO_COLUMNS, Report
+from ._results import check_weak, narrow_type, tell
+from ._stack import put_out, solve_stack, stack_of
 from ._vectors import Vectors, address
 from ._watch import Watch, watch_for
 
@@ -33,11 +39,43 @@ Way = Union[bool, Literal["N", "T", "C"], Trans]
 lib = _abi.lib
 
 
-def _hint(status: int, options: Any) -> str:
-    if status != Status.BAD_OPTION:
-        return ""
-    given = ", ".join(f"{name}={value!r}" for name, value in options.items())
-    return f" (given: {given})"
+
+class _Asked(NamedTuple):
+    """What is asked of every system of a call."""
+
+    way: int
+    error_bounds: bool
+    options: Any
+    narrow: Optional[Dtype]  # the type of x, if it is not of doubles
+
+
+def _solve_one(
+    asked: _Asked, A: Numbers, b: ArrayLike, x0: Any, out: Any = None
+) -> tuple[Numbers, Report]:
+    a, layout, lda = as_matrix(A)
+    n = a.shape[0]
+    c = _options.make(asked.options)
+    c.layout = layout
+    v = Vectors(b, n, a.dtype, x0, out, asked.error_bounds)
+    v.put_in(c, asked.way)
+    call = lib.hone_z_solve if a.dtype == COMPLEX else lib.hone_solve
+    watch = watch_for(asked.options.get("progress"), n)
+    matrix = n, v.nrhs, address(a), lda
+    vectors = address(v.b), v.ldb, address(v.x), v.ldx
+    arguments = *matrix, *vectors, byref(c), byref(v.c_report)
+    if watch is None:
+        status: int = call(*arguments)
+    else:
+        c.progress = watch.callback
+        status = watch.run(call, *arguments)
+    report = v.report(status)
+    return v.answer(report, hint(status, asked.options), asked.narrow), report
+
+
+def _may_take(b: Any, a: Numbers) -> bool:
+    """May x take the place of b?"""
+    own = type(b) is np.ndarray and b.ndim <= 2 and b.flags.writeable
+    return own and b.dtype == (COMPLEX if a.dtype == COMPLEX else REAL)
 
 
 @overload
@@ -46,6 +84,10 @@ def solve(
     b: ArrayLike,
     *,
     trans: Way = ...,
+    assume_a: Optional[str] = ...,
+    lower: bool = ...,
+    overwrite_a: bool = ...,
+    overwrite_b: bool = ...,
     x0: Optional[ArrayLike] = ...,
     out: Optional[Numbers] = ...,
     weak: Weak = ...,
@@ -59,61 +101,86 @@ def solve(
     b: ArrayLike,
     *,
     trans: Way = ...,
+    assume_a: Optional[str] = ...,
+    lower: bool = ...,
+    overwrite_a: bool = ...,
+    overwrite_b: bool = ...,
     x0: Optional[ArrayLike] = ...,
     out: Optional[Numbers] = ...,
     weak: Weak = ...,
     error_bounds: bool = ...,
     return_report: Literal[True],
     **options: Unpack[Options],
-) -> tuple[Numbers, Report]: ...
+) -> tuple[Numbers, Any]: ...
 def solve(
     A: ArrayLike,
     b: ArrayLike,
     *,
     trans: Way = False,
+    assume_a: Optional[str] = None,
+    lower: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
     x0: Optional[ArrayLike] = None,
     out: Optional[Numbers] = None,
     weak: Weak = "warn",
     error_bounds: bool = False,
     return_report: bool = False,
     **options: Unpack[Options],
-) -> Union[Numbers, tuple[Numbers, Report]]:
+) -> Union[Numbers, tuple[Numbers, Any]]:
     """Returns a verified x with A x = b, or A^T x = b if trans is "T" or true,
     or A^H x = b if it is "C". b is (n,) or (n, columns).
 
     A is read in place, by rows or by columns, also as a part of a larger array.
     It is converted first if it is neither float64 nor complex128 or has gaps
-    inside both its rows and its columns. b and x are stored column by column.
-    x is complex if A or b is. A real A with a complex b is factored as a real
-    matrix, and solves two real columns, real and imaginary parts in turn, for
-    each of b; the report is of those. out receives x and may be b. x0 is a warm
-    start. With error_bounds=True the report has a bound on the error |x_i -
-    true x_i| of every entry of x, report.error_bounds.
+    inside both its rows and its columns. x is by rows, complex if A or b is,
+    and of single precision if both are (then it is solved in double, and x is
+    rounded). A real A with a complex b is factored as a real matrix, and solves
+    two real columns, real and imaginary parts in turn, for each of b; the
+    report is of those. out receives x and may be b. x0 is a warm start. With
+    error_bounds=True the report has a bound on the error |x_i - true x_i| of
+    every entry of x, report.error_bounds.
+
+    A of (..., n, n) is a stack of matrices, and b of (..., n, columns) one of
+    right-hand sides; they are broadcast as by numpy.linalg.solve of NumPy 2.
+    The systems are solved one after the other, but those with the same matrix
+    at once. The report is then an array of reports, one for each matrix.
+
+    assume_a, lower and overwrite_b are those of scipy.linalg.solve: of a
+    symmetric, Hermitian or positive definite matrix one triangle counts, and of
+    a triangular, diagonal or tridiagonal one what is not zero. overwrite_a is
+    accepted, but A is never changed. Without assume_a all of A counts, and its
+    structure is found.
 
     A status > 0 means that x is the best found, but weaker than asked. It gives
     a HoneWarning; weak="raise" raises a HoneWeakError instead, and
     weak="ignore" does neither. Errors are subclasses of HoneError, which are
     also ValueError, LinAlgError, ...
     """
-    a, layout, lda = as_matrix(A)
-    n = a.shape[0]
-    c = _options.make(options)  # type: ignore[arg-type]
-    c.layout = layout
-    way = _options.way(trans)
-    v = Vectors(b, n, a.dtype, x0, out, weak, error_bounds)
-    v.put_in(c, way)
-    call = lib.hone_z_solve if a.dtype == COMPLEX else lib.hone_solve
-    watch = watch_for(options.get("progress"), n)
-    matrix = n, v.nrhs, address(a), lda
-    vectors = address(v.b), v.ldb, address(v.x), v.ldx
-    arguments = *matrix, *vectors, byref(c), byref(v.c_report)
-    if watch is None:
-        status: int = call(*arguments)
+    del overwrite_a
+    check_weak(weak)
+    narrow = narrow_type(A, b) if out is None else None
+    a = as_numbers(A, "A")
+    given: Any = dict(options)
+    if assume_a is not None:
+        a, structure = assumed(a, assume_a, lower)
+        if structure is not None and given.setdefault(
+            "structure", structure
+        ) not in (structure, None):
+            raise bad_value("structure and assume_a say two things of A")
+    asked = _Asked(_options.way(trans), error_bounds, given, narrow)
+    report: Any
+    if a.ndim > 2 or np.ndim(b) > 2:
+        stack = stack_of(a, as_numbers(b, "b"))
+        first = None if x0 is None else as_numbers(x0, "x0")
+        one = partial(_solve_one, asked)
+        x, report = solve_stack(stack, one, first, narrow or stack.dtype)
+        x = x if out is None else put_out(x, stack, out)
     else:
-        c.progress = watch.callback
-        status = watch.run(call, *arguments)
-    report = v.report(status)
-    x = v.answer(status, report, _hint(status, options))
+        if out is None and overwrite_b and narrow is None and _may_take(b, a):
+            out = b  # type: ignore[assignment]
+        x, report = _solve_one(asked, a, b, x0, out)
+    tell(x, report, weak)
     return (x, report) if return_report else x
 
 
@@ -148,6 +215,7 @@ class Solver:
         self._owner = 0
         self._report: Optional[Report] = None
         self._a: Any = None  # the matrix that the library borrows
+        self._narrow = narrow_type(A)
         a, self._layout, lda = self._take(A, copy)
         self._n: int = a.shape[0]
         self._dtype: Dtype = a.dtype
@@ -160,7 +228,7 @@ class Solver:
             c.progress = self._watch.callback
         status = self._calls.create(byref(self._handle), self._n, byref(c))
         if status != Status.OK:
-            raise error_of(status, None, _hint(status, options))
+            raise error_of(status, None, hint(status, options))
         try:
             self._factor(self._calls.factor, a, lda)
         except BaseException:
@@ -208,6 +276,7 @@ class Solver:
 
     def _replace(self, call: Any, A: ArrayLike, copy: bool) -> Self:
         to = COMPLEX if self._dtype == COMPLEX else None
+        self._narrow = narrow_type(A)
         a, layout, lda = self._take(A, copy, to)
         if a.dtype != self._dtype:
             raise bad_type(
@@ -263,8 +332,9 @@ class Solver:
         return_report: bool = False,
     ) -> Union[Numbers, tuple[Numbers, Report]]:
         """Returns x with A x = b; the arguments are those of hone.solve."""
+        check_weak(weak)
         way = _options.way(trans)
-        v = Vectors(b, self._n, self._dtype, x0, out, weak, error_bounds)
+        v = Vectors(b, self._n, self._dtype, x0, out, error_bounds)
         c = _abi.new_options()
         v.put_in(c, way)
         status = self._use(
@@ -279,8 +349,29 @@ class Solver:
             byref(v.c_report),
         )
         report = self._report = v.report(status)
-        x = v.answer(status, report)
+        narrow = self._narrow and narrow_type(b)
+        if narrow:
+            narrow = np.result_type(self._narrow, narrow)
+        x = v.answer(report, "", narrow)
+        tell(x, report, weak)
         return (x, report) if return_report else x
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of A, and of its inverse, for which a solver stands where
+        SciPy takes linear operators: aslinearoperator(solver), M=solver."""
+        return self._n, self._n
+
+    def matvec(self, b: ArrayLike) -> Numbers:
+        """Returns inv(A) b."""
+        return self.solve(b)
+
+    def rmatvec(self, b: ArrayLike) -> Numbers:
+        """Returns inv(A^H) b."""
+        return self.solve(b, trans="C")
+
+    matmat = matvec
+    rmatmat = rmatvec
 
     def _use(self, call: Any, a: Optional[Numbers], *arguments: Any) -> int:
         """Calls call(handle, *arguments) while no other call runs. a is the
@@ -363,56 +454,3 @@ def factor(
     while the solver is used; copy=True takes a copy.
     """
     return Solver(A, copy=copy, **options)
-
-
-class HostMemory(NamedTuple):
-    single_bytes: int  # if single-precision factors suffice
-    double_bytes: int  # if A is factored in double, too
-
-
-class DeviceMemory(NamedTuple):
-    with_residuals: int  # with a copy of A in double on the device
-    without: int
-
-
-def memory_needed(
-    n: int,
-    nrhs: int = 1,
-    *,
-    dtype: DTypeLike = float,
-    **options: Unpack[Options],
-) -> HostMemory:
-    """Returns the most host memory that solve allocates, in bytes; the
-    caller's arrays are not counted. dtype is that of A."""
-    call = lib.hone_memory_needed
-    if np.dtype(dtype).kind == "c":
-        call = lib.hone_z_memory_needed
-    return HostMemory(*_needed(call, (n, nrhs), options))
-
-
-def device_memory_needed(n: int, **options: Unpack[Options]) -> DeviceMemory:
-    """Returns the memory on a GPU that solving takes, in bytes; 0 if the
-    library was built without CUDA."""
-    return DeviceMemory(*_needed(lib.hone_device_memory_needed, (n,), options))
-
-
-def release_kept() -> int:
-    """Frees the device memory that the library keeps for the next solve of the
-    same order, and returns how many bytes that was."""
-    return int(lib.hone_release_kept())
-
-
-def _needed(call: Any, sizes: tuple[int, ...], options: Any) -> tuple[int, int]:
-    first, second = ctypes.c_int64(), ctypes.c_int64()
-    checked = [_options.whole("size", each, 64) for each in sizes]
-    c = _options.make(options)
-    status = call(*checked, byref(c), byref(first), byref(second))
-    if status != Status.OK:
-        raise error_of(status, None, _hint(status, options))
-    return first.value, second.value
-
-
-def version() -> str:
-    """Returns the library's version."""
-    text: bytes = lib.hone_version()
-    return text.decode()

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Optional
 
 import numpy as np
@@ -13,9 +12,9 @@ from . import _abi
 from ._arrays import COMPLEX, Doubles, Dtype, Numbers, as_columns
 from ._arrays import as_numbers, parts_apart, place_for
 from ._enums import Status
-from ._errors import HoneWarning, HoneWeakError, bad_type, bad_value
-from ._errors import describe, error_of
+from ._errors import bad_type, bad_value, error_of
 from ._report import COLUMN_DTYPE, NO_COLUMNS, Report
+from ._results import delivered
 
 
 def address(array: Numbers) -> int:
@@ -37,14 +36,8 @@ class Vectors:
         dtype: Dtype,
         x0: Any,
         out: Any,
-        weak: str,
         error_bounds: bool,
     ) -> None:
-        if weak not in ("warn", "raise", "ignore"):
-            raise bad_value(
-                f"weak={weak!r}: it must be 'warn', 'raise' or 'ignore'"
-            )
-        self.weak = weak
         self.out = out
         is_complex = dtype == COMPLEX
         to = COMPLEX if is_complex else None
@@ -111,17 +104,17 @@ class Vectors:
         if column % 2 == 1:
             c.reason += b" in its imaginary part"
 
-    def answer(self, status: int, report: Report, hint: str = "") -> Numbers:
-        """Returns x, with a warning if the status is > 0; raises errors."""
+    def answer(
+        self, report: Report, hint: str, narrow: Optional[Dtype]
+    ) -> Numbers:
+        """Returns x, also where it is weak; raises errors. Without an array of
+        the caller's, x is by rows and of the type 'narrow', if that is given.
+        """
+        status = int(report.status)
         if status < 0:
             raise error_of(status, report, hint)
         x = self._whole(status)
-        if status > 0 and self.weak != "ignore":
-            text = describe(status, report)
-            if self.weak == "raise":
-                raise HoneWeakError(text, Status(status), report, x)
-            warnings.warn(HoneWarning(text, report, x), stacklevel=3)
-        return x
+        return delivered(x, report, narrow) if self.out is None else x
 
     def _whole(self, status: int) -> Numbers:
         """Returns x in the caller's form. A column for which nothing was found

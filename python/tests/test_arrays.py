@@ -150,7 +150,7 @@ class Columns(unittest.TestCase):
         for order in "CF":
             got = hone.solve(a, np.array(b, order=order))
             self.assertTrue(near(got, x))
-            self.assertTrue(got.flags.f_contiguous)
+            self.assertTrue(got.flags.c_contiguous)
         self.assertTrue(near(hone.solve(a, b[:, :1]), x[:, :1]))
         self.assertTrue(near(hone.solve(a, b[:, 2]), x[:, 2]))
         self.assertTrue(near(hone.solve(a, b[:, ::-1]), x[:, ::-1]))
@@ -309,12 +309,12 @@ class Refused(unittest.TestCase):
         self.refused(ValueError, "b has masked", np.eye(2), b)
 
     def test_shapes_of_a(self):
-        for shape in ((2, 3), (4,), (), (2, 2, 2), (0, 1), (1, 0), (0,)):
+        for shape in ((2, 3), (4,), (), (2, 2, 3), (0, 1), (1, 0), (0,)):
             self.refused(ValueError, "A has shape", np.ones(shape), [1, 2])
         self.refused(ValueError, "A has shape", 3.0, [1, 2])
 
     def test_shapes_of_b(self):
-        for shape in ((3,), (1, 2), (), (2, 2, 2), (0,), (0, 2)):
+        for shape in ((3,), (1, 2), (), (2, 3, 2), (0,), (0, 2)):
             self.refused(ValueError, "b has shape", np.eye(2), np.ones(shape))
 
     def test_shapes_of_start(self):

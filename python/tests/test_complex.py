@@ -44,7 +44,7 @@ class Solved(unittest.TestCase):
             for a, b, x in systems(7, columns):
                 self.same(hone.solve(a, b), x)
                 got, report = hone.solve(a, b, return_report=True)
-                self.assertTrue(got.flags.f_contiguous)
+                self.assertTrue(got.flags.c_contiguous)
                 self.assertEqual(report.status, hone.Status.OK)
                 self.assertLessEqual(report.backward_error, 4.5e-16)
                 with hone.factor(a) as solver:

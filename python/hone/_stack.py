@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Stacks of systems, by NumPy's rules: the last two axes are those of matrices,
+and the others are broadcast."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Callable, NamedTuple, Optional
+
+import numpy as np
+
+from ._arrays import COMPLEX, REAL, Dtype, Numbers
+from ._errors import HoneError, bad_value
+from ._report import Report
+
+Index = tuple[int, ...]
+# Solves with one matrix for columns, from a first x or None.
+One = Callable[[Numbers, Numbers, Optional[Numbers]], tuple[Numbers, Report]]
+
+
+class Stack(NamedTuple):
+    """Systems A x = b, with as many axes before the last two as x has."""
+
+    a: Numbers
+    b: Numbers
+    shape: Index  # of the axes before the last two
+    vector: bool  # b is one vector, and x has no last axis
+
+    @property
+    def own(self) -> Index:
+        """The axes along which A changes. Along the others the systems are more
+        columns of the same matrix."""
+        axes = range(len(self.shape))
+        return tuple(i for i in axes if self.a.shape[i] != 1)
+
+    @property
+    def reports(self) -> Index:
+        """How many matrices there are along those."""
+        return tuple(self.shape[i] for i in self.own)
+
+    @property
+    def dtype(self) -> Dtype:
+        is_complex = COMPLEX in (self.a.dtype, self.b.dtype)
+        return COMPLEX if is_complex else REAL
+
+    def with_columns(self, v: Numbers, name: str) -> Numbers:
+        """Returns x0 or out with the shape of x: v, with a last axis if x has
+        none."""
+        whole = v[..., None] if self.vector else v
+        if whole.shape != self.b.shape:
+            shape = self.b.shape[:-1] if self.vector else self.b.shape
+            raise bad_value(f"{name} has shape {v.shape}, x has {shape}")
+        return whole
+
+
+def stack_of(a: Numbers, b: Numbers) -> Stack:
+    """Returns the systems of a and b, of which one or both are stacks."""
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise bad_value(
+            f"A has shape {a.shape}: its last two axes must be those of a "
+            "square matrix"
+        )
+    n = a.shape[-1]
+    vector = b.ndim == 1
+    columns = b[:, None] if vector else b
+    if b.ndim == 0 or columns.shape[-2] != n:
+        raise bad_value(
+            f"b has shape {b.shape}: it must be ({n},), or its last two axes "
+            f"({n}, columns); b[..., None] makes columns of a stack of vectors"
+        )
+    try:
+        shape = np.broadcast_shapes(a.shape[:-2], columns.shape[:-2])
+    except ValueError as error:
+        raise bad_value(
+            f"A has shape {a.shape} and b {b.shape}: the axes before the last "
+            "two do not fit together"
+        ) from error
+    missing = (1,) * (len(shape) + 2 - a.ndim)
+    whole = np.broadcast_to(columns, shape + columns.shape[-2:])
+    return Stack(a.reshape(missing + a.shape), whole, shape, vector)
+
+
+def _as_columns(v: Numbers) -> Numbers:
+    """Returns (..., n, k) as n rows of columns."""
+    count = math.prod(v.shape[:-2]) * v.shape[-1]
+    return np.moveaxis(v, -2, 0).reshape(v.shape[-2], count)
+
+
+def solve_stack(
+    stack: Stack, one: One, x0: Optional[Numbers], dtype: Dtype
+) -> tuple[Numbers, Any]:
+    """Returns x, of that type, and its report, or an array of reports, one for
+    each matrix. An error names the matrix."""
+    start = None if x0 is None else stack.with_columns(x0, "x0")
+    x = np.empty(stack.b.shape, dtype)
+    reports = np.empty(stack.reports, object)
+    for index in np.ndindex(*stack.reports):
+        of_a: list[Any] = [0] * len(stack.shape)
+        at: list[Any] = [slice(None)] * len(stack.shape)
+        for axis, place in zip(stack.own, index):
+            of_a[axis] = at[axis] = place
+        here = tuple(at)
+        b = stack.b[here]
+        first = None if start is None else _as_columns(start[here])
+        try:
+            found, report = one(stack.a[tuple(of_a)], _as_columns(b), first)
+        except HoneError as error:
+            error.args = (f"{name_of(index)}: {error}",)
+            raise
+        rows = found.reshape((b.shape[-2],) + b.shape[:-2] + b.shape[-1:])
+        x[here] = np.moveaxis(rows, 0, -2)
+        reports[index] = report
+    whole = x[..., 0] if stack.vector else x
+    return whole, reports if stack.own else reports[()]
+
+
+def name_of(index: Index) -> str:
+    return f"A{list(index)}" if index else "A"
+
+
+def put_out(x: Numbers, stack: Stack, out: Any) -> Numbers:
+    """Writes x to out, but for columns for which nothing was found, which are
+    NaN."""
+    if type(out) is not np.ndarray or out.dtype != stack.dtype:
+        kind = getattr(out, "dtype", type(out).__name__)
+        raise bad_value(f"out is {kind}: it must be an array of {stack.dtype}")
+    if not out.flags.writeable:
+        raise bad_value("out is read-only")
+    whole = x[..., None] if stack.vector else x
+    found = ~np.isnan(whole).any(axis=-2, keepdims=True)
+    np.copyto(stack.with_columns(out, "out"), whole, where=found)
+    return out
