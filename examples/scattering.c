@@ -48,7 +48,8 @@ typedef struct node {
   double x, y, dx, dy, ddx, ddy;
 } node;
 
-/* What is solved: k is the wave number, and the contours have radius about 1.
+/* A problem and its answer: k is the wave number, and the contours have radius
+   about 1.
  */
 typedef struct problem {
   const char *name;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the user of solve_system asked for, and messages of what went wrong. */
+/* The settings of solve_system by its command line, and its messages of errors.
+ */
 #ifndef HONE_EXAMPLES_SOLVE_OPTIONS_H
 #define HONE_EXAMPLES_SOLVE_OPTIONS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What solve_system prints of a solve. */
+/* The reports of solve_system. */
 #include "examples/solve_report.h"
 #include "examples/text.h"
 

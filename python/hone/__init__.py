@@ -9,6 +9,7 @@
         x = solver.solve(b)
         y = solver.update(A2).solve(b)        # a nearby matrix
 
+A and b may be real or complex; hone.solve(A, b, trans="C") solves A^H x = b.
 If x is less accurate than asked, a HoneWarning says so; errors are exceptions
 with the text of their status. Options have the names of hone.h, such as
 device="cpu", structure="spd", threads=4, extra_precise=True.

@@ -295,9 +295,9 @@ class Missing(unittest.TestCase):
 
     def test_a_column_without_x(self):
         for kind in KINDS:
-            for dtype in KINDS:
+            for large in (1e300, 1e300 + 0j, 1e300j):
                 a = (1e-300 * np.eye(2)).astype(kind)
-                b = np.array([[1.0, 1e300], [1.0, 1.0]], dtype)
+                b = np.array([[1.0, large], [1.0, 1.0]])
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     x = hone.solve(a, b)
