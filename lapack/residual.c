@@ -18,23 +18,25 @@ static const double MOST = 0x1p1022;
 static inline double least(int64_t n) { return (double)(n + 4) * 0x1p-1010; }
 
 /* Subtracts a x from the pair (*hi, *lo) and adds |a x| to *den. */
-HONE_INLINE void subtract(double a, double x, double *hi, double *lo,
-                          double *den) {
-  hone_add_product(a, -x, hi, lo);
-  *den = __builtin_fma(fabs(a), fabs(x), *den);
+HONE_INLINE void subtract(hone_entry a, hone_entry x, hone_entry *hi,
+                          hone_entry *lo, double *den) {
+  hone_accumulate(a, -x, hi, lo);
+  *den = __builtin_fma(hone_abs(a), hone_abs(x), *den);
 }
 
 /* Subtracts m rows of four columns of A, which lie lda apart, times x. */
-HONE_VECTOR static void four_columns(int64_t m, const double *restrict a,
-                                     int64_t lda, const double *x,
-                                     double *restrict hi, double *restrict lo,
+HONE_VECTOR static void four_columns(int64_t m, const hone_entry *restrict a,
+                                     int64_t lda, const hone_entry *x,
+                                     hone_entry *restrict hi,
+                                     hone_entry *restrict lo,
                                      double *restrict den) {
-  const double x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3];
-  const double *restrict a1 = a + lda, *restrict a2 = a + 2 * lda;
-  const double *restrict a3 = a + 3 * lda;
+  const hone_entry x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3];
+  const hone_entry *restrict a1 = a + lda, *restrict a2 = a + 2 * lda;
+  const hone_entry *restrict a3 = a + 3 * lda;
 #pragma omp simd
   for (int64_t i = 0; i < m; i++) {
-    double h = hi[i], l = lo[i], d = den[i];
+    hone_entry h = hi[i], l = lo[i];
+    double d = den[i];
     subtract(a[i], x0, &h, &l, &d);
     subtract(a1[i], x1, &h, &l, &d);
     subtract(a2[i], x2, &h, &l, &d);
@@ -45,44 +47,50 @@ HONE_VECTOR static void four_columns(int64_t m, const double *restrict a,
   }
 }
 
-HONE_VECTOR static void one_column(int64_t m, const double *restrict a,
-                                   double x, double *restrict hi,
-                                   double *restrict lo, double *restrict den) {
+HONE_VECTOR static void one_column(int64_t m, const hone_entry *restrict a,
+                                   hone_entry x, hone_entry *restrict hi,
+                                   hone_entry *restrict lo,
+                                   double *restrict den) {
 #pragma omp simd
   for (int64_t i = 0; i < m; i++)
     subtract(a[i], x, &hi[i], &lo[i], &den[i]);
 }
 
-/* Subtracts the product of a column of A with x, in partial sums. */
-HONE_VECTOR static void dot(int64_t n, const double *restrict a,
-                            const double *restrict x, double *hi, double *lo,
-                            double *den) {
+/* Subtracts the product of a column of A, or of its conjugate, with x, in
+   partial sums. For the conjugate x and the sums are conjugated instead. */
+HONE_VECTOR static void dot(int64_t n, const hone_entry *restrict a,
+                            const hone_entry *restrict x, bool conjugate,
+                            hone_entry *hi, hone_entry *lo, double *den) {
   enum { LANES = 16 };
-  double h[LANES] = {0.0}, l[LANES] = {0.0}, d[LANES] = {0.0};
+  hone_entry h[LANES] = {0.0}, l[LANES] = {0.0};
+  double d[LANES] = {0.0};
   int64_t i = 0;
   for (; i + LANES <= n; i += LANES)
 #pragma omp simd
     for (int k = 0; k < LANES; k++)
-      subtract(a[i + k], x[i + k], &h[k], &l[k], &d[k]);
+      subtract(a[i + k], conjugate ? hone_conj(x[i + k]) : x[i + k], &h[k],
+               &l[k], &d[k]);
   for (; i < n; i++)
-    subtract(a[i], x[i], &h[0], &l[0], &d[0]);
+    subtract(a[i], conjugate ? hone_conj(x[i]) : x[i], &h[0], &l[0], &d[0]);
   for (int k = 0; k < LANES; k++) {
-    hone_add_product(h[k], 1.0, hi, lo);
-    *lo += l[k];
+    hone_accumulate(conjugate ? hone_conj(h[k]) : h[k], 1.0, hi, lo);
+    *lo += conjugate ? hone_conj(l[k]) : l[k];
     *den += d[k];
   }
 }
 
 /* Computes r and den of the open columns in one pass over A. */
 static void one_pass(const hone_lapack_group *g, const bool *open) {
-  const int64_t n = g->n, chunk = HONE_MAX(256, 2048 / g->columns);
+  const int64_t n = g->n;
+  const int64_t chunk = HONE_MAX(256, 2048 / g->columns) / HONE_PARTS;
+  const bool trans = g->trans != 'N';
   for (int64_t k = 0; k < g->columns; k++)
     for (int64_t i = 0; i < n; i++) {
       g->r[i + k * n] = g->b[i + k * g->ldb];
       g->low[i + k * n] = 0.0;
-      g->den[i + k * n] = fabs(g->r[i + k * n]);
+      g->den[i + k * n] = hone_abs(g->r[i + k * n]);
     }
-  for (int64_t from = 0; from < n && !g->trans; from += chunk) {
+  for (int64_t from = 0; from < n && !trans; from += chunk) {
     const int64_t m = HONE_MIN(chunk, n - from), step = 4;
     for (int64_t j = 0; j < n; j += j + step <= n ? step : 1)
       for (int64_t k = 0; k < g->columns; k++) {
@@ -95,11 +103,11 @@ static void one_pass(const hone_lapack_group *g, const bool *open) {
                      g->low + at, g->den + at);
       }
   }
-  for (int64_t j = 0; j < n && g->trans; j++)
+  for (int64_t j = 0; j < n && trans; j++)
     for (int64_t k = 0; k < g->columns; k++)
       if (open[k])
-        dot(n, g->a + j * n, g->x + k * n, g->r + j + k * n, g->low + j + k * n,
-            g->den + j + k * n);
+        dot(n, g->a + j * n, g->x + k * n, g->trans == 'C', g->r + j + k * n,
+            g->low + j + k * n, g->den + j + k * n);
   for (int64_t i = 0; i < n * g->columns; i++)
     g->r[i] += g->low[i];
 }
@@ -108,27 +116,31 @@ static void one_pass(const hone_lapack_group *g, const bool *open) {
 
 typedef struct wide_row {
   int64_t i;
-  long double r, rest, den;
+  hone_wide r, rest;
+  long double den;
 } wide_row;
 
 /* Products that are exactly zero cost nothing: a row with denominator 0 has no
    others as a rule. */
-static void subtract_wide(wide_row *row, double a, double x) {
+static void subtract_wide(wide_row *row, hone_entry a, hone_entry x) {
   if (a != 0.0 && x != 0.0) {
     hone_subtract_exactly(a, x, &row->r, &row->rest);
-    row->den += fabsl((long double)a * (long double)x);
+    row->den += hone_absl((hone_wide)a * (hone_wide)x);
   }
 }
 
-static void wide_pass(const hone_lapack_group *g, const double *x,
+static void wide_pass(const hone_lapack_group *g, const hone_entry *x,
                       int64_t count, wide_row *row) {
   const int64_t n = g->n;
-  for (int64_t j = 0; j < n && !g->trans; j++)
+  const bool trans = g->trans != 'N', conjugate = g->trans == 'C';
+  for (int64_t j = 0; j < n && !trans; j++)
     for (int64_t t = 0; t < count && x[j] != 0.0; t++)
       subtract_wide(&row[t], g->a[row[t].i + j * n], x[j]);
-  for (int64_t t = 0; t < count && g->trans; t++)
-    for (int64_t j = 0; j < n; j++)
-      subtract_wide(&row[t], g->a[j + row[t].i * n], x[j]);
+  for (int64_t t = 0; t < count && trans; t++)
+    for (int64_t j = 0; j < n; j++) {
+      const hone_entry a = g->a[j + row[t].i * n];
+      subtract_wide(&row[t], conjugate ? hone_conj(a) : a, x[j]);
+    }
 }
 
 /* Returns the largest of two quotients, and NaN if one is NaN. */
@@ -139,22 +151,23 @@ static double larger(double p, double q) { return isnan(p) || p >= q ? p : q; }
 static double wide_quotients(const hone_lapack_group *g, int64_t k,
                              int64_t count) {
   const int64_t n = g->n;
-  double *r = g->r + k * n, omega = 0.0;
+  hone_entry *r = g->r + k * n;
+  double omega = 0.0;
   const double *den = g->den + k * n;
   wide_row *row = malloc((size_t)count * sizeof *row);
   if (row == NULL)
     return HONE_NAN;
   for (int64_t i = 0, t = 0; i < n; i++)
     if (!(den[i] >= least(n) && den[i] <= MOST)) {
-      const long double b = (long double)g->b[i + k * g->ldb];
-      row[t++] = (wide_row){.i = i, .r = b, .den = fabsl(b)};
+      const hone_wide b = (hone_wide)g->b[i + k * g->ldb];
+      row[t++] = (wide_row){.i = i, .r = b, .den = hone_absl(b)};
     }
   wide_pass(g, g->x + k * n, count, row);
   for (int64_t t = 0; t < count; t++) {
-    const long double sum = row[t].r + row[t].rest;
-    r[row[t].i] = (double)sum;
+    const hone_wide sum = row[t].r + row[t].rest;
+    r[row[t].i] = (hone_entry)sum;
     if (!(row[t].den <= 0.0L))
-      omega = larger(omega, (double)(fabsl(sum) / row[t].den));
+      omega = larger(omega, (double)(hone_absl(sum) / row[t].den));
   }
   free(row);
   return omega;
@@ -163,15 +176,16 @@ static double wide_quotients(const hone_lapack_group *g, int64_t k,
 /* omega = max_i |r_i| / den_i of column k; NaN if x is not finite. */
 static double backward_error(const hone_lapack_group *g, int64_t k) {
   const int64_t n = g->n;
-  const double *x = g->x + k * n, *r = g->r + k * n, *den = g->den + k * n;
+  const hone_entry *x = g->x + k * n, *r = g->r + k * n;
+  const double *den = g->den + k * n;
   double omega = 0.0;
   int64_t count = 0;
   for (int64_t i = 0; i < n; i++)
-    if (!isfinite(x[i]))
+    if (!hone_finite(x[i]))
       return HONE_NAN;
   for (int64_t i = 0; i < n; i++) {
     if (den[i] >= least(n) && den[i] <= MOST)
-      omega = larger(omega, fabs(r[i]) / den[i]);
+      omega = larger(omega, hone_abs(r[i]) / den[i]);
     else
       count++;
   }

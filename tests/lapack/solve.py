@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Solves a system with NumPy, which must not change A, and writes the system
-and x to $OUT."""
+and x to $OUT.
+
+usage: solve.py [scipy]        scipy: by scipy.linalg.solve
+"""
 import os
+import sys
 
 import numpy as np
 
@@ -11,6 +15,9 @@ a = rng.standard_normal((n, n))
 b = rng.standard_normal(n)
 before = a.copy()
 x = np.linalg.solve(a, b)
+if "scipy" in sys.argv:
+    import scipy.linalg
+    x = scipy.linalg.solve(a, b)
 assert np.array_equal(a, before)
 with open(os.environ["OUT"], "wb") as out:
     for part in (np.array([float(n)]), a.T, b, x):
