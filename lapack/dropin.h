@@ -174,6 +174,14 @@ typedef int hone_get_num_threads_fn(void);
   X(dgetrs)                                                                    \
   X(dpotrf)                                                                    \
   X(dpotrs)                                                                    \
+  X(zgesv)                                                                     \
+  X(zcgesv)                                                                    \
+  X(zposv)                                                                     \
+  X(zcposv)                                                                    \
+  X(zgetrf)                                                                    \
+  X(zgetrs)                                                                    \
+  X(zpotrf)                                                                    \
+  X(zpotrs)                                                                    \
   X(dgerfs)                                                                    \
   X(xerbla)
 #define HONE_LAPACK_C_LIST(X)                                                  \

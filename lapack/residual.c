@@ -17,26 +17,28 @@
 static const double MOST = 0x1p1022;
 static inline double least(int64_t n) { return (double)(n + 4) * 0x1p-1010; }
 
+#ifdef HONE_COMPLEX
+#include "lapack/residual_complex.h"
+#else
+
 /* Subtracts a x from the pair (*hi, *lo) and adds |a x| to *den. */
-HONE_INLINE void subtract(hone_entry a, hone_entry x, hone_entry *hi,
-                          hone_entry *lo, double *den) {
-  hone_accumulate(a, -x, hi, lo);
-  *den = __builtin_fma(hone_abs(a), hone_abs(x), *den);
+HONE_INLINE void subtract(double a, double x, double *hi, double *lo,
+                          double *den) {
+  hone_add_product(a, -x, hi, lo);
+  *den = __builtin_fma(fabs(a), fabs(x), *den);
 }
 
 /* Subtracts m rows of four columns of A, which lie lda apart, times x. */
-HONE_VECTOR static void four_columns(int64_t m, const hone_entry *restrict a,
-                                     int64_t lda, const hone_entry *x,
-                                     hone_entry *restrict hi,
-                                     hone_entry *restrict lo,
+HONE_VECTOR static void four_columns(int64_t m, const double *restrict a,
+                                     int64_t lda, const double *x,
+                                     double *restrict hi, double *restrict lo,
                                      double *restrict den) {
-  const hone_entry x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3];
-  const hone_entry *restrict a1 = a + lda, *restrict a2 = a + 2 * lda;
-  const hone_entry *restrict a3 = a + 3 * lda;
+  const double x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3];
+  const double *restrict a1 = a + lda, *restrict a2 = a + 2 * lda;
+  const double *restrict a3 = a + 3 * lda;
 #pragma omp simd
   for (int64_t i = 0; i < m; i++) {
-    hone_entry h = hi[i], l = lo[i];
-    double d = den[i];
+    double h = hi[i], l = lo[i], d = den[i];
     subtract(a[i], x0, &h, &l, &d);
     subtract(a1[i], x1, &h, &l, &d);
     subtract(a2[i], x2, &h, &l, &d);
@@ -47,69 +49,87 @@ HONE_VECTOR static void four_columns(int64_t m, const hone_entry *restrict a,
   }
 }
 
-HONE_VECTOR static void one_column(int64_t m, const hone_entry *restrict a,
-                                   hone_entry x, hone_entry *restrict hi,
-                                   hone_entry *restrict lo,
-                                   double *restrict den) {
+HONE_VECTOR static void one_column(int64_t m, const double *restrict a,
+                                   double x, double *restrict hi,
+                                   double *restrict lo, double *restrict den) {
 #pragma omp simd
   for (int64_t i = 0; i < m; i++)
     subtract(a[i], x, &hi[i], &lo[i], &den[i]);
 }
 
-/* Subtracts the product of a column of A, or of its conjugate, with x, in
-   partial sums. For the conjugate x and the sums are conjugated instead. */
-HONE_VECTOR static void dot(int64_t n, const hone_entry *restrict a,
-                            const hone_entry *restrict x, bool conjugate,
-                            hone_entry *hi, hone_entry *lo, double *den) {
+/* Subtracts rows from .. from+m-1 of w columns of A, j and those behind it,
+   times x from the sums of right-hand side k. */
+static void subtract_rows(const hone_lapack_group *g, int64_t k, int64_t from,
+                          int64_t m, int64_t j, int64_t w) {
+  const int64_t n = g->n, at = from + k * n;
+  const double *a = g->a + from + j * n, *x = g->x + j + k * n;
+  if (w == 4)
+    four_columns(m, a, n, x, g->r + at, g->low + at, g->den + at);
+  for (int64_t i = 0; i < w && w != 4; i++)
+    one_column(m, a + i * n, x[i], g->r + at, g->low + at, g->den + at);
+}
+
+/* Subtracts the product of column j of A with x from the sums of row j, in
+   partial sums. */
+HONE_VECTOR static void dot(int64_t n, const double *restrict a,
+                            const double *restrict x, double *hi, double *lo,
+                            double *den) {
   enum { LANES = 16 };
-  hone_entry h[LANES] = {0.0}, l[LANES] = {0.0};
-  double d[LANES] = {0.0};
+  double h[LANES] = {0.0}, l[LANES] = {0.0}, d[LANES] = {0.0};
   int64_t i = 0;
   for (; i + LANES <= n; i += LANES)
 #pragma omp simd
     for (int k = 0; k < LANES; k++)
-      subtract(a[i + k], conjugate ? hone_conj(x[i + k]) : x[i + k], &h[k],
-               &l[k], &d[k]);
+      subtract(a[i + k], x[i + k], &h[k], &l[k], &d[k]);
   for (; i < n; i++)
-    subtract(a[i], conjugate ? hone_conj(x[i]) : x[i], &h[0], &l[0], &d[0]);
+    subtract(a[i], x[i], &h[0], &l[0], &d[0]);
   for (int k = 0; k < LANES; k++) {
-    hone_accumulate(conjugate ? hone_conj(h[k]) : h[k], 1.0, hi, lo);
-    *lo += conjugate ? hone_conj(l[k]) : l[k];
+    hone_add_product(h[k], 1.0, hi, lo);
+    *lo += l[k];
     *den += d[k];
   }
 }
 
+static void subtract_dot(const hone_lapack_group *g, int64_t k, int64_t j) {
+  const int64_t n = g->n, at = j + k * n;
+  dot(n, g->a + j * n, g->x + k * n, g->r + at, g->low + at, g->den + at);
+}
+
+static void begin(const hone_lapack_group *g, int64_t k) {
+  for (int64_t i = 0; i < g->n; i++) {
+    g->r[i + k * g->n] = g->b[i + k * g->ldb];
+    g->low[i + k * g->n] = 0.0;
+    g->den[i + k * g->n] = fabs(g->r[i + k * g->n]);
+  }
+}
+
+static void end(const hone_lapack_group *g, int64_t k) {
+  for (int64_t i = k * g->n; i < (k + 1) * g->n; i++)
+    g->r[i] += g->low[i];
+}
+
+#endif
+
 /* Computes r and den of the open columns in one pass over A. */
 static void one_pass(const hone_lapack_group *g, const bool *open) {
-  const int64_t n = g->n;
-  const int64_t chunk = HONE_MAX(256, 2048 / g->columns) / HONE_PARTS;
-  const bool trans = g->trans != 'N';
+  const int64_t n = g->n, step = 4;
+  const int64_t chunk = HONE_MAX(256, 2048 / g->columns);
   for (int64_t k = 0; k < g->columns; k++)
-    for (int64_t i = 0; i < n; i++) {
-      g->r[i + k * n] = g->b[i + k * g->ldb];
-      g->low[i + k * n] = 0.0;
-      g->den[i + k * n] = hone_abs(g->r[i + k * n]);
-    }
-  for (int64_t from = 0; from < n && !trans; from += chunk) {
-    const int64_t m = HONE_MIN(chunk, n - from), step = 4;
-    for (int64_t j = 0; j < n; j += j + step <= n ? step : 1)
-      for (int64_t k = 0; k < g->columns; k++) {
-        const int64_t at = from + k * n;
-        if (open[k] && j + step <= n)
-          four_columns(m, g->a + from + j * n, n, g->x + j + k * n, g->r + at,
-                       g->low + at, g->den + at);
-        else if (open[k])
-          one_column(m, g->a + from + j * n, g->x[j + k * n], g->r + at,
-                     g->low + at, g->den + at);
-      }
-  }
-  for (int64_t j = 0; j < n && trans; j++)
+    if (open[k])
+      begin(g, k);
+  for (int64_t from = 0; from < n && g->trans == 'N'; from += chunk)
+    for (int64_t j = 0; j < n; j += step)
+      for (int64_t k = 0; k < g->columns; k++)
+        if (open[k])
+          subtract_rows(g, k, from, HONE_MIN(chunk, n - from), j,
+                        HONE_MIN(step, n - j));
+  for (int64_t j = 0; j < n && g->trans != 'N'; j++)
     for (int64_t k = 0; k < g->columns; k++)
       if (open[k])
-        dot(n, g->a + j * n, g->x + k * n, g->trans == 'C', g->r + j + k * n,
-            g->low + j + k * n, g->den + j + k * n);
-  for (int64_t i = 0; i < n * g->columns; i++)
-    g->r[i] += g->low[i];
+        subtract_dot(g, k, j);
+  for (int64_t k = 0; k < g->columns; k++)
+    if (open[k])
+      end(g, k);
 }
 
 /* Rows that leave the range of double ------------------------------------- */

@@ -45,14 +45,15 @@ static int lines_of(const char *text, const char *with) {
 TEST(lapack, every_interface_is_served_with_its_own_integers) {
   char *text = run("", "solve");
   CHECK_EQ_INT(lines_of(text, "hone_lapack: dgesv n 70"), 9);
-  CHECK_EQ_INT(lines_of(text, "double, factors kept, refined"), 9);
-  CHECK_EQ_INT(lines_of(text, "with its factors, refined"), 15);
+  CHECK_EQ_INT(lines_of(text, "hone_lapack: zgesv n 70"), 9);
+  CHECK_EQ_INT(lines_of(text, "double, factors kept, refined"), 18);
+  CHECK_EQ_INT(lines_of(text, "with its factors, refined"), 30);
   free(text);
 }
 
 TEST(lapack, factors_are_discarded_in_every_interface) {
   char *text = run("HONE_LAPACK_FACTORS=libcaller_", "solve discard");
-  CHECK_EQ_INT(lines_of(text, "nrhs 2: single LU"), 9);
+  CHECK_EQ_INT(lines_of(text, "nrhs 2: single LU"), 18);
   free(text);
 }
 
@@ -74,6 +75,7 @@ TEST(lapack, the_log_ends_with_what_was_called) {
   CHECK_CONTAINS(text, "scipy_dgesv_64_ 1");
   CHECK_CONTAINS(text, "scipy_dgetrs_ 3");
   CHECK_CONTAINS(text, "dpotrf_64_ 2");
+  CHECK_CONTAINS(text, "scipy_LAPACKE_zgesv64_ 3");
   free(text);
   text = run("", "none");
   CHECK_CONTAINS(text, "hone_lapack: vendored_client: no call was seen of any "

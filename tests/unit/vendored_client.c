@@ -52,6 +52,8 @@ static int solve(bool discards) {
   int failures = 0;
   for (int k = 0; k < 3; k++)
     failures += vendored_check_d(table(library, interfaces[k], "d"),
+                                 interfaces[k], discards) +
+                vendored_check_z(table(library, interfaces[k], "z"),
                                  interfaces[k], discards);
   return failures;
 }
