@@ -221,14 +221,15 @@ static int by_library(const hone_lapack_call *call, const hone_entry *copy,
 
 /* Solves dgesv_ and dposv_ where nobody reads the factors. Returns false, with
    A and b unchanged, if x is not accepted. */
-static bool plain_single(const hone_lapack_call *call, const hone_entry *copy) {
+static bool plain_single(const hone_lapack_call *call, const hone_entry *copy,
+                         double start_ms) {
   const hone_lapack_factors *f = &call->f;
-  const double start_ms = hone_lapack_now_ms();
   hone_entry *a = f->a, *x = hone_lapack_room(f->n, call->nrhs);
   hone_report report = HONE_REPORT_INIT;
   if (x == NULL)
     return false;
   const bool solved = by_library(call, copy, x, f->n, &report) == HONE_OK;
+  hone_lapack_tried(f, solved);
   if (solved) {
     copy_columns(f->n, call->nrhs, x, f->n, call->x, call->ldx);
     /* Whoever reads A all the same must not take it for factors. */
@@ -243,35 +244,40 @@ static bool plain_single(const hone_lapack_call *call, const hone_entry *copy) {
 }
 
 /* Solves in double and leaves LAPACK's factors in A. copy is a copy of A, and b
-   a copy of the right-hand sides. */
+   a copy of the right-hand sides; why begins the line in the log. */
 static int64_t plain_double(const hone_lapack_call *call,
-                            const hone_entry *copy, const hone_entry *b) {
+                            const hone_entry *copy, const hone_entry *b,
+                            const char *why, double start_ms) {
   const hone_lapack_factors *f = &call->f;
-  const double start_ms = hone_lapack_now_ms();
+  char how[64];
   double omega = HONE_NAN;
   const int64_t info = real_driver(call);
   if (info == 0)
     omega = hone_lapack_refine(f, copy, 'N', call->nrhs, b, f->n, call->x,
                                call->ldx);
-  hone_lapack_log(call->name, f->n, call->nrhs,
-                  info == 0 ? "double, factors kept, refined"
-                            : "double, factors kept, INFO > 0",
-                  omega, start_ms);
+  snprintf(how, sizeof how, "%sdouble, factors kept, %s", why,
+           info == 0 ? "refined" : "INFO > 0");
+  hone_lapack_log(call->name, f->n, call->nrhs, how, omega, start_ms);
   return info;
 }
 
 static bool plain(const hone_lapack_call *call, void *info) {
   const hone_lapack_factors *f = &call->f;
+  const double start_ms = hone_lapack_now_ms();
   const bool discards = hone_lapack_discards(f->at);
+  const bool tries = discards && !hone_lapack_spares(f);
   hone_lapack_put(f->at, info, 0);
-  if (discards && f->uplo == 0 && plain_single(call, NULL))
+  if (tries && f->uplo == 0 && plain_single(call, NULL, start_ms))
     return true;
   hone_entry *copy = hone_lapack_copy(f);
   hone_entry *b = hone_lapack_room(f->n, call->nrhs);
   bool done = copy != NULL && b != NULL;
-  if (done && !(discards && f->uplo != 0 && plain_single(call, copy))) {
+  if (done && !(tries && f->uplo != 0 && plain_single(call, copy, start_ms))) {
+    const char *why = tries      ? "single refused, "
+                      : discards ? "single refused before, "
+                                 : "";
     copy_columns(f->n, call->nrhs, call->b, call->ldb, b, f->n);
-    hone_lapack_put(f->at, info, plain_double(call, copy, b));
+    hone_lapack_put(f->at, info, plain_double(call, copy, b, why, start_ms));
   }
   free(b);
   free(copy);

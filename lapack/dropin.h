@@ -8,6 +8,7 @@
      refine.c   refines with LAPACK's own factors
      residual.c residuals in double-double, and backward errors
      kept.c     keeps copies of matrices that the caller has had factored
+     refusals.c remembers for whom single precision does not suffice
      config.c   reads the environment, logs, knows who reads no factors
      lapacke*.c are the C interface, LAPACKE
 
@@ -98,6 +99,7 @@ const hone_lapack_config *hone_lapack_settings(void);
 /* Tells whether the module that called reads no factors. */
 bool hone_lapack_discards(hone_lapack_caller at);
 
+/* Returns the time; 0 where nothing is logged. */
 double hone_lapack_now_ms(void);
 /* Writes a line to stderr if HONE_LOG is set. omega is the backward error, NaN
    if it is not known; start_ms was returned by hone_lapack_now_ms. */
@@ -206,6 +208,8 @@ void *hone_lapack_must(hone_lapack_name name, hone_lapack_caller at);
 /* Tells whether the caller is a LAPACK, of which dgesvx_ and dgerfs_ call
    dgetrf_ and dgetrs_ for themselves. */
 bool hone_lapack_is_lapack(hone_lapack_caller at);
+/* Returns an address that tells the caller's module from others, or NULL. */
+const void *hone_lapack_module(hone_lapack_caller at);
 /* Returns the number of threads that the real library uses, or 0 if it cannot
    be asked. */
 int hone_lapack_real_threads(hone_lapack_caller at);
@@ -289,6 +293,12 @@ bool hone_lapack_may_keep(const hone_lapack_factors *f);
 hone_lapack_kept *hone_lapack_find(const hone_lapack_factors *f,
                                    const void **a);
 void hone_lapack_release(hone_lapack_kept *kept);
+
+/* Tells whether single precision refused so many matrices of this caller that
+   this one is spared the attempt. */
+bool hone_lapack_spares(const hone_lapack_factors *f);
+/* Remembers how an attempt has ended. */
+void hone_lapack_tried(const hone_lapack_factors *f, bool solved);
 
 /* Drivers ----------------------------------------------------------------- */
 

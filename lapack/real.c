@@ -89,6 +89,10 @@ static module module_of(const void *address) {
   return m;
 }
 
+const void *hone_lapack_module(hone_lapack_caller at) {
+  return module_of(at.address).headers;
+}
+
 static bool together(const void *p, const void *q) {
   return p != NULL && q != NULL && module_of(p).headers == module_of(q).headers;
 }
