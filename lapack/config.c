@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads the environment once, writes the log, and tells which callers do not
    read factors. */
-#define _GNU_SOURCE /* dladdr */
+#define _GNU_SOURCE /* dladdr, program_invocation_short_name */
 #include "lapack/dropin.h"
 
 #include "base/float_environment.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -108,12 +109,12 @@ static bool listed(const char *module) {
   return false;
 }
 
-bool hone_lapack_discards(const void *caller) {
+bool hone_lapack_discards(hone_lapack_caller at) {
   Dl_info info;
   const int factors = hone_lapack_settings()->factors;
   if (factors != HONE_LAPACK_AUTO)
     return factors == HONE_LAPACK_DISCARD;
-  if (!dladdr(caller, &info) || info.dli_fname == NULL)
+  if (!dladdr(at.address, &info) || info.dli_fname == NULL)
     return false;
   const char *slash = strrchr(info.dli_fname, '/');
   return listed(slash ? slash + 1 : info.dli_fname);
@@ -124,6 +125,8 @@ bool hone_lapack_discards(const void *caller) {
 double hone_lapack_now_ms(void) {
   struct timespec t;
   hone_float_environment callers;
+  if (!hone_lapack_settings()->log)
+    return 0.0;
   clock_gettime(CLOCK_MONOTONIC, &t);
   hone_float_enter(&callers);
   const double now = 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
@@ -131,8 +134,8 @@ double hone_lapack_now_ms(void) {
   return now;
 }
 
-void hone_lapack_log(const char *routine, int n, int nrhs, const char *how,
-                     double omega, double start_ms) {
+void hone_lapack_log(const char *routine, int64_t n, int64_t nrhs,
+                     const char *how, double omega, double start_ms) {
   char error[48] = "";
   hone_float_environment callers;
   if (!hone_lapack_settings()->log)
@@ -140,9 +143,37 @@ void hone_lapack_log(const char *routine, int n, int nrhs, const char *how,
   hone_float_enter(&callers);
   if (!isnan(omega))
     snprintf(error, sizeof error, "; backward error %.2e", omega);
-  fprintf(stderr, "hone_lapack: %s n %d, nrhs %d: %s%s; %.3f ms\n", routine, n,
-          nrhs, how, error, hone_lapack_now_ms() - start_ms);
+  fprintf(stderr, "hone_lapack: %s n %lld, nrhs %lld: %s%s; %.3f ms\n", routine,
+          (long long)n, (long long)nrhs, how, error,
+          hone_lapack_now_ms() - start_ms);
   hone_float_leave(&callers);
+}
+
+/* Calls seen -------------------------------------------------------------- */
+
+static _Atomic(hone_lapack_count *) seen;
+
+void hone_lapack_seen(hone_lapack_count *count, hone_lapack_caller at) {
+  if (!hone_lapack_settings()->log || hone_lapack_inside() ||
+      hone_lapack_is_lapack(at) || atomic_fetch_add(&count->calls, 1) > 0)
+    return;
+  count->next = atomic_load(&seen);
+  while (!atomic_compare_exchange_weak(&seen, &count->next, count))
+    continue;
+}
+
+/* Says at exit what was called, so that a program whose calls do not come here
+   is not taken for one that solves no systems. */
+__attribute__((destructor)) static void tell_what_was_seen(void) {
+  if (!hone_lapack_settings()->log)
+    return;
+  const hone_lapack_count *count = atomic_load(&seen);
+  fprintf(stderr, "hone_lapack: %s: %s", program_invocation_short_name,
+          count ? "calls seen:" : "no call was seen of any routine served");
+  for (; count != NULL; count = count->next)
+    fprintf(stderr, " %s %lld%s", count->name,
+            (long long)atomic_load(&count->calls), count->next ? "," : "");
+  fputc('\n', stderr);
 }
 
 /* Nested calls ------------------------------------------------------------ */

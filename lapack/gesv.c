@@ -4,136 +4,110 @@
    real routine finds them, calls xerbla_ and sets INFO. */
 #include "lapack/dropin.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 
-#define HONE_EXPORT __attribute__((visibility("default")))
+static hone_lapack_factors factors(hone_lapack_caller at, const void *n,
+                                   const hone_entry *a, const void *lda,
+                                   const void *ipiv) {
+  return (hone_lapack_factors){.n = hone_lapack_get(at, n),
+                               .lda = hone_lapack_get(at, lda),
+                               .a = (void *)(uintptr_t)a,
+                               .parts = HONE_PARTS,
+                               .ipiv = (void *)(uintptr_t)ipiv,
+                               .at = at};
+}
 
-/* dgesv_ ------------------------------------------------------------------ */
-
-void hone_lapack_dgesv(const void *caller, const int *n, const int *nrhs,
-                       double *a, const int *lda, int *ipiv, double *b,
-                       const int *ldb, int *info) {
-  const hone_lapack_call call = {
-      .name = "dgesv",
-      .f = {.n = *n, .lda = *lda, .a = a, .ipiv = ipiv, .caller = caller},
-      .nrhs = *nrhs,
-      .b = b,
-      .ldb = *ldb,
-      .x = b,
-      .ldx = *ldb};
+void hone_lapack_gesv(hone_lapack_caller at, const void *n, const void *nrhs,
+                      hone_entry *a, const void *lda, void *ipiv, hone_entry *b,
+                      const void *ldb, void *info) {
+  const hone_lapack_call call = {.name = HONE_LETTER "gesv",
+                                 .f = factors(at, n, a, lda, ipiv),
+                                 .nrhs = hone_lapack_get(at, nrhs),
+                                 .b = b,
+                                 .ldb = hone_lapack_get(at, ldb),
+                                 .x = b,
+                                 .ldx = hone_lapack_get(at, ldb)};
   if (hone_lapack_takes(&call) && hone_lapack_plain(&call, info))
     return;
-  hone_dgesv_fn *real =
-      (hone_dgesv_fn *)hone_lapack_must(HONE_REAL_dgesv_, caller);
+  hone_gesv_fn *real = (hone_gesv_fn *)hone_lapack_must(HONE_REAL_gesv, at);
   const double start_ms = hone_lapack_now_ms();
   real(n, nrhs, a, lda, ipiv, b, ldb, info);
   hone_lapack_passed(&call, start_ms);
 }
 
-HONE_EXPORT hone_dgesv_fn dgesv_;
-void dgesv_(const int *n, const int *nrhs, double *a, const int *lda, int *ipiv,
-            double *b, const int *ldb, int *info) {
-  hone_lapack_dgesv(__builtin_return_address(0), n, nrhs, a, lda, ipiv, b, ldb,
-                    info);
-}
-
-/* dsgesv_ ----------------------------------------------------------------- */
-
-void hone_lapack_dsgesv(const void *caller, const int *n, const int *nrhs,
-                        double *a, const int *lda, int *ipiv, const double *b,
-                        const int *ldb, double *x, const int *ldx, double *work,
-                        float *swork, int *iter, int *info) {
-  const hone_lapack_call call = {
-      .name = "dsgesv",
-      .f = {.n = *n, .lda = *lda, .a = a, .ipiv = ipiv, .caller = caller},
-      .nrhs = *nrhs,
-      .b = b,
-      .ldb = *ldb,
-      .x = x,
-      .ldx = *ldx};
+void hone_lapack_mixed_gesv(hone_lapack_caller at, const void *n,
+                            const void *nrhs, hone_entry *a, const void *lda,
+                            void *ipiv, const hone_entry *b, const void *ldb,
+                            hone_entry *x, const void *ldx, hone_entry *work,
+                            hone_single *swork, double *rwork, void *iter,
+                            void *info) {
+  const hone_lapack_call call = {.name = HONE_MIXED "gesv",
+                                 .f = factors(at, n, a, lda, ipiv),
+                                 .nrhs = hone_lapack_get(at, nrhs),
+                                 .b = b,
+                                 .ldb = hone_lapack_get(at, ldb),
+                                 .x = x,
+                                 .ldx = hone_lapack_get(at, ldx)};
+  (void)rwork;
   if (b != x && hone_lapack_takes(&call)) {
     hone_lapack_mixed(&call, iter, info);
     return;
   }
-  hone_dsgesv_fn *real =
-      (hone_dsgesv_fn *)hone_lapack_real(HONE_REAL_dsgesv_, caller);
+  hone_mixed_gesv_fn *real =
+      (hone_mixed_gesv_fn *)hone_lapack_real(HONE_REAL_mixed_gesv, at);
   if (real == NULL) {
-    hone_lapack_without_mixed(&call, "DSGESV", iter, info);
+    hone_lapack_without_mixed(&call, HONE_MIXED_CAPITALS "GESV", iter, info);
     return;
   }
   const double start_ms = hone_lapack_now_ms();
-  real(n, nrhs, a, lda, ipiv, b, ldb, x, ldx, work, swork, iter, info);
+  real(n, nrhs, a, lda, ipiv, b, ldb, x, ldx, work, swork,
+       HONE_RWORK(rwork) iter, info);
   if (hone_lapack_settings()->on &&
-      hone_lapack_false_success(&call, *iter, *info))
+      hone_lapack_false_success(&call, iter, info))
     hone_lapack_double(&call, -31, iter, info); /* A is unchanged */
   else
     hone_lapack_passed(&call, start_ms);
 }
 
-HONE_EXPORT hone_dsgesv_fn dsgesv_;
-void dsgesv_(const int *n, const int *nrhs, double *a, const int *lda,
-             int *ipiv, const double *b, const int *ldb, double *x,
-             const int *ldx, double *work, float *swork, int *iter, int *info) {
-  hone_lapack_dsgesv(__builtin_return_address(0), n, nrhs, a, lda, ipiv, b, ldb,
-                     x, ldx, work, swork, iter, info);
-}
-
-/* dgetrf_, dgetrs_ -------------------------------------------------------- */
-
 /* The real library makes the factors, since anybody may read them. A copy of A
    is kept for refinement. */
-void hone_lapack_dgetrf(const void *caller, const int *m, const int *n,
-                        double *a, const int *lda, int *ipiv, int *info) {
-  const hone_lapack_factors f = {
-      .n = *n, .lda = *lda, .a = a, .ipiv = ipiv, .caller = caller};
-  double *copy = *m == *n ? hone_lapack_copy_to_keep(&f) : NULL;
-  hone_dgetrf_fn *real =
-      (hone_dgetrf_fn *)hone_lapack_must(HONE_REAL_dgetrf_, caller);
+void hone_lapack_getrf(hone_lapack_caller at, const void *m, const void *n,
+                       hone_entry *a, const void *lda, void *ipiv, void *info) {
+  const hone_lapack_factors f = factors(at, n, a, lda, ipiv);
+  hone_entry *copy =
+      hone_lapack_get(at, m) == f.n ? hone_lapack_copy_to_keep(&f) : NULL;
+  hone_getrf_fn *real = (hone_getrf_fn *)hone_lapack_must(HONE_REAL_getrf, at);
   real(m, n, a, lda, ipiv, info);
-  if (copy != NULL && *info == 0)
+  if (copy != NULL && hone_lapack_get(at, info) == 0)
     hone_lapack_keep(&f, copy);
   else
     free(copy);
 }
 
-HONE_EXPORT hone_dgetrf_fn dgetrf_;
-void dgetrf_(const int *m, const int *n, double *a, const int *lda, int *ipiv,
-             int *info) {
-  hone_lapack_dgetrf(__builtin_return_address(0), m, n, a, lda, ipiv, info);
+/* Returns 'N', 'T', 'C', or '?' for any other TRANS; such calls are passed on.
+ */
+static char known(const char *trans) {
+  return hone_lapack_is(trans, 'N')   ? 'N'
+         : hone_lapack_is(trans, 'T') ? 'T'
+         : hone_lapack_is(trans, 'C') ? 'C'
+                                      : '?';
 }
 
-void hone_lapack_dgetrs(const void *caller, const char *trans, const int *n,
-                        const int *nrhs, const double *a, const int *lda,
-                        const int *ipiv, double *b, const int *ldb, int *info,
-                        size_t length) {
-  const bool known = hone_lapack_is(trans, 'N') || hone_lapack_is(trans, 'T') ||
-                     hone_lapack_is(trans, 'C');
-  const hone_lapack_call call = {.name = "dgetrs",
-                                 .f = {.n = *n,
-                                       .lda = *lda,
-                                       .a = (double *)(uintptr_t)a,
-                                       .ipiv = (int *)(uintptr_t)ipiv,
-                                       .caller = caller},
-                                 .nrhs = *nrhs,
+void hone_lapack_getrs(hone_lapack_caller at, const char *trans, const void *n,
+                       const void *nrhs, const hone_entry *a, const void *lda,
+                       const void *ipiv, hone_entry *b, const void *ldb,
+                       void *info, size_t length) {
+  const hone_lapack_call call = {.name = HONE_LETTER "getrs",
+                                 .f = factors(at, n, a, lda, ipiv),
+                                 .nrhs = hone_lapack_get(at, nrhs),
                                  .b = b,
-                                 .ldb = *ldb,
+                                 .ldb = hone_lapack_get(at, ldb),
                                  .x = b,
-                                 .ldx = *ldb};
-  if (known &&
-      hone_lapack_refined(&call, hone_lapack_is(trans, 'N') ? 'N' : 'T', info))
+                                 .ldx = hone_lapack_get(at, ldb)};
+  if (known(trans) != '?' && hone_lapack_refined(&call, known(trans), info))
     return;
-  hone_dgetrs_fn *real =
-      (hone_dgetrs_fn *)hone_lapack_must(HONE_REAL_dgetrs_, caller);
+  hone_getrs_fn *real = (hone_getrs_fn *)hone_lapack_must(HONE_REAL_getrs, at);
   const double start_ms = hone_lapack_now_ms();
   real(trans, n, nrhs, a, lda, ipiv, b, ldb, info, length);
   hone_lapack_passed(&call, start_ms);
-}
-
-HONE_EXPORT hone_dgetrs_fn dgetrs_;
-void dgetrs_(const char *trans, const int *n, const int *nrhs, const double *a,
-             const int *lda, const int *ipiv, double *b, const int *ldb,
-             int *info, size_t trans_length) {
-  hone_lapack_dgetrs(__builtin_return_address(0), trans, n, nrhs, a, lda, ipiv,
-                     b, ldb, info, trans_length);
 }

@@ -12,9 +12,16 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef int solve_fn(int64_t n, int64_t nrhs, const double *a, int64_t lda,
-                     const double *b, int64_t ldb, double *x, int64_t ldx,
-                     const hone_options *options, hone_report *report);
+#ifdef HONE_COMPLEX
+static const char name[] = "hone_z_solve";
+#else
+static const char name[] = "hone_solve";
+#endif
+
+typedef int solve_fn(int64_t n, int64_t nrhs, const hone_entry *a, int64_t lda,
+                     const hone_entry *b, int64_t ldb, hone_entry *x,
+                     int64_t ldx, const hone_options *options,
+                     hone_report *report);
 
 static solve_fn *solve;
 static pthread_once_t loaded = PTHREAD_ONCE_INIT;
@@ -46,7 +53,7 @@ static void load(void) {
     mode &= ~RTLD_DEEPBIND; /* sanitizers do not allow it */
   void *library = open_library(mode);
   if (library != NULL)
-    solve = (solve_fn *)dlsym(library, "hone_solve");
+    solve = (solve_fn *)dlsym(library, name);
   if (solve == NULL)
     fprintf(stderr,
             "hone_lapack: everything is solved in double, because libhone "
@@ -71,16 +78,17 @@ static int watch(void *user, const hone_progress *event) {
   return c->definite && c->factorizations > 1;
 }
 
-int hone_lapack_single(int n, int nrhs, const double *a, int lda,
-                       const double *b, int ldb, double *x, int ldx,
-                       bool definite, const void *caller, hone_report *report) {
+int hone_lapack_single(int64_t n, int64_t nrhs, const hone_entry *a,
+                       int64_t lda, const hone_entry *b, int64_t ldb,
+                       hone_entry *x, int64_t ldx, bool definite,
+                       hone_lapack_caller at, hone_report *report) {
   counter c = {.definite = definite};
   hone_options options = HONE_OPTIONS_INIT;
   *report = (hone_report)HONE_REPORT_INIT;
   pthread_once(&loaded, load);
   if (solve == NULL)
     return HONE_NO_DEVICE;
-  options.threads = hone_lapack_real_threads(caller);
+  options.threads = hone_lapack_real_threads(at);
   options.structure = definite ? HONE_STRUCTURE_SPD : HONE_STRUCTURE_AUTO;
   /* Where single precision does not suffice, LAPACK's own factors follow. */
   options.factor_precision = HONE_FACTOR_SINGLE;

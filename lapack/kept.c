@@ -19,11 +19,12 @@ typedef struct hash {
 } hash;
 
 struct hone_lapack_kept {
-  int n, users;
+  int64_t n;
+  int parts, users;
   char uplo;
   bool listed;
   hash hash; /* of the factors */
-  double *a; /* NULL: more than one matrix has these factors */
+  void *a;   /* NULL: more than one matrix has these factors */
   int64_t bytes;
   struct hone_lapack_kept *next;
 };
@@ -60,18 +61,26 @@ static void add_to_hash(uint64_t lane[LANES], const double *v, int64_t count) {
   }
 }
 
+static uint64_t pivot(const hone_lapack_factors *f, int64_t j) {
+  return hone_lapack_wide(f->at.interface)
+             ? (uint64_t)((const int64_t *)f->ipiv)[j]
+             : (uint64_t)((const int32_t *)f->ipiv)[j];
+}
+
 static hash hash_of(const hone_lapack_factors *f) {
   uint64_t lane[LANES];
-  hash h = {(uint64_t)f->n, (uint64_t)f->uplo};
+  hash h = {(uint64_t)f->n, (uint64_t)f->uplo + ((uint64_t)f->parts << 8)};
+  const double *a = f->a;
   for (int k = 0; k < LANES; k++)
     lane[k] = (uint64_t)(k + 1) * FACTOR;
   for (int64_t j = 0; j < f->n; j++) {
     const int64_t from = f->uplo == 'L' ? j : 0;
     const int64_t to = f->uplo == 'U' ? j + 1 : f->n;
-    add_to_hash(lane, f->a + j * f->lda + from, to - from);
+    add_to_hash(lane, a + (j * f->lda + from) * f->parts,
+                (to - from) * f->parts);
   }
   for (int64_t j = 0; j < f->n && f->uplo == 0; j++)
-    lane[1] = (lane[1] ^ (uint64_t)f->ipiv[j]) * FACTOR;
+    lane[1] = (lane[1] ^ pivot(f, j)) * FACTOR;
   for (int k = 0; k < LANES; k++) {
     h.low = (h.low ^ lane[k]) * FACTOR;
     h.high = (h.high + (lane[k] >> 32)) * (FACTOR + 2);
@@ -136,18 +145,19 @@ static void make_room(int64_t bytes) {
   }
 }
 
-static int64_t bytes_of(int n) {
-  return (int64_t)n * n * (int64_t)sizeof(double);
+static int64_t bytes_of(const hone_lapack_factors *f) {
+  return f->n * f->n * f->parts * (int64_t)sizeof(double);
 }
 
-bool hone_lapack_may_keep(int n) {
-  return bytes_of(n) <= hone_lapack_settings()->kept_bytes;
+bool hone_lapack_may_keep(const hone_lapack_factors *f) {
+  return bytes_of(f) <= hone_lapack_settings()->kept_bytes;
 }
 
 /* Finds a copy; if h is NULL, any one of this order and kind. */
-static hone_lapack_kept *search(int n, char uplo, const hash *h) {
+static hone_lapack_kept *search(int64_t n, int parts, char uplo,
+                                const hash *h) {
   for (hone_lapack_kept *kept = store.first; kept != NULL; kept = kept->next)
-    if (kept->n == n && kept->uplo == uplo &&
+    if (kept->n == n && kept->parts == parts && kept->uplo == uplo &&
         (h == NULL || (kept->hash.low == h->low && kept->hash.high == h->high)))
       return kept;
   return NULL;
@@ -156,7 +166,8 @@ static hone_lapack_kept *search(int n, char uplo, const hash *h) {
 /* Frees the new copy if an entry says that another matrix has the same factors.
    An entry of these factors leaves the list. */
 static void join(hone_lapack_kept *kept) {
-  hone_lapack_kept *same = search(kept->n, kept->uplo, &kept->hash);
+  hone_lapack_kept *same =
+      search(kept->n, kept->parts, kept->uplo, &kept->hash);
   if (same == NULL)
     return;
   if (same->a == NULL || memcmp(same->a, kept->a, (size_t)kept->bytes) != 0) {
@@ -167,17 +178,18 @@ static void join(hone_lapack_kept *kept) {
   drop(link_to(same));
 }
 
-void hone_lapack_keep(const hone_lapack_factors *f, double *a) {
+void hone_lapack_keep(const hone_lapack_factors *f, void *a) {
   hone_lapack_kept *kept = malloc(sizeof *kept);
   if (kept == NULL) {
     free(a);
     return;
   }
   *kept = (hone_lapack_kept){.n = f->n,
+                             .parts = f->parts,
                              .uplo = f->uplo,
                              .hash = hash_of(f),
                              .a = a,
-                             .bytes = bytes_of(f->n)};
+                             .bytes = bytes_of(f)};
   lock_store();
   join(kept);
   make_room(kept->bytes);
@@ -186,15 +198,15 @@ void hone_lapack_keep(const hone_lapack_factors *f, double *a) {
 }
 
 hone_lapack_kept *hone_lapack_find(const hone_lapack_factors *f,
-                                   const double **a) {
+                                   const void **a) {
   lock_store();
-  bool any = search(f->n, f->uplo, NULL) != NULL;
+  bool any = search(f->n, f->parts, f->uplo, NULL) != NULL;
   unlock_store();
   if (!any)
     return NULL;
   const hash h = hash_of(f);
   lock_store();
-  hone_lapack_kept *kept = search(f->n, f->uplo, &h);
+  hone_lapack_kept *kept = search(f->n, f->parts, f->uplo, &h);
   if (kept != NULL && kept->a == NULL)
     kept = NULL;
   if (kept != NULL) {

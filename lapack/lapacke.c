@@ -10,24 +10,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-int hone_lapacke_error(const void *caller, const char *name, int info) {
-  hone_lapacke_xerbla_fn *xerbla = (hone_lapacke_xerbla_fn *)hone_lapack_real(
-      HONE_REAL_LAPACKE_xerbla, caller);
-  if (xerbla != NULL)
-    xerbla(name, info);
+int64_t hone_lapacke_error(hone_lapack_caller at, const char *name,
+                           int64_t info) {
+  void *xerbla = hone_lapack_real(HONE_REAL_LAPACKE_xerbla, at);
+  if (xerbla != NULL && hone_lapack_wide(at.interface))
+    ((hone_lapacke_xerbla_64_fn *)xerbla)(name, info);
+  else if (xerbla != NULL)
+    ((hone_lapacke_xerbla_fn *)xerbla)(name, (int32_t)info);
   else if (info == LAPACK_WORK_MEMORY_ERROR)
     printf("Not enough memory to allocate work array in %s\n", name);
   else if (info == LAPACK_TRANSPOSE_MEMORY_ERROR)
     printf("Not enough memory to transpose matrix in %s\n", name);
   else
-    printf("Wrong parameter %d in %s\n", -info, name);
+    printf("Wrong parameter %lld in %s\n", -(long long)info, name);
   return info;
 }
 
-bool hone_lapacke_nancheck(const void *caller) {
+bool hone_lapacke_nancheck(hone_lapack_caller at) {
   hone_lapacke_get_nancheck_fn *get =
       (hone_lapacke_get_nancheck_fn *)hone_lapack_real(
-          HONE_REAL_LAPACKE_get_nancheck, caller);
+          HONE_REAL_LAPACKE_get_nancheck, at);
   if (get != NULL)
     return get() != 0;
   const char *wish = getenv("LAPACKE_NANCHECK");
@@ -36,21 +38,22 @@ bool hone_lapacke_nancheck(const void *caller) {
 
 /* A signaling NaN raises an exception when it is compared, which the caller may
    trap. */
-static bool any_nan(int64_t count, const double *v) {
+static bool any_nan(int64_t count, const hone_entry *entries) {
+  const double *v = (const double *)entries;
   double bad = 0.0;
   hone_float_environment callers;
   hone_float_enter(&callers);
-  for (int64_t i = 0; i < count; i++)
+  for (int64_t i = 0; i < HONE_PARTS * count; i++)
     bad = isnan(v[i]) ? 1.0 : bad;
   const bool found = bad > 0.0;
   hone_float_leave(&callers);
   return found;
 }
 
-bool hone_lapacke_ge_nan(int layout, int rows, int columns, const double *a,
-                         int lda) {
-  const int inner = layout == LAPACK_ROW_MAJOR ? columns : rows;
-  const int outer = layout == LAPACK_ROW_MAJOR ? rows : columns;
+bool hone_lapacke_ge_nan(int layout, int64_t rows, int64_t columns,
+                         const hone_entry *a, int64_t lda) {
+  const int64_t inner = layout == LAPACK_ROW_MAJOR ? columns : rows;
+  const int64_t outer = layout == LAPACK_ROW_MAJOR ? rows : columns;
   if (a == NULL || lda < inner)
     return false; /* the work routine reports it */
   for (int64_t j = 0; j < outer; j++)
@@ -59,8 +62,8 @@ bool hone_lapacke_ge_nan(int layout, int rows, int columns, const double *a,
   return false;
 }
 
-bool hone_lapacke_po_nan(int layout, char uplo, int n, const double *a,
-                         int lda) {
+bool hone_lapacke_po_nan(int layout, char uplo, int64_t n, const hone_entry *a,
+                         int64_t lda) {
   const bool upper = hone_lapack_is(&uplo, 'U');
   const bool head = upper == (layout == LAPACK_COL_MAJOR); /* a_0j .. a_jj */
   if (a == NULL || lda < n || !(upper || hone_lapack_is(&uplo, 'L')))
@@ -75,8 +78,9 @@ bool hone_lapacke_po_nan(int layout, char uplo, int n, const double *a,
 typedef enum part { ALL, UP_TO_I, FROM_I } part;
 
 /* to_ji = from_ij, in tiles that fit in cache. */
-static void turn(int64_t lines, int64_t length, part which, const double *from,
-                 int64_t ld_from, double *to, int64_t ld_to) {
+static void turn(int64_t lines, int64_t length, part which,
+                 const hone_entry *from, int64_t ld_from, hone_entry *to,
+                 int64_t ld_to) {
   enum { TILE = 32 };
   for (int64_t i0 = 0; i0 < lines; i0 += TILE)
     for (int64_t j0 = 0; j0 < length; j0 += TILE)
@@ -88,32 +92,46 @@ static void turn(int64_t lines, int64_t length, part which, const double *from,
       }
 }
 
-double *hone_lapacke_room(int rows, int columns) {
-  return hone_lapack_room((size_t)HONE_MAX(1, rows),
-                          (size_t)HONE_MAX(1, columns));
-}
-
-double *hone_lapacke_turn(int rows, int columns, const double *a, int lda) {
-  double *turned = hone_lapacke_room(rows, columns);
+hone_entry *hone_lapacke_turn(int64_t rows, int64_t columns,
+                              const hone_entry *a, int64_t lda) {
+  hone_entry *turned = hone_lapack_room(rows, columns);
   if (turned != NULL)
-    turn(rows, columns, ALL, a, lda, turned, HONE_MAX(1, rows));
+    turn(rows, columns, ALL, a, lda, turned, HONE_MAX((int64_t)1, rows));
   return turned;
 }
 
-void hone_lapacke_turn_back(int rows, int columns, const double *turned,
-                            double *a, int lda) {
-  turn(columns, rows, ALL, turned, HONE_MAX(1, rows), a, lda);
+void hone_lapacke_turn_back(int64_t rows, int64_t columns,
+                            const hone_entry *turned, hone_entry *a,
+                            int64_t lda) {
+  turn(columns, rows, ALL, turned, HONE_MAX((int64_t)1, rows), a, lda);
 }
 
-double *hone_lapacke_turn_triangle(bool upper, int n, const double *a,
-                                   int lda) {
-  double *turned = hone_lapacke_room(n, n);
+hone_entry *hone_lapacke_turn_triangle(bool upper, int64_t n,
+                                       const hone_entry *a, int64_t lda) {
+  hone_entry *turned = hone_lapack_room(n, n);
   if (turned != NULL)
-    turn(n, n, upper ? FROM_I : UP_TO_I, a, lda, turned, HONE_MAX(1, n));
+    turn(n, n, upper ? FROM_I : UP_TO_I, a, lda, turned,
+         HONE_MAX((int64_t)1, n));
   return turned;
 }
 
-void hone_lapacke_turn_triangle_back(bool upper, int n, const double *turned,
-                                     double *a, int lda) {
-  turn(n, n, upper ? UP_TO_I : FROM_I, turned, HONE_MAX(1, n), a, lda);
+void hone_lapacke_turn_triangle_back(bool upper, int64_t n,
+                                     const hone_entry *turned, hone_entry *a,
+                                     int64_t lda) {
+  turn(n, n, upper ? UP_TO_I : FROM_I, turned, HONE_MAX((int64_t)1, n), a, lda);
+}
+
+bool hone_lapacke_mixed_take(hone_lapacke_mixed_room *room, int64_t n,
+                             int64_t nrhs) {
+  /* Two numbers in single precision are as large as one in double. */
+  room->work = hone_lapack_room(n, nrhs);
+  room->swork = (hone_single *)hone_lapack_room(n, n / 2 + 1 + nrhs);
+  room->rwork = (double *)hone_lapack_room(n, 1);
+  return room->work != NULL && room->swork != NULL && room->rwork != NULL;
+}
+
+void hone_lapacke_mixed_free(hone_lapacke_mixed_room *room) {
+  free(room->work);
+  free(room->swork);
+  free(room->rwork);
 }

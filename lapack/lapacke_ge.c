@@ -4,259 +4,262 @@
    the factors, as LAPACKE promises. */
 #include "lapack/lapacke.h"
 
-#include "base/base.h"
-
 #include <stdlib.h>
-
-#define HERE __builtin_return_address(0)
 
 /* dgesv ------------------------------------------------------------------- */
 
-static int gesv_by_rows(const void *caller, int n, int nrhs, double *a, int lda,
-                        int *ipiv, double *b, int ldb) {
-  const char *name = "LAPACKE_dgesv_work";
-  const int ld = HONE_MAX(1, n);
-  int info = LAPACK_TRANSPOSE_MEMORY_ERROR;
+static int64_t gesv_by_columns(hone_lapack_caller at, int64_t n, int64_t nrhs,
+                               hone_entry *a, int64_t lda, void *ipiv,
+                               hone_entry *b, int64_t ldb) {
+  const hone_lapack_integer n_at = hone_lapack_make(at, n);
+  const hone_lapack_integer nrhs_at = hone_lapack_make(at, nrhs);
+  const hone_lapack_integer lda_at = hone_lapack_make(at, lda);
+  const hone_lapack_integer ldb_at = hone_lapack_make(at, ldb);
+  hone_lapack_integer info = hone_lapack_make(at, 0);
+  hone_lapack_gesv(at, &n_at, &nrhs_at, a, &lda_at, ipiv, b, &ldb_at, &info);
+  return hone_lapacke_info(at, &info);
+}
+
+static int64_t gesv_by_rows(hone_lapack_caller at, int64_t n, int64_t nrhs,
+                            hone_entry *a, int64_t lda, void *ipiv,
+                            hone_entry *b, int64_t ldb) {
+  const char *name = "LAPACKE_" HONE_LETTER "gesv_work";
+  const int64_t ld = HONE_MAX((int64_t)1, n);
+  int64_t info = LAPACK_TRANSPOSE_MEMORY_ERROR;
   if (lda < n)
-    return hone_lapacke_error(caller, name, -5);
+    return hone_lapacke_error(at, name, -5);
   if (ldb < nrhs)
-    return hone_lapacke_error(caller, name, -8);
-  double *at = hone_lapacke_turn(n, n, a, lda);
-  double *bt = hone_lapacke_turn(n, nrhs, b, ldb);
-  if (at != NULL && bt != NULL) {
-    hone_lapack_dgesv(caller, &n, &nrhs, at, &ld, ipiv, bt, &ld, &info);
-    info = hone_lapacke_info(info);
-    hone_lapacke_turn_back(n, n, at, a, lda);
-    hone_lapacke_turn_back(n, nrhs, bt, b, ldb);
+    return hone_lapacke_error(at, name, -8);
+  hone_entry *turned_a = hone_lapacke_turn(n, n, a, lda);
+  hone_entry *turned_b = hone_lapacke_turn(n, nrhs, b, ldb);
+  if (turned_a != NULL && turned_b != NULL) {
+    info = gesv_by_columns(at, n, nrhs, turned_a, ld, ipiv, turned_b, ld);
+    hone_lapacke_turn_back(n, n, turned_a, a, lda);
+    hone_lapacke_turn_back(n, nrhs, turned_b, b, ldb);
   } else {
-    hone_lapacke_error(caller, name, info);
+    hone_lapacke_error(at, name, info);
   }
-  free(at);
-  free(bt);
+  free(turned_a);
+  free(turned_b);
   return info;
 }
 
-static int gesv_work(const void *caller, int layout, int n, int nrhs, double *a,
-                     int lda, int *ipiv, double *b, int ldb) {
-  int info = 0;
+int64_t hone_lapacke_gesv_work(hone_lapack_caller at, int layout, int64_t n,
+                               int64_t nrhs, hone_entry *a, int64_t lda,
+                               void *ipiv, hone_entry *b, int64_t ldb) {
   if (!hone_lapacke_layout(layout))
-    return hone_lapacke_error(caller, "LAPACKE_dgesv_work", -1);
-  if (layout == LAPACK_ROW_MAJOR)
-    return gesv_by_rows(caller, n, nrhs, a, lda, ipiv, b, ldb);
-  hone_lapack_dgesv(caller, &n, &nrhs, a, &lda, ipiv, b, &ldb, &info);
-  return hone_lapacke_info(info);
+    return hone_lapacke_error(at, "LAPACKE_" HONE_LETTER "gesv_work", -1);
+  return layout == LAPACK_ROW_MAJOR
+             ? gesv_by_rows(at, n, nrhs, a, lda, ipiv, b, ldb)
+             : gesv_by_columns(at, n, nrhs, a, lda, ipiv, b, ldb);
 }
 
-HONE_EXPORT int LAPACKE_dgesv_work(int layout, int n, int nrhs, double *a,
-                                   int lda, int *ipiv, double *b, int ldb);
-int LAPACKE_dgesv_work(int layout, int n, int nrhs, double *a, int lda,
-                       int *ipiv, double *b, int ldb) {
-  return gesv_work(HERE, layout, n, nrhs, a, lda, ipiv, b, ldb);
-}
-
-HONE_EXPORT int LAPACKE_dgesv(int layout, int n, int nrhs, double *a, int lda,
-                              int *ipiv, double *b, int ldb);
-int LAPACKE_dgesv(int layout, int n, int nrhs, double *a, int lda, int *ipiv,
-                  double *b, int ldb) {
+int64_t hone_lapacke_gesv(hone_lapack_caller at, int layout, int64_t n,
+                          int64_t nrhs, hone_entry *a, int64_t lda, void *ipiv,
+                          hone_entry *b, int64_t ldb) {
   if (!hone_lapacke_layout(layout))
-    return hone_lapacke_error(HERE, "LAPACKE_dgesv", -1);
-  if (hone_lapacke_nancheck(HERE)) {
+    return hone_lapacke_error(at, "LAPACKE_" HONE_LETTER "gesv", -1);
+  if (hone_lapacke_nancheck(at)) {
     if (hone_lapacke_ge_nan(layout, n, n, a, lda))
       return -4;
     if (hone_lapacke_ge_nan(layout, n, nrhs, b, ldb))
       return -7;
   }
-  return gesv_work(HERE, layout, n, nrhs, a, lda, ipiv, b, ldb);
+  return hone_lapacke_gesv_work(at, layout, n, nrhs, a, lda, ipiv, b, ldb);
 }
 
 /* dsgesv ------------------------------------------------------------------ */
 
-static int dsgesv_by_rows(const void *caller, int n, int nrhs, double *a,
-                          int lda, int *ipiv, const double *b, int ldb,
-                          double *x, int ldx, double *work, float *swork,
-                          int *iter) {
-  const char *name = "LAPACKE_dsgesv_work";
-  const int ld = HONE_MAX(1, n);
-  int info = LAPACK_TRANSPOSE_MEMORY_ERROR;
+static int64_t mixed_by_columns(hone_lapack_caller at, int64_t n, int64_t nrhs,
+                                hone_entry *a, int64_t lda, void *ipiv,
+                                const hone_entry *b, int64_t ldb, hone_entry *x,
+                                int64_t ldx, hone_entry *work,
+                                hone_single *swork, double *rwork, void *iter) {
+  const hone_lapack_integer n_at = hone_lapack_make(at, n);
+  const hone_lapack_integer nrhs_at = hone_lapack_make(at, nrhs);
+  const hone_lapack_integer lda_at = hone_lapack_make(at, lda);
+  const hone_lapack_integer ldb_at = hone_lapack_make(at, ldb);
+  const hone_lapack_integer ldx_at = hone_lapack_make(at, ldx);
+  hone_lapack_integer info = hone_lapack_make(at, 0);
+  hone_lapack_mixed_gesv(at, &n_at, &nrhs_at, a, &lda_at, ipiv, b, &ldb_at, x,
+                         &ldx_at, work, swork, rwork, iter, &info);
+  return hone_lapacke_info(at, &info);
+}
+
+static int64_t mixed_by_rows(hone_lapack_caller at, int64_t n, int64_t nrhs,
+                             hone_entry *a, int64_t lda, void *ipiv,
+                             const hone_entry *b, int64_t ldb, hone_entry *x,
+                             int64_t ldx, hone_entry *work, hone_single *swork,
+                             double *rwork, void *iter) {
+  const char *name = "LAPACKE_" HONE_MIXED "gesv_work";
+  const int64_t ld = HONE_MAX((int64_t)1, n);
+  int64_t info = LAPACK_TRANSPOSE_MEMORY_ERROR;
   if (lda < n)
-    return hone_lapacke_error(caller, name, -5);
+    return hone_lapacke_error(at, name, -5);
   if (ldb < nrhs)
-    return hone_lapacke_error(caller, name, -8);
+    return hone_lapacke_error(at, name, -8);
   if (ldx < nrhs)
-    return hone_lapacke_error(caller, name, -10);
-  double *at = hone_lapacke_turn(n, n, a, lda);
-  double *bt = hone_lapacke_turn(n, nrhs, b, ldb);
-  double *xt = hone_lapacke_turn(n, nrhs, x, ldx);
-  if (at != NULL && bt != NULL && xt != NULL) {
-    hone_lapack_dsgesv(caller, &n, &nrhs, at, &ld, ipiv, bt, &ld, xt, &ld, work,
-                       swork, iter, &info);
-    info = hone_lapacke_info(info);
-    hone_lapacke_turn_back(n, n, at, a, lda);
-    hone_lapacke_turn_back(n, nrhs, xt, x, ldx);
+    return hone_lapacke_error(at, name, -10);
+  hone_entry *turned_a = hone_lapacke_turn(n, n, a, lda);
+  hone_entry *turned_b = hone_lapacke_turn(n, nrhs, b, ldb);
+  hone_entry *turned_x = hone_lapacke_turn(n, nrhs, x, ldx);
+  if (turned_a != NULL && turned_b != NULL && turned_x != NULL) {
+    info = mixed_by_columns(at, n, nrhs, turned_a, ld, ipiv, turned_b, ld,
+                            turned_x, ld, work, swork, rwork, iter);
+    hone_lapacke_turn_back(n, n, turned_a, a, lda);
+    hone_lapacke_turn_back(n, nrhs, turned_x, x, ldx);
   } else {
-    hone_lapacke_error(caller, name, info);
+    hone_lapacke_error(at, name, info);
   }
-  free(at);
-  free(bt);
-  free(xt);
+  free(turned_a);
+  free(turned_b);
+  free(turned_x);
   return info;
 }
 
-static int dsgesv_work(const void *caller, int layout, int n, int nrhs,
-                       double *a, int lda, int *ipiv, const double *b, int ldb,
-                       double *x, int ldx, double *work, float *swork,
-                       int *iter) {
-  int info = 0;
+int64_t hone_lapacke_mixed_gesv_work(hone_lapack_caller at, int layout,
+                                     int64_t n, int64_t nrhs, hone_entry *a,
+                                     int64_t lda, void *ipiv,
+                                     const hone_entry *b, int64_t ldb,
+                                     hone_entry *x, int64_t ldx,
+                                     hone_entry *work, hone_single *swork,
+                                     double *rwork, void *iter) {
   if (!hone_lapacke_layout(layout))
-    return hone_lapacke_error(caller, "LAPACKE_dsgesv_work", -1);
-  if (layout == LAPACK_ROW_MAJOR)
-    return dsgesv_by_rows(caller, n, nrhs, a, lda, ipiv, b, ldb, x, ldx, work,
-                          swork, iter);
-  hone_lapack_dsgesv(caller, &n, &nrhs, a, &lda, ipiv, b, &ldb, x, &ldx, work,
-                     swork, iter, &info);
-  return hone_lapacke_info(info);
+    return hone_lapacke_error(at, "LAPACKE_" HONE_MIXED "gesv_work", -1);
+  return layout == LAPACK_ROW_MAJOR
+             ? mixed_by_rows(at, n, nrhs, a, lda, ipiv, b, ldb, x, ldx, work,
+                             swork, rwork, iter)
+             : mixed_by_columns(at, n, nrhs, a, lda, ipiv, b, ldb, x, ldx, work,
+                                swork, rwork, iter);
 }
 
-HONE_EXPORT int LAPACKE_dsgesv_work(int layout, int n, int nrhs, double *a,
-                                    int lda, int *ipiv, double *b, int ldb,
-                                    double *x, int ldx, double *work,
-                                    float *swork, int *iter);
-int LAPACKE_dsgesv_work(int layout, int n, int nrhs, double *a, int lda,
-                        int *ipiv, double *b, int ldb, double *x, int ldx,
-                        double *work, float *swork, int *iter) {
-  return dsgesv_work(HERE, layout, n, nrhs, a, lda, ipiv, b, ldb, x, ldx, work,
-                     swork, iter);
-}
-
-HONE_EXPORT int LAPACKE_dsgesv(int layout, int n, int nrhs, double *a, int lda,
-                               int *ipiv, double *b, int ldb, double *x,
-                               int ldx, int *iter);
-int LAPACKE_dsgesv(int layout, int n, int nrhs, double *a, int lda, int *ipiv,
-                   double *b, int ldb, double *x, int ldx, int *iter) {
+int64_t hone_lapacke_mixed_gesv(hone_lapack_caller at, int layout, int64_t n,
+                                int64_t nrhs, hone_entry *a, int64_t lda,
+                                void *ipiv, const hone_entry *b, int64_t ldb,
+                                hone_entry *x, int64_t ldx, void *iter) {
   if (!hone_lapacke_layout(layout))
-    return hone_lapacke_error(HERE, "LAPACKE_dsgesv", -1);
-  if (hone_lapacke_nancheck(HERE)) {
+    return hone_lapacke_error(at, "LAPACKE_" HONE_MIXED "gesv", -1);
+  if (hone_lapacke_nancheck(at)) {
     if (hone_lapacke_ge_nan(layout, n, n, a, lda))
       return -4;
     if (hone_lapacke_ge_nan(layout, n, nrhs, b, ldb))
       return -7;
   }
-  double *work = hone_lapacke_room(n, nrhs);
-  double *swork =
-      hone_lapacke_room(n, n / 2 + 1 + nrhs); /* n (n + nrhs) floats */
-  int info = LAPACK_WORK_MEMORY_ERROR;
-  if (work != NULL && swork != NULL)
-    info = dsgesv_work(HERE, layout, n, nrhs, a, lda, ipiv, b, ldb, x, ldx,
-                       work, (float *)swork, iter);
+  hone_lapacke_mixed_room room;
+  int64_t info = LAPACK_WORK_MEMORY_ERROR;
+  if (hone_lapacke_mixed_take(&room, n, nrhs))
+    info = hone_lapacke_mixed_gesv_work(at, layout, n, nrhs, a, lda, ipiv, b,
+                                        ldb, x, ldx, room.work, room.swork,
+                                        room.rwork, iter);
   else
-    hone_lapacke_error(HERE, "LAPACKE_dsgesv", info);
-  free(work);
-  free(swork);
+    hone_lapacke_error(at, "LAPACKE_" HONE_MIXED "gesv", info);
+  hone_lapacke_mixed_free(&room);
   return info;
 }
 
 /* dgetrf ------------------------------------------------------------------ */
 
-static int getrf_work(const void *caller, int layout, int m, int n, double *a,
-                      int lda, int *ipiv) {
-  const char *name = "LAPACKE_dgetrf_work";
-  const int ld = HONE_MAX(1, m);
-  int info = 0;
+static int64_t getrf_by_columns(hone_lapack_caller at, int64_t m, int64_t n,
+                                hone_entry *a, int64_t lda, void *ipiv) {
+  const hone_lapack_integer m_at = hone_lapack_make(at, m);
+  const hone_lapack_integer n_at = hone_lapack_make(at, n);
+  const hone_lapack_integer lda_at = hone_lapack_make(at, lda);
+  hone_lapack_integer info = hone_lapack_make(at, 0);
+  hone_lapack_getrf(at, &m_at, &n_at, a, &lda_at, ipiv, &info);
+  return hone_lapacke_info(at, &info);
+}
+
+int64_t hone_lapacke_getrf_work(hone_lapack_caller at, int layout, int64_t m,
+                                int64_t n, hone_entry *a, int64_t lda,
+                                void *ipiv) {
+  const char *name = "LAPACKE_" HONE_LETTER "getrf_work";
   if (!hone_lapacke_layout(layout))
-    return hone_lapacke_error(caller, name, -1);
-  if (layout == LAPACK_COL_MAJOR) {
-    hone_lapack_dgetrf(caller, &m, &n, a, &lda, ipiv, &info);
-    return hone_lapacke_info(info);
-  }
+    return hone_lapacke_error(at, name, -1);
+  if (layout == LAPACK_COL_MAJOR)
+    return getrf_by_columns(at, m, n, a, lda, ipiv);
   if (lda < n)
-    return hone_lapacke_error(caller, name, -5);
-  double *at = hone_lapacke_turn(m, n, a, lda);
-  if (at == NULL)
-    return hone_lapacke_error(caller, name, LAPACK_TRANSPOSE_MEMORY_ERROR);
-  hone_lapack_dgetrf(caller, &m, &n, at, &ld, ipiv, &info);
-  hone_lapacke_turn_back(m, n, at, a, lda);
-  free(at);
-  return hone_lapacke_info(info);
+    return hone_lapacke_error(at, name, -5);
+  hone_entry *turned = hone_lapacke_turn(m, n, a, lda);
+  if (turned == NULL)
+    return hone_lapacke_error(at, name, LAPACK_TRANSPOSE_MEMORY_ERROR);
+  const int64_t info =
+      getrf_by_columns(at, m, n, turned, HONE_MAX((int64_t)1, m), ipiv);
+  hone_lapacke_turn_back(m, n, turned, a, lda);
+  free(turned);
+  return info;
 }
 
-HONE_EXPORT int LAPACKE_dgetrf_work(int layout, int m, int n, double *a,
-                                    int lda, int *ipiv);
-int LAPACKE_dgetrf_work(int layout, int m, int n, double *a, int lda,
-                        int *ipiv) {
-  return getrf_work(HERE, layout, m, n, a, lda, ipiv);
-}
-
-HONE_EXPORT int LAPACKE_dgetrf(int layout, int m, int n, double *a, int lda,
-                               int *ipiv);
-int LAPACKE_dgetrf(int layout, int m, int n, double *a, int lda, int *ipiv) {
+int64_t hone_lapacke_getrf(hone_lapack_caller at, int layout, int64_t m,
+                           int64_t n, hone_entry *a, int64_t lda, void *ipiv) {
   if (!hone_lapacke_layout(layout))
-    return hone_lapacke_error(HERE, "LAPACKE_dgetrf", -1);
-  if (hone_lapacke_nancheck(HERE) && hone_lapacke_ge_nan(layout, m, n, a, lda))
+    return hone_lapacke_error(at, "LAPACKE_" HONE_LETTER "getrf", -1);
+  if (hone_lapacke_nancheck(at) && hone_lapacke_ge_nan(layout, m, n, a, lda))
     return -4;
-  return getrf_work(HERE, layout, m, n, a, lda, ipiv);
+  return hone_lapacke_getrf_work(at, layout, m, n, a, lda, ipiv);
 }
 
 /* dgetrs ------------------------------------------------------------------ */
 
-static int getrs_by_rows(const void *caller, char trans, int n, int nrhs,
-                         const double *a, int lda, const int *ipiv, double *b,
-                         int ldb) {
-  const char *name = "LAPACKE_dgetrs_work";
-  const int ld = HONE_MAX(1, n);
-  int info = LAPACK_TRANSPOSE_MEMORY_ERROR;
+static int64_t getrs_by_columns(hone_lapack_caller at, char trans, int64_t n,
+                                int64_t nrhs, const hone_entry *a, int64_t lda,
+                                const void *ipiv, hone_entry *b, int64_t ldb) {
+  const hone_lapack_integer n_at = hone_lapack_make(at, n);
+  const hone_lapack_integer nrhs_at = hone_lapack_make(at, nrhs);
+  const hone_lapack_integer lda_at = hone_lapack_make(at, lda);
+  const hone_lapack_integer ldb_at = hone_lapack_make(at, ldb);
+  hone_lapack_integer info = hone_lapack_make(at, 0);
+  hone_lapack_getrs(at, &trans, &n_at, &nrhs_at, a, &lda_at, ipiv, b, &ldb_at,
+                    &info, 1);
+  return hone_lapacke_info(at, &info);
+}
+
+static int64_t getrs_by_rows(hone_lapack_caller at, char trans, int64_t n,
+                             int64_t nrhs, const hone_entry *a, int64_t lda,
+                             const void *ipiv, hone_entry *b, int64_t ldb) {
+  const char *name = "LAPACKE_" HONE_LETTER "getrs_work";
+  const int64_t ld = HONE_MAX((int64_t)1, n);
+  int64_t info = LAPACK_TRANSPOSE_MEMORY_ERROR;
   if (lda < n)
-    return hone_lapacke_error(caller, name, -6);
+    return hone_lapacke_error(at, name, -6);
   if (ldb < nrhs)
-    return hone_lapacke_error(caller, name, -9);
-  double *at = hone_lapacke_turn(n, n, a, lda);
-  double *bt = hone_lapacke_turn(n, nrhs, b, ldb);
-  if (at != NULL && bt != NULL) {
-    hone_lapack_dgetrs(caller, &trans, &n, &nrhs, at, &ld, ipiv, bt, &ld, &info,
-                       1);
-    info = hone_lapacke_info(info);
-    hone_lapacke_turn_back(n, nrhs, bt, b, ldb);
+    return hone_lapacke_error(at, name, -9);
+  hone_entry *turned_a = hone_lapacke_turn(n, n, a, lda);
+  hone_entry *turned_b = hone_lapacke_turn(n, nrhs, b, ldb);
+  if (turned_a != NULL && turned_b != NULL) {
+    info =
+        getrs_by_columns(at, trans, n, nrhs, turned_a, ld, ipiv, turned_b, ld);
+    hone_lapacke_turn_back(n, nrhs, turned_b, b, ldb);
   } else {
-    hone_lapacke_error(caller, name, info);
+    hone_lapacke_error(at, name, info);
   }
-  free(at);
-  free(bt);
+  free(turned_a);
+  free(turned_b);
   return info;
 }
 
-static int getrs_work(const void *caller, int layout, char trans, int n,
-                      int nrhs, const double *a, int lda, const int *ipiv,
-                      double *b, int ldb) {
-  int info = 0;
+int64_t hone_lapacke_getrs_work(hone_lapack_caller at, int layout, char trans,
+                                int64_t n, int64_t nrhs, const hone_entry *a,
+                                int64_t lda, const void *ipiv, hone_entry *b,
+                                int64_t ldb) {
   if (!hone_lapacke_layout(layout))
-    return hone_lapacke_error(caller, "LAPACKE_dgetrs_work", -1);
-  if (layout == LAPACK_ROW_MAJOR)
-    return getrs_by_rows(caller, trans, n, nrhs, a, lda, ipiv, b, ldb);
-  hone_lapack_dgetrs(caller, &trans, &n, &nrhs, a, &lda, ipiv, b, &ldb, &info,
-                     1);
-  return hone_lapacke_info(info);
+    return hone_lapacke_error(at, "LAPACKE_" HONE_LETTER "getrs_work", -1);
+  return layout == LAPACK_ROW_MAJOR
+             ? getrs_by_rows(at, trans, n, nrhs, a, lda, ipiv, b, ldb)
+             : getrs_by_columns(at, trans, n, nrhs, a, lda, ipiv, b, ldb);
 }
 
-HONE_EXPORT int LAPACKE_dgetrs_work(int layout, char trans, int n, int nrhs,
-                                    const double *a, int lda, const int *ipiv,
-                                    double *b, int ldb);
-int LAPACKE_dgetrs_work(int layout, char trans, int n, int nrhs,
-                        const double *a, int lda, const int *ipiv, double *b,
-                        int ldb) {
-  return getrs_work(HERE, layout, trans, n, nrhs, a, lda, ipiv, b, ldb);
-}
-
-HONE_EXPORT int LAPACKE_dgetrs(int layout, char trans, int n, int nrhs,
-                               const double *a, int lda, const int *ipiv,
-                               double *b, int ldb);
-int LAPACKE_dgetrs(int layout, char trans, int n, int nrhs, const double *a,
-                   int lda, const int *ipiv, double *b, int ldb) {
+int64_t hone_lapacke_getrs(hone_lapack_caller at, int layout, char trans,
+                           int64_t n, int64_t nrhs, const hone_entry *a,
+                           int64_t lda, const void *ipiv, hone_entry *b,
+                           int64_t ldb) {
   if (!hone_lapacke_layout(layout))
-    return hone_lapacke_error(HERE, "LAPACKE_dgetrs", -1);
-  if (hone_lapacke_nancheck(HERE)) {
+    return hone_lapacke_error(at, "LAPACKE_" HONE_LETTER "getrs", -1);
+  if (hone_lapacke_nancheck(at)) {
     if (hone_lapacke_ge_nan(layout, n, n, a, lda))
       return -5;
     if (hone_lapacke_ge_nan(layout, n, nrhs, b, ldb))
       return -8;
   }
-  return getrs_work(HERE, layout, trans, n, nrhs, a, lda, ipiv, b, ldb);
+  return hone_lapacke_getrs_work(at, layout, trans, n, nrhs, a, lda, ipiv, b,
+                                 ldb);
 }

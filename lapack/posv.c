@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dposv_, dsposv_, dpotrf_ and dpotrs_ do what gesv.c does, for a symmetric
-   positive definite A given by one triangle. */
+/* dposv_, dsposv_, dpotrf_ and dpotrs_ do what gesv.c does, for a symmetric (or
+   Hermitian) positive definite A given by one triangle. */
 #include "lapack/dropin.h"
 
-#include <stddef.h>
 #include <stdlib.h>
-
-#define HONE_EXPORT __attribute__((visibility("default")))
 
 /* Returns 'U', 'L', or '?' for any other UPLO; such calls are passed on. */
 static char triangle(const char *uplo) {
@@ -15,133 +12,99 @@ static char triangle(const char *uplo) {
                                      : '?';
 }
 
-static hone_lapack_factors factors(const void *caller, const char *uplo,
-                                   const int *n, const double *a,
-                                   const int *lda) {
-  return (hone_lapack_factors){.n = *n,
-                               .lda = *lda,
-                               .a = (double *)(uintptr_t)a,
+static hone_lapack_factors factors(hone_lapack_caller at, const char *uplo,
+                                   const void *n, const hone_entry *a,
+                                   const void *lda) {
+  return (hone_lapack_factors){.n = hone_lapack_get(at, n),
+                               .lda = hone_lapack_get(at, lda),
+                               .a = (void *)(uintptr_t)a,
+                               .parts = HONE_PARTS,
                                .uplo = triangle(uplo),
-                               .caller = caller};
+                               .at = at};
 }
 
-/* dposv_ ------------------------------------------------------------------ */
-
-void hone_lapack_dposv(const void *caller, const char *uplo, const int *n,
-                       const int *nrhs, double *a, const int *lda, double *b,
-                       const int *ldb, int *info, size_t length) {
-  const hone_lapack_call call = {.name = "dposv",
-                                 .f = factors(caller, uplo, n, a, lda),
-                                 .nrhs = *nrhs,
+void hone_lapack_posv(hone_lapack_caller at, const char *uplo, const void *n,
+                      const void *nrhs, hone_entry *a, const void *lda,
+                      hone_entry *b, const void *ldb, void *info,
+                      size_t length) {
+  const hone_lapack_call call = {.name = HONE_LETTER "posv",
+                                 .f = factors(at, uplo, n, a, lda),
+                                 .nrhs = hone_lapack_get(at, nrhs),
                                  .b = b,
-                                 .ldb = *ldb,
+                                 .ldb = hone_lapack_get(at, ldb),
                                  .x = b,
-                                 .ldx = *ldb};
+                                 .ldx = hone_lapack_get(at, ldb)};
   if (call.f.uplo != '?' && hone_lapack_takes(&call) &&
       hone_lapack_plain(&call, info))
     return;
-  hone_dposv_fn *real =
-      (hone_dposv_fn *)hone_lapack_must(HONE_REAL_dposv_, caller);
+  hone_posv_fn *real = (hone_posv_fn *)hone_lapack_must(HONE_REAL_posv, at);
   const double start_ms = hone_lapack_now_ms();
   real(uplo, n, nrhs, a, lda, b, ldb, info, length);
   hone_lapack_passed(&call, start_ms);
 }
 
-HONE_EXPORT hone_dposv_fn dposv_;
-void dposv_(const char *uplo, const int *n, const int *nrhs, double *a,
-            const int *lda, double *b, const int *ldb, int *info,
-            size_t uplo_length) {
-  hone_lapack_dposv(__builtin_return_address(0), uplo, n, nrhs, a, lda, b, ldb,
-                    info, uplo_length);
-}
-
-/* dsposv_ ----------------------------------------------------------------- */
-
-void hone_lapack_dsposv(const void *caller, const char *uplo, const int *n,
-                        const int *nrhs, double *a, const int *lda,
-                        const double *b, const int *ldb, double *x,
-                        const int *ldx, double *work, float *swork, int *iter,
-                        int *info, size_t length) {
-  const hone_lapack_call call = {.name = "dsposv",
-                                 .f = factors(caller, uplo, n, a, lda),
-                                 .nrhs = *nrhs,
+void hone_lapack_mixed_posv(hone_lapack_caller at, const char *uplo,
+                            const void *n, const void *nrhs, hone_entry *a,
+                            const void *lda, const hone_entry *b,
+                            const void *ldb, hone_entry *x, const void *ldx,
+                            hone_entry *work, hone_single *swork, double *rwork,
+                            void *iter, void *info, size_t length) {
+  const hone_lapack_call call = {.name = HONE_MIXED "posv",
+                                 .f = factors(at, uplo, n, a, lda),
+                                 .nrhs = hone_lapack_get(at, nrhs),
                                  .b = b,
-                                 .ldb = *ldb,
+                                 .ldb = hone_lapack_get(at, ldb),
                                  .x = x,
-                                 .ldx = *ldx};
+                                 .ldx = hone_lapack_get(at, ldx)};
+  (void)rwork;
   if (call.f.uplo != '?' && b != x && hone_lapack_takes(&call)) {
     hone_lapack_mixed(&call, iter, info);
     return;
   }
-  hone_dsposv_fn *real =
-      (hone_dsposv_fn *)hone_lapack_real(HONE_REAL_dsposv_, caller);
+  hone_mixed_posv_fn *real =
+      (hone_mixed_posv_fn *)hone_lapack_real(HONE_REAL_mixed_posv, at);
   if (real == NULL) {
-    hone_lapack_without_mixed(&call, "DSPOSV", iter, info);
+    hone_lapack_without_mixed(&call, HONE_MIXED_CAPITALS "POSV", iter, info);
     return;
   }
   const double start_ms = hone_lapack_now_ms();
-  real(uplo, n, nrhs, a, lda, b, ldb, x, ldx, work, swork, iter, info, length);
+  real(uplo, n, nrhs, a, lda, b, ldb, x, ldx, work, swork,
+       HONE_RWORK(rwork) iter, info, length);
   if (hone_lapack_settings()->on &&
-      hone_lapack_false_success(&call, *iter, *info))
+      hone_lapack_false_success(&call, iter, info))
     hone_lapack_double(&call, -31, iter, info); /* A is unchanged */
   else
     hone_lapack_passed(&call, start_ms);
 }
 
-HONE_EXPORT hone_dsposv_fn dsposv_;
-void dsposv_(const char *uplo, const int *n, const int *nrhs, double *a,
-             const int *lda, const double *b, const int *ldb, double *x,
-             const int *ldx, double *work, float *swork, int *iter, int *info,
-             size_t uplo_length) {
-  hone_lapack_dsposv(__builtin_return_address(0), uplo, n, nrhs, a, lda, b, ldb,
-                     x, ldx, work, swork, iter, info, uplo_length);
-}
-
-/* dpotrf_, dpotrs_ -------------------------------------------------------- */
-
-void hone_lapack_dpotrf(const void *caller, const char *uplo, const int *n,
-                        double *a, const int *lda, int *info, size_t length) {
-  const hone_lapack_factors f = factors(caller, uplo, n, a, lda);
-  double *copy = f.uplo != '?' ? hone_lapack_copy_to_keep(&f) : NULL;
-  hone_dpotrf_fn *real =
-      (hone_dpotrf_fn *)hone_lapack_must(HONE_REAL_dpotrf_, caller);
+void hone_lapack_potrf(hone_lapack_caller at, const char *uplo, const void *n,
+                       hone_entry *a, const void *lda, void *info,
+                       size_t length) {
+  const hone_lapack_factors f = factors(at, uplo, n, a, lda);
+  hone_entry *copy = f.uplo != '?' ? hone_lapack_copy_to_keep(&f) : NULL;
+  hone_potrf_fn *real = (hone_potrf_fn *)hone_lapack_must(HONE_REAL_potrf, at);
   real(uplo, n, a, lda, info, length);
-  if (copy != NULL && *info == 0)
+  if (copy != NULL && hone_lapack_get(at, info) == 0)
     hone_lapack_keep(&f, copy);
   else
     free(copy);
 }
 
-HONE_EXPORT hone_dpotrf_fn dpotrf_;
-void dpotrf_(const char *uplo, const int *n, double *a, const int *lda,
-             int *info, size_t uplo_length) {
-  hone_lapack_dpotrf(__builtin_return_address(0), uplo, n, a, lda, info,
-                     uplo_length);
-}
-
-void hone_lapack_dpotrs(const void *caller, const char *uplo, const int *n,
-                        const int *nrhs, const double *a, const int *lda,
-                        double *b, const int *ldb, int *info, size_t length) {
-  const hone_lapack_call call = {.name = "dpotrs",
-                                 .f = factors(caller, uplo, n, a, lda),
-                                 .nrhs = *nrhs,
+void hone_lapack_potrs(hone_lapack_caller at, const char *uplo, const void *n,
+                       const void *nrhs, const hone_entry *a, const void *lda,
+                       hone_entry *b, const void *ldb, void *info,
+                       size_t length) {
+  const hone_lapack_call call = {.name = HONE_LETTER "potrs",
+                                 .f = factors(at, uplo, n, a, lda),
+                                 .nrhs = hone_lapack_get(at, nrhs),
                                  .b = b,
-                                 .ldb = *ldb,
+                                 .ldb = hone_lapack_get(at, ldb),
                                  .x = b,
-                                 .ldx = *ldb};
+                                 .ldx = hone_lapack_get(at, ldb)};
   if (call.f.uplo != '?' && hone_lapack_refined(&call, 'N', info))
     return;
-  hone_dpotrs_fn *real =
-      (hone_dpotrs_fn *)hone_lapack_must(HONE_REAL_dpotrs_, caller);
+  hone_potrs_fn *real = (hone_potrs_fn *)hone_lapack_must(HONE_REAL_potrs, at);
   const double start_ms = hone_lapack_now_ms();
   real(uplo, n, nrhs, a, lda, b, ldb, info, length);
   hone_lapack_passed(&call, start_ms);
-}
-
-HONE_EXPORT hone_dpotrs_fn dpotrs_;
-void dpotrs_(const char *uplo, const int *n, const int *nrhs, const double *a,
-             const int *lda, double *b, const int *ldb, int *info,
-             size_t uplo_length) {
-  hone_lapack_dpotrs(__builtin_return_address(0), uplo, n, nrhs, a, lda, b, ldb,
-                     info, uplo_length);
 }

@@ -23,15 +23,15 @@ static const double GOAL = 2.0 * HONE_EPS; /* rounding x may cause 1 HONE_EPS */
    unless the goal is met, omega has not halved, or the step is the last.
    Returns the number of columns that stay open. */
 static int step(const hone_lapack_factors *f, const hone_lapack_group *g,
-                char trans, bool last, double *best, int64_t ldbest,
+                char trans, bool last, hone_entry *best, int64_t ldbest,
                 double *omega, bool *open) {
   const int64_t n = g->n;
-  const size_t bytes = (size_t)n * sizeof(double);
+  const size_t bytes = (size_t)n * sizeof(hone_entry);
   double measured[AT_ONCE];
   int left = 0;
   hone_lapack_residual(g, open, measured);
   for (int64_t k = 0; k < g->columns; k++) {
-    double *x = g->x + k * n, *r = g->r + k * n;
+    hone_entry *x = g->x + k * n, *r = g->r + k * n;
     if (!open[k])
       continue;
     const double was = omega[k], now = measured[k];
@@ -41,7 +41,7 @@ static int step(const hone_lapack_factors *f, const hone_lapack_group *g,
       memcpy(best + k * ldbest, x, bytes);
     if (first || better)
       omega[k] = now;
-    if (!open[k] || hone_lapack_backsolve(f, trans, 1, r, (int)n) != 0) {
+    if (!open[k] || hone_lapack_backsolve(f, trans, 1, r, n) != 0) {
       open[k] = false;
       continue;
     }
@@ -59,29 +59,29 @@ static double worst(double most, int columns, const double *omega) {
   return most;
 }
 
-double hone_lapack_refine(const hone_lapack_factors *f, const double *a,
-                          char trans, int nrhs, const double *b, int ldb,
-                          double *x, int ldx) {
+double hone_lapack_refine(const hone_lapack_factors *f, const hone_entry *a,
+                          char trans, int64_t nrhs, const hone_entry *b,
+                          int64_t ldb, hone_entry *x, int64_t ldx) {
   const int64_t n = f->n;
-  const int columns = HONE_MIN(nrhs, (int)AT_ONCE);
-  double *work = malloc((size_t)(4 * n * columns) * sizeof *work);
-  double most = 0.0;
-  if (work == NULL)
-    return HONE_NAN;
-  for (int at = 0; at < nrhs; at += columns) {
+  const int64_t columns = HONE_MIN(nrhs, (int64_t)AT_ONCE);
+  hone_entry *work = malloc((size_t)(3 * n * columns) * sizeof *work);
+  double *den = malloc((size_t)(n * columns) * sizeof *den);
+  double most = work != NULL && den != NULL ? 0.0 : HONE_NAN;
+  for (int64_t at = 0; at < nrhs && work != NULL && den != NULL;
+       at += columns) {
     double omega[AT_ONCE];
     bool open[AT_ONCE];
     hone_lapack_group g = {.n = n,
                            .a = a,
-                           .trans = trans != 'N',
-                           .columns = HONE_MIN(columns, nrhs - at),
-                           .b = b + (int64_t)at * ldb,
+                           .trans = trans,
+                           .columns = (int)HONE_MIN(columns, nrhs - at),
+                           .b = b + at * ldb,
                            .ldb = ldb,
                            .x = work,
                            .r = work + n * columns,
                            .low = work + 2 * n * columns,
-                           .den = work + 3 * n * columns};
-    double *best = x + (int64_t)at * ldx;
+                           .den = den};
+    hone_entry *best = x + at * ldx;
     for (int64_t k = 0; k < g.columns; k++) {
       memcpy(g.x + k * n, best + k * ldx, (size_t)n * sizeof *x);
       omega[k] = HONE_NAN;
@@ -94,5 +94,6 @@ double hone_lapack_refine(const hone_lapack_factors *f, const double *a,
     most = worst(most, g.columns, omega);
   }
   free(work);
+  free(den);
   return most;
 }

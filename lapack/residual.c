@@ -17,6 +17,10 @@
 static const double MOST = 0x1p1022;
 static inline double least(int64_t n) { return (double)(n + 4) * 0x1p-1010; }
 
+#ifdef HONE_COMPLEX
+#include "lapack/residual_complex.h"
+#else
+
 /* Subtracts a x from the pair (*hi, *lo) and adds |a x| to *den. */
 HONE_INLINE void subtract(double a, double x, double *hi, double *lo,
                           double *den) {
@@ -53,7 +57,20 @@ HONE_VECTOR static void one_column(int64_t m, const double *restrict a,
     subtract(a[i], x, &hi[i], &lo[i], &den[i]);
 }
 
-/* Subtracts the product of a column of A with x, in partial sums. */
+/* Subtracts rows from .. from+m-1 of w columns of A, j and those behind it,
+   times x from the sums of right-hand side k. */
+static void subtract_rows(const hone_lapack_group *g, int64_t k, int64_t from,
+                          int64_t m, int64_t j, int64_t w) {
+  const int64_t n = g->n, at = from + k * n;
+  const double *a = g->a + from + j * n, *x = g->x + j + k * n;
+  if (w == 4)
+    four_columns(m, a, n, x, g->r + at, g->low + at, g->den + at);
+  for (int64_t i = 0; i < w && w != 4; i++)
+    one_column(m, a + i * n, x[i], g->r + at, g->low + at, g->den + at);
+}
+
+/* Subtracts the product of column j of A with x from the sums of row j, in
+   partial sums. */
 HONE_VECTOR static void dot(int64_t n, const double *restrict a,
                             const double *restrict x, double *hi, double *lo,
                             double *den) {
@@ -73,62 +90,77 @@ HONE_VECTOR static void dot(int64_t n, const double *restrict a,
   }
 }
 
+static void subtract_dot(const hone_lapack_group *g, int64_t k, int64_t j) {
+  const int64_t n = g->n, at = j + k * n;
+  dot(n, g->a + j * n, g->x + k * n, g->r + at, g->low + at, g->den + at);
+}
+
+static void begin(const hone_lapack_group *g, int64_t k) {
+  for (int64_t i = 0; i < g->n; i++) {
+    g->r[i + k * g->n] = g->b[i + k * g->ldb];
+    g->low[i + k * g->n] = 0.0;
+    g->den[i + k * g->n] = fabs(g->r[i + k * g->n]);
+  }
+}
+
+static void end(const hone_lapack_group *g, int64_t k) {
+  for (int64_t i = k * g->n; i < (k + 1) * g->n; i++)
+    g->r[i] += g->low[i];
+}
+
+#endif
+
 /* Computes r and den of the open columns in one pass over A. */
 static void one_pass(const hone_lapack_group *g, const bool *open) {
-  const int64_t n = g->n, chunk = HONE_MAX(256, 2048 / g->columns);
+  const int64_t n = g->n, step = 4;
+  const int64_t chunk = HONE_MAX(256, 2048 / g->columns);
   for (int64_t k = 0; k < g->columns; k++)
-    for (int64_t i = 0; i < n; i++) {
-      g->r[i + k * n] = g->b[i + k * g->ldb];
-      g->low[i + k * n] = 0.0;
-      g->den[i + k * n] = fabs(g->r[i + k * n]);
-    }
-  for (int64_t from = 0; from < n && !g->trans; from += chunk) {
-    const int64_t m = HONE_MIN(chunk, n - from), step = 4;
-    for (int64_t j = 0; j < n; j += j + step <= n ? step : 1)
-      for (int64_t k = 0; k < g->columns; k++) {
-        const int64_t at = from + k * n;
-        if (open[k] && j + step <= n)
-          four_columns(m, g->a + from + j * n, n, g->x + j + k * n, g->r + at,
-                       g->low + at, g->den + at);
-        else if (open[k])
-          one_column(m, g->a + from + j * n, g->x[j + k * n], g->r + at,
-                     g->low + at, g->den + at);
-      }
-  }
-  for (int64_t j = 0; j < n && g->trans; j++)
+    if (open[k])
+      begin(g, k);
+  for (int64_t from = 0; from < n && g->trans == 'N'; from += chunk)
+    for (int64_t j = 0; j < n; j += step)
+      for (int64_t k = 0; k < g->columns; k++)
+        if (open[k])
+          subtract_rows(g, k, from, HONE_MIN(chunk, n - from), j,
+                        HONE_MIN(step, n - j));
+  for (int64_t j = 0; j < n && g->trans != 'N'; j++)
     for (int64_t k = 0; k < g->columns; k++)
       if (open[k])
-        dot(n, g->a + j * n, g->x + k * n, g->r + j + k * n, g->low + j + k * n,
-            g->den + j + k * n);
-  for (int64_t i = 0; i < n * g->columns; i++)
-    g->r[i] += g->low[i];
+        subtract_dot(g, k, j);
+  for (int64_t k = 0; k < g->columns; k++)
+    if (open[k])
+      end(g, k);
 }
 
 /* Rows that leave the range of double ------------------------------------- */
 
 typedef struct wide_row {
   int64_t i;
-  long double r, rest, den;
+  hone_wide r, rest;
+  long double den;
 } wide_row;
 
 /* Products that are exactly zero cost nothing: a row with denominator 0 has no
    others as a rule. */
-static void subtract_wide(wide_row *row, double a, double x) {
+static void subtract_wide(wide_row *row, hone_entry a, hone_entry x) {
   if (a != 0.0 && x != 0.0) {
     hone_subtract_exactly(a, x, &row->r, &row->rest);
-    row->den += fabsl((long double)a * (long double)x);
+    row->den += hone_absl((hone_wide)a * (hone_wide)x);
   }
 }
 
-static void wide_pass(const hone_lapack_group *g, const double *x,
+static void wide_pass(const hone_lapack_group *g, const hone_entry *x,
                       int64_t count, wide_row *row) {
   const int64_t n = g->n;
-  for (int64_t j = 0; j < n && !g->trans; j++)
+  const bool trans = g->trans != 'N', conjugate = g->trans == 'C';
+  for (int64_t j = 0; j < n && !trans; j++)
     for (int64_t t = 0; t < count && x[j] != 0.0; t++)
       subtract_wide(&row[t], g->a[row[t].i + j * n], x[j]);
-  for (int64_t t = 0; t < count && g->trans; t++)
-    for (int64_t j = 0; j < n; j++)
-      subtract_wide(&row[t], g->a[j + row[t].i * n], x[j]);
+  for (int64_t t = 0; t < count && trans; t++)
+    for (int64_t j = 0; j < n; j++) {
+      const hone_entry a = g->a[j + row[t].i * n];
+      subtract_wide(&row[t], conjugate ? hone_conj(a) : a, x[j]);
+    }
 }
 
 /* Returns the largest of two quotients, and NaN if one is NaN. */
@@ -139,22 +171,23 @@ static double larger(double p, double q) { return isnan(p) || p >= q ? p : q; }
 static double wide_quotients(const hone_lapack_group *g, int64_t k,
                              int64_t count) {
   const int64_t n = g->n;
-  double *r = g->r + k * n, omega = 0.0;
+  hone_entry *r = g->r + k * n;
+  double omega = 0.0;
   const double *den = g->den + k * n;
   wide_row *row = malloc((size_t)count * sizeof *row);
   if (row == NULL)
     return HONE_NAN;
   for (int64_t i = 0, t = 0; i < n; i++)
     if (!(den[i] >= least(n) && den[i] <= MOST)) {
-      const long double b = (long double)g->b[i + k * g->ldb];
-      row[t++] = (wide_row){.i = i, .r = b, .den = fabsl(b)};
+      const hone_wide b = (hone_wide)g->b[i + k * g->ldb];
+      row[t++] = (wide_row){.i = i, .r = b, .den = hone_absl(b)};
     }
   wide_pass(g, g->x + k * n, count, row);
   for (int64_t t = 0; t < count; t++) {
-    const long double sum = row[t].r + row[t].rest;
-    r[row[t].i] = (double)sum;
+    const hone_wide sum = row[t].r + row[t].rest;
+    r[row[t].i] = (hone_entry)sum;
     if (!(row[t].den <= 0.0L))
-      omega = larger(omega, (double)(fabsl(sum) / row[t].den));
+      omega = larger(omega, (double)(hone_absl(sum) / row[t].den));
   }
   free(row);
   return omega;
@@ -163,15 +196,16 @@ static double wide_quotients(const hone_lapack_group *g, int64_t k,
 /* omega = max_i |r_i| / den_i of column k; NaN if x is not finite. */
 static double backward_error(const hone_lapack_group *g, int64_t k) {
   const int64_t n = g->n;
-  const double *x = g->x + k * n, *r = g->r + k * n, *den = g->den + k * n;
+  const hone_entry *x = g->x + k * n, *r = g->r + k * n;
+  const double *den = g->den + k * n;
   double omega = 0.0;
   int64_t count = 0;
   for (int64_t i = 0; i < n; i++)
-    if (!isfinite(x[i]))
+    if (!hone_finite(x[i]))
       return HONE_NAN;
   for (int64_t i = 0; i < n; i++) {
     if (den[i] >= least(n) && den[i] <= MOST)
-      omega = larger(omega, fabs(r[i]) / den[i]);
+      omega = larger(omega, hone_abs(r[i]) / den[i]);
     else
       count++;
   }

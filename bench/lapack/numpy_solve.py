@@ -9,8 +9,7 @@ long double.
 
 usage: bench/lapack/numpy_solve.py [--lib build/libhone_lapack.so] [--n 4000]
                             [--reps 9]
-NumPy must be linked to a shared LAPACK with 32-bit integers, as Debian's is.
-PyPI's wheels contain a LAPACK of their own, which cannot be replaced.
+NumPy must be linked to a shared LAPACK, as Debian's and the wheels of PyPI are.
 """
 import argparse
 import os

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The exported routines. This file is compiled once for each scalar type and
+   each interface of interfaces.h, whose name is HONE_INTERFACE: the names and
+   the integers of its routines are that interface's. */
+#include "lapack/lapacke.h"
+
+#define TEXT_(a) #a
+#define TEXT(a) TEXT_(a)
+
+#ifdef HONE_COMPLEX
+#define SCALAR(name) z##name
+#define MIXED(name) zc##name
+#define RWORK rwork
+#else
+#define SCALAR(name) d##name
+#define MIXED(name) ds##name
+#define RWORK NULL /* the real dsgesv_ has none */
+#endif
+
+#define FORTRAN(name) HONE_FORTRAN_NAME(HONE_INTERFACE, name)
+#define LAPACKE(name) HONE_C_NAME(HONE_INTERFACE, HONE_PASTE(LAPACKE_, name, ))
+#define WORK(name)                                                             \
+  HONE_C_NAME(HONE_INTERFACE, HONE_PASTE(LAPACKE_, name, _work))
+
+typedef HONE_PASTE(HONE_INTEGER_, HONE_INTERFACE, ) integer;
+
+/* EXPORT(type, name, (parameters)) is the head of an exported function. */
+#define EXPORT(type, name, parameters)                                         \
+  __attribute__((visibility("default"))) type name parameters;                 \
+  type name parameters
+
+/* Counts the call of an exported name. In what follows, at is its caller. */
+#define ENTER(called)                                                          \
+  const hone_lapack_caller at = {__builtin_return_address(0),                  \
+                                 HONE_PASTE(HONE_, HONE_INTERFACE, )};         \
+  static hone_lapack_count count = {.name = TEXT(called)};                     \
+  hone_lapack_seen(&count, at)
+
+/* LU, Fortran ------------------------------------------------------------- */
+
+EXPORT(void, FORTRAN(SCALAR(gesv)),
+       (const integer *n, const integer *nrhs, hone_entry *a,
+        const integer *lda, integer *ipiv, hone_entry *b, const integer *ldb,
+        integer *info)) {
+  ENTER(FORTRAN(SCALAR(gesv)));
+  hone_lapack_gesv(at, n, nrhs, a, lda, ipiv, b, ldb, info);
+}
+
+EXPORT(void, FORTRAN(MIXED(gesv)),
+       (const integer *n, const integer *nrhs, hone_entry *a,
+        const integer *lda, integer *ipiv, const hone_entry *b,
+        const integer *ldb, hone_entry *x, const integer *ldx, hone_entry *work,
+        hone_single *swork, HONE_RWORK(double *rwork) integer *iter,
+        integer *info)) {
+  ENTER(FORTRAN(MIXED(gesv)));
+  hone_lapack_mixed_gesv(at, n, nrhs, a, lda, ipiv, b, ldb, x, ldx, work, swork,
+                         RWORK, iter, info);
+}
+
+EXPORT(void, FORTRAN(SCALAR(getrf)),
+       (const integer *m, const integer *n, hone_entry *a, const integer *lda,
+        integer *ipiv, integer *info)) {
+  ENTER(FORTRAN(SCALAR(getrf)));
+  hone_lapack_getrf(at, m, n, a, lda, ipiv, info);
+}
+
+EXPORT(void, FORTRAN(SCALAR(getrs)),
+       (const char *trans, const integer *n, const integer *nrhs,
+        const hone_entry *a, const integer *lda, const integer *ipiv,
+        hone_entry *b, const integer *ldb, integer *info, size_t length)) {
+  ENTER(FORTRAN(SCALAR(getrs)));
+  hone_lapack_getrs(at, trans, n, nrhs, a, lda, ipiv, b, ldb, info, length);
+}
+
+/* Cholesky, Fortran ------------------------------------------------------- */
+
+EXPORT(void, FORTRAN(SCALAR(posv)),
+       (const char *uplo, const integer *n, const integer *nrhs, hone_entry *a,
+        const integer *lda, hone_entry *b, const integer *ldb, integer *info,
+        size_t length)) {
+  ENTER(FORTRAN(SCALAR(posv)));
+  hone_lapack_posv(at, uplo, n, nrhs, a, lda, b, ldb, info, length);
+}
+
+EXPORT(void, FORTRAN(MIXED(posv)),
+       (const char *uplo, const integer *n, const integer *nrhs, hone_entry *a,
+        const integer *lda, const hone_entry *b, const integer *ldb,
+        hone_entry *x, const integer *ldx, hone_entry *work, hone_single *swork,
+        HONE_RWORK(double *rwork) integer *iter, integer *info,
+        size_t length)) {
+  ENTER(FORTRAN(MIXED(posv)));
+  hone_lapack_mixed_posv(at, uplo, n, nrhs, a, lda, b, ldb, x, ldx, work, swork,
+                         RWORK, iter, info, length);
+}
+
+EXPORT(void, FORTRAN(SCALAR(potrf)),
+       (const char *uplo, const integer *n, hone_entry *a, const integer *lda,
+        integer *info, size_t length)) {
+  ENTER(FORTRAN(SCALAR(potrf)));
+  hone_lapack_potrf(at, uplo, n, a, lda, info, length);
+}
+
+EXPORT(void, FORTRAN(SCALAR(potrs)),
+       (const char *uplo, const integer *n, const integer *nrhs,
+        const hone_entry *a, const integer *lda, hone_entry *b,
+        const integer *ldb, integer *info, size_t length)) {
+  ENTER(FORTRAN(SCALAR(potrs)));
+  hone_lapack_potrs(at, uplo, n, nrhs, a, lda, b, ldb, info, length);
+}
+
+/* LU, C ------------------------------------------------------------------- */
+
+EXPORT(integer, WORK(SCALAR(gesv)),
+       (int layout, integer n, integer nrhs, hone_entry *a, integer lda,
+        integer *ipiv, hone_entry *b, integer ldb)) {
+  ENTER(WORK(SCALAR(gesv)));
+  return (integer)hone_lapacke_gesv_work(at, layout, n, nrhs, a, lda, ipiv, b,
+                                         ldb);
+}
+
+EXPORT(integer, LAPACKE(SCALAR(gesv)),
+       (int layout, integer n, integer nrhs, hone_entry *a, integer lda,
+        integer *ipiv, hone_entry *b, integer ldb)) {
+  ENTER(LAPACKE(SCALAR(gesv)));
+  return (integer)hone_lapacke_gesv(at, layout, n, nrhs, a, lda, ipiv, b, ldb);
+}
+
+EXPORT(integer, WORK(MIXED(gesv)),
+       (int layout, integer n, integer nrhs, hone_entry *a, integer lda,
+        integer *ipiv, hone_entry *b, integer ldb, hone_entry *x, integer ldx,
+        hone_entry *work, hone_single *swork,
+        HONE_RWORK(double *rwork) integer *iter)) {
+  ENTER(WORK(MIXED(gesv)));
+  return (integer)hone_lapacke_mixed_gesv_work(at, layout, n, nrhs, a, lda,
+                                               ipiv, b, ldb, x, ldx, work,
+                                               swork, RWORK, iter);
+}
+
+EXPORT(integer, LAPACKE(MIXED(gesv)),
+       (int layout, integer n, integer nrhs, hone_entry *a, integer lda,
+        integer *ipiv, hone_entry *b, integer ldb, hone_entry *x, integer ldx,
+        integer *iter)) {
+  ENTER(LAPACKE(MIXED(gesv)));
+  return (integer)hone_lapacke_mixed_gesv(at, layout, n, nrhs, a, lda, ipiv, b,
+                                          ldb, x, ldx, iter);
+}
+
+EXPORT(integer, WORK(SCALAR(getrf)),
+       (int layout, integer m, integer n, hone_entry *a, integer lda,
+        integer *ipiv)) {
+  ENTER(WORK(SCALAR(getrf)));
+  return (integer)hone_lapacke_getrf_work(at, layout, m, n, a, lda, ipiv);
+}
+
+EXPORT(integer, LAPACKE(SCALAR(getrf)),
+       (int layout, integer m, integer n, hone_entry *a, integer lda,
+        integer *ipiv)) {
+  ENTER(LAPACKE(SCALAR(getrf)));
+  return (integer)hone_lapacke_getrf(at, layout, m, n, a, lda, ipiv);
+}
+
+EXPORT(integer, WORK(SCALAR(getrs)),
+       (int layout, char trans, integer n, integer nrhs, const hone_entry *a,
+        integer lda, const integer *ipiv, hone_entry *b, integer ldb)) {
+  ENTER(WORK(SCALAR(getrs)));
+  return (integer)hone_lapacke_getrs_work(at, layout, trans, n, nrhs, a, lda,
+                                          ipiv, b, ldb);
+}
+
+EXPORT(integer, LAPACKE(SCALAR(getrs)),
+       (int layout, char trans, integer n, integer nrhs, const hone_entry *a,
+        integer lda, const integer *ipiv, hone_entry *b, integer ldb)) {
+  ENTER(LAPACKE(SCALAR(getrs)));
+  return (integer)hone_lapacke_getrs(at, layout, trans, n, nrhs, a, lda, ipiv,
+                                     b, ldb);
+}
+
+/* Cholesky, C ------------------------------------------------------------- */
+
+EXPORT(integer, WORK(SCALAR(posv)),
+       (int layout, char uplo, integer n, integer nrhs, hone_entry *a,
+        integer lda, hone_entry *b, integer ldb)) {
+  ENTER(WORK(SCALAR(posv)));
+  return (integer)hone_lapacke_posv_work(at, layout, uplo, n, nrhs, a, lda, b,
+                                         ldb);
+}
+
+EXPORT(integer, LAPACKE(SCALAR(posv)),
+       (int layout, char uplo, integer n, integer nrhs, hone_entry *a,
+        integer lda, hone_entry *b, integer ldb)) {
+  ENTER(LAPACKE(SCALAR(posv)));
+  return (integer)hone_lapacke_posv(at, layout, uplo, n, nrhs, a, lda, b, ldb);
+}
+
+EXPORT(integer, WORK(MIXED(posv)),
+       (int layout, char uplo, integer n, integer nrhs, hone_entry *a,
+        integer lda, hone_entry *b, integer ldb, hone_entry *x, integer ldx,
+        hone_entry *work, hone_single *swork,
+        HONE_RWORK(double *rwork) integer *iter)) {
+  ENTER(WORK(MIXED(posv)));
+  return (integer)hone_lapacke_mixed_posv_work(at, layout, uplo, n, nrhs, a,
+                                               lda, b, ldb, x, ldx, work, swork,
+                                               RWORK, iter);
+}
+
+EXPORT(integer, LAPACKE(MIXED(posv)),
+       (int layout, char uplo, integer n, integer nrhs, hone_entry *a,
+        integer lda, hone_entry *b, integer ldb, hone_entry *x, integer ldx,
+        integer *iter)) {
+  ENTER(LAPACKE(MIXED(posv)));
+  return (integer)hone_lapacke_mixed_posv(at, layout, uplo, n, nrhs, a, lda, b,
+                                          ldb, x, ldx, iter);
+}
+
+EXPORT(integer, WORK(SCALAR(potrf)),
+       (int layout, char uplo, integer n, hone_entry *a, integer lda)) {
+  ENTER(WORK(SCALAR(potrf)));
+  return (integer)hone_lapacke_potrf_work(at, layout, uplo, n, a, lda);
+}
+
+EXPORT(integer, LAPACKE(SCALAR(potrf)),
+       (int layout, char uplo, integer n, hone_entry *a, integer lda)) {
+  ENTER(LAPACKE(SCALAR(potrf)));
+  return (integer)hone_lapacke_potrf(at, layout, uplo, n, a, lda);
+}
+
+EXPORT(integer, WORK(SCALAR(potrs)),
+       (int layout, char uplo, integer n, integer nrhs, const hone_entry *a,
+        integer lda, hone_entry *b, integer ldb)) {
+  ENTER(WORK(SCALAR(potrs)));
+  return (integer)hone_lapacke_potrs_work(at, layout, uplo, n, nrhs, a, lda, b,
+                                          ldb);
+}
+
+EXPORT(integer, LAPACKE(SCALAR(potrs)),
+       (int layout, char uplo, integer n, integer nrhs, const hone_entry *a,
+        integer lda, hone_entry *b, integer ldb)) {
+  ENTER(LAPACKE(SCALAR(potrs)));
+  return (integer)hone_lapacke_potrs(at, layout, uplo, n, nrhs, a, lda, b, ldb);
+}
