@@ -121,7 +121,6 @@ static void keep(array *r) {
   memcpy(r->before, r->now, r->count * sizeof *r->now);
 }
 
-/* Part k of entry (i, j). */
 static double *part(const array *r, int64_t i, int64_t j, int64_t ld, int k) {
   return &r->now[(i + j * ld) * PARTS + k];
 }
@@ -139,39 +138,33 @@ static int fill(source *s, const array *r, int64_t rows, int64_t cols,
   return finite;
 }
 
-/* Makes part q of row and column i of the matrix one of its kind. */
-static void shape_line(problem *p, int64_t i, int64_t k, int64_t other, int q) {
-  const array *a = &p->a;
-  const int64_t lda = p->lda;
-  if (p->a_kind == DUPLICATE_COLUMN)
-    *part(a, i, k, lda, q) = *part(a, i, other, lda, q);
-  if (p->a_kind == ZERO_ROW)
-    *part(a, k, i, lda, q) = 0;
-  if (p->a_kind == ZERO_COLUMN)
-    *part(a, i, k, lda, q) = 0;
-}
-
 /* Turns the random matrix into one of its kind; n > 0. */
 static void shape_matrix(source *s, problem *p) {
   static const int exponents[] = {0, 0, 0, 100, -100, 600, -600};
   const int64_t n = p->true_n, lda = p->lda;
+  const array *a = &p->a;
   int64_t k = (int64_t)random_below(s, (unsigned)n);
   int64_t other = (int64_t)random_below(s, (unsigned)n);
   int e = exponents[random_below(s, COUNT_OF(exponents))];
   const double most = PARTS * (double)n; /* above the moduli of a row */
-  for (int64_t i = 0; i < n; i++) {
-    if (p->a_kind == DOMINANT)
-      *part(&p->a, i, i, lda, i % PARTS) += random_below(s, 2) ? most : -most;
-    for (int q = 0; q < PARTS; q++)
-      shape_line(p, i, k, other, q);
+  for (int64_t l = 0; l < PARTS * n; l++) {
+    const int64_t i = l / PARTS;
+    const int q = (int)(l % PARTS);
+    if (p->a_kind == DOMINANT && q == i % PARTS)
+      *part(a, i, i, lda, q) += random_below(s, 2) ? most : -most;
+    if (p->a_kind == DUPLICATE_COLUMN)
+      *part(a, i, k, lda, q) = *part(a, i, other, lda, q);
+    if (p->a_kind == ZERO_ROW || p->a_kind == ZERO_COLUMN)
+      *(p->a_kind == ZERO_ROW ? part(a, k, i, lda, q) : part(a, i, k, lda, q)) =
+          0;
   }
   if (p->a_kind == ONE_NOT_FINITE) {
-    *part(&p->a, k, other, lda, k % PARTS) =
+    *part(a, k, other, lda, (int)(k % PARTS)) =
         random_below(s, 2) ? (double)NAN : (double)INFINITY;
     p->a_finite = 0;
   }
   for (int64_t i = 0; p->a_kind == DOMINANT && i < PARTS * n * n; i++) {
-    double *v = part(&p->a, i / PARTS % n, i / PARTS / n, lda, i % PARTS);
+    double *v = part(a, i / PARTS % n, i / PARTS / n, lda, (int)(i % PARTS));
     *v = ldexp(*v, e);
   }
 }

@@ -29,11 +29,7 @@
 
 #define COUNT_OF(list) (sizeof(list) / sizeof *(list))
 
-/* The parts of a number: this file's users are compiled once for each. */
-#ifndef FUZZ_PARTS
-#define FUZZ_PARTS 1
-#endif
-
+/* PARTS: of a number. This file's users are compiled once for 1 and for 2. */
 enum { MOST_N = 24, MOST_NRHS = 5, PARTS = FUZZ_PARTS };
 
 /* The kind of the matrix, or of the columns of b and x0. */

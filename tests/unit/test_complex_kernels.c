@@ -70,6 +70,14 @@ static hone_entry get(const factoring *f, int64_t i, int64_t j) {
                    : ((hone_entry *)f->job.f)[at];
 }
 
+static void set(const factoring *f, int64_t i, int64_t j, hone_entry v) {
+  const int64_t at = i + j * f->job.ldf;
+  if (f->single)
+    ((hone_single *)f->job.f)[at] = (hone_single)v;
+  else
+    ((hone_entry *)f->job.f)[at] = v;
+}
+
 static void begin(factoring *f, const hone_factor_kernels *kernels, int64_t n,
                   int family, int threads) {
   *f = (factoring){.single = kernels->size == sizeof(hone_single)};
@@ -88,13 +96,9 @@ static void begin(factoring *f, const hone_factor_kernels *kernels, int64_t n,
     abort();
   for (int64_t j = 0; j < n; j++)
     for (int64_t i = 0; i < n; i++) {
-      const int64_t at = i + j * f->job.ldf;
       if (f->single)
         f->s[i + j * n] = (hone_entry)(hone_single)f->s[i + j * n];
-      if (f->single)
-        ((hone_single *)f->job.f)[at] = (hone_single)f->s[i + j * n];
-      else
-        ((hone_entry *)f->job.f)[at] = f->s[i + j * n];
+      set(f, i, j, f->s[i + j * n]);
     }
   hone_pool_create(&f->job.pool, &f->mem, threads);
 }
@@ -250,21 +254,65 @@ TEST(complex_kernels, choose_pivots_as_lapack_does) {
         const hone_entry v = i == 3    ? CMPLX(1.1, 0.0)
                              : i == 21 ? CMPLX(-0.9, 0.9)
                                        : CMPLX(0.0, 0.1);
-        if (k)
-          ((hone_entry *)f.job.f)[i] = v;
-        else
-          ((hone_single *)f.job.f)[i] = (hone_single)v;
-        for (int64_t j = 5; j < 6; j++) { /* a multiple of the first column */
-          if (k)
-            ((hone_entry *)f.job.f)[i + j * f.job.ldf] = 0.0;
-          else
-            ((hone_single *)f.job.f)[i + j * f.job.ldf] = 0.0F;
-        }
+        set(&f, i, 0, v);
+        set(&f, i, 5, 0.0); /* a multiple of the first column */
       }
       CHECK_EQ_INT(hone_factor_columns(&f.job, 0, n, &zero), HONE_OK);
       CHECK_EQ_INT(f.job.pivot[0], 22);
       CHECK_EQ_INT(zero, 5);
       CHECK(cabs(get(&f, 21, 0)) <= 1.0); /* 0.1 i and others over the pivot */
+      end(&f);
+    }
+}
+
+/* Of pivots of one size the first is taken, whichever loop sees them, so that
+   all instruction sets choose the same. */
+TEST(complex_kernels, choose_the_first_of_equal_pivots) {
+  static const double re[] = {1.0, 0.0, -1.0, 0.0};
+  for (int t = 0; t < TABLES; t++)
+    for (int k = 0; k < 2 && can_run(&tables[t]); k++)
+      for (int64_t first = 0; first < 37; first++) {
+        const int64_t n = 37;
+        factoring f;
+        int64_t zero = -1;
+        begin(&f, tables[t].factor[k], n, CS_UNIFORM, 1);
+        ct_note("%s, %s, row %d", tables[t].name, k ? "double" : "single",
+                (int)first);
+        for (int64_t i = 0; i < n; i++)
+          set(&f, i, 0,
+              (i < first ? 0.5 : 1.0) * CMPLX(re[i % 4], re[(i + 1) % 4]));
+        CHECK_EQ_INT(hone_factor_columns(&f.job, 0, n, &zero), HONE_OK);
+        CHECK_EQ_INT(f.job.pivot[0], first + 1);
+        end(&f);
+      }
+}
+
+/* The reciprocal of a subnormal pivot overflows. Either part of the pivot may
+   be the larger one; subnormal numbers have fewer digits. */
+TEST(complex_kernels, divide_by_subnormal_pivots) {
+  static const double re[] = {1.0, 0.4, -0.4, 1.0},
+                      im[] = {0.4, 1.0, 1.0, -0.4};
+  for (int t = 0; t < TABLES; t++)
+    for (int k = 0; k < 8 && can_run(&tables[t]); k++) {
+      const int64_t n = 37;
+      const bool single = k < 4;
+      const double tiny = single ? 0x1p-128 : 0x1p-1024;
+      hone_entry *column = cs_random(n, 1, 4);
+      factoring f;
+      int64_t zero = -1;
+      int wrong = 0;
+      begin(&f, tables[t].factor[!single], n, CS_UNIFORM, 1);
+      ct_note("%s, way %d", tables[t].name, k);
+      column[0] = CMPLX(re[k % 4], im[k % 4]);
+      for (int64_t i = 0; i < n; i++)
+        set(&f, i, 0, CMPLX(tiny * creal(column[i]), tiny * cimag(column[i])));
+      CHECK_EQ_INT(hone_factor_columns(&f.job, 0, 1, &zero), HONE_OK);
+      CHECK_EQ_INT(f.job.pivot[0], 1);
+      for (int64_t i = 1; i < n; i++)
+        wrong += !(cabs(get(&f, i, 0) - column[i] / column[0]) <=
+                   (single ? 1e-5 : 1e-14));
+      CHECK_EQ_INT(wrong, 0);
+      free(column);
       end(&f);
     }
 }

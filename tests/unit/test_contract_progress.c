@@ -36,17 +36,17 @@ static int listen(void *user, const hone_progress *event) {
 }
 
 TEST(contract, stops_at_any_event_of_the_callback) {
-  for (int kind = 0; kind < 3; kind++) {
+  for (int way = 0; way < 6; way++) {
+    const int kind = way % 3, parts = 1 + way / 3;
     bool done = false;
     for (int stop = 1; stop < 60 && !done; stop++) {
-      sys s = sys_make(kind == 0 ? 9 : 150, 2);
-      sup_rng rng = {8};
+      sys s = sys_make_of(parts, kind == 0 ? 9 : 150, 2);
       listener a = {.stop_at = stop};
-      ct_note("kind %d, stop at event %d", kind, stop);
+      ct_note("kind %d, parts %d, stop at event %d", kind, parts, stop);
       s.options.factor_precision =
           kind == 0 ? HONE_FACTOR_DOUBLE : HONE_FACTOR_SINGLE;
       if (kind == 2)
-        sup_matrix_cond(&rng, 150, SUP_GEOMETRIC, 1e11, s.a, 150);
+        sys_set_cond(&s, 8, SUP_GEOMETRIC, 1e11);
       s.options.progress = listen;
       s.options.progress_user = &a;
       int st = sys_solve(&s);
@@ -85,12 +85,12 @@ static int count_events(void *user, const hone_progress *event) {
 /* The callback receives every iterate, also the accepted one, and whether GMRES
    made it. Condition 1e5 takes refinement, 7e7 takes GMRES. */
 TEST(contract, reports_every_correction_to_the_callback) {
-  for (int kind = 0; kind < 2; kind++) {
-    sys s = sys_make(100, 1);
-    sup_rng rng = {1};
+  for (int way = 0; way < 4; way++) {
+    const int kind = way % 2;
+    sys s = sys_make_of(1 + way / 2, 100, 1);
     tally d = {0};
-    ct_note("kind %d", kind);
-    sup_matrix_cond(&rng, 100, SUP_GEOMETRIC, kind == 0 ? 1e5 : 7e7, s.a, 100);
+    ct_note("kind %d, parts %d", kind, s.parts);
+    sys_set_cond(&s, 1, SUP_GEOMETRIC, kind == 0 ? 1e5 : 7e7);
     s.options.factor_precision = HONE_FACTOR_SINGLE;
     s.options.progress = count_events;
     s.options.progress_user = &d;
@@ -107,38 +107,37 @@ TEST(contract, reports_every_correction_to_the_callback) {
 }
 
 TEST(contract, stops_at_the_deadline) {
-  sys s = sys_make(150, 1);
-  s.options.deadline_s = 1e-9;
-  sys_expect(&s, HONE_CANCELLED);
-  s.options.deadline_s = 1e6;
-  sys_expect(&s, HONE_OK);
-  s.options.deadline_s = (double)INFINITY;
-  sys_expect(&s, HONE_OK);
-  sys_discard(&s);
+  for (int parts = 1; parts <= 2; parts++) {
+    sys s = sys_make_of(parts, 150, 1);
+    s.options.deadline_s = 1e-9;
+    sys_expect(&s, HONE_CANCELLED);
+    s.options.deadline_s = 1e6;
+    sys_expect(&s, HONE_OK);
+    s.options.deadline_s = (double)INFINITY;
+    sys_expect(&s, HONE_OK);
+    sys_discard(&s);
+  }
 }
 
 /* A solver that was stopped serves the next call as if it were new. */
 TEST(contract, goes_on_with_a_solver_that_was_stopped) {
-  for (int stop = 1; stop < 12; stop++) {
-    sys s = sys_make(150, 1);
-    sup_rng rng = {8};
-    listener a = {.stop_at = stop};
-    hone_solver *solver;
-    ct_note("stop at event %d", stop);
-    sup_matrix_cond(&rng, 150, SUP_GEOMETRIC, 1e6, s.a, 150);
+  for (int way = 0; way < 22; way++) {
+    sys s = sys_make_of(1 + way / 11, 150, 1);
+    listener a = {.stop_at = 1 + way % 11};
+    ct_note("stop at event %d, parts %d", a.stop_at, s.parts);
+    sys_set_cond(&s, 8, SUP_GEOMETRIC, 1e6);
     s.options.factor_precision = HONE_FACTOR_SINGLE;
     s.options.max_iterations = 1; /* too few: double LU follows */
     s.options.progress = listen;
     s.options.progress_user = &a;
-    REQUIRE(hone_solver_create(&solver, 150, &s.options) == HONE_OK);
-    int st = hone_solver_factor(solver, s.a, 150, &s.report);
+    either_solver solver = sys_solver(&s);
+    int st = sys_factor(&s, &solver);
     if (st != HONE_OK) {
       CHECK_EQ_INT(st, HONE_CANCELLED);
-      CHECK_EQ_INT(hone_solver_factor(solver, s.a, 150, NULL), HONE_OK);
+      CHECK_EQ_INT(sys_factor(&s, &solver), HONE_OK);
     }
     for (int again = 0; again < 2; again++) {
-      st = sup_solver_solve(solver, 0, 1, s.b, 150, s.x, 150, NULL, 0, NULL,
-                            &s.report);
+      st = sys_solve_with(&s, &solver, s.x, &s.report);
       CHECK_LE(0, st);
       a.stop_at = 0;
     }
@@ -146,7 +145,7 @@ TEST(contract, goes_on_with_a_solver_that_was_stopped) {
     CHECK_EQ_INT(s.report.accepted, 1);
     sys_check(&s, st);
     CHECK_CONTAINS(s.report.path, "double LU");
-    hone_solver_destroy(&solver);
+    either_destroy(&solver);
     sys_discard(&s);
   }
 }

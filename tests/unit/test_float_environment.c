@@ -33,18 +33,17 @@ static outcome outcome_of(int status, const hone_report *report) {
 /* Solves in every environment; x and the report must be those of the first,
    the default one. */
 static void check_solve(sys *s) {
-  const int64_t count = s->n * s->nrhs;
+  const int64_t count = sys_doubles(s);
   outcome first;
   double *x = NULL;
   for (int k = 0; k < FLOAT_SETTINGS; k++) {
     const float_setting *setting = &float_settings[k];
-    ct_note("n %d, %s", (int)s->n, setting->name);
+    ct_note("n %d, parts %d, %s", (int)s->n, s->parts, setting->name);
     for (int64_t i = 0; i < count; i++)
       s->x[i] = UNTOUCHED;
     s->report = (hone_report)HONE_REPORT_INIT;
     float_setting_enter(setting);
-    const int st = hone_solve(s->n, s->nrhs, s->a, s->lda, s->b, s->ldb, s->x,
-                              s->ldx, &s->options, &s->report);
+    const int st = sys_call(s);
     CHECK(float_setting_leave(setting));
     const outcome now = outcome_of(st, &s->report);
     if (k == 0) {
@@ -66,25 +65,27 @@ TEST(float_environment, of_the_caller_changes_no_result) {
                {130, 1, HONE_FACTOR_AUTO},
                {420, 2, HONE_FACTOR_SINGLE},
                {420, 1, HONE_FACTOR_DOUBLE}};
-  for (int i = 0; i < 5; i++) {
-    sys s = sys_make(cases[i].n, cases[i].nrhs);
+  for (int i = 0; i < 10; i++) {
+    sys s = sys_make_of(1 + i / 5, cases[i % 5].n, cases[i % 5].nrhs);
     s.options.deterministic = 1;
-    s.options.factor_precision = cases[i].precision;
+    s.options.factor_precision = cases[i % 5].precision;
     check_solve(&s);
     sys_discard(&s);
   }
 }
 
 TEST(float_environment, of_the_caller_changes_no_failure) {
-  for (int k = 0; k < 4; k++) {
-    sys s = sys_make(40, 1);
+  for (int way = 0; way < 8; way++) {
+    const int k = way % 4;
+    sys s = sys_make_of(1 + way / 4, 40, 1);
+    const int64_t column = s.parts * s.lda;
     s.options.deterministic = 1;
     if (k == 0)
       s.a[5] = HONE_NAN;
     else if (k == 1)
       s.b[5] = HUGE_VAL;
-    else if (k == 2)
-      memcpy(s.a, s.a + s.lda, 40 * sizeof *s.a); /* singular */
+    else if (k == 2) /* singular */
+      memcpy(s.a, s.a + column, (size_t)column * sizeof *s.a);
     else
       s.options.struct_size = 3;
     check_solve(&s);
@@ -113,15 +114,7 @@ TEST(float_environment, of_the_caller_does_not_flush_subnormal_numbers) {
   }
 }
 
-TEST(float_environment, is_given_back_by_every_call_of_a_solver) {
-  sys s = sys_make(420, 1);
-  int64_t bytes[2];
-  char text[4096];
-  (void)hone_release_kept(); /* of tests before */
-  for (int k = 0; k < FLOAT_SETTINGS; k++) {
-    const float_setting *setting = &float_settings[k];
-    hone_solver *solver = NULL;
-    ct_note("%s", setting->name);
+/* Makes a call in the environment, and checks what it returns. */
 #define CALL(call, expected)                                                   \
   do {                                                                         \
     float_setting_enter(setting);                                              \
@@ -129,22 +122,39 @@ TEST(float_environment, is_given_back_by_every_call_of_a_solver) {
     CHECK(float_setting_leave(setting));                                       \
     CHECK_EQ_INT(returned, (int64_t)(expected));                               \
   } while (0)
-    CALL(hone_solver_create(&solver, s.n, &s.options), HONE_OK);
-    CALL(hone_solver_factor(solver, s.a, s.lda, NULL), HONE_OK);
-    CALL(hone_solver_update(solver, s.a, s.lda, &s.report), HONE_OK);
-    CALL(hone_solver_solve(solver, 1, s.b, s.ldb, s.x, s.ldx, NULL, &s.report),
-         HONE_OK);
-    CALL(hone_solver_solve(solver, 1, NULL, s.ldb, s.x, s.ldx, NULL, NULL),
-         HONE_NULL_POINTER);
-    CALL((hone_solver_destroy(&solver), 0), 0);
-    CALL(hone_memory_needed(s.n, 1, NULL, &bytes[0], &bytes[1]), HONE_OK);
+
+static void check_solver(const float_setting *setting, sys *s) {
+  either_solver solver;
+  int64_t bytes[2];
+  const either_call nothing = {
+      .parts = s->parts, .nrhs = 1, .ldb = s->ldb, .x = s->x, .ldx = s->ldx};
+  CALL(either_create(&solver, s->parts, s->n, &s->options), HONE_OK);
+  CALL(sys_factor(s, &solver), HONE_OK);
+  CALL(either_update(&solver, s->a, s->lda, &s->report), HONE_OK);
+  CALL(sys_solve_with(s, &solver, s->x, &s->report), HONE_OK);
+  CALL(either_solver_solve(&solver, &nothing, NULL, NULL), HONE_NULL_POINTER);
+  CALL((either_destroy(&solver), 0), 0);
+  CALL(either_memory_needed(s->parts, s->n, 1, NULL, &bytes[0], &bytes[1]),
+       HONE_OK);
+}
+
+TEST(float_environment, is_given_back_by_every_call_of_a_solver) {
+  sys s = sys_make(420, 1), z = sys_make_of(2, 420, 1);
+  int64_t bytes[2];
+  char text[4096];
+  (void)hone_release_kept(); /* of tests before */
+  for (int k = 0; k < FLOAT_SETTINGS; k++) {
+    const float_setting *setting = &float_settings[k];
+    ct_note("%s", setting->name);
+    check_solver(setting, &s);
+    check_solver(setting, &z);
     CALL(hone_device_memory_needed(s.n, NULL, &bytes[0], &bytes[1]), HONE_OK);
     CALL(hone_release_kept(), 0);
     CALL(hone_report_json(&s.report, text, sizeof text), strlen(text));
     CALL(hone_report_text(&s.report, text, sizeof text), strlen(text));
-#undef CALL
   }
   sys_discard(&s);
+  sys_discard(&z);
 }
 
 static int note_rounding(void *user, const hone_progress *event) {
@@ -156,22 +166,24 @@ static int note_rounding(void *user, const hone_progress *event) {
 }
 
 TEST(float_environment, of_a_progress_function_is_the_callers) {
-  sys s = sys_make(40, 1);
-  int rounding = -1;
-  s.options.progress = note_rounding;
-  s.options.progress_user = &rounding;
-  fesetround(FE_DOWNWARD);
-  const int st = sys_call(&s);
-  CHECK_EQ_INT(fegetround(), FE_DOWNWARD);
-  CHECK_EQ_INT(rounding, FE_DOWNWARD);
-  /* A setting that the function changes stays changed. */
-  fesetround(FE_UPWARD);
-  CHECK_EQ_INT(sys_call(&s), st);
-  CHECK_EQ_INT(fegetround(), FE_DOWNWARD);
-  fesetround(FE_TONEAREST);
-  CHECK_EQ_INT(st, HONE_OK);
-  sys_check(&s, st);
-  sys_discard(&s);
+  for (int parts = 1; parts <= 2; parts++) {
+    sys s = sys_make_of(parts, 40, 1);
+    int rounding = -1;
+    s.options.progress = note_rounding;
+    s.options.progress_user = &rounding;
+    fesetround(FE_DOWNWARD);
+    const int st = sys_call(&s);
+    CHECK_EQ_INT(fegetround(), FE_DOWNWARD);
+    CHECK_EQ_INT(rounding, FE_DOWNWARD);
+    /* A setting that the function changes stays changed. */
+    fesetround(FE_UPWARD);
+    CHECK_EQ_INT(sys_call(&s), st);
+    CHECK_EQ_INT(fegetround(), FE_DOWNWARD);
+    fesetround(FE_TONEAREST);
+    CHECK_EQ_INT(st, HONE_OK);
+    sys_check(&s, st);
+    sys_discard(&s);
+  }
 }
 
 /* ---- Threads ------------------------------------------------------------- */
