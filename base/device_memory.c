@@ -287,6 +287,24 @@ static bool is_primary_context(const hone_device_memory *place) {
   return own == place->context;
 }
 
+/* Waits until what the caller has done to A in the default stream is complete:
+   streams that read A do not wait for that one, and cudaMemcpy from pageable
+   memory returns when the host's memory may be reused, not when A has arrived.
+   A copy of one entry waits. */
+static int await_original(hone_host_copy *t) {
+  const size_t entry = sizeof *t->copy;
+  return hone_device_memory_fetch(&t->place, entry, 1, t->original, entry,
+                                  t->copy, entry);
+}
+
+static int end_fetch(hone_host_copy *t, int st) {
+  if (st != HONE_OK) {
+    t->status = st;
+    t->state = HONE_HOST_COPY_FAILED;
+  }
+  return st;
+}
+
 int hone_host_copy_open(hone_host_copy *t, hone_mem *mem, int64_t n,
                         const hone_device_memory *place, const double *original,
                         int64_t ld) {
@@ -307,15 +325,7 @@ int hone_host_copy_open(hone_host_copy *t, hone_mem *mem, int64_t n,
   t->native = is_primary_context(place);
   t->status = HONE_OK;
   t->state = HONE_HOST_COPY_PENDING;
-  return HONE_OK;
-}
-
-static int end_fetch(hone_host_copy *t, int st) {
-  if (st != HONE_OK) {
-    t->status = st;
-    t->state = HONE_HOST_COPY_FAILED;
-  }
-  return st;
+  return end_fetch(t, await_original(t));
 }
 
 int hone_host_copy_columns(hone_host_copy *t, const int64_t *column,

@@ -83,10 +83,12 @@ void device_free(void *p) {
 }
 
 void device_put(void *to, const void *from, size_t bytes) {
+  char first;
   if (!device_is_true())
     memcpy(fake_real(to), from, bytes);
-  else if (cuda.put((uintptr_t)to, from, bytes) != 0)
-    abort();
+  else if (cuda.put((uintptr_t)to, from, bytes) != 0 ||
+           cuda.get(&first, (uintptr_t)to, 1) != 0)
+    abort(); /* put may return before all has arrived, get does not */
 }
 
 void device_get(void *to, const void *from, size_t bytes) {

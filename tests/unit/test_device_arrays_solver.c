@@ -238,6 +238,35 @@ TEST(device_arrays_solver, returns_no_x_where_a_can_no_longer_be_read) {
   device_end();
 }
 
+/* What the caller did to A in the default stream is complete after a copy of
+   one entry: none of our streams waits for that one. */
+TEST(device_arrays_solver, waits_for_a_before_it_is_read) {
+  hone_mem mem = {0};
+  hone_host_copy copy = {0};
+  hone_device_memory place;
+  double entry = 0.0;
+  fake_begin();
+  double *a = fake_alloc(4 * sizeof *a, false);
+  *(double *)fake_real(a) = 7.0;
+  CHECK(hone_device_memory_of(a, &place));
+  CHECK_EQ_INT(hone_host_copy_open(&copy, &mem, 2, &place, a, 2), HONE_OK);
+  CHECK_EQ_INT(fake.fetched, sizeof *a);
+  memcpy(&entry, copy.copy, sizeof entry);
+  CHECK(entry == 7.0);
+  hone_host_copy_close(&copy);
+  fake.calls = 0;
+  CHECK_EQ_INT(hone_host_copy_open(&copy, &mem, 2, &place, a, 2), HONE_OK);
+  fake.fail_at = fake.calls - 1; /* the copy, before its context is left */
+  fake.failure = 999;
+  CHECK_EQ_INT(hone_host_copy_open(&copy, &mem, 2, &place, a, 2),
+               HONE_DEVICE_FAILED);
+  hone_host_copy_destroy(&copy);
+  CHECK_EQ_INT(mem.held, 0);
+  fake_free(a);
+  CHECK_EQ_INT(fake.live, 0);
+  fake_end();
+}
+
 /* The limit that the caller sets includes the copy. */
 TEST(device_arrays_solver, counts_the_copy_of_a_against_the_limit) {
   int64_t single = 0;
