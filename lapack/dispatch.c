@@ -159,6 +159,11 @@ static int64_t columns_at(const hone_lapack_config *config, int64_t n) {
   return HONE_MAX((int64_t)1, n / HONE_LAPACK_PAYS_SHARE);
 }
 
+static bool is_small(const hone_lapack_config *config, int64_t n) {
+  return n < 1 || n < (config->crossover >= 0 ? config->crossover
+                                              : HONE_LAPACK_PAYS_FROM);
+}
+
 /* Tells whether a LAPACK made this call, the real one for us or any for itself:
    dgesvx_ and dgerfs_ base their error bounds on what LAPACK's own dgetrs_
    returns. */
@@ -170,7 +175,7 @@ bool hone_lapack_takes(const hone_lapack_call *call) {
   const hone_lapack_config *config = hone_lapack_settings();
   const hone_lapack_factors *f = &call->f;
   const int64_t n = f->n;
-  if (n < config->crossover || !config->on || n < 1 || call->nrhs < 1)
+  if (is_small(config, n) || !config->on || call->nrhs < 1)
     return false;
   return call->nrhs <= columns_at(config, n) && !by_lapack(f->at) &&
          f->a != NULL && call->b != NULL && call->x != NULL && f->lda >= n &&
@@ -435,8 +440,8 @@ bool hone_lapack_false_success(const hone_lapack_call *call, const void *iter,
 
 hone_entry *hone_lapack_copy_to_keep(const hone_lapack_factors *f) {
   const hone_lapack_config *config = hone_lapack_settings();
-  if (f->n < config->crossover || !config->on || f->n < 1 || f->lda < f->n ||
-      f->a == NULL || !hone_lapack_may_keep(f) || by_lapack(f->at))
+  if (is_small(config, f->n) || !config->on || f->lda < f->n || f->a == NULL ||
+      !hone_lapack_may_keep(f) || by_lapack(f->at))
     return NULL;
   return hone_lapack_copy(f);
 }

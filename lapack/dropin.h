@@ -81,13 +81,13 @@ enum {
   /* Single precision with refinement is faster than dgesv_ from order
      PAYS_FROM on, with at most n / PAYS_SHARE right-hand sides
      (docs/lapack.md has the measurements). */
-  HONE_LAPACK_PAYS_FROM = 300,
+  HONE_LAPACK_PAYS_FROM = HONE_PARTS == 1 ? 300 : 400,
   HONE_LAPACK_PAYS_SHARE = 400
 };
 
 typedef struct hone_lapack_config {
   bool on, log;
-  int crossover;          /* smaller orders are passed on */
+  int crossover;          /* smaller orders are passed on; -1: PAYS_FROM */
   int columns;            /* most right-hand sides; 0: depends on n */
   int factors;            /* HONE_LAPACK_AUTO, ... */
   const char *discarding; /* modules that discard factors, "a:b", or NULL */
