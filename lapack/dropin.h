@@ -224,9 +224,9 @@ int hone_lapack_single(int64_t n, int64_t nrhs, const hone_entry *a,
                        hone_entry *x, int64_t ldx, bool definite,
                        hone_lapack_caller at, hone_report *report);
 
-/* Allocates memory for a matrix, to be freed by free, or returns NULL. Large
-   matrices are placed on huge pages, because the page faults of fresh memory
-   would take a tenth of the time of a solve. */
+/* Allocates memory for a matrix for the time of a call, to be freed by free, or
+   returns NULL. Large matrices are placed on huge pages, because the page
+   faults of fresh memory would take a tenth of the time of a solve. */
 hone_entry *hone_lapack_room(int64_t rows, int64_t columns);
 
 /* Factors, refinement ----------------------------------------------------- */
