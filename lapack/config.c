@@ -71,8 +71,7 @@ static void read_environment(void) {
   int64_t share = pages > 0 && page > 0 ? pages / KEPT_SHARE * page : 0;
   config.on = mode == NULL || (strcmp(mode, "off") && strcmp(mode, "0"));
   config.log = is_set("HONE_LOG");
-  config.crossover =
-      (int)number("HONE_LAPACK_CROSSOVER", INT32_MAX, HONE_LAPACK_PAYS_FROM);
+  config.crossover = (int)number("HONE_LAPACK_CROSSOVER", INT32_MAX, -1);
   config.columns = (int)number("HONE_LAPACK_RHS", INT32_MAX, 0);
   config.kept_bytes =
       number("HONE_LAPACK_KEPT_MIB", INT64_MAX / mib, share / mib) * mib;

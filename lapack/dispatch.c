@@ -93,21 +93,29 @@ static int64_t real_driver(const hone_lapack_call *call) {
   return hone_lapack_get(f->at, &info);
 }
 
-hone_entry *hone_lapack_room(int64_t rows, int64_t columns) {
+/* Allocates memory, on huge pages if it has at least so many bytes. */
+static hone_entry *room(int64_t rows, int64_t columns, size_t huge_from) {
   const size_t huge = 1 << 21, n = (size_t)HONE_MAX(rows, (int64_t)1);
   const size_t m = (size_t)HONE_MAX(columns, (int64_t)1);
   if (n > (SIZE_MAX - huge) / sizeof(hone_entry) / m)
     return NULL;
   const size_t bytes = n * m * sizeof(hone_entry);
-  if (bytes < 2 * huge)
+  if (bytes < huge_from)
     return malloc(bytes);
   const size_t whole = (bytes + huge - 1) / huge * huge;
-  hone_entry *room = aligned_alloc(huge, whole);
+  hone_entry *to = aligned_alloc(huge, whole);
 #ifdef MADV_HUGEPAGE
-  if (room != NULL)
-    (void)madvise(room, whole, MADV_HUGEPAGE); /* only a hint, which may fail */
+  if (to != NULL)
+    (void)madvise(to, whole, MADV_HUGEPAGE); /* only a hint, which may fail */
 #endif
-  return room;
+  return to;
+}
+
+/* For the time of a call a whole huge page pays from a quarter of it on: malloc
+   would give the memory back to the system at the end of each call, and with it
+   some of the caller's. */
+hone_entry *hone_lapack_room(int64_t rows, int64_t columns) {
+  return room(rows, columns, 1 << 19);
 }
 
 /* to_ij = a_ij and to_ji = conj(a_ij) for the given triangle, in tiles that fit
@@ -128,16 +136,19 @@ static void mirror(const hone_lapack_factors *f, hone_entry *to) {
         }
 }
 
-hone_entry *hone_lapack_copy(const hone_lapack_factors *f) {
+static void copy_matrix(const hone_lapack_factors *f, hone_entry *to) {
   const hone_entry *a = f->a;
-  hone_entry *copy = hone_lapack_room(f->n, f->n);
-  if (copy == NULL)
-    return NULL;
   if (f->uplo != 0)
-    mirror(f, copy);
+    mirror(f, to);
   else
     for (int64_t j = 0; j < f->n; j++)
-      memcpy(copy + j * f->n, a + j * f->lda, (size_t)f->n * sizeof *copy);
+      memcpy(to + j * f->n, a + j * f->lda, (size_t)f->n * sizeof *to);
+}
+
+hone_entry *hone_lapack_copy(const hone_lapack_factors *f) {
+  hone_entry *copy = hone_lapack_room(f->n, f->n);
+  if (copy != NULL)
+    copy_matrix(f, copy);
   return copy;
 }
 
@@ -159,6 +170,11 @@ static int64_t columns_at(const hone_lapack_config *config, int64_t n) {
   return HONE_MAX((int64_t)1, n / HONE_LAPACK_PAYS_SHARE);
 }
 
+static bool is_small(const hone_lapack_config *config, int64_t n) {
+  return n < 1 || n < (config->crossover >= 0 ? config->crossover
+                                              : HONE_LAPACK_PAYS_FROM);
+}
+
 /* Tells whether a LAPACK made this call, the real one for us or any for itself:
    dgesvx_ and dgerfs_ base their error bounds on what LAPACK's own dgetrs_
    returns. */
@@ -170,7 +186,7 @@ bool hone_lapack_takes(const hone_lapack_call *call) {
   const hone_lapack_config *config = hone_lapack_settings();
   const hone_lapack_factors *f = &call->f;
   const int64_t n = f->n;
-  if (n < config->crossover || !config->on || n < 1 || call->nrhs < 1)
+  if (is_small(config, n) || !config->on || call->nrhs < 1)
     return false;
   return call->nrhs <= columns_at(config, n) && !by_lapack(f->at) &&
          f->a != NULL && call->b != NULL && call->x != NULL && f->lda >= n &&
@@ -435,10 +451,13 @@ bool hone_lapack_false_success(const hone_lapack_call *call, const void *iter,
 
 hone_entry *hone_lapack_copy_to_keep(const hone_lapack_factors *f) {
   const hone_lapack_config *config = hone_lapack_settings();
-  if (f->n < config->crossover || !config->on || f->n < 1 || f->lda < f->n ||
-      f->a == NULL || !hone_lapack_may_keep(f) || by_lapack(f->at))
+  if (is_small(config, f->n) || !config->on || f->lda < f->n || f->a == NULL ||
+      !hone_lapack_may_keep(f) || by_lapack(f->at))
     return NULL;
-  return hone_lapack_copy(f);
+  hone_entry *copy = room(f->n, f->n, 1 << 22);
+  if (copy != NULL)
+    copy_matrix(f, copy);
+  return copy;
 }
 
 static bool refined(const hone_lapack_call *call, char trans, void *info_out) {

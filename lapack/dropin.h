@@ -81,13 +81,13 @@ enum {
   /* Single precision with refinement is faster than dgesv_ from order
      PAYS_FROM on, with at most n / PAYS_SHARE right-hand sides
      (docs/lapack.md has the measurements). */
-  HONE_LAPACK_PAYS_FROM = 300,
+  HONE_LAPACK_PAYS_FROM = HONE_PARTS == 1 ? 300 : 400,
   HONE_LAPACK_PAYS_SHARE = 400
 };
 
 typedef struct hone_lapack_config {
   bool on, log;
-  int crossover;          /* smaller orders are passed on */
+  int crossover;          /* smaller orders are passed on; -1: PAYS_FROM */
   int columns;            /* most right-hand sides; 0: depends on n */
   int factors;            /* HONE_LAPACK_AUTO, ... */
   const char *discarding; /* modules that discard factors, "a:b", or NULL */
@@ -224,9 +224,9 @@ int hone_lapack_single(int64_t n, int64_t nrhs, const hone_entry *a,
                        hone_entry *x, int64_t ldx, bool definite,
                        hone_lapack_caller at, hone_report *report);
 
-/* Allocates memory for a matrix, to be freed by free, or returns NULL. Large
-   matrices are placed on huge pages, because the page faults of fresh memory
-   would take a tenth of the time of a solve. */
+/* Allocates memory for a matrix for the time of a call, to be freed by free, or
+   returns NULL. Large matrices are placed on huge pages, because the page
+   faults of fresh memory would take a tenth of the time of a solve. */
 hone_entry *hone_lapack_room(int64_t rows, int64_t columns);
 
 /* Factors, refinement ----------------------------------------------------- */

@@ -8,8 +8,9 @@ medians and the componentwise backward error of each x, measured in NumPy's
 long double.
 
 usage: bench/lapack/numpy_solve.py [--lib build/libhone_lapack.so] [--n 4000]
-                            [--reps 9]
+                            [--reps 9] [--complex]
 NumPy must be linked to a shared LAPACK, as Debian's and the wheels of PyPI are.
+Another interpreter than Debian's is named before the script.
 """
 import argparse
 import os
@@ -19,27 +20,32 @@ import sys
 import time
 
 
-def system(n):
+def system(n, is_complex):
     import numpy as np
     rng = np.random.default_rng(1)
-    return rng.standard_normal((n, n)), rng.standard_normal(n)
+    a, b = rng.standard_normal((n, n)), rng.standard_normal(n)
+    if is_complex:
+        a = a + 1j * rng.standard_normal((n, n))
+        b = b + 1j * rng.standard_normal(n)
+    return a, b
 
 
 def backward_error(a, x, b):
     """max_i |b - A x|_i / (|A| |x| + |b|)_i, row by row in long double."""
     import numpy as np
-    xl = x.astype(np.longdouble)
+    wide = np.clongdouble if np.iscomplexobj(a) else np.longdouble
+    xl = x.astype(wide)
     worst = 0.0
     for i in range(a.shape[0]):
-        row = a[i].astype(np.longdouble)
-        r = abs(np.longdouble(b[i]) - np.dot(row, xl))
+        row = a[i].astype(wide)
+        r = abs(wide(b[i]) - np.dot(row, xl))
         worst = max(worst, float(r / (np.dot(abs(row), abs(xl)) + abs(b[i]))))
     return worst
 
 
-def serve(n):
+def serve(n, is_complex):
     import numpy as np
-    a, b = system(n)
+    a, b = system(n, is_complex)
     x = np.linalg.solve(a, b)  # the first call loads libraries
     print("ready", backward_error(a, x, b), flush=True)
     for _ in sys.stdin:
@@ -53,7 +59,8 @@ def child(args, preload):
     if preload:
         env["LD_PRELOAD"] = os.path.abspath(args.lib)
     return subprocess.Popen(
-        [sys.executable, __file__, "--serve", "--n", str(args.n)], env=env,
+        [sys.executable, __file__, "--serve", "--n", str(args.n)]
+        + ["--complex"] * args.complex, env=env,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
@@ -62,10 +69,11 @@ def main():
     parser.add_argument("--lib", default="build/libhone_lapack.so")
     parser.add_argument("--n", type=int, default=4000)
     parser.add_argument("--reps", type=int, default=9)
+    parser.add_argument("--complex", action="store_true")
     parser.add_argument("--serve", action="store_true")
     args = parser.parse_args()
     if args.serve:
-        return serve(args.n)
+        return serve(args.n, args.complex)
     names = ["OpenBLAS alone", "drop-in"]
     both = [child(args, False), child(args, True)]
     errors = [float(p.stdout.readline().split()[1]) for p in both]

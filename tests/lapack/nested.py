@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Calls drivers of LAPACK that call dgetrf_, dgetrs_, dpotrf_ and dpotrs_ for
-themselves, and prints their results with all bits.
+themselves, and those for complex numbers, and prints their results with all
+bits.
 
 usage: nested.py [LAPACK]      LAPACK: its file name (liblapack.so.3)
 """
@@ -11,9 +12,17 @@ import sys
 
 N = 400
 lapack = ctypes.CDLL(sys.argv[1] if len(sys.argv) > 1 else "liblapack.so.3")
-doubles = ctypes.c_double * (N * N)
-vector = ctypes.c_double * N
 integers = ctypes.c_int * N
+
+
+def aligned(kind, values=()):
+    """An array at a multiple of 4096: OpenBLAS's rounding errors may depend on
+    addresses."""
+    room = (ctypes.c_char * (ctypes.sizeof(kind) + 4096))()
+    to = kind.from_buffer(room, -ctypes.addressof(room) % 4096)
+    for i, value in enumerate(values):
+        to[i] = value
+    return to
 
 
 def number(value=0):
@@ -28,18 +37,23 @@ def show(name, info, *values):
     print(name, info.value, *(v.hex() for v in values))
 
 
-def expert(spd, a, b):
-    """Calls dgesvx_ or dposvx_, then dgerfs_ or dporfs_ with its factors."""
+def expert(letter_of, spd, a, b):
+    """Calls dgesvx_ or dposvx_, then dgerfs_ or dporfs_ with its factors; for
+    the letter z the entries are pairs."""
+    parts = 2 if letter_of == "z" else 1
+    doubles, vector = (ctypes.c_double * (parts * k) for k in (N * N, N))
     n, one, info = number(N), number(1), ctypes.c_int()
-    a, b = doubles(*a), vector(*b)
-    af, x, ipiv, eq = doubles(), vector(), integers(), letter(b"N")
+    a, b = aligned(doubles, a), aligned(vector, b)
+    af, x, ipiv = aligned(doubles), aligned(vector), aligned(integers)
+    eq = letter(b"N")
     rcond, ferr, berr = (ctypes.c_double() for _ in range(3))
-    work, iwork, scale = (ctypes.c_double * (4 * N))(), integers(), vector()
+    work, work2 = (aligned(ctypes.c_double * (4 * N)) for _ in range(2))
+    scale, columns = (aligned(ctypes.c_double * N) for _ in range(2))
     bounds = tuple(map(ctypes.byref, (ferr, berr)))
-    last = bounds + (work, iwork, ctypes.byref(info))
+    last = bounds + (work, work2, ctypes.byref(info))
     pivots = () if spd else (ipiv,)
-    scales = (scale,) if spd else (scale, vector())
-    name = "dpo" if spd else "dge"
+    scales = (scale,) if spd else (scale, columns)
+    name = letter_of + ("po" if spd else "ge")
     getattr(lapack, name + "svx_")(
         letter(b"N"), letter(b"L" if spd else b"N"), n, one, a, n, af, n,
         *pivots, eq, *scales, b, n, x, n, ctypes.byref(rcond), *last)
@@ -54,12 +68,15 @@ def main():
     random.seed(1)
     a = [random.uniform(-1, 1) for _ in range(N * N)]
     b = [random.uniform(-1, 1) for _ in range(N)]
-    expert(False, a, b)
+    expert("d", False, a, b)
+    imaginary = [random.uniform(-1, 1) for _ in range(N * N)]
+    expert("z", False, [v for pair in zip(a, imaginary) for v in pair], b + b)
     for j in range(N):
         for i in range(j):
             a[i + j * N] = a[j + i * N]
         a[j + j * N] = 30.0
-    expert(True, a, b)
+    expert("d", True, a, b)
+    expert("z", True, [v for re in a for v in (re, 0.0)], b + b)
 
 
 if __name__ == "__main__":

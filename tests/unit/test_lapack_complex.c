@@ -251,6 +251,24 @@ TEST(lapack, zgesv_without_factors_is_verified_or_left_to_lapack) {
   drop_in_close(&r.d);
 }
 
+/* Does the drop-in solve a system of this order by default? */
+static bool is_solved(int n) {
+  routines r = routines_from("", "discard");
+  pair p = make(CS_UNIFORM, n, 7);
+  if (r.gesv != NULL)
+    r.gesv(&p.n, &one, p.f, &p.n, p.ipiv, p.x, &p.n, &p.info);
+  CHECK_EQ_INT(p.info, 0);
+  const bool solved = isnan(creal(p.f[0]));
+  release(&p);
+  drop_in_close(&r.d);
+  return solved;
+}
+
+TEST(lapack, complex_systems_below_order_400_are_passed_on) {
+  CHECK(!is_solved(399));
+  CHECK(is_solved(400));
+}
+
 /* Spoils what routines called with uplo do not read: the other triangle and
    the imaginary part of the diagonal. */
 static void spoil(pair *p, char uplo) {
