@@ -42,7 +42,7 @@ TEST(reference, solves_with_hilberts_inverse) {
     reference_solve(&r, n, 2, a, n, b, n);
     ct_note("n = %d", (int)n);
     CHECK(r.state <= REFERENCE_DOUBLE_DOUBLE);
-    CHECK_LE(r.error[0], 1e-18); /* 1e-20 to 1e-19 by LAPACK's kernels */
+    CHECK_LE(r.error[0], 1e-17); /* 1e-20 to 2e-18, by LAPACK's kernels */
     for (int64_t i = 0; i < n; i++) {
       CHECK_LE(off_by(&r, 0, i, (quad)1 / (quad)(i + 1), 1), r.error[0]);
       CHECK_LE(off_by(&r, 1, i, (quad)1 / (quad)(i + n), (quad)1 / (quad)n),
