@@ -26,11 +26,13 @@ int hone_adjoint_begin(hone_adjoint *adjoint, hone_mem *mem, hone_vectors *v) {
   const int64_t copies = (copies_b + copies_x0) * v->n * v->nrhs;
   if (HONE_PARTS == 1)
     return HONE_OK;
-  if (copies > 0) {
+  if (copies > adjoint->room) {
+    hone_adjoint_destroy(adjoint, mem);
     adjoint->copies =
         hone_mem_get(mem, (size_t)copies * sizeof *adjoint->copies);
     if (adjoint->copies == NULL)
       return HONE_NO_MEMORY;
+    adjoint->room = copies;
   }
   hone_entry *to = adjoint->copies;
   if (copies_b)
@@ -42,10 +44,13 @@ int hone_adjoint_begin(hone_adjoint *adjoint, hone_mem *mem, hone_vectors *v) {
   return HONE_OK;
 }
 
-void hone_adjoint_end(hone_adjoint *adjoint, hone_mem *mem,
-                      const hone_vectors *v) {
-  if (!adjoint->made)
-    return;
-  conjugate_x(v);
+void hone_adjoint_end(hone_adjoint *adjoint, const hone_vectors *v) {
+  if (adjoint->made)
+    conjugate_x(v);
+  adjoint->made = false;
+}
+
+void hone_adjoint_destroy(hone_adjoint *adjoint, hone_mem *mem) {
   hone_mem_put(mem, adjoint->copies);
+  *adjoint = (hone_adjoint){.made = false};
 }

@@ -5,9 +5,11 @@
 
 #include "api/caller_arrays.h"
 
+/* A solver keeps the memory for its next call. All is zero at first. */
 typedef struct hone_adjoint {
   bool made;
   hone_entry *copies; /* of b and x0, where these are not x; or NULL */
+  int64_t room;       /* entries there */
 } hone_adjoint;
 
 /* Conjugates x in its place, and replaces b and x0 by their conjugates. Returns
@@ -16,7 +18,8 @@ int hone_adjoint_begin(hone_adjoint *adjoint, hone_mem *mem, hone_vectors *v);
 
 /* Conjugates x again: also columns that were not written, which become what
    they were. Does nothing where begin was not called or failed. */
-void hone_adjoint_end(hone_adjoint *adjoint, hone_mem *mem,
-                      const hone_vectors *v);
+void hone_adjoint_end(hone_adjoint *adjoint, const hone_vectors *v);
+
+void hone_adjoint_destroy(hone_adjoint *adjoint, hone_mem *mem);
 
 #endif

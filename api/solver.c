@@ -3,7 +3,6 @@
    once; refine/ladder.c does the work. */
 #include "api/solver.h"
 
-#include "api/adjoint.h"
 #include "api/arguments.h"
 #include "api/engines.h"
 #include "base/cpus.h"
@@ -71,6 +70,7 @@ void hone_solver_close(hone_solver *s) {
   const bool one_shot = s->ladder.request.one_shot;
   hone_ladder_destroy(&s->ladder);
   hone_arrays_destroy(&s->arrays);
+  hone_adjoint_destroy(&s->adjoint, &s->mem);
   (one_shot ? hone_pool_close : hone_pool_destroy)(&s->pool, &s->mem);
 }
 
@@ -206,13 +206,12 @@ static int run(hone_solver *s, bool trans, const hone_vectors *v,
 int hone_solver_run(hone_solver *s, int trans, const hone_vectors *v,
                     hone_report *report) {
   hone_vectors taken = *v;
-  hone_adjoint adjoint = {.made = false};
   int st = HONE_OK;
   if (trans == HONE_CONJ_TRANS)
-    st = hone_adjoint_begin(&adjoint, &s->mem, &taken);
+    st = hone_adjoint_begin(&s->adjoint, &s->mem, &taken);
   if (st == HONE_OK)
     st = run(s, trans != HONE_NO_TRANS, &taken, report);
-  hone_adjoint_end(&adjoint, &s->mem, &taken);
+  hone_adjoint_end(&s->adjoint, &taken);
   const int returned = hone_arrays_return(&s->arrays, st);
   if (returned != st)
     hone_ladder_add_reason(report, "x", "it cannot be copied to the device");

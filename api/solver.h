@@ -3,6 +3,7 @@
 #ifndef HONE_SOLVER_H
 #define HONE_SOLVER_H
 
+#include "api/adjoint.h"
 #include "api/caller_arrays.h"
 #include "api/guest.h"
 #include "api/options.h"
@@ -18,6 +19,7 @@ struct hone_solver {
   hone_pool *pool;
   hone_dense dense;     /* A, which the ladder reads through its operator */
   hone_arrays arrays;   /* copies of what lies on a device */
+  hone_adjoint adjoint; /* copies for A^H x = b */
   hone_options options; /* complete; its tuning is: */
   hone_tuning tuning;
   int most_threads;      /* that the caller allows */

@@ -27,13 +27,12 @@ sys sys_make_padded(int64_t n, int64_t nrhs, int64_t pad) {
 
 sys sys_make(int64_t n, int64_t nrhs) { return sys_make_padded(n, nrhs, 0); }
 
-/* Returns the n x m numbers p_i v_ij q_j, with random phases, for real ones of
-   v, whose memory is freed. */
-static double *with_phases(sup_rng *rng, int64_t n, int64_t m, double *v) {
+double *sys_with_phases(sup_rng *rng, int64_t n, int64_t m, bool hermitian,
+                        double *v) {
   const double turn = 6.283185307179586;
   double *to = sup_filled(2 * n * m, 0.0), *p = sup_filled(n + m, 0.0);
   for (int64_t i = 0; i < n + m; i++)
-    p[i] = turn * sup_uniform(rng);
+    p[i] = hermitian && i >= n ? -p[i - n] : turn * sup_uniform(rng);
   for (int64_t k = 0; k < n * m; k++) {
     to[2 * k] = v[k] * cos(p[k % n] + p[n + k / n]);
     to[2 * k + 1] = v[k] * sin(p[k % n] + p[n + k / n]);
@@ -49,8 +48,8 @@ sys sys_make_of(int parts, int64_t n, int64_t nrhs) {
   if (parts == 1)
     return s;
   s.parts = parts;
-  s.a = with_phases(&rng, n, n, s.a);
-  s.b = with_phases(&rng, n, nrhs, s.b);
+  s.a = sys_with_phases(&rng, n, n, false, s.a);
+  s.b = sys_with_phases(&rng, n, nrhs, false, s.b);
   sup_free(s.x);
   s.x = sup_filled(sys_doubles(&s), UNTOUCHED);
   return s;
@@ -63,7 +62,7 @@ void sys_set_cond(sys *s, uint64_t seed, int mode, double cond) {
   sup_matrix_cond(&rng, s->n, mode, cond, s->a, s->n);
   s->lda = s->n;
   if (s->parts == 2)
-    s->a = with_phases(&rng, s->n, s->n, s->a);
+    s->a = sys_with_phases(&rng, s->n, s->n, false, s->a);
 }
 
 int64_t sys_doubles(const sys *s) { return s->parts * s->ldx * s->nrhs; }

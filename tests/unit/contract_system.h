@@ -32,6 +32,11 @@ sys sys_make_of(int parts, int64_t n, int64_t nrhs);
 void sys_set_cond(sys *s, uint64_t seed, int mode, double cond);
 void sys_discard(sys *s);
 
+/* The n x m complex numbers p_i v_ij q_j with random phases p and q, or with
+   q = conj p, which makes a symmetric v Hermitian; frees v. */
+double *sys_with_phases(sup_rng *rng, int64_t n, int64_t m, bool hermitian,
+                        double *v);
+
 /* b = A ones. */
 void sys_set_consistent(sys *s);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Complex systems: bad input, singular matrices, arrays that are one, kept
    solvers, and requests that are not served. */
+#include "tests/gallery/either_call.h"
 #include "tests/unit/complex_system.h"
 #include "tests/unit/support.h"
 
@@ -315,5 +316,85 @@ TEST(complex_edges, stay_within_the_memory_that_was_told) {
     free(a);
     free(b);
     free(x);
+  }
+}
+
+static int stop_at_once(void *user, const hone_progress *event) {
+  return *(const int *)user == HONE_CANCELLED || event->precision > 0;
+}
+
+/* Makes a good call one that ends with this status. a: 4 x 4 */
+static void spoil(int status, either_call *call, double *a, hone_options *o) {
+  static double other[32];
+  if (status == HONE_NOT_CONVERGED || status == HONE_INTERRUPTED)
+    o->tolerance = 1e-30;
+  if (status == HONE_ILL_CONDITIONED) /* a column is i / 3 times another */
+    for (int i = 0; i < 4; i++) {
+      a[8 + 2 * i] = -a[2 * i + 1] / 3.0;
+      a[8 + 2 * i + 1] = a[2 * i] / 3.0;
+    }
+  else if (status == HONE_NULL_POINTER)
+    call->b = NULL;
+  else if (status == HONE_BAD_SIZE)
+    call->n = -1;
+  else if (status == HONE_BAD_LEADING_DIMENSION)
+    call->lda = 3;
+  else if (status == HONE_BAD_OPTION)
+    o->trans = 3;
+  else if (status == HONE_BAD_STRUCT_SIZE)
+    o->struct_size = 3;
+  else if (status == HONE_BAD_OVERLAP)
+    call->x = a;
+  else if (status == HONE_NOT_FINITE_A)
+    a[9] = HUGE_VAL;
+  else if (status == HONE_NOT_FINITE_B) {
+    memcpy(other, call->b, 8 * sizeof *other);
+    other[7] = (double)NAN;
+    call->b = other;
+  } else if (status == HONE_SINGULAR)
+    memset(a, 0, 8 * sizeof *a);
+  else if (status == HONE_OVERFLOW)
+    for (int i = 0; i < 32; i++)
+      a[i] *= 0x1p-1050;
+  else if (status == HONE_NO_MEMORY)
+    o->memory_limit_bytes = 1;
+  else if (status == HONE_NO_DEVICE)
+    o->device = HONE_DEVICE_CUDA;
+  else if (status == HONE_INTERRUPTED || status == HONE_CANCELLED)
+    o->progress = stop_at_once;
+}
+
+/* But for those of a solver (test_busy.c, keep_solvers_and_update_them), and
+   two that no caller can bring about. */
+TEST(complex_edges, return_every_status) {
+#define LISTED(name, number, text) number,
+  static const int statuses[] = {HONE_STATUS_LIST(LISTED)};
+#undef LISTED
+  for (size_t k = 0; k < sizeof statuses / sizeof *statuses; k++) {
+    int status = statuses[k];
+    hone_complex *a = cs_random(4, 4, 1), *b = cs_random(4, 1, 2);
+    double x[8] = {7, 7, 7, 7, 7, 7, 7, 7};
+    hone_options o = HONE_OPTIONS_INIT;
+    hone_report report = HONE_REPORT_INIT;
+    either_call call = {.parts = 2,
+                        .n = 4,
+                        .nrhs = 1,
+                        .a = (double *)a,
+                        .lda = 4,
+                        .b = (double *)b,
+                        .ldb = 4,
+                        .x = x,
+                        .ldx = 4};
+    ct_note("%s", hone_status_text(status));
+    o.progress_user = &status;
+    spoil(status, &call, (double *)a, &o);
+    if (status == HONE_NOT_FACTORED || status == HONE_BUSY ||
+        status == HONE_DEVICE_FAILED || status == HONE_INTERNAL)
+      status = HONE_OK;
+    CHECK_EQ_INT(either_call_solve(&call, &o, &report), status);
+    for (int i = 0; i < 8; i++)
+      CHECK((x[i] == 7.0) == (status < 0));
+    free(a);
+    free(b);
   }
 }
