@@ -113,7 +113,9 @@ static void end(const hone_lapack_group *g, int64_t k) {
 /* Computes r and den of the open columns in one pass over A. */
 static void one_pass(const hone_lapack_group *g, const bool *open) {
   const int64_t n = g->n, step = 4;
-  const int64_t chunk = HONE_MAX(256, 2048 / g->columns);
+  /* Sums of so many rows of one column stay in the first cache. */
+  const int64_t most = 2048 / (HONE_PARTS * HONE_PARTS);
+  const int64_t chunk = HONE_MAX((int64_t)256, most / g->columns);
   for (int64_t k = 0; k < g->columns; k++)
     if (open[k])
       begin(g, k);

@@ -62,6 +62,10 @@ TEST(lapack, each_module_is_served_by_its_own_lapack) {
   free(run("HONE_LAPACK_FACTORS=discard", "apart discard"));
 }
 
+TEST(lapack, a_module_in_the_place_of_another_has_its_own_lapack) {
+  free(run("", "reload"));
+}
+
 TEST(lapack, a_vendored_lapacks_calls_of_itself_are_left_alone) {
   char *text = run("", "expert");
   CHECK(strstr(text, "dgetrs n") == NULL);

@@ -6,6 +6,7 @@
    usage: vendored_client MODE [discard]
      solve    all interfaces through one module
      apart    three modules, each with its LAPACK
+     reload   a module that takes the place of one that is unloaded
      expert   a LAPACK's calls of itself
      none     nothing is called
    discard says that factors are discarded. */
@@ -99,6 +100,25 @@ static int apart(bool discards) {
   return failures;
 }
 
+/* Loads a module where another one was, so that its calls come from the same
+   addresses. */
+static int reload(void) {
+  void *first = load("libcaller_a.so"), *lapack = load("libvendored_a.so");
+  const vendored_caller *was = table(first, "ILP64", "d");
+  int failures = vendored_check_d(was, "reload", false);
+  const int before = calls(lapack);
+  dlclose(first);
+  void *second = load("libcaller_b.so");
+  const vendored_caller *is = table(second, "ILP64", "d");
+  printf("the module lies %s\n", is == was ? "there" : "elsewhere");
+  failures += vendored_check_d(is, "reload", false);
+  if (calls(lapack) != before || calls(second) == 0) {
+    printf("the first module's LAPACK was called for the second\n");
+    failures++;
+  }
+  return failures;
+}
+
 /* Calls the LAPACK's own dgerfs, which calls its dgetrs. */
 static int expert(void) {
   void *library = load("libcaller_a.so");
@@ -128,6 +148,8 @@ int main(int count, char **args) {
     failures = solve(discards);
   else if (strcmp(mode, "apart") == 0)
     failures = apart(discards);
+  else if (strcmp(mode, "reload") == 0)
+    failures = reload();
   else if (strcmp(mode, "expert") == 0)
     failures = expert();
   else if (strcmp(mode, "none") == 0)
