@@ -14,11 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
-
-enum {
-  KEPT_SHARE = 8 /* copies take 1/8 of the machine's memory by default */
-};
 
 /* Modules that give dgesv_ a copy of the matrix and never read its factors, by
    the beginning of their file's name. Read all of a module's calls before you
@@ -67,14 +62,11 @@ static void read_environment(void) {
   const char *mode = getenv("HONE_LAPACK");
   const char *factors = getenv("HONE_LAPACK_FACTORS");
   const int64_t mib = 1 << 20;
-  int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-  int64_t share = pages > 0 && page > 0 ? pages / KEPT_SHARE * page : 0;
   config.on = mode == NULL || (strcmp(mode, "off") && strcmp(mode, "0"));
   config.log = is_set("HONE_LOG");
   config.crossover = (int)number("HONE_LAPACK_CROSSOVER", INT32_MAX, -1);
   config.columns = (int)number("HONE_LAPACK_RHS", INT32_MAX, 0);
-  config.kept_bytes =
-      number("HONE_LAPACK_KEPT_MIB", INT64_MAX / mib, share / mib) * mib;
+  config.kept_bytes = number("HONE_LAPACK_KEPT_MIB", INT64_MAX / mib, 0) * mib;
   config.factors = HONE_LAPACK_AUTO;
   if (factors != NULL && strcmp(factors, "keep") == 0)
     config.factors = HONE_LAPACK_KEEP;

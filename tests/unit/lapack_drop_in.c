@@ -31,6 +31,8 @@ void LAPACKE_xerbla(const char *name, int info) {
   xerbla_call.info = info;
 }
 
+static bool keeps; /* memory for copies was set here */
+
 drop_in drop_in_open(const char *crossover, const char *factors) {
   char folder[PATH_MAX], path[PATH_MAX + 32];
   ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
@@ -38,6 +40,9 @@ drop_in drop_in_open(const char *crossover, const char *factors) {
   snprintf(path, sizeof path, "%s/libhone_lapack.so", dirname(folder));
   setenv("HONE_LAPACK_CROSSOVER", crossover, 1);
   setenv("HONE_LAPACK_FACTORS", factors, 1);
+  keeps = getenv("HONE_LAPACK_KEPT_MIB") == NULL;
+  if (keeps)
+    setenv("HONE_LAPACK_KEPT_MIB", "1000", 1);
   drop_in d = {.library = dlopen(path, RTLD_NOW | RTLD_LOCAL)};
   if (d.library == NULL) {
     ct_note("%s", dlerror());
@@ -60,6 +65,8 @@ void drop_in_close(drop_in *d) {
     dlclose(d->library);
   unsetenv("HONE_LAPACK_CROSSOVER");
   unsetenv("HONE_LAPACK_FACTORS");
+  if (keeps)
+    unsetenv("HONE_LAPACK_KEPT_MIB");
 }
 
 log_capture log_start(void) {

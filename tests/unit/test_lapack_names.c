@@ -21,7 +21,7 @@ static char *run(const char *settings, const char *mode) {
   char *text = calloc(room, 1);
   folder[length > 0 ? length : 0] = '\0';
   snprintf(command, sizeof command,
-           "HONE_LOG=1 HONE_LAPACK_CROSSOVER=1 %s "
+           "HONE_LOG=1 HONE_LAPACK_CROSSOVER=1 HONE_LAPACK_KEPT_MIB=1000 %s "
            "'%s/tests/vendored_client' %s 2>&1",
            settings, dirname(folder), mode);
   FILE *pipe = popen(command, "r");
