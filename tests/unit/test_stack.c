@@ -84,6 +84,8 @@ TEST(stack, a_call_uses_no_more_than_its_page_says) {
 #ifdef LARGER_FRAMES
   SKIP("sanitizers need larger frames");
 #else
+  if (sup_emulated())
+    SKIP("the emulated edition is not compiled as the library is");
   static const int64_t orders[] = {1, 20, 130, 300, 700};
   static const int64_t columns[] = {1, 4, 7, 33, 100};
   for (int way = 0; way < 4; way++)
