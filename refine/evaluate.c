@@ -14,6 +14,9 @@
 
 /* Products of numbers within 2^+-600 keep every digit. */
 enum { SAFE_EXP = 600 };
+/* Entries so many powers of two above the least normal number have parts that
+   keep 110 bits below the modulus. */
+enum { SPARE_BITS = HONE_PARTS == 1 ? 0 : 35 };
 /* A plain pass decides against a loose tolerance only where its noise is at
    most this part of the tolerance. */
 static const double PLAIN_NOISE_PART = 0.01;
@@ -41,14 +44,18 @@ bool hone_in_safe_range(const hone_refinement *ctx, const hone_entry *x) {
   return safe_shift(ctx, x) == 0;
 }
 
-/* to = 2^e from. Returns true if an entry may have lost digits by underflow. */
+/* to = 2^e from. Returns true if an entry may have lost digits by underflow.
+   The parts of a complex entry may lose some that are below eps^2 / 16 of it.
+ */
 static bool shift_vector(int64_t n, const hone_entry *from, int e,
                          hone_entry *to) {
-  const double least = hone_shift(1.0, -HONE_MAX_EXP);
+  const double least = hone_shift(1.0, SPARE_BITS - HONE_MAX_EXP);
   bool lost = false;
   for (int64_t i = 0; i < n; i++) {
     to[i] = hone_shift_entry(from[i], e);
-    lost = lost || (from[i] != 0.0 && !(hone_abs(to[i]) >= least));
+    lost =
+        lost || (from[i] != 0.0 && !(hone_abs(to[i]) >= least) &&
+                 (HONE_PARTS == 1 || hone_shift_entry(to[i], -e) != from[i]));
   }
   return lost;
 }

@@ -209,6 +209,55 @@ TEST(complex_edges, measure_errors_where_the_entries_of_x_are_subnormal) {
   CHECK(accepted > count / 3 && accepted < count);
 }
 
+/* Products with x leave the range, so that x and b are multiplied by 2^-983. An
+   imaginary part of 7e-17, beside a real part of 1, then keeps few bits: bounds
+   that took the residual of this x for that of the one returned were up to 4.6
+   times too small. */
+TEST(complex_edges, bounds_hold_where_a_shift_takes_bits_from_a_part) {
+  static const double parts[][2] = {
+      {0x1.63b2ba0e0df71p+281, 0x1.d4b9d12203a5p+277},
+      {0x1.4f8ab53a07d66p+818, -0x1.e792d2132dce4p+816},
+      {0x1.3771d89efcc5cp+735, -0x1.15d47d133b739p+737},
+      {-0x1.05c8c87ff98cp+313, -0x1.eaab46e226629p+312},
+      {0x1.bbe7ef8bb665cp+847, -0x1.2e01c5d42ad04p+848},
+      {-0x1.34f85f1992784p+769, 0x1.0eed1bebbb24bp+769},
+      {0x1.b31428169fbecp-478, -0x1.a6ba226f315bcp-478},
+      {-0x1.5ce1cf5beb776p+59, 0x1.668af4e734543p+60},
+      {0x1.871ac5c71aba2p-20, -0x1.1bac097ed3348p-21},
+      {-0x1.05c8c87e95d94p+313, -0x1.eaab46e1ebcb5p+312},
+      {0x1.bbe7ef9632bb7p+847, -0x1.2e01c5d612631p+848},
+      {-0x1.34f85f19449bdp+769, 0x1.0eed1beaa5503p+769}};
+  static const double solution[][4] = {
+      /* by exact arithmetic: the parts, each as the sum of two doubles */
+      {0x1.fffffe6a356c4p-1, 0x1.fbda22fc1f28p-55, 0x1.8fc8dd56f4b86p-24,
+       0x1.e1c2670ef745ap-79},
+      {1.0, -0x1.ba761dd56cc0cp-55, 0x1.4a67f4a0f450ap-54,
+       0x1.026b425124e00p-109},
+      {-0x1.3576e97b7a05fp+735, -0x1.ab580a65c155cp+679, 0x1.ee551e86bd683p+733,
+       0x1.9a8feda54c906p+679}};
+  enum { N = 3 };
+  hone_complex a[N * N], b[N], x[N];
+  for (int i = 0; i < N * N; i++)
+    a[i] = CMPLX(parts[i][0], parts[i][1]);
+  for (int i = 0; i < N; i++)
+    b[i] = CMPLX(parts[N * N + i][0], parts[N * N + i][1]);
+  for (int seed = 0; seed < 20; seed++) {
+    double bars[N];
+    hone_report r = HONE_REPORT_INIT;
+    hone_options o = HONE_OPTIONS_INIT;
+    o.structure = HONE_STRUCTURE_GENERAL;
+    o.error_bounds = bars;
+    o.ld_error_bounds = N;
+    CHECK_GE(hone_z_solve(N, 1, a, N, b, N, x, N, &o, &r), HONE_OK);
+    for (int i = 0; i < N; i++) {
+      const double *s = solution[i];
+      const double re = (creal(x[i]) - s[0]) - s[1];
+      const double im = (cimag(x[i]) - s[2]) - s[3];
+      CHECK_LE(hypot(re, im), bars[i] * (1.0 + 0x1p-40));
+    }
+  }
+}
+
 TEST(complex_edges, let_x_be_b_or_x0) {
   const int64_t n = 50, nrhs = 3;
   for (int trans = 0; trans <= HONE_CONJ_TRANS; trans++) {
