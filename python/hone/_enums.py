@@ -41,6 +41,8 @@ class Status(IntEnum):
 
 def status_text(status: int) -> str:
     """Returns the text of a status; any int has one."""
+    if not -(2**31) <= status < 2**31:
+        status = -(2**31)  # ctypes would take the last bits
     text: bytes = lib.hone_status_text(status)
     return text.decode()
 

@@ -62,7 +62,10 @@ def release_kept() -> int:
 
 def _needed(call: Any, sizes: tuple[int, ...], options: Any) -> tuple[int, int]:
     first, second = ctypes.c_int64(), ctypes.c_int64()
-    checked = [_options.whole("size", each, 64) for each in sizes]
+    checked = [
+        _options.whole(name, each, 64)
+        for name, each in zip(("n", "nrhs"), sizes)
+    ]
     c = _options.make(options)
     status = call(*checked, byref(c), byref(first), byref(second))
     if status != Status.OK:

@@ -331,7 +331,8 @@ class Solver:
         error_bounds: bool = False,
         return_report: bool = False,
     ) -> Union[Numbers, tuple[Numbers, Report]]:
-        """Returns x with A x = b; the arguments are those of hone.solve."""
+        """Returns x with A x = b; each of these arguments is that of
+        hone.solve. The options are those with which the solver was made."""
         check_weak(weak)
         way = _options.way(trans)
         v = Vectors(b, self._n, self._dtype, x0, out, error_bounds)

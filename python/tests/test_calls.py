@@ -91,7 +91,8 @@ class Statuses(unittest.TestCase):
     def test_every_status_has_a_text(self):
         for status in hone.Status:
             self.assertNotIn("not a status", status.text)
-        self.assertIn("not a status", hone.status_text(4711))
+        for number in (4711, 2**31, 2**70, -(2**70)):
+            self.assertIn("not a status", hone.status_text(number))
 
 
 class Weak(unittest.TestCase):

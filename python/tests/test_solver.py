@@ -169,13 +169,13 @@ class Kept(unittest.TestCase):
                 while "tries" not in order:
                     time.sleep(0.001)
                 time.sleep(0.05)  # time for the other thread to enter
+                order.append(True)
 
         solving = []
         solver = hone.factor(self.a, progress=told)
         order.clear()
         solving.append(True)
         self.assertTrue(near(solver.solve(self.b), self.x))
-        order.append(True)
         threads[0].join()
         order.remove("tries")
         self.assertIn(False, order)
