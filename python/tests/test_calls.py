@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Statuses, options, reports and progress functions."""
+"""Statuses, options and reports."""
 
 import json
 import math
-import os
 import pickle
-import signal
 import unittest
 import warnings
 
 import hone
 import numpy as np
-from hone import _enums, _watch
+from hone import _enums
 from systems import hilbert, near, system
 
 
@@ -333,175 +331,6 @@ class Reports(unittest.TestCase):
         self.assertEqual(sorted(report.dependent_index), [2, 4])
         self.assertEqual(len(report.dependent_weight), 2)
         self.assertEqual(len(report.null_index), min(8, report.null_count))
-
-
-class Progress(unittest.TestCase):
-    def setUp(self):
-        self.a, self.b, self.x = system(60)
-
-    def test_is_told(self):
-        told = []
-        got = hone.solve(self.a, self.b, progress=told.append)
-        self.assertTrue(near(got, self.x))
-        phases = [each.phase for each in told]
-        self.assertEqual(phases[0], "inspect")
-        self.assertIn("refine", phases)
-        for each in told:
-            self.assertIsInstance(each, hone.Progress)
-            self.assertGreaterEqual(each.elapsed_s, 0.0)
-
-    def test_stops(self):
-        with self.assertRaises(hone.HoneCancelledError):
-            hone.solve(self.a, self.b, progress=lambda told: True)
-
-        def before_the_last(told):
-            return told.phase == "refine" and told.iteration >= 1
-
-        with self.assertWarnsRegex(hone.HoneWarning, "stopped"):
-            got, report = hone.solve(
-                self.a,
-                self.b,
-                progress=before_the_last,
-                factor_precision="single",
-                return_report=True,
-            )
-        self.assertEqual(report.status, hone.Status.INTERRUPTED)
-        self.assertTrue(np.allclose(got, self.x, rtol=1e-3))
-
-    def test_what_it_raises_stops_and_comes_out(self):
-        class Enough(BaseException):
-            pass
-
-        for kind in (ZeroDivisionError, KeyboardInterrupt, Enough):
-            calls = []
-
-            def fail(told):
-                calls.append(told)
-                raise kind("here")
-
-            with self.assertRaises(kind):
-                hone.solve(self.a, self.b, progress=fail)
-            self.assertEqual(len(calls), 1)
-            with self.assertRaises(kind):
-                hone.factor(self.a, progress=fail)
-
-    def test_an_answer_that_is_no_truth_value(self):
-        with self.assertRaisesRegex(ValueError, "truth value"):
-            hone.solve(self.a, self.b, progress=lambda told: np.ones(2))
-
-    def test_of_a_kept_solver(self):
-        told = []
-        solver = hone.factor(self.a, progress=told.append)
-        told.clear()
-        solver.solve(self.b)
-        self.assertEqual({each.phase for each in told}, {"refine"})
-
-    def test_may_solve_something_else(self):
-        inner = []
-
-        def other(told):
-            inner.append(hone.solve(self.a, self.b))
-
-        got = hone.solve(self.a, self.b, progress=other)
-        self.assertTrue(near(got, self.x))
-        self.assertTrue(all(near(each, self.x) for each in inner))
-
-    def test_may_not_use_its_own_solver(self):
-        errors = []
-
-        def again(told):
-            for call in (
-                lambda: solver.solve(self.b),
-                lambda: solver.update(self.a),
-                lambda: solver.close(),
-            ):
-                try:
-                    call()
-                except hone.HoneBusyError as error:
-                    errors.append(str(error))
-                    self.assertEqual(error.status, hone.Status.BUSY)
-
-        solver = None
-
-        def quiet(told):
-            if solver is not None:
-                again(told)
-
-        solver = hone.factor(self.a, progress=quiet)
-        self.assertTrue(near(solver.solve(self.b), self.x))
-        self.assertGreaterEqual(len(errors), 3)
-        self.assertIn("own progress function", errors[0])
-
-    def test_a_solver_works_on_after_an_exception(self):
-        fail = [False]
-
-        def perhaps(told):
-            if fail[0]:
-                raise ZeroDivisionError
-
-        solver = hone.factor(self.a, progress=perhaps)
-        fail[0] = True
-        with self.assertRaises(ZeroDivisionError):
-            solver.solve(self.b)
-        fail[0] = False
-        self.assertTrue(near(solver.solve(self.b), self.x))
-
-
-class Interrupts(unittest.TestCase):
-    """Ctrl-C stops a solve and raises KeyboardInterrupt."""
-
-    def setUp(self):
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)
-        self.addCleanup(signal.signal, signal.SIGINT, before)
-
-    def test_during_a_solve(self):
-        a, b, _ = system(60)
-        calls = []
-
-        def press(told):
-            calls.append(told)
-            os.kill(os.getpid(), signal.SIGINT)
-
-        with self.assertRaises(KeyboardInterrupt):
-            hone.solve(a, b, progress=press)
-        self.assertLessEqual(len(calls), 2)
-        handler = signal.getsignal(signal.SIGINT)
-        self.assertIs(handler, signal.default_int_handler)
-
-    def test_large_systems_listen_without_being_asked(self):
-        n = _watch.INTERRUPTIBLE_FROM
-        self.assertIsNone(_watch.watch_for(None, n - 1))
-        watch = _watch.watch_for(None, n)
-        stops = []
-
-        def library():
-            stops.append(watch.callback(None, None))
-            os.kill(os.getpid(), signal.SIGINT)
-            stops.append(watch.callback(None, None))
-            return 0
-
-        with self.assertRaises(KeyboardInterrupt):
-            watch.run(library)
-        self.assertEqual(stops, [0, 1])
-
-    def test_large_systems_are_solved(self):
-        a, b, x = system(_watch.INTERRUPTIBLE_FROM)
-        self.assertTrue(near(hone.solve(a, b), x))
-        self.assertTrue(near(hone.factor(a).solve(b), x))
-
-    def test_another_handler_is_left_alone(self):
-        caught = []
-        signal.signal(signal.SIGINT, lambda *_: caught.append(1))
-        a, b, x = system(60)
-        once = []
-
-        def press(told):
-            if not once:
-                once.append(1)
-                os.kill(os.getpid(), signal.SIGINT)
-
-        self.assertTrue(near(hone.solve(a, b, progress=press), x))
-        self.assertEqual(caught, [1])
 
 
 class Names(unittest.TestCase):

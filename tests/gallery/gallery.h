@@ -33,9 +33,9 @@ enum {
   GALLERY_BANDED = 16,   /* diagonal, triangular or of few diagonals */
   GALLERY_FIXED = 32,    /* the same matrix for every seed */
   GALLERY_RANGE = 64,    /* entries near the ends of the double range */
-  /* Of complex matrices, which have two doubles for each entry; the first three
-     properties say symmetric or Hermitian, Hermitian positive definite, and
-     singular. They stand behind all real families. */
+  /* The matrices are complex, with two doubles for each entry; the first three
+     properties then say symmetric or Hermitian, Hermitian positive definite,
+     and singular. Complex families stand behind all real ones. */
   GALLERY_COMPLEX = 128
 };
 

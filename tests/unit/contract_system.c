@@ -122,7 +122,7 @@ int sys_solve_with(const sys *s, either_solver *solver, double *x,
   return either_solver_solve(solver, &call, NULL, report);
 }
 
-/* Of column c. */
+/* Returns the backward error of column c. */
 static double backward_error(const sys *s, int64_t c) {
   const double *x = s->x + c * s->ldx * s->parts;
   const double *b = s->b + c * s->ldb * s->parts;

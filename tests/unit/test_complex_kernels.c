@@ -265,8 +265,8 @@ TEST(complex_kernels, choose_pivots_as_lapack_does) {
     }
 }
 
-/* Of pivots of one size the first is taken, whichever loop sees them, so that
-   all instruction sets choose the same. */
+/* The first of several pivots of one size is taken, whichever loop sees them,
+   so that all instruction sets choose the same. */
 TEST(complex_kernels, choose_the_first_of_equal_pivots) {
   static const double re[] = {1.0, 0.0, -1.0, 0.0};
   for (int t = 0; t < TABLES; t++)

@@ -238,8 +238,8 @@ TEST(device_arrays_solver, returns_no_x_where_a_can_no_longer_be_read) {
   device_end();
 }
 
-/* What the caller did to A in the default stream is complete after a copy of
-   one entry: none of our streams waits for that one. */
+/* A copy of one entry waits for all that the caller did to A in the default
+   stream, for which none of our streams waits. */
 TEST(device_arrays_solver, waits_for_a_before_it_is_read) {
   hone_mem mem = {0};
   hone_host_copy copy = {0};
