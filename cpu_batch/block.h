@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A block of small systems of one order, one in each lane of a vector: entry
+   (i, j) of all its matrices makes one vector, so that every step of the
+   factorization and of the verification is made for all of them by one
+   instruction. In double precision. One table of functions for each instruction
+   set; choose.c chooses. Next to read: kernels.c. */
+#ifndef HONE_BLOCK_H
+#define HONE_BLOCK_H
+
+#include "base/entry.h"
+
+/* The most lanes that any instruction set has, and the largest order for which
+   blocks of systems pay. */
+enum { HONE_BLOCK_LANES = 8, HONE_BLOCK_UP_TO = 128 };
+
+/* op(A) of one system: entry (i, j) is at[i * row + j * column], conjugated if
+   'conjugate' is set. */
+typedef struct hone_block_matrix {
+  const hone_entry *at;   /* NULL: the lane is empty */
+  const hone_entry *next; /* the lane's matrix in the next block, or NULL */
+  int64_t row, column;
+  bool conjugate;
+} hone_block_matrix;
+
+/* Why a lane has no factors that serve. It is then another algorithm's. */
+typedef struct hone_block_lane {
+  bool serves;           /* the factors passed the certificate */
+  double rcond;          /* of op(A): 1 / (||A||_1 ||inv(A)||_1), estimated */
+  double rcond_scaled;   /* of S = R op(A) C */
+  double contraction;    /* bounds ||I - inv(M) S||_2, M being the factors */
+  double inverse;        /* bounds ||inv(S)||_2 */
+  double norm;           /* ||op(A)||, infinity norm */
+  int pivot;             /* the place of the smallest pivot in the factors */
+  double determinant[2]; /* the mantissa of det(A) and, for complex entries, the
+                            imaginary part of it, below 2 in magnitude */
+  int64_t exponent;      /* det(A) = mantissa 2^exponent */
+} hone_block_lane;
+
+/* The block. Memory is the caller's: 'bytes' of the table, aligned to 64. */
+typedef struct hone_block {
+  int64_t n;
+  void *memory;
+  bool definite;     /* the matrices are said to be positive definite: they are
+                        factored without pivoting, from their lower triangles */
+  bool determinants; /* fill lane[].determinant and exponent */
+  hone_block_lane lane[HONE_BLOCK_LANES];
+} hone_block;
+
+/* The result for one right-hand side of one lane. */
+typedef struct hone_block_column {
+  bool accepted; /* x was written, and every member below is valid */
+  int corrections;
+  double componentwise, normwise, residual; /* backward errors */
+  double forward; /* bounds max |x - x_true| / max |x| */
+} hone_block_column;
+
+/* One right-hand side for every lane of a factored block. b and x are those of
+   lanes with a matrix; NULL: the lane has none here. */
+typedef struct hone_block_solve {
+  const hone_entry *b[HONE_BLOCK_LANES];
+  hone_entry *x[HONE_BLOCK_LANES];
+  bool conjugate;  /* of b and of x */
+  double limit;    /* the largest componentwise backward error accepted */
+  int corrections; /* at most */
+  hone_block_column column[HONE_BLOCK_LANES]; /* out */
+} hone_block_solve;
+
+typedef struct hone_block_kernels {
+  const char *isa;
+  int lanes;
+  int64_t (*bytes)(int64_t n);
+  /* Scales and factors the matrices, lanes of them, and certifies the factors
+     by random vectors of this seed. Fills block->lane. */
+  void (*factor)(hone_block *block, const hone_block_matrix *matrices,
+                 uint64_t seed);
+  /* Solves, refines, measures and bounds. A column that is not accepted leaves
+     its x as it was. */
+  void (*solve)(hone_block *block, hone_block_solve *job);
+} hone_block_kernels;
+
+extern const hone_block_kernels hone_block_base, hone_block_avx2,
+    hone_block_avx512;
+
+/* Returns the best table for this processor. */
+const hone_block_kernels *hone_block_kernels_here(void);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The certificate of the factors of every lane, by the method of
+   refine/probes.c and refine/condition.c: random vectors g bound ||E||_2, E = I
+   - inv(M) S, the norms of its rows, and ||inv(S)||_2; one gradient step
+   estimates ||inv(S)||_1. All lanes have the same random vectors, each a
+   statement of its own, which holds with the stated probability whatever the
+   other lanes have. */
+#ifndef HONE_CERTIFY_LANES_H
+#define HONE_CERTIFY_LANES_H
+
+#include "base/probe_factor.h"
+#include "base/vectors.h"
+#include "cpu_batch/pack.h"
+#include "cpu_batch/substitute.h"
+
+/* The bound on ||E|| that the few vectors, and all of them, have to show. */
+static const double FEW_BOUND = 0x1p-6, ALL_BOUND = 0.9;
+
+/* Where the few vectors' bound on ||inv(S)|| exceeds the true one so much that
+   rounding errors of residuals might seem to count, all are used as well. */
+static const double FEW_NOISE = 1.0 / 64.0;
+
+typedef struct shown {
+  lanes contraction; /* bounds ||E||_2 */
+  lanes inverse;     /* bounds ||inv(S)||_2 */
+} shown;
+
+/* The sums over the vectors of a statement. */
+typedef struct sums {
+  lanes squares; /* of E g */
+  lanes inverse; /* of inv(M) g */
+} sums;
+
+/* p = p (1 + 2 eps u) with random u in [-1, 1): rounding alone leaves numbers
+   of few digits as they are. */
+INLINE void round_at_random(int64_t count, const double *u, many *p) {
+  for (int64_t i = 0; i < count; i++)
+    for (int q = 0; q < HONE_PARTS; q++) {
+      const lanes v = p[i].part[q];
+      p[i].part[q] = v + all(2.0 * HONE_EPS * u[i * HONE_PARTS + q]) * v;
+    }
+}
+
+/* Draws COLUMNS vectors g and adds what E g and inv(M) g show. */
+static void add_vectors(const parts *p, uint64_t *seed, sums *to) {
+  const int64_t n = p->n, count = COLUMNS * n, numbers = count * HONE_PARTS;
+  many *product = p->v, *e = product + count, *g = e + count;
+  many *solution = g + count;
+  double *drawn = p->drawn, *u = drawn + numbers;
+  hone_random_units(2 * numbers, seed, drawn);
+  for (int64_t i = 0; i < numbers; i++)
+    drawn[i] *= 1.7320508075688772; /* sqrt 3 */
+  multiply(p, (const hone_entry *)drawn, product);
+  round_at_random(count, u, product);
+  solve_columns(p, product, e);
+  for (int64_t i = 0; i < count; i++)
+    for (int q = 0; q < HONE_PARTS; q++)
+      g[i].part[q] = all(drawn[i * HONE_PARTS + q]);
+  for (int64_t i = 0; i < count; i++) {
+    const lanes square = square_of(difference_of(g[i], e[i]));
+    to->squares += square;
+    p->rows[i % n] += square;
+  }
+  round_at_random(count, u, g);
+  solve_columns(p, g, solution);
+  for (int64_t i = 0; i < count; i++)
+    to->inverse += square_of(solution[i]);
+}
+
+/* Makes the statement with t vectors. Leaves solutions in the last vectors of
+   work. */
+static shown probe(const parts *p, int t, uint64_t *seed) {
+  const int64_t n = p->n;
+  const double theta = hone_probe_factor_of(t, 1.0);
+  const double by_row = hone_probe_factor_of(t, (double)n);
+  const double rounding = sqrt((double)t) * HONE_EPS * sqrt(3.0 * HONE_PARTS);
+  sums s = {all(0.0), all(0.0)};
+  shown out;
+  for (int64_t i = 0; i < n; i++)
+    p->rows[i] = all(0.0);
+  for (int done = 0; done < t; done += COLUMNS)
+    add_vectors(p, seed, &s);
+  for (int64_t i = 0; i < n; i++)
+    p->rows[i] = by_row * (root(p->rows[i]) + rounding);
+  out.contraction = theta * root(s.squares);
+  out.inverse = theta * root(s.inverse) / (1.0 - out.contraction);
+  return out;
+}
+
+/* v = conj(v / |v|) of a solution; a real 0 counts as positive. */
+INLINE void take_signs(int64_t n, const many *y, many *v) {
+  for (int64_t i = 0; i < n; i++) {
+#ifdef HONE_COMPLEX
+    const lanes size = modulus_of(y[i]);
+    const mask is = size > 0.0;
+    const lanes by = all(1.0) / choose(is, size, all(1.0));
+    v[i].part[0] = choose(is, y[i].part[0] * by, all(1.0));
+    v[i].part[1] = choose(is, -y[i].part[1] * by, all(0.0));
+#else
+    v[i].part[0] = choose(y[i].part[0] >= 0.0, all(1.0), all(-1.0));
+#endif
+  }
+}
+
+/* Estimates ||C inv(S) R||_1 from a solution y by one gradient step (Hager
+   1984; Higham & Tisseur 2000). unit_row, unit_col: R and C; NULL: I. */
+static lanes estimate_inverse(const parts *p, const lanes *unit_row,
+                              const lanes *unit_col, const many *y, many *v,
+                              many *w) {
+  const int64_t n = p->n;
+  lanes most = all(-1.0), norm = all(0.0);
+  mask at = (mask)all(0.0);
+  take_signs(n, y, v);
+  for (int64_t i = 0; unit_col != NULL && i < n; i++)
+    v[i] = scaled(v[i], unit_col[i]);
+  solve_transposed(p, v, w);
+  for (int64_t i = 0; i < n; i++) {
+    const lanes size = modulus_of(unit_row ? scaled(w[i], unit_row[i]) : w[i]);
+    const mask is = size > most;
+    most = choose(is, size, most);
+    at = (at & ~is) | (((mask)all(0.0) + i) & is);
+  }
+  for (int64_t i = 0; i < n; i++) {
+    v[i] = nothing();
+    v[i].part[0] = choose(at == i, unit_row ? unit_row[i] : all(1.0), all(0.0));
+  }
+  solve_one(p, v, w);
+  for (int64_t i = 0; i < n; i++)
+    norm += modulus_of(unit_col ? scaled(w[i], unit_col[i]) : w[i]);
+  return norm;
+}
+
+/* The verdict on the factors of every lane. */
+typedef struct certified {
+  mask serves;
+  shown by_probes;
+  lanes rcond, rcond_scaled;
+} certified;
+
+/* Makes the statement with all vectors. Lanes for which the few sufficed keep
+   those, so that nothing in a lane depends on what the others hold. */
+static shown probe_again(const parts *p, mask few, const shown *by_few,
+                         uint64_t *seed) {
+  const int64_t n = p->n;
+  many *y = p->v + 3 * COLUMNS * n;
+  memcpy(p->few, p->rows, (size_t)n * sizeof *p->few);
+  memcpy(p->first, y, (size_t)n * sizeof *p->first);
+  shown out = probe(p, PROBES_ALL, seed);
+  for (int64_t i = 0; i < n; i++) {
+    p->rows[i] = choose(few, p->few[i], p->rows[i]);
+    y[i] = chosen(few, p->first[i], y[i]);
+  }
+  out.contraction = choose(few, by_few->contraction, out.contraction);
+  out.inverse = choose(few, by_few->inverse, out.inverse);
+  return out;
+}
+
+static certified certify(const parts *p, const packed *a, uint64_t seed) {
+  const int64_t n = p->n;
+  certified out = {.by_probes = probe(p, COLUMNS, &seed)};
+  const lanes noise =
+      (double)(n + 4) * HONE_EPS * a->norm_scaled * out.by_probes.inverse;
+  const mask few =
+      (out.by_probes.contraction <= FEW_BOUND) & (noise <= FEW_NOISE);
+  if (any(a->serves & ~few))
+    out.by_probes = probe_again(p, few, &out.by_probes, &seed);
+  const many *y = p->v + 3 * COLUMNS * n; /* a solution */
+  many *v = p->v, *w = p->v + n;
+  const lanes inverse = estimate_inverse(p, NULL, NULL, y, v, w);
+  out.rcond_scaled = 1.0 / (a->norm_scaled * inverse);
+  out.rcond = out.rcond_scaled;
+  if (any(~a->plain)) {
+    const lanes of_a = estimate_inverse(p, p->row, p->col, y, v, w);
+    out.rcond = choose(a->plain, out.rcond, 1.0 / (a->norm_cols * of_a));
+  }
+  out.serves = a->serves & (out.by_probes.contraction <= ALL_BOUND) &
+               (out.rcond_scaled >= HONE_EPS) & (out.rcond > 0.0) &
+               (out.by_probes.inverse <= LARGEST_ENTRY);
+  return out;
+}
+
+#endif

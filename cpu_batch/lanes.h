@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Arithmetic with one number for each lane, real or complex. Files that include
+   this are compiled once for each instruction set, with -ffp-contract=off:
+   where a product and a sum are to be rounded once, they say so. */
+#ifndef HONE_LANES_H
+#define HONE_LANES_H
+
+#include "base/entry.h"
+#include "base/isa.h"
+
+#include <string.h>
+#if defined(__FMA__) || defined(__AVX512F__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+#define INLINE static inline __attribute__((always_inline))
+
+enum { LANES = HONE_VECTOR_BYTES / (int)sizeof(double) };
+
+typedef double lanes __attribute__((vector_size(HONE_VECTOR_BYTES)));
+typedef int64_t mask __attribute__((vector_size(HONE_VECTOR_BYTES)));
+
+/* An entry of every lane's matrix or vector: its real part and, where entries
+   are complex, its imaginary part. */
+typedef struct many {
+  lanes part[HONE_PARTS];
+} many;
+
+/* ---- Real numbers ------------------------------------------------------- */
+
+INLINE lanes all(double v) {
+  lanes r;
+  for (int l = 0; l < LANES; l++)
+    r[l] = v;
+  return r;
+}
+
+INLINE lanes choose(mask which, lanes yes, lanes no) {
+  return (lanes)(((mask)yes & which) | ((mask)no & ~which));
+}
+
+INLINE lanes magnitude(lanes v) { return (lanes)((mask)v & INT64_MAX); }
+
+/* The larger one; b where a number is NaN. */
+INLINE lanes larger(lanes a, lanes b) { return choose(a > b, a, b); }
+
+INLINE lanes smaller(lanes a, lanes b) { return choose(a < b, a, b); }
+
+/* The larger one, or NaN if b is. */
+INLINE lanes larger_or_nan(lanes a, lanes b) { return choose(b <= a, a, b); }
+
+INLINE lanes root(lanes v) {
+  for (int l = 0; l < LANES; l++)
+    v[l] = __builtin_sqrt(v[l]);
+  return v;
+}
+
+INLINE bool any(mask which) {
+#if defined(__AVX512F__)
+  return _mm512_test_epi64_mask((__m512i)which, (__m512i)which) != 0;
+#elif defined(__AVX2__)
+  return _mm256_testz_si256((__m256i)which, (__m256i)which) == 0;
+#else
+  return (which[0] | which[1]) != 0;
+#endif
+}
+
+/* a b + c, rounded once where the processor can; 'exactly': always. */
+#if defined(__AVX512F__)
+INLINE lanes multiply_add(lanes a, lanes b, lanes c) {
+  return _mm512_fmadd_pd(a, b, c);
+}
+INLINE lanes subtract_product(lanes c, lanes a, lanes b) {
+  return _mm512_fnmadd_pd(a, b, c);
+}
+#elif defined(__FMA__)
+INLINE lanes multiply_add(lanes a, lanes b, lanes c) {
+  return _mm256_fmadd_pd(a, b, c);
+}
+INLINE lanes subtract_product(lanes c, lanes a, lanes b) {
+  return _mm256_fnmadd_pd(a, b, c);
+}
+#elif defined(__aarch64__)
+INLINE lanes multiply_add(lanes a, lanes b, lanes c) {
+  return (lanes)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
+}
+INLINE lanes subtract_product(lanes c, lanes a, lanes b) {
+  return (lanes)vfmsq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
+}
+#else
+INLINE lanes multiply_add(lanes a, lanes b, lanes c) { return a * b + c; }
+INLINE lanes subtract_product(lanes c, lanes a, lanes b) { return c - a * b; }
+#define LANES_SPLIT
+#endif
+
+/* The rounding error of the product p = a b, exactly; without a fused operation
+   by Dekker's splitting, for factors below 2^970. */
+INLINE lanes product_error(lanes a, lanes b, lanes p) {
+#ifdef LANES_SPLIT
+  const double splitter = 0x1p27 + 1.0;
+  const lanes ca = a * splitter, cb = b * splitter;
+  const lanes a1 = ca - (ca - a), b1 = cb - (cb - b);
+  const lanes a2 = a - a1, b2 = b - b1;
+  return ((a1 * b1 - p) + a1 * b2 + a2 * b1) + a2 * b2;
+#else
+  return multiply_add(a, b, -p);
+#endif
+}
+
+/* Subtracts the product a b from the pair (*hi, *lo): Dot2 of Ogita, Rump &
+   Oishi (2005), as base/exact.h has it. */
+INLINE void subtract_exactly(lanes a, lanes b, lanes *hi, lanes *lo) {
+  const lanes n = -b, p = a * n, e = product_error(a, n, p);
+  const lanes t = *hi + p, z = t - *hi;
+  *lo += e + ((*hi - (t - z)) + (p - z));
+  *hi = t;
+}
+
+/* ---- Entries ------------------------------------------------------------ */
+
+INLINE many nothing(void) {
+  many v;
+  for (int p = 0; p < HONE_PARTS; p++)
+    v.part[p] = all(0.0);
+  return v;
+}
+
+INLINE many scaled(many v, lanes by) {
+  for (int p = 0; p < HONE_PARTS; p++)
+    v.part[p] *= by;
+  return v;
+}
+
+INLINE many sum_of(many a, many b) {
+  for (int p = 0; p < HONE_PARTS; p++)
+    a.part[p] += b.part[p];
+  return a;
+}
+
+/* by = 1 or -1: a + by b. */
+INLINE many difference_of(many a, many b) {
+  for (int p = 0; p < HONE_PARTS; p++)
+    a.part[p] -= b.part[p];
+  return a;
+}
+
+INLINE many chosen(mask which, many yes, many no) {
+  for (int p = 0; p < HONE_PARTS; p++)
+    yes.part[p] = choose(which, yes.part[p], no.part[p]);
+  return yes;
+}
+
+#ifdef HONE_COMPLEX
+
+INLINE many conjugate_of(many v) {
+  v.part[1] = -v.part[1];
+  return v;
+}
+
+/* |re| + |im|, by which pivots are chosen. */
+INLINE lanes size_of(many v) {
+  return magnitude(v.part[0]) + magnitude(v.part[1]);
+}
+
+INLINE lanes square_of(many v) {
+  return v.part[0] * v.part[0] + v.part[1] * v.part[1];
+}
+
+/* |v|, of numbers whose squares stay in range. */
+INLINE lanes modulus_of(many v) { return root(square_of(v)); }
+
+/* c - a b */
+INLINE many minus_product(many c, many a, many b) {
+  c.part[0] = subtract_product(c.part[0], a.part[0], b.part[0]);
+  c.part[1] = subtract_product(c.part[1], a.part[0], b.part[1]);
+  c.part[0] = multiply_add(a.part[1], b.part[1], c.part[0]);
+  c.part[1] = subtract_product(c.part[1], a.part[1], b.part[0]);
+  return c;
+}
+
+/* c + a b, every product and sum rounded. */
+INLINE many plus_rounded(many c, many a, many b) {
+  c.part[0] += a.part[0] * b.part[0] - a.part[1] * b.part[1];
+  c.part[1] += a.part[0] * b.part[1] + a.part[1] * b.part[0];
+  return c;
+}
+
+INLINE many product_of(many a, many b) { return plus_rounded(nothing(), a, b); }
+
+INLINE many reciprocal_of(many v) {
+  const lanes square = square_of(v);
+  v.part[0] = v.part[0] / square;
+  v.part[1] = -v.part[1] / square;
+  return v;
+}
+
+INLINE void subtract_exact_product(many a, many b, many *hi, many *lo) {
+  subtract_exactly(a.part[0], b.part[0], &hi->part[0], &lo->part[0]);
+  subtract_exactly(-a.part[1], b.part[1], &hi->part[0], &lo->part[0]);
+  subtract_exactly(a.part[0], b.part[1], &hi->part[1], &lo->part[1]);
+  subtract_exactly(a.part[1], b.part[0], &hi->part[1], &lo->part[1]);
+}
+
+#else
+
+INLINE many conjugate_of(many v) { return v; }
+INLINE lanes size_of(many v) { return magnitude(v.part[0]); }
+INLINE lanes square_of(many v) { return v.part[0] * v.part[0]; }
+INLINE lanes modulus_of(many v) { return magnitude(v.part[0]); }
+INLINE many minus_product(many c, many a, many b) {
+  c.part[0] = subtract_product(c.part[0], a.part[0], b.part[0]);
+  return c;
+}
+INLINE many plus_rounded(many c, many a, many b) {
+  c.part[0] += a.part[0] * b.part[0];
+  return c;
+}
+INLINE many product_of(many a, many b) {
+  a.part[0] *= b.part[0];
+  return a;
+}
+INLINE many reciprocal_of(many v) {
+  v.part[0] = all(1.0) / v.part[0];
+  return v;
+}
+INLINE void subtract_exact_product(many a, many b, many *hi, many *lo) {
+  subtract_exactly(a.part[0], b.part[0], &hi->part[0], &lo->part[0]);
+}
+
+#endif
+
+/* Entry of one lane. */
+INLINE void put_lane(many *v, int l, hone_entry e) {
+  v->part[0][l] = hone_real(e);
+  if (HONE_PARTS == 2)
+    v->part[HONE_PARTS - 1][l] = hone_imag(e);
+}
+
+INLINE hone_entry lane_of(const many *v, int l) {
+  hone_entry e;
+  double part[HONE_PARTS];
+  for (int p = 0; p < HONE_PARTS; p++)
+    part[p] = v->part[p][l];
+  memcpy(&e, part, sizeof e);
+  return e;
+}
+
+#endif
