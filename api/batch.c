@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hone_batch_solve: arguments, threads, and the report of many systems. */
+#include "api/batch.h"
+
+#include "api/guest.h"
+#include "api/solver.h"
+#include "base/cpus.h"
+#include "base/text.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  LEAST_BATCH = offsetof(hone_batch, determinants),
+  LEAST_RESULT = offsetof(hone_batch_result, normwise_error)
+};
+/* A batch of fewer operations than this is solved before other threads have
+   woken up. */
+static const double WORTH_THREADS = 1e6;
+
+/* ---- Systems ------------------------------------------------------------ */
+
+/* How far the arrays of system k are from the first; NULL stays NULL. */
+static int64_t skip(const void *first, int64_t k, int64_t stride) {
+  return first != NULL ? k * stride : 0;
+}
+
+hone_member hone_batch_member(const hone_batch_call *call, int64_t k) {
+  const hone_batch *b = &call->batch;
+  return (hone_member){
+      .n = b->orders ? b->orders[k] : b->n,
+      .a = b->a_list ? b->a_list[k] : b->a + skip(b->a, k, b->stride_a),
+      .b = b->b_list ? b->b_list[k] : b->b + skip(b->b, k, b->stride_b),
+      .x = b->x_list ? b->x_list[k] : b->x + skip(b->x, k, b->stride_x)};
+}
+
+int hone_batch_check_member(const hone_batch_call *call, const hone_member *m,
+                            hone_report *report) {
+  const hone_batch *b = &call->batch;
+  if (!call->solves) {
+    const int st = hone_check_sizes(m->n, 0, report);
+    return st == HONE_OK
+               ? hone_check_matrix(m->n, m->n, m->a, b->lda, "a", report)
+               : st;
+  }
+  const hone_vectors v = {.n = m->n,
+                          .nrhs = b->nrhs,
+                          .b = m->b,
+                          .ldb = b->ldb,
+                          .x = m->x,
+                          .ldx = b->ldx};
+  return hone_check_system(&v, m->a, b->lda, report);
+}
+
+char *hone_batch_column(const hone_batch_call *call, int64_t k, int64_t c) {
+  const hone_options *o = &call->options;
+  return o->columns == NULL
+             ? NULL
+             : (char *)o->columns +
+                   (size_t)(k * call->batch.nrhs + c) * o->column_size;
+}
+
+bool hone_batch_stopped(hone_batch_call *call) {
+  const bool asks = pthread_equal(pthread_self(), call->caller) != 0;
+  if (asks && !atomic_load_explicit(&call->stop, memory_order_relaxed) &&
+      hone_watch_stop(&call->watch, "batch",
+                      (double)atomic_load(&call->ended) /
+                          (double)call->batch.count,
+                      0, HONE_NAN))
+    atomic_store(&call->stop, true);
+  return atomic_load_explicit(&call->stop, memory_order_relaxed);
+}
+
+/* ---- Arguments ---------------------------------------------------------- */
+
+static int refuse(hone_report *report, int st, const char *why) {
+  hone_reason_add(report, "%s", why);
+  return st;
+}
+
+int hone_batch_take(const hone_batch *from, hone_batch *to,
+                    hone_report *report) {
+  if (from == NULL)
+    return refuse(report, HONE_NULL_POINTER, "batch is NULL");
+  if (from->struct_size < LEAST_BATCH || from->struct_size > sizeof *to)
+    return refuse(report, HONE_BAD_STRUCT_SIZE,
+                  "batch.struct_size is not set, or of a later version");
+  memset(to, 0, sizeof *to);
+  memcpy(to, from, from->struct_size);
+  if (to->result_size < LEAST_RESULT ||
+      to->result_size > sizeof(hone_batch_result))
+    return refuse(report, HONE_BAD_STRUCT_SIZE,
+                  "batch.result_size is not set, or of a later version");
+  if (to->count < 0 || to->count > INT64_MAX / 2 / (int64_t)to->result_size)
+    return refuse(report, HONE_BAD_SIZE,
+                  "batch.count is negative or too large");
+  if (to->reserved != 0)
+    return refuse(report, HONE_BAD_OPTION, "batch.reserved is not 0");
+  return HONE_OK;
+}
+
+/* An array that is given by a stride: entries from its first to the last. */
+static int check_stride(const hone_batch *b, int64_t stride, const char *name,
+                        hone_report *report) {
+  const int64_t most = INT64_MAX / 4 / (int64_t)sizeof(hone_entry);
+  if (stride >= 0 && (b->count == 0 || stride <= most / b->count))
+    return HONE_OK;
+  hone_reason_add(report, "batch.stride_%s is %lld: negative or too large",
+                  name, (long long)stride);
+  return HONE_BAD_SIZE;
+}
+
+/* With strides, the x of two systems may not overlap. Leading dimensions are
+   checked before. */
+static int check_solutions_apart(const hone_batch *b, hone_report *report) {
+  const int64_t span = (b->nrhs - 1) * b->ldx + b->n;
+  const bool apart = b->x_list != NULL || b->orders != NULL || b->count <= 1 ||
+                     b->n < 1 || b->nrhs < 1 || b->stride_x >= span;
+  if (apart)
+    return HONE_OK;
+  hone_reason_add(report,
+                  "batch.stride_x is %lld, less than the %lld numbers of one x",
+                  (long long)b->stride_x, (long long)span);
+  return HONE_BAD_OVERLAP;
+}
+
+/* The memory from the first to the last number of all systems' arrays, given by
+   a stride; of one system 'columns' columns of n. */
+typedef struct reach {
+  uintptr_t from, to;
+} reach;
+
+static reach reach_of(const hone_batch *b, const void *first, int64_t stride,
+                      int64_t columns, int64_t ld) {
+  const int64_t numbers = (b->count - 1) * stride + (columns - 1) * ld + b->n;
+  return (reach){(uintptr_t)first,
+                 (uintptr_t)first + (uintptr_t)numbers * sizeof(hone_entry)};
+}
+
+static bool are_apart(reach a, reach b) {
+  return a.to <= b.from || b.to <= a.from;
+}
+
+/* Do all x lie apart from all a, and from all b or in their places? */
+static bool all_apart(const hone_batch *b) {
+  const reach x = reach_of(b, b->x, b->stride_x, b->nrhs, b->ldx);
+  const bool in_place =
+      b->x == b->b && b->ldx == b->ldb && b->stride_x == b->stride_b;
+  return are_apart(x, reach_of(b, b->a, b->stride_a, b->n, b->lda)) &&
+         (in_place ||
+          are_apart(x, reach_of(b, b->b, b->stride_b, b->nrhs, b->ldb)));
+}
+
+/* With a stride of 0 all systems read one array: x may not lie in it. */
+static int check_shared(const hone_batch_call *call, hone_report *report) {
+  const hone_batch *b = &call->batch;
+  const reach x = reach_of(b, b->x, b->stride_x, b->nrhs, b->ldx);
+  const bool a_is_apart =
+      b->stride_a > 0 ||
+      are_apart(x, reach_of(b, b->a, b->stride_a, b->n, b->lda));
+  const bool b_is_apart =
+      b->stride_b > 0 ||
+      are_apart(x, reach_of(b, b->b, b->stride_b, b->nrhs, b->ldb));
+  if (b->count <= 1 || b->n < 1 || b->nrhs < 1 || (a_is_apart && b_is_apart))
+    return HONE_OK;
+  hone_reason_add(report, "x overlaps %s, which all systems share",
+                  a_is_apart ? "b" : "a");
+  return HONE_BAD_OVERLAP;
+}
+
+/* Where there are no lists and no orders, the arguments of the first system are
+   those of all. */
+int hone_batch_check(hone_batch_call *call, hone_report *report) {
+  const hone_batch *b = &call->batch;
+  int st = hone_check_sizes(b->orders ? 0 : b->n, b->nrhs, report);
+  if (st == HONE_OK && b->a_list == NULL)
+    st = check_stride(b, b->stride_a, "a", report);
+  if (st == HONE_OK && call->solves && b->b_list == NULL)
+    st = check_stride(b, b->stride_b, "b", report);
+  if (st == HONE_OK && call->solves && b->x_list == NULL)
+    st = check_stride(b, b->stride_x, "x", report);
+  if (st == HONE_OK && b->nrhs > 0 &&
+      b->count > INT64_MAX / 2 / (int64_t)sizeof(hone_column) / b->nrhs)
+    st = refuse(report, HONE_BAD_SIZE, "batch.count nrhs is too large");
+  const bool alike = b->orders == NULL && b->a_list == NULL &&
+                     b->b_list == NULL && b->x_list == NULL;
+  if (st == HONE_OK && b->count > 0 && alike) {
+    const hone_member first = hone_batch_member(call, 0);
+    st = hone_batch_check_member(call, &first, report);
+    if (st == HONE_OK && call->solves)
+      st = check_shared(call, report);
+    call->checked = st == HONE_OK && b->n > 0 &&
+                    (!call->solves || (b->nrhs > 0 && all_apart(b)));
+  }
+  call->devices = hone_device_memory_exists();
+  return st == HONE_OK && call->solves ? check_solutions_apart(b, report) : st;
+}
+
+static int check_options(const hone_options *o, hone_report *report) {
+  if (o->x0 != NULL)
+    return refuse(report, HONE_BAD_OPTION, "options.x0: a batch takes none");
+  if (o->error_bounds != NULL)
+    return refuse(report, HONE_BAD_OPTION,
+                  "options.error_bounds: a batch takes none");
+  if (o->device == HONE_DEVICE_CUDA)
+    return refuse(report, HONE_BAD_OPTION,
+                  "options.device: a batch is solved on the CPU");
+  return HONE_OK;
+}
+
+/* ---- Results ------------------------------------------------------------ */
+
+hone_batch_result hone_batch_no_result(int st) {
+  return (hone_batch_result){.status = st,
+                             .backward_error = HONE_NAN,
+                             .normwise_error = HONE_NAN,
+                             .residual_error = HONE_NAN,
+                             .forward_error = HONE_INF,
+                             .rcond = HONE_NAN,
+                             .row = -1,
+                             .col = -1,
+                             .log_abs_det = HONE_NAN,
+                             .det_re = HONE_NAN,
+                             .det_im = HONE_NAN};
+}
+
+/* Writes one result to the caller's array. */
+static void give_result(const hone_batch *b, const hone_batch_result *from,
+                        int64_t k, hone_batch_result *results) {
+  memcpy((char *)results + (size_t)k * b->result_size, from, b->result_size);
+}
+
+void hone_batch_refuse(const hone_batch *b, int st,
+                       hone_batch_result *results) {
+  const hone_batch_result r = hone_batch_no_result(st);
+  for (int64_t k = 0; results != NULL && k < b->count; k++)
+    give_result(b, &r, k, results);
+}
+
+/* The worst of two statuses: an error before a weaker x, the first before
+   later ones. */
+static bool is_worse(int st, int than) {
+  return than == HONE_OK ? st != HONE_OK : than > 0 && st < 0;
+}
+
+static double larger(double a, double b) { return b > a ? b : a; }
+
+static void add_result(const hone_batch_result *r, hone_report *report) {
+  if (r->status < 0)
+    return;
+  report->backward_error = larger(report->backward_error, r->backward_error);
+  report->normwise_error = larger(report->normwise_error, r->normwise_error);
+  report->residual_error = larger(report->residual_error, r->residual_error);
+  report->forward_error = larger(report->forward_error, r->forward_error);
+  if (!(report->rcond <= r->rcond)) /* it is NaN at first */
+    report->rcond = r->rcond;
+  report->iterations = HONE_MAX(report->iterations, r->iterations);
+  report->precision = HONE_MAX(report->precision, r->precision);
+  report->digits = HONE_MIN(report->digits, r->digits);
+}
+
+/* Gives the columns of a system without an x its status. */
+static void refuse_columns(const hone_batch_call *call, int64_t k, int st) {
+  const hone_column column = {.status = st,
+                              .backward_error = HONE_INF,
+                              .normwise_error = HONE_INF,
+                              .residual_error = HONE_INF,
+                              .forward_error = HONE_INF};
+  for (int64_t c = 0; c < call->batch.nrhs; c++) {
+    char *to = hone_batch_column(call, k, c);
+    if (to != NULL)
+      memcpy(to, &column, call->options.column_size);
+  }
+}
+
+static int32_t as_count(int64_t v) {
+  return v <= INT32_MAX ? (int32_t)v : INT32_MAX;
+}
+
+/* Sums up all results; returns the status of the call. */
+static int sum_up(hone_batch_call *call, hone_report *report) {
+  const hone_batch *b = &call->batch;
+  int64_t accepted = 0, worst = -1;
+  int st = HONE_OK;
+  report->digits = 16;
+  report->backward_error = report->normwise_error = 0.0;
+  report->residual_error = report->forward_error = 0.0;
+  for (int64_t k = 0; k < b->count; k++) {
+    const hone_batch_result *r = &call->results[k];
+    add_result(r, report);
+    if (r->status < 0)
+      refuse_columns(call, k, r->status);
+    accepted += r->status == HONE_OK;
+    if (is_worse(r->status, st)) {
+      st = r->status;
+      worst = k;
+    }
+  }
+  report->accepted = as_count(accepted * b->nrhs);
+  report->sparse_columns = as_count(atomic_load(&call->sparse));
+  snprintf(report->path, sizeof report->path,
+           "batch of %lld: %lld in blocks, %lld alone", (long long)b->count,
+           (long long)call->in_blocks, (long long)(b->count - call->in_blocks));
+  if (worst >= 0 && st != HONE_CANCELLED && st != HONE_NO_MEMORY)
+    hone_reason_add(report, "system %lld of %lld: %s", (long long)worst,
+                    (long long)b->count, hone_status_text(st));
+  return st;
+}
+
+/* ---- The call ----------------------------------------------------------- */
+
+static int compare_orders(const void *a, const void *b) {
+  const int64_t *x = a, *y = b;
+  if (x[0] != y[0])
+    return x[0] < y[0] ? -1 : 1;
+  return x[1] < y[1] ? -1 : x[1] > y[1];
+}
+
+/* Lists the systems by their orders, those of one order as they come. */
+static int sort_systems(hone_batch_call *call) {
+  const hone_batch *b = &call->batch;
+  if (b->orders == NULL || b->count == 0)
+    return HONE_OK;
+  const size_t bytes = (size_t)b->count * sizeof *call->order;
+  int64_t *pairs = hone_mem_get(&call->mem, 2 * bytes);
+  call->order = hone_mem_get(&call->mem, bytes);
+  const bool there = pairs != NULL && call->order != NULL;
+  for (int64_t k = 0; there && k < b->count; k++) {
+    pairs[2 * k] = b->orders[k];
+    pairs[2 * k + 1] = k;
+  }
+  if (there)
+    qsort(pairs, (size_t)b->count, 2 * sizeof *pairs, compare_orders);
+  for (int64_t k = 0; there && k < b->count; k++)
+    call->order[k] = pairs[2 * k + 1];
+  hone_mem_put(&call->mem, pairs);
+  return there ? HONE_OK : HONE_NO_MEMORY;
+}
+
+/* May blocks solve systems of this call? */
+static bool blocks_serve(const hone_batch_call *call) {
+  const hone_options *o = &call->options;
+  return (call->batch.orders != NULL || call->batch.n <= HONE_BLOCK_UP_TO) &&
+         o->criterion == HONE_CRITERION_COMPONENTWISE && !o->extra_precise &&
+         o->factor_precision != HONE_FACTOR_SINGLE;
+}
+
+/* The operations of one system of order n, in proportion. */
+static double work_of(const hone_batch_call *call, int64_t order) {
+  const double n = (double)order;
+  const double columns = call->solves ? (double)call->batch.nrhs : 0.0;
+  return n * n * ((call->factors ? n + 10.0 : 0.0) + 10.0 * columns);
+}
+
+/* The threads that are worth waking. */
+static int threads_for(const hone_batch_call *call) {
+  const hone_batch *b = &call->batch;
+  const int wanted =
+      call->options.threads > 0 ? call->options.threads : hone_threads_wanted();
+  double work = b->orders ? 0.0 : (double)b->count * work_of(call, b->n);
+  for (int64_t k = 0; b->orders && k < b->count && work < WORTH_THREADS; k++)
+    work += work_of(call, b->orders[k]);
+  return wanted <= 1 || !(work >= WORTH_THREADS)
+             ? 1
+             : HONE_MIN(wanted, hone_cpus());
+}
+
+/* Arguments are valid, and results are there. */
+static int run(hone_batch_call *call, hone_report *report) {
+  const hone_batch *b = &call->batch;
+  const hone_batch_result none = hone_batch_no_result(HONE_CANCELLED);
+  call->threads = threads_for(call);
+  hone_pool_open(&call->pool, &call->mem, call->threads);
+  hone_pool_adapt(call->pool, call->threads);
+  call->threads = hone_pool_threads(call->pool);
+  int st = call->order == NULL ? sort_systems(call) : HONE_OK;
+  const bool by_blocks = st == HONE_OK && blocks_serve(call);
+  for (int64_t k = 0; !by_blocks && k < b->count; k++)
+    call->results[k] = none;
+  if (by_blocks)
+    st = hone_batch_blocks(call);
+  if (!atomic_load(&call->stop))
+    hone_batch_rest(call);
+  if (call->kept == NULL) {
+    hone_mem_put(&call->mem, call->order);
+    call->order = NULL;
+  }
+  hone_pool_close(&call->pool, &call->mem);
+  report->threads = call->threads;
+  return sum_up(call, report);
+}
+
+int hone_batch_run(hone_batch_call *call, hone_batch_result *results,
+                   hone_report *report) {
+  const hone_batch *b = &call->batch;
+  const bool whole = results != NULL && b->result_size == sizeof *results;
+  report->n = b->n;
+  report->nrhs = call->solves ? b->nrhs : 0;
+  report->tolerance = call->limit;
+  report->digits = 16;
+  call->in_blocks = 0;
+  if (b->count == 0)
+    return HONE_OK;
+  call->results =
+      whole ? results
+            : hone_mem_get(&call->mem, (size_t)b->count * sizeof *results);
+  if (call->results == NULL) {
+    hone_batch_refuse(b, HONE_NO_MEMORY, results);
+    return HONE_NO_MEMORY;
+  }
+  const int st = run(call, report);
+  for (int64_t k = 0; !whole && results != NULL && k < b->count; k++)
+    give_result(b, &call->results[k], k, results);
+  if (!whole)
+    hone_mem_put(&call->mem, call->results);
+  return st;
+}
+
+int hone_batch_take_options(hone_batch_call *call, const hone_options *options,
+                            hone_report *report) {
+  int st = hone_options_take(options, &call->options, &call->tuning, report);
+  if (st == HONE_OK)
+    st = check_options(&call->options, report);
+  if (st != HONE_OK)
+    return st;
+  call->limit = hone_request_of(&call->options, true).limit;
+  call->mem = hone_memory_of(&call->options);
+  return HONE_OK;
+}
+
+void hone_batch_begin(hone_batch_call *call, hone_float_environment *callers) {
+  const hone_options *o = &call->options;
+  call->watch = (hone_watch){.start_s = hone_now_s(),
+                             .progress = o->progress,
+                             .user = o->progress_user,
+                             .callers = callers};
+  if (o->deadline_s > 0.0)
+    call->watch.deadline_s = call->watch.start_s + o->deadline_s;
+  call->caller = pthread_self();
+  atomic_store(&call->stop, false);
+  atomic_store(&call->sparse, 0);
+}
+
+void hone_batch_end(const hone_batch_call *call, int st, double start_s,
+                    hone_report *made, hone_report *out) {
+  made->status = st;
+  hone_reason_complete(made, &call->watch, &call->mem, "");
+  made->host_bytes = call->mem.peak;
+  hone_text device = hone_text_begin(made->device, sizeof made->device);
+  hone_text_add(&device, "CPU, ");
+  hone_text_add_count(&device, HONE_MAX(made->threads, 1));
+  hone_text_add(&device, made->threads > 1 ? " threads, " : " thread, ");
+  hone_text_add(&device, hone_block_kernels_here()->isa);
+  made->total_ms = 1e3 * (hone_now_s() - start_s);
+  hone_report_give(made, out);
+}
+
+static int solve_once(hone_guest *guest, hone_batch_call *call,
+                      const hone_batch *batch, const hone_options *options,
+                      hone_batch_result *results, hone_report *made) {
+  int st = hone_batch_take(batch, &call->batch, made);
+  const bool counted = st == HONE_OK || st == HONE_BAD_OPTION;
+  if (st == HONE_OK)
+    st = hone_batch_take_options(call, options, made);
+  if (st == HONE_OK)
+    st = hone_batch_check(call, made);
+  if (st != HONE_OK && counted)
+    hone_batch_refuse(&call->batch, st, results);
+  if (st != HONE_OK)
+    return st;
+  hone_batch_begin(call, &guest->callers);
+  return hone_batch_run(call, results, made);
+}
+
+int hone_batch_solve(const hone_batch *batch, const hone_options *options,
+                     hone_batch_result *results, hone_report *report) {
+  hone_guest guest;
+  hone_report made;
+  hone_batch_call call;
+  hone_guest_enter(&guest);
+  const double start_s = hone_now_s();
+  int st = HONE_BAD_STRUCT_SIZE;
+  if (hone_report_is_sized(report)) {
+    memset(&call, 0, sizeof call);
+    call.factors = call.solves = true;
+    hone_report_begin(&made, 0, 0);
+    st = solve_once(&guest, &call, batch, options, results, &made);
+    hone_batch_end(&call, st, start_s, &made, report);
+  }
+  hone_guest_leave(&guest);
+  return st;
+}

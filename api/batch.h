@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A call of hone_batch_solve, and its two ways to solve: blocks of small
+   systems of one order (batch_blocks.c), and one system by itself
+   (batch_alone.c). */
+#ifndef HONE_BATCH_CALL_H
+#define HONE_BATCH_CALL_H
+
+#include "api/arguments.h"
+#include "api/options.h"
+#include "api/reason.h"
+#include "cpu_batch/block.h"
+
+#include <pthread.h>
+
+/* Where one system lies. */
+typedef struct hone_member {
+  int64_t n;
+  const hone_entry *a, *b;
+  hone_entry *x;
+} hone_member;
+
+/* The part of a batch solver that outlives a call. */
+typedef struct hone_batch_kept {
+  int64_t blocks;    /* their number; */
+  int64_t *from;     /* where they begin in the order; NULL: equal ranges */
+  hone_block *block; /* with their factors, */
+  char *memory;      /* which are here */
+  int64_t count;
+  hone_solver **alone; /* count; NULL where a block has served so far */
+} hone_batch_kept;
+
+typedef struct hone_batch_call {
+  hone_batch batch;
+  hone_options options;
+  hone_tuning tuning;
+  hone_batch_result *results; /* count; the status of a system that is not
+                                 solved yet is HONE_CANCELLED */
+  bool checked;               /* the arguments of every system are valid */
+  bool devices;               /* arrays may lie on a device */
+  int64_t *order; /* the systems by their orders; NULL: as they come */
+  double limit;   /* the error that is accepted */
+  hone_mem mem;
+  hone_watch watch;
+  hone_pool *pool;
+  int threads;
+  pthread_t caller;       /* the only thread that may report progress */
+  _Atomic int64_t next;   /* what no thread has begun yet */
+  _Atomic int64_t ended;  /* systems that are done, for progress */
+  _Atomic bool stop;      /* begin nothing more */
+  _Atomic int64_t sparse; /* columns accepted by the measure for sparse rows */
+  int64_t in_blocks;      /* systems that a block has solved */
+  hone_batch_kept *kept;  /* NULL: nothing is kept */
+  bool factors, solves;   /* the parts of the work that this call does */
+} hone_batch_call;
+
+/* The result of a system of which nothing but the status is known. */
+hone_batch_result hone_batch_no_result(int status);
+
+hone_member hone_batch_member(const hone_batch_call *call, int64_t k);
+
+/* The status of the arguments of one system; report may be NULL. */
+int hone_batch_check_member(const hone_batch_call *call, const hone_member *m,
+                            hone_report *report);
+
+/* Tells whether to begin nothing more; reports progress if the calling thread
+   asks. */
+bool hone_batch_stopped(hone_batch_call *call);
+
+/* The entry of options.columns for right-hand side c of system k; NULL: there
+   is none. */
+char *hone_batch_column(const hone_batch_call *call, int64_t k, int64_t c);
+
+/* Solves what blocks can. Systems whose arguments are wrong get their status,
+   and those that no block solved keep theirs. Returns HONE_NO_MEMORY where
+   there is no room for a block: then nothing was done. */
+int hone_batch_blocks(hone_batch_call *call);
+
+/* Solves the rest, one by one, or several at once on one thread each. */
+void hone_batch_rest(hone_batch_call *call);
+
+/* The steps of a call (batch.c) ------------------------------------------- */
+
+/* Copies and checks the caller's batch as far as its sizes go. */
+int hone_batch_take(const hone_batch *from, hone_batch *to,
+                    hone_report *report);
+int hone_batch_take_options(hone_batch_call *call, const hone_options *options,
+                            hone_report *report);
+/* Checks the arrays that this call reads and writes. */
+int hone_batch_check(hone_batch_call *call, hone_report *report);
+/* Begins a call whose options are known: its clock and its thread. */
+void hone_batch_begin(hone_batch_call *call, hone_float_environment *callers);
+/* Does the work, fills the results (NULL: there are none) and the report.
+   Returns the status of the call. */
+int hone_batch_run(hone_batch_call *call, hone_batch_result *results,
+                   hone_report *report);
+/* Gives all systems this status. */
+void hone_batch_refuse(const hone_batch *b, int st, hone_batch_result *results);
+/* Completes the report and gives it to the caller. */
+void hone_batch_end(const hone_batch_call *call, int st, double start_s,
+                    hone_report *made, hone_report *out);
+
+#endif

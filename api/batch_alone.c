@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Systems of a batch that no block has solved: each as by hone_solve. */
+#include "api/batch.h"
+
+#include "base/dense.h"
+#include "cpu_batch/determinant.h"
+
+#include <stdatomic.h>
+
+/* Below this order a system has one thread, and several systems run at once. */
+enum { SEVERAL_BELOW = HONE_THREADS_FROM };
+
+typedef struct rest {
+  hone_batch_call *call;
+  int64_t *list;
+  int64_t count;
+  hone_options options; /* of one system, but for its columns and deadline */
+  _Atomic int64_t most_bytes; /* that one system has held */
+} rest;
+
+/* The pivot or the place of NaN, as far as an int32_t goes. */
+static void take_places(const hone_report *from, hone_batch_result *r) {
+  const bool pivot = from->bad_row < 0 && from->bad_col < 0;
+  const int64_t row = pivot ? from->min_pivot_row : from->bad_row;
+  const int64_t col = pivot ? from->min_pivot_col : from->bad_col;
+  r->row = (int32_t)row;
+  r->col = (int32_t)col;
+}
+
+static void take_report(const hone_report *from, hone_batch_result *r) {
+  r->status = from->status;
+  r->iterations = from->iterations;
+  r->precision = from->precision;
+  r->digits = from->digits;
+  r->backward_error = from->backward_error;
+  r->normwise_error = from->normwise_error;
+  r->residual_error = from->residual_error;
+  r->forward_error = from->forward_error;
+  r->rcond = from->rcond;
+  if (from->status != HONE_OK)
+    take_places(from, r);
+}
+
+static void note_bytes(rest *all, int64_t bytes) {
+  int64_t most = atomic_load(&all->most_bytes);
+  while (bytes > most &&
+         !atomic_compare_exchange_weak(&all->most_bytes, &most, bytes))
+    ;
+}
+
+/* Is A there, and finite? hone_solve does not look where nothing is solved. */
+static bool is_known(const hone_batch_call *call, const hone_member *m) {
+  bool finite = m->a != NULL;
+  for (int64_t j = 0; finite && call->batch.nrhs == 0 && j < m->n; j++)
+    for (int64_t i = 0; i < m->n; i++)
+      finite = finite && hone_finite(m->a[i + j * call->batch.lda]);
+  return finite;
+}
+
+/* The determinant of op(A), by LU in double. */
+static void add_determinant(rest *all, const hone_member *m,
+                            hone_batch_result *r) {
+  const hone_batch_call *call = all->call;
+  const hone_determinant_job job = {
+      .n = m->n, .a = m->a, .lda = call->batch.lda};
+  hone_mem mem = call->mem;
+  mem.peak = mem.held;
+  if ((r->status >= HONE_OK || r->status == HONE_SINGULAR) && is_known(call, m))
+    (void)hone_determinant(&job, &mem, &r->log_abs_det, &r->det_re, &r->det_im);
+  if (call->options.trans == HONE_CONJ_TRANS)
+    r->det_im = -r->det_im;
+  note_bytes(all, mem.peak - mem.held);
+}
+
+/* The solver of a system of a batch that is kept, which is made when a block
+   does not serve. */
+static int keep_alone(const rest *all, int64_t k, const hone_member *m,
+                      hone_report *report) {
+  hone_batch_call *call = all->call;
+  hone_solver **solver = &call->kept->alone[k];
+  hone_options options = all->options;
+  int st = HONE_OK;
+  if (*solver != NULL && !call->factors)
+    return HONE_OK;
+  options.trans = HONE_NO_TRANS; /* belongs to a solve */
+  options.columns = NULL;
+  if (*solver == NULL)
+    st = hone_solver_create(solver, m->n, &options);
+  report->status = st;
+  if (st == HONE_OK)
+    st = hone_solver_factor(*solver, m->a, call->batch.lda, report);
+  if (st != HONE_OK) /* the next solve finds the same error again */
+    hone_solver_destroy(solver);
+  return st;
+}
+
+/* Solves the system by a solver that is kept, or by none. */
+static int solve_system(const rest *all, int64_t k, const hone_member *m,
+                        const hone_options *options, hone_report *report) {
+  const hone_batch *b = &all->call->batch;
+  if (all->call->kept == NULL)
+    return hone_solve(m->n, b->nrhs, m->a, b->lda, m->b, b->ldb, m->x, b->ldx,
+                      options, report);
+  int st = keep_alone(all, k, m, report);
+  if (st != HONE_OK || !all->call->solves)
+    return st;
+  hone_options own = HONE_OPTIONS_INIT;
+  own.trans = options->trans;
+  own.columns = options->columns;
+  own.column_size = options->column_size;
+  own.deadline_s = options->deadline_s;
+  return hone_solver_solve(all->call->kept->alone[k], b->nrhs, m->b, b->ldb,
+                           m->x, b->ldx, &own, report);
+}
+
+static void solve_alone(rest *all, int64_t k) {
+  hone_batch_call *call = all->call;
+  const hone_batch *b = &call->batch;
+  const hone_member m = hone_batch_member(call, k);
+  hone_options options = all->options;
+  hone_report report = HONE_REPORT_INIT;
+  options.columns = call->solves
+                        ? (hone_column *)(void *)hone_batch_column(call, k, 0)
+                        : NULL;
+  if (call->watch.deadline_s > 0.0)
+    options.deadline_s = fmax(call->watch.deadline_s - hone_now_s(), 1e-9);
+  const int st = solve_system(all, k, &m, &options, &report);
+  report.status = st;
+  take_report(&report, &call->results[k]);
+  note_bytes(all, report.host_bytes);
+  atomic_fetch_add(&call->sparse, report.sparse_columns);
+  if (b->determinants && call->factors && m.n > 0)
+    add_determinant(all, &m, &call->results[k]);
+  if (b->determinants && call->factors && m.n == 0 && st == HONE_OK) {
+    call->results[k].log_abs_det = call->results[k].det_im = 0.0;
+    call->results[k].det_re = 1.0;
+  }
+  atomic_fetch_add(&call->ended, 1);
+}
+
+static void work(void *ctx, int64_t worker) {
+  rest *all = ctx;
+  (void)worker;
+  while (!hone_batch_stopped(all->call)) {
+    const int64_t i = atomic_fetch_add(&all->call->next, 1);
+    if (i >= all->count)
+      return;
+    solve_alone(all, all->list[i]);
+  }
+}
+
+static int64_t order_of(const hone_batch_call *call, int64_t k) {
+  return call->batch.orders ? call->batch.orders[k] : call->batch.n;
+}
+
+/* Lists the systems that are left: small ones if 'small' is set, else large
+   ones. */
+static void list_rest(rest *all, bool small) {
+  const hone_batch_call *call = all->call;
+  all->count = 0;
+  for (int64_t k = 0; k < call->batch.count; k++)
+    if (call->results[k].status == HONE_CANCELLED &&
+        (order_of(call, k) < SEVERAL_BELOW) == small)
+      all->list[all->count++] = k;
+}
+
+/* Systems for which there is no memory to begin with. */
+static void give_up(hone_batch_call *call) {
+  for (int64_t k = 0; k < call->batch.count; k++)
+    if (call->results[k].status == HONE_CANCELLED)
+      call->results[k].status = HONE_NO_MEMORY;
+}
+
+void hone_batch_rest(hone_batch_call *call) {
+  hone_mem *mem = &call->mem;
+  /* The caller's memory functions need not bear several threads, and one
+     system at a time may take all that is left of the limit. */
+  const bool several = mem->alloc == NULL && mem->limit == 0;
+  const int threads = several ? call->threads : 1;
+  rest all = {.call = call, .options = call->options};
+  const int64_t left = call->batch.count - call->in_blocks;
+  if (left == 0)
+    return;
+  all.list = hone_mem_get(mem, (size_t)left * sizeof *all.list);
+  if (all.list == NULL) {
+    give_up(call);
+    return;
+  }
+  all.options.progress = NULL;
+  if (mem->limit > 0)
+    all.options.memory_limit_bytes =
+        HONE_MAX(mem->limit - mem->held, (int64_t)1);
+  list_rest(&all, true);
+  all.options.threads = 1;
+  atomic_store(&call->next, 0);
+  if (all.count > 0)
+    hone_pool_run(several ? call->pool : NULL, threads, work, &all);
+  mem->peak = HONE_MAX(mem->peak, mem->held + threads * all.most_bytes);
+  list_rest(&all, false);
+  all.options.threads = call->options.threads;
+  atomic_store(&call->next, 0);
+  if (all.count > 0)
+    work(&all, 0);
+  mem->peak = HONE_MAX(mem->peak, mem->held + all.most_bytes);
+  hone_mem_put(mem, all.list);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A batch with its factors: create, factor, solve, destroy. */
+#include "api/batch.h"
+
+#include "api/guest.h"
+#include "api/solver.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+/* For complex entries this is hone_z_batch_solver. */
+struct hone_batch_solver {
+  _Atomic bool busy;
+  bool factored;
+  hone_batch_call call; /* its batch has the matrices, its options all calls */
+  hone_batch_kept kept;
+  int64_t *orders; /* a copy of the caller's */
+};
+
+static void forget(hone_batch_solver *s) {
+  hone_mem *mem = &s->call.mem;
+  for (int64_t k = 0; s->kept.alone != NULL && k < s->kept.count; k++)
+    hone_solver_destroy(&s->kept.alone[k]);
+  hone_mem_put(mem, s->kept.alone);
+  hone_mem_put(mem, s->kept.memory);
+  hone_mem_put(mem, s->kept.block);
+  hone_mem_put(mem, s->kept.from);
+  hone_mem_put(mem, s->call.order);
+  hone_mem_put(mem, s->orders);
+  memset(&s->kept, 0, sizeof s->kept);
+  s->call.order = NULL;
+  s->orders = NULL;
+  s->factored = false;
+}
+
+static bool take_hold(hone_batch_solver *s) {
+  return !atomic_exchange(&s->busy, true);
+}
+
+static void let_go(hone_batch_solver *s) { atomic_store(&s->busy, false); }
+
+static int create(hone_batch_solver **solver, const hone_options *options) {
+  hone_batch_call call;
+  memset(&call, 0, sizeof call);
+  int st = hone_batch_take_options(&call, options, NULL);
+  if (st == HONE_OK && call.options.columns != NULL)
+    st = HONE_BAD_OPTION; /* they belong to one solve */
+  if (st != HONE_OK)
+    return st;
+  hone_batch_solver *s = hone_mem_get(&call.mem, sizeof *s);
+  if (s == NULL)
+    return HONE_NO_MEMORY;
+  memset(s, 0, sizeof *s);
+  s->call = call;
+  s->call.options.tuning = &s->call.tuning;
+  s->call.kept = &s->kept;
+  *solver = s;
+  return HONE_OK;
+}
+
+int hone_batch_solver_create(hone_batch_solver **solver,
+                             const hone_options *options) {
+  hone_guest guest;
+  if (solver == NULL)
+    return HONE_NULL_POINTER;
+  *solver = NULL;
+  hone_guest_enter(&guest);
+  const int st = create(solver, options);
+  hone_guest_leave(&guest);
+  return st;
+}
+
+/* Copies the orders, and makes the list of solvers. */
+static int begin_kept(hone_batch_solver *s) {
+  hone_batch *b = &s->call.batch;
+  const size_t count = (size_t)b->count;
+  s->kept.alone = hone_mem_get(&s->call.mem, count * sizeof *s->kept.alone);
+  if (b->orders != NULL)
+    s->orders = hone_mem_get(&s->call.mem, count * sizeof *s->orders);
+  if (s->kept.alone == NULL || (b->orders != NULL && s->orders == NULL))
+    return HONE_NO_MEMORY;
+  memset(s->kept.alone, 0, count * sizeof *s->kept.alone);
+  s->kept.count = b->count;
+  if (b->orders != NULL) {
+    memcpy(s->orders, b->orders, count * sizeof *s->orders);
+    b->orders = s->orders;
+  }
+  return HONE_OK;
+}
+
+/* Takes the matrices of the batch; a batch that is refused changes nothing. */
+static int take_matrices(hone_batch_solver *s, const hone_batch *batch,
+                         hone_report *made) {
+  hone_batch_call *call = &s->call;
+  const hone_batch before = call->batch;
+  call->batch = *batch;
+  call->batch.nrhs = 0;
+  call->batch.b = NULL;
+  call->batch.x = NULL;
+  call->batch.b_list = NULL;
+  call->batch.x_list = NULL;
+  call->factors = true;
+  call->solves = call->checked = false;
+  const int st = hone_batch_check(call, made);
+  if (st != HONE_OK) {
+    call->batch = before;
+    return st;
+  }
+  forget(s);
+  return begin_kept(s);
+}
+
+static int factor(hone_batch_solver *s, hone_guest *guest,
+                  const hone_batch *batch, hone_batch_result *results,
+                  hone_report *made) {
+  hone_batch taken = {.struct_size = 0};
+  int st = hone_batch_take(batch, &taken, made);
+  const bool counted = st == HONE_OK || st == HONE_BAD_OPTION;
+  if (st == HONE_OK)
+    st = take_matrices(s, &taken, made);
+  if (st != HONE_OK && counted)
+    hone_batch_refuse(&taken, st, results);
+  if (st != HONE_OK)
+    return st;
+  hone_batch_begin(&s->call, &guest->callers);
+  s->factored = true;
+  return hone_batch_run(&s->call, results, made);
+}
+
+int hone_batch_solver_factor(hone_batch_solver *solver, const hone_batch *batch,
+                             hone_batch_result *results, hone_report *report) {
+  hone_guest guest;
+  hone_report made;
+  const double start_s = hone_now_s();
+  if (solver == NULL)
+    return HONE_NULL_POINTER;
+  if (!hone_report_is_sized(report))
+    return HONE_BAD_STRUCT_SIZE;
+  if (!take_hold(solver))
+    return HONE_BUSY;
+  hone_guest_enter(&guest);
+  hone_report_begin(&made, 0, 0);
+  const int st = factor(solver, &guest, batch, results, &made);
+  hone_batch_end(&solver->call, st, start_s, &made, report);
+  hone_guest_leave(&guest);
+  let_go(solver);
+  return st;
+}
+
+/* The orders are those of the matrices that were factored. */
+static int check_agreement(const hone_batch_solver *s, const hone_batch *given,
+                           hone_report *report) {
+  const hone_batch *b = &s->call.batch;
+  bool agree = given->count == b->count;
+  if (agree && b->orders == NULL)
+    agree = given->orders == NULL && given->n == b->n;
+  else if (agree)
+    agree = given->orders != NULL &&
+            memcmp(given->orders, b->orders,
+                   (size_t)b->count * sizeof *b->orders) == 0;
+  if (!agree)
+    hone_reason_add(report, "batch: count and orders are not those of the "
+                            "batch that was factored");
+  return agree ? HONE_OK : HONE_BAD_SIZE;
+}
+
+/* Takes b and x of this solve; the matrices stay those that were factored. */
+static void take_vectors(hone_batch_call *call, const hone_batch *from) {
+  hone_batch *to = &call->batch;
+  to->result_size = from->result_size;
+  to->nrhs = from->nrhs;
+  to->b = from->b;
+  to->ldb = from->ldb;
+  to->stride_b = from->stride_b;
+  to->b_list = from->b_list;
+  to->x = from->x;
+  to->ldx = from->ldx;
+  to->stride_x = from->stride_x;
+  to->x_list = from->x_list;
+  call->factors = false;
+  call->solves = true;
+  call->checked = false;
+}
+
+/* The columns, the deadline and the progress function of this solve. */
+static int take_solve_options(hone_batch_call *call,
+                              const hone_options *options,
+                              hone_report *report) {
+  hone_options o;
+  hone_tuning tuning;
+  int st = hone_options_take(options, &o, &tuning, report);
+  if (st == HONE_OK && (o.x0 != NULL || o.error_bounds != NULL)) {
+    hone_reason_add(report, "options: a batch takes neither x0 nor "
+                            "error_bounds");
+    st = HONE_BAD_OPTION;
+  }
+  if (st == HONE_OK && o.trans != HONE_NO_TRANS &&
+      o.trans != call->options.trans) {
+    hone_reason_add(report, "options.trans of a batch belongs to its solver");
+    st = HONE_BAD_OPTION;
+  }
+  if (st == HONE_OK)
+    st = hone_options_check_agreement(&o, &call->options, report);
+  if (st != HONE_OK)
+    return st;
+  call->options.columns = o.columns;
+  call->options.column_size = o.column_size;
+  if (o.deadline_s > 0.0)
+    call->options.deadline_s = o.deadline_s;
+  if (o.progress != NULL) {
+    call->options.progress = o.progress;
+    call->options.progress_user = o.progress_user;
+  }
+  return HONE_OK;
+}
+
+static int solve(hone_batch_solver *s, hone_guest *guest,
+                 const hone_batch *batch, const hone_options *options,
+                 hone_batch_result *results, hone_report *made) {
+  hone_batch_call *call = &s->call;
+  hone_batch taken = {.struct_size = 0};
+  const hone_options own = call->options;
+  int st = hone_batch_take(batch, &taken, made);
+  const bool counted = st == HONE_OK || st == HONE_BAD_OPTION;
+  if (st == HONE_OK && !s->factored)
+    st = HONE_NOT_FACTORED;
+  if (st == HONE_OK)
+    st = check_agreement(s, &taken, made);
+  if (st == HONE_OK)
+    st = take_solve_options(call, options, made);
+  if (st == HONE_OK) {
+    take_vectors(call, &taken);
+    st = hone_batch_check(call, made);
+  }
+  if (st == HONE_OK) {
+    hone_batch_begin(call, &guest->callers);
+    st = hone_batch_run(call, results, made);
+  } else if (counted)
+    hone_batch_refuse(&taken, st, results);
+  call->options = own;
+  return st;
+}
+
+int hone_batch_solver_solve(hone_batch_solver *solver, const hone_batch *batch,
+                            const hone_options *options,
+                            hone_batch_result *results, hone_report *report) {
+  hone_guest guest;
+  hone_report made;
+  const double start_s = hone_now_s();
+  if (solver == NULL)
+    return HONE_NULL_POINTER;
+  if (!hone_report_is_sized(report))
+    return HONE_BAD_STRUCT_SIZE;
+  if (!take_hold(solver))
+    return HONE_BUSY;
+  hone_guest_enter(&guest);
+  hone_report_begin(&made, 0, 0);
+  const int st = solve(solver, &guest, batch, options, results, &made);
+  hone_batch_end(&solver->call, st, start_s, &made, report);
+  hone_guest_leave(&guest);
+  let_go(solver);
+  return st;
+}
+
+void hone_batch_solver_destroy(hone_batch_solver **solver) {
+  if (solver == NULL || *solver == NULL)
+    return;
+  hone_batch_solver *s = *solver;
+  hone_guest guest;
+  hone_guest_enter(&guest);
+  forget(s);
+  hone_mem mem = s->call.mem;
+  hone_mem_put(&mem, s);
+  *solver = NULL;
+  hone_guest_leave(&guest);
+}
