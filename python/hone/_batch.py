@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Many systems in one call of the library, hone_batch_solve."""
+
+from __future__ import annotations
+
+import math
+from ctypes import byref
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _abi, _options
+from ._arrays import COMPLEX, Dtype, Numbers, as_numbers, layout_of, line_ld
+from ._enums import Device, Layout, Status
+from ._errors import error_of
+from ._report import NO_COLUMNS, Report
+from ._results import Poor
+from ._stack import Index, One, Stack, name_of, solve_at, stack_of
+from ._vectors import address
+from ._watch import watch_for
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._options import Options as OptionsGiven
+
+RESULT_DTYPE = np.dtype(
+    [(field[0], np.dtype(field[1])) for field in _abi.BatchResult._fields_]
+)
+Results = NDArray[np.void]
+# Statuses of arguments, which no system has by itself if arrays are NumPy's.
+_OF_THE_CALL = range(Status.NOT_FACTORED, Status.NULL_POINTER + 1)
+
+
+class Solved(NamedTuple):
+    """What the library returns for a batch."""
+
+    status: int
+    x: Numbers  # (..., nrhs, n), NaN where there is none
+    results: Results
+    report: Report
+
+
+def serves(stack: Stack, options: Any) -> bool:
+    """Is one call for all systems the same as one for each? With a deadline it
+    is not, and a batch does not run on a GPU."""
+    if math.prod(stack.reports) < 2 or options.get("deadline_s"):
+        return False
+    return bool(_options.make(options).device != Device.CUDA)
+
+
+# ---- Arrays
+
+
+def _without_copies(
+    v: Numbers, axes: int, make: Callable[[Numbers], Numbers]
+) -> Numbers:
+    """Returns make(v), where entries that v repeats along its first axes are
+    repeated without copies too."""
+    once = tuple(
+        slice(0, 1) if stride == 0 else slice(None)
+        for stride in v.strides[:axes]
+    )
+    made = make(v[once])
+    return np.broadcast_to(made, v.shape[:axes] + made.shape[axes:])
+
+
+def _step(v: Numbers, axes: int) -> Optional[int]:
+    """Returns how many numbers lie between the arrays of the first axes, or
+    None if the distance is not the same everywhere, or negative."""
+    step = reach = None
+    for extent, stride in zip(
+        reversed(v.shape[:axes]), reversed(v.strides[:axes])
+    ):
+        if extent == 1:
+            continue
+        if step is None:
+            step = stride
+        elif stride != reach:
+            return None
+        reach = stride * extent
+    step = step or 0
+    return step // v.itemsize if step >= 0 and step % v.itemsize == 0 else None
+
+
+def _addresses(v: Numbers, axes: int) -> NDArray[np.int64]:
+    """Returns where each array of the first axes begins."""
+    at = np.array(address(v), np.int64)
+    for extent, stride in zip(v.shape[:axes], v.strides[:axes]):
+        at = at[..., None] + stride * np.arange(extent, dtype=np.int64)
+    return np.ascontiguousarray(at)
+
+
+def _parts_apart(z: Numbers) -> Numbers:
+    """Returns (..., 2 nrhs, n): the real and the imaginary part of each
+    column."""
+    parts = np.stack((z.real, z.imag), axis=-2)
+    return parts.reshape(z.shape[:-2] + (2 * z.shape[-2], z.shape[-1]))
+
+
+def _together(x: Numbers) -> Numbers:
+    """Returns the complex columns with these parts."""
+    z = np.empty(x.shape[:-2] + (x.shape[-2] // 2, x.shape[-1]), COMPLEX)
+    z.real = x[..., 0::2, :]
+    z.imag = x[..., 1::2, :]
+    return z
+
+
+# ---- The call
+
+
+def _put_matrices(
+    a: Numbers, axes: int, batch: _abi.Batch
+) -> tuple[Layout, Any]:
+    """Says where the matrices lie. Returns their layout, and what must live as
+    long as the call."""
+    layout, ld = layout_of(a)
+    if not ld:
+        a = _without_copies(a, axes, np.ascontiguousarray)
+        layout, ld = layout_of(a)
+    batch.lda = ld
+    batch.a = address(a)
+    step = _step(a, axes)
+    if step is not None:
+        batch.stride_a = step
+        return layout, a
+    places = _addresses(a, axes)
+    batch.a_list = places.ctypes.data
+    return layout, (a, places)
+
+
+def _put_columns(b: Numbers, axes: int, batch: _abi.Batch) -> Numbers:
+    """Says where the right-hand sides lie; returns them."""
+    if not line_ld(b):
+        b = _without_copies(b, axes, np.ascontiguousarray)
+    step = _step(b, axes)
+    if step is None:
+        b, step = np.ascontiguousarray(b), b.shape[-2] * b.shape[-1]
+    batch.b, batch.ldb, batch.stride_b = address(b), line_ld(b), step
+    return b
+
+
+def run(
+    a: Numbers, b: Numbers, options: Any, way: int, determinants: bool = False
+) -> Solved:
+    """Solves the systems of a, (..., n, n), with the rows of b, (..., nrhs, n),
+    as right-hand sides. Their first axes are equal; where an array repeats
+    itself, its stride is 0."""
+    axes = a.ndim - 2
+    split = a.dtype != COMPLEX and b.dtype == COMPLEX
+    if split:
+        b = _without_copies(b, axes, _parts_apart)
+    elif b.dtype != a.dtype:
+        b = _without_copies(b, axes, lambda v: v.astype(COMPLEX))
+    batch = _abi.new_batch()
+    batch.count = count = math.prod(a.shape[:axes])
+    nrhs, batch.n = b.shape[-2:]
+    batch.nrhs = nrhs
+    batch.determinants = 1 if determinants else 0
+    c = _options.make(options)
+    c.trans = way
+    c.layout, kept = _put_matrices(a, axes, batch)
+    b = _put_columns(b, axes, batch)
+    x = np.full(b.shape, np.nan, b.dtype)
+    batch.x, batch.ldx = address(x), max(1, batch.n)
+    batch.stride_x = nrhs * batch.n
+    results = np.zeros(a.shape[:axes], RESULT_DTYPE)
+    c_report = _abi.new_report()
+    lib, is_complex = _abi.lib, a.dtype == COMPLEX
+    call = lib.hone_z_batch_solve if is_complex else lib.hone_batch_solve
+    arguments = byref(batch), byref(c), results.ctypes.data, byref(c_report)
+    watch = watch_for(
+        options.get("progress"), int((count * batch.n**3) ** (1 / 3))
+    )
+    if watch is None:
+        status: int = call(*arguments)
+    else:
+        c.progress = watch.callback
+        status = watch.run(call, *arguments)
+    del kept
+    if split:
+        x = _together(x)
+        in_b = results["status"] == Status.NOT_FINITE_B
+        results["col"][in_b] //= 2
+    return Solved(status, x, results, Report(c_report, NO_COLUMNS))
+
+
+# ---- Stacks for hone.solve
+
+
+def _turned(stack: Stack) -> tuple[Numbers, Numbers, Index]:
+    """Returns the matrices of a stack, (own, n, n), its columns, (own, others,
+    columns, n), and the axes of b in the order in which they stand there."""
+    count = len(stack.shape)
+    at = tuple(slice(None) if i in stack.own else 0 for i in range(count))
+    others = tuple(i for i in range(count) if i not in stack.own)
+    order = (*stack.own, *others, count + 1, count)
+    return stack.a[at], stack.b.transpose(order), order
+
+
+def solve_at_once(
+    stack: Stack, options: Any, way: int, one: One, weak: str
+) -> tuple[Numbers, Optional[Poor]]:
+    """Returns x, of the shape of stack.b, and what is to be said of weak ones.
+    A system that fails, and the first weak one, are solved again by one: their
+    exceptions and reports are those of single systems."""
+    a, turned, order = _turned(stack)
+    own = len(stack.own)
+    n = stack.b.shape[-2]
+    nrhs = math.prod(turned.shape[own:-1])
+    b = _without_copies(
+        turned, own, lambda v: v.reshape(v.shape[:own] + (nrhs, n))
+    )
+    solved = run(a, b, options, way)
+    whole = solved.x.reshape(turned.shape).transpose(np.argsort(order))
+    x = np.ascontiguousarray(whole)
+    if solved.status == Status.OK:
+        return x, None
+    status = solved.results["status"]
+    first = None
+    for index in map(tuple, np.argwhere(status != Status.OK).tolist()):
+        if status[index] == Status.CANCELLED:
+            error = error_of(Status.CANCELLED, solved.report)
+            error.args = (f"{name_of(index)}: {error}",)
+            raise error
+        if status[index] < 0 or (first is None and weak != "ignore"):
+            report = solve_at(stack, index, one, None, x)
+            status[index] = report.status
+            if report.status > 0 and first is None:
+                first = index, report
+    if first is None:
+        return x, None
+    return x, Poor(*first, int(np.sum(status > 0)), status.size)
+
+
+def rounded(x: Numbers, stack: Stack, one: One, to: Dtype) -> Numbers:
+    """Returns x in single precision. The first system whose x is too large for
+    that is solved again by one, which says so."""
+    with np.errstate(over="ignore", under="ignore"):
+        narrow: Numbers = x.astype(to)
+    for place in np.argwhere(np.isinf(narrow))[:1].tolist():
+        solve_at(stack, tuple(place[i] for i in stack.own), one, None, x)
+    return narrow
+
+
+class BatchResult(NamedTuple):
+    """The answer of hone.solve_batch."""
+
+    x: Numbers
+    results: Results
+
+
+def solve_batch(
+    A: ArrayLike,
+    b: ArrayLike,
+    *,
+    trans: _options.Way = False,
+    determinants: bool = False,
+    **options: Unpack[OptionsGiven],
+) -> BatchResult:
+    """Solves a stack of systems, each by itself, and returns (x, results): no
+    system raises an exception or gives a warning, whatever becomes of it.
+
+    A is (..., n, n) and b is (n,) or (..., n, columns); the first axes are
+    broadcast as by hone.solve, and results has their shape. It is a structured
+    array with the fields of hone_batch_result in hone_batch.h:
+
+        status          0: accepted; > 0: x is the best found, weaker than
+                        asked; < 0: there is no x. x is NaN where there is
+                        none, also in one column of a weak one
+        backward_error, normwise_error, residual_error, forward_error, digits,
+        iterations      the worst of the system's columns
+        precision       of the factors, 32 or 64
+        rcond           1 / condition in the 1-norm, estimated
+        row, col        0-based: the first NaN or Inf, or the smallest pivot
+        log_abs_det, det_re, det_im
+                        with determinants=True: log |det|, and the sign of the
+                        determinant, a complex number of modulus 1
+
+    Numbers that are not known are NaN or inf, places -1. hone.Status(status)
+    gives a status its name, hone.status_text its text. Determinants are those
+    of LU in double, as numpy.linalg.slogdet computes them; the library verifies
+    x, not them. With trans they are those of A^T or A^H.
+
+    x is float64 or complex128. The options are those of hone.solve; x0,
+    error_bounds and a GPU are not available, and deadline_s is for all systems
+    together: when it is over, or progress says so, the systems that are left
+    have the status CANCELLED. Two systems with the same matrix are two systems
+    here: give their right-hand sides as columns of one. A real A with a complex
+    b has two real columns for each of b in the results.
+
+    Shapes that do not fit and options that are refused raise an exception.
+    """
+    way = _options.way(trans)
+    stack = stack_of(as_numbers(A, "A"), as_numbers(b, "b"))
+    a = np.broadcast_to(stack.a, stack.shape + stack.a.shape[-2:])
+    columns = np.swapaxes(stack.b, -1, -2)
+    solved = run(a, columns, options, way, determinants)
+    if solved.status in _OF_THE_CALL:
+        raise error_of(
+            solved.status, solved.report, _options.hint(solved.status, options)
+        )
+    x = np.swapaxes(solved.x, -1, -2)
+    x = np.ascontiguousarray(x[..., 0] if stack.vector else x)
+    return BatchResult(x, solved.results)

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The memory of a batch: any allocation may fail, the caller's limit holds, and
+   the caller's functions are called on the calling thread only. */
+#include "tests/unit/batch_system.h"
+#include "tests/unit/ct.h"
+#include "tests/unit/memory_problem.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COUNT = 20 };
+
+/* How the systems of a batch are solved. */
+enum { IN_BLOCKS, ALONE, LARGE, BOTH, MIXED, KINDS };
+
+/* orders: of the systems, for a batch of several orders. */
+static bat make_kind(int parts, int kind, int64_t *orders) {
+  const int64_t count = kind == ALONE ? 3 : kind == LARGE ? 2 : COUNT;
+  const int64_t n = kind == ALONE ? 130 : kind == LARGE ? 410 : 12;
+  bat t = bat_make(parts, count, n, 2);
+  for (int64_t k = 0; k < count && kind >= BOTH; k += 3)
+    bat_b(&t, k)[0] *= 0x1p500; /* for no block */
+  for (int64_t k = 0; k < count; k++)
+    orders[k] = 1 + k % 4;
+  for (int64_t k = 0; k < count && kind == MIXED; k++)
+    for (int64_t i = 0; i < orders[k]; i++)
+      *bat_entry(&t, k, i, i) += 5.0;
+  t.batch.orders = kind == MIXED ? orders : NULL;
+  t.batch.determinants = 1;
+  t.options.threads = 2;
+  return t;
+}
+
+/* A system has its x, or had no memory for it. */
+static void check_outcome(const bat *t, int st, bool failed) {
+  int64_t without = 0, strange = 0;
+  for (int64_t k = 0; k < t->batch.count; k++) {
+    const hone_batch_result *r = &t->results[k];
+    strange += r->status != HONE_OK && r->status != HONE_NO_MEMORY;
+    strange += !failed && !isfinite(r->log_abs_det);
+    without += r->status != HONE_OK;
+  }
+  CHECK_EQ_INT(strange, 0);
+  CHECK_EQ_INT(st, without > 0 ? HONE_NO_MEMORY : HONE_OK);
+  CHECK(failed || st == HONE_OK);
+  bat_check(t, st);
+}
+
+static void fail_each(bat *t, bool after) {
+  bool done = false;
+  heap h;
+  for (int64_t k = 0; k < 2000 && !done; k += 1 + k / 4) {
+    ct_note("parts %d, n %d, orders %d, allocation %d fails, and all after: %d",
+            t->parts, (int)t->batch.n, t->batch.orders != NULL, (int)k, after);
+    mp_use_heap(&t->options, &h);
+    h.fail_at = k;
+    h.fail_after = after;
+    const int st = bat_call(t);
+    check_outcome(t, st, h.failed);
+    mp_check_heap(&h);
+    CHECK_EQ_INT(h.elsewhere, 0);
+    done = !h.failed;
+  }
+  CHECK(done);
+}
+
+TEST(batch_memory, may_fail_at_any_allocation) {
+  int64_t orders[COUNT];
+  for (int way = 0; way < 4 * KINDS; way++) {
+    bat t = make_kind(1 + way % 2, way / 4, orders);
+    fail_each(&t, way / 2 % 2 == 1);
+    bat_discard(&t);
+  }
+}
+
+/* Results of the library's own, as the caller wants none or smaller ones. */
+TEST(batch_memory, for_results_may_fail) {
+  for (int way = 0; way < 4; way++) {
+    bat t = bat_make(1 + way % 2, COUNT, 5, 1);
+    heap h;
+    ct_note("parts %d, way %d", t.parts, way);
+    mp_use_heap(&t.options, &h);
+    h.fail_at = 0;
+    t.batch.result_size = offsetof(hone_batch_result, rcond);
+    CHECK_EQ_INT(bat_call_with(t.parts, &t.batch, &t.options,
+                               way < 2 ? NULL : t.results, &t.report),
+                 HONE_NO_MEMORY);
+    for (size_t k = 0; k < COUNT && way >= 2; k++) {
+      int32_t status = 0;
+      memcpy(&status, (char *)t.results + k * t.batch.result_size,
+             sizeof status);
+      CHECK_EQ_INT(status, HONE_NO_MEMORY);
+    }
+    CHECK(sup_untouched(t.x, bat_doubles(&t), UNTOUCHED));
+    mp_check_heap(&h);
+    h.fail_at = -1;
+    CHECK_EQ_INT(bat_call_with(t.parts, &t.batch, &t.options, NULL, NULL),
+                 HONE_OK);
+    mp_check_heap(&h);
+    bat_discard(&t);
+  }
+}
+
+/* Never more than the limit, for the whole call; what does not fit has no
+   memory, and everything is solved where the limit is what was needed. */
+TEST(batch_memory, is_limited) {
+  int64_t orders[COUNT];
+  for (int way = 0; way < 2 * KINDS; way++) {
+    bat t = make_kind(1 + way % 2, way / 2, orders);
+    heap h;
+    mp_use_heap(&t.options, &h);
+    ct_note("parts %d, kind %d", t.parts, way / 2);
+    CHECK_EQ_INT(bat_call(&t), HONE_OK);
+    const int64_t needed = h.peak;
+    CHECK(needed > 0);
+    CHECK_NEAR((double)t.report.host_bytes, (double)needed, 0.0);
+    for (int64_t part = 0; part <= 16; part++) {
+      const int64_t limit = HONE_MAX(needed * part / 16, (int64_t)1);
+      ct_note("parts %d, kind %d, limit %d of %d", t.parts, way / 2, (int)limit,
+              (int)needed);
+      mp_use_heap(&t.options, &h);
+      t.options.memory_limit_bytes = limit;
+      const int st = bat_call(&t);
+      check_outcome(&t, st, part < 16);
+      CHECK_LE((double)h.peak, (double)limit);
+      mp_check_heap(&h);
+    }
+    bat_discard(&t);
+  }
+}
+
+TEST(batch_memory, is_asked_for_on_the_calling_thread_only) {
+  for (int parts = 1; parts <= 2; parts++) {
+    bat t = bat_make(parts, 400, 20, 1);
+    heap h;
+    for (int64_t k = 0; k < 400; k += 5)
+      bat_b(&t, k)[0] *= 0x1p500; /* for no block */
+    ct_note("parts %d", parts);
+    t.batch.determinants = 1;
+    t.options.threads = 4;
+    mp_use_heap(&t.options, &h);
+    CHECK_EQ_INT(bat_solve(&t), HONE_OK);
+    CHECK_EQ_INT(bat_in_blocks(&t), 320);
+    CHECK_EQ_INT(h.elsewhere, 0);
+    CHECK(h.calls > 0);
+    mp_check_heap(&h);
+    bat_discard(&t);
+  }
+}
