@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Solves with hidden factors, and gives their condition; see hidden.h. An x
+   that single precision does not bring to the backward error of GOAL is solved
+   with LAPACK's own factors. */
+#include "lapack/hidden.h"
+
+#include "base/base.h"
+#include "base/float_environment.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STEPS = 20 /* most corrections of x */ };
+static const double GOAL = 4.0 * HONE_EPS; /* as for dgesv_ */
+
+/* Checks, and LAPACK's own factors ---------------------------------------- */
+
+static bool exchanges_are_ours(const hone_lapack_factors *f) {
+  for (int64_t i = 0; i < f->n && f->uplo == 0; i++)
+    if ((hone_lapack_wide(f->at.interface)
+             ? ((const int64_t *)f->ipiv)[i]
+             : ((const int32_t *)f->ipiv)[i]) != i + 1)
+      return false;
+  return true;
+}
+
+static bool same_hash(const hone_lapack_hidden *h,
+                      const hone_lapack_hash *hash) {
+  return h->hash.sum == hash->sum && h->hash.product == hash->product;
+}
+
+/* Tells whether the array is as dgetrf_ left it. */
+static bool unchanged(const hone_lapack_hidden *h,
+                      const hone_lapack_factors *f) {
+  hone_lapack_hash hash = {0, 0};
+  const hone_entry *a = f->a;
+  for (int64_t j = 0; j < f->n; j++) {
+    const int64_t from = f->uplo == 'L' ? j : 0;
+    const int64_t to = f->uplo == 'U' ? j + 1 : f->n;
+    hone_lapack_add_hash(&hash, (const double *)(a + from + j * f->lda),
+                         from * HONE_PARTS, (to - from) * HONE_PARTS, j);
+  }
+  return same_hash(h, &hash);
+}
+
+/* Copies A, from the caller's array and its diagonal, to a matrix with leading
+   dimension ld, which may be that array. */
+static void restore(const hone_lapack_hidden *h, const hone_lapack_factors *f,
+                    hone_entry *to, int64_t ld) {
+  const hone_entry *a = f->a, *diagonal = h->diagonal;
+  for (int64_t j = 0; j < f->n; j++) {
+    if (to != a)
+      memcpy(to + j * ld, a + j * f->lda, (size_t)f->n * sizeof *to);
+    to[j + j * ld] = diagonal[j];
+  }
+}
+
+/* Has LAPACK factor A into factors->a; INFO, or -1 without memory. */
+static int64_t factor_double(const hone_lapack_hidden *h,
+                             const hone_lapack_factors *f,
+                             hone_lapack_factors *factors) {
+  *factors = h->f;
+  factors->lda = f->n;
+  factors->a = hone_lapack_room(f->n, f->n);
+  factors->ipiv = malloc((size_t)f->n * sizeof(int64_t));
+  if (factors->a == NULL || factors->ipiv == NULL)
+    return -1;
+  restore(h, f, factors->a, f->n);
+  return hone_lapack_factor(factors);
+}
+
+/* Returns LAPACK's factors if there are some. */
+static bool have_double(hone_lapack_hidden *h, hone_lapack_factors *factors) {
+  *factors = h->f;
+  factors->lda = h->f.n;
+  return hone_lapack_hidden_double(h, &factors->a, &factors->ipiv);
+}
+
+/* Says why the result for this array is NaN. Where factors were discarded, the
+   program has been asked, and the log alone tells it. */
+static void say(const char *routine, const hone_lapack_factors *f,
+                const char *why) {
+  const bool discarded =
+      memcmp(f->a, &hone_lapack_discarded, sizeof hone_lapack_discarded) == 0;
+  if (!discarded || hone_lapack_settings()->log)
+    fprintf(stderr, "hone_lapack: %s: the result is NaN: %s\n", routine,
+            discarded ? "the factors were discarded" : why);
+}
+
+static const char UNKNOWN_TAG[] = "factors that are hidden were changed, or "
+                                  "come from elsewhere";
+static const char NO_FACTORS[] = "hidden factors cannot be replaced by "
+                                 "LAPACK's: no memory, or A is singular";
+
+/* dgetrs_ ----------------------------------------------------------------- */
+
+static void spoil(const hone_lapack_call *call, const char *why) {
+  for (int64_t k = 0; k < call->nrhs; k++)
+    for (int64_t i = 0; i < call->f.n; i++)
+      call->x[i + k * call->ldx] = HONE_NAN;
+  say(call->name, &call->f, why);
+}
+
+typedef enum outcome { SOLVED, REFUSED, CHANGED } outcome;
+
+/* Refines with the factors in single precision. */
+static outcome solve_hidden(const hone_lapack_call *call, char trans,
+                            const hone_lapack_hidden *h, double *omega) {
+  const int64_t n = call->f.n, nrhs = call->nrhs;
+  hone_lapack_hash hash = {0, 0};
+  const hone_lapack_system system = {.hidden = h,
+                                     .a = call->f.a,
+                                     .lda = call->f.lda,
+                                     .diagonal = h->diagonal,
+                                     .uplo = call->f.uplo,
+                                     .hash = &hash,
+                                     .threads = h->threads,
+                                     .steps = STEPS};
+  hone_entry *x = hone_lapack_room(n, nrhs);
+  if (x == NULL)
+    return REFUSED;
+  hone_lapack_copy_columns(n, nrhs, call->b, call->ldb, x, n);
+  outcome result = REFUSED;
+  if (hone_lapack_hidden_backsolve(h, trans, nrhs, x, n) == 0) {
+    *omega = hone_lapack_refine_with(&system, n, trans, nrhs, call->b,
+                                     call->ldb, x, n);
+    result = !same_hash(h, &hash) ? CHANGED : *omega <= GOAL ? SOLVED : REFUSED;
+  }
+  if (result == SOLVED)
+    hone_lapack_copy_columns(n, nrhs, x, n, call->x, call->ldx);
+  free(x);
+  return result;
+}
+
+/* Solves with LAPACK's factors, which are made if there are none. */
+static void solve_double(const hone_lapack_call *call, char trans,
+                         hone_lapack_hidden *h, void *info_out) {
+  hone_lapack_factors factors;
+  const bool there = have_double(h, &factors);
+  const int64_t info = there ? 0 : factor_double(h, &call->f, &factors);
+  if (info == 0)
+    hone_lapack_backsolve(&factors, trans, call->nrhs, call->x, call->ldx);
+  else
+    spoil(call, NO_FACTORS);
+  if (info > 0)
+    hone_lapack_put(call->f.at, info_out, info);
+  if (!there && info == 0) {
+    hone_lapack_hidden_add(h, factors.a, factors.ipiv);
+  } else if (!there) {
+    free(factors.a);
+    free(factors.ipiv);
+  }
+}
+
+/* Returns how many right-hand sides cost as much as LAPACK's factorization. */
+static int64_t columns_worth(int64_t n) {
+  return HONE_MAX((int64_t)16, n / 50);
+}
+
+/* Returns how many right-hand sides cost what the factorization has saved. */
+static int64_t columns_saved(int64_t n) {
+  return HONE_MAX((int64_t)4, n / HONE_LAPACK_PAYS_SHARE);
+}
+
+static void solve_known(const hone_lapack_call *call, char trans,
+                        hone_lapack_hidden *h, void *info) {
+  const double start_ms = hone_lapack_now_ms();
+  const int64_t before = hone_lapack_hidden_count(h, call->nrhs);
+  const bool few = before + call->nrhs <= columns_worth(call->f.n);
+  const char *how = "with hidden factors in single";
+  hone_lapack_factors factors;
+  double omega = HONE_NAN;
+  outcome result = exchanges_are_ours(&call->f) ? REFUSED : CHANGED;
+  const bool tries =
+      few && h->single && !have_double(h, &factors) && result == REFUSED;
+  if (tries)
+    result = solve_hidden(call, trans, h, &omega);
+  else if (result == REFUSED && !unchanged(h, &call->f))
+    result = CHANGED;
+  if (result == REFUSED || before + call->nrhs > columns_saved(call->f.n))
+    hone_lapack_regret(&h->f);
+  if (result == REFUSED) {
+    how = tries ? "single refused, with LAPACK's factors"
+                : "with LAPACK's factors";
+    omega = HONE_NAN;
+    solve_double(call, trans, h, info);
+  } else if (result == CHANGED) {
+    spoil(call, UNKNOWN_TAG);
+    return;
+  }
+  hone_lapack_log(call->name, call->f.n, call->nrhs, how, omega, start_ms);
+}
+
+bool hone_lapack_hidden_solve(const hone_lapack_call *call, char trans,
+                              void *info) {
+  hone_lapack_hidden *h;
+  hone_float_environment callers;
+  if (call->nrhs < 0 || call->ldb < call->f.n ||
+      (call->f.uplo == 0 && call->f.ipiv == NULL))
+    return false;
+  const hone_lapack_tag tag = hone_lapack_hidden_find(&call->f, &h);
+  if (tag == HONE_LAPACK_UNTAGGED)
+    return false;
+  hone_lapack_put(call->f.at, info, 0);
+  hone_float_enter(&callers);
+  if (tag == HONE_LAPACK_UNKNOWN) {
+    spoil(call, UNKNOWN_TAG);
+  } else {
+    if (call->nrhs > 0)
+      solve_known(call, trans, h, info);
+    hone_lapack_hidden_release(h);
+  }
+  hone_float_leave(&callers);
+  return true;
+}
+
+/* dgecon_ and dpocon_ ------------------------------------------------------ */
+
+/* rcond of the factors in single precision, whose norm is said to be 1: that of
+   A is this over scale and the norm of A. */
+static int64_t rcond_single(const hone_lapack_hidden *h, char norm,
+                            double *rcond) {
+  const hone_lapack_caller at = h->f.at;
+  const hone_lapack_integer n = hone_lapack_make(at, h->f.n);
+  hone_lapack_integer info = hone_lapack_make(at, -1);
+  hone_entry *work = malloc((size_t)(3 * h->f.n) * sizeof *work);
+  int64_t *iwork = malloc((size_t)h->f.n * sizeof *iwork);
+  const float one = 1.0f;
+  float found = (float)HONE_NAN;
+  hone_lapack_enter();
+  if (work != NULL && iwork != NULL && h->f.uplo == 0) {
+    hone_gecon_fn *gecon =
+        (hone_gecon_fn *)hone_lapack_must(HONE_REAL_single_gecon, at);
+    gecon(&norm, &n, h->single, &n, &one, &found, work, iwork, &info, 1);
+  } else if (work != NULL && iwork != NULL) {
+    hone_pocon_fn *pocon =
+        (hone_pocon_fn *)hone_lapack_must(HONE_REAL_single_pocon, at);
+    pocon(&h->f.uplo, &n, h->single, &n, &one, &found, work, iwork, &info, 1);
+  }
+  hone_lapack_leave();
+  *rcond = (double)found / h->scale;
+  free(work);
+  free(iwork);
+  return hone_lapack_get(at, &info);
+}
+
+static int64_t rcond_double(const hone_lapack_factors *f, char norm,
+                            double anorm, double *rcond) {
+  const hone_lapack_integer n = hone_lapack_make(f->at, f->n);
+  const hone_lapack_integer lda = hone_lapack_make(f->at, f->lda);
+  hone_lapack_integer info = hone_lapack_make(f->at, -1);
+  hone_entry *work = malloc((size_t)(4 * f->n) * sizeof *work);
+  double *iwork = malloc((size_t)(2 * f->n) * sizeof *iwork);
+  hone_lapack_enter();
+  if (work != NULL && iwork != NULL && f->uplo == 0) {
+    hone_gecon_fn *gecon =
+        (hone_gecon_fn *)hone_lapack_must(HONE_REAL_gecon, f->at);
+    gecon(&norm, &n, f->a, &lda, &anorm, rcond, work, iwork, &info, 1);
+  } else if (work != NULL && iwork != NULL) {
+    hone_pocon_fn *pocon =
+        (hone_pocon_fn *)hone_lapack_must(HONE_REAL_pocon, f->at);
+    pocon(&f->uplo, &n, f->a, &lda, &anorm, rcond, work, iwork, &info, 1);
+  }
+  hone_lapack_leave();
+  free(work);
+  free(iwork);
+  return hone_lapack_get(f->at, &info);
+}
+
+/* Without any factors LAPACK's are made; INFO > 0 then means that A is exactly
+   singular, of which rcond is 0. */
+static void rcond_known(const hone_lapack_factors *f, char norm, double anorm,
+                        hone_lapack_hidden *h, double *rcond) {
+  hone_lapack_factors factors;
+  const bool there = have_double(h, &factors);
+  if (h->single != NULL && !there) {
+    if (rcond_single(h, norm, rcond) != 0)
+      *rcond = HONE_NAN;
+    *rcond = anorm > 0.0 ? *rcond / anorm : *rcond * 0.0;
+    return;
+  }
+  const int64_t info = there ? 0 : factor_double(h, f, &factors);
+  *rcond = info > 0 ? 0.0 : HONE_NAN;
+  if (info == 0 && rcond_double(&factors, norm, anorm, rcond) != 0)
+    *rcond = HONE_NAN;
+  if (!there && info == 0) {
+    hone_lapack_hidden_add(h, factors.a, factors.ipiv);
+  } else if (!there) {
+    free(factors.a);
+    free(factors.ipiv);
+  }
+}
+
+bool hone_lapack_hidden_rcond(const hone_lapack_factors *f, char norm,
+                              double anorm, double *rcond, void *info) {
+  hone_lapack_hidden *h;
+  hone_float_environment callers;
+  const double start_ms = hone_lapack_now_ms();
+  const char *name = f->uplo ? HONE_LETTER "pocon" : HONE_LETTER "gecon";
+  const hone_lapack_tag tag =
+      anorm >= 0.0 ? hone_lapack_hidden_find(f, &h) : HONE_LAPACK_UNTAGGED;
+  if (tag == HONE_LAPACK_UNTAGGED)
+    return false;
+  hone_lapack_put(f->at, info, 0);
+  hone_float_enter(&callers);
+  *rcond = HONE_NAN;
+  if (tag == HONE_LAPACK_KNOWN && (h->at_once || unchanged(h, f))) {
+    rcond_known(f, norm, anorm, h, rcond);
+    hone_lapack_log(name, f->n, 0, "with hidden factors", HONE_NAN, start_ms);
+  } else {
+    say(name, f, UNKNOWN_TAG);
+  }
+  if (h != NULL)
+    hone_lapack_hidden_release(h);
+  hone_float_leave(&callers);
+  return true;
+}
+
+/* dgetri_ and dpotri_ ------------------------------------------------------ */
+
+/* Puts LAPACK's factors into the array; returns INFO, or -1. */
+static int64_t replace(const hone_lapack_factors *f, hone_lapack_hidden *h,
+                       void **exchanges) {
+  hone_lapack_factors in_place = *f;
+  if (!exchanges_are_ours(f) || !unchanged(h, f))
+    return -1;
+  in_place.at = h->f.at;
+  in_place.ipiv = malloc((size_t)f->n * sizeof(int64_t));
+  if (in_place.ipiv == NULL)
+    return -1;
+  *exchanges = in_place.ipiv;
+  restore(h, f, f->a, f->lda);
+  hone_lapack_regret(&h->f);
+  return hone_lapack_factor(&in_place);
+}
+
+hone_lapack_tag hone_lapack_hidden_invert(const hone_lapack_factors *f,
+                                          void **exchanges, void *info_out) {
+  hone_lapack_hidden *h;
+  hone_float_environment callers;
+  hone_entry *a = f->a;
+  *exchanges = NULL;
+  const hone_lapack_tag tag = hone_lapack_hidden_find(f, &h);
+  if (tag == HONE_LAPACK_UNTAGGED)
+    return tag;
+  hone_float_enter(&callers);
+  const int64_t info = h != NULL ? replace(f, h, exchanges) : -1;
+  if (info < 0)
+    say(f->uplo ? HONE_LETTER "potri" : HONE_LETTER "getri", f, UNKNOWN_TAG);
+  if (h != NULL)
+    hone_lapack_hidden_release(h);
+  hone_lapack_put(f->at, info_out, info > 0 ? info : 0);
+  if (info < 0) {
+    for (int64_t j = 0; j < f->n; j++)
+      for (int64_t i = f->uplo == 'L' ? j : 0;
+           i < (f->uplo == 'U' ? j + 1 : f->n); i++)
+        a[i + j * f->lda] = HONE_NAN;
+  }
+  hone_float_leave(&callers);
+  return info == 0 ? HONE_LAPACK_KNOWN : HONE_LAPACK_UNKNOWN;
+}
