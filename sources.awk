@@ -21,6 +21,7 @@ function conditions(    word, lacking) {
     word = substr(line, RSTART + 1, RLENGTH - 2)
     line = substr(line, 1, RSTART - 1) substr(line, RSTART + RLENGTH)
     if (word == "c++" || word == "gtest" || word == "nvcc") is_cxx[here] = 1
+    if (word == "lapack") takes_lapack[here] = 1
     if (word == "apart") is_apart = 1
     else if (sub(/^no /, "", word) ? has[word] : !has[word])
       if (lacking == "") lacking = word
@@ -33,6 +34,7 @@ BEGIN {
   for (i = 1; i <= n; i++) has[word[i]] = 1
   tool["c++"] = "a C++ compiler (Debian: g++)"
   tool["gtest"] = "a C++ compiler and GoogleTest (Debian: g++, libgtest-dev)"
+  tool["lapack"] = "a LAPACK (Debian: libopenblas-dev)"
   tool["gmp"] = "GMP (Debian: libgmp-dev)"
   tool["nvcc"] = "the CUDA toolkit and a C++ compiler"
   tool["libfuzzer"] = "clang with libFuzzer (Debian 12: clang and" \
@@ -173,6 +175,8 @@ function write(name,    n, i, part, text) {
     printf "build $b/%s: link%s%s%s\n%s", name, objects(name), text, \
       needs[name] != "" ? " | " needs[name] : "", bindings[name]
     if (is_cxx[name]) print "  cc = $cxx"
+    if (takes_lapack[name] && bindings[name] !~ /(^|\n)  libs =/)
+      print "  libs = $blas_libs $libs"
   }
 }
 

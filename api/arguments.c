@@ -4,6 +4,8 @@
 
 #include "api/reason.h"
 
+#include <float.h>
+
 int hone_check_sizes(int64_t n, int64_t nrhs, hone_report *report) {
   const bool n_fits = n >= 0 && n <= HONE_MAX_ORDER;
   if (n_fits && nrhs >= 0 && nrhs <= HONE_MAX_ORDER)
@@ -173,20 +175,19 @@ int hone_check_system(const hone_vectors *v, const hone_entry *a, int64_t lda,
 static bool column_is_finite(int64_t n, const hone_entry *b, int64_t j,
                              const char *name, hone_report *report) {
   const double *part = (const double *)b;
-  double bad = 0.0;
+  int64_t large = 0, at = 0;
   for (int64_t i = 0; i < HONE_PARTS * n; i++)
-    bad += part[i] * 0.0; /* NaN for NaN and Inf, else 0 */
-  if (bad <= 0.0)
+    large += !(fabs(part[i]) <= DBL_MAX / HONE_PARTS);
+  if (large == 0) /* smaller parts have a finite modulus */
     return true;
-  int64_t at = 0;
-  while (at < HONE_PARTS * n && isfinite(part[at]))
+  while (at < n && hone_finite(b[at]))
     at++;
-  report->bad_row = at / HONE_PARTS;
+  if (at == n)
+    return true;
+  report->bad_row = at;
   report->bad_col = j;
-  hone_reason_add(report, "%s(%lld, %lld) is %s%s", name,
-                  (long long)report->bad_row, (long long)j,
-                  hone_reason_not_finite(part[at]),
-                  at % HONE_PARTS > 0 ? " in its imaginary part" : "");
+  hone_reason_not_finite(report, name, at, j, hone_real(b[at]),
+                         hone_imag(b[at]));
   return false;
 }
 

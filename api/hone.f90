@@ -17,8 +17,13 @@
 !>     if (status == HONE_OK) status = solver%factor(a)
 !>     if (status == HONE_OK) status = solver%solve(b, x)
 !>
-!> Compile hone_c.f90, then this file, which includes hone_real.inc and
-!> hone_complex.inc; link libhone.
+!> Many systems at once, a(n,n,count), b(n,nrhs,count) or b(n,count):
+!>
+!>     type(hone_batch_result) :: results(count)
+!>     status = hone_batch_solve(a, b, x, results=results)
+!>
+!> Compile hone_c.f90, then this file, which includes hone_real.inc,
+!> hone_complex.inc and the files that those include; link libhone.
 include 'hone_real.inc'
 include 'hone_complex.inc'
 
@@ -27,12 +32,15 @@ module hone
   use hone_c, hone_solve_c => hone_solve, options_init_c => hone_options_init, &
     report_init_c => hone_report_init, &
     status_text_c => hone_status_text, version_c => hone_version, &
-    report_text_c => hone_report_text, report_json_c => hone_report_json
+    report_text_c => hone_report_text, report_json_c => hone_report_json, &
+    hone_batch_solve_c => hone_batch_solve
   !> hone_solve(a, b, x [, options, report]), hone_solve(a, bx [, ...]) with b
   !> on entry and x on exit; one right-hand side or a matrix of them. With
   !> sizes and leading dimensions: hone_solve_c, hone_z_solve.
-  use hone_real, only: hone_solve, hone_solver
-  use hone_complex, only: hone_solve, hone_z_solver
+  !> hone_batch_solve(a, b, x [, options, results, report, determinants]) for
+  !> many systems: see hone_real.inc. As in C: hone_batch_solve_c.
+  use hone_real, only: hone_solve, hone_batch_solve, hone_solver
+  use hone_complex, only: hone_solve, hone_batch_solve, hone_z_solver
   implicit none
   private :: options_init_c, status_text_c, version_c
   private :: report_text_c, report_json_c, strlen, from_c, from_characters

@@ -10,14 +10,13 @@
  * Matrices are dense and stored by columns (element (i, j) of A stands at
  * a[i + j * lda]) unless options say otherwise. Sizes are int64_t, indices
  * count from 0. Nothing is printed unless HONE_LOG is set in the environment;
- * nothing exits; no global handle is kept. Different threads may use different
- * solvers at once; a solver that a call is using is HONE_BUSY for all others. A
- * call computes in a floating-point environment of its own, and gives the
- * caller's back with its flags; progress functions run in the caller's.
+ * nothing exits; no global handle is kept. Threads may use different solvers at
+ * once; one that a call uses is HONE_BUSY for others, and has no matrix in a
+ * child forked then. A call computes in a floating-point environment of its own
+ * and gives the caller's back, with its flags, in which progress functions run.
  *
  *     #include <hone.h>
  *     int st = hone_solve(n, 1, a, n, b, n, x, n, NULL, NULL);
- *     if (st != HONE_OK) puts(hone_status_text(st));
  */
 #ifndef HONE_H
 #define HONE_H
@@ -72,8 +71,8 @@ extern "C" {
   X(HONE_NOT_FINITE_B, -21,                                                    \
     "b or x0 contains NaN or Inf: the report says where")                      \
   X(HONE_SINGULAR, -30,                                                        \
-    "singular: a row, a column or a pivot is exactly zero; the report says "   \
-    "which")                                                                   \
+    "singular: a row, a column or a pivot in double precision is exactly "     \
+    "zero; the report says which")                                             \
   X(HONE_OVERFLOW, -31,                                                        \
     "the solution or the factors overflow double precision")                   \
   X(HONE_NO_MEMORY, -40, "out of memory, or above options.memory_limit_bytes") \
@@ -199,9 +198,8 @@ struct hone_tuning;
  * A and of its factors with random vectors (Dixon 1983; docs/numerics.md), and
  * can only be wrong if those vectors are unlucky, with the probability
  * report.bound_failure. With deterministic, the vectors follow from the largest
- * magnitudes in the rows and columns of the scaled A alone; the bounds hold
- * for an A that was not chosen to suit them. x_true solves the system with the
- * very A and b given.
+ * magnitudes in the rows and columns of the scaled A alone; the bounds hold for
+ * an A that was not chosen to suit them. x_true solves with the A and b given.
  */
 typedef struct hone_options {
   size_t struct_size;        /* sizeof(hone_options) */
@@ -221,7 +219,8 @@ typedef struct hone_options {
                                 HONE_, OPENBLAS_ or OMP_NUM_THREADS. Never more
                                 than CPUs (affinity, cgroup quota) */
   int32_t deterministic;     /* nonzero: the bits of x and of its bounds are the
-                                same in every process, for any threads */
+                                same in every process, with any threads,
+                                and whatever a solver has solved before */
   int32_t trans;             /* HONE_NO_TRANS, _TRANS or _CONJ_TRANS */
   double tolerance;          /* largest error accepted, at most 1; 0: 4 eps
                                 (componentwise), eps (normwise), 1e-12 */
@@ -496,5 +495,6 @@ HONE_API size_t hone_report_text(const hone_report *report, char *buffer,
 #ifdef __cplusplus
 }
 #endif
+#include "hone_batch.h"   /* hone_batch_solve: many systems in one call */
 #include "hone_complex.h" /* hone_z_solve and hone_z_solver_... */
 #endif

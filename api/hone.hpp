@@ -194,4 +194,6 @@ template <int = 0>
   return detail::once(a, b, o);
 }
 } // namespace hone
+
+#include "hone_batch.hpp" /* hone::batch: many systems in one call */
 #endif

@@ -1,8 +1,8 @@
 ! SPDX-License-Identifier: BSD-3-Clause
-!> hone.h and hone_tuning.h in Fortran, word for word: constants, types and
-!> calls, which take arrays with their leading dimensions as LAPACK does. Most
-!> programs use the module hone (hone.f90), which is all of this with arrays
-!> that know their shape, texts that are strings, and a solver that frees
+!> hone.h, hone_batch.h and hone_tuning.h in Fortran, word for word: constants,
+!> types and calls, which take arrays with their leading dimensions as LAPACK
+!> does. Most programs use the module hone (hone.f90), which is all of this with
+!> arrays that know their shape, texts that are strings, and a solver that frees
 !> itself.
 module hone_c
   use, intrinsic :: iso_c_binding
@@ -59,6 +59,8 @@ module hone_c
   !> Sizes of the types below, which every variable of them starts with.
   integer(c_size_t), parameter :: HONE_OPTIONS_SIZE = 184, HONE_TUNING_SIZE = 32
   integer(c_size_t), parameter :: HONE_REPORT_SIZE = 1144, HONE_COLUMN_SIZE = 48
+  integer(c_size_t), parameter :: HONE_BATCH_SIZE = 152
+  integer(c_size_t), parameter :: HONE_BATCH_RESULT_SIZE = 88
 
   !> One right-hand side's result: see options%columns.
   type, bind(c) :: hone_column
@@ -137,6 +139,53 @@ module hone_c
     integer(c_int32_t) :: block_row_fallbacks
     real(c_double) :: bound_failure
     integer(c_int32_t) :: sparse_columns
+  end type
+
+  !> The result for one system of a batch.
+  type, bind(c) :: hone_batch_result
+    integer(c_int32_t) :: status, iterations, precision, digits
+    real(c_double) :: backward_error, normwise_error, residual_error
+    real(c_double) :: forward_error, rcond
+    integer(c_int32_t) :: row, col
+    real(c_double) :: log_abs_det, det_re, det_im
+  end type
+
+  !> Many systems and where they lie: see hone_batch.h.
+  type, bind(c) :: hone_batch
+    integer(c_size_t) :: struct_size = HONE_BATCH_SIZE
+    integer(c_size_t) :: result_size = HONE_BATCH_RESULT_SIZE
+    integer(c_int64_t) :: count = 0, n = 0
+    type(c_ptr) :: orders = c_null_ptr !< c_loc of count integer(c_int64_t)
+    integer(c_int64_t) :: nrhs = 0
+    type(c_ptr) :: a = c_null_ptr !< c_loc of the first matrix
+    integer(c_int64_t) :: lda = 0, stride_a = 0
+    type(c_ptr) :: a_list = c_null_ptr !< c_loc of count type(c_ptr)
+    type(c_ptr) :: b = c_null_ptr
+    integer(c_int64_t) :: ldb = 0, stride_b = 0
+    type(c_ptr) :: b_list = c_null_ptr
+    type(c_ptr) :: x = c_null_ptr
+    integer(c_int64_t) :: ldx = 0, stride_x = 0
+    type(c_ptr) :: x_list = c_null_ptr
+    integer(c_int32_t) :: determinants = 0, reserved = 0
+  end type
+
+  !> Complex systems, member by member as above.
+  type, bind(c) :: hone_z_batch
+    integer(c_size_t) :: struct_size = HONE_BATCH_SIZE
+    integer(c_size_t) :: result_size = HONE_BATCH_RESULT_SIZE
+    integer(c_int64_t) :: count = 0, n = 0
+    type(c_ptr) :: orders = c_null_ptr
+    integer(c_int64_t) :: nrhs = 0
+    type(c_ptr) :: a = c_null_ptr
+    integer(c_int64_t) :: lda = 0, stride_a = 0
+    type(c_ptr) :: a_list = c_null_ptr
+    type(c_ptr) :: b = c_null_ptr
+    integer(c_int64_t) :: ldb = 0, stride_b = 0
+    type(c_ptr) :: b_list = c_null_ptr
+    type(c_ptr) :: x = c_null_ptr
+    integer(c_int64_t) :: ldx = 0, stride_x = 0
+    type(c_ptr) :: x_list = c_null_ptr
+    integer(c_int32_t) :: determinants = 0, reserved = 0
   end type
 
   abstract interface
@@ -287,6 +336,100 @@ module hone_c
       integer(c_int64_t), optional :: single_bytes, double_bytes
       integer(c_int) :: status
     end function
+
+    function hone_batch_solve(batch, options, results, report) &
+        bind(c, name='hone_batch_solve') result(status)
+      import :: c_int, hone_batch, hone_batch_result, hone_options, &
+          hone_report
+      type(hone_batch), intent(in), target :: batch
+      type(hone_options), intent(in), target, optional :: options
+      type(hone_batch_result), intent(inout), optional :: results(*)
+      type(hone_report), intent(inout), optional :: report
+      integer(c_int) :: status
+    end function
+
+    function hone_z_batch_solve(batch, options, results, report) &
+        bind(c, name='hone_z_batch_solve') result(status)
+      import :: c_int, hone_z_batch, hone_batch_result, hone_options, &
+          hone_report
+      type(hone_z_batch), intent(in), target :: batch
+      type(hone_options), intent(in), target, optional :: options
+      type(hone_batch_result), intent(inout), optional :: results(*)
+      type(hone_report), intent(inout), optional :: report
+      integer(c_int) :: status
+    end function
+
+    function hone_batch_solver_create(solver, options) &
+        bind(c, name='hone_batch_solver_create') result(status)
+      import :: c_int, c_ptr, hone_options
+      type(c_ptr), intent(out) :: solver
+      type(hone_options), intent(in), target, optional :: options
+      integer(c_int) :: status
+    end function
+
+    function hone_batch_solver_factor(solver, batch, results, report) &
+        bind(c, name='hone_batch_solver_factor') result(status)
+      import :: c_int, c_ptr, hone_batch, hone_batch_result, hone_report
+      type(c_ptr), value :: solver
+      type(hone_batch), intent(in), target :: batch
+      type(hone_batch_result), intent(inout), optional :: results(*)
+      type(hone_report), intent(inout), optional :: report
+      integer(c_int) :: status
+    end function
+
+    function hone_batch_solver_solve(solver, batch, options, results, &
+        report) bind(c, name='hone_batch_solver_solve') result(status)
+      import :: c_int, c_ptr, hone_batch, hone_batch_result, &
+          hone_options, hone_report
+      type(c_ptr), value :: solver
+      type(hone_batch), intent(in), target :: batch
+      type(hone_options), intent(in), target, optional :: options
+      type(hone_batch_result), intent(inout), optional :: results(*)
+      type(hone_report), intent(inout), optional :: report
+      integer(c_int) :: status
+    end function
+
+    subroutine hone_batch_solver_destroy(solver) &
+        bind(c, name='hone_batch_solver_destroy')
+      import :: c_ptr
+      type(c_ptr), intent(inout) :: solver
+    end subroutine
+
+    function hone_z_batch_solver_create(solver, options) &
+        bind(c, name='hone_z_batch_solver_create') result(status)
+      import :: c_int, c_ptr, hone_options
+      type(c_ptr), intent(out) :: solver
+      type(hone_options), intent(in), target, optional :: options
+      integer(c_int) :: status
+    end function
+
+    function hone_z_batch_solver_factor(solver, batch, results, report) &
+        bind(c, name='hone_z_batch_solver_factor') result(status)
+      import :: c_int, c_ptr, hone_z_batch, hone_batch_result, hone_report
+      type(c_ptr), value :: solver
+      type(hone_z_batch), intent(in), target :: batch
+      type(hone_batch_result), intent(inout), optional :: results(*)
+      type(hone_report), intent(inout), optional :: report
+      integer(c_int) :: status
+    end function
+
+    function hone_z_batch_solver_solve(solver, batch, options, results, &
+        report) bind(c, name='hone_z_batch_solver_solve') result(status)
+      import :: c_int, c_ptr, hone_z_batch, hone_batch_result, &
+          hone_options, hone_report
+      type(c_ptr), value :: solver
+      type(hone_z_batch), intent(in), target :: batch
+      type(hone_options), intent(in), target, optional :: options
+      type(hone_batch_result), intent(inout), optional :: results(*)
+      type(hone_report), intent(inout), optional :: report
+      integer(c_int) :: status
+    end function
+
+    subroutine hone_z_batch_solver_destroy(solver) &
+        bind(c, name='hone_z_batch_solver_destroy')
+      import :: c_ptr
+      type(c_ptr), intent(inout) :: solver
+    end subroutine
 
     function hone_device_memory_needed(n, options, with_residuals, &
         without) bind(c, name='hone_device_memory_needed') result(status)

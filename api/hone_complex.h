@@ -12,8 +12,9 @@
  *   complex A is a general one.
  * - Errors and magnitudes are moduli |z|: backward_error is max_i |b - A x|_i /
  *   (|A| |x| + |b|)_i, error_bounds bound |x_i - x_true,i|, and the null
- *   vectors of the report have moduli as weights. A place of NaN or Inf is that
- *   of the entry, in whichever part it is; report.reason names the part.
+ *   vectors of the report have moduli as weights. An entry is not finite if it
+ *   has NaN, Inf or a modulus beyond double: bad_row and bad_col are its place,
+ *   and report.reason says which. No x with such an entry is returned.
  * - There is no GPU yet: HONE_DEVICE_AUTO is the CPU, HONE_DEVICE_CUDA is
  *   HONE_NO_DEVICE, and so is an A in the memory of a device.
  *

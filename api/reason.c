@@ -21,10 +21,18 @@ void hone_reason_add(hone_report *report, const char *format, ...) {
   va_end(args);
 }
 
-const char *hone_reason_not_finite(double value) {
-  if (isnan(value))
-    return "NaN";
-  return value > 0.0 ? "Inf" : "-Inf";
+void hone_reason_not_finite(hone_report *report, const char *name, int64_t row,
+                            int64_t col, double re, double im) {
+  const bool real = !isfinite(re);
+  const double bad = real ? re : im;
+  const char *value = isnan(bad) ? "NaN" : bad > 0.0 ? "Inf" : "-Inf";
+  if (isfinite(bad))
+    hone_reason_add(report, "the modulus of %s(%lld, %lld) is beyond double",
+                    name, (long long)row, (long long)col);
+  else
+    hone_reason_add(report, "%s(%lld, %lld) is %s%s", name, (long long)row,
+                    (long long)col, value,
+                    real ? "" : " in its imaginary part");
 }
 
 static void add_stop(hone_report *report, const hone_watch *watch) {

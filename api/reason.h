@@ -10,8 +10,10 @@
 void hone_reason_add(hone_report *report, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* "NaN", "Inf" or "-Inf". */
-const char *hone_reason_not_finite(double value);
+/* Says of entry (row, col) of the array called name, re + i im, why it is not
+   finite: it is NaN, Inf or -Inf, or its modulus is beyond double. */
+void hone_reason_not_finite(hone_report *report, const char *name, int64_t row,
+                            int64_t col, double re, double im);
 
 /* Completes the reason for report->status: who asked the call to stop, which
    memory could not be had, why there is no device and, if there is no reason

@@ -6,6 +6,7 @@
 #include "api/arguments.h"
 #include "api/engines.h"
 #include "base/cpus.h"
+#include "base/thread.h"
 #include "refine/null_vector.h"
 
 #include <stdatomic.h>
@@ -110,11 +111,8 @@ static void explain_matrix(const hone_solver *s, int st, hone_report *report) {
     const hone_entry value = s->options.layout == HONE_ROW_MAJOR
                                  ? a->a[col + row * a->lda]
                                  : a->a[row + col * a->lda];
-    const bool real = !isfinite(hone_real(value));
-    hone_reason_add(
-        report, "A(%lld, %lld) is %s%s", row, col,
-        hone_reason_not_finite(real ? hone_real(value) : hone_imag(value)),
-        real ? "" : " in its imaginary part");
+    hone_reason_not_finite(report, "A", row, col, hone_real(value),
+                           hone_imag(value));
   } else if (st == HONE_SINGULAR && !s->ladder.inspected) {
     if (row >= 0)
       hone_reason_add(report, "A: row %lld is zero", row);
@@ -226,25 +224,59 @@ static void destroy(hone_solver *s) {
 
 /* ---- One call at a time -------------------------------------------------- */
 
-/* hone_solver.use: a call that finds the solver free has it alone. A solver
-   that is destroyed while a call has it is freed by that call. */
-enum { FREE, BUSY, TO_BE_DESTROYED };
+/* hone_solver.use: a call that finds the solver free has it alone, and leaves
+   the number of its thread there. A solver that is destroyed while a call has
+   it is freed by that call. */
+enum { FREE = 0, TO_BE_DESTROYED = -1 };
+
+/* Makes a solver that a thread of the parent process was using when it forked
+   one that holds no matrix. Whatever that call had begun may be half done: it
+   is left where it is, and not freed. */
+static int begin_anew(hone_solver *s) {
+  const int64_t n = s->ladder.n;
+  s->mem = hone_memory_of(&s->options);
+  s->watch = (hone_watch){.stopped = false};
+  s->arrays = (hone_arrays){.mem = NULL};
+  s->adjoint = (hone_adjoint){.made = false};
+  s->pool = NULL;
+  s->ladder.rung_count = 0;
+  s->ladder.vectors = NULL;
+  s->ladder.workspace = NULL;
+  s->ladder.pairs_memory = NULL;
+  const int st = hone_solver_open(s, n, false);
+  if (st != HONE_OK)
+    hone_solver_close(s);
+  return st;
+}
+
+/* Takes over a solver that is in use by a thread that does not exist here. */
+static int take_over(hone_solver *s, int64_t use, hone_report *report) {
+  int64_t was = use;
+  if (!(use > FREE && hone_thread_is_gone(use)) ||
+      !atomic_compare_exchange_strong(&s->use, &was, hone_thread_number())) {
+    hone_reason_add(report, "another call uses this solver");
+    return HONE_BUSY;
+  }
+  const int st = begin_anew(s);
+  if (st != HONE_OK) /* the next call tries again */
+    atomic_store(&s->use, use);
+  return st;
+}
 
 /* Returns HONE_OK if the solver is the caller's until leave_solver. */
 static int enter_solver(hone_solver *s, hone_report *report) {
-  int use = FREE;
+  int64_t use = FREE;
   if (s == NULL) {
     hone_reason_add(report, "solver is NULL");
     return HONE_NULL_POINTER;
   }
-  if (atomic_compare_exchange_strong(&s->use, &use, BUSY))
+  if (atomic_compare_exchange_strong(&s->use, &use, hone_thread_number()))
     return HONE_OK;
-  hone_reason_add(report, "another call uses this solver");
-  return HONE_BUSY;
+  return take_over(s, use, report);
 }
 
 static void leave_solver(hone_solver *s) {
-  int use = BUSY;
+  int64_t use = hone_thread_number();
   if (!atomic_compare_exchange_strong(&s->use, &use, FREE))
     destroy(s);
 }

@@ -13,7 +13,7 @@
 
 /* For complex entries this is hone_z_solver. */
 struct hone_solver {
-  _Atomic int use; /* who may touch the rest: solver.c */
+  _Atomic int64_t use; /* who may touch the rest: solver.c */
   hone_mem mem;
   hone_watch watch;
   hone_pool *pool;

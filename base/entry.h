@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 
@@ -46,9 +47,9 @@ static inline double hone_abs1(hone_entry v) {
 }
 static inline long double hone_absl(hone_wide v) { return cabsl(v); }
 static inline hone_entry hone_conj(hone_entry v) { return conj(v); }
-static inline bool hone_finite(hone_entry v) {
-  return isfinite(creal(v)) && isfinite(cimag(v));
-}
+/* Are both parts finite, and the modulus in the range of double? Every measure
+   of an error is a modulus. */
+static inline bool hone_finite(hone_entry v) { return hone_abs(v) <= DBL_MAX; }
 /* Returns v / |v|, or 1 for 0. */
 static inline hone_entry hone_sign(hone_entry v) {
   const double size = hone_abs(v);

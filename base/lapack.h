@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Prototypes of the routines of LAPACK and the BLAS that the library, its tests
-   and its benchmarks call, by their Fortran names. OpenBLAS provides the
+/* Prototypes of the routines of LAPACK and the BLAS that tests and benchmarks
+   call, by their Fortran names; the library calls none. OpenBLAS provides the
    routines, but Debian has no header for them. Arguments are those of LAPACK.
    The hidden lengths that Fortran appends for CHARACTER arguments are left out,
    because each of these is a single letter. */

@@ -16,9 +16,10 @@
 
 /* HONE_VECTOR marks a plain loop that is compiled once for each vector width
    of the processor; the loader picks the version that fits. It works with gcc
-   only: clang 14 gives the resolvers of static functions external names, which
-   collide. The resolvers run before a sanitizer is ready for them. */
-#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__OPTIMIZE__) &&  \
+   and glibc only: musl's loader knows no such functions, and clang 14 gives the
+   resolvers of static functions external names, which collide. The resolvers
+   run before a sanitizer is ready for them. */
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__OPTIMIZE__) &&      \
     !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&                   \
     !defined(__SANITIZE_THREAD__)
 #define HONE_VECTOR __attribute__((target_clones("default", "fma", "avx512f")))

@@ -170,6 +170,23 @@ static void *work(void *arg) {
 
 /* ---- Workers ------------------------------------------------------------- */
 
+/* Tasks use up to 400 KiB of the stack; musl gives a thread 128 KiB, macOS 512,
+   and the user may have set less than either (ulimit -s). */
+enum { LEAST_STACK = 1 << 20 };
+
+static int start_worker(hone_pool *pool, pthread_t *worker) {
+  pthread_attr_t attributes;
+  size_t stack = 0;
+  if (pthread_attr_init(&attributes) != 0)
+    return -1;
+  (void)pthread_attr_getstacksize(&attributes, &stack);
+  if (stack < LEAST_STACK)
+    (void)pthread_attr_setstacksize(&attributes, LEAST_STACK);
+  const int st = pthread_create(worker, &attributes, work, pool);
+  pthread_attr_destroy(&attributes);
+  return st;
+}
+
 /* The workers may run where the calling thread may. */
 static void start_workers(hone_pool *pool, int threads) {
   pool->quit = false;
@@ -178,7 +195,7 @@ static void start_workers(hone_pool *pool, int threads) {
   if (sched_getaffinity(0, sizeof pool->allowed, &pool->allowed) != 0)
     CPU_ZERO(&pool->allowed);
   for (int i = 0; i < threads - 1; i++) {
-    if (pthread_create(&pool->worker[i], NULL, work, pool) != 0)
+    if (start_worker(pool, &pool->worker[i]) != 0)
       break;
     pool->threads++;
   }

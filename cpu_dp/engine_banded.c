@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The engine for banded matrices, in double precision: LAPACK's band LU with
-   partial pivoting, from OpenBLAS, of a packed copy of the scaled band. Read
-   base/engine.h first. */
+/* The engine for banded matrices, in double precision: band LU with partial
+   pivoting of a packed copy of the scaled band. Read base/engine.h and
+   band_lu.h first. */
 #include "base/engine.h"
-#include "base/lapack.h"
+#include "cpu_dp/band_lu.h"
 #include "cpu_dp/pivots.h"
 #include "cpu_dp/structure.h"
 
@@ -16,16 +16,16 @@
 enum { SHARE = 5 };
 
 typedef struct engine_band {
-  int64_t n, lower, upper;
+  int64_t n;
   hone_mem *mem;
+  hone_pool *pool;
   hone_watch *watch;
   const hone_structure *structure;
   char text[96];
   int64_t room;   /* entries that ab has room for */
-  hone_entry *ab; /* (2 lower + upper + 1) x n: s_ij lies in row
-                     lower + upper + i - j of column j; the factors
-                     overwrite S */
+  hone_entry *ab; /* of s: the factors overwrite S */
   int *ipiv;
+  hone_band s;
 } engine_band;
 
 bool hone_band_pays(int64_t lower, int64_t upper, int64_t n) {
@@ -45,7 +45,7 @@ static bool probe(char *why, size_t why_size) {
 /* The bytes are those of the widest band that pays. */
 static int64_t bytes(int64_t n, int64_t k) {
   (void)k;
-  return (2 * (n / SHARE) + 1) * n * (int64_t)sizeof(hone_entry) +
+  return hone_band_of(n, n / SHARE, 0).ld * n * (int64_t)sizeof(hone_entry) +
          n * (int64_t)sizeof(int) + (int64_t)sizeof(engine_band);
 }
 
@@ -65,6 +65,7 @@ static int create(void **self, const hone_engine_config *config) {
     return HONE_NO_MEMORY;
   *e = (engine_band){.n = config->n,
                      .mem = config->mem,
+                     .pool = config->pool,
                      .watch = config->watch,
                      .structure = config->structure};
   e->ipiv = hone_mem_get(config->mem, (size_t)e->n * sizeof *e->ipiv);
@@ -75,25 +76,23 @@ static int create(void **self, const hone_engine_config *config) {
   return HONE_NO_MEMORY;
 }
 
-static int64_t leading_dimension(const engine_band *e) {
-  return 2 * e->lower + e->upper + 1;
-}
-
 /* Makes room for the band of the present structure. */
 static int reserve(engine_band *e) {
-  e->lower = e->structure->lower;
-  e->upper = e->structure->upper;
-  snprintf(e->text, sizeof e->text, "%lld below, %lld above",
-           (long long)e->lower, (long long)e->upper);
-  const int64_t wanted = leading_dimension(e) * e->n;
-  if (wanted <= e->room)
-    return HONE_OK;
-  hone_mem_put(e->mem, e->ab);
-  e->room = 0;
-  e->ab = hone_mem_get(e->mem, (size_t)wanted * sizeof *e->ab);
-  if (e->ab == NULL)
-    return HONE_NO_MEMORY;
-  e->room = wanted;
+  const int64_t lower = e->structure->lower, upper = e->structure->upper;
+  snprintf(e->text, sizeof e->text, "%lld below, %lld above", (long long)lower,
+           (long long)upper);
+  e->s = hone_band_of(e->n, lower, upper);
+  const int64_t wanted = e->s.ld * e->n;
+  if (wanted > e->room) {
+    hone_mem_put(e->mem, e->ab);
+    e->room = 0;
+    e->ab = hone_mem_get(e->mem, (size_t)wanted * sizeof *e->ab);
+    if (e->ab == NULL)
+      return HONE_NO_MEMORY;
+    e->room = wanted;
+  }
+  e->s.ab = e->ab;
+  e->s.ipiv = e->ipiv;
   return HONE_OK;
 }
 
@@ -102,14 +101,15 @@ static double larger(double max, hone_entry v) {
   return hone_abs(v) <= max || isnan(max) ? max : hone_abs(v);
 }
 
-/* Packs the band of S. Returns its largest magnitude. */
+/* Packs the band of S, with zeros around it. Returns its largest magnitude. */
 static double load(engine_band *e, const hone_dense *a,
                    const hone_scaling *scaling) {
   double max = 0.0;
+  memset(e->ab, 0, (size_t)(e->s.ld * e->n) * sizeof *e->ab);
   for (int64_t j = 0; j < e->n; j++) {
-    const int64_t from = HONE_MAX(j - e->upper, (int64_t)0);
-    const int64_t to = HONE_MIN(j + e->lower + 1, e->n);
-    hone_entry *ab = e->ab + j * leading_dimension(e) + e->lower + e->upper - j;
+    const int64_t from = HONE_MAX(j - e->s.upper, (int64_t)0);
+    const int64_t to = HONE_MIN(j + e->s.lower + 1, e->n);
+    hone_entry *ab = e->ab + j * e->s.ld + e->s.diagonal - j;
     for (int64_t i = from; i < to; i++) {
       const hone_entry v = a->a[i + j * a->lda];
       ab[i] = scaling->used
@@ -123,12 +123,11 @@ static double load(engine_band *e, const hone_dense *a,
 
 /* Returns max |u_ij|. U has lower + upper diagonals above the main one, since
    row exchanges widen it. */
-static double largest_of_u(const engine_band *e) {
-  const int64_t width = e->lower + e->upper;
+static double largest_of_u(const hone_band *s) {
   double max = 0.0;
-  for (int64_t j = 0; j < e->n; j++)
-    for (int64_t i = HONE_MAX(width - j, (int64_t)0); i <= width; i++)
-      max = larger(max, e->ab[i + j * leading_dimension(e)]);
+  for (int64_t j = 0; j < s->n; j++)
+    for (int64_t i = 0; i <= HONE_MIN(s->lower + s->upper, j); i++)
+      max = larger(max, s->ab[s->diagonal - i + j * s->ld]);
   return max;
 }
 
@@ -141,35 +140,24 @@ static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
   if (reserve(e) != HONE_OK)
     return HONE_NO_MEMORY;
   const double max = load(e, hone_dense_of(a), scaling);
-  const int n = (int)e->n, kl = (int)e->lower, ku = (int)e->upper;
-  const int ld = (int)leading_dimension(e);
-  int bad = 0;
-  dgbtrf_(&n, &n, &kl, &ku, e->ab, &ld, e->ipiv, &bad);
-  if (bad < 0)
-    return HONE_INTERNAL;
-  if (bad > 0)
-    info->zero_pivot = bad - 1;
-  else
-    info->growth = largest_of_u(e) / max;
+  info->zero_pivot = hone_band_factor(&e->s, e->pool);
+  if (info->zero_pivot < 0)
+    info->growth = largest_of_u(&e->s) / max;
   return HONE_OK;
 }
 
 static int solve(void *self, bool trans, int64_t k, hone_entry *v,
                  int64_t ldv) {
   const engine_band *e = self;
-  const int n = (int)e->n, kl = (int)e->lower, ku = (int)e->upper;
-  const int columns = (int)k, ld = (int)leading_dimension(e), ldb = (int)ldv;
-  int bad = 0;
-  dgbtrs_(trans ? "T" : "N", &n, &kl, &ku, &columns, e->ab, &ld, e->ipiv, v,
-          &ldb, &bad);
-  return bad == 0 ? HONE_OK : HONE_INTERNAL;
+  hone_band_solve(&e->s, trans, k, v, ldv);
+  return HONE_OK;
 }
 
 static void smallest_pivot(void *self, bool replace_zeros, int64_t *row,
                            int64_t *col) {
   const engine_band *e = self;
-  hone_pivot_smallest(e->n, e->ab + e->lower + e->upper, leading_dimension(e),
-                      e->ipiv, replace_zeros, row, col);
+  hone_pivot_smallest(e->n, e->ab + e->s.diagonal, e->s.ld, e->ipiv,
+                      replace_zeros, row, col);
 }
 
 static void account(void *self, hone_account *out) {

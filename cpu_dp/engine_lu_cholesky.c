@@ -11,6 +11,7 @@
 #include "cpu_factor/apply.h"
 #include "cpu_factor/factor.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -122,7 +123,7 @@ static bool applies_spd(const hone_structure *structure, int64_t n) {
 }
 
 /* Returns the largest magnitude of n numbers, or NaN if one is NaN or Inf. */
-HONE_VECTOR static double largest(int64_t n, const hone_entry *u) {
+HONE_VECTOR static double largest_of_any(int64_t n, const hone_entry *u) {
   double max = 0.0, bad = 0.0;
 #pragma omp simd reduction(max : max) reduction(+ : bad)
   for (int64_t i = 0; i < n; i++) {
@@ -132,6 +133,30 @@ HONE_VECTOR static double largest(int64_t n, const hone_entry *u) {
   }
   return max + bad;
 }
+
+#ifdef HONE_COMPLEX
+
+/* Does so by one square root, unless squares leave the range of double. */
+HONE_VECTOR static double largest(int64_t n, const hone_entry *u) {
+  double max = 0.0, bad = 0.0;
+#pragma omp simd reduction(max : max) reduction(+ : bad)
+  for (int64_t i = 0; i < n; i++) {
+    double v =
+        hone_real(u[i]) * hone_real(u[i]) + hone_imag(u[i]) * hone_imag(u[i]);
+    max = v > max ? v : max;
+    bad += v * 0.0;
+  }
+  return max >= 0x1p-900 && max + bad <= DBL_MAX ? sqrt(max)
+                                                 : largest_of_any(n, u);
+}
+
+#else
+
+static double largest(int64_t n, const hone_entry *u) {
+  return largest_of_any(n, u);
+}
+
+#endif
 
 static void load_columns(void *ctx, int64_t task) {
   engine_dp *e = ctx;

@@ -37,12 +37,16 @@ typedef struct inspect_job {
 } inspect_job;
 
 /* Adds |s_ij| of GROUP columns, which lie ld apart, to the maxima and sums of
-   their rows. */
-HONE_VECTOR static void row_part_group(int64_t n, const hone_entry *restrict a,
-                                       int64_t ld, double *restrict row_max,
-                                       double *restrict row_sum) {
+   their rows, and to their own. */
+HONE_VECTOR static void add_group(int64_t n, const hone_entry *restrict a,
+                                  int64_t ld, double *restrict row_max,
+                                  double *restrict row_sum, double *col_max,
+                                  double *col_sum) {
   const hone_entry *restrict a1 = a + ld, *restrict a2 = a + 2 * ld;
   const hone_entry *restrict a3 = a + 3 * ld;
+  double c = 0.0, c1 = 0.0, c2 = 0.0, c3 = 0.0;
+  double s = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
+#pragma omp simd reduction(max : c, c1, c2, c3) reduction(+ : s, s1, s2, s3)
   for (int64_t i = 0; i < n; i++) {
     double v = hone_abs(a[i]), v1 = hone_abs(a1[i]), v2 = hone_abs(a2[i]);
     double v3 = hone_abs(a3[i]);
@@ -50,6 +54,19 @@ HONE_VECTOR static void row_part_group(int64_t n, const hone_entry *restrict a,
     m = m > m2 ? m : m2;
     row_max[i] = m > row_max[i] ? m : row_max[i];
     row_sum[i] += v + v1 + (v2 + v3);
+    c = v > c ? v : c;
+    c1 = v1 > c1 ? v1 : c1;
+    c2 = v2 > c2 ? v2 : c2;
+    c3 = v3 > c3 ? v3 : c3;
+    s += v;
+    s1 += v1;
+    s2 += v2;
+    s3 += v3;
+  }
+  const double max[GROUP] = {c, c1, c2, c3}, sum[GROUP] = {s, s1, s2, s3};
+  for (int k = 0; k < GROUP; k++) {
+    col_max[k] = max[k] > col_max[k] ? max[k] : col_max[k];
+    col_sum[k] += sum[k];
   }
 }
 
@@ -78,34 +95,6 @@ HONE_VECTOR static void col_part(int64_t n, const hone_entry *restrict a,
   *col_sum += sum;
 }
 
-/* Does so for GROUP columns, which lie ld apart, at once. */
-HONE_VECTOR static void col_part_group(int64_t n, const hone_entry *restrict a,
-                                       int64_t ld, double *col_max,
-                                       double *col_sum) {
-  const hone_entry *restrict a1 = a + ld, *restrict a2 = a + 2 * ld;
-  const hone_entry *restrict a3 = a + 3 * ld;
-  double m = 0.0, m1 = 0.0, m2 = 0.0, m3 = 0.0;
-  double s = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
-#pragma omp simd reduction(max : m, m1, m2, m3) reduction(+ : s, s1, s2, s3)
-  for (int64_t i = 0; i < n; i++) {
-    double v = hone_abs(a[i]), v1 = hone_abs(a1[i]), v2 = hone_abs(a2[i]);
-    double v3 = hone_abs(a3[i]);
-    m = v > m ? v : m;
-    m1 = v1 > m1 ? v1 : m1;
-    m2 = v2 > m2 ? v2 : m2;
-    m3 = v3 > m3 ? v3 : m3;
-    s += v;
-    s1 += v1;
-    s2 += v2;
-    s3 += v3;
-  }
-  const double max[GROUP] = {m, m1, m2, m3}, sum[GROUP] = {s, s1, s2, s3};
-  for (int c = 0; c < GROUP; c++) {
-    col_max[c] = max[c] > col_max[c] ? max[c] : col_max[c];
-    col_sum[c] += sum[c];
-  }
-}
-
 HONE_VECTOR static void scale_part(int64_t n, const hone_entry *restrict a,
                                    const double *restrict row, double c,
                                    hone_entry *restrict s) {
@@ -132,8 +121,8 @@ static void inspect_group(const inspect_job *job, int64_t j, int64_t w,
       ld = PIECE;
     }
     if (w == GROUP) {
-      row_part_group(len, s, ld, row_max + i, row_sum + i);
-      col_part_group(len, s, ld, job->col_max + j, job->col_sum + j);
+      add_group(len, s, ld, row_max + i, row_sum + i, job->col_max + j,
+                job->col_sum + j);
       continue;
     }
     for (int64_t c = 0; c < w; c++) {

@@ -88,23 +88,24 @@ static void multiply(const mm_matrix *a, int trans, const double *w, double *b,
     b[i] = isfinite(b[i] + lo[i]) ? b[i] + lo[i] : b[i];
 }
 
-static bool all_finite(const double *v, int64_t count) {
+/* Is every one of so many numbers finite, and so is its modulus? */
+static bool all_finite(const double *v, int64_t count, int64_t parts) {
   bool finite = true;
-  for (int64_t k = 0; k < count; k++)
-    finite = finite && isfinite(v[k]);
+  for (int64_t k = 0; k < count; k++, v += parts)
+    finite = finite && isfinite(parts == 1 ? v[0] : hypot(v[0], v[1]));
   return finite;
 }
 
 /* Looks at the b that was computed. A NaN or Inf in A is the library's to name,
    with its place, which it does if b has none. */
 static int check_rhs(const struct settings *s, struct system *run) {
-  const int64_t n = run->a.rows, count = run->parts * n * run->b.cols;
-  if (all_finite(run->b.a, count))
+  const int64_t n = run->a.rows, parts = run->parts, count = n * run->b.cols;
+  if (all_finite(run->b.a, count, parts))
     return ACCEPTED;
-  if (all_finite(run->a.a, run->parts * n * n))
+  if (all_finite(run->a.a, n * n, parts))
     return fail(s, HONE_NOT_FINITE_B,
                 "b = A * ones is above the range of double: give b by --rhs");
-  memset(run->b.a, 0, (size_t)count * sizeof *run->b.a);
+  memset(run->b.a, 0, (size_t)(parts * count) * sizeof *run->b.a);
   return ACCEPTED;
 }
 

@@ -49,7 +49,7 @@ int fail(const struct settings *s, int status, const char *format, ...) {
   fputs(": ", stderr);
   text_put(stderr, text);
   putc('\n', stderr);
-  if (s->json) {
+  if (s->json && !s->quiet) {
     printf("{\"status\": %d, \"status_text\": ", status);
     text_put_json(stdout, text);
     printf(", \"source\": ");
@@ -217,8 +217,10 @@ int parse_arguments(int argc, char **argv, struct settings *s) {
   s->program = argc > 0 ? argv[0] : "solve_system";
   if (strrchr(s->program, '/') != NULL)
     s->program = strrchr(s->program, '/') + 1;
-  for (int i = 1; i < argc; i++) /* so that usage errors are JSON, too */
+  for (int i = 1; i < argc; i++) { /* so that usage errors are JSON, too */
     s->json = s->json || strcmp(argv[i], "--json") == 0;
+    s->quiet = s->quiet || strcmp(argv[i], "--quiet") == 0;
+  }
   opterr = 0;
   while ((letter = getopt_long(argc, argv, "", list, NULL)) != -1) {
     if (letter == 'h' || letter == 'v') {

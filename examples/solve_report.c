@@ -62,9 +62,10 @@ static void print_system(const struct settings *s, const struct system *run) {
            a->cols, a->is_complex ? "complex, " : "", s->seed);
   } else {
     text_put(stdout, slash != NULL ? slash + 1 : s->matrix);
-    printf(
-        ": %" PRId64 " x %" PRId64 ", %" PRId64 " entries stored, %s %s %s\n",
-        a->rows, a->cols, a->stored_entries, a->field, a->symmetry, a->format);
+    printf(": %" PRId64 " x %" PRId64 ", %" PRId64 " entr%s stored, %s %s %s\n",
+           a->rows, a->cols, a->stored_entries,
+           a->stored_entries == 1 ? "y" : "ies", a->field, a->symmetry,
+           a->format);
   }
   printf("b           ");
   if (s->rhs != NULL)

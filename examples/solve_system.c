@@ -153,7 +153,7 @@ static int solve_and_report(struct settings *s, struct system *run) {
     goto done;
   if (status >= 0 && heard != NULL && write_plot(s, heard, &report) != ACCEPTED)
     goto done;
-  if (s->json)
+  if (s->json && !s->quiet)
     print_json(s, run, &report);
   else if (!s->quiet)
     print_report(s, run, &report);

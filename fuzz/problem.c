@@ -131,9 +131,9 @@ static int fill(source *s, const array *r, int64_t rows, int64_t cols,
   int finite = 1;
   for (int64_t j = 0; j < cols; j++)
     for (int64_t i = 0; i < PARTS * rows; i++) {
-      double value = element(s, kind);
-      *part(r, i / PARTS, j, ld, (int)(i % PARTS)) = value;
-      finite &= isfinite(value) != 0;
+      double *at = part(r, i / PARTS, j, ld, 0);
+      at[i % PARTS] = element(s, kind);
+      finite &= i % PARTS < PARTS - 1 || either_finite(PARTS, at);
     }
   return finite;
 }

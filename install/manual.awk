@@ -57,7 +57,7 @@ function header() {
     if ($0 !~ /\\$/) { statuses = 0 ; read_statuses() }
     return
   }
-  if ($0 ~ /^typedef struct hone_[a-z]+ \{/) begin($3, "struct")
+  if ($0 ~ /^typedef struct hone_[a-z_]+ \{/) begin($3, "struct")
   else if ($0 ~ /^enum \{/) begin(owner_of(doc), "enum")
   else if ($0 ~ /^(HONE_API|typedef) / && $0 !~ /enum/) declaration = 1
   if (declaration) {

@@ -8,12 +8,14 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* Modules that give dgesv_ a copy of the matrix and never read its factors, by
    the beginning of their file's name. Read all of a module's calls before you
@@ -21,6 +23,13 @@
 static const char *const discarding[] = {
     "_umath_linalg.", /* NumPy: solve and inv, since 1.8 */
 };
+
+/* Another table has one row: who reads no factors of dgetrf_ and dpotrf_.
+   SciPy's module has solve and inv in release 1.17, which solve and invert
+   before they factor another matrix. Later releases have more in it, of which
+   some show the factors. */
+static const char scipy_module[] = "_batched_linalg.";
+static const char scipy_release[] = "1.17.";
 
 static hone_lapack_config config;
 static pthread_once_t config_once = PTHREAD_ONCE_INIT;
@@ -46,19 +55,40 @@ static bool is_set(const char *name) {
   return text != NULL && text[0] != '\0' && strcmp(text, "0") != 0;
 }
 
+enum { NAMES = 1024 };
+
 /* Copies the names, because the environment may change later, and may be gone
-   before the last call. */
-static void take_names(const char *factors) {
-  static char names[1024];
-  if (strlen(factors) >= sizeof names) {
-    fprintf(stderr, "hone_lapack: HONE_LAPACK_FACTORS is too long\n");
-    return;
+   before the last call. Returns NULL if they are too long. */
+static const char *take_names(const char *variable, const char *value,
+                              char names[NAMES]) {
+  if (strlen(value) >= NAMES) {
+    fprintf(stderr, "hone_lapack: %s is too long\n", variable);
+    return NULL;
   }
-  memcpy(names, factors, strlen(factors) + 1);
-  config.discarding = names;
+  return memcpy(names, value, strlen(value) + 1);
+}
+
+/* An eighth of the machine's memory. */
+static int64_t some_memory(void) {
+  return (int64_t)sysconf(_SC_PHYS_PAGES) / 8 * (int64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void read_hiding(int64_t mib) {
+  static char names[NAMES];
+  const char *hide = getenv("HONE_LAPACK_HIDE");
+  const int64_t limit = number("HONE_LAPACK_HIDE_MIB", INT64_MAX / mib, -1);
+  config.hidden_bytes = limit >= 0 ? limit * mib : some_memory();
+  config.hide = HONE_LAPACK_HIDE_KNOWN;
+  if (hide != NULL && strcmp(hide, "never") == 0)
+    config.hide = HONE_LAPACK_HIDE_NEVER;
+  else if (hide != NULL && strcmp(hide, "always") == 0)
+    config.hide = HONE_LAPACK_HIDE_ALWAYS;
+  else if (hide != NULL && strcmp(hide, "auto") != 0)
+    config.hiding = take_names("HONE_LAPACK_HIDE", hide, names);
 }
 
 static void read_environment(void) {
+  static char names[NAMES];
   const char *mode = getenv("HONE_LAPACK");
   const char *factors = getenv("HONE_LAPACK_FACTORS");
   const int64_t mib = 1 << 20;
@@ -73,7 +103,8 @@ static void read_environment(void) {
   else if (factors != NULL && strcmp(factors, "discard") == 0)
     config.factors = HONE_LAPACK_DISCARD;
   else if (factors != NULL && strcmp(factors, "auto") != 0)
-    take_names(factors);
+    config.discarding = take_names("HONE_LAPACK_FACTORS", factors, names);
+  read_hiding(mib);
 }
 
 const hone_lapack_config *hone_lapack_settings(void) {
@@ -87,17 +118,27 @@ static bool begins(const char *text, const char *with, size_t length) {
   return length > 0 && strncmp(text, with, length) == 0;
 }
 
-static bool listed(const char *module) {
-  for (size_t i = 0; i < sizeof discarding / sizeof discarding[0]; i++)
-    if (begins(module, discarding[i], strlen(discarding[i])))
-      return true;
-  for (const char *at = hone_lapack_settings()->discarding; at != NULL;) {
+/* Tells whether a module's name begins with one of the names "a:b". */
+static bool named(const char *module, const char *names) {
+  for (const char *at = names; at != NULL;) {
     size_t length = strcspn(at, ":");
     if (begins(module, at, length))
       return true;
     at = at[length] == ':' ? at + length + 1 : NULL;
   }
   return false;
+}
+
+static bool listed(const char *module) {
+  for (size_t i = 0; i < sizeof discarding / sizeof discarding[0]; i++)
+    if (begins(module, discarding[i], strlen(discarding[i])))
+      return true;
+  return named(module, hone_lapack_settings()->discarding);
+}
+
+static const char *file_of(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
 }
 
 bool hone_lapack_discards(hone_lapack_caller at) {
@@ -107,8 +148,49 @@ bool hone_lapack_discards(hone_lapack_caller at) {
     return factors == HONE_LAPACK_DISCARD;
   if (!dladdr(at.address, &info) || info.dli_fname == NULL)
     return false;
-  const char *slash = strrchr(info.dli_fname, '/');
-  return listed(slash ? slash + 1 : info.dli_fname);
+  return listed(file_of(info.dli_fname));
+}
+
+/* Tells whether the file scipy/version.py, of the SciPy that has the module
+   scipy/linalg/_batched_linalg, names the release. */
+static bool is_release(const char *module, const char *release) {
+  char path[PATH_MAX], line[256];
+  bool found = false;
+  const int length = snprintf(path, sizeof path, "%.*s../version.py",
+                              (int)(file_of(module) - module), module);
+  FILE *file = length < (int)sizeof path ? fopen(path, "re") : NULL;
+  while (file != NULL && !found && fgets(line, sizeof line, file) != NULL)
+    found = begins(line, "version = \"", 11) &&
+            begins(line + 11, release, strlen(release));
+  if (file != NULL)
+    fclose(file);
+  return found;
+}
+
+/* Tells whether the module is that of SciPy. The file is read once for each
+   module that has the name. */
+static bool is_scipy(hone_lapack_caller at, const char *module) {
+  static _Atomic(const void *) yes, no;
+  if (!begins(file_of(module), scipy_module, strlen(scipy_module)))
+    return false;
+  const void *this = hone_lapack_module(at);
+  if (this == atomic_load(&yes) || this == atomic_load(&no))
+    return this == atomic_load(&yes);
+  const bool is = is_release(module, scipy_release);
+  atomic_store(is ? &yes : &no, this);
+  return is;
+}
+
+bool hone_lapack_hides(hone_lapack_caller at, bool *at_once) {
+  const hone_lapack_config *settings = hone_lapack_settings();
+  *at_once = false;
+  if (settings->hide == HONE_LAPACK_HIDE_NEVER)
+    return false;
+  const char *module = hone_lapack_module_path(at);
+  *at_once = is_scipy(at, module);
+  return *at_once || settings->hide == HONE_LAPACK_HIDE_ALWAYS ||
+         named(module[0] ? file_of(module) : program_invocation_short_name,
+               settings->hiding);
 }
 
 /* Log --------------------------------------------------------------------- */
@@ -172,5 +254,8 @@ __attribute__((destructor)) static void tell_what_was_seen(void) {
 static _Thread_local int depth;
 
 bool hone_lapack_inside(void) { return depth > 0; }
+bool hone_lapack_nested(hone_lapack_caller at) {
+  return hone_lapack_inside() || hone_lapack_is_lapack(at);
+}
 void hone_lapack_enter(void) { depth++; }
 void hone_lapack_leave(void) { depth--; }

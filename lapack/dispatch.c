@@ -9,7 +9,7 @@
    dsgesv_ and dsposv_ leave A unchanged if refinement succeeds (ITER >= 0), so
    that the library is always tried first. */
 #define _GNU_SOURCE /* madvise */
-#include "lapack/dropin.h"
+#include "lapack/hidden.h"
 
 #include "base/base.h"
 #include "base/float_environment.h"
@@ -170,25 +170,19 @@ static int64_t columns_at(const hone_lapack_config *config, int64_t n) {
   return HONE_MAX((int64_t)1, n / HONE_LAPACK_PAYS_SHARE);
 }
 
-static bool is_small(const hone_lapack_config *config, int64_t n) {
+bool hone_lapack_small(int64_t n) {
+  const hone_lapack_config *config = hone_lapack_settings();
   return n < 1 || n < (config->crossover >= 0 ? config->crossover
                                               : HONE_LAPACK_PAYS_FROM);
-}
-
-/* Tells whether a LAPACK made this call, the real one for us or any for itself:
-   dgesvx_ and dgerfs_ base their error bounds on what LAPACK's own dgetrs_
-   returns. */
-static bool by_lapack(hone_lapack_caller at) {
-  return hone_lapack_inside() || hone_lapack_is_lapack(at);
 }
 
 bool hone_lapack_takes(const hone_lapack_call *call) {
   const hone_lapack_config *config = hone_lapack_settings();
   const hone_lapack_factors *f = &call->f;
   const int64_t n = f->n;
-  if (is_small(config, n) || !config->on || call->nrhs < 1)
+  if (hone_lapack_small(n) || !config->on || call->nrhs < 1)
     return false;
-  return call->nrhs <= columns_at(config, n) && !by_lapack(f->at) &&
+  return call->nrhs <= columns_at(config, n) && !hone_lapack_nested(f->at) &&
          f->a != NULL && call->b != NULL && call->x != NULL && f->lda >= n &&
          call->ldb >= n && call->ldx >= n &&
          apart(f->a, f->lda, n, call->b, call->ldb, call->nrhs, n) &&
@@ -199,21 +193,20 @@ bool hone_lapack_takes(const hone_lapack_call *call) {
 
 void hone_lapack_passed(const hone_lapack_call *call, double start_ms) {
   const hone_lapack_config *config = hone_lapack_settings();
-  if (config->log && !by_lapack(call->f.at))
+  if (config->log && !hone_lapack_nested(call->f.at))
     hone_lapack_log(call->name, call->f.n, call->nrhs, "passed on", HONE_NAN,
                     start_ms);
 }
 
 /* ---- Ways to solve it -------------------------------------------------- */
 
-static void copy_columns(int64_t n, int64_t nrhs, const hone_entry *from,
-                         int64_t ld_from, hone_entry *to, int64_t ld_to) {
+void hone_lapack_copy_columns(int64_t n, int64_t nrhs, const hone_entry *from,
+                              int64_t ld_from, hone_entry *to, int64_t ld_to) {
   for (int64_t j = 0; j < nrhs; j++)
     memcpy(to + j * ld_to, from + j * ld_from, (size_t)n * sizeof *to);
 }
 
-/* Sets ipiv = 1 ... n, a valid permutation, where there are no factors. */
-static void no_exchanges(const hone_lapack_factors *f) {
+void hone_lapack_no_exchanges(const hone_lapack_factors *f) {
   if (f->ipiv == NULL)
     return;
   for (int64_t i = 0; i < f->n; i++)
@@ -247,11 +240,12 @@ static bool plain_single(const hone_lapack_call *call, const hone_entry *copy,
   const bool solved = by_library(call, copy, x, f->n, &report) == HONE_OK;
   hone_lapack_tried(f, solved);
   if (solved) {
-    copy_columns(f->n, call->nrhs, x, f->n, call->x, call->ldx);
+    hone_lapack_copy_columns(f->n, call->nrhs, x, f->n, call->x, call->ldx);
     /* Whoever reads A all the same must not take it for factors. */
-    for (int64_t i = 0; i < f->n; i++)
-      a[i + i * f->lda] = HONE_NAN;
-    no_exchanges(f);
+    for (int64_t i = 0; i < f->n * HONE_PARTS; i++)
+      memcpy((double *)(a + i / HONE_PARTS * (f->lda + 1)) + i % HONE_PARTS,
+             &hone_lapack_discarded, sizeof hone_lapack_discarded);
+    hone_lapack_no_exchanges(f);
     hone_lapack_log(call->name, f->n, call->nrhs, report.path,
                     report.backward_error, start_ms);
   }
@@ -292,7 +286,7 @@ static bool plain(const hone_lapack_call *call, void *info) {
     const char *why = tries      ? "single refused, "
                       : discards ? "single refused before, "
                                  : "";
-    copy_columns(f->n, call->nrhs, call->b, call->ldb, b, f->n);
+    hone_lapack_copy_columns(f->n, call->nrhs, call->b, call->ldb, b, f->n);
     hone_lapack_put(f->at, info, plain_double(call, copy, b, why, start_ms));
   }
   free(b);
@@ -338,7 +332,8 @@ static void solve_in_double(const hone_lapack_call *call,
   double omega = HONE_NAN;
   int64_t info = hone_lapack_factor(f);
   if (info == 0) {
-    copy_columns(f->n, call->nrhs, call->b, call->ldb, call->x, call->ldx);
+    hone_lapack_copy_columns(f->n, call->nrhs, call->b, call->ldb, call->x,
+                             call->ldx);
     info = hone_lapack_backsolve(f, 'N', call->nrhs, call->x, call->ldx);
   }
   if (info == 0 && copy != NULL)
@@ -385,7 +380,7 @@ static void mixed(const hone_lapack_call *call, void *iter, void *info) {
   if (st == HONE_OK) {
     hone_lapack_put(f->at, iter, report.iterations);
     hone_lapack_put(f->at, info, 0);
-    no_exchanges(f);
+    hone_lapack_no_exchanges(f);
     hone_lapack_log(call->name, f->n, call->nrhs, report.path,
                     report.backward_error, start_ms);
   } else {
@@ -451,8 +446,8 @@ bool hone_lapack_false_success(const hone_lapack_call *call, const void *iter,
 
 hone_entry *hone_lapack_copy_to_keep(const hone_lapack_factors *f) {
   const hone_lapack_config *config = hone_lapack_settings();
-  if (is_small(config, f->n) || !config->on || f->lda < f->n || f->a == NULL ||
-      !hone_lapack_may_keep(f) || by_lapack(f->at))
+  if (hone_lapack_small(f->n) || !config->on || f->lda < f->n || f->a == NULL ||
+      !hone_lapack_may_keep(f) || hone_lapack_nested(f->at))
     return NULL;
   hone_entry *copy = room(f->n, f->n, 1 << 22);
   if (copy != NULL)
@@ -471,7 +466,7 @@ static bool refined(const hone_lapack_call *call, char trans, void *info_out) {
     return false;
   hone_entry *b = hone_lapack_room(f->n, call->nrhs);
   if (b != NULL) {
-    copy_columns(f->n, call->nrhs, call->b, call->ldb, b, f->n);
+    hone_lapack_copy_columns(f->n, call->nrhs, call->b, call->ldb, b, f->n);
     double omega = HONE_NAN;
     const int64_t info =
         hone_lapack_backsolve(f, trans, call->nrhs, call->x, call->ldx);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* This header declares what the files of the drop-in for LAPACK share. A
    caller's dgesv_ arrives in exports.c, and goes on to gesv.c, or a dposv_ to
-   posv.c; dispatch.c decides how the system is solved. The other files are:
+   posv.c; dispatch.c decides how the system is solved, and hidden.h describes
+   what is done where a caller factors first and solves later. The other files
+   are:
 
      real.c     finds the LAPACK that would have been called without us
      hone.c     loads libhone when it is first needed, and calls it
@@ -25,6 +27,7 @@
 #include "base/entry.h"
 #include "lapack/entry_names.h"
 #include "lapack/interfaces.h"
+#include "lapack/real_names.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -82,7 +85,17 @@ enum {
      PAYS_FROM on, with at most n / PAYS_SHARE right-hand sides
      (docs/lapack.md has the measurements). */
   HONE_LAPACK_PAYS_FROM = HONE_PARTS == 1 ? 300 : 400,
+  /* dgetrf_ and dgetrs_ are two calls, each with more to do. */
+  HONE_LAPACK_HIDING_PAYS_FROM = HONE_PARTS == 1 ? 800 : 1000,
   HONE_LAPACK_PAYS_SHARE = 400
+};
+
+/* Whether dgetrf_ and dpotrf_ may hide their factors (hidden.h). */
+enum {
+  HONE_LAPACK_HIDE_KNOWN = 0, /* from callers known not to read them, and those
+                                 that are named */
+  HONE_LAPACK_HIDE_NEVER = 1,
+  HONE_LAPACK_HIDE_ALWAYS = 2
 };
 
 typedef struct hone_lapack_config {
@@ -92,12 +105,18 @@ typedef struct hone_lapack_config {
   int factors;            /* HONE_LAPACK_AUTO, ... */
   const char *discarding; /* modules that discard factors, "a:b", or NULL */
   int64_t kept_bytes;     /* limit for all copies of factored matrices */
+  int hide;               /* HONE_LAPACK_HIDE_KNOWN, ... */
+  const char *hiding;     /* modules that do not read them, "a:b", or NULL */
+  int64_t hidden_bytes;   /* limit for all hidden factors */
 } hone_lapack_config;
 
 /* Returns the settings, which are read from the environment once. */
 const hone_lapack_config *hone_lapack_settings(void);
-/* Tells whether the module that called reads no factors. */
+/* Tells whether the module that called reads no factors of dgesv_. */
 bool hone_lapack_discards(hone_lapack_caller at);
+/* Tells whether it reads no factors of dgetrf_ and dpotrf_. *at_once: it also
+   solves with them before its thread factors the next matrix. */
+bool hone_lapack_hides(hone_lapack_caller at, bool *at_once);
 
 /* Returns the time; 0 where nothing is logged. */
 double hone_lapack_now_ms(void);
@@ -109,6 +128,10 @@ void hone_lapack_log(const char *routine, int64_t n, int64_t nrhs,
 /* Tells whether this thread is inside the library already. Its calls of LAPACK
    then go to the real one. */
 bool hone_lapack_inside(void);
+/* Tells whether a LAPACK made this call, the real one for us or any for itself:
+   dgesvx_ and dgerfs_ base their error bounds on what LAPACK's own dgetrs_
+   returns. */
+bool hone_lapack_nested(hone_lapack_caller at);
 void hone_lapack_enter(void);
 void hone_lapack_leave(void);
 
@@ -123,82 +146,6 @@ void hone_lapack_seen(hone_lapack_count *count, hone_lapack_caller at);
 
 /* The real LAPACK --------------------------------------------------------- */
 
-/* The types of LAPACK's routines. Pointers to integers of either width are
-   pointers to void. The hidden length that Fortran compilers append for every
-   CHARACTER argument is there, since the real routine may read it; the
-   prototypes of base/lapack.h leave these lengths out. */
-typedef void hone_gesv_fn(const void *n, const void *nrhs, hone_entry *a,
-                          const void *lda, void *ipiv, hone_entry *b,
-                          const void *ldb, void *info);
-typedef void hone_posv_fn(const char *uplo, const void *n, const void *nrhs,
-                          hone_entry *a, const void *lda, hone_entry *b,
-                          const void *ldb, void *info, size_t uplo_length);
-typedef void hone_mixed_gesv_fn(const void *n, const void *nrhs, hone_entry *a,
-                                const void *lda, void *ipiv,
-                                const hone_entry *b, const void *ldb,
-                                hone_entry *x, const void *ldx,
-                                hone_entry *work, hone_single *swork,
-                                HONE_RWORK(double *rwork) void *iter,
-                                void *info);
-typedef void hone_mixed_posv_fn(const char *uplo, const void *n,
-                                const void *nrhs, hone_entry *a,
-                                const void *lda, const hone_entry *b,
-                                const void *ldb, hone_entry *x, const void *ldx,
-                                hone_entry *work, hone_single *swork,
-                                HONE_RWORK(double *rwork) void *iter,
-                                void *info, size_t uplo_length);
-typedef void hone_getrf_fn(const void *m, const void *n, hone_entry *a,
-                           const void *lda, void *ipiv, void *info);
-typedef void hone_getrs_fn(const char *trans, const void *n, const void *nrhs,
-                           const hone_entry *a, const void *lda,
-                           const void *ipiv, hone_entry *b, const void *ldb,
-                           void *info, size_t trans_length);
-typedef void hone_potrf_fn(const char *uplo, const void *n, hone_entry *a,
-                           const void *lda, void *info, size_t uplo_length);
-typedef void hone_potrs_fn(const char *uplo, const void *n, const void *nrhs,
-                           const hone_entry *a, const void *lda, hone_entry *b,
-                           const void *ldb, void *info, size_t uplo_length);
-typedef void hone_xerbla_fn(const char *name, const void *info, size_t length);
-typedef void hone_lapacke_xerbla_fn(const char *name, int32_t info);
-typedef void hone_lapacke_xerbla_64_fn(const char *name, int64_t info);
-typedef int hone_lapacke_get_nancheck_fn(void);
-typedef int hone_get_num_threads_fn(void);
-
-/* X(name) for every function that is looked up at run time, in the caller's
-   interface: Fortran routines, of which we define all but the last two, then
-   functions of C. */
-#define HONE_LAPACK_FORTRAN_LIST(X)                                            \
-  X(dgesv)                                                                     \
-  X(dsgesv)                                                                    \
-  X(dposv)                                                                     \
-  X(dsposv)                                                                    \
-  X(dgetrf)                                                                    \
-  X(dgetrs)                                                                    \
-  X(dpotrf)                                                                    \
-  X(dpotrs)                                                                    \
-  X(zgesv)                                                                     \
-  X(zcgesv)                                                                    \
-  X(zposv)                                                                     \
-  X(zcposv)                                                                    \
-  X(zgetrf)                                                                    \
-  X(zgetrs)                                                                    \
-  X(zpotrf)                                                                    \
-  X(zpotrs)                                                                    \
-  X(dgerfs)                                                                    \
-  X(xerbla)
-#define HONE_LAPACK_C_LIST(X)                                                  \
-  X(LAPACKE_xerbla)                                                            \
-  X(LAPACKE_get_nancheck)                                                      \
-  X(openblas_get_num_threads)
-
-typedef enum hone_lapack_name {
-#define HONE_LAPACK_REAL_ENUM(name) HONE_REAL_##name,
-  HONE_LAPACK_FORTRAN_LIST(HONE_LAPACK_REAL_ENUM)
-      HONE_LAPACK_C_LIST(HONE_LAPACK_REAL_ENUM)
-#undef HONE_LAPACK_REAL_ENUM
-          HONE_REAL_COUNT
-} hone_lapack_name;
-
 /* Returns the function that this caller would have reached without us, or NULL.
    The library that defines it then stays loaded. */
 void *hone_lapack_real(hone_lapack_name name, hone_lapack_caller at);
@@ -210,6 +157,8 @@ void *hone_lapack_must(hone_lapack_name name, hone_lapack_caller at);
 bool hone_lapack_is_lapack(hone_lapack_caller at);
 /* Returns an address that tells the caller's module from others, or NULL. */
 const void *hone_lapack_module(hone_lapack_caller at);
+/* Returns its file's path; "" for the program. */
+const char *hone_lapack_module_path(hone_lapack_caller at);
 /* Returns the number of threads that the real library uses, or 0 if it cannot
    be asked. */
 int hone_lapack_real_threads(hone_lapack_caller at);
@@ -240,6 +189,8 @@ typedef struct hone_lapack_factors {
   void *ipiv;            /* row exchanges of LU, integers of the caller's */
   char uplo;             /* 'U' or 'L' for Cholesky, 0 for LU */
   hone_lapack_caller at; /* the real LAPACK is looked up for this caller */
+  bool by_site;          /* refusals are remembered for the call, not for the
+                            module that made it */
 } hone_lapack_factors;
 
 /* Calls dgetrf_ or dpotrf_ in place; returns INFO. */
@@ -252,11 +203,40 @@ int64_t hone_lapack_backsolve(const hone_lapack_factors *f, char trans,
    also where A is given by one triangle. */
 hone_entry *hone_lapack_copy(const hone_lapack_factors *f);
 
+/* A hash of the entries of a matrix, as bits. Every entry adds to it by itself,
+   so that parts may be added in any order. A change of a single number always
+   changes sum. */
+typedef struct hone_lapack_hash {
+  uint64_t sum, product;
+} hone_lapack_hash;
+/* Adds numbers from .. from+count-1 of a column, which are at v. */
+void hone_lapack_add_hash(hone_lapack_hash *hash, const double *v, int64_t from,
+                          int64_t count, int64_t column);
+
+/* A matrix A that x is refined with, and factors near to those of A. */
+typedef struct hone_lapack_system {
+  const hone_lapack_factors *f; /* the real LAPACK's, if hidden is NULL */
+  const struct hone_lapack_hidden *hidden; /* otherwise in single precision */
+  const hone_entry *a;
+  int64_t lda;
+  const hone_entry *diagonal; /* of A, where a has other numbers; or NULL */
+  char uplo;                  /* 'U' or 'L' where a is one triangle, else 0 */
+  hone_lapack_hash *hash;     /* receives the hash of a in the first pass; or
+                                 NULL */
+  int threads, steps;         /* at most; most corrections */
+} hone_lapack_system;
+
 /* Right-hand sides that are refined together, with their vectors. */
 typedef struct hone_lapack_group {
-  int64_t n;
-  const hone_entry *a; /* n x n, ld n */
-  char trans;          /* 'N', 'T' or 'C', as for dgetrs_ */
+  int64_t n, lda;
+  const hone_entry *a; /* as in hone_lapack_system */
+  const hone_entry *diagonal;
+  char uplo;
+  hone_lapack_hash *hash;
+  int threads;
+  bool quick; /* denominators of rows whose entries' squares underflow
+                 may be too small */
+  char trans; /* 'N', 'T' or 'C', as for dgetrs_ */
   int columns;
   const hone_entry *b;
   int64_t ldb;
@@ -271,11 +251,14 @@ typedef struct hone_lapack_group {
 void hone_lapack_residual(const hone_lapack_group *g, const bool *open,
                           double *omega);
 
-/* Improves x by refinement, with the matrix a (n x n, ld n), until its
-   componentwise backward error is at most 2 units of rounding or no longer
-   falls. x is changed only where its backward error becomes smaller. Returns
-   the largest backward error of a column, NaN if x is not finite, or NaN
-   without memory, with x unchanged. */
+/* Improves x by refinement until its componentwise backward error is at most 2
+   units of rounding or no longer falls. x is changed only where its backward
+   error becomes smaller. Returns the largest backward error of a column, NaN if
+   x is not finite, or NaN without memory, with x unchanged. */
+double hone_lapack_refine_with(const hone_lapack_system *system, int64_t n,
+                               char trans, int64_t nrhs, const hone_entry *b,
+                               int64_t ldb, hone_entry *x, int64_t ldx);
+/* Does so with LAPACK's factors and the whole matrix a (n x n, ld n). */
 double hone_lapack_refine(const hone_lapack_factors *f, const hone_entry *a,
                           char trans, int64_t nrhs, const hone_entry *b,
                           int64_t ldb, hone_entry *x, int64_t ldx);
@@ -299,6 +282,8 @@ void hone_lapack_release(hone_lapack_kept *kept);
 bool hone_lapack_spares(const hone_lapack_factors *f);
 /* Remembers how an attempt has ended. */
 void hone_lapack_tried(const hone_lapack_factors *f, bool solved);
+/* Spares the next calls at once: the attempt succeeded, but did not pay. */
+void hone_lapack_regret(const hone_lapack_factors *f);
 
 /* Drivers ----------------------------------------------------------------- */
 
@@ -345,8 +330,22 @@ int hone_lapack_wrong(const hone_lapack_call *call);
 void hone_lapack_without_mixed(const hone_lapack_call *call, const char *name,
                                void *iter, void *info);
 
+/* Tells whether LAPACK is better for this order. */
+bool hone_lapack_small(int64_t n);
+void hone_lapack_copy_columns(int64_t n, int64_t nrhs, const hone_entry *from,
+                              int64_t ld_from, hone_entry *to, int64_t ld_to);
+/* Sets ipiv = 1 ... n, a valid permutation, where there are no factors. */
+void hone_lapack_no_exchanges(const hone_lapack_factors *f);
+
 static inline bool hone_lapack_is(const char *arg, char letter) {
   return arg != NULL && (*arg == letter || *arg == letter - 'A' + 'a');
+}
+
+/* Returns 'U', 'L', or '?' for any other UPLO; such calls are passed on. */
+static inline char hone_lapack_triangle(const char *uplo) {
+  return hone_lapack_is(uplo, 'U')   ? 'U'
+         : hone_lapack_is(uplo, 'L') ? 'L'
+                                     : '?';
 }
 
 /* The routines themselves ------------------------------------------------- */
@@ -378,6 +377,28 @@ void hone_lapack_mixed_posv(hone_lapack_caller at, const char *uplo,
                             const void *ldb, hone_entry *x, const void *ldx,
                             hone_entry *work, hone_single *swork, double *rwork,
                             void *iter, void *info, size_t length);
+/* Do as hone_lapack_getrf and hone_lapack_potrf, and always leave LAPACK's
+   factors. */
+void hone_lapack_getrf_shown(hone_lapack_caller at, const void *m,
+                             const void *n, hone_entry *a, const void *lda,
+                             void *ipiv, void *info);
+void hone_lapack_potrf_shown(hone_lapack_caller at, const char *uplo,
+                             const void *n, hone_entry *a, const void *lda,
+                             void *info, size_t length);
+void hone_lapack_gecon(hone_lapack_caller at, const char *norm, const void *n,
+                       const hone_entry *a, const void *lda,
+                       const double *anorm, double *rcond, void *work,
+                       void *iwork, void *info, size_t length);
+void hone_lapack_getri(hone_lapack_caller at, const void *n, hone_entry *a,
+                       const void *lda, const void *ipiv, hone_entry *work,
+                       const void *lwork, void *info);
+void hone_lapack_pocon(hone_lapack_caller at, const char *uplo, const void *n,
+                       const hone_entry *a, const void *lda,
+                       const double *anorm, double *rcond, void *work,
+                       void *iwork, void *info, size_t length);
+void hone_lapack_potri(hone_lapack_caller at, const char *uplo, const void *n,
+                       hone_entry *a, const void *lda, void *info,
+                       size_t length);
 void hone_lapack_potrf(hone_lapack_caller at, const char *uplo, const void *n,
                        hone_entry *a, const void *lda, void *info,
                        size_t length);

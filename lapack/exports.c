@@ -11,10 +11,12 @@
 #define SCALAR(name) z##name
 #define MIXED(name) zc##name
 #define RWORK rwork
+#define CONDITION_WORK double
 #else
 #define SCALAR(name) d##name
 #define MIXED(name) ds##name
 #define RWORK NULL /* the real dsgesv_ has none */
+#define CONDITION_WORK integer
 #endif
 
 #define FORTRAN(name) HONE_FORTRAN_NAME(HONE_INTERFACE, name)
@@ -72,6 +74,24 @@ EXPORT(void, FORTRAN(SCALAR(getrs)),
   hone_lapack_getrs(at, trans, n, nrhs, a, lda, ipiv, b, ldb, info, length);
 }
 
+EXPORT(void, FORTRAN(SCALAR(gecon)),
+       (const char *norm, const integer *n, const hone_entry *a,
+        const integer *lda, const double *anorm, double *rcond,
+        hone_entry *work, CONDITION_WORK *iwork, integer *info,
+        size_t length)) {
+  ENTER(FORTRAN(SCALAR(gecon)));
+  hone_lapack_gecon(at, norm, n, a, lda, anorm, rcond, work, iwork, info,
+                    length);
+}
+
+EXPORT(void, FORTRAN(SCALAR(getri)),
+       (const integer *n, hone_entry *a, const integer *lda,
+        const integer *ipiv, hone_entry *work, const integer *lwork,
+        integer *info)) {
+  ENTER(FORTRAN(SCALAR(getri)));
+  hone_lapack_getri(at, n, a, lda, ipiv, work, lwork, info);
+}
+
 /* Cholesky, Fortran ------------------------------------------------------- */
 
 EXPORT(void, FORTRAN(SCALAR(posv)),
@@ -106,6 +126,23 @@ EXPORT(void, FORTRAN(SCALAR(potrs)),
         const integer *ldb, integer *info, size_t length)) {
   ENTER(FORTRAN(SCALAR(potrs)));
   hone_lapack_potrs(at, uplo, n, nrhs, a, lda, b, ldb, info, length);
+}
+
+EXPORT(void, FORTRAN(SCALAR(pocon)),
+       (const char *uplo, const integer *n, const hone_entry *a,
+        const integer *lda, const double *anorm, double *rcond,
+        hone_entry *work, CONDITION_WORK *iwork, integer *info,
+        size_t length)) {
+  ENTER(FORTRAN(SCALAR(pocon)));
+  hone_lapack_pocon(at, uplo, n, a, lda, anorm, rcond, work, iwork, info,
+                    length);
+}
+
+EXPORT(void, FORTRAN(SCALAR(potri)),
+       (const char *uplo, const integer *n, hone_entry *a, const integer *lda,
+        integer *info, size_t length)) {
+  ENTER(FORTRAN(SCALAR(potri)));
+  hone_lapack_potri(at, uplo, n, a, lda, info, length);
 }
 
 /* LU, C ------------------------------------------------------------------- */
@@ -238,3 +275,22 @@ EXPORT(integer, LAPACKE(SCALAR(potrs)),
   ENTER(LAPACKE(SCALAR(potrs)));
   return (integer)hone_lapacke_potrs(at, layout, uplo, n, nrhs, a, lda, b, ldb);
 }
+
+/* LAPACK's own build with 64-bit integers names its C functions otherwise. */
+
+#if HONE_OTHER_C_NAMES
+#define ALIAS(name, old)                                                       \
+  extern __attribute__((alias(TEXT(old)),                                      \
+                        visibility("default"))) __typeof__(old) name
+#define BOTH(name)                                                             \
+  ALIAS(HONE_PASTE(LAPACKE_, name, _64), LAPACKE(name));                       \
+  ALIAS(HONE_PASTE(LAPACKE_, name, _work_64), WORK(name))
+BOTH(SCALAR(gesv));
+BOTH(MIXED(gesv));
+BOTH(SCALAR(getrf));
+BOTH(SCALAR(getrs));
+BOTH(SCALAR(posv));
+BOTH(MIXED(posv));
+BOTH(SCALAR(potrf));
+BOTH(SCALAR(potrs));
+#endif

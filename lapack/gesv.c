@@ -2,7 +2,7 @@
 /* dgesv_, dsgesv_, dgetrf_ and dgetrs_ decide which calls the drop-in solves
    and pass all others on. Calls with wrong arguments are passed on too: the
    real routine finds them, calls xerbla_ and sets INFO. */
-#include "lapack/dropin.h"
+#include "lapack/hidden.h"
 
 #include <stdlib.h>
 
@@ -69,10 +69,19 @@ void hone_lapack_mixed_gesv(hone_lapack_caller at, const void *n,
     hone_lapack_passed(&call, start_ms);
 }
 
-/* The real library makes the factors, since anybody may read them. A copy of A
-   is kept for refinement. */
 void hone_lapack_getrf(hone_lapack_caller at, const void *m, const void *n,
                        hone_entry *a, const void *lda, void *ipiv, void *info) {
+  const hone_lapack_factors f = factors(at, n, a, lda, ipiv);
+  if (hone_lapack_get(at, m) != f.n ||
+      !hone_lapack_hide(HONE_LETTER "getrf", &f, info))
+    hone_lapack_getrf_shown(at, m, n, a, lda, ipiv, info);
+}
+
+/* The real library makes the factors, since anybody may read them. A copy of A
+   is kept for refinement. */
+void hone_lapack_getrf_shown(hone_lapack_caller at, const void *m,
+                             const void *n, hone_entry *a, const void *lda,
+                             void *ipiv, void *info) {
   const hone_lapack_factors f = factors(at, n, a, lda, ipiv);
   hone_entry *copy =
       hone_lapack_get(at, m) == f.n ? hone_lapack_copy_to_keep(&f) : NULL;
@@ -104,7 +113,9 @@ void hone_lapack_getrs(hone_lapack_caller at, const char *trans, const void *n,
                                  .ldb = hone_lapack_get(at, ldb),
                                  .x = b,
                                  .ldx = hone_lapack_get(at, ldb)};
-  if (known(trans) != '?' && hone_lapack_refined(&call, known(trans), info))
+  if (known(trans) != '?' &&
+      (hone_lapack_hidden_solve(&call, known(trans), info) ||
+       hone_lapack_refined(&call, known(trans), info)))
     return;
   hone_getrs_fn *real = (hone_getrs_fn *)hone_lapack_must(HONE_REAL_getrs, at);
   const double start_ms = hone_lapack_now_ms();

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Loads the library at the first call that it is to solve, so that programs
-   which solve nothing pay nothing. It is bound to its own OpenBLAS first
-   (RTLD_DEEPBIND): not to our names, which would lead back here, and not to a
-   reference BLAS that the program may have. */
+   which solve nothing pay nothing. It is bound to its own names first
+   (RTLD_DEEPBIND), not to those of a program that has Hone linked into it. */
 #define _GNU_SOURCE /* RTLD_DEEPBIND, RTLD_DEFAULT */
 #include "lapack/dropin.h"
 
@@ -27,6 +26,10 @@ static solve_fn *solve;
 static pthread_once_t loaded = PTHREAD_ONCE_INIT;
 
 static const char file[] = "libhone.so.0";
+
+#ifndef RTLD_DEEPBIND /* musl and macOS have none */
+#define RTLD_DEEPBIND 0
+#endif
 
 /* Opens the library in our own folder, or else where the system looks. It is
    never closed. */

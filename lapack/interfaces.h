@@ -5,6 +5,7 @@
      dgesv_           LAPACKE_dgesv            LAPACK, OpenBLAS, MKL
      scipy_dgesv_     scipy_LAPACKE_dgesv      the wheels of SciPy
      dgesv_64_        LAPACKE_dgesv64_         OpenBLAS with 64-bit integers
+                      LAPACKE_dgesv_64         and LAPACK's own build
      scipy_dgesv_64_  scipy_LAPACKE_dgesv64_   the wheels of NumPy
 
    The macros below are the table of these names. */

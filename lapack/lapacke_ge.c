@@ -165,7 +165,7 @@ static int64_t getrf_by_columns(hone_lapack_caller at, int64_t m, int64_t n,
   const hone_lapack_integer n_at = hone_lapack_make(at, n);
   const hone_lapack_integer lda_at = hone_lapack_make(at, lda);
   hone_lapack_integer info = hone_lapack_make(at, 0);
-  hone_lapack_getrf(at, &m_at, &n_at, a, &lda_at, ipiv, &info);
+  hone_lapack_getrf_shown(at, &m_at, &n_at, a, &lda_at, ipiv, &info);
   return hone_lapacke_info(at, &info);
 }
 

@@ -225,7 +225,7 @@ static int64_t factor(hone_lapack_caller at, char uplo, int64_t n,
   const hone_lapack_integer n_at = hone_lapack_make(at, n);
   const hone_lapack_integer lda_at = hone_lapack_make(at, lda);
   hone_lapack_integer info = hone_lapack_make(at, 0);
-  hone_lapack_potrf(at, &uplo, &n_at, a, &lda_at, &info, 1);
+  hone_lapack_potrf_shown(at, &uplo, &n_at, a, &lda_at, &info, 1);
   return hone_lapacke_info(at, &info);
 }
 

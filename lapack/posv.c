@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* dposv_, dsposv_, dpotrf_ and dpotrs_ do what gesv.c does, for a symmetric (or
    Hermitian) positive definite A given by one triangle. */
-#include "lapack/dropin.h"
+#include "lapack/hidden.h"
 
 #include <stdlib.h>
-
-/* Returns 'U', 'L', or '?' for any other UPLO; such calls are passed on. */
-static char triangle(const char *uplo) {
-  return hone_lapack_is(uplo, 'U')   ? 'U'
-         : hone_lapack_is(uplo, 'L') ? 'L'
-                                     : '?';
-}
 
 static hone_lapack_factors factors(hone_lapack_caller at, const char *uplo,
                                    const void *n, const hone_entry *a,
@@ -19,7 +12,7 @@ static hone_lapack_factors factors(hone_lapack_caller at, const char *uplo,
                                .lda = hone_lapack_get(at, lda),
                                .a = (void *)(uintptr_t)a,
                                .parts = HONE_PARTS,
-                               .uplo = triangle(uplo),
+                               .uplo = hone_lapack_triangle(uplo),
                                .at = at};
 }
 
@@ -81,6 +74,14 @@ void hone_lapack_potrf(hone_lapack_caller at, const char *uplo, const void *n,
                        hone_entry *a, const void *lda, void *info,
                        size_t length) {
   const hone_lapack_factors f = factors(at, uplo, n, a, lda);
+  if (f.uplo == '?' || !hone_lapack_hide(HONE_LETTER "potrf", &f, info))
+    hone_lapack_potrf_shown(at, uplo, n, a, lda, info, length);
+}
+
+void hone_lapack_potrf_shown(hone_lapack_caller at, const char *uplo,
+                             const void *n, hone_entry *a, const void *lda,
+                             void *info, size_t length) {
+  const hone_lapack_factors f = factors(at, uplo, n, a, lda);
   hone_entry *copy = f.uplo != '?' ? hone_lapack_copy_to_keep(&f) : NULL;
   hone_potrf_fn *real = (hone_potrf_fn *)hone_lapack_must(HONE_REAL_potrf, at);
   real(uplo, n, a, lda, info, length);
@@ -101,7 +102,8 @@ void hone_lapack_potrs(hone_lapack_caller at, const char *uplo, const void *n,
                                  .ldb = hone_lapack_get(at, ldb),
                                  .x = b,
                                  .ldx = hone_lapack_get(at, ldb)};
-  if (call.f.uplo != '?' && hone_lapack_refined(&call, 'N', info))
+  if (call.f.uplo != '?' && (hone_lapack_hidden_solve(&call, 'N', info) ||
+                             hone_lapack_refined(&call, 'N', info)))
     return;
   hone_potrs_fn *real = (hone_potrs_fn *)hone_lapack_must(HONE_REAL_potrs, at);
   const double start_ms = hone_lapack_now_ms();

@@ -93,6 +93,10 @@ const void *hone_lapack_module(hone_lapack_caller at) {
   return module_of(at.address).headers;
 }
 
+const char *hone_lapack_module_path(hone_lapack_caller at) {
+  return module_of(at.address).name;
+}
+
 static bool together(const void *p, const void *q) {
   return p != NULL && q != NULL && module_of(p).headers == module_of(q).headers;
 }

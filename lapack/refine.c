@@ -4,7 +4,7 @@
    componentwise backward error below the unit roundoff. LAPACK's own x is the
    first iterate, and another one replaces it only if its backward error is
    smaller. */
-#include "lapack/dropin.h"
+#include "lapack/hidden.h"
 
 #include "base/base.h"
 
@@ -14,17 +14,25 @@
 
 enum {
   AT_ONCE = 16, /* right-hand sides that share a pass over A */
-  STEPS = 5     /* most corrections, as in dgerfs_ */
+  STEPS = 5     /* most corrections with LAPACK's factors, as in dgerfs_ */
 };
 static const double GOAL = 2.0 * HONE_EPS; /* rounding x may cause 1 HONE_EPS */
+
+/* r = inv(op(A)) r with the factors; returns INFO. */
+static int64_t correction(const hone_lapack_system *system, char trans,
+                          int64_t n, hone_entry *r) {
+  return system->hidden
+             ? hone_lapack_hidden_backsolve(system->hidden, trans, 1, r, n)
+             : hone_lapack_backsolve(system->f, trans, 1, r, n);
+}
 
 /* One step for every column that is still open: measures omega of the iterate
    g->x, copies it to best if it is better, and adds a correction to g->x,
    unless the goal is met, omega has not halved, or the step is the last.
    Returns the number of columns that stay open. */
-static int step(const hone_lapack_factors *f, const hone_lapack_group *g,
-                char trans, bool last, hone_entry *best, int64_t ldbest,
-                double *omega, bool *open) {
+static int step(const hone_lapack_system *system, const hone_lapack_group *g,
+                bool last, hone_entry *best, int64_t ldbest, double *omega,
+                bool *open) {
   const int64_t n = g->n;
   const size_t bytes = (size_t)n * sizeof(hone_entry);
   double measured[AT_ONCE];
@@ -41,7 +49,7 @@ static int step(const hone_lapack_factors *f, const hone_lapack_group *g,
       memcpy(best + k * ldbest, x, bytes);
     if (first || better)
       omega[k] = now;
-    if (!open[k] || hone_lapack_backsolve(f, trans, 1, r, n) != 0) {
+    if (!open[k] || correction(system, g->trans, n, r) != 0) {
       open[k] = false;
       continue;
     }
@@ -59,10 +67,9 @@ static double worst(double most, int columns, const double *omega) {
   return most;
 }
 
-double hone_lapack_refine(const hone_lapack_factors *f, const hone_entry *a,
-                          char trans, int64_t nrhs, const hone_entry *b,
-                          int64_t ldb, hone_entry *x, int64_t ldx) {
-  const int64_t n = f->n;
+double hone_lapack_refine_with(const hone_lapack_system *system, int64_t n,
+                               char trans, int64_t nrhs, const hone_entry *b,
+                               int64_t ldb, hone_entry *x, int64_t ldx) {
   const int64_t columns = HONE_MIN(nrhs, (int64_t)AT_ONCE);
   hone_entry *work = malloc((size_t)(3 * n * columns) * sizeof *work);
   double *den = malloc((size_t)(n * columns) * sizeof *den);
@@ -72,7 +79,13 @@ double hone_lapack_refine(const hone_lapack_factors *f, const hone_entry *a,
     double omega[AT_ONCE];
     bool open[AT_ONCE];
     hone_lapack_group g = {.n = n,
-                           .a = a,
+                           .lda = system->lda,
+                           .a = system->a,
+                           .diagonal = system->diagonal,
+                           .uplo = system->uplo,
+                           .hash = at == 0 ? system->hash : NULL,
+                           .threads = system->threads,
+                           .quick = hone_lapack_hidden_quick(system->hidden),
                            .trans = trans,
                            .columns = (int)HONE_MIN(columns, nrhs - at),
                            .b = b + at * ldb,
@@ -88,12 +101,22 @@ double hone_lapack_refine(const hone_lapack_factors *f, const hone_entry *a,
       open[k] = true;
     }
     /* There is one step more than corrections, to measure the last iterate. */
-    for (int i = 0; i <= STEPS; i++)
-      if (step(f, &g, trans, i == STEPS, best, ldx, omega, open) == 0)
+    for (int i = 0; i <= system->steps; i++) {
+      if (step(system, &g, i == system->steps, best, ldx, omega, open) == 0)
         break;
+      g.hash = NULL;
+    }
     most = worst(most, g.columns, omega);
   }
   free(work);
   free(den);
   return most;
+}
+
+double hone_lapack_refine(const hone_lapack_factors *f, const hone_entry *a,
+                          char trans, int64_t nrhs, const hone_entry *b,
+                          int64_t ldb, hone_entry *x, int64_t ldx) {
+  const hone_lapack_system system = {
+      .f = f, .a = a, .lda = f->n, .threads = 1, .steps = STEPS};
+  return hone_lapack_refine_with(&system, f->n, trans, nrhs, b, ldb, x, ldx);
 }

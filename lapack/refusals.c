@@ -30,7 +30,8 @@ static unsigned long long pack(unsigned long long key, unsigned refusals,
 
 /* Returns 48 bits, which are not 0. */
 static unsigned long long key_of(const hone_lapack_factors *f) {
-  uint64_t key = (uintptr_t)hone_lapack_module(f->at);
+  uint64_t key = f->by_site ? (uintptr_t)f->at.address
+                            : (uintptr_t)hone_lapack_module(f->at);
   key = (key ^ (uint64_t)f->n) * 0x9e3779b97f4a7c15u;
   key = (key ^ key >> 29 ^ ((uint64_t)f->uplo << 8) ^ (uint64_t)f->parts) *
         0x9e3779b97f4a7c15u;
@@ -63,4 +64,9 @@ void hone_lapack_tried(const hone_lapack_factors *f, bool solved) {
                  pack(key, refusals, refusals < PATIENCE ? 0 : spared));
   else if (was >> 16 == key)
     atomic_store(slot_of(key), 0);
+}
+
+void hone_lapack_regret(const hone_lapack_factors *f) {
+  const unsigned long long key = key_of(f);
+  atomic_store(slot_of(key), pack(key, 0xff, MOST_SPARED));
 }

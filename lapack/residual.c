@@ -9,6 +9,8 @@
 #include "base/exact.h"
 
 #include <math.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 
 /* Rows whose denominators are out of this range are computed again in long
@@ -58,15 +60,17 @@ HONE_VECTOR static void one_column(int64_t m, const double *restrict a,
 }
 
 /* Subtracts rows from .. from+m-1 of w columns of A, j and those behind it,
-   times x from the sums of right-hand side k. */
+   times x from the sums of right-hand side k. These entries are at a, with
+   leading dimension lda. */
 static void subtract_rows(const hone_lapack_group *g, int64_t k, int64_t from,
-                          int64_t m, int64_t j, int64_t w) {
+                          int64_t m, int64_t j, int64_t w, const double *a,
+                          int64_t lda) {
   const int64_t n = g->n, at = from + k * n;
-  const double *a = g->a + from + j * n, *x = g->x + j + k * n;
+  const double *x = g->x + j + k * n;
   if (w == 4)
-    four_columns(m, a, n, x, g->r + at, g->low + at, g->den + at);
+    four_columns(m, a, lda, x, g->r + at, g->low + at, g->den + at);
   for (int64_t i = 0; i < w && w != 4; i++)
-    one_column(m, a + i * n, x[i], g->r + at, g->low + at, g->den + at);
+    one_column(m, a + i * lda, x[i], g->r + at, g->low + at, g->den + at);
 }
 
 /* Subtracts the product of column j of A with x from the sums of row j, in
@@ -90,9 +94,14 @@ HONE_VECTOR static void dot(int64_t n, const double *restrict a,
   }
 }
 
-static void subtract_dot(const hone_lapack_group *g, int64_t k, int64_t j) {
+/* Subtracts the product of m entries, at a, with rows from .. from+m-1 of x
+   from the sums of row j. */
+static void subtract_dot(const hone_lapack_group *g, int64_t k, int64_t j,
+                         int64_t from, int64_t m, const double *a,
+                         bool conjugate) {
   const int64_t n = g->n, at = j + k * n;
-  dot(n, g->a + j * n, g->x + k * n, g->r + at, g->low + at, g->den + at);
+  (void)conjugate;
+  dot(m, a, g->x + from + k * n, g->r + at, g->low + at, g->den + at);
 }
 
 static void begin(const hone_lapack_group *g, int64_t k) {
@@ -110,25 +119,150 @@ static void end(const hone_lapack_group *g, int64_t k) {
 
 #endif
 
+/* A part of a pass over A, by one thread: rows of A, or columns where A is
+   transposed or given by one triangle. */
+typedef struct stripe {
+  const hone_lapack_group *g;
+  const bool *open;
+  int64_t from, to;
+  hone_lapack_hash hash;
+  pthread_t thread;
+  bool apart; /* the thread runs */
+} stripe;
+
+static int64_t between(int64_t least, int64_t v, int64_t most) {
+  return HONE_MAX(least, HONE_MIN(v, most));
+}
+
+/* Does as subtract_rows with entries of A. Its rows j .. j+w-1 hold diagonal
+   entries, which are taken from g->diagonal. */
+static void subtract_block(const hone_lapack_group *g, int64_t k, int64_t from,
+                           int64_t m, int64_t j, int64_t w) {
+  enum { STEP = 4 };
+  hone_entry square[STEP * STEP];
+  const hone_entry *a = g->a + j * g->lda;
+  const int64_t end = from + m, lda = g->lda;
+  const int64_t top = g->diagonal ? between(from, j, end) : end;
+  const int64_t low = g->diagonal ? between(from, j + w, end) : end;
+  if (top > from)
+    subtract_rows(g, k, from, top - from, j, w, a + from, lda);
+  for (int64_t c = 0; c < w && low > top; c++)
+    for (int64_t i = top; i < low; i++)
+      square[i - top + c * STEP] = i == j + c ? g->diagonal[i] : a[i + c * lda];
+  if (low > top)
+    subtract_rows(g, k, top, low - top, j, w, square, STEP);
+  if (end > low)
+    subtract_rows(g, k, low, end - low, j, w, a + low, lda);
+}
+
+static void pass_rows(stripe *s) {
+  const hone_lapack_group *g = s->g;
+  const int64_t n = g->n, step = 4;
+  /* Sums of so many rows of one column stay in the second cache. */
+  const int64_t most = 8192 / HONE_PARTS;
+  const int64_t chunk = HONE_MAX((int64_t)256, most / g->columns);
+  for (int64_t from = s->from; from < s->to; from += chunk) {
+    const int64_t m = HONE_MIN(chunk, s->to - from);
+    for (int64_t j = 0; j < n; j += step) {
+      const int64_t w = HONE_MIN(step, n - j);
+      for (int64_t k = 0; k < g->columns; k++)
+        if (s->open[k])
+          subtract_block(g, k, from, m, j, w);
+      for (int64_t c = j; c < j + w && g->hash != NULL; c++)
+        hone_lapack_add_hash(&s->hash,
+                             (const double *)(g->a + from + c * g->lda),
+                             from * HONE_PARTS, m * HONE_PARTS, c);
+    }
+  }
+}
+
+static void pass_columns(stripe *s) {
+  const hone_lapack_group *g = s->g;
+  const int64_t n = g->n;
+  const bool conjugate = g->trans == 'C';
+  for (int64_t j = s->from; j < s->to; j++) {
+    const hone_entry *a = g->a + j * g->lda;
+    const int64_t head = g->diagonal ? j : n;
+    for (int64_t k = 0; k < g->columns; k++)
+      if (s->open[k]) {
+        subtract_dot(g, k, j, 0, head, a, conjugate);
+        if (g->diagonal) {
+          subtract_dot(g, k, j, j, 1, g->diagonal + j, conjugate);
+          subtract_dot(g, k, j, j + 1, n - j - 1, a + j + 1, conjugate);
+        }
+      }
+    if (g->hash != NULL)
+      hone_lapack_add_hash(&s->hash, (const double *)a, 0, n * HONE_PARTS, j);
+  }
+}
+
+/* Each entry of the triangle counts for its row and for its column. */
+static void pass_triangle(stripe *s) {
+  const hone_lapack_group *g = s->g;
+  for (int64_t j = s->from; j < s->to; j++) {
+    const int64_t from = g->uplo == 'U' ? 0 : j + 1;
+    const int64_t m = g->uplo == 'U' ? j : g->n - j - 1;
+    const hone_entry *a = g->a + from + j * g->lda;
+    for (int64_t k = 0; k < g->columns; k++)
+      if (s->open[k]) {
+        subtract_rows(g, k, from, m, j, 1, a, g->lda);
+        subtract_dot(g, k, j, from, m, a, true);
+        subtract_dot(g, k, j, j, 1, g->diagonal + j, false);
+      }
+    if (g->hash != NULL) {
+      const int64_t first = HONE_MIN(from, j);
+      hone_lapack_add_hash(&s->hash,
+                           (const double *)(g->a + first + j * g->lda),
+                           first * HONE_PARTS, (m + 1) * HONE_PARTS, j);
+    }
+  }
+}
+
+static void *pass_stripe(void *p) {
+  stripe *s = p;
+  if (s->g->uplo != 0)
+    pass_triangle(s);
+  else if (s->g->trans == 'N')
+    pass_rows(s);
+  else
+    pass_columns(s);
+  return NULL;
+}
+
 /* Computes r and den of the open columns in one pass over A. */
 static void one_pass(const hone_lapack_group *g, const bool *open) {
-  const int64_t n = g->n, step = 4;
-  /* Sums of so many rows of one column stay in the first cache. */
-  const int64_t most = 2048 / (HONE_PARTS * HONE_PARTS);
-  const int64_t chunk = HONE_MAX((int64_t)256, most / g->columns);
+  enum { STRIPES = 16, WORTH = 1 << 20 /* numbers */ };
+  stripe stripes[STRIPES];
+  const int64_t n = g->n;
+  const bool shared = g->uplo == 0 && n * n * HONE_PARTS >= WORTH;
+  const int64_t count = shared ? between(1, g->threads, STRIPES) : 1;
+  sigset_t all, before;
   for (int64_t k = 0; k < g->columns; k++)
     if (open[k])
       begin(g, k);
-  for (int64_t from = 0; from < n && g->trans == 'N'; from += chunk)
-    for (int64_t j = 0; j < n; j += step)
-      for (int64_t k = 0; k < g->columns; k++)
-        if (open[k])
-          subtract_rows(g, k, from, HONE_MIN(chunk, n - from), j,
-                        HONE_MIN(step, n - j));
-  for (int64_t j = 0; j < n && g->trans != 'N'; j++)
-    for (int64_t k = 0; k < g->columns; k++)
-      if (open[k])
-        subtract_dot(g, k, j);
+  sigfillset(&all);
+  if (count > 1)
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* they take no signals */
+  for (int64_t t = count - 1; t >= 0; t--) {
+    stripes[t] = (stripe){.g = g,
+                          .open = open,
+                          .from = n / count * t,
+                          .to = t + 1 == count ? n : n / count * (t + 1)};
+    stripes[t].apart = t > 0 && pthread_create(&stripes[t].thread, NULL,
+                                               pass_stripe, &stripes[t]) == 0;
+    if (!stripes[t].apart)
+      pass_stripe(&stripes[t]);
+  }
+  if (count > 1)
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+  for (int64_t t = 0; t < count; t++) {
+    if (stripes[t].apart)
+      pthread_join(stripes[t].thread, NULL);
+    if (g->hash != NULL) {
+      g->hash->sum += stripes[t].hash.sum;
+      g->hash->product += stripes[t].hash.product;
+    }
+  }
   for (int64_t k = 0; k < g->columns; k++)
     if (open[k])
       end(g, k);
@@ -141,6 +275,14 @@ typedef struct wide_row {
   hone_wide r, rest;
   long double den;
 } wide_row;
+
+/* Returns entry i, j of A. */
+static hone_entry entry_of(const hone_lapack_group *g, int64_t i, int64_t j) {
+  if (i == j && g->diagonal != NULL)
+    return g->diagonal[i];
+  const bool mirrored = g->uplo == 'U' ? i > j : g->uplo == 'L' && i < j;
+  return mirrored ? hone_conj(g->a[j + i * g->lda]) : g->a[i + j * g->lda];
+}
 
 /* Products that are exactly zero cost nothing: a row with denominator 0 has no
    others as a rule. */
@@ -157,10 +299,10 @@ static void wide_pass(const hone_lapack_group *g, const hone_entry *x,
   const bool trans = g->trans != 'N', conjugate = g->trans == 'C';
   for (int64_t j = 0; j < n && !trans; j++)
     for (int64_t t = 0; t < count && x[j] != 0.0; t++)
-      subtract_wide(&row[t], g->a[row[t].i + j * n], x[j]);
+      subtract_wide(&row[t], entry_of(g, row[t].i, j), x[j]);
   for (int64_t t = 0; t < count && trans; t++)
     for (int64_t j = 0; j < n; j++) {
-      const hone_entry a = g->a[j + row[t].i * n];
+      const hone_entry a = entry_of(g, j, row[t].i);
       subtract_wide(&row[t], conjugate ? hone_conj(a) : a, x[j]);
     }
 }

@@ -22,9 +22,16 @@ static sums sums_of(const hone_lapack_group *g, int64_t k, int64_t i) {
                 g->den + k * g->n + i};
 }
 
-/* Subtracts m entries of A times x, of which nx is the negative. */
-HONE_VECTOR static void one_column(int64_t m, const double *restrict a,
-                                   const hone_entry nx, sums to) {
+/* Returns |re + i im| without care for overflow and underflow of squares: such
+   a row has a denominator out of range, or one that is too small. */
+HONE_INLINE double quick_abs(double re, double im) {
+  return sqrt(__builtin_fma(re, re, im * im));
+}
+
+/* Subtracts m entries of A times x, of which nx is the negative. quick is a
+   constant. */
+HONE_INLINE void add_column(int64_t m, const double *restrict a,
+                            const hone_entry nx, sums to, const bool quick) {
   const double xr = creal(nx), xi = cimag(nx), ax = hone_abs(nx);
   double *restrict hr = to.hi_re, *restrict hi = to.hi_im;
   double *restrict lr = to.lo_re, *restrict li = to.lo_im;
@@ -32,6 +39,7 @@ HONE_VECTOR static void one_column(int64_t m, const double *restrict a,
 #pragma omp simd
   for (int64_t i = 0; i < m; i++) {
     const double re = a[2 * i], im = a[2 * i + 1];
+    const double size = quick ? quick_abs(re, im) : hone_abs(CMPLX(re, im));
     double p = hr[i], q = hi[i], s = lr[i], t = li[i];
     hone_add_product(re, xr, &p, &s);
     hone_add_product(-im, xi, &p, &s);
@@ -41,16 +49,27 @@ HONE_VECTOR static void one_column(int64_t m, const double *restrict a,
     hi[i] = q;
     lr[i] = s;
     li[i] = t;
-    den[i] = __builtin_fma(hone_abs(CMPLX(re, im)), ax, den[i]);
+    den[i] = __builtin_fma(size, ax, den[i]);
   }
 }
 
+HONE_VECTOR static void one_column(int64_t m, const double *restrict a,
+                                   const hone_entry nx, sums to) {
+  add_column(m, a, nx, to, false);
+}
+
+HONE_VECTOR static void quick_column(int64_t m, const double *restrict a,
+                                     const hone_entry nx, sums to) {
+  add_column(m, a, nx, to, true);
+}
+
 static void subtract_rows(const hone_lapack_group *g, int64_t k, int64_t from,
-                          int64_t m, int64_t j, int64_t w) {
-  const int64_t n = g->n;
-  for (int64_t c = j; c < j + w; c++)
-    one_column(m, (const double *)(g->a + from + c * n), -g->x[c + k * n],
-               sums_of(g, k, from));
+                          int64_t m, int64_t j, int64_t w, const hone_entry *a,
+                          int64_t lda) {
+  for (int64_t c = 0; c < w; c++)
+    (g->quick ? quick_column : one_column)(m, (const double *)(a + c * lda),
+                                           -g->x[j + c + k * g->n],
+                                           sums_of(g, k, from));
 }
 
 enum { LANES = 16 };
@@ -76,19 +95,21 @@ HONE_VECTOR static void lanes(int64_t n, const double *restrict a,
     }
 }
 
-/* Subtracts the product of column j of A, or of its conjugate, with x from the
-   sums of row j. */
-static void subtract_dot(const hone_lapack_group *g, int64_t k, int64_t j) {
-  const double s = g->trans == 'C' ? 1.0 : -1.0;
-  const int64_t n = g->n, whole = n / LANES * LANES;
+/* Subtracts the product of m entries, at a, or of their conjugates, with rows
+   from .. from+m-1 of x from the sums of row j. */
+static void subtract_dot(const hone_lapack_group *g, int64_t k, int64_t j,
+                         int64_t from, int64_t m, const hone_entry *a,
+                         bool conjugate) {
+  const double s = conjugate ? 1.0 : -1.0;
+  const int64_t whole = m / LANES * LANES, rest = m - whole;
+  const hone_entry *x = g->x + from + k * g->n;
   const sums to = sums_of(g, k, j);
   double part[5][LANES] = {{0.0}};
   hone_entry rest_a[LANES] = {0.0}, rest_x[LANES] = {0.0};
   const sums parts = {part[0], part[1], part[2], part[3], part[4]};
-  lanes(whole, (const double *)(g->a + j * n), (const double *)(g->x + k * n),
-        s, parts);
-  memcpy(rest_a, g->a + j * n + whole, (size_t)(n - whole) * sizeof *rest_a);
-  memcpy(rest_x, g->x + k * n + whole, (size_t)(n - whole) * sizeof *rest_x);
+  lanes(whole, (const double *)a, (const double *)x, s, parts);
+  memcpy(rest_a, a + whole, (size_t)rest * sizeof *rest_a);
+  memcpy(rest_x, x + whole, (size_t)rest * sizeof *rest_x);
   lanes(LANES, (const double *)rest_a, (const double *)rest_x, s, parts);
   for (int i = 0; i < LANES; i++) {
     hone_add_product(part[0][i], 1.0, to.hi_re, to.lo_re);

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Copies the library into the package if it has been built.
+"""Copies the library, and the drop-in for LAPACK, into the package if they have
+been built.
 
-It is taken from HONE_LIBRARY or the build folder of this checkout. If there is
-none the package is installed without it, and the loader must find an installed
-libhone.so.0 when the package is imported.
+They are taken from the folder of HONE_LIBRARY or from the build folder of this
+checkout. If there is no library the package is installed without it, and the
+loader must find an installed libhone.so.0 when the package is imported.
 """
 
 import os
@@ -13,6 +14,11 @@ from pathlib import Path
 from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
 
+try:
+    from setuptools.command.bdist_wheel import bdist_wheel
+except ImportError:  # setuptools before 70.1
+    from wheel.bdist_wheel import bdist_wheel
+
 BUILT = Path(__file__).resolve().parent.parent / "build" / "libhone.so.0"
 LIBRARY = Path(os.environ.get("HONE_LIBRARY") or BUILT)
 
@@ -20,10 +26,13 @@ LIBRARY = Path(os.environ.get("HONE_LIBRARY") or BUILT)
 class BuildWithLibrary(build_py):
     def run(self) -> None:
         super().run()
-        if LIBRARY.is_file() and not getattr(self, "editable_mode", False):
-            folder = Path(self.build_lib) / "hone"
-            folder.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(LIBRARY, folder / "libhone.so.0")
+        if getattr(self, "editable_mode", False):
+            return
+        folder = Path(self.build_lib) / "hone"
+        for file in (LIBRARY, LIBRARY.with_name("libhone_lapack.so")):
+            if LIBRARY.is_file() and file.is_file():
+                folder.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, folder / file.name)
 
 
 class MaybeBinary(Distribution):
@@ -31,4 +40,14 @@ class MaybeBinary(Distribution):
         return LIBRARY.is_file()
 
 
-setup(cmdclass={"build_py": BuildWithLibrary}, distclass=MaybeBinary)
+class OfAnyPython(bdist_wheel):
+    """The library is loaded by ctypes: one wheel serves every Python."""
+
+    def get_tag(self) -> tuple[str, str, str]:
+        return ("py3", "none", super().get_tag()[2])
+
+
+setup(
+    cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": OfAnyPython},
+    distclass=MaybeBinary,
+)

@@ -87,7 +87,7 @@ bool hone_bounds_measure_noisy(hone_refinement *ctx, int64_t m,
 /* inv(S) = inv(I - E) inv(M), and ||inv(I - E)|| <= (1 + ||E|| + ... +
    ||E^(m-1)||) / (1 - ||E^m||). */
 void hone_bounds_for_many(hone_refinement *ctx, hone_certificate *certificate) {
-  const hone_contraction *contraction = &certificate->contraction[ctx->trans];
+  const hone_contraction *contraction = &certificate->contraction[false];
   const int64_t n = ctx->f.a->n;
   hone_entry *z = ctx->scratch;
   hone_factored f = ctx->f;
@@ -98,7 +98,7 @@ void hone_bounds_for_many(hone_refinement *ctx, hone_certificate *certificate) {
   f.rounding_seed = &rounding_seed;
   for (int p = 0; p < HONE_PROBES; p++)
     hone_probe_draw(n, ctx->seed, z + p * n);
-  if (hone_apply_inverse(&f, true, ctx->trans, HONE_PROBES, z, n, NULL, NULL) !=
+  if (hone_apply_inverse(&f, true, false, HONE_PROBES, z, n, NULL, NULL) !=
       HONE_OK)
     return;
   const double bound = hone_probe_factor(1.0) *

@@ -161,8 +161,11 @@ static int certify_columns(hone_climb *c, int r, hone_refinement *ctx) {
   }
   const double middle = hone_now_s();
   for (int64_t i = 0; i < c->m; i++)
-    if (c->columns[i].by_steps && !(certificate->inverse_many > 0.0))
+    if (c->columns[i].by_steps && !(certificate->inverse_many > 0.0)) {
+      hone_ladder_draw_for(c->ladder, HONE_DRAW_MANY, r);
       hone_bounds_for_many(ctx, certificate);
+    }
+  hone_ladder_draw_for(c->ladder, HONE_DRAW_COLUMNS, r);
   hone_bounds_estimate(ctx, certificate, c->m, c->columns);
   const double end = hone_now_s();
   if (st == HONE_OK && !c->ladder->request.extra) {
@@ -224,6 +227,7 @@ static int refine_on(hone_climb *c, int r, int steps, bool again) {
     ctx.max_corrections = steps;
   }
   begin_rung(c, r, again);
+  hone_ladder_draw_for(ladder, HONE_DRAW_COLUMNS, r);
   ladder->highest_rung = HONE_MAX(ladder->highest_rung, r);
   int st = hone_refine(&ctx, c->m, c->columns);
   /* The scaling of an earlier matrix says nothing of sparse rows. */

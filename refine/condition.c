@@ -65,10 +65,13 @@ static int climb_gradient(estimate *e) {
   return HONE_OK;
 }
 
+/* Returns 1 / (a b), an rcond. It is above 1 only by rounding errors, or where
+   norm a was cut off at DBL_MAX. */
 static double reciprocal(double a, long double b) {
-  long double product = (long double)a * b;
-  return product > 0.0L ? (double)(1.0L / product)
-                        : 0.0; /* Inf and NaN give 0 too */
+  const long double product = (long double)a * b;
+  if (!(product > 0.0L)) /* Inf and NaN give 0 too */
+    return 0.0;
+  return product > 1.0L ? (double)(1.0L / product) : 1.0;
 }
 
 /* Estimates ||inv(S)||_1 and ||inv(A)||_1, beginning with the solution y of the

@@ -46,9 +46,32 @@ HONE_VECTOR static int64_t max_of_many(int64_t n, const hone_entry *v) {
   return max;
 }
 
+#ifdef HONE_COMPLEX
+
+/* Returns the largest |v_i|^2. Squares may overflow or underflow. */
+HONE_VECTOR static double max_square(int64_t n, const hone_entry *v) {
+  int64_t max = 0;
+  double square;
+#pragma omp simd reduction(max : max)
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t bits = bits_of_abs(hone_real(v[i]) * hone_real(v[i]) +
+                                     hone_imag(v[i]) * hone_imag(v[i]));
+    max = bits > max ? bits : max;
+  }
+  memcpy(&square, &max, sizeof square);
+  return square;
+}
+
+#endif
+
 double hone_max_abs(int64_t n, const hone_entry *v) {
   int64_t max = 0;
   double size;
+#ifdef HONE_COMPLEX
+  const double square = max_square(n, v);
+  if (square >= 0x1p-900 && square <= DBL_MAX)
+    return sqrt(square);
+#endif
   if (n >= HONE_MANY)
     max = max_of_many(n, v);
   else

@@ -83,7 +83,7 @@ typedef struct hone_ladder {
   hone_entry *workspace;
   int64_t workspace_columns;
   hone_entry *pairs_memory; /* of GMRES; NULL until first needed */
-  uint64_t seed;            /* of the random probes */
+  uint64_t drawn, seed;     /* of the random probes: for the matrix, and now */
   /* Accurate factors could not tell A from a singular matrix: no x is accepted,
      whatever other factors say. */
   bool refuted;
@@ -193,6 +193,18 @@ int hone_ladder_certify_transpose(hone_ladder *ladder, int r,
 /* Draws the seed of the random probes anew for the present matrix, which has
    been inspected. */
 void hone_ladder_draw(hone_ladder *ladder);
+/* Purposes of random vectors, which the factors of a rung are applied to. */
+enum {
+  HONE_DRAW_CERTIFICATE,
+  HONE_DRAW_TRANSPOSE, /* its certificate */
+  HONE_DRAW_MANY,      /* hone_bounds_for_many */
+  HONE_DRAW_COLUMNS,   /* of one solve */
+  HONE_DRAWS
+};
+/* With the option deterministic, draws depend on the matrix, rung r and their
+   purpose alone, and not on the draws before, of other solves: sets the seed.
+   Otherwise they go on where the last ones ended. */
+void hone_ladder_draw_for(hone_ladder *ladder, int purpose, int r);
 void hone_ladder_add_reason(hone_report *report, const char *who,
                             const char *why);
 /* Fill the report's fields on the matrix and its factors, and its path. */

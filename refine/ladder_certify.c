@@ -26,7 +26,14 @@ void hone_ladder_draw(hone_ladder *ladder) {
   }
   seed ^= hone_random_bits(&rows);
   seed = hone_random_bits(&seed) ^ cols;
-  ladder->seed = hone_random_bits(&seed);
+  ladder->seed = ladder->drawn = hone_random_bits(&seed);
+}
+
+void hone_ladder_draw_for(hone_ladder *ladder, int purpose, int r) {
+  uint64_t place = (uint64_t)(r * HONE_DRAWS + purpose);
+  uint64_t seed = ladder->drawn ^ hone_random_bits(&place);
+  if (ladder->request.deterministic)
+    ladder->seed = hone_random_bits(&seed);
 }
 
 /* Returns the deflation that the certificate of rung r may use, empty; NULL if
@@ -78,6 +85,7 @@ int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report) {
                                 .seed = &ladder->seed};
   *out = (hone_certificate){
       .contraction = {{.rows = rung->rows}, {.rows = rung->rows + ladder->n}}};
+  hone_ladder_draw_for(ladder, HONE_DRAW_CERTIFICATE, r);
   int st = hone_certify(&job, out);
   const bool accurate =
       rung->engine->precision == 64 && !rung->engine->symmetric;
@@ -136,6 +144,7 @@ int hone_ladder_certify_transpose(hone_ladder *ladder, int r,
   const hone_factored f = hone_ladder_factored_by(ladder, r);
   const hone_certify_job job = {
       .f = &f, .scratch = ladder->scratch, .seed = &ladder->seed};
+  hone_ladder_draw_for(ladder, HONE_DRAW_TRANSPOSE, r);
   int st = hone_certify_transpose(&job, out);
   count_passes(&f, out->passes - passes, rung->deflation.count > 0, report);
   report->certify_ms += 1e3 * (hone_now_s() - start);

@@ -78,20 +78,9 @@ int64_t hone_probe_scratch(int64_t n) {
   return (HONE_PARTS * (3 * HONE_PROBES + 2 * SOLUTIONS) + 2) * n;
 }
 
-/* hone_probe_factor for t vectors, an even number of real ones. The volume of
-   the unit ball is pi^(t/2) / (t/2)!. */
-static double factor_of(int t, double count) {
-  double power = HONE_PROBE_FAILURE / count;
-  t *= HONE_PARTS;
-  for (int i = 1; i <= t / 2; i++)
-    power *= 6.0 * (double)i / 3.141592653589793;
-  /* 1 / sqrt(s), power = s^(t/2) */
-  return t == 2   ? 1.0 / sqrt(power)
-         : t == 4 ? 1.0 / sqrt(sqrt(power))
-                  : pow(power, -1.0 / t);
+double hone_probe_factor(double count) {
+  return hone_probe_factor_of(HONE_PROBES, count);
 }
-
-double hone_probe_factor(double count) { return factor_of(HONE_PROBES, count); }
 
 enum { DRAWN = 64 }; /* at once */
 
@@ -241,8 +230,9 @@ static void take_inverse(run *r, const double *squares) {
   const double left = out->power > 0 ? 1.0 - out->bound : 1.0;
   const double missing = h->count == 0 ? 1.0 + out->before : 1.0;
   r->probing->inverse_growth = sqrt(sum / h->first_size);
-  r->probing->inverse_bound = hone_shift(
-      factor_of(SOLUTIONS, 1.0) * sqrt(sum) * missing / left, h->shift);
+  r->probing->inverse_bound = hone_shift(hone_probe_factor_of(SOLUTIONS, 1.0) *
+                                             sqrt(sum) * missing / left,
+                                         h->shift);
   if (!(r->probing->inverse_bound <= DBL_MAX))
     r->probing->inverse_bound = HONE_INF;
 }
@@ -298,7 +288,8 @@ static void take_power(run *r, const double *size) {
     if (size[c] > 0.0)
       sum += hone_sum_of_squares(n, v + c * n) / size[c] / size[c];
   if (sum > 0.0)
-    r->out->rounding = fmax(r->out->rounding, factor_of(t, 1.0) * sqrt(sum));
+    r->out->rounding =
+        fmax(r->out->rounding, hone_probe_factor_of(t, 1.0) * sqrt(sum));
   weigh(n, t, probing->weights, true, v);
   r->squares = hone_sum_of_squares(t * n, v);
 }
@@ -322,7 +313,8 @@ static int apply_power_on_host(run *r, int k) {
   if (st != HONE_OK)
     return st;
   take_power(r, size);
-  if (first == all || factor_of(first, 1.0) * sqrt(r->squares) <= FEW_BOUND)
+  if (first == all ||
+      hone_probe_factor_of(first, 1.0) * sqrt(r->squares) <= FEW_BOUND)
     return HONE_OK;
   r->t = all;
   st = apply_to_vectors(r, k, first, false, size + first);
@@ -342,8 +334,8 @@ static int finish_on_host(run *r) {
   const int64_t n = r->f.a->n;
   double squares[SOLUTIONS];
   if (r->out->power > 0)
-    row_norms(n, r->t, r->at.v, r->largest, factor_of(r->t, (double)n),
-              r->out->rows);
+    row_norms(n, r->t, r->at.v, r->largest,
+              hone_probe_factor_of(r->t, (double)n), r->out->rows);
   if (!r->probing->inverse)
     return HONE_OK;
   for (int64_t c = 0; c < SOLUTIONS; c++)
@@ -382,7 +374,7 @@ static void narrow_on_device(run *r) { r->largest = r->step.largest; }
 static int finish_on_device(run *r) {
   const int64_t n = r->f.a->n;
   const bool inverse = r->probing->inverse;
-  const double factor = factor_of(r->t, (double)n);
+  const double factor = hone_probe_factor_of(r->t, (double)n);
   const double rounding = rounding_of_rows(r->t, r->largest);
   double *squares = (double *)r->at.p;
   const hone_probed wanted = {
@@ -453,7 +445,7 @@ static int probe_at(const place *where, hone_probing *probing, int steps,
     int st = where->apply_power(&r, k);
     if (st != HONE_OK)
       return st;
-    out->bound = factor_of(r.t, 1.0) * sqrt(r.squares);
+    out->bound = hone_probe_factor_of(r.t, 1.0) * sqrt(r.squares);
     if (out->bound <= GOOD_BOUND) {
       out->power = k;
       break;
@@ -467,7 +459,8 @@ static int probe_at(const place *where, hone_probing *probing, int steps,
     if (k == 1 && out->bound <= UNCORRECTED_BOUND)
       r.h.count = 0;
     where->narrow(&r);
-    before = factor_of(r.t, 1.0) * sqrt(r.squares); /* by those of the next */
+    before = hone_probe_factor_of(r.t, 1.0) *
+             sqrt(r.squares); /* by those of the next */
   }
   return where->finish(&r);
 }

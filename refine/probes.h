@@ -7,6 +7,7 @@
 #define HONE_PROBES_H
 
 #include "base/engine.h"
+#include "base/probe_factor.h"
 #include "refine/deflation.h"
 #include "refine/gmres.h"
 
@@ -87,10 +88,5 @@ double hone_probe_factor(double count);
 void hone_probe_draw(int64_t n, uint64_t *seed, hone_entry *v);
 
 int64_t hone_probe_scratch(int64_t n);
-
-/* The probability with which a single statement may be wrong, and that for all
-   statements made of one matrix together: there are fewer than 200. */
-#define HONE_PROBE_FAILURE 5e-12
-#define HONE_PROBE_FAILURE_ALL 1e-9
 
 #endif

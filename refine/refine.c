@@ -88,8 +88,7 @@ static void decide(const hone_refinement *ctx, hone_refined *c) {
     c->best = c->x;
     c->best_errors = c->errors;
   }
-  /* Where omega is NaN, because a denominator overflows, the other measures are
-     not trusted either. */
+  /* Where omega is NaN, the other measures are not trusted either. */
   if (value <= ctx->limit && c->errors.componentwise <= DBL_MAX &&
       (c->verified || hone_plain_suffices(ctx, value))) {
     c->state = HONE_COLUMN_ACCEPTED;

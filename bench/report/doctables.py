@@ -312,10 +312,37 @@ def _beside_lapack(rows, ours):
         if body else None
 
 
+def batch(record):
+    """Makes the table of batches of small systems, beside a loop over gesv."""
+    wanted, body = 1.5, []
+    kinds = [{row['n']: row for row in records.rows(record, 'batch', kind)}
+             for kind in ('real', 'complex')]
+    for n in sorted(kinds[0]):
+        cells = [str(n)]
+        for rows in kinds:
+            row = rows.get(n)
+            ours = records.find(row, 'Hone batch') if row else None
+            peer = records.find(row, 'loop over gesv') if row else None
+            floor = records.find(row, 'one reading of A') if row else None
+            if not (ours and peer and floor):
+                cells += ['-', '-', '-']
+                continue
+            ratio = records.ratio(peer, ours)
+            us = 1e3 * records.middle(records.times(ours))
+            cells += [g(us), missed(g(ratio, '.2f'), ratio, wanted),
+                      g(records.ratio(ours, floor), '.0f')]
+        body.append(cells)
+    if not body:
+        return None
+    return (['n', 'real, us', '`dgesv` / Hone', 'Hone / reading',
+             'complex, us', '`zgesv` / Hone', 'Hone / reading'], body)
+
+
 ALL = {'solve': solve, 'factor': factor, 'small': small, 'hard': hard,
        'parts': parts, 'forms': forms, 'cpu': cpu, 'host': host,
        'cpu hard': cpu_hard, 'cpu spd': cpu_spd, 'cpu columns': cpu_columns,
        'callers': callers, 'device': device,
+       'batch': batch,
        **papertables.ALL}
 
 

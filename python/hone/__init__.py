@@ -5,6 +5,8 @@
     x = hone.solve(A, b)                      # like numpy.linalg.solve
     x, report = hone.solve(A, b, return_report=True)
 
+    x, results = hone.solve_batch(A, b)       # stacks, a verdict on each
+
     with hone.factor(A) as solver:            # factor once, solve often
         x = solver.solve(b)
         y = solver.update(A2).solve(b)        # a nearby matrix
@@ -16,6 +18,7 @@ device="cpu", structure="spd", threads=4, extra_precise=True.
 """
 
 from ._abi import VERSION as __version__
+from ._batch import BatchResult, solve_batch
 from ._enums import Arithmetic, BlockRows, Criterion, Device, Diagonal, Factor
 from ._enums import Found, Layout, Pivoting, Residuals, Status, Structure
 from ._enums import Trans, status_text
@@ -32,6 +35,7 @@ from ._solve import Solver, factor, solve
 
 __all__ = [
     "Arithmetic",
+    "BatchResult",
     "BlockRows",
     "Criterion",
     "Device",
@@ -68,6 +72,7 @@ __all__ = [
     "memory_needed",
     "release_kept",
     "solve",
+    "solve_batch",
     "status_text",
     "version",
 ]

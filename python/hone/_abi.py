@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The declarations of hone.h and hone_tuning.h in ctypes, and the library.
+"""The declarations of hone.h, hone_batch.h and hone_tuning.h in ctypes, and the
+library.
 
 tests/packaging/abi.py compares the structures, the constants and the calls
 with the headers, as the C compiler sees them.
@@ -165,6 +166,54 @@ class Report(ctypes.Structure):
     ]
 
 
+class BatchResult(ctypes.Structure):
+    """hone_batch_result"""
+
+    _fields_ = [
+        ("status", c_int32),
+        ("iterations", c_int32),
+        ("precision", c_int32),
+        ("digits", c_int32),
+        ("backward_error", c_double),
+        ("normwise_error", c_double),
+        ("residual_error", c_double),
+        ("forward_error", c_double),
+        ("rcond", c_double),
+        ("row", c_int32),
+        ("col", c_int32),
+        ("log_abs_det", c_double),
+        ("det_re", c_double),
+        ("det_im", c_double),
+    ]
+
+
+class Batch(ctypes.Structure):
+    """hone_batch and hone_z_batch"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("result_size", c_size_t),
+        ("count", c_int64),
+        ("n", c_int64),
+        ("orders", c_void_p),
+        ("nrhs", c_int64),
+        ("a", c_void_p),
+        ("lda", c_int64),
+        ("stride_a", c_int64),
+        ("a_list", c_void_p),
+        ("b", c_void_p),
+        ("ldb", c_int64),
+        ("stride_b", c_int64),
+        ("b_list", c_void_p),
+        ("x", c_void_p),
+        ("ldx", c_int64),
+        ("stride_x", c_int64),
+        ("x_list", c_void_p),
+        ("determinants", c_int32),
+        ("reserved", c_int32),
+    ]
+
+
 def new_options() -> Options:
     """HONE_OPTIONS_INIT"""
     return Options(
@@ -182,18 +231,32 @@ def new_tuning() -> Tuning:
     return Tuning(struct_size=ctypes.sizeof(Tuning))
 
 
+def new_batch() -> Batch:
+    """HONE_BATCH_INIT"""
+    return Batch(
+        struct_size=ctypes.sizeof(Batch),
+        result_size=ctypes.sizeof(BatchResult),
+    )
+
+
 STRUCTS = {
     "hone_column": Column,
     "hone_progress": Progress,
     "hone_options": Options,
     "hone_tuning": Tuning,
     "hone_report": Report,
+    "hone_batch_result": BatchResult,
+    "hone_batch": Batch,
+    "hone_z_batch": Batch,
 }
 
 # Arrays, of double or of Column, are passed as addresses (c_void_p).
 _REPORT = POINTER(Report)
 _OPTIONS = POINTER(Options)
 _INT64 = POINTER(c_int64)
+_BATCH = [POINTER(Batch), _OPTIONS, c_void_p, _REPORT]
+_BATCH_CREATE = [POINTER(c_void_p), _OPTIONS]
+_BATCH_FACTOR = [c_void_p, POINTER(Batch), c_void_p, _REPORT]
 FUNCTIONS = {
     "hone_status_text": (c_char_p, [c_int]),
     "hone_version": (c_char_p, []),
@@ -227,6 +290,16 @@ FUNCTIONS = {
         + [_OPTIONS, _REPORT],
     ),
     "hone_z_solver_destroy": (None, [POINTER(c_void_p)]),
+    "hone_batch_solve": (c_int, _BATCH),
+    "hone_z_batch_solve": (c_int, _BATCH),
+    "hone_batch_solver_create": (c_int, _BATCH_CREATE),
+    "hone_batch_solver_factor": (c_int, _BATCH_FACTOR),
+    "hone_batch_solver_solve": (c_int, [c_void_p, *_BATCH]),
+    "hone_batch_solver_destroy": (None, [POINTER(c_void_p)]),
+    "hone_z_batch_solver_create": (c_int, _BATCH_CREATE),
+    "hone_z_batch_solver_factor": (c_int, _BATCH_FACTOR),
+    "hone_z_batch_solver_solve": (c_int, [c_void_p, *_BATCH]),
+    "hone_z_batch_solver_destroy": (None, [POINTER(c_void_p)]),
     "hone_z_memory_needed": (
         c_int,
         [c_int64, c_int64, _OPTIONS, _INT64, _INT64],

@@ -85,6 +85,28 @@ def _ld(stride: int, n: int, size: int) -> int:
     return stride // size if stride >= size * n and stride % size == 0 else 0
 
 
+def layout_of(a: Numbers) -> tuple[Layout, int]:
+    """Returns the layout of square matrices, in the last two axes, and their
+    leading dimension; 0 if they must be copied."""
+    n: int = a.shape[-1]
+    size = a.itemsize
+    if n <= 1:
+        return Layout.COL_MAJOR, 1
+    down, across = a.strides[-2:]
+    if down == size and _ld(across, n, size):
+        return Layout.COL_MAJOR, _ld(across, n, size)
+    return Layout.ROW_MAJOR, _ld(down, n, size) if across == size else 0
+
+
+def line_ld(b: Numbers) -> int:
+    """Returns the leading dimension of columns that are the rows of the last
+    two axes, or 0 if they must be copied."""
+    k, n = b.shape[-2:]
+    if n > 1 and b.strides[-1] != b.itemsize:
+        return 0
+    return max(1, n) if k <= 1 else _ld(b.strides[-2], max(1, n), b.itemsize)
+
+
 def as_matrix(
     value: Any, name: str = "A", dtype: Optional[Dtype] = None
 ) -> tuple[Numbers, Layout, int]:
@@ -97,16 +119,10 @@ def as_matrix(
         )
     if dtype is not None:
         a = a.astype(dtype, order="K", copy=False)
-    n = a.shape[0]
-    size = a.itemsize
-    if n <= 1:
-        return a, Layout.COL_MAJOR, 1
-    down, across = a.strides
-    if down == size and _ld(across, n, size):
-        return a, Layout.COL_MAJOR, _ld(across, n, size)
-    if across == size and _ld(down, n, size):
-        return a, Layout.ROW_MAJOR, _ld(down, n, size)
-    return np.ascontiguousarray(a), Layout.ROW_MAJOR, n
+    layout, ld = layout_of(a)
+    if ld:
+        return a, layout, ld
+    return np.ascontiguousarray(a), Layout.ROW_MAJOR, a.shape[0]
 
 
 def in_layout(a: Numbers, layout: Layout, ld: int, wanted: Layout) -> Any:

@@ -7,13 +7,14 @@ from __future__ import annotations
 import ctypes
 import operator
 from enum import IntEnum
-from typing import Any, Callable, NamedTuple, Optional, TypedDict, Union
+from typing import Any, Callable, Literal, NamedTuple, Optional, TypedDict
+from typing import Union
 
 import numpy as np
 
 from . import _abi
 from ._enums import Arithmetic, BlockRows, Criterion, Device, Diagonal
-from ._enums import Factor, Pivoting, Residuals, Status, Structure
+from ._enums import Factor, Pivoting, Residuals, Status, Structure, Trans
 from ._errors import bad_type, bad_value
 
 
@@ -31,6 +32,7 @@ class Progress(NamedTuple):
 
 
 ProgressFunction = Callable[[Progress], Optional[bool]]
+Way = Union[bool, Literal["N", "T", "C"], Trans]
 
 
 class Options(TypedDict, total=False):

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ._enums import Status
 from ._errors import HoneOverflowError, HoneWarning, HoneWeakError, bad_value
 from ._errors import describe
 from ._report import Report
-from ._stack import name_of
+from ._stack import Index, name_of
 
 _SINGLE = {np.dtype(np.float32), np.dtype(np.complex64)}
 
@@ -57,24 +57,34 @@ def check_weak(weak: Any) -> None:
         )
 
 
-def tell(x: Numbers, reports: Any, weak: str) -> None:
-    """Warns, or raises, where x is weaker than asked. reports is one report or
-    an array of them."""
-    if weak == "ignore":
-        return
+class Poor(NamedTuple):
+    """Answers weaker than asked: the first of them, and how many there are."""
+
+    place: Index  # of its matrix
+    report: Report
+    weak: int
+    matrices: int
+
+
+def poor_among(reports: Any) -> Optional[Poor]:
+    """Returns the weak ones of one report or of an array of them, if any."""
     listed = np.empty((), object)
     listed[()] = reports
     if isinstance(reports, np.ndarray):
         listed = reports
     poor = [(i, r) for i, r in np.ndenumerate(listed) if r.status > 0]
-    if not poor:
+    return Poor(*poor[0], len(poor), listed.size) if poor else None
+
+
+def tell(x: Numbers, poor: Optional[Poor], weak: str) -> None:
+    """Warns, or raises, where x is weaker than asked."""
+    if weak == "ignore" or poor is None:
         return
-    index, report = poor[0]
-    text = describe(report.status, report)
-    if index:
-        text = f"{name_of(index)}: {text}"
-    if len(poor) > 1:
-        text += f"; and {len(poor) - 1} more of {listed.size} matrices"
+    text = describe(poor.report.status, poor.report)
+    if poor.place:
+        text = f"{name_of(poor.place)}: {text}"
+    if poor.weak > 1:
+        text += f"; and {poor.weak - 1} more of {poor.matrices} matrices"
     if weak == "raise":
-        raise HoneWeakError(text, Status(report.status), report, x)
-    warnings.warn(HoneWarning(text, report, x), stacklevel=3)
+        raise HoneWeakError(text, Status(poor.report.status), poor.report, x)
+    warnings.warn(HoneWarning(text, poor.report, x), stacklevel=3)

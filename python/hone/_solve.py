@@ -19,25 +19,24 @@ from . import _abi, _options
 from ._arrays import COMPLEX, REAL, Dtype, Numbers, as_matrix, as_numbers
 from ._arrays import in_layout
 from ._assumed import assumed
-from ._enums import Layout, Status, Trans
+from ._batch import rounded, serves, solve_at_once
+from ._enums import Layout, Status
 from ._errors import HoneBusyError, HoneValueError
 from ._errors import bad_type, bad_value, error_of
-from ._options import hint
+from ._options import Way, hint
 from ._report import NO_COLUMNS, Report
-from ._results import check_weak, narrow_type, tell
-from ._stack import put_out, solve_stack, stack_of
+from ._results import Poor, check_weak, narrow_type, poor_among, tell
+from ._stack import Stack, put_out, solve_stack, stack_of
 from ._vectors import Vectors, address
 from ._watch import Watch, watch_for
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
-    from ._options import Options
+    from ._options import Options, ProgressFunction
 
 Weak = Literal["warn", "raise", "ignore"]
-Way = Union[bool, Literal["N", "T", "C"], Trans]
 lib = _abi.lib
-
 
 
 class _Asked(NamedTuple):
@@ -70,6 +69,25 @@ def _solve_one(
         status = watch.run(call, *arguments)
     report = v.report(status)
     return v.answer(report, hint(status, asked.options), asked.narrow), report
+
+
+def _solve_many(
+    asked: _Asked, stack: Stack, x0: Any, weak: str, with_report: bool
+) -> tuple[Numbers, Any, Optional[Poor]]:
+    """Returns x, of the shape of stack.b, its reports if they are wanted or
+    made, and the weak ones of them."""
+    one = partial(_solve_one, asked)
+    plain = x0 is None and not asked.error_bounds and not with_report
+    if plain and serves(stack, asked.options):
+        given = {k: v for k, v in asked.options.items() if k != "progress"}
+        one = partial(_solve_one, asked._replace(options=given))
+        x, poor = solve_at_once(stack, asked.options, asked.way, one, weak)
+        if asked.narrow is not None:
+            x = rounded(x, stack, one, asked.narrow)
+        return x, None, poor
+    first = None if x0 is None else as_numbers(x0, "x0")
+    x, reports = solve_stack(stack, one, first, asked.narrow or stack.dtype)
+    return x, reports, poor_among(reports)
 
 
 def _may_take(b: Any, a: Numbers) -> bool:
@@ -143,8 +161,11 @@ def solve(
 
     A of (..., n, n) is a stack of matrices, and b of (..., n, columns) one of
     right-hand sides; they are broadcast as by numpy.linalg.solve of NumPy 2.
-    The systems are solved one after the other, but those with the same matrix
-    at once. The report is then an array of reports, one for each matrix.
+    Small systems are solved several at once (hone_batch_solve), and those with
+    the same matrix as columns of it; error_bounds, x0, deadline_s and
+    return_report have them solved one after the other. The report is then an
+    array of reports, one for each matrix. hone.solve_batch returns the verdict
+    on each system, and raises no exception for any.
 
     assume_a, lower and overwrite_b are those of scipy.linalg.solve: of a
     symmetric, Hermitian or positive definite matrix one triangle counts, and of
@@ -172,15 +193,15 @@ def solve(
     report: Any
     if a.ndim > 2 or np.ndim(b) > 2:
         stack = stack_of(a, as_numbers(b, "b"))
-        first = None if x0 is None else as_numbers(x0, "x0")
-        one = partial(_solve_one, asked)
-        x, report = solve_stack(stack, one, first, narrow or stack.dtype)
+        x, report, poor = _solve_many(asked, stack, x0, weak, return_report)
+        x = x[..., 0] if stack.vector else x
         x = x if out is None else put_out(x, stack, out)
     else:
         if out is None and overwrite_b and narrow is None and _may_take(b, a):
             out = b  # type: ignore[assignment]
         x, report = _solve_one(asked, a, b, x0, out)
-    tell(x, report, weak)
+        poor = poor_among(report)
+    tell(x, poor, weak)
     return (x, report) if return_report else x
 
 
@@ -291,7 +312,8 @@ class Solver:
 
     def _factor(self, call: Any, a: Numbers, lda: int) -> None:
         c_report = _abi.new_report()
-        status = self._use(call, a, address(a), lda, byref(c_report))
+        matrix = address(a), lda, byref(c_report)
+        status = self._use(call, a, self._watch, *matrix)
         report = self._report = Report(c_report, NO_COLUMNS)
         if status < 0:
             raise error_of(status, report)
@@ -306,6 +328,8 @@ class Solver:
         out: Optional[Numbers] = ...,
         weak: Weak = ...,
         error_bounds: bool = ...,
+        deadline_s: Optional[float] = ...,
+        progress: Optional[ProgressFunction] = ...,
         return_report: Literal[False] = ...,
     ) -> Numbers: ...
     @overload
@@ -318,6 +342,8 @@ class Solver:
         out: Optional[Numbers] = ...,
         weak: Weak = ...,
         error_bounds: bool = ...,
+        deadline_s: Optional[float] = ...,
+        progress: Optional[ProgressFunction] = ...,
         return_report: Literal[True],
     ) -> tuple[Numbers, Report]: ...
     def solve(
@@ -329,18 +355,25 @@ class Solver:
         out: Optional[Numbers] = None,
         weak: Weak = "warn",
         error_bounds: bool = False,
+        deadline_s: Optional[float] = None,
+        progress: Optional[ProgressFunction] = None,
         return_report: bool = False,
     ) -> Union[Numbers, tuple[Numbers, Report]]:
         """Returns x with A x = b; each of these arguments is that of
-        hone.solve. The options are those with which the solver was made."""
+        hone.solve. The other options are those with which the solver was made,
+        and so are deadline_s and progress where they are None."""
         check_weak(weak)
         way = _options.way(trans)
         v = Vectors(b, self._n, self._dtype, x0, out, error_bounds)
-        c = _abi.new_options()
+        c = _options.make({"deadline_s": deadline_s, "progress": progress})
         v.put_in(c, way)
+        watch = self._watch if progress is None else Watch(progress)
+        if watch is not None:
+            c.progress = watch.callback
         status = self._use(
             self._calls.solve,
             None,
+            watch,
             v.nrhs,
             address(v.b),
             v.ldb,
@@ -354,7 +387,7 @@ class Solver:
         if narrow:
             narrow = np.result_type(self._narrow, narrow)
         x = v.answer(report, "", narrow)
-        tell(x, report, weak)
+        tell(x, poor_among(report), weak)
         return (x, report) if return_report else x
 
     @property
@@ -374,7 +407,13 @@ class Solver:
     matmat = matvec
     rmatmat = rmatvec
 
-    def _use(self, call: Any, a: Optional[Numbers], *arguments: Any) -> int:
+    def _use(
+        self,
+        call: Any,
+        a: Optional[Numbers],
+        watch: Optional[Watch],
+        *arguments: Any,
+    ) -> int:
         """Calls call(handle, *arguments) while no other call runs. a is the
         matrix that it borrows, if any."""
         self._not_from_within()
@@ -387,8 +426,8 @@ class Solver:
             try:
                 if a is not None:
                     self._a = a, self._a  # keeps both during the call
-                if self._watch is not None:
-                    return self._watch.run(call, self._handle, *arguments)
+                if watch is not None:
+                    return watch.run(call, self._handle, *arguments)
                 status: int = call(self._handle, *arguments)
                 return status
             finally:

@@ -86,32 +86,39 @@ def _as_columns(v: Numbers) -> Numbers:
     return np.moveaxis(v, -2, 0).reshape(v.shape[-2], count)
 
 
+def solve_at(
+    stack: Stack, index: Index, one: One, start: Optional[Numbers], x: Numbers
+) -> Report:
+    """Solves the systems of one matrix, from start if that is given, and puts
+    their solutions into x. An error names the matrix."""
+    of_a: list[Any] = [0] * len(stack.shape)
+    at: list[Any] = [slice(None)] * len(stack.shape)
+    for axis, place in zip(stack.own, index):
+        of_a[axis] = at[axis] = place
+    here = tuple(at)
+    b = stack.b[here]
+    first = None if start is None else _as_columns(start[here])
+    try:
+        found, report = one(stack.a[tuple(of_a)], _as_columns(b), first)
+    except HoneError as error:
+        error.args = (f"{name_of(index)}: {error}",)
+        raise
+    rows = found.reshape((b.shape[-2],) + b.shape[:-2] + b.shape[-1:])
+    x[here] = np.moveaxis(rows, 0, -2)
+    return report
+
+
 def solve_stack(
     stack: Stack, one: One, x0: Optional[Numbers], dtype: Dtype
 ) -> tuple[Numbers, Any]:
-    """Returns x, of that type, and its report, or an array of reports, one for
-    each matrix. An error names the matrix."""
+    """Returns x, of the shape of stack.b and that type, and its report, or an
+    array of reports, one for each matrix."""
     start = None if x0 is None else stack.with_columns(x0, "x0")
     x = np.empty(stack.b.shape, dtype)
     reports = np.empty(stack.reports, object)
     for index in np.ndindex(*stack.reports):
-        of_a: list[Any] = [0] * len(stack.shape)
-        at: list[Any] = [slice(None)] * len(stack.shape)
-        for axis, place in zip(stack.own, index):
-            of_a[axis] = at[axis] = place
-        here = tuple(at)
-        b = stack.b[here]
-        first = None if start is None else _as_columns(start[here])
-        try:
-            found, report = one(stack.a[tuple(of_a)], _as_columns(b), first)
-        except HoneError as error:
-            error.args = (f"{name_of(index)}: {error}",)
-            raise
-        rows = found.reshape((b.shape[-2],) + b.shape[:-2] + b.shape[-1:])
-        x[here] = np.moveaxis(rows, 0, -2)
-        reports[index] = report
-    whole = x[..., 0] if stack.vector else x
-    return whole, reports if stack.own else reports[()]
+        reports[index] = solve_at(stack, index, one, start, x)
+    return x, reports if stack.own else reports[()]
 
 
 def name_of(index: Index) -> str:

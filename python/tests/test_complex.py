@@ -290,6 +290,16 @@ class Refused(unittest.TestCase):
                 self.refused(ValueError, text, m, worse[:, 1])
 
 
+    def test_a_modulus_beyond_double(self):
+        a, b, _ = complex_system(6, 2)
+        text = r"row 1; column 1; the modulus of %s\(1, 1\) is beyond double"
+        for name in ("A", "b", "options.x0"):
+            arrays = {"A": a.copy(), "b": b.copy(), "options.x0": b.copy()}
+            arrays[name][1, 1] = 1.5e308 * (1 + 1j)
+            self.refused(ValueError, text % name, *list(arrays.values())[:2],
+                         x0=arrays["options.x0"])
+
+
 class Missing(unittest.TestCase):
     """Columns for which there is no x, beside others."""
 

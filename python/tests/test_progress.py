@@ -72,6 +72,33 @@ class Progress(unittest.TestCase):
         solver.solve(self.b)
         self.assertEqual({each.phase for each in told}, {"refine"})
 
+    def test_of_one_solve_of_a_kept_solver(self):
+        told, others = [], []
+        solver = hone.factor(
+            self.a, progress=others.append, factor_precision="single"
+        )
+        others.clear()
+        got = solver.solve(self.b, progress=told.append)
+        self.assertTrue(near(got, self.x))
+        self.assertEqual({each.phase for each in told}, {"refine"})
+        self.assertEqual(others, [])
+        with self.assertWarnsRegex(hone.HoneWarning, "stopped"):
+            solver.solve(self.b, progress=lambda told: True, deadline_s=60.0)
+        with self.assertRaises(ZeroDivisionError):
+            solver.solve(self.b, progress=lambda told: 1 // 0)
+        with self.assertRaisesRegex(TypeError, "callable"):
+            solver.solve(self.b, progress=3)
+        self.assertTrue(near(solver.solve(self.b), self.x))
+        self.assertGreater(len(others), 0)
+
+    def test_deadline_of_one_solve_of_a_kept_solver(self):
+        solver = hone.factor(self.a, factor_precision="single")
+        with self.assertWarnsRegex(hone.HoneWarning, "stopped"):
+            solver.solve(self.b, deadline_s=1e-9)
+        with self.assertRaisesRegex(ValueError, "deadline_s"):
+            solver.solve(self.b, deadline_s=-1.0)
+        self.assertTrue(near(solver.solve(self.b, deadline_s=60.0), self.x))
+
     def test_may_solve_something_else(self):
         inner = []
 

@@ -16,8 +16,8 @@
  *
  * System i is made from the seed of the campaign and i. A defect is printed
  * with the system's own seed; --replay solves that system again (with the same
- * --family, --max-n, --device, --start, --extra and --complex). Workers are
- * processes, each with one system at a time.
+ * --family, --max-n, --device, --start, --extra, --batch and --complex).
+ * Workers are processes, each with one system at a time.
  */
 #include "tests/campaign/campaign.h"
 #include "base/lapack.h"
@@ -46,6 +46,7 @@ static const char usage[] =
     "  --device NAME    cpu, cuda or auto (cpu)\n"
     "  --start NAME     auto, single, or mixed: half of each (mixed)\n"
     "  --extra          in extra-precise mode\n"
+    "  --batch          every system as a member of a batch\n"
     "  --complex        complex systems, beside zgesv and zcgesv\n"
     "  --jobs J         processes (cpu: as many as cores; cuda: 1)\n"
     "  --keep-going     not to stop at the first defect\n"
@@ -99,6 +100,8 @@ static bool take_flag(settings *s, const char *arg) {
     s->plan.verbose = true;
   } else if (strcmp(arg, "--extra") == 0) {
     s->plan.extra = true;
+  } else if (strcmp(arg, "--batch") == 0) {
+    s->plan.batch = true;
   } else if (strcmp(arg, "--complex") == 0) {
     s->plan.parts = 2;
   } else if (strcmp(arg, "--families") == 0) {
@@ -227,6 +230,8 @@ static void print_replay(const campaign_plan *plan, uint64_t seed, FILE *f) {
     (void)fprintf(f, " --device %s", devices[plan->device]);
   if (plan->extra)
     (void)fprintf(f, " --extra");
+  if (plan->batch)
+    (void)fprintf(f, " --batch");
   if (plan->parts == 2)
     (void)fprintf(f, " --complex");
   if (plan->start != CAMPAIGN_START_MIXED)

@@ -23,6 +23,7 @@ typedef struct campaign_plan {
   const gallery_family *family; /* NULL: all */
   bool keep_going, verbose;
   bool extra; /* the extra-precise mode */
+  bool batch; /* every system is a member of a batch */
   int parts;  /* 0 or 1: real systems; 2: complex ones */
   /* All families, kinds of right-hand sides and uses take part. Without it,
      seeds have the meaning that they had in early campaigns. */
@@ -45,6 +46,7 @@ typedef struct campaign_system {
   bool in_place; /* x is b */
   bool bars;     /* options.error_bounds is asked for */
   bool warm;     /* options.x0 is given: b, or b divided by 7 */
+  int place;     /* -1, or the number in a batch */
   bool crossed;  /* stored is the transpose of m */
   int kinds[CAMPAIGN_MOST_RHS];
   hone_options options;

@@ -4,6 +4,7 @@
    reference. */
 #include "base/lapack.h"
 #include "tests/campaign/campaign.h"
+#include "tests/campaign/in_batch.h"
 #include "tests/gallery/either_call.h"
 
 #include <math.h>
@@ -191,7 +192,9 @@ static int run_once(bench *w) {
   const either_call call = call_of(w, 0, s->nrhs);
   hone_options o = s->options;
   ask(w, 0, &o);
-  int st = either_call_solve(&call, &o, NULL);
+  hone_batch_result in_batch;
+  int st = s->place < 0 ? either_call_solve(&call, &o, NULL)
+                        : in_batch_solve(&call, &o, s->place, &in_batch);
   for (int64_t c = 0; c < s->nrhs && st < 0; c++)
     w->columns[c].status = st;
   return st;
@@ -208,7 +211,8 @@ static int column_broken(const bench *w, int64_t c) {
     double was = before ? before[i] : SENTINEL;
     if (w->columns[c].status < 0 && memcmp(&x[i], &was, sizeof was) != 0)
       broken |= CAMPAIGN_TOUCHED;
-    if (w->columns[c].status >= 0 && !isfinite(x[i]))
+    if (w->columns[c].status >= 0 &&
+        !either_finite(s->parts, x + i / s->parts * s->parts))
       broken |= CAMPAIGN_NOT_FINITE;
   }
   for (int64_t i = w->rows; i < s->ldx * s->parts && c + 1 < s->nrhs; i++)

@@ -2,6 +2,7 @@
 /* Makes a system from its seed: family, order, right-hand sides, options and
    arrays. The same seed with the same plan gives the same system. */
 #include "tests/campaign/campaign.h"
+#include "tests/campaign/in_batch.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -163,6 +164,23 @@ static void draw_complex_use(campaign_system *s, gallery_rng *rng) {
   s->warm = warm == 0;
 }
 
+/* A batch takes no solver, no initial x and no bars; its blocks serve neither
+   factors in single precision nor other criteria, which few systems keep. */
+static void draw_place(campaign_system *s, const campaign_plan *plan,
+                       gallery_rng *rng) {
+  s->place = -1;
+  if (!plan->batch)
+    return;
+  s->place = (int)gallery_below(rng, IN_BATCH_COUNT);
+  s->kept = s->nearby = s->warm = s->bars = false;
+  if (gallery_below(rng, 8) > 0)
+    s->options.factor_precision = HONE_FACTOR_AUTO;
+  if (gallery_below(rng, 8) > 0) {
+    s->options.criterion = HONE_CRITERION_COMPONENTWISE;
+    s->loose = s->options.tolerance > 0.0;
+  }
+}
+
 void campaign_draw(campaign_system *s, const campaign_plan *plan,
                    uint64_t seed) {
   gallery_rng rng = {seed}, use = {seed ^ 0x3c6ef372fe94f82bu};
@@ -193,6 +211,7 @@ void campaign_draw(campaign_system *s, const campaign_plan *plan,
   if (plan->complete && gallery_below(&use, 16) == 0)
     take_identity(s, &use);
   s->bars = plan->complete && gallery_below(&use, 2) == 0;
+  draw_place(s, plan, &use);
 }
 
 void campaign_free(campaign_system *s) {

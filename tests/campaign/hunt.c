@@ -38,6 +38,7 @@ static const char usage[] =
     "  --range          all climbs may use the whole range of double\n"
     "  --deflate        all climbs are over nearly singular matrices, whose\n"
     "                   single factors are deflated\n"
+    "  --batch          all systems are members of batches\n"
     "  --complex        over complex systems, of order 2 to 6\n"
     "  --system FILE    judges one system, as the hunt prints it\n";
 
@@ -48,7 +49,7 @@ typedef struct settings {
   int64_t climbs;
   uint64_t seed, replay_seed;
   int jobs;
-  bool replay, range, deflate, complex;
+  bool replay, range, deflate, batch, complex;
   const char *system;
 } settings;
 
@@ -73,6 +74,7 @@ static void take_arguments(settings *s, int argc, char **argv) {
     }
     bool *flag = strcmp(arg, "--range") == 0     ? &s->range
                  : strcmp(arg, "--deflate") == 0 ? &s->deflate
+                 : strcmp(arg, "--batch") == 0   ? &s->batch
                  : strcmp(arg, "--complex") == 0 ? &s->complex
                                                  : NULL;
     if (flag != NULL) {
@@ -114,7 +116,8 @@ static void work(const settings *s, int job, double start_s, int to) {
     hunt_climb climb = {.seed = gallery_next(&rng),
                         .parts = s->complex ? 2 : 1,
                         .any_size = s->range,
-                        .deflates = s->deflate};
+                        .deflates = s->deflate,
+                        .in_batch = s->batch};
     if (now_s() - start_s > s->seconds)
       break;
     hunt_run(&climb, EVALUATIONS, hunt_by_library, stdout, NULL);
@@ -227,7 +230,8 @@ static int replay(const settings *s) {
   hunt_climb climb = {.seed = s->replay_seed,
                       .parts = s->complex ? 2 : 1,
                       .any_size = s->range,
-                      .deflates = s->deflate};
+                      .deflates = s->deflate,
+                      .in_batch = s->batch};
   sums t = {.all = {.refused_condition = (double)INFINITY}};
   one_thread();
   hunt_run(&climb, EVALUATIONS, hunt_by_library, stdout, stdout);

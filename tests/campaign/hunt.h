@@ -23,6 +23,7 @@ enum {
   HUNT_WARM,   /* hone_solve with an initial x */
   HUNT_KEPT,   /* a solver, one column in each call */
   HUNT_UPDATE, /* a solver that first factors another matrix */
+  HUNT_BATCH,  /* a member of a batch; there are no bars */
   HUNT_USES
 };
 
@@ -100,6 +101,7 @@ typedef struct hunt_climb {
   int parts;     /* given: of numbers; 0: one */
   bool any_size; /* given: as if the seed had drawn any_size, */
   bool deflates; /* or matrices to deflate */
+  bool in_batch; /* given: all are members of batches */
   int goal;
   int64_t evaluations, singular, columns, accepted;
   int64_t wrong, wrong_in_range;

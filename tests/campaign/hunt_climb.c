@@ -285,6 +285,15 @@ static void begin_deflated(hunt_system *s, int goal, gallery_rng *rng) {
   }
 }
 
+/* A member of a batch, with options that let a block solve it. */
+static void begin_in_batch(hunt_system *s) {
+  s->use = HUNT_BATCH;
+  s->criterion = HONE_CRITERION_COMPONENTWISE;
+  s->extra = 0;
+  if (s->precision == HONE_FACTOR_SINGLE)
+    s->precision = HONE_FACTOR_AUTO;
+}
+
 void hunt_run(hunt_climb *climb, int64_t evaluations, hunt_solver solve,
               FILE *accuse, FILE *best) {
   gallery_rng rng = {climb->seed};
@@ -297,6 +306,10 @@ void hunt_run(hunt_climb *climb, int64_t evaluations, hunt_solver solve,
   here.any_size |= climb->any_size;
   if (climb->deflates)
     begin_deflated(&here, climb->goal, &rng);
+  if (climb->in_batch)
+    begin_in_batch(&here);
+  if (here.use == HUNT_BATCH && climb->goal == HUNT_BAR)
+    climb->goal = HUNT_RATIO;
   top = here;
   for (int64_t k = 0; k < evaluations; k++) {
     hunt_system next = here;
@@ -305,11 +318,12 @@ void hunt_run(hunt_climb *climb, int64_t evaluations, hunt_solver solve,
     hunt_judge(&next, solve, &v);
     count(climb, &v);
     if ((v.wrong || (v.refused_condition <= WELL && !v.small_row)) && accuse) {
-      (void)fprintf(accuse, "# hunt --replay 0x%llx%s%s%s, evaluation %d\n",
+      (void)fprintf(accuse, "# hunt --replay 0x%llx%s%s%s%s, evaluation %d\n",
                     (unsigned long long)climb->seed,
                     climb->parts == 2 ? " --complex" : "",
                     climb->any_size ? " --range" : "",
-                    climb->deflates ? " --deflate" : "", (int)k);
+                    climb->deflates ? " --deflate" : "",
+                    climb->in_batch ? " --batch" : "", (int)k);
       hunt_print(&next, &v, accuse);
     }
     const double there = value(climb->goal, &v);

@@ -2,7 +2,7 @@
 /* Solves one small system by the library and judges the answer by exact
    arithmetic. */
 #include "tests/campaign/hunt.h"
-#include "tests/gallery/either_call.h"
+#include "tests/campaign/in_batch.h"
 #include "tests/gallery/exact.h"
 
 #include <math.h>
@@ -93,12 +93,28 @@ static int solve_kept(const hunt_system *s, hunt_answer *out,
   return worst;
 }
 
+static int solve_in_batch(const hunt_system *s, hunt_answer *out,
+                          hone_report *report) {
+  const either_call call = call_of(s, 0, s->nrhs, out);
+  const int place = (int)(s->n + s->nrhs) % IN_BATCH_COUNT;
+  hone_batch_result result;
+  hone_options o = options_of(s);
+  o.trans = s->trans;
+  o.columns = out->columns;
+  for (int64_t i = 0; i < s->n * s->nrhs; i++)
+    out->bars[i] = (double)INFINITY;
+  const int st = in_batch_solve(&call, &o, place, &result);
+  report->rcond = result.rcond;
+  return spread(st, s->nrhs, out->columns);
+}
+
 int hunt_by_library(const hunt_system *s, hunt_answer *out) {
   hone_report report = HONE_REPORT_INIT;
   hunt_methods = s->methods;
-  const int st = s->use == HUNT_KEPT || s->use == HUNT_UPDATE
-                     ? solve_kept(s, out, &report)
-                     : solve_once(s, out, &report);
+  const bool kept = s->use == HUNT_KEPT || s->use == HUNT_UPDATE;
+  const int st = s->use == HUNT_BATCH ? solve_in_batch(s, out, &report)
+                 : kept               ? solve_kept(s, out, &report)
+                                      : solve_once(s, out, &report);
   hunt_methods = 0;
   out->rcond = report.rcond;
   return st;

@@ -7,7 +7,8 @@ import os
 import re
 import subprocess
 
-LIBRARY = ('api', 'base', 'refine', 'cpu_dp', 'cpu_factor', 'cpu_sp', 'gpu_sp')
+LIBRARY = ('api', 'base', 'refine', 'cpu_batch', 'cpu_dp', 'cpu_factor',
+           'cpu_sp', 'gpu_sp')
 
 # The folders that each folder may include. The objects of the library's folders
 # may need symbols of these folders only.
@@ -15,10 +16,11 @@ ALLOWED = {
     'base': (),
     'refine': ('base',),
     'cpu_factor': ('base',),
+    'cpu_batch': ('base', 'cpu_factor'),
     'cpu_dp': ('base', 'cpu_factor'),
     'cpu_sp': ('base', 'cpu_factor'),
     'gpu_sp': ('base',),
-    'api': ('refine', 'cpu_dp', 'cpu_sp', 'gpu_sp', 'base'),
+    'api': ('refine', 'cpu_batch', 'cpu_dp', 'cpu_sp', 'gpu_sp', 'base'),
     'examples': ('api',),
     'lapack': ('api', 'base'),
     'fuzz': ('api', 'examples'),
@@ -28,8 +30,8 @@ ALLOWED = {
 
 # These headers include nothing of the library, and every folder may include
 # them.
-PUBLIC = ('api/hone.h', 'api/hone.hpp', 'api/hone_complex.h',
-          'api/hone_tuning.h')
+PUBLIC = ('api/hone.h', 'api/hone.hpp', 'api/hone_batch.h',
+          'api/hone_batch.hpp', 'api/hone_complex.h', 'api/hone_tuning.h')
 
 # Exceptions: (folder, prefix of a header it may include): the reason.
 ALSO = {
@@ -89,10 +91,11 @@ def includes(tree):
             elif re.match(r'cu\w*\.h', header) and folder not in CUDA:
                 yield 'include', f'{file} {header}', (
                     f'{at}: only gpu_sp may include {header} of CUDA')
-            elif file in ('api/hone.h', 'api/hone_complex.h',
-                          'api/hone_tuning.h'):
+            elif file in ('api/hone.h', 'api/hone_batch.h',
+                          'api/hone_complex.h', 'api/hone_tuning.h'):
                 if header not in ('stddef.h', 'stdint.h', 'complex',
-                                  'api/hone.h', 'hone.h', 'hone_complex.h'):
+                                  'api/hone.h', 'hone.h', 'hone_complex.h',
+                                  'hone_batch.h'):
                     yield 'include', f'{file} {header}', (
                         f'{at}: a public header may not include {header}')
             elif ('/' in header and to in ALLOWED and to != folder

@@ -21,8 +21,9 @@
 static inline double either_size(int parts, const double *v) {
   return parts == 1 ? fabs(v[0]) : hypot(v[0], v[1]);
 }
+/* The modulus must be in the range of double, too. */
 static inline bool either_finite(int parts, const double *v) {
-  return isfinite(v[0]) && isfinite(v[parts - 1]);
+  return isfinite(either_size(parts, v));
 }
 
 /* to = op(a): n x n without gaps; conjugates: of every number. */

@@ -7,7 +7,7 @@
 
 /* Compiles a plain loop for each vector width, like HONE_VECTOR, which may not
    be included here. */
-#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__OPTIMIZE__) &&  \
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__OPTIMIZE__) &&      \
     !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&                   \
     !defined(__SANITIZE_THREAD__)
 #define WIDE_LOOP __attribute__((target_clones("default", "fma", "avx512f")))

@@ -2,7 +2,8 @@
 """Solves a system with NumPy, which must not change A, and writes the system
 and x to $OUT.
 
-usage: solve.py [complex] [scipy]        scipy: by scipy.linalg.solve
+usage: solve.py [complex] [scipy | lu]
+    scipy: by scipy.linalg.solve; lu: by scipy.linalg.lu_factor and lu_solve
 """
 import os
 import sys
@@ -21,6 +22,33 @@ x = np.linalg.solve(a, b)
 if "scipy" in sys.argv:
     import scipy.linalg
     x = scipy.linalg.solve(a, b)
+    # Other functions of SciPy that factor must be right too.
+    spd = a @ a.conj().T + n * np.eye(n)
+    y = scipy.linalg.solve(spd, b, assume_a="pos")
+    assert np.abs(spd @ y - b).max() < 1e-10 * np.abs(b).max()
+    y = scipy.linalg.solve(a, b, transposed=not np.iscomplexobj(a))
+    many = scipy.linalg.solve(a, np.tile(b[:, None], 60))
+    assert np.abs(many - x[:, None]).max() < 1e-9 * np.abs(x).max()
+    assert np.abs(scipy.linalg.inv(a) @ a - np.eye(n)).max() < 1e-8
+    lower = scipy.linalg.cholesky(spd, lower=True)
+    wrong = np.abs(lower @ lower.conj().T - spd).max()
+    assert wrong < 1e-10 * np.abs(spd).max()
+    p, lower, upper = scipy.linalg.lu(a)
+    assert np.abs(p @ lower @ upper - a).max() < 1e-11 * np.abs(a).max()
+    assert np.isfinite(scipy.linalg.det(a / 10.0))
+    singular = a.copy()
+    singular[:, 7] = 0.0
+    try:
+        scipy.linalg.solve(singular, b, assume_a="gen")
+        raise SystemExit("a singular matrix was solved")
+    except np.linalg.LinAlgError:
+        pass
+if "lu" in sys.argv:
+    import scipy.linalg
+    factors = scipy.linalg.lu_factor(a)
+    x = scipy.linalg.lu_solve(factors, b)
+    y = scipy.linalg.lu_solve(factors, b, trans=1)
+    assert np.abs(a.T @ y - b).max() < 1e-8 * np.abs(b).max()
 assert np.array_equal(a, before)
 with open(os.environ["OUT"], "wb") as out:
     for part in (np.array([float(-n if np.iscomplexobj(a) else n)]), a.T, b, x):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Compares the declarations of another language with api/hone.h,
-hone_complex.h and hone_tuning.h: every structure (order, offset, size and kind
-of each field, as the C compiler has them), every constant and every function.
+hone_complex.h, hone_batch.h and hone_tuning.h: every structure (order, offset,
+size and kind of each field, as the C compiler has them), every constant and
+every function.
 
 usage: tests/packaging/abi.py python     python/hone/_abi.py and _enums.py
        tests/packaging/abi.py fortran    api/hone_c.f90
@@ -21,10 +22,14 @@ TOP = Path(__file__).resolve().parent.parent.parent
 CC = os.environ.get("CC") or "cc"
 FC = os.environ.get("FC") or "gfortran"
 
+# Pointers to opaque structures.
+SOLVERS = ("hone_solver *", "hone_z_solver *", "hone_batch_solver *",
+           "hone_z_batch_solver *")
+
 
 def header():
     """Returns the headers without comments and continuation lines."""
-    names = ("hone.h", "hone_complex.h", "hone_tuning.h")
+    names = ("hone.h", "hone_complex.h", "hone_batch.h", "hone_tuning.h")
     text = "".join((TOP / "api" / name).read_text() for name in names)
     return re.sub(r"/\*.*?\*/", " ", text, flags=re.S).replace("\\\n", " ")
 
@@ -81,7 +86,12 @@ SIZES = (
     ("hone_report", "struct_size"),
     ("hone_tuning", "struct_size"),
     ("hone_column", "column_size"),
+    ("hone_batch", "struct_size"),
+    ("hone_z_batch", "struct_size"),
+    ("hone_batch_result", "result_size"),
 )
+# The structures that start with the size of another.
+HOLDERS = {"hone_column": "hone_options", "hone_batch_result": "hone_batch"}
 
 C_KINDS = (
     "#define KIND(x) _Generic((x), int32_t: \"i4\", int64_t: \"i8\", "
@@ -119,7 +129,7 @@ def by_c(text):
                 f"{macro}(s.{field})); }}"
             )
     for name, field in SIZES:
-        macro = {"hone_column": "hone_options"}.get(name, name)
+        macro = HOLDERS.get(name, name)
         init = macro.upper() + "_INIT"
         lines.append(
             f'{{ {macro} s = {init}; printf("{name} starts with '
@@ -169,6 +179,9 @@ def by_ctypes(text):
         "hone_column": _abi.new_options(),
         "hone_report": _abi.new_report(),
         "hone_tuning": _abi.new_tuning(),
+        "hone_batch": _abi.new_batch(),
+        "hone_z_batch": _abi.new_batch(),
+        "hone_batch_result": _abi.new_batch(),
     }
     for name, field in SIZES:
         size = getattr(fresh[name], field)
@@ -192,13 +205,14 @@ def ctypes_calls():
         ctypes.c_size_t: {"size_t"},
         ctypes.c_char_p: {"char *"},
         ctypes.c_void_p: {
-            "double *", "hone_complex *", "hone_solver *", "hone_z_solver *",
-            "hone_column *",
+            "double *", "hone_complex *", "hone_column *",
+            "hone_batch_result *", *SOLVERS,
         },
         pointer(_abi.Options): {"hone_options *"},
         pointer(_abi.Report): {"hone_report *"},
+        pointer(_abi.Batch): {"hone_batch *", "hone_z_batch *"},
         pointer(ctypes.c_int64): {"int64_t *"},
-        pointer(ctypes.c_void_p): {"hone_solver **", "hone_z_solver **"},
+        pointer(ctypes.c_void_p): {each + "*" for each in SOLVERS},
         None: {"void"},
     }
     return {
@@ -225,7 +239,7 @@ def by_fortran(text):
                 f"  ' size ', c_sizeof(s_{name}%{field}), ' ', kind_of({one})"
             )
     for name, field in SIZES:
-        of = {"hone_column": "hone_options"}.get(name, name)
+        of = HOLDERS.get(name, name)
         lines.append(
             f"print '(a, i0)', '{name} starts with {field} = ', s_{of}%{field}"
         )
@@ -278,8 +292,11 @@ def fortran_calls():
         "type(hone_options)": {"hone_options *"},
         "type(hone_report)": {"hone_report *"},
         "type(hone_column)": {"hone_column *"},
-        "type(c_ptr), value": {"hone_solver *", "hone_z_solver *"},
-        "type(c_ptr)": {"hone_solver **", "hone_z_solver **"},
+        "type(hone_batch)": {"hone_batch *"},
+        "type(hone_z_batch)": {"hone_z_batch *"},
+        "type(hone_batch_result)": {"hone_batch_result *"},
+        "type(c_ptr), value": set(SOLVERS),
+        "type(c_ptr)": {each + "*" for each in SOLVERS},
         "character(kind=c_char)": {"char *"},
     }
     results = {

@@ -17,6 +17,7 @@ typedef struct block {
 static void *take(size_t bytes, void *ctx) {
   heap *h = ctx;
   int64_t call = h->calls++;
+  h->elsewhere += !pthread_equal(pthread_self(), h->thread);
   if (h->fail_at >= 0 &&
       (h->fail_after ? call >= h->fail_at : call == h->fail_at)) {
     h->failed = true;
@@ -36,6 +37,7 @@ static void *take(size_t bytes, void *ctx) {
 static void give(void *memory, void *ctx) {
   heap *h = ctx;
   block *b = (block *)memory - 1;
+  h->elsewhere += !pthread_equal(pthread_self(), h->thread);
   if (b->owner != h)
     h->strangers++;
   h->blocks--;
@@ -43,6 +45,13 @@ static void give(void *memory, void *ctx) {
   memset(memory, 0xff, b->bytes);
   b->owner = NULL;
   free(b);
+}
+
+void mp_use_heap(hone_options *options, heap *h) {
+  *h = (heap){.fail_at = -1, .thread = pthread_self()};
+  options->alloc = take;
+  options->free = give;
+  options->alloc_ctx = h;
 }
 
 void mp_check_heap(const heap *h) {
@@ -86,15 +95,12 @@ void mp_make(problem *p, heap *h) {
     p->a = sys_with_phases(&rng, p->n, p->n, p->shape == 's', p->a);
     p->b = sys_with_phases(&rng, p->n, p->nrhs, false, p->b);
   }
-  *h = (heap){.fail_at = -1};
   p->options = (hone_options)HONE_OPTIONS_INIT;
   hone_report_init(&p->report, sizeof p->report);
   p->options.factor_precision = p->start;
   p->options.threads = 2;
   p->options.max_iterations = p->cap;
-  p->options.alloc = take;
-  p->options.free = give;
-  p->options.alloc_ctx = h;
+  mp_use_heap(&p->options, h);
 }
 
 void mp_discard(problem *p) {

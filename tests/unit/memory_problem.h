@@ -8,6 +8,8 @@
 #include "tests/gallery/either_call.h"
 #include "tests/unit/support.h"
 
+#include <pthread.h>
+
 /* The counts of the memory hooks, which get this struct as their context. */
 typedef struct heap {
   int64_t calls;     /* calls of alloc */
@@ -18,7 +20,12 @@ typedef struct heap {
   int64_t bytes;     /* bytes not yet freed */
   int64_t peak;      /* the largest value of bytes */
   int64_t strangers; /* frees of memory that is not of this heap */
+  pthread_t thread;  /* that began with the heap */
+  int64_t elsewhere; /* calls from other threads */
 } heap;
+
+/* Empties the heap and makes it that of the options. */
+void mp_use_heap(hone_options *options, heap *h);
 
 /* A system and how to solve it. */
 typedef struct problem {

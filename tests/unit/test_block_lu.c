@@ -83,8 +83,10 @@ static double defect(const block *b) {
 static double largest_multiplier(const block *b) {
   double worst = 0.0;
   for (int i = 0; i < b->w; i++)
-    for (int j = 0; j < i; j++)
-      worst = fmax(worst, fabs(l_at(b, i, j)));
+    for (int j = 0; j < i; j++) {
+      const double e = fabs(l_at(b, i, j));
+      worst = !(e <= worst) ? e : worst;
+    }
   return worst;
 }
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The contract of hone.h for singular and ill-conditioned matrices: no x is
    accepted that its error bound does not certify. */
+#include "base/lapack.h"
 #include "tests/unit/contract_system.h"
 
 #include "tests/unit/ct.h"
 
 #include <math.h>
+#include <string.h>
 
 TEST(contract, says_which_row_or_column_is_zero) {
   for (int k = 0; k < 8; k++) {
@@ -50,6 +52,26 @@ TEST(contract, never_accepts_an_exactly_singular_integer_matrix) {
       CHECK_EQ_INT(s.report.accepted, 0);
       sys_discard(&s);
     }
+}
+
+/* The determinant of [3 1; 1 1/3] is not zero when 1/3 is rounded, but the
+   second pivot is, in double precision, as for dgesv. */
+TEST(contract, calls_a_pivot_that_rounds_to_zero_singular_as_dgesv_does) {
+  for (int start = 0; start <= HONE_FACTOR_DOUBLE; start++) {
+    const double a[] = {3.0, 1.0, 1.0, 1.0 / 3.0};
+    const int n = 2, nrhs = 1;
+    int pivots[2], info;
+    sys s = sys_make(2, 1);
+    ct_note("start %d", start);
+    s.options.factor_precision = start;
+    memcpy(s.a, a, sizeof a);
+    sys_expect(&s, start == HONE_FACTOR_SINGLE ? HONE_ILL_CONDITIONED
+                                               : HONE_SINGULAR);
+    CHECK_EQ_INT(s.report.bad_col, start == HONE_FACTOR_SINGLE ? -1 : 1);
+    dgesv_(&n, &nrhs, s.a, &n, pivots, s.b, &n, &info);
+    CHECK_EQ_INT(info, 2);
+    sys_discard(&s);
+  }
 }
 
 enum { DUPLICATE_COLUMNS, DUPLICATE_ROWS, COMBINED_COLUMNS, LOW_RANK, KINDS };

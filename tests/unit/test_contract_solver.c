@@ -69,3 +69,83 @@ TEST(contract, columns_and_report_agree) {
   CHECK(s.report.path[0] != '\0' && s.report.device[0] != '\0');
   sys_discard(&s);
 }
+
+/* One solve of a kept solver, with bounds on every entry of x. */
+typedef struct bounded {
+  double *x, *bars; /* room for MOST columns of ORDER complex numbers */
+  double forward, rcond;
+} bounded;
+
+enum { ORDER = 420, MOST = 20 };
+
+static void solve_bounded(const sys *s, either_solver *solver, int64_t nrhs,
+                          int trans, bounded *out) {
+  hone_options o = HONE_OPTIONS_INIT;
+  hone_report r = HONE_REPORT_INIT;
+  const either_call call = {s->parts, s->n,   nrhs,   s->a, s->lda,
+                            s->b,     s->ldb, out->x, s->n};
+  o.trans = trans;
+  o.error_bounds = out->bars;
+  o.ld_error_bounds = s->n;
+  CHECK_EQ_INT(either_solver_solve(solver, &call, &o, &r), HONE_OK);
+  out->forward = r.forward_error;
+  out->rcond = r.rcond;
+}
+
+/* Entries of x then differ by 2^150 in scaled variables, so that its bounds
+   need random vectors of their own. */
+static void spread_units(sys *s) {
+  for (int64_t k = 0; k < s->parts * s->n * s->n; k++)
+    s->a[k] = ldexp(s->a[k], (int)(k / s->parts / s->n % 6) * 30);
+  sys_set_consistent(s);
+}
+
+static void check_history(int parts, int64_t n, double cond, bool spread) {
+  enum { SOLVES = 6 };
+  static const struct {
+    int64_t nrhs;
+    int trans;
+  } solve[SOLVES] = {{1, 0}, {1, 1}, {MOST, 1}, {3, 0}, {MOST, 0}, {1, 0}};
+  sys s = sys_make_of(parts, n, MOST);
+  bounded fresh, kept;
+  bounded *all[] = {&fresh, &kept};
+  for (int k = 0; k < 2; k++) {
+    all[k]->x = sup_filled(parts * n * MOST, UNTOUCHED);
+    all[k]->bars = sup_filled(n * MOST, UNTOUCHED);
+  }
+  s.options.deterministic = 1;
+  sys_set_cond(&s, 5, 3, cond);
+  if (spread)
+    spread_units(&s);
+  either_solver solver = sys_solver(&s);
+  CHECK_EQ_INT(sys_factor(&s, &solver), HONE_OK);
+  for (int k = 0; k < SOLVES; k++) {
+    const size_t numbers = (size_t)(n * solve[k].nrhs);
+    either_solver other = sys_solver(&s);
+    ct_note("n %d, parts %d, condition %g, spread %d, solve %d", (int)n, parts,
+            cond, spread, k);
+    CHECK_EQ_INT(sys_factor(&s, &other), HONE_OK);
+    solve_bounded(&s, &solver, solve[k].nrhs, solve[k].trans, &kept);
+    solve_bounded(&s, &other, solve[k].nrhs, solve[k].trans, &fresh);
+    CHECK_MEM_EQ(kept.x, fresh.x, numbers * (size_t)parts * sizeof *kept.x);
+    CHECK_MEM_EQ(kept.bars, fresh.bars, numbers * sizeof *kept.bars);
+    CHECK_MEM_EQ(&kept.forward, &fresh.forward, sizeof kept.forward);
+    CHECK_MEM_EQ(&kept.rcond, &fresh.rcond, sizeof kept.rcond);
+    either_destroy(&other);
+  }
+  for (int k = 0; k < 2; k++) {
+    sup_free(all[k]->x);
+    sup_free(all[k]->bars);
+  }
+  either_destroy(&solver);
+  sys_discard(&s);
+}
+
+TEST(contract, deterministic_bounds_do_not_depend_on_earlier_solves) {
+  for (int parts = 1; parts <= 2; parts++)
+    for (int64_t n = 30; n <= ORDER; n += ORDER - 30) {
+      check_history(parts, n, 1e2, false);
+      check_history(parts, n, 1e2, true);
+      check_history(parts, n, 1e10, false);
+    }
+}

@@ -46,3 +46,17 @@ TEST(examples, capacitance_is_right) {
     SKIP("there is no capacitance beside this program");
   CHECK_CONTAINS(said, ": right (allowed 2e-06)");
 }
+
+TEST(examples, condensation_converges_with_the_right_order) {
+  char said[256];
+  if (!run_example("condensation", "order", said, sizeof said))
+    SKIP("there is no condensation beside this program");
+  CHECK_CONTAINS(said, ": right (4, allowed +- 0.1)");
+}
+
+TEST(examples, chemistry_is_right_and_loses_no_atom) {
+  char said[256];
+  if (!run_example("chemistry", "error", said, sizeof said))
+    SKIP("there is no chemistry beside this program");
+  CHECK_CONTAINS(said, ": right (allowed 1e-07)");
+}

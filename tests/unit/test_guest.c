@@ -160,13 +160,18 @@ static void *solve_until_told(void *arg) {
 }
 
 /* The fork happens at any moment of another thread's calls: the child finds its
-   solver in use or free, and hangs in neither case. */
-static int use_or_leave(void *arg) {
+   solver free, or in use by a thread that it does not have: then the solver
+   holds no matrix. */
+static int use_or_factor(void *arg) {
   kept_solver *k = arg;
   double x[2 * N];
-  const int st = sys_solve_with(&k->s, &k->solver, x, NULL);
+  int st = sys_solve_with(&k->s, &k->solver, x, NULL);
+  if (st == HONE_NOT_FACTORED) {
+    st = sys_factor(&k->s, &k->solver);
+    st = st == HONE_OK ? sys_solve_with(&k->s, &k->solver, x, NULL) : st;
+  }
   either_destroy(&k->solver);
-  return st != HONE_OK && st != HONE_BUSY ? 1 : solve_anew(arg);
+  return st != HONE_OK ? 1 : solve_anew(arg);
 }
 
 static int fork_beside_a_call(void *parts) {
@@ -184,7 +189,7 @@ static int fork_beside_a_call(void *parts) {
       alarm(20);
       double x[2 * N];
       copy.s.x = x;
-      _exit(use_or_leave(&copy));
+      _exit(use_or_factor(&copy));
     }
     waitpid(child, &status, 0);
     wrong += status != 0;

@@ -364,15 +364,17 @@ TEST(lapack, zcgesv_falls_back_to_lapacks_factors) {
   drop_in_close(&r.d);
 }
 
-/* b has NaN in one part of one entry, above and below the crossover. */
-TEST(lapack, nan_in_either_part_is_never_reported_as_converged) {
-  for (int k = 0; k < 4; k++) {
-    routines r = routines_from(k < 2 ? "1" : "1000", "keep");
+/* One entry of b has NaN in a part of it, or a modulus beyond double, above and
+   below the crossover. */
+TEST(lapack, complex_entries_not_finite_are_never_reported_as_converged) {
+  const z bad[] = {CMPLX(NAN, 1.0), CMPLX(1.0, NAN), CMPLX(1.5e308, -1.5e308)};
+  for (int k = 0; k < 6; k++) {
+    routines r = routines_from(k < 3 ? "1" : "1000", "keep");
     REQUIRE(r.cgesv != NULL);
     pair p = make(CS_DIAGONAL, 50, 5);
     for (int64_t i = 0; i < 50; i++)
       p.a[i * 51] = 1.0;
-    p.b[9] = k % 2 ? CMPLX(1.0, NAN) : CMPLX(NAN, 1.0);
+    p.b[9] = bad[k % 3];
     reset(&p);
     mixed(&r, &p, NULL);
     CHECK_LT(p.iter, 0);

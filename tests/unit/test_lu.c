@@ -99,6 +99,8 @@ typedef struct reference {
   double growth;
 } reference;
 
+static double larger(double p, double q) { return !(q <= p) ? q : p; }
+
 static reference factor_by_sgetrf(int64_t n, const double *s) {
   reference r = {malloc((size_t)(n * n) * sizeof(float)),
                  malloc((size_t)n * sizeof(int)), 0.0};
@@ -108,13 +110,13 @@ static reference factor_by_sgetrf(int64_t n, const double *s) {
     abort();
   for (int64_t i = 0; i < n * n; i++) {
     r.f[i] = (float)s[i];
-    s_max = fmax(s_max, fabs((double)r.f[i]));
+    s_max = larger(s_max, fabs((double)r.f[i]));
   }
   sgetrf_(&order, &order, r.f, &order, r.ipiv, &info);
   CHECK_EQ_INT(info, 0);
   for (int64_t j = 0; j < n; j++)
     for (int64_t i = 0; i <= j; i++)
-      u_max = fmax(u_max, fabs((double)r.f[i + j * n]));
+      u_max = larger(u_max, fabs((double)r.f[i + j * n]));
   r.growth = u_max / s_max;
   return r;
 }

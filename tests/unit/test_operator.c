@@ -210,6 +210,33 @@ TEST(operator, that_arrives_late_is_awaited_before_anything_is_read) {
   implicit_tear_down(&s);
 }
 
+static void residual_with_a_denominator_lost(const hone_residual_job *pass,
+                                             hone_pool *pool) {
+  toeplitz_operator.residual(pass, pool);
+  for (int64_t c = 0; c < pass->k; c++)
+    pass->den[c][3] = (double)NAN;
+}
+
+/* omega is NaN then, but the other two measures are small. */
+TEST(operator, whose_denominators_are_nan_has_no_x_accepted) {
+  for (int criterion = 0; criterion <= HONE_CRITERION_RESIDUAL; criterion++) {
+    hone_operator lossy = toeplitz_operator;
+    implicit s;
+    lossy.residual = residual_with_a_denominator_lost;
+    implicit_set_up(&s, 20, 1);
+    s.request.criterion = criterion;
+    implicit_finish(&s);
+    implicit_run(&s, NULL);
+    CHECK_EQ_INT(s.here.status, HONE_OK);
+    s.op = &lossy;
+    implicit_run(&s, NULL);
+    ct_note("criterion %d", criterion);
+    CHECK(s.here.status != HONE_OK);
+    CHECK_EQ_INT(s.here.solved.accepted, 0);
+    implicit_tear_down(&s);
+  }
+}
+
 TEST(operator, is_solved_with_the_factors_of_a_nearby_matrix) {
   implicit s;
   implicit_set_up(&s, 60, 2);

@@ -44,8 +44,8 @@ static hone_report solved(void) {
   "refine 0.000, fallback 0.000\n"
 #define MEMORY "memory          0.0 MB on the host, 0 passes over A\n"
 #define SINGULAR                                                               \
-  "status          -30, singular: a row, a column or a pivot is exactly "      \
-  "zero; the report says which\n"                                              \
+  "status          -30, singular: a row, a column or a pivot in double "       \
+  "precision is exactly zero; the report says which\n"                         \
   "system          n 3, 1 right-hand side, 0 accepted\n"
 #define SOLVED                                                                 \
   "status          0, solved: every right-hand side is accepted\n"             \

@@ -241,6 +241,21 @@ TEST(solve_system, knows_the_error_of_complex_solutions) {
   place_leave(&p, before);
 }
 
+TEST(solve_system, counts_one_entry_and_prints_nothing_if_quiet) {
+  place p;
+  char before[PATH_MAX];
+  if (!place_enter(&p, before))
+    SKIP("there is no solve_system beside this program");
+  write_text("one.mtx",
+             "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 2\n");
+  expect(&p, "one.mtx", 0, " 1 x 1, 1 entry stored, real");
+  CHECK_EQ_INT(run(&p, "--json --quiet one.mtx"), 0);
+  CHECK_STR(p.text, "");
+  CHECK_EQ_INT(run(&p, "--quiet one.mtx"), 0);
+  CHECK_STR(p.text, "");
+  place_leave(&p, before);
+}
+
 TEST(solve_system, names_what_is_not_finite_in_the_matrix) {
   place p;
   char before[PATH_MAX];
@@ -249,6 +264,10 @@ TEST(solve_system, names_what_is_not_finite_in_the_matrix) {
   write_text("nan.mtx", ARRAY "real general\n2 2\n2\nnan\n0\n4\n");
   write_text("inf.mtx", ARRAY "complex general\n2 2\n2 0\n1 0\n0 -inf\n0 4\n");
   write_text("big.mtx", ARRAY "real general\n2 2\n1e308\n1\n1e308\n3\n");
+  expect(&p, "--json --quiet nan.mtx", 2, "A contains NaN");
+  CHECK(strchr(p.text, '{') == NULL);
+  write_text("wide.mtx", ARRAY "complex general\n1 1\n1.5e308 1.5e308\n");
+  expect(&p, "wide.mtx", 2, "the modulus of A(0, 0) is beyond double");
   for (int transposed = 0; transposed < 2; transposed++) {
     expect(&p, transposed ? "--transpose nan.mtx" : "nan.mtx", 2,
            "row 2 column 1 (counted from 1)");

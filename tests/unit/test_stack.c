@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The stack that a call uses: what hone_solve(3) says of it. */
+#define _GNU_SOURCE /* pthread_setattr_default_np */
 #include "api/hone.h"
 #include "api/hone_complex.h"
 #include "tests/unit/ct.h"
@@ -98,5 +99,29 @@ TEST(stack, a_call_uses_no_more_than_its_page_says) {
         CHECK_EQ_INT(c.status, HONE_OK);
         CHECK(used <= STATED);
       }
+#endif
+}
+
+/* With the stacks that musl gives threads, tasks wrote beyond theirs, and x was
+   wrong. */
+TEST(stack, small_stacks_of_new_threads_suffice) {
+#if defined(LARGER_FRAMES) || !defined(__GLIBC__)
+  SKIP("only glibc can be told how large they are; sanitizers need more");
+#else
+  pthread_attr_t usual, small;
+  REQUIRE(pthread_getattr_default_np(&usual) == 0);
+  REQUIRE(pthread_getattr_default_np(&small) == 0);
+  pthread_attr_setstacksize(&small, 128 << 10);
+  REQUIRE(pthread_setattr_default_np(&small) == 0);
+  hone_release_kept();
+  for (int way = 0; way < 4; way++) {
+    call c = {700, way & 1 ? 33 : 1, way & 1, way & 2, -1};
+    make_call(&c);
+    CHECK_EQ_INT(c.status, HONE_OK);
+  }
+  pthread_setattr_default_np(&usual);
+  pthread_attr_destroy(&small);
+  pthread_attr_destroy(&usual);
+  hone_release_kept();
 #endif
 }
