@@ -204,9 +204,6 @@ static int check_options(const hone_options *o, hone_report *report) {
   if (o->error_bounds != NULL)
     return refuse(report, HONE_BAD_OPTION,
                   "options.error_bounds: a batch takes none");
-  if (o->device == HONE_DEVICE_CUDA)
-    return refuse(report, HONE_BAD_OPTION,
-                  "options.device: a batch is solved on the CPU");
   return HONE_OK;
 }
 
@@ -254,7 +251,7 @@ static void add_result(const hone_batch_result *r, hone_report *report) {
   report->normwise_error = larger(report->normwise_error, r->normwise_error);
   report->residual_error = larger(report->residual_error, r->residual_error);
   report->forward_error = larger(report->forward_error, r->forward_error);
-  if (!(report->rcond <= r->rcond)) /* it is NaN at first */
+  if (isnan(report->rcond) || r->rcond < report->rcond) /* NaN: not known */
     report->rcond = r->rcond;
   report->iterations = HONE_MAX(report->iterations, r->iterations);
   report->precision = HONE_MAX(report->precision, r->precision);
@@ -300,9 +297,14 @@ static int sum_up(hone_batch_call *call, hone_report *report) {
   }
   report->accepted = as_count(accepted * b->nrhs);
   report->sparse_columns = as_count(atomic_load(&call->sparse));
+  char device[40] = "";
+  if (call->on_device > 0)
+    snprintf(device, sizeof device, "%lld on the device, ",
+             (long long)call->on_device);
   snprintf(report->path, sizeof report->path,
-           "batch of %lld: %lld in blocks, %lld alone", (long long)b->count,
-           (long long)call->in_blocks, (long long)(b->count - call->in_blocks));
+           "batch of %lld: %s%lld in blocks, %lld alone", (long long)b->count,
+           device, (long long)(call->in_blocks - call->on_device),
+           (long long)(b->count - call->in_blocks));
   if (worst >= 0 && st != HONE_CANCELLED && st != HONE_NO_MEMORY)
     hone_reason_add(report, "system %lld of %lld: %s", (long long)worst,
                     (long long)b->count, hone_status_text(st));
@@ -341,10 +343,8 @@ static int sort_systems(hone_batch_call *call) {
 
 /* May blocks solve systems of this call? */
 static bool blocks_serve(const hone_batch_call *call) {
-  const hone_options *o = &call->options;
   return (call->batch.orders != NULL || call->batch.n <= HONE_BLOCK_UP_TO) &&
-         o->criterion == HONE_CRITERION_COMPONENTWISE && !o->extra_precise &&
-         o->factor_precision != HONE_FACTOR_SINGLE;
+         call->options.device != HONE_DEVICE_CUDA && hone_batch_may_take(call);
 }
 
 /* The operations of one system of order n, in proportion. */
@@ -354,33 +354,38 @@ static double work_of(const hone_batch_call *call, int64_t order) {
   return n * n * ((call->factors ? n + 10.0 : 0.0) + 10.0 * columns);
 }
 
+double hone_batch_work(const hone_batch_call *call, double enough) {
+  const hone_batch *b = &call->batch;
+  double work = b->orders ? 0.0 : (double)b->count * work_of(call, b->n);
+  for (int64_t k = 0; b->orders && k < b->count && work < enough; k++)
+    work += work_of(call, b->orders[k]);
+  return work;
+}
+
 /* The threads that are worth waking. */
 static int threads_for(const hone_batch_call *call) {
-  const hone_batch *b = &call->batch;
   const int wanted =
       call->options.threads > 0 ? call->options.threads : hone_threads_wanted();
-  double work = b->orders ? 0.0 : (double)b->count * work_of(call, b->n);
-  for (int64_t k = 0; b->orders && k < b->count && work < WORTH_THREADS; k++)
-    work += work_of(call, b->orders[k]);
-  return wanted <= 1 || !(work >= WORTH_THREADS)
+  return wanted <= 1 || !(hone_batch_work(call, WORTH_THREADS) >= WORTH_THREADS)
              ? 1
              : HONE_MIN(wanted, hone_cpus());
 }
 
 /* Arguments are valid, and results are there. */
 static int run(hone_batch_call *call, hone_report *report) {
-  const hone_batch *b = &call->batch;
-  const hone_batch_result none = hone_batch_no_result(HONE_CANCELLED);
   call->threads = threads_for(call);
   hone_pool_open(&call->pool, &call->mem, call->threads);
   hone_pool_adapt(call->pool, call->threads);
   call->threads = hone_pool_threads(call->pool);
   int st = call->order == NULL ? sort_systems(call) : HONE_OK;
   const bool by_blocks = st == HONE_OK && blocks_serve(call);
-  for (int64_t k = 0; !by_blocks && k < b->count; k++)
-    call->results[k] = none;
-  if (by_blocks)
+  call->begun = false;
+  if (st == HONE_OK)
+    hone_batch_device(call);
+  if (by_blocks && !atomic_load(&call->stop))
     st = hone_batch_blocks(call);
+  else if (!call->begun)
+    hone_batch_begin_results(call);
   if (!atomic_load(&call->stop))
     hone_batch_rest(call);
   if (call->kept == NULL) {
@@ -400,7 +405,7 @@ int hone_batch_run(hone_batch_call *call, hone_batch_result *results,
   report->nrhs = call->solves ? b->nrhs : 0;
   report->tolerance = call->limit;
   report->digits = 16;
-  call->in_blocks = 0;
+  call->in_blocks = call->on_device = 0;
   if (b->count == 0)
     return HONE_OK;
   call->results =

@@ -48,9 +48,12 @@ typedef struct hone_batch_call {
   _Atomic int64_t ended;  /* systems that are done, for progress */
   _Atomic bool stop;      /* begin nothing more */
   _Atomic int64_t sparse; /* columns accepted by the measure for sparse rows */
-  int64_t in_blocks;      /* systems that a block has solved */
-  hone_batch_kept *kept;  /* NULL: nothing is kept */
-  bool factors, solves;   /* the parts of the work that this call does */
+  bool begun;        /* every result is that of its system, or HONE_CANCELLED */
+  bool there;        /* HONE_DEVICE_CUDA was asked for, and is there */
+  int64_t on_device; /* systems that a device has solved, */
+  int64_t in_blocks; /* and those that a device or a block has */
+  hone_batch_kept *kept; /* NULL: nothing is kept */
+  bool factors, solves;  /* the parts of the work that this call does */
 } hone_batch_call;
 
 /* The result of a system of which nothing but the status is known. */
@@ -70,9 +73,34 @@ bool hone_batch_stopped(hone_batch_call *call);
    is none. */
 char *hone_batch_column(const hone_batch_call *call, int64_t k, int64_t c);
 
-/* Solves what blocks can. Systems whose arguments are wrong get their status,
-   and those that no block solved keep theirs. Returns HONE_NO_MEMORY where
-   there is no room for a block: then nothing was done. */
+/* Does this call ask for nothing that blocks and devices do not have? */
+bool hone_batch_may_take(const hone_batch_call *call);
+/* The system at this place of the order in which they are taken. */
+int64_t hone_batch_system_at(const hone_batch_call *call, int64_t place);
+/* How op(A) of the system lies. */
+hone_block_matrix hone_batch_matrix(const hone_batch_call *call,
+                                    const hone_member *m);
+/* The seed for block number 'block', which has systems of order n. */
+uint64_t hone_batch_seed(const hone_batch_call *call, int64_t n, int64_t block);
+/* The operations of the call, in proportion; no more than 'enough' of them need
+   be counted. */
+double hone_batch_work(const hone_batch_call *call, double enough);
+/* Makes all results those of systems that are not solved yet. */
+void hone_batch_begin_results(hone_batch_call *call);
+/* What is known of a system's matrix, and what of one of its columns, which is
+   accepted. */
+void hone_batch_take_lane(const hone_batch_call *call,
+                          const hone_block_lane *lane, hone_batch_result *r);
+void hone_batch_take_column(const hone_batch_call *call, int64_t k, int64_t c,
+                            const hone_block_column *from);
+
+/* Solves what a CUDA device can, if the call is for it: the results of the
+   other systems, begun or not, are those of systems that are not solved yet. */
+void hone_batch_device(hone_batch_call *call);
+
+/* Solves what blocks can, and no device has. Systems whose arguments are wrong
+   get their status, and those that no block solved keep theirs. Returns
+   HONE_NO_MEMORY where there is no room for a block: then nothing was done. */
 int hone_batch_blocks(hone_batch_call *call);
 
 /* Solves the rest, one by one, or several at once on one thread each. */

@@ -187,6 +187,8 @@ void hone_batch_rest(hone_batch_call *call) {
     return;
   }
   all.options.progress = NULL;
+  if (HONE_PARTS == 2 && call->there) /* no engine there is complex */
+    all.options.device = HONE_DEVICE_AUTO;
   if (mem->limit > 0)
     all.options.memory_limit_bytes =
         HONE_MAX(mem->limit - mem->held, (int64_t)1);

@@ -2,9 +2,6 @@
 /* Blocks of systems of one order, dealt to threads. */
 #include "api/batch.h"
 
-#include "base/seed.h"
-#include "refine/bounds.h"
-
 #include <stdatomic.h>
 #include <string.h>
 
@@ -42,10 +39,6 @@ static range range_of(const blocks *all, int64_t block) {
                  (int)HONE_MIN(lanes, all->call->batch.count - block * lanes)};
 }
 
-static int64_t system_at(const hone_batch_call *call, int64_t place) {
-  return call->order ? call->order[place] : place;
-}
-
 /* Does an array of the system lie on a device? */
 static bool on_device(const hone_batch_call *call, const hone_member *m) {
   hone_device_memory place;
@@ -54,57 +47,15 @@ static bool on_device(const hone_batch_call *call, const hone_member *m) {
                            hone_device_memory_of(m->x, &place)));
 }
 
-static hone_block_matrix matrix_of(const hone_batch_call *call,
-                                   const hone_member *m) {
-  const bool turned = (call->options.layout == HONE_ROW_MAJOR) !=
-                      (call->options.trans != HONE_NO_TRANS);
-  const int64_t lda = call->batch.lda;
-  return (hone_block_matrix){.at = m->a,
-                             .row = turned ? lda : 1,
-                             .column = turned ? 1 : lda,
-                             .conjugate =
-                                 call->options.trans == HONE_CONJ_TRANS};
-}
-
 /* The systems of one block while they are solved. */
 typedef struct group {
   hone_member member[HONE_BLOCK_LANES];
   int64_t system[HONE_BLOCK_LANES];
+  bool was_solved[HONE_BLOCK_LANES]; /* by a device */
   bool solved[HONE_BLOCK_LANES];
   hone_entry *x[HONE_BLOCK_LANES]; /* n x nrhs, in the thread's room */
   int count;
 } group;
-
-static void take_column(const hone_batch_call *call, int64_t k, int64_t c,
-                        const hone_block_column *from) {
-  hone_batch_result *r = &call->results[k];
-  const hone_column column = {.status = HONE_OK,
-                              .iterations = from->corrections,
-                              .precision = 64,
-                              .digits = hone_bounds_digits(from->forward),
-                              .backward_error = from->componentwise,
-                              .normwise_error = from->normwise,
-                              .residual_error = from->residual,
-                              .forward_error = from->forward};
-  char *to = hone_batch_column(call, k, c);
-  r->iterations = HONE_MAX(r->iterations, column.iterations);
-  r->digits = HONE_MIN(r->digits, column.digits);
-  r->backward_error = HONE_MAX(r->backward_error, column.backward_error);
-  r->normwise_error = HONE_MAX(r->normwise_error, column.normwise_error);
-  r->residual_error = HONE_MAX(r->residual_error, column.residual_error);
-  r->forward_error = HONE_MAX(r->forward_error, column.forward_error);
-  if (to != NULL)
-    memcpy(to, &column, call->options.column_size);
-}
-
-static void take_determinant(const hone_block_lane *lane,
-                             hone_batch_result *r) {
-  const double re = lane->determinant[0], im = lane->determinant[1];
-  const double size = sqrt(re * re + im * im); /* from 1/2 to sqrt 2 */
-  r->log_abs_det = log(size) + (double)lane->exponent * log(2.0);
-  r->det_re = re / size;
-  r->det_im = im / size;
-}
 
 /* The results of the systems that the block's factors serve. */
 static void begin_results(const hone_batch_call *call, const hone_block *block,
@@ -117,16 +68,7 @@ static void begin_results(const hone_batch_call *call, const hone_block *block,
       continue;
     if (!call->solves)
       r->status = HONE_OK;
-    r->iterations = 0;
-    r->precision = 64;
-    r->digits = 16;
-    if (call->solves) {
-      r->backward_error = r->normwise_error = 0.0;
-      r->residual_error = r->forward_error = 0.0;
-    }
-    r->rcond = lane->rcond;
-    if (call->batch.determinants)
-      take_determinant(lane, r);
+    hone_batch_take_lane(call, lane, r);
   }
 }
 
@@ -174,22 +116,14 @@ static void solve_columns(const hone_batch_call *call,
     for (int l = 0; l < g->count; l++) {
       g->solved[l] = g->solved[l] && job.column[l].accepted;
       if (g->solved[l])
-        take_column(call, g->system[l], c, &job.column[l]);
+        hone_batch_take_column(call, g->system[l], c, &job.column[l]);
     }
   }
 }
 
-static uint64_t seed_of(const hone_batch_call *call, int64_t n, int64_t block) {
-  uint64_t seed = (uint64_t)n;
-  if (!call->options.deterministic)
-    seed +=
-        hone_process_seed() + (uint64_t)block * UINT64_C(0x632be59bd9b4e019);
-  return hone_random_bits(&seed);
-}
-
 /* The matrix at this place of the order. */
 static const hone_entry *next_of(const hone_batch_call *call, int64_t place) {
-  return hone_batch_member(call, system_at(call, place)).a;
+  return hone_batch_member(call, hone_batch_system_at(call, place)).a;
 }
 
 /* Lists the systems of the block and checks each. Returns their order, or 0 if
@@ -203,12 +137,17 @@ static int64_t gather(const blocks *all, range where, group *g,
   for (int l = 0; l < HONE_BLOCK_LANES; l++)
     matrices[l].at = NULL;
   for (int l = 0; l < where.count; l++) {
-    const int64_t k = system_at(call, where.from + l);
+    const int64_t k = hone_batch_system_at(call, where.from + l);
     hone_member *m = &g->member[l];
     hone_batch_result *r = &call->results[k];
     *m = hone_batch_member(call, k);
-    *r = none;
     g->system[l] = k;
+    g->was_solved[l] = call->begun && r->status != HONE_CANCELLED;
+    if (g->was_solved[l]) {
+      m->a = NULL;
+      continue;
+    }
+    *r = none;
     const int st =
         call->checked ? HONE_OK : hone_batch_check_member(call, m, NULL);
     if (st != HONE_OK)
@@ -220,7 +159,7 @@ static int64_t gather(const blocks *all, range where, group *g,
       continue;
     }
     n = m->n;
-    matrices[l] = matrix_of(call, m);
+    matrices[l] = hone_batch_matrix(call, m);
     if (where.from + l + where.count < call->batch.count)
       matrices[l].next = next_of(call, where.from + l + where.count);
   }
@@ -258,7 +197,7 @@ static void solve_block(blocks *all, char *room, int64_t number) {
       g.x[l] = x + l * n * call->batch.nrhs;
     block->n = n;
     if (call->factors)
-      all->kernels->factor(block, matrices, seed_of(call, n, number));
+      all->kernels->factor(block, matrices, hone_batch_seed(call, n, number));
     begin_results(call, block, &g);
     if (call->solves)
       solve_columns(call, all->kernels, block, &g);
@@ -266,7 +205,8 @@ static void solve_block(blocks *all, char *room, int64_t number) {
   }
   int ended = 0;
   for (int l = 0; l < g.count; l++)
-    ended += call->results[g.system[l]].status != HONE_CANCELLED;
+    ended +=
+        !g.was_solved[l] && call->results[g.system[l]].status != HONE_CANCELLED;
   atomic_fetch_add(&call->ended, ended);
 }
 
@@ -275,8 +215,8 @@ static void pass_block(const blocks *all, int64_t number) {
   const hone_batch_call *call = all->call;
   const hone_batch_result none = hone_batch_no_result(HONE_CANCELLED);
   const range where = range_of(all, number);
-  for (int l = 0; l < where.count; l++)
-    call->results[system_at(call, where.from + l)] = none;
+  for (int l = 0; l < where.count && !call->begun; l++)
+    call->results[hone_batch_system_at(call, where.from + l)] = none;
 }
 
 static void work(void *ctx, int64_t worker) {
@@ -396,17 +336,14 @@ int hone_batch_blocks(hone_batch_call *call) {
   int st = begin_blocks(&all);
   if (st == HONE_OK)
     st = make_room(&all);
-  if (st != HONE_OK || all.count == 0) { /* all are left to be solved alone */
-    const hone_batch_result none = hone_batch_no_result(HONE_CANCELLED);
-    for (int64_t k = 0; k < call->batch.count; k++)
-      call->results[k] = none;
-  }
+  if ((st != HONE_OK || all.count == 0) && !call->begun)
+    hone_batch_begin_results(call); /* all are left to be solved alone */
   if (st == HONE_OK) {
     const int64_t portion = all.count / (call->threads * SHARES);
     all.together = HONE_MAX((int64_t)1, HONE_MIN(portion, (int64_t)TOGETHER));
     atomic_store(&call->next, 0);
     hone_pool_run(call->pool, call->threads, work, &all);
-    call->in_blocks = atomic_load(&all.served);
+    call->in_blocks += atomic_load(&all.served);
   }
   hone_mem_put(&call->mem, all.room);
   if (call->kept == NULL)

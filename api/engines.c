@@ -3,6 +3,8 @@
    situation that the caller's options make. */
 #include "api/engines.h"
 
+#include "gpu_sp/batch/batch.h"
+
 static const hone_engine *const ENGINES[HONE_ROLES] = {
     [HONE_ROLE_DIAGONAL] = &hone_engine_diagonal,
     [HONE_ROLE_TRIANGULAR] = &hone_engine_triangular,
@@ -66,6 +68,8 @@ int64_t hone_engines_device_bytes(const hone_options *o, int64_t n,
 int64_t hone_engines_release(void) {
   hone_pool_release_kept();
   hone_mem_release_kept();
-  return hone_engine_single_cuda.release ? hone_engine_single_cuda.release()
-                                         : 0;
+  int64_t bytes = hone_device_batch_release();
+  if (hone_engine_single_cuda.release != NULL)
+    bytes += hone_engine_single_cuda.release();
+  return bytes;
 }

@@ -270,9 +270,7 @@ static void fetch_task(void *ctx, int64_t task) {
 /* The copy ------------------------------------------------------------------
  */
 
-/* Returns true if the memory belongs to the device's primary context. That
-   context is not created for this. */
-static bool is_primary_context(const hone_device_memory *place) {
+bool hone_device_memory_is_primary(const hone_device_memory *place) {
   const hone_driver *driver = hone_driver_present();
   void *own = NULL;
   unsigned flags = 0;
@@ -322,7 +320,7 @@ int hone_host_copy_open(hone_host_copy *t, hone_mem *mem, int64_t n,
   t->ld = ld;
   t->original = original;
   t->place = *place;
-  t->native = is_primary_context(place);
+  t->native = hone_device_memory_is_primary(place);
   t->status = HONE_OK;
   t->state = HONE_HOST_COPY_PENDING;
   return end_fetch(t, await_original(t));

@@ -19,6 +19,10 @@ bool hone_device_memory_exists(void);
    host cannot read. Creates no context and loads no driver. */
 bool hone_device_memory_of(const void *p, hone_device_memory *place);
 
+/* Returns true if the memory belongs to the device's primary context, in which
+   our kernels work. That context is not created for this. */
+bool hone_device_memory_is_primary(const hone_device_memory *place);
+
 /* Copy 'rows' rows of 'bytes' bytes, which lie from_pitch and to_pitch bytes
    apart, from the device to the host (fetch) or back (store), and wait until
    that is done. Like the functions below they return HONE_OK, HONE_NO_MEMORY or

@@ -7,6 +7,7 @@
 #ifndef HONE_BLOCK_H
 #define HONE_BLOCK_H
 
+#include "base/block_lane.h"
 #include "base/entry.h"
 
 /* The most lanes that any instruction set has, and the largest order for which
@@ -19,22 +20,9 @@ typedef struct hone_block_matrix {
   const hone_entry *at;   /* NULL: the lane is empty */
   const hone_entry *next; /* the lane's matrix in the next block, or NULL */
   int64_t row, column;
+  bool turned; /* row > 1, but for the leading dimension */
   bool conjugate;
 } hone_block_matrix;
-
-/* Why a lane has no factors that serve. It is then another algorithm's. */
-typedef struct hone_block_lane {
-  bool serves;           /* the factors passed the certificate */
-  double rcond;          /* of op(A): 1 / (||A||_1 ||inv(A)||_1), estimated */
-  double rcond_scaled;   /* of S = R op(A) C */
-  double contraction;    /* bounds ||I - inv(M) S||_2, M being the factors */
-  double inverse;        /* bounds ||inv(S)||_2 */
-  double norm;           /* ||op(A)||, infinity norm */
-  int pivot;             /* the place of the smallest pivot in the factors */
-  double determinant[2]; /* the mantissa of det(A) and, for complex entries, the
-                            imaginary part of it, below 2 in magnitude */
-  int64_t exponent;      /* det(A) = mantissa 2^exponent */
-} hone_block_lane;
 
 /* The block. Memory is the caller's: 'bytes' of the table, aligned to 64. */
 typedef struct hone_block {
@@ -45,14 +33,6 @@ typedef struct hone_block {
   bool determinants; /* fill lane[].determinant and exponent */
   hone_block_lane lane[HONE_BLOCK_LANES];
 } hone_block;
-
-/* The result for one right-hand side of one lane. */
-typedef struct hone_block_column {
-  bool accepted; /* x was written, and every member below is valid */
-  int corrections;
-  double componentwise, normwise, residual; /* backward errors */
-  double forward; /* bounds max |x - x_true| / max |x| */
-} hone_block_column;
 
 /* One right-hand side for every lane of a factored block. b and x are those of
    lanes with a matrix; NULL: the lane has none here. */

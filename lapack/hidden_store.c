@@ -40,7 +40,7 @@ const uint64_t hone_lapack_discarded = 0x7ffec0de00000000u;
    factors to a file. */
 static uint64_t new_tag(void) {
   if (store.last == 0)
-    store.last = (uint32_t)(time(NULL) * 7919 + getpid() * 104729);
+    store.last = (uint32_t)time(NULL) * 7919u + (uint32_t)getpid() * 104729u;
   store.last +=
       store.last + 1 == 0 ? 2 : 1; /* 0 says that they are discarded */
   return MARK | store.last;

@@ -135,13 +135,30 @@ int bat_alone(const bat *t, int64_t k, double *x, hone_column *columns,
   return either_call_solve(&call, &o, report);
 }
 
+/* Reads report.path, in which all systems must be. */
+static bool read_path(const bat *t, int64_t *on_device, int64_t *in_blocks) {
+  long long count = -1, there = 0, blocks = -1, alone = -1;
+  if (sscanf(t->report.path,
+             "batch of %lld: %lld on the device, %lld in blocks, %lld alone",
+             &count, &there, &blocks, &alone) != 4) {
+    there = 0;
+    if (sscanf(t->report.path, "batch of %lld: %lld in blocks, %lld alone",
+               &count, &blocks, &alone) != 3)
+      return false;
+  }
+  *on_device = there;
+  *in_blocks = blocks;
+  return count == t->batch.count && there + blocks + alone == count;
+}
+
 int64_t bat_in_blocks(const bat *t) {
-  long long count = -1, in_blocks = -1, alone = -1;
-  if (sscanf(t->report.path, "batch of %lld: %lld in blocks, %lld alone",
-             &count, &in_blocks, &alone) != 3 ||
-      count != t->batch.count || in_blocks + alone != count)
-    return -1;
-  return in_blocks;
+  int64_t on_device, in_blocks;
+  return read_path(t, &on_device, &in_blocks) ? in_blocks : -1;
+}
+
+int64_t bat_on_device(const bat *t) {
+  int64_t on_device, in_blocks;
+  return read_path(t, &on_device, &in_blocks) ? on_device : -1;
 }
 
 /* ---- Errors ------------------------------------------------------------- */

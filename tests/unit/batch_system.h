@@ -51,6 +51,8 @@ int bat_alone(const bat *t, int64_t k, double *x, hone_column *columns,
 
 /* The systems that blocks solved, as report.path says; -1: it does not. */
 int64_t bat_in_blocks(const bat *t);
+/* Those that a device solved. */
+int64_t bat_on_device(const bat *t);
 
 /* The backward error of a solution of system k for right-hand side c, by sums
    in more than double precision. */

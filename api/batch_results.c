@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Parts of hone_batch_solve that its ways to solve share: which system is next,
+   how its matrix lies, and its result. */
+#include "api/batch.h"
+
+#include "base/seed.h"
+#include "refine/bounds.h"
+
+#include <string.h>
+
+int64_t hone_batch_system_at(const hone_batch_call *call, int64_t place) {
+  return call->order ? call->order[place] : place;
+}
+
+hone_block_matrix hone_batch_matrix(const hone_batch_call *call,
+                                    const hone_member *m) {
+  const bool turned = (call->options.layout == HONE_ROW_MAJOR) !=
+                      (call->options.trans != HONE_NO_TRANS);
+  const int64_t lda = call->batch.lda;
+  return (hone_block_matrix){.at = m->a,
+                             .row = turned ? lda : 1,
+                             .column = turned ? 1 : lda,
+                             .turned = turned,
+                             .conjugate =
+                                 call->options.trans == HONE_CONJ_TRANS};
+}
+
+uint64_t hone_batch_seed(const hone_batch_call *call, int64_t n,
+                         int64_t block) {
+  uint64_t seed = (uint64_t)n;
+  if (!call->options.deterministic)
+    seed +=
+        hone_process_seed() + (uint64_t)block * UINT64_C(0x632be59bd9b4e019);
+  return hone_random_bits(&seed);
+}
+
+bool hone_batch_may_take(const hone_batch_call *call) {
+  const hone_options *o = &call->options;
+  return o->criterion == HONE_CRITERION_COMPONENTWISE && !o->extra_precise &&
+         o->factor_precision != HONE_FACTOR_SINGLE;
+}
+
+void hone_batch_begin_results(hone_batch_call *call) {
+  const hone_batch_result none = hone_batch_no_result(HONE_CANCELLED);
+  for (int64_t k = 0; k < call->batch.count; k++)
+    call->results[k] = none;
+  call->begun = true;
+}
+
+static void take_determinant(const hone_block_lane *lane,
+                             hone_batch_result *r) {
+  const double re = lane->determinant[0], im = lane->determinant[1];
+  const double size = sqrt(re * re + im * im); /* from 1/2 to sqrt 2 */
+  r->log_abs_det = log(size) + (double)lane->exponent * log(2.0);
+  r->det_re = re / size;
+  r->det_im = im / size;
+}
+
+void hone_batch_take_lane(const hone_batch_call *call,
+                          const hone_block_lane *lane, hone_batch_result *r) {
+  r->iterations = 0;
+  r->precision = 64;
+  r->digits = 16;
+  if (call->solves) {
+    r->backward_error = r->normwise_error = 0.0;
+    r->residual_error = r->forward_error = 0.0;
+  }
+  r->rcond = lane->rcond;
+  if (call->batch.determinants)
+    take_determinant(lane, r);
+}
+
+void hone_batch_take_column(const hone_batch_call *call, int64_t k, int64_t c,
+                            const hone_block_column *from) {
+  hone_batch_result *r = &call->results[k];
+  const hone_column column = {.status = HONE_OK,
+                              .iterations = from->corrections,
+                              .precision = 64,
+                              .digits = hone_bounds_digits(from->forward),
+                              .backward_error = from->componentwise,
+                              .normwise_error = from->normwise,
+                              .residual_error = from->residual,
+                              .forward_error = from->forward};
+  char *to = hone_batch_column(call, k, c);
+  r->iterations = HONE_MAX(r->iterations, column.iterations);
+  r->digits = HONE_MIN(r->digits, column.digits);
+  r->backward_error = HONE_MAX(r->backward_error, column.backward_error);
+  r->normwise_error = HONE_MAX(r->normwise_error, column.normwise_error);
+  r->residual_error = HONE_MAX(r->residual_error, column.residual_error);
+  r->forward_error = HONE_MAX(r->forward_error, column.forward_error);
+  if (to != NULL)
+    memcpy(to, &column, call->options.column_size);
+}

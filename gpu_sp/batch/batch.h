@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Many small systems on a CUDA device: one thread block inverts, certifies and
+   solves one system, by the method of cpu_batch/kernels.c with an explicit
+   inverse in the place of LU factors. Systems go to the device by portions.
+   Next to read: system.h, the kernel; portions.cu, the memory. */
+#ifndef HONE_DEVICE_BATCH_H
+#define HONE_DEVICE_BATCH_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#include "base/base.h"
+#include "base/block_lane.h"
+
+/* The largest order of real and of complex systems: the inverse must fit into
+   the registers of a multiprocessor. */
+enum { HONE_DEVICE_BATCH_UP_TO = 128, HONE_DEVICE_BATCH_Z_UP_TO = 64 };
+
+/* Arrays of one kind, of all systems of a portion. */
+typedef struct hone_device_arrays {
+  const void *first;       /* of system 0, in device memory, */
+  int64_t stride;          /* and how many numbers apart the others are; */
+  const void *const *list; /* or a list, in device memory */
+} hone_device_arrays;
+
+/* A portion: systems of one order. Distances are in numbers, real or complex.
+ */
+typedef struct hone_device_systems {
+  int64_t count, n, nrhs;
+  int parts; /* of a number: 1 or 2 */
+  hone_device_arrays a, b, x;
+  int64_t by_row, by_column; /* entry (i, j) of op(A) is at i by_row + j
+                                by_column, */
+  bool conjugate;            /* conjugated if this is set */
+  int64_t ldb, ldx;
+  bool determinants;
+  double limit;    /* the largest componentwise backward error accepted */
+  int corrections; /* at most */
+  uint64_t seed, seed_step;  /* system k draws from seed + k seed_step */
+  void *room;                /* count x nrhs x n numbers in device memory, for x
+                                before all columns are accepted; NULL if nrhs is 1 */
+  hone_block_lane *lane;     /* count; out, in device memory. serves: x was
+                                written, all columns are accepted */
+  hone_block_column *column; /* count x nrhs; out, in device memory */
+} hone_device_systems;
+
+/* Enqueues the systems on a stream (a cudaStream_t; NULL: the default one).
+   Returns HONE_OK or HONE_DEVICE_FAILED. */
+int hone_device_batch_launch(const hone_device_systems *s, void *stream);
+
+/* Memory and streams for portions. While one is on the device, the next is
+   filled. */
+typedef struct hone_device_batch hone_device_batch;
+
+enum { HONE_DEVICE_BATCH_SLOTS = 3 };
+
+/* One portion under way: memory that the host fills, and what comes back. */
+typedef struct hone_device_slot {
+  char *host_in, *host_out;     /* pinned, of the sizes asked for */
+  char *device_in, *device_out; /* their images on the device */
+} hone_device_slot;
+
+/* Can a device serve here, and is it the one of this number? -1: any. Creates
+   no context. */
+bool hone_device_batch_exists(int ordinal);
+
+/* Takes the slots that the process keeps, or makes new ones. Each has in_bytes
+   to go to the device and out_bytes to come back, which multiples of 256 are.
+   On an error *self is NULL. */
+int hone_device_batch_open(hone_device_batch **self, hone_mem *mem,
+                           size_t in_bytes, size_t out_bytes);
+hone_device_slot hone_device_batch_slot(hone_device_batch *self, int slot);
+/* Sends so many bytes of host_in, solves the systems, and fetches so many bytes
+   of device_out. Returns before that is done. */
+int hone_device_batch_submit(hone_device_batch *self, int slot, size_t in_bytes,
+                             const hone_device_systems *systems,
+                             size_t out_bytes);
+/* Waits until that is done. */
+int hone_device_batch_await(hone_device_batch *self, int slot);
+/* Waits for everything; keeps the slots for the next call, or frees them. */
+void hone_device_batch_close(hone_device_batch *self, hone_mem *mem);
+/* Frees the slots that are kept; returns how many bytes that was. */
+int64_t hone_device_batch_release(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One system of a batch, and the thread block that solves it: which thread has
+   which part of the matrix, and sums and largest numbers over rows, columns and
+   all threads. The matrix lies in registers: a thread has the entries (i, j)
+   with i = r mod R and j = c mod C. Device code. Next to read: invert.h. */
+#ifndef HONE_DEVICE_BATCH_SYSTEM_H
+#define HONE_DEVICE_BATCH_SYSTEM_H
+
+#include "gpu_sp/batch/batch.h"
+#include "gpu_sp/batch/numbers.h"
+
+namespace {
+
+constexpr unsigned ALL = 0xffffffffU;
+
+/* How R x C threads hold a matrix of order up to N, of numbers of P parts. */
+template <int P_, int R_, int C_, int N_> struct shape {
+  static constexpr int P = P_, R = R_, C = C_, N = N_;
+  static constexpr int THREADS = R * C, WARPS = THREADS / 32;
+  static constexpr int TR = N / R, TC = N / C;
+  static constexpr int K = 2 / P;                  /* random vectors at once */
+  static constexpr int ROUNDINGS = P == 1 ? 1 : 3; /* as in base/entry.h */
+  /* Sums of parts of rows: two doubles for each part, and one. */
+  static constexpr int ROW_SUMS = (2 * P + 1) * C;
+  static constexpr int PARTIAL = (R > ROW_SUMS ? R : ROW_SUMS) * N;
+  static_assert(N % R == 0 && N % C == 0 && THREADS >= N && THREADS % 32 == 0,
+                "a thread has whole rows and columns of entries, and each row "
+                "a thread");
+};
+
+/* The shared memory of a thread block. */
+template <class S> struct shared_memory {
+  using entry = number<S::P>;
+  entry c[S::N], y[S::N], r[S::N], d[S::N]; /* R b, inv(C) x, residual, step */
+  entry column[2][S::N], pivot_row[S::N];   /* of a step of the elimination */
+  entry v[S::K][S::N], product[S::K][S::N]; /* random vectors; S v */
+  entry pivot[S::N];
+  double row[S::N], col[S::N]; /* R and C, powers of two */
+  double den[S::N];            /* |S| |y| + |c| */
+  double rows[S::N];           /* bounds on the 2-norms of the rows of E */
+  double partial[S::PARTIAL];
+  double scratch[8][32];
+  int from[S::N];  /* row from[k] of S had pivot k */
+  int place[S::N]; /* the inverse permutation */
+};
+
+/* Norms that the certificate needs, the same in all threads. */
+struct matrix_norms {
+  bool serves, plain; /* plain: not scaled */
+  double norm_rows, norm_cols, norm_scaled;
+};
+
+/* A thread's part of a system. */
+template <class S> struct system {
+  using entry = number<S::P>;
+  entry m[S::TR][S::TC];
+  shared_memory<S> *s;
+  const hone_device_systems *in;
+  const entry *a;
+  int n, thread, r, c;
+
+  __device__ __forceinline__ int i_of(int ii) const { return r + S::R * ii; }
+  __device__ __forceinline__ int j_of(int jj) const { return c + S::C * jj; }
+  __device__ __forceinline__ bool is_row() const { return thread < n; }
+
+  __device__ __forceinline__ void sync() const {
+    if (S::THREADS == 32)
+      __syncwarp();
+    else
+      __syncthreads();
+  }
+
+  /* Entry (i, j) of op(A); outside of it, that of the unit matrix. */
+  __device__ __forceinline__ entry entry_of_a(int i, int j) const {
+    if (i >= n || j >= n)
+      return make<S::P>(i == j ? 1.0 : 0.0);
+    entry e = a[i * in->by_row + j * in->by_column];
+    if (S::P == 2 && in->conjugate)
+      e.part[S::P - 1] = -e.part[S::P - 1];
+    return e;
+  }
+
+  /* Entry (i, j) of S = R op(A) C. */
+  __device__ __forceinline__ entry entry_of_s(int i, int j) const {
+    return scaled(entry_of_a(i, j), s->row[i] * s->col[j]);
+  }
+
+  /* Combines what the threads of a row have: the result is that of row
+     'thread'. */
+  template <class Op>
+  __device__ __forceinline__ double over_columns(const double (&v)[S::TR],
+                                                 Op op) const {
+    sync();
+#pragma unroll
+    for (int ii = 0; ii < S::TR; ii++)
+      s->partial[c * S::N + i_of(ii)] = v[ii];
+    sync();
+    double out = 0.0;
+    if (thread < S::N)
+      for (int k = 0; k < S::C; k++)
+        out = op(out, s->partial[k * S::N + thread]);
+    return out;
+  }
+
+  template <class Op>
+  __device__ __forceinline__ double over_rows(const double (&v)[S::TC],
+                                              Op op) const {
+    sync();
+#pragma unroll
+    for (int jj = 0; jj < S::TC; jj++)
+      s->partial[r * S::N + j_of(jj)] = v[jj];
+    sync();
+    double out = 0.0;
+    if (thread < S::N)
+      for (int k = 0; k < S::R; k++)
+        out = op(out, s->partial[k * S::N + thread]);
+    return out;
+  }
+
+  /* Combines M numbers of each thread; all threads get the results. */
+  template <int M, class Op>
+  __device__ __forceinline__ void all(double (&v)[M], Op op) const {
+#pragma unroll
+    for (int q = 0; q < M; q++)
+#pragma unroll
+      for (int by = 16; by > 0; by /= 2)
+        v[q] = op(v[q], __shfl_xor_sync(ALL, v[q], by));
+    if (S::WARPS == 1)
+      return;
+    sync();
+#pragma unroll
+    for (int q = 0; q < M; q++)
+      if (thread % 32 == 0)
+        s->scratch[q][thread / 32] = v[q];
+    sync();
+#pragma unroll
+    for (int q = 0; q < M; q++) {
+      v[q] = s->scratch[q][0];
+      for (int w = 1; w < S::WARPS; w++)
+        v[q] = op(v[q], s->scratch[q][w]);
+    }
+  }
+
+  /* The sums of row 'thread' over its entries e(ii, jj) times those of vectors:
+     sum[k] = sum_j e(i, j) by(k, j), by 'multiply'. */
+  template <int K, class Entry, class By, class Multiply>
+  __device__ __forceinline__ void
+  row_products(Entry e, By by, Multiply multiply, entry (&sum)[K]) const {
+    entry own[K][S::TR] = {};
+#pragma unroll
+    for (int jj = 0; jj < S::TC; jj++) {
+      entry v[K];
+#pragma unroll
+      for (int k = 0; k < K; k++)
+        v[k] = by(k, j_of(jj));
+#pragma unroll
+      for (int ii = 0; ii < S::TR; ii++) {
+        const entry at = e(ii, jj);
+#pragma unroll
+        for (int k = 0; k < K; k++)
+          own[k][ii] = multiply(own[k][ii], at, v[k]);
+      }
+    }
+    entry *partial = reinterpret_cast<entry *>(s->partial);
+    sync();
+#pragma unroll
+    for (int k = 0; k < K; k++)
+#pragma unroll
+      for (int ii = 0; ii < S::TR; ii++)
+        partial[(k * S::C + c) * S::N + i_of(ii)] = own[k][ii];
+    sync();
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+      sum[k] = make<S::P>(0.0);
+      if (thread < S::N)
+#pragma unroll
+        for (int q = 0; q < S::C; q++)
+          sum[k] = sum_of(sum[k], partial[(k * S::C + q) * S::N + thread]);
+    }
+  }
+};
+
+} // namespace
+
+#endif
