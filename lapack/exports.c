@@ -38,6 +38,18 @@ typedef HONE_PASTE(HONE_INTEGER_, HONE_INTERFACE, ) integer;
   static hone_lapack_count count = {.name = TEXT(called)};                     \
   hone_lapack_seen(&count, at)
 
+/* dgecon_ or dpocon_, whose first argument is NORM or UPLO. */
+#define CONDITION(con)                                                         \
+  EXPORT(void, FORTRAN(SCALAR(con)),                                           \
+         (const char *first, const integer *n, const hone_entry *a,            \
+          const integer *lda, const double *anorm, double *rcond,              \
+          hone_entry *work, CONDITION_WORK *iwork, integer *info,              \
+          size_t length)) {                                                    \
+    ENTER(FORTRAN(SCALAR(con)));                                               \
+    hone_lapack_##con(at, first, n, a, lda, anorm, rcond, work, iwork, info,   \
+                      length);                                                 \
+  }
+
 /* LU, Fortran ------------------------------------------------------------- */
 
 EXPORT(void, FORTRAN(SCALAR(gesv)),
@@ -74,15 +86,7 @@ EXPORT(void, FORTRAN(SCALAR(getrs)),
   hone_lapack_getrs(at, trans, n, nrhs, a, lda, ipiv, b, ldb, info, length);
 }
 
-EXPORT(void, FORTRAN(SCALAR(gecon)),
-       (const char *norm, const integer *n, const hone_entry *a,
-        const integer *lda, const double *anorm, double *rcond,
-        hone_entry *work, CONDITION_WORK *iwork, integer *info,
-        size_t length)) {
-  ENTER(FORTRAN(SCALAR(gecon)));
-  hone_lapack_gecon(at, norm, n, a, lda, anorm, rcond, work, iwork, info,
-                    length);
-}
+CONDITION(gecon)
 
 EXPORT(void, FORTRAN(SCALAR(getri)),
        (const integer *n, hone_entry *a, const integer *lda,
@@ -128,15 +132,7 @@ EXPORT(void, FORTRAN(SCALAR(potrs)),
   hone_lapack_potrs(at, uplo, n, nrhs, a, lda, b, ldb, info, length);
 }
 
-EXPORT(void, FORTRAN(SCALAR(pocon)),
-       (const char *uplo, const integer *n, const hone_entry *a,
-        const integer *lda, const double *anorm, double *rcond,
-        hone_entry *work, CONDITION_WORK *iwork, integer *info,
-        size_t length)) {
-  ENTER(FORTRAN(SCALAR(pocon)));
-  hone_lapack_pocon(at, uplo, n, a, lda, anorm, rcond, work, iwork, info,
-                    length);
-}
+CONDITION(pocon)
 
 EXPORT(void, FORTRAN(SCALAR(potri)),
        (const char *uplo, const integer *n, hone_entry *a, const integer *lda,

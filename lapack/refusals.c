@@ -1,13 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Remembers callers whose matrices single precision refuses again and again, so
-   that LAPACK's double follows at once. A caller is a module with a routine and
-   an order: whoever solves one such system mostly solves others like it. After
-   PATIENCE refusals in a row, calls are spared the attempt, then it is made
-   again; each further refusal doubles the number of calls spared. One success,
-   and every call is tried.
+   that LAPACK's double follows at once. Whoever solves one system that is
+   refused mostly solves others like it, of the same order or not.
 
-   The table holds one caller in each slot; another with the same slot takes it
-   over. It needs no lock, and so is whole in the child of a fork. */
+   There are two records, of the same kind. One is for an order: of a module, or
+   a call, and a routine. After PATIENCE refusals in a row its calls are spared
+   the attempt, then it is made again; each further refusal doubles the number
+   of calls spared. After one success every call is tried.
+
+   The other is for all orders of that module and routine. It counts orders that
+   are new when they are refused; the success of an order that is new, or was
+   refused before, ends the count. What known orders do says nothing about new
+   ones. While its calls are spared, an order begins as if it had been refused
+   PATIENCE times already, unless it has succeeded. So whose orders never come
+   twice is spared as well, and an order that would succeed is found after
+   SPARED of its own calls, however seldom they come.
+
+   No result is right or wrong by the records: x is verified where it is tried,
+   and LAPACK's where it is spared. A table holds SLOTS records; the one that
+   came first makes room for another. There is no lock, so that the tables are
+   whole in the child of a fork. Threads that write one record at the same time
+   may lose a count, or make a second record of the same order, which is not
+   found until the first is gone. */
 #include "lapack/dropin.h"
 
 #include <stdatomic.h>
@@ -19,54 +33,120 @@ enum {
   MOST_SPARED = 64
 };
 
-/* A slot is one word: the caller's key, its refusals in a row and the calls
-   that are still to be spared, in 8 bits each. */
-static atomic_ullong slots[SLOTS];
+/* A record is one word: the key, the refusals in a row and the calls that are
+   still to be spared, in 8 bits each; 0 if there is none. */
+typedef struct table {
+  atomic_ullong slots[SLOTS];
+  atomic_uint next; /* to be used, modulo SLOTS */
+} table;
+static table orders, all_orders;
 
-static unsigned long long pack(unsigned long long key, unsigned refusals,
-                               unsigned spared) {
-  return key << 16 | (unsigned long long)refusals << 8 | spared;
-}
+typedef struct record {
+  bool known, succeeded; /* the last attempt did */
+  unsigned refusals, spared;
+} record;
 
-/* Returns 48 bits, which are not 0. */
-static unsigned long long key_of(const hone_lapack_factors *f) {
-  uint64_t key = f->by_site ? (uintptr_t)f->at.address
-                            : (uintptr_t)hone_lapack_module(f->at);
-  key = (key ^ (uint64_t)f->n) * 0x9e3779b97f4a7c15u;
+/* The keys of an order's record and of that for all orders: 48 bits each, which
+   are not 0. */
+typedef struct keys {
+  unsigned long long order, all;
+} keys;
+
+static unsigned long long key_of(const hone_lapack_factors *f, uintptr_t caller,
+                                 int64_t n) {
+  uint64_t key = (caller ^ (uint64_t)n) * 0x9e3779b97f4a7c15u;
   key = (key ^ key >> 29 ^ ((uint64_t)f->uplo << 8) ^ (uint64_t)f->parts) *
         0x9e3779b97f4a7c15u;
   return key >> 16 | 1;
 }
 
-static atomic_ullong *slot_of(unsigned long long key) {
-  return &slots[(key >> 1) % SLOTS];
+static keys keys_of(const hone_lapack_factors *f) {
+  const uintptr_t caller = f->by_site ? (uintptr_t)f->at.address
+                                      : (uintptr_t)hone_lapack_module(f->at);
+  return (keys){.order = key_of(f, caller, f->n), .all = key_of(f, caller, 0)};
 }
 
-bool hone_lapack_spares(const hone_lapack_factors *f) {
-  const unsigned long long key = key_of(f);
-  unsigned long long was = atomic_load(slot_of(key));
+/* Returns the slot with the key, or NULL. Slots are used in turn, so that the
+   first empty one is the last to be looked at. */
+static atomic_ullong *find(table *t, unsigned long long key) {
+  for (int i = 0; i < SLOTS; i++) {
+    const unsigned long long word = atomic_load(&t->slots[i]);
+    if (word >> 16 == key)
+      return &t->slots[i];
+    if (word == 0)
+      break;
+  }
+  return NULL;
+}
+
+static record look(table *t, unsigned long long key) {
+  const atomic_ullong *slot = find(t, key);
+  const unsigned long long word = slot ? atomic_load(slot) : 0;
+  if (word >> 16 != key)
+    return (record){.known = false};
+  return (record){.known = true,
+                  .succeeded = (word & 0xff00) == 0,
+                  .refusals = (unsigned)(word >> 8 & 0xff),
+                  .spared = (unsigned)(word & 0xff)};
+}
+
+static void put(table *t, unsigned long long key, unsigned refusals,
+                unsigned spared) {
+  atomic_ullong *slot = find(t, key);
+  if (slot == NULL)
+    slot = &t->slots[atomic_fetch_add(&t->next, 1) % SLOTS];
+  atomic_store(slot, key << 16 | (unsigned long long)refusals << 8 | spared);
+}
+
+/* Takes one of the calls that are to be spared. */
+static bool spare(table *t, unsigned long long key) {
+  atomic_ullong *slot = find(t, key);
+  unsigned long long was = slot ? atomic_load(slot) : 0;
   while (was >> 16 == key && (was & 0xff) > 0)
-    if (atomic_compare_exchange_weak(slot_of(key), &was, was - 1))
+    if (atomic_compare_exchange_weak(slot, &was, was - 1))
       return true;
   return false;
 }
 
-void hone_lapack_tried(const hone_lapack_factors *f, bool solved) {
-  const unsigned long long key = key_of(f);
-  const unsigned long long was = atomic_load(slot_of(key));
-  unsigned refusals = was >> 16 == key ? (unsigned)(was >> 8 & 0xff) : 0;
-  unsigned spared = SPARED;
-  refusals = refusals < 0xff ? refusals + 1 : refusals;
+static void refuse(table *t, unsigned long long key) {
+  const record was = look(t, key);
+  const unsigned refusals = was.refusals < 0xff ? was.refusals + 1 : 0xff;
+  unsigned spared = refusals < PATIENCE ? 0 : SPARED;
   for (unsigned k = PATIENCE; k < refusals && spared < MOST_SPARED; k++)
     spared *= 2;
-  if (!solved)
-    atomic_store(slot_of(key),
-                 pack(key, refusals, refusals < PATIENCE ? 0 : spared));
-  else if (was >> 16 == key)
-    atomic_store(slot_of(key), 0);
+  put(t, key, refusals, spared);
+}
+
+bool hone_lapack_spares(const hone_lapack_factors *f) {
+  const keys key = keys_of(f);
+  if (spare(&orders, key.order))
+    return true;
+  const record order = look(&orders, key.order);
+  if (order.succeeded || order.refusals >= PATIENCE ||
+      !spare(&all_orders, key.all))
+    return false;
+  put(&orders, key.order, PATIENCE, SPARED - 1);
+  return true;
+}
+
+void hone_lapack_tried(const hone_lapack_factors *f, bool solved) {
+  const keys key = keys_of(f);
+  const record order = look(&orders, key.order);
+  if (solved) {
+    put(&orders, key.order, 0, 0);
+    if (!order.succeeded)
+      put(&all_orders, key.all, 0, 0);
+    return;
+  }
+  /* An order that is refused once more counts if it was the one to be tried
+     after calls of all orders were spared. */
+  const bool again = !order.succeeded && order.refusals < PATIENCE &&
+                     look(&all_orders, key.all).refusals >= PATIENCE;
+  refuse(&orders, key.order);
+  if (!order.known || again)
+    refuse(&all_orders, key.all);
 }
 
 void hone_lapack_regret(const hone_lapack_factors *f) {
-  const unsigned long long key = key_of(f);
-  atomic_store(slot_of(key), pack(key, 0xff, MOST_SPARED));
+  put(&orders, keys_of(f).order, 0xff, MOST_SPARED);
 }

@@ -24,6 +24,15 @@ static bool all_nan(const hidden_system *s) {
   return true;
 }
 
+/* Factors A. */
+static void factor(const hidden_calls *d, hidden_system *s) {
+  hidden_reset(s);
+  if (s->uplo == 0)
+    hidden_getrf(d, s);
+  else
+    hidden_potrf(d, s);
+}
+
 /* Checks that nothing but the diagonal has changed. */
 static void check_only_diagonal(const hidden_system *s) {
   for (int j = 0; j < s->n; j++)
@@ -100,21 +109,20 @@ static void every_entry(hidden_system *s) {
     for (int i = 0; i < s->n; i++)
       s->f[i + j * s->ld] *= 2.0;
 }
+static void swap(number *p, number *q) {
+  const number was = *p;
+  *p = *q;
+  *q = was;
+}
 static void two_columns(hidden_system *s) {
   for (int i = 0; i < s->n; i++)
-    if (i != 8 && i != 9) {
-      const number was = s->f[i + 8 * s->ld];
-      s->f[i + 8 * s->ld] = s->f[i + 9 * s->ld];
-      s->f[i + 9 * s->ld] = was;
-    }
+    if (i != 8 && i != 9)
+      swap(&s->f[i + 8 * s->ld], &s->f[i + 9 * s->ld]);
 }
 static void transposed(hidden_system *s) {
   for (int j = 0; j < s->n; j++)
-    for (int i = 0; i < j; i++) {
-      const number was = s->f[i + j * s->ld];
-      s->f[i + j * s->ld] = s->f[j + i * s->ld];
-      s->f[j + i * s->ld] = was;
-    }
+    for (int i = 0; i < j; i++)
+      swap(&s->f[i + j * s->ld], &s->f[j + i * s->ld]);
 }
 static void pivots(hidden_system *s) { s->ipiv[4] = 6; }
 static void a_smaller_order(hidden_system *s) { s->n--; }
@@ -135,8 +143,7 @@ HIDDEN_TEST(gives_nan_for_factors_that_were_changed) {
     for (const char *trans = "NT"; *trans != '\0'; trans++) {
       hidden_system s = hidden_make(61, 2, 0);
       s.a[5 + 2 * s.ld] = 0.0;
-      hidden_reset(&s);
-      hidden_getrf(&d, &s);
+      factor(&d, &s);
       changes[k](&s);
       log_capture capture = log_start();
       hidden_getrs(&d, &s, *trans);
@@ -185,27 +192,30 @@ HIDDEN_TEST(gives_nan_to_a_reader_of_factors) {
 
 /* ---- LAPACK's own factors after all ------------------------------------- */
 
-HIDDEN_TEST(leaves_singular_matrices_to_lapack) {
+/* Factors a matrix with a new drop-in, which has refused none before. */
+static void factor_first(hidden_system *s) {
   hidden_calls d = hidden_open(NULL, NULL);
-  REQUIRE(d.getrf != NULL);
+  if (CHECK(d.getrf != NULL))
+    factor(&d, s);
+  hidden_close(&d);
+}
+
+HIDDEN_TEST(leaves_singular_matrices_to_lapack) {
   for (int kind = 0; kind < 3; kind++)
     for (int n = 2; n <= 130; n = 2 * n + 1) {
       hidden_system s = hidden_make(n, 1, 0);
       number *last = s.a + (n - 1) * s.ld;
       for (int i = 0; i < n; i++)
         last[i] = kind == 0 ? 0.0 : kind == 1 ? s.a[i] : s.a[i] * (1.0 + 1e-12);
-      hidden_reset(&s);
-      hidden_getrf(&d, &s);
+      factor_first(&s);
       hidden_check_getrf(&s);
       hidden_free(&s);
     }
   hidden_system s = hidden_make(50, 1, 'U');
   s.a[20 + 20 * s.ld] = -1.0;
-  hidden_reset(&s);
-  hidden_potrf(&d, &s);
+  factor_first(&s);
   CHECK_EQ_INT(s.info, 21);
   hidden_free(&s);
-  hidden_close(&d);
 }
 
 HIDDEN_TEST(solves_many_columns_with_lapacks_factors) {
@@ -257,10 +267,7 @@ HIDDEN_TEST(inverts_as_lapack_does) {
   REQUIRE(d.getrf != NULL);
   for (const char *uplo = "GUL"; *uplo != '\0'; uplo++) {
     hidden_system s = hidden_make(85, 1, *uplo == 'G' ? 0 : *uplo);
-    if (s.uplo == 0)
-      hidden_getrf(&d, &s);
-    else
-      hidden_potrf(&d, &s);
+    factor(&d, &s);
     CHECK(isnan(creal(s.f[0])));
     hidden_invert(&d, &s);
     CHECK_EQ_INT(s.info, 0);
@@ -270,28 +277,32 @@ HIDDEN_TEST(inverts_as_lapack_does) {
   hidden_close(&d);
 }
 
+static void check_condition(const hidden_calls *d, hidden_system *s, char norm,
+                            double anorm) {
+  double rcond = 0.0, real = 0.0;
+  factor(d, s);
+  if (s->uplo == 0) {
+    hidden_gecon(d, s, norm, anorm, &rcond);
+    hidden_real_gecon(s, norm, anorm, &real);
+  } else {
+    hidden_pocon(d, s, anorm, &rcond);
+    hidden_real_pocon(s, anorm, &real);
+  }
+  CHECK(s->uplo == 0 ? tagged(s) : isnan(creal(s->f[0])));
+  CHECK_LE(fabs(rcond - real), 0.01 * real);
+}
+
 HIDDEN_TEST(knows_the_condition) {
   hidden_calls d = hidden_open(NULL, NULL);
   REQUIRE(d.getrf != NULL);
   for (int n = 1; n <= 200; n = 2 * n + 3) {
     hidden_system s = hidden_make(n, 1, 0);
-    for (const char *norm = "1OI"; *norm != '\0'; norm++) {
-      double rcond = 0.0, real = 0.0;
-      hidden_reset(&s);
-      hidden_getrf(&d, &s);
-      hidden_gecon(&d, &s, *norm, 7.0, &rcond);
-      CHECK(tagged(&s));
-      hidden_real_gecon(&s, *norm, 7.0, &real);
-      CHECK_LE(fabs(rcond - real), 0.01 * real);
-    }
+    for (const char *norm = "1OI"; *norm != '\0'; norm++)
+      check_condition(&d, &s, *norm, 7.0);
     hidden_free(&s);
     for (const char *uplo = "UL"; *uplo != '\0'; uplo++) {
-      double rcond = 0.0, real = 0.0;
       hidden_system p = hidden_make(n, 1, *uplo);
-      hidden_potrf(&d, &p);
-      hidden_pocon(&d, &p, 7.0, &rcond);
-      hidden_real_pocon(&p, 7.0, &real);
-      CHECK_LE(fabs(rcond - real), 0.01 * real);
+      check_condition(&d, &p, '1', 7.0);
       hidden_free(&p);
     }
   }
@@ -308,15 +319,11 @@ HIDDEN_TEST(scales_matrices_of_any_size) {
       s.a[i] *= sizes[k];
     for (int i = 0; i < s.n; i++)
       s.b[i] *= 1e-30;
-    hidden_reset(&s);
-    hidden_getrf(&d, &s);
+    factor(&d, &s);
     CHECK(tagged(&s));
     hidden_getrs(&d, &s, 'N');
     CHECK_LE(hidden_backward_error(&s, 'N'), SUP_LIMIT);
-    double rcond = 0.0, real = 0.0;
-    hidden_gecon(&d, &s, '1', sizes[k], &rcond);
-    hidden_real_gecon(&s, '1', sizes[k], &real);
-    CHECK_LE(fabs(rcond - real), 0.01 * real);
+    check_condition(&d, &s, '1', sizes[k]);
     hidden_free(&s);
   }
   hidden_close(&d);

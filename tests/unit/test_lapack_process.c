@@ -85,44 +85,6 @@ TEST(lapack, the_log_has_one_line_for_each_solve) {
   drop_in_close(&d);
 }
 
-/* Solves one system and tells whether Hone was called for it, by the log. */
-static bool is_tried(const drop_in *d, int n, double cond) {
-  problem s = problem_make(n, 1, cond);
-  log_capture capture = log_start();
-  drop_in_dgesv(d, &s);
-  char *text = log_stop(&capture);
-  const bool tried = strstr(text, "hone: n ") != NULL;
-  const bool solved = strstr(text, "dgesv n") && strstr(text, ": single LU");
-  CHECK_EQ_INT(s.info, 0);
-  CHECK_LE(problem_backward_error(&s, false), SUP_LIMIT);
-  CHECK_EQ_INT(tried && !solved, strstr(text, ": single refused, d") != NULL);
-  CHECK_EQ_INT(!tried, strstr(text, ": single refused before, d") != NULL);
-  free(text);
-  problem_free(&s);
-  return tried;
-}
-
-TEST(lapack, whose_matrices_are_refused_is_spared_the_attempt) {
-  setenv("HONE_LOG", "1", 1);
-  drop_in d = drop_in_open("1", "discard");
-  REQUIRE(d.dgesv != NULL);
-  const double hard = 1e15, easy = 1e3;
-  char tried[64] = "";
-  for (int k = 0; k < 45; k++)
-    tried[k] = is_tried(&d, 80, hard) ? 'x' : '.';
-  CHECK_STR(tried, "xxx........x................x................");
-  CHECK(is_tried(&d, 81, hard)); /* another order */
-  for (int k = 0; k < 16; k++)
-    CHECK(!is_tried(&d, 80, easy));
-  for (int k = 0; k < 3; k++) /* it is tried again and succeeds */
-    CHECK(is_tried(&d, 80, easy));
-  for (int k = 0; k < 3; k++)
-    CHECK(is_tried(&d, 80, hard));
-  CHECK(!is_tried(&d, 80, easy));
-  drop_in_close(&d);
-  unsetenv("HONE_LOG");
-}
-
 /* The time in the log is that of the call, with the attempt that failed. */
 TEST(lapack, the_log_counts_the_time_of_a_refused_attempt) {
   setenv("HONE_LOG", "1", 1);
