@@ -125,7 +125,7 @@ static void begin_results(const hone_batch_call *call, const hone_block *block,
       r->residual_error = r->forward_error = 0.0;
     }
     r->rcond = lane->rcond;
-    if (call->batch.determinants)
+    if (call->batch.determinants && call->factors)
       take_determinant(lane, r);
   }
 }
