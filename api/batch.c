@@ -444,6 +444,7 @@ void hone_batch_begin(hone_batch_call *call, hone_float_environment *callers) {
   if (o->deadline_s > 0.0)
     call->watch.deadline_s = call->watch.start_s + o->deadline_s;
   call->caller = pthread_self();
+  atomic_store(&call->ended, 0);
   atomic_store(&call->stop, false);
   atomic_store(&call->sparse, 0);
 }

@@ -66,7 +66,7 @@ void hone_batch_take_lane(const hone_batch_call *call,
     r->residual_error = r->forward_error = 0.0;
   }
   r->rcond = lane->rcond;
-  if (call->batch.determinants)
+  if (call->batch.determinants && call->factors)
     take_determinant(lane, r);
 }
 

@@ -22,6 +22,11 @@
 !>     type(hone_batch_result) :: results(count)
 !>     status = hone_batch_solve(a, b, x, results=results)
 !>
+!>     type(hone_batch_solver) :: solver     ! keeps their factors; also _z_
+!>     status = solver%create()
+!>     if (status == HONE_OK) status = solver%factor(a)
+!>     status = solver%solve(b, x, results=results)
+!>
 !> Compile hone_c.f90, then this file, which includes hone_real.inc,
 !> hone_complex.inc and the files that those include; link libhone.
 include 'hone_real.inc'
@@ -39,8 +44,10 @@ module hone
   !> sizes and leading dimensions: hone_solve_c, hone_z_solve.
   !> hone_batch_solve(a, b, x [, options, results, report, determinants]) for
   !> many systems: see hone_real.inc. As in C: hone_batch_solve_c.
-  use hone_real, only: hone_solve, hone_batch_solve, hone_solver
-  use hone_complex, only: hone_solve, hone_batch_solve, hone_z_solver
+  use hone_real, only: hone_solve, hone_batch_solve, hone_solver, &
+    hone_batch_solver
+  use hone_complex, only: hone_solve, hone_batch_solve, hone_z_solver, &
+    hone_z_batch_solver
   implicit none
   private :: options_init_c, status_text_c, version_c
   private :: report_text_c, report_json_c, strlen, from_c, from_characters

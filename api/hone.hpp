@@ -195,5 +195,5 @@ template <int = 0>
 }
 } // namespace hone
 
-#include "hone_batch.hpp" /* hone::batch: many systems in one call */
+#include "hone_batch.hpp" /* hone::batch, batch_solver: many systems a call */
 #endif

@@ -2,13 +2,8 @@
 ! hone_batch_solve of the module hone, real and complex. Prints what failed;
 ! exit status 0: nothing did. tests/packaging/fortran builds and runs it.
 program test_fortran_batch
-  use hone
-  use, intrinsic :: ieee_arithmetic
+  use fortran_batches
   implicit none
-  integer, parameter :: n = 5, count = 37
-  complex(c_double), parameter :: i1 = (0, 1)
-  integer :: passed = 0, failed = 0
-  integer :: status ! of the call that is checked next
   call real_systems()
   call in_place()
   call complex_systems()
@@ -19,56 +14,9 @@ program test_fortran_batch
   call refused_input()
   call nothing_to_solve()
   call plain_call()
-  print '(a, i0, a, i0, a)', 'fortran batch: ', passed, ' passed, ', failed, &
-    ' failed'
-  if (failed > 0) error stop
+  call print_result('fortran batch')
 
 contains
-
-  subroutine check(holds, what)
-    logical, intent(in) :: holds
-    character(*), intent(in) :: what
-    if (holds) then
-      passed = passed + 1
-    else
-      failed = failed + 1
-      print '(2a)', 'FAILED: ', what
-    end if
-  end subroutine
-
-  ! Well conditioned matrices that differ, and b(:, c, k) = A_k x with
-  ! x(i) = i + c + k.
-  subroutine systems(a, b)
-    real(c_double), intent(out) :: a(:, :, :), b(:, :, :)
-    integer :: i, j, k, c
-    do k = 1, size(a, 3)
-      do j = 1, size(a, 2)
-        do i = 1, size(a, 1)
-          a(i, j, k) = 1 / real(i + 2 * j + k, c_double)
-        end do
-        a(j, j, k) = a(j, j, k) + 2
-      end do
-      do c = 1, size(b, 2)
-        b(:, c, k) = matmul(a(:, :, k), [(real(i + c + k, c_double), &
-                                          i=1, size(a, 1))])
-      end do
-    end do
-  end subroutine
-
-  ! Is x the solution of all systems, up to this relative error?
-  logical function solved(x)
-    real(c_double), intent(in) :: x(:, :, :)
-    integer :: i, k, c
-    solved = size(x) > 0
-    do k = 1, size(x, 3)
-      do c = 1, size(x, 2)
-        do i = 1, size(x, 1)
-          solved = solved .and. abs(x(i, c, k) - (i + c + k)) <= &
-                                1e-10_c_double * (i + c + k)
-        end do
-      end do
-    end do
-  end function
 
   subroutine real_systems()
     real(c_double) :: a(n, n, count), b(n, 3, count), x(n, 3, count)

@@ -11,6 +11,9 @@
         x = solver.solve(b)
         y = solver.update(A2).solve(b)        # a nearby matrix
 
+    with hone.factor_batch(A) as solver:      # a stack of matrices
+        x, results = solver.solve(b)
+
 A and b may be real or complex; hone.solve(A, b, trans="C") solves A^H x = b.
 If x is less accurate than asked, a HoneWarning says so; errors are exceptions
 with the text of their status. Options have the names of hone.h, such as
@@ -19,6 +22,7 @@ device="cpu", structure="spd", threads=4, extra_precise=True.
 
 from ._abi import VERSION as __version__
 from ._batch import BatchResult, solve_batch
+from ._batch_solver import BatchSolver, factor_batch
 from ._enums import Arithmetic, BlockRows, Criterion, Device, Diagonal, Factor
 from ._enums import Found, Layout, Pivoting, Residuals, Status, Structure
 from ._enums import Trans, status_text
@@ -36,6 +40,7 @@ from ._solve import Solver, factor, solve
 __all__ = [
     "Arithmetic",
     "BatchResult",
+    "BatchSolver",
     "BlockRows",
     "Criterion",
     "Device",
@@ -69,6 +74,7 @@ __all__ = [
     "__version__",
     "device_memory_needed",
     "factor",
+    "factor_batch",
     "memory_needed",
     "release_kept",
     "solve",

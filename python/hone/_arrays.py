@@ -102,9 +102,11 @@ def line_ld(b: Numbers) -> int:
     """Returns the leading dimension of columns that are the rows of the last
     two axes, or 0 if they must be copied."""
     k, n = b.shape[-2:]
+    if b.size == 0:
+        return max(1, n)
     if n > 1 and b.strides[-1] != b.itemsize:
         return 0
-    return max(1, n) if k <= 1 else _ld(b.strides[-2], max(1, n), b.itemsize)
+    return n if k <= 1 else _ld(b.strides[-2], n, b.itemsize)
 
 
 def as_matrix(

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import _abi, _options
 from ._arrays import COMPLEX, Dtype, Numbers, as_numbers, layout_of, line_ld
 from ._enums import Device, Layout, Status
-from ._errors import error_of
+from ._errors import REFUSED, error_of
 from ._report import NO_COLUMNS, Report
 from ._results import Poor
 from ._stack import Index, One, Stack, name_of, solve_at, stack_of
@@ -29,8 +29,6 @@ RESULT_DTYPE = np.dtype(
     [(field[0], np.dtype(field[1])) for field in _abi.BatchResult._fields_]
 )
 Results = NDArray[np.void]
-# Statuses of arguments, which no system has by itself if arrays are NumPy's.
-_OF_THE_CALL = range(Status.NOT_FACTORED, Status.NULL_POINTER + 1)
 
 
 class Solved(NamedTuple):
@@ -53,7 +51,7 @@ def serves(stack: Stack, options: Any) -> bool:
 # ---- Arrays
 
 
-def _without_copies(
+def without_copies(
     v: Numbers, axes: int, make: Callable[[Numbers], Numbers]
 ) -> Numbers:
     """Returns make(v), where entries that v repeats along its first axes are
@@ -110,93 +108,147 @@ def _together(x: Numbers) -> Numbers:
 # ---- The call
 
 
-def _put_matrices(
-    a: Numbers, axes: int, batch: _abi.Batch
-) -> tuple[Layout, Any]:
-    """Says where the matrices lie. Returns their layout, and what must live as
-    long as the call."""
-    layout, ld = layout_of(a)
-    if not ld:
-        a = _without_copies(a, axes, np.ascontiguousarray)
+class Call:
+    """The arguments of one call for matrices of so many axes, and the answer.
+    Arrays repeat themselves where their stride is 0."""
+
+    def __init__(self, shape: Index, n: int, dtype: Dtype) -> None:
+        self.axes = len(shape)
+        self.dtype = dtype  # of the matrices
+        self.batch = _abi.new_batch()
+        self.batch.count, self.batch.n = math.prod(shape), n
+        self.results: Results = np.zeros(shape, RESULT_DTYPE)
+        self.c_report = _abi.new_report()
+        self.matrices: Any = None  # what must live as long as they are used
+        self._split = False  # complex columns are two real ones each
+
+    @property
+    def size(self) -> int:
+        """The order of one matrix that is as much work as all of them."""
+        return int((self.batch.count * self.batch.n**3) ** (1 / 3))
+
+    def put_matrices(
+        self, a: Numbers, wanted: Optional[Layout] = None
+    ) -> Layout:
+        """Says where the matrices lie. Returns their layout: the one wanted, if
+        it matters."""
         layout, ld = layout_of(a)
-    batch.lda = ld
-    batch.a = address(a)
-    step = _step(a, axes)
-    if step is not None:
-        batch.stride_a = step
-        return layout, a
-    places = _addresses(a, axes)
-    batch.a_list = places.ctypes.data
-    return layout, (a, places)
+        other = wanted is not None and layout != wanted and self.batch.n > 1
+        if other or not ld:
+            by_columns = wanted == Layout.COL_MAJOR
+            make: Callable[[Numbers], Numbers]
+            make = _by_columns if by_columns else np.ascontiguousarray
+            a = without_copies(a, self.axes, make)
+            layout, ld = layout_of(a)
+        self.batch.lda = ld
+        self.batch.a = address(a)
+        step = _step(a, self.axes)
+        self.matrices = a
+        if step is not None:
+            self.batch.stride_a = step
+            return layout
+        places = _addresses(a, self.axes)
+        self.batch.a_list = places.ctypes.data
+        self.matrices = a, places
+        return layout
+
+    def put_columns(self, b: Numbers) -> None:
+        """Says where the right-hand sides lie, the rows of (..., nrhs, n), and
+        where x shall be."""
+        batch = self.batch
+        self._split = self.dtype != COMPLEX and b.dtype == COMPLEX
+        if self._split:
+            b = without_copies(b, self.axes, _parts_apart)
+        elif b.dtype != self.dtype:
+            b = without_copies(b, self.axes, lambda v: v.astype(COMPLEX))
+        batch.nrhs = b.shape[-2]
+        if not line_ld(b):
+            b = without_copies(b, self.axes, np.ascontiguousarray)
+        step = _step(b, self.axes)
+        if step is None:
+            b, step = np.ascontiguousarray(b), b.shape[-2] * b.shape[-1]
+        self._b = b  # lives as long as the call
+        batch.b, batch.ldb, batch.stride_b = address(b), line_ld(b), step
+        self._x: Numbers = np.full(b.shape, np.nan, b.dtype)
+        batch.x, batch.ldx = address(self._x), max(1, batch.n)
+        batch.stride_x = batch.nrhs * batch.n
+
+    def arguments(
+        self, options: Optional[_abi.Options] = None
+    ) -> tuple[Any, ...]:
+        """Returns the arguments of the library's function, of which those that
+        factor have no options."""
+        given = () if options is None else (byref(options),)
+        places = self.results.ctypes.data, byref(self.c_report)
+        return (byref(self.batch), *given, *places)
+
+    def report(self) -> Report:
+        return Report(self.c_report, NO_COLUMNS)
+
+    def solved(self, status: int) -> Solved:
+        """Returns the answer of a call that solves, and has this status."""
+        x = _together(self._x) if self._split else self._x
+        if self._split:
+            in_b = self.results["status"] == Status.NOT_FINITE_B
+            self.results["col"][in_b] //= 2
+        return Solved(status, x, self.results, self.report())
 
 
-def _put_columns(b: Numbers, axes: int, batch: _abi.Batch) -> Numbers:
-    """Says where the right-hand sides lie; returns them."""
-    if not line_ld(b):
-        b = _without_copies(b, axes, np.ascontiguousarray)
-    step = _step(b, axes)
-    if step is None:
-        b, step = np.ascontiguousarray(b), b.shape[-2] * b.shape[-1]
-    batch.b, batch.ldb, batch.stride_b = address(b), line_ld(b), step
-    return b
+def _by_columns(v: Numbers) -> Numbers:
+    turned = np.ascontiguousarray(np.swapaxes(v, -1, -2))
+    return np.swapaxes(turned, -1, -2)
 
 
 def run(
     a: Numbers, b: Numbers, options: Any, way: int, determinants: bool = False
 ) -> Solved:
     """Solves the systems of a, (..., n, n), with the rows of b, (..., nrhs, n),
-    as right-hand sides. Their first axes are equal; where an array repeats
-    itself, its stride is 0."""
-    axes = a.ndim - 2
-    split = a.dtype != COMPLEX and b.dtype == COMPLEX
-    if split:
-        b = _without_copies(b, axes, _parts_apart)
-    elif b.dtype != a.dtype:
-        b = _without_copies(b, axes, lambda v: v.astype(COMPLEX))
-    batch = _abi.new_batch()
-    batch.count = count = math.prod(a.shape[:axes])
-    nrhs, batch.n = b.shape[-2:]
-    batch.nrhs = nrhs
-    batch.determinants = 1 if determinants else 0
+    as right-hand sides. Their first axes are equal."""
+    call = Call(a.shape[:-2], a.shape[-1], a.dtype)
+    call.batch.determinants = 1 if determinants else 0
     c = _options.make(options)
     c.trans = way
-    c.layout, kept = _put_matrices(a, axes, batch)
-    b = _put_columns(b, axes, batch)
-    x = np.full(b.shape, np.nan, b.dtype)
-    batch.x, batch.ldx = address(x), max(1, batch.n)
-    batch.stride_x = nrhs * batch.n
-    results = np.zeros(a.shape[:axes], RESULT_DTYPE)
-    c_report = _abi.new_report()
+    c.layout = call.put_matrices(a)
+    call.put_columns(b)
     lib, is_complex = _abi.lib, a.dtype == COMPLEX
-    call = lib.hone_z_batch_solve if is_complex else lib.hone_batch_solve
-    arguments = byref(batch), byref(c), results.ctypes.data, byref(c_report)
-    watch = watch_for(
-        options.get("progress"), int((count * batch.n**3) ** (1 / 3))
-    )
+    function = lib.hone_z_batch_solve if is_complex else lib.hone_batch_solve
+    watch = watch_for(options.get("progress"), call.size)
     if watch is None:
-        status: int = call(*arguments)
-    else:
-        c.progress = watch.callback
-        status = watch.run(call, *arguments)
-    del kept
-    if split:
-        x = _together(x)
-        in_b = results["status"] == Status.NOT_FINITE_B
-        results["col"][in_b] //= 2
-    return Solved(status, x, results, Report(c_report, NO_COLUMNS))
+        return call.solved(function(*call.arguments(c)))
+    c.progress = watch.callback
+    return call.solved(watch.run(function, *call.arguments(c)))
 
 
 # ---- Stacks for hone.solve
 
 
-def _turned(stack: Stack) -> tuple[Numbers, Numbers, Index]:
-    """Returns the matrices of a stack, (own, n, n), its columns, (own, others,
-    columns, n), and the axes of b in the order in which they stand there."""
+class Turned(NamedTuple):
+    """A stack as one call takes it: the axes along which A does not change are
+    more columns."""
+
+    a: Numbers  # (own, n, n)
+    b: Numbers  # (own, nrhs, n)
+    shape: Index  # (own, others, columns, n)
+    order: Index  # of the axes of stack.b in shape
+
+    def back(self, x: Numbers) -> Numbers:
+        """Returns x, of the shape of b, in the shape of stack.b."""
+        whole = x.reshape(self.shape).transpose(np.argsort(self.order))
+        return np.ascontiguousarray(whole)
+
+
+def turned(stack: Stack) -> Turned:
     count = len(stack.shape)
     at = tuple(slice(None) if i in stack.own else 0 for i in range(count))
     others = tuple(i for i in range(count) if i not in stack.own)
     order = (*stack.own, *others, count + 1, count)
-    return stack.a[at], stack.b.transpose(order), order
+    whole = stack.b.transpose(order)
+    own, n = len(stack.own), stack.b.shape[-2]
+    nrhs = math.prod(whole.shape[own:-1])
+    b = without_copies(
+        whole, own, lambda v: v.reshape(v.shape[:own] + (nrhs, n))
+    )
+    return Turned(stack.a[at], b, whole.shape, order)
 
 
 def solve_at_once(
@@ -205,16 +257,9 @@ def solve_at_once(
     """Returns x, of the shape of stack.b, and what is to be said of weak ones.
     A system that fails, and the first weak one, are solved again by one: their
     exceptions and reports are those of single systems."""
-    a, turned, order = _turned(stack)
-    own = len(stack.own)
-    n = stack.b.shape[-2]
-    nrhs = math.prod(turned.shape[own:-1])
-    b = _without_copies(
-        turned, own, lambda v: v.reshape(v.shape[:own] + (nrhs, n))
-    )
-    solved = run(a, b, options, way)
-    whole = solved.x.reshape(turned.shape).transpose(np.argsort(order))
-    x = np.ascontiguousarray(whole)
+    one_call = turned(stack)
+    solved = run(one_call.a, one_call.b, options, way)
+    x = one_call.back(solved.x)
     if solved.status == Status.OK:
         return x, None
     status = solved.results["status"]
@@ -256,15 +301,17 @@ def solve_batch(
     b: ArrayLike,
     *,
     trans: _options.Way = False,
+    vectors: bool = False,
     determinants: bool = False,
     **options: Unpack[OptionsGiven],
 ) -> BatchResult:
     """Solves a stack of systems, each by itself, and returns (x, results): no
     system raises an exception or gives a warning, whatever becomes of it.
 
-    A is (..., n, n) and b is (n,) or (..., n, columns); the first axes are
-    broadcast as by hone.solve, and results has their shape. It is a structured
-    array with the fields of hone_batch_result in hone_batch.h:
+    A is (..., n, n) and b is (n,) or (..., n, columns), or (..., n) with
+    vectors=True; the first axes are broadcast as by hone.solve, and results has
+    their shape. It is a structured array with the fields of hone_batch_result
+    in hone_batch.h:
 
         status          0: accepted; > 0: x is the best found, weaker than
                         asked; < 0: there is no x. x is NaN where there is
@@ -293,11 +340,11 @@ def solve_batch(
     Shapes that do not fit and options that are refused raise an exception.
     """
     way = _options.way(trans)
-    stack = stack_of(as_numbers(A, "A"), as_numbers(b, "b"))
+    stack = stack_of(as_numbers(A, "A"), as_numbers(b, "b"), vectors)
     a = np.broadcast_to(stack.a, stack.shape + stack.a.shape[-2:])
     columns = np.swapaxes(stack.b, -1, -2)
     solved = run(a, columns, options, way, determinants)
-    if solved.status in _OF_THE_CALL:
+    if solved.status in REFUSED:
         raise error_of(
             solved.status, solved.report, _options.hint(solved.status, options)
         )

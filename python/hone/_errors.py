@@ -106,6 +106,8 @@ _KINDS: dict[Status, type[HoneError]] = {
     Status.CANCELLED: HoneCancelledError,
     Status.INTERNAL: HoneInternalError,
 }
+# Statuses of a call that was refused: it did nothing.
+REFUSED = range(Status.BUSY, Status.NULL_POINTER + 1)
 
 
 def describe(status: int, report: Optional[Report]) -> str:

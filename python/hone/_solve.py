@@ -3,12 +3,8 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
-import threading
 from ctypes import byref
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Optional, Union
 from typing import overload
 
@@ -21,8 +17,8 @@ from ._arrays import in_layout
 from ._assumed import assumed
 from ._batch import rounded, serves, solve_at_once
 from ._enums import Layout, Status
-from ._errors import HoneBusyError, HoneValueError
 from ._errors import bad_type, bad_value, error_of
+from ._kept import Kept
 from ._options import Way, hint
 from ._report import NO_COLUMNS, Report
 from ._results import Poor, check_weak, narrow_type, poor_among, tell
@@ -221,7 +217,7 @@ _REAL, _COMPLEX = (
 )
 
 
-class Solver:
+class Solver(Kept):
     """A matrix with its factors, for many solves; hone.factor makes it.
 
     Calls from several threads wait for one another.
@@ -230,20 +226,14 @@ class Solver:
     def __init__(
         self, A: ArrayLike, *, copy: bool = False, **options: Unpack[Options]
     ) -> None:
-        self._handle = ctypes.c_void_p()
-        self._lock = threading.Lock()
-        self._process = os.getpid()
-        self._owner = 0
-        self._report: Optional[Report] = None
-        self._a: Any = None  # the matrix that the library borrows
         self._narrow = narrow_type(A)
         a, self._layout, lda = self._take(A, copy)
         self._n: int = a.shape[0]
         self._dtype: Dtype = a.dtype
         self._calls = _COMPLEX if a.dtype == COMPLEX else _REAL
+        super().__init__(self._calls.destroy)
         c = _options.make(options)  # type: ignore[arg-type]
         c.layout = self._layout
-        self._watch: Optional[Watch]
         self._watch = watch_for(options.get("progress"), self._n)
         if self._watch is not None:
             c.progress = self._watch.callback
@@ -274,15 +264,6 @@ class Solver:
     def dtype(self) -> Dtype:
         """The type of the matrix's entries: float64 or complex128."""
         return self._dtype
-
-    @property
-    def report(self) -> Optional[Report]:
-        """The report of the last call of factor, update or solve."""
-        return self._report
-
-    @property
-    def closed(self) -> bool:
-        return not self._handle
 
     def factor(self, A: ArrayLike, *, copy: bool = False) -> Self:
         """Replaces the matrix by another of the same order and factors it. A
@@ -406,77 +387,6 @@ class Solver:
 
     matmat = matvec
     rmatmat = rmatvec
-
-    def _use(
-        self,
-        call: Any,
-        a: Optional[Numbers],
-        watch: Optional[Watch],
-        *arguments: Any,
-    ) -> int:
-        """Calls call(handle, *arguments) while no other call runs. a is the
-        matrix that it borrows, if any."""
-        self._not_from_within()
-        with self._lock_here():
-            if not self._handle:
-                raise HoneValueError(
-                    "the solver is closed", Status.NOT_FACTORED
-                )
-            self._owner = threading.get_ident()
-            try:
-                if a is not None:
-                    self._a = a, self._a  # keeps both during the call
-                if watch is not None:
-                    return watch.run(call, self._handle, *arguments)
-                status: int = call(self._handle, *arguments)
-                return status
-            finally:
-                if a is not None:
-                    self._a = a
-                self._owner = 0
-
-    def _lock_here(self) -> threading.Lock:
-        """Returns the lock, a new one in the child of a fork, where the thread
-        that had it may not exist."""
-        if self._process != os.getpid():
-            self._process = os.getpid()
-            self._lock = threading.Lock()
-            self._owner = 0
-        return self._lock
-
-    def _not_from_within(self) -> None:
-        if self._owner == threading.get_ident():
-            raise HoneBusyError(
-                "a solver cannot be used by its own progress function",
-                Status.BUSY,
-            )
-
-    def close(self) -> None:
-        """Frees the factors and no longer refers to A. May be called again."""
-        self._not_from_within()
-        with self._lock_here():
-            self._calls.destroy(byref(self._handle))
-            self._a = None
-            self._watch = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        handle = getattr(self, "_handle", None)
-        if handle:
-            self._calls.destroy(byref(handle))
-
-    def __reduce_ex__(self, _protocol: Any) -> Any:
-        raise TypeError("a hone.Solver can be neither copied nor pickled")
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else "open"

@@ -24,7 +24,7 @@ class Stack(NamedTuple):
     a: Numbers
     b: Numbers
     shape: Index  # of the axes before the last two
-    vector: bool  # b is one vector, and x has no last axis
+    vector: bool  # b has vectors, and x no last axis
 
     @property
     def own(self) -> Index:
@@ -53,21 +53,29 @@ class Stack(NamedTuple):
         return whole
 
 
-def stack_of(a: Numbers, b: Numbers) -> Stack:
-    """Returns the systems of a and b, of which one or both are stacks."""
+def check_square(a: Numbers) -> None:
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise bad_value(
             f"A has shape {a.shape}: its last two axes must be those of a "
             "square matrix"
         )
+
+
+def stack_of(a: Numbers, b: Numbers, vectors: bool = False) -> Stack:
+    """Returns the systems of a and b, of which one or both are stacks. b of one
+    axis is a vector; with vectors its last axis is that of vectors."""
+    check_square(a)
     n = a.shape[-1]
-    vector = b.ndim == 1
-    columns = b[:, None] if vector else b
+    vector = vectors or b.ndim == 1
+    columns = b[..., None] if vector else b
     if b.ndim == 0 or columns.shape[-2] != n:
-        raise bad_value(
-            f"b has shape {b.shape}: it must be ({n},), or its last two axes "
-            f"({n}, columns); b[..., None] makes columns of a stack of vectors"
+        wanted = (
+            f"(..., {n})"
+            if vectors
+            else f"({n},), or its last two axes ({n}, columns); b[..., None] "
+            "makes columns of a stack of vectors"
         )
+        raise bad_value(f"b has shape {b.shape}: it must be {wanted}")
     try:
         shape = np.broadcast_shapes(a.shape[:-2], columns.shape[:-2])
     except ValueError as error:

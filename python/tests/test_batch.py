@@ -346,6 +346,17 @@ class Verdicts(unittest.TestCase):
         _, results = hone.solve_batch(a, z)
         self.assertEqual(results[["row", "col"]][11].tolist(), (3, 1))
 
+    def test_nothing_to_solve(self):
+        for of_a, of_b, of_x in (
+            ((3, 5, 5), (3, 5, 0), (3, 5, 0)),
+            ((3, 0, 0), (3, 0, 2), (3, 0, 2)),
+            ((0, 5, 5), (5, 2), (0, 5, 2)),
+        ):
+            a, b = np.ones(of_a) + np.eye(of_a[-1]), np.ones(of_b)
+            x, results = hone.solve_batch(a, b)
+            self.assertEqual(x.shape, of_x)
+            self.assertTrue((results["status"] == hone.Status.OK).all())
+
     def test_weak_ones_have_an_x(self):
         a = np.stack([hilbert(14), np.eye(14)])
         with warnings.catch_warnings():

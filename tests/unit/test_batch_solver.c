@@ -276,6 +276,62 @@ TEST(batch_solver, determinants_are_those_of_the_whole_matrix) {
   discard(&s);
 }
 
+/* Systems that no block serves have none either. */
+TEST(batch_solver, determinants_belong_to_factor) {
+  kept k;
+  batch s = make(1, 6, 12);
+  hone_batch b = described(&s);
+  hone_options o = HONE_OPTIONS_INIT;
+  o.deterministic = 1;
+  b.determinants = 1;
+  matrix(&s, 4)[0] = 1e-310; /* no block serves it */
+  CHECK_EQ_INT(create(&k, 1, &o), HONE_OK);
+  CHECK_EQ_INT(factor(&k, &s, &b), HONE_OK);
+  for (int i = 0; i < COUNT; i++)
+    CHECK_NEAR(fabs(s.results[i].det_re), 1.0, 0.0);
+  CHECK_EQ_INT(solve(&k, &s, &b, NULL), HONE_OK);
+  CHECK_CONTAINS(s.report.path, "18 in blocks, 1 alone");
+  for (int i = 0; i < COUNT; i++)
+    CHECK(isnan(s.results[i].log_abs_det) && isnan(s.results[i].det_re));
+  destroy(&k);
+  discard(&s);
+}
+
+/* The fractions of one call. */
+typedef struct told {
+  int events;
+  double first, last;
+} told;
+
+static int listen(void *user, const hone_progress *event) {
+  told *t = user;
+  if (t->events++ == 0)
+    t->first = event->fraction;
+  t->last = event->fraction;
+  return 0;
+}
+
+TEST(batch_solver, every_call_tells_its_own_progress) {
+  kept k;
+  batch s = make(1, 6, 13);
+  const hone_batch b = described(&s);
+  hone_options o = HONE_OPTIONS_INIT;
+  told t = {.events = 0};
+  o.progress = listen;
+  o.progress_user = &t;
+  CHECK_EQ_INT(create(&k, 1, &o), HONE_OK);
+  for (int turn = 0; turn < 4; turn++) {
+    t = (told){.events = 0};
+    CHECK_EQ_INT(turn % 3 == 0 ? factor(&k, &s, &b) : solve(&k, &s, &b, NULL),
+                 HONE_OK);
+    CHECK_LE(1, t.events);
+    CHECK_NEAR(t.first, 0.0, 0.0);
+    CHECK_LT(t.last, 1.0);
+  }
+  destroy(&k);
+  discard(&s);
+}
+
 TEST(batch_solver, may_not_write_what_all_systems_read) {
   batch s = make(1, 4, 6);
   hone_batch b = described(&s);

@@ -4,26 +4,16 @@
 #include "api/hone_tuning.h"
 
 #include "ct.h"
+#include "cxx_system.h"
 
 #include <cmath>
-#include <complex>
 #include <limits>
 #include <type_traits>
 #include <utility>
 
+using namespace cxx_system;
+
 namespace {
-
-const std::vector<double> a2 = {2, 1, 1, 3}, b2 = {3, 5};
-
-/* The status that f throws, or HONE_OK. */
-template <typename F> int thrown(F f) {
-  try {
-    f();
-  } catch (const hone::error &e) {
-    return e.status();
-  }
-  return HONE_OK;
-}
 
 /* A matrix of order n with a strong diagonal. */
 std::vector<double> matrix(int64_t n) {
@@ -44,28 +34,6 @@ template <typename V, typename S = hone::solver>
 auto updates(int) -> decltype(std::declval<S &>().update(std::declval<V>()),
                               std::true_type());
 template <typename V, typename S = hone::solver> std::false_type updates(...);
-
-using complex = std::complex<double>;
-using complexes = std::vector<complex>;
-
-const complex i1(0.0, 1.0);
-const complexes z2 = {2.0, -i1, i1, 3.0}; /* [2 i; -i 3] by columns */
-
-/* The largest |op(A) x - b|_i of order n. */
-double residual(const complexes &a, int trans, const complexes &x,
-                const complexes &b) {
-  const std::size_t n = b.size();
-  double largest = 0.0;
-  for (std::size_t r = 0; r < n; r++) {
-    complex sum = -b[r];
-    for (std::size_t c = 0; c < n; c++) {
-      const complex of = trans == HONE_NO_TRANS ? a[r + n * c] : a[c + n * r];
-      sum += (trans == HONE_CONJ_TRANS ? std::conj(of) : of) * x[c];
-    }
-    largest = std::fmax(largest, std::abs(sum));
-  }
-  return largest;
-}
 
 } // namespace
 
@@ -296,88 +264,4 @@ TEST(cxx, numbers_in_braces_are_complex_only_if_they_have_to_be) {
   const auto z = hone::solve({2.0 * i1, 1.0, 1.0, 3.0}, {1.0 + 2.0 * i1, 4.0});
   CHECK((std::is_same_v<decltype(z), const hone::complex_solution>));
   CHECK_LE(std::abs(z.value()[1] - 1.0), 1e-15);
-}
-
-TEST(cxx, a_batch_has_a_result_for_each_system) {
-  const std::vector<double> a = {2, 1, 1, 3, 0, 2, 1, 0, 4, 0, 0, 5};
-  const std::vector<double> b = {3, 5, 2, 1, 1, 2, 0, 2, 4, 5, 8, 15};
-  const hone::batch_solution s = hone::batch(3, a, b);
-  CHECK(s.accepted());
-  CHECK_EQ_INT(s.results.size(), 3);
-  CHECK_EQ_INT(s.report.nrhs, 2);
-  CHECK_EQ_INT(s.report.accepted, 6);
-  const double want[] = {0.8, 1.4, 1, 0, 1, 1, 1, 0, 1, 1, 2, 3};
-  for (std::size_t i = 0; i < 12; i++)
-    CHECK_NEAR(s.x[i], want[i], 1e-15);
-  for (const hone_batch_result &r : s.results) {
-    CHECK_EQ_INT(r.status, HONE_OK);
-    CHECK_LE(r.backward_error, 4.5e-16);
-    CHECK(std::isnan(r.log_abs_det));
-  }
-  const auto with = hone::batch(3, a, b, hone::options(), true);
-  CHECK_NEAR(std::exp(with.results[0].log_abs_det), 5.0, 1e-14);
-  CHECK_NEAR(with.results[1].det_re, -1.0, 0.0);
-}
-
-TEST(cxx, a_system_that_fails_leaves_the_others_of_a_batch_alone) {
-  const std::vector<double> a = {2, 1, 1, 3, 0, 0, 0, 0, 4, 0, 0, 5};
-  const std::vector<double> b = {3, 5, 1, 1, 4, 5};
-  const hone::batch_solution s = hone::batch(3, a, b);
-  CHECK(!s.accepted());
-  CHECK_EQ_INT(s.results[0].status, HONE_OK);
-  CHECK_EQ_INT(s.results[1].status, HONE_SINGULAR);
-  CHECK(std::isnan(s.x[2]) && std::isnan(s.x[3]));
-  CHECK_NEAR(s.x[1], 1.4, 1e-15);
-  CHECK_NEAR(s.x[5], 1.0, 1e-15);
-  try {
-    (void)s.value();
-    CHECK(false);
-  } catch (const hone::error &e) {
-    CHECK_EQ_INT(e.status(), HONE_SINGULAR);
-    CHECK_CONTAINS(e.what(), "system 1 of 3");
-  }
-}
-
-TEST(cxx, a_batch_of_complex_systems_takes_options) {
-  complexes a = z2, b = {2.0 + i1 * 2.0, 3.0 + i1 * 2.0};
-  for (const complex &v : z2)
-    a.push_back(i1 * v);
-  b.insert(b.end(), {1.0, i1});
-  hone::options o;
-  for (o.trans = HONE_NO_TRANS; o.trans <= HONE_CONJ_TRANS; o.trans++) {
-    const complexes x = hone::batch(2, a, b, o).value();
-    for (int k = 0; k < 2; k++)
-      CHECK_LE(residual({a.begin() + 4 * k, a.begin() + 4 * k + 4}, o.trans,
-                        {x.begin() + 2 * k, x.begin() + 2 * k + 2},
-                        {b.begin() + 2 * k, b.begin() + 2 * k + 2}),
-               1e-14);
-  }
-  const auto real = hone::batch(1, {2, 1, 1, 3}, {3, 5});
-  CHECK((std::is_same_v<decltype(real), const hone::batch_solution>));
-}
-
-TEST(cxx, a_batch_that_is_refused_throws) {
-  CHECK_EQ_INT(thrown([] { (void)hone::batch(3, a2, b2); }), HONE_BAD_SIZE);
-  CHECK_EQ_INT(thrown([] { (void)hone::batch(-1, a2, b2); }), HONE_BAD_SIZE);
-  CHECK_EQ_INT(thrown([] { (void)hone::batch(-1, {}, {}); }), HONE_BAD_SIZE);
-  CHECK_EQ_INT(thrown([] {
-                 (void)hone::batch(2, {1, 2, 3}, b2);
-               }),
-               HONE_BAD_SIZE);
-  CHECK_EQ_INT(thrown([] { (void)hone::batch(0, a2, b2); }), HONE_BAD_SIZE);
-  CHECK_EQ_INT(thrown([] {
-                 (void)hone::batch(1, a2, {1, 2, 3});
-               }),
-               HONE_BAD_SIZE);
-  CHECK_EQ_INT(thrown([] {
-                 (void)hone::batch(2, {1, 2}, {1, 2, 3});
-               }),
-               HONE_BAD_SIZE);
-  hone::options o;
-  o.trans = 99;
-  CHECK_EQ_INT(thrown([&] { (void)hone::batch(1, a2, b2, o); }),
-               HONE_BAD_OPTION);
-  CHECK(hone::batch(0, {}, {}).accepted());
-  CHECK(hone::batch(5, {}, {}).accepted());
-  CHECK(hone::batch(2, {1, 2}, {}).accepted());
 }
