@@ -354,19 +354,15 @@ static double work_of(const hone_batch_call *call, int64_t order) {
   return n * n * ((call->factors ? n + 10.0 : 0.0) + 10.0 * columns);
 }
 
-double hone_batch_work(const hone_batch_call *call, double enough) {
-  const hone_batch *b = &call->batch;
-  double work = b->orders ? 0.0 : (double)b->count * work_of(call, b->n);
-  for (int64_t k = 0; b->orders && k < b->count && work < enough; k++)
-    work += work_of(call, b->orders[k]);
-  return work;
-}
-
 /* The threads that are worth waking. */
 static int threads_for(const hone_batch_call *call) {
+  const hone_batch *b = &call->batch;
   const int wanted =
       call->options.threads > 0 ? call->options.threads : hone_threads_wanted();
-  return wanted <= 1 || !(hone_batch_work(call, WORTH_THREADS) >= WORTH_THREADS)
+  double work = b->orders ? 0.0 : (double)b->count * work_of(call, b->n);
+  for (int64_t k = 0; b->orders && k < b->count && work < WORTH_THREADS; k++)
+    work += work_of(call, b->orders[k]);
+  return wanted <= 1 || !(work >= WORTH_THREADS)
              ? 1
              : HONE_MIN(wanted, hone_cpus());
 }

@@ -82,9 +82,6 @@ hone_block_matrix hone_batch_matrix(const hone_batch_call *call,
                                     const hone_member *m);
 /* The seed for block number 'block', which has systems of order n. */
 uint64_t hone_batch_seed(const hone_batch_call *call, int64_t n, int64_t block);
-/* The operations of the call, in proportion; no more than 'enough' of them need
-   be counted. */
-double hone_batch_work(const hone_batch_call *call, double enough);
 /* Makes all results those of systems that are not solved yet. */
 void hone_batch_begin_results(hone_batch_call *call);
 /* What is known of a system's matrix, and what of one of its columns, which is

@@ -3,6 +3,7 @@
 #include "api/batch.h"
 
 #include "base/dense.h"
+#include "base/device_memory.h"
 #include "cpu_batch/determinant.h"
 
 #include <stdatomic.h>
@@ -48,24 +49,94 @@ static void note_bytes(rest *all, int64_t bytes) {
     ;
 }
 
+/* A system, and copies in host memory of those of its arrays that lie on a
+   device: hone_solve takes no complex ones there, and a determinant is the
+   host's work. */
+typedef struct placed {
+  hone_member m;
+  int64_t lda, ldb, ldx;
+  hone_mem mem; /* of the copies */
+  hone_entry *copy;
+  hone_entry *x_there; /* where x belongs; NULL: it is in its place */
+  hone_device_memory x_place;
+} placed;
+
+/* Fetches an array of n x columns if it lies on a device; *copy is its room,
+   and becomes that of the next one. */
+static int fetch(int64_t n, int64_t columns, const hone_entry **at, int64_t *ld,
+                 hone_entry **copy) {
+  hone_device_memory place;
+  const size_t column = (size_t)n * sizeof **at;
+  if (!hone_device_memory_of(*at, &place))
+    return HONE_OK;
+  const int st =
+      hone_device_memory_fetch(&place, column, (size_t)columns, *at,
+                               (size_t)*ld * sizeof **at, *copy, column);
+  *at = *copy;
+  *ld = n;
+  *copy += n * columns;
+  return st;
+}
+
+/* Copies what has to be in host memory. */
+static int bring(const rest *all, placed *p) {
+  const hone_batch *b = &all->call->batch;
+  const int64_t n = p->m.n;
+  p->lda = b->lda;
+  p->ldb = b->ldb;
+  p->ldx = b->ldx;
+  p->copy = p->x_there = NULL;
+  p->mem = all->call->mem;
+  p->mem.peak = p->mem.held;
+  if ((HONE_PARTS == 1 && !b->determinants) || !all->call->devices ||
+      all->call->kept != NULL || n < 1 || !all->call->solves ||
+      hone_batch_check_member(all->call, &p->m, NULL) != HONE_OK)
+    return HONE_OK;
+  p->copy =
+      hone_mem_get(&p->mem, (size_t)(n * (n + 2 * b->nrhs)) * sizeof *p->copy);
+  if (p->copy == NULL)
+    return HONE_NO_MEMORY;
+  hone_entry *room = p->copy;
+  int st = fetch(n, n, &p->m.a, &p->lda, &room);
+  if (st == HONE_OK)
+    st = fetch(n, b->nrhs, &p->m.b, &p->ldb, &room);
+  if (st == HONE_OK && hone_device_memory_of(p->m.x, &p->x_place)) {
+    p->x_there = p->m.x;
+    p->m.x = room;
+    p->ldx = n;
+  }
+  return st;
+}
+
+/* Brings x to its place, if there is one. */
+static int bring_back(const rest *all, placed *p, int st) {
+  const size_t column = (size_t)p->m.n * sizeof *p->m.x;
+  if (st >= HONE_OK && p->x_there != NULL) {
+    const int stored = hone_device_memory_store(
+        &p->x_place, column, (size_t)all->call->batch.nrhs, p->m.x, column,
+        p->x_there, (size_t)all->call->batch.ldx * sizeof *p->m.x);
+    st = stored != HONE_OK ? stored : st;
+  }
+  hone_mem_put(&p->mem, p->copy);
+  return st;
+}
+
 /* Is A there, and finite? hone_solve does not look where nothing is solved. */
-static bool is_known(const hone_batch_call *call, const hone_member *m) {
-  bool finite = m->a != NULL;
-  for (int64_t j = 0; finite && call->batch.nrhs == 0 && j < m->n; j++)
-    for (int64_t i = 0; i < m->n; i++)
-      finite = finite && hone_finite(m->a[i + j * call->batch.lda]);
+static bool is_known(const hone_batch_call *call, const placed *p) {
+  bool finite = p->m.a != NULL;
+  for (int64_t j = 0; finite && call->batch.nrhs == 0 && j < p->m.n; j++)
+    for (int64_t i = 0; i < p->m.n; i++)
+      finite = finite && hone_finite(p->m.a[i + j * p->lda]);
   return finite;
 }
 
 /* The determinant of op(A), by LU in double. */
-static void add_determinant(rest *all, const hone_member *m,
-                            hone_batch_result *r) {
+static void add_determinant(rest *all, const placed *p, hone_batch_result *r) {
   const hone_batch_call *call = all->call;
-  const hone_determinant_job job = {
-      .n = m->n, .a = m->a, .lda = call->batch.lda};
+  const hone_determinant_job job = {.n = p->m.n, .a = p->m.a, .lda = p->lda};
   hone_mem mem = call->mem;
   mem.peak = mem.held;
-  if ((r->status >= HONE_OK || r->status == HONE_SINGULAR) && is_known(call, m))
+  if ((r->status >= HONE_OK || r->status == HONE_SINGULAR) && is_known(call, p))
     (void)hone_determinant(&job, &mem, &r->log_abs_det, &r->det_re, &r->det_im);
   if (call->options.trans == HONE_CONJ_TRANS)
     r->det_im = -r->det_im;
@@ -95,11 +166,12 @@ static int keep_alone(const rest *all, int64_t k, const hone_member *m,
 }
 
 /* Solves the system by a solver that is kept, or by none. */
-static int solve_system(const rest *all, int64_t k, const hone_member *m,
+static int solve_system(const rest *all, int64_t k, const placed *p,
                         const hone_options *options, hone_report *report) {
   const hone_batch *b = &all->call->batch;
+  const hone_member *m = &p->m;
   if (all->call->kept == NULL)
-    return hone_solve(m->n, b->nrhs, m->a, b->lda, m->b, b->ldb, m->x, b->ldx,
+    return hone_solve(m->n, b->nrhs, m->a, p->lda, m->b, p->ldb, m->x, p->ldx,
                       options, report);
   int st = keep_alone(all, k, m, report);
   if (st != HONE_OK || !all->call->solves)
@@ -116,7 +188,7 @@ static int solve_system(const rest *all, int64_t k, const hone_member *m,
 static void solve_alone(rest *all, int64_t k) {
   hone_batch_call *call = all->call;
   const hone_batch *b = &call->batch;
-  const hone_member m = hone_batch_member(call, k);
+  placed p = {.m = hone_batch_member(call, k)};
   hone_options options = all->options;
   hone_report report = HONE_REPORT_INIT;
   options.columns = call->solves
@@ -124,14 +196,17 @@ static void solve_alone(rest *all, int64_t k) {
                         : NULL;
   if (call->watch.deadline_s > 0.0)
     options.deadline_s = fmax(call->watch.deadline_s - hone_now_s(), 1e-9);
-  const int st = solve_system(all, k, &m, &options, &report);
+  int st = bring(all, &p);
+  if (st == HONE_OK)
+    st = solve_system(all, k, &p, &options, &report);
   report.status = st;
   take_report(&report, &call->results[k]);
   note_bytes(all, report.host_bytes);
   atomic_fetch_add(&call->sparse, report.sparse_columns);
-  if (b->determinants && call->factors && m.n > 0)
-    add_determinant(all, &m, &call->results[k]);
-  if (b->determinants && call->factors && m.n == 0 && st == HONE_OK) {
+  if (b->determinants && call->factors && p.m.n > 0)
+    add_determinant(all, &p, &call->results[k]);
+  call->results[k].status = st = bring_back(all, &p, st);
+  if (b->determinants && call->factors && p.m.n == 0 && st == HONE_OK) {
     call->results[k].log_abs_det = call->results[k].det_im = 0.0;
     call->results[k].det_re = 1.0;
   }

@@ -22,10 +22,6 @@ enum {
   TOGETHER = 16 << 10 /* a thread takes systems of so many bytes at once */
 };
 
-/* From so many operations on, which work_of (batch.c) counts, systems in host
-   memory go to the device of themselves (docs/performance.md). */
-static const double WORTH_DEVICE = 2e8;
-
 typedef enum kind { OF_A, OF_B, OF_X, KINDS } kind;
 
 /* Systems of one order that are together on the device. */
@@ -138,20 +134,19 @@ static bool any_there(const run *r) {
   return r->there[OF_A] || r->there[OF_B] || r->there[OF_X];
 }
 
-/* Is this call for the device? */
+/* Is this call for the device? Arrays in host memory go there only if it is
+   asked for. */
 static bool is_wanted(run *r) {
   const hone_batch_call *call = r->call;
-  const hone_options *o = &call->options;
-  if (o->device == HONE_DEVICE_CPU || call->kept != NULL || !call->factors ||
+  const int device = call->options.device;
+  if (device == HONE_DEVICE_CPU || call->kept != NULL || !call->factors ||
       !call->solves || call->batch.nrhs < 1 || !hone_batch_may_take(call) ||
-      !look_at_first(r))
+      (device == HONE_DEVICE_AUTO && !call->devices) || !look_at_first(r))
     return false;
   if (any_there(r))
     return hone_device_memory_is_primary(&r->place) &&
            hone_device_batch_exists(r->place.ordinal);
-  return (o->device == HONE_DEVICE_CUDA ||
-          hone_batch_work(call, WORTH_DEVICE) >= WORTH_DEVICE) &&
-         hone_device_batch_exists(-1);
+  return device == HONE_DEVICE_CUDA && hone_device_batch_exists(-1);
 }
 
 /* Lists the systems of one order from this place on, as many as a slot takes.

@@ -53,7 +53,6 @@
 #define hone_batch_take_column hone_z_batch_take_column
 #define hone_batch_take_lane hone_z_batch_take_lane
 #define hone_batch_take_options hone_z_batch_take_options
-#define hone_batch_work hone_z_batch_work
 #define hone_block_avx2 hone_z_block_avx2
 #define hone_block_avx512 hone_z_block_avx512
 #define hone_block_base hone_z_block_base

@@ -76,12 +76,23 @@ __device__ __forceinline__ int hone_hide_value(int v) {
   asm volatile("" : "+r"(v));
   return v;
 }
+/* Returns p, an address that the caller gave within a structure or a list. (An
+   emulated device has it elsewhere.) */
+template <class T> __device__ __forceinline__ T *hone_given_pointer(T *p) {
+  return p;
+}
 /* A waiting thread calls this between two loads; on a GPU it does nothing. */
 __device__ __forceinline__ void hone_poll_pause() {}
 /* About 23 bits of 1 / v; 0 or Inf where the result is not a normal number. */
 __device__ __forceinline__ float hone_reciprocal(float v) {
   float r;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
+  return r;
+}
+/* About 20 bits of 1 / v. */
+__device__ __forceinline__ double hone_reciprocal_double(double v) {
+  double r;
+  asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(v));
   return r;
 }
 /* A barrier like __syncthreads for 'threads' threads of the thread block, a

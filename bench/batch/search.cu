@@ -188,76 +188,60 @@ void with(int parts, int64_t count, int64_t n, Try shapes) {
 void search_real(int64_t count) {
   with(1, count, 8, [](const problem &p) {
     try_shape<shape<1, 8, 4, 8>, 16>(p);
-    try_shape<shape<1, 8, 4, 8>, 32>(p);
-    try_shape<shape<1, 4, 8, 8>, 16>(p);
+    try_shape<shape<1, 8, 4, 8>, 24>(p);
   });
   with(1, count, 16, [](const problem &p) {
-    try_shape<shape<1, 16, 2, 16>, 16>(p);
-    try_shape<shape<1, 16, 2, 16>, 24>(p);
+    try_shape<shape<1, 8, 4, 16>, 12>(p);
     try_shape<shape<1, 8, 4, 16>, 16>(p);
-    try_shape<shape<1, 16, 4, 16>, 8>(p);
   });
   with(1, count, 32, [](const problem &p) {
-    try_shape<shape<1, 32, 1, 32>, 12>(p);
-    try_shape<shape<1, 16, 2, 32>, 12>(p);
-    try_shape<shape<1, 8, 4, 32>, 12>(p);
     try_shape<shape<1, 32, 2, 32>, 8>(p);
-    try_shape<shape<1, 16, 4, 32>, 8>(p);
+    try_shape<shape<1, 8, 4, 32>, 8>(p);
+    try_shape<shape<1, 16, 4, 32>, 6>(p);
+    try_shape<shape<1, 8, 8, 32>, 6>(p);
     try_shape<shape<1, 8, 8, 32>, 8>(p);
-    try_shape<shape<1, 32, 4, 32>, 4>(p);
-    try_shape<shape<1, 16, 8, 32>, 4>(p);
   });
   with(1, count, 64, [](const problem &p) {
-    try_shape<shape<1, 32, 2, 64>, 4>(p);
-    try_shape<shape<1, 32, 4, 64>, 3>(p);
     try_shape<shape<1, 32, 4, 64>, 4>(p);
     try_shape<shape<1, 16, 8, 64>, 3>(p);
     try_shape<shape<1, 16, 8, 64>, 4>(p);
-    try_shape<shape<1, 32, 8, 64>, 2>(p);
-    try_shape<shape<1, 16, 16, 64>, 2>(p);
-    try_shape<shape<1, 64, 4, 64>, 2>(p);
+    try_shape<shape<1, 8, 8, 64>, 4>(p);
+    try_shape<shape<1, 16, 4, 64>, 4>(p);
   });
   with(1, count, 96, [](const problem &p) {
-    try_shape<shape<1, 32, 8, 96>, 1>(p);
-    try_shape<shape<1, 32, 12, 96>, 1>(p);
-    try_shape<shape<1, 32, 16, 96>, 1>(p);
+    try_shape<shape<1, 32, 8, 96>, 2>(p);
     try_shape<shape<1, 16, 16, 96>, 1>(p);
+    try_shape<shape<1, 16, 16, 96>, 2>(p);
   });
   with(1, count, 128, [](const problem &p) {
     try_shape<shape<1, 32, 8, 128>, 1>(p);
-    try_shape<shape<1, 32, 16, 128>, 1>(p);
     try_shape<shape<1, 16, 16, 128>, 1>(p);
+    try_shape<shape<1, 16, 8, 128>, 1>(p);
     try_shape<shape<1, 16, 32, 128>, 1>(p);
-    try_shape<shape<1, 64, 8, 128>, 1>(p);
-    try_shape<shape<1, 128, 4, 128>, 1>(p);
   });
 }
 
 void search_complex(int64_t count) {
   with(2, count, 8, [](const problem &p) {
+    try_shape<shape<2, 8, 4, 8>, 12>(p);
     try_shape<shape<2, 8, 4, 8>, 16>(p);
-    try_shape<shape<2, 8, 8, 8>, 8>(p);
   });
   with(2, count, 16, [](const problem &p) {
-    try_shape<shape<2, 16, 2, 16>, 8>(p);
+    try_shape<shape<2, 8, 4, 16>, 8>(p);
     try_shape<shape<2, 8, 4, 16>, 12>(p);
-    try_shape<shape<2, 16, 4, 16>, 6>(p);
     try_shape<shape<2, 8, 8, 16>, 6>(p);
   });
   with(2, count, 32, [](const problem &p) {
-    try_shape<shape<2, 32, 2, 32>, 4>(p);
-    try_shape<shape<2, 32, 4, 32>, 3>(p);
-    try_shape<shape<2, 32, 4, 32>, 4>(p);
-    try_shape<shape<2, 16, 8, 32>, 3>(p);
+    try_shape<shape<2, 32, 2, 32>, 5>(p);
+    try_shape<shape<2, 16, 4, 32>, 5>(p);
+    try_shape<shape<2, 8, 8, 32>, 5>(p);
     try_shape<shape<2, 16, 8, 32>, 4>(p);
-    try_shape<shape<2, 32, 8, 32>, 2>(p);
   });
   with(2, count, 64, [](const problem &p) {
-    try_shape<shape<2, 32, 8, 64>, 1>(p);
-    try_shape<shape<2, 32, 16, 64>, 1>(p);
+    try_shape<shape<2, 32, 8, 64>, 2>(p);
     try_shape<shape<2, 16, 16, 64>, 1>(p);
-    try_shape<shape<2, 16, 32, 64>, 1>(p);
-    try_shape<shape<2, 64, 8, 64>, 1>(p);
+    try_shape<shape<2, 16, 16, 64>, 2>(p);
+    try_shape<shape<2, 16, 8, 64>, 2>(p);
   });
 }
 

@@ -61,11 +61,11 @@ __device__ __forceinline__ void draw(const system<S> &t, uint64_t seed) {
    digits changed by up to two units: with fused operations S v and the solve
    for it can undo one another exactly, and rounding alone leaves numbers of few
    digits as they are (docs/numerics.md). e(ii, jj): the entries of S. */
-template <class S, class Entry>
+template <bool REGISTERS, class S, class Entry>
 __device__ __forceinline__ void multiply(const system<S> &t, uint64_t seed,
                                          Entry e) {
   number<S::P> sum[S::K];
-  t.template row_products<S::K>(
+  t.template row_products<S::K, REGISTERS>(
       e, [&](int k, int j) { return t.s->v[k][j]; },
       [](number<S::P> to, number<S::P> at, number<S::P> v) {
         return plus_rounded(to, at, v);
@@ -118,7 +118,8 @@ struct inverse_norms {
 };
 
 template <class S>
-__device__ __forceinline__ inverse_norms inverse_norms_of(const system<S> &t) {
+__device__ __forceinline__ inverse_norms inverse_norms_of(const system<S> &t,
+                                                          bool plain) {
   double square = 0.0, sum[S::TC] = {}, sum_of_a[S::TC] = {};
 #pragma unroll
   for (int ii = 0; ii < S::TR; ii++) {
@@ -130,11 +131,12 @@ __device__ __forceinline__ inverse_norms inverse_norms_of(const system<S> &t) {
       const double size = inside ? modulus_of(t.m[ii][jj]) : 0.0;
       square = fma(size, size, square);
       sum[jj] += size;
-      sum_of_a[jj] = fma(size, unit, sum_of_a[jj]);
+      if (!plain)
+        sum_of_a[jj] = fma(size, unit, sum_of_a[jj]);
     }
   }
   const double scaled_sum = t.over_rows(sum, plus());
-  double of_a = t.over_rows(sum_of_a, plus());
+  double of_a = plain ? scaled_sum : t.over_rows(sum_of_a, plus());
   if (t.is_row())
     of_a *= t.s->row[t.s->from[t.thread]];
   double most[2] = {t.is_row() ? scaled_sum : 0.0, t.is_row() ? of_a : 0.0};
@@ -159,7 +161,7 @@ __device__ __forceinline__ double probe_all(const system<S> &t, uint64_t seed,
   for (int done = 0; done < vectors; done += S::K) {
     seed += 0x632be59bd9b4e019U;
     draw(t, seed);
-    multiply(t, seed, [&](int ii, int jj) {
+    multiply<false>(t, seed, [&](int ii, int jj) {
       return t.entry_of_s(t.i_of(ii), t.j_of(jj));
     });
     square += add_vectors(t);
@@ -173,7 +175,7 @@ __device__ __forceinline__ certified certify(const system<S> &t,
                                              const matrix_norms &a,
                                              uint64_t seed,
                                              const probe_factors &f) {
-  const inverse_norms of_inverse = inverse_norms_of(t);
+  const inverse_norms of_inverse = inverse_norms_of(t, a.plain);
   certified out;
   out.contraction = state(t, add_vectors(t), S::K, f.few, f.few_rows);
   out.inverse = of_inverse.frobenius / (1.0 - out.contraction);

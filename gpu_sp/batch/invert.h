@@ -145,59 +145,80 @@ struct pivots {
   int at;
 };
 
-/* The row with the largest entry of the column, of those that had no pivot yet;
-   'used' has a bit for every 32nd row from the lane's first on. Entries that
-   agree to 12 bits count as equal. Every warp finds it for itself. */
+/* A key orders the rows of a column by the sizes of their entries, to 12 bits,
+   with NaN above all, and names the row; 0: none. */
 template <class S>
-__device__ __forceinline__ int
-find_pivot(const system<S> &t, const number<S::P> *column, unsigned used) {
-  const int lane = t.thread % 32;
+__device__ __forceinline__ unsigned key_of(number<S::P> v, int row) {
+  const unsigned high =
+      static_cast<unsigned>(__double_as_longlong(size_of(v)) >> 32);
+  return 0x80000000U | (high & ~127U) | (127U - static_cast<unsigned>(row));
+}
+
+/* Copies the present column, which is the first of the threads with that c, to
+   shared memory, and sets it to 0. Each of their warps finds its largest entry
+   in a row that had no pivot yet: bit ii of 'used' says whether row ii of the
+   thread had one. */
+template <class S>
+__device__ __forceinline__ void give_column(system<S> &t, int c, unsigned used,
+                                            number<S::P> *to, unsigned *keys) {
   unsigned best = 0;
-  for (int q = 0; q * 32 < S::N; q++) {
-    const int row = lane + 32 * q;
-    if (row < t.n && !(used >> q & 1)) {
-      const unsigned high = static_cast<unsigned>(
-          __double_as_longlong(size_of(column[row])) >> 32);
-      const unsigned key = 0x80000000U | (high & ~127U) | (127U - row);
-      best = max(best, key);
-    }
-  }
-  best = __reduce_max_sync(ALL, best);
-  return static_cast<int>(127U - (best & 127U));
-}
-
-/* Copies column k of the thread block's matrix to shared memory, and sets it to
-   0. */
-template <class S>
-__device__ __forceinline__ void give_column(system<S> &t, int k,
-                                            number<S::P> *to) {
-  if (t.c != k % S::C)
-    return;
-#pragma unroll
-  for (int jj = 0; jj < S::TC; jj++)
-    if (jj == k / S::C)
-#pragma unroll
-      for (int ii = 0; ii < S::TR; ii++) {
-        to[t.i_of(ii)] = t.m[ii][jj];
-        t.m[ii][jj] = make<S::P>(0.0);
-      }
-}
-
-/* The same with row p; entry k, of the column that is away, becomes 1. */
-template <class S>
-__device__ __forceinline__ void give_row(system<S> &t, int p, int k,
-                                         number<S::P> *to) {
-  if (t.r != p % S::R)
+  const bool mine = S::R >= 32 ? t.c == c : t.thread / 32 == c * S::R / 32;
+  if (!mine) /* the whole warp has other columns */
     return;
 #pragma unroll
   for (int ii = 0; ii < S::TR; ii++)
-    if (ii == p / S::R)
+    if (t.c == c) {
+      const int row = t.i_of(ii);
+      const unsigned key = key_of<S>(t.m[ii][0], row);
+      best = max(best, row < t.n && !(used >> ii & 1) ? key : 0U);
+      to[row] = t.m[ii][0];
+      t.m[ii][0] = make<S::P>(0.0);
+    }
+  best = __reduce_max_sync(ALL, best);
+  if (t.thread % 32 == 0)
+    keys[S::R >= 32 ? t.r / 32 : 0] = best;
+}
+
+/* The row with the largest key. */
+template <class S>
+__device__ __forceinline__ int best_row(const unsigned *keys) {
+  unsigned best = keys[0];
 #pragma unroll
-      for (int jj = 0; jj < S::TC; jj++) {
-        const int j = t.j_of(jj);
-        to[j] = j == k ? make<S::P>(1.0) : t.m[ii][jj];
-        t.m[ii][jj] = make<S::P>(0.0);
-      }
+  for (int w = 1; w < S::R / 32; w++)
+    best = max(best, keys[w]);
+  return static_cast<int>(127U - (best & 127U));
+}
+
+/* Copies row p to shared memory, and sets it to 0; its entry in the present
+   column becomes 1. The thread's row is a constant of the template: with a loop
+   the compiler would index the registers, and so keep them in memory. */
+template <int II, class S>
+__device__ __forceinline__ void give_row(system<S> &t, int own, int c,
+                                         number<S::P> *to) {
+  if (own == II) {
+#pragma unroll
+    for (int jj = 0; jj < S::TC; jj++) {
+      to[jj] = t.m[II][jj];
+      t.m[II][jj] = make<S::P>(0.0);
+    }
+    if (t.c == c)
+      to[0] = make<S::P>(1.0);
+  } else if constexpr (II + 1 < S::TR) {
+    give_row<II + 1>(t, own, c, to);
+  }
+}
+
+/* The thread's columns move up by one, the first to the end: so the present
+   column is always in the first registers. */
+template <class S> __device__ __forceinline__ void rotate(system<S> &t) {
+#pragma unroll
+  for (int ii = 0; ii < S::TR; ii++) {
+    const number<S::P> first = t.m[ii][0];
+#pragma unroll
+    for (int jj = 1; jj < S::TC; jj++)
+      t.m[ii][jj - 1] = t.m[ii][jj];
+    t.m[ii][S::TC - 1] = first;
+  }
 }
 
 /* Subtracts multiples of the pivot row from all rows; row p, which is 0 now,
@@ -214,11 +235,38 @@ __device__ __forceinline__ void eliminate(system<S> &t, int p,
   }
 #pragma unroll
   for (int jj = 0; jj < S::TC; jj++) {
-    const number<S::P> u = t.s->pivot_row[t.j_of(jj)];
+    const number<S::P> u = t.s->pivot_row[t.c][jj];
 #pragma unroll
     for (int ii = 0; ii < S::TR; ii++)
       t.m[ii][jj] = minus_product(t.m[ii][jj], by[ii], u);
   }
+}
+
+/* Step k of the elimination; columns have been rotated k / C times. */
+template <class S>
+__device__ __forceinline__ void eliminate_column(system<S> &t, int k,
+                                                 unsigned *used, pivots *out) {
+  number<S::P> *column = t.s->column[k % 2];
+  unsigned *keys = t.s->keys[k % 2];
+  give_column(t, k % S::C, *used, column, keys);
+  t.sync();
+  const int p = best_row<S>(keys);
+  const number<S::P> pivot = column[p];
+  if (t.r == p % S::R) {
+    give_row<0>(t, p / S::R, k % S::C, t.s->pivot_row[t.c]);
+    *used |= 1U << (p / S::R);
+  }
+  if (t.thread == 0) {
+    t.s->from[k] = p;
+    t.s->place[p] = k;
+    t.s->pivot[k] = pivot;
+  }
+  const double size = size_of(pivot);
+  out->at = size < out->smallest ? k : out->at;
+  out->smallest = smaller()(out->smallest, size);
+  const number<S::P> inverse = reciprocal_of(pivot);
+  t.sync();
+  eliminate(t, p, inverse, column);
 }
 
 /* Replaces S by its inverse, as the beginning of this file says. */
@@ -228,25 +276,11 @@ template <class S> __device__ __forceinline__ pivots invert(system<S> &t) {
   for (int i = t.thread; i < S::N; i += S::THREADS)
     t.s->from[i] = t.s->place[i] = i;
 #pragma unroll 1
-  for (int k = 0; k < t.n; k++) {
-    number<S::P> *column = t.s->column[k % 2];
-    give_column(t, k, column);
-    t.sync();
-    const int p = find_pivot(t, column, used);
-    const number<S::P> pivot = column[p];
-    give_row(t, p, k, t.s->pivot_row);
-    if (t.thread == 0) {
-      t.s->from[k] = p;
-      t.s->place[p] = k;
-      t.s->pivot[k] = pivot;
-    }
-    if (p % 32 == t.thread % 32)
-      used |= 1U << (p / 32);
-    if (size_of(pivot) < out.smallest)
-      out.at = k;
-    out.smallest = smaller()(out.smallest, size_of(pivot));
-    t.sync();
-    eliminate(t, p, reciprocal_of(pivot), column);
+  for (int k0 = 0; k0 < S::N; k0 += S::C) {
+#pragma unroll 1
+    for (int k = k0; k < k0 + S::C && k < t.n; k++)
+      eliminate_column(t, k, &used, &out);
+    rotate(t);
   }
   t.sync();
   return out;
@@ -258,7 +292,7 @@ __device__ __forceinline__ void apply_inverse(const system<S> &t,
                                               const number<S::P> (*in)[S::N],
                                               number<S::P> (*out)[S::N]) {
   number<S::P> sum[K];
-  t.template row_products<K>(
+  t.template row_products<K, true>(
       [&](int ii, int jj) { return t.m[ii][jj]; },
       [&](int k, int j) { return in[k][t.s->from[j]]; },
       [](number<S::P> to, number<S::P> e, number<S::P> v) {

@@ -44,7 +44,7 @@ __device__ __forceinline__ T *array_of(const hone_device_arrays &in,
   const void *const at = in.list != nullptr
                              ? in.list[k]
                              : static_cast<const T *>(in.first) + k * in.stride;
-  return static_cast<T *>(const_cast<void *>(at));
+  return hone_given_pointer(static_cast<T *>(const_cast<void *>(at)));
 }
 
 template <class S>
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(S::THREADS, BLOCKS)
   matrix_norms norms = load(t);
   scale(t, &norms);
   draw(t, seed);
-  multiply(t, seed, [&](int ii, int jj) { return t.m[ii][jj]; });
+  multiply<true>(t, seed, [&](int ii, int jj) { return t.m[ii][jj]; });
   const pivots p = invert(t);
   const certified m = certify(t, norms, seed, factors);
   bool serves = m.serves && p.smallest > 0.0;

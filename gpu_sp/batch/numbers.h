@@ -98,13 +98,20 @@ __device__ __forceinline__ number<P> plus_rounded(number<P> c, number<P> a,
   return c;
 }
 
+/* 1 / v to about its last bit; Inf or NaN where that is not a normal number. */
+__device__ __forceinline__ double reciprocal(double v) {
+  double r = hone_reciprocal_double(v);
+  r = fma(fma(-v, r, 1.0), r, r);
+  return fma(fma(-v, r, 1.0), r, r);
+}
+
 template <int P>
 __device__ __forceinline__ number<P> reciprocal_of(number<P> v) {
   if (P == 1)
-    return make<P>(1.0 / v.part[0]);
-  const double square = square_of(v);
-  v.part[0] = v.part[0] / square;
-  v.part[P - 1] = -v.part[P - 1] / square;
+    return make<P>(reciprocal(v.part[0]));
+  const double by = reciprocal(square_of(v));
+  v.part[0] = v.part[0] * by;
+  v.part[P - 1] = -v.part[P - 1] * by;
   return v;
 }
 

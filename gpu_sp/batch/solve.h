@@ -69,7 +69,7 @@ template <class S>
 __device__ __forceinline__ void residual(const system<S> &t) {
   wide own[S::TR][S::P] = {};
   double den[S::TR] = {};
-#pragma unroll
+#pragma unroll(S::TR < 8 ? 8 / S::TR : 1) /* loads under way at once */
   for (int jj = 0; jj < S::TC; jj++) {
     const number<S::P> y = t.s->y[t.j_of(jj)];
     const double size = modulus_of(y);
@@ -136,7 +136,7 @@ __device__ __forceinline__ bool refine(const system<S> &t, double *omega,
 template <class S>
 __device__ __forceinline__ double lost_in_solve(const system<S> &t) {
   number<S::P> sum[1];
-  t.template row_products<1>(
+  t.template row_products<1, true>(
       [&](int ii, int jj) { return t.m[ii][jj]; },
       [&](int, int j) { return make<S::P>(modulus_of(t.s->r[t.s->from[j]])); },
       [](number<S::P> to, number<S::P> e, number<S::P> size) {

@@ -22,17 +22,23 @@ template <int P_, int R_, int C_, int N_> struct shape {
   static constexpr int ROUNDINGS = P == 1 ? 1 : 3; /* as in base/entry.h */
   /* Sums of parts of rows: two doubles for each part, and one. */
   static constexpr int ROW_SUMS = (2 * P + 1) * C;
-  static constexpr int PARTIAL = (R > ROW_SUMS ? R : ROW_SUMS) * N;
+  /* Sums of parts of columns: one for each warp where a warp has one column. */
+  static constexpr bool WARP_COLUMNS = R % 32 == 0;
+  static constexpr int COLUMN_SUMS = WARP_COLUMNS ? R / 32 : R;
+  static constexpr int PARTIAL =
+      (COLUMN_SUMS > ROW_SUMS ? COLUMN_SUMS : ROW_SUMS) * N;
   static_assert(N % R == 0 && N % C == 0 && THREADS >= N && THREADS % 32 == 0,
                 "a thread has whole rows and columns of entries, and each row "
                 "a thread");
+  static_assert(R % 32 == 0 || 32 % R == 0, "a column has whole warps, or one");
 };
 
 /* The shared memory of a thread block. */
 template <class S> struct shared_memory {
   using entry = number<S::P>;
   entry c[S::N], y[S::N], r[S::N], d[S::N]; /* R b, inv(C) x, residual, step */
-  entry column[2][S::N], pivot_row[S::N];   /* of a step of the elimination */
+  entry column[2][S::N];                    /* of a step of the elimination; */
+  alignas(16) entry pivot_row[S::C][S::TC]; /* for the threads of every c */
   entry v[S::K][S::N], product[S::K][S::N]; /* random vectors; S v */
   entry pivot[S::N];
   double row[S::N], col[S::N]; /* R and C, powers of two */
@@ -40,8 +46,9 @@ template <class S> struct shared_memory {
   double rows[S::N];           /* bounds on the 2-norms of the rows of E */
   double partial[S::PARTIAL];
   double scratch[8][32];
-  int from[S::N];  /* row from[k] of S had pivot k */
-  int place[S::N]; /* the inverse permutation */
+  unsigned keys[2][S::R / 32 + 1]; /* the largest of a column, by warps */
+  int from[S::N];                  /* row from[k] of S had pivot k */
+  int place[S::N];                 /* the inverse permutation */
 };
 
 /* Norms that the certificate needs, the same in all threads. */
@@ -107,12 +114,20 @@ template <class S> struct system {
                                               Op op) const {
     sync();
 #pragma unroll
-    for (int jj = 0; jj < S::TC; jj++)
-      s->partial[r * S::N + j_of(jj)] = v[jj];
+    for (int jj = 0; jj < S::TC; jj++) {
+      double most = v[jj];
+#pragma unroll
+      for (int by = 16; S::WARP_COLUMNS && by > 0; by /= 2)
+        most = op(most, __shfl_xor_sync(ALL, most, by));
+      if (!S::WARP_COLUMNS)
+        s->partial[r * S::N + j_of(jj)] = most;
+      else if (r % 32 == 0)
+        s->partial[r / 32 * S::N + j_of(jj)] = most;
+    }
     sync();
     double out = 0.0;
     if (thread < S::N)
-      for (int k = 0; k < S::R; k++)
+      for (int k = 0; k < S::COLUMN_SUMS; k++)
         out = op(out, s->partial[k * S::N + thread]);
     return out;
   }
@@ -142,12 +157,13 @@ template <class S> struct system {
   }
 
   /* The sums of row 'thread' over its entries e(ii, jj) times those of vectors:
-     sum[k] = sum_j e(i, j) by(k, j), by 'multiply'. */
-  template <int K, class Entry, class By, class Multiply>
+     sum[k] = sum_j e(i, j) by(k, j), by 'multiply'. UNROLL: entries are in
+     registers, so that the loop over them must be unrolled. */
+  template <int K, bool UNROLL, class Entry, class By, class Multiply>
   __device__ __forceinline__ void
   row_products(Entry e, By by, Multiply multiply, entry (&sum)[K]) const {
     entry own[K][S::TR] = {};
-#pragma unroll
+#pragma unroll(UNROLL ? S::TC : 1)
     for (int jj = 0; jj < S::TC; jj++) {
       entry v[K];
 #pragma unroll

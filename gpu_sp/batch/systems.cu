@@ -9,9 +9,9 @@ cudaError_t launch_real(const hone_device_systems &in, cudaStream_t stream) {
   if (in.n <= 8)
     return launch<shape<1, 8, 4, 8>, 16>(in, stream);
   if (in.n <= 16)
-    return launch<shape<1, 16, 2, 16>, 16>(in, stream);
+    return launch<shape<1, 8, 4, 16>, 16>(in, stream);
   if (in.n <= 32)
-    return launch<shape<1, 32, 2, 32>, 8>(in, stream);
+    return launch<shape<1, 8, 4, 32>, 8>(in, stream);
   if (in.n <= 64)
     return launch<shape<1, 32, 4, 64>, 4>(in, stream);
   if (in.n <= 96)
@@ -23,10 +23,10 @@ cudaError_t launch_complex(const hone_device_systems &in, cudaStream_t stream) {
   if (in.n <= 8)
     return launch<shape<2, 8, 4, 8>, 16>(in, stream);
   if (in.n <= 16)
-    return launch<shape<2, 16, 2, 16>, 8>(in, stream);
+    return launch<shape<2, 8, 4, 16>, 12>(in, stream);
   if (in.n <= 32)
-    return launch<shape<2, 32, 4, 32>, 4>(in, stream);
-  return launch<shape<2, 32, 8, 64>, 1>(in, stream);
+    return launch<shape<2, 16, 4, 32>, 5>(in, stream);
+  return launch<shape<2, 32, 8, 64>, 2>(in, stream);
 }
 
 } // namespace

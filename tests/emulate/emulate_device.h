@@ -153,11 +153,17 @@ inline float hone_reciprocal(float v) {
          : fabsf(r) < 1.1754944e-38F ? 0.0F
                                      : r;
 }
+inline double hone_reciprocal_double(double v) {
+  return static_cast<double>(1.0F / static_cast<float>(v));
+}
 inline void hone_barrier(int id, int threads) {
   hone_emulate::sync_some(static_cast<unsigned>(id),
                           static_cast<unsigned>(threads));
 }
 inline int hone_hide_value(int v) { return v; }
+template <class T> T *hone_given_pointer(T *p) {
+  return static_cast<T *>(reach(p));
+}
 inline void hone_poll_pause() { poll("hone_poll_pause"); }
 inline void hone_store_word(unsigned long long *to, unsigned long long word) {
   __atomic_store_n(to, word, __ATOMIC_RELAXED);

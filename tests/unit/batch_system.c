@@ -46,6 +46,7 @@ bat bat_make_padded(int parts, int64_t count, int64_t n, int64_t nrhs,
   t.results = calloc((size_t)count + 1, sizeof *t.results);
   t.columns = calloc((size_t)(count * nrhs) + 1, sizeof *t.columns);
   t.options = (hone_options)HONE_OPTIONS_INIT;
+  t.options.device = HONE_DEVICE_CPU;
   t.options.columns = t.columns;
   t.report = (hone_report)HONE_REPORT_INIT;
   return t;

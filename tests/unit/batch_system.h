@@ -20,7 +20,8 @@ typedef struct bat {
   hone_report report;
 } bat;
 
-/* Random systems, well conditioned, of which no two are alike. */
+/* Random systems, well conditioned, of which no two are alike; with the options
+   to solve them on the CPU. */
 bat bat_make(int parts, int64_t count, int64_t n, int64_t nrhs);
 bat bat_make_padded(int parts, int64_t count, int64_t n, int64_t nrhs,
                     int64_t pad);
