@@ -84,8 +84,8 @@ hone_block_matrix hone_batch_matrix(const hone_batch_call *call,
 uint64_t hone_batch_seed(const hone_batch_call *call, int64_t n, int64_t block);
 /* Makes all results those of systems that are not solved yet. */
 void hone_batch_begin_results(hone_batch_call *call);
-/* What is known of a system's matrix, and what of one of its columns, which is
-   accepted. */
+/* Add to a result all that is known of the system's matrix, and of one of its
+   columns, which is accepted. */
 void hone_batch_take_lane(const hone_batch_call *call,
                           const hone_block_lane *lane, hone_batch_result *r);
 void hone_batch_take_column(const hone_batch_call *call, int64_t k, int64_t c,

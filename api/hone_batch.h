@@ -117,15 +117,19 @@ typedef struct hone_z_batch {
 #endif
 
 /**
- * Solves op(A_k) x_k = b_k for all k, all in host memory.
+ * Solves op(A_k) x_k = b_k for all k.
+ *
+ * The arrays lie in host memory or in the memory of a CUDA device, a, b and x
+ * each where it likes. Systems that have an array on a device, of order up to
+ * 128 (complex: 64), are solved there; systems in host memory only if
+ * options.device is HONE_DEVICE_CUDA, and none with HONE_DEVICE_CPU.
  *
  * @param batch    the systems
  * @param options  as for hone_solve, NULL: defaults. options.columns has count
- *                 x nrhs entries, those of system k from k nrhs on. x0,
- *                 error_bounds and an options.device of HONE_DEVICE_CUDA are
- *                 HONE_BAD_OPTION. structure, layout, trans, criterion and
- *                 tolerance hold for every system. progress is called with the
- *                 phase "batch".
+ *                 x nrhs entries, those of system k from k nrhs on. x0 and
+ *                 error_bounds are HONE_BAD_OPTION. structure, layout, trans,
+ *                 criterion and tolerance hold for every system. progress is
+ *                 called with the phase "batch".
  * @param results  count entries, result_size bytes apart, or NULL
  * @param report   NULL: none. Errors, rcond and digits are the worst of all
  *                 systems that have an x; accepted counts right-hand sides;
@@ -144,7 +148,9 @@ typedef struct hone_z_batch {
  * system for which that does not suffice at once, and every larger one, is
  * solved as by hone_solve. With options.deterministic the random vectors are
  * the same for all systems of an order. Several threads take blocks as they
- * come; x and the bounds do not depend on which.
+ * come; x and the bounds do not depend on which. On a device a thread block
+ * computes the inverse of one matrix in its registers, by Gauss-Jordan
+ * elimination with partial pivoting, and applies that to the same end.
  */
 HONE_API int hone_batch_solve(const hone_batch *batch,
                               const hone_options *options,

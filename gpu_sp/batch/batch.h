@@ -37,9 +37,9 @@ typedef struct hone_device_systems {
   bool determinants;
   double limit;    /* the largest componentwise backward error accepted */
   int corrections; /* at most */
-  uint64_t seed, seed_step;  /* system k draws from seed + k seed_step */
-  void *room;                /* count x nrhs x n numbers in device memory, for x
-                                before all columns are accepted; NULL if nrhs is 1 */
+  uint64_t seed, seed_step; /* system k draws from seed + k seed_step */
+  void *room; /* count x nrhs x n numbers in device memory, for x before all
+                 columns are accepted; NULL: a column is written at once */
   hone_block_lane *lane;     /* count; out, in device memory. serves: x was
                                 written, all columns are accepted */
   hone_block_column *column; /* count x nrhs; out, in device memory */

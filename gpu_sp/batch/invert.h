@@ -139,7 +139,7 @@ __device__ __forceinline__ void scale(system<S> &t, matrix_norms *norms) {
   norms->norm_scaled = v[0];
 }
 
-/* What the elimination found, the same in all threads. */
+/* The smallest pivot and its number, the same in all threads. */
 struct pivots {
   double smallest;
   int at;

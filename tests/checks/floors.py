@@ -42,6 +42,7 @@ ALSO = {
     ('bench', 'gpu_sp/factor/loop.h'): 'gpu/hook.cu times the factorization',
     ('bench', 'gpu_sp/feed/round.h'): 'gpu/hook.cu transposes the factors',
     ('bench', 'gpu_sp/forms/crout.h'): 'papers/ measures the published method',
+    ('bench', 'gpu_sp/batch/kernel.h'): 'batch/search.cu compares its shapes',
     ('bench', 'base/base.h'): 'papers/crout_cpu.c needs HONE_VECTOR',
     ('bench', 'base/lapack.h'): 'the peers are routines of LAPACK',
     ('bench', 'cpu_dp/residual.h'): 'trust/ times the pass over A alone',
