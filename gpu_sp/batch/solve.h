@@ -36,6 +36,7 @@ __device__ __forceinline__ double begin_side(const system<S> &t,
     least = size > 0.0 && size < least ? size : least;
   }
   double v[3] = {modulus_of(own), extreme_of(c), -least};
+  t.sync();
   t.all(v, larger());
   const bool serves =
       v[1] > 0.0 && v[1] <= LARGEST_SIDE && -v[2] >= SMALLEST_SIDE;
