@@ -43,8 +43,10 @@ static int create(hone_batch_solver **solver, const hone_options *options) {
   hone_batch_call call;
   memset(&call, 0, sizeof call);
   int st = hone_batch_take_options(&call, options, NULL);
-  if (st == HONE_OK && call.options.columns != NULL)
-    st = HONE_BAD_OPTION; /* they belong to one solve */
+  /* Columns belong to one solve, and no factors are kept on a device. */
+  if (st == HONE_OK &&
+      (call.options.columns != NULL || call.options.device == HONE_DEVICE_CUDA))
+    st = HONE_BAD_OPTION;
   if (st != HONE_OK)
     return st;
   hone_batch_solver *s = hone_mem_get(&call.mem, sizeof *s);

@@ -166,8 +166,9 @@ typedef struct hone_batch_solver hone_batch_solver;
 /** A batch of complex matrices with their factors. Opaque. */
 typedef struct hone_z_batch_solver hone_z_batch_solver;
 
-/** Creates a solver for batches. options are copied; trans counts here, for all
-    solves, and columns are refused. On error *solver is NULL. */
+/** Creates a solver for batches, on the CPU. options are copied; trans counts
+    here, for all solves; columns and HONE_DEVICE_CUDA are HONE_BAD_OPTION. On
+    error *solver is NULL. */
 HONE_API int hone_batch_solver_create(hone_batch_solver **solver,
                                       const hone_options *options);
 

@@ -20,7 +20,7 @@ typedef struct hone_block_matrix {
   const hone_entry *at;   /* NULL: the lane is empty */
   const hone_entry *next; /* the lane's matrix in the next block, or NULL */
   int64_t row, column;
-  bool turned; /* row > 1, but for the leading dimension */
+  bool turned; /* a row of op(A) lies as a line in memory, not a column */
   bool conjugate;
 } hone_block_matrix;
 

@@ -101,7 +101,7 @@ def layout_of(a: Numbers) -> tuple[Layout, int]:
 def line_ld(b: Numbers) -> int:
     """Returns the leading dimension of columns that are the rows of the last
     two axes, or 0 if they must be copied."""
-    k, n = b.shape[-2:]
+    k, n = int(b.shape[-2]), int(b.shape[-1])
     if b.size == 0:
         return max(1, n)
     if n > 1 and b.strides[-1] != b.itemsize:

@@ -219,6 +219,9 @@ TEST(batch_solver, keeps_its_matrices_when_arguments_are_refused) {
   CHECK_EQ_INT(solve(&k, &s, &b, &o), HONE_BAD_OPTION);
   CHECK_EQ_INT(solve(&k, &s, &b, NULL), HONE_OK);
   CHECK_EQ_INT(create(&refused, 1, &o), HONE_BAD_OPTION);
+  o.x0 = NULL;
+  o.device = HONE_DEVICE_CUDA;
+  CHECK_EQ_INT(create(&refused, 1, &o), HONE_BAD_OPTION);
   CHECK(refused.real == NULL);
   destroy(&k);
   discard(&s);
