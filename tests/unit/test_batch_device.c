@@ -184,8 +184,12 @@ static void check_claims(const bat *t, int64_t k, reference *r) {
     const double *x = bat_x(t, k) + c * b->ldx * t->parts;
     if (column->status < 0 || t->results[k].status < 0)
       continue;
-    if (column->status == HONE_OK)
+    if (column->status == HONE_OK) {
       CHECK(r->state != REFERENCE_SINGULAR);
+      CHECK_LE(either_sparse_omega(t->parts, b->n, bat_a(t, k), bat_a(t, k), x,
+                                   bat_b(t, k) + c * b->ldb * t->parts),
+               SUP_LIMIT);
+    }
     if ((r->state == REFERENCE_DOUBLE || r->state == REFERENCE_DOUBLE_DOUBLE) &&
         isfinite(column->forward_error))
       CHECK_LE((double)either_distance(r, t->parts, c, x) - 1.5 * r->error[c],
@@ -226,6 +230,34 @@ TEST(batch_device, claims_nothing_wrong_of_systems_of_the_gallery) {
   solve_gallery(1, 6);
   solve_gallery(1, 20);
   solve_gallery(2, 7);
+}
+
+/* One condition for each system, from 1 to 1e17. With one correction allowed
+   the first x must not be taken for a good one. */
+TEST(batch_device, accepts_systems_up_to_a_condition) {
+  NEED_DEVICE();
+  reference r = {0};
+  for (int way = 0; way < 8; way++) {
+    const int64_t n = way / 4 == 0 ? 6 : 24;
+    bat t = make(1 + way % 2, 18, n, 1);
+    const size_t bytes = (size_t)(n * n * t.parts) * sizeof(double);
+    t.options.max_iterations = way / 2 % 2;
+    for (int64_t k = 0; k < 18; k++) {
+      sys s = sys_make_of(t.parts, n, 1);
+      sys_set_cond(&s, (uint64_t)(k + 1), 3, pow(10.0, (double)k));
+      memcpy(bat_a(&t, k), s.a, bytes);
+      sys_discard(&s);
+    }
+    bat_check(&t, bat_call(&t));
+    CHECK_GE(bat_on_device(&t), t.options.max_iterations == 1 ? 4 : 10);
+    CHECK_LE(bat_on_device(&t), 15);
+    for (int64_t k = 0; k < 18; k++) {
+      CHECK_EQ_INT(t.results[k].status < 0 || t.results[k].status > 0, k > 15);
+      check_claims(&t, k, &r);
+    }
+    bat_discard(&t);
+  }
+  reference_free(&r);
 }
 
 /* ---- Determinants ------------------------------------------------------- */
