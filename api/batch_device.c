@@ -343,6 +343,19 @@ static void take_one(run *r, int64_t i) {
   atomic_fetch_add(&r->served, 1);
 }
 
+/* Ends a portion of which it is not known what the device has done. Systems
+   whose x takes the place of b there may have lost their b: they cannot be
+   solved in another way. */
+static void give_up(const run *r, portion *p, int st) {
+  for (int64_t i = 0; i < p->count && r->there[OF_X]; i++) {
+    const int64_t k = system_of(p, i);
+    const hone_member m = hone_batch_member(r->call, k);
+    if (m.x == m.b)
+      r->call->results[k].status = st;
+  }
+  p->count = 0;
+}
+
 /* Waits for a portion, if there is one, and takes its results. */
 static int finish(run *r, portion *p) {
   if (p->count == 0)
@@ -350,6 +363,8 @@ static int finish(run *r, portion *p) {
   const int st = hone_device_batch_await(r->device, p->slot);
   if (st == HONE_OK)
     for_systems(r, p, take_one);
+  else
+    give_up(r, p, st);
   atomic_store(&r->call->ended, atomic_load(&r->served));
   p->count = 0;
   return st;
@@ -376,13 +391,15 @@ static int solve_portions(run *r) {
                           !hone_batch_stopped(r->call);) {
     portion *p = &r->portions[turn];
     st = finish(r, p);
+    if (st != HONE_OK)
+      break;
     place = list_systems(r, place, p);
-    if (st != HONE_OK || p->count == 0)
+    if (p->count == 0)
       continue;
     p->slot = turn;
     st = submit(r, p);
     if (st != HONE_OK)
-      p->count = 0;
+      give_up(r, p, st);
     turn = (turn + 1) % HONE_DEVICE_BATCH_SLOTS;
   }
   for (int i = 0; i < HONE_DEVICE_BATCH_SLOTS; i++) {

@@ -153,6 +153,10 @@ int hone_device_batch_submit(hone_device_batch *self, int slot, size_t in_bytes,
   if (in_bytes > 0)
     TRY_CUDA(cudaMemcpyAsync(at->device_in, at->host_in, in_bytes,
                              cudaMemcpyHostToDevice, stream));
+  /* Were the kernel not to run, no system would count as solved. */
+  TRY_CUDA(cudaMemsetAsync(
+      systems->lane, 0,
+      static_cast<size_t>(systems->count) * sizeof *systems->lane, stream));
   TRY(hone_device_batch_launch(systems, stream));
   TRY_CUDA(cudaMemcpyAsync(at->host_out, at->device_out, out_bytes,
                            cudaMemcpyDeviceToHost, stream));

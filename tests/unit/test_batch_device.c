@@ -385,6 +385,58 @@ TEST(batch_device, survives_every_failed_call) {
   }
 }
 
+/* The same with x in the place of b in device memory, where a b that is lost
+   must not be solved for again. */
+TEST(batch_device, survives_every_failed_call_in_place) {
+  NEED_FAKE();
+  NEED_DEVICE();
+  bat t = bat_make(1, 6, 9, 1);
+  int refused = 0, solved = 0;
+  t.options.device = HONE_DEVICE_AUTO;
+  (void)hone_release_kept();
+  for (int64_t at = 1; at < 200; at++) {
+    device_begin();
+    away w = send(&t, false, true);
+    failing_calls.fail_at = at;
+    (void)bat_call_with(1, &w.batch, &t.options, t.results, &t.report);
+    const bool over = failing_calls.fail_at > 0;
+    failing_calls.fail_at = 0;
+    ct_note("call %d", (int)at);
+    device_get(t.x, w.x, (size_t)bat_doubles(&t) * sizeof(double));
+    for (int64_t k = 0; k < 6; k++) {
+      refused += t.results[k].status < 0;
+      solved += t.results[k].status == HONE_OK;
+      if (t.results[k].status == HONE_OK)
+        CHECK_LE(bat_omega(&t, k, 0, bat_x(&t, k)), SUP_LIMIT);
+    }
+    device_free(w.a);
+    device_free(w.b);
+    device_end();
+    if (over)
+      break;
+  }
+  CHECK_GE(refused, 6);
+  CHECK_GE(solved, 6);
+  bat_discard(&t);
+}
+
+/* After a portion has failed, nothing is taken for the result of the next. */
+TEST(batch_device, takes_no_result_of_a_portion_that_was_not_sent) {
+  NEED_DEVICE();
+  bat t = make(1, 1100, 64, 1); /* five portions */
+  CHECK_EQ_INT(bat_solve(&t), HONE_OK);
+  CHECK_EQ_INT(bat_on_device(&t), 1100);
+  failing_calls.made = 0;
+  (void)bat_call(&t);
+  failing_calls.fail_at = failing_calls.made / 2;
+  CHECK_GE(failing_calls.fail_at, 1);
+  const int st = bat_call(&t);
+  failing_calls.fail_at = 0;
+  CHECK(bat_on_device(&t) < 1100);
+  bat_check(&t, st);
+  bat_discard(&t);
+}
+
 /* Without room for portions the CPU solves. */
 TEST(batch_device, needs_no_device_memory_to_be_allowed) {
   NEED_DEVICE();
