@@ -420,23 +420,6 @@ TEST(batch_device, survives_every_failed_call_in_place) {
   bat_discard(&t);
 }
 
-/* After a portion has failed, nothing is taken for the result of the next. */
-TEST(batch_device, takes_no_result_of_a_portion_that_was_not_sent) {
-  NEED_DEVICE();
-  bat t = make(1, 1100, 64, 1); /* five portions */
-  CHECK_EQ_INT(bat_solve(&t), HONE_OK);
-  CHECK_EQ_INT(bat_on_device(&t), 1100);
-  failing_calls.made = 0;
-  (void)bat_call(&t);
-  failing_calls.fail_at = failing_calls.made / 2;
-  CHECK_GE(failing_calls.fail_at, 1);
-  const int st = bat_call(&t);
-  failing_calls.fail_at = 0;
-  CHECK(bat_on_device(&t) < 1100);
-  bat_check(&t, st);
-  bat_discard(&t);
-}
-
 /* Without room for portions the CPU solves. */
 TEST(batch_device, needs_no_device_memory_to_be_allowed) {
   NEED_DEVICE();
