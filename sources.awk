@@ -107,7 +107,7 @@ BEGIN {
   k = ++count[here]
   source[here, k] = word[1]
   object_of[here, k] = object
-  extra[here, k] = flags[here]
+  extra[here, k] = word[1] ~ /\.cu$/ ? "" : flags[here]
   for (i = first; i <= n; i++) extra[here, k] = extra[here, k] word[i] " "
   if (word[1] ~ /\.cu$/) has_cuda_source[here] = 1
 }
@@ -153,7 +153,7 @@ function compile(name,    k, rule, file) {
     rule = file ~ /\.c$/ ? "cc" : file ~ /\.cc$/ ? "cxx" : \
       edition == "emulated" ? "emulate" : "nvcc"
     printf "build %s: %s %s\n", object_path(name, k), rule, file
-    if (extra[name, k] != "" && rule !~ /nvcc|emulate/)
+    if (extra[name, k] != "")
       printf "  extra = %s\n", extra[name, k]
   }
 }

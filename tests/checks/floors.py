@@ -43,6 +43,7 @@ ALSO = {
     ('bench', 'gpu_sp/feed/round.h'): 'gpu/hook.cu transposes the factors',
     ('bench', 'gpu_sp/forms/crout.h'): 'papers/ measures the published method',
     ('bench', 'gpu_sp/batch/kernel.h'): 'batch/search.cu compares its shapes',
+    ('bench', 'gpu_sp/batch/panel_kernel.h'): 'and those of this one',
     ('bench', 'base/base.h'): 'papers/crout_cpu.c needs HONE_VECTOR',
     ('bench', 'base/lapack.h'): 'the peers are routines of LAPACK',
     ('bench', 'cpu_dp/residual.h'): 'trust/ times the pass over A alone',
@@ -136,16 +137,20 @@ def nm(archive):
 
 
 def archives(build):
-    """Yields (folder, archive) of the library, and gpu_sp's emulated one."""
+    """Yields (folder, archive) of the library, and gpu_sp's emulated ones."""
     for folder in LIBRARY:
         yield folder, os.path.join(build, folder + '.a')
         for name in (folder, folder + '_complex'):
             complex_one = os.path.join(build, 'complex', name + '.a')
             if os.path.exists(complex_one):
                 yield folder, complex_one
-    emulated = os.path.join(build, 'emulated', 'gpu_sp.a')
-    if os.path.exists(emulated):
-        yield 'gpu_sp', emulated
+        beside = os.path.join(build, folder + '_complex.a')
+        if os.path.exists(beside):
+            yield folder, beside
+    for name in ('gpu_sp', 'gpu_sp_complex'):
+        emulated = os.path.join(build, 'emulated', name + '.a')
+        if os.path.exists(emulated):
+            yield 'gpu_sp', emulated
 
 
 def symbols(build):

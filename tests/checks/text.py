@@ -14,7 +14,8 @@ RIDDLE = re.compile(r'/\*\*?\s+(What|Of|The same)\b')
 
 def listed(tree):
     """Checks that every file that is compiled is once in the file sources, and
-    at most once more in its sections for complex entries."""
+    at most once more for complex entries, in a section of theirs or with
+    -DHONE_COMPLEX."""
     editions, complex_edition = ({}, {}), False
     for line in tree.lines('sources'):
         words = line.split('#')[0].split()
@@ -22,7 +23,8 @@ def listed(tree):
             complex_edition = words[2:] == ['in', 'complex']
         if not words or not words[0].endswith(COMPILED):
             continue
-        file, seen = words[0], editions[complex_edition]
+        file = words[0]
+        seen = editions[complex_edition or '-DHONE_COMPLEX' in words]
         if not tree.exists(file):
             yield 'list', file, f'sources: {file} does not exist'
         if file in seen and not (seen[file] and '->' in words):
