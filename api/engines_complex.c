@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The engines behind the roles of the policy for complex systems. There are
-   none for a GPU yet; engines.c has those of real systems. */
+/* The engines behind the roles of the policy for complex systems; engines.c has
+   those of real systems. On a GPU there is LU in single precision: a Hermitian
+   matrix has it too, and what that does not serve the CPU factors in double. */
 #include "api/engines.h"
 
-#include <stdio.h>
+#include <string.h>
 
 static const hone_engine *const ENGINES[HONE_ROLES] = {
     [HONE_ROLE_DIAGONAL] = &hone_engine_diagonal,
@@ -11,20 +12,38 @@ static const hone_engine *const ENGINES[HONE_ROLES] = {
     [HONE_ROLE_BANDED] = &hone_engine_banded,
     [HONE_ROLE_CPU_CHOLESKY] = &hone_engine_cholesky,
     [HONE_ROLE_CPU_CHOLESKY_DOUBLE] = &hone_engine_cholesky_double,
+    [HONE_ROLE_GPU_LU] = &hone_engine_single_cuda,
     [HONE_ROLE_CPU_LU] = &hone_engine_single,
     [HONE_ROLE_CPU_LU_DOUBLE] = &hone_engine_double,
 };
 
+/* Is a GPU to be used? AUTO asks for one only from orders on where it pays. */
+static bool use_gpu(const hone_options *o, int64_t n, bool one_shot, char *why,
+                    size_t why_size) {
+  if (o->device == HONE_DEVICE_CPU ||
+      (o->device == HONE_DEVICE_AUTO && n < hone_policy_gpu_from(one_shot)))
+    return false;
+  return hone_engine_single_cuda.probe(why, why_size);
+}
+
 int hone_choose_engines(const hone_options *o, int64_t n, bool one_shot,
                         hone_step steps[HONE_MAX_RUNGS], char *why,
                         size_t why_size) {
-  (void)one_shot;
   why[0] = '\0';
-  if (o->device == HONE_DEVICE_CUDA) {
-    snprintf(why, why_size, "complex systems are solved on the CPU only, yet");
+  const bool gpu = use_gpu(o, n, one_shot, why, why_size);
+  if (o->device == HONE_DEVICE_CUDA && !gpu)
     return 0;
-  }
+  /* Where the structure is not known, the device's LU is faster than Cholesky's
+     factorization on the CPU. */
+  const hone_engine *engines[HONE_ROLES];
+  memcpy(engines, ENGINES, sizeof engines);
+  if (gpu && o->structure == HONE_STRUCTURE_AUTO)
+    engines[HONE_ROLE_CPU_CHOLESKY] = NULL;
   const hone_situation situation = {
-      .n = n, .structure = o->structure, .start = o->factor_precision};
-  return hone_policy_steps(&situation, ENGINES, steps);
+      .n = n,
+      .structure = o->structure,
+      .start = o->factor_precision,
+      .gpu = gpu,
+      .coarse = gpu && hone_arithmetic_coarse(o->tuning->arithmetic)};
+  return hone_policy_steps(&situation, engines, steps);
 }

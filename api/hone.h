@@ -461,9 +461,9 @@ HONE_API int hone_memory_needed(int64_t n, int64_t nrhs,
  * Bytes of device memory that solving with order n takes on a GPU: with a copy
  * of A in double there, for residuals (*with_residuals: 12 n^2 and a little),
  * and without (*without: 4 n^2 and a little). The library takes the first if
- * that much is free and options.device_memory_limit_bytes allows it, else the
- * second, else the CPU; the report says why. Either may be NULL. No GPU is
- * needed, whatever options.device says; a library built without CUDA gives 0.
+ * that is free and options.device_memory_limit_bytes allows it, else the other,
+ * else the CPU. LU in double that follows takes 8 n^2 and cuSOLVER's workspace
+ * more, if free and not limited. Either may be NULL. No GPU is needed.
  */
 HONE_API int hone_device_memory_needed(int64_t n, const hone_options *options,
                                        int64_t *with_residuals,

@@ -3,7 +3,8 @@
  * @file hone_tuning.h
  * Choices for the factorization on a GPU. The defaults (zero) are what
  * measurements found best; only someone who measures needs others. Give them
- * as options.tuning. A factorization on the CPU ignores them.
+ * as options.tuning. A factorization on the CPU ignores them, and one of a
+ * complex matrix ignores diagonal and block_rows: it has the default.
  *
  *     hone_tuning tuning = HONE_TUNING_INIT;
  *     hone_options options = HONE_OPTIONS_INIT;
@@ -29,7 +30,8 @@ enum {
 /** tuning.pivoting: which rows may become the pivot row. */
 enum {
   HONE_PIVOT_AUTO = 0,  /* tournament: as stable as partial in practice */
-  HONE_PIVOT_BLOCK = 1, /* those of the diagonal block of order 128 */
+  HONE_PIVOT_BLOCK = 1, /* those of the diagonal block of order 128, or 64 of
+                           complex entries */
   HONE_PIVOT_NONE = 2   /* none: for diagonally dominant matrices */
 };
 

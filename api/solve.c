@@ -105,7 +105,7 @@ static int memory_needed(int64_t n, int64_t nrhs, const hone_options *options,
   if (count == 0)
     return HONE_NO_DEVICE;
   int64_t columns = HONE_MIN(nrhs, (int64_t)HONE_SOLVE_COLUMNS), most = 0,
-          all = 0;
+          all = 0, lender = 0;
   /* The last terms are a generous allowance for the alignment of the large
      blocks and for the pool. */
   int64_t base =
@@ -114,7 +114,10 @@ static int memory_needed(int64_t n, int64_t nrhs, const hone_options *options,
   for (int r = 0; r < count; r++) {
     const int64_t bytes = steps[r].engine->bytes(n, columns);
     const bool first = r == 0 || hone_engine_direct(steps[r - 1].engine);
-    all = HONE_MAX(all, bytes);
+    const int64_t before = steps[r].engine->borrow != NULL ? lender : 0;
+    all = HONE_MAX(all, bytes + before); /* a lender is destroyed after that */
+    if (steps[r].engine->lend != NULL)
+      lender = HONE_MAX(lender, bytes);
     if (first || steps[r].engine->precision == 32 ||
         hone_engine_direct(steps[r].engine))
       most = HONE_MAX(most, bytes);

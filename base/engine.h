@@ -28,6 +28,7 @@ typedef struct hone_trial {
                          inner panels' widths */
   int corrections;    /* of a seeded section, before it is solved directly; -1:
                          none */
+  int64_t portion;    /* systems of a batch that go to the device at once */
 } hone_trial;
 
 /* The caller's choices for a GPU factorization: values of hone_tuning.h. */
@@ -90,6 +91,7 @@ typedef struct hone_probe_step {
   bool trans; /* op(S) = S^T */
   bool first; /* v and h are drawn, column by column, and y begins as 0 */
   int vectors, solutions; /* how many v and y; solutions 0: y stays as it is */
+  int dropped;            /* so many of the first v are not used any more */
   uint64_t seed, solutions_seed; /* of v and of h */
   /* Set by the step: */
   double squares, largest; /* of v: the sum of squares, the largest entry */
@@ -169,6 +171,13 @@ typedef struct hone_engine {
   /* Returns true if the engine keeps a copy of A where it runs; then inspect
      and residual may be called. NULL: it keeps none. */
   bool (*resident)(void *self);
+  /* Returns that copy, n x n with leading dimension *ld in the memory of the
+     device, if it is complete and is this very A; otherwise NULL. It stays
+     until the next factor or destroy. NULL: the engine lends none. */
+  const hone_entry *(*lend)(void *self, const hone_matrix *a, int64_t *ld);
+  /* The next factor takes A from this copy, which is not written, instead of
+     the caller's memory. NULL: the engine cannot. */
+  void (*borrow)(void *self, const hone_entry *copy, int64_t ld);
   /* Inspects the A last given to factor: writes the maxima of |s_ij| by rows
      and columns to out, and the sums by rows and by columns to scratch (n
      each). */

@@ -13,7 +13,22 @@
 #include <math.h>
 #include <stdbool.h>
 
-#ifdef HONE_COMPLEX
+#if defined(HONE_COMPLEX) && defined(__cplusplus)
+
+#include "base/entry_names.h"
+
+/* C++ sources, those of the CUDA engines, only move such entries: their kernels
+   have types of their own. */
+struct hone_entry {
+  double re, im;
+};
+struct hone_single {
+  float re, im;
+};
+
+enum { HONE_PARTS = 2, HONE_ROUNDINGS = 3 };
+
+#elif defined(HONE_COMPLEX)
 
 #include "base/complex_values.h"
 #include "base/entry_names.h"

@@ -3,6 +3,7 @@
    for this processor. The arithmetic is in projection_kernels.c. */
 #include "base/projection_kernels.h"
 
+#include "base/exact.h"
 #include "base/isa.h"
 
 static const hone_projection_kernels *kernels(void) {
@@ -18,6 +19,18 @@ static const hone_projection_kernels *kernels(void) {
 void hone_project_column(int64_t n, const hone_entry *a, const hone_entry *v,
                          hone_entry *hi, hone_entry *lo, double *sum) {
   kernels()->column(n, a, v, hi, lo, sum);
+}
+
+void hone_project_products(int64_t n, const hone_entry *a, const hone_entry *v,
+                           hone_entry *hi, hone_entry *lo, double *sum) {
+  if (HONE_PARTS == 1) {
+    hone_project_column(n, a, v, hi, lo, sum);
+    return;
+  }
+  for (int64_t i = 0; i < n; i++) {
+    hone_accumulate(a[i], v[i], hi, lo);
+    *sum += hone_abs(a[i]) * hone_abs(v[i]);
+  }
 }
 
 void hone_project_rows(int64_t rows, int64_t columns, const hone_entry *a,

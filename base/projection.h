@@ -31,9 +31,14 @@ typedef struct hone_projection {
 void hone_projection_draw(int64_t n, uint64_t *seed, hone_entry *v);
 
 /* Adds a part of one column of A to its entries of the projection: adds a^T v
-   to the pair (*hi, *lo), and |a|^T |v| to *sum. n entries. */
+   to the pair (*hi, *lo), and |a|^T |v| to *sum. n entries. The weights v are
+   real. */
 void hone_project_column(int64_t n, const hone_entry *a, const hone_entry *v,
                          hone_entry *hi, hone_entry *lo, double *sum);
+
+/* Does the same for any v. */
+void hone_project_products(int64_t n, const hone_entry *a, const hone_entry *v,
+                           hone_entry *hi, hone_entry *lo, double *sum);
 
 /* Adds a block of A to the projection for op(A) = A^T: adds a v to the pairs
    (hi, lo), and |a| |v| to sum. a: rows x columns, lda; v: columns;

@@ -10,6 +10,131 @@
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 
+#ifdef HONE_COMPLEX
+
+/* The weights are real: the parts of A are summed as reals are, each with the
+   weight of its entry, and the moduli beside them. */
+
+enum { LANES = 8, BLOCK = LANES * HONE_GROUP }; /* entries at once */
+
+/* Squares between these are those of moduli that are neither lost nor
+   infinite. */
+static const double LEAST_SQUARE = 0x1p-960, MOST_SQUARE = 0x1p1000;
+
+/* Adds |a| size to *sum, and returns 1 if that may be wrong. */
+HONE_INLINE int add_modulus(double re, double im, double size, double *sum) {
+  const double square = re * re + im * im;
+  *sum += __builtin_sqrt(square) * size;
+  const bool fits = square >= LEAST_SQUARE && square <= MOST_SQUARE;
+  return (int)!fits & ((re != 0.0) | (im != 0.0));
+}
+
+/* Returns sum_i |a_i| |v_i| over a block. */
+HONE_INLINE double sum_of_moduli(const hone_entry *a, const hone_entry *v) {
+  const double *restrict part = (const double *)a, *restrict w = (double *)v;
+  double s[LANES] = {0.0}, sum = 0.0;
+  int bad = 0;
+  for (int g = 0; g < BLOCK; g += LANES)
+    for (int k = 0; k < LANES; k++)
+      bad |= add_modulus(part[2 * (g + k)], part[2 * (g + k) + 1],
+                         __builtin_fabs(w[2 * (g + k)]), &s[k]);
+  for (int k = 0; k < LANES && !bad; k++)
+    sum += s[k];
+  for (int k = 0; k < BLOCK && bad; k++)
+    sum += hone_abs(a[k]) * __builtin_fabs(w[2 * k]);
+  return sum;
+}
+
+static void project_column(int64_t n, const hone_entry *a, const hone_entry *v,
+                           hone_entry *hi, hone_entry *lo, double *sum) {
+  double h[2 * LANES] = {0.0}, l[2 * LANES] = {0.0}, rest[2 * LANES] = {0.0};
+  int64_t i = 0;
+  for (; i + BLOCK <= n; i += BLOCK) {
+    const double *restrict part = (const double *)(a + i);
+    double weight[2 * BLOCK];
+    for (int k = 0; k < BLOCK; k++)
+      weight[2 * k] = weight[2 * k + 1] = creal(v[i + k]);
+    for (int k = 0; k < 2 * LANES; k++) {
+      double p[HONE_GROUP], q[HONE_GROUP];
+      for (int g = 0; g < HONE_GROUP; g++) {
+        p[g] = part[g * 2 * LANES + k];
+        q[g] = weight[g * 2 * LANES + k];
+      }
+      hone_add_group_of_reals(p, q, &h[k], &l[k], &rest[k]);
+    }
+    *sum += sum_of_moduli(a + i, v + i);
+  }
+  for (; i < n; i++) {
+    hone_add_product(creal(a[i]), creal(v[i]), &h[0], &l[0]);
+    hone_add_product(cimag(a[i]), creal(v[i]), &h[1], &l[1]);
+    *sum += hone_abs(a[i]) * __builtin_fabs(creal(v[i]));
+  }
+  for (int k = 0; k < LANES; k++) {
+    hone_accumulate(CMPLX(h[2 * k], h[2 * k + 1]), 1.0, hi, lo);
+    *lo += CMPLX(l[2 * k], l[2 * k + 1]);
+  }
+}
+
+enum { ROWS = 64 }; /* at once, of HONE_GROUP columns */
+
+/* Adds the moduli of so many rows of HONE_GROUP columns. */
+HONE_INLINE void add_moduli_of_rows(int rows, const hone_entry *a, int64_t lda,
+                                    const double *weight,
+                                    double *restrict sum) {
+  double s[ROWS];
+  int bad = 0;
+  for (int i = 0; i < rows; i++)
+    s[i] = 0.0;
+  for (int g = 0; g < HONE_GROUP; g++) {
+    const double *restrict part = (const double *)(a + g * lda);
+    const double size = __builtin_fabs(weight[g]);
+    for (int i = 0; i < rows; i++)
+      bad |= add_modulus(part[2 * i], part[2 * i + 1], size, &s[i]);
+  }
+  for (int i = 0; i < rows && bad; i++) {
+    s[i] = 0.0;
+    for (int g = 0; g < HONE_GROUP; g++)
+      s[i] += hone_abs(a[i + g * lda]) * __builtin_fabs(weight[g]);
+  }
+  for (int i = 0; i < rows; i++)
+    sum[i] += s[i];
+}
+
+static void project_rows(int64_t rows, int64_t columns, const hone_entry *a,
+                         int64_t lda, const hone_entry *v, hone_entry *hi,
+                         hone_entry *lo, double *restrict sum) {
+  double rest[2 * ROWS];
+  int64_t j = 0;
+  for (int i = 0; i < 2 * ROWS; i++)
+    rest[i] = 0.0;
+  for (; j + HONE_GROUP <= columns; j += HONE_GROUP) {
+    double q[HONE_GROUP];
+    for (int g = 0; g < HONE_GROUP; g++)
+      q[g] = creal(v[j + g]);
+    for (int64_t from = 0; from < rows; from += ROWS) {
+      const int now = (int)(rows - from < ROWS ? rows - from : ROWS);
+      const hone_entry *b = a + from + j * lda;
+      const double *restrict part = (const double *)b;
+      double *restrict h = (double *)(hi + from), *restrict l =
+                                                      (double *)(lo + from);
+      for (int i = 0; i < 2 * now; i++) {
+        double p[HONE_GROUP];
+        for (int g = 0; g < HONE_GROUP; g++)
+          p[g] = part[i + 2 * g * lda];
+        hone_add_group_of_reals(p, q, &h[i], &l[i], &rest[i]);
+      }
+      add_moduli_of_rows(now, b, lda, q, sum + from);
+    }
+  }
+  for (; j < columns; j++)
+    for (int64_t i = 0; i < rows; i++) {
+      hone_accumulate(a[i + j * lda], v[j], &hi[i], &lo[i]);
+      sum[i] += hone_abs(a[i + j * lda]) * __builtin_fabs(creal(v[j]));
+    }
+}
+
+#else
+
 enum { LANES = 16 }; /* partial sums of a column */
 
 /* The LANES partial sums begin as 0 and are added at the end, again without
@@ -63,6 +188,8 @@ static void project_rows(int64_t rows, int64_t columns, const hone_entry *a,
       sum[i] += hone_abs(a[i + j * lda]) * hone_abs(v[j]);
     }
 }
+
+#endif
 
 const hone_projection_kernels JOIN(hone_projection_, PROJECTION_ISA) = {
     project_column, project_rows};

@@ -27,19 +27,24 @@ static int await(const hone_matrix *a, hone_pool *pool) {
   return hone_host_copy_await(hone_dense_of(a)->copy, pool);
 }
 
-/* Fetches a few columns first if A lies in a device's memory. If they show that
-   A has no structure, returns true: the other columns can then arrive while A
-   is factored. */
+/* Fetches two columns first if A lies in a device's memory, which suffice for
+   most matrices, and then a few more. If they show that A has no structure,
+   returns true: the other columns can then arrive while A is factored. */
 static bool sample_excludes(const hone_dense *a, bool definite, int *st) {
   int64_t column[HONE_STRUCTURE_SAMPLES];
+  bool excluded = false;
   *st = HONE_OK;
   if (a->copy == NULL || a->copy->state != HONE_HOST_COPY_PENDING ||
       a->n < SAMPLED_FROM)
     return false;
   for (int k = 0; k < HONE_STRUCTURE_SAMPLES; k++)
     column[k] = hone_structure_sample(a->n, k);
-  *st = hone_host_copy_columns(a->copy, column, HONE_STRUCTURE_SAMPLES);
-  return *st == HONE_OK && hone_structure_excluded(a, definite);
+  for (int from = 0, to = 2; *st == HONE_OK && !excluded && from < to;
+       from = to, to = HONE_STRUCTURE_SAMPLES) {
+    *st = hone_host_copy_columns(a->copy, column + from, to - from);
+    excluded = *st == HONE_OK && hone_structure_excluded(a, to, definite);
+  }
+  return excluded;
 }
 
 static int kind_of(const hone_structure *s, int64_t n) {

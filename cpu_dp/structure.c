@@ -95,11 +95,11 @@ int64_t hone_structure_sample(int64_t n, int k) {
   return k % 2 ? n - 1 - at : at;
 }
 
-/* Finds the band of the sampled columns. Returns false if that band is already
-   too wide to pay. */
-static bool sample_band(const hone_dense *a, band *b) {
+/* Finds the band of so many sampled columns. Returns false if that band is
+   already too wide to pay. */
+static bool sample_band(const hone_dense *a, int samples, band *b) {
   *b = (band){0, 0};
-  for (int k = 0; k < HONE_STRUCTURE_SAMPLES && band_still_pays(b, a->n); k++)
+  for (int k = 0; k < samples && band_still_pays(b, a->n); k++)
     include_column(a, hone_structure_sample(a->n, k), b);
   return band_still_pays(b, a->n);
 }
@@ -108,7 +108,7 @@ static bool sample_band(const hone_dense *a, band *b) {
 static bool find_band(hone_pool *pool, const hone_dense *a, band *b) {
   const int64_t n = a->n, tasks = (n + TASK_COLUMNS - 1) / TASK_COLUMNS;
   band_job job = {.a = a, .tasks = HONE_MIN(tasks, (int64_t)MAX_TASKS)};
-  if (!sample_band(a, b))
+  if (!sample_band(a, HONE_STRUCTURE_SAMPLES, b))
     return false;
   job.sampled = *b;
   hone_pool_run(n < HONE_THREADS_FROM ? NULL : pool, job.tasks, find_band_task,
@@ -233,11 +233,11 @@ bool hone_structure_symmetric(hone_pool *pool, const hone_dense *a) {
   return sampled_pairs_equal(a) && is_symmetric(pool, a, NULL);
 }
 
-bool hone_structure_excluded(const hone_dense *a, bool definite) {
+bool hone_structure_excluded(const hone_dense *a, int samples, bool definite) {
   band b;
-  if (sample_band(a, &b))
+  if (sample_band(a, samples, &b))
     return false;
-  for (int k = 1; definite && k < HONE_STRUCTURE_SAMPLES; k++)
+  for (int k = 1; definite && k < samples; k++)
     for (int q = 0; q < k; q++) {
       const int64_t i = hone_structure_sample(a->n, k);
       const int64_t j = hone_structure_sample(a->n, q);

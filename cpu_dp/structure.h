@@ -20,11 +20,12 @@ void hone_structure_find(hone_pool *pool, const hone_dense *a, bool definite,
 
 /* hone_structure_sample returns the column that is read k-th, k = 0, 1, ...,
    before all others; the first and the last column, with the corners of A, come
-   first. hone_structure_excluded returns true if these columns alone show that
-   hone_structure_find would find nothing; it reads no others. */
+   first. hone_structure_excluded returns true if the first so many of them
+   alone show that hone_structure_find would find nothing; it reads no
+   others. */
 enum { HONE_STRUCTURE_SAMPLES = 8 };
 int64_t hone_structure_sample(int64_t n, int k);
-bool hone_structure_excluded(const hone_dense *a, bool definite);
+bool hone_structure_excluded(const hone_dense *a, int samples, bool definite);
 
 /* Returns true if A is symmetric to the last bit. Reads A at most once. */
 bool hone_structure_symmetric(hone_pool *pool, const hone_dense *a);

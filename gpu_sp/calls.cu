@@ -127,3 +127,22 @@ const hone_cublas *hone_cuda_blas() {
   pthread_once(&once, find_all);
   return found ? &blas : nullptr;
 }
+
+/* Those of kept.cu, which is compiled for either type. */
+int64_t hone_cuda_release_kept();
+int64_t hone_z_cuda_release_kept();
+int64_t hone_cuda_kept_bytes();
+int64_t hone_z_cuda_kept_bytes();
+
+int64_t hone_cuda_release_kept_of(bool complex_entries) {
+  return complex_entries ? hone_z_cuda_release_kept()
+                         : hone_cuda_release_kept();
+}
+
+int64_t hone_cuda_kept_bytes_of(bool complex_entries) {
+  return complex_entries ? hone_z_cuda_kept_bytes() : hone_cuda_kept_bytes();
+}
+
+int64_t hone_cuda_release_all_kept() {
+  return hone_cuda_release_kept() + hone_z_cuda_release_kept();
+}

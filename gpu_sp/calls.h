@@ -92,6 +92,12 @@ struct hone_cuda_aside<member> {
    process has had or will have. Returns false where it cannot be told. */
 bool hone_cuda_context(uint64_t *id);
 
+/* The process keeps engines for real and for complex entries (kept.h).
+   Released: returns how many bytes of device memory that was. */
+int64_t hone_cuda_release_all_kept();
+int64_t hone_cuda_release_kept_of(bool complex_entries);
+int64_t hone_cuda_kept_bytes_of(bool complex_entries);
+
 /* The functions of cuBLAS that are used. The library is loaded when they are
    first asked for, so that a program linked with Hone also starts where there
    is no cuBLAS. */

@@ -3,6 +3,7 @@
    they take, their creation and their destruction. */
 #include "gpu_sp/create.h"
 
+#include "gpu_sp/batch/batch.h"
 #include "gpu_sp/feed/feed.h"
 #include "gpu_sp/feed/project.h"
 #include "gpu_sp/forms/forms.h"
@@ -64,6 +65,7 @@ enum { ALLOCATIONS = 32 };
 /* Lists the device memory that is needed without a copy of A. */
 int list_working(hone_cuda *c, allocation *p) {
   const int64_t n = c->n, f4 = sizeof(float), d8 = sizeof(double);
+  const int64_t entry = sizeof(hone_entry);
   const int64_t rows = hone_split_rows(c->pieces);
   const int64_t inner = (c->nb + HONE_PANEL - 1) / HONE_PANEL;
   const int64_t entries = inner * 2 * HONE_PANEL;
@@ -76,7 +78,7 @@ int list_working(hone_cuda *c, allocation *p) {
   add(&c->up, c->ldu * rows * inner * 2);
   add(&c->stage, 2 * c->ld * c->stage_columns * f4);
   add(&c->blas_work, BLAS_WORK);
-  add(&c->constants, 2 * f4 + 2 * d8);
+  add(&c->constants, 4 * f4 + 4 * d8);
   add(&c->scale, c->column_room * (int64_t)sizeof(hone_split_scale));
   add(&c->top, (c->column_room + 1) * f4);
   add(&c->flags, 2 * (int64_t)sizeof(int));
@@ -91,9 +93,9 @@ int list_working(hone_cuda *c, allocation *p) {
   add(&c->lower, hone_cuda_inverse_bytes(n));
   add(&c->upper, c->spd ? 0 : hone_cuda_inverse_bytes(n));
   add(&c->triangles.there, hone_cuda_triangle_bytes(n));
-  add(&c->v, n * HONE_CUDA_COLUMNS * d8);
-  add(&c->w, n * HONE_CUDA_COLUMNS * d8);
-  add(&c->probes, n * HONE_CUDA_PROBES * d8);
+  add(&c->v, n * HONE_CUDA_COLUMNS * entry);
+  add(&c->w, n * HONE_CUDA_COLUMNS * entry);
+  add(&c->probes, HONE_PARTS > 1 ? 0 : n * HONE_CUDA_PROBES * d8);
   add(&c->row, n * d8);
   add(&c->col, n * d8);
   add(&c->forms.memory, hone_cuda_forms_bytes(c));
@@ -103,7 +105,8 @@ int list_working(hone_cuda *c, allocation *p) {
 /* Lists the copy of A, and the device memory that is needed with it. */
 int list_resident(hone_cuda *c, allocation *p) {
   const int64_t n = c->n, d8 = sizeof(double);
-  p[0] = {reinterpret_cast<void **>(&c->a), c->lda * n * d8};
+  p[0] = {reinterpret_cast<void **>(&c->copy),
+          round_up(n, 2) * n * (int64_t)sizeof(hone_entry)};
   p[1] = {reinterpret_cast<void **>(&c->magnitudes), 4 * n * d8};
   p[2] = {&c->residual_work, hone_cuda_residual_bytes(n)};
   p[3] = {reinterpret_cast<void **>(&c->projection.there),
@@ -124,9 +127,13 @@ void lay_out(hone_cuda *c, bool spd, const hone_engine_config *config) {
   const int chosen = config->choices.arithmetic;
   c->n = n;
   c->choices = config->choices;
+  if (HONE_PARTS > 1) { /* the methods of forms/ are for real matrices */
+    c->choices.diagonal = HONE_DIAGONAL_AUTO;
+    c->choices.sections = HONE_BLOCK_ROWS_AUTO;
+  }
   c->spd = spd;
   c->block = config->block;
-  c->ld = round_up(n, HONE_CUDA_PADDING);
+  c->ld = HONE_PARTS * round_up(n, HONE_CUDA_PADDING);
   c->lda = round_up(n, 2);
   c->nb = outer_width(config);
   c->panel_work.part_rows = config->choices.trial.part_rows;
@@ -145,7 +152,7 @@ void lay_out(hone_cuda *c, bool spd, const hone_engine_config *config) {
   c->wanted_tf32 = c->tf32;
   const int64_t inner = c->nb < HONE_PANEL ? c->nb : (int64_t)HONE_PANEL;
   c->ldl = hone_split_rows(c->pieces) * ((c->nb + HONE_PANEL - 1) / HONE_PANEL);
-  c->ldu = round_up(c->strip, 64);
+  c->ldu = HONE_PARTS * round_up(c->strip, 64);
   c->column_room = config->block > 0
                        ? (int)((n + config->block - 1) / config->block)
                        : ROUNDED_PARTS + 2;
@@ -158,7 +165,7 @@ void lay_out(hone_cuda *c, bool spd, const hone_engine_config *config) {
 int64_t hone_cuda_host_bytes(int64_t n, int64_t k) {
   (void)k;
   const int64_t doubles =
-      n * HONE_CUDA_H_V_PARTS + hone_cuda_projection_room(n);
+      n * HONE_CUDA_H_V_PARTS * HONE_PARTS + hone_cuda_projection_room(n);
   return doubles * (int64_t)sizeof(double) + n * 64 + (64 << 20) +
          (int64_t)sizeof(hone_cuda);
 }
@@ -289,6 +296,11 @@ int64_t hone_cuda_device_bytes(bool spd, const hone_engine_config *config,
 
 namespace {
 
+/* Frees what the process keeps of engines and of batches. */
+int64_t release_all_kept() {
+  return hone_cuda_release_all_kept() + hone_device_batch_release();
+}
+
 /* Allocates the device memory, with that for a copy of A if there is enough
    that is free and allowed. */
 int allocate_device_memory(hone_cuda *c, const hone_engine_config *config) {
@@ -299,7 +311,7 @@ int allocate_device_memory(hone_cuda *c, const hone_engine_config *config) {
   int64_t most, need = sum(p, count), more = sum(q, with);
   int st = CALL(cudaMemGetInfo(&free_bytes, &total));
   if (st == HONE_OK && need + more > (int64_t)free_bytes - LEAVE_FREE &&
-      hone_cuda_release_kept() > 0)
+      release_all_kept() > 0)
     st = CALL(cudaMemGetInfo(&free_bytes, &total));
   if (st != HONE_OK)
     return st;
@@ -324,6 +336,7 @@ int allocate_device_memory(hone_cuda *c, const hone_engine_config *config) {
   st = allocate(c, p, count);
   if (stays)
     TRY(allocate(c, q, with));
+  c->a = c->copy;
   return st;
 }
 
@@ -366,15 +379,15 @@ int fill_constants(hone_cuda *c) {
   float *one = reinterpret_cast<float *>(c->h_v + n);
   for (int64_t i = 0; i < n; i++)
     identity[i] = (int)i;
-  double *unit = reinterpret_cast<double *>(one + 2);
+  double *unit = reinterpret_cast<double *>(one + 4);
+  memset(one, 0, 4 * sizeof *one + 4 * sizeof *unit);
   one[0] = 1.0F;
-  one[1] = -1.0F;
+  one[2] = -1.0F;
   unit[0] = 1.0;
-  unit[1] = 0.0;
   int st = CALL(cudaMemcpyAsync(c->identity, identity, (size_t)n * sizeof(int),
                                 cudaMemcpyHostToDevice, c->work));
   TRY_CUDA(cudaMemcpyAsync(c->constants, one,
-                           2 * sizeof(float) + 2 * sizeof(double),
+                           4 * sizeof(float) + 4 * sizeof(double),
                            cudaMemcpyHostToDevice, c->work));
   TRY_CUDA(
       cudaMemsetAsync(c->f, 0, (size_t)(c->ld * n) * sizeof(float), c->work));
@@ -395,7 +408,7 @@ int create_all(hone_cuda *c, const hone_engine_config *config) {
   TRY(create_blas(c));
   TRY(create_events(c));
   TRY(hone_cuda_pin(c, reinterpret_cast<void **>(&c->h_v),
-                    n * HONE_CUDA_H_V_PARTS * sizeof(double)));
+                    n * HONE_CUDA_H_V_PARTS * sizeof(hone_entry)));
   TRY(hone_cuda_pin(c, reinterpret_cast<void **>(&c->h_top),
                     ((size_t)c->column_room + 8) * sizeof(unsigned)));
   TRY(hone_cuda_feed_create(c));
@@ -447,7 +460,7 @@ int hone_cuda_create(bool spd, void **self, const hone_engine_config *config) {
   *self = nullptr;
   if (c == nullptr) {
     st = create_new(spd, &c, config);
-    if (st == HONE_NO_MEMORY && hone_cuda_release_kept() > 0)
+    if (st == HONE_NO_MEMORY && release_all_kept() > 0)
       st = create_new(spd, &c, config);
   }
   if (st != HONE_OK)

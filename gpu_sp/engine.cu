@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tables of the single-precision CUDA engines, LU and Cholesky. The members
-   are in create.cu, factor/loop.cu, solve/solve.cu and residual/resident.cu. */
+/* The tables of the single-precision CUDA engines, LU and Cholesky; for complex
+   entries LU alone, without probes and products. The members are in create.cu,
+   factor/loop.cu, solve/solve.cu and residual/resident.cu. */
 #include "gpu_sp/create.h"
 #include "gpu_sp/factor/loop.h"
 #include "gpu_sp/feed/project.h"
@@ -18,20 +19,8 @@ int create_lu(void **self, const hone_engine_config *config) {
   return hone_cuda_create(false, self, config);
 }
 
-int create_cholesky(void **self, const hone_engine_config *config) {
-  return hone_cuda_create(true, self, config);
-}
-
 int64_t device_bytes_lu(const hone_engine_config *config, bool resident) {
   return hone_cuda_device_bytes(false, config, resident);
-}
-
-int64_t device_bytes_cholesky(const hone_engine_config *config, bool resident) {
-  return hone_cuda_device_bytes(true, config, resident);
-}
-
-bool is_definite(const hone_structure *structure, int64_t) {
-  return structure->definite;
 }
 
 bool resident(void *self) {
@@ -66,33 +55,56 @@ constexpr hone_engine common() {
   t.probe = hone_cuda_aside<hone_cuda_probe>::call;
   t.factor = hone_cuda_aside<hone_cuda_factor>::call;
   t.solve = hone_cuda_aside<hone_cuda_solve>::call;
-  t.solve_refined = hone_cuda_aside<hone_cuda_solve_refined>::call;
   t.destroy = hone_cuda_aside<hone_cuda_destroy>::call;
   t.bytes = hone_cuda_host_bytes;
   t.resident = resident;
+  t.lend = hone_cuda_lend;
   t.inspect = hone_cuda_aside<hone_cuda_inspect_matrix>::call;
   t.residual = hone_cuda_aside<hone_cuda_matrix_residual>::call;
   t.residuals = hone_cuda_aside<hone_cuda_matrix_residuals>::call;
   t.projection = hone_cuda_aside<hone_cuda_projection_of>::call;
   t.product = hone_cuda_aside<hone_cuda_matrix_product>::call;
-  t.probe_step = hone_cuda_aside<hone_cuda_probe_step>::call;
-  t.probed = hone_cuda_aside<hone_cuda_probed>::call;
   t.expect = hone_cuda_expect_solve;
   t.account = account;
-  t.release = hone_cuda_aside<hone_cuda_release_kept>::call;
+  t.release = hone_cuda_aside<hone_cuda_release_all_kept>::call;
   return t;
 }
+
+#ifndef HONE_COMPLEX
+constexpr void add_probes(hone_engine *t) {
+  t->solve_refined = hone_cuda_aside<hone_cuda_solve_refined>::call;
+  t->probe_step = hone_cuda_aside<hone_cuda_probe_step>::call;
+  t->probed = hone_cuda_aside<hone_cuda_probed>::call;
+}
+#endif
 
 constexpr hone_engine lu() {
   hone_engine t = common();
   t.name = "single LU";
   t.create = hone_cuda_aside<create_lu>::call;
   t.device_bytes = device_bytes_lu;
+#ifndef HONE_COMPLEX
+  add_probes(&t);
+#endif
   return t;
+}
+
+#ifndef HONE_COMPLEX
+int create_cholesky(void **self, const hone_engine_config *config) {
+  return hone_cuda_create(true, self, config);
+}
+
+int64_t device_bytes_cholesky(const hone_engine_config *config, bool resident) {
+  return hone_cuda_device_bytes(true, config, resident);
+}
+
+bool is_definite(const hone_structure *structure, int64_t) {
+  return structure->definite;
 }
 
 constexpr hone_engine cholesky() {
   hone_engine t = common();
+  add_probes(&t);
   t.name = "single Cholesky";
   t.symmetric = true;
   t.applies = is_definite;
@@ -100,8 +112,11 @@ constexpr hone_engine cholesky() {
   t.device_bytes = device_bytes_cholesky;
   return t;
 }
+#endif
 
 } // namespace
 
 extern "C" const hone_engine hone_engine_single_cuda = lu();
+#ifndef HONE_COMPLEX
 extern "C" const hone_engine hone_engine_cholesky_cuda = cholesky();
+#endif

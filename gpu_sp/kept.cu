@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The list of kept engines. An engine in it belongs to nobody: its memory is in
-   no account, its streams are empty. It is of use only to the process, and in
+/* The list of kept engines, one for each type of entries; together they keep no
+   more than one would. An engine in it belongs to nobody: its memory is in no
+   account, its streams are empty. It is of use only to the process, and in
    the CUDA context, that made it: a child after fork() forgets what it
    inherited, and after cudaDeviceReset() nothing of it exists any more.
 
@@ -28,6 +29,7 @@ struct kept {
 
 kept list[MOST]; /* the oldest first */
 int count;
+int64_t all_bytes; /* of device memory, of those in the list */
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Destroys an engine that is in no account. */
@@ -42,7 +44,13 @@ void destroy(hone_cuda *c) {
   (void)cudaSetDevice(current);
 }
 
+/* Adds to all_bytes, which another thread may read. */
+void add_bytes(int64_t bytes) {
+  (void)__atomic_add_fetch(&all_bytes, bytes, __ATOMIC_RELAXED);
+}
+
 void remove(int at) {
+  add_bytes(-list[at].c->used.device_bytes);
   count--;
   for (int i = at; i < count; i++)
     list[i] = list[i + 1];
@@ -105,6 +113,10 @@ hone_cuda *hone_cuda_take_kept(bool spd, const hone_engine_config *config) {
 
 bool hone_cuda_keep(hone_cuda *c) {
   uint64_t context = 0;
+  if (c->may_be_kept && c->used.device_bytes <= c->keep_at_most &&
+      c->used.device_bytes + hone_cuda_kept_bytes_of(HONE_PARTS == 1) >
+          c->keep_at_most)
+    (void)hone_cuda_release_kept_of(HONE_PARTS == 1);
   if (!c->may_be_kept || c->mem->alloc != nullptr || c->mem->arena != nullptr ||
       c->a == nullptr || !hone_cuda_context(&context) ||
       pthread_mutex_trylock(&lock) != 0)
@@ -123,9 +135,14 @@ bool hone_cuda_keep(hone_cuda *c) {
   if (fits) {
     hone_cuda_discharge(c);
     list[count++] = {c, getpid(), context};
+    add_bytes(c->used.device_bytes);
   }
   (void)pthread_mutex_unlock(&lock);
   return fits;
+}
+
+int64_t hone_cuda_kept_bytes() {
+  return __atomic_load_n(&all_bytes, __ATOMIC_RELAXED);
 }
 
 int64_t hone_cuda_release_kept() {

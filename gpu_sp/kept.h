@@ -14,8 +14,10 @@ hone_cuda *hone_cuda_take_kept(bool spd, const hone_engine_config *config);
    kept, and then is the caller's still. */
 bool hone_cuda_keep(hone_cuda *c);
 
-/* Destroys all that is kept; returns how many bytes of device memory that
-   was. */
+/* Destroys all engines for this type of entries that are kept; returns how many
+   bytes of device memory that was. */
 int64_t hone_cuda_release_kept();
+/* Returns the bytes of device memory of those that are kept. */
+int64_t hone_cuda_kept_bytes();
 
 #endif

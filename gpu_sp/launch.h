@@ -104,4 +104,8 @@ __device__ __forceinline__ void hone_barrier(int id, int threads) {
 
 #include <cstdint>
 
+extern "C" {
+#include "base/entry.h"
+}
+
 #endif

@@ -80,8 +80,8 @@ struct hone_cuda_buffers {
 
 /* The projection of A that the threads take, or the device: feed/project.h. */
 struct hone_cuda_projection {
-  double *memory;     /* v, then the sums: hone_cuda_projection_room(n);
-                         NULL: the engine takes no projection */
+  double *memory;     /* v, then the sums: hone_cuda_projection_room(n)
+                         doubles; NULL: the engine takes no projection */
   double *there;      /* on the device: hone_cuda_projection_bytes(n) */
   bool by_device;     /* A lies there, and its projection is taken there; v and
                          the sums go through pinned memory */
@@ -95,8 +95,9 @@ struct hone_cuda_projection {
 
 struct hone_cuda {
   int ordinal;                   /* the device's number */
-  int64_t n, ld, lda, nb, strip; /* nb: columns of an outer panel; strip:
-                                    columns updated at once */
+  int64_t n, ld, lda, nb, strip; /* ld: floats from row to row of F; nb: columns
+                                    of an outer panel; strip: columns updated at
+                                    once */
   int64_t block;      /* columns of a block column, as the caller chose; 0: not
                          chosen */
   bool deterministic; /* the weights of projections depend on n alone */
@@ -121,16 +122,19 @@ struct hone_cuda {
   cublasHandle_t handle;
 
   /* In device memory */
-  double *a;     /* n x n, lda: the copy of A; NULL: none is kept */
-  float *f;      /* F, ld */
-  void *lp, *up; /* 16-bit parts: of a panel of L, row by row (ldl each); of
-                    its rows of U in one strip of columns (ldu each) */
+  hone_entry *copy; /* n x n: room for a copy of A; NULL: none is kept */
+  hone_entry *a;    /* n x n, lda: that copy, or A itself where it lies in the
+                       device's memory; NULL as copy */
+  float *f;         /* F, ld */
+  void *lp, *up;    /* 16-bit parts: of a panel of L, row by row (ldl each); of
+                       its rows of U in one strip of columns (ldu each) */
   int64_t ldl, ldu;
   float *stage; /* two buffers of stage_columns columns (ld each) of floats
                    that wait to go into F; only where A is not kept */
   int64_t stage_columns;
   void *blas_work;
-  float *constants;        /* 1, -1, and then 1 and 0 in double */
+  float *constants; /* 1, 0, -1, 0, and then 1, 0, 0, 0 in double: numbers, or
+                       the parts of complex ones */
   hone_split_scale *scale; /* for each block column */
   unsigned *top;           /* for each: max |s_ij| as bits; then max |u_ij| */
   int *flags;              /* first zero pivot, overflow */
@@ -145,8 +149,9 @@ struct hone_cuda {
   double *lower,
       *upper; /* inverses of the diagonal blocks: solve/triangles.h */
   hone_triangle_work triangles;
-  double *v, *w;  /* n x HONE_CUDA_COLUMNS each */
-  double *probes; /* n x HONE_CUDA_PROBES: solve/probe.cu, refined.cu */
+  double *v, *w;  /* n x HONE_CUDA_COLUMNS entries each */
+  double *probes; /* n x HONE_CUDA_PROBES: solve/probe.cu, refined.cu; NULL for
+                     complex entries */
   void *residual_work;
   double *magnitudes; /* of A: row_max, row_sum, col_max, col_sum; n each */
   double *row, *col;  /* scaling */
@@ -160,18 +165,19 @@ struct hone_cuda {
   hone_cuda_column whole; /* columns that come at once, not by block columns */
   hone_cuda_projection projection; /* memory of the host, not pinned */
   int64_t pinned;  /* bytes of all pinned memory, counted in mem */
-  double *h_v;     /* n x HONE_CUDA_H_V_PARTS: see below */
+  double *h_v;     /* n x HONE_CUDA_H_V_PARTS entries: see below */
   unsigned *h_top; /* the host's copy of top */
   float *col_max;  /* n; where the host rounds */
 
   /* The matrix that is factored */
-  const double *source;    /* the caller's A, or NULL: none */
-  int64_t fed;             /* columns of A on the device, */
-  int64_t inspected;       /* and those of them that are in magnitudes */
-  bool original_readable;  /* the device can read the caller's memory: */
-  const double *original;  /* A there, */
-  int64_t original_ld;     /* its leading dimension; */
-  bool original_on_device; /* it is device memory, and not copied */
+  const hone_entry *source;   /* the caller's A, or NULL: none */
+  int64_t fed;                /* columns of A on the device, */
+  int64_t inspected;          /* and those of them that are in magnitudes */
+  bool original_readable;     /* the device can read the caller's memory: */
+  const hone_entry *original; /* A there, */
+  int64_t original_ld;        /* its leading dimension; */
+  bool original_on_device; /* it is device memory, and the host has no copy; */
+  bool in_place;           /* nor has the device: a is A itself */
   bool one_triangle;       /* only the upper triangle of A is sent */
   uint64_t asymmetry; /* hone_mirror_sum of the upper triangle less that of the
                          lower: not 0 where A is not symmetric */
@@ -197,7 +203,7 @@ struct hone_cuda {
   hone_cuda_forms forms;
 };
 
-/* Parts of h_v, in multiples of n doubles, through which right-hand sides go
+/* Parts of h_v, in multiples of n entries, through which right-hand sides go
    and results come: the columns of a solve, a residual's x, b, r and
    denominators, the solution for r, perm, as ints, and a projection. Transfers
    that are waited for at once use the first part. */
@@ -214,7 +220,21 @@ enum hone_cuda_part_of_h_v {
 };
 inline double *hone_cuda_pinned(const hone_cuda *c,
                                 hone_cuda_part_of_h_v part) {
-  return c->h_v + part * c->n;
+  return c->h_v + part * c->n * HONE_PARTS;
+}
+
+/* Returns the address of f_ij. */
+inline float *hone_cuda_f_at(const hone_cuda *c, int64_t i, int64_t j) {
+  return c->f + i * c->ld + HONE_PARTS * j;
+}
+
+/* Return the addresses of constants on the device: -1 in single precision; 1 in
+   double, and behind it 0. */
+inline const float *hone_cuda_minus_one(const hone_cuda *c) {
+  return c->constants + 2;
+}
+inline const double *hone_cuda_unit(const hone_cuda *c) {
+  return reinterpret_cast<const double *>(c->constants + 4);
 }
 
 inline int64_t round_up(int64_t v, int64_t to) {

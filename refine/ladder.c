@@ -13,8 +13,8 @@
 
    No x is returned as accepted unless hone_refine measured it on the caller's
    own matrix, with factors that were certified to distinguish that matrix from
-   a singular one. Next to read: climb.c, ladder_policy.c, ladder_certify.c,
-   ladder_report.c. */
+   a singular one. Next to read: ladder_rungs.c, climb.c,
+   ladder_policy.c, ladder_certify.c, ladder_report.c. */
 #include "refine/ladder.h"
 
 #include "refine/null_vector.h"
@@ -39,16 +39,10 @@ static int64_t vector_bytes(const hone_operator *op, int64_t n) {
          scratch_entries(op, n) * (int64_t)sizeof(hone_entry);
 }
 
-/* The rows of a rung's certificate, and its deflation. */
-static int64_t certificate_bytes(int64_t n) {
-  return 2 * n * (int64_t)sizeof(double) +
-         hone_deflation_entries(n) * (int64_t)sizeof(hone_entry);
-}
-
 int64_t hone_ladder_bytes(const hone_operator *op, int64_t n, int64_t nrhs,
                           bool extra) {
   int64_t columns = HONE_MIN(nrhs, (int64_t)HONE_SOLVE_COLUMNS);
-  return vector_bytes(op, n) + certificate_bytes(n) +
+  return vector_bytes(op, n) + hone_ladder_certificate_bytes(n) +
          (hone_ladder_workspace_entries(n, columns, extra) +
           hone_space_entries(n)) *
              (int64_t)sizeof(hone_entry);
@@ -89,21 +83,9 @@ int hone_ladder_create(hone_ladder *ladder, const hone_operator *op, int64_t n,
   return HONE_OK;
 }
 
-static void destroy_rung(hone_ladder *ladder, hone_rung *rung) {
-  hone_mem_put(ladder->mem, rung->rows);
-  rung->rows = NULL;
-  rung->deflation.count = 0;
-  if (rung->self != NULL)
-    rung->engine->destroy(rung->self, ladder->mem);
-  if (rung == &ladder->rung[HONE_MAX(ladder->copy_rung, 0)])
-    ladder->copy_rung = -1;
-  rung->self = NULL;
-  rung->state = HONE_RUNG_NEW;
-}
-
 void hone_ladder_destroy(hone_ladder *ladder) {
   for (int r = 0; r < ladder->rung_count; r++)
-    destroy_rung(ladder, &ladder->rung[r]);
+    hone_ladder_destroy_rung(ladder, &ladder->rung[r]);
   hone_mem_put(ladder->mem, ladder->pairs_memory);
   hone_mem_put(ladder->mem, ladder->workspace);
   hone_mem_put(ladder->mem, ladder->vectors);
@@ -208,41 +190,6 @@ static const char *breakdown(const hone_rung *rung) {
   return NULL;
 }
 
-static int create(hone_ladder *ladder, int r) {
-  hone_rung *rung = &ladder->rung[r];
-  char why[128] = "";
-  if (rung->self != NULL)
-    return HONE_OK;
-  if (!rung->engine->probe(why, sizeof why))
-    return HONE_NO_DEVICE;
-  for (int i = 0; i < ladder->rung_count; i++) /* an engine holds one matrix */
-    if (ladder->rung[i].self != NULL &&
-        (ladder->request.one_shot || ladder->rung[i].engine == rung->engine))
-      destroy_rung(ladder, &ladder->rung[i]);
-  const hone_engine_config config = {.n = ladder->n,
-                                     .mem = ladder->mem,
-                                     .pool = ladder->pool,
-                                     .watch = ladder->watch,
-                                     .block = ladder->request.block,
-                                     .deterministic =
-                                         ladder->request.deterministic,
-                                     .keep = ladder->request.one_shot,
-                                     .choices = rung->choices,
-                                     .structure = &ladder->structure,
-                                     .why = ladder->why,
-                                     .why_size = sizeof ladder->why};
-  ladder->why[0] = '\0';
-  rung->rows = hone_mem_get(ladder->mem, (size_t)certificate_bytes(ladder->n));
-  if (rung->rows == NULL)
-    return HONE_NO_MEMORY;
-  int st = rung->engine->create(&rung->self, &config);
-  if (st != HONE_OK) {
-    hone_mem_put(ladder->mem, rung->rows);
-    rung->rows = NULL;
-  }
-  return st;
-}
-
 /* Factors on a rung whose engine takes A as it is and inspects it on the way:
    factors S = A first, then looks whether that was right. If scaling turns out
    to be needed, factor_rung factors again, from the engine's copy. */
@@ -315,12 +262,11 @@ static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
   rung->state = HONE_RUNG_USELESS;
   int st = inspect_whole_matrix(ladder, r, report);
   if (st == HONE_OK)
-    st = create(ladder, r);
+    st = hone_ladder_create_rung(ladder, r);
   if (st == HONE_OK && rung->engine->resident == NULL)
     st = hone_matrix_await(&ladder->a, ladder->pool);
   if (st == HONE_OK && !rung->factored_unscaled)
-    st = rung->engine->factor(rung->self, &ladder->a, &ladder->scaling,
-                              &rung->info);
+    st = hone_ladder_factor_on(ladder, r);
   rung->factored_unscaled = false;
   *(r == ladder->lowest_rung ? &report->factor_ms : &report->fallback_ms) +=
       since_ms(start);
@@ -435,7 +381,8 @@ static int start_matrix(hone_ladder *ladder, hone_report *report) {
   const hone_engine *first = ladder->rung[r].engine;
   if (first->resident == NULL)
     hone_matrix_start(&ladder->a, ladder->pool);
-  if (first->resident != NULL && create(ladder, r) == HONE_OK &&
+  if (first->resident != NULL &&
+      hone_ladder_create_rung(ladder, r) == HONE_OK &&
       first->resident(ladder->rung[r].self))
     st = factor_then_inspect(ladder, r, report);
   /* If that way is not open or failed, factor_rung tries the engine again. */

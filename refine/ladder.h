@@ -68,8 +68,10 @@ typedef struct hone_ladder {
   int lowest_rung;  /* the lowest rung whose engine is for this matrix */
   int highest_rung; /* the highest rung that this call solved with */
   bool inspected, factored;
-  bool factors_stale; /* the factors are those of an earlier matrix */
-  int copy_rung;      /* the rung whose engine holds a copy of A; -1: none */
+  bool factors_stale;    /* the factors are those of an earlier matrix */
+  int copy_rung;         /* the rung whose engine holds a copy of A; -1: none */
+  int64_t sent, fetched; /* bytes to and from a device by engines that were
+                            destroyed */
   hone_matrix a;
   hone_structure structure;
   hone_scaling scaling;
@@ -147,6 +149,15 @@ static inline double *hone_ladder_steps(const hone_ladder *ladder) {
                     (ladder->request.extra ? 8 : 5) * ladder->n * columns);
 }
 
+/* The bytes of a rung's certificate: its rows and its deflation. */
+int64_t hone_ladder_certificate_bytes(int64_t n);
+/* Makes the engine of rung r unless there is one, and the memory of its
+   certificate. Other engines that are in the way are destroyed first. */
+int hone_ladder_create_rung(hone_ladder *ladder, int r);
+/* Factors the scaled matrix on rung r, from the copy of A that another engine
+   lends, if one does. */
+int hone_ladder_factor_on(hone_ladder *ladder, int r);
+void hone_ladder_destroy_rung(hone_ladder *ladder, hone_rung *rung);
 /* Finds the first usable rung from r on and factors it if it is not factored
    yet. On HONE_OK *found is that rung; otherwise the status says why there is
    none. A rung that could not be had is followed by another engine's, one whose

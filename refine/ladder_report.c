@@ -34,7 +34,7 @@ void hone_ladder_report_matrix(const hone_ladder *ladder, hone_report *report) {
   report->rcond = rung->certificate.rcond;
   report->growth = rung->info.growth;
   report->underflows = rung->info.flushed;
-  int64_t device = 0, to_device = 0, from_device = 0;
+  int64_t device = 0, to_device = ladder->sent, from_device = ladder->fetched;
   for (int r = 0; r < ladder->rung_count; r++) {
     const hone_engine *engine = ladder->rung[r].engine;
     const hone_account *last = &ladder->rung[r].account;

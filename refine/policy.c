@@ -117,7 +117,7 @@ int hone_policy_steps(const hone_situation *situation,
                       hone_step steps[HONE_MAX_RUNGS]) {
   int count = 0;
   for (size_t i = 0; i < sizeof TRIED / sizeof *TRIED; i++)
-    if (TRIED[i].tried_when(situation))
+    if (engine[TRIED[i].role] != NULL && TRIED[i].tried_when(situation))
       steps[count++] = (hone_step){.engine = engine[TRIED[i].role],
                                    .accurate = TRIED[i].accurate,
                                    .second_opinion = TRIED[i].second_opinion};

@@ -54,8 +54,11 @@ enum { SOLUTIONS = HONE_SOLUTIONS_MOST / HONE_PARTS };
 static const double LEAST_SQUARES = 1e-200, MOST_SQUARES = 1e200;
 /* The first power of E is applied to HONE_PROBES vectors, so that it suffices
    for most factors. The next ones are so much smaller that fewer vectors are
-   enough. On a device, where more vectors take hardly more time, all
-   powers are applied to HONE_PROBES_DEVICE vectors.
+   enough. On a device, where more vectors take little more time, the first
+   power is applied to HONE_PROBES_DEVICE vectors, and so are the next ones
+   unless the bound by fewer will certainly do: the first power has a bound of
+   at most SMALL_FIRST (those up to 8 were followed by 0.03 or less, H200, n to
+   16384), or a later one goes on falling as it did to at most SMALL_NEXT.
 
    Up to order FEW_UP_TO, where a pass over A costs no more than a few solves,
    the first power is applied to a few vectors first. Their bound is by a factor
@@ -71,6 +74,7 @@ enum {
   FEW_UP_TO = 512
 };
 static const double FEW_BOUND = 0x1p-6;
+static const double SMALL_FIRST = 10.0, SMALL_NEXT = 0.0625;
 
 /* The deflation, which draws as many complex vectors as real ones, uses this
    memory too. */
@@ -204,6 +208,7 @@ typedef struct run {
   uint64_t seed; /* of the vectors that are not drawn yet */
   hone_probe_step step;
   int t;          /* vectors in use */
+  double earlier; /* the bound of the power before the last one; 0: none */
   double squares; /* the sum of their squares */
   double largest; /* their largest entry before the last power */
 } run;
@@ -369,7 +374,18 @@ static int apply_power_on_device(run *r, int k) {
   return HONE_OK;
 }
 
-static void narrow_on_device(run *r) { r->largest = r->step.largest; }
+static void narrow_on_device(run *r) {
+  const double bound = r->out->bound;
+  const bool enough = r->earlier > 0.0
+                          ? bound * (bound / r->earlier) <= SMALL_NEXT
+                          : bound <= SMALL_FIRST;
+  r->largest = r->step.largest;
+  if (!enough || r->t == LATER_PROBES)
+    return;
+  r->step.dropped = r->t - LATER_PROBES;
+  r->t = LATER_PROBES;
+  r->squares *= (double)LATER_PROBES / HONE_PROBES_DEVICE; /* about */
+}
 
 static int finish_on_device(run *r) {
   const int64_t n = r->f.a->n;
@@ -459,6 +475,7 @@ static int probe_at(const place *where, hone_probing *probing, int steps,
     if (k == 1 && out->bound <= UNCORRECTED_BOUND)
       r.h.count = 0;
     where->narrow(&r);
+    r.earlier = out->bound;
     before = hone_probe_factor_of(r.t, 1.0) *
              sqrt(r.squares); /* by those of the next */
   }

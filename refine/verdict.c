@@ -66,8 +66,8 @@ hone_verdict_sums hone_verdict_sum(int64_t n, const hone_projection *p,
   hone_entry hi = 0.0, lo = 0.0;
   double weighed_b = 0.0, ignored = 0.0, den_max, of_x_max;
   hone_project_column(n, c->r, p->v, &hi, &lo, &ignored);
-  hone_project_column(n, p->w, c->x, &hi, &lo, &ignored);
-  hone_project_column(n, p->w_rest, c->x, &hi, &lo, &ignored);
+  hone_project_products(n, p->w, c->x, &hi, &lo, &ignored);
+  hone_project_products(n, p->w_rest, c->x, &hi, &lo, &ignored);
   hi = -hi;
   lo = -lo;
   hone_project_column(n, c->b, p->v, &hi, &lo, &weighed_b);

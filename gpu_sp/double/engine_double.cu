@@ -19,7 +19,10 @@ constexpr unsigned ALL = 0xffffffffU;
 typedef unsigned long long bits64;
 
 struct engine {
-  hone_cuda feeder; /* order, ring, streams, the matrix, scaling */
+  hone_cuda feeder;       /* order, ring, streams, the matrix, scaling */
+  const double *borrowed; /* another engine's copy of A, for the next factor;
+                             NULL: none */
+  int64_t borrowed_ld;
   const hone_cusolver *solver;
   cusolverDnHandle_t handle;
   double *work;
@@ -193,17 +196,43 @@ int create_new(void **self, const hone_engine_config *config) {
 
 int create(void **self, const hone_engine_config *config) {
   int st = create_new(self, config);
-  if (st == HONE_NO_MEMORY && hone_cuda_release_kept() > 0)
+  if (st == HONE_NO_MEMORY && hone_cuda_release_all_kept() > 0)
     st = create_new(self, config);
   return st;
 }
 
-/* Enqueues the copy of A to the device, and its scaling. */
-int load(engine *e, const hone_dense *a, const hone_scaling *scaling) {
+void borrow(void *self, const double *copy, int64_t ld) {
+  engine *e = static_cast<engine *>(self);
+  cudaPointerAttributes at = {};
+  const bool here =
+      copy != nullptr && cudaPointerGetAttributes(&at, copy) == cudaSuccess &&
+      at.type == cudaMemoryTypeDevice && at.device == e->feeder.ordinal;
+  (void)cudaGetLastError();
+  e->borrowed = here ? copy : nullptr;
+  e->borrowed_ld = ld;
+}
+
+/* Enqueues the copy of A to the device. */
+int bring(engine *e, const hone_dense *a) {
   hone_cuda *c = &e->feeder;
+  const size_t column = (size_t)c->n * sizeof(double);
+  const double *borrowed = e->borrowed;
+  e->borrowed = nullptr;
+  if (borrowed)
+    return CALL(
+        cudaMemcpy2DAsync(c->a, (size_t)c->lda * sizeof(double), borrowed,
+                          (size_t)e->borrowed_ld * sizeof(double), column,
+                          (size_t)c->n, cudaMemcpyDeviceToDevice, c->work));
   int st = hone_cuda_feed_begin(c, a);
   TRY(hone_cuda_feed_columns(c, a, c->n, c->columns->fed));
   TRY_CUDA(cudaStreamWaitEvent(c->work, c->columns->fed, 0));
+  return st;
+}
+
+/* Brings A to the device, and scales it there. */
+int load(engine *e, const hone_dense *a, const hone_scaling *scaling) {
+  hone_cuda *c = &e->feeder;
+  int st = bring(e, a);
   if (scaling->used)
     TRY(hone_cuda_upload_scaling(c, scaling));
   TRY_CUDA(cudaMemsetAsync(e->top, 0, 2 * sizeof *e->top, c->work));
@@ -292,6 +321,7 @@ constexpr hone_engine table() {
   t.probe = hone_cuda_aside<probe>::call;
   t.create = hone_cuda_aside<create>::call;
   t.factor = hone_cuda_aside<factor>::call;
+  t.borrow = hone_cuda_aside<borrow>::call;
   t.solve = hone_cuda_aside<solve>::call;
   t.destroy = hone_cuda_aside<destroy>::call;
   t.bytes = host_bytes;

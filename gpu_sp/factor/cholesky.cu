@@ -218,7 +218,7 @@ int product(hone_cuda *c, const hone_cuda_panel_info *p, int inner,
     const float *rows = c->f + p->k * c->ld;
     return CALL(c->blas->gemm(
         c->handle, CUBLAS_OP_N, CUBLAS_OP_T, (int)padded_columns(c, t.c0, t.c1),
-        (int)t.m, (int)(wide < p->w ? wide : p->w), c->constants + 1,
+        (int)t.m, (int)(wide < p->w ? wide : p->w), hone_cuda_minus_one(c),
         rows + t.c0, CUDA_R_32F, (int)c->ld, rows + t.i, CUDA_R_32F, (int)c->ld,
         c->constants, c->f + t.i * c->ld + t.c0, CUDA_R_32F, (int)c->ld,
         c->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,

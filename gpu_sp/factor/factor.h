@@ -13,15 +13,22 @@
 
 #include "gpu_sp/launch.h"
 
+/* Entries are floats, or pairs of floats (re, im). A panel has as many floats
+   in a row of either, so that it takes the same memory and registers. */
 enum {
-  HONE_PANEL = 128, /* columns of a panel, and of the inverted blocks */
-  HONE_STEP = 16    /* columns whose pivots are chosen together */
+  HONE_WIDE = 128,                          /* floats in a row of a panel */
+  HONE_STEP_FLOATS = 16,                    /* floats in a row of a step */
+  HONE_PANEL = HONE_WIDE / HONE_PARTS,      /* columns of a panel, and of the
+                                               inverted      blocks */
+  HONE_STEP = HONE_STEP_FLOATS / HONE_PARTS /* columns whose pivots are chosen
+                                               together */
 };
 
 /* The matrix that becomes its factors. */
 struct hone_float_matrix {
-  float *f; /* device, n x n, row by row: f_ij at f[i * ld + j] */
-  int64_t ld, n;
+  float *f;      /* device, n x n entries, row by row: f_ij at
+                    f[i * ld + HONE_PARTS * j] */
+  int64_t ld, n; /* floats from row to row; order */
 };
 
 /* ---- Panels (panel.cu, tall_panel.cu) ----------------------------------- */
@@ -90,12 +97,21 @@ enum hone_split {
 
 /* Returns the length that a panel of HONE_PANEL columns takes along the inner
    dimension of a product. With three products the parts of L lie there as
-   hi hi lo, those of U as hi lo hi. */
+   hi hi lo, those of U as hi lo hi.
+
+   A product of complex matrices is one of real matrices, four times as many
+   flops: a row of L is its 2 k floats, and an entry a + b i of U becomes the
+   block
+
+     a  b
+    -b  a
+
+   so that L U has its real and imaginary parts side by side, as F has. */
 inline int64_t hone_split_rows(enum hone_split p) {
   if (p == HONE_SPLIT_NONE)
     return 0;
-  return p == HONE_SPLIT_FP16_3 || p == HONE_SPLIT_BF16_3 ? 3 * HONE_PANEL
-                                                          : HONE_PANEL;
+  return p == HONE_SPLIT_FP16_3 || p == HONE_SPLIT_BF16_3 ? 3 * HONE_WIDE
+                                                          : HONE_WIDE;
 }
 
 /* The powers of two by which the operands are multiplied before they are
@@ -117,8 +133,8 @@ cudaError_t hone_cuda_split_scale_spd(enum hone_split split,
                                       hone_split_scale *scale,
                                       cudaStream_t stream);
 
-/* Three places along the inner dimension of a product, where the parts of
-   HONE_PANEL columns of L (or rows of U) begin:
+/* Three places along the inner dimension of a product, where the parts of the
+   HONE_WIDE floats of a panel's L (or the rows of U) begin:
 
      place  part of L  part of U
      lo        hi         lo
@@ -142,10 +158,10 @@ struct hone_operand {
   int *overflow; /* device: becomes nonzero where a part overflows */
 };
 
-/* Splits L[i0:n, k:k+w], the strictly lower triangle alone: column c of row i
-   goes to out[(i - i0) * ldo + place + c], in 128 columns, of which those from
-   w on are zero. If w > 128, every 128 columns are split like this; their
-   places lie 256 (lo, hi) or 128 (hh) apart. */
+/* Splits L[i0:n, k:k+w], the strictly lower triangle alone: float c of row i
+   goes to out[(i - i0) * ldo + place + c], in HONE_WIDE columns, of which those
+   behind column w are zero. If w > HONE_PANEL, every HONE_PANEL columns are
+   split like this; their places lie 256 (lo, hi) or 128 (hh) apart. */
 cudaError_t hone_cuda_split_l(const hone_float_matrix &f, int64_t i0, int64_t k,
                               int64_t w, const hone_operand &to,
                               cudaStream_t stream);
@@ -157,8 +173,8 @@ struct hone_u_rows {
 
 /* U = inv(L11) F[k:k+w, c0:c1] in place, L11 the unit lower triangle of the
    diagonal block at k. The parts of row r go to
-   out[(place + r) * ldo + c - c0], in 128 rows, of which those from w on are
-   zero. */
+   out[(place + r) * ldo + c - c0], in HONE_WIDE rows, of which those behind row
+   w are zero; complex: each entry as a block of two rows and columns. */
 cudaError_t hone_cuda_rows(const hone_float_matrix &f, const hone_u_rows &rows,
                            const hone_operand &to, cudaStream_t stream);
 
@@ -192,7 +208,7 @@ cudaError_t hone_cuda_split_u(const hone_float_matrix &f,
                               const hone_u_rows &rows, const hone_operand &left,
                               cudaStream_t stream);
 
-/* ---- Row exchanges and growth (steps.cu) --------------------------------- */
+/* ---- Row exchanges and growth (moves.cu) --------------------------------- */
 
 /* Row dst[i] of the new order is row src[i] of the old one, i < entries <=
    2048, on the device; dst[i] = -1: entry i is not used. */

@@ -43,15 +43,12 @@ int64_t feed_width(const hone_cuda *c, int64_t j) {
 } // namespace
 
 /* If A is on the device already, it is factored as one block column. */
-int64_t hone_cuda_width(const hone_cuda *c, const hone_scaling *scaling,
-                        int64_t j) {
-  const bool whole =
-      j == 0 ? scaling && c->uninspected && hone_cuda_has_all_of_a(c)
-             : c->reused;
+int64_t hone_cuda_width(const hone_cuda *c, int64_t j) {
+  const bool there = c->reused || c->original_on_device;
   int64_t w = c->stage_columns > 0 ? c->stage_columns : feed_width(c, j);
   if (c->block > 0)
     w = c->block;
-  else if (whole)
+  else if (there)
     w = c->n;
   return w < c->n - j ? w : c->n - j;
 }
@@ -114,10 +111,14 @@ int begin_feed(hone_cuda *c, const hone_dense *a) {
     return st;
   start_feed(c, a);
   return CALL(cudaMemsetAsync(c->magnitudes, 0,
-                              2 * (size_t)c->n * sizeof(double), c->work));
+                              2 * (size_t)c->n * sizeof(double),
+                              c->in_place ? c->feed : c->work));
 }
 
-int begin(hone_cuda *c, const hone_dense *a, const hone_scaling *scaling) {
+} // namespace
+
+int hone_cuda_load_begin(hone_cuda *c, const hone_dense *a,
+                         const hone_scaling *scaling) {
   /* A pointer that is equal may hold another matrix: only the factorization
      that follows one of A unseen finds A there. */
   const bool again = c->uninspected && hone_cuda_has_all_of_a(c) &&
@@ -138,6 +139,8 @@ int begin(hone_cuda *c, const hone_dense *a, const hone_scaling *scaling) {
     TRY(hone_cuda_upload_scaling(c, scaling));
   return st;
 }
+
+namespace {
 
 /* Brings the block column to the device, inspects it, and rounds it into F. */
 int load_resident(hone_cuda *c, const hone_dense *a, hone_cuda_column *col,
@@ -176,8 +179,9 @@ int load_from_host(hone_cuda *c, const hone_dense *a,
   TRY_CUDA(cudaEventRecord(col->fed, c->feed));
   TRY_CUDA(cudaStreamWaitEvent(c->work, col->fed, 0));
   TRY_CUDA(hone_cuda_transpose(
-      c->n, stage, c->ld, col->j, col->w,
-      {c->f, c->ld, c->new_row, c->top + index, nullptr}, c->work));
+      c->n, reinterpret_cast<const hone_single *>(stage), c->ld / HONE_PARTS,
+      col->j, col->w, {c->f, c->ld, c->new_row, c->top + index, nullptr},
+      c->work));
   TRY_CUDA(cudaEventRecord(col->in_f, c->work));
   return st;
 }
@@ -221,13 +225,12 @@ int hone_cuda_load_next(hone_cuda *c, const hone_dense *a,
 
 int hone_cuda_load(hone_cuda *c, const hone_dense *a,
                    const hone_scaling *scaling, int64_t j, int64_t w) {
-  const int st = j == 0 ? begin(c, a, scaling) : (int)HONE_OK;
-  if (st != HONE_OK || (j > 0 && hone_cuda_loaded_end(c) > j))
-    return st;
+  if (j > 0 && hone_cuda_loaded_end(c) > j)
+    return HONE_OK;
   return hone_cuda_load_next(c, a, scaling, j, w);
 }
 
-int hone_cuda_load_floats(hone_cuda *c, const float *a, int64_t lda) {
+int hone_cuda_load_floats(hone_cuda *c, const hone_single *a, int64_t lda) {
   int index;
   c->arriving = false;
   int st = clear(c);

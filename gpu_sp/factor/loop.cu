@@ -161,19 +161,32 @@ namespace {
 
 /* ---- The judgement of the pivots ---------------------------------------- */
 
+/* Returns |u|. */
+float pivot_size(const float *u) {
+  return HONE_PARTS > 1 ? std::hypot(u[0], u[HONE_PARTS - 1]) : std::fabs(u[0]);
+}
+
 /* Fetches |u_cc|, or u_cc^2 for Cholesky, of the columns j .. j+w-1, while the
    device works on block columns behind them. */
 int fetch_pivots(hone_cuda *c, int64_t j, int64_t w, float *out) {
   int i = 0;
+  float pivot[HONE_PARTS * HONE_PIVOT_SAMPLE];
+  const size_t bytes = HONE_PARTS * sizeof(float);
+  if (w > HONE_PIVOT_SAMPLE)
+    return HONE_INTERNAL;
   while (i + 1 < c->column_count && c->columns[i].j + c->columns[i].w < j + w)
     i++;
   int st = CALL(cudaStreamWaitEvent(c->fetch, c->columns[i].factored, 0));
-  TRY_CUDA(cudaMemcpy2DAsync(out, sizeof(float), c->f + j + j * c->ld,
-                             (size_t)(c->ld + 1) * sizeof(float), sizeof(float),
+  TRY_CUDA(cudaMemcpy2DAsync(pivot, bytes, hone_cuda_f_at(c, j, j),
+                             (size_t)c->ld * sizeof(float) + bytes, bytes,
                              (size_t)w, cudaMemcpyDeviceToHost, c->fetch));
   TRY_CUDA(cudaStreamSynchronize(c->fetch));
-  for (int64_t k = 0; k < w; k++)
-    out[k] = c->spd ? out[k] * out[k] : std::fabs(out[k]);
+  if (st != HONE_OK)
+    return st;
+  for (int64_t k = 0; k < w; k++) {
+    out[k] = pivot_size(pivot + HONE_PARTS * k);
+    out[k] = c->spd ? out[k] * out[k] : out[k];
+  }
   return st;
 }
 
@@ -269,12 +282,13 @@ bool choose_safer_products(hone_cuda *c) {
 int factor_block_columns(hone_cuda *c, const hone_dense *a,
                          const hone_scaling *scaling, hone_factor_info *info) {
   const int64_t n = c->n;
-  for (int64_t j = 0, w; j < n; j += w) {
-    w = hone_cuda_width(c, scaling, j);
+  int st = hone_cuda_load_begin(c, a, scaling);
+  for (int64_t j = 0, w; j < n && st == HONE_OK; j += w) {
+    w = hone_cuda_width(c, j);
     const double done = (double)j / (double)n;
     if (hone_watch_stop(c->watch, "factor", done, 0, HONE_NAN))
       return HONE_CANCELLED;
-    int st = hone_cuda_load(c, a, scaling, j, w);
+    st = hone_cuda_load(c, a, scaling, j, w);
     if (j > 0)
       TRY(update_column(c, j, w));
     TRY(hone_cuda_factor_column(c, j, w));
@@ -282,7 +296,8 @@ int factor_block_columns(hone_cuda *c, const hone_dense *a,
     if (st != HONE_OK || info->hopeless)
       return st;
   }
-  return hone_cuda_finish(c);
+  TRY(hone_cuda_finish(c));
+  return st;
 }
 
 } // namespace

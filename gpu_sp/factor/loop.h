@@ -16,22 +16,24 @@ int hone_cuda_factor(void *self, const hone_matrix *a,
 
 /* ---- From A into F: load.cu --------------------------------------------- */
 
+/* Clears the results of the factorization before, and lets A begin to come.
+   scaling NULL: S = A. */
+int hone_cuda_load_begin(hone_cuda *c, const hone_dense *a,
+                         const hone_scaling *scaling);
 /* Returns the width of the block column that begins at column j, which is not
    loaded yet. */
-int64_t hone_cuda_width(const hone_cuda *c, const hone_scaling *scaling,
-                        int64_t j);
+int64_t hone_cuda_width(const hone_cuda *c, int64_t j);
 /* F[:, j:j+w] = S[:, j:j+w] rounded to single precision; entries below FLT_MIN
-   in magnitude become 0 and are counted. scaling NULL: S = A. At j = 0 the
-   results of the factorization before are cleared. Does nothing where
+   in magnitude become 0 and are counted. Does nothing where
    hone_cuda_load_next has loaded that block column. */
 int hone_cuda_load(hone_cuda *c, const hone_dense *a,
                    const hone_scaling *scaling, int64_t j, int64_t w);
 /* Loads the block column that follows those in F. */
 int hone_cuda_load_next(hone_cuda *c, const hone_dense *a,
                         const hone_scaling *scaling, int64_t j, int64_t w);
-/* F = a matrix of floats on the device, as one block column. Benchmarks alone
-   call this. */
-int hone_cuda_load_floats(hone_cuda *c, const float *a, int64_t lda);
+/* F = a matrix in single precision on the device, as one block column.
+   Benchmarks alone call this. */
+int hone_cuda_load_floats(hone_cuda *c, const hone_single *a, int64_t lda);
 
 /* Sends the scaling to the device; waits. */
 int hone_cuda_upload_scaling(hone_cuda *c, const hone_scaling *scaling);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The blocked LU on the device, in single precision, two levels deep. An outer
-   panel has nb columns, its inner panels 128:
+   panel has nb columns, its inner panels HONE_PANEL:
 
      for each inner panel     factor it with pivoting (panel.cu);
                               in the outer panel's other columns: move the rows,
@@ -8,7 +8,7 @@
                               F -= L U on tensor cores
      then, for the columns on the right of the outer panel
                               move the rows, for all inner panels at once;
-                              compute the rows of U, 128 at a time;
+                              compute the rows of U, a panel's at a time;
                               F -= L U with an inner dimension of 3 nb
 
    A block column that arrives later is loaded with its rows in the present
@@ -37,32 +37,42 @@ int product_of_parts(hone_cuda *c, const hone_cuda_queue &on, int64_t from,
       (int)b.m, (int)k, &scale_at(c, b.c0)->alpha,
       parts_at(on.up, from * on.ldu), type, (int)on.ldu,
       parts_at(on.lp, (b.i - p->k) * on.ldl + from), type, (int)on.ldl,
-      c->constants, c->f + b.i * c->ld + b.c0, CUDA_R_32F, (int)c->ld,
+      c->constants, hone_cuda_f_at(c, b.i, b.c0), CUDA_R_32F, (int)c->ld,
       CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+}
+
+/* Does so without parts, in single precision or TF32, for 'wide' columns of
+   L. */
+int product_of_floats(hone_cuda *c, const hone_cuda_queue &on, int64_t wide,
+                      const hone_cuda_panel_info *p, const f_block &b) {
+  const cudaDataType_t type = HONE_PARTS > 1 ? CUDA_C_32F : CUDA_R_32F;
+  const int64_t columns = padded_columns(c, b.c0, b.c1) / HONE_PARTS;
+  const int ld = (int)(c->ld / HONE_PARTS);
+  return CALL(c->blas->gemm(
+      on.handle, CUBLAS_OP_N, CUBLAS_OP_N, (int)columns, (int)b.m, (int)wide,
+      hone_cuda_minus_one(c), hone_cuda_f_at(c, p->k, b.c0), type, ld,
+      hone_cuda_f_at(c, b.i, p->k), type, ld, c->constants,
+      hone_cuda_f_at(c, b.i, b.c0), type, ld,
+      c->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+      CUBLAS_GEMM_DEFAULT));
 }
 
 /* Subtracts L U from the block of F, for the panel's first 'inner' inner
    panels. */
 int product(hone_cuda *c, const hone_cuda_queue &on,
             const hone_cuda_panel_info *p, int inner, const f_block &b) {
-  const int64_t wide = (int64_t)inner * HONE_PANEL;
+  const int64_t wide = (int64_t)inner * HONE_WIDE;
+  const int64_t columns = (int64_t)inner * HONE_PANEL;
   if (b.m <= 0 || b.c1 <= b.c0)
     return HONE_OK;
   if (c->pieces == HONE_SPLIT_NONE)
-    return CALL(c->blas->gemm(
-        on.handle, CUBLAS_OP_N, CUBLAS_OP_N, (int)padded_columns(c, b.c0, b.c1),
-        (int)b.m, (int)(wide < p->w ? wide : p->w), c->constants + 1,
-        c->f + p->k * c->ld + b.c0, CUDA_R_32F, (int)c->ld,
-        c->f + b.i * c->ld + p->k, CUDA_R_32F, (int)c->ld, c->constants,
-        c->f + b.i * c->ld + b.c0, CUDA_R_32F, (int)c->ld,
-        c->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
-        CUBLAS_GEMM_DEFAULT));
+    return product_of_floats(c, on, columns < p->w ? columns : p->w, p, b);
   if (!three_products(c))
     return product_of_parts(c, on, 0, wide, p, b);
   if (inner == p->count)
     return product_of_parts(c, on, 0, 3 * wide, p, b);
   int st = product_of_parts(c, on, 0, 2 * wide, p, b);
-  TRY(product_of_parts(c, on, (int64_t)p->count * 2 * HONE_PANEL, wide, p, b));
+  TRY(product_of_parts(c, on, (int64_t)p->count * 2 * HONE_WIDE, wide, p, b));
   return st;
 }
 
@@ -134,8 +144,9 @@ int inner_step(hone_cuda *c, const hone_cuda_queue &on,
   hone_moves *m = c->moves + p->first + inner;
   const hone_cuda_panel_info one = {k, w, p->first + inner, 1};
   int st = factor_inner(c, on, p->first + inner, k, w);
-  TRY_CUDA(hone_cuda_move(c->f + p->k, c->ld, k - p->k, k + w - p->k,
-                          end - p->k, {m->dst, m->src, 2 * HONE_PANEL},
+  TRY_CUDA(hone_cuda_move(hone_cuda_f_at(c, 0, p->k), c->ld, k - p->k,
+                          k + w - p->k, end - p->k,
+                          {m->dst, m->src, 2 * HONE_PANEL},
                           on.stream)); /* in the outer panel's other columns */
   if (st != HONE_OK || k + w >= end)
     return st;

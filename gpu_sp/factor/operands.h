@@ -16,18 +16,18 @@ inline cudaDataType_t part_type(const hone_cuda *c) {
 }
 
 inline bool three_products(const hone_cuda *c) {
-  return hone_split_rows(c->pieces) == 3 * HONE_PANEL;
+  return hone_split_rows(c->pieces) == 3 * HONE_WIDE;
 }
 
 /* Returns the places of the parts of inner panel 'inner' of 'count' along the
    inner dimension: first come, for all inner panels, the operands of the
    products with low parts, then those of the products of high parts. */
 inline hone_split_place place_of(const hone_cuda *c, int inner, int count) {
-  hone_split_place p = {-1, -1, (int64_t)inner * HONE_PANEL};
+  hone_split_place p = {-1, -1, (int64_t)inner * HONE_WIDE};
   if (three_products(c)) {
-    p.lo = (int64_t)inner * 2 * HONE_PANEL;
-    p.hi = p.lo + HONE_PANEL;
-    p.hh += (int64_t)count * 2 * HONE_PANEL;
+    p.lo = (int64_t)inner * 2 * HONE_WIDE;
+    p.hi = p.lo + HONE_WIDE;
+    p.hh += (int64_t)count * 2 * HONE_WIDE;
   }
   return p;
 }
@@ -66,10 +66,10 @@ inline int64_t inner_width(const hone_cuda_panel_info *p, int inner) {
   return left < HONE_PANEL ? left : (int64_t)HONE_PANEL;
 }
 
-/* Returns the number of columns of a product. Those that pad F behind the last
-   one take part. */
+/* Returns the number of floats in a row of a product. Those that pad F behind
+   the last column take part. */
 inline int64_t padded_columns(const hone_cuda *c, int64_t c0, int64_t c1) {
-  return (c1 == c->n ? c->ld : c1) - c0;
+  return (c1 == c->n ? c->ld : HONE_PARTS * c1) - HONE_PARTS * c0;
 }
 
 } // namespace

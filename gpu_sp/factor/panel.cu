@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* LU of a panel of up to 128 columns with tournament pivoting (Grigori,
+/* LU of a panel of up to HONE_PANEL columns with tournament pivoting (Grigori,
    Demmel & Xiang 2011, CALU), in single precision, in one launch. The panel's
    rows lie in the shared memory of up to 128 thread blocks; for every 16
-   columns
+   columns (8 of complex numbers: written here for 16)
 
      level 1  each thread block does LU with partial pivoting on its rows, in
               registers, and posts the 16 pivot rows as candidates
@@ -29,19 +29,20 @@ store_pivots(const panel_args &args, shared_state *sh, int c0, int first_row) {
   if (tid < STEP * STEP) {
     const int q = tid / STEP, c = tid % STEP;
     const bool none = g->pivot_row[q] < 0;
-    const float *row = g->row[q][g->pivot_warp[q]];
-    const float u = none || q + c >= STEP ? 0.0F : row[c];
+    const number *row = g->row[q][g->pivot_warp[q]];
+    const number u = none || q + c >= STEP ? number_of(0.0F) : row[c];
     sh->upper[q][c] = u;
     if (c == 0)
-      sh->inverse[q] = u != 0.0F ? 1.0F / u : 0.0F;
-    const float l = none || c >= q ? 0.0F : row[(c - q + STEP) % STEP];
-    sh->lower[c][q] = c == q ? 1.0F : l;
+      sh->inverse[q] = inverse_of(u);
+    const number l =
+        none || c >= q ? number_of(0.0F) : row[(c - q + STEP) % STEP];
+    sh->lower[c][q] = c == q ? number_of(1.0F) : l;
   } else if (tid < STEP * STEP + STEP) {
     const int p = tid - STEP * STEP, w = g->pivot_row[p];
     const bool in = c0 + p < args.w, counts = in && w >= 0;
     const bool final = (int)gridDim.x > args.merged_blocks;
     const int row = counts ? sh->row[w] : -1, local = row - first_row;
-    sh->from[p] = counts ? (final ? sh->number[w] : w) : -1;
+    sh->from[p] = counts ? (final ? sh->chosen[w] : w) : -1;
     sh->pivot[p] = row;
     if (counts)
       sh->pivots[c0 + p] = row;
@@ -50,7 +51,7 @@ store_pivots(const panel_args &args, shared_state *sh, int c0, int first_row) {
       sh->own[atomicAdd(&sh->owned, 1)] = p;
     }
     if (blockIdx.x == 0 && in &&
-        (w < 0 || g->row[p][g->pivot_warp[p]][0] == 0.0F))
+        (w < 0 || is_zero(g->row[p][g->pivot_warp[p]][0])))
       atomicMin(args.zero_pivot, args.k + c0 + p);
   }
   __syncthreads();
@@ -64,26 +65,27 @@ __device__ __forceinline__ void rows_of_u(const panel_args &args, float *s,
   column_of_u *u = u_of(args, s);
   row_of_a *right = a_of(args, s);
   const int threads = THREADS - args.rows, left = args.w - c0 - STEP;
+  const int floats = HONE_PARTS * left, first = HONE_PARTS * (c0 + STEP);
   const int tid = hone_hide_value((int)threadIdx.x) - args.rows;
   constexpr int AT_ONCE = 6;
 #pragma unroll 1
-  for (int e0 = tid; e0 < STEP * HONE_PANEL; e0 += AT_ONCE * threads) {
+  for (int e0 = tid; e0 < STEP * HONE_WIDE; e0 += AT_ONCE * threads) {
     const posted *at[AT_ONCE];
     posted word[AT_ONCE];
 #pragma unroll
     for (int k = 0; k < AT_ONCE; k++) {
-      const int e = e0 + k * threads, p = e / HONE_PANEL, c = e % HONE_PANEL;
-      const int from = e < STEP * HONE_PANEL && c < left ? sh->from[p] : -1;
-      at[k] = &args.work->value[c0 / STEP % 2][from < 0 ? 0 : from][c0 + STEP];
+      const int e = e0 + k * threads, p = e / HONE_WIDE, c = e % HONE_WIDE;
+      const int from = e < STEP * HONE_WIDE && c < floats ? sh->from[p] : -1;
+      at[k] = &args.work->value[c0 / STEP % 2][from < 0 ? 0 : from][first];
       word[k] = (posted)tag << 32;
       if (from >= 0)
         word[k] = hone_load_word(at[k] + c);
     }
 #pragma unroll
     for (int k = 0; k < AT_ONCE; k++) {
-      const int e = e0 + k * threads, p = e / HONE_PANEL, c = e % HONE_PANEL;
-      if (e < STEP * HONE_PANEL && c < left)
-        right[p][c] =
+      const int e = e0 + k * threads, p = e / HONE_WIDE, c = e % HONE_WIDE;
+      if (e < STEP * HONE_WIDE && c < floats)
+        reinterpret_cast<float *>(right[p])[c] =
             __uint_as_float(tag_of(word[k]) == tag ? (unsigned)word[k]
                                                    : receive(at[k] + c, tag));
     }
@@ -91,28 +93,31 @@ __device__ __forceinline__ void rows_of_u(const panel_args &args, float *s,
   hone_barrier(2, threads);
   if (tid >= 32 * STEP / 4)
     return;
-  const int c = tid % 32, q = tid / 32 * 4; /* 4 columns, 4 rows */
-  float sum[4][4] = {};
+  constexpr int EACH = HONE_PANEL / 32;
+  const int c = tid % 32, q = tid / 32 * 4; /* EACH columns, 4 rows */
+  number sum[EACH][4] = {};
 #pragma unroll 4
   for (int p = 0; p < STEP; p++) {
-    float l[4], x[4];
+    number l[4], x[EACH];
 #pragma unroll
     for (int r = 0; r < 4; r++)
       l[r] = sh->lower[p][q + r];
 #pragma unroll
-    for (int e = 0; e < 4; e++)
-      x[e] = c + e * 32 < left ? right[p][c + e * 32] : 0.0F;
+    for (int e = 0; e < EACH; e++)
+      x[e] = c + e * 32 < left ? right[p][c + e * 32] : number_of(0.0F);
 #pragma unroll
-    for (int e = 0; e < 4; e++)
+    for (int e = 0; e < EACH; e++)
 #pragma unroll
       for (int r = 0; r < 4; r++)
-        sum[e][r] += l[r] * x[e];
+        sum[e][r] = plus_product(sum[e][r], l[r], x[e]);
   }
 #pragma unroll
-  for (int e = 0; e < 4; e++)
+  for (int e = 0; e < EACH; e++)
     if (c + e * 32 < left)
-      *reinterpret_cast<float4 *>(&u[c0 + STEP + c + e * 32][q]) =
-          make_float4(sum[e][0], sum[e][1], sum[e][2], sum[e][3]);
+#pragma unroll
+      for (int r = 0; r < 4; r += NUMBERS_IN_FOUR)
+        *reinterpret_cast<float4 *>(&u[c0 + STEP + c + e * 32][q + r]) =
+            four_of(&sum[e][r]);
 }
 
 /* Returns the number of the row among the step's pivot rows; -1: it is none. */
@@ -124,8 +129,8 @@ __device__ __forceinline__ int pivot_number(const shared_state *sh, int row) {
 }
 
 /* Computes the multipliers of the thread block's rows, one row a thread:
-   l = a inv(U11), a the row's 16 columns. Pivot rows become rows of L and U.
-   The columns shift through the registers as in register_lu.h. */
+   l = a inv(U11), a the row's columns of the step. Pivot rows become rows of L
+   and U. The columns shift through the registers as in register_lu.h. */
 __device__ __forceinline__ void multipliers(const panel_args &args, float *s,
                                             const shared_state *sh, int c0,
                                             int first_row) {
@@ -133,24 +138,27 @@ __device__ __forceinline__ void multipliers(const panel_args &args, float *s,
   const int q = is_used(sh, i) ? pivot_number(sh, first_row + i) : (int)STEP;
   if (q < 0)
     return;
-  float l[STEP];
+  number l[STEP];
 #pragma unroll
   for (int p = 0; p < STEP; p++)
-    l[p] = c0 + p < args.w ? s[(c0 + p) * stride + i] : 0.0F;
+    l[p] = c0 + p < args.w ? get(s, stride, c0 + p, i) : number_of(0.0F);
 #pragma unroll 4
   for (int p = 0; p < STEP; p++) {
-    float u[STEP];
+    number u[STEP];
     load_row(sh->upper[p], u);
-    const float m = l[0] * sh->inverse[p];
+    const number m = l[0] * sh->inverse[p];
+    number at = m;
+    if (p >= q)
+      at = sh->upper[q][p - q];
     if (c0 + p < args.w)
-      s[(c0 + p) * stride + i] = p < q ? m : sh->upper[q][p - q];
+      put(s, stride, c0 + p, i, at);
 #pragma unroll
     for (int r = 1; r < STEP; r++)
-      l[r - 1] = l[r] - m * u[r];
+      l[r - 1] = less_product(l[r], m, u[r]);
   }
 }
 
-/* Updates the next 16 columns: a warp takes some of them in 64 rows. */
+/* Updates the next STEP columns: a warp takes some of them in 64 rows. */
 __device__ __forceinline__ void eliminate(const panel_args &args, float *s,
                                           const shared_state *sh, int c0,
                                           int first_row) {
@@ -163,35 +171,35 @@ __device__ __forceinline__ void eliminate(const panel_args &args, float *s,
   const int from = next + warp / strips * each;
   const int to = min(min(args.w, next + STEP), from + each);
   if (from < to) {
-    float l[R][STEP];
+    number l[R][STEP];
     bool left[R];
 #pragma unroll
     for (int r = 0; r < R; r++) {
       left[r] = !is_used(sh, i + 32 * r);
 #pragma unroll
       for (int p = 0; p < STEP; p++)
-        l[r][p] = left[r] ? s[(c0 + p) * stride + i + 32 * r] : 0.0F;
+        l[r][p] =
+            left[r] ? get(s, stride, c0 + p, i + 32 * r) : number_of(0.0F);
     }
 #pragma unroll 2
     for (int c = from; c < to; c++) {
-      float u[STEP];
+      number u[STEP];
       load_row(right[c], u);
 #pragma unroll
       for (int r = 0; r < R; r++) {
-        float *at = s + c * stride + i + 32 * r;
-        float sum = left[r] ? *at : 0.0F;
+        number sum = left[r] ? get(s, stride, c, i + 32 * r) : number_of(0.0F);
 #pragma unroll
         for (int p = 0; p < STEP; p++)
-          sum -= l[r][p] * u[p];
+          sum = less_product(sum, l[r][p], u[p]);
         if (left[r])
-          *at = sum;
+          put(s, stride, c, i + 32 * r, sum);
       }
     }
   }
   for (int e = tid / HONE_PANEL; e < sh->owned; e += THREADS / HONE_PANEL) {
     const int p = sh->own[e], c = next + tid % HONE_PANEL;
     if (c < args.w) /* the pivot rows themselves */
-      s[c * stride + sh->pivot[p] - first_row] = right[c][p];
+      put(s, stride, c, sh->pivot[p] - first_row, right[c][p]);
   }
   __syncthreads();
 }
@@ -206,26 +214,26 @@ __device__ __forceinline__ void update(const panel_args &args, float *s,
   const int lane = (int)threadIdx.x % 32, warp = warp_number();
   const int stride = args.rows + 1, first = from + warp - LU_WARPS;
   for (int i0 = 0; i0 < args.rows; i0 += 32 * R) {
-    float l[R][STEP];
+    number l[R][STEP];
 #pragma unroll
     for (int r = 0; r < R; r++) {
       const int i = i0 + r * 32 + lane;
       const bool active = !is_used(sh, i);
 #pragma unroll
       for (int p = 0; p < STEP; p++)
-        l[r][p] = active ? s[(c0 + p) * stride + i] : 0.0F;
+        l[r][p] = active ? get(s, stride, c0 + p, i) : number_of(0.0F);
     }
     for (int c = first; c < args.w; c += WARPS - LU_WARPS) {
-      float u[STEP];
+      number u[STEP];
       load_row(right[c], u);
 #pragma unroll
       for (int r = 0; r < R; r++) {
-        const int at = c * stride + i0 + r * 32 + lane;
-        float sum = s[at];
+        const int i = i0 + r * 32 + lane;
+        number sum = get(s, stride, c, i);
 #pragma unroll
         for (int p = 0; p < STEP; p++)
-          sum -= l[r][p] * u[p];
-        s[at] = sum;
+          sum = less_product(sum, l[r][p], u[p]);
+        put(s, stride, c, i, sum);
       }
     }
   }
@@ -275,12 +283,12 @@ __device__ void find_moves(const panel_args &args, const shared_state *sh,
 
 /* Rows move between global and shared memory. A warp takes a row, and has this
    many of its rows under way at once. */
-constexpr int ROWS_AT_ONCE = 8, WIDE = HONE_PANEL / 32;
+constexpr int ROWS_AT_ONCE = 8, WIDE = HONE_WIDE / 32;
 
 __device__ __forceinline__ void read_rows(const panel_args &args, float *s,
                                           shared_state *sh, int first_row) {
   const int lane = (int)threadIdx.x % 32, warp = warp_number();
-  const int stride = args.rows + 1;
+  const int stride = args.rows + 1, w = HONE_PARTS * args.w; /* floats */
   for (int i0 = warp; i0 < args.rows; i0 += ROWS_AT_ONCE * WARPS) {
     float v[ROWS_AT_ONCE][WIDE];
 #pragma unroll
@@ -289,14 +297,14 @@ __device__ __forceinline__ void read_rows(const panel_args &args, float *s,
       const float *from = args.f + (int64_t)row * args.ld + lane;
 #pragma unroll
       for (int q = 0; q < WIDE; q++)
-        v[e][q] = row < args.m && lane + q * 32 < args.w ? from[q * 32] : 0.0F;
+        v[e][q] = row < args.m && lane + q * 32 < w ? from[q * 32] : 0.0F;
     }
 #pragma unroll
     for (int e = 0; e < ROWS_AT_ONCE; e++) {
       const int i = i0 + e * WARPS;
 #pragma unroll
       for (int q = 0; q < WIDE; q++)
-        if (lane + q * 32 < args.w)
+        if (lane + q * 32 < w)
           s[(lane + q * 32) * stride + i] = v[e][q];
       if (lane == 0 && first_row + i >= args.m)
         atomicOr(&sh->used[i / 32], 1U << (i % 32));
@@ -309,13 +317,13 @@ __device__ __forceinline__ void write_rows(const panel_args &args,
                                            const float *s, const int *place,
                                            int first_row) {
   const int lane = (int)threadIdx.x % 32, warp = warp_number();
-  const int stride = args.rows + 1;
+  const int stride = args.rows + 1, w = HONE_PARTS * args.w; /* floats */
 #pragma unroll 2
   for (int i = warp; i < args.rows && first_row + i < args.m; i += WARPS) {
     float *to = args.f + (int64_t)place[i] * args.ld + lane;
 #pragma unroll
     for (int q = 0; q < WIDE; q++)
-      if (lane + q * 32 < args.w)
+      if (lane + q * 32 < w)
         to[q * 32] = s[(lane + q * 32) * stride + i];
   }
 }
@@ -408,7 +416,7 @@ cudaError_t shape_of(int64_t m, int64_t w, panel_shape *p) {
     p->rows =
         m > (int64_t)MAX_BLOCKS * 2 * WARP_ROWS ? 3 * WARP_ROWS : 2 * WARP_ROWS;
   p->blocks = (int)((m + p->rows - 1) / p->rows);
-  p->scratch_at = ((p->rows + 1) * (int)w + 3) / 4 * 4;
+  p->scratch_at = ((p->rows + 1) * HONE_PARTS * (int)w + 3) / 4 * 4;
   const auto shared = [p](int blocks) {
     const size_t wide = (size_t)(blocks * STEP) * sizeof(candidate_row);
     const size_t u = HONE_PANEL * sizeof(column_of_u) + STEP * sizeof(row_of_a);
@@ -448,7 +456,7 @@ cudaError_t hone_cuda_panel(const hone_panel &panel, hone_moves *moves,
   if (e != cudaSuccess)
     return e;
   panel_args args = {};
-  args.f = panel.f.f + k * panel.f.ld + k;
+  args.f = panel.f.f + k * panel.f.ld + HONE_PARTS * k;
   args.ld = panel.f.ld;
   args.m = (int)rows;
   args.w = (int)panel.w;

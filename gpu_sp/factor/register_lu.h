@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* LU with partial pivoting of up to 512 rows of 16 columns, in single
+/* LU with partial pivoting of up to 512 rows of HONE_STEP columns, in single
    precision, in the registers of the first four warps of a thread block. Each
    level of the tournament (tournament.h, read next) is one of these.
 
@@ -12,7 +12,7 @@
 #ifndef HONE_CUDA_REGISTER_LU_H
 #define HONE_CUDA_REGISTER_LU_H
 
-#include "gpu_sp/factor/factor.h"
+#include "gpu_sp/factor/number.h"
 
 namespace {
 
@@ -26,15 +26,15 @@ enum {
 
 constexpr unsigned ALL = 0xffffffffU;
 
-/* The warps exchange this for every column. Entry (c - j) % 16 of pivot row j
+/* The warps exchange this for every column. Entry (c - j) % STEP of pivot row j
    is u_jc for c >= j and inv(L)_jc for c < j, L the unit lower triangle of the
    pivot rows: the columns from the present one on come first, then the row's
    part of inv(L). */
 struct lu_exchange {
-  __align__(16) float row[STEP][LU_WARPS][STEP];
+  __align__(16) number row[STEP][LU_WARPS][STEP];
   __align__(16) unsigned key[STEP][LU_WARPS];
-  float inverse[STEP][LU_WARPS]; /* of the row's first entry */
-  int pivot_warp[STEP];          /* result: the warp that had the pivot row */
+  number inverse[STEP][LU_WARPS]; /* of the row's first entry */
+  int pivot_warp[STEP];           /* result: the warp that had the pivot row */
   int pivot_row[STEP]; /* result: that row, or -1 where none was left */
 };
 
@@ -61,66 +61,54 @@ __device__ __forceinline__ ordering order_of(bool natural, int warp) {
   return o;
 }
 
-__device__ __forceinline__ unsigned key_of(float v, bool active, ordering o,
+__device__ __forceinline__ unsigned key_of(number v, bool active, ordering o,
                                            int row) {
-  const unsigned bits = __float_as_uint(fabsf(v)) + WARP_ROWS;
+  const unsigned bits = __float_as_uint(size_of(v)) + WARP_ROWS;
   const unsigned order = (bits & o.mask) | o.place;
   return (active ? order : 0U) | (unsigned)(WARP_ROWS - 1 - row);
-}
-
-/* Returns 1 / v nearly to the last bit, and 0 for 0. Where |v| > 2^126 the
-   result is 0, where |v| < 2^-126 it is not finite; the growth factor then
-   shows it. */
-__device__ __forceinline__ float reciprocal(float v) {
-  const float r = hone_reciprocal(v);
-  return v != 0.0F ? fmaf(fmaf(-v, r, 1.0F), r, r) : 0.0F;
 }
 
 /* Returns the largest key of the lane's rows in the first column; *value is
    that entry. */
 template <int R>
-__device__ __forceinline__ unsigned
-best_row(const float (&a)[R][STEP], unsigned active, ordering o, float *value) {
+__device__ __forceinline__ unsigned best_row(const number (&a)[R][STEP],
+                                             unsigned active, ordering o,
+                                             number *value) {
   const int lane = (int)threadIdx.x % 32;
   unsigned best = key_of(a[0][0], active & 1, o, lane);
   *value = a[0][0];
 #pragma unroll
   for (int r = 1; r < R; r++) {
     const unsigned key = key_of(a[r][0], (active >> r) & 1, o, r * 32 + lane);
-    *value = key > best ? a[r][0] : *value;
+    *value = choose(key > best, a[r][0], *value);
     best = key > best ? key : best;
   }
   return best;
 }
 
-__device__ __forceinline__ void store_row(float *to, const float (&v)[STEP]) {
+__device__ __forceinline__ void store_row(number *to, const number (&v)[STEP]) {
 #pragma unroll
-  for (int q = 0; q < STEP; q += 4)
-    *reinterpret_cast<float4 *>(to + q) =
-        make_float4(v[q], v[q + 1], v[q + 2], v[q + 3]);
+  for (int q = 0; q < STEP; q += NUMBERS_IN_FOUR)
+    *reinterpret_cast<float4 *>(to + q) = four_of(v + q);
 }
 
-__device__ __forceinline__ void load_row(const float *from, float (&v)[STEP]) {
+__device__ __forceinline__ void load_row(const number *from,
+                                         number (&v)[STEP]) {
 #pragma unroll
-  for (int q = 0; q < STEP; q += 4) {
-    const float4 f = *reinterpret_cast<const float4 *>(from + q);
-    v[q] = f.x;
-    v[q + 1] = f.y;
-    v[q + 2] = f.z;
-    v[q + 3] = f.w;
-  }
+  for (int q = 0; q < STEP; q += NUMBERS_IN_FOUR)
+    take_four(*reinterpret_cast<const float4 *>(from + q), v + q);
 }
 
 /* Copies the lane's row number r, which the compiler does not know. */
 template <int R>
-__device__ __forceinline__ void pick(const float (&a)[R][STEP], int r,
-                                     float (&v)[STEP]) {
+__device__ __forceinline__ void pick(const number (&a)[R][STEP], int r,
+                                     number (&v)[STEP]) {
 #pragma unroll
   for (int c = 0; c < STEP; c++) {
     v[c] = a[0][c];
 #pragma unroll
     for (int q = 1; q < R; q++)
-      v[c] = r == q ? a[q][c] : v[c];
+      v[c] = choose(r == q, a[q][c], v[c]);
   }
 }
 
@@ -149,21 +137,21 @@ best_warp(const unsigned (&keys)[LU_WARPS]) {
    of fetching instructions. inv(L) shifts in from the last register: the same
    elimination, applied to the unit matrix. */
 template <int R>
-__device__ __forceinline__ void register_lu(float (&a)[R][STEP],
+__device__ __forceinline__ void register_lu(number (&a)[R][STEP],
                                             unsigned active, bool natural,
                                             lu_exchange *g) {
   const int lane = (int)threadIdx.x % 32, warp = warp_number();
   const ordering o = order_of(natural, warp);
   unsigned outcome = 0; /* the key of column 'lane' */
-  float value;
+  number value;
   unsigned best = best_row<R>(a, active, o, &value);
 #pragma unroll 1
   for (int j = 0; j < STEP; j++) {
-    const float mine = reciprocal(value);
+    const number mine = reciprocal(value);
     const unsigned top = __reduce_max_sync(ALL, best);
     const int r = (WARP_ROWS - 1 - (int)(top % WARP_ROWS)) / 32;
     if (best == top) {
-      float v[STEP];
+      number v[STEP];
       pick<R>(a, r, v);
       g->key[j][warp] = top;
       g->inverse[j][warp] = mine;
@@ -172,17 +160,17 @@ __device__ __forceinline__ void register_lu(float (&a)[R][STEP],
     hone_barrier(1, LU_WARPS * 32);
     const unsigned first = best_warp(g->key[j]);
     const int who = LU_WARPS - 1 - (int)(first % LU_WARPS);
-    const float inverse = g->inverse[j][who];
-    float u[STEP];
+    const number inverse = g->inverse[j][who];
+    number u[STEP];
     load_row(g->row[j][who], u);
     outcome = lane == j ? first : outcome;
     if (warp == who && best == top)
       active &= ~(1U << r);
-    float l[R];
+    number l[R];
 #pragma unroll
     for (int q = 0; q < R; q++) {
-      l[q] = (active >> q) & 1 ? a[q][0] * inverse : 0.0F;
-      a[q][0] = a[q][1] - l[q] * u[1];
+      l[q] = choose((active >> q) & 1, a[q][0] * inverse, number_of(0.0F));
+      a[q][0] = less_product(a[q][1], l[q], u[1]);
     }
     /* The next pivot is sought while the other columns are updated. */
     best = best_row<R>(a, active, o, &value);
@@ -190,7 +178,7 @@ __device__ __forceinline__ void register_lu(float (&a)[R][STEP],
     for (int q = 0; q < R; q++) {
 #pragma unroll
       for (int c = 2; c < STEP; c++)
-        a[q][c - 1] = a[q][c] - l[q] * u[c];
+        a[q][c - 1] = less_product(a[q][c], l[q], u[c]);
       a[q][STEP - 1] = -l[q];
     }
   }

@@ -12,7 +12,7 @@
    for all other rows. Where only the rows of the diagonal block may be pivots,
    that block is factored alone, in its place. The workspace has room for the
    copy of one part. Read next: panel.cu. */
-#include "gpu_sp/factor/factor.h"
+#include "gpu_sp/factor/number.h"
 
 namespace {
 
@@ -21,16 +21,16 @@ enum {
   THREADS = 256,
   WARPS = THREADS / 32,
   ROWS = 32, /* of L21 that a thread block works on at a time, a lane each */
-  GROUPS = HONE_PANEL / STEP, /* warps, 16 columns each */
+  GROUPS = HONE_PANEL / STEP, /* warps, STEP columns each */
   BLOCKS = 264, /* thread blocks of that kernel; more would only read U11 more
                    often */
-  STRIDE = HONE_PANEL + 4 /* floats from row to row of U11 in shared memory */
+  STRIDE = HONE_PANEL + 4 /* entries from row to row of U11 in shared memory */
 };
 static_assert(GROUPS == WARPS, "a warp for each group of columns");
 
 /* ---- Kernels ------------------------------------------------------------ */
 
-/* Copies w columns of the rows first .. first+rows-1 of f or, if there is a
+/* Copies w floats of the rows first .. first+rows-1 of f or, if there is a
    list, of the rows that its entries first .. first+rows-1 name. A warp takes a
    row. */
 __global__ void __launch_bounds__(THREADS)
@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(THREADS)
     return;
   const int64_t from = list ? list[first + i] : first + i;
   for (int c = lane; c < w; c += 32)
-    out[i * HONE_PANEL + c] = f[from * ld + c];
+    out[i * HONE_WIDE + c] = f[from * ld + c];
 }
 
 /* Writes the pivot rows of such a copy, by their numbers in f. */
@@ -93,9 +93,9 @@ __global__ void write_moves(const hone_moves *copy, const int *list, int k,
 }
 
 struct divide_shared {
-  float u[HONE_PANEL][STRIDE]; /* with the inverse of its diagonal there */
-  float tile[ROWS][HONE_PANEL + 1];
-  float x[2][STEP][ROWS]; /* 16 finished columns */
+  number u[HONE_PANEL][STRIDE]; /* with the inverse of its diagonal there */
+  float tile[ROWS][HONE_WIDE + 1];
+  number x[2][STEP][ROWS]; /* STEP finished columns */
 };
 
 /* Loads U11, completed by the unit matrix. A zero pivot has the inverse zero,
@@ -105,34 +105,34 @@ __device__ __forceinline__ void load_u(const float *block, int64_t ld, int w,
 #pragma unroll 4
   for (int e = (int)threadIdx.x; e < HONE_PANEL * HONE_PANEL; e += THREADS) {
     const int i = e / HONE_PANEL, j = e % HONE_PANEL;
-    float v = i == j ? 1.0F : 0.0F;
+    number v = number_of(i == j ? 1.0F : 0.0F);
     if (j < w && i <= j)
-      v = block[i * ld + j];
+      v = get(block + i * ld, 1, j, 0);
     if (i == j)
-      v = v != 0.0F ? 1.0F / v : 0.0F;
+      v = inverse_of(v);
     sh->u[i][j] = v;
   }
 }
 
-/* Multiplies the lanes' rows by inv(U11). Warp g holds the columns
-   16 g .. 16 g + 15. In each step one warp finishes its columns, and the later
+/* Multiplies the lanes' rows by inv(U11). Warp g holds STEP columns from
+   column STEP g on. In each step one warp finishes its columns, and the later
    warps subtract multiples of them from their own. */
 __device__ __forceinline__ void divide_tile(divide_shared *sh, int lane,
                                             int group) {
-  float v[STEP];
+  number v[STEP];
 #pragma unroll
   for (int r = 0; r < STEP; r++)
-    v[r] = sh->tile[lane][group * STEP + r];
+    v[r] = get(sh->tile[lane], 1, group * STEP + r, 0);
 #pragma unroll 1
   for (int step = 0; step < GROUPS; step++) {
-    const float(*u)[STRIDE] = &sh->u[step * STEP];
+    const number(*u)[STRIDE] = &sh->u[step * STEP];
     if (group == step) {
 #pragma unroll
       for (int p = 0; p < STEP; p++) {
-        v[p] *= u[p][step * STEP + p];
+        v[p] = v[p] * u[p][step * STEP + p];
 #pragma unroll
         for (int q = p + 1; q < STEP; q++)
-          v[q] -= v[p] * u[p][step * STEP + q];
+          v[q] = less_product(v[q], v[p], u[p][step * STEP + q]);
         sh->x[step % 2][p][lane] = v[p];
       }
     }
@@ -140,16 +140,16 @@ __device__ __forceinline__ void divide_tile(divide_shared *sh, int lane,
     if (group > step) {
 #pragma unroll
       for (int p = 0; p < STEP; p++) {
-        const float x = sh->x[step % 2][p][lane];
+        const number x = sh->x[step % 2][p][lane];
 #pragma unroll
         for (int r = 0; r < STEP; r++)
-          v[r] -= x * u[p][group * STEP + r];
+          v[r] = less_product(v[r], x, u[p][group * STEP + r]);
       }
     }
   }
 #pragma unroll
   for (int r = 0; r < STEP; r++)
-    sh->tile[lane][group * STEP + r] = v[r];
+    put(sh->tile[lane], 1, group * STEP + r, 0, v[r]);
 }
 
 /* L21 = A21 inv(U11) in place, 32 rows below the diagonal block at a time. */
@@ -162,13 +162,14 @@ __global__ void __launch_bounds__(THREADS)
        at += (int64_t)gridDim.x * ROWS) {
     float *a = block + (w + at) * ld;
     for (int i = warp; i < ROWS; i += WARPS)
-      for (int c = lane; c < HONE_PANEL; c += 32)
-        sh->tile[i][c] = at + i < rows && c < w ? a[i * ld + c] : 0.0F;
+      for (int c = lane; c < HONE_WIDE; c += 32)
+        sh->tile[i][c] =
+            at + i < rows && c < HONE_PARTS * w ? a[i * ld + c] : 0.0F;
     __syncthreads();
     divide_tile(sh, lane, warp);
     __syncthreads();
     for (int i = warp; i < ROWS && at + i < rows; i += WARPS)
-      for (int c = lane; c < w; c += 32)
+      for (int c = lane; c < HONE_PARTS * w; c += 32)
         a[i * ld + c] = sh->tile[i][c];
     __syncthreads();
   }
@@ -213,7 +214,7 @@ template <class T> void take(tall_panel *t, void *work, T **at, int64_t count) {
 void lay_out(tall_panel *t, int64_t n, void *work) {
   const int64_t rows = t->part_rows;
   const int64_t candidates = divide_up(n, rows) * HONE_PANEL;
-  take(t, work, &t->copy, rows * HONE_PANEL);
+  take(t, work, &t->copy, rows * HONE_WIDE);
   take(t, work, &t->list[0], candidates);
   take(t, work, &t->list[1], candidates);
   take(t, work, &t->last, 1);
@@ -235,9 +236,9 @@ cudaError_t factor(const tall_panel &t, float *f, int64_t ld, int64_t rows,
 cudaError_t factor_copy(const tall_panel &t, const int *list, int64_t first,
                         int64_t rows) {
   HONE_LAUNCH(take_rows, (unsigned)divide_up(rows, WARPS), THREADS, 0, t.stream,
-              t.f, t.ld, list, first, rows, t.w, t.copy);
+              t.f, t.ld, list, first, rows, HONE_PARTS * t.w, t.copy);
   const cudaError_t e = cudaGetLastError();
-  return e == cudaSuccess ? factor(t, t.copy, HONE_PANEL, rows, HONE_TOURNAMENT)
+  return e == cudaSuccess ? factor(t, t.copy, HONE_WIDE, rows, HONE_TOURNAMENT)
                           : e;
 }
 
@@ -286,8 +287,8 @@ cudaError_t choose_pivots(const tall_panel &t, hone_moves *moves,
                        {moves->dst, moves->src, 2 * HONE_PANEL}, t.stream);
   if (e == cudaSuccess)
     e = cudaMemcpy2DAsync(t.f, (size_t)t.ld * sizeof(float), t.copy,
-                          HONE_PANEL * sizeof(float),
-                          (size_t)t.w * sizeof(float), (size_t)t.w,
+                          HONE_WIDE * sizeof(float),
+                          (size_t)t.w * HONE_PARTS * sizeof(float), (size_t)t.w,
                           cudaMemcpyDeviceToDevice, t.stream);
   return e;
 }
@@ -328,7 +329,7 @@ cudaError_t hone_cuda_tall_panel(const hone_panel &panel, hone_moves *moves,
   lay_out(&t, n,
           static_cast<unsigned char *>(room.memory) +
               hone_cuda_panel_bytes(0, 0));
-  t.f = panel.f.f + k * ld + k;
+  t.f = panel.f.f + k * ld + HONE_PARTS * k;
   t.ld = ld;
   t.m = n - k;
   t.k = k;

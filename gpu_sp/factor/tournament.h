@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tournament that chooses the pivots of a panel (panel.cu), in single
    precision. Each thread block factors its own rows (register_lu.h) and posts
-   the 16 pivot rows as candidates; then every thread block factors the
-   candidates of all, and so finds the same 16 pivot rows.
+   the 16 pivot rows (8 of complex numbers) as candidates; then every thread
+   block factors the candidates of all, and so finds the same pivot rows.
 
-   The time from one step of 16 columns to the next bounds the panel's. So no
+   The time from one step of columns to the next bounds the panel's. So no
    thread block decides for the others, and there are no counters and no fences:
    each number is posted in one word with the tag of its step, and a reader
    reads until the tag is right. Included by panel.cu alone; read that next. */
@@ -22,6 +22,10 @@ enum {
                          once; */
   GROUP = 16,         /* of more, those of so many are factored first */
   FINALISTS = MAX_BLOCKS / GROUP * STEP,
+  OF_GROUP = GROUP * STEP / WARP_ROWS, /* rows that a lane has of the candidates
+                                          of a group, */
+  OF_ALL = MERGED_BLOCKS * STEP / WARP_ROWS, /* and of those that are factored
+                                                at once */
   MOST_ROWS = 384,            /* of a thread block, by its shared memory */
   CANDIDATE_STRIDE = STEP + 1 /* floats apart, against bank conflicts */
 };
@@ -36,10 +40,10 @@ typedef unsigned long long posted;
 struct panel_work {
   unsigned tag;              /* the last one used */
   posted row[2][CANDIDATES]; /* -1: none */
-  __align__(16) posted value[2][CANDIDATES][HONE_PANEL];
+  __align__(16) posted value[2][CANDIDATES][HONE_WIDE];
   posted finalist[2][FINALISTS]; /* the candidates that the groups chose */
   posted final_row[2][FINALISTS];
-  __align__(16) posted final_value[2][FINALISTS][STEP];
+  __align__(16) posted final_value[2][FINALISTS][HONE_STEP_FLOATS];
 };
 
 struct panel_args {
@@ -61,13 +65,13 @@ struct panel_args {
 /* A thread block keeps this in shared memory, beside its rows s and the scratch
    area behind them. */
 struct shared_state {
-  __align__(16) float upper[STEP][STEP]; /* U of the pivot rows, row by row, */
-  __align__(16) float lower[STEP][STEP]; /* from the diagonal on; and inv(L),
+  __align__(16) number upper[STEP][STEP]; /* U of the pivot rows, row by row, */
+  __align__(16) number lower[STEP][STEP]; /* from the diagonal on; and inv(L),
                                             column by column */
   lu_exchange exchange;
-  float inverse[STEP];           /* of U's diagonal */
+  number inverse[STEP];          /* of U's diagonal */
   int row[MERGED_BLOCKS * STEP]; /* of the candidates; -1: none */
-  int number[FINALISTS];         /* which candidates the groups chose */
+  int chosen[FINALISTS];         /* which candidates the groups chose */
   int pivot[STEP], from[STEP];
   int own[STEP], owned;   /* the pivots that are rows of this thread block */
   int pivots[HONE_PANEL]; /* all pivot rows so far */
@@ -79,20 +83,21 @@ struct shared_state {
 /* The scratch area holds the candidates; afterwards the pivot rows in the
    columns right of the step: first U, column by column, then the entries of A
    that U is computed from, row by row. */
-typedef float candidate_row[CANDIDATE_STRIDE];
+typedef number candidate_row[CANDIDATE_STRIDE];
 __device__ __forceinline__ candidate_row *candidates_at(const panel_args &args,
                                                         float *s) {
   return reinterpret_cast<candidate_row *>(s + args.scratch_at);
 }
 
-typedef float column_of_u[STEP];
-typedef float row_of_a[HONE_PANEL];
+typedef number column_of_u[STEP];
+typedef number row_of_a[HONE_PANEL];
 __device__ __forceinline__ column_of_u *u_of(const panel_args &args, float *s) {
   return reinterpret_cast<column_of_u *>(s + args.scratch_at);
 }
 
 __device__ __forceinline__ row_of_a *a_of(const panel_args &args, float *s) {
-  return reinterpret_cast<row_of_a *>(s + args.scratch_at + HONE_PANEL * STEP);
+  return reinterpret_cast<row_of_a *>(s + args.scratch_at +
+                                      HONE_PANEL * HONE_STEP_FLOATS);
 }
 
 __device__ __forceinline__ bool is_used(const shared_state *sh, int i) {
@@ -106,7 +111,7 @@ __device__ __forceinline__ void level_one(const panel_args &args,
                                           int c0, int first_row) {
   const int lane = (int)threadIdx.x % 32, warp = warp_number();
   const int stride = args.rows + 1;
-  float a[R][STEP];
+  number a[R][STEP];
   unsigned active = 0;
 #pragma unroll
   for (int r = 0; r < R; r++) {
@@ -115,7 +120,8 @@ __device__ __forceinline__ void level_one(const panel_args &args,
     active |= (unsigned)on << r;
 #pragma unroll
     for (int c = 0; c < STEP; c++)
-      a[r][c] = on && c0 + c < args.w ? s[(c0 + c) * stride + i] : 0.0F;
+      a[r][c] =
+          on && c0 + c < args.w ? get(s, stride, c0 + c, i) : number_of(0.0F);
   }
   register_lu<R>(a, active, args.natural, &sh->exchange);
 }
@@ -139,15 +145,15 @@ __device__ __forceinline__ unsigned receive(const posted *from, unsigned tag) {
   return (unsigned)word;
 }
 
-/* Where the candidates of one LU are posted: 16 numbers for each, 'stride'
-   words from candidate to candidate. */
+/* Where the candidates of one LU are posted: 16 floats for each, 'stride' words
+   from candidate to candidate. */
 struct candidate_list {
-  const posted *row, *number, *value;
+  const posted *row, *chosen, *value;
   int stride, count;
   unsigned tag;
 };
 
-/* Four numbers of a candidate, which one thread loads. */
+/* Four floats of a candidate, which one thread loads. */
 struct four_words {
   posted a, b, c, d;
 };
@@ -170,7 +176,7 @@ __device__ __forceinline__ void store_four(const candidate_list &of, int unit,
                                            const four_words &q,
                                            candidate_row *candidates) {
   const int i = unit / 4, part = unit % 4;
-  float *to = &candidates[i][part * 4];
+  float *to = reinterpret_cast<float *>(candidates[i]) + part * 4;
   if (i >= of.count)
     return;
   if (tag_of(q.a) == of.tag && tag_of(q.b) == of.tag && tag_of(q.c) == of.tag &&
@@ -194,9 +200,9 @@ level_two(const panel_args &args, const candidate_list &of, shared_state *sh,
           candidate_row *candidates) {
   const int tid = hone_hide_value((int)threadIdx.x), lane = tid % 32;
   const int warp = warp_number();
-  const bool in = tid < of.count, named = in && of.number;
+  const bool in = tid < of.count, named = in && of.chosen;
   const posted row = in ? hone_load_word(of.row + tid) : 0;
-  const posted number = named ? hone_load_word(of.number + tid) : 0;
+  const posted chosen = named ? hone_load_word(of.chosen + tid) : 0;
   four_words q[R];
 #pragma unroll
   for (int r = 0; r < R; r++)
@@ -208,12 +214,12 @@ level_two(const panel_args &args, const candidate_list &of, shared_state *sh,
     sh->row[tid] = (int)(tag_of(row) == of.tag ? (unsigned)row
                                                : receive(of.row + tid, of.tag));
   if (named)
-    sh->number[tid] =
-        (int)(tag_of(number) == of.tag ? (unsigned)number
-                                       : receive(of.number + tid, of.tag));
+    sh->chosen[tid] =
+        (int)(tag_of(chosen) == of.tag ? (unsigned)chosen
+                                       : receive(of.chosen + tid, of.tag));
   __syncthreads();
   if (warp < LU_WARPS) {
-    float a[R][STEP];
+    number a[R][STEP];
     unsigned active = 0;
 #pragma unroll
     for (int r = 0; r < R; r++) {
@@ -222,7 +228,7 @@ level_two(const panel_args &args, const candidate_list &of, shared_state *sh,
       active |= (unsigned)on << r;
 #pragma unroll
       for (int c = 0; c < STEP; c++)
-        a[r][c] = on ? candidates[i][c] : 0.0F;
+        a[r][c] = on ? candidates[i][c] : number_of(0.0F);
     }
     register_lu<R>(a, active, args.natural, &sh->exchange);
   }
@@ -242,8 +248,10 @@ __device__ __forceinline__ void post_winners(const panel_args &args,
   for (int i = warp; i < STEP; i += WARPS) {
     const int row = sh->exchange.pivot_row[i];
     posted *to = args.work->value[parity][first + i];
-    for (int c = c0 + lane; c < args.w || c < c0 + STEP; c += 32) {
-      const bool on = row >= 0 && c < args.w;
+    const int end = HONE_PARTS * args.w; /* floats */
+    for (int c = HONE_PARTS * c0 + lane;
+         c < end || c < HONE_PARTS * (c0 + STEP); c += 32) {
+      const bool on = row >= 0 && c < end;
       post(to + c, on ? __float_as_uint(s[c * stride + row]) : 0U, tag);
     }
     if (lane == 0)
@@ -258,11 +266,13 @@ __device__ __forceinline__ void post_group_winners(const panel_args &args,
                                                    int parity, int c0,
                                                    int group, unsigned tag) {
   const int tid = hone_hide_value((int)threadIdx.x);
-  if (tid >= STEP * STEP)
+  if (tid >= STEP * HONE_STEP_FLOATS)
     return;
-  const int p = tid / STEP, c = tid % STEP, w = sh->exchange.pivot_row[p];
+  const int p = tid / HONE_STEP_FLOATS, c = tid % HONE_STEP_FLOATS;
+  const int w = sh->exchange.pivot_row[p];
   const int at = group * STEP + p, from = group * GROUP * STEP + w;
-  const posted *value = &args.work->value[parity][w < 0 ? 0 : from][c0 + c];
+  const posted *value =
+      &args.work->value[parity][w < 0 ? 0 : from][HONE_PARTS * c0 + c];
   const unsigned bits = w < 0 ? 0U : receive(value, tag);
   post(&args.work->final_value[parity][at][c], bits, tag);
   if (c == 0)
@@ -284,15 +294,18 @@ __device__ __forceinline__ void choose_pivots(const panel_args &args, float *s,
       __shfl_sync(ALL, (int)gridDim.x, 0); /* uniform: see warp_number */
   const int block = __shfl_sync(ALL, (int)blockIdx.x, 0);
   panel_work *work = args.work;
-  candidate_list of = {
-      work->row[parity], nullptr,       &work->value[parity][0][c0],
-      HONE_PANEL,        blocks * STEP, tag};
-  if (blocks * STEP <= 128)
+  candidate_list of = {work->row[parity],
+                       nullptr,
+                       &work->value[parity][0][HONE_PARTS * c0],
+                       HONE_WIDE,
+                       blocks * STEP,
+                       tag};
+  if (blocks * STEP <= WARP_ROWS)
     level_two<1>(args, of, sh, candidates);
   else if (blocks <= GROUP)
-    level_two<2>(args, of, sh, candidates);
+    level_two<OF_GROUP>(args, of, sh, candidates);
   else if (blocks <= args.merged_blocks)
-    level_two<4>(args, of, sh, candidates);
+    level_two<OF_ALL>(args, of, sh, candidates);
   if (blocks <= args.merged_blocks)
     return;
   const int groups = (blocks + GROUP - 1) / GROUP, group = block / GROUP;
@@ -301,14 +314,14 @@ __device__ __forceinline__ void choose_pivots(const panel_args &args, float *s,
     of.row += first;
     of.value += (int64_t)first * of.stride;
     of.count = (left < GROUP ? left : (int)GROUP) * STEP;
-    level_two<2>(args, of, sh, candidates);
+    level_two<OF_GROUP>(args, of, sh, candidates);
     post_group_winners(args, sh, parity, c0, group, tag);
     __syncthreads();
   }
   of = {work->final_row[parity],
         work->finalist[parity],
         &work->final_value[parity][0][0],
-        STEP,
+        HONE_STEP_FLOATS,
         groups * STEP,
         tag};
   level_two<1>(args, of, sh, candidates);

@@ -17,6 +17,7 @@ extern "C" {
 #include "base/rounding.h"
 }
 
+#include <climits>
 #include <cstring>
 #include <sched.h>
 
@@ -32,15 +33,30 @@ void wait_for(hone_cuda *c, const hone_cuda_column *col) {
 }
 
 int feed_directly(hone_cuda *c, int64_t to) {
-  const size_t column = (size_t)c->n * sizeof(double);
-  int st = CALL(
-      cudaMemcpy2DAsync(c->a + c->fed * c->lda, (size_t)c->lda * sizeof(double),
-                        c->original + c->fed * c->original_ld,
-                        (size_t)c->original_ld * sizeof(double), column,
-                        (size_t)(to - c->fed), cudaMemcpyDefault, c->feed));
+  const size_t column = (size_t)c->n * sizeof(hone_entry);
+  if (c->in_place)
+    return HONE_OK;
+  int st = CALL(cudaMemcpy2DAsync(
+      c->a + c->fed * c->lda, (size_t)c->lda * sizeof(hone_entry),
+      c->original + c->fed * c->original_ld,
+      (size_t)c->original_ld * sizeof(hone_entry), column,
+      (size_t)(to - c->fed), cudaMemcpyDefault, c->feed));
   c->used.to_device +=
       c->original_on_device ? 0 : (to - c->fed) * (int64_t)column;
   return st;
+}
+
+/* Chooses what the device reads as A: its copy, or the caller's A itself if
+   that lies there with columns that can be loaded as fast. */
+void choose_matrix(hone_cuda *c) {
+  const size_t pair = 2 * sizeof(double);
+  if (c->copy == nullptr)
+    return;
+  c->in_place = c->original_on_device && c->original_ld % 2 == 0 &&
+                c->original_ld <= INT_MAX &&
+                reinterpret_cast<uintptr_t>(c->original) % pair == 0;
+  c->a = c->in_place ? const_cast<hone_entry *>(c->original) : c->copy;
+  c->lda = c->in_place ? c->original_ld : round_up(c->n, 2);
 }
 
 } // namespace
@@ -77,11 +93,13 @@ int hone_cuda_feed_begin(hone_cuda *c, const hone_dense *a) {
   c->source = a->a;
   c->fed = c->inspected = 0;
   const hone_host_copy *host_copy = a->copy;
-  c->original_on_device = host_copy &&
-                          host_copy->state != HONE_HOST_COPY_NONE &&
-                          host_copy->copy == a->a && host_copy->native &&
-                          host_copy->place.ordinal == c->ordinal;
-  c->original = c->original_on_device ? host_copy->original : a->a;
+  const void *const original = host_copy ? host_copy->original : nullptr;
+  c->original_on_device =
+      host_copy && host_copy->state != HONE_HOST_COPY_NONE &&
+      static_cast<const void *>(host_copy->copy) == a->a && host_copy->native &&
+      host_copy->place.ordinal == c->ordinal;
+  c->original =
+      c->original_on_device ? static_cast<const hone_entry *>(original) : a->a;
   c->original_ld = c->original_on_device ? host_copy->ld : a->lda;
   c->original_readable = c->original_on_device;
   int st = HONE_OK;
@@ -96,6 +114,7 @@ int hone_cuda_feed_begin(hone_cuda *c, const hone_dense *a) {
   TRY(hone_cuda_projection_begin(c, a,
                                  in_host_memory && !c->original_on_device));
   c->one_triangle = c->spd && !c->original_readable;
+  choose_matrix(c);
   c->nonfinite = 0;
   c->asymmetry = 0;
   return st;
@@ -129,7 +148,7 @@ void hone_cuda_feed_stop(hone_cuda *c) {
   }
   if (c->original_readable) /* the device itself may be reading it still */
     (void)cudaStreamSynchronize(c->feed);
-  if (c->original_on_device && !c->a)
+  if (c->original_on_device && (c->in_place || !c->a))
     (void)cudaStreamSynchronize(c->work);
 }
 
@@ -196,8 +215,8 @@ int hone_cuda_feed_rounded(hone_cuda *c, const hone_dense *a,
                              now,
                              nullptr,
                              0,
-                             reinterpret_cast<float *>(slot->memory),
-                             c->ld,
+                             reinterpret_cast<hone_single *>(slot->memory),
+                             c->ld / HONE_PARTS,
                              c->col_max + at,
                              false};
     c->host_flushed += hone_round_columns(c->pool, &r);

@@ -33,7 +33,7 @@ namespace {
 enum { GROUP = 8, BLOCK_ROWS = 2048 };
 const int64_t PIECE = 1 << 20, SMALL_PIECE = 1 << 17; /* bytes, about */
 enum { PIECES = 64 }; /* that a small matrix is divided into */
-const int64_t PIECE_ROWS = PIECE / GROUP / (int64_t)sizeof(double);
+const int64_t PIECE_ROWS = PIECE / GROUP / (int64_t)sizeof(hone_entry);
 const long SLEEP_NS = 50000; /* the kernel makes some 100 us of it */
 /* Up to so many threads in all, the caller's does pieces too; beside more it
    keeps its time for the device, which would wait while it does one. */
@@ -44,7 +44,7 @@ int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t rows_of_piece(int64_t n) { return n < PIECE_ROWS ? n : PIECE_ROWS; }
 
 int64_t columns_of_piece(int64_t n) {
-  const int64_t column = rows_of_piece(n) * (int64_t)sizeof(double);
+  const int64_t column = rows_of_piece(n) * (int64_t)sizeof(hone_entry);
   int64_t bytes = n * column / PIECES;
   bytes = bytes < SMALL_PIECE ? SMALL_PIECE : bytes;
   bytes = bytes > PIECE ? PIECE : bytes;
@@ -91,9 +91,20 @@ piece piece_at(const hone_cuda *c, const hone_cuda_column *col,
   return p;
 }
 
+#ifdef HONE_COMPLEX
+
+/* All of a complex matrix is sent. */
+bool all_finite(int64_t, const hone_entry *) { return true; }
+void add_symmetry_sum(hone_cuda *, const hone_entry *, int64_t, int64_t,
+                      int64_t) {}
+
+#else
+
+bool all_finite(int64_t n, const double *v) { return hone_all_finite(n, v); }
+
 /* Adds 'count' rows from 'row' on of column j of A to the sum that tells
    symmetry: entries above the diagonal count positive, those below negative. */
-void add_symmetry_sum(hone_cuda *c, const double *column, int64_t j,
+void add_symmetry_sum(hone_cuda *c, const hone_entry *column, int64_t j,
                       int64_t row, int64_t count) {
   const int64_t end = row + count, above = end < j ? end : j;
   const int64_t below = row > j ? row : j + 1;
@@ -106,18 +117,20 @@ void add_symmetry_sum(hone_cuda *c, const double *column, int64_t j,
     __atomic_add_fetch(&c->asymmetry, sum, __ATOMIC_RELAXED);
 }
 
+#endif
+
 /* Copies 'count' rows from 'row' on of column j to the buffer, and looks at
    those that are not sent. */
 void copy_rows(hone_cuda *c, const piece &p, int64_t j, int64_t row,
-               int64_t count, double *buffer) {
-  const double *a = c->job.a.a + j * c->job.a.lda;
+               int64_t count, hone_entry *buffer) {
+  const hone_entry *a = c->job.a.a + j * c->job.a.lda;
   const int64_t end = p.row + p.high; /* of the rows that are sent */
   int64_t sent = end - row < count ? end - row : count;
   sent = sent > 0 ? sent : 0;
   if (sent > 0)
     memcpy(buffer + (j - p.j) * p.high + row - p.row, a + row,
-           (size_t)sent * sizeof(double));
-  if (count > sent && !hone_all_finite(count - sent, a + row + sent))
+           (size_t)sent * sizeof *buffer);
+  if (count > sent && !all_finite(count - sent, a + row + sent))
     __atomic_store_n(&c->nonfinite, j + 1, __ATOMIC_RELAXED);
   if (c->one_triangle)
     add_symmetry_sum(c, a, j, row, count);
@@ -125,7 +138,7 @@ void copy_rows(hone_cuda *c, const piece &p, int64_t j, int64_t row,
 
 /* Copies a piece to the buffer and projects it, by blocks that the cache
    holds: a projection along rows takes some columns at once. */
-void do_piece(hone_cuda *c, const piece &p, double *buffer, int worker) {
+void do_piece(hone_cuda *c, const piece &p, hone_entry *buffer, int worker) {
   const hone_cuda_job *job = &c->job;
   const int64_t columns = job->projects && c->projection.trans ? GROUP : 1;
   for (int64_t j = p.j; j < p.j + p.w; j += columns) {
@@ -147,11 +160,11 @@ int send_piece(hone_cuda *c, int at) {
   hone_cuda_buffers *buffers = &c->buffers;
   hone_cuda_column *col = column_of(&c->job, buffers->piece[at]);
   const piece p = piece_at(c, col, buffers->piece[at]);
-  const size_t bytes = (size_t)p.high * sizeof(double);
+  const size_t bytes = (size_t)p.high * sizeof(hone_entry);
   int st = HONE_OK;
   if (bytes > 0)
     st = CALL(cudaMemcpy2DAsync(
-        c->a + p.row + p.j * c->lda, (size_t)c->lda * sizeof(double),
+        c->a + p.row + p.j * c->lda, (size_t)c->lda * sizeof(hone_entry),
         buffers->memory + (size_t)at * buffers->bytes, bytes, bytes,
         (size_t)p.w, cudaMemcpyHostToDevice, c->feed));
   c->used.to_device += p.w * (int64_t)bytes;
@@ -250,7 +263,8 @@ bool do_one(hone_cuda *c, int worker) {
     return false;
   }
   const piece p = piece_at(c, column_of(job, number), number);
-  do_piece(c, p, reinterpret_cast<double *>(b->memory + (size_t)at * b->bytes),
+  do_piece(c, p,
+           reinterpret_cast<hone_entry *>(b->memory + (size_t)at * b->bytes),
            worker);
   if (job->sends) {
     b->piece[at] = number;
@@ -346,8 +360,8 @@ int hone_cuda_pieces_end(hone_cuda *c) {
 
 int hone_cuda_pieces_create(hone_cuda *c) {
   hone_cuda_buffers *b = &c->buffers;
-  b->bytes =
-      (size_t)(columns_of_piece(c->n) * rows_of_piece(c->n)) * sizeof(double);
+  b->bytes = (size_t)(columns_of_piece(c->n) * rows_of_piece(c->n)) *
+             sizeof(hone_entry);
   b->free = ALL_BUFFERS;
   int st = hone_cuda_pin(c, reinterpret_cast<void **>(&b->memory),
                          b->bytes * HONE_CUDA_BUFFERS);

@@ -13,7 +13,7 @@
 
 /* Returns the doubles of c->projection.memory. */
 int64_t hone_cuda_projection_room(int64_t n);
-/* Returns the bytes of c->projection.there. */
+/* Returns the bytes of c->projection.there; 0: the device takes none. */
 int64_t hone_cuda_projection_bytes(int64_t n);
 
 /* Forgets the projection of the matrix before, and draws weights for this one

@@ -20,6 +20,19 @@ struct rounded {
   unsigned top;     /* the bits of the largest magnitude */
 };
 
+__device__ __forceinline__ void see(float v, rounded *seen) {
+  const unsigned bits = __float_as_uint(fabsf(v)); /* NaN's exceed Inf's */
+  seen->top = bits > seen->top ? bits : seen->top;
+}
+
+__device__ __forceinline__ float round_part(double a, double row, double col,
+                                            rounded *seen) {
+  float v = static_cast<float>(a * row * col);
+  v = fabsf(v) < FLT_MIN ? 0.0F : v;
+  see(v, seen);
+  return v;
+}
+
 /* The sizes of the matrices of one transposition. */
 struct extents {
   int64_t n, lda; /* rows, and leading dimension of a */
@@ -28,21 +41,46 @@ struct extents {
   bool upper; /* entries below the diagonal count as 0 */
 };
 
+#ifdef HONE_COMPLEX
+
+/* Pairs that are loaded and stored at once. */
+struct __align__(8) number {
+  float re, im;
+};
+
+__device__ __forceinline__ number entry(const hone_entry &a, double row,
+                                        double col, rounded *seen) {
+  const number v = {round_part(a.re, row, col, seen),
+                    round_part(a.im, row, col, seen)};
+  const bool zero = !(v.re != 0.0F) & !(v.im != 0.0F);
+  seen->flushed += ((a.re != 0.0) | (a.im != 0.0)) & zero;
+  return v;
+}
+
+__device__ __forceinline__ number entry(const hone_single &a, double, double,
+                                        rounded *seen) {
+  see(a.re, seen);
+  see(a.im, seen);
+  return {a.re, a.im};
+}
+
+#else
+
+typedef float number;
+
 __device__ __forceinline__ float entry(double a, double row, double col,
                                        rounded *seen) {
-  float v = static_cast<float>(a * row * col);
-  v = fabsf(v) < FLT_MIN ? 0.0F : v;
+  const float v = round_part(a, row, col, seen);
   seen->flushed += (a != 0.0) & !(v != 0.0F);
-  const unsigned bits = __float_as_uint(fabsf(v)); /* NaN's exceed Inf's */
-  seen->top = bits > seen->top ? bits : seen->top;
   return v;
 }
 
 __device__ __forceinline__ float entry(float a, double, double, rounded *seen) {
-  const unsigned bits = __float_as_uint(fabsf(a));
-  seen->top = bits > seen->top ? bits : seen->top;
+  see(a, seen);
   return a;
 }
+
+#endif
 
 /* A thread block transposes 64 rows of 64 columns. a points to column j of the
    matrix. The pointers stay parameters of their own: __restrict__ has no effect
@@ -56,7 +94,7 @@ __global__ void __launch_bounds__(THREADS)
   const int64_t n = size.n, lda = size.lda, j = size.j, w = size.w;
   const int64_t ldf = size.ldf;
   const bool upper = size.upper;
-  __shared__ float tile[TILE][TILE + 1];
+  __shared__ number tile[TILE][TILE + 1];
   __shared__ rounded part[WARPS];
   const int tid = static_cast<int>(threadIdx.x);
   const int lane = tid % 32, warp = tid / 32;
@@ -69,7 +107,7 @@ __global__ void __launch_bounds__(THREADS)
   for (int q = 0; q < TILE * TILE / THREADS; q++) {
     const int64_t c = c0 + tid / TILE + q * (THREADS / TILE);
     const bool there = i < n && c < w && !(upper && i > j + c);
-    v[q] = there ? a[i + c * lda] : T(0);
+    v[q] = there ? a[i + c * lda] : T();
   }
   const double r = row && i < n ? row[i] : 1.0;
 #pragma unroll
@@ -85,7 +123,8 @@ __global__ void __launch_bounds__(THREADS)
     const int64_t to = place ? place[i0 + q] : i0 + q;
     for (int c = lane; c < TILE; c += 32)
       if (c0 + c < w)
-        f[to * ldf + j + c0 + c] = tile[c][q];
+        *reinterpret_cast<number *>(f + to * ldf + HONE_PARTS * (j + c0 + c)) =
+            tile[c][q];
   }
   seen.flushed = __reduce_add_sync(ALL, seen.flushed);
   seen.top = __reduce_max_sync(ALL, seen.top);
@@ -104,6 +143,7 @@ __global__ void __launch_bounds__(THREADS)
     atomicAdd(flushed, static_cast<unsigned long long>(seen.flushed));
 }
 
+#ifndef HONE_COMPLEX
 /* A thread block transposes one tile on or above the diagonal. */
 __global__ void __launch_bounds__(THREADS)
     mirror(int64_t n, double *__restrict__ a, int64_t lda) {
@@ -123,6 +163,7 @@ __global__ void __launch_bounds__(THREADS)
     if (j0 + lane < n && i0 + q < n && j0 + lane > i0 + q)
       a[j0 + lane + (i0 + q) * lda] = tile[lane][q];
 }
+#endif
 
 dim3 tiles(int64_t n, int64_t w) {
   return dim3(static_cast<unsigned>((n + TILE - 1) / TILE),
@@ -137,12 +178,17 @@ cudaError_t hone_cuda_round(const hone_double_columns &a,
   if (a.w <= 0)
     return cudaSuccess;
   const extents size = {a.rows, a.lda, a.j, a.w, to.ldf, upper};
-  HONE_LAUNCH((transpose<double>), tiles(a.rows, a.w), THREADS, 0, stream, size,
-              a.a + a.j * a.lda, scaling.row, scaling.col, to.place, to.f,
+  HONE_LAUNCH((transpose<hone_entry>), tiles(a.rows, a.w), THREADS, 0, stream,
+              size, a.a + a.j * a.lda, scaling.row, scaling.col, to.place, to.f,
               to.flushed, to.top);
   return cudaGetLastError();
 }
 
+#ifdef HONE_COMPLEX
+cudaError_t hone_cuda_mirror(int64_t, hone_entry *, int64_t, cudaStream_t) {
+  return cudaErrorInvalidValue;
+}
+#else
 cudaError_t hone_cuda_mirror(int64_t n, double *a, int64_t lda,
                              cudaStream_t stream) {
   const unsigned side = static_cast<unsigned>((n + 31) / 32);
@@ -150,7 +196,9 @@ cudaError_t hone_cuda_mirror(int64_t n, double *a, int64_t lda,
   return cudaGetLastError();
 }
 
-cudaError_t hone_cuda_transpose(int64_t n, const float *a, int64_t lda,
+#endif
+
+cudaError_t hone_cuda_transpose(int64_t n, const hone_single *a, int64_t lda,
                                 int64_t j, int64_t w, const hone_rounded &to,
                                 cudaStream_t stream) {
   if (w <= 0)
@@ -158,7 +206,7 @@ cudaError_t hone_cuda_transpose(int64_t n, const float *a, int64_t lda,
   const extents size = {n, lda, j, w, to.ldf, false};
   const double *none = nullptr;
   unsigned long long *no_count = nullptr;
-  HONE_LAUNCH((transpose<float>), tiles(n, w), THREADS, 0, stream, size, a,
-              none, none, to.place, to.f, no_count, to.top);
+  HONE_LAUNCH((transpose<hone_single>), tiles(n, w), THREADS, 0, stream, size,
+              a, none, none, to.place, to.f, no_count, to.top);
   return cudaGetLastError();
 }

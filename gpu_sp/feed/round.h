@@ -7,10 +7,13 @@
 
 #include "gpu_sp/launch.h"
 
+/* Matrices are of double or, column-major likewise, of pairs (re, im); leading
+   dimensions of A count entries, those of F floats. */
+
 /* Columns j .. j+w-1 of a double-precision matrix, and of those its first
    'rows' rows. Column-major on the device; a points to column 0. */
 struct hone_double_columns {
-  const double *a; /* rows x (j+w), lda */
+  const hone_entry *a; /* rows x (j+w), lda */
   int64_t lda, rows;
   int64_t j, w;
 };
@@ -24,7 +27,7 @@ struct hone_device_scaling {
 
 /* Where rounded columns go: row i of A becomes row place[i] of F. */
 struct hone_rounded {
-  float *f; /* F, on the device, row by row: f_ij at f[i * ldf + j] */
+  float *f; /* F, on the device, row by row: see factor.h */
   int64_t ldf;
   const int *place; /* device; NULL: row i stays row i */
   unsigned *top;    /* device: raised to the bits of the largest magnitude
@@ -34,20 +37,20 @@ struct hone_rounded {
 };
 
 /* F[place[i], j..j+w-1] = S[i, j..j+w-1], scaled and rounded to float.
-   Magnitudes below FLT_MIN become 0. upper: entries below the diagonal are not
-   read and count as 0. */
+   Magnitudes below FLT_MIN become 0; complex: those of parts. upper: entries
+   below the diagonal are not read and count as 0. */
 cudaError_t hone_cuda_round(const hone_double_columns &a,
                             const hone_device_scaling &scaling, bool upper,
                             const hone_rounded &to, cudaStream_t stream);
 
-/* F[place[i], j..j+w-1] = the n x w floats at a, which are the columns
+/* F[place[i], j..j+w-1] = the n x w entries at a, which are the columns
    j .. j+w-1 alone, column-major, lda. Neither scaled nor flushed. */
-cudaError_t hone_cuda_transpose(int64_t n, const float *a, int64_t lda,
+cudaError_t hone_cuda_transpose(int64_t n, const hone_single *a, int64_t lda,
                                 int64_t j, int64_t w, const hone_rounded &to,
                                 cudaStream_t stream);
 
-/* a_ij = a_ji for i > j: doubles on the device, n x n, lda. */
-cudaError_t hone_cuda_mirror(int64_t n, double *a, int64_t lda,
+/* a_ij = a_ji for i > j: on the device, n x n, lda. Real entries alone. */
+cudaError_t hone_cuda_mirror(int64_t n, hone_entry *a, int64_t lda,
                              cudaStream_t stream);
 
 #endif

@@ -17,14 +17,13 @@
 
    The GPU's panel kernel factors the block before the CPU does, to choose the
    pivot rows. So this method gains nothing; where the update hides it, it costs
-   nothing. Read next: base/block_lu.h, block_rows.cu. */
-#include "gpu_sp/create.h"
+   nothing. Read next: base/block_lu.h, block_rows.cu; queues.cu
+   for the streams. */
 #include "gpu_sp/forms/forms.h"
 
 extern "C" {
 #include "base/block_lu.h"
 }
-#include "gpu_sp/forms/crout.h"
 
 #include <cmath>
 #include <cstring>
@@ -34,24 +33,14 @@ namespace {
 /* Measured on an H200 (docs/performance.md). With HIDES_FROM columns left the
    update by 128 columns takes 0.6 ms, at 180 TFLOP/s. */
 const int64_t HIDES_FROM = 20480;
-const int64_t AHEAD_FROM = 4096;
 
 enum { SIZE = HONE_PANEL * HONE_PANEL };
 /* rows of a block that one thread block copies */
 enum { ROWS_EACH = HONE_PANEL / HONE_CUDA_PARTS };
 static_assert((int)HONE_PANEL == (int)HONE_BLOCK, "one kind of blocks");
-const int64_t BLAS_WORK = 8 << 20; /* workspace of the second cuBLAS handle */
 
 bool cpu_chosen(const hone_cuda *c) {
   return c->choices.diagonal == HONE_DIAGONAL_CPU && !c->spd;
-}
-
-/* Returns true if the next panel is factored during the update, on a stream of
-   its own. */
-bool has_look_ahead(const hone_cuda *c) {
-  const int64_t chosen = c->choices.trial.ahead_from;
-  return cpu_chosen(c) || (!c->spd && c->nb < c->n &&
-                           c->n >= (chosen > 0 ? chosen : AHEAD_FROM));
 }
 
 /* Returns the number of remaining columns from which on the update by 128
@@ -298,157 +287,4 @@ int hone_cuda_factor_block_on_cpu(hone_cuda *c, const hone_cuda_queue &on,
     st = hone_cuda_block_column_l(c, on, k, w);
   TRY(add_to_account(c));
   return st;
-}
-
-/* ---- Memory, streams, events --------------------------------------------- */
-
-namespace {
-
-/* Divides the one allocation, or only counts its bytes. */
-struct parts {
-  unsigned char *base;
-  int64_t used;
-  template <class T> void take(T **at, int64_t bytes) {
-    if (base && bytes > 0)
-      *at = reinterpret_cast<T *>(base + used);
-    used += (bytes + 255) / 256 * 256;
-  }
-};
-
-void lay_out_queue(const hone_cuda *c, hone_cuda_queue *on, parts *p) {
-  const int64_t size = SIZE * (int64_t)sizeof(float);
-  const int64_t wide = c->n > c->ldu ? c->n : c->ldu;
-  const int64_t room = HONE_PANEL * ((wide + 63) / 64 * 64);
-  const int64_t bytes = room * (int64_t)sizeof(float);
-  p->take(&on->right, bytes);
-  p->take(&on->defect, bytes);
-  p->take(&on->step, bytes);
-  p->take(&on->lower, size);
-  p->take(&on->upper, size);
-  p->take(&on->changed, sizeof(int));
-}
-
-/* Lays out the one allocation, and returns its bytes. *blas: the workspace of
-   the second cuBLAS handle. */
-int64_t lay_out(const hone_cuda *c, hone_cuda_forms *f, void **blas) {
-  const int64_t size = SIZE * (int64_t)sizeof(float);
-  const int sections = c->choices.sections;
-  const bool chosen =
-      !c->spd && (cpu_chosen(c) || sections > HONE_BLOCK_ROWS_TRSM);
-  parts p = {static_cast<unsigned char *>(f->memory), 0};
-  if (chosen)
-    p.take(&f->constants, 3 * sizeof(float));
-  if (chosen && sections > HONE_BLOCK_ROWS_TRSM)
-    lay_out_queue(c, &f->main, &p);
-  if (chosen && sections == HONE_BLOCK_ROWS_SEEDED) {
-    p.take(&f->inverse, c->moves_room * size);
-    p.take(&f->identity, 2 * size);
-  }
-  if (!has_look_ahead(c))
-    return p.used;
-  f->side.ldl = hone_split_rows(c->pieces);
-  f->side.ldu = (c->nb + 63) / 64 * 64;
-  if (chosen)
-    lay_out_queue(c, &f->side, &p);
-  p.take(&f->side.lp, c->n * f->side.ldl * 2);
-  p.take(&f->side.up, f->side.ldl * f->side.ldu * 2);
-  if (cpu_chosen(c))
-    p.take(&f->upper, size);
-  p.take(blas, BLAS_WORK);
-  return p.used;
-}
-
-int create_side(hone_cuda *c, void *blas_work) {
-  hone_cuda_forms *f = &c->forms;
-  hone_cuda_queue *on = &f->side;
-  int least = 0, most = 0;
-  int st = CALL(cudaDeviceGetStreamPriorityRange(&least, &most));
-  TRY(CREATE(&on->stream, cudaStreamCreateWithPriority(
-                              &on->stream, cudaStreamNonBlocking, most)));
-  TRY(CREATE(&on->handle, c->blas->create(&on->handle)));
-  TRY_CUDA(c->blas->set_stream(on->handle, on->stream));
-  TRY_CUDA(c->blas->set_workspace(on->handle, blas_work, (size_t)BLAS_WORK));
-  TRY_CUDA(c->blas->set_pointer_mode(on->handle, CUBLAS_POINTER_MODE_DEVICE));
-  cudaEvent_t *plain[] = {&f->ready, &f->factored};
-  cudaEvent_t *timed[] = {&f->busy, &f->out, &f->in};
-  for (cudaEvent_t *event : plain)
-    TRY(CREATE(event, cudaEventCreateWithFlags(event, cudaEventDisableTiming)));
-  for (cudaEvent_t *event : timed)
-    TRY(CREATE(event, cudaEventCreateWithFlags(event, cudaEventDefault)));
-  if (st == HONE_OK && on->ldl > 0)
-    st = CALL(
-        cudaMemsetAsync(on->up, 0, (size_t)(on->ldl * on->ldu) * 2, c->work));
-  return st;
-}
-
-/* The pinned memory holds the block, then the flags of the two queues. */
-int take_pinned(hone_cuda *c) {
-  hone_cuda_forms *f = &c->forms;
-  const size_t flags = HONE_CROUT_FLAGS * sizeof(int);
-  const size_t block = (sizeof(hone_cuda_block) + 255) / 256 * 256;
-  int st = hone_cuda_pin(c, &f->pinned, block + 2 * flags);
-  if (st != HONE_OK)
-    return st;
-  unsigned char *at = static_cast<unsigned char *>(f->pinned);
-  f->block = reinterpret_cast<hone_cuda_block *>(at);
-  memset(static_cast<void *>(f->block), 0, sizeof *f->block);
-  f->main.seen = reinterpret_cast<int *>(at + block);
-  f->side.seen = f->main.seen + HONE_CROUT_FLAGS;
-  const float constants[] = {1.0F, -1.0F, 0.0F};
-  memcpy(f->block->lu, constants, sizeof constants);
-  st = CALL(cudaMemcpyAsync(f->constants, f->block->lu, sizeof constants,
-                            cudaMemcpyHostToDevice, c->work));
-  TRY_CUDA(cudaStreamSynchronize(c->work));
-  return st;
-}
-
-} // namespace
-
-int64_t hone_cuda_forms_bytes(const hone_cuda *c) {
-  hone_cuda_forms counted = {};
-  void *blas = nullptr;
-  return lay_out(c, &counted, &blas);
-}
-
-int hone_cuda_forms_create(hone_cuda *c) {
-  hone_cuda_forms *f = &c->forms;
-  void *blas = nullptr;
-  f->ready_at = -1;
-  f->main.stream = c->work;
-  f->main.handle = c->handle;
-  f->main.lp = c->lp;
-  f->main.up = c->up;
-  f->main.ldl = c->ldl;
-  f->main.ldu = c->ldu;
-  (void)lay_out(c, f, &blas);
-  int st = f->constants ? take_pinned(c) : (int)HONE_OK;
-  if (st == HONE_OK && has_look_ahead(c))
-    st = create_side(c, blas);
-  return st;
-}
-
-void hone_cuda_forms_destroy(hone_cuda *c) {
-  hone_cuda_forms *f = &c->forms;
-  cudaEvent_t events[] = {f->ready, f->factored, f->busy, f->out, f->in};
-  if (f->side.stream)
-    (void)cudaStreamSynchronize(f->side.stream);
-  if (f->side.handle)
-    (void)c->blas->destroy(f->side.handle);
-  for (cudaEvent_t e : events)
-    if (e)
-      (void)cudaEventDestroy(e);
-  if (f->side.stream)
-    (void)cudaStreamDestroy(f->side.stream);
-  (void)cudaFreeHost(f->pinned);
-}
-
-int hone_cuda_forms_clear(hone_cuda *c) {
-  hone_cuda_forms *f = &c->forms;
-  hone_account *used = &c->used;
-  used->diagonal_ms = used->exposed_ms = 0.0;
-  used->sections = used->sweeps = used->sweeps_max = used->fallback = 0;
-  f->ready_at = -1;
-  if (f->side.stream == nullptr)
-    return HONE_OK;
-  return CALL(cudaStreamSynchronize(f->side.stream));
 }

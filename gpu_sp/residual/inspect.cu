@@ -37,8 +37,15 @@ __device__ inline void add_extent(double max, double sum, extent *e) {
   e->sum += sum;
 }
 
-__device__ inline void add_entry(double a, double row, double col, extent *e) {
+/* A modulus is taken of the scaled parts: that of a_ij itself might overflow.
+ */
+__device__ inline void add_entry(const entry &a, double row, double col,
+                                 extent *e) {
+#ifdef HONE_COMPLEX
+  const double v = modulus(a.x * row * col, a.y * row * col);
+#else
   const double v = fabs(a * row * col);
+#endif
   add_extent(v, v, e);
 }
 
@@ -51,44 +58,67 @@ __device__ inline double scale_of(const double *scale, int64_t i) {
   return scale ? scale[i] : 1.0;
 }
 
+enum { STRIDE = LOAD_ROWS * THREADS }; /* rows that a thread block loads */
+
+#ifdef HONE_COMPLEX
+
+typedef double scales; /* of the rows of one load */
 template <bool PAIRS>
-__device__ inline pair scales_of(const double *scale, int64_t i) {
-  return scale ? load<PAIRS>(scale + i) : pair{1.0, 1.0};
+__device__ inline scales scales_of(const double *scale, int64_t i) {
+  return scale_of(scale, i);
+}
+__device__ inline void add_load(const pair &v, scales t, double col,
+                                extent *e) {
+  add_entry(v, t, col, e);
 }
 
-/* Adds the entries in rows i and i + 1, and in STEPS - 1 more such pairs of
-   rows, 2 * THREADS apart. */
+#else
+
+typedef pair scales;
+template <bool PAIRS>
+__device__ inline scales scales_of(const double *scale, int64_t i) {
+  return scale ? load<PAIRS>(scale + i) : pair{1.0, 1.0};
+}
+__device__ inline void add_load(const pair &v, const scales &t, double col,
+                                extent *e) {
+  add_entry(v.x, t.x, col, e);
+  add_entry(v.y, t.y, col, e);
+}
+
+#endif
+
+/* Adds the entries of the load from row i on, and of STEPS - 1 more such loads,
+   STRIDE rows apart. */
 template <int COLUMNS, int STEPS, bool PAIRS>
-__device__ inline void add_pairs(const double *const *column, int64_t i,
+__device__ inline void add_loads(const hone_entry *const *column, int64_t i,
                                  const double *__restrict__ row,
                                  const double *c, extent *e) {
-  pair v[STEPS][COLUMNS], t[STEPS];
+  pair v[STEPS][COLUMNS];
+  scales t[STEPS];
 #pragma unroll
   for (int k = 0; k < STEPS; k++) {
-    t[k] = scales_of<PAIRS>(row, i + k * 2 * THREADS);
+    t[k] = scales_of<PAIRS>(row, i + k * STRIDE);
 #pragma unroll
     for (int q = 0; q < COLUMNS; q++)
-      v[k][q] = load<PAIRS>(column[q] + i + k * 2 * THREADS);
+      v[k][q] = load<PAIRS>(column[q] + i + k * STRIDE);
   }
 #pragma unroll
   for (int k = 0; k < STEPS; k++)
 #pragma unroll
-    for (int q = 0; q < COLUMNS; q++) {
-      add_entry(v[k][q].x, t[k].x, c[q], &e[q]);
-      add_entry(v[k][q].y, t[k].y, c[q], &e[q]);
-    }
+    for (int q = 0; q < COLUMNS; q++)
+      add_load(v[k][q], t[k], c[q], &e[q]);
 }
 
 template <int COLUMNS, bool PAIRS>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
-    inspect_columns(int64_t n, const double *__restrict__ a, int64_t lda,
+    inspect_columns(int64_t n, const hone_entry *__restrict__ a, int64_t lda,
                     int64_t j, int64_t end, const double *__restrict__ row,
                     const double *__restrict__ col, results out) {
   constexpr int STEPS = INSPECT_COLUMNS / COLUMNS;
   __shared__ extent part[COLUMNS][WARPS];
   const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
   j += static_cast<int64_t>(blockIdx.x) * COLUMNS;
-  const double *column[COLUMNS];
+  const hone_entry *column[COLUMNS];
   double c[COLUMNS];
   extent e[COLUMNS] = {};
 #pragma unroll
@@ -97,15 +127,16 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     column[q] = a + jq * lda;
     c[q] = scale_of(col, jq);
   }
-  int64_t i = 2 * static_cast<int64_t>(threadIdx.x);
-  for (; i + 1 + (STEPS - 1) * 2 * THREADS < n; i += STEPS * 2 * THREADS)
-    add_pairs<COLUMNS, STEPS, PAIRS>(column, i, row, c, e);
-  for (; i + 1 < n; i += 2 * THREADS)
-    add_pairs<COLUMNS, 1, PAIRS>(column, i, row, c, e);
+  int64_t i = LOAD_ROWS * static_cast<int64_t>(threadIdx.x);
+  for (; i + LOAD_ROWS - 1 + (STEPS - 1) * STRIDE < n; i += STEPS * STRIDE)
+    add_loads<COLUMNS, STEPS, PAIRS>(column, i, row, c, e);
+  for (; i + LOAD_ROWS - 1 < n; i += STRIDE)
+    add_loads<COLUMNS, 1, PAIRS>(column, i, row, c, e);
   if (i < n)
 #pragma unroll
     for (int q = 0; q < COLUMNS; q++)
-      add_entry(column[q][i], scale_of(row, i), c[q], &e[q]);
+      add_entry(load_entry<PAIRS>(column[q] + i), scale_of(row, i), c[q],
+                &e[q]);
 #pragma unroll
   for (int q = 0; q < COLUMNS; q++) {
     for (int d = WARP / 2; d > 0; d /= 2) {
@@ -131,7 +162,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
    take groups of columns in turn. */
 template <int ROWS>
 __global__ void __launch_bounds__(ROW_WARPS *WARP, 2)
-    inspect_rows(int64_t n, const double *__restrict__ a, int64_t lda,
+    inspect_rows(int64_t n, const hone_entry *__restrict__ a, int64_t lda,
                  int64_t j, int64_t end, const double *__restrict__ row,
                  const double *__restrict__ col, results out) {
   constexpr int COLUMNS = ROW_LOADS / ROWS, ROW_TILE = ROWS * WARP;
@@ -150,12 +181,12 @@ __global__ void __launch_bounds__(ROW_WARPS *WARP, 2)
   j += warp * COLUMNS;
   a += j * lda;
   for (; j + COLUMNS <= end; j += COLUMNS * ROW_WARPS) {
-    double v[COLUMNS][ROWS];
+    entry v[COLUMNS][ROWS];
 #pragma unroll
     for (int q = 0; q < COLUMNS; q++)
 #pragma unroll
       for (int k = 0; k < ROWS; k++)
-        v[q][k] = a[q * lda + i[k]];
+        v[q][k] = load_entry<false>(a + q * lda + i[k]);
 #pragma unroll
     for (int q = 0; q < COLUMNS; q++) {
       const double c = scale_of(col, j + q);
@@ -168,7 +199,7 @@ __global__ void __launch_bounds__(ROW_WARPS *WARP, 2)
   for (; j < end; j++, a += lda)
 #pragma unroll
     for (int k = 0; k < ROWS; k++)
-      add_entry(a[i[k]], t[k], scale_of(col, j), &e[k]);
+      add_entry(load_entry<false>(a + i[k]), t[k], scale_of(col, j), &e[k]);
 #pragma unroll
   for (int k = 0; k < ROWS; k++)
     part[warp][lane + k * WARP] = e[k];

@@ -34,13 +34,49 @@ inline bool aligned(const void *p, uintptr_t bytes) {
 }
 
 /* Returns true if all columns start at multiples of 16 bytes. */
-inline bool pairs_aligned(const double *a, int64_t lda) {
-  return aligned(a, sizeof(pair)) && lda % 2 == 0;
+inline bool pairs_aligned(const hone_entry *a, int64_t lda) {
+  return aligned(a, sizeof(pair)) && lda * HONE_PARTS % 2 == 0;
 }
 
 template <bool PAIRS> __device__ inline pair load(const double *p) {
   return PAIRS ? *reinterpret_cast<const pair *>(p) : pair{p[0], p[1]};
 }
+
+enum { LOAD_ROWS = 2 / HONE_PARTS }; /* rows of a column in one load */
+
+#ifdef HONE_COMPLEX
+
+typedef pair entry; /* (re, im) */
+
+template <bool PAIRS> __device__ inline pair load(const hone_entry *p) {
+  return PAIRS ? *reinterpret_cast<const pair *>(p) : pair{p->re, p->im};
+}
+template <bool PAIRS> __device__ inline entry load_entry(const hone_entry *p) {
+  return load<PAIRS>(p);
+}
+
+/* Returns the modulus. Where the sum of squares may have lost digits, or is not
+   finite, the larger part is taken out of the root. */
+__device__ inline double modulus(double re, double im) {
+  const double square = __fma_rn(re, re, __dmul_rn(im, im));
+  if (square > 0x1p-900 && square < 0x1p1000)
+    return sqrt(square);
+  re = fabs(re);
+  im = fabs(im);
+  const double most = re > im ? re : im, least = re > im ? im : re;
+  const double q = least / (most > 0.0 ? most : 1.0);
+  return most * sqrt(1.0 + q * q);
+}
+
+#else
+
+typedef double entry;
+
+template <bool PAIRS> __device__ inline entry load_entry(const double *p) {
+  return *p;
+}
+
+#endif
 
 } // namespace
 

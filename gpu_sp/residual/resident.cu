@@ -12,21 +12,26 @@
 
 namespace {
 
+/* Entries that lie among doubles. */
+hone_entry *entries(double *v) { return reinterpret_cast<hone_entry *>(v); }
+
 /* Enqueues the inspection of the columns j .. j+w-1 of S; the maxima and sums
    go into c->magnitudes. */
-int enqueue_inspection(hone_cuda *c, int64_t j, int64_t w, bool scaled) {
+int enqueue_inspection(hone_cuda *c, int64_t j, int64_t w, bool scaled,
+                       cudaStream_t stream) {
   double *seen = c->magnitudes;
   const int64_t n = c->n;
   return CALL(
       hone_cuda_inspect({c->a, c->lda, n, j, w},
                         {scaled ? c->row : nullptr, scaled ? c->col : nullptr},
-                        {seen, seen + n, seen + 2 * n, seen + 3 * n}, c->work));
+                        {seen, seen + n, seen + 2 * n, seen + 3 * n}, stream));
 }
 
 } // namespace
 
 /* A symmetric matrix is inspected only when its upper triangle has arrived as a
-   whole; the lower one, which is not sent, is then copied from it. */
+   whole; the lower one, which is not sent, is then copied from it. An A that
+   need not arrive is inspected beside the factorization. */
 int hone_cuda_inspect_arrived(hone_cuda *c, int64_t to) {
   int st = HONE_OK;
   const int64_t from = c->inspected;
@@ -35,7 +40,8 @@ int hone_cuda_inspect_arrived(hone_cuda *c, int64_t to) {
   c->inspected = to;
   if (c->one_triangle)
     st = CALL(hone_cuda_mirror(c->n, c->a, c->lda, c->work));
-  TRY(enqueue_inspection(c, from, to - from, false));
+  TRY(enqueue_inspection(c, from, to - from, false,
+                         c->in_place ? c->feed : c->work));
   return st;
 }
 
@@ -52,10 +58,12 @@ int hone_cuda_inspect_matrix(void *self, const hone_matrix *a,
     st = CALL(cudaStreamSynchronize(c->feed));
     TRY(hone_cuda_inspect_arrived(c, n));
   }
+  if (c->in_place)
+    TRY_CUDA(cudaStreamSynchronize(c->feed));
   if (scaling) {
     TRY(hone_cuda_upload_scaling(c, scaling));
     TRY_CUDA(cudaMemsetAsync(c->magnitudes, 0, 2 * bytes, c->work));
-    TRY(enqueue_inspection(c, 0, n, true));
+    TRY(enqueue_inspection(c, 0, n, true, c->work));
   }
   const hone_copy back = {c->magnitudes, c->h_v, 8 * n};
   TRY_CUDA(hone_cuda_copy(&back, 1, c->work));
@@ -74,12 +82,23 @@ int hone_cuda_inspect_matrix(void *self, const hone_matrix *a,
   return HONE_OK;
 }
 
+const hone_entry *hone_cuda_lend(void *self, const hone_matrix *a,
+                                 int64_t *ld) {
+  hone_cuda *c = static_cast<hone_cuda *>(self);
+  if (!hone_cuda_has_all_of_a(c) || c->source != hone_dense_of(a)->a ||
+      c->one_triangle)
+    return nullptr;
+  *ld = c->lda;
+  return c->a;
+}
+
 int hone_cuda_matrix_residual(void *self, const hone_matrix *a, bool trans,
-                              const double *x, const double *b, double *r,
-                              double *den) {
+                              const hone_entry *x, const hone_entry *b,
+                              hone_entry *r, double *den) {
   hone_cuda *c = static_cast<hone_cuda *>(self);
   const int64_t n = c->n;
-  const size_t bytes = (size_t)n * sizeof(double);
+  const size_t bytes = (size_t)n * sizeof(hone_entry);
+  const size_t sizes = (size_t)n * sizeof(double);
   const bool ahead =
       c->solve_expected && !c->scaled; /* otherwise the host scales r first */
   double *const h_r = hone_cuda_pinned(c, HONE_CUDA_R);
@@ -90,11 +109,15 @@ int hone_cuda_matrix_residual(void *self, const hone_matrix *a, bool trans,
   memcpy(hone_cuda_pinned(c, HONE_CUDA_X), x, bytes);
   memcpy(hone_cuda_pinned(c, HONE_CUDA_B), b, bytes);
   /* x is read many times, so it is copied to the device */
-  const hone_copy there = {hone_cuda_pinned(c, HONE_CUDA_X), c->v, 2 * n};
+  const hone_copy there = {hone_cuda_pinned(c, HONE_CUDA_X), c->v,
+                           2 * HONE_PARTS * n};
   int st = CALL(hone_cuda_copy(&there, 1, c->work));
-  const hone_residual_vectors v = {
-      c->v,  hone_cuda_pinned(c, HONE_CUDA_B),       h_r,
-      h_den, trans || c->spd ? nullptr : c->new_row, ahead ? c->w : nullptr};
+  const hone_residual_vectors v = {entries(c->v),
+                                   entries(hone_cuda_pinned(c, HONE_CUDA_B)),
+                                   entries(h_r),
+                                   h_den,
+                                   trans || c->spd ? nullptr : c->new_row,
+                                   ahead ? entries(c->w) : nullptr};
   TRY_CUDA(hone_cuda_residual({c->a, c->lda, n}, trans, v, false,
                               c->residual_work, c->work));
   TRY(ahead ? hone_cuda_solve_ahead(c, trans)
@@ -102,10 +125,10 @@ int hone_cuda_matrix_residual(void *self, const hone_matrix *a, bool trans,
   if (st != HONE_OK)
     return st;
   memcpy(r, h_r, bytes);
-  memcpy(den, h_den, bytes);
+  memcpy(den, h_den, sizes);
   c->used.residuals++;
   c->used.to_device += 2 * (int64_t)bytes;
-  c->used.from_device += 2 * (int64_t)bytes;
+  c->used.from_device += (int64_t)(bytes + sizes);
   return HONE_OK;
 }
 
@@ -116,7 +139,8 @@ static_assert((int)SLOTS <= (int)HONE_CUDA_PACE, "an event for each slot");
 
 /* A slot of columns on their way there and back: in pinned memory their x, b, r
    and den, and on the device their x. Two slots take turns, so that the host
-   copies the columns of one while the device works on the other's. */
+   copies the columns of one while the device works on the other's. Each vector
+   has the room of n entries. */
 struct slot {
   int64_t n, room; /* columns that it can take */
   const hone_residual_block *all;
@@ -129,7 +153,7 @@ struct slot {
 /* The pinned buffers through which A came serve again, where they are larger
    than the room for right-hand sides. */
 void make_slots(hone_cuda *c, const hone_residual_block *all, slot *s) {
-  const int64_t column = 4 * c->n * (int64_t)sizeof(double);
+  const int64_t column = 4 * c->n * (int64_t)sizeof(hone_entry);
   const int64_t most = (int64_t)c->buffers.bytes * HONE_CUDA_BUFFERS / SLOTS;
   int64_t room = HONE_CUDA_COLUMNS / 4 / SLOTS;
   double *memory = hone_cuda_pinned(c, HONE_CUDA_SOLVES);
@@ -145,41 +169,51 @@ void make_slots(hone_cuda *c, const hone_residual_block *all, slot *s) {
             all,
             0,
             0,
-            memory + k * 4 * room * c->n,
-            c->v + k * room * c->n,
+            memory + k * 4 * room * c->n * HONE_PARTS,
+            c->v + k * room * c->n * HONE_PARTS,
             c->pace[k],
             room * c->n < WORTH_THREADS ? nullptr : c->pool};
 }
 
+/* Vectors x, b and r, of n entries each. */
 double *in_slot(const slot *s, int vector, int64_t k) {
-  return s->pinned + (vector * s->count + k) * s->n;
+  return s->pinned + (vector * s->count + k) * s->n * HONE_PARTS;
+}
+
+/* Denominators, behind the vectors. */
+double *den_in_slot(const slot *s, int64_t k) {
+  return in_slot(s, 3, 0) + k * s->n;
 }
 
 void copy_in(void *ctx, int64_t k) {
   const slot *s = static_cast<const slot *>(ctx);
-  const size_t bytes = (size_t)s->n * sizeof(double);
+  const size_t bytes = (size_t)s->n * sizeof(hone_entry);
   memcpy(in_slot(s, 0, k), s->all->x[s->first + k], bytes);
   memcpy(in_slot(s, 1, k), s->all->b[s->first + k], bytes);
 }
 
 void copy_out(void *ctx, int64_t k) {
   const slot *s = static_cast<const slot *>(ctx);
-  const size_t bytes = (size_t)s->n * sizeof(double);
-  memcpy(s->all->r[s->first + k], in_slot(s, 2, k), bytes);
-  memcpy(s->all->den[s->first + k], in_slot(s, 3, k), bytes);
+  memcpy(s->all->r[s->first + k], in_slot(s, 2, k),
+         (size_t)s->n * sizeof(hone_entry));
+  memcpy(s->all->den[s->first + k], den_in_slot(s, k),
+         (size_t)s->n * sizeof(double));
 }
 
 /* Enqueues the residuals of the columns in the slot. */
 int enqueue(hone_cuda *c, bool trans, const slot *s) {
   const int64_t n = c->n;
-  const hone_copy there = {s->pinned, s->x, 2 * n * s->count};
+  const hone_copy there = {s->pinned, s->x, 2 * HONE_PARTS * n * s->count};
   int st = CALL(hone_cuda_copy(&there, 1, c->work));
   for (int64_t k = 0, wide; k < s->count; k += wide) {
     wide =
         s->count - k >= HONE_RESIDUAL_BLOCK ? (int64_t)HONE_RESIDUAL_BLOCK : 1;
-    const hone_residual_vectors v = {s->x + k * n,     in_slot(s, 1, k),
-                                     in_slot(s, 2, k), in_slot(s, 3, k),
-                                     nullptr,          nullptr};
+    const hone_residual_vectors v = {entries(s->x) + k * n,
+                                     entries(in_slot(s, 1, k)),
+                                     entries(in_slot(s, 2, k)),
+                                     den_in_slot(s, k),
+                                     nullptr,
+                                     nullptr};
     TRY_CUDA(hone_cuda_residual({c->a, c->lda, n}, trans, v, wide > 1,
                                 c->residual_work, c->work));
   }
@@ -194,8 +228,9 @@ int begin(hone_cuda *c, bool trans, int64_t first, slot *s) {
   s->count = left < s->room ? left : s->room;
   hone_pool_run(s->pool, s->count, copy_in, s);
   c->used.residuals += (int)s->count;
-  c->used.to_device += 2 * s->count * s->n * (int64_t)sizeof(double);
-  c->used.from_device += 2 * s->count * s->n * (int64_t)sizeof(double);
+  const int64_t bytes = s->n * (int64_t)sizeof(hone_entry);
+  c->used.to_device += 2 * s->count * bytes;
+  c->used.from_device += s->count * (bytes + s->n * (int64_t)sizeof(double));
   return enqueue(c, trans, s);
 }
 
@@ -236,10 +271,11 @@ int hone_cuda_matrix_residuals(void *self, const hone_matrix *a, bool trans,
 
 /* Columns go through c->v and c->w, HONE_CUDA_COLUMNS at once. */
 int hone_cuda_matrix_product(void *self, const hone_matrix *a, bool trans,
-                             int64_t k, const double *x, double *p) {
+                             int64_t k, const hone_entry *x, hone_entry *p) {
   hone_cuda *c = static_cast<hone_cuda *>(self);
   const int64_t n = c->n;
-  const double *unit = reinterpret_cast<const double *>(c->constants + 2);
+  const double *unit = hone_cuda_unit(c);
+  const cudaDataType_t type = HONE_PARTS > 1 ? CUDA_C_64F : CUDA_R_64F;
   double *const h = hone_cuda_pinned(c, HONE_CUDA_SOLVES);
   int st = HONE_OK;
   c->solve_expected = c->solving_ahead = false;
@@ -248,16 +284,15 @@ int hone_cuda_matrix_product(void *self, const hone_matrix *a, bool trans,
   for (int64_t i = 0; i < k && st == HONE_OK; i += HONE_CUDA_COLUMNS) {
     const int64_t now =
         k - i < HONE_CUDA_COLUMNS ? k - i : (int64_t)HONE_CUDA_COLUMNS;
-    const size_t bytes = (size_t)(n * now) * sizeof(double);
+    const size_t bytes = (size_t)(n * now) * sizeof(hone_entry);
     memcpy(h, x + i * n, bytes);
-    const hone_copy there = {h, c->v, 2 * n * now};
-    const hone_copy back = {c->w, h, 2 * n * now};
+    const hone_copy there = {h, c->v, 2 * HONE_PARTS * n * now};
+    const hone_copy back = {c->w, h, 2 * HONE_PARTS * n * now};
     st = CALL(hone_cuda_copy(&there, 1, c->work));
-    TRY_CUDA(c->blas->gemm(c->handle, trans ? CUBLAS_OP_T : CUBLAS_OP_N,
-                           CUBLAS_OP_N, (int)n, (int)now, (int)n, unit, c->a,
-                           CUDA_R_64F, (int)c->lda, c->v, CUDA_R_64F, (int)n,
-                           unit + 1, c->w, CUDA_R_64F, (int)n,
-                           CUBLAS_COMPUTE_64F, CUBLAS_GEMM_DEFAULT));
+    TRY_CUDA(c->blas->gemm(
+        c->handle, trans ? CUBLAS_OP_T : CUBLAS_OP_N, CUBLAS_OP_N, (int)n,
+        (int)now, (int)n, unit, c->a, type, (int)c->lda, c->v, type, (int)n,
+        unit + 2, c->w, type, (int)n, CUBLAS_COMPUTE_64F, CUBLAS_GEMM_DEFAULT));
     TRY_CUDA(hone_cuda_copy(&back, 1, c->work));
     TRY_CUDA(cudaStreamSynchronize(c->work));
     if (st == HONE_OK)

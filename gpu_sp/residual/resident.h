@@ -5,17 +5,18 @@
 
 #include "gpu_sp/state.h"
 
-/* Members of the engine tables: inspect, residual, residuals, product. */
+/* Members of the engine tables: inspect, residual, residuals, product, lend. */
 int hone_cuda_inspect_matrix(void *self, const hone_matrix *a,
                              const hone_scaling *scaling, double *scratch,
                              hone_inspection *seen);
 int hone_cuda_matrix_residual(void *self, const hone_matrix *a, bool trans,
-                              const double *x, const double *b, double *r,
-                              double *den);
+                              const hone_entry *x, const hone_entry *b,
+                              hone_entry *r, double *den);
 int hone_cuda_matrix_residuals(void *self, const hone_matrix *a, bool trans,
                                const hone_residual_block *block);
 int hone_cuda_matrix_product(void *self, const hone_matrix *a, bool trans,
-                             int64_t k, const double *x, double *p);
+                             int64_t k, const hone_entry *x, hone_entry *p);
+const hone_entry *hone_cuda_lend(void *self, const hone_matrix *a, int64_t *ld);
 
 /* Enqueues the inspection of the columns of A that have arrived since the last
    call, up to column 'to'. */

@@ -8,7 +8,7 @@
    taken in an order that the sizes alone determine; no atomic operation adds to
    them. Read next: passes.h, inspect.cu.
  */
-#include "gpu_sp/residual/passes.h"
+#include "gpu_sp/residual/sums.h"
 
 #include <cfloat>
 #include <cmath>
@@ -17,60 +17,39 @@ namespace {
 
 enum { MOST_PARTS = 32 }; /* partial sums of a row, where A is not transposed */
 
-/* A sum hi + lo, where lo gathers the rounding errors, and the sum of
-   magnitudes. Computed by intrinsics, which the compiler does not contract. */
-struct sums {
-  double hi, lo, den;
-};
-
-/* Returns hi + p rounded; *error is the rounding error. */
-__device__ inline double two_sum(double hi, double p, double *error) {
-  double t = __dadd_rn(hi, p);
-  double z = __dsub_rn(t, hi);
-  *error = __dadd_rn(__dsub_rn(hi, __dsub_rn(t, z)), __dsub_rn(p, z));
-  return t;
-}
-
-/* s -= a x. */
-__device__ inline void add_product(double a, double x, sums *s) {
-  double f, p = __dmul_rn(a, -x), e = __fma_rn(a, -x, -p);
-  s->hi = two_sum(s->hi, p, &f);
-  s->lo = __dadd_rn(s->lo, __dadd_rn(e, f));
-  s->den = __fma_rn(fabs(a), fabs(x), s->den);
-}
-
-__device__ inline void add_sums(const sums &t, sums *s) {
-  double f;
-  s->hi = two_sum(s->hi, t.hi, &f);
-  s->lo = __dadd_rn(s->lo, __dadd_rn(t.lo, f));
-  s->den = __dadd_rn(s->den, t.den);
-}
-
 __device__ inline sums exchange(const sums &s, int distance) {
-  return {__shfl_xor_sync(ALL, s.hi, distance),
-          __shfl_xor_sync(ALL, s.lo, distance),
-          __shfl_xor_sync(ALL, s.den, distance)};
+  sums other;
+#pragma unroll
+  for (int k = 0; k < SUMS; k++)
+    part_of(other, k) = __shfl_xor_sync(ALL, part_of(s, k), distance);
+  return other;
 }
 
-/* The workspace holds hi of all parts (n each), then lo, then den. */
+/* The workspace holds hi of all parts (n each), then lo, and so on. */
 __device__ inline void put_sums(double *work, int64_t n, int64_t parts,
                                 int64_t part, int64_t i, const sums &s) {
-  work[part * n + i] = s.hi;
-  work[(parts + part) * n + i] = s.lo;
-  work[(2 * parts + part) * n + i] = s.den;
+#pragma unroll
+  for (int k = 0; k < SUMS; k++)
+    work[(k * parts + part) * n + i] = part_of(s, k);
 }
 
 __device__ inline sums get_sums(const double *work, int64_t n, int64_t parts,
                                 int64_t part, int64_t i) {
-  return {work[part * n + i], work[(parts + part) * n + i],
-          work[(2 * parts + part) * n + i]};
+  sums s;
+#pragma unroll
+  for (int k = 0; k < SUMS; k++)
+    part_of(s, k) = work[(k * parts + part) * n + i];
+  return s;
 }
 
 /* ---- Residual, A not transposed ------------------------------------------ */
 
 /* A thread block takes TILE rows and a range of columns. Each of its warps
    takes GROUP columns at a time, in all TILE rows. */
-enum { LANE_ROWS = 4, TILE = LANE_ROWS * WARP, GROUP = 2 };
+enum { LANE_ROWS = 4 / HONE_PARTS, TILE = LANE_ROWS * WARP, GROUP = 2 };
+/* Thread blocks of the kernels below that an SM shall hold: sums of complex
+   entries take more registers. */
+enum { SUM_BLOCKS = HONE_PARTS > 1 ? BLOCKS - 1 : (int)BLOCKS };
 
 /* Returns the number of columns that a thread block takes. */
 int64_t row_part_width(int64_t n) {
@@ -78,86 +57,109 @@ int64_t row_part_width(int64_t n) {
   return step * divide_up(n, step * MOST_PARTS);
 }
 
-/* The lane's rows of a warp's tile: two pairs, or rows WARP apart. */
+/* The lane's rows of a warp's tile: two pairs of real ones, or rows WARP
+   apart. */
 struct lane_rows {
   int at[LANE_ROWS];
 };
+
+template <bool PAIRS> __device__ inline int row_in_tile(int lane, int k) {
+  return PAIRS && LOAD_ROWS == 2 ? 2 * lane + k / 2 * (2 * WARP) + k % 2
+                                 : lane + k * WARP;
+}
 
 /* Rows beyond the end read the last row; they are not stored. */
 template <bool PAIRS>
 __device__ inline lane_rows rows_of_lane(int lane, int64_t rows) {
   lane_rows l;
   for (int k = 0; k < LANE_ROWS; k++) {
-    int at = PAIRS ? 2 * lane + k / 2 * (2 * WARP) + k % 2 : lane + k * WARP;
+    int at = row_in_tile<PAIRS>(lane, k);
     l.at[k] = at < rows ? at : static_cast<int>(rows - 1);
   }
   return l;
 }
 
 template <bool PAIRS>
-__device__ inline void load_rows(const double *a, const lane_rows &l,
-                                 double *v) {
+__device__ inline void load_rows(const hone_entry *a, const lane_rows &l,
+                                 entry *v) {
+#ifdef HONE_COMPLEX
+#pragma unroll
+  for (int k = 0; k < LANE_ROWS; k++)
+    v[k] = load_entry<PAIRS>(a + l.at[k]);
+#else
 #pragma unroll
   for (int k = 0; k < LANE_ROWS; k += 2) {
     pair p = PAIRS ? load<true>(a + l.at[k]) : pair{a[l.at[k]], a[l.at[k + 1]]};
     v[k] = p.x;
     v[k + 1] = p.y;
   }
+#endif
 }
 
 /* Adds the columns from, from + 1, ... of the warp that lie before column 'to',
    for K vectors x, which lie n apart. */
 template <bool PAIRS, int K>
-__device__ inline void add_columns(const double *__restrict__ a, int64_t lda,
-                                   const double *__restrict__ x, int64_t n,
-                                   int64_t from, int64_t to, const lane_rows &l,
-                                   sums (*s)[K]) {
+__device__ inline void
+add_columns(const hone_entry *__restrict__ a, int64_t lda,
+            const hone_entry *__restrict__ x, int64_t n, int64_t from,
+            int64_t to, const lane_rows &l, sums (*s)[K]) {
   a += from * lda;
   for (; from + GROUP <= to; from += GROUP * WARPS) {
-    double v[GROUP][LANE_ROWS];
+    entry v[GROUP][LANE_ROWS];
 #pragma unroll
     for (int g = 0; g < GROUP; g++)
       load_rows<PAIRS>(a + g * lda, l, v[g]);
 #pragma unroll
     for (int g = 0; g < GROUP; g++)
 #pragma unroll
-      for (int c = 0; c < K; c++)
+      for (int c = 0; c < K; c++) {
+        const factor by = factor_of(x[from + g + c * n]);
 #pragma unroll
         for (int k = 0; k < LANE_ROWS; k++)
-          add_product(v[g][k], x[from + g + c * n], &s[k][c]);
+          add_product(v[g][k], by, &s[k][c]);
+      }
     a += GROUP * WARPS * lda;
   }
   for (; from < to; from++, a += lda) {
-    double v[LANE_ROWS];
+    entry v[LANE_ROWS];
     load_rows<PAIRS>(a, l, v);
 #pragma unroll
-    for (int c = 0; c < K; c++)
+    for (int c = 0; c < K; c++) {
+      const factor by = factor_of(x[from + c * n]);
 #pragma unroll
       for (int k = 0; k < LANE_ROWS; k++)
-        add_product(v[k], x[from + c * n], &s[k][c]);
+        add_product(v[k], by, &s[k][c]);
+    }
   }
 }
 
 /* Where the sums of a thread block's warps meet. */
-typedef double met[3][WARPS][TILE];
+typedef double met[SUMS][WARPS][TILE];
 
 template <bool PAIRS, int K>
-__device__ inline void put_tile(const lane_rows &l, const sums (*s)[K], int c,
-                                met part) {
+__device__ inline void put_tile(const sums (*s)[K], int c, met part) {
   const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
 #pragma unroll
   for (int k = 0; k < LANE_ROWS; k++) {
-    const int at = PAIRS ? l.at[k] : lane + k * WARP;
-    part[0][warp][at] = s[k][c].hi;
-    part[1][warp][at] = s[k][c].lo;
-    part[2][warp][at] = s[k][c].den;
+    const int at = row_in_tile<PAIRS>(lane, k);
+#pragma unroll
+    for (int q = 0; q < SUMS; q++)
+      part[q][warp][at] = part_of(s[k][c], q);
   }
 }
 
+__device__ inline sums sums_of_warp(const met part, int warp, int i) {
+  sums s;
+#pragma unroll
+  for (int q = 0; q < SUMS; q++)
+    part_of(s, q) = part[q][warp][i];
+  return s;
+}
+
 __device__ inline sums add_warps(const met part, int i) {
-  sums s = {part[0][0][i], part[1][0][i], part[2][0][i]};
+  sums s = sums_of_warp(part, 0, i);
   for (int k = 1; k < WARPS; k++)
-    add_sums({part[0][k][i], part[1][k][i], part[2][k][i]}, &s);
+    add_sums(sums_of_warp(part, k, i), &s);
   return s;
 }
 
@@ -170,8 +172,8 @@ struct tile {
 /* Adds a tile for K vectors x, and writes the sums of its rows: those of vector
    c to the workspace number c. */
 template <bool PAIRS, int K>
-__device__ inline void add_tile(int64_t n, const double *__restrict__ a,
-                                int64_t lda, const double *__restrict__ x,
+__device__ inline void add_tile(int64_t n, const hone_entry *__restrict__ a,
+                                int64_t lda, const hone_entry *__restrict__ x,
                                 const tile &t, double *work, met part) {
   const int warp = threadIdx.x / WARP, i = threadIdx.x;
   const lane_rows l = rows_of_lane<PAIRS>(threadIdx.x % WARP, n - t.row);
@@ -180,19 +182,19 @@ __device__ inline void add_tile(int64_t n, const double *__restrict__ a,
                         s);
 #pragma unroll
   for (int c = 0; c < K; c++) {
-    put_tile<PAIRS, K>(l, s, c, part);
+    put_tile<PAIRS, K>(s, c, part);
     __syncthreads();
     if (i < TILE && t.row + i < n)
-      put_sums(work + c * 3 * gridDim.y * n, n, gridDim.y, blockIdx.y,
+      put_sums(work + c * SUMS * gridDim.y * n, n, gridDim.y, blockIdx.y,
                t.row + i, add_warps(part, i));
     __syncthreads();
   }
 }
 
 template <bool PAIRS, int K>
-__global__ void __launch_bounds__(THREADS, K > 1 ? 1 : BLOCKS)
-    row_parts(int64_t n, const double *__restrict__ a, int64_t lda,
-              const double *__restrict__ x, int64_t width,
+__global__ void __launch_bounds__(THREADS, K > 1 ? 1 : SUM_BLOCKS)
+    row_parts(int64_t n, const hone_entry *__restrict__ a, int64_t lda,
+              const hone_entry *__restrict__ x, int64_t width,
               double *__restrict__ work) {
   __shared__ met part;
   const int64_t from = blockIdx.y * width;
@@ -210,10 +212,10 @@ __global__ void __launch_bounds__(THREADS, K > 1 ? 1 : BLOCKS)
    DOTS columns for each warp. */
 enum {
   DOTS = 4,
-  STEP_ROWS = 2 * WARP, /* of a warp at once */
+  STEP_ROWS = LOAD_ROWS * WARP, /* of a warp at once */
   LEAST_ROWS = 256, /* of a thread block: the reduction costs as much as two or
                        three steps */
-  MOST_ROWS = 2048,
+  MOST_ROWS = 2048 / HONE_PARTS,
   DOT_PARTS = 8 /* parts of the rows where MOST_ROWS allows that */
 };
 
@@ -230,7 +232,13 @@ int64_t dot_part_height(int64_t n) {
 /* Chooses each member by itself: a choice between addresses would put both sums
    into local memory. */
 __device__ inline sums choose(bool first, const sums &s, const sums &t) {
-  return {first ? s.hi : t.hi, first ? s.lo : t.lo, first ? s.den : t.den};
+  sums chosen;
+#pragma unroll
+  for (int k = 0; k < SUMS; k++) {
+    const double one = part_of(s, k), other = part_of(t, k);
+    part_of(chosen, k) = first ? one : other;
+  }
+  return chosen;
 }
 
 /* Adds up the partial sums that the lanes of a warp have for DOTS columns. The
@@ -255,59 +263,60 @@ __device__ inline sums reduce_dots(int lane, const sums *s) {
 /* The x of a thread block's rows: one vector is kept in shared memory, several
    are read where they are. */
 template <int K> struct block_x {
-  const pair *staged;
-  const double *x; /* the first of the block's rows */
+  const loaded_x *staged;
+  const hone_entry *x; /* the first of the block's rows */
   int64_t n;
   int rows;
-  __device__ pair at(int c, int i) const {
+  __device__ loaded_x at(int c, int i) const {
     if (K == 1)
-      return staged[i / 2];
-    return {x[i + c * n], i + 1 < rows ? x[i + 1 + c * n] : 0.0};
+      return staged[i / LOAD_ROWS];
+    return x_at(x + c * n, i, rows);
   }
 };
 
 template <bool PAIRS, int K>
 __device__ inline void add_dots(const block_x<K> &x,
-                                const double *const *column, sums (*s)[DOTS]) {
-  int i = 2 * (threadIdx.x % WARP);
-  for (; i + 1 < x.rows; i += STEP_ROWS) {
+                                const hone_entry *const *column,
+                                sums (*s)[DOTS]) {
+  int i = LOAD_ROWS * (threadIdx.x % WARP);
+  for (; i + LOAD_ROWS - 1 < x.rows; i += STEP_ROWS) {
     pair v[DOTS];
 #pragma unroll
     for (int q = 0; q < DOTS; q++)
       v[q] = load<PAIRS>(column[q] + i);
 #pragma unroll
     for (int c = 0; c < K; c++) {
-      const pair t = x.at(c, i);
+      const loaded_x t = x.at(c, i);
 #pragma unroll
-      for (int q = 0; q < DOTS; q++) {
-        add_product(v[q].x, t.x, &s[c][q]);
-        add_product(v[q].y, t.y, &s[c][q]);
-      }
+      for (int q = 0; q < DOTS; q++)
+        add_loaded(v[q], t, &s[c][q]);
     }
   }
+#ifndef HONE_COMPLEX
   if (i < x.rows)
 #pragma unroll
     for (int c = 0; c < K; c++)
 #pragma unroll
       for (int q = 0; q < DOTS; q++)
         add_product(column[q][i], x.at(c, i).x, &s[c][q]);
+#endif
 }
 
 template <bool PAIRS, int K>
-__global__ void __launch_bounds__(THREADS, K > 1 ? 1 : BLOCKS)
-    dot_parts(int64_t n, const double *__restrict__ a, int64_t lda,
-              const double *__restrict__ x, int64_t height,
+__global__ void __launch_bounds__(THREADS, K > 1 ? 1 : SUM_BLOCKS)
+    dot_parts(int64_t n, const hone_entry *__restrict__ a, int64_t lda,
+              const hone_entry *__restrict__ x, int64_t height,
               double *__restrict__ work) {
-  __shared__ pair staged[K == 1 ? MOST_ROWS / 2 : 1];
+  __shared__ loaded_x staged[K == 1 ? MOST_ROWS / LOAD_ROWS : 1];
   const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
   const int64_t from = blockIdx.x * height;
   const int rows = static_cast<int>(n - from < height ? n - from : height);
-  for (int i = threadIdx.x; K == 1 && 2 * i < rows; i += THREADS)
-    staged[i] = {x[from + 2 * i], 2 * i + 1 < rows ? x[from + 2 * i + 1] : 0.0};
+  for (int i = threadIdx.x; K == 1 && LOAD_ROWS * i < rows; i += THREADS)
+    staged[i] = x_at(x + from, LOAD_ROWS * i, rows);
   __syncthreads();
 
   const int64_t j = (static_cast<int64_t>(blockIdx.y) * WARPS + warp) * DOTS;
-  const double *column[DOTS];
+  const hone_entry *column[DOTS];
   sums s[K][DOTS] = {};
 #pragma unroll
   for (int q = 0; q < DOTS; q++) /* beyond the end: the last one again */
@@ -318,7 +327,7 @@ __global__ void __launch_bounds__(THREADS, K > 1 ? 1 : BLOCKS)
   for (int c = 0; c < K; c++) {
     const sums sum = reduce_dots(lane, s[c]);
     if (lane % (WARP / DOTS) == 0 && mine < n)
-      put_sums(work + c * 3 * gridDim.x * n, n, gridDim.x, blockIdx.x, mine,
+      put_sums(work + c * SUMS * gridDim.x * n, n, gridDim.x, blockIdx.x, mine,
                sum);
   }
 }
@@ -331,20 +340,20 @@ enum { SUM_THREADS = 64 }; /* a row each; few, so that every SM has some */
    number blockIdx.y. b, r and den may be in host memory: each entry is read or
    written once. */
 __global__ void add_parts(int64_t n, int64_t parts, const double *work,
-                          const double *b, double *r, double *den,
-                          const int *place, double *copy) {
+                          const hone_entry *b, hone_entry *r, double *den,
+                          const int *place, hone_entry *copy) {
   const int64_t i =
       static_cast<int64_t>(blockIdx.x) * SUM_THREADS + threadIdx.x;
   if (i >= n)
     return;
   const int64_t c = blockIdx.y;
-  work += c * 3 * parts * n;
+  work += c * SUMS * parts * n;
   b += c * n;
-  sums s = {b[i], 0.0, fabs(b[i])};
+  sums s = begin_sums(b[i]);
 #pragma unroll 8
   for (int64_t part = 0; part < parts; part++)
     add_sums(get_sums(work, n, parts, part, i), &s);
-  const double rest = __dadd_rn(s.hi, s.lo);
+  const hone_entry rest = end_sums(s);
   r[i + c * n] = rest;
   den[i + c * n] = s.den;
   if (copy)
@@ -392,7 +401,7 @@ namespace {
 
 template <int K>
 cudaError_t launch_parts(const hone_double_matrix &a, bool trans,
-                         const double *x, int64_t size, int64_t parts,
+                         const hone_entry *x, int64_t size, int64_t parts,
                          double *part, cudaStream_t stream) {
   const int64_t n = a.n;
   const bool pairs = pairs_aligned(a.a, a.lda);

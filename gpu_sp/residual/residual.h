@@ -9,28 +9,29 @@
 
 /* A on the device, in double, column-major. */
 struct hone_double_matrix {
-  const double *a; /* n x n, lda */
+  const hone_entry *a; /* n x n, lda */
   int64_t lda, n;
 };
 
-/* The vectors of one residual, or of a block of residuals, n doubles each, one
-   behind the other. b, r and den may be pinned host memory: each of their
-   entries is read or written once. */
+/* The vectors of one residual, or of a block of residuals, n entries each (den:
+   doubles), one behind the other. b, r and den may be pinned host memory: each
+   of their entries is read or written once. */
 enum { HONE_RESIDUAL_BLOCK = 4 };
 struct hone_residual_vectors {
-  const double *x; /* device */
-  const double *b;
-  double *r, *den;  /* written */
+  const hone_entry *x; /* device */
+  const hone_entry *b;
+  hone_entry *r;    /* written */
+  double *den;      /* written */
   const int *place; /* device; NULL: place[i] = i */
-  double *copy;     /* device: r[i] once more, at place[i]; NULL: no copy */
+  hone_entry *copy; /* device: r[i] once more, at place[i]; NULL: no copy */
 };
 
 int64_t hone_cuda_residual_bytes(int64_t n);
 /* r = b - op(A) x in double-double, rounded once, and den = |op(A)| |x| + |b|
-   in double, for one column, or for a block of HONE_RESIDUAL_BLOCK columns in
-   one read of A (v.copy is then NULL). op(A) = A^T if trans. work:
-   hone_cuda_residual_bytes(n) bytes on the device. Bits depend neither on
-   scheduling nor on the other columns. */
+   in double, of magnitudes or moduli, for one column, or for a block of
+   HONE_RESIDUAL_BLOCK columns in one read of A (v.copy is then NULL). op(A) =
+   A^T if trans. work: hone_cuda_residual_bytes(n) bytes on the device. Bits
+   depend neither on scheduling nor on the other columns. */
 cudaError_t hone_cuda_residual(const hone_double_matrix &a, bool trans,
                                const hone_residual_vectors &v, bool block,
                                void *work, cudaStream_t stream);

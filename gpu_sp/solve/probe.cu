@@ -102,6 +102,10 @@ __global__ void row_kernel(int64_t n, int t, const double *v, double *out) {
   out[i] = sum;
 }
 
+/* The vectors that are still in use; the solutions follow them. */
+double *vectors_of(const hone_cuda *c, const hone_probe_step *s) {
+  return c->probes + s->dropped * c->n;
+}
 double *solutions_of(const hone_cuda *c, const hone_probe_step *s) {
   return c->probes + s->vectors * c->n;
 }
@@ -123,14 +127,15 @@ int draw_all(hone_cuda *c, const hone_probe_step *s) {
 
 /* Adds up what the thread blocks of update_kernel found. */
 void take_sums(const double *sums, int64_t blocks, hone_probe_step *s) {
+  const int64_t t = s->vectors - s->dropped;
   s->squares = s->largest = 0.0;
-  for (int64_t e = 0; e < s->vectors * blocks; e++) {
+  for (int64_t e = 0; e < t * blocks; e++) {
     s->squares += sums[2 * e];
     const double most = sums[2 * e + 1];
     s->largest = most <= s->largest ? s->largest : most;
   }
   for (int64_t c = 0; c < s->solutions; c++) {
-    const double *of = sums + 2 * (s->vectors + c) * blocks;
+    const double *of = sums + 2 * (t + c) * blocks;
     s->solution_squares[c] = 0.0;
     for (int64_t e = 0; e < blocks; e++)
       s->solution_squares[c] += of[2 * e];
@@ -141,7 +146,7 @@ void take_sums(const double *sums, int64_t blocks, hone_probe_step *s) {
 
 int hone_cuda_multiply(hone_cuda *c, bool scaled, bool trans, int64_t k,
                        const double *from) {
-  const double *unit = reinterpret_cast<const double *>(c->constants + 2);
+  const double *unit = hone_cuda_unit(c);
   const int n = (int)c->n;
   int st = HONE_OK;
   if (scaled) {
@@ -159,20 +164,21 @@ int hone_cuda_multiply(hone_cuda *c, bool scaled, bool trans, int64_t k,
 
 int hone_cuda_probe_step(void *self, const hone_matrix *a, hone_probe_step *s) {
   hone_cuda *c = static_cast<hone_cuda *>(self);
-  const int64_t n = c->n, t = s->vectors, k = t + s->solutions;
+  const int64_t n = c->n, t = s->vectors - s->dropped, k = t + s->solutions;
   const bool scaled = s->scaling->used, back = s->trans && !c->spd;
   const dim3 grid = grid_of(n, k);
   int st = HONE_OK;
   c->solve_expected = c->solving_ahead = false;
   if (!hone_cuda_has_all_of_a(c) || c->source != hone_dense_of(a)->a || n < 2 ||
-      t > HONE_CUDA_PROBES - 2 * HONE_SOLUTIONS_MOST)
+      s->vectors > HONE_CUDA_PROBES - 2 * HONE_SOLUTIONS_MOST)
     return HONE_NO_DEVICE;
   if (s->first) {
     if (scaled)
       st = hone_cuda_upload_scaling(c, s->scaling);
     TRY(draw_all(c, s));
   }
-  TRY(hone_cuda_multiply(c, scaled, s->trans, s->first ? t : k, c->probes));
+  TRY(hone_cuda_multiply(c, scaled, s->trans, s->first ? t : k,
+                         vectors_of(c, s)));
   HONE_LAUNCH(combine_kernel, grid, ROW_THREADS, 0, c->work, n, (int)t,
               s->first, scaled ? (s->trans ? c->col : c->row) : nullptr,
               c->spd || back ? nullptr : c->perm, c->w, right_sides_of(c),
@@ -180,7 +186,7 @@ int hone_cuda_probe_step(void *self, const hone_matrix *a, hone_probe_step *s) {
   TRY_CUDA(cudaGetLastError());
   TRY(hone_cuda_enqueue_solve(c, back, k, c->v, c->v));
   HONE_LAUNCH(update_kernel, grid, ROW_THREADS, 0, c->work, n, (int)t, s->first,
-              back ? c->perm : nullptr, c->v, c->probes,
+              back ? c->perm : nullptr, c->v, vectors_of(c, s),
               hone_cuda_pinned(c, HONE_CUDA_SOLVES));
   TRY_CUDA(cudaGetLastError());
   TRY_CUDA(cudaStreamSynchronize(c->work));
@@ -196,8 +202,8 @@ int hone_cuda_probed(void *self, const hone_probe_step *s,
   const int64_t n = c->n, bytes = n * (int64_t)sizeof(double);
   double *const h = hone_cuda_pinned(c, HONE_CUDA_SOLVES);
   const bool wanted = out->solution >= 0;
-  HONE_LAUNCH(row_kernel, grid_of(n, 1), ROW_THREADS, 0, c->work, n, s->vectors,
-              c->probes, h);
+  HONE_LAUNCH(row_kernel, grid_of(n, 1), ROW_THREADS, 0, c->work, n,
+              s->vectors - s->dropped, vectors_of(c, s), h);
   int st = CALL(cudaGetLastError());
   if (wanted) {
     const double *y = solutions_of(c, s) + out->solution * n;

@@ -25,27 +25,37 @@ int hone_cuda_enqueue_solve(hone_cuda *c, bool trans, int64_t k,
       {{HONE_UPPER_TRANS, c->upper}, {HONE_LOWER_TRANS, c->lower}},
       {{HONE_LOWER, c->lower}, {HONE_UPPER, c->upper}},
       {{HONE_LOWER, c->lower}, {HONE_LOWER_TRANS, c->lower}}};
-  return CALL(hone_cuda_triangles(sweeps[c->spd ? 2 : trans], 2,
-                                  {c->f, c->ld, c->n}, {k, from, to, c->n},
-                                  &c->triangles, c->work));
+  return CALL(hone_cuda_triangles(
+      sweeps[c->spd ? 2 : trans], 2, {c->f, c->ld, c->n},
+      {k, from, to, HONE_PARTS * c->n}, &c->triangles, c->work));
 }
 
 namespace {
 
+#ifdef HONE_COMPLEX
+hone_entry times(double by, const hone_entry &v) {
+  return {by * v.re, by * v.im};
+}
+#else
+double times(double by, double v) { return by * v; }
+#endif
+
 /* to[i] = scale * from[perm[i]], or, if scatter is true, to[perm[i]] =
    scale * from[i]. perm NULL: the identity. */
 void permute(int64_t n, const int *perm, bool scatter, double scale,
-             const double *from, double *to) {
+             const hone_entry *from, hone_entry *to) {
   if (perm == nullptr)
     for (int64_t i = 0; i < n; i++)
-      to[i] = scale * from[i];
+      to[i] = times(scale, from[i]);
   else if (scatter)
     for (int64_t i = 0; i < n; i++)
-      to[perm[i]] = scale * from[i];
+      to[perm[i]] = times(scale, from[i]);
   else
     for (int64_t i = 0; i < n; i++)
-      to[i] = scale * from[perm[i]];
+      to[i] = times(scale, from[perm[i]]);
 }
+
+hone_entry *entries_at(double *h) { return reinterpret_cast<hone_entry *>(h); }
 
 const int *perm_of(const hone_cuda *c) {
   return c->spd ? nullptr
@@ -56,7 +66,7 @@ const int *perm_of(const hone_cuda *c) {
 struct columns {
   int64_t n, ldv;
   const int *before, *behind; /* the exchange of rows, where there is one */
-  double *v, *h;
+  hone_entry *v, *h;
 };
 
 void take_in(void *ctx, int64_t k) {
@@ -70,12 +80,14 @@ void give_back(void *ctx, int64_t k) {
 }
 
 /* Solves for up to HONE_CUDA_COLUMNS columns. */
-int solve_columns(hone_cuda *c, bool trans, int64_t k, double *v, int64_t ldv) {
-  const int64_t n = c->n, bytes = n * k * (int64_t)sizeof(double);
+int solve_columns(hone_cuda *c, bool trans, int64_t k, hone_entry *v,
+                  int64_t ldv) {
+  const int64_t n = c->n, bytes = n * k * (int64_t)sizeof(hone_entry);
   double *const h = hone_cuda_pinned(c, HONE_CUDA_SOLVES);
   const int *const perm = perm_of(c);
   hone_pool *const pool = n * k < WORTH_THREADS ? nullptr : c->pool;
-  columns s = {n, ldv, trans ? nullptr : perm, trans ? perm : nullptr, v, h};
+  columns s = {n, ldv,          trans ? nullptr : perm, trans ? perm : nullptr,
+               v, entries_at(h)};
   hone_pool_run(pool, k, take_in, &s);
   int st = hone_cuda_enqueue_solve(c, trans, k, h, h);
   TRY_CUDA(cudaStreamSynchronize(c->work));
@@ -87,26 +99,29 @@ int solve_columns(hone_cuda *c, bool trans, int64_t k, double *v, int64_t ldv) {
 }
 
 /* Returns the power of two s with v = s r, r the last residual; 0 if there is
-   none, or only an extreme one. */
-double multiple_of_residual(const hone_cuda *c, const double *v) {
+   none, or only an extreme one. Parts of complex entries are compared one by
+   one. */
+double multiple_of_residual(const hone_cuda *c, const hone_entry *entry) {
   const double *const r = hone_cuda_pinned(c, HONE_CUDA_R);
+  const double *const v = reinterpret_cast<const double *>(entry);
+  const int64_t n = HONE_PARTS * c->n;
   int64_t i = 0, other = 0;
-  while (i < c->n && !(r[i] != 0.0))
+  while (i < n && !(r[i] != 0.0))
     i++;
-  if (i == c->n || !(std::fabs(r[i]) <= DBL_MAX) || !(v[i] / r[i] > 0.0))
+  if (i == n || !(std::fabs(r[i]) <= DBL_MAX) || !(v[i] / r[i] > 0.0))
     return 0.0;
   const int e = std::ilogb(v[i]) - std::ilogb(r[i]);
   if (e > LARGEST_EXPONENT || e < -LARGEST_EXPONENT)
     return 0.0;
   const double scale = std::ldexp(1.0, e);
-  for (i = 0; i < c->n; i++)
+  for (i = 0; i < n; i++)
     other += !(scale * r[i] == v[i]);
   return other == 0 ? scale : 0.0;
 }
 
 /* Returns true if v is a multiple of a right-hand side whose solve has been
    enqueued already; then v becomes the solution, and *st the status. */
-bool take_solution_ahead(hone_cuda *c, bool trans, double *v, int *st) {
+bool take_solution_ahead(hone_cuda *c, bool trans, hone_entry *v, int *st) {
   const double scale = c->solving_ahead && c->solving_ahead_trans == trans
                            ? multiple_of_residual(c, v)
                            : 0;
@@ -116,14 +131,15 @@ bool take_solution_ahead(hone_cuda *c, bool trans, double *v, int *st) {
   *st = CALL(cudaStreamSynchronize(c->work));
   if (*st == HONE_OK)
     permute(c->n, trans ? perm_of(c) : nullptr, true, scale,
-            hone_cuda_pinned(c, HONE_CUDA_AHEAD), v);
-  c->used.from_device += c->n * (int64_t)sizeof(double);
+            entries_at(hone_cuda_pinned(c, HONE_CUDA_AHEAD)), v);
+  c->used.from_device += c->n * (int64_t)sizeof(hone_entry);
   return true;
 }
 
 } // namespace
 
-int hone_cuda_solve(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
+int hone_cuda_solve(void *self, bool trans, int64_t k, hone_entry *v,
+                    int64_t ldv) {
   hone_cuda *c = static_cast<hone_cuda *>(self);
   int st = HONE_OK;
   trans = trans && !c->spd;

@@ -7,7 +7,8 @@
 #include "gpu_sp/state.h"
 
 /* Members of the engine tables: solve, expect. */
-int hone_cuda_solve(void *self, bool trans, int64_t k, double *v, int64_t ldv);
+int hone_cuda_solve(void *self, bool trans, int64_t k, hone_entry *v,
+                    int64_t ldv);
 void hone_cuda_expect_solve(void *self);
 
 /* Enqueues to = inv(S) from or inv(S^T) from for k columns of n entries, in

@@ -3,7 +3,7 @@
 //
 // A sweep is a solve with one triangle for one or more groups of up to K
 // columns, and has one thread block for each group and each block row of
-// HONE_PANEL rows. Tickets hand out the block rows in the order of their
+// HONE_WIDE real numbers. Tickets hand out the block rows in the order of their
 // dependencies, so a thread block waits only for thread blocks that already
 // run. Each sums F(i,j) v_j over the finished j and multiplies by the inverted
 // diagonal block: no sum is divided among thread blocks, and scheduling decides
@@ -12,7 +12,9 @@
 // and find their v_i where the first sweep posts it.
 //
 // The time from one v_j to the next, which passes n / HONE_PANEL times, bounds
-// the time of a solve.
+// the time of a solve. Complex matrices act as real ones (triangles.h): all but
+// the tiles, the transposes of inverted blocks and the products with a tile is
+// the same.
 // - The finished v_j go through mailboxes (mailbox.h), of which there are two
 //   sets: a launch clears the set that the launch before it filled.
 // - Every v_i is read and written once, so it may be in pinned host memory.
@@ -69,7 +71,7 @@ template <int K> struct Shared { // offsets in doubles
   // sm_80.
   static constexpr bool overlap = K == 8;
   static constexpr int parts = overlap ? values : values + 2 * K * B;
-  static constexpr int size = parts + B / PAIRS * K * B;
+  static constexpr int size = parts + PARTS * K * B;
 };
 
 // ---- The plan of a launch ----
@@ -162,14 +164,14 @@ template <bool TRANS>
 __device__ inline Tile tile_at(const BlockRow &block_row, const Matrix &m,
                                int64_t step) {
   const int64_t i = block_row.i, j = block_row.at(step);
-  const int64_t row = (TRANS ? j : i) * B, column = (TRANS ? i : j) * B;
+  const int64_t row = (TRANS ? j : i) * B, column = (TRANS ? i : j) * COLUMNS;
   Tile tile;
   tile.next =
       m.f + row + pair_row<TRANS>(0) + (column + pair_column<TRANS>(0)) * m.ld;
   tile.ld = m.ld;
   tile.rows = block_row.n - row;
-  tile.columns = block_row.n - column;
-  tile.fast = m.aligned && tile.rows >= B && tile.columns >= B;
+  tile.columns = block_row.n / HONE_PARTS - column;
+  tile.fast = m.aligned && tile.rows >= B && tile.columns >= COLUMNS;
   return tile;
 }
 
@@ -221,6 +223,12 @@ template <int K> struct Given {
   }
 };
 
+// Entry (r, c) of a block has the place (of(c, r), of(r, c)) in its transpose.
+// Complex: the parity of an index tells a part, and stays.
+__device__ inline int transposed_index(int of, int other) {
+  return of - of % HONE_PARTS + other % HONE_PARTS;
+}
+
 // Copies the inverted diagonal block to shared memory.
 template <bool TRANS>
 __device__ inline void load_inverse(const BlockRow &row,
@@ -229,8 +237,8 @@ __device__ inline void load_inverse(const BlockRow &row,
 #pragma unroll 8
   for (int e = row.t; e < B * B; e += THREADS) {
     const int r = e % B, c = e / B;
-    const int out = row.rotated(TRANS ? c : r);
-    const int in = row.rotated(TRANS ? r : c);
+    const int out = row.rotated(TRANS ? transposed_index(c, r) : r);
+    const int in = row.rotated(TRANS ? transposed_index(r, c) : c);
     if (in / 32 <= out / 32)
       shared[inverse_at(out, in)] = inverse[row.i * (B * B) + e];
   }
@@ -312,7 +320,7 @@ __device__ inline void subtract_lanes(const BlockRow &row, double (&sum)[2][K],
     for (int k = 0; k < K; k++)
 #pragma unroll
       for (int m = 0; m < 2; m++)
-        sums[k * B + row.rotated(pair_column<true>(m))] -= sum[m][k];
+        sums[k * B + row.rotated(sum_row(m))] -= sum[m][k];
   }
 }
 
@@ -335,9 +343,9 @@ __device__ inline void subtract_parts(const BlockRow &row,
   for (int e0 = 0; e0 < K * B; e0 += THREADS) {
     const int e = e0 + row.t;
     if (e < K * B) {
-      double s[B / PAIRS];
+      double s[PARTS];
 #pragma unroll
-      for (int g = 0; g < B / PAIRS; g++)
+      for (int g = 0; g < PARTS; g++)
         s[g] = parts[g * (K * B) + e];
       sums[e / B * B + row.rotated(e % B)] -=
           ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));

@@ -7,7 +7,7 @@
 
 namespace {
 
-int64_t block_rows(int64_t n) { return (n + B - 1) / B; }
+int64_t block_rows(int64_t n) { return (HONE_PARTS * n + B - 1) / B; }
 
 // Returns the words of a set of mailboxes with as many columns as there are.
 int64_t box_words(int64_t n) {
@@ -44,8 +44,8 @@ cudaError_t launch(const Solve &s, const Plan &plan, int sweeps) {
       reinterpret_cast<uintptr_t>(t.t) % sizeof(float2) == 0 && t.ld % 2 == 0;
   const int64_t blocks = sweeps * plan.groups * block_rows(t.n);
   HONE_LAUNCH(kernel, static_cast<unsigned>(blocks), THREADS, bytes, s.stream,
-              t.n, t.t, t.ld, aligned, plan, Vectors{s.v.from, s.v.to},
-              s.v.ldv);
+              HONE_PARTS * t.n, t.t, t.ld, aligned, plan,
+              Vectors{s.v.from, s.v.to}, s.v.ldv);
   return cudaGetLastError();
 }
 

@@ -9,21 +9,30 @@
 
 enum { HONE_TRIANGLE_COLUMNS = 32 }; /* right-hand sides of one launch */
 
-/* Two triangles in one matrix T: t_ij stands at t[i + j * ld]. F is kept row
-   by row, so T is its transpose: the lower triangle of T is U^T, the upper one
-   L^T with a unit diagonal. */
+/* Two triangles in one matrix T: t_ij stands at t[HONE_PARTS * i + j * ld]. F
+   is kept row by row, so T is its transpose: the lower triangle of T is U^T,
+   the upper one L^T with a unit diagonal.
+
+   Complex matrices act here as real ones on vectors of twice the length, an
+   entry a + b i as the block
+
+     a -b
+     b  a
+
+   of which memory has the first column. Transposes are those of the complex
+   matrices, not conjugated. */
 struct hone_triangles {
-  const float *t; /* n x n, ld, device */
+  const float *t; /* n x n entries, device */
   int64_t ld, n;
 };
 
 /* Returns the bytes of one of the two arrays below. */
 int64_t hone_cuda_inverse_bytes(int64_t n);
 /* Inverts both triangles of every diagonal block of HONE_PANEL rows of T. The
-   inverses of block b go to lower and upper (device) at b * HONE_PANEL^2, in
-   double, HONE_PANEL x HONE_PANEL, column-major. The unit matrix completes the
-   last block; the other triangle is filled with zeros. upper NULL: T has no
-   upper triangle. */
+   inverses of block b go to lower and upper (device) at b * HONE_WIDE^2, in
+   double, HONE_WIDE x HONE_WIDE real numbers, column-major. The unit matrix
+   completes the last block; the other triangle is filled with zeros. upper
+   NULL: T has no upper triangle. */
 cudaError_t hone_cuda_invert_blocks(int64_t n, const float *t, int64_t ld,
                                     double *lower, double *upper,
                                     cudaStream_t stream);
@@ -45,9 +54,9 @@ struct hone_sweep {
 /* The right-hand sides and the solutions of k systems. */
 struct hone_solve_columns {
   int64_t k;
-  const double *from; /* n x k, ldv: device or pinned, each entry read once */
-  double *to;         /* n x k, ldv: likewise written once; from, or apart */
-  int64_t ldv;
+  const double *from; /* n x k entries: device or pinned, each read once */
+  double *to;         /* n x k: likewise written once; from, or apart */
+  int64_t ldv;        /* doubles from column to column */
 };
 
 /* Workspace of solves of one order n, which use its halves in turn: each uses

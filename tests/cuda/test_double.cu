@@ -6,6 +6,7 @@
 extern "C" {
 #include "base/dense.h"
 #include "base/engine.h"
+#include "tests/unit/support.h"
 }
 #include "gpu_sp/calls.h"
 
@@ -219,6 +220,47 @@ TEST(double_cuda, is_the_last_engine_of_the_ladder) {
     CHECK_CONTAINS(report.path, "double LU (cuSOLVER)");
     CHECK_GE(report.device_bytes, 8 * n * n);
   }
+}
+
+/* A comes to the device once, and the double engine takes it from there, in one
+   call as with a kept solver; twice where device memory is limited, since the
+   first engine has to go first. The second matrix is another one, at the same
+   place. */
+TEST(double_cuda, factors_the_copy_of_a_that_is_there) {
+  NEED_DEVICE();
+  const int64_t n = 200, once = 8 * n * n;
+  const std::vector<double> given = hard(n);
+  std::vector<double> a = given, b(static_cast<size_t>(n), 1.0), x = b;
+  hone_solver *solver = nullptr;
+  hone_options o = HONE_OPTIONS_INIT;
+  int64_t before = 0; /* bytes that the solver has sent */
+  o.device = HONE_DEVICE_CUDA;
+  CHECK_EQ_INT(hone_solver_create(&solver, n, &o), HONE_OK);
+  for (int way = 0; way < 6; way++) {
+    hone_report factored = HONE_REPORT_INIT, solved = HONE_REPORT_INIT;
+    ct_note("way %d", way);
+    for (size_t k = 0; k < a.size(); k++)
+      a.data()[k] = (way % 2 ? -0.75 : 1.0) * given.data()[k];
+    o.device_memory_limit_bytes = way / 2 == 1 ? int64_t{1} << 30 : 0;
+    if (way / 2 < 2) {
+      CHECK_EQ_INT(
+          hone_solve(n, 1, a.data(), n, b.data(), n, x.data(), n, &o, &solved),
+          HONE_OK);
+    } else {
+      CHECK_EQ_INT(hone_solver_factor(solver, a.data(), n, &factored), HONE_OK);
+      CHECK_EQ_INT(sup_solver_solve(solver, 0, 1, b.data(), n, x.data(), n,
+                                    nullptr, 0, nullptr, &solved),
+                   HONE_OK);
+    }
+    CHECK_CONTAINS(solved.path, "double LU (cuSOLVER)");
+    CHECK_LE(sup_backward_error(n, a.data(), n, false, x.data(), b.data()),
+             SUP_LIMIT);
+    const int64_t sent = solved.to_device_bytes - before;
+    before = way / 2 < 2 ? 0 : solved.to_device_bytes;
+    CHECK_GE(sent, way / 2 == 1 ? 2 * once : once);
+    CHECK_LE(sent, way / 2 == 1 ? 3 * once : 2 * once - 1);
+  }
+  hone_solver_destroy(&solver);
 }
 
 } // namespace

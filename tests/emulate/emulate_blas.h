@@ -7,6 +7,8 @@
 
 #include "tests/emulate/emulate_runtime.h"
 
+#include <complex>
+
 #define CUBLAS_VER_MAJOR 0 /* none */
 
 enum cublasStatus_t {
@@ -35,6 +37,8 @@ enum cudaDataType_t {
   CUDA_R_32F = 0,
   CUDA_R_64F = 1,
   CUDA_R_16F = 2,
+  CUDA_C_32F = 4,
+  CUDA_C_64F = 5,
   CUDA_R_16BF = 14
 };
 typedef cudaDataType_t cudaDataType;
@@ -123,6 +127,40 @@ inline bool valid_gemm(int rows, int columns, int ld) {
 
 namespace hone_emulate {
 
+/* C = alpha op(A) B + beta C for complex numbers of two T. */
+template <class T>
+cublasStatus_t complex_product(cublasHandle_t handle, bool ta, int m, int n,
+                               int k, const void *alpha, const void *a, int lda,
+                               const void *b, int ldb, const void *beta,
+                               void *c, int ldc) {
+  typedef std::complex<T> entry;
+  const bool there = handle->mode == CUBLAS_POINTER_MODE_DEVICE;
+  const size_t rows = static_cast<size_t>(m), inner = static_cast<size_t>(k);
+  const size_t columns = static_cast<size_t>(n);
+  const size_t da = static_cast<size_t>(lda), db = static_cast<size_t>(ldb);
+  const size_t dc = static_cast<size_t>(ldc);
+  check_place(alpha, sizeof(entry), there, "alpha");
+  check_place(beta, sizeof(entry), there, "beta");
+  check_place(
+      a, (((ta ? rows : inner) - 1) * da + (ta ? inner : rows)) * sizeof(entry),
+      true, "A");
+  check_place(b, ((columns - 1) * db + inner) * sizeof(entry), true, "B");
+  check_place(c, ((columns - 1) * dc + rows) * sizeof(entry), true, "C");
+  const entry by = *static_cast<const entry *>(alpha);
+  const entry old = *static_cast<const entry *>(beta);
+  const entry *x = static_cast<const entry *>(a);
+  const entry *y = static_cast<const entry *>(b);
+  for (size_t j = 0; j < columns; j++)
+    for (size_t i = 0; i < rows; i++) {
+      entry sum = 0;
+      entry *out = static_cast<entry *>(c) + i + j * dc;
+      for (size_t p = 0; p < inner; p++)
+        sum += x[ta ? p + i * da : i + p * da] * y[p + j * db];
+      *out = by * sum + (old != entry(0) ? old * *out : entry(0));
+    }
+  return CUBLAS_STATUS_SUCCESS;
+}
+
 /* C = op(A) B in double; alpha = 1 and beta = 0 lie on the device. */
 inline cublasStatus_t product(cublasHandle_t handle, bool ta, int m, int n,
                               int k, const double *alpha, const double *a,
@@ -143,6 +181,7 @@ inline cublasStatus_t product(cublasHandle_t handle, bool ta, int m, int n,
   check_place(c, ((columns - 1) * dc + rows) * sizeof *c, true, "C");
   if (*alpha != 1.0 || *beta != 0.0)
     return CUBLAS_STATUS_NOT_SUPPORTED;
+  a = static_cast<const double *>(reach(a)); /* the caller's A, perhaps */
   for (size_t j = 0; j < columns; j++)
     for (size_t i = 0; i < rows; i++) {
       double sum = 0.0;
@@ -178,6 +217,14 @@ cublasGemmEx(cublasHandle_t handle, cublasOperation_t trans_a,
         handle, ta, m, n, k, static_cast<const double *>(alpha),
         static_cast<const double *>(a), lda, static_cast<const double *>(b),
         ldb, static_cast<const double *>(beta), static_cast<double *>(c), ldc);
+  if (type_a == CUDA_C_64F && type_b == type_a && type_c == type_a &&
+      compute == CUBLAS_COMPUTE_64F && k > 0 && !tb)
+    return complex_product<double>(handle, ta, m, n, k, alpha, a, lda, b, ldb,
+                                   beta, c, ldc);
+  if (type_a == CUDA_C_32F && type_b == type_a && type_c == type_a &&
+      compute != CUBLAS_COMPUTE_64F && k > 0 && !tb)
+    return complex_product<float>(handle, ta, m, n, k, alpha, a, lda, b, ldb,
+                                  beta, c, ldc);
   if (type_a != type_b || type_c != CUDA_R_32F || type_a == CUDA_R_64F)
     return CUBLAS_STATUS_NOT_SUPPORTED;
   const bool there = handle->mode == CUBLAS_POINTER_MODE_DEVICE;

@@ -257,6 +257,33 @@ TEST(refused_creation, leaves_a_solver_that_still_solves) {
   refuse_each("solver", SOME, 40, [&] { return run_solver(p, single); });
 }
 
+/* A batch that is solved by panels. Without its workspace there are fewer
+   thread blocks; without anything else each system is solved by itself. */
+bool run_batch(const problem &p, const hone_options &o) {
+  enum { COUNT = 2 };
+  std::vector<double> x(COUNT * p.x.size(), UNTOUCHED);
+  hone_batch_result results[COUNT];
+  hone_batch batch = HONE_BATCH_INIT;
+  batch.count = COUNT;
+  batch.n = batch.lda = batch.ldb = batch.ldx = batch.stride_x = p.n;
+  batch.nrhs = 1;
+  batch.a = p.a.data();
+  batch.b = p.b.data();
+  batch.x = x.data();
+  CHECK_EQ_INT(hone_batch_solve(&batch, &o, results, nullptr), HONE_OK);
+  for (int k = 0; k < COUNT; k++) {
+    const auto from = x.begin() + static_cast<std::ptrdiff_t>(k * p.n);
+    check_x(p, results[k].status, {from, from + p.n});
+  }
+  return was_refused();
+}
+
+TEST(refused_creation, leaves_a_batch_that_is_solved) {
+  const problem p(130);
+  const hone_options o = cuda_options(HONE_FACTOR_AUTO, nullptr);
+  refuse_each("batch", EVERY, 10, [&] { return run_batch(p, o); });
+}
+
 /* ---- What is kept between calls -------------------------------------------
  */
 

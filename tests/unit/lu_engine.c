@@ -129,6 +129,10 @@ bool lu_too_slow(const hone_engine *engine, int64_t block, int64_t n) {
          n / block > 40;
 }
 
+bool lu_not_its_turn(const hone_engine *engine, int at, int k) {
+  return engine == &hone_engine_single_cuda && sup_emulated() && at % k != 0;
+}
+
 /* The error allowed in a solution of size 1/2. Tournament pivoting takes other
    rows than partial pivoting, and products of 22-bit pieces are not exact. */
 static double slack(const lu *f) {

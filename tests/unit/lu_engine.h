@@ -71,6 +71,10 @@ bool lu_can_exchange(const hone_engine *engine, int64_t block, int64_t n);
    seconds? */
 bool lu_too_slow(const hone_engine *engine, int64_t block, int64_t n);
 
+/* An emulated device takes every k-th case only: is this one left out? Lists
+   are such that every value of each parameter has its turn. */
+bool lu_not_its_turn(const hone_engine *engine, int at, int k);
+
 int lu_pick(sup_rng *rng, int count); /* in [0, count) */
 
 /* Exact matrices ----------------------------------------------------------- */

@@ -265,7 +265,8 @@ TEST(campaign, finds_no_violation_where_a_sparse_solution_is_not_accepted) {
   campaign_draw(&s, &mixed, 0xfd95464d745acbcb);
   campaign_check(&s, &r, &record);
 #if defined(__x86_64__) /* with other roundings the matrix passes */
-  CHECK_EQ_INT(record.column[10].status, HONE_ILL_CONDITIONED);
+  if (__builtin_cpu_supports("avx512f"))
+    CHECK_EQ_INT(record.column[10].status, HONE_ILL_CONDITIONED);
 #endif
   CHECK_EQ_INT(campaign_count(t, &record), 0);
   campaign_free(&s);

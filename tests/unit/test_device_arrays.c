@@ -158,8 +158,9 @@ static void check_transfers(const sys *s, const answer *out) {
     CHECK_GE(out->report.from_device_bytes, s->n * line);
 }
 
-/* Arrays on the device give the same bits as on the host; the report counts the
-   bytes that were copied. */
+/* Arrays on the device give the same bits as on the host, but for an A that a
+   GPU factors where it lies: as one block column instead of several. The report
+   counts the bytes that were copied. */
 static void check_same(const sys *s, int there) {
   sys here = *s;
   if (there & X0_THERE) {
@@ -173,7 +174,8 @@ static void check_same(const sys *s, int there) {
           out.report.path);
   check_right(s, &out);
   check_path(&out, &at_home);
-  CHECK_MEM_EQ(out.x, at_home.x, (size_t)(s->ldb * s->nrhs) * sizeof(double));
+  if (s->options.device != HONE_DEVICE_CUDA || !(there & A_THERE))
+    CHECK_MEM_EQ(out.x, at_home.x, (size_t)(s->ldb * s->nrhs) * sizeof(double));
   CHECK_EQ_INT(out.report.structure, at_home.report.structure);
   if (there & A_THERE)
     check_transfers(s, &out);
@@ -451,11 +453,16 @@ TEST(device_arrays, have_no_structure_excluded_wrongly_by_a_few_columns) {
           hone_structure_find(NULL, &a, definite, scratch, &found);
           const bool none =
               found.lower == n - 1 && found.upper == n - 1 && !found.definite;
-          const bool excluded = hone_structure_excluded(&a, definite);
-          ct_note("kind %d, n %d, odd %d", kind, (int)n, odd);
-          CHECK(none || !excluded);
-          if (n > 20 && kind == FULL)
-            CHECK(excluded);
+          for (int samples = 0; samples <= HONE_STRUCTURE_SAMPLES; samples++) {
+            const bool excluded =
+                hone_structure_excluded(&a, samples, definite);
+            ct_note("kind %d, n %d, odd %d, %d columns", kind, (int)n, odd,
+                    samples);
+            CHECK(none || !excluded);
+            CHECK(samples > 0 || !excluded);
+            if (n > 20 && kind == FULL && samples >= 2)
+              CHECK(excluded);
+          }
         }
         discard(&s);
       }

@@ -179,7 +179,9 @@ TEST(device_arrays_solver, moves_vectors_but_not_a) {
   device_end();
 }
 
-/* The contract forbids it, but an x of an earlier matrix would be silent. */
+/* The contract forbids it, but an x of an earlier matrix would be silent. Where
+   the device reads A itself, residuals are those of the present A, and a
+   projection that is taken anew, for the transpose, is too. */
 TEST(device_arrays_solver, notices_an_a_that_changed_since_it_was_factored) {
   NEED_DEVICE();
   device_begin();
@@ -198,9 +200,11 @@ TEST(device_arrays_solver, notices_an_a_that_changed_since_it_was_factored) {
     device_get(s.x, s.there_x, (size_t)s.n * sizeof(double));
     CHECK_LE(sup_backward_error(s.n, s.a, s.n, trans != 0, s.x, s.b),
              SUP_LIMIT);
-    CHECK_GE(s.report.host_passes, 1);
-    CHECK(!projected_there(&s));
-    CHECK_GE(s.report.from_device_bytes, s.n * s.n * 8);
+    CHECK_EQ_INT(s.report.host_passes > 0, !projected_there(&s));
+    if (trans == 0) {
+      CHECK(!projected_there(&s));
+      CHECK_GE(s.report.from_device_bytes, s.n * s.n * 8);
+    }
     hone_solver_destroy(&solver);
     discard(&s);
   }

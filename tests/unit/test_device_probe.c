@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Random probes that an engine makes where it keeps A, against the same probes
-   made of its products and solves. */
+/* Random probes that an engine makes where it keeps A: against the same probes
+   made of its products and solves, and how many vectors are wanted of it. */
 #include "base/engine.h"
 #include "base/numbers.h"
 #include "refine/probes.h"
@@ -61,17 +61,18 @@ static double squares_of(int64_t count, const double *v) {
 /* The vectors of the second step are differences of numbers of size 1e-7 that
    were themselves computed to eps: they agree to about 1e-8. */
 static void compare(const trial *t, double tolerance) {
-  const double squares = squares_of(N * VECTORS, t->v);
+  const int64_t from = t->step.dropped;
+  const double squares = squares_of(N * (VECTORS - from), t->v + from * N);
   double largest = 0.0, rows[N], y[N];
   const hone_probed wanted = {rows, SOLUTIONS - 1, y};
-  for (int64_t e = 0; e < N * VECTORS; e++)
+  for (int64_t e = from * N; e < N * VECTORS; e++)
     largest = fmax(largest, fabs(t->v[e]));
   CHECK_NEAR(t->step.squares, squares, tolerance * squares);
   CHECK_NEAR(t->step.largest, largest, tolerance * largest);
   CHECK_EQ_INT(t->engine->probed(t->self, &t->step, &wanted), HONE_OK);
   for (int64_t i = 0; i < N; i++) {
     double sum = 0.0;
-    for (int64_t c = 0; c < VECTORS; c++)
+    for (int64_t c = from; c < VECTORS; c++)
       sum += t->v[i + c * N] * t->v[i + c * N];
     CHECK_NEAR(rows[i], sum, tolerance * squares);
   }
@@ -96,11 +97,12 @@ static void check_steps(trial *t, bool trans, const hone_scaling *scaling) {
     hone_probe_draw(N, &seed, t->v + c * N);
   for (int64_t c = 0; c < SOLUTIONS; c++)
     hone_probe_draw(N, &other, t->h + c * N);
-  for (int k = 0; k < 2; k++) {
+  for (int k = 0; k < 3; k++) {
     t->step.first = k == 0;
+    t->step.dropped = k == 2 ? VECTORS / 2 : 0;
     REQUIRE(t->engine->probe_step(t->self, t->a, &t->step) == HONE_OK);
     step_by_solves(t);
-    compare(t, k == 0 ? 1e-6 : 1e-3);
+    compare(t, k == 0 ? 1e-6 : k == 1 ? 1e-3 : 1e-2);
   }
 }
 
@@ -149,4 +151,83 @@ TEST(engine_cuda, makes_probes_as_products_and_solves_make_them) {
   sup_free(other);
   sup_free(v);
   sup_free(h);
+}
+
+enum { SHORT = 12 };
+
+/* A device whose steps leave bounds as they are written here. */
+static struct {
+  const double *bound;
+  int steps, dropped[HONE_PROBE_POWERS];
+} device_script;
+
+static int scripted_step(void *self, const hone_matrix *a,
+                         hone_probe_step *step) {
+  (void)self;
+  (void)a;
+  const int k = device_script.steps++;
+  const double root = device_script.bound[k] /
+                      hone_probe_factor_of(step->vectors - step->dropped, 1.0);
+  device_script.dropped[k] = step->dropped;
+  step->squares = root * root;
+  step->largest = 1e-3;
+  for (int c = 0; c < HONE_SOLUTIONS_MOST; c++)
+    step->solution_squares[c] = 1.0;
+  return HONE_OK;
+}
+
+static int scripted_probed(void *self, const hone_probe_step *step,
+                           const hone_probed *wanted) {
+  (void)self;
+  (void)step;
+  for (int i = 0; i < SHORT; i++)
+    wanted->row_squares[i] = 1e-8;
+  return HONE_OK;
+}
+
+/* Half of the vectors are dropped where the bounds so far promise that the
+   others suffice; a bound is that of the vectors which are left. */
+TEST(probes, on_a_device_become_fewer_where_fewer_will_do) {
+  enum { ALL = HONE_PROBES_DEVICE, MOST = 4 };
+  static const struct {
+    double bound[MOST];
+    int power, left[MOST]; /* left: vectors of each step */
+  } cases[] = {{{0.5}, 1, {ALL}},
+               {{2.0, 0.1}, 2, {ALL, 8}},
+               {{10.0, 0.1}, 2, {ALL, 8}},
+               {{10.5, 0.1}, 2, {ALL, ALL}},
+               {{93.0, 5.6, 0.4}, 3, {ALL, ALL, ALL}},
+               {{93.0, 2.0, 0.04}, 3, {ALL, ALL, 8}},
+               {{5.0, 1.0, 0.1}, 3, {ALL, 8, 8}}};
+  const hone_engine engine = {.name = "scripted",
+                              .precision = 32,
+                              .probe_step = scripted_step,
+                              .probed = scripted_probed};
+  const hone_matrix a = {.n = SHORT};
+  const hone_scaling scaling = {.used = false};
+  const hone_factored f = {
+      .engine = &engine, .a = &a, .scaling = &scaling, .use_copy = true};
+  hone_entry *scratch = sup_filled(hone_probe_scratch(SHORT), 0.0);
+  for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+    double rows[SHORT];
+    hone_contraction out = {.rows = rows};
+    hone_probing probing = {.f = &f, .seed = 7, .scratch = scratch};
+    device_script.bound = cases[c].bound;
+    device_script.steps = 0;
+    ct_note("case %d", (int)c);
+    CHECK_EQ_INT(hone_probe(&probing, HONE_PROBE_POWERS, &out), HONE_OK);
+    CHECK_EQ_INT(out.power, cases[c].power);
+    CHECK_EQ_INT(device_script.steps, out.power);
+    for (int k = 0; k < out.power; k++)
+      CHECK_EQ_INT(ALL - device_script.dropped[k], cases[c].left[k]);
+    const int t = cases[c].left[out.power - 1];
+    const double last = cases[c].bound[out.power - 1];
+    CHECK_NEAR(out.bound, last, 1e-14 * last);
+    const double largest = out.power > 1 ? 1e-3 : sqrt(3.0);
+    CHECK_NEAR(rows[0],
+               hone_probe_factor_of(t, SHORT) *
+                   (1e-4 + sqrt(t) * HONE_EPS * largest),
+               1e-14 * rows[0]);
+  }
+  sup_free(scratch);
 }

@@ -96,7 +96,7 @@ TEST(gmres, solves_with_single_factors_where_refinement_cannot) {
 
 TEST(gmres, solves_for_several_columns_and_badly_scaled_rows) {
   int solved = 0;
-  for (int k = 0; k < 8; k++) {
+  for (int k = 0; k < 24; k++) {
     problem p = make(100, 2, SUP_ARITHMETIC, 1.5e7, (uint64_t)k);
     const bool scaled = k % 2;
     ct_note("matrix %d", k);
@@ -109,7 +109,7 @@ TEST(gmres, solves_for_several_columns_and_badly_scaled_rows) {
                  scaled);
     discard(&p);
   }
-  CHECK_LE(2, solved);
+  CHECK_LE(3, solved); /* how many depends on roundings */
 }
 
 /* Too many directions do not contract. */

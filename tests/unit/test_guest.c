@@ -58,7 +58,7 @@ static void check_in_child(int (*body)(void *arg), void *arg) {
   int status = -1;
   const pid_t child = fork();
   if (child == 0) {
-    alarm(20);
+    alarm(60);
     _exit(body(arg));
   }
   CHECK(child > 0 && waitpid(child, &status, 0) == child);
@@ -104,7 +104,7 @@ static int use_and_fork_again(void *arg) {
   int status = -1;
   const pid_t child = fork();
   if (child == 0) {
-    alarm(20);
+    alarm(60);
     _exit(solve_kept(arg) + destroy_kept(arg));
   }
   waitpid(child, &status, 0);
@@ -140,7 +140,7 @@ TEST(guest, a_child_that_was_cloned_can_end) {
   int status = -1;
   const long child = syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, 0L);
   if (child == 0) {
-    alarm(20);
+    alarm(60);
     either_destroy(&k.solver);
     hone_release_kept();
     _exit(0);
@@ -186,7 +186,7 @@ static int fork_beside_a_call(void *parts) {
     nap();
     const pid_t child = fork();
     if (child == 0) {
-      alarm(20);
+      alarm(60);
       double x[2 * N];
       copy.s.x = x;
       _exit(use_or_factor(&copy));
@@ -228,7 +228,7 @@ TEST(guest, the_driver_is_looked_for_in_the_child_of_a_fork) {
     usleep(500);
     const pid_t child = fork();
     if (child == 0) {
-      alarm(5);
+      alarm(60);
       (void)hone_device_memory_exists();
       _exit(0);
     }
@@ -253,7 +253,7 @@ TEST(guest, the_kind_of_a_pointer_is_told_in_the_child_of_a_fork) {
     const pid_t child = fork();
     if (child == 0) {
       hone_device_memory place;
-      alarm(5);
+      alarm(60);
       _exit(hone_device_memory_of(&here, &place));
     }
     CHECK(child > 0 && waitpid(child, &status, 0) == child);

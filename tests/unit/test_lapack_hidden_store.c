@@ -47,13 +47,13 @@ TEST(lapack, hidden_factors_that_were_freed_are_made_anew) {
 /* Diagonals may not be freed: if they take all the memory, LAPACK's factors are
    shown. */
 TEST(lapack, hidden_factors_stay_within_their_memory) {
-  enum { COUNT = 1000 }; /* diagonals of 1.6 kB, and what describes them */
+  enum { COUNT = 3000 }; /* diagonals of 400 bytes, and what describes them */
   hidden_calls d = hidden_open(NULL, "1");
   REQUIRE(d.getrf != NULL);
   hidden_system *s = calloc(COUNT, sizeof *s);
   int hidden = 0;
   for (int k = 0; k < COUNT; k++) {
-    s[k] = hidden_make(200, 1, 0);
+    s[k] = hidden_make(50, 1, 0);
     hidden_getrf(&d, &s[k]);
     hidden += is_hidden(&s[k]);
   }
@@ -71,8 +71,8 @@ TEST(lapack, hidden_factors_stay_within_their_memory) {
 TEST(lapack, hidden_factors_in_an_array_used_again_take_no_more_memory) {
   hidden_calls d = hidden_open(NULL, "1");
   REQUIRE(d.getrf != NULL);
-  hidden_system s = hidden_make(200, 1, 0);
-  for (int k = 0; k < 2000; k++) {
+  hidden_system s = hidden_make(50, 1, 0);
+  for (int k = 0; k < 6000; k++) { /* all diagonals would take 2.4 MB */
     hidden_reset(&s);
     hidden_getrf(&d, &s);
     if (!CHECK(is_hidden(&s)))

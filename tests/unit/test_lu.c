@@ -46,7 +46,8 @@ static void check_exact_block(const hone_engine *engine, int64_t n,
       x[i] = (double)(lu_pick(&rng, 17) - 8) / 16.0;
     exact_multiply(&e, trans, n > 100 ? 17 : MOST, x, v, &unit);
     for (int k = 0; k < (n > 100 ? 6 : 7); k++)
-      exact_check_solve(&f, trans, columns[k], x, v, unit);
+      if (!lu_not_its_turn(engine, k + trans, 2))
+        exact_check_solve(&f, trans, columns[k], x, v, unit);
   }
   lu_close(&f);
   sup_free(a);

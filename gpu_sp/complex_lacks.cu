@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Steps that the engine for complex entries does not have: Cholesky's, the
+   projection of an A that lies on the device, by the device, and those of the
+   methods that a caller may choose for real ones (forms/). create never makes a
+   state for which they would be called. */
+#include "gpu_sp/factor/outer_panels.h"
+#include "gpu_sp/feed/project.h"
+#include "gpu_sp/forms/forms.h"
+
+int hone_cuda_factor_panel_spd(hone_cuda *, int64_t, int64_t) {
+  return HONE_INTERNAL;
+}
+
+int hone_cuda_apply_panel_spd(hone_cuda *, int, int64_t, int64_t) {
+  return HONE_INTERNAL;
+}
+
+cudaError_t hone_cuda_split_scale_spd(enum hone_split, const unsigned *, int,
+                                      hone_split_scale *, cudaStream_t) {
+  return cudaErrorInvalidValue;
+}
+
+int64_t hone_cuda_projection_bytes(int64_t) { return 0; }
+
+int hone_cuda_project_there(hone_cuda *, bool) { return HONE_INTERNAL; }
+
+bool hone_cuda_cpu_factors_block(const hone_cuda *, int64_t) { return false; }
+
+int hone_cuda_factor_block_on_cpu(hone_cuda *, const hone_cuda_queue &, int,
+                                  int64_t, int64_t, enum hone_pivoting) {
+  return HONE_INTERNAL;
+}
+
+int hone_cuda_block_row_u(hone_cuda *, const hone_cuda_queue &, int,
+                          const hone_u_rows &, const hone_operand &) {
+  return HONE_INTERNAL;
+}
+
+int hone_cuda_block_row_seed(hone_cuda *, const hone_cuda_queue &, int, int64_t,
+                             int64_t) {
+  return HONE_INTERNAL;
+}
