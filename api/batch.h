@@ -75,6 +75,9 @@ char *hone_batch_column(const hone_batch_call *call, int64_t k, int64_t c);
 
 /* Does this call ask for nothing that blocks and devices do not have? */
 bool hone_batch_may_take(const hone_batch_call *call);
+/* Are the matrices to be factored as definite ones? The claim may be wrong: a
+   determinant is that of the whole matrix. */
+bool hone_batch_is_definite(const hone_batch_call *call);
 /* The system at this place of the order in which they are taken. */
 int64_t hone_batch_system_at(const hone_batch_call *call, int64_t place);
 /* How op(A) of the system lies. */

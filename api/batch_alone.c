@@ -2,6 +2,7 @@
 /* Systems of a batch that no block has solved: each as by hone_solve. */
 #include "api/batch.h"
 
+#include "api/solver.h"
 #include "base/dense.h"
 #include "base/device_memory.h"
 #include "cpu_batch/determinant.h"
@@ -78,6 +79,14 @@ static int fetch(int64_t n, int64_t columns, const hone_entry **at, int64_t *ld,
   return st;
 }
 
+/* Does an array of the system lie on a device? */
+static bool lies_there(const hone_member *m) {
+  hone_device_memory place;
+  return hone_device_memory_of(m->a, &place) ||
+         hone_device_memory_of(m->b, &place) ||
+         hone_device_memory_of(m->x, &place);
+}
+
 /* Copies what has to be in host memory. */
 static int bring(const rest *all, placed *p) {
   const hone_batch *b = &all->call->batch;
@@ -90,7 +99,8 @@ static int bring(const rest *all, placed *p) {
   p->mem.peak = p->mem.held;
   if ((HONE_PARTS == 1 && !b->determinants) || !all->call->devices ||
       all->call->kept != NULL || n < 1 || !all->call->solves ||
-      hone_batch_check_member(all->call, &p->m, NULL) != HONE_OK)
+      hone_batch_check_member(all->call, &p->m, NULL) != HONE_OK ||
+      !lies_there(&p->m))
     return HONE_OK;
   p->copy =
       hone_mem_get(&p->mem, (size_t)(n * (n + 2 * b->nrhs)) * sizeof *p->copy);
@@ -134,13 +144,13 @@ static bool is_known(const hone_batch_call *call, const placed *p) {
 static void add_determinant(rest *all, const placed *p, hone_batch_result *r) {
   const hone_batch_call *call = all->call;
   const hone_determinant_job job = {.n = p->m.n, .a = p->m.a, .lda = p->lda};
-  hone_mem mem = call->mem;
+  hone_mem mem = p->mem;
   mem.peak = mem.held;
   if ((r->status >= HONE_OK || r->status == HONE_SINGULAR) && is_known(call, p))
     (void)hone_determinant(&job, &mem, &r->log_abs_det, &r->det_re, &r->det_im);
   if (call->options.trans == HONE_CONJ_TRANS)
     r->det_im = -r->det_im;
-  note_bytes(all, mem.peak - mem.held);
+  note_bytes(all, mem.peak - call->mem.held);
 }
 
 /* The solver of a system of a batch that is kept, which is made when a block
@@ -196,12 +206,17 @@ static void solve_alone(rest *all, int64_t k) {
                         : NULL;
   if (call->watch.deadline_s > 0.0)
     options.deadline_s = fmax(call->watch.deadline_s - hone_now_s(), 1e-9);
+  hone_report_begin(&report, p.m.n, b->nrhs);
   int st = bring(all, &p);
+  const int64_t copied = p.mem.held - call->mem.held;
+  if (options.memory_limit_bytes > 0)
+    options.memory_limit_bytes =
+        HONE_MAX(options.memory_limit_bytes - copied, (int64_t)1);
   if (st == HONE_OK)
     st = solve_system(all, k, &p, &options, &report);
   report.status = st;
   take_report(&report, &call->results[k]);
-  note_bytes(all, report.host_bytes);
+  note_bytes(all, copied + report.host_bytes);
   atomic_fetch_add(&call->sparse, report.sparse_columns);
   if (b->determinants && call->factors && p.m.n > 0)
     add_determinant(all, &p, &call->results[k]);

@@ -166,21 +166,13 @@ static int64_t gather(const blocks *all, range where, group *g,
   return n;
 }
 
-/* Are the matrices to be factored as definite ones? The claim may be wrong: a
-   determinant is that of the whole matrix. */
-static bool is_definite(const hone_batch_call *call) {
-  const hone_options *o = &call->options;
-  return o->structure == HONE_STRUCTURE_SPD &&
-         o->factor_precision != HONE_FACTOR_DOUBLE && !call->batch.determinants;
-}
-
 /* The block in which the factors of this number are, or will be. */
 static hone_block *block_of(const blocks *all, char *room, int64_t number,
                             hone_block *own) {
   if (all->call->kept != NULL)
     return &all->call->kept->block[number];
   *own = (hone_block){.memory = room,
-                      .definite = is_definite(all->call),
+                      .definite = hone_batch_is_definite(all->call),
                       .determinants = all->call->batch.determinants != 0};
   return own;
 }
@@ -293,7 +285,7 @@ static int make_kept(blocks *all) {
   for (int64_t k = 0; k < all->count; k++) {
     kept->block[k] =
         (hone_block){.memory = kept->memory + bytes,
-                     .definite = is_definite(call),
+                     .definite = hone_batch_is_definite(call),
                      .determinants = call->batch.determinants != 0};
     bytes += bytes_of(all, k);
   }

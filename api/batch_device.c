@@ -6,6 +6,7 @@
    back. What the device does not solve is left to the other ways. */
 #include "api/batch.h"
 
+#include "api/engines.h"
 #include "base/device_memory.h"
 #include "gpu_sp/batch/batch.h"
 
@@ -13,10 +14,11 @@
 #include <string.h>
 
 enum {
-  UP_TO = HONE_PARTS == 1 ? HONE_DEVICE_BATCH_UP_TO : HONE_DEVICE_BATCH_Z_UP_TO,
-  IN_BYTES = 8 << 20, /* of a portion, to the device */
+  UP_TO = HONE_DEVICE_BATCH_UP_TO,
+  IN_BYTES = 8 << 20,        /* of a portion, to the device, */
+  LARGE_IN_BYTES = 64 << 20, /* and with systems that are solved by panels */
   OUT_BYTES = 8 << 20,
-  MOST = 1 << 16,     /* systems of a portion */
+  MOST = 1 << 16,     /* systems of a portion, but in tests */
   ALIGNMENT = 256,    /* bytes, of every array of a portion */
   CORRECTIONS = 3,    /* at most */
   TOGETHER = 16 << 10 /* a thread takes systems of so many bytes at once */
@@ -38,7 +40,9 @@ typedef struct run {
   hone_device_batch *device;
   hone_device_memory place; /* of the arrays that lie on the device */
   bool there[KINDS];        /* do the arrays of this kind lie there? */
+  int64_t most;             /* systems of a portion */
   bool alike; /* systems lie at equal distances, and one is checked for all */
+  size_t in_bytes; /* of a slot */
   portion portions[HONE_DEVICE_BATCH_SLOTS];
   portion *at;           /* the portion that the threads work on */
   hone_device_slot slot; /* and its memory */
@@ -79,9 +83,9 @@ static int64_t room_for(const run *r, int64_t n) {
   if (nrhs > OUT_BYTES / sizeof(hone_block_column))
     return 0;
   out += nrhs * sizeof(hone_block_column) + x_bytes(r, n);
-  const size_t by_in = (IN_BYTES - KINDS * ALIGNMENT) / in;
+  const size_t by_in = (r->in_bytes - KINDS * ALIGNMENT) / in;
   const size_t by_out = (OUT_BYTES - KINDS * ALIGNMENT) / out;
-  return (int64_t)HONE_MIN(HONE_MIN(by_in, by_out), (size_t)MOST);
+  return (int64_t)HONE_MIN(HONE_MIN(by_in, by_out), (size_t)r->most);
 }
 
 /* ---- Which systems ------------------------------------------------------ */
@@ -130,6 +134,18 @@ static bool look_at_first(run *r) {
   return false;
 }
 
+/* Do matrices of large orders have to be copied? */
+static bool has_large(const run *r) {
+  const hone_batch *b = &r->call->batch;
+  int64_t most = b->orders == NULL ? b->n : 0;
+  for (int64_t k = 0; b->orders != NULL && k < b->count; k++)
+    if (b->orders[k] <= UP_TO)
+      most = HONE_MAX(most, b->orders[k]);
+  return !r->there[OF_A] &&
+         most > (HONE_PARTS == 1 ? HONE_DEVICE_BATCH_INVERSE_UP_TO
+                                 : HONE_DEVICE_BATCH_Z_INVERSE_UP_TO);
+}
+
 static bool any_there(const run *r) {
   return r->there[OF_A] || r->there[OF_B] || r->there[OF_X];
 }
@@ -162,7 +178,7 @@ static int64_t list_systems(const run *r, int64_t place, portion *p) {
     p->count = HONE_MIN(room_for(r, p->n), count - place);
     return p->count > 0 ? place + p->count : count;
   }
-  int64_t room = MOST;
+  int64_t room = r->most;
   for (; place < count && p->count < room; place++) {
     const int64_t k = hone_batch_system_at(call, place);
     const hone_member m = hone_batch_member(call, k);
@@ -304,6 +320,7 @@ static hone_device_systems systems_of(const run *r, const portion *p) {
       .seed_step =
           call->options.deterministic ? 0 : UINT64_C(0xd1342543de82ef95),
       .room = r->there[OF_X] && b->nrhs > 1 ? out + p->x : NULL,
+      .definite = hone_batch_is_definite(call),
       .lane = (hone_block_lane *)(void *)(out + p->lanes),
       .column = (hone_block_column *)(void *)(out + p->columns)};
 }
@@ -411,12 +428,14 @@ static int solve_portions(run *r) {
 }
 
 void hone_batch_device(hone_batch_call *call) {
-  run r = {.call = call};
+  const int64_t most = hone_choices_of(&call->options).trial.portion;
+  run r = {.call = call, .most = most > 0 && most < MOST ? most : MOST};
   call->there =
       call->options.device == HONE_DEVICE_CUDA && hone_device_batch_exists(-1);
   if (!is_wanted(&r))
     return;
   int64_t *lists = NULL;
+  r.in_bytes = has_large(&r) ? LARGE_IN_BYTES : IN_BYTES;
   hone_batch_begin_results(call);
   if (!r.alike) {
     lists = hone_mem_get(&call->mem, (size_t)HONE_DEVICE_BATCH_SLOTS * MOST *
@@ -426,7 +445,8 @@ void hone_batch_device(hone_batch_call *call) {
     for (int i = 0; i < HONE_DEVICE_BATCH_SLOTS; i++)
       r.portions[i].list = lists + (int64_t)i * MOST;
   }
-  if (hone_device_batch_open(&r.device, &call->mem, IN_BYTES, OUT_BYTES) ==
+  if (hone_device_batch_open(&r.device, &call->mem, r.in_bytes, OUT_BYTES,
+                             call->options.device_memory_limit_bytes) ==
       HONE_OK) {
     (void)solve_portions(&r);
     hone_device_batch_close(r.device, &call->mem);

@@ -40,6 +40,12 @@ bool hone_batch_may_take(const hone_batch_call *call) {
          o->factor_precision != HONE_FACTOR_SINGLE;
 }
 
+bool hone_batch_is_definite(const hone_batch_call *call) {
+  const hone_options *o = &call->options;
+  return o->structure == HONE_STRUCTURE_SPD &&
+         o->factor_precision != HONE_FACTOR_DOUBLE && !call->batch.determinants;
+}
+
 void hone_batch_begin_results(hone_batch_call *call) {
   const hone_batch_result none = hone_batch_no_result(HONE_CANCELLED);
   for (int64_t k = 0; k < call->batch.count; k++)

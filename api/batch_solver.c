@@ -17,6 +17,11 @@ struct hone_batch_solver {
   int64_t *orders; /* a copy of the caller's */
 };
 
+/* Either factors or solves, within the frame of call_with. */
+typedef int stage(hone_batch_solver *s, hone_guest *guest,
+                  const hone_batch *batch, const hone_options *options,
+                  hone_batch_result *results, hone_report *made);
+
 static void forget(hone_batch_solver *s) {
   hone_mem *mem = &s->call.mem;
   for (int64_t k = 0; s->kept.alone != NULL && k < s->kept.count; k++)
@@ -112,10 +117,12 @@ static int take_matrices(hone_batch_solver *s, const hone_batch *batch,
   return begin_kept(s);
 }
 
+/* The options are those of the solver. */
 static int factor(hone_batch_solver *s, hone_guest *guest,
-                  const hone_batch *batch, hone_batch_result *results,
-                  hone_report *made) {
+                  const hone_batch *batch, const hone_options *options,
+                  hone_batch_result *results, hone_report *made) {
   hone_batch taken = {.struct_size = 0};
+  (void)options;
   int st = hone_batch_take(batch, &taken, made);
   const bool counted = st == HONE_OK || st == HONE_BAD_OPTION;
   if (st == HONE_OK)
@@ -127,26 +134,6 @@ static int factor(hone_batch_solver *s, hone_guest *guest,
   hone_batch_begin(&s->call, &guest->callers);
   s->factored = true;
   return hone_batch_run(&s->call, results, made);
-}
-
-int hone_batch_solver_factor(hone_batch_solver *solver, const hone_batch *batch,
-                             hone_batch_result *results, hone_report *report) {
-  hone_guest guest;
-  hone_report made;
-  const double start_s = hone_now_s();
-  if (solver == NULL)
-    return HONE_NULL_POINTER;
-  if (!hone_report_is_sized(report))
-    return HONE_BAD_STRUCT_SIZE;
-  if (!take_hold(solver))
-    return HONE_BUSY;
-  hone_guest_enter(&guest);
-  hone_report_begin(&made, 0, 0);
-  const int st = factor(solver, &guest, batch, results, &made);
-  hone_batch_end(&solver->call, st, start_s, &made, report);
-  hone_guest_leave(&guest);
-  let_go(solver);
-  return st;
 }
 
 /* The orders are those of the matrices that were factored. */
@@ -243,9 +230,10 @@ static int solve(hone_batch_solver *s, hone_guest *guest,
   return st;
 }
 
-int hone_batch_solver_solve(hone_batch_solver *solver, const hone_batch *batch,
-                            const hone_options *options,
-                            hone_batch_result *results, hone_report *report) {
+/* Does the work of one call of a solver that is not busy. */
+static int call_with(hone_batch_solver *solver, stage *work,
+                     const hone_batch *batch, const hone_options *options,
+                     hone_batch_result *results, hone_report *report) {
   hone_guest guest;
   hone_report made;
   const double start_s = hone_now_s();
@@ -257,11 +245,22 @@ int hone_batch_solver_solve(hone_batch_solver *solver, const hone_batch *batch,
     return HONE_BUSY;
   hone_guest_enter(&guest);
   hone_report_begin(&made, 0, 0);
-  const int st = solve(solver, &guest, batch, options, results, &made);
+  const int st = work(solver, &guest, batch, options, results, &made);
   hone_batch_end(&solver->call, st, start_s, &made, report);
   hone_guest_leave(&guest);
   let_go(solver);
   return st;
+}
+
+int hone_batch_solver_factor(hone_batch_solver *solver, const hone_batch *batch,
+                             hone_batch_result *results, hone_report *report) {
+  return call_with(solver, factor, batch, NULL, results, report);
+}
+
+int hone_batch_solver_solve(hone_batch_solver *solver, const hone_batch *batch,
+                            const hone_options *options,
+                            hone_batch_result *results, hone_report *report) {
+  return call_with(solver, solve, batch, options, results, report);
 }
 
 void hone_batch_solver_destroy(hone_batch_solver **solver) {

@@ -121,7 +121,7 @@ typedef struct hone_z_batch {
  *
  * The arrays lie in host memory or in the memory of a CUDA device, a, b and x
  * each where it likes. Systems that have an array on a device, of order up to
- * 128 (complex: 64), are solved there; systems in host memory only if
+ * 1024, are solved there; systems in host memory only if
  * options.device is HONE_DEVICE_CUDA, and none with HONE_DEVICE_CPU.
  *
  * @param batch    the systems
@@ -150,7 +150,14 @@ typedef struct hone_z_batch {
  * the same for all systems of an order. Several threads take blocks as they
  * come; x and the bounds do not depend on which. On a device a thread block
  * computes the inverse of one matrix in its registers, by Gauss-Jordan
- * elimination with partial pivoting, and applies that to the same end.
+ * elimination with partial pivoting, and applies that to the same end; beyond
+ * order 128 (complex: 64) it makes block LU factors of it, without pivoting if
+ * structure says that the matrices are positive definite, in device memory of
+ * up to the size of the matrices that are under way. A system for which that
+ * claim is wrong is solved as by hone_solve. All device memory of a call stays
+ * within options.device_memory_limit_bytes; where that is too little, or there
+ * is not enough, there are fewer thread blocks, or each system is solved as by
+ * hone_solve.
  */
 HONE_API int hone_batch_solve(const hone_batch *batch,
                               const hone_options *options,

@@ -1,28 +1,16 @@
 ! SPDX-License-Identifier: BSD-3-Clause
 !> Systems for the tests of batches, and their comparison.
 module fortran_batches
+  use fortran_checks
   use hone
   use, intrinsic :: ieee_arithmetic
   implicit none
   integer, parameter :: n = 5, count = 37
   complex(c_double), parameter :: i1 = (0, 1)
-  integer :: passed = 0, failed = 0
-  integer :: status ! of the call that is checked next
   type(hone_batch_solver) :: shared
   integer :: events = 0 ! of the calls that use it
 
 contains
-
-  subroutine check(holds, what)
-    logical, intent(in) :: holds
-    character(*), intent(in) :: what
-    if (holds) then
-      passed = passed + 1
-    else
-      failed = failed + 1
-      print '(2a)', 'FAILED: ', what
-    end if
-  end subroutine
 
   ! Well conditioned matrices that differ, and b(:, c, k) = A_k x with
   ! x(i) = i + c + k. With a small entry in A_k no block of systems serves, and
@@ -75,11 +63,4 @@ contains
     call check(event%fraction <= 1 .and. .not. c_associated(user), 'an event')
     stop = 0
   end function
-
-  subroutine print_result(what)
-    character(*), intent(in) :: what
-    print '(2a, i0, a, i0, a)', what, ': ', passed, ' passed, ', failed, &
-      ' failed'
-    if (failed > 0) error stop
-  end subroutine
 end module

@@ -2,26 +2,14 @@
 ! The module hone: what it adds to the C calls. Prints what failed; exit
 ! status 0: nothing did. tests/packaging/fortran builds and runs it.
 module checks
+  use fortran_checks
   use hone
   implicit none
-  integer :: passed = 0, failed = 0
-  integer :: status ! of the call that is checked next
   integer :: events = 0, stop_at = huge(1)
   character(:), allocatable :: phases
   type(hone_solver) :: shared
 
 contains
-
-  subroutine check(holds, what)
-    logical, intent(in) :: holds
-    character(*), intent(in) :: what
-    if (holds) then
-      passed = passed + 1
-    else
-      failed = failed + 1
-      print '(2a)', 'FAILED: ', what
-    end if
-  end subroutine
 
   ! A well conditioned matrix without structure, and b = A * (1, 2, ..., n).
   subroutine system(n, a, b)
@@ -96,8 +84,7 @@ program test_fortran
   call busy()
   call texts()
   call plain_calls()
-  print '(a, i0, a, i0, a)', 'fortran: ', passed, ' passed, ', failed, ' failed'
-  if (failed > 0) error stop
+  call print_result('fortran')
 
 contains
 

@@ -2,24 +2,12 @@
 ! The module hone with complex arrays; test_fortran.f90 has the real ones.
 ! Prints what failed; exit status 0: nothing did.
 module complex_checks
+  use fortran_checks
   use hone
   implicit none
-  integer :: passed = 0, failed = 0
-  integer :: status ! of the call that is checked next
   complex(c_double), parameter :: i1 = (0, 1)
 
 contains
-
-  subroutine check(holds, what)
-    logical, intent(in) :: holds
-    character(*), intent(in) :: what
-    if (holds) then
-      passed = passed + 1
-    else
-      failed = failed + 1
-      print '(2a)', 'FAILED: ', what
-    end if
-  end subroutine
 
   ! A well conditioned matrix, x(i) = i + (n - i) * i1 and b = A x.
   subroutine system(a, b, x)
@@ -51,9 +39,7 @@ program test_fortran_complex
   call kept()
   call refused_input()
   call options_by_address()
-  print '(a, i0, a, i0, a)', 'fortran, complex: ', passed, ' passed, ', &
-    failed, ' failed'
-  if (failed > 0) error stop
+  call print_result('fortran, complex')
 
 contains
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Many small systems on a CUDA device: one thread block inverts, certifies and
+/* Many small systems on a CUDA device: one thread block factors, certifies and
    solves one system, by the method of cpu_batch/kernels.c with an explicit
-   inverse in the place of LU factors. Systems go to the device by portions.
-   Next to read: system.h, the kernel; portions.cu, the memory. */
+   inverse in the place of LU factors, or block LU by panels. Systems go to the
+   device by portions. Next to read: system.h and panels.h, the kernels;
+   portions.cu, the memory. */
 #ifndef HONE_DEVICE_BATCH_H
 #define HONE_DEVICE_BATCH_H
 
@@ -13,9 +14,14 @@ extern "C" {
 #include "base/base.h"
 #include "base/block_lane.h"
 
-/* The largest order of real and of complex systems: the inverse must fit into
-   the registers of a multiprocessor. */
-enum { HONE_DEVICE_BATCH_UP_TO = 128, HONE_DEVICE_BATCH_Z_UP_TO = 64 };
+/* Up to these orders of real and of complex systems the inverse fits into the
+   registers of a multiprocessor. Systems beyond, up to HONE_DEVICE_BATCH_UP_TO,
+   are solved by panels. */
+enum {
+  HONE_DEVICE_BATCH_INVERSE_UP_TO = 128,
+  HONE_DEVICE_BATCH_Z_INVERSE_UP_TO = 64,
+  HONE_DEVICE_BATCH_UP_TO = 1024
+};
 
 /* Arrays of one kind, of all systems of a portion. */
 typedef struct hone_device_arrays {
@@ -38,16 +44,40 @@ typedef struct hone_device_systems {
   double limit;    /* the largest componentwise backward error accepted */
   int corrections; /* at most */
   uint64_t seed, seed_step; /* system k draws from seed + k seed_step */
-  void *room; /* count x nrhs x n numbers in device memory, for x before all
-                 columns are accepted; NULL: a column is written at once */
+  void *room;    /* count x nrhs x n numbers in device memory, for x before all
+                    columns are accepted; NULL: a column is written at once */
+  bool definite; /* the matrices are said to be positive definite; only systems
+                    that are solved by panels are factored so */
+  void *work;    /* for systems that are solved by panels: blocks times
+                    work_stride numbers in device memory */
+  int64_t work_stride, blocks;
   hone_block_lane *lane;     /* count; out, in device memory. serves: x was
                                 written, all columns are accepted */
   hone_block_column *column; /* count x nrhs; out, in device memory */
 } hone_device_systems;
 
-/* Enqueues the systems on a stream (a cudaStream_t; NULL: the default one).
-   Returns HONE_OK or HONE_DEVICE_FAILED. */
+/* Is a system of such systems solved by panels? */
+static inline bool hone_device_batch_by_panels(const hone_device_systems *s) {
+  return s->n > (s->parts == 1 ? HONE_DEVICE_BATCH_INVERSE_UP_TO
+                               : HONE_DEVICE_BATCH_Z_INVERSE_UP_TO);
+}
+
+/* The workspace of systems that are solved by panels. */
+typedef struct hone_device_room {
+  int64_t blocks; /* so many thread blocks are resident at once, */
+  int64_t stride; /* and each has a workspace of so many numbers */
+} hone_device_room;
+
+/* Enqueue the systems on a stream (a cudaStream_t; NULL: the default one), and
+   find the workspace that large ones need, real and complex. Return HONE_OK or
+   HONE_DEVICE_FAILED. */
 int hone_device_batch_launch(const hone_device_systems *s, void *stream);
+int hone_device_batch_launch_large(const hone_device_systems *s, void *stream);
+int hone_device_batch_plan(const hone_device_systems *s, hone_device_room *out);
+int hone_device_batch_z_launch_large(const hone_device_systems *s,
+                                     void *stream);
+int hone_device_batch_z_plan(const hone_device_systems *s,
+                             hone_device_room *out);
 
 /* Memory and streams for portions. While one is on the device, the next is
    filled. */
@@ -67,9 +97,11 @@ bool hone_device_batch_exists(int ordinal);
 
 /* Takes the slots that the process keeps, or makes new ones. Each has in_bytes
    to go to the device and out_bytes to come back, which multiples of 256 are.
-   On an error *self is NULL. */
+   All device memory, with the workspaces of large systems, stays within
+   device_limit bytes; 0: no limit. On an error *self is NULL. */
 int hone_device_batch_open(hone_device_batch **self, hone_mem *mem,
-                           size_t in_bytes, size_t out_bytes);
+                           size_t in_bytes, size_t out_bytes,
+                           int64_t device_limit);
 hone_device_slot hone_device_batch_slot(hone_device_batch *self, int slot);
 /* Sends so many bytes of host_in, solves the systems, and fetches so many bytes
    of device_out. Returns before that is done. */
@@ -80,7 +112,8 @@ int hone_device_batch_submit(hone_device_batch *self, int slot, size_t in_bytes,
 int hone_device_batch_await(hone_device_batch *self, int slot);
 /* Waits for everything; keeps the slots for the next call, or frees them. */
 void hone_device_batch_close(hone_device_batch *self, hone_mem *mem);
-/* Frees the slots that are kept; returns how many bytes that was. */
+/* Frees the slots that are kept; returns how many bytes of device memory that
+   was. */
 int64_t hone_device_batch_release(void);
 
 #ifdef __cplusplus

@@ -10,29 +10,6 @@
 
 namespace {
 
-/* As in cpu_batch/certify.h: the bound on ||E|| that the few vectors, and all
-   of them, have to show, and where rounding errors might count. */
-constexpr double FEW_BOUND = 0x1p-6, ALL_BOUND = 0.9, FEW_NOISE = 1.0 / 64.0;
-constexpr int PROBES_ALL = 12; /* real vectors; half as many complex ones */
-/* Covers the rounding of sums of up to 2^14 squares. */
-constexpr double SUMMED = 1.0 + 0x1p-36;
-
-/* Factors of the two statements (base/probe_factor.h): with S::K vectors and
-   with all, for one number and for n rows. */
-struct probe_factors {
-  double few, few_rows, all, all_rows;
-};
-
-/* Random number of this index, uniform in [-1, 1): base/vectors.c has the
-   same. */
-__device__ __forceinline__ double random_unit(uint64_t seed, uint64_t index) {
-  uint64_t z = seed + (index + 1) * HONE_RANDOM_STEP;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-  z ^= z >> 31;
-  return static_cast<double>(static_cast<int64_t>(z >> 11)) * 0x1p-52 - 1.0;
-}
-
 /* The random numbers of one batch of S::K vectors: those of the vectors, then
    those that round their products. */
 template <class S>
@@ -145,12 +122,6 @@ __device__ __forceinline__ inverse_norms inverse_norms_of(const system<S> &t,
   t.all(squares, plus());
   return {sqrt(squares[0]) * SUMMED, most[0], most[1]};
 }
-
-/* The verdict on an inverse, the same in all threads. */
-struct certified {
-  bool serves;
-  double contraction, inverse, rcond, rcond_scaled;
-};
 
 /* Sums over all vectors, in portions of S::K, with A read again. */
 template <class S>

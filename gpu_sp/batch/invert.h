@@ -13,16 +13,6 @@
 
 namespace {
 
-/* As in cpu_batch/pack.h. */
-constexpr double LARGEST_ENTRY = 0x1p300, SMALLEST_ENTRY = 0x1p-300;
-constexpr double LEVEL = 0x1p6, NEAR_ONE = 0x1p20;
-
-/* The power of two by which v becomes at least 1 and less than 2. */
-__device__ __forceinline__ double levelling(double v) {
-  const long long exponent = __double_as_longlong(v) & 0x7ff0000000000000LL;
-  return __longlong_as_double(0x7fe0000000000000LL - exponent);
-}
-
 /* A row-wise or column-wise largest part or sum of moduli of what is in
    registers. */
 template <class S>
@@ -138,12 +128,6 @@ __device__ __forceinline__ void scale(system<S> &t, matrix_norms *norms) {
   t.all(v, larger());
   norms->norm_scaled = v[0];
 }
-
-/* The smallest pivot and its number, the same in all threads. */
-struct pivots {
-  double smallest;
-  int at;
-};
 
 /* A key orders the rows of a column by the sizes of their entries, to 12 bits,
    with NaN above all, and names the row; 0: none. */

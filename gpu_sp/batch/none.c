@@ -8,10 +8,12 @@ bool hone_device_batch_exists(int ordinal) {
 }
 
 int hone_device_batch_open(hone_device_batch **self, hone_mem *mem,
-                           size_t in_bytes, size_t out_bytes) {
+                           size_t in_bytes, size_t out_bytes,
+                           int64_t device_limit) {
   (void)mem;
   (void)in_bytes;
   (void)out_bytes;
+  (void)device_limit;
   *self = NULL;
   return HONE_NO_DEVICE;
 }

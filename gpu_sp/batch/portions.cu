@@ -15,21 +15,38 @@ struct hone_device_batch {
   struct {
     hone_device_slot at;
     cudaStream_t stream;
+    void *work; /* of systems that are solved by panels */
+    size_t work_bytes;
   } slot[HONE_DEVICE_BATCH_SLOTS];
   size_t in_bytes, out_bytes;
   pid_t process;
   uint64_t context;
-  bool broken; /* a call failed: it is not kept */
+  int64_t limit; /* of bytes of device memory in this call; 0: none */
+  bool broken;   /* a call failed: it is not kept */
 };
 
 namespace {
 
+enum { KEPT_PART = 4 }; /* of the device's memory */
+
 hone_device_batch *kept; /* NULL: nothing is kept, or it is in use */
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* Pinned; the images on the device take as much. */
 int64_t bytes_of(const hone_device_batch *c) {
   return HONE_DEVICE_BATCH_SLOTS *
          static_cast<int64_t>(c->in_bytes + c->out_bytes);
+}
+
+int64_t device_bytes_of(const hone_device_batch *c) {
+  int64_t bytes = bytes_of(c);
+  for (const auto &slot : c->slot)
+    bytes += static_cast<int64_t>(slot.work_bytes);
+  return bytes;
+}
+
+bool is_allowed(const hone_device_batch *c, int64_t limit) {
+  return limit <= 0 || device_bytes_of(c) <= limit;
 }
 
 /* Frees everything; accepts one whose creation failed anywhere. */
@@ -41,6 +58,8 @@ void destroy(hone_device_batch *c) {
       (void)CALL(cudaFreeHost(slot.at.host_in));
     if (slot.at.device_in != nullptr)
       (void)CALL(cudaFree(slot.at.device_in));
+    if (slot.work != nullptr)
+      (void)CALL(cudaFree(slot.work));
   }
   free(c);
 }
@@ -106,13 +125,18 @@ bool hone_device_batch_exists(int ordinal) {
 }
 
 int hone_device_batch_open(hone_device_batch **self, hone_mem *mem,
-                           size_t in_bytes, size_t out_bytes) {
+                           size_t in_bytes, size_t out_bytes,
+                           int64_t device_limit) {
   const hone_cuda_uncaptured meanwhile;
   uint64_t context = 0;
   *self = nullptr;
   const bool known = hone_cuda_context(&context);
   hone_device_batch *c =
       known ? take(in_bytes, out_bytes, context, false) : nullptr;
+  if (c != nullptr && !is_allowed(c, device_limit)) {
+    destroy(c);
+    c = nullptr;
+  }
   const bool made = c == nullptr;
   if (made) {
     c = static_cast<hone_device_batch *>(calloc(1, sizeof *c));
@@ -124,7 +148,8 @@ int hone_device_batch_open(hone_device_batch **self, hone_mem *mem,
     c->context = context;
     c->broken = !known;
   }
-  if (!hone_mem_charge(mem, bytes_of(c))) {
+  c->limit = device_limit;
+  if (!is_allowed(c, device_limit) || !hone_mem_charge(mem, bytes_of(c))) {
     if (made || !keep(c))
       destroy(c);
     return HONE_NO_MEMORY;
@@ -143,6 +168,60 @@ hone_device_slot hone_device_batch_slot(hone_device_batch *self, int slot) {
   return self->slot[slot].at;
 }
 
+/* The most that the workspace of one slot may take. */
+static size_t work_limit(const hone_device_batch *self) {
+  return self->limit <= 0 ? SIZE_MAX
+                          : static_cast<size_t>(self->limit - bytes_of(self)) /
+                                HONE_DEVICE_BATCH_SLOTS;
+}
+
+/* Makes a workspace of so many bytes; where what the slot has is too small, it
+   is replaced. */
+static int make_work(hone_device_batch *self, int slot, size_t bytes) {
+  auto *own = &self->slot[slot];
+  int st = HONE_OK;
+  if (own->work_bytes >= bytes)
+    return HONE_OK;
+  void *const old = own->work;
+  own->work = nullptr;
+  own->work_bytes = 0;
+  if (old != nullptr)
+    TRY_CUDA(cudaFree(old));
+  if (st == HONE_OK && bytes > work_limit(self))
+    st = HONE_NO_MEMORY;
+  TRY(CREATE(&own->work, cudaMalloc(&own->work, bytes)));
+  own->work_bytes = st == HONE_OK ? bytes : 0;
+  return st;
+}
+
+/* Enqueues systems that are solved by panels. Where there is no room for as
+   many thread blocks as can be resident, there are fewer. */
+static int launch_panels(hone_device_batch *self, int slot,
+                         const hone_device_systems *systems) {
+  hone_device_systems in = *systems;
+  hone_device_room room;
+  const bool real = in.parts == 1;
+  int st = real ? hone_device_batch_plan(&in, &room)
+                : hone_device_batch_z_plan(&in, &room);
+  const size_t each =
+      static_cast<size_t>(room.stride * in.parts) * sizeof(double);
+  in.work_stride = room.stride;
+  in.blocks = in.count < room.blocks ? in.count : room.blocks;
+  if (st == HONE_OK && in.blocks < 1)
+    st = HONE_DEVICE_FAILED;
+  if (st == HONE_OK) {
+    st = make_work(self, slot, static_cast<size_t>(in.blocks) * each);
+    for (; st != HONE_OK && in.blocks > 1;
+         st = make_work(self, slot, static_cast<size_t>(in.blocks) * each))
+      in.blocks = (in.blocks + 3) / 4;
+  }
+  in.work = self->slot[slot].work;
+  void *const stream = static_cast<void *>(self->slot[slot].stream);
+  TRY(real ? hone_device_batch_launch_large(&in, stream)
+           : hone_device_batch_z_launch_large(&in, stream));
+  return st;
+}
+
 int hone_device_batch_submit(hone_device_batch *self, int slot, size_t in_bytes,
                              const hone_device_systems *systems,
                              size_t out_bytes) {
@@ -157,7 +236,9 @@ int hone_device_batch_submit(hone_device_batch *self, int slot, size_t in_bytes,
   TRY_CUDA(cudaMemsetAsync(
       systems->lane, 0,
       static_cast<size_t>(systems->count) * sizeof *systems->lane, stream));
-  TRY(hone_device_batch_launch(systems, stream));
+  TRY(hone_device_batch_by_panels(systems)
+          ? launch_panels(self, slot, systems)
+          : hone_device_batch_launch(systems, stream));
   TRY_CUDA(cudaMemcpyAsync(at->host_out, at->device_out, out_bytes,
                            cudaMemcpyDeviceToHost, stream));
   self->broken = self->broken || st != HONE_OK;
@@ -171,6 +252,22 @@ int hone_device_batch_await(hone_device_batch *self, int slot) {
   return st;
 }
 
+/* Frees workspaces unless all that is kept is a quarter of the device's memory
+   at most. */
+static void free_large_work(hone_device_batch *self) {
+  size_t unused = 0, total = 0;
+  if (device_bytes_of(self) == bytes_of(self) ||
+      (CALL(cudaMemGetInfo(&unused, &total)) == HONE_OK &&
+       device_bytes_of(self) <= static_cast<int64_t>(total / KEPT_PART)))
+    return;
+  for (auto &slot : self->slot) {
+    if (slot.work != nullptr)
+      (void)CALL(cudaFree(slot.work));
+    slot.work = nullptr;
+    slot.work_bytes = 0;
+  }
+}
+
 void hone_device_batch_close(hone_device_batch *self, hone_mem *mem) {
   const hone_cuda_uncaptured meanwhile;
   if (self == nullptr)
@@ -178,6 +275,7 @@ void hone_device_batch_close(hone_device_batch *self, hone_mem *mem) {
   for (auto &slot : self->slot)
     (void)CALL(cudaStreamSynchronize(slot.stream));
   (void)hone_mem_charge(mem, -bytes_of(self));
+  free_large_work(self);
   if (!keep(self))
     destroy(self);
 }
@@ -191,7 +289,7 @@ int64_t hone_device_batch_release(void) {
   hone_device_batch *c = take(0, 0, context, true);
   if (c == nullptr)
     return 0;
-  const int64_t bytes = bytes_of(c);
+  const int64_t bytes = device_bytes_of(c);
   destroy(c);
   return bytes;
 }

@@ -6,12 +6,9 @@
 #ifndef HONE_DEVICE_BATCH_SYSTEM_H
 #define HONE_DEVICE_BATCH_SYSTEM_H
 
-#include "gpu_sp/batch/batch.h"
-#include "gpu_sp/batch/numbers.h"
+#include "gpu_sp/batch/verdict.h"
 
 namespace {
-
-constexpr unsigned ALL = 0xffffffffU;
 
 /* How R x C threads hold a matrix of order up to N, of numbers of P parts. */
 template <int P_, int R_, int C_, int N_> struct shape {
@@ -51,15 +48,10 @@ template <class S> struct shared_memory {
   int place[S::N];                 /* the inverse permutation */
 };
 
-/* Norms that the certificate needs, the same in all threads. */
-struct matrix_norms {
-  bool serves, plain; /* plain: not scaled */
-  double norm_rows, norm_cols, norm_scaled;
-};
-
 /* A thread's part of a system. */
 template <class S> struct system {
   using entry = number<S::P>;
+  static constexpr int P = S::P, N = S::N, ROUNDINGS = S::ROUNDINGS;
   entry m[S::TR][S::TC];
   shared_memory<S> *s;
   const hone_device_systems *in;
@@ -70,12 +62,7 @@ template <class S> struct system {
   __device__ __forceinline__ int j_of(int jj) const { return c + S::C * jj; }
   __device__ __forceinline__ bool is_row() const { return thread < n; }
 
-  __device__ __forceinline__ void sync() const {
-    if (S::THREADS == 32)
-      __syncwarp();
-    else
-      __syncthreads();
-  }
+  __device__ __forceinline__ void sync() const { sync_threads<S::WARPS>(); }
 
   /* Entry (i, j) of op(A); outside of it, that of the unit matrix. */
   __device__ __forceinline__ entry entry_of_a(int i, int j) const {
@@ -135,25 +122,18 @@ template <class S> struct system {
   /* Combines M numbers of each thread; all threads get the results. */
   template <int M, class Op>
   __device__ __forceinline__ void all(double (&v)[M], Op op) const {
-#pragma unroll
-    for (int q = 0; q < M; q++)
-#pragma unroll
-      for (int by = 16; by > 0; by /= 2)
-        v[q] = op(v[q], __shfl_xor_sync(ALL, v[q], by));
-    if (S::WARPS == 1)
-      return;
-    sync();
-#pragma unroll
-    for (int q = 0; q < M; q++)
-      if (thread % 32 == 0)
-        s->scratch[q][thread / 32] = v[q];
-    sync();
-#pragma unroll
-    for (int q = 0; q < M; q++) {
-      v[q] = s->scratch[q][0];
-      for (int w = 1; w < S::WARPS; w++)
-        v[q] = op(v[q], s->scratch[q][w]);
-    }
+    combine<S::WARPS>(s->scratch, thread, v, op);
+  }
+
+  /* f(i) for the rows of this thread, one at most; each_place: also for places
+     behind the last row. */
+  template <class F> __device__ __forceinline__ void each_row(F f) const {
+    if (thread < n)
+      f(thread);
+  }
+  template <class F> __device__ __forceinline__ void each_place(F f) const {
+    if (thread < N)
+      f(thread);
   }
 
   /* The sums of row 'thread' over its entries e(ii, jj) times those of vectors:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _abi, _options
 from ._arrays import COMPLEX, Dtype, Numbers, as_numbers, layout_of, line_ld
-from ._enums import Device, Layout, Status
+from ._enums import Layout, Status
 from ._errors import REFUSED, error_of
 from ._report import NO_COLUMNS, Report
 from ._results import Poor
@@ -42,10 +42,8 @@ class Solved(NamedTuple):
 
 def serves(stack: Stack, options: Any) -> bool:
     """Is one call for all systems the same as one for each? With a deadline it
-    is not, and a batch does not run on a GPU."""
-    if math.prod(stack.reports) < 2 or options.get("deadline_s"):
-        return False
-    return bool(_options.make(options).device != Device.CUDA)
+    is not."""
+    return math.prod(stack.reports) >= 2 and not options.get("deadline_s")
 
 
 # ---- Arrays

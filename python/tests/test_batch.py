@@ -89,7 +89,7 @@ class OneCall(unittest.TestCase):
         self.assertEqual(self.solve(a[:0], b[:0]).shape, (0, 4, 2))
         self.check_calls(0, 0)
 
-    def test_a_device_that_no_batch_takes(self):
+    def test_a_device_is_for_all_systems_of_a_call(self):
         a, b = matrices(3, 4, 4), random((3, 4, 1))
         try:
             hone.solve(a[0], b[0], device="cuda")
@@ -100,7 +100,7 @@ class OneCall(unittest.TestCase):
             self.assertTrue(
                 near(self.solve(a, b, device="cuda"), by_numpy(a, b))
             )
-        self.assertEqual(self.calls.batches, 0)
+        self.assertEqual(self.calls.batches, 1)
 
     def test_arrays_are_read_in_place(self):
         a, b = matrices(6, 8, 5, 5), random((6, 8, 5, 1))

@@ -4,6 +4,7 @@
 #ifndef TESTS_BATCH_SYSTEM_H
 #define TESTS_BATCH_SYSTEM_H
 
+#include "tests/gallery/reference.h"
 #include "tests/unit/contract_system.h"
 
 /* Systems of one order, one behind the other in three arrays, with a column's
@@ -75,5 +76,12 @@ int bat_solve(bat *t);
 /* Checks that the result of system k is that of hone_solve: its status and
    place and, for an x, errors that agree within the bounds of both. */
 void bat_check_alone(const bat *t, int64_t k);
+
+/* Checks what is claimed of system k, which a call has solved, by the
+   reference, for which r is room: no singular matrix is accepted, an accepted x
+   has a small backward error, and no x is farther from the solution than its
+   bound. Where rows consist of products that nearly vanish (sparse), the
+   backward error is measured as docs/numerics.md says. */
+void bat_check_claims(const bat *t, int64_t k, bool sparse, reference *r);
 
 #endif

@@ -11,44 +11,6 @@
 
 enum { COUNT = 9 };
 
-static bool is_trusted(const reference *r) {
-  return r->state == REFERENCE_DOUBLE || r->state == REFERENCE_DOUBLE_DOUBLE;
-}
-
-/* An accepted x has a small backward error. Where rows consist of products that
-   nearly vanish, hone_solve measures it as docs/numerics.md says. */
-static void check_accepted(const bat *t, int64_t k, int64_t c, bool sparse,
-                           const double *x) {
-  const hone_batch *b = &t->batch;
-  const double *side = bat_b(t, k) + c * b->ldb * t->parts;
-  CHECK_LE(t->columns[k * b->nrhs + c].forward_error, 0.1);
-  CHECK_LE(
-      either_sparse_omega(t->parts, b->n, bat_a(t, k), bat_a(t, k), x, side),
-      SUP_LIMIT);
-  if (!sparse)
-    CHECK_LE(bat_omega(t, k, c, x), SUP_LIMIT);
-}
-
-/* The distance of every x from the solution by the reference is at most what
-   is claimed. */
-static void check_claims(const bat *t, int64_t k, bool sparse, reference *r) {
-  const hone_batch *b = &t->batch;
-  either_solve(r, t->parts, b->n, b->nrhs, bat_a(t, k), bat_b(t, k));
-  for (int64_t c = 0; c < b->nrhs; c++) {
-    const hone_column *column = &t->columns[k * b->nrhs + c];
-    const double *x = bat_x(t, k) + c * b->ldx * t->parts;
-    if (column->status < 0 || t->results[k].status < 0)
-      continue;
-    if (column->status == HONE_OK) {
-      CHECK(r->state != REFERENCE_SINGULAR);
-      check_accepted(t, k, c, sparse, x);
-    }
-    if (is_trusted(r) && isfinite(column->forward_error))
-      CHECK_LE((double)either_distance(r, t->parts, c, x) - 1.5 * r->error[c],
-               column->forward_error);
-  }
-}
-
 /* With deterministic random vectors hone_solve ends alike, whoever called. */
 static void check_hard(bat *t, reference *r) {
   t->options.deterministic = 1;
@@ -65,7 +27,7 @@ static void check_hard(bat *t, reference *r) {
       CHECK(sup_untouched(bat_x(t, k), doubles, UNTOUCHED));
     if (worst == HONE_OK || (worst > 0 && alone < 0))
       worst = alone;
-    check_claims(t, k, report.sparse_columns > 0, r);
+    bat_check_claims(t, k, report.sparse_columns > 0, r);
     free(columns);
     sup_free(x);
   }

@@ -3,6 +3,7 @@
    the caller's functions are called on the calling thread only. */
 #include "tests/unit/batch_system.h"
 #include "tests/unit/ct.h"
+#include "tests/unit/device_memory.h"
 #include "tests/unit/memory_problem.h"
 
 #include <math.h>
@@ -65,7 +66,7 @@ static void fail_each(bat *t, bool after) {
   CHECK(done);
 }
 
-TEST(batch_memory, may_fail_at_any_allocation) {
+static void fail_kinds(void) {
   int64_t orders[COUNT];
   for (int way = 0; way < 4 * KINDS; way++) {
     bat t = make_kind(1 + way % 2, way / 4, orders);
@@ -73,6 +74,8 @@ TEST(batch_memory, may_fail_at_any_allocation) {
     bat_discard(&t);
   }
 }
+
+TEST(batch_memory, may_fail_at_any_allocation) { fail_kinds(); }
 
 /* Results of the library's own, as the caller wants none or smaller ones. */
 TEST(batch_memory, for_results_may_fail) {
@@ -104,7 +107,7 @@ TEST(batch_memory, for_results_may_fail) {
 
 /* Never more than the limit, for the whole call; what does not fit has no
    memory, and everything is solved where the limit is what was needed. */
-TEST(batch_memory, is_limited) {
+static void limit_kinds(void) {
   int64_t orders[COUNT];
   for (int way = 0; way < 2 * KINDS; way++) {
     bat t = make_kind(1 + way % 2, way / 2, orders);
@@ -128,6 +131,33 @@ TEST(batch_memory, is_limited) {
     }
     bat_discard(&t);
   }
+}
+
+TEST(batch_memory, is_limited) { limit_kinds(); }
+
+/* Where there is a driver, arrays are asked where they lie; those in the host's
+   memory are not copied. */
+TEST(batch_memory, is_no_more_beside_a_driver) {
+  device_begin();
+  fail_kinds();
+  limit_kinds();
+  for (int parts = 1; parts <= 2; parts++) {
+    int64_t orders[COUNT];
+    int64_t held[2];
+    for (int driver = 0; driver < 2; driver++) {
+      bat t = make_kind(parts, ALONE, orders);
+      if (!driver)
+        device_end();
+      CHECK_EQ_INT(bat_call(&t), HONE_OK);
+      held[driver] = t.report.host_bytes;
+      if (!driver)
+        device_begin();
+      bat_discard(&t);
+    }
+    if (!device_is_true())
+      CHECK_EQ_INT(held[1], held[0]);
+  }
+  device_end();
 }
 
 TEST(batch_memory, is_asked_for_on_the_calling_thread_only) {

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The shapes of the kernel that solves complex systems by panels.
+   bench/batch/search.cu compares them with others. */
+#include "gpu_sp/batch/panel_kernel.h"
+
+namespace {
+
+/* Does f for the shape of this order. */
+template <class F> cudaError_t with_shape(int64_t n, F f) {
+  if (n <= 128)
+    return f.template of<panels<2, 128, 1, 16>, 3>();
+  if (n <= 256)
+    return f.template of<panels<2, 256, 1, 16>, 2>();
+  if (n <= 512)
+    return f.template of<panels<2, 512, 1, 16>, 1>();
+  return f.template of<panels<2, 512, 2, 8>, 1>();
+}
+
+} // namespace
+
+int hone_device_batch_z_plan(const hone_device_systems *s,
+                             hone_device_room *out) {
+  *out = {0, 0};
+  return CALL(with_shape(s->n, planner{s->n, out}));
+}
+
+int hone_device_batch_z_launch_large(const hone_device_systems *s,
+                                     void *stream) {
+  return CALL(with_shape(s->n, launcher{s, static_cast<cudaStream_t>(stream)}));
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The kernel whose thread blocks solve systems by panels, one after the other,
+   each block in its own part of the workspace, and its launch for one shape. */
+#ifndef HONE_DEVICE_BATCH_PANEL_KERNEL_H
+#define HONE_DEVICE_BATCH_PANEL_KERNEL_H
+
+#include "gpu_sp/batch/columns.h"
+#include "gpu_sp/batch/panel_certify.h"
+
+#include "base/probe_factor.h"
+#include "gpu_sp/calls.h"
+
+namespace {
+
+/* Factors, certifies and solves system k. */
+template <class S>
+__device__ __forceinline__ void solve_by_panels(panel_system<S> *t, int64_t k,
+                                                const probe_factors &factors) {
+  const hone_device_systems &in = *t->in;
+  const uint64_t seed = in.seed + static_cast<uint64_t>(k) * in.seed_step;
+  bool serves = false;
+  certified m = {};
+  pivots p = {};
+  t->a = array_of<const number<S::P>>(in.a, k);
+  const matrix_norms norms = prepare(*t, seed);
+  if (norms.serves) {
+    p = factor_panels(*t);
+    if (p.smallest > 0.0)
+      m = certify_panels(*t, norms, seed, factors);
+    serves = m.serves && p.smallest > 0.0;
+  }
+  if (serves)
+    serves = solve_columns(*t, m, norms.norm_rows, k);
+  if (t->thread == 0)
+    give_lane(*t, norms, m, p, serves, &in.lane[k]);
+  t->sync();
+}
+
+template <class S, int BLOCKS>
+__global__ void __launch_bounds__(S::THREADS, BLOCKS)
+    solve_large(const __grid_constant__ hone_device_systems in,
+                const probe_factors factors) {
+  HONE_DYNAMIC_SHARED(panel_memory<S>, memory);
+  panel_system<S> t;
+  t.s = memory;
+  t.in = &in;
+  t.n = static_cast<int>(in.n);
+  t.thread = static_cast<int>(threadIdx.x);
+  t.warp = t.thread / 32;
+  t.lane = t.thread % 32;
+  t.definite = in.definite;
+  t.f = static_cast<number<S::P> *>(in.work) + blockIdx.x * in.work_stride;
+  for (int64_t k = blockIdx.x; k < in.count; k += gridDim.x)
+    solve_by_panels(&t, k, factors);
+}
+
+/* The function of base/probe_factor.h is that for real numbers here: K vectors
+   count as four. */
+probe_factors panel_factors_of(int64_t n) {
+  const double rows = static_cast<double>(n);
+  return {hone_probe_factor_of(4, 1.0), hone_probe_factor_of(4, rows),
+          hone_probe_factor_of(PROBES_ALL, 1.0),
+          hone_probe_factor_of(PROBES_ALL, rows)};
+}
+
+/* The numbers that the factors of one matrix take. */
+template <class S> int64_t numbers_of(int64_t n) {
+  return (n + S::NB - 1) / S::NB * S::NB * n;
+}
+
+/* Finds how many thread blocks are resident at once, and what room each needs.
+ */
+template <class S, int BLOCKS>
+cudaError_t plan(int64_t n, hone_device_room *out) {
+  const size_t bytes = sizeof(panel_memory<S>);
+  int device = 0, processors = 0, blocks = 0;
+  cudaError_t e = cudaFuncSetAttribute(
+      solve_large<S, BLOCKS>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+      static_cast<int>(bytes));
+  if (e == cudaSuccess)
+    e = cudaGetDevice(&device);
+  if (e == cudaSuccess)
+    e = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount,
+                               device);
+  if (e == cudaSuccess)
+    e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+        &blocks, solve_large<S, BLOCKS>, S::THREADS, bytes);
+  out->blocks = static_cast<int64_t>(blocks) * processors;
+  out->stride = numbers_of<S>(n);
+  return e;
+}
+
+template <class S, int BLOCKS>
+cudaError_t launch_large(const hone_device_systems &in, cudaStream_t stream) {
+  const int64_t blocks = in.count < in.blocks ? in.count : in.blocks;
+  HONE_LAUNCH((solve_large<S, BLOCKS>), static_cast<unsigned>(blocks),
+              S::THREADS, sizeof(panel_memory<S>), stream, in,
+              panel_factors_of(in.n));
+  return cudaGetLastError();
+}
+
+/* Do plan and launch_large for a shape that is chosen by the order. */
+struct planner {
+  int64_t n;
+  hone_device_room *out;
+  template <class S, int BLOCKS> cudaError_t of() const {
+    return plan<S, BLOCKS>(n, out);
+  }
+};
+
+struct launcher {
+  const hone_device_systems *systems;
+  cudaStream_t stream;
+  template <class S, int BLOCKS> cudaError_t of() const {
+    return launch_large<S, BLOCKS>(*systems, stream);
+  }
+};
+
+} // namespace
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A system that is too large for the registers of a thread block, which solves
+   it all the same: its factors go through the registers by panels of NB columns
+   and lie in device memory. Row i of the factors' panel p has NB numbers, one
+   behind the other, i being the row's number in op(A): no rows are exchanged.
+
+   The factors are those of block LU: with the matrix [A11 A12; A21 A22], whose
+   first NB rows are those with the pivots of the panel, the panel's rows become
+   A11^-1 and -A21 A11^-1, and A12 stays as it is: A22 - A21 A11^-1 A12 is next.
+   Neither factorization nor solves have a triangle in which one column waits
+   for the one before. Device code. Next to read: panel_factor.h. */
+#ifndef HONE_DEVICE_BATCH_PANELS_H
+#define HONE_DEVICE_BATCH_PANELS_H
+
+#include "gpu_sp/batch/verdict.h"
+
+namespace {
+
+/* How T threads, each with R rows, factor a matrix of order up to N, by panels
+   of NB columns, in numbers of P parts. The threads' rows are those of the
+   matrix in the order of the pivots, as far as these are known. */
+template <int P_, int T_, int R_, int NB_> struct panels {
+  static constexpr int P = P_, THREADS = T_, R = R_, NB = NB_, N = T_ * R_;
+  static constexpr int WARPS = THREADS / 32;
+  static constexpr int K = 4 / P;                  /* random vectors at once */
+  static constexpr int ROUNDINGS = P == 1 ? 1 : 3; /* as in base/entry.h */
+  static_assert(THREADS % 32 == 0 && WARPS <= 32 && 32 % NB == 0 && N <= 1024 &&
+                    NB % 8 == 0,
+                "the rows of a panel are in one warp");
+};
+
+/* The shared memory of a thread block. */
+template <class S> struct panel_memory {
+  using entry = number<S::P>;
+  alignas(16) entry top[2][S::NB][S::NB]; /* rows of a panel, for all threads */
+  alignas(
+      16) entry given[2][S::WARPS][S::NB];  /* rows that may have the pivot */
+  entry candidate[2][S::WARPS];             /* which that would be */
+  entry c[S::N], y[S::N], r[S::N], d[S::N]; /* R b, inv(C) x, residual, step */
+  entry side[2 * S::K][S::N]; /* right-hand sides of the certificate */
+  entry pivot[S::N];
+  entry sums[S::WARPS][S::NB];
+  double row[S::N], col[S::N]; /* R and C, powers of two */
+  double den[S::N];            /* |S| |y| + |c| */
+  double rows[S::N];           /* bounds on the 2-norms of the rows of E */
+  double scratch[8][32];
+  double sum[2][S::WARPS][32]; /* of columns, by warps */
+  unsigned high[2][S::WARPS][32];
+  unsigned keys[2][32];
+  int from[S::N];                  /* row from[k] of S had pivot k */
+  int chosen[S::NB], free_[S::NB]; /* the rows of a panel's pivots */
+};
+
+/* A thread's part of a system. */
+template <class S_> struct panel_system {
+  using S = S_;
+  using entry = number<S::P>;
+  static constexpr int P = S::P, N = S::N, ROUNDINGS = S::ROUNDINGS;
+  panel_memory<S> *s;
+  const hone_device_systems *in;
+  const entry *a;
+  entry *f; /* the factors */
+  int n, thread, warp, lane;
+  bool definite; /* by claim: no pivoting */
+
+  /* The place of the thread's row r in the order of the pivots. */
+  __device__ __forceinline__ int place(int r) const {
+    return (warp * S::R + r) * 32 + lane;
+  }
+  /* Has the warp a row from this place on? */
+  __device__ __forceinline__ bool reaches(int from) const {
+    return (warp + 1) * S::R * 32 > from;
+  }
+  __device__ __forceinline__ int panel_count() const {
+    return N == S::NB ? 1 : (n + S::NB - 1) / S::NB;
+  }
+  __device__ __forceinline__ entry *row_of_panel(int p, int i) const {
+    return f + (static_cast<int64_t>(p) * n + i) * S::NB;
+  }
+  __device__ __forceinline__ void sync() const { sync_threads<S::WARPS>(); }
+
+  __device__ __forceinline__ entry entry_of_a(int i, int j) const {
+    entry e = a[i * in->by_row + j * in->by_column];
+    if (P == 2 && in->conjugate)
+      e.part[P - 1] = -e.part[P - 1];
+    return e;
+  }
+  /* Entry (i, j) of S = R op(A) C, or 0 outside of it. */
+  __device__ __forceinline__ entry entry_of_s(int i, int j) const {
+    if (i >= n || j >= n)
+      return make<P>(0.0);
+    return scaled(entry_of_a(i, j), s->row[i] * s->col[j]);
+  }
+
+  template <class F> __device__ __forceinline__ void each_row(F f_) const {
+    for (int i = thread; i < n; i += S::THREADS)
+      f_(i);
+  }
+  template <class F> __device__ __forceinline__ void each_place(F f_) const {
+    for (int i = thread; i < N; i += S::THREADS)
+      f_(i);
+  }
+  template <int M, class Op>
+  __device__ __forceinline__ void all(double (&v)[M], Op op) const {
+    combine<S::WARPS>(s->scratch, thread, v, op);
+  }
+};
+
+/* Two numbers that lie one behind the other, at an address that is a multiple
+   of 16. */
+template <int P>
+__device__ __forceinline__ void load_two(const number<P> *from, number<P> *one,
+                                         number<P> *other) {
+  if constexpr (P == 1) {
+    const double2 v = *reinterpret_cast<const double2 *>(from);
+    one->part[0] = v.x;
+    other->part[0] = v.y;
+  } else {
+    *one = from[0];
+    *other = from[1];
+  }
+}
+
+template <int P>
+__device__ __forceinline__ void store_two(number<P> one, number<P> other,
+                                          number<P> *to) {
+  if constexpr (P == 1) {
+    *reinterpret_cast<double2 *>(to) = make_double2(one.part[0], other.part[0]);
+  } else {
+    to[0] = one;
+    to[1] = other;
+  }
+}
+
+} // namespace
+
+#endif

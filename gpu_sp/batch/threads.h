@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sums and largest numbers over the threads of a thread block. Device code. */
+#ifndef HONE_DEVICE_BATCH_THREADS_H
+#define HONE_DEVICE_BATCH_THREADS_H
+
+#include "gpu_sp/launch.h"
+
+namespace {
+
+constexpr unsigned ALL = 0xffffffffU;
+
+/* Waits for all threads of a thread block that has so many warps. */
+template <int WARPS> __device__ __forceinline__ void sync_threads() {
+  if (WARPS == 1)
+    __syncwarp();
+  else
+    __syncthreads();
+}
+
+/* Combines M numbers of each thread; all threads get the results. */
+template <int WARPS, int M, class Op>
+__device__ __forceinline__ void combine(double (*scratch)[32], int thread,
+                                        double (&v)[M], Op op) {
+#pragma unroll
+  for (int q = 0; q < M; q++)
+#pragma unroll
+    for (int by = 16; by > 0; by /= 2)
+      v[q] = op(v[q], __shfl_xor_sync(ALL, v[q], by));
+  if (WARPS == 1)
+    return;
+  sync_threads<WARPS>();
+#pragma unroll
+  for (int q = 0; q < M; q++)
+    if (thread % 32 == 0)
+      scratch[q][thread / 32] = v[q];
+  sync_threads<WARPS>();
+#pragma unroll
+  for (int q = 0; q < M; q++) {
+    v[q] = scratch[q][0];
+    for (int w = 1; w < WARPS; w++)
+      v[q] = op(v[q], scratch[q][w]);
+  }
+}
+
+} // namespace
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Batches of systems that a CUDA device, true or emulated, solves by panels:
+   every answer is that of hone_solve. */
+#include "tests/gallery/either.h"
+#include "tests/unit/batch_system.h"
+#include "tests/unit/ct.h"
+#include "tests/unit/device_memory.h"
+#include "tests/unit/wrapped.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bat make(int parts, int64_t count, int64_t n, int64_t nrhs) {
+  bat t = bat_make(parts, count, n, nrhs);
+  t.options.device = HONE_DEVICE_CUDA;
+  ct_note("parts %d, n %d, nrhs %d, count %d", parts, (int)n, (int)nrhs,
+          (int)count);
+  return t;
+}
+
+/* The result of system k is that of hone_solve on the CPU. */
+static void check_alone(bat *t, int64_t k) {
+  t->options.device = HONE_DEVICE_CPU;
+  bat_check_alone(t, k);
+  t->options.device = HONE_DEVICE_CUDA;
+}
+
+/* Every system must be accepted, and all of them on the device. */
+static void check_solved(bat *t) {
+  CHECK_EQ_INT(bat_solve(t), HONE_OK);
+  CHECK_EQ_INT(bat_on_device(t), t->batch.count);
+}
+
+/* Orders at which panels and the rows of threads are full, or have a rest. */
+static void solve_orders(int parts, int count, const int64_t *orders) {
+  for (int o = 0; o < count; o++) {
+    bat t = make(parts, 3, orders[o], 1 + o % 2);
+    check_solved(&t);
+    check_alone(&t, o % 3);
+    bat_discard(&t);
+  }
+}
+
+TEST(batch_panels, solve_every_order) {
+  NEED_DEVICE();
+  solve_orders(1, 9,
+               (const int64_t[]){129, 159, 160, 255, 256, 257, 300, 512, 513});
+}
+
+TEST(batch_panels, solve_every_order_of_complex_systems) {
+  NEED_DEVICE();
+  solve_orders(2, 7, (const int64_t[]){65, 81, 127, 128, 129, 200, 257});
+}
+
+/* Layouts, transposition and conjugation, leading dimensions above n, and
+   systems that need to be scaled: rows and columns that differ by powers of two
+   up to 2^40. */
+TEST(batch_panels, take_every_layout_and_scale) {
+  NEED_DEVICE();
+  for (int way = 0; way < 24; way++) {
+    const int parts = 1 + way / 12;
+    bat t = bat_make_padded(parts, 2, parts == 1 ? 139 : 75, 2, 3 * (way % 2));
+    const int64_t n = t.batch.n;
+    t.options.device = HONE_DEVICE_CUDA;
+    t.options.trans = way % 3;
+    t.options.layout = way / 3 % 2;
+    ct_note("parts %d, trans %d, layout %d, scaled %d", t.parts,
+            t.options.trans, t.options.layout, way / 6 % 2);
+    for (int64_t k = 0; k < 2 && way / 6 % 2; k++)
+      for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < n; i++)
+          for (int p = 0; p < parts; p++) {
+            double *v = bat_entry(&t, k, i, j) + p;
+            *v = ldexp(*v, (int)((i * 37 + k) % 41 - 20) + (int)(j * 29 % 9));
+          }
+    check_solved(&t);
+    check_alone(&t, 0);
+    check_alone(&t, 1);
+    bat_discard(&t);
+  }
+}
+
+/* ---- Systems that fail -------------------------------------------------- */
+
+/* No bound may be below the error, and no singular matrix accepted. */
+static void check_claims(const bat *t, int64_t k, reference *r) {
+  const hone_batch *b = &t->batch;
+  either_solve(r, t->parts, b->n, b->nrhs, bat_a(t, k), bat_b(t, k));
+  for (int64_t c = 0; c < b->nrhs; c++) {
+    const hone_column *column = &t->columns[k * b->nrhs + c];
+    const double *x = bat_x(t, k) + c * b->ldx * t->parts;
+    if (column->status < 0 || t->results[k].status < 0)
+      continue;
+    if (column->status == HONE_OK) {
+      CHECK(r->state != REFERENCE_SINGULAR);
+      CHECK_LE(either_sparse_omega(t->parts, b->n, bat_a(t, k), bat_a(t, k), x,
+                                   bat_b(t, k) + c * b->ldb * t->parts),
+               SUP_LIMIT);
+    }
+    if ((r->state == REFERENCE_DOUBLE || r->state == REFERENCE_DOUBLE_DOUBLE) &&
+        isfinite(column->forward_error))
+      CHECK_LE((double)either_distance(r, t->parts, c, x) - 1.5 * r->error[c],
+               column->forward_error);
+  }
+}
+
+/* One condition for each system, from 1 to 1e16. With one correction allowed
+   the first x must not be taken for a good one. */
+TEST(batch_panels, accept_systems_up_to_a_condition) {
+  NEED_DEVICE();
+  reference r = {0};
+  for (int way = 0; way < 4; way++) {
+    const int parts = 1 + way % 2;
+    const int64_t n = parts == 1 ? 130 : 66;
+    bat t = make(parts, 9, n, 1);
+    const size_t bytes = (size_t)(n * n * parts) * sizeof(double);
+    t.options.max_iterations = way / 2;
+    for (int64_t k = 0; k < 9; k++) {
+      sys s = sys_make_of(parts, n, 1);
+      sys_set_cond(&s, (uint64_t)(k + 1), 3, pow(10.0, 2.0 * (double)k));
+      memcpy(bat_a(&t, k), s.a, bytes);
+      sys_discard(&s);
+    }
+    bat_check(&t, bat_call(&t));
+    CHECK_GE(bat_on_device(&t), t.options.max_iterations == 1 ? 1 : 5);
+    CHECK_LE(bat_on_device(&t), 8);
+    for (int64_t k = 0; k < 9; k++)
+      check_claims(&t, k, &r);
+    bat_discard(&t);
+  }
+  reference_free(&r);
+}
+
+static void spoil(bat *t, int64_t k) {
+  const size_t column = (size_t)(t->batch.n * t->parts) * sizeof(double);
+  if (k == 1)
+    *bat_entry(t, k, 2, 133 % t->batch.n) = (double)NAN;
+  if (k == 3)
+    memset(bat_entry(t, k, 0, 50), 0, column);
+  if (k == 4)
+    bat_b(t, k)[1] = HUGE_VAL;
+  if (k == 5)
+    memcpy(bat_entry(t, k, 0, 1), bat_entry(t, k, 0, 40), column);
+  if (k == 6)
+    memset(bat_b(t, k), 0, column);
+}
+
+TEST(batch_panels, leave_the_neighbours_of_bad_systems_alone) {
+  NEED_DEVICE();
+  for (int parts = 1; parts <= 2; parts++) {
+    bat t = make(parts, 8, parts == 1 ? 150 : 70, 1);
+    const size_t bytes = (size_t)bat_doubles(&t) * sizeof(double);
+    const int64_t each = t.batch.n * parts;
+    t.options.deterministic = 1;
+    check_solved(&t);
+    double *good = malloc(bytes);
+    memcpy(good, t.x, bytes);
+    for (int64_t k = 0; k < 8; k++)
+      spoil(&t, k);
+    CHECK_EQ_INT(bat_solve(&t), HONE_NOT_FINITE_A);
+    for (int64_t k = 0; k < 8; k++) {
+      const bool bad = k == 1 || (k >= 3 && k <= 5);
+      CHECK_EQ_INT(t.results[k].status < 0 || t.results[k].status > 0, bad);
+      check_alone(&t, k);
+      if (!bad && k != 6)
+        CHECK_MEM_EQ(bat_x(&t, k), good + k * each,
+                     (size_t)each * sizeof *good);
+    }
+    free(good);
+    bat_discard(&t);
+  }
+}
+
+TEST(batch_panels, find_determinants) {
+  NEED_DEVICE();
+  for (int parts = 1; parts <= 2; parts++) {
+    bat t = make(parts, 2, parts == 1 ? 171 : 67, 1);
+    hone_batch_result there[2];
+    t.batch.determinants = 1;
+    for (int64_t j = 0; j < t.batch.n; j++)
+      *bat_entry(&t, 1, 0, j) *= 1024.0; /* one that is scaled */
+    CHECK_EQ_INT(bat_call(&t), HONE_OK);
+    CHECK_EQ_INT(bat_on_device(&t), 2);
+    memcpy(there, t.results, sizeof there);
+    t.options.device = HONE_DEVICE_CPU;
+    CHECK_EQ_INT(bat_call(&t), HONE_OK);
+    for (int64_t k = 0; k < 2; k++) {
+      const hone_batch_result *v = &there[k], *w = &t.results[k];
+      CHECK_NEAR(v->log_abs_det, w->log_abs_det,
+                 1e-12 * (1.0 + fabs(w->log_abs_det)));
+      CHECK_NEAR(v->det_re, w->det_re, 1e-12);
+      CHECK_NEAR(v->det_im, w->det_im, 1e-12);
+    }
+    bat_discard(&t);
+  }
+}
+
+/* ---- Definite matrices by claim ----------------------------------------- */
+
+/* A = A A^H / n + 2 I, of which the upper triangle is multiplied by 'upper'. */
+static void make_definite(bat *t, int64_t k, double upper) {
+  const int64_t n = t->batch.n;
+  const int parts = t->parts;
+  double *a = bat_a(t, k);
+  double *v = calloc((size_t)(n * n * parts), sizeof *v);
+  for (int64_t j = 0; j < n; j++)
+    for (int64_t i = 0; i < n; i++)
+      for (int64_t l = 0; l < n; l++) {
+        const double *p = a + (i + l * n) * parts, *q = a + (j + l * n) * parts;
+        double *to = v + (i + j * n) * parts;
+        to[0] += p[0] * q[0];
+        if (parts == 2) {
+          to[0] += p[1] * q[1];
+          to[1] += p[1] * q[0] - p[0] * q[1];
+        }
+      }
+  for (int64_t j = 0; j < n; j++)
+    for (int64_t i = 0; i < n; i++)
+      for (int p = 0; p < parts; p++) {
+        const int64_t at = (i + j * n) * parts + p;
+        a[at] = v[at] / (double)n * (i < j ? upper : 1.0) +
+                (i == j && p == 0 ? 2.0 : 0.0);
+      }
+  for (int64_t i = 0; i < n && parts == 2; i++)
+    a[(i + i * n) * parts + 1] = 0.0;
+  free(v);
+}
+
+/* Scales rows and columns by powers of two up to 2^15. */
+static void scale_symmetrically(bat *t, int64_t k) {
+  const int64_t n = t->batch.n;
+  for (int64_t j = 0; j < n; j++)
+    for (int64_t i = 0; i < n; i++)
+      for (int p = 0; p < t->parts; p++) {
+        double *v = bat_a(t, k) + (i + j * n) * t->parts + p;
+        *v = ldexp(*v, (int)(i * 7 % 16 + j * 7 % 16));
+      }
+}
+
+TEST(batch_panels, solve_definite_systems_by_claim) {
+  NEED_DEVICE();
+  static const int64_t orders[] = {1, 33, 64, 65, 97, 128, 129, 144, 257};
+  for (int way = 0; way < 18; way++) {
+    bat t = make(1 + way % 2, 2, orders[way / 2], 2);
+    t.options.structure = HONE_STRUCTURE_SPD;
+    make_definite(&t, 0, 1.0);
+    make_definite(&t, 1, 1.0);
+    scale_symmetrically(&t, 1);
+    check_solved(&t);
+    check_alone(&t, 0);
+    check_alone(&t, 1);
+    bat_discard(&t);
+  }
+}
+
+/* Only factors without pivoting are refused: the system is solved by itself.
+   Small systems are solved by an inverse of all of A, which needs no claim. 0:
+   the upper triangle is another one; 1: a diagonal entry is negative; 2: a
+   matrix that is indefinite inside. */
+TEST(batch_panels, notice_wrong_claims) {
+  NEED_DEVICE();
+  for (int way = 0; way < 12; way++) {
+    bat t = make(1 + way % 2, 2, way < 6 ? 40 : 135, 1);
+    const int64_t n = t.batch.n;
+    t.options.structure = HONE_STRUCTURE_SPD;
+    make_definite(&t, 0, way / 2 % 3 == 0 ? 0.5 : 1.0);
+    make_definite(&t, 1, 1.0);
+    if (way / 2 % 3 == 1)
+      *bat_entry(&t, 0, n - 1, n - 1) = -3.0;
+    if (way / 2 % 3 == 2)
+      *bat_entry(&t, 0, n - 1, 0) = *bat_entry(&t, 0, 0, n - 1) = 9.0;
+    CHECK_EQ_INT(bat_solve(&t), HONE_OK);
+    CHECK_EQ_INT(bat_on_device(&t), way < 6 ? 2 : 1);
+    check_alone(&t, 0);
+    check_alone(&t, 1);
+    bat_discard(&t);
+  }
+}
+
+/* The largest orders, of which fewer fit into the memory of a portion. */
+TEST(batch_panels, solve_the_largest_systems) {
+  NEED_DEVICE();
+  for (int way = 0; way < 3; way++) {
+    static const int64_t orders[] = {1023, 530, 1024};
+    bat t = make(1 + way % 2, 1, orders[way], 1);
+    check_solved(&t);
+    bat_discard(&t);
+  }
+}
