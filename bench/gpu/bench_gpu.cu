@@ -42,9 +42,9 @@ namespace {
 const char usage[] =
     "usage: bench_gpu [options]\n"
     "Sections, in this order: solve, factor, spd, small, hard, history,\n"
-    "phases, gallery, columns, callers, device, threads, forms. Each has a\n"
-    "share of --seconds, and time that one does not use goes to the others.\n"
-    "All take 8 minutes.\n"
+    "phases, gallery, columns, callers, device, batch, threads, forms. Each\n"
+    "has a share of --seconds, and time that one does not use goes to the\n"
+    "others. All take 9 minutes.\n"
     "  --small-n A,...  orders of the small table (1 .. 2048)\n"
     "  --forms-n A,...  orders of the forms table (8192,16384)\n"
     "  --slow-rounds R  rounds of IRS in TF32 and FP16 for n >= 16384 (2)\n"
@@ -94,8 +94,8 @@ void ceilings(Bench *bench) {
 const std::vector<Part> parts = {
     {"solve", 175.0},  {"factor", 42.0},  {"spd", 42.0},    {"small", 15.0},
     {"hard", 30.0},    {"history", 4.0},  {"phases", 18.0}, {"gallery", 12.0},
-    {"columns", 36.0}, {"callers", 20.0}, {"device", 40.0}, {"threads", 22.0},
-    {"forms", 32.0}};
+    {"columns", 36.0}, {"callers", 20.0}, {"device", 40.0}, {"batch", 60.0},
+    {"threads", 22.0}, {"forms", 32.0}};
 
 void run_section(Bench *bench, const std::string &section) {
   if (section == "small")
@@ -112,6 +112,8 @@ void run_section(Bench *bench, const std::string &section) {
     callers_section(bench);
   else if (section == "device")
     device_section(bench);
+  else if (section == "batch")
+    batch_section(bench);
   else if (section == "threads")
     threads_section(bench);
   else if (section == "gallery")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The files of bench_gpu share this header and bench.h: methods.cu has the
-   methods of cuSOLVER, sections.cu, callers.cu, device.cu and profile.cu the
-   tables, bench_gpu.cu the options. */
+   methods of cuSOLVER, sections.cu, callers.cu, device.cu, batch.cu and
+   profile.cu the tables, bench_gpu.cu the options. */
 #ifndef HONE_BENCH_GPU_GPU_BENCH_H
 #define HONE_BENCH_GPU_GPU_BENCH_H
 
@@ -25,5 +25,6 @@ void hard_section(Bench *bench);
 void gpu_phases_section(Bench *bench);
 void callers_section(Bench *bench);
 void device_section(Bench *bench);
+void batch_section(Bench *bench);
 
 #endif

@@ -338,11 +338,37 @@ def batch(record):
              'complex, us', '`zgesv` / Hone', 'Hone / reading'], body)
 
 
+def device_batch(record):
+    """Makes the table of batches on a device, beside the vendor's."""
+    body = []
+    for row in records.rows(record, 'batch'):
+        ours, floor = (records.find(row, name) for name in
+                       ('Hone batch', 'A to the device'
+                        if row['kind'] == 'from the host'
+                        else 'one reading of A'))
+        peer = next((m for m in row['methods']
+                     if m['name'].endswith('trsBatched')), None)
+        if not (ours and peer and floor):
+            continue
+        ms = records.middle(records.times(ours))
+        wanted = row.get('wanted')
+        body.append([
+            f"{row['count']:,}", str(row['n']), row['kind'],
+            missed(g(ms), wanted, ms) if ms and wanted else g(ms),
+            'yes' if ours.get('accepted') else 'no',
+            g(records.middle(records.times(peer))),
+            g(records.ratio(peer, ours), '.2f'), g(wanted),
+            g(records.middle(records.times(floor)))])
+    return (['systems', 'n', '', 'Hone, ms', 'accepted', 'vendor, ms',
+             'vendor / Hone', 'wanted, ms', 'floor, ms'], body) \
+        if body else None
+
+
 ALL = {'solve': solve, 'factor': factor, 'small': small, 'hard': hard,
        'parts': parts, 'forms': forms, 'cpu': cpu, 'host': host,
        'cpu hard': cpu_hard, 'cpu spd': cpu_spd, 'cpu columns': cpu_columns,
        'callers': callers, 'device': device,
-       'batch': batch,
+       'batch': batch, 'device batch': device_batch,
        **papertables.ALL}
 
 
