@@ -142,11 +142,10 @@ TEST(batch_panels, leave_systems_whose_factors_have_grown) {
   for (int64_t k = 0; k < 11; k++) {
     const double below = exp2(6.0 * (double)k / 128.0) - 1.0;
     for (int64_t j = 0; j < 130; j++)
-      for (int64_t i = 0; i < 130; i++) {
-        double *v = bat_entry(&t, k, i, j);
-        *v *= 0x1p-20;
-        *v += i == j ? 1.0 : j == 129 ? 1.0 : i > j ? -below : 0.0;
-      }
+      for (int64_t i = 0; i < 130; i++)
+        *bat_entry(&t, k, i, j) = i == j || j == 129 ? 1.0
+                                  : i > j            ? -below
+                                                     : 0.0;
   }
   bat_check(&t, bat_call(&t));
   CHECK_GE(bat_on_device(&t), 5);
