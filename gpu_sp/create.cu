@@ -95,7 +95,7 @@ int list_working(hone_cuda *c, allocation *p) {
   add(&c->triangles.there, hone_cuda_triangle_bytes(n));
   add(&c->v, n * HONE_CUDA_COLUMNS * entry);
   add(&c->w, n * HONE_CUDA_COLUMNS * entry);
-  add(&c->probes, HONE_PARTS > 1 ? 0 : n * HONE_CUDA_PROBES * d8);
+  add(&c->probes, n * HONE_CUDA_PROBES * entry);
   add(&c->row, n * d8);
   add(&c->col, n * d8);
   add(&c->forms.memory, hone_cuda_forms_bytes(c));

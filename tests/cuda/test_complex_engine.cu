@@ -200,6 +200,28 @@ TEST(complex_cuda, takes_imaginary_pivots) {
 /* ---- Calls that fail ------------------------------------------------------
  */
 
+int probe_and_refine(const factored &f, const problem &p) {
+  unscaled ones(p.n);
+  hone_scaling scaling = ones.get();
+  std::vector<double> rows(p.x.size());
+  std::vector<cplx> y = p.x, v = p.b[0];
+  hone_probe_step step = {};
+  scaling.used = true;
+  step.scaling = &scaling;
+  step.vectors = 8;
+  step.solutions = 2;
+  step.first = true;
+  int st = D->probe_step(f.self, &f.matrix, &step);
+  step.first = false;
+  TRY(D->probe_step(f.self, &f.matrix, &step));
+  const hone_probed wanted = {rows.data(), 1, entries(y)};
+  TRY(D->probed(f.self, &step, &wanted));
+  hone_refined_solve job = {&f.matrix, &scaling, false,      2,
+                            1,         p.n,      entries(v), 0};
+  TRY(D->solve_refined(f.self, &job));
+  return st;
+}
+
 int all_members(const problem &p, const hone_choices &choices) {
   const factored f(p, choices, 40);
   int st = f.status;
@@ -217,6 +239,7 @@ int all_members(const problem &p, const hone_choices &choices) {
                   entries(r), den.data()));
   TRY(D->solve(f.self, true, 1, entries(r), p.n));
   TRY(D->product(f.self, &f.matrix, false, 1, entries(p.x), entries(v)));
+  TRY(probe_and_refine(f, p));
   return st;
 }
 

@@ -129,6 +129,7 @@ TEST(complex_device, reports_what_it_used) {
   CHECK_CONTAINS(report.path, "single LU");
   CHECK_EQ_INT(report.precision, 32);
   CHECK(report.device_passes > 0);
+  CHECK_EQ_INT(report.host_passes, 0);
   /* A goes there once. */
   CHECK_GE(report.to_device_bytes, n * n * (int64_t)sizeof *a);
   CHECK_LT(report.to_device_bytes, 2 * n * n * (int64_t)sizeof *a);
