@@ -137,7 +137,9 @@ void lay_out(hone_cuda *c, bool spd, const hone_engine_config *config) {
   c->lda = round_up(n, 2);
   c->nb = outer_width(config);
   c->panel_work.part_rows = config->choices.trial.part_rows;
-  c->strip = n < STRIP ? n : (int64_t)STRIP;
+  const int64_t strip = config->choices.trial.strip;
+  c->strip = strip > 0 ? strip : (int64_t)STRIP;
+  c->strip = n < c->strip ? n : c->strip;
   c->pieces = HONE_SPLIT_FP16_3;
   if (chosen == HONE_ARITHMETIC_FP32 || chosen == HONE_ARITHMETIC_TF32)
     c->pieces = HONE_SPLIT_NONE;

@@ -106,7 +106,7 @@ TEST(complex_cuda, factors_tall_panels_by_parts) {
   }
 }
 
-/* Other look-ahead and panels, also while threads copy A. */
+/* Other look-ahead, panels and strips, also while threads copy A. */
 TEST(complex_cuda, factors_beside_the_update) {
   NEED_DEVICE();
   const problem p(330, 0, 0.0);
@@ -114,6 +114,7 @@ TEST(complex_cuda, factors_beside_the_update) {
   choices.trial.ahead_from = 1;
   choices.trial.outer = 32;
   for (int threads = 0; threads < 3; threads += 2) {
+    choices.trial.strip = threads ? 70 : 0;
     hone_mem mem = {};
     hone_pool *pool = nullptr;
     if (threads > 0)
@@ -121,6 +122,7 @@ TEST(complex_cuda, factors_beside_the_update) {
     {
       const factored f(p, choices, 0, nullptr, pool);
       CHECK_EQ_INT(f.status, HONE_OK);
+      CHECK_EQ_INT(static_cast<hone_cuda *>(f.self)->strip, threads ? 70 : 330);
       CHECK_LE(error_of(f, p, false), 1e-2);
       CHECK_LE(error_of(f, p, true), 1e-2);
     }
