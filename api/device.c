@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is kept between calls, which is not of one type of entries. */
+/* The call that frees what is kept between calls: it serves real and complex
+   systems alike. */
 #include "api/engines.h"
 #include "api/guest.h"
 
