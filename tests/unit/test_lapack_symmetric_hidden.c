@@ -88,6 +88,32 @@ SYMMETRIC_TEST(drivers_hide_or_discard_factors) {
   close_it(&d);
 }
 
+/* Passes over a triangle of this order are shared by threads, each with sums of
+   its own. */
+SYMMETRIC_TEST(large_triangles_are_shared_by_threads) {
+  void (*set)(int);
+  int (*get)(void);
+  *(void **)&set = dlsym(RTLD_DEFAULT, "openblas_set_num_threads");
+  *(void **)&get = dlsym(RTLD_DEFAULT, "openblas_get_num_threads");
+  const int threads = set != NULL && get != NULL ? get() : 0;
+  drop_in d = open_with("always", "keep");
+  REQUIRE(d.library != NULL);
+  if (threads > 0)
+    set(3);
+  for (const char *uplo = "UL"; *uplo != '\0'; uplo++) {
+    const calls c = calls_of(d.library, kinds[KINDS - 1]);
+    system_t s = make(kinds[KINDS - 1], 1030, 1, *uplo);
+    factor(&c, &s);
+    CHECK(tagged(&s));
+    solve_factored(&c, &s);
+    CHECK_LE(backward_error(&s), SUP_LIMIT);
+    drop(&s);
+  }
+  if (threads > 0)
+    set(threads);
+  close_it(&d);
+}
+
 typedef void change_fn(system_t *s);
 static void one_entry(system_t *s) {
   s->f[s->uplo == 'U' ? 3 + 7 * s->ld : 7 + 3 * s->ld] *= 1.0 + 1e-15;
