@@ -51,8 +51,7 @@ static void note_bytes(rest *all, int64_t bytes) {
 }
 
 /* A system, and copies in host memory of those of its arrays that lie on a
-   device: hone_solve takes no complex ones there, and a determinant is the
-   host's work. */
+   device, where determinants are wanted: they are the host's work. */
 typedef struct placed {
   hone_member m;
   int64_t lda, ldb, ldx;
@@ -97,8 +96,8 @@ static int bring(const rest *all, placed *p) {
   p->copy = p->x_there = NULL;
   p->mem = all->call->mem;
   p->mem.peak = p->mem.held;
-  if ((HONE_PARTS == 1 && !b->determinants) || !all->call->devices ||
-      all->call->kept != NULL || n < 1 || !all->call->solves ||
+  if (!b->determinants || !all->call->devices || all->call->kept != NULL ||
+      n < 1 || !all->call->solves ||
       hone_batch_check_member(all->call, &p->m, NULL) != HONE_OK ||
       !lies_there(&p->m))
     return HONE_OK;
@@ -277,8 +276,6 @@ void hone_batch_rest(hone_batch_call *call) {
     return;
   }
   all.options.progress = NULL;
-  if (HONE_PARTS == 2 && call->there) /* no engine there is complex */
-    all.options.device = HONE_DEVICE_AUTO;
   if (mem->limit > 0)
     all.options.memory_limit_bytes =
         HONE_MAX(mem->limit - mem->held, (int64_t)1);

@@ -179,11 +179,9 @@ int hone_arrays_take_matrix(hone_arrays *s, hone_mem *mem, int64_t n,
   int st = HONE_OK;
   s->mem = mem;
   if (hone_device_memory_of(*a, &memory)) {
-    if (HONE_PARTS > 1) /* the copy is one of real numbers */
-      return HONE_NO_DEVICE;
-    st = hone_host_copy_open(&s->host_copy, mem, n, &memory, (const double *)*a,
-                             *lda);
-    *a = (const hone_entry *)s->host_copy.copy;
+    st = hone_host_copy_open(&s->host_copy, mem, n, &memory, *a, *lda,
+                             sizeof **a);
+    *a = s->host_copy.copy;
     *lda = n;
   } else if (s->host_copy.mem != NULL) {
     hone_host_copy_close(&s->host_copy);

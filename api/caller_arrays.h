@@ -46,8 +46,7 @@ int hone_arrays_fill_columns(const hone_vectors *v, const hone_column *column);
 int hone_arrays_return(hone_arrays *arrays, int status);
 
 /* If a, n x n, lies on a device, it becomes the address of a copy on the host,
-   which is still empty: hone_host_copy_await. A complex A there is
-   HONE_NO_DEVICE. */
+   which is still empty: hone_host_copy_await. */
 int hone_arrays_take_matrix(hone_arrays *arrays, hone_mem *mem, int64_t n,
                             const hone_entry **a, int64_t *lda);
 

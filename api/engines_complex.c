@@ -47,3 +47,9 @@ int hone_choose_engines(const hone_options *o, int64_t n, bool one_shot,
       .coarse = gpu && hone_arithmetic_coarse(o->tuning->arithmetic)};
   return hone_policy_steps(&situation, engines, steps);
 }
+
+int64_t hone_engines_device_bytes(const hone_options *o, int64_t n,
+                                  bool resident) {
+  const hone_engine_config config = {.n = n, .choices = hone_choices_of(o)};
+  return n > 0 ? hone_engine_single_cuda.device_bytes(&config, resident) : 0;
+}

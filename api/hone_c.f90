@@ -337,6 +337,15 @@ module hone_c
       integer(c_int) :: status
     end function
 
+    function hone_z_device_memory_needed(n, options, with_residuals, &
+        without) bind(c, name='hone_z_device_memory_needed') result(status)
+      import :: c_int, c_int64_t, hone_options
+      integer(c_int64_t), value :: n
+      type(hone_options), intent(in), target, optional :: options
+      integer(c_int64_t), optional :: with_residuals, without
+      integer(c_int) :: status
+    end function
+
     function hone_batch_solve(batch, options, results, report) &
         bind(c, name='hone_batch_solve') result(status)
       import :: c_int, hone_batch, hone_batch_result, hone_options, &

@@ -15,8 +15,8 @@
  *   vectors of the report have moduli as weights. An entry is not finite if it
  *   has NaN, Inf or a modulus beyond double: bad_row and bad_col are its place,
  *   and report.reason says which. No x with such an entry is returned.
- * - There is no GPU yet: HONE_DEVICE_AUTO is the CPU, HONE_DEVICE_CUDA is
- *   HONE_NO_DEVICE, and so is an A in the memory of a device.
+ * - On a GPU every matrix has LU, a Hermitian one too, and there is no LU in
+ *   double: where single precision does not do, the CPU factors.
  *
  *     #include <hone.h>
  *     int st = hone_z_solve(n, 1, a, n, b, n, x, n, NULL, NULL);
@@ -77,6 +77,13 @@ HONE_API void hone_z_solver_destroy(hone_z_solver **solver);
 HONE_API int hone_z_memory_needed(int64_t n, int64_t nrhs,
                                   const hone_options *options,
                                   int64_t *single_bytes, int64_t *double_bytes);
+
+/** Bytes of device memory that hone_z_solve takes on a GPU: see
+    hone_device_memory_needed. *with_residuals: 24 n^2 and a little, *without:
+    8 n^2 and a little. */
+HONE_API int hone_z_device_memory_needed(int64_t n, const hone_options *options,
+                                         int64_t *with_residuals,
+                                         int64_t *without);
 
 #ifdef __cplusplus
 }

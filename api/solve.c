@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hone_solve, which makes a solver for one call, and the memory that it
-   takes. */
+   takes, on the host and on a device. */
 #include "api/arguments.h"
 #include "api/engines.h"
 #include "api/solver.h"
@@ -134,6 +134,29 @@ int hone_memory_needed(int64_t n, int64_t nrhs, const hone_options *options,
   hone_guest guest;
   hone_guest_enter(&guest);
   const int st = memory_needed(n, nrhs, options, single_bytes, double_bytes);
+  hone_guest_leave(&guest);
+  return st;
+}
+
+static int device_memory_needed(int64_t n, const hone_options *options,
+                                int64_t *with_residuals, int64_t *without) {
+  hone_options o;
+  hone_tuning tuning;
+  int st = hone_options_take(options, &o, &tuning, NULL);
+  if (st == HONE_OK)
+    st = hone_check_sizes(n, 0, NULL);
+  if (st == HONE_OK && with_residuals != NULL)
+    *with_residuals = hone_engines_device_bytes(&o, n, true);
+  if (st == HONE_OK && without != NULL)
+    *without = hone_engines_device_bytes(&o, n, false);
+  return st;
+}
+
+int hone_device_memory_needed(int64_t n, const hone_options *options,
+                              int64_t *with_residuals, int64_t *without) {
+  hone_guest guest;
+  hone_guest_enter(&guest);
+  const int st = device_memory_needed(n, options, with_residuals, without);
   hone_guest_leave(&guest);
   return st;
 }

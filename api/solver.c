@@ -135,12 +135,7 @@ int hone_solver_take_matrix(hone_solver *s, const hone_entry *a, int64_t lda,
   int st = hone_arrays_take_matrix(&s->arrays, &s->mem, s->ladder.n, &a, &lda);
   if (st != HONE_OK) {
     s->ladder.factored = false;
-    hone_ladder_add_reason(
-        report, "A",
-        st == HONE_NO_DEVICE
-            ? "it lies in a device's memory, from which complex systems are "
-              "not taken yet"
-            : "no host memory for its copy");
+    hone_ladder_add_reason(report, "A", "no host memory for its copy");
     return st;
   }
   const bool stored_trans = trans != (s->options.layout == HONE_ROW_MAJOR);
@@ -375,8 +370,7 @@ static int check_apart_from_matrix(const hone_solver *s, const hone_vectors *v,
   const hone_host_copy *copy = &s->arrays.host_copy;
   return copy->state == HONE_HOST_COPY_NONE
              ? hone_check_apart(v, s->dense.a, s->dense.lda, report)
-             : hone_check_apart(v, (const hone_entry *)copy->original, copy->ld,
-                                report);
+             : hone_check_apart(v, copy->original, copy->ld, report);
 }
 
 /* Arguments are valid. */

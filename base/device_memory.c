@@ -210,15 +210,30 @@ static void note_failure(hone_host_copy *t, int st) {
     __atomic_store_n(&t->status, st, __ATOMIC_RELAXED);
 }
 
+/* Returns the address of a_ij on the device. */
+static const char *original_at(const hone_host_copy *t, int64_t i, int64_t j) {
+  return (const char *)t->original + (size_t)(i + j * t->ld) * t->entry;
+}
+
+/* Returns the bytes of a column of the copy. */
+static size_t column_bytes(const hone_host_copy *t) {
+  return (size_t)t->n * t->entry;
+}
+
+/* Returns the address of column j of the copy; n: of the line behind it. */
+static char *column_of_copy(const hone_host_copy *t, int64_t j) {
+  return (char *)t->copy + (size_t)j * column_bytes(t);
+}
+
 /* Fetches columns j .. j+w-1 through a slot; slot < 0: without one. */
 static int fetch_columns(hone_host_copy *t, const entered_context *in, int slot,
                          int64_t j, int64_t w) {
-  const size_t column = (size_t)t->n * sizeof(double);
-  double *to = t->copy + j * t->n;
-  char *by = slot < 0 ? (char *)to : t->pinned + (size_t)slot * t->slot_bytes;
+  const size_t column = column_bytes(t);
+  char *to = column_of_copy(t, j);
+  char *by = slot < 0 ? to : t->pinned + (size_t)slot * t->slot_bytes;
   const hone_driver_copy copy =
-      copy_of(HONE_DRIVER_DEVICE, column, (size_t)w, t->original + j * t->ld,
-              (size_t)t->ld * sizeof(double), by, column);
+      copy_of(HONE_DRIVER_DEVICE, column, (size_t)w, original_at(t, 0, j),
+              (size_t)t->ld * t->entry, by, column);
   if (slot < 0)
     return status_of(in->driver->copy(&copy));
   int st = status_of(in->driver->copy_async(&copy, t->stream[slot]));
@@ -290,9 +305,8 @@ bool hone_device_memory_is_primary(const hone_device_memory *place) {
    memory returns when the host's memory may be reused, not when A has arrived.
    A copy of one entry waits. */
 static int await_original(hone_host_copy *t) {
-  const size_t entry = sizeof *t->copy;
-  return hone_device_memory_fetch(&t->place, entry, 1, t->original, entry,
-                                  t->copy, entry);
+  return hone_device_memory_fetch(&t->place, t->entry, 1, t->original, t->entry,
+                                  t->copy, t->entry);
 }
 
 static int end_fetch(hone_host_copy *t, int st) {
@@ -304,9 +318,9 @@ static int end_fetch(hone_host_copy *t, int st) {
 }
 
 int hone_host_copy_open(hone_host_copy *t, hone_mem *mem, int64_t n,
-                        const hone_device_memory *place, const double *original,
-                        int64_t ld) {
-  const int64_t bytes = n * (n + 1) * (int64_t)sizeof(double);
+                        const hone_device_memory *place, const void *original,
+                        int64_t ld, size_t entry) {
+  const int64_t bytes = n * (n + 1) * (int64_t)entry;
   t->mem = mem;
   t->state = HONE_HOST_COPY_NONE;
   if (t->room < bytes) {
@@ -318,6 +332,7 @@ int hone_host_copy_open(hone_host_copy *t, hone_mem *mem, int64_t n,
   }
   t->n = n;
   t->ld = ld;
+  t->entry = entry;
   t->original = original;
   t->place = *place;
   t->native = hone_device_memory_is_primary(place);
@@ -335,7 +350,7 @@ int hone_host_copy_columns(hone_host_copy *t, const int64_t *column,
   for (int i = 0; i < count && st == HONE_OK; i++)
     st = fetch_columns(t, &in, -1, column[i], 1);
   leave_context(&in);
-  t->fetched += count * t->n * (int64_t)sizeof(double);
+  t->fetched += count * (int64_t)column_bytes(t);
   return end_fetch(t, st);
 }
 
@@ -349,19 +364,19 @@ int hone_host_copy_failure(const hone_host_copy *t) {
 }
 
 /* A row is fetched as n rows of one entry each. */
-const double *hone_host_copy_take_line(hone_host_copy *t, bool row, int64_t i) {
-  const size_t entry = sizeof(double), column = (size_t)t->n * entry;
-  double *line = t->copy + t->n * t->n;
+const void *hone_host_copy_take_line(hone_host_copy *t, bool row, int64_t i) {
+  const size_t entry = t->entry, column = column_bytes(t);
+  void *line = column_of_copy(t, t->n);
   int looks = 0;
   while (__atomic_exchange_n(&t->line_taken, true, __ATOMIC_ACQUIRE))
     hone_wait(&looks);
   int st = hone_host_copy_failure(t);
   if (st == HONE_OK)
     st = row ? hone_device_memory_fetch(&t->place, entry, (size_t)t->n,
-                                        t->original + i, (size_t)t->ld * entry,
-                                        line, entry)
+                                        original_at(t, i, 0),
+                                        (size_t)t->ld * entry, line, entry)
              : hone_device_memory_fetch(&t->place, column, 1,
-                                        t->original + i * t->ld, column, line,
+                                        original_at(t, 0, i), column, line,
                                         column);
   t->fetched += (int64_t)column;
   if (end_fetch(t, st) == HONE_OK)
@@ -377,7 +392,7 @@ void hone_host_copy_give_line(hone_host_copy *t) {
 void hone_host_copy_start(hone_host_copy *t, hone_pool *pool) {
   if (t == NULL || t->state != HONE_HOST_COPY_PENDING)
     return;
-  const int64_t column = t->n * (int64_t)sizeof(double);
+  const int64_t column = (int64_t)column_bytes(t);
   const int64_t threads = hone_pool_threads(pool), all = t->n * column;
   const int64_t slot = t->slot > 0 ? t->slot : SLOT;
   const bool shared = threads > 1 && t->native && all >= SHARED_FROM * slot;
@@ -410,7 +425,7 @@ int hone_host_copy_await(hone_host_copy *t, hone_pool *pool) {
     hone_pool_wait(t->pool);
     t->state = HONE_HOST_COPY_COMPLETE;
     if (end_fetch(t, t->status) == HONE_OK)
-      t->fetched += t->n * t->n * (int64_t)sizeof(double);
+      t->fetched += t->n * (int64_t)column_bytes(t);
   }
   return t->state == HONE_HOST_COPY_FAILED ? t->status : HONE_OK;
 }

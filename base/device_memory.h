@@ -45,13 +45,15 @@ typedef enum hone_host_copy_state {
 enum { HONE_HOST_COPY_SLOTS = 16 };
 
 /* The caller's matrix on the device (original: borrowed, never written), and
-   the copy of it that the host reads. Begins as zeros. Calls are the caller's
-   thread's; NULL counts as a copy without a matrix. */
+   the copy of it that the host reads. Entries are doubles, or complex numbers
+   of two. Begins as zeros. Calls are the caller's thread's; NULL counts as a
+   copy without a matrix. */
 typedef struct hone_host_copy {
   hone_host_copy_state state;
   int64_t n, ld; /* ld: of the original; the copy's is n */
-  const double *original;
-  double *copy; /* n x n, and behind it a line: n doubles */
+  size_t entry;  /* bytes of an entry */
+  const void *original;
+  void *copy; /* n x n, and behind it a line: n entries */
   hone_device_memory place;
   bool native;  /* the context that a CUDA engine works in reads the original
                    where it is */
@@ -76,11 +78,12 @@ typedef struct hone_host_copy {
   bool line_taken;
 } hone_host_copy;
 
-/* Prepares to fetch the matrix at 'original' and forgets the one before. After
-   HONE_OK the copy has memory but no contents yet. */
+/* Prepares to fetch the matrix at 'original', with entries of so many bytes,
+   and forgets the one before. After HONE_OK the copy has memory but no contents
+   yet. */
 int hone_host_copy_open(hone_host_copy *host_copy, hone_mem *mem, int64_t n,
-                        const hone_device_memory *place, const double *original,
-                        int64_t ld);
+                        const hone_device_memory *place, const void *original,
+                        int64_t ld, size_t entry);
 /* Fetches these columns now, before the others. */
 int hone_host_copy_columns(hone_host_copy *host_copy, const int64_t *column,
                            int count);
@@ -90,8 +93,8 @@ bool hone_host_copy_serves(const hone_host_copy *host_copy);
    that fails. Any thread may call it while no other function does more than
    this: it waits until the thread that has the line gives it back. Only for an
    A that hone_host_copy_serves denies. */
-const double *hone_host_copy_take_line(hone_host_copy *host_copy, bool row,
-                                       int64_t i);
+const void *hone_host_copy_take_line(hone_host_copy *host_copy, bool row,
+                                     int64_t i);
 void hone_host_copy_give_line(hone_host_copy *host_copy);
 /* Returns HONE_OK, or why A could not be fetched. */
 int hone_host_copy_failure(const hone_host_copy *host_copy);

@@ -24,6 +24,7 @@ typedef struct hone_trial {
   int64_t ahead_from; /* orders from which the next panel is factored beside
                          the update */
   int64_t outer;      /* columns of an outer panel */
+  int64_t strip;      /* columns that the trailing update takes at once */
   int64_t part_rows;  /* rows of a panel that go into one launch; at least two
                          inner panels' widths */
   int corrections;    /* of a seeded section, before it is solved directly; -1:

@@ -210,6 +210,7 @@
 #define hone_dense_take_line hone_z_dense_take_line
 #define hone_dense_wide_row hone_z_dense_wide_row
 #define hone_determinant hone_z_determinant
+#define hone_device_memory_needed hone_z_device_memory_needed
 #define hone_dot hone_z_dot
 #define hone_dot_plain hone_z_dot_plain
 #define hone_engine_banded hone_z_engine_banded
@@ -223,6 +224,7 @@
 #define hone_engine_single hone_z_engine_single
 #define hone_engine_single_cuda hone_z_engine_single_cuda
 #define hone_engine_triangular hone_z_engine_triangular
+#define hone_engines_device_bytes hone_z_engines_device_bytes
 #define hone_errors_value hone_z_errors_value
 #define hone_evaluate hone_z_evaluate
 #define hone_extra_relative_size hone_z_extra_relative_size

@@ -143,8 +143,7 @@ const hone_entry *hone_dense_take_line(const hone_dense *a, bool row, int64_t i,
                                        int64_t *step) {
   *step = 1;
   if (!hone_host_copy_serves(a->copy))
-    return (const hone_entry *)(const void *)hone_host_copy_take_line(a->copy,
-                                                                      row, i);
+    return hone_host_copy_take_line(a->copy, row, i);
   *step = row ? a->lda : 1;
   return a->a + (row ? i : i * a->lda);
 }

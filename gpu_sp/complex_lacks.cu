@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Steps that the engine for complex entries does not have: Cholesky's, the
-   projection of an A that lies on the device, by the device, and those of the
-   methods that a caller may choose for real ones (forms/). create never makes a
-   state for which they would be called. */
+/* Steps that the engine for complex entries does not have: Cholesky's, and
+   those of the methods that a caller may choose for real ones (forms/). create
+   never makes a state for which they would be called. */
 #include "gpu_sp/factor/outer_panels.h"
-#include "gpu_sp/feed/project.h"
 #include "gpu_sp/forms/forms.h"
 
 int hone_cuda_factor_panel_spd(hone_cuda *, int64_t, int64_t) {
@@ -19,10 +17,6 @@ cudaError_t hone_cuda_split_scale_spd(enum hone_split, const unsigned *, int,
                                       hone_split_scale *, cudaStream_t) {
   return cudaErrorInvalidValue;
 }
-
-int64_t hone_cuda_projection_bytes(int64_t) { return 0; }
-
-int hone_cuda_project_there(hone_cuda *, bool) { return HONE_INTERNAL; }
 
 bool hone_cuda_cpu_factors_block(const hone_cuda *, int64_t) { return false; }
 

@@ -95,7 +95,7 @@ int list_working(hone_cuda *c, allocation *p) {
   add(&c->triangles.there, hone_cuda_triangle_bytes(n));
   add(&c->v, n * HONE_CUDA_COLUMNS * entry);
   add(&c->w, n * HONE_CUDA_COLUMNS * entry);
-  add(&c->probes, HONE_PARTS > 1 ? 0 : n * HONE_CUDA_PROBES * d8);
+  add(&c->probes, n * HONE_CUDA_PROBES * entry);
   add(&c->row, n * d8);
   add(&c->col, n * d8);
   add(&c->forms.memory, hone_cuda_forms_bytes(c));
@@ -137,7 +137,9 @@ void lay_out(hone_cuda *c, bool spd, const hone_engine_config *config) {
   c->lda = round_up(n, 2);
   c->nb = outer_width(config);
   c->panel_work.part_rows = config->choices.trial.part_rows;
-  c->strip = n < STRIP ? n : (int64_t)STRIP;
+  const int64_t strip = config->choices.trial.strip;
+  c->strip = strip > 0 ? strip : (int64_t)STRIP;
+  c->strip = n < c->strip ? n : c->strip;
   c->pieces = HONE_SPLIT_FP16_3;
   if (chosen == HONE_ARITHMETIC_FP32 || chosen == HONE_ARITHMETIC_TF32)
     c->pieces = HONE_SPLIT_NONE;

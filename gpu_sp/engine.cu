@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tables of the single-precision CUDA engines, LU and Cholesky; for complex
-   entries LU alone, without probes and products. The members are in create.cu,
+   entries LU alone. The members are in create.cu,
    factor/loop.cu, solve/solve.cu and residual/resident.cu. */
 #include "gpu_sp/create.h"
 #include "gpu_sp/factor/loop.h"
@@ -55,6 +55,7 @@ constexpr hone_engine common() {
   t.probe = hone_cuda_aside<hone_cuda_probe>::call;
   t.factor = hone_cuda_aside<hone_cuda_factor>::call;
   t.solve = hone_cuda_aside<hone_cuda_solve>::call;
+  t.solve_refined = hone_cuda_aside<hone_cuda_solve_refined>::call;
   t.destroy = hone_cuda_aside<hone_cuda_destroy>::call;
   t.bytes = hone_cuda_host_bytes;
   t.resident = resident;
@@ -64,28 +65,19 @@ constexpr hone_engine common() {
   t.residuals = hone_cuda_aside<hone_cuda_matrix_residuals>::call;
   t.projection = hone_cuda_aside<hone_cuda_projection_of>::call;
   t.product = hone_cuda_aside<hone_cuda_matrix_product>::call;
+  t.probe_step = hone_cuda_aside<hone_cuda_probe_step>::call;
+  t.probed = hone_cuda_aside<hone_cuda_probed>::call;
   t.expect = hone_cuda_expect_solve;
   t.account = account;
   t.release = hone_cuda_aside<hone_cuda_release_all_kept>::call;
   return t;
 }
 
-#ifndef HONE_COMPLEX
-constexpr void add_probes(hone_engine *t) {
-  t->solve_refined = hone_cuda_aside<hone_cuda_solve_refined>::call;
-  t->probe_step = hone_cuda_aside<hone_cuda_probe_step>::call;
-  t->probed = hone_cuda_aside<hone_cuda_probed>::call;
-}
-#endif
-
 constexpr hone_engine lu() {
   hone_engine t = common();
   t.name = "single LU";
   t.create = hone_cuda_aside<create_lu>::call;
   t.device_bytes = device_bytes_lu;
-#ifndef HONE_COMPLEX
-  add_probes(&t);
-#endif
   return t;
 }
 
@@ -104,7 +96,6 @@ bool is_definite(const hone_structure *structure, int64_t) {
 
 constexpr hone_engine cholesky() {
   hone_engine t = common();
-  add_probes(&t);
   t.name = "single Cholesky";
   t.symmetric = true;
   t.applies = is_definite;

@@ -149,9 +149,8 @@ struct hone_cuda {
   double *lower,
       *upper; /* inverses of the diagonal blocks: solve/triangles.h */
   hone_triangle_work triangles;
-  double *v, *w;  /* n x HONE_CUDA_COLUMNS entries each */
-  double *probes; /* n x HONE_CUDA_PROBES: solve/probe.cu, refined.cu; NULL for
-                     complex entries */
+  double *v, *w;      /* n x HONE_CUDA_COLUMNS entries each */
+  hone_entry *probes; /* n x HONE_CUDA_PROBES: solve/probe.cu, refined.cu */
   void *residual_work;
   double *magnitudes; /* of A: row_max, row_sum, col_max, col_sum; n each */
   double *row, *col;  /* scaling */
@@ -221,6 +220,14 @@ enum hone_cuda_part_of_h_v {
 inline double *hone_cuda_pinned(const hone_cuda *c,
                                 hone_cuda_part_of_h_v part) {
   return c->h_v + part * c->n * HONE_PARTS;
+}
+
+/* Return v and w as entries. */
+inline hone_entry *hone_cuda_v(const hone_cuda *c) {
+  return reinterpret_cast<hone_entry *>(c->v);
+}
+inline hone_entry *hone_cuda_w(const hone_cuda *c) {
+  return reinterpret_cast<hone_entry *>(c->w);
 }
 
 /* Returns the address of f_ij. */

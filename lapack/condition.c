@@ -13,6 +13,8 @@ static hone_lapack_factors factors(hone_lapack_caller at, char uplo,
                                .a = (void *)(uintptr_t)a,
                                .parts = HONE_PARTS,
                                .ipiv = (void *)(uintptr_t)ipiv,
+                               .kind = uplo == 0 ? HONE_LAPACK_LU
+                                                 : HONE_LAPACK_CHOLESKY,
                                .uplo = uplo,
                                .at = at};
 }

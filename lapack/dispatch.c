@@ -29,70 +29,6 @@ enum {
   ITER_SLOW = -31      /* refinement did not converge */
 };
 
-/* LAPACK's own routines, in place ----------------------------------------- */
-
-int64_t hone_lapack_factor(const hone_lapack_factors *f) {
-  const hone_lapack_integer n = hone_lapack_make(f->at, f->n);
-  const hone_lapack_integer lda = hone_lapack_make(f->at, f->lda);
-  hone_lapack_integer info = hone_lapack_make(f->at, 0);
-  hone_lapack_enter();
-  if (f->uplo == 0) {
-    hone_getrf_fn *getrf =
-        (hone_getrf_fn *)hone_lapack_must(HONE_REAL_getrf, f->at);
-    getrf(&n, &n, f->a, &lda, f->ipiv, &info);
-  } else {
-    hone_potrf_fn *potrf =
-        (hone_potrf_fn *)hone_lapack_must(HONE_REAL_potrf, f->at);
-    potrf(&f->uplo, &n, f->a, &lda, &info, 1);
-  }
-  hone_lapack_leave();
-  return hone_lapack_get(f->at, &info);
-}
-
-int64_t hone_lapack_backsolve(const hone_lapack_factors *f, char trans,
-                              int64_t nrhs, hone_entry *v, int64_t ldv) {
-  const hone_lapack_integer n = hone_lapack_make(f->at, f->n);
-  const hone_lapack_integer lda = hone_lapack_make(f->at, f->lda);
-  const hone_lapack_integer columns = hone_lapack_make(f->at, nrhs);
-  const hone_lapack_integer ld = hone_lapack_make(f->at, ldv);
-  hone_lapack_integer info = hone_lapack_make(f->at, 0);
-  hone_lapack_enter();
-  if (f->uplo == 0) {
-    hone_getrs_fn *getrs =
-        (hone_getrs_fn *)hone_lapack_must(HONE_REAL_getrs, f->at);
-    getrs(&trans, &n, &columns, f->a, &lda, f->ipiv, v, &ld, &info, 1);
-  } else {
-    hone_potrs_fn *potrs =
-        (hone_potrs_fn *)hone_lapack_must(HONE_REAL_potrs, f->at);
-    potrs(&f->uplo, &n, &columns, f->a, &lda, v, &ld, &info, 1);
-  }
-  hone_lapack_leave();
-  return hone_lapack_get(f->at, &info);
-}
-
-/* Has the real dgesv_ or dposv_ solve the call. Its factors need not have the
-   bits of those of dgetrf_: in OpenBLAS they differ for some n and lda. */
-static int64_t real_driver(const hone_lapack_call *call) {
-  const hone_lapack_factors *f = &call->f;
-  const hone_lapack_integer n = hone_lapack_make(f->at, f->n);
-  const hone_lapack_integer lda = hone_lapack_make(f->at, f->lda);
-  const hone_lapack_integer nrhs = hone_lapack_make(f->at, call->nrhs);
-  const hone_lapack_integer ldx = hone_lapack_make(f->at, call->ldx);
-  hone_lapack_integer info = hone_lapack_make(f->at, 0);
-  hone_lapack_enter();
-  if (f->uplo == 0) {
-    hone_gesv_fn *gesv =
-        (hone_gesv_fn *)hone_lapack_must(HONE_REAL_gesv, f->at);
-    gesv(&n, &nrhs, f->a, &lda, f->ipiv, call->x, &ldx, &info);
-  } else {
-    hone_posv_fn *posv =
-        (hone_posv_fn *)hone_lapack_must(HONE_REAL_posv, f->at);
-    posv(&f->uplo, &n, &nrhs, f->a, &lda, call->x, &ldx, &info, 1);
-  }
-  hone_lapack_leave();
-  return hone_lapack_get(f->at, &info);
-}
-
 /* Allocates memory, on huge pages if it has at least so many bytes. */
 static hone_entry *room(int64_t rows, int64_t columns, size_t huge_from) {
   const size_t huge = 1 << 21, n = (size_t)HONE_MAX(rows, (int64_t)1);
@@ -119,26 +55,27 @@ hone_entry *hone_lapack_room(int64_t rows, int64_t columns) {
 }
 
 /* to_ij = a_ij and to_ji = conj(a_ij) for the given triangle, in tiles that fit
-   in cache. The imaginary part of the diagonal counts as 0, as in LAPACK. */
+   in cache. The imaginary part of the diagonal counts as 0, as in LAPACK. A
+   complex symmetric matrix is not conjugated. */
 static void mirror(const hone_lapack_factors *f, hone_entry *to) {
   enum { TILE = 32 };
   const int64_t n = f->n;
   const hone_entry *a = f->a;
-  const bool upper = f->uplo == 'U';
+  const bool upper = f->uplo == 'U', conjugates = hone_lapack_conjugates(f);
   for (int64_t j0 = 0; j0 < n; j0 += TILE)
     for (int64_t i0 = 0; i0 <= j0; i0 += TILE)
       for (int64_t j = j0; j < HONE_MIN(j0 + TILE, n); j++)
         for (int64_t i = i0; i < HONE_MIN(i0 + TILE, j + 1); i++) {
-          const hone_entry v =
-              upper ? a[i + j * f->lda] : hone_conj(a[j + i * f->lda]);
-          to[j + i * n] = hone_conj(v);
-          to[i + j * n] = i == j ? hone_real(v) : v;
+          const hone_entry v = upper ? a[i + j * f->lda] : a[j + i * f->lda];
+          const hone_entry w = conjugates ? hone_conj(v) : v;
+          to[j + i * n] = upper ? w : v;
+          to[i + j * n] = i == j && conjugates ? hone_real(v) : upper ? v : w;
         }
 }
 
 static void copy_matrix(const hone_lapack_factors *f, hone_entry *to) {
   const hone_entry *a = f->a;
-  if (f->uplo != 0)
+  if (f->kind != HONE_LAPACK_LU)
     mirror(f, to);
   else
     for (int64_t j = 0; j < f->n; j++)
@@ -216,15 +153,23 @@ void hone_lapack_no_exchanges(const hone_lapack_factors *f) {
       ((int32_t *)f->ipiv)[i] = (int32_t)(i + 1);
 }
 
+void hone_lapack_discard(const hone_lapack_factors *f) {
+  hone_entry *a = f->a;
+  for (int64_t i = 0; i < f->n * HONE_PARTS; i++)
+    memcpy((double *)(a + i / HONE_PARTS * (f->lda + 1)) + i % HONE_PARTS,
+           &hone_lapack_discarded, sizeof hone_lapack_discarded);
+  hone_lapack_no_exchanges(f);
+}
+
 /* Has the library solve the call. copy is a copy of A where A is given by one
    triangle, and NULL otherwise. An x with sparse rows is left to LAPACK, whose
    substitution often finds their zeros exactly. */
 static int by_library(const hone_lapack_call *call, const hone_entry *copy,
                       hone_entry *x, int64_t ldx, hone_report *report) {
   const hone_lapack_factors *f = &call->f;
-  const int st = hone_lapack_single(f->n, call->nrhs, copy ? copy : f->a,
-                                    copy ? f->n : f->lda, call->b, call->ldb, x,
-                                    ldx, f->uplo != 0, f->at, report);
+  const int st = hone_lapack_single(
+      f->n, call->nrhs, copy ? copy : f->a, copy ? f->n : f->lda, call->b,
+      call->ldb, x, ldx, f->kind == HONE_LAPACK_CHOLESKY, f->at, report);
   return st == HONE_OK && report->sparse_columns > 0 ? HONE_NOT_CONVERGED : st;
 }
 
@@ -233,7 +178,7 @@ static int by_library(const hone_lapack_call *call, const hone_entry *copy,
 static bool plain_single(const hone_lapack_call *call, const hone_entry *copy,
                          double start_ms) {
   const hone_lapack_factors *f = &call->f;
-  hone_entry *a = f->a, *x = hone_lapack_room(f->n, call->nrhs);
+  hone_entry *x = hone_lapack_room(f->n, call->nrhs);
   hone_report report = HONE_REPORT_INIT;
   if (x == NULL)
     return false;
@@ -241,11 +186,7 @@ static bool plain_single(const hone_lapack_call *call, const hone_entry *copy,
   hone_lapack_tried(f, solved);
   if (solved) {
     hone_lapack_copy_columns(f->n, call->nrhs, x, f->n, call->x, call->ldx);
-    /* Whoever reads A all the same must not take it for factors. */
-    for (int64_t i = 0; i < f->n * HONE_PARTS; i++)
-      memcpy((double *)(a + i / HONE_PARTS * (f->lda + 1)) + i % HONE_PARTS,
-             &hone_lapack_discarded, sizeof hone_lapack_discarded);
-    hone_lapack_no_exchanges(f);
+    hone_lapack_discard(f);
     hone_lapack_log(call->name, f->n, call->nrhs, report.path,
                     report.backward_error, start_ms);
   }
@@ -261,7 +202,7 @@ static int64_t plain_double(const hone_lapack_call *call,
   const hone_lapack_factors *f = &call->f;
   char how[64];
   double omega = HONE_NAN;
-  const int64_t info = real_driver(call);
+  const int64_t info = hone_lapack_real_driver(call);
   if (info == 0)
     omega = hone_lapack_refine(f, copy, 'N', call->nrhs, b, f->n, call->x,
                                call->ldx);
@@ -271,25 +212,47 @@ static int64_t plain_double(const hone_lapack_call *call,
   return info;
 }
 
+/* Does as hone_lapack_plain_kept. copy is a copy of A, or NULL: one is made. */
+static bool plain_kept(const hone_lapack_call *call, const hone_entry *copy,
+                       const char *why, double start_ms, void *info) {
+  const hone_lapack_factors *f = &call->f;
+  hone_entry *own = copy ? NULL : hone_lapack_copy(f);
+  hone_entry *b = hone_lapack_room(f->n, call->nrhs);
+  const bool done = (copy != NULL || own != NULL) && b != NULL;
+  if (done) {
+    hone_lapack_copy_columns(f->n, call->nrhs, call->b, call->ldb, b, f->n);
+    hone_lapack_put(f->at, info,
+                    plain_double(call, copy ? copy : own, b, why, start_ms));
+  }
+  free(b);
+  free(own);
+  return done;
+}
+
+bool hone_lapack_plain_kept(const hone_lapack_call *call, const char *why,
+                            double start_ms, void *info) {
+  hone_float_environment callers;
+  hone_float_enter(&callers);
+  const bool done = plain_kept(call, NULL, why, start_ms, info);
+  hone_float_leave(&callers);
+  return done;
+}
+
 static bool plain(const hone_lapack_call *call, void *info) {
   const hone_lapack_factors *f = &call->f;
   const double start_ms = hone_lapack_now_ms();
   const bool discards = hone_lapack_discards(f->at);
   const bool tries = discards && !hone_lapack_spares(f);
+  const bool triangle = f->kind == HONE_LAPACK_CHOLESKY;
+  const char *why = tries      ? "single refused, "
+                    : discards ? "single refused before, "
+                               : "";
+  hone_entry *copy = tries && triangle ? hone_lapack_copy(f) : NULL;
   hone_lapack_put(f->at, info, 0);
-  if (tries && f->uplo == 0 && plain_single(call, NULL, start_ms))
-    return true;
-  hone_entry *copy = hone_lapack_copy(f);
-  hone_entry *b = hone_lapack_room(f->n, call->nrhs);
-  bool done = copy != NULL && b != NULL;
-  if (done && !(tries && f->uplo != 0 && plain_single(call, copy, start_ms))) {
-    const char *why = tries      ? "single refused, "
-                      : discards ? "single refused before, "
-                                 : "";
-    hone_lapack_copy_columns(f->n, call->nrhs, call->b, call->ldb, b, f->n);
-    hone_lapack_put(f->at, info, plain_double(call, copy, b, why, start_ms));
-  }
-  free(b);
+  bool done = tries && (copy != NULL || !triangle) &&
+              plain_single(call, copy, start_ms);
+  if (!done)
+    done = plain_kept(call, copy, why, start_ms, info);
   free(copy);
   return done;
 }

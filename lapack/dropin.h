@@ -6,6 +6,7 @@
    are:
 
      real.c     finds the LAPACK that would have been called without us
+     own.c      calls the routines of that LAPACK in double precision
      hone.c     loads libhone when it is first needed, and calls it
      refine.c   refines with LAPACK's own factors
      residual.c residuals in double-double, and backward errors
@@ -87,6 +88,8 @@ enum {
   HONE_LAPACK_PAYS_FROM = HONE_PARTS == 1 ? 300 : 400,
   /* dgetrf_ and dgetrs_ are two calls, each with more to do. */
   HONE_LAPACK_HIDING_PAYS_FROM = HONE_PARTS == 1 ? 800 : 1000,
+  /* dsytrf_ has half the work of dgetrf_. */
+  HONE_LAPACK_SYMMETRIC_PAYS_FROM = HONE_PARTS == 1 ? 2500 : 2000,
   HONE_LAPACK_PAYS_SHARE = 400
 };
 
@@ -180,24 +183,49 @@ hone_entry *hone_lapack_room(int64_t rows, int64_t columns);
 
 /* Factors, refinement ----------------------------------------------------- */
 
-/* A matrix, or its factors, stored as LAPACK stores them: L and U, or one
-   triangle for Cholesky. */
+/* The routine that factors a matrix. Only that of LU takes a whole matrix, the
+   others one triangle. */
+typedef enum hone_lapack_kind {
+  HONE_LAPACK_LU,        /* dgetrf_ */
+  HONE_LAPACK_CHOLESKY,  /* dpotrf_ */
+  HONE_LAPACK_SYMMETRIC, /* dsytrf_ or zsytrf_ */
+  HONE_LAPACK_HERMITIAN  /* zhetrf_ */
+} hone_lapack_kind;
+
+/* A matrix, or its factors, stored as LAPACK stores them. */
 typedef struct hone_lapack_factors {
   int64_t n, lda;
-  void *a;               /* entries */
-  int parts;             /* real numbers in an entry, HONE_PARTS */
-  void *ipiv;            /* row exchanges of LU, integers of the caller's */
-  char uplo;             /* 'U' or 'L' for Cholesky, 0 for LU */
+  void *a;    /* entries */
+  int parts;  /* real numbers in an entry, HONE_PARTS */
+  void *ipiv; /* exchanges, integers of the caller's; NULL for Cholesky */
+  hone_lapack_kind kind;
+  char uplo;             /* 'U' or 'L'; 0 for LU */
+  void *work;            /* of the caller of dsytrf_ or dsysv_, or NULL */
+  int64_t lwork;         /* its size, on which LAPACK's roundings depend */
   hone_lapack_caller at; /* the real LAPACK is looked up for this caller */
   bool by_site;          /* refusals are remembered for the call, not for the
                             module that made it */
 } hone_lapack_factors;
 
-/* Calls dgetrf_ or dpotrf_ in place; returns INFO. */
+/* Tells whether the factors have exchanges. */
+static inline bool hone_lapack_pivots(const hone_lapack_factors *f) {
+  return f->kind != HONE_LAPACK_CHOLESKY;
+}
+/* Tells whether the other triangle is the conjugate of the given one. */
+static inline bool hone_lapack_conjugates(const hone_lapack_factors *f) {
+  return f->kind == HONE_LAPACK_CHOLESKY || f->kind == HONE_LAPACK_HERMITIAN;
+}
+
+/* Calls dgetrf_, dpotrf_ or dsytrf_ in place; returns INFO, or -1 without
+   memory. */
 int64_t hone_lapack_factor(const hone_lapack_factors *f);
-/* Calls dgetrs_ or dpotrs_ in place, v = inv(op(A)) v; returns INFO. */
+/* Calls dgetrs_, dpotrs_ or dsytrs_ in place, v = inv(op(A)) v; returns INFO.
+ */
 int64_t hone_lapack_backsolve(const hone_lapack_factors *f, char trans,
                               int64_t nrhs, hone_entry *v, int64_t ldv);
+/* Calls dgecon_, dpocon_ or dsycon_; returns INFO, or -1 without memory. */
+int64_t hone_lapack_rcond(const hone_lapack_factors *f, char norm, double anorm,
+                          double *rcond);
 /* Returns a copy of the matrix that is about to be factored, column by column
    with ld n, to be freed; or NULL without memory. The copy is a whole matrix
    also where A is given by one triangle. */
@@ -221,6 +249,7 @@ typedef struct hone_lapack_system {
   int64_t lda;
   const hone_entry *diagonal; /* of A, where a has other numbers; or NULL */
   char uplo;                  /* 'U' or 'L' where a is one triangle, else 0 */
+  bool symmetric;             /* the other one is not its conjugate */
   hone_lapack_hash *hash;     /* receives the hash of a in the first pass; or
                                  NULL */
   int threads, steps;         /* at most; most corrections */
@@ -232,6 +261,7 @@ typedef struct hone_lapack_group {
   const hone_entry *a; /* as in hone_lapack_system */
   const hone_entry *diagonal;
   char uplo;
+  bool symmetric;
   hone_lapack_hash *hash;
   int threads;
   bool quick; /* denominators of rows whose entries' squares underflow
@@ -287,8 +317,8 @@ void hone_lapack_regret(const hone_lapack_factors *f);
 
 /* Drivers ----------------------------------------------------------------- */
 
-/* One call of dgesv_, dposv_, dgetrs_ or dpotrs_, where x is b, or of the
-   mixed-precision dsgesv_ or dsposv_. */
+/* One call of dgesv_, dposv_, dsysv_, dgetrs_, dpotrs_ or dsytrs_, where x is
+   b, or of the mixed-precision dsgesv_ or dsposv_. */
 typedef struct hone_lapack_call {
   const char *name;
   hone_lapack_factors f;
@@ -301,9 +331,17 @@ typedef struct hone_lapack_call {
 bool hone_lapack_takes(const hone_lapack_call *call);
 /* Logs a call that the real library has solved. */
 void hone_lapack_passed(const hone_lapack_call *call, double start_ms);
+/* Has the real dgesv_, dposv_ or dsysv_ solve the call; returns INFO. Its
+   factors need not have the bits of those of dgetrf_: in OpenBLAS they differ
+   for some n and lda. */
+int64_t hone_lapack_real_driver(const hone_lapack_call *call);
 /* Solves a call of dgesv_ or dposv_. Returns false, with A and b unchanged, if
    the real library must solve it after all. */
 bool hone_lapack_plain(const hone_lapack_call *call, void *info);
+/* Solves a call of dsysv_ or zhesv_ likewise, with LAPACK's factors; why begins
+   the line in the log. */
+bool hone_lapack_plain_kept(const hone_lapack_call *call, const char *why,
+                            double start_ms, void *info);
 /* Solves a call of dsgesv_ or dsposv_. */
 void hone_lapack_mixed(const hone_lapack_call *call, void *iter, void *info);
 /* Solves a call of dsgesv_ or dsposv_ in double with the real library, and sets
@@ -334,6 +372,9 @@ void hone_lapack_without_mixed(const hone_lapack_call *call, const char *name,
 bool hone_lapack_small(int64_t n);
 void hone_lapack_copy_columns(int64_t n, int64_t nrhs, const hone_entry *from,
                               int64_t ld_from, hone_entry *to, int64_t ld_to);
+/* Puts a tag on A's diagonal, and sets ipiv, where there are no factors:
+   whoever reads A all the same must not take it for them. */
+void hone_lapack_discard(const hone_lapack_factors *f);
 /* Sets ipiv = 1 ... n, a valid permutation, where there are no factors. */
 void hone_lapack_no_exchanges(const hone_lapack_factors *f);
 
@@ -406,5 +447,33 @@ void hone_lapack_potrs(hone_lapack_caller at, const char *uplo, const void *n,
                        const void *nrhs, const hone_entry *a, const void *lda,
                        hone_entry *b, const void *ldb, void *info,
                        size_t length);
+
+/* Who called one of the following routines, and which one: dsysv_ or zhesv_,
+   dsytrf_ or zhetrf_, ... */
+typedef struct hone_lapack_symmetric_call {
+  hone_lapack_caller at;
+  hone_lapack_kind kind;
+  const char *uplo;
+  bool may_hide; /* false for LAPACKE, which looks for NaN in A */
+} hone_lapack_symmetric_call;
+
+void hone_lapack_sysv(hone_lapack_symmetric_call by, const void *n,
+                      const void *nrhs, hone_entry *a, const void *lda,
+                      void *ipiv, hone_entry *b, const void *ldb,
+                      hone_entry *work, const void *lwork, void *info);
+void hone_lapack_sytrf(hone_lapack_symmetric_call by, const void *n,
+                       hone_entry *a, const void *lda, void *ipiv,
+                       hone_entry *work, const void *lwork, void *info);
+void hone_lapack_sytrs(hone_lapack_symmetric_call by, const void *n,
+                       const void *nrhs, const hone_entry *a, const void *lda,
+                       const void *ipiv, hone_entry *b, const void *ldb,
+                       void *info);
+void hone_lapack_sycon(hone_lapack_symmetric_call by, const void *n,
+                       const hone_entry *a, const void *lda, const void *ipiv,
+                       const double *anorm, double *rcond, void *work,
+                       void *iwork, void *info);
+void hone_lapack_sytri(hone_lapack_symmetric_call by, const void *n,
+                       hone_entry *a, const void *lda, const void *ipiv,
+                       hone_entry *work, void *info);
 
 #endif

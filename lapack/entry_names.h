@@ -12,6 +12,7 @@
 #define HONE_MIXED "zc"
 #define HONE_MIXED_CAPITALS "ZC"
 #define HONE_RWORK(argument) argument,
+#define HONE_IWORK(argument)
 
 #define HONE_REAL_gesv HONE_REAL_zgesv
 #define HONE_REAL_posv HONE_REAL_zposv
@@ -23,6 +24,22 @@
 #define HONE_REAL_getri HONE_REAL_zgetri
 #define HONE_REAL_pocon HONE_REAL_zpocon
 #define HONE_REAL_potri HONE_REAL_zpotri
+#define HONE_REAL_sysv HONE_REAL_zsysv
+#define HONE_REAL_sytrf HONE_REAL_zsytrf
+#define HONE_REAL_sytrs HONE_REAL_zsytrs
+#define HONE_REAL_sycon HONE_REAL_zsycon
+#define HONE_REAL_sytri HONE_REAL_zsytri
+#define HONE_REAL_hesv HONE_REAL_zhesv
+#define HONE_REAL_hetrf HONE_REAL_zhetrf
+#define HONE_REAL_hetrs HONE_REAL_zhetrs
+#define HONE_REAL_hecon HONE_REAL_zhecon
+#define HONE_REAL_hetri HONE_REAL_zhetri
+#define HONE_REAL_single_sytrf HONE_REAL_csytrf
+#define HONE_REAL_single_sytrs HONE_REAL_csytrs
+#define HONE_REAL_single_sycon HONE_REAL_csycon
+#define HONE_REAL_single_hetrf HONE_REAL_chetrf
+#define HONE_REAL_single_hetrs HONE_REAL_chetrs
+#define HONE_REAL_single_hecon HONE_REAL_checon
 #define HONE_REAL_single_getrf HONE_REAL_cgetrf
 #define HONE_REAL_single_getrs HONE_REAL_cgetrs
 #define HONE_REAL_single_gecon HONE_REAL_cgecon
@@ -37,6 +54,7 @@
 #define hone_lapack_copy hone_lapack_z_copy
 #define hone_lapack_copy_columns hone_lapack_z_copy_columns
 #define hone_lapack_copy_to_keep hone_lapack_z_copy_to_keep
+#define hone_lapack_discard hone_lapack_z_discard
 #define hone_lapack_double hone_lapack_z_double
 #define hone_lapack_factor hone_lapack_z_factor
 #define hone_lapack_false_success hone_lapack_z_false_success
@@ -47,8 +65,11 @@
 #define hone_lapack_getri hone_lapack_z_getri
 #define hone_lapack_getrs hone_lapack_z_getrs
 #define hone_lapack_hidden_backsolve hone_lapack_z_hidden_backsolve
+#define hone_lapack_hidden_driver hone_lapack_z_hidden_driver
+#define hone_lapack_hidden_factor hone_lapack_z_hidden_factor
 #define hone_lapack_hidden_invert hone_lapack_z_hidden_invert
 #define hone_lapack_hidden_rcond hone_lapack_z_hidden_rcond
+#define hone_lapack_hidden_rcond_single hone_lapack_z_hidden_rcond_single
 #define hone_lapack_hidden_solve hone_lapack_z_hidden_solve
 #define hone_lapack_hide hone_lapack_z_hide
 #define hone_lapack_mixed hone_lapack_z_mixed
@@ -57,12 +78,15 @@
 #define hone_lapack_no_exchanges hone_lapack_z_no_exchanges
 #define hone_lapack_passed hone_lapack_z_passed
 #define hone_lapack_plain hone_lapack_z_plain
+#define hone_lapack_plain_kept hone_lapack_z_plain_kept
 #define hone_lapack_pocon hone_lapack_z_pocon
 #define hone_lapack_posv hone_lapack_z_posv
 #define hone_lapack_potrf hone_lapack_z_potrf
 #define hone_lapack_potrf_shown hone_lapack_z_potrf_shown
 #define hone_lapack_potri hone_lapack_z_potri
 #define hone_lapack_potrs hone_lapack_z_potrs
+#define hone_lapack_rcond hone_lapack_z_rcond
+#define hone_lapack_real_driver hone_lapack_z_real_driver
 #define hone_lapack_refine hone_lapack_z_refine
 #define hone_lapack_refine_with hone_lapack_z_refine_with
 #define hone_lapack_refined hone_lapack_z_refined
@@ -70,6 +94,11 @@
 #define hone_lapack_room hone_lapack_z_room
 #define hone_lapack_single hone_lapack_z_single
 #define hone_lapack_small hone_lapack_z_small
+#define hone_lapack_sycon hone_lapack_z_sycon
+#define hone_lapack_sysv hone_lapack_z_sysv
+#define hone_lapack_sytrf hone_lapack_z_sytrf
+#define hone_lapack_sytri hone_lapack_z_sytri
+#define hone_lapack_sytrs hone_lapack_z_sytrs
 #define hone_lapack_takes hone_lapack_z_takes
 #define hone_lapack_will_invert hone_lapack_z_will_invert
 #define hone_lapack_without_mixed hone_lapack_z_without_mixed
@@ -97,6 +126,8 @@
 #define hone_lapacke_potrf_work hone_lapacke_z_potrf_work
 #define hone_lapacke_potrs hone_lapacke_z_potrs
 #define hone_lapacke_potrs_work hone_lapacke_z_potrs_work
+#define hone_lapacke_symmetric_call hone_lapacke_z_symmetric_call
+#define hone_lapacke_symmetric_work hone_lapacke_z_symmetric_work
 #define hone_lapacke_turn hone_lapacke_z_turn
 #define hone_lapacke_turn_back hone_lapacke_z_turn_back
 #define hone_lapacke_turn_triangle hone_lapacke_z_turn_triangle
@@ -108,6 +139,7 @@
 #define HONE_MIXED "ds"
 #define HONE_MIXED_CAPITALS "DS"
 #define HONE_RWORK(argument)
+#define HONE_IWORK(argument) argument,
 
 #define HONE_REAL_gesv HONE_REAL_dgesv
 #define HONE_REAL_posv HONE_REAL_dposv
@@ -119,6 +151,24 @@
 #define HONE_REAL_getri HONE_REAL_dgetri
 #define HONE_REAL_pocon HONE_REAL_dpocon
 #define HONE_REAL_potri HONE_REAL_dpotri
+/* Real matrices have no Hermitian routines: the symmetric ones stand in their
+   place. */
+#define HONE_REAL_sysv HONE_REAL_dsysv
+#define HONE_REAL_sytrf HONE_REAL_dsytrf
+#define HONE_REAL_sytrs HONE_REAL_dsytrs
+#define HONE_REAL_sycon HONE_REAL_dsycon
+#define HONE_REAL_sytri HONE_REAL_dsytri
+#define HONE_REAL_hesv HONE_REAL_dsysv
+#define HONE_REAL_hetrf HONE_REAL_dsytrf
+#define HONE_REAL_hetrs HONE_REAL_dsytrs
+#define HONE_REAL_hecon HONE_REAL_dsycon
+#define HONE_REAL_hetri HONE_REAL_dsytri
+#define HONE_REAL_single_sytrf HONE_REAL_ssytrf
+#define HONE_REAL_single_sytrs HONE_REAL_ssytrs
+#define HONE_REAL_single_sycon HONE_REAL_ssycon
+#define HONE_REAL_single_hetrf HONE_REAL_ssytrf
+#define HONE_REAL_single_hetrs HONE_REAL_ssytrs
+#define HONE_REAL_single_hecon HONE_REAL_ssycon
 #define HONE_REAL_single_getrf HONE_REAL_sgetrf
 #define HONE_REAL_single_getrs HONE_REAL_sgetrs
 #define HONE_REAL_single_gecon HONE_REAL_sgecon

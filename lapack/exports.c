@@ -12,11 +12,16 @@
 #define MIXED(name) zc##name
 #define RWORK rwork
 #define CONDITION_WORK double
+#define SY(name) zsy##name
+#define HE(name) zhe##name
+#define IWORK NULL /* the real zsycon_ has none */
 #else
 #define SCALAR(name) d##name
 #define MIXED(name) ds##name
 #define RWORK NULL /* the real dsgesv_ has none */
 #define CONDITION_WORK integer
+#define SY(name) dsy##name
+#define IWORK iwork
 #endif
 
 #define FORTRAN(name) HONE_FORTRAN_NAME(HONE_INTERFACE, name)
@@ -140,6 +145,67 @@ EXPORT(void, FORTRAN(SCALAR(potri)),
   ENTER(FORTRAN(SCALAR(potri)));
   hone_lapack_potri(at, uplo, n, a, lda, info, length);
 }
+
+/* Symmetric and Hermitian, Fortran ---------------------------------------- */
+
+#define BY(of)                                                                 \
+  { .at = at, .kind = of, .uplo = uplo, .may_hide = true }
+
+/* The five routines sv, trf, trs, con and tri of a kind, whose names are made
+   by NAME. */
+#define SYMMETRIC(NAME, kind)                                                  \
+  EXPORT(void, FORTRAN(NAME(sv)),                                              \
+         (const char *uplo, const integer *n, const integer *nrhs,             \
+          hone_entry *a, const integer *lda, integer *ipiv, hone_entry *b,     \
+          const integer *ldb, hone_entry *work, const integer *lwork,          \
+          integer *info, size_t length)) {                                     \
+    ENTER(FORTRAN(NAME(sv)));                                                  \
+    const hone_lapack_symmetric_call by = BY(kind);                            \
+    (void)length;                                                              \
+    hone_lapack_sysv(by, n, nrhs, a, lda, ipiv, b, ldb, work, lwork, info);    \
+  }                                                                            \
+  EXPORT(void, FORTRAN(NAME(trf)),                                             \
+         (const char *uplo, const integer *n, hone_entry *a,                   \
+          const integer *lda, integer *ipiv, hone_entry *work,                 \
+          const integer *lwork, integer *info, size_t length)) {               \
+    ENTER(FORTRAN(NAME(trf)));                                                 \
+    const hone_lapack_symmetric_call by = BY(kind);                            \
+    (void)length;                                                              \
+    hone_lapack_sytrf(by, n, a, lda, ipiv, work, lwork, info);                 \
+  }                                                                            \
+  EXPORT(void, FORTRAN(NAME(trs)),                                             \
+         (const char *uplo, const integer *n, const integer *nrhs,             \
+          const hone_entry *a, const integer *lda, const integer *ipiv,        \
+          hone_entry *b, const integer *ldb, integer *info, size_t length)) {  \
+    ENTER(FORTRAN(NAME(trs)));                                                 \
+    const hone_lapack_symmetric_call by = BY(kind);                            \
+    (void)length;                                                              \
+    hone_lapack_sytrs(by, n, nrhs, a, lda, ipiv, b, ldb, info);                \
+  }                                                                            \
+  EXPORT(void, FORTRAN(NAME(con)),                                             \
+         (const char *uplo, const integer *n, const hone_entry *a,             \
+          const integer *lda, const integer *ipiv, const double *anorm,        \
+          double *rcond, hone_entry *work,                                     \
+          HONE_IWORK(integer *iwork) integer *info, size_t length)) {          \
+    ENTER(FORTRAN(NAME(con)));                                                 \
+    const hone_lapack_symmetric_call by = BY(kind);                            \
+    (void)length;                                                              \
+    hone_lapack_sycon(by, n, a, lda, ipiv, anorm, rcond, work, IWORK, info);   \
+  }                                                                            \
+  EXPORT(void, FORTRAN(NAME(tri)),                                             \
+         (const char *uplo, const integer *n, hone_entry *a,                   \
+          const integer *lda, const integer *ipiv, hone_entry *work,           \
+          integer *info, size_t length)) {                                     \
+    ENTER(FORTRAN(NAME(tri)));                                                 \
+    const hone_lapack_symmetric_call by = BY(kind);                            \
+    (void)length;                                                              \
+    hone_lapack_sytri(by, n, a, lda, ipiv, work, info);                        \
+  }
+
+SYMMETRIC(SY, HONE_LAPACK_SYMMETRIC)
+#ifdef HONE_COMPLEX
+SYMMETRIC(HE, HONE_LAPACK_HERMITIAN)
+#endif
 
 /* LU, C ------------------------------------------------------------------- */
 
@@ -272,6 +338,72 @@ EXPORT(integer, LAPACKE(SCALAR(potrs)),
   return (integer)hone_lapacke_potrs(at, layout, uplo, n, nrhs, a, lda, b, ldb);
 }
 
+/* Symmetric and Hermitian, C ---------------------------------------------- */
+
+/* sv, trf and trs of a kind, and their _work routines. */
+#define SYMMETRIC_C(NAME, of)                                                  \
+  EXPORT(integer, WORK(NAME(sv)),                                              \
+         (int layout, char uplo, integer n, integer nrhs, hone_entry *a,       \
+          integer lda, integer *ipiv, hone_entry *b, integer ldb,              \
+          hone_entry *work, integer lwork)) {                                  \
+    ENTER(WORK(NAME(sv)));                                                     \
+    const hone_lapacke_symmetric c = {at, of,   false, layout, uplo,           \
+                                      n,  nrhs, a,     lda,    ipiv,           \
+                                      b,  ldb,  work,  lwork};                 \
+    return (integer)hone_lapacke_symmetric_work(&c);                           \
+  }                                                                            \
+  EXPORT(integer, LAPACKE(NAME(sv)),                                           \
+         (int layout, char uplo, integer n, integer nrhs, hone_entry *a,       \
+          integer lda, integer *ipiv, hone_entry *b, integer ldb)) {           \
+    ENTER(LAPACKE(NAME(sv)));                                                  \
+    const hone_lapacke_symmetric c = {                                         \
+        at, of, false, layout, uplo, n, nrhs, a, lda, ipiv, b, ldb, NULL, 0};  \
+    return (integer)hone_lapacke_symmetric_call(&c);                           \
+  }                                                                            \
+  EXPORT(integer, WORK(NAME(trf)),                                             \
+         (int layout, char uplo, integer n, hone_entry *a, integer lda,        \
+          integer *ipiv, hone_entry *work, integer lwork)) {                   \
+    ENTER(WORK(NAME(trf)));                                                    \
+    const hone_lapacke_symmetric c = {at,   of, false, layout, uplo,           \
+                                      n,    -1, a,     lda,    ipiv,           \
+                                      NULL, 1,  work,  lwork};                 \
+    return (integer)hone_lapacke_symmetric_work(&c);                           \
+  }                                                                            \
+  EXPORT(integer, LAPACKE(NAME(trf)),                                          \
+         (int layout, char uplo, integer n, hone_entry *a, integer lda,        \
+          integer *ipiv)) {                                                    \
+    ENTER(LAPACKE(NAME(trf)));                                                 \
+    const hone_lapacke_symmetric c = {at, of,  false, layout, uplo, n,    -1,  \
+                                      a,  lda, ipiv,  NULL,   1,    NULL, 0};  \
+    return (integer)hone_lapacke_symmetric_call(&c);                           \
+  }                                                                            \
+  EXPORT(integer, WORK(NAME(trs)),                                             \
+         (int layout, char uplo, integer n, integer nrhs, const hone_entry *a, \
+          integer lda, const integer *ipiv, hone_entry *b, integer ldb)) {     \
+    ENTER(WORK(NAME(trs)));                                                    \
+    const hone_lapacke_symmetric c = FACTORED(of);                             \
+    return (integer)hone_lapacke_symmetric_work(&c);                           \
+  }                                                                            \
+  EXPORT(integer, LAPACKE(NAME(trs)),                                          \
+         (int layout, char uplo, integer n, integer nrhs, const hone_entry *a, \
+          integer lda, const integer *ipiv, hone_entry *b, integer ldb)) {     \
+    ENTER(LAPACKE(NAME(trs)));                                                 \
+    const hone_lapacke_symmetric c = FACTORED(of);                             \
+    return (integer)hone_lapacke_symmetric_call(&c);                           \
+  }
+
+/* The arguments of dsytrs; a and ipiv are not written. */
+#define FACTORED(of)                                                           \
+  {                                                                            \
+    at, of, true, layout, uplo, n, nrhs, (hone_entry *)(uintptr_t)a, lda,      \
+        (integer *)(uintptr_t)ipiv, b, ldb, NULL, 0                            \
+  }
+
+SYMMETRIC_C(SY, HONE_LAPACK_SYMMETRIC)
+#ifdef HONE_COMPLEX
+SYMMETRIC_C(HE, HONE_LAPACK_HERMITIAN)
+#endif
+
 /* LAPACK's own build with 64-bit integers names its C functions otherwise. */
 
 #if HONE_OTHER_C_NAMES
@@ -289,4 +421,12 @@ BOTH(SCALAR(posv));
 BOTH(MIXED(posv));
 BOTH(SCALAR(potrf));
 BOTH(SCALAR(potrs));
+BOTH(SCALAR(sysv));
+BOTH(SCALAR(sytrf));
+BOTH(SCALAR(sytrs));
+#ifdef HONE_COMPLEX
+BOTH(HE(sv));
+BOTH(HE(trf));
+BOTH(HE(trs));
+#endif
 #endif

@@ -86,6 +86,12 @@ int64_t hone_lapack_hidden_count(hone_lapack_hidden *hidden, int64_t columns);
    info unchanged, otherwise. */
 bool hone_lapack_hide(const char *name, const hone_lapack_factors *f,
                       void *info);
+/* Does as hone_lapack_hide and solves with the factors, for a call of dsysv_
+   whose caller discards factors or, if may_hide is true, consents. Returns
+   false, with A, b and info unchanged, if the real dsysv_ must solve it; *why
+   then begins the line in the log. */
+bool hone_lapack_hidden_driver(const hone_lapack_call *call, bool may_hide,
+                               const char **why, void *info);
 /* Solves with hidden factors. Returns false if a has no tag. */
 bool hone_lapack_hidden_solve(const hone_lapack_call *call, char trans,
                               void *info);
@@ -98,6 +104,13 @@ bool hone_lapack_hidden_rcond(const hone_lapack_factors *f, char norm,
    and the call is done: A is NaN, or *info says that it is singular. */
 hone_lapack_tag hone_lapack_hidden_invert(const hone_lapack_factors *f,
                                           void **exchanges, void *info);
+/* Rounds A and factors it in single precision; returns INFO, and not 0 either
+   if A is not finite or zero. */
+int64_t hone_lapack_hidden_factor(hone_lapack_hidden *hidden);
+/* Computes rcond of A, whose norm is said to be 1, with factors in single
+   precision; returns INFO, which is not 0 without memory either. */
+int64_t hone_lapack_hidden_rcond_single(const hone_lapack_hidden *hidden,
+                                        char norm, double *rcond);
 /* v = inv(op(A)) v in single precision; returns INFO, which is not 0 without
    memory either. */
 int64_t hone_lapack_hidden_backsolve(const hone_lapack_hidden *hidden,

@@ -17,7 +17,7 @@ static const double GOAL = 4.0 * HONE_EPS; /* as for dgesv_ */
 /* Checks, and LAPACK's own factors ---------------------------------------- */
 
 static bool exchanges_are_ours(const hone_lapack_factors *f) {
-  for (int64_t i = 0; i < f->n && f->uplo == 0; i++)
+  for (int64_t i = 0; i < f->n && hone_lapack_pivots(f); i++)
     if ((hone_lapack_wide(f->at.interface)
              ? ((const int64_t *)f->ipiv)[i]
              : ((const int32_t *)f->ipiv)[i]) != i + 1)
@@ -114,6 +114,8 @@ static outcome solve_hidden(const hone_lapack_call *call, char trans,
                                      .lda = call->f.lda,
                                      .diagonal = h->diagonal,
                                      .uplo = call->f.uplo,
+                                     .symmetric =
+                                         call->f.kind == HONE_LAPACK_SYMMETRIC,
                                      .hash = &hash,
                                      .threads = h->threads,
                                      .steps = STEPS};
@@ -197,7 +199,7 @@ bool hone_lapack_hidden_solve(const hone_lapack_call *call, char trans,
   hone_lapack_hidden *h;
   hone_float_environment callers;
   if (call->nrhs < 0 || call->ldb < call->f.n ||
-      (call->f.uplo == 0 && call->f.ipiv == NULL))
+      (hone_lapack_pivots(&call->f) && call->f.ipiv == NULL))
     return false;
   const hone_lapack_tag tag = hone_lapack_hidden_find(&call->f, &h);
   if (tag == HONE_LAPACK_UNTAGGED)
@@ -215,58 +217,8 @@ bool hone_lapack_hidden_solve(const hone_lapack_call *call, char trans,
   return true;
 }
 
-/* dgecon_ and dpocon_ ------------------------------------------------------ */
-
-/* rcond of the factors in single precision, whose norm is said to be 1: that of
-   A is this over scale and the norm of A. */
-static int64_t rcond_single(const hone_lapack_hidden *h, char norm,
-                            double *rcond) {
-  const hone_lapack_caller at = h->f.at;
-  const hone_lapack_integer n = hone_lapack_make(at, h->f.n);
-  hone_lapack_integer info = hone_lapack_make(at, -1);
-  hone_entry *work = malloc((size_t)(3 * h->f.n) * sizeof *work);
-  int64_t *iwork = malloc((size_t)h->f.n * sizeof *iwork);
-  const float one = 1.0f;
-  float found = (float)HONE_NAN;
-  hone_lapack_enter();
-  if (work != NULL && iwork != NULL && h->f.uplo == 0) {
-    hone_gecon_fn *gecon =
-        (hone_gecon_fn *)hone_lapack_must(HONE_REAL_single_gecon, at);
-    gecon(&norm, &n, h->single, &n, &one, &found, work, iwork, &info, 1);
-  } else if (work != NULL && iwork != NULL) {
-    hone_pocon_fn *pocon =
-        (hone_pocon_fn *)hone_lapack_must(HONE_REAL_single_pocon, at);
-    pocon(&h->f.uplo, &n, h->single, &n, &one, &found, work, iwork, &info, 1);
-  }
-  hone_lapack_leave();
-  *rcond = (double)found / h->scale;
-  free(work);
-  free(iwork);
-  return hone_lapack_get(at, &info);
-}
-
-static int64_t rcond_double(const hone_lapack_factors *f, char norm,
-                            double anorm, double *rcond) {
-  const hone_lapack_integer n = hone_lapack_make(f->at, f->n);
-  const hone_lapack_integer lda = hone_lapack_make(f->at, f->lda);
-  hone_lapack_integer info = hone_lapack_make(f->at, -1);
-  hone_entry *work = malloc((size_t)(4 * f->n) * sizeof *work);
-  double *iwork = malloc((size_t)(2 * f->n) * sizeof *iwork);
-  hone_lapack_enter();
-  if (work != NULL && iwork != NULL && f->uplo == 0) {
-    hone_gecon_fn *gecon =
-        (hone_gecon_fn *)hone_lapack_must(HONE_REAL_gecon, f->at);
-    gecon(&norm, &n, f->a, &lda, &anorm, rcond, work, iwork, &info, 1);
-  } else if (work != NULL && iwork != NULL) {
-    hone_pocon_fn *pocon =
-        (hone_pocon_fn *)hone_lapack_must(HONE_REAL_pocon, f->at);
-    pocon(&f->uplo, &n, f->a, &lda, &anorm, rcond, work, iwork, &info, 1);
-  }
-  hone_lapack_leave();
-  free(work);
-  free(iwork);
-  return hone_lapack_get(f->at, &info);
-}
+/* dgecon_, dpocon_ and dsycon_
+ * ------------------------------------------------------ */
 
 /* Without any factors LAPACK's are made; INFO > 0 then means that A is exactly
    singular, of which rcond is 0. */
@@ -275,14 +227,14 @@ static void rcond_known(const hone_lapack_factors *f, char norm, double anorm,
   hone_lapack_factors factors;
   const bool there = have_double(h, &factors);
   if (h->single != NULL && !there) {
-    if (rcond_single(h, norm, rcond) != 0)
+    if (hone_lapack_hidden_rcond_single(h, norm, rcond) != 0)
       *rcond = HONE_NAN;
     *rcond = anorm > 0.0 ? *rcond / anorm : *rcond * 0.0;
     return;
   }
   const int64_t info = there ? 0 : factor_double(h, f, &factors);
   *rcond = info > 0 ? 0.0 : HONE_NAN;
-  if (info == 0 && rcond_double(&factors, norm, anorm, rcond) != 0)
+  if (info == 0 && hone_lapack_rcond(&factors, norm, anorm, rcond) != 0)
     *rcond = HONE_NAN;
   if (!there && info == 0) {
     hone_lapack_hidden_add(h, factors.a, factors.ipiv);
@@ -297,7 +249,12 @@ bool hone_lapack_hidden_rcond(const hone_lapack_factors *f, char norm,
   hone_lapack_hidden *h;
   hone_float_environment callers;
   const double start_ms = hone_lapack_now_ms();
-  const char *name = f->uplo ? HONE_LETTER "pocon" : HONE_LETTER "gecon";
+  static const char *const names[] = {
+      [HONE_LAPACK_LU] = HONE_LETTER "gecon",
+      [HONE_LAPACK_CHOLESKY] = HONE_LETTER "pocon",
+      [HONE_LAPACK_SYMMETRIC] = HONE_LETTER "sycon",
+      [HONE_LAPACK_HERMITIAN] = HONE_LETTER "hecon"};
+  const char *name = names[f->kind];
   const hone_lapack_tag tag =
       anorm >= 0.0 ? hone_lapack_hidden_find(f, &h) : HONE_LAPACK_UNTAGGED;
   if (tag == HONE_LAPACK_UNTAGGED)
@@ -305,7 +262,8 @@ bool hone_lapack_hidden_rcond(const hone_lapack_factors *f, char norm,
   hone_lapack_put(f->at, info, 0);
   hone_float_enter(&callers);
   *rcond = HONE_NAN;
-  if (tag == HONE_LAPACK_KNOWN && (h->at_once || unchanged(h, f))) {
+  const bool same = f->ipiv == NULL || exchanges_are_ours(f);
+  if (tag == HONE_LAPACK_KNOWN && same && (h->at_once || unchanged(h, f))) {
     rcond_known(f, norm, anorm, h, rcond);
     hone_lapack_log(name, f->n, 0, "with hidden factors", HONE_NAN, start_ms);
   } else {
@@ -317,7 +275,8 @@ bool hone_lapack_hidden_rcond(const hone_lapack_factors *f, char norm,
   return true;
 }
 
-/* dgetri_ and dpotri_ ------------------------------------------------------ */
+/* dgetri_, dpotri_ and dsytri_
+ * ------------------------------------------------------ */
 
 /* Puts LAPACK's factors into the array; returns INFO, or -1. */
 static int64_t replace(const hone_lapack_factors *f, hone_lapack_hidden *h,
@@ -326,6 +285,7 @@ static int64_t replace(const hone_lapack_factors *f, hone_lapack_hidden *h,
   if (!exchanges_are_ours(f) || !unchanged(h, f))
     return -1;
   in_place.at = h->f.at;
+  in_place.lwork = h->f.lwork;
   in_place.ipiv = malloc((size_t)f->n * sizeof(int64_t));
   if (in_place.ipiv == NULL)
     return -1;
@@ -339,6 +299,11 @@ hone_lapack_tag hone_lapack_hidden_invert(const hone_lapack_factors *f,
                                           void **exchanges, void *info_out) {
   hone_lapack_hidden *h;
   hone_float_environment callers;
+  static const char *const names[] = {
+      [HONE_LAPACK_LU] = HONE_LETTER "getri",
+      [HONE_LAPACK_CHOLESKY] = HONE_LETTER "potri",
+      [HONE_LAPACK_SYMMETRIC] = HONE_LETTER "sytri",
+      [HONE_LAPACK_HERMITIAN] = HONE_LETTER "hetri"};
   hone_entry *a = f->a;
   *exchanges = NULL;
   const hone_lapack_tag tag = hone_lapack_hidden_find(f, &h);
@@ -347,7 +312,7 @@ hone_lapack_tag hone_lapack_hidden_invert(const hone_lapack_factors *f,
   hone_float_enter(&callers);
   const int64_t info = h != NULL ? replace(f, h, exchanges) : -1;
   if (info < 0)
-    say(f->uplo ? HONE_LETTER "potri" : HONE_LETTER "getri", f, UNKNOWN_TAG);
+    say(names[f->kind], f, UNKNOWN_TAG);
   if (h != NULL)
     hone_lapack_hidden_release(h);
   hone_lapack_put(f->at, info_out, info > 0 ? info : 0);

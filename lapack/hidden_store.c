@@ -226,7 +226,7 @@ hone_lapack_tag hone_lapack_hidden_find(const hone_lapack_factors *f,
   while (*at != NULL && (*at)->tag != tag)
     at = &(*at)->next;
   if (*at != NULL && (*at)->f.n == f->n && (*at)->f.parts == f->parts &&
-      (*at)->f.uplo == f->uplo) {
+      (*at)->f.kind == f->kind && (*at)->f.uplo == f->uplo) {
     *hidden = take_out(at);
     put_in(*hidden);
     (*hidden)->users++;

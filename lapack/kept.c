@@ -21,6 +21,7 @@ typedef struct hash {
 struct hone_lapack_kept {
   int64_t n;
   int parts, users;
+  hone_lapack_kind kind;
   char uplo;
   bool listed;
   hash hash; /* of the factors */
@@ -69,7 +70,8 @@ static uint64_t pivot(const hone_lapack_factors *f, int64_t j) {
 
 static hash hash_of(const hone_lapack_factors *f) {
   uint64_t lane[LANES];
-  hash h = {(uint64_t)f->n, (uint64_t)f->uplo + ((uint64_t)f->parts << 8)};
+  hash h = {(uint64_t)f->n, (uint64_t)f->uplo + ((uint64_t)f->parts << 8) +
+                                ((uint64_t)f->kind << 16)};
   const double *a = f->a;
   for (int k = 0; k < LANES; k++)
     lane[k] = (uint64_t)(k + 1) * FACTOR;
@@ -79,7 +81,7 @@ static hash hash_of(const hone_lapack_factors *f) {
     add_to_hash(lane, a + (j * f->lda + from) * f->parts,
                 (to - from) * f->parts);
   }
-  for (int64_t j = 0; j < f->n && f->uplo == 0; j++)
+  for (int64_t j = 0; j < f->n && hone_lapack_pivots(f); j++)
     lane[1] = (lane[1] ^ pivot(f, j)) * FACTOR;
   for (int k = 0; k < LANES; k++) {
     h.low = (h.low ^ lane[k]) * FACTOR;
@@ -154,10 +156,11 @@ bool hone_lapack_may_keep(const hone_lapack_factors *f) {
 }
 
 /* Finds a copy; if h is NULL, any one of this order and kind. */
-static hone_lapack_kept *search(int64_t n, int parts, char uplo,
-                                const hash *h) {
+static hone_lapack_kept *search(int64_t n, int parts, hone_lapack_kind kind,
+                                char uplo, const hash *h) {
   for (hone_lapack_kept *kept = store.first; kept != NULL; kept = kept->next)
-    if (kept->n == n && kept->parts == parts && kept->uplo == uplo &&
+    if (kept->n == n && kept->parts == parts && kept->kind == kind &&
+        kept->uplo == uplo &&
         (h == NULL || (kept->hash.low == h->low && kept->hash.high == h->high)))
       return kept;
   return NULL;
@@ -167,7 +170,7 @@ static hone_lapack_kept *search(int64_t n, int parts, char uplo,
    An entry of these factors leaves the list. */
 static void join(hone_lapack_kept *kept) {
   hone_lapack_kept *same =
-      search(kept->n, kept->parts, kept->uplo, &kept->hash);
+      search(kept->n, kept->parts, kept->kind, kept->uplo, &kept->hash);
   if (same == NULL)
     return;
   if (same->a == NULL || memcmp(same->a, kept->a, (size_t)kept->bytes) != 0) {
@@ -186,6 +189,7 @@ void hone_lapack_keep(const hone_lapack_factors *f, void *a) {
   }
   *kept = (hone_lapack_kept){.n = f->n,
                              .parts = f->parts,
+                             .kind = f->kind,
                              .uplo = f->uplo,
                              .hash = hash_of(f),
                              .a = a,
@@ -200,13 +204,13 @@ void hone_lapack_keep(const hone_lapack_factors *f, void *a) {
 hone_lapack_kept *hone_lapack_find(const hone_lapack_factors *f,
                                    const void **a) {
   lock_store();
-  bool any = search(f->n, f->parts, f->uplo, NULL) != NULL;
+  bool any = search(f->n, f->parts, f->kind, f->uplo, NULL) != NULL;
   unlock_store();
   if (!any)
     return NULL;
   const hash h = hash_of(f);
   lock_store();
-  hone_lapack_kept *kept = search(f->n, f->parts, f->uplo, &h);
+  hone_lapack_kept *kept = search(f->n, f->parts, f->kind, f->uplo, &h);
   if (kept != NULL && kept->a == NULL)
     kept = NULL;
   if (kept != NULL) {

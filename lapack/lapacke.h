@@ -127,4 +127,24 @@ int64_t hone_lapacke_potrs_work(hone_lapack_caller at, int layout, char uplo,
                                 int64_t n, int64_t nrhs, const hone_entry *a,
                                 int64_t lda, hone_entry *b, int64_t ldb);
 
+/* The arguments of LAPACKE_dsysv, dsytrf, dsytrs and the Hermitian ones. */
+typedef struct hone_lapacke_symmetric {
+  hone_lapack_caller at;
+  hone_lapack_kind kind; /* symmetric or Hermitian */
+  bool factored;         /* dsytrs: a has factors, and stays */
+  int layout;
+  char uplo;
+  int64_t n, nrhs; /* nrhs < 0: dsytrf */
+  hone_entry *a;
+  int64_t lda;
+  void *ipiv;
+  hone_entry *b; /* NULL for dsytrf */
+  int64_t ldb;
+  hone_entry *work; /* of the _work routines */
+  int64_t lwork;
+} hone_lapacke_symmetric;
+int64_t hone_lapacke_symmetric_call(const hone_lapacke_symmetric *c);
+/* The _work routines. */
+int64_t hone_lapacke_symmetric_work(const hone_lapacke_symmetric *c);
+
 #endif

@@ -12,6 +12,7 @@ static hone_lapack_factors factors(hone_lapack_caller at, const char *uplo,
                                .lda = hone_lapack_get(at, lda),
                                .a = (void *)(uintptr_t)a,
                                .parts = HONE_PARTS,
+                               .kind = HONE_LAPACK_CHOLESKY,
                                .uplo = hone_lapack_triangle(uplo),
                                .at = at};
 }

@@ -57,6 +57,27 @@ typedef void hone_getri_fn(const void *n, hone_entry *a, const void *lda,
                            const void *lwork, void *info);
 typedef void hone_potri_fn(const char *uplo, const void *n, hone_entry *a,
                            const void *lda, void *info, size_t uplo_length);
+/* The symmetric routines and, with the same arguments, the Hermitian ones. Only
+   dsycon_ has iwork. */
+typedef void hone_sysv_fn(const char *uplo, const void *n, const void *nrhs,
+                          hone_entry *a, const void *lda, void *ipiv,
+                          hone_entry *b, const void *ldb, hone_entry *work,
+                          const void *lwork, void *info, size_t uplo_length);
+typedef void hone_sytrf_fn(const char *uplo, const void *n, hone_entry *a,
+                           const void *lda, void *ipiv, hone_entry *work,
+                           const void *lwork, void *info, size_t uplo_length);
+typedef void hone_sytrs_fn(const char *uplo, const void *n, const void *nrhs,
+                           const hone_entry *a, const void *lda,
+                           const void *ipiv, hone_entry *b, const void *ldb,
+                           void *info, size_t uplo_length);
+typedef void hone_sycon_fn(const char *uplo, const void *n, const void *a,
+                           const void *lda, const void *ipiv, const void *anorm,
+                           void *rcond, void *work,
+                           HONE_IWORK(void *iwork) void *info,
+                           size_t uplo_length);
+typedef void hone_sytri_fn(const char *uplo, const void *n, hone_entry *a,
+                           const void *lda, const void *ipiv, hone_entry *work,
+                           void *info, size_t uplo_length);
 /* The routines in single precision. */
 typedef void hone_single_getrf_fn(const void *m, const void *n, hone_single *a,
                                   const void *lda, void *ipiv, void *info);
@@ -72,6 +93,15 @@ typedef void hone_single_potrs_fn(const char *uplo, const void *n,
                                   const void *nrhs, const hone_single *a,
                                   const void *lda, hone_single *b,
                                   const void *ldb, void *info,
+                                  size_t uplo_length);
+typedef void hone_single_sytrf_fn(const char *uplo, const void *n,
+                                  hone_single *a, const void *lda, void *ipiv,
+                                  hone_single *work, const void *lwork,
+                                  void *info, size_t uplo_length);
+typedef void hone_single_sytrs_fn(const char *uplo, const void *n,
+                                  const void *nrhs, const hone_single *a,
+                                  const void *lda, const void *ipiv,
+                                  hone_single *b, const void *ldb, void *info,
                                   size_t uplo_length);
 typedef void hone_single_trsv_fn(const char *uplo, const char *trans,
                                  const char *diag, const void *n,
@@ -113,6 +143,21 @@ typedef int hone_get_num_threads_fn(void);
   X(zgetri)                                                                    \
   X(zpocon)                                                                    \
   X(zpotri)                                                                    \
+  X(dsysv)                                                                     \
+  X(dsytrf)                                                                    \
+  X(dsytrs)                                                                    \
+  X(dsycon)                                                                    \
+  X(dsytri)                                                                    \
+  X(zsysv)                                                                     \
+  X(zsytrf)                                                                    \
+  X(zsytrs)                                                                    \
+  X(zsycon)                                                                    \
+  X(zsytri)                                                                    \
+  X(zhesv)                                                                     \
+  X(zhetrf)                                                                    \
+  X(zhetrs)                                                                    \
+  X(zhecon)                                                                    \
+  X(zhetri)                                                                    \
   X(dgerfs)                                                                    \
   X(sgetrf)                                                                    \
   X(sgetrs)                                                                    \
@@ -120,6 +165,9 @@ typedef int hone_get_num_threads_fn(void);
   X(spotrf)                                                                    \
   X(spotrs)                                                                    \
   X(spocon)                                                                    \
+  X(ssytrf)                                                                    \
+  X(ssytrs)                                                                    \
+  X(ssycon)                                                                    \
   X(strsv)                                                                     \
   X(cgetrf)                                                                    \
   X(cgetrs)                                                                    \
@@ -127,6 +175,12 @@ typedef int hone_get_num_threads_fn(void);
   X(cpotrf)                                                                    \
   X(cpotrs)                                                                    \
   X(cpocon)                                                                    \
+  X(csytrf)                                                                    \
+  X(csytrs)                                                                    \
+  X(csycon)                                                                    \
+  X(chetrf)                                                                    \
+  X(chetrs)                                                                    \
+  X(checon)                                                                    \
   X(ctrsv)                                                                     \
   X(xerbla)
 #define HONE_LAPACK_C_LIST(X)                                                  \

@@ -55,7 +55,8 @@ typedef struct keys {
 static unsigned long long key_of(const hone_lapack_factors *f, uintptr_t caller,
                                  int64_t n) {
   uint64_t key = (caller ^ (uint64_t)n) * 0x9e3779b97f4a7c15u;
-  key = (key ^ key >> 29 ^ ((uint64_t)f->uplo << 8) ^ (uint64_t)f->parts) *
+  key = (key ^ key >> 29 ^ ((uint64_t)f->kind << 16) ^
+         ((uint64_t)f->uplo << 8) ^ (uint64_t)f->parts) *
         0x9e3779b97f4a7c15u;
   return key >> 16 | 1;
 }

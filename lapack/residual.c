@@ -122,7 +122,8 @@ static void end(const hone_lapack_group *g, int64_t k) {
 /* A part of a pass over A, by one thread: rows of A, or columns where A is
    transposed or given by one triangle. */
 typedef struct stripe {
-  const hone_lapack_group *g;
+  const hone_lapack_group *g; /* the pass's, or own */
+  hone_lapack_group own;      /* with sums of its own */
   const bool *open;
   int64_t from, to;
   hone_lapack_hash hash;
@@ -196,24 +197,38 @@ static void pass_columns(stripe *s) {
   }
 }
 
+/* Subtracts the products of m entries of w columns, j and those behind it, from
+   row 'from' on, for their rows and for their columns. */
+static void subtract_twice(const hone_lapack_group *g, int64_t k, int64_t from,
+                           int64_t m, int64_t j, int64_t w) {
+  const hone_entry *a = g->a + from + j * g->lda;
+  subtract_rows(g, k, from, m, j, w, a, g->lda);
+  for (int64_t c = 0; c < w; c++)
+    subtract_dot(g, k, j + c, from, m, a + c * g->lda, !g->symmetric);
+}
+
 /* Each entry of the triangle counts for its row and for its column. */
 static void pass_triangle(stripe *s) {
   const hone_lapack_group *g = s->g;
-  for (int64_t j = s->from; j < s->to; j++) {
-    const int64_t from = g->uplo == 'U' ? 0 : j + 1;
-    const int64_t m = g->uplo == 'U' ? j : g->n - j - 1;
-    const hone_entry *a = g->a + from + j * g->lda;
-    for (int64_t k = 0; k < g->columns; k++)
-      if (s->open[k]) {
-        subtract_rows(g, k, from, m, j, 1, a, g->lda);
-        subtract_dot(g, k, j, from, m, a, true);
-        subtract_dot(g, k, j, j, 1, g->diagonal + j, false);
+  const bool upper = g->uplo == 'U';
+  const int64_t n = g->n, step = 4;
+  for (int64_t j = s->from; j < s->to; j += step) {
+    const int64_t w = HONE_MIN(step, s->to - j), end = j + w;
+    for (int64_t k = 0; k < g->columns; k++) {
+      if (!s->open[k])
+        continue;
+      subtract_twice(g, k, upper ? 0 : end, upper ? j : n - end, j, w);
+      for (int64_t c = j; c < end; c++) {
+        subtract_twice(g, k, upper ? j : c + 1, upper ? c - j : end - c - 1, c,
+                       1);
+        subtract_dot(g, k, c, c, 1, g->diagonal + c, false);
       }
-    if (g->hash != NULL) {
-      const int64_t first = HONE_MIN(from, j);
+    }
+    for (int64_t c = j; c < end && g->hash != NULL; c++) {
+      const int64_t first = upper ? 0 : c, count = upper ? c + 1 : n - c;
       hone_lapack_add_hash(&s->hash,
-                           (const double *)(g->a + first + j * g->lda),
-                           first * HONE_PARTS, (m + 1) * HONE_PARTS, j);
+                           (const double *)(g->a + first + c * g->lda),
+                           first * HONE_PARTS, count * HONE_PARTS, c);
     }
   }
 }
@@ -229,13 +244,93 @@ static void *pass_stripe(void *p) {
   return NULL;
 }
 
+/* Where part t of 'count' begins. The parts of a triangle have equal areas. */
+static int64_t start_of(const hone_lapack_group *g, int64_t t, int64_t count) {
+  const double share = (double)t / (double)count;
+  if (t == count)
+    return g->n;
+  if (g->uplo == 0)
+    return g->n / count * t;
+  const double at = g->uplo == 'U' ? sqrt(share) : 1.0 - sqrt(1.0 - share);
+  return (int64_t)(at * (double)g->n);
+}
+
+/* Gives the part sums of its own, which are 0; false without memory. Columns of
+   a triangle have products for all rows. */
+static bool take_sums(stripe *s) {
+  const size_t size = (size_t)(s->own.n * s->own.columns);
+  s->own.r = calloc(size, sizeof *s->own.r);
+  s->own.low = calloc(size, sizeof *s->own.low);
+  s->own.den = calloc(size, sizeof *s->own.den);
+  s->g = &s->own;
+  return s->own.r != NULL && s->own.low != NULL && s->own.den != NULL;
+}
+
+static void free_sums(stripe *s) {
+  free(s->own.r);
+  free(s->own.low);
+  free(s->own.den);
+}
+
+/* Adds the part's own sums to those of the group. */
+static void add_sums(const stripe *s, const hone_lapack_group *g) {
+  for (int64_t k = 0; k < g->columns; k++) {
+    const int64_t at = k * g->n;
+    double *hi = (double *)(g->r + at), *low = (double *)(g->low + at);
+    const double *own = (const double *)(s->own.r + at);
+    const double *own_low = (const double *)(s->own.low + at);
+    for (int64_t i = 0; i < g->n * HONE_PARTS && s->open[k]; i++) {
+      hone_add_product(own[i], 1.0, &hi[i], &low[i]);
+      low[i] += own_low[i];
+    }
+    for (int64_t i = at; i < at + g->n && s->open[k]; i++)
+      g->den[i] += s->own.den[i];
+  }
+}
+
+/* Waits for the parts and adds up what they have made. */
+static void gather(stripe *stripes, int64_t count, const hone_lapack_group *g) {
+  for (int64_t t = 0; t < count; t++) {
+    if (stripes[t].apart)
+      pthread_join(stripes[t].thread, NULL);
+    if (stripes[t].g == &stripes[t].own)
+      add_sums(&stripes[t], g);
+    free_sums(&stripes[t]);
+    if (g->hash != NULL) {
+      g->hash->sum += stripes[t].hash.sum;
+      g->hash->product += stripes[t].hash.product;
+    }
+  }
+}
+
+/* Makes the parts of a pass. Returns how many there are: a triangle is one if
+   there is no memory for more. */
+static int64_t divide(stripe *stripes, int64_t count,
+                      const hone_lapack_group *g, const bool *open) {
+  bool room = true;
+  for (int64_t t = 0; t < count; t++) {
+    stripes[t] = (stripe){.g = g,
+                          .open = open,
+                          .from = start_of(g, t, count),
+                          .to = start_of(g, t + 1, count)};
+    if (g->uplo != 0 && t > 0) {
+      stripes[t].own = *g;
+      room = take_sums(&stripes[t]) && room;
+    }
+  }
+  for (int64_t t = 0; t < count && !room; t++)
+    free_sums(&stripes[t]);
+  return room ? count : divide(stripes, 1, g, open);
+}
+
 /* Computes r and den of the open columns in one pass over A. */
 static void one_pass(const hone_lapack_group *g, const bool *open) {
   enum { STRIPES = 16, WORTH = 1 << 20 /* numbers */ };
   stripe stripes[STRIPES];
   const int64_t n = g->n;
-  const bool shared = g->uplo == 0 && n * n * HONE_PARTS >= WORTH;
-  const int64_t count = shared ? between(1, g->threads, STRIPES) : 1;
+  const bool shared = n * n * HONE_PARTS >= WORTH;
+  const int64_t count =
+      divide(stripes, shared ? between(1, g->threads, STRIPES) : 1, g, open);
   sigset_t all, before;
   for (int64_t k = 0; k < g->columns; k++)
     if (open[k])
@@ -244,10 +339,6 @@ static void one_pass(const hone_lapack_group *g, const bool *open) {
   if (count > 1)
     pthread_sigmask(SIG_SETMASK, &all, &before); /* they take no signals */
   for (int64_t t = count - 1; t >= 0; t--) {
-    stripes[t] = (stripe){.g = g,
-                          .open = open,
-                          .from = n / count * t,
-                          .to = t + 1 == count ? n : n / count * (t + 1)};
     stripes[t].apart = t > 0 && pthread_create(&stripes[t].thread, NULL,
                                                pass_stripe, &stripes[t]) == 0;
     if (!stripes[t].apart)
@@ -255,14 +346,7 @@ static void one_pass(const hone_lapack_group *g, const bool *open) {
   }
   if (count > 1)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-  for (int64_t t = 0; t < count; t++) {
-    if (stripes[t].apart)
-      pthread_join(stripes[t].thread, NULL);
-    if (g->hash != NULL) {
-      g->hash->sum += stripes[t].hash.sum;
-      g->hash->product += stripes[t].hash.product;
-    }
-  }
+  gather(stripes, count, g);
   for (int64_t k = 0; k < g->columns; k++)
     if (open[k])
       end(g, k);
@@ -281,7 +365,8 @@ static hone_entry entry_of(const hone_lapack_group *g, int64_t i, int64_t j) {
   if (i == j && g->diagonal != NULL)
     return g->diagonal[i];
   const bool mirrored = g->uplo == 'U' ? i > j : g->uplo == 'L' && i < j;
-  return mirrored ? hone_conj(g->a[j + i * g->lda]) : g->a[i + j * g->lda];
+  const hone_entry v = mirrored ? g->a[j + i * g->lda] : g->a[i + j * g->lda];
+  return mirrored && !g->symmetric ? hone_conj(v) : v;
 }
 
 /* Products that are exactly zero cost nothing: a row with denominator 0 has no

@@ -186,6 +186,11 @@ template <class T> std::string by_reading(Batch<T> *s, Team *team) {
   return "";
 }
 
+/* The larger of two errors; a NaN stays. */
+template <class Real> Real larger(Real worst, Real e) {
+  return std::isnan(worst) || e <= worst ? worst : e;
+}
+
 /* The largest componentwise backward error of some systems. */
 template <class T> double error_of(const Batch<T> &s) {
   using wide = std::complex<long double>;
@@ -201,7 +206,7 @@ template <class T> double error_of(const Batch<T> &s) {
         den += std::abs(a) * std::abs(x);
       }
       const long double omega = std::abs(r) / den;
-      worst = omega <= worst ? worst : omega;
+      worst = larger(worst, omega);
     }
   return static_cast<double>(worst);
 }
@@ -237,7 +242,7 @@ void measure(Bench *bench, const char *kind, int n, Team *team) {
       if (round >= 0)
         methods[m].ms.push_back(ms);
       if (m < 2)
-        methods[m].error = std::max(methods[m].error, error_of(s));
+        methods[m].error = larger(methods[m].error, error_of(s));
       methods[m].checked++;
     }
   const Spread peer = ratio(methods[1], methods[0]);

@@ -42,9 +42,9 @@ namespace {
 const char usage[] =
     "usage: bench_gpu [options]\n"
     "Sections, in this order: solve, factor, spd, small, hard, history,\n"
-    "phases, gallery, columns, callers, device, threads, forms. Each has a\n"
-    "share of --seconds, and time that one does not use goes to the others.\n"
-    "All take 8 minutes.\n"
+    "phases, gallery, columns, callers, device, complex, batch, threads,\n"
+    "forms. Each has a share of --seconds, and time that one does not use\n"
+    "goes to the others. All take 11 minutes.\n"
     "  --small-n A,...  orders of the small table (1 .. 2048)\n"
     "  --forms-n A,...  orders of the forms table (8192,16384)\n"
     "  --slow-rounds R  rounds of IRS in TF32 and FP16 for n >= 16384 (2)\n"
@@ -89,13 +89,13 @@ void ceilings(Bench *bench) {
   bench->record.set("gemm_flops_s", json_number(bench->gemm_flops_s));
 }
 
-/* The shares are seconds on an H200 with 16 cores. The most important sections
-   come first. */
+/* The shares are seconds on an H200 with 16 cores (complex: estimated). The
+   most important sections come first. */
 const std::vector<Part> parts = {
     {"solve", 175.0},  {"factor", 42.0},  {"spd", 42.0},    {"small", 15.0},
     {"hard", 30.0},    {"history", 4.0},  {"phases", 18.0}, {"gallery", 12.0},
-    {"columns", 36.0}, {"callers", 20.0}, {"device", 40.0}, {"threads", 22.0},
-    {"forms", 32.0}};
+    {"columns", 36.0}, {"callers", 20.0}, {"device", 40.0}, {"complex", 120.0},
+    {"batch", 60.0},   {"threads", 22.0}, {"forms", 32.0}};
 
 void run_section(Bench *bench, const std::string &section) {
   if (section == "small")
@@ -112,6 +112,10 @@ void run_section(Bench *bench, const std::string &section) {
     callers_section(bench);
   else if (section == "device")
     device_section(bench);
+  else if (section == "complex")
+    complex_section(bench);
+  else if (section == "batch")
+    batch_section(bench);
   else if (section == "threads")
     threads_section(bench);
   else if (section == "gallery")
@@ -138,6 +142,7 @@ int run(Bench *bench, int argc, char **argv) {
   print_summary(bench->smalls);
   print_summary(bench->factors);
   print_summary(bench->solves);
+  print_summary(bench->complexes);
   costs(bench);
   printf("\n");
   state(bench, "sm_clock_at_end", smi("clocks.sm"));
@@ -169,6 +174,10 @@ void set_defaults(Bench *bench) {
                    "times as fast | wanted | best pinned peer | times as "
                    "fast | wanted | floor ms | Hone / floor |",
                    {}};
+  bench->complexes = {"Complex systems, Hone kept, beside the fastest peer",
+                      "| matrix | n | Hone ms | accepted | best peer | times "
+                      "as fast | wanted | floor ms | Hone / floor |",
+                      {}};
   bench->smalls = {
       "Small n: time of Hone AUTO divided by that of the faster of "
       "Hone's CPU path and cuSOLVER; wanted: at most 1.10",

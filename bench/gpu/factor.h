@@ -31,18 +31,30 @@ int hone_bench_factor(int64_t n, const float *d_a, int64_t lda, int arithmetic,
                       int rounds, double *ms, double *relative_residual,
                       char *text, size_t size);
 
+/* Does the same for a complex matrix, whose entries are two floats, the real
+   part first. */
+int hone_z_bench_factor(int64_t n, const float *d_a, int64_t lda,
+                        int arithmetic, int rounds, double *ms,
+                        double *relative_residual, char *text, size_t size);
+
 /* Does the same with more choices. arithmetic is as above. If cholesky is not
    zero, A is symmetric positive definite and the residual is ||A - U^T U||.
    block is the number of columns of an outer panel; 0, or more than the
-   library's own number, stands for the library's own. */
+   library's own number, stands for the library's own. outer, strip and
+   ahead_from are those of hone_trial (base/engine.h). */
 typedef struct hone_bench_form {
   int arithmetic, cholesky;
-  int64_t block;
+  int64_t block, outer, strip, ahead_from;
 } hone_bench_form;
 int hone_bench_form_factor(const hone_bench_form *form, int64_t n,
                            const float *d_a, int64_t lda, int rounds,
                            double *ms, double *relative_residual, char *text,
                            size_t size);
+/* Does the same for a complex matrix; cholesky is 0. */
+int hone_z_bench_form_factor(const hone_bench_form *form, int64_t n,
+                             const float *d_a, int64_t lda, int rounds,
+                             double *ms, double *relative_residual, char *text,
+                             size_t size);
 
 /*
  * Returns ||P A - L U||_F / ||A||_F of all entries, computed in double on the
@@ -57,6 +69,10 @@ int hone_bench_form_factor(const hone_bench_form *form, int64_t n,
  */
 double lu_residual(int64_t n, const float *d_a, const float *d_lu, int64_t ld,
                    const int *d_perm);
+
+/* Returns the same for complex matrices of entries of two floats. */
+double complex_lu_residual(int64_t n, const float *d_a, const float *d_lu,
+                           int64_t ld, const int *d_perm);
 
 /* Returns ||A - U^T U||_F / ||A||_F, computed in the same manner. Both
    triangles of A are read, and the upper triangle of d_u. */

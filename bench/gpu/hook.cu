@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Times Hone's factorization alone: a single-precision matrix that is on the
    device already is factored by the steps of the library's own loop. The clock
-   starts when the matrix has been copied into the engine's. */
+   starts when the matrix has been copied into the engine's. With HONE_COMPLEX
+   defined it is a complex one. */
+#ifdef HONE_COMPLEX
+#define hone_bench_factor hone_z_bench_factor
+#define hone_bench_form_factor hone_z_bench_form_factor
+#endif
 #include "bench/gpu/factor.h"
 #include "gpu_sp/factor/loop.h"
 #include "gpu_sp/feed/round.h"
@@ -23,7 +28,8 @@ int factor(hone_cuda *c, const float *a, int64_t lda, const cudaEvent_t *ends,
            hone_factor_info *info) {
   *info = {};
   info->zero_pivot = -1;
-  int st = hone_cuda_load_floats(c, a, lda);
+  int st =
+      hone_cuda_load_floats(c, reinterpret_cast<const hone_single *>(a), lda);
   TRY_CUDA(cudaEventRecord(ends[0], c->work));
   TRY(hone_cuda_factor_column(c, 0, c->n));
   TRY(hone_cuda_finish(c));
@@ -33,18 +39,37 @@ int factor(hone_cuda *c, const float *a, int64_t lda, const cudaEvent_t *ends,
   return st;
 }
 
+#ifdef HONE_COMPLEX
+const hone_engine &engine_of(const hone_bench_form *) {
+  return hone_engine_single_cuda;
+}
+double residual_of(const hone_cuda *c, const float *a, const float *lu,
+                   int64_t lda) {
+  return complex_lu_residual(c->n, a, lu, lda, c->perm);
+}
+#else
+const hone_engine &engine_of(const hone_bench_form *form) {
+  return form->cholesky ? hone_engine_cholesky_cuda : hone_engine_single_cuda;
+}
+double residual_of(const hone_cuda *c, const float *a, const float *lu,
+                   int64_t lda) {
+  return c->spd ? cholesky_residual(c->n, a, lu, lda)
+                : lu_residual(c->n, a, lu, lda, c->perm);
+}
+#endif
+
 /* The library stores its factors by rows, and the residual needs columns. */
 double residual(hone_cuda *c, const float *a, int64_t lda) {
   double result = NAN;
   float *lu = nullptr;
   if (cudaMalloc(reinterpret_cast<void **>(&lu),
-                 (size_t)(lda * c->n) * sizeof(float)) == cudaSuccess &&
-      hone_cuda_transpose(c->n, c->f, c->ld, 0, c->n,
-                          {lu, lda, nullptr, c->top, nullptr},
+                 (size_t)(lda * c->n) * sizeof(hone_single)) == cudaSuccess &&
+      hone_cuda_transpose(c->n, reinterpret_cast<hone_single *>(c->f),
+                          c->ld / HONE_PARTS, 0, c->n,
+                          {lu, HONE_PARTS * lda, nullptr, c->top, nullptr},
                           c->work) == cudaSuccess &&
       cudaStreamSynchronize(c->work) == cudaSuccess)
-    result = c->spd ? cholesky_residual(c->n, a, lu, lda)
-                    : lu_residual(c->n, a, lu, lda, c->perm);
+    result = residual_of(c, a, lu, lda);
   (void)cudaFree(lu);
   return result;
 }
@@ -55,7 +80,7 @@ extern "C" int hone_bench_factor(int64_t n, const float *d_a, int64_t lda,
                                  int arithmetic, int rounds, double *ms,
                                  double *relative_residual, char *text,
                                  size_t size) {
-  const hone_bench_form form = {arithmetic, 0, 0};
+  const hone_bench_form form = {arithmetic, 0, 0, 0, 0, 0};
   return hone_bench_form_factor(&form, n, d_a, lda, rounds, ms,
                                 relative_residual, text, size);
 }
@@ -67,8 +92,7 @@ extern "C" int hone_bench_form_factor(const hone_bench_form *form, int64_t n,
   const int arithmetic = form->arithmetic;
   if (arithmetic < 0 || arithmetic >= (int)(sizeof values / sizeof *values))
     return 1;
-  const hone_engine &engine =
-      form->cholesky ? hone_engine_cholesky_cuda : hone_engine_single_cuda;
+  const hone_engine &engine = engine_of(form);
   cudaEvent_t ends[2] = {};
   hone_mem mem = {};
   hone_watch watch = {};
@@ -84,6 +108,9 @@ extern "C" int hone_bench_form_factor(const hone_bench_form *form, int64_t n,
   config.why = why;
   config.why_size = sizeof why;
   config.block = form->block;
+  config.choices.trial.outer = form->outer;
+  config.choices.trial.strip = form->strip;
+  config.choices.trial.ahead_from = form->ahead_from;
   snprintf(text, size, "%s", names[arithmetic]);
   int st = engine.create(&self, &config);
   if (st != HONE_OK) {

@@ -2,15 +2,16 @@
 /* The methods of cuSOLVER; see gpu_bench.h. */
 #include "bench/gpu/gpu_bench.h"
 
-std::string peer_title(Peer peer, bool pinned) {
-  return std::string(pinned ? "pinned: " : "") + peer_names[peer];
+std::string peer_title(Peer peer, bool pinned, int parts) {
+  return std::string(pinned ? "pinned: " : "") +
+         (parts == 2 ? complex_peer_names : peer_names)[peer];
 }
 
 void add_peer(const Config &c, std::vector<Method> *methods, Peers *peers,
               Peer peer, const Systems &s, const double *pinned,
               const std::string &failed) {
   Method m;
-  m.name = peer_title(peer, pinned != nullptr);
+  m.name = peer_title(peer, pinned != nullptr, s.parts);
   if (kept_out(c, m.name))
     return;
   m.group = pinned ? PINNED : PAGEABLE;

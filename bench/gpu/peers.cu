@@ -237,12 +237,19 @@ std::string gemm_rate(double *flops_s) {
 const char *const peer_names[PEERS] = {
     "copy + getrf FP64 + getrs", "copy + IRS R_32F", "copy + IRS R_TF32",
     "copy + IRS R_16F", "copy + potrf FP64 + potrs"};
+const char *const complex_peer_names[PEERS] = {
+    "copy + getrf C64F + getrs", "copy + IRS C_32F", "copy + IRS C_TF32",
+    "copy + IRS C_16F", "copy + potrf C64F + potrs"};
 
 namespace {
 
-const cusolverPrecType_t lowest[PEERS] = {CUSOLVER_R_64F, CUSOLVER_R_32F,
-                                          CUSOLVER_R_TF32, CUSOLVER_R_16F,
-                                          CUSOLVER_R_64F};
+/* Of real and of complex numbers. */
+const cusolverPrecType_t highest[2] = {CUSOLVER_R_64F, CUSOLVER_C_64F};
+const cusolverPrecType_t lowest[2][PEERS] = {
+    {CUSOLVER_R_64F, CUSOLVER_R_32F, CUSOLVER_R_TF32, CUSOLVER_R_16F,
+     CUSOLVER_R_64F},
+    {CUSOLVER_C_64F, CUSOLVER_C_32F, CUSOLVER_C_TF32, CUSOLVER_C_16F,
+     CUSOLVER_C_64F}};
 
 const int iteration_limit = 100;
 
@@ -254,18 +261,18 @@ size_t Peers::query(Peer peer, Calls *c) {
   size_t *host = &h_bytes_[peer];
   cusolverDnIRSParams_t *irs = &irs_[peer];
   if (peer == PEER_LU)
-    c->ok(cusolverDnXgetrf_bufferSize(handle_, params_, n_, n_, CUDA_R_64F,
-                                      d_a_, n_, CUDA_R_64F, &bytes, host),
+    c->ok(cusolverDnXgetrf_bufferSize(handle_, params_, n_, n_, type(), d_a_,
+                                      n_, type(), &bytes, host),
           "getrf's workspace");
   else if (peer == PEER_CHOLESKY)
     c->ok(cusolverDnXpotrf_bufferSize(handle_, params_, CUBLAS_FILL_MODE_LOWER,
-                                      n_, CUDA_R_64F, d_a_, n_, CUDA_R_64F,
-                                      &bytes, host),
+                                      n_, type(), d_a_, n_, type(), &bytes,
+                                      host),
           "potrf's workspace");
   else
     c->ok(cusolverDnIRSParamsCreate(irs), "IRSParamsCreate") &&
-        c->ok(cusolverDnIRSParamsSetSolverPrecisions(*irs, CUSOLVER_R_64F,
-                                                     lowest[peer]),
+        c->ok(cusolverDnIRSParamsSetSolverPrecisions(*irs, highest[parts_ - 1],
+                                                     lowest[parts_ - 1][peer]),
               "IRSParamsSetSolverPrecisions") &&
         c->ok(cusolverDnIRSParamsSetRefinementSolver(*irs,
                                                      CUSOLVER_IRS_REFINE_GMRES),
@@ -299,16 +306,16 @@ std::string Peers::reserve() {
   }
 }
 
-std::string Peers::open(int64_t n, const bool *use) {
+std::string Peers::open(int64_t n, const bool *use, int parts) {
   close();
   n_ = n;
+  parts_ = parts;
   Calls c;
-  size_t vector = static_cast<size_t>(n) * sizeof(double);
-  if (!(c.ok(cudaMalloc(&d_a_, vector * static_cast<size_t>(n)),
-             "cudaMalloc of A") &&
-        c.ok(cudaMalloc(&d_b_, vector), "cudaMalloc") &&
-        c.ok(cudaMalloc(&d_x_, vector), "cudaMalloc") &&
-        c.ok(cudaMalloc(&d_pivots_, vector), "cudaMalloc") &&
+  const size_t order = static_cast<size_t>(n);
+  if (!(c.ok(cudaMalloc(&d_a_, vector() * order), "cudaMalloc of A") &&
+        c.ok(cudaMalloc(&d_b_, vector()), "cudaMalloc") &&
+        c.ok(cudaMalloc(&d_x_, vector()), "cudaMalloc") &&
+        c.ok(cudaMalloc(&d_pivots_, order * sizeof(int64_t)), "cudaMalloc") &&
         c.ok(cudaMalloc(&d_info_, 2 * sizeof(int)), "cudaMalloc") &&
         c.ok(cusolverDnCreate(&handle_), "cusolverDnCreate") &&
         c.ok(cusolverDnCreateParams(&params_), "cusolverDnCreateParams") &&
@@ -360,23 +367,22 @@ bool Peers::run(Peer peer, Calls *c) {
   int n = static_cast<int>(n_);
   switch (peer) {
   case PEER_LU:
-    return c->ok(cusolverDnXgetrf(handle_, params_, n_, n_, CUDA_R_64F, d_a_,
-                                  n_, d_pivots_, CUDA_R_64F, d_work_,
-                                  d_bytes_[peer], h_work, h_bytes_[peer],
-                                  d_info_),
+    return c->ok(cusolverDnXgetrf(handle_, params_, n_, n_, type(), d_a_, n_,
+                                  d_pivots_, type(), d_work_, d_bytes_[peer],
+                                  h_work, h_bytes_[peer], d_info_),
                  "Xgetrf") &&
-           c->ok(cusolverDnXgetrs(handle_, params_, CUBLAS_OP_N, n_, 1,
-                                  CUDA_R_64F, d_a_, n_, d_pivots_, CUDA_R_64F,
-                                  d_b_, n_, d_info_ + 1),
+           c->ok(cusolverDnXgetrs(handle_, params_, CUBLAS_OP_N, n_, 1, type(),
+                                  d_a_, n_, d_pivots_, type(), d_b_, n_,
+                                  d_info_ + 1),
                  "Xgetrs");
   case PEER_CHOLESKY:
     return c->ok(cusolverDnXpotrf(handle_, params_, CUBLAS_FILL_MODE_LOWER, n_,
-                                  CUDA_R_64F, d_a_, n_, CUDA_R_64F, d_work_,
+                                  type(), d_a_, n_, type(), d_work_,
                                   d_bytes_[peer], h_work, h_bytes_[peer],
                                   d_info_),
                  "Xpotrf") &&
            c->ok(cusolverDnXpotrs(handle_, params_, CUBLAS_FILL_MODE_LOWER, n_,
-                                  1, CUDA_R_64F, d_a_, n_, CUDA_R_64F, d_b_, n_,
+                                  1, type(), d_a_, n_, type(), d_b_, n_,
                                   d_info_ + 1),
                  "Xpotrs");
   default:
@@ -392,24 +398,23 @@ std::string Peers::solve(Peer peer, const double *a, const double *b,
   if (!why_not_[peer].empty())
     return why_not_[peer];
   Calls c;
-  size_t vector = static_cast<size_t>(n_) * sizeof(double);
-  c.ok(cudaMemcpy(d_a_, a, vector * static_cast<size_t>(n_),
+  c.ok(cudaMemcpy(d_a_, a, vector() * static_cast<size_t>(n_),
                   cudaMemcpyHostToDevice),
        "copy of A") &&
-      c.ok(cudaMemcpy(d_b_, b, vector, cudaMemcpyHostToDevice), "copy of b") &&
+      c.ok(cudaMemcpy(d_b_, b, vector(), cudaMemcpyHostToDevice),
+           "copy of b") &&
       run(peer, &c) &&
-      c.ok(cudaMemcpy(x, solution(peer), vector, cudaMemcpyDeviceToHost),
+      c.ok(cudaMemcpy(x, solution(peer), vector(), cudaMemcpyDeviceToHost),
            "copy of x");
   return c.why;
 }
 
 std::string Peers::bring(const double *d_a, const double *d_b) {
   Calls c;
-  const size_t vector = static_cast<size_t>(n_) * sizeof(double);
-  c.ok(cudaMemcpy(d_a_, d_a, vector * static_cast<size_t>(n_),
+  c.ok(cudaMemcpy(d_a_, d_a, vector() * static_cast<size_t>(n_),
                   cudaMemcpyDeviceToDevice),
        "copy of A") &&
-      c.ok(cudaMemcpy(d_b_, d_b, vector, cudaMemcpyDeviceToDevice),
+      c.ok(cudaMemcpy(d_b_, d_b, vector(), cudaMemcpyDeviceToDevice),
            "copy of b") &&
       c.ok(cudaDeviceSynchronize(), "copies");
   return c.why;

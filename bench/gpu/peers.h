@@ -58,6 +58,9 @@ enum Peer {
   PEERS
 };
 extern const char *const peer_names[PEERS];
+/* Those of complex systems, in C_64F and lower precisions of complex numbers.
+ */
+extern const char *const complex_peer_names[PEERS];
 
 /* The peers with their handles, device memory for order n, and one workspace
    large enough for each. open makes them, untimed. */
@@ -65,8 +68,8 @@ class Peers {
 public:
   ~Peers() { close(); }
   /* use[p] tells whether peer p will be used. If one cannot be opened, its
-     solve says why. */
-  std::string open(int64_t n, const bool *use);
+     solve says why. Entries have so many parts: see Systems. */
+  std::string open(int64_t n, const bool *use, int parts = 1);
   void close();
   /* Solves A x = b from host to host: cudaMemcpy of A and b, the solver, and
      cudaMemcpy of x, which waits. a: n x n [host, pageable or pinned]. */
@@ -87,6 +90,11 @@ private:
   bool run(Peer peer, Calls *c);
 
   int64_t n_ = 0;
+  int parts_ = 1;
+  cudaDataType type() const { return parts_ == 2 ? CUDA_C_64F : CUDA_R_64F; }
+  size_t vector() const {
+    return static_cast<size_t>(n_ * parts_) * sizeof(double);
+  }
   cusolverDnHandle_t handle_ = nullptr;
   cusolverDnParams_t params_ = nullptr;
   cusolverDnIRSParams_t irs_[PEERS] = {};
@@ -101,11 +109,13 @@ private:
   std::string why_not_[PEERS];
 };
 
-/* Xgetrf in FP32 with partial pivoting, of a matrix on the device. */
+/* Xgetrf in FP32 with partial pivoting, of a matrix on the device, whose
+   entries are floats or complex numbers of two. */
 class SingleLu {
 public:
   ~SingleLu() { close(); }
-  std::string open(int64_t n, bool normal, uint64_t seed); /* makes A */
+  /* Makes A. */
+  std::string open(int64_t n, bool normal, uint64_t seed, int parts = 1);
   void close();
   const float *matrix() const { return d_a_; }
   /* Factors a fresh copy of A; events take the time of the factorization. */
@@ -115,6 +125,8 @@ public:
 
 private:
   int64_t n_ = 0;
+  int parts_ = 1;
+  cudaDataType type() const { return parts_ == 2 ? CUDA_C_32F : CUDA_R_32F; }
   cusolverDnHandle_t handle_ = nullptr;
   cusolverDnParams_t params_ = nullptr;
   cudaStream_t stream_ = nullptr;

@@ -7,9 +7,6 @@
 extern "C" {
 #include "api/hone.h"
 #include "api/hone_tuning.h"
-/* This is NULL in a program that is linked without hook.cu. */
-int hone_bench_factor(int64_t, const float *, int64_t, int, int, double *,
-                      double *, char *, size_t) __attribute__((weak));
 }
 
 #include <algorithm>
@@ -17,12 +14,8 @@ int hone_bench_factor(int64_t, const float *, int64_t, int, int, double *,
 #include <cstdio>
 #include <memory>
 
-namespace {
-
 /* ---- whole solves ---- */
 
-/* Returns three cells: a peer, how many times as fast ours is, and how many
-   times are wanted. */
 std::string against(const Method *m, const Method &ours, double wanted) {
   if (m == nullptr)
     return "- | - | - |";
@@ -31,26 +24,49 @@ std::string against(const Method *m, const Method &ours, double wanted) {
          " |";
 }
 
+/* A product of complex numbers is four of real ones. */
+Floor floor_of(const Bench &bench, const Systems &s, double share) {
+  const double order = static_cast<double>(s.n);
+  const double parts = static_cast<double>(s.parts);
+  const double bytes = share * parts * 8.0 * order * order;
+  Floor f = {};
+  f.read_s =
+      read_bandwidth(s.matrix(0), s.n * s.n * s.parts, bench.c.host_threads);
+  f.copy_ms = 1e3 * bytes / bench.pinned_bytes_s;
+  f.work_ms = 1e3 * share * parts * parts * 2.0 * order * order * order /
+              bench.gemm_flops_s; /* 2/3 n^3 operations, three times */
+  f.pass_ms = 1e3 * bytes / f.read_s;
+  f.floor_ms = std::max(f.copy_ms, f.work_ms) + f.pass_ms;
+  return f;
+}
+
+void print_floor(const Floor &f, double hone_ms) {
+  printf("\nFloor %.4g ms: the larger of %.4g (copy) and %.4g (arithmetic), "
+         "plus %.4g (reading A at %.0f GB/s). Hone / floor: %s\n",
+         f.floor_ms, f.copy_ms, f.work_ms, f.pass_ms, 1e-9 * f.read_s,
+         figure(hone_ms / f.floor_ms, "%.2f").c_str());
+}
+
+std::string json_of(const Floor &f) {
+  return "\"host_read_bytes_s\": " + json_number(f.read_s) +
+         ", \"floor_ms\": " + json_number(f.floor_ms) +
+         ", \"floor\": {\"copy_ms\": " + json_number(f.copy_ms) +
+         ", \"arithmetic_ms\": " + json_number(f.work_ms) +
+         ", \"pass_ms\": " + json_number(f.pass_ms) + "}";
+}
+
+namespace {
+
 void report_solve(Bench *bench, Kind kind, const Systems &s,
                   const std::vector<Method> &methods) {
   bool spd = kind == SPD;
-  double order = static_cast<double>(s.n);
-  double share = spd ? 0.5 : 1.0;
-  double read_s = read_bandwidth(s.matrix(0), s.n * s.n, bench->c.host_threads);
-  double copy_ms = 1e3 * share * 8.0 * order * order / bench->pinned_bytes_s;
-  double work_ms = 1e3 * share * 2.0 * order * order * order /
-                   bench->gemm_flops_s; /* 2/3 n^3 operations, three times */
-  double pass_ms = 1e3 * share * 8.0 * order * order / read_s;
-  double floor_ms = std::max(copy_ms, work_ms) + pass_ms;
+  const Floor floor = floor_of(*bench, s, spd ? 0.5 : 1.0);
   const Method &ours = methods[0];
   double hone_ms = spread(ours.ms).median;
   print_table(text("%s, n = %lld", spd ? "SPD" : kind_names[kind],
                    static_cast<long long>(s.n)),
               methods, 0, "backward error");
-  printf("\nFloor %.4g ms: the larger of %.4g (copy) and %.4g (arithmetic), "
-         "plus %.4g (reading A at %.0f GB/s). Hone / floor: %s\n",
-         floor_ms, copy_ms, work_ms, pass_ms, 1e-9 * read_s,
-         figure(hone_ms / floor_ms, "%.2f").c_str());
+  print_floor(floor, hone_ms);
   double wanted = s.n >= 8192 ? 3.0 : s.n >= 2048 && !spd ? 2.0 : 0.0;
   bench->solves.rows.push_back(
       text("| %s | %lld | %s | %s | ", kind_names[kind],
@@ -61,14 +77,9 @@ void report_solve(Bench *bench, Kind kind, const Systems &s,
       against(fastest(methods, PAGEABLE), ours, wanted) + " " +
       against(fastest(methods, PINNED), ours,
               s.n >= large && !spd ? 1.5 : 0.0) +
-      text(" %.4g | %s |", floor_ms,
-           figure(hone_ms / floor_ms, "%.2f").c_str()));
-  add_row(bench, spd ? "spd" : "solve", kind_names[kind], s, 0,
-          "\"host_read_bytes_s\": " + json_number(read_s) +
-              ", \"floor_ms\": " + json_number(floor_ms) +
-              ", \"floor\": {\"copy_ms\": " + json_number(copy_ms) +
-              ", \"arithmetic_ms\": " + json_number(work_ms) +
-              ", \"pass_ms\": " + json_number(pass_ms) + "}",
+      text(" %.4g | %s |", floor.floor_ms,
+           figure(hone_ms / floor.floor_ms, "%.2f").c_str()));
+  add_row(bench, spd ? "spd" : "solve", kind_names[kind], s, 0, json_of(floor),
           methods, 0);
 }
 
@@ -229,119 +240,6 @@ void small_section(Bench *bench) {
     if (!out_of_time(bench, "small", n))
       small_size(bench, n);
   }
-}
-
-/* ---- the factorization alone ---- */
-
-namespace {
-
-/* Adds a method for each arithmetic of the library. The residual is computed in
-   the first round only. */
-void add_arithmetics(const Config &c, const SingleLu &peer, int64_t n,
-                     std::vector<Method> *methods) {
-  const float *d_a = peer.matrix();
-  for (int arithmetic = 0; arithmetic < 16; arithmetic++) {
-    char name[200] = "";
-    double probe_ms = 0.0;
-    int rc = hone_bench_factor(std::min<int64_t>(n, 256), d_a, n, arithmetic, 1,
-                               &probe_ms, nullptr, name, sizeof name);
-    if (rc > 0)
-      return;
-    Method m;
-    m.name = "Hone " + (rc == 0 ? std::string(name) : text("%d", arithmetic));
-    m.failed = rc < 0 ? name : "";
-    if (!methods->empty() && kept_out(c, m.name))
-      continue;
-    auto first = std::make_shared<bool>(true);
-    m.time = [=](double *ms, double *error) {
-      char why[200] = "";
-      int st = hone_bench_factor(n, d_a, n, arithmetic, 1, ms,
-                                 *first ? error : nullptr, why, sizeof why);
-      *first = false;
-      return std::string(st == 0 ? "" : why[0] != 0 ? why : "no reason given");
-    };
-    methods->push_back(m);
-  }
-}
-
-void add_single_peer(SingleLu *peer, const std::string &failed,
-                     std::vector<Method> *methods) {
-  Method m;
-  m.name = "Xgetrf FP32, pivoting";
-  m.group = PAGEABLE;
-  m.failed = failed;
-  auto first = std::make_shared<bool>(true);
-  m.time = [=](double *ms, double *error) {
-    std::string why = peer->run(ms);
-    if (why.empty() && *first)
-      why = peer->residual(error);
-    *first = false;
-    return why;
-  };
-  methods->push_back(m);
-}
-
-/* The peer is the last method. The others are accepted if their residual is at
-   most 4 times the peer's. */
-void report_factor(Bench *bench, bool normal, int64_t n,
-                   std::vector<Method> *methods) {
-  const Method &peer = methods->back();
-  const Method &ours = methods->front();
-  double work = 2.0 / 3.0 * pow(static_cast<double>(n), 3.0);
-  for (Method &m : *methods) {
-    m.accepted = m.error <= 4.0 * peer.error;
-    if (spread(m.ms).count > 0)
-      m.note = text("%.1f TFLOP/s", 1e-9 * work / spread(m.ms).median);
-  }
-  const char *kind = kind_names[normal ? NORMAL : UNIFORM];
-  print_table(text("%s, n = %lld", kind, static_cast<long long>(n)), *methods,
-              0, "residual");
-  double hone_ms = spread(ours.ms).median;
-  double peer_ms = spread(peer.ms).median;
-  bench->factors.rows.push_back(
-      text("| %s | %lld | ", kind, static_cast<long long>(n)) +
-      figure(hone_ms, "%.4g") + " | " + figure(1e-9 * work / hone_ms, "%.1f") +
-      " | " + figure(peer_ms, "%.4g") + " | " +
-      figure(1e-9 * work / peer_ms, "%.1f") + " | " +
-      text_of(ratio(peer, ours), "%.2f") + (n >= 8192 ? " | 2.5 | " : " | | ") +
-      figure(ours.checked > 0 ? ours.error / peer.error : NAN, "%.2f") + " |");
-  bench->record.add(text("\"section\": \"factor\", \"kind\": \"%s\", "
-                         "\"n\": %lld",
-                         kind, static_cast<long long>(n)),
-                    *methods, 0);
-}
-
-void factor_size(Bench *bench, bool normal, int64_t n) {
-  SingleLu peer;
-  std::vector<Method> methods;
-  std::string failed = peer.open(n, normal, bench->c.seed);
-  if (hone_bench_factor != nullptr && failed.empty())
-    add_arithmetics(bench->c, peer, n, &methods);
-  if (methods.empty()) {
-    Method none;
-    none.name = "Hone";
-    none.failed = failed.empty() ? "linked without hone_bench_factor" : failed;
-    methods.push_back(none);
-  }
-  add_single_peer(&peer, failed, &methods);
-  Systems order; /* only its n is used */
-  order.n = n;
-  measure(bench, order, rounds_of(bench->c, n), &methods);
-  report_factor(bench, normal, n, &methods);
-}
-
-} // namespace
-
-void factor_section(Bench *bench) {
-  printf("\n## The factorization alone, single precision, A on the device\n"
-         "\nThe residual is ||P A - L U|| / ||A|| in Frobenius norms, computed "
-         "in double. It is accepted up to 4 times cuSOLVER's.\n");
-  for (const std::string &size : bench->c.sizes)
-    for (const std::string &kind : bench->c.kinds) {
-      int64_t n = atoll(size.c_str());
-      if (!out_of_time(bench, "factor", n))
-        factor_size(bench, kind == "normal", n);
-    }
 }
 
 /* ---- the forms of the factorization ---- */

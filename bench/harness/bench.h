@@ -53,7 +53,7 @@ struct Bench {
   /* Measured rates of this machine; 0: not measured. */
   double pinned_bytes_s = 0.0, gemm_flops_s = 0.0; /* of the GPU */
   double sgemm_flops_s = 0.0, copy_bytes_s = 0.0;  /* of the CPU */
-  Summary solves, smalls, factors;
+  Summary solves, smalls, factors, complexes;
   std::vector<Point> points;
 };
 
@@ -88,8 +88,9 @@ std::string cpu_clocks();
 bool kept_out(const Config &c, const std::string &name);
 
 /* Adds this library as a method. If kept is true it uses a solver, which is
-   created here, untimed; otherwise hone_solve. device is HONE_DEVICE_... The
-   first method of a table is the reference, and --skip does not exclude it. */
+   created here, untimed; otherwise hone_solve, or hone_z_solve. device is
+   HONE_DEVICE_... The first method of a table is the reference, and --skip does
+   not exclude it. */
 void add_hone(const Config &c, std::vector<Method> *methods, const char *name,
               const Systems &s, int device, bool kept, bool spd);
 

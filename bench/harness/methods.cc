@@ -25,10 +25,16 @@ struct Step {
   double backward_error;
 };
 
+const hone_complex *entries(const double *v) {
+  return reinterpret_cast<const hone_complex *>(v);
+}
+hone_complex *entries(double *v) { return reinterpret_cast<hone_complex *>(v); }
+
 struct Hone {
   hone_options options = HONE_OPTIONS_INIT;
   hone_tuning tuning = HONE_TUNING_INIT;
-  hone_solver *solver = nullptr;
+  hone_solver *solver = nullptr;    /* one of them is not NULL */
+  hone_z_solver *complex = nullptr; /* where the Method is "kept" */
   hone_report factor = HONE_REPORT_INIT, solve = HONE_REPORT_INIT;
   std::vector<Step> history;
   int status = HONE_OK;
@@ -49,7 +55,10 @@ struct Hone {
       options.progress_user = this;
     }
   }
-  ~Hone() { hone_solver_destroy(&solver); }
+  ~Hone() {
+    hone_solver_destroy(&solver);
+    hone_z_solver_destroy(&complex);
+  }
   Hone(const Hone &) = delete;
 
   static int listen(void *user, const hone_progress *event) {
@@ -67,8 +76,22 @@ struct Hone {
     return r.reason[0] != 0 ? why + ": " + r.reason : why;
   }
 
+  int create(const Systems &s) {
+    return s.parts == 2 ? hone_z_solver_create(&complex, s.n, &options)
+                        : hone_solver_create(&solver, s.n, &options);
+  }
+
   std::string kept(const Systems &s, int64_t k, double *x) {
     history.clear();
+    if (s.parts == 2) {
+      status =
+          hone_z_solver_factor(complex, entries(s.matrix(k)), s.n, &factor);
+      if (status < 0)
+        return failure(factor);
+      status = hone_z_solver_solve(complex, s.nrhs, entries(s.side(k)), s.n,
+                                   entries(x), s.n, nullptr, &solve);
+      return failure(solve);
+    }
     status = hone_solver_factor(solver, s.matrix(k), s.n, &factor);
     if (status < 0)
       return failure(factor);
@@ -79,8 +102,11 @@ struct Hone {
 
   std::string once(const Systems &s, int64_t k, double *x) {
     history.clear();
-    status = hone_solve(s.n, s.nrhs, s.matrix(k), s.n, s.side(k), s.n, x, s.n,
-                        &options, &solve);
+    status = s.parts == 2 ? hone_z_solve(s.n, s.nrhs, entries(s.matrix(k)), s.n,
+                                         entries(s.side(k)), s.n, entries(x),
+                                         s.n, &options, &solve)
+                          : hone_solve(s.n, s.nrhs, s.matrix(k), s.n, s.side(k),
+                                       s.n, x, s.n, &options, &solve);
     return failure(solve);
   }
 
@@ -144,7 +170,7 @@ void add_form(const Config &c, std::vector<Method> *methods, const char *name,
   Method m;
   m.name = name;
   if (kept) {
-    int st = hone_solver_create(&hone->solver, s.n, &hone->options);
+    int st = hone->create(s);
     if (st != HONE_OK)
       m.failed = std::string("hone_solver_create: ") + hone_status_text(st);
     m.solve = [hone, &s](int64_t k, double *x) { return hone->kept(s, k, x); };
@@ -171,9 +197,9 @@ void check(const Bench &bench, const Systems &s, int64_t first, const double *x,
   const int64_t step = (s.nrhs + CHECKED_COLUMNS - 1) / CHECKED_COLUMNS;
   for (int64_t k = 0; k < m->batch; k++)
     for (int64_t j = 0; j < s.nrhs; j += step) {
-      double e =
-          backward_error(s.n, s.matrix(first + k), s.side(first + k) + j * s.n,
-                         x + (k * s.nrhs + j) * s.n, bench.c.host_threads);
+      double e = backward_error(
+          s.n, s.matrix(first + k), s.side(first + k) + j * s.n * s.parts,
+          x + (k * s.nrhs + j) * s.n * s.parts, bench.c.host_threads, s.parts);
       m->checked++;
       m->accepted = m->accepted && e <= 4.04 * 0x1p-53;
       if (!(e <= m->error) && !std::isnan(m->error))
@@ -185,7 +211,7 @@ void check(const Bench &bench, const Systems &s, int64_t first, const double *x,
 double time_once(const Bench &bench, const Systems &s, int64_t first, double *x,
                  Method *m) {
   std::string why;
-  const int64_t length = s.n * s.nrhs;
+  const int64_t length = s.n * s.nrhs * s.parts;
   std::fill(x, x + m->batch * length, NAN); /* erases older answers */
   for (int64_t k = 0; k < m->batch && m->prepare; k++)
     m->prepare(first + k, k, x + k * length);
@@ -237,7 +263,7 @@ void measure(Bench *bench, const Systems &s, int rounds,
   int most = 1;
   for (const Method &m : *methods)
     most = std::max(most, m.batch);
-  std::vector<double> x(static_cast<size_t>(s.n * s.nrhs * most));
+  std::vector<double> x(static_cast<size_t>(s.n * s.nrhs * s.parts * most));
   size_t count = methods->size();
   for (int round = -1; round < rounds; round++)
     for (size_t k = 0; k < count; k++)

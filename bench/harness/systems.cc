@@ -139,15 +139,18 @@ void fill_hard(Kind kind, double *v, int64_t n, int64_t j, uint64_t seed) {
 
 } // namespace
 
-bool systems_allocate(Systems *s, int64_t n, int count, int64_t nrhs) {
+bool systems_allocate(Systems *s, int64_t n, int count, int64_t nrhs,
+                      int parts) {
   size_t order = static_cast<size_t>(n);
+  size_t column = order * static_cast<size_t>(parts) * sizeof(double);
   size_t sides = static_cast<size_t>(RIGHT_SIDES * nrhs);
   s->n = n;
   s->nrhs = nrhs;
   s->count = count;
+  s->parts = parts;
   s->a = static_cast<double *>(
-      malloc(static_cast<size_t>(count) * order * order * sizeof(double)));
-  s->b = static_cast<double *>(malloc(sides * order * sizeof(double)));
+      malloc(static_cast<size_t>(count) * order * column));
+  s->b = static_cast<double *>(malloc(sides * column));
   if (s->a != nullptr && s->b != nullptr)
     return true;
   systems_free(s);
@@ -163,24 +166,25 @@ void systems_free(Systems *s) {
 void systems_fill(Systems *s, Kind kind, uint64_t seed, int threads) {
   std::atomic<int64_t> next{0};
   int64_t n = s->n;
+  int64_t length = n * s->parts; /* doubles of a column */
   int64_t columns = n * s->count;
-  if (columns * n < 100000)
+  if (columns * length < 100000)
     threads = 1;
   in_parallel(threads, [&](int) {
     for (int64_t j; (j = next++) < columns;) {
-      double *column = s->a + j * n;
+      double *column = s->a + j * length;
       if (kind > SPD)
         fill_hard(kind, column, n, j % n, seed);
       else if (kind == SPD)
         fill_spd(column, n, j % n, seed + static_cast<uint64_t>(j / n));
       else if (kind == NORMAL)
-        fill_normal(column, n, column_stream(seed, j));
+        fill_normal(column, length, column_stream(seed, j));
       else
-        fill_uniform(column, n, column_stream(seed, j));
+        fill_uniform(column, length, column_stream(seed, j));
     }
   });
   for (int64_t k = 0; k < RIGHT_SIDES * s->nrhs; k++)
-    fill_uniform(s->b + k * n, n, column_stream(~seed, k));
+    fill_uniform(s->b + k * length, length, column_stream(~seed, k));
 }
 
 void copy_in_parallel(double *to, const double *from, int64_t count,
@@ -232,21 +236,57 @@ double rows_error(int64_t n, int64_t first, int64_t rows, const double *a,
   return static_cast<double>(largest);
 }
 
+/* Does the same for complex entries. Three sums a row: the real and the
+   imaginary part of the residual, and the denominator. */
+double complex_rows_error(int64_t n, int64_t first, int64_t rows,
+                          const double *a, const double *b, const double *x,
+                          long double *sums) {
+  using wide = long double;
+  for (int64_t i = 0; i < rows; i++) {
+    const double *of = b + 2 * (first + i);
+    sums[3 * i] = static_cast<wide>(of[0]);
+    sums[3 * i + 1] = static_cast<wide>(of[1]);
+    sums[3 * i + 2] = hypotl(sums[3 * i], sums[3 * i + 1]);
+  }
+  for (int64_t j = 0; j < n; j++) {
+    const wide re = static_cast<wide>(x[2 * j]);
+    const wide im = static_cast<wide>(x[2 * j + 1]);
+    const wide size = hypotl(re, im);
+    const double *column = a + 2 * (first + j * n);
+    for (int64_t i = 0; i < rows; i++) {
+      const wide p = static_cast<wide>(column[2 * i]);
+      const wide q = static_cast<wide>(column[2 * i + 1]);
+      sums[3 * i] -= p * re - q * im;
+      sums[3 * i + 1] -= p * im + q * re;
+      sums[3 * i + 2] += sqrtl(p * p + q * q) * size;
+    }
+  }
+  wide largest = 0.0L;
+  for (int64_t i = 0; i < rows && !std::isnan(largest); i++) {
+    const wide r = hypotl(sums[3 * i], sums[3 * i + 1]);
+    const wide e = r == 0.0L ? 0.0L : r / sums[3 * i + 2];
+    if (!(e <= largest))
+      largest = e;
+  }
+  return static_cast<double>(largest);
+}
+
 } // namespace
 
 double backward_error(int64_t n, const double *a, const double *b,
-                      const double *x, int threads) {
+                      const double *x, int threads, int parts) {
   enum { MOST_ROWS = 512 };
   threads = n * n < 100000 ? 1 : threads;
+  const auto error_of_rows = parts == 2 ? complex_rows_error : rows_error;
   int64_t rows = std::clamp<int64_t>(n / (2 * threads), 64, MOST_ROWS);
   int64_t blocks = (n + rows - 1) / rows;
   std::vector<double> errors(static_cast<size_t>(blocks));
   std::atomic<int64_t> next{0};
   in_parallel(threads, [&](int) {
-    long double sums[2 * MOST_ROWS];
+    long double sums[3 * MOST_ROWS];
     for (int64_t k; (k = next++) < blocks;)
-      errors[static_cast<size_t>(k)] =
-          rows_error(n, k * rows, std::min(rows, n - k * rows), a, b, x, sums);
+      errors[static_cast<size_t>(k)] = error_of_rows(
+          n, k * rows, std::min(rows, n - k * rows), a, b, x, sums);
   });
   double largest = 0.0;
   for (double e : errors)

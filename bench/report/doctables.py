@@ -274,6 +274,46 @@ def device(record):
              'getrf + getrs / Hone', 'wanted'], body) if body else None
 
 
+def complex_solve(record):
+    """Makes the table of whole solves of complex systems."""
+    body = []
+    for row in sorted((row for kind in ('uniform', 'normal')
+                       for row in records.rows(record, 'complex', kind)),
+                      key=lambda r: (r['n'], r['kind'] == 'normal')):
+        ours, peer = records.find(row, 'Hone kept'), fastest(row, 'copy + ')
+        if not (ours and peer):
+            continue
+        ratio, floor = records.ratio(peer, ours), row.get('floor_ms')
+        body.append([
+            row['kind'], str(row['n']), span(ours),
+            'yes' if ours.get('accepted') else 'no', span(peer),
+            missed(g(ratio, '.2f'), ratio, row.get('wanted')),
+            goal(row.get('wanted')),
+            g(median(row, 'Hone kept') / floor if floor else None, '.1f')])
+    return (['complex, pageable A, b to x', 'n', 'Hone kept, ms', 'accepted',
+             'best peer, ms', 'peer / Hone', 'wanted', 'Hone / floor'],
+            body) if body else None
+
+
+def complex_factor(record):
+    """Makes the table of complex factorizations beside getrf in single
+    precision."""
+    body = []
+    for row in records.rows(record, 'complex factor', 'uniform'):
+        ours, peer = (records.find(row, n) for n in (
+            'Hone fp16x3', 'Xgetrf C32F, pivoting'))
+        if not (ours and peer):
+            continue
+        work = 8e-9 / 3 * row['n'] ** 3
+        ms, theirs = median(row, ours['name']), median(row, peer['name'])
+        body.append([str(row['n']), span(ours),
+                     g(work / ms if ms else None, '.1f'), span(peer),
+                     g(work / theirs if theirs else None, '.1f'),
+                     g(records.ratio(peer, ours), '.2f')])
+    return (['n', 'Hone, ms', 'TFLOP/s', 'getrf C32F, ms', 'TFLOP/s',
+             'getrf / Hone'], body) if body else None
+
+
 def cpu_columns(record):
     """Makes the table of many right-hand sides on the CPU."""
     body = []
@@ -338,11 +378,38 @@ def batch(record):
              'complex, us', '`zgesv` / Hone', 'Hone / reading'], body)
 
 
+def device_batch(record):
+    """Makes the table of batches on a device, beside the vendor's."""
+    body = []
+    for row in records.rows(record, 'batch'):
+        ours, floor = (records.find(row, name) for name in
+                       ('Hone batch', 'A to the device'
+                        if row['kind'] == 'from the host'
+                        else 'one reading of A'))
+        peer = next((m for m in row['methods']
+                     if m['name'].endswith('trsBatched')), None)
+        if not (ours and peer and floor):
+            continue
+        ms = records.middle(records.times(ours))
+        wanted = row.get('wanted')
+        body.append([
+            f"{row['count']:,}", str(row['n']), row['kind'],
+            missed(g(ms), wanted, ms) if ms and wanted else g(ms),
+            'yes' if ours.get('accepted') else 'no',
+            g(records.middle(records.times(peer))),
+            g(records.ratio(peer, ours), '.2f'), g(wanted),
+            g(records.middle(records.times(floor)))])
+    return (['systems', 'n', '', 'Hone, ms', 'accepted', 'vendor, ms',
+             'vendor / Hone', 'wanted, ms', 'floor, ms'], body) \
+        if body else None
+
+
 ALL = {'solve': solve, 'factor': factor, 'small': small, 'hard': hard,
        'parts': parts, 'forms': forms, 'cpu': cpu, 'host': host,
        'cpu hard': cpu_hard, 'cpu spd': cpu_spd, 'cpu columns': cpu_columns,
        'callers': callers, 'device': device,
-       'batch': batch,
+       'complex': complex_solve, 'complex factor': complex_factor,
+       'batch': batch, 'device batch': device_batch,
        **papertables.ALL}
 
 

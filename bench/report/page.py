@@ -289,6 +289,9 @@ TITLES = {
     'hard': 'Condition 1e12', 'columns': 'Many right-hand sides',
     'callers': 'What a caller gets',
     'device': 'A, b and x in device memory',
+    'complex': 'Complex systems',
+    'complex factor': 'The factorization alone, complex, in single precision',
+    'batch': 'Many small systems at once',
     'threads': 'Threads', 'phases': 'Inside the factorization: whole solves',
     **{name: f'{title}: all methods' for name, title in PUBLISHED.items()}}
 

@@ -52,7 +52,7 @@ void choose_matrix(hone_cuda *c) {
   const size_t pair = 2 * sizeof(double);
   if (c->copy == nullptr)
     return;
-  c->in_place = c->original_on_device && c->original_ld % 2 == 0 &&
+  c->in_place = c->original_on_device && c->original_ld * HONE_PARTS % 2 == 0 &&
                 c->original_ld <= INT_MAX &&
                 reinterpret_cast<uintptr_t>(c->original) % pair == 0;
   c->a = c->in_place ? const_cast<hone_entry *>(c->original) : c->copy;

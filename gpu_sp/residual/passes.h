@@ -5,6 +5,7 @@
 #ifndef HONE_CUDA_PASSES_H
 #define HONE_CUDA_PASSES_H
 
+#include "gpu_sp/entries.h"
 #include "gpu_sp/residual/residual.h"
 
 namespace {
@@ -53,19 +54,6 @@ template <bool PAIRS> __device__ inline pair load(const hone_entry *p) {
 }
 template <bool PAIRS> __device__ inline entry load_entry(const hone_entry *p) {
   return load<PAIRS>(p);
-}
-
-/* Returns the modulus. Where the sum of squares may have lost digits, or is not
-   finite, the larger part is taken out of the root. */
-__device__ inline double modulus(double re, double im) {
-  const double square = __fma_rn(re, re, __dmul_rn(im, im));
-  if (square > 0x1p-900 && square < 0x1p1000)
-    return sqrt(square);
-  re = fabs(re);
-  im = fabs(im);
-  const double most = re > im ? re : im, least = re > im ? im : re;
-  const double q = least / (most > 0.0 ? most : 1.0);
-  return most * sqrt(1.0 + q * q);
 }
 
 #else

@@ -10,6 +10,7 @@
    Next to read: refine/probes.c for what the numbers say. */
 #include "gpu_sp/solve/probe.h"
 
+#include "gpu_sp/entries.h"
 #include "gpu_sp/factor/loop.h"
 #include "gpu_sp/residual/residual.h"
 #include "gpu_sp/solve/columns.h"
@@ -19,8 +20,8 @@
 
 namespace {
 
-/* The generator of base/numbers.h: entry k of the sequence of a seed, uniform
-   in [-sqrt 3, sqrt 3). */
+/* The generator of base/numbers.h: number k of the sequence of a seed, uniform
+   in [-sqrt 3, sqrt 3). An entry has one, or one for each of its parts. */
 __device__ inline double draw(uint64_t seed, int64_t k) {
   uint64_t z = seed + ((uint64_t)k + 1) * HONE_RANDOM_STEP;
   z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -29,6 +30,7 @@ __device__ inline double draw(uint64_t seed, int64_t k) {
   return ((double)(z >> 11) - 0x1p52) * (3.4641016151377544 * 0x1p-53);
 }
 
+/* Draws n numbers for each column. */
 __global__ void draw_kernel(int64_t n, uint64_t seed, double *to) {
   const int64_t i = row_of_thread(), c = blockIdx.y;
   if (i < n)
@@ -36,8 +38,8 @@ __global__ void draw_kernel(int64_t n, uint64_t seed, double *to) {
 }
 
 /* to_i = scale_i from_i. */
-__global__ void scale_kernel(int64_t n, const double *scale, const double *from,
-                             double *to) {
+__global__ void scale_kernel(int64_t n, const double *scale,
+                             const hone_entry *from, hone_entry *to) {
   const int64_t i = row_of_thread(), c = blockIdx.y;
   if (i < n)
     to[i + c * n] = scale[i] * from[i + c * n];
@@ -48,7 +50,8 @@ __global__ void scale_kernel(int64_t n, const double *scale, const double *from,
    NULL: the identity. */
 __global__ void combine_kernel(int64_t n, int t, bool first,
                                const double *scale, const int *perm,
-                               const double *w, const double *h, double *z) {
+                               const hone_entry *w, const hone_entry *h,
+                               hone_entry *z) {
   const int64_t i = row_of_thread(), c = blockIdx.y;
   if (i >= n)
     return;
@@ -63,19 +66,20 @@ __global__ void combine_kernel(int64_t n, int t, bool first,
    z_i if 'first' is true; j = perm[i]. Each thread block writes the sum of
    squares and the largest magnitude of its part of v to sums. */
 __global__ void update_kernel(int64_t n, int t, bool first, const int *perm,
-                              const double *z, double *v, double *sums) {
+                              const hone_entry *z, hone_entry *v,
+                              double *sums) {
   __shared__ double square[ROW_THREADS], most[ROW_THREADS];
   const int64_t i = row_of_thread(), c = blockIdx.y;
   const int me = (int)threadIdx.x;
-  double now = 0.0;
+  hone_entry now = zero_entry();
   if (i < n) {
     const int64_t j = perm ? perm[i] : i;
-    const double d = z[i + c * n];
+    const hone_entry d = z[i + c * n];
     now = c < t ? v[j + c * n] - d : first ? d : v[j + c * n] + d;
     v[j + c * n] = now;
   }
-  square[me] = now * now;
-  most[me] = now < 0.0 ? -now : now;
+  square[me] = square_of(now);
+  most[me] = size_of(now);
   __syncthreads();
   for (int left = ROW_THREADS / 2; left > 0; left /= 2) {
     if (me < left) {
@@ -92,34 +96,36 @@ __global__ void update_kernel(int64_t n, int t, bool first, const int *perm,
 }
 
 /* out_i = the sum of squares of row i of v, t columns. */
-__global__ void row_kernel(int64_t n, int t, const double *v, double *out) {
+__global__ void row_kernel(int64_t n, int t, const hone_entry *v, double *out) {
   const int64_t i = row_of_thread();
   double sum = 0.0;
   if (i >= n)
     return;
   for (int64_t c = 0; c < t; c++)
-    sum += v[i + c * n] * v[i + c * n];
+    sum += square_of(v[i + c * n]);
   out[i] = sum;
 }
 
 /* The vectors that are still in use; the solutions follow them. */
-double *vectors_of(const hone_cuda *c, const hone_probe_step *s) {
+hone_entry *vectors_of(const hone_cuda *c, const hone_probe_step *s) {
   return c->probes + s->dropped * c->n;
 }
-double *solutions_of(const hone_cuda *c, const hone_probe_step *s) {
+hone_entry *solutions_of(const hone_cuda *c, const hone_probe_step *s) {
   return c->probes + s->vectors * c->n;
 }
-double *right_sides_of(const hone_cuda *c) {
+hone_entry *right_sides_of(const hone_cuda *c) {
   return c->probes + (HONE_CUDA_PROBES - HONE_SOLUTIONS_MOST) * c->n;
 }
 
 int draw_all(hone_cuda *c, const hone_probe_step *s) {
-  HONE_LAUNCH(draw_kernel, grid_of(c->n, s->vectors), ROW_THREADS, 0, c->work,
-              c->n, s->seed, c->probes);
+  const int64_t n = HONE_PARTS * c->n;
+  HONE_LAUNCH(draw_kernel, grid_of(n, s->vectors), ROW_THREADS, 0, c->work, n,
+              s->seed, reinterpret_cast<double *>(c->probes));
   int st = CALL(cudaGetLastError());
   if (s->solutions > 0) {
-    HONE_LAUNCH(draw_kernel, grid_of(c->n, s->solutions), ROW_THREADS, 0,
-                c->work, c->n, s->solutions_seed, right_sides_of(c));
+    HONE_LAUNCH(draw_kernel, grid_of(n, s->solutions), ROW_THREADS, 0, c->work,
+                n, s->solutions_seed,
+                reinterpret_cast<double *>(right_sides_of(c)));
     TRY_CUDA(cudaGetLastError());
   }
   return st;
@@ -145,20 +151,21 @@ void take_sums(const double *sums, int64_t blocks, hone_probe_step *s) {
 } // namespace
 
 int hone_cuda_multiply(hone_cuda *c, bool scaled, bool trans, int64_t k,
-                       const double *from) {
+                       const hone_entry *from) {
   const double *unit = hone_cuda_unit(c);
+  const cudaDataType_t type = HONE_PARTS > 1 ? CUDA_C_64F : CUDA_R_64F;
   const int n = (int)c->n;
   int st = HONE_OK;
   if (scaled) {
     HONE_LAUNCH(scale_kernel, grid_of(n, k), ROW_THREADS, 0, c->work, c->n,
-                trans ? c->row : c->col, from, c->v);
+                trans ? c->row : c->col, from, hone_cuda_v(c));
     st = CALL(cudaGetLastError());
-    from = c->v;
+    from = hone_cuda_v(c);
   }
-  TRY_CUDA(c->blas->gemm(
-      c->handle, trans ? CUBLAS_OP_T : CUBLAS_OP_N, CUBLAS_OP_N, n, (int)k, n,
-      unit, c->a, CUDA_R_64F, (int)c->lda, from, CUDA_R_64F, n, unit + 1, c->w,
-      CUDA_R_64F, n, CUBLAS_COMPUTE_64F, CUBLAS_GEMM_DEFAULT));
+  TRY_CUDA(c->blas->gemm(c->handle, trans ? CUBLAS_OP_T : CUBLAS_OP_N,
+                         CUBLAS_OP_N, n, (int)k, n, unit, c->a, type,
+                         (int)c->lda, from, type, n, unit + 2, c->w, type, n,
+                         CUBLAS_COMPUTE_64F, CUBLAS_GEMM_DEFAULT));
   return st;
 }
 
@@ -181,12 +188,12 @@ int hone_cuda_probe_step(void *self, const hone_matrix *a, hone_probe_step *s) {
                          vectors_of(c, s)));
   HONE_LAUNCH(combine_kernel, grid, ROW_THREADS, 0, c->work, n, (int)t,
               s->first, scaled ? (s->trans ? c->col : c->row) : nullptr,
-              c->spd || back ? nullptr : c->perm, c->w, right_sides_of(c),
-              c->v);
+              c->spd || back ? nullptr : c->perm, hone_cuda_w(c),
+              right_sides_of(c), hone_cuda_v(c));
   TRY_CUDA(cudaGetLastError());
   TRY(hone_cuda_enqueue_solve(c, back, k, c->v, c->v));
   HONE_LAUNCH(update_kernel, grid, ROW_THREADS, 0, c->work, n, (int)t, s->first,
-              back ? c->perm : nullptr, c->v, vectors_of(c, s),
+              back ? c->perm : nullptr, hone_cuda_v(c), vectors_of(c, s),
               hone_cuda_pinned(c, HONE_CUDA_SOLVES));
   TRY_CUDA(cudaGetLastError());
   TRY_CUDA(cudaStreamSynchronize(c->work));
@@ -199,23 +206,24 @@ int hone_cuda_probe_step(void *self, const hone_matrix *a, hone_probe_step *s) {
 int hone_cuda_probed(void *self, const hone_probe_step *s,
                      const hone_probed *out) {
   hone_cuda *c = static_cast<hone_cuda *>(self);
-  const int64_t n = c->n, bytes = n * (int64_t)sizeof(double);
+  const int64_t n = c->n, sizes = n * (int64_t)sizeof(double);
+  const int64_t bytes = n * (int64_t)sizeof(hone_entry);
   double *const h = hone_cuda_pinned(c, HONE_CUDA_SOLVES);
   const bool wanted = out->solution >= 0;
   HONE_LAUNCH(row_kernel, grid_of(n, 1), ROW_THREADS, 0, c->work, n,
               s->vectors - s->dropped, vectors_of(c, s), h);
   int st = CALL(cudaGetLastError());
   if (wanted) {
-    const double *y = solutions_of(c, s) + out->solution * n;
-    const hone_copy back = {y, h + n, 2 * n};
+    const hone_entry *y = solutions_of(c, s) + out->solution * n;
+    const hone_copy back = {y, h + n, 2 * HONE_PARTS * n};
     TRY_CUDA(hone_cuda_copy(&back, 1, c->work));
   }
   TRY_CUDA(cudaStreamSynchronize(c->work));
   if (st != HONE_OK)
     return st;
-  memcpy(out->row_squares, h, (size_t)bytes);
+  memcpy(out->row_squares, h, (size_t)sizes);
   if (wanted)
     memcpy(out->solution_to, h + n, (size_t)bytes);
-  c->used.from_device += (wanted ? 2 : 1) * bytes;
+  c->used.from_device += sizes + (wanted ? bytes : 0);
   return st;
 }

@@ -12,6 +12,7 @@
    vectors. */
 #include "gpu_sp/solve/refined.h"
 
+#include "gpu_sp/entries.h"
 #include "gpu_sp/factor/loop.h"
 #include "gpu_sp/residual/residual.h"
 #include "gpu_sp/solve/columns.h"
@@ -32,8 +33,8 @@ constexpr double NEGLIGIBLE = 0x1p-53;
 /* z_l = h_j - s_j w_j, or h_j where 'first' is true; l = place[j], the row of
    the factors. s NULL: ones. place NULL: the identity. */
 __global__ void right_side_kernel(int64_t n, bool first, const double *scale,
-                                  const int *place, const double *w,
-                                  const double *h, double *z) {
+                                  const int *place, const hone_entry *w,
+                                  const hone_entry *h, hone_entry *z) {
   const int64_t j = row_of_thread(), c = blockIdx.y;
   if (j >= n)
     return;
@@ -42,9 +43,8 @@ __global__ void right_side_kernel(int64_t n, bool first, const double *scale,
       first ? h[j + c * n] : h[j + c * n] - s * w[j + c * n];
 }
 
-/* Returns the larger magnitude; NaN if there is one. */
-__device__ inline double larger(double most, double of) {
-  const double size = of < 0.0 ? -of : of;
+/* Returns the larger size; NaN if there is one. */
+__device__ inline double larger(double most, double size) {
   return size <= most ? most : size;
 }
 
@@ -52,19 +52,19 @@ __device__ inline double larger(double most, double of) {
    identity. Each thread block writes the largest magnitudes of its part of z
    and of y to sizes. */
 __global__ void add_kernel(int64_t n, bool first, const int *perm,
-                           const double *z, double *y, double *sizes) {
+                           const hone_entry *z, hone_entry *y, double *sizes) {
   __shared__ double of_z[ROW_THREADS], of_y[ROW_THREADS];
   const int64_t i = row_of_thread(), c = blockIdx.y;
   const int me = (int)threadIdx.x;
-  double d = 0.0, now = 0.0;
+  hone_entry d = zero_entry(), now = d;
   if (i < n) {
     const int64_t j = perm ? perm[i] : i;
     d = z[i + c * n];
     now = first ? d : y[j + c * n] + d;
     y[j + c * n] = now;
   }
-  of_z[me] = larger(0.0, d);
-  of_y[me] = larger(0.0, now);
+  of_z[me] = larger(0.0, size_of(d));
+  of_y[me] = larger(0.0, size_of(now));
   __syncthreads();
   for (int left = ROW_THREADS / 2; left > 0; left /= 2) {
     if (me < left) {
@@ -85,9 +85,9 @@ struct block {
   hone_cuda *c;
   bool scaled, trans, back; /* back: rows are exchanged behind the solve */
   int64_t k;
-  double *v; /* k columns of the caller, ldv */
+  hone_entry *v; /* k columns of the caller, ldv */
   int64_t ldv;
-  double *h; /* pinned: the right-hand sides, then the solutions */
+  hone_entry *h; /* pinned: the right-hand sides, then the solutions */
 };
 
 /* y becomes the first solution, or is corrected once. */
@@ -102,13 +102,14 @@ int take_step(const block *s, bool first) {
   if (st != HONE_OK)
     return st;
   HONE_LAUNCH(right_side_kernel, grid, ROW_THREADS, 0, c->work, n, first, scale,
-              c->spd || s->back ? nullptr : c->new_row, c->w, s->h, c->v);
+              c->spd || s->back ? nullptr : c->new_row, hone_cuda_w(c), s->h,
+              hone_cuda_v(c));
   TRY_CUDA(cudaGetLastError());
   TRY(hone_cuda_enqueue_solve(c, s->back, s->k, c->v, c->v));
   if (st != HONE_OK)
     return st;
   HONE_LAUNCH(add_kernel, grid, ROW_THREADS, 0, c->work, n, first,
-              s->back ? c->perm : nullptr, c->v, c->probes,
+              s->back ? c->perm : nullptr, hone_cuda_v(c), c->probes,
               hone_cuda_pinned(c, HONE_CUDA_X));
   TRY_CUDA(cudaGetLastError());
   TRY_CUDA(cudaStreamSynchronize(c->work));
@@ -166,8 +167,8 @@ void copy_out(void *ctx, int64_t k) {
    are solved for without. */
 int solve_block(const block *s, int most, int *made) {
   hone_cuda *c = s->c;
-  const hone_copy back = {c->probes, s->h, 2 * c->n * s->k};
-  const int64_t bytes = c->n * s->k * (int64_t)sizeof(double);
+  const hone_copy back = {c->probes, s->h, 2 * HONE_PARTS * c->n * s->k};
+  const int64_t bytes = c->n * s->k * (int64_t)sizeof(hone_entry);
   hone_pool_run(c->pool, s->k, copy_in, const_cast<block *>(s));
   int st = refine(s, most, made);
   if (st == HONE_NO_DEVICE) {
@@ -190,10 +191,11 @@ int hone_cuda_solve_refined(void *self, hone_refined_solve *job) {
   static_assert(HONE_CUDA_PROBES >= HONE_CUDA_COLUMNS, "y is in probes");
   hone_cuda *c = static_cast<hone_cuda *>(self);
   const bool back = job->trans && !c->spd;
+  double *const pinned = hone_cuda_pinned(c, HONE_CUDA_SOLVES);
   block s = {c,          job->scaling->used,
              job->trans, back,
              0,          job->v,
-             job->ldv,   hone_cuda_pinned(c, HONE_CUDA_SOLVES)};
+             job->ldv,   reinterpret_cast<hone_entry *>(pinned)};
   int st = HONE_OK;
   c->solve_expected = c->solving_ahead = false;
   job->corrections = 0;

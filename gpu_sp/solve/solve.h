@@ -21,7 +21,7 @@ int hone_cuda_enqueue_solve(hone_cuda *c, bool trans, int64_t k,
    being the scaling of op(S) behind op(A) where there is one. Overwrites
    c->v where there is. */
 int hone_cuda_multiply(hone_cuda *c, bool scaled, bool trans, int64_t k,
-                       const double *from);
+                       const hone_entry *from);
 
 /* Enqueues the solve that the refinement will ask for next, for the residual r
    whose copy is in c->w, and waits for r alone. hone_cuda_solve takes the

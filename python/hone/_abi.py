@@ -304,6 +304,10 @@ FUNCTIONS = {
         c_int,
         [c_int64, c_int64, _OPTIONS, _INT64, _INT64],
     ),
+    "hone_z_device_memory_needed": (
+        c_int,
+        [c_int64, _OPTIONS, _INT64, _INT64],
+    ),
     "hone_memory_needed": (c_int, [c_int64, c_int64, _OPTIONS, _INT64, _INT64]),
     "hone_device_memory_needed": (c_int, [c_int64, _OPTIONS, _INT64, _INT64]),
     "hone_release_kept": (c_int64, []),

@@ -48,10 +48,15 @@ def memory_needed(
     return HostMemory(*_needed(call, (n, nrhs), options))
 
 
-def device_memory_needed(n: int, **options: Unpack[Options]) -> DeviceMemory:
+def device_memory_needed(
+    n: int, *, dtype: DTypeLike = float, **options: Unpack[Options]
+) -> DeviceMemory:
     """Returns the memory on a GPU that solving takes, in bytes; 0 if the
-    library was built without CUDA."""
-    return DeviceMemory(*_needed(lib.hone_device_memory_needed, (n,), options))
+    library was built without CUDA. dtype is that of A."""
+    call = lib.hone_device_memory_needed
+    if np.dtype(dtype).kind == "c":
+        call = lib.hone_z_device_memory_needed
+    return DeviceMemory(*_needed(call, (n,), options))
 
 
 def release_kept() -> int:

@@ -210,6 +210,10 @@ class Places(unittest.TestCase):
         both = hone.memory_needed(2000, dtype=complex)
         self.assertGreater(both.single_bytes, real.single_bytes)
         self.assertEqual(both, hone.memory_needed(2000, dtype="c8"))
+        real = hone.device_memory_needed(20000)
+        both = hone.device_memory_needed(20000, dtype=complex)
+        for one, two in zip(real, both):  # 0: built without CUDA
+            self.assertTrue(1.9 * one <= two <= 2.0 * one)
 
 
 class Kept(unittest.TestCase):

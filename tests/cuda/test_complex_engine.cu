@@ -106,7 +106,7 @@ TEST(complex_cuda, factors_tall_panels_by_parts) {
   }
 }
 
-/* Other look-ahead and panels, also while threads copy A. */
+/* Other look-ahead, panels and strips, also while threads copy A. */
 TEST(complex_cuda, factors_beside_the_update) {
   NEED_DEVICE();
   const problem p(330, 0, 0.0);
@@ -114,6 +114,7 @@ TEST(complex_cuda, factors_beside_the_update) {
   choices.trial.ahead_from = 1;
   choices.trial.outer = 32;
   for (int threads = 0; threads < 3; threads += 2) {
+    choices.trial.strip = threads ? 70 : 0;
     hone_mem mem = {};
     hone_pool *pool = nullptr;
     if (threads > 0)
@@ -121,6 +122,7 @@ TEST(complex_cuda, factors_beside_the_update) {
     {
       const factored f(p, choices, 0, nullptr, pool);
       CHECK_EQ_INT(f.status, HONE_OK);
+      CHECK_EQ_INT(static_cast<hone_cuda *>(f.self)->strip, threads ? 70 : 330);
       CHECK_LE(error_of(f, p, false), 1e-2);
       CHECK_LE(error_of(f, p, true), 1e-2);
     }
@@ -200,6 +202,28 @@ TEST(complex_cuda, takes_imaginary_pivots) {
 /* ---- Calls that fail ------------------------------------------------------
  */
 
+int probe_and_refine(const factored &f, const problem &p) {
+  unscaled ones(p.n);
+  hone_scaling scaling = ones.get();
+  std::vector<double> rows(p.x.size());
+  std::vector<cplx> y = p.x, v = p.b[0];
+  hone_probe_step step = {};
+  scaling.used = true;
+  step.scaling = &scaling;
+  step.vectors = 8;
+  step.solutions = 2;
+  step.first = true;
+  int st = D->probe_step(f.self, &f.matrix, &step);
+  step.first = false;
+  TRY(D->probe_step(f.self, &f.matrix, &step));
+  const hone_probed wanted = {rows.data(), 1, entries(y)};
+  TRY(D->probed(f.self, &step, &wanted));
+  hone_refined_solve job = {&f.matrix, &scaling, false,      2,
+                            1,         p.n,      entries(v), 0};
+  TRY(D->solve_refined(f.self, &job));
+  return st;
+}
+
 int all_members(const problem &p, const hone_choices &choices) {
   const factored f(p, choices, 40);
   int st = f.status;
@@ -217,6 +241,7 @@ int all_members(const problem &p, const hone_choices &choices) {
                   entries(r), den.data()));
   TRY(D->solve(f.self, true, 1, entries(r), p.n));
   TRY(D->product(f.self, &f.matrix, false, 1, entries(p.x), entries(v)));
+  TRY(probe_and_refine(f, p));
   return st;
 }
 

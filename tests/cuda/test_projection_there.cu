@@ -49,9 +49,10 @@ struct lying {
     }
     there = on_device(a.data(), lda * n);
     CHECK(hone_device_memory_of(there, &place));
-    CHECK_EQ_INT(hone_host_copy_open(&copy, &mem, n, &place, there, lda),
-                 HONE_OK);
-    dense = {n, n, copy.copy, &copy, trans};
+    CHECK_EQ_INT(
+        hone_host_copy_open(&copy, &mem, n, &place, there, lda, sizeof *there),
+        HONE_OK);
+    dense = {n, n, static_cast<double *>(copy.copy), &copy, trans};
     at_home = {n, lda, a.data(), nullptr, trans};
     matrix = hone_dense_matrix(&dense);
     home = hone_dense_matrix(&at_home);

@@ -164,7 +164,7 @@ cublasStatus_t complex_product(cublasHandle_t handle, bool ta, int m, int n,
   check_place(c, ((columns - 1) * dc + rows) * sizeof(entry), true, "C");
   const entry by = *static_cast<const entry *>(alpha);
   const entry old = *static_cast<const entry *>(beta);
-  const entry *x = static_cast<const entry *>(a);
+  const entry *x = static_cast<const entry *>(reach(a)); /* the caller's A? */
   const entry *y = static_cast<const entry *>(b);
   for (size_t j = 0; j < columns; j++)
     for (size_t i = 0; i < rows; i++) {

@@ -2,8 +2,9 @@
 """Solves a system with NumPy, which must not change A, and writes the system
 and x to $OUT.
 
-usage: solve.py [complex] [scipy | lu]
-    scipy: by scipy.linalg.solve; lu: by scipy.linalg.lu_factor and lu_solve
+usage: solve.py [complex] [scipy | lu | sym | her]
+    scipy: by scipy.linalg.solve; lu: by scipy.linalg.lu_factor and lu_solve;
+    sym, her: by scipy.linalg.solve with this assume_a, one triangle of A
 """
 import os
 import sys
@@ -17,6 +18,10 @@ b = rng.standard_normal(n)
 if "complex" in sys.argv:
     a = a + 1j * rng.standard_normal((n, n))
     b = b + 1j * rng.standard_normal(n)
+if "sym" in sys.argv:
+    a = a + a.T
+if "her" in sys.argv:
+    a = a + a.conj().T
 before = a.copy()
 x = np.linalg.solve(a, b)
 if "scipy" in sys.argv:
@@ -43,6 +48,21 @@ if "scipy" in sys.argv:
         raise SystemExit("a singular matrix was solved")
     except np.linalg.LinAlgError:
         pass
+for kind in {"sym", "her"} & set(sys.argv):
+    import scipy.linalg
+    lower = kind == "her"
+    triangle = np.tril(a) if lower else np.triu(a)
+    x = scipy.linalg.solve(triangle, b, assume_a=kind, lower=lower)
+    singular = a.copy()
+    singular[:, 7] = singular[7] = 0.0
+    try:
+        scipy.linalg.solve(singular, b, assume_a=kind)
+        raise SystemExit("a singular matrix was solved")
+    except np.linalg.LinAlgError:
+        pass
+    l, d, _ = scipy.linalg.ldl(a, hermitian=kind == "her")
+    other = l.conj().T if kind == "her" else l.T
+    assert np.abs(l @ d @ other - a).max() < 1e-11 * np.abs(a).max()
 if "lu" in sys.argv:
     import scipy.linalg
     factors = scipy.linalg.lu_factor(a)

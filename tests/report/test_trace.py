@@ -166,6 +166,50 @@ class Published(unittest.TestCase):
                                  'no time for it, about 1e+03 s']])
         self.assertIsNone(papertables.diagonal(made))
 
+    def test_batches_on_a_device_stand_beside_their_goals(self):
+        def systems(kind, wanted, floor, ours):
+            names = ('Hone batch', 'getrfBatched + getrsBatched', floor)
+            return {'section': 'batch', 'kind': kind, 'n': 64, 'nrhs': 1,
+                    'count': 10000, 'wanted': wanted, 'methods': [
+                        {'name': name, 'ms': ms, 'accepted': name == names[0]}
+                        for name, ms in zip(names, (ours, [3.0, 5.0, 4.0],
+                                                    [0.5, 0.5, 0.5]))]}
+        made = {'rows': [
+            systems('real', 0.6, 'one reading of A', [2.0, 2.0, 1.0]),
+            systems('complex', None, 'one reading of A', [2.0, 2.0, 2.0]),
+            systems('from the host', 9.0, 'A to the device', [8.0] * 3),
+            systems('from the host', 9.0, 'one reading of A', [8.0] * 3)]}
+        _, body = doctables.device_batch(made)
+        first = ['10,000', '64', 'real', '**2.00**', 'yes', '4.00', '2.50']
+        self.assertEqual(body[0], first + ['0.600', '0.500'])
+        self.assertEqual([row[3] for row in body], ['**2.00**', '2.00', '8.00'])
+        self.assertEqual([row[6] for row in body], ['2.50', '2.00', '0.50'])
+        self.assertEqual([row[7] for row in body], ['0.600', '-', '9.00'])
+        self.assertIsNone(doctables.device_batch({'rows': []}))
+
+    def test_complex_tables_compare_with_the_fastest_peer(self):
+        made = {'rows': [
+            row(8192, [
+                method('Hone kept', [40.0, 50.0, 60.0]),
+                method('Hone once', [1.0, 1.0, 1.0]),
+                method('copy + getrf C64F + getrs',
+                               [200.0, 200.0, 240.0]),
+                method('copy + IRS C_32F', [400.0, 400.0, 400.0])],
+                'complex', floor_ms=25.0, wanted=4.5),
+            row(1024, [
+                method('Hone fp16x3', [2.0, 2.0, 2.0]),
+                method('Xgetrf C32F, pivoting', [5.0, 5.0, 5.0])],
+                'complex factor')]}
+        self.assertEqual(
+            doctables.ALL['complex'](made)[1],
+            [['uniform', '8192', '50 (40 .. 60)', 'yes', '200 (200 .. 240)',
+              '**4.00**', '4.5', '2.0']])
+        self.assertEqual(
+            doctables.ALL['complex factor'](made)[1],
+            [['1024', '2 (2 .. 2)', '1.4', '5 (5 .. 5)', '0.6', '2.50']])
+        self.assertIsNone(doctables.ALL['complex']({'rows': []}))
+        self.assertIsNone(doctables.ALL['complex factor']({'rows': []}))
+
     def test_cells_cannot_end_early(self):
         text = doctables.markdown(['a'], [['|b - A x|']])
         self.assertEqual(text.split('\n')[2], '| \\|b - A x\\| |')

@@ -132,6 +132,30 @@ TEST(batch_panels, accept_systems_up_to_a_condition) {
   reference_free(&r);
 }
 
+/* Partial pivoting lets the entries of these matrices grow by a factor of
+   2^(6 k) (Wilkinson 1965), although they are well conditioned: E grows with
+   them. From where ||E|| is not small on, the device must leave them. */
+TEST(batch_panels, leave_systems_whose_factors_have_grown) {
+  NEED_DEVICE();
+  reference r = {0};
+  bat t = make(1, 11, 130, 1);
+  for (int64_t k = 0; k < 11; k++) {
+    const double below = exp2(6.0 * (double)k / 128.0) - 1.0;
+    for (int64_t j = 0; j < 130; j++)
+      for (int64_t i = 0; i < 130; i++)
+        *bat_entry(&t, k, i, j) = i == j || j == 129 ? 1.0
+                                  : i > j            ? -below
+                                                     : 0.0;
+  }
+  bat_check(&t, bat_call(&t));
+  CHECK_GE(bat_on_device(&t), 5);
+  CHECK_LE(bat_on_device(&t), 9);
+  for (int64_t k = 0; k < 11; k++)
+    check_claims(&t, k, &r);
+  bat_discard(&t);
+  reference_free(&r);
+}
+
 static void spoil(bat *t, int64_t k) {
   const size_t column = (size_t)(t->batch.n * t->parts) * sizeof(double);
   if (k == 1)

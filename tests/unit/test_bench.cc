@@ -4,8 +4,10 @@
    commit in a record. */
 #include "bench/harness/bench.h"
 
+#include "api/hone.h"
 #include "tests/unit/ct.h"
 
+#include <cmath>
 #include <cstdlib>
 #include <unistd.h>
 
@@ -52,6 +54,17 @@ TEST(bench, rounds_grow_fewer_with_n) {
   CHECK_EQ_INT(rounds_of(c, 32768), 4);
 }
 
+/* Sends stderr away while it lives. */
+struct quiet {
+  const int kept = dup(STDERR_FILENO);
+  quiet() { CHECK(freopen("/dev/null", "w", stderr) != nullptr); }
+  ~quiet() {
+    fflush(stderr);
+    CHECK(dup2(kept, STDERR_FILENO) >= 0);
+    close(kept);
+  }
+};
+
 /* The sections that asked whether they can afford some seconds. */
 std::vector<std::string> seen;
 
@@ -78,13 +91,53 @@ TEST(bench, sections_have_shares_of_the_time_that_is_left) {
   seen.clear();
   bench.c.seconds = 1000.0;
   bench.c.sections = {"three", "one"}; /* in the order of the program */
-  const int kept = dup(STDERR_FILENO);
-  REQUIRE(freopen("/dev/null", "w", stderr) != nullptr);
-  run_by_shares(&bench, {{"one", 1.0}, {"two", 5.0}, {"three", 3.0}}, look);
-  fflush(stderr);
-  REQUIRE(dup2(kept, STDERR_FILENO) >= 0);
-  close(kept);
+  {
+    const quiet now;
+    run_by_shares(&bench, {{"one", 1.0}, {"two", 5.0}, {"three", 3.0}}, look);
+  }
   CHECK(seen == std::vector<std::string>({"one", "three"}));
+}
+
+/* Both ways to call are timed and checked, in each round with another
+   right-hand side; the check sees one wrong part of x. */
+TEST(bench, complex_systems_are_solved_and_checked) {
+  Bench bench;
+  Systems s;
+  std::vector<Method> m;
+  const int64_t n = 70;
+  REQUIRE(systems_allocate(&s, n, 2, 1, 2));
+  for (const Kind kind : {UNIFORM, NORMAL}) {
+    systems_fill(&s, kind, 3, 2);
+    m.clear();
+    add_hone(bench.c, &m, "Hone kept", s, HONE_DEVICE_CPU, true, false);
+    add_hone(bench.c, &m, "Hone once", s, HONE_DEVICE_CPU, false, false);
+    {
+      const quiet now;
+      measure(&bench, s, 2, &m);
+    }
+    for (const Method &each : m) {
+      CHECK_STR(each.failed.c_str(), "");
+      CHECK_EQ_INT(each.checked, 3);
+      CHECK(each.accepted);
+      CHECK(each.error > 0.0 && each.error <= 4.04 * 0x1p-53);
+    }
+  }
+  std::vector<double> x(static_cast<size_t>(2 * n));
+  CHECK_STR(m[1].solve(1, x.data()).c_str(), "");
+  const auto error = [&] {
+    return backward_error(n, s.matrix(1), s.side(1), x.data(), 1, 2);
+  };
+  CHECK_LE(error(), 4.04 * 0x1p-53);
+  for (const size_t part : {40, 41}) {
+    const double kept = x[part];
+    x[part] += 1e-9;
+    CHECK(error() >= 1e-12 && error() <= 1e-9);
+    x[part] = NAN;
+    CHECK(std::isnan(error()));
+    x[part] = kept;
+  }
+  m.clear();
+  systems_free(&s);
 }
 
 TEST(bench, a_record_has_the_command_without_the_folders_of_its_file) {

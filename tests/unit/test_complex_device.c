@@ -129,6 +129,7 @@ TEST(complex_device, reports_what_it_used) {
   CHECK_CONTAINS(report.path, "single LU");
   CHECK_EQ_INT(report.precision, 32);
   CHECK(report.device_passes > 0);
+  CHECK_EQ_INT(report.host_passes, 0);
   /* A goes there once. */
   CHECK_GE(report.to_device_bytes, n * n * (int64_t)sizeof *a);
   CHECK_LT(report.to_device_bytes, 2 * n * n * (int64_t)sizeof *a);
@@ -266,4 +267,25 @@ TEST(complex_device, obeys_a_limit_of_device_memory) {
     check_solve(&p, 1, &o, false);
   }
   free(a);
+}
+
+/* As for real entries (test_gpu_forms.c), twice as much: 24 n^2 bytes and 5 %,
+   or 8 n^2 bytes and 10 %. */
+TEST(complex_device, needs_little_memory_beside_a_large_matrix) {
+  static const int64_t orders[] = {65536, 80000, 105000, 180000};
+  char why[128] = "";
+  if (!hone_engine_single_cuda.probe(why, sizeof why) &&
+      strstr(why, "this build") != NULL)
+    SKIP(why);
+  for (int i = 0; i < 4; i++) {
+    const double n = (double)orders[i];
+    int64_t with, without;
+    ct_note("n %d", (int)orders[i]);
+    CHECK_EQ_INT(hone_z_device_memory_needed(orders[i], NULL, &with, &without),
+                 HONE_OK);
+    CHECK_LE(24.0 * n * n, (double)with);
+    CHECK_LE((double)with, 25.2 * n * n);
+    CHECK_LE(8.0 * n * n, (double)without);
+    CHECK_LE((double)without, 8.8 * n * n);
+  }
 }

@@ -253,16 +253,16 @@ TEST(device_arrays_solver, waits_for_a_before_it_is_read) {
   double *a = fake_alloc(4 * sizeof *a, false);
   *(double *)fake_real(a) = 7.0;
   CHECK(hone_device_memory_of(a, &place));
-  CHECK_EQ_INT(hone_host_copy_open(&copy, &mem, 2, &place, a, 2), HONE_OK);
+  CHECK_EQ_INT(hone_host_copy_open(&copy, &mem, 2, &place, a, 2, 8), HONE_OK);
   CHECK_EQ_INT(fake.fetched, sizeof *a);
   memcpy(&entry, copy.copy, sizeof entry);
   CHECK(entry == 7.0);
   hone_host_copy_close(&copy);
   fake.calls = 0;
-  CHECK_EQ_INT(hone_host_copy_open(&copy, &mem, 2, &place, a, 2), HONE_OK);
+  CHECK_EQ_INT(hone_host_copy_open(&copy, &mem, 2, &place, a, 2, 8), HONE_OK);
   fake.fail_at = fake.calls - 1; /* the copy, before its context is left */
   fake.failure = 999;
-  CHECK_EQ_INT(hone_host_copy_open(&copy, &mem, 2, &place, a, 2),
+  CHECK_EQ_INT(hone_host_copy_open(&copy, &mem, 2, &place, a, 2, 8),
                HONE_DEVICE_FAILED);
   hone_host_copy_destroy(&copy);
   CHECK_EQ_INT(mem.held, 0);

@@ -16,10 +16,10 @@ const hone_driver *__real_hone_driver_present(void);
 const hone_driver *__wrap_hone_driver_present(void);
 int __real_hone_host_copy_open(hone_host_copy *host_copy, hone_mem *mem,
                                int64_t n, const hone_device_memory *place,
-                               const double *original, int64_t ld);
+                               const void *original, int64_t ld, size_t entry);
 int __wrap_hone_host_copy_open(hone_host_copy *host_copy, hone_mem *mem,
                                int64_t n, const hone_device_memory *place,
-                               const double *original, int64_t ld);
+                               const void *original, int64_t ld, size_t entry);
 /* These do not exist in a build without CUDA, where nobody calls them. */
 int __real_hone_cuda_runtime_status(int result) __attribute__((weak));
 int __real_hone_cuda_blas_status(int result) __attribute__((weak));
@@ -40,9 +40,10 @@ const hone_driver *__wrap_hone_driver_present(void) {
 
 int __wrap_hone_host_copy_open(hone_host_copy *host_copy, hone_mem *mem,
                                int64_t n, const hone_device_memory *place,
-                               const double *original, int64_t ld) {
+                               const void *original, int64_t ld, size_t entry) {
   host_copy->slot = wrapped_slot_bytes;
-  return __real_hone_host_copy_open(host_copy, mem, n, place, original, ld);
+  return __real_hone_host_copy_open(host_copy, mem, n, place, original, ld,
+                                    entry);
 }
 
 /* Called from any of the engine's threads. */

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Entries in double precision as kernels over vectors compute with them: a
+   double, or a complex number. Device code. */
+#ifndef HONE_CUDA_ENTRIES_H
+#define HONE_CUDA_ENTRIES_H
+
+#include "gpu_sp/launch.h"
+
+namespace {
+
+#ifdef HONE_COMPLEX
+
+/* Returns the modulus. Where the sum of squares may have lost digits, or is not
+   finite, the larger part is taken out of the root. */
+__device__ inline double modulus(double re, double im) {
+  const double square = __fma_rn(re, re, __dmul_rn(im, im));
+  if (square > 0x1p-900 && square < 0x1p1000)
+    return sqrt(square);
+  re = fabs(re);
+  im = fabs(im);
+  const double most = re > im ? re : im, least = re > im ? im : re;
+  const double q = least / (most > 0.0 ? most : 1.0);
+  return most * sqrt(1.0 + q * q);
+}
+
+__device__ inline hone_entry zero_entry() { return {0.0, 0.0}; }
+__device__ inline double size_of(const hone_entry &v) {
+  return modulus(v.re, v.im);
+}
+/* Returns |v|^2. */
+__device__ inline double square_of(const hone_entry &v) {
+  return v.re * v.re + v.im * v.im;
+}
+__device__ inline hone_entry operator*(double by, const hone_entry &v) {
+  return {by * v.re, by * v.im};
+}
+__device__ inline hone_entry operator+(const hone_entry &v,
+                                       const hone_entry &w) {
+  return {v.re + w.re, v.im + w.im};
+}
+__device__ inline hone_entry operator-(const hone_entry &v,
+                                       const hone_entry &w) {
+  return {v.re - w.re, v.im - w.im};
+}
+
+#else
+
+__device__ inline double zero_entry() { return 0.0; }
+__device__ inline double size_of(double v) { return v < 0.0 ? -v : v; }
+__device__ inline double square_of(double v) { return v * v; }
+
+#endif
+
+} // namespace
+
+#endif

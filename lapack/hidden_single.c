@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Factors a matrix in single precision, with the caller's own sgetrf_, spotrf_
+   or ssytrf_, and solves with these factors; see hidden.h. */
+#include "lapack/hidden.h"
+
+#include "base/base.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Factors in single precision --------------------------------------------- */
+
+/* Rounds scale v to single precision. Returns the largest magnitude, NaN if a
+   number is not finite. */
+HONE_VECTOR static float round_column(int64_t count, const double *restrict v,
+                                      double scale, float *restrict to) {
+  float most = 0.0f, bad = 0.0f;
+#pragma omp simd reduction(max : most) reduction(+ : bad)
+  for (int64_t i = 0; i < count; i++) {
+    const float s = (float)(scale * v[i]);
+    to[i] = s;
+    bad += 0.0f * s;
+    most = fabsf(s) > most ? fabsf(s) : most;
+  }
+  return bad > 0.0f || bad < 0.0f || bad != bad ? (float)HONE_NAN : most;
+}
+
+static float round_matrix(const hone_lapack_factors *f, double scale,
+                          hone_single *to) {
+  float most = 0.0f;
+  for (int64_t j = 0; j < f->n; j++) {
+    const int64_t from = f->uplo == 'L' ? j : 0;
+    const int64_t m = (f->uplo == 'U' ? j + 1 : f->n) - from;
+    const hone_entry *a = (const hone_entry *)f->a + from + j * f->lda;
+    const float column = round_column(m * HONE_PARTS, (const double *)a, scale,
+                                      (float *)(to + from + j * f->n));
+    most = isnan(most) || column <= most ? most : column;
+  }
+  return most;
+}
+
+/* Rounds A, scaled by a power of two if its entries are very large or small.
+   Returns false if it is not finite or zero. */
+static bool rounded(hone_lapack_hidden *h) {
+  const float large = 0x1p60f, small = 0x1p-60f;
+  float most = round_matrix(&h->f, 1.0, h->single);
+  h->scale = 1.0;
+  if (most >= small && most <= large)
+    return true;
+  double of_a = 0.0;
+  for (int64_t j = 0; j < h->f.n; j++)
+    for (int64_t i = h->f.uplo == 'L' ? j : 0;
+         i < (h->f.uplo == 'U' ? j + 1 : h->f.n); i++) {
+      const double v = hone_abs1(((hone_entry *)h->f.a)[i + j * h->f.lda]);
+      of_a = isnan(of_a) || v <= of_a ? of_a : v;
+    }
+  if (!(of_a >= 0x1p-900 && of_a <= 0x1p900))
+    return false;
+  h->scale = ldexp(1.0, -ilogb(of_a));
+  most = round_matrix(&h->f, h->scale, h->single);
+  return most >= small && most <= large;
+}
+
+/* Calls ssytrf_, or chetrf_, with as much work space as it asks for. */
+static void factor_symmetric(const hone_lapack_hidden *h,
+                             const hone_lapack_integer *n,
+                             hone_lapack_integer *info) {
+  const hone_lapack_caller at = h->f.at;
+  const bool hermitian = h->f.kind == HONE_LAPACK_HERMITIAN;
+  hone_single_sytrf_fn *sytrf = (hone_single_sytrf_fn *)hone_lapack_must(
+      hermitian ? HONE_REAL_single_hetrf : HONE_REAL_single_sytrf, at);
+  const hone_lapack_integer asks = hone_lapack_make(at, -1);
+  hone_single first = 0.0f;
+  sytrf(&h->f.uplo, n, h->single, n, h->exchanges, &first, &asks, info, 1);
+  const int64_t size =
+      HONE_MAX((int64_t)1, (int64_t)hone_real((hone_entry)first));
+  const hone_lapack_integer lwork = hone_lapack_make(at, size);
+  hone_single *work = malloc((size_t)size * sizeof *work);
+  if (work != NULL)
+    sytrf(&h->f.uplo, n, h->single, n, h->exchanges, work, &lwork, info, 1);
+  else
+    *info = hone_lapack_make(at, -1);
+  free(work);
+}
+
+static int64_t factor_single(const hone_lapack_hidden *h) {
+  const hone_lapack_caller at = h->f.at;
+  const hone_lapack_integer n = hone_lapack_make(at, h->f.n);
+  hone_lapack_integer info = hone_lapack_make(at, 0);
+  hone_lapack_enter();
+  if (h->f.kind == HONE_LAPACK_LU) {
+    hone_single_getrf_fn *getrf =
+        (hone_single_getrf_fn *)hone_lapack_must(HONE_REAL_single_getrf, at);
+    getrf(&n, &n, h->single, &n, h->exchanges, &info);
+  } else if (h->f.kind == HONE_LAPACK_CHOLESKY) {
+    hone_single_potrf_fn *potrf =
+        (hone_single_potrf_fn *)hone_lapack_must(HONE_REAL_single_potrf, at);
+    potrf(&h->f.uplo, &n, h->single, &n, &info, 1);
+  } else {
+    factor_symmetric(h, &n, &info);
+  }
+  hone_lapack_leave();
+  return hone_lapack_get(at, &info);
+}
+
+int64_t hone_lapack_hidden_factor(hone_lapack_hidden *hidden) {
+  return rounded(hidden) ? factor_single(hidden) : -1;
+}
+
+/* Exchanges rows of a vector as the factorization did, or back. */
+static void exchange(const hone_lapack_hidden *h, bool back, hone_single *v) {
+  const int64_t n = h->f.n;
+  for (int64_t t = 0; t < n; t++) {
+    const int64_t i = back ? n - 1 - t : t;
+    const int64_t k = (hone_lapack_wide(h->f.at.interface)
+                           ? ((const int64_t *)h->exchanges)[i]
+                           : ((const int32_t *)h->exchanges)[i]) -
+                      1;
+    const hone_single was = v[i];
+    v[i] = v[k];
+    v[k] = was;
+  }
+}
+
+/* Solves for one right-hand side with triangles. OpenBLAS's sgetrs_ would take
+   twice as long, where it treats one as if it were many. */
+static void solve_one(const hone_lapack_hidden *h, char trans, hone_single *v) {
+  const hone_lapack_caller at = h->f.at;
+  const hone_lapack_integer n = hone_lapack_make(at, h->f.n);
+  const hone_lapack_integer one = hone_lapack_make(at, 1);
+  const char uplo = h->f.uplo, ways[] = {'N', trans, 'C'};
+  hone_single_trsv_fn *trsv =
+      (hone_single_trsv_fn *)hone_lapack_must(HONE_REAL_single_trsv, at);
+  hone_lapack_enter();
+  if (uplo == 0 && trans == 'N') {
+    exchange(h, false, v);
+    trsv("L", "N", "U", &n, h->single, &n, v, &one, 1, 1, 1);
+    trsv("U", "N", "N", &n, h->single, &n, v, &one, 1, 1, 1);
+  } else if (uplo == 0) {
+    trsv("U", &ways[1], "N", &n, h->single, &n, v, &one, 1, 1, 1);
+    trsv("L", &ways[1], "U", &n, h->single, &n, v, &one, 1, 1, 1);
+    exchange(h, true, v);
+  } else {
+    trsv(&uplo, &ways[uplo == 'U' ? 2 : 0], "N", &n, h->single, &n, v, &one, 1,
+         1, 1);
+    trsv(&uplo, &ways[uplo == 'U' ? 0 : 2], "N", &n, h->single, &n, v, &one, 1,
+         1, 1);
+  }
+  hone_lapack_leave();
+}
+
+/* Solves for many; returns INFO. */
+static int64_t solve_many(const hone_lapack_hidden *h, char trans, int64_t nrhs,
+                          hone_single *v) {
+  const hone_lapack_caller at = h->f.at;
+  const hone_lapack_integer n = hone_lapack_make(at, h->f.n);
+  const hone_lapack_integer columns = hone_lapack_make(at, nrhs);
+  hone_lapack_integer info = hone_lapack_make(at, 0);
+  hone_lapack_enter();
+  if (h->f.kind == HONE_LAPACK_LU) {
+    hone_single_getrs_fn *getrs =
+        (hone_single_getrs_fn *)hone_lapack_must(HONE_REAL_single_getrs, at);
+    getrs(&trans, &n, &columns, h->single, &n, h->exchanges, v, &n, &info, 1);
+  } else if (h->f.kind == HONE_LAPACK_CHOLESKY) {
+    hone_single_potrs_fn *potrs =
+        (hone_single_potrs_fn *)hone_lapack_must(HONE_REAL_single_potrs, at);
+    potrs(&h->f.uplo, &n, &columns, h->single, &n, v, &n, &info, 1);
+  } else {
+    const bool hermitian = h->f.kind == HONE_LAPACK_HERMITIAN;
+    hone_single_sytrs_fn *sytrs = (hone_single_sytrs_fn *)hone_lapack_must(
+        hermitian ? HONE_REAL_single_hetrs : HONE_REAL_single_sytrs, at);
+    sytrs(&h->f.uplo, &n, &columns, h->single, &n, h->exchanges, v, &n, &info,
+          1);
+  }
+  hone_lapack_leave();
+  return hone_lapack_get(at, &info);
+}
+
+/* Returns the power of two that brings the largest magnitude of v to 1 .. 2, or
+   0 where v is not finite, zero, or out of range. */
+static double scale_of(int64_t n, const hone_entry *v) {
+  double most = 0.0;
+  for (int64_t i = 0; i < n; i++) {
+    const double size = hone_abs1(v[i]);
+    most = isnan(most) || size <= most ? most : size;
+  }
+  return most >= 0x1p-1000 && most <= 0x1p1000 ? ldexp(1.0, -ilogb(most)) : 0.0;
+}
+
+static bool is_zero(int64_t n, const hone_entry *v) {
+  for (int64_t i = 0; i < n; i++)
+    if (!(hone_abs1(v[i]) <= 0.0))
+      return false;
+  return true;
+}
+
+int64_t hone_lapack_hidden_backsolve(const hone_lapack_hidden *hidden,
+                                     char trans, int64_t nrhs, hone_entry *v,
+                                     int64_t ldv) {
+  const int64_t n = hidden->f.n;
+  hone_single *w = malloc((size_t)(n * nrhs) * sizeof *w);
+  double *scale = malloc((size_t)nrhs * sizeof *scale);
+  int64_t info = w != NULL && scale != NULL ? 0 : -1;
+  for (int64_t k = 0; k < nrhs && info == 0; k++) {
+    const hone_entry *from = v + k * ldv;
+    scale[k] = scale_of(n, from);
+    if (!(scale[k] > 0.0) && !is_zero(n, from))
+      info = -1;
+    for (int64_t i = 0; i < n; i++)
+      w[i + k * n] = (hone_single)hone_times(scale[k], from[i]);
+  }
+  const bool triangles = hidden->f.kind == HONE_LAPACK_LU ||
+                         hidden->f.kind == HONE_LAPACK_CHOLESKY;
+  if (info == 0 && nrhs == 1 && triangles)
+    solve_one(hidden, trans, w);
+  else if (info == 0)
+    info = solve_many(hidden, trans, nrhs, w);
+  for (int64_t k = 0; k < nrhs && info == 0; k++) {
+    const double back = scale[k] > 0.0 ? hidden->scale / scale[k] : 0.0;
+    for (int64_t i = 0; i < n; i++)
+      v[i + k * ldv] = hone_times(back, (hone_entry)w[i + k * n]);
+  }
+  free(w);
+  free(scale);
+  return info;
+}
+
+/* The norm of the factors is said to be 1: rcond of A is this over scale and
+   the norm of A. */
+int64_t hone_lapack_hidden_rcond_single(const hone_lapack_hidden *h, char norm,
+                                        double *rcond) {
+  const hone_lapack_caller at = h->f.at;
+  const hone_lapack_integer n = hone_lapack_make(at, h->f.n);
+  hone_lapack_integer info = hone_lapack_make(at, -1);
+  hone_entry *work = malloc((size_t)(3 * h->f.n) * sizeof *work);
+  int64_t *iwork = malloc((size_t)h->f.n * sizeof *iwork);
+  const float one = 1.0f;
+  float found = (float)HONE_NAN;
+  hone_lapack_enter();
+  const bool room = work != NULL && iwork != NULL;
+  if (room && h->f.kind == HONE_LAPACK_LU) {
+    hone_gecon_fn *gecon =
+        (hone_gecon_fn *)hone_lapack_must(HONE_REAL_single_gecon, at);
+    gecon(&norm, &n, h->single, &n, &one, &found, work, iwork, &info, 1);
+  } else if (room && h->f.kind == HONE_LAPACK_CHOLESKY) {
+    hone_pocon_fn *pocon =
+        (hone_pocon_fn *)hone_lapack_must(HONE_REAL_single_pocon, at);
+    pocon(&h->f.uplo, &n, h->single, &n, &one, &found, work, iwork, &info, 1);
+  } else if (room) {
+    const bool hermitian = h->f.kind == HONE_LAPACK_HERMITIAN;
+    hone_sycon_fn *sycon = (hone_sycon_fn *)hone_lapack_must(
+        hermitian ? HONE_REAL_single_hecon : HONE_REAL_single_sycon, at);
+    sycon(&h->f.uplo, &n, h->single, &n, h->exchanges, &one, &found, work,
+          HONE_IWORK(iwork) & info, 1);
+  }
+  hone_lapack_leave();
+  *rcond = (double)found / h->scale;
+  free(work);
+  free(iwork);
+  return hone_lapack_get(at, &info);
+}
