@@ -54,11 +54,13 @@ void find_solver() {
   found_solver = true;
 }
 
-/* The emulated device has one context. */
+/* An emulated device has one context. */
 void find_context() {
   context_id = [](void *, unsigned long long *id) {
-    *id = 1;
-    return 0;
+    int device = 0;
+    const cudaError_t e = cudaGetDevice(&device);
+    *id = 1ULL + (unsigned)device;
+    return (int)e;
   };
 }
 

@@ -46,14 +46,17 @@ typedef cudaDataType_t cudaDataType;
 struct cublasContext {
   cudaStream_t stream;
   cublasPointerMode_t mode;
+  int device;
 };
 typedef cublasContext *cublasHandle_t;
 
 inline cublasStatus_t cublasCreate_v2(cublasHandle_t *handle) {
   if (hone_emulate::refused(handle))
     return CUBLAS_STATUS_ALLOC_FAILED;
-  *handle = hone_emulate::keep(
-      new cublasContext{nullptr, CUBLAS_POINTER_MODE_HOST}, "cuBLAS handle");
+  *handle =
+      hone_emulate::keep(new cublasContext{nullptr, CUBLAS_POINTER_MODE_HOST,
+                                           hone_emulate::current_device},
+                         "cuBLAS handle");
   return CUBLAS_STATUS_SUCCESS;
 }
 inline cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
@@ -64,6 +67,8 @@ inline cublasStatus_t cublasSetStream_v2(cublasHandle_t handle,
                                          cudaStream_t stream) {
   hone_emulate::check_handle(handle, "cuBLAS handle");
   hone_emulate::check_stream(stream);
+  if (hone_emulate::device_of_stream(stream) != handle->device)
+    return CUBLAS_STATUS_INVALID_VALUE;
   handle->stream = stream;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -118,6 +123,17 @@ struct operand {
     return v - v == 0 ? device::__uint_as_float((b + 0x1000) & ~0x1fffu) : v;
   }
 };
+
+/* Checks that the handle and these operands belong to the thread's device. */
+inline void check_operands(cublasHandle_t handle, const void *a, const void *b,
+                           const void *c) {
+  if (device_count() == 1)
+    return;
+  if (handle->device != current_device)
+    fail("a cuBLAS handle of another device than the current one");
+  for (const void *p : {a, b, c})
+    check_near(p, current_device, "cuBLAS");
+}
 
 inline bool valid_gemm(int rows, int columns, int ld) {
   return ld >= rows && ld >= 1 && columns >= 0;
@@ -206,6 +222,7 @@ cublasGemmEx(cublasHandle_t handle, cublasOperation_t trans_a,
   const bool ta = trans_a == CUBLAS_OP_T, tb = trans_b == CUBLAS_OP_T;
   check_handle(handle, "cuBLAS handle");
   check_stream(handle->stream);
+  check_operands(handle, a, b, c);
   if (m < 0 || n < 0 || k < 0 || !valid_gemm(ta ? k : m, ta ? m : k, lda) ||
       !valid_gemm(tb ? n : k, tb ? k : n, ldb) || !valid_gemm(m, n, ldc))
     return CUBLAS_STATUS_INVALID_VALUE;
@@ -267,6 +284,7 @@ cublasStrsm_v2(cublasHandle_t handle, cublasSideMode_t side,
   const int k = left ? m : n, lines = left ? n : m;
   check_handle(handle, "cuBLAS handle");
   check_stream(handle->stream);
+  check_operands(handle, a, b, b);
   if (m < 0 || n < 0 || lda < (k > 1 ? k : 1) || ldb < (m > 1 ? m : 1))
     return CUBLAS_STATUS_INVALID_VALUE;
   if (trans != CUBLAS_OP_N)

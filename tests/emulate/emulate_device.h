@@ -28,7 +28,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, K *,
   return cudaSuccess;
 }
 inline cudaError_t cudaGetDevice(int *device) {
-  *device = 0;
+  *device = current_device;
   return cudaSuccess;
 }
 inline cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr what, int) {

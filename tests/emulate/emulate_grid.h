@@ -224,8 +224,11 @@ enum cudaError_t {
   cudaErrorInvalidValue = 1,
   cudaErrorMemoryAllocation = 2,
   cudaErrorInvalidConfiguration = 9,
+  cudaErrorInvalidDevice = 101,
   cudaErrorInvalidResourceHandle = 400,
   cudaErrorNotReady = 600,
+  cudaErrorPeerAccessAlreadyEnabled = 704,
+  cudaErrorPeerAccessNotEnabled = 705,
   cudaErrorCooperativeLaunchTooLarge = 720
 };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
@@ -245,6 +248,15 @@ constexpr int RESIDENT = MOST * 2; /* threads that fit on a processor */
 inline thread_local cudaError_t last_error = cudaSuccess;
 inline void
 check_stream(cudaStream_t stream); /* fails if the stream was destroyed */
+/* The device of this thread's calls, as cudaSetDevice sets it. */
+inline thread_local int current_device = 0;
+/* Returns true if the stream belongs to this thread's device, as a launch
+   demands. */
+inline bool stream_is_near(cudaStream_t stream);
+/* Ends the program if a word of the argument is an address in the memory of a
+   device that this thread's device cannot reach. */
+inline void check_argument(const void *argument, size_t bytes,
+                           const char *kernel);
 
 /* Where a kernel finds what the caller knows by the address p: memory of the
    device that nothing else may touch has another one for it. */
@@ -263,9 +275,12 @@ template <class... P> struct launch {
   bool cooperative;
   dim3 blocks, threads;
   size_t shared;
+  bool near; /* the stream belongs to the thread's device */
 
   cudaError_t check(word count) const {
     const word n = word{threads.x} * threads.y * threads.z;
+    if (!near)
+      return cudaErrorInvalidResourceHandle;
     if (count == 0 || n == 0 || n > MOST || threads.z > 64 ||
         blocks.x > 0x7fffffff || blocks.y > 65535 || blocks.z > 65535)
       return cudaErrorInvalidConfiguration;
@@ -283,6 +298,7 @@ template <class... P> struct launch {
       last_error = error;
       return;
     }
+    (check_argument(&arguments, sizeof arguments, name), ...);
     const word most = cooperative ? count : HONE_EMULATE_WORKERS;
     grid g = {};
     g.blocks = blocks;
@@ -299,7 +315,8 @@ launch<P...> prepare_launch(void (*kernel)(P...), const char *name,
                             bool cooperative, dim3 blocks, dim3 threads,
                             size_t shared, cudaStream_t stream) {
   check_stream(stream);
-  return {kernel, name, cooperative, blocks, threads, shared};
+  return {kernel,  name,   cooperative,           blocks,
+          threads, shared, stream_is_near(stream)};
 }
 
 #define HONE_LAUNCH(kernel, grid, block, shared, stream, ...)                  \

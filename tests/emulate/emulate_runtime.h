@@ -8,10 +8,11 @@
 #ifndef HONE_EMULATE_RUNTIME_H
 #define HONE_EMULATE_RUNTIME_H
 
+#include "tests/emulate/emulate_devices.h"
 #include "tests/emulate/refuse.h"
 
 #ifndef HONE_EMULATE_MEMORY
-#define HONE_EMULATE_MEMORY (size_t{4} << 30) /* bytes the device has */
+#define HONE_EMULATE_MEMORY (size_t{4} << 30) /* bytes that a device has */
 #endif
 
 enum cudaMemcpyKind {
@@ -51,9 +52,11 @@ typedef void *cudaGraph_t;
 
 struct CUstream_st {
   bool blocking;
+  int device;
 };
 struct CUevent_st {
   bool timing, recorded;
+  int device;
   std::chrono::steady_clock::time_point at;
 };
 typedef CUevent_st *cudaEvent_t;
@@ -91,6 +94,7 @@ inline void breaks_captures() {
 struct allocation {
   size_t bytes;
   cudaMemoryType type;
+  int device; /* the thread's device when it was made */
 };
 
 /* The allocations by address, and the streams and events that exist. */
@@ -98,7 +102,7 @@ struct inventory {
   std::mutex lock;
   std::map<const char *, allocation> memory;
   std::map<const void *, const char *> handles;
-  size_t device_bytes = 0;
+  size_t device_bytes[MOST_DEVICES] = {};
 
   ~inventory() {
     size_t host = 0, device = 0;
@@ -156,6 +160,32 @@ inline bool on_device(const void *p) {
   const allocation *a = find(p, &left);
   return guarded(p) || (a && a->type == cudaMemoryTypeDevice);
 }
+/* Returns the device in whose memory p lies; -1: none. */
+inline int device_of(const void *p) {
+  std::lock_guard<std::mutex> hold(owned.lock);
+  size_t left;
+  const allocation *a = find(p, &left);
+  return a && a->type == cudaMemoryTypeDevice ? a->device : -1;
+}
+/* Checks that this device can load from and store to p. */
+inline void check_near(const void *p, int device, const char *what) {
+  const int there = device_of(p);
+  if (there >= 0 && !reaches(device, there))
+    fail((std::string(what) + ": memory of device " + std::to_string(there) +
+          ", which device " + std::to_string(device) + " cannot reach")
+             .c_str());
+}
+inline void check_argument(const void *argument, size_t bytes,
+                           const char *kernel) {
+  const char *at = static_cast<const char *>(argument);
+  void *p;
+  if (device_count() == 1)
+    return;
+  for (size_t k = 0; k + sizeof p <= bytes; k += sizeof p) {
+    memcpy(&p, at + k, sizeof p);
+    check_near(p, current_device, kernel);
+  }
+}
 
 inline void check_handle(const void *p, const char *type) {
   std::lock_guard<std::mutex> hold(owned.lock);
@@ -166,6 +196,12 @@ inline void check_handle(const void *p, const char *type) {
 inline void check_stream(cudaStream_t stream) {
   if (stream)
     check_handle(stream, "stream");
+}
+inline bool stream_is_near(cudaStream_t stream) {
+  return stream == nullptr || stream->device == current_device;
+}
+inline int device_of_stream(cudaStream_t stream) {
+  return stream ? stream->device : current_device;
 }
 template <class T> T *keep(T *p, const char *type) {
   std::lock_guard<std::mutex> hold(owned.lock);
@@ -199,11 +235,12 @@ inline cudaError_t allocate(void **p, size_t bytes, cudaMemoryType type) {
   *p = nullptr;
   if (bytes == 0)
     return cudaSuccess;
-  if ((device && bytes > HONE_EMULATE_MEMORY - owned.device_bytes) ||
+  size_t *const used = &owned.device_bytes[current_device];
+  if ((device && bytes > HONE_EMULATE_MEMORY - *used) ||
       posix_memalign(&q, 256, bytes) != 0)
     return last_error = cudaErrorMemoryAllocation;
-  owned.memory[static_cast<char *>(q)] = {bytes, type};
-  owned.device_bytes += device ? bytes : 0;
+  owned.memory[static_cast<char *>(q)] = {bytes, type, current_device};
+  *used += device ? bytes : 0;
   spoil(static_cast<char *>(q), bytes);
   *p = q;
   return cudaSuccess;
@@ -216,7 +253,7 @@ inline cudaError_t release(void *p, cudaMemoryType type) {
   if (at == owned.memory.end() || at->second.type != type)
     fail("freed, but not allocated like that");
   if (type == cudaMemoryTypeDevice)
-    owned.device_bytes -= at->second.bytes;
+    owned.device_bytes[at->second.device] -= at->second.bytes;
   owned.memory.erase(at);
   free(p);
   return cudaSuccess;
@@ -239,11 +276,6 @@ namespace device {
 
 /* ---- Devices and errors ------------------------------------------------ */
 
-inline cudaError_t cudaGetDeviceCount(int *count) {
-  *count = 1;
-  return cudaSuccess;
-}
-inline cudaError_t cudaSetDevice(int) { return cudaSuccess; }
 inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
 inline cudaError_t cudaPeekAtLastError() { return last_error; }
 inline const char *cudaGetErrorString(cudaError_t e) {
@@ -254,6 +286,8 @@ inline const char *cudaGetErrorString(cudaError_t e) {
     return "out of memory";
   case cudaErrorInvalidConfiguration:
     return "invalid configuration argument";
+  case cudaErrorInvalidDevice:
+    return "invalid device ordinal";
   case cudaErrorInvalidResourceHandle:
     return "invalid resource handle";
   case cudaErrorCooperativeLaunchTooLarge:
@@ -298,7 +332,7 @@ inline cudaError_t cudaFreeHost(void *p) {
 inline cudaError_t cudaMemGetInfo(size_t *unused, size_t *total) {
   std::lock_guard<std::mutex> hold(owned.lock);
   *total = HONE_EMULATE_MEMORY;
-  *unused = HONE_EMULATE_MEMORY - owned.device_bytes;
+  *unused = HONE_EMULATE_MEMORY - owned.device_bytes[current_device];
   return cudaSuccess;
 }
 inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *at,
@@ -311,7 +345,7 @@ inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *at,
   if (guarded(p))
     at->type = cudaMemoryTypeDevice;
   else if (a)
-    *at = {a->type, 0, q, a->type == cudaMemoryTypeHost ? q : nullptr};
+    *at = {a->type, a->device, q, a->type == cudaMemoryTypeHost ? q : nullptr};
   return cudaSuccess;
 }
 
@@ -319,6 +353,7 @@ inline cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes,
                                    cudaStream_t stream = nullptr) {
   check_stream(stream);
   check_place(p, bytes, true, "set");
+  check_near(p, device_of_stream(stream), "set");
   memset(p, value, bytes);
   return cudaSuccess;
 }
@@ -360,7 +395,9 @@ inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream,
                                              unsigned flags) {
   if (refused(stream))
     return last_error = cudaErrorMemoryAllocation;
-  *stream = keep(new CUstream_st{flags != cudaStreamNonBlocking}, "stream");
+  *stream =
+      keep(new CUstream_st{flags != cudaStreamNonBlocking, current_device},
+           "stream");
   return cudaSuccess;
 }
 inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream,
@@ -393,7 +430,7 @@ inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event,
   const bool timing = !(flags & cudaEventDisableTiming);
   if (refused(event))
     return last_error = cudaErrorMemoryAllocation;
-  *event = keep(new CUevent_st{timing, false, {}}, "event");
+  *event = keep(new CUevent_st{timing, false, current_device, {}}, "event");
   return cudaSuccess;
 }
 inline cudaError_t cudaEventCreate(cudaEvent_t *event) {
@@ -407,6 +444,8 @@ inline cudaError_t cudaEventRecord(cudaEvent_t event,
                                    cudaStream_t stream = nullptr) {
   check_stream(stream);
   check_handle(event, "event");
+  if (event->device != device_of_stream(stream))
+    return last_error = cudaErrorInvalidResourceHandle;
   event->recorded = true;
   event->at = std::chrono::steady_clock::now();
   return cudaSuccess;
@@ -447,10 +486,52 @@ inline cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from,
                                         cudaEvent_t to) {
   check_handle(from, "event");
   check_handle(to, "event");
-  if (!from->timing || !to->timing || !from->recorded || !to->recorded)
+  if (!from->timing || !to->timing || !from->recorded || !to->recorded ||
+      from->device != to->device)
     return last_error = cudaErrorInvalidResourceHandle;
   *ms = std::chrono::duration<float, std::milli>(to->at - from->at).count();
   return cudaSuccess;
+}
+
+/* ---- Between devices ---------------------------------------------------- */
+
+/* Checks that a copy between devices finds its memory where its call says. */
+inline void check_peer(const void *p, int device, size_t bytes,
+                       const char *what) {
+  check_place(p, bytes, true, what);
+  if (bytes > 0 && device_of(p) != device)
+    fail((std::string(what) + ": memory of another device than the call says")
+             .c_str());
+}
+/* Like the driver's, the copies also work where no access is enabled. */
+inline cudaError_t cudaMemcpyPeerAsync(void *to, int to_device,
+                                       const void *from, int from_device,
+                                       size_t bytes,
+                                       cudaStream_t stream = nullptr) {
+  check_stream(stream);
+  if (!is_device(to_device) || !is_device(from_device))
+    return last_error = cudaErrorInvalidDevice;
+  check_peer(to, to_device, bytes, "copied to a peer");
+  check_peer(from, from_device, bytes, "copied from a peer");
+  memmove(to, from, bytes);
+  count_peer_bytes(to_device, from_device, bytes);
+  return cudaSuccess;
+}
+/* Of memory without a pitch of rows in two directions. */
+inline cudaError_t cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms *p,
+                                         cudaStream_t stream = nullptr) {
+  const cudaPitchedPtr &to = p->dstPtr, &from = p->srcPtr;
+  if (p->extent.depth != 1 || p->extent.width > to.pitch ||
+      p->extent.width > from.pitch || p->dstPos.x + p->dstPos.y != 0 ||
+      p->srcPos.x + p->srcPos.y != 0)
+    return last_error = cudaErrorInvalidValue;
+  cudaError_t e = cudaSuccess;
+  for (size_t i = 0; i < p->extent.height && e == cudaSuccess; i++)
+    e = cudaMemcpyPeerAsync(
+        static_cast<char *>(to.ptr) + i * to.pitch, p->dstDevice,
+        static_cast<const char *>(from.ptr) + i * from.pitch, p->srcDevice,
+        p->extent.width, stream);
+  return e;
 }
 
 } // namespace device
