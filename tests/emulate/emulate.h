@@ -8,14 +8,15 @@
    Fresh memory, dynamic shared memory too, holds NaN. Where a kernel breaks the
    rules of a warp or waits for ever, the program ends with a message.
 
-   Next to read: emulate_threads.h, emulate_grid.h, emulate_runtime.h. */
+   Next to read: emulate_threads.h, emulate_grid.h, emulate_runtime.h,
+   emulate_streams.h. */
 #ifndef HONE_EMULATE_H
 #define HONE_EMULATE_H
 
 #include "tests/emulate/emulate_device.h"
 
 #include "tests/emulate/emulate_blas.h"
-#include "tests/emulate/emulate_runtime.h"
+#include "tests/emulate/emulate_streams.h"
 
 using namespace hone_emulate::device;
 

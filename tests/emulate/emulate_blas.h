@@ -5,7 +5,7 @@
 #ifndef HONE_EMULATE_BLAS_H
 #define HONE_EMULATE_BLAS_H
 
-#include "tests/emulate/emulate_runtime.h"
+#include "tests/emulate/emulate_streams.h"
 
 #include <complex>
 

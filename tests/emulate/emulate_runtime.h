@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The CUDA runtime of emulate.h, which includes this: memory, streams and
-   events. Every enqueued operation is done at once, so that a stream never has
-   work left. Where the CUDA runtime leaves behavior undefined the program ends
-   with a message: copies that leave an allocation or take memory of the host
-   for memory of the device, and streams and events that were destroyed. At its
-   end it lists what was never freed. */
+/* The CUDA runtime of emulate.h, which includes this: memory, and what streams
+   and events are; emulate_streams.h has their functions. Every enqueued
+   operation is done at once, so that a stream never has work left. Where the
+   CUDA runtime leaves behavior undefined the program ends with a message:
+   copies that leave an allocation or take memory of the host for memory of the
+   device, and streams and events that were destroyed. At its end it lists what
+   was never freed. */
 #ifndef HONE_EMULATE_RUNTIME_H
 #define HONE_EMULATE_RUNTIME_H
 
@@ -387,151 +388,6 @@ inline cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch,
     memmove(reach(target), reach(source), width);
   }
   return cudaSuccess;
-}
-
-/* ---- Streams and events ------------------------------------------------ */
-
-inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream,
-                                             unsigned flags) {
-  if (refused(stream))
-    return last_error = cudaErrorMemoryAllocation;
-  *stream =
-      keep(new CUstream_st{flags != cudaStreamNonBlocking, current_device},
-           "stream");
-  return cudaSuccess;
-}
-inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream,
-                                                unsigned flags, int) {
-  return cudaStreamCreateWithFlags(stream, flags);
-}
-inline cudaError_t cudaStreamCreate(cudaStream_t *stream) {
-  return cudaStreamCreateWithFlags(stream, cudaStreamDefault);
-}
-inline cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
-  *least = 0;
-  *greatest = -5;
-  return cudaSuccess;
-}
-inline cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  drop(stream, "stream");
-  return cudaSuccess;
-}
-inline cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  hone_emulate::breaks_captures();
-  check_stream(stream);
-  return cudaSuccess;
-}
-inline cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  return cudaStreamSynchronize(stream);
-}
-
-inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event,
-                                            unsigned flags) {
-  const bool timing = !(flags & cudaEventDisableTiming);
-  if (refused(event))
-    return last_error = cudaErrorMemoryAllocation;
-  *event = keep(new CUevent_st{timing, false, current_device, {}}, "event");
-  return cudaSuccess;
-}
-inline cudaError_t cudaEventCreate(cudaEvent_t *event) {
-  return cudaEventCreateWithFlags(event, cudaEventDefault);
-}
-inline cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  drop(event, "event");
-  return cudaSuccess;
-}
-inline cudaError_t cudaEventRecord(cudaEvent_t event,
-                                   cudaStream_t stream = nullptr) {
-  check_stream(stream);
-  check_handle(event, "event");
-  if (event->device != device_of_stream(stream))
-    return last_error = cudaErrorInvalidResourceHandle;
-  event->recorded = true;
-  event->at = std::chrono::steady_clock::now();
-  return cudaSuccess;
-}
-inline cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  hone_emulate::breaks_captures();
-  check_handle(event, "event");
-  return cudaSuccess;
-}
-inline cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return cudaEventSynchronize(event);
-}
-inline cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
-                                       unsigned = 0) {
-  check_stream(stream);
-  check_handle(event, "event");
-  return cudaSuccess;
-}
-inline cudaError_t
-cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *mode) {
-  std::swap(*mode, hone_emulate::capture_mode);
-  return cudaSuccess;
-}
-/* Captures nothing: tells whether another call has broken the capture. */
-inline cudaError_t cudaStreamBeginCapture(cudaStream_t stream,
-                                          cudaStreamCaptureMode) {
-  check_stream(stream);
-  hone_emulate::capture_broken = false;
-  hone_emulate::capturing = true;
-  return cudaSuccess;
-}
-inline cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *graph) {
-  *graph = nullptr;
-  hone_emulate::capturing = false;
-  return hone_emulate::capture_broken ? cudaErrorInvalidValue : cudaSuccess;
-}
-inline cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from,
-                                        cudaEvent_t to) {
-  check_handle(from, "event");
-  check_handle(to, "event");
-  if (!from->timing || !to->timing || !from->recorded || !to->recorded ||
-      from->device != to->device)
-    return last_error = cudaErrorInvalidResourceHandle;
-  *ms = std::chrono::duration<float, std::milli>(to->at - from->at).count();
-  return cudaSuccess;
-}
-
-/* ---- Between devices ---------------------------------------------------- */
-
-/* Checks that a copy between devices finds its memory where its call says. */
-inline void check_peer(const void *p, int device, size_t bytes,
-                       const char *what) {
-  check_place(p, bytes, true, what);
-  if (bytes > 0 && device_of(p) != device)
-    fail((std::string(what) + ": memory of another device than the call says")
-             .c_str());
-}
-/* Like the driver's, the copies also work where no access is enabled. */
-inline cudaError_t cudaMemcpyPeerAsync(void *to, int to_device,
-                                       const void *from, int from_device,
-                                       size_t bytes,
-                                       cudaStream_t stream = nullptr) {
-  check_stream(stream);
-  if (!is_device(to_device) || !is_device(from_device))
-    return last_error = cudaErrorInvalidDevice;
-  check_peer(to, to_device, bytes, "copied to a peer");
-  check_peer(from, from_device, bytes, "copied from a peer");
-  memmove(to, from, bytes);
-  count_peer_bytes(to_device, from_device, bytes);
-  return cudaSuccess;
-}
-/* Of memory without a pitch of rows in two directions. */
-inline cudaError_t cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms *p,
-                                         cudaStream_t stream = nullptr) {
-  const cudaPitchedPtr &to = p->dstPtr, &from = p->srcPtr;
-  if (p->extent.depth != 1 || p->extent.width > to.pitch ||
-      p->extent.width > from.pitch || p->dstPos.x + p->dstPos.y != 0 ||
-      p->srcPos.x + p->srcPos.y != 0)
-    return last_error = cudaErrorInvalidValue;
-  cudaError_t e = cudaSuccess;
-  for (size_t i = 0; i < p->extent.height && e == cudaSuccess; i++)
-    e = cudaMemcpyPeerAsync(
-        static_cast<char *>(to.ptr) + i * to.pitch, p->dstDevice,
-        static_cast<const char *>(from.ptr) + i * from.pitch, p->srcDevice,
-        p->extent.width, stream);
-  return e;
 }
 
 } // namespace device
