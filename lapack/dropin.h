@@ -181,6 +181,14 @@ int hone_lapack_single(int64_t n, int64_t nrhs, const hone_entry *a,
    faults of fresh memory would take a tenth of the time of a solve. */
 hone_entry *hone_lapack_room(int64_t rows, int64_t columns);
 
+/* Allocates work space of lwork entries for a factorization of order n by
+   dsytrf_ or one of its kin. OpenBLAS's cgemv and zgemv for Haswell and later
+   (seen in 0.3.21) read up to one column, n entries, behind it, which another
+   allocation need not follow. */
+static inline hone_entry *hone_lapack_sytrf_room(int64_t lwork, int64_t n) {
+  return hone_lapack_room(lwork + n, 1);
+}
+
 /* Factors, refinement ----------------------------------------------------- */
 
 /* The routine that factors a matrix. Only that of LU takes a whole matrix, the

@@ -61,7 +61,8 @@ static bool rounded(hone_lapack_hidden *h) {
   return most >= small && most <= large;
 }
 
-/* Calls ssytrf_, or chetrf_, with as much work space as it asks for. */
+/* Calls ssytrf_, or chetrf_, with as much work space as it asks for, and behind
+   it a column more: see hone_lapack_sytrf_room. */
 static void factor_symmetric(const hone_lapack_hidden *h,
                              const hone_lapack_integer *n,
                              hone_lapack_integer *info) {
@@ -75,7 +76,7 @@ static void factor_symmetric(const hone_lapack_hidden *h,
   const int64_t size =
       HONE_MAX((int64_t)1, (int64_t)hone_real((hone_entry)first));
   const hone_lapack_integer lwork = hone_lapack_make(at, size);
-  hone_single *work = malloc((size_t)size * sizeof *work);
+  hone_single *work = malloc((size_t)(size + h->f.n) * sizeof *work);
   if (work != NULL)
     sytrf(&h->f.uplo, n, h->single, n, h->exchanges, work, &lwork, info, 1);
   else

@@ -109,7 +109,7 @@ static int64_t with_work(const hone_lapacke_symmetric *c) {
   if (info != 0)
     return info;
   w.lwork = HONE_MAX((int64_t)1, (int64_t)hone_real(first));
-  w.work = hone_lapack_room(w.lwork, 1);
+  w.work = hone_lapack_sytrf_room(w.lwork, c->n);
   info = w.work != NULL
              ? hone_lapacke_symmetric_work(&w)
              : hone_lapacke_error(c->at, name_of(c), LAPACK_WORK_MEMORY_ERROR);

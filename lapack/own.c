@@ -30,7 +30,7 @@ static void *symmetric(const hone_lapack_factors *f, hone_lapack_name sy,
 static void factor_symmetric(const hone_lapack_factors *f, sizes *s) {
   hone_sytrf_fn *sytrf =
       (hone_sytrf_fn *)symmetric(f, HONE_REAL_sytrf, HONE_REAL_hetrf);
-  hone_entry *own = f->work ? NULL : hone_lapack_room(f->lwork, 1);
+  hone_entry *own = f->work ? NULL : hone_lapack_sytrf_room(f->lwork, f->n);
   hone_entry *work = f->work ? f->work : own;
   if (work != NULL)
     sytrf(&f->uplo, &s->n, f->a, &s->lda, f->ipiv, work, &s->lwork, &s->info,
