@@ -198,6 +198,9 @@ static int fork_beside_a_call(void *parts) {
 }
 
 TEST(guest, a_fork_beside_a_call_leaves_nothing_locked) {
+#ifdef __SANITIZE_ADDRESS__
+  SKIP("gcc 12's AddressSanitizer does not unlock its own malloc in a child");
+#endif
   int parts[] = {1, 2};
   check_in_child(fork_beside_a_call, &parts[0]);
   check_in_child(fork_beside_a_call, &parts[1]);
