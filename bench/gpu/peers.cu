@@ -243,7 +243,7 @@ const char *const complex_peer_names[PEERS] = {
 
 namespace {
 
-/* Of real and of complex numbers. */
+/* Each table has a row for real numbers and one for complex ones. */
 const cusolverPrecType_t highest[2] = {CUSOLVER_R_64F, CUSOLVER_C_64F};
 const cusolverPrecType_t lowest[2][PEERS] = {
     {CUSOLVER_R_64F, CUSOLVER_R_32F, CUSOLVER_R_TF32, CUSOLVER_R_16F,

@@ -137,7 +137,7 @@ inline cudaError_t cudaMemcpyPeerAsync(void *to, int to_device,
   count_peer_bytes(to_device, from_device, bytes);
   return cudaSuccess;
 }
-/* Of memory without a pitch of rows in two directions. */
+/* Copies one plane of rows; positions in it are not emulated. */
 inline cudaError_t cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms *p,
                                          cudaStream_t stream = nullptr) {
   const cudaPitchedPtr &to = p->dstPtr, &from = p->srcPtr;
