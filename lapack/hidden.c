@@ -242,7 +242,8 @@ bool hone_lapack_hidden_driver(const hone_lapack_call *call, bool may_hide,
   const bool hides = may_hide && hone_lapack_hides(f->at, &at_once);
   if (!(hides || hone_lapack_discards(f->at)) || !hide(f, at_once, why))
     return false;
-  hone_lapack_hidden_solve(call, 'N', info);
+  /* It is true: A holds their tag now, and if they are gone, x becomes NaN. */
+  (void)hone_lapack_hidden_solve(call, 'N', info);
   if (!hides) {
     hone_lapack_discard(f);
     hone_lapack_hidden_overwritten(f); /* frees the factors */

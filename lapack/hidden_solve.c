@@ -217,8 +217,7 @@ bool hone_lapack_hidden_solve(const hone_lapack_call *call, char trans,
   return true;
 }
 
-/* dgecon_, dpocon_ and dsycon_
- * ------------------------------------------------------ */
+/* dgecon_, dpocon_ and dsycon_ --------------------------------------------- */
 
 /* Without any factors LAPACK's are made; INFO > 0 then means that A is exactly
    singular, of which rcond is 0. */
@@ -275,8 +274,7 @@ bool hone_lapack_hidden_rcond(const hone_lapack_factors *f, char norm,
   return true;
 }
 
-/* dgetri_, dpotri_ and dsytri_
- * ------------------------------------------------------ */
+/* dgetri_, dpotri_ and dsytri_ --------------------------------------------- */
 
 /* Puts LAPACK's factors into the array; returns INFO, or -1. */
 static int64_t replace(const hone_lapack_factors *f, hone_lapack_hidden *h,
