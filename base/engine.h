@@ -94,16 +94,21 @@ typedef struct hone_probe_step {
   int vectors, solutions; /* how many v and y; solutions 0: y stays as it is */
   int dropped;            /* so many of the first v are not used any more */
   uint64_t seed, solutions_seed; /* of v and of h */
+  bool estimates; /* estimate ||inv(S)||_1 by one gradient step from a y, */
+  int from;       /* the number of that y, which the step before has left */
+  double *row_squares; /* n: becomes the sums of squares of the rows of v */
   /* Set by the step: */
   double squares, largest; /* of v: the sum of squares, the largest entry */
   double solution_squares[HONE_SOLUTIONS_MOST]; /* of each y */
+  double inverse_norm; /* if the step estimates: what the factors give */
 } hone_probe_step;
 
 /* Where to put what the last step left. */
 typedef struct hone_probed {
-  double *row_squares;     /* n: the sums of squares of the rows of v */
   int solution;            /* the y that is wanted; -1: none */
   hone_entry *solution_to; /* n */
+  double *inverse_norm;    /* NULL, or an estimate from y number 'from' */
+  int from;
 } hone_probed;
 
 /* The vectors of k residuals, n entries each. */

@@ -241,6 +241,7 @@ void hone_cuda_destroy(void *self, hone_mem *mem) {
   for (cudaEvent_t event : c->pace)
     destroy_event(event);
   destroy_event(c->residual_done);
+  destroy_event(c->beside);
   for (cudaStream_t s : streams)
     if (s)
       (void)cudaStreamDestroy(s);
@@ -364,6 +365,7 @@ int create_event(cudaEvent_t *event) {
 
 int create_events(hone_cuda *c) {
   int st = create_event(&c->residual_done);
+  TRY(create_event(&c->beside));
   for (cudaEvent_t &event : c->pace)
     TRY(create_event(&event));
   for (int i = 0; i < c->column_room && st == HONE_OK; i++) {

@@ -118,6 +118,7 @@ struct hone_cuda {
   cudaEvent_t pace[HONE_CUDA_PACE]; /* recorded behind the last panels, and
                                        behind blocks of residuals */
   cudaEvent_t residual_done;        /* recorded behind a residual */
+  cudaEvent_t beside; /* where work leaves a stream for another, and returns */
   const hone_cublas *blas;
   cublasHandle_t handle;
 

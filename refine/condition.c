@@ -84,12 +84,21 @@ static int estimate_condition(const hone_certify_job *job,
   const int64_t n = f->a->n;
   hone_entry *y = job->scratch + hone_probe_scratch(n);
   const long double growth = (long double)fmax(1.0, probing->inverse_growth);
-  estimate e = {.f = f, .scaled = true, .v = y + n, .sign = y + 2 * n};
-  memcpy(y, probing->solution, (size_t)n * sizeof *y);
-  for (int64_t i = 0; i < n; i++)
-    e.sign[i] = 0.0;
-  (void)hone_take_signs(n, y, e.sign);
-  int st = climb_gradient(&e);
+  estimate e = {.f = f,
+                .scaled = true,
+                .v = y + n,
+                .sign = y + 2 * n,
+                .norm = probing->inverse_norm};
+  int st = HONE_OK;
+  if (probing->solution != NULL) {
+    memcpy(y, probing->solution, (size_t)n * sizeof *y);
+    for (int64_t i = 0; i < n; i++)
+      e.sign[i] = 0.0;
+  }
+  if (!probing->estimated) {
+    (void)hone_take_signs(n, y, e.sign);
+    st = climb_gradient(&e);
+  }
   out->inverse_norm_scaled = (double)growth * e.norm;
   out->inverse_norm = (long double)out->inverse_norm_scaled;
   if (st == HONE_OK && f->scaling->used) {
@@ -204,7 +213,7 @@ int hone_certify(const hone_certify_job *job, hone_certificate *out) {
   out->inverse_bound =
       contraction->power > 0 ? probing.inverse_bound : HONE_INF;
   out->rcond = out->rcond_scaled = 0.0;
-  if (st == HONE_OK && probing.solution != NULL) {
+  if (st == HONE_OK && (probing.estimated || probing.solution != NULL)) {
     hone_certify_job estimated = *job;
     estimated.f = &f;
     st = estimate_condition(&estimated, &probing, out);

@@ -46,9 +46,8 @@ static const double HOPELESS_BOUND = 100.0;
 /* If powers up to the last but one leave more than this, the solutions for
    random right-hand sides are corrected; otherwise the bound allows for it. */
 static const double UNCORRECTED_BOUND = 4.0;
-/* The right-hand sides for which inv(op(S)) h is solved. Its bound may be
-   rough: it bounds the effect of rounding errors of residuals in double-double.
- */
+/* The right-hand sides for which inv(op(S)) h is solved: for a rough bound of
+   what rounding errors of residuals in double-double do. */
 enum { SOLUTIONS = HONE_SOLUTIONS_MOST / HONE_PARTS };
 /* Sums of squares of solutions that a device keeps as they are. */
 static const double LEAST_SQUARES = 1e-200, MOST_SQUARES = 1e200;
@@ -69,6 +68,9 @@ static const double LEAST_SQUARES = 1e-200, MOST_SQUARES = 1e200;
    small a bound: matrices with random entries have a condition of about n. */
 enum {
   LATER_PROBES = 8 / HONE_PARTS,
+  /* On a device the second power has an estimate of the condition as one column
+     more, and a solve is for groups of two or four. */
+  LATER_PROBES_DEVICE = HONE_PARTS == 1 ? 7 : LATER_PROBES,
   FEW = 6 / HONE_PARTS,
   FEW_DOUBLE = 2 / HONE_PARTS,
   FEW_UP_TO = 512
@@ -86,9 +88,8 @@ double hone_probe_factor(double count) {
   return hone_probe_factor_of(HONE_PROBES, count);
 }
 
-enum { DRAWN = 64 }; /* at once */
-
 void hone_probe_draw(int64_t n, uint64_t *seed, hone_entry *v) {
+  enum { DRAWN = 64 };                    /* at once */
   const double root = 1.7320508075688772; /* sqrt 3 */
   double unit[DRAWN], *part = (double *)v;
   for (int64_t at = 0; at < HONE_PARTS * n; at += DRAWN) {
@@ -99,9 +100,8 @@ void hone_probe_draw(int64_t n, uint64_t *seed, hone_entry *v) {
   }
 }
 
-/* The vectors of a run, n entries each: HONE_PROBES in v and p, SOLUTIONS
-   in q and y. q follows the vectors of p that are in use, so that one solve
-   serves both. */
+/* The vectors of a run, n entries each: HONE_PROBES in v and p, SOLUTIONS in q
+   and y. q follows the vectors of p that are in use: one solve serves both. */
 typedef struct vectors {
   hone_entry *v;    /* E^k g */
   hone_entry *p;    /* op(S) v, then inv(M) op(S) v */
@@ -116,8 +116,8 @@ static vectors lay_out(const hone_probing *probing) {
   return (vectors){v, v + size, q, y, y + SOLUTIONS * n};
 }
 
-/* The root of the sum of squares of t differences of numbers of at most
-   'largest' may be wrong by this through their rounding. */
+/* How wrong the root of the sum of squares of t differences of numbers of at
+   most 'largest' may be through their rounding. */
 static double rounding_of_rows(int t, double largest) {
   return sqrt((double)t) * HONE_EPS * largest;
 }
@@ -151,8 +151,8 @@ static void draw_all(int64_t n, int t, uint64_t *seed, hone_entry *v) {
     hone_probe_draw(n, seed, v + c * n);
 }
 
-/* The right-hand sides h for which inv(op(S)) h is solved, times 2^-shift: they
-   are drawn anew for every residual instead of being kept. */
+/* Those right-hand sides h, times 2^-shift: they are drawn anew for every
+   residual instead of being kept. */
 typedef struct right_sides {
   uint64_t seed;
   int shift;
@@ -215,11 +215,11 @@ typedef struct run {
 
 /* Where the vectors of a run are. */
 typedef struct place {
-  int first, later; /* vectors for the first power, and for the next ones */
+  int first; /* vectors for the first power */
   /* Makes v = E v for power number k, and corrects the solutions that are still
      needed. */
   int (*apply_power)(run *r, int k);
-  /* Goes on with 'later' vectors. */
+  /* Goes on with fewer vectors, if they will do. */
   void (*narrow)(run *r);
   /* Takes the rows of the last power, and the solutions. */
   int (*finish)(run *r);
@@ -234,12 +234,11 @@ static void take_inverse(run *r, const double *squares) {
     sum += squares[c];
   const double left = out->power > 0 ? 1.0 - out->bound : 1.0;
   const double missing = h->count == 0 ? 1.0 + out->before : 1.0;
+  const double size =
+      hone_probe_factor_of(SOLUTIONS, 1.0) * sqrt(sum) * missing / left;
+  const double bound = hone_shift(size, h->shift);
   r->probing->inverse_growth = sqrt(sum / h->first_size);
-  r->probing->inverse_bound = hone_shift(hone_probe_factor_of(SOLUTIONS, 1.0) *
-                                             sqrt(sum) * missing / left,
-                                         h->shift);
-  if (!(r->probing->inverse_bound <= DBL_MAX))
-    r->probing->inverse_bound = HONE_INF;
+  r->probing->inverse_bound = bound <= DBL_MAX ? bound : HONE_INF;
 }
 
 static int largest_of(const double *squares) {
@@ -305,9 +304,7 @@ static int few(const run *r) {
   const bool may = r->f.a->n <= FEW_UP_TO && r->probing->weights == NULL &&
                    r->f.deflation == NULL &&
                    (accurate || r->f.engine->symmetric);
-  if (!may)
-    return r->t;
-  return accurate ? FEW_DOUBLE : FEW;
+  return !may ? r->t : accurate ? FEW_DOUBLE : FEW;
 }
 
 static int apply_power_on_host(run *r, int k) {
@@ -350,8 +347,8 @@ static int finish_on_host(run *r) {
   return HONE_OK;
 }
 
-static const place on_host = {HONE_PROBES, LATER_PROBES, apply_power_on_host,
-                              narrow_on_host, finish_on_host};
+static const place on_host = {HONE_PROBES, apply_power_on_host, narrow_on_host,
+                              finish_on_host};
 
 /* ---- Vectors on a device ------------------------------------------------- */
 
@@ -359,11 +356,16 @@ static int apply_power_on_device(run *r, int k) {
   hone_probe_step *s = &r->step;
   s->first = k == 1;
   s->solutions = r->h.count;
+  s->estimates = r->probing->inverse && k == 2;
   int st = r->f.engine->probe_step(r->f.self, r->f.a, s);
   if (st != HONE_OK)
     return st;
   r->probing->passes += 1;
   r->squares = s->squares;
+  if (s->first)
+    s->from = largest_of(s->solution_squares);
+  r->probing->estimated = r->probing->estimated || s->estimates;
+  r->probing->inverse_norm = s->inverse_norm;
   if (s->first && s->solutions > 0) {
     for (int c = 0; c < SOLUTIONS; c++)
       r->h.first_size += s->solution_squares[c];
@@ -380,50 +382,52 @@ static void narrow_on_device(run *r) {
                           ? bound * (bound / r->earlier) <= SMALL_NEXT
                           : bound <= SMALL_FIRST;
   r->largest = r->step.largest;
-  if (!enough || r->t == LATER_PROBES)
+  if (!enough || r->t == LATER_PROBES_DEVICE)
     return;
-  r->step.dropped = r->t - LATER_PROBES;
-  r->t = LATER_PROBES;
-  r->squares *= (double)LATER_PROBES / HONE_PROBES_DEVICE; /* about */
+  r->step.dropped = r->t - LATER_PROBES_DEVICE;
+  r->t = LATER_PROBES_DEVICE;
+  r->squares *= (double)LATER_PROBES_DEVICE / HONE_PROBES_DEVICE; /* about */
 }
 
+/* The host needs the largest solution where something begins from it: another
+   estimate, or a search for a null vector. */
 static int finish_on_device(run *r) {
   const int64_t n = r->f.a->n;
-  const bool inverse = r->probing->inverse;
+  hone_probing *p = r->probing;
+  const bool shown = r->out->power > 0;
+  const bool needed = p->inverse && (!shown || r->f.scaling->used);
   const double factor = hone_probe_factor_of(r->t, (double)n);
   const double rounding = rounding_of_rows(r->t, r->largest);
-  double *squares = (double *)r->at.p;
+  const int largest = largest_of(r->step.solution_squares);
   const hone_probed wanted = {
-      .row_squares = squares,
-      .solution = inverse ? largest_of(r->step.solution_squares) : -1,
-      .solution_to = r->at.y};
+      .solution = needed ? largest : -1,
+      .solution_to = r->at.y,
+      .inverse_norm = p->inverse && !p->estimated ? &p->inverse_norm : NULL,
+      .from = largest};
   int st = r->f.engine->probed(r->f.self, &r->step, &wanted);
   if (st != HONE_OK)
     return st;
-  for (int64_t i = 0; r->out->power > 0 && i < n; i++)
-    r->out->rows[i] = factor * (sqrt(squares[i]) + rounding);
-  r->probing->solution = r->at.y;
-  if (inverse) {
+  for (int64_t i = 0; shown && i < n; i++)
+    r->out->rows[i] = factor * (sqrt(r->step.row_squares[i]) + rounding);
+  p->estimated = p->inverse;
+  p->solution = needed ? r->at.y : NULL;
+  if (p->inverse)
     take_inverse(r, r->step.solution_squares);
-    /* Stands for the first random vector, which a search may begin from. */
+  if (needed) /* stands for the first random vector, where a search begins */
     memcpy(r->at.v, r->at.y, (size_t)n * sizeof *r->at.v);
-  }
   return HONE_OK;
 }
 
-static const place on_device = {HONE_PROBES_DEVICE, HONE_PROBES_DEVICE,
-                                apply_power_on_device, narrow_on_device,
-                                finish_on_device};
+static const place on_device = {HONE_PROBES_DEVICE, apply_power_on_device,
+                                narrow_on_device, finish_on_device};
 
 /* ---- A run --------------------------------------------------------------- */
 
 /* Will the bound come down to GOOD_BOUND within the steps left, at the rate of
    the last step? */
 static bool promises(double bound, double before, int left) {
-  if (!(bound <= DBL_MAX))
-    return false;
-  if (!(before <= DBL_MAX)) /* the first step says nothing of the rate */
-    return true;
+  if (!(bound <= DBL_MAX) || !(before <= DBL_MAX))
+    return bound <= DBL_MAX; /* the first step says nothing of the rate */
   return bound < before &&
          log(bound / GOOD_BOUND) <= (double)left * log(before / bound);
 }
@@ -442,10 +446,12 @@ static run begin(const place *where, hone_probing *probing,
   r.step = (hone_probe_step){.scaling = r.f.scaling,
                              .trans = probing->trans,
                              .vectors = where->first,
-                             .seed = probing->seed};
+                             .seed = probing->seed,
+                             .row_squares = (double *)r.at.p};
   probing->seed += (uint64_t)(HONE_PARTS * where->first * n) * HONE_RANDOM_STEP;
   r.h.seed = r.step.solutions_seed = hone_random_bits(&probing->seed);
   r.h.count = probing->inverse ? SOLUTIONS : 0;
+  probing->estimated = false;
   out->tried = true;
   out->power = 0;
   out->before = out->rounding = 0.0;

@@ -71,7 +71,10 @@ typedef struct hone_probing {
                             otherwise an estimate; Inf: none */
   double inverse_growth; /* the size of these solutions relative to those by the
                             factors alone */
-  const hone_entry *solution; /* n, in scratch: the largest of them */
+  const hone_entry *solution; /* n, in scratch: the largest of them; NULL: it
+                                 stayed on a device, which has estimated */
+  bool estimated;             /* ||inv(S)||_1 by one gradient step from it, */
+  double inverse_norm;        /* by the factors alone */
 } hone_probing;
 
 /* Draws random vectors and applies powers of E to them, until a power is shown

@@ -7,6 +7,10 @@
      z = inv(M) [w  h - w]    z is c->v, with the row exchanges of the factors
      v = v - z,  y = y + z
 
+   If the step estimates ||inv(S)||_1, the solve with S^T of its gradient runs
+   beside the product, and the unit vector that it finds is one column more of
+   z.
+
    Next to read: refine/probes.c for what the numbers say. */
 #include "gpu_sp/solve/probe.h"
 
@@ -14,6 +18,7 @@
 #include "gpu_sp/factor/loop.h"
 #include "gpu_sp/residual/residual.h"
 #include "gpu_sp/solve/columns.h"
+#include "gpu_sp/solve/gradient.h"
 #include "gpu_sp/solve/solve.h"
 
 #include <cstring>
@@ -131,21 +136,105 @@ int draw_all(hone_cuda *c, const hone_probe_step *s) {
   return st;
 }
 
-/* Adds up what the thread blocks of update_kernel found. */
-void take_sums(const double *sums, int64_t blocks, hone_probe_step *s) {
-  const int64_t t = s->vectors - s->dropped;
+/* Pinned memory that a step writes to: the sums of update_kernel, then those of
+   the estimate, then the rows of v. */
+double *sums_of(const hone_cuda *c) {
+  return hone_cuda_pinned(c, HONE_CUDA_SOLVES);
+}
+int64_t row_blocks(const hone_cuda *c) { return grid_of(c->n, 1).x; }
+double *norm_of(const hone_cuda *c) {
+  const int most = HONE_CUDA_PROBES - HONE_SOLUTIONS_MOST;
+  return sums_of(c) + 2 * most * row_blocks(c);
+}
+double *rows_of(const hone_cuda *c) { return norm_of(c) + row_blocks(c); }
+
+double sum_of(const double *parts, int64_t count) {
+  double sum = 0.0;
+  for (int64_t e = 0; e < count; e++)
+    sum += parts[e];
+  return sum;
+}
+
+/* Adds up what the thread blocks found. */
+void take_sums(const hone_cuda *c, hone_probe_step *s) {
+  const double *const sums = sums_of(c);
+  const int64_t blocks = row_blocks(c), t = s->vectors - s->dropped;
   s->squares = s->largest = 0.0;
   for (int64_t e = 0; e < t * blocks; e++) {
     s->squares += sums[2 * e];
     const double most = sums[2 * e + 1];
     s->largest = most <= s->largest ? s->largest : most;
   }
-  for (int64_t c = 0; c < s->solutions; c++) {
-    const double *of = sums + 2 * (t + c) * blocks;
-    s->solution_squares[c] = 0.0;
+  for (int64_t k = 0; k < s->solutions; k++) {
+    const double *of = sums + 2 * (t + k) * blocks;
+    s->solution_squares[k] = 0.0;
     for (int64_t e = 0; e < blocks; e++)
-      s->solution_squares[c] += of[2 * e];
+      s->solution_squares[k] += of[2 * e];
   }
+  if (s->estimates)
+    s->inverse_norm = sum_of(norm_of(c), blocks);
+  memcpy(s->row_squares, rows_of(c), (size_t)c->n * sizeof(double));
+}
+
+/* Begins the estimate from y number 'from'. z: n entries, for the unit vector;
+   the last column of w is room to work in. */
+int begin_estimate(hone_cuda *c, cudaStream_t stream, const hone_probe_step *s,
+                   int from, hone_entry *z) {
+  return hone_cuda_gradient_begin(
+      c, stream, solutions_of(c, s) + from * c->n, z,
+      hone_cuda_w(c) + (HONE_CUDA_COLUMNS - 1) * c->n);
+}
+
+/* Does so beside what c->work is told next, until wait_for_estimate. */
+int begin_estimate_beside(hone_cuda *c, const hone_probe_step *s,
+                          hone_entry *z) {
+  int st = CALL(cudaEventRecord(c->beside, c->work));
+  TRY_CUDA(cudaStreamWaitEvent(c->feed, c->beside, 0));
+  TRY(begin_estimate(c, c->feed, s, s->from, z));
+  return st;
+}
+int wait_for_estimate(hone_cuda *c) {
+  int st = CALL(cudaEventRecord(c->beside, c->feed));
+  TRY_CUDA(cudaStreamWaitEvent(c->work, c->beside, 0));
+  return st;
+}
+
+/* Enqueues z = inv(M) [w  h - w], or w = op(A) v and z for the vectors that
+   have been drawn. */
+int enqueue_solves(hone_cuda *c, const hone_probe_step *s) {
+  const int64_t n = c->n, t = s->vectors - s->dropped, k = t + s->solutions;
+  const bool scaled = s->scaling->used, back = s->trans && !c->spd;
+  hone_entry *const z = hone_cuda_v(c), *const unit = z + k * n;
+  int st = s->estimates ? begin_estimate_beside(c, s, unit) : HONE_OK;
+  TRY(hone_cuda_multiply(c, scaled, s->trans, s->first ? t : k,
+                         vectors_of(c, s)));
+  if (st != HONE_OK)
+    return st;
+  HONE_LAUNCH(combine_kernel, grid_of(n, k), ROW_THREADS, 0, c->work, n, (int)t,
+              s->first, scaled ? (s->trans ? c->col : c->row) : nullptr,
+              c->spd || back ? nullptr : c->perm, hone_cuda_w(c),
+              right_sides_of(c), z);
+  TRY_CUDA(cudaGetLastError());
+  if (s->estimates)
+    TRY(wait_for_estimate(c));
+  TRY(hone_cuda_enqueue_solve(c, c->work, back, k + (s->estimates ? 1 : 0),
+                              c->v, c->v));
+  if (s->estimates)
+    TRY(hone_cuda_gradient_sums(c, unit, norm_of(c)));
+  return st;
+}
+
+/* The estimate alone, where no step was left for it. */
+int estimate(hone_cuda *c, const hone_probe_step *s, int from, double *norm) {
+  hone_entry *const z = hone_cuda_v(c);
+  int st = begin_estimate(c, c->work, s, from, z);
+  TRY(hone_cuda_enqueue_solve(c, c->work, false, 1, c->v, c->v));
+  TRY(hone_cuda_gradient_sums(c, z, norm_of(c)));
+  TRY_CUDA(cudaStreamSynchronize(c->work));
+  if (st == HONE_OK)
+    *norm = sum_of(norm_of(c), row_blocks(c));
+  c->used.from_device += row_blocks(c) * (int64_t)sizeof(double);
+  return st;
 }
 
 } // namespace
@@ -172,58 +261,53 @@ int hone_cuda_multiply(hone_cuda *c, bool scaled, bool trans, int64_t k,
 int hone_cuda_probe_step(void *self, const hone_matrix *a, hone_probe_step *s) {
   hone_cuda *c = static_cast<hone_cuda *>(self);
   const int64_t n = c->n, t = s->vectors - s->dropped, k = t + s->solutions;
-  const bool scaled = s->scaling->used, back = s->trans && !c->spd;
-  const dim3 grid = grid_of(n, k);
+  const bool back = s->trans && !c->spd;
   int st = HONE_OK;
   c->solve_expected = c->solving_ahead = false;
   if (!hone_cuda_has_all_of_a(c) || c->source != hone_dense_of(a)->a || n < 2 ||
       s->vectors > HONE_CUDA_PROBES - 2 * HONE_SOLUTIONS_MOST)
     return HONE_NO_DEVICE;
   if (s->first) {
-    if (scaled)
+    if (s->scaling->used)
       st = hone_cuda_upload_scaling(c, s->scaling);
     TRY(draw_all(c, s));
   }
-  TRY(hone_cuda_multiply(c, scaled, s->trans, s->first ? t : k,
-                         vectors_of(c, s)));
-  HONE_LAUNCH(combine_kernel, grid, ROW_THREADS, 0, c->work, n, (int)t,
-              s->first, scaled ? (s->trans ? c->col : c->row) : nullptr,
-              c->spd || back ? nullptr : c->perm, hone_cuda_w(c),
-              right_sides_of(c), hone_cuda_v(c));
+  TRY(enqueue_solves(c, s));
+  if (st != HONE_OK)
+    return st;
+  HONE_LAUNCH(update_kernel, grid_of(n, k), ROW_THREADS, 0, c->work, n, (int)t,
+              s->first, back ? c->perm : nullptr, hone_cuda_v(c),
+              vectors_of(c, s), sums_of(c));
   TRY_CUDA(cudaGetLastError());
-  TRY(hone_cuda_enqueue_solve(c, back, k, c->v, c->v));
-  HONE_LAUNCH(update_kernel, grid, ROW_THREADS, 0, c->work, n, (int)t, s->first,
-              back ? c->perm : nullptr, hone_cuda_v(c), vectors_of(c, s),
-              hone_cuda_pinned(c, HONE_CUDA_SOLVES));
+  HONE_LAUNCH(row_kernel, grid_of(n, 1), ROW_THREADS, 0, c->work, n, t,
+              vectors_of(c, s), rows_of(c));
   TRY_CUDA(cudaGetLastError());
   TRY_CUDA(cudaStreamSynchronize(c->work));
   if (st == HONE_OK)
-    take_sums(hone_cuda_pinned(c, HONE_CUDA_SOLVES), grid.x, s);
-  c->used.from_device += 2 * k * grid.x * (int64_t)sizeof(double);
+    take_sums(c, s);
+  c->used.from_device +=
+      ((2 * k + 1) * row_blocks(c) + n) * (int64_t)sizeof(double);
   return st;
 }
 
 int hone_cuda_probed(void *self, const hone_probe_step *s,
                      const hone_probed *out) {
   hone_cuda *c = static_cast<hone_cuda *>(self);
-  const int64_t n = c->n, sizes = n * (int64_t)sizeof(double);
-  const int64_t bytes = n * (int64_t)sizeof(hone_entry);
-  double *const h = hone_cuda_pinned(c, HONE_CUDA_SOLVES);
+  const int64_t n = c->n, bytes = n * (int64_t)sizeof(hone_entry);
   const bool wanted = out->solution >= 0;
-  HONE_LAUNCH(row_kernel, grid_of(n, 1), ROW_THREADS, 0, c->work, n,
-              s->vectors - s->dropped, vectors_of(c, s), h);
-  int st = CALL(cudaGetLastError());
-  if (wanted) {
-    const hone_entry *y = solutions_of(c, s) + out->solution * n;
-    const hone_copy back = {y, h + n, 2 * HONE_PARTS * n};
-    TRY_CUDA(hone_cuda_copy(&back, 1, c->work));
-  }
+  int st = HONE_OK;
+  if (out->inverse_norm)
+    st = estimate(c, s, out->from, out->inverse_norm);
+  if (!wanted || st != HONE_OK)
+    return st;
+  double *const h = sums_of(c); /* all of it has been taken */
+  const hone_copy back = {solutions_of(c, s) + out->solution * n, h,
+                          2 * HONE_PARTS * n};
+  st = CALL(hone_cuda_copy(&back, 1, c->work));
   TRY_CUDA(cudaStreamSynchronize(c->work));
   if (st != HONE_OK)
     return st;
-  memcpy(out->row_squares, h, (size_t)sizes);
-  if (wanted)
-    memcpy(out->solution_to, h + n, (size_t)bytes);
-  c->used.from_device += sizes + (wanted ? bytes : 0);
+  memcpy(out->solution_to, h, (size_t)bytes);
+  c->used.from_device += bytes;
   return st;
 }

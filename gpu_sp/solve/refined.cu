@@ -105,7 +105,7 @@ int take_step(const block *s, bool first) {
               c->spd || s->back ? nullptr : c->new_row, hone_cuda_w(c), s->h,
               hone_cuda_v(c));
   TRY_CUDA(cudaGetLastError());
-  TRY(hone_cuda_enqueue_solve(c, s->back, s->k, c->v, c->v));
+  TRY(hone_cuda_enqueue_solve(c, c->work, s->back, s->k, c->v, c->v));
   if (st != HONE_OK)
     return st;
   HONE_LAUNCH(add_kernel, grid, ROW_THREADS, 0, c->work, n, first,

@@ -19,15 +19,15 @@ enum { WORTH_THREADS = 1 << 15 };
    inv(S^T) = P^T inv(L^T) inv(U^T); the host applies P. The kernels see the
    transpose of F, that is U^T in its lower triangle and L^T in its upper one.
    S = U^T U is its own transpose. */
-int hone_cuda_enqueue_solve(hone_cuda *c, bool trans, int64_t k,
-                            const double *from, double *to) {
+int hone_cuda_enqueue_solve(hone_cuda *c, cudaStream_t stream, bool trans,
+                            int64_t k, const double *from, double *to) {
   const hone_sweep sweeps[3][2] = {
       {{HONE_UPPER_TRANS, c->upper}, {HONE_LOWER_TRANS, c->lower}},
       {{HONE_LOWER, c->lower}, {HONE_UPPER, c->upper}},
       {{HONE_LOWER, c->lower}, {HONE_LOWER_TRANS, c->lower}}};
   return CALL(hone_cuda_triangles(
       sweeps[c->spd ? 2 : trans], 2, {c->f, c->ld, c->n},
-      {k, from, to, HONE_PARTS * c->n}, &c->triangles, c->work));
+      {k, from, to, HONE_PARTS * c->n}, &c->triangles, stream));
 }
 
 namespace {
@@ -89,7 +89,7 @@ int solve_columns(hone_cuda *c, bool trans, int64_t k, hone_entry *v,
   columns s = {n, ldv,          trans ? nullptr : perm, trans ? perm : nullptr,
                v, entries_at(h)};
   hone_pool_run(pool, k, take_in, &s);
-  int st = hone_cuda_enqueue_solve(c, trans, k, h, h);
+  int st = hone_cuda_enqueue_solve(c, c->work, trans, k, h, h);
   TRY_CUDA(cudaStreamSynchronize(c->work));
   if (st == HONE_OK)
     hone_pool_run(pool, k, give_back, &s);
@@ -160,7 +160,7 @@ void hone_cuda_expect_solve(void *self) {
 int hone_cuda_solve_ahead(hone_cuda *c, bool trans) {
   c->solving_ahead_trans = trans && !c->spd;
   int st = CALL(cudaEventRecord(c->residual_done, c->work));
-  TRY(hone_cuda_enqueue_solve(c, c->solving_ahead_trans, 1, c->w,
+  TRY(hone_cuda_enqueue_solve(c, c->work, c->solving_ahead_trans, 1, c->w,
                               hone_cuda_pinned(c, HONE_CUDA_AHEAD)));
   TRY_CUDA(cudaEventSynchronize(c->residual_done));
   c->solving_ahead = st == HONE_OK;

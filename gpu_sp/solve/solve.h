@@ -13,9 +13,10 @@ void hone_cuda_expect_solve(void *self);
 
 /* Enqueues to = inv(S) from or inv(S^T) from for k columns of n entries, in
    device or pinned memory, without the row exchanges: those are the caller's,
-   before the solve or, with S^T, after it. */
-int hone_cuda_enqueue_solve(hone_cuda *c, bool trans, int64_t k,
-                            const double *from, double *to);
+   before the solve or, with S^T, after it. Solves on other streams than c->work
+   must wait for those before them, and be waited for. */
+int hone_cuda_enqueue_solve(hone_cuda *c, cudaStream_t stream, bool trans,
+                            int64_t k, const double *from, double *to);
 
 /* Enqueues c->w = op(A) C from for k columns of n entries in device memory, C
    being the scaling of op(S) behind op(A) where there is one. Overwrites

@@ -213,10 +213,13 @@ int probe_and_refine(const factored &f, const problem &p) {
   step.vectors = 8;
   step.solutions = 2;
   step.first = true;
+  step.row_squares = rows.data();
   int st = D->probe_step(f.self, &f.matrix, &step);
   step.first = false;
+  step.estimates = true;
   TRY(D->probe_step(f.self, &f.matrix, &step));
-  const hone_probed wanted = {rows.data(), 1, entries(y)};
+  double norm = 0.0;
+  const hone_probed wanted = {1, entries(y), &norm, 1};
   TRY(D->probed(f.self, &step, &wanted));
   hone_refined_solve job = {&f.matrix, &scaling, false,      2,
                             1,         p.n,      entries(v), 0};

@@ -8,6 +8,8 @@ extern "C" {
 #include "base/numbers.h"
 }
 
+#include <algorithm>
+
 namespace {
 
 /* S = R A C, of a problem. */
@@ -70,6 +72,7 @@ struct trial {
   const factored *f;
   hone_probe_step step;
   std::vector<cplx> v, h;
+  std::vector<double> rows;
 
   /* Makes the step by products here and a solve of the engine. */
   void step_by_solves() {
@@ -97,10 +100,10 @@ struct trial {
   void compare(double tolerance) {
     const int64_t from = step.dropped;
     const double squares = squares_of(N * from, N * (VECTORS - from));
-    double largest = 0.0;
-    std::vector<double> rows(N);
+    double largest = 0.0, norm = 0.0;
     std::vector<cplx> y(N);
-    const hone_probed wanted = {rows.data(), SOLUTIONS - 1, entries(y)};
+    const hone_probed wanted = {SOLUTIONS - 1, entries(y), &norm,
+                                SOLUTIONS - 1};
     for (int64_t e = from * N; e < N * VECTORS; e++)
       largest = std::fmax(largest, std::abs(v.data()[e]));
     CHECK_NEAR(step.squares, squares, tolerance * squares);
@@ -110,7 +113,7 @@ struct trial {
       double sum = 0.0;
       for (int64_t c = from; c < VECTORS; c++)
         sum += std::norm(v.data()[i + c * N]);
-      CHECK_NEAR(rows.data()[i], sum, tolerance * squares);
+      CHECK_NEAR(rows[static_cast<size_t>(i)], sum, tolerance * squares);
     }
     for (int64_t c = 0; c < SOLUTIONS; c++) {
       const double size = squares_of(N * (VECTORS + c), N);
@@ -119,6 +122,27 @@ struct trial {
         CHECK_LE(std::abs(y.data()[i] - v.data()[i + (VECTORS + c) * N]),
                  1e-9 * std::sqrt(size));
     }
+    if (!step.trans)
+      CHECK_NEAR(norm, norm_by_gradient(y.data()), 1e-9 * norm);
+  }
+  /* Returns the 1-norm of the column of inv(S) to which the gradient at y
+     points, by solves of the engine. */
+  double norm_by_gradient(const cplx *y) const {
+    std::vector<cplx> z(N);
+    for (int64_t i = 0; i < N; i++)
+      z.data()[i] = std::conj(y[i]) / std::abs(y[i]);
+    CHECK_EQ_INT(D->solve(f->self, true, 1, entries(z), N), HONE_OK);
+    const auto smaller = [](cplx a, cplx b) {
+      return std::abs(a) < std::abs(b);
+    };
+    const auto at = std::max_element(z.begin(), z.end(), smaller) - z.begin();
+    std::fill(z.begin(), z.end(), cplx(0));
+    z.data()[at] = 1.0;
+    CHECK_EQ_INT(D->solve(f->self, false, 1, entries(z), N), HONE_OK);
+    double sum = 0.0;
+    for (const cplx &e : z)
+      sum += std::abs(e);
+    return sum;
   }
 };
 
@@ -136,14 +160,21 @@ void check_probes(bool trans, bool scaled) {
   t.step.solutions = SOLUTIONS;
   t.step.seed = 11;
   t.step.solutions_seed = 12;
+  t.rows.resize(N);
+  t.step.row_squares = t.rows.data();
   t.v = drawn(N * VECTORS, 11);
   t.v.resize(N * COLUMNS);
   t.h = drawn(N * SOLUTIONS, 12);
   for (int k = 0; k < 3; k++) {
     t.step.first = k == 0;
     t.step.dropped = k == 2 ? VECTORS / 2 : 0;
+    t.step.estimates = k == 1 && !trans;
     ct_note("trans %d, scaled %d, step %d", trans, scaled, k);
+    const double norm =
+        t.step.estimates ? t.norm_by_gradient(t.v.data() + N * VECTORS) : 0.0;
     REQUIRE(D->probe_step(f.self, &f.matrix, &t.step) == HONE_OK);
+    if (t.step.estimates)
+      CHECK_NEAR(t.step.inverse_norm, norm, 1e-9 * norm);
     t.step_by_solves();
     t.compare(k == 0 ? 1e-5 : k == 1 ? 1e-3 : 1e-2);
   }
@@ -165,10 +196,12 @@ TEST(complex_cuda, makes_probes_of_the_matrix_that_was_factored_alone) {
   const factored f(p, {}, 0), g(other, {}, 0);
   unscaled plain(p.n);
   const hone_scaling none = plain.get();
+  double rows[40];
   hone_probe_step step = {};
   step.scaling = &none;
   step.first = true;
   step.vectors = 4;
+  step.row_squares = rows;
   CHECK_EQ_INT(D->probe_step(f.self, &f.matrix, &step), HONE_OK);
   CHECK_EQ_INT(D->probe_step(f.self, &g.matrix, &step), HONE_NO_DEVICE);
   hone_choices choices = {};

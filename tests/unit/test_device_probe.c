@@ -58,13 +58,32 @@ static double squares_of(int64_t count, const double *v) {
   return sum;
 }
 
+/* Returns the 1-norm of the column of inv(S) to which the gradient at y points,
+   by solves of the engine. */
+static double norm_by_gradient(const trial *t, const double *y) {
+  double z[N], sum = 0.0;
+  int64_t at = 0;
+  for (int64_t i = 0; i < N; i++)
+    z[i] = y[i] >= 0.0 ? 1.0 : -1.0;
+  CHECK_EQ_INT(t->engine->solve(t->self, true, 1, z, N), HONE_OK);
+  for (int64_t i = 0; i < N; i++)
+    at = fabs(z[i]) > fabs(z[at]) ? i : at;
+  memset(z, 0, sizeof z);
+  z[at] = 1.0;
+  CHECK_EQ_INT(t->engine->solve(t->self, false, 1, z, N), HONE_OK);
+  for (int64_t i = 0; i < N; i++)
+    sum += fabs(z[i]);
+  return sum;
+}
+
 /* The vectors of the second step are differences of numbers of size 1e-7 that
    were themselves computed to eps: they agree to about 1e-8. */
 static void compare(const trial *t, double tolerance) {
   const int64_t from = t->step.dropped;
   const double squares = squares_of(N * (VECTORS - from), t->v + from * N);
-  double largest = 0.0, rows[N], y[N];
-  const hone_probed wanted = {rows, SOLUTIONS - 1, y};
+  const double *rows = t->step.row_squares;
+  double largest = 0.0, y[N], norm = 0.0;
+  const hone_probed wanted = {SOLUTIONS - 1, y, &norm, SOLUTIONS - 1};
   for (int64_t e = from * N; e < N * VECTORS; e++)
     largest = fmax(largest, fabs(t->v[e]));
   CHECK_NEAR(t->step.squares, squares, tolerance * squares);
@@ -82,16 +101,20 @@ static void compare(const trial *t, double tolerance) {
     for (int64_t i = 0; c == wanted.solution && i < N; i++)
       CHECK_NEAR(y[i], t->v[i + (VECTORS + c) * N], 1e-9 * sqrt(size));
   }
+  if (!t->step.trans)
+    CHECK_NEAR(norm, norm_by_gradient(t, y), 1e-9 * norm);
 }
 
 static void check_steps(trial *t, bool trans, const hone_scaling *scaling) {
   uint64_t seed = 11, other = 12;
+  double rows[N];
   t->step = (hone_probe_step){.scaling = scaling,
                               .trans = trans,
                               .vectors = VECTORS,
                               .solutions = SOLUTIONS,
                               .seed = seed,
-                              .solutions_seed = other};
+                              .solutions_seed = other,
+                              .row_squares = rows};
   memset(t->v, 0, N * COLUMNS * sizeof *t->v);
   for (int64_t c = 0; c < VECTORS; c++)
     hone_probe_draw(N, &seed, t->v + c * N);
@@ -100,7 +123,13 @@ static void check_steps(trial *t, bool trans, const hone_scaling *scaling) {
   for (int k = 0; k < 3; k++) {
     t->step.first = k == 0;
     t->step.dropped = k == 2 ? VECTORS / 2 : 0;
+    t->step.estimates = k == 1 && !trans;
+    t->step.from = 1;
+    const double norm =
+        t->step.estimates ? norm_by_gradient(t, t->v + (VECTORS + 1) * N) : 0.0;
     REQUIRE(t->engine->probe_step(t->self, t->a, &t->step) == HONE_OK);
+    if (t->step.estimates)
+      CHECK_NEAR(t->step.inverse_norm, norm, 1e-9 * norm);
     step_by_solves(t);
     compare(t, k == 0 ? 1e-6 : k == 1 ? 1e-3 : 1e-2);
   }
@@ -159,6 +188,8 @@ enum { SHORT = 12 };
 static struct {
   const double *bound;
   int steps, dropped[HONE_PROBE_POWERS];
+  bool estimates[HONE_PROBE_POWERS];
+  int alone, fetched; /* estimates of no step, solutions */
 } device_script;
 
 static int scripted_step(void *self, const hone_matrix *a,
@@ -171,6 +202,9 @@ static int scripted_step(void *self, const hone_matrix *a,
   device_script.dropped[k] = step->dropped;
   step->squares = root * root;
   step->largest = 1e-3;
+  device_script.estimates[k] = step->estimates;
+  for (int i = 0; i < SHORT; i++)
+    step->row_squares[i] = 1e-8;
   for (int c = 0; c < HONE_SOLUTIONS_MOST; c++)
     step->solution_squares[c] = 1.0;
   return HONE_OK;
@@ -180,25 +214,25 @@ static int scripted_probed(void *self, const hone_probe_step *step,
                            const hone_probed *wanted) {
   (void)self;
   (void)step;
-  for (int i = 0; i < SHORT; i++)
-    wanted->row_squares[i] = 1e-8;
+  device_script.alone += wanted->inverse_norm != NULL;
+  device_script.fetched += wanted->solution >= 0;
   return HONE_OK;
 }
 
 /* Half of the vectors are dropped where the bounds so far promise that the
    others suffice; a bound is that of the vectors which are left. */
 TEST(probes, on_a_device_become_fewer_where_fewer_will_do) {
-  enum { ALL = HONE_PROBES_DEVICE, MOST = 4 };
+  enum { ALL = HONE_PROBES_DEVICE, FEW = 7, MOST = 4 };
   static const struct {
     double bound[MOST];
     int power, left[MOST]; /* left: vectors of each step */
   } cases[] = {{{0.5}, 1, {ALL}},
-               {{2.0, 0.1}, 2, {ALL, 8}},
-               {{10.0, 0.1}, 2, {ALL, 8}},
+               {{2.0, 0.1}, 2, {ALL, FEW}},
+               {{10.0, 0.1}, 2, {ALL, FEW}},
                {{10.5, 0.1}, 2, {ALL, ALL}},
                {{93.0, 5.6, 0.4}, 3, {ALL, ALL, ALL}},
-               {{93.0, 2.0, 0.04}, 3, {ALL, ALL, 8}},
-               {{5.0, 1.0, 0.1}, 3, {ALL, 8, 8}}};
+               {{93.0, 2.0, 0.04}, 3, {ALL, ALL, FEW}},
+               {{5.0, 1.0, 0.1}, 3, {ALL, FEW, FEW}}};
   const hone_engine engine = {.name = "scripted",
                               .precision = 32,
                               .probe_step = scripted_step,
@@ -228,6 +262,44 @@ TEST(probes, on_a_device_become_fewer_where_fewer_will_do) {
                hone_probe_factor_of(t, SHORT) *
                    (1e-4 + sqrt(t) * HONE_EPS * largest),
                1e-14 * rows[0]);
+  }
+  sup_free(scratch);
+}
+
+/* The condition is estimated beside the second power, or alone where the first
+   one suffices; the host sees a solution only where it begins from one. */
+TEST(probes, on_a_device_estimate_the_condition_on_the_way) {
+  static const struct {
+    double bound[3];
+    int power, steps;
+  } cases[] = {{{0.5}, 1, 1}, {{2.0, 0.1}, 2, 2}, {{9.0, 1e6}, 0, 2}};
+  const hone_engine engine = {.name = "scripted",
+                              .precision = 32,
+                              .probe_step = scripted_step,
+                              .probed = scripted_probed};
+  const hone_matrix a = {.n = SHORT};
+  hone_entry *scratch = sup_filled(hone_probe_scratch(SHORT), 0.0);
+  for (int c = 0; c < 6; c++) {
+    const hone_scaling scaling = {.used = c >= 3};
+    const hone_factored f = {
+        .engine = &engine, .a = &a, .scaling = &scaling, .use_copy = true};
+    const int power = cases[c % 3].power;
+    double rows[SHORT];
+    hone_contraction out = {.rows = rows};
+    hone_probing probing = {
+        .f = &f, .seed = 7, .scratch = scratch, .inverse = true};
+    ct_note("case %d", c);
+    memset(&device_script, 0, sizeof device_script);
+    device_script.bound = cases[c % 3].bound;
+    CHECK_EQ_INT(hone_probe(&probing, HONE_PROBE_POWERS, &out), HONE_OK);
+    CHECK_EQ_INT(out.power, power);
+    CHECK_EQ_INT(device_script.steps, cases[c % 3].steps);
+    for (int k = 0; k < device_script.steps; k++)
+      CHECK_EQ_INT(device_script.estimates[k], k == 1);
+    CHECK_EQ_INT(device_script.alone, device_script.steps == 1);
+    CHECK(probing.estimated);
+    CHECK_EQ_INT(device_script.fetched, power == 0 || scaling.used);
+    CHECK_EQ_INT(probing.solution != NULL, device_script.fetched);
   }
   sup_free(scratch);
 }
