@@ -24,6 +24,9 @@ __device__ inline double modulus(double re, double im) {
 }
 
 __device__ inline hone_entry zero_entry() { return {0.0, 0.0}; }
+__device__ inline hone_entry conjugate_of(const hone_entry &v) {
+  return {v.re, -v.im};
+}
 __device__ inline double size_of(const hone_entry &v) {
   return modulus(v.re, v.im);
 }
@@ -46,6 +49,7 @@ __device__ inline hone_entry operator-(const hone_entry &v,
 #else
 
 __device__ inline double zero_entry() { return 0.0; }
+__device__ inline double conjugate_of(double v) { return v; }
 __device__ inline double size_of(double v) { return v < 0.0 ? -v : v; }
 __device__ inline double square_of(double v) { return v * v; }
 

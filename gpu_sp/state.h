@@ -232,6 +232,11 @@ inline hone_entry *hone_cuda_w(const hone_cuda *c) {
   return reinterpret_cast<hone_entry *>(c->w);
 }
 
+/* Returns true if a solve is with a transpose that is not S itself. */
+inline bool hone_cuda_transposes(const hone_cuda *c, bool trans) {
+  return trans && (!c->spd || HONE_PARTS > 1);
+}
+
 /* Returns the address of f_ij. */
 inline float *hone_cuda_f_at(const hone_cuda *c, int64_t i, int64_t j) {
   return c->f + i * c->ld + HONE_PARTS * j;

@@ -172,7 +172,8 @@ int hone_cuda_multiply(hone_cuda *c, bool scaled, bool trans, int64_t k,
 int hone_cuda_probe_step(void *self, const hone_matrix *a, hone_probe_step *s) {
   hone_cuda *c = static_cast<hone_cuda *>(self);
   const int64_t n = c->n, t = s->vectors - s->dropped, k = t + s->solutions;
-  const bool scaled = s->scaling->used, back = s->trans && !c->spd;
+  const bool scaled = s->scaling->used,
+             back = hone_cuda_transposes(c, s->trans);
   const dim3 grid = grid_of(n, k);
   int st = HONE_OK;
   c->solve_expected = c->solving_ahead = false;
