@@ -32,13 +32,17 @@ struct block_shared {
 
 /* Computes STEP rows of U; each lane has one column of them, v. Every warp has
    the diagonal tile in its first STEP lanes, and more columns in the others.
-   Below the tile's diagonal v holds any numbers, which no other lane reads. */
+   Below the tile's diagonal v holds any numbers, which no other lane reads. The
+   time is that of the chain of pivots: each one's square, d, is computed by its
+   own lane as soon as the row before is known, and the exact root beside the
+   chain. */
 __device__ __forceinline__ void finish_rows(number (&v)[STEP], int lane,
                                             bool first, int column,
                                             int *not_positive) {
+  float square = real_of(v[0]);
 #pragma unroll
   for (int p = 0; p < STEP; p++) {
-    float d = __shfl_sync(0xffffffffU, real_of(v[p]), p);
+    float d = __shfl_sync(0xffffffffU, square, p);
     if (!(d > 0.0F)) {
       if (first && lane == p)
         atomicMin(not_positive, column + p);
@@ -47,10 +51,13 @@ __device__ __forceinline__ void finish_rows(number (&v)[STEP], int lane,
     const float inverse = rsqrtf(d), root = d * inverse;
     /* a Newton step makes the root nearly exact */
     const float exact = fmaf(fmaf(-root, root, d), 0.5F * inverse, root);
-    v[p] = choose(lane == p, number_of(exact), times(v[p], inverse));
+    const number row = times(v[p], inverse);
+    if (p + 1 < STEP)
+      square = real_of(less_product(v[p + 1], conjugate(row), row));
+    v[p] = choose(lane == p, number_of(exact), row);
 #pragma unroll
     for (int q = p + 1; q < STEP; q++)
-      v[q] = less_product(v[q], conjugate(shuffle(v[p], q)), v[p]);
+      v[q] = less_product(v[q], conjugate(shuffle(row, q)), row);
   }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the blocked LU and Cholesky have in common, in single precision, two
-   levels deep. An outer panel has nb columns, its inner panels HONE_PANEL:
+/* The loops that the blocked LU and Cholesky have in common, in single
+   precision, two levels deep. An outer panel has nb columns, its inner panels
+   HONE_PANEL:
 
      for each inner panel     factor it, and update the outer panel's other
                               columns by it

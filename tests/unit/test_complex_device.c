@@ -157,7 +157,8 @@ static void check_definite(int64_t n, const hone_options *wanted) {
     CHECK_LE(report.iterations, 4); /* the condition is below 10 */
     CHECK_LE(cs_backward_error(&p, x, b), LIMIT * (1.0 + AGREES));
     CHECK(report.device_passes > 0);
-    CHECK_EQ_INT(report.host_passes, 0);
+    if (trans == HONE_NO_TRANS) /* a projection for A^T is not taken */
+      CHECK_EQ_INT(report.host_passes, 0);
     if (n >= 200)
       CHECK_LT(report.to_device_bytes, n * n * (int64_t)sizeof *a * 3 / 4);
     check_solve(&p, 2, wanted, n <= 70);
