@@ -11,7 +11,8 @@ extern "C" {
 #include "base/engine.h"
 }
 #include "gpu_sp/calls.h"
-#include "gpu_sp/state.h"
+#include "gpu_sp/factor/loop.h"
+#include "gpu_sp/factor/outer_panels.h"
 
 #include <complex>
 
@@ -64,6 +65,9 @@ struct problem {
       }
     for (number &e : x)
       e = random_number(&r);
+    multiply();
+  }
+  void multiply() {
     for (int trans = 0; trans < 2; trans++) {
       b[trans].assign(x.size(), number(0));
       for (int64_t j = 0; j < n; j++)
@@ -212,7 +216,10 @@ DEFINITE_TEST(factors_beside_the_update) {
    changes no bit. */
 DEFINITE_TEST(arrives_by_every_list_of_parts) {
   NEED_DEVICE();
-  const problem p(600, 32.0);
+  problem p(600, 32.0);
+  for (int64_t i = 0; i < p.n; i++) /* each part in a scale of its own */
+    p.a.data()[i * (p.n + 1)] *= std::ldexp(1.0, (int)(i / 75));
+  p.multiply();
   hone_mem mem = {};
   hone_pool *pool = nullptr;
   hone_pool_create(&pool, &mem, 3);
@@ -233,6 +240,41 @@ DEFINITE_TEST(arrives_by_every_list_of_parts) {
         CHECK_EQ_INT(alone.cuda()->column_count, 4);
     }
   hone_pool_destroy(&pool, &mem);
+}
+
+/* A second part of A is there from the beginning, and is updated by each panel
+   at once: the operands of one update must not serve another part, whose scale
+   differs. */
+DEFINITE_TEST(updates_another_part_by_the_panel_just_applied) {
+  NEED_DEVICE();
+  problem p(400, 32.0);
+  for (int64_t i = 0; i < p.n; i++)
+    p.a.data()[i * (p.n + 1)] *= i < 200 ? 1.0 : 16.0;
+  p.multiply();
+  hone_choices choices = {};
+  choices.trial.ahead_from = 1;
+  choices.trial.outer = 100;
+  const factored f(p, choices, 200);
+  check_factored(f, p, 0x1p-16);
+  const std::vector<float> wanted = f.factors();
+  hone_cuda *c = static_cast<hone_cuda *>(f.self);
+  const hone_dense *a = &f.dense;
+  hone_factor_info info = {};
+  info.zero_pivot = -1;
+  int st = hone_cuda_load_begin(c, a, nullptr);
+  TRY(hone_cuda_load(c, a, nullptr, 0, 200));
+  TRY(hone_cuda_load_next(c, a, nullptr, 200, 200));
+  TRY(hone_cuda_factor_panel(c, 0, 100, 200));
+  TRY(hone_cuda_apply_panel(c, 0, 100, 200));
+  TRY(hone_cuda_apply_panels(c, 0, 1, 200, 400));
+  TRY(hone_cuda_factor_panel(c, 100, 100, 200));
+  TRY(hone_cuda_apply_panels_from(c, 1, 200, 400));
+  TRY(hone_cuda_factor_column(c, 200, 200));
+  TRY(hone_cuda_finish(c));
+  TRY(hone_cuda_outcome(c, true, &info));
+  CHECK_EQ_INT(st, HONE_OK);
+  CHECK(same(f.factors(), wanted));
+  CHECK_LE(error_of(f, p, true), 0x1p-16);
 }
 
 /* Inspects A as the engine sees it; the largest entry of its columns. */
