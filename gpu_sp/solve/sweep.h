@@ -80,8 +80,6 @@ template <int K> struct Shared { // offsets in doubles
 struct Plan {
   const double *inverse[2]; // see triangles.h
   bool forward[2];
-  bool turned[2];     // what the sweep is given is conjugated first,
-  bool result_turned; // and the solution last
   int groups;         // of K columns, and the columns of all groups
   int columns;
   int *ticket;       // the last that the launch has handed out; -1 at first
@@ -92,6 +90,8 @@ struct Plan {
   int *old_ticket;
   long long *old_box[2];
   int old_columns;
+  bool turned[2];     // what the sweep is given is conjugated first,
+  bool result_turned; // and the solution last
 };
 
 // Returns v, which is real number r of a vector, or its part of the conjugate.
