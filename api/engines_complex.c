@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The engines behind the roles of the policy for complex systems; engines.c has
-   those of real systems. On a GPU there is LU in single precision: a Hermitian
-   matrix has it too, and what that does not serve the CPU factors in double. */
+   those of real systems. A GPU has Cholesky's factorization and LU in single
+   precision; what they do not serve the CPU factors in double. */
 #include "api/engines.h"
-
-#include <string.h>
 
 static const hone_engine *const ENGINES[HONE_ROLES] = {
     [HONE_ROLE_DIAGONAL] = &hone_engine_diagonal,
     [HONE_ROLE_TRIANGULAR] = &hone_engine_triangular,
     [HONE_ROLE_BANDED] = &hone_engine_banded,
+    [HONE_ROLE_GPU_CHOLESKY] = &hone_engine_cholesky_cuda,
     [HONE_ROLE_CPU_CHOLESKY] = &hone_engine_cholesky,
     [HONE_ROLE_CPU_CHOLESKY_DOUBLE] = &hone_engine_cholesky_double,
     [HONE_ROLE_GPU_LU] = &hone_engine_single_cuda,
@@ -33,23 +32,23 @@ int hone_choose_engines(const hone_options *o, int64_t n, bool one_shot,
   const bool gpu = use_gpu(o, n, one_shot, why, why_size);
   if (o->device == HONE_DEVICE_CUDA && !gpu)
     return 0;
-  /* Where the structure is not known, the device's LU is faster than Cholesky's
-     factorization on the CPU. */
-  const hone_engine *engines[HONE_ROLES];
-  memcpy(engines, ENGINES, sizeof engines);
-  if (gpu && o->structure == HONE_STRUCTURE_AUTO)
-    engines[HONE_ROLE_CPU_CHOLESKY] = NULL;
   const hone_situation situation = {
       .n = n,
       .structure = o->structure,
       .start = o->factor_precision,
       .gpu = gpu,
       .coarse = gpu && hone_arithmetic_coarse(o->tuning->arithmetic)};
-  return hone_policy_steps(&situation, engines, steps);
+  return hone_policy_steps(&situation, ENGINES, steps);
 }
 
 int64_t hone_engines_device_bytes(const hone_options *o, int64_t n,
                                   bool resident) {
   const hone_engine_config config = {.n = n, .choices = hone_choices_of(o)};
-  return n > 0 ? hone_engine_single_cuda.device_bytes(&config, resident) : 0;
+  if (n == 0)
+    return 0;
+  int64_t bytes = hone_engine_single_cuda.device_bytes(&config, resident);
+  if (o->structure != HONE_STRUCTURE_GENERAL)
+    bytes = HONE_MAX(bytes,
+                     hone_engine_cholesky_cuda.device_bytes(&config, resident));
+  return bytes;
 }

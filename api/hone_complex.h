@@ -15,8 +15,8 @@
  *   vectors of the report have moduli as weights. An entry is not finite if it
  *   has NaN, Inf or a modulus beyond double: bad_row and bad_col are its place,
  *   and report.reason says which. No x with such an entry is returned.
- * - On a GPU every matrix has LU, a Hermitian one too, and there is no LU in
- *   double: where single precision does not do, the CPU factors.
+ * - On a GPU there is no LU in double: where single precision does not do, the
+ *   CPU factors.
  *
  *     #include <hone.h>
  *     int st = hone_z_solve(n, 1, a, n, b, n, x, n, NULL, NULL);

@@ -25,6 +25,9 @@ typedef struct hone_trial {
                          the update */
   int64_t outer;      /* columns of an outer panel */
   int64_t strip;      /* columns that the trailing update takes at once */
+  int64_t diagonal;   /* rows of a product along the diagonal, of Cholesky */
+  int64_t feed;       /* 1 + the number of the list of parts by which A comes;
+                         the lists are in gpu_sp/factor/load.cu */
   int64_t part_rows;  /* rows of a panel that go into one launch; at least two
                          inner panels' widths */
   int corrections;    /* of a seeded section, before it is solved directly; -1:

@@ -94,7 +94,6 @@
 #define hone_conjugate hone_z_conjugate
 #define hone_cuda hone_z_cuda
 #define hone_cuda_apply_panel hone_z_cuda_apply_panel
-#define hone_cuda_apply_panel_spd hone_z_cuda_apply_panel_spd
 #define hone_cuda_apply_panels hone_z_cuda_apply_panels
 #define hone_cuda_apply_panels_from hone_z_cuda_apply_panels_from
 #define hone_cuda_block_column_begin hone_z_cuda_block_column_begin
@@ -102,6 +101,7 @@
 #define hone_cuda_block_row_seed hone_z_cuda_block_row_seed
 #define hone_cuda_block_row_u hone_z_cuda_block_row_u
 #define hone_cuda_charge hone_z_cuda_charge
+#define hone_cuda_cholesky_steps hone_z_cuda_cholesky_steps
 #define hone_cuda_column_sent hone_z_cuda_column_sent
 #define hone_cuda_compose hone_z_cuda_compose
 #define hone_cuda_copy hone_z_cuda_copy
@@ -116,7 +116,6 @@
 #define hone_cuda_factor_block_on_cpu hone_z_cuda_factor_block_on_cpu
 #define hone_cuda_factor_column hone_z_cuda_factor_column
 #define hone_cuda_factor_panel hone_z_cuda_factor_panel
-#define hone_cuda_factor_panel_spd hone_z_cuda_factor_panel_spd
 #define hone_cuda_feed_begin hone_z_cuda_feed_begin
 #define hone_cuda_feed_columns hone_z_cuda_feed_columns
 #define hone_cuda_feed_create hone_z_cuda_feed_create
@@ -147,6 +146,7 @@
 #define hone_cuda_load_begin hone_z_cuda_load_begin
 #define hone_cuda_load_floats hone_z_cuda_load_floats
 #define hone_cuda_load_next hone_z_cuda_load_next
+#define hone_cuda_lu_steps hone_z_cuda_lu_steps
 #define hone_cuda_matrix_product hone_z_cuda_matrix_product
 #define hone_cuda_matrix_residual hone_z_cuda_matrix_residual
 #define hone_cuda_matrix_residuals hone_z_cuda_matrix_residuals
@@ -270,6 +270,7 @@
 #define hone_max_abs hone_z_max_abs
 #define hone_memory_needed hone_z_memory_needed
 #define hone_memory_of hone_z_memory_of
+#define hone_mirror_sum hone_z_mirror_sum
 #define hone_multiply hone_z_multiply
 #define hone_multiply_accurately hone_z_multiply_accurately
 #define hone_noise_lost_part hone_z_noise_lost_part

@@ -28,11 +28,12 @@ bool hone_all_finite(int64_t n, const double *v);
 
 /* Returns a sum of hashes of n entries v of one column of A, the first of them
    a_ij with i = row, j = column. Each hash is made of the value and of the
-   unordered pair i, j, so that a_ij and a_ji count alike. If A is not symmetric
-   to the last bit, the sums over its two triangles differ, except with
-   probability 2^-32. */
+   unordered pair i, j, so that a_ij and a_ji count alike; complex: a_ij, i < j,
+   and the conjugate of a_ji. All n entries are on one side of the diagonal. If
+   A is not symmetric, or Hermitian, to the last bit, the sums over its two
+   triangles differ, except with probability 2^-32. */
 uint64_t hone_mirror_sum(int64_t n, int64_t row, int64_t column,
-                         const double *v);
+                         const hone_entry *v);
 
 /* Rounds the columns. Returns how many nonzero entries became 0. */
 int64_t hone_round_columns(hone_pool *pool, const hone_rounding *rounding);

@@ -1,22 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Steps that the engine for complex entries does not have: Cholesky's, and
-   those of the methods that a caller may choose for real ones (forms/). create
-   never makes a state for which they would be called. */
-#include "gpu_sp/factor/outer_panels.h"
+/* Steps that the engines for complex entries do not have: those of the methods
+   that a caller may choose for real ones (forms/). create never makes a state
+   for which they would be called. */
 #include "gpu_sp/forms/forms.h"
-
-int hone_cuda_factor_panel_spd(hone_cuda *, int64_t, int64_t) {
-  return HONE_INTERNAL;
-}
-
-int hone_cuda_apply_panel_spd(hone_cuda *, int, int64_t, int64_t) {
-  return HONE_INTERNAL;
-}
-
-cudaError_t hone_cuda_split_scale_spd(enum hone_split, const unsigned *, int,
-                                      hone_split_scale *, cudaStream_t) {
-  return cudaErrorInvalidValue;
-}
 
 bool hone_cuda_cpu_factors_block(const hone_cuda *, int64_t) { return false; }
 

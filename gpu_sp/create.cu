@@ -74,7 +74,7 @@ int list_working(hone_cuda *c, allocation *p) {
     p[count++] = {reinterpret_cast<void **>(at), bytes};
   };
   add(&c->f, c->ld * n * f4);
-  add(&c->lp, rows ? c->ldl * (c->spd ? c->ld : n) * 2 : 0);
+  add(&c->lp, rows ? c->ldl * (c->spd ? c->ld / HONE_PARTS : n) * 2 : 0);
   add(&c->up, c->ldu * rows * inner * 2);
   add(&c->stage, 2 * c->ld * c->stage_columns * f4);
   add(&c->blas_work, BLAS_WORK);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tables of the single-precision CUDA engines, LU and Cholesky; for complex
-   entries LU alone. The members are in create.cu,
-   factor/loop.cu, solve/solve.cu and residual/resident.cu. */
+/* The tables of the single-precision CUDA engines, LU and Cholesky. The members
+   are in create.cu, factor/loop.cu, solve/solve.cu and residual/resident.cu. */
 #include "gpu_sp/create.h"
 #include "gpu_sp/factor/loop.h"
 #include "gpu_sp/feed/project.h"
@@ -81,7 +80,6 @@ constexpr hone_engine lu() {
   return t;
 }
 
-#ifndef HONE_COMPLEX
 int create_cholesky(void **self, const hone_engine_config *config) {
   return hone_cuda_create(true, self, config);
 }
@@ -103,11 +101,8 @@ constexpr hone_engine cholesky() {
   t.device_bytes = device_bytes_cholesky;
   return t;
 }
-#endif
 
 } // namespace
 
 extern "C" const hone_engine hone_engine_single_cuda = lu();
-#ifndef HONE_COMPLEX
 extern "C" const hone_engine hone_engine_cholesky_cuda = cholesky();
-#endif

@@ -25,6 +25,9 @@ __device__ inline double modulus(double re, double im) {
 
 __device__ inline hone_entry zero_entry() { return {0.0, 0.0}; }
 __device__ inline hone_entry one_entry() { return {1.0, 0.0}; }
+__device__ inline hone_entry conjugate_of(const hone_entry &v) {
+  return {v.re, -v.im};
+}
 __device__ inline double size_of(const hone_entry &v) {
   return modulus(v.re, v.im);
 }
@@ -35,9 +38,7 @@ __device__ inline double square_of(const hone_entry &v) {
 /* Returns the conjugate of v / |v|, or 1 where v is 0. */
 __device__ inline hone_entry conjugate_sign_of(const hone_entry &v) {
   const double size = size_of(v);
-  if (!(size > 0.0))
-    return one_entry();
-  return {v.re / size, -v.im / size};
+  return size > 0.0 ? conjugate_of({v.re / size, v.im / size}) : one_entry();
 }
 __device__ inline hone_entry operator*(double by, const hone_entry &v) {
   return {by * v.re, by * v.im};
@@ -55,6 +56,7 @@ __device__ inline hone_entry operator-(const hone_entry &v,
 
 __device__ inline double zero_entry() { return 0.0; }
 __device__ inline double one_entry() { return 1.0; }
+__device__ inline double conjugate_of(double v) { return v; }
 __device__ inline double size_of(double v) { return v < 0.0 ? -v : v; }
 __device__ inline double square_of(double v) { return v * v; }
 __device__ inline double conjugate_sign_of(double v) {

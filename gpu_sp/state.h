@@ -112,7 +112,7 @@ struct hone_cuda {
   bool tf32, wanted_tf32;                /* likewise */
   bool keep_safer; /* the next factorization uses the present pieces and tf32,
                       which are safer than those wanted */
-  bool spd; /* S = U^T U; lp: the rows of U again, row by row (ld each) */
+  bool spd;        /* S = U^H U; lp: the rows of U again, row by row */
   cudaStream_t work, feed, fetch;   /* factorization; A comes to the device;
                                        pivots come to the host */
   cudaEvent_t pace[HONE_CUDA_PACE]; /* recorded behind the last panels, and
@@ -193,7 +193,9 @@ struct hone_cuda {
   int column_count, column_room; /* loaded; at most */
   hone_cuda_panel_info *panels;
   int panel_count, panel_room, moves_count, moves_room;
-  int split_panel;          /* the panel whose parts lp holds; -1: none */
+  int split_panel;   /* the panel whose parts lp holds; -1: none */
+  int64_t split_end; /* Cholesky: lp has its columns up to here, */
+  const hone_split_scale *split_scale; /* in this scale */
   bool solve_expected;      /* a solve with the next residual as right-hand
                                side will follow */
   bool solving_ahead;       /* such a solve has been begun, */
@@ -231,6 +233,11 @@ inline hone_entry *hone_cuda_w(const hone_cuda *c) {
   return reinterpret_cast<hone_entry *>(c->w);
 }
 
+/* Returns true if a solve is with a transpose that is not S itself. */
+inline bool hone_cuda_transposes(const hone_cuda *c, bool trans) {
+  return trans && (!c->spd || HONE_PARTS > 1);
+}
+
 /* Returns the address of f_ij. */
 inline float *hone_cuda_f_at(const hone_cuda *c, int64_t i, int64_t j) {
   return c->f + i * c->ld + HONE_PARTS * j;
@@ -253,6 +260,12 @@ inline int64_t round_up(int64_t v, int64_t to) {
 inline int64_t hone_cuda_loaded_end(const hone_cuda *c) {
   const hone_cuda_column *last = c->columns + c->column_count - 1;
   return last->j + last->w;
+}
+
+/* Returns the stream on which A is inspected: beside the factorization where
+   that need not wait for it. */
+inline cudaStream_t hone_cuda_inspects_on(const hone_cuda *c) {
+  return c->in_place || c->spd ? c->feed : c->work;
 }
 
 /* Returns true if all columns of the matrix last fed are on the device, and

@@ -40,21 +40,32 @@ int hone_z_bench_factor(int64_t n, const float *d_a, int64_t lda,
 /* Does the same with more choices. arithmetic is as above. If cholesky is not
    zero, A is symmetric positive definite and the residual is ||A - U^T U||.
    block is the number of columns of an outer panel; 0, or more than the
-   library's own number, stands for the library's own. outer, strip and
-   ahead_from are those of hone_trial (base/engine.h). */
+   library's own number, stands for the library's own. outer, strip,
+   ahead_from, diagonal and feed are those of hone_trial (base/engine.h). */
 typedef struct hone_bench_form {
   int arithmetic, cholesky;
-  int64_t block, outer, strip, ahead_from;
+  int64_t block, outer, strip, ahead_from, diagonal, feed;
 } hone_bench_form;
 int hone_bench_form_factor(const hone_bench_form *form, int64_t n,
                            const float *d_a, int64_t lda, int rounds,
                            double *ms, double *relative_residual, char *text,
                            size_t size);
-/* Does the same for a complex matrix; cholesky is 0. */
+/* Does the same for a complex matrix. */
 int hone_z_bench_form_factor(const hone_bench_form *form, int64_t n,
                              const float *d_a, int64_t lda, int rounds,
                              double *ms, double *relative_residual, char *text,
                              size_t size);
+
+/* Does the same with A in the host's memory, in double precision: the times, by
+   the host's clock, are those of A's way to the device and of the factorization
+   together, on 'threads' threads. A complex entry is two doubles. No residual.
+ */
+int hone_bench_form_arrive(const hone_bench_form *form, int64_t n,
+                           const double *a, int64_t lda, int threads,
+                           int rounds, double *ms, char *text, size_t size);
+int hone_z_bench_form_arrive(const hone_bench_form *form, int64_t n,
+                             const double *a, int64_t lda, int threads,
+                             int rounds, double *ms, char *text, size_t size);
 
 /*
  * Returns ||P A - L U||_F / ||A||_F of all entries, computed in double on the

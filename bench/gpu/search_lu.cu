@@ -1,28 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Times the factorization alone, of a random matrix on the device, with other
-   widths of outer panels, other strips of the trailing update, and with and
-   without look-ahead: what AHEAD_FROM, STRIP and the orders of outer_width
-   (gpu_sp/create.cu, gpu_sp/forms/queues.cu) were chosen by for real matrices.
-   bench/gpu/hook.cu does the work. */
+/* Times the factorization alone, of a random matrix, with other widths of outer
+   panels, other strips of the trailing update, and with and without look-ahead:
+   what AHEAD_FROM, STRIP and the orders of outer_width (gpu_sp/create.cu,
+   gpu_sp/forms/queues.cu) were chosen by for real matrices. The matrix is on
+   the device, or comes there from the host's memory; then the lists of parts of
+   gpu_sp/factor/load.cu are compared. bench/gpu/hook.cu does the work. */
 #include "bench/gpu/peers.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 namespace {
 
 const char usage[] =
-    "usage: search_lu [--complex] [--arithmetic K] [--rounds R] N ...\n"
+    "usage: search_lu [--complex] [--spd] [--arrive] [--threads T]\n"
+    "                 [--arithmetic K] [--rounds R] N ...\n"
     "Factors random matrices of these orders (1 .. 65536) in every way: outer\n"
     "panels of 64 to 1024 columns, strips of 2048 to 16384, with look-ahead\n"
-    "and without. Prints the ways by their times, the fastest first; each has\n"
+    "and without; --spd: by Cholesky, whose products along the diagonal are\n"
+    "varied too; --arrive: from the host's memory by T (16) threads, with "
+    "every\n"
+    "list of parts. Prints the ways by their times, the fastest first; each "
+    "has\n"
     "R (5) rounds in two turns. K: 0 FP16x3, 1 FP32, 2 TF32, 3 BF16x3.\n";
 
 struct Wanted {
-  bool complex = false;
-  int arithmetic = 0, rounds = 5;
+  bool complex = false, spd = false, arrive = false;
+  int arithmetic = 0, rounds = 5, threads = 16;
 };
 
 struct Way {
@@ -35,16 +43,31 @@ struct Way {
   }
 };
 
+enum { LISTS = 8 }; /* of gpu_sp/factor/load.cu */
+
+Way way_of(const Wanted &wanted, int64_t outer, int64_t strip,
+           int64_t ahead_from, int64_t diagonal, int64_t feed) {
+  return {{wanted.arithmetic, wanted.spd ? 1 : 0, 0, outer, strip, ahead_from,
+           diagonal, feed},
+          {}};
+}
+
 /* The first way is the library's own. */
 std::vector<Way> ways_for(const Wanted &wanted, int64_t n) {
-  std::vector<Way> ways(1);
-  ways[0].form = {wanted.arithmetic, 0, 0, 0, 0, 0};
-  for (const int64_t outer : {64, 128, 256, 512, 1024})
-    for (const int64_t strip : {2048, 4096, 8192, 16384})
-      for (const int64_t ahead_from : {int64_t{1}, n + 1})
-        if (outer <= n && (strip <= n || strip == 2048))
-          ways.push_back(
-              {{wanted.arithmetic, 0, 0, outer, strip, ahead_from}, {}});
+  std::vector<Way> ways(1, way_of(wanted, 0, 0, 0, 0, 0));
+  for (const int64_t ahead_from : {int64_t{1}, n + 1}) {
+    for (int64_t feed = 1; wanted.arrive && feed <= LISTS; feed++)
+      for (const int64_t outer : {128, 256, 512})
+        if (outer <= n)
+          ways.push_back(way_of(wanted, outer, 0, ahead_from, 0, feed));
+    for (const int64_t diagonal : {256, 512, 2048, 4096, 65536})
+      if (wanted.spd && !wanted.arrive)
+        ways.push_back(way_of(wanted, 0, 0, ahead_from, diagonal, 0));
+    for (const int64_t outer : {64, 128, 256, 512, 1024})
+      for (const int64_t strip : {2048, 4096, 8192, 16384})
+        if (!wanted.arrive && outer <= n && (strip <= n || strip == 2048))
+          ways.push_back(way_of(wanted, outer, strip, ahead_from, 0, 0));
+  }
   return ways;
 }
 
@@ -54,46 +77,131 @@ void print(const std::vector<Way> &ways, int64_t n) {
     const auto ends = std::minmax_element(way.ms.begin(), way.ms.end());
     printf("%10.4g ms (%.4g .. %.4g)  ", way.median(), *ends.first,
            *ends.second);
-    if (f.outer == 0)
+    if (f.ahead_from == 0) {
       printf("the library's own\n");
-    else
-      printf("outer %lld, strip %lld, %s\n", static_cast<long long>(f.outer),
-             static_cast<long long>(f.strip),
-             f.ahead_from > n ? "no look-ahead" : "look-ahead");
+      continue;
+    }
+    const struct {
+      const char *name;
+      int64_t value;
+    } chosen[] = {{"outer", f.outer},
+                  {"strip", f.strip},
+                  {"diagonal", f.diagonal},
+                  {"list of parts", f.feed}};
+    for (const auto &choice : chosen)
+      if (choice.value > 0)
+        printf("%s %lld, ", choice.name, static_cast<long long>(choice.value));
+    printf("%s\n", f.ahead_from > n ? "no look-ahead" : "look-ahead");
   }
+}
+
+/* A random matrix, on the device in single precision or in the host's memory in
+   double precision. Its diagonal makes it positive definite if that is wanted,
+   when one triangle is read. */
+struct Matrix {
+  float *there = nullptr;
+  std::vector<double> here;
+  std::string why;
+
+  Matrix(const Wanted &wanted, int64_t n) {
+    const int64_t parts = wanted.complex ? 2 : 1;
+    const double top = 2.0 * std::sqrt(static_cast<double>(n));
+    if (wanted.arrive)
+      fill(n * n * parts, wanted.threads);
+    else
+      fill_there(n * n * parts);
+    for (int64_t i = 0; wanted.arrive && wanted.spd && i < n; i++) {
+      here[static_cast<size_t>(i * (n + 1) * parts)] = top;
+      here[static_cast<size_t>((i * (n + 1) + 1) * parts - 1)] =
+          parts > 1 ? 0.0 : top;
+    }
+    if (!wanted.arrive && wanted.spd && why.empty())
+      set_diagonal(n, parts, static_cast<float>(top));
+  }
+  ~Matrix() { cudaFree(there); }
+  Matrix(const Matrix &) = delete;
+  Matrix &operator=(const Matrix &) = delete;
+
+private:
+  void fill(int64_t count, int threads) {
+    here.resize(static_cast<size_t>(count));
+    std::vector<std::thread> all;
+    for (int t = 0; t < threads; t++)
+      all.emplace_back([=] {
+        for (int64_t k = count * t / threads; k < count * (t + 1) / threads;
+             k++) {
+          uint64_t v = static_cast<uint64_t>(k) * 0x9e3779b97f4a7c15U;
+          v = (v ^ v >> 32) * 0xd6e8feb86659fd93U;
+          here[static_cast<size_t>(k)] =
+              static_cast<double>(v >> 11) * 0x1p-52 - 1.0;
+        }
+      });
+    for (std::thread &one : all)
+      one.join();
+  }
+  void fill_there(int64_t floats) {
+    Calls c;
+    if (c.ok(cudaMalloc(&there, static_cast<size_t>(floats) * sizeof *there),
+             "cudaMalloc"))
+      why = device_fill(there, floats, false, 1);
+    else
+      why = c.why;
+  }
+  void set_diagonal(int64_t n, int64_t parts, float top) {
+    const size_t entry = static_cast<size_t>(parts) * sizeof(float);
+    std::vector<float> diagonal(static_cast<size_t>(n * parts), 0.0F);
+    for (int64_t i = 0; i < n; i++)
+      diagonal[static_cast<size_t>(i * parts)] = top;
+    Calls c;
+    if (!c.ok(cudaMemcpy2D(there, static_cast<size_t>(n + 1) * entry,
+                           diagonal.data(), entry, entry,
+                           static_cast<size_t>(n), cudaMemcpyHostToDevice),
+              "cudaMemcpy2D"))
+      why = c.why;
+  }
+};
+
+/* Times one way. Returns why it failed, or an empty text. */
+std::string time_way(const Wanted &wanted, int64_t n, const Matrix &a,
+                     Way *way) {
+  std::vector<double> ms(static_cast<size_t>(wanted.rounds));
+  char why[200] = "";
+  int failed = 0;
+  if (wanted.arrive)
+    failed =
+        (wanted.complex ? hone_z_bench_form_arrive : hone_bench_form_arrive)(
+            &way->form, n, a.here.data(), n, wanted.threads, wanted.rounds,
+            ms.data(), why, sizeof why);
+  else
+    failed =
+        (wanted.complex ? hone_z_bench_form_factor : hone_bench_form_factor)(
+            &way->form, n, a.there, n, wanted.rounds, ms.data(), nullptr, why,
+            sizeof why);
+  way->ms.insert(way->ms.end(), ms.begin(), ms.end());
+  if (failed == 0)
+    return "";
+  return why[0] != 0 ? why : "no such arithmetic";
 }
 
 /* Returns why it failed, or an empty text. */
 std::string search(const Wanted &wanted, int64_t n) {
-  const auto factor =
-      wanted.complex ? hone_z_bench_form_factor : hone_bench_form_factor;
-  const int64_t floats = n * n * (wanted.complex ? 2 : 1);
-  Calls c;
-  float *a = nullptr;
-  char why[200] = "";
-  if (!c.ok(cudaMalloc(&a, static_cast<size_t>(floats) * sizeof *a),
-            "cudaMalloc"))
-    return c.why;
-  std::string failed = device_fill(a, floats, false, 1);
+  const Matrix a(wanted, n);
+  std::string failed = a.why;
   std::vector<Way> ways = ways_for(wanted, n);
   for (int turn = 0; turn < 2; turn++) {
-    for (Way &way : ways) {
-      std::vector<double> ms(static_cast<size_t>(wanted.rounds));
-      if (failed.empty() && factor(&way.form, n, a, n, wanted.rounds, ms.data(),
-                                   nullptr, why, sizeof why) != 0)
-        failed = why[0] != 0 ? why : "no such arithmetic";
-      way.ms.insert(way.ms.end(), ms.begin(), ms.end());
-    }
+    for (Way &way : ways)
+      if (failed.empty())
+        failed = time_way(wanted, n, a, &way);
     std::reverse(ways.begin(), ways.end());
   }
-  cudaFree(a);
   if (!failed.empty())
     return failed;
   std::stable_sort(ways.begin(), ways.end(), [](const Way &x, const Way &y) {
     return x.median() < y.median();
   });
-  printf("n = %lld, %s\n", static_cast<long long>(n),
-         wanted.complex ? "complex" : "real");
+  printf("n = %lld, %s%s%s\n", static_cast<long long>(n),
+         wanted.complex ? "complex" : "real", wanted.spd ? ", Cholesky" : "",
+         wanted.arrive ? ", from the host" : "");
   print(ways, n);
   return "";
 }
@@ -116,7 +224,14 @@ int main(int argc, char **argv) {
     bool fine = true;
     if (strcmp(argv[i], "--complex") == 0)
       wanted.complex = true;
-    else if (strcmp(argv[i], "--arithmetic") == 0) {
+    else if (strcmp(argv[i], "--spd") == 0)
+      wanted.spd = true;
+    else if (strcmp(argv[i], "--arrive") == 0)
+      wanted.arrive = true;
+    else if (strcmp(argv[i], "--threads") == 0) {
+      fine = parse(argv[++i], 1024, &value) && value > 0;
+      wanted.threads = static_cast<int>(value);
+    } else if (strcmp(argv[i], "--arithmetic") == 0) {
       fine = parse(argv[++i], 5, &value);
       wanted.arithmetic = static_cast<int>(value);
     } else if (strcmp(argv[i], "--rounds") == 0) {

@@ -281,7 +281,7 @@ bool Gpu::vendor(bool cholesky) {
 
 std::string Gpu::hone(bool cholesky, int64_t block, double *ms, double *error) {
   char text[200] = "";
-  const hone_bench_form form = {0, cholesky, block, 0, 0, 0};
+  const hone_bench_form form = {0, cholesky, block, 0, 0, 0, 0, 0};
   const int st = hone_bench_form_factor(&form, n, d_kept_, n, 1, ms, error,
                                         text, sizeof text);
   return st == 0 ? "" : text;

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Cholesky's factorization on the device, S = U^T U, in single precision,
-   blocked as the LU of lu.cu is but without row moves. An outer panel has nb
-   rows of U, its inner panels 128:
+/* Cholesky's factorization on the device, S = U^H U (U^T U where entries are
+   real), in single precision, blocked as the LU is but without row moves. The
+   steps, which outer_panels.cu calls:
 
-     for each inner panel     factor its diagonal block;
-                              in the outer panel's other columns: compute the
-                              rows of U, F -= U^T U
-     then, for the columns on the right of the outer panel
-                              compute the rows of U, 128 at a time;
-                              F -= U^T U with an inner dimension of 3 nb, in
+     factor an inner panel    factor its diagonal block; in the outer panel's
+                              other columns: compute the rows of U, F -= U^H U
+     rows below a panel       F -= U^H U with an inner dimension of 3 nb, in
                               strips of rows from the diagonal on
 
    The rows of U are split twice, for the two operands of a product: into up as
@@ -23,39 +20,59 @@ enum {
   STEP = HONE_STEP,
   THREADS = 256,
   TILE = 4,                /* a thread updates TILE x TILE entries at a time */
-  STRIDE = HONE_PANEL + 4, /* floats from row to row in shared memory */
+  STRIDE = HONE_PANEL + 4, /* entries from row to row in shared memory */
   STRIP_ROWS = 1024        /* rows of a product along the diagonal */
 };
 
 /* ---- The diagonal block ------------------------------------------------- */
 
 struct block_shared {
-  float a[HONE_PANEL][STRIDE];
+  number a[HONE_PANEL][STRIDE];
 };
 
 /* Computes STEP rows of U; each lane has one column of them, v. Every warp has
-   the diagonal tile in its first 16 lanes, and 16 more columns in the others.
-   Below the tile's diagonal v holds any numbers, which no other lane reads. */
-__device__ __forceinline__ void finish_rows(float (&v)[STEP], int lane,
+   the diagonal tile in its first STEP lanes, and more columns in the others.
+   Below the tile's diagonal v holds any numbers, which no other lane reads. The
+   time is that of the chain of pivots: each one's square, d, is computed by its
+   own lane as soon as the row before is known, and the exact root beside the
+   chain. */
+__device__ __forceinline__ void finish_rows(number (&v)[STEP], int lane,
                                             bool first, int column,
                                             int *not_positive) {
+  float square = real_of(v[0]);
 #pragma unroll
   for (int p = 0; p < STEP; p++) {
-    float d = __shfl_sync(0xffffffffU, v[p], p);
+    float d = __shfl_sync(0xffffffffU, square, p);
     if (!(d > 0.0F)) {
       if (first && lane == p)
         atomicMin(not_positive, column + p);
       d = 1.0F;
     }
     const float inverse = rsqrtf(d), root = d * inverse;
-    if (lane == p) /* a Newton step makes the root nearly exact */
-      v[p] = fmaf(fmaf(-root, root, d), 0.5F * inverse, root);
-    else
-      v[p] *= inverse;
+    /* a Newton step makes the root nearly exact */
+    const float exact = fmaf(fmaf(-root, root, d), 0.5F * inverse, root);
+    const number row = times(v[p], inverse);
+    if (p + 1 < STEP)
+      square = real_of(less_product(v[p + 1], conjugate(row), row));
+    v[p] = choose(lane == p, number_of(exact), row);
 #pragma unroll
     for (int q = p + 1; q < STEP; q++)
-      v[q] -= __shfl_sync(0xffffffffU, v[p], q) * v[p];
+      v[q] = less_product(v[q], conjugate(shuffle(row, q)), row);
   }
+}
+
+/* Loads or stores TILE neighbouring numbers. */
+__device__ __forceinline__ void load_tile(const number *from,
+                                          number (&to)[TILE]) {
+#pragma unroll
+  for (int c = 0; c < TILE; c += NUMBERS_IN_FOUR)
+    take_four(*reinterpret_cast<const float4 *>(from + c), to + c);
+}
+__device__ __forceinline__ void store_tile(const number (&from)[TILE],
+                                           number *to) {
+#pragma unroll
+  for (int c = 0; c < TILE; c += NUMBERS_IN_FOUR)
+    *reinterpret_cast<float4 *>(to + c) = four_of(from + c);
 }
 
 /* Subtracts the product of the STEP rows before row 'from' from the upper
@@ -64,7 +81,7 @@ __device__ __forceinline__ void finish_rows(float (&v)[STEP], int lane,
    row e / (side + 1) or to the other row of that pair. */
 __device__ __forceinline__ void update_rest(block_shared *sh, int from) {
   const int side = (HONE_PANEL - from) / TILE, row = side + 1;
-  const float(*u)[STRIDE] = &sh->a[from - STEP];
+  const number(*u)[STRIDE] = &sh->a[from - STEP];
   for (int e = (int)threadIdx.x; e < side / 2 * row; e += THREADS) {
     int i = e / row, j = i + e % row;
     if (j >= side) { /* past the end of row i: it is in row side - 1 - i */
@@ -72,26 +89,24 @@ __device__ __forceinline__ void update_rest(block_shared *sh, int from) {
       i = side - 1 - i;
     }
     const int r0 = from + i * TILE, c0 = from + j * TILE;
-    float4 sum[TILE];
+    number sum[TILE][TILE];
 #pragma unroll
     for (int r = 0; r < TILE; r++)
-      sum[r] = *reinterpret_cast<const float4 *>(&sh->a[r0 + r][c0]);
+      load_tile(&sh->a[r0 + r][c0], sum[r]);
 #pragma unroll
     for (int p = 0; p < STEP; p++) {
-      const float4 x = *reinterpret_cast<const float4 *>(&u[p][r0]);
-      const float4 y = *reinterpret_cast<const float4 *>(&u[p][c0]);
-      const float by[TILE] = {x.x, x.y, x.z, x.w};
+      number by[TILE], y[TILE];
+      load_tile(&u[p][r0], by);
+      load_tile(&u[p][c0], y);
 #pragma unroll
-      for (int r = 0; r < TILE; r++) {
-        sum[r].x -= by[r] * y.x;
-        sum[r].y -= by[r] * y.y;
-        sum[r].z -= by[r] * y.z;
-        sum[r].w -= by[r] * y.w;
-      }
+      for (int r = 0; r < TILE; r++)
+#pragma unroll
+        for (int k = 0; k < TILE; k++)
+          sum[r][k] = less_product(sum[r][k], conjugate(by[r]), y[k]);
     }
 #pragma unroll
     for (int r = 0; r < TILE; r++)
-      *reinterpret_cast<float4 *>(&sh->a[r0 + r][c0]) = sum[r];
+      store_tile(sum[r], &sh->a[r0 + r][c0]);
   }
 }
 
@@ -99,20 +114,24 @@ __global__ void __launch_bounds__(THREADS)
     potrf(float *f, int64_t ld, int64_t k, int w, int *not_positive) {
   HONE_DYNAMIC_SHARED(block_shared, sh);
   const int tid = (int)threadIdx.x, lane = tid % 32, warp = tid / 32;
-  float *const block = f + k * ld + k;
+  constexpr int BESIDE = 32 - STEP; /* columns beside the tile, of a warp */
+  float *const block = f + k * ld + HONE_PARTS * k;
 #pragma unroll 16
   for (int e = tid; e < HONE_PANEL * HONE_PANEL; e += THREADS) {
     const int i = e / HONE_PANEL, j = e % HONE_PANEL;
-    sh->a[i][j] = i <= j && j < w ? block[i * ld + j] : (i == j ? 1.0F : 0.0F);
+    sh->a[i][j] = i <= j && j < w ? load_number(block + i * ld + HONE_PARTS * j)
+                                  : number_of(i == j ? 1.0F : 0.0F);
   }
   __syncthreads();
 #pragma unroll 1
   for (int at = 0; at < w; at += STEP) {
-    const int next = at + STEP, mine = next + warp * STEP;
+    const int next = at + STEP, mine = next + warp * BESIDE;
     if (warp == 0 || mine < HONE_PANEL) {
-      const bool tile = lane < STEP, in = tile || mine < HONE_PANEL;
-      const int c = (tile || !in ? at : mine) + lane % STEP;
-      float v[STEP];
+      const bool tile = lane < STEP;
+      const int own = mine + lane - STEP;
+      const bool in = !tile && own < HONE_PANEL;
+      const int c = in ? own : at + lane % STEP;
+      number v[STEP];
 #pragma unroll
       for (int q = 0; q < STEP; q++)
         v[q] = sh->a[at + q][c];
@@ -120,8 +139,8 @@ __global__ void __launch_bounds__(THREADS)
 #pragma unroll
       for (int q = 0; q < STEP; q++) {
         if (tile ? warp == 0 && at + q <= c && c < w : in && c < w)
-          block[(at + q) * ld + c] = v[q];
-        if (!tile && in)
+          store_number(block + (at + q) * ld + HONE_PARTS * c, v[q]);
+        if (in)
           sh->a[at + q][c] = v[q];
       }
     }
@@ -150,143 +169,170 @@ __global__ void set_scale_spd(bool fp16, const unsigned *top, int count,
   scale->alpha = fp16 ? -ldexpf(1.0F / 16777216.0F, 2 * e) : -1.0F;
 }
 
-/* A thread takes one column of 16 rows, a thread block 256 columns. */
+/* A thread takes one column of STEP rows, a thread block 256 columns; every
+   HONE_PANEL rows are an inner panel, which has the columns on the right of its
+   diagonal block. */
 template <class T, bool THREE>
 __global__ void __launch_bounds__(THREADS)
     split_u(const float *f, int64_t ld, const hone_u_rows rows,
             const hone_operand left) {
-  const int64_t ldl = left.ldo;
+  constexpr int GROUPS = HONE_PANEL / STEP;
+  const int inner = (int)blockIdx.y / GROUPS;
+  const int row = (int)blockIdx.y % GROUPS * STEP;
   const int64_t c = rows.c0 + (int64_t)blockIdx.x * THREADS + threadIdx.x;
-  const int row = (int)blockIdx.y * STEP, w = (int)rows.w;
+  const int64_t k = rows.k + inner * HONE_PANEL;
+  const int64_t more = rows.w - inner * HONE_PANEL;
+  const int w = more < HONE_PANEL ? (int)more : (int)HONE_PANEL;
   const float factor = left.scale->u;
-  if (c >= rows.c1)
+  const rows_out<T> o = {nullptr,
+                         0,
+                         static_cast<typename T::type *>(left.out),
+                         left.ldo,
+                         place_behind(left.place, inner),
+                         left.overflow};
+  if (c >= rows.c1 || c < k + w)
     return;
 #pragma unroll
-  for (int r = row; r < row + STEP; r++) {
-    const float v = r < w ? f[(rows.k + r) * ld + c] * factor : 0.0F;
-    const two_parts<T> p = split<T>(v, left.overflow);
-    typename T::type *at =
-        static_cast<typename T::type *>(left.out) + r * ldl + (c - rows.c0);
-    at[left.place.hh * ldl] = p.hi;
-    if (THREE) {
-      at[left.place.lo * ldl] = p.hi;
-      at[left.place.hi * ldl] = p.lo;
-    }
-  }
+  for (int r = row; r < row + STEP; r++)
+    put_left<T, THREE>(
+        o,
+        r < w ? times(load_number(f + (k + r) * ld + HONE_PARTS * c), factor)
+              : number_of(0.0F),
+        r, c - rows.c0);
 }
 
 template <class T, bool THREE>
 cudaError_t launch_split(const hone_float_matrix &f, const hone_u_rows &rows,
                          const hone_operand &left, cudaStream_t stream) {
+  const int64_t inner = (rows.w + HONE_PANEL - 1) / HONE_PANEL;
   const dim3 grid((unsigned)((rows.c1 - rows.c0 + THREADS - 1) / THREADS),
-                  HONE_PANEL / STEP);
+                  (unsigned)inner * HONE_PANEL / STEP);
   HONE_LAUNCH((split_u<T, THREE>), grid, THREADS, 0, stream, (const float *)f.f,
               f.ld, rows, left);
   return cudaGetLastError();
 }
 
-/* ---- The blocked algorithm ---------------------------------------------- */
+/* ---- The steps ---------------------------------------------------------- */
 
-/* A block of F that products are subtracted from. up holds the parts of the
-   columns from 'first' on, lp those of the rows from the panel's first on. */
-struct target {
-  int64_t i, m, c0, c1, first; /* i .. c1: see f_block */
-};
-
-/* Subtracts from the target the product of the rows of parts from .. from+k-1.
+/* Subtracts from the block the product of the rows of parts from .. from+k-1.
    GEMM sees the transpose. */
-int product_of_parts(hone_cuda *c, int64_t from, int64_t k,
-                     const hone_cuda_panel_info *p, const target &t) {
+int product_of_parts(hone_cuda *c, const hone_cuda_queue &on, int64_t from,
+                     int64_t k, const hone_cuda_panel_info *p,
+                     const hone_f_block &b) {
   const cudaDataType_t type = part_type(c);
   return CALL(c->blas->gemm(
-      c->handle, CUBLAS_OP_N, CUBLAS_OP_T, (int)padded_columns(c, t.c0, t.c1),
-      (int)t.m, (int)k, &scale_at(c, t.first)->alpha,
-      parts_at(c->up, from * c->ldu + t.c0 - t.first), type, (int)c->ldu,
-      parts_at(c->lp, from * c->ld + t.i - p->k), type, (int)c->ld,
-      c->constants, c->f + t.i * c->ld + t.c0, CUDA_R_32F, (int)c->ld,
-      CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+      on.handle, CUBLAS_OP_N, CUBLAS_OP_T, (int)padded_columns(c, b.c0, b.c1),
+      (int)b.m, (int)k, &scale_at(c, b.first)->alpha,
+      parts_at(on.up, from * on.ldu + HONE_PARTS * (b.c0 - b.first)), type,
+      (int)on.ldu, parts_at(on.lp, from * on.ldl + b.i - p->k), type,
+      (int)on.ldl, c->constants, hone_cuda_f_at(c, b.i, b.c0), CUDA_R_32F,
+      (int)c->ld, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
 }
 
-/* Subtracts U^T U from the target, for the panel's first 'inner' inner
-   panels. */
-int product(hone_cuda *c, const hone_cuda_panel_info *p, int inner,
-            const target &t) {
-  const int64_t wide = (int64_t)inner * HONE_PANEL;
-  if (t.m <= 0 || t.c1 <= t.c0)
+/* Does so without parts, in single precision or TF32, for 'wide' rows of U. */
+int product_of_floats(hone_cuda *c, const hone_cuda_queue &on, int64_t wide,
+                      const hone_cuda_panel_info *p, const hone_f_block &b) {
+  const cudaDataType_t type = HONE_PARTS > 1 ? CUDA_C_32F : CUDA_R_32F;
+  const int64_t columns = padded_columns(c, b.c0, b.c1) / HONE_PARTS;
+  const int ld = (int)(c->ld / HONE_PARTS);
+  return CALL(c->blas->gemm(
+      on.handle, CUBLAS_OP_N, HONE_PARTS > 1 ? CUBLAS_OP_C : CUBLAS_OP_T,
+      (int)columns, (int)b.m, (int)wide, hone_cuda_minus_one(c),
+      hone_cuda_f_at(c, p->k, b.c0), type, ld, hone_cuda_f_at(c, p->k, b.i),
+      type, ld, c->constants, hone_cuda_f_at(c, b.i, b.c0), type, ld,
+      c->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+      CUBLAS_GEMM_DEFAULT));
+}
+
+/* Subtracts U^H U from the block, for the panel's first 'inner' inner panels.
+ */
+int product(hone_cuda *c, const hone_cuda_queue &on,
+            const hone_cuda_panel_info *p, int inner, const hone_f_block &b) {
+  const int64_t wide = (int64_t)inner * HONE_WIDE;
+  const int64_t columns = (int64_t)inner * HONE_PANEL;
+  if (b.m <= 0 || b.c1 <= b.c0)
     return HONE_OK;
-  if (c->pieces == HONE_SPLIT_NONE) {
-    const float *rows = c->f + p->k * c->ld;
-    return CALL(c->blas->gemm(
-        c->handle, CUBLAS_OP_N, CUBLAS_OP_T, (int)padded_columns(c, t.c0, t.c1),
-        (int)t.m, (int)(wide < p->w ? wide : p->w), hone_cuda_minus_one(c),
-        rows + t.c0, CUDA_R_32F, (int)c->ld, rows + t.i, CUDA_R_32F, (int)c->ld,
-        c->constants, c->f + t.i * c->ld + t.c0, CUDA_R_32F, (int)c->ld,
-        c->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
-        CUBLAS_GEMM_DEFAULT));
-  }
+  if (c->pieces == HONE_SPLIT_NONE)
+    return product_of_floats(c, on, columns < p->w ? columns : p->w, p, b);
   if (!three_products(c))
-    return product_of_parts(c, 0, wide, p, t);
+    return product_of_parts(c, on, 0, wide, p, b);
   if (inner == p->count)
-    return product_of_parts(c, 0, 3 * wide, p, t);
-  int st = product_of_parts(c, 0, 2 * wide, p, t);
-  TRY(product_of_parts(c, (int64_t)p->count * 2 * HONE_PANEL, wide, p, t));
+    return product_of_parts(c, on, 0, 3 * wide, p, b);
+  int st = product_of_parts(c, on, 0, 2 * wide, p, b);
+  TRY(product_of_parts(c, on, (int64_t)p->count * 2 * HONE_WIDE, wide, p, b));
   return st;
 }
 
-/* Updates the rows from i0 on of the columns c0 .. c1-1, down to the diagonal.
- */
-int update_below(hone_cuda *c, const hone_cuda_panel_info *p, int64_t i0,
-                 int64_t c0, int64_t c1) {
+/* Updates the rows from the panel's end on, down to the diagonal. */
+int update_below(hone_cuda *c, const hone_cuda_queue &on,
+                 const hone_cuda_panel_info *p, int64_t c0, int64_t c1) {
+  const int64_t i0 = p->k + p->w, chosen = c->choices.trial.diagonal;
+  const int64_t rows = chosen > 0 ? chosen : (int64_t)STRIP_ROWS;
   int st = HONE_OK;
   if (i0 < c0)
-    st = product(c, p, p->count, {i0, c0 - i0, c0, c1, c0});
-  for (int64_t i = i0 < c0 ? c0 : i0, m; i < c1 && st == HONE_OK; i += m) {
-    m = c1 - i > 2 * STRIP_ROWS ? (int64_t)STRIP_ROWS : c1 - i;
-    st = product(c, p, p->count, {i, m, i, c1, c0});
+    st = product(c, on, p, p->count, {i0, c0 - i0, c0, c1, c0});
+  for (int64_t i = c0, m; i < c1 && st == HONE_OK; i += m) {
+    m = c1 - i > 2 * rows ? rows : c1 - i;
+    st = product(c, on, p, p->count, {i, m, i, c1, c0});
   }
   return st;
 }
 
 /* Computes the inner panel's rows of U in the columns c0 .. c1-1, and their
    parts. */
-int rows_of_u(hone_cuda *c, const hone_cuda_panel_info *p, int inner,
-              int64_t c0, int64_t c1) {
+int rows_of_u(hone_cuda *c, const hone_cuda_queue &on,
+              const hone_cuda_panel_info *p, int inner, int64_t c0,
+              int64_t c1) {
   const hone_u_rows rows = {inner_start(p, inner), inner_width(p, inner), c0,
                             c1};
   return CALL(
       hone_cuda_rows_spd(matrix_f(c), rows,
-                         {c->pieces, scale_at(c, c0), c->up, c->ldu,
+                         {c->pieces, scale_at(c, c0), on.up, on.ldu,
                           place_of(c, inner, p->count), overflow_flag(c)},
-                         {parts_at(c->lp, c0 - p->k), c->ld}, c->work));
+                         {parts_at(on.lp, c0 - p->k), on.ldl}, on.stream));
 }
 
-/* Splits the rows of U in the columns between the inner panel and c1 again,
-   with the scale of the columns from c1 on. */
-int split_inner_u(hone_cuda *c, const hone_cuda_panel_info *p, int inner,
-                  int64_t c1) {
-  const int64_t k = inner_start(p, inner), w = inner_width(p, inner);
-  return CALL(hone_cuda_split_u(
-      matrix_f(c), {k, w, k + w, c1},
-      {c->pieces, scale_at(c, c1), parts_at(c->lp, k + w - p->k), c->ld,
-       place_of(c, inner, p->count), overflow_flag(c)},
-      c->work));
+/* Splits the panel's rows of U in the columns from its first inner panel's end
+   to c0 into the left operand, unless it has them: rows_of_u has written those
+   of earlier columns of the block column, whose scale is the same. */
+int split_panel_u(hone_cuda *c, int panel, int64_t c0, int64_t c1) {
+  const hone_cuda_panel_info *p = c->panels + panel;
+  const hone_split_scale *scale = scale_at(c, c0);
+  const int64_t i0 = p->k + inner_width(p, 0);
+  const bool there =
+      c->split_panel == panel && c->split_end == c0 && c->split_scale == scale;
+  c->split_panel = panel;
+  c->split_end = c1;
+  c->split_scale = scale;
+  if (there)
+    return HONE_OK;
+  return CALL(hone_cuda_split_u(matrix_f(c), {p->k, p->w, i0, c0},
+                                {c->pieces, scale, parts_at(c->lp, i0 - p->k),
+                                 c->forms.main.ldl, place_of(c, 0, p->count),
+                                 overflow_flag(c)},
+                                c->work));
 }
 
 /* Factors inner panel 'inner' and updates the rest of its outer panel. */
-int inner_step(hone_cuda *c, const hone_cuda_panel_info *p, int inner) {
+int inner_step(hone_cuda *c, const hone_cuda_queue &on,
+               const hone_cuda_panel_info *p, int inner) {
   const int64_t k = inner_start(p, inner);
   const int64_t w = inner_width(p, inner), end = p->k + p->w;
   const hone_cuda_panel_info one = {k, w, 0, 1};
   int st =
-      CALL(hone_cuda_potrf(c->f, c->ld, k, w, zero_pivot_flag(c), c->work));
+      CALL(hone_cuda_potrf(c->f, c->ld, k, w, zero_pivot_flag(c), on.stream));
   if (st != HONE_OK || k + w >= end)
     return st;
-  st = rows_of_u(c, &one, 0, k + w, end);
-  TRY(update_below(c, &one, k + w, k + w, end));
+  st = rows_of_u(c, on, &one, 0, k + w, end);
+  TRY(update_below(c, on, &one, k + w, end));
   return st;
 }
 
 } // namespace
+
+const hone_cuda_steps hone_cuda_cholesky_steps = {
+    inner_step,   split_panel_u, rows_of_u, product,
+    update_below, nullptr,       nullptr};
 
 cudaError_t hone_cuda_potrf(float *f, int64_t ld, int64_t k, int64_t w,
                             int *not_positive, cudaStream_t stream) {
@@ -322,36 +368,4 @@ cudaError_t hone_cuda_split_u(const hone_float_matrix &f,
   else if (left.split == HONE_SPLIT_BF16_1)
     launch = launch_split<bfloat_type, false>;
   return launch(f, rows, left, stream);
-}
-
-int hone_cuda_factor_panel_spd(hone_cuda *c, int64_t k, int64_t w) {
-  hone_cuda_panel_info *p = c->panels + c->panel_count;
-  if (c->panel_count >= c->panel_room)
-    return HONE_INTERNAL;
-  *p = {k, w, 0, (int)((w + HONE_PANEL - 1) / HONE_PANEL)};
-  int st = HONE_OK;
-  for (int inner = 0; inner < p->count && st == HONE_OK; inner++)
-    st = inner_step(c, p, inner);
-  c->panel_count++;
-  return st;
-}
-
-int hone_cuda_apply_panel_spd(hone_cuda *c, int panel, int64_t c0, int64_t c1) {
-  const hone_cuda_panel_info *p = c->panels + panel;
-  int st = HONE_OK;
-  if (c0 >= c1)
-    return HONE_OK;
-  for (int inner = 0; inner < p->count && st == HONE_OK; inner++)
-    st = split_inner_u(c, p, inner, c0);
-  for (int64_t at = c0; at < c1 && st == HONE_OK; at += c->strip) {
-    const int64_t to = at + c->strip < c1 ? at + c->strip : c1;
-    for (int inner = 0; inner < p->count && st == HONE_OK; inner++) {
-      const int64_t k = inner_start(p, inner);
-      if (inner > 0)
-        st = product(c, p, inner, {k, inner_width(p, inner), at, to, at});
-      TRY(rows_of_u(c, p, inner, at, to));
-    }
-    TRY(update_below(c, p, p->k + p->w, at, to));
-  }
-  return st;
 }

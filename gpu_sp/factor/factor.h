@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Kernels that factor P S = L U, or S = U^T U, in place in F, in single
+/* Kernels that factor P S = L U, or S = U^H U, in place in F, in single
    precision: panels, row exchanges, rows of U, and the 16-bit operands that the
    trailing update multiplies on tensor cores. Read next: lu.cu for the blocked
    algorithm, panel.cu for pivoting, steps.cu for the kernels between the
-   panels, cholesky.cu for S = U^T U; then solve/triangles.h.
+   panels, cholesky.cu for S = U^H U; then solve/triangles.h.
 
    The caller's matrix A is column-major, but F is kept row by row, f_ij at
    f[i * ld + j]: pivoting moves rows, and a row in contiguous memory moves at
@@ -125,7 +125,7 @@ struct hone_split_scale {
    bits of the largest magnitude. */
 cudaError_t hone_cuda_split_scale(enum hone_split split, const unsigned *top,
                                   hone_split_scale *scale, cudaStream_t stream);
-/* Computes *scale where S = U^T U, from the tops of the first 'count' block
+/* Computes *scale where S = U^H U, from the tops of the first 'count' block
    columns: no entry of U exceeds the square root of the largest entry of S.
    l = u. */
 cudaError_t hone_cuda_split_scale_spd(enum hone_split split,
@@ -180,7 +180,7 @@ cudaError_t hone_cuda_rows(const hone_float_matrix &f, const hone_u_rows &rows,
 
 /* ---- Cholesky (cholesky.cu; the rows in steps.cu) ------------------------ */
 
-/* Replaces the diagonal block F[k:k+w, k:k+w], w <= HONE_PANEL, by U, U^T U
+/* Replaces the diagonal block F[k:k+w, k:k+w], w <= HONE_PANEL, by U, U^H U
    being that block, in the upper triangle. The strict lower triangle is neither
    read nor written. *not_positive (device) is lowered to the first column whose
    pivot is not positive, or NaN; 1 then stands in for the pivot. */
@@ -188,14 +188,14 @@ cudaError_t hone_cuda_potrf(float *f, int64_t ld, int64_t k, int64_t w,
                             int *not_positive, cudaStream_t stream);
 
 /* The rows of U once more, as the left operand of products. The parts of row r
-   are at out[(place + r) * ldo + c - c0], and their places those of L's
-   parts. */
+   are at out[(place + r) * ldo + c - c0], and their places those of L's parts;
+   complex: rows 2 r and 2 r + 1 have the parts of the conjugate. */
 struct hone_left_operand {
   void *out; /* device, ldo */
   int64_t ldo;
 };
 
-/* U = inv(U11^T) F[k:k+w, c0:c1] in place, U11 the upper triangle of the
+/* U = inv(U11^H) F[k:k+w, c0:c1] in place, U11 the upper triangle of the
    diagonal block at k. Both operands are written; see hone_cuda_rows for the
    right one. */
 cudaError_t hone_cuda_rows_spd(const hone_float_matrix &f,
@@ -203,7 +203,10 @@ cudaError_t hone_cuda_rows_spd(const hone_float_matrix &f,
                                const hone_left_operand &left,
                                cudaStream_t stream);
 
-/* Writes the left operand alone, from rows of U that are in F. */
+/* Writes the left operand alone, from rows of U that are in F, in the columns
+   c0 .. c1-1. If w > HONE_PANEL, every HONE_PANEL rows are an inner panel, with
+   the places that hone_cuda_split_l gives them, and columns behind its diagonal
+   block alone. */
 cudaError_t hone_cuda_split_u(const hone_float_matrix &f,
                               const hone_u_rows &rows, const hone_operand &left,
                               cudaStream_t stream);

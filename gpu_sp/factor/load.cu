@@ -16,6 +16,31 @@ namespace {
 
 const int64_t SMALL_ORDER = 8192;  /* up to here the last part is half of A */
 const int64_t LARGE_ORDER = 20000; /* above, A comes in eight equal parts */
+const int64_t WHOLE_ORDER = 2048;  /* of Cholesky: up to here A comes at once */
+
+/* Lists of parts by which A comes where there is look-ahead, in 32nds of n; the
+   rest is the last part. hone_trial chooses one by its number. */
+enum { MOST_PARTS = 8 };
+const int64_t lists[][MOST_PARTS] = {{2, 4, 4, 4, 4, 6, 8},
+                                     {32},
+                                     {16, 16},
+                                     {8, 24},
+                                     {8, 8, 16},
+                                     {8, 8, 8, 8},
+                                     {4, 6, 6, 8, 8},
+                                     {4, 6, 6, 6, 6, 4}};
+enum { LISTS = sizeof lists / sizeof *lists, OF_LU = 0, WHOLE = 1, OF_SPD = 5 };
+
+/* Returns the list for this factorization. In Cholesky's only a triangle comes,
+   and the work with a column grows with the square of its number. */
+const int64_t *list_of(const hone_cuda *c) {
+  const int64_t chosen = c->choices.trial.feed;
+  if (chosen > 0 && chosen <= LISTS)
+    return lists[chosen - 1];
+  if (!c->spd)
+    return lists[OF_LU];
+  return lists[c->n <= WHOLE_ORDER ? WHOLE : OF_SPD];
+}
 
 /* Returns the width of the part of A that begins at column j. Each part is
    factored while the next ones are on their way. More parts let the device
@@ -24,12 +49,12 @@ const int64_t LARGE_ORDER = 20000; /* above, A comes in eight equal parts */
    then there are more parts, and the first is small, because the device has
    nothing else to do until it has come (docs/performance.md). */
 int64_t feed_width(const hone_cuda *c, int64_t j) {
-  static const int64_t parts[] = {2, 4, 4, 4, 4, 6, 8}; /* n / 32 */
   const int64_t n = c->n, part = round_up((n + 7) / 8, c->nb);
+  const int64_t *parts = list_of(c);
   int64_t end = 0;
-  if (c->forms.side.stream) {
-    for (int64_t p : parts) {
-      end += round_up(p * n / 32, c->nb);
+  if (c->forms.side.stream || c->spd) {
+    for (int i = 0; i < MOST_PARTS && parts[i] > 0; i++) {
+      end += round_up(parts[i] * n / 32, c->nb);
       if (end > j)
         return end - j;
     }
@@ -112,7 +137,7 @@ int begin_feed(hone_cuda *c, const hone_dense *a) {
   start_feed(c, a);
   return CALL(cudaMemsetAsync(c->magnitudes, 0,
                               2 * (size_t)c->n * sizeof(double),
-                              c->in_place ? c->feed : c->work));
+                              hone_cuda_inspects_on(c)));
 }
 
 } // namespace

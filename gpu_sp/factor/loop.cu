@@ -42,12 +42,7 @@ hone_cuda_column *column_at(hone_cuda *c, int64_t j) {
 
 /* Brings the block column up to date with the panels on its left. */
 int update_column(hone_cuda *c, int64_t j, int64_t w) {
-  int st = HONE_OK;
-  if (!c->spd)
-    return hone_cuda_apply_panels_from(c, column_at(c, j)->applied, j, j + w);
-  for (int p = 0; p < c->panel_count; p++)
-    TRY(hone_cuda_apply_panel_spd(c, p, j, j + w));
-  return st;
+  return hone_cuda_apply_panels_from(c, column_at(c, j)->applied, j, j + w);
 }
 
 /* ---- While one block column is being factored -------------------------- */
@@ -64,8 +59,7 @@ int query_event(cudaEvent_t event, bool *reached) {
 
 /* Returns true if a block column that is not in F has arrived or will. */
 bool more_columns_come(const hone_cuda *c) {
-  return c->arriving && !c->spd && c->forms.side.stream &&
-         c->column_count < c->job.count;
+  return c->arriving && c->forms.side.stream && c->column_count < c->job.count;
 }
 
 /* Loads the next block column into F if it has arrived. */
@@ -118,14 +112,8 @@ int update_columns_behind(hone_cuda *c, const hone_cuda_column *now,
 /* Factors the outer panel of kw columns from k on, of a block column that ends
    at 'end', and updates the rest of that block column. */
 int do_outer_panel(hone_cuda *c, int64_t k, int64_t kw, int64_t end) {
-  int st = HONE_OK;
-  if (c->spd) {
-    st = hone_cuda_factor_panel_spd(c, k, kw);
-    TRY(hone_cuda_apply_panel_spd(c, c->panel_count - 1, k + kw, end));
-  } else {
-    st = hone_cuda_factor_panel(c, k, kw, end);
-    TRY(hone_cuda_apply_panel(c, c->panel_count - 1, k + kw, end));
-  }
+  int st = hone_cuda_factor_panel(c, k, kw, end);
+  TRY(hone_cuda_apply_panel(c, c->panel_count - 1, k + kw, end));
   return st;
 }
 
@@ -154,6 +142,10 @@ int hone_cuda_finish(hone_cuda *c) {
                                         c->spd ? nullptr : c->upper, c->work));
   TRY_CUDA(
       hone_cuda_largest_u(c->n, c->f, c->ld, c->top + c->column_room, c->work));
+  if (c->one_triangle && c->a) { /* whose other triangle is copied on feed */
+    TRY_CUDA(cudaEventRecord(c->columns->in_f, c->feed));
+    TRY_CUDA(cudaStreamWaitEvent(c->work, c->columns->in_f, 0));
+  }
   return st;
 }
 

@@ -1,26 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The blocked LU on the device, in single precision, two levels deep. An outer
-   panel has nb columns, its inner panels HONE_PANEL:
+/* The steps of the blocked LU on the device, in single precision:
 
-     for each inner panel     factor it with pivoting (panel.cu);
-                              in the outer panel's other columns: move the rows,
-                              compute the rows of U and their 16-bit parts,
-                              F -= L U on tensor cores
-     then, for the columns on the right of the outer panel
-                              move the rows, for all inner panels at once;
-                              compute the rows of U, a panel's at a time;
-                              F -= L U with an inner dimension of 3 nb
+     factor an inner panel    with pivoting (panel.cu); move the rows in the
+                              outer panel's other columns, compute the rows of U
+                              and their 16-bit parts, F -= L U on tensor cores
+     before an update         move the rows, for all inner panels at once
+     rows below a panel       F -= L U
 
-   A block column that arrives later is loaded with its rows in the present
-   order, and is brought up to date with the panels before it.
-
-   Look-ahead: in large matrices the outer panels are factored on a stream of
-   their own. The columns of the next outer panel are brought up to date first.
-   While that panel is being factored, on few of the multiprocessors (or with
-   its diagonal blocks on the CPU), the update of the other columns goes on, and
-   so does that of block columns that have arrived by then.
-
-   Read next: panel.cu, steps.cu, then solve/triangles.h. */
+   outer_panels.cu, which calls them, should be read first. Read next: panel.cu,
+   steps.cu, then solve/triangles.h. */
 #include "gpu_sp/factor/operands.h"
 #include "gpu_sp/forms/forms.h"
 
@@ -30,7 +18,7 @@ namespace {
    GEMM sees the transpose, U^T L^T. */
 int product_of_parts(hone_cuda *c, const hone_cuda_queue &on, int64_t from,
                      int64_t k, const hone_cuda_panel_info *p,
-                     const f_block &b) {
+                     const hone_f_block &b) {
   const cudaDataType_t type = part_type(c);
   return CALL(c->blas->gemm(
       on.handle, CUBLAS_OP_N, CUBLAS_OP_N, (int)padded_columns(c, b.c0, b.c1),
@@ -44,7 +32,7 @@ int product_of_parts(hone_cuda *c, const hone_cuda_queue &on, int64_t from,
 /* Does so without parts, in single precision or TF32, for 'wide' columns of
    L. */
 int product_of_floats(hone_cuda *c, const hone_cuda_queue &on, int64_t wide,
-                      const hone_cuda_panel_info *p, const f_block &b) {
+                      const hone_cuda_panel_info *p, const hone_f_block &b) {
   const cudaDataType_t type = HONE_PARTS > 1 ? CUDA_C_32F : CUDA_R_32F;
   const int64_t columns = padded_columns(c, b.c0, b.c1) / HONE_PARTS;
   const int ld = (int)(c->ld / HONE_PARTS);
@@ -60,7 +48,7 @@ int product_of_floats(hone_cuda *c, const hone_cuda_queue &on, int64_t wide,
 /* Subtracts L U from the block of F, for the panel's first 'inner' inner
    panels. */
 int product(hone_cuda *c, const hone_cuda_queue &on,
-            const hone_cuda_panel_info *p, int inner, const f_block &b) {
+            const hone_cuda_panel_info *p, int inner, const hone_f_block &b) {
   const int64_t wide = (int64_t)inner * HONE_WIDE;
   const int64_t columns = (int64_t)inner * HONE_PANEL;
   if (b.m <= 0 || b.c1 <= b.c0)
@@ -76,6 +64,12 @@ int product(hone_cuda *c, const hone_cuda_queue &on,
   return st;
 }
 
+int update_below(hone_cuda *c, const hone_cuda_queue &on,
+                 const hone_cuda_panel_info *p, int64_t c0, int64_t c1) {
+  const int64_t below = p->k + p->w;
+  return product(c, on, p, p->count, {below, c->n - below, c0, c1, c0});
+}
+
 /* Splits inner panel 'inner' of L into the operand of products. */
 int split_inner_l(hone_cuda *c, const hone_cuda_queue &on,
                   const hone_cuda_panel_info *p, int inner) {
@@ -87,9 +81,14 @@ int split_inner_l(hone_cuda *c, const hone_cuda_queue &on,
       on.stream));
 }
 
-/* Splits all inner panels of L into the operand of products. */
-int split_panel_l(hone_cuda *c, const hone_cuda_panel_info *p) {
+/* Splits all inner panels of L into the operand of products, once for all
+   updates by this panel. */
+int split_panel_l(hone_cuda *c, int panel, int64_t, int64_t) {
+  const hone_cuda_panel_info *p = c->panels + panel;
   const int64_t i0 = p->k + inner_width(p, 0);
+  if (c->split_panel == panel)
+    return HONE_OK;
+  c->split_panel = panel;
   return CALL(hone_cuda_split_l(matrix_f(c), i0, p->k, p->w,
                                 {c->pieces, c->scale,
                                  parts_at(c->lp, (i0 - p->k) * c->ldl), c->ldl,
@@ -152,77 +151,14 @@ int inner_step(hone_cuda *c, const hone_cuda_queue &on,
     return st;
   st = rows_of_u(c, on, &one, 0, k + w, end);
   TRY(split_inner_l(c, on, &one, 0));
-  TRY(product(c, on, &one, 1, {k + w, c->n - k - w, k + w, end}));
+  TRY(update_below(c, on, &one, k + w, end));
   return st;
 }
 
-bool has_look_ahead(const hone_cuda *c) {
-  return c->forms.side.stream != nullptr;
-}
-
-/* Lets the panel stream begin as soon as the panel's columns are up to date. */
-int start_panel_stream(hone_cuda *c, int64_t k) {
-  hone_cuda_forms *f = &c->forms;
-  int st = HONE_OK;
-  if (f->ready_at != k)
-    st = CALL(cudaEventRecord(f->ready, c->work));
-  f->ready_at = -1;
-  TRY_CUDA(cudaStreamWaitEvent(f->side.stream, f->ready, 0));
-  TRY_CUDA(cudaEventRecord(f->busy, c->work));
-  return st;
-}
-
-/* Lets the stream 'work' wait for the panel stream. */
-int join_panel_stream(hone_cuda *c) {
-  hone_cuda_forms *f = &c->forms;
-  int st = CALL(cudaEventRecord(f->factored, f->side.stream));
-  TRY_CUDA(cudaStreamWaitEvent(c->work, f->factored, 0));
-  return st;
-}
-
-/* Updates the columns c0 .. c1-1, a strip at a time. */
-int update_strips(hone_cuda *c, const hone_cuda_panel_info *p, int64_t c0,
-                  int64_t c1) {
-  const hone_cuda_queue &on = c->forms.main;
-  const int64_t below = p->k + p->w;
-  int st = HONE_OK;
-  for (int64_t at = c0; at < c1 && st == HONE_OK; at += c->strip) {
-    const int64_t to = at + c->strip < c1 ? at + c->strip : c1;
-    for (int inner = 0; inner < p->count && st == HONE_OK; inner++) {
-      const int64_t k = inner_start(p, inner);
-      if (inner > 0)
-        st = product(c, on, p, inner, {k, inner_width(p, inner), at, to});
-      TRY(rows_of_u(c, on, p, inner, at, to));
-    }
-    TRY(product(c, on, p, p->count, {below, c->n - below, at, to}));
-  }
-  return st;
-}
-
-/* Updates the columns c0 .. c1-1 by the panels from .. to-1. */
-int update_by_panels(hone_cuda *c, int from, int to, int64_t c0, int64_t c1) {
-  int st = HONE_OK;
-  for (int i = from; i < to && c0 < c1 && st == HONE_OK; i++) {
-    if (c->split_panel != i)
-      st = split_panel_l(c, c->panels + i);
-    c->split_panel = i;
-    TRY(update_strips(c, c->panels + i, c0, c1));
-  }
-  return st;
-}
-
-/* Returns the end of the columns that are updated first: with look-ahead those
-   of the next panel, otherwise all. */
-int64_t end_of_first_part(const hone_cuda *c, int64_t c0, int64_t c1) {
-  return has_look_ahead(c) && c0 + c->nb < c1 ? c0 + c->nb : c1;
-}
-
-/* Records that the columns of the next panel, from c0 on, are up to date. */
-int record_ready(hone_cuda *c, int64_t c0) {
-  if (!has_look_ahead(c))
-    return HONE_OK;
-  c->forms.ready_at = c0;
-  return CALL(cudaEventRecord(c->forms.ready, c->work));
+/* Composes the moves of all inner panels into one list. */
+int compose_moves(hone_cuda *c, const hone_cuda_panel_info *p) {
+  return CALL(hone_cuda_compose(c->moves + p->first, p->count, c->dst, c->src,
+                                c->perm, c->new_row, c->identity, c->work));
 }
 
 /* Makes the panel's row moves, which were composed last, in the columns
@@ -236,60 +172,6 @@ int move_rows(hone_cuda *c, const hone_cuda_panel_info *p, int64_t left,
 
 } // namespace
 
-int hone_cuda_factor_panel(hone_cuda *c, int64_t k, int64_t w, int64_t end) {
-  const int index = c->panel_count;
-  hone_cuda_panel_info *p = c->panels + index;
-  if (index >= c->panel_room)
-    return HONE_INTERNAL;
-  *p = {k, w, c->moves_count, (int)((w + HONE_PANEL - 1) / HONE_PANEL)};
-  c->split_panel = -1;
-  const hone_cuda_queue &on = has_look_ahead(c) ? c->forms.side : c->forms.main;
-  int st = has_look_ahead(c) ? start_panel_stream(c, k) : (int)HONE_OK;
-  for (int inner = 0; inner < p->count && st == HONE_OK; inner++)
-    st = inner_step(c, on, p, inner);
-  if (has_look_ahead(c))
-    TRY(join_panel_stream(c));
-  c->panel_count++;
-  c->moves_count += p->count;
-  TRY_CUDA(hone_cuda_compose(c->moves + p->first, p->count, c->dst, c->src,
-                             c->perm, c->new_row, c->identity, c->work));
-  /* Rows that the next panel does not need move while it is being factored:
-     hone_cuda_apply_panel does that. */
-  const int64_t loaded = hone_cuda_loaded_end(c);
-  const int64_t next = k + w < end ? end_of_first_part(c, k + w, end) : loaded;
-  TRY(move_rows(c, p, next < loaded ? 0 : k, k + w, next));
-  return st;
-}
-
-int hone_cuda_apply_panel(hone_cuda *c, int panel, int64_t c0, int64_t c1) {
-  const int64_t below = c->panels[panel].k + c->panels[panel].w;
-  int st = HONE_OK;
-  if (c0 < c1 && c0 == below) {
-    const hone_cuda_panel_info *p = c->panels + panel;
-    const int64_t next = end_of_first_part(c, c0, c1),
-                  loaded = hone_cuda_loaded_end(c);
-    st = update_by_panels(c, panel, panel + 1, c0, next);
-    TRY(record_ready(c, c0));
-    if (next < loaded)
-      TRY(move_rows(c, p, p->k, next, loaded));
-    c0 = next;
-  }
-  TRY(update_by_panels(c, panel, panel + 1, c0, c1));
-  return st;
-}
-
-int hone_cuda_apply_panels_from(hone_cuda *c, int from, int64_t c0,
-                                int64_t c1) {
-  const int64_t next = end_of_first_part(c, c0, c1);
-  const int last = c->panel_count - 1;
-  int st = update_by_panels(c, from, last, c0, c1);
-  TRY(update_by_panels(c, last, last + 1, c0, next));
-  TRY(record_ready(c, c0));
-  TRY(update_by_panels(c, last, last + 1, next, c1));
-  return st;
-}
-
-int hone_cuda_apply_panels(hone_cuda *c, int from, int to, int64_t c0,
-                           int64_t c1) {
-  return update_by_panels(c, from, to, c0, c1);
-}
+const hone_cuda_steps hone_cuda_lu_steps = {
+    inner_step,   split_panel_l, rows_of_u, product,
+    update_below, compose_moves, move_rows};

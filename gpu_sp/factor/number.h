@@ -63,6 +63,25 @@ __device__ __forceinline__ number reciprocal(number v) {
 }
 
 __device__ __forceinline__ number inverse_of(number v) { return reciprocal(v); }
+__device__ __forceinline__ float real_of(number v) { return v.re; }
+__device__ __forceinline__ number conjugate(number v) { return {v.re, -v.im}; }
+__device__ __forceinline__ number times(number v, float by) {
+  return {v.re * by, v.im * by};
+}
+/* Returns the v of another lane of the warp. */
+__device__ __forceinline__ number shuffle(number v, int lane) {
+  return {__shfl_sync(0xffffffffU, v.re, lane),
+          __shfl_sync(0xffffffffU, v.im, lane)};
+}
+
+/* Load and store a number of F. */
+__device__ __forceinline__ number load_number(const float *f) {
+  const float2 v = *reinterpret_cast<const float2 *>(f);
+  return {v.x, v.y};
+}
+__device__ __forceinline__ void store_number(float *f, number v) {
+  *reinterpret_cast<float2 *>(f) = make_float2(v.re, v.im);
+}
 
 /* Column c of row i in shared memory, columns 'stride' floats apart. */
 __device__ __forceinline__ number get(const float *s, int stride, int c,
@@ -106,6 +125,15 @@ __device__ __forceinline__ number reciprocal(number v) {
 __device__ __forceinline__ number inverse_of(number v) {
   return v != 0.0F ? 1.0F / v : 0.0F;
 }
+__device__ __forceinline__ float real_of(number v) { return v; }
+__device__ __forceinline__ number conjugate(number v) { return v; }
+__device__ __forceinline__ number times(number v, float by) { return v * by; }
+__device__ __forceinline__ number shuffle(number v, int lane) {
+  return __shfl_sync(0xffffffffU, v, lane);
+}
+
+__device__ __forceinline__ number load_number(const float *f) { return *f; }
+__device__ __forceinline__ void store_number(float *f, number v) { *f = v; }
 
 __device__ __forceinline__ number get(const float *s, int stride, int c,
                                       int i) {

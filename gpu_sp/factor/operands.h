@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The operands of the products in the two blocked factorizations: their type,
-   scale, width, and place in memory. Included by lu.cu and cholesky.cu alone;
-   read these next. */
+   scale, width, and place in memory. Included by outer_panels.cu, lu.cu and
+   cholesky.cu alone; read these next. */
 #ifndef HONE_CUDA_OPERANDS_H
 #define HONE_CUDA_OPERANDS_H
 
@@ -39,11 +39,6 @@ inline const hone_split_scale *scale_at(const hone_cuda *c, int64_t column) {
     i--;
   return c->scale + i;
 }
-
-/* The block of F with the rows i .. i+m-1 and the columns c0 .. c1-1. */
-struct f_block {
-  int64_t i, m, c0, c1;
-};
 
 /* Returns the address of the 16-bit number with this index. */
 inline void *parts_at(void *base, int64_t element) {

@@ -1,11 +1,47 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The steps of the blocked factorizations with outer panels: lu.cu has those of
-   P S = L U, cholesky.cu those of S = U^T U. The loop over block columns
-   (loop.h) calls them. */
+/* The blocked factorizations with outer panels, P S = L U and S = U^H U: the
+   loops over inner panels and strips, and look-ahead, which both have in
+   common (outer_panels.cu), call the steps of one of them (lu.cu, cholesky.cu).
+   The loop over block columns (loop.h) calls these functions. */
 #ifndef HONE_CUDA_OUTER_PANELS_H
 #define HONE_CUDA_OUTER_PANELS_H
 
 #include "gpu_sp/state.h"
+
+/* The block of F with the rows i .. i+m-1 and the columns c0 .. c1-1, from
+   which a product is subtracted. The operand up holds the parts of the columns
+   from 'first' on. */
+struct hone_f_block {
+  int64_t i, m, c0, c1, first;
+};
+
+/* The steps of one factorization. They are enqueued on a queue, and use its
+   operands. */
+struct hone_cuda_steps {
+  /* Factors inner panel 'inner' of p and updates the rest of p. */
+  int (*factor_inner)(hone_cuda *c, const hone_cuda_queue &on,
+                      const hone_cuda_panel_info *p, int inner);
+  /* Makes the left operand of all inner panels, for an update of the columns
+     c0 .. c1-1 on the queue main. */
+  int (*split)(hone_cuda *c, int panel, int64_t c0, int64_t c1);
+  /* Computes the inner panel's rows of U in the columns c0 .. c1-1, and their
+     parts. */
+  int (*rows)(hone_cuda *c, const hone_cuda_queue &on,
+              const hone_cuda_panel_info *p, int inner, int64_t c0, int64_t c1);
+  /* Subtracts from the block the product of p's first 'inner' inner panels. */
+  int (*product)(hone_cuda *c, const hone_cuda_queue &on,
+                 const hone_cuda_panel_info *p, int inner,
+                 const hone_f_block &b);
+  /* Updates all rows below the panel in the columns c0 .. c1-1. */
+  int (*below)(hone_cuda *c, const hone_cuda_queue &on,
+               const hone_cuda_panel_info *p, int64_t c0, int64_t c1);
+  /* Composes the panel's row moves, and makes them in the columns 0 .. left-1
+     and c0 .. c1-1. NULL: no rows move. */
+  int (*compose)(hone_cuda *c, const hone_cuda_panel_info *p);
+  int (*move)(hone_cuda *c, const hone_cuda_panel_info *p, int64_t left,
+              int64_t c0, int64_t c1);
+};
+extern const hone_cuda_steps hone_cuda_lu_steps, hone_cuda_cholesky_steps;
 
 /* Factors the columns k .. k+w-1 of a block column that ends at column 'end',
    and moves the rows of all columns in F. Where more of the block column
@@ -23,9 +59,5 @@ int hone_cuda_apply_panels_from(hone_cuda *c, int from, int64_t c0, int64_t c1);
    functions, the products have the same shapes, and so the same bits. */
 int hone_cuda_apply_panels(hone_cuda *c, int from, int to, int64_t c0,
                            int64_t c1);
-
-/* The steps of S = U^T U, where no rows move. */
-int hone_cuda_factor_panel_spd(hone_cuda *c, int64_t k, int64_t w);
-int hone_cuda_apply_panel_spd(hone_cuda *c, int panel, int64_t c0, int64_t c1);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Splits a float into the 16-bit parts that tensor cores multiply: the high
    part is the float rounded to FP16 or BF16, the low part is the remainder,
-   rounded likewise. Device code; included by the .cu files whose kernels split.
-   Read steps.cu next. */
+   rounded likewise. Then: where the parts of rows of U go. Device code;
+   included by the .cu files whose kernels split. Read steps.cu next. */
 #ifndef HONE_CUDA_SPLIT_FLOAT_H
 #define HONE_CUDA_SPLIT_FLOAT_H
 
-#include "gpu_sp/factor/factor.h"
+#include "gpu_sp/factor/number.h"
 
 namespace {
 
@@ -45,6 +45,53 @@ __device__ __forceinline__ two_parts<T> split(float v, int *overflow) {
   p.hi = T::of(v);
   p.lo = T::of(v - T::back(p.hi));
   return p;
+}
+
+/* Where the parts of a row of U go: 'out' is the right operand of products,
+   'left' (S = U^H U alone) the left one. */
+template <class T> struct rows_out {
+  typename T::type *out;
+  int64_t ldo;
+  typename T::type *left;
+  int64_t ldl;
+  hone_split_place place;
+  int *overflow;
+};
+
+/* Returns the place of a later inner panel of the same outer panel. */
+__device__ __forceinline__ hone_split_place place_behind(hone_split_place place,
+                                                         int inner) {
+  place.lo += inner * 2 * HONE_WIDE;
+  place.hi += inner * 2 * HONE_WIDE;
+  place.hh += inner * HONE_WIDE;
+  return place;
+}
+
+/* Writes the parts of one float into column 'at' of row 'i' of the left
+   operand, whose places are those of L's parts. */
+template <class T, bool THREE>
+__device__ __forceinline__ void put_left_float(const rows_out<T> &o, float v,
+                                               int i, int64_t at) {
+  const two_parts<T> p = split<T>(v, o.overflow);
+  typename T::type *to = o.left + i * o.ldl + at;
+  to[o.place.hh * o.ldl] = p.hi;
+  if (THREE) {
+    to[o.place.lo * o.ldl] = p.hi;
+    to[o.place.hi * o.ldl] = p.lo;
+  }
+}
+
+/* Writes entry (i, at) of U into the left operand, which has U^H: a complex
+   entry as its real part and below it the imaginary part of its conjugate. */
+template <class T, bool THREE>
+__device__ __forceinline__ void put_left(const rows_out<T> &o, number v, int i,
+                                         int64_t at) {
+#ifdef HONE_COMPLEX
+  put_left_float<T, THREE>(o, v.re, 2 * i, at);
+  put_left_float<T, THREE>(o, -v.im, 2 * i + 1, at);
+#else
+  put_left_float<T, THREE>(o, v, i, at);
+#endif
 }
 
 } // namespace

@@ -39,14 +39,11 @@ __global__ void __launch_bounds__(THREADS)
   const int64_t ld = a.ld, n = a.n, ldo = to.ldo;
   typename T::type *const out = static_cast<typename T::type *>(to.out);
   int *const overflow = to.overflow;
-  hone_split_place place = to.place;
   const int block = (int)blockIdx.y;
+  const hone_split_place place = place_behind(to.place, block);
   const int c = (int)threadIdx.x % HONE_WIDE;
   k += block * HONE_PANEL;
   w -= block * HONE_PANEL;
-  place.lo += block * 2 * HONE_WIDE;
-  place.hi += block * 2 * HONE_WIDE;
-  place.hh += block * HONE_WIDE;
   const int64_t step = (int64_t)gridDim.x * (THREADS / HONE_WIDE);
   const float factor = to.scale->l;
   for (int64_t i = i0 + (int64_t)blockIdx.x * (THREADS / HONE_WIDE) +
@@ -75,20 +72,9 @@ enum {
 
 /* A lane has E columns, 32 apart. */
 template <int E> struct rows_shared {
-  number l[HONE_PANEL][ROWS_STRIDE]; /* L11, column by column; or U11^T, with
+  number l[HONE_PANEL][ROWS_STRIDE]; /* L11, column by column; or U11^H, with
                                         the inverse of its diagonal there */
   number x[2][STEP][32 * E];         /* STEP finished rows */
-};
-
-/* Where the parts of a row of U go: 'out' is the right operand of products,
-   'left' (S = U^T U alone) the left one. */
-template <class T> struct rows_out {
-  typename T::type *out;
-  int64_t ldo;
-  typename T::type *left;
-  int64_t ldl;
-  hone_split_place place;
-  int *overflow;
 };
 
 #ifdef HONE_COMPLEX
@@ -117,18 +103,10 @@ __device__ __forceinline__ void put_parts(const rows_out<T> &o, number v, int i,
     put_block(re.lo, im.lo, minus.lo, to + o.place.lo * o.ldo, o.ldo);
     put_block(re.hi, im.hi, minus.hi, to + o.place.hi * o.ldo, o.ldo);
   }
+  if (SPD)
+    put_left<T, PARTS == 3>(o, v, i, at);
 }
 
-__device__ __forceinline__ number load_number(const float *f) {
-  const float2 v = *reinterpret_cast<const float2 *>(f);
-  return {v.x, v.y};
-}
-__device__ __forceinline__ void store_number(float *f, number v) {
-  *reinterpret_cast<float2 *>(f) = make_float2(v.re, v.im);
-}
-__device__ __forceinline__ number times(number v, float by) {
-  return {v.re * by, v.im * by};
-}
 __device__ __forceinline__ number pivot_inverse(number v) {
   return reciprocal(v);
 }
@@ -145,24 +123,15 @@ __device__ __forceinline__ void put_parts(const rows_out<T> &o, float v, int i,
     to[o.place.lo * o.ldo] = p.lo;
     to[o.place.hi * o.ldo] = p.hi;
   }
-  if (SPD) {
-    typename T::type *too = o.left + i * o.ldl + at;
-    too[o.place.hh * o.ldl] = p.hi;
-    if (PARTS == 3) {
-      too[o.place.lo * o.ldl] = p.hi;
-      too[o.place.hi * o.ldl] = p.lo;
-    }
-  }
+  if (SPD)
+    put_left<T, PARTS == 3>(o, v, i, at);
 }
 
-__device__ __forceinline__ number load_number(const float *f) { return *f; }
-__device__ __forceinline__ void store_number(float *f, number v) { *f = v; }
-__device__ __forceinline__ number times(number v, float by) { return v * by; }
 __device__ __forceinline__ number pivot_inverse(number v) { return 1.0F / v; }
 
 #endif
 
-/* Loads L11, or U11^T. f: the diagonal block. */
+/* Loads L11, or U11^H. f: the diagonal block. */
 template <bool SPD, int E>
 __device__ __forceinline__ void load_triangle(const float *f, int64_t ld, int w,
                                               int tid, rows_shared<E> *sh) {
@@ -176,7 +145,7 @@ __device__ __forceinline__ void load_triangle(const float *f, int64_t ld, int w,
     else if (i == j) /* here i is the column */
       sh->l[i][i] = i < w ? pivot_inverse(load_number(at)) : unit;
     else
-      sh->l[i][j] = j < w && i < j ? load_number(at) : zero;
+      sh->l[i][j] = j < w && i < j ? conjugate(load_number(at)) : zero;
   }
 }
 
@@ -227,7 +196,7 @@ subtract_rows(number (&v)[STEP][E], const number (*l)[ROWS_STRIDE], int row,
    columns, in registers. In each step one warp finishes its rows, and the later
    warps subtract multiples of them from their own. The bound is the rate at
    which entries of L11 are read, the same one by all lanes, so a lane takes
-   several columns where there are many. SPD: U11^T stands in the place of L11,
+   several columns where there are many. SPD: U11^H stands in the place of L11,
    and the left operand of the products is written as well. */
 template <class T, int PARTS, bool SPD, int E>
 __global__ void __launch_bounds__(ROWS_THREADS)
@@ -374,11 +343,9 @@ cudaError_t hone_cuda_rows(const hone_float_matrix &f, const hone_u_rows &rows,
   return choose_rows<false>(f, rows, to, {nullptr, 0}, stream);
 }
 
-#ifndef HONE_COMPLEX
 cudaError_t hone_cuda_rows_spd(const hone_float_matrix &f,
                                const hone_u_rows &rows, const hone_operand &to,
                                const hone_left_operand &left,
                                cudaStream_t stream) {
   return choose_rows<true>(f, rows, to, left, stream);
 }
-#endif

@@ -8,10 +8,10 @@
    that it has in hand; the factorization takes a block column when all its
    pieces have been sent. To wait for the bus, a thread sleeps.
 
-   Of a symmetric matrix only the upper triangle is sent, completed to whole
-   pieces. The threads look for NaN and Inf in the other triangle, and compare
-   both triangles by a sum that is zero if A is symmetric: only then does the
-   copy made of one triangle equal A. Read next: project.h. */
+   Of a symmetric or Hermitian matrix only the upper triangle is sent, completed
+   to whole pieces. The threads look for NaN and Inf in the other triangle, and
+   compare both triangles by a sum that is zero if A is symmetric: only then
+   does the copy made of one triangle equal A. Read next: project.h. */
 #include "gpu_sp/feed/pieces.h"
 
 #include "gpu_sp/create.h"
@@ -91,16 +91,9 @@ piece piece_at(const hone_cuda *c, const hone_cuda_column *col,
   return p;
 }
 
-#ifdef HONE_COMPLEX
-
-/* All of a complex matrix is sent. */
-bool all_finite(int64_t, const hone_entry *) { return true; }
-void add_symmetry_sum(hone_cuda *, const hone_entry *, int64_t, int64_t,
-                      int64_t) {}
-
-#else
-
-bool all_finite(int64_t n, const double *v) { return hone_all_finite(n, v); }
+bool all_finite(int64_t n, const hone_entry *v) {
+  return hone_all_finite(HONE_PARTS * n, reinterpret_cast<const double *>(v));
+}
 
 /* Adds 'count' rows from 'row' on of column j of A to the sum that tells
    symmetry: entries above the diagonal count positive, those below negative. */
@@ -116,8 +109,6 @@ void add_symmetry_sum(hone_cuda *c, const hone_entry *column, int64_t j,
   if (sum != 0)
     __atomic_add_fetch(&c->asymmetry, sum, __ATOMIC_RELAXED);
 }
-
-#endif
 
 /* Copies 'count' rows from 'row' on of column j to the buffer, and looks at
    those that are not sent. */

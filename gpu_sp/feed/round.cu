@@ -6,6 +6,8 @@
    factor/lu.cu. */
 #include "gpu_sp/feed/round.h"
 
+#include "gpu_sp/entries.h"
+
 #include <cfloat>
 #include <cmath>
 
@@ -143,12 +145,12 @@ __global__ void __launch_bounds__(THREADS)
     atomicAdd(flushed, static_cast<unsigned long long>(seen.flushed));
 }
 
-#ifndef HONE_COMPLEX
-/* A thread block transposes one tile on or above the diagonal. */
+/* A thread block conjugates and transposes one tile on or above the diagonal.
+ */
 __global__ void __launch_bounds__(THREADS)
-    mirror(int64_t n, double *__restrict__ a, int64_t lda) {
+    mirror(int64_t n, hone_entry *__restrict__ a, int64_t lda) {
   constexpr int SIDE = 32;
-  __shared__ double tile[SIDE][SIDE + 1];
+  __shared__ hone_entry tile[SIDE][SIDE + 1];
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int warp = static_cast<int>(threadIdx.x) / 32;
   const int64_t i0 = static_cast<int64_t>(blockIdx.x) * SIDE;
@@ -161,9 +163,8 @@ __global__ void __launch_bounds__(THREADS)
   __syncthreads();
   for (int q = warp; q < SIDE; q += WARPS)
     if (j0 + lane < n && i0 + q < n && j0 + lane > i0 + q)
-      a[j0 + lane + (i0 + q) * lda] = tile[lane][q];
+      a[j0 + lane + (i0 + q) * lda] = conjugate_of(tile[lane][q]);
 }
-#endif
 
 dim3 tiles(int64_t n, int64_t w) {
   return dim3(static_cast<unsigned>((n + TILE - 1) / TILE),
@@ -184,19 +185,12 @@ cudaError_t hone_cuda_round(const hone_double_columns &a,
   return cudaGetLastError();
 }
 
-#ifdef HONE_COMPLEX
-cudaError_t hone_cuda_mirror(int64_t, hone_entry *, int64_t, cudaStream_t) {
-  return cudaErrorInvalidValue;
-}
-#else
-cudaError_t hone_cuda_mirror(int64_t n, double *a, int64_t lda,
+cudaError_t hone_cuda_mirror(int64_t n, hone_entry *a, int64_t lda,
                              cudaStream_t stream) {
   const unsigned side = static_cast<unsigned>((n + 31) / 32);
   HONE_LAUNCH(mirror, dim3(side, side), THREADS, 0, stream, n, a, lda);
   return cudaGetLastError();
 }
-
-#endif
 
 cudaError_t hone_cuda_transpose(int64_t n, const hone_single *a, int64_t lda,
                                 int64_t j, int64_t w, const hone_rounded &to,

@@ -12,8 +12,8 @@
 struct hone_cuda_queue {
   cudaStream_t stream;
   cublasHandle_t handle;
-  void *lp, *up; /* see struct hone_cuda */
-  int64_t ldl, ldu;
+  void *lp, *up;    /* see struct hone_cuda */
+  int64_t ldl, ldu; /* 16-bit numbers from row to row of them */
   /* Workspace of the methods of forms/, on the device; NULL: not needed. right,
      defect and step follow each other in memory, with room for HONE_PANEL rows
      or columns of F each. */

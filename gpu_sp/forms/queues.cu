@@ -14,6 +14,7 @@ namespace {
 
 /* Measured on an H200 (docs/performance.md). */
 const int64_t AHEAD_FROM = 4096 / HONE_PARTS;
+const int64_t AHEAD_FROM_SPD = 2049 / HONE_PARTS; /* not measured yet */
 enum { SIZE = HONE_PANEL * HONE_PANEL };
 const int64_t BLAS_WORK = 8 << 20; /* workspace of the second cuBLAS handle */
 
@@ -25,8 +26,8 @@ bool cpu_chosen(const hone_cuda *c) {
    its own. */
 bool has_look_ahead(const hone_cuda *c) {
   const int64_t chosen = c->choices.trial.ahead_from;
-  return cpu_chosen(c) || (!c->spd && c->nb < c->n &&
-                           c->n >= (chosen > 0 ? chosen : AHEAD_FROM));
+  const int64_t own = c->spd ? AHEAD_FROM_SPD : AHEAD_FROM;
+  return cpu_chosen(c) || (c->nb < c->n && c->n >= (chosen > 0 ? chosen : own));
 }
 
 /* Divides the one allocation, or only counts its bytes. */
@@ -71,12 +72,14 @@ int64_t lay_out(const hone_cuda *c, hone_cuda_forms *f, void **blas) {
   }
   if (!has_look_ahead(c))
     return p.used;
-  f->side.ldl = hone_split_rows(c->pieces);
-  f->side.ldu = HONE_PARTS * ((c->nb + 63) / 64 * 64);
+  const int64_t rows = hone_split_rows(c->pieces),
+                wide = (c->nb + 63) / 64 * 64;
+  f->side.ldl = c->spd ? wide : rows;
+  f->side.ldu = HONE_PARTS * wide;
   if (chosen)
     lay_out_queue(c, &f->side, &p);
-  p.take(&f->side.lp, c->n * f->side.ldl * 2);
-  p.take(&f->side.up, f->side.ldl * f->side.ldu * 2);
+  p.take(&f->side.lp, (c->spd ? wide : c->n) * rows * 2);
+  p.take(&f->side.up, rows * f->side.ldu * 2);
   if (cpu_chosen(c))
     p.take(&f->upper, size);
   p.take(blas, BLAS_WORK);
@@ -100,9 +103,10 @@ int create_side(hone_cuda *c, void *blas_work) {
     TRY(CREATE(event, cudaEventCreateWithFlags(event, cudaEventDisableTiming)));
   for (cudaEvent_t *event : timed)
     TRY(CREATE(event, cudaEventCreateWithFlags(event, cudaEventDefault)));
-  if (st == HONE_OK && on->ldl > 0)
-    st = CALL(
-        cudaMemsetAsync(on->up, 0, (size_t)(on->ldl * on->ldu) * 2, c->work));
+  const int64_t rows = hone_split_rows(c->pieces);
+  if (st == HONE_OK && rows > 0)
+    st =
+        CALL(cudaMemsetAsync(on->up, 0, (size_t)(rows * on->ldu) * 2, c->work));
   return st;
 }
 
@@ -143,7 +147,7 @@ int hone_cuda_forms_create(hone_cuda *c) {
   f->main.handle = c->handle;
   f->main.lp = c->lp;
   f->main.up = c->up;
-  f->main.ldl = c->ldl;
+  f->main.ldl = c->spd ? c->ld / HONE_PARTS : c->ldl;
   f->main.ldu = c->ldu;
   (void)lay_out(c, f, &blas);
   int st = f->constants ? take_pinned(c) : (int)HONE_OK;

@@ -30,8 +30,9 @@ int enqueue_inspection(hone_cuda *c, int64_t j, int64_t w, bool scaled,
 } // namespace
 
 /* A symmetric matrix is inspected only when its upper triangle has arrived as a
-   whole; the lower one, which is not sent, is then copied from it. An A that
-   need not arrive is inspected beside the factorization. */
+   whole; the lower one, which is not sent, is then copied from it, and both is
+   done beside the factorization. So is the inspection of an A that need not
+   arrive. */
 int hone_cuda_inspect_arrived(hone_cuda *c, int64_t to) {
   int st = HONE_OK;
   const int64_t from = c->inspected;
@@ -39,9 +40,8 @@ int hone_cuda_inspect_arrived(hone_cuda *c, int64_t to) {
     return HONE_OK;
   c->inspected = to;
   if (c->one_triangle)
-    st = CALL(hone_cuda_mirror(c->n, c->a, c->lda, c->work));
-  TRY(enqueue_inspection(c, from, to - from, false,
-                         c->in_place ? c->feed : c->work));
+    st = CALL(hone_cuda_mirror(c->n, c->a, c->lda, hone_cuda_inspects_on(c)));
+  TRY(enqueue_inspection(c, from, to - from, false, hone_cuda_inspects_on(c)));
   return st;
 }
 
@@ -58,7 +58,7 @@ int hone_cuda_inspect_matrix(void *self, const hone_matrix *a,
     st = CALL(cudaStreamSynchronize(c->feed));
     TRY(hone_cuda_inspect_arrived(c, n));
   }
-  if (c->in_place)
+  if (hone_cuda_inspects_on(c) == c->feed)
     TRY_CUDA(cudaStreamSynchronize(c->feed));
   if (scaling) {
     TRY(hone_cuda_upload_scaling(c, scaling));

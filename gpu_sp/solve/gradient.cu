@@ -100,7 +100,8 @@ int hone_cuda_gradient_begin(hone_cuda *c, cudaStream_t stream,
   HONE_LAUNCH(sign_kernel, grid, ROW_THREADS, 0, stream, n, y, z);
   int st = CALL(cudaGetLastError());
   /* Rows are not exchanged behind the solve: so the place is the one in F. */
-  TRY(hone_cuda_enqueue_solve(c, stream, true, 1, column, column));
+  TRY(hone_cuda_enqueue_solve(c, stream, hone_cuda_transposes(c, true), 1,
+                              column, column));
   if (st != HONE_OK)
     return st;
   HONE_LAUNCH(largest_kernel, grid, ROW_THREADS, 0, stream, n, z, candidates);

@@ -203,7 +203,8 @@ int wait_for_estimate(hone_cuda *c) {
    have been drawn. */
 int enqueue_solves(hone_cuda *c, const hone_probe_step *s) {
   const int64_t n = c->n, t = s->vectors - s->dropped, k = t + s->solutions;
-  const bool scaled = s->scaling->used, back = s->trans && !c->spd;
+  const bool scaled = s->scaling->used;
+  const bool back = hone_cuda_transposes(c, s->trans);
   hone_entry *const z = hone_cuda_v(c), *const unit = z + k * n;
   int st = s->estimates ? begin_estimate_beside(c, s, unit) : HONE_OK;
   TRY(hone_cuda_multiply(c, scaled, s->trans, s->first ? t : k,
@@ -261,7 +262,7 @@ int hone_cuda_multiply(hone_cuda *c, bool scaled, bool trans, int64_t k,
 int hone_cuda_probe_step(void *self, const hone_matrix *a, hone_probe_step *s) {
   hone_cuda *c = static_cast<hone_cuda *>(self);
   const int64_t n = c->n, t = s->vectors - s->dropped, k = t + s->solutions;
-  const bool back = s->trans && !c->spd;
+  const bool back = hone_cuda_transposes(c, s->trans);
   int st = HONE_OK;
   c->solve_expected = c->solving_ahead = false;
   if (!hone_cuda_has_all_of_a(c) || c->source != hone_dense_of(a)->a || n < 2 ||
@@ -276,7 +277,7 @@ int hone_cuda_probe_step(void *self, const hone_matrix *a, hone_probe_step *s) {
   if (st != HONE_OK)
     return st;
   HONE_LAUNCH(update_kernel, grid_of(n, k), ROW_THREADS, 0, c->work, n, (int)t,
-              s->first, back ? c->perm : nullptr, hone_cuda_v(c),
+              s->first, back && !c->spd ? c->perm : nullptr, hone_cuda_v(c),
               vectors_of(c, s), sums_of(c));
   TRY_CUDA(cudaGetLastError());
   HONE_LAUNCH(row_kernel, grid_of(n, 1), ROW_THREADS, 0, c->work, n, t,

@@ -190,7 +190,7 @@ int solve_block(const block *s, int most, int *made) {
 int hone_cuda_solve_refined(void *self, hone_refined_solve *job) {
   static_assert(HONE_CUDA_PROBES >= HONE_CUDA_COLUMNS, "y is in probes");
   hone_cuda *c = static_cast<hone_cuda *>(self);
-  const bool back = job->trans && !c->spd;
+  const bool back = hone_cuda_transposes(c, job->trans);
   double *const pinned = hone_cuda_pinned(c, HONE_CUDA_SOLVES);
   block s = {c,          job->scaling->used,
              job->trans, back,

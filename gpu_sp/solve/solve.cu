@@ -18,13 +18,15 @@ enum { WORTH_THREADS = 1 << 15 };
 /* From P S = L U follow inv(S) = inv(U) inv(L) P and
    inv(S^T) = P^T inv(L^T) inv(U^T); the host applies P. The kernels see the
    transpose of F, that is U^T in its lower triangle and L^T in its upper one.
-   S = U^T U is its own transpose. */
+   From S = U^H U follow inv(S) = inv(U) inv(U^H), U^H being the conjugate of
+   U^T, and inv(S^T), its conjugate. */
 int hone_cuda_enqueue_solve(hone_cuda *c, cudaStream_t stream, bool trans,
                             int64_t k, const double *from, double *to) {
   const hone_sweep sweeps[3][2] = {
-      {{HONE_UPPER_TRANS, c->upper}, {HONE_LOWER_TRANS, c->lower}},
-      {{HONE_LOWER, c->lower}, {HONE_UPPER, c->upper}},
-      {{HONE_LOWER, c->lower}, {HONE_LOWER_TRANS, c->lower}}};
+      {{HONE_UPPER_TRANS, c->upper, false},
+       {HONE_LOWER_TRANS, c->lower, false}},
+      {{HONE_LOWER, c->lower, false}, {HONE_UPPER, c->upper, false}},
+      {{HONE_LOWER, c->lower, !trans}, {HONE_LOWER_TRANS, c->lower, trans}}};
   return CALL(hone_cuda_triangles(
       sweeps[c->spd ? 2 : trans], 2, {c->f, c->ld, c->n},
       {k, from, to, HONE_PARTS * c->n}, &c->triangles, stream));
@@ -142,7 +144,7 @@ int hone_cuda_solve(void *self, bool trans, int64_t k, hone_entry *v,
                     int64_t ldv) {
   hone_cuda *c = static_cast<hone_cuda *>(self);
   int st = HONE_OK;
-  trans = trans && !c->spd;
+  trans = hone_cuda_transposes(c, trans);
   if (k == 1 && take_solution_ahead(c, trans, v, &st))
     return st;
   for (int64_t i = 0; i < k && st == HONE_OK; i += HONE_CUDA_COLUMNS) {
@@ -158,7 +160,7 @@ void hone_cuda_expect_solve(void *self) {
 }
 
 int hone_cuda_solve_ahead(hone_cuda *c, bool trans) {
-  c->solving_ahead_trans = trans && !c->spd;
+  c->solving_ahead_trans = hone_cuda_transposes(c, trans);
   int st = CALL(cudaEventRecord(c->residual_done, c->work));
   TRY(hone_cuda_enqueue_solve(c, c->work, c->solving_ahead_trans, 1, c->w,
                               hone_cuda_pinned(c, HONE_CUDA_AHEAD)));

@@ -80,7 +80,7 @@ template <int K> struct Shared { // offsets in doubles
 struct Plan {
   const double *inverse[2]; // see triangles.h
   bool forward[2];
-  int groups; // of K columns, and the columns of all groups
+  int groups;         // of K columns, and the columns of all groups
   int columns;
   int *ticket;       // the last that the launch has handed out; -1 at first
   long long *box[2]; // mailboxes, one group after the other, EMPTY at first
@@ -90,7 +90,14 @@ struct Plan {
   int *old_ticket;
   long long *old_box[2];
   int old_columns;
+  bool turned[2];     // what the sweep is given is conjugated first,
+  bool result_turned; // and the solution last
 };
+
+// Returns v, which is real number r of a vector, or its part of the conjugate.
+__device__ inline double part_of(bool conjugate, int r, double v) {
+  return HONE_PARTS > 1 && conjugate && r % HONE_PARTS > 0 ? -v : v;
+}
 
 // The right-hand sides and the solutions, which may be the same memory.
 struct Vectors {
@@ -213,12 +220,13 @@ template <int K> struct Given {
                                        : 0.0;
     }
   }
-  __device__ inline void store(const BlockRow &row, double *sums) const {
+  __device__ inline void store(const BlockRow &row, bool turned,
+                               double *sums) const {
 #pragma unroll
     for (int w = 0; w < WORDS; w++) {
       const int e = row.t + w * THREADS;
       if (e < K * B)
-        sums[e / B * B + row.rotated(e % B)] = v[w];
+        sums[e / B * B + row.rotated(e % B)] = part_of(turned, e % B, v[w]);
     }
   }
 };
@@ -404,7 +412,7 @@ __device__ inline void finish(const BlockRow &row, const double *parts,
     post(box + row.i * (K * B) + k * B + r, s);
     if (plan.last == (row.second ? 1 : 0) && row.i * B + r < row.n &&
         k < columns)
-      to[row.i * B + r + k * ldv] = s;
+      to[row.i * B + r + k * ldv] = part_of(plan.result_turned, r, s);
   }
 }
 
@@ -448,7 +456,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   clear_old_half(plan, number, mine);
   load_inverse<TRANS>(row, inv, shared);
   given.await(row, columns);
-  given.store(row, sums);
+  given.store(row, second ? plan.turned[1] : plan.turned[0], sums);
   __syncthreads();
   double sum[2][K];
   clear<K>(sum);

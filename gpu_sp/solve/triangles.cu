@@ -117,11 +117,14 @@ cudaError_t solve_some(const hone_sweep *sweep, int sweeps, const Solve &s) {
   bool trans[2] = {};
   for (int i = 0; i < sweeps; i++) {
     plan.inverse[i] = sweep[i].inverse;
+    // inv(conj(T)) v is the conjugate of inv(T) conj(v).
+    plan.turned[i] = sweep[i].conjugate != (i > 0 && sweep[i - 1].conjugate);
     plan.forward[i] =
         sweep[i].which == HONE_LOWER || sweep[i].which == HONE_UPPER_TRANS;
     trans[i] = transposed(sweep[i].which);
   }
   plan.last = sweeps - 1;
+  plan.result_turned = sweep[sweeps - 1].conjugate;
   const bool together = sweeps == 2 && trans[0] == trans[1];
   if (error == cudaSuccess)
     error = launch_some(trans[0], s, plan, together ? 2 : 1, each);

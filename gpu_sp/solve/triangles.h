@@ -20,7 +20,7 @@ enum { HONE_TRIANGLE_COLUMNS = 32 }; /* right-hand sides of one launch */
      b  a
 
    of which memory has the first column. Transposes are those of the complex
-   matrices, not conjugated. */
+   matrices, not conjugated; a sweep may ask for the conjugate. */
 struct hone_triangles {
   const float *t; /* n x n entries, device */
   int64_t ld, n;
@@ -49,6 +49,7 @@ enum hone_triangle {
 struct hone_sweep {
   enum hone_triangle which;
   const double *inverse; /* of hone_cuda_invert_blocks, device */
+  bool conjugate; /* the conjugate of the triangle; real: no difference */
 };
 
 /* The right-hand sides and the solutions of k systems. */

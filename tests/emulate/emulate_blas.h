@@ -18,7 +18,7 @@ enum cublasStatus_t {
   CUBLAS_STATUS_INVALID_VALUE = 7,
   CUBLAS_STATUS_NOT_SUPPORTED = 15
 };
-enum cublasOperation_t { CUBLAS_OP_N, CUBLAS_OP_T };
+enum cublasOperation_t { CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_OP_C };
 enum cublasSideMode_t { CUBLAS_SIDE_LEFT, CUBLAS_SIDE_RIGHT };
 enum cublasFillMode_t { CUBLAS_FILL_MODE_LOWER, CUBLAS_FILL_MODE_UPPER };
 enum cublasDiagType_t { CUBLAS_DIAG_NON_UNIT, CUBLAS_DIAG_UNIT };
@@ -143,12 +143,13 @@ inline bool valid_gemm(int rows, int columns, int ld) {
 
 namespace hone_emulate {
 
-/* C = alpha op(A) B + beta C for complex numbers of two T. */
+/* C = alpha op(A) op(B) + beta C for complex numbers of two T. op(A) is A or
+   A^T, op(B) is B or, if hb, B^H. */
 template <class T>
-cublasStatus_t complex_product(cublasHandle_t handle, bool ta, int m, int n,
-                               int k, const void *alpha, const void *a, int lda,
-                               const void *b, int ldb, const void *beta,
-                               void *c, int ldc) {
+cublasStatus_t complex_product(cublasHandle_t handle, bool ta, bool hb, int m,
+                               int n, int k, const void *alpha, const void *a,
+                               int lda, const void *b, int ldb,
+                               const void *beta, void *c, int ldc) {
   typedef std::complex<T> entry;
   const bool there = handle->mode == CUBLAS_POINTER_MODE_DEVICE;
   const size_t rows = static_cast<size_t>(m), inner = static_cast<size_t>(k);
@@ -160,7 +161,10 @@ cublasStatus_t complex_product(cublasHandle_t handle, bool ta, int m, int n,
   check_place(
       a, (((ta ? rows : inner) - 1) * da + (ta ? inner : rows)) * sizeof(entry),
       true, "A");
-  check_place(b, ((columns - 1) * db + inner) * sizeof(entry), true, "B");
+  check_place(b,
+              (((hb ? inner : columns) - 1) * db + (hb ? columns : inner)) *
+                  sizeof(entry),
+              true, "B");
   check_place(c, ((columns - 1) * dc + rows) * sizeof(entry), true, "C");
   const entry by = *static_cast<const entry *>(alpha);
   const entry old = *static_cast<const entry *>(beta);
@@ -171,7 +175,8 @@ cublasStatus_t complex_product(cublasHandle_t handle, bool ta, int m, int n,
       entry sum = 0;
       entry *out = static_cast<entry *>(c) + i + j * dc;
       for (size_t p = 0; p < inner; p++)
-        sum += x[ta ? p + i * da : i + p * da] * y[p + j * db];
+        sum += x[ta ? p + i * da : i + p * da] *
+               (hb ? std::conj(y[j + p * db]) : y[p + j * db]);
       *out = by * sum + (old != entry(0) ? old * *out : entry(0));
     }
   return CUBLAS_STATUS_SUCCESS;
@@ -219,7 +224,8 @@ cublasGemmEx(cublasHandle_t handle, cublasOperation_t trans_a,
              cudaDataType type_c, int ldc, cublasComputeType_t compute,
              cublasGemmAlgo_t) {
   using namespace hone_emulate;
-  const bool ta = trans_a == CUBLAS_OP_T, tb = trans_b == CUBLAS_OP_T;
+  const bool ta = trans_a == CUBLAS_OP_T, tb = trans_b != CUBLAS_OP_N;
+  const bool hb = trans_b == CUBLAS_OP_C;
   check_handle(handle, "cuBLAS handle");
   check_stream(handle->stream);
   check_operands(handle, a, b, c);
@@ -236,13 +242,13 @@ cublasGemmEx(cublasHandle_t handle, cublasOperation_t trans_a,
         ldb, static_cast<const double *>(beta), static_cast<double *>(c), ldc);
   if (type_a == CUDA_C_64F && type_b == type_a && type_c == type_a &&
       compute == CUBLAS_COMPUTE_64F && k > 0 && !tb)
-    return complex_product<double>(handle, ta, m, n, k, alpha, a, lda, b, ldb,
-                                   beta, c, ldc);
+    return complex_product<double>(handle, ta, false, m, n, k, alpha, a, lda, b,
+                                   ldb, beta, c, ldc);
   if (type_a == CUDA_C_32F && type_b == type_a && type_c == type_a &&
-      compute != CUBLAS_COMPUTE_64F && k > 0 && !tb)
-    return complex_product<float>(handle, ta, m, n, k, alpha, a, lda, b, ldb,
-                                  beta, c, ldc);
-  if (type_a != type_b || type_c != CUDA_R_32F || type_a == CUDA_R_64F)
+      compute != CUBLAS_COMPUTE_64F && k > 0 && tb == hb)
+    return complex_product<float>(handle, ta, hb, m, n, k, alpha, a, lda, b,
+                                  ldb, beta, c, ldc);
+  if (type_a != type_b || type_c != CUDA_R_32F || type_a == CUDA_R_64F || hb)
     return CUBLAS_STATUS_NOT_SUPPORTED;
   const bool there = handle->mode == CUBLAS_POINTER_MODE_DEVICE;
   const bool tf32 =

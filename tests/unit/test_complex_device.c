@@ -139,6 +139,71 @@ TEST(complex_device, reports_what_it_used) {
   free(x);
 }
 
+/* Cholesky's factors alone solve, with each op(A): LU does not follow. Of a
+   claimed matrix one triangle goes to the device. */
+static void check_definite(int64_t n, const hone_options *wanted) {
+  hone_complex *a = cs_matrix(CS_DEFINITE, n, 1), *b = cs_random(n, 3, 2);
+  hone_complex *x = cs_random(n, 3, 3);
+  for (int trans = HONE_NO_TRANS; trans <= HONE_CONJ_TRANS; trans++) {
+    hone_options o = *wanted;
+    hone_report report = HONE_REPORT_INIT;
+    const cs_problem p = {.n = n, .lda = n, .a = a, .trans = trans};
+    o.trans = trans;
+    ct_note("n = %d, trans = %d", (int)n, trans);
+    CHECK_EQ_INT(hone_z_solve(n, 3, a, n, b, n, x, n, &o, &report), HONE_OK);
+    CHECK_CONTAINS(report.device, "CUDA");
+    CHECK_CONTAINS(report.path, "single Cholesky (fp16x3, one triangle)");
+    CHECK(strstr(report.path, "LU") == NULL);
+    CHECK_LE(report.iterations, 4); /* the condition is below 10 */
+    CHECK_LE(cs_backward_error(&p, x, b), LIMIT * (1.0 + AGREES));
+    CHECK(report.device_passes > 0);
+    if (trans == HONE_NO_TRANS) /* a projection for A^T is not taken */
+      CHECK_EQ_INT(report.host_passes, 0);
+    if (n >= 200)
+      CHECK_LT(report.to_device_bytes, n * n * (int64_t)sizeof *a * 3 / 4);
+    check_solve(&p, 2, wanted, n <= 70);
+  }
+  free(a);
+  free(b);
+  free(x);
+}
+
+TEST(complex_device, takes_claimed_and_found_definite_matrices_by_cholesky) {
+  NEED_GPU();
+  hone_options o = on_gpu();
+  o.factor_precision = HONE_FACTOR_SINGLE;
+  check_definite(230, &o);
+  o.structure = HONE_STRUCTURE_SPD;
+  check_definite(1, &o);
+  check_definite(65, &o);
+  check_definite(230, &o);
+}
+
+/* A claim that is wrong costs time, not the answer: a diagonal with imaginary
+   parts, a symmetric matrix that is not Hermitian, an indefinite one, and one
+   whose triangles differ in a bit. */
+TEST(complex_device, survives_wrong_claims_of_definiteness) {
+  NEED_GPU();
+  static const int families[] = {CS_SYMMETRIC, CS_HERMITIAN, CS_UNIFORM};
+  const int64_t n = 60;
+  hone_options o = on_gpu();
+  o.structure = HONE_STRUCTURE_SPD;
+  for (size_t k = 0; k < sizeof families / sizeof *families; k++)
+    check_family(families[k], n, &o);
+  for (int wrong = 0; wrong < 3; wrong++) {
+    hone_complex *a = cs_matrix(CS_DEFINITE, n, 1);
+    const double re = creal(a[9 + 5 * n]), im = cimag(a[9 + 5 * n]);
+    a[7 + 7 * n] += CMPLX(0.0, wrong == 0 ? 3.0 : 0.0);
+    if (wrong > 0)
+      a[9 + 5 * n] = wrong == 1 ? CMPLX(nextafter(re, 9.0), im)
+                                : CMPLX(re, nextafter(im, 9.0));
+    const cs_problem p = {.n = n, .lda = n, .a = a, .trans = HONE_NO_TRANS};
+    ct_note("wrong %d", wrong);
+    check_solve(&p, 1, &o, true);
+    free(a);
+  }
+}
+
 TEST(complex_device, reads_matrices_stored_by_rows) {
   NEED_GPU();
   const int64_t n = 77;

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The loops that the blocked LU and Cholesky have in common, in single
+   precision, two levels deep. An outer panel has nb columns, its inner panels
+   HONE_PANEL:
+
+     for each inner panel     factor it, and update the outer panel's other
+                              columns by it
+     then, for the columns on the right of the outer panel
+                              compute the rows of U, a panel's at a time;
+                              update the rows below, with an inner dimension of
+                              3 nb
+
+   A block column that arrives later is loaded with its rows in the present
+   order, and is brought up to date with the panels before it.
+
+   Look-ahead: in large matrices the outer panels are factored on a stream of
+   their own. The columns of the next outer panel are brought up to date first.
+   While that panel is being factored, on few of the multiprocessors (or with
+   its diagonal blocks on the CPU), the update of the other columns goes on, and
+   so does that of block columns that have arrived by then.
+
+   Read next: lu.cu and cholesky.cu for the steps. */
+#include "gpu_sp/factor/operands.h"
+
+namespace {
+
+const hone_cuda_steps *steps_of(const hone_cuda *c) {
+  return c->spd ? &hone_cuda_cholesky_steps : &hone_cuda_lu_steps;
+}
+
+bool has_look_ahead(const hone_cuda *c) {
+  return c->forms.side.stream != nullptr;
+}
+
+/* Lets the panel stream begin as soon as the panel's columns are up to date. */
+int start_panel_stream(hone_cuda *c, int64_t k) {
+  hone_cuda_forms *f = &c->forms;
+  int st = HONE_OK;
+  if (f->ready_at != k)
+    st = CALL(cudaEventRecord(f->ready, c->work));
+  f->ready_at = -1;
+  TRY_CUDA(cudaStreamWaitEvent(f->side.stream, f->ready, 0));
+  TRY_CUDA(cudaEventRecord(f->busy, c->work));
+  return st;
+}
+
+/* Lets the stream 'work' wait for the panel stream. */
+int join_panel_stream(hone_cuda *c) {
+  hone_cuda_forms *f = &c->forms;
+  int st = CALL(cudaEventRecord(f->factored, f->side.stream));
+  TRY_CUDA(cudaStreamWaitEvent(c->work, f->factored, 0));
+  return st;
+}
+
+/* Updates the columns c0 .. c1-1, a strip at a time. */
+int update_strips(hone_cuda *c, const hone_cuda_panel_info *p, int64_t c0,
+                  int64_t c1) {
+  const hone_cuda_steps *steps = steps_of(c);
+  const hone_cuda_queue &on = c->forms.main;
+  int st = HONE_OK;
+  for (int64_t at = c0; at < c1 && st == HONE_OK; at += c->strip) {
+    const int64_t to = at + c->strip < c1 ? at + c->strip : c1;
+    for (int inner = 0; inner < p->count && st == HONE_OK; inner++) {
+      const int64_t k = inner_start(p, inner);
+      if (inner > 0)
+        st = steps->product(c, on, p, inner,
+                            {k, inner_width(p, inner), at, to, at});
+      TRY(steps->rows(c, on, p, inner, at, to));
+    }
+    TRY(steps->below(c, on, p, at, to));
+  }
+  return st;
+}
+
+/* Updates the columns c0 .. c1-1 by the panels from .. to-1. */
+int update_by_panels(hone_cuda *c, int from, int to, int64_t c0, int64_t c1) {
+  int st = HONE_OK;
+  for (int i = from; i < to && c0 < c1 && st == HONE_OK; i++) {
+    st = steps_of(c)->split(c, i, c0, c1);
+    TRY(update_strips(c, c->panels + i, c0, c1));
+  }
+  return st;
+}
+
+/* Returns the end of the columns that are updated first: with look-ahead those
+   of the next panel, otherwise all. */
+int64_t end_of_first_part(const hone_cuda *c, int64_t c0, int64_t c1) {
+  return has_look_ahead(c) && c0 + c->nb < c1 ? c0 + c->nb : c1;
+}
+
+/* Records that the columns of the next panel, from c0 on, are up to date. */
+int record_ready(hone_cuda *c, int64_t c0) {
+  if (!has_look_ahead(c))
+    return HONE_OK;
+  c->forms.ready_at = c0;
+  return CALL(cudaEventRecord(c->forms.ready, c->work));
+}
+
+} // namespace
+
+int hone_cuda_factor_panel(hone_cuda *c, int64_t k, int64_t w, int64_t end) {
+  const hone_cuda_steps *steps = steps_of(c);
+  const int index = c->panel_count;
+  hone_cuda_panel_info *p = c->panels + index;
+  if (index >= c->panel_room)
+    return HONE_INTERNAL;
+  *p = {k, w, c->moves_count, (int)((w + HONE_PANEL - 1) / HONE_PANEL)};
+  c->split_panel = -1;
+  const hone_cuda_queue &on = has_look_ahead(c) ? c->forms.side : c->forms.main;
+  int st = has_look_ahead(c) ? start_panel_stream(c, k) : (int)HONE_OK;
+  for (int inner = 0; inner < p->count && st == HONE_OK; inner++)
+    st = steps->factor_inner(c, on, p, inner);
+  if (has_look_ahead(c))
+    TRY(join_panel_stream(c));
+  c->panel_count++;
+  c->moves_count += p->count;
+  if (steps->compose == nullptr)
+    return st;
+  TRY(steps->compose(c, p));
+  /* Rows that the next panel does not need move while it is being factored:
+     hone_cuda_apply_panel does that. */
+  const int64_t loaded = hone_cuda_loaded_end(c);
+  const int64_t next = k + w < end ? end_of_first_part(c, k + w, end) : loaded;
+  TRY(steps->move(c, p, next < loaded ? 0 : k, k + w, next));
+  return st;
+}
+
+int hone_cuda_apply_panel(hone_cuda *c, int panel, int64_t c0, int64_t c1) {
+  const hone_cuda_steps *steps = steps_of(c);
+  const hone_cuda_panel_info *p = c->panels + panel;
+  int st = HONE_OK;
+  if (c0 < c1 && c0 == p->k + p->w) {
+    const int64_t next = end_of_first_part(c, c0, c1),
+                  loaded = hone_cuda_loaded_end(c);
+    st = update_by_panels(c, panel, panel + 1, c0, next);
+    TRY(record_ready(c, c0));
+    if (steps->move && next < loaded)
+      TRY(steps->move(c, p, p->k, next, loaded));
+    c0 = next;
+  }
+  TRY(update_by_panels(c, panel, panel + 1, c0, c1));
+  return st;
+}
+
+int hone_cuda_apply_panels_from(hone_cuda *c, int from, int64_t c0,
+                                int64_t c1) {
+  const int64_t next = end_of_first_part(c, c0, c1);
+  const int last = c->panel_count - 1;
+  int st = update_by_panels(c, from, last, c0, c1);
+  TRY(update_by_panels(c, last, last + 1, c0, next));
+  TRY(record_ready(c, c0));
+  TRY(update_by_panels(c, last, last + 1, next, c1));
+  return st;
+}
+
+int hone_cuda_apply_panels(hone_cuda *c, int from, int to, int64_t c0,
+                           int64_t c1) {
+  return update_by_panels(c, from, to, c0, c1);
+}
