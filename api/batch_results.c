@@ -46,6 +46,27 @@ bool hone_batch_is_definite(const hone_batch_call *call) {
          o->factor_precision != HONE_FACTOR_DOUBLE && !call->batch.determinants;
 }
 
+hone_batch_result hone_batch_best(void) {
+  return (hone_batch_result){.digits = 16, .rcond = HONE_NAN};
+}
+
+static double larger(double a, double b) { return b > a ? b : a; }
+
+void hone_batch_add_result(const hone_batch_result *r,
+                           hone_batch_result *worst) {
+  if (r->status < 0)
+    return;
+  worst->backward_error = larger(worst->backward_error, r->backward_error);
+  worst->normwise_error = larger(worst->normwise_error, r->normwise_error);
+  worst->residual_error = larger(worst->residual_error, r->residual_error);
+  worst->forward_error = larger(worst->forward_error, r->forward_error);
+  if (isnan(worst->rcond) || r->rcond < worst->rcond) /* NaN: not known */
+    worst->rcond = r->rcond;
+  worst->iterations = HONE_MAX(worst->iterations, r->iterations);
+  worst->precision = HONE_MAX(worst->precision, r->precision);
+  worst->digits = HONE_MIN(worst->digits, r->digits);
+}
+
 void hone_batch_begin_results(hone_batch_call *call) {
   const hone_batch_result none = hone_batch_no_result(HONE_CANCELLED);
   for (int64_t k = 0; k < call->batch.count; k++)

@@ -118,8 +118,8 @@ void search::time_peer(const problem &p) {
 namespace {
 
 template <class S, int BLOCKS> void try_shape(const problem &p) {
-  const size_t lanes = static_cast<size_t>(p.count) * sizeof(hone_block_lane);
-  const double us = time_of([&] { MUST(cudaMemset(p.in.lane, 0, lanes)); },
+  const size_t lanes = static_cast<size_t>(p.count) * sizeof(double);
+  const double us = time_of([&] { MUST(cudaMemset(p.in.rcond, 0, lanes)); },
                             [&] { MUST((launch<S, BLOCKS>(p.in, nullptr))); });
   cudaFuncAttributes a;
   int blocks = 0;
