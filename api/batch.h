@@ -100,7 +100,8 @@ void hone_batch_begin_results(hone_batch_call *call);
 void hone_batch_take_lane(const hone_batch_call *call,
                           const hone_block_lane *lane, hone_batch_result *r);
 void hone_batch_take_column(const hone_batch_call *call, int64_t k, int64_t c,
-                            const hone_block_column *from);
+                            const hone_block_column *from,
+                            hone_batch_result *r);
 
 /* Solves what a CUDA device can, if the call is for it: the results of the
    other systems, begun or not, are those of systems that are not solved yet. */

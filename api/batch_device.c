@@ -15,12 +15,18 @@ enum { UP_TO = HONE_DEVICE_BATCH_UP_TO };
 
 /* ---- Which systems ------------------------------------------------------ */
 
+/* Does the system's array of this kind lie on a device, and where? */
+static bool find_array(hone_device_run *r, const hone_member *m, int which,
+                       hone_device_memory *place) {
+  return hone_device_memory_in(&r->known[which], hone_batch_array(m, which),
+                               place);
+}
+
 /* Do the system's arrays lie where those of the first one do? */
-static bool is_placed_alike(const hone_device_run *r, const hone_member *m) {
+static bool is_placed_alike(hone_device_run *r, const hone_member *m) {
   for (int which = 0; which < HONE_KINDS && r->call->devices; which++) {
     hone_device_memory place;
-    const bool there =
-        hone_device_memory_of(hone_batch_array(m, which), &place);
+    const bool there = find_array(r, m, which, &place);
     if (there != r->there[which] ||
         (there && (place.ordinal != r->place.ordinal ||
                    place.context != r->place.context)))
@@ -29,7 +35,7 @@ static bool is_placed_alike(const hone_device_run *r, const hone_member *m) {
   return true;
 }
 
-static bool is_for_device(const hone_device_run *r, const hone_member *m) {
+static bool is_for_device(hone_device_run *r, const hone_member *m) {
   return m->n >= 1 && m->n <= UP_TO &&
          (r->call->checked ||
           hone_batch_check_member(r->call, m, NULL) == HONE_OK) &&
@@ -47,13 +53,12 @@ static bool look_at_first(hone_device_run *r) {
     if (m.n < 1 || m.n > UP_TO ||
         hone_batch_check_member(call, &m, NULL) != HONE_OK)
       continue;
-    for (int which = 0; which < HONE_KINDS && call->devices; which++)
-      r->there[which] =
-          hone_device_memory_of(hone_batch_array(&m, which), &r->place);
-    for (int which = 0; which < HONE_KINDS;
-         which++) /* place: one that is there */
+    for (int which = 0; which < HONE_KINDS && call->devices; which++) {
+      hone_device_memory place;
+      r->there[which] = find_array(r, &m, which, &place);
       if (r->there[which])
-        (void)hone_device_memory_of(hone_batch_array(&m, which), &r->place);
+        r->place = place;
+    }
     const hone_member last = hone_batch_member(call, b->count - 1);
     r->alike =
         call->checked && call->order == NULL && is_placed_alike(r, &last);
@@ -95,7 +100,7 @@ static bool is_wanted(hone_device_run *r) {
 
 /* Lists the systems of one order from this place on, as many as a slot takes.
    Returns the next place. */
-static int64_t list_systems(const hone_device_run *r, int64_t place,
+static int64_t list_systems(hone_device_run *r, int64_t place,
                             hone_portion *p) {
   const hone_batch_call *call = r->call;
   const int64_t count = call->batch.count;

@@ -46,7 +46,8 @@ typedef struct hone_device_run {
   hone_device_batch *device;
   hone_device_memory place; /* of the arrays that lie on the device */
   bool there[HONE_KINDS];   /* do the arrays of this kind lie there? */
-  int64_t most;             /* systems of a portion */
+  hone_device_range known[HONE_KINDS]; /* where, as far as the last one shows */
+  int64_t most;                        /* systems of a portion */
   bool alike; /* systems lie at equal distances, and one is checked for all.
                  Their results are not begun before they are taken */
   size_t in_bytes; /* of a slot */

@@ -247,10 +247,11 @@ int hone_portion_submit(hone_device_run *r, hone_portion *p) {
 
 /* ---- And back ----------------------------------------------------------- */
 
-/* All that is known of a system that the device has solved. */
+/* Adds to a result all that is known of a system that the device has solved,
+   and brings its x to its place. */
 static void take_system(const hone_device_run *r, const hone_portion *p,
-                        int64_t i, double rcond) {
-  hone_batch_call *call = r->call;
+                        int64_t i, double rcond, hone_batch_result *result) {
+  const hone_batch_call *call = r->call;
   const hone_batch *b = &call->batch;
   const int64_t k = system_of(p, i);
   const char *out = p->at.host_out;
@@ -265,10 +266,9 @@ static void take_system(const hone_device_run *r, const hone_portion *p,
     lane.determinant[1] = d->mantissa[1];
     lane.exponent = d->exponent;
   }
-  call->results[k] = hone_batch_no_result(HONE_OK);
-  hone_batch_take_lane(call, &lane, &call->results[k]);
+  hone_batch_take_lane(call, &lane, result);
   for (int64_t c = 0; c < b->nrhs; c++)
-    hone_batch_take_column(call, k, c, &column[c]);
+    hone_batch_take_column(call, k, c, &column[c], result);
   if (r->there[HONE_OF_X])
     return;
   const hone_entry *x = (const hone_entry *)(const void *)(out + p->x) +
@@ -282,17 +282,19 @@ static void take_range(hone_device_run *r, const hone_portion *p, int64_t from,
                        int64_t to) {
   const double *rcond =
       (const double *)(const void *)(p->at.host_out + p->rcond);
+  const hone_batch_result none = hone_batch_no_result(HONE_CANCELLED);
+  const hone_batch_result solved = hone_batch_no_result(HONE_OK);
   hone_batch_result worst = hone_batch_best();
   int64_t served = 0;
   for (int64_t i = from; i < to; i++) {
-    hone_batch_result *result = &r->call->results[system_of(p, i)];
+    hone_batch_result own = none;
     if (rcond[i] > 0.0) {
-      take_system(r, p, i, rcond[i]);
-      hone_batch_add_result(result, &worst);
+      own = solved;
+      take_system(r, p, i, rcond[i], &own);
+      hone_batch_add_result(&own, &worst);
       served++;
-    } else if (r->alike) {
-      *result = hone_batch_no_result(HONE_CANCELLED);
     }
+    r->call->results[system_of(p, i)] = own;
   }
   pthread_mutex_lock(&r->lock);
   r->served += served;

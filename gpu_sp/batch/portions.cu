@@ -17,7 +17,8 @@ struct hone_device_batch {
     cudaStream_t stream;
     void *work; /* of systems that are solved by panels */
     size_t work_bytes;
-    bool busy; /* work was sent that is not known to be complete */
+    bool follows; /* its next work waits for 'before' */
+    bool busy;    /* work was sent that is not known to be complete */
   } slot[HONE_DEVICE_BATCH_SLOTS];
   cudaEvent_t before; /* what the caller did in the default stream */
   size_t in_bytes, out_bytes;
@@ -175,9 +176,9 @@ hone_device_slot hone_device_batch_slot(hone_device_batch *self, int slot) {
 
 int hone_device_batch_follow(hone_device_batch *self) {
   const hone_cuda_uncaptured meanwhile;
-  int st = CALL(cudaEventRecord(self->before, nullptr));
-  for (const auto &slot : self->slot)
-    TRY_CUDA(cudaStreamWaitEvent(slot.stream, self->before, 0));
+  const int st = CALL(cudaEventRecord(self->before, nullptr));
+  for (auto &slot : self->slot)
+    slot.follows = true;
   self->broken = self->broken || st != HONE_OK;
   return st;
 }
@@ -244,6 +245,9 @@ int hone_device_batch_submit(hone_device_batch *self, int slot, size_t in_bytes,
   const cudaStream_t stream = self->slot[slot].stream;
   int st = HONE_OK;
   self->slot[slot].busy = true;
+  if (self->slot[slot].follows)
+    TRY_CUDA(cudaStreamWaitEvent(stream, self->before, 0));
+  self->slot[slot].follows = false;
   if (in_bytes > 0)
     TRY_CUDA(cudaMemcpyAsync(at->device_in, at->host_in, in_bytes,
                              cudaMemcpyHostToDevice, stream));
@@ -291,7 +295,7 @@ void hone_device_batch_close(hone_device_batch *self, hone_mem *mem) {
   for (auto &slot : self->slot) {
     if (slot.busy)
       (void)CALL(cudaStreamSynchronize(slot.stream));
-    slot.busy = false;
+    slot.busy = slot.follows = false;
   }
   (void)hone_mem_charge(mem, -bytes_of(self));
   free_large_work(self);
