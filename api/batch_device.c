@@ -42,6 +42,10 @@ static bool is_for_device(hone_device_run *r, const hone_member *m) {
          (r->alike || is_placed_alike(r, m));
 }
 
+static bool any_there(const hone_device_run *r) {
+  return r->there[HONE_OF_A] || r->there[HONE_OF_B] || r->there[HONE_OF_X];
+}
+
 /* The first system with arrays shows where they all lie. Returns false if there
    is none. */
 static bool look_at_first(hone_device_run *r) {
@@ -62,6 +66,8 @@ static bool look_at_first(hone_device_run *r) {
     const hone_member last = hone_batch_member(call, b->count - 1);
     r->alike =
         call->checked && call->order == NULL && is_placed_alike(r, &last);
+    if (r->alike && !any_there(r))
+      r->call->devices = false; /* nobody needs to ask for any other array */
     return true;
   }
   return false;
@@ -77,10 +83,6 @@ static bool has_large(const hone_device_run *r) {
   return !r->there[HONE_OF_A] &&
          most > (HONE_PARTS == 1 ? HONE_DEVICE_BATCH_INVERSE_UP_TO
                                  : HONE_DEVICE_BATCH_Z_INVERSE_UP_TO);
-}
-
-static bool any_there(const hone_device_run *r) {
-  return r->there[HONE_OF_A] || r->there[HONE_OF_B] || r->there[HONE_OF_X];
 }
 
 /* Is this call for the device? Arrays in host memory go there only if it is
