@@ -73,7 +73,7 @@ TEST(batch_calls, are_few_however_many_systems_there_are) {
   NEED_DEVICE();
   device_begin();
   const int64_t calls = calls_for(2);
-  CHECK_LE(calls, 12);
+  CHECK_LE(calls, 8);
   CHECK_EQ_INT(calls_for(600), calls);
   device_end();
 }
