@@ -197,5 +197,6 @@ void hone_batch_device(hone_batch_call *call) {
       r.portions[i].list = lists + (int64_t)i * HONE_PORTION_MOST;
   }
   solve_there(&r);
+  pthread_mutex_destroy(&r.lock);
   hone_mem_put(&call->mem, lists);
 }

@@ -137,6 +137,7 @@ void search_real(int64_t count) {
     try_shape<shape<1, 8, 4, 8>, 16>(p);
     try_shape<shape<1, 8, 4, 8>, 24>(p);
     try_shape<shape<1, 8, 4, 8, true>, 16>(p);
+    try_shape<shape<1, 8, 4, 8, true>, 20>(p);
     try_shape<shape<1, 8, 4, 8, true>, 24>(p);
     try_shape<shape<1, 8, 4, 8, true>, 32>(p);
   });
