@@ -242,20 +242,16 @@ static bool is_worse(int st, int than) {
   return than == HONE_OK ? st != HONE_OK : than > 0 && st < 0;
 }
 
-static double larger(double a, double b) { return b > a ? b : a; }
-
-static void add_result(const hone_batch_result *r, hone_report *report) {
-  if (r->status < 0)
-    return;
-  report->backward_error = larger(report->backward_error, r->backward_error);
-  report->normwise_error = larger(report->normwise_error, r->normwise_error);
-  report->residual_error = larger(report->residual_error, r->residual_error);
-  report->forward_error = larger(report->forward_error, r->forward_error);
-  if (isnan(report->rcond) || r->rcond < report->rcond) /* NaN: not known */
-    report->rcond = r->rcond;
-  report->iterations = HONE_MAX(report->iterations, r->iterations);
-  report->precision = HONE_MAX(report->precision, r->precision);
-  report->digits = HONE_MIN(report->digits, r->digits);
+/* Takes over the worst of all results. */
+static void report_worst(const hone_batch_result *worst, hone_report *report) {
+  report->backward_error = worst->backward_error;
+  report->normwise_error = worst->normwise_error;
+  report->residual_error = worst->residual_error;
+  report->forward_error = worst->forward_error;
+  report->rcond = worst->rcond;
+  report->iterations = worst->iterations;
+  report->precision = worst->precision;
+  report->digits = worst->digits;
 }
 
 /* Gives the columns of a system without an x its status. */
@@ -276,17 +272,17 @@ static int32_t as_count(int64_t v) {
   return v <= INT32_MAX ? (int32_t)v : INT32_MAX;
 }
 
-/* Sums up all results; returns the status of the call. */
+/* Sums up all results; returns the status of the call. Where a device has
+   solved all systems, its results are not read once more. */
 static int sum_up(hone_batch_call *call, hone_report *report) {
   const hone_batch *b = &call->batch;
-  int64_t accepted = 0, worst = -1;
+  const bool all_there = call->on_device == b->count;
+  int64_t accepted = all_there ? b->count : 0, worst = -1;
+  hone_batch_result sum = all_there ? call->worst_there : hone_batch_best();
   int st = HONE_OK;
-  report->digits = 16;
-  report->backward_error = report->normwise_error = 0.0;
-  report->residual_error = report->forward_error = 0.0;
-  for (int64_t k = 0; k < b->count; k++) {
+  for (int64_t k = 0; k < b->count && !all_there; k++) {
     const hone_batch_result *r = &call->results[k];
-    add_result(r, report);
+    hone_batch_add_result(r, &sum);
     if (r->status < 0)
       refuse_columns(call, k, r->status);
     accepted += r->status == HONE_OK;
@@ -295,6 +291,7 @@ static int sum_up(hone_batch_call *call, hone_report *report) {
       worst = k;
     }
   }
+  report_worst(&sum, report);
   report->accepted = as_count(accepted * b->nrhs);
   report->sparse_columns = as_count(atomic_load(&call->sparse));
   char device[40] = "";

@@ -52,12 +52,20 @@ typedef struct hone_batch_call {
   bool there;        /* HONE_DEVICE_CUDA was asked for, and is there */
   int64_t on_device; /* systems that a device has solved, */
   int64_t in_blocks; /* and those that a device or a block has */
-  hone_batch_kept *kept; /* NULL: nothing is kept */
-  bool factors, solves;  /* the parts of the work that this call does */
+  hone_batch_result worst_there; /* of the systems that a device has solved */
+  hone_batch_kept *kept;         /* NULL: nothing is kept */
+  bool factors, solves;          /* the parts of the work that this call does */
 } hone_batch_call;
 
 /* The result of a system of which nothing but the status is known. */
 hone_batch_result hone_batch_no_result(int status);
+
+/* Makes *worst the worst of the results that were added to it, at first
+   hone_batch_best(): the largest errors, the least digits. Systems without an x
+   count for nothing. */
+hone_batch_result hone_batch_best(void);
+void hone_batch_add_result(const hone_batch_result *r,
+                           hone_batch_result *worst);
 
 hone_member hone_batch_member(const hone_batch_call *call, int64_t k);
 
@@ -92,7 +100,8 @@ void hone_batch_begin_results(hone_batch_call *call);
 void hone_batch_take_lane(const hone_batch_call *call,
                           const hone_block_lane *lane, hone_batch_result *r);
 void hone_batch_take_column(const hone_batch_call *call, int64_t k, int64_t c,
-                            const hone_block_column *from);
+                            const hone_block_column *from,
+                            hone_batch_result *r);
 
 /* Solves what a CUDA device can, if the call is for it: the results of the
    other systems, begun or not, are those of systems that are not solved yet. */

@@ -116,7 +116,8 @@ static void solve_columns(const hone_batch_call *call,
     for (int l = 0; l < g->count; l++) {
       g->solved[l] = g->solved[l] && job.column[l].accepted;
       if (g->solved[l])
-        hone_batch_take_column(call, g->system[l], c, &job.column[l]);
+        hone_batch_take_column(call, g->system[l], c, &job.column[l],
+                               &call->results[g->system[l]]);
     }
   }
 }

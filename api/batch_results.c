@@ -46,6 +46,27 @@ bool hone_batch_is_definite(const hone_batch_call *call) {
          o->factor_precision != HONE_FACTOR_DOUBLE && !call->batch.determinants;
 }
 
+hone_batch_result hone_batch_best(void) {
+  return (hone_batch_result){.digits = 16, .rcond = HONE_NAN};
+}
+
+static double larger(double a, double b) { return b > a ? b : a; }
+
+void hone_batch_add_result(const hone_batch_result *r,
+                           hone_batch_result *worst) {
+  if (r->status < 0)
+    return;
+  worst->backward_error = larger(worst->backward_error, r->backward_error);
+  worst->normwise_error = larger(worst->normwise_error, r->normwise_error);
+  worst->residual_error = larger(worst->residual_error, r->residual_error);
+  worst->forward_error = larger(worst->forward_error, r->forward_error);
+  if (isnan(worst->rcond) || r->rcond < worst->rcond) /* NaN: not known */
+    worst->rcond = r->rcond;
+  worst->iterations = HONE_MAX(worst->iterations, r->iterations);
+  worst->precision = HONE_MAX(worst->precision, r->precision);
+  worst->digits = HONE_MIN(worst->digits, r->digits);
+}
+
 void hone_batch_begin_results(hone_batch_call *call) {
   const hone_batch_result none = hone_batch_no_result(HONE_CANCELLED);
   for (int64_t k = 0; k < call->batch.count; k++)
@@ -76,24 +97,32 @@ void hone_batch_take_lane(const hone_batch_call *call,
     take_determinant(lane, r);
 }
 
-void hone_batch_take_column(const hone_batch_call *call, int64_t k, int64_t c,
-                            const hone_block_column *from) {
-  hone_batch_result *r = &call->results[k];
+/* Writes the caller's entry for this right-hand side. */
+static void give_column(const hone_batch_call *call,
+                        const hone_block_column *from, int32_t digits,
+                        char *to) {
   const hone_column column = {.status = HONE_OK,
                               .iterations = from->corrections,
                               .precision = 64,
-                              .digits = hone_bounds_digits(from->forward),
+                              .digits = digits,
                               .backward_error = from->componentwise,
                               .normwise_error = from->normwise,
                               .residual_error = from->residual,
                               .forward_error = from->forward};
+  memcpy(to, &column, call->options.column_size);
+}
+
+void hone_batch_take_column(const hone_batch_call *call, int64_t k, int64_t c,
+                            const hone_block_column *from,
+                            hone_batch_result *r) {
+  const int32_t digits = hone_bounds_digits(from->forward);
   char *to = hone_batch_column(call, k, c);
-  r->iterations = HONE_MAX(r->iterations, column.iterations);
-  r->digits = HONE_MIN(r->digits, column.digits);
-  r->backward_error = HONE_MAX(r->backward_error, column.backward_error);
-  r->normwise_error = HONE_MAX(r->normwise_error, column.normwise_error);
-  r->residual_error = HONE_MAX(r->residual_error, column.residual_error);
-  r->forward_error = HONE_MAX(r->forward_error, column.forward_error);
+  r->iterations = HONE_MAX(r->iterations, from->corrections);
+  r->digits = HONE_MIN(r->digits, digits);
+  r->backward_error = HONE_MAX(r->backward_error, from->componentwise);
+  r->normwise_error = HONE_MAX(r->normwise_error, from->normwise);
+  r->residual_error = HONE_MAX(r->residual_error, from->residual);
+  r->forward_error = HONE_MAX(r->forward_error, from->forward);
   if (to != NULL)
-    memcpy(to, &column, call->options.column_size);
+    give_column(call, from, digits, to);
 }

@@ -33,7 +33,9 @@ enum {
   HONE_DRIVER_CONTEXT = 1, /* void *; NULL: device memory without a context */
   HONE_DRIVER_TYPE = 2,    /* unsigned */
   HONE_DRIVER_MANAGED = 8, /* unsigned */
-  HONE_DRIVER_ORDINAL = 9  /* int */
+  HONE_DRIVER_ORDINAL = 9, /* int */
+  HONE_DRIVER_FROM = 11, /* unsigned long long: where the allocation begins, */
+  HONE_DRIVER_BYTES = 12 /* size_t: and how long it is */
 };
 
 /* Each function returns 0 or the driver's error number. */

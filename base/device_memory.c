@@ -56,20 +56,56 @@ bool hone_device_memory_exists(void) { return hone_driver_present() != NULL; }
 
 /* The driver may fail because there is no device, or because a kernel crashed.
    Then p is taken for the host's memory if the host can read it. */
-bool hone_device_memory_of(const void *p, hone_device_memory *place) {
-  static const int which[] = {HONE_DRIVER_TYPE, HONE_DRIVER_MANAGED,
-                              HONE_DRIVER_ORDINAL, HONE_DRIVER_CONTEXT};
-  const hone_driver *driver = p != NULL ? hone_driver_present() : NULL;
+static bool ask(const hone_driver *driver, const void *p, unsigned attributes,
+                hone_device_range *found) {
+  static const int which[] = {HONE_DRIVER_TYPE,    HONE_DRIVER_MANAGED,
+                              HONE_DRIVER_ORDINAL, HONE_DRIVER_CONTEXT,
+                              HONE_DRIVER_FROM,    HONE_DRIVER_BYTES};
   unsigned type = 0, managed = 0;
   int ordinal = 0;
-  void *context = NULL, *values[] = {&type, &managed, &ordinal, &context};
+  void *context = NULL;
+  unsigned long long from = 0;
+  size_t bytes = 0;
+  void *values[] = {&type, &managed, &ordinal, &context, &from, &bytes};
+  lock_query();
+  const bool told =
+      driver->attributes(attributes, which, values, (uintptr_t)p) == 0;
+  unlock_query();
+  *found =
+      (hone_device_range){.place = {.ordinal = ordinal, .context = context}};
+  if (!told)
+    return !readable(p);
+  found->from = (uintptr_t)from;
+  found->to = (uintptr_t)from + bytes;
+  return type == HONE_DRIVER_DEVICE && managed == 0;
+}
+
+bool hone_device_memory_of(const void *p, hone_device_memory *place) {
+  const hone_driver *driver = p != NULL ? hone_driver_present() : NULL;
+  hone_device_range found;
   if (driver == NULL)
     return false;
-  lock_query();
-  const bool told = driver->attributes(4, which, values, (uintptr_t)p) == 0;
-  unlock_query();
-  *place = (hone_device_memory){.ordinal = ordinal, .context = context};
-  return told ? type == HONE_DRIVER_DEVICE && managed == 0 : !readable(p);
+  const bool there = ask(driver, p, 4, &found);
+  *place = found.place;
+  return there;
+}
+
+bool hone_device_memory_in(hone_device_range *known, const void *p,
+                           hone_device_memory *place) {
+  const hone_driver *driver = p != NULL ? hone_driver_present() : NULL;
+  const uintptr_t at = (uintptr_t)p;
+  hone_device_range found;
+  if (driver == NULL)
+    return false;
+  if (at >= known->from && at < known->to) {
+    *place = known->place;
+    return true;
+  }
+  const bool there = ask(driver, p, 6, &found);
+  *place = found.place;
+  if (there)
+    *known = found;
+  return there;
 }
 
 /* Contexts ----------------------------------------------------------------- */

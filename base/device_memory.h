@@ -19,6 +19,18 @@ bool hone_device_memory_exists(void);
    host cannot read. Creates no context and loads no driver. */
 bool hone_device_memory_of(const void *p, hone_device_memory *place);
 
+/* An allocation on a device; zeros: none. */
+typedef struct hone_device_range {
+  uintptr_t from, to;
+  hone_device_memory place;
+} hone_device_range;
+
+/* Does so for many pointers, one after the other: the driver is not asked again
+   where the last answer was for memory of the same allocation, which *known
+   holds. The allocation stays meanwhile. */
+bool hone_device_memory_in(hone_device_range *known, const void *p,
+                           hone_device_memory *place);
+
 /* Returns true if the memory belongs to the device's primary context, in which
    our kernels work. That context is not created for this. */
 bool hone_device_memory_is_primary(const hone_device_memory *place);

@@ -25,8 +25,10 @@
 #define hone_band_solve hone_z_band_solve
 #define hone_bars_evaluate hone_z_bars_evaluate
 #define hone_batch hone_z_batch
+#define hone_batch_add_result hone_z_batch_add_result
 #define hone_batch_begin hone_z_batch_begin
 #define hone_batch_begin_results hone_z_batch_begin_results
+#define hone_batch_best hone_z_batch_best
 #define hone_batch_blocks hone_z_batch_blocks
 #define hone_batch_check hone_z_batch_check
 #define hone_batch_check_member hone_z_batch_check_member
@@ -299,6 +301,10 @@
 #define hone_policy_rank hone_z_policy_rank
 #define hone_policy_roundoff hone_z_policy_roundoff
 #define hone_policy_steps hone_z_policy_steps
+#define hone_portion_finish hone_z_portion_finish
+#define hone_portion_room hone_z_portion_room
+#define hone_portion_submit hone_z_portion_submit
+#define hone_portions_finish hone_z_portions_finish
 #define hone_probe hone_z_probe
 #define hone_probe_draw hone_z_probe_draw
 #define hone_probe_factor hone_z_probe_factor

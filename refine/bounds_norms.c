@@ -157,7 +157,8 @@ int32_t hone_bounds_digits(double bound) {
   static const double least[DIGITS_MOST] = {
       1e-1, 1e-2,  1e-3,  1e-4,  1e-5,  1e-6,  1e-7,  1e-8,
       1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 1e-14, 1e-15, 1e-16};
-  int32_t digits = 0;
+  enum { USUAL = 12 }; /* or more: where most bounds begin to be compared */
+  int32_t digits = bound <= least[USUAL - 1] ? USUAL : 0;
   while (digits < DIGITS_MOST && bound <= least[digits])
     digits++;
   return digits;

@@ -118,8 +118,8 @@ void search::time_peer(const problem &p) {
 namespace {
 
 template <class S, int BLOCKS> void try_shape(const problem &p) {
-  const size_t lanes = static_cast<size_t>(p.count) * sizeof(hone_block_lane);
-  const double us = time_of([&] { MUST(cudaMemset(p.in.lane, 0, lanes)); },
+  const size_t lanes = static_cast<size_t>(p.count) * sizeof(double);
+  const double us = time_of([&] { MUST(cudaMemset(p.in.rcond, 0, lanes)); },
                             [&] { MUST((launch<S, BLOCKS>(p.in, nullptr))); });
   cudaFuncAttributes a;
   int blocks = 0;
@@ -127,7 +127,8 @@ template <class S, int BLOCKS> void try_shape(const problem &p) {
   MUST(cudaFuncGetAttributes(&a, solve_systems<S, BLOCKS>));
   MUST(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
       &blocks, solve_systems<S, BLOCKS>, S::THREADS, sizeof(shared_memory<S>)));
-  (void)snprintf(shape, sizeof shape, "%d x %d", S::R, S::C);
+  (void)snprintf(shape, sizeof shape, "%d x %d%s", S::R, S::C,
+                 S::SHUFFLED ? ", shuffled" : "");
   print_line(p, shape, BLOCKS, blocks, a, us);
 }
 
@@ -135,14 +136,22 @@ void search_real(int64_t count) {
   with(1, count, 8, false, [](const problem &p) {
     try_shape<shape<1, 8, 4, 8>, 16>(p);
     try_shape<shape<1, 8, 4, 8>, 24>(p);
+    try_shape<shape<1, 8, 4, 8, true>, 16>(p);
+    try_shape<shape<1, 8, 4, 8, true>, 20>(p);
+    try_shape<shape<1, 8, 4, 8, true>, 24>(p);
+    try_shape<shape<1, 8, 4, 8, true>, 32>(p);
   });
   with(1, count, 16, false, [](const problem &p) {
     try_shape<shape<1, 8, 4, 16>, 12>(p);
     try_shape<shape<1, 8, 4, 16>, 16>(p);
+    try_shape<shape<1, 8, 4, 16, true>, 12>(p);
+    try_shape<shape<1, 8, 4, 16, true>, 16>(p);
+    try_shape<shape<1, 8, 4, 16, true>, 20>(p);
   });
   with(1, count, 32, false, [](const problem &p) {
     try_shape<shape<1, 32, 2, 32>, 8>(p);
     try_shape<shape<1, 8, 4, 32>, 8>(p);
+    try_shape<shape<1, 8, 4, 32, true>, 8>(p);
     try_shape<shape<1, 16, 4, 32>, 6>(p);
     try_shape<shape<1, 8, 8, 32>, 6>(p);
     try_shape<shape<1, 8, 8, 32>, 8>(p);
@@ -171,10 +180,13 @@ void search_complex(int64_t count) {
   with(2, count, 8, false, [](const problem &p) {
     try_shape<shape<2, 8, 4, 8>, 12>(p);
     try_shape<shape<2, 8, 4, 8>, 16>(p);
+    try_shape<shape<2, 8, 4, 8, true>, 16>(p);
   });
   with(2, count, 16, false, [](const problem &p) {
     try_shape<shape<2, 8, 4, 16>, 8>(p);
     try_shape<shape<2, 8, 4, 16>, 12>(p);
+    try_shape<shape<2, 8, 4, 16, true>, 8>(p);
+    try_shape<shape<2, 8, 4, 16, true>, 12>(p);
     try_shape<shape<2, 8, 8, 16>, 6>(p);
   });
   with(2, count, 32, false, [](const problem &p) {

@@ -11,7 +11,7 @@ namespace {
 
 template <class S, int BLOCKS> void try_panels(search::problem p) {
   using namespace search;
-  const size_t lanes = static_cast<size_t>(p.count) * sizeof(hone_block_lane);
+  const size_t lanes = static_cast<size_t>(p.count) * sizeof(double);
   hone_device_room room = {};
   cudaFuncAttributes a;
   char shape[32];
@@ -25,7 +25,7 @@ template <class S, int BLOCKS> void try_panels(search::problem p) {
       static_cast<size_t>(p.in.blocks * room.stride * p.parts));
   p.in.work = work;
   const double us =
-      time_of([&] { MUST(cudaMemset(p.in.lane, 0, lanes)); },
+      time_of([&] { MUST(cudaMemset(p.in.rcond, 0, lanes)); },
               [&] { MUST((launch_large<S, BLOCKS>(p.in, nullptr))); });
   (void)snprintf(shape, sizeof shape, "%d, %d rows, %d columns", S::THREADS,
                  S::R, S::NB);

@@ -5,13 +5,14 @@
 
    In most tables A, b and x lie in device memory. The peers overwrite A and b,
    and their copies are made on the device, untimed; the clock stops when the
-   device has finished. Where the systems lie in pageable host memory, the peers
-   get A and b by cudaMemcpy, and x comes back so, timed. The floor is one
-   reading of A by a kernel, or one cudaMemcpy of A to the device.
+   device has finished. Hone's kernel alone, timed by events, shows which part
+   of its time a call spends on the host. Where the systems lie in pageable host
+   memory, the peers get A and b by cudaMemcpy, and x comes back so, timed. The
+   floor is one reading of A by a kernel, or one cudaMemcpy of A to the device.
 
    Errors are componentwise backward errors in long double, of other systems in
    each round, as many as have a million entries together. */
-#include "bench/gpu/gpu_bench.h"
+#include "bench/gpu/batch_kernel.h"
 
 extern "C" {
 #include "api/hone.h"
@@ -31,33 +32,33 @@ using complex = std::complex<double>;
 /* 'wanted' is the goal for Hone's time; 0: none. */
 struct Table {
   const char *kind;
+  int parts; /* of a number */
   bool definite, from_host;
   int n;
   int64_t count;
   double wanted_ms;
 };
 
-const Table real_tables[] = {
-    {"real", false, false, 8, 10000, 0.025},
-    {"real", false, false, 16, 10000, 0.04},
-    {"real", false, false, 32, 10000, 0.10},
-    {"real", false, false, 64, 10000, 0.6},
-    {"real", false, false, 128, 10000, 2.4},
-    {"real", false, false, 256, 4096, 8.0},
-    {"real", false, false, 512, 1024, 10.0},
-    {"real", false, false, 1024, 256, 0.0},
-    {"definite", true, false, 32, 10000, 0.10},
-    {"definite", true, false, 64, 10000, 0.4},
-    {"definite", true, false, 128, 10000, 1.5},
-    {"definite", true, false, 256, 4096, 4.5},
-    {"from the host", false, true, 64, 10000, 0.0},
-};
-const Table complex_tables[] = {
-    {"complex", false, false, 16, 10000, 0.0},
-    {"complex", false, false, 32, 10000, 0.3},
-    {"complex", false, false, 64, 10000, 1.6},
-    {"complex", false, false, 128, 10000, 7.0},
-    {"complex", false, false, 256, 2048, 0.0},
+/* Small orders first: they end soon, and show what a call costs by itself. */
+const Table tables[] = {
+    {"real", 1, false, false, 8, 10000, 0.025},
+    {"real", 1, false, false, 16, 10000, 0.04},
+    {"complex", 2, false, false, 16, 10000, 0.0},
+    {"real", 1, false, false, 32, 10000, 0.10},
+    {"definite", 1, true, false, 32, 10000, 0.10},
+    {"complex", 2, false, false, 32, 10000, 0.3},
+    {"real", 1, false, false, 64, 10000, 0.6},
+    {"definite", 1, true, false, 64, 10000, 0.4},
+    {"complex", 2, false, false, 64, 10000, 1.6},
+    {"from the host", 1, false, true, 64, 10000, 0.0},
+    {"real", 1, false, false, 128, 10000, 2.4},
+    {"definite", 1, true, false, 128, 10000, 1.5},
+    {"complex", 2, false, false, 128, 10000, 7.0},
+    {"real", 1, false, false, 256, 4096, 8.0},
+    {"definite", 1, true, false, 256, 4096, 4.5},
+    {"complex", 2, false, false, 256, 2048, 0.0},
+    {"real", 1, false, false, 512, 1024, 10.0},
+    {"real", 1, false, false, 1024, 256, 0.0},
 };
 
 /* From host memory Hone is to take at most so many times as long as the copy
@@ -174,6 +175,9 @@ public:
                 "copy of A") &&
            c.ok(cudaMemcpy(d_b_, b_.data(), sides, cudaMemcpyHostToDevice),
                 "copy of b"));
+    if (c.why.empty())
+      c.why =
+          kernel_.open(t_.parts, t_.definite, t_.n, t_.count, d_a_, d_b_, d_x_);
     return c.why.empty() ? make_lists() : c.why;
   }
 
@@ -213,6 +217,8 @@ public:
     const int st = solve(batch, o, results_.data());
     return st == HONE_OK ? "" : hone_status_text(st);
   }
+
+  std::string by_kernel(double *ms) { return kernel_.run(ms); }
 
   std::string by_peer() {
     Calls c;
@@ -358,14 +364,27 @@ private:
   T *f_ = nullptr, *y_ = nullptr; /* the peers' A, and b that becomes x */
   void **d_list_ = nullptr;
   Peer_arrays p_ = {};
+  Batch_kernel kernel_;
 };
 
-enum { HONE, PEER, FLOOR, METHODS };
+enum { HONE, KERNEL, PEER, FLOOR, METHODS };
 
 template <class T> std::string run_once(Batch<T> *s, int m, int threads) {
   return m == HONE   ? s->by_hone(threads)
          : m == PEER ? s->by_peer()
                      : s->by_reading();
+}
+
+/* The milliseconds of one run: the kernel alone is timed by events, all else by
+   the clock. */
+template <class T>
+std::string time_once(Batch<T> *s, int m, int threads, double *ms) {
+  if (m == KERNEL)
+    return s->by_kernel(ms);
+  const double start = now_s();
+  const std::string failed = run_once(s, m, threads);
+  *ms = 1e3 * (now_s() - start);
+  return failed;
 }
 
 /* One turn of a method; round -1 is not counted. */
@@ -374,13 +393,12 @@ void turn(Batch<T> *s, int m, int round, int threads, Method *method) {
   method->failed = s->prepare(m == PEER);
   if (!method->failed.empty())
     return;
-  const double start = now_s();
-  method->failed = run_once(s, m, threads);
-  const double ms = 1e3 * (now_s() - start);
+  double ms = NAN;
+  method->failed = time_once(s, m, threads, &ms);
   if (round < 0)
     return;
   method->ms.push_back(method->failed.empty() ? ms : NAN);
-  if (m == FLOOR || !method->failed.empty())
+  if (m == FLOOR || m == KERNEL || !method->failed.empty())
     return;
   method->failed = s->fetch(m == PEER);
   const double e = s->error(round);
@@ -392,6 +410,8 @@ void turn(Batch<T> *s, int m, int round, int threads, Method *method) {
 template <class T> void measure_table(Bench *bench, const Table &t) {
   std::vector<Method> m(METHODS);
   m[HONE].name = "Hone batch";
+  m[KERNEL].name = "Hone's kernel alone";
+  m[KERNEL].group = PAGEABLE;
   m[PEER].name = t.definite ? "potrfBatched + potrsBatched"
                             : "getrfBatched + getrsBatched";
   m[PEER].group = PAGEABLE;
@@ -428,10 +448,7 @@ template <class T> void measure_table(Bench *bench, const Table &t) {
 
 void batch_section(Bench *bench) {
   printf("\n## Many small systems, most of them in device memory\n");
-  for (const Table &t : real_tables)
+  for (const Table &t : tables)
     if (!out_of_time(bench, "batch", t.n))
-      measure_table<double>(bench, t);
-  for (const Table &t : complex_tables)
-    if (!out_of_time(bench, "batch", t.n))
-      measure_table<complex>(bench, t);
+      (t.parts == 1 ? measure_table<double> : measure_table<complex>)(bench, t);
 }

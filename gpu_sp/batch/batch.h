@@ -30,6 +30,12 @@ typedef struct hone_device_arrays {
   const void *const *list; /* or a list, in device memory */
 } hone_device_arrays;
 
+/* det(A) = mantissa 2^exponent. */
+typedef struct hone_device_determinant {
+  double mantissa[2]; /* and, for complex entries, the imaginary part of it */
+  int64_t exponent;
+} hone_device_determinant;
+
 /* A portion: systems of one order. Distances are in numbers, real or complex.
  */
 typedef struct hone_device_systems {
@@ -40,7 +46,6 @@ typedef struct hone_device_systems {
                                 by_column, */
   bool conjugate;            /* conjugated if this is set */
   int64_t ldb, ldx;
-  bool determinants;
   double limit;    /* the largest componentwise backward error accepted */
   int corrections; /* at most */
   uint64_t seed, seed_step; /* system k draws from seed + k seed_step */
@@ -51,9 +56,10 @@ typedef struct hone_device_systems {
   void *work;    /* for systems that are solved by panels: blocks times
                     work_stride numbers in device memory */
   int64_t work_stride, blocks;
-  hone_block_lane *lane;     /* count; out, in device memory. serves: x was
-                                written, all columns are accepted */
-  hone_block_column *column; /* count x nrhs; out, in device memory */
+  double *rcond; /* count; out, in device memory, as all below. 1 / cond(op(A))
+                    where x was written and all columns are accepted, else 0 */
+  hone_block_column *column;            /* count x nrhs */
+  hone_device_determinant *determinant; /* count; NULL: none are wanted */
 } hone_device_systems;
 
 /* Is a system of such systems solved by panels? */
@@ -103,6 +109,9 @@ int hone_device_batch_open(hone_device_batch **self, hone_mem *mem,
                            size_t in_bytes, size_t out_bytes,
                            int64_t device_limit);
 hone_device_slot hone_device_batch_slot(hone_device_batch *self, int slot);
+/* Lets all that is submitted afterwards wait, on the device, for what the
+   caller has done in the default stream so far. */
+int hone_device_batch_follow(hone_device_batch *self);
 /* Sends so many bytes of host_in, solves the systems, and fetches so many bytes
    of device_out. Returns before that is done. */
 int hone_device_batch_submit(hone_device_batch *self, int slot, size_t in_bytes,

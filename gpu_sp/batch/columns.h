@@ -11,7 +11,7 @@ namespace {
    One thread computes it. */
 template <class System>
 __device__ __forceinline__ void take_determinant(const System &t,
-                                                 hone_block_lane *out) {
+                                                 hone_device_determinant *out) {
   constexpr int P = System::P;
   number<P> product = make<P>(1.0);
   unsigned long long seen[(System::N + 63) / 64] = {};
@@ -30,8 +30,8 @@ __device__ __forceinline__ void take_determinant(const System &t,
       product = scaled(product, -1.0);
     }
   }
-  out->determinant[0] = product.part[0];
-  out->determinant[1] = P == 2 ? product.part[P - 1] : 0.0;
+  out->mantissa[0] = product.part[0];
+  out->mantissa[1] = P == 2 ? product.part[P - 1] : 0.0;
   out->exponent = exponent;
 }
 
@@ -44,21 +44,13 @@ __device__ __forceinline__ T *array_of(const hone_device_arrays &in,
   return hone_given_pointer(static_cast<T *>(const_cast<void *>(at)));
 }
 
+/* A system that serves has an rcond above 0. */
 template <class System>
 __device__ __forceinline__ void
-give_lane(const System &t, const matrix_norms &norms, const certified &m,
-          const pivots &p, bool serves, hone_block_lane *to) {
-  hone_block_lane lane = {};
-  lane.serves = serves;
-  lane.rcond = m.rcond;
-  lane.rcond_scaled = m.rcond_scaled;
-  lane.contraction = m.contraction;
-  lane.inverse = m.inverse;
-  lane.norm = norms.norm_rows;
-  lane.pivot = p.at;
-  if (t.in->determinants && serves)
-    take_determinant(t, &lane);
-  *to = lane;
+give_outcome(const System &t, const certified &m, bool serves, int64_t k) {
+  if (t.in->determinant != nullptr && serves)
+    take_determinant(t, &t.in->determinant[k]);
+  t.in->rcond[k] = serves ? m.rcond : 0.0;
 }
 
 /* Solves for all right-hand sides, until one is not accepted. */

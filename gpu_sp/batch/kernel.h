@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(S::THREADS, BLOCKS)
   if (serves)
     serves = solve_columns(t, m, norms.norm_rows, k);
   if (thread == 0)
-    give_lane(t, norms, m, p, serves, &in.lane[k]);
+    give_outcome(t, m, serves, k);
 }
 
 /* The function of base/probe_factor.h is that for real numbers here: it counts
@@ -50,12 +50,17 @@ probe_factors factors_of(int64_t n) {
           hone_probe_factor_of(PROBES_ALL, rows)};
 }
 
+/* The dynamic shared memory that a kernel has without asking. */
+constexpr size_t SHARED_UNASKED = 48 << 10;
+
 template <class S, int BLOCKS>
 cudaError_t launch(const hone_device_systems &in, cudaStream_t stream) {
-  const size_t bytes = sizeof(shared_memory<S>);
-  const cudaError_t e = cudaFuncSetAttribute(
-      solve_systems<S, BLOCKS>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-      static_cast<int>(bytes));
+  constexpr size_t bytes = sizeof(shared_memory<S>);
+  cudaError_t e = cudaSuccess;
+  if (bytes > SHARED_UNASKED)
+    e = cudaFuncSetAttribute(solve_systems<S, BLOCKS>,
+                             cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(bytes));
   if (e != cudaSuccess)
     return e;
   HONE_LAUNCH((solve_systems<S, BLOCKS>), static_cast<unsigned>(in.count),

@@ -24,6 +24,11 @@ hone_device_slot hone_device_batch_slot(hone_device_batch *self, int slot) {
   return (hone_device_slot){.host_in = NULL};
 }
 
+int hone_device_batch_follow(hone_device_batch *self) {
+  (void)self;
+  return HONE_NO_DEVICE;
+}
+
 int hone_device_batch_submit(hone_device_batch *self, int slot, size_t in_bytes,
                              const hone_device_systems *systems,
                              size_t out_bytes) {

@@ -32,7 +32,7 @@ __device__ __forceinline__ void solve_by_panels(panel_system<S> *t, int64_t k,
   if (serves)
     serves = solve_columns(*t, m, norms.norm_rows, k);
   if (t->thread == 0)
-    give_lane(*t, norms, m, p, serves, &in.lane[k]);
+    give_outcome(*t, m, serves, k);
   t->sync();
 }
 

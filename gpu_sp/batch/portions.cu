@@ -17,7 +17,10 @@ struct hone_device_batch {
     cudaStream_t stream;
     void *work; /* of systems that are solved by panels */
     size_t work_bytes;
+    bool follows; /* its next work waits for 'before' */
+    bool busy;    /* work was sent that is not known to be complete */
   } slot[HONE_DEVICE_BATCH_SLOTS];
+  cudaEvent_t before; /* what the caller did in the default stream */
   size_t in_bytes, out_bytes;
   pid_t process;
   uint64_t context;
@@ -51,6 +54,8 @@ bool is_allowed(const hone_device_batch *c, int64_t limit) {
 
 /* Frees everything; accepts one whose creation failed anywhere. */
 void destroy(hone_device_batch *c) {
+  if (c->before != nullptr)
+    (void)CALL(cudaEventDestroy(c->before));
   for (auto &slot : c->slot) {
     if (slot.stream != nullptr)
       (void)CALL(cudaStreamDestroy(slot.stream));
@@ -67,7 +72,8 @@ void destroy(hone_device_batch *c) {
 /* Input and output of a slot are one allocation on either side. */
 int create(hone_device_batch *c) {
   const size_t bytes = c->in_bytes + c->out_bytes;
-  int st = HONE_OK;
+  int st = CREATE(&c->before,
+                  cudaEventCreateWithFlags(&c->before, cudaEventDisableTiming));
   for (auto &slot : c->slot) {
     hone_device_slot *at = &slot.at;
     TRY(CREATE(&slot.stream,
@@ -168,6 +174,15 @@ hone_device_slot hone_device_batch_slot(hone_device_batch *self, int slot) {
   return self->slot[slot].at;
 }
 
+int hone_device_batch_follow(hone_device_batch *self) {
+  const hone_cuda_uncaptured meanwhile;
+  const int st = CALL(cudaEventRecord(self->before, nullptr));
+  for (auto &slot : self->slot)
+    slot.follows = true;
+  self->broken = self->broken || st != HONE_OK;
+  return st;
+}
+
 /* The most that the workspace of one slot may take. */
 static size_t work_limit(const hone_device_batch *self) {
   return self->limit <= 0 ? SIZE_MAX
@@ -229,13 +244,17 @@ int hone_device_batch_submit(hone_device_batch *self, int slot, size_t in_bytes,
   const hone_device_slot *at = &self->slot[slot].at;
   const cudaStream_t stream = self->slot[slot].stream;
   int st = HONE_OK;
+  self->slot[slot].busy = true;
+  if (self->slot[slot].follows)
+    TRY_CUDA(cudaStreamWaitEvent(stream, self->before, 0));
+  self->slot[slot].follows = false;
   if (in_bytes > 0)
     TRY_CUDA(cudaMemcpyAsync(at->device_in, at->host_in, in_bytes,
                              cudaMemcpyHostToDevice, stream));
   /* Were the kernel not to run, no system would count as solved. */
   TRY_CUDA(cudaMemsetAsync(
-      systems->lane, 0,
-      static_cast<size_t>(systems->count) * sizeof *systems->lane, stream));
+      systems->rcond, 0,
+      static_cast<size_t>(systems->count) * sizeof *systems->rcond, stream));
   TRY(hone_device_batch_by_panels(systems)
           ? launch_panels(self, slot, systems)
           : hone_device_batch_launch(systems, stream));
@@ -248,6 +267,7 @@ int hone_device_batch_submit(hone_device_batch *self, int slot, size_t in_bytes,
 int hone_device_batch_await(hone_device_batch *self, int slot) {
   const hone_cuda_uncaptured meanwhile;
   const int st = CALL(cudaStreamSynchronize(self->slot[slot].stream));
+  self->slot[slot].busy = st != HONE_OK;
   self->broken = self->broken || st != HONE_OK;
   return st;
 }
@@ -272,8 +292,11 @@ void hone_device_batch_close(hone_device_batch *self, hone_mem *mem) {
   const hone_cuda_uncaptured meanwhile;
   if (self == nullptr)
     return;
-  for (auto &slot : self->slot)
-    (void)CALL(cudaStreamSynchronize(slot.stream));
+  for (auto &slot : self->slot) {
+    if (slot.busy)
+      (void)CALL(cudaStreamSynchronize(slot.stream));
+    slot.busy = slot.follows = false;
+  }
   (void)hone_mem_charge(mem, -bytes_of(self));
   free_large_work(self);
   if (!keep(self))

@@ -10,11 +10,16 @@
 
 namespace {
 
-/* How R x C threads hold a matrix of order up to N, of numbers of P parts. */
-template <int P_, int R_, int C_, int N_> struct shape {
+/* How R x C threads hold a matrix of order up to N, of numbers of P parts.
+   SHUFFLED: a warp that has a matrix for itself sums over rows and columns by
+   shuffles, not by way of shared memory. */
+template <int P_, int R_, int C_, int N_, bool SHUFFLED_ = false> struct shape {
   static constexpr int P = P_, R = R_, C = C_, N = N_;
   static constexpr int THREADS = R * C, WARPS = THREADS / 32;
   static constexpr int TR = N / R, TC = N / C;
+  static constexpr bool SHUFFLED = SHUFFLED_;
+  static_assert(!SHUFFLED || (THREADS == 32 && R <= N && C <= N && N <= 32),
+                "a warp has the matrix, and a thread for each row");
   static constexpr int K = 2 / P;                  /* random vectors at once */
   static constexpr int ROUNDINGS = P == 1 ? 1 : 3; /* as in base/entry.h */
   /* Sums of parts of rows: two doubles for each part, and one. */
@@ -29,6 +34,26 @@ template <int P_, int R_, int C_, int N_> struct shape {
                 "a thread");
   static_assert(R % 32 == 0 || 32 % R == 0, "a column has whole warps, or one");
 };
+
+/* What another lane of the warp has. */
+__device__ __forceinline__ double shuffled(double v, int lane) {
+  return __shfl_sync(ALL, v, lane);
+}
+__device__ __forceinline__ double shuffled_xor(double v, int by) {
+  return __shfl_xor_sync(ALL, v, by);
+}
+template <int P>
+__device__ __forceinline__ number<P> shuffled(number<P> v, int lane) {
+  for (int p = 0; p < P; p++)
+    v.part[p] = shuffled(v.part[p], lane);
+  return v;
+}
+template <int P>
+__device__ __forceinline__ number<P> shuffled_xor(number<P> v, int by) {
+  for (int p = 0; p < P; p++)
+    v.part[p] = shuffled_xor(v.part[p], by);
+  return v;
+}
 
 /* The shared memory of a thread block. */
 template <class S> struct shared_memory {
@@ -79,11 +104,34 @@ template <class S> struct system {
     return scaled(entry_of_a(i, j), s->row[i] * s->col[j]);
   }
 
+  /* Combines what threads have that are FROM, 2 FROM, ... below TO apart, and
+     tells each what the lane has that 'from' names, for one of M numbers, the
+     'which'-th. */
+  template <int FROM, int TO, int M, class T, class Op>
+  __device__ __forceinline__ T by_shuffles(const T (&v)[M], Op op, int from,
+                                           int which) const {
+    T out = {};
+    sync();
+#pragma unroll
+    for (int m = 0; m < M; m++) {
+      T all = v[m];
+#pragma unroll
+      for (int by = FROM; by < TO; by *= 2)
+        all = op(all, shuffled_xor(all, by));
+      const T there = shuffled(all, from);
+      out = which == m ? there : out;
+    }
+    sync(); /* as where shared memory is read: callers may overwrite theirs */
+    return out;
+  }
+
   /* Combines what the threads of a row have: the result is that of row
      'thread'. */
   template <class Op>
   __device__ __forceinline__ double over_columns(const double (&v)[S::TR],
                                                  Op op) const {
+    if constexpr (S::SHUFFLED)
+      return by_shuffles<S::R, 32>(v, op, thread % S::R, thread / S::R);
     sync();
 #pragma unroll
     for (int ii = 0; ii < S::TR; ii++)
@@ -99,6 +147,8 @@ template <class S> struct system {
   template <class Op>
   __device__ __forceinline__ double over_rows(const double (&v)[S::TC],
                                               Op op) const {
+    if constexpr (S::SHUFFLED)
+      return by_shuffles<1, S::R>(v, op, thread % S::C * S::R, thread / S::C);
     sync();
 #pragma unroll
     for (int jj = 0; jj < S::TC; jj++) {
@@ -156,6 +206,14 @@ template <class S> struct system {
         for (int k = 0; k < K; k++)
           own[k][ii] = multiply(own[k][ii], at, v[k]);
       }
+    }
+    if constexpr (S::SHUFFLED) {
+#pragma unroll
+      for (int k = 0; k < K; k++)
+        sum[k] = by_shuffles<S::R, 32>(
+            own[k], [](entry a, entry b) { return sum_of(a, b); },
+            thread % S::R, thread / S::R);
+      return;
     }
     entry *partial = reinterpret_cast<entry *>(s->partial);
     sync();

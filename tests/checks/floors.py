@@ -42,6 +42,7 @@ ALSO = {
     ('bench', 'gpu_sp/factor/loop.h'): 'gpu/hook.cu times the factorization',
     ('bench', 'gpu_sp/feed/round.h'): 'gpu/hook.cu transposes the factors',
     ('bench', 'gpu_sp/forms/crout.h'): 'papers/ measures the published method',
+    ('bench', 'gpu_sp/batch/batch.h'): 'gpu/batch_kernel.h times the kernel',
     ('bench', 'gpu_sp/batch/kernel.h'): 'batch/search.cu compares its shapes',
     ('bench', 'gpu_sp/batch/panel_kernel.h'): 'and those of this one',
     ('bench', 'base/base.h'): 'papers/crout_cpu.c needs HONE_VECTOR',

@@ -57,6 +57,7 @@ struct CUstream_st {
 };
 struct CUevent_st {
   bool timing, recorded;
+  bool of_default; /* it was recorded in the default stream */
   int device;
   std::chrono::steady_clock::time_point at;
 };
@@ -87,6 +88,8 @@ inline void *reach(const void *p) {
    Relaxed; to free memory breaks them in any mode. */
 inline thread_local cudaStreamCaptureMode capture_mode;
 inline std::atomic<bool> capturing{false}, capture_broken{false};
+/* How often a stream was told to wait for the default one. */
+inline std::atomic<int64_t> waits_for_default{0};
 inline void breaks_captures() {
   if (capturing && capture_mode != cudaStreamCaptureModeRelaxed)
     capture_broken = true;

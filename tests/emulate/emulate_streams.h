@@ -50,7 +50,8 @@ inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event,
   const bool timing = !(flags & cudaEventDisableTiming);
   if (refused(event))
     return last_error = cudaErrorMemoryAllocation;
-  *event = keep(new CUevent_st{timing, false, current_device, {}}, "event");
+  *event =
+      keep(new CUevent_st{timing, false, false, current_device, {}}, "event");
   return cudaSuccess;
 }
 inline cudaError_t cudaEventCreate(cudaEvent_t *event) {
@@ -67,6 +68,7 @@ inline cudaError_t cudaEventRecord(cudaEvent_t event,
   if (event->device != device_of_stream(stream))
     return last_error = cudaErrorInvalidResourceHandle;
   event->recorded = true;
+  event->of_default = stream == nullptr;
   event->at = std::chrono::steady_clock::now();
   return cudaSuccess;
 }
@@ -82,6 +84,8 @@ inline cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
                                        unsigned = 0) {
   check_stream(stream);
   check_handle(event, "event");
+  if (stream != nullptr && event->recorded && event->of_default)
+    hone_emulate::waits_for_default++;
   return cudaSuccess;
 }
 inline cudaError_t

@@ -93,7 +93,8 @@ static void take_time(void) {
 static int attributes(unsigned count, const int *which, void **values,
                       unsigned long long pointer) {
   take_time();
-  const bool there = fake_real((const void *)(uintptr_t)pointer) != NULL;
+  const block *b = block_of((const void *)(uintptr_t)pointer);
+  const bool there = b != NULL;
   const int failed = step();
   fake.questions++;
   for (unsigned i = 0; failed == 0 && i < count; i++)
@@ -106,6 +107,12 @@ static int attributes(unsigned count, const int *which, void **values,
       break;
     case HONE_DRIVER_MANAGED:
       *(unsigned *)values[i] = 0;
+      break;
+    case HONE_DRIVER_FROM:
+      *(unsigned long long *)values[i] = there ? (uintptr_t)b->at : 0;
+      break;
+    case HONE_DRIVER_BYTES:
+      *(size_t *)values[i] = there ? b->bytes : 0;
       break;
     default:
       *(int *)values[i] = there ? fake.ordinal : 0;

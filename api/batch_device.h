@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The part of hone_batch_solve that a CUDA device does: which systems it takes
+   (batch_device.c), and how a portion of them goes there and comes back
+   (batch_portions.c). */
+#ifndef HONE_BATCH_DEVICE_H
+#define HONE_BATCH_DEVICE_H
+
+#include "api/batch.h"
+
+#include "base/device_memory.h"
+#include "gpu_sp/batch/batch.h"
+
+#include <pthread.h>
+
+enum {
+  HONE_PORTION_IN_BYTES = 8 << 20,        /* to the device, */
+  HONE_PORTION_LARGE_IN_BYTES = 64 << 20, /* and with systems that are solved
+                                             by panels */
+  HONE_PORTION_OUT_BYTES = 8 << 20,
+  HONE_PORTION_MOST = 1 << 16 /* systems, but in tests */
+};
+
+typedef enum hone_kind {
+  HONE_OF_A,
+  HONE_OF_B,
+  HONE_OF_X,
+  HONE_KINDS
+} hone_kind;
+
+/* Systems of one order that are together on the device. */
+typedef struct hone_portion {
+  int64_t n, count, first;
+  int64_t *list;         /* their numbers; NULL: from 'first' on */
+  size_t in[HONE_KINDS]; /* where arrays, or lists of them, begin in a slot, */
+  size_t rcond, columns, determinants, x; /* and results */
+  int slot;
+  hone_device_slot at;  /* its memory */
+  _Atomic int64_t next; /* what no thread has sent or taken yet */
+  _Atomic int state;    /* below; helpers wait for its change */
+} hone_portion;
+
+enum { HONE_PORTION_NONE, HONE_PORTION_UNDER_WAY, HONE_PORTION_DONE };
+
+typedef struct hone_device_run {
+  hone_batch_call *call;
+  hone_device_batch *device;
+  hone_device_memory place; /* of the arrays that lie on the device */
+  bool there[HONE_KINDS];   /* do the arrays of this kind lie there? */
+  hone_device_range known[HONE_KINDS]; /* where, as far as the last one shows */
+  int64_t most;                        /* systems of a portion */
+  bool alike; /* systems lie at equal distances, and one is checked for all.
+                 Their results are not begun before they are taken */
+  size_t in_bytes; /* of a slot */
+  int64_t ended;   /* systems whose portion is done, or has failed */
+  hone_portion portions[HONE_DEVICE_BATCH_SLOTS];
+  int oldest;           /* of the portions when there will be no more of them */
+  pthread_mutex_t lock; /* for both below */
+  int64_t served;
+  hone_batch_result worst; /* of the systems that were served */
+} hone_device_run;
+
+/* The array of this kind. */
+static inline const void *hone_batch_array(const hone_member *m, int which) {
+  return which == HONE_OF_A ? m->a : which == HONE_OF_B ? m->b : m->x;
+}
+
+/* The systems of order n that a slot takes. */
+int64_t hone_portion_room(const hone_device_run *r, int64_t n);
+/* Sends a portion that has been listed, and starts to solve it. What could not
+   be sent is given up. */
+int hone_portion_submit(hone_device_run *r, hone_portion *p);
+/* Waits for a portion, if there is one, and takes its results. */
+int hone_portion_finish(hone_device_run *r, hone_portion *p);
+/* Does so with all portions, this one first, when there will be no more of
+   them. */
+int hone_portions_finish(hone_device_run *r, int oldest);
+
+#endif
