@@ -80,7 +80,7 @@ template <int K> struct Shared { // offsets in doubles
 struct Plan {
   const double *inverse[2]; // see triangles.h
   bool forward[2];
-  int groups;         // of K columns, and the columns of all groups
+  int groups; // of K columns, and the columns of all groups
   int columns;
   int *ticket;       // the last that the launch has handed out; -1 at first
   long long *box[2]; // mailboxes, one group after the other, EMPTY at first

@@ -151,7 +151,10 @@ static void check_same(sys *s, int there) {
   const int64_t line = s->p.n * (int64_t)sizeof *out.x;
   if (there & A_THERE && !projected_there(&out)) /* A has been fetched */
     CHECK_GE(out.report.from_device_bytes, s->p.n * line);
-  if (projected_there(&out) && out.report.host_passes == 0 && s->p.n >= 256)
+  /* To find that A is definite the host reads all of it. */
+  const bool seen_whole = strstr(out.report.path, "Cholesky") != NULL;
+  if (projected_there(&out) && out.report.host_passes == 0 && s->p.n >= 256 &&
+      !seen_whole)
     CHECK_LE(out.report.from_device_bytes, (60 + 20 * s->nrhs) * line);
   sup_free((double *)at_home.x);
   sup_free((double *)out.x);
