@@ -35,7 +35,7 @@ template <int P_, int R_, int C_, int N_, bool SHUFFLED_ = false> struct shape {
   static_assert(R % 32 == 0 || 32 % R == 0, "a column has whole warps, or one");
 };
 
-/* What another lane of the warp has. */
+/* Return the number that another lane of the warp has. */
 __device__ __forceinline__ double shuffled(double v, int lane) {
   return __shfl_sync(ALL, v, lane);
 }
