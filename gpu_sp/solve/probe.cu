@@ -280,7 +280,7 @@ int hone_cuda_probe_step(void *self, const hone_matrix *a, hone_probe_step *s) {
               s->first, back && !c->spd ? c->perm : nullptr, hone_cuda_v(c),
               vectors_of(c, s), sums_of(c));
   TRY_CUDA(cudaGetLastError());
-  HONE_LAUNCH(row_kernel, grid_of(n, 1), ROW_THREADS, 0, c->work, n, t,
+  HONE_LAUNCH(row_kernel, grid_of(n, 1), ROW_THREADS, 0, c->work, n, (int)t,
               vectors_of(c, s), rows_of(c));
   TRY_CUDA(cudaGetLastError());
   TRY_CUDA(cudaStreamSynchronize(c->work));
