@@ -99,7 +99,7 @@ void check_triangle(enum hone_triangle which, int64_t n, int64_t k) {
   turns t_work(n);
   const bool is_lower = which == HONE_LOWER || which == HONE_LOWER_TRANS;
   MUST(hone_cuda_invert_blocks(n, there, ld, lower, upper, nullptr));
-  const hone_sweep sweep = {which, is_lower ? lower : upper};
+  const hone_sweep sweep = {which, is_lower ? lower : upper, false};
   MUST(hone_cuda_triangles(&sweep, 1, {there, ld, n},
                            {k, v_there, v_there, ldv}, &t_work.work, nullptr));
   const std::vector<double> got = v_there.get();
@@ -150,11 +150,12 @@ TEST(kernels, solve_with_two_triangles_in_one_workspace) {
   on_device<double> lower((n + b - 1) / b * b * b);
   on_device<double> upper(static_cast<int64_t>(lower.count));
   MUST(hone_cuda_invert_blocks(n, there, ld, lower, upper, nullptr));
+  const hone_sweep up = {HONE_UPPER, upper, false},
+                   up_trans = {HONE_UPPER_TRANS, upper, false},
+                   low = {HONE_LOWER, lower, false},
+                   low_trans = {HONE_LOWER_TRANS, lower, false};
   const hone_sweep pairs[4][2] = {
-      {{HONE_UPPER_TRANS, upper}, {HONE_LOWER_TRANS, lower}},
-      {{HONE_LOWER, lower}, {HONE_UPPER, upper}},
-      {{HONE_LOWER, lower}, {HONE_LOWER_TRANS, lower}},
-      {{HONE_LOWER_TRANS, lower}, {HONE_LOWER, lower}}};
+      {up_trans, low_trans}, {low, up}, {low, low_trans}, {low_trans, low}};
   turns turn(n);
   for (int64_t k : {8, 1, 1, 5, 2, 3, 1, 11, 1})
     for (const hone_sweep *pair : pairs) {
@@ -195,7 +196,7 @@ TEST(kernels, solve_triangles_with_nan_and_infinity_without_hanging) {
       turns turn(n);
       MUST(hone_cuda_invert_blocks(n, there, n, lower, upper, nullptr));
       const hone_sweep sweep = {static_cast<enum hone_triangle>(which),
-                                which < HONE_UPPER ? lower : upper};
+                                which < HONE_UPPER ? lower : upper, false};
       MUST(hone_cuda_triangles(&sweep, 1, {there, n, n}, {1, v, v, n},
                                &turn.work, nullptr));
       const bool ascends = which == HONE_LOWER || which == HONE_UPPER_TRANS;

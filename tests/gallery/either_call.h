@@ -39,7 +39,7 @@ typedef struct either_solver {
 
 static inline int either_create(either_solver *s, int parts, int64_t n,
                                 const hone_options *options) {
-  *s = (either_solver){.parts = parts};
+  *s = (either_solver){.parts = parts, .real = NULL, .complex = NULL};
   return parts == 1 ? hone_solver_create(&s->real, n, options)
                     : hone_z_solver_create(&s->complex, n, options);
 }
