@@ -132,6 +132,8 @@
 #define hone_cuda_forms_clear hone_z_cuda_forms_clear
 #define hone_cuda_forms_create hone_z_cuda_forms_create
 #define hone_cuda_forms_destroy hone_z_cuda_forms_destroy
+#define hone_cuda_gradient_begin hone_z_cuda_gradient_begin
+#define hone_cuda_gradient_sums hone_z_cuda_gradient_sums
 #define hone_cuda_host_bytes hone_z_cuda_host_bytes
 #define hone_cuda_inspect hone_z_cuda_inspect
 #define hone_cuda_inspect_arrived hone_z_cuda_inspect_arrived
