@@ -13,14 +13,18 @@
 #define HONE_PROBE_FAILURE_ALL 1e-9
 
 /* Returns theta: the root of the sum of squares of v^T g over t random vectors
-   g, times theta, bounds ||v||_2 for each of 'count' vectors v at once. t is an
-   even number of real vectors. The volume of the unit ball is pi^(t/2) /
-   (t/2)!. */
+   g, times theta, bounds ||v||_2 for each of 'count' vectors v at once. Complex
+   vectors count as two. The volume of the unit ball is pi^(t/2) / (t/2)!, where
+   (t/2)! ends with the factors 1/2 and sqrt(pi) for an odd t. */
 static inline double hone_probe_factor_of(int t, double count) {
+  const double pi = 3.141592653589793;
   double power = HONE_PROBE_FAILURE / count;
   t *= HONE_PARTS;
+  const double fraction = 0.5 * (t % 2);
   for (int i = 1; i <= t / 2; i++)
-    power *= 6.0 * (double)i / 3.141592653589793;
+    power *= 6.0 * ((double)i + fraction) / pi;
+  if (t % 2 > 0) /* sqrt(6 / pi) (1/2)! */
+    power *= sqrt(1.5);
   /* 1 / sqrt(s), power = s^(t/2) */
   return t == 2   ? 1.0 / sqrt(power)
          : t == 4 ? 1.0 / sqrt(sqrt(power))

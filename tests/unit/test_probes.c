@@ -39,6 +39,19 @@ TEST(probes, multiply_by_the_factor_that_their_theorem_gives) {
   CHECK_LE(200.0 * HONE_PROBE_FAILURE, HONE_PROBE_FAILURE_ALL);
 }
 
+/* The logarithm of the volume of the unit ball in t dimensions, by the Gamma
+   function. */
+TEST(probes, have_a_factor_for_any_number_of_vectors) {
+  const double pi = 3.14159265358979323846;
+  for (int t = 1; t <= 16; t++) {
+    const double volume = 0.5 * t * log(pi) - lgamma(0.5 * t + 1.0);
+    const double p = log(HONE_PROBE_FAILURE / 7.0);
+    const double root = (p + 0.5 * t * log(6.0) - volume) / t;
+    const double factor = hone_probe_factor_of(t, 7.0);
+    CHECK_NEAR(factor, exp(-root), 1e-12 * factor);
+  }
+}
+
 TEST(probes, draw_uniform_numbers_of_variance_1) {
   enum { COUNT = 200000 };
   double *v = sup_filled(COUNT, 0.0), sums[5] = {0.0};
