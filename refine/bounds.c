@@ -206,6 +206,8 @@ static void measure_rest(hone_refinement *ctx, int64_t m, bounding *list) {
     v[c] = ctx->v + c * n;
     den[c] = (double *)(ctx->scratch + c % HONE_PROBES * n);
   }
+  if (m == 1 && ctx->f.use_copy && ctx->f.engine->expect != NULL)
+    ctx->f.engine->expect(ctx->f.self);
   for (int64_t c = 0; ctx->f.use_copy && c < m; c++)
     ctx->f.use_copy =
         hone_residual(&ctx->f, ctx->trans, x[c], r[c], v[c], den[c]) &&

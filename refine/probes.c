@@ -43,9 +43,6 @@
 static const double GOOD_BOUND = 0.9;
 /* Where deflation may follow, a first bound above this is not waited for. */
 static const double HOPELESS_BOUND = 100.0;
-/* If powers up to the last but one leave more than this, the solutions for
-   random right-hand sides are corrected; otherwise the bound allows for it. */
-static const double UNCORRECTED_BOUND = 4.0;
 /* The right-hand sides for which inv(op(S)) h is solved: for a rough bound of
    what rounding errors of residuals in double-double do. */
 enum { SOLUTIONS = HONE_SOLUTIONS_MOST / HONE_PARTS };
@@ -216,6 +213,9 @@ typedef struct run {
 /* Where the vectors of a run are. */
 typedef struct place {
   int first; /* vectors for the first power */
+  /* If the first power leaves more than this, the solutions for random
+     right-hand sides are corrected; otherwise the bound allows for it. */
+  double uncorrected;
   /* Makes v = E v for power number k, and corrects the solutions that are still
      needed. */
   int (*apply_power)(run *r, int k);
@@ -347,8 +347,8 @@ static int finish_on_host(run *r) {
   return HONE_OK;
 }
 
-static const place on_host = {HONE_PROBES, apply_power_on_host, narrow_on_host,
-                              finish_on_host};
+static const place on_host = {HONE_PROBES, 4.0, apply_power_on_host,
+                              narrow_on_host, finish_on_host};
 
 /* ---- Vectors on a device ------------------------------------------------- */
 
@@ -418,7 +418,7 @@ static int finish_on_device(run *r) {
   return HONE_OK;
 }
 
-static const place on_device = {HONE_PROBES_DEVICE, apply_power_on_device,
+static const place on_device = {HONE_PROBES_DEVICE, 8.0, apply_power_on_device,
                                 narrow_on_device, finish_on_device};
 
 /* ---- A run --------------------------------------------------------------- */
@@ -478,7 +478,7 @@ static int probe_at(const place *where, hone_probing *probing, int steps,
         !promises(out->bound, before, steps - k))
       break;
     out->before += out->bound;
-    if (k == 1 && out->bound <= UNCORRECTED_BOUND)
+    if (k == 1 && out->bound <= where->uncorrected)
       r.h.count = 0;
     where->narrow(&r);
     r.earlier = out->bound;

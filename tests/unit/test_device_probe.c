@@ -187,7 +187,7 @@ enum { SHORT = 12 };
 /* A device whose steps leave bounds as they are written here. */
 static struct {
   const double *bound;
-  int steps, dropped[HONE_PROBE_POWERS];
+  int steps, dropped[HONE_PROBE_POWERS], solutions[HONE_PROBE_POWERS];
   bool estimates[HONE_PROBE_POWERS];
   int alone, fetched; /* estimates of no step, solutions */
 } device_script;
@@ -200,6 +200,7 @@ static int scripted_step(void *self, const hone_matrix *a,
   const double root = device_script.bound[k] /
                       hone_probe_factor_of(step->vectors - step->dropped, 1.0);
   device_script.dropped[k] = step->dropped;
+  device_script.solutions[k] = step->solutions;
   step->squares = root * root;
   step->largest = 1e-3;
   device_script.estimates[k] = step->estimates;
@@ -267,35 +268,44 @@ TEST(probes, on_a_device_become_fewer_where_fewer_will_do) {
 }
 
 /* The condition is estimated beside the second power, or alone where the first
-   one suffices; the host sees a solution only where it begins from one. */
+   one suffices; the host sees a solution only where it begins from one; and
+   solutions are corrected only where the first power leaves much. */
 TEST(probes, on_a_device_estimate_the_condition_on_the_way) {
+  enum { CASES = 5, H = HONE_SOLUTIONS_MOST };
   static const struct {
     double bound[3];
-    int power, steps;
-  } cases[] = {{{0.5}, 1, 1}, {{2.0, 0.1}, 2, 2}, {{9.0, 1e6}, 0, 2}};
+    int power, steps, corrected; /* solutions that the second power corrects */
+  } cases[CASES] = {{{0.5}, 1, 1, 0},
+                    {{2.0, 0.1}, 2, 2, 0},
+                    {{7.9, 0.1}, 2, 2, 0},
+                    {{8.1, 0.1}, 2, 2, H},
+                    {{9.0, 1e6}, 0, 2, H}};
   const hone_engine engine = {.name = "scripted",
                               .precision = 32,
                               .probe_step = scripted_step,
                               .probed = scripted_probed};
   const hone_matrix a = {.n = SHORT};
   hone_entry *scratch = sup_filled(hone_probe_scratch(SHORT), 0.0);
-  for (int c = 0; c < 6; c++) {
-    const hone_scaling scaling = {.used = c >= 3};
+  for (int c = 0; c < 2 * CASES; c++) {
+    const hone_scaling scaling = {.used = c >= CASES};
     const hone_factored f = {
         .engine = &engine, .a = &a, .scaling = &scaling, .use_copy = true};
-    const int power = cases[c % 3].power;
+    const int power = cases[c % CASES].power;
     double rows[SHORT];
     hone_contraction out = {.rows = rows};
     hone_probing probing = {
         .f = &f, .seed = 7, .scratch = scratch, .inverse = true};
     ct_note("case %d", c);
     memset(&device_script, 0, sizeof device_script);
-    device_script.bound = cases[c % 3].bound;
+    device_script.bound = cases[c % CASES].bound;
     CHECK_EQ_INT(hone_probe(&probing, HONE_PROBE_POWERS, &out), HONE_OK);
     CHECK_EQ_INT(out.power, power);
-    CHECK_EQ_INT(device_script.steps, cases[c % 3].steps);
+    CHECK_EQ_INT(device_script.steps, cases[c % CASES].steps);
     for (int k = 0; k < device_script.steps; k++)
       CHECK_EQ_INT(device_script.estimates[k], k == 1);
+    CHECK_EQ_INT(device_script.solutions[0], H);
+    if (device_script.steps > 1)
+      CHECK_EQ_INT(device_script.solutions[1], cases[c % CASES].corrected);
     CHECK_EQ_INT(device_script.alone, device_script.steps == 1);
     CHECK(probing.estimated);
     CHECK_EQ_INT(device_script.fetched, power == 0 || scaling.used);
