@@ -248,12 +248,38 @@ static int bars_broken(const bench *w, int64_t c) {
   return broken;
 }
 
+/* Is a complex number among these whose parts are finite and whose modulus is
+   beyond double? Such a number is not finite (hone_complex.h). */
+static bool has_modulus_beyond_double(const bench *w, int64_t count,
+                                      const double *v) {
+  for (int64_t i = 0; w->s->parts == 2 && i < count; i++)
+    if (!isfinite(hypot(v[2 * i], v[2 * i + 1])))
+      return true;
+  return false;
+}
+
+/* Is the system the reason of this error of column c? */
+static bool is_justified(const bench *w, int64_t c, int status) {
+  const int64_t n = w->s->n;
+  switch (status) {
+  case HONE_SINGULAR:
+  case HONE_OVERFLOW:
+    return true;
+  case HONE_NOT_FINITE_A:
+    return has_modulus_beyond_double(w, n * n, w->s->m);
+  case HONE_NOT_FINITE_B:
+    return has_modulus_beyond_double(w, n, given_b(w, c));
+  default:
+    return false;
+  }
+}
+
 static int contract_broken(const bench *w, int status) {
   int broken = 0, worst = HONE_OK;
   for (int64_t c = 0; c < w->s->nrhs; c++) {
     const int st = w->columns[c].status;
     broken |= column_broken(w, c) | bars_broken(w, c);
-    if (st < 0 && st != HONE_SINGULAR && st != HONE_OVERFLOW)
+    if (st < 0 && !is_justified(w, c, st))
       broken |= CAMPAIGN_REASON;
     worst = worse(worst, st);
   }

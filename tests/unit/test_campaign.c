@@ -309,3 +309,28 @@ TEST(campaign, finds_no_violation_in_complex_systems_that_once_had_one) {
   extra.extra = true;
   check_systems(&extra, 0x15b9e0124fe33865, 0x15b9e0124fe33866);
 }
+
+/* R + i S with entries of R and S up to 2^1023: a modulus is beyond double. */
+TEST(campaign, finds_no_violation_where_a_modulus_is_beyond_double) {
+  const campaign_plan single = {.parts = 2,
+                                .max_n = 200,
+                                .device = HONE_DEVICE_CPU,
+                                .start = HONE_FACTOR_SINGLE,
+                                .complete = true};
+  campaign_tally *t = campaign_tally_create();
+  reference r = {0};
+  campaign_system s;
+  campaign_record record;
+  campaign_draw(&s, &single, 0x321af32c68fe2c67);
+  campaign_check(&s, &r, &record);
+  CHECK_EQ_INT(s.parts, 2);
+  CHECK_EQ_INT(record.column[0].status, HONE_NOT_FINITE_A);
+  CHECK_EQ_INT(campaign_count(t, &record), 0);
+  for (int64_t i = 0; i < 2 * s.n * s.n; i++)
+    s.m[i] *= 0.5; /* the system is no reason now */
+  campaign_check(&s, &r, &record);
+  CHECK_GE(defects_of(&record), 1);
+  campaign_free(&s);
+  reference_free(&r);
+  campaign_tally_destroy(t);
+}
