@@ -41,8 +41,9 @@
 
 /* A power is good enough if it makes every vector so much shorter. */
 static const double GOOD_BOUND = 0.9;
-/* Where deflation may follow, a first bound above this is not waited for. */
-static const double HOPELESS_BOUND = 100.0;
+/* If the first power leaves more than this, the solutions for random right-hand
+   sides are corrected; otherwise the bound allows for it. */
+static const double UNCORRECTED_BOUND = 4.0;
 /* The right-hand sides for which inv(op(S)) h is solved: for a rough bound of
    what rounding errors of residuals in double-double do. */
 enum { SOLUTIONS = HONE_SOLUTIONS_MOST / HONE_PARTS };
@@ -212,10 +213,9 @@ typedef struct run {
 
 /* Where the vectors of a run are. */
 typedef struct place {
-  int first; /* vectors for the first power */
-  /* If the first power leaves more than this, the solutions for random
-     right-hand sides are corrected; otherwise the bound allows for it. */
-  double uncorrected;
+  int first;       /* vectors for the first power */
+  double hopeless; /* where deflation may follow, no power follows a bound above
+                      this; powers are cheap on a device */
   /* Makes v = E v for power number k, and corrects the solutions that are still
      needed. */
   int (*apply_power)(run *r, int k);
@@ -347,7 +347,7 @@ static int finish_on_host(run *r) {
   return HONE_OK;
 }
 
-static const place on_host = {HONE_PROBES, 4.0, apply_power_on_host,
+static const place on_host = {HONE_PROBES, 1e2, apply_power_on_host,
                               narrow_on_host, finish_on_host};
 
 /* ---- Vectors on a device ------------------------------------------------- */
@@ -418,7 +418,7 @@ static int finish_on_device(run *r) {
   return HONE_OK;
 }
 
-static const place on_device = {HONE_PROBES_DEVICE, 8.0, apply_power_on_device,
+static const place on_device = {HONE_PROBES_DEVICE, 1e3, apply_power_on_device,
                                 narrow_on_device, finish_on_device};
 
 /* ---- A run --------------------------------------------------------------- */
@@ -473,12 +473,12 @@ static int probe_at(const place *where, hone_probing *probing, int steps,
       break;
     }
     probing->cut_short =
-        k == 1 && probing->deflation_follows && out->bound > HOPELESS_BOUND;
+        k == 1 && probing->deflation_follows && out->bound > where->hopeless;
     if (k >= steps || probing->cut_short ||
         !promises(out->bound, before, steps - k))
       break;
     out->before += out->bound;
-    if (k == 1 && out->bound <= where->uncorrected)
+    if (k == 1 && out->bound <= UNCORRECTED_BOUND)
       r.h.count = 0;
     where->narrow(&r);
     r.earlier = out->bound;

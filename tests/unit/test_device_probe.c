@@ -277,8 +277,8 @@ TEST(probes, on_a_device_estimate_the_condition_on_the_way) {
     int power, steps, corrected; /* solutions that the second power corrects */
   } cases[CASES] = {{{0.5}, 1, 1, 0},
                     {{2.0, 0.1}, 2, 2, 0},
-                    {{7.9, 0.1}, 2, 2, 0},
-                    {{8.1, 0.1}, 2, 2, H},
+                    {{3.9, 0.1}, 2, 2, 0},
+                    {{4.1, 0.1}, 2, 2, H},
                     {{9.0, 1e6}, 0, 2, H}};
   const hone_engine engine = {.name = "scripted",
                               .precision = 32,
@@ -310,6 +310,39 @@ TEST(probes, on_a_device_estimate_the_condition_on_the_way) {
     CHECK(probing.estimated);
     CHECK_EQ_INT(device_script.fetched, power == 0 || scaling.used);
     CHECK_EQ_INT(probing.solution != NULL, device_script.fetched);
+  }
+  sup_free(scratch);
+}
+
+/* A first bound of up to 1000 does not end the run where deflation may follow,
+   as one above 100 does on the host. */
+TEST(probes, on_a_device_go_on_before_directions_are_deflated) {
+  static const struct {
+    double bound[3];
+    int power, steps;
+    bool cut_short;
+  } cases[] = {{{999.0, 9.0, 0.1}, 3, 3, false}, {{1001.0}, 0, 1, true}};
+  const hone_engine engine = {.name = "scripted",
+                              .precision = 32,
+                              .probe_step = scripted_step,
+                              .probed = scripted_probed};
+  const hone_matrix a = {.n = SHORT};
+  const hone_scaling scaling = {.used = false};
+  const hone_factored f = {
+      .engine = &engine, .a = &a, .scaling = &scaling, .use_copy = true};
+  hone_entry *scratch = sup_filled(hone_probe_scratch(SHORT), 0.0);
+  for (int c = 0; c < 2; c++) {
+    double rows[SHORT];
+    hone_contraction out = {.rows = rows};
+    hone_probing probing = {
+        .f = &f, .seed = 7, .scratch = scratch, .deflation_follows = true};
+    ct_note("case %d", c);
+    memset(&device_script, 0, sizeof device_script);
+    device_script.bound = cases[c].bound;
+    CHECK_EQ_INT(hone_probe(&probing, HONE_PROBE_POWERS, &out), HONE_OK);
+    CHECK_EQ_INT(out.power, cases[c].power);
+    CHECK_EQ_INT(device_script.steps, cases[c].steps);
+    CHECK(probing.cut_short == cases[c].cut_short);
   }
   sup_free(scratch);
 }
