@@ -18,11 +18,15 @@ A and b may be real or complex; hone.solve(A, b, trans="C") solves A^H x = b.
 If x is less accurate than asked, a HoneWarning says so; errors are exceptions
 with the text of their status. Options have the names of hone.h, such as
 device="cpu", structure="spd", threads=4, extra_precise=True.
+
+A and b may lie on a CUDA device: arrays of CuPy, PyTorch and others that have
+__cuda_array_interface__ or __dlpack__. x is then made where b lies.
 """
 
 from ._abi import VERSION as __version__
 from ._batch import BatchResult, solve_batch
 from ._batch_solver import BatchSolver, factor_batch
+from ._device import DeviceArray
 from ._enums import Arithmetic, BlockRows, Criterion, Device, Diagonal, Factor
 from ._enums import Found, Layout, Pivoting, Residuals, Status, Structure
 from ._enums import Trans, status_text
@@ -44,6 +48,7 @@ __all__ = [
     "BlockRows",
     "Criterion",
     "Device",
+    "DeviceArray",
     "DeviceMemory",
     "Diagonal",
     "Factor",

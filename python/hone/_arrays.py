@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Arrays for the library. They are passed in place if the library can read
-them, converted or copied if not, and refused if that would lose something."""
+them, converted or copied if not, and refused if that would lose something. An
+array on a CUDA device is a View, which has the shape, the strides and the dtype
+of an array of NumPy, but no entries that the host could read."""
 
 from __future__ import annotations
 
@@ -9,8 +11,10 @@ from typing import Any, Optional
 import numpy as np
 from numpy.typing import NDArray
 
+from ._device import taken
 from ._enums import Layout
 from ._errors import bad_type, bad_value
+from ._view import View, at_home
 
 Doubles = NDArray[np.float64]
 Numbers = NDArray[Any]  # of REAL or COMPLEX
@@ -21,9 +25,13 @@ COMPLEX = np.dtype(np.complex128)
 
 def as_numbers(value: Any, name: str) -> Numbers:
     """Returns value as an array of aligned native numbers, REAL or COMPLEX;
-    value itself if it is one already."""
-    array: NDArray[Any]
-    array = value if type(value) is np.ndarray else _as_array(value, name)
+    value itself if it is one already, and a View of an array on a device."""
+    array: NDArray[Any] = value
+    if type(value) is not np.ndarray:
+        array = taken(value, name)
+        if isinstance(array, View):
+            return array
+        array = _as_array(array, name)
     dtype = array.dtype
     if (dtype == REAL or dtype == COMPLEX) and array.flags.aligned:
         return array
@@ -119,11 +127,16 @@ def as_matrix(
         raise bad_value(
             f"{name} has shape {a.shape}: it must be a square matrix"
         )
-    if dtype is not None:
+    if dtype is not None and not isinstance(a, View):
         a = a.astype(dtype, order="K", copy=False)
     layout, ld = layout_of(a)
     if ld:
         return a, layout, ld
+    if isinstance(a, View):
+        raise bad_value(
+            f"{name} has strides {a.strides} on a device: its rows or its "
+            "columns must be contiguous; copy it there"
+        )
     return np.ascontiguousarray(a), Layout.ROW_MAJOR, a.shape[0]
 
 
@@ -132,6 +145,15 @@ def in_layout(a: Numbers, layout: Layout, ld: int, wanted: Layout) -> Any:
     if it has another."""
     if layout == wanted or a.shape[0] <= 1:
         return a, ld
+    if isinstance(a, View):
+        have, need = (
+            "by columns" if each == Layout.COL_MAJOR else "by rows"
+            for each in (layout, wanted)
+        )
+        raise bad_value(
+            f"A is stored {have} on a device, and the solver was made for a "
+            f"matrix stored {need}: copy it there in that order"
+        )
     order: Any = "F" if wanted == Layout.COL_MAJOR else "C"
     return np.array(a, order=order, copy=True), a.shape[0]
 
@@ -151,12 +173,18 @@ def as_columns(
     value: Any, n: int, name: str, dtype: Optional[Dtype] = None
 ) -> tuple[Numbers, int]:
     """Returns right-hand sides, n or n x nrhs, and their leading dimension.
-    With dtype COMPLEX they are complex."""
+    With dtype COMPLEX they are complex. What would have to be converted or
+    copied is fetched from the device, as the library does with all of them."""
     b = as_numbers(value, name)
     if b.ndim not in (1, 2) or b.shape[0] != n:
         raise bad_value(
             f"{name} has shape {b.shape}: it must be ({n},) or ({n}, columns)"
         )
+    if isinstance(b, View):
+        ld = column_ld(b) if dtype is None or dtype == b.dtype else 0
+        if ld:
+            return b, ld
+        b = at_home(b, name)
     if dtype is not None:
         b = b.astype(dtype, order="K", copy=False)
     ld = column_ld(b)
@@ -165,21 +193,31 @@ def as_columns(
     return np.array(b, order="F", copy=True), max(1, n)
 
 
+def check_out(out: Any, shape: tuple[int, ...], dtype: Dtype) -> None:
+    """Refuses an array to which x of this shape and type cannot be written."""
+    if type(out) is not np.ndarray and not isinstance(out, View):
+        raise bad_type(
+            f"out is {type(out).__name__}, neither a NumPy array nor one on a "
+            "CUDA device"
+        )
+    if out.dtype != dtype:
+        raise bad_type(f"out has dtype {out.dtype}: it must be {dtype}")
+    if out.shape != shape:
+        raise bad_value(f"out has shape {out.shape}, x has {shape}")
+    writeable = out.writeable if isinstance(out, View) else out.flags.writeable
+    if not writeable:
+        raise bad_value("out is read-only")
+
+
 def place_for(
     out: Any, shape: tuple[int, ...], dtype: Dtype = REAL
 ) -> tuple[Numbers, int]:
     """Returns the array to which the library writes x: out itself, or a new one
     if the library cannot write to out or there is none."""
     if out is not None:
-        if type(out) is not np.ndarray:
-            raise bad_type(f"out is {type(out).__name__}, not a NumPy array")
-        if out.dtype != dtype:
-            raise bad_type(f"out has dtype {out.dtype}: it must be {dtype}")
-        if out.shape != shape:
-            raise bad_value(f"out has shape {out.shape}, x has {shape}")
-        if not out.flags.writeable:
-            raise bad_value("out is read-only")
-        ld = column_ld(out) if out.flags.aligned else 0
+        check_out(out, shape, dtype)
+        aligned = isinstance(out, View) or out.flags.aligned
+        ld = column_ld(out) if aligned else 0
         if ld:
             return out, ld
     return np.empty(shape, dtype, order="F"), max(1, shape[0])

@@ -8,7 +8,8 @@ from typing import Any, Optional
 import numpy as np
 
 from ._arrays import COMPLEX, Numbers
-from ._errors import bad_value
+from ._errors import bad_type, bad_value
+from ._view import View
 
 # SciPy's names, and what A is then.
 _KINDS = {
@@ -62,6 +63,11 @@ def assumed(
     kind = _KINDS[assume_a]
     if kind == "general":
         return a, "general"
+    if isinstance(a, View):
+        raise bad_type(
+            f"assume_a={assume_a!r} needs an A in host memory: on a device all "
+            'of A counts. structure="spd" says that it is positive definite'
+        )
     if kind in ("symmetric", "hermitian", "definite"):
         conjugate = a.dtype == COMPLEX and kind != "symmetric"
         structure = "spd" if kind == "definite" else None

@@ -12,12 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _abi, _options
 from ._arrays import COMPLEX, Dtype, Numbers, as_numbers, layout_of, line_ld
-from ._enums import Layout, Status
-from ._errors import REFUSED, error_of
+from ._device import x_beside
+from ._driver import LEGACY_STREAM, wait_for_stream
+from ._enums import Layout, Status, status_text
+from ._errors import REFUSED, bad_value, error_of
 from ._report import NO_COLUMNS, Report
 from ._results import Poor
-from ._stack import Index, One, Stack, name_of, solve_at, stack_of
+from ._stack import Index, One, Stack, broadcast_to, name_of, solve_at
+from ._stack import stack_of
 from ._vectors import address
+from ._view import View, at_home, store
 from ._watch import watch_for
 
 if TYPE_CHECKING:
@@ -132,6 +136,11 @@ class Call:
         it matters."""
         layout, ld = layout_of(a)
         other = wanted is not None and layout != wanted and self.batch.n > 1
+        if not ld and isinstance(a, View):
+            raise bad_value(
+                f"A has strides {a.strides} on a device: the rows or the "
+                "columns of each matrix must be contiguous; copy it there"
+            )
         if other or not ld:
             by_columns = wanted == Layout.COL_MAJOR
             make: Callable[[Numbers], Numbers]
@@ -150,11 +159,17 @@ class Call:
         self.matrices = a, places
         return layout
 
-    def put_columns(self, b: Numbers) -> None:
+    def put_columns(self, b: Numbers, there: Optional[View] = None) -> None:
         """Says where the right-hand sides lie, the rows of (..., nrhs, n), and
-        where x shall be."""
+        where x shall be: there, if that is given, an array on a device without
+        gaps, of the type of x and full of NaN."""
         batch = self.batch
         self._split = self.dtype != COMPLEX and b.dtype == COMPLEX
+        self._there = there
+        if isinstance(b, View):
+            ready = b.dtype == self.dtype and line_ld(b)
+            if not ready or _step(b, self.axes) is None:
+                b = at_home(b, "b")
         if self._split:
             b = without_copies(b, self.axes, _parts_apart)
         elif b.dtype != self.dtype:
@@ -167,7 +182,11 @@ class Call:
             b, step = np.ascontiguousarray(b), b.shape[-2] * b.shape[-1]
         self._b = b  # lives as long as the call
         batch.b, batch.ldb, batch.stride_b = address(b), line_ld(b), step
-        self._x: Numbers = np.full(b.shape, np.nan, b.dtype)
+        self._x: Numbers
+        if there is not None and not self._split:
+            self._x = there  # type: ignore[assignment]
+        else:
+            self._x = np.full(b.shape, np.nan, b.dtype)
         batch.x, batch.ldx = address(self._x), max(1, batch.n)
         batch.stride_x = batch.nrhs * batch.n
 
@@ -186,6 +205,12 @@ class Call:
     def solved(self, status: int) -> Solved:
         """Returns the answer of a call that solves, and has this status."""
         x = _together(self._x) if self._split else self._x
+        there = self._there
+        if there is not None and there.place is not None:
+            if self._split:
+                store(there, x, "x")
+            else:  # its last copy may be under way
+                wait_for_stream(there.place, LEGACY_STREAM)
         if self._split:
             in_b = self.results["status"] == Status.NOT_FINITE_B
             self.results["col"][in_b] //= 2
@@ -198,16 +223,22 @@ def _by_columns(v: Numbers) -> Numbers:
 
 
 def run(
-    a: Numbers, b: Numbers, options: Any, way: int, determinants: bool = False
+    a: Numbers,
+    b: Numbers,
+    options: Any,
+    way: int,
+    determinants: bool = False,
+    there: Optional[View] = None,
 ) -> Solved:
     """Solves the systems of a, (..., n, n), with the rows of b, (..., nrhs, n),
-    as right-hand sides. Their first axes are equal."""
+    as right-hand sides. Their first axes are equal. x is put there, if that is
+    given."""
     call = Call(a.shape[:-2], a.shape[-1], a.dtype)
     call.batch.determinants = 1 if determinants else 0
     c = _options.make(options)
     c.trans = way
     c.layout = call.put_matrices(a)
-    call.put_columns(b)
+    call.put_columns(b, there)
     lib, is_complex = _abi.lib, a.dtype == COMPLEX
     function = lib.hone_z_batch_solve if is_complex else lib.hone_batch_solve
     watch = watch_for(options.get("progress"), call.size)
@@ -215,6 +246,34 @@ def run(
         return call.solved(function(*call.arguments(c)))
     c.progress = watch.callback
     return call.solved(watch.run(function, *call.arguments(c)))
+
+
+def run_stack(
+    stack: Stack, options: Any, way: int, determinants: bool = False
+) -> Solved:
+    """Solves every system of a stack by itself, and returns x in its shape,
+    where b lies. Raises an exception only if the call is refused."""
+    a = broadcast_to(stack.a, stack.shape + stack.a.shape[-2:])
+    b: Any = stack.b
+    made: Optional[View] = None
+    there: Optional[View] = None
+    if isinstance(b, View):
+        shape = b.shape[:-1] if stack.vector else b.shape
+        made = x_beside(b, shape, stack.dtype, not stack.vector)
+        there = (made.as_column() if stack.vector else made).swapped()
+        columns: Any = b.swapped()
+    else:
+        columns = np.swapaxes(b, -1, -2)
+    solved = run(a, columns, options, way, determinants, there)
+    if solved.status in REFUSED:
+        raise error_of(
+            solved.status, solved.report, _options.hint(solved.status, options)
+        )
+    if made is not None:
+        return solved._replace(x=made.owner)
+    x = np.swapaxes(solved.x, -1, -2)
+    x = np.ascontiguousarray(x[..., 0] if stack.vector else x)
+    return solved._replace(x=x)
 
 
 # ---- Stacks for hone.solve
@@ -287,6 +346,29 @@ def rounded(x: Numbers, stack: Stack, one: One, to: Dtype) -> Numbers:
     return narrow
 
 
+def solve_there(
+    stack: Stack, options: Any, way: int, weak: str
+) -> tuple[Numbers, Optional[Poor]]:
+    """Returns x, in the caller's shape, and what is to be said of weak ones,
+    where A or b lies on a device. The first system without x is an exception,
+    and the reports are those of all systems together."""
+    solved = run_stack(stack, options, way)
+    status = solved.results["status"]
+    for index in map(tuple, np.argwhere(status < 0).tolist()):
+        place = solved.results[index]
+        error = error_of(int(status[index]), solved.report)
+        error.args = (
+            f"{name_of(index)}: {status_text(int(status[index]))}; row "
+            f"{place['row']}, column {place['col']}",
+        )
+        raise error
+    poor = np.argwhere(status > 0).tolist()
+    if not poor or weak == "ignore":
+        return solved.x, None
+    first = tuple(poor[0])
+    return solved.x, Poor(first, solved.report, len(poor), status.size)
+
+
 class BatchResult(NamedTuple):
     """The answer of hone.solve_batch."""
 
@@ -328,24 +410,17 @@ def solve_batch(
     of LU in double, as numpy.linalg.slogdet computes them; the library verifies
     x, not them. With trans they are those of A^T or A^H.
 
-    x is float64 or complex128. The options are those of hone.solve; x0,
-    error_bounds and a GPU are not available, and deadline_s is for all systems
-    together: when it is over, or progress says so, the systems that are left
-    have the status CANCELLED. Two systems with the same matrix are two systems
-    here: give their right-hand sides as columns of one. A real A with a complex
-    b has two real columns for each of b in the results.
+    x is float64 or complex128, and lies where b does: A and b may be arrays on
+    a CUDA device. The options are those of hone.solve; x0 and error_bounds are
+    not available, and deadline_s is for all systems together: when it is over,
+    or progress says so, the systems that are left have the status CANCELLED.
+    Two systems with the same matrix are two systems here: give their right-hand
+    sides as columns of one. A real A with a complex b has two real columns for
+    each of b in the results.
 
     Shapes that do not fit and options that are refused raise an exception.
     """
     way = _options.way(trans)
     stack = stack_of(as_numbers(A, "A"), as_numbers(b, "b"), vectors)
-    a = np.broadcast_to(stack.a, stack.shape + stack.a.shape[-2:])
-    columns = np.swapaxes(stack.b, -1, -2)
-    solved = run(a, columns, options, way, determinants)
-    if solved.status in REFUSED:
-        raise error_of(
-            solved.status, solved.report, _options.hint(solved.status, options)
-        )
-    x = np.swapaxes(solved.x, -1, -2)
-    x = np.ascontiguousarray(x[..., 0] if stack.vector else x)
-    return BatchResult(x, solved.results)
+    solved = run_stack(stack, options, way, determinants)
+    return BatchResult(solved.x, solved.results)

@@ -16,6 +16,7 @@ from ._enums import Status
 from ._errors import REFUSED, bad_type, error_of
 from ._kept import Kept
 from ._stack import Index, check_square, stack_of
+from ._view import View
 from ._watch import Watch, watch_for
 
 if TYPE_CHECKING:
@@ -37,6 +38,16 @@ _REAL, _COMPLEX = (
     _Calls(*(getattr(_abi.lib, f"{prefix}_{name}") for name in _Calls._fields))
     for prefix in ("hone_batch_solver", "hone_z_batch_solver")
 )
+
+
+def _at_home(value: ArrayLike, name: str) -> Numbers:
+    array = as_numbers(value, name)
+    if isinstance(array, View):
+        raise bad_type(
+            f"{name} lies on a device, and kept factors of stacks are made for "
+            "arrays in host memory: hone.solve_batch takes it where it is"
+        )
+    return array
 
 
 class BatchSolver(Kept):
@@ -81,7 +92,7 @@ class BatchSolver(Kept):
     def _take(
         A: ArrayLike, copy: bool, dtype: Optional[Dtype] = None
     ) -> Numbers:
-        a = as_numbers(A, "A")
+        a = _at_home(A, "A")
         check_square(a)
         axes = a.ndim - 2
         if dtype is not None and a.dtype != dtype:
@@ -158,7 +169,7 @@ class BatchSolver(Kept):
         factored gives its systems its status in every solve.
         """
         matrices = np.broadcast_to(np.zeros((), self._dtype), self._shape)
-        stack = stack_of(matrices, as_numbers(b, "b"), vectors)
+        stack = stack_of(matrices, _at_home(b, "b"), vectors)
         one_call = turned(stack)
         call = Call(one_call.a.shape[:-2], self.n, self._dtype)
         call.put_columns(one_call.b)

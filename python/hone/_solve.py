@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike
 
 from . import _abi, _options
 from ._arrays import COMPLEX, REAL, Dtype, Numbers, as_matrix, as_numbers
-from ._arrays import in_layout
+from ._arrays import in_layout, layout_of
 from ._assumed import assumed
-from ._batch import rounded, serves, solve_at_once
+from ._batch import rounded, serves, solve_at_once, solve_there
+from ._device import taken
 from ._enums import Layout, Status
 from ._errors import bad_type, bad_value, error_of
 from ._kept import Kept
@@ -24,6 +25,7 @@ from ._report import NO_COLUMNS, Report
 from ._results import Poor, check_weak, narrow_type, poor_among, tell
 from ._stack import Stack, put_out, solve_stack, stack_of
 from ._vectors import Vectors, address
+from ._view import View, copied
 from ._watch import Watch, watch_for
 
 if TYPE_CHECKING:
@@ -88,8 +90,26 @@ def _solve_many(
 
 def _may_take(b: Any, a: Numbers) -> bool:
     """May x take the place of b?"""
-    own = type(b) is np.ndarray and b.ndim <= 2 and b.flags.writeable
+    if isinstance(b, View):
+        own = b.ndim <= 2 and b.writeable
+    else:
+        own = type(b) is np.ndarray and b.ndim <= 2 and b.flags.writeable
     return own and b.dtype == (COMPLEX if a.dtype == COMPLEX else REAL)
+
+
+def _check_at_once(x0: Any, out: Any, bounds: bool, report: bool) -> None:
+    """Refuses what a stack on a device cannot have, which one call solves."""
+    for name, given in (
+        ("x0", x0 is not None),
+        ("out", out is not None),
+        ("error_bounds", bounds),
+        ("return_report", report),
+    ):
+        if given:
+            raise bad_type(
+                f"{name} is not available for stacks on a device: solve their "
+                "systems one by one, or use hone.solve_batch"
+            )
 
 
 @overload
@@ -173,11 +193,14 @@ def solve(
     a HoneWarning; weak="raise" raises a HoneWeakError instead, and
     weak="ignore" does neither. Errors are subclasses of HoneError, which are
     also ValueError, LinAlgError, ...
+
+    A, b, x0 and out may also lie on a CUDA device, each where it likes, and x
+    is made where b lies: see python/README.md.
     """
     del overwrite_a
     check_weak(weak)
     narrow = narrow_type(A, b) if out is None else None
-    a = as_numbers(A, "A")
+    a, b = as_numbers(A, "A"), taken(b, "b")
     given: Any = dict(options)
     if assume_a is not None:
         a, structure = assumed(a, assume_a, lower)
@@ -187,8 +210,14 @@ def solve(
             raise bad_value("structure and assume_a say two things of A")
     asked = _Asked(_options.way(trans), error_bounds, given, narrow)
     report: Any
-    if a.ndim > 2 or np.ndim(b) > 2:
+    dimensions = b.ndim if isinstance(b, View) else np.ndim(b)
+    if a.ndim > 2 or dimensions > 2:
         stack = stack_of(a, as_numbers(b, "b"))
+        if isinstance(stack.a, View) or isinstance(stack.b, View):
+            _check_at_once(x0, out, error_bounds, return_report)
+            x, poor = solve_there(stack, given, asked.way, weak)
+            tell(x, poor, weak)
+            return x
         x, report, poor = _solve_many(asked, stack, x0, weak, return_report)
         x = x[..., 0] if stack.vector else x
         x = x if out is None else put_out(x, stack, out)
@@ -251,6 +280,10 @@ class Solver(Kept):
         A: ArrayLike, copy: bool, dtype: Optional[Dtype] = None
     ) -> tuple[Numbers, Layout, int]:
         a, layout, lda = as_matrix(A, dtype=dtype)
+        if isinstance(a, View):
+            a = copied(a, "A") if copy else a
+            layout, ld = layout_of(a)
+            return a, layout, ld
         if copy and (a is A or a.base is not None):
             return as_matrix(np.array(a, order="K", copy=True))
         return a, layout, lda
@@ -280,6 +313,11 @@ class Solver(Kept):
         to = COMPLEX if self._dtype == COMPLEX else None
         self._narrow = narrow_type(A)
         a, layout, lda = self._take(A, copy, to)
+        if a.dtype != self._dtype and self._dtype == COMPLEX:
+            raise bad_type(
+                "A is real on a device, and the solver was made for complex "
+                "matrices: convert it there"
+            )
         if a.dtype != self._dtype:
             raise bad_type(
                 "A is complex, and the solver was made for real matrices: "

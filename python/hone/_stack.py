@@ -12,6 +12,7 @@ import numpy as np
 from ._arrays import COMPLEX, REAL, Dtype, Numbers
 from ._errors import HoneError, bad_value
 from ._report import Report
+from ._view import View
 
 Index = tuple[int, ...]
 # Solves with one matrix for columns, from a first x or None.
@@ -67,7 +68,9 @@ def stack_of(a: Numbers, b: Numbers, vectors: bool = False) -> Stack:
     check_square(a)
     n = a.shape[-1]
     vector = vectors or b.ndim == 1
-    columns = b[..., None] if vector else b
+    columns: Numbers = b
+    if vector and b.ndim > 0:
+        columns = b.as_column() if isinstance(b, View) else b[..., None]
     if b.ndim == 0 or columns.shape[-2] != n:
         wanted = (
             f"(..., {n})"
@@ -84,8 +87,18 @@ def stack_of(a: Numbers, b: Numbers, vectors: bool = False) -> Stack:
             "two do not fit together"
         ) from error
     missing = (1,) * (len(shape) + 2 - a.ndim)
-    whole = np.broadcast_to(columns, shape + columns.shape[-2:])
-    return Stack(a.reshape(missing + a.shape), whole, shape, vector)
+    whole = broadcast_to(columns, shape + columns.shape[-2:])
+    return Stack(broadcast_to(a, missing + a.shape), whole, shape, vector)
+
+
+def broadcast_to(v: Numbers, shape: Index) -> Numbers:
+    """Returns v as numpy.broadcast_to does, wherever it lies."""
+    whole: Numbers
+    if isinstance(v, View):
+        whole = v.broadcast_to(shape)
+    else:
+        whole = np.broadcast_to(v, shape)
+    return whole
 
 
 def _as_columns(v: Numbers) -> Numbers:

@@ -11,13 +11,18 @@ from numpy.typing import ArrayLike
 from . import _abi
 from ._arrays import COMPLEX, Doubles, Dtype, Numbers, as_columns
 from ._arrays import as_numbers, parts_apart, place_for
+from ._device import taken, x_beside
+from ._driver import LEGACY_STREAM, wait_for_stream
 from ._enums import Status
 from ._errors import bad_type, bad_value, error_of
 from ._report import COLUMN_DTYPE, NO_COLUMNS, Report
 from ._results import delivered
+from ._view import View, at_home, store
 
 
-def address(array: Numbers) -> int:
+def address(array: Any) -> int:
+    if isinstance(array, View):
+        return array.address
     start: int = array.ctypes.data
     return start
 
@@ -27,6 +32,8 @@ class Vectors:
     report that it fills, and the answer or exception that follows.
 
     A complex b of a real A becomes two real columns for each complex one.
+    Where b lies on a device, x is made there; what the library cannot read or
+    write there in place is copied to the host and back.
     """
 
     def __init__(
@@ -38,21 +45,27 @@ class Vectors:
         out: Any,
         error_bounds: bool,
     ) -> None:
-        self.out = out
         is_complex = dtype == COMPLEX
         to = COMPLEX if is_complex else None
-        self.b, self.ldb = as_columns(b, n, "b", to)
+        given: Any = as_numbers(b, "b")
+        self.b, self.ldb = as_columns(given, n, "b", to)
         self.split = not is_complex and self.b.dtype == COMPLEX
         self.shape = self.b.shape
         self.x0: Optional[Numbers] = None
         self.ldx0 = max(1, n)
         if x0 is not None:
             self._start_from(x0, n, COMPLEX if self.split else to)
-        self.x, self.ldx = place_for(out, self.shape, self.b.dtype)
+        self.out = taken(out, "out")
+        if out is None and isinstance(given, View):
+            columns = len(self.shape) == 2
+            self.out = x_beside(given, self.shape, self.b.dtype, columns)
+        self.x, self.ldx = place_for(self.out, self.shape, self.b.dtype)
         if self.split:
-            self.b, self.ldb = parts_apart(self.b), max(1, n)
+            self.b = parts_apart(at_home(self.b, "b"))
+            self.ldb = max(1, n)
             if self.x0 is not None:
-                self.x0, self.ldx0 = parts_apart(self.x0), max(1, n)
+                self.x0 = parts_apart(at_home(self.x0, "x0"))
+                self.ldx0 = max(1, n)
             self.x, self.ldx = place_for(None, self.b.shape)
         self.nrhs = 1 if self.b.ndim == 1 else self.b.shape[1]
         self.columns = np.zeros(self.nrhs, COLUMN_DTYPE)
@@ -114,6 +127,11 @@ class Vectors:
         if status < 0:
             raise error_of(status, report, hint)
         x = self._whole(status)
+        if isinstance(x, View):
+            if x.place is not None:  # its last copy may be under way
+                wait_for_stream(x.place, LEGACY_STREAM)
+            owner: Numbers = x.owner
+            return owner
         return delivered(x, report, narrow) if self.out is None else x
 
     def _whole(self, status: int) -> Numbers:
@@ -133,10 +151,17 @@ class Vectors:
             if not found.all():
                 _wide(x)[:, ~found] = np.nan
             return x
-        if x is not self.out:
-            _wide(self.out)[:, found] = _wide(x)[:, found]
-        out: Numbers = self.out
-        return out
+        out: Any = self.out
+        if x is not out:
+            place: Any = out if found.all() else at_home(out, "out")
+            if isinstance(place, View):
+                store(place, x, "out")
+            else:
+                _wide(place)[:, found] = _wide(x)[:, found]
+                if isinstance(out, View):
+                    store(out, place, "out")
+        given: Numbers = out
+        return given
 
 
 def _wide(x: Numbers) -> Numbers:
