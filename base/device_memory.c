@@ -158,6 +158,10 @@ static hone_driver_copy copy_of(unsigned from_type, size_t bytes, size_t rows,
                             .rows = rows};
 }
 
+/* The driver's copy from memory of the host that is not pinned may return when
+   it has read it, before all of it has arrived: then the default stream, to
+   which such copies belong, is waited for, since the caller's streams may not
+   wait for it. */
 static int copy_now(const hone_device_memory *place,
                     const hone_driver_copy *copy) {
   entered_context in;
@@ -165,6 +169,8 @@ static int copy_now(const hone_device_memory *place,
   if (st != HONE_OK)
     return st;
   st = status_of(in.driver->copy(copy));
+  if (st == HONE_OK && copy->to_type == HONE_DRIVER_DEVICE)
+    st = status_of(in.driver->stream_wait(NULL));
   leave_context(&in);
   return st;
 }

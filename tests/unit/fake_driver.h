@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A fake CUDA driver. Its device memory cannot be touched by the host: the
    memory is mapped at a second address, which only the driver's copies know.
-   Copies on a stream are made when the stream is synchronized. */
+   Copies on a stream are made when the stream is synchronized. Those of the
+   default stream to the device read the host's memory at once, and arrive when
+   it is synchronized, or before its next copy. */
 #ifndef TESTS_FAKE_DRIVER_H
 #define TESTS_FAKE_DRIVER_H
 
