@@ -139,17 +139,34 @@ static bool is_known(const hone_batch_call *call, const placed *p) {
   return finite;
 }
 
+/* Fetches an A that a kept solver, which reads it where it lies, has left on a
+   device. Returns NULL if that fails, else its copy, or p's own A. */
+static const hone_entry *fetch_kept(const hone_batch_call *call, placed *p) {
+  hone_device_memory place;
+  const int64_t n = p->m.n;
+  if (call->kept == NULL || !call->devices ||
+      !hone_device_memory_of(p->m.a, &place))
+    return p->m.a;
+  p->copy = hone_mem_get(&p->mem, (size_t)(n * n) * sizeof *p->copy);
+  hone_entry *room = p->copy;
+  if (room == NULL || fetch(n, n, &p->m.a, &p->lda, &room) != HONE_OK)
+    return NULL;
+  return p->m.a;
+}
+
 /* The determinant of op(A), by LU in double. */
-static void add_determinant(rest *all, const placed *p, hone_batch_result *r) {
+static void add_determinant(rest *all, placed *p, hone_batch_result *r) {
   const hone_batch_call *call = all->call;
-  const hone_determinant_job job = {.n = p->m.n, .a = p->m.a, .lda = p->lda};
-  hone_mem mem = p->mem;
-  mem.peak = mem.held;
-  if ((r->status >= HONE_OK || r->status == HONE_SINGULAR) && is_known(call, p))
+  const bool usable = r->status >= HONE_OK || r->status == HONE_SINGULAR;
+  if (usable && fetch_kept(call, p) != NULL && is_known(call, p)) {
+    const hone_determinant_job job = {.n = p->m.n, .a = p->m.a, .lda = p->lda};
+    hone_mem mem = p->mem;
+    mem.peak = mem.held;
     (void)hone_determinant(&job, &mem, &r->log_abs_det, &r->det_re, &r->det_im);
+    note_bytes(all, mem.peak - call->mem.held);
+  }
   if (call->options.trans == HONE_CONJ_TRANS)
     r->det_im = -r->det_im;
-  note_bytes(all, mem.peak - call->mem.held);
 }
 
 /* The solver of a system of a batch that is kept, which is made when a block

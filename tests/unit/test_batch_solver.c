@@ -4,6 +4,7 @@
 #include "tests/unit/support.h"
 
 #include "tests/unit/ct.h"
+#include "tests/unit/fake_driver.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -277,6 +278,36 @@ TEST(batch_solver, determinants_are_those_of_the_whole_matrix) {
   CHECK_NEAR(s.results[5].log_abs_det, 0.0, 0.0);
   CHECK_NEAR(s.results[5].det_re, 1.0, 0.0);
   discard(&s);
+}
+
+/* The solvers of such systems read A where it lies; the host must not. */
+TEST(batch_solver, determinants_of_matrices_in_device_memory_are_there) {
+  for (int parts = 1; parts <= 2; parts++) {
+    kept k;
+    batch s = make(parts, 4, 5);
+    hone_batch b = described(&s);
+    hone_options o = HONE_OPTIONS_INIT;
+    const size_t bytes = (size_t)numbers(&s, s.n) * sizeof *s.a;
+    double known[COUNT];
+    o.device = HONE_DEVICE_CPU;
+    b.determinants = 1;
+    CHECK_EQ_INT(at_once(&s, &b, &o), HONE_OK);
+    for (int i = 0; i < COUNT; i++)
+      known[i] = s.results[i].log_abs_det;
+    fake_begin();
+    b.a = fake_alloc(bytes, false);
+    memcpy(fake_real(b.a), s.a, bytes);
+    CHECK_EQ_INT(create(&k, parts, &o), HONE_OK);
+    CHECK_EQ_INT(factor(&k, &s, &b), HONE_OK);
+    for (int i = 0; i < COUNT; i++)
+      CHECK_NEAR(s.results[i].log_abs_det, known[i],
+                 1e-13 * (1.0 + fabs(known[i])));
+    CHECK_EQ_INT(solve(&k, &s, &b, NULL), HONE_OK);
+    destroy(&k);
+    fake_free((void *)b.a);
+    fake_end();
+    discard(&s);
+  }
 }
 
 /* Systems that no block serves have none either. */
