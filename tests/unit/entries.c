@@ -38,6 +38,26 @@ void entries_random(sup_rng *rng, int64_t n, int64_t m, hone_entry *a,
   sup_random(rng, HONE_PARTS * n, m, (double *)a, HONE_PARTS * lda);
 }
 
+/* A = H A or A = A H, H = I - 2 v v^H / v^H v for a random v. */
+static void reflect(sup_rng *rng, int64_t n, bool right, hone_entry *a,
+                    int64_t lda) {
+  const int64_t down = right ? lda : 1, along = right ? 1 : lda;
+  hone_entry *v = entries_filled(n, 0.0);
+  double square = 0.0;
+  entries_random(rng, n, 1, v, n);
+  for (int64_t i = 0; i < n; i++)
+    square += hone_abs(v[i]) * hone_abs(v[i]);
+  for (int64_t j = 0; j < n; j++) {
+    hone_entry sum = 0.0; /* v^H a_j; right: a_j v */
+    for (int64_t i = 0; i < n; i++)
+      sum += (right ? v[i] : hone_conj(v[i])) * a[i * down + j * along];
+    sum *= 2.0 / square;
+    for (int64_t i = 0; i < n; i++)
+      a[i * down + j * along] -= (right ? hone_conj(v[i]) : v[i]) * sum;
+  }
+  entries_free(v);
+}
+
 void entries_matrix_cond(sup_rng *rng, int64_t n, int mode, double cond,
                          hone_entry *a, int64_t lda) {
   double *sizes = sup_filled(n * n, 0.0);
@@ -50,6 +70,8 @@ void entries_matrix_cond(sup_rng *rng, int64_t n, int mode, double cond,
   for (int64_t j = 0; j < n; j++)
     for (int64_t i = 0; i < n; i++)
       a[i + j * lda] = sizes[i + j * n] * phase[i] * phase[n + j];
+  for (int right = 0; HONE_PARTS == 2 && right < 2; right++)
+    reflect(rng, n, right, a, lda);
   sup_free(sizes);
   entries_free(phase);
 }

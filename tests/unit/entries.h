@@ -57,8 +57,7 @@ hone_entry entries_uniform(sup_rng *rng);
 void entries_random(sup_rng *rng, int64_t n, int64_t m, hone_entry *a,
                     int64_t lda);
 
-/* Singular values as of sup_matrix_cond; complex rows and columns have phases.
- */
+/* Singular values as of sup_matrix_cond; H1 and H2 are complex, if a is. */
 void entries_matrix_cond(sup_rng *rng, int64_t n, int mode, double cond,
                          hone_entry *a, int64_t lda);
 
