@@ -19,17 +19,17 @@ void fixture_set_up(fixture *s, int64_t nrhs) {
   *s = (fixture){.n = ORDER, .nrhs = nrhs, .smallest = (double)INFINITY};
   s->request = (hone_request){.criterion = HONE_CRITERION_COMPONENTWISE,
                               .limit = SUP_LIMIT};
-  s->a = sup_filled(ORDER * ORDER, 0.0);
-  s->b = sup_filled(ORDER * nrhs, 0.0);
-  s->x = sup_filled(ORDER * nrhs, 77.0);
-  s->x_true = sup_filled(ORDER * nrhs, 0.0);
-  sup_random(&rng, ORDER, ORDER, s->a, ORDER);
+  s->a = entries_filled(ORDER * ORDER, 0.0);
+  s->b = entries_filled(ORDER * nrhs, 0.0);
+  s->x = entries_filled(ORDER * nrhs, 77.0);
+  s->x_true = entries_filled(ORDER * nrhs, 0.0);
+  entries_random(&rng, ORDER, ORDER, s->a, ORDER);
   for (int64_t i = 0; i < ORDER; i++)
     s->a[i + i * ORDER] += 8.0;
-  sup_random(&rng, ORDER, nrhs, s->x_true, ORDER);
+  entries_random(&rng, ORDER, nrhs, s->x_true, ORDER);
   for (int64_t c = 0; c < nrhs; c++)
-    sup_multiply(ORDER, s->a, ORDER, false, s->x_true + c * ORDER,
-                 s->b + c * ORDER);
+    entries_multiply(ORDER, s->a, ORDER, false, s->x_true + c * ORDER,
+                     s->b + c * ORDER);
   s->watch = (hone_watch){.progress = listen, .user = s};
 }
 
@@ -60,7 +60,7 @@ int fixture_factor(fixture *s) {
                             &s->report);
 }
 
-int fixture_solve_from(fixture *s, const double *x0) {
+int fixture_solve_from(fixture *s, const hone_entry *x0) {
   fixture_clear_report(s);
   return hone_ladder_solve(&s->ladder, false, s->nrhs, s->b, s->n, s->x, s->n,
                            x0, s->n, s->column, &s->report);
@@ -81,15 +81,15 @@ void fixture_tear_down(fixture *s) {
   for (int r = 0; r < s->engines; r++)
     if (s->script[r] != NULL && s->script[r]->create_status == HONE_OK)
       CHECK_EQ_INT(s->script[r]->creates, s->script[r]->destroys);
-  sup_free(s->a);
-  sup_free(s->b);
-  sup_free(s->x);
-  sup_free(s->x_true);
+  entries_free(s->a);
+  entries_free(s->b);
+  entries_free(s->x);
+  entries_free(s->x_true);
 }
 
 double fixture_backward_error(const fixture *s, int64_t c) {
-  return sup_backward_error(s->n, s->a, s->n, false, s->x + c * s->n,
-                            s->b + c * s->n);
+  return entries_backward_error(s->n, s->a, s->n, false, s->x + c * s->n,
+                                s->b + c * s->n);
 }
 
 void fixture_check_accepted(const fixture *s) {
@@ -103,7 +103,7 @@ void fixture_check_accepted(const fixture *s) {
 }
 
 bool fixture_untouched(const fixture *s) {
-  return sup_untouched(s->x, s->n * s->nrhs, 77.0);
+  return entries_untouched(s->x, s->n * s->nrhs, 77.0);
 }
 
 sup_script *fixture_set_up_one(fixture *s, bool with_double) {

@@ -1,11 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared by the tests of the ladder: a ladder with engines that follow a
-   script (support.h), one matrix, its right-hand sides and a progress callback.
- */
+   script (scripted_engine.h), one matrix, its right-hand sides and a progress
+   callback. Compiled twice, the second time for complex entries. */
 #ifndef TESTS_LADDER_FIXTURE_H
 #define TESTS_LADDER_FIXTURE_H
 
-#include "tests/unit/support.h"
+#include "tests/unit/entries.h"
+
+#ifdef HONE_COMPLEX
+#define fixture_set_up fixture_z_set_up
+#define fixture_set_up_one fixture_z_set_up_one
+#define fixture_set_up_mixed fixture_z_set_up_mixed
+#define fixture_add_scripted fixture_z_add_scripted
+#define fixture_add_double fixture_z_add_double
+#define fixture_open fixture_z_open
+#define fixture_factor fixture_z_factor
+#define fixture_solve_from fixture_z_solve_from
+#define fixture_solve fixture_z_solve
+#define fixture_run fixture_z_run
+#define fixture_clear_report fixture_z_clear_report
+#define fixture_tear_down fixture_z_tear_down
+#define fixture_backward_error fixture_z_backward_error
+#define fixture_check_accepted fixture_z_check_accepted
+#define fixture_untouched fixture_z_untouched
+#define fault_stagnation fault_z_stagnation
+#define fault_nan_at_once fault_z_nan_at_once
+#define fault_inf_at_once fault_z_inf_at_once
+#define fault_inf_later fault_z_inf_later
+#define fault_divergence_later fault_z_divergence_later
+#endif
 
 enum { ORDER = 12, MOST_COLUMNS = 6 };
 
@@ -20,7 +43,7 @@ typedef struct fixture {
   sup_script *script[HONE_MAX_RUNGS]; /* NULL: not a scripted engine */
   int engines;
   int64_t n, nrhs;
-  double *a, *b, *x, *x_true;
+  hone_entry *a, *b, *x, *x_true;
   /* Calls of the progress callback, and the one that asks to stop. */
   int heard, stop_at;
   double smallest, last; /* backward errors that the callback received */
@@ -45,7 +68,7 @@ void fixture_add_double(fixture *s);
 
 int fixture_open(fixture *s); /* creates the ladder */
 int fixture_factor(fixture *s);
-int fixture_solve_from(fixture *s, const double *x0);
+int fixture_solve_from(fixture *s, const hone_entry *x0);
 int fixture_solve(fixture *s);
 int fixture_run(fixture *s); /* the three above, one after the other */
 void fixture_clear_report(fixture *s);

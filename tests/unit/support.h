@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared by all tests: random numbers and matrices that are equal on every
-   machine, errors measured in quadruple precision, arrays that detect writes
-   past their ends, and an engine that follows a script. Next to read:
-   ladder_fixture.h, which drives the ladder with such engines. */
+   machine, errors measured in quadruple precision, and arrays that detect
+   writes past their ends. Next to read: scripted_engine.h, an engine that
+   follows a script; entries.h, which has real or complex numbers. */
 #ifndef TESTS_SUPPORT_H
 #define TESTS_SUPPORT_H
 
-#include "base/dense.h"
-#include "refine/ladder.h"
+#include "tests/unit/scripted_engine.h"
 
 #define SUP_EPS 0x1p-53
 #define SUP_LIMIT (4.0 * SUP_EPS) /* the default tolerance */
@@ -88,57 +87,5 @@ bool sup_untouched(const double *array, int64_t count, double value);
 /* Is the CUDA device emulated on the CPU (tests/emulate/emulate.h)? It is then
    hundreds of times slower. */
 bool sup_emulated(void);
-
-/* The scripted engine ------------------------------------------------------ */
-
-enum { SUP_SCRIPTS = 3, SUP_STEPS = 16 };
-
-/* The script of an engine. By default the engine solves exactly, up to
-   rounding, by an LU of its own. With the contraction rate e it computes v =
-   inv(S) (1 + e) v instead, which leaves the residual -e r, so that corrections
-   shrink by |e|. Solves are counted from 0 since the last factorization. Where
-   ladder is set, the solves of the condition estimate are exact and not
-   counted. */
-typedef struct sup_script {
-  /* Tells the solves of refinement from those of the condition estimate; or
-     NULL. */
-  const hone_ladder *ladder;
-  bool absent; /* probe returns false */
-  int create_status, factor_status;
-  int solve_status, solve_fails_at; /* fails from that solve on; -1: never */
-  hone_factor_info info;            /* what factor returns */
-  const double *instead; /* n x n, factored in the place of A; or NULL */
-  double rate;           /* the contraction, unless one of these is set: */
-  const double *rates;   /* n rates, one for each row of S; or NULL */
-  double coarse_rate; /* the rate of factors made with coarse products, instead
-                         of all these; 0: not set */
-  int steps;          /* how many of the first solves have rates of their own */
-  double step_rate[SUP_STEPS];
-  int poison_at; /* the solve whose first entry becomes poison; -1: none */
-  double poison;
-  /* Counts of what happened. */
-  int creates, factors, solves, destroys;
-  int alive;       /* matrices created and not yet destroyed */
-  int alive_most;  /* the largest value of alive */
-  int arithmetic;  /* option of the last create */
-  int64_t columns; /* columns of all solves together */
-} sup_script;
-
-/* Engine number slot < SUP_SCRIPTS, with a fresh script in *script. Both are
-   static and shared, so one test uses them at a time. */
-const hone_engine *sup_scripted(int slot, const char *name, int precision,
-                                sup_script **script);
-
-/* Describes a dense matrix for the ladder and the engines. The description
-   stays valid until 64 others have been asked for. */
-const hone_matrix *sup_matrix(int64_t n, int64_t lda, const double *a);
-
-/* hone_ladder_create for a dense matrix and a list of engines. If the request
-   asks for coarse arithmetic, an engine that is listed twice uses it the first
-   time, and accurate products the second time. */
-int sup_ladder_create(hone_ladder *ladder, int64_t n,
-                      const hone_engine *const *listed, int count,
-                      const hone_request *request, hone_mem *mem,
-                      hone_pool *pool, hone_watch *watch);
 
 #endif

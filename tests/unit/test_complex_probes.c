@@ -160,6 +160,32 @@ TEST(complex_probes, find_null_vectors) {
     }
 }
 
+/* Column 20 is i times column 3 less column 4, of Gaussian integers: the search
+   finds the null vector to the last bit. */
+TEST(complex_probes, find_null_vectors_of_gaussian_integers) {
+  for (uint64_t seed = 1; seed <= 10; seed++) {
+    factored t;
+    double norm1 = 0.0;
+    hone_entry *a = cs_matrix(CS_UNIFORM, N, seed);
+    for (int64_t i = 0; i < N * N; i++)
+      a[i] = CMPLX(floor(creal(a[i]) * 8.0), floor(cimag(a[i]) * 8.0));
+    for (int64_t i = 0; i < N; i++)
+      a[i + 20 * N] = a[i + 3 * N] * CMPLX(0.0, 1.0) - a[i + 4 * N];
+    begin(&t, a);
+    hone_entry *v = cs_random(N, 1, seed);
+    for (int64_t j = 0; j < N; j++)
+      norm1 = fmax(norm1, hone_sum_abs(N, t.a + j * N));
+    hone_null_search search = {
+        .f = &t.f, .norm1 = norm1, .v = v, .scratch = t.scratch};
+    ct_note("seed = %d", (int)seed);
+    CHECK_EQ_INT(hone_null_search_begin(&search), HONE_OK);
+    CHECK(hone_null_search_proves(&search));
+    CHECK(hone_null_search_exact(&search));
+    free(v);
+    end(&t);
+  }
+}
+
 /* Both parts of a draw are uniform in [-sqrt 3, sqrt 3], of variance 1, and
    independent: of the sums below, the means are 0, 0, 0, N, N and the standard
    deviations at most those of the limits, times sqrt(DRAWS N) / 5. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Complex columns rounded to single precision, beside plain loops. Compiled
-   with HONE_COMPLEX. */
+/* Complex columns rounded to single precision, beside plain loops, and vectors
+   scaled by powers of two. Compiled with HONE_COMPLEX. */
 #include "base/rounding.h"
+#include "refine/scale.h"
 #include "tests/unit/complex_system.h"
 #include "tests/unit/support.h"
 
@@ -107,4 +108,15 @@ TEST(complex_rounding, is_that_of_the_parts) {
   free(f);
   sup_free(scaling.row);
   sup_free(scaling.col);
+}
+
+/* A vector is brought near 1 by the larger part of its entries, of which the
+   first one has an imaginary part of 2^40. */
+TEST(complex_scale, brings_vectors_near_1_by_their_larger_parts) {
+  const int exponents[] = {0, 5};
+  const hone_entry r[] = {CMPLX(0x1p-30, 0x1p40), CMPLX(-0x1p-30, 0x1p-30)};
+  hone_entry v[2];
+  CHECK_EQ_INT(hone_scale_in(2, exponents, r, v), -41);
+  CHECK(creal(v[0]) == 0x1p-71 && cimag(v[0]) == 0x1p-1);
+  CHECK(creal(v[1]) == -0x1p-66 && cimag(v[1]) == 0x1p-66);
 }

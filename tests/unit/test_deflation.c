@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Deflation: factors corrected in the directions in which they say nothing of
-   A, by itself and in the ladder. Through the public calls it is tested in
-   test_nearly_singular.c. */
+   A, by itself and in the ladder, for real and for complex entries. Through the
+   public calls it is tested in test_nearly_singular.c. */
 #include "refine/deflation.h"
 
 #include "refine/condition.h"
 #include "tests/unit/ct.h"
 #include "tests/unit/ladder_fixture.h"
-#include "tests/unit/reference.h"
 
 #include <float.h>
 #include <math.h>
@@ -18,14 +17,15 @@
 
 enum { N = 90, POWERS = 3 };
 
-/* An orthogonal matrix with 'small' of its singular values replaced by
-   'value', and its factors in single precision. */
+/* An orthogonal or unitary matrix with 'small' of its singular values replaced
+   by 'value', and its factors in single precision. */
 typedef struct deflated {
   hone_mem mem;
   hone_watch watch;
   hone_scaling scaling;
   hone_matrix matrix;
-  double *a, *memory, *scratch, *rows;
+  hone_entry *a, *memory, *scratch;
+  double *rows;
   double ones[N];
   int none[N];
   void *self;
@@ -37,22 +37,24 @@ typedef struct deflated {
 
 static void set_up(deflated *s, int small, double value, uint64_t seed) {
   sup_rng rng = {seed};
+  const hone_entry other = HONE_PARTS == 1 ? -1.0 : ENTRY(-0.6, 0.8);
   hone_factor_info info;
   *s = (deflated){.least = (double)INFINITY};
-  s->a = sup_filled(N * N, 0.0);
-  s->memory = sup_filled(hone_deflation_entries(N), (double)NAN);
-  s->scratch = sup_filled(hone_certify_scratch(N), (double)NAN);
+  s->a = entries_filled(N * N, 0.0);
+  s->memory = entries_filled(hone_deflation_entries(N), (double)NAN);
+  s->scratch = entries_filled(hone_certify_scratch(N), (double)NAN);
   s->rows = sup_filled(N, -1.0);
-  sup_matrix_cond(&rng, N, SUP_ONE_SMALL, 1.0, s->a, N);
-  for (int k = 0; k < small; k++) { /* v: 1 or -1 in every small-th row */
-    double v[N] = {0.0}, image[N];
+  entries_matrix_cond(&rng, N, SUP_ONE_SMALL, 1.0, s->a, N);
+  for (int k = 0; k < small; k++) { /* v: of modulus 1 in every small-th row */
+    hone_entry v[N] = {0.0}, image[N];
     int64_t count = 0;
     for (int64_t i = k; i < N; i += small, count++)
-      v[i] = i % 4 < 2 ? 1.0 : -1.0;
-    sup_multiply(N, s->a, N, false, v, image);
+      v[i] = i % 4 < 2 ? 1.0 : other;
+    entries_multiply(N, s->a, N, false, v, image);
     for (int64_t j = 0; j < N; j++)
       for (int64_t i = 0; i < N; i++)
-        s->a[i + j * N] -= (1.0 - value) * image[i] * v[j] / (double)count;
+        s->a[i + j * N] -=
+            (1.0 - value) * image[i] * hone_conj(v[j]) / (double)count;
   }
   const hone_engine_config config = {
       .n = N, .mem = &s->mem, .watch = &s->watch};
@@ -72,9 +74,9 @@ static void set_up(deflated *s, int small, double value, uint64_t seed) {
 
 static void tear_down(deflated *s) {
   hone_engine_single.destroy(s->self, &s->mem);
-  sup_free(s->a);
-  sup_free(s->memory);
-  sup_free(s->scratch);
+  entries_free(s->a);
+  entries_free(s->memory);
+  entries_free(s->scratch);
   sup_free(s->rows);
 }
 
@@ -94,7 +96,7 @@ static bool contracts(deflated *s, bool with, bool trans) {
 
 /* Factors that happen to be much nearer to a singular matrix than A is leave
    more to deflate than there is; that depends on rounding and is rare. */
-TEST(deflation, makes_factors_contract_for_a_and_its_transpose) {
+TEST_OF(deflation, makes_factors_contract_for_a_and_its_transpose) {
   static const double values[] = {1e-8, 1e-10, 1e-12, 1e-13, 1e-14};
   int deflated_well = 0;
   for (int small = 1; small <= HONE_DEFLATED_MOST; small++)
@@ -116,7 +118,7 @@ TEST(deflation, makes_factors_contract_for_a_and_its_transpose) {
   CHECK_LE(30, deflated_well); /* of 35 */
 }
 
-TEST(deflation, sees_that_a_matrix_is_singular) {
+TEST_OF(deflation, sees_that_a_matrix_is_singular) {
   for (int small = 1; small <= 3; small++) {
     deflated s;
     ct_note("rank %d", N - small);
@@ -128,7 +130,7 @@ TEST(deflation, sees_that_a_matrix_is_singular) {
   }
 }
 
-TEST(deflation, does_nothing_where_nothing_or_too_much_is_left) {
+TEST_OF(deflation, does_nothing_where_nothing_or_too_much_is_left) {
   for (int small = 0; small <= 9; small += 9) {
     deflated s;
     set_up(&s, small, 1e-10, 3);
@@ -140,14 +142,14 @@ TEST(deflation, does_nothing_where_nothing_or_too_much_is_left) {
 }
 
 static int fail_at, calls;
-static int fail(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
+static int fail(void *self, bool trans, int64_t k, hone_entry *v, int64_t ldv) {
   if (++calls == fail_at)
     return HONE_DEVICE_FAILED;
   return hone_engine_single.solve(self, trans, k, v, ldv);
 }
 
 /* Three powers for A and three for the transpose. */
-TEST(deflation, fails_where_a_solve_fails) {
+TEST_OF(deflation, fails_where_a_solve_fails) {
   for (fail_at = 1; fail_at <= 7; fail_at++) {
     deflated s;
     hone_engine engine = hone_engine_single;
@@ -163,30 +165,31 @@ TEST(deflation, fails_where_a_solve_fails) {
 }
 
 /* With exact factors, M = S, no correction is left to make. */
-TEST(deflation, changes_nothing_where_the_factors_are_right) {
+TEST_OF(deflation, changes_nothing_where_the_factors_are_right) {
   deflated s;
-  double v[N], w[N];
+  hone_entry v[N], w[N];
   sup_rng rng = {6};
   set_up(&s, 2, 1e-3, 5);
   s.deflation.count = 2;
   for (int k = 0; k < 2; k++) {
-    sup_random(&rng, N, 1, s.deflation.z + k * N, N);
-    sup_random(&rng, N, 1, s.deflation.u + k * N, N);
-    sup_multiply(N, s.a, N, false, s.deflation.z + k * N,
-                 s.deflation.c + k * N);
-    sup_multiply(N, s.a, N, true, s.deflation.u + k * N, s.deflation.w + k * N);
+    entries_random(&rng, N, 1, s.deflation.z + k * N, N);
+    entries_random(&rng, N, 1, s.deflation.u + k * N, N);
+    entries_multiply(N, s.a, N, false, s.deflation.z + k * N,
+                     s.deflation.c + k * N);
+    entries_multiply(N, s.a, N, true, s.deflation.u + k * N,
+                     s.deflation.w + k * N);
   }
   for (int i = 0; i < 4; i++)
     s.deflation.inverse[i] = 1.0 + i;
   for (int trans = 0; trans < 2; trans++) {
     hone_entry coefficient[HONE_DEFLATED_MOST];
-    sup_random(&rng, N, 1, v, N);
-    sup_multiply(N, s.a, N, trans, v, w); /* inv(S) w = v */
+    entries_random(&rng, N, 1, v, N);
+    entries_multiply(N, s.a, N, trans, v, w); /* inv(S) w = v */
     hone_deflation_project(&s.deflation, trans, w, coefficient);
     memcpy(w, v, sizeof w);
     hone_deflation_correct(&s.deflation, trans, coefficient, w);
     for (int i = 0; i < N; i++)
-      CHECK_NEAR(w[i], v[i], 1e-10);
+      CHECK_LE(hone_abs(w[i] - v[i]), 1e-10);
   }
   tear_down(&s);
 }
@@ -196,20 +199,20 @@ TEST(deflation, changes_nothing_where_the_factors_are_right) {
 
 /* The engine factors a matrix that is away by more than A is from a singular
    one. A itself is regular, with condition 1e8. */
-static void set_up_near(fixture *s, double *near, int64_t nrhs) {
+static void set_up_near(fixture *s, hone_entry *near, int64_t nrhs) {
   sup_rng rng = {5};
   fixture_set_up(s, nrhs);
   memcpy(s->a + 3 * ORDER, s->a + 7 * ORDER, ORDER * sizeof *s->a);
   s->a[3 + 3 * ORDER] *= 1.0 + 1e-7;
   for (int64_t i = 0; i < ORDER * ORDER; i++)
-    near[i] = s->a[i] * (1.0 + 1e-6 * sup_uniform(&rng));
+    near[i] = s->a[i] * (1.0 + 1e-6 * entries_uniform(&rng));
   fixture_add_scripted(s, "scripted", 32)->instead = near;
 }
 
-TEST(deflation, certifies_where_the_factors_alone_cannot) {
+TEST_OF(deflation, certifies_where_the_factors_alone_cannot) {
   for (int allowed = 0; allowed < 2; allowed++) {
     fixture s;
-    double near[ORDER * ORDER];
+    hone_entry near[ORDER * ORDER];
     ct_note("allowed %d", allowed);
     set_up_near(&s, near, 2);
     fixture_add_double(&s);
@@ -223,7 +226,7 @@ TEST(deflation, certifies_where_the_factors_alone_cannot) {
       CHECK_STR(s.report.reason, "");
       CHECK_CONTAINS(s.report.path, "scripted, 1 direction deflated");
       CHECK(s.ladder.rung[1].self == NULL);
-      const double inverse = ref_inverse_norm1(ORDER, s.a);
+      const double inverse = entries_inverse_norm1(ORDER, s.a);
       const double said = (double)s.ladder.rung[0].certificate.inverse_norm;
       CHECK_LE(inverse, 10.0 * said);
       CHECK_LE(said, 5.0 * inverse);
@@ -235,24 +238,25 @@ TEST(deflation, certifies_where_the_factors_alone_cannot) {
 /* Columns 3 and 7 of A are equal, but the engine's factors are far from
    singular in that direction. The direction in which they are nearly singular
    belongs to columns 1 and 5, where A is regular. */
-TEST(deflation, certifies_no_matrix_whose_null_vector_the_factors_do_not_show) {
+TEST_OF(deflation,
+        certifies_no_matrix_whose_null_vector_the_factors_do_not_show) {
   for (uint64_t seed = 1; seed <= 40; seed++) {
     fixture s;
     sup_rng rng = {seed};
-    double near[ORDER * ORDER], ones[ORDER];
+    hone_entry near[ORDER * ORDER], ones[ORDER];
     ct_note("seed %d", (int)seed);
     fixture_set_up(&s, 1);
-    sup_random(&rng, ORDER, ORDER, s.a, ORDER);
+    entries_random(&rng, ORDER, ORDER, s.a, ORDER);
     memcpy(s.a + 3 * ORDER, s.a + 7 * ORDER, ORDER * sizeof *s.a);
     memcpy(s.a + 1 * ORDER, s.a + 5 * ORDER, ORDER * sizeof *s.a);
     memcpy(near, s.a, sizeof near);
     for (int64_t i = 0; i < ORDER; i++) {
-      near[i + 3 * ORDER] *= 1.0 + 1e-4 * sup_uniform(&rng);
-      near[i + 1 * ORDER] *= 1.0 + 1e-7 * sup_uniform(&rng);
-      s.a[i + 1 * ORDER] *= 1.0 + 1e-9 * sup_uniform(&rng);
+      near[i + 3 * ORDER] *= 1.0 + 1e-4 * entries_uniform(&rng);
+      near[i + 1 * ORDER] *= 1.0 + 1e-7 * entries_uniform(&rng);
+      s.a[i + 1 * ORDER] *= 1.0 + 1e-9 * entries_uniform(&rng);
       ones[i] = 1.0;
     }
-    sup_multiply(ORDER, s.a, ORDER, false, ones, s.b);
+    entries_multiply(ORDER, s.a, ORDER, false, ones, s.b);
     fixture_add_scripted(&s, "scripted", 32)->instead = near;
     s.request.deflation = 1;
     REQUIRE(fixture_open(&s) == HONE_OK && fixture_factor(&s) == HONE_OK);
@@ -265,10 +269,10 @@ TEST(deflation, certifies_no_matrix_whose_null_vector_the_factors_do_not_show) {
 
 /* The certificate of single factors shows that A is singular: nothing more
    accurate is made. */
-TEST(deflation, saves_the_double_factorization_of_a_singular_matrix) {
+TEST_OF(deflation, saves_the_double_factorization_of_a_singular_matrix) {
   for (int allowed = 0; allowed < 2; allowed++) {
     fixture s;
-    double near[ORDER * ORDER];
+    hone_entry near[ORDER * ORDER];
     ct_note("allowed %d", allowed);
     set_up_near(&s, near, 1);
     memcpy(s.a + 3 * ORDER, s.a + 7 * ORDER, ORDER * sizeof *s.a);

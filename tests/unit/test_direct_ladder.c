@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The ladder with scripted engines (support.h), of which the first is for
-   matrices of one structure. */
+/* The ladder with scripted engines (scripted_engine.h), of which the first is
+   for matrices of one structure. For real and for complex entries. */
 #include "tests/unit/ct.h"
-#include "tests/unit/support.h"
+#include "tests/unit/entries.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,7 +17,8 @@ typedef struct ladder_test {
   hone_report report;
 } ladder_test;
 
-static const double triangle_a[4] = {2.0, 0.5, 0.0, 1.0};
+static const hone_entry triangle_a[4] = {ENTRY(2.0, 1.0), ENTRY(0.5, -0.5), 0.0,
+                                         ENTRY(1.0, 2.0)};
 
 static bool for_triangles(const hone_structure *structure, int64_t n) {
   return n == 2 && structure->upper == 0;
@@ -38,15 +39,15 @@ static void set_up(ladder_test *s) {
     s->script[i]->ladder = &s->ladder;
 }
 
-static int run(ladder_test *s, const double *a) {
-  const double b[2] = {1.0, -1.0};
-  double x[2] = {0.0, 0.0};
+static int run(ladder_test *s, const hone_entry *a) {
+  const hone_entry b[2] = {1.0, ENTRY(-1.0, 3.0)};
+  hone_entry x[2] = {0.0, 0.0};
   int st = hone_ladder_factor(&s->ladder, sup_matrix(2, 2, a), &s->report);
   if (st == HONE_OK)
     st = hone_ladder_solve(&s->ladder, false, 1, b, 2, x, 2, NULL, 0, NULL,
                            &s->report);
   if (st == HONE_OK)
-    CHECK_LE(sup_backward_error(2, a, 2, false, x, b), SUP_LIMIT);
+    CHECK_LE(entries_backward_error(2, a, 2, false, x, b), SUP_LIMIT);
   hone_ladder_destroy(&s->ladder);
   CHECK_EQ_INT(s->mem.held, 0);
   return st;
@@ -59,8 +60,9 @@ static void check_factors(const ladder_test *s, int direct, int single,
   CHECK_EQ_INT(s->script[2]->factors, dp);
 }
 
-TEST(direct, engine_is_created_for_its_structure_only) {
-  static const double full[4] = {2.0, 0.5, 0.25, 1.0};
+TEST_OF(direct, engine_is_created_for_its_structure_only) {
+  static const hone_entry full[4] = {ENTRY(2.0, 1.0), 0.5, ENTRY(0.25, 0.5),
+                                     1.0};
   ladder_test s;
   set_up(&s);
   CHECK_EQ_INT(run(&s, triangle_a), HONE_OK);
@@ -74,7 +76,7 @@ TEST(direct, engine_is_created_for_its_structure_only) {
   CHECK_STR(s.report.reason, "");
 }
 
-TEST(direct, engine_that_does_not_converge_is_followed_by_double_lu) {
+TEST_OF(direct, engine_that_does_not_converge_is_followed_by_double_lu) {
   for (int kind = 0; kind < 3; kind++) {
     ladder_test s;
     set_up(&s);
@@ -92,7 +94,7 @@ TEST(direct, engine_that_does_not_converge_is_followed_by_double_lu) {
   }
 }
 
-TEST(direct, engine_without_memory_is_followed_by_single_lu) {
+TEST_OF(direct, engine_without_memory_is_followed_by_single_lu) {
   for (int kind = 0; kind < 2; kind++) {
     ladder_test s;
     set_up(&s);
@@ -107,7 +109,7 @@ TEST(direct, engine_without_memory_is_followed_by_single_lu) {
   }
 }
 
-TEST(direct, engine_with_a_zero_pivot_is_followed_by_none) {
+TEST_OF(direct, engine_with_a_zero_pivot_is_followed_by_none) {
   ladder_test s;
   set_up(&s);
   s.script[0]->info.zero_pivot = 1;
@@ -118,8 +120,8 @@ TEST(direct, engine_with_a_zero_pivot_is_followed_by_none) {
 
 /* Factors of another matrix do not reproduce A. They are of double precision,
    so no other engine would do better: the ladder keeps them. */
-TEST(direct, engine_without_a_certificate_is_followed_by_none) {
-  static const double another[4] = {1e-17, 0.0, 0.0, -1.0};
+TEST_OF(direct, engine_without_a_certificate_is_followed_by_none) {
+  static const hone_entry another[4] = {1e-17, 0.0, 0.0, -1.0};
   ladder_test s;
   set_up(&s);
   s.script[0]->instead = another;
@@ -149,8 +151,9 @@ static int refuse_before_inspection(void *self, const hone_matrix *a,
                          : scripted_factor(self, a, scaling, info);
 }
 
-TEST(direct, engine_comes_before_one_that_factors_without_inspection) {
-  static const double full[4] = {2.0, 0.5, 0.25, 1.0};
+TEST_OF(direct, engine_comes_before_one_that_factors_without_inspection) {
+  static const hone_entry full[4] = {ENTRY(2.0, 1.0), 0.5, ENTRY(0.25, 0.5),
+                                     1.0};
   for (int triangle = 0; triangle < 2; triangle++) {
     ladder_test s;
     set_up(&s);
@@ -179,11 +182,13 @@ enum {
   FAILURES
 };
 
-TEST(direct, failure_of_cholesky_decides_what_follows) {
+TEST_OF(direct, failure_of_cholesky_decides_what_follows) {
   static const char *const paths[FAILURES] = {
       "C32 set aside, LU32", "C32 set aside, C64", "C32, C64",
       "C32 set aside, C64 set aside, LU32", "C32 set aside, C64, double LU"};
-  static const double a[4] = {2.0, 0.5, 0.5, 1.0}, b[2] = {1.0, -1.0};
+  static const hone_entry a[4] = {2.0, ENTRY(0.5, -0.25), ENTRY(0.5, 0.25),
+                                  1.0};
+  static const hone_entry b[2] = {1.0, ENTRY(-1.0, 3.0)};
   for (int failure = 0; failure < FAILURES; failure++) {
     ladder_test s = {.report.bad_col = -1};
     const hone_request request = {.limit = SUP_LIMIT};
@@ -193,7 +198,7 @@ TEST(direct, failure_of_cholesky_decides_what_follows) {
     const hone_engine *engines[] = {&c32, &c64,
                                     sup_scripted(2, "LU32", 32, &s.script[2]),
                                     &hone_engine_double};
-    double x[2];
+    hone_entry x[2];
     CHECK_EQ_INT(sup_ladder_create(&s.ladder, 2, engines, 4, &request, &s.mem,
                                    NULL, &s.watch),
                  HONE_OK);
@@ -209,7 +214,7 @@ TEST(direct, failure_of_cholesky_decides_what_follows) {
     CHECK_EQ_INT(hone_ladder_solve(&s.ladder, false, 1, b, 2, x, 2, NULL, 0,
                                    NULL, &s.report),
                  HONE_OK);
-    CHECK_LE(sup_backward_error(2, a, 2, false, x, b), SUP_LIMIT);
+    CHECK_LE(entries_backward_error(2, a, 2, false, x, b), SUP_LIMIT);
     CHECK_STR(s.report.path, paths[failure]);
     hone_ladder_destroy(&s.ladder);
     CHECK_EQ_INT(s.mem.held, 0);

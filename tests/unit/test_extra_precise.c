@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Extra-precise mode: x beside solutions in quadruple precision. */
+/* Extra-precise mode: x beside solutions in quadruple precision. Next to read:
+   test_refine_extra.c, where engines follow scripts. */
 #include "tests/unit/reference.h"
 
 #include "tests/unit/ct.h"
@@ -309,72 +310,4 @@ TEST(extra_precise, solves_on_a_device_with_a_copy_of_the_matrix) {
   check_last_bit(&t);
   CHECK_LE(1, t.report.device_passes);
   discard(&t);
-}
-
-/* Scripted engines --------------------------------------------------------- */
-
-typedef struct ladder_test {
-  hone_mem mem;
-  hone_watch watch;
-  hone_ladder ladder;
-  hone_report report;
-  hone_column column;
-  sup_script *script;
-  double a[12 * 12], b[12], x[12], hi[12], lo[12];
-} ladder_test;
-
-static int run(ladder_test *s, double rate, int fails_at) {
-  enum { N = 12 };
-  const hone_request request = {.criterion = HONE_CRITERION_COMPONENTWISE,
-                                .limit = SUP_LIMIT,
-                                .extra = true};
-  sup_rng rng = {7};
-  *s = (ladder_test){.report = {.bad_row = -1}};
-  sup_random(&rng, N, N, s->a, N);
-  sup_random(&rng, N, 1, s->b, N);
-  for (int64_t i = 0; i < N; i++)
-    s->a[i + i * N] += 8.0;
-  CHECK(ref_solve(N, s->a, false, 1, s->b, s->hi, s->lo));
-  const hone_engine *engines[] = {sup_scripted(0, "scripted", 32, &s->script),
-                                  &hone_engine_double};
-  s->script->ladder = &s->ladder;
-  s->script->rate = rate;
-  s->script->solve_fails_at = fails_at;
-  s->script->solve_status = HONE_DEVICE_FAILED;
-  int st = sup_ladder_create(&s->ladder, N, engines, 2, &request, &s->mem, NULL,
-                             &s->watch);
-  if (st == HONE_OK)
-    st = hone_ladder_factor(&s->ladder, sup_matrix(N, N, s->a), &s->report);
-  if (st == HONE_OK)
-    st = hone_ladder_solve(&s->ladder, false, 1, s->b, N, s->x, N, NULL, 0,
-                           &s->column, &s->report);
-  hone_ladder_destroy(&s->ladder);
-  CHECK_EQ_INT(s->mem.held, 0);
-  return st;
-}
-
-TEST(extra_precise, makes_as_many_corrections_as_the_rate_takes) {
-  static const struct {
-    double rate;
-    int at_most, precision;
-  } cases[] = {{1e-17, 1, 32}, {1e-7, 3, 32},  {1e-4, 5, 32},
-               {0.008, 9, 32}, {0.6, 100, 64}, {-0.9, 100, 64}};
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    ladder_test s;
-    ct_note("rate %g", cases[i].rate);
-    CHECK_EQ_INT(run(&s, cases[i].rate, -1), HONE_OK);
-    CHECK_LE(ref_error(12, s.x, s.hi, s.lo), ULP);
-    CHECK_EQ_INT(s.column.precision, cases[i].precision);
-    CHECK_LE(s.column.iterations, cases[i].at_most);
-  }
-}
-
-TEST(extra_precise, goes_on_with_another_engine_when_a_solve_fails) {
-  for (int at = 0; at < 6; at++) {
-    ladder_test s;
-    ct_note("solve %d fails", at);
-    CHECK_EQ_INT(run(&s, 1e-4, at), HONE_OK);
-    CHECK_LE(ref_error(12, s.x, s.hi, s.lo), ULP);
-    CHECK_EQ_INT(s.column.precision, 64);
-  }
 }

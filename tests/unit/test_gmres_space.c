@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The pairs S z = c of GMRES-IR, and the factors applied with them. */
+/* The pairs S z = c of GMRES-IR, and the factors applied with them. For real
+   and for complex entries. */
 #include "refine/condition.h"
 #include "tests/unit/ct.h"
-#include "tests/unit/support.h"
+#include "tests/unit/entries.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,78 +13,84 @@ enum { N = 40 };
 /* Pairs of the random matrix a. */
 typedef struct pairs {
   sup_rng rng;
-  double a[N * N];
-  double memory[2 * N * HONE_SPACE_PAIRS];
+  hone_entry a[N * N];
+  hone_entry memory[2 * N * HONE_SPACE_PAIRS];
   hone_space space;
 } pairs;
 
 static void set_up(pairs *s) {
   s->rng = (sup_rng){4};
-  sup_random(&s->rng, N, N, s->a, N);
+  entries_random(&s->rng, N, N, s->a, N);
   s->space = hone_space_make(N, false, s->memory);
 }
 
-static void multiply(const double *a, bool trans, const double *x, double *y) {
-  sup_multiply(N, a, N, trans, x, y);
+static void multiply(const hone_entry *a, bool trans, const hone_entry *x,
+                     hone_entry *y) {
+  entries_multiply(N, a, N, trans, x, y);
 }
 
 static bool take_random(pairs *s, double size) {
-  double z[N], c[N];
-  sup_random(&s->rng, N, 1, z, N);
+  hone_entry z[N], c[N];
+  entries_random(&s->rng, N, 1, z, N);
   for (int i = 0; i < N; i++)
     z[i] *= size;
   multiply(s->a, false, z, c);
   return hone_space_add(&s->space, z, c);
 }
 
-static double dot(const double *x, const double *y) {
-  double sum = 0.0;
+/* x^H y */
+static hone_entry dot(const hone_entry *x, const hone_entry *y) {
+  hone_entry sum = 0.0;
   for (int i = 0; i < N; i++)
-    sum += x[i] * y[i];
+    sum += hone_conj(x[i]) * y[i];
   return sum;
 }
 
-TEST(gmres_space, keeps_pairs_orthonormal) {
+TEST_OF(gmres_space, keeps_pairs_orthonormal) {
   static const double sizes[] = {1.0, 1e9, 1e-9, 1e150, 1e-150};
   pairs s;
-  double az[N];
+  hone_entry az[N];
   set_up(&s);
   for (int i = 0; i < HONE_SPACE_PAIRS; i++)
     CHECK(take_random(&s, sizes[i % 5]));
   CHECK_EQ_INT(s.space.count, HONE_SPACE_PAIRS);
   for (int i = 0; i < s.space.count; i++) {
-    const double *z = hone_space_z(&s.space, i), *c = hone_space_c(&s.space, i);
+    const hone_entry *z = hone_space_z(&s.space, i);
+    const hone_entry *c = hone_space_c(&s.space, i);
     for (int j = 0; j < s.space.count; j++)
-      CHECK_NEAR(dot(c, hone_space_c(&s.space, j)), i == j, 1e-14);
+      CHECK_LE(hone_abs(dot(c, hone_space_c(&s.space, j)) - (double)(i == j)),
+               1e-14);
     multiply(s.a, false, z, az);
     for (int k = 0; k < N; k++)
-      CHECK_NEAR(az[k], c[k], 1e-12);
+      CHECK_LE(hone_abs(az[k] - c[k]), 1e-12);
   }
   CHECK(!take_random(&s, 1.0)); /* there is no room for more */
   CHECK_EQ_INT(s.space.count, HONE_SPACE_PAIRS);
 }
 
-TEST(gmres_space, keeps_nearly_equal_pairs_orthonormal) {
+TEST_OF(gmres_space, keeps_nearly_equal_pairs_orthonormal) {
   pairs s;
-  double first[N], z[N], c[N];
+  hone_entry first[N], z[N], c[N];
   set_up(&s);
-  sup_random(&s.rng, N, 1, first, N);
+  entries_random(&s.rng, N, 1, first, N);
   for (int i = 0; i < 6; i++) {
     for (int k = 0; k < N; k++)
-      z[k] = first[k] + 3e-7 * sup_uniform(&s.rng);
+      z[k] = first[k] + 3e-7 * entries_uniform(&s.rng);
     multiply(s.a, false, z, c);
     CHECK(hone_space_add(&s.space, z, c));
   }
   for (int i = 0; i < 6; i++)
     for (int j = 0; j < 6; j++)
-      CHECK_NEAR(dot(hone_space_c(&s.space, i), hone_space_c(&s.space, j)),
-                 i == j, 1e-14);
+      CHECK_LE(
+          hone_abs(dot(hone_space_c(&s.space, i), hone_space_c(&s.space, j)) -
+                   (double)(i == j)),
+          1e-14);
 }
 
-TEST(gmres_space, takes_no_pair_that_is_dependent_or_not_finite) {
+TEST_OF(gmres_space, takes_no_pair_that_is_dependent_or_not_finite) {
   static const double bads[] = {0.0, (double)NAN, (double)INFINITY};
   pairs s;
-  double z[N], c[N];
+  hone_entry z[N], c[N];
   set_up(&s);
   CHECK(take_random(&s, 1.0));
   CHECK(take_random(&s, 1.0));
@@ -96,7 +103,7 @@ TEST(gmres_space, takes_no_pair_that_is_dependent_or_not_finite) {
     for (int at = 0; at < 2; at++) {
       for (int i = 0; i < N; i++)
         z[i] = c[i] = k == 0 ? 0.0 : 1.0 + i * i;
-      (at ? z : c)[7] = bads[k];
+      (at ? z : c)[7] = k == 0 ? 0.0 : entries_ending_in(bads[k]);
       if (k > 0 || at == 0)
         CHECK(!hone_space_add(&s.space, z, c));
     }
@@ -104,7 +111,7 @@ TEST(gmres_space, takes_no_pair_that_is_dependent_or_not_finite) {
 }
 
 /* The factors of a perturbed a, and pairs of a. */
-static sup_script *open_engine(pairs *s, double *near, hone_mem *mem,
+static sup_script *open_engine(pairs *s, hone_entry *near, hone_mem *mem,
                                hone_watch *watch, const hone_engine **engine,
                                void **self, const hone_scaling *scaling) {
   sup_script *script;
@@ -112,7 +119,7 @@ static sup_script *open_engine(pairs *s, double *near, hone_mem *mem,
   const hone_matrix matrix = *sup_matrix(N, N, s->a);
   const hone_engine_config config = {.n = N, .mem = mem, .watch = watch};
   for (int i = 0; i < N * N; i++)
-    near[i] = s->a[i] + 0.05 * sup_uniform(&s->rng);
+    near[i] = s->a[i] + 0.05 * entries_uniform(&s->rng);
   *engine = sup_scripted(0, "scripted", 32, &script);
   script->instead = near;
   CHECK_EQ_INT((*engine)->create(self, &config), HONE_OK);
@@ -120,9 +127,10 @@ static sup_script *open_engine(pairs *s, double *near, hone_mem *mem,
   return script;
 }
 
-TEST(gmres_space, applies_factors_that_are_exact_on_the_pairs) {
+TEST_OF(gmres_space, applies_factors_that_are_exact_on_the_pairs) {
   pairs s;
-  double near[N * N], ones[N], v[N];
+  hone_entry near[N * N], v[N];
+  double ones[N];
   int none[N] = {0};
   hone_mem mem = {.limit = 0};
   hone_watch watch = {.progress = NULL};
@@ -146,7 +154,7 @@ TEST(gmres_space, applies_factors_that_are_exact_on_the_pairs) {
     CHECK_EQ_INT(hone_apply_inverse(&f, true, false, 1, v, N, NULL, NULL),
                  HONE_OK);
     for (int k = 0; k < N; k++)
-      CHECK_NEAR(v[k], hone_space_z(&s.space, i)[k], 1e-11);
+      CHECK_LE(hone_abs(v[k] - hone_space_z(&s.space, i)[k]), 1e-11);
   }
   engine->destroy(self, &mem);
 }

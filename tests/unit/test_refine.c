@@ -3,7 +3,8 @@
    where it converges, where it gives up, and what it accepts. An engine of rate
    e leaves the residual -e r of every r, so each correction is |e| times the
    one before it. Every x that is accepted is measured again in quadruple
-   precision.
+   precision. These tests are compiled twice, the second time for complex
+   entries.
    Next to read: test_refine_gmres.c, test_refine_engines.c. */
 #include "tests/unit/ladder_fixture.h"
 
@@ -14,7 +15,7 @@
 
 /* Refinement converges ----------------------------------------------------- */
 
-TEST(refine, accepts_after_as_many_corrections_as_the_rate_takes) {
+TEST_OF(refine, accepts_after_as_many_corrections_as_the_rate_takes) {
   static const struct {
     double rate;
     int corrections;
@@ -34,13 +35,13 @@ TEST(refine, accepts_after_as_many_corrections_as_the_rate_takes) {
     CHECK_EQ_INT(s.script[0]->solves, cases[i].corrections + 2);
     CHECK_STR(s.report.reason, "");
     CHECK_CONTAINS(s.report.path, "scripted");
-    CHECK_LE(sup_forward_error(s.n, s.x, s.x_true), 1e-14);
+    CHECK_LE(entries_forward_error(s.n, s.x, s.x_true), 1e-14);
     CHECK_LE(s.column[0].forward_error, 1e-13);
     fixture_tear_down(&s);
   }
 }
 
-TEST(refine, solves_with_the_transpose) {
+TEST_OF(refine, solves_with_the_transpose) {
   fixture s;
   fixture_set_up_one(&s, false)->rate = 1e-4;
   REQUIRE(fixture_open(&s) == HONE_OK && fixture_factor(&s) == HONE_OK);
@@ -48,19 +49,19 @@ TEST(refine, solves_with_the_transpose) {
   CHECK_EQ_INT(hone_ladder_solve(&s.ladder, true, 1, s.b, s.n, s.x, s.n, NULL,
                                  0, NULL, &s.report),
                HONE_OK);
-  CHECK_LE(sup_backward_error(s.n, s.a, s.n, true, s.x, s.b), SUP_LIMIT);
+  CHECK_LE(entries_backward_error(s.n, s.a, s.n, true, s.x, s.b), SUP_LIMIT);
   CHECK_LE(1e-3, fixture_backward_error(&s, 0)); /* x does not solve with A */
   fixture_tear_down(&s);
 }
 
-TEST(refine, accepts_x_by_the_callers_matrix_if_that_is_badly_scaled) {
+TEST_OF(refine, accepts_x_by_the_callers_matrix_if_that_is_badly_scaled) {
   fixture s;
   sup_script *script = fixture_set_up_one(&s, false);
   script->rate = 1e-4;
   for (int64_t j = 0; j < s.n; j++)
     for (int64_t i = 0; i < s.n; i++)
-      s.a[i + j * s.n] = ldexp(s.a[i + j * s.n], (int)(i * 40 - j * 30));
-  sup_multiply(s.n, s.a, s.n, false, s.x_true, s.b);
+      s.a[i + j * s.n] *= ldexp(1.0, (int)(i * 40 - j * 30));
+  entries_multiply(s.n, s.a, s.n, false, s.x_true, s.b);
   CHECK_EQ_INT(fixture_run(&s), HONE_OK);
   CHECK(s.ladder.scaling.used);
   CHECK_LT(s.report.scale_exponent_min, s.report.scale_exponent_max);
@@ -68,7 +69,7 @@ TEST(refine, accepts_x_by_the_callers_matrix_if_that_is_badly_scaled) {
   fixture_tear_down(&s);
 }
 
-TEST(refine, converges_at_a_rate_near_one_half_if_corrections_suffice) {
+TEST_OF(refine, converges_at_a_rate_near_one_half_if_corrections_suffice) {
   fixture s;
   fixture_set_up_one(&s, false)->rate = 0.45;
   s.request.max_iterations = 100;
@@ -78,7 +79,7 @@ TEST(refine, converges_at_a_rate_near_one_half_if_corrections_suffice) {
   fixture_tear_down(&s);
 }
 
-TEST(refine, makes_no_more_corrections_than_allowed) {
+TEST_OF(refine, makes_no_more_corrections_than_allowed) {
   for (int cap = 1; cap <= 3; cap++) {
     fixture s;
     ct_note("cap %d", cap);
@@ -127,7 +128,8 @@ static const struct fault {
      HONE_NOT_CONVERGED}};
 enum { FAULTS = sizeof faults / sizeof *faults };
 
-TEST(refine, says_why_it_gave_up_and_returns_its_best_x_or_leaves_x_untouched) {
+TEST_OF(refine,
+        says_why_it_gave_up_and_returns_its_best_x_or_leaves_x_untouched) {
   for (int i = 0; i < FAULTS; i++) {
     fixture s;
     ct_note("%s", faults[i].name);
@@ -147,7 +149,7 @@ TEST(refine, says_why_it_gave_up_and_returns_its_best_x_or_leaves_x_untouched) {
   }
 }
 
-TEST(refine, climbs_to_double_whatever_made_it_give_up) {
+TEST_OF(refine, climbs_to_double_whatever_made_it_give_up) {
   for (int i = 0; i < FAULTS; i++) {
     fixture s;
     ct_note("%s", faults[i].name);
@@ -164,7 +166,7 @@ TEST(refine, climbs_to_double_whatever_made_it_give_up) {
   }
 }
 
-TEST(refine, spends_little_on_an_engine_that_will_not_converge) {
+TEST_OF(refine, spends_little_on_an_engine_that_will_not_converge) {
   for (int i = 0; i < FAULTS; i++) {
     fixture s;
     ct_note("%s", faults[i].name);
@@ -189,7 +191,7 @@ static void keeps_best(void (*script)(sup_script *), int corrections) {
   fixture_tear_down(&s);
 }
 
-TEST(refine, returns_the_best_iterate_and_not_the_last) {
+TEST_OF(refine, returns_the_best_iterate_and_not_the_last) {
   keeps_best(fault_divergence_later, 2);
   keeps_best(nan_later, 2);
   fixture s; /* now the last iterate is only a little worse */
@@ -202,7 +204,7 @@ TEST(refine, returns_the_best_iterate_and_not_the_last) {
   fixture_tear_down(&s);
 }
 
-TEST(refine, keeps_the_single_precision_best_when_double_does_worse) {
+TEST_OF(refine, keeps_the_single_precision_best_when_double_does_worse) {
   fixture s;
   fixture_set_up_one(&s, false)->rate = 1e-4;
   diverge(fixture_add_scripted(&s, "second", 64));
@@ -216,7 +218,7 @@ TEST(refine, keeps_the_single_precision_best_when_double_does_worse) {
 
 /* Some columns converge, some do not --------------------------------------- */
 
-TEST(refine, climbs_with_the_bad_columns_only) {
+TEST_OF(refine, climbs_with_the_bad_columns_only) {
   static const double bads[] = {0.9, 2.0};
   for (int k = 0; k < 2; k++) {
     fixture s;
@@ -239,7 +241,7 @@ TEST(refine, climbs_with_the_bad_columns_only) {
   }
 }
 
-TEST(refine, reports_each_column_by_itself_where_no_engine_follows) {
+TEST_OF(refine, reports_each_column_by_itself_where_no_engine_follows) {
   fixture s;
   double rates[ORDER];
   fixture_set_up_mixed(&s, rates, 0.9);
@@ -260,7 +262,7 @@ TEST(refine, reports_each_column_by_itself_where_no_engine_follows) {
 /* The columns make three blocks. The ladder destroys the first factors when it
    climbs for one block; the other blocks take the second factors, which are
    made once. */
-TEST(refine, solves_the_columns_of_other_blocks_after_a_climb) {
+TEST_OF(refine, solves_the_columns_of_other_blocks_after_a_climb) {
   for (int one_shot = 0; one_shot < 2; one_shot++) {
     fixture s;
     const int64_t nrhs = 2 * HONE_SOLVE_COLUMNS + 6;
@@ -269,7 +271,8 @@ TEST(refine, solves_the_columns_of_other_blocks_after_a_climb) {
     sup_script *second = fixture_add_scripted(&s, "second", 64);
     second->rate = 1e-17;
     s.request.one_shot = one_shot;
-    double *b = sup_filled(ORDER * nrhs, 0.0), *x = sup_copy(b, ORDER * nrhs);
+    hone_entry *b = entries_filled(ORDER * nrhs, 0.0);
+    hone_entry *x = entries_copy(b, ORDER * nrhs);
     for (int64_t c = 0; c < nrhs; c++)
       memcpy(b + c * ORDER, s.b, ORDER * sizeof *b);
     REQUIRE(fixture_open(&s) == HONE_OK && fixture_factor(&s) == HONE_OK);
@@ -280,35 +283,38 @@ TEST(refine, solves_the_columns_of_other_blocks_after_a_climb) {
     CHECK_EQ_INT(s.report.accepted, nrhs);
     CHECK_EQ_INT(second->factors, 1);
     for (int64_t c = 0; c < nrhs; c++)
-      CHECK_LE(sup_backward_error(ORDER, s.a, ORDER, false, x + c * ORDER, s.b),
-               SUP_LIMIT);
-    sup_free(b);
-    sup_free(x);
+      CHECK_LE(
+          entries_backward_error(ORDER, s.a, ORDER, false, x + c * ORDER, s.b),
+          SUP_LIMIT);
+    entries_free(b);
+    entries_free(x);
     fixture_tear_down(&s);
   }
 }
-/* Accepted x */
+
+/* Accepted x --------------------------------------------------------------- */
 
 /* The criterion by its definition, of the x returned. */
 static double criterion_of(const fixture *s, int criterion) {
-  double ax[ORDER], r = 0.0, b = 0.0, x = 0.0, a = 0.0;
+  hone_entry ax[ORDER];
+  double r = 0.0, b = 0.0, x = 0.0, a = 0.0;
   if (criterion == HONE_CRITERION_COMPONENTWISE)
     return fixture_backward_error(s, 0);
-  sup_multiply(s->n, s->a, s->n, false, s->x, ax);
+  entries_multiply(s->n, s->a, s->n, false, s->x, ax);
   for (int64_t i = 0; i < s->n; i++) {
     double sum = 0.0;
     for (int64_t j = 0; j < s->n; j++)
-      sum += fabs(s->a[i + j * s->n]);
-    r = fmax(r, fabs(s->b[i] - ax[i]));
-    b = fmax(b, fabs(s->b[i]));
-    x = fmax(x, fabs(s->x[i]));
+      sum += hone_abs(s->a[i + j * s->n]);
+    r = fmax(r, hone_abs(s->b[i] - ax[i]));
+    b = fmax(b, hone_abs(s->b[i]));
+    x = fmax(x, hone_abs(s->x[i]));
     a = fmax(a, sum);
   }
   return criterion == HONE_CRITERION_NORMWISE ? r / (sqrt((double)s->n) * a * x)
                                               : r / b;
 }
 
-TEST(refine, accepts_by_each_criterion_and_tolerance_as_defined) {
+TEST_OF(refine, accepts_by_each_criterion_and_tolerance_as_defined) {
   static const double limits[] = {1e-2, 1e-5, 1e-8, 1e-12};
   int32_t before = 0;
   for (int criterion = 0; criterion <= HONE_CRITERION_RESIDUAL; criterion++) {
@@ -334,7 +340,7 @@ TEST(refine, accepts_by_each_criterion_and_tolerance_as_defined) {
   }
 }
 
-TEST(refine, does_not_accept_x_by_a_tolerance_below_rounding) {
+TEST_OF(refine, does_not_accept_x_by_a_tolerance_below_rounding) {
   for (int criterion = 0; criterion <= HONE_CRITERION_RESIDUAL; criterion++) {
     fixture s;
     ct_note("criterion %d", criterion);
@@ -344,42 +350,42 @@ TEST(refine, does_not_accept_x_by_a_tolerance_below_rounding) {
     CHECK_EQ_INT(fixture_run(&s), HONE_NOT_CONVERGED);
     /* x is as good as double precision allows. */
     CHECK_LE(fixture_backward_error(&s, 0), 1e-15);
-    CHECK_LE(sup_forward_error(s.n, s.x, s.x_true), 1e-14);
+    CHECK_LE(entries_forward_error(s.n, s.x, s.x_true), 1e-14);
     CHECK_LE(s.report.iterations, 25);
     fixture_tear_down(&s);
   }
 }
 
-TEST(refine, makes_no_correction_from_an_accepted_start) {
+TEST_OF(refine, makes_no_correction_from_an_accepted_start) {
   fixture s;
   sup_script *script = fixture_set_up_one(&s, true);
   CHECK_EQ_INT(fixture_run(&s), HONE_OK);
-  double *x0 = sup_copy(s.x, ORDER);
+  hone_entry *x0 = entries_copy(s.x, ORDER);
   script->solves = 0;
   CHECK_EQ_INT(fixture_solve_from(&s, x0), HONE_OK);
   CHECK_EQ_INT(script->solves, 1); /* for the error bound */
   CHECK_EQ_INT(s.report.iterations, 0);
   CHECK_MEM_EQ(s.x, x0, ORDER * sizeof *x0);
-  sup_free(x0);
+  entries_free(x0);
   fixture_tear_down(&s);
 }
 
-TEST(refine, makes_fewer_corrections_from_a_near_start) {
+TEST_OF(refine, makes_fewer_corrections_from_a_near_start) {
   fixture s;
   fixture_set_up_one(&s, true)->rate = 1e-3;
   CHECK_EQ_INT(fixture_run(&s), HONE_OK);
   int32_t cold = s.report.iterations;
-  double *x0 = sup_copy(s.x_true, ORDER);
+  hone_entry *x0 = entries_copy(s.x_true, ORDER);
   for (int64_t i = 0; i < ORDER; i++)
     x0[i] *= 1.0 + (i % 2 ? 1e-9 : -1e-9);
   CHECK_EQ_INT(fixture_solve_from(&s, x0), HONE_OK);
   fixture_check_accepted(&s);
   CHECK_LT(s.report.iterations, cold);
-  sup_free(x0);
+  entries_free(x0);
   fixture_tear_down(&s);
 }
 
-TEST(refine, solves_from_a_start_that_is_far) {
+TEST_OF(refine, solves_from_a_start_that_is_far) {
   static const double starts[] = {0.0, 1e8, -1e30, 1e300, 1e-310};
   for (int k = 0; k < 5; k++) {
     for (int criterion = 0; criterion <= HONE_CRITERION_RESIDUAL; criterion++) {
@@ -391,26 +397,26 @@ TEST(refine, solves_from_a_start_that_is_far) {
         s.a[i] *= 0x1p40; /* A x0 overflows for the largest x0 */
       for (int64_t i = 0; i < ORDER; i++)
         s.b[i] *= 0x1p40;
-      double *x0 = sup_filled(ORDER, starts[k]);
+      hone_entry *x0 = entries_filled(ORDER, starts[k]);
       REQUIRE(fixture_open(&s) == HONE_OK && fixture_factor(&s) == HONE_OK);
       CHECK_EQ_INT(fixture_solve_from(&s, x0), HONE_OK);
       /* The other criteria promise less. */
       CHECK_LE(fixture_backward_error(&s, 0), 2.0 * SUP_LIMIT);
-      sup_free(x0);
+      entries_free(x0);
       fixture_tear_down(&s);
     }
   }
 }
 
-TEST(refine, gives_the_same_bits_again) {
+TEST_OF(refine, gives_the_same_bits_again) {
   fixture s;
   stagnate_early(fixture_set_up_one(&s, true));
   CHECK_EQ_INT(fixture_run(&s), HONE_OK);
-  double *first = sup_copy(s.x, ORDER);
+  hone_entry *first = entries_copy(s.x, ORDER);
   for (int64_t i = 0; i < ORDER; i++)
     s.x[i] = (double)NAN; /* the earlier contents of x do not matter */
   CHECK_EQ_INT(fixture_solve(&s), HONE_OK);
   CHECK_MEM_EQ(s.x, first, ORDER * sizeof *first);
-  sup_free(first);
+  entries_free(first);
   fixture_tear_down(&s);
 }

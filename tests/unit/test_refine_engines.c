@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The ladder where an engine makes coarse factors, cannot be had, breaks down
-   or fails: which engine follows, and what the report says. */
+   or fails: which engine follows, and what the report says. For real and for
+   complex entries. */
 #include "tests/unit/ladder_fixture.h"
 
 #include "tests/unit/ct.h"
@@ -21,7 +22,7 @@ static int same_engine_twice(fixture *s, double coarse, double accurate) {
   return fixture_run(s);
 }
 
-TEST(refine, factors_more_precisely_before_it_factors_in_double) {
+TEST_OF(refine, factors_more_precisely_before_it_factors_in_double) {
   fixture s;
   CHECK_EQ_INT(same_engine_twice(&s, 0.9, 1e-5), HONE_OK);
   fixture_check_accepted(&s);
@@ -40,7 +41,7 @@ TEST(refine, factors_more_precisely_before_it_factors_in_double) {
   fixture_tear_down(&s);
 }
 
-TEST(refine, starts_with_accurate_factors_from_the_x_of_the_coarse_ones) {
+TEST_OF(refine, starts_with_accurate_factors_from_the_x_of_the_coarse_ones) {
   fixture s;
   CHECK_EQ_INT(same_engine_twice(&s, 0.02, 1e-5), HONE_OK);
   const int32_t alone = s.report.iterations;
@@ -61,7 +62,7 @@ TEST(refine, starts_with_accurate_factors_from_the_x_of_the_coarse_ones) {
   fixture_tear_down(&s);
 }
 
-TEST(refine, tries_gmres_with_coarse_factors_before_it_makes_others) {
+TEST_OF(refine, tries_gmres_with_coarse_factors_before_it_makes_others) {
   fixture s;
   fixture_set_up_one(&s, false)->coarse_rate = 0.9;
   s.engine[s.engines++] = s.engine[0];
@@ -74,7 +75,7 @@ TEST(refine, tries_gmres_with_coarse_factors_before_it_makes_others) {
   fixture_tear_down(&s);
 }
 
-TEST(refine, climbs_to_double_where_no_single_precision_factors_serve) {
+TEST_OF(refine, climbs_to_double_where_no_single_precision_factors_serve) {
   fixture s;
   CHECK_EQ_INT(same_engine_twice(&s, 0.9, 0.95), HONE_OK);
   fixture_check_accepted(&s);
@@ -83,7 +84,7 @@ TEST(refine, climbs_to_double_where_no_single_precision_factors_serve) {
   fixture_tear_down(&s);
 }
 
-TEST(refine, does_not_try_an_engine_again_that_could_not_be_created) {
+TEST_OF(refine, does_not_try_an_engine_again_that_could_not_be_created) {
   fixture s;
   sup_script *script = fixture_set_up_one(&s, false);
   s.engine[s.engines++] = s.engine[0];
@@ -133,7 +134,7 @@ static const struct breakdown {
     {"solve fails", no_solve, "device failed", HONE_DEVICE_FAILED}};
 enum { BREAKDOWNS = sizeof breakdowns / sizeof *breakdowns };
 
-TEST(refine, climbs_past_an_engine_that_breaks_down) {
+TEST_OF(refine, climbs_past_an_engine_that_breaks_down) {
   for (int i = 0; i < BREAKDOWNS; i++) {
     fixture s;
     ct_note("%s", breakdowns[i].name);
@@ -155,7 +156,7 @@ TEST(refine, climbs_past_an_engine_that_breaks_down) {
   }
 }
 
-TEST(refine, fails_with_the_breakdown_where_no_other_engine_follows) {
+TEST_OF(refine, fails_with_the_breakdown_where_no_other_engine_follows) {
   for (int i = 0; i < BREAKDOWNS; i++) {
     fixture s;
     ct_note("%s", breakdowns[i].name);
@@ -170,7 +171,7 @@ TEST(refine, fails_with_the_breakdown_where_no_other_engine_follows) {
   }
 }
 
-TEST(refine, does_not_climb_after_a_cancelled_factorization) {
+TEST_OF(refine, does_not_climb_after_a_cancelled_factorization) {
   fixture s;
   fixture_set_up_one(&s, true)->factor_status = HONE_CANCELLED;
   CHECK_EQ_INT(fixture_run(&s), HONE_CANCELLED);
@@ -184,7 +185,7 @@ TEST(refine, does_not_climb_after_a_cancelled_factorization) {
   fixture_tear_down(&s);
 }
 
-TEST(refine, goes_on_with_another_engine_when_the_device_fails_in_a_solve) {
+TEST_OF(refine, goes_on_with_another_engine_when_the_device_fails_in_a_solve) {
   for (int at = 0; at < 3; at++) {
     fixture s;
     ct_note("solve %d fails", at);
@@ -205,7 +206,7 @@ TEST(refine, goes_on_with_another_engine_when_the_device_fails_in_a_solve) {
   }
 }
 
-TEST(refine, skips_an_engine_no_more_precise_than_one_that_stagnates) {
+TEST_OF(refine, skips_an_engine_no_more_precise_than_one_that_stagnates) {
   fixture s;
   fault_stagnation(fixture_set_up_one(&s, false));
   sup_script *second = fixture_add_scripted(&s, "second", 32);
@@ -217,7 +218,7 @@ TEST(refine, skips_an_engine_no_more_precise_than_one_that_stagnates) {
   fixture_tear_down(&s);
 }
 
-TEST(refine, keeps_its_best_x_when_double_factors_cannot_be_made) {
+TEST_OF(refine, keeps_its_best_x_when_double_factors_cannot_be_made) {
   fixture s;
   sup_script *first = fixture_set_up_one(&s, false);
   no_memory(fixture_add_scripted(&s, "second", 64));
@@ -234,7 +235,7 @@ TEST(refine, keeps_its_best_x_when_double_factors_cannot_be_made) {
 }
 
 /* Neither status says anything about the matrix or the engine. */
-TEST(refine, tries_again_an_engine_that_was_stopped_or_short_of_memory) {
+TEST_OF(refine, tries_again_an_engine_that_was_stopped_or_short_of_memory) {
   static const int statuses[] = {HONE_CANCELLED, HONE_NO_MEMORY};
   for (int i = 0; i < 2; i++) {
     fixture s;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* GMRES preconditioned with factors that refinement alone does not converge
-   with. */
+   with. For real and for complex entries. */
 #include "tests/unit/ladder_fixture.h"
-#include "tests/unit/reference.h"
 
 #include "tests/unit/ct.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-TEST(refine, takes_gmres_for_the_bad_columns_only) {
+TEST_OF(refine, takes_gmres_for_the_bad_columns_only) {
   static const double bads[] = {0.9, 2.0, -0.95};
   for (int k = 0; k < 3; k++) {
     fixture s;
@@ -37,7 +36,7 @@ TEST(refine, takes_gmres_for_the_bad_columns_only) {
   }
 }
 
-TEST(refine, climbs_to_double_where_gmres_does_not_converge_either) {
+TEST_OF(refine, climbs_to_double_where_gmres_does_not_converge_either) {
   fixture s;
   double rates[ORDER];
   sup_rng rng = {3};
@@ -57,7 +56,7 @@ TEST(refine, climbs_to_double_where_gmres_does_not_converge_either) {
   fixture_tear_down(&s);
 }
 
-TEST(refine, keeps_the_best_iterate_through_gmres) {
+TEST_OF(refine, keeps_the_best_iterate_through_gmres) {
   fixture s;
   double rates[ORDER];
   sup_rng rng = {3};
@@ -72,7 +71,7 @@ TEST(refine, keeps_the_best_iterate_through_gmres) {
   fixture_tear_down(&s);
 }
 
-TEST(refine, tries_no_gmres_where_the_iterate_is_not_finite) {
+TEST_OF(refine, tries_no_gmres_where_the_iterate_is_not_finite) {
   static void (*const scripts[])(sup_script *) = {
       fault_nan_at_once, fault_inf_at_once, fault_inf_later};
   for (int i = 0; i < 3; i++) {
@@ -90,7 +89,7 @@ TEST(refine, tries_no_gmres_where_the_iterate_is_not_finite) {
 }
 
 /* The second column's x is beyond the range of double precision. */
-TEST(refine, tries_no_gmres_for_a_column_beyond_range_beside_a_slow_one) {
+TEST_OF(refine, tries_no_gmres_for_a_column_beyond_range_beside_a_slow_one) {
   fixture s;
   fixture_set_up(&s, 2);
   fixture_add_scripted(&s, "scripted", 32)->rate = 0.9;
@@ -110,7 +109,7 @@ TEST(refine, tries_no_gmres_for_a_column_beyond_range_beside_a_slow_one) {
   fixture_tear_down(&s);
 }
 
-TEST(refine, tries_no_gmres_at_small_orders_or_where_it_is_switched_off) {
+TEST_OF(refine, tries_no_gmres_at_small_orders_or_where_it_is_switched_off) {
   for (int steps = -1; steps <= 0; steps++) {
     fixture s;
     ct_note("steps %d", steps);
@@ -127,7 +126,9 @@ TEST(refine, tries_no_gmres_at_small_orders_or_where_it_is_switched_off) {
 /* An allocator that has no room for the pairs of GMRES. */
 static void *refuse_pairs(size_t bytes, void *ctx) {
   (void)ctx;
-  return (int64_t)bytes / 8 >= hone_space_entries(ORDER) ? NULL : malloc(bytes);
+  return (int64_t)(bytes / sizeof(hone_entry)) >= hone_space_entries(ORDER)
+             ? NULL
+             : malloc(bytes);
 }
 
 static void release(void *memory, void *ctx) {
@@ -135,7 +136,7 @@ static void release(void *memory, void *ctx) {
   free(memory);
 }
 
-TEST(refine, goes_on_without_gmres_where_there_is_no_memory_for_it) {
+TEST_OF(refine, goes_on_without_gmres_where_there_is_no_memory_for_it) {
   fixture s;
   fault_stagnation(fixture_set_up_one(&s, false));
   fixture_add_scripted(&s, "second", 64);
@@ -153,7 +154,7 @@ TEST(refine, goes_on_without_gmres_where_there_is_no_memory_for_it) {
 
 /* GMRES could solve with the factors of the first matrix, but a new
    factorization is cheaper. */
-TEST(refine, factors_anew_rather_than_take_gmres_with_earlier_factors) {
+TEST_OF(refine, factors_anew_rather_than_take_gmres_with_earlier_factors) {
   fixture s;
   sup_script *script = fixture_set_up_one(&s, true);
   s.request.gmres_steps = 10;

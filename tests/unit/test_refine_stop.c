@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Refinement that a progress callback or a deadline stops. */
+/* Refinement that a progress callback or a deadline stops. For real and for
+   complex entries. */
 #include "tests/unit/ladder_fixture.h"
 
 #include "tests/unit/ct.h"
 
 #include <math.h>
 
-TEST(refine, stops_before_there_is_any_x_and_leaves_x_untouched) {
+TEST_OF(refine, stops_before_there_is_any_x_and_leaves_x_untouched) {
   fixture s;
   fixture_set_up_one(&s, true);
   REQUIRE(fixture_open(&s) == HONE_OK && fixture_factor(&s) == HONE_OK);
@@ -18,7 +19,7 @@ TEST(refine, stops_before_there_is_any_x_and_leaves_x_untouched) {
   fixture_tear_down(&s);
 }
 
-TEST(refine, stops_with_the_best_x_so_far) {
+TEST_OF(refine, stops_with_the_best_x_so_far) {
   for (int stop = 1; stop <= 3; stop++) {
     fixture s;
     ct_note("stop at event %d", stop);
@@ -37,7 +38,7 @@ TEST(refine, stops_with_the_best_x_so_far) {
   }
 }
 
-TEST(refine, stops_at_a_deadline_that_has_passed_with_what_it_has) {
+TEST_OF(refine, stops_at_a_deadline_that_has_passed_with_what_it_has) {
   fixture s;
   fixture_set_up_one(&s, true)->rate = 1e-3;
   REQUIRE(fixture_open(&s) == HONE_OK && fixture_factor(&s) == HONE_OK);
@@ -49,7 +50,7 @@ TEST(refine, stops_at_a_deadline_that_has_passed_with_what_it_has) {
   fixture_tear_down(&s);
 }
 
-TEST(refine, returns_accepted_columns_as_accepted_when_stopped) {
+TEST_OF(refine, returns_accepted_columns_as_accepted_when_stopped) {
   fixture s;
   double rates[ORDER];
   fixture_set_up_mixed(&s, rates, 0.4);

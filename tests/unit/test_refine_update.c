@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hone_ladder_update: factors of one matrix serve another that is near it. */
+/* hone_ladder_update: factors of one matrix serve another that is near it.
+   For real and for complex entries. */
 #include "tests/unit/ladder_fixture.h"
 
 #include "tests/unit/ct.h"
@@ -16,10 +17,10 @@ static int update(fixture *s) {
 static void disturb(fixture *s, double by) {
   sup_rng rng = {99};
   for (int64_t i = 0; i < s->n * s->n; i++)
-    s->a[i] *= 1.0 + by * sup_uniform(&rng);
+    s->a[i] *= 1.0 + by * entries_uniform(&rng);
 }
 
-TEST(refine, keeps_the_factors_for_a_nearby_matrix) {
+TEST_OF(refine, keeps_the_factors_for_a_nearby_matrix) {
   fixture s;
   sup_script *script = fixture_set_up_one(&s, true);
   CHECK_EQ_INT(fixture_run(&s), HONE_OK);
@@ -37,7 +38,7 @@ TEST(refine, keeps_the_factors_for_a_nearby_matrix) {
   fixture_tear_down(&s);
 }
 
-TEST(refine, factors_again_where_the_earlier_factors_do_not_converge) {
+TEST_OF(refine, factors_again_where_the_earlier_factors_do_not_converge) {
   fixture s;
   sup_script *script = fixture_set_up_one(&s, true);
   CHECK_EQ_INT(fixture_run(&s), HONE_OK);
@@ -54,7 +55,7 @@ TEST(refine, factors_again_where_the_earlier_factors_do_not_converge) {
   fixture_tear_down(&s);
 }
 
-TEST(refine, factors_at_once_a_matrix_far_from_the_last) {
+TEST_OF(refine, factors_at_once_a_matrix_far_from_the_last) {
   fixture s;
   sup_script *script = fixture_set_up_one(&s, true);
   CHECK_EQ_INT(fixture_run(&s), HONE_OK);
@@ -68,18 +69,18 @@ TEST(refine, factors_at_once_a_matrix_far_from_the_last) {
   fixture_tear_down(&s);
 }
 
-TEST(refine, finds_an_updated_matrix_singular_or_not_finite) {
+TEST_OF(refine, finds_an_updated_matrix_singular_or_not_finite) {
   fixture s;
   fixture_set_up_one(&s, true);
   CHECK_EQ_INT(fixture_run(&s), HONE_OK);
-  double *good = sup_copy(s.a, ORDER * ORDER);
+  hone_entry *good = entries_copy(s.a, ORDER * ORDER);
   memcpy(s.a, s.a + ORDER, ORDER * sizeof *s.a); /* two equal columns */
   int st = update(&s);
   CHECK(st != HONE_OK || fixture_solve(&s) != HONE_OK);
   memset(s.a, 0, ORDER * sizeof *s.a);
   CHECK_EQ_INT(update(&s), HONE_SINGULAR);
   CHECK_EQ_INT(s.report.bad_col, 0);
-  s.a[5] = (double)NAN;
+  s.a[5] = entries_ending_in((double)NAN);
   CHECK_EQ_INT(update(&s), HONE_NOT_FINITE_A);
   CHECK_EQ_INT(s.report.bad_row, 5);
   CHECK(!s.ladder.factored);
@@ -87,11 +88,11 @@ TEST(refine, finds_an_updated_matrix_singular_or_not_finite) {
   CHECK_EQ_INT(update(&s), HONE_OK); /* the ladder works as before */
   CHECK_EQ_INT(fixture_solve(&s), HONE_OK);
   fixture_check_accepted(&s);
-  sup_free(good);
+  entries_free(good);
   fixture_tear_down(&s);
 }
 
-TEST(refine, update_factors_where_there_is_no_earlier_matrix) {
+TEST_OF(refine, update_factors_where_there_is_no_earlier_matrix) {
   fixture s;
   sup_script *script = fixture_set_up_one(&s, true);
   REQUIRE(fixture_open(&s) == HONE_OK);
@@ -105,7 +106,7 @@ TEST(refine, update_factors_where_there_is_no_earlier_matrix) {
 /* Column 0 is accepted with the earlier factors. The others are not, and the
    factorization of the present matrix meets a zero pivot. All columns are then
    solved for with the next factors. */
-TEST(refine, a_zero_pivot_after_an_update_leaves_no_column_behind) {
+TEST_OF(refine, a_zero_pivot_after_an_update_leaves_no_column_behind) {
   for (int replaced = 0; replaced < 2; replaced++) {
     fixture s;
     double rates[ORDER];

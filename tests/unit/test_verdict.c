@@ -2,12 +2,13 @@
 /* The verdict by projection, refine/verdict.c: true residuals are vouched for,
    whatever the matrix; every damage that matters is refused, with the
    probability that verdict.h states; rows that the projection cannot resolve
-   are computed by the host. All draws come from seeds. Next to read:
-   test_resident.c, for what refinement makes of it. */
+   are computed by the host. For real and for complex entries. All draws come
+   from seeds. Next to read: test_resident.c, for what refinement makes of it.
+ */
 #include "cpu_dp/residual.h"
 #include "refine/verdict.h"
 #include "tests/unit/ct.h"
-#include "tests/unit/support.h"
+#include "tests/unit/entries.h"
 
 #include <math.h>
 #include <string.h>
@@ -24,8 +25,9 @@ typedef long double quad; /* of 113 bits where there is no __float128 */
 typedef struct judged {
   int64_t n;
   bool trans;
-  double a[MOST * MOST], x[MOST], b[MOST], r[MOST], den[MOST];
-  double v[MOST], w[MOST], w_rest[MOST], u[MOST];
+  hone_entry a[MOST * MOST], x[MOST], b[MOST], r[MOST];
+  hone_entry v[MOST], w[MOST], w_rest[MOST];
+  double den[MOST], u[MOST];
   hone_dense dense;
   hone_matrix matrix;
   hone_projection p;
@@ -38,6 +40,13 @@ typedef struct judged {
 
 static judged s; /* large */
 
+/* That of errors of r, of modulus 1. */
+#ifdef HONE_COMPLEX
+#define DIRECTION CMPLX(0.0, 1.0)
+#else
+#define DIRECTION 1.0
+#endif
+
 static const hone_projection *projection_of(void *self, const hone_matrix *a,
                                             bool trans) {
   (void)a;
@@ -49,9 +58,9 @@ static void take_residual(void) {
                                  .trans = s.trans,
                                  .accurate = true,
                                  .k = 1,
-                                 .x = (const double *const[]){s.x},
-                                 .b = (const double *const[]){s.b},
-                                 .r = (double *const[]){s.r},
+                                 .x = (const hone_entry *const[]){s.x},
+                                 .b = (const hone_entry *const[]){s.b},
+                                 .r = (hone_entry *const[]){s.r},
                                  .den = (double *const[]){s.den}};
   hone_dense_residual(&job, NULL);
 }
@@ -68,7 +77,7 @@ static void project(void) {
 
 /* Fills A by 'entry', and makes an x that solves A x = b but for rounding. */
 static void set_up(int64_t n, bool trans, uint64_t seed,
-                   double (*entry)(sup_rng *rng, int64_t i, int64_t j)) {
+                   hone_entry (*entry)(sup_rng *rng, int64_t i, int64_t j)) {
   sup_rng rng = {seed};
   memset(&s, 0, sizeof s);
   s.n = n;
@@ -78,7 +87,7 @@ static void set_up(int64_t n, bool trans, uint64_t seed,
     for (int64_t i = 0; i < n; i++)
       s.a[i + j * n] = entry(&rng, i, j);
   for (int64_t i = 0; i < n; i++)
-    s.x[i] = 2.0 * sup_uniform(&rng);
+    s.x[i] = 2.0 * entries_uniform(&rng);
   s.dense = (hone_dense){n, n, s.a, NULL, trans};
   s.matrix = hone_dense_matrix(&s.dense);
   s.p = (hone_projection){s.v, s.w, s.w_rest, s.u, false};
@@ -98,84 +107,96 @@ static void set_up(int64_t n, bool trans, uint64_t seed,
   project();
 }
 
-static double uniform(sup_rng *rng, int64_t i, int64_t j) {
+static hone_entry uniform(sup_rng *rng, int64_t i, int64_t j) {
   (void)i;
   (void)j;
-  return sup_uniform(rng);
+  return entries_uniform(rng);
 }
-static double positive(sup_rng *rng, int64_t i, int64_t j) {
+static hone_entry positive(sup_rng *rng, int64_t i, int64_t j) {
   (void)i;
   (void)j;
-  return 0.5 + sup_uniform(rng);
+  return ENTRY(0.5, 0.5) + entries_uniform(rng);
 }
-static double ones(sup_rng *rng, int64_t i, int64_t j) {
+static hone_entry ones(sup_rng *rng, int64_t i, int64_t j) {
   (void)rng;
   return i == j ? 2.0 : 1.0;
 }
-static double heavy_tailed(sup_rng *rng, int64_t i, int64_t j) {
+static hone_entry heavy_tailed(sup_rng *rng, int64_t i, int64_t j) {
   (void)i;
   (void)j;
-  return sup_uniform(rng) * exp(3.0 * sup_normal(rng));
+  return entries_uniform(rng) * exp(3.0 * sup_normal(rng));
 }
-static double graded_columns(sup_rng *rng, int64_t i, int64_t j) {
+static hone_entry graded_columns(sup_rng *rng, int64_t i, int64_t j) {
   (void)i;
-  return ldexp(sup_uniform(rng), (int)(-j / 16));
+  return entries_uniform(rng) * ldexp(1.0, (int)(-j / 16));
 }
-static double graded_rows(sup_rng *rng, int64_t i, int64_t j) {
+static hone_entry graded_rows(sup_rng *rng, int64_t i, int64_t j) {
   (void)j;
-  return ldexp(sup_uniform(rng), (int)(-i / 16));
+  return entries_uniform(rng) * ldexp(1.0, (int)(-i / 16));
 }
-static double integers(sup_rng *rng, int64_t i, int64_t j) {
+static hone_entry integers(sup_rng *rng, int64_t i, int64_t j) {
   (void)i;
   (void)j;
-  return floor(10.0 * sup_uniform(rng));
+  const hone_entry v = 10.0 * entries_uniform(rng);
+  return ENTRY(floor(hone_real(v)), floor(hone_imag(v)));
 }
-static double banded(sup_rng *rng, int64_t i, int64_t j) {
-  return i - j < 4 && j - i < 4 ? sup_uniform(rng) : 0.0;
+static hone_entry banded(sup_rng *rng, int64_t i, int64_t j) {
+  return i - j < 4 && j - i < 4 ? entries_uniform(rng) : 0.0;
 }
 
-static double (*const families[])(sup_rng *, int64_t, int64_t) = {
+static hone_entry (*const families[])(sup_rng *, int64_t, int64_t) = {
     uniform,        positive,    ones,     heavy_tailed,
     graded_columns, graded_rows, integers, banded};
 enum { FAMILIES = sizeof families / sizeof families[0] };
 
-/* The weights are between 1/2 and 1 in magnitude, of both signs, and no two are
-   equal. */
-TEST(verdict, weights_are_neither_small_nor_equal) {
+/* The weights are real, between 1/2 and 1 in magnitude, of both signs, and no
+   two are equal. */
+TEST_OF(verdict, weights_are_neither_small_nor_equal) {
   uint64_t seed = 3;
   double sum = 0.0;
   hone_projection_draw(MOST, &seed, s.v);
   for (int64_t i = 0; i < MOST; i++) {
-    CHECK(fabs(s.v[i]) >= 0.5 && fabs(s.v[i]) <= 1.0);
-    sum += s.v[i];
+    const double v = hone_real(s.v[i]);
+    CHECK(fabs(v) >= 0.5 && fabs(v) <= 1.0);
+    CHECK(hone_imag(s.v[i]) == 0.0);
+    sum += v;
     for (int64_t k = 0; k < i; k++)
-      CHECK(fabs(s.v[i]) != fabs(s.v[k]));
+      CHECK(fabs(v) != hone_abs(s.v[k]));
   }
   CHECK_LE(fabs(sum), 0.3 * MOST);
 }
 
-/* The projection is that of a sum in quadruple precision, to 2^-98. */
-TEST(verdict, projections_have_twice_the_digits_of_double) {
+/* Each part of the projection is that of a sum in quadruple precision, to
+   2^-98. */
+static void check_entry(int64_t j) {
+  quad re = 0, im = 0;
+  long double size = 0.0L;
+  for (int64_t i = 0; i < s.n; i++) {
+    const hone_entry a = s.trans ? s.a[j + i * s.n] : s.a[i + j * s.n];
+    const double v = hone_real(s.v[i]);
+    re += (quad)v * (quad)hone_real(a);
+    im += (quad)v * (quad)hone_imag(a);
+    size += fabsl((long double)v) * hone_absl((hone_wide)a);
+  }
+  re -= (quad)hone_real(s.w[j]) + (quad)hone_real(s.w_rest[j]);
+  im -= (quad)hone_imag(s.w[j]) + (quad)hone_imag(s.w_rest[j]);
+  CHECK_LE((double)(re < 0 ? -re : re), 0x1p-98 * (double)size);
+  CHECK_LE((double)(im < 0 ? -im : im), 0x1p-98 * (double)size);
+  CHECK_NEAR(s.u[j], (double)size, 0x1p-44 * (double)size);
+}
+
+TEST_OF(verdict, projections_have_twice_the_digits_of_double) {
   for (int f = 0; f < FAMILIES; f++)
     for (int trans = 0; trans < 2; trans++) {
       set_up(MOST, trans, 5, families[f]);
       for (int64_t j = 0; j < s.n; j++) {
-        quad sum = 0, size = 0;
-        for (int64_t i = 0; i < s.n; i++) {
-          const quad t = (quad)s.v[i] *
-                         (quad)(trans ? s.a[j + i * s.n] : s.a[i + j * s.n]);
-          sum += t;
-          size += t < 0 ? -t : t;
-        }
-        const quad off = sum - (quad)s.w[j] - (quad)s.w_rest[j];
         ct_note("family %d, trans %d, entry %d", f, trans, (int)j);
-        CHECK_LE((double)(off < 0 ? -off : off), 0x1p-98 * (double)size);
-        CHECK_NEAR(s.u[j], (double)size, 0x1p-44 * (double)size);
+        check_entry(j);
       }
     }
 }
 
-TEST(verdict, vouches_for_true_residuals) {
+TEST_OF(verdict, vouches_for_true_residuals) {
   static const int64_t orders[] = {1, 2, 7, 33, 130, MOST};
   for (int f = 0; f < FAMILIES; f++)
     for (int k = 0; k < 6; k++)
@@ -202,24 +223,25 @@ static int vouched(void) {
   return count;
 }
 
-TEST(verdict, refuses_an_error_of_a_quarter_of_an_ulp_in_one_row) {
+TEST_OF(verdict, refuses_an_error_of_a_quarter_of_an_ulp_in_one_row) {
   for (int trans = 0; trans < 2; trans++)
     for (int64_t i = 0; i < MOST; i += 53) {
       set_up(MOST, trans, 11, uniform);
-      s.r[i] += HONE_VERDICT_ERROR * s.den[i];
+      s.r[i] += HONE_VERDICT_ERROR * s.den[i] * DIRECTION;
       CHECK_EQ_INT(vouched(), 0);
     }
 }
 
-TEST(verdict, refuses_damage_of_the_copy_of_a) {
+TEST_OF(verdict, refuses_damage_of_the_copy_of_a) {
   for (int trans = 0; trans < 2; trans++) {
     set_up(MOST, trans, 12, uniform);
-    double *const a = &s.a[MOST / 2 + 3 * MOST], kept = *a;
+    hone_entry *const a = &s.a[MOST / 2 + 3 * MOST];
+    const hone_entry kept = *a;
     *a = 1.25 * kept; /* the device reads this, */
     take_residual();
     *a = kept; /* and the host that */
     CHECK_EQ_INT(vouched(), 0);
-    double row[MOST];
+    hone_entry row[MOST];
     for (int64_t j = 0; j < MOST; j++) {
       row[j] = s.a[9 + j * MOST];
       s.a[9 + j * MOST] = s.a[10 + j * MOST];
@@ -231,13 +253,13 @@ TEST(verdict, refuses_damage_of_the_copy_of_a) {
   }
 }
 
-TEST(verdict, refuses_residuals_of_zero_and_what_is_not_a_number) {
+TEST_OF(verdict, refuses_residuals_of_zero_and_what_is_not_a_number) {
   set_up(MOST, false, 13, uniform);
   s.x[5] *= 1.0 + 0x1p-45;
   memset(s.r, 0, sizeof s.r);
   CHECK_EQ_INT(vouched(), 0);
   set_up(MOST, false, 13, uniform);
-  s.r[17] = HONE_NAN;
+  s.r[17] = entries_ending_in(HONE_NAN);
   CHECK_EQ_INT(vouched(), 0);
   set_up(MOST, false, 13, uniform);
   s.den[17] = HONE_NAN;
@@ -247,7 +269,7 @@ TEST(verdict, refuses_residuals_of_zero_and_what_is_not_a_number) {
   CHECK_EQ_INT(vouched(), 0);
 }
 
-TEST(verdict, refuses_wrong_denominators) {
+TEST_OF(verdict, refuses_wrong_denominators) {
   set_up(MOST, false, 14, uniform);
   s.den[8] *= 1.125;
   CHECK_EQ_INT(vouched(), 0);
@@ -266,15 +288,15 @@ TEST(verdict, refuses_wrong_denominators) {
    S happen to be within the resolution t: with a probability below 2 t / e. For
    an e of 16 t, and the same spread over two rows with opposite signs, 1000
    draws pass at most so often as a binomial distribution allows at 5 sigma. */
-TEST(verdict, errors_pass_no_oftener_than_stated) {
+TEST_OF(verdict, errors_pass_no_oftener_than_stated) {
   for (int rows = 1; rows <= 2; rows++) {
     int passed = 0;
     set_up(MOST, false, 15, uniform);
     const hone_verdict_sums sums = hone_verdict_sum(s.n, &s.p, &s.column);
     const double e = 16.0 * sums.resolution;
-    s.r[3] += e;
+    s.r[3] += e * DIRECTION;
     if (rows == 2)
-      s.r[4] -= e;
+      s.r[4] -= e * DIRECTION;
     for (int draw = 0; draw < 1000; draw++) {
       project();
       const hone_verdict_sums now = hone_verdict_sum(s.n, &s.p, &s.column);
@@ -287,7 +309,7 @@ TEST(verdict, errors_pass_no_oftener_than_stated) {
 }
 
 /* Row 6 is so small that no sum over all rows shows it. */
-TEST(verdict, computes_rows_that_it_cannot_resolve) {
+TEST_OF(verdict, computes_rows_that_it_cannot_resolve) {
   for (int trans = 0; trans < 2; trans++) {
     set_up(MOST, trans, 16, uniform);
     for (int64_t j = 0; j < MOST; j++)
@@ -295,17 +317,18 @@ TEST(verdict, computes_rows_that_it_cannot_resolve) {
     s.b[6] *= 0x1p-120;
     take_residual();
     project();
-    const double r = s.r[6], den = s.den[6];
+    const hone_entry r = s.r[6];
+    const double den = s.den[6];
     s.r[6] = 0.5 * den;
     s.den[6] = 4.0 * den;
     CHECK(hone_verdict(&s.ctx, &s.p, &s.column));
-    CHECK_NEAR(s.r[6], r, 0x1p-50 * den);
+    CHECK_LE(hone_abs(s.r[6] - r), 0x1p-50 * den);
     CHECK_NEAR(s.den[6], den, 0x1p-40 * den);
     CHECK_LE(s.column.errors.componentwise, 4.0 * SUP_EPS);
   }
 }
 
-TEST(verdict, leaves_many_rows_that_it_cannot_resolve_to_a_pass_over_a) {
+TEST_OF(verdict, leaves_many_rows_that_it_cannot_resolve_to_a_pass_over_a) {
   set_up(MOST, false, 17, uniform);
   for (int64_t i = 0; i < MOST / 2; i++) {
     for (int64_t j = 0; j < MOST; j++)
@@ -316,7 +339,7 @@ TEST(verdict, leaves_many_rows_that_it_cannot_resolve_to_a_pass_over_a) {
   CHECK_EQ_INT(vouched(), 0);
 }
 
-TEST(verdict, leaves_shifted_vectors_and_x_0_to_a_pass_over_a) {
+TEST_OF(verdict, leaves_shifted_vectors_and_x_0_to_a_pass_over_a) {
   set_up(MOST, false, 18, uniform);
   s.column.shift = 4;
   CHECK(!hone_verdict(&s.ctx, &s.p, &s.column));
@@ -332,12 +355,16 @@ TEST(verdict, leaves_shifted_vectors_and_x_0_to_a_pass_over_a) {
 
 /* An A that the caller has changed since it was projected is found by entries
    of the projection computed anew. */
-TEST(verdict, notices_that_a_has_changed) {
+TEST_OF(verdict, notices_that_a_has_changed) {
   for (int trans = 0; trans < 2; trans++) {
     set_up(MOST, trans, 19, uniform);
     CHECK(hone_verdict_projection(&s.ctx) == &s.p);
-    for (int64_t i = 0; i < MOST * MOST; i++)
-      s.a[i] *= 1.0 + 0x1p-52;
+    for (int64_t i = 0; i < MOST * MOST;
+         i++) { /* complex: in the imaginary part */
+      const hone_entry part =
+          HONE_PARTS == 1 ? s.a[i] : 0.5 * (s.a[i] - hone_conj(s.a[i]));
+      s.a[i] += 0x1p-52 * part;
+    }
     for (int draw = 0; draw < DRAWS; draw++)
       CHECK(hone_verdict_projection(&s.ctx) == NULL);
     s.ctx.trans = !trans; /* for that there is no projection */
