@@ -34,11 +34,12 @@ namespace {
 
 const char usage[] = "usage: bench_cpu [options]\n"
                      "Sections: solve, columns, threads, hard, spd, gallery, "
-                     "history, phases.\n";
+                     "history, phases, callers.\n";
 
 const std::vector<Part> parts = {
-    {"solve", 0.45}, {"columns", 0.1},  {"threads", 0.12}, {"hard", 0.13},
-    {"spd", 0.1},    {"gallery", 0.06}, {"history", 0.04}, {"phases", 0.03}};
+    {"solve", 0.42},   {"columns", 0.1}, {"threads", 0.1},
+    {"hard", 0.12},    {"spd", 0.1},     {"gallery", 0.06},
+    {"history", 0.04}, {"phases", 0.03}, {"callers", 0.08}};
 
 void run_section(Bench *bench, const std::string &section) {
   if (section == "columns")
@@ -51,6 +52,8 @@ void run_section(Bench *bench, const std::string &section) {
     history_section(bench);
   else if (section == "phases")
     cpu_phases_section(bench);
+  else if (section == "callers")
+    cpu_callers_section(bench);
   else
     cpu_solve_section(bench, section.c_str());
 }

@@ -4,6 +4,7 @@
    cudaMemcpy run under the same load. */
 #include "bench/gpu/gpu_bench.h"
 
+#include "bench/harness/neighbours.h"
 #include "bench/harness/systems.h"
 
 extern "C" {
@@ -11,9 +12,6 @@ extern "C" {
 }
 
 #include <sched.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,31 +23,6 @@ namespace {
    CPUs that it was given, or so many of them. */
 struct Caller {
   int busy, cpus;
-};
-
-/* Processes that compute until they are ended, and no longer than a minute. */
-struct Neighbours {
-  std::vector<pid_t> processes;
-  explicit Neighbours(int count) {
-    char timeout[] = "timeout", limit[] = "60", shell[] = "sh", c[] = "-c";
-    char loop[] = "while :; do :; done";
-    char *const command[] = {timeout, limit, shell, c, loop, nullptr};
-    for (int k = 0; k < count; k++) {
-      pid_t process = 0;
-      if (posix_spawnp(&process, timeout, nullptr, nullptr, command, environ) ==
-          0)
-        processes.push_back(process);
-    }
-    usleep(count > 0 ? 300000 : 0);
-  }
-  ~Neighbours() {
-    for (const pid_t process : processes) {
-      (void)kill(process, SIGTERM); /* timeout passes it on */
-      (void)waitpid(process, nullptr, 0);
-    }
-  }
-  Neighbours(const Neighbours &) = delete;
-  Neighbours &operator=(const Neighbours &) = delete;
 };
 
 /* Binds this thread, and those that it will create, to the first CPUs of those

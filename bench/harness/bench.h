@@ -145,6 +145,7 @@ void gallery_section(Bench *bench);
 void history_section(Bench *bench);
 /* Sections of bench_cpu alone. */
 void cpu_phases_section(Bench *bench);
+void cpu_callers_section(Bench *bench);
 void cpu_solve_section(Bench *bench, const char *section);
 void cpu_rates(Bench *bench);
 

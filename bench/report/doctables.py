@@ -257,6 +257,32 @@ def callers(record):
              'cuSOLVER / Hone kept'], body) if body else None
 
 
+def cpu_callers(record):
+    """Makes the table of the CPU path beside busy processes. A ratio that is
+    15 % below that of the quiet machine misses what is wanted."""
+    quiet, body = {}, []
+    for row in records.rows(record, 'callers'):
+        ours, busy = records.find(row, 'Hone once'), row['busy']
+        cells = []
+        for name in 'dgesv', 'dsgesv':
+            peer = records.find(row, name)
+            ratio = records.ratio(peer, ours) if peer and ours else None
+            if not busy:
+                quiet[row['n'], name] = ratio
+            alone = quiet.get((row['n'], name))
+            text = g(ratio, '.2f')
+            missed = ratio and alone and ratio < 0.85 * alone
+            cells.append(f'**{text}**' if missed else text)
+        if ours:
+            body.append([row['n'], busy or 'none', span(ours),
+                         g(median(row, 'Hone kept')),
+                         g(median(row, 'dgesv')), g(median(row, 'dsgesv')),
+                         *cells])
+    return (['n', 'busy processes beside', 'hone_solve, ms', 'kept', 'dgesv',
+             'dsgesv', 'dgesv / hone', 'dsgesv / hone'],
+            body) if body else None
+
+
 def device(record):
     """Makes the table of systems that lie in device memory."""
     body = []
@@ -407,7 +433,7 @@ def device_batch(record):
 ALL = {'solve': solve, 'factor': factor, 'small': small, 'hard': hard,
        'parts': parts, 'forms': forms, 'cpu': cpu, 'host': host,
        'cpu hard': cpu_hard, 'cpu spd': cpu_spd, 'cpu columns': cpu_columns,
-       'callers': callers, 'device': device,
+       'callers': callers, 'cpu callers': cpu_callers, 'device': device,
        'complex': complex_solve, 'complex factor': complex_factor,
        'batch': batch, 'device batch': device_batch,
        **papertables.ALL}

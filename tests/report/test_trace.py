@@ -210,6 +210,23 @@ class Published(unittest.TestCase):
         self.assertIsNone(doctables.ALL['complex']({'rows': []}))
         self.assertIsNone(doctables.ALL['complex factor']({'rows': []}))
 
+    def test_ratios_beside_busy_processes_are_held_to_those_alone(self):
+        def beside(busy, ours, dgesv, dsgesv):
+            return row(2048, [method('Hone once', [ours] * 3),
+                              method('Hone kept', [ours - 1.0] * 3),
+                              method('dgesv', [dgesv] * 3),
+                              method('dsgesv', [dsgesv] * 3)],
+                       'callers', busy=busy, cpus=0)
+        made = {'rows': [beside(0, 10.0, 20.0, 12.0),
+                         beside(1, 20.0, 34.4, 20.2)]}
+        self.assertEqual(
+            doctables.ALL['cpu callers'](made)[1],
+            [[2048, 'none', '10 (10 .. 10)', '9.00', '20.0', '12.0', '2.00',
+              '1.20'],
+             [2048, 1, '20 (20 .. 20)', '19.0', '34.4', '20.2', '1.72',
+              '**1.01**']])
+        self.assertIsNone(doctables.ALL['cpu callers']({'rows': []}))
+
     def test_cells_cannot_end_early(self):
         text = doctables.markdown(['a'], [['|b - A x|']])
         self.assertEqual(text.split('\n')[2], '| \\|b - A x\\| |')
