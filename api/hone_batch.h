@@ -31,7 +31,9 @@ typedef struct hone_batch_result {
   int32_t iterations;    /* corrections, the most of its columns */
   int32_t precision;     /* of the factors that solved it: 32 or 64; 0: none */
   int32_t digits;        /* digits of the largest |x_i| that are certain */
-  double backward_error; /* componentwise, of the x returned */
+  double backward_error; /* componentwise, of the x returned; with other
+                            denominators in the sparse rows of the columns that
+                            report.sparse_columns counts */
   double normwise_error; /* as in LAPACK */
   double residual_error; /* ||b - A x|| / ||b||, infinity norms */
   double forward_error; /* bound on ||x - x_true|| / ||x||, infinity norms, that

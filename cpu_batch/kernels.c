@@ -181,14 +181,15 @@ static norms take_norms(const parts *p, const side *s) {
   for (int64_t i = 0; i < n; i++) {
     const lanes d = modulus_of(s->d[i]), y = modulus_of(s->y[i]);
     const lanes r = modulus_of(s->r[i]);
-    const lanes noise = gamma * p->den[i] + HONE_EPS * r + GRAIN * GRAIN;
+    const lanes wrong = gamma * p->den[i];
+    const lanes noise = wrong + HONE_EPS * r + GRAIN * GRAIN;
     v.d_square += d * d;
     v.noise_square += noise * noise;
     v.d_most = larger(d, v.d_most);
     v.d_most_unit = larger(d * p->col[i], v.d_most_unit);
     v.y_most = larger_or_nan(v.y_most, y);
     v.x_most = larger(y * p->col[i], v.x_most);
-    v.r_most = larger(r / p->row[i], v.r_most);
+    v.r_most = larger((r + wrong) / p->row[i], v.r_most);
     v.widest = larger(p->col[i], v.widest);
   }
   return v;

@@ -21,6 +21,9 @@
 
 /* Underflow may change a denominator by this part of it, at most. */
 static const double MODULUS_PART = 0x1p-44;
+/* Rounding errors of r up to this part of ||b|| are neglected in ||r|| / ||b||.
+ */
+static const long double NOISE_COUNTS = 0x1p-70L;
 
 double hone_errors_value(const hone_errors *errors, int criterion) {
   if (criterion == HONE_CRITERION_NORMWISE)
@@ -263,10 +266,33 @@ void hone_refined_norms(const hone_refinement *ctx, hone_refined *c) {
   e->noise = hone_shiftl(two_norm(n, v.den_sum, v.den_max), -c->shift);
 }
 
+/* Returns at least the largest rounding error of the computed r, beside its own
+   rounding to double; 0 where r is b. */
+HONE_VECTOR static long double residual_noise(int64_t n,
+                                              const hone_refined *c) {
+  const double *den = c->den;
+  double most = 0.0, sum = 0.0;
+  if (c->x_is_zero)
+    return 0.0L;
+#pragma omp simd reduction(max : most) reduction(+ : sum)
+  for (int64_t i = 0; i < n; i++) {
+    most = den[i] > most ? den[i] : most;
+    sum += den[i]; /* keeps NaN */
+  }
+  return (long double)c->gamma *
+         (long double)(sum < 0.0 || sum >= 0.0 ? most : sum);
+}
+
 /* Sets the normwise error and that of the residual; e->size is known. r is
    2^shift times the residual, and where it is not 0 by itself it may lack what
    underflowed in its sums and when it was rounded: n + 4 of the smallest
-   number. In long double no quotient underflows. */
+   number. In long double no quotient underflows.
+
+   A normwise error has denominators beside which the rounding errors of r are
+   small. But b may be much smaller than |A| |x|: then a b_i may be lost beside
+   the terms of its row, and an r of 0 says nothing. So rounding errors count
+   where they are not far below the rounding of b. Those of a plain pass are
+   kept apart: a value that seems small makes an accurate pass follow. */
 static void set_norm_errors(const hone_refinement *ctx, hone_refined *c) {
   const int64_t n = ctx->f.a->n;
   hone_errors *e = &c->errors;
@@ -279,8 +305,15 @@ static void set_norm_errors(const hone_refinement *ctx, hone_refined *c) {
   const double computed = hone_max_abs(n, c->r);
   const bool exact = computed == 0.0 && e->componentwise <= 0.0;
   const long double r = exact ? 0.0L : (long double)computed + lost;
+  const long double noise = residual_noise(n, c);
+  const bool counts = !(noise <= NOISE_COUNTS * b);
+  const bool plain = !c->by_steps && !c->digits_lost && c->gamma >= HONE_EPS;
   e->normwise = exact ? 0.0 : (double)(r / norm_a / x / sqrtl((long double)n));
-  e->residual = exact ? 0.0 : (double)(r / b);
+  e->residual = e->residual_noise = 0.0;
+  if (!exact || counts)
+    e->residual = (double)((r + (counts && !plain ? noise : 0.0L)) / b);
+  if (counts && plain)
+    e->residual_noise = (double)(noise / b);
 }
 
 void hone_refined_errors(const hone_refinement *ctx, hone_refined *c) {
@@ -291,8 +324,8 @@ void hone_refined_errors(const hone_refinement *ctx, hone_refined *c) {
   c->x_is_zero = x <= 0.0;
   if (!(x <= DBL_MAX)) {
     const long double none = (long double)HONE_NAN;
-    *e = (hone_errors){HONE_NAN, HONE_NAN, HONE_NAN, none,
-                       none,     none,     none,     none};
+    *e = (hone_errors){HONE_NAN, HONE_NAN, HONE_NAN, none,    none,
+                       none,     none,     none,     HONE_NAN};
     return;
   }
   c->least_den = least_denominator(ctx, c, x);

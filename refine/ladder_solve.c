@@ -61,7 +61,7 @@ static bool finish_column(hone_climb *c, int64_t i, int st, hone_column *out) {
   }
   out->backward_error = column->errors.componentwise;
   out->normwise_error = column->errors.normwise;
-  out->residual_error = column->errors.residual;
+  out->residual_error = column->errors.residual + column->errors.residual_noise;
   if (nonsingular)
     out->forward_error = hone_bounds_forward(&rung->certificate, column, false);
   out->digits = hone_bounds_digits(out->forward_error);

@@ -12,7 +12,8 @@
 typedef struct hone_errors {
   double componentwise; /* max_i |b - A x|_i / (|A| |x| + |b|)_i */
   double normwise;      /* ||b - A x|| / (sqrt(n) ||A|| ||x||) */
-  double residual;      /* ||b - A x|| / ||b||, infinity norms */
+  double residual;      /* ||b - A x|| / ||b||, infinity norms: at least that,
+                           but for residual_noise */
   /* The following are for bounds.c. They are long double because A and x may
      stand at the ends of the range of double: */
   long double residual_norm; /* at least ||R (b - A x)||_2 */
@@ -20,6 +21,8 @@ typedef struct hone_errors {
                         computed residual */
   long double size, size_scaled; /* max |x| and max |inv(C) x| */
   long double widest_unit;       /* the largest entry of C */
+  double residual_noise; /* what rounding errors of a plain pass may hide of
+                            'residual' */
 } hone_errors;
 
 typedef enum hone_column_state {

@@ -94,8 +94,9 @@ __device__ __forceinline__ norms take_norms(const System &t) {
   t.each_row([&](int i) {
     const double d = modulus_of(t.s->d[i]), col = t.s->col[i];
     const double y = modulus_of(t.s->y[i]), r = modulus_of(t.s->r[i]);
-    const double noise = gamma * t.s->den[i] + HONE_EPS * r;
-    const double of_row[6] = {d, d * col, y, y * col, r / t.s->row[i], col};
+    const double wrong = gamma * t.s->den[i], noise = wrong + HONE_EPS * r;
+    const double of_row[6] = {
+        d, d * col, y, y * col, (r + wrong) / t.s->row[i], col};
     sum[0] = fma(d, d, sum[0]);
     sum[1] = fma(noise, noise, sum[1]);
     for (int q = 0; q < 6; q++)

@@ -259,3 +259,57 @@ TEST(contract, other_criteria_are_never_stated_too_small) {
              0.99L * r / norm / size / sqrtl((long double)n) - slack);
   }
 }
+
+/* Row 0 is K (x_0 + x_1 - x_2) = b_0 with an x of about K: its terms are 2^180
+   and more times b_0, which is lost even in double-double, so that a computed
+   residual of 0 says nothing. In exact arithmetic the residual is b_0 or
+   larger, since the sum is a multiple of the last digit of x. */
+TEST(contract, residuals_lost_below_their_terms_are_not_stated_too_small) {
+  int accepted = 0, stated = 0;
+  for (int k = 0; k < 300; k++) {
+    const double big = pow(10.0, 20.0 + (double)(k % 11));
+    sup_rng rng = {(uint64_t)k};
+    const double a[9] = {big,       0.0,  1.0 / big, big, 1.0 / big,
+                         1.0 / big, -big, 1.0 / big, 0.0};
+    double b[3], x[3], rows[9];
+    hone_options o = HONE_OPTIONS_INIT;
+    hone_report report = HONE_REPORT_INIT;
+    hone_batch_result result = {0};
+    hone_batch batch = HONE_BATCH_INIT;
+    o.device = HONE_DEVICE_CPU;
+    o.criterion = k % 3;
+    o.trans = k / 3 % 2 ? HONE_TRANS : HONE_NO_TRANS;
+    for (int i = 0; i < 3; i++)
+      b[i] = 0.1 + fabs(sup_uniform(&rng));
+    for (int i = 0; i < 9; i++)
+      rows[i] = o.trans == HONE_TRANS ? a[i / 3 + i % 3 * 3] : a[i];
+    batch.count = 1;
+    batch.n = batch.lda = batch.ldb = batch.ldx = 3;
+    batch.nrhs = 1;
+    batch.a = rows;
+    batch.b = b;
+    batch.x = x;
+    ct_note("system %d", k);
+    for (int in_batch = 0; in_batch < 2; in_batch++) {
+      const int st = in_batch
+                         ? hone_batch_solve(&batch, &o, &result, &report)
+                         : hone_solve(3, 1, rows, 3, b, 3, x, 3, &o, &report);
+      const double said =
+          in_batch ? result.residual_error : report.residual_error;
+      if (st < 0)
+        continue;
+      const long double sum =
+          ((long double)x[0] + (long double)x[1]) - (long double)x[2];
+      const long double r = fabsl((long double)b[0] - (long double)big * sum);
+      const long double right =
+          fmaxl(fmaxl((long double)b[0], (long double)b[1]), (long double)b[2]);
+      CHECK_GE((long double)said, 0.99L * r / right);
+      if (o.criterion == HONE_CRITERION_RESIDUAL && st == HONE_OK)
+        CHECK_LE(r / right, 1e-12L);
+      accepted += st == HONE_OK;
+      stated++;
+    }
+  }
+  CHECK_GE(stated, 500);
+  CHECK_GE(accepted, 100);
+}
