@@ -10,11 +10,12 @@
 
 #include <vector>
 
-/* Processes that compute until they are ended, and no longer than a minute. */
+/* Processes that compute until they are ended, at most for five minutes: longer
+   than any table takes beside them. */
 struct Neighbours {
   std::vector<pid_t> processes;
   explicit Neighbours(int count) {
-    char timeout[] = "timeout", limit[] = "60", shell[] = "sh", c[] = "-c";
+    char timeout[] = "timeout", limit[] = "300", shell[] = "sh", c[] = "-c";
     char loop[] = "while :; do :; done";
     char *const command[] = {timeout, limit, shell, c, loop, nullptr};
     for (int k = 0; k < count; k++) {

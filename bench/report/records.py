@@ -199,6 +199,8 @@ def joined(paths, any_commit=False):
         for key in ('fits', 'crossovers'):
             whole.pop(key, None)
         if whole.get('commit') != more.get('commit'):
+            own = str(whole.get('commit', 'unknown'))
+            whole['rows'] = [{'commit': own, **r} for r in whole['rows']]
             whole['commit'] = 'unknown: several, each row has its own'
     return whole
 

@@ -254,7 +254,7 @@ class Join(unittest.TestCase):
         whole = self.joined({**record(), 'fits': []}, second)
         rows = records.rows(whole, 'solve')
         self.assertEqual([r.get('commit') for r in rows],
-                         [None, 'another', None])
+                         ['abc', 'another', 'abc'])
         self.assertEqual(rows[1]['date'], 'later')
         self.assertIn('unknown', whole['commit'])
         self.assertNotIn('fits', whole)

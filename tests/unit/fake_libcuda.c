@@ -33,7 +33,7 @@ typedef struct copy { /* CUDA_MEMCPY2D */
   size_t to_pitch, bytes, rows;
 } copy;
 
-/* What tests see and set. */
+/* Tests read and set these. */
 double hone_there[64];
 int hone_fake_devices = 1;               /* 0: cuInit fails */
 size_t hone_fake_room = (size_t)1 << 40; /* bytes that can be allocated */
