@@ -30,6 +30,8 @@ typedef struct hone_trial {
                          the lists are in gpu_sp/factor/load.cu */
   int64_t part_rows;  /* rows of a panel that go into one launch; at least two
                          inner panels' widths */
+  int together;       /* right-hand sides that go through a solve together: 1,
+                         2, 4, 8 or 16 */
   int corrections;    /* of a seeded section, before it is solved directly; -1:
                          none */
   int64_t portion;    /* systems of a batch that go to the device at once */

@@ -137,6 +137,7 @@ void lay_out(hone_cuda *c, bool spd, const hone_engine_config *config) {
   c->lda = round_up(n, 2);
   c->nb = outer_width(config);
   c->panel_work.part_rows = config->choices.trial.part_rows;
+  c->triangles.group = config->choices.trial.together;
   const int64_t strip = config->choices.trial.strip;
   c->strip = strip > 0 ? strip : (int64_t)STRIP;
   c->strip = n < c->strip ? n : c->strip;

@@ -95,6 +95,25 @@ __device__ __forceinline__ double hone_reciprocal_double(double v) {
   asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(v));
   return r;
 }
+/* c = c + A B for the warp, A 16 x 8, B 8 x 8: lane l has of A the entries (r,
+   k), (r + 8, k), (r, k + 4), (r + 8, k + 4), r = l / 4 and k = l % 4; of B (k,
+   r) and (k + 4, r); of c (r, 2 k), (r, 2 k + 1), and both eight rows below. */
+__device__ __forceinline__ void hone_multiply_add_16x8x8(double (&c)[4],
+                                                         const double (&a)[4],
+                                                         const double2 &b) {
+#if __CUDA_ARCH__ >= 900
+  asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, "
+      "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+      : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b.x), "d"(b.y));
+#else
+  for (int e = 0; e < 4; e++) /* 8 x 4 entries of A */
+    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, "
+        "{%0, %1};"
+        : "+d"(c[2 * (e % 2)]), "+d"(c[2 * (e % 2) + 1])
+        : "d"(a[e]), "d"(e < 2 ? b.x : b.y));
+#endif
+}
 /* A barrier like __syncthreads for 'threads' threads of the thread block, a
    multiple of 32. */
 __device__ __forceinline__ void hone_barrier(int id, int threads) {

@@ -39,8 +39,8 @@ namespace {
 
 // An inverted diagonal block in shared memory, its triangle lower (rotated by
 // half a turn where it is upper): four chunks of 32 outputs, of which chunk h
-// has 32 * (h + 1) inputs; stored as [input][33], 33 against bank conflicts.
-constexpr int CHUNK_STRIDE = 33;
+// has 32 * (h + 1) inputs; stored as [input][34], 34 against bank conflicts.
+constexpr int CHUNK_STRIDE = 34;
 constexpr int INVERSE = 10 * 32 * CHUNK_STRIDE; // doubles
 __device__ inline int inverse_at(int out, int in) {
   const int h = out / 32;
@@ -51,11 +51,7 @@ __device__ inline int inverse_at(int out, int in) {
 // has at most SHARE inputs, an even number. The first HELD inputs, as many as
 // fit, are kept in registers.
 constexpr int SHARE = 22;
-template <int K>
-constexpr int HELD = K == 1   ? 18
-                     : K == 2 ? 12
-                     : K == 4 ? 4
-                              : 0;
+template <int K> constexpr int HELD = K == 1 ? 18 : K == 2 ? 12 : 4;
 __device__ inline int
 chunk_warp(int h) { // the chunk's first warp; chunk_warp(4) is WARPS
   return h == 0 ? 0 : h == 1 ? 2 : h == 2 ? 5 : h == 3 ? 10 : WARPS;
@@ -67,10 +63,7 @@ __device__ inline int chunk_share(int h) { // inputs of each of its warps
 template <int K> struct Shared { // offsets in doubles
   static constexpr int sums = INVERSE;
   static constexpr int values = sums + K * B; // two of K * B
-  // With eight columns the parts overlap the values, to fit the 163 KB of
-  // sm_80.
-  static constexpr bool overlap = K == 8;
-  static constexpr int parts = overlap ? values : values + 2 * K * B;
+  static constexpr int parts = values + 2 * K * B;
   static constexpr int size = parts + PARTS * K * B;
 };
 
@@ -220,13 +213,14 @@ template <int K> struct Given {
                                        : 0.0;
     }
   }
-  __device__ inline void store(const BlockRow &row, bool turned,
+  // apart: from column to column of sums.
+  __device__ inline void store(const BlockRow &row, bool turned, int apart,
                                double *sums) const {
 #pragma unroll
     for (int w = 0; w < WORDS; w++) {
       const int e = row.t + w * THREADS;
       if (e < K * B)
-        sums[e / B * B + row.rotated(e % B)] = part_of(turned, e % B, v[w]);
+        sums[e / B * apart + row.rotated(e % B)] = part_of(turned, e % B, v[w]);
     }
   }
 };
@@ -314,21 +308,18 @@ __device__ inline void add_last(double (&sum)[2][K], const Pair (&x)[PAIRS],
 // Subtracts from sums what the threads have added up, if the tiles are
 // transposed: eight lanes each have a part of the same two rows.
 template <int K>
-__device__ inline void subtract_lanes(const BlockRow &row, double (&sum)[2][K],
-                                      double *sums) {
+__device__ inline void subtract_lanes(const BlockRow &row,
+                                      const double (&sum)[2][K], double *sums) {
+  const int mine = row.lane % 2; // the row that a lane goes on with
 #pragma unroll
-  for (int d = 1; d < 8; d *= 2)
+  for (int k = 0; k < K; k++) {
+    double s = mine ? sum[1][k] : sum[0][k];
+    s += __shfl_xor_sync(0xffffffffU, mine ? sum[0][k] : sum[1][k], 1);
 #pragma unroll
-    for (int k = 0; k < K; k++)
-#pragma unroll
-      for (int m = 0; m < 2; m++)
-        sum[m][k] += __shfl_xor_sync(0xffffffffu, sum[m][k], d);
-  if (row.lane % 8 == 0) {
-#pragma unroll
-    for (int k = 0; k < K; k++)
-#pragma unroll
-      for (int m = 0; m < 2; m++)
-        sums[k * B + row.rotated(sum_row(m))] -= sum[m][k];
+    for (int d = 2; d < 8; d *= 2)
+      s += __shfl_xor_sync(0xffffffffU, s, d);
+    if (row.lane % 8 < 2)
+      sums[k * B + row.rotated(sum_row(mine))] -= s;
   }
 }
 
@@ -339,8 +330,6 @@ template <int K>
 __device__ inline void subtract_parts(const BlockRow &row,
                                       const double (&sum)[2][K], double *sums,
                                       double *parts) {
-  if (Shared<K>::overlap)
-    __syncthreads();
 #pragma unroll
   for (int k = 0; k < K; k++) {
     double *part = parts + (row.t / 64 * K + k) * B + pair_row<false>(0);
@@ -391,16 +380,43 @@ __device__ inline void multiply(const BlockRow &row,
     parts[(row.warp * K + k) * 32 + row.lane] = even[k] + odd[k];
 }
 
-// Adds the parts of the warps: v_i, which is posted, and after the last sweep
-// written to memory too.
+// Where v_i goes.
+struct Target {
+  long long *box;
+  double *to;
+  int64_t ldv;
+  int columns;
+  bool written; // to memory too, after the last sweep;
+  bool turned;  // what is written there is conjugated
+};
+
+__device__ inline Target target_of(const Plan &plan, const BlockRow &row,
+                                   long long *box, double *to, int64_t ldv,
+                                   int columns) {
+  return {box,
+          to,
+          ldv,
+          columns,
+          plan.last == (row.second ? 1 : 0),
+          plan.result_turned};
+}
+
+// Posts entry r of column k of v_i, and writes it to memory where it is due.
+template <int K>
+__device__ inline void give(const BlockRow &row, int r, int k, double v,
+                            const Target &target) {
+  post(target.box + row.i * (K * B) + k * B + r, v);
+  if (target.written && row.i * B + r < row.n && k < target.columns)
+    target.to[row.i * B + r + k * target.ldv] = part_of(target.turned, r, v);
+}
+
+// Adds the parts of the warps: v_i, which is given away.
 template <int K>
 __device__ inline void finish(const BlockRow &row, const double *parts,
-                              long long *box, const Plan &plan, int columns,
-                              double *to, int64_t ldv) {
+                              const Target &target) {
 #pragma unroll
   for (int e0 = 0; e0 < K * B; e0 += THREADS) {
     const int e = e0 + row.t, out = e % B, k = e / B;
-    const int r = row.rotated(out);
     if (e >= K * B)
       break;
     const int first = chunk_warp(out / 32), end = chunk_warp(out / 32 + 1);
@@ -409,10 +425,7 @@ __device__ inline void finish(const BlockRow &row, const double *parts,
     for (int w = 0; w < 6; w++)
       if (first + w < end)
         s += parts[((first + w) * K + k) * 32 + out % 32];
-    post(box + row.i * (K * B) + k * B + r, s);
-    if (plan.last == (row.second ? 1 : 0) && row.i * B + r < row.n &&
-        k < columns)
-      to[row.i * B + r + k * ldv] = part_of(plan.result_turned, r, s);
+    give<K>(row, row.rotated(out), k, s, target);
   }
 }
 
@@ -456,7 +469,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   clear_old_half(plan, number, mine);
   load_inverse<TRANS>(row, inv, shared);
   given.await(row, columns);
-  given.store(row, second ? plan.turned[1] : plan.turned[0], sums);
+  given.store(row, second ? plan.turned[1] : plan.turned[0], B, sums);
   __syncthreads();
   double sum[2][K];
   clear<K>(sum);
@@ -476,7 +489,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   __syncthreads();
   multiply<K>(row, inputs, sums, parts);
   __syncthreads();
-  finish<K>(row, parts, box, plan, columns, v.to + first, ldv);
+  finish<K>(row, parts, target_of(plan, row, box, v.to + first, ldv, columns));
 }
 
 } // namespace

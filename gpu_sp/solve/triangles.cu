@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Plans and launches the triangular solves with float factors, in double
-// arithmetic. Read next: triangles.h, sweep.h for the kernel, invert.cu for the
-// inverses, solve.cu for the callers.
+// arithmetic. Read next: triangles.h, sweep.h and wide.h for the kernels,
+// invert.cu for the inverses, solve.cu for the callers.
 
-#include "gpu_sp/solve/sweep.h"
+#include "gpu_sp/solve/wide.h"
 
 namespace {
 
@@ -26,12 +26,15 @@ struct Solve {
   cudaStream_t stream;
 };
 
-// Enqueues so many sweeps, from plan.first on, in one launch.
-template <int K, bool TRANS>
-cudaError_t launch(const Solve &s, const Plan &plan, int sweeps) {
-  const int bytes = Shared<K>::size * static_cast<int>(sizeof(double));
-  const auto kernel = sweep_kernel<K, TRANS>;
-  const unsigned bit = 1U << (2 * K + (TRANS ? 1 : 0));
+using Kernel = void (*)(int64_t, const float *, int64_t, bool, Plan, Vectors,
+                        int64_t);
+
+// Enqueues so many sweeps, from plan.first on, in one launch. doubles: of
+// shared memory; number: of the kernel, among all.
+cudaError_t launch(Kernel kernel, int doubles, int number, const Solve &s,
+                   const Plan &plan, int sweeps) {
+  const int bytes = doubles * static_cast<int>(sizeof(double));
+  const unsigned bit = 1U << number;
   if (!(s.work->ready & bit)) {
     const cudaError_t error = cudaFuncSetAttribute(
         kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
@@ -50,33 +53,38 @@ cudaError_t launch(const Solve &s, const Plan &plan, int sweeps) {
 }
 
 template <int K>
-cudaError_t launch(bool trans, const Solve &s, const Plan &plan, int sweeps) {
-  return trans ? launch<K, true>(s, plan, sweeps)
-               : launch<K, false>(s, plan, sweeps);
+cudaError_t sweep(bool trans, const Solve &s, const Plan &plan, int sweeps) {
+  return launch(trans ? sweep_kernel<K, true> : sweep_kernel<K, false>,
+                Shared<K>::size, 2 * K + trans, s, plan, sweeps);
 }
 
-// Returns the columns of a group, 1, 2, 4 or 8. Fewer columns let one block row
-// follow the other sooner, more read T fewer times. The limits were measured on
-// an H200 (docs/performance.md).
+template <int K>
+cudaError_t wide(bool trans, const Solve &s, const Plan &plan, int sweeps) {
+  return launch(trans ? wide_kernel<K, true> : wide_kernel<K, false>,
+                WideShared<K>::size, 8 + K / 4 + trans, s, plan, sweeps);
+}
+
+// Returns the columns of a group, 1, 2, 4, 8 or 16. Fewer columns let one block
+// row follow the other sooner, more read T fewer times. The limits were
+// measured on an H200 (docs/performance.md).
 int group_columns(int64_t n, int columns) {
-  const int64_t limits[] = {int64_t(1) << 16, int64_t(1) << 17};
+  const int64_t rows = HONE_PARTS * n;
   if (columns == 1)
     return 1;
-  for (int step = 0; step < 2; step++) {
-    const int each = 2 << step;
-    const int64_t groups = (columns + each - 1) / each;
-    if (groups == 1 || groups * n < limits[step])
-      return each;
-  }
-  return 8;
+  if ((columns + 1) / 2 * rows <= int64_t(3) << 14)
+    return 2;
+  if (columns <= 4)
+    return 4;
+  return columns > 8 && (columns + 7) / 8 * rows >= int64_t(1) << 16 ? 16 : 8;
 }
 
 cudaError_t launch_some(bool trans, const Solve &s, const Plan &plan,
                         int sweeps, int each) {
-  return each == 1   ? launch<1>(trans, s, plan, sweeps)
-         : each == 2 ? launch<2>(trans, s, plan, sweeps)
-         : each == 4 ? launch<4>(trans, s, plan, sweeps)
-                     : launch<8>(trans, s, plan, sweeps);
+  return each == 1   ? sweep<1>(trans, s, plan, sweeps)
+         : each == 2 ? sweep<2>(trans, s, plan, sweeps)
+         : each == 4 ? sweep<4>(trans, s, plan, sweeps)
+         : each == 8 ? wide<8>(trans, s, plan, sweeps)
+                     : wide<16>(trans, s, plan, sweeps);
 }
 
 // Takes the half of the workspace that is clear, and plans to clear the other.
@@ -110,7 +118,8 @@ cudaError_t take_half(const Solve &s, int columns, Plan *plan) {
 cudaError_t solve_some(const hone_sweep *sweep, int sweeps, const Solve &s) {
   Plan plan = {};
   plan.columns = static_cast<int>(s.v.k);
-  const int each = group_columns(s.t.n, plan.columns);
+  const int each =
+      s.work->group > 0 ? s.work->group : group_columns(s.t.n, plan.columns);
   plan.groups = (plan.columns + each - 1) / each;
   cudaError_t error = take_half(s, plan.groups * each, &plan);
   s.work->clean = false; // unless all goes well

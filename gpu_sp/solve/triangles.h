@@ -70,14 +70,17 @@ struct hone_triangle_work {
   int half;       /* the half that the next solve uses, 0 or 1 */
   int columns;    /* columns of the mailboxes that the other half used */
   unsigned ready; /* a bit for each kernel whose shared memory has been set */
+  int group;      /* columns that go together: 1, 2, 4, 8 or 16; 0: as many as
+                     were measured to be best */
 };
 int64_t hone_cuda_triangle_bytes(int64_t n);
 
 /* v.to = v.from after one or two sweeps. Any k >= 1; HONE_TRIANGLE_COLUMNS
    columns at most are solved for at once. Entries of T that are not finite give
    results that are not finite, and the kernel ends all the same. The bits of
-   a column depend neither on scheduling nor on the columns beside it. All
-   solves with one workspace must be on one stream. */
+   a column depend neither on scheduling nor on what is in the columns beside
+   it, but may depend on how many these are. All solves with one workspace must
+   be on one stream. */
 cudaError_t hone_cuda_triangles(const hone_sweep *sweep, int sweeps,
                                 const hone_triangles &t,
                                 const hone_solve_columns &v,

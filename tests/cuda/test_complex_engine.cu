@@ -151,6 +151,36 @@ TEST(complex_cuda, solves_for_several_columns) {
     }
 }
 
+/* Many columns go through the tensor cores, a few do not. */
+TEST(complex_cuda, solves_for_many_columns_together) {
+  NEED_DEVICE();
+  const problem p(333, 0, 12.0);
+  numbers r = {8};
+  const factored few(p, {}, 0);
+  REQUIRE(few.status == HONE_OK);
+  for (int group : {8, 16}) {
+    hone_choices choices = {};
+    choices.trial.together = group;
+    const factored many(p, choices, 0);
+    REQUIRE(many.status == HONE_OK);
+    for (int64_t k : {5, 19})
+      for (int trans = 0; trans < 2; trans++) {
+        std::vector<cplx> v = random_entries(&r, p.n * k), w = v;
+        CHECK_EQ_INT(D->solve(few.self, trans, k, entries(v), p.n), HONE_OK);
+        CHECK_EQ_INT(D->solve(many.self, trans, k, entries(w), p.n), HONE_OK);
+        double error = 0.0, size = 0.0;
+        for (size_t e = 0; e < v.size(); e++) {
+          const double d = std::abs(v.data()[e] - w.data()[e]);
+          error = d <= error ? error : d;
+          size = std::fmax(size, std::abs(v.data()[e]));
+        }
+        ct_note("%d together, k %d, trans %d", group, (int)k, trans);
+        CHECK_LE(error, 1e-12 * size);
+        CHECK(error > 0.0); /* the sums are taken in another order */
+      }
+  }
+}
+
 TEST(complex_cuda, keeps_a_on_the_host_where_memory_is_short) {
   NEED_DEVICE();
   const problem p(300, 0, 12.0);

@@ -80,7 +80,7 @@ struct turns {
   }
 };
 
-void check_triangle(enum hone_triangle which, int64_t n, int64_t k) {
+void check_triangle(enum hone_triangle which, int64_t n, int64_t k, int group) {
   const int64_t ld = n + n % 2, ldv = n + 3, b = HONE_PANEL;
   const std::vector<float> t = two_triangles(n, ld);
   numbers r = {static_cast<uint64_t>(n + k)};
@@ -97,6 +97,7 @@ void check_triangle(enum hone_triangle which, int64_t n, int64_t k) {
   on_device<double> v_there(v), lower((n + b - 1) / b * b * b);
   on_device<double> upper(static_cast<int64_t>(lower.count));
   turns t_work(n);
+  t_work.work.group = group;
   const bool is_lower = which == HONE_LOWER || which == HONE_LOWER_TRANS;
   MUST(hone_cuda_invert_blocks(n, there, ld, lower, upper, nullptr));
   const hone_sweep sweep = {which, is_lower ? lower : upper, false};
@@ -107,7 +108,8 @@ void check_triangle(enum hone_triangle which, int64_t n, int64_t k) {
   for (size_t e = 0; e < x.size(); e++)
     error =
         std::fabs(got[e] - x[e]) <= error ? error : std::fabs(got[e] - x[e]);
-  ct_note("triangle %d, n %d, k %d", (int)which, (int)n, (int)k);
+  ct_note("triangle %d, n %d, k %d, %d together", (int)which, (int)n, (int)k,
+          group);
   CHECK_LE(error, 1e-11);
 }
 
@@ -116,9 +118,18 @@ TEST(kernels, solve_triangular_systems) {
   for (int which = HONE_LOWER; which <= HONE_UPPER_TRANS; which++) {
     for (int64_t n : {1, 127, 128, 300})
       for (int64_t k : {1, 2, 4, 7, 11, 35})
-        check_triangle(static_cast<enum hone_triangle>(which), n, k);
-    check_triangle(static_cast<enum hone_triangle>(which), 700, 3);
+        check_triangle(static_cast<enum hone_triangle>(which), n, k, 0);
+    check_triangle(static_cast<enum hone_triangle>(which), 700, 3, 0);
   }
+}
+
+TEST(kernels, solve_triangular_systems_for_many_columns_together) {
+  NEED_DEVICE();
+  for (int which = HONE_LOWER; which <= HONE_UPPER_TRANS; which++)
+    for (int64_t n : {1, 127, 128, 300, 389})
+      for (int64_t k : {1, 8, 13, 17, 35})
+        for (int group : {8, 16})
+          check_triangle(static_cast<enum hone_triangle>(which), n, k, group);
 }
 
 std::vector<double> both_sweeps(const hone_sweep *sweep, int64_t n,
@@ -140,7 +151,8 @@ std::vector<double> both_sweeps(const hone_sweep *sweep, int64_t n,
 
 /* One workspace serves solves of all kinds and widths in turn, some of them
    after a failure. Each result has the bits of the two sweeps made one after
-   the other, and of each column solved alone. */
+   the other, and of each column solved alone, with zeros beside it where many
+   are solved for together. */
 TEST(kernels, solve_with_two_triangles_in_one_workspace) {
   NEED_DEVICE();
   const int64_t n = 391, ld = 392, ldv = n + 1, b = HONE_PANEL;
@@ -157,12 +169,16 @@ TEST(kernels, solve_with_two_triangles_in_one_workspace) {
   const hone_sweep pairs[4][2] = {
       {up_trans, low_trans}, {low, up}, {low, low_trans}, {low_trans, low}};
   turns turn(n);
-  for (int64_t k : {8, 1, 1, 5, 2, 3, 1, 11, 1})
+  const int64_t kinds[][2] = {{8, 0}, {1, 0},  {1, 0},   {5, 0}, {2, 0},
+                              {3, 0}, {1, 0},  {11, 0},  {1, 0}, {8, 8},
+                              {5, 8}, {11, 8}, {11, 16}, {1, 0}, {32, 16}};
+  for (const auto &[k, group] : kinds)
     for (const hone_sweep *pair : pairs) {
       const std::vector<double> v = r.array<double>(ldv * k);
       std::vector<double> apart = v;
       for (int64_t c = 0; c < k; c++) { /* one column and one sweep at a time */
         turns fresh(n);
+        fresh.work.group = static_cast<int>(group);
         const auto from = v.begin() + c * ldv;
         on_device<double> one(std::vector<double>(from, from + ldv));
         for (int s = 0; s < 2; s++)
@@ -171,7 +187,9 @@ TEST(kernels, solve_with_two_triangles_in_one_workspace) {
         const std::vector<double> got = one.get();
         std::copy(got.begin(), got.end() - 1, apart.begin() + c * ldv);
       }
-      ct_note("k %d, pair %d", (int)k, (int)(pair - pairs[0]) / 2);
+      ct_note("k %d, pair %d, %d together", (int)k, (int)(pair - pairs[0]) / 2,
+              (int)group);
+      turn.work.group = static_cast<int>(group);
       CHECK(
           same(both_sweeps(pair, n, there, ld, k, v, ldv, &turn.work), apart));
       if (k == 5) /* as after a failure: the workspace is cleared */

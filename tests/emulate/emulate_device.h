@@ -160,6 +160,16 @@ inline void hone_barrier(int id, int threads) {
   hone_emulate::sync_some(static_cast<unsigned>(id),
                           static_cast<unsigned>(threads));
 }
+inline void hone_multiply_add_16x8x8(double (&c)[4], const double (&a)[4],
+                                     const double2 &b) {
+  warp &w = *self->home;
+  memcpy(w.a[self->lane], a, sizeof a);
+  w.b[self->lane][0] = b.x;
+  w.b[self->lane][1] = b.y;
+  (void)meet(op_product, ~0U);
+  for (int e = 0; e < 4; e++)
+    c[e] += w.product[self->lane][e];
+}
 inline int hone_hide_value(int v) { return v; }
 template <class T> T *hone_given_pointer(T *p) {
   return static_cast<T *>(reach(p));

@@ -73,6 +73,8 @@ struct warp {
   unsigned alive, waiting; /* one bit for each lane */
   unsigned source[32];     /* source lanes of shuffles */
   word in[32], out[32];
+  /* Of a product of matrices: what the lanes have of A, B and A B. */
+  double a[32][4], b[32][2], product[32][4];
 };
 
 struct block {
@@ -293,6 +295,17 @@ inline void finish_vote(warp &w, unsigned all) {
   for (unsigned i : lanes{all})
     w.out[i] = votes;
 }
+/* The places of the entries are those of hone_multiply_add_16x8x8. */
+inline void finish_product(warp &w, unsigned all) {
+  for (unsigned i : lanes{all})
+    for (unsigned e = 0; e < 4; e++) {
+      double sum = 0.0;
+      for (unsigned k = 0; k < 8; k++)
+        sum += w.a[i / 4 * 4 + k % 4][k / 4 * 2 + e / 2] *
+               w.b[(2 * (i % 4) + e % 2) * 4 + k % 4][k / 4];
+      w.product[i][e] = sum;
+    }
+}
 template <class T, T (*F)(T, T)> void finish_reduce(warp &w, unsigned all) {
   T v = static_cast<T>(w.in[*lanes{all}]);
   for (unsigned i : lanes{all & (all - 1)})
@@ -306,6 +319,8 @@ inline const operation op_shuffle = {"__shfl_sync", finish_shuffle};
 inline const operation op_ballot = {"__ballot_sync", finish_vote};
 inline const operation op_any = {"__any_sync", finish_vote};
 inline const operation op_all = {"__all_sync", finish_vote};
+inline const operation op_product = {"hone_multiply_add_16x8x8",
+                                     finish_product};
 template <class T, T (*F)(T, T)>
 inline const operation op_reduce = {"__reduce_sync", finish_reduce<T, F>};
 
