@@ -5,6 +5,12 @@
    cache. Read hone_round_columns, at the end, first. */
 #include "base/rounding.h"
 
+#include "base/isa.h"
+
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
 #include <float.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -52,29 +58,121 @@ HONE_VECTOR bool hone_all_finite(int64_t n, const double *v) {
 /* Each term is the hash NH of UMAC (Black, Halevi, Krawczyk, Krovetz & Rogaway
    1999): a key is added to each half of the value, and the two sums are
    multiplied. The keys are symmetric in the indices: one comes from their sum,
-   the other from a product of odd numbers. */
-HONE_VECTOR uint64_t hone_mirror_sum(int64_t n, int64_t row, int64_t column,
-                                     const double *v) {
+   the other from a product of odd numbers. They advance from row to row by
+   adding a step. */
+typedef struct mirror_keys {
+  uint32_t low, high, low_step, high_step;
+} mirror_keys;
+
+static mirror_keys keys_of(uint32_t row, uint32_t column) {
   const uint32_t sum_key = 0x9e3779b9U, odd_key = 0x85ebca6aU;
-  const uint32_t r = (uint32_t)row, c = (uint32_t)column;
-  const uint32_t c_odd = c * odd_key + 1;
-  /* The keys advance from row to row by adding a step. They are kept in 64 bits
-     each, so that vector code needs no shuffles. */
-  const uint64_t half = 0xffffffff, low_step = sum_key;
-  const uint64_t high_step = (uint32_t)(odd_key * c_odd);
-  uint64_t low_key = (uint32_t)((r + c) * sum_key);
-  uint64_t high_key = (uint32_t)((r * odd_key + 1) * c_odd), sum = 0;
+  const uint32_t odd = column * odd_key + 1;
+  return (mirror_keys){(row + column) * sum_key, (row * odd_key + 1) * odd,
+                       sum_key, odd_key * odd};
+}
+
+static mirror_keys keys_behind(mirror_keys k, int64_t rows) {
+  k.low += (uint32_t)rows * k.low_step;
+  k.high += (uint32_t)rows * k.high_step;
+  return k;
+}
+
+static uint64_t mirror_sum(int64_t n, mirror_keys k, const double *v) {
+  uint64_t sum = 0;
   for (int64_t i = 0; i < n; i++) {
     const double value = v[i] + 0.0; /* turns -0 into 0 */
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    const uint64_t low = (bits + low_key) & half;
-    const uint64_t high = ((bits >> 32) + high_key) & half;
-    sum += low * high;
-    low_key += low_step;
-    high_key += high_step;
+    sum +=
+        (uint64_t)((uint32_t)bits + k.low) * ((uint32_t)(bits >> 32) + k.high);
+    k = keys_behind(k, 1);
   }
   return sum;
+}
+
+/* Vectors of values that the compiler does not make of that loop: one
+   instruction multiplies the lower halves of 64-bit numbers, so that keys of 64
+   bits each may overflow into the upper halves. */
+#ifdef __x86_64__
+enum { MOST_LANES = 8 };
+
+typedef struct mirror_lanes {
+  uint64_t low[MOST_LANES], high[MOST_LANES];
+} mirror_lanes;
+
+static mirror_lanes lanes_of(mirror_keys k, int lanes) {
+  mirror_lanes out;
+  for (int i = 0; i < lanes; i++) {
+    const mirror_keys at = keys_behind(k, i);
+    out.low[i] = at.low;
+    out.high[i] = at.high;
+  }
+  return out;
+}
+
+__attribute__((target("avx2"))) static uint64_t
+mirror_sum_avx2(int64_t n, mirror_keys k, const double *v) {
+  enum { LANES = 4 };
+  const mirror_lanes at = lanes_of(k, LANES);
+  const mirror_keys step = {.low = LANES * k.low_step,
+                            .high = LANES * k.high_step};
+  __m256i low = _mm256_loadu_si256((const __m256i *)at.low);
+  __m256i high = _mm256_loadu_si256((const __m256i *)at.high);
+  __m256i sum = _mm256_setzero_si256();
+  const __m256d zero = _mm256_setzero_pd();
+  for (int64_t i = 0; i < n; i += LANES) {
+    const __m256i bits =
+        _mm256_castpd_si256(_mm256_add_pd(_mm256_loadu_pd(v + i), zero));
+    const __m256i upper = _mm256_srli_epi64(bits, 32);
+    sum =
+        _mm256_add_epi64(sum, _mm256_mul_epu32(_mm256_add_epi64(bits, low),
+                                               _mm256_add_epi64(upper, high)));
+    low = _mm256_add_epi64(low, _mm256_set1_epi64x(step.low));
+    high = _mm256_add_epi64(high, _mm256_set1_epi64x(step.high));
+  }
+  uint64_t all[LANES];
+  _mm256_storeu_si256((__m256i *)all, sum);
+  return all[0] + all[1] + all[2] + all[3];
+}
+
+__attribute__((target("avx512f"))) static uint64_t
+mirror_sum_avx512(int64_t n, mirror_keys k, const double *v) {
+  enum { LANES = 8 };
+  const mirror_lanes at = lanes_of(k, LANES);
+  const mirror_keys step = {.low = LANES * k.low_step,
+                            .high = LANES * k.high_step};
+  __m512i low = _mm512_loadu_si512(at.low);
+  __m512i high = _mm512_loadu_si512(at.high);
+  __m512i sum = _mm512_setzero_si512();
+  const __m512d zero = _mm512_setzero_pd();
+  for (int64_t i = 0; i < n; i += LANES) {
+    const __m512i bits =
+        _mm512_castpd_si512(_mm512_add_pd(_mm512_loadu_pd(v + i), zero));
+    const __m512i upper = _mm512_srli_epi64(bits, 32);
+    sum =
+        _mm512_add_epi64(sum, _mm512_mul_epu32(_mm512_add_epi64(bits, low),
+                                               _mm512_add_epi64(upper, high)));
+    low = _mm512_add_epi64(low, _mm512_set1_epi64(step.low));
+    high = _mm512_add_epi64(high, _mm512_set1_epi64(step.high));
+  }
+  return (uint64_t)_mm512_reduce_add_epi64(sum);
+}
+#endif
+
+uint64_t hone_mirror_sum(int64_t n, int64_t row, int64_t column,
+                         const double *v) {
+  const mirror_keys keys = keys_of((uint32_t)row, (uint32_t)column);
+  int64_t done = 0;
+  uint64_t sum = 0;
+#ifdef __x86_64__
+  const hone_isa isa = hone_isa_here();
+  if (isa != HONE_ISA_BASE) {
+    done = n - n % MOST_LANES;
+    sum = isa == HONE_ISA_AVX512 ? mirror_sum_avx512(done, keys, v)
+                                 : mirror_sum_avx2(done, keys, v);
+  }
+#endif
+  return sum + mirror_sum(n - done, keys_behind(keys, done), v + done);
 }
 
 /* Counts the nonzero entries that became 0. */

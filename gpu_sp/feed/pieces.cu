@@ -95,10 +95,11 @@ bool all_finite(int64_t n, const hone_entry *v) {
   return hone_all_finite(HONE_PARTS * n, reinterpret_cast<const double *>(v));
 }
 
-/* Adds 'count' rows from 'row' on of column j of A to the sum that tells
-   symmetry: entries above the diagonal count positive, those below negative. */
-void add_symmetry_sum(hone_cuda *c, const hone_entry *column, int64_t j,
-                      int64_t row, int64_t count) {
+/* Returns what 'count' rows from 'row' on of column j of A add to the sum that
+   tells symmetry: entries above the diagonal count positive, those below
+   negative. */
+uint64_t symmetry_sum(const hone_entry *column, int64_t j, int64_t row,
+                      int64_t count) {
   const int64_t end = row + count, above = end < j ? end : j;
   const int64_t below = row > j ? row : j + 1;
   uint64_t sum = 0;
@@ -106,14 +107,14 @@ void add_symmetry_sum(hone_cuda *c, const hone_entry *column, int64_t j,
     sum += hone_mirror_sum(above - row, row, j, column + row);
   if (end > below)
     sum -= hone_mirror_sum(end - below, below, j, column + below);
-  if (sum != 0)
-    __atomic_add_fetch(&c->asymmetry, sum, __ATOMIC_RELAXED);
+  return sum;
 }
 
 /* Copies 'count' rows from 'row' on of column j to the buffer, and looks at
-   those that are not sent. */
-void copy_rows(hone_cuda *c, const piece &p, int64_t j, int64_t row,
-               int64_t count, hone_entry *buffer) {
+   those that are not sent. Returns what they add to the sum that tells
+   symmetry. */
+uint64_t copy_rows(hone_cuda *c, const piece &p, int64_t j, int64_t row,
+                   int64_t count, hone_entry *buffer) {
   const hone_entry *a = c->job.a.a + j * c->job.a.lda;
   const int64_t end = p.row + p.high; /* of the rows that are sent */
   int64_t sent = end - row < count ? end - row : count;
@@ -123,8 +124,7 @@ void copy_rows(hone_cuda *c, const piece &p, int64_t j, int64_t row,
            (size_t)sent * sizeof *buffer);
   if (count > sent && !all_finite(count - sent, a + row + sent))
     __atomic_store_n(&c->nonfinite, j + 1, __ATOMIC_RELAXED);
-  if (c->one_triangle)
-    add_symmetry_sum(c, a, j, row, count);
+  return c->one_triangle ? symmetry_sum(a, j, row, count) : 0;
 }
 
 /* Copies a piece to the buffer and projects it, by blocks that the cache
@@ -132,17 +132,20 @@ void copy_rows(hone_cuda *c, const piece &p, int64_t j, int64_t row,
 void do_piece(hone_cuda *c, const piece &p, hone_entry *buffer, int worker) {
   const hone_cuda_job *job = &c->job;
   const int64_t columns = job->projects && c->projection.trans ? GROUP : 1;
+  uint64_t sum = 0;
   for (int64_t j = p.j; j < p.j + p.w; j += columns) {
     const int64_t w = p.j + p.w - j < columns ? p.j + p.w - j : columns;
     for (int64_t row = p.row; row < p.row + p.rows; row += BLOCK_ROWS) {
       const int64_t left = p.row + p.rows - row;
       const int64_t rows = left < BLOCK_ROWS ? left : (int64_t)BLOCK_ROWS;
       for (int64_t k = j; job->sends && k < j + w; k++)
-        copy_rows(c, p, k, row, rows, buffer);
+        sum += copy_rows(c, p, k, row, rows, buffer);
       if (job->projects)
         hone_cuda_project(c, worker, {j, w, row, rows, job->part_rows});
     }
   }
+  if (sum != 0)
+    __atomic_add_fetch(&c->asymmetry, sum, __ATOMIC_RELAXED);
 }
 
 /* Enqueues the copy of a piece in a buffer, and counts it. Behind the last one

@@ -171,6 +171,20 @@ static void swap(double *a, int64_t p, int64_t q) {
   a[q] = old;
 }
 
+/* Entries go through vectors, those at the end do not. */
+TEST(claimed_spd, checksums_are_the_sums_of_those_of_entries) {
+  enum { N = 70 };
+  claim c = make(host, N);
+  for (int64_t from = 0; from < 9; from++)
+    for (int64_t n = 0; from + n <= N; n++) {
+      uint64_t sum = 0;
+      for (int64_t i = from; i < from + n; i++)
+        sum += hone_mirror_sum(1, i, 3, c.a + i);
+      CHECK_EQ_INT(hone_mirror_sum(n, from, 3, c.a + from) == sum, 1);
+    }
+  discard(&c);
+}
+
 TEST(claimed_spd, checksums_differ_wherever_a_is_not_symmetric) {
   enum { N = 40 };
   claim c = make(host, N);
