@@ -120,4 +120,17 @@ static inline hone_entry hone_shift_entry(hone_entry v, int e) {
 }
 
 #endif
+
+#if !(defined(HONE_COMPLEX) && defined(__cplusplus))
+
+/* Returns r c v for powers of two r and c, rounded once. If one of them is
+   large and the other one small, r v may be out of range though r c v is not,
+   but r c is in range then. */
+static inline hone_entry hone_scaled_entry(double r, double c, hone_entry v) {
+  const double both = r * c;
+  const bool fits = (both >= DBL_MIN) & (both <= DBL_MAX);
+  return hone_times(fits ? 1.0 : c, hone_times(fits ? both : r, v));
+}
+
+#endif
 #endif

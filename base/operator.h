@@ -24,7 +24,7 @@ typedef struct hone_scaling {
   int *row_exp, *col_exp; /* n each, within +-HONE_MAX_EXP */
   bool used;              /* false: all ones, S = A */
 } hone_scaling;
-enum { HONE_MAX_EXP = 1000 };
+enum { HONE_MAX_EXP = 1022 }; /* 2^+-e is a normal number */
 
 /* The exact structure of A: which entries are zero, and which are equal. */
 typedef struct hone_structure {

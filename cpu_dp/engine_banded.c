@@ -113,7 +113,7 @@ static double load(engine_band *e, const hone_dense *a,
     for (int64_t i = from; i < to; i++) {
       const hone_entry v = a->a[i + j * a->lda];
       ab[i] = scaling->used
-                  ? hone_times(scaling->col[j], hone_times(scaling->row[i], v))
+                  ? hone_scaled_entry(scaling->row[i], scaling->col[j], v)
                   : v;
       max = larger(max, ab[i]);
     }

@@ -168,7 +168,7 @@ static void load_columns(void *ctx, int64_t task) {
     const double c = e->scaling->col[j];
     const int64_t first = e->spd ? j : 0;
     for (int64_t i = first; i < e->n; i++)
-      f[i] = row ? hone_times(c, hone_times(row[i], a[i])) : a[i];
+      f[i] = row ? hone_scaled_entry(row[i], c, a[i]) : a[i];
     e->max[j] = largest(e->n - first, f + first);
   }
 }
@@ -193,7 +193,8 @@ static double load_small(engine_dp *e) {
     return max;
   for (int64_t j = 0; j < e->n; j++)
     for (int64_t i = 0; i < (e->spd ? j + 1 : e->n); i++)
-      e->f[i + j * e->ld] = col[j] * (row[i] * e->f[i + j * e->ld]);
+      e->f[i + j * e->ld] =
+          hone_scaled_entry(row[i], col[j], e->f[i + j * e->ld]);
   return e->small->load(e->n, e->f, e->ld, e->spd, e->f, e->ld);
 }
 

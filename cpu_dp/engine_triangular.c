@@ -102,9 +102,9 @@ static int factor_diagonal(void *self, const hone_matrix *matrix,
   e->zeros_replaced = false;
   for (int64_t j = 0; j < e->n; j++) {
     const hone_entry d = a->a[j * (a->lda + 1)];
-    e->diagonal[j] = scaling->used ? hone_times(scaling->col[j],
-                                                hone_times(scaling->row[j], d))
-                                   : d;
+    e->diagonal[j] =
+        scaling->used ? hone_scaled_entry(scaling->row[j], scaling->col[j], d)
+                      : d;
     if (d == 0.0 && info->zero_pivot < 0)
       info->zero_pivot = j;
     if (!(hone_abs(e->diagonal[j]) > 0.0)) /* underflowed */
@@ -147,7 +147,7 @@ static const hone_entry *piece_of_s(const engine_tri *e, int64_t i, int64_t m,
     const hone_entry *restrict from = a + c * e->a.lda;
     hone_entry *restrict to = e->piece + c * ROWS;
     for (int64_t r = 0; r < m; r++)
-      to[r] = hone_times(e->scaling->col[j + c], hone_times(row[r], from[r]));
+      to[r] = hone_scaled_entry(row[r], e->scaling->col[j + c], from[r]);
   }
   *ld = ROWS;
   return e->piece;

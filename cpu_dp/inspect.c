@@ -99,7 +99,7 @@ HONE_VECTOR static void scale_part(int64_t n, const hone_entry *restrict a,
                                    const double *restrict row, double c,
                                    hone_entry *restrict s) {
   for (int64_t i = 0; i < n; i++)
-    s[i] = hone_times(c, hone_times(row[i], a[i]));
+    s[i] = hone_scaled_entry(row[i], c, a[i]);
 }
 
 /* Inspects columns j .. j+w-1, w <= GROUP, in pieces that stay in the

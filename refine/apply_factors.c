@@ -9,7 +9,10 @@
 #include "refine/refine.h"
 #include "refine/scale.h"
 
+#include <float.h>
+#include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const double ROUNDOFF_SINGLE = 0x1p-24;
@@ -18,6 +21,10 @@ enum { REFINED_LEAST = 4 };
 /* Entries from which a loop over columns is divided among threads. */
 enum { WORTH_THREADS = 1 << 16 };
 enum { DRAWN = 64 }; /* random numbers at once */
+/* Exponents of a scaling up to here leave products with vectors of about 1 the
+   digits that they need. Above, room is left for the magnitude of an entry of S
+   and of rounding. */
+enum { LIFT_FROM = 300, ROOM = 6 };
 
 /* Changes every part of every entry by as much as rounding may change it.
    Rounding itself leaves numbers with few digits as they are. */
@@ -216,16 +223,35 @@ static int multiply_on_device(const hone_factored *f, bool trans, int64_t k,
   return (int)k;
 }
 
+/* Returns the k for which 2^k C v and 2^k A C v lie as high in the range of
+   double as they can where exponents of R or C are large, since their smallest
+   entries would be lost otherwise; else 0. in, out: exponents of C and R. */
+static int product_lift(int64_t n, const int *in, const int *out,
+                        const hone_entry *v) {
+  int high = INT_MIN, widest = 0;
+  for (int64_t i = 0; i < n; i++) {
+    high = HONE_MAX(high, HONE_MAX(in[i], -out[i]));
+    widest = HONE_MAX(widest, HONE_MAX(abs(in[i]), abs(out[i])));
+  }
+  const double size = hone_max_abs(n, v);
+  if (widest <= LIFT_FROM || !(size > 0.0) || !(size <= DBL_MAX))
+    return 0;
+  const int room = ilogb((double)n) + ROOM; /* for the sum of a row */
+  return DBL_MAX_EXP - room - high - ilogb(size);
+}
+
 int hone_multiply(const hone_factored *f, bool trans, int64_t k,
                   const hone_entry *v, hone_entry *p, hone_entry *work) {
-  int passes = 0;
+  int passes = 0, lift[HONE_SOLVE_COLUMNS];
   const int64_t n = f->a->n;
   const hone_scaling *s = f->scaling;
   const int *in = trans ? s->row_exp : s->col_exp;
   const int *out = trans ? s->col_exp : s->row_exp;
   if (s->used) {
-    for (int64_t c = 0; c < k; c++)
-      hone_scale_by(n, in, 1, 0, v + c * n, work + c * n);
+    for (int64_t c = 0; c < k; c++) {
+      lift[c] = product_lift(n, in, out, v + c * n);
+      hone_scale_by(n, in, 1, lift[c], v + c * n, work + c * n);
+    }
     v = work;
   }
   if (f->use_copy)
@@ -235,7 +261,7 @@ int hone_multiply(const hone_factored *f, bool trans, int64_t k,
     passes = 1;
   }
   for (int64_t c = 0; s->used && c < k; c++)
-    hone_scale_by(n, out, 1, 0, p + c * n, p + c * n);
+    hone_scale_by(n, out, 1, -lift[c], p + c * n, p + c * n);
   return passes;
 }
 
@@ -244,18 +270,20 @@ int hone_multiply_accurately(const hone_factored *f, bool trans, int k,
                              hone_entry *work) {
   const int64_t n = f->a->n;
   const hone_scaling *s = f->scaling;
+  const int *in = trans ? s->row_exp : s->col_exp;
+  const int *out = trans ? s->col_exp : s->row_exp;
   hone_entry *x = work, *zero = work + n;
   double *den = (double *)(work + 2 * n);
   memset(zero, 0, (size_t)n * sizeof *zero);
   for (int c = 0; c < k; c++) {
+    const int lift = s->used ? product_lift(n, in, out, v + c * n) : 0;
     for (int64_t i = 0; i < n; i++)
       x[i] = -v[c * n + i];
     if (s->used)
-      hone_scale_by(n, trans ? s->row_exp : s->col_exp, 1, 0, x, x);
+      hone_scale_by(n, in, 1, lift, x, x);
     (void)hone_residual(f, trans, x, zero, p + c * n, den);
     if (s->used)
-      hone_scale_by(n, trans ? s->col_exp : s->row_exp, 1, 0, p + c * n,
-                    p + c * n);
+      hone_scale_by(n, out, 1, -lift, p + c * n, p + c * n);
   }
   return k;
 }

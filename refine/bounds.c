@@ -62,6 +62,8 @@ static const double POOR_BOUND = 1e-3, LEAST_WEIGHT = 1e-3;
    in single precision, for which the probes may have been lucky. */
 static const long double ROUNDING = 4.0L * 0x1p-53L,
                          ROUNDING_SINGLE = 4.0L * 0x1p-24L;
+/* Rounding errors of a solve, in units of ||E||_2, of which they are a part. */
+static const long double OF_PROBED = 4.0L;
 /* Another correction is worth making where the last one halved the bound. */
 static const long double WORTH = 0.5L;
 
@@ -91,6 +93,16 @@ typedef struct bounding {
   long double condition; /* of S, estimated */
   double inverse;        /* bound on ||inv(S)||_2 */
 } bounding;
+
+/* Are rounding errors of the solves bounded by ||inv(W) E W||? A condition
+   number of S, which knows nothing of W, says nothing of small entries of x. If
+   E itself contracts, the probes have measured rounding errors of solves for
+   vectors of the sizes that x has. */
+static bool rounding_is_probed(const hone_refinement *ctx, const bounding *b,
+                               const hone_contraction *contraction) {
+  return b->weights != NULL && contraction->power == 1 &&
+         ctx->f.deflation == NULL;
+}
 
 /* Bounds the 2-norm, in scaled variables, of what a correction loses: 'lost' in
    every entry, digits below the grain, and the rounding errors of t. */
@@ -126,12 +138,16 @@ static void evaluate(const hone_refinement *ctx, const bounding *b,
                  .lost = hone_noise_lost_part(ctx, c)};
   for (int k = step - contraction->power; k < step; k++)
     s.lost = HONE_MAX(s.lost, b->rounding[k]);
-  const long double vanished = vanished_norm(ctx, b, step, s.lost);
+  const long double solve =
+      rounding_is_probed(ctx, b, contraction)
+          ? OF_PROBED * (long double)contraction->bound * b->norm[step - 1]
+          : 0.0L;
+  const long double vanished = vanished_norm(ctx, b, step, s.lost) + solve;
   s.f = b->noise + (1.0L + before) * vanished;
   for (int k = step - contraction->power; k < step; k++)
     s.f += b->norm[k];
   s.f /= 1.0L - (long double)contraction->bound;
-  s.all = before * vanished + (b->sampled ? 0.0L : b->noise);
+  s.all = before * vanished + solve + (b->sampled ? 0.0L : b->noise);
   hone_bars_evaluate(&s, write ? (double *)c->spare : NULL, out);
 }
 
@@ -246,8 +262,11 @@ static bool add_correction(const hone_refinement *ctx,
     c->spare[i] = step > 0 ? c->spare[i] + d[i] : d[i];
   b->d = d;
   b->norm[step] = hone_noise_scaled_norm(n, d, e, b->weights);
-  const long double norm =
-      b->weights ? hone_noise_scaled_norm(n, d, e, NULL) : b->norm[step];
+  long double norm = b->norm[step];
+  if (b->weights)
+    norm = rounding_is_probed(ctx, b, contraction)
+               ? 0.0L
+               : hone_noise_scaled_norm(n, d, e, NULL);
   b->rounding[step] = hone_noise_of_solve(ctx, d, (long double)b->largest,
                                           b->condition * norm, contraction);
   return step + 1 >= contraction->power;

@@ -31,17 +31,25 @@ int64_t hone_certify_scratch(int64_t n) {
 /* The state of one estimate; all vectors have n entries. */
 typedef struct estimate {
   const hone_factored *f;
-  bool scaled;      /* estimates inv(S); otherwise 2^-shift inv(A) */
-  int shift;        /* keeps 2^-shift inv(A) in the range of double */
+  bool scaled;      /* estimates inv(S); otherwise inv(A) */
   hone_entry *v;    /* the vector being worked on */
   hone_entry *sign; /* the signs that v had last */
-  double norm;      /* the largest 1-norm of a column found */
+  long double norm; /* the largest 1-norm of a column found */
 } estimate;
 
-/* v = inv(M) v, or with inv(M^T). */
-static int apply(const estimate *e, bool trans) {
-  return hone_apply_inverse(e->f, e->scaled, trans, 1, e->v, e->f->a->n,
-                            e->scaled ? NULL : &e->shift, NULL);
+/* v = inv(M) v, or with inv(M^T); for inv(A), v = 2^k C inv(M) R v with the
+   largest entry of v in [1/2, 1), whatever the units are. *k: that one, or 0.
+ */
+static int apply(const estimate *e, bool trans, int *k) {
+  const int64_t n = e->f->a->n;
+  const hone_scaling *s = e->f->scaling;
+  *k = e->scaled
+           ? 0
+           : hone_scale_in(n, trans ? s->col_exp : s->row_exp, e->v, e->v);
+  int st = hone_apply_inverse(e->f, true, trans, 1, e->v, n, NULL, NULL);
+  if (st == HONE_OK && !e->scaled)
+    *k += hone_scale_in(n, trans ? s->row_exp : s->col_exp, e->v, e->v);
+  return st;
 }
 
 /* Makes one gradient step (Hager): inv(M^T) applied to the signs of inv(M) y
@@ -51,17 +59,19 @@ static int apply(const estimate *e, bool trans) {
  */
 static int climb_gradient(estimate *e) {
   const int64_t n = e->f->a->n;
+  int k;
   memcpy(e->v, e->sign, (size_t)n * sizeof *e->v);
   hone_conjugate(n, e->v); /* the gradient is that of the adjoint */
-  int st = apply(e, true);
+  int st = apply(e, true, &k);
   if (st != HONE_OK)
     return st;
   const int64_t j = hone_largest_at(n, e->v);
   memset(e->v, 0, (size_t)n * sizeof *e->v);
   e->v[j] = 1.0;
-  if ((st = apply(e, false)) != HONE_OK)
+  if ((st = apply(e, false, &k)) != HONE_OK)
     return st;
-  e->norm = hone_sum_abs(n, e->v); /* NaN must not be certified */
+  /* NaN must not be certified */
+  e->norm = hone_shiftl((long double)hone_sum_abs(n, e->v), -k);
   return HONE_OK;
 }
 
@@ -88,7 +98,7 @@ static int estimate_condition(const hone_certify_job *job,
                 .scaled = true,
                 .v = y + n,
                 .sign = y + 2 * n,
-                .norm = probing->inverse_norm};
+                .norm = (long double)probing->inverse_norm};
   int st = HONE_OK;
   if (probing->solution != NULL) {
     memcpy(y, probing->solution, (size_t)n * sizeof *y);
@@ -99,17 +109,15 @@ static int estimate_condition(const hone_certify_job *job,
     (void)hone_take_signs(n, y, e.sign);
     st = climb_gradient(&e);
   }
-  out->inverse_norm_scaled = (double)growth * e.norm;
+  out->inverse_norm_scaled = (double)growth * (double)e.norm;
   out->inverse_norm = (long double)out->inverse_norm_scaled;
   if (st == HONE_OK && f->scaling->used) {
-    hone_scale_by(n, f->scaling->col_exp, 1, 0, y, y);
+    (void)hone_scale_in(n, f->scaling->col_exp, y, y);
     (void)hone_take_signs(n, y, e.sign);
     e.scaled = false;
-    e.norm = 0.0;
-    e.shift = -ilogb(job->norm1); /* makes 2^-shift inv(A) about as large as the
-                                     condition number */
+    e.norm = 0.0L;
     st = climb_gradient(&e);
-    out->inverse_norm = ldexpl(growth * (long double)e.norm, e.shift);
+    out->inverse_norm = growth * e.norm;
   }
   out->rcond_scaled =
       reciprocal(job->norm1_scaled, (long double)out->inverse_norm_scaled);

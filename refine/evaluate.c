@@ -12,8 +12,12 @@
 #include <math.h>
 #include <string.h>
 
-/* Products of numbers within 2^+-600 keep every digit. */
-enum { SAFE_EXP = 600 };
+/* Products of numbers within 2^+-600 keep every digit. Sums of magnitudes up to
+   2^LARGEST_EXP keep those of their terms that are not far below the others. */
+enum { SAFE_EXP = 600, LARGEST_EXP = 1020 };
+/* Vectors are shifted no higher than 2^SHIFTED_EXP, and entries that come out
+   below 2^-SHIFTED_EXP may have lost digits. */
+enum { SHIFTED_EXP = 1000 };
 /* Entries so many powers of two above the least normal number have parts that
    keep 110 bits below the modulus. */
 enum { SPARE_BITS = HONE_PARTS == 1 ? 0 : 35 };
@@ -25,23 +29,58 @@ static const double PLAIN_NOISE_PART = 0.01;
    is within MEASURED_NEAR of it. */
 static const double PREDICTED_NEAR = 1e3, MEASURED_NEAR = 16.0;
 
-/* Returns the exponent e for which the products of A with 2^e x lie well inside
-   the range of double precision; 0 where they already do. */
-static int safe_shift(const hone_refinement *ctx, const hone_entry *x) {
-  double size = hone_max_abs(ctx->f.a->n, x);
+/* Returns the sum of the exponents of ||A|| and of the largest entry of x, or 0
+   where x is 0 or not finite: no product is much larger. *top: that of x. */
+static int product_exponent(const hone_refinement *ctx, const hone_entry *x,
+                            int *top) {
+  const double size = hone_max_abs(ctx->f.a->n, x);
+  *top = 0;
   if (!(size > 0.0) || !(size <= DBL_MAX))
     return 0;
-  int top = ilogb(size), e = top + ilogb(ctx->norm_a);
-  if (e <= SAFE_EXP && e >= -SAFE_EXP)
+  *top = ilogb(size);
+  return *top + ilogb(ctx->norm_a);
+}
+
+/* Returns the exponent e >= 0 for which the products of A with 2^e x are not
+   all below the range in which they keep every digit; 0 where they are not. */
+static int upward_shift(const hone_refinement *ctx, const hone_entry *x) {
+  int top;
+  const int e = product_exponent(ctx, x, &top);
+  if (e >= -SAFE_EXP)
     return 0;
-  if (e > SAFE_EXP) /* e is no lower than needed: small entries of x and b would
-                       underflow */
-    return SAFE_EXP - e;
-  return HONE_MIN(-e, HONE_MAX_EXP - top); /* 2^e x itself stays in range */
+  return HONE_MIN(-e, SHIFTED_EXP - top); /* 2^e x itself stays in range */
 }
 
 bool hone_in_safe_range(const hone_refinement *ctx, const hone_entry *x) {
-  return safe_shift(ctx, x) == 0;
+  int top;
+  const int e = product_exponent(ctx, x, &top);
+  return e >= -SAFE_EXP && e <= SAFE_EXP;
+}
+
+/* Returns the exponent e <= 0 for which 2^e den lies below 2^LARGEST_EXP; 0
+   where den does. Where rows and columns have units, ||A|| and max |x| say
+   nothing of that: only a row whose own sum is too large asks for a shift, by
+   which small entries of x, b and r may underflow. */
+static int downward_shift(const hone_refinement *ctx, const hone_refined *c) {
+  const double largest = hone_pow2(LARGEST_EXP);
+  int top, shift = 0;
+  if (product_exponent(ctx, c->x, &top) <= SAFE_EXP)
+    return 0;
+  for (int64_t i = 0; i < ctx->f.a->n; i++) {
+    if (c->den[i] <= largest)
+      continue;
+    hone_wide_row row = {.a = ctx->f.a,
+                         .trans = ctx->trans,
+                         .i = i,
+                         .x = c->x,
+                         .b = c->b[i],
+                         .fast = true,
+                         .shift = -2 * LARGEST_EXP};
+    ctx->f.a->op->wide_row(&row);
+    if (row.den > 0.0 && row.den <= DBL_MAX)
+      shift = HONE_MIN(shift, -LARGEST_EXP - 1 - ilogb(row.den));
+  }
+  return shift;
 }
 
 /* to = 2^e from. Returns true if an entry may have lost digits by underflow.
@@ -49,7 +88,7 @@ bool hone_in_safe_range(const hone_refinement *ctx, const hone_entry *x) {
  */
 static bool shift_vector(int64_t n, const hone_entry *from, int e,
                          hone_entry *to) {
-  const double least = hone_shift(1.0, SPARE_BITS - HONE_MAX_EXP);
+  const double least = hone_shift(1.0, SPARE_BITS - SHIFTED_EXP);
   bool lost = false;
   for (int64_t i = 0; i < n; i++) {
     to[i] = hone_shift_entry(from[i], e);
@@ -94,23 +133,22 @@ static void take_errors(void *ctx, int64_t c) {
 
      r = b - op(A) x,   den = |op(A)| |x| + |b|
 
-   Columns whose products would overflow or underflow are passed as 2^e x and
-   2^e b. Then r and den carry the same factor, which cancels in every error
-   measure. */
-void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
-                          int64_t m, hone_refined *const *list) {
+   x and b of columns that have a shift are passed as 2^shift x and 2^shift b.
+   Then r and den carry the same factor, which cancels in every error measure.
+ */
+static void make_pass(hone_refinement *ctx, bool accurate, bool device,
+                      int64_t m, hone_refined *const *list) {
   const int64_t n = ctx->f.a->n;
   const hone_entry *x[2 * HONE_SOLVE_COLUMNS], *b[2 * HONE_SOLVE_COLUMNS];
   hone_entry *r[2 * HONE_SOLVE_COLUMNS];
   double *den[2 * HONE_SOLVE_COLUMNS];
   int64_t k = m;
-  ctx->device_residual_of = NULL;
   for (int64_t c = 0; c < m; c++) {
+    const int e = list[c]->shift;
     x[c] = list[c]->x;
     b[c] = list[c]->b;
     r[c] = list[c]->r;
     den[c] = list[c]->den;
-    int e = list[c]->shift = safe_shift(ctx, list[c]->x);
     list[c]->digits_lost = false;
     if (e != 0) {
       bool lost_x = shift_vector(n, x[c], e, ctx->v + c * n);
@@ -142,11 +180,31 @@ void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
     ctx->f.use_copy =
         hone_residuals(&ctx->f, ctx->trans, &block) && ctx->f.use_copy;
   *(device ? &ctx->device_passes : &ctx->passes) += 1;
+  for (int64_t c = 0; c < m; c++)
+    if (list[c]->measure_tail && list[c]->shift != 0)
+      shift_vector(n, list[c]->tail, -list[c]->shift, list[c]->tail);
+}
+
+/* Products that all are small are shifted upwards. A column of which a row
+   leaves the range is measured once more, shifted downwards as far as it has
+   to be. */
+void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
+                          int64_t m, hone_refined *const *list) {
+  const int64_t n = ctx->f.a->n;
+  hone_refined *large[2 * HONE_SOLVE_COLUMNS];
+  int64_t count = 0;
+  ctx->device_residual_of = NULL;
+  for (int64_t c = 0; c < m; c++)
+    list[c]->shift = upward_shift(ctx, list[c]->x);
+  make_pass(ctx, accurate, device, m, list);
+  for (int64_t c = 0; c < m; c++)
+    if ((list[c]->shift += downward_shift(ctx, list[c])) < 0)
+      large[count++] = list[c];
+  if (count > 0)
+    make_pass(ctx, accurate, device, count, large);
   for (int64_t c = 0; c < m; c++) {
     list[c]->verified = accurate && !device;
     list[c]->vouched_there = false;
-    if (list[c]->measure_tail && list[c]->shift != 0)
-      shift_vector(n, list[c]->tail, -list[c]->shift, list[c]->tail);
     list[c]->gamma = residual_gamma(n, accurate, list[c]->digits_lost);
   }
   listed_columns columns = {ctx, list, NULL};

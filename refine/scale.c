@@ -57,6 +57,25 @@ static int clamp_exp(int e) {
   return HONE_MAX(-HONE_MAX_EXP, HONE_MIN(e, HONE_MAX_EXP));
 }
 
+/* R 2^k and C 2^-k make the same S for every k. Takes the k for which the
+   largest exponent of both in magnitude is smallest, so that neither they nor
+   R A, A C and C v leave the range of double where another k would do. Where R
+   = C, k is 0. */
+static void centre(int64_t n, hone_scaling *s) {
+  int above = INT_MIN, below = INT_MIN; /* what k adds to, and takes from */
+  for (int64_t i = 0; i < n; i++) {
+    above = HONE_MAX(above, HONE_MAX(s->row_exp[i], -s->col_exp[i]));
+    below = HONE_MAX(below, HONE_MAX(-s->row_exp[i], s->col_exp[i]));
+  }
+  const int k = (below - above) / 2;
+  for (int64_t i = 0; i < n; i++) {
+    s->row_exp[i] = clamp_exp(s->row_exp[i] + k);
+    s->col_exp[i] = clamp_exp(s->col_exp[i] - k);
+    s->row[i] = hone_pow2(s->row_exp[i]);
+    s->col[i] = hone_pow2(s->col_exp[i]);
+  }
+}
+
 int hone_view_inspect(const hone_inspection_view *view,
                       const hone_scaling *scaling,
                       hone_inspection *inspection) {
@@ -98,13 +117,10 @@ int hone_scale_find(const hone_inspection_view *view,
       break;
     last = high - low;
     for (int64_t i = 0; i < n; i++) {
-      int row = scaling->row_exp[i] + half_step(inspection->row_max[i]);
-      int col = scaling->col_exp[i] + half_step(inspection->col_max[i]);
-      scaling->row_exp[i] = clamp_exp(row);
-      scaling->col_exp[i] = clamp_exp(col);
-      scaling->row[i] = hone_pow2(scaling->row_exp[i]);
-      scaling->col[i] = hone_pow2(scaling->col_exp[i]);
+      scaling->row_exp[i] += half_step(inspection->row_max[i]);
+      scaling->col_exp[i] += half_step(inspection->col_max[i]);
     }
+    centre(n, scaling);
     scaling->used = true;
     int st = hone_view_inspect(view, scaling, inspection);
     if (st != HONE_OK)

@@ -318,8 +318,39 @@ TEST(scale, levels_mixed_units_and_keeps_symmetry) {
   }
 }
 
+/* Of all R and C that make one S, those whose largest exponent is smallest are
+   taken. Where columns differ most, the first sweep makes r_i a_ij underflow,
+   though r_i a_ij c_j does not. */
+TEST(scale, levels_units_as_far_apart_as_double_allows) {
+  static const int units[][2] = {{720, 0}, {0, 720},   {720, 250}, {-250, 720},
+                                 {990, 0}, {0, 990},   {500, 490}, {-490, 500},
+                                 {990, 1}, {300, -600}};
+  for (int64_t n = 2; n < 130; n = 3 * n + 1)
+    for (size_t u = 0; u < sizeof units / sizeof *units; u++) {
+      scaled s;
+      int row = 0, col = 0;
+      ct_note("n = %d, 2^%d, 2^%d", (int)n, units[u][0], units[u][1]);
+      open_scaled(&s, n);
+      for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < n; i++)
+          *at(&s.on, i, j) =
+              ldexp(*at(&s.on, i, j), (i % 2 ? -units[u][0] : units[u][0]) +
+                                          (j % 2 ? -units[u][1] : units[u][1]));
+      find(&s);
+      check_consistent(&s);
+      check_range(&s, -7, 0);
+      for (int64_t i = 0; i < n; i++) {
+        row = HONE_MAX(row, abs(s.c.row_exp[i]));
+        col = HONE_MAX(col, abs(s.c.col_exp[i]));
+      }
+      CHECK_LE(HONE_MAX(row, col),
+               HONE_MAX(abs(units[u][0]), abs(units[u][1])) + 8);
+      close_scaled(&s);
+    }
+}
+
 /* One entry, row or column is at an end of the range of double. Subnormal
-   numbers are scaled as far as exponents of 1000 go. */
+   numbers are scaled as far as exponents go. */
 TEST(scale, stays_exact_at_the_ends_of_the_range) {
   static const double ends[] = {1e300, DBL_MAX, 1e-300, 1e-310, 5e-324};
   for (int64_t n = 1; n < 60; n = 4 * n + 3)
