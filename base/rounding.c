@@ -110,6 +110,13 @@ static mirror_lanes lanes_of(mirror_keys k, int lanes) {
   return out;
 }
 
+static uint64_t sum_of(int lanes, const uint64_t *part) {
+  uint64_t sum = 0;
+  for (int i = 0; i < lanes; i++)
+    sum += part[i];
+  return sum;
+}
+
 __attribute__((target("avx2"))) static uint64_t
 mirror_sum_avx2(int64_t n, mirror_keys k, const double *v) {
   enum { LANES = 4 };
@@ -127,12 +134,12 @@ mirror_sum_avx2(int64_t n, mirror_keys k, const double *v) {
     sum =
         _mm256_add_epi64(sum, _mm256_mul_epu32(_mm256_add_epi64(bits, low),
                                                _mm256_add_epi64(upper, high)));
-    low = _mm256_add_epi64(low, _mm256_set1_epi64x(step.low));
-    high = _mm256_add_epi64(high, _mm256_set1_epi64x(step.high));
+    low = _mm256_add_epi64(low, _mm256_set1_epi64x((long long)step.low));
+    high = _mm256_add_epi64(high, _mm256_set1_epi64x((long long)step.high));
   }
   uint64_t all[LANES];
   _mm256_storeu_si256((__m256i *)all, sum);
-  return all[0] + all[1] + all[2] + all[3];
+  return sum_of(LANES, all);
 }
 
 __attribute__((target("avx512f"))) static uint64_t
@@ -155,7 +162,9 @@ mirror_sum_avx512(int64_t n, mirror_keys k, const double *v) {
     low = _mm512_add_epi64(low, _mm512_set1_epi64(step.low));
     high = _mm512_add_epi64(high, _mm512_set1_epi64(step.high));
   }
-  return (uint64_t)_mm512_reduce_add_epi64(sum);
+  uint64_t all[LANES];
+  _mm512_storeu_si512(all, sum);
+  return sum_of(LANES, all);
 }
 #endif
 
