@@ -62,7 +62,8 @@ static const double POOR_BOUND = 1e-3, LEAST_WEIGHT = 1e-3;
    in single precision, for which the probes may have been lucky. */
 static const long double ROUNDING = 4.0L * 0x1p-53L,
                          ROUNDING_SINGLE = 4.0L * 0x1p-24L;
-/* Rounding errors of a solve, in units of ||E||_2, of which they are a part. */
+/* Rounding errors of a solve are assumed to be at most so many times ||E||_2,
+   of which they are a part (docs/numerics.md, not proved). */
 static const long double OF_PROBED = 4.0L;
 /* Another correction is worth making where the last one halved the bound. */
 static const long double WORTH = 0.5L;
@@ -94,7 +95,7 @@ typedef struct bounding {
   double inverse;        /* bound on ||inv(S)||_2 */
 } bounding;
 
-/* Are rounding errors of the solves bounded by ||inv(W) E W||? A condition
+/* Are rounding errors of the solves taken from ||inv(W) E W||? A condition
    number of S, which knows nothing of W, says nothing of small entries of x. If
    E itself contracts, the probes have measured rounding errors of solves for
    vectors of the sizes that x has. */

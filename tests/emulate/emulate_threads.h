@@ -73,7 +73,7 @@ struct warp {
   unsigned alive, waiting; /* one bit for each lane */
   unsigned source[32];     /* source lanes of shuffles */
   word in[32], out[32];
-  /* Of a product of matrices: what the lanes have of A, B and A B. */
+  /* The lanes' entries of A, B and A B in a product of matrices. */
   double a[32][4], b[32][2], product[32][4];
 };
 

@@ -318,7 +318,7 @@ TEST(scale, levels_mixed_units_and_keeps_symmetry) {
   }
 }
 
-/* Of all R and C that make one S, those whose largest exponent is smallest are
+/* Many R and C make the same S; those whose largest exponent is smallest are
    taken. Where columns differ most, the first sweep makes r_i a_ij underflow,
    though r_i a_ij c_j does not. */
 TEST(scale, levels_units_as_far_apart_as_double_allows) {
