@@ -62,8 +62,8 @@ static const double POOR_BOUND = 1e-3, LEAST_WEIGHT = 1e-3;
    in single precision, for which the probes may have been lucky. */
 static const long double ROUNDING = 4.0L * 0x1p-53L,
                          ROUNDING_SINGLE = 4.0L * 0x1p-24L;
-/* Rounding errors of a solve are assumed to be at most so many times ||E||_2,
-   of which they are a part (docs/numerics.md, not proved). */
+/* In norms relative to x, a solve is assumed to be wrong by at most its result,
+   and by so many times ||E|| where that is more (docs/numerics.md). */
 static const long double OF_PROBED = 4.0L;
 /* Another correction is worth making where the last one halved the bound. */
 static const long double WORTH = 0.5L;
@@ -95,10 +95,10 @@ typedef struct bounding {
   double inverse;        /* bound on ||inv(S)||_2 */
 } bounding;
 
-/* Are rounding errors of the solves taken from ||inv(W) E W||? A condition
-   number of S, which knows nothing of W, says nothing of small entries of x. If
-   E itself contracts, the probes have measured rounding errors of solves for
-   vectors of the sizes that x has. */
+/* Is little assumed of the rounding errors of the solves, because a condition
+   number of S says nothing of small entries of x? Then a residual of x + t is
+   measured at least once: t counts as it is, however it was found, and only the
+   solve for what is left, the last one, is relied upon. */
 static bool rounding_is_probed(const hone_refinement *ctx, const bounding *b,
                                const hone_contraction *contraction) {
   return b->weights != NULL && contraction->power == 1 &&
@@ -141,7 +141,8 @@ static void evaluate(const hone_refinement *ctx, const bounding *b,
     s.lost = HONE_MAX(s.lost, b->rounding[k]);
   const long double solve =
       rounding_is_probed(ctx, b, contraction)
-          ? OF_PROBED * (long double)contraction->bound * b->norm[step - 1]
+          ? HONE_MAX(1.0L, OF_PROBED * (long double)contraction->bound) *
+                b->norm[step - 1]
           : 0.0L;
   const long double vanished = vanished_norm(ctx, b, step, s.lost) + solve;
   s.f = b->noise + (1.0L + before) * vanished;
@@ -263,14 +264,13 @@ static bool add_correction(const hone_refinement *ctx,
     c->spare[i] = step > 0 ? c->spare[i] + d[i] : d[i];
   b->d = d;
   b->norm[step] = hone_noise_scaled_norm(n, d, e, b->weights);
+  const bool probed = rounding_is_probed(ctx, b, contraction);
   long double norm = b->norm[step];
   if (b->weights)
-    norm = rounding_is_probed(ctx, b, contraction)
-               ? 0.0L
-               : hone_noise_scaled_norm(n, d, e, NULL);
+    norm = probed ? 0.0L : hone_noise_scaled_norm(n, d, e, NULL);
   b->rounding[step] = hone_noise_of_solve(ctx, d, (long double)b->largest,
                                           b->condition * norm, contraction);
-  return step + 1 >= contraction->power;
+  return step + 1 >= contraction->power + (probed ? 1 : 0);
 }
 
 /* A correction is followed by one of these. */

@@ -160,6 +160,50 @@ TEST(bounds, of_components_are_in_the_callers_units) {
   CHECK_NEAR(s.column.error_scaled, 1e-6 + 0.125 * f, 1e-15);
 }
 
+/* Solves for one right-hand side find 0.7 of the last entry; E is 2^-20 in all
+   other solves and entries. */
+static int solve_badly(void *self, bool trans, int64_t k, double *v,
+                       int64_t ldv) {
+  (void)solve_by_gain(self, trans, k, v, ldv);
+  if (k == 1)
+    v[N - 1] *= 0.7;
+  return HONE_OK;
+}
+
+/* The last unknown has a unit in which it is small beside the others, though
+   all errors are alike in the caller's units: norms are taken relative to x.
+   The first correction is wrong there by far more than the probes, which see
+   none of that, can tell. */
+TEST(bounds, relative_to_x_do_not_rely_on_the_first_solve) {
+  refinement_case s;
+  double row[N], col[N], b[N];
+  set_case(&s, 1, 0.5, 0.125);
+  gain = 1.0 - 0x1p-20;
+  s.engine.solve = solve_badly;
+  s.scaling = (hone_scaling){.used = true,
+                             .row_exp = s.row_exp,
+                             .col_exp = s.col_exp,
+                             .row = row,
+                             .col = col};
+  s.column.b = b;
+  s.ctx.norm_a = 1.0;
+  for (int i = 0; i < N; i++) {
+    s.col_exp[i] = i < N - 1 ? 0 : 600;
+    s.row_exp[i] = -s.col_exp[i]; /* S = I */
+    row[i] = ldexp(1.0, s.row_exp[i]);
+    col[i] = ldexp(1.0, s.col_exp[i]);
+    b[i] = 1.0 + 0x1p-20;
+    s.r[i] = 0x1p-20;
+  }
+  estimate(&s);
+  CHECK(s.column.error_estimated);
+  CHECK_LE(2, solves);
+  for (int i = 0; i < N; i++) {
+    CHECK_LE(0x1p-20, s.column.bars[i]);
+    CHECK_LE(s.column.bars[i], 0x1p-18);
+  }
+}
+
 TEST(bounds, are_not_had_without_a_contraction_or_a_solve) {
   for (int k = 0; k < 5; k++) {
     refinement_case s;
