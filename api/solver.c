@@ -42,7 +42,9 @@ int hone_solver_threads(const hone_solver *s) {
 int hone_solver_open(hone_solver *s, int64_t n, bool one_shot) {
   hone_step steps[HONE_MAX_RUNGS];
   const hone_options *o = &s->options;
-  s->most_threads = o->threads > 0 ? o->threads : hone_threads_wanted();
+  s->most_threads = n < HONE_THREADS_FROM ? 1
+                    : o->threads > 0      ? o->threads
+                                          : hone_threads_wanted();
   s->threads = hone_solver_threads(s);
   if (hone_check_sizes(n, 0, NULL) != HONE_OK)
     return HONE_BAD_SIZE;

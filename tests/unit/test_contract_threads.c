@@ -3,6 +3,7 @@
    option deterministic holds, and solvers work side by side. */
 #include "base/cpus.h"
 #include "base/lapack.h"
+#include "base/pool.h"
 #include "tests/unit/contract_system.h"
 
 #include "tests/unit/ct.h"
@@ -29,7 +30,9 @@ TEST(contract, leaves_the_number_of_openblas_threads_unchanged) {
         sys_expect(&s, k == 3 ? HONE_NOT_FINITE_A : HONE_OK);
         CHECK_EQ_INT(hone_blas_threads(), now);
         const int wanted = hone_threads_wanted(), cpus = hone_cpus();
-        const int most = threads > 0 ? threads : wanted;
+        const int most = s.n < HONE_THREADS_FROM ? 1
+                         : threads > 0           ? threads
+                                                 : wanted;
         CHECK_EQ_INT(s.report.threads, HONE_MIN(most, cpus));
         sys_discard(&s);
       }
