@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The rows are scaled by powers of two first, so that no pivot leaves the range
-   of double. */
+/* Rows and columns are scaled by powers of two first, so that no pivot leaves
+   the range of double. */
 #include "cpu_batch/determinant.h"
 
 #include "cpu_factor/factor.h"
 
+#include <limits.h>
 #include <math.h>
 
 enum { BITS = 64 * HONE_PARTS };
@@ -14,17 +15,29 @@ static double largest_part(hone_entry v) {
   return fmax(fabs(hone_real(v)), fabs(hone_imag(v)));
 }
 
-/* f = R a; returns the sum of the exponents of R. A row of zeros stays one. */
-static int64_t scale_rows(const hone_determinant_job *job, hone_entry *f) {
+/* f = R a C; returns the sum of the exponents of R and of C. R levels the rows,
+   and C then the columns. Rows and columns of zeros stay as they are. row: room
+   for n exponents. */
+static int64_t scale(const hone_determinant_job *job, int *row, hone_entry *f) {
   const int64_t n = job->n;
   int64_t sum = 0;
   for (int64_t i = 0; i < n; i++) {
     double most = 0.0;
     for (int64_t j = 0; j < n; j++)
       most = fmax(most, largest_part(job->a[i + j * job->lda]));
-    const int e = most > 0.0 ? -ilogb(most) : 0;
-    for (int64_t j = 0; j < n; j++)
-      f[i + j * n] = hone_shift_entry(job->a[i + j * job->lda], e);
+    row[i] = most > 0.0 ? -ilogb(most) : 0;
+    sum += row[i];
+  }
+  for (int64_t j = 0; j < n; j++) {
+    const hone_entry *a = job->a + j * job->lda;
+    int top = INT_MIN;
+    for (int64_t i = 0; i < n; i++) {
+      const double size = largest_part(a[i]);
+      top = size > 0.0 ? HONE_MAX(top, ilogb(size) + row[i]) : top;
+    }
+    const int e = top > INT_MIN ? -top : 0;
+    for (int64_t i = 0; i < n; i++)
+      f[i + j * n] = hone_shift_entry(a[i], row[i] + e);
     sum += e;
   }
   return sum;
@@ -57,7 +70,7 @@ int hone_determinant(const hone_determinant_job *job, hone_mem *mem,
   hone_watch watch = {.stopped = false};
   int st = f && pivot && work ? HONE_OK : HONE_NO_MEMORY;
   if (st == HONE_OK) {
-    const int64_t scaled = scale_rows(job, f);
+    const int64_t scaled = scale(job, pivot, f);
     const hone_factoring lu = {.kernels = hone_factor_kernels_of(BITS),
                                .n = n,
                                .ldf = n,
