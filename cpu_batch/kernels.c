@@ -26,6 +26,9 @@
 
 /* The parts of R b are within this range, or 0, and the largest of y too. */
 static const double LARGEST_SIDE = 0x1p400, SMALLEST_SIDE = 0x1p-400;
+/* A complex number that counts beside one of this size has a square in range.
+ */
+static const double LEAST_SQUARED = 0x1p-440;
 /* As in refine/bounds.c. */
 static const double TIGHT = 2.0, SMALL = 0.25 * HONE_EPS;
 static const double ROUNDING = 4.0 * HONE_EPS;
@@ -113,8 +116,8 @@ static side begin_side(const parts *p, const hone_block *block,
       put_lane(&s.c[i], l, s.alive[l] ? job->b[l][i] : (hone_entry)1.0);
   }
   for (int64_t i = 0; i < n; i++) {
-    s.largest_b = larger(modulus_of(s.c[i]), s.largest_b);
     s.c[i] = scaled(s.c[i], p->row[i]);
+    s.largest_b = larger(modulus_of(s.c[i]) / p->row[i], s.largest_b);
     take_extent(&e, s.c[i]);
   }
   s.alive &= (e.bad == 0.0) & (e.most <= LARGEST_SIDE) &
@@ -122,9 +125,12 @@ static side begin_side(const parts *p, const hone_block *block,
   return s;
 }
 
-/* max_i |r_i| / den_i; NaN where a denominator may have lost digits. */
+/* max_i |r_i| / den_i; NaN where a denominator may have lost digits, or the
+   square of a complex number beside it. */
 static lanes componentwise(const parts *p, const many *r) {
-  const double least = (double)p->n * DBL_MIN / HONE_EPS / HONE_EPS;
+  const double least = HONE_PARTS == 1
+                           ? (double)p->n * DBL_MIN / HONE_EPS / HONE_EPS
+                           : LEAST_SQUARED;
   lanes omega = all(0.0);
   mask lost = (mask)all(0.0);
   for (int64_t i = 0; i < p->n; i++) {

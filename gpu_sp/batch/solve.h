@@ -16,6 +16,7 @@ namespace {
 
 /* As in cpu_batch/kernels.c. */
 constexpr double LARGEST_SIDE = 0x1p400, SMALLEST_SIDE = 0x1p-400;
+constexpr double LEAST_SQUARED = 0x1p-440;
 constexpr double TIGHT = 2.0, SMALL = 0.25 * HONE_EPS;
 constexpr double ROUNDING = 4.0 * HONE_EPS, NOISE_FACTOR = 2.0;
 constexpr double ABOVE = 1.0 + 0x1p-36, GRAIN = 0x1p-900;
@@ -30,9 +31,10 @@ __device__ __forceinline__ double begin_side(const System &t,
     t.s->c[i] = make<System::P>(0.0);
     if (i >= t.n)
       return;
-    const typename System::entry own = b[i], c = scaled(own, t.s->row[i]);
+    const double row = t.s->row[i];
+    const typename System::entry c = scaled(b[i], row);
     t.s->c[i] = c;
-    v[0] = larger()(v[0], modulus_of(own));
+    v[0] = larger()(v[0], modulus_of(c) / row);
     v[1] = larger()(v[1], extreme_of(c));
     for (int p = 0; p < System::P; p++) {
       const double size = fabs(c.part[p]);
@@ -46,10 +48,12 @@ __device__ __forceinline__ double begin_side(const System &t,
   return serves ? v[0] : HONE_NAN;
 }
 
-/* max_i |r_i| / den_i; NaN where a denominator may have lost digits. */
+/* max_i |r_i| / den_i; NaN where a denominator may have lost digits, or the
+   square of a complex number beside it. */
 template <class System>
 __device__ __forceinline__ double componentwise(const System &t) {
-  const double least = t.n * DBL_MIN / HONE_EPS / HONE_EPS;
+  const double least =
+      System::P == 1 ? t.n * DBL_MIN / HONE_EPS / HONE_EPS : LEAST_SQUARED;
   double v[1] = {0.0};
   t.each_row([&](int i) {
     const double den = t.s->den[i];
