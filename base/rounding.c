@@ -40,7 +40,7 @@ HONE_VECTOR static void scale_part(int64_t n, const double *restrict a,
                                    const double *restrict row, double c,
                                    double *restrict s) {
   for (int64_t i = 0; i < n; i++)
-    s[i] = a[i] * row[i] * c;
+    s[i] = hone_scaled_entry(row[i], c, a[i]);
 }
 
 /* NaN and Inf are the numbers whose exponent bits are all ones. */

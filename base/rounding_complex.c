@@ -24,8 +24,11 @@ HONE_VECTOR static void scale_part(int64_t n, const double *restrict a,
                                    const double *restrict row, double c,
                                    double *restrict s) {
   for (int64_t i = 0; i < n; i++) {
-    s[2 * i] = a[2 * i] * row[i] * c;
-    s[2 * i + 1] = a[2 * i + 1] * row[i] * c;
+    const double both = row[i] * c;
+    const bool fits = (both >= DBL_MIN) & (both <= DBL_MAX);
+    const double first = fits ? both : row[i], second = fits ? 1.0 : c;
+    s[2 * i] = a[2 * i] * first * second;
+    s[2 * i + 1] = a[2 * i + 1] * first * second;
   }
 }
 

@@ -228,10 +228,10 @@ static void solve_with_zeros_replaced(const engine_tri *e, bool trans,
     const double c = s->used ? s->col[j] : 1.0;
     hone_entry sum = 0.0;
     for (int64_t i = from; trans && i < to; i++)
-      sum += a[i] * (s->used ? s->row[i] : 1.0) * c * v[i];
+      sum += hone_scaled_entry(s->used ? s->row[i] : 1.0, c, a[i]) * v[i];
     v[j] = (v[j] - sum) / e->diagonal[j];
     for (int64_t i = from; !trans && i < to; i++)
-      v[i] -= a[i] * (s->used ? s->row[i] : 1.0) * c * v[j];
+      v[i] -= hone_scaled_entry(s->used ? s->row[i] : 1.0, c, a[i]) * v[j];
   }
 }
 

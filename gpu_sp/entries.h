@@ -6,7 +6,22 @@
 
 #include "gpu_sp/launch.h"
 
+#include <cfloat>
+
 namespace {
+
+/* The powers of two by which an entry is multiplied, one after the other. */
+struct scale_pair {
+  double first, second;
+};
+
+/* Returns those of s = r a c. As in base/entry.h: r a may be out of range
+   though s is not, but r c is in range then. */
+__device__ inline scale_pair scale_pair_of(double r, double c) {
+  const double both = r * c;
+  const bool fits = both >= DBL_MIN && both <= DBL_MAX;
+  return {fits ? both : r, fits ? 1.0 : c};
+}
 
 #ifdef HONE_COMPLEX
 

@@ -4,6 +4,7 @@
    a ring of pinned buffers, as for the single-precision engines: this engine
    calls feed/ with a state of theirs, of which it fills what feed/ reads. */
 #include "gpu_sp/create.h"
+#include "gpu_sp/entries.h"
 #include "gpu_sp/factor/loop.h"
 #include "gpu_sp/feed/feed.h"
 #include "gpu_sp/kept.h"
@@ -42,7 +43,8 @@ __global__ void __launch_bounds__(THREADS)
     for (int64_t i = threadIdx.x; i < (upper ? j + 1 : n); i += THREADS) {
       double v = a[i + j * lda];
       if (row) {
-        v = v * row[i] * col[j];
+        const scale_pair by = scale_pair_of(row[i], col[j]);
+        v = v * by.first * by.second;
         a[i + j * lda] = v;
       }
       const bits64 seen = (bits64)__double_as_longlong(fabs(v));

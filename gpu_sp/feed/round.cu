@@ -27,9 +27,9 @@ __device__ __forceinline__ void see(float v, rounded *seen) {
   seen->top = bits > seen->top ? bits : seen->top;
 }
 
-__device__ __forceinline__ float round_part(double a, double row, double col,
+__device__ __forceinline__ float round_part(double a, const scale_pair &by,
                                             rounded *seen) {
-  float v = static_cast<float>(a * row * col);
+  float v = static_cast<float>(a * by.first * by.second);
   v = fabsf(v) < FLT_MIN ? 0.0F : v;
   see(v, seen);
   return v;
@@ -50,17 +50,16 @@ struct __align__(8) number {
   float re, im;
 };
 
-__device__ __forceinline__ number entry(const hone_entry &a, double row,
-                                        double col, rounded *seen) {
-  const number v = {round_part(a.re, row, col, seen),
-                    round_part(a.im, row, col, seen)};
+__device__ __forceinline__ number entry(const hone_entry &a,
+                                        const scale_pair &by, rounded *seen) {
+  const number v = {round_part(a.re, by, seen), round_part(a.im, by, seen)};
   const bool zero = !(v.re != 0.0F) & !(v.im != 0.0F);
   seen->flushed += ((a.re != 0.0) | (a.im != 0.0)) & zero;
   return v;
 }
 
-__device__ __forceinline__ number entry(const hone_single &a, double, double,
-                                        rounded *seen) {
+__device__ __forceinline__ number entry(const hone_single &a,
+                                        const scale_pair &, rounded *seen) {
   see(a.re, seen);
   see(a.im, seen);
   return {a.re, a.im};
@@ -70,14 +69,15 @@ __device__ __forceinline__ number entry(const hone_single &a, double, double,
 
 typedef float number;
 
-__device__ __forceinline__ float entry(double a, double row, double col,
+__device__ __forceinline__ float entry(double a, const scale_pair &by,
                                        rounded *seen) {
-  const float v = round_part(a, row, col, seen);
+  const float v = round_part(a, by, seen);
   seen->flushed += (a != 0.0) & !(v != 0.0F);
   return v;
 }
 
-__device__ __forceinline__ float entry(float a, double, double, rounded *seen) {
+__device__ __forceinline__ float entry(float a, const scale_pair &,
+                                       rounded *seen) {
   see(a, seen);
   return a;
 }
@@ -116,7 +116,7 @@ __global__ void __launch_bounds__(THREADS)
   for (int q = 0; q < TILE * TILE / THREADS; q++) {
     const int at = tid / TILE + q * (THREADS / TILE);
     const double k = col && c0 + at < w ? col[j + c0 + at] : 1.0;
-    tile[at][tid % TILE] = entry(v[q], r, k, &seen);
+    tile[at][tid % TILE] = entry(v[q], scale_pair_of(r, k), &seen);
   }
   __syncthreads();
   for (int q = warp; q < TILE; q += WARPS) {

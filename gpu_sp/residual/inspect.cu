@@ -9,7 +9,6 @@
    residual.cu. */
 #include "gpu_sp/residual/passes.h"
 
-#include <cfloat>
 #include <cmath>
 
 namespace {
@@ -39,17 +38,15 @@ __device__ inline void add_extent(double max, double sum, extent *e) {
 }
 
 /* A modulus is taken of the scaled parts: that of a_ij itself might overflow.
-   So may a_ij times the one power of two, while their product does not. */
+ */
 __device__ inline void add_entry(const entry &a, double row, double col,
                                  extent *e) {
-  const double both = row * col;
-  const bool fits = both >= DBL_MIN && both <= DBL_MAX;
-  row = fits ? both : row;
-  col = fits ? 1.0 : col;
+  const scale_pair by = scale_pair_of(row, col);
 #ifdef HONE_COMPLEX
-  const double v = modulus(a.x * row * col, a.y * row * col);
+  const double v =
+      modulus(a.x * by.first * by.second, a.y * by.first * by.second);
 #else
-  const double v = fabs(a * row * col);
+  const double v = fabs(a * by.first * by.second);
 #endif
   add_extent(v, v, e);
 }

@@ -36,7 +36,17 @@ struct problem {
     }
   }
   double s(int64_t i, int64_t j) const {
-    return a.data()[i + j * lda] * row.data()[i] * col.data()[j];
+    return std::ldexp(a.data()[i + j * lda],
+                      row_exp.data()[i] + col_exp.data()[j]);
+  }
+  /* A becomes inv(R) A inv(C), so that S is what A was. */
+  void set_units(int64_t i, int64_t j, int of_row, int of_column) {
+    row_exp.data()[i] = of_row;
+    col_exp.data()[j] = of_column;
+    row.data()[i] = std::ldexp(1.0, of_row);
+    col.data()[j] = std::ldexp(1.0, of_column);
+    double &v = a.data()[i + j * lda];
+    v = std::ldexp(v, -of_row - of_column);
   }
   std::vector<double> times(bool trans, int64_t k) const {
     std::vector<double> b(static_cast<size_t>(n * k), 0.0);
@@ -116,6 +126,32 @@ TEST(double_cuda, factors_and_solves) {
       CHECK_LE(out.error, scaled ? 1e-6 : 1e-9);
       CHECK_GE(out.used.device_bytes, 8 * n * n);
       CHECK_GE(out.used.to_device, 8 * n * n);
+    }
+}
+
+/* r_i a_ij is below the range of double, or above, though entries of A and of S
+   are within 2^+-720. */
+TEST(double_cuda, forms_s_where_r_times_a_is_out_of_range) {
+  NEED_DEVICE();
+  static const int units[][2] = {{-720, 720},   {720, -720}, {-1000, 1000},
+                                 {1000, -1000}, {-900, 700}, {700, -900},
+                                 {0, 0}};
+  for (const auto &unit : units)
+    for (int size : {-520, 0, 150}) {
+      problem p(33, false);
+      p.scaled = true;
+      ct_note("units 2^%d, 2^%d, S of 2^%d", unit[0], unit[1], size);
+      for (int64_t j = 0; j < p.n; j++)
+        for (int64_t i = 0; i < p.n; i++) {
+          double &v = p.a.data()[i + j * p.lda];
+          v = std::ldexp(v + (i == j ? 8.0 : 0.0), size);
+          p.set_units(i, j, unit[0], unit[1]);
+        }
+      const outcome out = run(p, 0, 1);
+      CHECK_EQ_INT(out.status, HONE_OK);
+      CHECK_EQ_INT(out.info.zero_pivot, -1);
+      CHECK(out.info.growth > 0.0 && out.info.growth < 100.0);
+      CHECK_LE(out.error, 1e-13);
     }
 }
 

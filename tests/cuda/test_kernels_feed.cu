@@ -11,6 +11,7 @@ namespace {
 struct round_case {
   int64_t n, j, w;
   bool scaled, placed, upper;
+  int apart = 0; /* r_i has so many powers of two less, and c_j more */
 };
 
 /* Every seventh entry is out of the range of single precision or otherwise
@@ -23,10 +24,10 @@ std::vector<double> hard_to_round(numbers *r, int64_t count) {
   return a;
 }
 
-std::vector<double> powers_of_two(numbers *r, int64_t n) {
+std::vector<double> powers_of_two(numbers *r, int64_t n, int from) {
   std::vector<double> v(static_cast<size_t>(n));
   for (double &x : v)
-    x = std::ldexp(1.0, static_cast<int>(r->below(41)) - 20);
+    x = std::ldexp(1.0, static_cast<int>(r->below(41)) - 20 + from);
   return v;
 }
 
@@ -34,8 +35,8 @@ void check_round(const round_case &c, double extreme) {
   const int64_t n = c.n, lda = n + 1, ldf = c.j + c.w + 3;
   numbers r = {static_cast<uint64_t>(n + c.w)};
   std::vector<double> a = hard_to_round(&r, lda * (c.j + c.w));
-  const std::vector<double> row = powers_of_two(&r, n);
-  const std::vector<double> col = powers_of_two(&r, c.j + c.w);
+  const std::vector<double> row = powers_of_two(&r, n, -c.apart);
+  const std::vector<double> col = powers_of_two(&r, c.j + c.w, c.apart);
   const std::vector<int> place = r.permutation(n);
   std::vector<float> f = r.array<float>(n * ldf);
   if (extreme != 0.0)
@@ -96,6 +97,8 @@ TEST(kernels, round_to_single_precision) {
       check_round({n, 0, n, at % 2 == 1, at / 2 % 2 == 1, at >= 4}, 0.0);
       check_round({n, 17, 65, at % 2 == 1, at / 2 % 2 == 1, at >= 4}, 0.0);
     }
+  for (int apart : {-1000, 1000}) /* r_i a_ij is out of range, S is not */
+    check_round({130, 3, 80, true, true, false, apart}, 0.0);
   check_round({100, 0, 100, false, true, false}, 1e39);
   check_round({100, 0, 100, false, true, false}, -HUGE_VAL);
   check_round({100, 0, 100, false, true, false}, static_cast<double>(NAN));
@@ -175,8 +178,8 @@ void check_inspect(int64_t n, int64_t columns, int64_t w, bool scaled) {
   const int64_t lda = n + n % 3;
   numbers r = {static_cast<uint64_t>(n + w)};
   const std::vector<double> a = r.array<double>(lda * columns);
-  const std::vector<double> row = powers_of_two(&r, n);
-  const std::vector<double> col = powers_of_two(&r, columns);
+  const std::vector<double> row = powers_of_two(&r, n, 0);
+  const std::vector<double> col = powers_of_two(&r, columns, 0);
   const std::vector<double> of_rows(static_cast<size_t>(n));
   const std::vector<double> of_columns(static_cast<size_t>(columns));
   extents e = {of_rows, of_rows, of_columns, of_columns};

@@ -81,15 +81,17 @@ TEST(complex_rounding, is_that_of_the_parts) {
   float most[W];
   hone_scaling scaling = {.row = sup_filled(N, 1.0), .col = sup_filled(N, 1.0)};
   const hone_dense dense = {.n = N, .lda = N, .a = a};
-  for (int i = 0; i < N; i++) {
-    scaling.row[i] = ldexp(1.0, i % 9 - 4);
-    scaling.col[i] = ldexp(1.0, i % 5 - 2);
-  }
   for (int k = 0; k < 20; k++)
     exchange[k] = k + 1 + 50 * k;
-  for (int way = 0; way < 6; way++) {
-    const bool lower = way >= 4;
-    scaling.used = way % 2;
+  for (int way = 0; way < 6 + 2; way++) {
+    const bool lower = way == 4 || way == 5;
+    /* The last two ways have r_i a_ij out of range, unlike r_i a_ij c_j. */
+    const int apart = way < 6 ? 0 : way == 6 ? 1015 : -1015;
+    scaling.used = way % 2 || apart != 0;
+    for (int i = 0; i < N; i++) {
+      scaling.row[i] = ldexp(1.0, i % 9 - 4 - apart);
+      scaling.col[i] = ldexp(1.0, i % 5 - 2 + apart);
+    }
     for (int64_t k = 0; k < W * LDF; k++)
       f[k] = 77.0F;
     ct_note("way %d", way);
