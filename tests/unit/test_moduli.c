@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What refinement says of moduli, and of rounding errors of sums of products of
+   complex numbers, which are up to HONE_ROUNDINGS times those of real ones:
+   every part of a number must count. Compiled twice, the second time for
+   complex entries. */
+#include "base/dense.h"
+#include "refine/bounds.h"
+#include "refine/evaluate.h"
+#include "refine/extra_precise.h"
+#include "refine/noise.h"
+#include "tests/unit/entries.h"
+
+#include "tests/unit/ct.h"
+
+#include <math.h>
+#include <string.h>
+
+/* 1 for real entries; sqrt 8 < 3 for complex ones (docs/numerics.md). */
+#ifdef HONE_COMPLEX
+#define ROUNDINGS 3.0
+#else
+#define ROUNDINGS 1.0
+#endif
+
+enum { N = 16, SCRATCH = (4 * HONE_PROBES + 8) * N };
+
+/* Of this size, and only its last part is not 0. */
+static hone_entry last_part(double size) {
+  return ENTRY(0.0, size) + (HONE_PARTS == 1 ? size : 0.0);
+}
+
+/* Of modulus 1; complex: with two parts. */
+static hone_entry both_parts(void) {
+  return HONE_PARTS == 1 ? 1.0 : ENTRY(0.6, 0.8);
+}
+
+/* A = I, and an engine that solves by 'turn', which keeps moduli. */
+typedef struct moduli {
+  hone_engine engine;
+  hone_dense dense;
+  hone_matrix a;
+  hone_scaling scaling;
+  int row_exp[N], col_exp[N];
+  hone_watch watch;
+  uint64_t seed;
+  hone_refinement ctx;
+  hone_refined column;
+  hone_entry identity[N * N], b[N], scratch[SCRATCH];
+  hone_entry x[2 * N], r[N], v[2 * N], tail[N], tail_r[N];
+  double den[N], tail_den[N], rows[N];
+} moduli;
+
+static int solve_exactly(void *self, bool trans, int64_t k, hone_entry *v,
+                         int64_t ldv) {
+  (void)self, (void)trans, (void)k, (void)v, (void)ldv;
+  return HONE_OK;
+}
+
+static int solve_turned(void *self, bool trans, int64_t k, hone_entry *v,
+                        int64_t ldv) {
+  (void)self, (void)trans;
+  for (int64_t c = 0; c < k; c++)
+    for (int64_t i = 0; i < N; i++)
+      v[i + c * ldv] = last_part(hone_abs(v[i + c * ldv]));
+  return HONE_OK;
+}
+
+/* x = b = (1, ...), r = 0, den = 2. */
+static void set_up(moduli *s) {
+  memset(s, 0, sizeof *s);
+  s->engine = (hone_engine){.precision = 64, .solve = solve_exactly};
+  s->dense = (hone_dense){N, N, s->identity, NULL, false};
+  s->a = hone_dense_matrix(&s->dense);
+  s->scaling = (hone_scaling){.row_exp = s->row_exp, .col_exp = s->col_exp};
+  s->seed = 7;
+  s->ctx = (hone_refinement){
+      .f = {.engine = &s->engine, .a = &s->a, .scaling = &s->scaling},
+      .criterion = HONE_CRITERION_COMPONENTWISE,
+      .limit = 4.0 * HONE_EPS,
+      .max_corrections = 8,
+      .norm_a = 1.0,
+      .watch = &s->watch,
+      .scratch = s->scratch,
+      .seed = &s->seed,
+      .v = s->v};
+  s->column = (hone_refined){
+      .b = s->b,
+      .x = s->x,
+      .spare = s->x + N,
+      .best = s->x,
+      .r = s->r,
+      .den = s->den,
+      .tail = s->tail,
+      .tail_r = s->tail_r,
+      .tail_den = s->tail_den,
+      .errors = {.size = 1.0L, .size_scaled = 1.0L, .widest_unit = 1.0L},
+      .solution_size = 1.0,
+      .has_x = true,
+      .verified = true,
+      .state = HONE_COLUMN_ACCEPTED};
+  for (int i = 0; i < N; i++) {
+    s->identity[i * (N + 1)] = s->x[i] = s->b[i] = 1.0;
+    s->den[i] = 2.0;
+  }
+}
+
+/* ---- Rounding errors of sums of products --------------------------------- */
+
+TEST_OF(moduli, residuals_are_wrong_by_the_rounding_of_complex_products) {
+  moduli s;
+  hone_refined *list[1] = {&s.column};
+  set_up(&s);
+  hone_refined_measure(&s.ctx, true, false, 1, list);
+  CHECK_NEAR(s.column.gamma, ROUNDINGS * (N + 4) * 0x1p-106, 0.0);
+  hone_refined_measure(&s.ctx, false, false, 1, list);
+  CHECK_NEAR(s.column.gamma, ROUNDINGS * (N + 4) * 0x1p-53, 0.0);
+}
+
+TEST_OF(moduli, a_plain_pass_suffices_below_the_limit_by_its_rounding) {
+  moduli s;
+  set_up(&s);
+  s.ctx.limit = 1e-10;
+  for (int times = 1; times <= 8; times++) {
+    const double below = times * (N + 2) * 0x1p-53;
+    ct_note("%d (n + 2) eps below the limit", times);
+    CHECK_EQ_INT(hone_plain_suffices(&s.ctx, s.ctx.limit - below * 1.0001),
+                 times >= ROUNDINGS);
+  }
+  s.ctx.limit = 1e-13; /* not loose */
+  CHECK(!hone_plain_suffices(&s.ctx, 0.0));
+}
+
+TEST_OF(moduli, solves_are_wrong_by_the_rounding_of_complex_products) {
+  const hone_contraction exact = {.tried = true, .power = 1};
+  moduli s;
+  set_up(&s);
+  CHECK_NEAR((double)hone_noise_of_solve(&s.ctx, s.x, 1.0L, 2.0L, &exact),
+             ROUNDINGS * 8.0 * 0x1p-53, 1e-30);
+}
+
+/* ---- Moduli -------------------------------------------------------------- */
+
+/* |r| = 5 rounds by 5 eps at most, beside gamma den and what underflows. */
+TEST_OF(moduli, residuals_have_a_rounding_of_their_own) {
+  moduli s;
+  set_up(&s);
+  s.r[1] = ENTRY(3.0, 4.0);
+  s.r[2] = last_part(5.0);
+  s.column.gamma = 0x1p-60;
+  CHECK_NEAR(hone_refined_residual_noise(&s.column, N, 0), 0x1p-59, 0.0);
+  CHECK_NEAR(hone_refined_residual_noise(&s.column, N, 1),
+             0x1p-59 + (HONE_PARTS == 1 ? 3.0 : 5.0) * 0x1p-53, 1e-30);
+  CHECK_NEAR(hone_refined_residual_noise(&s.column, N, 2),
+             0x1p-59 + 5.0 * 0x1p-53, 1e-30);
+}
+
+/* inv(M) turns all numbers until only their last part is left. */
+TEST_OF(moduli, sampled_noise_counts_every_part) {
+  const hone_contraction exact = {.tried = true, .power = 1};
+  moduli s;
+  set_up(&s);
+  s.engine.solve = solve_turned;
+  hone_contraction contraction = exact;
+  contraction.rows = s.rows;
+  s.column.gamma = 1.0;
+  for (int i = 0; i < N; i++)
+    s.den[i] = i % 2 ? 0x1p-40 : 0x1p-80;
+  long double norm = 1.0L;
+  CHECK_EQ_INT(hone_noise_sample(&s.ctx, &contraction, NULL, &s.column, &norm),
+               HONE_OK);
+  for (int i = 0; i < N; i++) {
+    const double noise = i % 2 ? 0x1p-40 : 0x1p-80;
+    CHECK_LE(noise, s.den[i]);
+    CHECK_LE(s.den[i], 1e3 * noise);
+  }
+  CHECK_LE(0x1p-40, (double)norm);
+}
+
+/* With weights or exponents, norms are summed in long double. */
+TEST_OF(moduli, norms_of_corrections_count_every_part) {
+  int e[N];
+  double weights[N];
+  for (int parts = 0; parts < 2; parts++) {
+    hone_entry d[N];
+    for (int i = 0; i < N; i++) {
+      d[i] = parts ? both_parts() : last_part(1.0);
+      e[i] = 3;
+      weights[i] = 0.5;
+    }
+    ct_note("parts %d", parts);
+    CHECK_NEAR((double)hone_noise_scaled_norm(N, d, e, NULL), 0.5, 1e-15);
+    CHECK_NEAR((double)hone_noise_scaled_norm(N, d, NULL, weights), 8.0, 1e-14);
+    CHECK_NEAR((double)hone_noise_scaled_norm(N, d, NULL, NULL), 4.0, 1e-13);
+  }
+}
+
+/* The rounding of what deflation removed counts where the factors alone gave
+   more than four times what is left. */
+TEST_OF(moduli, what_deflation_left_is_measured_in_every_part) {
+  const hone_contraction rounded = {
+      .tried = true, .power = 1, .rounding = 0x1p-20};
+  for (int parts = 0; parts < 2; parts++)
+    for (int largest = 3; largest <= 5; largest++) {
+      moduli s;
+      set_up(&s);
+      ct_note("parts %d, largest %d", parts, largest);
+      for (int i = 0; i < N; i++)
+        s.x[i] = parts ? both_parts() : last_part(1.0);
+      const long double noise =
+          hone_noise_of_solve(&s.ctx, s.x, largest, 0.0L, &rounded);
+      CHECK_NEAR((double)noise, largest > 4 ? largest * 0x1p-20 : 0.0, 0.0);
+    }
+}
+
+/* ||d|| / ||x|| where d or x has one part alone, or two, in the range of double
+   and not. */
+TEST_OF(moduli, corrections_have_the_size_of_every_part) {
+  static const int exponents[] = {0, 3, 900, -900};
+  for (int which = 0; which < 4; which++)
+    for (int way = 0; way < 4; way++) {
+      const hone_entry odd = way / 2 ? both_parts() : last_part(1.0);
+      moduli s;
+      hone_relative_size size;
+      hone_entry d[N] = {0.0};
+      set_up(&s);
+      ct_note("exponent %d, way %d", exponents[which], way);
+      s.scaling.used = true;
+      for (int i = 0; i < N; i++) {
+        s.col_exp[i] = exponents[which];
+        d[i] = 0x1p-10 * (way % 2 ? 1.0 : odd);
+        s.x[i] = way % 2 ? odd : 1.0;
+      }
+      hone_extra_relative_size(&s.ctx, &s.column, d, &size);
+      CHECK_NEAR(size.scaled, 0x1p-10, 0x1p-60);
+      if (exponents[which] < 900) /* else what vanishes in d counts */
+        CHECK_NEAR(size.plain, 0x1p-10, 0x1p-60);
+    }
+}
+
+/* The smallest entry lacks one of its parts. */
+TEST_OF(moduli, extra_precise_refinement_corrects_every_part_of_small_entries) {
+  for (int way = 0; way < 2; way++) {
+    moduli s;
+    hone_refined *list[1] = {&s.column};
+    set_up(&s);
+    ct_note("way %d", way);
+    s.x[3] = 0x1p-70 * (way ? last_part(1.0) : 1.0);
+    s.b[3] = s.x[3] + 0x1p-76 * (way ? 1.0 : last_part(1.0));
+    hone_refined_measure(&s.ctx, true, false, 1, list);
+    s.ctx.limit = 1.0; /* any x may begin */
+    CHECK_EQ_INT(hone_refine_extra_precise(&s.ctx, true, 1, list), HONE_OK);
+    CHECK(s.column.state == HONE_COLUMN_ACCEPTED);
+    CHECK_LE(hone_abs(s.column.x[3] - s.b[3]), 0x1p-122);
+  }
+}
