@@ -31,5 +31,23 @@ double hone_pivot_mean(const float pivot[HONE_PIVOT_SAMPLE]);
 
 /* Do the pivots fall so fast that refinement is out of reach? */
 bool hone_pivots_hopeless(const hone_pivot_fall *fall);
+/* Would the last pivots be below this part of the first ones, at the rate at
+   which the pivots fall? */
+bool hone_pivots_end_below(const hone_pivot_fall *fall, double part);
+
+/* All n pivots, counted by their size relative to the largest. */
+typedef struct hone_pivot_counts {
+  int64_t n;
+  int64_t small;   /* at the rounding errors of single precision, nearly */
+  int64_t between; /* between those and the large ones */
+} hone_pivot_counts;
+
+/* Adds one pivot. */
+void hone_pivot_count(hone_pivot_counts *counts, float pivot, float largest);
+
+/* Do the pivots of a complete factorization fall gradually to rounding errors?
+   Then more singular values of the matrix are lost in these factors than can be
+   deflated, and no gap is above them that a search for a null vector needs. */
+bool hone_pivots_fade(const hone_pivot_counts *counts);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* LU with partial pivoting and Cholesky factorization in single precision, by
-   two parts of the columns:
+   two to four parts of the columns:
 
      load      F[:, J] <- S[:, J], scaled and rounded, its rows exchanged as
                           the columns before exchanged them
@@ -8,7 +8,7 @@
      judge     do the pivots fall so fast that the factors are of no use?
 
    A matrix that is beyond single precision shows it in the pivots of the first
-   part, before most of the work is done. A symmetric positive definite S =
+   parts, before most of the work is done. A symmetric positive definite S =
    L L^T goes through the same loop, without exchanges: nothing above its
    diagonal is read, the pivots are l_cc^2, and one that is not positive counts
    as a zero pivot. cpu_factor/factor.c has the factorization itself. */
@@ -24,7 +24,11 @@
 enum {
   ONE_PART_UP_TO = 512,   /* orders up to here have one part; otherwise */
   FIRST_PART = 6,         /* the first part has n / 6 columns, */
-  FIRST_MULTIPLE = 96,    /* in whole panels */
+  FIRST_MULTIPLE = 96,    /* in whole panels; where its pivots fall, */
+  SECOND_PART = 2,        /* the second part ends with column n / 2, */
+  SMALL_PART = 5,         /* and a small LU has parts of n / 5 columns, */
+  SMALL_PART_LEAST = 96,  /* at least, */
+  SMALL_MULTIPLE = 4,     /* in whole panels */
   TASK_COLUMNS = 32,      /* columns scanned by one task */
   SCAN_THREADS_FROM = 400 /* orders from which growth is found by threads */
 };
@@ -33,18 +37,28 @@ enum {
    largest entry of its column of S, may be positive but for rounding. */
 static const float ROUNDING = 1e-2F;
 static const float ROUNDOFF = 0x1p-24F;
+/* If at their rate the last pivots will be below this part of the first, they
+   are judged again; from LATE of the columns on the prediction is better, and
+   they are hopeless already if that is below LATE_LIMIT. */
+static const double FALLING = 1e-2, LATE = 0.4, LATE_LIMIT = 6e-7;
+/* A small LU is not judged by the level of its pivots, which lie low after one
+   large singular value too. */
+static const double SMALL_LIMIT = 1e-7;
 
 /* ---- The steps ---------------------------------------------------------- */
 
-/* Some block columns to judge the pivots by, then all others at once. */
+/* Some block columns to judge the pivots by, more of them if they fall, then
+   all others at once. */
 int64_t hone_blocked_width(const hone_blocked *h, int64_t j) {
   const int64_t n = h->n;
   if (h->block > 0)
     return HONE_MIN(h->block, n - j);
-  if (n <= ONE_PART_UP_TO || j > 0 || h->spd)
+  if (n <= ONE_PART_UP_TO || h->spd || (j > 0 && !h->falling))
     return n - j;
-  const int64_t panels = (n / FIRST_PART + FIRST_MULTIPLE - 1) / FIRST_MULTIPLE;
-  return HONE_MIN(panels * FIRST_MULTIPLE, n);
+  const int64_t end = j == 0 ? n / FIRST_PART : n / SECOND_PART;
+  const int64_t to =
+      (end + FIRST_MULTIPLE - 1) / FIRST_MULTIPLE * FIRST_MULTIPLE;
+  return to > j ? HONE_MIN(to, n) - j : n - j;
 }
 
 void hone_blocked_load(hone_blocked *h, const hone_matrix *a,
@@ -63,21 +77,85 @@ void hone_blocked_load(hone_blocked *h, const hone_matrix *a,
       (j > 0 ? h->flushed : 0) + hone_round_columns(h->pool, &rounding);
 }
 
+void hone_blocked_pivots(const hone_blocked *h, int64_t j, int64_t w,
+                         float *out) {
+  for (int64_t i = 0; i < w; i++)
+    out[i] = hone_abs_single(h->f[(j + i) * h->ld + j + i]);
+  for (int64_t i = 0; h->spd && i < w; i++)
+    out[i] *= out[i];
+}
+
+static double mean_pivot(const hone_blocked *h, int64_t j) {
+  float pivot[HONE_PIVOT_SAMPLE];
+  hone_blocked_pivots(h, j, HONE_PIVOT_SAMPLE, pivot);
+  return hone_pivot_mean(pivot);
+}
+
+/* With 'done' columns factored: are the factors too poor to be refined with, or
+   may they prove to be so later? Sets h->hopeless and h->falling. */
+static void judge(hone_blocked *h, int64_t done) {
+  if (!hone_pivots_can_be_judged(h->n, done))
+    return;
+  hone_pivot_fall fall = {.n = h->n,
+                          .done = done,
+                          .start = mean_pivot(h, 0),
+                          .middle = mean_pivot(h, hone_pivot_middle(done)),
+                          .end = mean_pivot(h, hone_pivot_end(done))};
+  hone_blocked_pivots(h, 0, 1, &fall.first);
+  h->falling = hone_pivots_end_below(&fall, FALLING);
+  const bool late = !h->small && (double)done >= LATE * (double)h->n;
+  h->hopeless = (h->small ? hone_pivots_end_below(&fall, SMALL_LIMIT)
+                          : hone_pivots_hopeless(&fall)) ||
+                (late && hone_pivots_end_below(&fall, LATE_LIMIT));
+}
+
+/* Are they, with all columns factored? Where pivots were zero, and in Cholesky,
+   that is left to the certificate. */
+static bool fades(const hone_blocked *h) {
+  hone_pivot_counts counts = {.n = 0};
+  float largest = 0.0F, pivot;
+  for (int64_t c = 0; c < h->n; c++) {
+    hone_blocked_pivots(h, c, 1, &pivot);
+    largest = HONE_MAX(largest, pivot);
+  }
+  for (int64_t c = 0; c < h->n; c++) {
+    hone_blocked_pivots(h, c, 1, &pivot);
+    hone_pivot_count(&counts, pivot, largest);
+  }
+  return hone_pivots_fade(&counts);
+}
+
+#ifndef HONE_COMPLEX
+/* Factors a small S by parts, as long as its pivots fall but are not hopeless,
+   and the rest of it. Pivots of zero are not judged. */
+static int small_columns(hone_blocked *h, int64_t *zero_pivot) {
+  const int64_t part = HONE_MAX(h->n / SMALL_PART, (int64_t)SMALL_PART_LEAST) /
+                       SMALL_MULTIPLE * SMALL_MULTIPLE;
+  if (hone_watch_stop(h->watch, "factor", 0.0, 0, HONE_NAN))
+    return HONE_CANCELLED;
+  for (int64_t k = 0, next; k < h->n && !h->hopeless; k = next) {
+    const bool parts = (k == 0 || h->falling) && SECOND_PART * k < h->n;
+    next = parts ? HONE_MIN(k + part, h->n) : h->n;
+    const int64_t zero =
+        hone_small_lu(h->n, k, next, h->f, h->ld, h->ipiv, h->small_work);
+    if (zero >= 0 && *zero_pivot < 0)
+      *zero_pivot = zero;
+    h->falling = false;
+    if (*zero_pivot < 0)
+      judge(h, next);
+  }
+  return HONE_OK;
+}
+#endif
+
 /* Where J is all of a small S, its transpose is factored: zero_pivot, pivots
    and growth are then those of S^T. */
 int hone_blocked_columns(hone_blocked *h, int64_t j, int64_t w,
                          int64_t *zero_pivot) {
   h->small = !h->spd && w == h->n && h->n <= HONE_SMALL_UP_TO;
 #ifndef HONE_COMPLEX
-  if (h->small) {
-    if (hone_watch_stop(h->watch, "factor", 0.0, 0, HONE_NAN))
-      return HONE_CANCELLED;
-    const int64_t zero =
-        hone_small_lu(h->n, h->f, h->ld, h->ipiv, h->small_work);
-    if (zero >= 0)
-      *zero_pivot = zero;
-    return HONE_OK;
-  }
+  if (h->small)
+    return small_columns(h, zero_pivot);
 #endif
   const hone_factoring job = {
       .kernels = hone_factor_kernels_of(8 * (int)sizeof(hone_single)),
@@ -91,14 +169,6 @@ int hone_blocked_columns(hone_blocked *h, int64_t j, int64_t w,
       .watch = h->watch,
       .phase = "factor"};
   return hone_factor_columns(&job, j, j + w, zero_pivot);
-}
-
-void hone_blocked_pivots(const hone_blocked *h, int64_t j, int64_t w,
-                         float *out) {
-  for (int64_t i = 0; i < w; i++)
-    out[i] = hone_abs_single(h->f[(j + i) * h->ld + j + i]);
-  for (int64_t i = 0; h->spd && i < w; i++)
-    out[i] *= out[i];
 }
 
 /* Replaces pivots of zero in the columns j .. j+w-1, below which L is zero, by
@@ -115,25 +185,6 @@ static bool replace_zeros(hone_blocked *h, int64_t j, int64_t w) {
       any = true;
     }
   return any;
-}
-
-static double mean_pivot(const hone_blocked *h, int64_t j) {
-  float pivot[HONE_PIVOT_SAMPLE];
-  hone_blocked_pivots(h, j, HONE_PIVOT_SAMPLE, pivot);
-  return hone_pivot_mean(pivot);
-}
-
-/* With 'done' columns factored: are the factors too poor to be refined with? */
-static bool judge(const hone_blocked *h, int64_t done) {
-  if (!hone_pivots_can_be_judged(h->n, done))
-    return false;
-  hone_pivot_fall fall = {.n = h->n,
-                          .done = done,
-                          .start = mean_pivot(h, 0),
-                          .middle = mean_pivot(h, hone_pivot_middle(done)),
-                          .end = mean_pivot(h, hone_pivot_end(done))};
-  hone_blocked_pivots(h, 0, 1, &fall.first);
-  return hone_pivots_hopeless(&fall);
 }
 
 /* ---- Growth ------------------------------------------------------------- */
@@ -198,6 +249,7 @@ int hone_blocked_factor(void *self, const hone_matrix *a,
   hone_blocked *h = self;
   const int64_t n = h->n;
   *info = (hone_factor_info){.growth = HONE_NAN, .zero_pivot = -1};
+  h->falling = h->hopeless = false;
   for (int64_t j = 0, w;
        j < n && !(h->spd && info->zero_pivot >= 0) && !info->hopeless; j += w) {
     w = hone_blocked_width(h, j);
@@ -207,8 +259,12 @@ int hone_blocked_factor(void *self, const hone_matrix *a,
       return st;
     if (info->zero_pivot >= 0 && !h->spd)
       info->replaced = replace_zeros(h, j, w) || info->replaced;
-    info->hopeless = judge(h, j + w);
+    if (!h->small)
+      judge(h, j + w);
+    info->hopeless = h->hopeless;
   }
+  if (info->zero_pivot < 0 && !h->spd && !info->hopeless)
+    info->hopeless = fades(h);
   info->replaced = info->replaced && !info->hopeless;
   const bool complete =
       (info->zero_pivot < 0 || info->replaced) && !info->hopeless;

@@ -23,6 +23,8 @@ typedef struct hone_blocked {
   float *small_work; /* of hone_small_lu */
   void *work;        /* of hone_factor_columns */
   bool small;        /* f holds the factors of hone_small_lu, of S^T */
+  bool hopeless;     /* the pivots fall so fast that F is of no use */
+  bool falling;      /* they may prove to, and are to be judged again */
   bool spd;          /* S = L L^T, of the lower triangle alone */
   int64_t v_size;
   int64_t flushed; /* entries that load made 0, since the first block column */

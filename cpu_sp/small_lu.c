@@ -130,10 +130,10 @@ static void put_panel(int64_t n, int64_t k, int64_t w, float *f, int64_t ld,
       f[i * ld + k + q] = p[q * n + i];
 }
 
-int64_t hone_small_lu(int64_t n, float *f, int64_t ld, int *pivot,
-                      float *work) {
+int64_t hone_small_lu(int64_t n, int64_t from, int64_t to, float *f, int64_t ld,
+                      int *pivot, float *work) {
   int64_t zero = -1;
-  for (int64_t k = 0; k < n; k += PANEL) {
+  for (int64_t k = from; k < to; k += PANEL) {
     const int64_t w = HONE_MIN((int64_t)PANEL, n - k), next = k + w;
     take_panel(n, k, w, f, ld, work);
     factor_panel(n, k, w, f, ld, pivot, work, &zero);

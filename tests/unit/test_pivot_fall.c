@@ -11,6 +11,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { WHOLE = -1 };
 
@@ -111,7 +112,7 @@ TEST(pivot_fall, goes_to_the_end_with_pivots_that_are_level) {
 /* These pivots would end 10^6.9 (10^7.1) lower: the factorization stops after
    the first block column that ends behind column 96. */
 TEST(pivot_fall, gives_up_on_pivots_that_would_end_too_low) {
-  check_columns(640, 64, false, (shape){.fall = -6.9, .from = 1 << 20}, WHOLE);
+  check_columns(640, 64, true, (shape){.fall = -6.9, .from = 1 << 20}, WHOLE);
   check_columns(640, 64, false, (shape){.fall = -7.1, .from = 1 << 20}, 128);
   check_columns(640, 96, false, (shape){.fall = -7.1, .from = 1 << 20}, 96);
   check_columns(640, 95, false, (shape){.fall = -7.1, .from = 1 << 20}, 190);
@@ -125,7 +126,7 @@ TEST(pivot_fall, is_judged_neither_too_early_nor_too_late) {
   check_columns(4000, 100, false, steep, 200);
   check_columns(4001, 100, false, steep, 300);
   check_columns(640, 512, false, steep, 512); /* 0.8 of the columns */
-  check_columns(640, 513, false, steep, WHOLE);
+  check_columns(640, 513, true, steep, WHOLE);
 }
 
 /* The pivots are down by 10^6.6 (the limit of 10^6.5 is 3.2e-7). Their earlier
@@ -161,4 +162,72 @@ TEST(pivot_fall, gives_up_on_pivots_that_are_zero_or_nan) {
   CHECK(hone_pivots_hopeless(&fall));
   fall.end = (double)NAN;
   CHECK(hone_pivots_hopeless(&fall));
+}
+
+/* From 0.4 of the columns on the host gives up on a fall by 10^6.3. */
+TEST(pivot_fall, host_is_stricter_when_it_is_late) {
+  const shape much = {.fall = -6.3, .from = 1 << 20};
+  const shape less = {.fall = -5.3, .from = 1 << 20};
+  CHECK(!hopeless_after(640, 128, much) && !hopeless_after(640, 512, much));
+  CHECK(host_gives_up(640, 64, much));
+  CHECK(!host_gives_up(640, 64, less));
+}
+
+/* Where the pivots of the first part fall by 10^2.5 at their rate, they are
+   judged again in the middle; a step at column 300 is then seen. */
+TEST(pivot_fall, host_judges_falling_pivots_again) {
+  const shape falls = {.fall = -2.5, .drop = 2.4, .from = 300};
+  const shape level_first = {.drop = 2.4, .from = 300};
+  CHECK(host_gives_up(640, 0, falls));
+  CHECK(!host_gives_up(640, 640, falls));
+  CHECK(!host_gives_up(640, 0, level_first));
+}
+
+/* The small LU is judged by fifths. A fall as steep as this leaves too few
+   pivots between large and small ones for the judgement of all. */
+TEST(pivot_fall, host_judges_a_small_matrix_by_parts) {
+  CHECK(host_gives_up(320, 0, (shape){.fall = -36.0, .from = 1 << 20}));
+  CHECK(host_gives_up(500, 0, (shape){.fall = -36.0, .from = 1 << 20}));
+  CHECK(!host_gives_up(320, 0, (shape){.fall = -5.3, .from = 1 << 20}));
+}
+
+/* Pivots that fade are those of which a fourth are small and a tenth between;
+   where half of them drop at once, a search for a null vector may serve. */
+TEST(pivot_fall, host_gives_up_on_pivots_that_fade) {
+  const shape drops = {.drop = 6.0, .from = 320};
+  CHECK(host_gives_up(640, 640, (shape){.fall = -7.0, .from = 1 << 20}));
+  CHECK(!host_gives_up(640, 640, (shape){.fall = -6.5, .from = 1 << 20}));
+  CHECK(!host_gives_up(640, 640, drops));
+  hone_pivot_counts counts = {.n = 0};
+  for (int c = 0; c < 10; c++)
+    hone_pivot_count(&counts, NAN, 1.0F);
+  CHECK(!hone_pivots_fade(&counts));
+}
+
+/* A matrix whose pivots fade is factored in double without a certificate of
+   the factors in single precision, which takes 9 passes over A or more; one
+   that these factors serve is not. */
+TEST(pivot_fall, certificate_that_cannot_succeed_is_not_begun) {
+  enum { ORDER = 400 };
+  static const double conds[] = {1e6, 1e9};
+  double *a = sup_filled(ORDER * ORDER, 0.0), *b = sup_filled(ORDER, 1.0);
+  double *x = sup_filled(ORDER, 0.0);
+  for (int k = 0; k < 2; k++) {
+    sup_rng rng = {5};
+    hone_options options = HONE_OPTIONS_INIT;
+    hone_report report = HONE_REPORT_INIT;
+    options.deterministic = 1;
+    options.threads = 1;
+    sup_matrix_cond(&rng, ORDER, SUP_GEOMETRIC, conds[k], a, ORDER);
+    CHECK_EQ_INT(
+        hone_solve(ORDER, 1, a, ORDER, b, ORDER, x, ORDER, &options, &report),
+        HONE_OK);
+    CHECK_EQ_INT(report.precision, k == 0 ? 32 : 64);
+    CHECK_EQ_INT(strstr(report.reason, "pivots fall too fast") != NULL, k == 1);
+    if (k == 1)
+      CHECK_LE(report.host_passes, 6);
+  }
+  sup_free(x);
+  sup_free(b);
+  sup_free(a);
 }
