@@ -71,6 +71,7 @@
 #define hone_lapack_hidden_rcond hone_lapack_z_hidden_rcond
 #define hone_lapack_hidden_rcond_single hone_lapack_z_hidden_rcond_single
 #define hone_lapack_hidden_solve hone_lapack_z_hidden_solve
+#define hone_lapack_hidden_try hone_lapack_z_hidden_try
 #define hone_lapack_hide hone_lapack_z_hide
 #define hone_lapack_mixed hone_lapack_z_mixed
 #define hone_lapack_mixed_gesv hone_lapack_z_mixed_gesv

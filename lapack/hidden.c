@@ -13,6 +13,7 @@
 #include "lapack/hidden.h"
 
 #include "base/float_environment.h"
+#include "base/numbers.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -115,14 +116,29 @@ static bool trial(hone_lapack_hidden *h) {
 
 /* Hides factors ----------------------------------------------------------- */
 
-/* Puts the tag, or the diagonal again, into the array. */
-static void set_diagonal(const hone_lapack_hidden *h, bool tagged) {
+/* Puts the diagonal into the array again. */
+static void restore_diagonal(const hone_lapack_hidden *h) {
   hone_entry *a = h->f.a, *diagonal = h->diagonal;
-  hone_entry tag;
-  for (int p = 0; p < HONE_PARTS; p++)
-    memcpy((double *)&tag + p, &h->tag, sizeof h->tag);
   for (int64_t i = 0; i < h->f.n; i++)
-    memcpy(a + i + i * h->f.lda, tagged ? &tag : diagonal + i, sizeof tag);
+    a[i + i * h->f.lda] = diagonal[i];
+}
+
+/* Puts tags in its place. All numbers but the first have bits of a hash of the
+   diagonal in the place of the matrix's number: another process may give the
+   same number to a matrix that differs from this one in the diagonal alone. */
+static void tag_diagonal(const hone_lapack_hidden *h) {
+  const uint64_t number_bits = 0xffffffffu;
+  hone_lapack_hash hash = {0, 0};
+  hone_entry *a = h->f.a;
+  hone_lapack_add_hash(&hash, h->diagonal, 0, h->f.n * HONE_PARTS, 0);
+  for (int64_t i = 0; i < h->f.n * HONE_PARTS; i++) {
+    uint64_t state = hash.sum + (uint64_t)i * hash.product;
+    const uint64_t word = i == 0 ? h->tag
+                                 : (h->tag & ~number_bits) |
+                                       (hone_random_bits(&state) & number_bits);
+    memcpy((double *)(a + i / HONE_PARTS * (h->f.lda + 1)) + i % HONE_PARTS,
+           &word, sizeof word);
+  }
 }
 
 /* The imaginary part of a Hermitian matrix's diagonal counts as 0. */
@@ -145,10 +161,10 @@ static bool hidden(const hone_lapack_factors *f, bool at_once) {
   bool good = h->single != NULL && hone_lapack_hidden_factor(h) == 0;
   if (good) {
     take_diagonal(h);
-    set_diagonal(h, true);
+    tag_diagonal(h);
     good = trial(h);
     if (!good)
-      set_diagonal(h, false);
+      restore_diagonal(h);
   }
   if (good) {
     hone_lapack_no_exchanges(f);
@@ -242,11 +258,13 @@ bool hone_lapack_hidden_driver(const hone_lapack_call *call, bool may_hide,
   const bool hides = may_hide && hone_lapack_hides(f->at, &at_once);
   if (!(hides || hone_lapack_discards(f->at)) || !hide(f, at_once, why))
     return false;
-  /* It is true: A holds their tag now, and if they are gone, x becomes NaN. */
-  (void)hone_lapack_hidden_solve(call, 'N', info);
-  if (!hides) {
+  if (hides) /* A holds their tag now, and if they are gone, x becomes NaN */
+    return hone_lapack_hidden_solve(call, 'N', info);
+  const bool solved = hone_lapack_hidden_try(call, info);
+  if (solved)
     hone_lapack_discard(f);
-    hone_lapack_hidden_overwritten(f); /* frees the factors */
-  }
-  return true;
+  else
+    *why = "single refused, ";
+  hone_lapack_hidden_overwritten(f); /* frees the factors */
+  return solved;
 }

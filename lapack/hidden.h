@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Factors that the caller does not read. dgetrf_ and dpotrf_ may then factor a
    copy of A in single precision and hide the factors here. In the caller's
-   array A stays, except for its diagonal, which becomes a tag: NaN whose bits
-   tell under which number the factors are found. Tags survive copying. Whoever
+   array A stays, except for its diagonal, which becomes a tag: NaN, of which
+   the bits of the first tell under which number the factors are found, and
+   those of the others depend on the diagonal. Tags survive copying. Whoever
    reads L and U all the same finds NaN.
 
    dgetrs_, dgecon_ and dgetri_ know the tag (hidden.c). They check that all
@@ -22,7 +23,7 @@
 /* A matrix that has a tag. Constant while it is in use, but for
    the fields below the line. */
 typedef struct hone_lapack_hidden {
-  uint64_t tag;          /* the bits of every number on the diagonal */
+  uint64_t tag;          /* the bits of the first number on the diagonal */
   hone_lapack_factors f; /* of the call of dgetrf_ or dpotrf_ */
   void *diagonal;        /* of A */
   hone_lapack_hash hash; /* of A with the tags */
@@ -63,7 +64,7 @@ typedef enum hone_lapack_tag {
  */
 extern const uint64_t hone_lapack_discarded;
 /* Looks for the factors of f->a. *hidden is to be released if they are known.
-   Only the first number of a is read where there is no tag. */
+   Three numbers of a are read where there is no tag. */
 hone_lapack_tag hone_lapack_hidden_find(const hone_lapack_factors *f,
                                         hone_lapack_hidden **hidden);
 void hone_lapack_hidden_release(hone_lapack_hidden *hidden);
@@ -95,6 +96,9 @@ bool hone_lapack_hidden_driver(const hone_lapack_call *call, bool may_hide,
 /* Solves with hidden factors. Returns false if a has no tag. */
 bool hone_lapack_hidden_solve(const hone_lapack_call *call, char trans,
                               void *info);
+/* Solves with the factors that hone_lapack_hide has just hidden, if they
+   suffice. Returns false, with A as it was and b unchanged, if they do not. */
+bool hone_lapack_hidden_try(const hone_lapack_call *call, void *info);
 /* Computes rcond with hidden factors, as dgecon_ and dpocon_ do. Returns false
    if a has no tag. norm is '1' or 'I'. */
 bool hone_lapack_hidden_rcond(const hone_lapack_factors *f, char norm,

@@ -56,7 +56,8 @@ static void restore(const hone_lapack_hidden *h, const hone_lapack_factors *f,
   }
 }
 
-/* Has LAPACK factor A into factors->a; INFO, or -1 without memory. */
+/* Has LAPACK factor A into factors->a; INFO, or -1 without memory. The array is
+   as dgetrf_ left it: these factors will serve for all others that are. */
 static int64_t factor_double(const hone_lapack_hidden *h,
                              const hone_lapack_factors *f,
                              hone_lapack_factors *factors) {
@@ -120,14 +121,15 @@ static outcome solve_hidden(const hone_lapack_call *call, char trans,
                                      .threads = h->threads,
                                      .steps = STEPS};
   hone_entry *x = hone_lapack_room(n, nrhs);
-  if (x == NULL)
-    return REFUSED;
-  hone_lapack_copy_columns(n, nrhs, call->b, call->ldb, x, n);
-  outcome result = REFUSED;
-  if (hone_lapack_hidden_backsolve(h, trans, nrhs, x, n) == 0) {
+  if (x != NULL)
+    hone_lapack_copy_columns(n, nrhs, call->b, call->ldb, x, n);
+  outcome result;
+  if (x != NULL && hone_lapack_hidden_backsolve(h, trans, nrhs, x, n) == 0) {
     *omega = hone_lapack_refine_with(&system, n, trans, nrhs, call->b,
                                      call->ldb, x, n);
     result = !same_hash(h, &hash) ? CHANGED : *omega <= GOAL ? SOLVED : REFUSED;
+  } else { /* A was not read, as for a b that is not finite */
+    result = unchanged(h, &call->f) ? REFUSED : CHANGED;
   }
   if (result == SOLVED)
     hone_lapack_copy_columns(n, nrhs, x, n, call->x, call->ldx);
@@ -188,10 +190,34 @@ static void solve_known(const hone_lapack_call *call, char trans,
     omega = HONE_NAN;
     solve_double(call, trans, h, info);
   } else if (result == CHANGED) {
+    (void)hone_lapack_hidden_count(h, -call->nrhs); /* they were not solved */
     spoil(call, UNKNOWN_TAG);
     return;
   }
   hone_lapack_log(call->name, call->f.n, call->nrhs, how, omega, start_ms);
+}
+
+bool hone_lapack_hidden_try(const hone_lapack_call *call, void *info) {
+  hone_lapack_hidden *h;
+  hone_float_environment callers;
+  const double start_ms = hone_lapack_now_ms();
+  double omega = HONE_NAN;
+  if (hone_lapack_hidden_find(&call->f, &h) != HONE_LAPACK_KNOWN)
+    return hone_lapack_hidden_solve(call, 'N', info); /* x becomes NaN */
+  hone_float_enter(&callers);
+  const bool solved = h->single != NULL && call->nrhs > 0 &&
+                      solve_hidden(call, 'N', h, &omega) == SOLVED;
+  if (solved) {
+    hone_lapack_put(call->f.at, info, 0);
+    hone_lapack_log(call->name, call->f.n, call->nrhs,
+                    "with hidden factors in single", omega, start_ms);
+  } else {
+    restore(h, &call->f, call->f.a, call->f.lda);
+    hone_lapack_regret(&h->f);
+  }
+  hone_lapack_hidden_release(h);
+  hone_float_leave(&callers);
+  return solved;
 }
 
 bool hone_lapack_hidden_solve(const hone_lapack_call *call, char trans,
@@ -228,10 +254,12 @@ static void rcond_known(const hone_lapack_factors *f, char norm, double anorm,
   if (h->single != NULL && !there) {
     if (hone_lapack_hidden_rcond_single(h, norm, rcond) != 0)
       *rcond = HONE_NAN;
-    *rcond = anorm > 0.0 ? *rcond / anorm : *rcond * 0.0;
+    *rcond = anorm > 0.0 ? *rcond / anorm : *rcond * anorm;
     return;
   }
-  const int64_t info = there ? 0 : factor_double(h, f, &factors);
+  const int64_t info = there             ? 0
+                       : unchanged(h, f) ? factor_double(h, f, &factors)
+                                         : -1;
   *rcond = info > 0 ? 0.0 : HONE_NAN;
   if (info == 0 && hone_lapack_rcond(&factors, norm, anorm, rcond) != 0)
     *rcond = HONE_NAN;
@@ -255,7 +283,7 @@ bool hone_lapack_hidden_rcond(const hone_lapack_factors *f, char norm,
       [HONE_LAPACK_HERMITIAN] = HONE_LETTER "hecon"};
   const char *name = names[f->kind];
   const hone_lapack_tag tag =
-      anorm >= 0.0 ? hone_lapack_hidden_find(f, &h) : HONE_LAPACK_UNTAGGED;
+      anorm < 0.0 ? HONE_LAPACK_UNTAGGED : hone_lapack_hidden_find(f, &h);
   if (tag == HONE_LAPACK_UNTAGGED)
     return false;
   hone_lapack_put(f->at, info, 0);

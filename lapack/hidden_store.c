@@ -23,9 +23,15 @@ static struct {
 static void lock_store(void) { pthread_mutex_lock(&store.lock); }
 static void unlock_store(void) { pthread_mutex_unlock(&store.lock); }
 
-/* The child of a fork must not inherit a locked mutex. */
-__attribute__((constructor)) static void unlock_in_forks(void) {
-  pthread_atfork(lock_store, unlock_store, unlock_store);
+/* The child of a fork must not inherit a locked mutex, nor go on with the
+   parent's numbers. */
+static void begin_in_child(void) {
+  store.last = 0;
+  unlock_store();
+}
+
+__attribute__((constructor)) static void follow_forks(void) {
+  pthread_atfork(lock_store, unlock_store, begin_in_child);
 }
 
 /* Tags -------------------------------------------------------------------- */
@@ -213,14 +219,21 @@ static uint64_t bits(const void *number) {
   return word;
 }
 
+/* Is number i of the diagonal one that a tag has? */
+static bool marked(const hone_lapack_factors *f, int64_t i) {
+  const double *a = f->a;
+  return (bits(a + i * (f->lda + 1) * f->parts) & MARK_BITS) == MARK;
+}
+
 hone_lapack_tag hone_lapack_hidden_find(const hone_lapack_factors *f,
                                         hone_lapack_hidden **hidden) {
   *hidden = NULL;
   if (f->n < 1 || f->lda < f->n || f->a == NULL)
     return HONE_LAPACK_UNTAGGED;
   const uint64_t tag = bits(f->a);
-  if ((tag & MARK_BITS) != MARK)
-    return HONE_LAPACK_UNTAGGED;
+  if (!marked(f, 0)) /* it may have been overwritten */
+    return marked(f, f->n / 2) || marked(f, f->n - 1) ? HONE_LAPACK_UNKNOWN
+                                                      : HONE_LAPACK_UNTAGGED;
   lock_store();
   hone_lapack_hidden **at = &store.first;
   while (*at != NULL && (*at)->tag != tag)

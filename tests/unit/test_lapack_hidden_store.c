@@ -176,6 +176,32 @@ TEST(lapack, hidden_factors_serve_the_child_of_a_fork) {
   hidden_close(&d);
 }
 
+/* Parent and child go on with numbers of their own. */
+TEST(lapack, hidden_factors_have_other_numbers_in_the_child_of_a_fork) {
+  hidden_calls d = hidden_open(NULL, NULL);
+  REQUIRE(d.getrf != NULL);
+  hidden_system s = hidden_make(40, 1, 0);
+  uint64_t here = 0, there = 0;
+  int ends[2];
+  hidden_getrf(&d, &s);
+  REQUIRE(pipe(ends) == 0);
+  fflush(NULL);
+  const pid_t child = fork();
+  hidden_reset(&s);
+  hidden_getrf(&d, &s);
+  memcpy(&here, s.f, sizeof here);
+  if (child == 0)
+    _exit(write(ends[1], &here, sizeof here) == sizeof here ? 0 : 1);
+  CHECK_EQ_INT(read(ends[0], &there, sizeof there), (int)sizeof there);
+  CHECK(is_hidden(&s));
+  CHECK(here != there);
+  waitpid(child, NULL, 0);
+  close(ends[0]);
+  close(ends[1]);
+  hidden_free(&s);
+  hidden_close(&d);
+}
+
 /* ---- Consent ------------------------------------------------------------ */
 
 static bool hides(const char *setting) {
