@@ -27,16 +27,16 @@ enum { COUNT = 9 };
 static wide residual_of(const bat *t, int64_t k, int64_t i, wide *r) {
   const int64_t n = t->batch.n, p = t->parts;
   const double *b = bat_b(t, k) + i * p, *x = bat_x(t, k);
-  wide den = either_size(t->parts, b);
-  r[0] = b[0];
+  wide den = (wide)either_size(t->parts, b);
+  r[0] = (wide)b[0];
   r[1] = p == 2 ? (wide)b[1] : (wide)0;
   for (int64_t j = 0; j < n; j++) {
     const double *a = bat_entry(t, k, i, j), *y = x + j * p;
-    den += (wide)either_size(t->parts, a) * either_size(t->parts, y);
-    r[0] -= (wide)a[0] * y[0];
+    den += (wide)either_size(t->parts, a) * (wide)either_size(t->parts, y);
+    r[0] -= (wide)a[0] * (wide)y[0];
     if (p == 2) {
-      r[0] += (wide)a[1] * y[1];
-      r[1] -= (wide)a[0] * y[1] + (wide)a[1] * y[0];
+      r[0] += (wide)a[1] * (wide)y[1];
+      r[1] -= (wide)a[0] * (wide)y[1] + (wide)a[1] * (wide)y[0];
     }
   }
   return den * den;
@@ -46,14 +46,16 @@ static wide residual_of(const bat *t, int64_t k, int64_t i, wide *r) {
    they are not much larger either. */
 static void check_errors(const bat *t, int64_t k) {
   const hone_batch_result *result = &t->results[k];
-  const wide omega = result->backward_error, error = result->residual_error;
-  const wide above = 1.0 + 1e-9, exact = 1e-60; /* 1e-30 is no error */
+  const wide omega = (wide)result->backward_error;
+  const wide error = (wide)result->residual_error;
+  const wide above = (wide)(1.0 + 1e-9),
+             exact = (wide)1e-60; /* 1e-30 is no error */
   wide most = 0, of_b = 0;
   CHECK_EQ_INT(result->status, HONE_OK);
   for (int64_t i = 0; i < t->batch.n; i++) {
     wide r[2];
     const wide den = residual_of(t, k, i, r);
-    const wide size = either_size(t->parts, bat_b(t, k) + i * t->parts);
+    const wide size = (wide)either_size(t->parts, bat_b(t, k) + i * t->parts);
     const wide square = r[0] * r[0] + r[1] * r[1];
     CHECK(square <= (omega * omega * above + exact) * den);
     most = square <= most ? most : square;

@@ -160,7 +160,7 @@ HIDDEN_TEST(gives_nan_for_factors_that_were_changed) {
 /* Refinement does not read A for a b that is not finite, or tiny: factors by
    LAPACK follow, which must not be those of a changed array. */
 HIDDEN_TEST(are_not_made_of_a_changed_array_for_a_bad_right_hand_side) {
-  static const double bad[] = {NAN, INFINITY, 1e-320};
+  static const double bad[] = {(double)NAN, (double)INFINITY, 1e-320};
   hidden_calls d = hidden_open(NULL, NULL);
   REQUIRE(d.getrf != NULL && d.potrf != NULL);
   for (int k = 0; k < 6; k++) {
