@@ -273,7 +273,7 @@ typedef struct hone_report {
                                or LU after Cholesky, of this call or before */
   int32_t digits;           /* the fewest of all columns: see hone_column */
   int32_t gmres_steps;      /* of the iterations, those by GMRES; the most */
-  int32_t threads;          /* of the call, with the calling one; n < 400: 1 */
+  int32_t threads;          /* of the call, with the calling one */
   int64_t bad_row, bad_col; /* place of the NaN, the Inf, the zero row, column
                                or pivot; -1: none. A zero pivot has its
                                column only, its row if row-major */

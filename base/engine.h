@@ -84,8 +84,8 @@ typedef struct hone_factor_info {
   bool rounding;      /* Cholesky: that pivot is so near to 0 that rounding may
                          be the cause, and S may be definite all the same */
   int64_t flushed;    /* nonzero entries of S too small for the precision */
-  bool hopeless;      /* stopped early: the pivots fall so fast that
-                         refinement with the factors would not converge */
+  bool hopeless; /* judged early or at the end: the pivots fall so fast that
+                    refinement with the factors would not converge */
 } hone_factor_info;
 
 /* One step of random probes (refine/probes.c) where the engine keeps A: v = E v

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What refinement says of moduli, and of rounding errors of sums of products of
-   complex numbers, which are up to HONE_ROUNDINGS times those of real ones:
-   every part of a number must count. Compiled twice, the second time for
+/* Refinement bounds rounding errors by moduli, in which every part of a number
+   must count. Those of sums of products of complex numbers are up to
+   HONE_ROUNDINGS times those of real ones. Compiled twice, the second time for
    complex entries. */
 #include "base/dense.h"
 #include "refine/bounds.h"
@@ -24,12 +24,12 @@
 
 enum { N = 16, SCRATCH = (4 * HONE_PROBES + 8) * N };
 
-/* Of this size, and only its last part is not 0. */
+/* Returns a number of this size, of which only the last part is not 0. */
 static hone_entry last_part(double size) {
   return ENTRY(0.0, size) + (HONE_PARTS == 1 ? size : 0.0);
 }
 
-/* Of modulus 1; complex: with two parts. */
+/* Returns a number of modulus 1; a complex one has two parts. */
 static hone_entry both_parts(void) {
   return HONE_PARTS == 1 ? 1.0 : ENTRY(0.6, 0.8);
 }
