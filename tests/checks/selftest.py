@@ -32,6 +32,9 @@ BREAKS = (
     ('columns', 'api/report.c', '/* ' + 'x' * 80 + ' */\n'),
     ('file', 'refine/gmres.c', '\n' * 500),
     ('riddle', 'base/memory.c', '/* What is not there is not freed. */\n'),
+    ('depfile', 'tests/emulated.ninja',
+     'rule late\n  command = cc -MD -MF $out.d -c $in -o $\n      $out\n'
+     '  depfile = $out.d\n'),
 )
 
 # (kind expected, {folder: C source}) of archives that break a rule of symbols.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks of every text: it is on the list of sources, names its licence, fits
 in 80 columns, is laid out by clang-format 14, and its comments have a subject.
+Rules of Ninja see to it that the list of headers is there.
 """
 import re
 import shutil
@@ -47,6 +48,21 @@ def written(tree):
                 yield 'columns', file, (
                     f'{file}:{number}: the line is longer than 80 columns')
                 break
+
+
+def depending(tree):
+    """Checks that a command of Ninja fails if its list of headers is missing,
+    which Ninja takes for an empty one: the object would never be made again."""
+    for file in tree.texts:
+        if not file.endswith('.ninja'):
+            continue
+        text = tree.text(file).replace('$\n', '')
+        for name, body in re.findall(r'^rule (\S+)\n((?:[ \t].*\n?)*)', text,
+                                     re.M):
+            if 'depfile =' in body and 'test -s $out.d' not in body:
+                yield 'depfile', file, (
+                    f'{file}: the command of rule {name} does not fail without '
+                    'its depfile: add "&& test -s $out.d"')
 
 
 def laid_out(tree):
