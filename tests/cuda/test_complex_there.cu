@@ -168,6 +168,7 @@ void damage(const hone_cuda *c, int64_t j, int part, double value) {
   double *const to = reinterpret_cast<double *>(c->a + 5 + j * c->lda) + part;
   CHECK_EQ_INT(cudaMemcpy(to, &value, sizeof value, cudaMemcpyHostToDevice),
                cudaSuccess);
+  CHECK_EQ_INT(cudaDeviceSynchronize(), cudaSuccess); /* until it is there */
 }
 
 /* Between factor and solve the engine's copy is damaged, in one part of an

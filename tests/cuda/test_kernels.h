@@ -62,7 +62,9 @@ struct numbers {
 };
 
 /* An array on the device with a guard behind its end. The destructor checks
-   that no kernel overwrote the guard. */
+   that no kernel overwrote the guard. The constructors wait: copies from memory
+   that is not pinned, and what cudaMemset does, may still be under way when
+   these calls return, and streams that do not block would not wait for them. */
 template <class T> struct on_device {
   enum { GUARD = 64 };
   T *p = nullptr;
@@ -73,10 +75,12 @@ template <class T> struct on_device {
     MUST(cudaMalloc(reinterpret_cast<void **>(&p), count * sizeof(T) + GUARD));
     MUST(cudaMemset(p, fill, count * sizeof(T)));
     MUST(cudaMemset(p + count, 0x5a, GUARD));
+    MUST(cudaDeviceSynchronize());
   }
   explicit on_device(const std::vector<T> &v)
       : on_device(static_cast<int64_t>(v.size())) {
     MUST(cudaMemcpy(p, v.data(), count * sizeof(T), cudaMemcpyHostToDevice));
+    MUST(cudaDeviceSynchronize());
   }
   on_device(const on_device &) = delete;
   ~on_device() {

@@ -231,6 +231,7 @@ TEST(projection, finds_out_a_damaged_copy) {
     const double wrong = f.a[7 + 11 * f.lda] * (1.0 + 0x1p-30);
     double *const entry = f.state()->a + 7 + 11 * f.state()->lda;
     MUST(cudaMemcpy(entry, &wrong, sizeof wrong, cudaMemcpyHostToDevice));
+    MUST(cudaDeviceSynchronize()); /* the copy may not have arrived */
     CHECK_EQ_INT(measure(), HONE_OK);
     CHECK(!hone_verdict(&ctx, p, &column));
   }

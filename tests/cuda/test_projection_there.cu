@@ -208,6 +208,7 @@ struct judged {
     CHECK_EQ_INT(cudaMemcpy(c->a + i + j * c->lda, &value, sizeof value,
                             cudaMemcpyHostToDevice),
                  cudaSuccess);
+    CHECK_EQ_INT(cudaDeviceSynchronize(), cudaSuccess); /* until it is there */
   }
 };
 
@@ -329,6 +330,7 @@ TEST(projection_there, a_whole_solve_does_not_trust_a_damaged_copy) {
         CHECK_EQ_INT(cudaMemcpy(c->a + 5 + j * c->lda, &wrong, sizeof wrong,
                                 cudaMemcpyHostToDevice),
                      cudaSuccess);
+    CHECK_EQ_INT(cudaDeviceSynchronize(), cudaSuccess); /* until it is there */
     CHECK_EQ_INT(hone_ladder_solve(&ladder, false, 1, b.data(), n, x.data(), n,
                                    nullptr, 0, &column, &report),
                  HONE_OK);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The CUDA runtime of emulate.h, which includes this: memory, and what streams
    and events are; emulate_streams.h has their functions. Every enqueued
-   operation is done at once, so that a stream never has work left. Where the
-   CUDA runtime leaves behavior undefined the program ends with a message:
-   copies that leave an allocation or take memory of the host for memory of the
-   device, and streams and events that were destroyed. At its end it lists what
-   was never freed. */
+   operation is done at once, but for those of the default stream that may still
+   be under way when their call returns (default_stream). Where the CUDA runtime
+   leaves behavior undefined the program ends with a message: copies that leave
+   an allocation or take memory of the host for memory of the device, and
+   streams and events that were destroyed. At its end it lists what was never
+   freed. */
 #ifndef HONE_EMULATE_RUNTIME_H
 #define HONE_EMULATE_RUNTIME_H
 
@@ -191,6 +192,32 @@ inline void check_argument(const void *argument, size_t bytes,
   }
 }
 
+/* What cudaMemset does, and copies to the device from memory that is not
+   pinned, may still be under way when the call returns. Streams created as
+   NonBlocking do not wait for it, so it is done here as late as CUDA allows:
+   when something waits for the default stream or follows it. */
+struct default_stream {
+  std::mutex lock;
+  std::vector<std::function<void()>> late;
+};
+inline default_stream unfinished;
+inline void enqueue_late(std::function<void()> operation) {
+  std::lock_guard<std::mutex> hold(unfinished.lock);
+  unfinished.late.push_back(std::move(operation));
+}
+inline void finish_default_stream() {
+  std::lock_guard<std::mutex> hold(unfinished.lock);
+  for (const auto &operation : unfinished.late)
+    operation();
+  unfinished.late.clear();
+}
+inline bool is_pinned(const void *p) {
+  std::lock_guard<std::mutex> hold(owned.lock);
+  size_t left;
+  const allocation *a = find(p, &left);
+  return a && a->type == cudaMemoryTypeHost;
+}
+
 inline void check_handle(const void *p, const char *type) {
   std::lock_guard<std::mutex> hold(owned.lock);
   auto at = owned.handles.find(p);
@@ -200,6 +227,8 @@ inline void check_handle(const void *p, const char *type) {
 inline void check_stream(cudaStream_t stream) {
   if (stream)
     check_handle(stream, "stream");
+  if (stream == nullptr || stream->blocking)
+    finish_default_stream();
 }
 inline bool stream_is_near(cudaStream_t stream) {
   return stream == nullptr || stream->device == current_device;
@@ -280,7 +309,10 @@ namespace device {
 
 /* ---- Devices and errors ------------------------------------------------ */
 
-inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
+inline cudaError_t cudaDeviceSynchronize() {
+  finish_default_stream();
+  return cudaSuccess;
+}
 inline cudaError_t cudaPeekAtLastError() { return last_error; }
 inline const char *cudaGetErrorString(cudaError_t e) {
   switch (e) {
@@ -313,6 +345,7 @@ template <class T> cudaError_t cudaMalloc(T **p, size_t bytes) {
   return e;
 }
 inline cudaError_t cudaFree(void *p) {
+  finish_default_stream();
   hone_emulate::capture_broken = hone_emulate::capture_broken || p != nullptr;
   return release(p, cudaMemoryTypeDevice);
 }
@@ -362,7 +395,11 @@ inline cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes,
   return cudaSuccess;
 }
 inline cudaError_t cudaMemset(void *p, int value, size_t bytes) {
-  return cudaMemsetAsync(p, value, bytes);
+  check_stream(nullptr);
+  check_place(p, bytes, true, "set");
+  check_near(p, current_device, "set");
+  enqueue_late([=] { memset(p, value, bytes); });
+  return cudaSuccess;
 }
 inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
                                    cudaMemcpyKind kind,
@@ -374,7 +411,15 @@ inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
 }
 inline cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes,
                               cudaMemcpyKind kind) {
-  return cudaMemcpyAsync(to, from, bytes, kind);
+  check_stream(nullptr);
+  check_copy(to, from, bytes, kind);
+  if (!on_device(to) || on_device(from) || is_pinned(from))
+    return cudaMemcpyAsync(to, from, bytes, kind);
+  const char *const first = static_cast<const char *>(from);
+  enqueue_late([to, staged = std::vector<char>(first, first + bytes)] {
+    memcpy(reach(to), staged.data(), staged.size());
+  });
+  return cudaSuccess;
 }
 inline cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch,
                                      const void *from, size_t from_pitch,

@@ -43,6 +43,31 @@ template <class F> bool ends(F call) {
   return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
 }
 
+/* A kernel in a stream that does not block is not behind copies from memory
+   that is not pinned, nor behind cudaMemset; it is once something has waited.
+ */
+TEST(emulated_devices, copies_of_pageable_memory_arrive_late) {
+  double one[8] = {1, 1, 1, 1, 1, 1, 1, 1}, out[8], *p = nullptr;
+  cudaStream_t stream;
+  MUST(cudaMalloc(reinterpret_cast<void **>(&p), sizeof one));
+  MUST(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  MUST(cudaMemcpy(p, one, sizeof one, cudaMemcpyHostToDevice));
+  MUST(launch(p, stream));
+  MUST(cudaMemcpy(out, p, sizeof out, cudaMemcpyDeviceToHost));
+  CHECK_EQ_INT(out[0] == 1.0 && out[7] == 1.0, 1); /* what was added is gone */
+  MUST(cudaMemset(p, 0, sizeof one));
+  MUST(cudaDeviceSynchronize());
+  MUST(launch(p, stream));
+  MUST(cudaMemcpy(out, p, sizeof out, cudaMemcpyDeviceToHost));
+  CHECK_EQ_INT(out[0] == 1.0 && out[7] == 1.0, 1);
+  MUST(cudaMemcpy(p, one, sizeof one, cudaMemcpyHostToDevice));
+  MUST(launch(p, nullptr));
+  MUST(cudaMemcpy(out, p, sizeof out, cudaMemcpyDeviceToHost));
+  CHECK_EQ_INT(out[0] == 2.0 && out[7] == 2.0, 1);
+  MUST(cudaStreamDestroy(stream));
+  MUST(cudaFree(p));
+}
+
 TEST(emulated_devices, there_is_one_unless_more_are_asked_for) {
   int count = 0;
   {
