@@ -12,6 +12,7 @@ static const hone_engine *const ENGINES[HONE_ROLES] = {
     [HONE_ROLE_GPU_CHOLESKY] = &hone_engine_cholesky_cuda,
     [HONE_ROLE_CPU_CHOLESKY] = &hone_engine_cholesky,
     [HONE_ROLE_CPU_CHOLESKY_DOUBLE] = &hone_engine_cholesky_double,
+    [HONE_ROLE_GPUS_LU] = &hone_engine_several_cuda,
     [HONE_ROLE_GPU_LU] = &hone_engine_single_cuda,
     [HONE_ROLE_CPU_LU] = &hone_engine_single,
     [HONE_ROLE_GPU_LU_DOUBLE] = &hone_engine_double_cuda,
@@ -25,7 +26,19 @@ hone_choices hone_choices_of(const hone_options *o) {
                         .diagonal = t->diagonal,
                         .sections = t->block_rows,
                         .residuals = t->residuals,
-                        .device_limit = o->device_memory_limit_bytes};
+                        .device_limit = o->device_memory_limit_bytes,
+                        .devices = o->devices};
+}
+
+/* Below this order a panel is a quarter of A, and nothing is left to divide. */
+enum { SEVERAL_FROM = 512 };
+
+/* Are several GPUs to be used? One that is not there is no reason to fail: the
+   report says how many there were. */
+static bool use_several(const hone_options *o, int64_t n) {
+  char why[160];
+  return o->devices != 0 && o->devices != 1 && n >= SEVERAL_FROM &&
+         hone_engine_several_cuda.probe(why, sizeof why);
 }
 
 /* Is a GPU to be used? AUTO asks for one only from orders on where it pays. */
@@ -49,6 +62,7 @@ int hone_choose_engines(const hone_options *o, int64_t n, bool one_shot,
       .structure = o->structure,
       .start = o->factor_precision,
       .gpu = gpu,
+      .several = gpu && use_several(o, n),
       .coarse = gpu && hone_arithmetic_coarse(o->tuning->arithmetic)};
   return hone_policy_steps(&situation, ENGINES, steps);
 }
@@ -58,6 +72,8 @@ int64_t hone_engines_device_bytes(const hone_options *o, int64_t n,
   const hone_engine_config config = {.n = n, .choices = hone_choices_of(o)};
   if (n == 0)
     return 0;
+  if (use_several(o, n))
+    return hone_engine_several_cuda.device_bytes(&config, true);
   int64_t bytes = hone_engine_single_cuda.device_bytes(&config, resident);
   if (o->structure != HONE_STRUCTURE_GENERAL)
     bytes = HONE_MAX(bytes,

@@ -238,7 +238,9 @@ typedef struct hone_options {
   void (*free)(void *memory, void *ctx);   /* any alignment will do */
   void *alloc_ctx;                         /* their last argument */
   const struct hone_tuning *tuning;        /* or NULL; copied by the call */
-  int64_t reserved;                        /* 0 */
+  int32_t devices;         /* GPUs that factor one matrix together: 0: one; k: up
+                              to k, from the current one on; -1: all */
+  int32_t reserved;        /* 0 */
   double *error_bounds;    /* n x nrhs, apart from every other array, or NULL:
                               bounds on |x_i - x_true,i| for every entry of x,
                               Inf where there is none; written if status >= 0,
@@ -274,9 +276,8 @@ typedef struct hone_report {
   int32_t digits;           /* the fewest of all columns: see hone_column */
   int32_t gmres_steps;      /* of the iterations, those by GMRES; the most */
   int32_t threads;          /* of the call, with the calling one */
-  int64_t bad_row, bad_col; /* place of the NaN, the Inf, the zero row, column
-                               or pivot; -1: none. A zero pivot has its
-                               column only, its row if row-major */
+  int64_t bad_row, bad_col; /* of the NaN, the Inf, the zero row, column or
+                               pivot (its column; row-major: its row); or -1 */
   double norm1;             /* ||A||_1; of a row-major A, ||A||_inf */
   double rcond;             /* 1 / (||A|| ||inv(A)||) in that norm, estimated
                                with the factors (Hager & Higham) */
@@ -331,9 +332,8 @@ typedef struct hone_report {
                              this, for a caller who does not know the random
                              draws: 1e-9; 0: no bound was stated */
   int32_t sparse_columns; /* accepted columns with rows in which entries of x
-                             near 0 are alone; there the measure of Arioli,
-                             Demmel & Duff replaced the componentwise backward
-                             error (docs/numerics.md) */
+                             near 0 are alone; there Arioli, Demmel & Duff's
+                             measure replaced backward_error (numerics.md) */
 } hone_report;
 
 /** Sets struct_size bytes of report to zero, and its field struct_size. */

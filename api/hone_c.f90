@@ -105,7 +105,7 @@ module hone_c
     type(c_funptr) :: alloc = c_null_funptr, free = c_null_funptr
     type(c_ptr) :: alloc_ctx = c_null_ptr
     type(c_ptr) :: tuning = c_null_ptr !< c_loc of a hone_tuning
-    integer(c_int64_t) :: reserved = 0
+    integer(c_int32_t) :: devices = 0, reserved = 0
     type(c_ptr) :: error_bounds = c_null_ptr !< c_loc of n x nrhs numbers
     integer(c_int64_t) :: ld_error_bounds = 0
   end type

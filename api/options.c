@@ -93,6 +93,7 @@ static int check_options(const hone_options *o, hone_report *report) {
       {"options.layout", o->layout, HONE_ROW_MAJOR},
       {"options.criterion", o->criterion, HONE_CRITERION_RESIDUAL},
       {"options.trans", o->trans, HONE_CONJ_TRANS},
+      {"options.devices", o->devices == -1 ? 0 : o->devices, 16},
       {"options.reserved", o->reserved, 0}};
   int st = check_choices(choices, sizeof choices / sizeof *choices, report);
   if (st == HONE_OK)
@@ -205,6 +206,7 @@ static const char *options_disagree(const hone_options *asked,
       {"options.max_iterations", asked->max_iterations,
        created->max_iterations},
       {"options.threads", asked->threads, created->threads},
+      {"options.devices", asked->devices, created->devices},
       {"options.deterministic", asked->deterministic, created->deterministic},
       {"options.memory_limit_bytes", asked->memory_limit_bytes,
        created->memory_limit_bytes},

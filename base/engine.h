@@ -34,6 +34,7 @@ typedef struct hone_trial {
                          2, 4, 8 or 16 */
   int corrections;    /* of a seeded section, before it is solved directly; -1:
                          none */
+  int64_t logical; /* so many parts of one device take the place of several */
   int64_t portion;    /* systems of a batch that go to the device at once */
 } hone_trial;
 
@@ -41,6 +42,7 @@ typedef struct hone_trial {
 typedef struct hone_choices {
   int arithmetic, pivoting, diagonal, sections, residuals;
   int64_t device_limit; /* bytes of device memory; 0: what is free */
+  int devices;          /* GPUs of an engine for several; < 0: all */
   hone_trial trial;     /* zeros, but in tests and benchmarks */
 } hone_choices;
 
@@ -238,7 +240,7 @@ typedef struct hone_engine {
 /* There is one const table for each engine; api/engines.c tells refinement
    which to use. */
 extern const hone_engine hone_engine_single, hone_engine_single_cuda,
-    hone_engine_cholesky, hone_engine_cholesky_cuda,
+    hone_engine_several_cuda, hone_engine_cholesky, hone_engine_cholesky_cuda,
     hone_engine_cholesky_double, hone_engine_double, hone_engine_double_cuda,
     hone_engine_diagonal, hone_engine_triangular, hone_engine_banded;
 

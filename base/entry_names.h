@@ -109,6 +109,8 @@
 #define hone_cuda_copy hone_z_cuda_copy
 #define hone_cuda_cpu_factors_block hone_z_cuda_cpu_factors_block
 #define hone_cuda_create hone_z_cuda_create
+#define hone_cuda_create_share hone_z_cuda_create_share
+#define hone_cuda_dealt_columns hone_z_cuda_dealt_columns
 #define hone_cuda_destroy hone_z_cuda_destroy
 #define hone_cuda_device_bytes hone_z_cuda_device_bytes
 #define hone_cuda_discharge hone_z_cuda_discharge
@@ -158,6 +160,7 @@
 #define hone_cuda_move hone_z_cuda_move
 #define hone_cuda_multiply hone_z_cuda_multiply
 #define hone_cuda_outcome hone_z_cuda_outcome
+#define hone_cuda_outer_width hone_z_cuda_outer_width
 #define hone_cuda_panel hone_z_cuda_panel
 #define hone_cuda_panel_bytes hone_z_cuda_panel_bytes
 #define hone_cuda_panel_rows hone_z_cuda_panel_rows
@@ -167,6 +170,7 @@
 #define hone_cuda_pieces_help hone_z_cuda_pieces_help
 #define hone_cuda_pieces_start hone_z_cuda_pieces_start
 #define hone_cuda_pieces_stop hone_z_cuda_pieces_stop
+#define hone_cuda_pieces_work hone_z_cuda_pieces_work
 #define hone_cuda_pin hone_z_cuda_pin
 #define hone_cuda_potrf hone_z_cuda_potrf
 #define hone_cuda_probe hone_z_cuda_probe
@@ -185,6 +189,7 @@
 #define hone_cuda_rows hone_z_cuda_rows
 #define hone_cuda_rows_spd hone_z_cuda_rows_spd
 #define hone_cuda_sending hone_z_cuda_sending
+#define hone_cuda_share_bytes hone_z_cuda_share_bytes
 #define hone_cuda_solve hone_z_cuda_solve
 #define hone_cuda_solve_ahead hone_z_cuda_solve_ahead
 #define hone_cuda_solve_refined hone_z_cuda_solve_refined

@@ -40,9 +40,7 @@ bool hone_cuda_probe(char *why, size_t why_size) {
   return false;
 }
 
-namespace {
-
-int64_t outer_width(const hone_engine_config *config) {
+int64_t hone_cuda_outer_width(const hone_engine_config *config) {
   const int64_t n = config->n, block = config->block;
   int64_t nb = n <= SMALL_ORDER ? OUTER_SMALL : OUTER;
   if (n <= TINY_ORDER)
@@ -51,6 +49,17 @@ int64_t outer_width(const hone_engine_config *config) {
     nb = config->choices.trial.outer;
   return block > 0 && block < nb ? block : nb;
 }
+
+int64_t hone_cuda_dealt_columns(int64_t n, const hone_cuda_deal *deal) {
+  const int64_t round = deal->width * deal->of;
+  const int64_t rest = n % round - deal->width * deal->first;
+  if (deal->of <= 1)
+    return n;
+  return n / round * deal->width +
+         (rest < 0 ? 0 : (rest < deal->width ? rest : deal->width));
+}
+
+namespace {
 
 /* Memory ----------------------------------------------------------------- */
 
@@ -106,9 +115,9 @@ int list_working(hone_cuda *c, allocation *p) {
 int list_resident(hone_cuda *c, allocation *p) {
   const int64_t n = c->n, d8 = sizeof(double);
   p[0] = {reinterpret_cast<void **>(&c->copy),
-          round_up(n, 2) * n * (int64_t)sizeof(hone_entry)};
+          round_up(n, 2) * c->m * (int64_t)sizeof(hone_entry)};
   p[1] = {reinterpret_cast<void **>(&c->magnitudes), 4 * n * d8};
-  p[2] = {&c->residual_work, hone_cuda_residual_bytes(n)};
+  p[2] = {&c->residual_work, hone_cuda_residual_bytes(n, c->m)};
   p[3] = {reinterpret_cast<void **>(&c->projection.there),
           hone_cuda_projection_bytes(n)};
   return 4;
@@ -121,21 +130,34 @@ int64_t sum(const allocation *p, int count) {
   return bytes;
 }
 
+/* Whether the engine is Cholesky's, the columns that it has, and how many more
+   there is room for in F. */
+struct shape {
+  bool spd;
+  hone_cuda_deal deal;
+  int64_t beside;
+};
+
 /* Sets sizes, widths and capacities from the order and the caller's choices. */
-void lay_out(hone_cuda *c, bool spd, const hone_engine_config *config) {
+void lay_out(hone_cuda *c, const shape &of, const hone_engine_config *config) {
   const int64_t n = config->n;
   const int chosen = config->choices.arithmetic;
   c->n = n;
+  c->deal = of.deal;
+  c->m = hone_cuda_dealt_columns(n, &of.deal);
   c->choices = config->choices;
-  if (HONE_PARTS > 1) { /* the methods of forms/ are for real matrices */
+  /* The methods of forms/ are for real matrices on one device. */
+  if (HONE_PARTS > 1 || of.deal.of > 1) {
     c->choices.diagonal = HONE_DIAGONAL_AUTO;
     c->choices.sections = HONE_BLOCK_ROWS_AUTO;
   }
-  c->spd = spd;
-  c->block = config->block;
-  c->ld = HONE_PARTS * round_up(n, HONE_CUDA_PADDING);
+  c->spd = of.spd;
+  c->block = of.deal.of > 1 ? 0 : config->block;
+  c->ld = HONE_PARTS * (round_up(c->m, HONE_CUDA_PADDING) +
+                        round_up(of.beside, HONE_CUDA_PADDING));
   c->lda = round_up(n, 2);
-  c->nb = outer_width(config);
+  c->nb =
+      of.deal.of > 1 ? of.deal.width : hone_cuda_outer_width(config);
   c->panel_work.part_rows = config->choices.trial.part_rows;
   c->triangles.group = config->choices.trial.together;
   const int64_t strip = config->choices.trial.strip;
@@ -287,15 +309,29 @@ void set_stage_columns(hone_cuda *c, const hone_engine_config *config) {
 
 } // namespace
 
-int64_t hone_cuda_device_bytes(bool spd, const hone_engine_config *config,
-                               bool stays) {
+namespace {
+
+int64_t bytes_of(const shape &of, const hone_engine_config *config,
+                 bool stays) {
   allocation p[ALLOCATIONS];
   hone_cuda c = {};
-  lay_out(&c, spd, config);
+  lay_out(&c, of, config);
   if (!stays)
     set_stage_columns(&c, config);
   int64_t bytes = sum(p, list_working(&c, p));
   return stays ? bytes + sum(p, list_resident(&c, p)) : bytes;
+}
+
+} // namespace
+
+int64_t hone_cuda_device_bytes(bool spd, const hone_engine_config *config,
+                               bool stays) {
+  return bytes_of({spd, {}, 0}, config, stays);
+}
+
+int64_t hone_cuda_share_bytes(const hone_engine_config *config,
+                              const hone_cuda_deal *deal, int64_t beside) {
+  return bytes_of({false, *deal, beside}, config, true);
 }
 
 namespace {
@@ -430,7 +466,7 @@ template <class T> T *zeroed(hone_mem *mem, int64_t count) {
   return p;
 }
 
-int create_new(bool spd, hone_cuda **created,
+int create_new(const shape &of, hone_cuda **created,
                const hone_engine_config *config) {
   hone_cuda *c = zeroed<hone_cuda>(config->mem, 1);
   if (c == nullptr)
@@ -439,7 +475,7 @@ int create_new(bool spd, hone_cuda **created,
   c->pool = config->pool;
   c->watch = config->watch;
   c->deterministic = config->deterministic;
-  lay_out(c, spd, config);
+  lay_out(c, of, config);
   c->columns = zeroed<hone_cuda_column>(c->mem, c->column_room);
   c->panels = zeroed<hone_cuda_panel_info>(c->mem, c->panel_room);
   c->col_max = zeroed<float>(c->mem, c->n);
@@ -464,13 +500,26 @@ int hone_cuda_create(bool spd, void **self, const hone_engine_config *config) {
   int st = HONE_OK;
   *self = nullptr;
   if (c == nullptr) {
-    st = create_new(spd, &c, config);
+    st = create_new({spd, {}, 0}, &c, config);
     if (st == HONE_NO_MEMORY && release_all_kept() > 0)
-      st = create_new(spd, &c, config);
+      st = create_new({spd, {}, 0}, &c, config);
   }
   if (st != HONE_OK)
     return st;
   c->may_be_kept = config->keep && c->forms.constants == nullptr;
   *self = c;
   return HONE_OK;
+}
+
+/* Without a copy of A there is nothing to compute residuals with. */
+int hone_cuda_create_share(hone_cuda **created,
+                           const hone_engine_config *config,
+                           const hone_cuda_deal *deal, int64_t beside) {
+  int st = create_new({false, *deal, beside}, created, config);
+  if (st == HONE_OK && (*created)->a == nullptr) {
+    hone_cuda_destroy(*created, config->mem);
+    *created = nullptr;
+    st = HONE_NO_MEMORY;
+  }
+  return st;
 }

@@ -93,11 +93,21 @@ struct hone_cuda_projection {
   hone_projection out;
 };
 
+/* The columns of A and F that a device has, where several devices share them
+   (several/several.h): of panels of 'width' columns every one whose number is
+   'first' modulo 'of'. of <= 1: this device has all columns. */
+struct hone_cuda_deal {
+  int64_t width;
+  int of, first;
+};
+
 struct hone_cuda {
   int ordinal;                   /* the device's number */
   int64_t n, ld, lda, nb, strip; /* ld: floats from row to row of F; nb: columns
                                     of an outer panel; strip: columns updated at
                                     once */
+  int64_t m; /* columns of A and F that this device has: n, unless they are */
+  hone_cuda_deal deal; /* dealt to several */
   int64_t block;      /* columns of a block column, as the caller chose; 0: not
                          chosen */
   bool deterministic; /* the weights of projections depend on n alone */
@@ -252,6 +262,14 @@ inline const double *hone_cuda_unit(const hone_cuda *c) {
   return reinterpret_cast<const double *>(c->constants + 4);
 }
 
+/* Returns the number in A of this device's column j. */
+inline int64_t hone_cuda_dealt_column(const hone_cuda *c, int64_t j) {
+  const hone_cuda_deal *d = &c->deal;
+  return d->of <= 1 ? j
+                    : (j / d->width * d->of + d->first) * d->width +
+                          j % d->width;
+}
+
 inline int64_t round_up(int64_t v, int64_t to) {
   return (v + to - 1) / to * to;
 }
@@ -271,7 +289,7 @@ inline cudaStream_t hone_cuda_inspects_on(const hone_cuda *c) {
 /* Returns true if all columns of the matrix last fed are on the device, and
    stay there. */
 inline bool hone_cuda_has_all_of_a(const hone_cuda *c) {
-  return c->a && c->fed == c->n;
+  return c->a && c->fed == c->m;
 }
 
 #endif

@@ -39,6 +39,12 @@ static bool gpu_single(const hone_situation *s) { return gpu(s) && single(s); }
 static bool gpu_single_again(const hone_situation *s) {
   return gpu_single(s) && s->coarse;
 }
+static bool gpus_single(const hone_situation *s) {
+  return gpu_single(s) && s->several;
+}
+static bool gpus_single_again(const hone_situation *s) {
+  return gpus_single(s) && s->coarse;
+}
 static bool gpu_definite(const hone_situation *s) {
   return gpu_single(s) && s->structure != HONE_STRUCTURE_GENERAL;
 }
@@ -71,6 +77,8 @@ static const struct {
     {HONE_ROLE_GPU_CHOLESKY, gpu_definite_again, true, false},
     {HONE_ROLE_CPU_CHOLESKY, cpu_definite, true, false},
     {HONE_ROLE_CPU_CHOLESKY_DOUBLE, cpu_definite_double, true, false},
+    {HONE_ROLE_GPUS_LU, gpus_single, false, false},
+    {HONE_ROLE_GPUS_LU, gpus_single_again, true, false},
     {HONE_ROLE_GPU_LU, gpu_single, false, false},
     {HONE_ROLE_GPU_LU, gpu_single_again, true, false},
     {HONE_ROLE_CPU_LU, single, true, false},

@@ -17,6 +17,7 @@ typedef enum hone_role {
   HONE_ROLE_GPU_CHOLESKY,        /* single */
   HONE_ROLE_CPU_CHOLESKY,        /* single */
   HONE_ROLE_CPU_CHOLESKY_DOUBLE, /* double */
+  HONE_ROLE_GPUS_LU,             /* single, on several GPUs */
   HONE_ROLE_GPU_LU,              /* single */
   HONE_ROLE_CPU_LU,              /* single */
   HONE_ROLE_GPU_LU_DOUBLE,
@@ -35,14 +36,15 @@ typedef struct hone_step {
   bool second_opinion;
 } hone_step;
 
-enum { HONE_MAX_RUNGS = 14 };
+enum { HONE_MAX_RUNGS = 16 };
 
 /* The situation that the conditions in the table TRIED depend on. */
 typedef struct hone_situation {
   int64_t n;
   int structure; /* HONE_STRUCTURE_...: what the caller says of A */
   int start;     /* HONE_FACTOR_...: what the caller wants tried first */
-  bool gpu;      /* a GPU is to be used */
+  bool gpu;      /* a GPU is to be used, */
+  bool several;  /* or several together, where an engine can */
   bool coarse;   /* with products coarser than single precision */
 } hone_situation;
 

@@ -181,7 +181,7 @@ int create_new(void **self, const hone_engine_config *config) {
     return HONE_NO_MEMORY;
   memset(static_cast<void *>(e), 0, sizeof *e);
   hone_cuda *c = &e->feeder;
-  c->n = config->n;
+  c->n = c->m = config->n;
   c->ld = round_up(c->n, HONE_CUDA_PADDING);
   c->lda = round_up(c->n, 2);
   c->mem = config->mem;

@@ -52,6 +52,8 @@ int64_t feed_width(const hone_cuda *c, int64_t j) {
   const int64_t n = c->n, part = round_up((n + 7) / 8, c->nb);
   const int64_t *parts = list_of(c);
   int64_t end = 0;
+  if (c->deal.of > 1)
+    return c->m;
   if (c->forms.side.stream || c->spd) {
     for (int i = 0; i < MOST_PARTS && parts[i] > 0; i++) {
       end += round_up(parts[i] * n / 32, c->nb);
@@ -74,18 +76,20 @@ int64_t hone_cuda_width(const hone_cuda *c, int64_t j) {
   if (c->block > 0)
     w = c->block;
   else if (there)
-    w = c->n;
-  return w < c->n - j ? w : c->n - j;
+    w = c->m;
+  return w < c->m - j ? w : c->m - j;
 }
 
 int hone_cuda_upload_scaling(hone_cuda *c, const hone_scaling *scaling) {
   const size_t bytes = (size_t)c->n * sizeof(double);
   memcpy(c->h_v, scaling->row, bytes);
-  memcpy(c->h_v + c->n, scaling->col, bytes);
+  for (int64_t j = 0; j < c->m; j++)
+    c->h_v[c->n + j] = scaling->col[hone_cuda_dealt_column(c, j)];
   int st = CALL(
       cudaMemcpyAsync(c->row, c->h_v, bytes, cudaMemcpyHostToDevice, c->work));
-  TRY_CUDA(cudaMemcpyAsync(c->col, c->h_v + c->n, bytes, cudaMemcpyHostToDevice,
-                           c->work));
+  TRY_CUDA(cudaMemcpyAsync(c->col, c->h_v + c->n,
+                           (size_t)c->m * sizeof(double),
+                           cudaMemcpyHostToDevice, c->work));
   TRY_CUDA(cudaStreamSynchronize(c->work));
   return st;
 }
@@ -119,9 +123,9 @@ int clear(hone_cuda *c) {
    will return. */
 void start_feed(hone_cuda *c, const hone_dense *a) {
   int count = 0;
-  for (int64_t j = 0, w; j < c->n && count < c->column_room; j += w) {
+  for (int64_t j = 0, w; j < c->m && count < c->column_room; j += w) {
     w = c->block > 0 ? c->block : feed_width(c, j);
-    w = w < c->n - j ? w : c->n - j;
+    w = w < c->m - j ? w : c->m - j;
     c->columns[count].j = j;
     c->columns[count++].w = w;
   }

@@ -36,11 +36,16 @@ int feed_directly(hone_cuda *c, int64_t to) {
   const size_t column = (size_t)c->n * sizeof(hone_entry);
   if (c->in_place)
     return HONE_OK;
-  int st = CALL(cudaMemcpy2DAsync(
-      c->a + c->fed * c->lda, (size_t)c->lda * sizeof(hone_entry),
-      c->original + c->fed * c->original_ld,
-      (size_t)c->original_ld * sizeof(hone_entry), column,
-      (size_t)(to - c->fed), cudaMemcpyDefault, c->feed));
+  int st = HONE_OK;
+  for (int64_t j = c->fed, w; j < to && st == HONE_OK; j += w) {
+    w = c->deal.of > 1 ? c->deal.width - j % c->deal.width : to - j;
+    w = w < to - j ? w : to - j;
+    st = CALL(cudaMemcpy2DAsync(
+        c->a + j * c->lda, (size_t)c->lda * sizeof(hone_entry),
+        c->original + hone_cuda_dealt_column(c, j) * c->original_ld,
+        (size_t)c->original_ld * sizeof(hone_entry), column, (size_t)w,
+        cudaMemcpyDefault, c->feed));
+  }
   c->used.to_device +=
       c->original_on_device ? 0 : (to - c->fed) * (int64_t)column;
   return st;
@@ -95,7 +100,7 @@ int hone_cuda_feed_begin(hone_cuda *c, const hone_dense *a) {
   const hone_host_copy *host_copy = a->copy;
   const void *const original = host_copy ? host_copy->original : nullptr;
   c->original_on_device =
-      host_copy && host_copy->state != HONE_HOST_COPY_NONE &&
+      host_copy && c->deal.of <= 1 && host_copy->state != HONE_HOST_COPY_NONE &&
       static_cast<const void *>(host_copy->copy) == a->a && host_copy->native &&
       host_copy->place.ordinal == c->ordinal;
   c->original =
@@ -168,7 +173,7 @@ int hone_cuda_feed_columns(hone_cuda *c, const hone_dense *a, int64_t to,
     if (c->job.column[i].j < to)
       wait_for(c, c->job.column + i);
   const bool failed = c->job.status != HONE_OK;
-  if (hone_cuda_sending(c) && (failed || !under_way || to == c->n))
+  if (hone_cuda_sending(c) && (failed || !under_way || to == c->m))
     st = hone_cuda_pieces_end(c);
   if (c->fed < to && c->original_readable)
     st = feed_directly(c, to);
@@ -178,7 +183,7 @@ int hone_cuda_feed_columns(hone_cuda *c, const hone_dense *a, int64_t to,
   if (fed && !c->arriving)
     TRY_CUDA(cudaEventRecord(fed, c->feed));
   const hone_cuda_projection *p = &c->projection;
-  if (c->fed == c->n && p->wanted && p->by_device && !p->taken)
+  if (c->fed == c->m && p->wanted && p->by_device && !p->taken)
     TRY(hone_cuda_project_there(c, p->trans));
   return st;
 }

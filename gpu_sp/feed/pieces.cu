@@ -115,7 +115,8 @@ uint64_t symmetry_sum(const hone_entry *column, int64_t j, int64_t row,
    symmetry. */
 uint64_t copy_rows(hone_cuda *c, const piece &p, int64_t j, int64_t row,
                    int64_t count, hone_entry *buffer) {
-  const hone_entry *a = c->job.a.a + j * c->job.a.lda;
+  const hone_entry *a =
+      c->job.a.a + hone_cuda_dealt_column(c, j) * c->job.a.lda;
   const int64_t end = p.row + p.high; /* of the rows that are sent */
   int64_t sent = end - row < count ? end - row : count;
   sent = sent > 0 ? sent : 0;
@@ -268,7 +269,9 @@ bool do_one(hone_cuda *c, int worker) {
   return true;
 }
 
-void do_pieces(void *ctx, int64_t worker) {
+} // namespace
+
+void hone_cuda_pieces_work(void *ctx, int64_t worker) {
   hone_cuda *c = static_cast<hone_cuda *>(ctx);
   /* Before any other call, which would make a context on device 0. */
   fail(&c->job, CALL(cudaSetDevice(c->ordinal)));
@@ -282,6 +285,8 @@ void do_pieces(void *ctx, int64_t worker) {
       (void)nanosleep(&nap, nullptr);
   }
 }
+
+namespace {
 
 /* After a failure: waits for the device, and empties all buffers. */
 void reset_buffers(hone_cuda *c) {
@@ -317,8 +322,8 @@ void hone_cuda_pieces_start(hone_cuda *c, const hone_dense *a,
   job->running = true;
   const bool enough = c->n * columns >= 1 << 15; /* to wake the others */
   job->caller_helps = !enough || hone_pool_threads(c->pool) <= CALLER_HELPS;
-  if (enough)
-    hone_pool_start(c->pool, HONE_CUDA_FEEDERS, do_pieces, c);
+  if (enough && c->deal.of <= 1)
+    hone_pool_start(c->pool, HONE_CUDA_FEEDERS, hone_cuda_pieces_work, c);
 }
 
 bool hone_cuda_pieces_help(hone_cuda *c) {

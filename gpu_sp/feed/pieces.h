@@ -17,6 +17,10 @@ void hone_cuda_pieces_destroy(hone_cuda *c);
 void hone_cuda_pieces_start(hone_cuda *c, const hone_dense *a,
                             hone_cuda_column *column, int count, bool sends,
                             bool projects);
+/* The task of the pool's thread 'worker': does pieces of the job of ctx, a
+   hone_cuda, until none is left. Where several devices share A (several/), it
+   is they who start the pool's threads on the jobs of all. */
+void hone_cuda_pieces_work(void *ctx, int64_t worker);
 /* Sends what is ready, and where there are few threads does one piece on the
    caller's. Returns false if it did none. */
 bool hone_cuda_pieces_help(hone_cuda *c);

@@ -49,12 +49,13 @@ void add_set(hone_cuda *c, int64_t set) {
   double *const lo = reinterpret_cast<double *>(to.lo);
   const double *const more = reinterpret_cast<double *>(from.hi);
   const double *const rest = reinterpret_cast<double *>(from.lo);
-  for (int64_t i = 0; i < HONE_PARTS * c->n; i++) {
+  const int64_t count = c->projection.trans ? c->n : c->m;
+  for (int64_t i = 0; i < HONE_PARTS * count; i++) {
     const double t = hi[i] + more[i], z = t - hi[i];
     lo[i] += rest[i] + ((hi[i] - (t - z)) + (more[i] - z));
     hi[i] = t;
   }
-  for (int64_t i = 0; i < c->n; i++)
+  for (int64_t i = 0; i < count; i++)
     to.size[i] += from.size[i];
 }
 
@@ -104,14 +105,14 @@ int hone_cuda_projection_begin(hone_cuda *c, const hone_dense *a,
 
 void hone_cuda_project(hone_cuda *c, int worker, const hone_cuda_projected &b) {
   hone_cuda_projection *p = &c->projection;
-  const hone_entry *v = weights(c), *a = c->job.a.a + b.j * c->job.a.lda;
-  const int64_t lda = c->job.a.lda;
+  const int64_t lda = c->job.a.lda, first = hone_cuda_dealt_column(c, b.j);
+  const hone_entry *v = weights(c), *a = c->job.a.a + first * lda;
   if (p->trans) {
     const sums s = sums_at(c, worker);
     if (!p->begun[worker])
       clear(c, s);
     p->begun[worker] = true;
-    hone_project_rows(b.rows, b.count, a + b.row, lda, v + b.j, s.hi + b.row,
+    hone_project_rows(b.rows, b.count, a + b.row, lda, v + first, s.hi + b.row,
                       s.lo + b.row, s.size + b.row);
     return;
   }

@@ -117,8 +117,9 @@ int hone_cuda_matrix_residual(void *self, const hone_matrix *a, bool trans,
                                    entries(h_r),
                                    h_den,
                                    trans || c->spd ? nullptr : c->new_row,
-                                   ahead ? entries(c->w) : nullptr};
-  TRY_CUDA(hone_cuda_residual({c->a, c->lda, n}, trans, v, false,
+                                   ahead ? entries(c->w) : nullptr,
+                                   nullptr};
+  TRY_CUDA(hone_cuda_residual({c->a, c->lda, n, n}, trans, v, false,
                               c->residual_work, c->work));
   TRY(ahead ? hone_cuda_solve_ahead(c, trans)
             : CALL(cudaStreamSynchronize(c->work)));
@@ -213,8 +214,9 @@ int enqueue(hone_cuda *c, bool trans, const slot *s) {
                                      entries(in_slot(s, 2, k)),
                                      den_in_slot(s, k),
                                      nullptr,
+                                     nullptr,
                                      nullptr};
-    TRY_CUDA(hone_cuda_residual({c->a, c->lda, n}, trans, v, wide > 1,
+    TRY_CUDA(hone_cuda_residual({c->a, c->lda, n, n}, trans, v, wide > 1,
                                 c->residual_work, c->work));
   }
   TRY_CUDA(cudaEventRecord(s->done, c->work));

@@ -97,11 +97,11 @@ __device__ inline void load_rows(const hone_entry *a, const lane_rows &l,
 }
 
 /* Adds the columns from, from + 1, ... of the warp that lie before column 'to',
-   for K vectors x, which lie n apart. */
+   for K vectors x, which lie m apart. */
 template <bool PAIRS, int K>
 __device__ inline void
 add_columns(const hone_entry *__restrict__ a, int64_t lda,
-            const hone_entry *__restrict__ x, int64_t n, int64_t from,
+            const hone_entry *__restrict__ x, int64_t m, int64_t from,
             int64_t to, const lane_rows &l, sums (*s)[K]) {
   a += from * lda;
   for (; from + GROUP <= to; from += GROUP * WARPS) {
@@ -113,7 +113,7 @@ add_columns(const hone_entry *__restrict__ a, int64_t lda,
     for (int g = 0; g < GROUP; g++)
 #pragma unroll
       for (int c = 0; c < K; c++) {
-        const factor by = factor_of(x[from + g + c * n]);
+        const factor by = factor_of(x[from + g + c * m]);
 #pragma unroll
         for (int k = 0; k < LANE_ROWS; k++)
           add_product(v[g][k], by, &s[k][c]);
@@ -125,7 +125,7 @@ add_columns(const hone_entry *__restrict__ a, int64_t lda,
     load_rows<PAIRS>(a, l, v);
 #pragma unroll
     for (int c = 0; c < K; c++) {
-      const factor by = factor_of(x[from + c * n]);
+      const factor by = factor_of(x[from + c * m]);
 #pragma unroll
       for (int k = 0; k < LANE_ROWS; k++)
         add_product(v[k], by, &s[k][c]);
@@ -172,13 +172,14 @@ struct tile {
 /* Adds a tile for K vectors x, and writes the sums of its rows: those of vector
    c to the workspace number c. */
 template <bool PAIRS, int K>
-__device__ inline void add_tile(int64_t n, const hone_entry *__restrict__ a,
-                                int64_t lda, const hone_entry *__restrict__ x,
+__device__ inline void add_tile(int64_t n, int64_t m,
+                                const hone_entry *__restrict__ a, int64_t lda,
+                                const hone_entry *__restrict__ x,
                                 const tile &t, double *work, met part) {
   const int warp = threadIdx.x / WARP, i = threadIdx.x;
   const lane_rows l = rows_of_lane<PAIRS>(threadIdx.x % WARP, n - t.row);
   sums s[LANE_ROWS][K] = {};
-  add_columns<PAIRS, K>(a + t.row, lda, x, n, t.from + warp * GROUP, t.to, l,
+  add_columns<PAIRS, K>(a + t.row, lda, x, m, t.from + warp * GROUP, t.to, l,
                         s);
 #pragma unroll
   for (int c = 0; c < K; c++) {
@@ -193,17 +194,17 @@ __device__ inline void add_tile(int64_t n, const hone_entry *__restrict__ a,
 
 template <bool PAIRS, int K>
 __global__ void __launch_bounds__(THREADS, K > 1 ? 1 : SUM_BLOCKS)
-    row_parts(int64_t n, const hone_entry *__restrict__ a, int64_t lda,
-              const hone_entry *__restrict__ x, int64_t width,
+    row_parts(int64_t n, int64_t m, const hone_entry *__restrict__ a,
+              int64_t lda, const hone_entry *__restrict__ x, int64_t width,
               double *__restrict__ work) {
   __shared__ met part;
   const int64_t from = blockIdx.y * width;
   const tile t = {static_cast<int64_t>(blockIdx.x) * TILE, from,
-                  from + width < n ? from + width : n};
+                  from + width < m ? from + width : m};
   if (PAIRS && t.row + TILE <= n)
-    add_tile<true, K>(n, a, lda, x, t, work, part);
+    add_tile<true, K>(n, m, a, lda, x, t, work, part);
   else
-    add_tile<false, K>(n, a, lda, x, t, work, part);
+    add_tile<false, K>(n, m, a, lda, x, t, work, part);
 }
 
 /* ---- Residual, A transposed --------------------------------------------- */
@@ -304,8 +305,8 @@ __device__ inline void add_dots(const block_x<K> &x,
 
 template <bool PAIRS, int K>
 __global__ void __launch_bounds__(THREADS, K > 1 ? 1 : SUM_BLOCKS)
-    dot_parts(int64_t n, const hone_entry *__restrict__ a, int64_t lda,
-              const hone_entry *__restrict__ x, int64_t height,
+    dot_parts(int64_t n, int64_t m, const hone_entry *__restrict__ a,
+              int64_t lda, const hone_entry *__restrict__ x, int64_t height,
               double *__restrict__ work) {
   __shared__ loaded_x staged[K == 1 ? MOST_ROWS / LOAD_ROWS : 1];
   const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
@@ -320,14 +321,14 @@ __global__ void __launch_bounds__(THREADS, K > 1 ? 1 : SUM_BLOCKS)
   sums s[K][DOTS] = {};
 #pragma unroll
   for (int q = 0; q < DOTS; q++) /* beyond the end: the last one again */
-    column[q] = a + (j + q < n ? j + q : n - 1) * lda + from;
+    column[q] = a + (j + q < m ? j + q : m - 1) * lda + from;
   add_dots<PAIRS, K>({staged, x + from, n, rows}, column, s);
   const int64_t mine = j + lane / (WARP / DOTS);
 #pragma unroll
   for (int c = 0; c < K; c++) {
     const sums sum = reduce_dots(lane, s[c]);
-    if (lane % (WARP / DOTS) == 0 && mine < n)
-      put_sums(work + c * SUMS * gridDim.x * n, n, gridDim.x, blockIdx.x, mine,
+    if (lane % (WARP / DOTS) == 0 && mine < m)
+      put_sums(work + c * SUMS * gridDim.x * m, m, gridDim.x, blockIdx.x, mine,
                sum);
   }
 }
@@ -340,24 +341,25 @@ enum { SUM_THREADS = 64 }; /* a row each; few, so that every SM has some */
    number blockIdx.y. b, r and den may be in host memory: each entry is read or
    written once. */
 __global__ void add_parts(int64_t n, int64_t parts, const double *work,
-                          const hone_entry *b, hone_entry *r, double *den,
-                          const int *place, hone_entry *copy) {
+                          const hone_residual_vectors v) {
   const int64_t i =
       static_cast<int64_t>(blockIdx.x) * SUM_THREADS + threadIdx.x;
   if (i >= n)
     return;
   const int64_t c = blockIdx.y;
   work += c * SUMS * parts * n;
-  b += c * n;
-  sums s = begin_sums(b[i]);
+  sums s = v.b ? begin_sums(v.b[i + c * n]) : sums{};
 #pragma unroll 8
   for (int64_t part = 0; part < parts; part++)
     add_sums(get_sums(work, n, parts, part, i), &s);
-  const hone_entry rest = end_sums(s);
-  r[i + c * n] = rest;
-  den[i + c * n] = s.den;
-  if (copy)
-    copy[place ? place[i] : i] = rest;
+  hone_entry rest;
+  const hone_entry r = end_sums(s, &rest);
+  v.r[i + c * n] = r;
+  v.den[i + c * n] = s.den;
+  if (v.copy)
+    v.copy[v.place ? v.place[i] : i] = r;
+  if (v.rest)
+    v.rest[i + c * n] = rest;
 }
 
 struct copies {
@@ -377,10 +379,10 @@ __global__ void copy_kernel(const copies all) {
 
 } // namespace
 
-int64_t hone_cuda_residual_bytes(int64_t n) {
-  const int64_t rows = divide_up(n, row_part_width(n));
-  const int64_t dots = divide_up(n, dot_part_height(n));
-  return static_cast<int64_t>(sizeof(sums)) * n * (rows > dots ? rows : dots) *
+int64_t hone_cuda_residual_bytes(int64_t n, int64_t m) {
+  const int64_t rows = n * divide_up(m, row_part_width(m));
+  const int64_t dots = m * divide_up(n, dot_part_height(n));
+  return static_cast<int64_t>(sizeof(sums)) * (rows > dots ? rows : dots) *
          HONE_RESIDUAL_BLOCK;
 }
 
@@ -407,12 +409,15 @@ cudaError_t launch_parts(const hone_double_matrix &a, bool trans,
   const bool pairs = pairs_aligned(a.a, a.lda);
   if (trans) {
     auto kernel = pairs ? dot_parts<true, K> : dot_parts<false, K>;
-    const dim3 grid(static_cast<unsigned>(parts), blocks_of(n, DOTS * WARPS));
-    HONE_LAUNCH(kernel, grid, THREADS, 0, stream, n, a.a, a.lda, x, size, part);
+    const dim3 grid(static_cast<unsigned>(parts),
+                    blocks_of(a.m, DOTS * WARPS));
+    HONE_LAUNCH(kernel, grid, THREADS, 0, stream, n, a.m, a.a, a.lda, x, size,
+                part);
   } else {
     auto kernel = pairs ? row_parts<true, K> : row_parts<false, K>;
     const dim3 grid(blocks_of(n, TILE), static_cast<unsigned>(parts));
-    HONE_LAUNCH(kernel, grid, THREADS, 0, stream, n, a.a, a.lda, x, size, part);
+    HONE_LAUNCH(kernel, grid, THREADS, 0, stream, n, a.m, a.a, a.lda, x, size,
+                part);
   }
   return cudaGetLastError();
 }
@@ -422,9 +427,9 @@ cudaError_t launch_parts(const hone_double_matrix &a, bool trans,
 cudaError_t hone_cuda_residual(const hone_double_matrix &a, bool trans,
                                const hone_residual_vectors &v, bool block,
                                void *work, cudaStream_t stream) {
-  const int64_t n = a.n;
-  const int64_t size = trans ? dot_part_height(n) : row_part_width(n);
-  const int64_t parts = divide_up(n, size);
+  const int64_t n = trans ? a.m : a.n; /* entries of r */
+  const int64_t size = trans ? dot_part_height(a.n) : row_part_width(a.m);
+  const int64_t parts = divide_up(trans ? a.n : a.m, size);
   double *const part = static_cast<double *>(work);
   const cudaError_t e =
       block ? launch_parts<HONE_RESIDUAL_BLOCK>(a, trans, v.x, size, parts,
@@ -434,7 +439,6 @@ cudaError_t hone_cuda_residual(const hone_double_matrix &a, bool trans,
     return e;
   HONE_LAUNCH(add_parts,
               dim3(blocks_of(n, SUM_THREADS), block ? HONE_RESIDUAL_BLOCK : 1),
-              SUM_THREADS, 0, stream, n, parts, part, v.b, v.r, v.den, v.place,
-              v.copy);
+              SUM_THREADS, 0, stream, n, parts, part, v);
   return cudaGetLastError();
 }

@@ -9,8 +9,8 @@
 
 /* A on the device, in double, column-major. */
 struct hone_double_matrix {
-  const hone_entry *a; /* n x n, lda */
-  int64_t lda, n;
+  const hone_entry *a; /* n x m, lda */
+  int64_t lda, n, m; /* m < n: the columns that one of several devices has */
 };
 
 /* The vectors of one residual, or of a block of residuals, n entries each (den:
@@ -24,13 +24,15 @@ struct hone_residual_vectors {
   double *den;      /* written */
   const int *place; /* device; NULL: place[i] = i */
   hone_entry *copy; /* device: r[i] once more, at place[i]; NULL: no copy */
+  hone_entry *rest; /* what rounding r took away; NULL: it is not wanted */
 };
 
-int64_t hone_cuda_residual_bytes(int64_t n);
+int64_t hone_cuda_residual_bytes(int64_t n, int64_t m);
 /* r = b - op(A) x in double-double, rounded once, and den = |op(A)| |x| + |b|
    in double, of magnitudes or moduli, for one column, or for a block of
    HONE_RESIDUAL_BLOCK columns in one read of A (v.copy is then NULL). op(A) =
-   A^T if trans. work: hone_cuda_residual_bytes(n) bytes on the device. Bits
+   A^T if trans. work:
+   hone_cuda_residual_bytes(n, m) bytes on the device. b NULL: zeros. Bits
    depend neither on scheduling nor on the other columns. */
 cudaError_t hone_cuda_residual(const hone_double_matrix &a, bool trans,
                                const hone_residual_vectors &v, bool block,

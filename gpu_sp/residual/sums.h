@@ -74,8 +74,12 @@ __device__ inline void add_sums(const sums &t, sums *s) {
 __device__ inline sums begin_sums(const hone_entry &b) {
   return {b.re, 0.0, b.im, 0.0, modulus(b.re, b.im)};
 }
-__device__ inline hone_entry end_sums(const sums &s) {
-  return {__dadd_rn(s.hi, s.lo), __dadd_rn(s.hi_im, s.lo_im)};
+__device__ inline hone_entry end_sums(const sums &s, hone_entry *rest) {
+  double re, im;
+  const hone_entry r = {two_sum(s.hi, s.lo, &re),
+                        two_sum(s.hi_im, s.lo_im, &im)};
+  *rest = {re, im};
+  return r;
 }
 
 #else
@@ -111,8 +115,8 @@ __device__ inline void add_sums(const sums &t, sums *s) {
 }
 
 __device__ inline sums begin_sums(double b) { return {b, 0.0, fabs(b)}; }
-__device__ inline double end_sums(const sums &s) {
-  return __dadd_rn(s.hi, s.lo);
+__device__ inline double end_sums(const sums &s, double *rest) {
+  return two_sum(s.hi, s.lo, rest);
 }
 
 #endif

@@ -94,7 +94,8 @@ class Options(ctypes.Structure):
         ("free", c_void_p),
         ("alloc_ctx", c_void_p),
         ("tuning", POINTER(Tuning)),
-        ("reserved", c_int64),
+        ("devices", c_int32),
+        ("reserved", c_int32),
         ("error_bounds", c_void_p),
         ("ld_error_bounds", c_int64),
     ]

@@ -50,6 +50,7 @@ class Options(TypedDict, total=False):
     diagonal: Union[Diagonal, str, None]
     block_rows: Union[BlockRows, str, None]
     threads: Optional[int]
+    devices: Optional[int]
     max_iterations: Optional[int]
     memory_limit_bytes: Optional[int]
     device_memory_limit_bytes: Optional[int]
@@ -80,9 +81,12 @@ _BITS = {
     "memory_limit_bytes": 64,
     "device_memory_limit_bytes": 64,
 }
+_SIGNED = ("devices",)
 _NUMBERS = ("tolerance", "deadline_s")
 _SWITCHES = ("deterministic", "extra_precise")
-KNOWN = frozenset([*_CHOICES, *_BITS, *_NUMBERS, *_SWITCHES, "progress"])
+KNOWN = frozenset(
+    [*_CHOICES, *_BITS, *_SIGNED, *_NUMBERS, *_SWITCHES, "progress"]
+)
 
 
 def _choice(name: str, value: Any) -> int:
@@ -114,6 +118,11 @@ def whole(name: str, value: Any, bits: int) -> int:
     return number
 
 
+def _or_all(name: str, value: Any) -> int:
+    """Returns value as an integer >= 0 that fits in 32 bits, or -1: all."""
+    return -1 if value == -1 else whole(name, value, 32)
+
+
 def _number(name: str, value: Any) -> float:
     try:
         number = float(value)
@@ -140,6 +149,8 @@ def make(given: dict[str, Any]) -> _abi.Options:
             setattr(holder, name, _choice(name, value))
         elif name in _BITS:
             setattr(options, name, whole(name, value, _BITS[name]))
+        elif name in _SIGNED:
+            setattr(options, name, _or_all(name, value))
         elif name in _NUMBERS:
             setattr(options, name, _number(name, value))
         elif name in _SWITCHES:

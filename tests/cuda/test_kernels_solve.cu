@@ -272,13 +272,13 @@ void check_residual(int64_t n, int64_t lda, bool trans) {
       den_there(n), again(n);
   const std::vector<int> place = r.permutation(n);
   on_device<int> place_there(place);
-  on_device<char> work(hone_cuda_residual_bytes(n));
+  on_device<char> work(hone_cuda_residual_bytes(n, n));
   const on_device<double> x_before(x);
   const hone_copy copy = {x_before.p, x_there.p, 2 * n};
   MUST(hone_cuda_copy(&copy, 1, nullptr));
-  MUST(hone_cuda_residual({a_there, lda, n}, trans,
+  MUST(hone_cuda_residual({a_there, lda, n, n}, trans,
                           {x_there, b_there, r_there, den_there,
-                           trans ? nullptr : place_there.p, again},
+                           trans ? nullptr : place_there.p, again, nullptr},
                           false, work, nullptr));
   const std::vector<double> got = r_there.get(), got_den = den_there.get();
   const std::vector<double> got_again = again.get();
@@ -301,15 +301,15 @@ void check_residual_block(int64_t n, int64_t lda, bool trans) {
   const on_device<double> a(r.array<double>(lda * n));
   const on_device<double> x(r.array<double>(k * n)), b(r.array<double>(k * n));
   on_device<double> all(k * n), all_den(k * n), one(n), one_den(n);
-  on_device<char> work(hone_cuda_residual_bytes(n));
-  MUST(hone_cuda_residual({a.p, lda, n}, trans,
-                          {x.p, b.p, all, all_den, nullptr, nullptr}, true,
+  on_device<char> work(hone_cuda_residual_bytes(n, n));
+  MUST(hone_cuda_residual({a.p, lda, n, n}, trans,
+                          {x.p, b.p, all, all_den, nullptr, nullptr, nullptr}, true,
                           work, nullptr));
   const std::vector<double> got = all.get(), got_den = all_den.get();
   for (int64_t c = 0; c < k; c++) {
     MUST(hone_cuda_residual(
-        {a.p, lda, n}, trans,
-        {x.p + c * n, b.p + c * n, one, one_den, nullptr, nullptr}, false, work,
+        {a.p, lda, n, n}, trans,
+        {x.p + c * n, b.p + c * n, one, one_den, nullptr, nullptr, nullptr}, false, work,
         nullptr));
     const std::vector<double> want = one.get(), want_den = one_den.get();
     ct_note("n %d, lda %d, trans %d, column %d", (int)n, (int)lda, trans,

@@ -31,6 +31,8 @@ static const hone_engine cpu_cholesky = {
     .name = "C", .precision = 32, .symmetric = true, .applies = applies};
 static const hone_engine cpu_cholesky_double = {
     .name = "C64", .precision = 64, .symmetric = true, .applies = applies};
+static const hone_engine gpus_lu = {
+    .name = "gsL", .precision = 32, .resident = resident};
 static const hone_engine gpu_lu = {
     .name = "gL", .precision = 32, .resident = resident};
 static const hone_engine cpu_lu = {.name = "L", .precision = 32};
@@ -45,6 +47,7 @@ static const hone_engine *const engines[HONE_ROLES] = {
     [HONE_ROLE_GPU_CHOLESKY] = &gpu_cholesky,
     [HONE_ROLE_CPU_CHOLESKY] = &cpu_cholesky,
     [HONE_ROLE_CPU_CHOLESKY_DOUBLE] = &cpu_cholesky_double,
+    [HONE_ROLE_GPUS_LU] = &gpus_lu,
     [HONE_ROLE_GPU_LU] = &gpu_lu,
     [HONE_ROLE_CPU_LU] = &cpu_lu,
     [HONE_ROLE_GPU_LU_DOUBLE] = &gpu_lu_double,
@@ -90,6 +93,10 @@ static list expected(const hone_situation *s) {
       push(&l, &cpu_cholesky, true);
     if (may_be_definite && !s->gpu && s->structure == HONE_STRUCTURE_AUTO)
       push(&l, &cpu_cholesky_double, true);
+    if (s->gpu && s->several)
+      push(&l, &gpus_lu, false);
+    if (s->gpu && coarse && s->several)
+      push(&l, &gpus_lu, true);
     if (s->gpu)
       push(&l, &gpu_lu, false);
     if (coarse)
@@ -124,20 +131,21 @@ static void spell(const list *l, char *text, size_t size) {
   }
 }
 
-/* Calls visit for every situation; gpu and coarse are 0 or 1. */
+/* Calls visit for every situation. */
 static void for_all_situations(void (*visit)(const hone_situation *s)) {
   static const int64_t orders[] = {1, 256, 257, 512, 513, 514, 20000};
   for (int at = 0; at < 7; at++)
     for (int structure = 0; structure < 3; structure++)
       for (int start = 0; start < 3; start++)
-        for (int gpu = 0; gpu < 4; gpu++) {
+        for (int gpu = 0; gpu < 8; gpu++) {
           const hone_situation s = {.n = orders[at],
                                     .structure = structure,
                                     .start = start,
                                     .gpu = gpu & 1,
+                                    .several = gpu & 4,
                                     .coarse = gpu & 2};
-          ct_note("n %d, structure %d, start %d, gpu %d, coarse %d", (int)s.n,
-                  structure, start, s.gpu, s.coarse);
+          ct_note("n %d, structure %d, start %d, gpu %d, several %d, coarse %d",
+                  (int)s.n, structure, start, s.gpu, s.several, s.coarse);
           visit(&s);
         }
 }
@@ -348,6 +356,7 @@ TEST(policy, knows_the_roundoff_of_factors_on_a_gpu_and_on_a_cpu) {
       const hone_engine *e = engines[role];
       const double want = e->precision == 64   ? 0x1p-53
                           : e == &gpu_lu       ? arithmetics[i].roundoff
+                          : e == &gpus_lu      ? arithmetics[i].roundoff
                           : e == &gpu_cholesky ? arithmetics[i].roundoff
                                                : 0x1p-24;
       CHECK(hone_policy_roundoff(e, kind) == want);

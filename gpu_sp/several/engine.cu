@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The engine for several devices: creation, destruction, and its table. */
+#include "gpu_sp/several/several.h"
+
+#include "gpu_sp/create.h"
+
+#include <cstdio>
+#include <cstring>
+
+namespace {
+
+/* Returns how many devices are used at most: trial.logical parts of the current
+   one, or that one and those behind it. */
+int devices_wanted(const hone_choices *choices) {
+  int present = 0;
+  if (choices->trial.logical > 0)
+    return (int)(choices->trial.logical < HONE_SEVERAL_MOST
+                     ? choices->trial.logical
+                     : (int64_t)HONE_SEVERAL_MOST);
+  if (cudaGetDeviceCount(&present) != cudaSuccess) {
+    (void)cudaGetLastError();
+    present = 0;
+  }
+  int wanted = choices->devices > 0 ? choices->devices : present;
+  wanted = wanted < present ? wanted : present;
+  return wanted < HONE_SEVERAL_MOST ? wanted : (int)HONE_SEVERAL_MOST;
+}
+
+/* Returns the columns of a panel: a multiple of HONE_PANEL, as the inverses of
+   diagonal blocks are for so many rows, and no more than a solve takes. */
+int64_t panel_width(const hone_engine_config *config) {
+  const int64_t nb = round_up(hone_cuda_outer_width(config), HONE_PANEL);
+  return nb < HONE_SEVERAL_WIDEST ? nb : (int64_t)HONE_SEVERAL_WIDEST;
+}
+
+/* Returns the number of shares: each has a panel at least. */
+int shares_of(const hone_engine_config *config) {
+  const int64_t nb = panel_width(config);
+  const int64_t panels = (config->n + nb - 1) / nb;
+  const int wanted = devices_wanted(&config->choices);
+  return (int)(wanted < panels ? wanted : panels);
+}
+
+hone_cuda_deal deal_of(const hone_engine_config *config, int count, int d) {
+  return {panel_width(config), count, d};
+}
+
+int64_t room_for_l(const hone_engine_config *config) {
+  return HONE_SEVERAL_SLOTS * panel_width(config);
+}
+
+/* Returns the bytes of a share's sums from the other devices. */
+int64_t gather_bytes(int count, int64_t padded) {
+  return count * HONE_SEVERAL_COLUMNS * padded * (int64_t)sizeof(double);
+}
+
+int64_t padded_columns(int64_t m) { return round_up(m, HONE_CUDA_PADDING); }
+
+int64_t share_bytes(const hone_engine_config *config, int count, int d) {
+  const hone_cuda_deal deal = deal_of(config, count, d);
+  const int64_t m = hone_cuda_dealt_columns(config->n, &deal);
+  return hone_cuda_share_bytes(config, &deal, room_for_l(config)) +
+         gather_bytes(count, padded_columns(m));
+}
+
+/* Returns the most that one device needs. */
+int64_t device_bytes(const hone_engine_config *config, bool) {
+  const int count = config->choices.devices > 0
+                        ? config->choices.devices
+                        : devices_wanted(&config->choices);
+  const int64_t nb = panel_width(config);
+  const int64_t panels = (config->n + nb - 1) / nb;
+  return share_bytes(config, (int)(count < panels ? count : panels), 0);
+}
+
+bool probe(char *why, size_t why_size) {
+  int count = 0;
+  if (!hone_cuda_probe(why, why_size))
+    return false;
+  if (cudaGetDeviceCount(&count) == cudaSuccess && count > 1)
+    return true;
+  (void)cudaGetLastError();
+  snprintf(why, why_size, "there is one CUDA device");
+  return false;
+}
+
+/* Lets each device reach the memory of the others where that is possible;
+   where it is not, copies between them go through the host. */
+void open_ways(const hone_several *s) {
+  for (int d = 0; d < s->count; d++)
+    for (int e = 0; e < s->count; e++) {
+      const int here = s->share[d].c->ordinal, there = s->share[e].c->ordinal;
+      int can = 0;
+      if (here == there || hone_several_enter(&s->share[d]) != HONE_OK ||
+          cudaDeviceCanAccessPeer(&can, here, there) != cudaSuccess || can == 0)
+        continue;
+      if (cudaDeviceEnablePeerAccess(there, 0) != cudaSuccess)
+        (void)cudaGetLastError(); /* it was open, or the driver copies */
+    }
+}
+
+int create_event(cudaEvent_t *event) {
+  return CREATE(event, cudaEventCreateWithFlags(event, cudaEventDisableTiming));
+}
+
+/* Creates share d on the current device. */
+int create_share(hone_several *s, int d, const hone_engine_config *config) {
+  hone_share *share = &s->share[d];
+  const hone_cuda_deal deal = deal_of(config, s->count, d);
+  int st = hone_cuda_create_share(&share->c, config, &deal, room_for_l(config));
+  if (st != HONE_OK)
+    return st;
+  share->f = share->c->f;
+  share->padded = padded_columns(share->c->m);
+  st = CREATE(&share->arrive, cudaStreamCreateWithFlags(&share->arrive,
+                                                        cudaStreamNonBlocking));
+  for (int i = 0; i < HONE_SEVERAL_SLOTS; i++) {
+    TRY(create_event(&share->factored[i]));
+    TRY(create_event(&share->got[i]));
+    TRY(create_event(&share->used[i]));
+  }
+  TRY(create_event(&share->ready));
+  TRY(create_event(&share->pushed));
+  const int64_t bytes = gather_bytes(s->count, share->padded);
+  TRY(CREATE(&share->gather, cudaMalloc(&share->gather, (size_t)bytes)));
+  /* The place of the share's own sums stays zero. */
+  TRY_CUDA(cudaMemsetAsync(share->gather, 0, (size_t)bytes, share->c->work));
+  TRY_CUDA(cudaStreamSynchronize(share->c->work));
+  share->c->used.device_bytes += bytes;
+  return st;
+}
+
+void destroy_share(hone_share *share, hone_mem *mem) {
+  if (share->c == nullptr || hone_several_enter(share) != HONE_OK)
+    return;
+  if (share->arrive)
+    (void)cudaStreamSynchronize(share->arrive);
+  (void)cudaStreamSynchronize(share->c->work);
+  for (int i = 0; i < HONE_SEVERAL_SLOTS; i++)
+    for (cudaEvent_t event :
+         {share->factored[i], share->got[i], share->used[i]})
+      if (event)
+        (void)cudaEventDestroy(event);
+  for (cudaEvent_t event : {share->ready, share->pushed})
+    if (event)
+      (void)cudaEventDestroy(event);
+  if (share->arrive)
+    (void)cudaStreamDestroy(share->arrive);
+  (void)cudaFree(share->gather);
+  share->c->f = share->f ? share->f : share->c->f;
+  hone_cuda_destroy(share->c, mem);
+  share->c = nullptr;
+}
+
+void destroy(void *self, hone_mem *mem) {
+  hone_several *s = static_cast<hone_several *>(self);
+  int current = 0;
+  if (s == nullptr)
+    return;
+  (void)cudaGetDevice(&current);
+  for (hone_share &share : s->share)
+    destroy_share(&share, mem);
+  (void)cudaSetDevice(current);
+  hone_mem_put(mem, s->sums);
+  hone_mem_put(mem, s);
+}
+
+int create_shares(hone_several *s, const hone_engine_config *config) {
+  int current = 0, present = 0;
+  int st = CALL(cudaGetDevice(&current));
+  TRY_CUDA(cudaGetDeviceCount(&present));
+  for (int d = 0; d < s->count && st == HONE_OK; d++) {
+    const int ordinal = config->choices.trial.logical > 0
+                            ? current
+                            : (current + d) % present;
+    st = CALL(cudaSetDevice(ordinal));
+    TRY(create_share(s, d, config));
+  }
+  if (st == HONE_OK)
+    open_ways(s);
+  (void)cudaSetDevice(current);
+  return st;
+}
+
+int create(void **self, const hone_engine_config *config) {
+  *self = nullptr;
+  hone_several *s = static_cast<hone_several *>(
+      hone_mem_get(config->mem, sizeof(hone_several)));
+  if (s == nullptr)
+    return HONE_NO_MEMORY;
+  memset(static_cast<void *>(s), 0, sizeof *s);
+  s->mem = config->mem;
+  s->pool = config->pool;
+  s->watch = config->watch;
+  s->n = config->n;
+  s->nb = panel_width(config);
+  s->panels = (int)((s->n + s->nb - 1) / s->nb);
+  s->count = shares_of(config);
+  s->sums = static_cast<double *>(
+      hone_mem_get(config->mem, 3 * (size_t)s->n * sizeof(double)));
+  int st = s->count < 2 ? (int)HONE_NO_DEVICE : (int)HONE_OK;
+  if (s->sums == nullptr)
+    st = HONE_NO_MEMORY;
+  TRY(create_shares(s, config));
+  if (st == HONE_OK)
+    *self = s;
+  else
+    destroy(s, config->mem);
+  return st;
+}
+
+bool resident(void *self) {
+  return static_cast<hone_several *>(self)->share[0].c != nullptr;
+}
+
+void account(void *self, hone_account *out) {
+  static const char *const names[] = {"fp32", "fp16x3", "bf16x3", "fp16",
+                                      "bf16"};
+  const hone_several *s = static_cast<hone_several *>(self);
+  *out = {};
+  for (int d = 0; d < s->count; d++) {
+    const hone_account *one = &s->share[d].c->used;
+    out->device_bytes += one->device_bytes;
+    out->to_device += one->to_device;
+    out->from_device += one->from_device;
+  }
+  out->residuals = s->residuals;
+  const hone_cuda *c = s->share[0].c;
+  snprintf(out->text, sizeof out->text, "%s, tournament pivoting, %d GPUs",
+           c->tf32 ? "tf32" : names[c->pieces], s->count);
+}
+
+int64_t host_bytes(int64_t n, int64_t k) {
+  return 2 * hone_cuda_host_bytes(n, k);
+}
+
+constexpr hone_engine table() {
+  hone_engine t = {};
+  t.name = "single LU";
+  t.place = "CUDA";
+  t.precision = 32;
+  t.probe = hone_cuda_aside<probe>::call;
+  t.create = hone_cuda_aside<create>::call;
+  t.factor = hone_cuda_aside<hone_several_factor>::call;
+  t.solve = hone_cuda_aside<hone_several_solve>::call;
+  t.destroy = hone_cuda_aside<destroy>::call;
+  t.bytes = host_bytes;
+  t.resident = resident;
+  t.inspect = hone_cuda_aside<hone_several_inspect>::call;
+  t.residual = hone_cuda_aside<hone_several_residual>::call;
+  t.projection = hone_several_projection;
+  t.product = hone_cuda_aside<hone_several_product>::call;
+  t.account = account;
+  t.device_bytes = device_bytes;
+  return t;
+}
+
+} // namespace
+
+extern "C" const hone_engine hone_engine_several_cuda = table();

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* LU in single precision on several GPUs of one host (docs/several.md). A and F
+   are dealt to the devices by panels of columns, all rows of them: device d of k
+   has the panels d, d + k, d + 2k, ... Each device has a state of the engine for
+   one device (state.h) with its own columns alone, and the steps of the
+   factorization are those of lu.cu. Panels are numbered from 0 on; panel p has
+   the columns and rows p nb .. p nb + nb - 1 of S.
+
+   A kernel touches the memory of its own device only: what another one needs is
+   sent by copies between devices, which the driver stages through the host where
+   they cannot reach each other. Read next: factor.cu, sweeps.h, solve.cu,
+   passes.cu, and engine.cu for creation. */
+#ifndef HONE_CUDA_SEVERAL_H
+#define HONE_CUDA_SEVERAL_H
+
+#include "gpu_sp/state.h"
+
+enum {
+  HONE_SEVERAL_MOST = 16,   /* devices */
+  HONE_SEVERAL_SLOTS = 4,   /* panels of others for which a device has room */
+  HONE_SEVERAL_WIDEST = 512, /* columns of a panel, at most */
+  HONE_SEVERAL_COLUMNS = 16 /* right-hand sides of a solve at once */
+};
+
+/* One device's part. */
+struct hone_share {
+  hone_cuda *c;
+  float *f;       /* F, which c->f stands beside while a panel is worked on */
+  int64_t padded; /* own columns, with those that pad them; behind them are the
+                     slots for L of others */
+  cudaStream_t arrive; /* L of others comes */
+  /* By slot, that is by the number of the panel modulo HONE_SEVERAL_SLOTS: */
+  cudaEvent_t factored[HONE_SEVERAL_SLOTS]; /* this device's panel is */
+  cudaEvent_t got[HONE_SEVERAL_SLOTS];  /* another one's L has arrived, */
+  cudaEvent_t used[HONE_SEVERAL_SLOTS]; /* and is needed no more */
+  cudaEvent_t ready;  /* the columns of this device's next panel are up to
+                         date */
+  cudaEvent_t pushed; /* what another device waits for has been sent */
+  double *gather;     /* sums from the other devices: see solve.cu */
+};
+
+struct hone_several {
+  hone_mem *mem;
+  hone_pool *pool;
+  hone_watch *watch;
+  int count; /* of shares */
+  hone_share share[HONE_SEVERAL_MOST];
+  int64_t n, nb;
+  int panels;
+  double *sums; /* 4 n: the projection of A, made of those of all shares */
+  hone_projection projection;
+  int residuals; /* since creation */
+};
+
+/* Makes the share's device the current one. */
+inline int hone_several_enter(const hone_share *share) {
+  return CALL(cudaSetDevice(share->c->ordinal));
+}
+
+/* Returns the number of the share that has panel p. */
+inline int hone_several_owner(const hone_several *s, int p) {
+  return p % s->count;
+}
+/* Returns the first column of panel p in S, and how many it has. */
+inline int64_t hone_several_start(const hone_several *s, int p) {
+  return p * s->nb;
+}
+inline int64_t hone_several_width(const hone_several *s, int p) {
+  const int64_t left = s->n - p * s->nb;
+  return left < s->nb ? left : s->nb;
+}
+/* Returns the place of panel p among its owner's columns. */
+inline int64_t hone_several_place(const hone_several *s, int p) {
+  return p / s->count * s->nb;
+}
+/* Returns how many columns of panels before number p share d has. */
+inline int64_t hone_several_before(const hone_several *s, int d, int p) {
+  const int64_t columns =
+      p > d ? (int64_t)((p - d - 1) / s->count + 1) * s->nb : 0;
+  return columns < s->share[d].c->m ? columns : s->share[d].c->m;
+}
+
+/* Members of the engine table. */
+int hone_several_factor(void *self, const hone_matrix *a,
+                        const hone_scaling *scaling, hone_factor_info *info);
+int hone_several_solve(void *self, bool trans, int64_t k, hone_entry *v,
+                       int64_t ldv);
+int hone_several_inspect(void *self, const hone_matrix *a,
+                         const hone_scaling *scaling, double *scratch,
+                         hone_inspection *seen);
+int hone_several_residual(void *self, const hone_matrix *a, bool trans,
+                          const hone_entry *x, const hone_entry *b,
+                          hone_entry *r, double *den);
+int hone_several_product(void *self, const hone_matrix *a, bool trans,
+                         int64_t k, const hone_entry *x, hone_entry *p);
+const hone_projection *
+hone_several_projection(void *self, const hone_matrix *a, bool trans);
+
+#endif

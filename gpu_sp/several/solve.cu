@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Solves with factors that are dealt to several devices, in double arithmetic.
+   Each device has the right-hand sides and sums of its own, n numbers for each
+   of k vectors, by panels (sweeps.h).
+
+   With L and U the owner of a panel solves for its rows, and multiplies its
+   columns by the result; the products go to sums of its own, those for the rows
+   of the next panel first. For these the next owner gathers the sums of all
+   devices. With the transposes each part of the result goes to all devices, and
+   each multiplies the columns that it has by it: the sums for the columns of a
+   panel are then complete on their owner. */
+#include "gpu_sp/several/several.h"
+
+#include "gpu_sp/several/sweeps.h"
+
+#include <cstring>
+
+namespace {
+
+/* A sweep through the panels with k vectors. */
+struct sweep {
+  hone_several *s;
+  enum hone_sweep_kind kind;
+  int k;
+  bool down, trans;
+};
+
+int first_panel(const sweep &of) { return of.down ? 0 : of.s->panels - 1; }
+int step(const sweep &of) { return of.down ? 1 : -1; }
+bool is_panel(const sweep &of, int p) { return p >= 0 && p < of.s->panels; }
+
+/* Returns where panel p begins in vectors that lie by panels. */
+int64_t piece(const sweep &of, int p) {
+  return of.k * hone_several_start(of.s, p);
+}
+size_t piece_bytes(const sweep &of, int p) {
+  return (size_t)(of.k * hone_several_width(of.s, p)) * sizeof(double);
+}
+
+/* Returns where share d gathers the sums of its panel p from share e. */
+double *gathered(const sweep &of, int d, int p, int e) {
+  const hone_share *share = &of.s->share[d];
+  return share->gather + e * HONE_SEVERAL_COLUMNS * share->padded +
+         of.k * hone_several_place(of.s, p);
+}
+
+hone_panel_columns columns_of(const hone_several *s, int p) {
+  const hone_share *share = &s->share[hone_several_owner(s, p)];
+  return {share->f + hone_several_place(s, p), share->c->ld,
+          hone_several_start(s, p), hone_several_width(s, p)};
+}
+
+/* Solves for panel p on its owner. 'gathers': the other devices have sums. */
+int solve_panel(const sweep &of, int p, bool gathers) {
+  hone_several *s = of.s;
+  const int d = hone_several_owner(s, p);
+  const hone_share *share = &s->share[d];
+  const hone_cuda *c = share->c;
+  const int64_t at =
+      hone_several_place(s, p) / HONE_PANEL * HONE_PANEL * HONE_PANEL;
+  const double *inverse =
+      of.kind == HONE_SWEEP_U || of.kind == HONE_SWEEP_UT ? c->lower : c->upper;
+  int st = hone_several_enter(share);
+  for (int e = 0; e < s->count && gathers; e++)
+    if (e != d)
+      TRY_CUDA(cudaStreamWaitEvent(c->work, s->share[e].pushed, 0));
+  TRY_CUDA(hone_several_solve_panel(
+      columns_of(s, p),
+      {of.kind, inverse + at, c->v + piece(of, p), c->w + piece(of, p),
+       gathered(of, d, p, 0), gathers ? s->count : 0,
+       HONE_SEVERAL_COLUMNS * share->padded, of.k},
+      c->work));
+  return st;
+}
+
+/* ---- With L and U -------------------------------------------------------- */
+
+/* Sends the sums of all other shares for the rows of panel p to its owner,
+   whose own place among them is zero. */
+int push_sums(const sweep &of, int p) {
+  hone_several *s = of.s;
+  const int d = hone_several_owner(s, p);
+  int st = HONE_OK;
+  for (int e = 0; e < s->count; e++) {
+    const hone_share *from = &s->share[e];
+    if (e == d)
+      continue;
+    TRY(hone_several_enter(from));
+    TRY_CUDA(cudaMemcpyPeerAsync(gathered(of, d, p, e),
+                                 s->share[d].c->ordinal,
+                                 from->c->w + piece(of, p), from->c->ordinal,
+                                 piece_bytes(of, p), from->c->work));
+    TRY_CUDA(cudaEventRecord(from->pushed, from->c->work));
+  }
+  return st;
+}
+
+/* Multiplies panel p, which has been solved for, by the result, in the rows
+   that are not solved for yet. */
+int multiply_rows(const sweep &of, int p) {
+  hone_several *s = of.s;
+  const hone_share *share = &s->share[hone_several_owner(s, p)];
+  const hone_cuda *c = share->c;
+  const hone_panel_product product = {c->v + piece(of, p), c->w, of.k, s->n,
+                                      s->nb};
+  const int next = p + step(of);
+  const int64_t from = hone_several_start(s, p);
+  if (!is_panel(of, next))
+    return HONE_OK;
+  const int64_t n0 = hone_several_start(s, next);
+  const int64_t n1 = n0 + hone_several_width(s, next);
+  int st = hone_several_enter(share);
+  TRY_CUDA(hone_several_add_rows(columns_of(s, p), product, n0, n1, c->work));
+  TRY(push_sums(of, next));
+  TRY(hone_several_enter(share));
+  TRY_CUDA(of.down ? hone_several_add_rows(columns_of(s, p), product, n1, s->n,
+                                           c->work)
+                   : hone_several_add_rows(columns_of(s, p), product, 0,
+                                           from - s->nb, c->work));
+  return st;
+}
+
+/* ---- With the transposes ------------------------------------------------- */
+
+/* Sends the result for panel p to all other shares, and multiplies the columns
+   that are not solved for yet by it. */
+int multiply_columns(const sweep &of, int p) {
+  hone_several *s = of.s;
+  const int d = hone_several_owner(s, p);
+  const hone_share *owner = &s->share[d];
+  int st = hone_several_enter(owner);
+  for (int e = 0; e < s->count; e++)
+    if (e != d)
+      TRY_CUDA(cudaMemcpyPeerAsync(
+          s->share[e].c->v + piece(of, p), s->share[e].c->ordinal,
+          owner->c->v + piece(of, p), owner->c->ordinal, piece_bytes(of, p),
+          owner->c->work));
+  TRY_CUDA(cudaEventRecord(owner->pushed, owner->c->work));
+  for (int e = 0; e < s->count; e++) {
+    const hone_share *share = &s->share[e];
+    const hone_cuda *c = share->c;
+    const int64_t c0 = of.down ? hone_several_before(s, e, p + 1) : 0;
+    const int64_t c1 = of.down ? c->m : hone_several_before(s, e, p);
+    TRY(hone_several_enter(share));
+    if (e != d)
+      TRY_CUDA(cudaStreamWaitEvent(c->work, owner->pushed, 0));
+    TRY_CUDA(hone_several_add_columns(
+        {share->f, c->ld, hone_several_start(s, p), hone_several_width(s, p)},
+        {c->v + piece(of, p), c->w, of.k, s->n, s->nb}, {s->count, e}, c0, c1,
+        c->work));
+  }
+  return st;
+}
+
+/* ---- A solve ------------------------------------------------------------- */
+
+int make_sweep(const sweep &of) {
+  hone_several *s = of.s;
+  int st = HONE_OK;
+  for (int d = 0; d < s->count; d++) {
+    const hone_share *share = &s->share[d];
+    TRY(hone_several_enter(share));
+    TRY_CUDA(cudaMemsetAsync(share->c->w, 0,
+                             (size_t)(of.k * s->n) * sizeof(double),
+                             share->c->work));
+  }
+  for (int p = first_panel(of); is_panel(of, p) && st == HONE_OK;
+       p += step(of)) {
+    st = solve_panel(of, p, !of.trans && p != first_panel(of));
+    TRY(of.trans ? multiply_columns(of, p) : multiply_rows(of, p));
+  }
+  return st;
+}
+
+/* Copies k vectors v to, or from, vectors that lie by panels, through perm:
+   row i of F is row perm[i] of S. */
+void by_panels(const hone_several *s, int64_t k, bool permutes, const int *perm,
+               const double *v, int64_t ldv, double *to) {
+  for (int p = 0; p < s->panels; p++) {
+    const int64_t first = hone_several_start(s, p);
+    const int64_t w = hone_several_width(s, p);
+    for (int64_t c = 0; c < k; c++)
+      for (int64_t i = first; i < first + w; i++)
+        *to++ = v[c * ldv + (permutes ? perm[i] : i)];
+  }
+}
+
+/* Copies the rows of share d's panels from vectors that lie by panels. */
+void from_panels(const hone_several *s, int d, int64_t k, bool permutes,
+                 const int *perm, const double *from, double *v, int64_t ldv) {
+  for (int p = d; p < s->panels; p += s->count) {
+    const int64_t first = hone_several_start(s, p);
+    const int64_t w = hone_several_width(s, p);
+    const double *at = from + k * first;
+    for (int64_t c = 0; c < k; c++)
+      for (int64_t i = first; i < first + w; i++)
+        v[c * ldv + (permutes ? perm[i] : i)] = *at++;
+  }
+}
+
+double *vectors_of(const hone_share *share) {
+  return hone_cuda_pinned(share->c, HONE_CUDA_SOLVES);
+}
+
+/* Enqueues the copies of all shares' vectors to the devices, or back. */
+int transfer(hone_several *s, int64_t k, bool back) {
+  const size_t bytes = (size_t)(k * s->n) * sizeof(double);
+  int st = HONE_OK;
+  for (int d = 0; d < s->count; d++) {
+    hone_cuda *c = s->share[d].c;
+    double *const h = vectors_of(&s->share[d]);
+    TRY(hone_several_enter(&s->share[d]));
+    TRY_CUDA(back ? cudaMemcpyAsync(h, c->v, bytes, cudaMemcpyDeviceToHost,
+                                    c->work)
+                  : cudaMemcpyAsync(c->v, h, bytes, cudaMemcpyHostToDevice,
+                                    c->work));
+    *(back ? &c->used.from_device : &c->used.to_device) += (int64_t)bytes;
+  }
+  return st;
+}
+
+/* Waits for the stream 'work' of all shares, whatever st is. */
+int wait_for_all(hone_several *s, int st) {
+  for (int d = 0; d < s->count; d++) {
+    const int now = hone_several_enter(&s->share[d]);
+    const int waited = CALL(cudaStreamSynchronize(s->share[d].c->work));
+    st = st == HONE_OK ? now : st;
+    st = st == HONE_OK ? waited : st;
+  }
+  return st;
+}
+
+/* Solves for up to HONE_SEVERAL_COLUMNS vectors. */
+int solve_columns(hone_several *s, bool trans, int64_t k, double *v,
+                  int64_t ldv) {
+  const int *const perm = reinterpret_cast<int *>(
+      hone_cuda_pinned(s->share[0].c, HONE_CUDA_PERM));
+  double *const first = vectors_of(&s->share[0]);
+  by_panels(s, k, !trans, perm, v, ldv, first);
+  for (int d = 1; d < s->count; d++)
+    memcpy(vectors_of(&s->share[d]), first, (size_t)(k * s->n) * sizeof *first);
+  const int count = (int)k;
+  int st = transfer(s, k, false);
+  TRY(make_sweep(trans ? sweep{s, HONE_SWEEP_UT, count, true, true}
+                       : sweep{s, HONE_SWEEP_L, count, true, false}));
+  TRY(make_sweep(trans ? sweep{s, HONE_SWEEP_LT, count, false, true}
+                       : sweep{s, HONE_SWEEP_U, count, false, false}));
+  TRY(transfer(s, k, true));
+  st = wait_for_all(s, st);
+  for (int d = 0; d < s->count && st == HONE_OK; d++)
+    from_panels(s, d, k, trans, perm, vectors_of(&s->share[d]), v, ldv);
+  return st;
+}
+
+} // namespace
+
+int hone_several_solve(void *self, bool trans, int64_t k, double *v,
+                       int64_t ldv) {
+  hone_several *s = static_cast<hone_several *>(self);
+  int current = 0, st = CALL(cudaGetDevice(&current));
+  for (int64_t i = 0, now; i < k && st == HONE_OK; i += now) {
+    now = k - i < HONE_SEVERAL_COLUMNS ? k - i : (int64_t)HONE_SEVERAL_COLUMNS;
+    st = solve_columns(s, trans, now, v + i * ldv, ldv);
+  }
+  (void)cudaSetDevice(current);
+  return st;
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See sweeps.h. Vectors are taken GROUP at a time, a group by each row of thread
+   blocks; all sums are taken in an order that the sizes alone determine. */
+#include "gpu_sp/several/sweeps.h"
+
+#include "gpu_sp/factor/factor.h"
+
+namespace {
+
+enum {
+  WARP = 32,
+  GROUP = 4,
+  MOST = 512,          /* rows of a panel */
+  SOLVE_THREADS = 512, /* of the one thread block that solves for a panel */
+  SOLVE_WARPS = SOLVE_THREADS / WARP,
+  ROW_THREADS = 256,
+  ROWS_EACH = 4, /* rows of a warp */
+  COLUMN_THREADS = 128,
+  B = HONE_PANEL
+};
+constexpr unsigned ALL = 0xffffffffU;
+
+__device__ __forceinline__ double warp_sum(double v) {
+#pragma unroll
+  for (int step = WARP / 2; step > 0; step /= 2)
+    v += __shfl_xor_sync(ALL, v, step);
+  return v;
+}
+
+/* The vectors of a group, of which there may be fewer than GROUP. */
+struct group {
+  int first, count;
+};
+__device__ __forceinline__ group group_of(int k) {
+  const int first = (int)blockIdx.y * GROUP, left = k - first;
+  return {first, left < GROUP ? left : (int)GROUP};
+}
+
+/* ---- The diagonal block of a panel --------------------------------------- */
+
+struct solve_shared {
+  double v[GROUP][MOST]; /* right-hand sides, which become solutions */
+  double x[GROUP][B];    /* the solution of the present block */
+};
+
+/* x = inv(T) v for the rows b .. b+rows-1. inverse: that of T^T, column-major;
+   a warp takes a row, which lies in one piece. */
+__device__ __forceinline__ void block_by_rows(const double *inverse, int b,
+                                              int rows, solve_shared *sh) {
+  const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
+  for (int i = warp; i < rows; i += SOLVE_WARPS) {
+    double sum[GROUP] = {};
+    for (int j = lane; j < rows; j += WARP) {
+      const double e = inverse[(int64_t)i * B + j];
+#pragma unroll
+      for (int g = 0; g < GROUP; g++)
+        sum[g] = fma(e, sh->v[g][b + j], sum[g]);
+    }
+#pragma unroll
+    for (int g = 0; g < GROUP; g++) {
+      const double all = warp_sum(sum[g]);
+      if (lane == 0)
+        sh->x[g][i] = all;
+    }
+  }
+}
+
+/* Does the same where 'inverse' is that of T itself: a thread takes a row of
+   one vector. */
+__device__ __forceinline__ void block_by_columns(const double *inverse, int b,
+                                                 int rows, solve_shared *sh) {
+  static_assert(SOLVE_THREADS == GROUP * 128 && B <= 128, "a thread each");
+  const int g = (int)threadIdx.x / 128, i = (int)threadIdx.x % 128;
+  double sum = 0.0;
+  if (i >= rows)
+    return;
+#pragma unroll 8
+  for (int j = 0; j < rows; j++)
+    sum = fma(inverse[(int64_t)j * B + i], sh->v[g][b + j], sum);
+  sh->x[g][i] = sum;
+}
+
+/* v -= T[to .. end-1, b .. b+rows-1] x, T = F: a warp takes a row. */
+__device__ __forceinline__ void subtract_by_rows(const hone_panel_columns &p,
+                                                 int b, int rows, int to,
+                                                 int end, solve_shared *sh) {
+  const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
+  for (int i = to + warp; i < end; i += SOLVE_WARPS) {
+    const float *const row = p.f + (p.k + i) * p.ld + b;
+    double sum[GROUP] = {};
+    for (int j = lane; j < rows; j += WARP) {
+      const double e = (double)row[j];
+#pragma unroll
+      for (int g = 0; g < GROUP; g++)
+        sum[g] = fma(e, sh->x[g][j], sum[g]);
+    }
+#pragma unroll
+    for (int g = 0; g < GROUP; g++) {
+      const double all = warp_sum(sum[g]);
+      if (lane == 0)
+        sh->v[g][i] -= all;
+    }
+  }
+}
+
+/* Does the same for T = F^T: a thread takes a column of F. */
+__device__ __forceinline__ void
+subtract_by_columns(const hone_panel_columns &p, int b, int rows, int to,
+                    int end, solve_shared *sh) {
+  const int i = to + (int)threadIdx.x;
+  if (i >= end)
+    return;
+  double sum[GROUP] = {};
+#pragma unroll 8
+  for (int j = 0; j < rows; j++) {
+    const double e = (double)p.f[(p.k + b + j) * p.ld + i];
+#pragma unroll
+    for (int g = 0; g < GROUP; g++)
+      sum[g] = fma(e, sh->x[g][j], sum[g]);
+  }
+#pragma unroll
+  for (int g = 0; g < GROUP; g++)
+    sh->v[g][i] -= sum[g];
+}
+
+__global__ void __launch_bounds__(SOLVE_THREADS)
+    solve_panel(const hone_panel_columns p, const hone_panel_solve s) {
+  __shared__ solve_shared sh;
+  const int t = (int)threadIdx.x, w = (int)p.w, blocks = (w + B - 1) / B;
+  const group of = group_of(s.k);
+  const bool down = s.kind == HONE_SWEEP_L || s.kind == HONE_SWEEP_UT;
+  const bool trans = s.kind == HONE_SWEEP_UT || s.kind == HONE_SWEEP_LT;
+  for (int g = 0; g < GROUP; g++)
+    for (int i = t; i < w; i += SOLVE_THREADS) {
+      const int64_t at = (int64_t)(of.first + g) * w + i;
+      double v = 0.0;
+      if (g < of.count) {
+        double sum = s.sums[at];
+        for (int e = 0; e < s.sources; e++)
+          sum += s.gather[e * s.apart + at];
+        v = s.x[at] - sum;
+      }
+      sh.v[g][i] = v;
+    }
+  __syncthreads();
+  for (int step = 0; step < blocks; step++) {
+    const int b = B * (down ? step : blocks - 1 - step);
+    const int rows = w - b < B ? w - b : (int)B;
+    const double *inverse = s.inverse + (int64_t)b * B;
+    if (trans)
+      block_by_columns(inverse, b, rows, &sh);
+    else
+      block_by_rows(inverse, b, rows, &sh);
+    __syncthreads();
+    const int to = down ? b + rows : 0, end = down ? w : b;
+    if (trans)
+      subtract_by_columns(p, b, rows, to, end, &sh);
+    else
+      subtract_by_rows(p, b, rows, to, end, &sh);
+    for (int n = t; n < GROUP * rows; n += SOLVE_THREADS)
+      sh.v[n / rows][b + n % rows] = sh.x[n / rows][n % rows];
+    __syncthreads();
+  }
+  for (int g = 0; g < of.count; g++)
+    for (int i = t; i < w; i += SOLVE_THREADS)
+      s.x[(int64_t)(of.first + g) * w + i] = sh.v[g][i];
+}
+
+/* ---- Products with a panel ----------------------------------------------- */
+
+/* Loads the group's vectors of the panel; zeros stand for those that it has
+   not. */
+__device__ __forceinline__ void load_x(const double *x, int w, const group &of,
+                                       double (*to)[MOST]) {
+  for (int g = 0; g < GROUP; g++)
+    for (int i = (int)threadIdx.x; i < w; i += (int)blockDim.x)
+      to[g][i] = g < of.count ? x[(int64_t)(of.first + g) * w + i] : 0.0;
+  __syncthreads();
+}
+
+/* Returns where number i of vector 0 lies, and *apart, how far the next
+   vector's is. */
+__device__ __forceinline__ int64_t place(const hone_panel_product &p, int64_t i,
+                                         int64_t *apart) {
+  const int64_t start = i / p.nb * p.nb, left = p.n - start;
+  *apart = left < p.nb ? left : p.nb;
+  return p.k * start + i - start;
+}
+
+__global__ void __launch_bounds__(ROW_THREADS)
+    add_rows(const hone_panel_columns panel, const hone_panel_product p,
+             int64_t r0, int64_t r1) {
+  __shared__ double x[GROUP][MOST];
+  const int lane = (int)threadIdx.x % WARP, w = (int)panel.w;
+  const group of = group_of(p.k);
+  load_x(p.x, w, of, x);
+  int64_t r = r0 + ((int64_t)blockIdx.x * (ROW_THREADS / WARP) +
+                    (int)threadIdx.x / WARP) *
+                       ROWS_EACH;
+  for (int e = 0; e < ROWS_EACH && r < r1; e++, r++) {
+    const float *const row = panel.f + r * panel.ld;
+    double sum[GROUP] = {};
+#pragma unroll 8
+    for (int j = lane; j < w; j += WARP) {
+      const double f = (double)row[j];
+#pragma unroll
+      for (int g = 0; g < GROUP; g++)
+        sum[g] = fma(f, x[g][j], sum[g]);
+    }
+    int64_t apart;
+    double *const to = p.sums + place(p, r, &apart);
+#pragma unroll
+    for (int g = 0; g < GROUP; g++) {
+      const double all = warp_sum(sum[g]);
+      if (lane == 0 && g < of.count)
+        to[(of.first + g) * apart] += all;
+    }
+  }
+}
+
+__global__ void __launch_bounds__(COLUMN_THREADS)
+    add_columns(const hone_panel_columns rows, const hone_panel_product p,
+                const hone_dealt deal, int64_t c0, int64_t c1) {
+  __shared__ double x[GROUP][MOST];
+  const group of = group_of(p.k);
+  const int w = (int)rows.w;
+  const int64_t j = c0 + (int64_t)blockIdx.x * COLUMN_THREADS + threadIdx.x;
+  load_x(p.x, w, of, x);
+  if (j >= c1)
+    return;
+  const float *at = rows.f + rows.k * rows.ld + j;
+  double sum[GROUP] = {};
+#pragma unroll 16
+  for (int i = 0; i < w; i++) {
+    const double f = (double)at[i * rows.ld];
+#pragma unroll
+    for (int g = 0; g < GROUP; g++)
+      sum[g] = fma(f, x[g][i], sum[g]);
+  }
+  const int64_t column =
+      (j / p.nb * deal.of + deal.first) * p.nb + j % p.nb;
+  int64_t apart;
+  double *const to = p.sums + place(p, column, &apart);
+#pragma unroll
+  for (int g = 0; g < GROUP; g++)
+    if (g < of.count)
+      to[(of.first + g) * apart] += sum[g];
+}
+
+unsigned blocks_of(int64_t count, int64_t each) {
+  return (unsigned)((count + each - 1) / each);
+}
+
+} // namespace
+
+cudaError_t hone_several_solve_panel(const hone_panel_columns &panel,
+                                     const hone_panel_solve &solve,
+                                     cudaStream_t stream) {
+  const dim3 grid(1, blocks_of(solve.k, GROUP));
+  HONE_LAUNCH(solve_panel, grid, SOLVE_THREADS, 0, stream, panel, solve);
+  return cudaGetLastError();
+}
+
+cudaError_t hone_several_add_rows(const hone_panel_columns &panel,
+                                  const hone_panel_product &product, int64_t r0,
+                                  int64_t r1, cudaStream_t stream) {
+  if (r0 >= r1)
+    return cudaSuccess;
+  const dim3 grid(blocks_of(r1 - r0, ROW_THREADS / WARP * ROWS_EACH),
+                  blocks_of(product.k, GROUP));
+  HONE_LAUNCH(add_rows, grid, ROW_THREADS, 0, stream, panel, product, r0, r1);
+  return cudaGetLastError();
+}
+
+cudaError_t hone_several_add_columns(const hone_panel_columns &rows,
+                                     const hone_panel_product &product,
+                                     const hone_dealt &deal, int64_t c0,
+                                     int64_t c1, cudaStream_t stream) {
+  if (c0 >= c1)
+    return cudaSuccess;
+  const dim3 grid(blocks_of(c1 - c0, COLUMN_THREADS),
+                  blocks_of(product.k, GROUP));
+  HONE_LAUNCH(add_columns, grid, COLUMN_THREADS, 0, stream, rows, product, deal,
+              c0, c1);
+  return cudaGetLastError();
+}
