@@ -238,8 +238,8 @@ typedef struct hone_options {
   void (*free)(void *memory, void *ctx);   /* any alignment will do */
   void *alloc_ctx;                         /* their last argument */
   const struct hone_tuning *tuning;        /* or NULL; copied by the call */
-  int32_t devices;         /* GPUs that factor one matrix together: 0: one; k: up
-                              to k, from the current one on; -1: all */
+  int32_t devices;         /* GPUs that factor A together: 0: one; k: up to k,
+                              from the current one on; -1: all */
   int32_t reserved;        /* 0 */
   double *error_bounds;    /* n x nrhs, apart from every other array, or NULL:
                               bounds on |x_i - x_true,i| for every entry of x,
@@ -460,10 +460,10 @@ HONE_API int hone_memory_needed(int64_t n, int64_t nrhs,
 /**
  * Bytes of device memory that solving with order n takes on a GPU: with a copy
  * of A in double there, for residuals (*with_residuals: 12 n^2 and a little),
- * and without (*without: 4 n^2 and a little). The library takes the first if
- * that is free and options.device_memory_limit_bytes allows it, else the other,
- * else the CPU. LU in double that follows takes 8 n^2 and cuSOLVER's workspace
- * more, if free and not limited. Either may be NULL. No GPU is needed.
+ * and without (*without: 4 n^2 and a little); on each of options.devices. The
+ * library takes the first if that is free and allowed by
+ * options.device_memory_limit_bytes, else the other, else the CPU. LU in double
+ * may take 8 n^2 more. Either pointer may be NULL. No GPU is needed.
  */
 HONE_API int hone_device_memory_needed(int64_t n, const hone_options *options,
                                        int64_t *with_residuals,

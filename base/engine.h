@@ -35,7 +35,8 @@ typedef struct hone_trial {
   int corrections;    /* of a seeded section, before it is solved directly; -1:
                          none */
   int64_t logical; /* so many parts of one device take the place of several */
-  int64_t portion;    /* systems of a batch that go to the device at once */
+  int64_t apart;   /* nonzero: the factors on several devices stay there */
+  int64_t portion; /* systems of a batch that go to the device at once */
 } hone_trial;
 
 /* The caller's choices for a GPU factorization: values of hone_tuning.h. */

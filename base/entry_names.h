@@ -147,7 +147,10 @@
 #define hone_cuda_kept_bytes hone_z_cuda_kept_bytes
 #define hone_cuda_largest hone_z_cuda_largest
 #define hone_cuda_largest_u hone_z_cuda_largest_u
+#define hone_cuda_lay_out hone_z_cuda_lay_out
 #define hone_cuda_lend hone_z_cuda_lend
+#define hone_cuda_list_resident hone_z_cuda_list_resident
+#define hone_cuda_list_working hone_z_cuda_list_working
 #define hone_cuda_load hone_z_cuda_load
 #define hone_cuda_load_begin hone_z_cuda_load_begin
 #define hone_cuda_load_floats hone_z_cuda_load_floats
@@ -189,6 +192,7 @@
 #define hone_cuda_rows hone_z_cuda_rows
 #define hone_cuda_rows_spd hone_z_cuda_rows_spd
 #define hone_cuda_sending hone_z_cuda_sending
+#define hone_cuda_set_stage_columns hone_z_cuda_set_stage_columns
 #define hone_cuda_share_bytes hone_z_cuda_share_bytes
 #define hone_cuda_solve hone_z_cuda_solve
 #define hone_cuda_solve_ahead hone_z_cuda_solve_ahead
@@ -197,6 +201,7 @@
 #define hone_cuda_split_scale hone_z_cuda_split_scale
 #define hone_cuda_split_scale_spd hone_z_cuda_split_scale_spd
 #define hone_cuda_split_u hone_z_cuda_split_u
+#define hone_cuda_sum_bytes hone_z_cuda_sum_bytes
 #define hone_cuda_take_kept hone_z_cuda_take_kept
 #define hone_cuda_tall_bytes hone_z_cuda_tall_bytes
 #define hone_cuda_tall_panel hone_z_cuda_tall_panel

@@ -8,6 +8,7 @@
 #include "gpu_sp/feed/project.h"
 #include "gpu_sp/forms/forms.h"
 #include "gpu_sp/kept.h"
+#include "gpu_sp/layout.h"
 #include "gpu_sp/residual/residual.h"
 
 #include <cstdio>
@@ -15,11 +16,6 @@
 
 namespace {
 
-enum { OUTER_TINY = 128, OUTER_SMALL = 256, OUTER = 512, STRIP = 8192 };
-enum { ROUNDED_PARTS = 32 };
-const int64_t TINY_ORDER = 2048;      /* outer panels of 128 up to here, */
-const int64_t SMALL_ORDER = 12288;    /* of 256 up to here */
-const size_t BLAS_WORK = 32U << 20;   /* bytes that cuBLAS wants on an H200 */
 const int64_t LEAVE_FREE = 256 << 20; /* bytes for others and for the driver */
 const int64_t KEPT_PART = 4; /* a quarter of the device's memory may be kept */
 
@@ -39,153 +35,6 @@ bool hone_cuda_probe(char *why, size_t why_size) {
            e == cudaSuccess ? "none is present" : cudaGetErrorString(e));
   return false;
 }
-
-int64_t hone_cuda_outer_width(const hone_engine_config *config) {
-  const int64_t n = config->n, block = config->block;
-  int64_t nb = n <= SMALL_ORDER ? OUTER_SMALL : OUTER;
-  if (n <= TINY_ORDER)
-    nb = OUTER_TINY;
-  if (config->choices.trial.outer > 0)
-    nb = config->choices.trial.outer;
-  return block > 0 && block < nb ? block : nb;
-}
-
-int64_t hone_cuda_dealt_columns(int64_t n, const hone_cuda_deal *deal) {
-  const int64_t round = deal->width * deal->of;
-  const int64_t rest = n % round - deal->width * deal->first;
-  if (deal->of <= 1)
-    return n;
-  return n / round * deal->width +
-         (rest < 0 ? 0 : (rest < deal->width ? rest : deal->width));
-}
-
-namespace {
-
-/* Memory ----------------------------------------------------------------- */
-
-/* One allocation on the device: where its pointer goes, and its size. */
-struct allocation {
-  void **at;
-  int64_t bytes;
-};
-
-enum { ALLOCATIONS = 32 };
-
-/* Lists the device memory that is needed without a copy of A. */
-int list_working(hone_cuda *c, allocation *p) {
-  const int64_t n = c->n, f4 = sizeof(float), d8 = sizeof(double);
-  const int64_t entry = sizeof(hone_entry);
-  const int64_t rows = hone_split_rows(c->pieces);
-  const int64_t inner = (c->nb + HONE_PANEL - 1) / HONE_PANEL;
-  const int64_t entries = inner * 2 * HONE_PANEL;
-  int count = 0;
-  auto add = [&](auto **at, int64_t bytes) {
-    p[count++] = {reinterpret_cast<void **>(at), bytes};
-  };
-  add(&c->f, c->ld * n * f4);
-  add(&c->lp, rows ? c->ldl * (c->spd ? c->ld / HONE_PARTS : n) * 2 : 0);
-  add(&c->up, c->ldu * rows * inner * 2);
-  add(&c->stage, 2 * c->ld * c->stage_columns * f4);
-  add(&c->blas_work, BLAS_WORK);
-  add(&c->constants, 4 * f4 + 4 * d8);
-  add(&c->scale, c->column_room * (int64_t)sizeof(hone_split_scale));
-  add(&c->top, (c->column_room + 1) * f4);
-  add(&c->flags, 2 * (int64_t)sizeof(int));
-  add(&c->flushed, d8);
-  add(&c->panel_work.memory, hone_cuda_panel_bytes(n, c->panel_work.part_rows));
-  add(&c->moves, c->moves_room * (int64_t)sizeof(hone_moves));
-  add(&c->dst, entries * (int64_t)sizeof(int));
-  add(&c->src, 2 * entries * (int64_t)sizeof(int));
-  add(&c->perm, n * (int64_t)sizeof(int));
-  add(&c->new_row, n * (int64_t)sizeof(int));
-  add(&c->identity, n * (int64_t)sizeof(int));
-  add(&c->lower, hone_cuda_inverse_bytes(n));
-  add(&c->upper, c->spd ? 0 : hone_cuda_inverse_bytes(n));
-  add(&c->triangles.there, hone_cuda_triangle_bytes(n));
-  add(&c->v, n * HONE_CUDA_COLUMNS * entry);
-  add(&c->w, n * HONE_CUDA_COLUMNS * entry);
-  add(&c->probes, n * HONE_CUDA_PROBES * entry);
-  add(&c->row, n * d8);
-  add(&c->col, n * d8);
-  add(&c->forms.memory, hone_cuda_forms_bytes(c));
-  return count;
-}
-
-/* Lists the copy of A, and the device memory that is needed with it. */
-int list_resident(hone_cuda *c, allocation *p) {
-  const int64_t n = c->n, d8 = sizeof(double);
-  p[0] = {reinterpret_cast<void **>(&c->copy),
-          round_up(n, 2) * c->m * (int64_t)sizeof(hone_entry)};
-  p[1] = {reinterpret_cast<void **>(&c->magnitudes), 4 * n * d8};
-  p[2] = {&c->residual_work, hone_cuda_residual_bytes(n, c->m)};
-  p[3] = {reinterpret_cast<void **>(&c->projection.there),
-          hone_cuda_projection_bytes(n)};
-  return 4;
-}
-
-int64_t sum(const allocation *p, int count) {
-  int64_t bytes = 0;
-  for (int i = 0; i < count; i++)
-    bytes += p[i].bytes;
-  return bytes;
-}
-
-/* Whether the engine is Cholesky's, the columns that it has, and how many more
-   there is room for in F. */
-struct shape {
-  bool spd;
-  hone_cuda_deal deal;
-  int64_t beside;
-};
-
-/* Sets sizes, widths and capacities from the order and the caller's choices. */
-void lay_out(hone_cuda *c, const shape &of, const hone_engine_config *config) {
-  const int64_t n = config->n;
-  const int chosen = config->choices.arithmetic;
-  c->n = n;
-  c->deal = of.deal;
-  c->m = hone_cuda_dealt_columns(n, &of.deal);
-  c->choices = config->choices;
-  /* The methods of forms/ are for real matrices on one device. */
-  if (HONE_PARTS > 1 || of.deal.of > 1) {
-    c->choices.diagonal = HONE_DIAGONAL_AUTO;
-    c->choices.sections = HONE_BLOCK_ROWS_AUTO;
-  }
-  c->spd = of.spd;
-  c->block = of.deal.of > 1 ? 0 : config->block;
-  c->ld = HONE_PARTS * (round_up(c->m, HONE_CUDA_PADDING) +
-                        round_up(of.beside, HONE_CUDA_PADDING));
-  c->lda = round_up(n, 2);
-  c->nb =
-      of.deal.of > 1 ? of.deal.width : hone_cuda_outer_width(config);
-  c->panel_work.part_rows = config->choices.trial.part_rows;
-  c->triangles.group = config->choices.trial.together;
-  const int64_t strip = config->choices.trial.strip;
-  c->strip = strip > 0 ? strip : (int64_t)STRIP;
-  c->strip = n < c->strip ? n : c->strip;
-  c->pieces = HONE_SPLIT_FP16_3;
-  if (chosen == HONE_ARITHMETIC_FP32 || chosen == HONE_ARITHMETIC_TF32)
-    c->pieces = HONE_SPLIT_NONE;
-  else if (chosen == HONE_ARITHMETIC_BF16X3)
-    c->pieces = HONE_SPLIT_BF16_3;
-  else if (chosen == HONE_ARITHMETIC_FP16)
-    c->pieces = HONE_SPLIT_FP16_1;
-  else if (chosen == HONE_ARITHMETIC_BF16)
-    c->pieces = HONE_SPLIT_BF16_1;
-  c->tf32 = chosen == HONE_ARITHMETIC_TF32;
-  c->wanted_pieces = c->pieces;
-  c->wanted_tf32 = c->tf32;
-  const int64_t inner = c->nb < HONE_PANEL ? c->nb : (int64_t)HONE_PANEL;
-  c->ldl = hone_split_rows(c->pieces) * ((c->nb + HONE_PANEL - 1) / HONE_PANEL);
-  c->ldu = HONE_PARTS * round_up(c->strip, 64);
-  c->column_room = config->block > 0
-                       ? (int)((n + config->block - 1) / config->block)
-                       : ROUNDED_PARTS + 2;
-  c->panel_room = (int)((n + c->nb - 1) / c->nb) + c->column_room;
-  c->moves_room = (int)((n + inner - 1) / inner) + c->panel_room;
-}
-
-} // namespace
 
 int64_t hone_cuda_host_bytes(int64_t n, int64_t k) {
   (void)k;
@@ -241,7 +90,7 @@ void destroy_event(cudaEvent_t event) {
 
 void hone_cuda_destroy(void *self, hone_mem *mem) {
   hone_cuda *c = static_cast<hone_cuda *>(self);
-  allocation p[ALLOCATIONS];
+  hone_cuda_allocation p[HONE_CUDA_ALLOCATIONS];
   if (c == nullptr)
     return;
   hone_cuda_feed_stop(c);
@@ -268,10 +117,10 @@ void hone_cuda_destroy(void *self, hone_mem *mem) {
   for (cudaStream_t s : streams)
     if (s)
       (void)cudaStreamDestroy(s);
-  int count = list_working(c, p);
+  int count = hone_cuda_list_working(c, p);
   for (int i = 0; i < count; i++)
     (void)cudaFree(*p[i].at);
-  count = list_resident(c, p);
+  count = hone_cuda_list_resident(c, p);
   for (int i = 0; i < count; i++)
     (void)cudaFree(*p[i].at);
   (void)cudaFreeHost(c->h_v);
@@ -287,7 +136,7 @@ void hone_cuda_destroy(void *self, hone_mem *mem) {
 
 namespace {
 
-int allocate(hone_cuda *c, const allocation *p, int count) {
+int allocate(hone_cuda *c, const hone_cuda_allocation *p, int count) {
   int st = HONE_OK;
   for (int i = 0; i < count && st == HONE_OK; i++) {
     const size_t bytes = (size_t)(p[i].bytes > 0 ? p[i].bytes : 1);
@@ -298,41 +147,7 @@ int allocate(hone_cuda *c, const allocation *p, int count) {
   return st;
 }
 
-/* Sets the size of the two buffers through which an A that is not kept on the
-   device comes, as floats, in narrower block columns. */
-void set_stage_columns(hone_cuda *c, const hone_engine_config *config) {
-  const int64_t w = (c->n + ROUNDED_PARTS - 1) / ROUNDED_PARTS;
-  c->stage_columns = config->block > 0 ? config->block : round_up(w, c->nb);
-  if (c->stage_columns > c->n)
-    c->stage_columns = c->n;
-}
-
 } // namespace
-
-namespace {
-
-int64_t bytes_of(const shape &of, const hone_engine_config *config,
-                 bool stays) {
-  allocation p[ALLOCATIONS];
-  hone_cuda c = {};
-  lay_out(&c, of, config);
-  if (!stays)
-    set_stage_columns(&c, config);
-  int64_t bytes = sum(p, list_working(&c, p));
-  return stays ? bytes + sum(p, list_resident(&c, p)) : bytes;
-}
-
-} // namespace
-
-int64_t hone_cuda_device_bytes(bool spd, const hone_engine_config *config,
-                               bool stays) {
-  return bytes_of({spd, {}, 0}, config, stays);
-}
-
-int64_t hone_cuda_share_bytes(const hone_engine_config *config,
-                              const hone_cuda_deal *deal, int64_t beside) {
-  return bytes_of({false, *deal, beside}, config, true);
-}
 
 namespace {
 
@@ -344,11 +159,12 @@ int64_t release_all_kept() {
 /* Allocates the device memory, with that for a copy of A if there is enough
    that is free and allowed. */
 int allocate_device_memory(hone_cuda *c, const hone_engine_config *config) {
-  allocation p[ALLOCATIONS], q[ALLOCATIONS];
+  hone_cuda_allocation p[HONE_CUDA_ALLOCATIONS], q[HONE_CUDA_ALLOCATIONS];
   size_t free_bytes = 0, total = 0;
-  int count = list_working(c, p);
-  const int with = list_resident(c, q);
-  int64_t most, need = sum(p, count), more = sum(q, with);
+  int count = hone_cuda_list_working(c, p);
+  const int with = hone_cuda_list_resident(c, q);
+  int64_t most, need = hone_cuda_sum_bytes(p, count),
+                more = hone_cuda_sum_bytes(q, with);
   int st = CALL(cudaMemGetInfo(&free_bytes, &total));
   if (st == HONE_OK && need + more > (int64_t)free_bytes - LEAVE_FREE &&
       release_all_kept() > 0)
@@ -362,9 +178,9 @@ int allocate_device_memory(hone_cuda *c, const hone_engine_config *config) {
   const bool stays =
       c->choices.residuals != HONE_RESIDUALS_HOST && need + more <= most;
   if (!stays) {
-    set_stage_columns(c, config);
-    count = list_working(c, p);
-    need = sum(p, count);
+    hone_cuda_set_stage_columns(c, config);
+    count = hone_cuda_list_working(c, p);
+    need = hone_cuda_sum_bytes(p, count);
   }
   if (need > most) {
     if (config->why)
@@ -391,7 +207,8 @@ int create_streams(hone_cuda *c) {
 int create_blas(hone_cuda *c) {
   int st = CREATE(&c->handle, c->blas->create(&c->handle));
   TRY_CUDA(c->blas->set_stream(c->handle, c->work));
-  TRY_CUDA(c->blas->set_workspace(c->handle, c->blas_work, BLAS_WORK));
+  TRY_CUDA(
+      c->blas->set_workspace(c->handle, c->blas_work, HONE_CUDA_BLAS_WORK));
   TRY_CUDA(c->blas->set_pointer_mode(c->handle, CUBLAS_POINTER_MODE_DEVICE));
   return st;
 }
@@ -466,7 +283,7 @@ template <class T> T *zeroed(hone_mem *mem, int64_t count) {
   return p;
 }
 
-int create_new(const shape &of, hone_cuda **created,
+int create_new(const hone_cuda_shape &of, hone_cuda **created,
                const hone_engine_config *config) {
   hone_cuda *c = zeroed<hone_cuda>(config->mem, 1);
   if (c == nullptr)
@@ -475,7 +292,7 @@ int create_new(const shape &of, hone_cuda **created,
   c->pool = config->pool;
   c->watch = config->watch;
   c->deterministic = config->deterministic;
-  lay_out(c, of, config);
+  hone_cuda_lay_out(c, of, config);
   c->columns = zeroed<hone_cuda_column>(c->mem, c->column_room);
   c->panels = zeroed<hone_cuda_panel_info>(c->mem, c->panel_room);
   c->col_max = zeroed<float>(c->mem, c->n);

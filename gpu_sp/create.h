@@ -15,20 +15,9 @@ int hone_cuda_create(bool spd, void **self, const hone_engine_config *config);
 int hone_cuda_create_share(hone_cuda **created,
                            const hone_engine_config *config,
                            const hone_cuda_deal *deal, int64_t beside);
-/* Returns the columns of an outer panel. */
-int64_t hone_cuda_outer_width(const hone_engine_config *config);
-/* Returns how many of n columns a device has. */
-int64_t hone_cuda_dealt_columns(int64_t n, const hone_cuda_deal *deal);
-/* Returns the bytes of device memory of such a state. */
-int64_t hone_cuda_share_bytes(const hone_engine_config *config,
-                              const hone_cuda_deal *deal, int64_t beside);
 /* Accepts a state whose creation failed anywhere. */
 void hone_cuda_destroy(void *self, hone_mem *mem);
 int64_t hone_cuda_host_bytes(int64_t n, int64_t k);
-/* Returns the bytes of device memory that create asks for; stays: with a copy
-   of A. */
-int64_t hone_cuda_device_bytes(bool spd, const hone_engine_config *config,
-                               bool stays);
 
 /* Allocates pinned host memory, within the caller's limit. */
 int hone_cuda_pin(hone_cuda *c, void **at, size_t bytes);

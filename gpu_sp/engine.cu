@@ -5,6 +5,7 @@
 #include "gpu_sp/factor/loop.h"
 #include "gpu_sp/feed/project.h"
 #include "gpu_sp/kept.h"
+#include "gpu_sp/layout.h"
 #include "gpu_sp/residual/resident.h"
 #include "gpu_sp/solve/probe.h"
 #include "gpu_sp/solve/refined.h"

@@ -108,10 +108,10 @@ struct hone_cuda {
                                     once */
   int64_t m; /* columns of A and F that this device has: n, unless they are */
   hone_cuda_deal deal; /* dealt to several */
-  int64_t block;      /* columns of a block column, as the caller chose; 0: not
-                         chosen */
-  bool deterministic; /* the weights of projections depend on n alone */
-  bool may_be_kept;   /* by the process: kept.h, */
+  int64_t block;       /* columns of a block column, as the caller chose; 0: not
+                          chosen */
+  bool deterministic;  /* the weights of projections depend on n alone */
+  bool may_be_kept;    /* by the process: kept.h, */
   int64_t keep_at_most; /* with so many bytes of device memory, for all that is
                            kept together */
   hone_mem *mem;
@@ -265,13 +265,18 @@ inline const double *hone_cuda_unit(const hone_cuda *c) {
 /* Returns the number in A of this device's column j. */
 inline int64_t hone_cuda_dealt_column(const hone_cuda *c, int64_t j) {
   const hone_cuda_deal *d = &c->deal;
-  return d->of <= 1 ? j
-                    : (j / d->width * d->of + d->first) * d->width +
-                          j % d->width;
+  return d->of <= 1
+             ? j
+             : (j / d->width * d->of + d->first) * d->width + j % d->width;
 }
 
 inline int64_t round_up(int64_t v, int64_t to) {
   return (v + to - 1) / to * to;
+}
+
+/* Returns the numbers before F in the memory of one of several devices. */
+inline int64_t hone_cuda_lead(const hone_cuda *c) {
+  return c->deal.of <= 1 ? 0 : HONE_PARTS * round_up(c->n, HONE_CUDA_PADDING);
 }
 
 /* Returns the end of the columns that are in F. */

@@ -47,6 +47,7 @@ const char usage[] =
     "goes to the others. All take 11 minutes.\n"
     "  --small-n A,...  orders of the small table (1 .. 2048)\n"
     "  --forms-n A,...  orders of the forms table (8192,16384)\n"
+    "  --several-n A,.. orders of the table of several GPUs (32768,65536)\n"
     "  --slow-rounds R  rounds of IRS in TF32 and FP16 for n >= 16384 (2)\n"
     "  --plan           only print what would run, and for how long on an\n"
     "                   H200 with 16 cores; must be the last option\n"
@@ -92,10 +93,10 @@ void ceilings(Bench *bench) {
 /* The shares are seconds on an H200 with 16 cores (complex: estimated). The
    most important sections come first. */
 const std::vector<Part> parts = {
-    {"solve", 175.0},  {"factor", 42.0},  {"spd", 42.0},    {"small", 15.0},
-    {"hard", 30.0},    {"history", 4.0},  {"phases", 18.0}, {"gallery", 12.0},
-    {"columns", 36.0}, {"callers", 20.0}, {"device", 40.0}, {"complex", 120.0},
-    {"batch", 60.0},   {"threads", 22.0}, {"forms", 32.0}};
+    {"solve", 175.0},  {"factor", 42.0},  {"spd", 42.0},     {"small", 15.0},
+    {"hard", 30.0},    {"history", 4.0},  {"phases", 18.0},  {"gallery", 12.0},
+    {"columns", 36.0}, {"callers", 20.0}, {"device", 40.0},  {"complex", 120.0},
+    {"batch", 60.0},   {"several", 90.0}, {"threads", 22.0}, {"forms", 32.0}};
 
 void run_section(Bench *bench, const std::string &section) {
   if (section == "small")
@@ -116,6 +117,8 @@ void run_section(Bench *bench, const std::string &section) {
     complex_section(bench);
   else if (section == "batch")
     batch_section(bench);
+  else if (section == "several")
+    several_section(bench);
   else if (section == "threads")
     threads_section(bench);
   else if (section == "gallery")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The files of bench_gpu share this header and bench.h: methods.cu has the
    methods of cuSOLVER, sections.cu, alone.cu, batch.cu, callers.cu, complex.cu,
-   device.cu and profile.cu the tables, bench_gpu.cu the options. */
+   device.cu, several.cu and profile.cu the tables, bench_gpu.cu the options. */
 #ifndef HONE_BENCH_GPU_GPU_BENCH_H
 #define HONE_BENCH_GPU_GPU_BENCH_H
 
@@ -44,6 +44,7 @@ void hard_section(Bench *bench);
 void gpu_phases_section(Bench *bench);
 void callers_section(Bench *bench);
 void device_section(Bench *bench);
+void several_section(Bench *bench);
 void batch_section(Bench *bench);
 
 #endif

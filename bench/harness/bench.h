@@ -20,6 +20,7 @@ struct Config {
   Words columns = {"1", "2", "5", "10", "20", "50", "100"};
   Words thread_sizes = {"1000", "4000"};
   Words phase_sizes = {"256", "1024", "4096"};
+  Words several_sizes = {"32768", "65536"};
   Words skip;
   /* Methods with one of these words in their name are left out beyond n =
      16384, and the record says so. */
@@ -100,6 +101,7 @@ struct Choices {
   int diagonal = 0, block_rows = 0, residuals = 0, factor_precision = 0;
   int arithmetic = 0, pivoting = 0;
   int threads = 0;      /* 0: the Config's */
+  int devices = 0;      /* 0: one; -1: all */
   bool history = false; /* record the last solve's convergence */
 };
 void add_form(const Config &c, std::vector<Method> *methods, const char *name,

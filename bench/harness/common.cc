@@ -84,7 +84,8 @@ Words *orders_of(Config *c, const std::string &name) {
       {"--columns-n", &c->column_sizes},
       {"--columns", &c->columns},
       {"--threads-n", &c->thread_sizes},
-      {"--phases-n", &c->phase_sizes}};
+      {"--phases-n", &c->phase_sizes},
+      {"--several-n", &c->several_sizes}};
   for (const auto &list : lists)
     if (name == list.first)
       return list.second;
@@ -97,7 +98,7 @@ bool parse_common(Config *c, const std::string &name,
                   const std::string &value) {
   char *end = nullptr;
   if (Words *list = orders_of(c, name))
-    return are_orders(*list = split(value), 65536);
+    return are_orders(*list = split(value), 131072);
   if (name == "--section")
     return are_among(c->sections = split(value), c->known_sections);
   if (name == "--kind")

@@ -44,6 +44,7 @@ struct Hone {
     options.threads = chosen.threads > 0 ? chosen.threads : c.threads;
     options.structure = chosen.spd ? (int32_t)HONE_STRUCTURE_SPD : 0;
     options.factor_precision = chosen.factor_precision;
+    options.devices = chosen.devices;
     options.tuning = &tuning;
     tuning.diagonal = chosen.diagonal;
     tuning.block_rows = chosen.block_rows;

@@ -87,8 +87,7 @@ int hone_cuda_upload_scaling(hone_cuda *c, const hone_scaling *scaling) {
     c->h_v[c->n + j] = scaling->col[hone_cuda_dealt_column(c, j)];
   int st = CALL(
       cudaMemcpyAsync(c->row, c->h_v, bytes, cudaMemcpyHostToDevice, c->work));
-  TRY_CUDA(cudaMemcpyAsync(c->col, c->h_v + c->n,
-                           (size_t)c->m * sizeof(double),
+  TRY_CUDA(cudaMemcpyAsync(c->col, c->h_v + c->n, (size_t)c->m * sizeof(double),
                            cudaMemcpyHostToDevice, c->work));
   TRY_CUDA(cudaStreamSynchronize(c->work));
   return st;

@@ -174,8 +174,8 @@ struct tile {
 template <bool PAIRS, int K>
 __device__ inline void add_tile(int64_t n, int64_t m,
                                 const hone_entry *__restrict__ a, int64_t lda,
-                                const hone_entry *__restrict__ x,
-                                const tile &t, double *work, met part) {
+                                const hone_entry *__restrict__ x, const tile &t,
+                                double *work, met part) {
   const int warp = threadIdx.x / WARP, i = threadIdx.x;
   const lane_rows l = rows_of_lane<PAIRS>(threadIdx.x % WARP, n - t.row);
   sums s[LANE_ROWS][K] = {};
@@ -409,8 +409,7 @@ cudaError_t launch_parts(const hone_double_matrix &a, bool trans,
   const bool pairs = pairs_aligned(a.a, a.lda);
   if (trans) {
     auto kernel = pairs ? dot_parts<true, K> : dot_parts<false, K>;
-    const dim3 grid(static_cast<unsigned>(parts),
-                    blocks_of(a.m, DOTS * WARPS));
+    const dim3 grid(static_cast<unsigned>(parts), blocks_of(a.m, DOTS * WARPS));
     HONE_LAUNCH(kernel, grid, THREADS, 0, stream, n, a.m, a.a, a.lda, x, size,
                 part);
   } else {

@@ -10,7 +10,7 @@
 /* A on the device, in double, column-major. */
 struct hone_double_matrix {
   const hone_entry *a; /* n x m, lda */
-  int64_t lda, n, m; /* m < n: the columns that one of several devices has */
+  int64_t lda, n, m;   /* m < n: the columns that one of several devices has */
 };
 
 /* The vectors of one residual, or of a block of residuals, n entries each (den:

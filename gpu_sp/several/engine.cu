@@ -3,6 +3,7 @@
 #include "gpu_sp/several/several.h"
 
 #include "gpu_sp/create.h"
+#include "gpu_sp/layout.h"
 
 #include <cstdio>
 #include <cstring>
@@ -110,10 +111,11 @@ int create_share(hone_several *s, int d, const hone_engine_config *config) {
   int st = hone_cuda_create_share(&share->c, config, &deal, room_for_l(config));
   if (st != HONE_OK)
     return st;
-  share->f = share->c->f;
+  share->allocated = share->c->f;
+  share->c->f = share->f = share->allocated + hone_cuda_lead(share->c);
   share->padded = padded_columns(share->c->m);
-  st = CREATE(&share->arrive, cudaStreamCreateWithFlags(&share->arrive,
-                                                        cudaStreamNonBlocking));
+  st = CREATE(&share->arrive,
+              cudaStreamCreateWithFlags(&share->arrive, cudaStreamNonBlocking));
   for (int i = 0; i < HONE_SEVERAL_SLOTS; i++) {
     TRY(create_event(&share->factored[i]));
     TRY(create_event(&share->got[i]));
@@ -124,6 +126,10 @@ int create_share(hone_several *s, int d, const hone_engine_config *config) {
   const int64_t bytes = gather_bytes(s->count, share->padded);
   TRY(CREATE(&share->gather, cudaMalloc(&share->gather, (size_t)bytes)));
   /* The place of the share's own sums stays zero. */
+  TRY_CUDA(cudaMemsetAsync(
+      share->allocated, 0,
+      (size_t)(share->c->ld * s->n + hone_cuda_lead(share->c)) * sizeof(float),
+      share->c->work));
   TRY_CUDA(cudaMemsetAsync(share->gather, 0, (size_t)bytes, share->c->work));
   TRY_CUDA(cudaStreamSynchronize(share->c->work));
   share->c->used.device_bytes += bytes;
@@ -147,7 +153,7 @@ void destroy_share(hone_share *share, hone_mem *mem) {
   if (share->arrive)
     (void)cudaStreamDestroy(share->arrive);
   (void)cudaFree(share->gather);
-  share->c->f = share->f ? share->f : share->c->f;
+  share->c->f = share->allocated;
   hone_cuda_destroy(share->c, mem);
   share->c = nullptr;
 }
@@ -158,6 +164,10 @@ void destroy(void *self, hone_mem *mem) {
   if (s == nullptr)
     return;
   (void)cudaGetDevice(&current);
+  if (s->whole && hone_several_enter(&s->share[0]) == HONE_OK) {
+    (void)cudaStreamSynchronize(s->share[0].c->work);
+    (void)cudaFree(s->whole);
+  }
   for (hone_share &share : s->share)
     destroy_share(&share, mem);
   (void)cudaSetDevice(current);
@@ -165,19 +175,43 @@ void destroy(void *self, hone_mem *mem) {
   hone_mem_put(mem, s);
 }
 
+const int64_t LEAVE_FREE = (int64_t)1 << 30; /* bytes, for others */
+
+/* Allocates room for all of F on the first share's device, the current one, if
+   there is enough that is free and allowed. */
+void allocate_whole(hone_several *s, const hone_engine_config *config) {
+  size_t free_bytes = 0, total = 0;
+  hone_cuda *c = s->share[0].c;
+  s->whole_ld = round_up(s->n, HONE_CUDA_PADDING);
+  const int64_t bytes = s->whole_ld * s->n * (int64_t)sizeof(float);
+  const int64_t limit = config->choices.device_limit;
+  if (cudaMemGetInfo(&free_bytes, &total) != cudaSuccess ||
+      bytes > (int64_t)free_bytes - LEAVE_FREE ||
+      (limit > 0 && c->used.device_bytes + bytes > limit) ||
+      cudaMalloc(&s->whole, (size_t)bytes) != cudaSuccess) {
+    (void)cudaGetLastError();
+    s->whole = nullptr;
+    return;
+  }
+  c->used.device_bytes += bytes;
+}
+
 int create_shares(hone_several *s, const hone_engine_config *config) {
   int current = 0, present = 0;
   int st = CALL(cudaGetDevice(&current));
   TRY_CUDA(cudaGetDeviceCount(&present));
   for (int d = 0; d < s->count && st == HONE_OK; d++) {
-    const int ordinal = config->choices.trial.logical > 0
-                            ? current
-                            : (current + d) % present;
+    const int ordinal =
+        config->choices.trial.logical > 0 ? current : (current + d) % present;
     st = CALL(cudaSetDevice(ordinal));
     TRY(create_share(s, d, config));
   }
-  if (st == HONE_OK)
+  if (st == HONE_OK) {
     open_ways(s);
+    st = hone_several_enter(&s->share[0]);
+    if (st == HONE_OK && !config->choices.trial.apart)
+      allocate_whole(s, config);
+  }
   (void)cudaSetDevice(current);
   return st;
 }

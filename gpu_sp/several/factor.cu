@@ -9,9 +9,9 @@
                   columns of panel p + 1 first; move the rows of L on its left
 
    The steps are those of lu.cu, which see S by its own columns: while a device
-   works on panel p, c->f is set beside F so that column k of S, the first of the
-   panel, is where the device has the panel. All rows are in the same order on
-   all devices, which compose the exchanges each for itself. */
+   works on panel p, c->f is set beside F so that column k of S, the first of
+   the panel, is where the device has the panel. All rows are in the same order
+   on all devices, which compose the exchanges each for itself. */
 #include "gpu_sp/several/several.h"
 
 #include "gpu_sp/factor/loop.h"
@@ -29,21 +29,23 @@ extern "C" {
 
 namespace {
 
-enum { THREADS = 256 };
 /* The host enqueues so many panels ahead: fewer than there are slots. */
 enum { PACE = HONE_SEVERAL_SLOTS - 1 };
 enum { JUDGED = 4 }; /* the pivots are judged at so many parts of n */
 
 /* ---- A comes to the devices ---------------------------------------------- */
 
-/* A thread of the pool begins with the device that its number gives it, and
-   goes on with the others. */
+/* A thread of the pool serves the device that its number gives it, as one of
+   HONE_CUDA_FEEDERS, and then the others, unless each thread of a device has
+   sums of its own there (feed/project.h). */
 void feed_all(void *ctx, int64_t worker) {
   hone_several *s = static_cast<hone_several *>(ctx);
-  for (int i = 0; i < s->count; i++) {
+  const hone_cuda_projection *p = &s->share[0].c->projection;
+  const int served = p->wanted && p->trans ? 1 : s->count;
+  for (int i = 0; i < served; i++) {
     hone_cuda *c = s->share[(worker + i) % s->count].c;
     if (c->job.running)
-      hone_cuda_pieces_work(c, worker);
+      hone_cuda_pieces_work(c, worker / s->count);
   }
 }
 
@@ -54,6 +56,17 @@ void share_weights(hone_several *s) {
     if (first->wanted && s->share[d].c->projection.wanted)
       memcpy(s->share[d].c->projection.memory, first->memory,
              (size_t)s->n * sizeof(hone_entry));
+}
+
+/* The columns that pad a device's own take part in the update: factors that
+   overflow leave NaN there. */
+int clear_padding(const hone_share *share) {
+  const hone_cuda *c = share->c;
+  const size_t bytes = (size_t)(share->padded - c->m) * sizeof(float);
+  if (bytes == 0)
+    return HONE_OK;
+  return CALL(cudaMemset2DAsync(share->f + c->m, (size_t)c->ld * sizeof(float),
+                                0, bytes, (size_t)c->n, c->work));
 }
 
 int load(hone_several *s, const hone_dense *a, const hone_scaling *scaling) {
@@ -69,11 +82,13 @@ int load(hone_several *s, const hone_dense *a, const hone_scaling *scaling) {
   if (running) {
     share_weights(s);
     if (s->n >= HONE_THREADS_FROM)
-      hone_pool_start(s->pool, HONE_CUDA_FEEDERS, feed_all, s);
+      hone_pool_start(s->pool, (int64_t)s->count * HONE_CUDA_FEEDERS, feed_all,
+                      s);
   }
   for (int d = 0; d < s->count && st == HONE_OK; d++) {
     st = hone_several_enter(&s->share[d]);
     TRY(hone_cuda_load_next(s->share[d].c, a, scaling, 0, s->share[d].c->m));
+    TRY(clear_padding(&s->share[d]));
   }
   return st;
 }
@@ -86,7 +101,8 @@ void stand_at(hone_share *share, int64_t k, int64_t place) {
 }
 void stand_back(hone_share *share) { share->c->f = share->f; }
 
-/* Returns where share d has L of panel p: among its own columns or in a slot. */
+/* Returns where share d has L of panel p: among its own columns or in a slot.
+ */
 int64_t place_of_l(const hone_several *s, int d, int p) {
   return d == hone_several_owner(s, p)
              ? hone_several_place(s, p)
@@ -142,8 +158,8 @@ int get_panel(hone_several *s, int d, int p) {
   auto at = [&](const hone_share *share, int number) {
     float *first = share->f + panel->k * share->c->ld +
                    HONE_PARTS * place_of_l(s, number, p);
-    return make_cudaPitchedPtr(
-        first, (size_t)share->c->ld * sizeof(float), width, rows);
+    return make_cudaPitchedPtr(first, (size_t)share->c->ld * sizeof(float),
+                               width, rows);
   };
   cudaMemcpy3DPeerParms copy = {};
   copy.srcPtr = at(from, hone_several_owner(s, p));
@@ -155,10 +171,10 @@ int get_panel(hone_several *s, int d, int p) {
   if (p >= HONE_SEVERAL_SLOTS)
     TRY_CUDA(cudaStreamWaitEvent(to->arrive, to->used[slot], 0));
   TRY_CUDA(cudaMemcpy3DPeerAsync(&copy, to->arrive));
-  TRY_CUDA(cudaMemcpyPeerAsync(
-      to->c->moves + panel->first, to->c->ordinal,
-      from->c->moves + panel->first, from->c->ordinal,
-      (size_t)panel->count * sizeof(hone_moves), to->arrive));
+  TRY_CUDA(cudaMemcpyPeerAsync(to->c->moves + panel->first, to->c->ordinal,
+                               from->c->moves + panel->first, from->c->ordinal,
+                               (size_t)panel->count * sizeof(hone_moves),
+                               to->arrive));
   TRY_CUDA(cudaEventRecord(to->got[slot], to->arrive));
   TRY_CUDA(cudaStreamWaitEvent(to->c->work, to->got[slot], 0));
   return st;
@@ -286,90 +302,10 @@ int keep_pace(hone_several *s, int p, bool *hopeless) {
   const int64_t done = hone_several_start(s, behind + 1);
   const bool another =
       done * JUDGED / s->n > hone_several_start(s, behind) * JUDGED / s->n;
-  int st = CALL(
-      cudaEventSynchronize(share->factored[behind % HONE_SEVERAL_SLOTS]));
+  int st =
+      CALL(cudaEventSynchronize(share->factored[behind % HONE_SEVERAL_SLOTS]));
   if (another && done < s->n)
     TRY(judge_pivots(s, done, hopeless));
-  return st;
-}
-
-/* ---- The outcome --------------------------------------------------------- */
-
-/* *max is raised to the bits of the largest |u_ij| of the share's columns, and
-   to those of Inf for NaN. A thread block takes a row of U. */
-__global__ void __launch_bounds__(THREADS)
-    largest_of_share(const float *f, int64_t ld, int64_t m,
-                     hone_cuda_deal deal, unsigned *max) {
-  const int64_t i = blockIdx.x, round = deal.width * deal.of;
-  /* The first column that is not left of the diagonal. */
-  int64_t rest = i % round - deal.width * deal.first;
-  rest = rest < 0 ? 0 : (rest < deal.width ? rest : deal.width);
-  unsigned top = 0;
-  for (int64_t j = i / round * deal.width + rest + threadIdx.x; j < m;
-       j += THREADS) {
-    const float v = fabsf(f[i * ld + j]);
-    const unsigned bits = v <= 3.4e38F ? __float_as_uint(v) : 0x7f800000U;
-    top = bits > top ? bits : top;
-  }
-  top = __reduce_max_sync(0xffffffffU, top);
-  if (threadIdx.x % 32 == 0)
-    atomicMax(max, top);
-}
-
-/* Inverts the share's diagonal blocks, and finds max |u_ij|. */
-int finish(hone_several *s, int d) {
-  hone_share *share = &s->share[d];
-  hone_cuda *c = share->c;
-  int st = hone_several_enter(share);
-  for (int p = d; p < s->panels && st == HONE_OK; p += s->count) {
-    const int64_t place = hone_several_place(s, p);
-    const int64_t at = place / HONE_PANEL * HONE_WIDE * HONE_WIDE;
-    st = CALL(hone_cuda_invert_blocks(
-        hone_several_width(s, p),
-        share->f + hone_several_start(s, p) * c->ld + place, c->ld,
-        c->lower + at, c->upper + at, c->work));
-  }
-  if (st == HONE_OK) {
-    HONE_LAUNCH(largest_of_share, (unsigned)s->n, THREADS, 0, c->work, share->f,
-                c->ld, c->m, c->deal, c->top + c->column_room);
-    st = CALL(cudaGetLastError());
-  }
-  return st;
-}
-
-float bits_of(unsigned bits) {
-  float v;
-  memcpy(&v, &bits, sizeof v);
-  return v;
-}
-
-/* Adds up what the shares found. */
-int outcome(hone_several *s, bool complete, hone_factor_info *info) {
-  float largest_u = 0.0F, largest_s = 0.0F;
-  bool finite = true;
-  int st = HONE_OK;
-  for (int d = 0; d < s->count; d++) {
-    hone_cuda *c = s->share[d].c;
-    hone_factor_info one = {};
-    one.growth = HONE_NAN;
-    one.zero_pivot = -1;
-    TRY(hone_several_enter(&s->share[d]));
-    TRY(hone_cuda_outcome(c, complete, &one));
-    if (st != HONE_OK)
-      continue;
-    const float u = bits_of(c->h_top[c->column_room]);
-    const float of_s = bits_of(c->h_top[0]);
-    info->flushed += one.flushed;
-    if (one.zero_pivot >= 0 &&
-        (info->zero_pivot < 0 || one.zero_pivot < info->zero_pivot))
-      info->zero_pivot = one.zero_pivot;
-    finite = finite && (one.growth <= DBL_MAX || !(of_s > 0.0F));
-    largest_u = u > largest_u ? u : largest_u;
-    largest_s = of_s > largest_s ? of_s : largest_s;
-  }
-  if (st == HONE_OK && complete)
-    info->growth =
-        finite ? (double)largest_u / (double)largest_s : (double)HONE_INF;
   return st;
 }
 
@@ -412,7 +348,9 @@ int factor_panels(hone_several *s, const hone_dense *a,
       TRY(apply_panel(s, d, p));
   }
   for (int d = 0; d < s->count; d++)
-    TRY(finish(s, d));
+    TRY(hone_several_finish(s, d));
+  if (s->whole)
+    TRY(hone_several_finish_together(s));
   return st;
 }
 
@@ -448,7 +386,7 @@ int hone_several_factor(void *self, const hone_matrix *matrix,
           hone_cuda_feed_stop(s->share[d].c);
     const int settled = settle(s);
     st = st == HONE_OK ? settled : st;
-    TRY(outcome(s, !info->hopeless, info));
+    TRY(hone_several_outcome(s, !info->hopeless, info));
     const bool complete = info->zero_pivot < 0 && !info->hopeless;
     /* An A that was not inspected yet may only lack scaling. */
     again = st == HONE_OK && complete && !(info->growth <= DBL_MAX) &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The inspection of a matrix A that is dealt to several devices, its projection,
-   residuals and products: every device passes over its own columns, and the host
-   adds up what they find. */
+/* The inspection of a matrix A that is dealt to several devices, its
+   projection, residuals and products: every device passes over its own columns,
+   and the host adds up what they find. */
 #include "gpu_sp/several/several.h"
 
 #include "gpu_sp/factor/loop.h"
@@ -70,9 +70,9 @@ int inspect_share(hone_cuda *c, const hone_scaling *scaling) {
   if (scaling) {
     st = hone_cuda_upload_scaling(c, scaling);
     TRY_CUDA(cudaMemsetAsync(seen, 0, 2 * (size_t)n * sizeof(double), c->work));
-    TRY_CUDA(hone_cuda_inspect(
-        {c->a, c->lda, n, 0, c->m}, {c->row, c->col},
-        {seen, seen + n, seen + 2 * n, seen + 3 * n}, c->work));
+    TRY_CUDA(hone_cuda_inspect({c->a, c->lda, n, 0, c->m}, {c->row, c->col},
+                               {seen, seen + n, seen + 2 * n, seen + 3 * n},
+                               c->work));
   }
   TRY_CUDA(cudaMemcpyAsync(c->h_v, seen, 4 * (size_t)n * sizeof(double),
                            cudaMemcpyDeviceToHost, c->work));
@@ -123,8 +123,8 @@ int hone_several_inspect(void *self, const hone_matrix *a,
 
 /* Sums along columns are complete on one share; those along rows (op(A) = A^T)
    are added up in double-double. */
-const hone_projection *
-hone_several_projection(void *self, const hone_matrix *a, bool trans) {
+const hone_projection *hone_several_projection(void *self, const hone_matrix *a,
+                                               bool trans) {
   hone_several *s = static_cast<hone_several *>(self);
   const int64_t n = s->n;
   double *const w = s->sums, *const rest = w + n, *const u = w + 2 * n;
@@ -177,9 +177,9 @@ int enqueue_residual(hone_cuda *c, bool trans, const double *x,
                                 cudaMemcpyHostToDevice, c->work));
   TRY_CUDA(hone_cuda_residual({c->a, c->lda, c->n, c->m}, trans, v, false,
                               c->residual_work, c->work));
-  c->used.to_device += (trans ? taken + given : taken) * (int64_t)sizeof(double);
-  c->used.from_device +=
-      (trans ? 2 : 3) * given * (int64_t)sizeof(double);
+  c->used.to_device +=
+      (trans ? taken + given : taken) * (int64_t)sizeof(double);
+  c->used.from_device += (trans ? 2 : 3) * given * (int64_t)sizeof(double);
   return st;
 }
 
@@ -248,11 +248,11 @@ int enqueue_product(hone_cuda *c, bool trans, int64_t k, const double *x) {
       take_dealt(c, x + i * c->n, h + i * c->m);
   int st = CALL(cudaMemcpyAsync(c->v, h, (size_t)(k * taken) * sizeof(double),
                                 cudaMemcpyHostToDevice, c->work));
-  TRY_CUDA(c->blas->gemm(
-      c->handle, trans ? CUBLAS_OP_T : CUBLAS_OP_N, CUBLAS_OP_N, (int)given,
-      (int)k, (int)taken, unit, c->a, CUDA_R_64F, (int)c->lda, c->v, CUDA_R_64F,
-      (int)taken, unit + 2, c->w, CUDA_R_64F, (int)given, CUBLAS_COMPUTE_64F,
-      CUBLAS_GEMM_DEFAULT));
+  TRY_CUDA(c->blas->gemm(c->handle, trans ? CUBLAS_OP_T : CUBLAS_OP_N,
+                         CUBLAS_OP_N, (int)given, (int)k, (int)taken, unit,
+                         c->a, CUDA_R_64F, (int)c->lda, c->v, CUDA_R_64F,
+                         (int)taken, unit + 2, c->w, CUDA_R_64F, (int)given,
+                         CUBLAS_COMPUTE_64F, CUBLAS_GEMM_DEFAULT));
   TRY_CUDA(cudaMemcpyAsync(h, c->w, (size_t)(k * given) * sizeof(double),
                            cudaMemcpyDeviceToHost, c->work));
   c->used.to_device += k * taken * (int64_t)sizeof(double);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* LU in single precision on several GPUs of one host (docs/several.md). A and F
-   are dealt to the devices by panels of columns, all rows of them: device d of k
-   has the panels d, d + k, d + 2k, ... Each device has a state of the engine for
-   one device (state.h) with its own columns alone, and the steps of the
-   factorization are those of lu.cu. Panels are numbered from 0 on; panel p has
-   the columns and rows p nb .. p nb + nb - 1 of S.
+/* LU in single precision on several GPUs of one host (docs/several.md). A and
+   F are dealt to the devices by panels of columns, all rows of them: device d
+   of k has the panels d, d + k, d + 2k, ... Each device has a state of the
+   engine for one device (state.h) with its own columns alone, and the steps of
+   the factorization are those of lu.cu. Panels are numbered from 0 on; panel p
+   has the columns and rows p nb .. p nb + nb - 1 of S.
 
    A kernel touches the memory of its own device only: what another one needs is
-   sent by copies between devices, which the driver stages through the host where
-   they cannot reach each other. Read next: factor.cu, sweeps.h, solve.cu,
+   sent by copies between devices, which the driver stages through the host
+   where they cannot reach each other. Read next: factor.cu, solve.cu, sweeps.h,
    passes.cu, and engine.cu for creation. */
 #ifndef HONE_CUDA_SEVERAL_H
 #define HONE_CUDA_SEVERAL_H
@@ -16,23 +16,25 @@
 #include "gpu_sp/state.h"
 
 enum {
-  HONE_SEVERAL_MOST = 16,   /* devices */
-  HONE_SEVERAL_SLOTS = 4,   /* panels of others for which a device has room */
+  HONE_SEVERAL_MOST = 16,    /* devices */
+  HONE_SEVERAL_SLOTS = 4,    /* panels of others for which a device has room */
   HONE_SEVERAL_WIDEST = 512, /* columns of a panel, at most */
-  HONE_SEVERAL_COLUMNS = 16 /* right-hand sides of a solve at once */
+  HONE_SEVERAL_COLUMNS = 16  /* right-hand sides of a solve at once */
 };
 
 /* One device's part. */
 struct hone_share {
   hone_cuda *c;
-  float *f;       /* F, which c->f stands beside while a panel is worked on */
+  float *allocated; /* F, behind as many numbers as it has columns in all: c->f
+                       stands beside F while a panel is worked on */
+  float *f;
   int64_t padded; /* own columns, with those that pad them; behind them are the
                      slots for L of others */
   cudaStream_t arrive; /* L of others comes */
   /* By slot, that is by the number of the panel modulo HONE_SEVERAL_SLOTS: */
   cudaEvent_t factored[HONE_SEVERAL_SLOTS]; /* this device's panel is */
-  cudaEvent_t got[HONE_SEVERAL_SLOTS];  /* another one's L has arrived, */
-  cudaEvent_t used[HONE_SEVERAL_SLOTS]; /* and is needed no more */
+  cudaEvent_t got[HONE_SEVERAL_SLOTS];      /* another one's L has arrived, */
+  cudaEvent_t used[HONE_SEVERAL_SLOTS];     /* and is needed no more */
   cudaEvent_t ready;  /* the columns of this device's next panel are up to
                          date */
   cudaEvent_t pushed; /* what another device waits for has been sent */
@@ -50,6 +52,11 @@ struct hone_several {
   double *sums; /* 4 n: the projection of A, made of those of all shares */
   hone_projection projection;
   int residuals; /* since creation */
+  /* All of F on the first share's device, n x n, for the solves, which are
+     there as with one device; NULL: it has no room for it, and the solves are
+     where the factors are. */
+  float *whole;
+  int64_t whole_ld;
 };
 
 /* Makes the share's device the current one. */
@@ -80,6 +87,15 @@ inline int64_t hone_several_before(const hone_several *s, int d, int p) {
   return columns < s->share[d].c->m ? columns : s->share[d].c->m;
 }
 
+/* outcome.cu. Finds max |u_ij| of share d's columns; brings its factors
+   together with the others' (s->whole), or inverts its diagonal blocks. */
+int hone_several_finish(hone_several *s, int d);
+/* Then, for all of F: waits, on the device, and inverts its diagonal blocks. */
+int hone_several_finish_together(hone_several *s);
+/* Finds growth, the first zero pivot and the number of flushed entries. */
+int hone_several_outcome(hone_several *s, bool complete,
+                         hone_factor_info *info);
+
 /* Members of the engine table. */
 int hone_several_factor(void *self, const hone_matrix *a,
                         const hone_scaling *scaling, hone_factor_info *info);
@@ -93,7 +109,7 @@ int hone_several_residual(void *self, const hone_matrix *a, bool trans,
                           hone_entry *r, double *den);
 int hone_several_product(void *self, const hone_matrix *a, bool trans,
                          int64_t k, const hone_entry *x, hone_entry *p);
-const hone_projection *
-hone_several_projection(void *self, const hone_matrix *a, bool trans);
+const hone_projection *hone_several_projection(void *self, const hone_matrix *a,
+                                               bool trans);
 
 #endif

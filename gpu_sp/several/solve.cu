@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Solves with factors that are dealt to several devices, in double arithmetic.
+   Where the first device has all of them (hone_several.whole) it solves alone:
+   a solve is a chain of small steps, which takes longer where each of them goes
+   from one device to the next. Otherwise:
+
    Each device has the right-hand sides and sums of its own, n numbers for each
    of k vectors, by panels (sweeps.h).
 
@@ -12,6 +16,7 @@
 #include "gpu_sp/several/several.h"
 
 #include "gpu_sp/several/sweeps.h"
+#include "gpu_sp/solve/solve.h"
 
 #include <cstring>
 
@@ -86,8 +91,7 @@ int push_sums(const sweep &of, int p) {
     if (e == d)
       continue;
     TRY(hone_several_enter(from));
-    TRY_CUDA(cudaMemcpyPeerAsync(gathered(of, d, p, e),
-                                 s->share[d].c->ordinal,
+    TRY_CUDA(cudaMemcpyPeerAsync(gathered(of, d, p, e), s->share[d].c->ordinal,
                                  from->c->w + piece(of, p), from->c->ordinal,
                                  piece_bytes(of, p), from->c->work));
     TRY_CUDA(cudaEventRecord(from->pushed, from->c->work));
@@ -210,10 +214,10 @@ int transfer(hone_several *s, int64_t k, bool back) {
     hone_cuda *c = s->share[d].c;
     double *const h = vectors_of(&s->share[d]);
     TRY(hone_several_enter(&s->share[d]));
-    TRY_CUDA(back ? cudaMemcpyAsync(h, c->v, bytes, cudaMemcpyDeviceToHost,
-                                    c->work)
-                  : cudaMemcpyAsync(c->v, h, bytes, cudaMemcpyHostToDevice,
-                                    c->work));
+    TRY_CUDA(
+        back
+            ? cudaMemcpyAsync(h, c->v, bytes, cudaMemcpyDeviceToHost, c->work)
+            : cudaMemcpyAsync(c->v, h, bytes, cudaMemcpyHostToDevice, c->work));
     *(back ? &c->used.from_device : &c->used.to_device) += (int64_t)bytes;
   }
   return st;
@@ -233,8 +237,8 @@ int wait_for_all(hone_several *s, int st) {
 /* Solves for up to HONE_SEVERAL_COLUMNS vectors. */
 int solve_columns(hone_several *s, bool trans, int64_t k, double *v,
                   int64_t ldv) {
-  const int *const perm = reinterpret_cast<int *>(
-      hone_cuda_pinned(s->share[0].c, HONE_CUDA_PERM));
+  const int *const perm =
+      reinterpret_cast<int *>(hone_cuda_pinned(s->share[0].c, HONE_CUDA_PERM));
   double *const first = vectors_of(&s->share[0]);
   by_panels(s, k, !trans, perm, v, ldv, first);
   for (int d = 1; d < s->count; d++)
@@ -252,13 +256,30 @@ int solve_columns(hone_several *s, bool trans, int64_t k, double *v,
   return st;
 }
 
+/* Solves where the first device has all of F. */
+int solve_together(hone_several *s, bool trans, int64_t k, double *v,
+                   int64_t ldv) {
+  hone_share *share = &s->share[0];
+  hone_cuda *c = share->c;
+  const int64_t ld = c->ld;
+  int st = hone_several_enter(share);
+  c->f = s->whole;
+  c->ld = s->whole_ld;
+  TRY(hone_cuda_solve(c, trans, k, v, ldv));
+  c->f = share->f;
+  c->ld = ld;
+  return st;
+}
+
 } // namespace
 
 int hone_several_solve(void *self, bool trans, int64_t k, double *v,
                        int64_t ldv) {
   hone_several *s = static_cast<hone_several *>(self);
   int current = 0, st = CALL(cudaGetDevice(&current));
-  for (int64_t i = 0, now; i < k && st == HONE_OK; i += now) {
+  if (s->whole)
+    TRY(solve_together(s, trans, k, v, ldv));
+  for (int64_t i = 0, now; i < k && st == HONE_OK && !s->whole; i += now) {
     now = k - i < HONE_SEVERAL_COLUMNS ? k - i : (int64_t)HONE_SEVERAL_COLUMNS;
     st = solve_columns(s, trans, now, v + i * ldv, ldv);
   }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See sweeps.h. Vectors are taken GROUP at a time, a group by each row of thread
-   blocks; all sums are taken in an order that the sizes alone determine. */
+/* See sweeps.h. Vectors are taken GROUP at a time, a group by each row of
+   thread blocks; all sums are taken in an order that the sizes alone determine.
+ */
 #include "gpu_sp/several/sweeps.h"
 
 #include "gpu_sp/factor/factor.h"
@@ -104,9 +105,9 @@ __device__ __forceinline__ void subtract_by_rows(const hone_panel_columns &p,
 }
 
 /* Does the same for T = F^T: a thread takes a column of F. */
-__device__ __forceinline__ void
-subtract_by_columns(const hone_panel_columns &p, int b, int rows, int to,
-                    int end, solve_shared *sh) {
+__device__ __forceinline__ void subtract_by_columns(const hone_panel_columns &p,
+                                                    int b, int rows, int to,
+                                                    int end, solve_shared *sh) {
   const int i = to + (int)threadIdx.x;
   if (i >= end)
     return;
@@ -237,8 +238,7 @@ __global__ void __launch_bounds__(COLUMN_THREADS)
     for (int g = 0; g < GROUP; g++)
       sum[g] = fma(f, x[g][i], sum[g]);
   }
-  const int64_t column =
-      (j / p.nb * deal.of + deal.first) * p.nb + j % p.nb;
+  const int64_t column = (j / p.nb * deal.of + deal.first) * p.nb + j % p.nb;
   int64_t apart;
   double *const to = p.sums + place(p, column, &apart);
 #pragma unroll

@@ -303,14 +303,14 @@ void check_residual_block(int64_t n, int64_t lda, bool trans) {
   on_device<double> all(k * n), all_den(k * n), one(n), one_den(n);
   on_device<char> work(hone_cuda_residual_bytes(n, n));
   MUST(hone_cuda_residual({a.p, lda, n, n}, trans,
-                          {x.p, b.p, all, all_den, nullptr, nullptr, nullptr}, true,
-                          work, nullptr));
+                          {x.p, b.p, all, all_den, nullptr, nullptr, nullptr},
+                          true, work, nullptr));
   const std::vector<double> got = all.get(), got_den = all_den.get();
   for (int64_t c = 0; c < k; c++) {
     MUST(hone_cuda_residual(
         {a.p, lda, n, n}, trans,
-        {x.p + c * n, b.p + c * n, one, one_den, nullptr, nullptr, nullptr}, false, work,
-        nullptr));
+        {x.p + c * n, b.p + c * n, one, one_den, nullptr, nullptr, nullptr},
+        false, work, nullptr));
     const std::vector<double> want = one.get(), want_den = one_den.get();
     ct_note("n %d, lda %d, trans %d, column %d", (int)n, (int)lda, trans,
             (int)c);

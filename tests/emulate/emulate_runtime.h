@@ -394,6 +394,16 @@ inline cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes,
   memset(p, value, bytes);
   return cudaSuccess;
 }
+inline cudaError_t cudaMemset2DAsync(void *p, size_t pitch, int value,
+                                     size_t width, size_t rows,
+                                     cudaStream_t stream = nullptr) {
+  if (width > pitch)
+    return last_error = cudaErrorInvalidValue;
+  for (size_t i = 0; i < rows; i++)
+    (void)cudaMemsetAsync(static_cast<char *>(p) + i * pitch, value, width,
+                          stream);
+  return cudaSuccess;
+}
 inline cudaError_t cudaMemset(void *p, int value, size_t bytes) {
   check_stream(nullptr);
   check_place(p, bytes, true, "set");

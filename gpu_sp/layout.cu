@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The sizes of a CUDA engine's arrays: see layout.h. */
+#include "gpu_sp/layout.h"
+
+#include "gpu_sp/create.h"
+#include "gpu_sp/feed/project.h"
+#include "gpu_sp/forms/forms.h"
+#include "gpu_sp/residual/residual.h"
+
+namespace {
+
+enum { OUTER_TINY = 128, OUTER_SMALL = 256, OUTER = 512, STRIP = 8192 };
+enum { ROUNDED_PARTS = 32 };
+const int64_t TINY_ORDER = 2048;   /* outer panels of 128 up to here, */
+const int64_t SMALL_ORDER = 12288; /* of 256 up to here */
+
+} // namespace
+
+int64_t hone_cuda_outer_width(const hone_engine_config *config) {
+  const int64_t n = config->n, block = config->block;
+  int64_t nb = n <= SMALL_ORDER ? OUTER_SMALL : OUTER;
+  if (n <= TINY_ORDER)
+    nb = OUTER_TINY;
+  if (config->choices.trial.outer > 0)
+    nb = config->choices.trial.outer;
+  return block > 0 && block < nb ? block : nb;
+}
+
+int64_t hone_cuda_dealt_columns(int64_t n, const hone_cuda_deal *deal) {
+  const int64_t round = deal->width * deal->of;
+  const int64_t rest = n % round - deal->width * deal->first;
+  if (deal->of <= 1)
+    return n;
+  return n / round * deal->width +
+         (rest < 0 ? 0 : (rest < deal->width ? rest : deal->width));
+}
+
+int hone_cuda_list_working(hone_cuda *c, hone_cuda_allocation *p) {
+  const int64_t n = c->n, f4 = sizeof(float), d8 = sizeof(double);
+  const int64_t entry = sizeof(hone_entry);
+  const int64_t rows = hone_split_rows(c->pieces);
+  const int64_t inner = (c->nb + HONE_PANEL - 1) / HONE_PANEL;
+  const int64_t entries = inner * 2 * HONE_PANEL;
+  int count = 0;
+  auto add = [&](auto **at, int64_t bytes) {
+    p[count++] = {reinterpret_cast<void **>(at), bytes};
+  };
+  /* One of several devices has room before F: several/several.h. */
+  add(&c->f, (c->ld * n + hone_cuda_lead(c)) * f4);
+  add(&c->lp, rows ? c->ldl * (c->spd ? c->ld / HONE_PARTS : n) * 2 : 0);
+  add(&c->up, c->ldu * rows * inner * 2);
+  add(&c->stage, 2 * c->ld * c->stage_columns * f4);
+  add(&c->blas_work, HONE_CUDA_BLAS_WORK);
+  add(&c->constants, 4 * f4 + 4 * d8);
+  add(&c->scale, c->column_room * (int64_t)sizeof(hone_split_scale));
+  add(&c->top, (c->column_room + 1) * f4);
+  add(&c->flags, 2 * (int64_t)sizeof(int));
+  add(&c->flushed, d8);
+  add(&c->panel_work.memory, hone_cuda_panel_bytes(n, c->panel_work.part_rows));
+  add(&c->moves, c->moves_room * (int64_t)sizeof(hone_moves));
+  add(&c->dst, entries * (int64_t)sizeof(int));
+  add(&c->src, 2 * entries * (int64_t)sizeof(int));
+  add(&c->perm, n * (int64_t)sizeof(int));
+  add(&c->new_row, n * (int64_t)sizeof(int));
+  add(&c->identity, n * (int64_t)sizeof(int));
+  add(&c->lower, hone_cuda_inverse_bytes(n));
+  add(&c->upper, c->spd ? 0 : hone_cuda_inverse_bytes(n));
+  add(&c->triangles.there, hone_cuda_triangle_bytes(n));
+  add(&c->v, n * HONE_CUDA_COLUMNS * entry);
+  add(&c->w, n * HONE_CUDA_COLUMNS * entry);
+  add(&c->probes, n * HONE_CUDA_PROBES * entry);
+  add(&c->row, n * d8);
+  add(&c->col, n * d8);
+  add(&c->forms.memory, hone_cuda_forms_bytes(c));
+  return count;
+}
+
+int hone_cuda_list_resident(hone_cuda *c, hone_cuda_allocation *p) {
+  const int64_t n = c->n, d8 = sizeof(double);
+  p[0] = {reinterpret_cast<void **>(&c->copy),
+          round_up(n, 2) * c->m * (int64_t)sizeof(hone_entry)};
+  p[1] = {reinterpret_cast<void **>(&c->magnitudes), 4 * n * d8};
+  p[2] = {&c->residual_work, hone_cuda_residual_bytes(n, c->m)};
+  p[3] = {reinterpret_cast<void **>(&c->projection.there),
+          hone_cuda_projection_bytes(n)};
+  return 4;
+}
+
+int64_t hone_cuda_sum_bytes(const hone_cuda_allocation *p, int count) {
+  int64_t bytes = 0;
+  for (int i = 0; i < count; i++)
+    bytes += p[i].bytes;
+  return bytes;
+}
+
+void hone_cuda_lay_out(hone_cuda *c, const hone_cuda_shape &of,
+                       const hone_engine_config *config) {
+  const int64_t n = config->n;
+  const int chosen = config->choices.arithmetic;
+  c->n = n;
+  c->deal = of.deal;
+  c->m = hone_cuda_dealt_columns(n, &of.deal);
+  c->choices = config->choices;
+  /* The methods of forms/ are for real matrices on one device. */
+  if (HONE_PARTS > 1 || of.deal.of > 1) {
+    c->choices.diagonal = HONE_DIAGONAL_AUTO;
+    c->choices.sections = HONE_BLOCK_ROWS_AUTO;
+  }
+  c->spd = of.spd;
+  c->block = of.deal.of > 1 ? 0 : config->block;
+  c->ld = HONE_PARTS * (round_up(c->m, HONE_CUDA_PADDING) +
+                        round_up(of.beside, HONE_CUDA_PADDING));
+  c->lda = round_up(n, 2);
+  c->nb = of.deal.of > 1 ? of.deal.width : hone_cuda_outer_width(config);
+  c->panel_work.part_rows = config->choices.trial.part_rows;
+  c->triangles.group = config->choices.trial.together;
+  const int64_t strip = config->choices.trial.strip;
+  c->strip = strip > 0 ? strip : (int64_t)STRIP;
+  c->strip = n < c->strip ? n : c->strip;
+  c->pieces = HONE_SPLIT_FP16_3;
+  if (chosen == HONE_ARITHMETIC_FP32 || chosen == HONE_ARITHMETIC_TF32)
+    c->pieces = HONE_SPLIT_NONE;
+  else if (chosen == HONE_ARITHMETIC_BF16X3)
+    c->pieces = HONE_SPLIT_BF16_3;
+  else if (chosen == HONE_ARITHMETIC_FP16)
+    c->pieces = HONE_SPLIT_FP16_1;
+  else if (chosen == HONE_ARITHMETIC_BF16)
+    c->pieces = HONE_SPLIT_BF16_1;
+  c->tf32 = chosen == HONE_ARITHMETIC_TF32;
+  c->wanted_pieces = c->pieces;
+  c->wanted_tf32 = c->tf32;
+  const int64_t inner = c->nb < HONE_PANEL ? c->nb : (int64_t)HONE_PANEL;
+  c->ldl = hone_split_rows(c->pieces) * ((c->nb + HONE_PANEL - 1) / HONE_PANEL);
+  c->ldu = HONE_PARTS * round_up(c->strip, 64);
+  c->column_room = config->block > 0
+                       ? (int)((n + config->block - 1) / config->block)
+                       : ROUNDED_PARTS + 2;
+  c->panel_room = (int)((n + c->nb - 1) / c->nb) + c->column_room;
+  c->moves_room = (int)((n + inner - 1) / inner) + c->panel_room;
+}
+
+void hone_cuda_set_stage_columns(hone_cuda *c,
+                                 const hone_engine_config *config) {
+  const int64_t w = (c->n + ROUNDED_PARTS - 1) / ROUNDED_PARTS;
+  c->stage_columns = config->block > 0 ? config->block : round_up(w, c->nb);
+  if (c->stage_columns > c->n)
+    c->stage_columns = c->n;
+}
+
+namespace {
+
+int64_t bytes_of(const hone_cuda_shape &of, const hone_engine_config *config,
+                 bool stays) {
+  hone_cuda_allocation p[HONE_CUDA_ALLOCATIONS];
+  hone_cuda c = {};
+  hone_cuda_lay_out(&c, of, config);
+  if (!stays)
+    hone_cuda_set_stage_columns(&c, config);
+  int64_t bytes = hone_cuda_sum_bytes(p, hone_cuda_list_working(&c, p));
+  return stays ? bytes + hone_cuda_sum_bytes(p, hone_cuda_list_resident(&c, p))
+               : bytes;
+}
+
+} // namespace
+
+int64_t hone_cuda_device_bytes(bool spd, const hone_engine_config *config,
+                               bool stays) {
+  return bytes_of({spd, {}, 0}, config, stays);
+}
+
+int64_t hone_cuda_share_bytes(const hone_engine_config *config,
+                              const hone_cuda_deal *deal, int64_t beside) {
+  return bytes_of({false, *deal, beside}, config, true);
+}

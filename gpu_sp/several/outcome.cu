@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The end of a factorization on several devices (factor.cu): what the solves
+   need, and what was found of the factors. */
+#include "gpu_sp/several/several.h"
+
+#include "gpu_sp/factor/loop.h"
+
+#include <cfloat>
+#include <cstring>
+
+namespace {
+
+enum { THREADS = 256 };
+
+/* *max is raised to the bits of the largest |u_ij| of the share's columns, and
+   to those of Inf for NaN. A thread block takes a row of U. */
+__global__ void __launch_bounds__(THREADS)
+    largest_of_share(const float *f, int64_t ld, int64_t m, hone_cuda_deal deal,
+                     unsigned *max) {
+  const int64_t i = blockIdx.x, round = deal.width * deal.of;
+  /* The first column that is not left of the diagonal. */
+  int64_t rest = i % round - deal.width * deal.first;
+  rest = rest < 0 ? 0 : (rest < deal.width ? rest : deal.width);
+  unsigned top = 0;
+  for (int64_t j = i / round * deal.width + rest + threadIdx.x; j < m;
+       j += THREADS) {
+    const float v = fabsf(f[i * ld + j]);
+    const unsigned bits = v <= 3.4e38F ? __float_as_uint(v) : 0x7f800000U;
+    top = bits > top ? bits : top;
+  }
+  top = __reduce_max_sync(0xffffffffU, top);
+  if (threadIdx.x % 32 == 0)
+    atomicMax(max, top);
+}
+
+/* Copies the share's factors to where the first one has all of F. */
+int bring_together(hone_several *s, int d) {
+  hone_share *share = &s->share[d];
+  hone_cuda *c = share->c;
+  const hone_cuda *first = s->share[0].c;
+  int st = HONE_OK;
+  for (int p = d; p < s->panels && st == HONE_OK; p += s->count) {
+    const size_t width = (size_t)hone_several_width(s, p) * sizeof(float),
+                 rows = (size_t)s->n;
+    cudaMemcpy3DPeerParms copy = {};
+    copy.srcPtr =
+        make_cudaPitchedPtr(share->f + hone_several_place(s, p),
+                            (size_t)c->ld * sizeof(float), width, rows);
+    copy.srcDevice = c->ordinal;
+    copy.dstPtr =
+        make_cudaPitchedPtr(s->whole + hone_several_start(s, p),
+                            (size_t)s->whole_ld * sizeof(float), width, rows);
+    copy.dstDevice = first->ordinal;
+    copy.extent = make_cudaExtent(width, rows, 1);
+    st = CALL(cudaMemcpy3DPeerAsync(&copy, c->work));
+  }
+  TRY_CUDA(cudaEventRecord(share->pushed, c->work));
+  return st;
+}
+
+} // namespace
+
+int hone_several_finish_together(hone_several *s) {
+  hone_cuda *c = s->share[0].c;
+  int st = hone_several_enter(&s->share[0]);
+  for (int d = 1; d < s->count; d++)
+    TRY_CUDA(cudaStreamWaitEvent(c->work, s->share[d].pushed, 0));
+  TRY_CUDA(hone_cuda_invert_blocks(s->n, s->whole, s->whole_ld, c->lower,
+                                   c->upper, c->work));
+  return st;
+}
+
+int hone_several_finish(hone_several *s, int d) {
+  hone_share *share = &s->share[d];
+  hone_cuda *c = share->c;
+  int st = hone_several_enter(share);
+  if (s->whole)
+    TRY(bring_together(s, d));
+  for (int p = d; p < s->panels && st == HONE_OK && !s->whole; p += s->count) {
+    const int64_t place = hone_several_place(s, p);
+    const int64_t at = place / HONE_PANEL * HONE_WIDE * HONE_WIDE;
+    st = CALL(hone_cuda_invert_blocks(
+        hone_several_width(s, p),
+        share->f + hone_several_start(s, p) * c->ld + place, c->ld,
+        c->lower + at, c->upper + at, c->work));
+  }
+  if (st == HONE_OK) {
+    HONE_LAUNCH(largest_of_share, (unsigned)s->n, THREADS, 0, c->work, share->f,
+                c->ld, c->m, c->deal, c->top + c->column_room);
+    st = CALL(cudaGetLastError());
+  }
+  return st;
+}
+
+namespace {
+
+float bits_of(unsigned bits) {
+  float v;
+  memcpy(&v, &bits, sizeof v);
+  return v;
+}
+
+} // namespace
+
+int hone_several_outcome(hone_several *s, bool complete,
+                         hone_factor_info *info) {
+  float largest_u = 0.0F, largest_s = 0.0F;
+  bool finite = true;
+  int st = HONE_OK;
+  for (int d = 0; d < s->count; d++) {
+    hone_cuda *c = s->share[d].c;
+    hone_factor_info one = {};
+    one.growth = HONE_NAN;
+    one.zero_pivot = -1;
+    TRY(hone_several_enter(&s->share[d]));
+    TRY(hone_cuda_outcome(c, complete, &one));
+    if (st != HONE_OK)
+      continue;
+    const float u = bits_of(c->h_top[c->column_room]);
+    const float of_s = bits_of(c->h_top[0]);
+    info->flushed += one.flushed;
+    if (one.zero_pivot >= 0 &&
+        (info->zero_pivot < 0 || one.zero_pivot < info->zero_pivot))
+      info->zero_pivot = one.zero_pivot;
+    finite = finite && (one.growth <= DBL_MAX || !(of_s > 0.0F));
+    largest_u = u > largest_u ? u : largest_u;
+    largest_s = of_s > largest_s ? of_s : largest_s;
+  }
+  if (st == HONE_OK && complete)
+    info->growth =
+        finite ? (double)largest_u / (double)largest_s : (double)HONE_INF;
+  return st;
+}
