@@ -247,6 +247,32 @@ TEST(several, a_kept_solver_factors_and_solves_again) {
   check_kept(1);
 }
 
+/* A where the devices read it themselves, and in the memory of one of them. */
+TEST(several, takes_a_in_pinned_and_in_device_memory) {
+  const several_devices two(2);
+  const problem p(700, false, 18);
+  const size_t bytes = p.a.size() * sizeof(double);
+  double *pinned = nullptr, *there = nullptr;
+  MUST(cudaMallocHost(&pinned, bytes));
+  MUST(cudaMalloc(&there, bytes));
+  MUST(cudaMemcpy(there, p.a.data(), bytes, cudaMemcpyHostToDevice));
+  MUST(cudaDeviceSynchronize());
+  memcpy(pinned, p.a.data(), bytes);
+  const hone_options o = options_for(2);
+  for (const double *a : {pinned, there}) {
+    std::vector<double> x((size_t)p.n);
+    hone_report r = HONE_REPORT_INIT;
+    CHECK_EQ_INT(
+        hone_solve(p.n, 1, a, p.n, p.b.data(), p.n, x.data(), p.n, &o, &r),
+        HONE_OK);
+    CHECK(strstr(r.path, "2 GPUs"));
+    CHECK(strstr(r.path, "set aside") == nullptr);
+    CHECK(backward_error(p, false, x.data()) <= 4 * 0x1p-53 * (1 + 1e-9));
+  }
+  MUST(cudaFree(there));
+  MUST(cudaFreeHost(pinned));
+}
+
 TEST(several, a_singular_matrix_is_not_accepted) {
   const several_devices three(3);
   problem p(600, false, 14);
