@@ -143,6 +143,7 @@
 #define hone_cuda_inverse_bytes hone_z_cuda_inverse_bytes
 #define hone_cuda_invert_blocks hone_z_cuda_invert_blocks
 #define hone_cuda_is_tall hone_z_cuda_is_tall
+#define hone_cuda_judge_pivots hone_z_cuda_judge_pivots
 #define hone_cuda_keep hone_z_cuda_keep
 #define hone_cuda_kept_bytes hone_z_cuda_kept_bytes
 #define hone_cuda_largest hone_z_cuda_largest

@@ -160,7 +160,8 @@ float pivot_size(const float *u) {
 
 /* Fetches |u_cc|, or u_cc^2 for Cholesky, of the columns j .. j+w-1, while the
    device works on block columns behind them. */
-int fetch_pivots(hone_cuda *c, int64_t j, int64_t w, float *out) {
+int fetch_pivots(void *ctx, int64_t j, int64_t w, float *out) {
+  hone_cuda *c = static_cast<hone_cuda *>(ctx);
   int i = 0;
   float pivot[HONE_PARTS * HONE_PIVOT_SAMPLE];
   const size_t bytes = HONE_PARTS * sizeof(float);
@@ -182,32 +183,36 @@ int fetch_pivots(hone_cuda *c, int64_t j, int64_t w, float *out) {
   return st;
 }
 
-int fetch_mean_pivot(hone_cuda *c, int64_t j, double *mean) {
+int fetch_mean_pivot(hone_cuda_fetch_pivots *fetch, void *ctx, int64_t j,
+                     double *mean) {
   float pivot[HONE_PIVOT_SAMPLE];
-  const int st = fetch_pivots(c, j, HONE_PIVOT_SAMPLE, pivot);
+  const int st = fetch(ctx, j, HONE_PIVOT_SAMPLE, pivot);
   if (st == HONE_OK)
     *mean = hone_pivot_mean(pivot);
   return st;
 }
 
-/* With 'done' columns factored, *hopeless becomes true if the pivots fall so
-   fast that refinement with the factors would not converge. */
-int judge_pivots(hone_cuda *c, int64_t done, bool *hopeless) {
+} // namespace
+
+int hone_cuda_judge_pivots(hone_cuda_fetch_pivots *fetch, void *ctx, int64_t n,
+                           int64_t done, bool *hopeless) {
   hone_pivot_fall fall = {};
   int st = HONE_OK;
   *hopeless = false;
-  if (!hone_pivots_can_be_judged(c->n, done))
+  if (!hone_pivots_can_be_judged(n, done))
     return HONE_OK;
-  fall.n = c->n;
+  fall.n = n;
   fall.done = done;
-  TRY(fetch_mean_pivot(c, 0, &fall.start));
-  TRY(fetch_mean_pivot(c, hone_pivot_middle(done), &fall.middle));
-  TRY(fetch_mean_pivot(c, hone_pivot_end(done), &fall.end));
-  TRY(fetch_pivots(c, 0, 1, &fall.first));
+  TRY(fetch_mean_pivot(fetch, ctx, 0, &fall.start));
+  TRY(fetch_mean_pivot(fetch, ctx, hone_pivot_middle(done), &fall.middle));
+  TRY(fetch_mean_pivot(fetch, ctx, hone_pivot_end(done), &fall.end));
+  TRY(fetch(ctx, 0, 1, &fall.first));
   if (st == HONE_OK)
     *hopeless = hone_pivots_hopeless(&fall);
   return st;
 }
+
+namespace {
 
 /* ---- The outcome -------------------------------------------------------- */
 
@@ -284,7 +289,9 @@ int factor_block_columns(hone_cuda *c, const hone_dense *a,
     if (j > 0)
       TRY(update_column(c, j, w));
     TRY(hone_cuda_factor_column(c, j, w));
-    TRY(judge_pivots(c, j, &info->hopeless)); /* while the device works on J */
+    TRY(hone_cuda_judge_pivots(
+        fetch_pivots, c, n, j,
+        &info->hopeless)); /* while the device works on J */
     if (st != HONE_OK || info->hopeless)
       return st;
   }

@@ -45,6 +45,12 @@ int hone_cuda_factor_column(hone_cuda *c, int64_t j, int64_t w);
 /* Computes, after the last block column, the inverses of the diagonal blocks,
    which the solves use, and max |u_ij|. */
 int hone_cuda_finish(hone_cuda *c);
+/* Fetches |u_cc|, or u_cc^2 for Cholesky, of the columns j .. j+w-1. */
+typedef int hone_cuda_fetch_pivots(void *ctx, int64_t j, int64_t w, float *out);
+/* With 'done' of n columns factored, *hopeless becomes true if the pivots fall
+   so fast that refinement with the factors would not converge. */
+int hone_cuda_judge_pivots(hone_cuda_fetch_pivots *fetch, void *ctx, int64_t n,
+                           int64_t done, bool *hopeless);
 /* Finds growth, the first zero pivot and the number of flushed entries; waits.
    Called however the factorization ended, unless it failed. */
 int hone_cuda_outcome(hone_cuda *c, bool complete, hone_factor_info *info);

@@ -34,12 +34,12 @@ int64_t panel_width(const hone_engine_config *config) {
   return nb < HONE_SEVERAL_WIDEST ? nb : (int64_t)HONE_SEVERAL_WIDEST;
 }
 
-/* Returns the number of shares: each has a panel at least. */
-int shares_of(const hone_engine_config *config) {
+/* Returns the number of shares of so many devices: each has a panel at least.
+ */
+int shares_of(const hone_engine_config *config, int devices) {
   const int64_t nb = panel_width(config);
   const int64_t panels = (config->n + nb - 1) / nb;
-  const int wanted = devices_wanted(&config->choices);
-  return (int)(wanted < panels ? wanted : panels);
+  return (int)(devices < panels ? devices : panels);
 }
 
 hone_cuda_deal deal_of(const hone_engine_config *config, int count, int d) {
@@ -64,14 +64,13 @@ int64_t share_bytes(const hone_engine_config *config, int count, int d) {
          gather_bytes(count, padded_columns(m));
 }
 
-/* Returns the most that one device needs. */
+/* Returns the most that one device needs, of as many as the caller names,
+   whether they are there or not. */
 int64_t device_bytes(const hone_engine_config *config, bool) {
-  const int count = config->choices.devices > 0
-                        ? config->choices.devices
-                        : devices_wanted(&config->choices);
-  const int64_t nb = panel_width(config);
-  const int64_t panels = (config->n + nb - 1) / nb;
-  return share_bytes(config, (int)(count < panels ? count : panels), 0);
+  const int devices = config->choices.devices > 0
+                          ? config->choices.devices
+                          : devices_wanted(&config->choices);
+  return share_bytes(config, shares_of(config, devices), 0);
 }
 
 bool probe(char *why, size_t why_size) {
@@ -137,8 +136,10 @@ int create_share(hone_several *s, int d, const hone_engine_config *config) {
 }
 
 void destroy_share(hone_share *share, hone_mem *mem) {
-  if (share->c == nullptr || hone_several_enter(share) != HONE_OK)
+  if (share->c == nullptr)
     return;
+  (void)hone_several_enter(
+      share); /* memory of the host is freed all the same */
   if (share->arrive)
     (void)cudaStreamSynchronize(share->arrive);
   (void)cudaStreamSynchronize(share->c->work);
@@ -160,17 +161,15 @@ void destroy_share(hone_share *share, hone_mem *mem) {
 
 void destroy(void *self, hone_mem *mem) {
   hone_several *s = static_cast<hone_several *>(self);
-  int current = 0;
+  const hone_several_current meanwhile;
   if (s == nullptr)
     return;
-  (void)cudaGetDevice(&current);
   if (s->whole && hone_several_enter(&s->share[0]) == HONE_OK) {
     (void)cudaStreamSynchronize(s->share[0].c->work);
     (void)cudaFree(s->whole);
   }
   for (hone_share &share : s->share)
     destroy_share(&share, mem);
-  (void)cudaSetDevice(current);
   hone_mem_put(mem, s->sums);
   hone_mem_put(mem, s);
 }
@@ -197,6 +196,7 @@ void allocate_whole(hone_several *s, const hone_engine_config *config) {
 }
 
 int create_shares(hone_several *s, const hone_engine_config *config) {
+  const hone_several_current meanwhile;
   int current = 0, present = 0;
   int st = CALL(cudaGetDevice(&current));
   TRY_CUDA(cudaGetDeviceCount(&present));
@@ -212,7 +212,6 @@ int create_shares(hone_several *s, const hone_engine_config *config) {
     if (st == HONE_OK && !config->choices.trial.apart)
       allocate_whole(s, config);
   }
-  (void)cudaSetDevice(current);
   return st;
 }
 
@@ -229,7 +228,7 @@ int create(void **self, const hone_engine_config *config) {
   s->n = config->n;
   s->nb = panel_width(config);
   s->panels = (int)((s->n + s->nb - 1) / s->nb);
-  s->count = shares_of(config);
+  s->count = shares_of(config, devices_wanted(&config->choices));
   s->sums = static_cast<double *>(
       hone_mem_get(config->mem, 3 * (size_t)s->n * sizeof(double)));
   int st = s->count < 2 ? (int)HONE_NO_DEVICE : (int)HONE_OK;

@@ -19,10 +19,6 @@
 #include "gpu_sp/feed/feed.h"
 #include "gpu_sp/feed/pieces.h"
 
-extern "C" {
-#include "base/pivot_fall.h"
-}
-
 #include <cfloat>
 #include <cmath>
 #include <cstring>
@@ -246,7 +242,8 @@ int apply_panel(hone_several *s, int d, int p) {
 /* ---- The judgement of the pivots ----------------------------------------- */
 
 /* Fetches |u_cc| of the columns j .. j+w-1, which are factored. */
-int fetch_pivots(hone_several *s, int64_t j, int64_t w, float *out) {
+int fetch_pivots(void *ctx, int64_t j, int64_t w, float *out) {
+  hone_several *s = static_cast<hone_several *>(ctx);
   int st = HONE_OK;
   for (int64_t at = j, now; at < j + w && st == HONE_OK; at += now) {
     const int p = (int)(at / s->nb);
@@ -267,31 +264,6 @@ int fetch_pivots(hone_several *s, int64_t j, int64_t w, float *out) {
   return st;
 }
 
-int fetch_mean_pivot(hone_several *s, int64_t j, double *mean) {
-  float pivot[HONE_PIVOT_SAMPLE];
-  const int st = fetch_pivots(s, j, HONE_PIVOT_SAMPLE, pivot);
-  if (st == HONE_OK)
-    *mean = hone_pivot_mean(pivot);
-  return st;
-}
-
-/* Judges the first 'done' columns, which are factored. */
-int judge_pivots(hone_several *s, int64_t done, bool *hopeless) {
-  hone_pivot_fall fall = {};
-  int st = HONE_OK;
-  if (!hone_pivots_can_be_judged(s->n, done))
-    return HONE_OK;
-  fall.n = s->n;
-  fall.done = done;
-  TRY(fetch_mean_pivot(s, 0, &fall.start));
-  TRY(fetch_mean_pivot(s, hone_pivot_middle(done), &fall.middle));
-  TRY(fetch_mean_pivot(s, hone_pivot_end(done), &fall.end));
-  TRY(fetch_pivots(s, 0, 1, &fall.first));
-  if (st == HONE_OK)
-    *hopeless = hone_pivots_hopeless(&fall);
-  return st;
-}
-
 /* Waits until the panel before the last PACE ones is factored, and judges the
    pivots when one more of JUDGED parts of the columns is. */
 int keep_pace(hone_several *s, int p, bool *hopeless) {
@@ -305,7 +277,7 @@ int keep_pace(hone_several *s, int p, bool *hopeless) {
   int st =
       CALL(cudaEventSynchronize(share->factored[behind % HONE_SEVERAL_SLOTS]));
   if (another && done < s->n)
-    TRY(judge_pivots(s, done, hopeless));
+    TRY(hone_cuda_judge_pivots(fetch_pivots, s, s->n, done, hopeless));
   return st;
 }
 
@@ -374,7 +346,8 @@ int hone_several_factor(void *self, const hone_matrix *matrix,
                         const hone_scaling *scaling, hone_factor_info *info) {
   hone_several *s = static_cast<hone_several *>(self);
   const hone_dense *a = hone_dense_of(matrix);
-  int current = 0, st = CALL(cudaGetDevice(&current));
+  const hone_several_current meanwhile;
+  int st = HONE_OK;
   for (bool again = true; again && st == HONE_OK;) {
     *info = {};
     info->growth = HONE_NAN; /* unless the factors are complete */
@@ -392,6 +365,5 @@ int hone_several_factor(void *self, const hone_matrix *matrix,
     again = st == HONE_OK && complete && !(info->growth <= DBL_MAX) &&
             scaling != nullptr && choose_safer_products(s);
   }
-  (void)cudaSetDevice(current);
   return st;
 }

@@ -21,29 +21,6 @@ bool has_all_of(const hone_several *s, const hone_matrix *a) {
   return all;
 }
 
-/* The device that was current in the caller's thread is so again in the end. */
-class device_of_caller {
-public:
-  device_of_caller() { (void)cudaGetDevice(&ordinal_); }
-  ~device_of_caller() { (void)cudaSetDevice(ordinal_); }
-  device_of_caller(const device_of_caller &) = delete;
-  device_of_caller &operator=(const device_of_caller &) = delete;
-
-private:
-  int ordinal_ = 0;
-};
-
-/* Waits for the stream 'work' of all shares, whatever st is. */
-int wait_for_all(hone_several *s, int st) {
-  for (int d = 0; d < s->count; d++) {
-    const int now = hone_several_enter(&s->share[d]);
-    const int waited = CALL(cudaStreamSynchronize(s->share[d].c->work));
-    st = st == HONE_OK ? now : st;
-    st = st == HONE_OK ? waited : st;
-  }
-  return st;
-}
-
 /* Copies the entries of v for the share's columns. */
 void take_dealt(const hone_cuda *c, const double *v, double *to) {
   for (int64_t j = 0; j < c->m; j++)
@@ -58,6 +35,16 @@ void add(double v, double *hi, double *lo) {
 }
 
 } // namespace
+
+int hone_several_wait(hone_several *s, int st) {
+  for (int d = 0; d < s->count; d++) {
+    const int now = hone_several_enter(&s->share[d]);
+    const int waited = CALL(cudaStreamSynchronize(s->share[d].c->work));
+    st = st == HONE_OK ? now : st;
+    st = st == HONE_OK ? waited : st;
+  }
+  return st;
+}
 
 /* ---- Inspection ---------------------------------------------------------- */
 
@@ -101,7 +88,7 @@ int hone_several_inspect(void *self, const hone_matrix *a,
                          const hone_scaling *scaling, double *scratch,
                          hone_inspection *seen) {
   hone_several *s = static_cast<hone_several *>(self);
-  const device_of_caller meanwhile;
+  const hone_several_current meanwhile;
   int st = HONE_OK;
   if (!has_all_of(s, a))
     return HONE_NO_DEVICE;
@@ -109,7 +96,7 @@ int hone_several_inspect(void *self, const hone_matrix *a,
     TRY(hone_several_enter(&s->share[d]));
     TRY(inspect_share(s->share[d].c, scaling));
   }
-  st = wait_for_all(s, st);
+  st = hone_several_wait(s, st);
   if (st != HONE_OK)
     return st;
   memset(seen->row_max, 0, (size_t)s->n * sizeof(double));
@@ -204,7 +191,7 @@ int hone_several_residual(void *self, const hone_matrix *a, bool trans,
                           const double *x, const double *b, double *r,
                           double *den) {
   hone_several *s = static_cast<hone_several *>(self);
-  const device_of_caller meanwhile;
+  const hone_several_current meanwhile;
   int st = HONE_OK;
   if (!has_all_of(s, a))
     return HONE_NO_DEVICE;
@@ -212,7 +199,7 @@ int hone_several_residual(void *self, const hone_matrix *a, bool trans,
     TRY(hone_several_enter(&s->share[d]));
     TRY(enqueue_residual(s->share[d].c, trans, x, b));
   }
-  st = wait_for_all(s, st);
+  st = hone_several_wait(s, st);
   if (st != HONE_OK)
     return st;
   s->residuals++;
@@ -276,7 +263,7 @@ void add_product(const hone_cuda *c, bool trans, const double *part,
 int hone_several_product(void *self, const hone_matrix *a, bool trans,
                          int64_t k, const double *x, double *p) {
   hone_several *s = static_cast<hone_several *>(self);
-  const device_of_caller meanwhile;
+  const hone_several_current meanwhile;
   const int64_t n = s->n;
   int st = HONE_OK;
   if (!has_all_of(s, a))
@@ -287,7 +274,7 @@ int hone_several_product(void *self, const hone_matrix *a, bool trans,
       TRY(hone_several_enter(&s->share[d]));
       TRY(enqueue_product(s->share[d].c, trans, now, x + i * n));
     }
-    st = wait_for_all(s, st);
+    st = hone_several_wait(s, st);
     if (st != HONE_OK)
       return st;
     memset(p + i * n, 0, (size_t)(now * n) * sizeof *p);

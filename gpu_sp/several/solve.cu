@@ -223,17 +223,6 @@ int transfer(hone_several *s, int64_t k, bool back) {
   return st;
 }
 
-/* Waits for the stream 'work' of all shares, whatever st is. */
-int wait_for_all(hone_several *s, int st) {
-  for (int d = 0; d < s->count; d++) {
-    const int now = hone_several_enter(&s->share[d]);
-    const int waited = CALL(cudaStreamSynchronize(s->share[d].c->work));
-    st = st == HONE_OK ? now : st;
-    st = st == HONE_OK ? waited : st;
-  }
-  return st;
-}
-
 /* Solves for up to HONE_SEVERAL_COLUMNS vectors. */
 int solve_columns(hone_several *s, bool trans, int64_t k, double *v,
                   int64_t ldv) {
@@ -250,7 +239,7 @@ int solve_columns(hone_several *s, bool trans, int64_t k, double *v,
   TRY(make_sweep(trans ? sweep{s, HONE_SWEEP_LT, count, false, true}
                        : sweep{s, HONE_SWEEP_U, count, false, false}));
   TRY(transfer(s, k, true));
-  st = wait_for_all(s, st);
+  st = hone_several_wait(s, st);
   for (int d = 0; d < s->count && st == HONE_OK; d++)
     from_panels(s, d, k, trans, perm, vectors_of(&s->share[d]), v, ldv);
   return st;
@@ -276,13 +265,13 @@ int solve_together(hone_several *s, bool trans, int64_t k, double *v,
 int hone_several_solve(void *self, bool trans, int64_t k, double *v,
                        int64_t ldv) {
   hone_several *s = static_cast<hone_several *>(self);
-  int current = 0, st = CALL(cudaGetDevice(&current));
+  const hone_several_current meanwhile;
+  int st = HONE_OK;
   if (s->whole)
     TRY(solve_together(s, trans, k, v, ldv));
   for (int64_t i = 0, now; i < k && st == HONE_OK && !s->whole; i += now) {
     now = k - i < HONE_SEVERAL_COLUMNS ? k - i : (int64_t)HONE_SEVERAL_COLUMNS;
     st = solve_columns(s, trans, now, v + i * ldv, ldv);
   }
-  (void)cudaSetDevice(current);
   return st;
 }

@@ -192,9 +192,9 @@ inline void check_argument(const void *argument, size_t bytes,
   }
 }
 
-/* What cudaMemset does, and copies to the device from memory that is not
-   pinned, may still be under way when the call returns. Streams created as
-   NonBlocking do not wait for it, so it is done here as late as CUDA allows:
+/* The default stream. cudaMemset, and copies to the device from memory that is
+   not pinned, may still be under way when their call returns. Streams created
+   as NonBlocking do not wait for it, so it is done here as late as CUDA allows:
    when something waits for the default stream or follows it. */
 struct default_stream {
   std::mutex lock;

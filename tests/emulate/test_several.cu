@@ -79,7 +79,9 @@ void check_solve(int devices, int64_t n, int trans) {
     off = std::fmax(off, std::fabs(x.data()[i] - p.x.data()[i]));
     top = std::fmax(top, std::fabs(p.x.data()[i]));
   }
-  CHECK(off <= top * (report.forward_error + 1e-10));
+  /* b was rounded: the x of this very b is another one, by cond(A) u, and rcond
+     is an estimate, at most three times too large here. */
+  CHECK(off <= top * (report.forward_error + 3 * 0x1p-53 / report.rcond));
   CHECK_EQ_INT((int64_t)hone_emulate::devices.staged_bytes, 0);
   CHECK((int64_t)hone_emulate::devices.peer_bytes > 0);
 }
@@ -173,7 +175,7 @@ TEST(several, one_device_is_used_where_there_is_one) {
 }
 
 TEST(several, parts_of_one_device_stand_in_for_several) {
-  const several_devices one(2);
+  const several_devices two(2);
   wrapped_trial.logical = 3;
   const hone_report r = solve(problem(900, false, 10), options_for(2), HONE_OK);
   wrapped_trial.logical = 0;
