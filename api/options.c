@@ -93,7 +93,7 @@ static int check_options(const hone_options *o, hone_report *report) {
       {"options.layout", o->layout, HONE_ROW_MAJOR},
       {"options.criterion", o->criterion, HONE_CRITERION_RESIDUAL},
       {"options.trans", o->trans, HONE_CONJ_TRANS},
-      {"options.devices", o->devices == -1 ? 0 : o->devices, 16},
+      {"options.devices", o->devices == -1 ? 0 : o->devices, INT32_MAX},
       {"options.reserved", o->reserved, 0}};
   int st = check_choices(choices, sizeof choices / sizeof *choices, report);
   if (st == HONE_OK)

@@ -28,21 +28,14 @@ bool resident(void *self) {
 }
 
 void account(void *self, hone_account *out) {
-  static const char *const names[] = {"fp32", "fp16x3", "bf16x3", "fp16",
-                                      "bf16"};
   hone_cuda *c = static_cast<hone_cuda *>(self);
   *out = c->used;
-  const char *pivots =
-      c->choices.pivoting == HONE_PIVOT_BLOCK
-          ? "pivoting in the diagonal block"
-          : (c->choices.pivoting == HONE_PIVOT_NONE ? "no pivoting"
-                                                    : "tournament pivoting");
   static const char *const sections[] = {
       "", ", TRSM sections", ", seeded sections", ", Crout sections"};
   const bool cpu = c->used.diagonal_ms > 0.0; /* some diagonal block */
   snprintf(out->text, sizeof out->text, "%s, %s%s%s",
-           c->tf32 ? "tf32" : names[c->pieces],
-           c->spd ? "one triangle" : pivots,
+           hone_cuda_arithmetic_name(c),
+           c->spd ? "one triangle" : hone_cuda_pivoting_name(c),
            cpu ? ", diagonal blocks by the CPU" : "",
            c->spd ? "" : sections[c->choices.sections]);
 }

@@ -279,6 +279,19 @@ inline int64_t hone_cuda_lead(const hone_cuda *c) {
   return c->deal.of <= 1 ? 0 : HONE_PARTS * round_up(c->n, HONE_CUDA_PADDING);
 }
 
+/* Return how the report names the products and the pivoting of an LU. */
+inline const char *hone_cuda_arithmetic_name(const hone_cuda *c) {
+  static const char *const names[] = {"fp32", "fp16x3", "bf16x3", "fp16",
+                                      "bf16"};
+  return c->tf32 ? "tf32" : names[c->pieces];
+}
+inline const char *hone_cuda_pivoting_name(const hone_cuda *c) {
+  if (c->choices.pivoting == HONE_PIVOT_BLOCK)
+    return "pivoting in the diagonal block";
+  return c->choices.pivoting == HONE_PIVOT_NONE ? "no pivoting"
+                                                : "tournament pivoting";
+}
+
 /* Returns the end of the columns that are in F. */
 inline int64_t hone_cuda_loaded_end(const hone_cuda *c) {
   const hone_cuda_column *last = c->columns + c->column_count - 1;

@@ -67,9 +67,9 @@ int64_t share_bytes(const hone_engine_config *config, int count, int d) {
 /* Returns the most that one device needs, of as many as the caller names,
    whether they are there or not. */
 int64_t device_bytes(const hone_engine_config *config, bool) {
-  const int devices = config->choices.devices > 0
-                          ? config->choices.devices
-                          : devices_wanted(&config->choices);
+  const int named = config->choices.devices;
+  const int most = named < HONE_SEVERAL_MOST ? named : (int)HONE_SEVERAL_MOST;
+  const int devices = named > 0 ? most : devices_wanted(&config->choices);
   return share_bytes(config, shares_of(config, devices), 0);
 }
 
@@ -247,8 +247,6 @@ bool resident(void *self) {
 }
 
 void account(void *self, hone_account *out) {
-  static const char *const names[] = {"fp32", "fp16x3", "bf16x3", "fp16",
-                                      "bf16"};
   const hone_several *s = static_cast<hone_several *>(self);
   *out = {};
   for (int d = 0; d < s->count; d++) {
@@ -259,8 +257,8 @@ void account(void *self, hone_account *out) {
   }
   out->residuals = s->residuals;
   const hone_cuda *c = s->share[0].c;
-  snprintf(out->text, sizeof out->text, "%s, tournament pivoting, %d GPUs",
-           c->tf32 ? "tf32" : names[c->pieces], s->count);
+  snprintf(out->text, sizeof out->text, "%s, %s, %d GPUs",
+           hone_cuda_arithmetic_name(c), hone_cuda_pivoting_name(c), s->count);
 }
 
 int64_t host_bytes(int64_t n, int64_t k) {
