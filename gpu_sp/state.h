@@ -281,8 +281,7 @@ inline int64_t hone_cuda_lead(const hone_cuda *c) {
 
 /* Return how the report names the products and the pivoting of an LU. */
 inline const char *hone_cuda_arithmetic_name(const hone_cuda *c) {
-  static const char *const names[] = {"fp32", "fp16x3", "bf16x3", "fp16",
-                                      "bf16"};
+  const char *const names[] = {"fp32", "fp16x3", "bf16x3", "fp16", "bf16"};
   return c->tf32 ? "tf32" : names[c->pieces];
 }
 inline const char *hone_cuda_pivoting_name(const hone_cuda *c) {
