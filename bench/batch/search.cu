@@ -7,11 +7,13 @@
  * getrfBatched and getrsBatched, or cuSOLVER's potrfBatched and
  * potrsBatched, which neither refine nor judge.
  *
- *   search_batch [count] [real] [complex] [panels] [complex-panels] [definite]
+ *   search_batch [count] [groups] [real] [complex] [panels] [complex-panels]
+ *                [definite]
  *
  * solves so many systems of each order (10000; fewer of large ones), by an
- * inverse in registers, of real or complex systems, or by panels, or definite
- * ones; without words all of these. A time is beside the floor of one reading
+ * inverse in registers, of real or complex systems, with several systems in a
+ * warp (groups) or not, or by panels, or definite ones; without words all of
+ * these. A time is beside the floor of one reading
  * of A.
  *
  * Shapes of gpu_sp/batch/systems.cu are the best of this list on an H200.
@@ -126,10 +128,71 @@ template <class S, int BLOCKS> void try_shape(const problem &p) {
   char shape[32];
   MUST(cudaFuncGetAttributes(&a, solve_systems<S, BLOCKS>));
   MUST(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-      &blocks, solve_systems<S, BLOCKS>, S::THREADS, sizeof(shared_memory<S>)));
+      &blocks, solve_systems<S, BLOCKS>, S::BLOCK, SHARED_BYTES<S>));
   (void)snprintf(shape, sizeof shape, "%d x %d%s", S::R, S::C,
                  S::SHUFFLED ? ", shuffled" : "");
   print_line(p, shape, BLOCKS, blocks, a, us);
+}
+
+/* Several systems in a warp. */
+void search_real_groups(int64_t count) {
+  with(1, count, 8, false, [](const problem &p) {
+    try_shape<shape<1, 8, 4, 8>, 16>(p);
+    try_shape<shape<1, 8, 1, 8>, 16>(p);
+    try_shape<shape<1, 8, 1, 8>, 20>(p);
+    try_shape<shape<1, 8, 1, 8>, 24>(p);
+    try_shape<shape<1, 8, 1, 8, true>, 20>(p);
+    try_shape<shape<1, 4, 2, 8>, 20>(p);
+    try_shape<shape<1, 4, 2, 8, true>, 20>(p);
+    try_shape<shape<1, 4, 4, 8>, 24>(p);
+    try_shape<shape<1, 4, 4, 8, true>, 24>(p);
+  });
+  with(1, count, 16, false, [](const problem &p) {
+    try_shape<shape<1, 8, 4, 16>, 16>(p);
+    try_shape<shape<1, 16, 1, 16>, 12>(p);
+    try_shape<shape<1, 16, 1, 16>, 16>(p);
+    try_shape<shape<1, 16, 1, 16>, 20>(p);
+    try_shape<shape<1, 16, 1, 16, true>, 16>(p);
+    try_shape<shape<1, 8, 2, 16>, 16>(p);
+    try_shape<shape<1, 8, 2, 16, true>, 16>(p);
+    try_shape<shape<1, 4, 4, 16>, 16>(p);
+  });
+  with(1, count, 32, false, [](const problem &p) {
+    try_shape<shape<1, 8, 4, 32>, 8>(p);
+    try_shape<shape<1, 32, 1, 32>, 8>(p);
+    try_shape<shape<1, 32, 1, 32>, 12>(p);
+    try_shape<shape<1, 32, 1, 32>, 16>(p);
+    try_shape<shape<1, 32, 1, 32, true>, 12>(p);
+    try_shape<shape<1, 16, 2, 32>, 8>(p);
+    try_shape<shape<1, 16, 2, 32>, 12>(p);
+    try_shape<shape<1, 8, 4, 32>, 12>(p);
+  });
+}
+
+void search_complex_groups(int64_t count) {
+  with(2, count, 8, false, [](const problem &p) {
+    try_shape<shape<2, 8, 4, 8>, 16>(p);
+    try_shape<shape<2, 8, 1, 8>, 12>(p);
+    try_shape<shape<2, 8, 1, 8>, 16>(p);
+    try_shape<shape<2, 8, 1, 8, true>, 16>(p);
+    try_shape<shape<2, 4, 2, 8>, 16>(p);
+    try_shape<shape<2, 4, 4, 8>, 16>(p);
+  });
+  with(2, count, 16, false, [](const problem &p) {
+    try_shape<shape<2, 8, 4, 16>, 12>(p);
+    try_shape<shape<2, 16, 1, 16>, 8>(p);
+    try_shape<shape<2, 16, 1, 16>, 12>(p);
+    try_shape<shape<2, 16, 1, 16, true>, 12>(p);
+    try_shape<shape<2, 8, 2, 16>, 12>(p);
+    try_shape<shape<2, 8, 4, 16, true>, 12>(p);
+  });
+  with(2, count, 32, false, [](const problem &p) {
+    try_shape<shape<2, 16, 4, 32>, 5>(p);
+    try_shape<shape<2, 32, 1, 32>, 6>(p);
+    try_shape<shape<2, 32, 1, 32>, 8>(p);
+    try_shape<shape<2, 32, 2, 32>, 5>(p);
+    try_shape<shape<2, 16, 2, 32>, 6>(p);
+  });
 }
 
 void search_real(int64_t count) {
@@ -220,6 +283,10 @@ int main(int argc, char **argv) {
   const int64_t count = argc > 1 ? atoll(argv[1]) : 10000;
   printf("| parts | n | threads | blocks wanted | blocks | registers | local "
          "bytes | us | not served |\n|---|---|---|---|---|---|---|---|---|\n");
+  if (is_wanted(argc, argv, "groups")) {
+    search_real_groups(count);
+    search_complex_groups(count);
+  }
   if (is_wanted(argc, argv, "real"))
     search_real(count);
   if (is_wanted(argc, argv, "complex"))

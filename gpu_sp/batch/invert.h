@@ -158,7 +158,13 @@ __device__ __forceinline__ void give_column(system<S> &t, int c, unsigned used,
       to[row] = t.m[ii][0];
       t.m[ii][0] = make<S::P>(0.0);
     }
-  best = __reduce_max_sync(ALL, best);
+  if constexpr (S::SYSTEMS == 1) {
+    best = __reduce_max_sync(ALL, best);
+  } else {
+#pragma unroll
+    for (int by = S::THREADS / 2; by > 0; by /= 2)
+      best = max(best, __shfl_xor_sync(t.lanes(), best, by));
+  }
   if (t.thread % 32 == 0)
     keys[S::R >= 32 ? t.r / 32 : 0] = best;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernel that solves one system of a batch in each thread block, and its
-   launch for one shape. */
+/* The kernel that solves one system of a batch in each thread block, or a few,
+   and its launch for one shape. */
 #ifndef HONE_DEVICE_BATCH_KERNEL_H
 #define HONE_DEVICE_BATCH_KERNEL_H
 
@@ -13,14 +13,19 @@
 namespace {
 
 template <class S, int BLOCKS>
-__global__ void __launch_bounds__(S::THREADS, BLOCKS)
+__global__ void __launch_bounds__(S::BLOCK, BLOCKS)
     solve_systems(const __grid_constant__ hone_device_systems in,
                   const probe_factors factors) {
-  HONE_DYNAMIC_SHARED(shared_memory<S>, memory);
-  const int64_t k = blockIdx.x;
-  const int thread = static_cast<int>(threadIdx.x);
+  HONE_DYNAMIC_SHARED(unsigned char, memory);
+  const int own = static_cast<int>(threadIdx.x) / S::THREADS;
+  const int thread = static_cast<int>(threadIdx.x) % S::THREADS;
+  const int64_t k = static_cast<int64_t>(blockIdx.x) * S::SYSTEMS + own;
+  if (S::SYSTEMS > 1 && k >= in.count)
+    return; /* no other system of the warp waits for this one's lanes */
   system<S> t;
-  t.s = memory;
+  t.s = reinterpret_cast<shared_memory<S> *>(memory + static_cast<size_t>(own) *
+                                                          SHARED_STRIDE<S>);
+  t.own_lanes = ((1U << S::THREADS % 32) - 1U) << (own * S::THREADS % 32);
   t.in = &in;
   t.a = array_of<const number<S::P>>(in.a, k);
   t.n = static_cast<int>(in.n);
@@ -55,7 +60,7 @@ constexpr size_t SHARED_UNASKED = 48 << 10;
 
 template <class S, int BLOCKS>
 cudaError_t launch(const hone_device_systems &in, cudaStream_t stream) {
-  constexpr size_t bytes = sizeof(shared_memory<S>);
+  constexpr size_t bytes = SHARED_BYTES<S>;
   cudaError_t e = cudaSuccess;
   if (bytes > SHARED_UNASKED)
     e = cudaFuncSetAttribute(solve_systems<S, BLOCKS>,
@@ -63,8 +68,9 @@ cudaError_t launch(const hone_device_systems &in, cudaStream_t stream) {
                              static_cast<int>(bytes));
   if (e != cudaSuccess)
     return e;
-  HONE_LAUNCH((solve_systems<S, BLOCKS>), static_cast<unsigned>(in.count),
-              S::THREADS, bytes, stream, in, factors_of(in.n));
+  const int64_t blocks = (in.count + S::SYSTEMS - 1) / S::SYSTEMS;
+  HONE_LAUNCH((solve_systems<S, BLOCKS>), static_cast<unsigned>(blocks),
+              S::BLOCK, bytes, stream, in, factors_of(in.n));
   return cudaGetLastError();
 }
 

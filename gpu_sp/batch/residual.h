@@ -17,21 +17,29 @@ __device__ __forceinline__ void apply(const system<S> &t,
   apply_inverse<1>(t, &in, &out);
 }
 
-/* Sums a row's residual and denominator from those of the threads. */
-template <class S> __device__ __forceinline__ void sum_row(const system<S> &t) {
+/* A thread's part of a row of S y, negative, in double-double, and of |S| |y|.
+ */
+template <int P> struct row_part {
+  wide sum[P];
+  double den;
+};
+
+/* Gives row 'thread' the residual and the denominator from so many parts. */
+template <int PARTS, class S, class Part>
+__device__ __forceinline__ void give_row_residual(const system<S> &t,
+                                                  Part part) {
   double den = modulus_of(t.s->c[t.thread]);
-  const int q = S::C * S::N;
   wide sum[S::P] = {};
   number<S::P> r;
   for (int p = 0; p < S::P; p++)
     sum[p].hi = t.s->c[t.thread].part[p];
-  for (int k = 0; k < S::C; k++) {
-    const double *from = t.s->partial + k * S::N + t.thread;
+  for (int k = 0; k < PARTS; k++) {
+    const row_part<S::P> own = part(k);
     for (int p = 0; p < S::P; p++) {
-      add_exactly(from[2 * p * q], &sum[p]);
-      sum[p].lo += from[(2 * p + 1) * q];
+      add_exactly(own.sum[p].hi, &sum[p]);
+      sum[p].lo += own.sum[p].lo;
     }
-    den += from[2 * S::P * q];
+    den += own.den;
   }
   for (int p = 0; p < S::P; p++)
     r.part[p] = sum[p].hi + sum[p].lo;
@@ -39,11 +47,23 @@ template <class S> __device__ __forceinline__ void sum_row(const system<S> &t) {
   t.s->den[t.thread] = den;
 }
 
+/* Does so from the parts of S::C threads, in shared memory. */
+template <class S> __device__ __forceinline__ void sum_row(const system<S> &t) {
+  give_row_residual<S::C>(t, [&](int k) {
+    const double *from = t.s->partial + k * S::N + t.thread;
+    constexpr int q = S::C * S::N;
+    row_part<S::P> out;
+    for (int p = 0; p < S::P; p++)
+      out.sum[p] = {from[2 * p * q], from[(2 * p + 1) * q]};
+    out.den = from[2 * S::P * q];
+    return out;
+  });
+}
+
 /* r = c - S y in double-double, rounded once, and den = |S| |y| + |c|. */
 template <class S>
 __device__ __forceinline__ void residual(const system<S> &t) {
-  wide own[S::TR][S::P] = {};
-  double den[S::TR] = {};
+  row_part<S::P> own[S::TR] = {};
 #pragma unroll(S::TR < 8 ? 8 / S::TR : 1) /* loads under way at once */
   for (int jj = 0; jj < S::TC; jj++) {
     const number<S::P> y = t.s->y[t.j_of(jj)];
@@ -51,19 +71,24 @@ __device__ __forceinline__ void residual(const system<S> &t) {
 #pragma unroll
     for (int ii = 0; ii < S::TR; ii++) {
       const number<S::P> e = t.entry_of_s(t.i_of(ii), t.j_of(jj));
-      subtract_exact_product(e, y, own[ii]);
-      den[ii] = fma(modulus_of(e), size, den[ii]);
+      subtract_exact_product(e, y, own[ii].sum);
+      own[ii].den = fma(modulus_of(e), size, own[ii].den);
     }
   }
   t.sync();
+  if constexpr (S::WHOLE_ROWS) {
+    give_row_residual<1>(t, [&](int) { return own[0]; });
+    t.sync();
+    return;
+  }
 #pragma unroll
   for (int ii = 0; ii < S::TR; ii++) {
     double *to = t.s->partial + t.c * S::N + t.i_of(ii);
     for (int p = 0; p < S::P; p++) {
-      to[2 * p * S::C * S::N] = own[ii][p].hi;
-      to[(2 * p + 1) * S::C * S::N] = own[ii][p].lo;
+      to[2 * p * S::C * S::N] = own[ii].sum[p].hi;
+      to[(2 * p + 1) * S::C * S::N] = own[ii].sum[p].lo;
     }
-    to[2 * S::P * S::C * S::N] = den[ii];
+    to[2 * S::P * S::C * S::N] = own[ii].den;
   }
   t.sync();
   if (t.thread < S::N)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One system of a batch, and the thread block that solves it: which thread has
-   which part of the matrix, and sums and largest numbers over rows, columns and
-   all threads. The matrix lies in registers: a thread has the entries (i, j)
-   with i = r mod R and j = c mod C. Device code. Next to read: invert.h. */
+/* One system of a batch, and the threads that solve it, a thread block or some
+   lanes of a warp: which thread has which part of the matrix, and sums and
+   largest numbers over rows, columns and all threads. The matrix lies in
+   registers: a thread has the entries (i, j) with i = r mod R and j = c mod C.
+   Device code. Next to read: invert.h. */
 #ifndef HONE_DEVICE_BATCH_SYSTEM_H
 #define HONE_DEVICE_BATCH_SYSTEM_H
 
@@ -11,15 +12,20 @@
 namespace {
 
 /* How R x C threads hold a matrix of order up to N, of numbers of P parts.
-   SHUFFLED: a warp that has a matrix for itself sums over rows and columns by
-   shuffles, not by way of shared memory. */
+   Where these are fewer than a warp has, a thread block of one warp has several
+   SYSTEMS. SHUFFLED: within a warp, sums over rows and columns are by shuffles,
+   not by way of shared memory. */
 template <int P_, int R_, int C_, int N_, bool SHUFFLED_ = false> struct shape {
   static constexpr int P = P_, R = R_, C = C_, N = N_;
-  static constexpr int THREADS = R * C, WARPS = THREADS / 32;
+  static constexpr int THREADS = R * C, WARPS = (THREADS + 31) / 32;
+  static constexpr int SYSTEMS = THREADS < 32 ? 32 / THREADS : 1;
+  static constexpr int BLOCK = THREADS * SYSTEMS;
   static constexpr int TR = N / R, TC = N / C;
   static constexpr bool SHUFFLED = SHUFFLED_;
-  static_assert(!SHUFFLED || (THREADS == 32 && R <= N && C <= N && N <= 32),
-                "a warp has the matrix, and a thread for each row");
+  static constexpr bool WHOLE_ROWS = C == 1; /* of the matrix, in a thread */
+  static_assert(!SHUFFLED || (THREADS <= 32 && R <= N && C <= N),
+                "a warp has the matrix");
+  static_assert(!WHOLE_ROWS || TR == 1, "a thread has one row");
   static constexpr int K = 2 / P;                  /* random vectors at once */
   static constexpr int ROUNDINGS = P == 1 ? 1 : 3; /* as in base/entry.h */
   /* Sums of parts of rows: two doubles for each part, and one. */
@@ -29,33 +35,40 @@ template <int P_, int R_, int C_, int N_, bool SHUFFLED_ = false> struct shape {
   static constexpr int COLUMN_SUMS = WARP_COLUMNS ? R / 32 : R;
   static constexpr int PARTIAL =
       (COLUMN_SUMS > ROW_SUMS ? COLUMN_SUMS : ROW_SUMS) * N;
-  static_assert(N % R == 0 && N % C == 0 && THREADS >= N && THREADS % 32 == 0,
+  static_assert(N % R == 0 && N % C == 0 && THREADS >= N &&
+                    (THREADS % 32 == 0 || 32 % THREADS == 0),
                 "a thread has whole rows and columns of entries, and each row "
                 "a thread");
   static_assert(R % 32 == 0 || 32 % R == 0, "a column has whole warps, or one");
 };
 
-/* Return the number that another lane of the warp has. */
-__device__ __forceinline__ double shuffled(double v, int lane) {
-  return __shfl_sync(ALL, v, lane);
+/* Return the number that another lane has: the lanes that have a system count
+   from 0, and the mask names them. */
+template <int LANES>
+__device__ __forceinline__ double shuffled(unsigned mask, double v, int lane) {
+  return __shfl_sync(mask, v, lane, LANES);
 }
-__device__ __forceinline__ double shuffled_xor(double v, int by) {
-  return __shfl_xor_sync(ALL, v, by);
+template <int LANES>
+__device__ __forceinline__ double shuffled_xor(unsigned mask, double v,
+                                               int by) {
+  return __shfl_xor_sync(mask, v, by, LANES);
 }
-template <int P>
-__device__ __forceinline__ number<P> shuffled(number<P> v, int lane) {
+template <int LANES, int P>
+__device__ __forceinline__ number<P> shuffled(unsigned mask, number<P> v,
+                                              int lane) {
   for (int p = 0; p < P; p++)
-    v.part[p] = shuffled(v.part[p], lane);
+    v.part[p] = shuffled<LANES>(mask, v.part[p], lane);
   return v;
 }
-template <int P>
-__device__ __forceinline__ number<P> shuffled_xor(number<P> v, int by) {
+template <int LANES, int P>
+__device__ __forceinline__ number<P> shuffled_xor(unsigned mask, number<P> v,
+                                                  int by) {
   for (int p = 0; p < P; p++)
-    v.part[p] = shuffled_xor(v.part[p], by);
+    v.part[p] = shuffled_xor<LANES>(mask, v.part[p], by);
   return v;
 }
 
-/* The shared memory of a thread block. */
+/* The shared memory of a system. */
 template <class S> struct shared_memory {
   using entry = number<S::P>;
   entry c[S::N], y[S::N], r[S::N], d[S::N]; /* R b, inv(C) x, residual, step */
@@ -73,6 +86,16 @@ template <class S> struct shared_memory {
   int place[S::N];                 /* the inverse permutation */
 };
 
+/* The shared memory of a thread block: where it has several systems, their
+   parts begin half of all banks apart, since their lanes read the same members
+   at a time. */
+template <class S>
+constexpr size_t
+    SHARED_STRIDE = S::SYSTEMS == 1
+                        ? sizeof(shared_memory<S>)
+                        : (sizeof(shared_memory<S>) + 127) / 128 * 128 + 64;
+template <class S> constexpr size_t SHARED_BYTES = SHARED_STRIDE<S> *S::SYSTEMS;
+
 /* A thread's part of a system. */
 template <class S> struct system {
   using entry = number<S::P>;
@@ -81,13 +104,22 @@ template <class S> struct system {
   shared_memory<S> *s;
   const hone_device_systems *in;
   const entry *a;
+  unsigned own_lanes; /* the lanes of the warp that have this system */
   int n, thread, r, c;
 
+  __device__ __forceinline__ unsigned lanes() const {
+    return S::SYSTEMS == 1 ? ALL : own_lanes;
+  }
   __device__ __forceinline__ int i_of(int ii) const { return r + S::R * ii; }
   __device__ __forceinline__ int j_of(int jj) const { return c + S::C * jj; }
   __device__ __forceinline__ bool is_row() const { return thread < n; }
 
-  __device__ __forceinline__ void sync() const { sync_threads<S::WARPS>(); }
+  __device__ __forceinline__ void sync() const {
+    if constexpr (S::WARPS == 1)
+      __syncwarp(lanes());
+    else
+      sync_threads<S::WARPS>();
+  }
 
   /* Entry (i, j) of op(A); outside of it, that of the unit matrix. */
   __device__ __forceinline__ entry entry_of_a(int i, int j) const {
@@ -110,16 +142,17 @@ template <class S> struct system {
   template <int FROM, int TO, int M, class T, class Op>
   __device__ __forceinline__ T by_shuffles(const T (&v)[M], Op op, int from,
                                            int which) const {
+    constexpr int LANES = S::THREADS;
     T out = {};
     sync();
 #pragma unroll
-    for (int m = 0; m < M; m++) {
-      T all = v[m];
+    for (int q = 0; q < M; q++) {
+      T all = v[q];
 #pragma unroll
       for (int by = FROM; by < TO; by *= 2)
-        all = op(all, shuffled_xor(all, by));
-      const T there = shuffled(all, from);
-      out = which == m ? there : out;
+        all = op(all, shuffled_xor<LANES>(lanes(), all, by));
+      const T there = shuffled<LANES>(lanes(), all, from);
+      out = which == q ? there : out;
     }
     sync(); /* as where shared memory is read: callers may overwrite theirs */
     return out;
@@ -130,8 +163,12 @@ template <class S> struct system {
   template <class Op>
   __device__ __forceinline__ double over_columns(const double (&v)[S::TR],
                                                  Op op) const {
+    if constexpr (S::WHOLE_ROWS) {
+      sync(); /* as where shared memory is read */
+      return v[0];
+    }
     if constexpr (S::SHUFFLED)
-      return by_shuffles<S::R, 32>(v, op, thread % S::R, thread / S::R);
+      return by_shuffles<S::R, S::THREADS>(v, op, thread % S::R, thread / S::R);
     sync();
 #pragma unroll
     for (int ii = 0; ii < S::TR; ii++)
@@ -172,7 +209,10 @@ template <class S> struct system {
   /* Combines M numbers of each thread; all threads get the results. */
   template <int M, class Op>
   __device__ __forceinline__ void all(double (&v)[M], Op op) const {
-    combine<S::WARPS>(s->scratch, thread, v, op);
+    if constexpr (S::WARPS == 1)
+      combine_lanes<S::THREADS>(lanes(), v, op);
+    else
+      combine<S::WARPS>(s->scratch, thread, v, op);
   }
 
   /* f(i) for the rows of this thread, one at most; each_place: also for places
@@ -207,11 +247,18 @@ template <class S> struct system {
           own[k][ii] = multiply(own[k][ii], at, v[k]);
       }
     }
+    if constexpr (S::WHOLE_ROWS) {
+      sync(); /* as where shared memory is read */
+#pragma unroll
+      for (int k = 0; k < K; k++)
+        sum[k] = own[k][0];
+      return;
+    }
     if constexpr (S::SHUFFLED) {
 #pragma unroll
       for (int k = 0; k < K; k++)
-        sum[k] = by_shuffles<S::R, 32>(
-            own[k], [](entry a, entry b) { return sum_of(a, b); },
+        sum[k] = by_shuffles<S::R, S::THREADS>(
+            own[k], [](entry v, entry w) { return sum_of(v, w); },
             thread % S::R, thread / S::R);
       return;
     }

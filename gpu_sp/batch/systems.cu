@@ -7,9 +7,9 @@ namespace {
 
 cudaError_t launch_real(const hone_device_systems &in, cudaStream_t stream) {
   if (in.n <= 8)
-    return launch<shape<1, 8, 4, 8>, 16>(in, stream);
+    return launch<shape<1, 8, 1, 8>, 20>(in, stream);
   if (in.n <= 16)
-    return launch<shape<1, 8, 4, 16>, 16>(in, stream);
+    return launch<shape<1, 16, 1, 16>, 16>(in, stream);
   if (in.n <= 32)
     return launch<shape<1, 8, 4, 32>, 8>(in, stream);
   if (in.n <= 64)
@@ -21,9 +21,9 @@ cudaError_t launch_real(const hone_device_systems &in, cudaStream_t stream) {
 
 cudaError_t launch_complex(const hone_device_systems &in, cudaStream_t stream) {
   if (in.n <= 8)
-    return launch<shape<2, 8, 4, 8>, 16>(in, stream);
+    return launch<shape<2, 8, 1, 8>, 16>(in, stream);
   if (in.n <= 16)
-    return launch<shape<2, 8, 4, 16>, 12>(in, stream);
+    return launch<shape<2, 16, 1, 16>, 12>(in, stream);
   if (in.n <= 32)
     return launch<shape<2, 16, 4, 32>, 5>(in, stream);
   return launch<shape<2, 32, 8, 64>, 2>(in, stream);

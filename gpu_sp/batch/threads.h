@@ -17,15 +17,22 @@ template <int WARPS> __device__ __forceinline__ void sync_threads() {
     __syncthreads();
 }
 
-/* Combines M numbers of each thread; all threads get the results. */
-template <int WARPS, int M, class Op>
-__device__ __forceinline__ void combine(double (*scratch)[32], int thread,
-                                        double (&v)[M], Op op) {
+/* Combine M numbers of each of LANES neighbouring lanes of a warp, which the
+   mask names, or of each thread of a thread block; all of these get the
+   results. */
+template <int LANES, int M, class Op>
+__device__ __forceinline__ void combine_lanes(unsigned mask, double (&v)[M],
+                                              Op op) {
 #pragma unroll
   for (int q = 0; q < M; q++)
 #pragma unroll
-    for (int by = 16; by > 0; by /= 2)
-      v[q] = op(v[q], __shfl_xor_sync(ALL, v[q], by));
+    for (int by = LANES / 2; by > 0; by /= 2)
+      v[q] = op(v[q], __shfl_xor_sync(mask, v[q], by));
+}
+template <int WARPS, int M, class Op>
+__device__ __forceinline__ void combine(double (*scratch)[32], int thread,
+                                        double (&v)[M], Op op) {
+  combine_lanes<32>(ALL, v, op);
   if (WARPS == 1)
     return;
   sync_threads<WARPS>();
