@@ -209,33 +209,6 @@ static int check_options(const hone_options *o, hone_report *report) {
 
 /* ---- Results ------------------------------------------------------------ */
 
-hone_batch_result hone_batch_no_result(int st) {
-  return (hone_batch_result){.status = st,
-                             .backward_error = HONE_NAN,
-                             .normwise_error = HONE_NAN,
-                             .residual_error = HONE_NAN,
-                             .forward_error = HONE_INF,
-                             .rcond = HONE_NAN,
-                             .row = -1,
-                             .col = -1,
-                             .log_abs_det = HONE_NAN,
-                             .det_re = HONE_NAN,
-                             .det_im = HONE_NAN};
-}
-
-/* Writes one result to the caller's array. */
-static void give_result(const hone_batch *b, const hone_batch_result *from,
-                        int64_t k, hone_batch_result *results) {
-  memcpy((char *)results + (size_t)k * b->result_size, from, b->result_size);
-}
-
-void hone_batch_refuse(const hone_batch *b, int st,
-                       hone_batch_result *results) {
-  const hone_batch_result r = hone_batch_no_result(st);
-  for (int64_t k = 0; results != NULL && k < b->count; k++)
-    give_result(b, &r, k, results);
-}
-
 /* The worst of two statuses: an error before a weaker x, the first before
    later ones. */
 static bool is_worse(int st, int than) {
@@ -278,7 +251,7 @@ static int sum_up(hone_batch_call *call, hone_report *report) {
   const hone_batch *b = &call->batch;
   const bool all_there = call->on_device == b->count;
   int64_t accepted = all_there ? b->count : 0, worst = -1;
-  hone_batch_result sum = all_there ? call->worst_there : hone_batch_best();
+  hone_batch_result sum = call->worst_there;
   int st = HONE_OK;
   for (int64_t k = 0; k < b->count && !all_there; k++) {
     const hone_batch_result *r = &call->results[k];
@@ -364,7 +337,17 @@ static int threads_for(const hone_batch_call *call) {
              : HONE_MIN(wanted, hone_cpus());
 }
 
-/* Arguments are valid, and results are there. */
+/* Solves what no device has solved. */
+static void solve_here(hone_batch_call *call, bool by_blocks) {
+  if (by_blocks && !atomic_load(&call->stop))
+    (void)hone_batch_blocks(call); /* without memory the rest is alone */
+  else if (!call->begun)
+    hone_batch_begin_results(call);
+  if (!atomic_load(&call->stop))
+    hone_batch_rest(call);
+}
+
+/* Arguments are valid. */
 static int run(hone_batch_call *call, hone_report *report) {
   call->threads = threads_for(call);
   hone_pool_open(&call->pool, &call->mem, call->threads);
@@ -373,44 +356,42 @@ static int run(hone_batch_call *call, hone_report *report) {
   int st = call->order == NULL ? sort_systems(call) : HONE_OK;
   const bool by_blocks = st == HONE_OK && blocks_serve(call);
   call->begun = false;
-  if (st == HONE_OK)
-    hone_batch_device(call);
-  if (by_blocks && !atomic_load(&call->stop))
-    st = hone_batch_blocks(call);
-  else if (!call->begun)
-    hone_batch_begin_results(call);
-  if (!atomic_load(&call->stop))
-    hone_batch_rest(call);
+  st = st == HONE_OK ? hone_batch_device(call) : HONE_OK;
+  const bool here = call->on_device < call->batch.count;
+  if (st == HONE_OK && here && !hone_batch_make_results(call))
+    st = HONE_NO_MEMORY;
+  if (st == HONE_OK && here)
+    solve_here(call, by_blocks);
   if (call->kept == NULL) {
     hone_mem_put(&call->mem, call->order);
     call->order = NULL;
   }
   hone_pool_close(&call->pool, &call->mem);
   report->threads = call->threads;
-  return sum_up(call, report);
+  return st == HONE_OK ? sum_up(call, report) : st;
 }
 
 int hone_batch_run(hone_batch_call *call, hone_batch_result *results,
                    hone_report *report) {
   const hone_batch *b = &call->batch;
-  const bool whole = results != NULL && b->result_size == sizeof *results;
   report->n = b->n;
   report->nrhs = call->solves ? b->nrhs : 0;
   report->tolerance = call->limit;
   report->digits = 16;
   call->in_blocks = call->on_device = 0;
+  call->worst_there = hone_batch_best();
   if (b->count == 0)
     return HONE_OK;
-  call->results =
-      whole ? results
-            : hone_mem_get(&call->mem, (size_t)b->count * sizeof *results);
-  if (call->results == NULL) {
-    hone_batch_refuse(b, HONE_NO_MEMORY, results);
-    return HONE_NO_MEMORY;
-  }
-  const int st = run(call, report);
-  for (int64_t k = 0; !whole && results != NULL && k < b->count; k++)
-    give_result(b, &call->results[k], k, results);
+  const bool there = hone_device_memory_of(results, &call->results_place);
+  const bool whole =
+      !there && results != NULL && b->result_size == sizeof *results;
+  call->results_there = there ? (char *)results : NULL;
+  call->results = whole ? results : NULL;
+  int st = run(call, report);
+  if (st == HONE_NO_MEMORY && call->results == NULL)
+    hone_batch_refuse(b, st, results);
+  else if (!whole && hone_batch_give(call, results) != HONE_OK)
+    st = HONE_DEVICE_FAILED;
   if (!whole)
     hone_mem_put(&call->mem, call->results);
   return st;

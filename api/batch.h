@@ -8,6 +8,7 @@
 #include "api/arguments.h"
 #include "api/options.h"
 #include "api/reason.h"
+#include "base/device_memory.h"
 #include "cpu_batch/block.h"
 
 #include <pthread.h>
@@ -34,9 +35,12 @@ typedef struct hone_batch_call {
   hone_options options;
   hone_tuning tuning;
   hone_batch_result *results; /* count; the status of a system that is not
-                                 solved yet is HONE_CANCELLED */
-  bool checked;               /* the arguments of every system are valid */
-  bool devices;               /* arrays may lie on a device */
+                                 solved yet is HONE_CANCELLED. NULL: nobody has
+                                 needed them so far */
+  char *results_there; /* the caller's results, if they lie on a device, */
+  hone_device_memory results_place; /* which is this one */
+  bool checked;   /* the arguments of every system are valid */
+  bool devices;   /* arrays may lie on a device */
   int64_t *order; /* the systems by their orders; NULL: as they come */
   double limit;   /* the error that is accepted */
   hone_mem mem;
@@ -95,6 +99,12 @@ hone_block_matrix hone_batch_matrix(const hone_batch_call *call,
 uint64_t hone_batch_seed(const hone_batch_call *call, int64_t n, int64_t block);
 /* Makes all results those of systems that are not solved yet. */
 void hone_batch_begin_results(hone_batch_call *call);
+/* Makes room for the results if there is none; they are not begun. Returns
+   false if there is no memory. */
+bool hone_batch_make_results(hone_batch_call *call);
+/* The result of a system whose own numbers are on a device, or nowhere: it
+   leaves the worst of all results as it is. */
+hone_batch_result hone_batch_told(void);
 /* Add to a result all that is known of the system's matrix, and of one of its
    columns, which is accepted. */
 void hone_batch_take_lane(const hone_batch_call *call,
@@ -104,8 +114,10 @@ void hone_batch_take_column(const hone_batch_call *call, int64_t k, int64_t c,
                             hone_batch_result *r);
 
 /* Solves what a CUDA device can, if the call is for it: the results of the
-   other systems, begun or not, are those of systems that are not solved yet. */
-void hone_batch_device(hone_batch_call *call);
+   other systems, begun or not, are those of systems that are not solved yet.
+   If all are solved there, and the host needs none of them, there may be no
+   results. Returns HONE_OK, or HONE_NO_MEMORY if there is none for them. */
+int hone_batch_device(hone_batch_call *call);
 
 /* Solves what blocks can, and no device has. Systems whose arguments are wrong
    get their status, and those that no block solved keep theirs. Returns
@@ -130,8 +142,11 @@ void hone_batch_begin(hone_batch_call *call, hone_float_environment *callers);
    Returns the status of the call. */
 int hone_batch_run(hone_batch_call *call, hone_batch_result *results,
                    hone_report *report);
-/* Gives all systems this status. */
+/* Give all systems this status, and the caller the results that no device has
+   given already (batch_give.c). The caller's array lies on the host or on a
+   device. The latter returns HONE_OK or HONE_DEVICE_FAILED. */
 void hone_batch_refuse(const hone_batch *b, int st, hone_batch_result *results);
+int hone_batch_give(const hone_batch_call *call, hone_batch_result *results);
 /* Completes the report and gives it to the caller. */
 void hone_batch_end(const hone_batch_call *call, int st, double start_s,
                     hone_report *made, hone_report *out);

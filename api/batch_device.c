@@ -100,6 +100,17 @@ static bool is_wanted(hone_device_run *r) {
   return device == HONE_DEVICE_CUDA && hone_device_batch_exists(-1);
 }
 
+/* May the device keep the results to itself as long as it solves all systems?
+   It must have x there, and be able to write the caller's results. */
+static bool is_quiet(const hone_device_run *r) {
+  const hone_batch_call *call = r->call;
+  const hone_device_memory *place = &call->results_place;
+  return call->results == NULL && r->alike && r->there[HONE_OF_X] &&
+         call->options.columns == NULL &&
+         (call->results_there == NULL || (place->ordinal == r->place.ordinal &&
+                                          place->context == r->place.context));
+}
+
 /* Lists the systems of one order from this place on, as many as a slot takes.
    Returns the next place. */
 static int64_t list_systems(hone_device_run *r, int64_t place,
@@ -153,10 +164,11 @@ static int solve_portions(hone_device_run *r) {
     st = hone_portion_submit(r, p);
     turn = (turn + 1) % HONE_DEVICE_BATCH_SLOTS;
   }
-  for (int64_t k = listed; k < count && r->alike; k++)
+  const bool begins = r->alike && call->results != NULL && !call->begun;
+  for (int64_t k = listed; k < count && begins; k++)
     call->results[k] = none;
   const int ended = hone_portions_finish(r, turn);
-  call->begun = true;
+  call->begun = call->results != NULL;
   return st == HONE_OK ? ended : st;
 }
 
@@ -173,30 +185,47 @@ static void solve_there(hone_device_run *r) {
   call->worst_there = r->worst;
 }
 
-void hone_batch_device(hone_batch_call *call) {
+/* The host's results of this run, and what lists its systems. */
+static int begin(hone_device_run *r, int64_t **lists) {
+  hone_batch_call *call = r->call;
+  r->quiet = is_quiet(r);
+  if (!r->quiet && !hone_batch_make_results(call))
+    return HONE_NO_MEMORY;
+  if (r->alike)
+    return HONE_OK;
+  hone_batch_begin_results(call);
+  *lists = hone_mem_get(&call->mem, (size_t)HONE_DEVICE_BATCH_SLOTS *
+                                        HONE_PORTION_MOST * sizeof **lists);
+  for (int i = 0; i < HONE_DEVICE_BATCH_SLOTS && *lists != NULL; i++)
+    r->portions[i].list = *lists + (int64_t)i * HONE_PORTION_MOST;
+  return HONE_OK;
+}
+
+int hone_batch_device(hone_batch_call *call) {
   const int64_t most = hone_choices_of(&call->options).trial.portion;
   hone_device_run r = {
       .call = call,
       .most = most > 0 && most < HONE_PORTION_MOST ? most : HONE_PORTION_MOST,
       .lock = PTHREAD_MUTEX_INITIALIZER,
       .worst = hone_batch_best()};
+  int64_t *lists = NULL;
   call->there =
       call->options.device == HONE_DEVICE_CUDA && hone_device_batch_exists(-1);
   if (!is_wanted(&r))
-    return;
-  int64_t *lists = NULL;
+    return HONE_OK;
   r.in_bytes =
       has_large(&r) ? HONE_PORTION_LARGE_IN_BYTES : HONE_PORTION_IN_BYTES;
-  if (!r.alike) {
-    hone_batch_begin_results(call);
-    lists = hone_mem_get(&call->mem, (size_t)HONE_DEVICE_BATCH_SLOTS *
-                                         HONE_PORTION_MOST * sizeof *lists);
-    if (lists == NULL)
-      return;
-    for (int i = 0; i < HONE_DEVICE_BATCH_SLOTS; i++)
-      r.portions[i].list = lists + (int64_t)i * HONE_PORTION_MOST;
-  }
-  solve_there(&r);
+  const int st = begin(&r, &lists);
+  if (st == HONE_OK && (r.alike || lists != NULL))
+    solve_there(&r);
   pthread_mutex_destroy(&r.lock);
   hone_mem_put(&call->mem, lists);
+  if (r.quiet && r.lost) {
+    hone_mem_put(&call->mem, call->results);
+    call->results = NULL;
+  }
+  const bool complete = !r.quiet || call->on_device == call->batch.count;
+  return st == HONE_OK && !r.lost && (complete || hone_portion_results(&r))
+             ? HONE_OK
+             : HONE_NO_MEMORY;
 }

@@ -32,7 +32,8 @@ typedef struct hone_portion {
   int64_t n, count, first;
   int64_t *list;         /* their numbers; NULL: from 'first' on */
   size_t in[HONE_KINDS]; /* where arrays, or lists of them, begin in a slot, */
-  size_t rcond, columns, determinants, x; /* and results */
+  size_t worst, rcond, columns, determinants, x; /* and results; */
+  size_t out; /* all of these, or up to x if that is not to come back */
   int slot;
   hone_device_slot at;  /* its memory */
   _Atomic int64_t next; /* what no thread has sent or taken yet */
@@ -48,8 +49,12 @@ typedef struct hone_device_run {
   bool there[HONE_KINDS];   /* do the arrays of this kind lie there? */
   hone_device_range known[HONE_KINDS]; /* where, as far as the last one shows */
   int64_t most;                        /* systems of a portion */
-  bool alike; /* systems lie at equal distances, and one is checked for all.
-                 Their results are not begun before they are taken */
+  bool alike;   /* systems lie at equal distances, and one is checked for all.
+                   Their results are not begun before they are taken */
+  bool quiet;   /* the host looks at the results of a portion only if a system
+                   in it was not solved; */
+  int64_t told; /* of so many systems it had to look at none so far */
+  bool lost;    /* there was no room for the results of a failed portion */
   size_t in_bytes; /* of a slot */
   int64_t ended;   /* systems whose portion is done, or has failed */
   hone_portion portions[HONE_DEVICE_BATCH_SLOTS];
@@ -66,6 +71,10 @@ static inline const void *hone_batch_array(const hone_member *m, int which) {
 
 /* The systems of order n that a slot takes. */
 int64_t hone_portion_room(const hone_device_run *r, int64_t n);
+/* Makes the results of a quiet run, if there are none: those of systems that
+   are not solved yet, but for the ones that were told of. Returns false if
+   there is no memory. */
+bool hone_portion_results(hone_device_run *r);
 /* Sends a portion that has been listed, and starts to solve it. What could not
    be sent is given up. */
 int hone_portion_submit(hone_device_run *r, hone_portion *p);

@@ -4,6 +4,8 @@
    the last portions of a short call, they wake up and wait for it. */
 #include "api/batch_device.h"
 
+#include "refine/bounds.h"
+
 #include <stdatomic.h>
 #include <string.h>
 
@@ -64,7 +66,7 @@ int64_t hone_portion_room(const hone_device_run *r, int64_t n) {
   const size_t in = 1 + all_in_bytes(r, n);
   const size_t out = result_bytes(r) + x_bytes(r, n);
   const size_t by_in = (r->in_bytes - HONE_KINDS * ALIGNMENT) / in;
-  const size_t by_out = (HONE_PORTION_OUT_BYTES - 4 * ALIGNMENT) / out;
+  const size_t by_out = (HONE_PORTION_OUT_BYTES - 5 * ALIGNMENT) / out;
   return (int64_t)HONE_MIN(HONE_MIN(by_in, by_out), (size_t)r->most);
 }
 
@@ -149,11 +151,13 @@ static size_t divide(const hone_device_run *r, hone_portion *p) {
     p->in[which] = in;
     in += aligned(count * in_bytes(r, which, p->n));
   }
-  p->rcond = 0;
-  p->columns = aligned(count * sizeof(double));
+  p->worst = 0;
+  p->rcond = aligned(sizeof(hone_device_worst));
+  p->columns = p->rcond + aligned(count * sizeof(double));
   p->determinants = p->columns + aligned(count * (size_t)r->call->batch.nrhs *
                                          sizeof(hone_block_column));
   p->x = p->determinants + aligned(count * determinant_bytes(r));
+  p->out = p->x + (r->there[HONE_OF_X] ? 0 : count * x_bytes(r, p->n));
   return in;
 }
 
@@ -174,6 +178,20 @@ static hone_device_arrays arrays_of(const hone_device_run *r,
     out.list = (const void *const *)(const void *)in;
   }
   return out;
+}
+
+/* Says what the device is to make of the results. */
+static hone_device_results results_of(const hone_device_run *r,
+                                      const hone_portion *p) {
+  const size_t bytes = r->call->batch.result_size;
+  char *first = r->call->results_there;
+  return (hone_device_results){
+      .worst = r->quiet
+                   ? (hone_device_worst *)(void *)(p->at.device_out + p->worst)
+                   : NULL,
+      .to = first != NULL ? first + (size_t)p->first * bytes : NULL,
+      .bytes = bytes,
+      .none = hone_batch_no_result(HONE_CANCELLED)};
 }
 
 static hone_device_systems systems_of(const hone_device_run *r,
@@ -210,7 +228,20 @@ static hone_device_systems systems_of(const hone_device_run *r,
       .determinant =
           b->determinants
               ? (hone_device_determinant *)(void *)(out + p->determinants)
-              : NULL};
+              : NULL,
+      .results = results_of(r, p)};
+}
+
+bool hone_portion_results(hone_device_run *r) {
+  hone_batch_call *call = r->call;
+  if (call->results != NULL)
+    return true;
+  if (!hone_batch_make_results(call))
+    return false;
+  hone_batch_begin_results(call);
+  for (int64_t k = 0; k < r->told; k++)
+    call->results[k] = hone_batch_told();
+  return true;
 }
 
 /* Ends a portion of which it is not known what the device has done. Systems
@@ -218,7 +249,9 @@ static hone_device_systems systems_of(const hone_device_run *r,
    solved in another way. */
 static void give_up(hone_device_run *r, hone_portion *p, int st) {
   const hone_batch_result none = hone_batch_no_result(HONE_CANCELLED);
-  for (int64_t i = 0; i < p->count; i++) {
+  const bool room = hone_portion_results(r);
+  r->lost = r->lost || !room;
+  for (int64_t i = 0; i < p->count && room; i++) {
     const int64_t k = system_of(p, i);
     const hone_member m = hone_batch_member(r->call, k);
     if (r->alike)
@@ -233,13 +266,14 @@ static void give_up(hone_device_run *r, hone_portion *p, int st) {
 
 int hone_portion_submit(hone_device_run *r, hone_portion *p) {
   const size_t in = divide(r, p);
-  const size_t x = (size_t)p->count * x_bytes(r, p->n);
+  const size_t ends = p->rcond + (size_t)p->count * sizeof(double);
   p->at = hone_device_batch_slot(r->device, p->slot);
   atomic_store(&p->state, HONE_PORTION_UNDER_WAY);
   send(r, p);
   const hone_device_systems systems = systems_of(r, p);
-  const int st = hone_device_batch_submit(r->device, p->slot, in, &systems,
-                                          p->x + (r->there[HONE_OF_X] ? 0 : x));
+  const int st =
+      hone_device_batch_submit(r->device, p->slot, in, &systems, ends,
+                               r->quiet ? sizeof(hone_device_worst) : p->out);
   if (st != HONE_OK)
     give_up(r, p, st);
   return st;
@@ -321,22 +355,69 @@ static int64_t threads_for(const deal *d) {
                       (int64_t)d->r->call->threads - 1);
 }
 
-/* Waits for the device; after HONE_OK there are results to be taken. */
+static void end(hone_device_run *r, hone_portion *p) {
+  r->ended += p->count;
+  atomic_store(&r->call->ended, r->ended);
+  p->count = 0;
+  atomic_store(&p->state, HONE_PORTION_NONE);
+}
+
+static double number_of(unsigned long long bits) {
+  double v;
+  memcpy(&v, &bits, sizeof v);
+  return v;
+}
+
+/* Takes what a quiet portion tells of its systems, all of which were solved. */
+static void take_worst(hone_device_run *r, const hone_portion *p,
+                       const hone_device_worst *w) {
+  const double forward = number_of(w->forward);
+  const hone_batch_result own = {.status = HONE_OK,
+                                 .iterations = (int32_t)w->iterations,
+                                 .precision = 64,
+                                 .digits = hone_bounds_digits(forward),
+                                 .backward_error = number_of(w->backward),
+                                 .normwise_error = number_of(w->normwise),
+                                 .residual_error = number_of(w->residual),
+                                 .forward_error = forward,
+                                 .rcond = number_of(~w->not_rcond)};
+  hone_batch_add_result(&own, &r->worst);
+  r->served += p->count;
+  for (int64_t i = 0; i < p->count && r->call->results != NULL; i++)
+    r->call->results[system_of(p, i)] = hone_batch_told();
+  if (r->call->results == NULL)
+    r->told = p->first + p->count;
+}
+
+/* Looks at what a quiet portion tells. Fetches all results if one of its
+   systems was not solved. */
+static int listen(hone_device_run *r, hone_portion *p) {
+  const hone_device_worst *w =
+      (const hone_device_worst *)(const void *)(p->at.host_out + p->worst);
+  if (w->served == (unsigned long long)p->count) {
+    take_worst(r, p, w);
+    end(r, p);
+    return HONE_OK;
+  }
+  return hone_portion_results(r)
+             ? hone_device_batch_fetch(r->device, p->slot, p->out)
+             : HONE_NO_MEMORY;
+}
+
+/* Waits for the device; after HONE_OK there are results to be taken, if the
+   portion is not at its end. */
 static int await(hone_device_run *r, hone_portion *p) {
-  const int st = hone_device_batch_await(r->device, p->slot);
+  int st = hone_device_batch_await(r->device, p->slot);
+  if (st == HONE_OK && r->quiet)
+    st = listen(r, p);
+  if (p->count == 0)
+    return st;
   atomic_store(&p->next, 0);
   if (st == HONE_OK)
     atomic_store(&p->state, HONE_PORTION_DONE);
   else
     give_up(r, p, st);
   return st;
-}
-
-static void end(hone_device_run *r, hone_portion *p) {
-  r->ended += p->count;
-  atomic_store(&r->call->ended, r->ended);
-  p->count = 0;
-  atomic_store(&p->state, HONE_PORTION_NONE);
 }
 
 int hone_portion_finish(hone_device_run *r, hone_portion *p) {
@@ -370,6 +451,8 @@ static void help(void *ctx, int64_t worker) {
 static int64_t helpers_of(hone_device_run *r) {
   double work = 0.0;
   int64_t most = 0;
+  if (r->quiet)
+    return 0;
   for (int i = 0; i < HONE_DEVICE_BATCH_SLOTS; i++) {
     hone_portion *p = &r->portions[i];
     const double n = (double)p->n;

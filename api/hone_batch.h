@@ -132,7 +132,11 @@ typedef struct hone_z_batch {
  *                 error_bounds are HONE_BAD_OPTION. structure, layout, trans,
  *                 criterion and tolerance hold for every system. progress is
  *                 called with the phase "batch".
- * @param results  count entries, result_size bytes apart, or NULL
+ * @param results  count entries, result_size bytes apart, in host memory or in
+ *                 that of a CUDA device, or NULL. If x lies on a device too,
+ *                 systems lie at equal distances, there are no options.columns
+ *                 and the device solves all systems, the host looks at none of
+ *                 them: that is the fastest way to solve many small ones
  * @param report   NULL: none. Errors, rcond and digits are the worst of all
  *                 systems that have an x; accepted counts right-hand sides;
  *                 reason names the first system that is not solved.
@@ -150,8 +154,9 @@ typedef struct hone_z_batch {
  * system for which that does not suffice at once, and every larger one, is
  * solved as by hone_solve. With options.deterministic the random vectors are
  * the same for all systems of an order. Several threads take blocks as they
- * come; x and the bounds do not depend on which. On a device a thread block
- * computes the inverse of one matrix in its registers, by Gauss-Jordan
+ * come; x and the bounds do not depend on which. On a device a thread block, or
+ * for small orders a part of a warp, computes the inverse of one matrix in its
+ * registers, by Gauss-Jordan
  * elimination with partial pivoting, and applies that to the same end; beyond
  * order 128 (complex: 64) it makes block LU factors of it, without pivoting if
  * structure says that the matrices are positive definite, in device memory of

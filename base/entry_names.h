@@ -35,7 +35,9 @@
 #define hone_batch_column hone_z_batch_column
 #define hone_batch_device hone_z_batch_device
 #define hone_batch_end hone_z_batch_end
+#define hone_batch_give hone_z_batch_give
 #define hone_batch_is_definite hone_z_batch_is_definite
+#define hone_batch_make_results hone_z_batch_make_results
 #define hone_batch_matrix hone_z_batch_matrix
 #define hone_batch_may_take hone_z_batch_may_take
 #define hone_batch_member hone_z_batch_member
@@ -56,6 +58,7 @@
 #define hone_batch_take_column hone_z_batch_take_column
 #define hone_batch_take_lane hone_z_batch_take_lane
 #define hone_batch_take_options hone_z_batch_take_options
+#define hone_batch_told hone_z_batch_told
 #define hone_block_avx2 hone_z_block_avx2
 #define hone_block_avx512 hone_z_block_avx512
 #define hone_block_base hone_z_block_base
@@ -315,6 +318,7 @@
 #define hone_policy_roundoff hone_z_policy_roundoff
 #define hone_policy_steps hone_z_policy_steps
 #define hone_portion_finish hone_z_portion_finish
+#define hone_portion_results hone_z_portion_results
 #define hone_portion_room hone_z_portion_room
 #define hone_portion_submit hone_z_portion_submit
 #define hone_portions_finish hone_z_portions_finish

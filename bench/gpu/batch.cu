@@ -5,7 +5,8 @@
 
    In most tables A, b and x lie in device memory. The peers overwrite A and b,
    and their copies are made on the device, untimed; the clock stops when the
-   device has finished. Hone's kernel alone, timed by events, shows which part
+   device has finished. Hone leaves its results on the host or on the device, as
+   cuBLAS does its infos. Hone's kernel alone, timed by events, shows which part
    of its time a call spends on the host. Where the systems lie in pageable host
    memory, the peers get A and b by cudaMemcpy, and x comes back so, timed. The
    floor is one reading of A by a kernel, or one cudaMemcpy of A to the device.
@@ -147,7 +148,8 @@ public:
   ~Batch() {
     cublasDestroy(p_.blas);
     cusolverDnDestroy(p_.solver);
-    void *const all[] = {d_a_, d_b_, d_x_, f_, y_, d_list_, p_.pivots, p_.info};
+    void *const all[] = {d_a_,    d_b_,      d_x_,    f_,        y_,
+                         d_list_, p_.pivots, p_.info, d_results_};
     for (void *at : all)
       cudaFree(at);
   }
@@ -171,6 +173,8 @@ public:
                 "cudaMalloc of pivots") &&
            c.ok(cudaMalloc(&p_.info, count * sizeof(int)),
                 "cudaMalloc of info") &&
+           c.ok(cudaMalloc(&d_results_, count * sizeof *d_results_),
+                "cudaMalloc of results") &&
            c.ok(cudaMemcpy(d_a_, a_.data(), all, cudaMemcpyHostToDevice),
                 "copy of A") &&
            c.ok(cudaMemcpy(d_b_, b_.data(), sides, cudaMemcpyHostToDevice),
@@ -200,7 +204,7 @@ public:
     return c.why;
   }
 
-  std::string by_hone(int threads) {
+  std::string by_hone(int threads, bool results_there) {
     auto batch = init(a_.data());
     hone_options o = HONE_OPTIONS_INIT;
     o.device = HONE_DEVICE_CUDA;
@@ -214,7 +218,8 @@ public:
     batch.a = t_.from_host ? a_.data() : d_a_;
     batch.b = t_.from_host ? b_.data() : d_b_;
     batch.x = t_.from_host ? x_.data() : d_x_;
-    const int st = solve(batch, o, results_.data());
+    const int st =
+        solve(batch, o, results_there ? d_results_ : results_.data());
     return st == HONE_OK ? "" : hone_status_text(st);
   }
 
@@ -256,10 +261,15 @@ public:
     return c.why;
   }
 
-  /* Brings the answers of the last method to the host, if they are not there.
-   */
-  std::string fetch(bool peer) {
+  /* Brings the answers of the last method to the host, if they are not there,
+     and its results. */
+  std::string fetch(bool peer, bool results_there) {
     Calls c;
+    if (results_there)
+      c.ok(cudaMemcpy(results_.data(), d_results_,
+                      results_.size() * sizeof results_[0],
+                      cudaMemcpyDeviceToHost),
+           "copy of results");
     if (!t_.from_host)
       c.ok(cudaMemcpy(x_.data(), peer ? y_ : d_x_, x_.size() * sizeof(T),
                       cudaMemcpyDeviceToHost),
@@ -360,6 +370,7 @@ private:
   size_t size_; /* n */
   std::vector<T> a_, b_, x_;
   std::vector<hone_batch_result> results_;
+  hone_batch_result *d_results_ = nullptr;
   T *d_a_ = nullptr, *d_b_ = nullptr, *d_x_ = nullptr; /* on the device */
   T *f_ = nullptr, *y_ = nullptr; /* the peers' A, and b that becomes x */
   void **d_list_ = nullptr;
@@ -367,12 +378,12 @@ private:
   Batch_kernel kernel_;
 };
 
-enum { HONE, KERNEL, PEER, FLOOR, METHODS };
+enum { HONE, THERE, KERNEL, PEER, FLOOR, METHODS };
 
 template <class T> std::string run_once(Batch<T> *s, int m, int threads) {
-  return m == HONE   ? s->by_hone(threads)
-         : m == PEER ? s->by_peer()
-                     : s->by_reading();
+  return m == HONE || m == THERE ? s->by_hone(threads, m == THERE)
+         : m == PEER             ? s->by_peer()
+                                 : s->by_reading();
 }
 
 /* The milliseconds of one run: the kernel alone is timed by events, all else by
@@ -400,16 +411,19 @@ void turn(Batch<T> *s, int m, int round, int threads, Method *method) {
   method->ms.push_back(method->failed.empty() ? ms : NAN);
   if (m == FLOOR || m == KERNEL || !method->failed.empty())
     return;
-  method->failed = s->fetch(m == PEER);
+  method->failed = s->fetch(m == PEER, m == THERE);
   const double e = s->error(round);
   method->error = larger(method->error, e);
   method->accepted = method->accepted && e <= 4.04 * 0x1p-53;
   method->checked++;
+  if (m != PEER)
+    method->note = s->note();
 }
 
 template <class T> void measure_table(Bench *bench, const Table &t) {
   std::vector<Method> m(METHODS);
   m[HONE].name = "Hone batch";
+  m[THERE].name = "Hone batch, results on the device";
   m[KERNEL].name = "Hone's kernel alone";
   m[KERNEL].group = PAGEABLE;
   m[PEER].name = t.definite ? "potrfBatched + potrsBatched"
@@ -422,13 +436,14 @@ template <class T> void measure_table(Bench *bench, const Table &t) {
   const int rounds = bench->c.rounds > 0 ? bench->c.rounds : 9;
   for (Method &method : m)
     method.failed = failed;
+  if (t.from_host && failed.empty())
+    m[THERE].failed = "the systems are on the host";
   for (int round = -1; round < rounds; round++)
     for (int k = 0; k < METHODS; k++) {
       const int now = (k + round + 1) % METHODS;
       if (m[now].failed.empty())
         turn(s.get(), now, round, bench->c.threads, &m[now]);
     }
-  m[HONE].note = s->note();
   print_table(
       text("%s, %lld of n = %d", t.kind, static_cast<long long>(t.count), t.n),
       m, HONE, "backward error");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Many small systems on a CUDA device: one thread block factors, certifies and
-   solves one system, by the method of cpu_batch/kernels.c with an explicit
-   inverse in the place of LU factors, or block LU by panels. Systems go to the
-   device by portions. Next to read: system.h and panels.h, the kernels;
-   portions.cu, the memory. */
+/* Many small systems on a CUDA device: one thread block, or for small orders a
+   part of a warp, factors, certifies and solves one system, by the method of
+   cpu_batch/kernels.c with an explicit inverse in the place of LU factors, or
+   block LU by panels. Systems go to the device by portions. Next to read:
+   system.h and panels.h, the kernels; portions.cu, the memory. */
 #ifndef HONE_DEVICE_BATCH_H
 #define HONE_DEVICE_BATCH_H
 
@@ -36,6 +36,26 @@ typedef struct hone_device_determinant {
   int64_t exponent;
 } hone_device_determinant;
 
+/* The worst of the systems of a portion that were solved; zeros before. The
+   doubles are not negative, and there as their bits. */
+typedef struct hone_device_worst {
+  unsigned long long served; /* how many those are */
+  unsigned long long iterations;
+  unsigned long long backward, normwise, residual, forward;
+  unsigned long long not_rcond; /* the bits of the least rcond, inverted */
+} hone_device_worst;
+
+enum { HONE_DEVICE_DIGITS = 16 }; /* as of hone_bounds_digits, at most */
+
+/* Says what is wanted of a portion's results. */
+typedef struct hone_device_results {
+  hone_device_worst *worst; /* in device memory; NULL: the host looks at all
+                               results by itself, and nothing below counts */
+  char *to;                 /* the caller's array in device memory, or NULL: */
+  size_t bytes;             /* so many of each system's result, side by side */
+  hone_batch_result none;   /* for systems that were not solved */
+} hone_device_results;
+
 /* A portion: systems of one order. Distances are in numbers, real or complex.
  */
 typedef struct hone_device_systems {
@@ -60,6 +80,7 @@ typedef struct hone_device_systems {
                     where x was written and all columns are accepted, else 0 */
   hone_block_column *column;            /* count x nrhs */
   hone_device_determinant *determinant; /* count; NULL: none are wanted */
+  hone_device_results results;
 } hone_device_systems;
 
 /* Is a system of such systems solved by panels? */
@@ -75,9 +96,10 @@ typedef struct hone_device_room {
 } hone_device_room;
 
 /* Enqueue the systems on a stream (a cudaStream_t; NULL: the default one), and
-   find the workspace that large ones need, real and complex. Return HONE_OK or
-   HONE_DEVICE_FAILED. */
+   what is wanted of their results, and find the workspace that large systems
+   need, real and complex. Return HONE_OK or HONE_DEVICE_FAILED. */
 int hone_device_batch_launch(const hone_device_systems *s, void *stream);
+int hone_device_batch_sum_up(const hone_device_systems *s, void *stream);
 int hone_device_batch_launch_large(const hone_device_systems *s, void *stream);
 int hone_device_batch_plan(const hone_device_systems *s, hone_device_room *out);
 int hone_device_batch_z_launch_large(const hone_device_systems *s,
@@ -113,10 +135,14 @@ hone_device_slot hone_device_batch_slot(hone_device_batch *self, int slot);
    caller has done in the default stream so far. */
 int hone_device_batch_follow(hone_device_batch *self);
 /* Sends so many bytes of host_in, solves the systems, and fetches so many bytes
-   of device_out. Returns before that is done. */
+   of device_out, of which the first clear_bytes are set to zero before. Returns
+   before that is done. */
 int hone_device_batch_submit(hone_device_batch *self, int slot, size_t in_bytes,
                              const hone_device_systems *systems,
-                             size_t out_bytes);
+                             size_t clear_bytes, size_t out_bytes);
+/* Fetches so many bytes of device_out, once more, and waits for them. */
+int hone_device_batch_fetch(hone_device_batch *self, int slot,
+                            size_t out_bytes);
 /* Waits until that is done. */
 int hone_device_batch_await(hone_device_batch *self, int slot);
 /* Waits for everything; keeps the slots for the next call, or frees them. */

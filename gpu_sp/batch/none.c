@@ -31,11 +31,20 @@ int hone_device_batch_follow(hone_device_batch *self) {
 
 int hone_device_batch_submit(hone_device_batch *self, int slot, size_t in_bytes,
                              const hone_device_systems *systems,
-                             size_t out_bytes) {
+                             size_t clear_bytes, size_t out_bytes) {
   (void)self;
   (void)slot;
   (void)in_bytes;
   (void)systems;
+  (void)clear_bytes;
+  (void)out_bytes;
+  return HONE_NO_DEVICE;
+}
+
+int hone_device_batch_fetch(hone_device_batch *self, int slot,
+                            size_t out_bytes) {
+  (void)self;
+  (void)slot;
   (void)out_bytes;
   return HONE_NO_DEVICE;
 }

@@ -239,7 +239,7 @@ static int launch_panels(hone_device_batch *self, int slot,
 
 int hone_device_batch_submit(hone_device_batch *self, int slot, size_t in_bytes,
                              const hone_device_systems *systems,
-                             size_t out_bytes) {
+                             size_t clear_bytes, size_t out_bytes) {
   const hone_cuda_uncaptured meanwhile;
   const hone_device_slot *at = &self->slot[slot].at;
   const cudaStream_t stream = self->slot[slot].stream;
@@ -252,14 +252,27 @@ int hone_device_batch_submit(hone_device_batch *self, int slot, size_t in_bytes,
     TRY_CUDA(cudaMemcpyAsync(at->device_in, at->host_in, in_bytes,
                              cudaMemcpyHostToDevice, stream));
   /* Were the kernel not to run, no system would count as solved. */
-  TRY_CUDA(cudaMemsetAsync(
-      systems->rcond, 0,
-      static_cast<size_t>(systems->count) * sizeof *systems->rcond, stream));
+  TRY_CUDA(cudaMemsetAsync(at->device_out, 0, clear_bytes, stream));
   TRY(hone_device_batch_by_panels(systems)
           ? launch_panels(self, slot, systems)
           : hone_device_batch_launch(systems, stream));
+  if (systems->results.worst != nullptr)
+    TRY(hone_device_batch_sum_up(systems, stream));
   TRY_CUDA(cudaMemcpyAsync(at->host_out, at->device_out, out_bytes,
                            cudaMemcpyDeviceToHost, stream));
+  self->broken = self->broken || st != HONE_OK;
+  return st;
+}
+
+int hone_device_batch_fetch(hone_device_batch *self, int slot,
+                            size_t out_bytes) {
+  const hone_cuda_uncaptured meanwhile;
+  const hone_device_slot *at = &self->slot[slot].at;
+  const cudaStream_t stream = self->slot[slot].stream;
+  int st = HONE_OK;
+  TRY_CUDA(cudaMemcpyAsync(at->host_out, at->device_out, out_bytes,
+                           cudaMemcpyDeviceToHost, stream));
+  TRY_CUDA(cudaStreamSynchronize(stream));
   self->broken = self->broken || st != HONE_OK;
   return st;
 }

@@ -2,6 +2,7 @@
 /* Batches on a CUDA device, true or emulated: every answer is that of
    hone_solve, wherever the arrays lie, and whatever call of CUDA fails. */
 #include "tests/gallery/either.h"
+#include "tests/unit/batch_away.h"
 #include "tests/unit/batch_system.h"
 #include "tests/unit/ct.h"
 #include "tests/unit/device_memory.h"
@@ -270,39 +271,6 @@ TEST(batch_device, finds_determinants) {
 
 /* ---- Arrays in device memory -------------------------------------------- */
 
-/* A copy of the batch whose arrays lie on the device. */
-typedef struct away {
-  hone_batch batch;
-  double *a, *b, *x;
-  const double *a_list[8], *b_list[8];
-  double *x_list[8];
-} away;
-
-static away send(const bat *t, bool in_place) {
-  const int64_t count = t->batch.count, parts = t->parts;
-  const int64_t all = count * t->batch.n * parts;
-  away w = {.batch = t->batch};
-  w.a = on_device(t->a, all * t->batch.n);
-  w.b = on_device(t->b, all * t->batch.nrhs);
-  w.x = in_place ? w.b : device_alloc(all * t->batch.nrhs);
-  w.batch.a = w.a;
-  w.batch.b = w.b;
-  w.batch.x = w.x;
-  for (int64_t k = 0; k < count && k < 8; k++) {
-    w.a_list[k] = w.a + k * w.batch.stride_a * parts;
-    w.b_list[k] = w.b + k * w.batch.stride_b * parts;
-    w.x_list[k] = w.x + k * w.batch.stride_x * parts;
-  }
-  return w;
-}
-
-/* The lists are a part of w, which must not move any more. */
-static void use_lists(away *w) {
-  w->batch.a_list = w->a_list;
-  w->batch.b_list = w->b_list;
-  w->batch.x_list = w->x_list;
-}
-
 TEST(batch_device, takes_arrays_in_device_memory) {
   NEED_DEVICE();
   for (int way = 0; way < 32; way++) {
@@ -311,9 +279,9 @@ TEST(batch_device, takes_arrays_in_device_memory) {
     bat t = bat_make(1 + way % 2, 7, way / 8 % 2 ? 21 : 5, 1 + way / 16 * 2);
     ct_note("parts %d, in place %d, lists %d, n %d, nrhs %d", t.parts, in_place,
             lists, (int)t.batch.n, (int)t.batch.nrhs);
-    away w = send(&t, in_place);
+    away w = away_send(&t, in_place);
     if (lists)
-      use_lists(&w);
+      away_use_lists(&w);
     t.options.device = lists ? HONE_DEVICE_CUDA : HONE_DEVICE_AUTO;
     w.batch.determinants = 1;
     if (way / 8 % 2 == 0) /* one is solved by itself */
@@ -331,10 +299,7 @@ TEST(batch_device, takes_arrays_in_device_memory) {
       for (int64_t c = 0; c < t.batch.nrhs; c++)
         CHECK_LE(bat_omega(&t, k, c, bat_x(&t, k) + c * t.batch.ldx * t.parts),
                  SUP_LIMIT);
-    device_free(w.a);
-    device_free(w.b);
-    if (!in_place)
-      device_free(w.x);
+    away_discard(&w);
     bat_discard(&t);
     device_end();
   }
@@ -381,7 +346,7 @@ TEST(batch_device, survives_every_failed_call_in_place) {
   (void)hone_release_kept();
   for (int64_t at = 1; at < 200; at++) {
     device_begin();
-    away w = send(&t, true);
+    away w = away_send(&t, true);
     failing_calls.fail_at = at;
     (void)bat_call_with(1, &w.batch, &t.options, t.results, &t.report);
     const bool over = failing_calls.fail_at > 0;
@@ -394,8 +359,7 @@ TEST(batch_device, survives_every_failed_call_in_place) {
       if (t.results[k].status == HONE_OK)
         CHECK_LE(bat_omega(&t, k, 0, bat_x(&t, k)), SUP_LIMIT);
     }
-    device_free(w.a);
-    device_free(w.b);
+    away_discard(&w);
     device_end();
     if (over)
       break;

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Results of batches in device memory, and batches whose caller wants none: the
+   host looks at no system that the device has solved. Nothing else may differ
+   from a call whose results lie on the host. */
+#include "tests/unit/batch_away.h"
+#include "tests/unit/ct.h"
+#include "tests/unit/device_memory.h"
+#include "tests/unit/memory_problem.h"
+#include "tests/unit/wrapped.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  MOST = 12, /* systems */
+  WORDS = sizeof(hone_batch_result) / sizeof(double)
+};
+static const unsigned char UNUSED = 0xa5; /* in what no call may write */
+
+/* A call with its results at three places: on the host, nowhere, and on the
+   device, one byte range behind the other. */
+typedef struct places {
+  bat t;
+  away w;
+  hone_batch_result host[MOST], back[MOST];
+  double *there;
+  size_t size; /* of a result */
+} places;
+
+static void open_places(places *p, bat t, size_t size) {
+  p->t = t;
+  p->size = size;
+  p->t.options.device = HONE_DEVICE_AUTO;
+  p->t.options.columns = NULL;
+  p->t.options.deterministic = 1;
+  p->t.batch.result_size = size;
+  p->w = away_send(&p->t, false);
+  p->there = device_alloc(MOST * WORDS);
+}
+
+static void close_places(places *p) {
+  device_free(p->there);
+  away_discard(&p->w);
+  bat_discard(&p->t);
+}
+
+static int call(places *p, hone_batch_result *results) {
+  return bat_call_with(p->t.parts, &p->w.batch, &p->t.options, results,
+                       &p->t.report);
+}
+
+/* Calls with results on the device and brings them back, each at the place of
+   its own; what the call did not write is UNUSED. */
+static int call_there(places *p) {
+  unsigned char bytes[sizeof p->back];
+  memset(bytes, UNUSED, sizeof bytes);
+  device_put(p->there, bytes, sizeof bytes);
+  const int st = call(p, (hone_batch_result *)(void *)p->there);
+  device_get(bytes, p->there, sizeof bytes);
+  memset(p->back, UNUSED, sizeof p->back);
+  const size_t used = (size_t)p->t.batch.count * p->size;
+  for (size_t k = 0; k < (size_t)p->t.batch.count; k++)
+    memcpy(&p->back[k], bytes + k * p->size, p->size);
+  size_t written = 0;
+  for (size_t i = used; i < sizeof bytes; i++)
+    written += bytes[i] != UNUSED;
+  CHECK_EQ_INT((int64_t)written, 0);
+  return st;
+}
+
+/* Logarithms and signs of determinants are computed on the device. */
+static void check_determinant(const hone_batch_result *v,
+                              const hone_batch_result *w) {
+  if (isnan(v->log_abs_det)) {
+    CHECK(isnan(w->log_abs_det) && isnan(w->det_re) && isnan(w->det_im));
+    return;
+  }
+  if (v->log_abs_det == w->log_abs_det) /* it may be -Inf */
+    CHECK_EQ_INT(v->det_re == w->det_re, 1);
+  else
+    CHECK_NEAR(w->log_abs_det, v->log_abs_det,
+               1e-13 * (1.0 + fabs(v->log_abs_det)));
+  CHECK_NEAR(w->det_re, v->det_re, 1e-14);
+  CHECK_NEAR(w->det_im, v->det_im, 1e-14);
+}
+
+static void check_alike(const places *p) {
+  const size_t plain = offsetof(hone_batch_result, log_abs_det);
+  const size_t bytes = p->size < plain ? p->size : plain;
+  for (int64_t k = 0; k < p->t.batch.count; k++) {
+    ct_note("result %d", (int)k);
+    CHECK_MEM_EQ(&p->back[k], &p->host[k], bytes);
+    if (p->size > plain)
+      check_determinant(&p->host[k], &p->back[k]);
+  }
+}
+
+static void check_reports(const hone_report *v, const hone_report *w) {
+  CHECK_EQ_INT(w->status, v->status);
+  CHECK_EQ_INT(w->accepted, v->accepted);
+  CHECK_EQ_INT(w->iterations, v->iterations);
+  CHECK_EQ_INT(w->precision, v->precision);
+  CHECK_EQ_INT(w->digits, v->digits);
+  CHECK_MEM_EQ(&w->backward_error, &v->backward_error, sizeof(double));
+  CHECK_MEM_EQ(&w->normwise_error, &v->normwise_error, sizeof(double));
+  CHECK_MEM_EQ(&w->residual_error, &v->residual_error, sizeof(double));
+  CHECK_MEM_EQ(&w->forward_error, &v->forward_error, sizeof(double));
+  CHECK_MEM_EQ(&w->rcond, &v->rcond, sizeof(double));
+  CHECK(strcmp(w->path, v->path) == 0);
+  CHECK(strcmp(w->reason, v->reason) == 0);
+}
+
+/* Solves with results at all three places; returns the status. */
+static int check_places(places *p) {
+  const size_t x_bytes = (size_t)bat_doubles(&p->t) * sizeof(double);
+  double *x = malloc(x_bytes);
+  memset(p->host, UNUSED, sizeof p->host);
+  p->w.batch.result_size = sizeof p->host[0];
+  const int st = call(p, p->host);
+  const hone_report report = p->t.report;
+  device_get(x, p->w.x, x_bytes);
+  p->w.batch.result_size = p->size;
+  for (int place = 0; place < 2; place++) {
+    ct_note("results on the device: %d", place);
+    device_put(p->w.x, p->t.x, x_bytes);
+    CHECK_EQ_INT(place ? call_there(p) : call(p, NULL), st);
+    check_reports(&report, &p->t.report);
+    device_get(p->t.x, p->w.x, x_bytes);
+    for (int64_t k = 0; k < p->t.batch.count; k++)
+      if (p->host[k].status >= 0)
+        CHECK_MEM_EQ(bat_x(&p->t, k), x + (bat_x(&p->t, k) - p->t.x),
+                     x_bytes / (size_t)p->t.batch.count);
+  }
+  check_alike(p);
+  free(x);
+  return st;
+}
+
+/* Full results and those of programs that know fewer members. */
+static const size_t sizes[] = {sizeof(hone_batch_result),
+                               offsetof(hone_batch_result, row),
+                               offsetof(hone_batch_result, normwise_error)};
+
+TEST(batch_results, may_lie_in_device_memory) {
+  NEED_DEVICE();
+  static const int64_t of[] = {3, 20, 130};
+  for (int way = 0; way < 36; way++) {
+    places p;
+    device_begin();
+    const int64_t n = of[way / 6 % 3], nrhs = 1 + way / 18 * 2;
+    wrapped_trial.portion = way % 2 ? 5 : 0;
+    open_places(&p, bat_make(1 + way % 2, MOST - 1, n, nrhs),
+                sizes[way / 2 % 3]);
+    p.w.batch.determinants = way / 2 % 2;
+    ct_note("parts %d, n %d, nrhs %d, size %d", p.t.parts, (int)n, (int)nrhs,
+            (int)p.size);
+    CHECK_EQ_INT(check_places(&p), HONE_OK);
+    CHECK_EQ_INT(bat_on_device(&p.t), MOST - 1);
+    close_places(&p);
+    device_end();
+  }
+  wrapped_trial = (hone_trial){0};
+}
+
+/* Systems that the device leaves, with and without an x, among others. */
+static void spoil(bat *t, int64_t k) {
+  if (k == 2)
+    *bat_entry(t, k, 0, 0) = 1e304;
+  if (k == 4)
+    *bat_entry(t, k, 1, 2) = (double)NAN;
+  if (k == 5)
+    memset(bat_entry(t, k, 0, 0), 0,
+           (size_t)(t->batch.n * t->parts) * sizeof(double));
+  if (k == 7)
+    bat_b(t, k)[0] = HUGE_VAL;
+}
+
+TEST(batch_results, of_systems_that_the_host_solves_come_to_the_device) {
+  NEED_DEVICE();
+  for (int way = 0; way < 18; way++) {
+    places p;
+    device_begin();
+    bat t = bat_make(1 + way % 2, 10, 7, 1);
+    const int bad = way / 6; /* none in the first portions, in all, in some */
+    for (int64_t k = 0; k < 10; k++)
+      if (bad == 1 || (bad == 2 && k > 3) || (bad == 0 && k == 2))
+        spoil(&t, k);
+    wrapped_trial.portion = way / 2 % 3 + 1;
+    open_places(&p, t, sizes[way % 3]);
+    ct_note("way %d", way);
+    CHECK_EQ_INT(check_places(&p), bad == 0 ? HONE_OK : HONE_NOT_FINITE_A);
+    CHECK_EQ_INT(bat_on_device(&p.t), bad == 0 ? 9 : bad == 1 ? 6 : 7);
+    close_places(&p);
+    device_end();
+  }
+  wrapped_trial = (hone_trial){0};
+}
+
+/* Arguments that are refused, with results there. */
+TEST(batch_results, in_device_memory_tell_of_refused_calls) {
+  NEED_DEVICE();
+  device_begin();
+  places p;
+  open_places(&p, bat_make(1, MOST - 1, 4, 1), sizeof(hone_batch_result));
+  p.w.batch.ldx = 3;
+  CHECK_EQ_INT(call_there(&p), HONE_BAD_LEADING_DIMENSION);
+  for (int64_t k = 0; k < MOST - 1; k++) {
+    CHECK_EQ_INT(p.back[k].status, HONE_BAD_LEADING_DIMENSION);
+    CHECK(isinf(p.back[k].forward_error));
+  }
+  close_places(&p);
+  device_end();
+}
+
+static int stop(void *user, const hone_progress *event) {
+  (void)event;
+  int *calls = user;
+  return --*calls < 0;
+}
+
+/* A call that is cancelled after some portions. */
+TEST(batch_results, in_device_memory_tell_of_cancelled_systems) {
+  NEED_DEVICE();
+  int some = 0;
+  for (int after = 0; after < 12; after++) {
+    places p;
+    int calls = after;
+    device_begin();
+    open_places(&p, bat_make(1, MOST - 1, 4, 1), sizeof(hone_batch_result));
+    wrapped_trial.portion = 2;
+    p.t.options.progress = stop;
+    p.t.options.progress_user = &calls;
+    const int st = call_there(&p);
+    int64_t cancelled = 0;
+    for (int64_t k = 0; k < MOST - 1; k++) {
+      cancelled += p.back[k].status == HONE_CANCELLED;
+      CHECK(p.back[k].status == HONE_OK || p.back[k].status == HONE_CANCELLED);
+    }
+    CHECK_EQ_INT(st, cancelled > 0 ? HONE_CANCELLED : HONE_OK);
+    CHECK_EQ_INT(p.t.report.accepted, MOST - 1 - cancelled);
+    some += cancelled > 0 && cancelled < MOST - 1;
+    close_places(&p);
+    device_end();
+  }
+  CHECK_GE(some, 2);
+  wrapped_trial = (hone_trial){0};
+}
+
+/* Whichever call of CUDA fails: what a result says is true of x. */
+TEST(batch_results, in_device_memory_survive_every_failed_call) {
+  NEED_FAKE();
+  NEED_DEVICE();
+  int refused = 0, solved = 0, left = 0;
+  for (int way = 0; way < 4; way++)
+    for (int64_t at = 1; at < 200; at++) {
+      places p;
+      device_begin();
+      bat t = bat_make(1 + way % 2, MOST - 1, 6, 1);
+      if (way / 2 == 1)
+        spoil(&t, 2);
+      wrapped_trial.portion = 3;
+      open_places(&p, t, sizeof(hone_batch_result));
+      failing_calls.fail_at = at;
+      (void)call_there(&p);
+      const bool over = failing_calls.fail_at > 0;
+      failing_calls.fail_at = 0;
+      ct_note("way %d, call %d", way, (int)at);
+      device_get(p.t.x, p.w.x, (size_t)bat_doubles(&p.t) * sizeof(double));
+      for (int64_t k = 0; k < MOST - 1; k++) {
+        refused += p.back[k].status < 0;
+        solved += p.back[k].status == HONE_OK;
+        if (p.back[k].status == HONE_OK)
+          CHECK_LE(bat_omega(&p.t, k, 0, bat_x(&p.t, k)), SUP_LIMIT);
+      }
+      left += bat_on_device(&p.t) < MOST - 1;
+      close_places(&p);
+      device_end();
+      if (over)
+        break;
+    }
+  wrapped_trial = (hone_trial){0};
+  CHECK_EQ_INT(refused, 0);
+  CHECK_GE(left, 12);
+  CHECK_GE(solved, 12 * (MOST - 1));
+}
+
+/* Whichever allocation fails: a result is there, and true of x. */
+TEST(batch_results, in_device_memory_survive_every_failed_allocation) {
+  NEED_DEVICE();
+  int64_t without = 0, with = 0;
+  for (int way = 0; way < 4; way++) {
+    bool done = false;
+    for (int64_t at = 0; at < 200 && !done; at++) {
+      places p;
+      heap h;
+      device_begin();
+      bat t = bat_make(1, MOST - 1, 6, 1);
+      for (int64_t k = 0; k < 10; k++)
+        spoil(&t, k == 2 ? k : 0);
+      wrapped_trial.portion = 4;
+      open_places(&p, t, sizeof(hone_batch_result));
+      mp_use_heap(&p.t.options, &h);
+      h.fail_at = at;
+      h.fail_after = way % 2;
+      const int st = way / 2 ? call(&p, NULL) : call_there(&p);
+      mp_check_heap(&h);
+      ct_note("way %d, allocation %d", way, (int)at);
+      device_get(p.t.x, p.w.x, (size_t)bat_doubles(&p.t) * sizeof(double));
+      for (int64_t k = 0; k < MOST - 1 && way / 2 == 0; k++) {
+        without += p.back[k].status == HONE_NO_MEMORY;
+        with += p.back[k].status == HONE_OK;
+        CHECK(p.back[k].status == HONE_OK ||
+              p.back[k].status == HONE_NO_MEMORY);
+        if (p.back[k].status == HONE_OK)
+          CHECK_LE(bat_omega(&p.t, k, 0, bat_x(&p.t, k)), SUP_LIMIT);
+      }
+      CHECK(st == HONE_OK || (h.failed && st == HONE_NO_MEMORY));
+      done = !h.failed;
+      close_places(&p);
+      device_end();
+    }
+    CHECK(done);
+  }
+  wrapped_trial = (hone_trial){0};
+  CHECK_GE(without, 1);
+  CHECK_GE(with, MOST);
+}
