@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The part of hone_batch_solve that a CUDA device does: which systems it takes
-   (batch_device.c), and how a portion of them goes there and comes back
-   (batch_portions.c). */
+   (batch_device.c), how a portion of them goes there (batch_portions.c) and
+   comes back (batch_back.c). */
 #ifndef HONE_BATCH_DEVICE_H
 #define HONE_BATCH_DEVICE_H
 
@@ -49,6 +49,7 @@ typedef struct hone_device_run {
   bool there[HONE_KINDS];   /* do the arrays of this kind lie there? */
   hone_device_range known[HONE_KINDS]; /* where, as far as the last one shows */
   int64_t most;                        /* systems of a portion */
+  bool single;  /* factors in single precision may serve */
   bool alike;   /* systems lie at equal distances, and one is checked for all.
                    Their results are not begun before they are taken */
   bool quiet;   /* the host looks at the results of a portion only if a system
@@ -69,6 +70,27 @@ static inline const void *hone_batch_array(const hone_member *m, int which) {
   return which == HONE_OF_A ? m->a : which == HONE_OF_B ? m->b : m->x;
 }
 
+/* Threads take the portion's systems in ranges of so many. */
+typedef struct hone_portion_deal {
+  hone_device_run *r;
+  hone_portion *p;
+  void (*range)(hone_device_run *r, const hone_portion *p, int64_t from,
+                int64_t to);
+  int64_t together;
+} hone_portion_deal;
+
+/* Takes ranges, as one of several threads or alone, until none is left: ctx is
+   a hone_portion_deal. */
+void hone_portion_deal_out(void *ctx, int64_t worker);
+
+/* The number of the portion's system i in the batch. */
+int64_t hone_portion_system(const hone_portion *p, int64_t i);
+/* The numbers that one system of order n has in its array of this kind; the
+   bytes of x that come back by the host, and of its results without x. */
+size_t hone_portion_numbers(const hone_device_run *r, int which, int64_t n);
+size_t hone_portion_x_bytes(const hone_device_run *r, int64_t n);
+size_t hone_portion_result_bytes(const hone_device_run *r);
+
 /* The systems of order n that a slot takes. */
 int64_t hone_portion_room(const hone_device_run *r, int64_t n);
 /* Makes the results of a quiet run, if there are none: those of systems that
@@ -78,6 +100,13 @@ bool hone_portion_results(hone_device_run *r);
 /* Sends a portion that has been listed, and starts to solve it. What could not
    be sent is given up. */
 int hone_portion_submit(hone_device_run *r, hone_portion *p);
+/* Ends a portion of which it is not known what the device has done. Systems
+   whose x takes the place of b there may have lost their b: they get this
+   status, and cannot be solved in another way. */
+void hone_portion_give_up(hone_device_run *r, hone_portion *p, int st);
+
+/* On the way back (batch_back.c). ------------------------------------------ */
+
 /* Waits for a portion, if there is one, and takes its results. */
 int hone_portion_finish(hone_device_run *r, hone_portion *p);
 /* Does so with all portions, this one first, when there will be no more of

@@ -1,32 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A portion of a batch on its way to a CUDA device and back. Threads share the
-   copies that are made on the host, and the results: while the device solves
-   the last portions of a short call, they wake up and wait for it. */
+/* A portion of a batch on its way to a CUDA device. Threads share the copies
+   that are made on the host. */
 #include "api/batch_device.h"
-
-#include "refine/bounds.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
 enum {
-  ALIGNMENT = 256,           /* bytes, of every array of a portion */
-  CORRECTIONS = 3,           /* at most */
-  SENT_TOGETHER = 16 << 10,  /* a thread sends so many bytes at once, */
-  TAKEN_TOGETHER = 32 << 10, /* and takes so many */
-  HELPERS = 7,               /* at most, where results are taken: each one */
-  WORTH_HELPER = 1 << 17     /* has so many bytes of them */
+  ALIGNMENT = 256,         /* bytes, of every array of a portion */
+  CORRECTIONS = 6,         /* at most */
+  SENT_TOGETHER = 16 << 10 /* a thread sends so many bytes at once */
 };
-/* The device ends so many multiplications before a thread that waits for it
-   would go to sleep (hone_wait). */
-static const double SHORT = 4e8;
 
 static size_t aligned(size_t bytes) {
   return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* The numbers that one system has in its array of this kind. */
-static size_t numbers_of(const hone_device_run *r, int which, int64_t n) {
+size_t hone_portion_numbers(const hone_device_run *r, int which, int64_t n) {
   return (size_t)n * (size_t)(which == HONE_OF_A ? n : r->call->batch.nrhs);
 }
 
@@ -34,7 +24,9 @@ static size_t numbers_of(const hone_device_run *r, int which, int64_t n) {
 static size_t in_bytes(const hone_device_run *r, int which, int64_t n) {
   if (r->there[which])
     return r->alike ? 0 : sizeof(void *);
-  return which == HONE_OF_X ? 0 : numbers_of(r, which, n) * sizeof(hone_entry);
+  return which == HONE_OF_X
+             ? 0
+             : hone_portion_numbers(r, which, n) * sizeof(hone_entry);
 }
 
 static size_t all_in_bytes(const hone_device_run *r, int64_t n) {
@@ -44,9 +36,10 @@ static size_t all_in_bytes(const hone_device_run *r, int64_t n) {
   return bytes;
 }
 
-static size_t x_bytes(const hone_device_run *r, int64_t n) {
+size_t hone_portion_x_bytes(const hone_device_run *r, int64_t n) {
   const bool direct = r->there[HONE_OF_X] && r->call->batch.nrhs == 1;
-  return direct ? 0 : numbers_of(r, HONE_OF_X, n) * sizeof(hone_entry);
+  return direct ? 0
+                : hone_portion_numbers(r, HONE_OF_X, n) * sizeof(hone_entry);
 }
 
 static size_t determinant_bytes(const hone_device_run *r) {
@@ -54,7 +47,7 @@ static size_t determinant_bytes(const hone_device_run *r) {
 }
 
 /* The results of one system, without x. */
-static size_t result_bytes(const hone_device_run *r) {
+size_t hone_portion_result_bytes(const hone_device_run *r) {
   return sizeof(double) + determinant_bytes(r) +
          (size_t)r->call->batch.nrhs * sizeof(hone_block_column);
 }
@@ -64,17 +57,15 @@ int64_t hone_portion_room(const hone_device_run *r, int64_t n) {
   if (nrhs > HONE_PORTION_OUT_BYTES / sizeof(hone_block_column))
     return 0;
   const size_t in = 1 + all_in_bytes(r, n);
-  const size_t out = result_bytes(r) + x_bytes(r, n);
+  const size_t out = hone_portion_result_bytes(r) + hone_portion_x_bytes(r, n);
   const size_t by_in = (r->in_bytes - HONE_KINDS * ALIGNMENT) / in;
   const size_t by_out = (HONE_PORTION_OUT_BYTES - 5 * ALIGNMENT) / out;
   return (int64_t)HONE_MIN(HONE_MIN(by_in, by_out), (size_t)r->most);
 }
 
-static int64_t system_of(const hone_portion *p, int64_t i) {
+int64_t hone_portion_system(const hone_portion *p, int64_t i) {
   return p->list != NULL ? p->list[i] : p->first + i;
 }
-
-/* ---- There -------------------------------------------------------------- */
 
 /* Copies columns of n numbers to where they lie one behind the other. */
 static void copy_lines(int64_t n, int64_t lines, const hone_entry *from,
@@ -86,30 +77,22 @@ static void copy_lines(int64_t n, int64_t lines, const hone_entry *from,
 static void send_system(const hone_device_run *r, const hone_portion *p,
                         int64_t i) {
   const hone_batch *b = &r->call->batch;
-  const hone_member m = hone_batch_member(r->call, system_of(p, i));
+  const hone_member m = hone_batch_member(r->call, hone_portion_system(p, i));
   for (int which = 0; which < HONE_KINDS; which++) {
     char *to = p->at.host_in + p->in[which];
     if (r->there[which] && !r->alike)
       ((const void **)(void *)to)[i] = hone_batch_array(&m, which);
     else if (!r->there[which] && which != HONE_OF_X)
-      copy_lines(
-          p->n, which == HONE_OF_A ? p->n : b->nrhs,
-          which == HONE_OF_A ? m.a : m.b, which == HONE_OF_A ? b->lda : b->ldb,
-          (hone_entry *)(void *)to + (size_t)i * numbers_of(r, which, p->n));
+      copy_lines(p->n, which == HONE_OF_A ? p->n : b->nrhs,
+                 which == HONE_OF_A ? m.a : m.b,
+                 which == HONE_OF_A ? b->lda : b->ldb,
+                 (hone_entry *)(void *)to +
+                     (size_t)i * hone_portion_numbers(r, which, p->n));
   }
 }
 
-/* Threads take the portion's systems in ranges of so many. */
-typedef struct deal {
-  hone_device_run *r;
-  hone_portion *p;
-  void (*range)(hone_device_run *r, const hone_portion *p, int64_t from,
-                int64_t to);
-  int64_t together;
-} deal;
-
-static void deal_out(void *ctx, int64_t worker) {
-  const deal *d = ctx;
+void hone_portion_deal_out(void *ctx, int64_t worker) {
+  const hone_portion_deal *d = ctx;
   const int64_t count = d->p->count;
   (void)worker;
   for (;;) {
@@ -131,15 +114,15 @@ static void send(hone_device_run *r, hone_portion *p) {
   const int64_t bytes = (int64_t)all_in_bytes(r, p->n);
   if (bytes == 0)
     return;
-  deal d = {.r = r,
-            .p = p,
-            .range = send_range,
-            .together = SENT_TOGETHER / bytes + 1};
+  hone_portion_deal d = {.r = r,
+                         .p = p,
+                         .range = send_range,
+                         .together = SENT_TOGETHER / bytes + 1};
   atomic_store(&p->next, 0);
   if (p->count <= d.together)
-    deal_out(&d, 0);
+    hone_portion_deal_out(&d, 0);
   else
-    hone_pool_run(r->call->pool, r->call->threads, deal_out, &d);
+    hone_pool_run(r->call->pool, r->call->threads, hone_portion_deal_out, &d);
 }
 
 /* Divides the slot: arrays or lists on their way there, results and x on their
@@ -157,7 +140,8 @@ static size_t divide(const hone_device_run *r, hone_portion *p) {
   p->determinants = p->columns + aligned(count * (size_t)r->call->batch.nrhs *
                                          sizeof(hone_block_column));
   p->x = p->determinants + aligned(count * determinant_bytes(r));
-  p->out = p->x + (r->there[HONE_OF_X] ? 0 : count * x_bytes(r, p->n));
+  p->out =
+      p->x + (r->there[HONE_OF_X] ? 0 : count * hone_portion_x_bytes(r, p->n));
   return in;
 }
 
@@ -167,10 +151,10 @@ static hone_device_arrays arrays_of(const hone_device_run *r,
   const hone_batch *b = &r->call->batch;
   const char *in = p->at.device_in + p->in[which];
   const int64_t strides[] = {b->stride_a, b->stride_b, b->stride_x};
-  const hone_member m = hone_batch_member(r->call, system_of(p, 0));
+  const hone_member m = hone_batch_member(r->call, hone_portion_system(p, 0));
   hone_device_arrays out = {
       .first = which == HONE_OF_X ? p->at.device_out + p->x : in,
-      .stride = (int64_t)numbers_of(r, which, p->n)};
+      .stride = (int64_t)hone_portion_numbers(r, which, p->n)};
   if (r->there[which] && r->alike) {
     out.first = hone_batch_array(&m, which);
     out.stride = strides[which];
@@ -198,7 +182,7 @@ static hone_device_systems systems_of(const hone_device_run *r,
                                       const hone_portion *p) {
   const hone_batch_call *call = r->call;
   const hone_batch *b = &call->batch;
-  const hone_member first = hone_batch_member(call, system_of(p, 0));
+  const hone_member first = hone_batch_member(call, hone_portion_system(p, 0));
   const hone_block_matrix m = hone_batch_matrix(call, &first);
   const int64_t lda = r->there[HONE_OF_A] ? b->lda : p->n;
   const int most = call->options.max_iterations;
@@ -216,9 +200,10 @@ static hone_device_systems systems_of(const hone_device_run *r,
       .conjugate = m.conjugate,
       .ldb = r->there[HONE_OF_B] ? b->ldb : p->n,
       .ldx = r->there[HONE_OF_X] ? b->ldx : p->n,
+      .single = r->single,
       .limit = call->limit,
       .corrections = most > 0 ? HONE_MIN(most, CORRECTIONS) : CORRECTIONS,
-      .seed = hone_batch_seed(call, p->n, system_of(p, 0)),
+      .seed = hone_batch_seed(call, p->n, hone_portion_system(p, 0)),
       .seed_step =
           call->options.deterministic ? 0 : UINT64_C(0xd1342543de82ef95),
       .room = r->there[HONE_OF_X] && b->nrhs > 1 ? out + p->x : NULL,
@@ -247,12 +232,12 @@ bool hone_portion_results(hone_device_run *r) {
 /* Ends a portion of which it is not known what the device has done. Systems
    whose x takes the place of b there may have lost their b: they cannot be
    solved in another way. */
-static void give_up(hone_device_run *r, hone_portion *p, int st) {
+void hone_portion_give_up(hone_device_run *r, hone_portion *p, int st) {
   const hone_batch_result none = hone_batch_no_result(HONE_CANCELLED);
   const bool room = hone_portion_results(r);
   r->lost = r->lost || !room;
   for (int64_t i = 0; i < p->count && room; i++) {
-    const int64_t k = system_of(p, i);
+    const int64_t k = hone_portion_system(p, i);
     const hone_member m = hone_batch_member(r->call, k);
     if (r->alike)
       r->call->results[k] = none;
@@ -275,219 +260,6 @@ int hone_portion_submit(hone_device_run *r, hone_portion *p) {
       hone_device_batch_submit(r->device, p->slot, in, &systems, ends,
                                r->quiet ? sizeof(hone_device_worst) : p->out);
   if (st != HONE_OK)
-    give_up(r, p, st);
-  return st;
-}
-
-/* ---- And back ----------------------------------------------------------- */
-
-/* Adds to a result all that is known of a system that the device has solved,
-   and brings its x to its place. */
-static void take_system(const hone_device_run *r, const hone_portion *p,
-                        int64_t i, double rcond, hone_batch_result *result) {
-  const hone_batch_call *call = r->call;
-  const hone_batch *b = &call->batch;
-  const int64_t k = system_of(p, i);
-  const char *out = p->at.host_out;
-  const hone_block_column *column =
-      (const hone_block_column *)(const void *)(out + p->columns) + i * b->nrhs;
-  hone_block_lane lane = {.serves = true, .rcond = rcond};
-  if (b->determinants) {
-    const hone_device_determinant *d =
-        (const hone_device_determinant *)(const void *)(out + p->determinants) +
-        i;
-    lane.determinant[0] = d->mantissa[0];
-    lane.determinant[1] = d->mantissa[1];
-    lane.exponent = d->exponent;
-  }
-  hone_batch_take_lane(call, &lane, result);
-  for (int64_t c = 0; c < b->nrhs; c++)
-    hone_batch_take_column(call, k, c, &column[c], result);
-  if (r->there[HONE_OF_X])
-    return;
-  const hone_entry *x = (const hone_entry *)(const void *)(out + p->x) +
-                        (size_t)i * numbers_of(r, HONE_OF_X, p->n);
-  const hone_member m = hone_batch_member(call, k);
-  for (int64_t c = 0; c < b->nrhs; c++)
-    memcpy(m.x + c * b->ldx, x + c * p->n, (size_t)p->n * sizeof *x);
-}
-
-static void take_range(hone_device_run *r, const hone_portion *p, int64_t from,
-                       int64_t to) {
-  const double *rcond =
-      (const double *)(const void *)(p->at.host_out + p->rcond);
-  const hone_batch_result none = hone_batch_no_result(HONE_CANCELLED);
-  const hone_batch_result solved = hone_batch_no_result(HONE_OK);
-  hone_batch_result worst = hone_batch_best();
-  int64_t served = 0;
-  for (int64_t i = from; i < to; i++) {
-    hone_batch_result own = none;
-    if (rcond[i] > 0.0) {
-      own = solved;
-      take_system(r, p, i, rcond[i], &own);
-      hone_batch_add_result(&own, &worst);
-      served++;
-    }
-    r->call->results[system_of(p, i)] = own;
-  }
-  pthread_mutex_lock(&r->lock);
-  r->served += served;
-  hone_batch_add_result(&worst, &r->worst);
-  pthread_mutex_unlock(&r->lock);
-}
-
-static deal taking(hone_device_run *r, hone_portion *p) {
-  const size_t x = r->there[HONE_OF_X] ? 0 : x_bytes(r, p->n);
-  const size_t bytes = result_bytes(r) + x + sizeof(hone_batch_result) +
-                       (size_t)r->call->batch.nrhs *
-                           (r->call->options.columns ? sizeof(hone_column) : 0);
-  return (deal){.r = r,
-                .p = p,
-                .range = take_range,
-                .together = TAKEN_TOGETHER / (int64_t)bytes + 1};
-}
-
-/* The threads, with the calling one, that share the results of a portion. */
-static int64_t threads_for(const deal *d) {
-  const int64_t ranges = d->p->count / d->together;
-  const int64_t helpers = ranges / (WORTH_HELPER / TAKEN_TOGETHER);
-  return 1 + HONE_MIN(HONE_MIN(helpers, (int64_t)HELPERS),
-                      (int64_t)d->r->call->threads - 1);
-}
-
-static void end(hone_device_run *r, hone_portion *p) {
-  r->ended += p->count;
-  atomic_store(&r->call->ended, r->ended);
-  p->count = 0;
-  atomic_store(&p->state, HONE_PORTION_NONE);
-}
-
-static double number_of(unsigned long long bits) {
-  double v;
-  memcpy(&v, &bits, sizeof v);
-  return v;
-}
-
-/* Takes what a quiet portion tells of its systems, all of which were solved. */
-static void take_worst(hone_device_run *r, const hone_portion *p,
-                       const hone_device_worst *w) {
-  const double forward = number_of(w->forward);
-  const hone_batch_result own = {.status = HONE_OK,
-                                 .iterations = (int32_t)w->iterations,
-                                 .precision = 64,
-                                 .digits = hone_bounds_digits(forward),
-                                 .backward_error = number_of(w->backward),
-                                 .normwise_error = number_of(w->normwise),
-                                 .residual_error = number_of(w->residual),
-                                 .forward_error = forward,
-                                 .rcond = number_of(~w->not_rcond)};
-  hone_batch_add_result(&own, &r->worst);
-  r->served += p->count;
-  for (int64_t i = 0; i < p->count && r->call->results != NULL; i++)
-    r->call->results[system_of(p, i)] = hone_batch_told();
-  if (r->call->results == NULL)
-    r->told = p->first + p->count;
-}
-
-/* Looks at what a quiet portion tells. Fetches all results if one of its
-   systems was not solved. */
-static int listen(hone_device_run *r, hone_portion *p) {
-  const hone_device_worst *w =
-      (const hone_device_worst *)(const void *)(p->at.host_out + p->worst);
-  if (w->served == (unsigned long long)p->count) {
-    take_worst(r, p, w);
-    end(r, p);
-    return HONE_OK;
-  }
-  return hone_portion_results(r)
-             ? hone_device_batch_fetch(r->device, p->slot, p->out)
-             : HONE_NO_MEMORY;
-}
-
-/* Waits for the device; after HONE_OK there are results to be taken, if the
-   portion is not at its end. */
-static int await(hone_device_run *r, hone_portion *p) {
-  int st = hone_device_batch_await(r->device, p->slot);
-  if (st == HONE_OK && r->quiet)
-    st = listen(r, p);
-  if (p->count == 0)
-    return st;
-  atomic_store(&p->next, 0);
-  if (st == HONE_OK)
-    atomic_store(&p->state, HONE_PORTION_DONE);
-  else
-    give_up(r, p, st);
-  return st;
-}
-
-int hone_portion_finish(hone_device_run *r, hone_portion *p) {
-  const int st = p->count > 0 ? await(r, p) : HONE_OK;
-  if (p->count > 0) {
-    deal d = taking(r, p);
-    hone_pool_run(r->call->pool, threads_for(&d), deal_out, &d);
-    end(r, p);
-  }
-  return st;
-}
-
-/* Waits, with the calling thread, for the portions in their order, and takes
-   what it can of their results. */
-static void help(void *ctx, int64_t worker) {
-  hone_device_run *r = ctx;
-  (void)worker;
-  for (int i = 0; i < HONE_DEVICE_BATCH_SLOTS; i++) {
-    hone_portion *p = &r->portions[(r->oldest + i) % HONE_DEVICE_BATCH_SLOTS];
-    int looks = 0;
-    while (atomic_load(&p->state) == HONE_PORTION_UNDER_WAY)
-      hone_wait(&looks);
-    if (atomic_load(&p->state) == HONE_PORTION_DONE) {
-      deal d = taking(r, p);
-      deal_out(&d, 0);
-    }
-  }
-}
-
-/* The threads that are worth waking before the device is done. */
-static int64_t helpers_of(hone_device_run *r) {
-  double work = 0.0;
-  int64_t most = 0;
-  if (r->quiet)
-    return 0;
-  for (int i = 0; i < HONE_DEVICE_BATCH_SLOTS; i++) {
-    hone_portion *p = &r->portions[i];
-    const double n = (double)p->n;
-    if (p->count == 0)
-      continue;
-    const deal d = taking(r, p);
-    work += n * n * n * (double)(p->count * HONE_PARTS * HONE_PARTS);
-    most = HONE_MAX(most, threads_for(&d) - 1);
-  }
-  return work <= SHORT ? most : 0;
-}
-
-int hone_portions_finish(hone_device_run *r, int oldest) {
-  const int64_t helpers = helpers_of(r);
-  int st = HONE_OK;
-  r->oldest = oldest;
-  if (helpers > 0)
-    hone_pool_start(r->call->pool, helpers, help, r);
-  for (int i = 0; i < HONE_DEVICE_BATCH_SLOTS; i++) {
-    hone_portion *p = &r->portions[(oldest + i) % HONE_DEVICE_BATCH_SLOTS];
-    int ended = HONE_OK;
-    if (helpers == 0)
-      ended = hone_portion_finish(r, p);
-    else if (p->count > 0)
-      ended = await(r, p);
-    st = st == HONE_OK ? ended : st;
-    if (atomic_load(&p->state) == HONE_PORTION_DONE) {
-      deal d = taking(r, p);
-      deal_out(&d, 0);
-    }
-  }
-  if (helpers > 0)
-    hone_pool_wait(r->call->pool);
-  for (int i = 0; i < HONE_DEVICE_BATCH_SLOTS; i++)
-    if (r->portions[i].count > 0)
-      end(r, &r->portions[i]);
+    hone_portion_give_up(r, p, st);
   return st;
 }

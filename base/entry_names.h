@@ -317,10 +317,16 @@
 #define hone_policy_rank hone_z_policy_rank
 #define hone_policy_roundoff hone_z_policy_roundoff
 #define hone_policy_steps hone_z_policy_steps
+#define hone_portion_deal_out hone_z_portion_deal_out
 #define hone_portion_finish hone_z_portion_finish
+#define hone_portion_give_up hone_z_portion_give_up
+#define hone_portion_numbers hone_z_portion_numbers
+#define hone_portion_result_bytes hone_z_portion_result_bytes
 #define hone_portion_results hone_z_portion_results
 #define hone_portion_room hone_z_portion_room
 #define hone_portion_submit hone_z_portion_submit
+#define hone_portion_system hone_z_portion_system
+#define hone_portion_x_bytes hone_z_portion_x_bytes
 #define hone_portions_finish hone_z_portions_finish
 #define hone_probe hone_z_probe
 #define hone_probe_draw hone_z_probe_draw

@@ -7,14 +7,13 @@
  * getrfBatched and getrsBatched, or cuSOLVER's potrfBatched and
  * potrsBatched, which neither refine nor judge.
  *
- *   search_batch [count] [groups] [real] [complex] [panels] [complex-panels]
- *                [definite]
+ *   search_batch [count] [single] [groups] [real] [complex] [panels]
+ *                [complex-panels] [definite]
  *
  * solves so many systems of each order (10000; fewer of large ones), by an
- * inverse in registers, of real or complex systems, with several systems in a
- * warp (groups) or not, or by panels, or definite ones; without words all of
- * these. A time is beside the floor of one reading
- * of A.
+ * inverse in registers, of real or complex systems, in single precision, with
+ * several systems in a warp (groups) or not, or by panels, or definite ones;
+ * without words all of these. A time is beside the floor of one reading of A.
  *
  * Shapes of gpu_sp/batch/systems.cu are the best of this list on an H200.
  */
@@ -129,9 +128,62 @@ template <class S, int BLOCKS> void try_shape(const problem &p) {
   MUST(cudaFuncGetAttributes(&a, solve_systems<S, BLOCKS>));
   MUST(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
       &blocks, solve_systems<S, BLOCKS>, S::BLOCK, SHARED_BYTES<S>));
-  (void)snprintf(shape, sizeof shape, "%d x %d%s", S::R, S::C,
-                 S::SHUFFLED ? ", shuffled" : "");
+  (void)snprintf(shape, sizeof shape, "%d x %d%s%s", S::R, S::C,
+                 S::SHUFFLED ? ", shuffled" : "", S::SINGLE ? ", single" : "");
   print_line(p, shape, BLOCKS, blocks, a, us);
+}
+
+/* Inverses in single precision; systems for which these do not suffice are not
+   served. */
+template <int P, int R, int C, int N, int BLOCKS>
+void try_single(const problem &p) {
+  try_shape<shape<P, R, C, N, false, float>, BLOCKS>(p);
+}
+
+void search_single(int64_t count) {
+  with(1, count, 32, false, [](const problem &p) {
+    try_single<1, 8, 4, 32, 8>(p);
+    try_single<1, 8, 4, 32, 10>(p);
+    try_single<1, 8, 4, 32, 12>(p);
+    try_single<1, 32, 1, 32, 12>(p);
+    try_single<1, 32, 1, 32, 16>(p);
+    try_single<1, 16, 2, 32, 12>(p);
+  });
+  with(1, count, 64, false, [](const problem &p) {
+    try_single<1, 16, 4, 64, 4>(p);
+    try_single<1, 16, 4, 64, 6>(p);
+    try_single<1, 32, 2, 64, 6>(p);
+    try_single<1, 32, 4, 64, 4>(p);
+    try_single<1, 32, 4, 64, 5>(p);
+    try_single<1, 16, 8, 64, 4>(p);
+    try_single<1, 16, 8, 64, 5>(p);
+  });
+  with(1, count, 96, false, [](const problem &p) {
+    try_single<1, 16, 8, 96, 3>(p);
+    try_single<1, 32, 4, 96, 3>(p);
+    try_single<1, 32, 8, 96, 2>(p);
+    try_single<1, 32, 8, 96, 3>(p);
+  });
+  with(1, count, 128, false, [](const problem &p) {
+    try_single<1, 16, 8, 128, 2>(p);
+    try_single<1, 16, 8, 128, 3>(p);
+    try_single<1, 32, 4, 128, 2>(p);
+    try_single<1, 32, 8, 128, 1>(p);
+    try_single<1, 32, 8, 128, 2>(p);
+    try_single<1, 16, 16, 128, 2>(p);
+  });
+  with(2, count, 32, false, [](const problem &p) {
+    try_single<2, 16, 4, 32, 5>(p);
+    try_single<2, 16, 4, 32, 6>(p);
+    try_single<2, 8, 4, 32, 8>(p);
+    try_single<2, 16, 2, 32, 8>(p);
+  });
+  with(2, count, 64, false, [](const problem &p) {
+    try_single<2, 32, 4, 64, 2>(p);
+    try_single<2, 32, 4, 64, 3>(p);
+    try_single<2, 32, 8, 64, 2>(p);
+    try_single<2, 16, 8, 64, 3>(p);
+  });
 }
 
 /* Several systems in a warp. */
@@ -283,6 +335,8 @@ int main(int argc, char **argv) {
   const int64_t count = argc > 1 ? atoll(argv[1]) : 10000;
   printf("| parts | n | threads | blocks wanted | blocks | registers | local "
          "bytes | us | not served |\n|---|---|---|---|---|---|---|---|---|\n");
+  if (is_wanted(argc, argv, "single"))
+    search_single(count);
   if (is_wanted(argc, argv, "groups")) {
     search_real_groups(count);
     search_complex_groups(count);

@@ -13,67 +13,97 @@
 
 namespace {
 
+/* Covers the rounding of entries to single precision, and of a thread's sums
+   of up to 128 of them there. */
+template <class S> constexpr double ROUNDED = S::SINGLE ? 1.0 + 0x1p-16 : 1.0;
+
 /* A row-wise or column-wise largest part or sum of moduli of what is in
-   registers. */
+   registers. A thread takes its own part of that in the matrix's precision. */
+template <int M, class T>
+__device__ __forceinline__ void widen(const T (&v)[M], double (&to)[M]) {
+#pragma unroll
+  for (int q = 0; q < M; q++)
+    to[q] = widened(v[q]);
+}
+
 template <class S>
 __device__ __forceinline__ double largest_in_row(const system<S> &t) {
-  double v[S::TR] = {};
+  typename S::T v[S::TR] = {};
+  double own[S::TR];
 #pragma unroll
   for (int ii = 0; ii < S::TR; ii++)
 #pragma unroll
     for (int jj = 0; jj < S::TC; jj++)
       v[ii] = larger()(v[ii], extreme_of(t.m[ii][jj]));
-  return t.over_columns(v, larger());
+  widen(v, own);
+  return t.over_columns(own, larger());
 }
 
 template <class S>
-__device__ __forceinline__ double largest_in_column(const system<S> &t,
-                                                    const double *by) {
+__device__ __forceinline__ double largest_in_column(const system<S> &t) {
+  typename S::T v[S::TC] = {};
+  double own[S::TC];
+#pragma unroll
+  for (int jj = 0; jj < S::TC; jj++)
+#pragma unroll
+    for (int ii = 0; ii < S::TR; ii++)
+      v[jj] = larger()(v[jj], extreme_of(t.m[ii][jj]));
+  widen(v, own);
+  return t.over_rows(own, larger());
+}
+
+/* Does so with every row times a number of its own. */
+template <class S>
+__device__ __forceinline__ double largest_in_column_of(const system<S> &t,
+                                                       const double *by) {
   double v[S::TC] = {};
 #pragma unroll
   for (int jj = 0; jj < S::TC; jj++)
 #pragma unroll
     for (int ii = 0; ii < S::TR; ii++)
-      v[jj] = larger()(v[jj], extreme_of(t.m[ii][jj]) *
-                                  (by != nullptr ? by[t.i_of(ii)] : 1.0));
+      v[jj] = larger()(v[jj], extreme_of(t.at(ii, jj)) * by[t.i_of(ii)]);
   return t.over_rows(v, larger());
 }
 
 template <class S>
 __device__ __forceinline__ double row_sum(const system<S> &t) {
-  double v[S::TR] = {};
+  typename S::T v[S::TR] = {};
+  double own[S::TR];
 #pragma unroll
   for (int ii = 0; ii < S::TR; ii++)
 #pragma unroll
     for (int jj = 0; jj < S::TC; jj++)
       v[ii] += modulus_of(t.m[ii][jj]);
-  return t.over_columns(v, plus());
+  widen(v, own);
+  return t.over_columns(own, plus());
 }
 
 template <class S>
 __device__ __forceinline__ double column_sum(const system<S> &t) {
-  double v[S::TC] = {};
+  typename S::T v[S::TC] = {};
+  double own[S::TC];
 #pragma unroll
   for (int jj = 0; jj < S::TC; jj++)
 #pragma unroll
     for (int ii = 0; ii < S::TR; ii++)
       v[jj] += modulus_of(t.m[ii][jj]);
-  return t.over_rows(v, plus());
+  widen(v, own);
+  return t.over_rows(own, plus());
 }
 
 /* The smallest part of the thread's entries that is not 0, at most 1. */
 template <class S>
 __device__ __forceinline__ double least_part(const system<S> &t) {
-  double least = 1.0;
+  typename S::T least = 1;
 #pragma unroll
   for (int ii = 0; ii < S::TR; ii++)
 #pragma unroll
     for (int jj = 0; jj < S::TC; jj++)
       for (int p = 0; p < S::P; p++) {
-        const double size = fabs(t.m[ii][jj].part[p]);
-        least = size > 0.0 && size < least ? size : least;
+        const typename S::T size = fabs(t.m[ii][jj].part[p]);
+        least = size > 0 && size < least ? size : least;
       }
-  return least;
+  return widened(least);
 }
 
 /* Loads op(A), and finds its norms and whether it needs to be scaled. */
@@ -83,9 +113,10 @@ template <class S> __device__ __forceinline__ matrix_norms load(system<S> &t) {
   for (int jj = 0; jj < S::TC; jj++)
 #pragma unroll
     for (int ii = 0; ii < S::TR; ii++)
-      t.m[ii][jj] = t.entry_of_a(t.i_of(ii), t.j_of(jj));
+      t.m[ii][jj] =
+          rounded_to<typename S::T>(t.entry_of_a(t.i_of(ii), t.j_of(jj)));
   const double in_row = largest_in_row(t);
-  const double in_column = largest_in_column(t, nullptr);
+  const double in_column = largest_in_column(t);
   const double of_row = row_sum(t), of_column = column_sum(t);
   const bool is = t.is_row();
   double v[7] = {is ? in_row : 0.0,    is ? -in_row : -HONE_INF,
@@ -98,8 +129,8 @@ template <class S> __device__ __forceinline__ matrix_norms load(system<S> &t) {
               -v[3] >= 1.0 / NEAR_ONE;
   out.serves = v[0] <= LARGEST_ENTRY && -v[6] >= SMALLEST_ENTRY &&
                -v[1] > 0.0 && -v[3] > 0.0;
-  out.norm_rows = v[4];
-  out.norm_cols = out.norm_scaled = v[5];
+  out.norm_rows = v[4] / ROUNDED<S>;
+  out.norm_cols = out.norm_scaled = v[5] * ROUNDED<S>;
   if (t.thread < S::N) {
     t.s->row[t.thread] = is && !out.plain ? levelling(in_row) : 1.0;
     t.s->col[t.thread] = 1.0;
@@ -113,7 +144,7 @@ template <class S>
 __device__ __forceinline__ void scale(system<S> &t, matrix_norms *norms) {
   if (norms->plain)
     return;
-  const double in_column = largest_in_column(t, t.s->row);
+  const double in_column = largest_in_column_of(t, t.s->row);
   if (t.is_row())
     t.s->col[t.thread] = levelling(in_column);
   t.sync();
@@ -121,20 +152,25 @@ __device__ __forceinline__ void scale(system<S> &t, matrix_norms *norms) {
   for (int ii = 0; ii < S::TR; ii++)
 #pragma unroll
     for (int jj = 0; jj < S::TC; jj++)
-      t.m[ii][jj] =
-          scaled(t.m[ii][jj], t.s->row[t.i_of(ii)] * t.s->col[t.j_of(jj)]);
+      t.m[ii][jj] = rounded_to<typename S::T>(
+          scaled(t.at(ii, jj), t.s->row[t.i_of(ii)] * t.s->col[t.j_of(jj)]));
   const double sum = column_sum(t);
   double v[1] = {t.is_row() ? sum : 0.0};
   t.all(v, larger());
-  norms->norm_scaled = v[0];
+  norms->norm_scaled = v[0] * ROUNDED<S>;
 }
 
 /* A key orders the rows of a column by the sizes of their entries, to 12 bits,
    with NaN above all, and names the row; 0: none. */
-template <class S>
-__device__ __forceinline__ unsigned key_of(number<S::P> v, int row) {
-  const unsigned high =
-      static_cast<unsigned>(__double_as_longlong(size_of(v)) >> 32);
+__device__ __forceinline__ unsigned high_bits(double size) {
+  return static_cast<unsigned>(__double_as_longlong(size) >> 32);
+}
+__device__ __forceinline__ unsigned high_bits(float size) {
+  return __float_as_uint(size);
+}
+template <int P, class T>
+__device__ __forceinline__ unsigned key_of(number_of<P, T> v, int row) {
+  const unsigned high = high_bits(size_of(v));
   return 0x80000000U | (high & ~127U) | (127U - static_cast<unsigned>(row));
 }
 
@@ -144,7 +180,8 @@ __device__ __forceinline__ unsigned key_of(number<S::P> v, int row) {
    thread had one. */
 template <class S>
 __device__ __forceinline__ void give_column(system<S> &t, int c, unsigned used,
-                                            number<S::P> *to, unsigned *keys) {
+                                            typename system<S>::factor *to,
+                                            unsigned *keys) {
   unsigned best = 0;
   const bool mine = S::R >= 32 ? t.c == c : t.thread / 32 == c * S::R / 32;
   if (!mine) /* the whole warp has other columns */
@@ -153,10 +190,10 @@ __device__ __forceinline__ void give_column(system<S> &t, int c, unsigned used,
   for (int ii = 0; ii < S::TR; ii++)
     if (t.c == c) {
       const int row = t.i_of(ii);
-      const unsigned key = key_of<S>(t.m[ii][0], row);
+      const unsigned key = key_of(t.m[ii][0], row);
       best = max(best, row < t.n && !(used >> ii & 1) ? key : 0U);
       to[row] = t.m[ii][0];
-      t.m[ii][0] = make<S::P>(0.0);
+      t.m[ii][0] = {};
     }
   if constexpr (S::SYSTEMS == 1) {
     best = __reduce_max_sync(ALL, best);
@@ -184,15 +221,15 @@ __device__ __forceinline__ int best_row(const unsigned *keys) {
    the compiler would index the registers, and so keep them in memory. */
 template <int II, class S>
 __device__ __forceinline__ void give_row(system<S> &t, int own, int c,
-                                         number<S::P> *to) {
+                                         typename system<S>::factor *to) {
   if (own == II) {
 #pragma unroll
     for (int jj = 0; jj < S::TC; jj++) {
       to[jj] = t.m[II][jj];
-      t.m[II][jj] = make<S::P>(0.0);
+      t.m[II][jj] = {};
     }
     if (t.c == c)
-      to[0] = make<S::P>(1.0);
+      to[0] = unit_of<S::P>(typename S::T(1));
   } else if constexpr (II + 1 < S::TR) {
     give_row<II + 1>(t, own, c, to);
   }
@@ -203,7 +240,7 @@ __device__ __forceinline__ void give_row(system<S> &t, int own, int c,
 template <class S> __device__ __forceinline__ void rotate(system<S> &t) {
 #pragma unroll
   for (int ii = 0; ii < S::TR; ii++) {
-    const number<S::P> first = t.m[ii][0];
+    const typename system<S>::factor first = t.m[ii][0];
 #pragma unroll
     for (int jj = 1; jj < S::TC; jj++)
       t.m[ii][jj - 1] = t.m[ii][jj];
@@ -214,18 +251,19 @@ template <class S> __device__ __forceinline__ void rotate(system<S> &t) {
 /* Subtracts multiples of the pivot row from all rows; row p, which is 0 now,
    becomes the pivot row divided by the pivot. */
 template <class S>
-__device__ __forceinline__ void eliminate(system<S> &t, int p,
-                                          number<S::P> inverse,
-                                          const number<S::P> *column) {
-  number<S::P> by[S::TR];
+__device__ __forceinline__ void
+eliminate(system<S> &t, int p, typename system<S>::factor inverse,
+          const typename system<S>::factor *column) {
+  typename system<S>::factor by[S::TR];
 #pragma unroll
   for (int ii = 0; ii < S::TR; ii++) {
     const int i = t.i_of(ii);
-    by[ii] = i == p ? scaled(inverse, -1.0) : product_of(column[i], inverse);
+    by[ii] = i == p ? scaled(inverse, typename S::T(-1))
+                    : product_of(column[i], inverse);
   }
 #pragma unroll
   for (int jj = 0; jj < S::TC; jj++) {
-    const number<S::P> u = t.s->pivot_row[t.c][jj];
+    const typename system<S>::factor u = t.s->pivot_row[t.c][jj];
 #pragma unroll
     for (int ii = 0; ii < S::TR; ii++)
       t.m[ii][jj] = minus_product(t.m[ii][jj], by[ii], u);
@@ -236,12 +274,12 @@ __device__ __forceinline__ void eliminate(system<S> &t, int p,
 template <class S>
 __device__ __forceinline__ void eliminate_column(system<S> &t, int k,
                                                  unsigned *used, pivots *out) {
-  number<S::P> *column = t.s->column[k % 2];
+  typename system<S>::factor *column = t.s->column[k % 2];
   unsigned *keys = t.s->keys[k % 2];
   give_column(t, k % S::C, *used, column, keys);
   t.sync();
   const int p = best_row<S>(keys);
-  const number<S::P> pivot = column[p];
+  const typename system<S>::factor pivot = column[p];
   if (t.r == p % S::R) {
     give_row<0>(t, p / S::R, k % S::C, t.s->pivot_row[t.c]);
     *used |= 1U << (p / S::R);
@@ -249,12 +287,12 @@ __device__ __forceinline__ void eliminate_column(system<S> &t, int k,
   if (t.thread == 0) {
     t.s->from[k] = p;
     t.s->place[p] = k;
-    t.s->pivot[k] = pivot;
+    t.s->pivot[k] = widened(pivot);
   }
-  const double size = size_of(pivot);
+  const double size = static_cast<double>(size_of(pivot));
   out->at = size < out->smallest ? k : out->at;
   out->smallest = smaller()(out->smallest, size);
-  const number<S::P> inverse = reciprocal_of(pivot);
+  const typename system<S>::factor inverse = reciprocal_of(pivot);
   t.sync();
   eliminate(t, p, inverse, column);
 }
@@ -283,7 +321,7 @@ __device__ __forceinline__ void apply_inverse(const system<S> &t,
                                               number<S::P> (*out)[S::N]) {
   number<S::P> sum[K];
   t.template row_products<K, true>(
-      [&](int ii, int jj) { return t.m[ii][jj]; },
+      [&](int ii, int jj) { return t.at(ii, jj); },
       [&](int k, int j) { return in[k][t.s->from[j]]; },
       [](number<S::P> to, number<S::P> e, number<S::P> v) {
         return plus_product(to, e, v);

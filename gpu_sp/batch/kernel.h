@@ -22,6 +22,8 @@ __global__ void __launch_bounds__(S::BLOCK, BLOCKS)
   const int64_t k = static_cast<int64_t>(blockIdx.x) * S::SYSTEMS + own;
   if (S::SYSTEMS > 1 && k >= in.count)
     return; /* no other system of the warp waits for this one's lanes */
+  if (in.left_only && in.rcond[k] > 0.0)
+    return;
   system<S> t;
   t.s = reinterpret_cast<shared_memory<S> *>(memory + static_cast<size_t>(own) *
                                                           SHARED_STRIDE<S>);
@@ -36,7 +38,12 @@ __global__ void __launch_bounds__(S::BLOCK, BLOCKS)
   matrix_norms norms = load(t);
   scale(t, &norms);
   draw(t, seed);
-  multiply<true>(t, seed, [&](int ii, int jj) { return t.m[ii][jj]; });
+  if constexpr (S::SINGLE)
+    multiply<false>(t, seed, [&](int ii, int jj) {
+      return t.entry_of_s(t.i_of(ii), t.j_of(jj));
+    });
+  else
+    multiply<true>(t, seed, [&](int ii, int jj) { return t.m[ii][jj]; });
   const pivots p = invert(t);
   const certified m = certify(t, norms, seed, factors);
   bool serves = m.serves && p.smallest > 0.0;

@@ -46,7 +46,6 @@ __device__ hone_batch_result result_of(const hone_device_systems &in,
                                        int64_t k) {
   hone_batch_result r = in.results.none;
   r.status = HONE_OK;
-  r.precision = 64;
   r.digits = HONE_DEVICE_DIGITS;
   r.backward_error = r.normwise_error = r.residual_error = r.forward_error =
       0.0;
@@ -54,6 +53,7 @@ __device__ hone_batch_result result_of(const hone_device_systems &in,
   for (int64_t c = 0; c < in.nrhs; c++) {
     const hone_block_column &column = in.column[k * in.nrhs + c];
     r.iterations = max(r.iterations, column.corrections);
+    r.precision = max(r.precision, column.single ? 32 : 64);
     r.backward_error = larger(r.backward_error, column.componentwise);
     r.normwise_error = larger(r.normwise_error, column.normwise);
     r.residual_error = larger(r.residual_error, column.residual);
@@ -102,7 +102,9 @@ __global__ void __launch_bounds__(THREADS)
   if (solved)
     r = result_of(in, k);
   if (is && in.results.to != nullptr)
-    give(r, in.results.to + static_cast<size_t>(k) * in.results.bytes,
+    give(r,
+         hone_given_pointer(in.results.to +
+                            static_cast<size_t>(k) * in.results.bytes),
          in.results.bytes);
   raise(solved ? bits_of(r.backward_error) : 0, &worst->backward);
   raise(solved ? bits_of(r.normwise_error) : 0, &worst->normwise);
@@ -111,6 +113,8 @@ __global__ void __launch_bounds__(THREADS)
   raise(solved ? ~bits_of(r.rcond) : 0, &worst->not_rcond);
   raise(solved ? static_cast<unsigned long long>(r.iterations) : 0,
         &worst->iterations);
+  raise(solved ? static_cast<unsigned long long>(r.precision) : 0,
+        &worst->precision);
   const unsigned served = __ballot_sync(ALL, solved);
   if (threadIdx.x % 32 == 0)
     (void)atomicAdd(&worst->served,

@@ -96,6 +96,22 @@ __device__ __forceinline__ void residual(const system<S> &t) {
   t.sync();
 }
 
+/* r = c - S y in double. */
+template <class S>
+__device__ __forceinline__ void plain_residual(const system<S> &t) {
+  number<S::P> sum[1];
+  t.template row_products<1, false>(
+      [&](int ii, int jj) { return t.entry_of_s(t.i_of(ii), t.j_of(jj)); },
+      [&](int, int j) { return t.s->y[j]; },
+      [](number<S::P> to, number<S::P> e, number<S::P> y) {
+        return plus_product(to, e, y);
+      },
+      sum);
+  if (t.thread < S::N)
+    t.s->r[t.thread] = difference_of(t.s->c[t.thread], sum[0]);
+  t.sync();
+}
+
 /* Bounds the rounding errors in d = inv(M) r: the longest chain of additions
    times the largest component of |inv(M)| |r|. */
 template <class S>
@@ -103,7 +119,7 @@ __device__ __forceinline__ double lost_in_solve(const system<S> &t,
                                                 const certified &, double) {
   number<S::P> sum[1];
   t.template row_products<1, true>(
-      [&](int ii, int jj) { return t.m[ii][jj]; },
+      [&](int ii, int jj) { return t.at(ii, jj); },
       [&](int, int j) { return make<S::P>(modulus_of(t.s->r[t.s->from[j]])); },
       [](number<S::P> to, number<S::P> e, number<S::P> size) {
         to.part[0] = fma(modulus_of(e), size.part[0], to.part[0]);

@@ -14,8 +14,13 @@ namespace {
 /* How R x C threads hold a matrix of order up to N, of numbers of P parts.
    Where these are fewer than a warp has, a thread block of one warp has several
    SYSTEMS. SHUFFLED: within a warp, sums over rows and columns are by shuffles,
-   not by way of shared memory. */
-template <int P_, int R_, int C_, int N_, bool SHUFFLED_ = false> struct shape {
+   not by way of shared memory. T: of what the inverse is made; vectors are of
+   doubles, and so is all arithmetic with them. */
+template <int P_, int R_, int C_, int N_, bool SHUFFLED_ = false,
+          class T_ = double>
+struct shape {
+  using T = T_;
+  static constexpr bool SINGLE = sizeof(T) < sizeof(double);
   static constexpr int P = P_, R = R_, C = C_, N = N_;
   static constexpr int THREADS = R * C, WARPS = (THREADS + 31) / 32;
   static constexpr int SYSTEMS = THREADS < 32 ? 32 / THREADS : 1;
@@ -71,10 +76,11 @@ __device__ __forceinline__ number<P> shuffled_xor(unsigned mask, number<P> v,
 /* The shared memory of a system. */
 template <class S> struct shared_memory {
   using entry = number<S::P>;
-  entry c[S::N], y[S::N], r[S::N], d[S::N]; /* R b, inv(C) x, residual, step */
-  entry column[2][S::N];                    /* of a step of the elimination; */
-  alignas(16) entry pivot_row[S::C][S::TC]; /* for the threads of every c */
-  entry v[S::K][S::N], product[S::K][S::N]; /* random vectors; S v */
+  using factor = number_of<S::P, typename S::T>;
+  entry c[S::N], y[S::N], r[S::N], d[S::N];  /* R b, inv(C) x, residual, step */
+  factor column[2][S::N];                    /* of a step of the elimination; */
+  alignas(16) factor pivot_row[S::C][S::TC]; /* for the threads of every c */
+  entry v[S::K][S::N], product[S::K][S::N];  /* random vectors; S v */
   entry pivot[S::N];
   double row[S::N], col[S::N]; /* R and C, powers of two */
   double den[S::N];            /* |S| |y| + |c| */
@@ -99,8 +105,13 @@ template <class S> constexpr size_t SHARED_BYTES = SHARED_STRIDE<S> *S::SYSTEMS;
 /* A thread's part of a system. */
 template <class S> struct system {
   using entry = number<S::P>;
+  using factor = number_of<S::P, typename S::T>;
   static constexpr int P = S::P, N = S::N, ROUNDINGS = S::ROUNDINGS;
-  entry m[S::TR][S::TC];
+  /* With an inverse in single precision, an x needs more corrections; before
+     the first ones nobody asks how good it is. */
+  static constexpr bool SINGLE = S::SINGLE;
+  static constexpr int CORRECTIONS = SINGLE ? 6 : 3, UNSEEN = SINGLE ? 2 : 0;
+  factor m[S::TR][S::TC];
   shared_memory<S> *s;
   const hone_device_systems *in;
   const entry *a;
@@ -119,6 +130,12 @@ template <class S> struct system {
       __syncwarp(lanes());
     else
       sync_threads<S::WARPS>();
+  }
+
+  /* Returns the entry in the thread's place (ii, jj), of S or of its
+     inverse. */
+  __device__ __forceinline__ entry at(int ii, int jj) const {
+    return widened(m[ii][jj]);
   }
 
   /* Entry (i, j) of op(A); outside of it, that of the unit matrix. */

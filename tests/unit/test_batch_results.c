@@ -198,6 +198,40 @@ TEST(batch_results, of_systems_that_the_host_solves_come_to_the_device) {
   wrapped_trial = (hone_trial){0};
 }
 
+/* The calls of CUDA of a call for 64 systems without results. */
+static int64_t calls_without(bat *t, int *st) {
+  away w = away_send(t, false);
+  const int64_t before = failing_calls.made;
+  *st = bat_call_with(t->parts, &w.batch, &t->options, NULL, &t->report);
+  away_discard(&w);
+  return failing_calls.made - before;
+}
+
+/* Only where a system is left does the host fetch results and wait for them,
+   and it finds the last one of two warps. */
+TEST(batch_results, are_fetched_only_for_systems_that_are_left) {
+  NEED_DEVICE();
+  device_begin();
+  int st = HONE_OK;
+  bat t = bat_make(1, 64, 4, 1);
+  t.options.device = HONE_DEVICE_AUTO;
+  t.options.columns = NULL;
+  (void)calls_without(&t, &st); /* makes what the process keeps */
+  const int64_t calls = calls_without(&t, &st);
+  CHECK_EQ_INT(st, HONE_OK);
+  for (int64_t k = 31; k < 64; k += 32) {
+    double *entry = bat_entry(&t, k, 1, 1);
+    const double old = *entry;
+    *entry = (double)NAN;
+    CHECK_EQ_INT(calls_without(&t, &st), calls + 2);
+    CHECK_EQ_INT(st, HONE_NOT_FINITE_A);
+    CHECK_EQ_INT(t.report.accepted, 63);
+    *entry = old;
+  }
+  bat_discard(&t);
+  device_end();
+}
+
 /* Arguments that are refused, with results there. */
 TEST(batch_results, in_device_memory_tell_of_refused_calls) {
   NEED_DEVICE();
@@ -297,8 +331,7 @@ TEST(batch_results, in_device_memory_survive_every_failed_allocation) {
       heap h;
       device_begin();
       bat t = bat_make(1, MOST - 1, 6, 1);
-      for (int64_t k = 0; k < 10; k++)
-        spoil(&t, k == 2 ? k : 0);
+      bat_b(&t, 2)[0] *= 0x1p500; /* for no device */
       wrapped_trial.portion = 4;
       open_places(&p, t, sizeof(hone_batch_result));
       mp_use_heap(&p.t.options, &h);
