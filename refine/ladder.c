@@ -251,8 +251,12 @@ static int inspect_whole_matrix(hone_ladder *ladder, int r,
   return inspect(ladder, false, report);
 }
 
+/* Would other factors follow if those of rung r did not serve? Behind LU in
+   double on a device there is the same on the host, which does so only where
+   the device cannot be used. */
 static bool is_last_regular(const hone_ladder *ladder, int r) {
-  return r == ladder->rung_count - 1 || ladder->rung[r + 1].second_opinion;
+  const int next = hone_ladder_successor(ladder, r);
+  return next == ladder->rung_count || ladder->rung[next].second_opinion;
 }
 
 /* Factors on rung r. On HONE_OK its state says whether it can be used. */

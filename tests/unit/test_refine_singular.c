@@ -52,6 +52,23 @@ TEST_OF(refine, never_accepts_with_factors_that_miss_a_singular_matrix) {
   }
 }
 
+/* An engine as accurate is on the ladder for where the first one cannot be had
+   (LU in double on a device and on the host). It finds no better x. */
+TEST_OF(refine, keeps_the_x_of_double_factors_before_an_engine_as_accurate) {
+  fixture s;
+  hone_entry near[ORDER * ORDER];
+  set_up_singular(&s, near, 1e-15);
+  fixture_add_scripted(&s, "scripted", 64)->instead = near;
+  sup_script *second = fixture_add_scripted(&s, "second", 64);
+  second->instead = near;
+  REQUIRE(fixture_open(&s) == HONE_OK && fixture_factor(&s) == HONE_OK);
+  CHECK_EQ_INT(fixture_solve(&s), HONE_ILL_CONDITIONED);
+  CHECK_EQ_INT(s.column[0].status, HONE_ILL_CONDITIONED);
+  CHECK_EQ_INT(second->creates, 0);
+  CHECK(isfinite(fixture_backward_error(&s, 0)));
+  fixture_tear_down(&s);
+}
+
 TEST_OF(refine, climbs_when_only_double_factors_show_that_a_is_regular) {
   fixture s;
   hone_entry near[ORDER * ORDER];
