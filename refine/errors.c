@@ -106,17 +106,18 @@ HONE_VECTOR static double plain_quotients(int64_t n, const hone_entry *r,
 }
 
 /* Computes row i again in extended range, from x and b that are not shifted:
-   r_i becomes 2^shift (b - op(A) x)_i. Returns |b - op(A) x|_i / den_i. */
-static double wide_row(const hone_matrix *a, bool trans, int64_t i,
+   r_i becomes 2^shift (b - op(A) x)_i. Returns |b - op(A) x|_i / den_i. With
+   'fast' that may be wrong by the rounding of long double. */
+static double wide_row(const hone_refinement *ctx, int64_t i, bool fast,
                        hone_refined *c) {
-  hone_wide_row row = {.a = a,
-                       .trans = trans,
+  hone_wide_row row = {.a = ctx->f.a,
+                       .trans = ctx->trans,
                        .i = i,
                        .x = c->x,
                        .b = c->b[i],
-                       .fast = c->digits_lost,
+                       .fast = fast,
                        .shift = c->shift};
-  a->op->wide_row(&row);
+  ctx->f.a->op->wide_row(&row);
   c->r[i] = row.r;
   c->den[i] = row.zero ? 0.0 : row.den; /* no noise where nothing was rounded */
   return row.quotient;
@@ -151,8 +152,18 @@ double hone_refined_quotient(const hone_refinement *ctx, int64_t i,
   if (c->x_is_zero)
     return c->b[i] != 0.0; /* x = 0: r = b, and the row 0 = 0 is solved */
   if (c->digits_lost || c->den[i] <= c->least_den)
-    return wide_row(ctx->f.a, ctx->trans, i, c);
+    return wide_row(ctx, i, false, c);
   return hone_abs(c->r[i]) / c->den[i];
+}
+
+/* Does the same for a column all of whose rows are computed one by one, where
+   'most' is the largest quotient of the rows before: one that may be larger is
+   computed without the rounding of long double, which is up to gamma and as
+   large as the limit where n is in the hundreds. */
+static double lost_quotient(const hone_refinement *ctx, int64_t i, double most,
+                            hone_refined *c) {
+  const double q = wide_row(ctx, i, true, c);
+  return q + c->gamma <= most ? q : wide_row(ctx, i, false, c);
 }
 
 /* max_i |r_i| / den_i. An empty row (0 = 0) counts as solved. */
@@ -165,7 +176,9 @@ static double componentwise(const hone_refinement *ctx, hone_refined *c) {
       return q;
   }
   for (int64_t i = 0; i < n; i++) {
-    const double q = hone_refined_quotient(ctx, i, c);
+    const double q = c->digits_lost && !c->x_is_zero
+                         ? lost_quotient(ctx, i, omega, c)
+                         : hone_refined_quotient(ctx, i, c);
     omega = q <= omega ? omega : q; /* NaN is taken, */
     if (!(omega <= DBL_MAX))        /* and ends the loop */
       return HONE_NAN;
