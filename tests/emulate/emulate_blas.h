@@ -215,20 +215,18 @@ inline cublasStatus_t product(cublasHandle_t handle, bool ta, int m, int n,
 
 } // namespace hone_emulate
 
-/* C = alpha op(A) op(B) + beta C. */
-inline cublasStatus_t
-cublasGemmEx(cublasHandle_t handle, cublasOperation_t trans_a,
-             cublasOperation_t trans_b, int m, int n, int k, const void *alpha,
-             const void *a, cudaDataType type_a, int lda, const void *b,
-             cudaDataType type_b, int ldb, const void *beta, void *c,
-             cudaDataType type_c, int ldc, cublasComputeType_t compute,
-             cublasGemmAlgo_t) {
-  using namespace hone_emulate;
+namespace hone_emulate {
+
+/* C = alpha op(A) op(B) + beta C, now. */
+inline cublasStatus_t gemm_now(cublasHandle_t handle, cublasOperation_t trans_a,
+                               cublasOperation_t trans_b, int m, int n, int k,
+                               const void *alpha, const void *a,
+                               cudaDataType type_a, int lda, const void *b,
+                               cudaDataType type_b, int ldb, const void *beta,
+                               void *c, cudaDataType type_c, int ldc,
+                               cublasComputeType_t compute) {
   const bool ta = trans_a == CUBLAS_OP_T, tb = trans_b != CUBLAS_OP_N;
   const bool hb = trans_b == CUBLAS_OP_C;
-  check_handle(handle, "cuBLAS handle");
-  check_stream(handle->stream);
-  check_operands(handle, a, b, c);
   if (m < 0 || n < 0 || k < 0 || !valid_gemm(ta ? k : m, ta ? m : k, lda) ||
       !valid_gemm(tb ? n : k, tb ? k : n, ldb) || !valid_gemm(m, n, ldc))
     return CUBLAS_STATUS_INVALID_VALUE;
@@ -279,6 +277,30 @@ cublasGemmEx(cublasHandle_t handle, cublasOperation_t trans_a,
   return CUBLAS_STATUS_SUCCESS;
 }
 
+} // namespace hone_emulate
+
+inline cublasStatus_t
+cublasGemmEx(cublasHandle_t handle, cublasOperation_t trans_a,
+             cublasOperation_t trans_b, int m, int n, int k, const void *alpha,
+             const void *a, cudaDataType type_a, int lda, const void *b,
+             cudaDataType type_b, int ldb, const void *beta, void *c,
+             cudaDataType type_c, int ldc, cublasComputeType_t compute,
+             cublasGemmAlgo_t) {
+  using namespace hone_emulate;
+  check_handle(handle, "cuBLAS handle");
+  check_stream(handle->stream);
+  check_operands(handle, a, b, c);
+  const auto now = [=] {
+    return gemm_now(handle, trans_a, trans_b, m, n, k, alpha, a, type_a, lda, b,
+                    type_b, ldb, beta, c, type_c, ldc, compute);
+  };
+  const bool later = put_off(handle->stream, [=] {
+    if (now() != CUBLAS_STATUS_SUCCESS)
+      fail("a product that is late has failed");
+  });
+  return later ? CUBLAS_STATUS_SUCCESS : now();
+}
+
 /* B = alpha inv(A) B or B = alpha B inv(A), A not transposed. */
 inline cublasStatus_t
 cublasStrsm_v2(cublasHandle_t handle, cublasSideMode_t side,
@@ -290,6 +312,7 @@ cublasStrsm_v2(cublasHandle_t handle, cublasSideMode_t side,
   const int k = left ? m : n, lines = left ? n : m;
   check_handle(handle, "cuBLAS handle");
   check_stream(handle->stream);
+  do_stream_late(handle->stream);
   check_operands(handle, a, b, b);
   if (m < 0 || n < 0 || lda < (k > 1 ? k : 1) || ldb < (m > 1 ? m : 1))
     return CUBLAS_STATUS_INVALID_VALUE;

@@ -248,6 +248,7 @@ constexpr int RESIDENT = MOST * 2; /* threads that fit on a processor */
 inline thread_local cudaError_t last_error = cudaSuccess;
 inline void
 check_stream(cudaStream_t stream); /* fails if the stream was destroyed */
+inline bool put_off(cudaStream_t stream, std::function<void()> operation);
 /* The device of this thread's calls, as cudaSetDevice sets it. */
 inline thread_local int current_device = 0;
 /* Returns true if the stream belongs to this thread's device, as a launch
@@ -276,6 +277,7 @@ template <class... P> struct launch {
   dim3 blocks, threads;
   size_t shared;
   bool near; /* the stream belongs to the thread's device */
+  cudaStream_t stream;
 
   cudaError_t check(word count) const {
     const word n = word{threads.x} * threads.y * threads.z;
@@ -299,6 +301,12 @@ template <class... P> struct launch {
       return;
     }
     (check_argument(&arguments, sizeof arguments, name), ...);
+    const launch all = *this;
+    if (!put_off(stream, [=] { all.run_now(arguments...); }))
+      run_now(arguments...);
+  }
+  void run_now(P... arguments) const {
+    const word count = word{blocks.x} * blocks.y * blocks.z;
     const word most = cooperative ? count : HONE_EMULATE_WORKERS;
     grid g = {};
     g.blocks = blocks;
@@ -315,8 +323,14 @@ launch<P...> prepare_launch(void (*kernel)(P...), const char *name,
                             bool cooperative, dim3 blocks, dim3 threads,
                             size_t shared, cudaStream_t stream) {
   check_stream(stream);
-  return {kernel,  name,   cooperative,           blocks,
-          threads, shared, stream_is_near(stream)};
+  return {kernel,
+          name,
+          cooperative,
+          blocks,
+          threads,
+          shared,
+          stream_is_near(stream),
+          stream};
 }
 
 #define HONE_LAUNCH(kernel, grid, block, shared, stream, ...)                  \

@@ -2,15 +2,15 @@
 /* The CUDA runtime of emulate.h, which includes this: memory, and what streams
    and events are; emulate_streams.h has their functions. Every enqueued
    operation is done at once, but for those of the default stream that may still
-   be under way when their call returns (default_stream). Where the CUDA runtime
-   leaves behavior undefined the program ends with a message: copies that leave
-   an allocation or take memory of the host for memory of the device, and
-   streams and events that were destroyed. At its end it lists what was never
-   freed. */
+   be under way when their call returns (default_stream), and unless a test
+   wants it later (emulate_late.h). Where the CUDA runtime leaves behavior
+   undefined the program ends with a message: copies that leave an allocation or
+   take memory of the host for memory of the device, and streams and events that
+   were destroyed. At its end it lists what was never freed. */
 #ifndef HONE_EMULATE_RUNTIME_H
 #define HONE_EMULATE_RUNTIME_H
 
-#include "tests/emulate/emulate_devices.h"
+#include "tests/emulate/emulate_late.h"
 #include "tests/emulate/refuse.h"
 
 #ifndef HONE_EMULATE_MEMORY
@@ -52,16 +52,6 @@ enum cudaStreamCaptureMode {
 };
 typedef void *cudaGraph_t;
 
-struct CUstream_st {
-  bool blocking;
-  int device;
-};
-struct CUevent_st {
-  bool timing, recorded;
-  bool of_default; /* it was recorded in the default stream */
-  int device;
-  std::chrono::steady_clock::time_point at;
-};
 typedef CUevent_st *cudaEvent_t;
 
 /* Tells tests in C that the device is emulated. */
@@ -292,6 +282,27 @@ inline cudaError_t release(void *p, cudaMemoryType type) {
   return cudaSuccess;
 }
 
+inline void copy_rows_now(void *to, size_t to_pitch, const void *from,
+                          size_t from_pitch, size_t width, size_t height) {
+  for (size_t i = 0; i < height; i++)
+    memmove(reach(static_cast<char *>(to) + i * to_pitch),
+            reach(static_cast<const char *>(from) + i * from_pitch), width);
+}
+/* Copies rows on a stream. Memory of the host that is not pinned is read, and
+   written, before the call returns. */
+inline void copy_rows(void *to, size_t to_pitch, const void *from,
+                      size_t from_pitch, size_t width, size_t height,
+                      cudaStream_t stream) {
+  const bool plain = !(on_device(to) || is_pinned(to)) ||
+                     !(on_device(from) || is_pinned(from));
+  if (plain)
+    do_stream_late(stream);
+  if (plain || !put_off(stream, [=] {
+        copy_rows_now(to, to_pitch, from, from_pitch, width, height);
+      }))
+    copy_rows_now(to, to_pitch, from, from_pitch, width, height);
+}
+
 inline void check_copy(const void *to, const void *from, size_t bytes,
                        cudaMemcpyKind kind) {
   const bool guess = kind == cudaMemcpyDefault;
@@ -310,6 +321,7 @@ namespace device {
 /* ---- Devices and errors ------------------------------------------------ */
 
 inline cudaError_t cudaDeviceSynchronize() {
+  do_all_late();
   finish_default_stream();
   return cudaSuccess;
 }
@@ -345,6 +357,7 @@ template <class T> cudaError_t cudaMalloc(T **p, size_t bytes) {
   return e;
 }
 inline cudaError_t cudaFree(void *p) {
+  do_all_late();
   finish_default_stream();
   hone_emulate::capture_broken = hone_emulate::capture_broken || p != nullptr;
   return release(p, cudaMemoryTypeDevice);
@@ -363,6 +376,7 @@ template <class T> cudaError_t cudaMallocHost(T **p, size_t bytes) {
   return cudaHostAlloc(p, bytes);
 }
 inline cudaError_t cudaFreeHost(void *p) {
+  do_all_late();
   hone_emulate::capture_broken = hone_emulate::capture_broken || p != nullptr;
   return release(p, cudaMemoryTypeHost);
 }
@@ -391,7 +405,8 @@ inline cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes,
   check_stream(stream);
   check_place(p, bytes, true, "set");
   check_near(p, device_of_stream(stream), "set");
-  memset(p, value, bytes);
+  if (!put_off(stream, [=] { memset(p, value, bytes); }))
+    memset(p, value, bytes);
   return cudaSuccess;
 }
 inline cudaError_t cudaMemset2DAsync(void *p, size_t pitch, int value,
@@ -416,7 +431,7 @@ inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
                                    cudaStream_t stream = nullptr) {
   check_stream(stream);
   check_copy(to, from, bytes, kind);
-  memmove(reach(to), reach(from), bytes);
+  copy_rows(to, bytes, from, bytes, bytes, 1, stream);
   return cudaSuccess;
 }
 inline cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes,
@@ -439,12 +454,10 @@ inline cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch,
   check_stream(stream);
   if (width > to_pitch || width > from_pitch)
     return last_error = cudaErrorInvalidValue;
-  for (size_t i = 0; i < height; i++) {
-    void *target = static_cast<char *>(to) + i * to_pitch;
-    const void *source = static_cast<const char *>(from) + i * from_pitch;
-    check_copy(target, source, width, kind);
-    memmove(reach(target), reach(source), width);
-  }
+  for (size_t i = 0; i < height; i++)
+    check_copy(static_cast<char *>(to) + i * to_pitch,
+               static_cast<const char *>(from) + i * from_pitch, width, kind);
+  copy_rows(to, to_pitch, from, from_pitch, width, height, stream);
   return cudaSuccess;
 }
 

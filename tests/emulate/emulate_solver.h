@@ -68,6 +68,7 @@ inline cusolverStatus_t cusolverDnDgetrf(cusolverDnHandle_t handle, int m,
   using namespace hone_emulate;
   check_handle(handle, "cuSOLVER handle");
   check_stream(handle->stream);
+  do_stream_late(handle->stream);
   check_place(a, square_bytes(m, n, lda), true, "A");
   check_place(work, sizeof(double), true, "workspace of cuSOLVER");
   check_place(ipiv, static_cast<size_t>(n) * sizeof(int), true, "pivots");
@@ -83,6 +84,7 @@ inline cusolverStatus_t cusolverDnDgetrs(cusolverDnHandle_t handle,
   using namespace hone_emulate;
   check_handle(handle, "cuSOLVER handle");
   check_stream(handle->stream);
+  do_stream_late(handle->stream);
   check_place(a, square_bytes(n, n, lda), true, "A");
   check_place(b, square_bytes(n, nrhs, ldb), true, "B");
   check_place(info, sizeof(int), true, "info");

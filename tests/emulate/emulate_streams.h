@@ -16,7 +16,7 @@ inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream,
   if (refused(stream))
     return last_error = cudaErrorMemoryAllocation;
   *stream =
-      keep(new CUstream_st{flags != cudaStreamNonBlocking, current_device},
+      keep(new CUstream_st{flags != cudaStreamNonBlocking, current_device, {}},
            "stream");
   return cudaSuccess;
 }
@@ -33,12 +33,14 @@ inline cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
   return cudaSuccess;
 }
 inline cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  do_stream_late(stream);
   drop(stream, "stream");
   return cudaSuccess;
 }
 inline cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   hone_emulate::breaks_captures();
   check_stream(stream);
+  do_stream_late(stream);
   return cudaSuccess;
 }
 inline cudaError_t cudaStreamQuery(cudaStream_t stream) {
@@ -50,8 +52,8 @@ inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event,
   const bool timing = !(flags & cudaEventDisableTiming);
   if (refused(event))
     return last_error = cudaErrorMemoryAllocation;
-  *event =
-      keep(new CUevent_st{timing, false, false, current_device, {}}, "event");
+  *event = keep(new CUevent_st{timing, false, false, current_device, {}, {}, 0},
+                "event");
   return cudaSuccess;
 }
 inline cudaError_t cudaEventCreate(cudaEvent_t *event) {
@@ -70,15 +72,21 @@ inline cudaError_t cudaEventRecord(cudaEvent_t event,
   event->recorded = true;
   event->of_default = stream == nullptr;
   event->at = std::chrono::steady_clock::now();
+  std::lock_guard<std::recursive_mutex> hold(late.lock);
+  event->queue = stream ? stream->queue : nullptr;
+  event->behind = event->queue ? event->queue->enqueued : 0;
   return cudaSuccess;
 }
 inline cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   hone_emulate::breaks_captures();
   check_handle(event, "event");
+  do_late(event->queue, event->behind);
   return cudaSuccess;
 }
 inline cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return cudaEventSynchronize(event);
+  hone_emulate::breaks_captures();
+  check_handle(event, "event");
+  return reached(event) ? cudaSuccess : last_error = cudaErrorNotReady;
 }
 inline cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
                                        unsigned = 0) {
@@ -86,6 +94,11 @@ inline cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
   check_handle(event, "event");
   if (stream != nullptr && event->recorded && event->of_default)
     hone_emulate::waits_for_default++;
+  std::lock_guard<std::recursive_mutex> hold(late.lock);
+  if (event->queue)
+    (void)put_off(stream, [queue = event->queue, behind = event->behind] {
+      do_late(queue, behind);
+    });
   return cudaSuccess;
 }
 inline cudaError_t
@@ -137,7 +150,8 @@ inline cudaError_t cudaMemcpyPeerAsync(void *to, int to_device,
     return last_error = cudaErrorInvalidDevice;
   check_peer(to, to_device, bytes, "copied to a peer");
   check_peer(from, from_device, bytes, "copied from a peer");
-  memmove(to, from, bytes);
+  if (!put_off(stream, [=] { memmove(to, from, bytes); }))
+    memmove(to, from, bytes);
   count_peer_bytes(to_device, from_device, bytes);
   return cudaSuccess;
 }
@@ -145,17 +159,26 @@ inline cudaError_t cudaMemcpyPeerAsync(void *to, int to_device,
 inline cudaError_t cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms *p,
                                          cudaStream_t stream = nullptr) {
   const cudaPitchedPtr &to = p->dstPtr, &from = p->srcPtr;
-  if (p->extent.depth != 1 || p->extent.width > to.pitch ||
-      p->extent.width > from.pitch || p->dstPos.x + p->dstPos.y != 0 ||
-      p->srcPos.x + p->srcPos.y != 0)
+  const size_t width = p->extent.width, rows = p->extent.height;
+  check_stream(stream);
+  if (!is_device(p->dstDevice) || !is_device(p->srcDevice))
+    return last_error = cudaErrorInvalidDevice;
+  if (p->extent.depth != 1 || width > to.pitch || width > from.pitch ||
+      p->dstPos.x + p->dstPos.y != 0 || p->srcPos.x + p->srcPos.y != 0)
     return last_error = cudaErrorInvalidValue;
-  cudaError_t e = cudaSuccess;
-  for (size_t i = 0; i < p->extent.height && e == cudaSuccess; i++)
-    e = cudaMemcpyPeerAsync(
-        static_cast<char *>(to.ptr) + i * to.pitch, p->dstDevice,
-        static_cast<const char *>(from.ptr) + i * from.pitch, p->srcDevice,
-        p->extent.width, stream);
-  return e;
+  for (size_t i = 0; i < rows; i++) {
+    check_peer(static_cast<const char *>(to.ptr) + i * to.pitch, p->dstDevice,
+               width, "copied to a peer");
+    check_peer(static_cast<const char *>(from.ptr) + i * from.pitch,
+               p->srcDevice, width, "copied from a peer");
+  }
+  const auto copy = [=, to = to, from = from] {
+    copy_rows_now(to.ptr, to.pitch, from.ptr, from.pitch, width, rows);
+  };
+  if (!put_off(stream, copy))
+    copy();
+  count_peer_bytes(p->dstDevice, p->srcDevice, width * rows);
+  return cudaSuccess;
 }
 
 } // namespace device
