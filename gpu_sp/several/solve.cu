@@ -223,6 +223,21 @@ int transfer(hone_several *s, int64_t k, bool back) {
   return st;
 }
 
+/* Lets every share wait until all have come here. */
+int meet(const hone_several *s) {
+  int st = HONE_OK;
+  for (int d = 0; d < s->count; d++) {
+    TRY(hone_several_enter(&s->share[d]));
+    TRY_CUDA(cudaEventRecord(s->share[d].pushed, s->share[d].c->work));
+  }
+  for (int d = 0; d < s->count; d++)
+    for (int e = 0; e < s->count; e++)
+      if (e != d)
+        TRY_CUDA(
+            cudaStreamWaitEvent(s->share[d].c->work, s->share[e].pushed, 0));
+  return st;
+}
+
 /* Solves for up to HONE_SEVERAL_COLUMNS vectors. */
 int solve_columns(hone_several *s, bool trans, int64_t k, double *v,
                   int64_t ldv) {
@@ -234,8 +249,11 @@ int solve_columns(hone_several *s, bool trans, int64_t k, double *v,
     memcpy(vectors_of(&s->share[d]), first, (size_t)(k * s->n) * sizeof *first);
   const int count = (int)k;
   int st = transfer(s, k, false);
+  if (trans) /* an owner writes its results among the vectors of the others */
+    TRY(meet(s));
   TRY(make_sweep(trans ? sweep{s, HONE_SWEEP_UT, count, true, true}
                        : sweep{s, HONE_SWEEP_L, count, true, false}));
+  TRY(meet(s)); /* the second sweep's sums go where the first one's were read */
   TRY(make_sweep(trans ? sweep{s, HONE_SWEEP_LT, count, false, true}
                        : sweep{s, HONE_SWEEP_U, count, false, false}));
   TRY(transfer(s, k, true));
