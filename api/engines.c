@@ -73,7 +73,7 @@ int64_t hone_engines_device_bytes(const hone_options *o, int64_t n,
   if (n == 0)
     return 0;
   if (n >= SEVERAL_FROM && (o->devices > 1 || use_several(o, n)))
-    return hone_engine_several_cuda.device_bytes(&config, true);
+    return hone_engine_several_cuda.device_bytes(&config, resident);
   int64_t bytes = hone_engine_single_cuda.device_bytes(&config, resident);
   if (o->structure != HONE_STRUCTURE_GENERAL)
     bytes = HONE_MAX(bytes,

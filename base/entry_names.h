@@ -114,6 +114,7 @@
 #define hone_cuda_create hone_z_cuda_create
 #define hone_cuda_create_share hone_z_cuda_create_share
 #define hone_cuda_dealt_columns hone_z_cuda_dealt_columns
+#define hone_cuda_dealt_part_end hone_z_cuda_dealt_part_end
 #define hone_cuda_destroy hone_z_cuda_destroy
 #define hone_cuda_device_bytes hone_z_cuda_device_bytes
 #define hone_cuda_discharge hone_z_cuda_discharge
@@ -123,6 +124,7 @@
 #define hone_cuda_factor_block_on_cpu hone_z_cuda_factor_block_on_cpu
 #define hone_cuda_factor_column hone_z_cuda_factor_column
 #define hone_cuda_factor_panel hone_z_cuda_factor_panel
+#define hone_cuda_feed_all hone_z_cuda_feed_all
 #define hone_cuda_feed_begin hone_z_cuda_feed_begin
 #define hone_cuda_feed_columns hone_z_cuda_feed_columns
 #define hone_cuda_feed_create hone_z_cuda_feed_create

@@ -132,7 +132,7 @@ void hone_cuda_lay_out(hone_cuda *c, const hone_cuda_shape &of,
   const int64_t inner = c->nb < HONE_PANEL ? c->nb : (int64_t)HONE_PANEL;
   c->ldl = hone_split_rows(c->pieces) * ((c->nb + HONE_PANEL - 1) / HONE_PANEL);
   c->ldu = HONE_PARTS * round_up(c->strip, 64);
-  c->column_room = config->block > 0
+  c->column_room = config->block > 0 && of.deal.of <= 1
                        ? (int)((n + config->block - 1) / config->block)
                        : ROUNDED_PARTS + 2;
   c->panel_room = (int)((n + c->nb - 1) / c->nb) + c->column_room;

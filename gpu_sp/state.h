@@ -95,10 +95,12 @@ struct hone_cuda_projection {
 
 /* The columns of A and F that a device has, where several devices share them
    (several/several.h): of panels of 'width' columns every one whose number is
-   'first' modulo 'of'. of <= 1: this device has all columns. */
+   'first' modulo 'of'. of <= 1: this device has all columns. 'kept' is the
+   number of panels of other devices for which this one has room as long as
+   columns arrive; 0: all of its columns come at once. */
 struct hone_cuda_deal {
   int64_t width;
-  int of, first;
+  int of, first, kept;
 };
 
 struct hone_cuda {
@@ -107,7 +109,9 @@ struct hone_cuda {
                                     of an outer panel; strip: columns updated at
                                     once */
   int64_t m; /* columns of A and F that this device has: n, unless they are */
-  hone_cuda_deal deal; /* dealt to several */
+  hone_cuda_deal deal; /* dealt to several; then */
+  int64_t standing;    /* column j of the steps is this device's column
+                          j + standing, which is where f stands */
   int64_t block;       /* columns of a block column, as the caller chose; 0: not
                           chosen */
   bool deterministic;  /* the weights of projections depend on n alone */

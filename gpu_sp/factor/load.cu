@@ -16,6 +16,8 @@ namespace {
 
 const int64_t SMALL_ORDER = 8192;  /* up to here the last part is half of A */
 const int64_t LARGE_ORDER = 20000; /* above, A comes in eight equal parts */
+const int64_t LEAST_ROUNDS = 2;    /* of panels, in a part behind the first:
+                                      of many devices each has few panels */
 const int64_t WHOLE_ORDER = 2048;  /* of Cholesky: up to here A comes at once */
 
 /* Lists of parts by which A comes where there is look-ahead, in 32nds of n; the
@@ -33,13 +35,13 @@ enum { LISTS = sizeof lists / sizeof *lists, OF_LU = 0, WHOLE = 1, OF_SPD = 5 };
 
 /* Returns the list for this factorization. In Cholesky's only a triangle comes,
    and the work with a column grows with the square of its number. */
-const int64_t *list_of(const hone_cuda *c) {
-  const int64_t chosen = c->choices.trial.feed;
+const int64_t *list_of(const hone_choices *choices, bool spd, int64_t n) {
+  const int64_t chosen = choices->trial.feed;
   if (chosen > 0 && chosen <= LISTS)
     return lists[chosen - 1];
-  if (!c->spd)
+  if (!spd)
     return lists[OF_LU];
-  return lists[c->n <= WHOLE_ORDER ? WHOLE : OF_SPD];
+  return lists[n <= WHOLE_ORDER ? WHOLE : OF_SPD];
 }
 
 /* Returns the width of the part of A that begins at column j. Each part is
@@ -50,10 +52,12 @@ const int64_t *list_of(const hone_cuda *c) {
    nothing else to do until it has come (docs/performance.md). */
 int64_t feed_width(const hone_cuda *c, int64_t j) {
   const int64_t n = c->n, part = round_up((n + 7) / 8, c->nb);
-  const int64_t *parts = list_of(c);
+  const int64_t *parts = list_of(&c->choices, c->spd, n);
   int64_t end = 0;
   if (c->deal.of > 1)
-    return c->m;
+    return c->deal.kept > 0
+               ? hone_cuda_dealt_part_end(&c->choices, n, &c->deal, j) - j
+               : c->m;
   if (c->forms.side.stream || c->spd) {
     for (int i = 0; i < MOST_PARTS && parts[i] > 0; i++) {
       end += round_up(parts[i] * n / 32, c->nb);
@@ -68,6 +72,21 @@ int64_t feed_width(const hone_cuda *c, int64_t j) {
 }
 
 } // namespace
+
+int64_t hone_cuda_dealt_part_end(const hone_choices *choices, int64_t n,
+                                 const hone_cuda_deal *deal, int64_t j) {
+  const int64_t rounds = n / (deal->width * deal->of);
+  const int64_t *parts = list_of(choices, false, n);
+  const int64_t from = j / deal->width + (j > 0 ? LEAST_ROUNDS : 1);
+  int64_t sum = 0;
+  for (int i = 0; i < MOST_PARTS && parts[i] > 0; i++) {
+    sum += parts[i];
+    const int64_t end = (sum * rounds + 31) / 32;
+    if (end >= from && end < rounds)
+      return end * deal->width;
+  }
+  return INT64_MAX;
+}
 
 /* If A is on the device already, it is factored as one block column. */
 int64_t hone_cuda_width(const hone_cuda *c, int64_t j) {
@@ -120,7 +139,7 @@ int clear(hone_cuda *c) {
 
 /* Lets the threads begin to send A, by the block columns that hone_cuda_width
    will return. */
-void start_feed(hone_cuda *c, const hone_dense *a) {
+int start_feed(hone_cuda *c, const hone_dense *a) {
   int count = 0;
   for (int64_t j = 0, w; j < c->m && count < c->column_room; j += w) {
     w = c->block > 0 ? c->block : feed_width(c, j);
@@ -130,6 +149,10 @@ void start_feed(hone_cuda *c, const hone_dense *a) {
   }
   hone_cuda_feed_start(c, a, count);
   c->arriving = hone_cuda_sending(c);
+  /* Several devices load a block column when it has arrived: the last copies
+     are not to wait until the host comes to them. */
+  return c->deal.of > 1 && c->original_readable ? hone_cuda_feed_all(c, count)
+                                                : (int)HONE_OK;
 }
 
 /* Prepares to bring A to the device, and begins. */
@@ -137,10 +160,10 @@ int begin_feed(hone_cuda *c, const hone_dense *a) {
   int st = hone_cuda_feed_begin(c, a);
   if (st != HONE_OK || c->a == nullptr)
     return st;
-  start_feed(c, a);
-  return CALL(cudaMemsetAsync(c->magnitudes, 0,
-                              2 * (size_t)c->n * sizeof(double),
-                              hone_cuda_inspects_on(c)));
+  st = start_feed(c, a);
+  TRY_CUDA(cudaMemsetAsync(c->magnitudes, 0, 2 * (size_t)c->n * sizeof(double),
+                           hone_cuda_inspects_on(c)));
+  return st;
 }
 
 } // namespace

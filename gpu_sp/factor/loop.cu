@@ -241,7 +241,7 @@ int hone_cuda_outcome(hone_cuda *c, bool complete, hone_factor_info *info) {
     unsigned long long flushed;
   } *r = reinterpret_cast<results *>(c->h_v);
   int st = hone_cuda_sending(c)
-               ? hone_cuda_feed_columns(c, &c->job.a, c->n, nullptr)
+               ? hone_cuda_feed_columns(c, &c->job.a, c->m, nullptr)
                : hone_cuda_feed_end(c);
   c->solving_ahead = false;
   const hone_copy back[] = {{c->flags, r->flags, 2},

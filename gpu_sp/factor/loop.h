@@ -23,6 +23,12 @@ int hone_cuda_load_begin(hone_cuda *c, const hone_dense *a,
 /* Returns the width of the block column that begins at column j, which is not
    loaded yet. */
 int64_t hone_cuda_width(const hone_cuda *c, int64_t j);
+/* Where several devices share A it comes by parts of whole rounds of panels,
+   one for each device, so that each has as many of every part: returns the
+   column of a device at which the part ends that has its column j, or INT64_MAX
+   for the last part. */
+int64_t hone_cuda_dealt_part_end(const hone_choices *choices, int64_t n,
+                                 const hone_cuda_deal *deal, int64_t j);
 /* F[:, j:j+w] = S[:, j:j+w] rounded to single precision; entries below FLT_MIN
    in magnitude become 0 and are counted. Does nothing where
    hone_cuda_load_next has loaded that block column. */

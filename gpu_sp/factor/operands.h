@@ -35,7 +35,7 @@ inline hone_split_place place_of(const hone_cuda *c, int inner, int count) {
 /* Returns the scale of the block column that holds the column. */
 inline const hone_split_scale *scale_at(const hone_cuda *c, int64_t column) {
   int i = c->column_count - 1;
-  while (i > 0 && c->columns[i].j > column)
+  while (i > 0 && c->columns[i].j > column + c->standing)
     i--;
   return c->scale + i;
 }

@@ -133,6 +133,20 @@ void hone_cuda_feed_start(hone_cuda *c, const hone_dense *a, int count) {
     hone_cuda_pieces_start(c, a, c->columns, count, sends, projects);
 }
 
+int hone_cuda_feed_all(hone_cuda *c, int count) {
+  int st = HONE_OK;
+  for (int i = 0; i < count && st == HONE_OK; i++) {
+    hone_cuda_column *col = c->columns + i;
+    st = feed_directly(c, col->j + col->w);
+    TRY_CUDA(cudaEventRecord(col->fed, c->feed));
+    if (st == HONE_OK)
+      c->fed = col->j + col->w;
+    col->arrived = st == HONE_OK;
+  }
+  c->arriving = st == HONE_OK;
+  return st;
+}
+
 bool hone_cuda_sending(const hone_cuda *c) {
   return c->job.running && c->job.sends;
 }

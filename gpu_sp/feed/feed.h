@@ -17,6 +17,9 @@ int hone_cuda_feed_begin(hone_cuda *c, const hone_dense *a);
 /* Lets the threads of the pool begin to send all of A, and to project it, by
    the block columns 0 .. count-1 of c->columns. */
 void hone_cuda_feed_start(hone_cuda *c, const hone_dense *a, int count);
+/* Where the device reads A itself: enqueues the copies of all those block
+   columns, each with its event behind it. */
+int hone_cuda_feed_all(hone_cuda *c, int count);
 /* Returns when the copies of A's columns up to 'to' have been enqueued on the
    stream feed, and the event fed, if not NULL, has been recorded behind them.
    While block columns of hone_cuda_feed_start are arriving, fed must be the

@@ -42,12 +42,22 @@ int shares_of(const hone_engine_config *config, int devices) {
   return (int)(devices < panels ? devices : panels);
 }
 
-hone_cuda_deal deal_of(const hone_engine_config *config, int count, int d) {
-  return {panel_width(config), count, d};
+/* Returns the deal for share d; kept: A comes by parts, and the others' L is
+   kept meanwhile. */
+hone_cuda_deal deal_of(const hone_engine_config *config, int count, int d,
+                       bool kept) {
+  hone_several s = {};
+  s.n = config->n;
+  s.nb = panel_width(config);
+  s.count = count;
+  hone_several_set_parts(&s, &config->choices, kept);
+  const int panels = s.first[s.parts - 1];
+  return {s.nb, count, d, panels - panels / count};
 }
 
-int64_t room_for_l(const hone_engine_config *config) {
-  return HONE_SEVERAL_SLOTS * panel_width(config);
+/* Returns the columns of F behind a share's own. */
+int64_t room_for_l(const hone_cuda_deal *deal) {
+  return (HONE_SEVERAL_SLOTS + deal->kept) * deal->width;
 }
 
 /* Returns the bytes of a share's sums from the other devices. */
@@ -57,20 +67,21 @@ int64_t gather_bytes(int count, int64_t padded) {
 
 int64_t padded_columns(int64_t m) { return round_up(m, HONE_CUDA_PADDING); }
 
-int64_t share_bytes(const hone_engine_config *config, int count, int d) {
-  const hone_cuda_deal deal = deal_of(config, count, d);
+int64_t share_bytes(const hone_engine_config *config, int count, bool kept) {
+  const hone_cuda_deal deal = deal_of(config, count, 0, kept);
   const int64_t m = hone_cuda_dealt_columns(config->n, &deal);
-  return hone_cuda_share_bytes(config, &deal, room_for_l(config)) +
+  return hone_cuda_share_bytes(config, &deal, room_for_l(&deal)) +
          gather_bytes(count, padded_columns(m));
 }
 
 /* Returns the most that one device needs, of as many as the caller names,
-   whether they are there or not. */
-int64_t device_bytes(const hone_engine_config *config, bool) {
+   whether they are there or not; kept: with L of others, so that A can come by
+   parts. */
+int64_t device_bytes(const hone_engine_config *config, bool kept) {
   const int named = config->choices.devices;
   const int most = named < HONE_SEVERAL_MOST ? named : (int)HONE_SEVERAL_MOST;
   const int devices = named > 0 ? most : devices_wanted(&config->choices);
-  return share_bytes(config, shares_of(config, devices), 0);
+  return share_bytes(config, shares_of(config, devices), kept);
 }
 
 bool probe(char *why, size_t why_size) {
@@ -106,8 +117,8 @@ int create_event(cudaEvent_t *event) {
 /* Creates share d on the current device. */
 int create_share(hone_several *s, int d, const hone_engine_config *config) {
   hone_share *share = &s->share[d];
-  const hone_cuda_deal deal = deal_of(config, s->count, d);
-  int st = hone_cuda_create_share(&share->c, config, &deal, room_for_l(config));
+  const hone_cuda_deal deal = deal_of(config, s->count, d, s->parts > 1);
+  int st = hone_cuda_create_share(&share->c, config, &deal, room_for_l(&deal));
   if (st != HONE_OK)
     return st;
   share->allocated = share->c->f;
@@ -156,7 +167,7 @@ void destroy_share(hone_share *share, hone_mem *mem) {
   (void)cudaFree(share->gather);
   share->c->f = share->allocated;
   hone_cuda_destroy(share->c, mem);
-  share->c = nullptr;
+  *share = {};
 }
 
 void destroy(void *self, hone_mem *mem) {
@@ -195,16 +206,32 @@ void allocate_whole(hone_several *s, const hone_engine_config *config) {
   c->used.device_bytes += bytes;
 }
 
-int create_shares(hone_several *s, const hone_engine_config *config) {
-  const hone_several_current meanwhile;
-  int current = 0, present = 0;
-  int st = CALL(cudaGetDevice(&current));
-  TRY_CUDA(cudaGetDeviceCount(&present));
+/* Creates the shares on the devices from number 'current' on. */
+int create_each(hone_several *s, const hone_engine_config *config, int current,
+                int present) {
+  int st = HONE_OK;
   for (int d = 0; d < s->count && st == HONE_OK; d++) {
     const int ordinal =
         config->choices.trial.logical > 0 ? current : (current + d) % present;
     st = CALL(cudaSetDevice(ordinal));
     TRY(create_share(s, d, config));
+  }
+  return st;
+}
+
+/* Where there is no memory to keep L of others, A comes at once. */
+int create_shares(hone_several *s, const hone_engine_config *config) {
+  const hone_several_current meanwhile;
+  int current = 0, present = 0;
+  int st = CALL(cudaGetDevice(&current));
+  TRY_CUDA(cudaGetDeviceCount(&present));
+  hone_several_set_parts(s, &config->choices, true);
+  TRY(create_each(s, config, current, present));
+  if (st == HONE_NO_MEMORY && s->parts > 1) {
+    for (hone_share &share : s->share)
+      destroy_share(&share, config->mem);
+    hone_several_set_parts(s, &config->choices, false);
+    st = create_each(s, config, current, present);
   }
   if (st == HONE_OK) {
     open_ways(s);

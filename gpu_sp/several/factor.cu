@@ -3,6 +3,7 @@
    device, but for the factorization of the panel itself, which has a stream of
    its own where there is look-ahead:
 
+     all          load the columns of A that have arrived (arrive.cu)
      its owner    factors the panel
      the others   get L of it, and its row exchanges (stream 'arrive')
      all          move the rows of their columns on its right; update these, the
@@ -16,12 +17,9 @@
 
 #include "gpu_sp/factor/loop.h"
 #include "gpu_sp/factor/outer_panels.h"
-#include "gpu_sp/feed/feed.h"
-#include "gpu_sp/feed/pieces.h"
 
 #include <cfloat>
 #include <cmath>
-#include <cstring>
 
 namespace {
 
@@ -29,81 +27,14 @@ namespace {
 enum { PACE = HONE_SEVERAL_SLOTS - 1 };
 enum { JUDGED = 4 }; /* the pivots are judged at so many parts of n */
 
-/* ---- A comes to the devices ---------------------------------------------- */
-
-/* A thread of the pool serves the device that its number gives it, as one of
-   HONE_CUDA_FEEDERS, and then the others, unless each thread of a device has
-   sums of its own there (feed/project.h). */
-void feed_all(void *ctx, int64_t worker) {
-  hone_several *s = static_cast<hone_several *>(ctx);
-  const hone_cuda_projection *p = &s->share[0].c->projection;
-  const int served = p->wanted && p->trans ? 1 : s->count;
-  for (int i = 0; i < served; i++) {
-    hone_cuda *c = s->share[(worker + i) % s->count].c;
-    if (c->job.running)
-      hone_cuda_pieces_work(c, worker / s->count);
-  }
-}
-
-/* All devices project A on the same weights. */
-void share_weights(hone_several *s) {
-  const hone_cuda_projection *first = &s->share[0].c->projection;
-  for (int d = 1; d < s->count; d++)
-    if (first->wanted && s->share[d].c->projection.wanted)
-      memcpy(s->share[d].c->projection.memory, first->memory,
-             (size_t)s->n * sizeof(hone_entry));
-}
-
-/* The columns that pad a device's own take part in the update: factors that
-   overflow leave NaN there. */
-int clear_padding(const hone_share *share) {
-  const hone_cuda *c = share->c;
-  const size_t bytes = (size_t)(share->padded - c->m) * sizeof(float);
-  if (bytes == 0)
-    return HONE_OK;
-  return CALL(cudaMemset2DAsync(share->f + c->m, (size_t)c->ld * sizeof(float),
-                                0, bytes, (size_t)c->n, c->work));
-}
-
-int load(hone_several *s, const hone_dense *a, const hone_scaling *scaling) {
-  int st = HONE_OK;
-  bool running = false;
-  for (int d = 0; d < s->count && st == HONE_OK; d++) {
-    st = hone_several_enter(&s->share[d]);
-    TRY(hone_cuda_load_begin(s->share[d].c, a, scaling));
-    running = running || s->share[d].c->job.running;
-  }
-  if (st != HONE_OK)
-    return st;
-  if (running) {
-    share_weights(s);
-    if (s->n >= HONE_THREADS_FROM)
-      hone_pool_start(s->pool, (int64_t)s->count * HONE_CUDA_FEEDERS, feed_all,
-                      s);
-  }
-  for (int d = 0; d < s->count && st == HONE_OK; d++) {
-    st = hone_several_enter(&s->share[d]);
-    TRY(hone_cuda_load_next(s->share[d].c, a, scaling, 0, s->share[d].c->m));
-    TRY(clear_padding(&s->share[d]));
-  }
-  return st;
-}
-
 /* ---- One panel ----------------------------------------------------------- */
 
 /* Sets c->f so that column k of S is at the share's column 'place'. */
 void stand_at(hone_share *share, int64_t k, int64_t place) {
   share->c->f = share->f + HONE_PARTS * (place - k);
+  share->c->standing = place - k;
 }
-void stand_back(hone_share *share) { share->c->f = share->f; }
-
-/* Returns where share d has L of panel p: among its own columns or in a slot.
- */
-int64_t place_of_l(const hone_several *s, int d, int p) {
-  return d == hone_several_owner(s, p)
-             ? hone_several_place(s, p)
-             : s->share[d].padded + p % HONE_SEVERAL_SLOTS * s->nb;
-}
+void stand_back(hone_share *share) { stand_at(share, 0, 0); }
 
 /* Every state has the same list of panels. */
 void add_panel(hone_several *s, int p) {
@@ -138,7 +69,6 @@ int factor_panel(hone_several *s, int p) {
     st = hone_cuda_lu_steps.factor_inner(c, on, panel, inner);
   stand_back(share);
   TRY_CUDA(cudaEventRecord(share->factored[slot], on.stream));
-  TRY_CUDA(cudaStreamWaitEvent(c->work, share->factored[slot], 0));
   return st;
 }
 
@@ -153,7 +83,7 @@ int get_panel(hone_several *s, int d, int p) {
   const size_t rows = (size_t)(s->n - panel->k);
   auto at = [&](const hone_share *share, int number) {
     float *first = share->f + panel->k * share->c->ld +
-                   HONE_PARTS * place_of_l(s, number, p);
+                   HONE_PARTS * hone_several_place_of_l(s, number, p);
     return make_cudaPitchedPtr(first, (size_t)share->c->ld * sizeof(float),
                                width, rows);
   };
@@ -185,25 +115,24 @@ int move_rows(hone_share *share, int p, int64_t left, int64_t c0, int64_t c1) {
       {c->dst, c->src, c->panels[p].count * 2 * HONE_PANEL}, c->work));
 }
 
-/* Moves the rows of the columns c0 .. c1-1 of share d's F, and updates them by
-   panel p. */
-int update_columns(hone_several *s, int d, int p, int64_t c0, int64_t c1) {
-  hone_share *share = &s->share[d];
-  const int64_t k = hone_several_start(s, p), place = place_of_l(s, d, p);
-  if (c0 >= c1)
-    return HONE_OK;
-  int st = move_rows(share, p, 0, c0, c1);
-  stand_at(share, k, place);
-  TRY(hone_cuda_apply_panels(share->c, p, p + 1, c0 - place + k,
-                             c1 - place + k));
-  stand_back(share);
+/* Moves the rows of the columns c0 .. loaded-1 of share d's F, and updates
+   those before c1 by panel p. */
+int update_columns(hone_several *s, int d, int p, int64_t c0, int64_t c1,
+                   int64_t loaded) {
+  int st = c0 < loaded ? move_rows(&s->share[d], p, 0, c0, loaded) : HONE_OK;
+  if (c0 < c1)
+    TRY(hone_several_update(s, d, p, c0, c1));
   return st;
 }
 
-/* Moves the rows of L on the left of panel p. Other devices may still be
-   reading L of the share's last panel before it. */
+/* Moves the rows of L on the left of panel p, and those of L that is kept for
+   columns that come later. Other devices may still be reading L of the share's
+   last panel before it. */
 int move_left(hone_several *s, int d, int p) {
+  const hone_share *share = &s->share[d];
   const int64_t left = hone_several_before(s, d, p);
+  const int64_t c0 = share->padded + HONE_SEVERAL_SLOTS * s->nb;
+  const int64_t kept = s->level < s->parts ? p * s->nb - left : 0;
   int last = p - 1;
   while (last >= 0 && hone_several_owner(s, last) != d)
     last--;
@@ -211,9 +140,9 @@ int move_left(hone_several *s, int d, int p) {
   for (int e = 0; e < s->count && last >= 0; e++)
     if (e != d)
       TRY_CUDA(cudaStreamWaitEvent(
-          s->share[d].c->work, s->share[e].got[last % HONE_SEVERAL_SLOTS], 0));
-  if (left > 0)
-    TRY(move_rows(&s->share[d], p, left, 0, 0));
+          share->c->work, s->share[e].got[last % HONE_SEVERAL_SLOTS], 0));
+  if (left > 0 || kept > 0)
+    TRY(move_rows(&s->share[d], p, left, c0, c0 + kept));
   return st;
 }
 
@@ -221,20 +150,24 @@ int move_left(hone_several *s, int d, int p) {
 int apply_panel(hone_several *s, int d, int p) {
   hone_share *share = &s->share[d];
   hone_cuda *c = share->c;
+  const int slot = p % HONE_SEVERAL_SLOTS;
   const bool next = p + 1 < s->panels && hone_several_owner(s, p + 1) == d;
-  const int64_t end = share->padded, from = hone_several_before(s, d, p + 1);
+  const int64_t end = hone_several_end(s, d, s->level);
+  const int64_t from = hone_several_before(s, d, p + 1);
   const int64_t first = next && from + s->nb < end ? from + s->nb : end;
   int st = hone_several_enter(share);
-  if (d != hone_several_owner(s, p))
+  if (d == hone_several_owner(s, p))
+    TRY_CUDA(cudaStreamWaitEvent(c->work, share->factored[slot], 0));
+  else
     TRY(get_panel(s, d, p));
   TRY(hone_cuda_lu_steps.compose(c, c->panels + p));
   if (from < c->m)
-    TRY(update_columns(s, d, p, from, first));
+    TRY(update_columns(s, d, p, from, first, first));
   if (next)
     TRY_CUDA(cudaEventRecord(share->ready, c->work));
   if (from < c->m)
-    TRY(update_columns(s, d, p, first, end));
-  TRY_CUDA(cudaEventRecord(share->used[p % HONE_SEVERAL_SLOTS], c->work));
+    TRY(update_columns(s, d, p, first, end, hone_several_end(s, d, s->loaded)));
+  TRY_CUDA(cudaEventRecord(share->used[slot], c->work));
   TRY(move_left(s, d, p));
   return st;
 }
@@ -305,7 +238,7 @@ int factor_panels(hone_several *s, const hone_dense *a,
                   const hone_scaling *scaling, hone_factor_info *info) {
   if (hone_watch_stop(s->watch, "factor", 0.0, 0, HONE_NAN))
     return HONE_CANCELLED;
-  int st = load(s, a, scaling);
+  int st = hone_several_begin(s, a, scaling);
   TRY(hone_several_enter(&s->share[0]));
   TRY_CUDA(cudaEventRecord(s->share[0].ready, s->share[0].c->work));
   for (int p = 0; p < s->panels && st == HONE_OK; p++) {
@@ -316,6 +249,7 @@ int factor_panels(hone_several *s, const hone_dense *a,
       return st;
     add_panel(s, p);
     st = factor_panel(s, p);
+    TRY(hone_several_load(s, a, scaling, p));
     for (int d = 0; d < s->count; d++)
       TRY(apply_panel(s, d, p));
   }
@@ -342,6 +276,25 @@ bool choose_safer_products(hone_several *s) {
 
 } // namespace
 
+int hone_several_update(hone_several *s, int d, int p, int64_t c0, int64_t c1) {
+  hone_share *share = &s->share[d];
+  hone_cuda *c = share->c;
+  const int64_t k = hone_several_start(s, p);
+  const int64_t place = hone_several_place_of_l(s, d, p);
+  int st = HONE_OK;
+  stand_at(share, k, place);
+  for (int i = 0; i < c->column_count; i++) { /* each has a scale of its own */
+    const bool last = i + 1 == c->column_count;
+    const int64_t j = c->columns[i].j, end = last ? c1 : c->columns[i + 1].j;
+    const int64_t from = j > c0 ? j : c0, to = end < c1 ? end : c1;
+    if (from < to)
+      TRY(hone_cuda_apply_panels(c, p, p + 1, from - place + k,
+                                 to - place + k));
+  }
+  stand_back(share);
+  return st;
+}
+
 int hone_several_factor(void *self, const hone_matrix *matrix,
                         const hone_scaling *scaling, hone_factor_info *info) {
   hone_several *s = static_cast<hone_several *>(self);
@@ -354,12 +307,14 @@ int hone_several_factor(void *self, const hone_matrix *matrix,
     info->zero_pivot = -1;
     st = factor_panels(s, a, scaling, info);
     if (st != HONE_OK)
-      for (int d = 0; d < s->count; d++)
-        if (hone_several_enter(&s->share[d]) == HONE_OK)
-          hone_cuda_feed_stop(s->share[d].c);
+      hone_several_stop(s);
     const int settled = settle(s);
     st = st == HONE_OK ? settled : st;
     TRY(hone_several_outcome(s, !info->hopeless, info));
+    if (st != HONE_OK) /* of one device; others may still be fed */
+      hone_several_stop(s);
+    else if (info->hopeless) /* the rest of A has been sent */
+      st = settle(s);
     const bool complete = info->zero_pivot < 0 && !info->hopeless;
     /* An A that was not inspected yet may only lack scaling. */
     again = st == HONE_OK && complete && !(info->growth <= DBL_MAX) &&

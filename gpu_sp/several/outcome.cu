@@ -117,7 +117,11 @@ int hone_several_outcome(hone_several *s, bool complete,
     if (st != HONE_OK)
       continue;
     const float u = bits_of(c->h_top[c->column_room]);
-    const float of_s = bits_of(c->h_top[0]);
+    float of_s = 0.0F;
+    for (int i = 0; i < c->column_count; i++) {
+      const float top = bits_of(c->h_top[i]);
+      of_s = top > of_s ? top : of_s;
+    }
     info->flushed += one.flushed;
     if (one.zero_pivot >= 0 &&
         (info->zero_pivot < 0 || one.zero_pivot < info->zero_pivot))

@@ -6,6 +6,7 @@
 
 #include "gpu_sp/factor/loop.h"
 #include "gpu_sp/feed/project.h"
+#include "gpu_sp/residual/resident.h"
 #include "gpu_sp/residual/residual.h"
 
 #include <cmath>
@@ -54,6 +55,8 @@ int inspect_share(hone_cuda *c, const hone_scaling *scaling) {
   const int64_t n = c->n;
   double *const seen = c->magnitudes;
   int st = HONE_OK;
+  if (c->inspected < c->m) /* the factorization was given up before the end */
+    st = hone_cuda_inspect_arrived(c, c->m);
   if (scaling) {
     st = hone_cuda_upload_scaling(c, scaling);
     TRY_CUDA(cudaMemsetAsync(seen, 0, 2 * (size_t)n * sizeof(double), c->work));

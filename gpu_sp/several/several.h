@@ -8,8 +8,8 @@
 
    A kernel touches the memory of its own device only: what another one needs is
    sent by copies between devices, which the driver stages through the host
-   where they cannot reach each other. Read next: factor.cu, solve.cu, sweeps.h,
-   passes.cu, and engine.cu for creation. */
+   where they cannot reach each other. Read next: factor.cu, arrive.cu,
+   solve.cu, sweeps.h, passes.cu, and engine.cu for creation. */
 #ifndef HONE_CUDA_SEVERAL_H
 #define HONE_CUDA_SEVERAL_H
 
@@ -17,7 +17,9 @@
 
 enum {
   HONE_SEVERAL_MOST = 16,    /* devices */
-  HONE_SEVERAL_SLOTS = 4,    /* panels of others for which a device has room */
+  HONE_SEVERAL_SLOTS = 4,    /* panels of others for which a device has room,
+                                beside those that are kept */
+  HONE_SEVERAL_PARTS = 8,    /* by which A comes, at most */
   HONE_SEVERAL_WIDEST = 512, /* columns of a panel, at most */
   HONE_SEVERAL_COLUMNS = 16  /* right-hand sides of a solve at once */
 };
@@ -29,7 +31,7 @@ struct hone_share {
                        stands beside F while a panel is worked on */
   float *f;
   int64_t padded; /* own columns, with those that pad them; behind them are the
-                     slots for L of others */
+                     slots for L of others, and room for L that is kept */
   cudaStream_t arrive; /* L of others comes */
   /* By slot, that is by the number of the panel modulo HONE_SEVERAL_SLOTS: */
   cudaEvent_t factored[HONE_SEVERAL_SLOTS]; /* this device's panel is */
@@ -49,6 +51,14 @@ struct hone_several {
   hone_share share[HONE_SEVERAL_MOST];
   int64_t n, nb;
   int panels;
+  /* A comes by so many parts; part g begins with panel first[g]: arrive.cu. The
+     first 'loaded' parts are in F. Of these the first 'level' are updated by
+     every panel as it comes, the others are up to date with the panels before
+     number applied[g]. */
+  int parts, loaded, level;
+  int first[HONE_SEVERAL_PARTS + 1], applied[HONE_SEVERAL_PARTS];
+  int kept; /* L of the panels before this one is kept on all devices until all
+               parts are level */
   double *sums; /* 4 n: the projection of A, made of those of all shares */
   hone_projection projection;
   int residuals; /* since creation */
@@ -103,6 +113,41 @@ inline int64_t hone_several_before(const hone_several *s, int d, int p) {
       p > d ? (int64_t)((p - d - 1) / s->count + 1) * s->nb : 0;
   return columns < s->share[d].c->m ? columns : s->share[d].c->m;
 }
+
+/* Returns where share d has L of panel p: among its own columns, in the room
+   for what is kept, or in a slot. */
+inline int64_t hone_several_place_of_l(const hone_several *s, int d, int p) {
+  const hone_share *share = &s->share[d];
+  if (d == hone_several_owner(s, p))
+    return hone_several_place(s, p);
+  if (p >= s->kept)
+    return share->padded + p % HONE_SEVERAL_SLOTS * s->nb;
+  return share->padded + HONE_SEVERAL_SLOTS * s->nb + p * s->nb -
+         hone_several_before(s, d, p);
+}
+/* Returns the end of share d's columns of the first 'parts' parts. Those that
+   pad its own belong to the last part. */
+inline int64_t hone_several_end(const hone_several *s, int d, int parts) {
+  return parts < s->parts ? hone_several_before(s, d, s->first[parts])
+                          : s->share[d].padded;
+}
+
+/* Updates the columns c0 .. c1-1 of share d's F, whose rows are in the present
+   order, by panel p. */
+int hone_several_update(hone_several *s, int d, int p, int64_t c0, int64_t c1);
+
+/* arrive.cu. Sets parts and first. by_parts false: A comes at once. */
+void hone_several_set_parts(hone_several *s, const hone_choices *choices,
+                            bool by_parts);
+/* Lets A begin to come, and loads the first part. */
+int hone_several_begin(hone_several *s, const hone_dense *a,
+                       const hone_scaling *scaling);
+/* Loads the parts that have arrived, and updates them by panels before p, the
+   part that begins with panel p + 1 by all of these. */
+int hone_several_load(hone_several *s, const hone_dense *a,
+                      const hone_scaling *scaling, int p);
+/* Returns when nothing reads the caller's matrix any more. */
+void hone_several_stop(hone_several *s);
 
 /* outcome.cu. Finds max |u_ij| of share d's columns; brings its factors
    together with the others' (s->whole), or inverts its diagonal blocks. */

@@ -1,90 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* LU on several emulated devices (gpu_sp/several/), through the public API. */
-#include "tests/emulate/several_devices.h"
-
-#include "tests/unit/wrapped.h"
-
-#include <string>
+#include "tests/emulate/several_problem.h"
 
 namespace {
-
-/* A random system with a known product: b = A x to the last bit of a long
-   double sum. */
-struct problem {
-  int64_t n;
-  std::vector<double> a, x, b;
-
-  problem(int64_t order, bool trans, uint64_t seed) : n(order), x(), b() {
-    numbers r = {seed};
-    a = r.array<double>(n * n);
-    x = r.array<double>(n);
-    for (int64_t i = 0; i < n; i++) {
-      long double sum = 0.0L;
-      for (int64_t j = 0; j < n; j++)
-        sum +=
-            (long double)(trans ? a.data()[j + i * n] : a.data()[i + j * n]) *
-            (long double)x.data()[j];
-      b.push_back((double)sum);
-    }
-  }
-};
-
-/* Returns max |b - op(A) x| / (|op(A)| |x| + |b|), in long double. */
-double backward_error(const problem &p, bool trans, const double *x) {
-  long double most = 0.0L;
-  for (int64_t i = 0; i < p.n; i++) {
-    long double r = (long double)p.b.data()[i], den = std::fabs(r);
-    for (int64_t j = 0; j < p.n; j++) {
-      const long double t = (long double)(trans ? p.a.data()[j + i * p.n]
-                                                : p.a.data()[i + j * p.n]) *
-                            (long double)x[j];
-      r -= t;
-      den += std::fabs(t);
-    }
-    most = std::fabs(r) <= most * den ? most : std::fabs(r) / den;
-  }
-  return (double)most;
-}
-
-hone_options options_for(int devices) {
-  hone_options o = HONE_OPTIONS_INIT;
-  o.device = HONE_DEVICE_CUDA;
-  o.structure = HONE_STRUCTURE_GENERAL;
-  o.factor_precision = HONE_FACTOR_SINGLE;
-  o.devices = devices;
-  return o;
-}
-
-void check_solve(int devices, int64_t n, int trans) {
-  const several_devices present(devices);
-  const problem p(n, trans != HONE_NO_TRANS, (uint64_t)(n + devices));
-  std::vector<double> x((size_t)n);
-  hone_options o = options_for(devices);
-  hone_report report = HONE_REPORT_INIT;
-  o.trans = trans;
-  ct_note("%d devices, n %d, trans %d", devices, (int)n, trans);
-  CHECK_EQ_INT(
-      hone_solve(n, 1, p.a.data(), n, p.b.data(), n, x.data(), n, &o, &report),
-      HONE_OK);
-  CHECK_EQ_INT(report.precision, 32);
-  CHECK(strstr(report.path, (std::to_string(devices) + " GPUs").c_str()));
-  CHECK(strstr(report.path, "set aside") == nullptr);
-  CHECK_EQ_INT(report.host_passes, 0);
-  CHECK(report.device_passes > 0);
-  const double error = backward_error(p, trans != HONE_NO_TRANS, x.data());
-  CHECK(error <= 4 * 0x1p-53 * (1 + 1e-9));
-  CHECK(error <= report.backward_error * (1 + 1e-9) + 1e-19);
-  double off = 0.0, top = 0.0;
-  for (int64_t i = 0; i < n; i++) {
-    off = std::fmax(off, std::fabs(x.data()[i] - p.x.data()[i]));
-    top = std::fmax(top, std::fabs(p.x.data()[i]));
-  }
-  /* b was rounded: the x of this very b is another one, by cond(A) u, and rcond
-     is an estimate, at most three times too large here. */
-  CHECK(off <= top * (report.forward_error + 3 * 0x1p-53 / report.rcond));
-  CHECK_EQ_INT((int64_t)hone_emulate::devices.staged_bytes, 0);
-  CHECK((int64_t)hone_emulate::devices.peer_bytes > 0);
-}
 
 /* Solves with all of F on one device, and with F where it was factored. */
 void check_both(int devices, int64_t n, int trans) {
@@ -122,19 +40,6 @@ TEST(several, wide_panels_with_look_ahead) {
     check_solve(3, 1300, HONE_TRANS);
   }
   wrapped_trial = {};
-}
-
-/* Solves, and checks x against b in long double. Returns the report. */
-hone_report solve(const problem &p, const hone_options &o, int status) {
-  std::vector<double> x((size_t)p.n);
-  hone_report report = HONE_REPORT_INIT;
-  const int st = hone_solve(p.n, 1, p.a.data(), p.n, p.b.data(), p.n, x.data(),
-                            p.n, &o, &report);
-  CHECK_EQ_INT(st, status);
-  if (st == HONE_OK)
-    CHECK(backward_error(p, o.trans != HONE_NO_TRANS, x.data()) <=
-          4 * 0x1p-53 * (1 + 1e-9));
-  return report;
 }
 
 TEST(several, devices_that_cannot_reach_each_other_send_through_the_host) {
@@ -343,12 +248,37 @@ TEST(several, stops_when_the_caller_says_so) {
 }
 
 TEST(several, the_memory_of_each_device_is_told_beforehand) {
-  int64_t one = 0, four = 0;
+  int64_t one = 0, four = 0, least = 0;
   hone_options o = options_for(0);
   CHECK_EQ_INT(hone_device_memory_needed(8192, &o, &one, nullptr), HONE_OK);
   o.devices = 4;
-  CHECK_EQ_INT(hone_device_memory_needed(8192, &o, &four, nullptr), HONE_OK);
-  CHECK(four > 0 && four < one / 2);
+  CHECK_EQ_INT(hone_device_memory_needed(8192, &o, &four, &least), HONE_OK);
+  CHECK(least > 0 && least < one / 2);
+  CHECK(four > least && four < one);
+}
+
+/* With the first of the two numbers A comes by parts, with the second at once,
+   and below it one device solves. */
+TEST(several, keeps_the_others_l_where_there_is_memory_for_it) {
+  const several_devices two(2);
+  const problem p(1100, false, 19);
+  hone_options o = options_for(2);
+  int64_t kept = 0, least = 0;
+  CHECK_EQ_INT(hone_device_memory_needed(p.n, &o, &kept, &least), HONE_OK);
+  /* Panels 0 .. 5 of 128 columns come before the last part: three of them are
+     kept, 4 bytes for each of their entries. */
+  CHECK_EQ_INT(kept - least, 3 * 128 * 4 * p.n);
+  wrapped_trial.apart = 1;
+  for (int64_t limit : {kept, least}) {
+    o.device_memory_limit_bytes = limit;
+    const hone_report r = solve(p, o, HONE_OK);
+    CHECK(strstr(r.path, "2 GPUs"));
+    CHECK(r.device_bytes <= 2 * limit);
+    CHECK((r.device_bytes > 2 * least) == (limit == kept));
+  }
+  wrapped_trial.apart = 0;
+  o.device_memory_limit_bytes = least / 2;
+  CHECK(strstr(solve(p, o, HONE_OK).path, "2 GPUs)") == nullptr);
 }
 
 } // namespace

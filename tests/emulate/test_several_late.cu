@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A comes to several emulated devices by parts (gpu_sp/several/arrive.cu), and
+   what is enqueued is done late, in one of the orders that CUDA allows
+   (emulate_late.h): a wait for an event that is missing, rows that are not
+   moved or a column that is not updated give another x, or none. */
+#include "tests/emulate/several_problem.h"
+
+extern "C" {
+#include "base/dense.h"
+#include "base/engine.h"
+}
+
+namespace {
+
+/* Solves by each of some lists of parts (gpu_sp/factor/load.cu), work being
+   late in another order each time. */
+void check_late(int devices, int64_t n, int trans, int64_t lists) {
+  for (int64_t list = 0; list <= lists; list++) {
+    const hone_emulate::late_streams late((uint64_t)(n + 1000 * list));
+    wrapped_trial.feed = list;
+    wrapped_trial.apart = list % 2;
+    ct_note("parts %d", (int)list);
+    check_solve(devices, n, trans);
+  }
+  wrapped_trial.feed = wrapped_trial.apart = 0;
+}
+
+TEST(several_late, two_devices_with_every_list_of_parts) {
+  check_late(2, 1100, HONE_NO_TRANS, 8);
+}
+
+TEST(several_late, more_devices) {
+  check_late(3, 1290, HONE_NO_TRANS, 3);
+  check_late(4, 1101, HONE_TRANS, 2);
+  check_late(5, 1400, HONE_NO_TRANS, 1);
+  check_late(8, 2177, HONE_NO_TRANS, 0);
+}
+
+/* The next panel is factored beside the update, and beside parts that catch
+   up. */
+TEST(several_late, look_ahead) {
+  wrapped_trial.ahead_from = 256;
+  check_late(2, 1311, HONE_NO_TRANS, 4);
+  check_late(3, 1300, HONE_NO_TRANS, 2);
+  wrapped_trial = {};
+}
+
+TEST(several_late, wide_panels_with_look_ahead) {
+  wrapped_trial.ahead_from = 256;
+  wrapped_trial.outer = 256;
+  check_late(2, 1900, HONE_NO_TRANS, 2);
+  wrapped_trial.outer = 384;
+  check_late(2, 1601, HONE_TRANS, 1);
+  wrapped_trial = {};
+}
+
+/* The bits of x do not depend on when a part arrives. */
+TEST(several_late, bits_do_not_depend_on_the_order_of_work) {
+  const several_devices two(2);
+  const problem p(1200, false, 21);
+  hone_options o = options_for(2);
+  std::vector<double> first((size_t)p.n), x((size_t)p.n);
+  o.deterministic = 1;
+  wrapped_trial.ahead_from = 256;
+  for (uint64_t seed = 0; seed < 5; seed++) {
+    const hone_emulate::late_streams late(seed);
+    CHECK_EQ_INT(hone_solve(p.n, 1, p.a.data(), p.n, p.b.data(), p.n, x.data(),
+                            p.n, &o, nullptr),
+                 HONE_OK);
+    if (seed == 0)
+      first = x;
+    CHECK(memcmp(x.data(), first.data(), sizeof(double) * x.size()) == 0);
+  }
+  wrapped_trial = {};
+}
+
+/* Every part has a scale of its own, by which its products are made of FP16
+   parts. Here the entries grow from part to part, and A is not scaled: with the
+   scale of the first part those of the last would overflow, and the engine
+   would factor A again in FP32. */
+TEST(several_late, parts_of_other_magnitudes) {
+  const several_devices two(2);
+  const hone_emulate::late_streams late(20);
+  problem p(1100, false, 20);
+  for (int64_t j = 0; j < p.n; j++)
+    for (int64_t i = 0; i < p.n; i++)
+      p.a.data()[i + j * p.n] =
+          std::ldexp(p.a.data()[i + j * p.n], 5 * (int)(j / 256));
+  std::vector<double> ones((size_t)p.n, 1.0);
+  std::vector<int> zeros((size_t)p.n, 0);
+  const hone_scaling none = {ones.data(), ones.data(), zeros.data(),
+                             zeros.data(), false};
+  const hone_dense dense = {p.n, p.n, p.a.data(), nullptr, false};
+  const hone_matrix matrix = hone_dense_matrix(&dense);
+  hone_mem mem = {};
+  hone_watch watch = {};
+  hone_engine_config config = {};
+  hone_factor_info info = {};
+  hone_account used = {};
+  void *self = nullptr;
+  config.n = p.n;
+  config.mem = &mem;
+  config.watch = &watch;
+  config.choices.devices = 2;
+  const hone_engine *engine = &hone_engine_several_cuda;
+  CHECK_EQ_INT(engine->create(&self, &config), HONE_OK);
+  CHECK_EQ_INT(engine->factor(self, &matrix, &none, &info), HONE_OK);
+  CHECK(info.growth < 1e3);
+  engine->account(self, &used);
+  CHECK(strstr(used.text, "fp16x3"));
+  engine->destroy(self, &mem);
+}
+
+/* Other row scales than 1 are known when all of A has been seen: then A is
+   factored again where it lies. */
+TEST(several_late, scales_what_has_arrived) {
+  const several_devices two(2);
+  const hone_emulate::late_streams late(22);
+  problem p(1111, false, 22);
+  for (int64_t j = 0; j < p.n; j++)
+    for (int64_t i = 0; i < p.n; i++)
+      p.a.data()[i + j * p.n] =
+          std::ldexp(p.a.data()[i + j * p.n], (int)(i % 7) * 60 - 180);
+  for (int64_t i = 0; i < p.n; i++)
+    p.b.data()[i] = std::ldexp(p.b.data()[i], (int)(i % 7) * 60 - 180);
+  const hone_report r = solve(p, options_for(2), HONE_OK);
+  CHECK(strstr(r.path, "2 GPUs"));
+  CHECK(r.scale_exponent_max > 0);
+  CHECK(r.to_device_bytes < 2 * p.n * p.n * 8);
+}
+
+TEST(several_late, takes_a_in_pinned_memory) {
+  const several_devices three(3);
+  const problem p(1200, false, 23);
+  const size_t bytes = p.a.size() * sizeof(double);
+  const hone_options o = options_for(3);
+  double *pinned = nullptr;
+  MUST(cudaMallocHost(&pinned, bytes));
+  memcpy(pinned, p.a.data(), bytes);
+  for (uint64_t seed : {1, 2}) {
+    const hone_emulate::late_streams late(seed);
+    std::vector<double> x((size_t)p.n);
+    hone_report r = HONE_REPORT_INIT;
+    CHECK_EQ_INT(
+        hone_solve(p.n, 1, pinned, p.n, p.b.data(), p.n, x.data(), p.n, &o, &r),
+        HONE_OK);
+    CHECK(strstr(r.path, "3 GPUs"));
+    CHECK(strstr(r.path, "set aside") == nullptr);
+    CHECK(backward_error(p, false, x.data()) <= 4 * 0x1p-53 * (1 + 1e-9));
+  }
+  MUST(cudaFreeHost(pinned));
+}
+
+/* Makes A one of rank 150 but for its rounding errors: its factorization is
+   given up when a quarter of the columns is done. */
+void make_hopeless(problem *p) {
+  const int64_t rank = 150, n = p->n;
+  numbers r = {77};
+  const std::vector<double> left = r.array<double>(n * rank),
+                            right = r.array<double>(rank * n);
+  for (int64_t j = 0; j < n; j++)
+    for (int64_t i = 0; i < n; i++) {
+      double sum = 0.0;
+      for (int64_t k = 0; k < rank; k++)
+        sum += left.data()[i + k * n] * right.data()[k + j * rank];
+      p->a.data()[i + j * n] = sum;
+    }
+}
+
+/* What is wrong with A is in its last column, which has not arrived when the
+   factorization is given up. */
+TEST(several_late, inspects_what_arrives_when_there_is_no_hope) {
+  const several_devices two(2);
+  problem p(1300, false, 24);
+  make_hopeless(&p);
+  for (double wrong : {(double)NAN, (double)INFINITY}) {
+    const hone_emulate::late_streams late(24);
+    p.a.data()[31 + (p.n - 1) * p.n] = wrong;
+    const hone_report r = solve(p, options_for(2), HONE_NOT_FINITE_A);
+    CHECK_EQ_INT(r.bad_row, 31);
+    CHECK_EQ_INT(r.bad_col, p.n - 1);
+  }
+}
+
+/* The user data: the fraction at which to stop. */
+int stop_there(void *user, const hone_progress *event) {
+  return strcmp(event->phase, "factor") == 0 &&
+         event->fraction >= *static_cast<const double *>(user);
+}
+
+/* Another matrix follows one of which a part had still to come; the memory of
+   that one is gone. */
+TEST(several_late, factors_again_after_one_that_was_stopped) {
+  const several_devices two(2);
+  const int64_t n = 1200;
+  double fraction = 0.0;
+  hone_options o = options_for(2);
+  hone_solver *solver = nullptr;
+  std::vector<double> x((size_t)n);
+  o.progress = stop_there;
+  o.progress_user = &fraction;
+  CHECK_EQ_INT(hone_solver_create(&solver, n, &o), HONE_OK);
+  for (double at : {0.05, 0.2, 0.4, 0.7}) {
+    const hone_emulate::late_streams late((uint64_t)(100 * at));
+    {
+      const problem gone(n, false, 25);
+      fraction = at;
+      CHECK_EQ_INT(hone_solver_factor(solver, gone.a.data(), n, nullptr),
+                   HONE_CANCELLED);
+    }
+    const problem p(n, false, 26);
+    hone_report r = HONE_REPORT_INIT;
+    fraction = 2.0;
+    CHECK_EQ_INT(hone_solver_factor(solver, p.a.data(), n, &r), HONE_OK);
+    CHECK(strstr(r.path, "2 GPUs"));
+    CHECK_EQ_INT(hone_solver_solve(solver, 1, p.b.data(), n, x.data(), n,
+                                   nullptr, nullptr),
+                 HONE_OK);
+    CHECK(backward_error(p, false, x.data()) <= 4 * 0x1p-53 * (1 + 1e-9));
+  }
+  hone_solver_destroy(&solver);
+}
+
+} // namespace
