@@ -101,6 +101,7 @@
 #define hone_cuda_apply_panel hone_z_cuda_apply_panel
 #define hone_cuda_apply_panels hone_z_cuda_apply_panels
 #define hone_cuda_apply_panels_from hone_z_cuda_apply_panels_from
+#define hone_cuda_begin_anew hone_z_cuda_begin_anew
 #define hone_cuda_block_column_begin hone_z_cuda_block_column_begin
 #define hone_cuda_block_column_l hone_z_cuda_block_column_l
 #define hone_cuda_block_row_seed hone_z_cuda_block_row_seed

@@ -146,5 +146,6 @@ int64_t hone_cuda_kept_bytes_of(bool complex_entries) {
 }
 
 int64_t hone_cuda_release_all_kept() {
-  return hone_cuda_release_kept() + hone_z_cuda_release_kept();
+  return hone_cuda_release_kept() + hone_z_cuda_release_kept() +
+         hone_several_release_kept();
 }

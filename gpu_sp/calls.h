@@ -97,6 +97,10 @@ bool hone_cuda_context(uint64_t *id);
 int64_t hone_cuda_release_all_kept();
 int64_t hone_cuda_release_kept_of(bool complex_entries);
 int64_t hone_cuda_kept_bytes_of(bool complex_entries);
+/* Likewise of the engine for several devices (several/kept.cu); its bytes are
+   those of the device on which it has most. */
+int64_t hone_several_release_kept();
+int64_t hone_several_kept_bytes();
 
 /* The functions of cuBLAS that are used. The library is loaded when they are
    first asked for, so that a program linked with Hone also starts where there

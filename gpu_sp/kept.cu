@@ -75,8 +75,9 @@ bool serves(const kept &k, bool spd, const hone_engine_config *config,
          memcmp(&c->choices, &config->choices, sizeof c->choices) == 0;
 }
 
-/* Forgets the matrix that was factored, and what was learned of it. */
-void begin_anew(hone_cuda *c, const hone_engine_config *config) {
+} // namespace
+
+void hone_cuda_begin_anew(hone_cuda *c, const hone_engine_config *config) {
   const int64_t bytes = c->used.device_bytes;
   c->deterministic = config->deterministic;
   c->pool = config->pool;
@@ -91,8 +92,6 @@ void begin_anew(hone_cuda *c, const hone_engine_config *config) {
   c->used.device_bytes = bytes;
 }
 
-} // namespace
-
 hone_cuda *hone_cuda_take_kept(bool spd, const hone_engine_config *config) {
   uint64_t context = 0;
   hone_cuda *c = nullptr;
@@ -105,7 +104,7 @@ hone_cuda *hone_cuda_take_kept(bool spd, const hone_engine_config *config) {
         hone_cuda_charge(list[i].c, config->mem)) {
       c = list[i].c;
       remove(i);
-      begin_anew(c, config);
+      hone_cuda_begin_anew(c, config);
     }
   (void)pthread_mutex_unlock(&lock);
   return c;
@@ -113,6 +112,11 @@ hone_cuda *hone_cuda_take_kept(bool spd, const hone_engine_config *config) {
 
 bool hone_cuda_keep(hone_cuda *c) {
   uint64_t context = 0;
+  if (c->may_be_kept && c->used.device_bytes <= c->keep_at_most &&
+      c->used.device_bytes + hone_cuda_kept_bytes_of(false) +
+              hone_cuda_kept_bytes_of(true) + hone_several_kept_bytes() >
+          c->keep_at_most)
+    (void)hone_several_release_kept();
   if (c->may_be_kept && c->used.device_bytes <= c->keep_at_most &&
       c->used.device_bytes + hone_cuda_kept_bytes_of(HONE_PARTS == 1) >
           c->keep_at_most)

@@ -14,6 +14,9 @@ hone_cuda *hone_cuda_take_kept(bool spd, const hone_engine_config *config);
    kept, and then is the caller's still. */
 bool hone_cuda_keep(hone_cuda *c);
 
+/* Forgets the matrix that the engine factored, and what was learned of it. */
+void hone_cuda_begin_anew(hone_cuda *c, const hone_engine_config *config);
+
 /* Destroys all engines for this type of entries that are kept; returns how many
    bytes of device memory that was. */
 int64_t hone_cuda_release_kept();

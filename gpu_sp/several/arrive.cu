@@ -175,11 +175,12 @@ int hone_several_load(hone_several *s, const hone_dense *a,
 
 /* Every job stops before one is waited for, as the threads are those of all. */
 void hone_several_stop(hone_several *s) {
-  for (int d = 0; d < s->count; d++)
-    if (s->share[d].c->job.running)
-      hone_cuda_pieces_stop(s->share[d].c, HONE_CANCELLED);
-  for (int d = 0; d < s->count; d++) {
-    (void)hone_several_enter(&s->share[d]);
-    hone_cuda_feed_stop(s->share[d].c);
-  }
+  for (const hone_share &share : s->share)
+    if (share.c && share.c->job.running)
+      hone_cuda_pieces_stop(share.c, HONE_CANCELLED);
+  for (const hone_share &share : s->share)
+    if (share.c) {
+      (void)hone_several_enter(&share);
+      hone_cuda_feed_stop(share.c);
+    }
 }

@@ -170,10 +170,15 @@ void destroy_share(hone_share *share, hone_mem *mem) {
   *share = {};
 }
 
-void destroy(void *self, hone_mem *mem) {
+} // namespace
+
+void hone_several_destroy(void *self, hone_mem *mem) {
   hone_several *s = static_cast<hone_several *>(self);
   const hone_several_current meanwhile;
   if (s == nullptr)
+    return;
+  hone_several_stop(s);
+  if (hone_several_keep(s))
     return;
   if (s->whole && hone_several_enter(&s->share[0]) == HONE_OK) {
     (void)cudaStreamSynchronize(s->share[0].c->work);
@@ -184,6 +189,8 @@ void destroy(void *self, hone_mem *mem) {
   hone_mem_put(mem, s->sums);
   hone_mem_put(mem, s);
 }
+
+namespace {
 
 const int64_t LEAVE_FREE = (int64_t)1 << 30; /* bytes, for others */
 
@@ -242,20 +249,22 @@ int create_shares(hone_several *s, const hone_engine_config *config) {
   return st;
 }
 
-int create(void **self, const hone_engine_config *config) {
-  *self = nullptr;
+int create_new(hone_several **created, const hone_engine_config *config,
+               int count) {
   hone_several *s = static_cast<hone_several *>(
       hone_mem_get(config->mem, sizeof(hone_several)));
   if (s == nullptr)
     return HONE_NO_MEMORY;
   memset(static_cast<void *>(s), 0, sizeof *s);
+  s->choices = config->choices;
+  s->block = config->block;
   s->mem = config->mem;
   s->pool = config->pool;
   s->watch = config->watch;
   s->n = config->n;
   s->nb = panel_width(config);
   s->panels = (int)((s->n + s->nb - 1) / s->nb);
-  s->count = shares_of(config, devices_wanted(&config->choices));
+  s->count = count;
   s->sums = static_cast<double *>(
       hone_mem_get(config->mem, 3 * (size_t)s->n * sizeof(double)));
   int st = s->count < 2 ? (int)HONE_NO_DEVICE : (int)HONE_OK;
@@ -263,10 +272,22 @@ int create(void **self, const hone_engine_config *config) {
     st = HONE_NO_MEMORY;
   TRY(create_shares(s, config));
   if (st == HONE_OK)
-    *self = s;
+    *created = s;
   else
-    destroy(s, config->mem);
+    hone_several_destroy(s, config->mem);
   return st;
+}
+
+int create(void **self, const hone_engine_config *config) {
+  const int count = shares_of(config, devices_wanted(&config->choices));
+  hone_several *s = hone_several_take_kept(config, count);
+  int st = s ? (int)HONE_OK : create_new(&s, config, count);
+  *self = nullptr;
+  if (st != HONE_OK)
+    return st;
+  s->may_be_kept = config->keep;
+  *self = s;
+  return HONE_OK;
 }
 
 bool resident(void *self) {
@@ -301,7 +322,7 @@ constexpr hone_engine table() {
   t.create = hone_cuda_aside<create>::call;
   t.factor = hone_cuda_aside<hone_several_factor>::call;
   t.solve = hone_cuda_aside<hone_several_solve>::call;
-  t.destroy = hone_cuda_aside<destroy>::call;
+  t.destroy = hone_cuda_aside<hone_several_destroy>::call;
   t.bytes = host_bytes;
   t.resident = resident;
   t.inspect = hone_cuda_aside<hone_several_inspect>::call;

@@ -44,6 +44,9 @@ struct hone_share {
 };
 
 struct hone_several {
+  hone_choices choices; /* of the caller, and the columns of a block column */
+  int64_t block;
+  bool may_be_kept; /* by the process: kept.cu */
   hone_mem *mem;
   hone_pool *pool;
   hone_watch *watch;
@@ -135,6 +138,15 @@ inline int64_t hone_several_end(const hone_several *s, int d, int parts) {
 /* Updates the columns c0 .. c1-1 of share d's F, whose rows are in the present
    order, by panel p. */
 int hone_several_update(hone_several *s, int d, int p, int64_t c0, int64_t c1);
+
+/* engine.cu. Accepts an engine whose creation failed anywhere. */
+void hone_several_destroy(void *self, hone_mem *mem);
+
+/* kept.cu, as gpu_sp/kept.h. Returns a kept engine that serves config with so
+   many devices from the current one on, or NULL. */
+hone_several *hone_several_take_kept(const hone_engine_config *config,
+                                     int count);
+bool hone_several_keep(hone_several *s);
 
 /* arrive.cu. Sets parts and first. by_parts false: A comes at once. */
 void hone_several_set_parts(hone_several *s, const hone_choices *choices,

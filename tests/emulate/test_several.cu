@@ -180,6 +180,44 @@ TEST(several, takes_a_in_pinned_and_in_device_memory) {
   MUST(cudaFreeHost(pinned));
 }
 
+int stop_at_half(void *, const hone_progress *event) {
+  return strcmp(event->phase, "factor") == 0 && event->fraction >= 0.5;
+}
+
+/* A second solve takes the memory, streams and events of the first one; solves
+   of another order, from another device on or with other devices do not. */
+TEST(several, engines_are_kept_between_calls) {
+  const several_devices three(3);
+  const size_t before = hone_emulate::owned_now();
+  const problem p(700, false, 27), q(700, false, 28), other(800, false, 29);
+  const hone_report first = solve(p, options_for(2), HONE_OK);
+  const size_t kept = hone_emulate::owned_now();
+  CHECK(kept > before);
+  for (const problem *of : {&q, &p}) {
+    const hone_report r = solve(*of, options_for(2), HONE_OK);
+    CHECK(strstr(r.path, "2 GPUs"));
+    CHECK_EQ_INT(r.device_bytes, first.device_bytes);
+    CHECK_EQ_INT((int64_t)hone_emulate::owned_now(), (int64_t)kept);
+  }
+  CHECK(strstr(solve(p, options_for(3), HONE_OK).path, "3 GPUs"));
+  CHECK(strstr(solve(other, options_for(2), HONE_OK).path, "2 GPUs"));
+  MUST(cudaSetDevice(1));
+  CHECK(strstr(solve(other, options_for(2), HONE_OK).path, "2 GPUs"));
+  CHECK(hone_release_kept() > 0);
+  CHECK_EQ_INT((int64_t)hone_emulate::owned_now(), (int64_t)before);
+}
+
+/* One of which a part had not come serves the next call all the same. */
+TEST(several, engines_of_calls_that_were_stopped_are_kept) {
+  const several_devices two(2);
+  hone_options o = options_for(2);
+  o.progress = stop_at_half;
+  (void)solve(problem(700, false, 30), o, HONE_CANCELLED);
+  o.progress = nullptr;
+  CHECK(strstr(solve(problem(700, false, 31), o, HONE_OK).path, "2 GPUs"));
+  CHECK(hone_release_kept() > 0);
+}
+
 TEST(several, a_singular_matrix_is_not_accepted) {
   const several_devices three(3);
   problem p(600, false, 14);
@@ -231,10 +269,6 @@ TEST(several, survives_every_failed_call) {
   }
   CHECK(at > 600);
   CHECK(answered > failed);
-}
-
-int stop_at_half(void *, const hone_progress *event) {
-  return strcmp(event->phase, "factor") == 0 && event->fraction >= 0.5;
 }
 
 TEST(several, stops_when_the_caller_says_so) {
