@@ -306,12 +306,10 @@ int hone_several_factor(void *self, const hone_matrix *matrix,
     info->growth = HONE_NAN; /* unless the factors are complete */
     info->zero_pivot = -1;
     st = factor_panels(s, a, scaling, info);
-    if (st != HONE_OK)
-      hone_several_stop(s);
     const int settled = settle(s);
     st = st == HONE_OK ? settled : st;
     TRY(hone_several_outcome(s, !info->hopeless, info));
-    if (st != HONE_OK) /* of one device; others may still be fed */
+    if (st != HONE_OK)
       hone_several_stop(s);
     else if (info->hopeless) /* the rest of A has been sent */
       st = settle(s);

@@ -151,28 +151,46 @@ TEST(several_late, takes_a_in_pinned_memory) {
   MUST(cudaFreeHost(pinned));
 }
 
-/* Makes A one of rank 150 but for its rounding errors: its factorization is
-   given up when a quarter of the columns is done. */
-void make_hopeless(problem *p) {
-  const int64_t rank = 150, n = p->n;
-  numbers r = {77};
-  const std::vector<double> left = r.array<double>(n * rank),
-                            right = r.array<double>(rank * n);
-  for (int64_t j = 0; j < n; j++)
-    for (int64_t i = 0; i < n; i++) {
-      double sum = 0.0;
-      for (int64_t k = 0; k < rank; k++)
-        sum += left.data()[i + k * n] * right.data()[k + j * rank];
-      p->a.data()[i + j * n] = sum;
-    }
+/* Lets the rows of A and b fall to 2^-40: the pivots of A fall so fast that its
+   factorization without scaling is given up after a quarter of the columns. The
+   last column is the largest. */
+void make_fall(problem *p) {
+  for (int64_t i = 0; i < p->n; i++) {
+    const int by = -(int)(40 * i / p->n);
+    for (int64_t j = 0; j < p->n; j++)
+      p->a.data()[i + j * p->n] = std::ldexp(p->a.data()[i + j * p->n], by);
+    p->b.data()[i] = std::ldexp(p->b.data()[i], by);
+  }
+}
+
+/* The rest of A arrives, and is inspected on the devices: then its scaling is
+   known, and A is factored where it lies. */
+TEST(several_late, inspects_what_arrives_when_there_is_no_hope) {
+  const several_devices two(2);
+  problem p(1300, false, 24);
+  double norm = 0.0;
+  make_fall(&p);
+  for (int64_t i = 0; i < p.n; i++)
+    norm += std::fabs(p.a.data()[i + (p.n - 1) * p.n] *= 4.0);
+  for (int64_t i = 0; i < p.n; i++)
+    p.b.data()[i] += p.a.data()[i + (p.n - 1) * p.n];
+  for (uint64_t seed : {1, 2, 3, 4}) {
+    const hone_emulate::late_streams late(seed);
+    const hone_report r = solve(p, options_for(2), HONE_OK);
+    CHECK(strstr(r.path, "2 GPUs"));
+    CHECK(strstr(r.path, "set aside") == nullptr);
+    CHECK(r.scale_exponent_max > 0);
+    CHECK(std::fabs(r.norm1 - norm) <= 1e-12 * norm);
+    CHECK(r.to_device_bytes < 2 * p.n * p.n * 8);
+  }
 }
 
 /* What is wrong with A is in its last column, which has not arrived when the
    factorization is given up. */
-TEST(several_late, inspects_what_arrives_when_there_is_no_hope) {
+TEST(several_late, finds_nan_in_what_arrives_when_there_is_no_hope) {
   const several_devices two(2);
   problem p(1300, false, 24);
-  make_hopeless(&p);
+  make_fall(&p);
   for (double wrong : {(double)NAN, (double)INFINITY}) {
     const hone_emulate::late_streams late(24);
     p.a.data()[31 + (p.n - 1) * p.n] = wrong;
