@@ -31,6 +31,7 @@ static const char usage[] =
     "  --tolerance T       accept at or below T, at most 1\n"
     "  --double            factor in double precision at once\n"
     "  --device NAME       auto, cpu or cuda\n"
+    "  --devices K         up to K GPUs factor a real matrix; -1: all\n"
     "  --threads T         use at most T threads\n"
     "  --plot FILE.svg     draw how the solve converged\n"
     "  --json              print one JSON object and nothing else\n"
@@ -123,6 +124,10 @@ static bool store_option(struct settings *s, int letter, const char *value) {
     ok = parse_integer(value, 1, &number) && number <= 4096;
     s->options.threads = ok ? (int32_t)number : 0;
     break;
+  case 'm':
+    ok = parse_integer(value, -1, &number) && number <= INT32_MAX;
+    s->options.devices = ok ? (int32_t)number : 0;
+    break;
   case 'g':
     s->plot = value;
     break;
@@ -199,6 +204,7 @@ int parse_arguments(int argc, char **argv, struct settings *s) {
       {"nrhs", required_argument, NULL, 'k'},
       {"threads", required_argument, NULL, 'p'},
       {"device", required_argument, NULL, 'd'},
+      {"devices", required_argument, NULL, 'm'},
       {"criterion", required_argument, NULL, 'c'},
       {"tolerance", required_argument, NULL, 'e'},
       {"double", no_argument, NULL, 'D'},

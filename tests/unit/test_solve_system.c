@@ -238,6 +238,8 @@ TEST(solve_system, knows_the_error_of_complex_solutions) {
   REQUIRE(error != NULL);
   CHECK_LE(atof(error + strlen("error of x")), 1e-11);
   expect(&p, "--json --random 30 --complex", 0, "\"field\": \"complex\"");
+  expect(&p, "--random 30 --devices 2", 0, "accepted");
+  expect(&p, "--random 30 --devices -1", 0, "accepted");
   place_leave(&p, before);
 }
 
@@ -292,6 +294,10 @@ TEST(solve_system, checks_options_before_it_reads_a_file) {
   CHECK_EQ_INT(symlink("/dev/full", "full.mtx"), 0);
   expect(&p, "--tolerance 1.5 full.mtx", 2, "not a value this option takes");
   expect(&p, "--tolerance nan full.mtx", 2, "not a value this option takes");
+  expect(&p, "--devices -2 full.mtx", 2, "not a value this option takes");
+  expect(&p, "--devices two full.mtx", 2, "not a value this option takes");
+  expect(&p, "--devices 3000000000 full.mtx", 2,
+         "not a value this option takes");
   expect(&p, "--out no/where full.mtx", 2, "no/where: cannot be written");
   expect(&p, "--plot no/where full.mtx", 2, "no/where: cannot be written");
   expect(&p, "--out folder full.mtx", 2, "folder: cannot be written");
