@@ -39,7 +39,8 @@ from ._memory import DeviceMemory, HostMemory, device_memory_needed
 from ._memory import memory_needed, release_kept, version
 from ._options import Options, Progress
 from ._report import Report
-from ._solve import Solver, factor, solve
+from ._solve import solve
+from ._solver import Solver, factor
 
 __all__ = [
     "Arithmetic",

@@ -6,13 +6,14 @@ from __future__ import annotations
 import math
 from ctypes import byref
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional
+from typing import overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _abi, _options
 from ._arrays import COMPLEX, Dtype, Numbers, as_numbers, layout_of, line_ld
-from ._device import x_beside
+from ._device import AnyArray, OnDevice, x_beside
 from ._driver import LEGACY_STREAM, wait_for_stream
 from ._enums import Layout, Status, status_text
 from ._errors import REFUSED, bad_value, error_of
@@ -376,15 +377,35 @@ class BatchResult(NamedTuple):
     results: Results
 
 
+@overload
 def solve_batch(
-    A: ArrayLike,
+    A: AnyArray,
+    b: OnDevice,
+    *,
+    trans: _options.Way = ...,
+    vectors: bool = ...,
+    determinants: bool = ...,
+    **options: Unpack[OptionsGiven],
+) -> Any: ...
+@overload
+def solve_batch(
+    A: AnyArray,
     b: ArrayLike,
+    *,
+    trans: _options.Way = ...,
+    vectors: bool = ...,
+    determinants: bool = ...,
+    **options: Unpack[OptionsGiven],
+) -> BatchResult: ...
+def solve_batch(
+    A: AnyArray,
+    b: AnyArray,
     *,
     trans: _options.Way = False,
     vectors: bool = False,
     determinants: bool = False,
     **options: Unpack[OptionsGiven],
-) -> BatchResult:
+) -> Any:
     """Solves a stack of systems, each by itself, and returns (x, results): no
     system raises an exception or gives a warning, whatever becomes of it.
 

@@ -6,16 +6,27 @@ from __future__ import annotations
 
 import operator
 import sys
-from typing import Any, Optional
+from typing import Any, Optional, Protocol, Union
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from . import _dlpack, _driver
 from ._driver import LEGACY_STREAM, Place
 from ._enums import Status
 from ._errors import HoneDeviceError, bad_type, bad_value
 from ._view import Index, View, fetch
+
+
+class OnDevice(Protocol):
+    """What type checkers take for an array on a CUDA device, such as one of
+    CuPy, PyTorch or Numba. (NumPy's arrays have DLPack too.)"""
+
+    @property
+    def __cuda_array_interface__(self) -> Any: ...
+
+
+AnyArray = Union[ArrayLike, OnDevice]
 
 _TYPES = {"<f8": np.dtype(np.float64), "<c16": np.dtype(np.complex128)}
 _ON_HOST = (_dlpack.CPU, _dlpack.CUDA_HOST)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple, Optional
+from typing import Any, Literal, NamedTuple, Optional
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ._errors import describe
 from ._report import Report
 from ._stack import Index, name_of
 
+Weak = Literal["warn", "raise", "ignore"]
 _SINGLE = {np.dtype(np.float32), np.dtype(np.complex64)}
 
 

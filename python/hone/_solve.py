@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Solving in one call and with a solver."""
+"""Solving in one call."""
 
 from __future__ import annotations
 
@@ -13,27 +13,23 @@ from numpy.typing import ArrayLike
 
 from . import _abi, _options
 from ._arrays import COMPLEX, REAL, Dtype, Numbers, as_matrix, as_numbers
-from ._arrays import in_layout, layout_of
 from ._assumed import assumed
 from ._batch import rounded, serves, solve_at_once, solve_there
-from ._device import taken
-from ._enums import Layout, Status
-from ._errors import bad_type, bad_value, error_of
-from ._kept import Kept
+from ._device import AnyArray, OnDevice, taken
+from ._errors import bad_type, bad_value
 from ._options import Way, hint
-from ._report import NO_COLUMNS, Report
-from ._results import Poor, check_weak, narrow_type, poor_among, tell
+from ._report import Report
+from ._results import Poor, Weak, check_weak, narrow_type, poor_among, tell
 from ._stack import Stack, put_out, solve_stack, stack_of
 from ._vectors import Vectors, address
-from ._view import View, copied
-from ._watch import Watch, watch_for
+from ._view import View
+from ._watch import watch_for
 
 if TYPE_CHECKING:
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Unpack
 
-    from ._options import Options, ProgressFunction
+    from ._options import Options
 
-Weak = Literal["warn", "raise", "ignore"]
 lib = _abi.lib
 
 
@@ -47,7 +43,7 @@ class _Asked(NamedTuple):
 
 
 def _solve_one(
-    asked: _Asked, A: Numbers, b: ArrayLike, x0: Any, out: Any = None
+    asked: _Asked, A: Numbers, b: AnyArray, x0: Any, out: Any = None
 ) -> tuple[Numbers, Report]:
     a, layout, lda = as_matrix(A)
     n = a.shape[0]
@@ -114,7 +110,41 @@ def _check_at_once(x0: Any, out: Any, bounds: bool, report: bool) -> None:
 
 @overload
 def solve(
-    A: ArrayLike,
+    A: AnyArray,
+    b: OnDevice,
+    *,
+    trans: Way = ...,
+    assume_a: Optional[str] = ...,
+    lower: bool = ...,
+    overwrite_a: bool = ...,
+    overwrite_b: bool = ...,
+    x0: Optional[AnyArray] = ...,
+    out: Optional[Union[Numbers, OnDevice]] = ...,
+    weak: Weak = ...,
+    error_bounds: bool = ...,
+    return_report: Literal[False] = ...,
+    **options: Unpack[Options],
+) -> Any: ...
+@overload
+def solve(
+    A: AnyArray,
+    b: OnDevice,
+    *,
+    trans: Way = ...,
+    assume_a: Optional[str] = ...,
+    lower: bool = ...,
+    overwrite_a: bool = ...,
+    overwrite_b: bool = ...,
+    x0: Optional[AnyArray] = ...,
+    out: Optional[Union[Numbers, OnDevice]] = ...,
+    weak: Weak = ...,
+    error_bounds: bool = ...,
+    return_report: Literal[True],
+    **options: Unpack[Options],
+) -> tuple[Any, Any]: ...
+@overload
+def solve(
+    A: AnyArray,
     b: ArrayLike,
     *,
     trans: Way = ...,
@@ -122,8 +152,8 @@ def solve(
     lower: bool = ...,
     overwrite_a: bool = ...,
     overwrite_b: bool = ...,
-    x0: Optional[ArrayLike] = ...,
-    out: Optional[Numbers] = ...,
+    x0: Optional[AnyArray] = ...,
+    out: Optional[Union[Numbers, OnDevice]] = ...,
     weak: Weak = ...,
     error_bounds: bool = ...,
     return_report: Literal[False] = ...,
@@ -131,7 +161,7 @@ def solve(
 ) -> Numbers: ...
 @overload
 def solve(
-    A: ArrayLike,
+    A: AnyArray,
     b: ArrayLike,
     *,
     trans: Way = ...,
@@ -139,29 +169,29 @@ def solve(
     lower: bool = ...,
     overwrite_a: bool = ...,
     overwrite_b: bool = ...,
-    x0: Optional[ArrayLike] = ...,
-    out: Optional[Numbers] = ...,
+    x0: Optional[AnyArray] = ...,
+    out: Optional[Union[Numbers, OnDevice]] = ...,
     weak: Weak = ...,
     error_bounds: bool = ...,
     return_report: Literal[True],
     **options: Unpack[Options],
 ) -> tuple[Numbers, Any]: ...
 def solve(
-    A: ArrayLike,
-    b: ArrayLike,
+    A: AnyArray,
+    b: AnyArray,
     *,
     trans: Way = False,
     assume_a: Optional[str] = None,
     lower: bool = False,
     overwrite_a: bool = False,
     overwrite_b: bool = False,
-    x0: Optional[ArrayLike] = None,
-    out: Optional[Numbers] = None,
+    x0: Optional[AnyArray] = None,
+    out: Optional[Union[Numbers, OnDevice]] = None,
     weak: Weak = "warn",
     error_bounds: bool = False,
     return_report: bool = False,
     **options: Unpack[Options],
-) -> Union[Numbers, tuple[Numbers, Any]]:
+) -> Any:
     """Returns a verified x with A x = b, or A^T x = b if trans is "T" or true,
     or A^H x = b if it is "C". b is (n,) or (n, columns).
 
@@ -200,7 +230,7 @@ def solve(
     del overwrite_a
     check_weak(weak)
     narrow = narrow_type(A, b) if out is None else None
-    a, b = as_numbers(A, "A"), taken(b, "b")
+    a, side = as_numbers(A, "A"), taken(b, "b")
     given: Any = dict(options)
     if assume_a is not None:
         a, structure = assumed(a, assume_a, lower)
@@ -210,9 +240,9 @@ def solve(
             raise bad_value("structure and assume_a say two things of A")
     asked = _Asked(_options.way(trans), error_bounds, given, narrow)
     report: Any
-    dimensions = b.ndim if isinstance(b, View) else np.ndim(b)
+    dimensions = side.ndim if isinstance(side, View) else np.ndim(side)
     if a.ndim > 2 or dimensions > 2:
-        stack = stack_of(a, as_numbers(b, "b"))
+        stack = stack_of(a, as_numbers(side, "b"))
         if isinstance(stack.a, View) or isinstance(stack.b, View):
             _check_at_once(x0, out, error_bounds, return_report)
             x, poor = solve_there(stack, given, asked.way, weak)
@@ -222,223 +252,10 @@ def solve(
         x = x[..., 0] if stack.vector else x
         x = x if out is None else put_out(x, stack, out)
     else:
-        if out is None and overwrite_b and narrow is None and _may_take(b, a):
-            out = b  # type: ignore[assignment]
-        x, report = _solve_one(asked, a, b, x0, out)
+        takes = out is None and overwrite_b and narrow is None
+        if takes and _may_take(side, a):
+            out = side
+        x, report = _solve_one(asked, a, side, x0, out)
         poor = poor_among(report)
     tell(x, poor, weak)
     return (x, report) if return_report else x
-
-
-class _Calls(NamedTuple):
-    """The library's functions for a solver."""
-
-    create: Any
-    factor: Any
-    update: Any
-    solve: Any
-    destroy: Any
-
-
-_REAL, _COMPLEX = (
-    _Calls(*(getattr(lib, f"{prefix}_{name}") for name in _Calls._fields))
-    for prefix in ("hone_solver", "hone_z_solver")
-)
-
-
-class Solver(Kept):
-    """A matrix with its factors, for many solves; hone.factor makes it.
-
-    Calls from several threads wait for one another.
-    """
-
-    def __init__(
-        self, A: ArrayLike, *, copy: bool = False, **options: Unpack[Options]
-    ) -> None:
-        self._narrow = narrow_type(A)
-        a, self._layout, lda = self._take(A, copy)
-        self._n: int = a.shape[0]
-        self._dtype: Dtype = a.dtype
-        self._calls = _COMPLEX if a.dtype == COMPLEX else _REAL
-        super().__init__(self._calls.destroy)
-        c = _options.make(options)  # type: ignore[arg-type]
-        c.layout = self._layout
-        self._watch = watch_for(options.get("progress"), self._n)
-        if self._watch is not None:
-            c.progress = self._watch.callback
-        status = self._calls.create(byref(self._handle), self._n, byref(c))
-        if status != Status.OK:
-            raise error_of(status, None, hint(status, options))
-        try:
-            self._factor(self._calls.factor, a, lda)
-        except BaseException:
-            self.close()
-            raise
-
-    @staticmethod
-    def _take(
-        A: ArrayLike, copy: bool, dtype: Optional[Dtype] = None
-    ) -> tuple[Numbers, Layout, int]:
-        a, layout, lda = as_matrix(A, dtype=dtype)
-        if isinstance(a, View):
-            a = copied(a, "A") if copy else a
-            layout, ld = layout_of(a)
-            return a, layout, ld
-        if copy and (a is A or a.base is not None):
-            return as_matrix(np.array(a, order="K", copy=True))
-        return a, layout, lda
-
-    @property
-    def n(self) -> int:
-        """The order of the matrix."""
-        return self._n
-
-    @property
-    def dtype(self) -> Dtype:
-        """The type of the matrix's entries: float64 or complex128."""
-        return self._dtype
-
-    def factor(self, A: ArrayLike, *, copy: bool = False) -> Self:
-        """Replaces the matrix by another of the same order and factors it. A
-        solver of a complex matrix takes real ones too."""
-        return self._replace(self._calls.factor, A, copy)
-
-    def update(self, A: ArrayLike, *, copy: bool = False) -> Self:
-        """Replaces the matrix by a nearby one but keeps the factors. Solves
-        refine with the new matrix, and factor it only if this does not
-        converge."""
-        return self._replace(self._calls.update, A, copy)
-
-    def _replace(self, call: Any, A: ArrayLike, copy: bool) -> Self:
-        to = COMPLEX if self._dtype == COMPLEX else None
-        self._narrow = narrow_type(A)
-        a, layout, lda = self._take(A, copy, to)
-        if a.dtype != self._dtype and self._dtype == COMPLEX:
-            raise bad_type(
-                "A is real on a device, and the solver was made for complex "
-                "matrices: convert it there"
-            )
-        if a.dtype != self._dtype:
-            raise bad_type(
-                "A is complex, and the solver was made for real matrices: "
-                "hone.factor(A) makes one for complex matrices"
-            )
-        if a.shape[0] != self._n:
-            raise bad_value(f"A has order {a.shape[0]}, the solver {self._n}")
-        a, lda = in_layout(a, layout, lda, self._layout)
-        self._factor(call, a, lda)
-        return self
-
-    def _factor(self, call: Any, a: Numbers, lda: int) -> None:
-        c_report = _abi.new_report()
-        matrix = address(a), lda, byref(c_report)
-        status = self._use(call, a, self._watch, *matrix)
-        report = self._report = Report(c_report, NO_COLUMNS)
-        if status < 0:
-            raise error_of(status, report)
-
-    @overload
-    def solve(
-        self,
-        b: ArrayLike,
-        *,
-        trans: Way = ...,
-        x0: Optional[ArrayLike] = ...,
-        out: Optional[Numbers] = ...,
-        weak: Weak = ...,
-        error_bounds: bool = ...,
-        deadline_s: Optional[float] = ...,
-        progress: Optional[ProgressFunction] = ...,
-        return_report: Literal[False] = ...,
-    ) -> Numbers: ...
-    @overload
-    def solve(
-        self,
-        b: ArrayLike,
-        *,
-        trans: Way = ...,
-        x0: Optional[ArrayLike] = ...,
-        out: Optional[Numbers] = ...,
-        weak: Weak = ...,
-        error_bounds: bool = ...,
-        deadline_s: Optional[float] = ...,
-        progress: Optional[ProgressFunction] = ...,
-        return_report: Literal[True],
-    ) -> tuple[Numbers, Report]: ...
-    def solve(
-        self,
-        b: ArrayLike,
-        *,
-        trans: Way = False,
-        x0: Optional[ArrayLike] = None,
-        out: Optional[Numbers] = None,
-        weak: Weak = "warn",
-        error_bounds: bool = False,
-        deadline_s: Optional[float] = None,
-        progress: Optional[ProgressFunction] = None,
-        return_report: bool = False,
-    ) -> Union[Numbers, tuple[Numbers, Report]]:
-        """Returns x with A x = b; each of these arguments is that of
-        hone.solve. The other options are those with which the solver was made,
-        and so are deadline_s and progress where they are None."""
-        check_weak(weak)
-        way = _options.way(trans)
-        v = Vectors(b, self._n, self._dtype, x0, out, error_bounds)
-        c = _options.make({"deadline_s": deadline_s, "progress": progress})
-        v.put_in(c, way)
-        watch = self._watch if progress is None else Watch(progress)
-        if watch is not None:
-            c.progress = watch.callback
-        status = self._use(
-            self._calls.solve,
-            None,
-            watch,
-            v.nrhs,
-            address(v.b),
-            v.ldb,
-            address(v.x),
-            v.ldx,
-            byref(c),
-            byref(v.c_report),
-        )
-        report = self._report = v.report(status)
-        narrow = self._narrow and narrow_type(b)
-        if narrow:
-            narrow = np.result_type(self._narrow, narrow)
-        x = v.answer(report, "", narrow)
-        tell(x, poor_among(report), weak)
-        return (x, report) if return_report else x
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The shape of A, and of its inverse, for which a solver stands where
-        SciPy takes linear operators: aslinearoperator(solver), M=solver."""
-        return self._n, self._n
-
-    def matvec(self, b: ArrayLike) -> Numbers:
-        """Returns inv(A) b."""
-        return self.solve(b)
-
-    def rmatvec(self, b: ArrayLike) -> Numbers:
-        """Returns inv(A^H) b."""
-        return self.solve(b, trans="C")
-
-    matmat = matvec
-    rmatmat = rmatvec
-
-    def __repr__(self) -> str:
-        state = "closed" if self.closed else "open"
-        kind = "complex, " if self._dtype == COMPLEX else ""
-        return f"<hone.Solver of order {self._n}, {kind}{state}>"
-
-
-def factor(
-    A: ArrayLike, *, copy: bool = False, **options: Unpack[Options]
-) -> Solver:
-    """Factors A once and returns a Solver, with the methods solve, update and
-    close; a with statement closes it. The options are those of hone.solve.
-
-    The solver borrows A if it can be read in place, and then A must not change
-    while the solver is used; copy=True takes a copy.
-    """
-    return Solver(A, copy=copy, **options)

@@ -6,12 +6,11 @@ from __future__ import annotations
 from typing import Any, Optional
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from . import _abi
 from ._arrays import COMPLEX, Doubles, Dtype, Numbers, as_columns
 from ._arrays import as_numbers, parts_apart, place_for
-from ._device import taken, x_beside
+from ._device import AnyArray, taken, x_beside
 from ._driver import LEGACY_STREAM, wait_for_stream
 from ._enums import Status
 from ._errors import bad_type, bad_value, error_of
@@ -38,7 +37,7 @@ class Vectors:
 
     def __init__(
         self,
-        b: ArrayLike,
+        b: AnyArray,
         n: int,
         dtype: Dtype,
         x0: Any,
