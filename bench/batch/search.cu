@@ -118,135 +118,6 @@ void search::time_peer(const problem &p) {
 
 namespace {
 
-template <class S, int BLOCKS> void try_shape(const problem &p) {
-  const size_t lanes = static_cast<size_t>(p.count) * sizeof(double);
-  const double us = time_of([&] { MUST(cudaMemset(p.in.rcond, 0, lanes)); },
-                            [&] { MUST((launch<S, BLOCKS>(p.in, nullptr))); });
-  cudaFuncAttributes a;
-  int blocks = 0;
-  char shape[32];
-  MUST(cudaFuncGetAttributes(&a, solve_systems<S, BLOCKS>));
-  MUST(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-      &blocks, solve_systems<S, BLOCKS>, S::BLOCK, SHARED_BYTES<S>));
-  (void)snprintf(shape, sizeof shape, "%d x %d%s%s", S::R, S::C,
-                 S::SHUFFLED ? ", shuffled" : "", S::SINGLE ? ", single" : "");
-  print_line(p, shape, BLOCKS, blocks, a, us);
-}
-
-/* Inverses in single precision; systems for which these do not suffice are not
-   served. */
-template <int P, int R, int C, int N, int BLOCKS>
-void try_single(const problem &p) {
-  try_shape<shape<P, R, C, N, false, float>, BLOCKS>(p);
-}
-
-void search_single(int64_t count) {
-  with(1, count, 32, false, [](const problem &p) {
-    try_single<1, 8, 4, 32, 8>(p);
-    try_single<1, 8, 4, 32, 10>(p);
-    try_single<1, 8, 4, 32, 12>(p);
-    try_single<1, 32, 1, 32, 12>(p);
-    try_single<1, 32, 1, 32, 16>(p);
-    try_single<1, 16, 2, 32, 12>(p);
-  });
-  with(1, count, 64, false, [](const problem &p) {
-    try_single<1, 16, 4, 64, 4>(p);
-    try_single<1, 16, 4, 64, 6>(p);
-    try_single<1, 32, 2, 64, 6>(p);
-    try_single<1, 32, 4, 64, 4>(p);
-    try_single<1, 32, 4, 64, 5>(p);
-    try_single<1, 16, 8, 64, 4>(p);
-    try_single<1, 16, 8, 64, 5>(p);
-  });
-  with(1, count, 96, false, [](const problem &p) {
-    try_single<1, 16, 8, 96, 3>(p);
-    try_single<1, 32, 4, 96, 3>(p);
-    try_single<1, 32, 8, 96, 2>(p);
-    try_single<1, 32, 8, 96, 3>(p);
-  });
-  with(1, count, 128, false, [](const problem &p) {
-    try_single<1, 16, 8, 128, 2>(p);
-    try_single<1, 16, 8, 128, 3>(p);
-    try_single<1, 32, 4, 128, 2>(p);
-    try_single<1, 32, 8, 128, 1>(p);
-    try_single<1, 32, 8, 128, 2>(p);
-    try_single<1, 16, 16, 128, 2>(p);
-  });
-  with(2, count, 32, false, [](const problem &p) {
-    try_single<2, 16, 4, 32, 5>(p);
-    try_single<2, 16, 4, 32, 6>(p);
-    try_single<2, 8, 4, 32, 8>(p);
-    try_single<2, 16, 2, 32, 8>(p);
-  });
-  with(2, count, 64, false, [](const problem &p) {
-    try_single<2, 32, 4, 64, 2>(p);
-    try_single<2, 32, 4, 64, 3>(p);
-    try_single<2, 32, 8, 64, 2>(p);
-    try_single<2, 16, 8, 64, 3>(p);
-  });
-}
-
-/* Several systems in a warp. */
-void search_real_groups(int64_t count) {
-  with(1, count, 8, false, [](const problem &p) {
-    try_shape<shape<1, 8, 4, 8>, 16>(p);
-    try_shape<shape<1, 8, 1, 8>, 16>(p);
-    try_shape<shape<1, 8, 1, 8>, 20>(p);
-    try_shape<shape<1, 8, 1, 8>, 24>(p);
-    try_shape<shape<1, 8, 1, 8, true>, 20>(p);
-    try_shape<shape<1, 4, 2, 8>, 20>(p);
-    try_shape<shape<1, 4, 2, 8, true>, 20>(p);
-    try_shape<shape<1, 4, 4, 8>, 24>(p);
-    try_shape<shape<1, 4, 4, 8, true>, 24>(p);
-  });
-  with(1, count, 16, false, [](const problem &p) {
-    try_shape<shape<1, 8, 4, 16>, 16>(p);
-    try_shape<shape<1, 16, 1, 16>, 12>(p);
-    try_shape<shape<1, 16, 1, 16>, 16>(p);
-    try_shape<shape<1, 16, 1, 16>, 20>(p);
-    try_shape<shape<1, 16, 1, 16, true>, 16>(p);
-    try_shape<shape<1, 8, 2, 16>, 16>(p);
-    try_shape<shape<1, 8, 2, 16, true>, 16>(p);
-    try_shape<shape<1, 4, 4, 16>, 16>(p);
-  });
-  with(1, count, 32, false, [](const problem &p) {
-    try_shape<shape<1, 8, 4, 32>, 8>(p);
-    try_shape<shape<1, 32, 1, 32>, 8>(p);
-    try_shape<shape<1, 32, 1, 32>, 12>(p);
-    try_shape<shape<1, 32, 1, 32>, 16>(p);
-    try_shape<shape<1, 32, 1, 32, true>, 12>(p);
-    try_shape<shape<1, 16, 2, 32>, 8>(p);
-    try_shape<shape<1, 16, 2, 32>, 12>(p);
-    try_shape<shape<1, 8, 4, 32>, 12>(p);
-  });
-}
-
-void search_complex_groups(int64_t count) {
-  with(2, count, 8, false, [](const problem &p) {
-    try_shape<shape<2, 8, 4, 8>, 16>(p);
-    try_shape<shape<2, 8, 1, 8>, 12>(p);
-    try_shape<shape<2, 8, 1, 8>, 16>(p);
-    try_shape<shape<2, 8, 1, 8, true>, 16>(p);
-    try_shape<shape<2, 4, 2, 8>, 16>(p);
-    try_shape<shape<2, 4, 4, 8>, 16>(p);
-  });
-  with(2, count, 16, false, [](const problem &p) {
-    try_shape<shape<2, 8, 4, 16>, 12>(p);
-    try_shape<shape<2, 16, 1, 16>, 8>(p);
-    try_shape<shape<2, 16, 1, 16>, 12>(p);
-    try_shape<shape<2, 16, 1, 16, true>, 12>(p);
-    try_shape<shape<2, 8, 2, 16>, 12>(p);
-    try_shape<shape<2, 8, 4, 16, true>, 12>(p);
-  });
-  with(2, count, 32, false, [](const problem &p) {
-    try_shape<shape<2, 16, 4, 32>, 5>(p);
-    try_shape<shape<2, 32, 1, 32>, 6>(p);
-    try_shape<shape<2, 32, 1, 32>, 8>(p);
-    try_shape<shape<2, 32, 2, 32>, 5>(p);
-    try_shape<shape<2, 16, 2, 32>, 6>(p);
-  });
-}
-
 void search_real(int64_t count) {
   with(1, count, 8, false, [](const problem &p) {
     try_shape<shape<1, 8, 4, 8>, 16>(p);
@@ -336,11 +207,9 @@ int main(int argc, char **argv) {
   printf("| parts | n | threads | blocks wanted | blocks | registers | local "
          "bytes | us | not served |\n|---|---|---|---|---|---|---|---|---|\n");
   if (is_wanted(argc, argv, "single"))
-    search_single(count);
-  if (is_wanted(argc, argv, "groups")) {
-    search_real_groups(count);
-    search_complex_groups(count);
-  }
+    search::search_single(count);
+  if (is_wanted(argc, argv, "groups"))
+    search::search_groups(count);
   if (is_wanted(argc, argv, "real"))
     search_real(count);
   if (is_wanted(argc, argv, "complex"))

@@ -153,7 +153,25 @@ void with(int parts, int64_t count, int64_t n, bool definite, Try shapes) {
   discard(&p);
 }
 
-/* The files' parts of the search. 'part': a word by which some are chosen. */
+/* Times a shape of threads that compute an inverse, and prints its line. */
+template <class S, int BLOCKS> void try_shape(const problem &p) {
+  const size_t lanes = static_cast<size_t>(p.count) * sizeof(double);
+  const double us = time_of([&] { MUST(cudaMemset(p.in.rcond, 0, lanes)); },
+                            [&] { MUST((launch<S, BLOCKS>(p.in, nullptr))); });
+  cudaFuncAttributes a;
+  int blocks = 0;
+  char shape[32];
+  MUST(cudaFuncGetAttributes(&a, solve_systems<S, BLOCKS>));
+  MUST(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+      &blocks, solve_systems<S, BLOCKS>, S::BLOCK, SHARED_BYTES<S>));
+  (void)snprintf(shape, sizeof shape, "%d x %d%s%s", S::R, S::C,
+                 S::SHUFFLED ? ", shuffled" : "", S::SINGLE ? ", single" : "");
+  print_line(p, shape, BLOCKS, blocks, a, us);
+}
+
+/* The files' parts of the search. */
+void search_single(int64_t count);
+void search_groups(int64_t count);
 void search_panels_real(int64_t count);
 void search_panels_complex(int64_t count);
 void search_panels_definite(int64_t count);

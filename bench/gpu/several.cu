@@ -3,6 +3,7 @@
    memory, and the factorization alone where A is on the devices already, each
    on one GPU and on all. See gpu_bench.h. */
 #include "bench/gpu/gpu_bench.h"
+#include "bench/harness/several_model.h"
 
 extern "C" {
 #include "base/dense.h"
@@ -101,6 +102,28 @@ Method factorization(const char *name, const hone_engine *engine,
   return m;
 }
 
+/* Says what more GPUs would gain, by a model that has the times of one and of
+   two; panels have the library's width for this order. */
+void print_model(int64_t n, const Method &one, const Method &two) {
+  Several_model m = {n, n > 12288 ? 512 : 256, 0.0, 0.0};
+  const double one_ms = spread(one.ms).median, two_ms = spread(two.ms).median;
+  if (!several_fit(one_ms, two_ms, &m)) {
+    printf("no model of a chain of panels has these times\n");
+    return;
+  }
+  printf(
+      "a chain of panels of %.2f ms and products at %.0f TFLOP/s have both "
+      "times; by this model:\n\n"
+      "| GPUs | factorization, ms | one / these | time with panels that take "
+      "longer than the update |\n|---|---|---|---|\n",
+      m.panel_ms, m.flops * 1e-9);
+  for (int devices : {1, 2, 4, 8}) {
+    const Several_times t = several_times(m, devices);
+    printf("| %d | %.1f | %.2f | %.0f %% |\n", devices, t.ms, one_ms / t.ms,
+           100.0 * t.by_panels);
+  }
+}
+
 void factor_table(Bench *bench, const Systems &s) {
   std::vector<Method> m;
   m.push_back(factorization("factorization, one GPU", &hone_engine_single_cuda,
@@ -113,6 +136,10 @@ void factor_table(Bench *bench, const Systems &s) {
               m, 0, "backward error");
   printf("\none / all: %s; wanted of two: %.1f\n",
          text_of(ratio(m[0], m[1]), "%.2f").c_str(), wanted(s.n));
+  int count = 0;
+  if (cudaGetDeviceCount(&count) == cudaSuccess && count == 2 &&
+      m[0].failed.empty() && m[1].failed.empty())
+    print_model(s.n, m[0], m[1]);
   add_row(bench, "several", "factorization", s, 0,
           text("\"wanted\": %.1f", wanted(s.n)), m, 0);
 }

@@ -60,6 +60,24 @@ template <class S> __device__ __forceinline__ void sum_row(const system<S> &t) {
   });
 }
 
+/* Gives all rows theirs from the parts of all threads. */
+template <class S>
+__device__ __forceinline__ void
+give_residual(const system<S> &t, const row_part<S::P> (&own)[S::TR]) {
+#pragma unroll
+  for (int ii = 0; ii < S::TR; ii++) {
+    double *to = t.s->partial + t.c * S::N + t.i_of(ii);
+    for (int p = 0; p < S::P; p++) {
+      to[2 * p * S::C * S::N] = own[ii].sum[p].hi;
+      to[(2 * p + 1) * S::C * S::N] = own[ii].sum[p].lo;
+    }
+    to[2 * S::P * S::C * S::N] = own[ii].den;
+  }
+  t.sync();
+  if (t.thread < S::N)
+    sum_row(t);
+}
+
 /* r = c - S y in double-double, rounded once, and den = |S| |y| + |c|. */
 template <class S>
 __device__ __forceinline__ void residual(const system<S> &t) {
@@ -76,23 +94,10 @@ __device__ __forceinline__ void residual(const system<S> &t) {
     }
   }
   t.sync();
-  if constexpr (S::WHOLE_ROWS) {
+  if constexpr (S::WHOLE_ROWS)
     give_row_residual<1>(t, [&](int) { return own[0]; });
-    t.sync();
-    return;
-  }
-#pragma unroll
-  for (int ii = 0; ii < S::TR; ii++) {
-    double *to = t.s->partial + t.c * S::N + t.i_of(ii);
-    for (int p = 0; p < S::P; p++) {
-      to[2 * p * S::C * S::N] = own[ii].sum[p].hi;
-      to[(2 * p + 1) * S::C * S::N] = own[ii].sum[p].lo;
-    }
-    to[2 * S::P * S::C * S::N] = own[ii].den;
-  }
-  t.sync();
-  if (t.thread < S::N)
-    sum_row(t);
+  else
+    give_residual(t, own);
   t.sync();
 }
 

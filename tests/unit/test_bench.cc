@@ -3,6 +3,7 @@
    named, the share of time of each section, the number of rounds, and the
    commit in a record. */
 #include "bench/harness/bench.h"
+#include "bench/harness/several_model.h"
 
 #include "api/hone.h"
 #include "tests/unit/ct.h"
@@ -168,3 +169,45 @@ TEST(bench, a_commit_is_given_or_unknown) {
 }
 
 } // namespace
+
+/* ---- The model of several GPUs ------------------------------------------ */
+
+/* Times that a model gives must give the model again, and no time may be
+   beyond the two bounds: the chain of panels, and all products shared. */
+TEST(bench_model, has_the_times_that_it_is_fitted_to) {
+  for (int way = 0; way < 4; way++) {
+    const Several_model true_model = {way % 2 ? 32768 : 20000, 512,
+                                      way / 2 ? 2.1 : 0.3, 150e9};
+    Several_model m = {true_model.n, true_model.width, 0.0, 0.0};
+    const double one = several_times(true_model, 1).ms;
+    const double two = several_times(true_model, 2).ms;
+    REQUIRE(several_fit(one, two, &m));
+    CHECK_NEAR(m.panel_ms, true_model.panel_ms, 1e-6 * true_model.panel_ms);
+    CHECK_NEAR(m.flops, true_model.flops, 1e-6 * true_model.flops);
+    const double n = static_cast<double>(m.n), count = ceil(n / 512.0);
+    double before = one;
+    for (int devices = 2; devices <= 64; devices *= 2) {
+      const Several_times t = several_times(m, devices);
+      CHECK(t.ms <= before && t.ms >= count * m.panel_ms * (1.0 - 1e-9));
+      CHECK(t.ms >= before / 2.0 * (1.0 - 1e-9));
+      CHECK(t.by_panels >= 0.0 && t.by_panels <= 1.0 + 1e-9);
+      before = t.ms;
+    }
+    CHECK_NEAR(several_times(m, 100000).by_panels, 1.0, 1e-9);
+  }
+}
+
+/* Without panels two devices take half of the time, and with nothing else as
+   long as one; what is beyond has no model. */
+TEST(bench_model, refuses_times_that_it_cannot_have) {
+  Several_model m = {32768, 512, 0.0, 0.0};
+  CHECK(several_fit(200.0, 100.0, &m));
+  CHECK_NEAR(m.panel_ms, 0.0, 1e-2);
+  CHECK(several_fit(200.0, 200.0, &m));
+  CHECK_NEAR(m.panel_ms, 200.0 / 64.0, 1e-6);
+  CHECK(!several_fit(200.0, 201.0, &m));
+  CHECK(!several_fit(200.0, 99.0, &m));
+  CHECK(!several_fit(200.0, NAN, &m));
+  CHECK(!several_fit(NAN, 100.0, &m));
+  CHECK(!several_fit(0.0, 0.0, &m));
+}
