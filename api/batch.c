@@ -112,64 +112,6 @@ static int check_stride(const hone_batch *b, int64_t stride, const char *name,
   return HONE_BAD_SIZE;
 }
 
-/* With strides, the x of two systems may not overlap. Leading dimensions are
-   checked before. */
-static int check_solutions_apart(const hone_batch *b, hone_report *report) {
-  const int64_t span = (b->nrhs - 1) * b->ldx + b->n;
-  const bool apart = b->x_list != NULL || b->orders != NULL || b->count <= 1 ||
-                     b->n < 1 || b->nrhs < 1 || b->stride_x >= span;
-  if (apart)
-    return HONE_OK;
-  hone_reason_add(report,
-                  "batch.stride_x is %lld, less than the %lld numbers of one x",
-                  (long long)b->stride_x, (long long)span);
-  return HONE_BAD_OVERLAP;
-}
-
-/* The memory from the first to the last number of all systems' arrays, given by
-   a stride; of one system 'columns' columns of n. */
-typedef struct reach {
-  uintptr_t from, to;
-} reach;
-
-static reach reach_of(const hone_batch *b, const void *first, int64_t stride,
-                      int64_t columns, int64_t ld) {
-  const int64_t numbers = (b->count - 1) * stride + (columns - 1) * ld + b->n;
-  return (reach){(uintptr_t)first,
-                 (uintptr_t)first + (uintptr_t)numbers * sizeof(hone_entry)};
-}
-
-static bool are_apart(reach a, reach b) {
-  return a.to <= b.from || b.to <= a.from;
-}
-
-/* Do all x lie apart from all a, and from all b or in their places? */
-static bool all_apart(const hone_batch *b) {
-  const reach x = reach_of(b, b->x, b->stride_x, b->nrhs, b->ldx);
-  const bool in_place =
-      b->x == b->b && b->ldx == b->ldb && b->stride_x == b->stride_b;
-  return are_apart(x, reach_of(b, b->a, b->stride_a, b->n, b->lda)) &&
-         (in_place ||
-          are_apart(x, reach_of(b, b->b, b->stride_b, b->nrhs, b->ldb)));
-}
-
-/* With a stride of 0 all systems read one array: x may not lie in it. */
-static int check_shared(const hone_batch_call *call, hone_report *report) {
-  const hone_batch *b = &call->batch;
-  const reach x = reach_of(b, b->x, b->stride_x, b->nrhs, b->ldx);
-  const bool a_is_apart =
-      b->stride_a > 0 ||
-      are_apart(x, reach_of(b, b->a, b->stride_a, b->n, b->lda));
-  const bool b_is_apart =
-      b->stride_b > 0 ||
-      are_apart(x, reach_of(b, b->b, b->stride_b, b->nrhs, b->ldb));
-  if (b->count <= 1 || b->n < 1 || b->nrhs < 1 || (a_is_apart && b_is_apart))
-    return HONE_OK;
-  hone_reason_add(report, "x overlaps %s, which all systems share",
-                  a_is_apart ? "b" : "a");
-  return HONE_BAD_OVERLAP;
-}
-
 /* Where there are no lists and no orders, the arguments of the first system are
    those of all. */
 int hone_batch_check(hone_batch_call *call, hone_report *report) {
@@ -190,12 +132,13 @@ int hone_batch_check(hone_batch_call *call, hone_report *report) {
     const hone_member first = hone_batch_member(call, 0);
     st = hone_batch_check_member(call, &first, report);
     if (st == HONE_OK && call->solves)
-      st = check_shared(call, report);
+      st = hone_batch_check_shared(call, report);
     call->checked = st == HONE_OK && b->n > 0 &&
-                    (!call->solves || (b->nrhs > 0 && all_apart(b)));
+                    (!call->solves || (b->nrhs > 0 && hone_batch_all_apart(b)));
   }
   call->devices = hone_device_memory_exists();
-  return st == HONE_OK && call->solves ? check_solutions_apart(b, report) : st;
+  return st == HONE_OK && call->solves ? hone_batch_check_solutions(b, report)
+                                       : st;
 }
 
 static int check_options(const hone_options *o, hone_report *report) {
@@ -371,6 +314,35 @@ static int run(hone_batch_call *call, hone_report *report) {
   return st == HONE_OK ? sum_up(call, report) : st;
 }
 
+/* Does the work with results, and with options.columns, where the host can
+   write them; then they go to the caller. */
+static int run_with(hone_batch_call *call, hone_batch_result *results,
+                    hone_report *report) {
+  const hone_batch *b = &call->batch;
+  hone_column *const columns = call->options.columns;
+  const bool there = hone_device_memory_of(results, &call->results_place);
+  const bool whole =
+      !there && results != NULL && b->result_size == sizeof *results;
+  call->results_there = there ? (char *)results : NULL;
+  call->results = whole ? results : NULL;
+  call->host_waits = results != NULL && !there;
+  int st = hone_batch_open_columns(call);
+  if (st != HONE_OK) {
+    hone_batch_refuse(b, st, results);
+    return st;
+  }
+  st = run(call, report);
+  if (st == HONE_NO_MEMORY && call->results == NULL)
+    hone_batch_refuse(b, st, results);
+  else if (hone_batch_give_columns(call, columns) != HONE_OK ||
+           (!whole && hone_batch_give(call, results) != HONE_OK))
+    st = HONE_DEVICE_FAILED;
+  hone_batch_close_columns(call, columns);
+  if (!whole)
+    hone_mem_put(&call->mem, call->results);
+  return st;
+}
+
 int hone_batch_run(hone_batch_call *call, hone_batch_result *results,
                    hone_report *report) {
   const hone_batch *b = &call->batch;
@@ -382,19 +354,13 @@ int hone_batch_run(hone_batch_call *call, hone_batch_result *results,
   call->worst_there = hone_batch_best();
   if (b->count == 0)
     return HONE_OK;
-  const bool there = hone_device_memory_of(results, &call->results_place);
-  const bool whole =
-      !there && results != NULL && b->result_size == sizeof *results;
-  call->results_there = there ? (char *)results : NULL;
-  call->results = whole ? results : NULL;
-  int st = run(call, report);
-  if (st == HONE_NO_MEMORY && call->results == NULL)
-    hone_batch_refuse(b, st, results);
-  else if (!whole && hone_batch_give(call, results) != HONE_OK)
-    st = HONE_DEVICE_FAILED;
-  if (!whole)
-    hone_mem_put(&call->mem, call->results);
-  return st;
+  bool usable = true;
+  int st = hone_batch_check_outputs(call, results, report, &usable);
+  if (st != HONE_OK) {
+    hone_batch_refuse(b, st, usable ? results : NULL);
+    return st;
+  }
+  return run_with(call, results, report);
 }
 
 int hone_batch_take_options(hone_batch_call *call, const hone_options *options,

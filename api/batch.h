@@ -39,6 +39,8 @@ typedef struct hone_batch_call {
                                  needed them so far */
   char *results_there; /* the caller's results, if they lie on a device, */
   hone_device_memory results_place; /* which is this one */
+  bool host_waits;                  /* the caller has results on the host */
+  hone_device_memory columns_place; /* of options.columns */
   bool checked;   /* the arguments of every system are valid */
   bool devices;   /* arrays may lie on a device */
   int64_t *order; /* the systems by their orders; NULL: as they come */
@@ -127,6 +129,17 @@ int hone_batch_blocks(hone_batch_call *call);
 /* Solves the rest, one by one, or several at once on one thread each. */
 void hone_batch_rest(hone_batch_call *call);
 
+/* Checks that may fail with HONE_BAD_OVERLAP (batch_overlap.c): x of several
+   systems; x and an array that all systems share; and what a call writes beside
+   x: *usable becomes false if the results are not to be written. */
+int hone_batch_check_solutions(const hone_batch *b, hone_report *report);
+int hone_batch_check_shared(const hone_batch_call *call, hone_report *report);
+int hone_batch_check_outputs(const hone_batch_call *call,
+                             const hone_batch_result *results,
+                             hone_report *report, bool *usable);
+/* Do all x lie apart from all a, and from all b or in their places? */
+bool hone_batch_all_apart(const hone_batch *b);
+
 /* The steps of a call (batch.c) ------------------------------------------- */
 
 /* Copies and checks the caller's batch as far as its sizes go. */
@@ -147,6 +160,11 @@ int hone_batch_run(hone_batch_call *call, hone_batch_result *results,
    device. The latter returns HONE_OK or HONE_DEVICE_FAILED. */
 void hone_batch_refuse(const hone_batch *b, int st, hone_batch_result *results);
 int hone_batch_give(const hone_batch_call *call, hone_batch_result *results);
+/* Where the caller's options.columns lie on a device, open makes an array of
+   the host to take their place, give copies it there, and close frees it. */
+int hone_batch_open_columns(hone_batch_call *call);
+int hone_batch_give_columns(const hone_batch_call *call, hone_column *columns);
+void hone_batch_close_columns(hone_batch_call *call, hone_column *columns);
 /* Completes the report and gives it to the caller. */
 void hone_batch_end(const hone_batch_call *call, int st, double start_s,
                     hone_report *made, hone_report *out);

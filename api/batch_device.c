@@ -105,7 +105,7 @@ static bool is_wanted(hone_device_run *r) {
 static bool is_quiet(const hone_device_run *r) {
   const hone_batch_call *call = r->call;
   const hone_device_memory *place = &call->results_place;
-  return call->results == NULL && r->alike && r->there[HONE_OF_X] &&
+  return !call->host_waits && r->alike && r->there[HONE_OF_X] &&
          call->options.columns == NULL &&
          (call->results_there == NULL || (place->ordinal == r->place.ordinal &&
                                           place->context == r->place.context));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The results of a batch on their way to the caller's array, which lies on the
-   host or on a device, and may have shorter entries. */
+/* The results of a batch, and those of its right-hand sides, on their way to
+   the caller's arrays, which lie on the host or on a device, and may have
+   shorter entries. */
 #include "api/batch.h"
 
 #include <string.h>
@@ -81,4 +82,37 @@ void hone_batch_refuse(const hone_batch *b, int st,
   for (int64_t k = 0; results != NULL && k < b->count; k += TOGETHER)
     (void)give(b, same, k, HONE_MIN(b->count - k, (int64_t)TOGETHER), results,
                there ? &place : NULL);
+}
+
+static int64_t columns_of(const hone_batch_call *call) {
+  return call->solves ? call->batch.count * call->batch.nrhs : 0;
+}
+
+int hone_batch_open_columns(hone_batch_call *call) {
+  hone_options *o = &call->options;
+  const size_t bytes = (size_t)columns_of(call) * o->column_size;
+  if (bytes == 0 || o->columns == NULL ||
+      !hone_device_memory_of(o->columns, &call->columns_place))
+    return HONE_OK;
+  hone_column *const own = hone_mem_get(&call->mem, bytes);
+  if (own == NULL)
+    return HONE_NO_MEMORY;
+  o->columns = own;
+  return HONE_OK;
+}
+
+int hone_batch_give_columns(const hone_batch_call *call, hone_column *columns) {
+  const hone_options *o = &call->options;
+  return o->columns == columns
+             ? HONE_OK
+             : hone_device_memory_store(&call->columns_place, o->column_size,
+                                        (size_t)columns_of(call), o->columns,
+                                        o->column_size, columns,
+                                        o->column_size);
+}
+
+void hone_batch_close_columns(hone_batch_call *call, hone_column *columns) {
+  if (call->options.columns != columns)
+    hone_mem_put(&call->mem, call->options.columns);
+  call->options.columns = columns;
 }

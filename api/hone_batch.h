@@ -53,9 +53,10 @@ typedef struct hone_batch_result {
 /**
  * The systems and where they lie: start with HONE_BATCH_INIT. System k has
  * A_k = a + k stride_a if a_list is NULL, and a_list[k] otherwise; b and x
- * likewise. A stride may be 0 for a and b: one array for all systems. x_k may
- * be b_k itself, with ldx == ldb, and overlaps no other array else: that is not
- * looked for between the arrays of different systems, nor in lists.
+ * likewise. A stride may be 0 for a and b: one array for all systems. Lists and
+ * orders lie in host memory. x_k may be b_k itself, with ldx == ldb, and
+ * overlaps no other array else: that is not looked for between the arrays of
+ * different systems, nor in lists.
  */
 typedef struct hone_batch {
   size_t struct_size;    /* sizeof(hone_batch) */
@@ -128,15 +129,17 @@ typedef struct hone_z_batch {
  *
  * @param batch    the systems
  * @param options  as for hone_solve, NULL: defaults. options.columns has count
- *                 x nrhs entries, those of system k from k nrhs on. x0 and
- *                 error_bounds are HONE_BAD_OPTION. structure, layout, trans,
- *                 criterion and tolerance hold for every system. progress is
- *                 called with the phase "batch".
+ *                 x nrhs entries, those of system k from k nrhs on, in host or
+ *                 device memory. x0 and error_bounds are HONE_BAD_OPTION.
+ *                 structure, layout, trans, criterion and tolerance hold for
+ *                 every system. progress is called with the phase "batch".
  * @param results  count entries, result_size bytes apart, in host memory or in
  *                 that of a CUDA device, or NULL. If x lies on a device too,
  *                 systems lie at equal distances, there are no options.columns
  *                 and the device solves all systems, the host looks at none of
- *                 them: that is the fastest way to solve many small ones
+ *                 them: that is the fastest way to solve many small ones.
+ *                 Results and columns overlap no other array, as far as strides
+ *                 show: else HONE_BAD_OVERLAP
  * @param report   NULL: none. Errors, rcond and digits are the worst of all
  *                 systems that have an x; accepted counts right-hand sides;
  *                 reason names the first system that is not solved.
@@ -144,9 +147,10 @@ typedef struct hone_z_batch {
  *         status of the first system with an error (< 0) or, if there is none,
  *         of the first one with a weaker x (> 0). If the arguments of the call
  *         are refused, every result has that status, and nothing else is
- *         written (results neither, if struct_size, result_size or count are
- *         wrong). A NULL pointer in a list, an order in orders and its leading
- *         dimensions are matters of that system alone.
+ *         written (results neither, if a struct_size, result_size or count are
+ *         wrong, or if they overlap another array). A NULL pointer in a list,
+ *         an order in orders and its leading dimensions are matters of that
+ *         system alone.
  *
  * Method: up to order 128, LU with partial pivoting in double, one system in
  * each lane; corrections with residuals in double-double; the certificate of

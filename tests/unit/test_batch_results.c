@@ -51,14 +51,16 @@ static int call(places *p, hone_batch_result *results) {
                        &p->t.report);
 }
 
-/* Calls with results on the device and brings them back, each at the place of
-   its own; what the call did not write is UNUSED. */
-static int call_there(places *p) {
-  unsigned char bytes[sizeof p->back];
+/* Calls with results of p->size bytes, on the device or on the host, and gives
+   each its own place in p->back; what the call did not write is UNUSED. */
+static int call_with_results(places *p, bool there) {
+  _Alignas(double) unsigned char bytes[sizeof p->back];
   memset(bytes, UNUSED, sizeof bytes);
   device_put(p->there, bytes, sizeof bytes);
-  const int st = call(p, (hone_batch_result *)(void *)p->there);
-  device_get(bytes, p->there, sizeof bytes);
+  void *const to = there ? (void *)p->there : (void *)bytes;
+  const int st = call(p, to);
+  if (there)
+    device_get(bytes, p->there, sizeof bytes);
   memset(p->back, UNUSED, sizeof p->back);
   const size_t used = (size_t)p->t.batch.count * p->size;
   for (size_t k = 0; k < (size_t)p->t.batch.count; k++)
@@ -69,6 +71,8 @@ static int call_there(places *p) {
   CHECK_EQ_INT((int64_t)written, 0);
   return st;
 }
+
+static int call_there(places *p) { return call_with_results(p, true); }
 
 /* Logarithms and signs of determinants are computed on the device. */
 static void check_determinant(const hone_batch_result *v,
@@ -122,10 +126,13 @@ static int check_places(places *p) {
   const hone_report report = p->t.report;
   device_get(x, p->w.x, x_bytes);
   p->w.batch.result_size = p->size;
-  for (int place = 0; place < 2; place++) {
-    ct_note("results on the device: %d", place);
+  for (int place = 0; place < 3; place++) {
+    ct_note("results nowhere, on the host, on the device: %d", place);
     device_put(p->w.x, p->t.x, x_bytes);
-    CHECK_EQ_INT(place ? call_there(p) : call(p, NULL), st);
+    const int again = place ? call_with_results(p, place == 2) : call(p, NULL);
+    CHECK_EQ_INT(again, st);
+    if (place > 0)
+      check_alike(p);
     check_reports(&report, &p->t.report);
     device_get(p->t.x, p->w.x, x_bytes);
     for (int64_t k = 0; k < p->t.batch.count; k++)
@@ -133,7 +140,6 @@ static int check_places(places *p) {
         CHECK_MEM_EQ(bat_x(&p->t, k), x + (bat_x(&p->t, k) - p->t.x),
                      x_bytes / (size_t)p->t.batch.count);
   }
-  check_alike(p);
   free(x);
   return st;
 }
@@ -198,6 +204,44 @@ TEST(batch_results, of_systems_that_the_host_solves_come_to_the_device) {
   wrapped_trial = (hone_trial){0};
 }
 
+/* Calls of the CPU alone, whose arrays lie on the host. */
+TEST(batch_results, of_the_host_come_to_the_device) {
+  NEED_DEVICE();
+  device_begin();
+  bat t = bat_make(1, MOST, 5, 1);
+  hone_batch_solver *solver = NULL;
+  hone_batch_result host[MOST], back[MOST];
+  double *there = device_alloc(MOST * WORDS);
+  hone_batch_result *const results = (hone_batch_result *)(void *)there;
+  t.options.deterministic = 1;
+  t.options.columns = NULL;
+  *bat_entry(&t, 3, 1, 1) = (double)NAN;
+  for (int step = 0; step < 3; step++) {
+    int st[2] = {HONE_OK, HONE_OK};
+    ct_note("step %d", step);
+    if (step == 1)
+      CHECK_EQ_INT(hone_batch_solver_create(&solver, &t.options), HONE_OK);
+    for (int place = 0; place < 2; place++) {
+      hone_batch_result *const to = place ? results : host;
+      if (step == 0)
+        st[place] = bat_call_with(1, &t.batch, &t.options, to, &t.report);
+      else if (step == 1)
+        st[place] = hone_batch_solver_factor(solver, &t.batch, to, &t.report);
+      else
+        st[place] =
+            hone_batch_solver_solve(solver, &t.batch, NULL, to, &t.report);
+    }
+    device_get(back, there, sizeof back);
+    CHECK_EQ_INT(st[1], st[0]);
+    CHECK_EQ_INT(back[3].status, HONE_NOT_FINITE_A);
+    CHECK_MEM_EQ(back, host, sizeof back);
+  }
+  hone_batch_solver_destroy(&solver);
+  device_free(there);
+  bat_discard(&t);
+  device_end();
+}
+
 /* The calls of CUDA of a call for 64 systems without results. */
 static int64_t calls_without(bat *t, int *st) {
   away w = away_send(t, false);
@@ -230,6 +274,74 @@ TEST(batch_results, are_fetched_only_for_systems_that_are_left) {
   }
   bat_discard(&t);
   device_end();
+}
+
+/* The results of right-hand sides, some of which have no x. */
+TEST(batch_results, of_columns_may_lie_in_device_memory) {
+  NEED_DEVICE();
+  for (int way = 0; way < 8; way++) {
+    hone_column host[2 * MOST], back[2 * MOST];
+    device_begin();
+    const bool away_too = way / 2 % 2, here = way / 4 == 1;
+    bat t = bat_make(1 + way % 2, MOST, 5, 2);
+    for (int64_t k = 0; k < MOST; k++)
+      if (k == 3 || k == 4)
+        *bat_entry(&t, k, 1, 1) = k == 3 ? (double)NAN : 1e304;
+    away w = away_send(&t, false);
+    const size_t bytes = sizeof back;
+    double *there = device_alloc((int64_t)(bytes / sizeof(double)));
+    t.options.deterministic = 1;
+    t.options.device = here ? HONE_DEVICE_CPU : HONE_DEVICE_AUTO;
+    for (int place = 0; place < 2; place++) {
+      t.options.columns = place ? (hone_column *)(void *)there : host;
+      CHECK_EQ_INT(bat_call_with(t.parts, away_too ? &w.batch : &t.batch,
+                                 &t.options, t.results, &t.report),
+                   HONE_NOT_FINITE_A);
+    }
+    device_get(back, there, sizeof back);
+    ct_note("way %d", way);
+    CHECK_MEM_EQ(back, host, sizeof back);
+    CHECK_EQ_INT(back[6].status, HONE_NOT_FINITE_A);
+    device_free(there);
+    away_discard(&w);
+    bat_discard(&t);
+    device_end();
+  }
+}
+
+/* What a call writes may not lie in another array of the call. */
+TEST(batch_results, overlap_no_other_array) {
+  double memory[400] = {0.0};
+  hone_report report = HONE_REPORT_INIT;
+  hone_batch_result results[2];
+  for (int way = 0; way < 8; way++) {
+    hone_options o = HONE_OPTIONS_INIT;
+    hone_batch b = HONE_BATCH_INIT;
+    double *const a = memory + 100, *const rhs = memory + 200;
+    double *const x = memory + 300;
+    double *const at[] = {a + 7, rhs + 3, x, memory + 304};
+    void *const to = at[way % 4];
+    for (int64_t i = 0; i < 8; i++)
+      a[i] = rhs[i] = i % 3 == 0 ? 2.0 : 1.0;
+    b.count = b.n = 2;
+    b.nrhs = 1;
+    b.a = a, b.lda = 2, b.stride_a = 4;
+    b.b = rhs, b.ldb = 2, b.stride_b = 2;
+    b.x = x, b.ldx = 2, b.stride_x = 2;
+    o.columns = way < 4 ? NULL : to;
+    ct_note("way %d", way);
+    const int st = hone_batch_solve(&b, &o, way < 4 ? to : results, &report);
+    CHECK_EQ_INT(st, way % 4 == 3 ? HONE_OK : HONE_BAD_OVERLAP);
+    CHECK(way % 4 == 3 || strstr(report.reason, "overlaps") != NULL);
+    CHECK(way < 4 || results[1].status == st);
+  }
+  /* Results and columns at one place. */
+  hone_options o = HONE_OPTIONS_INIT;
+  hone_batch b = HONE_BATCH_INIT;
+  b.count = 2;
+  b.nrhs = b.lda = b.ldb = b.ldx = 1;
+  o.columns = (hone_column *)(void *)results;
+  CHECK_EQ_INT(hone_batch_solve(&b, &o, results, &report), HONE_BAD_OVERLAP);
 }
 
 /* Arguments that are refused, with results there. */

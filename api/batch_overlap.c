@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which arrays of a batch may not overlap. Nothing is known of the arrays that
+   lists name, nor of those of several orders. */
+#include "api/batch.h"
+
+/* With strides, the x of two systems may not overlap. Leading dimensions are
+   checked before. */
+int hone_batch_check_solutions(const hone_batch *b, hone_report *report) {
+  const int64_t span = (b->nrhs - 1) * b->ldx + b->n;
+  const bool apart = b->x_list != NULL || b->orders != NULL || b->count <= 1 ||
+                     b->n < 1 || b->nrhs < 1 || b->stride_x >= span;
+  if (apart)
+    return HONE_OK;
+  hone_reason_add(report,
+                  "batch.stride_x is %lld, less than the %lld numbers of one x",
+                  (long long)b->stride_x, (long long)span);
+  return HONE_BAD_OVERLAP;
+}
+
+/* The memory from the first to the last number of all systems' arrays, given by
+   a stride; of one system 'columns' columns of n. */
+typedef struct reach {
+  uintptr_t from, to;
+} reach;
+
+static reach reach_of(const hone_batch *b, const void *first, int64_t stride,
+                      int64_t columns, int64_t ld) {
+  const int64_t numbers = (b->count - 1) * stride + (columns - 1) * ld + b->n;
+  return (reach){(uintptr_t)first,
+                 (uintptr_t)first + (uintptr_t)numbers * sizeof(hone_entry)};
+}
+
+static bool are_apart(reach a, reach b) {
+  return a.to <= b.from || b.to <= a.from;
+}
+
+/* Do all x lie apart from all a, and from all b or in their places? */
+bool hone_batch_all_apart(const hone_batch *b) {
+  const reach x = reach_of(b, b->x, b->stride_x, b->nrhs, b->ldx);
+  const bool in_place =
+      b->x == b->b && b->ldx == b->ldb && b->stride_x == b->stride_b;
+  return are_apart(x, reach_of(b, b->a, b->stride_a, b->n, b->lda)) &&
+         (in_place ||
+          are_apart(x, reach_of(b, b->b, b->stride_b, b->nrhs, b->ldb)));
+}
+
+/* With a stride of 0 all systems read one array: x may not lie in it. */
+int hone_batch_check_shared(const hone_batch_call *call, hone_report *report) {
+  const hone_batch *b = &call->batch;
+  const reach x = reach_of(b, b->x, b->stride_x, b->nrhs, b->ldx);
+  const bool a_is_apart =
+      b->stride_a > 0 ||
+      are_apart(x, reach_of(b, b->a, b->stride_a, b->n, b->lda));
+  const bool b_is_apart =
+      b->stride_b > 0 ||
+      are_apart(x, reach_of(b, b->b, b->stride_b, b->nrhs, b->ldb));
+  if (b->count <= 1 || b->n < 1 || b->nrhs < 1 || (a_is_apart && b_is_apart))
+    return HONE_OK;
+  hone_reason_add(report, "x overlaps %s, which all systems share",
+                  a_is_apart ? "b" : "a");
+  return HONE_BAD_OVERLAP;
+}
+
+/* The memory of an array, and its name. */
+typedef struct named {
+  const char *name;
+  reach at;
+} named;
+
+static named bytes_at(const char *name, const void *first, int64_t count,
+                      size_t size) {
+  const uintptr_t from = (uintptr_t)first;
+  return (named){name,
+                 {from, first != NULL ? from + (size_t)count * size : from}};
+}
+
+/* Returns HONE_BAD_OVERLAP if 'out' overlaps one of the others. */
+static int check_apart(const named *out, const named *others, int count,
+                       hone_report *report) {
+  for (int i = 0; i < count; i++)
+    if (out->at.from < out->at.to && others[i].at.from < others[i].at.to &&
+        !are_apart(out->at, others[i].at)) {
+      hone_reason_add(report, "%s overlaps %s", out->name, others[i].name);
+      return HONE_BAD_OVERLAP;
+    }
+  return HONE_OK;
+}
+
+int hone_batch_check_outputs(const hone_batch_call *call,
+                             const hone_batch_result *results,
+                             hone_report *report, bool *usable) {
+  const hone_batch *b = &call->batch;
+  const bool solves = call->solves && b->nrhs > 0;
+  const bool known = b->orders == NULL && b->n > 0;
+  const named out[] = {bytes_at("results", results, b->count, b->result_size),
+                       bytes_at("options.columns", call->options.columns,
+                                solves ? b->count * b->nrhs : 0,
+                                call->options.column_size)};
+  named others[4] = {out[1]};
+  int count = 1;
+  if (known && b->a_list == NULL && b->a != NULL)
+    others[count++] =
+        (named){"a", reach_of(b, b->a, b->stride_a, b->n, b->lda)};
+  if (known && solves && b->b_list == NULL && b->b != NULL)
+    others[count++] =
+        (named){"b", reach_of(b, b->b, b->stride_b, b->nrhs, b->ldb)};
+  if (known && solves && b->x_list == NULL && b->x != NULL)
+    others[count++] =
+        (named){"x", reach_of(b, b->x, b->stride_x, b->nrhs, b->ldx)};
+  int st = check_apart(&out[0], others, count, report);
+  *usable = st == HONE_OK;
+  if (st == HONE_OK)
+    st = check_apart(&out[1], others + 1, count - 1, report);
+  return st;
+}
