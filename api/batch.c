@@ -299,6 +299,7 @@ static int run(hone_batch_call *call, hone_report *report) {
   int st = call->order == NULL ? sort_systems(call) : HONE_OK;
   const bool by_blocks = st == HONE_OK && blocks_serve(call);
   call->begun = false;
+  /* Without memory for the order, each system is solved by itself. */
   st = st == HONE_OK ? hone_batch_device(call) : HONE_OK;
   const bool here = call->on_device < call->batch.count;
   if (st == HONE_OK && here && !hone_batch_make_results(call))

@@ -13,13 +13,12 @@
 #include "gpu_sp/create.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
 namespace {
 
-enum { MOST = 4, ATTEMPTS = 1000 };
+enum { MOST = 4 };
 
 struct kept {
   hone_cuda *c;
@@ -152,13 +151,7 @@ int64_t hone_cuda_kept_bytes() {
 int64_t hone_cuda_release_kept() {
   uint64_t context = 0; /* no context has this number */
   int64_t bytes = 0;
-  bool have = false;
-  for (int i = 0; i < ATTEMPTS && !have; i++) {
-    have = pthread_mutex_trylock(&lock) == 0;
-    if (!have)
-      (void)sched_yield();
-  }
-  if (!have)
+  if (!hone_cuda_lock_to_free(&lock))
     return 0;
   if (count > 0) { /* without a context there is nothing to free */
     (void)hone_cuda_context(&context);

@@ -6,6 +6,21 @@
 
 #include "gpu_sp/state.h"
 
+#include <pthread.h>
+#include <sched.h>
+
+/* Takes the lock of what is kept, in order to free it. Returns false if others
+   have it for long: nobody waits, as the child of a fork would for ever. */
+inline bool hone_cuda_lock_to_free(pthread_mutex_t *lock) {
+  enum { ATTEMPTS = 1000 };
+  for (int i = 0; i < ATTEMPTS; i++) {
+    if (pthread_mutex_trylock(lock) == 0)
+      return true;
+    (void)sched_yield();
+  }
+  return false;
+}
+
 /* Returns a kept engine that serves config, charged to config->mem; NULL: there
    is none, or the caller's limit of memory forbids it. */
 hone_cuda *hone_cuda_take_kept(bool spd, const hone_engine_config *config);

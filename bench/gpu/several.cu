@@ -5,6 +5,8 @@
 #include "bench/gpu/gpu_bench.h"
 #include "bench/harness/several_model.h"
 
+#include "gpu_sp/layout.h"
+
 extern "C" {
 #include "base/dense.h"
 #include "base/engine.h"
@@ -105,7 +107,9 @@ Method factorization(const char *name, const hone_engine *engine,
 /* Says what more GPUs would gain, by a model that has the times of one and of
    two; panels have the library's width for this order. */
 void print_model(int64_t n, const Method &one, const Method &two) {
-  Several_model m = {n, n > 12288 ? 512 : 256, 0.0, 0.0};
+  hone_engine_config config = {};
+  config.n = n;
+  Several_model m = {n, hone_cuda_outer_width(&config), 0.0, 0.0};
   const double one_ms = spread(one.ms).median, two_ms = spread(two.ms).median;
   if (!several_fit(one_ms, two_ms, &m)) {
     printf("no model of a chain of panels has these times\n");

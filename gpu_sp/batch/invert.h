@@ -17,8 +17,6 @@ namespace {
    of up to 128 of them there. */
 template <class S> constexpr double ROUNDED = S::SINGLE ? 1.0 + 0x1p-16 : 1.0;
 
-/* A row-wise or column-wise largest part or sum of moduli of what is in
-   registers. A thread takes its own part of that in the matrix's precision. */
 template <int M, class T>
 __device__ __forceinline__ void widen(const T (&v)[M], double (&to)[M]) {
 #pragma unroll
@@ -26,33 +24,61 @@ __device__ __forceinline__ void widen(const T (&v)[M], double (&to)[M]) {
     to[q] = widened(v[q]);
 }
 
-template <class S>
-__device__ __forceinline__ double largest_in_row(const system<S> &t) {
+/* Combine f of the entries that are in registers, by rows or by columns. A
+   thread combines its own in the matrix's precision. */
+template <class S, class Op, class F>
+__device__ __forceinline__ double over_row_entries(const system<S> &t, Op op,
+                                                   F f) {
   typename S::T v[S::TR] = {};
   double own[S::TR];
 #pragma unroll
   for (int ii = 0; ii < S::TR; ii++)
 #pragma unroll
     for (int jj = 0; jj < S::TC; jj++)
-      v[ii] = larger()(v[ii], extreme_of(t.m[ii][jj]));
+      v[ii] = op(v[ii], f(t.m[ii][jj]));
   widen(v, own);
-  return t.over_columns(own, larger());
+  return t.over_columns(own, op);
 }
 
-template <class S>
-__device__ __forceinline__ double largest_in_column(const system<S> &t) {
+template <class S, class Op, class F>
+__device__ __forceinline__ double over_column_entries(const system<S> &t, Op op,
+                                                      F f) {
   typename S::T v[S::TC] = {};
   double own[S::TC];
 #pragma unroll
   for (int jj = 0; jj < S::TC; jj++)
 #pragma unroll
     for (int ii = 0; ii < S::TR; ii++)
-      v[jj] = larger()(v[jj], extreme_of(t.m[ii][jj]));
+      v[jj] = op(v[jj], f(t.m[ii][jj]));
   widen(v, own);
-  return t.over_rows(own, larger());
+  return t.over_rows(own, op);
 }
 
-/* Does so with every row times a number of its own. */
+/* The largest part of an entry, or the sum of the moduli, in row or column
+   'thread'. */
+template <class S>
+__device__ __forceinline__ double largest_in_row(const system<S> &t) {
+  return over_row_entries(
+      t, larger(), [](typename system<S>::factor e) { return extreme_of(e); });
+}
+template <class S>
+__device__ __forceinline__ double largest_in_column(const system<S> &t) {
+  return over_column_entries(
+      t, larger(), [](typename system<S>::factor e) { return extreme_of(e); });
+}
+template <class S>
+__device__ __forceinline__ double row_sum(const system<S> &t) {
+  return over_row_entries(
+      t, plus(), [](typename system<S>::factor e) { return modulus_of(e); });
+}
+template <class S>
+__device__ __forceinline__ double column_sum(const system<S> &t) {
+  return over_column_entries(
+      t, plus(), [](typename system<S>::factor e) { return modulus_of(e); });
+}
+
+/* Finds the largest part in a column with every row times a number of its own.
+ */
 template <class S>
 __device__ __forceinline__ double largest_in_column_of(const system<S> &t,
                                                        const double *by) {
@@ -63,32 +89,6 @@ __device__ __forceinline__ double largest_in_column_of(const system<S> &t,
     for (int ii = 0; ii < S::TR; ii++)
       v[jj] = larger()(v[jj], extreme_of(t.at(ii, jj)) * by[t.i_of(ii)]);
   return t.over_rows(v, larger());
-}
-
-template <class S>
-__device__ __forceinline__ double row_sum(const system<S> &t) {
-  typename S::T v[S::TR] = {};
-  double own[S::TR];
-#pragma unroll
-  for (int ii = 0; ii < S::TR; ii++)
-#pragma unroll
-    for (int jj = 0; jj < S::TC; jj++)
-      v[ii] += modulus_of(t.m[ii][jj]);
-  widen(v, own);
-  return t.over_columns(own, plus());
-}
-
-template <class S>
-__device__ __forceinline__ double column_sum(const system<S> &t) {
-  typename S::T v[S::TC] = {};
-  double own[S::TC];
-#pragma unroll
-  for (int jj = 0; jj < S::TC; jj++)
-#pragma unroll
-    for (int ii = 0; ii < S::TR; ii++)
-      v[jj] += modulus_of(t.m[ii][jj]);
-  widen(v, own);
-  return t.over_rows(own, plus());
 }
 
 /* The smallest part of the thread's entries that is not 0, at most 1. */

@@ -201,7 +201,7 @@ struct smaller {
   }
 };
 struct plus {
-  __device__ __forceinline__ double operator()(double a, double b) const {
+  template <class T> __device__ __forceinline__ T operator()(T a, T b) const {
     return a + b;
   }
 };

@@ -7,14 +7,10 @@
 #include "gpu_sp/create.h"
 #include "gpu_sp/kept.h"
 
-#include <pthread.h>
-#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
 namespace {
-
-enum { ATTEMPTS = 1000 };
 
 hone_several *kept; /* belongs to nobody, and is in no account */
 pid_t process;
@@ -166,13 +162,7 @@ int64_t hone_several_kept_bytes() {
 
 int64_t hone_several_release_kept() {
   int64_t bytes = 0;
-  bool have = false;
-  for (int i = 0; i < ATTEMPTS && !have; i++) {
-    have = pthread_mutex_trylock(&lock) == 0;
-    if (!have)
-      (void)sched_yield();
-  }
-  if (!have)
+  if (!hone_cuda_lock_to_free(&lock))
     return 0;
   if (kept)
     forget_other();

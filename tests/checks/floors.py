@@ -43,6 +43,7 @@ ALSO = {
     ('bench', 'gpu_sp/feed/round.h'): 'gpu/hook.cu transposes the factors',
     ('bench', 'base/dense.h'): 'gpu/several.cu factors a dense matrix',
     ('bench', 'base/engine.h'): 'gpu/several.cu times engines',
+    ('bench', 'gpu_sp/layout.h'): 'gpu/several.cu models panels of its width',
     ('bench', 'gpu_sp/forms/crout.h'): 'papers/ measures the published method',
     ('bench', 'gpu_sp/batch/batch.h'): 'gpu/batch_kernel.h times the kernel',
     ('bench', 'gpu_sp/batch/kernel.h'): 'batch/search.cu compares its shapes',

@@ -185,8 +185,8 @@ TEST(several_late, inspects_what_arrives_when_there_is_no_hope) {
   }
 }
 
-/* What is wrong with A is in its last column, which has not arrived when the
-   factorization is given up. */
+/* The last column of A, which has not arrived when the factorization is given
+   up, has an entry that is not finite. */
 TEST(several_late, finds_nan_in_what_arrives_when_there_is_no_hope) {
   const several_devices two(2);
   problem p(1300, false, 24);

@@ -309,7 +309,7 @@ TEST(batch_results, of_columns_may_lie_in_device_memory) {
   }
 }
 
-/* What a call writes may not lie in another array of the call. */
+/* Results and columns may not lie in another array of the call. */
 TEST(batch_results, overlap_no_other_array) {
   double memory[400] = {0.0};
   hone_report report = HONE_REPORT_INIT;

@@ -22,7 +22,7 @@ static sys make(int parts, double *a) {
   return s;
 }
 
-/* What the progress of the factorization in single precision has been. */
+/* Notes how far the factorization in single precision has come. */
 static int listen(void *user, const hone_progress *event) {
   double *last = user;
   if (strcmp(event->phase, "factor") == 0)
