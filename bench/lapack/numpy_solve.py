@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compares NumPy's linalg.solve with and without the drop-in.
+"""Compares NumPy's or SciPy's linalg.solve with and without the drop-in.
 
 Two processes of the same interpreter, one of them with LD_PRELOAD, take turns,
 so that other load on the machine slows down both alike. The program prints
@@ -8,8 +8,8 @@ medians and the componentwise backward error of each x, measured in NumPy's
 long double.
 
 usage: bench/lapack/numpy_solve.py [--lib build/libhone_lapack.so] [--n 4000]
-                            [--reps 9] [--complex]
-NumPy must be linked to a shared LAPACK, as Debian's and the wheels of PyPI are.
+                            [--reps 9] [--complex] [--scipy]
+They must be linked to a shared LAPACK, as Debian's and the wheels of PyPI are.
 Another interpreter than Debian's is named before the script.
 """
 import argparse
@@ -43,14 +43,17 @@ def backward_error(a, x, b):
     return worst
 
 
-def serve(n, is_complex):
-    import numpy as np
+def serve(n, is_complex, is_scipy):
+    if is_scipy:
+        import scipy.linalg as linalg
+    else:
+        import numpy.linalg as linalg
     a, b = system(n, is_complex)
-    x = np.linalg.solve(a, b)  # the first call loads libraries
+    x = linalg.solve(a, b)  # the first call loads libraries
     print("ready", backward_error(a, x, b), flush=True)
     for _ in sys.stdin:
         start = time.perf_counter()
-        np.linalg.solve(a, b)
+        linalg.solve(a, b)
         print(time.perf_counter() - start, flush=True)
 
 
@@ -60,7 +63,7 @@ def child(args, preload):
         env["LD_PRELOAD"] = os.path.abspath(args.lib)
     return subprocess.Popen(
         [sys.executable, __file__, "--serve", "--n", str(args.n)]
-        + ["--complex"] * args.complex, env=env,
+        + ["--complex"] * args.complex + ["--scipy"] * args.scipy, env=env,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
@@ -70,10 +73,11 @@ def main():
     parser.add_argument("--n", type=int, default=4000)
     parser.add_argument("--reps", type=int, default=9)
     parser.add_argument("--complex", action="store_true")
+    parser.add_argument("--scipy", action="store_true")
     parser.add_argument("--serve", action="store_true")
     args = parser.parse_args()
     if args.serve:
-        return serve(args.n, args.complex)
+        return serve(args.n, args.complex, args.scipy)
     names = ["OpenBLAS alone", "drop-in"]
     both = [child(args, False), child(args, True)]
     errors = [float(p.stdout.readline().split()[1]) for p in both]
