@@ -113,7 +113,7 @@ static void take_worst(hone_device_run *r, const hone_portion *p,
   const double forward = number_of(w->forward);
   const hone_batch_result own = {.status = HONE_OK,
                                  .iterations = (int32_t)w->iterations,
-                                 .precision = (int32_t)w->precision,
+                                 .precision = 64,
                                  .digits = hone_bounds_digits(forward),
                                  .backward_error = number_of(w->backward),
                                  .normwise_error = number_of(w->normwise),

@@ -201,18 +201,11 @@ static int begin(hone_device_run *r, int64_t **lists) {
   return HONE_OK;
 }
 
-/* May factors in single precision serve? A determinant is theirs. */
-static bool takes_single(const hone_batch_call *call, const hone_trial *trial) {
-  return trial->single != 0 && !call->batch.determinants &&
-         call->options.factor_precision != HONE_FACTOR_DOUBLE;
-}
-
 int hone_batch_device(hone_batch_call *call) {
   const hone_trial trial = hone_choices_of(&call->options).trial;
   const int64_t most = trial.portion;
   hone_device_run r = {
       .call = call,
-      .single = takes_single(call, &trial),
       .most = most > 0 && most < HONE_PORTION_MOST ? most : HONE_PORTION_MOST,
       .lock = PTHREAD_MUTEX_INITIALIZER,
       .worst = hone_batch_best()};

@@ -49,7 +49,6 @@ typedef struct hone_device_run {
   bool there[HONE_KINDS];   /* do the arrays of this kind lie there? */
   hone_device_range known[HONE_KINDS]; /* where, as far as the last one shows */
   int64_t most;                        /* systems of a portion */
-  bool single;  /* factors in single precision may serve */
   bool alike;   /* systems lie at equal distances, and one is checked for all.
                    Their results are not begun before they are taken */
   bool quiet;   /* the host looks at the results of a portion only if a system

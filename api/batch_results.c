@@ -103,7 +103,7 @@ static void give_column(const hone_batch_call *call,
                         char *to) {
   const hone_column column = {.status = HONE_OK,
                               .iterations = from->corrections,
-                              .precision = from->single ? 32 : 64,
+                              .precision = 64,
                               .digits = digits,
                               .backward_error = from->componentwise,
                               .normwise_error = from->normwise,
@@ -118,7 +118,6 @@ void hone_batch_take_column(const hone_batch_call *call, int64_t k, int64_t c,
   const int32_t digits = hone_bounds_digits(from->forward);
   char *to = hone_batch_column(call, k, c);
   r->iterations = HONE_MAX(r->iterations, from->corrections);
-  r->precision = from->single ? 32 : 64;
   r->digits = HONE_MIN(r->digits, digits);
   r->backward_error = HONE_MAX(r->backward_error, from->componentwise);
   r->normwise_error = HONE_MAX(r->normwise_error, from->normwise);

@@ -24,7 +24,6 @@ typedef struct hone_block_lane {
 /* The result for one right-hand side of one lane. */
 typedef struct hone_block_column {
   bool accepted; /* x was written, and every member below is valid */
-  bool single;   /* the factors are in single precision */
   int corrections;
   double componentwise, normwise, residual; /* backward errors */
   double forward; /* bounds max |x - x_true| / max |x| */

@@ -37,8 +37,6 @@ typedef struct hone_trial {
   int64_t logical; /* so many parts of one device take the place of several */
   int64_t apart;   /* nonzero: the factors on several devices stay there */
   int64_t portion; /* systems of a batch that go to the device at once */
-  int single;      /* nonzero: the device inverts matrices of a batch in single
-                      precision first */
 } hone_trial;
 
 /* The caller's choices for a GPU factorization: values of hone_tuning.h. */

@@ -50,12 +50,6 @@ __device__ __forceinline__ void hone_store_word(unsigned long long *to,
   asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(word)
                : "memory");
 }
-/* Returns the number as a double, computed anew wherever it is asked for. */
-__device__ __forceinline__ double hone_widened(float v) {
-  double r;
-  asm volatile("cvt.f64.f32 %0, %1;" : "=d"(r) : "f"(v));
-  return r;
-}
 __device__ __forceinline__ unsigned long long
 hone_load_word(const unsigned long long *from) {
   unsigned long long word;

@@ -7,12 +7,12 @@
  * getrfBatched and getrsBatched, or cuSOLVER's potrfBatched and
  * potrsBatched, which neither refine nor judge.
  *
- *   search_batch [count] [single] [groups] [real] [complex] [panels]
+ *   search_batch [count] [groups] [real] [complex] [panels]
  *                [complex-panels] [definite]
  *
  * solves so many systems of each order (10000; fewer of large ones), by an
- * inverse in registers, of real or complex systems, in single precision, with
- * several systems in a warp (groups) or not, or by panels, or definite ones;
+ * inverse in registers, of real or complex systems, with several systems in a
+ * warp (groups) or not, or by panels, or definite ones;
  * without words all of these. A time is beside the floor of one reading of A.
  *
  * Shapes of gpu_sp/batch/systems.cu are the best of this list on an H200.
@@ -119,73 +119,57 @@ void search::time_peer(const problem &p) {
 namespace {
 
 void search_real(int64_t count) {
-  with(1, count, 8, false, [](const problem &p) {
-    try_shape<shape<1, 8, 4, 8>, 16>(p);
-    try_shape<shape<1, 8, 4, 8>, 24>(p);
-    try_shape<shape<1, 8, 4, 8, true>, 16>(p);
-    try_shape<shape<1, 8, 4, 8, true>, 20>(p);
-    try_shape<shape<1, 8, 4, 8, true>, 24>(p);
-    try_shape<shape<1, 8, 4, 8, true>, 32>(p);
-  });
-  with(1, count, 16, false, [](const problem &p) {
-    try_shape<shape<1, 8, 4, 16>, 12>(p);
-    try_shape<shape<1, 8, 4, 16>, 16>(p);
-    try_shape<shape<1, 8, 4, 16, true>, 12>(p);
-    try_shape<shape<1, 8, 4, 16, true>, 16>(p);
-    try_shape<shape<1, 8, 4, 16, true>, 20>(p);
-  });
   with(1, count, 32, false, [](const problem &p) {
-    try_shape<shape<1, 32, 2, 32>, 8>(p);
     try_shape<shape<1, 8, 4, 32>, 8>(p);
-    try_shape<shape<1, 8, 4, 32, true>, 8>(p);
+    try_shape<shape<1, 8, 4, 32>, 10>(p);
+    try_shape<shape<1, 8, 4, 32>, 12>(p);
+    try_shape<shape<1, 8, 4, 32>, 14>(p);
+    try_shape<shape<1, 8, 4, 32>, 16>(p);
     try_shape<shape<1, 16, 4, 32>, 6>(p);
-    try_shape<shape<1, 8, 8, 32>, 6>(p);
-    try_shape<shape<1, 8, 8, 32>, 8>(p);
+    try_shape<shape<1, 16, 4, 32>, 8>(p);
+    try_shape<shape<1, 32, 1, 32>, 12>(p);
   });
   with(1, count, 64, false, [](const problem &p) {
-    try_shape<shape<1, 32, 4, 64>, 4>(p);
     try_shape<shape<1, 16, 8, 64>, 3>(p);
     try_shape<shape<1, 16, 8, 64>, 4>(p);
-    try_shape<shape<1, 8, 8, 64>, 4>(p);
+    try_shape<shape<1, 16, 8, 64>, 5>(p);
     try_shape<shape<1, 16, 4, 64>, 4>(p);
+    try_shape<shape<1, 16, 4, 64>, 5>(p);
+    try_shape<shape<1, 16, 4, 64>, 6>(p);
+    try_shape<shape<1, 32, 4, 64>, 3>(p);
+    try_shape<shape<1, 32, 4, 64>, 4>(p);
+    try_shape<shape<1, 32, 8, 64>, 2>(p);
+    try_shape<shape<1, 32, 8, 64>, 3>(p);
   });
   with(1, count, 96, false, [](const problem &p) {
-    try_shape<shape<1, 32, 8, 96>, 2>(p);
-    try_shape<shape<1, 16, 16, 96>, 1>(p);
-    try_shape<shape<1, 16, 16, 96>, 2>(p);
+    try_shape<shape<1, 16, 8, 96>, 2>(p);
+    try_shape<shape<1, 16, 8, 96>, 3>(p);
+    try_shape<shape<1, 16, 4, 96>, 3>(p);
+    try_shape<shape<1, 48, 4, 96>, 2>(p);
+    try_shape<shape<1, 48, 8, 96>, 1>(p);
   });
   with(1, count, 128, false, [](const problem &p) {
     try_shape<shape<1, 32, 8, 128>, 1>(p);
-    try_shape<shape<1, 16, 16, 128>, 1>(p);
     try_shape<shape<1, 16, 8, 128>, 1>(p);
-    try_shape<shape<1, 16, 32, 128>, 1>(p);
+    try_shape<shape<1, 64, 4, 128>, 1>(p);
+    try_shape<shape<1, 64, 8, 128>, 1>(p);
   });
 }
 
 void search_complex(int64_t count) {
-  with(2, count, 8, false, [](const problem &p) {
-    try_shape<shape<2, 8, 4, 8>, 12>(p);
-    try_shape<shape<2, 8, 4, 8>, 16>(p);
-    try_shape<shape<2, 8, 4, 8, true>, 16>(p);
-  });
-  with(2, count, 16, false, [](const problem &p) {
-    try_shape<shape<2, 8, 4, 16>, 8>(p);
-    try_shape<shape<2, 8, 4, 16>, 12>(p);
-    try_shape<shape<2, 8, 4, 16, true>, 8>(p);
-    try_shape<shape<2, 8, 4, 16, true>, 12>(p);
-    try_shape<shape<2, 8, 8, 16>, 6>(p);
-  });
   with(2, count, 32, false, [](const problem &p) {
-    try_shape<shape<2, 32, 2, 32>, 5>(p);
+    try_shape<shape<2, 8, 4, 32>, 7>(p);
+    try_shape<shape<2, 8, 4, 32>, 8>(p);
+    try_shape<shape<2, 8, 4, 32>, 10>(p);
     try_shape<shape<2, 16, 4, 32>, 5>(p);
-    try_shape<shape<2, 8, 8, 32>, 5>(p);
-    try_shape<shape<2, 16, 8, 32>, 4>(p);
+    try_shape<shape<2, 16, 4, 32>, 6>(p);
+    try_shape<shape<2, 16, 4, 32>, 8>(p);
   });
   with(2, count, 64, false, [](const problem &p) {
+    try_shape<shape<2, 32, 8, 64>, 1>(p);
     try_shape<shape<2, 32, 8, 64>, 2>(p);
-    try_shape<shape<2, 16, 16, 64>, 1>(p);
-    try_shape<shape<2, 16, 16, 64>, 2>(p);
     try_shape<shape<2, 16, 8, 64>, 2>(p);
+    try_shape<shape<2, 16, 8, 64>, 3>(p);
   });
 }
 
@@ -206,8 +190,6 @@ int main(int argc, char **argv) {
   const int64_t count = argc > 1 ? atoll(argv[1]) : 10000;
   printf("| parts | n | threads | blocks wanted | blocks | registers | local "
          "bytes | us | not served |\n|---|---|---|---|---|---|---|---|---|\n");
-  if (is_wanted(argc, argv, "single"))
-    search::search_single(count);
   if (is_wanted(argc, argv, "groups"))
     search::search_groups(count);
   if (is_wanted(argc, argv, "real"))

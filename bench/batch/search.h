@@ -164,13 +164,11 @@ template <class S, int BLOCKS> void try_shape(const problem &p) {
   MUST(cudaFuncGetAttributes(&a, solve_systems<S, BLOCKS>));
   MUST(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
       &blocks, solve_systems<S, BLOCKS>, S::BLOCK, SHARED_BYTES<S>));
-  (void)snprintf(shape, sizeof shape, "%d x %d%s%s", S::R, S::C,
-                 S::SHUFFLED ? ", shuffled" : "", S::SINGLE ? ", single" : "");
+  (void)snprintf(shape, sizeof shape, "%d x %d", S::R, S::C);
   print_line(p, shape, BLOCKS, blocks, a, us);
 }
 
 /* The files' parts of the search. */
-void search_single(int64_t count);
 void search_groups(int64_t count);
 void search_panels_real(int64_t count);
 void search_panels_complex(int64_t count);

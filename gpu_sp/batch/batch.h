@@ -40,7 +40,7 @@ typedef struct hone_device_determinant {
    doubles are not negative, and there as their bits. */
 typedef struct hone_device_worst {
   unsigned long long served; /* how many those are */
-  unsigned long long iterations, precision;
+  unsigned long long iterations;
   unsigned long long backward, normwise, residual, forward;
   unsigned long long not_rcond; /* the bits of the least rcond, inverted */
 } hone_device_worst;
@@ -66,10 +66,8 @@ typedef struct hone_device_systems {
                                 by_column, */
   bool conjugate;            /* conjugated if this is set */
   int64_t ldb, ldx;
-  bool single; /* the factors may be in single precision where that serves, */
-  bool left_only; /* and then systems that have an rcond are left as they are */
-  double limit;   /* the largest componentwise backward error accepted */
-  int corrections;          /* at most */
+  double limit;    /* the largest componentwise backward error accepted */
+  int corrections; /* at most */
   uint64_t seed, seed_step; /* system k draws from seed + k seed_step */
   void *room;    /* count x nrhs x n numbers in device memory, for x before all
                     columns are accepted; NULL: a column is written at once */

@@ -97,8 +97,7 @@ struct inverse_norms {
 template <class S>
 __device__ __forceinline__ inverse_norms inverse_norms_of(const system<S> &t,
                                                           bool plain) {
-  typename S::T square = 0, own[S::TC] = {};
-  double sum[S::TC], sum_of_a[S::TC] = {};
+  double square = 0.0, sum[S::TC] = {}, sum_of_a[S::TC] = {};
 #pragma unroll
   for (int ii = 0; ii < S::TR; ii++) {
     const int i = t.i_of(ii);
@@ -106,23 +105,22 @@ __device__ __forceinline__ inverse_norms inverse_norms_of(const system<S> &t,
     const double unit = t.s->col[t.s->place[i]];
 #pragma unroll
     for (int jj = 0; jj < S::TC; jj++) {
-      const typename S::T size = inside ? modulus_of(t.m[ii][jj]) : 0;
+      const double size = inside ? modulus_of(t.m[ii][jj]) : 0.0;
       square = fma(size, size, square);
-      own[jj] += size;
+      sum[jj] += size;
       if (!plain)
-        sum_of_a[jj] = fma(widened(size), unit, sum_of_a[jj]);
+        sum_of_a[jj] = fma(size, unit, sum_of_a[jj]);
     }
   }
-  widen(own, sum);
   const double scaled_sum = t.over_rows(sum, plus());
   double of_a = plain ? scaled_sum : t.over_rows(sum_of_a, plus());
   if (t.is_row())
     of_a *= t.s->row[t.s->from[t.thread]];
   double most[2] = {t.is_row() ? scaled_sum : 0.0, t.is_row() ? of_a : 0.0};
-  double squares[1] = {widened(square)};
+  double squares[1] = {square};
   t.all(most, larger());
   t.all(squares, plus());
-  return {sqrt(squares[0]) * SUMMED * ROUNDED<S>, most[0], most[1]};
+  return {sqrt(squares[0]) * SUMMED, most[0], most[1]};
 }
 
 /* Sums over all vectors, in portions of S::K, with A read again. */
@@ -130,13 +128,13 @@ template <class S>
 __device__ __forceinline__ double probe_all(const system<S> &t, uint64_t seed,
                                             const probe_factors &f) {
   const int vectors = PROBES_ALL / S::P;
+  const entries<S> a = t.own_entries();
   double square = 0.0;
   for (int done = 0; done < vectors; done += S::K) {
     seed += 0x632be59bd9b4e019U;
     draw(t, seed);
-    multiply<false>(t, seed, [&](int ii, int jj) {
-      return t.entry_of_s(t.i_of(ii), t.j_of(jj));
-    });
+    multiply<false>(t, seed,
+                    [&](int ii, int jj) { return t.entry_of_s(a, ii, jj); });
     square += add_vectors(t);
   }
   return state(t, square, vectors, f.all, f.all_rows);

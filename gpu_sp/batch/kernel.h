@@ -12,6 +12,15 @@
 
 namespace {
 
+/* r and c of a thread. */
+template <class S> __device__ __forceinline__ int row_of_thread(int thread) {
+  return S::WHOLE_ROWS ? thread
+                       : thread / 32 % S::WARP_ROWS * 8 + thread % 32 / 4;
+}
+template <class S> __device__ __forceinline__ int column_of_thread(int thread) {
+  return S::WHOLE_ROWS ? 0 : thread / 32 / S::WARP_ROWS * 4 + thread % 4;
+}
+
 template <class S, int BLOCKS>
 __global__ void __launch_bounds__(S::BLOCK, BLOCKS)
     solve_systems(const __grid_constant__ hone_device_systems in,
@@ -22,8 +31,6 @@ __global__ void __launch_bounds__(S::BLOCK, BLOCKS)
   const int64_t k = static_cast<int64_t>(blockIdx.x) * S::SYSTEMS + own;
   if (S::SYSTEMS > 1 && k >= in.count)
     return; /* no other system of the warp waits for this one's lanes */
-  if (in.left_only && in.rcond[k] > 0.0)
-    return;
   system<S> t;
   t.s = reinterpret_cast<shared_memory<S> *>(memory + static_cast<size_t>(own) *
                                                           SHARED_STRIDE<S>);
@@ -32,21 +39,16 @@ __global__ void __launch_bounds__(S::BLOCK, BLOCKS)
   t.a = array_of<const number<S::P>>(in.a, k);
   t.n = static_cast<int>(in.n);
   t.thread = thread;
-  t.r = thread % S::R;
-  t.c = thread / S::R;
+  t.r = row_of_thread<S>(thread);
+  t.c = column_of_thread<S>(thread);
   const uint64_t seed = in.seed + static_cast<uint64_t>(k) * in.seed_step;
   matrix_norms norms = load(t);
   scale(t, &norms);
   draw(t, seed);
-  if constexpr (S::SINGLE)
-    multiply<false>(t, seed, [&](int ii, int jj) {
-      return t.entry_of_s(t.i_of(ii), t.j_of(jj));
-    });
-  else
-    multiply<true>(t, seed, [&](int ii, int jj) { return t.m[ii][jj]; });
-  const pivots p = invert(t);
+  multiply<true>(t, seed, [&](int ii, int jj) { return t.m[ii][jj]; });
+  const double smallest_pivot = invert(t);
   const certified m = certify(t, norms, seed, factors);
-  bool serves = m.serves && p.smallest > 0.0;
+  bool serves = m.serves && smallest_pivot > 0.0;
   if (serves)
     serves = solve_columns(t, m, norms.norm_rows, k);
   if (thread == 0)

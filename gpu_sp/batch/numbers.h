@@ -10,39 +10,11 @@
 
 namespace {
 
-/* A number of one part, real, or of two: floats or, mostly, doubles. */
-template <int P, class T> struct alignas(P * sizeof(T)) number_of {
-  T part[P];
-};
-template <int P> using number = number_of<P, double>;
-
-/* Return the number in another precision, or in its own. A float becomes a
-   double where that is used: the compiler must not keep a matrix in doubles. */
-__device__ __forceinline__ double widened(double v) { return v; }
-__device__ __forceinline__ double widened(float v) { return hone_widened(v); }
-template <int P, class T>
-__device__ __forceinline__ number<P> widened(number_of<P, T> v) {
-  number<P> r;
-  for (int p = 0; p < P; p++)
-    r.part[p] = widened(v.part[p]);
-  return r;
-}
-template <class To, int P>
-__device__ __forceinline__ number_of<P, To> rounded_to(number<P> v) {
-  number_of<P, To> r;
-  for (int p = 0; p < P; p++)
-    r.part[p] = static_cast<To>(v.part[p]);
-  return r;
-}
+/* A number of one part, real, or of two. */
+template <int P> struct alignas(P * sizeof(double)) number { double part[P]; };
 
 template <int P> __device__ __forceinline__ number<P> make(double v) {
   number<P> r = {};
-  r.part[0] = v;
-  return r;
-}
-template <int P, class T>
-__device__ __forceinline__ number_of<P, T> unit_of(T v) {
-  number_of<P, T> r = {};
   r.part[0] = v;
   return r;
 }
@@ -61,44 +33,40 @@ __device__ __forceinline__ number<P> difference_of(number<P> a, number<P> b) {
   return a;
 }
 
-template <int P, class T>
-__device__ __forceinline__ number_of<P, T> scaled(number_of<P, T> a, T by) {
+template <int P>
+__device__ __forceinline__ number<P> scaled(number<P> a, double by) {
   for (int p = 0; p < P; p++)
     a.part[p] *= by;
   return a;
 }
 
-template <int P, class T>
-__device__ __forceinline__ T square_of(number_of<P, T> v) {
-  T s = v.part[0] * v.part[0];
+template <int P> __device__ __forceinline__ double square_of(number<P> v) {
+  double s = v.part[0] * v.part[0];
   if (P == 2)
     s = fma(v.part[P - 1], v.part[P - 1], s);
   return s;
 }
 
 /* |v|, of numbers whose squares stay in range. */
-template <int P, class T>
-__device__ __forceinline__ T modulus_of(number_of<P, T> v) {
+template <int P> __device__ __forceinline__ double modulus_of(number<P> v) {
   return P == 1 ? fabs(v.part[0]) : sqrt(square_of(v));
 }
 
 /* The larger part, NaN if one is. */
-template <int P, class T>
-__device__ __forceinline__ T extreme_of(number_of<P, T> v) {
-  const T re = fabs(v.part[0]), im = fabs(v.part[P - 1]);
+template <int P> __device__ __forceinline__ double extreme_of(number<P> v) {
+  const double re = fabs(v.part[0]), im = fabs(v.part[P - 1]);
   return re >= im || re != re ? re : im;
 }
 
 /* |re| + |im|, by which pivots are chosen. */
-template <int P, class T>
-__device__ __forceinline__ T size_of(number_of<P, T> v) {
+template <int P> __device__ __forceinline__ double size_of(number<P> v) {
   return P == 1 ? fabs(v.part[0]) : fabs(v.part[0]) + fabs(v.part[P - 1]);
 }
 
 /* c - a b */
-template <int P, class T>
-__device__ __forceinline__ number_of<P, T>
-minus_product(number_of<P, T> c, number_of<P, T> a, number_of<P, T> b) {
+template <int P>
+__device__ __forceinline__ number<P> minus_product(number<P> c, number<P> a,
+                                                   number<P> b) {
   c.part[0] = fma(-a.part[0], b.part[0], c.part[0]);
   if (P == 2) {
     c.part[P - 1] = fma(-a.part[0], b.part[P - 1], c.part[P - 1]);
@@ -136,22 +104,20 @@ __device__ __forceinline__ double reciprocal(double v) {
   r = fma(fma(-v, r, 1.0), r, r);
   return fma(fma(-v, r, 1.0), r, r);
 }
-__device__ __forceinline__ float reciprocal(float v) { return 1.0F / v; }
 
-template <int P, class T>
-__device__ __forceinline__ number_of<P, T> reciprocal_of(number_of<P, T> v) {
+template <int P>
+__device__ __forceinline__ number<P> reciprocal_of(number<P> v) {
   if (P == 1)
-    return unit_of<P>(reciprocal(v.part[0]));
-  const T by = reciprocal(square_of(v));
+    return make<P>(reciprocal(v.part[0]));
+  const double by = reciprocal(square_of(v));
   v.part[0] = v.part[0] * by;
   v.part[P - 1] = -v.part[P - 1] * by;
   return v;
 }
 
-template <int P, class T>
-__device__ __forceinline__ number_of<P, T> product_of(number_of<P, T> a,
-                                                      number_of<P, T> b) {
-  number_of<P, T> r = unit_of<P>(a.part[0] * b.part[0]);
+template <int P>
+__device__ __forceinline__ number<P> product_of(number<P> a, number<P> b) {
+  number<P> r = make<P>(a.part[0] * b.part[0]);
   if (P == 2) {
     r.part[0] = fma(-a.part[P - 1], b.part[P - 1], r.part[0]);
     r.part[P - 1] = fma(a.part[P - 1], b.part[0], a.part[0] * b.part[P - 1]);
@@ -191,7 +157,7 @@ __device__ __forceinline__ void subtract_exact_product(number<P> a, number<P> b,
 
 /* The larger one, or NaN if one is. */
 struct larger {
-  template <class T> __device__ __forceinline__ T operator()(T a, T b) const {
+  __device__ __forceinline__ double operator()(double a, double b) const {
     return b <= a || a != a ? a : b;
   }
 };

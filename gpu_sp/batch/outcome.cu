@@ -46,6 +46,7 @@ __device__ hone_batch_result result_of(const hone_device_systems &in,
                                        int64_t k) {
   hone_batch_result r = in.results.none;
   r.status = HONE_OK;
+  r.precision = 64;
   r.digits = HONE_DEVICE_DIGITS;
   r.backward_error = r.normwise_error = r.residual_error = r.forward_error =
       0.0;
@@ -53,7 +54,6 @@ __device__ hone_batch_result result_of(const hone_device_systems &in,
   for (int64_t c = 0; c < in.nrhs; c++) {
     const hone_block_column &column = in.column[k * in.nrhs + c];
     r.iterations = max(r.iterations, column.corrections);
-    r.precision = max(r.precision, column.single ? 32 : 64);
     r.backward_error = larger(r.backward_error, column.componentwise);
     r.normwise_error = larger(r.normwise_error, column.normwise);
     r.residual_error = larger(r.residual_error, column.residual);
@@ -113,8 +113,6 @@ __global__ void __launch_bounds__(THREADS)
   raise(solved ? ~bits_of(r.rcond) : 0, &worst->not_rcond);
   raise(solved ? static_cast<unsigned long long>(r.iterations) : 0,
         &worst->iterations);
-  raise(solved ? static_cast<unsigned long long>(r.precision) : 0,
-        &worst->precision);
   const unsigned served = __ballot_sync(ALL, solved);
   if (threadIdx.x % 32 == 0)
     (void)atomicAdd(&worst->served,

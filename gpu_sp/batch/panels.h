@@ -56,8 +56,6 @@ template <class S_> struct panel_system {
   using S = S_;
   using entry = number<S::P>;
   static constexpr int P = S::P, N = S::N, ROUNDINGS = S::ROUNDINGS;
-  static constexpr bool SINGLE = false;
-  static constexpr int CORRECTIONS = 3, UNSEEN = 0; /* as in system.h */
   panel_memory<S> *s;
   const hone_device_systems *in;
   const entry *a;

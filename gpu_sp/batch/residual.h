@@ -50,8 +50,8 @@ __device__ __forceinline__ void give_row_residual(const system<S> &t,
 /* Does so from the parts of S::C threads, in shared memory. */
 template <class S> __device__ __forceinline__ void sum_row(const system<S> &t) {
   give_row_residual<S::C>(t, [&](int k) {
-    const double *from = t.s->partial + k * S::N + t.thread;
-    constexpr int q = S::C * S::N;
+    const double *from = t.s->partial + k * S::ROW_STRIDE + t.thread;
+    constexpr int q = S::C * S::ROW_STRIDE;
     row_part<S::P> out;
     for (int p = 0; p < S::P; p++)
       out.sum[p] = {from[2 * p * q], from[(2 * p + 1) * q]};
@@ -66,12 +66,13 @@ __device__ __forceinline__ void
 give_residual(const system<S> &t, const row_part<S::P> (&own)[S::TR]) {
 #pragma unroll
   for (int ii = 0; ii < S::TR; ii++) {
-    double *to = t.s->partial + t.c * S::N + t.i_of(ii);
+    double *to = t.s->partial + t.c * S::ROW_STRIDE + t.i_of(ii);
+    constexpr int q = S::C * S::ROW_STRIDE;
     for (int p = 0; p < S::P; p++) {
-      to[2 * p * S::C * S::N] = own[ii].sum[p].hi;
-      to[(2 * p + 1) * S::C * S::N] = own[ii].sum[p].lo;
+      to[2 * p * q] = own[ii].sum[p].hi;
+      to[(2 * p + 1) * q] = own[ii].sum[p].lo;
     }
-    to[2 * S::P * S::C * S::N] = own[ii].den;
+    to[2 * S::P * q] = own[ii].den;
   }
   t.sync();
   if (t.thread < S::N)
@@ -81,6 +82,7 @@ give_residual(const system<S> &t, const row_part<S::P> (&own)[S::TR]) {
 /* r = c - S y in double-double, rounded once, and den = |S| |y| + |c|. */
 template <class S>
 __device__ __forceinline__ void residual(const system<S> &t) {
+  const entries<S> a = t.own_entries();
   row_part<S::P> own[S::TR] = {};
 #pragma unroll(S::TR < 8 ? 8 / S::TR : 1) /* loads under way at once */
   for (int jj = 0; jj < S::TC; jj++) {
@@ -88,7 +90,7 @@ __device__ __forceinline__ void residual(const system<S> &t) {
     const double size = modulus_of(y);
 #pragma unroll
     for (int ii = 0; ii < S::TR; ii++) {
-      const number<S::P> e = t.entry_of_s(t.i_of(ii), t.j_of(jj));
+      const number<S::P> e = t.entry_of_s(a, ii, jj);
       subtract_exact_product(e, y, own[ii].sum);
       own[ii].den = fma(modulus_of(e), size, own[ii].den);
     }
@@ -101,22 +103,6 @@ __device__ __forceinline__ void residual(const system<S> &t) {
   t.sync();
 }
 
-/* r = c - S y in double. */
-template <class S>
-__device__ __forceinline__ void plain_residual(const system<S> &t) {
-  number<S::P> sum[1];
-  t.template row_products<1, false>(
-      [&](int ii, int jj) { return t.entry_of_s(t.i_of(ii), t.j_of(jj)); },
-      [&](int, int j) { return t.s->y[j]; },
-      [](number<S::P> to, number<S::P> e, number<S::P> y) {
-        return plus_product(to, e, y);
-      },
-      sum);
-  if (t.thread < S::N)
-    t.s->r[t.thread] = difference_of(t.s->c[t.thread], sum[0]);
-  t.sync();
-}
-
 /* Bounds the rounding errors in d = inv(M) r: the longest chain of additions
    times the largest component of |inv(M)| |r|. */
 template <class S>
@@ -124,7 +110,7 @@ __device__ __forceinline__ double lost_in_solve(const system<S> &t,
                                                 const certified &, double) {
   number<S::P> sum[1];
   t.template row_products<1, true>(
-      [&](int ii, int jj) { return t.at(ii, jj); },
+      [&](int ii, int jj) { return t.m[ii][jj]; },
       [&](int, int j) { return make<S::P>(modulus_of(t.s->r[t.s->from[j]])); },
       [](number<S::P> to, number<S::P> e, number<S::P> size) {
         to.part[0] = fma(modulus_of(e), size.part[0], to.part[0]);

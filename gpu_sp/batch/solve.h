@@ -2,9 +2,9 @@
 /* Solutions with a certified inverse or with factors: refined by residuals in
    double-double, measured and bounded as in cpu_batch/kernels.c, where the
    bound is derived. A kernel's type of system says which rows a thread has
-   (each_row), and has residual(t), plain_residual(t), apply(t, in, out), which
-   solves with the factors, and lost_in_solve(t, m, ||d||), a bound on the
-   rounding errors of that. Device code. */
+   (each_row), and has residual(t), apply(t, in, out), which solves with the
+   factors, and lost_in_solve(t, m, ||d||), a bound on the rounding errors of
+   that. Device code. */
 #ifndef HONE_DEVICE_BATCH_SOLVE_H
 #define HONE_DEVICE_BATCH_SOLVE_H
 
@@ -66,35 +66,30 @@ __device__ __forceinline__ double componentwise(const System &t) {
   return v[0];
 }
 
-/* y + d */
-template <class System>
-__device__ __forceinline__ void add_correction(const System &t) {
-  t.each_row([&](int i) { t.s->y[i] = sum_of(t.s->y[i], t.s->d[i]); });
-  t.sync();
-}
-
 /* Solves and corrects until the solution is accepted, or has had its
-   corrections; d is that of the last y. Returns whether it is. */
+   corrections; d is that of the last y. Returns whether it is. The code of a
+   solution, a long one, is there once. */
 template <class System>
 __device__ __forceinline__ bool refine(const System &t, double *omega,
                                        int *corrections) {
-  const int most = min(t.in->corrections, System::CORRECTIONS);
-  apply(t, t.s->c, t.s->y);
-  if constexpr (System::UNSEEN > 0)
-    for (int step = 0; step < min(System::UNSEEN, most); step++) {
-      plain_residual(t);
-      apply(t, t.s->r, t.s->d);
-      add_correction(t);
+  t.each_place([&](int i) {
+    t.s->y[i] = make<System::P>(0.0);
+    t.s->r[i] = t.s->c[i];
+  });
+  t.sync();
+#pragma unroll 1
+  for (int step = -1;; step++) {
+    apply(t, t.s->r, t.s->d);
+    if (step >= 0) {
+      const bool accepted = *omega <= t.in->limit;
+      if (accepted || step >= t.in->corrections)
+        return accepted;
     }
-  for (int step = min(System::UNSEEN, most);; step++) {
+    t.each_row([&](int i) { t.s->y[i] = sum_of(t.s->y[i], t.s->d[i]); });
+    t.sync();
     residual(t);
     *omega = componentwise(t);
-    *corrections = step;
-    apply(t, t.s->r, t.s->d);
-    const bool accepted = *omega <= t.in->limit;
-    if (accepted || step >= most)
-      return accepted;
-    add_correction(t);
+    *corrections = step + 1;
   }
 }
 
@@ -185,7 +180,6 @@ solve_column(const System &t, const certified &m, double norm,
   out.forward = bound_errors(t, m, v);
   out.normwise = v.r_most / norm / v.x_most / sqrt(static_cast<double>(t.n));
   out.residual = v.r_most / largest_b;
-  out.single = System::SINGLE;
   out.accepted = out.forward <= 0.1 && give_solution(t, x);
   return out;
 }

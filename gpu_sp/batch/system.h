@@ -11,85 +11,77 @@
 
 namespace {
 
-/* How R x C threads hold a matrix of order up to N, of numbers of P parts.
-   Where these are fewer than a warp has, a thread block of one warp has several
-   SYSTEMS. SHUFFLED: within a warp, sums over rows and columns are by shuffles,
-   not by way of shared memory. T: of what the inverse is made; vectors are of
-   doubles, and so is all arithmetic with them. */
-template <int P_, int R_, int C_, int N_, bool SHUFFLED_ = false,
-          class T_ = double>
-struct shape {
-  using T = T_;
-  static constexpr bool SINGLE = sizeof(T) < sizeof(double);
+/* How R x C threads hold a matrix of order up to N, of numbers of P parts: a
+   warp has 8 of R and 4 of C, lane l those with r = l / 4 and c = l % 4 mod
+   these, as tensor cores want it. Or, with C = 1, a lane has a row, and a
+   thread block of one warp several SYSTEMS. */
+template <int P_, int R_, int C_, int N_> struct shape {
   static constexpr int P = P_, R = R_, C = C_, N = N_;
   static constexpr int THREADS = R * C, WARPS = (THREADS + 31) / 32;
   static constexpr int SYSTEMS = THREADS < 32 ? 32 / THREADS : 1;
   static constexpr int BLOCK = THREADS * SYSTEMS;
   static constexpr int TR = N / R, TC = N / C;
-  static constexpr bool SHUFFLED = SHUFFLED_;
   static constexpr bool WHOLE_ROWS = C == 1; /* of the matrix, in a thread */
-  static_assert(!SHUFFLED || (THREADS <= 32 && R <= N && C <= N),
-                "a warp has the matrix");
-  static_assert(!WHOLE_ROWS || TR == 1, "a thread has one row");
-  static constexpr int K = 2 / P;                  /* random vectors at once */
-  static constexpr int ROUNDINGS = P == 1 ? 1 : 3; /* as in base/entry.h */
-  /* Sums of parts of rows: two doubles for each part, and one. */
-  static constexpr int ROW_SUMS = (2 * P + 1) * C;
-  /* Sums of parts of columns: one for each warp where a warp has one column. */
-  static constexpr bool WARP_COLUMNS = R % 32 == 0;
-  static constexpr int COLUMN_SUMS = WARP_COLUMNS ? R / 32 : R;
-  static constexpr int PARTIAL =
-      (COLUMN_SUMS > ROW_SUMS ? COLUMN_SUMS : ROW_SUMS) * N;
-  static_assert(N % R == 0 && N % C == 0 && THREADS >= N &&
-                    (THREADS % 32 == 0 || 32 % THREADS == 0),
+  static_assert(N % R == 0 && N % C == 0 && THREADS >= N,
                 "a thread has whole rows and columns of entries, and each row "
                 "a thread");
-  static_assert(R % 32 == 0 || 32 % R == 0, "a column has whole warps, or one");
+  static_assert(WHOLE_ROWS
+                    ? TR == 1 && 32 % R == 0
+                    : R % 8 == 0 && C % 4 == 0 && TR % 2 == 0 && TC % 2 == 0,
+                "a lane has a row, or a warp tiles of 16 x 8 entries");
+  /* Warps along rows, and along columns. */
+  static constexpr int WARP_ROWS = WHOLE_ROWS ? 1 : R / 8;
+  static constexpr int WARP_COLUMNS = WHOLE_ROWS ? 1 : C / 4;
+  /* A panel of the elimination: its columns, those that a thread has of them,
+     and the lanes and their rows when one warp has all of it. */
+  static constexpr int NB = WHOLE_ROWS ? N : 8;
+  static constexpr int PANEL_COLUMNS = NB / C;
+  static constexpr int LANES = THREADS < 32 ? THREADS : 32;
+  static constexpr int PANEL_ROWS = N / LANES;
+  static_assert(NB % C == 0 && N % NB == 0 && N % LANES == 0,
+                "a thread has as many columns of each panel, and lanes have as "
+                "many rows");
+  static constexpr int K = 2 / P;                  /* random vectors at once */
+  static constexpr int ROUNDINGS = P == 1 ? 1 : 3; /* as in base/entry.h */
+  /* Parts of rows and of columns in shared memory lie so far apart that lanes
+     use different banks. Of a row there are two doubles for each part, and one.
+   */
+  static constexpr int ROW_STRIDE = N + 8;
+  static constexpr int COLUMN_STRIDE = WHOLE_ROWS ? N + 1 : N + 4;
+  static constexpr int ROW_PARTS = (2 * P + 1) * C * ROW_STRIDE;
+  static constexpr int COLUMN_PARTS = R * COLUMN_STRIDE;
+  static constexpr int PARTIAL =
+      ROW_PARTS > COLUMN_PARTS ? ROW_PARTS : COLUMN_PARTS;
 };
 
-/* Return the number that another lane has: the lanes that have a system count
-   from 0, and the mask names them. */
-template <int LANES>
-__device__ __forceinline__ double shuffled(unsigned mask, double v, int lane) {
-  return __shfl_sync(mask, v, lane, LANES);
-}
-template <int LANES>
-__device__ __forceinline__ double shuffled_xor(unsigned mask, double v,
-                                               int by) {
-  return __shfl_xor_sync(mask, v, by, LANES);
-}
-template <int LANES, int P>
-__device__ __forceinline__ number<P> shuffled(unsigned mask, number<P> v,
-                                              int lane) {
-  for (int p = 0; p < P; p++)
-    v.part[p] = shuffled<LANES>(mask, v.part[p], lane);
-  return v;
-}
-template <int LANES, int P>
-__device__ __forceinline__ number<P> shuffled_xor(unsigned mask, number<P> v,
-                                                  int by) {
-  for (int p = 0; p < P; p++)
-    v.part[p] = shuffled_xor<LANES>(mask, v.part[p], by);
-  return v;
-}
+/* Panels (eliminate.h), one behind the other in turn where threads wait for one
+   another in a barrier, and the rows of the pivots of one. */
+template <class S> struct panel_memory_of {
+  using entry = number<S::P>;
+  static constexpr int ROWS = S::WHOLE_ROWS ? 1 : S::NB;
+  static constexpr int PANELS = S::WARPS > 1 ? 2 : 1;
+  alignas(16) entry at[PANELS][ROWS][S::N + 8];
+  alignas(16) entry pivot_rows[ROWS][S::N + 8];
+};
 
 /* The shared memory of a system. */
 template <class S> struct shared_memory {
   using entry = number<S::P>;
-  using factor = number_of<S::P, typename S::T>;
-  entry c[S::N], y[S::N], r[S::N], d[S::N];  /* R b, inv(C) x, residual, step */
-  factor column[2][S::N];                    /* of a step of the elimination; */
-  alignas(16) factor pivot_row[S::C][S::TC]; /* for the threads of every c */
-  entry v[S::K][S::N], product[S::K][S::N];  /* random vectors; S v */
+  alignas(16) entry given[2][S::NB + 2]; /* pivot rows of a panel, and pivots */
+  entry c[S::N], y[S::N], r[S::N], d[S::N]; /* R b, inv(C) x, residual, step */
+  entry v[S::K][S::N], product[S::K][S::N]; /* random vectors; S v */
   entry pivot[S::N];
   double row[S::N], col[S::N]; /* R and C, powers of two */
   double den[S::N];            /* |S| |y| + |c| */
   double rows[S::N];           /* bounds on the 2-norms of the rows of E */
-  double partial[S::PARTIAL];
-  double scratch[8][32];
-  unsigned keys[2][S::R / 32 + 1]; /* the largest of a column, by warps */
-  int from[S::N];                  /* row from[k] of S had pivot k */
-  int place[S::N];                 /* the inverse permutation */
+  union {
+    double partial[S::PARTIAL];
+    panel_memory_of<S> of_panel;
+  };
+  double scratch[S::WARPS > 1 ? 8 : 1][32];
+  double smallest; /* pivot */
+  int from[S::N];  /* row from[k] of S had pivot k */
+  int place[S::N]; /* the inverse permutation */
 };
 
 /* The shared memory of a thread block: where it has several systems, their
@@ -102,16 +94,20 @@ constexpr size_t
                         : (sizeof(shared_memory<S>) + 127) / 128 * 128 + 64;
 template <class S> constexpr size_t SHARED_BYTES = SHARED_STRIDE<S> *S::SYSTEMS;
 
+/* Where a thread finds its entries of op(A): rows r, r + R, ... of column c,
+   and those of columns c + C, ..., and their units. */
+template <class S> struct entries {
+  const number<S::P> *at;
+  int64_t down, across; /* from a row or column of the thread to the next */
+  unsigned inside;      /* bit ii: the matrix has row ii */
+  double row[S::TR];    /* of R */
+};
+
 /* A thread's part of a system. */
 template <class S> struct system {
   using entry = number<S::P>;
-  using factor = number_of<S::P, typename S::T>;
   static constexpr int P = S::P, N = S::N, ROUNDINGS = S::ROUNDINGS;
-  /* With an inverse in single precision, an x needs more corrections; before
-     the first ones nobody asks how good it is. */
-  static constexpr bool SINGLE = S::SINGLE;
-  static constexpr int CORRECTIONS = SINGLE ? 6 : 3, UNSEEN = SINGLE ? 2 : 0;
-  factor m[S::TR][S::TC];
+  entry m[S::TR][S::TC];
   shared_memory<S> *s;
   const hone_device_systems *in;
   const entry *a;
@@ -132,47 +128,37 @@ template <class S> struct system {
       sync_threads<S::WARPS>();
   }
 
-  /* Returns the entry in the thread's place (ii, jj), of S or of its
-     inverse. */
-  __device__ __forceinline__ entry at(int ii, int jj) const {
-    return widened(m[ii][jj]);
-  }
-
-  /* Entry (i, j) of op(A); outside of it, that of the unit matrix. */
-  __device__ __forceinline__ entry entry_of_a(int i, int j) const {
-    if (i >= n || j >= n)
-      return make<S::P>(i == j ? 1.0 : 0.0);
-    entry e = a[i * in->by_row + j * in->by_column];
-    if (S::P == 2 && in->conjugate)
-      e.part[S::P - 1] = -e.part[S::P - 1];
+  /* The thread's entries; with R as it is now. */
+  __device__ __forceinline__ entries<S> own_entries() const {
+    entries<S> e;
+    e.at = a + r * in->by_row + c * in->by_column;
+    e.down = S::R * in->by_row;
+    e.across = S::C * in->by_column;
+    e.inside = 0;
+#pragma unroll
+    for (int ii = 0; ii < S::TR; ii++) {
+      e.inside |= i_of(ii) < n ? 1U << ii : 0U;
+      e.row[ii] = s->row[i_of(ii)];
+    }
     return e;
   }
 
-  /* Entry (i, j) of S = R op(A) C. */
-  __device__ __forceinline__ entry entry_of_s(int i, int j) const {
-    return scaled(entry_of_a(i, j), s->row[i] * s->col[j]);
+  /* The entry in the thread's place (ii, jj) of op(A); outside of it, that of
+     the unit matrix. */
+  __device__ __forceinline__ entry entry_of_a(const entries<S> &e, int ii,
+                                              int jj) const {
+    if (!(e.inside >> ii & 1) || j_of(jj) >= n)
+      return make<S::P>(i_of(ii) == j_of(jj) ? 1.0 : 0.0);
+    entry v = e.at[jj * e.across + ii * e.down];
+    if (S::P == 2 && in->conjugate)
+      v.part[S::P - 1] = -v.part[S::P - 1];
+    return v;
   }
 
-  /* Combines what threads have that are FROM, 2 FROM, ... below TO apart, and
-     tells each what the lane has that 'from' names, for one of M numbers, the
-     'which'-th. */
-  template <int FROM, int TO, int M, class T, class Op>
-  __device__ __forceinline__ T by_shuffles(const T (&v)[M], Op op, int from,
-                                           int which) const {
-    constexpr int LANES = S::THREADS;
-    T out = {};
-    sync();
-#pragma unroll
-    for (int q = 0; q < M; q++) {
-      T all = v[q];
-#pragma unroll
-      for (int by = FROM; by < TO; by *= 2)
-        all = op(all, shuffled_xor<LANES>(lanes(), all, by));
-      const T there = shuffled<LANES>(lanes(), all, from);
-      out = which == q ? there : out;
-    }
-    sync(); /* as where shared memory is read: callers may overwrite theirs */
-    return out;
+  /* That of S = R op(A) C. */
+  __device__ __forceinline__ entry entry_of_s(const entries<S> &e, int ii,
+                                              int jj) const {
+    return scaled(entry_of_a(e, ii, jj), e.row[ii] * s->col[j_of(jj)]);
   }
 
   /* Combines what the threads of a row have: the result is that of row
@@ -180,46 +166,34 @@ template <class S> struct system {
   template <class Op>
   __device__ __forceinline__ double over_columns(const double (&v)[S::TR],
                                                  Op op) const {
-    if constexpr (S::WHOLE_ROWS) {
-      sync(); /* as where shared memory is read */
-      return v[0];
-    }
-    if constexpr (S::SHUFFLED)
-      return by_shuffles<S::R, S::THREADS>(v, op, thread % S::R, thread / S::R);
+    double out = S::WHOLE_ROWS ? v[0] : 0.0;
     sync();
+    if constexpr (!S::WHOLE_ROWS) {
 #pragma unroll
-    for (int ii = 0; ii < S::TR; ii++)
-      s->partial[c * S::N + i_of(ii)] = v[ii];
-    sync();
-    double out = 0.0;
-    if (thread < S::N)
-      for (int k = 0; k < S::C; k++)
-        out = op(out, s->partial[k * S::N + thread]);
+      for (int ii = 0; ii < S::TR; ii++)
+        s->partial[c * S::ROW_STRIDE + i_of(ii)] = v[ii];
+      sync();
+      if (thread < S::N)
+#pragma unroll(8)
+        for (int k = 0; k < S::C; k++)
+          out = op(out, s->partial[k * S::ROW_STRIDE + thread]);
+    }
     return out;
   }
 
   template <class Op>
   __device__ __forceinline__ double over_rows(const double (&v)[S::TC],
                                               Op op) const {
-    if constexpr (S::SHUFFLED)
-      return by_shuffles<1, S::R>(v, op, thread % S::C * S::R, thread / S::C);
     sync();
 #pragma unroll
-    for (int jj = 0; jj < S::TC; jj++) {
-      double most = v[jj];
-#pragma unroll
-      for (int by = 16; S::WARP_COLUMNS && by > 0; by /= 2)
-        most = op(most, __shfl_xor_sync(ALL, most, by));
-      if (!S::WARP_COLUMNS)
-        s->partial[r * S::N + j_of(jj)] = most;
-      else if (r % 32 == 0)
-        s->partial[r / 32 * S::N + j_of(jj)] = most;
-    }
+    for (int jj = 0; jj < S::TC; jj++)
+      s->partial[r * S::COLUMN_STRIDE + j_of(jj)] = v[jj];
     sync();
     double out = 0.0;
     if (thread < S::N)
-      for (int k = 0; k < S::COLUMN_SUMS; k++)
-        out = op(out, s->partial[k * S::N + thread]);
+#pragma unroll(8)
+      for (int k = 0; k < S::R; k++)
+        out = op(out, s->partial[k * S::COLUMN_STRIDE + thread]);
     return out;
   }
 
@@ -264,28 +238,27 @@ template <class S> struct system {
           own[k][ii] = multiply(own[k][ii], at, v[k]);
       }
     }
+    sync(); /* where nothing is shared too: callers write what others read */
     if constexpr (S::WHOLE_ROWS) {
-      sync(); /* as where shared memory is read */
 #pragma unroll
       for (int k = 0; k < K; k++)
         sum[k] = own[k][0];
-      return;
+    } else {
+      sum_parts<K>(own, sum);
     }
-    if constexpr (S::SHUFFLED) {
-#pragma unroll
-      for (int k = 0; k < K; k++)
-        sum[k] = by_shuffles<S::R, S::THREADS>(
-            own[k], [](entry v, entry w) { return sum_of(v, w); },
-            thread % S::R, thread / S::R);
-      return;
-    }
+  }
+
+private:
+  /* The sums of row 'thread' from those of the threads of the row. */
+  template <int K>
+  __device__ __forceinline__ void sum_parts(const entry (&own)[K][S::TR],
+                                            entry (&sum)[K]) const {
     entry *partial = reinterpret_cast<entry *>(s->partial);
-    sync();
 #pragma unroll
     for (int k = 0; k < K; k++)
 #pragma unroll
       for (int ii = 0; ii < S::TR; ii++)
-        partial[(k * S::C + c) * S::N + i_of(ii)] = own[k][ii];
+        partial[(k * S::C + c) * S::ROW_STRIDE + i_of(ii)] = own[k][ii];
     sync();
 #pragma unroll
     for (int k = 0; k < K; k++) {
@@ -293,7 +266,8 @@ template <class S> struct system {
       if (thread < S::N)
 #pragma unroll
         for (int q = 0; q < S::C; q++)
-          sum[k] = sum_of(sum[k], partial[(k * S::C + q) * S::N + thread]);
+          sum[k] =
+              sum_of(sum[k], partial[(k * S::C + q) * S::ROW_STRIDE + thread]);
     }
   }
 };

@@ -179,7 +179,6 @@ inline void hone_store_word(unsigned long long *to, unsigned long long word) {
   __atomic_store_n(to, word, __ATOMIC_RELAXED);
   progressed();
 }
-inline double hone_widened(float v) { return static_cast<double>(v); }
 inline unsigned long long hone_load_word(const unsigned long long *from) {
   return __atomic_load_n(from, __ATOMIC_RELAXED);
 }

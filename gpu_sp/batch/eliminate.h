@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A matrix in registers is inverted in its place by Gauss-Jordan elimination
+   with partial pivoting. Rows are not exchanged: row from[k] has pivot k, and
+   the inverse's row k is there, with its column from[j] in the place of column
+   j. With an inverse in the place of LU factors a solution is a product, which
+   all threads share; what an inverse lacks in backward stability the correction
+   mends, and the certificate measures.
+
+   One warp eliminates NB columns, a panel, from shared memory. These are then
+   -A21 inv(A11), and in the rows of the pivots inv(A11); what they do to the
+   other columns is a product with the rows of the pivots, by all threads. Where
+   a thread has a whole row, the panel is the matrix. Device code. */
+#ifndef HONE_DEVICE_BATCH_ELIMINATE_H
+#define HONE_DEVICE_BATCH_ELIMINATE_H
+
+#include "gpu_sp/batch/system.h"
+
+namespace {
+
+/* The upper half of a number: where that is not negative, it orders numbers to
+   20 bits, with NaN above all. */
+__device__ __forceinline__ unsigned high_bits(double v) {
+  return static_cast<unsigned>(__double_as_longlong(v) >> 32);
+}
+
+/* The largest key among the lanes of a warp that have the system. */
+template <class S>
+__device__ __forceinline__ unsigned largest_key(const system<S> &t,
+                                                unsigned key) {
+  if constexpr (S::SYSTEMS == 1) {
+    key = __reduce_max_sync(ALL, key);
+  } else {
+#pragma unroll
+    for (int by = S::LANES / 2; by > 0; by /= 2)
+      key = max(key, __shfl_xor_sync(t.lanes(), key, by));
+  }
+  return key;
+}
+
+/* The columns from k0 on, of which 'count' are to be eliminated. Lane 'lane' of
+   LANES has the rows lane, lane + LANES, ... A key orders the rows of a column
+   by the sizes of their entries, to 12 bits, with NaN above all, and names the
+   row; a row that has its pivot, or is none, has the key 0. */
+template <class S> struct panel {
+  int k0, count, lane;
+  unsigned mask[S::PANEL_ROWS], name[S::PANEL_ROWS];
+  double smallest; /* pivot */
+
+  __device__ __forceinline__ unsigned key(int r, number<S::P> v) const {
+    return (high_bits(S::P == 1 ? v.part[0] : size_of(v)) & mask[r]) | name[r];
+  }
+};
+__device__ __forceinline__ int row_of_key(unsigned key) {
+  return static_cast<int>(127U - (key & 127U));
+}
+
+/* Copies the pivot row, with 1 in the place of the pivot, and behind it the
+   pivot to shared memory, and sets it to 0. */
+template <int KK, class S>
+__device__ __forceinline__ void give_pivot_row(number<S::P> (&v)[S::NB],
+                                               number<S::P> *to) {
+  to[S::NB] = v[KK];
+#pragma unroll
+  for (int c = 0; c < S::NB; c++) {
+    to[c] = c == KK ? make<S::P>(1.0) : v[c];
+    v[c] = make<S::P>(0.0);
+  }
+}
+
+/* Subtracts multiples of the pivot row from all rows, v; the row of the pivot,
+   which is 0 now, becomes the pivot row divided by the pivot. */
+template <int KK, class S>
+__device__ __forceinline__ void
+eliminate_column(const system<S> &t, panel<S> *p,
+                 number<S::P> (&v)[S::PANEL_ROWS][S::NB]) {
+  number<S::P> *given = t.s->given[KK % 2], by[S::PANEL_ROWS];
+  unsigned key[S::PANEL_ROWS], best = 0;
+#pragma unroll
+  for (int r = 0; r < S::PANEL_ROWS; r++) {
+    key[r] = p->key(r, v[r][KK]);
+    best = max(best, key[r]);
+  }
+  best = largest_key(t, best);
+  const int row = row_of_key(best);
+#pragma unroll
+  for (int r = 0; r < S::PANEL_ROWS; r++) {
+    by[r] = v[r][KK];
+    if (key[r] == best) {
+      give_pivot_row<KK, S>(v[r], given);
+      by[r] = make<S::P>(-1.0);
+      p->mask[r] = p->name[r] = 0;
+    }
+    v[r][KK] = make<S::P>(0.0);
+  }
+  __syncwarp(t.lanes());
+  const number<S::P> pivot = given[S::NB], inverse = reciprocal_of(pivot);
+  p->smallest = smaller()(p->smallest, size_of(pivot));
+  if (p->lane == 0) {
+    t.s->from[p->k0 + KK] = row;
+    t.s->place[row] = p->k0 + KK;
+    t.s->pivot[p->k0 + KK] = pivot;
+  }
+#pragma unroll
+  for (int r = 0; r < S::PANEL_ROWS; r++) {
+    by[r] = product_of(by[r], inverse);
+#pragma unroll
+    for (int c = 0; c < S::NB; c++)
+      v[r][c] = minus_product(v[r][c], by[r], given[c]);
+  }
+}
+
+/* Columns KK to count - 1 of the panel. */
+template <int KK, class S>
+__device__ __forceinline__ void
+eliminate_columns(const system<S> &t, panel<S> *p,
+                  number<S::P> (&v)[S::PANEL_ROWS][S::NB]) {
+  if constexpr (KK < S::NB) {
+    if (KK < p->count) {
+      eliminate_column<KK>(t, p, v);
+      eliminate_columns<KK + 1>(t, p, v);
+    }
+  }
+}
+
+/* The first warp eliminates a panel in shared memory. */
+template <class S>
+__device__ __forceinline__ void eliminate_shared(const system<S> &t,
+                                                 panel<S> *p,
+                                                 number<S::P> (*at)[S::N + 8]) {
+  number<S::P> v[S::PANEL_ROWS][S::NB];
+#pragma unroll
+  for (int r = 0; r < S::PANEL_ROWS; r++)
+#pragma unroll
+    for (int c = 0; c < S::NB; c++)
+      v[r][c] = at[c][p->lane + S::LANES * r];
+  eliminate_columns<0>(t, p, v);
+#pragma unroll
+  for (int r = 0; r < S::PANEL_ROWS; r++)
+#pragma unroll
+    for (int c = 0; c < S::NB; c++)
+      at[c][p->lane + S::LANES * r] = v[r][c];
+}
+
+/* Copies the thread's columns of the panel, its first ones, to shared memory.
+ */
+template <class S>
+__device__ __forceinline__ void give_panel(const system<S> &t,
+                                           number<S::P> (*to)[S::N + 8]) {
+#pragma unroll
+  for (int w = 0; w < S::PANEL_COLUMNS; w++)
+#pragma unroll
+    for (int ii = 0; ii < S::TR; ii++)
+      to[w * S::C + t.c][t.i_of(ii)] = t.m[ii][w];
+}
+
+/* Copies the rows with the pivots of the panel to shared memory, and sets them
+   to 0. Rows behind the last one give 0. A tile's eight columns lie one behind
+   the other as the tensor core numbers them: two are a thread's. */
+template <class S>
+__device__ __forceinline__ void give_pivot_rows(system<S> &t,
+                                                const panel<S> &p) {
+#pragma unroll
+  for (int ii = 0; ii < S::TR; ii++) {
+    const int k = t.s->place[t.i_of(ii)] - p.k0;
+    if (k < 0 || k >= S::NB)
+      continue;
+    number<S::P> *to = &t.s->of_panel.pivot_rows[k][t.c / 4 * 8 + t.c % 4 * 2];
+#pragma unroll
+    for (int jj = 0; jj < S::TC; jj++) {
+      to[jj / 2 * S::WARP_COLUMNS * 8 + jj % 2] =
+          k < p.count ? t.m[ii][jj] : make<S::P>(0.0);
+      t.m[ii][jj] = k < p.count ? make<S::P>(0.0) : t.m[ii][jj];
+    }
+  }
+}
+
+/* c += a b for a tile of 16 x 8 entries, as hone_multiply_add_16x8x8 wants it.
+ */
+__device__ __forceinline__ void multiply_add(number<1> (&c)[4],
+                                             const number<1> (&a)[4],
+                                             const number<1> (&b)[2]) {
+  double to[4], by[4];
+#pragma unroll
+  for (int e = 0; e < 4; e++) {
+    to[e] = c[e].part[0];
+    by[e] = a[e].part[0];
+  }
+  hone_multiply_add_16x8x8(to, by, make_double2(b[0].part[0], b[1].part[0]));
+#pragma unroll
+  for (int e = 0; e < 4; e++)
+    c[e].part[0] = to[e];
+}
+__device__ __forceinline__ void multiply_add(number<2> (&c)[4],
+                                             const number<2> (&a)[4],
+                                             const number<2> (&b)[2]) {
+  double to[2][4], by[2][4], less[4];
+#pragma unroll
+  for (int e = 0; e < 4; e++) {
+#pragma unroll
+    for (int p = 0; p < 2; p++) {
+      to[p][e] = c[e].part[p];
+      by[p][e] = a[e].part[p];
+    }
+    less[e] = -by[1][e];
+  }
+  const double2 re = make_double2(b[0].part[0], b[1].part[0]);
+  const double2 im = make_double2(b[0].part[1], b[1].part[1]);
+  hone_multiply_add_16x8x8(to[0], by[0], re);
+  hone_multiply_add_16x8x8(to[1], by[0], im);
+  hone_multiply_add_16x8x8(to[0], less, im);
+  hone_multiply_add_16x8x8(to[1], by[1], re);
+#pragma unroll
+  for (int e = 0; e < 4; e++)
+#pragma unroll
+    for (int p = 0; p < 2; p++)
+      c[e].part[p] = to[p][e];
+}
+
+/* Adds the panel times the rows of its pivots to the other columns, by tiles
+   whose rows are two of each thread, and whose columns are too. */
+template <class S>
+__device__ __forceinline__ void update(system<S> &t,
+                                       const number<S::P> (*at)[S::N + 8]) {
+  const int k = t.thread % 4, label = t.thread % 32 / 4;
+  number<S::P> a[S::TR / 2][4];
+#pragma unroll
+  for (int i = 0; i < S::TR / 2; i++)
+#pragma unroll
+    for (int e = 0; e < 4; e++)
+      a[i][e] = at[k + e / 2 * 4][t.i_of(2 * i + e % 2)];
+#pragma unroll
+  for (int j = 0; j < S::TC / 2; j++) {
+    if (2 * j + 1 < S::PANEL_COLUMNS) /* they are the panel's */
+      continue;
+    const int first = (j * S::WARP_COLUMNS + t.c / 4) * 8 + label;
+    const number<S::P> b[2] = {t.s->of_panel.pivot_rows[k][first],
+                               t.s->of_panel.pivot_rows[k + 4][first]};
+#pragma unroll
+    for (int i = 0; i < S::TR / 2; i++) {
+      number<S::P> c[4];
+#pragma unroll
+      for (int e = 0; e < 4; e++)
+        c[e] = t.m[2 * i + e / 2][2 * j + e % 2];
+      multiply_add(c, a[i], b);
+#pragma unroll
+      for (int e = 0; e < 4; e++)
+        t.m[2 * i + e / 2][2 * j + e % 2] = c[e];
+    }
+  }
+}
+
+/* The thread's columns move up by as many as it has of a panel, and these, from
+   shared memory if they were eliminated, to the end: so the next panel is in
+   the first registers. */
+template <class S>
+__device__ __forceinline__ void
+move_columns(system<S> &t, const panel<S> &p,
+             const number<S::P> (*at)[S::N + 8]) {
+  constexpr int W = S::PANEL_COLUMNS;
+#pragma unroll
+  for (int ii = 0; ii < S::TR; ii++) {
+    number<S::P> last[W];
+#pragma unroll
+    for (int w = 0; w < W; w++)
+      last[w] = p.count > 0 ? at[w * S::C + t.c][t.i_of(ii)] : t.m[ii][w];
+#pragma unroll
+    for (int jj = W; jj < S::TC; jj++)
+      t.m[ii][jj - W] = t.m[ii][jj];
+#pragma unroll
+    for (int w = 0; w < W; w++)
+      t.m[ii][S::TC - W + w] = last[w];
+  }
+}
+
+/* Inverts S panel by panel. */
+template <class S>
+__device__ __forceinline__ void invert_by_panels(system<S> &t, panel<S> *p) {
+  constexpr int PANELS = panel_memory_of<S>::PANELS;
+#pragma unroll 1
+  for (p->k0 = 0; p->k0 < S::N; p->k0 += S::NB) {
+    auto at = t.s->of_panel.at[p->k0 / S::NB % PANELS];
+    p->count = min(S::NB, t.n - p->k0);
+    if (p->count > 0) {
+      if (PANELS == 1)
+        t.sync(); /* nobody reads the panel before this one */
+      give_panel(t, at);
+      t.sync();
+      if (t.thread < S::LANES)
+        eliminate_shared(t, p, at);
+      t.sync();
+      give_pivot_rows(t, *p);
+      t.sync();
+      update(t, at);
+    }
+    move_columns(t, *p, at);
+  }
+  if (t.thread == 0)
+    t.s->smallest = p->smallest;
+}
+
+/* Replaces S by its inverse, as the beginning of this file says. Returns the
+   size of the smallest pivot, the same in all threads. */
+template <class S> __device__ __forceinline__ double invert(system<S> &t) {
+  panel<S> p;
+  p.k0 = 0;
+  p.count = t.n;
+  p.lane = t.thread % S::LANES;
+  p.smallest = HONE_INF;
+#pragma unroll
+  for (int r = 0; r < S::PANEL_ROWS; r++) {
+    const int row = p.lane + S::LANES * r;
+    p.mask[r] = row < t.n ? 0x7fffff80U : 0U;
+    p.name[r] =
+        row < t.n ? 0x80000000U | (127U - static_cast<unsigned>(row)) : 0U;
+  }
+  for (int i = t.thread; i < S::N; i += S::THREADS) {
+    t.s->from[i] = i;
+    t.s->place[i] = i < t.n ? -1 : i;
+  }
+  t.sync();
+  if constexpr (S::WHOLE_ROWS)
+    eliminate_columns<0>(t, &p, t.m);
+  else
+    invert_by_panels(t, &p);
+  t.sync();
+  return S::WHOLE_ROWS ? p.smallest : t.s->smallest;
+}
+
+} // namespace
+
+#endif
