@@ -144,7 +144,6 @@ void search_real(int64_t count) {
   with(1, count, 96, false, [](const problem &p) {
     try_shape<shape<1, 16, 8, 96>, 2>(p);
     try_shape<shape<1, 16, 8, 96>, 3>(p);
-    try_shape<shape<1, 16, 4, 96>, 3>(p);
     try_shape<shape<1, 48, 4, 96>, 2>(p);
     try_shape<shape<1, 48, 8, 96>, 1>(p);
   });

@@ -6,10 +6,11 @@
    all threads share; what an inverse lacks in backward stability the correction
    mends, and the certificate measures.
 
-   One warp eliminates NB columns, a panel, from shared memory. These are then
-   -A21 inv(A11), and in the rows of the pivots inv(A11); what they do to the
-   other columns is a product with the rows of the pivots, by all threads. Where
-   a thread has a whole row, the panel is the matrix. Device code. */
+   Threads that have a row each eliminate NB columns, a panel, from shared
+   memory. These are then -A21 inv(A11), and in the rows of the pivots inv(A11);
+   what they do to the other columns is a product with the rows of the pivots,
+   by all threads. Where a thread has a whole row, the panel is the matrix.
+   Device code. */
 #ifndef HONE_DEVICE_BATCH_ELIMINATE_H
 #define HONE_DEVICE_BATCH_ELIMINATE_H
 
@@ -37,83 +38,87 @@ __device__ __forceinline__ unsigned largest_key(const system<S> &t,
   return key;
 }
 
-/* The columns from k0 on, of which 'count' are to be eliminated. Lane 'lane' of
-   LANES has the rows lane, lane + LANES, ... A key orders the rows of a column
-   by the sizes of their entries, to 12 bits, with NaN above all, and names the
-   row; a row that has its pivot, or is none, has the key 0. */
+/* The columns from k0 on, of which 'count' are to be eliminated; a thread has
+   row 'row'. A key orders the rows of a column by the sizes of their entries,
+   to 12 bits, with NaN above all, and names the row; a row that has its pivot,
+   or is none, has the key 0. */
 template <class S> struct panel {
-  int k0, count, lane;
-  unsigned mask[S::PANEL_ROWS], name[S::PANEL_ROWS];
+  int k0, count, row;
+  unsigned mask, name;
   double smallest; /* pivot */
 
-  __device__ __forceinline__ unsigned key(int r, number<S::P> v) const {
-    return (high_bits(S::P == 1 ? v.part[0] : size_of(v)) & mask[r]) | name[r];
+  __device__ __forceinline__ unsigned key(number<S::P> v) const {
+    return (high_bits(S::P == 1 ? v.part[0] : size_of(v)) & mask) | name;
   }
 };
 __device__ __forceinline__ int row_of_key(unsigned key) {
   return static_cast<int>(127U - (key & 127U));
 }
 
-/* Copies the pivot row, with 1 in the place of the pivot, and behind it the
-   pivot to shared memory, and sets it to 0. */
-template <int KK, class S>
-__device__ __forceinline__ void give_pivot_row(number<S::P> (&v)[S::NB],
-                                               number<S::P> *to) {
-  to[S::NB] = v[KK];
-#pragma unroll
-  for (int c = 0; c < S::NB; c++) {
-    to[c] = c == KK ? make<S::P>(1.0) : v[c];
-    v[c] = make<S::P>(0.0);
-  }
+/* The threads that have a panel wait for one another. */
+template <class S>
+__device__ __forceinline__ void sync_panel(const system<S> &t) {
+  if constexpr (S::PANEL_WARPS > 1)
+    hone_barrier(1, 32 * S::PANEL_WARPS);
+  else
+    __syncwarp(t.lanes());
 }
 
-/* Subtracts multiples of the pivot row from all rows, v; the row of the pivot,
-   which is 0 now, becomes the pivot row divided by the pivot. */
+/* Each warp copies the row with its largest entry in column KK to shared
+   memory, with 1 in the place of that entry, and then the entry and its
+   reciprocal. */
+template <int KK, class S>
+__device__ __forceinline__ void give_candidate(const system<S> &t, unsigned key,
+                                               const number<S::P> (&v)[S::NB]) {
+  const unsigned best = largest_key(t, key);
+  const number<S::P> inverse = reciprocal_of(v[KK]);
+  const int warp = t.thread / 32;
+  if (t.thread % S::LANES == 0)
+    t.s->keys[KK % 2][warp] = best;
+  if (key != best || key == 0)
+    return;
+  number<S::P> *to = t.s->given[KK % 2][warp];
+#pragma unroll
+  for (int c = 0; c < S::NB; c++)
+    to[c] = c == KK ? make<S::P>(1.0) : v[c];
+  to[S::NB] = v[KK];
+  to[S::NB + 1] = inverse;
+}
+
+/* Subtracts multiples of the pivot row from all rows, v; the row of the pivot
+   becomes the pivot row divided by the pivot. */
 template <int KK, class S>
 __device__ __forceinline__ void
-eliminate_column(const system<S> &t, panel<S> *p,
-                 number<S::P> (&v)[S::PANEL_ROWS][S::NB]) {
-  number<S::P> *given = t.s->given[KK % 2], by[S::PANEL_ROWS];
-  unsigned key[S::PANEL_ROWS], best = 0;
+eliminate_column(const system<S> &t, panel<S> *p, number<S::P> (&v)[S::NB]) {
+  const unsigned key = p->key(v[KK]);
+  give_candidate<KK>(t, key, v);
+  sync_panel(t);
+  unsigned best = t.s->keys[KK % 2][0];
 #pragma unroll
-  for (int r = 0; r < S::PANEL_ROWS; r++) {
-    key[r] = p->key(r, v[r][KK]);
-    best = max(best, key[r]);
+  for (int w = 1; w < S::PANEL_WARPS; w++)
+    best = max(best, t.s->keys[KK % 2][w]);
+  const number<S::P> *given =
+      t.s->given[KK % 2][S::PANEL_WARPS > 1 ? row_of_key(best) / 32 : 0];
+  const number<S::P> inverse = given[S::NB + 1];
+  const bool own = key == best;
+  p->smallest = smaller()(p->smallest, size_of(given[S::NB]));
+  if (own) {
+    p->mask = p->name = 0;
+    t.s->from[p->k0 + KK] = p->row;
+    t.s->place[p->row] = p->k0 + KK;
+    t.s->pivot[p->k0 + KK] = v[KK];
   }
-  best = largest_key(t, best);
-  const int row = row_of_key(best);
+  const number<S::P> by =
+      own ? scaled(inverse, -1.0) : product_of(v[KK], inverse);
 #pragma unroll
-  for (int r = 0; r < S::PANEL_ROWS; r++) {
-    by[r] = v[r][KK];
-    if (key[r] == best) {
-      give_pivot_row<KK, S>(v[r], given);
-      by[r] = make<S::P>(-1.0);
-      p->mask[r] = p->name[r] = 0;
-    }
-    v[r][KK] = make<S::P>(0.0);
-  }
-  __syncwarp(t.lanes());
-  const number<S::P> pivot = given[S::NB], inverse = reciprocal_of(pivot);
-  p->smallest = smaller()(p->smallest, size_of(pivot));
-  if (p->lane == 0) {
-    t.s->from[p->k0 + KK] = row;
-    t.s->place[row] = p->k0 + KK;
-    t.s->pivot[p->k0 + KK] = pivot;
-  }
-#pragma unroll
-  for (int r = 0; r < S::PANEL_ROWS; r++) {
-    by[r] = product_of(by[r], inverse);
-#pragma unroll
-    for (int c = 0; c < S::NB; c++)
-      v[r][c] = minus_product(v[r][c], by[r], given[c]);
-  }
+  for (int c = 0; c < S::NB; c++)
+    v[c] = minus_product(own || c == KK ? make<S::P>(0.0) : v[c], by, given[c]);
 }
 
 /* Columns KK to count - 1 of the panel. */
 template <int KK, class S>
 __device__ __forceinline__ void
-eliminate_columns(const system<S> &t, panel<S> *p,
-                  number<S::P> (&v)[S::PANEL_ROWS][S::NB]) {
+eliminate_columns(const system<S> &t, panel<S> *p, number<S::P> (&v)[S::NB]) {
   if constexpr (KK < S::NB) {
     if (KK < p->count) {
       eliminate_column<KK>(t, p, v);
@@ -122,23 +127,19 @@ eliminate_columns(const system<S> &t, panel<S> *p,
   }
 }
 
-/* The first warp eliminates a panel in shared memory. */
+/* As many threads as there are rows eliminate a panel in shared memory. */
 template <class S>
 __device__ __forceinline__ void eliminate_shared(const system<S> &t,
                                                  panel<S> *p,
                                                  number<S::P> (*at)[S::N + 8]) {
-  number<S::P> v[S::PANEL_ROWS][S::NB];
+  number<S::P> v[S::NB];
 #pragma unroll
-  for (int r = 0; r < S::PANEL_ROWS; r++)
-#pragma unroll
-    for (int c = 0; c < S::NB; c++)
-      v[r][c] = at[c][p->lane + S::LANES * r];
+  for (int c = 0; c < S::NB; c++)
+    v[c] = at[c][p->row];
   eliminate_columns<0>(t, p, v);
 #pragma unroll
-  for (int r = 0; r < S::PANEL_ROWS; r++)
-#pragma unroll
-    for (int c = 0; c < S::NB; c++)
-      at[c][p->lane + S::LANES * r] = v[r][c];
+  for (int c = 0; c < S::NB; c++)
+    at[c][p->row] = v[c];
 }
 
 /* Copies the thread's columns of the panel, its first ones, to shared memory.
@@ -285,7 +286,7 @@ __device__ __forceinline__ void invert_by_panels(system<S> &t, panel<S> *p) {
         t.sync(); /* nobody reads the panel before this one */
       give_panel(t, at);
       t.sync();
-      if (t.thread < S::LANES)
+      if (t.thread < S::N)
         eliminate_shared(t, p, at);
       t.sync();
       give_pivot_rows(t, *p);
@@ -301,25 +302,17 @@ __device__ __forceinline__ void invert_by_panels(system<S> &t, panel<S> *p) {
 /* Replaces S by its inverse, as the beginning of this file says. Returns the
    size of the smallest pivot, the same in all threads. */
 template <class S> __device__ __forceinline__ double invert(system<S> &t) {
-  panel<S> p;
-  p.k0 = 0;
-  p.count = t.n;
-  p.lane = t.thread % S::LANES;
-  p.smallest = HONE_INF;
-#pragma unroll
-  for (int r = 0; r < S::PANEL_ROWS; r++) {
-    const int row = p.lane + S::LANES * r;
-    p.mask[r] = row < t.n ? 0x7fffff80U : 0U;
-    p.name[r] =
-        row < t.n ? 0x80000000U | (127U - static_cast<unsigned>(row)) : 0U;
-  }
+  const bool is = t.is_row();
+  const unsigned name = 0x80000000U | (127U - static_cast<unsigned>(t.thread));
+  panel<S> p = {0,       t.n, t.thread, is ? 0x7fffff80U : 0U, is ? name : 0U,
+                HONE_INF};
   for (int i = t.thread; i < S::N; i += S::THREADS) {
     t.s->from[i] = i;
     t.s->place[i] = i < t.n ? -1 : i;
   }
   t.sync();
   if constexpr (S::WHOLE_ROWS)
-    eliminate_columns<0>(t, &p, t.m);
+    eliminate_columns<0>(t, &p, t.m[0]);
   else
     invert_by_panels(t, &p);
   t.sync();

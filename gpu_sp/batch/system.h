@@ -33,14 +33,14 @@ template <int P_, int R_, int C_, int N_> struct shape {
   static constexpr int WARP_ROWS = WHOLE_ROWS ? 1 : R / 8;
   static constexpr int WARP_COLUMNS = WHOLE_ROWS ? 1 : C / 4;
   /* A panel of the elimination: its columns, those that a thread has of them,
-     and the lanes and their rows when one warp has all of it. */
+     and the warps, or the lanes, that have a row of it each. */
   static constexpr int NB = WHOLE_ROWS ? N : 8;
   static constexpr int PANEL_COLUMNS = NB / C;
   static constexpr int LANES = THREADS < 32 ? THREADS : 32;
-  static constexpr int PANEL_ROWS = N / LANES;
+  static constexpr int PANEL_WARPS = N / LANES;
   static_assert(NB % C == 0 && N % NB == 0 && N % LANES == 0,
-                "a thread has as many columns of each panel, and lanes have as "
-                "many rows");
+                "a thread has as many columns of each panel, and whole warps "
+                "have its rows");
   static constexpr int K = 2 / P;                  /* random vectors at once */
   static constexpr int ROUNDINGS = P == 1 ? 1 : 3; /* as in base/entry.h */
   /* Parts of rows and of columns in shared memory lie so far apart that lanes
@@ -67,7 +67,9 @@ template <class S> struct panel_memory_of {
 /* The shared memory of a system. */
 template <class S> struct shared_memory {
   using entry = number<S::P>;
-  alignas(16) entry given[2][S::NB + 2]; /* pivot rows of a panel, and pivots */
+  /* Rows that may have the pivot, with it and its reciprocal, by warps. */
+  alignas(16) entry given[2][S::PANEL_WARPS][S::NB + 2];
+  unsigned keys[2][S::PANEL_WARPS];
   entry c[S::N], y[S::N], r[S::N], d[S::N]; /* R b, inv(C) x, residual, step */
   entry v[S::K][S::N], product[S::K][S::N]; /* random vectors; S v */
   entry pivot[S::N];
