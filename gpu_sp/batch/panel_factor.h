@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Block LU with partial pivoting, or without it for definite matrices, of S.
    Panel after panel is read from A into registers, updated by all panels before
-   it, and factored there by Gauss-Jordan elimination. Device code. */
+   it, and factored there by Gauss-Jordan elimination. Of a row that had its
+   pivot in panel p, only the panels before p change later ones: then it is a
+   row of A12 of panel p. Device code. */
 #ifndef HONE_DEVICE_BATCH_PANEL_FACTOR_H
 #define HONE_DEVICE_BATCH_PANEL_FACTOR_H
 
@@ -12,17 +14,43 @@ namespace {
 /* The panel: row r of the thread, and all its columns. */
 template <class S> struct held { number<S::P> m[S::R][S::NB]; };
 
-/* Reads the rows of panel q; of a definite matrix those from the panel's own
-   ones on. */
+/* What panel q finds: bit r of 'open' says that the thread's row r has no pivot
+   yet. The columns of the factors below limit[r] change the row; -1: it has no
+   part in the panel. 'most' is the largest limit in the warp, or 0. */
+template <class S> struct panel_rows {
+  int limit[S::R], most;
+  unsigned open;
+};
+
 template <class System>
-__device__ __forceinline__ void read_panel(const System &t, int q,
-                                           held<typename System::S> *h) {
+__device__ __forceinline__ panel_rows<typename System::S>
+rows_of_panel(const System &t, int q) {
+  using S = typename System::S;
+  panel_rows<S> out = {};
+  int most = 0;
+#pragma unroll
+  for (int r = 0; r < S::R; r++) {
+    const int i = t.index(r), place = t.s->place[i];
+    const bool open = i < t.n && place == S::N;
+    const bool takes_part = t.definite ? open : i < t.n;
+    out.limit[r] = takes_part ? min(place, q * S::NB) / S::NB * S::NB : -1;
+    out.open |= open ? 1U << r : 0;
+    most = max(most, out.limit[r]);
+  }
+  out.most =
+      static_cast<int>(__reduce_max_sync(ALL, static_cast<unsigned>(most)));
+  return out;
+}
+
+/* Reads panel q of S. */
+template <class System>
+__device__ __forceinline__ void
+read_panel(const System &t, int q, const panel_rows<typename System::S> &rows,
+           held<typename System::S> *h) {
   using S = typename System::S;
 #pragma unroll
   for (int r = 0; r < S::R; r++) {
-    const bool is =
-        t.place(r) < t.n && (!t.definite || t.place(r) >= q * S::NB);
-    const int i = is ? t.s->from[t.place(r)] : t.n;
+    const int i = rows.limit[r] >= 0 ? t.index(r) : t.n;
 #pragma unroll
     for (int c = 0; c < S::NB; c++)
       h->m[r][c] = t.entry_of_s(i, q * S::NB + c);
@@ -33,26 +61,33 @@ __device__ __forceinline__ void read_panel(const System &t, int q,
    registers of those that have them, or, of a definite matrix, from where
    panel p has left the conjugate of A21. */
 template <class System>
-__device__ __forceinline__ void share_top(const System &t, int p, int q,
-                                          const held<typename System::S> &h) {
+__device__ __forceinline__ void
+share_top(const System &t, int p, int q,
+          const panel_rows<typename System::S> &rows,
+          const held<typename System::S> &h) {
   using S = typename System::S;
   auto &to = t.s->top[p % 2];
   if (t.definite) {
-    const number<S::P> *from = t.row_of_panel(q, p * S::NB);
-    for (int i = t.thread; i < S::NB * S::NB; i += S::THREADS)
-      to[i / S::NB][i % S::NB] = from[i];
+    for (int i = t.thread; i < S::NB * S::NB / 2; i += S::THREADS) {
+      const int c = i % S::NB, k = i / S::NB * 2;
+      load_two(t.column(q * S::NB + c) + p * S::NB + k, &to[k][c],
+               &to[k + 1][c]);
+    }
   } else {
 #pragma unroll
-    for (int r = 0; r < S::R; r++)
-      if (t.place(r) / S::NB == p)
+    for (int r = 0; r < S::R; r++) {
+      if (rows.limit[r] != p * S::NB)
+        continue;
+      number<S::P> *const row = to[t.s->place[t.index(r)] - p * S::NB];
 #pragma unroll
-        for (int c = 0; c < S::NB; c += 2)
-          store_two(h.m[r][c], h.m[r][c + 1], &to[t.place(r) % S::NB][c]);
+      for (int c = 0; c < S::NB; c += 2)
+        store_two(h.m[r][c], h.m[r][c + 1], row + c);
+    }
   }
 }
 
-/* Adds the products of columns k .. k + 3 of the thread's rows of panel p, g,
-   and rows k .. k + 3 of A12. */
+/* Adds the products of columns k .. k + 3 of a panel, g, and rows k .. k + 3 of
+   its A12. */
 template <class S>
 __device__ __forceinline__ void add_products(const number<S::P> (&g)[S::R][4],
                                              const number<S::P> (*top)[S::NB],
@@ -71,56 +106,59 @@ __device__ __forceinline__ void add_products(const number<S::P> (&g)[S::R][4],
     }
 }
 
-/* Loads four columns of the thread's rows of a panel; at[r] NULL: zeros. */
-template <class S>
-__device__ __forceinline__ void
-load_columns(const number<S::P> *const (&at)[S::R], int k,
-             number<S::P> (&g)[S::R][4]) {
-#pragma unroll
-  for (int r = 0; r < S::R; r++)
-#pragma unroll
-    for (int q = 0; q < 4; q += 2) {
-      g[r][q] = g[r][q + 1] = make<S::P>(0.0);
-      if (at[r] != nullptr)
-        load_two(at[r] + k + q, &g[r][q], &g[r][q + 1]);
-    }
-}
-
-/* Subtracts A21 A11^-1 A12 of panel p from the rows behind it. */
+/* Loads columns j .. j + 3 of the factors for the thread's rows; zeros where a
+   column does not change the row. */
 template <class System>
-__device__ __forceinline__ void update_by(const System &t, int p, int q,
-                                          held<typename System::S> *h) {
+__device__ __forceinline__ void
+load_columns(const System &t, int j, const panel_rows<typename System::S> &rows,
+             typename System::entry (&g)[System::S::R][4]) {
   using S = typename System::S;
-  const int from = t.definite ? q * S::NB : (p + 1) * S::NB;
-  if (!t.reaches(from))
-    return;
-  const number<S::P> *at[S::R];
+  const number<S::P> *at = t.column(j) + t.index(0);
 #pragma unroll
-  for (int r = 0; r < S::R; r++) {
-    const int k = t.place(r);
-    at[r] = k >= from && k < t.n ? t.row_of_panel(p, t.s->from[k]) : nullptr;
-  }
-  number<S::P> g[S::R][4], next[S::R][4];
-  load_columns<S>(at, 0, g);
-#pragma unroll 1
-  for (int k = 0; k < S::NB; k += 4) {
-    load_columns<S>(at, (k + 4) % S::NB, next);
-    add_products<S>(g, &t.s->top[p % 2][k], h);
+  for (int k = 0; k < 4; k++) {
 #pragma unroll
     for (int r = 0; r < S::R; r++)
+      g[r][k] = j < rows.limit[r] ? at[32 * r] : make<S::P>(0.0);
+    at += t.ld;
+  }
+}
+
+/* Reads panel q and subtracts A21 A11^-1 A12 of every panel before it. The next
+   four columns of the factors are under way while four are used, beyond the
+   end of a panel too. */
+template <class System>
+__device__ __forceinline__ void
+bring_up_to_date(const System &t, int q,
+                 const panel_rows<typename System::S> &rows,
+                 held<typename System::S> *h) {
+  using S = typename System::S;
+  number<S::P> g[S::R][4], next[S::R][4];
+  load_columns(t, 0, rows, g);
+  read_panel(t, q, rows, h);
+#pragma unroll 1
+  for (int p = 0; p < q; p++) {
+    share_top(t, p, q, rows, *h);
+    t.sync();
+#pragma unroll 1
+    for (int j = p * S::NB; j < min(rows.most, (p + 1) * S::NB); j += 4) {
+      load_columns(t, j + 4, rows, next);
+      add_products<S>(g, &t.s->top[p % 2][j % S::NB], h);
 #pragma unroll
-      for (int i = 0; i < 4; i++)
-        g[r][i] = next[r][i];
+      for (int r = 0; r < S::R; r++)
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+          g[r][k] = next[r][k];
+    }
   }
 }
 
 /* A key orders the rows of a column by the sizes of their entries, to about 10
-   bits, with NaN above all, and names the row's place; 0: none. */
+   bits, with NaN above all, and names the row; 0: none. */
 template <class S>
-__device__ __forceinline__ unsigned panel_key(number<S::P> v, int place) {
+__device__ __forceinline__ unsigned panel_key(number<S::P> v, int row) {
   const unsigned high =
       static_cast<unsigned>(__double_as_longlong(size_of(v)) >> 32);
-  return 0x80000000U | (high & ~1023U) | (1023U - static_cast<unsigned>(place));
+  return 0x80000000U | (high & ~1023U) | (1023U - static_cast<unsigned>(row));
 }
 
 /* Column KK of the registers is the present one: each warp gives the row with
@@ -133,7 +171,7 @@ give_candidate(const System &t, int turn, unsigned open,
   unsigned key[S::R], best = 0;
 #pragma unroll
   for (int r = 0; r < S::R; r++) {
-    key[r] = open >> r & 1 ? panel_key<S>(h.m[r][KK], t.place(r)) : 0;
+    key[r] = open >> r & 1 ? panel_key<S>(h.m[r][KK], t.index(r)) : 0;
     best = max(best, key[r]);
   }
   best = __reduce_max_sync(ALL, best);
@@ -151,9 +189,9 @@ give_candidate(const System &t, int turn, unsigned open,
     }
 }
 
-/* The place of the row that has the pivot. */
+/* The row that has the pivot. */
 template <class System>
-__device__ __forceinline__ int pivot_place(const System &t, int turn) {
+__device__ __forceinline__ int pivot_row(const System &t, int turn) {
   using S = typename System::S;
   unsigned best = t.lane < S::WARPS ? t.s->keys[turn][t.lane] : 0;
   if (S::WARPS > 1)
@@ -163,24 +201,26 @@ __device__ __forceinline__ int pivot_place(const System &t, int turn) {
   return static_cast<int>(1023U - (best & 1023U));
 }
 
-/* Subtracts multiples of the pivot row from all rows of the panel; the row of
-   the pivot becomes the pivot row divided by it. */
+/* Subtracts multiples of the pivot row from the rows that 'live' has bits of,
+   those without pivots in earlier panels; the row of the pivot becomes the
+   pivot row divided by it. */
 template <int KK, class System>
 __device__ __forceinline__ void
-eliminate_panel(const System &t, int from, int at, number<System::P> inverse,
-                const number<System::P> *row, held<typename System::S> *h) {
+eliminate_panel(const System &t, unsigned live, int at,
+                number<System::P> inverse, const number<System::P> *row,
+                held<typename System::S> *h) {
   using S = typename System::S;
   number<S::P> by[S::R];
 #pragma unroll
   for (int r = 0; r < S::R; r++) {
-    const bool in_panel = t.place(r) >= from;
+    const bool in_panel = (live >> r & 1) != 0;
     by[r] = in_panel ? product_of(h->m[r][KK], inverse) : make<S::P>(0.0);
     h->m[r][KK] = in_panel ? make<S::P>(0.0) : h->m[r][KK];
   }
-  if (at / (32 * S::R) == t.warp)
+  if (t.warp_of(at) == t.warp)
 #pragma unroll
     for (int r = 0; r < S::R; r++)
-      if (at == t.place(r)) {
+      if (at == t.index(r)) {
         by[r] = scaled(inverse, -1.0);
 #pragma unroll
         for (int c = 0; c < S::NB; c++)
@@ -198,50 +238,51 @@ eliminate_panel(const System &t, int from, int at, number<System::P> inverse,
   }
 }
 
-/* Finds the pivot of column k of panel q, and eliminates. */
+/* Finds the pivot of column j of S, and eliminates. */
 template <int KK, class System>
 __device__ __forceinline__ void
-eliminate_step(const System &t, int q, int k, unsigned *open,
+eliminate_step(const System &t, int j, unsigned live, unsigned *open,
                held<typename System::S> *h, pivots *out) {
   using S = typename System::S;
-  const int turn = k % 2, from = q * S::NB;
+  const int turn = j % 2;
   unsigned may = *open;
   if (t.definite)
 #pragma unroll
     for (int r = 0; r < S::R; r++)
-      may = t.place(r) == from + k ? may : may & ~(1U << r);
+      may = t.index(r) == j ? may : may & ~(1U << r);
   give_candidate<KK>(t, turn, may, *h);
   t.sync();
-  const int at = pivot_place(t, turn), warp = at / (32 * S::R);
+  const int at = pivot_row(t, turn), warp = t.warp_of(at);
   number<S::P> pivot = t.s->candidate[turn][warp];
   double size = size_of(pivot);
   if (t.definite) {
     pivot = make<S::P>(pivot.part[0]);
     size = pivot.part[0];
   }
-  out->at = size < out->smallest ? from + k : out->at;
+  out->at = size < out->smallest ? j : out->at;
   out->smallest = smaller()(out->smallest, size);
   if (t.thread == 0) {
-    t.s->chosen[k] = at;
-    t.s->pivot[from + k] = pivot;
+    t.s->from[j] = at;
+    t.s->place[at] = j;
+    t.s->pivot[j] = pivot;
   }
 #pragma unroll
   for (int r = 0; r < S::R; r++)
-    *open = at == t.place(r) ? *open & ~(1U << r) : *open;
-  if (t.reaches(from))
-    eliminate_panel<KK>(t, from, at, reciprocal_of(pivot),
+    *open = at == t.index(r) ? *open & ~(1U << r) : *open;
+  if (live != 0)
+    eliminate_panel<KK>(t, live, at, reciprocal_of(pivot),
                         t.s->given[turn][warp], h);
 }
 
 /* Steps KK to 7 of eight, whose columns are the first eight in registers. */
 template <int KK, class System>
 __device__ __forceinline__ void
-eliminate_eight(const System &t, int q, int k0, unsigned *open,
+eliminate_eight(const System &t, int j0, unsigned live, unsigned *open,
                 held<typename System::S> *h, pivots *out) {
   if constexpr (KK < 8) {
-    if (q * System::S::NB + k0 + KK < t.n)
-      eliminate_step<KK>(t, q, k0 + KK, open, h, out);
-    eliminate_eight<KK + 1>(t, q, k0, open, h, out);
+    if (j0 + KK < t.n)
+      eliminate_step<KK>(t, j0 + KK, live, open, h, out);
+    eliminate_eight<KK + 1>(t, j0, live, open, h, out);
   }
 }
 
@@ -266,63 +307,96 @@ __device__ __forceinline__ void give_top(const System &t, int q,
   using S = typename System::S;
 #pragma unroll
   for (int r = 0; r < S::R; r++) {
-    const int k = t.place(r), p = k / S::NB;
+    const int j = t.index(r), p = j / S::NB;
     if (p <= q || p >= t.panel_count())
       continue;
+    number<S::P> e[S::NB];
 #pragma unroll
     for (int c = 0; c < S::NB; c++) {
-      number<S::P> e = k < t.n ? h.m[r][c] : make<S::P>(0.0);
+      e[c] = j < t.n ? h.m[r][c] : make<S::P>(0.0);
       if (S::P == 2)
-        e.part[S::P - 1] = -e.part[S::P - 1];
-      t.row_of_panel(p, q * S::NB + c)[k % S::NB] = e;
+        e[c].part[S::P - 1] = -e[c].part[S::P - 1];
     }
-  }
-}
-
-/* Writes the panel: A12 above, A11^-1, and -A21 A11^-1 below. */
-template <class System>
-__device__ __forceinline__ void give_panel(const System &t, int q,
-                                           const held<typename System::S> &h) {
-  using S = typename System::S;
-#pragma unroll
-  for (int r = 0; r < S::R; r++) {
-    const int k = t.place(r);
-    if (k >= t.n || (t.definite && k < q * S::NB))
-      continue;
-    number<S::P> *to = t.row_of_panel(q, t.s->from[k]);
 #pragma unroll
     for (int c = 0; c < S::NB; c += 2)
-      store_two(h.m[r][c], h.m[r][c + 1], to + c);
+      store_two(e[c], e[c + 1], t.column(j) + q * S::NB + c);
   }
 }
 
-/* The rows with the pivots of panel q take its places; those that were there
-   take the places that become free. One warp does it. */
+/* Writes the panel: A12 where a row had its pivot before, the rows of A11^-1,
+   and those of -A21 A11^-1. */
 template <class System>
-__device__ __forceinline__ void exchange_places(const System &t, int q) {
+__device__ __forceinline__ void
+give_panel(const System &t, int q, const panel_rows<typename System::S> &rows,
+           const held<typename System::S> &h) {
   using S = typename System::S;
-  int *from = t.s->from, *chosen = t.s->chosen, *left = t.s->free_;
-  const int first = q * S::NB, k = t.lane;
-  const int count = min(S::NB, t.n - first);
-  const bool is = k < count;
-  const int own = is ? chosen[k] : 0;
-  const bool outside = is && own >= first + count;
-  const unsigned out = __ballot_sync(ALL, outside);
-  unsigned inside = is && !outside ? 1U << (own - first) : 0;
+  number<S::P> *to = t.column(q * S::NB) + t.index(0);
 #pragma unroll
-  for (int by = 16; by > 0; by /= 2)
-    inside |= __shfl_xor_sync(ALL, inside, by);
-  const bool displaced = is && !(inside >> k & 1);
-  const unsigned all_displaced = __ballot_sync(ALL, displaced);
-  const unsigned below = (1U << k) - 1;
-  if (outside)
-    left[__popc(out & below)] = own;
-  const int of_pivot = is ? from[own] : 0, of_place = is ? from[first + k] : 0;
-  __syncwarp();
-  if (is)
-    from[first + k] = of_pivot;
-  if (displaced)
-    from[left[__popc(all_displaced & below)]] = of_place;
+  for (int c = 0; c < S::NB; c++) {
+#pragma unroll
+    for (int r = 0; r < S::R; r++)
+      if (rows.limit[r] >= 0)
+        to[32 * r] = h.m[r][c];
+    to += t.ld;
+  }
+}
+
+/* ---- The order of the rows ---------------------------------------------- */
+
+/* The thread's numbers of AT_ONCE columns. */
+template <class S, int AT_ONCE> struct of_columns {
+  number<S::P> v[AT_ONCE][S::R];
+};
+
+template <int AT_ONCE, class System>
+__device__ __forceinline__ void
+load_rows(const System &t, int j, int count,
+          of_columns<typename System::S, AT_ONCE> *to) {
+  using S = typename System::S;
+#pragma unroll
+  for (int c = 0; c < AT_ONCE; c++)
+#pragma unroll
+    for (int r = 0; r < S::R; r++)
+      to->v[c][r] = j < count && t.index(r) < t.n ? t.column(j + c)[t.index(r)]
+                                                  : make<S::P>(0.0);
+}
+
+/* Brings the factors' rows into the order of the pivots, two columns after two
+   by way of shared memory, c and y or r and d in turn. */
+template <class System>
+__device__ HONE_NOINLINE void order_rows(const System t) {
+  using S = typename System::S;
+  const int count = t.panel_count() * S::NB;
+  of_columns<S, 4> now, next;
+  int place[S::R];
+#pragma unroll
+  for (int r = 0; r < S::R; r++)
+    place[r] = t.s->place[t.index(r)];
+  load_rows(t, 0, count, &now);
+#pragma unroll 1
+  for (int j = 0; j < count; j += 4) {
+    load_rows(t, j + 4, count, &next);
+#pragma unroll
+    for (int c = 0; c < 4; c += 2) {
+      number<S::P> *one = c == 0 ? t.s->c : t.s->r;
+      number<S::P> *other = c == 0 ? t.s->y : t.s->d;
+#pragma unroll
+      for (int r = 0; r < S::R; r++)
+        if (t.index(r) < t.n) {
+          one[place[r]] = now.v[c][r];
+          other[place[r]] = now.v[c + 1][r];
+        }
+      t.sync();
+#pragma unroll
+      for (int r = 0; r < S::R; r++)
+        if (t.index(r) < t.n) {
+          t.column(j + c)[t.index(r)] = one[t.index(r)];
+          t.column(j + c + 1)[t.index(r)] = other[t.index(r)];
+        }
+    }
+    now = next;
+  }
+  t.sync();
 }
 
 /* Factors S. */
@@ -331,35 +405,22 @@ __device__ HONE_NOINLINE pivots factor_panels(const System t) {
   using S = typename System::S;
   pivots out = {HONE_INF, 0};
   held<S> h;
-  t.each_place([&](int i) { t.s->from[i] = i; });
+  t.each_place([&](int i) { t.s->place[i] = S::N; });
   t.sync();
 #pragma unroll 1
   for (int q = 0; q < t.panel_count(); q++) {
-    unsigned open = 0;
-    read_panel(t, q, &h);
-#pragma unroll 1
-    for (int p = 0; p < q; p++) {
-      share_top(t, p, q, h);
-      t.sync();
-      update_by(t, p, q, &h);
-    }
+    const panel_rows<S> rows = rows_of_panel(t, q);
+    unsigned open = rows.open;
+    bring_up_to_date(t, q, rows, &h);
     if (t.definite)
       give_top(t, q, h);
-#pragma unroll
-    for (int r = 0; r < S::R; r++)
-      open |= t.place(r) >= q * S::NB && t.place(r) < t.n ? 1U << r : 0;
 #pragma unroll 1
     for (int k0 = 0; k0 < S::NB; k0 += 8) {
-      eliminate_eight<0>(t, q, k0, &open, &h, &out);
+      eliminate_eight<0>(t, q * S::NB + k0, rows.open, &open, &h, &out);
       rotate_eight(&h);
     }
-    give_panel(t, q, h);
+    give_panel(t, q, rows, h);
     t.sync();
-    if (!t.definite) {
-      if (t.warp == 0)
-        exchange_places(t, q);
-      t.sync();
-    }
   }
   return out;
 }

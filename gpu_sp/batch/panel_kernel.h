@@ -25,6 +25,8 @@ __device__ __forceinline__ void solve_by_panels(panel_system<S> *t, int64_t k,
   const matrix_norms norms = prepare(*t, seed);
   if (norms.serves) {
     p = factor_panels(*t);
+    if (p.smallest > 0.0 && !t->definite)
+      order_rows(*t);
     if (p.smallest > 0.0)
       m = certify_panels(*t, norms, seed, factors);
     serves = m.serves && p.smallest > 0.0;
@@ -50,6 +52,7 @@ __global__ void __launch_bounds__(S::THREADS, BLOCKS)
   t.lane = t.thread % 32;
   t.definite = in.definite;
   t.f = static_cast<number<S::P> *>(in.work) + blockIdx.x * in.work_stride;
+  t.ld = (t.n + S::LINE - 1) / S::LINE * S::LINE;
   for (int64_t k = blockIdx.x; k < in.count; k += gridDim.x)
     solve_by_panels(&t, k, factors);
 }
@@ -65,7 +68,8 @@ probe_factors panel_factors_of(int64_t n) {
 
 /* The numbers that the factors of one matrix take. */
 template <class S> int64_t numbers_of(int64_t n) {
-  return (n + S::NB - 1) / S::NB * S::NB * n;
+  const int64_t ld = (n + S::LINE - 1) / S::LINE * S::LINE;
+  return (n + S::NB - 1) / S::NB * S::NB * ld;
 }
 
 /* Finds how many thread blocks are resident at once, and what room each needs.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Solves with the factors of panels.h, and residuals. Device code. */
+/* Solves with the factors of panels.h, whose rows are in the order of the
+   pivots, and residuals. Device code. */
 #ifndef HONE_DEVICE_BATCH_PANEL_SOLVE_H
 #define HONE_DEVICE_BATCH_PANEL_SOLVE_H
 
@@ -19,31 +20,61 @@ __device__ __forceinline__
   return reinterpret_cast<typename System::entry(*)[Q]>(t.s->top[turn]);
 }
 
-/* v += or -= the thread's row of panel p times what is shared, for rows at
-   places from 'from' to 'to' - 1. */
-template <bool ADD, int Q, class System>
-__device__ __forceinline__ void take_panel(const System &t, int p, int from,
-                                           int to, int turn,
-                                           sides<typename System::S, Q> *z) {
+/* Loads columns C .. C + 3 of panel p for the thread's places from 'from' to
+   'to' - 1; zeros for others. */
+template <int C, class System>
+__device__ __forceinline__ void load_part(const System &t, int p, int from,
+                                          int to,
+                                          held<typename System::S> *part) {
   using S = typename System::S;
-  const number<S::P>(*shared)[Q] = shared_sides<Q>(t, turn);
+  const number<S::P> *at = t.column(p * S::NB + C) + t.index(0);
 #pragma unroll
-  for (int r = 0; r < S::R; r++) {
-    const int k = t.place(r);
-    if (k < from || k >= to)
-      continue;
-    const number<S::P> *f = t.row_of_panel(p, t.s->from[k]);
-#pragma unroll(8)
-    for (int c = 0; c < S::NB; c += 2) {
-      number<S::P> e[2];
-      load_two(f + c, &e[0], &e[1]);
+  for (int c = C; c < C + 4; c++) {
 #pragma unroll
-      for (int i = 0; i < 2; i++)
-#pragma unroll
-        for (int q = 0; q < Q; q++)
-          z->v[r][q] = ADD ? plus_product(z->v[r][q], e[i], shared[c + i][q])
-                           : minus_product(z->v[r][q], e[i], shared[c + i][q]);
+    for (int r = 0; r < S::R; r++) {
+      const int k = t.index(r);
+      part->m[r][c] = k >= from && k < to ? at[32 * r] : make<S::P>(0.0);
     }
+    at += t.ld;
+  }
+}
+
+/* z += or -= columns C .. C + 3 of the part of a panel times what is shared. */
+template <int C, bool ADD, int Q, class S>
+__device__ __forceinline__ void
+multiply_part(const held<S> &part, const number<S::P> *shared, sides<S, Q> *z) {
+#pragma unroll
+  for (int w = C * Q; w < (C + 4) * Q; w += 2) {
+    number<S::P> u[2];
+    load_two(shared + w, &u[0], &u[1]);
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+#pragma unroll
+      for (int r = 0; r < S::R; r++) {
+        number<S::P> *to = &z->v[r][(w + i) % Q];
+        const number<S::P> e = part.m[r][(w + i) / Q];
+        *to = ADD ? plus_product(*to, e, u[i]) : minus_product(*to, e, u[i]);
+      }
+  }
+}
+
+/* Which panel's numbers are loaded next, for places from 'from' to 'to' - 1. */
+struct next_part {
+  int p, from, to;
+};
+
+/* z += or -= the part of a panel times what is shared, unless the warp has no
+   part; the numbers of the next one take the places of those that are used. */
+template <bool ADD, int Q, int C = 0, class System>
+__device__ __forceinline__ void
+take_part(const System &t, bool has_part, int turn, const next_part &next,
+          held<typename System::S> *part, sides<typename System::S, Q> *z) {
+  using S = typename System::S;
+  if constexpr (C < S::NB) {
+    if (has_part)
+      multiply_part<C, ADD, Q>(*part, shared_sides<Q>(t, turn)[0], z);
+    load_part<C>(t, next.p, next.from, next.to, part);
+    take_part<ADD, Q, C + 4>(t, has_part, turn, next, part, z);
   }
 }
 
@@ -56,68 +87,83 @@ share_sides(const System &t, int p, int turn,
   number<S::P>(*shared)[Q] = shared_sides<Q>(t, turn);
 #pragma unroll
   for (int r = 0; r < S::R; r++)
-    if (t.place(r) / S::NB == p)
+    if (t.index(r) / S::NB == p)
 #pragma unroll
       for (int q = 0; q < Q; q++)
-        shared[t.place(r) % S::NB][q] =
-            t.place(r) < t.n ? z.v[r][q] : make<S::P>(0.0);
+        shared[t.index(r) % S::NB][q] =
+            t.index(r) < t.n ? z.v[r][q] : make<S::P>(0.0);
 }
 
-/* z = A11^-1 z for the rows of panel p, which are in one warp, with the other
-   half of what is shared as scratch. */
+/* z = A11^-1 z for the rows of panel p, which are in one warp; they take no
+   part in the panel after that. */
 template <int Q, class System>
 __device__ __forceinline__ void
-solve_diagonal(const System &t, int p, int turn,
+solve_diagonal(const System &t, int p, int turn, held<typename System::S> *part,
                sides<typename System::S, Q> *z) {
   using S = typename System::S;
-  if (p * S::NB / (32 * S::R) != t.warp)
+  if (t.warp_of(p * S::NB) != t.warp)
     return;
+  const number<S::P>(*shared)[Q] = shared_sides<Q>(t, turn);
   share_sides<Q>(t, p, turn, *z);
   __syncwarp();
 #pragma unroll
-  for (int r = 0; r < S::R; r++)
-    if (t.place(r) / S::NB == p)
+  for (int r = 0; r < S::R; r++) {
+    if (t.index(r) / S::NB != p)
+      continue;
+#pragma unroll
+    for (int q = 0; q < Q; q++)
+      z->v[r][q] = make<S::P>(0.0);
+#pragma unroll
+    for (int c = 0; c < S::NB; c++) {
 #pragma unroll
       for (int q = 0; q < Q; q++)
-        z->v[r][q] = make<S::P>(0.0);
-  take_panel<true, Q>(t, p, p * S::NB, min(t.n, (p + 1) * S::NB), turn, z);
+        z->v[r][q] = plus_product(z->v[r][q], part->m[r][c], shared[c][q]);
+      part->m[r][c] = make<S::P>(0.0);
+    }
+  }
   __syncwarp();
   share_sides<Q>(t, p, turn, *z);
 }
 
-/* out = inv(M) in, for Q vectors in shared memory, which may be the same. */
+/* out = inv(M) in, for Q vectors in shared memory, which may be the same. A
+   panel's numbers are under way before the barrier that it waits for. */
 template <int Q, class System>
 __device__ HONE_NOINLINE void
 solve_panels(const System t, const typename System::entry (*in)[System::N],
              typename System::entry (*out)[System::N]) {
   using S = typename System::S;
   const int count = t.panel_count();
-  sides<S, Q> z;
+  sides<S, Q> z = {};
+  held<S> part;
+  take_part<true, Q>(t, false, 0, {0, count > 1 ? S::NB : 0, t.n}, &part, &z);
 #pragma unroll
   for (int r = 0; r < S::R; r++)
 #pragma unroll
     for (int q = 0; q < Q; q++)
-      z.v[r][q] =
-          t.place(r) < t.n ? in[q][t.s->from[t.place(r)]] : make<S::P>(0.0);
+      if (t.index(r) < t.n)
+        z.v[r][q] = in[q][t.s->from[t.index(r)]];
 #pragma unroll 1
   for (int p = 0; p + 1 < count; p++) {
+    const int from = (p + 1) * S::NB; /* of the last panel, all is next */
     share_sides<Q>(t, p, p % 2, z);
     t.sync();
-    take_panel<true, Q>(t, p, (p + 1) * S::NB, t.n, p % 2, &z);
+    take_part<true, Q>(t, t.reaches(from), p % 2,
+                       {p + 1, p + 2 < count ? from + S::NB : 0, t.n}, &part,
+                       &z);
   }
-  t.sync();
 #pragma unroll 1
   for (int p = count - 1; p >= 0; p--) {
-    solve_diagonal<Q>(t, p, p % 2, &z);
+    solve_diagonal<Q>(t, p, p % 2, &part, &z);
     t.sync();
-    take_panel<false, Q>(t, p, 0, p * S::NB, p % 2, &z);
+    take_part<false, Q>(t, t.starts_below(p * S::NB), p % 2,
+                        {p - 1, 0, p * S::NB}, &part, &z);
   }
 #pragma unroll
   for (int r = 0; r < S::R; r++)
 #pragma unroll
     for (int q = 0; q < Q; q++)
-      if (t.place(r) < t.n)
-        out[q][t.place(r)] = z.v[r][q];
+      if (t.index(r) < t.n)
+        out[q][t.index(r)] = z.v[r][q];
   t.sync();
 }
 
@@ -130,64 +176,107 @@ __device__ __forceinline__ void apply(const panel_system<S> &t,
 
 /* ---- With the transpose ------------------------------------------------- */
 
-/* Adds up v[c] over the lanes: lane c 32 / NB receives the sum of v[c]. */
-template <class S>
-__device__ __forceinline__ number<S::P>
-sum_over_lanes(int lane, number<S::P> (&v)[S::NB]) {
+/* Adds up v[c] over the lanes: lane c 32 / C receives the sum of v[c]. */
+template <int C, int P>
+__device__ __forceinline__ number<P> sum_over_lanes(int lane,
+                                                    number<P> (&v)[C]) {
 #pragma unroll
-  for (int half = S::NB / 2, by = 16; half > 0; half /= 2, by /= 2)
+  for (int half = C / 2, by = 16; half > 0; half /= 2, by /= 2)
 #pragma unroll
     for (int c = 0; c < half; c++)
 #pragma unroll
-      for (int p = 0; p < S::P; p++) {
+      for (int p = 0; p < P; p++) {
         const double low = v[c].part[p], high = v[c + half].part[p];
         const bool upper = (lane & by) != 0;
         const double give = upper ? low : high;
         v[c].part[p] = (upper ? high : low) + __shfl_xor_sync(ALL, give, by);
       }
 #pragma unroll
-  for (int by = 16 / S::NB; by > 0; by /= 2)
+  for (int by = 16 / C; by > 0; by /= 2)
 #pragma unroll
-    for (int p = 0; p < S::P; p++)
+    for (int p = 0; p < P; p++)
       v[0].part[p] += __shfl_xor_sync(ALL, v[0].part[p], by);
   return v[0];
 }
 
-/* Thread c < NB returns sum_k F(k, c) u[k], F being panel p, over the places k
-   from 'from' to 'to' - 1; u[k - base] is in shared memory. */
+/* A warp adds up whole columns of a panel, COLUMNS, and has ROWS times 32 of
+   their rows under way at once. */
+template <class S> struct column_sums {
+  static constexpr int COLUMNS = S::NB > S::WARPS ? S::NB / S::WARPS : 1;
+  static constexpr int NUMBERS = COLUMNS * S::P;
+  static constexpr int ROWS = NUMBERS >= 16  ? 1
+                              : NUMBERS >= 2 ? 16 / NUMBERS
+                                             : 8;
+  static_assert(COLUMNS * S::WARPS >= S::NB, "every column has a warp");
+};
+
+/* The column of a panel whose sum the thread receives, or -1. */
+template <class System>
+__device__ __forceinline__ int column_of_sum(const System &t) {
+  using S = typename System::S;
+  constexpr int C = column_sums<S>::COLUMNS;
+  const bool is = t.lane % (32 / C) == 0 && t.warp * C < S::NB;
+  return is ? t.warp * C + t.lane / (32 / C) : -1;
+}
+
+/* Returns sum_k F(k, c) u[k], F being panel p and c the column_of_sum, over the
+   places k from 'from' to 'to' - 1. */
 template <class System>
 __device__ __forceinline__ typename System::entry
 sum_columns(const System &t, int p, int from, int to,
-            const typename System::entry *u, int base) {
+            const typename System::entry *u) {
   using S = typename System::S;
-  number<S::P> v[S::NB];
-#pragma unroll
-  for (int c = 0; c < S::NB; c++)
-    v[c] = make<S::P>(0.0);
+  constexpr int C = column_sums<S>::COLUMNS, ROWS = column_sums<S>::ROWS;
+  number<S::P> v[C] = {};
+  if (t.warp * C >= S::NB)
+    return v[0];
+  const number<S::P> *f = t.column(p * S::NB + t.warp * C);
 #pragma unroll 1
-  for (int r = 0; r < S::R; r++) {
-    const int k = t.place(r);
-    if (k < from || k >= to)
-      continue;
-    const number<S::P> *f = t.row_of_panel(p, t.s->from[k]);
-    const number<S::P> by = u[k - base];
+  for (int k0 = from + t.lane; k0 < to + t.lane; k0 += 32 * ROWS) {
+    number<S::P> e[ROWS][C];
 #pragma unroll
-    for (int c = 0; c < S::NB; c += 2) {
-      number<S::P> e[2];
-      load_two(f + c, &e[0], &e[1]);
-      v[c] = plus_product(v[c], e[0], by);
-      v[c + 1] = plus_product(v[c + 1], e[1], by);
+    for (int r = 0; r < ROWS; r++)
+#pragma unroll
+      for (int c = 0; c < C; c++) {
+        const int k = k0 + 32 * r;
+        e[r][c] = k < to ? f[c * t.ld + k] : make<S::P>(0.0);
+      }
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+      const int k = k0 + 32 * r;
+      const number<S::P> by = k < to ? u[k] : make<S::P>(0.0);
+#pragma unroll
+      for (int c = 0; c < C; c++)
+        v[c] = plus_product(v[c], e[r][c], by);
     }
   }
-  const number<S::P> own = sum_over_lanes<S>(t.lane, v);
-  t.sync(); /* the sums before are no longer read */
-  if (t.lane % (32 / S::NB) == 0)
-    t.s->sums[t.warp][t.lane / (32 / S::NB)] = own;
-  t.sync();
-  number<S::P> sum = make<S::P>(0.0);
-  for (int w = 0; w < S::WARPS && t.thread < S::NB; w++)
-    sum = sum_of(sum, t.s->sums[w][t.thread]);
-  return sum;
+  return sum_over_lanes<C>(t.lane, v);
+}
+
+/* Loads the thread's numbers of A11^-1 of panel p for sum_diagonal. */
+template <class System, int C>
+__device__ __forceinline__ void load_diagonal(const System &t, int p,
+                                              typename System::entry (&e)[C]) {
+  using S = typename System::S;
+  const int k = p * S::NB + t.lane;
+  const bool is = t.lane < S::NB && k < t.n && t.warp * C < S::NB;
+  const number<S::P> *f = t.column(p * S::NB + t.warp * C) + k;
+#pragma unroll
+  for (int c = 0; c < C; c++)
+    e[c] = is ? f[c * t.ld] : make<S::P>(0.0);
+}
+
+/* Like sum_columns, of A11^-1 and u[0] to u[NB - 1]. */
+template <class System, int C>
+__device__ __forceinline__ typename System::entry
+sum_diagonal(const System &t, typename System::entry (&e)[C],
+             const typename System::entry *u) {
+  using S = typename System::S;
+  const number<S::P> by = t.lane < S::NB ? u[t.lane] : make<S::P>(0.0);
+#pragma unroll
+  for (int c = 0; c < C; c++)
+    e[c] = product_of(e[c], by);
+  return sum_over_lanes<C>(t.lane, e);
 }
 
 /* out = inv(M)^T in; u: scratch, all in shared memory. */
@@ -196,27 +285,29 @@ __device__ HONE_NOINLINE void
 solve_transposed(const System t, const typename System::entry *in,
                  typename System::entry *u, typename System::entry *out) {
   using S = typename System::S;
-  const int count = t.panel_count(), c = t.thread;
+  const int count = t.panel_count(), c = column_of_sum(t);
   number<S::P> *rest = &t.s->top[0][0][0];
 #pragma unroll 1
   for (int p = 0; p < count; p++) {
     const int first = p * S::NB;
-    const number<S::P> above = sum_columns(t, p, 0, first, u, 0);
-    if (c < S::NB)
+    number<S::P> diagonal[column_sums<S>::COLUMNS];
+    load_diagonal(t, p, diagonal);
+    const number<S::P> above = sum_columns(t, p, 0, first, u);
+    if (c >= 0)
       rest[c] = first + c < t.n ? difference_of(in[first + c], above)
                                 : make<S::P>(0.0);
     t.sync();
-    const number<S::P> own =
-        sum_columns(t, p, first, min(t.n, first + S::NB), rest, first);
-    if (c < S::NB && first + c < t.n)
+    const number<S::P> own = sum_diagonal(t, diagonal, rest);
+    if (c >= 0 && first + c < t.n)
       u[first + c] = own;
     t.sync();
   }
 #pragma unroll 1
   for (int p = count - 2; p >= 0; p--) {
-    const number<S::P> below = sum_columns(t, p, (p + 1) * S::NB, t.n, u, 0);
-    if (c < S::NB)
-      u[p * S::NB + c] = sum_of(u[p * S::NB + c], below);
+    const int first = p * S::NB;
+    const number<S::P> below = sum_columns(t, p, first + S::NB, t.n, u);
+    if (c >= 0)
+      u[first + c] = sum_of(u[first + c], below);
     t.sync();
   }
   t.each_row([&](int k) { out[t.s->from[k]] = u[k]; });

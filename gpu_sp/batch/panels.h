@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A system that is too large for the registers of a thread block, which solves
    it all the same: its factors go through the registers by panels of NB columns
-   and lie in device memory. Row i of the factors' panel p has NB numbers, one
-   behind the other, i being the row's number in op(A): no rows are exchanged.
+   and lie in device memory by columns, so that the lanes of a warp, which have
+   neighbouring rows, read and write numbers that lie one behind the other. A
+   thread has the same rows of op(A) during the factorization: none are
+   exchanged for the pivots. At its end the rows are brought into the order of
+   the pivots, in which all solves go through them.
 
    The factors are those of block LU: with the matrix [A11 A12; A21 A22], whose
    first NB rows are those with the pivots of the panel, the panel's rows become
@@ -17,13 +20,13 @@
 namespace {
 
 /* How T threads, each with R rows, factor a matrix of order up to N, by panels
-   of NB columns, in numbers of P parts. The threads' rows are those of the
-   matrix in the order of the pivots, as far as these are known. */
+   of NB columns, in numbers of P parts. */
 template <int P_, int T_, int R_, int NB_> struct panels {
   static constexpr int P = P_, THREADS = T_, R = R_, NB = NB_, N = T_ * R_;
   static constexpr int WARPS = THREADS / 32;
   static constexpr int K = 4 / P;                  /* random vectors at once */
   static constexpr int ROUNDINGS = P == 1 ? 1 : 3; /* as in base/entry.h */
+  static constexpr int LINE = 16 / P;              /* numbers of 128 bytes */
   static_assert(THREADS % 32 == 0 && WARPS <= 32 && 32 % NB == 0 && N <= 1024 &&
                     NB % 8 == 0,
                 "the rows of a panel are in one warp");
@@ -39,7 +42,6 @@ template <class S> struct panel_memory {
   entry c[S::N], y[S::N], r[S::N], d[S::N]; /* R b, inv(C) x, residual, step */
   entry side[2 * S::K][S::N]; /* right-hand sides of the certificate */
   entry pivot[S::N];
-  entry sums[S::WARPS][S::NB];
   double row[S::N], col[S::N]; /* R and C, powers of two */
   double den[S::N];            /* |S| |y| + |c| */
   double rows[S::N];           /* bounds on the 2-norms of the rows of E */
@@ -47,8 +49,8 @@ template <class S> struct panel_memory {
   double sum[2][S::WARPS][32]; /* of columns, by warps */
   unsigned high[2][S::WARPS][32];
   unsigned keys[2][32];
-  int from[S::N];                  /* row from[k] of S had pivot k */
-  int chosen[S::NB], free_[S::NB]; /* the rows of a panel's pivots */
+  int from[S::N];  /* row from[k] of S had pivot k */
+  int place[S::N]; /* row i had pivot place[i]; N: none yet */
 };
 
 /* A thread's part of a system. */
@@ -59,24 +61,31 @@ template <class S_> struct panel_system {
   panel_memory<S> *s;
   const hone_device_systems *in;
   const entry *a;
-  entry *f; /* the factors */
+  entry *f; /* the factors: entry (i, j) at i + j ld */
+  int ld;   /* a multiple of LINE */
   int n, thread, warp, lane;
   bool definite; /* by claim: no pivoting */
 
-  /* The place of the thread's row r in the order of the pivots. */
-  __device__ __forceinline__ int place(int r) const {
+  /* The thread's number r of those from 0 to N - 1: its row of S in the
+     factorization, and its place in the order of the pivots in solves. */
+  __device__ __forceinline__ int index(int r) const {
     return (warp * S::R + r) * 32 + lane;
   }
-  /* Has the warp a row from this place on? */
+  /* Has the warp numbers from this one on, or below this one? */
   __device__ __forceinline__ bool reaches(int from) const {
     return (warp + 1) * S::R * 32 > from;
+  }
+  __device__ __forceinline__ bool starts_below(int to) const {
+    return warp * S::R * 32 < to;
+  }
+  /* The warp that has this number. */
+  __device__ __forceinline__ int warp_of(int i) const {
+    return i / (32 * S::R);
   }
   __device__ __forceinline__ int panel_count() const {
     return N == S::NB ? 1 : (n + S::NB - 1) / S::NB;
   }
-  __device__ __forceinline__ entry *row_of_panel(int p, int i) const {
-    return f + (static_cast<int64_t>(p) * n + i) * S::NB;
-  }
+  __device__ __forceinline__ entry *column(int j) const { return f + j * ld; }
   __device__ __forceinline__ void sync() const { sync_threads<S::WARPS>(); }
 
   __device__ __forceinline__ entry entry_of_a(int i, int j) const {
