@@ -86,14 +86,15 @@ share_top(const System &t, int p, int q,
   }
 }
 
-/* Adds the products of columns k .. k + 3 of a panel, g, and rows k .. k + 3 of
-   its A12. */
+/* Adds the products of AT_ONCE columns of a panel, g, and those rows of its
+ * A12.
+ */
 template <class S>
-__device__ __forceinline__ void add_products(const number<S::P> (&g)[S::R][4],
-                                             const number<S::P> (*top)[S::NB],
-                                             held<S> *h) {
+__device__ __forceinline__ void
+add_products(const number<S::P> (&g)[S::R][S::AT_ONCE],
+             const number<S::P> (*top)[S::NB], held<S> *h) {
 #pragma unroll
-  for (int k = 0; k < 4; k++)
+  for (int k = 0; k < S::AT_ONCE; k++)
 #pragma unroll
     for (int c = 0; c < S::NB; c += 2) {
       number<S::P> u[2];
@@ -106,16 +107,16 @@ __device__ __forceinline__ void add_products(const number<S::P> (&g)[S::R][4],
     }
 }
 
-/* Loads columns j .. j + 3 of the factors for the thread's rows; zeros where a
-   column does not change the row. */
+/* Loads AT_ONCE columns of the factors, from j on, for the thread's rows; zeros
+   where a column does not change the row. */
 template <class System>
 __device__ __forceinline__ void
 load_columns(const System &t, int j, const panel_rows<typename System::S> &rows,
-             typename System::entry (&g)[System::S::R][4]) {
+             typename System::entry (&g)[System::S::R][System::S::AT_ONCE]) {
   using S = typename System::S;
   const number<S::P> *at = t.column(j) + t.index(0);
 #pragma unroll
-  for (int k = 0; k < 4; k++) {
+  for (int k = 0; k < S::AT_ONCE; k++) {
 #pragma unroll
     for (int r = 0; r < S::R; r++)
       g[r][k] = j < rows.limit[r] ? at[32 * r] : make<S::P>(0.0);
@@ -123,16 +124,16 @@ load_columns(const System &t, int j, const panel_rows<typename System::S> &rows,
   }
 }
 
-/* Reads panel q and subtracts A21 A11^-1 A12 of every panel before it. The next
-   four columns of the factors are under way while four are used, beyond the
-   end of a panel too. */
+/* Reads panel q and subtracts A21 A11^-1 A12 of every panel before it. While
+   columns of the factors are used the next ones are under way, beyond the end
+   of a panel too. */
 template <class System>
 __device__ __forceinline__ void
 bring_up_to_date(const System &t, int q,
                  const panel_rows<typename System::S> &rows,
                  held<typename System::S> *h) {
   using S = typename System::S;
-  number<S::P> g[S::R][4], next[S::R][4];
+  number<S::P> g[S::R][S::AT_ONCE], next[S::R][S::AT_ONCE];
   load_columns(t, 0, rows, g);
   read_panel(t, q, rows, h);
 #pragma unroll 1
@@ -140,13 +141,14 @@ bring_up_to_date(const System &t, int q,
     share_top(t, p, q, rows, *h);
     t.sync();
 #pragma unroll 1
-    for (int j = p * S::NB; j < min(rows.most, (p + 1) * S::NB); j += 4) {
-      load_columns(t, j + 4, rows, next);
+    for (int j = p * S::NB; j < min(rows.most, (p + 1) * S::NB);
+         j += S::AT_ONCE) {
+      load_columns(t, j + S::AT_ONCE, rows, next);
       add_products<S>(g, &t.s->top[p % 2][j % S::NB], h);
 #pragma unroll
       for (int r = 0; r < S::R; r++)
 #pragma unroll
-        for (int k = 0; k < 4; k++)
+        for (int k = 0; k < S::AT_ONCE; k++)
           g[r][k] = next[r][k];
     }
   }

@@ -27,6 +27,7 @@ template <int P_, int T_, int R_, int NB_> struct panels {
   static constexpr int K = 4 / P;                  /* random vectors at once */
   static constexpr int ROUNDINGS = P == 1 ? 1 : 3; /* as in base/entry.h */
   static constexpr int LINE = 16 / P;              /* numbers of 128 bytes */
+  static constexpr int AT_ONCE = NB / 4; /* columns of the factors under way */
   static_assert(THREADS % 32 == 0 && WARPS <= 32 && 32 % NB == 0 && N <= 1024 &&
                     NB % 8 == 0,
                 "the rows of a panel are in one warp");
