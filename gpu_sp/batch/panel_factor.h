@@ -14,9 +14,10 @@ namespace {
 /* The panel: row r of the thread, and all its columns. */
 template <class S> struct held { number<S::P> m[S::R][S::NB]; };
 
-/* What panel q finds: bit r of 'open' says that the thread's row r has no pivot
-   yet. The columns of the factors below limit[r] change the row; -1: it has no
-   part in the panel. 'most' is the largest limit in the warp, or 0. */
+/* The rows as panel q finds them: bit r of 'open' says that the thread's row r
+   has no pivot yet. The columns of the factors below limit[r] change the row;
+   -1: it has no part in the panel. 'most' is the largest limit in the warp, or
+   0. */
 template <class S> struct panel_rows {
   int limit[S::R], most;
   unsigned open;
@@ -68,10 +69,12 @@ share_top(const System &t, int p, int q,
   using S = typename System::S;
   auto &to = t.s->top[p % 2];
   if (t.definite) {
-    for (int i = t.thread; i < S::NB * S::NB / 2; i += S::THREADS) {
-      const int c = i % S::NB, k = i / S::NB * 2;
-      load_two(t.column(q * S::NB + c) + p * S::NB + k, &to[k][c],
-               &to[k + 1][c]);
+    constexpr int G = S::GROUP;
+    for (int i = t.thread; i < S::NB * S::NB / G; i += S::THREADS) {
+      const int k = i / (S::NB / G), c = i % (S::NB / G) * G;
+      number<S::P> e[G];
+      t.load_group(t.group(q * S::NB + c, p * S::NB + k), e);
+      t.store_group(e, &to[k][c]);
     }
   } else {
 #pragma unroll
@@ -114,13 +117,18 @@ __device__ __forceinline__ void
 load_columns(const System &t, int j, const panel_rows<typename System::S> &rows,
              typename System::entry (&g)[System::S::R][System::S::AT_ONCE]) {
   using S = typename System::S;
-  const number<S::P> *at = t.column(j) + t.index(0);
 #pragma unroll
-  for (int k = 0; k < S::AT_ONCE; k++) {
+  for (int k = 0; k < S::AT_ONCE; k++)
 #pragma unroll
     for (int r = 0; r < S::R; r++)
-      g[r][k] = j < rows.limit[r] ? at[32 * r] : make<S::P>(0.0);
-    at += t.ld;
+      g[r][k] = make<S::P>(0.0);
+#pragma unroll
+  for (int k = 0; k < S::AT_ONCE; k += S::GROUP) {
+    const number<S::P> *at = t.group(j + k, t.index(0));
+#pragma unroll
+    for (int r = 0; r < S::R; r++)
+      if (j < rows.limit[r])
+        t.load_group(at + 32 * r * S::GROUP, &g[r][k]);
   }
 }
 
@@ -312,16 +320,15 @@ __device__ __forceinline__ void give_top(const System &t, int q,
     const int j = t.index(r), p = j / S::NB;
     if (p <= q || p >= t.panel_count())
       continue;
-    number<S::P> e[S::NB];
+    number<S::P> *to =
+        t.group(j / S::GROUP * S::GROUP, q * S::NB) + j % S::GROUP;
 #pragma unroll
     for (int c = 0; c < S::NB; c++) {
-      e[c] = j < t.n ? h.m[r][c] : make<S::P>(0.0);
+      number<S::P> e = j < t.n ? h.m[r][c] : make<S::P>(0.0);
       if (S::P == 2)
-        e[c].part[S::P - 1] = -e[c].part[S::P - 1];
+        e.part[S::P - 1] = -e.part[S::P - 1];
+      to[c * S::GROUP] = e;
     }
-#pragma unroll
-    for (int c = 0; c < S::NB; c += 2)
-      store_two(e[c], e[c + 1], t.column(j) + q * S::NB + c);
   }
 }
 
@@ -332,70 +339,54 @@ __device__ __forceinline__ void
 give_panel(const System &t, int q, const panel_rows<typename System::S> &rows,
            const held<typename System::S> &h) {
   using S = typename System::S;
-  number<S::P> *to = t.column(q * S::NB) + t.index(0);
 #pragma unroll
-  for (int c = 0; c < S::NB; c++) {
+  for (int c = 0; c < S::NB; c += S::GROUP)
 #pragma unroll
     for (int r = 0; r < S::R; r++)
       if (rows.limit[r] >= 0)
-        to[32 * r] = h.m[r][c];
-    to += t.ld;
-  }
+        t.store_group(&h.m[r][c], t.group(q * S::NB + c, t.index(r)));
 }
 
 /* ---- The order of the rows ---------------------------------------------- */
 
-/* The thread's numbers of AT_ONCE columns. */
-template <class S, int AT_ONCE> struct of_columns {
-  number<S::P> v[AT_ONCE][S::R];
-};
+/* The thread's numbers of AT_ONCE columns of the factors. */
+template <class S> struct of_columns { number<S::P> v[S::R][S::AT_ONCE]; };
 
-template <int AT_ONCE, class System>
-__device__ __forceinline__ void
-load_rows(const System &t, int j, int count,
-          of_columns<typename System::S, AT_ONCE> *to) {
+/* Loads those of the rows with the pivots that the thread's places name, from
+   column j on. */
+template <class System>
+__device__ __forceinline__ void load_rows(const System &t, int j,
+                                          const int (&from)[System::S::R],
+                                          of_columns<typename System::S> *to) {
   using S = typename System::S;
 #pragma unroll
-  for (int c = 0; c < AT_ONCE; c++)
+  for (int c = 0; c < S::AT_ONCE; c += S::GROUP)
 #pragma unroll
     for (int r = 0; r < S::R; r++)
-      to->v[c][r] = j < count && t.index(r) < t.n ? t.column(j + c)[t.index(r)]
-                                                  : make<S::P>(0.0);
+      t.load_group(t.group(j + c, from[r]), &to->v[r][c]);
 }
 
-/* Brings the factors' rows into the order of the pivots, two columns after two
-   by way of shared memory, c and y or r and d in turn. */
+/* Brings the factors' rows into the order of the pivots. */
 template <class System>
 __device__ HONE_NOINLINE void order_rows(const System t) {
   using S = typename System::S;
   const int count = t.panel_count() * S::NB;
-  of_columns<S, 4> now, next;
-  int place[S::R];
+  of_columns<S> now, next;
+  int from[S::R];
 #pragma unroll
   for (int r = 0; r < S::R; r++)
-    place[r] = t.s->place[t.index(r)];
-  load_rows(t, 0, count, &now);
+    from[r] = t.index(r) < t.n ? t.s->from[t.index(r)] : 0;
+  load_rows(t, 0, from, &now);
 #pragma unroll 1
-  for (int j = 0; j < count; j += 4) {
-    load_rows(t, j + 4, count, &next);
+  for (int j = 0; j < count; j += S::AT_ONCE) {
+    load_rows(t, min(j + S::AT_ONCE, count - S::AT_ONCE), from, &next);
+    t.sync();
 #pragma unroll
-    for (int c = 0; c < 4; c += 2) {
-      number<S::P> *one = c == 0 ? t.s->c : t.s->r;
-      number<S::P> *other = c == 0 ? t.s->y : t.s->d;
-#pragma unroll
-      for (int r = 0; r < S::R; r++)
-        if (t.index(r) < t.n) {
-          one[place[r]] = now.v[c][r];
-          other[place[r]] = now.v[c + 1][r];
-        }
-      t.sync();
+    for (int c = 0; c < S::AT_ONCE; c += S::GROUP)
 #pragma unroll
       for (int r = 0; r < S::R; r++)
-        if (t.index(r) < t.n) {
-          t.column(j + c)[t.index(r)] = one[t.index(r)];
-          t.column(j + c + 1)[t.index(r)] = other[t.index(r)];
-        }
-    }
+        if (t.index(r) < t.n)
+          t.store_group(&now.v[r][c], t.group(j + c, t.index(r)));
     now = next;
   }
   t.sync();

@@ -27,15 +27,18 @@ __device__ __forceinline__ void load_part(const System &t, int p, int from,
                                           int to,
                                           held<typename System::S> *part) {
   using S = typename System::S;
-  const number<S::P> *at = t.column(p * S::NB + C) + t.index(0);
 #pragma unroll
-  for (int c = C; c < C + 4; c++) {
+  for (int c = C; c < C + 4; c += S::GROUP) {
+    const number<S::P> *at = t.group(p * S::NB + c, t.index(0));
 #pragma unroll
     for (int r = 0; r < S::R; r++) {
       const int k = t.index(r);
-      part->m[r][c] = k >= from && k < to ? at[32 * r] : make<S::P>(0.0);
+#pragma unroll
+      for (int i = 0; i < S::GROUP; i++)
+        part->m[r][c + i] = make<S::P>(0.0);
+      if (k >= from && k < to)
+        t.load_group(at + 32 * r * S::GROUP, &part->m[r][c]);
     }
-    at += t.ld;
   }
 }
 
@@ -202,12 +205,10 @@ __device__ __forceinline__ number<P> sum_over_lanes(int lane,
 /* A warp adds up whole columns of a panel, COLUMNS, and has ROWS times 32 of
    their rows under way at once. */
 template <class S> struct column_sums {
-  static constexpr int COLUMNS = S::NB > S::WARPS ? S::NB / S::WARPS : 1;
-  static constexpr int NUMBERS = COLUMNS * S::P;
-  static constexpr int ROWS = NUMBERS >= 16  ? 1
-                              : NUMBERS >= 2 ? 16 / NUMBERS
-                                             : 8;
-  static_assert(COLUMNS * S::WARPS >= S::NB, "every column has a warp");
+  static constexpr int OF_WARP = S::NB / S::WARPS;
+  static constexpr int COLUMNS = OF_WARP > S::GROUP ? OF_WARP : S::GROUP;
+  static constexpr int ROWS = COLUMNS * S::P >= 16 ? 1 : 16 / (COLUMNS * S::P);
+  static_assert(COLUMNS % S::GROUP == 0, "they are whole groups");
 };
 
 /* The column of a panel whose sum the thread receives, or -1. */
@@ -230,17 +231,16 @@ sum_columns(const System &t, int p, int from, int to,
   number<S::P> v[C] = {};
   if (t.warp * C >= S::NB)
     return v[0];
-  const number<S::P> *f = t.column(p * S::NB + t.warp * C);
+  const int j = p * S::NB + t.warp * C;
 #pragma unroll 1
   for (int k0 = from + t.lane; k0 < to + t.lane; k0 += 32 * ROWS) {
-    number<S::P> e[ROWS][C];
+    number<S::P> e[ROWS][C] = {};
 #pragma unroll
     for (int r = 0; r < ROWS; r++)
 #pragma unroll
-      for (int c = 0; c < C; c++) {
-        const int k = k0 + 32 * r;
-        e[r][c] = k < to ? f[c * t.ld + k] : make<S::P>(0.0);
-      }
+      for (int c = 0; c < C; c += S::GROUP)
+        if (k0 + 32 * r < to)
+          t.load_group(t.group(j + c, k0 + 32 * r), &e[r][c]);
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
       const int k = k0 + 32 * r;
@@ -260,10 +260,13 @@ __device__ __forceinline__ void load_diagonal(const System &t, int p,
   using S = typename System::S;
   const int k = p * S::NB + t.lane;
   const bool is = t.lane < S::NB && k < t.n && t.warp * C < S::NB;
-  const number<S::P> *f = t.column(p * S::NB + t.warp * C) + k;
 #pragma unroll
   for (int c = 0; c < C; c++)
-    e[c] = is ? f[c * t.ld] : make<S::P>(0.0);
+    e[c] = make<S::P>(0.0);
+#pragma unroll
+  for (int c = 0; c < C; c += S::GROUP)
+    if (is)
+      t.load_group(t.group(p * S::NB + t.warp * C + c, k), &e[c]);
 }
 
 /* Like sum_columns, of A11^-1 and u[0] to u[NB - 1]. */

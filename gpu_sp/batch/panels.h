@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A system that is too large for the registers of a thread block, which solves
    it all the same: its factors go through the registers by panels of NB columns
-   and lie in device memory by columns, so that the lanes of a warp, which have
-   neighbouring rows, read and write numbers that lie one behind the other. A
-   thread has the same rows of op(A) during the factorization: none are
-   exchanged for the pivots. At its end the rows are brought into the order of
-   the pivots, in which all solves go through them.
+   and lie in device memory by groups of columns: of a row the group's numbers
+   are 32 bytes, what memory is read by, and the next row's follow. So the lanes
+   of a warp, which have neighbouring rows, go through neighbouring lines, and
+   what one lane does not need is not read for another's sake. A thread has the
+   same rows of op(A) during the factorization: none are exchanged for the
+   pivots. At its end the rows are brought into the order of the pivots, in
+   which all solves go through them.
 
    The factors are those of block LU: with the matrix [A11 A12; A21 A22], whose
    first NB rows are those with the pivots of the panel, the panel's rows become
@@ -26,10 +28,11 @@ template <int P_, int T_, int R_, int NB_> struct panels {
   static constexpr int WARPS = THREADS / 32;
   static constexpr int K = 4 / P;                  /* random vectors at once */
   static constexpr int ROUNDINGS = P == 1 ? 1 : 3; /* as in base/entry.h */
-  static constexpr int LINE = 16 / P;              /* numbers of 128 bytes */
-  static constexpr int AT_ONCE = NB / 4; /* columns of the factors under way */
+  static constexpr int GROUP = 4 / P;              /* columns of the factors */
+  static constexpr int AT_ONCE = NB / 4;           /* of them are under way */
+  static constexpr int LINE = 4;                   /* rows of a group */
   static_assert(THREADS % 32 == 0 && WARPS <= 32 && 32 % NB == 0 && N <= 1024 &&
-                    NB % 8 == 0,
+                    NB % 8 == 0 && AT_ONCE % GROUP == 0,
                 "the rows of a panel are in one warp");
 };
 
@@ -54,6 +57,32 @@ template <class S> struct panel_memory {
   int place[S::N]; /* row i had pivot place[i]; N: none yet */
 };
 
+/* Two numbers that lie one behind the other, at an address that is a multiple
+   of 16. */
+template <int P>
+__device__ __forceinline__ void load_two(const number<P> *from, number<P> *one,
+                                         number<P> *other) {
+  if constexpr (P == 1) {
+    const double2 v = *reinterpret_cast<const double2 *>(from);
+    one->part[0] = v.x;
+    other->part[0] = v.y;
+  } else {
+    *one = from[0];
+    *other = from[1];
+  }
+}
+
+template <int P>
+__device__ __forceinline__ void store_two(number<P> one, number<P> other,
+                                          number<P> *to) {
+  if constexpr (P == 1) {
+    *reinterpret_cast<double2 *>(to) = make_double2(one.part[0], other.part[0]);
+  } else {
+    to[0] = one;
+    to[1] = other;
+  }
+}
+
 /* A thread's part of a system. */
 template <class S_> struct panel_system {
   using S = S_;
@@ -62,7 +91,7 @@ template <class S_> struct panel_system {
   panel_memory<S> *s;
   const hone_device_systems *in;
   const entry *a;
-  entry *f; /* the factors: entry (i, j) at i + j ld */
+  entry *f; /* the factors */
   int ld;   /* a multiple of LINE */
   int n, thread, warp, lane;
   bool definite; /* by claim: no pivoting */
@@ -86,7 +115,24 @@ template <class S_> struct panel_system {
   __device__ __forceinline__ int panel_count() const {
     return N == S::NB ? 1 : (n + S::NB - 1) / S::NB;
   }
-  __device__ __forceinline__ entry *column(int j) const { return f + j * ld; }
+  /* The numbers of row i in the group of columns of the factors that begins
+     with column j. */
+  __device__ __forceinline__ entry *group(int j, int i) const {
+    return f + j * ld + i * S::GROUP;
+  }
+  /* Load and store GROUP numbers. */
+  __device__ __forceinline__ void load_group(const entry *from,
+                                             entry *to) const {
+#pragma unroll
+    for (int c = 0; c < S::GROUP; c += 2)
+      load_two(from + c, to + c, to + c + 1);
+  }
+  __device__ __forceinline__ void store_group(const entry *from,
+                                              entry *to) const {
+#pragma unroll
+    for (int c = 0; c < S::GROUP; c += 2)
+      store_two(from[c], from[c + 1], to + c);
+  }
   __device__ __forceinline__ void sync() const { sync_threads<S::WARPS>(); }
 
   __device__ __forceinline__ entry entry_of_a(int i, int j) const {
@@ -115,32 +161,6 @@ template <class S_> struct panel_system {
     combine<S::WARPS>(s->scratch, thread, v, op);
   }
 };
-
-/* Two numbers that lie one behind the other, at an address that is a multiple
-   of 16. */
-template <int P>
-__device__ __forceinline__ void load_two(const number<P> *from, number<P> *one,
-                                         number<P> *other) {
-  if constexpr (P == 1) {
-    const double2 v = *reinterpret_cast<const double2 *>(from);
-    one->part[0] = v.x;
-    other->part[0] = v.y;
-  } else {
-    *one = from[0];
-    *other = from[1];
-  }
-}
-
-template <int P>
-__device__ __forceinline__ void store_two(number<P> one, number<P> other,
-                                          number<P> *to) {
-  if constexpr (P == 1) {
-    *reinterpret_cast<double2 *>(to) = make_double2(one.part[0], other.part[0]);
-  } else {
-    to[0] = one;
-    to[1] = other;
-  }
-}
 
 } // namespace
 

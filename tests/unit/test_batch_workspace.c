@@ -132,7 +132,7 @@ TEST(batch_workspace, survives_every_failed_call_in_place) {
 
 enum {
   PORTIONS = 3 * (64 + 8) << 20, /* bytes: input and output of three slots */
-  EACH = 9 * 16 * 144 * 8        /* and the workspace of one matrix */
+  EACH = 9 * 16 * 132 * 8        /* and the workspace of one matrix */
 };
 
 /* Solves three systems of order 130 with a limit, returns how many of them on
