@@ -58,35 +58,39 @@ read_panel(const System &t, int q, const panel_rows<typename System::S> &rows,
   }
 }
 
-/* Copies the rows A12 of panel p to shared memory for all threads: from the
-   registers of those that have them, or, of a definite matrix, from where
-   panel p has left the conjugate of A21. */
+/* Copies the rows A12 of panel p to shared memory for all threads, from the
+   registers of those that have them. */
 template <class System>
 __device__ __forceinline__ void
-share_top(const System &t, int p, int q,
-          const panel_rows<typename System::S> &rows,
+share_top(const System &t, int p, const panel_rows<typename System::S> &rows,
           const held<typename System::S> &h) {
   using S = typename System::S;
-  auto &to = t.s->top[p % 2];
-  if (t.definite) {
-    constexpr int G = S::GROUP;
-    for (int i = t.thread; i < S::NB * S::NB / G; i += S::THREADS) {
+#pragma unroll
+  for (int r = 0; r < S::R; r++) {
+    if (rows.limit[r] != p * S::NB)
+      continue;
+    number<S::P> *const row =
+        t.s->top[p % 2][t.s->place[t.index(r)] - p * S::NB];
+#pragma unroll
+    for (int c = 0; c < S::NB; c += 2)
+      store_two(h.m[r][c], h.m[r][c + 1], row + c);
+  }
+}
+
+/* Does so for a definite matrix, by the first 'threads' threads, from where
+   panel p has left the conjugate of A21. */
+template <class System>
+__device__ __forceinline__ void copy_top(const System &t, int p, int q,
+                                         int threads) {
+  using S = typename System::S;
+  constexpr int G = S::GROUP;
+  if (t.thread < threads)
+    for (int i = t.thread; i < S::NB * S::NB / G; i += threads) {
       const int k = i / (S::NB / G), c = i % (S::NB / G) * G;
       number<S::P> e[G];
       t.load_group(t.group(q * S::NB + c, p * S::NB + k), e);
-      t.store_group(e, &to[k][c]);
+      t.store_group(e, &t.s->top[p % 2][k][c]);
     }
-  } else {
-#pragma unroll
-    for (int r = 0; r < S::R; r++) {
-      if (rows.limit[r] != p * S::NB)
-        continue;
-      number<S::P> *const row = to[t.s->place[t.index(r)] - p * S::NB];
-#pragma unroll
-      for (int c = 0; c < S::NB; c += 2)
-        store_two(h.m[r][c], h.m[r][c + 1], row + c);
-    }
-  }
 }
 
 /* Adds the products of AT_ONCE columns of a panel, g, and those rows of its
@@ -134,7 +138,8 @@ load_columns(const System &t, int j, const panel_rows<typename System::S> &rows,
 
 /* Reads panel q and subtracts A21 A11^-1 A12 of every panel before it. While
    columns of the factors are used the next ones are under way, beyond the end
-   of a panel too. */
+   of a panel too. Of a definite matrix, warp 0 fetches the next A12 as soon as
+   it has no rows left. */
 template <class System>
 __device__ __forceinline__ void
 bring_up_to_date(const System &t, int q,
@@ -142,12 +147,18 @@ bring_up_to_date(const System &t, int q,
                  held<typename System::S> *h) {
   using S = typename System::S;
   number<S::P> g[S::R][S::AT_ONCE], next[S::R][S::AT_ONCE];
+  const bool ahead = t.definite && q * S::NB >= 32 * S::R;
   load_columns(t, 0, rows, g);
   read_panel(t, q, rows, h);
 #pragma unroll 1
   for (int p = 0; p < q; p++) {
-    share_top(t, p, q, rows, *h);
+    if (!t.definite)
+      share_top(t, p, rows, *h);
+    else if (!ahead || p == 0)
+      copy_top(t, p, q, S::THREADS);
     t.sync();
+    if (ahead && p + 1 < q)
+      copy_top(t, p + 1, q, 32);
 #pragma unroll 1
     for (int j = p * S::NB; j < min(rows.most, (p + 1) * S::NB);
          j += S::AT_ONCE) {
@@ -366,10 +377,16 @@ __device__ __forceinline__ void load_rows(const System &t, int j,
       t.load_group(t.group(j + c, from[r]), &to->v[r][c]);
 }
 
-/* Brings the factors' rows into the order of the pivots. */
+/* Brings the factors' rows into the order of the pivots, unless they are in it.
+ */
 template <class System>
 __device__ HONE_NOINLINE void order_rows(const System t) {
   using S = typename System::S;
+  double moved[1] = {0.0};
+  t.each_row([&](int i) { moved[0] = t.s->from[i] != i ? 1.0 : moved[0]; });
+  t.all(moved, larger());
+  if (moved[0] == 0.0)
+    return;
   const int count = t.panel_count() * S::NB;
   of_columns<S> now, next;
   int from[S::R];
