@@ -11,7 +11,7 @@ template <class F> cudaError_t with_shape(int64_t n, F f) {
     return f.template of<panels<1, 128, 2, 16>, 4>();
   if (n <= 512)
     return f.template of<panels<1, 256, 2, 16>, 2>();
-  return f.template of<panels<1, 256, 4, 16>, 1>();
+  return f.template of<panels<1, 512, 2, 16>, 1>();
 }
 
 } // namespace

@@ -13,7 +13,7 @@ cudaError_t launch_real(const hone_device_systems &in, cudaStream_t stream) {
   if (in.n <= 32)
     return launch<shape<1, 8, 4, 32>, 12>(in, stream);
   if (in.n <= 64)
-    return launch<shape<1, 16, 8, 64>, 4>(in, stream);
+    return launch<shape<1, 16, 4, 64>, 4>(in, stream);
   if (in.n <= 96)
     return launch<shape<1, 16, 8, 96>, 2>(in, stream);
   return launch<shape<1, 32, 8, 128>, 1>(in, stream);
@@ -21,11 +21,11 @@ cudaError_t launch_real(const hone_device_systems &in, cudaStream_t stream) {
 
 cudaError_t launch_complex(const hone_device_systems &in, cudaStream_t stream) {
   if (in.n <= 8)
-    return launch<shape<2, 8, 1, 8>, 16>(in, stream);
+    return launch<shape<2, 8, 1, 8>, 12>(in, stream);
   if (in.n <= 16)
     return launch<shape<2, 16, 1, 16>, 12>(in, stream);
   if (in.n <= 32)
-    return launch<shape<2, 8, 4, 32>, 8>(in, stream);
+    return launch<shape<2, 16, 4, 32>, 6>(in, stream);
   return launch<shape<2, 16, 8, 64>, 2>(in, stream);
 }
 
