@@ -130,6 +130,15 @@ const hone_cublas *hone_cuda_blas() {
   return found ? &blas : nullptr;
 }
 
+int hone_cuda_devices(int wanted) {
+  int present = 0;
+  if (cudaGetDeviceCount(&present) != cudaSuccess) {
+    (void)cudaGetLastError();
+    present = 0;
+  }
+  return wanted > 0 && wanted < present ? wanted : present;
+}
+
 /* Those of kept.cu, which is compiled for either type. */
 int64_t hone_cuda_release_kept();
 int64_t hone_z_cuda_release_kept();

@@ -76,6 +76,21 @@ private:
   void exchange() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
   cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
 };
+
+/* While it exists other devices may become the current one of this thread; then
+   the caller's is so again. */
+class hone_cuda_current {
+public:
+  hone_cuda_current() { (void)cudaGetDevice(&ordinal_); }
+  ~hone_cuda_current() { (void)cudaSetDevice(ordinal_); }
+  hone_cuda_current(const hone_cuda_current &) = delete;
+  hone_cuda_current &operator=(const hone_cuda_current &) = delete;
+  int ordinal() const { return ordinal_; }
+
+private:
+  int ordinal_ = 0;
+};
+
 /* A member of an engine table that does as 'member' does, meanwhile. */
 template <auto member> struct hone_cuda_aside;
 template <class R, class... P, R (*member)(P...)>
@@ -91,6 +106,10 @@ struct hone_cuda_aside<member> {
 /* *id = the number of the current CUDA context, which no other context of this
    process has had or will have. Returns false where it cannot be told. */
 bool hone_cuda_context(uint64_t *id);
+
+/* Returns how many devices a caller means who wants so many, from the current
+   one on; 0 or less: all. */
+int hone_cuda_devices(int wanted);
 
 /* The process keeps engines for real and for complex entries (kept.h).
    Released: returns how many bytes of device memory that was. */

@@ -2,7 +2,9 @@
 /* The double-precision engine on a GPU: cuSOLVER's LU of the scaled matrix, for
    systems that cannot be refined with single-precision factors. A comes through
    a ring of pinned buffers, as for the single-precision engines: this engine
-   calls feed/ with a state of theirs, of which it fills what feed/ reads. */
+   calls feed/ with a state of theirs, of which it fills what feed/ reads. It is
+   on the current device or, where the caller allows several, on one of the
+   others if that one has no memory for it. */
 #include "gpu_sp/create.h"
 #include "gpu_sp/entries.h"
 #include "gpu_sp/factor/loop.h"
@@ -58,6 +60,9 @@ __global__ void __launch_bounds__(THREADS)
     atomicMax(top, max);
 }
 
+/* Makes the engine's device the current one. */
+int enter(const engine *e) { return CALL(cudaSetDevice(e->feeder.ordinal)); }
+
 int measure(engine *e, bool scaled, bool upper) {
   hone_cuda *c = &e->feeder;
   const int blocks = c->n < BLOCKS ? (int)c->n : (int)BLOCKS;
@@ -80,7 +85,9 @@ void destroy(void *self, hone_mem *mem) {
   engine *e = static_cast<engine *>(self);
   if (e == nullptr)
     return;
+  const hone_cuda_current meanwhile;
   hone_cuda *c = &e->feeder;
+  (void)cudaSetDevice(c->ordinal);
   cudaStream_t streams[] = {c->work, c->feed};
   for (cudaStream_t s : streams)
     if (s)
@@ -161,7 +168,7 @@ int create_all(engine *e, const hone_engine_config *config) {
   e->solver = hone_cuda_solver();
   if (e->solver == nullptr)
     return HONE_NO_DEVICE;
-  int st = CALL(cudaGetDevice(&c->ordinal));
+  int st = enter(e);
   cudaEvent_t *const fed = &c->columns->fed;
   for (cudaStream_t *stream : {&c->work, &c->feed})
     TRY(CREATE(stream,
@@ -174,13 +181,15 @@ int create_all(engine *e, const hone_engine_config *config) {
   return st;
 }
 
-int create_new(void **self, const hone_engine_config *config) {
+/* Creates the engine on the device with this number. */
+int create_on(int ordinal, void **self, const hone_engine_config *config) {
   *self = nullptr;
   engine *e = static_cast<engine *>(hone_mem_get(config->mem, sizeof *e));
   if (e == nullptr)
     return HONE_NO_MEMORY;
   memset(static_cast<void *>(e), 0, sizeof *e);
   hone_cuda *c = &e->feeder;
+  c->ordinal = ordinal;
   c->n = c->m = config->n;
   c->ld = round_up(c->n, HONE_CUDA_PADDING);
   c->lda = round_up(c->n, 2);
@@ -197,9 +206,15 @@ int create_new(void **self, const hone_engine_config *config) {
 }
 
 int create(void **self, const hone_engine_config *config) {
-  int st = create_new(self, config);
+  const hone_cuda_current current;
+  const int wanted = config->choices.devices, here = current.ordinal();
+  int st = create_on(here, self, config);
   if (st == HONE_NO_MEMORY && hone_cuda_release_all_kept() > 0)
-    st = create_new(self, config);
+    st = create_on(here, self, config);
+  const int count = wanted == 0 ? 1 : hone_cuda_devices(wanted);
+  const int present = hone_cuda_devices(0);
+  for (int d = 1; d < count && st == HONE_NO_MEMORY; d++)
+    st = create_on((here + d) % present, self, config);
   return st;
 }
 
@@ -244,6 +259,7 @@ int load(engine *e, const hone_dense *a, const hone_scaling *scaling) {
 
 int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
            hone_factor_info *info) {
+  const hone_cuda_current meanwhile;
   engine *e = static_cast<engine *>(self);
   hone_cuda *c = &e->feeder;
   struct results {
@@ -255,7 +271,8 @@ int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
   info->zero_pivot = -1;
   if (hone_watch_stop(c->watch, "factor in double", 0.0, 0, HONE_NAN))
     return HONE_CANCELLED;
-  int st = load(e, hone_dense_of(a), scaling);
+  int st = enter(e);
+  TRY(load(e, hone_dense_of(a), scaling));
   TRY_CUDA(e->solver->getrf(e->handle, (int)c->n, (int)c->n, c->a, (int)c->lda,
                             e->work, e->ipiv, e->info));
   TRY(measure(e, false, true));
@@ -275,11 +292,12 @@ int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
 }
 
 int solve(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
+  const hone_cuda_current meanwhile;
   engine *e = static_cast<engine *>(self);
   hone_cuda *c = &e->feeder;
   const size_t bytes = (size_t)c->n * sizeof(double);
   const cublasOperation_t op = trans ? CUBLAS_OP_T : CUBLAS_OP_N;
-  int st = HONE_OK;
+  int st = enter(e);
   for (int64_t i = 0; i < k && st == HONE_OK; i += HONE_CUDA_COLUMNS) {
     const int64_t left = k - i, most = HONE_CUDA_COLUMNS;
     const int64_t now = left < most ? left : most;

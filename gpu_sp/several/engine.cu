@@ -13,18 +13,11 @@ namespace {
 /* Returns how many devices are used at most: trial.logical parts of the current
    one, or that one and those behind it. */
 int devices_wanted(const hone_choices *choices) {
-  int present = 0;
-  if (choices->trial.logical > 0)
-    return (int)(choices->trial.logical < HONE_SEVERAL_MOST
-                     ? choices->trial.logical
-                     : (int64_t)HONE_SEVERAL_MOST);
-  if (cudaGetDeviceCount(&present) != cudaSuccess) {
-    (void)cudaGetLastError();
-    present = 0;
-  }
-  int wanted = choices->devices > 0 ? choices->devices : present;
-  wanted = wanted < present ? wanted : present;
-  return wanted < HONE_SEVERAL_MOST ? wanted : (int)HONE_SEVERAL_MOST;
+  const int64_t wanted = choices->trial.logical > 0
+                             ? choices->trial.logical
+                             : hone_cuda_devices(choices->devices);
+  return (int)(wanted < HONE_SEVERAL_MOST ? wanted
+                                          : (int64_t)HONE_SEVERAL_MOST);
 }
 
 /* Returns the columns of a panel: a multiple of HONE_PANEL, as the inverses of
@@ -174,7 +167,7 @@ void destroy_share(hone_share *share, hone_mem *mem) {
 
 void hone_several_destroy(void *self, hone_mem *mem) {
   hone_several *s = static_cast<hone_several *>(self);
-  const hone_several_current meanwhile;
+  const hone_cuda_current meanwhile;
   if (s == nullptr)
     return;
   hone_several_stop(s);
@@ -228,7 +221,7 @@ int create_each(hone_several *s, const hone_engine_config *config, int current,
 
 /* Where there is no memory to keep L of others, A comes at once. */
 int create_shares(hone_several *s, const hone_engine_config *config) {
-  const hone_several_current meanwhile;
+  const hone_cuda_current meanwhile;
   int current = 0, present = 0;
   int st = CALL(cudaGetDevice(&current));
   TRY_CUDA(cudaGetDeviceCount(&present));

@@ -299,7 +299,7 @@ int hone_several_factor(void *self, const hone_matrix *matrix,
                         const hone_scaling *scaling, hone_factor_info *info) {
   hone_several *s = static_cast<hone_several *>(self);
   const hone_dense *a = hone_dense_of(matrix);
-  const hone_several_current meanwhile;
+  const hone_cuda_current meanwhile;
   int st = HONE_OK;
   for (bool again = true; again && st == HONE_OK;) {
     *info = {};

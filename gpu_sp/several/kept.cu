@@ -62,7 +62,7 @@ int64_t most_bytes(const hone_several *s) {
 
 /* Forgets an engine of another process, or one of a context that is gone. */
 void forget_other() {
-  const hone_several_current meanwhile;
+  const hone_cuda_current meanwhile;
   bool there = kept != nullptr && process == getpid();
   for (int d = 0; there && d < kept->count; d++) {
     uint64_t now = 0;
@@ -125,7 +125,7 @@ hone_several *hone_several_take_kept(const hone_engine_config *config,
 
 /* A device keeps no more for all engines together than it would for one. */
 bool hone_several_keep(hone_several *s) {
-  const hone_several_current meanwhile;
+  const hone_cuda_current meanwhile;
   bool keeps =
       s->may_be_kept && s->mem->alloc == nullptr && s->mem->arena == nullptr;
   for (int d = 0; d < s->count && keeps; d++) {

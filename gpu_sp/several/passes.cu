@@ -91,7 +91,7 @@ int hone_several_inspect(void *self, const hone_matrix *a,
                          const hone_scaling *scaling, double *scratch,
                          hone_inspection *seen) {
   hone_several *s = static_cast<hone_several *>(self);
-  const hone_several_current meanwhile;
+  const hone_cuda_current meanwhile;
   int st = HONE_OK;
   if (!has_all_of(s, a))
     return HONE_NO_DEVICE;
@@ -194,7 +194,7 @@ int hone_several_residual(void *self, const hone_matrix *a, bool trans,
                           const double *x, const double *b, double *r,
                           double *den) {
   hone_several *s = static_cast<hone_several *>(self);
-  const hone_several_current meanwhile;
+  const hone_cuda_current meanwhile;
   int st = HONE_OK;
   if (!has_all_of(s, a))
     return HONE_NO_DEVICE;
@@ -266,7 +266,7 @@ void add_product(const hone_cuda *c, bool trans, const double *part,
 int hone_several_product(void *self, const hone_matrix *a, bool trans,
                          int64_t k, const double *x, double *p) {
   hone_several *s = static_cast<hone_several *>(self);
-  const hone_several_current meanwhile;
+  const hone_cuda_current meanwhile;
   const int64_t n = s->n;
   int st = HONE_OK;
   if (!has_all_of(s, a))

@@ -77,19 +77,6 @@ inline int hone_several_enter(const hone_share *share) {
   return CALL(cudaSetDevice(share->c->ordinal));
 }
 
-/* While it exists other devices may become the current one of this thread; then
-   the caller's is so again. */
-class hone_several_current {
-public:
-  hone_several_current() { (void)cudaGetDevice(&ordinal_); }
-  ~hone_several_current() { (void)cudaSetDevice(ordinal_); }
-  hone_several_current(const hone_several_current &) = delete;
-  hone_several_current &operator=(const hone_several_current &) = delete;
-
-private:
-  int ordinal_ = 0;
-};
-
 /* Waits for the stream 'work' of all shares, whatever st is; returns st, or
    else the first failure. */
 int hone_several_wait(hone_several *s, int st);

@@ -283,7 +283,7 @@ int solve_together(hone_several *s, bool trans, int64_t k, double *v,
 int hone_several_solve(void *self, bool trans, int64_t k, double *v,
                        int64_t ldv) {
   hone_several *s = static_cast<hone_several *>(self);
-  const hone_several_current meanwhile;
+  const hone_cuda_current meanwhile;
   int st = HONE_OK;
   if (s->whole)
     TRY(solve_together(s, trans, k, v, ldv));
