@@ -421,8 +421,8 @@ int hone_ladder_factor(hone_ladder *ladder, const hone_matrix *a,
 int hone_ladder_update(hone_ladder *ladder, const hone_matrix *a,
                        hone_report *report) {
   /* A direct engine's factors serve no other matrix, or are the caller's A
-     itself. */
-  if (!ladder->factored ||
+     itself; those of a rung whose memory another one needed are gone. */
+  if (!ladder->factored || ladder->rung[ladder->start_rung].self == NULL ||
       hone_engine_direct(ladder->rung[ladder->start_rung].engine))
     return hone_ladder_factor(ladder, a, report);
   ladder->a = *a;

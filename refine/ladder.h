@@ -69,6 +69,7 @@ typedef struct hone_ladder {
   int highest_rung; /* the highest rung that this call solved with */
   bool inspected, factored;
   bool factors_stale;    /* the factors are those of an earlier matrix */
+  bool crowded;          /* the devices had no memory for two rungs' engines */
   int copy_rung;         /* the rung whose engine holds a copy of A; -1: none */
   int64_t sent, fetched; /* bytes to and from a device by engines that were
                             destroyed */

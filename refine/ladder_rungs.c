@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The engines of the rungs: made when they are first wanted, destroyed when
-   another one takes their place. An engine that has a copy of A lends it to the
-   next one before it is destroyed. */
+   another one takes their place, or needs the memory that they have on a
+   device. An engine that has a copy of A lends it to the next one before it is
+   destroyed. */
 #include "refine/ladder.h"
 
 int64_t hone_ladder_certificate_bytes(int64_t n) {
@@ -46,6 +47,22 @@ static void destroy_others(hone_ladder *ladder, int r, int but) {
       hone_ladder_destroy_rung(ladder, &ladder->rung[i]);
 }
 
+static bool uses_device(const hone_rung *rung) {
+  return rung->self != NULL && rung->engine->device_bytes != NULL;
+}
+
+/* Destroys all engines but rung r's that have memory of a device. Returns true
+   if there was one. */
+static bool free_devices(hone_ladder *ladder, int r) {
+  bool any = false;
+  for (int i = 0; i < ladder->rung_count; i++)
+    if (i != r && uses_device(&ladder->rung[i])) {
+      hone_ladder_destroy_rung(ladder, &ladder->rung[i]);
+      any = true;
+    }
+  return any;
+}
+
 static int create_engine(hone_ladder *ladder, int r) {
   hone_rung *rung = &ladder->rung[r];
   const hone_engine_config config = {.n = ladder->n,
@@ -75,16 +92,19 @@ static int create_engine(hone_ladder *ladder, int r) {
 
 int hone_ladder_create_rung(hone_ladder *ladder, int r) {
   hone_rung *rung = &ladder->rung[r];
-  const int lender = lender_for(ladder, r);
   char why[128] = "";
   if (rung->self != NULL)
     return HONE_OK;
   if (!rung->engine->probe(why, sizeof why))
     return HONE_NO_DEVICE;
-  destroy_others(ladder, r, lender);
+  /* The first engine would do with what the others leave, and take longer. */
+  if (ladder->crowded && r == ladder->lowest_rung)
+    (void)free_devices(ladder, r);
+  destroy_others(ladder, r, lender_for(ladder, r));
   int st = create_engine(ladder, r);
-  if (st == HONE_NO_MEMORY && lender >= 0) {
-    hone_ladder_destroy_rung(ladder, &ladder->rung[lender]);
+  if (st == HONE_NO_MEMORY && rung->engine->device_bytes != NULL &&
+      free_devices(ladder, r)) {
+    ladder->crowded = true;
     st = create_engine(ladder, r);
   }
   return st;
