@@ -414,7 +414,8 @@ static void bound_relative_to_x(hone_refinement *ctx,
                                 hone_refined *c) {
   const int64_t n = ctx->f.a->n;
   const int *e = hone_refined_exponents(ctx);
-  double *weights = (double *)(ctx->scratch + hone_probe_scratch(n));
+  double *weights =
+      (double *)(ctx->scratch + hone_probe_scratch(n, ctx->f.use_copy));
   hone_contraction contraction = {.rows = weights + n};
   hone_probing probing = {.f = &ctx->f,
                           .trans = ctx->trans,

@@ -24,8 +24,8 @@ enum {
   VECTORS = 3 /* of an estimate, in n entries each */
 };
 
-int64_t hone_certify_scratch(int64_t n) {
-  return hone_probe_scratch(n) + VECTORS * n;
+int64_t hone_certify_scratch(int64_t n, bool copy) {
+  return hone_probe_scratch(n, copy) + VECTORS * n;
 }
 
 /* The state of one estimate; all vectors have n entries. */
@@ -92,7 +92,7 @@ static int estimate_condition(const hone_certify_job *job,
                               hone_certificate *out) {
   const hone_factored *f = job->f;
   const int64_t n = f->a->n;
-  hone_entry *y = job->scratch + hone_probe_scratch(n);
+  hone_entry *y = job->scratch + hone_probe_scratch(n, f->use_copy);
   const long double growth = (long double)fmax(1.0, probing->inverse_growth);
   estimate e = {.f = f,
                 .scaled = true,

@@ -59,8 +59,8 @@ int hone_apply_inverse(const hone_factored *f, bool scaled, bool trans,
 void hone_for_columns(hone_pool *pool, int64_t n, int64_t k, hone_task run,
                       void *ctx);
 
-/* p_c = op(S) v_c in plain double for k <= HONE_PROBES columns; work:
-   (HONE_PROBES + 2) n entries. Returns the number of passes over A. */
+/* p_c = op(S) v_c in plain double for k <= HONE_PROBES_DEVICE columns; work:
+   (HONE_PROBES_DEVICE + 2) n entries. Returns the number of passes over A. */
 int hone_multiply(const hone_factored *f, bool trans, int64_t k,
                   const hone_entry *v, hone_entry *p, hone_entry *work);
 /* Computes them in double-double, rounded once: v may be nearly a null vector.
@@ -82,7 +82,7 @@ typedef struct hone_certify_job {
   bool replaced;
   double norm1;        /* ||A||_1 */
   double norm1_scaled; /* ||S||_1 */
-  hone_entry *scratch; /* hone_certify_scratch(n) entries */
+  hone_entry *scratch; /* hone_certify_scratch(n, f->use_copy) entries */
   uint64_t *seed;      /* the draw; advanced */
 } hone_certify_job;
 
@@ -99,6 +99,6 @@ int hone_certify_singular(const hone_certify_job *job, hone_certificate *out);
    out->contraction[1]. */
 int hone_certify_transpose(const hone_certify_job *job, hone_certificate *out);
 
-int64_t hone_certify_scratch(int64_t n);
+int64_t hone_certify_scratch(int64_t n, bool copy);
 
 #endif

@@ -47,9 +47,10 @@ hone_deflation hone_deflation_make(int64_t n, hone_entry *memory);
 
 /* Finds the directions that the factors leave long, from a fixed draw: probes
    that follow have to show what the deflation is good for. If there are no
-   directions, or too many, count is 0. scratch: hone_probe_scratch(n) entries.
-   *passes: passes over A; added to. *least: the smallest ||S z||_1 / ||z||_1
-   seen, if it is smaller. Fails only where a solve fails. */
+   directions, or too many, count is 0. scratch: hone_probe_scratch(n,
+   f->use_copy) entries. *passes: passes over A; added to. *least: the smallest
+   ||S z||_1 / ||z||_1 seen, if it is smaller. Fails only where a solve fails.
+ */
 int hone_deflate(const struct hone_factored *f, hone_entry *scratch,
                  int *passes, hone_deflation *d, double *least);
 

@@ -51,11 +51,11 @@ enum { SOLUTIONS = HONE_SOLUTIONS_MOST / HONE_PARTS };
 static const double LEAST_SQUARES = 1e-200, MOST_SQUARES = 1e200;
 /* The first power of E is applied to HONE_PROBES vectors, so that it suffices
    for most factors. The next ones are so much smaller that fewer vectors are
-   enough. On a device, where more vectors take little more time, the first
-   power is applied to HONE_PROBES_DEVICE vectors, and so are the next ones
-   unless the bound by fewer will certainly do: the first power has a bound of
-   at most SMALL_FIRST (those up to 8 were followed by 0.03 or less, H200, n to
-   16384), or a later one goes on falling as it did to at most SMALL_NEXT.
+   enough. Where a device has A more vectors take little more time: there the
+   first power is applied to HONE_PROBES_DEVICE vectors, and so are the next
+   ones unless the bound by fewer will certainly do: the first power has a bound
+   of at most SMALL_FIRST (those up to 8 were followed by 0.03 or less, H200, n
+   to 16384), or a later one goes on falling as it did to at most SMALL_NEXT.
 
    Up to order FEW_UP_TO, where a pass over A costs no more than a few solves,
    the first power is applied to a few vectors first. Their bound is by a factor
@@ -75,11 +75,13 @@ enum {
 };
 static const double FEW_BOUND = 0x1p-6;
 static const double SMALL_FIRST = 10.0, SMALL_NEXT = 0.0625;
+/* Where deflation may follow, no power follows a bound above this. */
+static const double HOPELESS = 1e2, HOPELESS_COPY = 1e3;
 
 /* The deflation, which draws as many complex vectors as real ones, uses this
    memory too. */
-int64_t hone_probe_scratch(int64_t n) {
-  return (HONE_PARTS * (3 * HONE_PROBES + 2 * SOLUTIONS) + 2) * n;
+int64_t hone_probe_scratch(int64_t n, bool copy) {
+  return (HONE_PARTS * (3 * hone_probe_vectors(copy) + 2 * SOLUTIONS) + 2) * n;
 }
 
 double hone_probe_factor(double count) {
@@ -98,8 +100,9 @@ void hone_probe_draw(int64_t n, uint64_t *seed, hone_entry *v) {
   }
 }
 
-/* The vectors of a run, n entries each: HONE_PROBES in v and p, SOLUTIONS in q
-   and y. q follows the vectors of p that are in use: one solve serves both. */
+/* The vectors of a run, n entries each: as many as it begins with in v and p,
+   SOLUTIONS in q and y. q follows the vectors of p that are in use: one solve
+   serves both. */
 typedef struct vectors {
   hone_entry *v;    /* E^k g */
   hone_entry *p;    /* op(S) v, then inv(M) op(S) v */
@@ -109,7 +112,8 @@ typedef struct vectors {
 } vectors;
 
 static vectors lay_out(const hone_probing *probing) {
-  const int64_t n = probing->f->a->n, size = HONE_PROBES * n;
+  const int64_t n = probing->f->a->n,
+                size = hone_probe_vectors(probing->f->use_copy) * n;
   hone_entry *v = probing->scratch, *q = v + 2 * size, *y = q + SOLUTIONS * n;
   return (vectors){v, v + size, q, y, y + SOLUTIONS * n};
 }
@@ -126,8 +130,7 @@ HONE_VECTOR static void row_norms(int64_t n, int t,
                                   const hone_entry *restrict v, double largest,
                                   double factor, double *restrict rows) {
   const double rounding = rounding_of_rows(t, largest);
-  for (int64_t i = 0; i < n; i++)
-    rows[i] = 0.0;
+  memset(rows, 0, (size_t)n * sizeof *rows);
   for (int64_t c = 0; c < t; c++)
     for (int64_t i = 0; i < n; i++)
       rows[i] += hone_real(hone_conj(v[c * n + i]) * v[c * n + i]);
@@ -213,9 +216,6 @@ typedef struct run {
 
 /* Where the vectors of a run are. */
 typedef struct place {
-  int first;       /* vectors for the first power */
-  double hopeless; /* where deflation may follow, no power follows a bound above
-                      this; powers are cheap on a device */
   /* Makes v = E v for power number k, and corrects the solutions that are still
      needed. */
   int (*apply_power)(run *r, int k);
@@ -228,17 +228,23 @@ typedef struct place {
 /* Takes what the solutions show of inv(op(S)); squares: of each of them. */
 static void take_inverse(run *r, const double *squares) {
   const right_sides *h = &r->h;
-  const hone_contraction *out = r->out;
   double sum = 0.0;
   for (int c = 0; c < SOLUTIONS; c++)
     sum += squares[c];
-  const double left = out->power > 0 ? 1.0 - out->bound : 1.0;
-  const double missing = h->count == 0 ? 1.0 + out->before : 1.0;
+  const double left = r->out->power > 0 ? 1.0 - r->out->bound : 1.0;
+  const double missing = h->count == 0 ? 1.0 + r->out->before : 1.0;
   const double size =
       hone_probe_factor_of(SOLUTIONS, 1.0) * sqrt(sum) * missing / left;
   const double bound = hone_shift(size, h->shift);
   r->probing->inverse_growth = sqrt(sum / h->first_size);
   r->probing->inverse_bound = bound <= DBL_MAX ? bound : HONE_INF;
+}
+
+/* Will fewer vectors do, where a device has A? */
+static bool fewer_suffice(const run *r) {
+  const double bound = r->out->bound, earlier = r->earlier;
+  return earlier > 0.0 ? bound * (bound / earlier) <= SMALL_NEXT
+                       : bound <= SMALL_FIRST;
 }
 
 static int largest_of(const double *squares) {
@@ -308,7 +314,7 @@ static int few(const run *r) {
 }
 
 static int apply_power_on_host(run *r, int k) {
-  double size[HONE_PROBES + SOLUTIONS];
+  double size[HONE_PROBES_DEVICE + SOLUTIONS];
   const int all = r->t, first = k == 1 ? few(r) : all;
   r->t = first;
   int st = apply_to_vectors(r, k, 0, r->h.count > 0, size);
@@ -326,8 +332,9 @@ static int apply_power_on_host(run *r, int k) {
 }
 
 static void narrow_on_host(run *r) {
-  const int64_t count = LATER_PROBES * r->f.a->n;
-  r->t = LATER_PROBES;
+  if (!r->f.use_copy || fewer_suffice(r))
+    r->t = LATER_PROBES;
+  const int64_t count = r->t * r->f.a->n;
   r->squares = hone_sum_of_squares(count, r->at.v);
   r->largest = hone_abs(r->at.v[hone_largest_at(count, r->at.v)]);
 }
@@ -347,8 +354,8 @@ static int finish_on_host(run *r) {
   return HONE_OK;
 }
 
-static const place on_host = {HONE_PROBES, 1e2, apply_power_on_host,
-                              narrow_on_host, finish_on_host};
+static const place on_host = {apply_power_on_host, narrow_on_host,
+                              finish_on_host};
 
 /* ---- Vectors on a device ------------------------------------------------- */
 
@@ -377,12 +384,8 @@ static int apply_power_on_device(run *r, int k) {
 }
 
 static void narrow_on_device(run *r) {
-  const double bound = r->out->bound;
-  const bool enough = r->earlier > 0.0
-                          ? bound * (bound / r->earlier) <= SMALL_NEXT
-                          : bound <= SMALL_FIRST;
   r->largest = r->step.largest;
-  if (!enough || r->t == LATER_PROBES_DEVICE)
+  if (!fewer_suffice(r) || r->t == LATER_PROBES_DEVICE)
     return;
   r->step.dropped = r->t - LATER_PROBES_DEVICE;
   r->t = LATER_PROBES_DEVICE;
@@ -418,8 +421,8 @@ static int finish_on_device(run *r) {
   return HONE_OK;
 }
 
-static const place on_device = {HONE_PROBES_DEVICE, 1e3, apply_power_on_device,
-                                narrow_on_device, finish_on_device};
+static const place on_device = {apply_power_on_device, narrow_on_device,
+                                finish_on_device};
 
 /* ---- A run --------------------------------------------------------------- */
 
@@ -432,36 +435,34 @@ static bool promises(double bound, double before, int left) {
          log(bound / GOOD_BOUND) <= (double)left * log(before / bound);
 }
 
-static run begin(const place *where, hone_probing *probing,
-                 hone_contraction *out) {
+static run begin(hone_probing *probing, hone_contraction *out) {
   const int64_t n = probing->f->a->n;
+  const int t = hone_probe_vectors(probing->f->use_copy);
   run r = {.probing = probing,
            .out = out,
            .f = *probing->f,
            .at = lay_out(probing),
            .rounding_seed = ~probing->seed, /* another sequence */
            .seed = probing->seed,
-           .t = where->first,
+           .t = t,
            .largest = sqrt(3.0 * HONE_PARTS)};
   r.step = (hone_probe_step){.scaling = r.f.scaling,
                              .trans = probing->trans,
-                             .vectors = where->first,
+                             .vectors = t,
                              .seed = probing->seed,
                              .row_squares = (double *)r.at.p};
-  probing->seed += (uint64_t)(HONE_PARTS * where->first * n) * HONE_RANDOM_STEP;
+  probing->seed += (uint64_t)(HONE_PARTS * t * n) * HONE_RANDOM_STEP;
   r.h.seed = r.step.solutions_seed = hone_random_bits(&probing->seed);
   r.h.count = probing->inverse ? SOLUTIONS : 0;
   probing->estimated = false;
-  out->tried = true;
-  out->power = 0;
-  out->before = out->rounding = 0.0;
+  *out = (hone_contraction){.rows = out->rows, .tried = true};
   return r;
 }
 
 static int probe_at(const place *where, hone_probing *probing, int steps,
                     hone_contraction *out) {
   double before = HONE_INF;
-  run r = begin(where, probing, out);
+  run r = begin(probing, out);
   r.f.rounding_seed = &r.rounding_seed;
   for (int k = 1;; k++) {
     int st = where->apply_power(&r, k);
@@ -472,8 +473,8 @@ static int probe_at(const place *where, hone_probing *probing, int steps,
       out->power = k;
       break;
     }
-    probing->cut_short =
-        k == 1 && probing->deflation_follows && out->bound > where->hopeless;
+    probing->cut_short = k == 1 && probing->deflation_follows &&
+                         out->bound > (r.f.use_copy ? HOPELESS_COPY : HOPELESS);
     if (k >= steps || probing->cut_short ||
         !promises(out->bound, before, steps - k))
       break;
@@ -482,8 +483,7 @@ static int probe_at(const place *where, hone_probing *probing, int steps,
       r.h.count = 0;
     where->narrow(&r);
     r.earlier = out->bound;
-    before = hone_probe_factor_of(r.t, 1.0) *
-             sqrt(r.squares); /* by those of the next */
+    before = hone_probe_factor_of(r.t, 1.0) * sqrt(r.squares); /* by these */
   }
   return where->finish(&r);
 }

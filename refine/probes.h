@@ -18,6 +18,11 @@ enum {
   HONE_PROBE_POWERS = 8 /* of E, at most */
 };
 
+/* Returns how many a run begins with. copy: a device has A. */
+static inline int hone_probe_vectors(bool copy) {
+  return copy ? HONE_PROBES_DEVICE : HONE_PROBES;
+}
+
 /* A factored matrix: the factors, A itself, and the scaling between them. */
 typedef struct hone_factored {
   const hone_engine *engine;
@@ -61,7 +66,7 @@ typedef struct hone_probing {
   /* n: E is measured as inv(W) E W, W = diag(weights); NULL: W = I. */
   const double *weights;
   uint64_t seed;          /* the draw; advanced by every call */
-  hone_entry *scratch;    /* hone_probe_scratch(n) entries */
+  hone_entry *scratch;    /* hone_probe_scratch(n, f->use_copy) entries */
   int passes;             /* passes over A; added to */
   bool deflation_follows; /* if the first power leaves much, the run ends, */
   bool cut_short;         /* and this becomes true */
@@ -90,6 +95,6 @@ double hone_probe_factor(double count);
 /* Fills v with one random vector; advances the seed. */
 void hone_probe_draw(int64_t n, uint64_t *seed, hone_entry *v);
 
-int64_t hone_probe_scratch(int64_t n);
+int64_t hone_probe_scratch(int64_t n, bool copy);
 
 #endif

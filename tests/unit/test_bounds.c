@@ -50,7 +50,7 @@ static int solve_by_gain(void *self, bool trans, int64_t k, double *v,
 
 /* x = (1, ...), r = 1e-6, no noise. */
 static void set_case(refinement_case *s, int power, double bound, double row) {
-  CHECK_LE(hone_certify_scratch(N), (4 * HONE_PROBES + 8) * N);
+  CHECK_LE(hone_certify_scratch(N, false), (4 * HONE_PROBES + 8) * N);
   *s = (refinement_case){
       .engine = {.precision = 64, .solve = solve_by_gain},
       .certificate = {.rcond_scaled = 1.0,

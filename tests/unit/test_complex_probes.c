@@ -38,7 +38,8 @@ static void begin(factored *t, hone_entry *a) {
   t->scaling.row = sup_filled(N, 1.0);
   t->scaling.col = sup_filled(N, 1.0);
   t->scratch = cs_random(
-      HONE_MAX(hone_certify_scratch(N), hone_null_search_scratch(N)), 1, 1);
+      HONE_MAX(hone_certify_scratch(N, false), hone_null_search_scratch(N)), 1,
+      1);
   t->vectors = cs_random(hone_deflation_entries(N), 1, 1);
   const hone_engine_config config = {
       .n = N, .mem = &t->mem, .watch = &t->watch};

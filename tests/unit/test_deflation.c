@@ -42,7 +42,7 @@ static void set_up(deflated *s, int small, double value, uint64_t seed) {
   *s = (deflated){.least = (double)INFINITY};
   s->a = entries_filled(N * N, 0.0);
   s->memory = entries_filled(hone_deflation_entries(N), (double)NAN);
-  s->scratch = entries_filled(hone_certify_scratch(N), (double)NAN);
+  s->scratch = entries_filled(hone_certify_scratch(N, false), (double)NAN);
   s->rows = sup_filled(N, -1.0);
   entries_matrix_cond(&rng, N, SUP_ONE_SMALL, 1.0, s->a, N);
   for (int k = 0; k < small; k++) { /* v: of modulus 1 in every small-th row */

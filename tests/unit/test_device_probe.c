@@ -242,7 +242,7 @@ TEST(probes, on_a_device_become_fewer_where_fewer_will_do) {
   const hone_scaling scaling = {.used = false};
   const hone_factored f = {
       .engine = &engine, .a = &a, .scaling = &scaling, .use_copy = true};
-  hone_entry *scratch = sup_filled(hone_probe_scratch(SHORT), 0.0);
+  hone_entry *scratch = sup_filled(hone_probe_scratch(SHORT, true), 0.0);
   for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
     double rows[SHORT];
     hone_contraction out = {.rows = rows};
@@ -285,7 +285,7 @@ TEST(probes, on_a_device_estimate_the_condition_on_the_way) {
                               .probe_step = scripted_step,
                               .probed = scripted_probed};
   const hone_matrix a = {.n = SHORT};
-  hone_entry *scratch = sup_filled(hone_probe_scratch(SHORT), 0.0);
+  hone_entry *scratch = sup_filled(hone_probe_scratch(SHORT, true), 0.0);
   for (int c = 0; c < 2 * CASES; c++) {
     const hone_scaling scaling = {.used = c >= CASES};
     const hone_factored f = {
@@ -330,7 +330,7 @@ TEST(probes, on_a_device_go_on_before_directions_are_deflated) {
   const hone_scaling scaling = {.used = false};
   const hone_factored f = {
       .engine = &engine, .a = &a, .scaling = &scaling, .use_copy = true};
-  hone_entry *scratch = sup_filled(hone_probe_scratch(SHORT), 0.0);
+  hone_entry *scratch = sup_filled(hone_probe_scratch(SHORT, true), 0.0);
   for (int c = 0; c < 2; c++) {
     double rows[SHORT];
     hone_contraction out = {.rows = rows};

@@ -55,7 +55,7 @@ static void set_up(probed *s, double rate) {
                          .self = s->self,
                          .a = &s->matrix,
                          .scaling = &s->scaling};
-  s->scratch = entries_filled(hone_probe_scratch(N), (double)NAN);
+  s->scratch = entries_filled(hone_probe_scratch(N, false), (double)NAN);
   s->out.rows = s->rows;
   s->probing = (hone_probing){.f = &s->f, .seed = SEED, .scratch = s->scratch};
 }

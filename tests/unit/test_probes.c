@@ -170,7 +170,7 @@ typedef struct probe_case {
 static void set_up(probe_case *s, double every_gain) {
   *s = (probe_case){.engine = {.precision = 64, .solve = solve}};
   s->identity = sup_filled(N * N, 0.0);
-  s->scratch = sup_filled(hone_certify_scratch(N), (double)NAN);
+  s->scratch = sup_filled(hone_certify_scratch(N, false), (double)NAN);
   s->rows = sup_filled(2 * N, -1.0);
   for (int64_t i = 0; i < N; i++) {
     s->identity[i * (N + 1)] = 1.0;
