@@ -46,11 +46,13 @@ namespace hone_emulate {
 constexpr int MOST_DEVICES = 16;
 
 /* The devices; a test may set 'count' and 'peers' while nothing exists on the
-   devices that go. */
+   devices that go, and 'others' at any time. */
 struct device_table {
   std::atomic<int> count{0};     /* 0: what the environment says */
   std::atomic<bool> peers{true}; /* devices can reach each other's memory, */
   std::atomic<bool> enabled[MOST_DEVICES][MOST_DEVICES] = {}; /* if enabled */
+  std::atomic<size_t> others[MOST_DEVICES] = {}; /* bytes that other processes
+                                                    have there */
   std::atomic<size_t> peer_bytes{0};   /* copied between two devices, */
   std::atomic<size_t> staged_bytes{0}; /* of them without access */
 };

@@ -240,6 +240,13 @@ template <class T> void drop(T *p, const char *type) {
   delete p;
 }
 
+/* Returns what is free on the current device; 'owned' is locked. */
+inline size_t free_bytes() {
+  const size_t used = owned.device_bytes[current_device] +
+                      devices.others[current_device].load();
+  return used < HONE_EMULATE_MEMORY ? HONE_EMULATE_MEMORY - used : 0;
+}
+
 /* Fills memory with NaN; of very large memory only the ends, as the middle is
    hardly ever used. */
 inline void spoil(char *p, size_t bytes) {
@@ -258,12 +265,10 @@ inline cudaError_t allocate(void **p, size_t bytes, cudaMemoryType type) {
   *p = nullptr;
   if (bytes == 0)
     return cudaSuccess;
-  size_t *const used = &owned.device_bytes[current_device];
-  if ((device && bytes > HONE_EMULATE_MEMORY - *used) ||
-      posix_memalign(&q, 256, bytes) != 0)
+  if ((device && bytes > free_bytes()) || posix_memalign(&q, 256, bytes) != 0)
     return last_error = cudaErrorMemoryAllocation;
   owned.memory[static_cast<char *>(q)] = {bytes, type, current_device};
-  *used += device ? bytes : 0;
+  owned.device_bytes[current_device] += device ? bytes : 0;
   spoil(static_cast<char *>(q), bytes);
   *p = q;
   return cudaSuccess;
@@ -383,7 +388,7 @@ inline cudaError_t cudaFreeHost(void *p) {
 inline cudaError_t cudaMemGetInfo(size_t *unused, size_t *total) {
   std::lock_guard<std::mutex> hold(owned.lock);
   *total = HONE_EMULATE_MEMORY;
-  *unused = HONE_EMULATE_MEMORY - owned.device_bytes[current_device];
+  *unused = free_bytes();
   return cudaSuccess;
 }
 inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *at,

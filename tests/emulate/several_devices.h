@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* While it exists there are so many emulated devices; then there are as many as
-   before, no access between them is enabled, and device 0 is current. Engines
-   that the process keeps are released before and after. */
+   before, no access between them is enabled, device 0 is current, and other
+   processes have no memory there. Engines that the process keeps are released
+   before and after. */
 #ifndef HONE_EMULATE_SEVERAL_DEVICES_H
 #define HONE_EMULATE_SEVERAL_DEVICES_H
 
@@ -27,6 +28,8 @@ private:
     (void)cudaSetDevice(0);
     hone_emulate::devices.count = count;
     hone_emulate::devices.peers = true;
+    for (auto &bytes : hone_emulate::devices.others)
+      bytes = 0;
     for (auto &row : hone_emulate::devices.enabled)
       for (auto &enabled : row)
         enabled = false;

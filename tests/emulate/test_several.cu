@@ -42,6 +42,16 @@ TEST(several, wide_panels_with_look_ahead) {
   wrapped_trial = {};
 }
 
+/* Panels of more rows than one launch holds, as orders above 49152 have. */
+TEST(several, tall_panels) {
+  wrapped_trial.part_rows = 256;
+  check_both(2, 1100, HONE_NO_TRANS);
+  wrapped_trial.ahead_from = 256;
+  wrapped_trial.outer = 384;
+  check_both(3, 1300, HONE_TRANS);
+  wrapped_trial = {};
+}
+
 TEST(several, devices_that_cannot_reach_each_other_send_through_the_host) {
   const several_devices three(3);
   hone_emulate::devices.peers = false;
