@@ -15,7 +15,7 @@
  * warp (groups) or not, or by panels, or definite ones;
  * without words all of these. A time is beside the floor of one reading of A.
  *
- * Shapes of gpu_sp/batch/systems.cu are the best of this list on an H200.
+ * Shapes of gpu_sp/batch/systems.cu are the best of this list on an H100.
  */
 #include "bench/batch/search.h"
 

@@ -154,17 +154,6 @@ __device__ __forceinline__ void give_panel(const system<S> &t,
       to[w * S::C + t.c][t.i_of(ii)] = t.m[ii][w];
 }
 
-/* Copies two numbers to where they lie one behind the other. */
-__device__ __forceinline__ void give_two(number<1> one, number<1> other,
-                                         number<1> *to) {
-  *reinterpret_cast<double2 *>(to) = make_double2(one.part[0], other.part[0]);
-}
-__device__ __forceinline__ void give_two(number<2> one, number<2> other,
-                                         number<2> *to) {
-  to[0] = one;
-  to[1] = other;
-}
-
 /* Copies the rows with the pivots of the panel to shared memory, and sets them
    to 0. (So are rows behind the last one, which the update gives back, as their
    columns are those of the unit matrix.) A tile's eight columns lie one behind
@@ -180,7 +169,8 @@ __device__ __forceinline__ void give_pivot_rows(system<S> &t,
     number<S::P> *to = &t.s->of_panel.pivot_rows[k][t.c / 4 * 8 + t.c % 4 * 2];
 #pragma unroll
     for (int jj = 0; jj < S::TC; jj += 2) {
-      give_two(t.m[ii][jj], t.m[ii][jj + 1], &to[jj / 2 * S::WARP_COLUMNS * 8]);
+      store_two(t.m[ii][jj], t.m[ii][jj + 1],
+                &to[jj / 2 * S::WARP_COLUMNS * 8]);
       t.m[ii][jj] = t.m[ii][jj + 1] = make<S::P>(0.0);
     }
   }

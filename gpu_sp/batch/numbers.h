@@ -125,6 +125,32 @@ __device__ __forceinline__ number<P> product_of(number<P> a, number<P> b) {
   return r;
 }
 
+/* Two numbers that lie one behind the other, at an address that is a multiple
+   of 16. */
+template <int P>
+__device__ __forceinline__ void load_two(const number<P> *from, number<P> *one,
+                                         number<P> *other) {
+  if constexpr (P == 1) {
+    const double2 v = *reinterpret_cast<const double2 *>(from);
+    one->part[0] = v.x;
+    other->part[0] = v.y;
+  } else {
+    *one = from[0];
+    *other = from[1];
+  }
+}
+
+template <int P>
+__device__ __forceinline__ void store_two(number<P> one, number<P> other,
+                                          number<P> *to) {
+  if constexpr (P == 1) {
+    *reinterpret_cast<double2 *>(to) = make_double2(one.part[0], other.part[0]);
+  } else {
+    to[0] = one;
+    to[1] = other;
+  }
+}
+
 /* A sum in two doubles: hi, and the rounding errors that it has met. */
 struct wide {
   double hi, lo;

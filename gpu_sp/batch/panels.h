@@ -57,32 +57,6 @@ template <class S> struct panel_memory {
   int place[S::N]; /* row i had pivot place[i]; N: none yet */
 };
 
-/* Two numbers that lie one behind the other, at an address that is a multiple
-   of 16. */
-template <int P>
-__device__ __forceinline__ void load_two(const number<P> *from, number<P> *one,
-                                         number<P> *other) {
-  if constexpr (P == 1) {
-    const double2 v = *reinterpret_cast<const double2 *>(from);
-    one->part[0] = v.x;
-    other->part[0] = v.y;
-  } else {
-    *one = from[0];
-    *other = from[1];
-  }
-}
-
-template <int P>
-__device__ __forceinline__ void store_two(number<P> one, number<P> other,
-                                          number<P> *to) {
-  if constexpr (P == 1) {
-    *reinterpret_cast<double2 *>(to) = make_double2(one.part[0], other.part[0]);
-  } else {
-    to[0] = one;
-    to[1] = other;
-  }
-}
-
 /* A thread's part of a system. */
 template <class S_> struct panel_system {
   using S = S_;
