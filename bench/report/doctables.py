@@ -405,9 +405,11 @@ def batch(record):
 
 
 def device_batch(record):
-    """Makes the table of batches on a device, beside the vendor's."""
+    """Makes the table of batches on a device, beside the vendor's. The ratio
+    is that with results on the device, where this was measured."""
     body = []
     for row in records.rows(record, 'batch'):
+        there = records.find(row, 'Hone batch, results on the device')
         ours, floor = (records.find(row, name) for name in
                        ('Hone batch', 'A to the device'
                         if row['kind'] == 'from the host'
@@ -421,12 +423,14 @@ def device_batch(record):
         body.append([
             f"{row['count']:,}", str(row['n']), row['kind'],
             missed(g(ms), wanted, ms) if ms and wanted else g(ms),
+            g(records.middle(records.times(there))) if there else '-',
             'yes' if ours.get('accepted') else 'no',
             g(records.middle(records.times(peer))),
-            g(records.ratio(peer, ours), '.2f'), g(wanted),
+            g(records.ratio(peer, there or ours) or
+              records.ratio(peer, ours), '.2f'), g(wanted),
             g(records.middle(records.times(floor)))])
-    return (['systems', 'n', '', 'Hone, ms', 'accepted', 'vendor, ms',
-             'vendor / Hone', 'wanted, ms', 'floor, ms'], body) \
+    return (['systems', 'n', '', 'Hone, ms', 'results there, ms', 'accepted',
+             'vendor, ms', 'vendor / Hone', 'wanted, ms', 'floor, ms'], body) \
         if body else None
 
 
