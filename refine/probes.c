@@ -455,7 +455,7 @@ static run begin(hone_probing *probing, hone_contraction *out) {
   r.h.seed = r.step.solutions_seed = hone_random_bits(&probing->seed);
   r.h.count = probing->inverse ? SOLUTIONS : 0;
   probing->estimated = false;
-  *out = (hone_contraction){.rows = out->rows, .tried = true};
+  *out = (hone_contraction){true, .bound = HONE_INF, .rows = out->rows};
   return r;
 }
 

@@ -410,6 +410,7 @@ def device_batch(record):
     body = []
     for row in records.rows(record, 'batch'):
         there = records.find(row, 'Hone batch, results on the device')
+        there = there if there and records.times(there) else None
         ours, floor = (records.find(row, name) for name in
                        ('Hone batch', 'A to the device'
                         if row['kind'] == 'from the host'
@@ -426,8 +427,7 @@ def device_batch(record):
             g(records.middle(records.times(there))) if there else '-',
             'yes' if ours.get('accepted') else 'no',
             g(records.middle(records.times(peer))),
-            g(records.ratio(peer, there or ours) or
-              records.ratio(peer, ours), '.2f'), g(wanted),
+            g(records.ratio(peer, there or ours), '.2f'), g(wanted),
             g(records.middle(records.times(floor)))])
     return (['systems', 'n', '', 'Hone, ms', 'results there, ms', 'accepted',
              'vendor, ms', 'vendor / Hone', 'wanted, ms', 'floor, ms'], body) \

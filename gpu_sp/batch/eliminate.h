@@ -277,7 +277,7 @@ move_columns(system<S> &t, const panel<S> &p,
 /* Inverts S panel by panel. */
 template <class S>
 __device__ __forceinline__ void invert_by_panels(system<S> &t, panel<S> *p) {
-  constexpr int PANELS = panel_memory_of<S>::PANELS;
+  constexpr int PANELS = panel_buffers<S>::PANELS;
 #pragma unroll 1
   for (p->k0 = 0; p->k0 < S::N; p->k0 += S::NB) {
     auto at = t.s->of_panel.at[p->k0 / S::NB % PANELS];

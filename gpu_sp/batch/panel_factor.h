@@ -93,9 +93,8 @@ __device__ __forceinline__ void copy_top(const System &t, int p, int q,
     }
 }
 
-/* Adds the products of AT_ONCE columns of a panel, g, and those rows of its
- * A12.
- */
+/* Adds the products of AT_ONCE columns of a panel, g, and as many rows of its
+   A12. */
 template <class S>
 __device__ __forceinline__ void
 add_products(const number<S::P> (&g)[S::R][S::AT_ONCE],
@@ -263,7 +262,7 @@ eliminate_panel(const System &t, unsigned live, int at,
 template <int KK, class System>
 __device__ __forceinline__ void
 eliminate_step(const System &t, int j, unsigned live, unsigned *open,
-               held<typename System::S> *h, pivots *out) {
+               held<typename System::S> *h, double *smallest) {
   using S = typename System::S;
   const int turn = j % 2;
   unsigned may = *open;
@@ -280,8 +279,7 @@ eliminate_step(const System &t, int j, unsigned live, unsigned *open,
     pivot = make<S::P>(pivot.part[0]);
     size = pivot.part[0];
   }
-  out->at = size < out->smallest ? j : out->at;
-  out->smallest = smaller()(out->smallest, size);
+  *smallest = smaller()(*smallest, size);
   if (t.thread == 0) {
     t.s->from[j] = at;
     t.s->place[at] = j;
@@ -299,11 +297,11 @@ eliminate_step(const System &t, int j, unsigned live, unsigned *open,
 template <int KK, class System>
 __device__ __forceinline__ void
 eliminate_eight(const System &t, int j0, unsigned live, unsigned *open,
-                held<typename System::S> *h, pivots *out) {
+                held<typename System::S> *h, double *smallest) {
   if constexpr (KK < 8) {
     if (j0 + KK < t.n)
-      eliminate_step<KK>(t, j0 + KK, live, open, h, out);
-    eliminate_eight<KK + 1>(t, j0, live, open, h, out);
+      eliminate_step<KK>(t, j0 + KK, live, open, h, smallest);
+    eliminate_eight<KK + 1>(t, j0, live, open, h, smallest);
   }
 }
 
@@ -409,11 +407,12 @@ __device__ HONE_NOINLINE void order_rows(const System t) {
   t.sync();
 }
 
-/* Factors S. */
+/* Factors S. Returns the size of the smallest pivot, the same in all threads.
+ */
 template <class System>
-__device__ HONE_NOINLINE pivots factor_panels(const System t) {
+__device__ HONE_NOINLINE double factor_panels(const System t) {
   using S = typename System::S;
-  pivots out = {HONE_INF, 0};
+  double smallest = HONE_INF;
   held<S> h;
   t.each_place([&](int i) { t.s->place[i] = S::N; });
   t.sync();
@@ -426,13 +425,13 @@ __device__ HONE_NOINLINE pivots factor_panels(const System t) {
       give_top(t, q, h);
 #pragma unroll 1
     for (int k0 = 0; k0 < S::NB; k0 += 8) {
-      eliminate_eight<0>(t, q * S::NB + k0, rows.open, &open, &h, &out);
+      eliminate_eight<0>(t, q * S::NB + k0, rows.open, &open, &h, &smallest);
       rotate_eight(&h);
     }
     give_panel(t, q, rows, h);
     t.sync();
   }
-  return out;
+  return smallest;
 }
 
 } // namespace

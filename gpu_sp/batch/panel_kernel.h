@@ -20,16 +20,15 @@ __device__ __forceinline__ void solve_by_panels(panel_system<S> *t, int64_t k,
   const uint64_t seed = in.seed + static_cast<uint64_t>(k) * in.seed_step;
   bool serves = false;
   certified m = {};
-  pivots p = {};
   t->a = array_of<const number<S::P>>(in.a, k);
   const matrix_norms norms = prepare(*t, seed);
   if (norms.serves) {
-    p = factor_panels(*t);
-    if (p.smallest > 0.0 && !t->definite)
+    const bool factored = factor_panels(*t) > 0.0;
+    if (factored && !t->definite)
       order_rows(*t);
-    if (p.smallest > 0.0)
+    if (factored)
       m = certify_panels(*t, norms, seed, factors);
-    serves = m.serves && p.smallest > 0.0;
+    serves = factored && m.serves;
   }
   if (serves)
     serves = solve_columns(*t, m, norms.norm_rows, k);

@@ -56,7 +56,7 @@ template <int P_, int R_, int C_, int N_> struct shape {
 
 /* Panels (eliminate.h), one behind the other in turn where threads wait for one
    another in a barrier, and the rows of the pivots of one. */
-template <class S> struct panel_memory_of {
+template <class S> struct panel_buffers {
   using entry = number<S::P>;
   static constexpr int ROWS = S::WHOLE_ROWS ? 1 : S::NB;
   static constexpr int PANELS = S::WARPS > 1 ? 2 : 1;
@@ -78,7 +78,7 @@ template <class S> struct shared_memory {
   double rows[S::N];           /* bounds on the 2-norms of the rows of E */
   union {
     double partial[S::PARTIAL];
-    panel_memory_of<S> of_panel;
+    panel_buffers<S> of_panel;
   };
   double scratch[S::WARPS > 1 ? 8 : 1][32];
   double smallest; /* pivot */

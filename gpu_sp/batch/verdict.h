@@ -26,12 +26,6 @@ struct matrix_norms {
   double norm_rows, norm_cols, norm_scaled;
 };
 
-/* The smallest pivot and its number, the same in all threads. */
-struct pivots {
-  double smallest;
-  int at;
-};
-
 /* As in cpu_batch/certify.h: the bound on ||E|| that the few vectors, and all
    of them, have to show, and where rounding errors might count. */
 constexpr double FEW_BOUND = 0x1p-6, ALL_BOUND = 0.9, FEW_NOISE = 1.0 / 64.0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the ladder does where the factors of several emulated devices do not
-   serve: LU in double on one of them, whose memory other engines and other
+/* Where the factors of several emulated devices do not serve, the ladder goes
+   on with LU in double on one of them, whose memory other engines and other
    processes may have. */
 #include "tests/emulate/several_problem.h"
 
