@@ -399,7 +399,7 @@ void hone_batch_end(const hone_batch_call *call, int st, double start_s,
   hone_text_add(&device, "CPU, ");
   hone_text_add_count(&device, HONE_MAX(made->threads, 1));
   hone_text_add(&device, made->threads > 1 ? " threads, " : " thread, ");
-  hone_text_add(&device, hone_block_kernels_here()->isa);
+  hone_text_add(&device, hone_block_kernels_here(1)->isa);
   made->total_ms = 1e3 * (hone_now_s() - start_s);
   hone_report_give(made, out);
 }

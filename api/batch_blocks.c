@@ -20,18 +20,18 @@ typedef struct range {
 /* All blocks of a call, and the memory of its threads. */
 typedef struct blocks {
   hone_batch_call *call;
-  const hone_block_kernels *kernels;
   int64_t count; /* of blocks */
   int64_t *from; /* count + 1, with orders that differ; NULL: equal ranges */
-  int64_t most;  /* the largest order */
+  int64_t lanes; /* systems of a block, where all have one order */
   char *room;    /* for each thread: a block, and its solutions */
   int64_t room_bytes, block_bytes;
+  int64_t solutions; /* entries */
   int64_t together;
   _Atomic int64_t served;
 } blocks;
 
 static range range_of(const blocks *all, int64_t block) {
-  const int64_t lanes = all->kernels->lanes;
+  const int64_t lanes = all->lanes;
   if (all->from != NULL)
     return (range){all->from[block],
                    (int)(all->from[block + 1] - all->from[block])};
@@ -188,12 +188,13 @@ static void solve_block(blocks *all, char *room, int64_t number) {
     hone_entry *x = (hone_entry *)(void *)(room + all->block_bytes);
     for (int l = 0; l < g.count; l++)
       g.x[l] = x + l * n * call->batch.nrhs;
+    const hone_block_kernels *kernels = hone_block_kernels_here(n);
     block->n = n;
     if (call->factors)
-      all->kernels->factor(block, matrices, hone_batch_seed(call, n, number));
+      kernels->factor(block, matrices, hone_batch_seed(call, n, number));
     begin_results(call, block, &g);
     if (call->solves)
-      solve_columns(call, all->kernels, block, &g);
+      solve_columns(call, kernels, block, &g);
     end_results(all, block, &g);
   }
   int ended = 0;
@@ -229,40 +230,61 @@ static void work(void *ctx, int64_t worker) {
   }
 }
 
+static int64_t rounded_up(int64_t bytes) { return (bytes + 63) & ~63; }
+
+/* The memory of a block of systems of order n; 0: there is no such block. */
+static int64_t block_bytes(int64_t n) {
+  return n < 1 || n > HONE_BLOCK_UP_TO
+             ? 0
+             : rounded_up(hone_block_kernels_here(n)->bytes(n));
+}
+
+static int lanes_of(int64_t n) { return hone_block_kernels_here(n)->lanes; }
+
+/* Lets a thread's room be large enough for blocks of this order. */
+static void take_order(blocks *all, int64_t n) {
+  const hone_batch_call *call = all->call;
+  const int64_t bytes = block_bytes(n);
+  if (bytes == 0)
+    return;
+  if (call->kept == NULL)
+    all->block_bytes = HONE_MAX(all->block_bytes, bytes);
+  if (call->solves)
+    all->solutions =
+        HONE_MAX(all->solutions, n * call->batch.nrhs * lanes_of(n));
+}
+
 /* Divides sorted systems into blocks of one order. */
 static int divide(blocks *all) {
   hone_batch_call *call = all->call;
-  const int64_t count = call->batch.count, lanes = all->kernels->lanes;
-  const int64_t *orders = call->batch.orders;
-  all->most = orders == NULL ? call->batch.n : 0;
-  all->count = (count + lanes - 1) / lanes;
-  if (call->order == NULL)
+  const int64_t count = call->batch.count, *orders = call->batch.orders;
+  if (call->order == NULL) {
+    all->lanes = lanes_of(call->batch.n);
+    all->count = (count + all->lanes - 1) / all->lanes;
+    take_order(all, call->batch.n);
     return HONE_OK;
+  }
   all->from = hone_mem_get(&call->mem, (size_t)(count + 1) * sizeof *all->from);
   if (all->from == NULL)
     return HONE_NO_MEMORY;
   all->count = 0;
   for (int64_t i = 0; i < count; i++) {
     const int64_t n = orders[call->order[i]];
-    if (i == 0 || n != orders[call->order[i - 1]] ||
-        i - all->from[all->count - 1] == lanes)
+    const bool begins = i == 0 || n != orders[call->order[i - 1]];
+    if (begins || i - all->from[all->count - 1] == lanes_of(n))
       all->from[all->count++] = i;
-    if (n <= HONE_BLOCK_UP_TO)
-      all->most = HONE_MAX(all->most, n);
+    if (begins)
+      take_order(all, n);
   }
   all->from[all->count] = count;
   return HONE_OK;
 }
 
-static int64_t rounded_up(int64_t bytes) { return (bytes + 63) & ~63; }
-
 /* The memory of a block with the systems from this place on. */
 static int64_t bytes_of(const blocks *all, int64_t number) {
-  const hone_batch_call *call = all->call;
-  const int64_t n = call->batch.orders
-                        ? call->batch.orders[call->order[all->from[number]]]
-                        : call->batch.n;
-  return n < 1 || n > HONE_BLOCK_UP_TO ? 0 : rounded_up(all->kernels->bytes(n));
+  const hone_batch *b = &all->call->batch;
+  return block_bytes(b->orders ? b->orders[all->call->order[all->from[number]]]
+                               : b->n);
 }
 
 /* Makes the blocks whose factors will be kept. What fails is freed with all
@@ -297,14 +319,10 @@ static int make_kept(blocks *all) {
    solutions. */
 static int make_room(blocks *all) {
   hone_batch_call *call = all->call;
-  const int64_t n =
-      HONE_MAX(HONE_MIN(all->most, (int64_t)HONE_BLOCK_UP_TO), (int64_t)1);
-  const int64_t solutions =
-      call->solves ? n * call->batch.nrhs * all->kernels->lanes : 0;
-  all->block_bytes =
-      call->kept == NULL ? rounded_up(all->kernels->bytes(n)) : 0;
   all->room_bytes =
-      all->block_bytes + rounded_up(solutions * (int64_t)sizeof(hone_entry));
+      HONE_MAX(all->block_bytes +
+                   rounded_up(all->solutions * (int64_t)sizeof(hone_entry)),
+               (int64_t)64);
   all->room =
       hone_mem_get(&call->mem, (size_t)(all->room_bytes * call->threads));
   return all->room != NULL ? HONE_OK : HONE_NO_MEMORY;
@@ -319,13 +337,14 @@ static int begin_blocks(blocks *all) {
   }
   all->count = call->kept->blocks;
   all->from = call->kept->from;
+  all->lanes = lanes_of(call->batch.n);
   for (int64_t k = 0; k < all->count; k++)
-    all->most = HONE_MAX(all->most, call->kept->block[k].n);
+    take_order(all, call->kept->block[k].n);
   return HONE_OK;
 }
 
 int hone_batch_blocks(hone_batch_call *call) {
-  blocks all = {.call = call, .kernels = hone_block_kernels_here()};
+  blocks all = {.call = call};
   int st = begin_blocks(&all);
   if (st == HONE_OK)
     st = make_room(&all);

@@ -152,16 +152,16 @@ typedef struct hone_z_batch {
  *         an order in orders and its leading dimensions are matters of that
  *         system alone.
  *
- * Method: up to order 128, LU with partial pivoting in double, one system in
- * each lane; corrections with residuals in double-double; the certificate of
- * hone_solve, whose random vectors are shared by the systems of one block. A
- * system for which that does not suffice at once, and every larger one, is
- * solved as by hone_solve. With options.deterministic the random vectors are
- * the same for all systems of an order. Several threads take blocks as they
- * come; x and the bounds do not depend on which. On a device a thread block, or
- * for small orders a part of a warp, computes the inverse of one matrix in its
- * registers, by Gauss-Jordan
- * elimination with partial pivoting, and applies that to the same end; beyond
+ * Method: up to order 256, LU with partial pivoting in double, below order 96
+ * of a block of systems, one in each lane; corrections with residuals in
+ * double-double; the certificate of hone_solve, whose random vectors are shared
+ * by the systems of a block. A system for which that does not suffice at once,
+ * and every larger one, is solved as by hone_solve. With options.deterministic
+ * the random vectors are the same for all systems of an order. Several threads
+ * take blocks as they come; x and the bounds do not depend on which. On a
+ * device a thread block, or for small orders a part of a warp, computes the
+ * inverse of one matrix in its registers, by Gauss-Jordan elimination with
+ * partial pivoting, and applies that to the same end; beyond
  * order 128 (complex: 64) it makes block LU factors of it, without pivoting if
  * structure says that the matrices are positive definite, in device memory of
  * up to the size of the matrices that are under way. A system for which that

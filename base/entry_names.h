@@ -373,6 +373,9 @@
 #define hone_residual_isa hone_z_residual_isa
 #define hone_residuals hone_z_residuals
 #define hone_round_columns hone_z_round_columns
+#define hone_rows_avx2 hone_z_rows_avx2
+#define hone_rows_avx512 hone_z_rows_avx512
+#define hone_rows_base hone_z_rows_base
 #define hone_scale_by hone_z_scale_by
 #define hone_scale_find hone_z_scale_find
 #define hone_scale_in hone_z_scale_in

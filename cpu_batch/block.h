@@ -2,8 +2,9 @@
 /* A block of small systems of one order, one in each lane of a vector: entry
    (i, j) of all its matrices makes one vector, so that every step of the
    factorization and of the verification is made for all of them by one
-   instruction. In double precision. One table of functions for each instruction
-   set; choose.c chooses. Next to read: kernels.c. */
+   instruction. Larger systems are blocks by themselves, whose columns are
+   vectors (layout.h). In double precision. Two tables of functions for each
+   instruction set; choose.c chooses. Next to read: kernels.c. */
 #ifndef HONE_BLOCK_H
 #define HONE_BLOCK_H
 
@@ -11,8 +12,8 @@
 #include "base/entry.h"
 
 /* The most lanes that any instruction set has, and the largest order for which
-   blocks of systems pay. */
-enum { HONE_BLOCK_LANES = 8, HONE_BLOCK_UP_TO = 128 };
+   blocks pay. */
+enum { HONE_BLOCK_LANES = 8, HONE_BLOCK_UP_TO = 256 };
 
 /* op(A) of one system: entry (i, j) is at[i * row + j * column], conjugated if
    'conjugate' is set. */
@@ -60,8 +61,11 @@ typedef struct hone_block_kernels {
 
 extern const hone_block_kernels hone_block_base, hone_block_avx2,
     hone_block_avx512;
+/* For one system at a time, whose columns are vectors. */
+extern const hone_block_kernels hone_rows_base, hone_rows_avx2,
+    hone_rows_avx512;
 
-/* Returns the best table for this processor. */
-const hone_block_kernels *hone_block_kernels_here(void);
+/* Returns the best table for systems of order n on this processor. */
+const hone_block_kernels *hone_block_kernels_here(int64_t n);
 
 #endif

@@ -11,7 +11,13 @@
 #include "base/probe_factor.h"
 #include "base/vectors.h"
 #include "cpu_batch/pack.h"
+#ifdef BATCH_ROWS
+#include "cpu_batch/factor_rows.h"
+#include "cpu_batch/substitute_rows.h"
+#else
+#include "cpu_batch/factor.h"
 #include "cpu_batch/substitute.h"
+#endif
 
 /* The bound on ||E|| that the few vectors, and all of them, have to show. */
 static const double FEW_BOUND = 0x1p-6, ALL_BOUND = 0.9;
@@ -31,38 +37,41 @@ typedef struct sums {
   lanes inverse; /* of inv(M) g */
 } sums;
 
-/* p = p (1 + 2 eps u) with random u in [-1, 1): rounding alone leaves numbers
-   of few digits as they are. */
-INLINE void round_at_random(int64_t count, const double *u, many *p) {
-  for (int64_t i = 0; i < count; i++)
-    for (int q = 0; q < HONE_PARTS; q++) {
-      const lanes v = p[i].part[q];
-      p[i].part[q] = v + all(2.0 * HONE_EPS * u[i * HONE_PARTS + q]) * v;
+/* p = p (1 + 2 eps u) with random u in [-1, 1), for COLUMNS vectors: rounding
+   alone leaves numbers of few digits as they are. */
+INLINE void round_at_random(const parts *p, const hone_entry *u, many *v) {
+  for (int c = 0; c < COLUMNS; c++)
+    for (int64_t i = 0; i < p->m; i++) {
+      const many by = common_entries(u + c * p->n, i, p->n);
+      many *at = &v[c * p->m + i];
+      for (int q = 0; q < HONE_PARTS; q++)
+        at->part[q] += 2.0 * HONE_EPS * by.part[q] * at->part[q];
     }
 }
 
 /* Draws COLUMNS vectors g and adds what E g and inv(M) g show. */
 static void add_vectors(const parts *p, uint64_t *seed, sums *to) {
-  const int64_t n = p->n, count = COLUMNS * n, numbers = count * HONE_PARTS;
-  many *product = p->v, *e = product + count, *g = e + count;
-  many *solution = g + count;
-  double *drawn = p->drawn, *u = drawn + numbers;
-  hone_random_units(2 * numbers, seed, drawn);
-  for (int64_t i = 0; i < numbers; i++)
-    drawn[i] *= 1.7320508075688772; /* sqrt 3 */
-  multiply(p, (const hone_entry *)drawn, product);
-  round_at_random(count, u, product);
+  const int64_t count = COLUMNS * p->m, entries = COLUMNS * p->n;
+  many *product = p->v, *g = product + count, *e = g + count;
+  const many *solution = e + count;
+  const hone_entry *drawn = (const hone_entry *)p->drawn, *u = drawn + entries;
+  hone_random_units(2 * entries * HONE_PARTS, seed, p->drawn);
+  for (int64_t i = 0; i < entries * HONE_PARTS; i++)
+    p->drawn[i] *= 1.7320508075688772; /* sqrt 3 */
+  multiply(p, drawn, product);
+  for (int c = 0; c < COLUMNS; c++)
+    for (int64_t i = 0; i < p->m; i++)
+      g[c * p->m + i] = common_entries(drawn + c * p->n, i, p->n);
+  round_at_random(p, u, product);
+  round_at_random(p, u, g);
   solve_columns(p, product, e);
-  for (int64_t i = 0; i < count; i++)
-    for (int q = 0; q < HONE_PARTS; q++)
-      g[i].part[q] = all(drawn[i * HONE_PARTS + q]);
-  for (int64_t i = 0; i < count; i++) {
-    const lanes square = square_of(difference_of(g[i], e[i]));
-    to->squares += square;
-    p->rows[i % n] += square;
-  }
-  round_at_random(count, u, g);
-  solve_columns(p, g, solution);
+  for (int c = 0; c < COLUMNS; c++)
+    for (int64_t i = 0; i < p->m; i++) {
+      const many v = common_entries(drawn + c * p->n, i, p->n);
+      const lanes square = square_of(difference_of(v, e[c * p->m + i]));
+      to->squares += square;
+      p->rows[i] += square;
+    }
   for (int64_t i = 0; i < count; i++)
     to->inverse += square_of(solution[i]);
 }
@@ -70,26 +79,25 @@ static void add_vectors(const parts *p, uint64_t *seed, sums *to) {
 /* Makes the statement with t vectors. Leaves solutions in the last vectors of
    work. */
 static shown probe(const parts *p, int t, uint64_t *seed) {
-  const int64_t n = p->n;
   const double theta = hone_probe_factor_of(t, 1.0);
-  const double by_row = hone_probe_factor_of(t, (double)n);
+  const double by_row = hone_probe_factor_of(t, (double)p->n);
   const double rounding = sqrt((double)t) * HONE_EPS * sqrt(3.0 * HONE_PARTS);
   sums s = {all(0.0), all(0.0)};
   shown out;
-  for (int64_t i = 0; i < n; i++)
+  for (int64_t i = 0; i < p->m; i++)
     p->rows[i] = all(0.0);
   for (int done = 0; done < t; done += COLUMNS)
     add_vectors(p, seed, &s);
-  for (int64_t i = 0; i < n; i++)
+  for (int64_t i = 0; i < p->m; i++)
     p->rows[i] = by_row * (root(p->rows[i]) + rounding);
-  out.contraction = theta * root(s.squares);
-  out.inverse = theta * root(s.inverse) / (1.0 - out.contraction);
+  out.contraction = theta * root(sum_over(s.squares));
+  out.inverse = theta * root(sum_over(s.inverse)) / (1.0 - out.contraction);
   return out;
 }
 
 /* v = conj(v / |v|) of a solution; a real 0 counts as positive. */
-INLINE void take_signs(int64_t n, const many *y, many *v) {
-  for (int64_t i = 0; i < n; i++) {
+INLINE void take_signs(int64_t m, const many *y, many *v) {
+  for (int64_t i = 0; i < m; i++) {
 #ifdef HONE_COMPLEX
     const lanes size = modulus_of(y[i]);
     const mask is = size > 0.0;
@@ -107,27 +115,26 @@ INLINE void take_signs(int64_t n, const many *y, many *v) {
 static lanes estimate_inverse(const parts *p, const lanes *unit_row,
                               const lanes *unit_col, const many *y, many *v,
                               many *w) {
-  const int64_t n = p->n;
-  lanes most = all(-1.0), norm = all(0.0);
-  mask at = (mask)all(0.0);
-  take_signs(n, y, v);
-  for (int64_t i = 0; unit_col != NULL && i < n; i++)
+  const int64_t m = p->m;
+  lanes norm = all(0.0);
+  search longest = {all(-1.0), (mask)all(0.0)};
+  take_signs(m, y, v);
+  for (int64_t i = 0; unit_col != NULL && i < m; i++)
     v[i] = scaled(v[i], unit_col[i]);
   solve_transposed(p, v, w);
-  for (int64_t i = 0; i < n; i++) {
-    const lanes size = modulus_of(unit_row ? scaled(w[i], unit_row[i]) : w[i]);
-    const mask is = size > most;
-    most = choose(is, size, most);
-    at = (at & ~is) | (((mask)all(0.0) + i) & is);
-  }
-  for (int64_t i = 0; i < n; i++) {
+  for (int64_t i = 0; i < m; i++)
+    look(&longest, modulus_of(unit_row ? scaled(w[i], unit_row[i]) : w[i]),
+         rows_of(i));
+  longest = found_over(longest);
+  for (int64_t i = 0; i < m; i++) {
+    const lanes unit = unit_row ? unit_row[i] : all(1.0);
     v[i] = nothing();
-    v[i].part[0] = choose(at == i, unit_row ? unit_row[i] : all(1.0), all(0.0));
+    v[i].part[0] = choose(longest.at == rows_of(i), unit, all(0.0));
   }
   solve_one(p, v, w);
-  for (int64_t i = 0; i < n; i++)
+  for (int64_t i = 0; i < m; i++)
     norm += modulus_of(unit_col ? scaled(w[i], unit_col[i]) : w[i]);
-  return norm;
+  return sum_over(norm);
 }
 
 /* The verdict on the factors of every lane. */
@@ -141,12 +148,11 @@ typedef struct certified {
    those, so that nothing in a lane depends on what the others hold. */
 static shown probe_again(const parts *p, mask few, const shown *by_few,
                          uint64_t *seed) {
-  const int64_t n = p->n;
-  many *y = p->v + 3 * COLUMNS * n;
-  memcpy(p->few, p->rows, (size_t)n * sizeof *p->few);
-  memcpy(p->first, y, (size_t)n * sizeof *p->first);
+  many *y = p->v + 3 * COLUMNS * p->m;
+  memcpy(p->few, p->rows, (size_t)p->m * sizeof *p->few);
+  memcpy(p->first, y, (size_t)p->m * sizeof *p->first);
   shown out = probe(p, PROBES_ALL, seed);
-  for (int64_t i = 0; i < n; i++) {
+  for (int64_t i = 0; i < p->m; i++) {
     p->rows[i] = choose(few, p->few[i], p->rows[i]);
     y[i] = chosen(few, p->first[i], y[i]);
   }
@@ -156,16 +162,15 @@ static shown probe_again(const parts *p, mask few, const shown *by_few,
 }
 
 static certified certify(const parts *p, const packed *a, uint64_t seed) {
-  const int64_t n = p->n;
   certified out = {.by_probes = probe(p, COLUMNS, &seed)};
   const lanes noise =
-      (double)(n + 4) * HONE_EPS * a->norm_scaled * out.by_probes.inverse;
+      (double)(p->n + 4) * HONE_EPS * a->norm_scaled * out.by_probes.inverse;
   const mask few =
       (out.by_probes.contraction <= FEW_BOUND) & (noise <= FEW_NOISE);
   if (any(a->serves & ~few))
     out.by_probes = probe_again(p, few, &out.by_probes, &seed);
-  const many *y = p->v + 3 * COLUMNS * n; /* a solution */
-  many *v = p->v, *w = p->v + n;
+  const many *y = p->v + 3 * COLUMNS * p->m; /* a solution */
+  many *v = p->v, *w = p->v + p->m;
   const lanes inverse = estimate_inverse(p, NULL, NULL, y, v, w);
   out.rcond_scaled = 1.0 / (a->norm_scaled * inverse);
   out.rcond = out.rcond_scaled;

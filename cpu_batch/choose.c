@@ -3,13 +3,18 @@
 #include "base/isa.h"
 #include "cpu_batch/block.h"
 
-const hone_block_kernels *hone_block_kernels_here(void) {
+/* From this order on a system by itself is faster than several beside one
+   another, whose matrices and factors fill the cache. */
+enum { ROWS_FROM = 96 };
+
+const hone_block_kernels *hone_block_kernels_here(int64_t n) {
+  const bool rows = n >= ROWS_FROM;
 #if defined(__x86_64__)
   const hone_isa isa = hone_isa_here();
   if (isa == HONE_ISA_AVX512)
-    return &hone_block_avx512;
+    return rows ? &hone_rows_avx512 : &hone_block_avx512;
   if (isa == HONE_ISA_AVX2)
-    return &hone_block_avx2;
+    return rows ? &hone_rows_avx2 : &hone_block_avx2;
 #endif
-  return &hone_block_base;
+  return rows ? &hone_rows_base : &hone_block_base;
 }

@@ -60,19 +60,6 @@ INLINE void eliminate(int64_t from, int64_t n, const many *l, many u,
     column[i] = minus_product(column[i], l[i], u);
 }
 
-/* The smallest pivots so far. */
-typedef struct pivots {
-  lanes smallest;
-  mask at;      /* the step of the smallest */
-  lanes parity; /* 1 or -1: the sign of P */
-} pivots;
-
-INLINE void take_pivot(int64_t k, lanes size, pivots *out) {
-  const mask is = ~(size >= out->smallest); /* takes NaN */
-  out->smallest = choose(is, size, out->smallest);
-  out->at = (out->at & ~is) | (((mask)all(0.0) + k) & is);
-}
-
 static void factor_panel(const parts *p, int64_t k0, int64_t k1, pivots *out) {
   const int64_t n = p->n;
   for (int64_t k = k0; k < k1; k++) {
@@ -170,7 +157,7 @@ static void update(const parts *p, bool definite, int64_t k0, int64_t k1) {
 static void follow_exchanges(const parts *p) {
   const int64_t n = p->n;
   for (int64_t i = 0; i < n; i++)
-    p->from[i] = (mask)all(0.0) + i;
+    p->from[i] = rows_of(i);
   for (int64_t k = 0; k < n; k++)
     for (int l = 0; l < LANES; l++) {
       const int64_t r = p->pivot[k][l], held = p->from[k][l];

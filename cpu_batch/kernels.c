@@ -14,7 +14,6 @@
 
    in scaled variables, d = inv(M) r being a correction that is not made. */
 #include "cpu_batch/certify.h"
-#include "cpu_batch/factor.h"
 
 #include <float.h>
 #include <math.h>
@@ -23,6 +22,11 @@
 #define JOIN(a, b) JOIN_(a, b)
 #define TEXT_(a) #a
 #define TEXT(a) TEXT_(a)
+#ifdef BATCH_ROWS
+#define BATCH_NAME JOIN(hone_rows_, BATCH_ISA)
+#else
+#define BATCH_NAME JOIN(hone_block_, BATCH_ISA)
+#endif
 
 /* The parts of R b are within this range, or 0, and the largest of y too. */
 static const double LARGEST_SIDE = 0x1p400, SMALLEST_SIDE = 0x1p-400;
@@ -52,9 +56,10 @@ static void take_determinant(const parts *p, int l, double parity,
   double re = parity, im = 0.0;
   int64_t exponent = 0;
   for (int64_t i = 0; i < p->n; i++) {
-    const many *u = &p->f[i + i * p->ld];
-    const double x = u->part[0][l];
-    const double y = HONE_PARTS == 2 ? u->part[HONE_PARTS - 1][l] : 0.0;
+    many *column = p->f + i * p->ld;
+    const double x = *entry_place(column, i, l, 0);
+    const double y =
+        HONE_PARTS == 2 ? *entry_place(column, i, l, HONE_PARTS - 1) : 0.0;
     const double product = re * x - im * y;
     int shift = 0;
     im = re * y + im * x;
@@ -62,7 +67,8 @@ static void take_determinant(const parts *p, int l, double parity,
     (void)frexp(fmax(fabs(re), fabs(im)), &shift);
     re = ldexp(re, -shift);
     im = ldexp(im, -shift);
-    exponent += shift - ilogb(p->row[i][l]) - ilogb(p->col[i][l]);
+    exponent += shift - ilogb(*number_place(p->row, i, l)) -
+                ilogb(*number_place(p->col, i, l));
   }
   out->determinant[0] = re;
   out->determinant[1] = im;
@@ -72,10 +78,14 @@ static void take_determinant(const parts *p, int l, double parity,
 static void factor_block(hone_block *block, const hone_block_matrix *matrices,
                          uint64_t seed) {
   const parts p = parts_of(block);
+  if (SYSTEMS == 1 && matrices->at == NULL) {
+    block->lane[0].serves = false;
+    return;
+  }
   const packed a = pack(&p, block->definite, matrices);
   const pivots chosen_pivots = factor(&p, block->definite);
   const certified c = certify(&p, &a, seed);
-  for (int l = 0; l < LANES; l++) {
+  for (int l = 0; l < SYSTEMS; l++) {
     hone_block_lane *out = &block->lane[l];
     out->serves = matrices[l].at != NULL && c.serves[l] != 0 &&
                   chosen_pivots.smallest[l] > 0.0;
@@ -101,27 +111,38 @@ typedef struct side {
   lanes largest_b;     /* max |b_i|, in the caller's units */
 } side;
 
+/* Every lane of a system gets 'which' of it. */
+INLINE void set_system(mask *v, int l, bool which) {
+  if (SYSTEMS > 1)
+    (*v)[l] = -(int64_t)which;
+  else
+    *v = (mask)all(0.0) - (int64_t)which;
+}
+
 static side begin_side(const parts *p, const hone_block *block,
                        const hone_block_solve *job) {
-  const int64_t n = p->n;
+  const int64_t n = p->n, m = p->m;
   side s = {.c = p->v,
-            .y = p->v + n,
-            .r = p->v + 2 * n,
-            .d = p->v + 3 * n,
+            .y = p->v + m,
+            .r = p->v + 2 * m,
+            .d = p->v + 3 * m,
             .largest_b = all(0.0)};
   extent e = begin_extent();
-  for (int l = 0; l < LANES; l++) {
-    s.alive[l] = -(int64_t)(block->lane[l].serves && job->b[l] != NULL);
+  s.c[m - 1] = nothing();
+  for (int l = 0; l < SYSTEMS; l++) {
+    const bool has = block->lane[l].serves && job->b[l] != NULL;
+    set_system(&s.alive, l, has);
     for (int64_t i = 0; i < n; i++)
-      put_lane(&s.c[i], l, s.alive[l] ? job->b[l][i] : (hone_entry)1.0);
+      put_entry(s.c, i, l, has ? job->b[l][i] : (hone_entry)1.0);
   }
-  for (int64_t i = 0; i < n; i++) {
+  for (int64_t i = 0; i < m; i++) {
     s.c[i] = scaled(s.c[i], p->row[i]);
     s.largest_b = larger(modulus_of(s.c[i]) / p->row[i], s.largest_b);
     take_extent(&e, s.c[i]);
   }
-  s.alive &= (e.bad == 0.0) & (e.most <= LARGEST_SIDE) &
-             (e.least >= SMALLEST_SIDE) & (e.most > 0.0);
+  s.largest_b = largest_over(s.largest_b);
+  s.alive &=
+      is_within(&e, LARGEST_SIDE, SMALLEST_SIDE) & anywhere((mask)(e.most > 0));
   return s;
 }
 
@@ -133,27 +154,26 @@ static lanes componentwise(const parts *p, const many *r) {
                            : LEAST_SQUARED;
   lanes omega = all(0.0);
   mask lost = (mask)all(0.0);
-  for (int64_t i = 0; i < p->n; i++) {
-    const lanes quotient = modulus_of(r[i]) / p->den[i];
-    omega = larger(quotient, omega);
-    lost |=
-        ~(p->den[i] > least) | ~(p->den[i] <= DBL_MAX) | ~(quotient <= DBL_MAX);
+  for (int64_t i = 0; i < p->m; i++) {
+    const mask is = rows_of(i) < p->n;
+    const lanes den = p->den[i], quotient = modulus_of(r[i]) / den;
+    omega = larger(choose(is, quotient, omega), omega);
+    lost |= is & (~(den > least) | ~(den <= DBL_MAX) | ~(quotient <= DBL_MAX));
   }
-  return choose(lost, all(HONE_NAN), omega);
+  return choose(anywhere(lost), all(HONE_NAN), largest_over(omega));
 }
 
 /* Solves and corrects until every lane that lives is accepted, or has had its
    corrections; d is that of the last y. */
 static void refine(const parts *p, const hone_block_solve *job, side *s,
                    lanes *omega, int *corrections) {
-  const int64_t n = p->n;
   solve_one(p, s->c, s->y);
-  if (n >= PLAIN_FROM && job->corrections > 0) {
+  if (p->n >= PLAIN_FROM && job->corrections > 0) {
     plain_residual(p, s->c, s->y, s->r);
     solve_one(p, s->r, s->d);
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < p->m; i++)
       s->y[i] = sum_of(s->y[i], s->d[i]);
-    for (int l = 0; l < LANES; l++)
+    for (int l = 0; l < SYSTEMS; l++)
       corrections[l] = 1;
   }
   for (int step = 0;; step++) {
@@ -161,13 +181,13 @@ static void refine(const parts *p, const hone_block_solve *job, side *s,
     *omega = componentwise(p, s->r);
     solve_one(p, s->r, s->d);
     const mask accepted = *omega <= job->limit;
-    for (int l = 0; l < LANES; l++)
+    for (int l = 0; l < SYSTEMS; l++)
       corrections[l] += accepted[l] == 0 && step < job->corrections;
     if (step >= job->corrections || !any(s->alive & ~accepted)) {
       s->alive &= accepted;
       return;
     }
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < p->m; i++)
       s->y[i] = chosen(accepted, s->y[i], sum_of(s->y[i], s->d[i]));
   }
 }
@@ -179,12 +199,11 @@ typedef struct norms {
 } norms;
 
 static norms take_norms(const parts *p, const side *s) {
-  const int64_t n = p->n;
   const double gamma =
-      (double)HONE_ROUNDINGS * (double)(n + 4) * HONE_EPS * HONE_EPS;
+      (double)HONE_ROUNDINGS * (double)(p->n + 4) * HONE_EPS * HONE_EPS;
   norms v;
   memset(&v, 0, sizeof v);
-  for (int64_t i = 0; i < n; i++) {
+  for (int64_t i = 0; i < p->m; i++) {
     const lanes d = modulus_of(s->d[i]), y = modulus_of(s->y[i]);
     const lanes r = modulus_of(s->r[i]);
     const lanes wrong = gamma * p->den[i];
@@ -198,6 +217,12 @@ static norms take_norms(const parts *p, const side *s) {
     v.r_most = larger((r + wrong) / p->row[i], v.r_most);
     v.widest = larger(p->col[i], v.widest);
   }
+  v.d_square = sum_over(v.d_square);
+  v.noise_square = sum_over(v.noise_square);
+  lanes *const most[] = {&v.d_most, &v.d_most_unit, &v.y_most,
+                         &v.x_most, &v.r_most,      &v.widest};
+  for (size_t k = 0; k < sizeof most / sizeof *most; k++)
+    *most[k] = largest_over(*most[k]);
   return v;
 }
 
@@ -209,12 +234,14 @@ typedef struct bars {
 
 static bars take_bars(const parts *p, const side *s, lanes f, lanes every) {
   bars b = {all(0.0), all(0.0)};
-  for (int64_t i = 0; i < p->n; i++) {
+  for (int64_t i = 0; i < p->m; i++) {
     const lanes d = modulus_of(s->d[i]);
     const lanes bar = ABOVE * (d + p->rows[i] * f + every + ROUNDING * d);
     b.total = choose(bar <= b.total, b.total, bar); /* takes NaN */
     b.total_unit = larger(bar * p->col[i], b.total_unit);
   }
+  b.total = largest_over(b.total);
+  b.total_unit = largest_over(b.total_unit);
   return b;
 }
 
@@ -222,7 +249,8 @@ INLINE lanes of_lanes(const hone_block *block, size_t offset) {
   lanes v;
   for (int l = 0; l < LANES; l++) {
     double member;
-    memcpy(&member, (const char *)&block->lane[l] + offset, sizeof member);
+    const hone_block_lane *lane = &block->lane[SYSTEMS > 1 ? l : 0];
+    memcpy(&member, (const char *)lane + offset, sizeof member);
     v[l] = member;
   }
   return v;
@@ -254,16 +282,17 @@ static lanes bound_errors(const hone_block *block, const parts *p, side *s,
 
 /* x = C y, where that is exact. */
 static void give_solutions(const parts *p, hone_block_solve *job, side *s) {
-  const int64_t n = p->n;
-  for (int64_t i = 0; i < n; i++)
+  mask exact = ~(mask)all(0.0);
+  for (int64_t i = 0; i < p->m; i++)
     for (int q = 0; q < HONE_PARTS; q++) {
       const lanes y = s->y[i].part[q], x = y * p->col[i];
-      s->alive &= (x / p->col[i] == y) & (magnitude(x) <= DBL_MAX);
+      exact &= (x / p->col[i] == y) & (magnitude(x) <= DBL_MAX);
       s->d[i].part[q] = x;
     }
-  for (int l = 0; l < LANES; l++)
-    for (int64_t i = 0; s->alive[l] && i < n; i++)
-      job->x[l][i] = lane_of(&s->d[i], l);
+  s->alive &= everywhere(exact);
+  for (int l = 0; l < SYSTEMS; l++)
+    for (int64_t i = 0; s->alive[l] && i < p->n; i++)
+      job->x[l][i] = get_entry(s->d, i, l);
 }
 
 static void solve_block(hone_block *block, hone_block_solve *job) {
@@ -274,7 +303,7 @@ static void solve_block(hone_block *block, hone_block_solve *job) {
   side s = begin_side(&p, block, job);
   if (any(s.alive))
     refine(&p, job, &s, &omega, corrections);
-  for (int l = 0; l < LANES; l++)
+  for (int l = 0; l < SYSTEMS; l++)
     job->column[l].accepted = false;
   if (!any(s.alive))
     return;
@@ -285,7 +314,7 @@ static void solve_block(hone_block *block, hone_block_solve *job) {
   const lanes normwise = v.r_most / norm_a / v.x_most / root_n;
   const lanes relative = v.r_most / s.largest_b;
   give_solutions(&p, job, &s);
-  for (int l = 0; l < LANES; l++)
+  for (int l = 0; l < SYSTEMS; l++)
     job->column[l] = (hone_block_column){.accepted = s.alive[l] != 0,
                                          .corrections = corrections[l],
                                          .componentwise = omega[l],
@@ -294,8 +323,8 @@ static void solve_block(hone_block *block, hone_block_solve *job) {
                                          .forward = forward[l]};
 }
 
-const hone_block_kernels JOIN(hone_block_, BATCH_ISA) = {.isa = TEXT(BATCH_ISA),
-                                                         .lanes = LANES,
-                                                         .bytes = bytes_of,
-                                                         .factor = factor_block,
-                                                         .solve = solve_block};
+const hone_block_kernels BATCH_NAME = {.isa = TEXT(BATCH_ISA),
+                                       .lanes = SYSTEMS,
+                                       .bytes = bytes_of,
+                                       .factor = factor_block,
+                                       .solve = solve_block};

@@ -16,11 +16,14 @@
 #endif
 
 #define INLINE static inline __attribute__((always_inline))
+/* Before a loop over vectors that are to stay in registers. */
+#define UNROLL _Pragma("GCC unroll 16")
 
 enum { LANES = HONE_VECTOR_BYTES / (int)sizeof(double) };
 
 typedef double lanes __attribute__((vector_size(HONE_VECTOR_BYTES)));
 typedef int64_t mask __attribute__((vector_size(HONE_VECTOR_BYTES)));
+typedef uint64_t bits __attribute__((vector_size(HONE_VECTOR_BYTES)));
 
 /* An entry of every lane's matrix or vector: its real part and, where entries
    are complex, its imaginary part. */
@@ -31,10 +34,13 @@ typedef struct many {
 /* ---- Real numbers ------------------------------------------------------- */
 
 INLINE lanes all(double v) {
-  lanes r;
-  for (int l = 0; l < LANES; l++)
-    r[l] = v;
-  return r;
+#if defined(__AVX512F__)
+  return (lanes)_mm512_set1_pd(v);
+#elif defined(__AVX2__)
+  return (lanes)_mm256_set1_pd(v);
+#else
+  return (lanes){v, v};
+#endif
 }
 
 INLINE lanes choose(mask which, lanes yes, lanes no) {
@@ -52,9 +58,13 @@ INLINE lanes smaller(lanes a, lanes b) { return choose(a < b, a, b); }
 INLINE lanes larger_or_nan(lanes a, lanes b) { return choose(b <= a, a, b); }
 
 INLINE lanes root(lanes v) {
-  for (int l = 0; l < LANES; l++)
-    v[l] = __builtin_sqrt(v[l]);
-  return v;
+#if defined(__AVX512F__)
+  return (lanes)_mm512_sqrt_pd((__m512d)v);
+#elif defined(__AVX2__)
+  return (lanes)_mm256_sqrt_pd((__m256d)v);
+#else
+  return (lanes){__builtin_sqrt(v[0]), __builtin_sqrt(v[1])};
+#endif
 }
 
 INLINE bool any(mask which) {
@@ -64,6 +74,41 @@ INLINE bool any(mask which) {
   return _mm256_testz_si256((__m256i)which, (__m256i)which) == 0;
 #else
   return (which[0] | which[1]) != 0;
+#endif
+}
+
+/* Lane l gets that of lane l ^ by; by: 1, 2 or 4. */
+INLINE lanes turned(lanes v, int by) {
+#if defined(__AVX512F__)
+  return by == 4   ? (lanes)_mm512_shuffle_f64x2((__m512d)v, (__m512d)v, 0x4e)
+         : by == 2 ? (lanes)_mm512_shuffle_f64x2((__m512d)v, (__m512d)v, 0xb1)
+                   : (lanes)_mm512_permute_pd((__m512d)v, 0x55);
+#elif defined(__AVX2__)
+  return by == 2 ? (lanes)_mm256_permute2f128_pd((__m256d)v, (__m256d)v, 1)
+                 : (lanes)_mm256_permute_pd((__m256d)v, 5);
+#else
+  return (lanes){v[by], v[0]};
+#endif
+}
+
+/* All lanes get that of lane l. */
+INLINE lanes lane_everywhere(lanes v, int l) {
+#if defined(__AVX512F__)
+  return (lanes)_mm512_permutexvar_pd(_mm512_set1_epi64(l), (__m512d)v);
+#else
+  return all(v[l]);
+#endif
+}
+
+/* Numbers number at[0], at[1], ... of v. */
+INLINE lanes gathered(const double *v, const int64_t *at) {
+#if defined(__AVX512F__)
+  return (lanes)_mm512_i64gather_pd(_mm512_loadu_si512(at), v, 8);
+#elif defined(__AVX2__)
+  const __m256i where = _mm256_loadu_si256((const __m256i *)at);
+  return (lanes)_mm256_i64gather_pd(v, where, 8);
+#else
+  return (lanes){v[at[0]], v[at[1]]};
 #endif
 }
 
@@ -231,11 +276,37 @@ INLINE void subtract_exact_product(many a, many b, many *hi, many *lo) {
 
 #endif
 
+/* Every lane gets the entry of lane l. */
+INLINE many entry_everywhere(many v, int l) {
+  for (int p = 0; p < HONE_PARTS; p++)
+    v.part[p] = lane_everywhere(v.part[p], l);
+  return v;
+}
+
 /* Entry of one lane. */
 INLINE void put_lane(many *v, int l, hone_entry e) {
   v->part[0][l] = hone_real(e);
   if (HONE_PARTS == 2)
     v->part[HONE_PARTS - 1][l] = hone_imag(e);
+}
+
+/* LANES entries that lie one behind the other, a lane each. */
+INLINE many load_lanes(const hone_entry *from) {
+  many v;
+#if defined(HONE_COMPLEX) && defined(__AVX512F__)
+  const double *at = (const double *)from;
+  const __m512d a = _mm512_loadu_pd(at), b = _mm512_loadu_pd(at + LANES);
+  const __m512i re = _mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0);
+  const __m512i im = _mm512_set_epi64(15, 13, 11, 9, 7, 5, 3, 1);
+  v.part[0] = (lanes)_mm512_permutex2var_pd(a, re, b);
+  v.part[1] = (lanes)_mm512_permutex2var_pd(a, im, b);
+#elif defined(HONE_COMPLEX)
+  for (int l = 0; l < LANES; l++)
+    put_lane(&v, l, from[l]);
+#else
+  memcpy(&v, from, sizeof v);
+#endif
+  return v;
 }
 
 INLINE hone_entry lane_of(const many *v, int l) {

@@ -20,7 +20,7 @@ enum {
 INLINE void subtract_rows(const int rows, const int m, const parts *p,
                           int64_t i0, int64_t k0, int64_t k1, many *x) {
   const int64_t n = p->n;
-  many sum[ROWS][COLUMNS];
+  many sum[ROWS][AT_ONCE];
   for (int c = 0; c < m; c++)
     for (int r = 0; r < rows; r++)
       sum[r][c] = x[i0 + r + c * n];
@@ -72,10 +72,12 @@ static void solve_one(const parts *p, const many *v, many *x) {
   substitute(1, p, x);
 }
 
+/* Does so for 2 COLUMNS. */
 static void solve_columns(const parts *p, const many *v, many *x) {
-  for (int c = 0; c < COLUMNS; c++)
+  for (int c = 0; c < 2 * COLUMNS; c++)
     permute(p, v + c * p->n, x + c * p->n);
-  substitute(COLUMNS, p, x);
+  for (int c = 0; c < 2 * COLUMNS; c += AT_ONCE)
+    substitute(AT_ONCE, p, x + c * p->n);
 }
 
 /* x = inv(S^T) v, by inner products with columns of the factors. v is

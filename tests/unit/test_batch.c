@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { UP_TO = 128 }; /* the largest order that blocks take */
+enum { UP_TO = 256 }; /* the largest order that blocks take */
 
 /* Every system must be accepted, and all of them by blocks. */
 static void check_solved(bat *t) {
@@ -18,9 +18,9 @@ static void check_solved(bat *t) {
 
 /* Orders at which blocks and lanes, tiles of registers, panels and passes are
    whole, or have a rest. */
-static const int64_t orders[] = {1,  2,  3,  4,  5,  6,  7,   8,   9,   10,
-                                 11, 12, 13, 14, 15, 16, 17,  24,  31,  32,
-                                 33, 48, 63, 64, 65, 96, 127, 128, 129, 200};
+static const int64_t orders[] = {
+    1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12,  13,  14,  15,  16,  17,
+    24, 31, 32, 33, 48, 63, 64, 65, 95, 96, 97, 128, 129, 200, 255, 256, 257};
 enum { ORDERS = sizeof orders / sizeof *orders };
 
 static void solve_every_count(int parts) {
@@ -47,9 +47,9 @@ TEST(batch, solves_every_order_and_count_of_complex_systems) {
 /* ---- Forms -------------------------------------------------------------- */
 
 TEST(batch, takes_every_layout_and_transposition) {
-  static const int64_t of[] = {1, 4, 7, 33, 130};
+  static const int64_t of[] = {1, 4, 7, 33, 130, 260};
   for (int way = 0; way < 12; way++)
-    for (int o = 0; o < 5; o++)
+    for (int o = 0; o < 6; o++)
       for (int64_t pad = 0; pad <= 3; pad += 3) {
         bat t = bat_make_padded(1 + way / 6, 9, of[o], 2, pad);
         t.options.trans = way % 3;
@@ -138,7 +138,7 @@ static void make_hermitian(bat *t, bool definite) {
 }
 
 TEST(batch, solves_matrices_that_are_said_to_be_positive_definite) {
-  static const int64_t of[] = {1, 2, 5, 8, 12, 13, 17, 40, 63, 65, 100, 128};
+  static const int64_t of[] = {1, 2, 5, 8, 12, 13, 17, 40, 63, 65, 100, 131};
   for (int way = 0; way < 2 * 12; way++)
     for (int form = 0; form < 4; form++) {
       bat t = bat_make(1 + way % 2, 10, of[way / 2], 2);
@@ -273,29 +273,29 @@ TEST(batch, takes_lists_of_pointers) {
 
 TEST(batch, takes_orders_that_differ) {
   enum { COUNT = 26 };
-  static const int64_t mixed[COUNT] = {5,  0,  1,  5, 200, 1, 5,       7, 0,
+  static const int64_t mixed[COUNT] = {5,  0,  1,  5, 270, 1, 5,       7, 0,
                                        7,  5,  5,  5, 5,   5, 5,       5, 1,
                                        -1, 40, 40, 7, 129, 9, 1 << 30, 5};
   for (int parts = 1; parts <= 2; parts++) {
     int64_t served = 0;
-    bat t = bat_make(parts, COUNT, 200, 2);
+    bat t = bat_make(parts, COUNT, 270, 2);
     t.batch.orders = mixed;
     t.batch.n = -77; /* not read */
     for (int64_t k = 0; k < COUNT; k++)
-      for (int64_t i = 0; i < mixed[k] && i < 200; i++)
+      for (int64_t i = 0; i < mixed[k] && i < 270; i++)
         *bat_entry(&t, k, i, i) += 12.0;
     CHECK_EQ_INT(bat_call(&t), HONE_BAD_SIZE);
     CHECK_EQ_INT(t.report.accepted, 2 * (COUNT - 2));
     for (int64_t k = 0; k < COUNT; k++) {
-      const bool bad = mixed[k] < 0 || mixed[k] > 200;
+      const bool bad = mixed[k] < 0 || mixed[k] > 270;
       ct_note("parts %d, system %d of order %d", parts, (int)k, (int)mixed[k]);
       CHECK_EQ_INT(t.results[k].status, bad ? HONE_BAD_SIZE : HONE_OK);
       served += mixed[k] >= 1 && mixed[k] <= UP_TO;
       for (int64_t c = 0; c < 2 && !bad; c++)
-        CHECK_LE(bat_omega(&t, k, c, bat_x(&t, k) + c * 200 * parts),
+        CHECK_LE(bat_omega(&t, k, c, bat_x(&t, k) + c * 270 * parts),
                  SUP_LIMIT);
       const int64_t used = bad ? 0 : mixed[k];
-      CHECK(sup_untouched(bat_x(&t, k) + used * parts, (200 - used) * parts,
+      CHECK(sup_untouched(bat_x(&t, k) + used * parts, (270 - used) * parts,
                           UNTOUCHED));
     }
     CHECK_EQ_INT(bat_in_blocks(&t), served);

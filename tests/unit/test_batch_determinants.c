@@ -217,7 +217,7 @@ TEST(batch_determinants, of_singular_matrices_are_zero) {
 /* Those of systems that no block serves, in a batch with others. */
 TEST(batch_determinants, are_there_where_the_solution_is_not_of_a_block) {
   for (int way = 0; way < 4; way++) {
-    const int64_t n = way < 2 ? 4 : 150;
+    const int64_t n = way < 2 ? 4 : 260;
     bat t = make(way % 2, n);
     for (int64_t k = 0; k < COUNT; k++) {
       const int at = k == 3 ? 700 : k == 6 ? -700 : 3;

@@ -170,7 +170,7 @@ TEST(batch_in_place, x_may_be_b) {
   for (int way = 0; way < 12; way++) {
     const int parts = 1 + way % 2;
     const int refused = way / 2 % 3; /* none, huge, zero */
-    const int64_t n = way < 6 ? 5 : 140;
+    const int64_t n = way < 6 ? 5 : 260;
     bat apart = bat_make_padded(parts, 11, n, 3, 1);
     ct_note("parts %d, refused %d, n %d", parts, refused, (int)n);
     apart.batch.ldx = apart.batch.ldb;
@@ -178,7 +178,7 @@ TEST(batch_in_place, x_may_be_b) {
     for (int64_t k = 0; k < 11 && refused > 0; k += 2)
       make_refused(&apart, k, k % 3, refused == 2);
     CHECK_EQ_INT(bat_solve(&apart), HONE_OK);
-    CHECK_EQ_INT(bat_in_blocks(&apart), n > 128 ? 0 : refused == 0 ? 11 : 5);
+    CHECK_EQ_INT(bat_in_blocks(&apart), n > 256 ? 0 : refused == 0 ? 11 : 5);
     for (int64_t k = 0; k < 11; k++)
       bat_check_alone(&apart, k);
     bat in = apart;

@@ -25,9 +25,12 @@ static const struct {
   hone_isa isa;
   int lanes;
 } tables[] = {{&hone_block_base, HONE_ISA_BASE, 2},
+              {&hone_rows_base, HONE_ISA_BASE, 1},
 #if defined(__x86_64__)
               {&hone_block_avx2, HONE_ISA_AVX2, 4},
-              {&hone_block_avx512, HONE_ISA_AVX512, 8}
+              {&hone_rows_avx2, HONE_ISA_AVX2, 1},
+              {&hone_block_avx512, HONE_ISA_AVX512, 8},
+              {&hone_rows_avx512, HONE_ISA_AVX512, 1}
 #endif
 };
 enum { TABLES = sizeof tables / sizeof *tables };
@@ -204,9 +207,9 @@ static void check_lane(const lot *t, int l, reference *r) {
 }
 
 static void check_orders(const hone_block_kernels *k) {
-  static const int64_t orders[] = {1,  2,  3,  4,  5,  7,  8,   9,
-                                   12, 13, 16, 17, 24, 31, 32,  33,
-                                   47, 63, 64, 65, 79, 96, 127, 128};
+  static const int64_t orders[] = {1,  2,  3,  4,  5,   7,   8,  9,  12,
+                                   13, 16, 17, 24, 31,  32,  33, 47, 63,
+                                   64, 65, 79, 96, 127, 128, 145};
   reference r = {0};
   for (size_t o = 0; o < sizeof orders / sizeof *orders; o++) {
     lot t = make(k, orders[o]);
@@ -347,11 +350,24 @@ static void read_matrices_by_rows(const void *arg) {
   with_tables(check_forms);
 }
 
-/* Where the factors are in memory: behind S, of odd leading dimension. */
-static double *factor_at(const lot *t, int64_t i, int64_t j, int l) {
-  const int64_t ld = t->n | 1;
-  return t->memory +
-         ((ld * t->n + i + j * ld) * HONE_PARTS) * t->kernels->lanes + l;
+/* The numbers of a vector of this table's processors. */
+static int64_t width_of(const hone_block_kernels *k) {
+  int64_t width = 1;
+  for (int i = 0; i < TABLES; i++)
+    if (tables[i].kernels == k)
+      width = INT64_C(2) << tables[i].isa;
+  return width;
+}
+
+/* Where a part of an entry of the factors is in memory: behind S, whose columns
+   are an odd number of vectors apart. */
+static double *factor_at(const lot *t, int64_t i, int64_t j, int l, int part) {
+  const int64_t width = width_of(t->kernels);
+  const bool by_rows = t->kernels->lanes == 1;
+  const int64_t ld = (by_rows ? (t->n + width - 1) / width : t->n) | 1;
+  const int64_t at = ld * (t->n + j) + (by_rows ? i / width : i);
+  return t->memory + (at * HONE_PARTS + part) * width +
+         (by_rows ? i % width : l);
 }
 
 /* Factors that are wrong by the share 2^-e. The corrections are then shorter
@@ -369,11 +385,10 @@ static void check_spoiled(const hone_block_kernels *k) {
       t.kernels->factor(&t.block, t.matrices, 17);
       CHECK(t.block.lane[lane].serves);
       for (int p = 0; p < HONE_PARTS; p++)
-        *factor_at(&t, (at + 3) % N, at, lane + p * k->lanes) *=
-            1.0 + ldexp(1.0, -e);
-      *factor_at(&t, at, at, lane) += ldexp(1.0, 3 - e);
+        *factor_at(&t, (at + 3) % N, at, lane, p) *= 1.0 + ldexp(1.0, -e);
+      *factor_at(&t, at, at, lane, 0) += ldexp(1.0, 3 - e);
       for (int64_t j = 0; j < N; j++)
-        *factor_at(&t, at, j, lane) += ldexp(1.0, 2 - e);
+        *factor_at(&t, at, j, lane, 0) += ldexp(1.0, 2 - e);
       t.kernels->solve(&t.block, &t.job);
       if (e <= 2)
         CHECK(!t.job.column[lane].accepted);
@@ -424,7 +439,8 @@ static void keep_the_limits_of_the_caller(const void *arg) {
 static void check_statements(const hone_block_kernels *k) {
   for (int kind = 0; kind < 6; kind++) {
     lot t = make(k, 9);
-    hone_block_lane *lane = &t.block.lane[1];
+    const int of = k->lanes > 1 ? 1 : 0;
+    hone_block_lane *lane = &t.block.lane[of];
     ct_note("%s, kind %d", k->isa, kind);
     t.kernels->factor(&t.block, t.matrices, 17);
     if (kind == 0)
@@ -441,8 +457,8 @@ static void check_statements(const hone_block_kernels *k) {
       lane->serves = false;
     t.kernels->solve(&t.block, &t.job);
     for (int l = 0; l < k->lanes; l++)
-      CHECK_EQ_INT(t.job.column[l].accepted, l != 1);
-    CHECK(sup_untouched(t.x[1], 9 * HONE_PARTS, -7.0));
+      CHECK_EQ_INT(t.job.column[l].accepted, l != of);
+    CHECK(sup_untouched(t.x[of], 9 * HONE_PARTS, -7.0));
     discard(&t);
   }
 }
@@ -456,8 +472,9 @@ static void have_the_lanes_of_their_vectors(const void *arg) {
   (void)arg;
   for (int i = 0; i < TABLES; i++)
     CHECK_EQ_INT(tables[i].kernels->lanes, tables[i].lanes);
-  CHECK(hone_block_kernels_here() ==
-        tables[HONE_MIN((int)hone_isa_here(), (int)TABLES - 1)].kernels);
+  const int best = HONE_MIN(2 * (int)hone_isa_here(), (int)TABLES - 2);
+  CHECK(hone_block_kernels_here(1) == tables[best].kernels);
+  CHECK(hone_block_kernels_here(HONE_BLOCK_UP_TO) == tables[best + 1].kernels);
 }
 
 CT_CONSTRUCTOR static void list_checks(void) {

@@ -157,7 +157,7 @@ TEST(batch_threads, progress_never_falls_back) {
     t.options.threads = 1 + way / 2;
     t.options.factor_precision = HONE_FACTOR_DOUBLE;
     for (int64_t k = 0; k < MANY; k++) {
-      orders[k] = k == 3 || k == 22 ? 402 : k % 5 == 0 ? 129 + k % 2 : 6;
+      orders[k] = k == 3 || k == 22 ? 402 : k % 5 == 0 ? 257 + k % 2 : 6;
       for (int64_t i = 0; i < orders[k]; i++)
         *bat_entry(&t, k, i, i) += 30.0;
     }
