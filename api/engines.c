@@ -17,6 +17,7 @@ static const hone_engine *const ENGINES[HONE_ROLES] = {
     [HONE_ROLE_CPU_LU] = &hone_engine_single,
     [HONE_ROLE_GPU_LU_DOUBLE] = &hone_engine_double_cuda,
     [HONE_ROLE_CPU_LU_DOUBLE] = &hone_engine_double,
+    [HONE_ROLE_CPU_LU_TRANSPOSED] = &hone_engine_double_transposed,
 };
 
 hone_choices hone_choices_of(const hone_options *o) {

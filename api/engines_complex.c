@@ -14,6 +14,7 @@ static const hone_engine *const ENGINES[HONE_ROLES] = {
     [HONE_ROLE_GPU_LU] = &hone_engine_single_cuda,
     [HONE_ROLE_CPU_LU] = &hone_engine_single,
     [HONE_ROLE_CPU_LU_DOUBLE] = &hone_engine_double,
+    [HONE_ROLE_CPU_LU_TRANSPOSED] = &hone_engine_double_transposed,
 };
 
 /* Is a GPU to be used? AUTO asks for one only from orders on where it pays. */

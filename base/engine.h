@@ -153,6 +153,8 @@ typedef struct hone_engine {
   int precision;     /* 32 or 64 */
   bool symmetric;    /* serves positive definite S only: where it fails, any
                         other engine may do better */
+  bool other_pivots; /* takes other pivots than partial pivoting of S does, for
+                        matrices whose factors grow with those */
   /* Returns true if the engine serves matrices of this structure; NULL: it
      serves all. An engine that has this function and is not 'symmetric' is
      direct: it relies on zeros of A that are exact, so that no other engine of
@@ -243,6 +245,7 @@ typedef struct hone_engine {
 extern const hone_engine hone_engine_single, hone_engine_single_cuda,
     hone_engine_several_cuda, hone_engine_cholesky, hone_engine_cholesky_cuda,
     hone_engine_cholesky_double, hone_engine_double, hone_engine_double_cuda,
-    hone_engine_diagonal, hone_engine_triangular, hone_engine_banded;
+    hone_engine_double_transposed, hone_engine_diagonal, hone_engine_triangular,
+    hone_engine_banded;
 
 #endif

@@ -249,6 +249,7 @@
 #define hone_engine_direct hone_z_engine_direct
 #define hone_engine_double hone_z_engine_double
 #define hone_engine_double_cuda hone_z_engine_double_cuda
+#define hone_engine_double_transposed hone_z_engine_double_transposed
 #define hone_engine_single hone_z_engine_single
 #define hone_engine_single_cuda hone_z_engine_single_cuda
 #define hone_engine_triangular hone_z_engine_triangular
@@ -282,9 +283,11 @@
 #define hone_ladder_factor hone_z_ladder_factor
 #define hone_ladder_factor_on hone_z_ladder_factor_on
 #define hone_ladder_factored_by hone_z_ladder_factored_by
+#define hone_ladder_failure hone_z_ladder_failure
 #define hone_ladder_find_applicable hone_z_ladder_find_applicable
 #define hone_ladder_find_usable hone_z_ladder_find_usable
 #define hone_ladder_gmres_steps hone_z_ladder_gmres_steps
+#define hone_ladder_is_last hone_z_ladder_is_last
 #define hone_ladder_next_for_columns hone_z_ladder_next_for_columns
 #define hone_ladder_other_engine hone_z_ladder_other_engine
 #define hone_ladder_refactor hone_z_ladder_refactor
@@ -324,6 +327,7 @@
 #define hone_policy_follows hone_z_policy_follows
 #define hone_policy_gmres_steps hone_z_policy_gmres_steps
 #define hone_policy_gpu_from hone_z_policy_gpu_from
+#define hone_policy_growth_spoils hone_z_policy_growth_spoils
 #define hone_policy_rank hone_z_policy_rank
 #define hone_policy_roundoff hone_z_policy_roundoff
 #define hone_policy_steps hone_z_policy_steps

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The two engines for full matrices in double precision: LU with partial
-   pivoting of the scaled matrix, and Cholesky, which takes half the work. They
-   serve where single precision does not suffice, and for small matrices, which
-   have kernels of their own (small_kernels.c). Read base/engine.h first. */
+/* The engines for full matrices in double precision: LU with partial pivoting
+   of the scaled matrix, and Cholesky, which takes half the work. They serve
+   where single precision does not suffice, and for small matrices, which have
+   kernels of their own (small_kernels.c). LU of the transpose takes its pivots
+   from rows of S in the place of columns, and so serves many a matrix whose LU
+   factors grow beyond use. Read base/engine.h first. */
 #include "base/dense.h"
 #include "base/engine.h"
 #include "base/isa.h"
@@ -18,7 +20,8 @@
 enum {
   TASKS_A_THREAD = 2,
   ENTRY_BITS = 8 * (int)sizeof(hone_entry),
-  SOLVE_THREADS_FROM = 600 /* orders from which threads share a solution */
+  SOLVE_THREADS_FROM = 600, /* orders from which threads share a solution */
+  TILE = 32 /* rows of S^T that are loaded at once, from as many columns of A */
 };
 
 typedef struct engine_dp {
@@ -26,9 +29,10 @@ typedef struct engine_dp {
   hone_entry *f; /* n x n, ld: S, overwritten by its factors */
   double *max;   /* 2 n: max |s_ij| of each column, then max |u_ij| (|l_ij|) */
   int *ipiv;
-  void *work; /* of hone_factor_columns */
-  bool spd;   /* Cholesky: S = L L^T of the lower triangle alone; if small,
-                 U^T U of the upper one */
+  void *work;      /* of hone_factor_columns */
+  bool spd;        /* Cholesky: S = L L^T of the lower triangle alone; if small,
+                      U^T U of the upper one */
+  bool transposed; /* P S^T = L U */
   const hone_small_kernels *small; /* NULL: the matrix is not small */
   hone_pool *pool;
   hone_watch *watch;
@@ -79,19 +83,29 @@ static int64_t work_of(int64_t n) {
   return n <= HONE_SMALL_DOUBLE_UP_TO ? 0 : hone_factor_work(ENTRY_BITS, n);
 }
 
-static int64_t bytes(int64_t n, int64_t k) {
-  (void)k;
+static int64_t bytes_with(int64_t n, int64_t work) {
   return leading_dimension(n) * columns_held(n) * (int64_t)sizeof(hone_entry) +
          2 * n * (int64_t)sizeof(double) + (n + 1) * (int64_t)sizeof(int) +
-         work_of(n) + HEAD;
+         work + HEAD;
+}
+
+static int64_t bytes(int64_t n, int64_t k) {
+  (void)k;
+  return bytes_with(n, work_of(n));
+}
+
+static int64_t bytes_transposed(int64_t n, int64_t k) {
+  (void)k;
+  return bytes_with(n, hone_factor_work(ENTRY_BITS, n));
 }
 
 static void destroy(void *self, hone_mem *mem) { hone_mem_put(mem, self); }
 
 /* The engine and its arrays are one piece of memory. */
-static int create_as(bool spd, void **self, const hone_engine_config *config) {
+static int create_as(bool spd, int64_t size, void **self,
+                     const hone_engine_config *config) {
   const int64_t n = config->n, ld = leading_dimension(n);
-  char *memory = hone_mem_get(config->mem, (size_t)bytes(n, 1));
+  char *memory = hone_mem_get(config->mem, (size_t)size);
   engine_dp *e = (engine_dp *)memory;
   *self = e;
   if (e == NULL)
@@ -110,11 +124,22 @@ static int create_as(bool spd, void **self, const hone_engine_config *config) {
 }
 
 static int create(void **self, const hone_engine_config *config) {
-  return create_as(false, self, config);
+  return create_as(false, bytes(config->n, 1), self, config);
+}
+
+/* The kernels for small matrices are not needed here. */
+static int create_transposed(void **self, const hone_engine_config *config) {
+  int st = create_as(false, bytes_transposed(config->n, 1), self, config);
+  if (st != HONE_OK)
+    return st;
+  engine_dp *e = *self;
+  e->transposed = true;
+  e->small = NULL;
+  return HONE_OK;
 }
 
 static int create_spd(void **self, const hone_engine_config *config) {
-  return create_as(true, self, config);
+  return create_as(true, bytes(config->n, 1), self, config);
 }
 
 static bool applies_spd(const hone_structure *structure, int64_t n) {
@@ -173,6 +198,23 @@ static void load_columns(void *ctx, int64_t task) {
   }
 }
 
+/* Loads columns of S^T, which are rows of S. */
+static void load_transposed(void *ctx, int64_t task) {
+  engine_dp *e = ctx;
+  const double *row = e->scaling->used ? e->scaling->row : NULL;
+  const int64_t from = task * e->columns, n = e->n;
+  const int64_t to = HONE_MIN(from + e->columns, n);
+  for (int64_t at = 0; at < n; at += TILE)
+    for (int64_t j = from; j < to; j++)
+      for (int64_t i = at; i < HONE_MIN(at + TILE, n); i++) {
+        const hone_entry a = e->a->a[j + i * e->a->lda];
+        e->f[i + j * e->ld] =
+            row ? hone_scaled_entry(row[j], e->scaling->col[i], a) : a;
+      }
+  for (int64_t j = from; j < to; j++)
+    e->max[j] = largest(n, e->f + j * e->ld);
+}
+
 static void growth_columns(void *ctx, int64_t task) {
   engine_dp *e = ctx;
   int64_t to = HONE_MIN((task + 1) * e->columns, e->n);
@@ -227,7 +269,7 @@ static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
   int64_t tasks = (int64_t)TASKS_A_THREAD * hone_pool_threads(pool);
   e->columns = e->n / tasks + 1;
   tasks = (e->n + e->columns - 1) / e->columns;
-  hone_pool_run(pool, tasks, load_columns, e);
+  hone_pool_run(pool, tasks, e->transposed ? load_transposed : load_columns, e);
   const hone_factoring job = {.kernels = hone_factor_kernels_of(ENTRY_BITS),
                               .n = e->n,
                               .ldf = e->ld,
@@ -250,6 +292,8 @@ static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
       break;
   }
   info->growth = (e->spd ? u * u : u) / s;
+  if (e->transposed && info->zero_pivot >= 0) /* a row of S^T, a column of S */
+    info->zero_pivot = hone_pivot_row(e->n, e->ipiv, info->zero_pivot);
   return HONE_OK;
 }
 
@@ -270,15 +314,16 @@ static int solve(void *self, bool trans, int64_t k, hone_entry *v,
                                 .f = e->f,
                                 .pivot = e->ipiv,
                                 .base = 1};
-  hone_apply_64(e->n < SOLVE_THREADS_FROM ? NULL : e->pool, &factors, trans, k,
-                v, ldv);
+  hone_apply_64(e->n < SOLVE_THREADS_FROM ? NULL : e->pool, &factors,
+                trans != e->transposed, k, v, ldv);
   return HONE_OK;
 }
 
 static void smallest_pivot(void *self, bool replace_zeros, int64_t *row,
                            int64_t *col) {
   const engine_dp *e = self;
-  hone_pivot_smallest(e->n, e->f, e->ld + 1, e->ipiv, replace_zeros, row, col);
+  hone_pivot_smallest(e->n, e->f, e->ld + 1, e->ipiv, replace_zeros,
+                      e->transposed ? col : row, e->transposed ? row : col);
 }
 
 const hone_engine hone_engine_double = {.name = "double LU",
@@ -291,6 +336,19 @@ const hone_engine hone_engine_double = {.name = "double LU",
                                         .destroy = destroy,
                                         .bytes = bytes,
                                         .smallest_pivot = smallest_pivot};
+
+const hone_engine hone_engine_double_transposed = {
+    .name = "double LU of the transpose",
+    .place = "CPU",
+    .precision = 64,
+    .other_pivots = true,
+    .probe = probe,
+    .create = create_transposed,
+    .factor = factor,
+    .solve = solve,
+    .destroy = destroy,
+    .bytes = bytes_transposed,
+    .smallest_pivot = smallest_pivot};
 
 const hone_engine hone_engine_cholesky_double = {.name = "double Cholesky",
                                                  .place = "CPU",

@@ -257,14 +257,6 @@ static int inspect_whole_matrix(hone_ladder *ladder, int r,
   return inspect(ladder, false, report);
 }
 
-/* Would other factors follow if those of rung r did not serve? Behind LU in
-   double on a device there is the same on the host, which does so only where
-   the device cannot be used. */
-static bool is_last_regular(const hone_ladder *ladder, int r) {
-  const int next = hone_ladder_successor(ladder, r);
-  return next == ladder->rung_count || ladder->rung[next].second_opinion;
-}
-
 /* Factors on rung r. On HONE_OK its state says whether it can be used. */
 static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
   hone_rung *rung = &ladder->rung[r];
@@ -301,14 +293,17 @@ static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
   if (certified && certificate->nonsingular)
     why = NULL; /* even if a pivot was zero */
   else if (why == NULL)
-    why = "these factors cannot tell the matrix from a singular one";
+    why =
+        hone_ladder_failure(rung) == HONE_FAILURE_GROWTH
+            ? "its factors grew too much to tell the matrix from a singular one"
+            : "these factors cannot tell the matrix from a singular one";
   rung->factored = true;
   if (why != NULL)
     hone_ladder_add_reason(report, rung->engine->name, why);
   /* With factors of a singular matrix the best x is found, for want of better
      ones; where it is exactly singular, none is. */
   const bool last =
-      (is_last_regular(ladder, r) || hone_engine_direct(rung->engine) ||
+      (hone_ladder_is_last(ladder, r) || hone_engine_direct(rung->engine) ||
        certificate->singular) &&
       !rung->second_opinion;
   if (certified && !certificate->exactly_singular && (last || why == NULL)) {
@@ -346,7 +341,7 @@ int hone_ladder_find_usable(hone_ladder *ladder, int r, hone_report *report,
       }
       if (st == HONE_SINGULAR &&
           (rung->certificate.exactly_singular ||
-           hone_policy_ends(rung->engine, HONE_FAILURE_PIVOT)))
+           hone_policy_ends(rung->engine, hone_ladder_failure(rung))))
         break;
     }
     if (rung->state == HONE_RUNG_READY) {
@@ -368,6 +363,8 @@ int hone_ladder_find_usable(hone_ladder *ladder, int r, hone_report *report,
     report->bad_col = report->min_pivot_col = zero_pivot;
     if (f.self != NULL)
       hone_null_find(&f, certificate, true, ladder->scratch, report);
+    if (f.engine->other_pivots)
+      report->bad_col = report->min_pivot_col;
   }
   return st != HONE_OK ? st : HONE_NOT_CONVERGED;
 }

@@ -172,9 +172,15 @@ int hone_ladder_refactor(hone_ladder *ladder, hone_report *report);
    marks the rungs that are not for such a matrix. Fails where A cannot be
    fetched. */
 int hone_ladder_find_applicable(hone_ladder *ladder);
+/* The way in which a rung's factors failed, if they did. */
+hone_failure hone_ladder_failure(const hone_rung *rung);
 /* The rung that follows r by the policy after r's factors failed in the way
    that their info says; ladder->rung_count if none does. */
 int hone_ladder_successor(const hone_ladder *ladder, int r);
+/* Would no other factors follow, but for a second opinion, if those of rung r
+   did not serve? Behind LU in double on a device there is the same on the host,
+   which does so only where the device cannot be used. */
+bool hone_ladder_is_last(const hone_ladder *ladder, int r);
 /* The rung for columns that were not accepted with the factors of r, which
    serve: the successor, or else a second opinion; ladder->rung_count if there
    is none. */

@@ -87,8 +87,9 @@ int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report) {
       .contraction = {{.rows = rung->rows}, {.rows = rung->rows + ladder->n}}};
   hone_ladder_draw_for(ladder, HONE_DRAW_CERTIFICATE, r);
   int st = hone_certify(&job, out);
-  const bool accurate =
-      rung->engine->precision == 64 && !rung->engine->symmetric;
+  const bool accurate = rung->engine->precision == 64 &&
+                        !rung->engine->symmetric &&
+                        hone_ladder_is_last(ladder, r);
   if (st == HONE_OK && !ladder->factors_stale &&
       (out->singular || (accurate && !out->nonsingular)))
     ladder->refuted = true;

@@ -34,9 +34,12 @@ int hone_ladder_find_applicable(hone_ladder *ladder) {
   return st;
 }
 
-static hone_failure failure_of_rung(const hone_rung *rung) {
+hone_failure hone_ladder_failure(const hone_rung *rung) {
   const bool rounding =
       rung->info.rounding || hone_arithmetic_coarse(rung->choices.arithmetic);
+  if (rung->engine->precision == 64 && !rung->engine->symmetric &&
+      hone_policy_growth_spoils(rung->info.growth, rung->info.zero_pivot >= 0))
+    return HONE_FAILURE_GROWTH;
   if (rung->info.zero_pivot < 0)
     return HONE_FAILURE_WEAK;
   return rung->engine->symmetric && rounding ? HONE_FAILURE_ROUNDING
@@ -54,11 +57,16 @@ int hone_ladder_successor(const hone_ladder *ladder, int r) {
     const hone_rung *rung = &ladder->rung[next];
     if (!rung->not_applicable &&
         hone_policy_follows(failed->engine, rank_of_rung(failed),
-                            failure_of_rung(failed), rung->engine,
+                            hone_ladder_failure(failed), rung->engine,
                             rank_of_rung(rung)))
       break;
   }
   return next;
+}
+
+bool hone_ladder_is_last(const hone_ladder *ladder, int r) {
+  const int next = hone_ladder_successor(ladder, r);
+  return next == ladder->rung_count || ladder->rung[next].second_opinion;
 }
 
 int hone_ladder_next_for_columns(const hone_ladder *ladder, int r) {
@@ -73,7 +81,8 @@ int hone_ladder_next_for_columns(const hone_ladder *ladder, int r) {
 int hone_ladder_other_engine(const hone_ladder *ladder, int r) {
   int next = r + 1;
   while (next < ladder->rung_count &&
-         ladder->rung[next].engine == ladder->rung[r].engine)
+         (ladder->rung[next].engine == ladder->rung[r].engine ||
+          ladder->rung[next].engine->other_pivots))
     next++;
   return next;
 }

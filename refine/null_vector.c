@@ -132,6 +132,8 @@ void hone_null_find(const hone_factored *f, const hone_certificate *certificate,
       report->dependent_count > 0) /* every row left had a zero there, so the
                                       pivot's own row says nothing */
     report->min_pivot_row = report->dependent_index[0];
+  if (replace_zero_pivots && f->engine->other_pivots && report->null_count > 0)
+    report->min_pivot_col = report->null_index[0]; /* likewise, of S^T */
 }
 
 void hone_null_report_zeros(int64_t row, int64_t col, hone_report *report) {

@@ -87,6 +87,8 @@ static const struct {
     /* Where components of x vanish, other factors may find zeros that the first
        ones only come near to. */
     {HONE_ROLE_CPU_LU, small, true, true},
+    /* Follows only where the factors of LU in double grew beyond use. */
+    {HONE_ROLE_CPU_LU_TRANSPOSED, always, true, false},
 };
 
 /* Which of the later rungs may follow one that failed: none, any, one at least
@@ -104,16 +106,19 @@ static const struct {
        pivot proves that A is singular. */
     [DIRECT] = {[HONE_FAILURE_WEAK] = {AS_ACCURATE, AS_ACCURATE},
                 [HONE_FAILURE_ROUNDING] = {AS_ACCURATE, AS_ACCURATE},
-                [HONE_FAILURE_PIVOT] = {NONE, NONE}},
+                [HONE_FAILURE_PIVOT] = {NONE, NONE},
+                [HONE_FAILURE_GROWTH] = {AS_ACCURATE, AS_ACCURATE}},
     /* A pivot that is not positive proves that A is not positive definite,
        unless rounding made it so; LU may succeed with the same precision. */
     [CHOLESKY] = {[HONE_FAILURE_WEAK] = {MORE_ACCURATE, AS_ACCURATE},
                   [HONE_FAILURE_ROUNDING] = {MORE_ACCURATE, ANY},
-                  [HONE_FAILURE_PIVOT] = {NONE, ANY}},
-    /* Only more accurate factors help. */
+                  [HONE_FAILURE_PIVOT] = {NONE, ANY},
+                  [HONE_FAILURE_GROWTH] = {MORE_ACCURATE, AS_ACCURATE}},
+    /* Only more accurate factors help or, against growth, other pivots. */
     [LU] = {[HONE_FAILURE_WEAK] = {MORE_ACCURATE, MORE_ACCURATE},
             [HONE_FAILURE_ROUNDING] = {MORE_ACCURATE, MORE_ACCURATE},
-            [HONE_FAILURE_PIVOT] = {MORE_ACCURATE, MORE_ACCURATE}},
+            [HONE_FAILURE_PIVOT] = {MORE_ACCURATE, MORE_ACCURATE},
+            [HONE_FAILURE_GROWTH] = {MORE_ACCURATE, MORE_ACCURATE}},
 };
 
 int64_t hone_policy_gpu_from(bool one_shot) {
@@ -146,6 +151,9 @@ bool hone_policy_follows(const hone_engine *failed, int failed_rank,
                          hone_failure failure, const hone_engine *engine,
                          int rank) {
   const engine_kind from = kind_of_engine(failed);
+  if (engine->other_pivots)
+    return from == LU && failure == HONE_FAILURE_GROWTH &&
+           !failed->other_pivots && rank >= failed_rank;
   switch (engine->symmetric ? FOLLOWS[from][failure].cholesky
                             : FOLLOWS[from][failure].lu) {
   case ANY:
@@ -157,6 +165,16 @@ bool hone_policy_follows(const hone_engine *failed, int failed_rank,
   default:
     return false;
   }
+}
+
+/* LU with partial pivoting of random matrices grows about n^(2/3)-fold
+   (Trefethen & Schreiber 1990), 650-fold at n = 16384. Factors are wrong by up
+   to eps growth ||S||: with this growth they may be of no use for a matrix of
+   condition 1e12, which is far from singular. */
+static const double GROWTH_SPOILS = 1e4;
+
+bool hone_policy_growth_spoils(double growth, bool zero_pivot) {
+  return zero_pivot ? growth > GROWTH_SPOILS : !(growth <= GROWTH_SPOILS);
 }
 
 bool hone_policy_ends(const hone_engine *failed, hone_failure failure) {

@@ -22,6 +22,7 @@ typedef enum hone_role {
   HONE_ROLE_CPU_LU,              /* single */
   HONE_ROLE_GPU_LU_DOUBLE,
   HONE_ROLE_CPU_LU_DOUBLE,
+  HONE_ROLE_CPU_LU_TRANSPOSED, /* double, of the transpose */
   HONE_ROLES
 } hone_role;
 
@@ -69,6 +70,9 @@ typedef enum hone_failure {
   HONE_FAILURE_ROUNDING,
   /* A pivot is zero or, in Cholesky, not positive. */
   HONE_FAILURE_PIVOT,
+  /* The entries of factors in double grew so much that their rounding errors
+     may have spoilt them; a pivot of zero then says nothing of A. */
+  HONE_FAILURE_GROWTH,
   HONE_FAILURES
 } hone_failure;
 
@@ -78,6 +82,10 @@ typedef enum hone_failure {
 bool hone_policy_follows(const hone_engine *failed, int failed_rank,
                          hone_failure failure, const hone_engine *engine,
                          int rank);
+
+/* Is this growth of factors in double so large that LU with other pivots may do
+   better where they do not serve? zero_pivot: one of their pivots is zero. */
+bool hone_policy_growth_spoils(double growth, bool zero_pivot);
 
 /* Does this failure end the search, because no other factors are better? */
 bool hone_policy_ends(const hone_engine *failed, hone_failure failure);

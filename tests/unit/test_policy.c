@@ -6,6 +6,7 @@
 #include "refine/ladder.h"
 #include "tests/unit/ct.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -39,6 +40,8 @@ static const hone_engine cpu_lu = {.name = "L", .precision = 32};
 static const hone_engine gpu_lu_double = {
     .name = "gL64", .precision = 64, .resident = resident};
 static const hone_engine cpu_lu_double = {.name = "L64", .precision = 64};
+static const hone_engine cpu_lu_transposed = {
+    .name = "Lt64", .precision = 64, .other_pivots = true};
 
 static const hone_engine *const engines[HONE_ROLES] = {
     [HONE_ROLE_DIAGONAL] = &diagonal,
@@ -51,7 +54,8 @@ static const hone_engine *const engines[HONE_ROLES] = {
     [HONE_ROLE_GPU_LU] = &gpu_lu,
     [HONE_ROLE_CPU_LU] = &cpu_lu,
     [HONE_ROLE_GPU_LU_DOUBLE] = &gpu_lu_double,
-    [HONE_ROLE_CPU_LU_DOUBLE] = &cpu_lu_double};
+    [HONE_ROLE_CPU_LU_DOUBLE] = &cpu_lu_double,
+    [HONE_ROLE_CPU_LU_TRANSPOSED] = &cpu_lu_transposed};
 
 /* The engines of the ladder ------------------------------------------------ */
 
@@ -108,6 +112,7 @@ static list expected(const hone_situation *s) {
   push(&l, &cpu_lu_double, true);
   if (is_small(s))
     l.steps[l.count++] = (hone_step){&cpu_lu, true, true};
+  push(&l, &cpu_lu_transposed, true);
   return l;
 }
 
@@ -166,29 +171,30 @@ TEST(policy, has_these_rungs_on_a_cpu_and_on_a_gpu) {
   static const struct {
     hone_situation situation;
     const char *rungs;
-  } cases[] = {{{.n = 256}, "D T B L64+ L+?"},
-               {{.n = 256, .start = HONE_FACTOR_SINGLE}, "D T B L+ L64+"},
-               {{.n = 257}, "D T B L+ L64+"},
-               {{.n = 512}, "D T B L+ L64+"},
-               {{.n = 513}, "D T B C+ C64+ L+ L64+"},
-               {{.n = 513, .start = HONE_FACTOR_DOUBLE}, "D T B L64+"},
-               {{.n = 2, .structure = HONE_STRUCTURE_SPD}, "C64+ L64+ L+?"},
-               {{.n = 9000, .structure = HONE_STRUCTURE_SPD}, "C+ L+ L64+"},
-               {{.n = 9000, .structure = HONE_STRUCTURE_GENERAL}, "L+ L64+"},
-               {{.n = 9000, .gpu = true}, "D T B gC C+ gL L+ gL64+ L64+"},
-               {{.n = 9000, .gpu = true, .coarse = true},
-                "D T B gC gC+ C+ gL gL+ L+ gL64+ L64+"},
-               {{.n = 9000,
-                 .gpu = true,
-                 .coarse = true,
-                 .structure = HONE_STRUCTURE_GENERAL},
-                "gL gL+ L+ gL64+ L64+"},
-               {{.n = 9000,
-                 .gpu = true,
-                 .coarse = true,
-                 .structure = HONE_STRUCTURE_SPD,
-                 .start = HONE_FACTOR_DOUBLE},
-                "gL64+ L64+"}};
+  } cases[] = {
+      {{.n = 256}, "D T B L64+ L+? Lt64+"},
+      {{.n = 256, .start = HONE_FACTOR_SINGLE}, "D T B L+ L64+ Lt64+"},
+      {{.n = 257}, "D T B L+ L64+ Lt64+"},
+      {{.n = 512}, "D T B L+ L64+ Lt64+"},
+      {{.n = 513}, "D T B C+ C64+ L+ L64+ Lt64+"},
+      {{.n = 513, .start = HONE_FACTOR_DOUBLE}, "D T B L64+ Lt64+"},
+      {{.n = 2, .structure = HONE_STRUCTURE_SPD}, "C64+ L64+ L+? Lt64+"},
+      {{.n = 9000, .structure = HONE_STRUCTURE_SPD}, "C+ L+ L64+ Lt64+"},
+      {{.n = 9000, .structure = HONE_STRUCTURE_GENERAL}, "L+ L64+ Lt64+"},
+      {{.n = 9000, .gpu = true}, "D T B gC C+ gL L+ gL64+ L64+ Lt64+"},
+      {{.n = 9000, .gpu = true, .coarse = true},
+       "D T B gC gC+ C+ gL gL+ L+ gL64+ L64+ Lt64+"},
+      {{.n = 9000,
+        .gpu = true,
+        .coarse = true,
+        .structure = HONE_STRUCTURE_GENERAL},
+       "gL gL+ L+ gL64+ L64+ Lt64+"},
+      {{.n = 9000,
+        .gpu = true,
+        .coarse = true,
+        .structure = HONE_STRUCTURE_SPD,
+        .start = HONE_FACTOR_DOUBLE},
+       "gL64+ L64+ Lt64+"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char text[128];
     const list have = steps_for(&cases[i].situation);
@@ -201,13 +207,15 @@ TEST(policy, has_these_rungs_on_a_cpu_and_on_a_gpu) {
 static void check_room(const hone_situation *s) {
   const list have = steps_for(s);
   CHECK(have.count >= 1 && have.count <= HONE_MAX_RUNGS);
-  const int regular = have.count - have.steps[have.count - 1].second_opinion;
+  CHECK(have.steps[have.count - 1].engine == &cpu_lu_transposed);
+  const int regular =
+      have.count - 1 - have.steps[have.count - 2].second_opinion;
   CHECK(have.steps[regular - 1].engine == &cpu_lu_double);
   for (int i = have.count; i <= HONE_MAX_RUNGS; i++)
     CHECK(have.steps[i].engine == NULL);
 }
 
-TEST(policy, ends_every_list_with_double_lu_on_the_cpu) {
+TEST(policy, ends_every_list_with_double_lu_on_the_cpu_and_of_the_transpose) {
   for_all_situations(check_room);
 }
 
@@ -219,7 +227,7 @@ TEST(policy, takes_a_gpu_from_the_measured_orders_on) {
 /* Failures ----------------------------------------------------------------- */
 
 static const char *const failure_names[HONE_FAILURES] = {"weak", "rounding",
-                                                         "pivot"};
+                                                         "pivot", "growth"};
 
 static bool substitutes(const hone_engine *e) {
   return e == &diagonal || e == &triangular || e == &banded;
@@ -230,11 +238,16 @@ static bool substitutes(const hone_engine *e) {
    pivot, as A then is singular. After LU only a more accurate engine helps.
    After Cholesky another Cholesky must be more accurate, and helps against a
    bad pivot only if rounding may have caused it; LU follows if Cholesky broke
-   down, or if LU is as accurate. */
+   down, or if LU is as accurate. LU with other pivots follows LU with partial
+   pivoting where the factors grew, and nothing else. */
 static bool should_follow(const hone_engine *failed, int failed_rank,
                           hone_failure failure, const hone_engine *engine,
                           int rank) {
-  const bool broke = failure != HONE_FAILURE_WEAK;
+  const bool broke =
+      failure == HONE_FAILURE_ROUNDING || failure == HONE_FAILURE_PIVOT;
+  if (engine == &cpu_lu_transposed)
+    return failure == HONE_FAILURE_GROWTH && rank >= failed_rank &&
+           !substitutes(failed) && !failed->symmetric && failed != engine;
   if (substitutes(failed))
     return failure != HONE_FAILURE_PIVOT && rank >= failed_rank;
   if (!failed->symmetric)
@@ -274,8 +287,13 @@ TEST(policy, gives_up_only_where_exact_zeros_prove_a_matrix_singular) {
 static int should_be_next(const hone_ladder *l, int r) {
   const hone_rung *failed = &l->rung[r];
   const int coarse = hone_arithmetic_coarse(failed->choices.arithmetic);
+  const bool zero = failed->info.zero_pivot >= 0;
+  const bool grew = failed->info.growth > 1e4 || /* NaN: where none is zero */
+                    (!zero && isnan(failed->info.growth));
   const hone_failure failure =
-      failed->info.zero_pivot < 0 ? HONE_FAILURE_WEAK
+      failed->engine->precision == 64 && !failed->engine->symmetric && grew
+          ? HONE_FAILURE_GROWTH
+      : !zero ? HONE_FAILURE_WEAK
       : failed->engine->symmetric && (failed->info.rounding || coarse)
           ? HONE_FAILURE_ROUNDING
           : HONE_FAILURE_PIVOT;
@@ -298,7 +316,14 @@ static void compare_climbs(const hone_situation *s) {
       {.zero_pivot = -1},
       {.zero_pivot = 3},
       {.zero_pivot = 3, .rounding = true},
+      {.zero_pivot = -1, .growth = 9e3},
+      {.zero_pivot = -1, .growth = 2e4},
+      {.zero_pivot = 3, .growth = 2e4},
+      {.zero_pivot = -1, .growth = (double)NAN},
+      {.zero_pivot = 3, .growth = (double)NAN},
+      {.zero_pivot = -1, .growth = (double)INFINITY},
   };
+  enum { INFOS = sizeof infos / sizeof *infos };
   const list want = expected(s);
   hone_ladder l = {.n = s->n, .rung_count = want.count};
   for (int r = 0; r < want.count; r++) {
@@ -308,7 +333,7 @@ static void compare_climbs(const hone_situation *s) {
   }
   for (int skip = 0; skip < 3; skip++)
     for (int r = 0; r < l.rung_count; r++)
-      for (int k = 0; k < 3; k++) {
+      for (int k = 0; k < INFOS; k++) {
         for (int q = 0; q < l.rung_count; q++)
           l.rung[q].not_applicable = skip > 0 && q % 2 == skip - 1;
         l.rung[r].info = infos[k];
