@@ -17,6 +17,9 @@
 /* The next rung starts from the best iterate if its criterion is at most this.
  */
 static const double WARM_START = 1e-6;
+/* An error in the caller's units that is so many times that in scaled variables
+   is worth corrections of its own. */
+static const double UNITS_COST = 1e3;
 /* One correction costs a pass over A and two triangular solves; about n / 60 of
    them cost as much as a double factorization on the machines measured. */
 enum {
@@ -122,24 +125,74 @@ static int refine_extra(hone_climb *c, int r, hone_refinement *ctx) {
   for (int64_t i = 0; i < c->m; i++)
     if (accepted_on(c, i, r) && !c->columns[i].extra_precise)
       list[count++] = &c->columns[i];
-  return hone_refine_extra_precise(ctx, true, count, list);
+  return hone_refine_extra_precise(ctx, HONE_AIM_LAST_BIT, count, list);
+}
+
+/* Gives the column room for a tail in the ladder's scratch, in which its next n
+   entries are free. */
+static hone_entry *take_tail(const hone_climb *c, hone_refined *column) {
+  const int64_t n = c->ladder->n;
+  column->tail = c->ladder->scratch;
+  column->tail_r = column->tail + n;
+  column->tail_den = (double *)(column->tail_r + n);
+  return column->tail_r + 2 * n;
 }
 
 /* Refines columns without a certain digit. They are rare: they are refined one
    by one, with their tail in the ladder's scratch. */
 static int refine_uncertain(hone_climb *c, int r, hone_refinement *ctx) {
-  const int64_t n = c->ladder->n;
   int st = HONE_OK;
   for (int64_t i = 0; i < c->m && st == HONE_OK; i++) {
     hone_refined *column = &c->columns[i];
     if (!accepted_on(c, i, r) || hone_climb_error_suffices(c, i))
       continue;
-    column->tail = c->ladder->scratch;
-    column->tail_r = column->tail + n;
-    column->tail_den = (double *)(column->tail_r + n);
-    st = hone_refine_extra_precise(ctx, false, 1, &column);
+    (void)take_tail(c, column);
+    st = hone_refine_extra_precise(ctx, HONE_AIM_DIGITS, 1, &column);
   }
   return st;
+}
+
+/* Did the column lose digits to the units of the unknowns alone? Then its
+   largest entries are small in scaled variables, where the backward error says
+   nothing of them; a correction or two, which see them, give them back. */
+static bool units_cost_digits(const hone_climb *c, int64_t i) {
+  const hone_certificate *certificate =
+      &c->ladder->rung[c->rung[i]].certificate;
+  const hone_refined *column = &c->columns[i];
+  return c->ladder->scaling.used && !column->sparse &&
+         hone_bounds_forward(certificate, column, false) >
+             UNITS_COST * hone_bounds_forward(certificate, column, true);
+}
+
+/* Refines such columns, one by one. What cannot be refined stays as it was
+   accepted. */
+static int refine_units(hone_climb *c, int r, hone_refinement *ctx) {
+  const hone_certificate *certificate = &c->ladder->rung[r].certificate;
+  const size_t bytes = (size_t)c->ladder->n * sizeof(hone_entry);
+  for (int64_t i = 0; i < c->m; i++) {
+    hone_refined *column = &c->columns[i];
+    if (!accepted_on(c, i, r) || !units_cost_digits(c, i) ||
+        column->rung_corrections >= ctx->max_corrections)
+      continue;
+    hone_entry *kept = take_tail(c, column);
+    const hone_refined before = *column;
+    memcpy(kept, column->x, bytes);
+    column->error_scaled = hone_bounds_forward(certificate, column, true);
+    const int st = hone_refine_extra_precise(ctx, HONE_AIM_UNITS, 1, &column);
+    if (column->state == HONE_COLUMN_ACCEPTED)
+      continue;
+    const int iterations = column->iterations;
+    *column = before;
+    column->iterations = iterations;
+    column->error_estimated = false;
+    memcpy(column->x, kept, bytes);
+    if (st != HONE_OK && st != HONE_INTERRUPTED)
+      return st;
+    hone_refined_measure(ctx, true, false, 1, &column);
+    if (!(hone_errors_value(&column->errors, ctx->criterion) <= ctx->limit))
+      column->state = HONE_COLUMN_LEFT;
+  }
+  return HONE_OK;
 }
 
 /* Bounds the errors of the columns accepted on rung r. Columns without a
@@ -170,6 +223,9 @@ static int certify_columns(hone_climb *c, int r, hone_refinement *ctx) {
   const double end = hone_now_s();
   if (st == HONE_OK && !c->ladder->request.extra) {
     st = refine_uncertain(c, r, ctx);
+    hone_bounds_estimate(ctx, certificate, c->m, c->columns);
+    if (st == HONE_OK)
+      st = refine_units(c, r, ctx);
     hone_bounds_estimate(ctx, certificate, c->m, c->columns);
   }
   for (int64_t i = 0; i < c->m && st == HONE_OK; i++)

@@ -127,11 +127,19 @@ static void give_up(hone_refined *c, const char *why) {
   snprintf(c->why, sizeof c->why, "%s", why);
 }
 
+/* The part of x below which a correction is not made. */
+static double target_of(hone_aim aim, const hone_refined *c) {
+  if (aim == HONE_AIM_UNITS)
+    return fmax(c->error_scaled, LAST_BIT);
+  return aim == HONE_AIM_DIGITS ? THREE_DIGITS : LAST_BIT;
+}
+
 /* Decides by the size of the correction d whether it is applied: returns true
    if so. Otherwise the column is accepted as it stands, or given up on. */
-static bool wants_correction(const hone_refinement *ctx, bool extra,
+static bool wants_correction(const hone_refinement *ctx, hone_aim aim,
                              hone_refined *c, const hone_entry *d) {
   const int64_t n = ctx->f.a->n;
+  const bool extra = aim == HONE_AIM_LAST_BIT;
   const bool last_step = c->rung_corrections >= ctx->max_corrections;
   hone_relative_size relative = {0};
   if (!c->x_is_zero)
@@ -140,7 +148,9 @@ static bool wants_correction(const hone_refinement *ctx, bool extra,
   double size =
       relative.scaled <= relative.plain ? relative.plain : relative.scaled;
   double entrywise = extra ? largest_entrywise(n, c, d) : 0.0;
-  const double target = extra ? LAST_BIT : THREE_DIGITS;
+  if (aim == HONE_AIM_UNITS) /* the bound may be larger */
+    c->error_scaled = fmin(c->error_scaled, relative.scaled);
+  const double target = target_of(aim, c);
   const bool small = size <= target;
   const bool shrinks = size <= SLOW_RATE * c->last_size;
   const bool still_helps =
@@ -148,6 +158,9 @@ static bool wants_correction(const hone_refinement *ctx, bool extra,
   c->slow_corrections += !small && !shrinks;
   if (small && (last_step || !still_helps))
     return false;
+  if (aim == HONE_AIM_UNITS && size <= DBL_MAX &&
+      (last_step || c->slow_corrections >= SLOW_MOST))
+    return false; /* rounding errors of residuals may leave more */
   if (last_step)
     give_up(c, "its error is too large after the corrections allowed");
   else if (!(size <= DBL_MAX) || c->slow_corrections >= SLOW_MOST)
@@ -214,20 +227,20 @@ static void verify_on_host(hone_refinement *ctx, int64_t m,
 
 /* Sorts the columns: those to be corrected come first in the list and are
    corrected; the others are finished. Returns how many are corrected. */
-static int64_t correct_or_finish(hone_refinement *ctx, bool extra, int64_t m,
+static int64_t correct_or_finish(hone_refinement *ctx, hone_aim aim, int64_t m,
                                  hone_refined **list) {
   const int64_t n = ctx->f.a->n;
   hone_refined *ended[HONE_SOLVE_COLUMNS];
   int64_t continuing = 0, count = 0;
   for (int64_t c = 0; c < m; c++) {
     hone_entry *d = ctx->v + c * n;
-    if (wants_correction(ctx, extra, list[c], d)) {
+    if (wants_correction(ctx, aim, list[c], d)) {
       if (ctx->f.space)
         hone_pairs_open(ctx, list[c], false);
       add(n, list[c], d);
       list[continuing++] = list[c];
     } else {
-      list[c]->extra_precise = extra;
+      list[c]->extra_precise = aim == HONE_AIM_LAST_BIT;
       ended[count++] = list[c];
     }
   }
@@ -245,7 +258,7 @@ static int stop(int64_t m, hone_refined *const *list, int status) {
   return status;
 }
 
-int hone_refine_extra_precise(hone_refinement *ctx, bool extra, int64_t m,
+int hone_refine_extra_precise(hone_refinement *ctx, hone_aim aim, int64_t m,
                               hone_refined **list) {
   const int64_t n = ctx->f.a->n;
   for (int64_t c = 0; c < m; c++)
@@ -254,7 +267,7 @@ int hone_refine_extra_precise(hone_refinement *ctx, bool extra, int64_t m,
     int st = solve(ctx, m, list);
     if (st != HONE_OK)
       return stop(m, list, st);
-    m = correct_or_finish(ctx, extra, m, list);
+    m = correct_or_finish(ctx, aim, m, list);
     if (m > 0 && hone_watch_stop(ctx->watch, "refine", 0.0, step, HONE_NAN))
       return stop(m, list, HONE_INTERRUPTED);
     if (m > 0)

@@ -10,14 +10,23 @@
 /* The forward error bound that extra-precise mode asks for. */
 #define HONE_EXTRA_LIMIT (8.0 * HONE_EPS)
 
+/* How far columns are refined. */
+typedef enum hone_aim {
+  /* until the next correction is below eps / 2 of x, and of every entry of x
+     where that can be had */
+  HONE_AIM_LAST_BIT,
+  /* until it is below 1e-3 of x */
+  HONE_AIM_DIGITS,
+  /* until it is, in the caller's units, below error_scaled of x */
+  HONE_AIM_UNITS
+} hone_aim;
+
 /* Refines the m accepted columns listed, which are measured and have room for a
-   tail each. With extra, it refines until the next correction is below eps / 2
-   of x, and of every entry of x where that can be had; otherwise until it is
-   below 1e-3 of x. On HONE_OK a column is either still accepted, with
+   tail each. On HONE_OK a column is either still accepted, with
    its residual measured by the host, or given up on, and its best iterate is
    one that would be accepted. On HONE_INTERRUPTED, or on the status of a solve
    that failed, some columns are active. */
-int hone_refine_extra_precise(hone_refinement *ctx, bool extra, int64_t m,
+int hone_refine_extra_precise(hone_refinement *ctx, hone_aim aim, int64_t m,
                               hone_refined **list);
 
 /* The size of a vector d relative to x, in the infinity norm. */

@@ -2,9 +2,11 @@
 /* Systems whose rows and columns have units hundreds of powers of two apart, up
    to the ends of the range of double. Units are exact: the system D1 A D2 y =
    D1 b has the solution inv(D2) x, and nothing else of it may differ. */
+#include "tests/gallery/either.h"
 #include "tests/unit/contract_system.h"
 
 #include "tests/unit/ct.h"
+#include "tests/unit/device_memory.h"
 
 #include <float.h>
 #include <math.h>
@@ -27,14 +29,14 @@ static void set_units(sys *s, int rows, int columns) {
 }
 
 /* Is x the solution in these units of the system that has the solution
-   'reference' without them? Both are within their bounds, so that they may
+   'plain' without them? Both are within their bounds, so that they may
    differ by the sum of these. */
-static void check_solution(const sys *s, const double *reference, int columns) {
+static void check_solution(const sys *s, const double *plain, int columns) {
   const int64_t p = s->parts;
   double size = 0.0, error = 0.0;
   for (int64_t i = 0; i < s->n * p; i++) {
-    size = fmax(size, fabs(reference[i]));
-    const double d = fabs(ldexp(s->x[i], unit(i / p, columns)) - reference[i]);
+    size = fmax(size, fabs(plain[i]));
+    const double d = fabs(ldexp(s->x[i], unit(i / p, columns)) - plain[i]);
     if (!(d <= error) && !isnan(error)) /* NaN stays */
       error = d;
   }
@@ -44,19 +46,19 @@ static void check_solution(const sys *s, const double *reference, int columns) {
 /* Solves without units, then with them. */
 static void solve_in_units(sys *s, int rows, int columns) {
   sys_expect(s, HONE_OK);
-  double *reference = sup_filled(sys_doubles(s), 0.0);
-  memcpy(reference, s->x, (size_t)sys_doubles(s) * sizeof *reference);
+  double *plain = sup_filled(sys_doubles(s), 0.0);
+  memcpy(plain, s->x, (size_t)sys_doubles(s) * sizeof *plain);
   for (int64_t i = 0; i < sys_doubles(s); i++)
     s->x[i] = UNTOUCHED;
   set_units(s, rows, columns);
   sys_expect(s, HONE_OK);
-  check_solution(s, reference, columns);
+  check_solution(s, plain, columns);
   CHECK_LE(s->report.forward_error, 1e-13);
   CHECK_LE(s->report.residual_error, 1e-13);
   CHECK_GE(s->report.rcond, 0.0);
   if (s->n > 1 && abs(rows) + abs(columns) >= 500)
     CHECK_LE(s->report.rcond, 0x1p-950);
-  sup_free(reference);
+  sup_free(plain);
 }
 
 static const int64_t orders[] = {1, 2, 3, 10, 50, 150};
@@ -95,6 +97,66 @@ TEST(contract, solves_definite_systems_in_units_of_any_size) {
       solve_in_units(&s, size, size);
       sys_discard(&s);
     }
+}
+
+/* b = op(A) v, rounded, for the v that b holds. */
+static void set_right_hand_side(sys *s) {
+  const int64_t n = s->n, p = s->parts;
+  double *v = sup_copy(s->b, n * p);
+  memset(s->b, 0, (size_t)(n * p) * sizeof *s->b);
+  for (int64_t j = 0; j < n; j++)
+    for (int64_t i = 0; i < n; i++) {
+      const double *a = s->a + (s->options.trans ? j + i * n : i + j * n) * p;
+      s->b[i * p] += a[0] * v[j * p] - (p == 2 ? a[1] * v[j * p + 1] : 0.0);
+      if (p == 2)
+        s->b[i * p + 1] += a[0] * v[j * p + 1] + a[1] * v[j * p];
+    }
+  sup_free(v);
+}
+
+/* Solves for unknowns of about 1 in units 2^+-exponent. */
+static void find_digits(int parts, int64_t n, bool trans, int exponent,
+                        int start, int device) {
+  sys s = sys_make_of(parts, n, 1);
+  ct_note("parts %d, n %d, trans %d, 2^+-%d, start %d", parts, (int)n, trans,
+          exponent, start);
+  s.options.trans = trans ? HONE_TRANS : HONE_NO_TRANS;
+  s.options.factor_precision = start;
+  s.options.device = device;
+  s.options.deterministic = 1;
+  set_units(&s, trans ? exponent : 0, trans ? 0 : exponent);
+  for (int64_t i = 0; i < sys_doubles(&s); i++)
+    s.b[i] = 1.0 + (double)(i * 7 % 11) / 7.0;
+  set_right_hand_side(&s);
+  CHECK_EQ_INT(sys_call(&s), HONE_OK);
+  CHECK_LE(s.report.backward_error, SUP_LIMIT);
+  CHECK_LE(s.report.forward_error, 1e-9);
+  double *m = sup_filled(parts * n * n, 0.0);
+  reference r = {0};
+  either_copy(parts, n, s.a, s.lda, trans, false, m);
+  either_solve(&r, parts, n, 1, m, s.b);
+  CHECK_LE((double)either_distance(&r, parts, 0, s.x), s.report.forward_error);
+  reference_free(&r);
+  sup_free(m);
+  sys_discard(&s);
+}
+
+/* In scaled variables those with small coefficients vanish beside the others,
+   and a backward error of rounding size says nothing of them; in the caller's
+   units they are as large, and after b was rounded larger. Such x had 1 to 5
+   digits. */
+TEST(contract, finds_the_digits_of_unknowns_whose_coefficients_are_small) {
+  static const int64_t sizes[] = {4, 20, 60};
+  for (int at = 0; at < 3 * 2 * 2 * 2 * 3; at++)
+    find_digits(1 + at % 2, sizes[at / 24], at / 2 % 2, at / 4 % 2 ? 40 : 20,
+                at / 8 % 3, HONE_DEVICE_CPU);
+}
+
+TEST(contract, finds_these_digits_on_a_device) {
+  NEED_DEVICE();
+  for (int at = 0; at < 2 * 2 * 2 * 2; at++)
+    find_digits(1 + at % 2, at / 8 ? 20 : 4, at / 2 % 2, at / 4 % 2 ? 40 : 20,
+                HONE_FACTOR_AUTO, HONE_DEVICE_CUDA);
 }
 
 /* Products of one row overflow if ||A|| and max |x| belong to one another,

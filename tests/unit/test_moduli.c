@@ -248,7 +248,8 @@ TEST_OF(moduli, extra_precise_refinement_corrects_every_part_of_small_entries) {
     s.b[3] = s.x[3] + 0x1p-76 * (way ? 1.0 : last_part(1.0));
     hone_refined_measure(&s.ctx, true, false, 1, list);
     s.ctx.limit = 1.0; /* any x may begin */
-    CHECK_EQ_INT(hone_refine_extra_precise(&s.ctx, true, 1, list), HONE_OK);
+    CHECK_EQ_INT(hone_refine_extra_precise(&s.ctx, HONE_AIM_LAST_BIT, 1, list),
+                 HONE_OK);
     CHECK(s.column.state == HONE_COLUMN_ACCEPTED);
     CHECK_LE(hone_abs(s.column.x[3] - s.b[3]), 0x1p-122);
   }
