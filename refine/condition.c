@@ -19,7 +19,16 @@
 /* The rcond estimated is below this part of that of other factors hardly ever.
  */
 static const double CERTAINLY = 0.5;
+/* The square of the length of a column of inv(S) that stands out, relative to
+   the mean. Of 840 matrices of eight kinds (n = 20 to 200), 56 had an rcond
+   more than twice the true one; in 55 of them the column was shorter than that.
+   Those with random entries are so in one of 20 draws. */
+static const double STANDS_OUT = 2.25;
 enum {
+  /* Of 2,040 matrices of order 3 to 19, 7 had an rcond more than 3 times the
+     true one, and none more than 5 times; more columns would take 5 % of the
+     whole solve there. */
+  MORE_FROM = 20,
   POWERS = 8, /* of E, at most */
   VECTORS = 3 /* of an estimate, in n entries each */
 };
@@ -75,6 +84,45 @@ static int climb_gradient(estimate *e) {
   return HONE_OK;
 }
 
+/* Is the column of inv(S) in v, to which a gradient step has led, longer than
+   columns are in the mean? If it is not, nothing distinguishes it, and another
+   one may be several times as large. size: of inv(S), in the Frobenius norm. */
+static bool stands_out(int64_t n, const hone_entry *v, double size) {
+  return hone_sum_of_squares(n, v) * (double)n > STANDS_OUT * size * size;
+}
+
+/* Makes one gradient step for inv(S) from each of the solutions y, all at once
+   (Higham & Tisseur 2000): where one of them leads to a column that is far from
+   the largest, another does not. v: these solutions, overwritten. */
+static int climb_gradients(estimate *e, hone_entry *v) {
+  const int64_t n = e->f->a->n;
+  int64_t at[HONE_PROBE_SOLUTIONS];
+  int count = 0;
+  (void)hone_take_signs(HONE_PROBE_SOLUTIONS * n, v, v);
+  hone_conjugate(HONE_PROBE_SOLUTIONS * n, v);
+  int st = hone_apply_inverse(e->f, true, true, HONE_PROBE_SOLUTIONS, v, n,
+                              NULL, NULL);
+  for (int c = 0; st == HONE_OK && c < HONE_PROBE_SOLUTIONS; c++) {
+    const int64_t j = hone_largest_at(n, v + c * n);
+    bool again = false;
+    for (int k = 0; k < count; k++)
+      again = again || at[k] == j;
+    if (!again)
+      at[count++] = j;
+  }
+  memset(v, 0, (size_t)(count * n) * sizeof *v);
+  for (int c = 0; c < count; c++)
+    v[c * n + at[c]] = 1.0;
+  if (st == HONE_OK)
+    st = hone_apply_inverse(e->f, true, false, count, v, n, NULL, NULL);
+  for (int c = 0; st == HONE_OK && c < count; c++) {
+    const long double norm = (long double)hone_sum_abs(n, v + c * n);
+    if (!(norm <= e->norm) && !isnan(e->norm)) /* NaN must not be certified */
+      e->norm = norm;
+  }
+  return st;
+}
+
 /* Returns 1 / (a b), an rcond. It is above 1 only by rounding errors, or where
    norm a was cut off at DBL_MAX. */
 static double reciprocal(double a, long double b) {
@@ -108,6 +156,9 @@ static int estimate_condition(const hone_certify_job *job,
   if (!probing->estimated) {
     (void)hone_take_signs(n, y, e.sign);
     st = climb_gradient(&e);
+    if (st == HONE_OK && probing->solutions != NULL && n >= MORE_FROM &&
+        !stands_out(n, e.v, probing->inverse_size))
+      st = climb_gradients(&e, probing->solutions);
   }
   out->inverse_norm_scaled = (double)growth * (double)e.norm;
   out->inverse_norm = (long double)out->inverse_norm_scaled;

@@ -46,7 +46,7 @@ static const double GOOD_BOUND = 0.9;
 static const double UNCORRECTED_BOUND = 4.0;
 /* The right-hand sides for which inv(op(S)) h is solved: for a rough bound of
    what rounding errors of residuals in double-double do. */
-enum { SOLUTIONS = HONE_SOLUTIONS_MOST / HONE_PARTS };
+enum { SOLUTIONS = HONE_PROBE_SOLUTIONS };
 /* Sums of squares of solutions that a device keeps as they are. */
 static const double LEAST_SQUARES = 1e-200, MOST_SQUARES = 1e200;
 /* The first power of E is applied to HONE_PROBES vectors, so that it suffices
@@ -237,6 +237,8 @@ static void take_inverse(run *r, const double *squares) {
       hone_probe_factor_of(SOLUTIONS, 1.0) * sqrt(sum) * missing / left;
   const double bound = hone_shift(size, h->shift);
   r->probing->inverse_growth = sqrt(sum / h->first_size);
+  r->probing->inverse_size =
+      hone_shift(sqrt(sum / (double)HONE_SOLUTIONS_MOST), h->shift);
   r->probing->inverse_bound = bound <= DBL_MAX ? bound : HONE_INF;
 }
 
@@ -351,6 +353,7 @@ static int finish_on_host(run *r) {
     squares[c] = hone_sum_of_squares(n, r->at.y + c * n);
   take_inverse(r, squares);
   r->probing->solution = r->at.y + largest_of(squares) * n;
+  r->probing->solutions = r->at.y;
   return HONE_OK;
 }
 

@@ -59,6 +59,9 @@ typedef struct hone_contraction {
   double *rows; /* n: rows[i] bounds the 2-norm of row i of E^m; borrowed */
 } hone_contraction;
 
+/* Random right-hand sides that are solved for. */
+enum { HONE_PROBE_SOLUTIONS = HONE_SOLUTIONS_MOST / HONE_PARTS };
+
 /* A run of probes. */
 typedef struct hone_probing {
   const hone_factored *f;
@@ -78,6 +81,9 @@ typedef struct hone_probing {
                             factors alone */
   const hone_entry *solution; /* n, in scratch: the largest of them; NULL: it
                                  stayed on a device, which has estimated */
+  hone_entry *solutions;      /* n x HONE_PROBE_SOLUTIONS, in scratch: all of
+                                 them; NULL: likewise */
+  double inverse_size;        /* about ||inv(op(S))||_F, by these */
   bool estimated;             /* ||inv(S)||_1 by one gradient step from it, */
   double inverse_norm;        /* by the factors alone */
 } hone_probing;

@@ -322,3 +322,46 @@ TEST(certificates, bound_the_error_where_norms_overflow) {
     discard(&t);
   }
 }
+
+/* ||inv(C)||_1 for c_ij = 1 / (i - j + s): a_ij of the inverse is a product of
+   quotients (Knuth 1968, exercise 1.2.3-41). */
+static double cauchy_inverse_norm(int64_t n, double s) {
+  long double most = 0.0L;
+  for (int64_t j = 0; j < n; j++) {
+    long double sum = 0.0L;
+    for (int64_t i = 0; i < n; i++) {
+      long double p = 1.0L / ((long double)(j - i) + (long double)s);
+      for (int64_t k = 0; k < n; k++) {
+        p *= (long double)(j - k) + (long double)s;
+        p *= (long double)(k - i) + (long double)s;
+        p /= k == j ? 1.0L : (long double)(j - k);
+        p /= k == i ? 1.0L : (long double)(k - i);
+      }
+      sum += fabsl(p);
+    }
+    most = fmaxl(most, sum);
+  }
+  return (double)most;
+}
+
+/* Nearly orthogonal matrices: all columns of the inverse are alike but for the
+   first or the last ones. A gradient step from one vector led to a column that
+   was up to 9 times as small as the largest. */
+TEST(certificates, estimate_rcond_of_cauchy_matrices_within_four_times) {
+  for (int64_t n = 30; n <= 150; n += 12)
+    for (int k = 0; k < 3; k++) {
+      const double s = 0.35 + 0.15 * k;
+      sup_rng rng = {1};
+      trial t = make(&rng, REF_RANDOM, n, 10.0, false);
+      for (int64_t at = 0; at < n * n; at++)
+        t.a[at] = 1.0 / ((double)(at % n - at / n) + s);
+      ct_note("n %d, s %g", (int)n, s);
+      t.options.deterministic = 1;
+      CHECK_EQ_INT(solve(&t), HONE_OK);
+      const double truth =
+          1.0 / (ref_norm1(n, t.a) * cauchy_inverse_norm(n, s));
+      CHECK_LE(truth, 1.1 * t.report.rcond);
+      CHECK_LE(t.report.rcond, 4.0 * truth);
+      discard(&t);
+    }
+}
