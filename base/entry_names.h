@@ -406,6 +406,7 @@
 #define hone_space_open hone_z_space_open
 #define hone_space_project hone_z_space_project
 #define hone_space_z hone_z_space_z
+#define hone_sparse_meets_limit hone_z_sparse_meets_limit
 #define hone_sparse_refine hone_z_sparse_refine
 #define hone_steps_begin hone_z_steps_begin
 #define hone_steps_correct hone_z_steps_correct

@@ -6,6 +6,7 @@
 #include "refine/climb.h"
 
 #include "refine/bounds.h"
+#include "refine/evaluate.h"
 #include "refine/extra_precise.h"
 #include "refine/sparse.h"
 
@@ -160,6 +161,7 @@ static bool units_cost_digits(const hone_climb *c, int64_t i) {
       &c->ladder->rung[c->rung[i]].certificate;
   const hone_refined *column = &c->columns[i];
   return c->ladder->scaling.used && !column->sparse &&
+         c->ladder->request.limit < HONE_LOOSE_TOLERANCE &&
          hone_bounds_forward(certificate, column, false) >
              UNITS_COST * hone_bounds_forward(certificate, column, true);
 }
@@ -259,6 +261,8 @@ static hone_refinement refinement_on(const hone_climb *c, int r) {
           allowed_corrections(ladder, ladder->rung[r].engine->precision),
       .rcond = ladder->rung[r].certificate.rcond_scaled,
       .norm_a = c->trans ? ladder->norm1 : ladder->norm_inf,
+      /* The scaling of an earlier matrix says nothing of sparse rows. */
+      .inspection = ladder->factors_stale ? NULL : &ladder->inspection,
       .watch = ladder->watch,
       .scratch = ladder->scratch,
       .seed = &ladder->seed,
@@ -286,10 +290,8 @@ static int refine_on(hone_climb *c, int r, int steps, bool again) {
   hone_ladder_draw_for(ladder, HONE_DRAW_COLUMNS, r);
   ladder->highest_rung = HONE_MAX(ladder->highest_rung, r);
   int st = hone_refine(&ctx, c->m, c->columns);
-  /* The scaling of an earlier matrix says nothing of sparse rows. */
-  if (st == HONE_OK && ladder->rung[r].certificate.nonsingular &&
-      !ladder->factors_stale && ctx.criterion == HONE_CRITERION_COMPONENTWISE)
-    st = hone_sparse_refine(&ctx, &ladder->inspection, c->m, c->columns);
+  if (st == HONE_OK && ladder->rung[r].certificate.nonsingular)
+    st = hone_sparse_refine(&ctx, c->m, c->columns);
   c->report->refine_ms += 1e3 * (hone_now_s() - start);
   if (st == HONE_OK)
     st = certify_columns(c, r, &ctx);

@@ -15,6 +15,7 @@
 #include "refine/extra_precise.h"
 
 #include "refine/noise.h"
+#include "refine/sparse.h"
 
 #include <float.h>
 #include <math.h>
@@ -206,8 +207,10 @@ static void keep_if_within_limit(const hone_refinement *ctx, hone_refined *c) {
 }
 
 /* Lets the host measure the columns that are refined no further and that only a
-   device has measured. */
-static void verify_on_host(hone_refinement *ctx, int64_t m,
+   device has measured. Where entries of x vanish, the x that was accepted may
+   have had zeros there, or may have been measured for sparse rows; then the
+   more accurate one is measured so, too. */
+static void verify_on_host(hone_refinement *ctx, hone_aim aim, int64_t m,
                            hone_refined *const *list) {
   hone_refined *open[HONE_SOLVE_COLUMNS];
   int64_t count = 0;
@@ -221,7 +224,8 @@ static void verify_on_host(hone_refinement *ctx, int64_t m,
   for (int64_t c = 0; c < count; c++)
     keep_if_within_limit(ctx, open[c]);
   for (int64_t c = 0; c < m; c++)
-    if (list[c]->state == HONE_COLUMN_ACCEPTED && list[c]->best != list[c]->x)
+    if (list[c]->state == HONE_COLUMN_ACCEPTED && list[c]->best != list[c]->x &&
+        !(aim != HONE_AIM_UNITS && hone_sparse_meets_limit(ctx, list[c])))
       give_up(list[c], "a smaller error cost backward error");
 }
 
@@ -244,7 +248,7 @@ static int64_t correct_or_finish(hone_refinement *ctx, hone_aim aim, int64_t m,
       ended[count++] = list[c];
     }
   }
-  verify_on_host(ctx, count, ended);
+  verify_on_host(ctx, aim, count, ended);
   return continuing;
 }
 

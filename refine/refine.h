@@ -118,7 +118,9 @@ typedef struct hone_refinement {
   double limit;        /* x is accepted if its criterion is at most this */
   int max_corrections; /* at most so many corrections on this rung */
   double norm_a;       /* infinity norm of op(A) */
-  double rcond;        /* of S, estimated; 0: not known */
+  /* Of S, for sparse.c; NULL: rows are not measured as sparse ones. */
+  const hone_inspection *inspection;
+  double rcond; /* of S, estimated; 0: not known */
   hone_watch *watch;
   hone_entry *scratch; /* the ladder's, for bounds.c and sparse.c */
   uint64_t *seed;      /* of random numbers, for bounds.c */

@@ -47,8 +47,9 @@ typedef struct maxima {
 
 /* Finds the maxima. Those of A take a pass if A was scaled; they are kept at
    the beginning of the scratch. */
-static maxima find_maxima(hone_refinement *ctx, const hone_inspection *of_s) {
+static maxima find_maxima(hone_refinement *ctx) {
   const hone_matrix *a = ctx->f.a;
+  const hone_inspection *of_s = ctx->inspection;
   hone_inspection of_a = *of_s;
   if (ctx->f.scaling->used) {
     of_a.row_max = (double *)ctx->scratch;
@@ -230,8 +231,29 @@ static bool scaling_is_whole(const hone_scaling *s, int64_t n) {
   return whole;
 }
 
-int hone_sparse_refine(hone_refinement *ctx, const hone_inspection *of_s,
-                       int64_t m, hone_refined *columns) {
+/* May the measure be used at all? */
+static bool is_used(const hone_refinement *ctx) {
+  return ctx->inspection != NULL &&
+         ctx->criterion == HONE_CRITERION_COMPONENTWISE &&
+         scaling_is_whole(ctx->f.scaling, ctx->f.a->n);
+}
+
+bool hone_sparse_meets_limit(hone_refinement *ctx, hone_refined *column) {
+  double last = 0.0;                  /* no correction follows */
+  const double plain = column->plain; /* of the best x so far, if */
+  const bool sparse = column->sparse; /* it was accepted so */
+  if (!is_used(ctx) || column->digits_lost || column->x_is_zero ||
+      !(column->errors.normwise <= SPARSE_NORMWISE))
+    return false;
+  (void)accept(ctx, find_maxima(ctx), 1, &column, &last);
+  if (column->best == column->x)
+    return true;
+  column->plain = plain;
+  column->sparse = sparse;
+  return false;
+}
+
+int hone_sparse_refine(hone_refinement *ctx, int64_t m, hone_refined *columns) {
   hone_refined *list[HONE_SOLVE_COLUMNS];
   double last[HONE_SOLVE_COLUMNS];
   int64_t count = 0;
@@ -241,9 +263,9 @@ int hone_sparse_refine(hone_refinement *ctx, const hone_inspection *of_s,
       last[count] = columns[c].errors.componentwise;
       list[count++] = &columns[c];
     }
-  if (count == 0 || !scaling_is_whole(ctx->f.scaling, ctx->f.a->n))
+  if (count == 0 || !is_used(ctx))
     return HONE_OK;
-  const maxima max = find_maxima(ctx, of_s);
+  const maxima max = find_maxima(ctx);
   for (int step = 0;; step++) {
     count = measure(ctx, count, list, last);
     count = accept(ctx, max, count, list, last);
