@@ -129,14 +129,12 @@ static int refine_extra(hone_climb *c, int r, hone_refinement *ctx) {
   return hone_refine_extra_precise(ctx, HONE_AIM_LAST_BIT, count, list);
 }
 
-/* Gives the column room for a tail in the ladder's scratch, in which its next n
-   entries are free. */
-static hone_entry *take_tail(const hone_climb *c, hone_refined *column) {
+/* Gives the column room for a tail in the ladder's scratch. */
+static void take_tail(const hone_climb *c, hone_refined *column) {
   const int64_t n = c->ladder->n;
   column->tail = c->ladder->scratch;
   column->tail_r = column->tail + n;
   column->tail_den = (double *)(column->tail_r + n);
-  return column->tail_r + 2 * n;
 }
 
 /* Refines columns without a certain digit. They are rare: they are refined one
@@ -147,7 +145,7 @@ static int refine_uncertain(hone_climb *c, int r, hone_refinement *ctx) {
     hone_refined *column = &c->columns[i];
     if (!accepted_on(c, i, r) || hone_climb_error_suffices(c, i))
       continue;
-    (void)take_tail(c, column);
+    take_tail(c, column);
     st = hone_refine_extra_precise(ctx, HONE_AIM_DIGITS, 1, &column);
   }
   return st;
@@ -166,35 +164,40 @@ static bool units_cost_digits(const hone_climb *c, int64_t i) {
              UNITS_COST * hone_bounds_forward(certificate, column, true);
 }
 
-/* Refines such columns, one by one. What cannot be refined stays as it was
-   accepted. */
-static int refine_units(hone_climb *c, int r, hone_refinement *ctx) {
-  const hone_certificate *certificate = &c->ladder->rung[r].certificate;
-  const size_t bytes = (size_t)c->ladder->n * sizeof(hone_entry);
-  for (int64_t i = 0; i < c->m; i++) {
-    hone_refined *column = &c->columns[i];
-    if (!accepted_on(c, i, r) || !units_cost_digits(c, i) ||
-        column->rung_corrections >= ctx->max_corrections)
-      continue;
-    hone_entry *kept = take_tail(c, column);
-    const hone_refined before = *column;
-    memcpy(kept, column->x, bytes);
-    column->error_scaled = hone_bounds_forward(certificate, column, true);
-    const int st = hone_refine_extra_precise(ctx, HONE_AIM_UNITS, 1, &column);
-    if (column->state == HONE_COLUMN_ACCEPTED)
-      continue;
-    const int iterations = column->iterations;
-    *column = before;
-    column->iterations = iterations;
-    column->error_estimated = false;
-    memcpy(column->x, kept, bytes);
-    if (st != HONE_OK && st != HONE_INTERRUPTED)
-      return st;
-    hone_refined_measure(ctx, true, false, 1, &column);
-    if (!(hone_errors_value(&column->errors, ctx->criterion) <= ctx->limit))
-      column->state = HONE_COLUMN_LEFT;
-  }
-  return HONE_OK;
+/* Refines a column in this way. Where its bound does not become smaller, it
+   stays as it was accepted. */
+static void refine_for_units(hone_climb *c, const hone_certificate *certificate,
+                             hone_refinement *ctx, hone_refined *column) {
+  const hone_ladder *ladder = c->ladder;
+  const int64_t n = ladder->n;
+  const size_t bytes = (size_t)n * sizeof *column->x;
+  const int64_t entries = hone_ladder_workspace_entries(
+      n, ladder->workspace_columns, ladder->request.extra);
+  hone_entry *x = ladder->workspace + entries - 2 * n, *bars = x + n;
+  const double error = hone_bounds_forward(certificate, column, false);
+  take_tail(c, column);
+  const hone_refined before = *column;
+  memcpy(x, column->x, bytes);
+  memcpy(bars, column->spare, bytes);
+  column->error_scaled = hone_bounds_forward(certificate, column, true);
+  if (hone_refine_extra_precise(ctx, HONE_AIM_UNITS, 1, &column) == HONE_OK)
+    hone_bounds_estimate(ctx, certificate, 1, column);
+  if (column->state == HONE_COLUMN_ACCEPTED && column->error_estimated &&
+      hone_bounds_forward(certificate, column, false) < error &&
+      hone_bounds_certify_a_digit(certificate, column))
+    return;
+  const int iterations = column->iterations;
+  *column = before;
+  column->iterations = iterations;
+  memcpy(column->x, x, bytes);
+  memcpy(column->spare, bars, bytes);
+}
+
+static void refine_units(hone_climb *c, int r, hone_refinement *ctx) {
+  for (int64_t i = 0; i < c->m; i++)
+    if (accepted_on(c, i, r) && units_cost_digits(c, i) &&
+        c->columns[i].rung_corrections < ctx->max_corrections)
+      refine_for_units(c, &c->ladder->rung[r].certificate, ctx, &c->columns[i]);
 }
 
 /* Bounds the errors of the columns accepted on rung r. Columns without a
@@ -227,8 +230,7 @@ static int certify_columns(hone_climb *c, int r, hone_refinement *ctx) {
     st = refine_uncertain(c, r, ctx);
     hone_bounds_estimate(ctx, certificate, c->m, c->columns);
     if (st == HONE_OK)
-      st = refine_units(c, r, ctx);
-    hone_bounds_estimate(ctx, certificate, c->m, c->columns);
+      refine_units(c, r, ctx);
   }
   for (int64_t i = 0; i < c->m && st == HONE_OK; i++)
     if (accepted_on(c, i, r) && !hone_climb_error_suffices(c, i)) {

@@ -131,10 +131,11 @@ int64_t hone_ladder_bytes(const hone_operator *op, int64_t n, int64_t nrhs,
 
 /* Functions shared by the files of the ladder ---------------------------- */
 
-/* Entries of the workspace for so many columns. */
+/* Entries of the workspace for so many columns. The last two vectors are room
+   for an x and its bars (climb.c). */
 static inline int64_t hone_ladder_workspace_entries(int64_t n, int64_t columns,
                                                     bool extra) {
-  return (extra ? 8 : 5) * n * columns +
+  return ((extra ? 8 : 5) * columns + 2) * n +
          (!hone_steps_pay(n, columns)
               ? 0
               : n * (2 * columns + 1) + hone_steps_work(n, columns));
