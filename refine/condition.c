@@ -25,7 +25,7 @@ static const double CERTAINLY = 0.5;
    Those with random entries are so in one of 20 draws. */
 static const double STANDS_OUT = 2.25;
 enum {
-  /* Of 2,040 matrices of order 3 to 19, 7 had an rcond more than 3 times the
+  /* In 2,040 matrices of order 3 to 19, 7 had an rcond more than 3 times the
      true one, and none more than 5 times; more columns would take 5 % of the
      whole solve there. */
   MORE_FROM = 20,

@@ -41,12 +41,8 @@
 
 /* A power is good enough if it makes every vector so much shorter. */
 static const double GOOD_BOUND = 0.9;
-/* If the first power leaves more than this, the solutions for random right-hand
-   sides are corrected; otherwise the bound allows for it. */
+/* Solutions are corrected if the first power leaves more than this. */
 static const double UNCORRECTED_BOUND = 4.0;
-/* The right-hand sides for which inv(op(S)) h is solved: for a rough bound of
-   what rounding errors of residuals in double-double do. */
-enum { SOLUTIONS = HONE_PROBE_SOLUTIONS };
 /* Sums of squares of solutions that a device keeps as they are. */
 static const double LEAST_SQUARES = 1e-200, MOST_SQUARES = 1e200;
 /* The first power of E is applied to HONE_PROBES vectors, so that it suffices
@@ -65,9 +61,10 @@ static const double LEAST_SQUARES = 1e-200, MOST_SQUARES = 1e200;
    statement is made anew of all of them. LU in single precision seldom has so
    small a bound: matrices with random entries have a condition of about n. */
 enum {
+  SOLUTIONS = HONE_PROBE_SOLUTIONS,
   LATER_PROBES = 8 / HONE_PARTS,
-  /* On a device the second power has an estimate of the condition as one column
-     more, and a solve is for groups of two or four. */
+  /* An estimate is one column more, and a solve is for groups of two or four.
+   */
   LATER_PROBES_DEVICE = HONE_PARTS == 1 ? 7 : LATER_PROBES,
   FEW = 6 / HONE_PARTS,
   FEW_DOUBLE = 2 / HONE_PARTS,
@@ -78,8 +75,7 @@ static const double SMALL_FIRST = 10.0, SMALL_NEXT = 0.0625;
 /* Where deflation may follow, no power follows a bound above this. */
 static const double HOPELESS = 1e2, HOPELESS_COPY = 1e3;
 
-/* The deflation, which draws as many complex vectors as real ones, uses this
-   memory too. */
+/* The deflation, with as many complex vectors as real ones, uses it too. */
 int64_t hone_probe_scratch(int64_t n, bool copy) {
   return (HONE_PARTS * (3 * hone_probe_vectors(copy) + 2 * SOLUTIONS) + 2) * n;
 }
@@ -236,9 +232,9 @@ static void take_inverse(run *r, const double *squares) {
   const double size =
       hone_probe_factor_of(SOLUTIONS, 1.0) * sqrt(sum) * missing / left;
   const double bound = hone_shift(size, h->shift);
+  const double mean = sqrt(sum / HONE_SOLUTIONS_MOST);
   r->probing->inverse_growth = sqrt(sum / h->first_size);
-  r->probing->inverse_size =
-      hone_shift(sqrt(sum / (double)HONE_SOLUTIONS_MOST), h->shift);
+  r->probing->inverse_size = hone_shift(mean, h->shift);
   r->probing->inverse_bound = bound <= DBL_MAX ? bound : HONE_INF;
 }
 
@@ -352,8 +348,8 @@ static int finish_on_host(run *r) {
   for (int64_t c = 0; c < SOLUTIONS; c++)
     squares[c] = hone_sum_of_squares(n, r->at.y + c * n);
   take_inverse(r, squares);
-  r->probing->solution = r->at.y + largest_of(squares) * n;
   r->probing->solutions = r->at.y;
+  r->probing->solution = r->at.y + largest_of(squares) * n;
   return HONE_OK;
 }
 
@@ -458,6 +454,7 @@ static run begin(hone_probing *probing, hone_contraction *out) {
   r.h.seed = r.step.solutions_seed = hone_random_bits(&probing->seed);
   r.h.count = probing->inverse ? SOLUTIONS : 0;
   probing->estimated = false;
+  probing->solutions = NULL;
   *out = (hone_contraction){true, .bound = HONE_INF, .rows = out->rows};
   return r;
 }

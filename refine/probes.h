@@ -59,7 +59,8 @@ typedef struct hone_contraction {
   double *rows; /* n: rows[i] bounds the 2-norm of row i of E^m; borrowed */
 } hone_contraction;
 
-/* Random right-hand sides that are solved for. */
+/* The random right-hand sides that are solved for: for a rough bound of what
+   rounding errors of residuals in double-double do, and for rcond. */
 enum { HONE_PROBE_SOLUTIONS = HONE_SOLUTIONS_MOST / HONE_PARTS };
 
 /* A run of probes. */

@@ -118,7 +118,7 @@ typedef struct hone_refinement {
   double limit;        /* x is accepted if its criterion is at most this */
   int max_corrections; /* at most so many corrections on this rung */
   double norm_a;       /* infinity norm of op(A) */
-  /* Of S, for sparse.c; NULL: rows are not measured as sparse ones. */
+  /* That of S, for sparse.c; NULL: rows are not measured as sparse ones. */
   const hone_inspection *inspection;
   double rcond; /* of S, estimated; 0: not known */
   hone_watch *watch;
