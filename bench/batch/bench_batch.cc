@@ -284,8 +284,8 @@ int run(Bench *bench, int argc, char **argv) {
 
 int main(int argc, char **argv) {
   Bench bench;
-  bench.c.sizes = {"4",  "8",  "12", "16", "24",  "32",
-                   "48", "64", "80", "96", "112", "128"};
+  bench.c.sizes = {"4",  "8",  "12",  "16",  "24",  "32",  "48", "64",
+                   "80", "96", "112", "128", "160", "192", "256"};
   for (int i = 1; i < argc; i += 2)
     if (i + 1 >= argc || !parse_common(&bench.c, argv[i], argv[i + 1])) {
       fprintf(stderr, "usage: bench_batch [options]\n%s", common_usage);
