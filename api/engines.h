@@ -5,6 +5,9 @@
 
 #include "refine/ladder.h"
 
+/* The engine of each role of the policy. */
+extern const hone_engine *const hone_role_engines[HONE_ROLES];
+
 /* The caller's choices for a GPU's factorization, from options.tuning. */
 hone_choices hone_choices_of(const hone_options *o);
 

@@ -139,11 +139,15 @@ int hone_cuda_devices(int wanted) {
   return wanted > 0 && wanted < present ? wanted : present;
 }
 
-/* Those of kept.cu, which is compiled for either type. */
+/* Those of kept.cu and several/kept.cu, which are compiled for either type. */
 int64_t hone_cuda_release_kept();
 int64_t hone_z_cuda_release_kept();
 int64_t hone_cuda_kept_bytes();
 int64_t hone_z_cuda_kept_bytes();
+int64_t hone_several_release_kept();
+int64_t hone_z_several_release_kept();
+int64_t hone_several_kept_bytes();
+int64_t hone_z_several_kept_bytes();
 
 int64_t hone_cuda_release_kept_of(bool complex_entries) {
   return complex_entries ? hone_z_cuda_release_kept()
@@ -154,7 +158,20 @@ int64_t hone_cuda_kept_bytes_of(bool complex_entries) {
   return complex_entries ? hone_z_cuda_kept_bytes() : hone_cuda_kept_bytes();
 }
 
+int64_t hone_several_release_kept_of(bool complex_entries) {
+  return complex_entries ? hone_z_several_release_kept()
+                         : hone_several_release_kept();
+}
+
+int64_t hone_several_kept_bytes_of(bool complex_entries) {
+  return complex_entries ? hone_z_several_kept_bytes()
+                         : hone_several_kept_bytes();
+}
+
 int64_t hone_cuda_release_all_kept() {
-  return hone_cuda_release_kept() + hone_z_cuda_release_kept() +
-         hone_several_release_kept();
+  int64_t bytes = 0;
+  for (bool complex_entries : {false, true})
+    bytes += hone_cuda_release_kept_of(complex_entries) +
+             hone_several_release_kept_of(complex_entries);
+  return bytes;
 }

@@ -116,10 +116,10 @@ int hone_cuda_devices(int wanted);
 int64_t hone_cuda_release_all_kept();
 int64_t hone_cuda_release_kept_of(bool complex_entries);
 int64_t hone_cuda_kept_bytes_of(bool complex_entries);
-/* Likewise of the engine for several devices (several/kept.cu); its bytes are
-   those of the device on which it has most. */
-int64_t hone_several_release_kept();
-int64_t hone_several_kept_bytes();
+/* Likewise of the engines for several devices (several/kept.cu); the bytes of
+   one are those of the device on which it has most. */
+int64_t hone_several_release_kept_of(bool complex_entries);
+int64_t hone_several_kept_bytes_of(bool complex_entries);
 
 /* The functions of cuBLAS that are used. The library is loaded when they are
    first asked for, so that a program linked with Hone also starts where there

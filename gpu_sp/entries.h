@@ -66,6 +66,22 @@ __device__ inline hone_entry operator-(const hone_entry &v,
                                        const hone_entry &w) {
   return {v.re - w.re, v.im - w.im};
 }
+/* Returns v + a x. */
+__device__ inline hone_entry
+plus_product(const hone_entry &v, const hone_entry &a, const hone_entry &x) {
+  return {fma(-a.im, x.im, fma(a.re, x.re, v.re)),
+          fma(a.im, x.re, fma(a.re, x.im, v.im))};
+}
+/* Returns the entry of F at f. */
+__device__ inline hone_entry widened(const float *f) {
+  const float2 v = *reinterpret_cast<const float2 *>(f);
+  return {static_cast<double>(v.x), static_cast<double>(v.y)};
+}
+/* Returns the v of the lane whose number differs by these bits. */
+__device__ inline hone_entry exchanged(const hone_entry &v, int bits) {
+  return {__shfl_xor_sync(0xffffffffU, v.re, bits),
+          __shfl_xor_sync(0xffffffffU, v.im, bits)};
+}
 
 #else
 
@@ -76,6 +92,15 @@ __device__ inline double size_of(double v) { return v < 0.0 ? -v : v; }
 __device__ inline double square_of(double v) { return v * v; }
 __device__ inline double conjugate_sign_of(double v) {
   return v >= 0.0 ? 1.0 : -1.0;
+}
+__device__ inline double plus_product(double v, double a, double x) {
+  return fma(a, x, v);
+}
+__device__ inline double widened(const float *f) {
+  return static_cast<double>(*f);
+}
+__device__ inline double exchanged(double v, int bits) {
+  return __shfl_xor_sync(0xffffffffU, v, bits);
 }
 
 #endif

@@ -113,9 +113,12 @@ bool hone_cuda_keep(hone_cuda *c) {
   uint64_t context = 0;
   if (c->may_be_kept && c->used.device_bytes <= c->keep_at_most &&
       c->used.device_bytes + hone_cuda_kept_bytes_of(false) +
-              hone_cuda_kept_bytes_of(true) + hone_several_kept_bytes() >
+              hone_cuda_kept_bytes_of(true) +
+              hone_several_kept_bytes_of(false) +
+              hone_several_kept_bytes_of(true) >
           c->keep_at_most)
-    (void)hone_several_release_kept();
+    for (bool complex_entries : {false, true})
+      (void)hone_several_release_kept_of(complex_entries);
   if (c->may_be_kept && c->used.device_bytes <= c->keep_at_most &&
       c->used.device_bytes + hone_cuda_kept_bytes_of(HONE_PARTS == 1) >
           c->keep_at_most)

@@ -42,7 +42,6 @@ const hone_engine hone_engine_single_cuda = {.name = "single LU",
                                              .bytes = bytes,
                                              .device_bytes = device_bytes};
 
-#ifndef HONE_COMPLEX
 const hone_engine hone_engine_several_cuda = {.name = "single LU",
                                               .place = "CUDA",
                                               .precision = 32,
@@ -50,7 +49,6 @@ const hone_engine hone_engine_several_cuda = {.name = "single LU",
                                               .create = create,
                                               .bytes = bytes,
                                               .device_bytes = device_bytes};
-#endif
 
 const hone_engine hone_engine_cholesky_cuda = {.name = "single Cholesky",
                                                .place = "CUDA",

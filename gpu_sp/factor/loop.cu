@@ -153,11 +153,6 @@ namespace {
 
 /* ---- The judgement of the pivots ---------------------------------------- */
 
-/* Returns |u|. */
-float pivot_size(const float *u) {
-  return HONE_PARTS > 1 ? std::hypot(u[0], u[HONE_PARTS - 1]) : std::fabs(u[0]);
-}
-
 /* Fetches |u_cc|, or u_cc^2 for Cholesky, of the columns j .. j+w-1, while the
    device works on block columns behind them. */
 int fetch_pivots(void *ctx, int64_t j, int64_t w, float *out) {
@@ -177,7 +172,7 @@ int fetch_pivots(void *ctx, int64_t j, int64_t w, float *out) {
   if (st != HONE_OK)
     return st;
   for (int64_t k = 0; k < w; k++) {
-    out[k] = pivot_size(pivot + HONE_PARTS * k);
+    out[k] = hone_cuda_pivot_size(pivot + HONE_PARTS * k);
     out[k] = c->spd ? out[k] * out[k] : out[k];
   }
   return st;

@@ -10,6 +10,8 @@
 
 #include "gpu_sp/state.h"
 
+#include <cmath>
+
 /* The member factor of both engines. */
 int hone_cuda_factor(void *self, const hone_matrix *a,
                      const hone_scaling *scaling, hone_factor_info *info);
@@ -51,6 +53,10 @@ int hone_cuda_factor_column(hone_cuda *c, int64_t j, int64_t w);
 /* Computes, after the last block column, the inverses of the diagonal blocks,
    which the solves use, and max |u_ij|. */
 int hone_cuda_finish(hone_cuda *c);
+/* Returns |u| of an entry of F, as pivots are judged. */
+inline float hone_cuda_pivot_size(const float *u) {
+  return HONE_PARTS > 1 ? std::hypot(u[0], u[HONE_PARTS - 1]) : std::fabs(u[0]);
+}
 /* Fetches |u_cc|, or u_cc^2 for Cholesky, of the columns j .. j+w-1. */
 typedef int hone_cuda_fetch_pivots(void *ctx, int64_t j, int64_t w, float *out);
 /* With 'done' of n columns factored, *hopeless becomes true if the pivots fall

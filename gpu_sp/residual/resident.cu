@@ -135,7 +135,7 @@ int hone_cuda_matrix_residual(void *self, const hone_matrix *a, bool trans,
 
 namespace {
 
-enum { SLOTS = 2, WORTH_THREADS = 1 << 15 };
+enum { SLOTS = HONE_CUDA_SLOTS, WORTH_THREADS = 1 << 15 };
 static_assert((int)SLOTS <= (int)HONE_CUDA_PACE, "an event for each slot");
 
 /* A slot of columns on their way there and back: in pinned memory their x, b, r
@@ -151,19 +151,9 @@ struct slot {
   hone_pool *pool;
 };
 
-/* The pinned buffers through which A came serve again, where they are larger
-   than the room for right-hand sides. */
 void make_slots(hone_cuda *c, const hone_residual_block *all, slot *s) {
-  const int64_t column = 4 * c->n * (int64_t)sizeof(hone_entry);
-  const int64_t most = (int64_t)c->buffers.bytes * HONE_CUDA_BUFFERS / SLOTS;
-  int64_t room = HONE_CUDA_COLUMNS / 4 / SLOTS;
-  double *memory = hone_cuda_pinned(c, HONE_CUDA_SOLVES);
-  if (most / column > room) {
-    room = most / column < HONE_CUDA_COLUMNS / SLOTS
-               ? most / column
-               : (int64_t)HONE_CUDA_COLUMNS / SLOTS;
-    memory = reinterpret_cast<double *>(c->buffers.memory);
-  }
+  double *memory = nullptr;
+  const int64_t room = hone_cuda_slot_room(c, &memory);
   for (int k = 0; k < SLOTS; k++)
     s[k] = {c->n,
             room,
@@ -245,6 +235,21 @@ int end(slot *s) {
 }
 
 } // namespace
+
+/* The pinned buffers through which A came serve again, where they are larger
+   than the room for right-hand sides. */
+int64_t hone_cuda_slot_room(const hone_cuda *c, double **memory) {
+  const int64_t column = 4 * c->n * (int64_t)sizeof(hone_entry);
+  const int64_t most = (int64_t)c->buffers.bytes * HONE_CUDA_BUFFERS / SLOTS;
+  const int64_t room = HONE_CUDA_COLUMNS / 4 / SLOTS;
+  *memory = hone_cuda_pinned(c, HONE_CUDA_SOLVES);
+  if (most / column <= room)
+    return room;
+  *memory = reinterpret_cast<double *>(c->buffers.memory);
+  return most / column < HONE_CUDA_COLUMNS / SLOTS
+             ? most / column
+             : (int64_t)HONE_CUDA_COLUMNS / SLOTS;
+}
 
 int hone_cuda_matrix_residuals(void *self, const hone_matrix *a, bool trans,
                                const hone_residual_block *block) {

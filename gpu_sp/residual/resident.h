@@ -18,6 +18,14 @@ int hone_cuda_matrix_product(void *self, const hone_matrix *a, bool trans,
                              int64_t k, const hone_entry *x, hone_entry *p);
 const hone_entry *hone_cuda_lend(void *self, const hone_matrix *a, int64_t *ld);
 
+/* Residuals of several columns go through so many slots in turn, each of which
+   takes x, b, r and den of some columns in pinned memory, with the room of four
+   vectors of n entries for each of them. Returns for how many columns a slot
+   has room: no more than HONE_CUDA_COLUMNS for all; *memory is the first one's.
+   The memory may be that through which A came. */
+enum { HONE_CUDA_SLOTS = 2 };
+int64_t hone_cuda_slot_room(const hone_cuda *c, double **memory);
+
 /* Enqueues the inspection of the columns of A that have arrived since the last
    call, up to column 'to'. */
 int hone_cuda_inspect_arrived(hone_cuda *c, int64_t to);

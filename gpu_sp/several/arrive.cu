@@ -53,11 +53,12 @@ void share_weights(hone_several *s) {
    overflow leave NaN there. */
 int clear_padding(const hone_share *share) {
   const hone_cuda *c = share->c;
-  const size_t bytes = (size_t)(share->padded - c->m) * sizeof(float);
+  const size_t bytes = (size_t)(share->padded - c->m) * sizeof(hone_single);
   if (bytes == 0)
     return HONE_OK;
-  return CALL(cudaMemset2DAsync(share->f + c->m, (size_t)c->ld * sizeof(float),
-                                0, bytes, (size_t)c->n, c->work));
+  return CALL(cudaMemset2DAsync(share->f + HONE_PARTS * c->m,
+                                (size_t)c->ld * sizeof(float), 0, bytes,
+                                (size_t)c->n, c->work));
 }
 
 /* Lets the threads begin to send A. */

@@ -55,7 +55,7 @@ int64_t room_for_l(const hone_cuda_deal *deal) {
 
 /* Returns the bytes of a share's sums from the other devices. */
 int64_t gather_bytes(int count, int64_t padded) {
-  return count * HONE_SEVERAL_COLUMNS * padded * (int64_t)sizeof(double);
+  return count * HONE_SEVERAL_COLUMNS * padded * (int64_t)sizeof(hone_entry);
 }
 
 int64_t padded_columns(int64_t m) { return round_up(m, HONE_CUDA_PADDING); }
@@ -192,7 +192,7 @@ const int64_t LEAVE_FREE = (int64_t)1 << 30; /* bytes, for others */
 void allocate_whole(hone_several *s, const hone_engine_config *config) {
   size_t free_bytes = 0, total = 0;
   hone_cuda *c = s->share[0].c;
-  s->whole_ld = round_up(s->n, HONE_CUDA_PADDING);
+  s->whole_ld = HONE_PARTS * round_up(s->n, HONE_CUDA_PADDING);
   const int64_t bytes = s->whole_ld * s->n * (int64_t)sizeof(float);
   const int64_t limit = config->choices.device_limit;
   if (cudaMemGetInfo(&free_bytes, &total) != cudaSuccess ||
@@ -258,8 +258,8 @@ int create_new(hone_several **created, const hone_engine_config *config,
   s->nb = panel_width(config);
   s->panels = (int)((s->n + s->nb - 1) / s->nb);
   s->count = count;
-  s->sums = static_cast<double *>(
-      hone_mem_get(config->mem, 3 * (size_t)s->n * sizeof(double)));
+  s->sums = static_cast<double *>(hone_mem_get(
+      config->mem, HONE_SEVERAL_SUMS * (size_t)s->n * sizeof(double)));
   int st = s->count < 2 ? (int)HONE_NO_DEVICE : (int)HONE_OK;
   if (s->sums == nullptr)
     st = HONE_NO_MEMORY;

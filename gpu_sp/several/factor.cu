@@ -18,8 +18,11 @@
 #include "gpu_sp/factor/loop.h"
 #include "gpu_sp/factor/outer_panels.h"
 
+extern "C" {
+#include "base/pivot_fall.h"
+}
+
 #include <cfloat>
-#include <cmath>
 
 namespace {
 
@@ -177,7 +180,9 @@ int apply_panel(hone_several *s, int d, int p) {
 /* Fetches |u_cc| of the columns j .. j+w-1, which are factored. */
 int fetch_pivots(void *ctx, int64_t j, int64_t w, float *out) {
   hone_several *s = static_cast<hone_several *>(ctx);
-  int st = HONE_OK;
+  float pivot[HONE_PARTS * HONE_PIVOT_SAMPLE];
+  const size_t bytes = HONE_PARTS * sizeof(float);
+  int st = w <= HONE_PIVOT_SAMPLE ? (int)HONE_OK : (int)HONE_INTERNAL;
   for (int64_t at = j, now; at < j + w && st == HONE_OK; at += now) {
     const int p = (int)(at / s->nb);
     const int64_t end = hone_several_start(s, p) + hone_several_width(s, p);
@@ -185,15 +190,16 @@ int fetch_pivots(void *ctx, int64_t j, int64_t w, float *out) {
     const hone_cuda *c = share->c;
     now = end < j + w ? end - at : j + w - at;
     st = hone_several_enter(share);
-    TRY_CUDA(cudaMemcpy2DAsync(
-        out + at - j, sizeof(float),
-        share->f + at * c->ld + hone_several_place(s, p) + at % s->nb,
-        (size_t)(c->ld + 1) * sizeof(float), sizeof(float), (size_t)now,
-        cudaMemcpyDeviceToHost, c->fetch));
+    TRY_CUDA(cudaMemcpy2DAsync(pivot + HONE_PARTS * (at - j), bytes,
+                               share->f + at * c->ld +
+                                   HONE_PARTS *
+                                       (hone_several_place(s, p) + at % s->nb),
+                               (size_t)c->ld * sizeof(float) + bytes, bytes,
+                               (size_t)now, cudaMemcpyDeviceToHost, c->fetch));
     TRY_CUDA(cudaStreamSynchronize(c->fetch));
   }
   for (int64_t i = 0; i < w && st == HONE_OK; i++)
-    out[i] = std::fabs(out[i]);
+    out[i] = hone_cuda_pivot_size(pivot + HONE_PARTS * i);
   return st;
 }
 

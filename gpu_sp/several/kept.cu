@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The engine for several devices that the process keeps when a solve has ended:
-   one at most, under the rules of gpu_sp/kept.cu. It is of use only to the
-   process, and in the contexts of all its devices, that made it. */
+   one at most, for real or for complex entries, under the rules of
+   gpu_sp/kept.cu. It is of use only to the process, and in the contexts of all
+   its devices, that made it. */
 #include "gpu_sp/several/several.h"
 
 #include "gpu_sp/create.h"
@@ -138,6 +139,7 @@ bool hone_several_keep(hone_several *s) {
   if (kept)
     forget_other();
   (void)destroy_kept();
+  (void)hone_several_release_kept_of(HONE_PARTS == 1);
   const int64_t bytes = most_bytes(s);
   const int64_t others =
       hone_cuda_kept_bytes_of(false) + hone_cuda_kept_bytes_of(true);

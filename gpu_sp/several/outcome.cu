@@ -12,8 +12,9 @@ namespace {
 
 enum { THREADS = 256 };
 
-/* *max is raised to the bits of the largest |u_ij| of the share's columns, and
-   to those of Inf for NaN. A thread block takes a row of U. */
+/* *max is raised to the bits of the largest magnitude of the u_ij, or of their
+   parts, in the share's columns, and to those of Inf for NaN. A thread block
+   takes a row of U. */
 __global__ void __launch_bounds__(THREADS)
     largest_of_share(const float *f, int64_t ld, int64_t m, hone_cuda_deal deal,
                      unsigned *max) {
@@ -22,7 +23,8 @@ __global__ void __launch_bounds__(THREADS)
   int64_t rest = i % round - deal.width * deal.first;
   rest = rest < 0 ? 0 : (rest < deal.width ? rest : deal.width);
   unsigned top = 0;
-  for (int64_t j = i / round * deal.width + rest + threadIdx.x; j < m;
+  const int64_t from = i / round * deal.width + rest;
+  for (int64_t j = HONE_PARTS * from + threadIdx.x; j < HONE_PARTS * m;
        j += THREADS) {
     const float v = fabsf(f[i * ld + j]);
     const unsigned bits = v <= 3.4e38F ? __float_as_uint(v) : 0x7f800000U;
@@ -40,15 +42,15 @@ int bring_together(hone_several *s, int d) {
   const hone_cuda *first = s->share[0].c;
   int st = HONE_OK;
   for (int p = d; p < s->panels && st == HONE_OK; p += s->count) {
-    const size_t width = (size_t)hone_several_width(s, p) * sizeof(float),
+    const size_t width = (size_t)hone_several_width(s, p) * sizeof(hone_single),
                  rows = (size_t)s->n;
     cudaMemcpy3DPeerParms copy = {};
     copy.srcPtr =
-        make_cudaPitchedPtr(share->f + hone_several_place(s, p),
+        make_cudaPitchedPtr(share->f + HONE_PARTS * hone_several_place(s, p),
                             (size_t)c->ld * sizeof(float), width, rows);
     copy.srcDevice = c->ordinal;
     copy.dstPtr =
-        make_cudaPitchedPtr(s->whole + hone_several_start(s, p),
+        make_cudaPitchedPtr(s->whole + HONE_PARTS * hone_several_start(s, p),
                             (size_t)s->whole_ld * sizeof(float), width, rows);
     copy.dstDevice = first->ordinal;
     copy.extent = make_cudaExtent(width, rows, 1);
@@ -81,7 +83,7 @@ int hone_several_finish(hone_several *s, int d) {
     const int64_t at = place / HONE_PANEL * HONE_WIDE * HONE_WIDE;
     st = CALL(hone_cuda_invert_blocks(
         hone_several_width(s, p),
-        share->f + hone_several_start(s, p) * c->ld + place, c->ld,
+        share->f + hone_several_start(s, p) * c->ld + HONE_PARTS * place, c->ld,
         c->lower + at, c->upper + at, c->work));
   }
   if (st == HONE_OK) {

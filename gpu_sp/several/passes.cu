@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The inspection of a matrix A that is dealt to several devices, its
-   projection, residuals and products: every device passes over its own columns,
-   and the host adds up what they find. */
+/* The inspection of a matrix A that is dealt to several devices, its projection
+   and products: every device passes over its own columns, and the host adds up
+   what they find. Read next: residuals.cu. */
 #include "gpu_sp/several/several.h"
 
 #include "gpu_sp/factor/loop.h"
@@ -9,12 +9,9 @@
 #include "gpu_sp/residual/resident.h"
 #include "gpu_sp/residual/residual.h"
 
-#include <cmath>
 #include <cstring>
 
-namespace {
-
-bool has_all_of(const hone_several *s, const hone_matrix *a) {
+bool hone_several_has_all_of(const hone_several *s, const hone_matrix *a) {
   bool all = true;
   for (int d = 0; d < s->count; d++)
     all = all && hone_cuda_has_all_of_a(s->share[d].c) &&
@@ -22,20 +19,11 @@ bool has_all_of(const hone_several *s, const hone_matrix *a) {
   return all;
 }
 
-/* Copies the entries of v for the share's columns. */
-void take_dealt(const hone_cuda *c, const double *v, double *to) {
+void hone_several_take_dealt(const hone_cuda *c, const hone_entry *v,
+                             hone_entry *to) {
   for (int64_t j = 0; j < c->m; j++)
     to[j] = v[hone_cuda_dealt_column(c, j)];
 }
-
-/* Adds v to hi + lo in double-double. */
-void add(double v, double *hi, double *lo) {
-  const double t = *hi + v, z = t - *hi;
-  *lo += (*hi - (t - z)) + (v - z);
-  *hi = t;
-}
-
-} // namespace
 
 int hone_several_wait(hone_several *s, int st) {
   for (int d = 0; d < s->count; d++) {
@@ -93,7 +81,7 @@ int hone_several_inspect(void *self, const hone_matrix *a,
   hone_several *s = static_cast<hone_several *>(self);
   const hone_cuda_current meanwhile;
   int st = HONE_OK;
-  if (!has_all_of(s, a))
+  if (!hone_several_has_all_of(s, a))
     return HONE_NO_DEVICE;
   for (int d = 0; d < s->count; d++) {
     TRY(hone_several_enter(&s->share[d]));
@@ -111,165 +99,104 @@ int hone_several_inspect(void *self, const hone_matrix *a,
 
 /* ---- Projection ---------------------------------------------------------- */
 
+namespace {
+
+/* Adds entry j of a share's projection to entry 'to' of 'sums', part by part.
+ */
+void add_projected(const hone_projection *p, int64_t j, int64_t n, int64_t to,
+                   double *sums) {
+  const double *const w = reinterpret_cast<const double *>(p->w + j);
+  const double *const rest = reinterpret_cast<const double *>(p->w_rest + j);
+  double *const hi = sums + HONE_PARTS * to, *const lo = hi + HONE_PARTS * n;
+  for (int q = 0; q < HONE_PARTS; q++) {
+    hone_several_add(w[q], &hi[q], &lo[q]);
+    lo[q] += rest[q];
+  }
+  sums[2 * HONE_PARTS * n + to] += p->u[j];
+}
+
+} // namespace
+
 /* Sums along columns are complete on one share; those along rows (op(A) = A^T)
    are added up in double-double. */
 const hone_projection *hone_several_projection(void *self, const hone_matrix *a,
                                                bool trans) {
   hone_several *s = static_cast<hone_several *>(self);
   const int64_t n = s->n;
-  double *const w = s->sums, *const rest = w + n, *const u = w + 2 * n;
-  if (!has_all_of(s, a))
+  hone_entry *const w = reinterpret_cast<hone_entry *>(s->sums);
+  if (!hone_several_has_all_of(s, a))
     return nullptr;
-  memset(w, 0, 3 * (size_t)n * sizeof(double));
+  memset(s->sums, 0, HONE_SEVERAL_SUMS * (size_t)n * sizeof(double));
   for (int d = 0; d < s->count; d++) {
     hone_cuda *c = s->share[d].c;
     const hone_projection *p = hone_cuda_projection_of(c, a, trans);
     if (p == nullptr)
       return nullptr;
-    for (int64_t j = 0; j < (trans ? n : c->m); j++) {
-      const int64_t to = trans ? j : hone_cuda_dealt_column(c, j);
-      add(p->w[j], &w[to], &rest[to]);
-      rest[to] += p->w_rest[j];
-      u[to] += p->u[j];
-    }
+    for (int64_t j = 0; j < (trans ? n : c->m); j++)
+      add_projected(p, j, n, trans ? j : hone_cuda_dealt_column(c, j), s->sums);
     if (d == 0)
-      s->projection = {p->v, w, rest, u, false};
+      s->projection = {p->v, w, w + n, s->sums + 2 * HONE_PARTS * n, false};
   }
   return &s->projection;
-}
-
-/* ---- Residuals ----------------------------------------------------------- */
-
-namespace {
-
-/* Enqueues the share's part of a residual: op(A) = A takes x for its columns,
-   and gives -A x of them in r and what r was rounded by, in the place of b; A^T
-   takes all of x, and gives b - A^T x for its columns. */
-int enqueue_residual(hone_cuda *c, bool trans, const double *x,
-                     const double *b) {
-  double *const h_x = hone_cuda_pinned(c, HONE_CUDA_X);
-  double *const h_b = hone_cuda_pinned(c, HONE_CUDA_B);
-  const int64_t taken = trans ? c->n : c->m, given = trans ? c->m : c->n;
-  if (trans) {
-    memcpy(h_x, x, (size_t)c->n * sizeof *x);
-    take_dealt(c, b, h_b);
-  } else {
-    take_dealt(c, x, h_x);
-  }
-  const hone_residual_vectors v = {c->v,
-                                   trans ? h_b : nullptr,
-                                   hone_cuda_pinned(c, HONE_CUDA_R),
-                                   hone_cuda_pinned(c, HONE_CUDA_DEN),
-                                   nullptr,
-                                   nullptr,
-                                   trans ? nullptr : h_b};
-  int st = CALL(cudaMemcpyAsync(c->v, h_x, (size_t)taken * sizeof(double),
-                                cudaMemcpyHostToDevice, c->work));
-  TRY_CUDA(hone_cuda_residual({c->a, c->lda, c->n, c->m}, trans, v, false,
-                              c->residual_work, c->work));
-  c->used.to_device +=
-      (trans ? taken + given : taken) * (int64_t)sizeof(double);
-  c->used.from_device += (trans ? 2 : 3) * given * (int64_t)sizeof(double);
-  return st;
-}
-
-void add_residuals(const hone_several *s, const double *b, double *r,
-                   double *den) {
-  for (int64_t i = 0; i < s->n; i++) {
-    double hi = b[i], lo = 0.0, size = std::fabs(b[i]);
-    for (int d = 0; d < s->count; d++) {
-      const hone_cuda *c = s->share[d].c;
-      add(hone_cuda_pinned(c, HONE_CUDA_R)[i], &hi, &lo);
-      lo += hone_cuda_pinned(c, HONE_CUDA_B)[i];
-      size += hone_cuda_pinned(c, HONE_CUDA_DEN)[i];
-    }
-    r[i] = hi + lo;
-    den[i] = size;
-  }
-}
-
-} // namespace
-
-int hone_several_residual(void *self, const hone_matrix *a, bool trans,
-                          const double *x, const double *b, double *r,
-                          double *den) {
-  hone_several *s = static_cast<hone_several *>(self);
-  const hone_cuda_current meanwhile;
-  int st = HONE_OK;
-  if (!has_all_of(s, a))
-    return HONE_NO_DEVICE;
-  for (int d = 0; d < s->count; d++) {
-    TRY(hone_several_enter(&s->share[d]));
-    TRY(enqueue_residual(s->share[d].c, trans, x, b));
-  }
-  st = hone_several_wait(s, st);
-  if (st != HONE_OK)
-    return st;
-  s->residuals++;
-  if (!trans) {
-    add_residuals(s, b, r, den);
-    return HONE_OK;
-  }
-  for (int d = 0; d < s->count; d++) {
-    const hone_cuda *c = s->share[d].c;
-    for (int64_t j = 0; j < c->m; j++) {
-      const int64_t to = hone_cuda_dealt_column(c, j);
-      r[to] = hone_cuda_pinned(c, HONE_CUDA_R)[j];
-      den[to] = hone_cuda_pinned(c, HONE_CUDA_DEN)[j];
-    }
-  }
-  return HONE_OK;
 }
 
 /* ---- Products ------------------------------------------------------------ */
 
 namespace {
 
+hone_entry *columns_of(const hone_cuda *c) {
+  return reinterpret_cast<hone_entry *>(hone_cuda_pinned(c, HONE_CUDA_SOLVES));
+}
+
 /* Enqueues the share's part of op(A) x for k vectors, through its pinned
    memory. */
-int enqueue_product(hone_cuda *c, bool trans, int64_t k, const double *x) {
+int enqueue_product(hone_cuda *c, bool trans, int64_t k, const hone_entry *x) {
   const double *const unit = hone_cuda_unit(c);
-  double *const h = hone_cuda_pinned(c, HONE_CUDA_SOLVES);
+  const cudaDataType_t type = HONE_PARTS > 1 ? CUDA_C_64F : CUDA_R_64F;
+  hone_entry *const h = columns_of(c);
   const int64_t taken = trans ? c->n : c->m, given = trans ? c->m : c->n;
   for (int64_t i = 0; i < k; i++)
     if (trans)
       memcpy(h + i * c->n, x + i * c->n, (size_t)c->n * sizeof *x);
     else
-      take_dealt(c, x + i * c->n, h + i * c->m);
-  int st = CALL(cudaMemcpyAsync(c->v, h, (size_t)(k * taken) * sizeof(double),
-                                cudaMemcpyHostToDevice, c->work));
+      hone_several_take_dealt(c, x + i * c->n, h + i * c->m);
+  const size_t there = (size_t)(k * taken) * sizeof *h;
+  const size_t back = (size_t)(k * given) * sizeof *h;
+  int st =
+      CALL(cudaMemcpyAsync(c->v, h, there, cudaMemcpyHostToDevice, c->work));
   TRY_CUDA(c->blas->gemm(c->handle, trans ? CUBLAS_OP_T : CUBLAS_OP_N,
                          CUBLAS_OP_N, (int)given, (int)k, (int)taken, unit,
-                         c->a, CUDA_R_64F, (int)c->lda, c->v, CUDA_R_64F,
-                         (int)taken, unit + 2, c->w, CUDA_R_64F, (int)given,
-                         CUBLAS_COMPUTE_64F, CUBLAS_GEMM_DEFAULT));
-  TRY_CUDA(cudaMemcpyAsync(h, c->w, (size_t)(k * given) * sizeof(double),
-                           cudaMemcpyDeviceToHost, c->work));
-  c->used.to_device += k * taken * (int64_t)sizeof(double);
-  c->used.from_device += k * given * (int64_t)sizeof(double);
+                         c->a, type, (int)c->lda, c->v, type, (int)taken,
+                         unit + 2, c->w, type, (int)given, CUBLAS_COMPUTE_64F,
+                         CUBLAS_GEMM_DEFAULT));
+  TRY_CUDA(cudaMemcpyAsync(h, c->w, back, cudaMemcpyDeviceToHost, c->work));
+  c->used.to_device += (int64_t)there;
+  c->used.from_device += (int64_t)back;
   return st;
 }
 
 /* Adds the share's part of one vector of the product. */
-void add_product(const hone_cuda *c, bool trans, const double *part,
-                 double *p) {
+void add_product(const hone_cuda *c, bool trans, const hone_entry *part,
+                 hone_entry *p) {
+  const double *const from = reinterpret_cast<const double *>(part);
+  double *const to = reinterpret_cast<double *>(p);
   if (trans)
     for (int64_t j = 0; j < c->m; j++)
       p[hone_cuda_dealt_column(c, j)] = part[j];
   else
-    for (int64_t i = 0; i < c->n; i++)
-      p[i] += part[i];
+    for (int64_t i = 0; i < HONE_PARTS * c->n; i++)
+      to[i] += from[i];
 }
 
 } // namespace
 
 int hone_several_product(void *self, const hone_matrix *a, bool trans,
-                         int64_t k, const double *x, double *p) {
+                         int64_t k, const hone_entry *x, hone_entry *p) {
   hone_several *s = static_cast<hone_several *>(self);
   const hone_cuda_current meanwhile;
   const int64_t n = s->n;
   int st = HONE_OK;
-  if (!has_all_of(s, a))
+  if (!hone_several_has_all_of(s, a))
     return HONE_NO_DEVICE;
   for (int64_t i = 0, now; i < k && st == HONE_OK; i += now) {
     now = k - i < HONE_CUDA_COLUMNS ? k - i : (int64_t)HONE_CUDA_COLUMNS;
@@ -280,10 +207,10 @@ int hone_several_product(void *self, const hone_matrix *a, bool trans,
     st = hone_several_wait(s, st);
     if (st != HONE_OK)
       return st;
-    memset(p + i * n, 0, (size_t)(now * n) * sizeof *p);
+    memset(static_cast<void *>(p + i * n), 0, (size_t)(now * n) * sizeof *p);
     for (int d = 0; d < s->count; d++) {
       const hone_cuda *c = s->share[d].c;
-      const double *const h = hone_cuda_pinned(c, HONE_CUDA_SOLVES);
+      const hone_entry *const h = columns_of(c);
       for (int64_t q = 0; q < now; q++)
         add_product(c, trans, h + q * (trans ? c->m : n), p + (i + q) * n);
     }

@@ -9,7 +9,7 @@
    A kernel touches the memory of its own device only: what another one needs is
    sent by copies between devices, which the driver stages through the host
    where they cannot reach each other. Read next: factor.cu, arrive.cu,
-   solve.cu, sweeps.h, passes.cu, and engine.cu for creation. */
+   solve.cu, sweeps.h, passes.cu, residuals.cu, and engine.cu for creation. */
 #ifndef HONE_CUDA_SEVERAL_H
 #define HONE_CUDA_SEVERAL_H
 
@@ -21,7 +21,9 @@ enum {
                                 beside those that are kept */
   HONE_SEVERAL_PARTS = 8,    /* by which A comes, at most */
   HONE_SEVERAL_WIDEST = 512, /* columns of a panel, at most */
-  HONE_SEVERAL_COLUMNS = 16  /* right-hand sides of a solve at once */
+  HONE_SEVERAL_COLUMNS = 16, /* right-hand sides of a solve at once */
+  HONE_SEVERAL_SUMS = 2 * HONE_PARTS + 1 /* doubles of a projection for each
+                                            column or row of A */
 };
 
 /* One device's part. */
@@ -40,7 +42,7 @@ struct hone_share {
   cudaEvent_t ready;  /* the columns of this device's next panel are up to
                          date */
   cudaEvent_t pushed; /* what another device waits for has been sent */
-  double *gather;     /* sums from the other devices: see solve.cu */
+  hone_entry *gather; /* sums from the other devices: see solve.cu */
 };
 
 struct hone_several {
@@ -62,7 +64,8 @@ struct hone_several {
   int first[HONE_SEVERAL_PARTS + 1], applied[HONE_SEVERAL_PARTS];
   int kept; /* L of the panels before this one is kept on all devices until all
                parts are level */
-  double *sums; /* 4 n: the projection of A, made of those of all shares */
+  double *sums; /* HONE_SEVERAL_SUMS n: the projection of A, made of those of
+                   all shares */
   hone_projection projection;
   int residuals; /* since creation */
   /* All of F on the first share's device, n x n, for the solves, which are
@@ -134,6 +137,8 @@ void hone_several_destroy(void *self, hone_mem *mem);
 hone_several *hone_several_take_kept(const hone_engine_config *config,
                                      int count);
 bool hone_several_keep(hone_several *s);
+int64_t hone_several_release_kept();
+int64_t hone_several_kept_bytes();
 
 /* arrive.cu. Sets parts and first. by_parts false: A comes at once. */
 void hone_several_set_parts(hone_several *s, const hone_choices *choices,
@@ -157,6 +162,18 @@ int hone_several_finish_together(hone_several *s);
 int hone_several_outcome(hone_several *s, bool complete,
                          hone_factor_info *info);
 
+/* passes.cu. Do all shares have all columns of this matrix? */
+bool hone_several_has_all_of(const hone_several *s, const hone_matrix *a);
+/* Copies the entries of v for the share's columns. */
+void hone_several_take_dealt(const hone_cuda *c, const hone_entry *v,
+                             hone_entry *to);
+/* Adds v to hi + lo in double-double. */
+inline void hone_several_add(double v, double *hi, double *lo) {
+  const double t = *hi + v, z = t - *hi;
+  *lo += (*hi - (t - z)) + (v - z);
+  *hi = t;
+}
+
 /* Members of the engine table. */
 int hone_several_factor(void *self, const hone_matrix *a,
                         const hone_scaling *scaling, hone_factor_info *info);
@@ -168,6 +185,8 @@ int hone_several_inspect(void *self, const hone_matrix *a,
 int hone_several_residual(void *self, const hone_matrix *a, bool trans,
                           const hone_entry *x, const hone_entry *b,
                           hone_entry *r, double *den);
+int hone_several_residuals(void *self, const hone_matrix *a, bool trans,
+                           const hone_residual_block *block);
 int hone_several_product(void *self, const hone_matrix *a, bool trans,
                          int64_t k, const hone_entry *x, hone_entry *p);
 const hone_projection *hone_several_projection(void *self, const hone_matrix *a,

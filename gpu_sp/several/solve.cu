@@ -4,7 +4,7 @@
    a solve is a chain of small steps, which takes longer where each of them goes
    from one device to the next. Otherwise:
 
-   Each device has the right-hand sides and sums of its own, n numbers for each
+   Each device has the right-hand sides and sums of its own, n entries for each
    of k vectors, by panels (sweeps.h).
 
    With L and U the owner of a panel solves for its rows, and multiplies its
@@ -39,11 +39,11 @@ int64_t piece(const sweep &of, int p) {
   return of.k * hone_several_start(of.s, p);
 }
 size_t piece_bytes(const sweep &of, int p) {
-  return (size_t)(of.k * hone_several_width(of.s, p)) * sizeof(double);
+  return (size_t)(of.k * hone_several_width(of.s, p)) * sizeof(hone_entry);
 }
 
 /* Returns where share d gathers the sums of its panel p from share e. */
-double *gathered(const sweep &of, int d, int p, int e) {
+hone_entry *gathered(const sweep &of, int d, int p, int e) {
   const hone_share *share = &of.s->share[d];
   return share->gather + e * HONE_SEVERAL_COLUMNS * share->padded +
          of.k * hone_several_place(of.s, p);
@@ -51,7 +51,7 @@ double *gathered(const sweep &of, int d, int p, int e) {
 
 hone_panel_columns columns_of(const hone_several *s, int p) {
   const hone_share *share = &s->share[hone_several_owner(s, p)];
-  return {share->f + hone_several_place(s, p), share->c->ld,
+  return {share->f + HONE_PARTS * hone_several_place(s, p), share->c->ld,
           hone_several_start(s, p), hone_several_width(s, p)};
 }
 
@@ -62,7 +62,7 @@ int solve_panel(const sweep &of, int p, bool gathers) {
   const hone_share *share = &s->share[d];
   const hone_cuda *c = share->c;
   const int64_t at =
-      hone_several_place(s, p) / HONE_PANEL * HONE_PANEL * HONE_PANEL;
+      hone_several_place(s, p) / HONE_PANEL * HONE_WIDE * HONE_WIDE;
   const double *inverse =
       of.kind == HONE_SWEEP_U || of.kind == HONE_SWEEP_UT ? c->lower : c->upper;
   int st = hone_several_enter(share);
@@ -71,9 +71,9 @@ int solve_panel(const sweep &of, int p, bool gathers) {
       TRY_CUDA(cudaStreamWaitEvent(c->work, s->share[e].pushed, 0));
   TRY_CUDA(hone_several_solve_panel(
       columns_of(s, p),
-      {of.kind, inverse + at, c->v + piece(of, p), c->w + piece(of, p),
-       gathered(of, d, p, 0), gathers ? s->count : 0,
-       HONE_SEVERAL_COLUMNS * share->padded, of.k},
+      {of.kind, inverse + at, hone_cuda_v(c) + piece(of, p),
+       hone_cuda_w(c) + piece(of, p), gathered(of, d, p, 0),
+       gathers ? s->count : 0, HONE_SEVERAL_COLUMNS * share->padded, of.k},
       c->work));
   return st;
 }
@@ -92,8 +92,9 @@ int push_sums(const sweep &of, int p) {
       continue;
     TRY(hone_several_enter(from));
     TRY_CUDA(cudaMemcpyPeerAsync(gathered(of, d, p, e), s->share[d].c->ordinal,
-                                 from->c->w + piece(of, p), from->c->ordinal,
-                                 piece_bytes(of, p), from->c->work));
+                                 hone_cuda_w(from->c) + piece(of, p),
+                                 from->c->ordinal, piece_bytes(of, p),
+                                 from->c->work));
     TRY_CUDA(cudaEventRecord(from->pushed, from->c->work));
   }
   return st;
@@ -105,8 +106,8 @@ int multiply_rows(const sweep &of, int p) {
   hone_several *s = of.s;
   const hone_share *share = &s->share[hone_several_owner(s, p)];
   const hone_cuda *c = share->c;
-  const hone_panel_product product = {c->v + piece(of, p), c->w, of.k, s->n,
-                                      s->nb};
+  const hone_panel_product product = {hone_cuda_v(c) + piece(of, p),
+                                      hone_cuda_w(c), of.k, s->n, s->nb};
   const int next = p + step(of);
   const int64_t from = hone_several_start(s, p);
   if (!is_panel(of, next))
@@ -136,9 +137,9 @@ int multiply_columns(const sweep &of, int p) {
   for (int e = 0; e < s->count; e++)
     if (e != d)
       TRY_CUDA(cudaMemcpyPeerAsync(
-          s->share[e].c->v + piece(of, p), s->share[e].c->ordinal,
-          owner->c->v + piece(of, p), owner->c->ordinal, piece_bytes(of, p),
-          owner->c->work));
+          hone_cuda_v(s->share[e].c) + piece(of, p), s->share[e].c->ordinal,
+          hone_cuda_v(owner->c) + piece(of, p), owner->c->ordinal,
+          piece_bytes(of, p), owner->c->work));
   TRY_CUDA(cudaEventRecord(owner->pushed, owner->c->work));
   for (int e = 0; e < s->count; e++) {
     const hone_share *share = &s->share[e];
@@ -150,8 +151,8 @@ int multiply_columns(const sweep &of, int p) {
       TRY_CUDA(cudaStreamWaitEvent(c->work, owner->pushed, 0));
     TRY_CUDA(hone_several_add_columns(
         {share->f, c->ld, hone_several_start(s, p), hone_several_width(s, p)},
-        {c->v + piece(of, p), c->w, of.k, s->n, s->nb}, {s->count, e}, c0, c1,
-        c->work));
+        {hone_cuda_v(c) + piece(of, p), hone_cuda_w(c), of.k, s->n, s->nb},
+        {s->count, e}, c0, c1, c->work));
   }
   return st;
 }
@@ -165,7 +166,7 @@ int make_sweep(const sweep &of) {
     const hone_share *share = &s->share[d];
     TRY(hone_several_enter(share));
     TRY_CUDA(cudaMemsetAsync(share->c->w, 0,
-                             (size_t)(of.k * s->n) * sizeof(double),
+                             (size_t)(of.k * s->n) * sizeof(hone_entry),
                              share->c->work));
   }
   for (int p = first_panel(of); is_panel(of, p) && st == HONE_OK;
@@ -179,7 +180,7 @@ int make_sweep(const sweep &of) {
 /* Copies k vectors v to, or from, vectors that lie by panels, through perm:
    row i of F is row perm[i] of S. */
 void by_panels(const hone_several *s, int64_t k, bool permutes, const int *perm,
-               const double *v, int64_t ldv, double *to) {
+               const hone_entry *v, int64_t ldv, hone_entry *to) {
   for (int p = 0; p < s->panels; p++) {
     const int64_t first = hone_several_start(s, p);
     const int64_t w = hone_several_width(s, p);
@@ -191,28 +192,30 @@ void by_panels(const hone_several *s, int64_t k, bool permutes, const int *perm,
 
 /* Copies the rows of share d's panels from vectors that lie by panels. */
 void from_panels(const hone_several *s, int d, int64_t k, bool permutes,
-                 const int *perm, const double *from, double *v, int64_t ldv) {
+                 const int *perm, const hone_entry *from, hone_entry *v,
+                 int64_t ldv) {
   for (int p = d; p < s->panels; p += s->count) {
     const int64_t first = hone_several_start(s, p);
     const int64_t w = hone_several_width(s, p);
-    const double *at = from + k * first;
+    const hone_entry *at = from + k * first;
     for (int64_t c = 0; c < k; c++)
       for (int64_t i = first; i < first + w; i++)
         v[c * ldv + (permutes ? perm[i] : i)] = *at++;
   }
 }
 
-double *vectors_of(const hone_share *share) {
-  return hone_cuda_pinned(share->c, HONE_CUDA_SOLVES);
+hone_entry *vectors_of(const hone_share *share) {
+  return reinterpret_cast<hone_entry *>(
+      hone_cuda_pinned(share->c, HONE_CUDA_SOLVES));
 }
 
 /* Enqueues the copies of all shares' vectors to the devices, or back. */
 int transfer(hone_several *s, int64_t k, bool back) {
-  const size_t bytes = (size_t)(k * s->n) * sizeof(double);
+  const size_t bytes = (size_t)(k * s->n) * sizeof(hone_entry);
   int st = HONE_OK;
   for (int d = 0; d < s->count; d++) {
     hone_cuda *c = s->share[d].c;
-    double *const h = vectors_of(&s->share[d]);
+    hone_entry *const h = vectors_of(&s->share[d]);
     TRY(hone_several_enter(&s->share[d]));
     TRY_CUDA(
         back
@@ -239,11 +242,11 @@ int meet(const hone_several *s) {
 }
 
 /* Solves for up to HONE_SEVERAL_COLUMNS vectors. */
-int solve_columns(hone_several *s, bool trans, int64_t k, double *v,
+int solve_columns(hone_several *s, bool trans, int64_t k, hone_entry *v,
                   int64_t ldv) {
   const int *const perm =
       reinterpret_cast<int *>(hone_cuda_pinned(s->share[0].c, HONE_CUDA_PERM));
-  double *const first = vectors_of(&s->share[0]);
+  hone_entry *const first = vectors_of(&s->share[0]);
   by_panels(s, k, !trans, perm, v, ldv, first);
   for (int d = 1; d < s->count; d++)
     memcpy(vectors_of(&s->share[d]), first, (size_t)(k * s->n) * sizeof *first);
@@ -264,7 +267,7 @@ int solve_columns(hone_several *s, bool trans, int64_t k, double *v,
 }
 
 /* Solves where the first device has all of F. */
-int solve_together(hone_several *s, bool trans, int64_t k, double *v,
+int solve_together(hone_several *s, bool trans, int64_t k, hone_entry *v,
                    int64_t ldv) {
   hone_share *share = &s->share[0];
   hone_cuda *c = share->c;
@@ -280,7 +283,7 @@ int solve_together(hone_several *s, bool trans, int64_t k, double *v,
 
 } // namespace
 
-int hone_several_solve(void *self, bool trans, int64_t k, double *v,
+int hone_several_solve(void *self, bool trans, int64_t k, hone_entry *v,
                        int64_t ldv) {
   hone_several *s = static_cast<hone_several *>(self);
   const hone_cuda_current meanwhile;

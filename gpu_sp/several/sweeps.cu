@@ -4,6 +4,7 @@
  */
 #include "gpu_sp/several/sweeps.h"
 
+#include "gpu_sp/entries.h"
 #include "gpu_sp/factor/factor.h"
 
 namespace {
@@ -19,12 +20,11 @@ enum {
   COLUMN_THREADS = 128,
   B = HONE_PANEL
 };
-constexpr unsigned ALL = 0xffffffffU;
 
-__device__ __forceinline__ double warp_sum(double v) {
+__device__ __forceinline__ hone_entry warp_sum(hone_entry v) {
 #pragma unroll
   for (int step = WARP / 2; step > 0; step /= 2)
-    v += __shfl_xor_sync(ALL, v, step);
+    v = v + exchanged(v, step);
   return v;
 }
 
@@ -40,26 +40,34 @@ __device__ __forceinline__ group group_of(int k) {
 /* ---- The diagonal block of a panel --------------------------------------- */
 
 struct solve_shared {
-  double v[GROUP][MOST]; /* right-hand sides, which become solutions */
-  double x[GROUP][B];    /* the solution of the present block */
+  hone_entry v[GROUP][MOST]; /* right-hand sides, which become solutions */
+  hone_entry x[GROUP][B];    /* the solution of the present block */
 };
+
+/* Entry (i, j) of an inverse is number i + j HONE_WIDE: a complex one is kept
+   as a block of real numbers (solve/triangles.h), whose first column are its
+   parts. */
+__device__ __forceinline__ const hone_entry *
+column_of(const hone_entry *inverse, int j) {
+  return inverse + (int64_t)j * HONE_WIDE;
+}
 
 /* x = inv(T) v for the rows b .. b+rows-1. inverse: that of T^T, column-major;
    a warp takes a row, which lies in one piece. */
-__device__ __forceinline__ void block_by_rows(const double *inverse, int b,
+__device__ __forceinline__ void block_by_rows(const hone_entry *inverse, int b,
                                               int rows, solve_shared *sh) {
   const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
   for (int i = warp; i < rows; i += SOLVE_WARPS) {
-    double sum[GROUP] = {};
+    hone_entry sum[GROUP] = {};
     for (int j = lane; j < rows; j += WARP) {
-      const double e = inverse[(int64_t)i * B + j];
+      const hone_entry e = column_of(inverse, i)[j];
 #pragma unroll
       for (int g = 0; g < GROUP; g++)
-        sum[g] = fma(e, sh->v[g][b + j], sum[g]);
+        sum[g] = plus_product(sum[g], e, sh->v[g][b + j]);
     }
 #pragma unroll
     for (int g = 0; g < GROUP; g++) {
-      const double all = warp_sum(sum[g]);
+      const hone_entry all = warp_sum(sum[g]);
       if (lane == 0)
         sh->x[g][i] = all;
     }
@@ -68,16 +76,16 @@ __device__ __forceinline__ void block_by_rows(const double *inverse, int b,
 
 /* Does the same where 'inverse' is that of T itself: a thread takes a row of
    one vector. */
-__device__ __forceinline__ void block_by_columns(const double *inverse, int b,
-                                                 int rows, solve_shared *sh) {
+__device__ __forceinline__ void
+block_by_columns(const hone_entry *inverse, int b, int rows, solve_shared *sh) {
   static_assert(SOLVE_THREADS == GROUP * 128 && B <= 128, "a thread each");
   const int g = (int)threadIdx.x / 128, i = (int)threadIdx.x % 128;
-  double sum = 0.0;
+  hone_entry sum = zero_entry();
   if (i >= rows)
     return;
 #pragma unroll 8
   for (int j = 0; j < rows; j++)
-    sum = fma(inverse[(int64_t)j * B + i], sh->v[g][b + j], sum);
+    sum = plus_product(sum, column_of(inverse, j)[i], sh->v[g][b + j]);
   sh->x[g][i] = sum;
 }
 
@@ -87,19 +95,19 @@ __device__ __forceinline__ void subtract_by_rows(const hone_panel_columns &p,
                                                  int end, solve_shared *sh) {
   const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
   for (int i = to + warp; i < end; i += SOLVE_WARPS) {
-    const float *const row = p.f + (p.k + i) * p.ld + b;
-    double sum[GROUP] = {};
+    const float *const row = p.f + (p.k + i) * p.ld + HONE_PARTS * b;
+    hone_entry sum[GROUP] = {};
     for (int j = lane; j < rows; j += WARP) {
-      const double e = (double)row[j];
+      const hone_entry e = widened(row + HONE_PARTS * j);
 #pragma unroll
       for (int g = 0; g < GROUP; g++)
-        sum[g] = fma(e, sh->x[g][j], sum[g]);
+        sum[g] = plus_product(sum[g], e, sh->x[g][j]);
     }
 #pragma unroll
     for (int g = 0; g < GROUP; g++) {
-      const double all = warp_sum(sum[g]);
+      const hone_entry all = warp_sum(sum[g]);
       if (lane == 0)
-        sh->v[g][i] -= all;
+        sh->v[g][i] = sh->v[g][i] - all;
     }
   }
 }
@@ -111,17 +119,17 @@ __device__ __forceinline__ void subtract_by_columns(const hone_panel_columns &p,
   const int i = to + (int)threadIdx.x;
   if (i >= end)
     return;
-  double sum[GROUP] = {};
+  hone_entry sum[GROUP] = {};
 #pragma unroll 8
   for (int j = 0; j < rows; j++) {
-    const double e = (double)p.f[(p.k + b + j) * p.ld + i];
+    const hone_entry e = widened(p.f + (p.k + b + j) * p.ld + HONE_PARTS * i);
 #pragma unroll
     for (int g = 0; g < GROUP; g++)
-      sum[g] = fma(e, sh->x[g][j], sum[g]);
+      sum[g] = plus_product(sum[g], e, sh->x[g][j]);
   }
 #pragma unroll
   for (int g = 0; g < GROUP; g++)
-    sh->v[g][i] -= sum[g];
+    sh->v[g][i] = sh->v[g][i] - sum[g];
 }
 
 __global__ void __launch_bounds__(SOLVE_THREADS)
@@ -134,11 +142,11 @@ __global__ void __launch_bounds__(SOLVE_THREADS)
   for (int g = 0; g < GROUP; g++)
     for (int i = t; i < w; i += SOLVE_THREADS) {
       const int64_t at = (int64_t)(of.first + g) * w + i;
-      double v = 0.0;
+      hone_entry v = zero_entry();
       if (g < of.count) {
-        double sum = s.sums[at];
+        hone_entry sum = s.sums[at];
         for (int e = 0; e < s.sources; e++)
-          sum += s.gather[e * s.apart + at];
+          sum = sum + s.gather[e * s.apart + at];
         v = s.x[at] - sum;
       }
       sh.v[g][i] = v;
@@ -147,7 +155,9 @@ __global__ void __launch_bounds__(SOLVE_THREADS)
   for (int step = 0; step < blocks; step++) {
     const int b = B * (down ? step : blocks - 1 - step);
     const int rows = w - b < B ? w - b : (int)B;
-    const double *inverse = s.inverse + (int64_t)b * B;
+    const hone_entry *inverse =
+        reinterpret_cast<const hone_entry *>(s.inverse) +
+        (int64_t)b * HONE_WIDE;
     if (trans)
       block_by_columns(inverse, b, rows, &sh);
     else
@@ -171,15 +181,16 @@ __global__ void __launch_bounds__(SOLVE_THREADS)
 
 /* Loads the group's vectors of the panel; zeros stand for those that it has
    not. */
-__device__ __forceinline__ void load_x(const double *x, int w, const group &of,
-                                       double (*to)[MOST]) {
+__device__ __forceinline__ void
+load_x(const hone_entry *x, int w, const group &of, hone_entry (*to)[MOST]) {
   for (int g = 0; g < GROUP; g++)
     for (int i = (int)threadIdx.x; i < w; i += (int)blockDim.x)
-      to[g][i] = g < of.count ? x[(int64_t)(of.first + g) * w + i] : 0.0;
+      to[g][i] =
+          g < of.count ? x[(int64_t)(of.first + g) * w + i] : zero_entry();
   __syncthreads();
 }
 
-/* Returns where number i of vector 0 lies, and *apart, how far the next
+/* Returns where entry i of vector 0 lies, and *apart, how far the next
    vector's is. */
 __device__ __forceinline__ int64_t place(const hone_panel_product &p, int64_t i,
                                          int64_t *apart) {
@@ -191,7 +202,7 @@ __device__ __forceinline__ int64_t place(const hone_panel_product &p, int64_t i,
 __global__ void __launch_bounds__(ROW_THREADS)
     add_rows(const hone_panel_columns panel, const hone_panel_product p,
              int64_t r0, int64_t r1) {
-  __shared__ double x[GROUP][MOST];
+  __shared__ hone_entry x[GROUP][MOST];
   const int lane = (int)threadIdx.x % WARP, w = (int)panel.w;
   const group of = group_of(p.k);
   load_x(p.x, w, of, x);
@@ -200,21 +211,21 @@ __global__ void __launch_bounds__(ROW_THREADS)
                        ROWS_EACH;
   for (int e = 0; e < ROWS_EACH && r < r1; e++, r++) {
     const float *const row = panel.f + r * panel.ld;
-    double sum[GROUP] = {};
+    hone_entry sum[GROUP] = {};
 #pragma unroll 8
     for (int j = lane; j < w; j += WARP) {
-      const double f = (double)row[j];
+      const hone_entry f = widened(row + HONE_PARTS * j);
 #pragma unroll
       for (int g = 0; g < GROUP; g++)
-        sum[g] = fma(f, x[g][j], sum[g]);
+        sum[g] = plus_product(sum[g], f, x[g][j]);
     }
     int64_t apart;
-    double *const to = p.sums + place(p, r, &apart);
+    hone_entry *const to = p.sums + place(p, r, &apart);
 #pragma unroll
     for (int g = 0; g < GROUP; g++) {
-      const double all = warp_sum(sum[g]);
+      const hone_entry all = warp_sum(sum[g]);
       if (lane == 0 && g < of.count)
-        to[(of.first + g) * apart] += all;
+        to[(of.first + g) * apart] = to[(of.first + g) * apart] + all;
     }
   }
 }
@@ -222,29 +233,29 @@ __global__ void __launch_bounds__(ROW_THREADS)
 __global__ void __launch_bounds__(COLUMN_THREADS)
     add_columns(const hone_panel_columns rows, const hone_panel_product p,
                 const hone_dealt deal, int64_t c0, int64_t c1) {
-  __shared__ double x[GROUP][MOST];
+  __shared__ hone_entry x[GROUP][MOST];
   const group of = group_of(p.k);
   const int w = (int)rows.w;
   const int64_t j = c0 + (int64_t)blockIdx.x * COLUMN_THREADS + threadIdx.x;
   load_x(p.x, w, of, x);
   if (j >= c1)
     return;
-  const float *at = rows.f + rows.k * rows.ld + j;
-  double sum[GROUP] = {};
+  const float *at = rows.f + rows.k * rows.ld + HONE_PARTS * j;
+  hone_entry sum[GROUP] = {};
 #pragma unroll 16
   for (int i = 0; i < w; i++) {
-    const double f = (double)at[i * rows.ld];
+    const hone_entry f = widened(at + i * rows.ld);
 #pragma unroll
     for (int g = 0; g < GROUP; g++)
-      sum[g] = fma(f, x[g][i], sum[g]);
+      sum[g] = plus_product(sum[g], f, x[g][i]);
   }
   const int64_t column = (j / p.nb * deal.of + deal.first) * p.nb + j % p.nb;
   int64_t apart;
-  double *const to = p.sums + place(p, column, &apart);
+  hone_entry *const to = p.sums + place(p, column, &apart);
 #pragma unroll
   for (int g = 0; g < GROUP; g++)
     if (g < of.count)
-      to[(of.first + g) * apart] += sum[g];
+      to[(of.first + g) * apart] = to[(of.first + g) * apart] + sum[g];
 }
 
 unsigned blocks_of(int64_t count, int64_t each) {

@@ -2,9 +2,10 @@
 /* Kernels of the triangular solves on several devices, in double arithmetic.
    Declared for solve.cu.
 
-   Vectors of n numbers, k of them together, lie by panels of rows: those of
-   panel p, w rows, are at k p nb, the first vector's w numbers, then the
-   second's, and so on. What a device sends of a panel is one piece. */
+   Vectors of n entries, k of them together, lie by panels of rows: those of
+   panel p, w rows, are at k p nb, the first vector's w entries, then the
+   second's, and so on. What a device sends of a panel is one piece.
+   Transposes are plain ones, of complex entries too. */
 #ifndef HONE_SEVERAL_SWEEPS_H
 #define HONE_SEVERAL_SWEEPS_H
 
@@ -22,19 +23,20 @@ enum hone_sweep_kind {
    the first of the panel, row 0 the first of S. */
 struct hone_panel_columns {
   const float *f;
-  int64_t ld, k, w; /* the panel's first row; rows and columns */
+  int64_t ld, k, w; /* floats from row to row of F; the panel's first row; its
+                       rows and columns */
 };
 
 /* x = inv(T) (x - sums - the gathered sums) for the panel's rows, T the
    triangle's diagonal block; k vectors. */
 struct hone_panel_solve {
   enum hone_sweep_kind kind;
-  const double *inverse; /* of the panel's blocks of HONE_PANEL rows: that of
-                            U^T or of L^T, column-major (solve/triangles.h) */
-  double *x;             /* of the panel: w numbers of each vector */
-  const double *sums;    /* likewise */
-  const double *gather;  /* likewise, from 'sources' devices, 'apart' numbers
-                            from one to the next */
+  const double *inverse;    /* of the panel's blocks of HONE_PANEL rows: that
+                               of U^T or of L^T (solve/triangles.h) */
+  hone_entry *x;            /* of the panel: w entries of each vector */
+  const hone_entry *sums;   /* likewise */
+  const hone_entry *gather; /* likewise, from 'sources' devices, 'apart' entries
+                               from one to the next */
   int sources;
   int64_t apart;
   int k;
@@ -45,8 +47,8 @@ cudaError_t hone_several_solve_panel(const hone_panel_columns &panel,
 
 /* sums += F[r0:r1, panel] x for k vectors: x of the panel, sums of all rows. */
 struct hone_panel_product {
-  const double *x;
-  double *sums;
+  const hone_entry *x;
+  hone_entry *sums;
   int k;
   int64_t n, nb; /* of S; columns of a panel */
 };

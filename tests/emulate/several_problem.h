@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Random systems for several emulated devices, and what is checked of their
-   solutions. */
+   solutions. The tests are compiled twice, the second time with HONE_COMPLEX,
+   for complex entries; the calls of hone.h are then those of hone_complex.h. */
 #ifndef HONE_EMULATE_SEVERAL_PROBLEM_H
 #define HONE_EMULATE_SEVERAL_PROBLEM_H
 
@@ -8,44 +9,136 @@
 
 #include "tests/unit/wrapped.h"
 
+#include <complex>
 #include <string>
 
-/* A random system with a known product: b = A x to the last bit of a long
-   double sum. */
+/* A test of real entries, and another of complex ones, with names of their own.
+ */
+#ifdef HONE_COMPLEX
+#define TEST_OF(unit, sentence) TEST(unit##_complex, sentence)
+#else
+#define TEST_OF(unit, sentence) TEST(unit, sentence)
+#endif
+
+namespace {
+
+#ifdef HONE_COMPLEX
+
+typedef std::complex<double> entry;
+typedef std::complex<long double> wide_entry;
+typedef hone_z_solver entry_solver;
+
+inline entry uniform(numbers *r) {
+  const double re = r->uniform();
+  return entry(re, r->uniform());
+}
+inline wide_entry conjugate(const wide_entry &v) { return std::conj(v); }
+inline entry narrow(const wide_entry &v) { return entry(v); }
+inline entry shifted(const entry &v, int e) {
+  return entry(std::ldexp(v.real(), e), std::ldexp(v.imag(), e));
+}
+/* Returns e^(i angle). */
+inline entry turned(double angle) { return std::polar(1.0, angle); }
+
+#else
+
+typedef double entry;
+typedef long double wide_entry;
+typedef hone_solver entry_solver;
+
+inline entry uniform(numbers *r) { return r->uniform(); }
+inline wide_entry conjugate(wide_entry v) { return v; }
+inline entry narrow(wide_entry v) { return static_cast<double>(v); }
+inline entry shifted(entry v, int e) { return std::ldexp(v, e); }
+inline entry turned(double) { return 1.0; }
+
+#endif
+
+/* The last of the transposes: A^T, or A^H. */
+const int LAST_TRANS = HONE_PARTS > 1 ? HONE_CONJ_TRANS : HONE_TRANS;
+
+inline std::vector<entry> uniform_entries(numbers *r, int64_t count) {
+  std::vector<entry> v((size_t)count);
+  for (entry &e : v)
+    e = uniform(r);
+  return v;
+}
+
+/* An emulated device takes four times as long for complex entries. Their inner
+   panels have half as many columns; so have their outer ones while a
+   narrow_panels exists, and a system of half the order, or the least that
+   several devices serve, has as many panels as the real one. */
+inline int64_t order_of(int64_t n) {
+  const int64_t half = n / HONE_PARTS;
+  return half < 512 ? 512 + n % 128 / HONE_PARTS : half;
+}
+class narrow_panels {
+public:
+  narrow_panels() {
+    if (HONE_PARTS == 1)
+      return;
+    wrapped_trial.outer = (outer > 0 ? outer : 128) / HONE_PARTS;
+    wrapped_trial.part_rows = part_rows / HONE_PARTS;
+  }
+  ~narrow_panels() {
+    wrapped_trial.outer = outer;
+    wrapped_trial.part_rows = part_rows;
+  }
+  narrow_panels(const narrow_panels &) = delete;
+  narrow_panels &operator=(const narrow_panels &) = delete;
+
+private:
+  const int64_t outer = wrapped_trial.outer;
+  const int64_t part_rows = wrapped_trial.part_rows;
+};
+
+/* A random system with a known product: b = op(A) x to the last bit of a long
+   double sum. trans: HONE_NO_TRANS and so on. */
 struct problem {
   int64_t n;
-  std::vector<double> a, x, b;
+  std::vector<entry> a, x, b;
 
-  problem(int64_t order, bool trans, uint64_t seed) : n(order), x(), b() {
+  problem(int64_t order, int trans, uint64_t seed) : n(order), x(), b() {
     numbers r = {seed};
-    a = r.array<double>(n * n);
-    x = r.array<double>(n);
+    a = uniform_entries(&r, n * n);
+    x = uniform_entries(&r, n);
+    multiply(trans);
+  }
+  /* Returns op(a)_ij. */
+  wide_entry at(int trans, int64_t i, int64_t j) const {
+    const wide_entry v(a.data()[trans ? j + i * n : i + j * n]);
+    return trans == HONE_CONJ_TRANS ? conjugate(v) : v;
+  }
+  void multiply(int trans) {
+    b.clear();
     for (int64_t i = 0; i < n; i++) {
-      long double sum = 0.0L;
+      wide_entry sum = 0.0L;
       for (int64_t j = 0; j < n; j++)
-        sum +=
-            (long double)(trans ? a.data()[j + i * n] : a.data()[i + j * n]) *
-            (long double)x.data()[j];
-      b.push_back((double)sum);
+        sum += at(trans, i, j) * wide_entry(x.data()[j]);
+      b.push_back(narrow(sum));
     }
   }
 };
 
 /* Returns max |b - op(A) x| / (|op(A)| |x| + |b|), in long double. */
-inline double backward_error(const problem &p, bool trans, const double *x) {
+inline double backward_error(const problem &p, int trans, const entry *x) {
   long double most = 0.0L;
   for (int64_t i = 0; i < p.n; i++) {
-    long double r = (long double)p.b.data()[i], den = std::fabs(r);
+    wide_entry r(p.b.data()[i]);
+    long double den = std::abs(r);
     for (int64_t j = 0; j < p.n; j++) {
-      const long double t = (long double)(trans ? p.a.data()[j + i * p.n]
-                                                : p.a.data()[i + j * p.n]) *
-                            (long double)x[j];
+      const wide_entry t = p.at(trans, i, j) * wide_entry(x[j]);
       r -= t;
-      den += std::fabs(t);
+      den += std::abs(t);
     }
-    most = std::fabs(r) <= most * den ? most : std::fabs(r) / den;
+    most = std::abs(r) <= most * den ? most : std::abs(r) / den;
   }
   return (double)most;
+}
+
+/* Is x an answer that is accepted by default? */
+inline bool is_answer(const problem &p, int trans, const entry *x) {
+  return backward_error(p, trans, x) <= 4 * 0x1p-53 * (1 + 1e-9);
 }
 
 inline hone_options options_for(int devices) {
@@ -57,11 +150,14 @@ inline hone_options options_for(int devices) {
   return o;
 }
 
-/* Solves with so many devices, and checks the answer and the report. */
-inline void check_solve(int devices, int64_t n, int trans) {
+/* Solves with so many devices, and checks the answer and the report; the order
+   is order_of(real_order). */
+inline void check_solve(int devices, int64_t real_order, int trans) {
   const several_devices present(devices);
-  const problem p(n, trans != HONE_NO_TRANS, (uint64_t)(n + devices));
-  std::vector<double> x((size_t)n);
+  const narrow_panels narrow;
+  const int64_t n = order_of(real_order);
+  const problem p(n, trans, (uint64_t)(n + devices));
+  std::vector<entry> x((size_t)n);
   hone_options o = options_for(devices);
   hone_report report = HONE_REPORT_INIT;
   o.trans = trans;
@@ -74,13 +170,14 @@ inline void check_solve(int devices, int64_t n, int trans) {
   CHECK(strstr(report.path, "set aside") == nullptr);
   CHECK_EQ_INT(report.host_passes, 0);
   CHECK(report.device_passes > 0);
-  const double error = backward_error(p, trans != HONE_NO_TRANS, x.data());
+  const double error = backward_error(p, trans, x.data());
   CHECK(error <= 4 * 0x1p-53 * (1 + 1e-9));
   CHECK(error <= report.backward_error * (1 + 1e-9) + 1e-19);
   double off = 0.0, top = 0.0;
   for (int64_t i = 0; i < n; i++) {
-    off = std::fmax(off, std::fabs(x.data()[i] - p.x.data()[i]));
-    top = std::fmax(top, std::fabs(p.x.data()[i]));
+    const double e = std::abs(x.data()[i] - p.x.data()[i]);
+    off = e <= off ? off : e; /* NaN stays, and fails below */
+    top = std::fmax(top, std::abs(p.x.data()[i]));
   }
   /* b was rounded: the x of this very b is another one, by cond(A) u, and rcond
      is an estimate, at most three times too large here. */
@@ -91,15 +188,49 @@ inline void check_solve(int devices, int64_t n, int trans) {
 
 /* Solves, and checks x against b in long double. Returns the report. */
 inline hone_report solve(const problem &p, const hone_options &o, int status) {
-  std::vector<double> x((size_t)p.n);
+  std::vector<entry> x((size_t)p.n);
   hone_report report = HONE_REPORT_INIT;
   const int st = hone_solve(p.n, 1, p.a.data(), p.n, p.b.data(), p.n, x.data(),
                             p.n, &o, &report);
   CHECK_EQ_INT(st, status);
   if (st == HONE_OK)
-    CHECK(backward_error(p, o.trans != HONE_NO_TRANS, x.data()) <=
-          4 * 0x1p-53 * (1 + 1e-9));
+    CHECK(is_answer(p, o.trans, x.data()));
   return report;
 }
+
+/* A = (I - 2 u u^T) D (I - 2 v v^T), the singular values D falling by a
+   constant ratio to 'least'; complex: its rows and columns turned by angles of
+   their own, which leaves the singular values. b = op(A) x. */
+inline problem falling(int64_t n, double least, int trans, uint64_t seed) {
+  problem p(n, trans, seed);
+  numbers r = {seed + 1};
+  const std::vector<double> u = r.array<double>(n), v = r.array<double>(n);
+  const std::vector<double> angles = r.array<double>(2 * n);
+  double uu = 0.0, vv = 0.0, udv = 0.0;
+  std::vector<double> d;
+  for (int64_t i = 0; i < n; i++) {
+    d.push_back(std::pow(least, (double)i / (double)(n - 1)));
+    uu += u.data()[i] * u.data()[i];
+    vv += v.data()[i] * v.data()[i];
+    udv += u.data()[i] * d.data()[i] * v.data()[i];
+  }
+  for (int64_t j = 0; j < n; j++)
+    for (int64_t i = 0; i < n; i++)
+      p.a.data()[i + j * n] =
+          ((i == j ? d.data()[i] : 0.0) -
+           2.0 / uu * u.data()[i] * u.data()[j] * d.data()[j] -
+           2.0 / vv * d.data()[i] * v.data()[i] * v.data()[j] +
+           4.0 / uu / vv * u.data()[i] * udv * v.data()[j]) *
+          turned(6.0 * (angles.data()[i] + angles.data()[n + j]));
+  p.multiply(trans);
+  return p;
+}
+
+/* No factors in single precision serve for this one. */
+inline problem ill_conditioned(int64_t n, int trans) {
+  return falling(n, 1e-12, trans, 41);
+}
+
+} // namespace
 
 #endif

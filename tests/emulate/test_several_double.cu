@@ -6,42 +6,6 @@
 
 namespace {
 
-/* A = (I - 2 u u^T) D (I - 2 v v^T), the singular values D falling by a
-   constant ratio to 'least'. b = A x. */
-problem falling(int64_t n, double least, bool trans, uint64_t seed) {
-  problem p(n, trans, seed);
-  numbers r = {seed + 1};
-  const std::vector<double> u = r.array<double>(n), v = r.array<double>(n);
-  double uu = 0.0, vv = 0.0, udv = 0.0;
-  std::vector<double> d;
-  for (int64_t i = 0; i < n; i++) {
-    d.push_back(std::pow(least, (double)i / (double)(n - 1)));
-    uu += u.data()[i] * u.data()[i];
-    vv += v.data()[i] * v.data()[i];
-    udv += u.data()[i] * d.data()[i] * v.data()[i];
-  }
-  for (int64_t j = 0; j < n; j++)
-    for (int64_t i = 0; i < n; i++)
-      p.a.data()[i + j * n] =
-          (i == j ? d.data()[i] : 0.0) -
-          2.0 / uu * u.data()[i] * u.data()[j] * d.data()[j] -
-          2.0 / vv * d.data()[i] * v.data()[i] * v.data()[j] +
-          4.0 / uu / vv * u.data()[i] * udv * v.data()[j];
-  for (int64_t i = 0; i < n; i++) {
-    long double sum = 0.0L;
-    for (int64_t j = 0; j < n; j++)
-      sum += (long double)p.a.data()[trans ? j + i * n : i + j * n] *
-             (long double)p.x.data()[j];
-    p.b.data()[i] = (double)sum;
-  }
-  return p;
-}
-
-/* No factors in single precision serve for this one. */
-problem ill_conditioned(int64_t n, bool trans) {
-  return falling(n, 1e-12, trans, 41);
-}
-
 /* Other processes take so much of the devices' memory, when half of a matrix is
    factored, that less is free than LU in double needs. */
 struct taking {
@@ -115,29 +79,6 @@ TEST(several_double, follows_on_one_device) {
   CHECK_CONTAINS(r.path, IN_DOUBLE);
   CHECK_CONTAINS(r.reason, "single LU: the pivots fall too fast");
   CHECK_EQ_INT(r.precision, 64);
-}
-
-/* Near the end of what single precision can do the certificate of the factors
-   is that of one device, by as many random vectors. With 12 and then 8 of them,
-   as on the host, these were refused on two devices alone. */
-TEST(several_double, follows_where_it_does_on_one_device) {
-  const several_devices two(2);
-  const struct {
-    double exponent;
-    uint64_t seed;
-  } systems[] = {{-9.7, 61}, {-9.75, 55}, {-9.8, 51}, {-9.8, 55}};
-  for (const auto &system : systems) {
-    const problem p =
-        falling(520, std::pow(10.0, system.exponent), false, system.seed);
-    hone_options o = options_for(0);
-    o.deterministic = 1;
-    ct_note("exponent %g, seed %d", system.exponent, (int)system.seed);
-    const hone_report one = solve(p, o, HONE_OK);
-    o.devices = 2;
-    const hone_report both = solve(p, o, HONE_OK);
-    CHECK(strstr(both.path, "2 GPUs"));
-    CHECK_EQ_INT(both.precision, one.precision);
-  }
 }
 
 /* A solver keeps the engines of its first matrix for the next one; where there
