@@ -320,6 +320,7 @@ constexpr hone_engine table() {
   t.resident = resident;
   t.inspect = hone_cuda_aside<hone_several_inspect>::call;
   t.residual = hone_cuda_aside<hone_several_residual>::call;
+  t.residuals = hone_cuda_aside<hone_several_residuals>::call;
   t.projection = hone_several_projection;
   t.product = hone_cuda_aside<hone_several_product>::call;
   t.account = account;
