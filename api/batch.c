@@ -210,8 +210,11 @@ static int sum_up(hone_batch_call *call, hone_report *report) {
   report_worst(&sum, report);
   report->accepted = as_count(accepted * b->nrhs);
   report->sparse_columns = as_count(atomic_load(&call->sparse));
-  char device[40] = "";
-  if (call->on_device > 0)
+  char device[64] = "";
+  if (call->on_device > 0 && call->sharing > 1)
+    snprintf(device, sizeof device, "%lld on %d devices, ",
+             (long long)call->on_device, call->sharing);
+  else if (call->on_device > 0)
     snprintf(device, sizeof device, "%lld on the device, ",
              (long long)call->on_device);
   snprintf(report->path, sizeof report->path,

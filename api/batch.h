@@ -56,7 +56,8 @@ typedef struct hone_batch_call {
   _Atomic int64_t sparse; /* columns accepted by the measure for sparse rows */
   bool begun;        /* every result is that of its system, or HONE_CANCELLED */
   bool there;        /* HONE_DEVICE_CUDA was asked for, and is there */
-  int64_t on_device; /* systems that a device has solved, */
+  int64_t on_device; /* systems that a device has solved, or several, */
+  int sharing;       /* of which there were so many */
   int64_t in_blocks; /* and those that a device or a block has */
   hone_batch_result worst_there; /* of the systems that a device has solved */
   hone_batch_kept *kept;         /* NULL: nothing is kept */

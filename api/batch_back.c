@@ -174,8 +174,8 @@ int hone_portion_finish(hone_device_run *r, hone_portion *p) {
 static void help(void *ctx, int64_t worker) {
   hone_device_run *r = ctx;
   (void)worker;
-  for (int i = 0; i < HONE_DEVICE_BATCH_SLOTS; i++) {
-    hone_portion *p = &r->portions[(r->oldest + i) % HONE_DEVICE_BATCH_SLOTS];
+  for (int i = 0; i < r->slots; i++) {
+    hone_portion *p = &r->portions[(r->oldest + i) % r->slots];
     int looks = 0;
     while (atomic_load(&p->state) == HONE_PORTION_UNDER_WAY)
       hone_wait(&looks);
@@ -192,7 +192,7 @@ static int64_t helpers_of(hone_device_run *r) {
   int64_t most = 0;
   if (r->quiet)
     return 0;
-  for (int i = 0; i < HONE_DEVICE_BATCH_SLOTS; i++) {
+  for (int i = 0; i < r->slots; i++) {
     hone_portion *p = &r->portions[i];
     const double n = (double)p->n;
     if (p->count == 0)
@@ -210,8 +210,8 @@ int hone_portions_finish(hone_device_run *r, int oldest) {
   r->oldest = oldest;
   if (helpers > 0)
     hone_pool_start(r->call->pool, helpers, help, r);
-  for (int i = 0; i < HONE_DEVICE_BATCH_SLOTS; i++) {
-    hone_portion *p = &r->portions[(oldest + i) % HONE_DEVICE_BATCH_SLOTS];
+  for (int i = 0; i < r->slots; i++) {
+    hone_portion *p = &r->portions[(oldest + i) % r->slots];
     int ended = HONE_OK;
     if (helpers == 0)
       ended = hone_portion_finish(r, p);
@@ -225,7 +225,7 @@ int hone_portions_finish(hone_device_run *r, int oldest) {
   }
   if (helpers > 0)
     hone_pool_wait(r->call->pool);
-  for (int i = 0; i < HONE_DEVICE_BATCH_SLOTS; i++)
+  for (int i = 0; i < r->slots; i++)
     if (r->portions[i].count > 0)
       end(r, &r->portions[i]);
   return st;

@@ -73,16 +73,33 @@ static bool look_at_first(hone_device_run *r) {
   return false;
 }
 
-/* Do matrices of large orders have to be copied? */
-static bool has_large(const hone_device_run *r) {
+/* The largest order that the device takes. */
+static int64_t largest_order(const hone_device_run *r) {
   const hone_batch *b = &r->call->batch;
   int64_t most = b->orders == NULL ? b->n : 0;
   for (int64_t k = 0; b->orders != NULL && k < b->count; k++)
     if (b->orders[k] <= UP_TO)
       most = HONE_MAX(most, b->orders[k]);
+  return most;
+}
+
+/* Do matrices of large orders have to be copied? */
+static bool has_large(const hone_device_run *r, int64_t largest) {
   return !r->there[HONE_OF_A] &&
-         most > (HONE_PARTS == 1 ? HONE_DEVICE_BATCH_INVERSE_UP_TO
-                                 : HONE_DEVICE_BATCH_Z_INVERSE_UP_TO);
+         largest > (HONE_PARTS == 1 ? HONE_DEVICE_BATCH_INVERSE_UP_TO
+                                    : HONE_DEVICE_BATCH_Z_INVERSE_UP_TO);
+}
+
+/* How many devices are to share the batch: as many as the caller allows, if
+   each gets a portion, and none of the arrays lies on one. */
+static int devices_for(const hone_device_run *r, int64_t largest) {
+  const int64_t wanted = r->call->options.devices;
+  const int64_t room = HONE_MAX(hone_portion_room(r, largest), (int64_t)1);
+  const int64_t portions = (r->call->batch.count + room - 1) / room;
+  const int64_t most =
+      wanted < 0 ? HONE_DEVICE_BATCH_DEVICES
+                 : HONE_MIN(wanted, (int64_t)HONE_DEVICE_BATCH_DEVICES);
+  return any_there(r) ? 1 : (int)HONE_MAX(HONE_MIN(most, portions), (int64_t)1);
 }
 
 /* Is this call for the device? Arrays in host memory go there only if it is
@@ -162,7 +179,7 @@ static int solve_portions(hone_device_run *r) {
     listed = place;
     p->slot = turn;
     st = hone_portion_submit(r, p);
-    turn = (turn + 1) % HONE_DEVICE_BATCH_SLOTS;
+    turn = (turn + 1) % r->slots;
   }
   const bool begins = r->alike && call->results != NULL && !call->begun;
   for (int64_t k = listed; k < count && begins; k++)
@@ -172,15 +189,26 @@ static int solve_portions(hone_device_run *r) {
   return st == HONE_OK ? ended : st;
 }
 
+static int open(hone_device_run *r, int devices) {
+  hone_batch_call *call = r->call;
+  return hone_device_batch_open(
+      &r->device, &call->mem, r->in_bytes, HONE_PORTION_OUT_BYTES,
+      call->options.device_memory_limit_bytes, devices);
+}
+
+/* Where there is no memory for several devices, one serves. */
 static void solve_there(hone_device_run *r) {
   hone_batch_call *call = r->call;
-  if (hone_device_batch_open(
-          &r->device, &call->mem, r->in_bytes, HONE_PORTION_OUT_BYTES,
-          call->options.device_memory_limit_bytes) != HONE_OK)
+  int st = open(r, r->devices);
+  if (st != HONE_OK && r->devices > 1)
+    st = open(r, 1);
+  if (st != HONE_OK)
     return;
+  r->slots = hone_device_batch_slots(r->device);
   (void)solve_portions(r);
   hone_device_batch_close(r->device, &call->mem);
   call->on_device = r->served;
+  call->sharing = r->slots / HONE_DEVICE_BATCH_SLOTS;
   call->in_blocks += r->served;
   call->worst_there = r->worst;
 }
@@ -194,9 +222,10 @@ static int begin(hone_device_run *r, int64_t **lists) {
   if (r->alike)
     return HONE_OK;
   hone_batch_begin_results(call);
-  *lists = hone_mem_get(&call->mem, (size_t)HONE_DEVICE_BATCH_SLOTS *
-                                        HONE_PORTION_MOST * sizeof **lists);
-  for (int i = 0; i < HONE_DEVICE_BATCH_SLOTS && *lists != NULL; i++)
+  const int slots = r->devices * HONE_DEVICE_BATCH_SLOTS;
+  *lists = hone_mem_get(&call->mem,
+                        (size_t)slots * HONE_PORTION_MOST * sizeof **lists);
+  for (int i = 0; i < slots && *lists != NULL; i++)
     r->portions[i].list = *lists + (int64_t)i * HONE_PORTION_MOST;
   return HONE_OK;
 }
@@ -214,8 +243,10 @@ int hone_batch_device(hone_batch_call *call) {
       call->options.device == HONE_DEVICE_CUDA && hone_device_batch_exists(-1);
   if (!is_wanted(&r))
     return HONE_OK;
-  r.in_bytes =
-      has_large(&r) ? HONE_PORTION_LARGE_IN_BYTES : HONE_PORTION_IN_BYTES;
+  const int64_t largest = largest_order(&r);
+  r.in_bytes = has_large(&r, largest) ? HONE_PORTION_LARGE_IN_BYTES
+                                      : HONE_PORTION_IN_BYTES;
+  r.devices = devices_for(&r, largest);
   const int st = begin(&r, &lists);
   if (st == HONE_OK && (r.alike || lists != NULL))
     solve_there(&r);

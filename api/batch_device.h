@@ -57,7 +57,9 @@ typedef struct hone_device_run {
   bool lost;    /* there was no room for the results of a failed portion */
   size_t in_bytes; /* of a slot */
   int64_t ended;   /* systems whose portion is done, or has failed */
-  hone_portion portions[HONE_DEVICE_BATCH_SLOTS];
+  int devices;     /* wanted: one, or several where no array lies on one, */
+  int slots;       /* and the slots of those that there are */
+  hone_portion portions[HONE_DEVICE_BATCH_ALL_SLOTS];
   int oldest;           /* of the portions when there will be no more of them */
   pthread_mutex_t lock; /* for both below */
   int64_t served;

@@ -125,7 +125,8 @@ typedef struct hone_z_batch {
  * The arrays lie in host memory or in the memory of a CUDA device, a, b and x
  * each where it likes. Systems that have an array on a device, of order up to
  * 1024, are solved there; systems in host memory only if
- * options.device is HONE_DEVICE_CUDA, and none with HONE_DEVICE_CPU.
+ * options.device is HONE_DEVICE_CUDA, and none with HONE_DEVICE_CPU. If all
+ * arrays lie in host memory up to options.devices GPUs share the systems.
  *
  * @param batch    the systems
  * @param options  as for hone_solve, NULL: defaults. options.columns has count
@@ -165,7 +166,7 @@ typedef struct hone_z_batch {
  * order 128 (complex: 64) it makes block LU factors of it, without pivoting if
  * structure says that the matrices are positive definite, in device memory of
  * up to the size of the matrices that are under way. A system for which that
- * claim is wrong is solved as by hone_solve. All device memory of a call stays
+ * claim is wrong is solved as by hone_solve. All memory of a device stays
  * within options.device_memory_limit_bytes; where that is too little, or there
  * is not enough, there are fewer thread blocks, or each system is solved as by
  * hone_solve.

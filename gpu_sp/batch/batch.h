@@ -107,11 +107,16 @@ int hone_device_batch_z_launch_large(const hone_device_systems *s,
 int hone_device_batch_z_plan(const hone_device_systems *s,
                              hone_device_room *out);
 
-/* Memory and streams for portions. While one is on the device, the next is
-   filled. */
+/* Memory and streams for portions, on one device or on several. While one
+   portion is on a device, the next is filled. */
 typedef struct hone_device_batch hone_device_batch;
 
-enum { HONE_DEVICE_BATCH_SLOTS = 3 };
+enum {
+  HONE_DEVICE_BATCH_SLOTS = 3,   /* of each device */
+  HONE_DEVICE_BATCH_DEVICES = 8, /* at most */
+  HONE_DEVICE_BATCH_ALL_SLOTS =
+      HONE_DEVICE_BATCH_SLOTS * HONE_DEVICE_BATCH_DEVICES
+};
 
 /* One portion under way: memory that the host fills, and what comes back. */
 typedef struct hone_device_slot {
@@ -125,14 +130,18 @@ bool hone_device_batch_exists(int ordinal);
 
 /* Takes the slots that the process keeps, or makes new ones. Each has in_bytes
    to go to the device and out_bytes to come back, which multiples of 256 are.
-   All device memory, with the workspaces of large systems, stays within
-   device_limit bytes; 0: no limit. On an error *self is NULL. */
+   All memory of a device, with the workspaces of large systems, stays within
+   'limit' bytes; 0: no limit. There are up to so many devices, from the current
+   one on, and never more than there are. On an error *self is NULL. */
 int hone_device_batch_open(hone_device_batch **self, hone_mem *mem,
-                           size_t in_bytes, size_t out_bytes,
-                           int64_t device_limit);
+                           size_t in_bytes, size_t out_bytes, int64_t limit,
+                           int devices);
+/* The slots of all devices; those that follow one another are on different
+   ones. */
+int hone_device_batch_slots(const hone_device_batch *self);
 hone_device_slot hone_device_batch_slot(hone_device_batch *self, int slot);
-/* Lets all that is submitted afterwards wait, on the device, for what the
-   caller has done in the default stream so far. */
+/* Lets all that is submitted afterwards wait, on the device, of which there is
+   one, for what the caller has done in the default stream so far. */
 int hone_device_batch_follow(hone_device_batch *self);
 /* Sends so many bytes of host_in, solves the systems, and fetches so many bytes
    of device_out, of which the first clear_bytes are set to zero before. Returns

@@ -8,14 +8,20 @@ bool hone_device_batch_exists(int ordinal) {
 }
 
 int hone_device_batch_open(hone_device_batch **self, hone_mem *mem,
-                           size_t in_bytes, size_t out_bytes,
-                           int64_t device_limit) {
+                           size_t in_bytes, size_t out_bytes, int64_t limit,
+                           int devices) {
   (void)mem;
   (void)in_bytes;
   (void)out_bytes;
-  (void)device_limit;
+  (void)limit;
+  (void)devices;
   *self = NULL;
   return HONE_NO_DEVICE;
+}
+
+int hone_device_batch_slots(const hone_device_batch *self) {
+  (void)self;
+  return 0;
 }
 
 hone_device_slot hone_device_batch_slot(hone_device_batch *self, int slot) {

@@ -12,6 +12,11 @@
 #include <unistd.h>
 
 struct hone_device_batch {
+  int devices; /* slot k is on device k modulo this one of the list */
+  struct {
+    int ordinal;
+    uint64_t context;
+  } device[HONE_DEVICE_BATCH_DEVICES];
   struct {
     hone_device_slot at;
     cudaStream_t stream;
@@ -19,12 +24,11 @@ struct hone_device_batch {
     size_t work_bytes;
     bool follows; /* its next work waits for 'before' */
     bool busy;    /* work was sent that is not known to be complete */
-  } slot[HONE_DEVICE_BATCH_SLOTS];
+  } slot[HONE_DEVICE_BATCH_ALL_SLOTS];
   cudaEvent_t before; /* what the caller did in the default stream */
   size_t in_bytes, out_bytes;
   pid_t process;
-  uint64_t context;
-  int64_t limit; /* of bytes of device memory in this call; 0: none */
+  int64_t limit; /* of bytes of a device's memory in this call; 0: none */
   bool broken;   /* a call failed: it is not kept */
 };
 
@@ -35,28 +39,72 @@ enum { KEPT_PART = 4 }; /* of the device's memory */
 hone_device_batch *kept; /* NULL: nothing is kept, or it is in use */
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Pinned; the images on the device take as much. */
-int64_t bytes_of(const hone_device_batch *c) {
+/* While it exists the slot's device is the current one. */
+class at_slot {
+public:
+  at_slot(const hone_device_batch *c, int slot) {
+    const int there = c->device[slot % c->devices].ordinal;
+    moved_ = cudaGetDevice(&before_) == cudaSuccess && there != before_;
+    if (moved_)
+      status = CALL(cudaSetDevice(there));
+  }
+  ~at_slot() {
+    if (moved_)
+      (void)cudaSetDevice(before_);
+  }
+  at_slot(const at_slot &) = delete;
+  at_slot &operator=(const at_slot &) = delete;
+  int status = HONE_OK;
+
+private:
+  bool moved_;
+  int before_ = 0;
+};
+
+int slots_of(const hone_device_batch *c) {
+  return c->devices * HONE_DEVICE_BATCH_SLOTS;
+}
+
+/* The images of a device's slots. */
+int64_t image_bytes(const hone_device_batch *c) {
   return HONE_DEVICE_BATCH_SLOTS *
          static_cast<int64_t>(c->in_bytes + c->out_bytes);
 }
 
-int64_t device_bytes_of(const hone_device_batch *c) {
-  int64_t bytes = bytes_of(c);
-  for (const auto &slot : c->slot)
-    bytes += static_cast<int64_t>(slot.work_bytes);
+/* Pinned; the images on the devices take as much. */
+int64_t bytes_of(const hone_device_batch *c) {
+  return c->devices * image_bytes(c);
+}
+
+/* Returns those of the device with this place in the list. */
+int64_t device_bytes_of(const hone_device_batch *c, int device) {
+  int64_t bytes = image_bytes(c);
+  for (int k = device; k < slots_of(c); k += c->devices)
+    bytes += static_cast<int64_t>(c->slot[k].work_bytes);
+  return bytes;
+}
+
+int64_t all_device_bytes_of(const hone_device_batch *c) {
+  int64_t bytes = 0;
+  for (int d = 0; d < c->devices; d++)
+    bytes += device_bytes_of(c, d);
   return bytes;
 }
 
 bool is_allowed(const hone_device_batch *c, int64_t limit) {
-  return limit <= 0 || device_bytes_of(c) <= limit;
+  bool allowed = true;
+  for (int d = 0; d < c->devices && limit > 0; d++)
+    allowed = allowed && device_bytes_of(c, d) <= limit;
+  return allowed;
 }
 
 /* Frees everything; accepts one whose creation failed anywhere. */
 void destroy(hone_device_batch *c) {
   if (c->before != nullptr)
     (void)CALL(cudaEventDestroy(c->before));
-  for (auto &slot : c->slot) {
+  for (int k = 0; k < slots_of(c); k++) {
+    const at_slot there(c, k);
+    auto &slot = c->slot[k];
     if (slot.stream != nullptr)
       (void)CALL(cudaStreamDestroy(slot.stream));
     if (slot.at.host_in != nullptr)
@@ -74,8 +122,11 @@ int create(hone_device_batch *c) {
   const size_t bytes = c->in_bytes + c->out_bytes;
   int st = CREATE(&c->before,
                   cudaEventCreateWithFlags(&c->before, cudaEventDisableTiming));
-  for (auto &slot : c->slot) {
+  for (int k = 0; k < slots_of(c) && st == HONE_OK; k++) {
+    const at_slot there(c, k);
+    auto &slot = c->slot[k];
     hone_device_slot *at = &slot.at;
+    st = there.status;
     TRY(CREATE(&slot.stream,
                cudaStreamCreateWithFlags(&slot.stream, cudaStreamNonBlocking)));
     TRY(CREATE(&at->host_in,
@@ -90,21 +141,70 @@ int create(hone_device_batch *c) {
   return st;
 }
 
-/* Takes what is kept out of its place, if it serves here or 'any' is set. */
-hone_device_batch *take(size_t in_bytes, size_t out_bytes, uint64_t context,
-                        bool any) {
-  hone_device_batch *c = nullptr;
+/* Lists up to so many devices, from the current one on, with their contexts.
+   Returns false where these cannot be told. */
+bool list_devices(hone_device_batch *c, int wanted) {
+  const hone_cuda_current meanwhile;
+  const int present = hone_cuda_devices(0);
+  const int most = wanted < HONE_DEVICE_BATCH_DEVICES
+                       ? wanted
+                       : (int)HONE_DEVICE_BATCH_DEVICES;
+  bool known = true;
+  c->devices = most > 1 ? hone_cuda_devices(most) : 1;
+  c->devices = c->devices < 1 ? 1 : c->devices;
+  for (int d = 0; d < c->devices && known; d++) {
+    const int ordinal = c->devices > 1 ? (meanwhile.ordinal() + d) % present
+                                       : meanwhile.ordinal();
+    c->device[d].ordinal = ordinal;
+    known = (d == 0 || cudaSetDevice(ordinal) == cudaSuccess) &&
+            hone_cuda_context(&c->device[d].context);
+  }
+  return known;
+}
+
+bool has_same_devices(const hone_device_batch *c, const hone_device_batch *d) {
+  bool same = c->devices == d->devices;
+  for (int k = 0; k < c->devices && same; k++)
+    same = c->device[k].ordinal == d->device[k].ordinal &&
+           c->device[k].context == d->device[k].context;
+  return same;
+}
+
+/* Do the contexts exist in which it was made? */
+bool is_alive(const hone_device_batch *c) {
+  const hone_cuda_current meanwhile;
+  bool alive = c->process == getpid();
+  for (int d = 0; d < c->devices && alive; d++) {
+    uint64_t context = 0;
+    alive = cudaSetDevice(c->device[d].ordinal) == cudaSuccess &&
+            hone_cuda_context(&context) && context == c->device[d].context;
+  }
+  return alive;
+}
+
+/* Takes what is kept out of its place, if it serves 'like'; NULL: anything.
+   What other devices have is freed: the last call's is kept. */
+hone_device_batch *take(const hone_device_batch *like) {
+  hone_device_batch *c = nullptr, *other = nullptr;
   if (pthread_mutex_trylock(&lock) != 0)
     return nullptr;
   if (kept != nullptr &&
-      (kept->process != getpid() || kept->context != context))
+      !(like && has_same_devices(kept, like) && kept->process == getpid()) &&
+      !is_alive(kept))
     kept = nullptr; /* it is another process's, or gone */
+  if (kept != nullptr && like != nullptr && !has_same_devices(kept, like)) {
+    other = kept;
+    kept = nullptr;
+  }
   if (kept != nullptr &&
-      (any || (kept->in_bytes >= in_bytes && kept->out_bytes >= out_bytes))) {
+      (like == nullptr || (kept->in_bytes >= like->in_bytes &&
+                           kept->out_bytes >= like->out_bytes))) {
     c = kept;
     kept = nullptr;
   }
   (void)pthread_mutex_unlock(&lock);
+  if (other != nullptr)
+    destroy(other);
   return c;
 }
 
@@ -131,15 +231,18 @@ bool hone_device_batch_exists(int ordinal) {
 }
 
 int hone_device_batch_open(hone_device_batch **self, hone_mem *mem,
-                           size_t in_bytes, size_t out_bytes,
-                           int64_t device_limit) {
+                           size_t in_bytes, size_t out_bytes, int64_t limit,
+                           int devices) {
   const hone_cuda_uncaptured meanwhile;
-  uint64_t context = 0;
+  hone_device_batch like = {};
   *self = nullptr;
-  const bool known = hone_cuda_context(&context);
-  hone_device_batch *c =
-      known ? take(in_bytes, out_bytes, context, false) : nullptr;
-  if (c != nullptr && !is_allowed(c, device_limit)) {
+  const bool known = list_devices(&like, devices);
+  like.in_bytes = in_bytes;
+  like.out_bytes = out_bytes;
+  like.process = getpid();
+  like.broken = !known;
+  hone_device_batch *c = known ? take(&like) : nullptr;
+  if (c != nullptr && !is_allowed(c, limit)) {
     destroy(c);
     c = nullptr;
   }
@@ -148,14 +251,10 @@ int hone_device_batch_open(hone_device_batch **self, hone_mem *mem,
     c = static_cast<hone_device_batch *>(calloc(1, sizeof *c));
     if (c == nullptr)
       return HONE_NO_MEMORY;
-    c->in_bytes = in_bytes;
-    c->out_bytes = out_bytes;
-    c->process = getpid();
-    c->context = context;
-    c->broken = !known;
+    *c = like;
   }
-  c->limit = device_limit;
-  if (!is_allowed(c, device_limit) || !hone_mem_charge(mem, bytes_of(c))) {
+  c->limit = limit;
+  if (!is_allowed(c, limit) || !hone_mem_charge(mem, bytes_of(c))) {
     if (made || !keep(c))
       destroy(c);
     return HONE_NO_MEMORY;
@@ -168,6 +267,10 @@ int hone_device_batch_open(hone_device_batch **self, hone_mem *mem,
   }
   *self = c;
   return HONE_OK;
+}
+
+int hone_device_batch_slots(const hone_device_batch *self) {
+  return slots_of(self);
 }
 
 hone_device_slot hone_device_batch_slot(hone_device_batch *self, int slot) {
@@ -185,9 +288,10 @@ int hone_device_batch_follow(hone_device_batch *self) {
 
 /* The most that the workspace of one slot may take. */
 static size_t work_limit(const hone_device_batch *self) {
-  return self->limit <= 0 ? SIZE_MAX
-                          : static_cast<size_t>(self->limit - bytes_of(self)) /
-                                HONE_DEVICE_BATCH_SLOTS;
+  return self->limit <= 0
+             ? SIZE_MAX
+             : static_cast<size_t>(self->limit - image_bytes(self)) /
+                   HONE_DEVICE_BATCH_SLOTS;
 }
 
 /* Makes a workspace of so many bytes; where what the slot has is too small, it
@@ -243,7 +347,8 @@ int hone_device_batch_submit(hone_device_batch *self, int slot, size_t in_bytes,
   const hone_cuda_uncaptured meanwhile;
   const hone_device_slot *at = &self->slot[slot].at;
   const cudaStream_t stream = self->slot[slot].stream;
-  int st = HONE_OK;
+  const at_slot there(self, slot);
+  int st = there.status;
   self->slot[slot].busy = true;
   if (self->slot[slot].follows)
     TRY_CUDA(cudaStreamWaitEvent(stream, self->before, 0));
@@ -269,7 +374,8 @@ int hone_device_batch_fetch(hone_device_batch *self, int slot,
   const hone_cuda_uncaptured meanwhile;
   const hone_device_slot *at = &self->slot[slot].at;
   const cudaStream_t stream = self->slot[slot].stream;
-  int st = HONE_OK;
+  const at_slot there(self, slot);
+  int st = there.status;
   TRY_CUDA(cudaMemcpyAsync(at->host_out, at->device_out, out_bytes,
                            cudaMemcpyDeviceToHost, stream));
   TRY_CUDA(cudaStreamSynchronize(stream));
@@ -285,15 +391,18 @@ int hone_device_batch_await(hone_device_batch *self, int slot) {
   return st;
 }
 
-/* Frees workspaces unless all that is kept is a quarter of the device's memory
-   at most. */
-static void free_large_work(hone_device_batch *self) {
+/* Frees a device's workspaces unless all that is kept is a quarter of its
+   memory at most. */
+static void free_large_work(hone_device_batch *self, int device) {
   size_t unused = 0, total = 0;
-  if (device_bytes_of(self) == bytes_of(self) ||
+  const at_slot there(self, device);
+  if (device_bytes_of(self, device) == image_bytes(self) ||
       (CALL(cudaMemGetInfo(&unused, &total)) == HONE_OK &&
-       device_bytes_of(self) <= static_cast<int64_t>(total / KEPT_PART)))
+       device_bytes_of(self, device) <=
+           static_cast<int64_t>(total / KEPT_PART)))
     return;
-  for (auto &slot : self->slot) {
+  for (int k = device; k < slots_of(self); k += self->devices) {
+    auto &slot = self->slot[k];
     if (slot.work != nullptr)
       (void)CALL(cudaFree(slot.work));
     slot.work = nullptr;
@@ -305,27 +414,27 @@ void hone_device_batch_close(hone_device_batch *self, hone_mem *mem) {
   const hone_cuda_uncaptured meanwhile;
   if (self == nullptr)
     return;
-  for (auto &slot : self->slot) {
+  for (int k = 0; k < slots_of(self); k++) {
+    auto &slot = self->slot[k];
     if (slot.busy)
       (void)CALL(cudaStreamSynchronize(slot.stream));
     slot.busy = slot.follows = false;
   }
   (void)hone_mem_charge(mem, -bytes_of(self));
-  free_large_work(self);
+  for (int d = 0; d < self->devices; d++)
+    free_large_work(self, d);
   if (!keep(self))
     destroy(self);
 }
 
 int64_t hone_device_batch_release(void) {
   const hone_cuda_uncaptured meanwhile;
-  uint64_t context = 0;
   if (kept == nullptr) /* without a context there is nothing to free */
     return 0;
-  (void)hone_cuda_context(&context);
-  hone_device_batch *c = take(0, 0, context, true);
+  hone_device_batch *c = take(nullptr);
   if (c == nullptr)
     return 0;
-  const int64_t bytes = device_bytes_of(c);
+  const int64_t bytes = all_device_bytes_of(c);
   destroy(c);
   return bytes;
 }

@@ -37,8 +37,8 @@ TEST_OF(several, wide_panels_with_look_ahead) {
   wrapped_trial.ahead_from = 256;
   for (int64_t outer : {384, 100}) {
     wrapped_trial.outer = outer;
-    check_solve(2, 1100, HONE_NO_TRANS);
-    check_solve(3, 1300, HONE_TRANS);
+    check_both(2, 1100, HONE_NO_TRANS);
+    check_both(3, 1300, HONE_TRANS);
   }
   wrapped_trial = {};
 }
