@@ -172,21 +172,18 @@ int end(slot *of) {
   return st;
 }
 
-/* Makes slots for as many columns as all shares have room for. One column goes
-   through memory of its own, which is always free. */
-int make_slots(hone_several *s, bool trans, const hone_residual_block *all,
-               slot *slots) {
+/* Makes slots for as many columns as all shares have room for. The
+   factorization has waited for the copies of A that came through the memory.
+   One column goes through memory of its own. */
+void make_slots(hone_several *s, bool trans, const hone_residual_block *all,
+                slot *slots) {
   double *memory[HONE_SEVERAL_MOST];
   int64_t room = all->k;
-  int st = HONE_OK;
   for (int d = 0; d < s->count; d++) {
     const hone_cuda *c = s->share[d].c;
     memory[d] = hone_cuda_pinned(c, HONE_CUDA_X);
-    if (all->k == 1)
-      continue;
-    const int64_t here = hone_cuda_slot_room(c, &memory[d]);
+    const int64_t here = all->k > 1 ? hone_cuda_slot_room(c, &memory[d]) : 1;
     room = here < room ? here : room;
-    TRY_CUDA(cudaStreamSynchronize(c->feed)); /* the buffers are read */
   }
   for (int number = 0; number < HONE_CUDA_SLOTS; number++) {
     slot *of = &slots[number];
@@ -195,7 +192,6 @@ int make_slots(hone_several *s, bool trans, const hone_residual_block *all,
     for (int d = 0; d < s->count; d++)
       of->pinned[d] = memory[d] + number * 4 * room * s->n * HONE_PARTS;
   }
-  return st;
 }
 
 } // namespace
@@ -207,7 +203,8 @@ int hone_several_residuals(void *self, const hone_matrix *a, bool trans,
   slot slots[HONE_CUDA_SLOTS], *last = nullptr;
   if (!hone_several_has_all_of(s, a))
     return HONE_NO_DEVICE;
-  int st = make_slots(s, trans, block, slots), which = 0;
+  int st = HONE_OK, which = 0;
+  make_slots(s, trans, block, slots);
   for (int64_t k = 0; k < block->k && st == HONE_OK;
        which = (which + 1) % HONE_CUDA_SLOTS) {
     slot *of = &slots[which];
