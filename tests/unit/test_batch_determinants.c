@@ -50,8 +50,8 @@ static void solve(bat *t) {
 }
 
 TEST(batch_determinants, of_diagonals_of_powers_of_two) {
-  static const int64_t orders[] = {1, 2, 5, 16, 64};
-  for (int way = 0; way < 20; way++) {
+  static const int64_t orders[] = {1, 2, 5, 16, 64, 131};
+  for (int way = 0; way < 24; way++) {
     const int64_t n = orders[way / 4];
     bat t = make(way, n);
     for (int64_t k = 0; k < COUNT; k++) {
@@ -92,8 +92,9 @@ TEST(batch_determinants, are_logarithms_that_do_not_overflow) {
 /* The sign of a permutation: a cycle of n, which is odd for even n, after so
    many exchanges. */
 TEST(batch_determinants, have_the_sign_of_permutations) {
-  for (int way = 0; way < 4 * 19; way++) {
-    const int64_t n = 1 + way / 4;
+  static const int64_t larger[] = {64, 95, 96, 97, 133, 256};
+  for (int way = 0; way < 4 * (19 + 6); way++) {
+    const int64_t n = way < 4 * 19 ? 1 + way / 4 : larger[way / 4 - 19];
     bat t = make(way, n);
     for (int64_t k = 0; k < COUNT; k++) {
       clear(&t, k);

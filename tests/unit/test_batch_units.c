@@ -76,8 +76,8 @@ static void set_sizes(const bat *t, int64_t k, int rows, int size) {
 }
 
 static void solve_sizes(int parts, int device) {
-  static const int64_t orders[] = {1, 2, 5, 12, 33};
-  for (int o = 0; o < 5; o++)
+  static const int64_t orders[] = {1, 2, 5, 12, 33, 101};
+  for (int o = 0; o < (device == HONE_DEVICE_CPU ? 6 : 5); o++)
     for (int rows = -280; rows <= 280; rows += 140) {
       bat t = bat_make(parts, COUNT, orders[o], 1);
       ct_note("parts %d, n %d, A times 2^%d", parts, (int)orders[o], rows);
@@ -125,7 +125,8 @@ static void make_chain(const bat *t, int64_t k) {
 }
 
 static void solve_chains(int parts, int device) {
-  for (int64_t n = 4; n <= 20; n += 4) {
+  const int64_t most = device == HONE_DEVICE_CPU ? 100 : 20;
+  for (int64_t n = 4; n <= most; n += n < 20 ? 4 : 80) {
     bat t = bat_make(parts, COUNT, n, 1);
     ct_note("parts %d, n %d", parts, (int)n);
     t.options.device = device;
