@@ -11,6 +11,7 @@
 #include "base/probe_factor.h"
 #include "base/vectors.h"
 #include "cpu_batch/pack.h"
+#include "cpu_batch/products.h"
 #ifdef BATCH_ROWS
 #include "cpu_batch/factor_rows.h"
 #include "cpu_batch/substitute_rows.h"

@@ -118,11 +118,9 @@ INLINE void solve_top(const int depth, const int columns, const parts *p,
   const int tops = depth / LANES;
   const int64_t ld = p->ld;
   many *f = p->f + vector_of(k0), x[TOPS][TILE_COLUMNS];
-  UNROLL
   for (int c = 0; c < columns; c++)
-    UNROLL
-  for (int t = 0; t < tops; t++)
-    x[t][c] = f[t + (j + c) * ld];
+    for (int t = 0; t < tops; t++)
+      x[t][c] = f[t + (j + c) * ld];
   UNROLL
   for (int k = 0; k < depth; k++) {
     const many *l = f + (k0 + k) * ld;
@@ -136,11 +134,9 @@ INLINE void solve_top(const int depth, const int columns, const parts *p,
         x[t][c] = minus_product(x[t][c], l[t], u);
     }
   }
-  UNROLL
   for (int c = 0; c < columns; c++)
-    UNROLL
-  for (int t = 0; t < tops; t++)
-    f[t + (j + c) * ld] = x[t][c];
+    for (int t = 0; t < tops; t++)
+      f[t + (j + c) * ld] = x[t][c];
 }
 
 /* A tile of F22 -= L21 U12, vectors i and columns j on. */
@@ -148,11 +144,9 @@ INLINE void update_tile(const int depth, const int rows, const int columns,
                         const parts *p, int64_t k0, int64_t i, int64_t j) {
   const int64_t ld = p->ld;
   many *f = p->f, sum[TILE_ROWS][TILE_COLUMNS];
-  UNROLL
   for (int c = 0; c < columns; c++)
-    UNROLL
-  for (int r = 0; r < rows; r++)
-    sum[r][c] = f[i + r + (j + c) * ld];
+    for (int r = 0; r < rows; r++)
+      sum[r][c] = f[i + r + (j + c) * ld];
   UNROLL
   for (int k = 0; k < depth; k++) {
     many l[TILE_ROWS];
@@ -167,11 +161,9 @@ INLINE void update_tile(const int depth, const int rows, const int columns,
         sum[r][c] = minus_product(sum[r][c], l[r], u);
     }
   }
-  UNROLL
   for (int c = 0; c < columns; c++)
-    UNROLL
-  for (int r = 0; r < rows; r++)
-    f[i + r + (j + c) * ld] = sum[r][c];
+    for (int r = 0; r < rows; r++)
+      f[i + r + (j + c) * ld] = sum[r][c];
 }
 
 INLINE void update_columns(const int depth, const int columns, const parts *p,

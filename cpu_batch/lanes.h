@@ -290,6 +290,15 @@ INLINE void put_lane(many *v, int l, hone_entry e) {
     v->part[HONE_PARTS - 1][l] = hone_imag(e);
 }
 
+/* Every lane gets this entry. */
+INLINE many everywhere_of(hone_entry e) {
+  many v;
+  v.part[0] = all(hone_real(e));
+  if (HONE_PARTS == 2)
+    v.part[HONE_PARTS - 1] = all(hone_imag(e));
+  return v;
+}
+
 /* LANES entries that lie one behind the other, a lane each. */
 INLINE many load_lanes(const hone_entry *from) {
   many v;

@@ -121,13 +121,7 @@ INLINE many load_rows(const hone_entry *v, int64_t from, int64_t n) {
 
 /* The rows of vector i, of a vector of n entries that all systems have. */
 INLINE many common_entries(const hone_entry *v, int64_t i, int64_t n) {
-  many e;
-  if (SYSTEMS == 1)
-    return load_rows(v, i * LANES, n);
-  e.part[0] = all(hone_real(v[i]));
-  if (HONE_PARTS == 2)
-    e.part[HONE_PARTS - 1] = all(hone_imag(v[i]));
-  return e;
+  return SYSTEMS > 1 ? everywhere_of(v[i]) : load_rows(v, i * LANES, n);
 }
 
 /* ---- All rows of a system ----------------------------------------------- */

@@ -1,20 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Substitution with the factors of one system, and products with S, whose
-   columns are vectors. */
+/* Substitution with the factors of one system, whose columns are vectors. */
 #ifndef HONE_SUBSTITUTE_ROWS_H
 #define HONE_SUBSTITUTE_ROWS_H
 
 #include "cpu_batch/parts.h"
-
-/* Vectors of sums that stay in registers: in a product, and in a residual. */
-enum {
-  ROWS = 4 / HONE_PARTS,
-#if defined(__AVX512F__) || defined(__aarch64__)
-  RESIDUAL_ROWS = 4 / HONE_PARTS
-#else
-  RESIDUAL_ROWS = 2 / HONE_PARTS
-#endif
-};
 
 /* x -= F[the rows of vectors from .. to - 1, LANES columns from k0 on] by, for
    m right-hand sides. */
@@ -29,14 +18,12 @@ INLINE void subtract_columns(const int m, const parts *p, int64_t k0,
       sum[c] = x[i + c * p->m];
       other[c] = nothing();
     }
-    UNROLL
     for (int k = 0; k < LANES; k++)
-      UNROLL
-    for (int c = 0; c < m; c++)
-      if (k % 2 == 0)
-        sum[c] = minus_product(sum[c], f[k * p->ld], by[k][c]);
-      else
-        other[c] = minus_product(other[c], f[k * p->ld], by[k][c]);
+      for (int c = 0; c < m; c++)
+        if (k % 2 == 0)
+          sum[c] = minus_product(sum[c], f[k * p->ld], by[k][c]);
+        else
+          other[c] = minus_product(other[c], f[k * p->ld], by[k][c]);
     UNROLL
     for (int c = 0; c < m; c++)
       x[i + c * p->m] = sum_of(sum[c], other[c]);
@@ -174,110 +161,6 @@ static void solve_transposed(const parts *p, many *v, many *x) {
   }
   for (int64_t i = 0; i < p->m; i++)
     x[i] = chosen(rows_of(i) < p->n, v[i], nothing());
-}
-
-/* out = S v for m columns, every product and every sum rounded: with fused
-   operations S z and the solve for it can undo one another exactly
-   (docs/numerics.md). */
-INLINE void multiply_rows(const int rows, const int m, const parts *p,
-                          int64_t i0, const hone_entry *v, many *out) {
-  many sum[ROWS][COLUMNS];
-  UNROLL
-  for (int c = 0; c < m; c++)
-    UNROLL
-  for (int r = 0; r < rows; r++)
-    sum[r][c] = nothing();
-  for (int64_t j = 0; j < p->n; j++)
-    UNROLL
-  for (int c = 0; c < m; c++) {
-    many by;
-    by.part[0] = all(hone_real(v[j + c * p->n]));
-    if (HONE_PARTS == 2)
-      by.part[HONE_PARTS - 1] = all(hone_imag(v[j + c * p->n]));
-    UNROLL
-    for (int r = 0; r < rows; r++)
-      sum[r][c] = plus_rounded(sum[r][c], p->s[i0 + r + j * p->ld], by);
-  }
-  UNROLL
-  for (int c = 0; c < m; c++)
-    UNROLL
-  for (int r = 0; r < rows; r++)
-    out[i0 + r + c * p->m] = sum[r][c];
-}
-
-static void multiply(const parts *p, const hone_entry *v, many *out) {
-  int64_t i = 0;
-  for (; i + ROWS <= p->m; i += ROWS)
-    multiply_rows(ROWS, COLUMNS, p, i, v, out);
-  for (; i < p->m; i++)
-    multiply_rows(1, COLUMNS, p, i, v, out);
-}
-
-/* r = c - S y in plain double. */
-INLINE void plain_rows(const int rows, const parts *p, int64_t i0,
-                       const many *c, const many *y, many *r) {
-  many sum[ROWS];
-  UNROLL
-  for (int k = 0; k < rows; k++)
-    sum[k] = c[i0 + k];
-  for (int64_t j = 0; j < p->n; j++) {
-    const many by = entry_at(y, j);
-    UNROLL
-    for (int k = 0; k < rows; k++)
-      sum[k] = minus_product(sum[k], p->s[i0 + k + j * p->ld], by);
-  }
-  UNROLL
-  for (int k = 0; k < rows; k++)
-    r[i0 + k] = sum[k];
-}
-
-static void plain_residual(const parts *p, const many *c, const many *y,
-                           many *r) {
-  int64_t i = 0;
-  for (; i + ROWS <= p->m; i += ROWS)
-    plain_rows(ROWS, p, i, c, y, r);
-  for (; i < p->m; i++)
-    plain_rows(1, p, i, c, y, r);
-}
-
-/* r = c - S y in double-double, rounded once, and den = |S| |y| + |c|. */
-INLINE void residual_rows(const int rows, const parts *p, int64_t i0,
-                          const many *c, const many *y, many *r) {
-  many hi[ROWS], lo[ROWS];
-  lanes den[ROWS];
-  UNROLL
-  for (int k = 0; k < rows; k++) {
-    hi[k] = c[i0 + k];
-    lo[k] = nothing();
-    den[k] = modulus_of(hi[k]);
-  }
-  for (int64_t j = 0; j < p->n; j++) {
-    const many by = entry_at(y, j);
-    const lanes size = number_at(p->few, j);
-    UNROLL
-    for (int k = 0; k < rows; k++) {
-      const int64_t at = i0 + k + j * p->ld;
-      const many s = p->s[at];
-      subtract_exact_product(s, by, &hi[k], &lo[k]);
-      den[k] =
-          multiply_add(MODULI ? p->moduli[at] : modulus_of(s), size, den[k]);
-    }
-  }
-  UNROLL
-  for (int k = 0; k < rows; k++) {
-    r[i0 + k] = sum_of(hi[k], lo[k]);
-    p->den[i0 + k] = den[k];
-  }
-}
-
-static void residual(const parts *p, const many *c, const many *y, many *r) {
-  int64_t i = 0;
-  for (int64_t j = 0; j < p->m; j++)
-    p->few[j] = modulus_of(y[j]);
-  for (; i + RESIDUAL_ROWS <= p->m; i += RESIDUAL_ROWS)
-    residual_rows(RESIDUAL_ROWS, p, i, c, y, r);
-  for (; i < p->m; i++)
-    residual_rows(1, p, i, c, y, r);
 }
 
 #endif

@@ -6,7 +6,8 @@
 extern "C" {
 #include "tests/unit/batch_away.h"
 
-/* Of tests/unit/device_memory.h, which has another on_device than
+/* These are declared in tests/unit/device_memory.h too, which cannot be
+   included here: its on_device is another function than that of
    test_kernels.h. */
 void device_begin(void);
 void device_end(void);
@@ -83,7 +84,7 @@ TEST(several_batches, share_the_systems) {
     }
 }
 
-/* What is enqueued is done late, and the results are taken all the same. */
+/* Work that streams do as late as they may does not change the results. */
 TEST(several_batches, work_is_late) {
   const several_devices two(2);
   const portions_of two_each(2);
