@@ -42,12 +42,18 @@ namespace {
 const char usage[] =
     "usage: bench_gpu [options]\n"
     "Sections, in this order: solve, factor, spd, small, hard, history,\n"
-    "phases, gallery, columns, callers, device, complex, batch, threads,\n"
-    "forms. Each has a share of --seconds, and time that one does not use\n"
-    "goes to the others. All take 11 minutes.\n"
+    "phases, gallery, columns, callers, device, complex, batch, several,\n"
+    "several_factor, several_complex, several_columns, several_batch,\n"
+    "threads, forms. Each has a share of --seconds, and time that one does\n"
+    "not use goes to the others. All take 11 minutes, and 4 more where there\n"
+    "are several GPUs.\n"
     "  --small-n A,...  orders of the small table (1 .. 2048)\n"
     "  --forms-n A,...  orders of the forms table (8192,16384)\n"
-    "  --several-n A,.. orders of the table of several GPUs (32768,65536)\n"
+    "  --several-n A,.. orders of the factorization on several GPUs; those\n"
+    "                   of complex matrices are half (16384,32768,65536)\n"
+    "  --several-solve-n A,..\n"
+    "                   orders of whole solves there, with one right-hand\n"
+    "                   side and with the last of --columns (16384,32768)\n"
     "  --slow-rounds R  rounds of IRS in TF32 and FP16 for n >= 16384 (2)\n"
     "  --plan           only print what would run, and for how long on an\n"
     "                   H200 with 16 cores; must be the last option\n"
@@ -92,11 +98,39 @@ void ceilings(Bench *bench) {
 
 /* The shares are seconds on an H200 with 16 cores (complex: estimated). The
    most important sections come first. */
-const std::vector<Part> parts = {
-    {"solve", 175.0},  {"factor", 42.0},  {"spd", 42.0},     {"small", 15.0},
-    {"hard", 30.0},    {"history", 4.0},  {"phases", 18.0},  {"gallery", 12.0},
-    {"columns", 36.0}, {"callers", 20.0}, {"device", 40.0},  {"complex", 120.0},
-    {"batch", 60.0},   {"several", 90.0}, {"threads", 22.0}, {"forms", 32.0}};
+const std::vector<Part> parts = {{"solve", 175.0},
+                                 {"factor", 42.0},
+                                 {"spd", 42.0},
+                                 {"small", 15.0},
+                                 {"hard", 30.0},
+                                 {"history", 4.0},
+                                 {"phases", 18.0},
+                                 {"gallery", 12.0},
+                                 {"columns", 36.0},
+                                 {"callers", 20.0},
+                                 {"device", 40.0},
+                                 {"complex", 120.0},
+                                 {"batch", 60.0},
+                                 {"several", 25.0},
+                                 {"several_factor", 90.0},
+                                 {"several_complex", 65.0},
+                                 {"several_columns", 40.0},
+                                 {"several_batch", 20.0},
+                                 {"threads", 22.0},
+                                 {"forms", 32.0}};
+
+void run_several(Bench *bench, const std::string &section) {
+  if (section == "several_factor")
+    several_factor_section(bench);
+  else if (section == "several_complex")
+    several_complex_section(bench);
+  else if (section == "several_columns")
+    several_columns_section(bench);
+  else if (section == "several_batch")
+    several_batch_section(bench);
+  else
+    several_section(bench);
+}
 
 void run_section(Bench *bench, const std::string &section) {
   if (section == "small")
@@ -117,8 +151,8 @@ void run_section(Bench *bench, const std::string &section) {
     complex_section(bench);
   else if (section == "batch")
     batch_section(bench);
-  else if (section == "several")
-    several_section(bench);
+  else if (section.rfind("several", 0) == 0)
+    run_several(bench, section);
   else if (section == "threads")
     threads_section(bench);
   else if (section == "gallery")
@@ -194,14 +228,14 @@ void set_defaults(Bench *bench) {
 
 int plan(const Config &c) {
   double sum = 0.0;
-  printf("section     estimated s   so far%s\n",
+  printf("section          estimated s   so far%s\n",
          c.seconds > 0.0 ? text("   of %g", c.seconds).c_str() : "");
   for (const Part &part : parts) {
     if (std::find(c.sections.begin(), c.sections.end(), part.section) ==
         c.sections.end())
       continue;
     sum += part.share;
-    printf("%-12s%11.0f%9.0f%s\n", part.section, part.share, sum,
+    printf("%-17s%11.0f%9.0f%s\n", part.section, part.share, sum,
            c.seconds > 0.0 && sum > c.seconds ? "   not all of it" : "");
   }
   return 0;

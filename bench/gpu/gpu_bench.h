@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The files of bench_gpu share this header and bench.h: methods.cu has the
    methods of cuSOLVER, sections.cu, alone.cu, batch.cu, callers.cu, complex.cu,
-   device.cu, several.cu and profile.cu the tables, bench_gpu.cu the options. */
+   device.cu and profile.cu the tables, those of several.h among them,
+   bench_gpu.cu the options. */
 #ifndef HONE_BENCH_GPU_GPU_BENCH_H
 #define HONE_BENCH_GPU_GPU_BENCH_H
 
@@ -44,7 +45,13 @@ void hard_section(Bench *bench);
 void gpu_phases_section(Bench *bench);
 void callers_section(Bench *bench);
 void device_section(Bench *bench);
+/* Several GPUs: whole solves of one matrix; the factorization alone, beside
+   cuSolverMG; complex matrices; many right-hand sides; batches. */
 void several_section(Bench *bench);
+void several_factor_section(Bench *bench);
+void several_complex_section(Bench *bench);
+void several_columns_section(Bench *bench);
+void several_batch_section(Bench *bench);
 void batch_section(Bench *bench);
 
 #endif

@@ -1,107 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tables of several GPUs, for LU of one matrix: whole solves from pageable
-   memory, and the factorization alone where A is on the devices already, each
-   on one GPU and on all. See gpu_bench.h. */
-#include "bench/gpu/gpu_bench.h"
+   memory, with one right-hand side or many, and the factorization alone where A
+   is on the devices already, each on one GPU and on all, for real and for
+   complex matrices; and beside cuSolverMG. See several.h. Every table frees
+   what it has on the devices before the next one begins. */
+#include "bench/gpu/several.h"
 #include "bench/harness/several_model.h"
 
 #include "gpu_sp/layout.h"
 
 extern "C" {
-#include "base/dense.h"
+#include "api/hone.h"
 #include "base/engine.h"
 }
 
 #include <cstdio>
-#include <memory>
 
 namespace {
 
-/* The wanted ratios of the factorization alone. */
+/* The wanted ratios of the factorization alone: one GPU / two, and cuSolverMG /
+   ours on two. */
 double wanted(int64_t n) { return n >= 65536 ? 1.8 : 1.6; }
+double wanted_of_mg(int64_t n) {
+  return n >= 65536 ? 3.0 : n >= 32768 ? 3.5 : 0.0;
+}
 
-/* An engine that has A on its device or devices. */
-struct Factored {
-  const hone_engine *engine;
-  const Systems *s;
-  hone_mem mem = {};
-  hone_watch watch = {};
-  hone_pool *pool = nullptr;
-  void *self = nullptr;
-  std::vector<double> ones;
-  double *x = nullptr; /* where the harness wants a solution */
-  int64_t side = 0;
-  std::string unprepared; /* why A is not on the device; empty: it is */
-  char why[128] = "";
-
-  Factored(const hone_engine *which, const Systems *systems)
-      : engine(which), s(systems), ones(static_cast<size_t>(systems->n), 1.0) {}
-  ~Factored() {
-    if (self)
-      engine->destroy(self, &mem);
-    hone_pool_destroy(&pool, &mem);
-  }
-  Factored(const Factored &) = delete;
-  Factored &operator=(const Factored &) = delete;
-
-  std::string open(const Config &c) {
-    hone_engine_config config = {};
-    hone_pool_create(&pool, &mem, c.host_threads);
-    config.n = s->n;
-    config.mem = &mem;
-    config.watch = &watch;
-    config.pool = pool;
-    config.choices.devices = -1;
-    config.why = why;
-    config.why_size = sizeof why;
-    const int st = engine->create(&self, &config);
-    return st == HONE_OK ? "" : std::string(hone_status_text(st)) + " " + why;
-  }
-
-  /* Factors A as it comes, or, seen before, from its copy on the device. */
-  std::string factor(bool seen) {
-    std::vector<int> zeros(static_cast<size_t>(s->n), 0);
-    const hone_scaling scaling = {ones.data(), ones.data(), zeros.data(),
-                                  zeros.data(), false};
-    const hone_dense dense = {s->n, s->n, s->a, nullptr, false};
-    const hone_matrix matrix = hone_dense_matrix(&dense);
-    hone_factor_info info = {};
-    const int st =
-        engine->factor(self, &matrix, seen ? &scaling : nullptr, &info);
-    if (st != HONE_OK || info.zero_pivot >= 0)
-      return st != HONE_OK ? hone_status_text(st) : "a pivot is zero";
-    return "";
-  }
-
-  /* Without refinement: x is as accurate as single precision. */
-  std::string solve(std::string *note) {
-    const double *b = s->side(side);
-    for (int64_t i = 0; i < s->n; i++)
-      x[i] = b[i];
-    const int st = engine->solve(self, false, 1, x, s->n);
-    hone_account used = {};
-    engine->account(self, &used);
-    *note = used.text;
-    return st == HONE_OK ? "" : hone_status_text(st);
-  }
-};
-
-Method factorization(const char *name, const hone_engine *engine,
-                     const Systems &s, const Config &c) {
-  const auto made = std::make_shared<Factored>(engine, &s);
-  Method m;
-  m.name = name;
-  m.failed = made->open(c);
-  m.prepare = [=](int64_t k, int64_t, double *x) {
-    made->x = x;
-    made->side = k;
-    made->unprepared = made->factor(false);
-  };
-  m.solve = [=](int64_t, double *) {
-    return made->unprepared.empty() ? made->factor(true) : made->unprepared;
-  };
-  m.after = [=](std::string *note) { return made->solve(note); };
-  return m;
+int devices() {
+  int count = 0;
+  return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
 }
 
 /* Says what more GPUs would gain, by a model that has the times of one and of
@@ -121,70 +47,147 @@ void print_model(int64_t n, const Method &one, const Method &two) {
       "| GPUs | factorization, ms | one / these | time with panels that take "
       "longer than the update |\n|---|---|---|---|\n",
       m.panel_ms, m.flops * 1e-9);
-  for (int devices : {1, 2, 4, 8}) {
-    const Several_times t = several_times(m, devices);
-    printf("| %d | %.1f | %.2f | %.0f %% |\n", devices, t.ms, one_ms / t.ms,
+  for (int count : {1, 2, 4, 8}) {
+    const Several_times t = several_times(m, count);
+    printf("| %d | %.1f | %.2f | %.0f %% |\n", count, t.ms, one_ms / t.ms,
            100.0 * t.by_panels);
   }
 }
 
+/* Prints and records a table whose first method is Hone's on one GPU, and whose
+   second one is that on all. */
+void report(Bench *bench, const Systems &s, const char *kind,
+            const std::string &title, double goal,
+            const std::vector<Method> &m) {
+  print_table(title + text(", n = %lld", static_cast<long long>(s.n)), m, 0,
+              "backward error");
+  printf("\none / all: %s%s\n", text_of(ratio(m[0], m[1]), "%.2f").c_str(),
+         goal > 0.0 ? text("; wanted of two: %.1f", goal).c_str() : "");
+  add_row(bench, "several", kind, s, 0,
+          text("\"devices\": %d, \"wanted\": ", devices()) +
+              (goal > 0.0 ? json_number(goal) : "null"),
+          m, 0);
+}
+
 void factor_table(Bench *bench, const Systems &s) {
+  const auto alone = s.parts == 2 ? several_z_alone : several_alone;
+  const bool real = s.parts == 1;
   std::vector<Method> m;
-  m.push_back(factorization("factorization, one GPU", &hone_engine_single_cuda,
-                            s, bench->c));
-  m.push_back(factorization("factorization, all GPUs",
-                            &hone_engine_several_cuda, s, bench->c));
+  m.push_back(alone("factorization, one GPU", false, s, bench->c));
+  m.push_back(alone("factorization, all GPUs", true, s, bench->c));
   measure(bench, s, rounds_of(bench->c, s.n), &m);
-  print_table(text("uniform, n = %lld: A on the devices, x not refined",
-                   static_cast<long long>(s.n)),
-              m, 0, "backward error");
-  printf("\none / all: %s; wanted of two: %.1f\n",
-         text_of(ratio(m[0], m[1]), "%.2f").c_str(), wanted(s.n));
-  int count = 0;
-  if (cudaGetDeviceCount(&count) == cudaSuccess && count == 2 &&
-      m[0].failed.empty() && m[1].failed.empty())
+  report(bench, s, real ? "factorization" : "complex factorization",
+         std::string(real ? "uniform" : "complex uniform") +
+             ", A on the devices, x not refined",
+         real ? wanted(s.n) : 0.0, m);
+  if (real && devices() == 2 && m[0].failed.empty() && m[1].failed.empty())
     print_model(s.n, m[0], m[1]);
-  add_row(bench, "several", "factorization", s, 0,
-          text("\"wanted\": %.1f", wanted(s.n)), m, 0);
+}
+
+/* Where cuSolverMG cannot be used the table says why, and nothing is timed. */
+void mg_table(Bench *bench, const Systems &s) {
+  enum { OURS_ALL, MG };
+  std::vector<Method> m(2);
+  m[MG] = several_mg(s, bench->c);
+  m[OURS_ALL].name = "factorization, all GPUs";
+  m[OURS_ALL].skipped = "there is nothing beside it";
+  if (m[MG].failed.empty()) {
+    m[OURS_ALL] = several_alone("factorization, all GPUs", true, s, bench->c);
+    measure(bench, s, rounds_of(bench->c, s.n), &m);
+  }
+  const double goal = wanted_of_mg(s.n);
+  print_table(text("uniform, A on the devices, beside cuSolverMG, n = %lld",
+                   static_cast<long long>(s.n)),
+              m, OURS_ALL, "backward error");
+  printf("\ncuSolverMG / Hone: %s%s\n",
+         text_of(ratio(m[MG], m[OURS_ALL]), "%.2f").c_str(),
+         goal > 0.0 ? text("; wanted of two: %.1f", goal).c_str() : "");
+  add_row(bench, "several", "beside cuSolverMG", s, 0,
+          text("\"devices\": %d, \"wanted\": ", devices()) +
+              (goal > 0.0 ? json_number(goal) : "null"),
+          m, OURS_ALL);
 }
 
 void solve_table(Bench *bench, const Systems &s) {
+  const bool real = s.parts == 1;
   std::vector<Method> m;
   Choices all;
+  Config c = bench->c;
+  c.skip.clear(); /* methods are found by their number */
   all.devices = -1;
-  add_hone(bench->c, &m, "Hone kept, one GPU", s, HONE_DEVICE_CUDA, true,
-           false);
-  add_form(bench->c, &m, "Hone kept, all GPUs", s, HONE_DEVICE_CUDA, true, all);
+  add_hone(c, &m, "Hone kept, one GPU", s, HONE_DEVICE_CUDA, true, false);
+  add_form(c, &m, "Hone kept, all GPUs", s, HONE_DEVICE_CUDA, true, all);
   measure(bench, s, rounds_of(bench->c, s.n), &m);
-  print_table(text("uniform, n = %lld", static_cast<long long>(s.n)), m, 0,
-              "backward error");
-  printf("\none / all: %s\n", text_of(ratio(m[0], m[1]), "%.2f").c_str());
-  add_row(bench, "several", kind_names[UNIFORM], s, 0, "", m, 0);
+  report(bench, s,
+         s.nrhs > 1 ? "columns"
+         : real     ? kind_names[UNIFORM]
+                    : "complex",
+         std::string(real ? "uniform" : "complex uniform") +
+             (s.nrhs > 1 ? text(", %lld right-hand sides",
+                                static_cast<long long>(s.nrhs))
+                         : ""),
+         0.0, m);
+}
+
+/* Makes systems of order n and gives them to one table after the other. */
+void run_tables(Bench *bench, const char *section, int64_t n, int64_t nrhs,
+                int parts,
+                const std::vector<void (*)(Bench *, const Systems &)> &tables) {
+  Systems s;
+  if (out_of_time(bench, section, n))
+    return;
+  if (!systems_allocate(&s, n, 1, nrhs, parts)) {
+    printf("\nn = %lld: failed: out of host memory\n",
+           static_cast<long long>(n));
+    return;
+  }
+  systems_fill(&s, UNIFORM, bench->c.seed, bench->c.host_threads);
+  for (size_t k = 0; k < tables.size(); k++) {
+    if (k > 0 && out_of_time(bench, section, n))
+      break;
+    tables[k](bench, s);
+    (void)hone_release_kept();
+  }
+  systems_free(&s);
 }
 
 } // namespace
 
-void several_section(Bench *bench) {
-  int count = 0;
-  printf("\n## Several GPUs, one matrix\n");
-  if (cudaGetDeviceCount(&count) != cudaSuccess || count < 2) {
+int several_begin(const char *title) {
+  const int count = devices();
+  printf("\n## %s\n", title);
+  if (count < 2)
     printf("\nThere is one GPU.\n");
-    return;
-  }
-  for (const std::string &size : bench->c.several_sizes) {
-    const int64_t n = atoll(size.c_str());
-    Systems s;
-    if (out_of_time(bench, "several", n))
-      continue;
-    if (!systems_allocate(&s, n, 1)) {
-      printf("\nn = %lld: failed: out of host memory\n",
-             static_cast<long long>(n));
-      continue;
-    }
-    systems_fill(&s, UNIFORM, bench->c.seed, bench->c.host_threads);
-    solve_table(bench, s);
-    (void)hone_release_kept();
-    factor_table(bench, s);
-    systems_free(&s);
-  }
+  return count < 2 ? 0 : count;
+}
+
+void several_section(Bench *bench) {
+  if (several_begin("Several GPUs, whole solves of one matrix") > 0)
+    for (const std::string &size : bench->c.several_solve_sizes)
+      run_tables(bench, "several", atoll(size.c_str()), 1, 1, {solve_table});
+}
+
+void several_factor_section(Bench *bench) {
+  std::vector<void (*)(Bench *, const Systems &)> tables = {factor_table};
+  if (!kept_out(bench->c, several_mg_name))
+    tables.push_back(mg_table);
+  if (several_begin("Several GPUs, the factorization alone") > 0)
+    for (const std::string &size : bench->c.several_sizes)
+      run_tables(bench, "several_factor", atoll(size.c_str()), 1, 1, tables);
+}
+
+void several_complex_section(Bench *bench) {
+  if (several_begin("Several GPUs, complex systems of half the orders") > 0)
+    for (const std::string &size : bench->c.several_sizes)
+      run_tables(bench, "several_complex",
+                 (atoll(size.c_str()) / 2 + 7) / 8 * 8, 1, 2,
+                 {solve_table, factor_table});
+}
+
+void several_columns_section(Bench *bench) {
+  const int64_t nrhs = atoll(bench->c.columns.back().c_str());
+  if (several_begin("Several GPUs, many right-hand sides") > 0)
+    for (const std::string &size : bench->c.several_solve_sizes)
+      run_tables(bench, "several_columns", atoll(size.c_str()), nrhs, 1,
+                 {solve_table});
 }

@@ -20,7 +20,8 @@ struct Config {
   Words columns = {"1", "2", "5", "10", "20", "50", "100"};
   Words thread_sizes = {"1000", "4000"};
   Words phase_sizes = {"256", "1024", "4096"};
-  Words several_sizes = {"32768", "65536"};
+  Words several_sizes = {"16384", "32768", "65536"}; /* factored alone */
+  Words several_solve_sizes = {"16384", "32768"};
   Words skip;
   /* Methods with one of these words in their name are left out beyond n =
      16384, and the record says so. */
