@@ -96,8 +96,8 @@ void ceilings(Bench *bench) {
   bench->record.set("gemm_flops_s", json_number(bench->gemm_flops_s));
 }
 
-/* The shares are seconds on an H200 with 16 cores (complex: estimated). The
-   most important sections come first. */
+/* The shares are seconds on an H200 with 16 cores (complex, and several on two:
+   estimated). The most important sections come first. */
 const std::vector<Part> parts = {{"solve", 175.0},
                                  {"factor", 42.0},
                                  {"spd", 42.0},
@@ -111,10 +111,10 @@ const std::vector<Part> parts = {{"solve", 175.0},
                                  {"device", 40.0},
                                  {"complex", 120.0},
                                  {"batch", 60.0},
-                                 {"several", 25.0},
-                                 {"several_factor", 90.0},
-                                 {"several_complex", 65.0},
-                                 {"several_columns", 40.0},
+                                 {"several", 20.0},
+                                 {"several_factor", 110.0},
+                                 {"several_complex", 45.0},
+                                 {"several_columns", 35.0},
                                  {"several_batch", 20.0},
                                  {"threads", 22.0},
                                  {"forms", 32.0}};

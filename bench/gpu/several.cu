@@ -20,7 +20,9 @@ namespace {
 
 /* The wanted ratios of the factorization alone: one GPU / two, and cuSolverMG /
    ours on two. */
-double wanted(int64_t n) { return n >= 65536 ? 1.8 : 1.6; }
+double wanted(int64_t n) {
+  return n >= 65536 ? 1.8 : n >= 32768 ? 1.6 : 0.0;
+}
 double wanted_of_mg(int64_t n) {
   return n >= 65536 ? 3.0 : n >= 32768 ? 3.5 : 0.0;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables of docs/performance.md. Each is a function of a record that
+"""The tables of docs/performance.md and docs/several.md. Each is a function of a record that
 returns (header, rows) of plain cells, or None if the record has no rows for it.
 trace writes them into the documents."""
 
@@ -7,17 +7,11 @@ import axes
 import papertables
 import phases
 import records
+import severaltables
+from cells import g, goal, missed, span
 
 # The goal for hard matrices: Hone's time / that in double from the start.
 WANTED = 1.25
-
-
-def g(value, form='.3g'):
-    """Returns '12.3', '1230', or '-' for None."""
-    if value is None:
-        return '-'
-    text = format(value, '#.3g' if form == '.3g' else form).rstrip('.')
-    return f'{value:.0f}' if 'e+' in text else text
 
 
 def median(row, name):
@@ -26,31 +20,12 @@ def median(row, name):
     return records.middle(records.times(method)) if method else None
 
 
-def span(method):
-    """Returns '12.3 (11.9 .. 14.0)'."""
-    values = records.times(method) if method else []
-    if not values:
-        return '-'
-    return (f'{records.middle(values):.4g} ({min(values):.4g} .. '
-            f'{max(values):.4g})')
-
-
 def fastest(row, prefix):
     """Returns the vendor's fastest method whose name begins like this and whose
     error is at most 1e-9."""
     able = [m for m in row['methods'] if m['name'].startswith(prefix)
             and (m.get('error') or 0.0) <= 1e-9]
     return records.best(able, False)
-
-
-def goal(value):
-    """Returns '1.5', or '' without a goal."""
-    return format(value, 'g') if value else ''
-
-
-def missed(text, value, wanted):
-    """Returns text, in bold if the value is less than wanted."""
-    return f'**{text}**' if wanted and value and value < wanted else text
 
 
 def _solve_rows(record):
@@ -440,7 +415,7 @@ ALL = {'solve': solve, 'factor': factor, 'small': small, 'hard': hard,
        'callers': callers, 'cpu callers': cpu_callers, 'device': device,
        'complex': complex_solve, 'complex factor': complex_factor,
        'batch': batch, 'device batch': device_batch,
-       **papertables.ALL}
+       **papertables.ALL, **severaltables.ALL}
 
 
 def markdown(header, rows):

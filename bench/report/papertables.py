@@ -4,16 +4,9 @@ bench_papers. The functions are like those of doctables.py, whose ALL has them,
 too."""
 
 import records
+from cells import g
 
 NAMES = {'spd': 'Cholesky', 'uniform': 'LU'}
-
-
-def g(value, form='.3g'):
-    """Returns '12.3', '1230', or '-' for None."""
-    if value is None:
-        return '-'
-    text = format(value, '#.3g' if form == '.3g' else form).rstrip('.')
-    return f'{value:.0f}' if 'e+' in text else text
 
 
 def middle(values):

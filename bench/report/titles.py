@@ -20,6 +20,7 @@ TITLES = {
     'complex': 'Complex systems',
     'complex factor': 'The factorization alone, complex, in single precision',
     'batch': 'Many small systems at once',
+    'several': 'Several GPUs',
     'threads': 'Threads', 'phases': 'Inside the factorization: whole solves',
     **{name: f'{title}: all methods' for name, title in PUBLISHED.items()}}
 

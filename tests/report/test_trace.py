@@ -215,6 +215,53 @@ class Published(unittest.TestCase):
         self.assertIsNone(doctables.ALL['complex']({'rows': []}))
         self.assertIsNone(doctables.ALL['complex factor']({'rows': []}))
 
+    def test_tables_of_several_gpus_take_each_ratio_from_its_own_row(self):
+        def pair(kind, n, one, both, what='Hone kept', more=(), **fields):
+            return {**row(n, [method(f'{what}, one GPU', one),
+                              method(f'{what}, all GPUs', both), *more],
+                          'several', devices=2, **fields), 'kind': kind}
+        mg = [method('factorization, all GPUs', [100.0, 110.0, 120.0]),
+              method('cuSolverMG getrf FP64, all GPUs', [300.0, 330.0, None])]
+        made = {'rows': [
+            pair('columns', 512, [9.0] * 3, [6.0] * 3, nrhs=100),
+            pair('complex', 512, [8.0] * 3, [4.0] * 3),
+            pair('uniform', 1024, [10.0, 12.0, 11.0], [8.0, 8.0, 10.0]),
+            pair('complex factorization', 512, [7.0] * 3, [5.0] * 3,
+                 'factorization', wanted=None),
+            pair('factorization', 1024, [150.0, 160.0, 170.0],
+                 [100.0, 100.0, 100.0], 'factorization', wanted=1.8),
+            pair('factorization', 2048, [150.0] * 3, [50.0] * 3,
+                 'factorization', wanted=1.8),
+            {**row(1024, mg, 'several', devices=2, wanted=3.5),
+             'kind': 'beside cuSolverMG'},
+            {**row(2048, [method(m['name'], []) for m in mg], 'several',
+                   devices=2, wanted=3.5), 'kind': 'beside cuSolverMG'},
+            pair('batch', 64, [6.0] * 3, [4.0] * 3, 'Hone batch', count=16384,
+                 more=[method('A to one GPU', [5.0] * 3),
+                       method('A to all GPUs', [2.5] * 3)])]}
+        made['rows'][1]['methods'][1]['accepted'] = False
+        self.assertEqual(doctables.ALL['several solve'](made)[1], [
+            ['real', '1024', '1', '2', '11 (10 .. 12)', '8 (8 .. 10)', '1.25',
+             'yes'],
+            ['complex', '512', '1', '2', '8 (8 .. 8)', '4 (4 .. 4)', '2.00',
+             'no'],
+            ['real', '512', '100', '2', '9 (9 .. 9)', '6 (6 .. 6)', '1.50',
+             'yes']])
+        self.assertEqual(doctables.ALL['several factor'](made)[1], [
+            ['real', '1024', '2', '160 (150 .. 170)', '100 (100 .. 100)',
+             '**1.60**', '1.8', '315 (300 .. 330)', '**3.00**', '3.5'],
+            ['real', '2048', '2', '150 (150 .. 150)', '50 (50 .. 50)', '3.00',
+             '1.8', '-', '-', ''],
+            ['complex', '512', '2', '7 (7 .. 7)', '5 (5 .. 5)', '1.40', '',
+             '-', '-', '']])
+        self.assertEqual(doctables.ALL['several batch'](made)[1], [
+            ['16,384', '64', '2', '6 (6 .. 6)', '4 (4 .. 4)', '1.50', 'yes',
+             '5.00', '2.50', '1.60']])
+        for name in ('several solve', 'several factor', 'several batch'):
+            header, body = doctables.ALL[name](made)
+            self.assertEqual({len(line) for line in body}, {len(header)})
+            self.assertIsNone(doctables.ALL[name]({'rows': []}))
+
     def test_ratios_beside_busy_processes_are_held_to_those_alone(self):
         def beside(busy, ours, dgesv, dsgesv):
             return row(2048, [method('Hone once', [ours] * 3),
