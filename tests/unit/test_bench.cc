@@ -43,6 +43,15 @@ TEST(bench, large_orders_leave_slow_methods_out_and_say_so) {
   CHECK_EQ_INT(methods.size(), 5);
 }
 
+TEST(bench, orders_of_several_gpus_are_two_lists) {
+  Config c;
+  REQUIRE(parse_common(&c, "--several-n", "600,700"));
+  REQUIRE(parse_common(&c, "--several-solve-n", "800"));
+  CHECK(c.several_sizes == Words({"600", "700"}));
+  CHECK(c.several_solve_sizes == Words({"800"}));
+  CHECK(!parse_common(&c, "--several-solve-n", "8x"));
+}
+
 TEST(bench, rounds_grow_fewer_with_n) {
   Config c;
   CHECK_EQ_INT(rounds_of(c, 8192), 7);
