@@ -45,13 +45,14 @@ void hard_section(Bench *bench);
 void gpu_phases_section(Bench *bench);
 void callers_section(Bench *bench);
 void device_section(Bench *bench);
-/* Several GPUs: whole solves of one matrix; the factorization alone, beside
-   cuSolverMG; complex matrices; many right-hand sides; batches. */
+/* Several GPUs: whole solves of one matrix; the factorization alone; complex
+   matrices; many right-hand sides; batches; beside cuSolverMG. */
 void several_section(Bench *bench);
 void several_factor_section(Bench *bench);
 void several_complex_section(Bench *bench);
 void several_columns_section(Bench *bench);
 void several_batch_section(Bench *bench);
+void several_mg_section(Bench *bench);
 void batch_section(Bench *bench);
 
 #endif

@@ -271,29 +271,29 @@ std::string Mg::bring(int64_t k) {
 std::string Mg::factor() {
   Calls c;
   int info = 0;
-  if (!c.ok(lib_.factor(handle_, order(), order(), a_.data(), 1, 1, of_a_,
-                        pivots_.data(), CUDA_R_64F, work_.data(), work_length_,
-                        &info),
-            "MgGetrf"))
-    return c.why;
+  (void)(c.ok(lib_.factor(handle_, order(), order(), a_.data(), 1, 1, of_a_,
+                          pivots_.data(), CUDA_R_64F, work_.data(),
+                          work_length_, &info),
+              "MgGetrf"));
   const std::string failed = wait();
-  return failed.empty() && info != 0
-             ? "info " + std::to_string(info) + " of the factorization"
-             : failed;
+  if (!c.why.empty() || !failed.empty())
+    return c.why.empty() ? failed : c.why;
+  return info == 0 ? ""
+                   : "info " + std::to_string(info) + " of the factorization";
 }
 
 std::string Mg::solve(double *x) {
   Calls c;
   int info = 0;
-  if (!c.ok(lib_.solve(handle_, CUBLAS_OP_N, order(), 1, a_.data(), 1, 1, of_a_,
-                       pivots_.data(), b_.data(), 1, 1, of_b_, CUDA_R_64F,
-                       work_.data(), work_length_, &info),
-            "MgGetrs"))
-    return c.why;
+  (void)(c.ok(lib_.solve(handle_, CUBLAS_OP_N, order(), 1, a_.data(), 1, 1,
+                         of_a_, pivots_.data(), b_.data(), 1, 1, of_b_,
+                         CUDA_R_64F, work_.data(), work_length_, &info),
+              "MgGetrs"));
   const std::string failed = wait();
-  if (!failed.empty() || info != 0)
-    return failed.empty() ? "info " + std::to_string(info) + " of the solve"
-                          : failed;
+  if (!c.why.empty() || !failed.empty())
+    return c.why.empty() ? failed : c.why;
+  if (info != 0)
+    return "info " + std::to_string(info) + " of the solve";
   c.ok(cudaMemcpy(x, b_[0], column(), cudaMemcpyDeviceToHost), "copy of x");
   return c.why;
 }

@@ -20,9 +20,7 @@ namespace {
 
 /* The wanted ratios of the factorization alone: one GPU / two, and cuSolverMG /
    ours on two. */
-double wanted(int64_t n) {
-  return n >= 65536 ? 1.8 : n >= 32768 ? 1.6 : 0.0;
-}
+double wanted(int64_t n) { return n >= 65536 ? 1.8 : n >= 32768 ? 1.6 : 0.0; }
 double wanted_of_mg(int64_t n) {
   return n >= 65536 ? 3.0 : n >= 32768 ? 3.5 : 0.0;
 }
@@ -170,12 +168,17 @@ void several_section(Bench *bench) {
 }
 
 void several_factor_section(Bench *bench) {
-  std::vector<void (*)(Bench *, const Systems &)> tables = {factor_table};
-  if (!kept_out(bench->c, several_mg_name))
-    tables.push_back(mg_table);
   if (several_begin("Several GPUs, the factorization alone") > 0)
     for (const std::string &size : bench->c.several_sizes)
-      run_tables(bench, "several_factor", atoll(size.c_str()), 1, 1, tables);
+      run_tables(bench, "several_factor", atoll(size.c_str()), 1, 1,
+                 {factor_table});
+}
+
+void several_mg_section(Bench *bench) {
+  if (several_begin("Several GPUs, the factorization beside cuSolverMG") > 0 &&
+      !kept_out(bench->c, several_mg_name))
+    for (const std::string &size : bench->c.several_sizes)
+      run_tables(bench, "several_mg", atoll(size.c_str()), 1, 1, {mg_table});
 }
 
 void several_complex_section(Bench *bench) {

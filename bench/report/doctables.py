@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables of docs/performance.md and docs/several.md. Each is a function of a record that
-returns (header, rows) of plain cells, or None if the record has no rows for it.
-trace writes them into the documents."""
+"""The tables of docs/performance.md and docs/several.md. Each is a function of
+a record that returns (header, rows) of plain cells, or None if the record has
+no rows for it. trace writes them into the documents."""
 
 import axes
 import papertables
