@@ -22,7 +22,8 @@ extern "C" {
 namespace {
 
 const int64_t ORDERS[] = {32, 64, 128, 256};
-const int64_t BYTES = INT64_C(512) << 20; /* of all matrices */
+const int64_t BYTES = INT64_C(1) << 30; /* of all matrices: 16 portions of those
+                                          beyond order 128, more of others */
 
 class Batches {
 public:
