@@ -205,6 +205,7 @@ struct hone_cuda {
   int64_t host_flushed; /* as *flushed, of entries that the host rounded */
   hone_cuda_column *columns;
   int column_count, column_room; /* loaded; at most */
+  int coming;                    /* while A arrives: how many there will be */
   hone_cuda_panel_info *panels;
   int panel_count, panel_room, moves_count, moves_room;
   int split_panel;   /* the panel whose parts lp holds; -1: none */

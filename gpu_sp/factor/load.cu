@@ -149,10 +149,12 @@ int start_feed(hone_cuda *c, const hone_dense *a) {
   }
   hone_cuda_feed_start(c, a, count);
   c->arriving = hone_cuda_sending(c);
-  /* Several devices load a block column when it has arrived: the last copies
-     are not to wait until the host comes to them. */
-  return c->deal.of > 1 && c->original_readable ? hone_cuda_feed_all(c, count)
-                                                : (int)HONE_OK;
+  c->coming = count;
+  /* Block columns are loaded when they have arrived: the last copies are not to
+     wait until the host comes to them. */
+  return c->original_readable && !c->original_on_device && c->block == 0
+             ? hone_cuda_feed_all(c, count)
+             : (int)HONE_OK;
 }
 
 /* Prepares to bring A to the device, and begins. */

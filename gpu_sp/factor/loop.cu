@@ -59,7 +59,7 @@ int query_event(cudaEvent_t event, bool *reached) {
 
 /* Returns true if a block column that is not in F has arrived or will. */
 bool more_columns_come(const hone_cuda *c) {
-  return c->arriving && c->forms.side.stream && c->column_count < c->job.count;
+  return c->arriving && c->forms.side.stream && c->column_count < c->coming;
 }
 
 /* Loads the next block column into F if it has arrived. */
