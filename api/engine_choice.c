@@ -14,6 +14,11 @@ static bool use_several(const hone_options *o, int64_t n) {
          hone_engine_several_cuda.probe(why, sizeof why);
 }
 
+/* May the factors lie in host memory, and be made by a GPU? */
+static bool use_outside(const hone_options *o, int64_t n) {
+  return n >= hone_policy_outside_from() || hone_choices_of(o).trial.window > 0;
+}
+
 /* Is a GPU to be used? AUTO asks for one only from orders on where it pays. */
 static bool use_gpu(const hone_options *o, int64_t n, bool one_shot, char *why,
                     size_t why_size) {
@@ -36,6 +41,7 @@ int hone_choose_engines(const hone_options *o, int64_t n, bool one_shot,
       .start = o->factor_precision,
       .gpu = gpu,
       .several = gpu && use_several(o, n),
+      .outside = gpu && use_outside(o, n),
       .coarse = gpu && hone_arithmetic_coarse(o->tuning->arithmetic)};
   return hone_policy_steps(&situation, hone_role_engines, steps);
 }

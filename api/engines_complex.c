@@ -13,6 +13,7 @@ const hone_engine *const hone_role_engines[HONE_ROLES] = {
     [HONE_ROLE_CPU_CHOLESKY_DOUBLE] = &hone_engine_cholesky_double,
     [HONE_ROLE_GPUS_LU] = &hone_engine_several_cuda,
     [HONE_ROLE_GPU_LU] = &hone_engine_single_cuda,
+    [HONE_ROLE_GPU_LU_OUTSIDE] = &hone_engine_outside,
     [HONE_ROLE_CPU_LU] = &hone_engine_single,
     [HONE_ROLE_CPU_LU_DOUBLE] = &hone_engine_double,
     [HONE_ROLE_CPU_LU_TRANSPOSED] = &hone_engine_double_transposed,

@@ -37,6 +37,8 @@ typedef struct hone_trial {
   int64_t logical; /* so many parts of one device take the place of several */
   int64_t apart;   /* nonzero: the factors on several devices stay there */
   int64_t portion; /* systems of a batch that go to the device at once */
+  int64_t window;  /* columns of a block column of factors that lie in host
+                      memory; these are then made at any order */
 } hone_trial;
 
 /* The caller's choices for a GPU factorization: values of hone_tuning.h. */
@@ -46,6 +48,15 @@ typedef struct hone_choices {
   int devices;          /* GPUs of an engine for several; < 0: all */
   hone_trial trial;     /* zeros, but in tests and benchmarks */
 } hone_choices;
+
+/* Where an engine of a device puts factors P S = L U that do not fit there, in
+   LAPACK's form, for an engine of the host, which owns the arrays. */
+typedef struct hone_host_factors {
+  hone_single *f; /* n x n, ld, column by column */
+  int64_t ld;
+  int *pivot;     /* n: row exchanges, from 1 */
+  float *col_max; /* n: max |s_ij| of each column */
+} hone_host_factors;
 
 typedef struct hone_engine_config {
   int64_t n;
@@ -57,8 +68,10 @@ typedef struct hone_engine_config {
   bool keep; /* when it is destroyed the engine may be kept by the process,
                 for the next one of the same order */
   hone_choices choices;
-  const hone_structure *structure; /* of the matrix given to factor, for
-                                      engines that ask for it; borrowed */
+  const hone_structure *structure;       /* of the matrix given to factor, for
+                                            engines that ask for it; borrowed */
+  const hone_host_factors *host_factors; /* NULL, or of an engine that puts its
+                                            factors there; copied */
   char *why; /* NULL, or a buffer into which a create that fails may write the
                 reason, in one line */
   size_t why_size;
@@ -241,9 +254,11 @@ typedef struct hone_engine {
 } hone_engine;
 
 /* There is one const table for each engine; api/engines.c tells refinement
-   which to use. */
+   which to use. hone_engine_outside_cuda is the device's part of
+   hone_engine_outside, and has no solve. */
 extern const hone_engine hone_engine_single, hone_engine_single_cuda,
-    hone_engine_several_cuda, hone_engine_cholesky, hone_engine_cholesky_cuda,
+    hone_engine_several_cuda, hone_engine_outside, hone_engine_outside_cuda,
+    hone_engine_cholesky, hone_engine_cholesky_cuda,
     hone_engine_cholesky_double, hone_engine_double, hone_engine_double_cuda,
     hone_engine_double_transposed, hone_engine_diagonal, hone_engine_triangular,
     hone_engine_banded;

@@ -121,6 +121,7 @@
 #define hone_cuda_cpu_factors_block hone_z_cuda_cpu_factors_block
 #define hone_cuda_create hone_z_cuda_create
 #define hone_cuda_create_share hone_z_cuda_create_share
+#define hone_cuda_create_window hone_z_cuda_create_window
 #define hone_cuda_dealt_columns hone_z_cuda_dealt_columns
 #define hone_cuda_dealt_part_end hone_z_cuda_dealt_part_end
 #define hone_cuda_destroy hone_z_cuda_destroy
@@ -167,12 +168,14 @@
 #define hone_cuda_list_working hone_z_cuda_list_working
 #define hone_cuda_load hone_z_cuda_load
 #define hone_cuda_load_begin hone_z_cuda_load_begin
+#define hone_cuda_load_clear hone_z_cuda_load_clear
 #define hone_cuda_load_floats hone_z_cuda_load_floats
 #define hone_cuda_load_next hone_z_cuda_load_next
 #define hone_cuda_lu_steps hone_z_cuda_lu_steps
 #define hone_cuda_matrix_product hone_z_cuda_matrix_product
 #define hone_cuda_matrix_residual hone_z_cuda_matrix_residual
 #define hone_cuda_matrix_residuals hone_z_cuda_matrix_residuals
+#define hone_cuda_memory_allowed hone_z_cuda_memory_allowed
 #define hone_cuda_mirror hone_z_cuda_mirror
 #define hone_cuda_move hone_z_cuda_move
 #define hone_cuda_multiply hone_z_cuda_multiply
@@ -227,6 +230,7 @@
 #define hone_cuda_unpin hone_z_cuda_unpin
 #define hone_cuda_upload_scaling hone_z_cuda_upload_scaling
 #define hone_cuda_width hone_z_cuda_width
+#define hone_cuda_window_bytes hone_z_cuda_window_bytes
 #define hone_deflate hone_z_deflate
 #define hone_deflate_null hone_z_deflate_null
 #define hone_deflation_correct hone_z_deflation_correct
@@ -252,6 +256,8 @@
 #define hone_engine_double hone_z_engine_double
 #define hone_engine_double_cuda hone_z_engine_double_cuda
 #define hone_engine_double_transposed hone_z_engine_double_transposed
+#define hone_engine_outside hone_z_engine_outside
+#define hone_engine_outside_cuda hone_z_engine_outside_cuda
 #define hone_engine_several_cuda hone_z_engine_several_cuda
 #define hone_engine_single hone_z_engine_single
 #define hone_engine_single_cuda hone_z_engine_single_cuda
@@ -321,6 +327,14 @@
 #define hone_null_search_proves hone_z_null_search_proves
 #define hone_null_search_run hone_z_null_search_run
 #define hone_null_search_scratch hone_z_null_search_scratch
+#define hone_outside hone_z_outside
+#define hone_outside_begin_take hone_z_outside_begin_take
+#define hone_outside_destroy hone_z_outside_destroy
+#define hone_outside_end_take hone_z_outside_end_take
+#define hone_outside_exchange_rows hone_z_outside_exchange_rows
+#define hone_outside_factor hone_z_outside_factor
+#define hone_outside_send_a hone_z_outside_send_a
+#define hone_outside_send_l hone_z_outside_send_l
 #define hone_pairs_close hone_z_pairs_close
 #define hone_pairs_open hone_z_pairs_open
 #define hone_plain_suffices hone_z_plain_suffices
@@ -331,6 +345,7 @@
 #define hone_policy_gmres_steps hone_z_policy_gmres_steps
 #define hone_policy_gpu_from hone_z_policy_gpu_from
 #define hone_policy_growth_spoils hone_z_policy_growth_spoils
+#define hone_policy_outside_from hone_z_policy_outside_from
 #define hone_policy_rank hone_z_policy_rank
 #define hone_policy_roundoff hone_z_policy_roundoff
 #define hone_policy_steps hone_z_policy_steps

@@ -156,28 +156,41 @@ int64_t release_all_kept() {
   return hone_cuda_release_all_kept() + hone_device_batch_release();
 }
 
+} // namespace
+
+int hone_cuda_memory_allowed(const hone_choices *choices, int64_t wanted,
+                             int64_t *most, int64_t *of) {
+  size_t free_bytes = 0, total = 0;
+  int st = CALL(cudaMemGetInfo(&free_bytes, &total));
+  if (st == HONE_OK && wanted > (int64_t)free_bytes - LEAVE_FREE &&
+      release_all_kept() > 0)
+    st = CALL(cudaMemGetInfo(&free_bytes, &total));
+  *of = (int64_t)total;
+  *most = (int64_t)free_bytes - LEAVE_FREE;
+  if (choices->device_limit > 0 && choices->device_limit < *most)
+    *most = choices->device_limit;
+  return st;
+}
+
+namespace {
+
 /* Allocates the device memory, with that for a copy of A if there is enough
    that is free and allowed. */
 int allocate_device_memory(hone_cuda *c, const hone_engine_config *config) {
   hone_cuda_allocation p[HONE_CUDA_ALLOCATIONS], q[HONE_CUDA_ALLOCATIONS];
-  size_t free_bytes = 0, total = 0;
   int count = hone_cuda_list_working(c, p);
   const int with = hone_cuda_list_resident(c, q);
-  int64_t most, need = hone_cuda_sum_bytes(p, count),
-                more = hone_cuda_sum_bytes(q, with);
-  int st = CALL(cudaMemGetInfo(&free_bytes, &total));
-  if (st == HONE_OK && need + more > (int64_t)free_bytes - LEAVE_FREE &&
-      release_all_kept() > 0)
-    st = CALL(cudaMemGetInfo(&free_bytes, &total));
+  int64_t most = 0, total = 0, need = hone_cuda_sum_bytes(p, count),
+          more = hone_cuda_sum_bytes(q, with);
+  const bool window = c->deal.window > 0;
+  int st = hone_cuda_memory_allowed(&c->choices, need + (window ? 0 : more),
+                                    &most, &total);
   if (st != HONE_OK)
     return st;
-  c->keep_at_most = (int64_t)total / KEPT_PART;
-  most = (int64_t)free_bytes - LEAVE_FREE;
-  if (c->choices.device_limit > 0 && c->choices.device_limit < most)
-    most = c->choices.device_limit;
-  const bool stays =
-      c->choices.residuals != HONE_RESIDUALS_HOST && need + more <= most;
-  if (!stays) {
+  c->keep_at_most = total / KEPT_PART;
+  const bool stays = c->choices.residuals != HONE_RESIDUALS_HOST &&
+                     need + more <= most && !window;
+  if (!stays && !window) {
     hone_cuda_set_stage_columns(c, config);
     count = hone_cuda_list_working(c, p);
     need = hone_cuda_sum_bytes(p, count);
@@ -339,4 +352,10 @@ int hone_cuda_create_share(hone_cuda **created,
     st = HONE_NO_MEMORY;
   }
   return st;
+}
+
+int hone_cuda_create_window(hone_cuda **created,
+                            const hone_engine_config *config,
+                            const hone_cuda_deal *deal, int64_t beside) {
+  return create_new({false, *deal, beside}, created, config);
 }

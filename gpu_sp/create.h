@@ -15,6 +15,17 @@ int hone_cuda_create(bool spd, void **self, const hone_engine_config *config);
 int hone_cuda_create_share(hone_cuda **created,
                            const hone_engine_config *config,
                            const hone_cuda_deal *deal, int64_t beside);
+/* Creates the state of a device that has deal->window columns of F at once, and
+   room for 'beside' columns behind them, and no copy of A. It is not kept, and
+   cannot solve. */
+int hone_cuda_create_window(hone_cuda **created,
+                            const hone_engine_config *config,
+                            const hone_cuda_deal *deal, int64_t beside);
+/* *most: the bytes of the current device's memory that may be used: those that
+   are free, when what the process keeps was given back for want of 'wanted'
+   bytes, or fewer by the caller's choice. *of: all bytes that it has. */
+int hone_cuda_memory_allowed(const hone_choices *choices, int64_t wanted,
+                             int64_t *most, int64_t *of);
 /* Accepts a state whose creation failed anywhere. */
 void hone_cuda_destroy(void *self, hone_mem *mem);
 int64_t hone_cuda_host_bytes(int64_t n, int64_t k);

@@ -29,6 +29,8 @@ int64_t hone_cuda_outer_width(const hone_engine_config *config) {
 int64_t hone_cuda_dealt_columns(int64_t n, const hone_cuda_deal *deal) {
   const int64_t round = deal->width * deal->of;
   const int64_t rest = n % round - deal->width * deal->first;
+  if (deal->window > 0)
+    return deal->window;
   if (deal->of <= 1)
     return n;
   return n / round * deal->width +
@@ -41,6 +43,7 @@ int hone_cuda_list_working(hone_cuda *c, hone_cuda_allocation *p) {
   const int64_t rows = hone_split_rows(c->pieces);
   const int64_t inner = (c->nb + HONE_PANEL - 1) / HONE_PANEL;
   const int64_t entries = inner * 2 * HONE_PANEL;
+  const bool solves = c->deal.window == 0;
   int count = 0;
   auto add = [&](auto **at, int64_t bytes) {
     p[count++] = {reinterpret_cast<void **>(at), bytes};
@@ -63,12 +66,12 @@ int hone_cuda_list_working(hone_cuda *c, hone_cuda_allocation *p) {
   add(&c->perm, n * (int64_t)sizeof(int));
   add(&c->new_row, n * (int64_t)sizeof(int));
   add(&c->identity, n * (int64_t)sizeof(int));
-  add(&c->lower, hone_cuda_inverse_bytes(n));
-  add(&c->upper, c->spd ? 0 : hone_cuda_inverse_bytes(n));
-  add(&c->triangles.there, hone_cuda_triangle_bytes(n));
-  add(&c->v, n * HONE_CUDA_COLUMNS * entry);
-  add(&c->w, n * HONE_CUDA_COLUMNS * entry);
-  add(&c->probes, n * HONE_CUDA_PROBES * entry);
+  add(&c->lower, solves ? hone_cuda_inverse_bytes(n) : 0);
+  add(&c->upper, solves && !c->spd ? hone_cuda_inverse_bytes(n) : 0);
+  add(&c->triangles.there, solves ? hone_cuda_triangle_bytes(n) : 0);
+  add(&c->v, solves ? n * HONE_CUDA_COLUMNS * entry : 0);
+  add(&c->w, solves ? n * HONE_CUDA_COLUMNS * entry : 0);
+  add(&c->probes, solves ? n * HONE_CUDA_PROBES * entry : 0);
   add(&c->row, n * d8);
   add(&c->col, n * d8);
   add(&c->forms.memory, hone_cuda_forms_bytes(c));
@@ -154,7 +157,7 @@ int64_t bytes_of(const hone_cuda_shape &of, const hone_engine_config *config,
   hone_cuda_allocation p[HONE_CUDA_ALLOCATIONS];
   hone_cuda c = {};
   hone_cuda_lay_out(&c, of, config);
-  if (!stays)
+  if (!stays && of.deal.window == 0)
     hone_cuda_set_stage_columns(&c, config);
   int64_t bytes = hone_cuda_sum_bytes(p, hone_cuda_list_working(&c, p));
   return stays ? bytes + hone_cuda_sum_bytes(p, hone_cuda_list_resident(&c, p))
@@ -171,4 +174,9 @@ int64_t hone_cuda_device_bytes(bool spd, const hone_engine_config *config,
 int64_t hone_cuda_share_bytes(const hone_engine_config *config,
                               const hone_cuda_deal *deal, int64_t beside) {
   return bytes_of({false, *deal, beside}, config, true);
+}
+
+int64_t hone_cuda_window_bytes(const hone_engine_config *config,
+                               const hone_cuda_deal *deal, int64_t beside) {
+  return bytes_of({false, *deal, beside}, config, false);
 }

@@ -49,5 +49,8 @@ int64_t hone_cuda_device_bytes(bool spd, const hone_engine_config *config,
 /* Returns those of one of several devices (hone_cuda_create_share). */
 int64_t hone_cuda_share_bytes(const hone_engine_config *config,
                               const hone_cuda_deal *deal, int64_t beside);
+/* Returns those of hone_cuda_create_window. */
+int64_t hone_cuda_window_bytes(const hone_engine_config *config,
+                               const hone_cuda_deal *deal, int64_t beside);
 
 #endif

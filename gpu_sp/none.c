@@ -50,6 +50,14 @@ const hone_engine hone_engine_several_cuda = {.name = "single LU",
                                               .bytes = bytes,
                                               .device_bytes = device_bytes};
 
+const hone_engine hone_engine_outside_cuda = {.name = "single LU",
+                                              .place = "CUDA",
+                                              .precision = 32,
+                                              .probe = probe,
+                                              .create = create,
+                                              .bytes = bytes,
+                                              .device_bytes = device_bytes};
+
 const hone_engine hone_engine_cholesky_cuda = {.name = "single Cholesky",
                                                .place = "CUDA",
                                                .precision = 32,

@@ -97,10 +97,14 @@ struct hone_cuda_projection {
    (several/several.h): of panels of 'width' columns every one whose number is
    'first' modulo 'of'. of <= 1: this device has all columns. 'kept' is the
    number of panels of other devices for which this one has room as long as
-   columns arrive; 0: all of its columns come at once. */
+   columns arrive; 0: all of its columns come at once. 'window' is not 0 where
+   the factors lie in host memory (outside/outside.h): then F has so many
+   columns, which are those of one block column after the other, and no solves
+   are made there. */
 struct hone_cuda_deal {
   int64_t width;
   int of, first, kept;
+  int64_t window;
 };
 
 struct hone_cuda {

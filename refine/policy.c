@@ -10,6 +10,10 @@ enum {
      solver made for one call takes longer to begin, the later ones do not. */
   GPU_FROM_KEPT = 512,
   GPU_FROM_ONCE = 1024,
+  /* Below this order the factors have 64 MB, and a device needs nearly as much
+     beside them (cuBLAS, operands, pieces): what is too little for all of them
+     is too little for a part. Not measured. */
+  OUTSIDE_FROM = 4096,
   /* From here on OpenBLAS's Cholesky is faster than the library's own small LU,
      which ends at order 512. */
   CHOLESKY_FROM = 513,
@@ -51,9 +55,20 @@ static bool gpu_definite(const hone_situation *s) {
 static bool gpu_definite_again(const hone_situation *s) {
   return gpu_definite(s) && s->coarse;
 }
+static bool gpu_outside(const hone_situation *s) {
+  return gpu_single(s) && s->outside;
+}
 static bool cpu_definite(const hone_situation *s) {
   return single(s) && (s->structure == HONE_STRUCTURE_SPD ||
                        (structure_unknown(s) && s->n >= CHOLESKY_FROM));
+}
+/* Where a GPU has no memory for Cholesky's factors, LU by it is faster than
+   Cholesky by the CPU. */
+static bool cpu_definite_first(const hone_situation *s) {
+  return cpu_definite(s) && !gpu_outside(s);
+}
+static bool cpu_definite_late(const hone_situation *s) {
+  return cpu_definite(s) && gpu_outside(s);
 }
 static bool cpu_definite_double(const hone_situation *s) {
   return (small(s) && s->structure == HONE_STRUCTURE_SPD) ||
@@ -75,12 +90,14 @@ static const struct {
     {HONE_ROLE_BANDED, structure_unknown, false, false},
     {HONE_ROLE_GPU_CHOLESKY, gpu_definite, false, false},
     {HONE_ROLE_GPU_CHOLESKY, gpu_definite_again, true, false},
-    {HONE_ROLE_CPU_CHOLESKY, cpu_definite, true, false},
+    {HONE_ROLE_CPU_CHOLESKY, cpu_definite_first, true, false},
     {HONE_ROLE_CPU_CHOLESKY_DOUBLE, cpu_definite_double, true, false},
     {HONE_ROLE_GPUS_LU, gpus_single, false, false},
     {HONE_ROLE_GPUS_LU, gpus_single_again, true, false},
     {HONE_ROLE_GPU_LU, gpu_single, false, false},
     {HONE_ROLE_GPU_LU, gpu_single_again, true, false},
+    {HONE_ROLE_GPU_LU_OUTSIDE, gpu_outside, true, false},
+    {HONE_ROLE_CPU_CHOLESKY, cpu_definite_late, true, false},
     {HONE_ROLE_CPU_LU, single, true, false},
     {HONE_ROLE_GPU_LU_DOUBLE, gpu, true, false},
     {HONE_ROLE_CPU_LU_DOUBLE, always, true, false},
@@ -124,6 +141,8 @@ static const struct {
 int64_t hone_policy_gpu_from(bool one_shot) {
   return one_shot ? GPU_FROM_ONCE : GPU_FROM_KEPT;
 }
+
+int64_t hone_policy_outside_from(void) { return OUTSIDE_FROM; }
 
 int hone_policy_steps(const hone_situation *situation,
                       const hone_engine *const engine[HONE_ROLES],

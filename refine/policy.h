@@ -19,6 +19,7 @@ typedef enum hone_role {
   HONE_ROLE_CPU_CHOLESKY_DOUBLE, /* double */
   HONE_ROLE_GPUS_LU,             /* single, on several GPUs */
   HONE_ROLE_GPU_LU,              /* single */
+  HONE_ROLE_GPU_LU_OUTSIDE,      /* single, by a GPU, factors with the host */
   HONE_ROLE_CPU_LU,              /* single */
   HONE_ROLE_GPU_LU_DOUBLE,
   HONE_ROLE_CPU_LU_DOUBLE,
@@ -46,12 +47,17 @@ typedef struct hone_situation {
   int start;     /* HONE_FACTOR_...: what the caller wants tried first */
   bool gpu;      /* a GPU is to be used, */
   bool several;  /* or several together, where an engine can */
+  bool outside;  /* where its memory is too small it factors by block columns */
   bool coarse;   /* with products coarser than single precision */
 } hone_situation;
 
 /* The order from which a GPU is faster than 16 CPU cores, for a solver made for
    one call (one_shot) or for one that is kept. */
 int64_t hone_policy_gpu_from(bool one_shot);
+
+/* The order from which a GPU whose memory the factors do not fit factors by
+   block columns that come and go. */
+int64_t hone_policy_outside_from(void);
 
 /* Lists the rungs for this situation, from the cheapest to the most accurate;
    engine[role] is the engine of each role. Returns how many there are. */

@@ -137,6 +137,20 @@ int clear(hone_cuda *c) {
   return st;
 }
 
+} // namespace
+
+int hone_cuda_load_clear(hone_cuda *c) {
+  const int st = clear(c);
+  if (!c->keep_safer) {
+    c->pieces = c->wanted_pieces;
+    c->tf32 = c->wanted_tf32;
+  }
+  c->keep_safer = false;
+  return st;
+}
+
+namespace {
+
 /* Lets the threads begin to send A, by the block columns that hone_cuda_width
    will return. */
 int start_feed(hone_cuda *c, const hone_dense *a) {
@@ -176,13 +190,8 @@ int hone_cuda_load_begin(hone_cuda *c, const hone_dense *a,
      that follows one of A unseen finds A there. */
   const bool again = c->uninspected && hone_cuda_has_all_of_a(c) &&
                      c->source == a->a && scaling != nullptr;
-  int st = clear(c);
+  int st = hone_cuda_load_clear(c);
   c->uninspected = scaling == nullptr && st == HONE_OK;
-  if (!c->keep_safer) {
-    c->pieces = c->wanted_pieces;
-    c->tf32 = c->wanted_tf32;
-  }
-  c->keep_safer = false;
   c->reused = again;
   c->arriving = false;
   c->scaled = scaling != nullptr && scaling->used;

@@ -18,7 +18,10 @@ int hone_cuda_factor(void *self, const hone_matrix *a,
 
 /* ---- From A into F: load.cu --------------------------------------------- */
 
-/* Clears the results of the factorization before, and lets A begin to come.
+/* Clears the results of the factorization before, and chooses the products of
+   this one. */
+int hone_cuda_load_clear(hone_cuda *c);
+/* Does so, and lets A begin to come.
    scaling NULL: S = A. */
 int hone_cuda_load_begin(hone_cuda *c, const hone_dense *a,
                          const hone_scaling *scaling);

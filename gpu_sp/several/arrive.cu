@@ -132,7 +132,7 @@ int catch_up(hone_several *s, int g, int p) {
 
 void hone_several_set_parts(hone_several *s, const hone_choices *choices,
                             bool by_parts) {
-  const hone_cuda_deal deal = {s->nb, s->count, 0, 0};
+  const hone_cuda_deal deal = {s->nb, s->count, 0, 0, 0};
   int64_t j = 0;
   s->parts = 0;
   do {

@@ -45,7 +45,7 @@ hone_cuda_deal deal_of(const hone_engine_config *config, int count, int d,
   s.count = count;
   hone_several_set_parts(&s, &config->choices, kept);
   const int panels = s.first[s.parts - 1];
-  return {s.nb, count, d, panels - panels / count};
+  return {s.nb, count, d, panels - panels / count, 0};
 }
 
 /* Returns the columns of F behind a share's own. */

@@ -135,6 +135,9 @@ TEST(refused_creation, leaves_no_engine_behind) {
   refuse_engine("LU, block columns", &hone_engine_single_cuda, plain, 64);
   refuse_engine("Cholesky", &hone_engine_cholesky_cuda, plain, 0);
   refuse_engine("LU in double", &hone_engine_double_cuda, plain, 0);
+  hone_choices outside = {};
+  outside.trial.window = 64;
+  refuse_engine("factors with the host", &hone_engine_outside, outside, 0);
 }
 
 TEST(refused_creation, leaves_no_engine_behind_with_other_choices) {

@@ -36,6 +36,7 @@ static const hone_engine gpus_lu = {
     .name = "gsL", .precision = 32, .resident = resident};
 static const hone_engine gpu_lu = {
     .name = "gL", .precision = 32, .resident = resident};
+static const hone_engine outside_lu = {.name = "oL", .precision = 32};
 static const hone_engine cpu_lu = {.name = "L", .precision = 32};
 static const hone_engine gpu_lu_double = {
     .name = "gL64", .precision = 64, .resident = resident};
@@ -52,6 +53,7 @@ static const hone_engine *const engines[HONE_ROLES] = {
     [HONE_ROLE_CPU_CHOLESKY_DOUBLE] = &cpu_cholesky_double,
     [HONE_ROLE_GPUS_LU] = &gpus_lu,
     [HONE_ROLE_GPU_LU] = &gpu_lu,
+    [HONE_ROLE_GPU_LU_OUTSIDE] = &outside_lu,
     [HONE_ROLE_CPU_LU] = &cpu_lu,
     [HONE_ROLE_GPU_LU_DOUBLE] = &gpu_lu_double,
     [HONE_ROLE_CPU_LU_DOUBLE] = &cpu_lu_double,
@@ -93,7 +95,7 @@ static list expected(const hone_situation *s) {
       if (coarse)
         push(&l, &gpu_cholesky, true);
     }
-    if (may_be_definite)
+    if (may_be_definite && !(s->gpu && s->outside))
       push(&l, &cpu_cholesky, true);
     if (may_be_definite && !s->gpu && s->structure == HONE_STRUCTURE_AUTO)
       push(&l, &cpu_cholesky_double, true);
@@ -105,6 +107,10 @@ static list expected(const hone_situation *s) {
       push(&l, &gpu_lu, false);
     if (coarse)
       push(&l, &gpu_lu, true);
+    if (s->gpu && s->outside)
+      push(&l, &outside_lu, true);
+    if (s->gpu && s->outside && may_be_definite)
+      push(&l, &cpu_cholesky, true);
     push(&l, &cpu_lu, true);
   }
   if (s->gpu)
@@ -142,15 +148,18 @@ static void for_all_situations(void (*visit)(const hone_situation *s)) {
   for (int at = 0; at < 7; at++)
     for (int structure = 0; structure < 3; structure++)
       for (int start = 0; start < 3; start++)
-        for (int gpu = 0; gpu < 8; gpu++) {
+        for (int gpu = 0; gpu < 16; gpu++) {
           const hone_situation s = {.n = orders[at],
                                     .structure = structure,
                                     .start = start,
                                     .gpu = gpu & 1,
                                     .several = gpu & 4,
+                                    .outside = gpu & 8,
                                     .coarse = gpu & 2};
-          ct_note("n %d, structure %d, start %d, gpu %d, several %d, coarse %d",
-                  (int)s.n, structure, start, s.gpu, s.several, s.coarse);
+          ct_note("n %d, structure %d, start %d, gpu %d, several %d, outside "
+                  "%d, coarse %d",
+                  (int)s.n, structure, start, s.gpu, s.several, s.outside,
+                  s.coarse);
           visit(&s);
         }
 }
@@ -182,6 +191,8 @@ TEST(policy, has_these_rungs_on_a_cpu_and_on_a_gpu) {
       {{.n = 9000, .structure = HONE_STRUCTURE_SPD}, "C+ L+ L64+ Lt64+"},
       {{.n = 9000, .structure = HONE_STRUCTURE_GENERAL}, "L+ L64+ Lt64+"},
       {{.n = 9000, .gpu = true}, "D T B gC C+ gL L+ gL64+ L64+ Lt64+"},
+      {{.n = 9000, .gpu = true, .outside = true},
+       "D T B gC gL oL+ C+ L+ gL64+ L64+ Lt64+"},
       {{.n = 9000, .gpu = true, .coarse = true},
        "D T B gC gC+ C+ gL gL+ L+ gL64+ L64+ Lt64+"},
       {{.n = 9000,

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Factors in host memory, whose block columns come to an emulated device and go
+   (gpu_sp/outside/), of real and of complex matrices. */
+#include "tests/emulate/several_problem.h"
+
+extern "C" {
+#include "base/dense.h"
+#include "base/engine.h"
+}
+
+namespace {
+
+/* While it exists factors may lie in host memory at any order, in block columns
+   of so many columns. */
+class window_of {
+public:
+  explicit window_of(int64_t columns) {
+    wrapped_trial.window = columns / HONE_PARTS;
+  }
+  ~window_of() { wrapped_trial = {}; }
+  window_of(const window_of &) = delete;
+  window_of &operator=(const window_of &) = delete;
+};
+
+/* Returns options with less device memory than one device needs. */
+hone_options outside_options(int64_t n) {
+  hone_options o = options_for(0);
+  hone_engine_config config = {};
+  config.n = n;
+  config.choices.trial = wrapped_trial;
+  const int64_t single = hone_engine_single_cuda.device_bytes(&config, false);
+  const int64_t least = hone_engine_outside.device_bytes(&config, false);
+  CHECK(least > 0);
+  CHECK(least < single);
+  o.device_memory_limit_bytes = (least + single) / 2;
+  return o;
+}
+
+const char *const SAYS = "block columns through the device";
+
+void check_report(const hone_report &r, const hone_options &o) {
+  CHECK_CONTAINS(r.path, SAYS);
+  CHECK_CONTAINS(r.path, "fp16x3, tournament pivoting");
+  CHECK_CONTAINS(r.reason, "GB of device memory");
+  CHECK_EQ_INT(r.precision, 32);
+  CHECK(r.device_bytes > 0);
+  CHECK(r.device_bytes <= o.device_memory_limit_bytes);
+  CHECK_EQ_INT(r.device_passes, 0);
+  CHECK(r.host_passes > 0);
+  CHECK(r.growth >= 0.5 && r.growth < 1e3);
+}
+
+void check_outside(int64_t real_order, int64_t window, int trans) {
+  const several_devices one(1);
+  const narrow_panels narrow;
+  const window_of columns(window);
+  const int64_t n = order_of(real_order);
+  hone_options o = outside_options(n);
+  o.trans = trans;
+  ct_note("n %d, window %d, trans %d", (int)n, (int)window, trans);
+  const hone_report r = solve(problem(n, trans, (uint64_t)n), o, HONE_OK);
+  check_report(r, o);
+  /* Every entry of F comes to the host once; A and all of L go there. */
+  const int64_t all = n * n * (int64_t)sizeof(hone_single);
+  CHECK_EQ_INT(r.from_device_bytes, all);
+  CHECK(r.to_device_bytes >= all);
+  CHECK(r.to_device_bytes > all);
+}
+
+TEST_OF(outside, block_columns_come_and_go) {
+  for (int64_t window : {128, 256, 384, 640, 896})
+    check_outside(1030, window, HONE_NO_TRANS);
+}
+
+TEST_OF(outside, orders_that_no_panel_divides) {
+  for (int64_t n : {513, 640, 769, 1001, 1153})
+    check_outside(n, 256, HONE_NO_TRANS);
+}
+
+TEST_OF(outside, transposes) {
+  check_outside(900, 256, HONE_TRANS);
+  check_outside(1027, 384, LAST_TRANS);
+}
+
+/* Outer panels of two and three inner ones, and the next panel factored beside
+   the update. */
+TEST_OF(outside, wide_panels_with_look_ahead) {
+  for (int64_t outer : {100, 256, 384}) {
+    wrapped_trial.ahead_from = 256;
+    wrapped_trial.outer = outer;
+    check_outside(1300, 512, HONE_NO_TRANS);
+    wrapped_trial.ahead_from = 256;
+    wrapped_trial.outer = outer;
+    check_outside(1411, 800, HONE_TRANS);
+  }
+}
+
+/* Panels of more rows than one launch holds, as orders above 49152 have. */
+TEST_OF(outside, tall_panels) {
+  wrapped_trial.part_rows = 256;
+  wrapped_trial.ahead_from = 256;
+  check_outside(1100, 384, HONE_NO_TRANS);
+}
+
+/* Work is done late, in one of the orders that CUDA allows: a wait that is
+   missing gives other factors. Their bits do not depend on it. */
+TEST_OF(outside, bits_do_not_depend_on_the_order_of_work) {
+  const several_devices one(1);
+  const narrow_panels narrow;
+  for (int64_t ahead : {0, 256}) {
+    const window_of columns(256);
+    wrapped_trial.ahead_from = ahead;
+    const problem p(order_of(1100), HONE_NO_TRANS, 21);
+    hone_options o = outside_options(p.n);
+    std::vector<entry> first((size_t)p.n), x((size_t)p.n);
+    o.deterministic = 1;
+    o.factor_precision = HONE_FACTOR_SINGLE;
+    for (uint64_t seed = 0; seed < 12; seed++) {
+      const hone_emulate::late_streams late(seed);
+      hone_report r = HONE_REPORT_INIT;
+      o.threads = 1 + (int)(seed % 3);
+      ct_note("look-ahead from %d, seed %d", (int)ahead, (int)seed);
+      CHECK_EQ_INT(hone_solve(p.n, 1, p.a.data(), p.n, p.b.data(), p.n,
+                              x.data(), p.n, &o, &r),
+                   HONE_OK);
+      check_report(r, o);
+      CHECK(is_answer(p, HONE_NO_TRANS, x.data()));
+      if (seed == 0)
+        first = x;
+      CHECK(memcmp(x.data(), first.data(), sizeof(entry) * x.size()) == 0);
+    }
+  }
+}
+
+/* ---- The factors ----------------------------------------------------------
+ */
+
+/* The device's part of the engine, with arrays of its own for the factors. */
+struct made {
+  int64_t n, ld;
+  std::vector<hone_single> f;
+  std::vector<int> pivot;
+  std::vector<float> col_max;
+  hone_factor_info info;
+  hone_account used;
+  int status;
+
+  made(const problem &p, const hone_choices &choices)
+      : n(p.n), ld(p.n + 3), f((size_t)(ld * n)), pivot((size_t)n),
+        col_max((size_t)n), info(), used(), status(-1) {
+    std::vector<double> ones((size_t)n, 1.0);
+    std::vector<int> zeros((size_t)n, 0);
+    const hone_scaling none = {ones.data(), ones.data(), zeros.data(),
+                               zeros.data(), false};
+    const hone_dense dense = {
+        n, n, reinterpret_cast<const hone_entry *>(p.a.data()), nullptr, false};
+    const hone_matrix matrix = hone_dense_matrix(&dense);
+    const hone_host_factors to = {f.data(), ld, pivot.data(), col_max.data()};
+    const hone_engine *engine = &hone_engine_outside_cuda;
+    hone_mem mem = {};
+    hone_watch watch = {};
+    hone_engine_config config = {};
+    void *self = nullptr;
+    config.n = n;
+    config.mem = &mem;
+    config.watch = &watch;
+    config.choices = choices;
+    config.host_factors = &to;
+    CHECK_EQ_INT(engine->create(&self, &config), HONE_OK);
+    status = engine->factor(self, &matrix, &none, &info);
+    engine->account(self, &used);
+    engine->destroy(self, &mem);
+    CHECK_EQ_INT(mem.held, 0);
+  }
+  entry at(int64_t i, int64_t j) const {
+    const float *part = reinterpret_cast<const float *>(f.data() + i + j * ld);
+#ifdef HONE_COMPLEX
+    return entry(part[0], part[1]);
+#else
+    return (double)part[0];
+#endif
+  }
+};
+
+hone_choices choices_with(int64_t window) {
+  hone_choices c = {};
+  c.trial = wrapped_trial;
+  c.trial.window = window / HONE_PARTS;
+  return c;
+}
+
+/* Returns the largest |P S - L U| / (|P S| + |L| |U|) of every so many-th row.
+ */
+double error_of(const problem &p, const made &m, int64_t step) {
+  std::vector<int> row((size_t)p.n);
+  double most = 0.0;
+  for (int64_t i = 0; i < p.n; i++)
+    row.data()[i] = (int)i;
+  for (int64_t i = 0; i < p.n; i++)
+    std::swap(row.data()[i], row.data()[m.pivot.data()[i] - 1]);
+  for (int64_t i = 0; i < p.n; i += step) {
+    std::vector<entry> sum((size_t)p.n);
+    std::vector<double> size((size_t)p.n);
+    for (int64_t j = 0; j < p.n; j++) {
+      sum.data()[j] = p.a.data()[row.data()[i] + j * p.n];
+      size.data()[j] = std::abs(sum.data()[j]);
+      for (int64_t k = 0; k <= (i < j ? i : j); k++) {
+        const entry t = (k == i ? entry(1.0) : m.at(i, k)) * m.at(k, j);
+        sum.data()[j] -= t;
+        size.data()[j] += std::abs(t);
+      }
+      const double e = std::abs(sum.data()[j]) / size.data()[j];
+      most = e <= most ? most : e; /* NaN stays, and fails */
+    }
+  }
+  return most;
+}
+
+/* |P S - L U| <= gamma_n |L| |U| (Higham, theorem 9.3); products of FP16 parts
+   are less accurate than 2^-24, by a factor below 8. Errors are random and far
+   below that bound, which a row in a wrong place exceeds 1000-fold. */
+TEST_OF(outside, factors_are_those_of_lapack) {
+  const narrow_panels narrow;
+  for (int64_t window : {128, 256, 500, 2000}) {
+    const problem p(order_of(900), HONE_NO_TRANS, 33);
+    const made m(p, choices_with(window));
+    ct_note("window %d", (int)window);
+    CHECK_EQ_INT(m.status, HONE_OK);
+    CHECK_EQ_INT(m.info.zero_pivot, -1);
+    CHECK_EQ_INT(m.info.flushed, 0);
+    CHECK(!m.info.hopeless);
+    CHECK(error_of(p, m, 29) <= 1e-5);
+    for (int64_t i = 0; i < p.n; i++)
+      CHECK(m.pivot.data()[i] > i && m.pivot.data()[i] <= p.n);
+    for (int64_t j = 0; j < p.n; j += 37) {
+      double most = 0.0;
+      for (int64_t i = 0; i < p.n; i++)
+        most = std::fmax(most, std::abs(p.a.data()[i + j * p.n]));
+      CHECK_NEAR((double)m.col_max.data()[j], most, 1e-6 * most);
+    }
+  }
+}
+
+/* Each block column has a scale of its own. */
+TEST_OF(outside, block_columns_of_other_magnitudes) {
+  const narrow_panels narrow;
+  problem p(order_of(900), HONE_NO_TRANS, 20);
+  for (int64_t j = 0; j < p.n; j++)
+    for (int64_t i = 0; i < p.n; i++)
+      p.a.data()[i + j * p.n] =
+          shifted(p.a.data()[i + j * p.n], 6 * (int)(j * HONE_PARTS / 256));
+  const made m(p, choices_with(256));
+  CHECK_EQ_INT(m.status, HONE_OK);
+  CHECK_CONTAINS(m.used.text, "fp16x3");
+  CHECK(error_of(p, m, 29) <= 1e-5);
+}
+
+/* Growth that FP16 parts do not bear: the factorization begins again with
+   products in FP32. */
+TEST_OF(outside, products_that_overflow_are_made_in_fp32) {
+  const narrow_panels narrow;
+  problem p(order_of(700), HONE_NO_TRANS, 22);
+  const double by = HONE_PARTS > 1 ? 0.04 : 0.03;
+  for (int64_t j = 0; j < p.n; j++)
+    for (int64_t i = 0; i < p.n; i++)
+      p.a.data()[i + j * p.n] = i == j || j == p.n - 1 ? 1.0
+                                : i > j                ? -by
+                                                       : 0.0;
+  const made m(p, choices_with(256));
+  CHECK_EQ_INT(m.status, HONE_OK);
+  CHECK_CONTAINS(m.used.text, "fp32");
+  CHECK_CONTAINS(m.used.text, SAYS);
+  CHECK_NEAR(m.info.growth, 0.0, 0.0); /* it is finite */
+  CHECK(std::abs(m.at(p.n - 1, p.n - 1)) > 1e5);
+  CHECK(error_of(p, m, 29) <= 1e-5);
+}
+
+TEST_OF(outside, pivots_that_fall_too_fast_are_given_up) {
+  const narrow_panels narrow;
+  const made m(falling(order_of(900), 1e-12, HONE_NO_TRANS, 41),
+               choices_with(256));
+  CHECK_EQ_INT(m.status, HONE_OK);
+  CHECK(m.info.hopeless);
+}
+
+/* ---- Solvers, and other matrices ------------------------------------------
+ */
+
+TEST_OF(outside, a_kept_solver_factors_and_solves_again) {
+  const several_devices one(1);
+  const narrow_panels narrow;
+  const window_of columns(256);
+  const int64_t n = order_of(650), k = 37;
+  problem p(n, false, 12), q(n, false, 13);
+  entry_solver *solver = nullptr;
+  hone_options o = outside_options(n);
+  numbers r = {99};
+  const std::vector<entry> b = uniform_entries(&r, n * k);
+  std::vector<entry> x((size_t)(n * k));
+  CHECK_EQ_INT(hone_solver_create(&solver, n, &o), HONE_OK);
+  for (int step = 0; step < 3; step++) {
+    hone_report report = HONE_REPORT_INIT;
+    problem *of = step == 0 ? &p : &q;
+    if (step == 2) /* with the factors of the matrix before */
+      for (int64_t i = 0; i < n; i++)
+        q.a.data()[i + i * n] += 1e-3;
+    CHECK_EQ_INT(step < 2
+                     ? hone_solver_factor(solver, of->a.data(), n, &report)
+                     : hone_solver_update(solver, of->a.data(), n, &report),
+                 HONE_OK);
+    CHECK_CONTAINS(report.path, SAYS);
+    CHECK((strstr(report.path, "of an earlier matrix") != nullptr) ==
+          (step == 2));
+    for (int trans : {(int)HONE_NO_TRANS, LAST_TRANS}) {
+      hone_options now = HONE_OPTIONS_INIT;
+      now.trans = trans;
+      CHECK_EQ_INT(
+          hone_solver_solve(solver, k, b.data(), n, x.data(), n, &now, &report),
+          HONE_OK);
+      problem of_column = *of;
+      for (int64_t c = 0; c < k; c += 9) {
+        of_column.b.assign(b.begin() + c * n, b.begin() + (c + 1) * n);
+        CHECK(is_answer(of_column, trans, x.data() + c * n));
+      }
+    }
+  }
+  hone_solver_destroy(&solver);
+}
+
+/* Where there is no memory for Cholesky's factors, LU serves. */
+TEST_OF(outside, definite_matrices_take_lu) {
+  const several_devices one(1);
+  const narrow_panels panels;
+  const window_of columns(256);
+  problem p(order_of(700), false, 14);
+  for (int64_t j = 0; j < p.n; j++) {
+    for (int64_t i = 0; i < j; i++)
+      p.a.data()[j + i * p.n] =
+          narrow(conjugate(wide_entry(p.a.data()[i + j * p.n])));
+    p.a.data()[j + j * p.n] = (double)p.n;
+  }
+  p.multiply(HONE_NO_TRANS);
+  hone_options o = outside_options(p.n);
+  for (int structure : {(int)HONE_STRUCTURE_AUTO, (int)HONE_STRUCTURE_SPD}) {
+    o.structure = structure;
+    CHECK_CONTAINS(solve(p, o, HONE_OK).path, SAYS);
+  }
+}
+
+TEST_OF(outside, takes_a_in_device_memory) {
+  const several_devices one(1);
+  const narrow_panels narrow;
+  const window_of columns(256);
+  const problem p(order_of(700), false, 18);
+  const size_t bytes = p.a.size() * sizeof(entry);
+  entry *there = nullptr;
+  MUST(cudaMalloc(&there, bytes));
+  MUST(cudaMemcpy(there, p.a.data(), bytes, cudaMemcpyHostToDevice));
+  MUST(cudaDeviceSynchronize());
+  const hone_options o = outside_options(p.n);
+  std::vector<entry> x((size_t)p.n);
+  hone_report r = HONE_REPORT_INIT;
+  CHECK_EQ_INT(
+      hone_solve(p.n, 1, there, p.n, p.b.data(), p.n, x.data(), p.n, &o, &r),
+      HONE_OK);
+  CHECK_CONTAINS(r.path, SAYS);
+  CHECK(is_answer(p, HONE_NO_TRANS, x.data()));
+  MUST(cudaFree(there));
+}
+
+TEST_OF(outside, scales_rows_and_columns) {
+  const several_devices one(1);
+  const narrow_panels narrow;
+  const window_of columns(256);
+  problem p(order_of(900), false, 11);
+  for (int64_t j = 0; j < p.n; j++)
+    for (int64_t i = 0; i < p.n; i++)
+      p.a.data()[i + j * p.n] =
+          shifted(p.a.data()[i + j * p.n],
+                  (int)(i % 7) * 60 - 180 + (int)(j % 5) * 50 - 100);
+  for (int64_t i = 0; i < p.n; i++) /* b is of the size of A x */
+    p.b.data()[i] = shifted(p.b.data()[i], (int)(i % 7) * 60 - 180);
+  const hone_options o = outside_options(p.n);
+  const hone_report r = solve(p, o, HONE_OK);
+  check_report(r, o);
+  CHECK(r.scale_exponent_max > 0);
+}
+
+TEST_OF(outside, a_singular_matrix_is_not_accepted) {
+  const several_devices one(1);
+  const narrow_panels narrow;
+  const window_of columns(256);
+  problem p(order_of(700), false, 15);
+  for (int64_t i = 0; i < p.n; i++) /* column 411 is twice column 5 */
+    p.a.data()[i + 411 * p.n] = 2.0 * p.a.data()[i + 5 * p.n];
+  const hone_options o = outside_options(p.n);
+  std::vector<entry> x((size_t)p.n);
+  for (bool zero : {false, true}) {
+    for (int64_t i = 0; i < p.n && zero; i++)
+      p.a.data()[i + 300 * p.n] = 0.0;
+    const int st = hone_solve(p.n, 1, p.a.data(), p.n, p.b.data(), p.n,
+                              x.data(), p.n, &o, nullptr);
+    CHECK(st == HONE_SINGULAR || st == HONE_ILL_CONDITIONED);
+  }
+}
+
+TEST_OF(outside, entries_that_are_not_finite_are_found) {
+  const several_devices one(1);
+  const window_of columns(256);
+  problem p(order_of(600), false, 15);
+  p.a.data()[17 + 300 * p.n] = NAN;
+  const hone_report r = solve(p, outside_options(p.n), HONE_NOT_FINITE_A);
+  CHECK_EQ_INT(r.bad_row, 17);
+  CHECK_EQ_INT(r.bad_col, 300);
+}
+
+TEST_OF(outside, more_accurate_factors_follow) {
+  const several_devices one(1);
+  const narrow_panels narrow;
+  const window_of columns(256);
+  const problem p = ill_conditioned(order_of(700), HONE_NO_TRANS);
+  hone_options o = outside_options(p.n);
+  const hone_report r = solve(p, o, HONE_OK);
+  CHECK_CONTAINS(r.path, "through the device) set aside, double LU");
+  CHECK_EQ_INT(r.precision, 64);
+}
+
+/* ---- What is not there ----------------------------------------------------
+ */
+
+/* Too little memory for two panels, too small an order, and enough memory. */
+TEST_OF(outside, other_engines_serve_where_it_does_not_pay) {
+  const several_devices one(1);
+  const narrow_panels narrow;
+  const problem p(order_of(700), false, 16);
+  hone_options o = options_for(0);
+  {
+    const window_of columns(256);
+    const hone_options enough = outside_options(p.n);
+    CHECK(strstr(solve(p, o, HONE_OK).path, SAYS) == nullptr);
+    wrapped_trial.window = 0;
+    CHECK(strstr(solve(p, enough, HONE_OK).path, SAYS) == nullptr);
+    wrapped_trial.window = 256;
+    o.device_memory_limit_bytes = 1 << 20;
+    const hone_report r = solve(p, o, HONE_OK);
+    CHECK(strstr(r.path, SAYS) == nullptr);
+    CHECK_CONTAINS(r.reason, "block columns need");
+    CHECK_EQ_INT(r.device_bytes, 0);
+  }
+}
+
+int stop_at_half(void *, const hone_progress *event) {
+  return strcmp(event->phase, "factor") == 0 && event->fraction >= 0.5;
+}
+
+TEST_OF(outside, stops_when_the_caller_says_so) {
+  const several_devices one(1);
+  const narrow_panels narrow;
+  const window_of columns(256);
+  const problem p(order_of(900), false, 17);
+  hone_options o = outside_options(p.n);
+  for (uint64_t seed : {1, 2}) {
+    const hone_emulate::late_streams late(seed);
+    o.progress = stop_at_half;
+    (void)solve(p, o, HONE_CANCELLED);
+    o.progress = nullptr;
+    CHECK_CONTAINS(solve(p, o, HONE_OK).path, SAYS);
+  }
+}
+
+/* Every call of CUDA fails once: x is right all the same, by other means, or
+   there is none. Nothing is left behind. */
+TEST_OF(outside, survives_every_failed_call) {
+  const several_devices one(1);
+  const narrow_panels narrow;
+  const window_of columns(256);
+  const problem p(order_of(640), false, 16);
+  hone_options o = outside_options(p.n);
+  (void)hone_release_kept();
+  const size_t before = hone_emulate::owned_now();
+  int64_t at = 1, step = 1, by_others = 0;
+  for (bool over = false; !over; at += step) {
+    std::vector<entry> x((size_t)p.n);
+    hone_report r = HONE_REPORT_INIT;
+    failing_calls.fail_at = at;
+    const int st = hone_solve(p.n, 1, p.a.data(), p.n, p.b.data(), p.n,
+                              x.data(), p.n, &o, &r);
+    over = failing_calls.fail_at > 0;
+    failing_calls.fail_at = 0;
+    ct_note("call %d", (int)at);
+    CHECK_EQ_INT(st, HONE_OK);
+    CHECK(is_answer(p, HONE_NO_TRANS, x.data()));
+    by_others += strstr(r.reason, "failed") != nullptr;
+    (void)hone_release_kept();
+    CHECK_EQ_INT((int64_t)hone_emulate::owned_now(), (int64_t)before);
+    step = at < 80 ? 3 : 7 * HONE_PARTS;
+  }
+  CHECK(at > 300);
+  CHECK(by_others > 20);
+}
+
+} // namespace
