@@ -96,6 +96,7 @@ static void account(void *self, hone_account *out) {
 const hone_engine hone_engine_outside = {.name = "single LU",
                                          .place = "CUDA",
                                          .precision = 32,
+                                         .spare = true,
                                          .probe = probe,
                                          .create = create,
                                          .factor = factor,

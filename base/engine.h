@@ -166,6 +166,8 @@ typedef struct hone_engine {
   int precision;     /* 32 or 64 */
   bool symmetric;    /* serves positive definite S only: where it fails, any
                         other engine may do better */
+  bool spare;        /* serves where others have no memory on a device: what it
+                        has there is not enough for them */
   bool other_pivots; /* takes other pivots than partial pivoting of S does, for
                         matrices whose factors grow with those */
   /* Returns true if the engine serves matrices of this structure; NULL: it

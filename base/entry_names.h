@@ -333,6 +333,7 @@
 #define hone_outside_end_take hone_z_outside_end_take
 #define hone_outside_exchange_rows hone_z_outside_exchange_rows
 #define hone_outside_factor hone_z_outside_factor
+#define hone_outside_ordering_bytes hone_z_outside_ordering_bytes
 #define hone_outside_send_a hone_z_outside_send_a
 #define hone_outside_send_l hone_z_outside_send_l
 #define hone_pairs_close hone_z_pairs_close

@@ -51,12 +51,13 @@ static bool uses_device(const hone_rung *rung) {
   return rung->self != NULL && rung->engine->device_bytes != NULL;
 }
 
-/* Destroys all engines but rung r's that have memory of a device. Returns true
-   if there was one. */
+/* Destroys all engines but rung r's that have memory of a device, unless they
+   are there because r had none. Returns true if there was one. */
 static bool free_devices(hone_ladder *ladder, int r) {
   bool any = false;
   for (int i = 0; i < ladder->rung_count; i++)
-    if (i != r && uses_device(&ladder->rung[i])) {
+    if (i != r && uses_device(&ladder->rung[i]) &&
+        !(i > r && ladder->rung[i].engine->spare)) {
       hone_ladder_destroy_rung(ladder, &ladder->rung[i]);
       any = true;
     }

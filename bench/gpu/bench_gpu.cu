@@ -46,7 +46,8 @@ const char usage[] =
     "several_factor, several_complex, several_columns, several_batch,\n"
     "several_mg, threads, forms. Each has a share of --seconds, and time that\n"
     "one does not use goes to the others. All take 11 minutes, and 4 more\n"
-    "where there are several GPUs.\n"
+    "where there are several GPUs. Another one, outside, runs only where\n"
+    "--section names it.\n"
     "  --small-n A,...  orders of the small table (1 .. 2048)\n"
     "  --forms-n A,...  orders of the forms table (8192,16384)\n"
     "  --several-n A,.. orders of the factorization on several GPUs; those\n"
@@ -54,6 +55,8 @@ const char usage[] =
     "  --several-solve-n A,..\n"
     "                   orders of whole solves there, with one right-hand\n"
     "                   side and with the last of --columns (16384,32768)\n"
+    "  --outside-n A,.. orders of the table of factors larger than the device\n"
+    "                   memory that may be used (32768)\n"
     "  --slow-rounds R  rounds of IRS in TF32 and FP16 for n >= 16384 (2)\n"
     "  --plan           only print what would run, and for how long on an\n"
     "                   H200 with 16 cores; must be the last option\n"
@@ -118,6 +121,7 @@ const std::vector<Part> parts = {
     {"several_columns", 35.0},
     {"several_batch", 20.0},
     {"several_mg", 50.0}, /* last of them: what it may break is not ours */
+    {"outside", 120.0},
     {"threads", 22.0},
     {"forms", 32.0}};
 
@@ -157,6 +161,8 @@ void run_section(Bench *bench, const std::string &section) {
     batch_section(bench);
   else if (section.rfind("several", 0) == 0)
     run_several(bench, section);
+  else if (section == "outside")
+    outside_section(bench);
   else if (section == "threads")
     threads_section(bench);
   else if (section == "gallery")
@@ -208,7 +214,9 @@ void set_defaults(Bench *bench) {
   c.phase_sizes = {"2048", "8192", "16384", "32768"};
   for (const Part &part : parts)
     c.known_sections.push_back(part.section);
-  c.sections = c.known_sections;
+  for (const std::string &section : c.known_sections)
+    if (section != "outside")
+      c.sections.push_back(section);
   c.device = HONE_DEVICE_CUDA;
   bench->solves = {"Whole solve, Hone kept, beside the fastest peer",
                    "| matrix | n | Hone ms | accepted | best pageable peer | "

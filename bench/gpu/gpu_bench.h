@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The files of bench_gpu share this header and bench.h: methods.cu has the
    methods of cuSOLVER, sections.cu, alone.cu, batch.cu, callers.cu, complex.cu,
-   device.cu and profile.cu the tables, those of several.h among them,
-   bench_gpu.cu the options. */
+   device.cu, outside.cu and profile.cu the tables, those of several.h among
+   them, bench_gpu.cu the options. */
 #ifndef HONE_BENCH_GPU_GPU_BENCH_H
 #define HONE_BENCH_GPU_GPU_BENCH_H
 
@@ -53,6 +53,7 @@ void several_complex_section(Bench *bench);
 void several_columns_section(Bench *bench);
 void several_batch_section(Bench *bench);
 void several_mg_section(Bench *bench);
+void outside_section(Bench *bench);
 void batch_section(Bench *bench);
 
 #endif

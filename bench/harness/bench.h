@@ -22,6 +22,7 @@ struct Config {
   Words phase_sizes = {"256", "1024", "4096"};
   Words several_sizes = {"16384", "32768", "65536"}; /* factored alone */
   Words several_solve_sizes = {"16384", "32768"};
+  Words outside_sizes = {"32768"};
   Words skip;
   /* Methods with one of these words in their name are left out beyond n =
      16384, and the record says so. */
@@ -101,9 +102,10 @@ struct Choices {
   bool spd = false;
   int diagonal = 0, block_rows = 0, residuals = 0, factor_precision = 0;
   int arithmetic = 0, pivoting = 0;
-  int threads = 0;      /* 0: the Config's */
-  int devices = 0;      /* 0: one; -1: all */
-  bool history = false; /* record the last solve's convergence */
+  int threads = 0;           /* 0: the Config's */
+  int devices = 0;           /* 0: one; -1: all */
+  int64_t device_memory = 0; /* the limit in bytes; 0: what is free */
+  bool history = false;      /* record the last solve's convergence */
 };
 void add_form(const Config &c, std::vector<Method> *methods, const char *name,
               const Systems &s, int device, bool kept, const Choices &chosen);

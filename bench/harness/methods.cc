@@ -45,6 +45,7 @@ struct Hone {
     options.structure = chosen.spd ? (int32_t)HONE_STRUCTURE_SPD : 0;
     options.factor_precision = chosen.factor_precision;
     options.devices = chosen.devices;
+    options.device_memory_limit_bytes = chosen.device_memory;
     options.tuning = &tuning;
     tuning.diagonal = chosen.diagonal;
     tuning.block_rows = chosen.block_rows;

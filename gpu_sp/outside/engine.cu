@@ -145,9 +145,12 @@ void account(void *self, hone_account *out) {
            hone_cuda_arithmetic_name(c), hone_cuda_pivoting_name(c));
 }
 
-/* With 'order', for the narrowest panels that orders from 4096 on have. */
+/* With the numbers of rows, for the narrowest panels, and what it takes to put
+   rows into order. */
 int64_t host_bytes(int64_t n, int64_t k) {
-  return hone_cuda_host_bytes(n, k) + n * (n / HONE_PANEL + 1) * 4;
+  const int64_t orders = n * (n / HONE_PANEL + 3) * (int64_t)sizeof(int);
+  return hone_cuda_host_bytes(n, k) + orders + hone_outside_ordering_bytes(n) +
+         (int64_t)sizeof(hone_outside);
 }
 
 constexpr hone_engine table() {

@@ -81,7 +81,9 @@ int hone_outside_begin_take(hone_outside *o, int p, int64_t place,
                             hone_outside_stage **stage);
 int hone_outside_end_take(hone_outside *o, int p, hone_outside_stage *stage);
 /* Puts the rows of F in host memory into the order perm (perm[i] is the number
-   in S of row i), and makes exchanges of it. */
+   in S of row i), and makes exchanges of it; it takes so many bytes for that.
+ */
+int64_t hone_outside_ordering_bytes(int64_t n);
 int hone_outside_exchange_rows(hone_outside *o, const int *perm);
 
 /* Members of the engine table. engine.cu accepts an engine whose creation

@@ -296,13 +296,17 @@ void order_columns(void *ctx, int64_t task) {
 
 } // namespace
 
+int64_t hone_outside_ordering_bytes(int64_t n) {
+  return TASKS * n * (int64_t)sizeof(hone_single);
+}
+
 /* Exchange k brings the row that is k-th in the end to place k: at[] says where
    each row is, and who[] which row is where. */
 int hone_outside_exchange_rows(hone_outside *o, const int *perm) {
   const size_t n = (size_t)o->n;
   int *at = static_cast<int *>(hone_mem_get(o->mem, 2 * n * sizeof(int)));
   hone_single *room = static_cast<hone_single *>(
-      hone_mem_get(o->mem, TASKS * n * sizeof(hone_single)));
+      hone_mem_get(o->mem, (size_t)hone_outside_ordering_bytes(o->n)));
   const bool there = at != nullptr && room != nullptr;
   if (there) {
     int *who = at + n;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Factors in host memory, whose block columns come to an emulated device and go
    (gpu_sp/outside/), of real and of complex matrices. */
+#include "tests/emulate/refuse.h"
 #include "tests/emulate/several_problem.h"
 
 extern "C" {
@@ -300,6 +301,7 @@ TEST_OF(outside, a_kept_solver_factors_and_solves_again) {
   CHECK_EQ_INT(hone_solver_create(&solver, n, &o), HONE_OK);
   for (int step = 0; step < 3; step++) {
     hone_report report = HONE_REPORT_INIT;
+    const int64_t asked = hone_emulate::refusing.asked;
     problem *of = step == 0 ? &p : &q;
     if (step == 2) /* with the factors of the matrix before */
       for (int64_t i = 0; i < n; i++)
@@ -311,6 +313,8 @@ TEST_OF(outside, a_kept_solver_factors_and_solves_again) {
     CHECK_CONTAINS(report.path, SAYS);
     CHECK((strstr(report.path, "of an earlier matrix") != nullptr) ==
           (step == 2));
+    /* It is not given up for an engine that has no memory anyway. */
+    CHECK((hone_emulate::refusing.asked == asked) == (step > 0));
     for (int trans : {(int)HONE_NO_TRANS, LAST_TRANS}) {
       hone_options now = HONE_OPTIONS_INIT;
       now.trans = trans;
@@ -447,6 +451,38 @@ TEST_OF(outside, other_engines_serve_where_it_does_not_pay) {
     CHECK_CONTAINS(r.reason, "block columns need");
     CHECK_EQ_INT(r.device_bytes, 0);
   }
+}
+
+/* Within what is told beforehand the engine has its memory, and with less the
+   CPU solves. */
+TEST_OF(outside, host_memory_is_told_beforehand) {
+  const several_devices one(1);
+  const narrow_panels narrow;
+  const window_of columns(256);
+  const problem p(order_of(900), false, 19);
+  hone_options o = outside_options(p.n);
+  int64_t single = 0;
+  CHECK_EQ_INT(hone_memory_needed(p.n, 1, &o, &single, nullptr), HONE_OK);
+  o.memory_limit_bytes = single;
+  hone_report r = solve(p, o, HONE_OK);
+  check_report(r, o);
+  CHECK(r.host_bytes <= single);
+  std::vector<entry> x((size_t)p.n);
+  bool by_host = false;
+  for (int st = HONE_OK; st == HONE_OK;) {
+    const int64_t had = r.host_bytes;
+    o.memory_limit_bytes = had - 1;
+    st = hone_solve(p.n, 1, p.a.data(), p.n, p.b.data(), p.n, x.data(), p.n, &o,
+                    &r);
+    if (st != HONE_OK) {
+      CHECK_EQ_INT(st, HONE_NO_MEMORY);
+      break;
+    }
+    CHECK(is_answer(p, HONE_NO_TRANS, x.data()));
+    CHECK(r.host_bytes < had);
+    by_host = strstr(r.path, "through the device), ") == nullptr;
+  }
+  CHECK(by_host);
 }
 
 int stop_at_half(void *, const hone_progress *event) {
