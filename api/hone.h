@@ -458,12 +458,12 @@ HONE_API int hone_memory_needed(int64_t n, int64_t nrhs,
                                 int64_t *single_bytes, int64_t *double_bytes);
 
 /**
- * Bytes of device memory that solving with order n takes on a GPU: with a copy
- * of A in double there, for residuals (*with_residuals: 12 n^2 and a little),
- * and without (*without: 4 n^2 and a little); on each of options.devices, with
- * room for A to come by parts, and without. The first is taken if it fits and
- * options.device_memory_limit_bytes allows it, else the other, else the CPU. LU
- * in double may take 8 n^2 more. Either pointer may be NULL. No GPU is needed.
+ * Bytes of device memory for order n (no GPU is needed): with a copy of A in
+ * double, for residuals (*with_residuals: some 12 n^2), and without (*without:
+ * some 4 n^2); on each of options.devices, with room for A to come by parts,
+ * and without. The first is taken if it fits and the limit allows it, else the
+ * other, else, from n = 4096 on, block columns with less (docs/several.md),
+ * else the CPU. LU in double may take 8 n^2 more. Either may be NULL.
  */
 HONE_API int hone_device_memory_needed(int64_t n, const hone_options *options,
                                        int64_t *with_residuals,

@@ -32,7 +32,7 @@ struct hone_outside_stage {
   hone_single *entries;
   int *rows;          /* n: for each row that is stored its number in S */
   cudaEvent_t filled; /* the panel is in entries */
-  cudaEvent_t free;   /* it is needed there no more */
+  cudaEvent_t free;   /* one that was sent is needed there no more */
 };
 
 struct hone_outside {

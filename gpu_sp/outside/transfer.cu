@@ -200,9 +200,8 @@ int hone_outside_begin_take(hone_outside *o, int p, int64_t place,
   hone_cuda *c = o->c;
   hone_outside_stage *stage = *to = next_stage(o);
   const int64_t n = o->n, w = hone_outside_width(o, p);
-  int st = CALL(cudaStreamWaitEvent(c->work, stage->free, 0));
-  TRY_CUDA(cudaMemcpyAsync(stage->rows, c->perm, (size_t)n * sizeof(int),
-                           cudaMemcpyDeviceToDevice, c->work));
+  int st = CALL(cudaMemcpyAsync(stage->rows, c->perm, (size_t)n * sizeof(int),
+                                cudaMemcpyDeviceToDevice, c->work));
   if (st != HONE_OK)
     return st;
   HONE_LAUNCH(take_columns, dim3(blocks_of(n, TILE), blocks_of(w, TILE)),
@@ -243,7 +242,8 @@ int put_piece(hone_outside *o, int p, const fetched &of) {
 
 } // namespace
 
-/* All buffers but one are filled while that one is emptied. */
+/* All buffers but one are filled while that one is emptied. The stage is free
+   when the host has all pieces. */
 int hone_outside_end_take(hone_outside *o, int p, hone_outside_stage *stage) {
   enum { BEHIND = HONE_CUDA_STAGES - 1 };
   hone_cuda *c = o->c;
@@ -262,7 +262,6 @@ int hone_outside_end_take(hone_outside *o, int p, hone_outside_stage *stage) {
     if (i >= BEHIND)
       TRY(put_piece(o, p, of[(i - BEHIND) % HONE_CUDA_STAGES]));
   }
-  TRY_CUDA(cudaEventRecord(stage->free, c->fetch));
   if (st == HONE_OK) /* every piece came behind the numbers */
     memcpy(o->order + p * n, numbers, (size_t)n * sizeof(int));
   return st;
