@@ -111,7 +111,6 @@ int update_by_all_before(hone_outside *o, const block_column *b) {
                         HONE_NAN))
       return HONE_CANCELLED;
     st = hone_outside_send_l(o, p, o->window, c->top + TOP_UNUSED);
-    c->split_panel = -1; /* its rows have another order than before */
     TRY(update(o, p, o->window, 0, padded_width(o, b)));
   }
   TRY_CUDA(cudaEventRecord(o->ready, c->work));

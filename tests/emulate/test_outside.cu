@@ -293,6 +293,17 @@ TEST_OF(outside, host_memory_is_told_beforehand) {
   CHECK(by_host);
 }
 
+TEST_OF(outside, is_for_orders_from_4096_on) {
+  const several_devices one(1);
+  const hone_options o = options_for(0);
+  const hone_engine *e = &hone_engine_outside;
+  int64_t below = 0, from = 0;
+  CHECK_EQ_INT(hone_memory_needed(4095, 1, &o, &below, nullptr), HONE_OK);
+  CHECK_EQ_INT(hone_memory_needed(4096, 1, &o, &from, nullptr), HONE_OK);
+  CHECK(below < e->bytes(4095, 1));
+  CHECK(from > e->bytes(4096, 1));
+}
+
 int stop_at_half(void *, const hone_progress *event) {
   return strcmp(event->phase, "factor") == 0 && event->fraction >= 0.5;
 }
