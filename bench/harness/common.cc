@@ -87,7 +87,6 @@ Words *orders_of(Config *c, const std::string &name) {
       {"--phases-n", &c->phase_sizes},
       {"--several-n", &c->several_sizes},
       {"--several-solve-n", &c->several_solve_sizes},
-
       {"--outside-n", &c->outside_sizes}};
   for (const auto &list : lists)
     if (name == list.first)
