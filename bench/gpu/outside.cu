@@ -6,7 +6,7 @@
 #include "bench/gpu/gpu_bench.h"
 
 extern "C" {
-#include "api/hone.h"
+#include "api/hone_tuning.h"
 }
 
 #include <cstdio>

@@ -242,7 +242,6 @@ int factor_block_columns(hone_outside *o, const hone_dense *a,
 /* Waits for all that was enqueued. */
 int settle(hone_outside *o, int st) {
   hone_cuda *c = o->c;
-  stand_back(o);
   for (cudaStream_t stream :
        {c->feed, c->forms.side.stream, c->work, c->fetch}) {
     const int waited = stream ? CALL(cudaStreamSynchronize(stream)) : HONE_OK;

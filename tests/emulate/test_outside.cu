@@ -304,8 +304,10 @@ TEST_OF(outside, is_for_orders_from_4096_on) {
   CHECK(from > e->bytes(4096, 1));
 }
 
-int stop_at_half(void *, const hone_progress *event) {
-  return strcmp(event->phase, "factor") == 0 && event->fraction >= 0.5;
+/* The user data: the fraction at which to stop. */
+int stop_there(void *user, const hone_progress *event) {
+  return strcmp(event->phase, "factor") == 0 &&
+         event->fraction >= *static_cast<const double *>(user);
 }
 
 TEST_OF(outside, stops_when_the_caller_says_so) {
@@ -314,9 +316,10 @@ TEST_OF(outside, stops_when_the_caller_says_so) {
   const window_of columns(256);
   const problem p(order_of(900), false, 17);
   hone_options o = outside_options(p.n);
-  for (uint64_t seed : {1, 2}) {
-    const hone_emulate::late_streams late(seed);
-    o.progress = stop_at_half;
+  for (double at : {0.0, 0.5, 0.85}) { /* the last one: beside a panel */
+    const hone_emulate::late_streams late((uint64_t)(100.0 * at));
+    o.progress_user = &at;
+    o.progress = stop_there;
     (void)solve(p, o, HONE_CANCELLED);
     o.progress = nullptr;
     CHECK_CONTAINS(solve(p, o, HONE_OK).path, SAYS);
