@@ -56,6 +56,19 @@ def _us(kept, words):
     return 1e3 * _ms(kept, words)
 
 
+def _s(kept, words):
+    """s RECORD ROW METHOD: the median time in seconds"""
+    return 1e-3 * _ms(kept, words)
+
+
+def _part(kept, words):
+    """part RECORD ROW A / B: the time of A divided by that of B"""
+    record = kept.record(words[0])
+    one, other = ' '.join(words[2:]).split(' / ')
+    return records.ratio(_method(record, words[1], one),
+                         _method(record, words[1], other))
+
+
 def _best(kept, words):
     """best RECORD ROW PREFIX: the time of the vendor's fastest method whose
     name begins like this, divided by that of Hone kept"""
@@ -111,8 +124,8 @@ def _scalars(kept, words):
     return (min if words[0] == 'low' else max)(found)
 
 
-ASKED = {'scalars': _scalars, 'ms': _ms, 'us': _us, 'best': _best,
-         'more': _more, 'campaign': _campaign}
+ASKED = {'scalars': _scalars, 's': _s, 'ms': _ms, 'us': _us, 'part': _part,
+         'best': _best, 'more': _more, 'campaign': _campaign}
 
 
 class Claim:
