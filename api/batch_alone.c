@@ -293,6 +293,10 @@ void hone_batch_rest(hone_batch_call *call) {
     return;
   }
   all.options.progress = NULL;
+  /* One by one, small systems that a device has left take a millisecond each
+     there: hone_solve chooses. */
+  if (call->there)
+    all.options.device = HONE_DEVICE_AUTO;
   if (mem->limit > 0)
     all.options.memory_limit_bytes =
         HONE_MAX(mem->limit - mem->held, (int64_t)1);

@@ -176,6 +176,35 @@ TEST(batch_device, leaves_the_neighbours_of_bad_systems_alone) {
   }
 }
 
+/* Returns how many calls of CUDA that may fail a batch makes, of which every
+   second system is singular, or none is. */
+static int64_t calls_of(int parts, bool singular) {
+  const int64_t many = 1000000;
+  bat t = make(parts, 24, 8, 1);
+  for (int64_t k = 0; singular && k < 24; k += 2) /* two columns are alike */
+    memcpy(bat_a(&t, k), bat_a(&t, k) + t.batch.lda * t.parts,
+           (size_t)(t.batch.n * t.parts) * sizeof(double));
+  (void)bat_call(&t); /* what the process keeps is made */
+  failing_calls.fail_at = many;
+  (void)bat_call(&t);
+  const int64_t calls = many - failing_calls.fail_at;
+  failing_calls.fail_at = 0;
+  for (int64_t k = 0; k < 24; k++)
+    CHECK_EQ_INT(t.results[k].status == HONE_OK, !singular || k % 2 == 1);
+  bat_discard(&t);
+  return calls;
+}
+
+/* Systems that a device leaves do not go there once more, one by one. */
+TEST(batch_device, many_singular_systems_cost_little) {
+  NEED_DEVICE();
+  for (int parts = 1; parts <= 2; parts++) {
+    const int64_t calls = calls_of(parts, false);
+    CHECK(calls > 0);
+    CHECK_LE((double)calls_of(parts, true), (double)calls);
+  }
+}
+
 /* Four parameters of every family; an emulated device takes two of them. */
 static void solve_gallery(int parts, int64_t n) {
   const int64_t count = sup_emulated() ? 2 : 4;
