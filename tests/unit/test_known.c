@@ -17,12 +17,12 @@ static known_system system_of(int64_t n, int parts) {
    numbers below 2^53, times the same power of two. */
 static long double residual(const known_system *s, int64_t i, int q) {
   const int p = s->parts;
-  long double r = s->b[i * p + q];
+  long double r = (long double)s->b[i * p + q];
   for (int64_t j = 0; j < s->n; j++) {
     const double *e = s->a + (i + j * s->n) * p, *x = s->t + j * p;
-    r -= (long double)e[0] * x[q];
+    r -= (long double)e[0] * (long double)x[q];
     if (p == 2)
-      r += (q == 0 ? 1.0L : -1.0L) * e[1] * x[1 - q];
+      r += (q == 0 ? 1.0L : -1.0L) * (long double)e[1] * (long double)x[1 - q];
   }
   return r;
 }
