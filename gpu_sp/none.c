@@ -34,29 +34,15 @@ static bool is_definite(const hone_structure *structure, int64_t n) {
   return structure->definite;
 }
 
-const hone_engine hone_engine_single_cuda = {.name = "single LU",
-                                             .place = "CUDA",
-                                             .precision = 32,
-                                             .probe = probe,
-                                             .create = create,
-                                             .bytes = bytes,
-                                             .device_bytes = device_bytes};
+#define LU_WITHOUT_CUDA                                                        \
+  {                                                                            \
+    .name = "single LU", .place = "CUDA", .precision = 32, .probe = probe,     \
+    .create = create, .bytes = bytes, .device_bytes = device_bytes             \
+  }
 
-const hone_engine hone_engine_several_cuda = {.name = "single LU",
-                                              .place = "CUDA",
-                                              .precision = 32,
-                                              .probe = probe,
-                                              .create = create,
-                                              .bytes = bytes,
-                                              .device_bytes = device_bytes};
-
-const hone_engine hone_engine_outside_cuda = {.name = "single LU",
-                                              .place = "CUDA",
-                                              .precision = 32,
-                                              .probe = probe,
-                                              .create = create,
-                                              .bytes = bytes,
-                                              .device_bytes = device_bytes};
+const hone_engine hone_engine_single_cuda = LU_WITHOUT_CUDA;
+const hone_engine hone_engine_several_cuda = LU_WITHOUT_CUDA;
+const hone_engine hone_engine_outside_cuda = LU_WITHOUT_CUDA;
 
 const hone_engine hone_engine_cholesky_cuda = {.name = "single Cholesky",
                                                .place = "CUDA",

@@ -12,9 +12,9 @@ enum {
   GPU_FROM_ONCE = 1024,
   /* Below this order the factors have 64 MB, and a device needs nearly as much
      beside them (cuBLAS, operands, pieces): what is too little for all of them
-     is too little for a part. On an H100 with 16 cores both take as long from
-     4100 to 4500; at 5500 the CPU takes 1.5 times as long, and 1.5 to 2 times
-     for complex entries at 4500. */
+     is too little for a part. In single calls on an H100 with 16 cores both
+     take as long from 4100 to 4500, and the CPU 1.5 times as long at 5500; for
+     complex entries 1.4 times at 4500. */
   OUTSIDE_FROM = 4096,
   /* From here on OpenBLAS's Cholesky is faster than the library's own small LU,
      which ends at order 512. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tables of several GPUs share: several.cu has the sections,
+/* The tables of several GPUs share this header: several.cu has the sections,
    several_batch.cu that of batches, several_alone.cu the factorization alone,
    mg_peer.cu that of cuSolverMG. */
 #ifndef BENCH_GPU_SEVERAL_H

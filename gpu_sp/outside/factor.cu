@@ -212,6 +212,11 @@ int factor_block_column(hone_outside *o, const hone_dense *a,
   return st;
 }
 
+/* NaN is an overflow, too. */
+bool overflowed(const hone_factor_info *info) {
+  return !(info->growth <= DBL_MAX);
+}
+
 /* Factors until a pivot is zero, the pivots are hopeless, or products have
    overflowed: then growth is infinite. */
 int factor_block_columns(hone_outside *o, const hone_dense *a,
@@ -228,7 +233,7 @@ int factor_block_columns(hone_outside *o, const hone_dense *a,
   while (b.end < o->panels && st == HONE_OK) {
     st = factor_block_column(o, a, scaling, &b);
     TRY(hone_cuda_outcome(c, true, info));
-    if (st != HONE_OK || info->zero_pivot >= 0 || info->growth > DBL_MAX)
+    if (st != HONE_OK || info->zero_pivot >= 0 || overflowed(info))
       return st;
     const int64_t done = hone_outside_start(o, b.end);
     if (done < o->n)
@@ -262,7 +267,7 @@ int hone_outside_factor(void *self, const hone_matrix *matrix,
   int st = CALL(cudaSetDevice(c->ordinal));
   for (bool again = true; again && st == HONE_OK;) {
     st = settle(o, factor_block_columns(o, a, scaling, info));
-    again = st == HONE_OK && info->growth > DBL_MAX &&
+    again = st == HONE_OK && overflowed(info) &&
             (c->pieces != HONE_SPLIT_NONE || c->tf32);
     if (again) {
       c->keep_safer = true;
@@ -271,7 +276,7 @@ int hone_outside_factor(void *self, const hone_matrix *matrix,
     }
   }
   const bool complete =
-      info->zero_pivot < 0 && !info->hopeless && !(info->growth > DBL_MAX);
+      info->zero_pivot < 0 && !info->hopeless && !overflowed(info);
   if (st == HONE_OK && complete) {
     info->growth = 0.0;
     st = hone_outside_exchange_rows(

@@ -140,8 +140,8 @@ static double error_of(int parts, int64_t n, const double *x, const double *t) {
   for (int64_t i = 0; i < n; i++) {
     const double e = size_of(parts, x + i * parts, t + i * parts);
     const double v = size_of(parts, x + i * parts, NULL);
-    error = e <= error ? error : e;
-    size = v <= size ? size : v;
+    error = e <= error || isnan(error) ? error : e;
+    size = v <= size || isnan(size) ? size : v;
   }
   return error > 0.0 ? error / size : error;
 }

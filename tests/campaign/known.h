@@ -24,9 +24,9 @@ typedef struct known_system {
   double *a, *t, *b; /* n x n; the solution; A t, without a rounding error */
 } known_system;
 
-/* Makes a system of the family. Returns whether A is singular; NULL memory is
-   not looked for. Of "rank one and small" it is not known and false: where a
-   singular one were accepted, t would not be within the bound. */
+/* Makes a system of the family, and returns true if A is singular. For "rank
+   one and small" that is not known, and false is returned: if a singular one
+   were accepted, t would hardly be within the bound. */
 bool known_make(const known_system *s, int family, uint64_t seed);
 
 #endif

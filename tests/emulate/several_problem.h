@@ -141,6 +141,27 @@ inline bool is_answer(const problem &p, int trans, const entry *x) {
   return backward_error(p, trans, x) <= 4 * 0x1p-53 * (1 + 1e-9);
 }
 
+/* Solves for k columns of b by the factors that the solver has of p's A, and
+   for as many by the transpose; every ninth is checked. */
+inline void check_columns(entry_solver *solver, const problem &p, int64_t k,
+                          const std::vector<entry> &b) {
+  const int64_t n = p.n;
+  std::vector<entry> x((size_t)(n * k));
+  hone_report report = HONE_REPORT_INIT;
+  for (int trans : {(int)HONE_NO_TRANS, LAST_TRANS}) {
+    hone_options now = HONE_OPTIONS_INIT;
+    now.trans = trans;
+    CHECK_EQ_INT(
+        hone_solver_solve(solver, k, b.data(), n, x.data(), n, &now, &report),
+        HONE_OK);
+    problem one = p;
+    for (int64_t c = 0; c < k; c += 9) {
+      one.b.assign(b.begin() + c * n, b.begin() + (c + 1) * n);
+      CHECK(is_answer(one, trans, x.data() + c * n));
+    }
+  }
+}
+
 inline hone_options options_for(int devices) {
   hone_options o = HONE_OPTIONS_INIT;
   o.device = HONE_DEVICE_CUDA;
