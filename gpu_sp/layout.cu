@@ -9,20 +9,43 @@
 
 namespace {
 
-enum { OUTER_TINY = 128, OUTER_SMALL = 256, OUTER = 512, STRIP = 8192 };
-enum { ROUNDED_PARTS = 32 };
-const int64_t TINY_ORDER = 2048;   /* outer panels of 128 up to here, */
-const int64_t SMALL_ORDER = 12288; /* of 256 up to here */
+enum { STRIP = 8192, ROUNDED_PARTS = 32 };
+enum { KINDS = 2, PLANS = 4 };
+
+/* What was fastest on an H200, by bench/gpu/search_lu with A from the host and
+   by whole solves (docs/performance.md). */
+const hone_cuda_plan lu[KINDS][PLANS] = {
+    /* real */
+    {{5632, 128, HONE_PARTS_OF_3072},
+     {12288, 256, HONE_PARTS_OF_8192},
+     {INT64_MAX, 512, HONE_PARTS_OF_8192}},
+    /* complex */
+    {{2048, 128, HONE_PARTS_OF_8192},
+     {12288, 256, HONE_PARTS_OF_8192},
+     {INT64_MAX, 512, HONE_PARTS_OF_8192}}};
+const hone_cuda_plan cholesky[KINDS][PLANS] = {
+    {{767, 128, HONE_PARTS_WHOLE},
+     {2048, 128, HONE_PARTS_QUARTERS_HALF},
+     {6144, 256, HONE_PARTS_HALVES},
+     {INT64_MAX, 512, HONE_PARTS_OF_3072}},
+    {{767, 128, HONE_PARTS_WHOLE},
+     {2048, 128, HONE_PARTS_QUARTERS_HALF},
+     {6144, 256, HONE_PARTS_QUARTERS},
+     {INT64_MAX, 512, HONE_PARTS_QUARTERS}}};
 
 } // namespace
 
-int64_t hone_cuda_outer_width(const hone_engine_config *config) {
-  const int64_t n = config->n, block = config->block;
-  int64_t nb = n <= SMALL_ORDER ? OUTER_SMALL : OUTER;
-  if (n <= TINY_ORDER)
-    nb = OUTER_TINY;
-  if (config->choices.trial.outer > 0)
-    nb = config->choices.trial.outer;
+const hone_cuda_plan *hone_cuda_plan_for(bool spd, int64_t n) {
+  const hone_cuda_plan *plan = (spd ? cholesky : lu)[HONE_PARTS - 1];
+  while (plan->up_to < n)
+    plan++;
+  return plan;
+}
+
+int64_t hone_cuda_outer_width(bool spd, const hone_engine_config *config) {
+  const int64_t chosen = config->choices.trial.outer, block = config->block;
+  const int64_t nb =
+      chosen > 0 ? chosen : hone_cuda_plan_for(spd, config->n)->outer;
   return block > 0 && block < nb ? block : nb;
 }
 
@@ -114,7 +137,8 @@ void hone_cuda_lay_out(hone_cuda *c, const hone_cuda_shape &of,
   c->ld = HONE_PARTS * (round_up(c->m, HONE_CUDA_PADDING) +
                         round_up(of.beside, HONE_CUDA_PADDING));
   c->lda = round_up(n, 2);
-  c->nb = of.deal.of > 1 ? of.deal.width : hone_cuda_outer_width(config);
+  c->nb =
+      of.deal.of > 1 ? of.deal.width : hone_cuda_outer_width(of.spd, config);
   c->panel_work.part_rows = config->choices.trial.part_rows;
   c->triangles.group = config->choices.trial.together;
   const int64_t strip = config->choices.trial.strip;

@@ -38,8 +38,27 @@ int hone_cuda_list_working(hone_cuda *c, hone_cuda_allocation *p);
 int hone_cuda_list_resident(hone_cuda *c, hone_cuda_allocation *p);
 int64_t hone_cuda_sum_bytes(const hone_cuda_allocation *p, int count);
 
+/* Lists of parts by which A comes (factor/load.cu). */
+enum hone_cuda_parts_list {
+  HONE_PARTS_OF_8192,
+  HONE_PARTS_WHOLE,
+  HONE_PARTS_HALVES,
+  HONE_PARTS_QUARTER_FIRST,
+  HONE_PARTS_QUARTERS_HALF,
+  HONE_PARTS_QUARTERS,
+  HONE_PARTS_OF_3072,
+  HONE_PARTS_NARROW_AT_BOTH_ENDS,
+  HONE_PARTS_LISTS
+};
+/* How matrices up to an order are factored: the columns of an outer panel, and
+   the list of parts. */
+struct hone_cuda_plan {
+  int64_t up_to, outer;
+  enum hone_cuda_parts_list parts;
+};
+const hone_cuda_plan *hone_cuda_plan_for(bool spd, int64_t n);
 /* Returns the columns of an outer panel. */
-int64_t hone_cuda_outer_width(const hone_engine_config *config);
+int64_t hone_cuda_outer_width(bool spd, const hone_engine_config *config);
 /* Returns how many of n columns a device has. */
 int64_t hone_cuda_dealt_columns(int64_t n, const hone_cuda_deal *deal);
 /* Returns the bytes of device memory that create asks for; stays: with a copy

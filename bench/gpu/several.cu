@@ -35,7 +35,7 @@ int devices() {
 void print_model(int64_t n, const Method &one, const Method &two) {
   hone_engine_config config = {};
   config.n = n;
-  Several_model m = {n, hone_cuda_outer_width(&config), 0.0, 0.0};
+  Several_model m = {n, hone_cuda_outer_width(false, &config), 0.0, 0.0};
   const double one_ms = spread(one.ms).median, two_ms = spread(two.ms).median;
   if (!several_fit(one_ms, two_ms, &m)) {
     printf("no model of a chain of panels has these times\n");

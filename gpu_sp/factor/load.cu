@@ -8,6 +8,7 @@
 #include "gpu_sp/feed/feed.h"
 #include "gpu_sp/feed/round.h"
 #include "gpu_sp/forms/forms.h"
+#include "gpu_sp/layout.h"
 #include "gpu_sp/residual/resident.h"
 
 #include <cstring>
@@ -18,30 +19,27 @@ const int64_t SMALL_ORDER = 8192;  /* up to here the last part is half of A */
 const int64_t LARGE_ORDER = 20000; /* above, A comes in eight equal parts */
 const int64_t LEAST_ROUNDS = 2;    /* of panels, in a part behind the first:
                                       of many devices each has few panels */
-const int64_t WHOLE_ORDER = 2048;  /* of Cholesky: up to here A comes at once */
 
-/* Lists of parts by which A comes where there is look-ahead, in 32nds of n; the
-   rest is the last part. hone_trial chooses one by its number. */
+/* The lists of parts by which A comes where there is look-ahead, in 32nds of n;
+   the rest is the last part. hone_trial chooses one by its number. */
 enum { MOST_PARTS = 8 };
-const int64_t lists[][MOST_PARTS] = {{2, 4, 4, 4, 4, 6, 8},
-                                     {32},
-                                     {16, 16},
-                                     {8, 24},
-                                     {8, 8, 16},
-                                     {8, 8, 8, 8},
-                                     {4, 6, 6, 8, 8},
-                                     {4, 6, 6, 6, 6, 4}};
-enum { LISTS = sizeof lists / sizeof *lists, OF_LU = 0, WHOLE = 1, OF_SPD = 5 };
+const int64_t lists[HONE_PARTS_LISTS][MOST_PARTS] = {
+    {2, 4, 4, 4, 4, 6, 8}, /* HONE_PARTS_OF_8192, and so on */
+    {32},
+    {16, 16},
+    {8, 24},
+    {8, 8, 16},
+    {8, 8, 8, 8},
+    {4, 6, 6, 8, 8},
+    {4, 6, 6, 6, 6, 4}};
 
 /* Returns the list for this factorization. In Cholesky's only a triangle comes,
    and the work with a column grows with the square of its number. */
 const int64_t *list_of(const hone_choices *choices, bool spd, int64_t n) {
   const int64_t chosen = choices->trial.feed;
-  if (chosen > 0 && chosen <= LISTS)
-    return lists[chosen - 1];
-  if (!spd)
-    return lists[OF_LU];
-  return lists[n <= WHOLE_ORDER ? WHOLE : OF_SPD];
+  return lists[chosen > 0 && chosen <= HONE_PARTS_LISTS
+                   ? chosen - 1
+                   : (int64_t)hone_cuda_plan_for(spd, n)->parts];
 }
 
 /* Returns the width of the part of A that begins at column j. Each part is

@@ -13,8 +13,8 @@
 namespace {
 
 /* Measured on an H200 (docs/performance.md). */
-const int64_t AHEAD_FROM = 4096 / HONE_PARTS;
-const int64_t AHEAD_FROM_SPD = 2049 / HONE_PARTS; /* not measured yet */
+const int64_t AHEAD_FROM = HONE_PARTS > 1 ? 2048 : 2049;
+const int64_t AHEAD_FROM_SPD = HONE_PARTS > 1 ? 1025 : 2049;
 enum { SIZE = HONE_PANEL * HONE_PANEL };
 const int64_t BLAS_WORK = 8 << 20; /* workspace of the second cuBLAS handle */
 

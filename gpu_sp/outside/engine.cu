@@ -18,7 +18,7 @@ enum { LEAST_PANELS = 2 };
 
 /* Returns the columns of a panel: whole inner panels. */
 int64_t panel_width(const hone_engine_config *config) {
-  return round_up(hone_cuda_outer_width(config), HONE_PANEL);
+  return round_up(hone_cuda_outer_width(false, config), HONE_PANEL);
 }
 
 hone_cuda_deal deal_of(int64_t nb, int64_t window) {

@@ -23,7 +23,7 @@ int devices_wanted(const hone_choices *choices) {
 /* Returns the columns of a panel: a multiple of HONE_PANEL, as the inverses of
    diagonal blocks are for so many rows, and no more than a solve takes. */
 int64_t panel_width(const hone_engine_config *config) {
-  const int64_t nb = round_up(hone_cuda_outer_width(config), HONE_PANEL);
+  const int64_t nb = round_up(hone_cuda_outer_width(false, config), HONE_PANEL);
   return nb < HONE_SEVERAL_WIDEST ? nb : (int64_t)HONE_SEVERAL_WIDEST;
 }
 
