@@ -6,6 +6,8 @@
 #ifndef HONE_ENTRY_NAMES_H
 #define HONE_ENTRY_NAMES_H
 
+#define hone_accelerate hone_z_accelerate
+#define hone_accelerate_begin hone_z_accelerate_begin
 #define hone_add_multiple hone_z_add_multiple
 #define hone_adjoint_begin hone_z_adjoint_begin
 #define hone_adjoint_destroy hone_z_adjoint_destroy

@@ -254,6 +254,10 @@ static int64_t count_not_accepted(const hone_climb *c) {
 static hone_refinement refinement_on(const hone_climb *c, int r) {
   hone_ladder *ladder = c->ladder;
   double *steps = hone_ladder_steps(ladder);
+  const int64_t n = ladder->n, columns = ladder->workspace_columns;
+  const int64_t history =
+      hone_ladder_workspace_entries(n, columns, ladder->request.extra) - 2 * n -
+      hone_accelerate_entries(n, columns);
   return (hone_refinement){
       .f = hone_ladder_factored_by(ladder, r),
       .trans = c->trans,
@@ -268,13 +272,11 @@ static hone_refinement refinement_on(const hone_climb *c, int r) {
       .watch = ladder->watch,
       .scratch = ladder->scratch,
       .seed = &ladder->seed,
-      .v = ladder->workspace + 4 * ladder->n * ladder->workspace_columns,
+      .v = ladder->workspace + 4 * n * columns,
+      .history = ladder->workspace + history,
       .low = (hone_entry *)steps,
-      .weight =
-          steps ? steps + 2 * ladder->n * ladder->workspace_columns : NULL,
-      .steps_work =
-          steps ? steps + ladder->n * (2 * ladder->workspace_columns + 1)
-                : NULL};
+      .weight = steps ? steps + 2 * n * columns : NULL,
+      .steps_work = steps ? steps + n * (2 * columns + 1) : NULL};
 }
 
 /* Refines on rung r; with steps > 0, by so many steps of GMRES. */

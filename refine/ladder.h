@@ -9,6 +9,7 @@
 #ifndef HONE_LADDER_H
 #define HONE_LADDER_H
 
+#include "refine/accelerate.h"
 #include "refine/policy.h"
 #include "refine/refine.h"
 
@@ -132,10 +133,12 @@ int64_t hone_ladder_bytes(const hone_operator *op, int64_t n, int64_t nrhs,
 /* Functions shared by the files of the ladder ---------------------------- */
 
 /* Entries of the workspace for so many columns. The last two vectors are room
-   for an x and its bars (climb.c). */
+   for an x and its bars (climb.c); before them are the histories of
+   accelerate.c. */
 static inline int64_t hone_ladder_workspace_entries(int64_t n, int64_t columns,
                                                     bool extra) {
   return ((extra ? 8 : 5) * columns + 2) * n +
+         hone_accelerate_entries(n, columns) +
          (!hone_steps_pay(n, columns)
               ? 0
               : n * (2 * columns + 1) + hone_steps_work(n, columns));

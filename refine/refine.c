@@ -4,7 +4,8 @@
      r = b - A x                in double or double-double, on the caller's A
      accept x if omega <= C eps, omega = max_i |r|_i / (|A| |x| + |b|)_i
      d = C inv(M) R r           M: the engine's factors of S = R A C
-     x = x + d
+     x = x + d                  or further, where d shrinks slowly
+                                (accelerate.h)
 
    Residuals are taken in double-double wherever x may be accepted or rejected
    by them, so that the leading digits of omega are right and not blurred by the
@@ -14,6 +15,7 @@
    Next to read: evaluate.c for the passes over A, errors.c for omega and the
    other measures, bounds.c for the forward error, climb.c for the caller of
    hone_refine. */
+#include "refine/accelerate.h"
 #include "refine/evaluate.h"
 #include "refine/steps.h"
 
@@ -47,7 +49,7 @@ static void give_up(const hone_refinement *ctx, hone_refined *c,
       c->rung_corrections = 0;
     c->from_x0 = c->by_steps = c->has_x = c->measured = false;
     c->correction_size = c->rate = 0.0;
-    c->slow_corrections = 0;
+    c->slow_corrections = c->recorded = 0;
     c->last_value = HONE_INF;
     return;
   }
@@ -172,6 +174,8 @@ static void take_correction(const hone_refinement *ctx, hone_refined *c,
     }
   }
   c->correction_size = size;
+  if (!c->by_steps)
+    hone_accelerate(ctx, c, d);
   apply_correction(ctx, c, d);
 }
 
@@ -289,6 +293,7 @@ int hone_refine(hone_refinement *ctx, int64_t m, hone_refined *columns) {
     columns[c].open_pair = -1;
   }
   hone_steps_begin(ctx, m, columns);
+  hone_accelerate_begin(ctx, m, columns);
   for (int64_t c = 0; ctx->f.space && c < m; c++)
     if (columns[c].state == HONE_COLUMN_ACTIVE && columns[c].has_x)
       hone_pairs_open(ctx, &columns[c], true);

@@ -108,6 +108,9 @@ typedef struct hone_refined {
   bool fresh;       /* and den has been lowered accordingly */
   /* Sizes of the correction before the present one: */
   double last_size, last_entrywise;
+  /* For accelerate.c; NULL: corrections are taken as they are. */
+  hone_entry *history;
+  int recorded; /* corrections in it so far */
 } hone_refined;
 
 /* The data that all columns of a block share in refinement. */
@@ -128,6 +131,8 @@ typedef struct hone_refinement {
   /* The accepted column whose residual, as the device computed it, is in v;
      the device may have begun to solve for it. NULL: none. */
   const hone_refined *device_residual_of;
+  hone_entry *history; /* for accelerate.c; NULL: corrections are taken as they
+                          are */
   hone_entry *low;
   double *weight, *steps_work; /* for steps.c; NULL: too few columns */
   int passes; /* passes over A on the host and on a device; added to */

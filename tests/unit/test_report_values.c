@@ -7,6 +7,7 @@
 #include "base/operator.h"
 
 #include "api/hone.h"
+#include "refine/accelerate.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -257,14 +258,15 @@ static int64_t needed(int64_t n, int64_t nrhs, int structure, bool twice) {
 
 /* Up to 64 columns are solved at a time: each of the first 64 needs the same
    memory, more of it where residuals follow the steps of x, and none after them
-   needs any. */
+   needs any. The first four have a history of their corrections besides. */
 TEST(memory_needed, grows_with_the_columns_up_to_64) {
   const int64_t from = HONE_STEPS_FROM;
   for (int structure = 0; structure < 3; structure++)
     for (int64_t n = 100; n <= 1500; n += 700)
       for (int twice = 0; twice < 2; twice++) {
         const int64_t one = needed(n, 1, structure, twice);
-        const int64_t each = needed(n, 2, structure, twice) - one;
+        const int64_t history = 8 * HONE_ACCELERATED_VECTORS * n;
+        const int64_t each = needed(n, 2, structure, twice) - one - history;
         const int64_t many = needed(n, from, structure, twice);
         const int64_t more =
             (needed(n, 64, structure, twice) - many) / (64 - from);
@@ -273,8 +275,10 @@ TEST(memory_needed, grows_with_the_columns_up_to_64) {
         CHECK_LE(each, 100 * n);
         CHECK_EQ_INT(more > each, hone_steps_pay(n, from));
         CHECK_LE(more, each + 32 * n);
+        CHECK_EQ_INT(needed(n, HONE_ACCELERATED_MOST, structure, twice) - one,
+                     (HONE_ACCELERATED_MOST - 1) * (each + history));
         CHECK_EQ_INT(needed(n, from - 1, structure, twice) - one,
-                     (from - 2) * each);
+                     (from - 2) * each + (HONE_ACCELERATED_MOST - 1) * history);
         CHECK_EQ_INT(needed(n, 64, structure, twice) - many,
                      (64 - from) * more);
         CHECK_EQ_INT(needed(n, 65, structure, twice) - many,
