@@ -403,6 +403,7 @@
 #define hone_rows_avx2 hone_z_rows_avx2
 #define hone_rows_avx512 hone_z_rows_avx512
 #define hone_rows_base hone_z_rows_base
+#define hone_rows_kernels_here hone_z_rows_kernels_here
 #define hone_scale_by hone_z_scale_by
 #define hone_scale_find hone_z_scale_find
 #define hone_scale_in hone_z_scale_in
@@ -436,6 +437,8 @@
 #define hone_several_wait hone_z_several_wait
 #define hone_share hone_z_share
 #define hone_solve hone_z_solve
+#define hone_solve_alone hone_z_solve_alone
+#define hone_solve_small hone_z_solve_small
 #define hone_solver hone_z_solver
 #define hone_solver_close hone_z_solver_close
 #define hone_solver_create hone_z_solver_create

@@ -25,6 +25,17 @@ typedef struct hone_block_matrix {
   bool conjugate;
 } hone_block_matrix;
 
+/* The part of a report that says what the matrix of one system is, as it lies
+   in memory. */
+typedef struct hone_block_sizes {
+  double max_abs, min_abs; /* as in hone_report */
+  double norm;             /* its 1-norm, */
+  double rcond;            /* and 1 / (||A|| ||inv(A)||) in that norm */
+  bool certain;            /* of op(A) it was estimated well at once */
+  double growth;
+  int exponent_min, exponent_max; /* of the scaling, and 0 */
+} hone_block_sizes;
+
 /* The block. Memory is the caller's: 'bytes' of the table, aligned to 64. */
 typedef struct hone_block {
   int64_t n;
@@ -32,7 +43,11 @@ typedef struct hone_block {
   bool definite;     /* the matrices are said to be positive definite: they are
                         factored without pivoting, from their lower triangles */
   bool determinants; /* fill lane[].determinant and exponent */
+  bool alone; /* one system that is of no batch: the random vectors depend on
+                 norms of the matrix too, and the certificate is not begun where
+                 it would hardly help */
   hone_block_lane lane[HONE_BLOCK_LANES];
+  hone_block_sizes sizes; /* of a system by itself, when it is described */
 } hone_block;
 
 /* One right-hand side for every lane of a factored block. b and x are those of
@@ -57,6 +72,9 @@ typedef struct hone_block_kernels {
   /* Solves, refines, measures and bounds. A column that is not accepted leaves
      its x as it was. */
   void (*solve)(hone_block *block, hone_block_solve *job);
+  /* Completes block->sizes of a system by itself, which has factors that serve;
+     turned: its matrix was turned for them. NULL where a block has several. */
+  void (*describe)(hone_block *block, bool turned);
 } hone_block_kernels;
 
 extern const hone_block_kernels hone_block_base, hone_block_avx2,
@@ -65,7 +83,9 @@ extern const hone_block_kernels hone_block_base, hone_block_avx2,
 extern const hone_block_kernels hone_rows_base, hone_rows_avx2,
     hone_rows_avx512;
 
-/* Returns the best table for systems of order n on this processor. */
+/* Returns the best table for batches of systems of order n on this processor,
+   and that for a system by itself, of any order. */
 const hone_block_kernels *hone_block_kernels_here(int64_t n);
+const hone_block_kernels *hone_rows_kernels_here(void);
 
 #endif

@@ -27,6 +27,10 @@ static const double FEW_BOUND = 0x1p-6, ALL_BOUND = 0.9;
    rounding errors of residuals might seem to count, all are used as well. */
 static const double FEW_NOISE = 1.0 / 64.0;
 
+/* The length of a column of the inverse that stands out, relative to the mean.
+ */
+static const double STANDS_OUT = 1.5;
+
 typedef struct shown {
   lanes contraction; /* bounds ||E||_2 */
   lanes inverse;     /* bounds ||inv(S)||_2 */
@@ -111,31 +115,51 @@ INLINE void take_signs(int64_t m, const many *y, many *v) {
   }
 }
 
+/* The diagonals of R and C; NULL: I. */
+typedef struct units {
+  const lanes *row, *col;
+} units;
+
+/* w = inv(S) v, or inv(S^T) v. v may be overwritten. */
+INLINE void solve_either(const parts *p, bool transposed, many *v, many *w) {
+  if (transposed)
+    solve_transposed(p, v, w);
+  else
+    solve_one(p, v, w);
+}
+
+/* An estimate, and the 1-norm of the solution that it began with. */
+typedef struct estimate {
+  lanes norm, begun;
+} estimate;
+
 /* Estimates ||C inv(S) R||_1 from a solution y by one gradient step (Hager
-   1984; Higham & Tisseur 2000). unit_row, unit_col: R and C; NULL: I. */
-static lanes estimate_inverse(const parts *p, const lanes *unit_row,
-                              const lanes *unit_col, const many *y, many *v,
-                              many *w) {
+   1984; Higham & Tisseur 2000); 'transposed': ||R inv(S^T) C||_1, with units
+   that have changed places. */
+static estimate estimate_inverse(const parts *p, bool transposed, units unit,
+                                 const many *y, many *v, many *w) {
   const int64_t m = p->m;
-  lanes norm = all(0.0);
+  lanes norm = all(0.0), begun = all(0.0);
   search longest = {all(-1.0), (mask)all(0.0)};
+  for (int64_t i = 0; SYSTEMS == 1 && i < m; i++)
+    begun += modulus_of(unit.col ? scaled(y[i], unit.col[i]) : y[i]);
   take_signs(m, y, v);
-  for (int64_t i = 0; unit_col != NULL && i < m; i++)
-    v[i] = scaled(v[i], unit_col[i]);
-  solve_transposed(p, v, w);
+  for (int64_t i = 0; unit.col != NULL && i < m; i++)
+    v[i] = scaled(v[i], unit.col[i]);
+  solve_either(p, !transposed, v, w);
   for (int64_t i = 0; i < m; i++)
-    look(&longest, modulus_of(unit_row ? scaled(w[i], unit_row[i]) : w[i]),
+    look(&longest, modulus_of(unit.row ? scaled(w[i], unit.row[i]) : w[i]),
          rows_of(i));
   longest = found_over(longest);
   for (int64_t i = 0; i < m; i++) {
-    const lanes unit = unit_row ? unit_row[i] : all(1.0);
+    const lanes by = unit.row ? unit.row[i] : all(1.0);
     v[i] = nothing();
-    v[i].part[0] = choose(longest.at == rows_of(i), unit, all(0.0));
+    v[i].part[0] = choose(longest.at == rows_of(i), by, all(0.0));
   }
-  solve_one(p, v, w);
+  solve_either(p, transposed, v, w);
   for (int64_t i = 0; i < m; i++)
-    norm += modulus_of(unit_col ? scaled(w[i], unit_col[i]) : w[i]);
-  return sum_over(norm);
+    norm += modulus_of(unit.col ? scaled(w[i], unit.col[i]) : w[i]);
+  return (estimate){sum_over(norm), sum_over(begun)};
 }
 
 /* The verdict on the factors of every lane. */
@@ -143,7 +167,16 @@ typedef struct certified {
   mask serves;
   shown by_probes;
   lanes rcond, rcond_scaled;
+  bool certain; /* the estimate of a system by itself */
 } certified;
+
+/* Is the column of the inverse to which a gradient step has led longer than
+   columns are in the mean? If it is not, nothing distinguishes it, and another
+   one may be several times as large (refine/condition.c). */
+static bool is_certain(const parts *p, const estimate *e) {
+  const double root_n = sqrt((double)(HONE_PARTS * p->n));
+  return e->norm[0] * root_n > STANDS_OUT * e->begun[0];
+}
 
 /* Makes the statement with all vectors. Lanes for which the few sufficed keep
    those, so that nothing in a lane depends on what the others hold. */
@@ -162,6 +195,22 @@ static shown probe_again(const parts *p, mask few, const shown *by_few,
   return out;
 }
 
+/* Returns the longest of so many solutions of a system by itself, which lie one
+   behind the other; an estimate does best to begin with it. */
+static const many *longest_of(const parts *p, int count, const many *y) {
+  const many *longest = y;
+  double most = 0.0;
+  for (int c = 0; c < count; c++) {
+    lanes size = all(0.0);
+    for (int64_t i = 0; i < p->m; i++)
+      size += square_of(y[c * p->m + i]);
+    size = sum_over(size);
+    longest = size[0] > most ? y + c * p->m : longest;
+    most = HONE_MAX(most, size[0]);
+  }
+  return longest;
+}
+
 static certified certify(const parts *p, const packed *a, uint64_t seed) {
   certified out = {.by_probes = probe(p, COLUMNS, &seed)};
   const lanes noise =
@@ -170,15 +219,17 @@ static certified certify(const parts *p, const packed *a, uint64_t seed) {
       (out.by_probes.contraction <= FEW_BOUND) & (noise <= FEW_NOISE);
   if (any(a->serves & ~few))
     out.by_probes = probe_again(p, few, &out.by_probes, &seed);
-  const many *y = p->v + 3 * COLUMNS * p->m; /* a solution */
+  const many *y =
+      longest_of(p, SYSTEMS == 1 ? COLUMNS : 1, p->v + 3 * COLUMNS * p->m);
   many *v = p->v, *w = p->v + p->m;
-  const lanes inverse = estimate_inverse(p, NULL, NULL, y, v, w);
-  out.rcond_scaled = 1.0 / (a->norm_scaled * inverse);
+  estimate e = estimate_inverse(p, false, (units){NULL, NULL}, y, v, w);
+  out.rcond_scaled = 1.0 / (a->norm_scaled * e.norm);
   out.rcond = out.rcond_scaled;
   if (any(~a->plain)) {
-    const lanes of_a = estimate_inverse(p, p->row, p->col, y, v, w);
-    out.rcond = choose(a->plain, out.rcond, 1.0 / (a->norm_cols * of_a));
+    e = estimate_inverse(p, false, (units){p->row, p->col}, y, v, w);
+    out.rcond = choose(a->plain, out.rcond, 1.0 / (a->norm_cols * e.norm));
   }
+  out.certain = is_certain(p, &e);
   out.serves = a->serves & (out.by_probes.contraction <= ALL_BOUND) &
                (out.rcond_scaled >= HONE_EPS) & (out.rcond > 0.0) &
                (out.by_probes.inverse <= LARGEST_ENTRY);

@@ -7,14 +7,22 @@
    another, whose matrices and factors fill the cache. */
 enum { ROWS_FROM = 96 };
 
-const hone_block_kernels *hone_block_kernels_here(int64_t n) {
-  const bool rows = n >= ROWS_FROM;
+const hone_block_kernels *hone_rows_kernels_here(void) {
 #if defined(__x86_64__)
   const hone_isa isa = hone_isa_here();
-  if (isa == HONE_ISA_AVX512)
-    return rows ? &hone_rows_avx512 : &hone_block_avx512;
-  if (isa == HONE_ISA_AVX2)
-    return rows ? &hone_rows_avx2 : &hone_block_avx2;
+  if (isa != HONE_ISA_BASE)
+    return isa == HONE_ISA_AVX512 ? &hone_rows_avx512 : &hone_rows_avx2;
 #endif
-  return rows ? &hone_rows_base : &hone_block_base;
+  return &hone_rows_base;
+}
+
+const hone_block_kernels *hone_block_kernels_here(int64_t n) {
+  if (n >= ROWS_FROM)
+    return hone_rows_kernels_here();
+#if defined(__x86_64__)
+  const hone_isa isa = hone_isa_here();
+  if (isa != HONE_ISA_BASE)
+    return isa == HONE_ISA_AVX512 ? &hone_block_avx512 : &hone_block_avx2;
+#endif
+  return &hone_block_base;
 }

@@ -55,11 +55,13 @@ INLINE lanes extreme_of(many v) {
 }
 
 typedef struct packed {
-  mask serves;       /* lanes that may go on */
-  mask plain;        /* lanes that are not scaled */
-  lanes norm_rows;   /* ||op(A)||, infinity norm */
-  lanes norm_cols;   /* ||op(A)||_1 */
-  lanes norm_scaled; /* ||S||_1 */
+  mask serves;             /* lanes that may go on */
+  mask plain;              /* lanes that are not scaled */
+  lanes norm_rows;         /* ||op(A)||, infinity norm */
+  lanes norm_cols;         /* ||op(A)||_1 */
+  lanes norm_scaled;       /* ||S||_1 */
+  double max_abs, min_abs; /* for a system by itself: the largest modulus, and
+                              the smallest of those of rows and columns */
 } packed;
 
 /* Are the numbers of a vector near one another, and near 1? */

@@ -30,12 +30,13 @@ INLINE void fetch_column(const hone_block_matrix *a, int64_t n, int64_t i,
     __builtin_prefetch(matrix + i + l + column * a->column);
 }
 
-/* s = f = op(A); its norms, and the largest part of every row and column, in
+/* s = f = op(A); its norms, and the largest modulus of every row and column, in
    row and col. */
 INLINE void gather(const parts *p, const hone_block_matrix *a, packed *out) {
   const int64_t n = p->n;
   extent extremes = begin_extent();
-  lanes sum_most = all(0.0), row_sum_most = all(0.0), least = all(HONE_INF);
+  lanes sum_most = all(0.0), row_sum_most = all(0.0);
+  lanes largest = all(0.0), least = all(HONE_INF);
   for (int64_t i = 0; i < p->m; i++)
     p->row[i] = p->den[i] = all(0.0);
   for (int64_t j = 0; j < n; j++) {
@@ -45,11 +46,11 @@ INLINE void gather(const parts *p, const hone_block_matrix *a, packed *out) {
       fetch_column(a, n, i * LANES, j);
       if (HONE_PARTS == 2 && a->conjugate)
         e.part[HONE_PARTS - 1] = -e.part[HONE_PARTS - 1];
-      const lanes size = extreme_of(e), modulus = modulus_of(e);
+      const lanes modulus = modulus_of(e);
       take_extent(&extremes, e);
-      p->row[i] = larger(size, p->row[i]);
+      p->row[i] = larger(modulus, p->row[i]);
       p->den[i] += modulus;
-      most = larger(size, most);
+      most = larger(modulus, most);
       sum += modulus;
       p->s[i + j * p->ld] = p->f[i + j * p->ld] = e;
       if (MODULI)
@@ -62,10 +63,13 @@ INLINE void gather(const parts *p, const hone_block_matrix *a, packed *out) {
   repeat_last(n, p->col);
   for (int64_t i = 0; i < p->m; i++) {
     row_sum_most = larger(p->den[i], row_sum_most);
+    largest = larger(p->row[i], largest);
     least = smaller(smaller(p->row[i], p->col[i]), least);
   }
+  out->max_abs = largest_over(largest)[0];
+  out->min_abs = smallest_over(least)[0];
   out->serves = is_within(&extremes, LARGEST_ENTRY, SMALLEST_ENTRY) &
-                (smallest_over(least) > 0.0);
+                (all(out->min_abs) > 0.0);
   out->norm_rows = largest_over(row_sum_most);
   out->norm_cols = sum_most;
 }

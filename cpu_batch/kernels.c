@@ -14,6 +14,9 @@
 
    in scaled variables, d = inv(M) r being a correction that is not made. */
 #include "cpu_batch/certify.h"
+#ifdef BATCH_ROWS
+#include "cpu_batch/describe.h"
+#endif
 
 #include <float.h>
 #include <math.h>
@@ -42,6 +45,10 @@ static const double NOISE_FACTOR = 2.0;
 static const double ABOVE = 1.0 + 0x1p-40;
 /* Covers the last digits that numbers near the end of the range may lose. */
 static const double GRAIN = 0x1p-900;
+
+/* Where the smallest pivot is below this part of (n + 4) ||S||_1, the noise
+   that take_norms bounds counts for nearly every system (bound_errors). */
+static const double HOPELESS = 32.0 * HONE_EPS;
 
 /* From this order on the first solution is hardly ever accepted in all lanes:
    it is corrected once, by a residual in plain double, before it is measured.
@@ -75,16 +82,35 @@ static void take_determinant(const parts *p, int l, double parity,
   out->exponent = exponent;
 }
 
+/* A seed that norms of the matrix have changed. */
+static uint64_t seed_with_norms(uint64_t seed, const packed *a) {
+  const lanes norm[] = {a->norm_rows, a->norm_cols, a->norm_scaled};
+  for (size_t k = 0; k < sizeof norm / sizeof *norm; k++)
+    seed = hone_random_bits(&seed) ^ ((bits)norm[k])[0];
+  return hone_random_bits(&seed);
+}
+
 static void factor_block(hone_block *block, const hone_block_matrix *matrices,
                          uint64_t seed) {
   const parts p = parts_of(block);
-  if (SYSTEMS == 1 && matrices->at == NULL) {
-    block->lane[0].serves = false;
+  block->lane[0].serves = false;
+  if (SYSTEMS == 1 && matrices->at == NULL)
     return;
-  }
   const packed a = pack(&p, block->definite, matrices);
+  if (SYSTEMS == 1 && !any(a.serves))
+    return;
+  if (SYSTEMS == 1)
+    block->sizes = (hone_block_sizes){
+        .max_abs = a.max_abs, .min_abs = a.min_abs, .norm = a.norm_cols[0]};
   const pivots chosen_pivots = factor(&p, block->definite);
+  const double least =
+      block->alone ? HOPELESS * (double)(p.n + 4) * a.norm_scaled[0] : 0.0;
+  if (SYSTEMS == 1 && !any(chosen_pivots.smallest > least))
+    return;
+  if (SYSTEMS == 1 && block->alone)
+    seed = seed_with_norms(seed, &a);
   const certified c = certify(&p, &a, seed);
+  block->sizes.certain = c.certain;
   for (int l = 0; l < SYSTEMS; l++) {
     hone_block_lane *out = &block->lane[l];
     out->serves = matrices[l].at != NULL && c.serves[l] != 0 &&
@@ -327,4 +353,8 @@ const hone_block_kernels BATCH_NAME = {.isa = TEXT(BATCH_ISA),
                                        .lanes = SYSTEMS,
                                        .bytes = bytes_of,
                                        .factor = factor_block,
-                                       .solve = solve_block};
+                                       .solve = solve_block,
+#ifdef BATCH_ROWS
+                                       .describe = describe_system
+#endif
+};
