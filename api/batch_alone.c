@@ -197,8 +197,8 @@ static int solve_system(const rest *all, int64_t k, const placed *p,
   const hone_batch *b = &all->call->batch;
   const hone_member *m = &p->m;
   if (all->call->kept == NULL)
-    return hone_solve(m->n, b->nrhs, m->a, p->lda, m->b, p->ldb, m->x, p->ldx,
-                      options, report);
+    return hone_solve_alone(m->n, b->nrhs, m->a, p->lda, m->b, p->ldb, m->x,
+                            p->ldx, options, report);
   int st = keep_alone(all, k, m, report);
   if (st != HONE_OK || !all->call->solves)
     return st;

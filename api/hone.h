@@ -289,7 +289,7 @@ typedef struct hone_report {
   int32_t scale_exponent_max; /* two with such exponents; 0, 0: not scaled */
   int64_t underflows; /* nonzero entries too small for single precision */
   double inspect_ms;  /* norms, structure and scaling of A */
-  double factor_ms;   /* first factorization */
+  double factor_ms;   /* first factorization; small A: all before refine_ms */
   double refine_ms;   /* solves and residuals */
   double certify_ms;  /* condition estimate */
   double fallback_ms; /* all later factorizations */

@@ -54,10 +54,10 @@ static int solve_once(hone_guest *guest, hone_solver *s, const hone_entry *a,
   return st;
 }
 
-/* *v: the arguments of the call. */
-static int solve_system(hone_guest *guest, hone_vectors *v, const hone_entry *a,
-                        int64_t lda, const hone_options *options,
-                        hone_report *report) {
+/* *v: the arguments of the call; alone: by a solver in any case. */
+static int solve_system(hone_guest *guest, bool alone, hone_vectors *v,
+                        const hone_entry *a, int64_t lda,
+                        const hone_options *options, hone_report *report) {
   hone_report made;
   hone_solver s;
   const double start_s = hone_now_s();
@@ -73,7 +73,9 @@ static int solve_system(hone_guest *guest, hone_vectors *v, const hone_entry *a,
   if (st == HONE_OK && (v->n == 0 || v->nrhs == 0)) {
     made.tolerance = hone_request_of(&s.options, true).limit;
     st = hone_solver_run_empty(v, &made);
-  } else if (st == HONE_OK)
+  } else if (st == HONE_OK &&
+             (alone ||
+              !hone_solve_small(&s.options, v, a, lda, report != NULL, &made)))
     st = solve_once(guest, &s, a, lda, v, &opened, &made);
   return hone_report_end(opened ? &s : NULL, st, start_s, &made, report);
 }
@@ -85,7 +87,20 @@ int hone_solve(int64_t n, int64_t nrhs, const hone_entry *a, int64_t lda,
   hone_vectors v = {
       .n = n, .nrhs = nrhs, .b = b, .ldb = ldb, .x = x, .ldx = ldx};
   hone_guest_enter(&guest);
-  const int st = solve_system(&guest, &v, a, lda, options, report);
+  const int st = solve_system(&guest, false, &v, a, lda, options, report);
+  hone_guest_leave(&guest);
+  return st;
+}
+
+int hone_solve_alone(int64_t n, int64_t nrhs, const hone_entry *a, int64_t lda,
+                     const hone_entry *b, int64_t ldb, hone_entry *x,
+                     int64_t ldx, const hone_options *options,
+                     hone_report *report) {
+  hone_guest guest;
+  hone_vectors v = {
+      .n = n, .nrhs = nrhs, .b = b, .ldb = ldb, .x = x, .ldx = ldx};
+  hone_guest_enter(&guest);
+  const int st = solve_system(&guest, true, &v, a, lda, options, report);
   hone_guest_leave(&guest);
   return st;
 }

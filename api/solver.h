@@ -65,6 +65,22 @@ int hone_solver_run_empty(const hone_vectors *v, hone_report *report);
 int hone_solver_run(hone_solver *s, int trans, const hone_vectors *v,
                     hone_report *report);
 
+/* One call (solve.c, solve_small.c) ------------------------------------ */
+
+/* Solves as hone_solve does, by a solver: the system is one that the kernels of
+   batches have left. */
+int hone_solve_alone(int64_t n, int64_t nrhs, const hone_entry *a, int64_t lda,
+                     const hone_entry *b, int64_t ldb, hone_entry *x,
+                     int64_t ldx, const hone_options *options,
+                     hone_report *report);
+
+/* Solves a small system by those kernels, if they have all that the options ask
+   for, and serve. Arguments are valid. described: the report says what A is.
+   Returns false if nothing was solved; then nothing of meaning was written. */
+bool hone_solve_small(const hone_options *o, const hone_vectors *v,
+                      const hone_entry *a, int64_t lda, bool described,
+                      hone_report *report);
+
 /* Reports and calls (call.c) ------------------------------------------ */
 
 /* A report of nothing so far. */

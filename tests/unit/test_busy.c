@@ -48,6 +48,7 @@ static int call_again(void *user, const hone_progress *event) {
 
 static within within_make(int parts) {
   within w = {.s = sys_make_of(parts, 40, 1)};
+  w.s.options.deterministic = 1;
   sys_expect(&w.s, HONE_OK); /* x, to compare with */
   w.s.options.progress = call_again;
   return w;

@@ -69,6 +69,7 @@ static void make(sys *s, int family, int64_t n, int64_t nrhs, int64_t pad) {
   s->p.a = s->a;
   s->options = (hone_options)HONE_OPTIONS_INIT;
   s->options.threads = 2;
+  s->options.deterministic = 1; /* on the host a solver, too */
   s->options.alloc = take;
   s->options.free = give;
   s->options.alloc_ctx = &s->heap;

@@ -13,6 +13,7 @@ TEST(contract, reusable_solver_gives_the_same_bits_as_hone_solve) {
     sys s = sys_make(n, 3);
     hone_column columns[3];
     hone_solver *solver;
+    s.options.deterministic = 1;
     CHECK_EQ_INT(sys_call(&s), HONE_OK);
     double *x = sup_filled(n * 3, UNTOUCHED);
     REQUIRE(hone_solver_create(&solver, n, &s.options) == HONE_OK);

@@ -75,6 +75,7 @@ static sys make(int kind, int64_t n, int64_t nrhs, int64_t pad) {
   s.options = (hone_options)HONE_OPTIONS_INIT;
   s.options.device = HONE_DEVICE_CPU;
   s.options.threads = 2;
+  s.options.deterministic = 1; /* on the host a solver, too */
   s.options.alloc = take;
   s.options.free = give;
   sup_free(a);

@@ -272,6 +272,7 @@ TEST(solver, gives_the_same_bits_as_hone_solve) {
     sys s = make(UNIFORM, orders[at / 3], at % 2 ? 3 : 70, 1);
     hone_solver *solver = NULL;
     s.options.factor_precision = at % 3;
+    s.options.deterministic = 1;
     ct_note("n = %d, start %d", (int)s.n, at % 3);
     CHECK_EQ_INT(create(&solver, &s), HONE_OK);
     REQUIRE(solver != NULL);
@@ -287,6 +288,7 @@ TEST(solver, is_independent_of_another_solver) {
   sys s[2] = {make(UNIFORM, 140, 3, 1), make(NORMAL, 140, 65, 0)};
   hone_solver *solver[2] = {NULL, NULL};
   for (int k = 0; k < 2; k++) {
+    s[k].options.deterministic = 1;
     CHECK_EQ_INT(create(&solver[k], &s[k]), HONE_OK);
     REQUIRE(solver[k] != NULL);
   }
@@ -305,10 +307,13 @@ TEST(solver, is_independent_of_another_solver) {
 TEST(solver, factors_one_matrix_after_another) {
   static const int kinds[] = {UNIFORM, DOMINANT, ORTHOGONAL, UNIFORM};
   hone_solver *solver = NULL;
-  CHECK_EQ_INT(hone_solver_create(&solver, 150, NULL), HONE_OK);
+  hone_options options = HONE_OPTIONS_INIT;
+  options.deterministic = 1;
+  CHECK_EQ_INT(hone_solver_create(&solver, 150, &options), HONE_OK);
   REQUIRE(solver != NULL);
   for (int k = 0; k < 4; k++) {
     sys s = make(kinds[k], 150, 4, k);
+    s.options.deterministic = 1;
     CHECK_EQ_INT(factor(solver, &s), HONE_OK);
     check_same_as_one_call(solver, &s);
     discard(&s);
