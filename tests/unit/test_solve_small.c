@@ -210,6 +210,28 @@ TEST(solve_small, systems_of_mixed_units_are_described_in_the_callers) {
   }
 }
 
+/* A small row counts for the 1-norm of the inverse with all of a column, a
+   small column with one entry of each. */
+TEST(solve_small, rcond_is_that_of_the_norm_of_a_as_it_lies) {
+  for (int at = 0; at < 2 * 2 * 6; at++) {
+    trial t = make(1 + at % 2, 150, 1);
+    set_form(&t, at / 4);
+    ct_note("parts %d, form %d, a small %s", t.parts, at / 4,
+            at / 2 % 2 ? "column" : "row");
+    for (int64_t k = 0; k < t.n; k++)
+      for (int q = 0; q < t.parts; q++)
+        (at / 2 % 2 ? entry(&t, k, 7) : entry(&t, 7, k))[q] *= 0x1p-60;
+    check_solved(&t, solve(&t));
+    CHECK(by_kernels(&t));
+    const double rcond = t.report.rcond;
+    t.options.deterministic = 1;
+    check_solved(&t, solve(&t));
+    CHECK_LE(rcond, 10.0 * t.report.rcond);
+    CHECK_LE(t.report.rcond, 10.0 * rcond);
+    discard(&t);
+  }
+}
+
 /* The bound holds where it is stated: x_true is an integer vector, and b = A
    x_true is exact. */
 TEST(solve_small, bounds_hold_up_to_a_condition) {
