@@ -167,7 +167,7 @@ bool hone_mem_charge(hone_mem *mem, int64_t bytes) {
 
 /* ---- The arena ----------------------------------------------------------- */
 
-enum { ARENA_MOST = 3 << 19 };
+enum { ARENA_MOST = 3 << 20 }; /* a complex system of order 256 by kernels */
 
 /* The piece that is kept; its size comes first. */
 static _Atomic(char *) kept_piece;
