@@ -317,9 +317,10 @@ FUNCTIONS = {
 }
 
 _ADVICE = (
-    "build it (./configure && ninja in the Hone sources) and set HONE_LIBRARY "
-    "to build/libhone.so.0, or install it where the loader looks (ninja "
-    "install, then ldconfig)"
+    "build it (./configure && ninja in the Hone sources) and install this "
+    "package again (pip install ./python there), or set HONE_LIBRARY to "
+    "build/libhone.so.0, or install it where the loader looks (ninja install, "
+    "then ldconfig)"
 )
 
 
