@@ -12,8 +12,8 @@ namespace {
 enum { STRIP = 8192, ROUNDED_PARTS = 32 };
 enum { KINDS = 2, PLANS = 4 };
 
-/* What was fastest on an H200, by bench/gpu/search_lu with A from the host and
-   by whole solves (docs/performance.md). */
+/* These were the fastest on an H200, by bench/gpu/search_lu with A from the
+   host and by whole solves (docs/performance.md). */
 const hone_cuda_plan lu[KINDS][PLANS] = {
     /* real */
     {{5632, 128, HONE_PARTS_OF_3072},
