@@ -87,12 +87,23 @@ static void read_hiding(int64_t mib) {
     config.hiding = take_names("HONE_LAPACK_HIDE", hide, names);
 }
 
+/* Reads the variable HONE_LAPACK. */
+static bool is_on(const char *mode) {
+  if (mode == NULL || mode[0] == '\0' || strcmp(mode, "on") == 0 ||
+      strcmp(mode, "1") == 0)
+    return true;
+  if (strcmp(mode, "off") == 0 || strcmp(mode, "0") == 0)
+    return false;
+  fprintf(stderr, "hone_lapack: HONE_LAPACK=%s is neither on nor off\n", mode);
+  return true;
+}
+
 static void read_environment(void) {
   static char names[NAMES];
   const char *mode = getenv("HONE_LAPACK");
   const char *factors = getenv("HONE_LAPACK_FACTORS");
   const int64_t mib = 1 << 20;
-  config.on = mode == NULL || (strcmp(mode, "off") && strcmp(mode, "0"));
+  config.on = is_on(mode);
   config.log = is_set("HONE_LOG");
   config.crossover = (int)number("HONE_LAPACK_CROSSOVER", INT32_MAX, -1);
   config.columns = (int)number("HONE_LAPACK_RHS", INT32_MAX, 0);
@@ -118,12 +129,18 @@ static bool begins(const char *text, const char *with, size_t length) {
   return length > 0 && strncmp(text, with, length) == 0;
 }
 
-/* Tells whether a module's name begins with one of the names "a:b". */
-static bool named(const char *module, const char *names) {
+/* Has a module called whose name one of these variables gives? */
+static atomic_bool discarding_called, hiding_called;
+
+/* Tells whether a module's name begins with one of the names "a:b"; *called
+   becomes true then. */
+static bool named(const char *module, const char *names, atomic_bool *called) {
   for (const char *at = names; at != NULL;) {
     size_t length = strcspn(at, ":");
-    if (begins(module, at, length))
+    if (begins(module, at, length)) {
+      atomic_store(called, true);
       return true;
+    }
     at = at[length] == ':' ? at + length + 1 : NULL;
   }
   return false;
@@ -133,7 +150,7 @@ static bool listed(const char *module) {
   for (size_t i = 0; i < sizeof discarding / sizeof discarding[0]; i++)
     if (begins(module, discarding[i], strlen(discarding[i])))
       return true;
-  return named(module, hone_lapack_settings()->discarding);
+  return named(module, hone_lapack_settings()->discarding, &discarding_called);
 }
 
 static const char *file_of(const char *path) {
@@ -190,7 +207,7 @@ bool hone_lapack_hides(hone_lapack_caller at, bool *at_once) {
   *at_once = is_scipy(at, module);
   return *at_once || settings->hide == HONE_LAPACK_HIDE_ALWAYS ||
          named(module[0] ? file_of(module) : program_invocation_short_name,
-               settings->hiding);
+               settings->hiding, &hiding_called);
 }
 
 /* Log --------------------------------------------------------------------- */
@@ -235,6 +252,14 @@ void hone_lapack_seen(hone_lapack_count *count, hone_lapack_caller at) {
     continue;
 }
 
+/* A name that no caller had may be misspelt. */
+static void tell_of_names(const char *variable, const char *names,
+                          bool called) {
+  if (names != NULL && !called)
+    fprintf(stderr, "hone_lapack: %s=%s: no module of such a name has called\n",
+            variable, names);
+}
+
 /* Says at exit what was called, so that a program whose calls do not come here
    is not taken for one that solves no systems. */
 __attribute__((destructor)) static void tell_what_was_seen(void) {
@@ -247,6 +272,10 @@ __attribute__((destructor)) static void tell_what_was_seen(void) {
     fprintf(stderr, " %s %lld%s", count->name,
             (long long)atomic_load(&count->calls), count->next ? "," : "");
   fputc('\n', stderr);
+  tell_of_names("HONE_LAPACK_HIDE", hone_lapack_settings()->hiding,
+                atomic_load(&hiding_called));
+  tell_of_names("HONE_LAPACK_FACTORS", hone_lapack_settings()->discarding,
+                atomic_load(&discarding_called));
 }
 
 /* Nested calls ------------------------------------------------------------ */

@@ -86,3 +86,20 @@ TEST(lapack, the_log_ends_with_what_was_called) {
                        "routine served\n");
   free(text);
 }
+
+TEST(lapack, the_log_says_which_settings_meant_nobody) {
+  char *text = run("HONE_LAPACK_HIDE=flapack HONE_LAPACK_FACTORS=discrad "
+                   "HONE_LAPACK=of",
+                   "solve");
+  CHECK_CONTAINS(text, "hone_lapack: HONE_LAPACK=of is neither on nor off\n");
+  CHECK_CONTAINS(text, "hone_lapack: HONE_LAPACK_HIDE=flapack: no module of "
+                       "such a name has called\n");
+  CHECK_CONTAINS(text, "hone_lapack: HONE_LAPACK_FACTORS=discrad: no module of "
+                       "such a name has called\n");
+  CHECK_CONTAINS(text, "scipy_dgesv_64_ 1"); /* it is on all the same */
+  free(text);
+  text = run("HONE_LAPACK_FACTORS=libcaller_ HONE_LAPACK=on", "solve discard");
+  CHECK(strstr(text, "no module of such a name") == NULL);
+  CHECK(strstr(text, "neither on nor off") == NULL);
+  free(text);
+}
