@@ -37,39 +37,46 @@ void hone_accelerate_begin(const hone_refinement *ctx, int64_t m,
   }
 }
 
-/* d = inv(C) d, or C d where e = 1. */
-static void rescale(const hone_refinement *ctx, int e, hone_entry *d) {
-  const int *exponent = hone_refined_exponents(ctx);
-  for (int64_t i = 0; exponent != NULL && i < ctx->f.a->n; i++)
-    d[i] = hone_shift_entry(d[i], e * exponent[i]);
+/* Returns 2^(sign exponent_i) v. */
+static inline hone_entry rescaled(const int *exponent, int sign, int64_t i,
+                                  hone_entry v) {
+  return exponent ? hone_shift_entry(v, sign * exponent[i]) : v;
 }
 
-/* Adds the change of the correction that the last step of x has made. */
-static void record_change(int64_t n, const hone_entry *d,
-                          const hone_refined *column) {
+/* Records d and, where there is a correction before it, how the step of x has
+   changed it. */
+static void record(int64_t n, const int *exponent, const hone_entry *d,
+                   const hone_refined *column) {
   const int slot = column->recorded % 2;
-  const hone_entry *last = column->history + LAST * n;
+  hone_entry *last = column->history + LAST * n;
   const hone_entry *step = column->history + STEP * n;
   hone_entry *change = column->history + (CHANGE + slot) * n;
   hone_entry *moved = column->history + (MOVED + slot) * n;
   for (int64_t i = 0; i < n; i++) {
-    change[i] = d[i] - last[i];
-    moved[i] = step[i] + change[i];
+    const hone_entry now = rescaled(exponent, -1, i, d[i]);
+    if (column->recorded > 0) {
+      change[i] = now - last[i];
+      moved[i] = step[i] + change[i];
+    }
+    last[i] = now;
   }
 }
 
 /* Finds the coefficients of the last change and of the one before; the latter
    is 0 where there is none, or none in another direction. Returns false if
    there are none of use. */
-static bool find_coefficients(int64_t n, const hone_entry *d,
-                              const hone_refined *column, hone_entry g[2]) {
+static bool find_coefficients(int64_t n, const hone_refined *column,
+                              hone_entry g[2]) {
   const int slot = column->recorded % 2;
+  const hone_entry *d = column->history + LAST * n;
   const hone_entry *c = column->history + (CHANGE + slot) * n;
   const hone_entry *before = column->history + (CHANGE + 1 - slot) * n;
+  g[0] = g[1] = 0.0;
+  if (column->recorded == 0)
+    return false;
   const double square = hone_sum_of_squares(n, c);
   const hone_entry with = hone_dot(n, c, d);
   g[0] = with / square;
-  g[1] = 0.0;
   if (column->recorded > 1) {
     const double other = hone_sum_of_squares(n, before);
     const hone_entry both = hone_dot(n, c, before);
@@ -81,12 +88,16 @@ static bool find_coefficients(int64_t n, const hone_entry *d,
       g[1] = (square * with_other - hone_conj(both) * with) / apart;
     }
   }
-  return square >= DBL_MIN && hone_abs(g[0]) <= MOST && hone_abs(g[1]) <= MOST;
+  return square >= DBL_MIN && square <= DBL_MAX && hone_abs(g[0]) <= MOST &&
+         hone_abs(g[1]) <= MOST;
 }
 
+/* What is subtracted from d alone goes through scaled variables, so that d
+   keeps the digits of entries that are tiny there. */
 void hone_accelerate(const hone_refinement *ctx, hone_refined *column,
                      hone_entry *d) {
-  const int64_t n = ctx->f.a->n, size = n * (int64_t)sizeof *d;
+  const int64_t n = ctx->f.a->n;
+  const int *exponent = hone_refined_exponents(ctx);
   hone_entry g[2];
   if (column->history == NULL)
     return;
@@ -94,18 +105,22 @@ void hone_accelerate(const hone_refinement *ctx, hone_refined *column,
     column->recorded = 0;
     return;
   }
-  hone_entry *last = column->history + LAST * n, *step = last + n;
-  rescale(ctx, -1, d);
-  if (column->recorded > 0)
-    record_change(n, d, column);
-  memcpy(last, d, (size_t)size);
-  if (column->recorded > 0 && find_coefficients(n, d, column, g)) {
-    const int slot = column->recorded % 2;
-    hone_add_multiple(n, -g[0], column->history + (MOVED + slot) * n, d);
-    if (column->recorded > 1)
-      hone_add_multiple(n, -g[1], column->history + (MOVED + 1 - slot) * n, d);
+  record(n, exponent, d, column);
+  const int slot = column->recorded % 2;
+  const hone_entry *last = column->history + LAST * n;
+  const hone_entry *moved = column->history + (MOVED + slot) * n;
+  const hone_entry *before = column->history + (MOVED + 1 - slot) * n;
+  hone_entry *step = column->history + STEP * n;
+  if (find_coefficients(n, column, g)) {
+    const bool two = hone_abs(g[1]) > 0.0;
+    for (int64_t i = 0; i < n; i++) {
+      const hone_entry by = g[0] * moved[i] + (two ? g[1] * before[i] : 0.0);
+      step[i] = last[i] - by;
+      const hone_entry less = rescaled(exponent, 1, i, by);
+      d[i] -= hone_finite(less) ? less : 0.0;
+    }
+  } else {
+    memcpy(step, last, (size_t)n * sizeof *step);
   }
-  memcpy(step, d, (size_t)size);
   column->recorded++;
-  rescale(ctx, 1, d);
 }

@@ -88,6 +88,18 @@ TEST_OF(accelerate, sees_columns_of_every_unit) {
   CHECK_LE(after(&s, CORRECTIONS), 1e-14);
 }
 
+/* An entry that has no digits left in scaled variables keeps those it has. */
+TEST_OF(accelerate, keeps_what_scaled_variables_cannot_hold) {
+  iteration s;
+  begin(&s, 0.6, -0.4);
+  s.scaling.used = true;
+  s.exponent[N - 1] = 900;
+  s.error[N - 1] = 0x1p-180; /* 2^-1080 there */
+  (void)after(&s, 3);
+  CHECK(hone_abs(s.d[N - 1]) > 0.0);
+  CHECK_LE(hone_abs(s.error[N - 1]), 0x1p-181);
+}
+
 static bool as_given(const iteration *s) {
   return memcmp(s->d, s->given, sizeof s->d) == 0;
 }
@@ -115,6 +127,13 @@ TEST_OF(accelerate, leaves_what_no_step_explains) {
       (void)correct(&s);
       CHECK(hone_abs(s.d[8]) <= 2.0);
     }
+  }
+  for (int sign = -1; sign <= 1; sign += 2) { /* squares out of range */
+    begin(&s, 0.5, 0.5);
+    for (int i = 0; i < N; i++)
+      s.error[i] = hone_shift_entry(s.error[i], sign * 600);
+    (void)after(&s, 4);
+    CHECK(as_given(&s));
   }
   begin(&s, 0.5, 0.5);
   memset(s.error, 0, sizeof s.error);
