@@ -92,7 +92,7 @@ static bool find_coefficients(int64_t n, const hone_refined *column,
          hone_abs(g[1]) <= MOST;
 }
 
-/* What is subtracted from d alone goes through scaled variables, so that d
+/* Only what is subtracted from d goes through scaled variables, so that d
    keeps the digits of entries that are tiny there. */
 void hone_accelerate(const hone_refinement *ctx, hone_refined *column,
                      hone_entry *d) {
