@@ -57,14 +57,16 @@ bool hone_bounds_use_device(const hone_refinement *ctx,
 }
 
 /* Columns that a plain pass accepted against a loose tolerance need a residual
-   in double-double. */
+   in double-double, and those whose x stayed as it was since noise was sampled
+   need their denominators. */
 void hone_bounds_measure(hone_refinement *ctx, int64_t m,
                          hone_refined *columns) {
   hone_refined *list[HONE_SOLVE_COLUMNS];
   int64_t count = 0;
   for (int64_t c = 0; c < m; c++)
     if (columns[c].state == HONE_COLUMN_ACCEPTED &&
-        !columns[c].error_estimated && !columns[c].verified)
+        !columns[c].error_estimated &&
+        (!columns[c].verified || columns[c].den_lost))
       list[count++] = &columns[c];
   if (count > 0)
     hone_refined_measure(ctx, true, false, count, list);

@@ -204,6 +204,7 @@ void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
     make_pass(ctx, accurate, device, count, large);
   for (int64_t c = 0; c < m; c++) {
     list[c]->verified = accurate && !device;
+    list[c]->den_lost = false;
     list[c]->vouched_there = false;
     list[c]->gamma = residual_gamma(n, accurate, list[c]->digits_lost);
   }

@@ -169,7 +169,9 @@ int hone_noise_sample(hone_refinement *ctx, const hone_contraction *contraction,
   }
   int st = hone_apply_inverse(&ctx->f, false, ctx->trans, HONE_PROBES, z, n,
                               shift, NULL);
-  if (st == HONE_OK)
+  if (st == HONE_OK) {
     take_noise(ctx, contraction, weights, z, k, c, norm);
+    c->den_lost = true;
+  }
   return st;
 }

@@ -39,7 +39,8 @@ typedef struct hone_refined {
   const hone_entry *b;   /* n, borrowed */
   hone_entry *x, *spare; /* n each: the current iterate, and the other buffer */
   hone_entry *r;         /* n: the residual, times 2^shift */
-  double *den;           /* n: |A| |x| + |b|, times 2^shift */
+  double *den;           /* n: |A| |x| + |b|, times 2^shift, unless */
+  bool den_lost;         /* noise.c has put the effect of noise there */
   int shift;
   double least_den; /* rows with den_i up to it are measured one by one */
   bool digits_lost; /* the shift made entries of x or b underflow: rows are then

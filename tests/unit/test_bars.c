@@ -283,3 +283,56 @@ TEST(bars, hold_for_columns_that_were_solved_before_the_matrix_was_factored) {
     hone_solver_destroy(&s);
   }
 }
+
+/* Found by the hunt: noise is sampled, and then corrections for the units of x
+   leave x as it was; its denominators were taken from the samples, and noise
+   was lost. The solution is hi + lo, from 80 digits. */
+TEST(bars, hold_where_x_stays_after_its_noise_was_sampled) {
+  enum { ORDER_OF_IT = 5, DRAWS = 50 };
+  const double a[ORDER_OF_IT * ORDER_OF_IT] = {-0x1.a3ace4122dc2ep-52,
+                                               0x0p+0,
+                                               -0x1.a3ace4123735ap-62,
+                                               -0x0p+0,
+                                               0x0p+0,
+                                               -0x1.7ffb83580ac7ep+1,
+                                               -0x1.eafb47e364665p+8,
+                                               0x1.1f29fd4e0920cp-12,
+                                               -0x1.61050a073fa53p-31,
+                                               0x1.7512667a09a1ep-47,
+                                               0x1.0cf111796cf87p-7,
+                                               -0x0p+0,
+                                               0x1.010cf11179609p+2,
+                                               0x1.80d70d819f502p-27,
+                                               0x1.7fffffffffe85p+1,
+                                               0x1.e555f9150372p-4,
+                                               -0x1.0281236b6ef33p+16,
+                                               0x1.e555f90d23206p-3,
+                                               -0x1.6f2116a6ff63cp-24,
+                                               0x1.f172e0dd2848p-35,
+                                               0x1.a10af624b619cp-5,
+                                               -0x1.316470c9e72fdp+16,
+                                               0x1.a10af624cbd3p-4,
+                                               -0x1.eafb47e364414p+8,
+                                               -0x1.04e3e3c483658p-40};
+  const double b[ORDER_OF_IT] = {-0x1.0cf111796d0c2p-6, 0x0p+0,
+                                 -0x1.010cf11179609p+3, -0x1.80d70d819f502p-26,
+                                 -0x1.7fffffffffe85p+2};
+  const double hi[ORDER_OF_IT] = {-0x1.8a781ba595c2cp+1, 0x1.a9740d40a1908p-51,
+                                  -0x1.0000000000000p+1, -0x1.9408fc6915044p-58,
+                                  -0x1.e4fba711a0794p-97};
+  const double lo[ORDER_OF_IT] = {
+      -0x1.0654eda2d4bfbp-53, 0x1.3674914d9dbe6p-105, 0x1.fe7c67b4ba63bp-94,
+      -0x1.697f3c4629568p-113, -0x1.746b63c694733p-151};
+  double x[ORDER_OF_IT], bars[ORDER_OF_IT];
+  hone_options o = HONE_OPTIONS_INIT;
+  o.factor_precision = HONE_FACTOR_SINGLE;
+  o.error_bounds = bars;
+  o.ld_error_bounds = ORDER_OF_IT;
+  for (int draw = 0; draw < DRAWS; draw++) {
+    hone_report report = HONE_REPORT_INIT;
+    const int st = hone_solve(ORDER_OF_IT, 1, a, ORDER_OF_IT, b, ORDER_OF_IT, x,
+                              ORDER_OF_IT, &o, &report);
+    for (int i = 0; st == HONE_OK && i < ORDER_OF_IT; i++)
+      CHECK_LE(fabs((x[i] - hi[i]) - lo[i]), bars[i]);
+  }
+}
