@@ -216,7 +216,7 @@ static void verify_on_host(hone_refinement *ctx, hone_aim aim, int64_t m,
   int64_t count = 0;
   for (int64_t c = 0; c < m; c++) {
     list[c]->measure_tail = false;
-    if (!list[c]->verified || list[c]->den_lost)
+    if (!list[c]->verified)
       open[count++] = list[c];
   }
   if (count > 0)
