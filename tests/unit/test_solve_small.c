@@ -100,7 +100,7 @@ static void check_solved(const trial *t, int st) {
   sup_free(m);
 }
 
-/* What the report says of the matrix, beside what a solver found: norms are
+/* The report describes the matrix as a solver's report does: norms are
    sums in another order, estimates have another start, and pivots of a
    transposed matrix are others. */
 static void check_matrix(const trial *t, const hone_report *by_solver) {
