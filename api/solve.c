@@ -28,6 +28,19 @@ static void open_arena(hone_solver *s, const hone_vectors *v) {
                             order * order * 12 * HONE_PARTS + ARENA_MORE);
 }
 
+/* Lets the certificate of the factors know a single right-hand side. With
+   'deterministic' x has the bits that a kept solver gives, which solves after
+   it. */
+static void announce(hone_solver *s, const hone_vectors *v) {
+  const int trans = s->options.trans;
+  if (v->nrhs != 1 || v->x0 != NULL || trans == HONE_CONJ_TRANS ||
+      s->options.deterministic)
+    return;
+  s->ladder.to_come = v->b;
+  s->ladder.to_come_trans =
+      (trans != HONE_NO_TRANS) != (s->options.layout == HONE_ROW_MAJOR);
+}
+
 /* Arguments are valid. *s has its options and is zero otherwise. *opened: did
    it come as far as that? */
 static int solve_once(hone_guest *guest, hone_solver *s, const hone_entry *a,
@@ -43,6 +56,7 @@ static int solve_once(hone_guest *guest, hone_solver *s, const hone_entry *a,
     st = hone_solver_open(s, v->n, true);
   s->ladder.request.columns = v->nrhs;
   if (st == HONE_OK) {
+    announce(s, v);
     hone_call_begin(s, &s->options, guest);
     st = hone_solver_take_matrix(s, a, lda, false, trans != HONE_NO_TRANS,
                                  report);

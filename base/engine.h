@@ -115,6 +115,9 @@ typedef struct hone_probe_step {
   int vectors, solutions; /* how many v and y; solutions 0: y stays as it is */
   int dropped;            /* so many of the first v are not used any more */
   uint64_t seed, solutions_seed; /* of v and of h */
+  /* NULL, or a right-hand side of the caller's, n, which an engine that has
+     solved_beside may solve for in the first steps; read by the first one. */
+  const hone_entry *beside;
   bool estimates; /* estimate ||inv(S)||_1 by one gradient step from a y, */
   int from;       /* the number of that y, which the step before has left */
   double *row_squares; /* n: becomes the sums of squares of the rows of v */
@@ -190,6 +193,10 @@ typedef struct hone_engine {
      shrink. HONE_NO_DEVICE: v is as it was, and solve serves instead. NULL: it
      always does. */
   int (*solve_refined)(void *self, hone_refined_solve *job);
+  /* Does the same for one column if v is a multiple, by a power of two, of the
+     right-hand side that the last steps of probes were given; its bits depend
+     on A and v alone. Otherwise HONE_NO_DEVICE. NULL: the same. */
+  int (*solved_beside)(void *self, hone_refined_solve *job);
   void (*destroy)(void *self, hone_mem *mem);
   /* Returns the bytes of host memory it holds for order n and k columns. */
   int64_t (*bytes)(int64_t n, int64_t k);

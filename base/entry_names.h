@@ -111,6 +111,11 @@
 #define hone_cuda_apply_panels hone_z_cuda_apply_panels
 #define hone_cuda_apply_panels_from hone_z_cuda_apply_panels_from
 #define hone_cuda_begin_anew hone_z_cuda_begin_anew
+#define hone_cuda_beside_begin hone_z_cuda_beside_begin
+#define hone_cuda_beside_columns hone_z_cuda_beside_columns
+#define hone_cuda_beside_give hone_z_cuda_beside_give
+#define hone_cuda_beside_solve hone_z_cuda_beside_solve
+#define hone_cuda_beside_take hone_z_cuda_beside_take
 #define hone_cuda_block_column_begin hone_z_cuda_block_column_begin
 #define hone_cuda_block_column_l hone_z_cuda_block_column_l
 #define hone_cuda_block_row_seed hone_z_cuda_block_row_seed
@@ -180,6 +185,7 @@
 #define hone_cuda_memory_allowed hone_z_cuda_memory_allowed
 #define hone_cuda_mirror hone_z_cuda_mirror
 #define hone_cuda_move hone_z_cuda_move
+#define hone_cuda_multiple_of hone_z_cuda_multiple_of
 #define hone_cuda_multiply hone_z_cuda_multiply
 #define hone_cuda_outcome hone_z_cuda_outcome
 #define hone_cuda_outer_width hone_z_cuda_outer_width
@@ -219,6 +225,7 @@
 #define hone_cuda_solve hone_z_cuda_solve
 #define hone_cuda_solve_ahead hone_z_cuda_solve_ahead
 #define hone_cuda_solve_refined hone_z_cuda_solve_refined
+#define hone_cuda_solved_beside hone_z_cuda_solved_beside
 #define hone_cuda_split_l hone_z_cuda_split_l
 #define hone_cuda_split_scale hone_z_cuda_split_scale
 #define hone_cuda_split_scale_spd hone_z_cuda_split_scale_spd
@@ -229,6 +236,7 @@
 #define hone_cuda_tall_panel hone_z_cuda_tall_panel
 #define hone_cuda_transpose hone_z_cuda_transpose
 #define hone_cuda_triangle_bytes hone_z_cuda_triangle_bytes
+#define hone_cuda_triangle_group hone_z_cuda_triangle_group
 #define hone_cuda_triangles hone_z_cuda_triangles
 #define hone_cuda_unpin hone_z_cuda_unpin
 #define hone_cuda_upload_scaling hone_z_cuda_upload_scaling

@@ -7,6 +7,7 @@
 #include "gpu_sp/kept.h"
 #include "gpu_sp/layout.h"
 #include "gpu_sp/residual/resident.h"
+#include "gpu_sp/solve/beside.h"
 #include "gpu_sp/solve/probe.h"
 #include "gpu_sp/solve/refined.h"
 #include "gpu_sp/solve/solve.h"
@@ -49,6 +50,7 @@ constexpr hone_engine common() {
   t.factor = hone_cuda_aside<hone_cuda_factor>::call;
   t.solve = hone_cuda_aside<hone_cuda_solve>::call;
   t.solve_refined = hone_cuda_aside<hone_cuda_solve_refined>::call;
+  t.solved_beside = hone_cuda_aside<hone_cuda_solved_beside>::call;
   t.destroy = hone_cuda_aside<hone_cuda_destroy>::call;
   t.bytes = hone_cuda_host_bytes;
   t.resident = resident;

@@ -107,6 +107,12 @@ struct hone_cuda_deal {
   int64_t window;
 };
 
+/* A right-hand side that is solved for beside the probes: solve/beside.cu. */
+struct hone_cuda_companion {
+  bool there, trans; /* trans: with S^T */
+  int solves;        /* that it has gone through */
+};
+
 struct hone_cuda {
   int ordinal;                   /* the device's number */
   int64_t n, ld, lda, nb, strip; /* ld: floats from row to row of F; nb: columns
@@ -219,6 +225,7 @@ struct hone_cuda {
                                side will follow */
   bool solving_ahead;       /* such a solve has been begun, */
   bool solving_ahead_trans; /* with S^T */
+  hone_cuda_companion companion;
   hone_account used;
 
   hone_cuda_forms forms;

@@ -51,9 +51,11 @@ static int solve(const hone_factored *f, bool trans, int64_t k, hone_entry *v,
                             .ldv = ldv,
                             .v = v};
   int st = HONE_NO_DEVICE;
-  if (job.most > 0 && k >= REFINED_LEAST && f->use_copy &&
-      f->deflation == NULL && f->rounding_seed == NULL &&
-      f->engine->solve_refined != NULL)
+  const bool may = job.most > 0 && f->use_copy && f->deflation == NULL &&
+                   f->rounding_seed == NULL;
+  if (may && k == 1 && f->engine->solved_beside != NULL)
+    st = f->engine->solved_beside(f->self, &job);
+  if (may && k >= REFINED_LEAST && f->engine->solve_refined != NULL)
     st = f->engine->solve_refined(f->self, &job);
   if (st == HONE_NO_DEVICE)
     st = f->engine->solve(f->self, trans, k, v, ldv);

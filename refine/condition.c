@@ -238,6 +238,7 @@ int hone_certify(const hone_certify_job *job, hone_certificate *out) {
   hone_probing probing = {.f = &f,
                           .seed = *job->seed,
                           .scratch = job->scratch,
+                          .beside = job->beside,
                           .deflation_follows = job->deflation != NULL,
                           .inverse = true};
   out->contraction[1].tried = false;
@@ -293,8 +294,11 @@ int hone_certify(const hone_certify_job *job, hone_certificate *out) {
 }
 
 int hone_certify_transpose(const hone_certify_job *job, hone_certificate *out) {
-  hone_probing probing = {
-      .f = job->f, .trans = true, .seed = *job->seed, .scratch = job->scratch};
+  hone_probing probing = {.f = job->f,
+                          .trans = true,
+                          .seed = *job->seed,
+                          .scratch = job->scratch,
+                          .beside = job->beside};
   int st = hone_probe(&probing, POWERS, &out->contraction[1]);
   *job->seed = probing.seed;
   out->passes += probing.passes;

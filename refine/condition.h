@@ -84,6 +84,10 @@ typedef struct hone_certify_job {
   double norm1_scaled; /* ||S||_1 */
   hone_entry *scratch; /* hone_certify_scratch(n, f->use_copy) entries */
   uint64_t *seed;      /* the draw; advanced */
+  /* NULL, or a right-hand side that will be solved for with op(S) next: in
+     scaled variables, its largest entry about 1. It may be solved for beside
+     the probes. May be in scratch, behind what these use. */
+  const hone_entry *beside;
 } hone_certify_job;
 
 /* Certifies the factors and estimates the condition of S and of A. out->

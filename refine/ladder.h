@@ -95,6 +95,10 @@ typedef struct hone_ladder {
      nrhs; or NULL. */
   double *bars;
   int64_t ldbars;
+  /* The only right-hand side of the solve with op(A) that will follow, which
+     the certificate may use; NULL: not known. */
+  const hone_entry *to_come;
+  bool to_come_trans; /* op(A) = A^T */
   bool vouched_there; /* for some x, by a projection that a device took */
   int refinements;    /* most refinements of one column without GMRES */
   hone_rung rung[HONE_MAX_RUNGS]; /* rung_count of them are used; the others are

@@ -3,6 +3,7 @@
    a singular one, and how much they contract. Next to read: condition.c. */
 #include "base/seed.h"
 #include "refine/ladder.h"
+#include "refine/scale.h"
 
 #include <string.h>
 
@@ -68,6 +69,21 @@ static void count_passes(const hone_factored *f, int passes, bool deflated,
   report->certificate_steps += deflated ? passes : 0;
 }
 
+/* Puts the right-hand side that is to come into the scratch, behind what probes
+   use of it, if it may be solved for beside those of op(S) on rung r; otherwise
+   NULL. */
+static const hone_entry *put_beside(const hone_ladder *ladder, int r,
+                                    bool trans) {
+  const int64_t n = ladder->n;
+  hone_entry *to = ladder->scratch + hone_probe_scratch(n, true);
+  if (ladder->to_come == NULL || ladder->to_come_trans != trans ||
+      ladder->copy_rung != r || ladder->scaling.used ||
+      ladder->rung[r].engine->solved_beside == NULL)
+    return NULL;
+  (void)hone_scale_in(n, NULL, ladder->to_come, to);
+  return to;
+}
+
 int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report) {
   const double start = hone_now_s();
   hone_rung *rung = &ladder->rung[r];
@@ -82,7 +98,8 @@ int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report) {
                                 .norm1 = ladder->norm1,
                                 .norm1_scaled = ladder->inspection.norm1,
                                 .scratch = ladder->scratch,
-                                .seed = &ladder->seed};
+                                .seed = &ladder->seed,
+                                .beside = put_beside(ladder, r, false)};
   *out = (hone_certificate){
       .contraction = {{.rows = rung->rows}, {.rows = rung->rows + ladder->n}}};
   hone_ladder_draw_for(ladder, HONE_DRAW_CERTIFICATE, r);
@@ -143,8 +160,10 @@ int hone_ladder_certify_transpose(hone_ladder *ladder, int r,
   if (out->contraction[1].tried || !out->nonsingular)
     return HONE_OK;
   const hone_factored f = hone_ladder_factored_by(ladder, r);
-  const hone_certify_job job = {
-      .f = &f, .scratch = ladder->scratch, .seed = &ladder->seed};
+  const hone_certify_job job = {.f = &f,
+                                .scratch = ladder->scratch,
+                                .seed = &ladder->seed,
+                                .beside = put_beside(ladder, r, true)};
   hone_ladder_draw_for(ladder, HONE_DRAW_TRANSPOSE, r);
   int st = hone_certify_transpose(&job, out);
   count_passes(&f, out->passes - passes, rung->deflation.count > 0, report);

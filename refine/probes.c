@@ -449,6 +449,7 @@ static run begin(hone_probing *probing, hone_contraction *out) {
                              .trans = probing->trans,
                              .vectors = t,
                              .seed = probing->seed,
+                             .beside = probing->beside,
                              .row_squares = (double *)r.at.p};
   probing->seed += (uint64_t)(HONE_PARTS * t * n) * HONE_RANDOM_STEP;
   r.h.seed = r.step.solutions_seed = hone_random_bits(&probing->seed);

@@ -69,11 +69,12 @@ typedef struct hone_probing {
   bool trans; /* op(S) = S^T */
   /* n: E is measured as inv(W) E W, W = diag(weights); NULL: W = I. */
   const double *weights;
-  uint64_t seed;          /* the draw; advanced by every call */
-  hone_entry *scratch;    /* hone_probe_scratch(n, f->use_copy) entries */
-  int passes;             /* passes over A; added to */
-  bool deflation_follows; /* if the first power leaves much, the run ends, */
-  bool cut_short;         /* and this becomes true */
+  uint64_t seed;            /* the draw; advanced by every call */
+  const hone_entry *beside; /* NULL, or see hone_probe_step */
+  hone_entry *scratch;      /* hone_probe_scratch(n, f->use_copy) entries */
+  int passes;               /* passes over A; added to */
+  bool deflation_follows;   /* if the first power leaves much, the run ends, */
+  bool cut_short;           /* and this becomes true */
   /* The following are set if 'inverse' is true: */
   bool inverse;          /* solve for random right-hand sides too */
   double inverse_bound;  /* >= ||inv(op(S))||_2 if the contraction was shown,

@@ -267,6 +267,7 @@ static int start_columns(hone_refinement *ctx, int64_t m,
     return HONE_OK;
   ctx->f.corrections = made > 0 && ctx->f.space == NULL ? &made : NULL;
   const int st = correct(ctx, count, list);
+  ctx->device_passes += ctx->f.corrections != NULL ? made : 0;
   for (int64_t c = 0; ctx->f.corrections != NULL && c < count; c++) {
     list[c]->iterations += made;
     list[c]->rung_corrections += made;

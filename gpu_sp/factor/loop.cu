@@ -238,7 +238,7 @@ int hone_cuda_outcome(hone_cuda *c, bool complete, hone_factor_info *info) {
   int st = hone_cuda_sending(c)
                ? hone_cuda_feed_columns(c, &c->job.a, c->m, nullptr)
                : hone_cuda_feed_end(c);
-  c->solving_ahead = false;
+  c->solving_ahead = c->companion.there = false;
   const hone_copy back[] = {{c->flags, r->flags, 2},
                             {c->flushed, &r->flushed, 2},
                             {c->top, c->h_top, c->column_room + 1},

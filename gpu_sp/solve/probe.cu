@@ -9,7 +9,7 @@
 
    If the step estimates ||inv(S)||_1, the solve with S^T of its gradient runs
    beside the product, and the unit vector that it finds is one column more of
-   z.
+   z. So is a right-hand side of the caller's: beside.cu.
 
    Next to read: refine/probes.c for what the numbers say. */
 #include "gpu_sp/solve/probe.h"
@@ -17,6 +17,7 @@
 #include "gpu_sp/entries.h"
 #include "gpu_sp/factor/loop.h"
 #include "gpu_sp/residual/residual.h"
+#include "gpu_sp/solve/beside.h"
 #include "gpu_sp/solve/columns.h"
 #include "gpu_sp/solve/gradient.h"
 #include "gpu_sp/solve/solve.h"
@@ -218,8 +219,15 @@ int enqueue_solves(hone_cuda *c, const hone_probe_step *s) {
   TRY_CUDA(cudaGetLastError());
   if (s->estimates)
     TRY(wait_for_estimate(c));
-  TRY(hone_cuda_enqueue_solve(c, c->work, back, k + (s->estimates ? 1 : 0),
-                              c->v, c->v));
+  const int64_t all = k + (s->estimates ? 1 : 0);
+  hone_entry *const beside = z + all * n;
+  if (hone_cuda_beside_columns(c, s) > 0) {
+    TRY(hone_cuda_beside_give(c, beside));
+    TRY(hone_cuda_beside_solve(c, all + 1));
+    TRY(hone_cuda_beside_take(c, beside));
+  } else {
+    TRY(hone_cuda_enqueue_solve(c, c->work, back, all, c->v, c->v));
+  }
   if (s->estimates)
     TRY(hone_cuda_gradient_sums(c, unit, norm_of(c)));
   return st;
@@ -268,6 +276,7 @@ int hone_cuda_probe_step(void *self, const hone_matrix *a, hone_probe_step *s) {
   if (!hone_cuda_has_all_of_a(c) || c->source != hone_dense_of(a)->a || n < 2 ||
       s->vectors > HONE_CUDA_PROBES - 2 * HONE_SOLUTIONS_MOST)
     return HONE_NO_DEVICE;
+  hone_cuda_beside_begin(c, s);
   if (s->first) {
     if (s->scaling->used)
       st = hone_cuda_upload_scaling(c, s->scaling);

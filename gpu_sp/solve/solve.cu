@@ -100,11 +100,29 @@ int solve_columns(hone_cuda *c, bool trans, int64_t k, hone_entry *v,
   return st;
 }
 
-/* Returns the power of two s with v = s r, r the last residual; 0 if there is
-   none, or only an extreme one. Parts of complex entries are compared one by
-   one. */
-double multiple_of_residual(const hone_cuda *c, const hone_entry *entry) {
-  const double *const r = hone_cuda_pinned(c, HONE_CUDA_R);
+/* Returns true if v is a multiple of a right-hand side whose solve has been
+   enqueued already; then v becomes the solution, and *st the status. */
+bool take_solution_ahead(hone_cuda *c, bool trans, hone_entry *v, int *st) {
+  const double scale =
+      c->solving_ahead && c->solving_ahead_trans == trans
+          ? hone_cuda_multiple_of(c, hone_cuda_pinned(c, HONE_CUDA_R), v)
+          : 0;
+  if (!(scale > 0.0))
+    return false;
+  c->solving_ahead = false;
+  *st = CALL(cudaStreamSynchronize(c->work));
+  if (*st == HONE_OK)
+    permute(c->n, trans ? perm_of(c) : nullptr, true, scale,
+            entries_at(hone_cuda_pinned(c, HONE_CUDA_AHEAD)), v);
+  c->used.from_device += c->n * (int64_t)sizeof(hone_entry);
+  return true;
+}
+
+} // namespace
+
+/* Parts of complex entries are compared one by one. */
+double hone_cuda_multiple_of(const hone_cuda *c, const double *r,
+                             const hone_entry *entry) {
   const double *const v = reinterpret_cast<const double *>(entry);
   const int64_t n = HONE_PARTS * c->n;
   int64_t i = 0, other = 0;
@@ -120,25 +138,6 @@ double multiple_of_residual(const hone_cuda *c, const hone_entry *entry) {
     other += !(scale * r[i] == v[i]);
   return other == 0 ? scale : 0.0;
 }
-
-/* Returns true if v is a multiple of a right-hand side whose solve has been
-   enqueued already; then v becomes the solution, and *st the status. */
-bool take_solution_ahead(hone_cuda *c, bool trans, hone_entry *v, int *st) {
-  const double scale = c->solving_ahead && c->solving_ahead_trans == trans
-                           ? multiple_of_residual(c, v)
-                           : 0;
-  if (!(scale > 0.0))
-    return false;
-  c->solving_ahead = false;
-  *st = CALL(cudaStreamSynchronize(c->work));
-  if (*st == HONE_OK)
-    permute(c->n, trans ? perm_of(c) : nullptr, true, scale,
-            entries_at(hone_cuda_pinned(c, HONE_CUDA_AHEAD)), v);
-  c->used.from_device += c->n * (int64_t)sizeof(hone_entry);
-  return true;
-}
-
-} // namespace
 
 int hone_cuda_solve(void *self, bool trans, int64_t k, hone_entry *v,
                     int64_t ldv) {
@@ -166,5 +165,7 @@ int hone_cuda_solve_ahead(hone_cuda *c, bool trans) {
                               hone_cuda_pinned(c, HONE_CUDA_AHEAD)));
   TRY_CUDA(cudaEventSynchronize(c->residual_done));
   c->solving_ahead = st == HONE_OK;
+  c->companion.there =
+      false; /* its right-hand side stood where the solution is now */
   return st;
 }

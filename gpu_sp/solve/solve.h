@@ -18,6 +18,11 @@ void hone_cuda_expect_solve(void *self);
 int hone_cuda_enqueue_solve(hone_cuda *c, cudaStream_t stream, bool trans,
                             int64_t k, const double *from, double *to);
 
+/* Returns the power of two s with v = s r, all of whose entries are those of r
+   times s; 0 if there is none, or only an extreme one. r, v: n entries each. */
+double hone_cuda_multiple_of(const hone_cuda *c, const double *r,
+                             const hone_entry *v);
+
 /* Enqueues c->w = op(A) C from for k columns of n entries in device memory, C
    being the scaling of op(S) behind op(A) where there is one. Overwrites
    c->v where there is. */

@@ -64,20 +64,6 @@ cudaError_t wide(bool trans, const Solve &s, const Plan &plan, int sweeps) {
                 WideShared<K>::size, 8 + K / 4 + trans, s, plan, sweeps);
 }
 
-// Returns the columns of a group, 1, 2, 4, 8 or 16. Fewer columns let one block
-// row follow the other sooner, more read T fewer times. The limits were
-// measured on an H200 (docs/performance.md).
-int group_columns(int64_t n, int columns) {
-  const int64_t rows = HONE_PARTS * n;
-  if (columns == 1)
-    return 1;
-  if ((columns + 1) / 2 * rows <= int64_t(3) << 14)
-    return 2;
-  if (columns <= 4)
-    return 4;
-  return columns > 8 && (columns + 7) / 8 * rows >= int64_t(1) << 16 ? 16 : 8;
-}
-
 cudaError_t launch_some(bool trans, const Solve &s, const Plan &plan,
                         int sweeps, int each) {
   return each == 1   ? sweep<1>(trans, s, plan, sweeps)
@@ -118,8 +104,9 @@ cudaError_t take_half(const Solve &s, int columns, Plan *plan) {
 cudaError_t solve_some(const hone_sweep *sweep, int sweeps, const Solve &s) {
   Plan plan = {};
   plan.columns = static_cast<int>(s.v.k);
-  const int each =
-      s.work->group > 0 ? s.work->group : group_columns(s.t.n, plan.columns);
+  const int each = s.work->group > 0
+                       ? s.work->group
+                       : hone_cuda_triangle_group(s.t.n, plan.columns);
   plan.groups = (plan.columns + each - 1) / each;
   cudaError_t error = take_half(s, plan.groups * each, &plan);
   s.work->clean = false; // unless all goes well
@@ -147,6 +134,20 @@ cudaError_t solve_some(const hone_sweep *sweep, int sweeps, const Solve &s) {
 }
 
 } // namespace
+
+// 1, 2, 4, 8 or 16 of them. Fewer columns let one block
+// row follow the other sooner, more read T fewer times. The limits were
+// measured on an H200 (docs/performance.md).
+int hone_cuda_triangle_group(int64_t n, int columns) {
+  const int64_t rows = HONE_PARTS * n;
+  if (columns == 1)
+    return 1;
+  if ((columns + 1) / 2 * rows <= int64_t(3) << 14)
+    return 2;
+  if (columns <= 4)
+    return 4;
+  return columns > 8 && (columns + 7) / 8 * rows >= int64_t(1) << 16 ? 16 : 8;
+}
 
 int64_t hone_cuda_triangle_bytes(int64_t n) {
   // Tickets, and two sets of two mailboxes.

@@ -74,6 +74,9 @@ struct hone_triangle_work {
                      were measured to be best */
 };
 int64_t hone_cuda_triangle_bytes(int64_t n);
+/* Returns how many of so many columns of n entries go together if nothing else
+   is chosen. */
+int hone_cuda_triangle_group(int64_t n, int columns);
 
 /* v.to = v.from after one or two sweeps. Any k >= 1; HONE_TRIANGLE_COLUMNS
    columns at most are solved for at once. Entries of T that are not finite give
