@@ -187,11 +187,11 @@ int begin_estimate(hone_cuda *c, cudaStream_t stream, const hone_probe_step *s,
 }
 
 /* Does so beside what c->work is told next, until wait_for_estimate. */
-int begin_estimate_beside(hone_cuda *c, const hone_probe_step *s,
+int begin_estimate_beside(hone_cuda *c, const hone_probe_step *s, int from,
                           hone_entry *z) {
   int st = CALL(cudaEventRecord(c->beside, c->work));
   TRY_CUDA(cudaStreamWaitEvent(c->feed, c->beside, 0));
-  TRY(begin_estimate(c, c->feed, s, s->from, z));
+  TRY(begin_estimate(c, c->feed, s, from, z));
   return st;
 }
 int wait_for_estimate(hone_cuda *c) {
@@ -207,7 +207,7 @@ int enqueue_solves(hone_cuda *c, const hone_probe_step *s) {
   const bool scaled = s->scaling->used;
   const bool back = hone_cuda_transposes(c, s->trans);
   hone_entry *const z = hone_cuda_v(c), *const unit = z + k * n;
-  int st = s->estimates ? begin_estimate_beside(c, s, unit) : HONE_OK;
+  int st = s->estimates ? begin_estimate_beside(c, s, s->from, unit) : HONE_OK;
   TRY(hone_cuda_multiply(c, scaled, s->trans, s->first ? t : k,
                          vectors_of(c, s)));
   if (st != HONE_OK)
@@ -233,11 +233,20 @@ int enqueue_solves(hone_cuda *c, const hone_probe_step *s) {
   return st;
 }
 
-/* The estimate alone, where no step was left for it. */
+/* The estimate where no step was left for it: alone, or with the right-hand
+   side beside the probes. */
 int estimate(hone_cuda *c, const hone_probe_step *s, int from, double *norm) {
-  hone_entry *const z = hone_cuda_v(c);
-  int st = begin_estimate(c, c->work, s, from, z);
-  TRY(hone_cuda_enqueue_solve(c, c->work, false, 1, c->v, c->v));
+  hone_entry *const z = hone_cuda_v(c), *const beside = z + c->n;
+  int st = begin_estimate_beside(c, s, from, z);
+  if (!s->trans && hone_cuda_beside_columns(c, s) > 0) {
+    TRY(hone_cuda_beside_give(c, beside));
+    TRY(wait_for_estimate(c));
+    TRY(hone_cuda_beside_solve(c, 2));
+    TRY(hone_cuda_beside_take(c, beside));
+  } else {
+    TRY(wait_for_estimate(c));
+    TRY(hone_cuda_enqueue_solve(c, c->work, false, 1, c->v, c->v));
+  }
   TRY(hone_cuda_gradient_sums(c, z, norm_of(c)));
   TRY_CUDA(cudaStreamSynchronize(c->work));
   if (st == HONE_OK)
