@@ -183,6 +183,10 @@ typedef struct hone_engine {
   int (*create)(void **self, const hone_engine_config *config);
   int (*factor)(void *self, const hone_matrix *a, const hone_scaling *scaling,
                 hone_factor_info *info);
+  /* The next factor calls run(ctx, 0) once, when the device alone still has
+     work to do, unless it fails before or finds its pivots hopeless. run may
+     call inspect and expect_probes. NULL: factor does not. */
+  void (*meanwhile)(void *self, hone_task run, void *ctx);
   /* Computes v = inv(S) v or inv(S^T) v in place, for k <= HONE_SOLVE_COLUMNS
      columns, ldv >= n. Entries of v are at most 1 in magnitude. */
   int (*solve)(void *self, bool trans, int64_t k, hone_entry *v, int64_t ldv);
@@ -247,6 +251,11 @@ typedef struct hone_engine {
   int (*probe_step)(void *self, const hone_matrix *a, hone_probe_step *step);
   int (*probed)(void *self, const hone_probe_step *step,
                 const hone_probed *wanted);
+  /* Announces the first step of probes that will probably be made next; the
+     engine may begin it early. Its outcome does not depend on it. NULL: the
+     engine has no use for it. */
+  void (*expect_probes)(void *self, const hone_matrix *a,
+                        const hone_probe_step *step);
   /* Announces that the next residual will probably be followed by a solve with
      the same op(A) for its r, times a power of two; the engine may begin that
      solve early. The result of solve does not depend on it. NULL: the engine

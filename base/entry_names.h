@@ -135,6 +135,7 @@
 #define hone_cuda_device_bytes hone_z_cuda_device_bytes
 #define hone_cuda_discharge hone_z_cuda_discharge
 #define hone_cuda_enqueue_solve hone_z_cuda_enqueue_solve
+#define hone_cuda_expect_probes hone_z_cuda_expect_probes
 #define hone_cuda_expect_solve hone_z_cuda_expect_solve
 #define hone_cuda_factor hone_z_cuda_factor
 #define hone_cuda_factor_block_on_cpu hone_z_cuda_factor_block_on_cpu
@@ -182,6 +183,7 @@
 #define hone_cuda_matrix_product hone_z_cuda_matrix_product
 #define hone_cuda_matrix_residual hone_z_cuda_matrix_residual
 #define hone_cuda_matrix_residuals hone_z_cuda_matrix_residuals
+#define hone_cuda_meanwhile hone_z_cuda_meanwhile
 #define hone_cuda_memory_allowed hone_z_cuda_memory_allowed
 #define hone_cuda_mirror hone_z_cuda_mirror
 #define hone_cuda_move hone_z_cuda_move
@@ -300,6 +302,7 @@
 #define hone_ladder_destroy_rung hone_z_ladder_destroy_rung
 #define hone_ladder_draw hone_z_ladder_draw
 #define hone_ladder_draw_for hone_z_ladder_draw_for
+#define hone_ladder_expect_certificate hone_z_ladder_expect_certificate
 #define hone_ladder_factor hone_z_ladder_factor
 #define hone_ladder_factor_on hone_z_ladder_factor_on
 #define hone_ladder_factored_by hone_z_ladder_factored_by
@@ -374,6 +377,7 @@
 #define hone_portions_finish hone_z_portions_finish
 #define hone_probe hone_z_probe
 #define hone_probe_draw hone_z_probe_draw
+#define hone_probe_expect hone_z_probe_expect
 #define hone_probe_factor hone_z_probe_factor
 #define hone_probe_scratch hone_z_probe_scratch
 #define hone_product_avx2 hone_z_product_avx2

@@ -114,6 +114,8 @@ void hone_cuda_destroy(void *self, hone_mem *mem) {
     destroy_event(event);
   destroy_event(c->residual_done);
   destroy_event(c->beside);
+  destroy_event(c->seen);
+  destroy_event(c->factored);
   for (cudaStream_t s : streams)
     if (s)
       (void)cudaStreamDestroy(s);
@@ -233,6 +235,8 @@ int create_event(cudaEvent_t *event) {
 int create_events(hone_cuda *c) {
   int st = create_event(&c->residual_done);
   TRY(create_event(&c->beside));
+  TRY(create_event(&c->seen));
+  TRY(create_event(&c->factored));
   for (cudaEvent_t &event : c->pace)
     TRY(create_event(&event));
   for (int i = 0; i < c->column_room && st == HONE_OK; i++) {

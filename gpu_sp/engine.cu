@@ -48,6 +48,7 @@ constexpr hone_engine common() {
   t.precision = 32;
   t.probe = hone_cuda_aside<hone_cuda_probe>::call;
   t.factor = hone_cuda_aside<hone_cuda_factor>::call;
+  t.meanwhile = hone_cuda_meanwhile;
   t.solve = hone_cuda_aside<hone_cuda_solve>::call;
   t.solve_refined = hone_cuda_aside<hone_cuda_solve_refined>::call;
   t.solved_beside = hone_cuda_aside<hone_cuda_solved_beside>::call;
@@ -62,6 +63,7 @@ constexpr hone_engine common() {
   t.product = hone_cuda_aside<hone_cuda_matrix_product>::call;
   t.probe_step = hone_cuda_aside<hone_cuda_probe_step>::call;
   t.probed = hone_cuda_aside<hone_cuda_probed>::call;
+  t.expect_probes = hone_cuda_aside<hone_cuda_expect_probes>::call;
   t.expect = hone_cuda_expect_solve;
   t.account = account;
   t.release = hone_cuda_aside<hone_cuda_release_all_kept>::call;

@@ -221,6 +221,13 @@ struct hone_cuda {
   int split_panel;   /* the panel whose parts lp holds; -1: none */
   int64_t split_end; /* Cholesky: lp has its columns up to here, */
   const hone_split_scale *split_scale; /* in this scale */
+  hone_task meanwhile; /* what the host does in the present factorization
+                          while the device completes it, or NULL; with */
+  void *meanwhile_ctx;
+  cudaEvent_t seen;     /* recorded behind the last inspection of columns, */
+  cudaEvent_t factored; /* and behind a factorization */
+  bool probing_ahead;   /* a first step of probes has been begun: */
+  hone_probe_step expected; /* this one */
   bool solve_expected;      /* a solve with the next residual as right-hand
                                side will follow */
   bool solving_ahead;       /* such a solve has been begun, */
@@ -237,6 +244,8 @@ struct hone_cuda {
    that are waited for at once use the first part. */
 enum hone_cuda_part_of_h_v {
   HONE_CUDA_SOLVES = 0,
+  HONE_CUDA_OUTCOME = HONE_CUDA_COLUMNS - 2, /* of a factorization: behind what
+                                                a step of probes puts there */
   HONE_CUDA_X = HONE_CUDA_COLUMNS,
   HONE_CUDA_B,
   HONE_CUDA_R,
@@ -262,6 +271,11 @@ inline hone_entry *hone_cuda_w(const hone_cuda *c) {
 /* Returns true if a solve is with a transpose that is not S itself. */
 inline bool hone_cuda_transposes(const hone_cuda *c, bool trans) {
   return trans && (!c->spd || HONE_PARTS > 1);
+}
+
+/* Forgets what was announced, or begun early: its buffers will be used. */
+inline void hone_cuda_forget(hone_cuda *c) {
+  c->solve_expected = c->solving_ahead = c->probing_ahead = false;
 }
 
 /* Returns the address of f_ij. */

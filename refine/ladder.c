@@ -196,17 +196,56 @@ static const char *breakdown(const hone_rung *rung) {
   return NULL;
 }
 
+/* What is done with the inspection of S = A by the engine of rung r, if it can
+   be while the device completes the factors. */
+typedef struct engine_inspection {
+  hone_ladder *ladder;
+  int r;
+  hone_report *report;
+  bool done;
+  int status;
+} engine_inspection;
+
+static int inspect_by_engine(const engine_inspection *e) {
+  hone_ladder *ladder = e->ladder;
+  const hone_rung *rung = &ladder->rung[e->r];
+  const hone_inspection_view view = {.pool = ladder->pool,
+                                     .a = &ladder->a,
+                                     .scratch = (double *)ladder->scratch,
+                                     .engine = rung->engine,
+                                     .self = rung->self};
+  int st = hone_view_inspect(&view, NULL, &ladder->inspection);
+  if (st != HONE_OK || ladder->inspection.bad_row >= 0)
+    return st;
+  st = check_inspection(ladder, e->report);
+  if (st == HONE_OK)
+    st = hone_scale_find(&view, &ladder->inspection, &ladder->scaling);
+  if (st == HONE_OK)
+    hone_ladder_draw(ladder);
+  return st;
+}
+
+static void inspect_meanwhile(void *ctx, int64_t task) {
+  engine_inspection *e = ctx;
+  hone_ladder *ladder = e->ladder;
+  (void)task;
+  e->status = inspect_by_engine(e);
+  e->done = true;
+  if (e->status != HONE_OK || ladder->inspection.bad_row >= 0 ||
+      ladder->scaling.used)
+    return;
+  ladder->copy_rung = e->r;
+  hone_ladder_expect_certificate(ladder, e->r);
+  ladder->copy_rung = -1; /* until there are factors */
+}
+
 /* Factors on a rung whose engine takes A as it is and inspects it on the way:
    factors S = A first, then looks whether that was right. If scaling turns out
    to be needed, factor_rung factors again, from the engine's copy. */
 static int factor_then_inspect(hone_ladder *ladder, int r,
                                hone_report *report) {
   hone_rung *rung = &ladder->rung[r];
-  const hone_inspection_view view = {.pool = ladder->pool,
-                                     .a = &ladder->a,
-                                     .scratch = (double *)ladder->scratch,
-                                     .engine = rung->engine,
-                                     .self = rung->self};
+  engine_inspection inspection = {.ladder = ladder, .r = r, .report = report};
   /* Where no projection will vouch for x, a pass of the host has to. */
   const bool host_reads = rung->engine->projection == NULL ||
                           rung->choices.residuals != HONE_RESIDUALS_AUTO;
@@ -216,25 +255,21 @@ static int factor_then_inspect(hone_ladder *ladder, int r,
   ladder->copy_rung = -1;
   if (host_reads)
     hone_matrix_start(&ladder->a, ladder->pool);
+  if (rung->engine->meanwhile != NULL)
+    rung->engine->meanwhile(rung->self, inspect_meanwhile, &inspection);
   int st = rung->engine->factor(rung->self, &ladder->a, NULL, &rung->info);
   if (st == HONE_OK && host_reads)
     st = hone_matrix_await(&ladder->a, ladder->pool);
   report->factor_ms += since_ms(start);
   start = hone_now_s();
   if (st == HONE_OK)
-    st = hone_view_inspect(&view, NULL, &ladder->inspection);
+    st = inspection.done ? inspection.status : inspect_by_engine(&inspection);
   if (st != HONE_OK)
     return st;
   if (ladder->inspection.bad_row >= 0) /* the host finds the place */
     return inspect(ladder, false, report);
-  st = check_inspection(ladder, report);
-  if (st == HONE_OK)
-    st = hone_scale_find(&view, &ladder->inspection, &ladder->scaling);
-  if (st != HONE_OK)
-    return st;
   ladder->copy_rung = r;
   ladder->inspected = true;
-  hone_ladder_draw(ladder);
   /* Factors that overflow without scaling are not final: the engine may know a
      safer way. */
   const bool outcome_is_final = rung->info.growth <= DBL_MAX ||

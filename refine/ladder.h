@@ -205,6 +205,9 @@ int hone_ladder_gmres_steps(hone_ladder *ladder, int r, int64_t columns,
 /* Certifies that the factors of rung r distinguish S from a singular matrix, if
    they do, and estimates the condition number. */
 int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report);
+/* Lets the engine of rung r, which is about to complete its factors of S = A,
+   begin with the probes of the certificate. */
+void hone_ladder_expect_certificate(hone_ladder *ladder, int r);
 /* Serves for the factors of rung r that broke down. If pivots of zero were
    replaced in them, searches for a null vector of S, and certifies the factors
    with deflation where that pays. *certified: the rung's certificate is that of

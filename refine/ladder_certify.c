@@ -84,6 +84,18 @@ static const hone_entry *put_beside(const hone_ladder *ladder, int r,
   return to;
 }
 
+void hone_ladder_expect_certificate(hone_ladder *ladder, int r) {
+  hone_factored f = hone_ladder_factored_by(ladder, r);
+  f.deflation = NULL; /* that of an earlier matrix */
+  hone_ladder_draw_for(ladder, HONE_DRAW_CERTIFICATE, r);
+  const hone_probing probing = {.f = &f,
+                                .seed = ladder->seed,
+                                .scratch = ladder->scratch,
+                                .beside = put_beside(ladder, r, false),
+                                .inverse = true};
+  hone_probe_expect(&probing);
+}
+
 int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report) {
   const double start = hone_now_s();
   hone_rung *rung = &ladder->rung[r];

@@ -80,22 +80,6 @@ int64_t hone_probe_scratch(int64_t n, bool copy) {
   return (HONE_PARTS * (3 * hone_probe_vectors(copy) + 2 * SOLUTIONS) + 2) * n;
 }
 
-double hone_probe_factor(double count) {
-  return hone_probe_factor_of(HONE_PROBES, count);
-}
-
-void hone_probe_draw(int64_t n, uint64_t *seed, hone_entry *v) {
-  enum { DRAWN = 64 };                    /* at once */
-  const double root = 1.7320508075688772; /* sqrt 3 */
-  double unit[DRAWN], *part = (double *)v;
-  for (int64_t at = 0; at < HONE_PARTS * n; at += DRAWN) {
-    const int64_t count = HONE_MIN((int64_t)DRAWN, HONE_PARTS * n - at);
-    hone_random_units(count, seed, unit);
-    for (int64_t i = 0; i < count; i++)
-      part[at + i] = root * unit[i];
-  }
-}
-
 /* The vectors of a run, n entries each: as many as it begins with in v and p,
    SOLUTIONS in q and y. q follows the vectors of p that are in use: one solve
    serves both. */
@@ -489,11 +473,27 @@ static int probe_at(const place *where, hone_probing *probing, int steps,
   return where->finish(&r);
 }
 
-int hone_probe(hone_probing *probing, int steps, hone_contraction *out) {
+/* Does the engine make the steps, with its copy of A? */
+static bool engine_probes(const hone_probing *probing) {
   const hone_factored *f = probing->f;
+  return f->use_copy && f->engine->probe_step != NULL && f->space == NULL &&
+         f->deflation == NULL && probing->weights == NULL;
+}
+
+void hone_probe_expect(const hone_probing *probing) {
+  hone_probing copy = *probing;
+  hone_contraction none = {.rows = NULL};
+  if (!engine_probes(probing) || copy.f->engine->expect_probes == NULL)
+    return;
+  run r = begin(&copy, &none);
+  r.step.first = true;
+  r.step.solutions = r.h.count;
+  copy.f->engine->expect_probes(copy.f->self, copy.f->a, &r.step);
+}
+
+int hone_probe(hone_probing *probing, int steps, hone_contraction *out) {
   const uint64_t seed = probing->seed;
-  if (f->use_copy && f->engine->probe_step != NULL && f->space == NULL &&
-      f->deflation == NULL && probing->weights == NULL &&
+  if (engine_probes(probing) &&
       probe_at(&on_device, probing, steps, out) == HONE_OK)
     return HONE_OK;
   probing->seed = seed;

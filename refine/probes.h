@@ -95,6 +95,9 @@ typedef struct hone_probing {
    fails. */
 int hone_probe(hone_probing *probing, int steps, hone_contraction *out);
 
+/* Tells an engine that has A of the run that hone_probe would begin with. */
+void hone_probe_expect(const hone_probing *probing);
+
 /* The factor by which the root of the sum of squares of v^T g over HONE_PROBES
    random vectors g has to be multiplied to bound ||v||_2, for each of 'count'
    vectors v at once, but for a probability HONE_PROBE_FAILURE. */

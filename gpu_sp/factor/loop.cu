@@ -230,22 +230,38 @@ double growth(const hone_cuda *c, bool overflow) {
 
 } // namespace
 
+namespace {
+
+/* Lets the host do something else while the device completes the factors. */
+void run_meanwhile(hone_cuda *c) {
+  const hone_task run = c->meanwhile;
+  c->meanwhile = nullptr;
+  if (run)
+    run(c->meanwhile_ctx, 0);
+}
+
+} // namespace
+
 int hone_cuda_outcome(hone_cuda *c, bool complete, hone_factor_info *info) {
   struct results {
     int flags[2];
     unsigned long long flushed;
-  } *r = reinterpret_cast<results *>(c->h_v);
+  } *r = reinterpret_cast<results *>(hone_cuda_pinned(c, HONE_CUDA_OUTCOME));
   int st = hone_cuda_sending(c)
                ? hone_cuda_feed_columns(c, &c->job.a, c->m, nullptr)
                : hone_cuda_feed_end(c);
-  c->solving_ahead = c->companion.there = false;
+  c->companion.there = false;
+  hone_cuda_forget(c);
   const hone_copy back[] = {{c->flags, r->flags, 2},
                             {c->flushed, &r->flushed, 2},
                             {c->top, c->h_top, c->column_room + 1},
                             {c->perm, hone_cuda_pinned(c, HONE_CUDA_PERM),
                              complete ? c->n : 0}}; /* the solves need perm */
   TRY_CUDA(hone_cuda_copy(back, 4, c->work));
-  TRY_CUDA(cudaStreamSynchronize(c->work));
+  TRY_CUDA(cudaEventRecord(c->factored, c->work));
+  if (st == HONE_OK && complete)
+    run_meanwhile(c);
+  TRY_CUDA(cudaEventSynchronize(c->factored));
   if (st != HONE_OK)
     return st;
   info->flushed = (int64_t)r->flushed + c->host_flushed;
@@ -308,6 +324,7 @@ int hone_cuda_factor(void *self, const hone_matrix *matrix,
     if (st != HONE_OK)
       hone_cuda_feed_stop(c);
     TRY(hone_cuda_outcome(c, !info->hopeless, info));
+    c->meanwhile = nullptr; /* if it failed */
     const bool complete = info->zero_pivot < 0 && !info->hopeless;
     if (st != HONE_OK || !complete || info->growth <= DBL_MAX)
       return st;
@@ -315,4 +332,10 @@ int hone_cuda_factor(void *self, const hone_matrix *matrix,
     if (scaling == nullptr || !choose_safer_products(c))
       return st;
   }
+}
+
+void hone_cuda_meanwhile(void *self, hone_task run, void *ctx) {
+  hone_cuda *c = static_cast<hone_cuda *>(self);
+  c->meanwhile = run;
+  c->meanwhile_ctx = ctx;
 }

@@ -12,9 +12,10 @@
 
 #include <cmath>
 
-/* The member factor of both engines. */
+/* Members of both engines: factor, meanwhile. */
 int hone_cuda_factor(void *self, const hone_matrix *a,
                      const hone_scaling *scaling, hone_factor_info *info);
+void hone_cuda_meanwhile(void *self, hone_task run, void *ctx);
 
 /* ---- From A into F: load.cu --------------------------------------------- */
 

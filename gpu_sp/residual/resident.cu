@@ -42,11 +42,13 @@ int hone_cuda_inspect_arrived(hone_cuda *c, int64_t to) {
   if (c->one_triangle)
     st = CALL(hone_cuda_mirror(c->n, c->a, c->lda, hone_cuda_inspects_on(c)));
   TRY(enqueue_inspection(c, from, to - from, false, hone_cuda_inspects_on(c)));
+  TRY_CUDA(cudaEventRecord(c->seen, hone_cuda_inspects_on(c)));
   return st;
 }
 
 /* Where S = A, the columns were inspected as they arrived, or the rest of them
-   is now; a scaled S is inspected anew. */
+   is now, and what was seen is fetched beside the factorization; a scaled S is
+   inspected anew. */
 int hone_cuda_inspect_matrix(void *self, const hone_matrix *a,
                              const hone_scaling *scaling, double *scratch,
                              hone_inspection *seen) {
@@ -58,23 +60,25 @@ int hone_cuda_inspect_matrix(void *self, const hone_matrix *a,
     st = CALL(cudaStreamSynchronize(c->feed));
     TRY(hone_cuda_inspect_arrived(c, n));
   }
-  if (hone_cuda_inspects_on(c) == c->feed)
-    TRY_CUDA(cudaStreamSynchronize(c->feed));
   if (scaling) {
+    hone_cuda_forget(c);
     TRY(hone_cuda_upload_scaling(c, scaling));
     TRY_CUDA(cudaMemsetAsync(c->magnitudes, 0, 2 * bytes, c->work));
     TRY(enqueue_inspection(c, 0, n, true, c->work));
+    TRY_CUDA(cudaEventRecord(c->seen, c->work));
   }
-  const hone_copy back = {c->magnitudes, c->h_v, 8 * n};
-  TRY_CUDA(hone_cuda_copy(&back, 1, c->work));
-  TRY_CUDA(cudaStreamSynchronize(c->work));
+  double *const h = hone_cuda_pinned(c, HONE_CUDA_X); /* of 4 n there */
+  const hone_copy back = {c->magnitudes, h, 8 * n};
+  TRY_CUDA(cudaStreamWaitEvent(c->fetch, c->seen, 0));
+  TRY_CUDA(hone_cuda_copy(&back, 1, c->fetch));
+  TRY_CUDA(cudaStreamSynchronize(c->fetch));
   if (st != HONE_OK)
     return st;
   c->used.from_device += 4 * (int64_t)bytes;
-  memcpy(seen->row_max, c->h_v, bytes);
-  memcpy(scratch, c->h_v + n, bytes);
-  memcpy(seen->col_max, c->h_v + 2 * n, bytes);
-  memcpy(scratch + n, c->h_v + 3 * n, bytes);
+  memcpy(seen->row_max, h, bytes);
+  memcpy(scratch, h + n, bytes);
+  memcpy(seen->col_max, h + 2 * n, bytes);
+  memcpy(scratch + n, h + 3 * n, bytes);
   if (c->nonfinite > 0) /* as inspection on the host tells it */
     seen->col_max[c->nonfinite - 1] = HONE_INF;
   if (c->asymmetry != 0) /* the copy is not A: the host must inspect A itself */
@@ -103,7 +107,7 @@ int hone_cuda_matrix_residual(void *self, const hone_matrix *a, bool trans,
       c->solve_expected && !c->scaled; /* otherwise the host scales r first */
   double *const h_r = hone_cuda_pinned(c, HONE_CUDA_R);
   double *const h_den = hone_cuda_pinned(c, HONE_CUDA_DEN);
-  c->solve_expected = c->solving_ahead = false;
+  hone_cuda_forget(c);
   if (!hone_cuda_has_all_of_a(c) || c->source != hone_dense_of(a)->a)
     return HONE_NO_DEVICE;
   memcpy(hone_cuda_pinned(c, HONE_CUDA_X), x, bytes);
@@ -255,7 +259,7 @@ int hone_cuda_matrix_residuals(void *self, const hone_matrix *a, bool trans,
                                const hone_residual_block *block) {
   hone_cuda *c = static_cast<hone_cuda *>(self);
   slot slots[SLOTS], *last = nullptr;
-  c->solve_expected = c->solving_ahead = false;
+  hone_cuda_forget(c);
   if (!hone_cuda_has_all_of_a(c) || c->source != hone_dense_of(a)->a)
     return HONE_NO_DEVICE;
   make_slots(c, block, slots);
@@ -285,7 +289,7 @@ int hone_cuda_matrix_product(void *self, const hone_matrix *a, bool trans,
   const cudaDataType_t type = HONE_PARTS > 1 ? CUDA_C_64F : CUDA_R_64F;
   double *const h = hone_cuda_pinned(c, HONE_CUDA_SOLVES);
   int st = HONE_OK;
-  c->solve_expected = c->solving_ahead = false;
+  hone_cuda_forget(c);
   if (!hone_cuda_has_all_of_a(c) || c->source != hone_dense_of(a)->a)
     return HONE_NO_DEVICE;
   for (int64_t i = 0; i < k && st == HONE_OK; i += HONE_CUDA_COLUMNS) {

@@ -276,15 +276,13 @@ int hone_cuda_multiply(hone_cuda *c, bool scaled, bool trans, int64_t k,
   return st;
 }
 
-int hone_cuda_probe_step(void *self, const hone_matrix *a, hone_probe_step *s) {
-  hone_cuda *c = static_cast<hone_cuda *>(self);
+namespace {
+
+/* Enqueues all of a step. */
+int enqueue_step(hone_cuda *c, const hone_probe_step *s) {
   const int64_t n = c->n, t = s->vectors - s->dropped, k = t + s->solutions;
   const bool back = hone_cuda_transposes(c, s->trans);
   int st = HONE_OK;
-  c->solve_expected = c->solving_ahead = false;
-  if (!hone_cuda_has_all_of_a(c) || c->source != hone_dense_of(a)->a || n < 2 ||
-      s->vectors > HONE_CUDA_PROBES - 2 * HONE_SOLUTIONS_MOST)
-    return HONE_NO_DEVICE;
   hone_cuda_beside_begin(c, s);
   if (s->first) {
     if (s->scaling->used)
@@ -301,6 +299,45 @@ int hone_cuda_probe_step(void *self, const hone_matrix *a, hone_probe_step *s) {
   HONE_LAUNCH(row_kernel, grid_of(n, 1), ROW_THREADS, 0, c->work, n, (int)t,
               vectors_of(c, s), rows_of(c));
   TRY_CUDA(cudaGetLastError());
+  return st;
+}
+
+bool serves(const hone_cuda *c, const hone_matrix *a,
+            const hone_probe_step *s) {
+  return hone_cuda_has_all_of_a(c) && c->source == hone_dense_of(a)->a &&
+         c->n >= 2 && s->vectors <= HONE_CUDA_PROBES - 2 * HONE_SOLUTIONS_MOST;
+}
+
+/* Is this the step that has been begun? A right-hand side that it had is
+   compared when its solution is asked for. */
+bool is_begun(const hone_cuda *c, const hone_probe_step *s) {
+  const hone_probe_step *e = &c->expected;
+  return c->probing_ahead && s->first && !s->scaling->used && !s->estimates &&
+         s->trans == e->trans && s->vectors == e->vectors &&
+         s->solutions == e->solutions && s->dropped == e->dropped &&
+         s->seed == e->seed && s->solutions_seed == e->solutions_seed;
+}
+
+} // namespace
+
+void hone_cuda_expect_probes(void *self, const hone_matrix *a,
+                             const hone_probe_step *s) {
+  hone_cuda *c = static_cast<hone_cuda *>(self);
+  hone_cuda_forget(c);
+  if (!serves(c, a, s) || !s->first || s->scaling->used || s->estimates)
+    return;
+  c->expected = *s;
+  c->probing_ahead = enqueue_step(c, s) == HONE_OK;
+}
+
+int hone_cuda_probe_step(void *self, const hone_matrix *a, hone_probe_step *s) {
+  hone_cuda *c = static_cast<hone_cuda *>(self);
+  const int64_t n = c->n, k = s->vectors - s->dropped + s->solutions;
+  const bool begun = is_begun(c, s);
+  hone_cuda_forget(c);
+  if (!serves(c, a, s))
+    return HONE_NO_DEVICE;
+  int st = begun ? (int)HONE_OK : enqueue_step(c, s);
   TRY_CUDA(cudaStreamSynchronize(c->work));
   if (st == HONE_OK)
     take_sums(c, s);

@@ -197,7 +197,8 @@ int hone_cuda_solve_refined(void *self, hone_refined_solve *job) {
              0,          job->v,
              job->ldv,   reinterpret_cast<hone_entry *>(pinned)};
   int st = HONE_OK;
-  c->solve_expected = c->solving_ahead = c->companion.there = false;
+  c->companion.there = false;
+  hone_cuda_forget(c);
   job->corrections = 0;
   if (!hone_cuda_has_all_of_a(c) || c->source != hone_dense_of(job->a)->a ||
       c->n < LEAST_ORDER)
