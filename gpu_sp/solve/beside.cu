@@ -2,8 +2,8 @@
 /* A right-hand side h beside the probes:
 
      y = inv(M) h                     in their first step
-     y = y + inv(M) (h - op(S) y)     in their second one, or by itself where
-                                      there was none
+     y = y + inv(M) (h - op(S) y)     in each of the next ones, or by itself
+                                      where there is none, CORRECTIONS times
 
    for S = A. The residual is that of the refinement, in double-double, and the
    solves are by groups of a width that depends on the order alone. So the bits
@@ -22,6 +22,9 @@
 namespace {
 
 enum {
+  /* A second one, which the probes have no solve for where two steps suffice,
+     took as long here as in the refinement, or longer: there it is accelerated.
+   */
   CORRECTIONS = 1,
   /* Columns of the first step of the probes, with this one. */
   TOGETHER = (16 + HONE_SOLUTIONS_MOST) / HONE_PARTS + 1,
