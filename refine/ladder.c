@@ -196,8 +196,8 @@ static const char *breakdown(const hone_rung *rung) {
   return NULL;
 }
 
-/* What is done with the inspection of S = A by the engine of rung r, if it can
-   be while the device completes the factors. */
+/* The inspection of S = A by the engine of rung r, which is made while the
+   device completes the factors where the engine allows it. */
 typedef struct engine_inspection {
   hone_ladder *ladder;
   int r;

@@ -132,8 +132,7 @@ static void draw_all(int64_t n, int t, uint64_t *seed, hone_entry *v) {
     hone_probe_draw(n, seed, v + c * n);
 }
 
-/* Those right-hand sides h, times 2^-shift: they are drawn anew for every
-   residual instead of being kept. */
+/* Those h, times 2^-shift: drawn anew for every residual, and not kept. */
 typedef struct right_sides {
   uint64_t seed;
   int shift;
@@ -481,14 +480,14 @@ static bool engine_probes(const hone_probing *probing) {
 }
 
 void hone_probe_expect(const hone_probing *probing) {
+  const hone_factored *f = probing->f;
   hone_probing copy = *probing;
   hone_contraction none = {.rows = NULL};
-  if (!engine_probes(probing) || copy.f->engine->expect_probes == NULL)
-    return;
   run r = begin(&copy, &none);
   r.step.first = true;
   r.step.solutions = r.h.count;
-  copy.f->engine->expect_probes(copy.f->self, copy.f->a, &r.step);
+  if (engine_probes(probing) && f->engine->expect_probes != NULL)
+    f->engine->expect_probes(f->self, f->a, &r.step);
 }
 
 int hone_probe(hone_probing *probing, int steps, hone_contraction *out) {

@@ -71,27 +71,15 @@ def _part(kept, words):
 
 def _best(kept, words):
     """best RECORD ROW PREFIX: the time of the vendor's fastest method whose
-    name begins like this, divided by that of Hone kept"""
+    name begins like this, divided by that of one call of hone_solve, or of a
+    kept solver where that was not run"""
     record = kept.record(words[0])
-    row, own = _row(record, words[1]), _method(record, words[1], 'Hone kept')
+    row = _row(record, words[1])
+    own = doctables.one_call(row)
     peer = doctables.fastest(row, ' '.join(words[2:]) + ' ')
     if peer is None:
         raise records.RecordError(f'{record["file"]}: {words[1]} has no peer')
     return records.ratio(peer, own)
-
-
-def _more(kept, words):
-    """more low|high RECORD SECTION A, B: the median ms of A less that of B, at
-    the order where this is least or most"""
-    record = kept.record(words[1])
-    one, other = ' '.join(words[3:]).split(', ')
-    found = [doctables.median(r, one) - doctables.median(r, other)
-             for r in records.rows(record, words[2])
-             if records.find(r, one) and records.find(r, other)]
-    if not found:
-        raise records.RecordError(f'{record["file"]}: {words[2]} has not both '
-                                  f'{one} and {other}')
-    return (min if words[0] == 'low' else max)(found)
 
 
 def _campaign(kept, words):
@@ -125,7 +113,7 @@ def _scalars(kept, words):
 
 
 ASKED = {'scalars': _scalars, 's': _s, 'ms': _ms, 'us': _us, 'part': _part,
-         'best': _best, 'more': _more, 'campaign': _campaign}
+         'best': _best, 'campaign': _campaign}
 
 
 class Claim:

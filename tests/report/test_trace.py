@@ -119,7 +119,8 @@ class Claims(unittest.TestCase):
         for old in ('', 'an old one\n'):
             text = trace.tables_put_in(marks.format(old), self.kept, said,
                                        'D.md')
-            self.assertIn('| uniform | 4096 | 11.0 | 3.00 | 2 |', text)
+            self.assertIn('| uniform | 4096 | - | 11.0 | **3.00** | 3.3 |',
+                          text)
             self.assertNotIn('an old one', text)
             self.assertTrue(text.endswith('<!-- end of table -->\ny\n'))
         self.assertEqual(len(said), 2)
@@ -196,7 +197,7 @@ class Published(unittest.TestCase):
         made = {'rows': [
             row(8192, [
                 method('Hone kept', [40.0, 50.0, 60.0]),
-                method('Hone once', [1.0, 1.0, 1.0]),
+                method('Hone once', [32.0, 40.0, 48.0]),
                 method('copy + getrf C64F + getrs',
                                [200.0, 200.0, 240.0]),
                 method('copy + IRS C_32F', [400.0, 400.0, 400.0])],
@@ -207,8 +208,15 @@ class Published(unittest.TestCase):
                 'complex factor')]}
         self.assertEqual(
             doctables.ALL['complex'](made)[1],
-            [['uniform', '8192', '50 (40 .. 60)', 'yes', '200 (200 .. 240)',
-              '**4.00**', '4.5', '2.0']])
+            [['uniform', '8192', '40 (32 .. 48)', '50.0', 'yes',
+              '200 (200 .. 240)', '5.00', '4.5', '1.6']])
+        no_call = {'rows': [{**made['rows'][0], 'methods': [
+            m for m in made['rows'][0]['methods']
+            if m['name'] != 'Hone once']}]}
+        self.assertEqual(
+            doctables.ALL['complex'](no_call)[1],
+            [['uniform', '8192', '50 (40 .. 60)', '50.0', 'yes',
+              '200 (200 .. 240)', '**4.00**', '4.5', '2.0']])
         self.assertEqual(
             doctables.ALL['complex factor'](made)[1],
             [['1024', '2 (2 .. 2)', '1.4', '5 (5 .. 5)', '0.6', '2.50']])
