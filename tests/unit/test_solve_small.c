@@ -263,6 +263,36 @@ TEST(solve_small, bounds_hold_up_to_a_condition) {
   CHECK_LE(30, served);
 }
 
+/* Two columns of whole numbers differ by multiples of 2^-k: the condition is
+   about n 2^k times that of random ones, and b is exact. The kernels serve
+   these too, since their bounds stay tight. */
+TEST(solve_small, columns_that_are_nearly_equal_are_served_with_a_true_bound) {
+  for (int k = 20; k <= 32; k += 4)
+    for (int64_t n = 32; n <= 256; n *= 2) {
+      trial t = make(1, n, 1);
+      sup_rng rng = {(uint64_t)(n + k)};
+      double error = 0.0;
+      for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < n; i++)
+          *entry(&t, i, j) =
+              j == 1 ? *entry(&t, i, 0) +
+                           ldexp(nearbyint(8.0 * sup_uniform(&rng)), -k)
+                     : nearbyint(200.0 * sup_uniform(&rng));
+      for (int64_t i = 0; i < n; i++) {
+        t.b[i] = 0.0;
+        for (int64_t j = 0; j < n; j++)
+          t.b[i] += *entry(&t, i, j) * (double)(j % 8 - 4);
+      }
+      ct_note("n %d, 2^-%d", (int)n, k);
+      CHECK_EQ_INT(solve(&t), HONE_OK);
+      CHECK(by_kernels(&t));
+      for (int64_t i = 0; i < n; i++)
+        error = fmax(error, fabs(t.x[i] - (double)(i % 8 - 4)));
+      CHECK_LE(error, t.report.forward_error * 4.0 * (1.0 + 1e-6));
+      discard(&t);
+    }
+}
+
 /* ---- What a solver serves ----------------------------------------------- */
 
 static int ask(void *user, const hone_progress *event) {
