@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Random probes on the device, in double. c->probes has the random vectors v,
    then the solutions y, then, HONE_SOLUTIONS_MOST columns from its end, their
-   right-hand sides h. A step takes
+   right-hand sides h; the column before these is beside.cu's. A step takes
 
      w = op(A) [v y]          with the scaling of S before and behind it
      z = inv(M) [w  h - w]    z is c->v, with the row exchanges of the factors
@@ -305,7 +305,7 @@ int enqueue_step(hone_cuda *c, const hone_probe_step *s) {
 bool serves(const hone_cuda *c, const hone_matrix *a,
             const hone_probe_step *s) {
   return hone_cuda_has_all_of_a(c) && c->source == hone_dense_of(a)->a &&
-         c->n >= 2 && s->vectors <= HONE_CUDA_PROBES - 2 * HONE_SOLUTIONS_MOST;
+         c->n >= 2 && s->vectors < HONE_CUDA_PROBES - 2 * HONE_SOLUTIONS_MOST;
 }
 
 /* Is this the step that has been begun? A right-hand side that it had is
