@@ -86,7 +86,7 @@ void hone_cuda_begin_anew(hone_cuda *c, const hone_engine_config *config) {
   c->uninspected = c->keep_safer = c->arriving = c->reused = c->scaled = false;
   c->companion.there = false;
   c->meanwhile = nullptr;
-  hone_cuda_forget(c);
+  c->solve_expected = c->solving_ahead = c->probing_ahead = false;
   c->projection.taken = c->projection.wanted = false;
   c->column_count = c->panel_count = c->moves_count = 0;
   c->used = {};

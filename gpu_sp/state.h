@@ -273,9 +273,12 @@ inline bool hone_cuda_transposes(const hone_cuda *c, bool trans) {
   return trans && (!c->spd || HONE_PARTS > 1);
 }
 
-/* Forgets what was announced, or begun early: its buffers will be used. */
-inline void hone_cuda_forget(hone_cuda *c) {
+/* Forgets what was announced, and waits for what was begun early: the host will
+   write to the buffers that it uses. */
+inline int hone_cuda_forget(hone_cuda *c) {
+  const bool begun = c->solving_ahead || c->probing_ahead;
   c->solve_expected = c->solving_ahead = c->probing_ahead = false;
+  return begun ? CALL(cudaStreamSynchronize(c->work)) : (int)HONE_OK;
 }
 
 /* Returns the address of f_ij. */

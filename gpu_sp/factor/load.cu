@@ -138,7 +138,9 @@ int clear(hone_cuda *c) {
 } // namespace
 
 int hone_cuda_load_clear(hone_cuda *c) {
-  const int st = clear(c);
+  int st = hone_cuda_forget(c);
+  c->companion.there = false;
+  TRY(clear(c));
   if (!c->keep_safer) {
     c->pieces = c->wanted_pieces;
     c->tf32 = c->wanted_tf32;

@@ -228,10 +228,6 @@ double growth(const hone_cuda *c, bool overflow) {
   return ratio * (c->spd ? (double)u : 1.0);
 }
 
-} // namespace
-
-namespace {
-
 /* Lets the host do something else while the device completes the factors. */
 void run_meanwhile(hone_cuda *c) {
   const hone_task run = c->meanwhile;
@@ -250,8 +246,6 @@ int hone_cuda_outcome(hone_cuda *c, bool complete, hone_factor_info *info) {
   int st = hone_cuda_sending(c)
                ? hone_cuda_feed_columns(c, &c->job.a, c->m, nullptr)
                : hone_cuda_feed_end(c);
-  c->companion.there = false;
-  hone_cuda_forget(c);
   const hone_copy back[] = {{c->flags, r->flags, 2},
                             {c->flushed, &r->flushed, 2},
                             {c->top, c->h_top, c->column_room + 1},

@@ -61,7 +61,7 @@ int hone_cuda_inspect_matrix(void *self, const hone_matrix *a,
     TRY(hone_cuda_inspect_arrived(c, n));
   }
   if (scaling) {
-    hone_cuda_forget(c);
+    TRY(hone_cuda_forget(c));
     TRY(hone_cuda_upload_scaling(c, scaling));
     TRY_CUDA(cudaMemsetAsync(c->magnitudes, 0, 2 * bytes, c->work));
     TRY(enqueue_inspection(c, 0, n, true, c->work));
@@ -107,7 +107,7 @@ int hone_cuda_matrix_residual(void *self, const hone_matrix *a, bool trans,
       c->solve_expected && !c->scaled; /* otherwise the host scales r first */
   double *const h_r = hone_cuda_pinned(c, HONE_CUDA_R);
   double *const h_den = hone_cuda_pinned(c, HONE_CUDA_DEN);
-  hone_cuda_forget(c);
+  int st = hone_cuda_forget(c);
   if (!hone_cuda_has_all_of_a(c) || c->source != hone_dense_of(a)->a)
     return HONE_NO_DEVICE;
   memcpy(hone_cuda_pinned(c, HONE_CUDA_X), x, bytes);
@@ -115,7 +115,7 @@ int hone_cuda_matrix_residual(void *self, const hone_matrix *a, bool trans,
   /* x is read many times, so it is copied to the device */
   const hone_copy there = {hone_cuda_pinned(c, HONE_CUDA_X), c->v,
                            2 * HONE_PARTS * n};
-  int st = CALL(hone_cuda_copy(&there, 1, c->work));
+  TRY_CUDA(hone_cuda_copy(&there, 1, c->work));
   const hone_residual_vectors v = {entries(c->v),
                                    entries(hone_cuda_pinned(c, HONE_CUDA_B)),
                                    entries(h_r),
@@ -259,11 +259,11 @@ int hone_cuda_matrix_residuals(void *self, const hone_matrix *a, bool trans,
                                const hone_residual_block *block) {
   hone_cuda *c = static_cast<hone_cuda *>(self);
   slot slots[SLOTS], *last = nullptr;
-  hone_cuda_forget(c);
+  int st = hone_cuda_forget(c);
   if (!hone_cuda_has_all_of_a(c) || c->source != hone_dense_of(a)->a)
     return HONE_NO_DEVICE;
   make_slots(c, block, slots);
-  int st = CALL(cudaStreamSynchronize(c->feed)); /* the buffers are read */
+  TRY_CUDA(cudaStreamSynchronize(c->feed)); /* the buffers are read */
   int which = 0;
   for (int64_t k = 0; k < block->k && st == HONE_OK; which = 1 - which) {
     slot *s = &slots[which];
@@ -288,8 +288,7 @@ int hone_cuda_matrix_product(void *self, const hone_matrix *a, bool trans,
   const double *unit = hone_cuda_unit(c);
   const cudaDataType_t type = HONE_PARTS > 1 ? CUDA_C_64F : CUDA_R_64F;
   double *const h = hone_cuda_pinned(c, HONE_CUDA_SOLVES);
-  int st = HONE_OK;
-  hone_cuda_forget(c);
+  int st = hone_cuda_forget(c);
   if (!hone_cuda_has_all_of_a(c) || c->source != hone_dense_of(a)->a)
     return HONE_NO_DEVICE;
   for (int64_t i = 0; i < k && st == HONE_OK; i += HONE_CUDA_COLUMNS) {

@@ -323,8 +323,8 @@ bool is_begun(const hone_cuda *c, const hone_probe_step *s) {
 void hone_cuda_expect_probes(void *self, const hone_matrix *a,
                              const hone_probe_step *s) {
   hone_cuda *c = static_cast<hone_cuda *>(self);
-  hone_cuda_forget(c);
-  if (!serves(c, a, s) || !s->first || s->scaling->used || s->estimates)
+  if (hone_cuda_forget(c) != HONE_OK || !serves(c, a, s) || !s->first ||
+      s->scaling->used || s->estimates)
     return;
   c->expected = *s;
   c->probing_ahead = enqueue_step(c, s) == HONE_OK;
@@ -334,10 +334,12 @@ int hone_cuda_probe_step(void *self, const hone_matrix *a, hone_probe_step *s) {
   hone_cuda *c = static_cast<hone_cuda *>(self);
   const int64_t n = c->n, k = s->vectors - s->dropped + s->solutions;
   const bool begun = is_begun(c, s);
-  hone_cuda_forget(c);
+  c->probing_ahead = c->probing_ahead && !begun;
+  int st = hone_cuda_forget(c);
   if (!serves(c, a, s))
     return HONE_NO_DEVICE;
-  int st = begun ? (int)HONE_OK : enqueue_step(c, s);
+  if (!begun)
+    TRY(enqueue_step(c, s));
   TRY_CUDA(cudaStreamSynchronize(c->work));
   if (st == HONE_OK)
     take_sums(c, s);

@@ -196,15 +196,14 @@ int hone_cuda_solve_refined(void *self, hone_refined_solve *job) {
              job->trans, back,
              0,          job->v,
              job->ldv,   reinterpret_cast<hone_entry *>(pinned)};
-  int st = HONE_OK;
   c->companion.there = false;
-  hone_cuda_forget(c);
+  int st = hone_cuda_forget(c);
   job->corrections = 0;
   if (!hone_cuda_has_all_of_a(c) || c->source != hone_dense_of(job->a)->a ||
       c->n < LEAST_ORDER)
     return HONE_NO_DEVICE;
   if (s.scaled)
-    st = hone_cuda_upload_scaling(c, job->scaling);
+    TRY(hone_cuda_upload_scaling(c, job->scaling));
   for (int64_t i = 0; i < job->k && st == HONE_OK; i += s.k) {
     const int64_t left = job->k - i;
     int made = 0;

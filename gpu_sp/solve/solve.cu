@@ -146,7 +146,7 @@ int hone_cuda_solve(void *self, bool trans, int64_t k, hone_entry *v,
   trans = hone_cuda_transposes(c, trans);
   if (k == 1 && take_solution_ahead(c, trans, v, &st))
     return st;
-  hone_cuda_forget(c);
+  st = hone_cuda_forget(c);
   for (int64_t i = 0; i < k && st == HONE_OK; i += HONE_CUDA_COLUMNS) {
     const int64_t now =
         k - i < HONE_CUDA_COLUMNS ? k - i : (int64_t)HONE_CUDA_COLUMNS;

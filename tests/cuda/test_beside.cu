@@ -148,8 +148,8 @@ TEST(beside, a_multiple_by_a_power_of_two_has_that_multiple_of_the_solution) {
     CHECK(v.data()[i] == 0x1p-40 * x.data()[i]);
 }
 
-/* What was not solved for beside the last probes is refused and left as it
-   was. */
+/* A right-hand side that was not solved for beside the last probes is refused,
+   and left as it was. */
 TEST(beside, nothing_else_is_taken_for_that_right_hand_side) {
   NEED_DEVICE();
   const int64_t n = 100;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is begun before the factors are complete: the inspection of A by the
-   host, and the first step of the probes. */
+/* The inspection of A by the host, and the first step of the probes, begin
+   before the factors are complete. */
 #include "tests/cuda/definite_system.h"
 
 #include <cstring>
@@ -98,7 +98,7 @@ TEST(early, a_step_that_was_begun_early_is_the_same) {
   }
 }
 
-/* What the host does meanwhile. */
+/* The host inspects A meanwhile, and counts how often it was called. */
 struct meanwhile {
   const factors *f;
   int runs, status;

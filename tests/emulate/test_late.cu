@@ -42,7 +42,7 @@ definite_system rotated(const definite_system &s, int64_t by) {
   return t;
 }
 
-/* The same with other numbers, which stay definite. */
+/* The system with a larger diagonal, which stays definite. */
 definite_system doubled(const definite_system &s) {
   definite_system t(s.n);
   for (int64_t i = 0; i < s.n; i++)
@@ -76,6 +76,39 @@ TEST(late, one_call_has_the_bits_that_it_has_when_nothing_waits) {
           CHECK_EQ_INT(now.report.iterations, first.report.iterations);
         }
       }
+}
+
+/* The host writes to the buffers that a step of probes was begun with. */
+TEST(late, a_solve_waits_for_a_step_that_was_begun_early) {
+  const int64_t n = 150;
+  const definite_system s(n);
+  const hone_scaling none = {nullptr, nullptr, nullptr, nullptr, false};
+  std::vector<double> rows(static_cast<size_t>(n));
+  hone_probe_step step = {};
+  step.scaling = &none;
+  step.first = true;
+  step.vectors = 16;
+  step.solutions = 4;
+  step.row_squares = rows.data();
+  const factors f(&hone_engine_single_cuda, s);
+  std::vector<double> x = s.b, p = s.b;
+  CHECK_EQ_INT(f.engine->solve(f.self, false, 1, x.data(), n), HONE_OK);
+  CHECK_EQ_INT(
+      f.engine->product(f.self, &f.matrix, false, 1, s.b.data(), p.data()),
+      HONE_OK);
+  for (uint64_t seed = 1; seed <= 8; seed++) {
+    const hone_emulate::late_streams late(seed);
+    std::vector<double> v = s.b, w = s.b;
+    ct_note("order %d", (int)seed);
+    f.engine->expect_probes(f.self, &f.matrix, &step);
+    CHECK_EQ_INT(f.engine->solve(f.self, false, 1, v.data(), n), HONE_OK);
+    CHECK_MEM_EQ(v.data(), x.data(), v.size() * sizeof(double));
+    f.engine->expect_probes(f.self, &f.matrix, &step);
+    CHECK_EQ_INT(
+        f.engine->product(f.self, &f.matrix, false, 1, s.b.data(), w.data()),
+        HONE_OK);
+    CHECK_MEM_EQ(w.data(), p.data(), w.size() * sizeof(double));
+  }
 }
 
 } // namespace
