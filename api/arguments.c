@@ -170,15 +170,22 @@ int hone_check_system(const hone_vectors *v, const hone_entry *a, int64_t lda,
   return st;
 }
 
+/* Returns how many numbers are not finite, or so large that a modulus might not
+   be. */
+HONE_VECTOR static int64_t count_large(int64_t count, const double *v) {
+  int64_t large = 0;
+#pragma omp simd reduction(+ : large)
+  for (int64_t i = 0; i < count; i++)
+    large += !(fabs(v[i]) <= DBL_MAX / HONE_PARTS);
+  return large;
+}
+
 /* Tells whether column j of the array called name, at b, is finite. If not, the
    report says where. */
 static bool column_is_finite(int64_t n, const hone_entry *b, int64_t j,
                              const char *name, hone_report *report) {
-  const double *part = (const double *)b;
-  int64_t large = 0, at = 0;
-  for (int64_t i = 0; i < HONE_PARTS * n; i++)
-    large += !(fabs(part[i]) <= DBL_MAX / HONE_PARTS);
-  if (large == 0) /* smaller parts have a finite modulus */
+  int64_t at = 0;
+  if (count_large(HONE_PARTS * n, (const double *)b) == 0)
     return true;
   while (at < n && hone_finite(b[at]))
     at++;

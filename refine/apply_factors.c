@@ -64,6 +64,18 @@ static int solve(const hone_factored *f, bool trans, int64_t k, hone_entry *v,
   return st;
 }
 
+/* Columns whose largest entries are wanted. */
+typedef struct measured_columns {
+  int64_t n, ldv;
+  const hone_entry *v;
+  double *size;
+} measured_columns;
+
+static void measure_column(void *ctx, int64_t c) {
+  const measured_columns *m = ctx;
+  m->size[c] = hone_max_abs(m->n, m->v + c * m->ldv);
+}
+
 /* v = inv(N) v for k columns, N being the factors with their deflation. size,
    if not NULL, receives the largest entry that any part of a column had. */
 static int apply_factors(const hone_factored *f, bool in_double, bool trans,
@@ -82,12 +94,11 @@ static int apply_factors(const hone_factored *f, bool in_double, bool trans,
   int st = in_double && f->engine->apply
                ? f->engine->apply(f->self, trans, k, v, ldv)
                : solve(f, trans, k, v, ldv);
-  for (int64_t c = 0; st == HONE_OK && c < k; c++) {
+  measured_columns columns = {f->a->n, ldv, v, size};
+  if (st == HONE_OK && size)
+    hone_for_columns(f->pool, f->a->n, k, measure_column, &columns);
+  for (int64_t c = 0; st == HONE_OK && d != NULL && c < k; c++) {
     hone_entry *vc = v + c * ldv;
-    if (size)
-      size[c] = hone_max_abs(f->a->n, vc);
-    if (d == NULL)
-      continue;
     hone_deflation_correct(d, trans, coefficient[c], vc);
     if (size)
       size[c] = fmax(size[c], hone_max_abs(f->a->n, vc));

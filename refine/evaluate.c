@@ -173,7 +173,7 @@ static void make_pass(hone_refinement *ctx, bool accurate, bool device,
                                   .b = b,
                                   .r = r,
                                   .den = den};
-  const hone_residual_block block = {k, x, b, r, den};
+  const hone_residual_block block = {k, x, b, r, den, false};
   if (!device)
     ctx->f.a->op->residual(&pass, ctx->f.pool);
   else /* a copy that failed is not used again */
@@ -185,6 +185,17 @@ static void make_pass(hone_refinement *ctx, bool accurate, bool device,
       shift_vector(n, list[c]->tail, -list[c]->shift, list[c]->tail);
 }
 
+static void shift_upwards(void *ctx, int64_t c) {
+  const listed_columns *columns = ctx;
+  columns->list[c]->shift = upward_shift(columns->ctx, columns->list[c]->x);
+}
+
+/* The shift so far becomes the whole one. */
+static void shift_downwards(void *ctx, int64_t c) {
+  const listed_columns *columns = ctx;
+  columns->list[c]->shift += downward_shift(columns->ctx, columns->list[c]);
+}
+
 /* Products that all are small are shifted upwards. A column of which a row
    leaves the range is measured once more, shifted downwards as far as it has
    to be. */
@@ -193,12 +204,13 @@ void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
   const int64_t n = ctx->f.a->n;
   hone_refined *large[2 * HONE_SOLVE_COLUMNS];
   int64_t count = 0;
+  listed_columns columns = {ctx, list, NULL};
   ctx->device_residual_of = NULL;
-  for (int64_t c = 0; c < m; c++)
-    list[c]->shift = upward_shift(ctx, list[c]->x);
+  hone_for_columns(ctx->f.pool, n, m, shift_upwards, &columns);
   make_pass(ctx, accurate, device, m, list);
+  hone_for_columns(ctx->f.pool, n, m, shift_downwards, &columns);
   for (int64_t c = 0; c < m; c++)
-    if ((list[c]->shift += downward_shift(ctx, list[c])) < 0)
+    if (list[c]->shift < 0)
       large[count++] = list[c];
   if (count > 0)
     make_pass(ctx, accurate, device, count, large);
@@ -208,7 +220,6 @@ void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
     list[c]->vouched_there = false;
     list[c]->gamma = residual_gamma(n, accurate, list[c]->digits_lost);
   }
-  listed_columns columns = {ctx, list, NULL};
   hone_for_columns(ctx->f.pool, n, m, take_errors, &columns);
 }
 
