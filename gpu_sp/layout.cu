@@ -92,9 +92,9 @@ int hone_cuda_list_working(hone_cuda *c, hone_cuda_allocation *p) {
   add(&c->lower, solves ? hone_cuda_inverse_bytes(n) : 0);
   add(&c->upper, solves && !c->spd ? hone_cuda_inverse_bytes(n) : 0);
   add(&c->triangles.there, solves ? hone_cuda_triangle_bytes(n) : 0);
-  add(&c->v, solves ? n * HONE_CUDA_COLUMNS * entry : 0);
-  add(&c->w, solves ? n * HONE_CUDA_COLUMNS * entry : 0);
-  add(&c->probes, solves ? n * HONE_CUDA_PROBES * entry : 0);
+  add(&c->v, solves ? n * hone_cuda_columns(n) * entry : 0);
+  add(&c->w, solves ? n * hone_cuda_columns(n) * entry : 0);
+  add(&c->probes, solves ? n * hone_cuda_columns(n) * entry : 0);
   add(&c->row, n * d8);
   add(&c->col, n * d8);
   add(&c->forms.memory, hone_cuda_forms_bytes(c));

@@ -20,12 +20,15 @@ enum {
   HONE_CUDA_WORKERS = 16, /* and with the caller's; */
   HONE_CUDA_BUFFERS = 48, /* pinned buffers for pieces of A, at most 63 */
   HONE_CUDA_STAGES = 6,   /* pinned buffers for floats */
-  HONE_CUDA_COLUMNS = 32, /* right-hand sides on the device at once */
-  HONE_CUDA_PROBES = 32,  /* random vectors, solutions, right-hand sides; at
-                             least HONE_CUDA_COLUMNS */
+  HONE_CUDA_COLUMNS = 64, /* right-hand sides on the device at once, at most */
+  HONE_CUDA_PROBES = 32,  /* random vectors, solutions, right-hand sides */
   HONE_CUDA_PADDING = 32, /* F's leading dimension is a multiple of it */
   HONE_CUDA_PACE = 2      /* panels that the host may enqueue ahead */
 };
+
+/* Returns how many right-hand sides of order n are on the device at once: fewer
+   where their memory would count beside factors without a copy of A. */
+inline int64_t hone_cuda_columns(int64_t n) { return hone_triangle_columns(n); }
 
 /* An outer panel: columns k .. k+w-1 of F. The row moves of its 'count' inner
    panels are moves[first .. first+count-1]. */
@@ -174,8 +177,8 @@ struct hone_cuda {
   double *lower,
       *upper; /* inverses of the diagonal blocks: solve/triangles.h */
   hone_triangle_work triangles;
-  double *v, *w;      /* n x HONE_CUDA_COLUMNS entries each */
-  hone_entry *probes; /* n x HONE_CUDA_PROBES: solve/probe.cu, refined.cu */
+  double *v, *w;      /* n x hone_cuda_columns(n) entries each, */
+  hone_entry *probes; /* and here: solve/probe.cu, refined.cu */
   void *residual_work;
   double *magnitudes; /* of A: row_max, row_sum, col_max, col_sum; n each */
   double *row, *col;  /* scaling */

@@ -194,12 +194,12 @@ int hone_several_product(void *self, const hone_matrix *a, bool trans,
                          int64_t k, const hone_entry *x, hone_entry *p) {
   hone_several *s = static_cast<hone_several *>(self);
   const hone_cuda_current meanwhile;
-  const int64_t n = s->n;
+  const int64_t n = s->n, most = hone_cuda_columns(n);
   int st = HONE_OK;
   if (!hone_several_has_all_of(s, a))
     return HONE_NO_DEVICE;
   for (int64_t i = 0, now; i < k && st == HONE_OK; i += now) {
-    now = k - i < HONE_CUDA_COLUMNS ? k - i : (int64_t)HONE_CUDA_COLUMNS;
+    now = k - i < most ? k - i : most;
     for (int d = 0; d < s->count; d++) {
       TRY(hone_several_enter(&s->share[d]));
       TRY(enqueue_product(s->share[d].c, trans, now, x + i * n));

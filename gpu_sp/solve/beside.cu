@@ -31,8 +31,8 @@ enum {
   /* Where y is in c->probes, and r and den in c->w, before the columns that
      probe.cu has at their ends. */
   OF_Y = HONE_CUDA_PROBES - HONE_SOLUTIONS_MOST - 1,
-  OF_R = HONE_CUDA_COLUMNS - 2,
-  OF_DEN = HONE_CUDA_COLUMNS - 3
+  OF_R = HONE_CUDA_PROBES - 2,
+  OF_DEN = HONE_CUDA_PROBES - 3
 };
 
 /* z_l = h_j, l = place[j]. place NULL: the identity. */

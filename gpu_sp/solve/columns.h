@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Kernels over the rows of several columns of n entries: a thread for each row,
-   and a row of thread blocks for each column. Device code; included by
-   gradient.cu, probe.cu and refined.cu alone. */
+   and a row of thread blocks for each column. Device code; included by the
+   files of this folder and by residual/resident.cu. */
 #ifndef HONE_CUDA_COLUMNS_H
 #define HONE_CUDA_COLUMNS_H
 

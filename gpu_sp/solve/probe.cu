@@ -178,12 +178,12 @@ void take_sums(const hone_cuda *c, hone_probe_step *s) {
 }
 
 /* Begins the estimate from y number 'from'. z: n entries, for the unit vector;
-   the last column of w is room to work in. */
+   column HONE_CUDA_PROBES - 1 of w is room to work in. */
 int begin_estimate(hone_cuda *c, cudaStream_t stream, const hone_probe_step *s,
                    int from, hone_entry *z) {
   return hone_cuda_gradient_begin(
       c, stream, solutions_of(c, s) + from * c->n, z,
-      hone_cuda_w(c) + (HONE_CUDA_COLUMNS - 1) * c->n);
+      hone_cuda_w(c) + (HONE_CUDA_PROBES - 1) * c->n);
 }
 
 /* Does so beside what c->work is told next, until wait_for_estimate. */

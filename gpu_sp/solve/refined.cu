@@ -22,13 +22,19 @@
 
 namespace {
 
-enum { LEAST_ORDER = 64 }; /* the sizes of corrections have room from here on */
+/* The sizes of corrections, two for each column and thread block of rows, have
+   room in the pinned memory of a residual, 4 n doubles, from here on. */
+enum { LEAST_ORDER = 64 };
+static_assert(2 * HONE_CUDA_COLUMNS <= 4 * LEAST_ORDER, "there is room");
 /* A correction that is larger than this part of the one before is the last one,
    and must be as small as the other number beside y: otherwise it is rounding
    errors or the factors that keep y from the solution. */
 constexpr double SHRINKS = 0.5, SETTLED = 0x1p-30;
 /* So is one after which the next would be below this part of y. */
 constexpr double NEGLIGIBLE = 0x1p-53;
+/* And, with factors of single precision, one below this part: what it leaves of
+   the residual is some 2^-20 times as large. */
+constexpr double SUFFICES = 0x1p-36;
 
 /* z_l = h_j - s_j w_j, or h_j where 'first' is true; l = place[j], the row of
    the factors. s NULL: ones. place NULL: the identity. */
@@ -133,8 +139,15 @@ double relative_size(const block *s) {
   return most;
 }
 
+/* Do the factors have the digits of single precision? */
+bool are_single(const hone_cuda *c) {
+  return c->pieces == HONE_SPLIT_FP16_3 ||
+         (c->pieces == HONE_SPLIT_NONE && !c->tf32);
+}
+
 /* Refines the columns; *made: by so many corrections. */
 int refine(const block *s, int most, int *made) {
+  const double suffices = are_single(s->c) ? SUFFICES : 0.0;
   double last = 1.0;
   int st = take_step(s, true);
   *made = 0;
@@ -146,7 +159,7 @@ int refine(const block *s, int most, int *made) {
     const double size = relative_size(s);
     if (!(size <= SHRINKS * last))
       return size <= SETTLED ? HONE_OK : HONE_NO_DEVICE;
-    if (size * (size / last) <= NEGLIGIBLE)
+    if (size * (size / last) <= NEGLIGIBLE || size <= suffices)
       return HONE_OK;
     last = size;
   }
@@ -188,7 +201,6 @@ int solve_block(const block *s, int most, int *made) {
 } // namespace
 
 int hone_cuda_solve_refined(void *self, hone_refined_solve *job) {
-  static_assert(HONE_CUDA_PROBES >= HONE_CUDA_COLUMNS, "y is in probes");
   hone_cuda *c = static_cast<hone_cuda *>(self);
   const bool back = hone_cuda_transposes(c, job->trans);
   double *const pinned = hone_cuda_pinned(c, HONE_CUDA_SOLVES);
@@ -205,9 +217,9 @@ int hone_cuda_solve_refined(void *self, hone_refined_solve *job) {
   if (s.scaled)
     TRY(hone_cuda_upload_scaling(c, job->scaling));
   for (int64_t i = 0; i < job->k && st == HONE_OK; i += s.k) {
-    const int64_t left = job->k - i;
+    const int64_t left = job->k - i, most = hone_cuda_columns(c->n);
     int made = 0;
-    s.k = left < HONE_CUDA_COLUMNS ? left : (int64_t)HONE_CUDA_COLUMNS;
+    s.k = left < most ? left : most;
     s.v = job->v + i * job->ldv;
     st = solve_block(&s, job->most, &made);
     job->corrections = made > job->corrections ? made : job->corrections;

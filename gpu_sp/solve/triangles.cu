@@ -11,7 +11,7 @@ int64_t block_rows(int64_t n) { return (HONE_PARTS * n + B - 1) / B; }
 
 // Returns the words of a set of mailboxes with as many columns as there are.
 int64_t box_words(int64_t n) {
-  return block_rows(n) * B * HONE_TRIANGLE_COLUMNS;
+  return block_rows(n) * B * hone_triangle_columns(n);
 }
 
 bool transposed(enum hone_triangle which) {
@@ -21,7 +21,7 @@ bool transposed(enum hone_triangle which) {
 // The members that all columns of a solve share, and the columns of one launch.
 struct Solve {
   hone_triangles t;
-  hone_solve_columns v; // v.k <= HONE_TRIANGLE_COLUMNS
+  hone_solve_columns v; // v.k <= hone_triangle_columns(t.n)
   hone_triangle_work *work;
   cudaStream_t stream;
 };
@@ -160,10 +160,10 @@ cudaError_t hone_cuda_triangles(const hone_sweep *sweep, int sweeps,
                                 hone_triangle_work *work, cudaStream_t stream) {
   if (t.n <= 0)
     return cudaSuccess;
-  for (int64_t done = 0; done < v.k; done += HONE_TRIANGLE_COLUMNS) {
+  const int64_t most = hone_triangle_columns(t.n);
+  for (int64_t done = 0; done < v.k; done += most) {
     const int64_t left = v.k - done;
-    const int64_t columns =
-        left < HONE_TRIANGLE_COLUMNS ? left : int64_t(HONE_TRIANGLE_COLUMNS);
+    const int64_t columns = left < most ? left : most;
     const hone_solve_columns now = {columns, v.from + done * v.ldv,
                                     v.to + done * v.ldv, v.ldv};
     const cudaError_t error =

@@ -7,7 +7,13 @@
 
 #include "gpu_sp/launch.h"
 
-enum { HONE_TRIANGLE_COLUMNS = 32 }; /* right-hand sides of one launch */
+/* Returns the right-hand sides of one launch, at most, for matrices of order n:
+   they need room for their parts under way. */
+enum { HONE_TRIANGLE_COLUMNS = 64 };
+inline int64_t hone_triangle_columns(int64_t n) {
+  return HONE_PARTS * n <= 1 << 15 ? HONE_TRIANGLE_COLUMNS
+                                   : HONE_TRIANGLE_COLUMNS / 2;
+}
 
 /* Two triangles in one matrix T: t_ij stands at t[HONE_PARTS * i + j * ld]. F
    is kept row by row, so T is its transpose: the lower triangle of T is U^T,
@@ -78,12 +84,12 @@ int64_t hone_cuda_triangle_bytes(int64_t n);
    is chosen. */
 int hone_cuda_triangle_group(int64_t n, int columns);
 
-/* v.to = v.from after one or two sweeps. Any k >= 1; HONE_TRIANGLE_COLUMNS
-   columns at most are solved for at once. Entries of T that are not finite give
-   results that are not finite, and the kernel ends all the same. The bits of
-   a column depend neither on scheduling nor on what is in the columns beside
-   it, but may depend on how many these are. All solves with one workspace must
-   be on one stream. */
+/* v.to = v.from after one or two sweeps. Any k >= 1;
+   hone_triangle_columns(n) columns at most are solved for at once. Entries of T
+   that are not finite give results that are not finite, and the kernel ends all
+   the same. The bits of a column depend neither on scheduling nor on what is in
+   the columns beside it, but may depend on how many these are. All solves with
+   one workspace must be on one stream. */
 cudaError_t hone_cuda_triangles(const hone_sweep *sweep, int sweeps,
                                 const hone_triangles &t,
                                 const hone_solve_columns &v,
