@@ -140,8 +140,16 @@ typedef struct hone_residual_block {
   int64_t k;
   const hone_entry *const *x, *const *b;
   hone_entry *const *r; /* written; apart from x and b */
-  double *const *den;   /* written */
+  double *const *den;   /* written; NULL: not wanted */
+  bool plain;           /* r may have an error of hone_plain_terms(n) eps
+                           |op(A)| |x| */
 } hone_residual_block;
+/* Returns how many rounding errors a matrix product in double makes whose sums
+   are made in HONE_PLAIN_PARTS parts. */
+enum { HONE_PLAIN_PARTS = 16 };
+static inline int64_t hone_plain_terms(int64_t n) {
+  return HONE_ROUNDINGS * (n / HONE_PLAIN_PARTS + HONE_PLAIN_PARTS + 2);
+}
 
 /* A solve for k <= HONE_SOLVE_COLUMNS columns whose solutions are refined in
    double with the copy of A that the engine keeps. */
@@ -230,8 +238,9 @@ typedef struct hone_engine {
   int (*residual)(void *self, const hone_matrix *a, bool trans,
                   const hone_entry *x, const hone_entry *b, hone_entry *r,
                   double *den);
-  /* Does so for several columns, with the same bits; on any other status than
-     HONE_OK some may be written. NULL: residual serves for each. */
+  /* Does so for several columns, with the same bits unless they may be plain;
+     on any other status than HONE_OK some may be written. NULL: residual serves
+     for each. */
   int (*residuals)(void *self, const hone_matrix *a, bool trans,
                    const hone_residual_block *block);
   /* Returns the projection of op(A) that was taken of the caller's A itself

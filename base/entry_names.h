@@ -193,6 +193,7 @@
 #define hone_multiply hone_z_multiply
 #define hone_multiply_accurately hone_z_multiply_accurately
 #define hone_noise_lost_part hone_z_noise_lost_part
+#define hone_noise_of_products hone_z_noise_of_products
 #define hone_noise_of_solve hone_z_noise_of_solve
 #define hone_noise_of_zeros hone_z_noise_of_zeros
 #define hone_noise_sample hone_z_noise_sample

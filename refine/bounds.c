@@ -52,9 +52,7 @@ enum {
 };
 /* A bound is tight enough if it is at most TIGHT times the error that is known,
    or if what is added to that is below SMALL of x. */
-static const long double TIGHT = 2.0L, SMALL = 0.25L * 0x1p-53L;
-/* Noise below this part of the error that is known is not worth reducing. */
-static const long double LITTLE = 0.25L;
+static const long double TIGHT = 2.0L, SMALL = HONE_NOISE_SMALL;
 /* A bound above this, in the caller's units alone, is due to units that differ
    widely; entries below LEAST_WEIGHT of the largest then count as that. */
 static const double POOR_BOUND = 1e-3, LEAST_WEIGHT = 1e-3;
@@ -92,7 +90,8 @@ typedef struct bounding {
   /* Bounds on the rounding errors of the solves, 2-norms, scaled variables. */
   long double rounding[STEPS_MOST];
   long double condition; /* of S, estimated */
-  double inverse;        /* bound on ||inv(S)||_2 */
+  long double spread;    /* bounds || E^i inv(M) || of all powers i, which say
+                            what errors in the residuals of x + t do to t */
 } bounding;
 
 /* Is little assumed of the rounding errors of the solves, because a condition
@@ -160,7 +159,8 @@ static bool tight(const bounding *b, const hone_bars_outcome *o) {
 
 /* Does noise make much of the bound? */
 static bool noise_prevails(const bounding *b, const hone_bars_outcome *o) {
-  return !(b->noise <= LITTLE * o->known_scaled + SMALL * b->size_scaled);
+  return !(b->noise <=
+           HONE_NOISE_LITTLE * o->known_scaled + SMALL * b->size_scaled);
 }
 
 /* May noise make the bound larger than the rounding of x does? */
@@ -199,11 +199,29 @@ static bool follow_steps(hone_refinement *ctx, int64_t m, bounding *list) {
     serves = serves && columns[c]->by_steps && columns[c]->shift == 0;
   }
   for (int64_t c = 0; serves && c < m; c++)
-    list[c].noise += HONE_NOISE_FACTOR * (long double)list[c].inverse *
-                     hone_steps_rounding(ctx, columns[c]);
+    list[c].noise += list[c].spread * hone_steps_rounding(ctx, columns[c]);
   if (serves)
     hone_steps_subtract_spare(ctx, m, columns);
   return serves;
+}
+
+/* v = r - A t for several columns, by the engine in blocks. */
+static bool measure_rest_there(hone_refinement *ctx, int64_t m, bounding *list,
+                               hone_residual_block *block) {
+  const hone_refined *columns[HONE_SOLVE_COLUMNS];
+  long double effect[HONE_SOLVE_COLUMNS];
+  if (m < 2 || !ctx->f.use_copy || ctx->f.engine->residuals == NULL)
+    return false;
+  for (int64_t c = 0; c < m; c++)
+    columns[c] = list[c].column;
+  block->plain =
+      hone_noise_of_products(ctx, list[0].spread, m, columns, effect);
+  if (ctx->f.engine->residuals(ctx->f.self, ctx->f.a, ctx->trans, block) !=
+      HONE_OK)
+    return false;
+  for (int64_t c = 0; block->plain && c < m; c++)
+    list[c].noise += effect[c];
+  return true;
 }
 
 /* v = r - 2^shift A t for the columns listed, in double-double, by one pass
@@ -226,7 +244,9 @@ static void measure_rest(hone_refinement *ctx, int64_t m, bounding *list) {
   }
   if (m == 1 && ctx->f.use_copy && ctx->f.engine->expect != NULL)
     ctx->f.engine->expect(ctx->f.self);
-  for (int64_t c = 0; ctx->f.use_copy && c < m; c++)
+  hone_residual_block block = {m, x, r, v, NULL, false};
+  const bool there = measure_rest_there(ctx, m, list, &block);
+  for (int64_t c = 0; !there && ctx->f.use_copy && c < m; c++)
     ctx->f.use_copy =
         hone_residual(&ctx->f, ctx->trans, x[c], r[c], v[c], den[c]) &&
         ctx->f.use_copy;
@@ -342,13 +362,17 @@ static verdict sample_noise(corrected_columns *all, bounding *b) {
 static bounding begin_column(const hone_refinement *ctx,
                              const hone_certificate *certificate,
                              hone_refined *c) {
-  bounding b = {.column = c,
-                .size = c->errors.size,
-                .size_scaled = c->errors.size_scaled,
-                .grain = HONE_BOUNDS_GRAIN,
-                .inverse = hone_bounds_inverse(certificate, c),
-                .condition = 1.0L / (long double)certificate->rcond_scaled,
-                .last = (long double)HONE_INF};
+  bounding b = {
+      .column = c,
+      .size = c->errors.size,
+      .size_scaled = c->errors.size_scaled,
+      .grain = HONE_BOUNDS_GRAIN,
+      .spread =
+          HONE_NOISE_FACTOR *
+          (1.0L + (long double)certificate->contraction[ctx->trans].before) *
+          (long double)hone_bounds_inverse(certificate, c),
+      .condition = 1.0L / (long double)certificate->rcond_scaled,
+      .last = (long double)HONE_INF};
   b.noise = HONE_NOISE_FACTOR * hone_bounds_noise_effect(certificate, c);
   if (!c->by_steps && noise_counts(ctx, &b)) {
     hone_noise_of_zeros(ctx, c);

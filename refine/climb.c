@@ -267,6 +267,8 @@ static hone_refinement refinement_on(const hone_climb *c, int r) {
           allowed_corrections(ladder, ladder->rung[r].engine->precision),
       .rcond = ladder->rung[r].certificate.rcond_scaled,
       .norm_a = c->trans ? ladder->norm1 : ladder->norm_inf,
+      .norm_2 = sqrtl((long double)ladder->norm1) *
+                sqrtl((long double)ladder->norm_inf),
       /* The scaling of an earlier matrix says nothing of sparse rows. */
       .inspection = ladder->factors_stale ? NULL : &ladder->inspection,
       .watch = ladder->watch,

@@ -6,6 +6,7 @@
 
 #include "base/vectors.h"
 #include "refine/bounds.h"
+#include "refine/evaluate.h"
 
 #include <float.h>
 #include <math.h>
@@ -174,4 +175,40 @@ int hone_noise_sample(hone_refinement *ctx, const hone_contraction *contraction,
     c->den_lost = true;
   }
   return st;
+}
+
+/* Columns of which products are made. */
+typedef struct product_columns {
+  const hone_refinement *ctx;
+  const hone_refined *const *list;
+  long double factor, *effect;
+  bool little[HONE_SOLVE_COLUMNS];
+} product_columns;
+
+static void bound_product(void *ctx, int64_t k) {
+  product_columns *p = ctx;
+  const hone_refined *c = p->list[k];
+  const int64_t n = p->ctx->f.a->n;
+  const long double t = (long double)hone_max_abs(n, c->spare);
+  p->effect[k] = p->factor * hone_noise_scaled_norm(n, c->spare, NULL, NULL);
+  p->little[k] =
+      c->shift == 0 && hone_in_safe_range(p->ctx, c->spare) &&
+      p->effect[k] <= HONE_MAX(HONE_NOISE_LITTLE * t,
+                               HONE_NOISE_SMALL * c->errors.size_scaled);
+}
+
+bool hone_noise_of_products(const hone_refinement *ctx, long double spread,
+                            int64_t m, const hone_refined *const *list,
+                            long double *effect) {
+  const int64_t n = ctx->f.a->n;
+  product_columns p = {.ctx = ctx,
+                       .list = list,
+                       .factor = spread * (long double)hone_plain_terms(n) *
+                                 (long double)HONE_EPS * ctx->norm_2,
+                       .effect = effect};
+  bool all = !ctx->f.scaling->used;
+  hone_for_columns(ctx->f.pool, n, m, bound_product, &p);
+  for (int64_t k = 0; k < m; k++)
+    all = all && p.little[k];
+  return all;
 }

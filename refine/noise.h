@@ -10,6 +10,10 @@
    inv(S) of it: at most 1.5 times its effect. Rounding errors of the residuals
    of x + t are far smaller. */
 #define HONE_NOISE_FACTOR 2.0L
+/* Noise below the first part of the error that is known, or the second of x, is
+   not worth reducing. */
+#define HONE_NOISE_LITTLE 0.25L
+#define HONE_NOISE_SMALL (0.25L * 0x1p-53L)
 
 /* The 2-norm of inv(W) inv(C) d; e: the exponents of C, or NULL; weights: W, or
    NULL for W = I. */
@@ -38,6 +42,15 @@ long double hone_noise_of_solve(const hone_refinement *ctx, const hone_entry *d,
    residual is 0 and turns out to be exact: sets their den to 0. It takes long
    where there are many such rows. */
 void hone_noise_of_zeros(const hone_refinement *ctx, hone_refined *column);
+
+/* Bounds the effect on x of the rounding errors of op(A) t, by matrix products
+   in double in hone_plain_terms(n) steps, for the columns listed, of which t is
+   the spare vector: the moduli of A have a 2-norm of at most the root of
+   ||A||_1 ||A||_inf. spread: a bound on what the norm of such an error grows
+   by. Returns true if all of them are little. */
+bool hone_noise_of_products(const hone_refinement *ctx, long double spread,
+                            int64_t m, const hone_refined *const *list,
+                            long double *effect);
 
 /* Bounds the effect of noise on each component of the column by random probes,
    where the first power of E contracts. The bounds take the place of the

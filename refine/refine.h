@@ -122,6 +122,7 @@ typedef struct hone_refinement {
   double limit;        /* x is accepted if its criterion is at most this */
   int max_corrections; /* at most so many corrections on this rung */
   double norm_a;       /* infinity norm of op(A) */
+  long double norm_2;  /* at least that of |A| in the 2-norm */
   /* That of S, for sparse.c; NULL: rows are not measured as sparse ones. */
   const hone_inspection *inspection;
   double rcond; /* of S, estimated; 0: not known */

@@ -3,9 +3,11 @@
    it, as the refinement calls them. Read next: residual.h. */
 #include "gpu_sp/residual/resident.h"
 
+#include "gpu_sp/entries.h"
 #include "gpu_sp/factor/loop.h"
 #include "gpu_sp/feed/feed.h"
 #include "gpu_sp/residual/residual.h"
+#include "gpu_sp/solve/columns.h"
 #include "gpu_sp/solve/solve.h"
 
 #include <cstring>
@@ -191,8 +193,62 @@ void copy_out(void *ctx, int64_t k) {
   const slot *s = static_cast<const slot *>(ctx);
   memcpy(s->all->r[s->first + k], in_slot(s, 2, k),
          (size_t)s->n * sizeof(hone_entry));
-  memcpy(s->all->den[s->first + k], den_in_slot(s, k),
-         (size_t)s->n * sizeof(double));
+  if (s->all->den)
+    memcpy(s->all->den[s->first + k], den_in_slot(s, k),
+           (size_t)s->n * sizeof(double));
+}
+
+/* r = b - (the sum of the parts of p), b and r in pinned memory; each part has
+   all columns. */
+__global__ void subtract_kernel(int64_t n, int parts, const hone_entry *b,
+                                const hone_entry *p, hone_entry *r) {
+  const int64_t row = row_of_thread(), i = row + blockIdx.y * n;
+  if (row >= n)
+    return;
+  hone_entry sum = p[i];
+  for (int part = 1; part < parts; part++)
+    sum = sum + p[i + part * gridDim.y * n];
+  r[i] = b[i] - sum;
+}
+
+/* Enqueues p = op(A) x for 'count' columns in device memory, in parts: of the
+   columns of op(A) and the rows of x. */
+int enqueue_parts(hone_cuda *c, bool trans, int parts, int64_t count,
+                  const hone_entry *x, hone_entry *p) {
+  const double *unit = hone_cuda_unit(c);
+  const cudaDataType_t type = HONE_PARTS > 1 ? CUDA_C_64F : CUDA_R_64F;
+  const int64_t n = c->n;
+  int st = HONE_OK;
+  for (int64_t part = 0; part < parts; part++) {
+    const int64_t k = part * n / parts, end = (part + 1) * n / parts;
+    TRY_CUDA(c->blas->gemm(
+        c->handle, trans ? CUBLAS_OP_T : CUBLAS_OP_N, CUBLAS_OP_N, (int)n,
+        (int)count, (int)(end - k), unit, c->a + (trans ? k : k * c->lda), type,
+        (int)c->lda, x + k, type, (int)n, unit + 2, p + part * count * n, type,
+        (int)n, CUBLAS_COMPUTE_64F, CUBLAS_GEMM_DEFAULT));
+  }
+  return st;
+}
+
+/* Enqueues residuals of the columns in the slot, whose x are on the device, by
+   products with A, as many at once as have room. */
+int enqueue_plain(hone_cuda *c, bool trans, const slot *s) {
+  const int64_t n = s->n;
+  const int parts = n < HONE_PLAIN_PARTS ? 1 : (int)HONE_PLAIN_PARTS;
+  const int64_t room = hone_cuda_residual_bytes(n, n) /
+                       (HONE_PLAIN_PARTS * n * (int64_t)sizeof(hone_entry));
+  hone_entry *const p = static_cast<hone_entry *>(c->residual_work);
+  int st = HONE_OK;
+  for (int64_t k = 0, wide; k < s->count && st == HONE_OK; k += wide) {
+    wide = s->count - k < room ? s->count - k : room;
+    st = enqueue_parts(c, trans, parts, wide, entries(s->x) + k * n, p);
+    if (st != HONE_OK)
+      break;
+    HONE_LAUNCH(subtract_kernel, grid_of(n, wide), ROW_THREADS, 0, c->work, n,
+                parts, entries(in_slot(s, 1, k)), p, entries(in_slot(s, 2, k)));
+    st = CALL(cudaGetLastError());
+  }
+  return st;
 }
 
 /* Enqueues the residuals of the columns in the slot. */
@@ -200,7 +256,9 @@ int enqueue(hone_cuda *c, bool trans, const slot *s) {
   const int64_t n = c->n;
   const hone_copy there = {s->pinned, s->x, 2 * HONE_PARTS * n * s->count};
   int st = CALL(hone_cuda_copy(&there, 1, c->work));
-  for (int64_t k = 0, wide; k < s->count; k += wide) {
+  if (s->all->plain)
+    TRY(enqueue_plain(c, trans, s));
+  for (int64_t k = 0, wide; !s->all->plain && k < s->count; k += wide) {
     wide =
         s->count - k >= HONE_RESIDUAL_BLOCK ? (int64_t)HONE_RESIDUAL_BLOCK : 1;
     const hone_residual_vectors v = {entries(s->x) + k * n,
@@ -245,14 +303,12 @@ int end(slot *s) {
 int64_t hone_cuda_slot_room(const hone_cuda *c, double **memory) {
   const int64_t column = 4 * c->n * (int64_t)sizeof(hone_entry);
   const int64_t most = (int64_t)c->buffers.bytes * HONE_CUDA_BUFFERS / SLOTS;
-  const int64_t room = HONE_CUDA_COLUMNS / 4 / SLOTS;
+  const int64_t columns = hone_cuda_columns(c->n), room = columns / 4 / SLOTS;
   *memory = hone_cuda_pinned(c, HONE_CUDA_SOLVES);
   if (most / column <= room)
     return room;
   *memory = reinterpret_cast<double *>(c->buffers.memory);
-  return most / column < HONE_CUDA_COLUMNS / SLOTS
-             ? most / column
-             : (int64_t)HONE_CUDA_COLUMNS / SLOTS;
+  return most / column < columns / SLOTS ? most / column : columns / SLOTS;
 }
 
 int hone_cuda_matrix_residuals(void *self, const hone_matrix *a, bool trans,
@@ -280,7 +336,7 @@ int hone_cuda_matrix_residuals(void *self, const hone_matrix *a, bool trans,
   return st;
 }
 
-/* Columns go through c->v and c->w, HONE_CUDA_COLUMNS at once. */
+/* Columns go through c->v and c->w. */
 int hone_cuda_matrix_product(void *self, const hone_matrix *a, bool trans,
                              int64_t k, const hone_entry *x, hone_entry *p) {
   hone_cuda *c = static_cast<hone_cuda *>(self);
@@ -291,9 +347,9 @@ int hone_cuda_matrix_product(void *self, const hone_matrix *a, bool trans,
   int st = hone_cuda_forget(c);
   if (!hone_cuda_has_all_of_a(c) || c->source != hone_dense_of(a)->a)
     return HONE_NO_DEVICE;
-  for (int64_t i = 0; i < k && st == HONE_OK; i += HONE_CUDA_COLUMNS) {
-    const int64_t now =
-        k - i < HONE_CUDA_COLUMNS ? k - i : (int64_t)HONE_CUDA_COLUMNS;
+  const int64_t most = hone_cuda_columns(n);
+  for (int64_t i = 0; i < k && st == HONE_OK; i += most) {
+    const int64_t now = k - i < most ? k - i : most;
     const size_t bytes = (size_t)(n * now) * sizeof(hone_entry);
     memcpy(h, x + i * n, bytes);
     const hone_copy there = {h, c->v, 2 * HONE_PARTS * n * now};

@@ -10,6 +10,10 @@
  */
 #include "gpu_sp/residual/sums.h"
 
+extern "C" {
+#include "base/engine.h"
+}
+
 #include <cfloat>
 #include <cmath>
 
@@ -382,8 +386,12 @@ __global__ void copy_kernel(const copies all) {
 int64_t hone_cuda_residual_bytes(int64_t n, int64_t m) {
   const int64_t rows = n * divide_up(m, row_part_width(m));
   const int64_t dots = m * divide_up(n, dot_part_height(n));
-  return static_cast<int64_t>(sizeof(sums)) * (rows > dots ? rows : dots) *
-         HONE_RESIDUAL_BLOCK;
+  const int64_t sums_of_block = static_cast<int64_t>(sizeof(sums)) *
+                                (rows > dots ? rows : dots) *
+                                HONE_RESIDUAL_BLOCK;
+  const int64_t parts_of_one =
+      HONE_PLAIN_PARTS * n * static_cast<int64_t>(sizeof(hone_entry));
+  return sums_of_block > parts_of_one ? sums_of_block : parts_of_one;
 }
 
 cudaError_t hone_cuda_copy(const hone_copy *list, int count,

@@ -27,6 +27,8 @@ struct hone_residual_vectors {
   hone_entry *rest; /* what rounding r took away; NULL: it is not wanted */
 };
 
+/* Returns the bytes of the workspace below, which also has room for the parts
+   of a plain residual (base/engine.h) of one column at least. */
 int64_t hone_cuda_residual_bytes(int64_t n, int64_t m);
 /* r = b - op(A) x in double-double, rounded once, and den = |op(A)| |x| + |b|
    in double, of magnitudes or moduli, for one column, or for a block of

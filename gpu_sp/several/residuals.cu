@@ -106,13 +106,14 @@ double size_of(const double *v) {
   return HONE_PARTS > 1 ? std::hypot(v[0], v[HONE_PARTS - 1]) : std::fabs(v[0]);
 }
 
-/* r = b - A x and den = |A| |x| + |b| for column k of the slot. */
+/* r = b - A x and den = |A| |x| + |b| for column k of the slot; den NULL: it is
+   not wanted. */
 void add_up(const slot *of, int64_t k, const hone_entry *b_of, hone_entry *r_of,
             double *den) {
   const int64_t n = of->s->n;
   const double *const b = reinterpret_cast<const double *>(b_of);
   double *const r = reinterpret_cast<double *>(r_of);
-  for (int64_t i = 0; i < n; i++) {
+  for (int64_t i = 0; den && i < n; i++) {
     double size = size_of(b + HONE_PARTS * i);
     for (int d = 0; d < of->s->count; d++)
       size += denominators(of, d)[k * n + i];
@@ -133,7 +134,7 @@ void add_up(const slot *of, int64_t k, const hone_entry *b_of, hone_entry *r_of,
 void copy_out(void *ctx, int64_t k) {
   const slot *of = static_cast<const slot *>(ctx);
   hone_entry *const r = of->all->r[of->first + k];
-  double *const den = of->all->den[of->first + k];
+  double *const den = of->all->den ? of->all->den[of->first + k] : nullptr;
   if (!of->trans) {
     add_up(of, k, of->all->b[of->first + k], r, den);
     return;
@@ -143,7 +144,8 @@ void copy_out(void *ctx, int64_t k) {
     for (int64_t j = 0; j < c->m; j++) {
       const int64_t to = hone_cuda_dealt_column(c, j);
       r[to] = vectors(of, d, OF_R)[k * c->m + j];
-      den[to] = denominators(of, d)[k * c->m + j];
+      if (den)
+        den[to] = denominators(of, d)[k * c->m + j];
     }
   }
 }
@@ -223,6 +225,6 @@ int hone_several_residuals(void *self, const hone_matrix *a, bool trans,
 int hone_several_residual(void *self, const hone_matrix *a, bool trans,
                           const hone_entry *x, const hone_entry *b,
                           hone_entry *r, double *den) {
-  const hone_residual_block one = {1, &x, &b, &r, &den};
+  const hone_residual_block one = {1, &x, &b, &r, &den, false};
   return hone_several_residuals(self, a, trans, &one);
 }
