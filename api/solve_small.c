@@ -24,7 +24,6 @@ static bool may_take(const hone_options *o, const hone_vectors *v) {
   return v->n <= HONE_BLOCK_UP_TO && v->nrhs <= COLUMNS_UP_TO &&
          o->device != HONE_DEVICE_CUDA &&
          o->factor_precision != HONE_FACTOR_SINGLE &&
-         o->structure != HONE_STRUCTURE_SPD &&
          o->criterion == HONE_CRITERION_COMPONENTWISE && !o->extra_precise &&
          o->x0 == NULL && o->error_bounds == NULL && o->progress == NULL &&
          !(o->deadline_s > 0.0) && !o->deterministic;
@@ -158,7 +157,7 @@ static void report_matrix(small *s, hone_report *report) {
 static void report_way(const small *s, hone_report *report) {
   const int corrections = s->worst.iterations;
   hone_text path = hone_text_begin(report->path, sizeof report->path);
-  hone_text_add(&path, "double LU, ");
+  hone_text_add(&path, s->block.definite ? "double Cholesky, " : "double LU, ");
   hone_text_add_count(&path, corrections);
   hone_text_add(&path, corrections == 1 ? " refinement" : " refinements");
   hone_text device = hone_text_begin(report->device, sizeof report->device);
@@ -222,7 +221,10 @@ bool hone_solve_small(const hone_options *o, const hone_vectors *v,
   char *memory = hone_mem_get(&mem, (size_t)(bytes + room));
   bool solved = false;
   if (memory != NULL) {
-    s.block = (hone_block){.n = v->n, .memory = memory, .alone = true};
+    s.block = (hone_block){.n = v->n,
+                           .memory = memory,
+                           .definite = o->structure == HONE_STRUCTURE_SPD,
+                           .alone = true};
     if (room > 0) {
       s.x = (hone_entry *)(void *)(memory + bytes);
       s.ldx = v->n;

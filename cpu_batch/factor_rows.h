@@ -166,9 +166,29 @@ INLINE void update_tile(const int depth, const int rows, const int columns,
       f[i + r + (j + c) * ld] = sum[r][c];
 }
 
+/* U12 = D L21^H of a Hermitian matrix, from its columns of L. */
+static void mirror_top(const parts *p, int64_t k0, int64_t k1, int64_t j0,
+                       int64_t j1) {
+  for (int64_t k = k0; k < k1; k++) {
+    const many *column = p->f + k * p->ld;
+    const lanes d = entry_at(column, k).part[0];
+    for (int64_t i = vector_of(j0); i < p->m; i++) {
+      const many u = {.part = {d * column[i].part[0]}};
+      const lanes im = -d * column[i].part[HONE_PARTS - 1];
+      const int64_t first = i * LANES;
+      for (int64_t j = HONE_MAX(j0, first); j < HONE_MIN(j1, first + LANES);
+           j++) {
+        *entry_place(p->f + j * p->ld, k, 0, 0) = u.part[0][j - first];
+        if (HONE_PARTS == 2)
+          *entry_place(p->f + j * p->ld, k, 0, HONE_PARTS - 1) = im[j - first];
+      }
+    }
+  }
+}
+
+/* The vectors from 'i' on of these columns. */
 INLINE void update_columns(const int depth, const int columns, const parts *p,
-                           int64_t k0, int64_t j) {
-  int64_t i = vector_of(k0 + depth);
+                           int64_t k0, int64_t i, int64_t j) {
   for (; i + TILE_ROWS <= p->m; i += TILE_ROWS)
     update_tile(depth, TILE_ROWS, columns, p, k0, i, j);
   if (TILE_ROWS > 2 && i + 2 <= p->m) {
@@ -179,25 +199,30 @@ INLINE void update_columns(const int depth, const int columns, const parts *p,
     update_tile(depth, 1, columns, p, k0, i, j);
 }
 
-/* Updates the columns j0 .. j1 - 1 by 'depth' columns from k0 on. */
-INLINE void update(const int depth, const parts *p, int64_t k0, int64_t j0,
-                   int64_t j1) {
-  const int64_t whole = j1 - (j1 - j0) % TILE_COLUMNS;
-  for (int64_t j = j0; j < whole; j += TILE_COLUMNS)
+/* Updates the columns j0 .. j1 - 1 by 'depth' columns from k0 on; of a definite
+   matrix the lower triangle suffices, and the rows beside it in a vector. */
+INLINE void update(const int depth, const parts *p, bool definite, int64_t k0,
+                   int64_t j0, int64_t j1) {
+  const int64_t whole = j1 - (j1 - j0) % TILE_COLUMNS, below = k0 + depth;
+  if (definite)
+    mirror_top(p, k0, below, j0, j1);
+  for (int64_t j = j0; j < whole && !definite; j += TILE_COLUMNS)
     solve_top(depth, TILE_COLUMNS, p, k0, j);
-  for (int64_t j = whole; j < j1; j++)
+  for (int64_t j = whole; j < j1 && !definite; j++)
     solve_top(depth, 1, p, k0, j);
   for (int64_t j = j0; j < whole; j += TILE_COLUMNS)
-    update_columns(depth, TILE_COLUMNS, p, k0, j);
+    update_columns(depth, TILE_COLUMNS, p, k0, vector_of(definite ? j : below),
+                   j);
   for (int64_t j = whole; j < j1; j++)
-    update_columns(depth, 1, p, k0, j);
+    update_columns(depth, 1, p, k0, vector_of(definite ? j : below), j);
 }
 
-/* Makes the exchanges of the steps k0 .. k1 - 1 in the columns j0 .. j1 - 1. */
-static void exchange(const parts *p, int64_t k0, int64_t k1, int64_t j0,
-                     int64_t j1) {
+/* Makes the exchanges of the steps k0 .. k1 - 1 in the columns j0 .. j1 - 1; of
+   a definite matrix there are none. */
+static void exchange(const parts *p, bool definite, int64_t k0, int64_t k1,
+                     int64_t j0, int64_t j1) {
   const int64_t *pivot = (const int64_t *)p->pivot;
-  for (int64_t j = j0; j < j1; j++) {
+  for (int64_t j = j0; j < j1 && !definite; j++) {
     double *column = (double *)(p->f + j * p->ld);
     for (int64_t k = k0; k < k1; k++)
       for (int q = 0; q < HONE_PARTS; q++) {
@@ -221,7 +246,8 @@ static void divide_tops(const parts *p) {
 }
 
 /* Factors f, which holds a copy of S. A matrix that is said to be definite is
-   not pivoted, and its pivots have to be positive. */
+   not pivoted, and its pivots have to be positive: S = L D L^H, U = D L^H, from
+   its lower triangle, but for what lies in a vector with that. */
 static pivots factor(const parts *p, bool definite) {
   const int64_t n = p->n;
   pivots out = {all(HONE_INF), (mask)all(0.0), all(1.0)};
@@ -231,14 +257,14 @@ static pivots factor(const parts *p, bool definite) {
   for (int64_t k0 = 0; k0 < n; k0 += DEEPEST) {
     const int64_t k1 = HONE_MIN(k0 + PANEL, n), k2 = HONE_MIN(k0 + DEEPEST, n);
     factor_panel(p, definite, k0, k1, &out);
-    exchange(p, k0, k1, k1, k2);
+    exchange(p, definite, k0, k1, k1, k2);
     if (k1 < k2)
-      update(PANEL, p, k0, k1, k2);
+      update(PANEL, p, definite, k0, k1, k2);
     factor_panel(p, definite, k1, k2, &out);
-    exchange(p, k1, k2, k0, k1);
-    exchange(p, k0, k2, k2, n);
+    exchange(p, definite, k1, k2, k0, k1);
+    exchange(p, definite, k0, k2, k2, n);
     if (k2 < n)
-      update(DEEPEST, p, k0, k2, n);
+      update(DEEPEST, p, definite, k0, k2, n);
   }
   divide_tops(p);
   return out;

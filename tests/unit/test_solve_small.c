@@ -2,103 +2,7 @@
 /* hone_solve where the kernels of batches serve it (api/solve_small.c): what it
    promises holds there as it does by a solver, which solves the same systems
    with options.deterministic, and whatever the kernels leave. */
-#include "tests/gallery/either.h"
-#include "tests/gallery/either_call.h"
-#include "tests/unit/ct.h"
-#include "tests/unit/support.h"
-
-#include <math.h>
-#include <string.h>
-
-static const double UNTOUCHED = -2.5e77;
-
-enum { MOST = 20 }; /* right-hand sides */
-
-/* Leading dimensions differ, and the padding of A and b is NaN. */
-typedef struct trial {
-  int parts;
-  int64_t n, nrhs, lda, ldb, ldx;
-  double *a, *b, *x;
-  hone_column column[MOST];
-  hone_options options;
-  hone_report report;
-} trial;
-
-static trial make(int parts, int64_t n, int64_t nrhs) {
-  trial t = {.parts = parts,
-             .n = n,
-             .nrhs = nrhs,
-             .lda = n + 3,
-             .ldb = n + 1,
-             .ldx = n + 2,
-             .options = HONE_OPTIONS_INIT,
-             .report = HONE_REPORT_INIT};
-  sup_rng rng = {(uint64_t)(n + 1000 * nrhs + parts)};
-  t.a = sup_filled(parts * t.lda * n, (double)NAN);
-  t.b = sup_filled(parts * t.ldb * nrhs, (double)NAN);
-  t.x = sup_filled(parts * t.ldx * nrhs, UNTOUCHED);
-  sup_random(&rng, parts * n, n, t.a, parts * t.lda);
-  sup_random(&rng, parts * n, nrhs, t.b, parts * t.ldb);
-  return t;
-}
-
-static void discard(trial *t) {
-  sup_free(t->a);
-  sup_free(t->b);
-  sup_free(t->x);
-}
-
-/* The numbers of the caller's matrix and of its right-hand sides. */
-static double *entry(const trial *t, int64_t i, int64_t j) {
-  return t->a + t->parts * (i + j * t->lda);
-}
-static double *side(const trial *t, int64_t c) {
-  return t->b + t->parts * c * t->ldb;
-}
-
-static int solve(trial *t) {
-  const either_call call = {t->parts, t->n,   t->nrhs, t->a,  t->lda,
-                            t->b,     t->ldb, t->x,    t->ldx};
-  t->options.columns = t->column;
-  return either_call_solve(&call, &t->options, &t->report);
-}
-
-/* A solver estimates the condition in a phase of its own, which takes time. */
-static bool by_kernels(const trial *t) { return !(t->report.certify_ms > 0.0); }
-
-/* form: trans, and 3 for an A that is stored by rows. */
-static void set_form(trial *t, int form) {
-  t->options.trans = form % 3;
-  t->options.layout = form / 3 % 2;
-}
-
-/* Every column is accepted, with the errors of the report. */
-static void check_solved(const trial *t, int st) {
-  const bool turned = (t->options.trans != HONE_NO_TRANS) !=
-                      (t->options.layout == HONE_ROW_MAJOR);
-  double *m = sup_filled(t->parts * t->n * t->n, 0.0);
-  double worst = 0.0, forward = 0.0;
-  CHECK_EQ_INT(st, HONE_OK);
-  CHECK_EQ_INT(t->report.status, HONE_OK);
-  CHECK_EQ_INT(t->report.accepted, t->nrhs);
-  either_copy(t->parts, t->n, t->a, t->lda, turned,
-              t->options.trans == HONE_CONJ_TRANS, m);
-  for (int64_t c = 0; c < t->nrhs; c++) {
-    const double *x = t->x + t->parts * c * t->ldx;
-    const double omega = either_omega(t->parts, t->n, m, x, side(t, c));
-    CHECK_EQ_INT(t->column[c].status, HONE_OK);
-    CHECK_LE(omega, SUP_LIMIT * (1.0 + 1e-12)); /* denominators are rounded */
-    CHECK_NEAR(t->column[c].backward_error, omega, 0.01 * omega);
-    CHECK(sup_untouched(x + t->parts * t->n, t->parts * (t->ldx - t->n),
-                        UNTOUCHED));
-    worst = fmax(worst, t->column[c].backward_error);
-    forward = fmax(forward, t->column[c].forward_error);
-  }
-  CHECK_NEAR(t->report.backward_error, worst, 0.0);
-  CHECK_NEAR(t->report.forward_error, forward, 0.0);
-  CHECK(t->report.digits > 0 && t->report.bound_failure > 0.0);
-  sup_free(m);
-}
+#include "tests/unit/small_trial.h"
 
 /* The report describes the matrix as a solver's report does: norms are
    sums in another order, estimates have another start, and pivots of a
@@ -144,7 +48,7 @@ static void check_form(int parts, int64_t n, int64_t nrhs, int form) {
   const hone_report by_solver = t.report;
   t.report = by_kernels_;
   check_matrix(&t, &by_solver);
-  CHECK_CONTAINS(t.report.path, "double LU, ");
+  CHECK_CONTAINS(t.report.path, form < 6 ? "double LU, " : "double Cholesky, ");
   discard(&t);
 }
 
@@ -153,12 +57,30 @@ TEST(solve_small, systems_of_every_form_are_solved_as_by_a_solver) {
                                    33, 64, 95, 96, 97, 130, 256};
   static const int64_t columns[] = {1, 2, 16};
   for (size_t k = 0; k < sizeof orders / sizeof *orders; k++)
-    for (int form = 0; form < 6; form++) {
+    for (int form = 0; form < 12; form++) {
       if (orders[k] > 97 && form % 3 == 1)
         continue;
       check_form(1, orders[k], columns[(k + (size_t)form) % 3], form);
       check_form(2, orders[k], columns[(k + (size_t)form) % 3], form);
     }
+}
+
+/* A claim is not believed: all of A is read for residuals. */
+TEST(solve_small, matrices_that_are_not_definite_as_claimed_are_solved_too) {
+  for (int at = 0; at < 2 * 3; at++) {
+    trial t = make(1 + at % 2, 70, 1);
+    set_form(&t, 6);
+    ct_note("parts %d, claim %d", t.parts, at / 2);
+    if (at / 2 == 0)
+      entry(&t, 40, 40)[0] *= -1.0;
+    else if (at / 2 == 1)
+      entry(&t, 3, 50)[0] += 1.0;
+    else
+      make_hermitian(&t, 0.0);
+    check_solved(&t, solve(&t));
+    CHECK(!by_kernels(&t));
+    discard(&t);
+  }
 }
 
 /* Without a report, and with one, x has the same bits. */
@@ -313,24 +235,18 @@ SETTING(want_normwise, criterion = HONE_CRITERION_NORMWISE)
 SETTING(want_residual, criterion = HONE_CRITERION_RESIDUAL)
 SETTING(want_extra, extra_precise = 1)
 SETTING(want_single, factor_precision = HONE_FACTOR_SINGLE)
-SETTING(want_definite, structure = HONE_STRUCTURE_SPD)
 SETTING(want_deadline, deadline_s = 100.0)
 SETTING(want_the_same, deterministic = 1)
 
 TEST(solve_small, options_that_the_kernels_lack_are_a_solvers) {
   static setting *const settings[] = {
       want_x0,    want_bounds, want_progress, want_normwise, want_residual,
-      want_extra, want_single, want_definite, want_deadline, want_the_same};
-  for (int at = 0; at < 2 * 10; at++) {
+      want_extra, want_single, want_deadline, want_the_same};
+  for (int at = 0; at < 2 * 9; at++) {
     trial t = make(1 + at % 2, 30, 1);
     double *vector = sup_filled(t.parts * t.n, 0.0);
     int count = 0;
-    for (int64_t i = 0; i < t.n; i++) /* Hermitian, and positive definite */
-      for (int64_t j = 0; j <= i; j++)
-        for (int q = 0; q < t.parts; q++)
-          entry(&t, i, j)[q] = i != j ? (q ? -1.0 : 1.0) * entry(&t, j, i)[q]
-                               : q    ? 0.0
-                                      : 40.0;
+    make_hermitian(&t, 40.0);
     settings[at / 2](&t, vector, &count);
     ct_note("parts %d, setting %d", t.parts, at / 2);
     CHECK_EQ_INT(solve(&t), HONE_OK);
@@ -338,8 +254,6 @@ TEST(solve_small, options_that_the_kernels_lack_are_a_solvers) {
     CHECK_EQ_INT(count > 0, settings[at / 2] == want_progress);
     if (settings[at / 2] == want_bounds)
       CHECK_LE(vector[0], 1e-12);
-    CHECK_EQ_INT(strstr(t.report.path, "Cholesky") != NULL,
-                 settings[at / 2] == want_definite);
     sup_free(vector);
     discard(&t);
   }
