@@ -343,6 +343,23 @@ def cpu_columns(record):
             body) if body else None
 
 
+def columns(record):
+    """Makes the table of many right-hand sides beside one, on a GPU."""
+    body, one = [], {}
+    for row in records.rows(record, 'columns'):
+        ours = records.find(row, 'Hone kept')
+        if not ours:
+            continue
+        ms = median(row, 'Hone kept')
+        if row['nrhs'] == 1:
+            one[row['n']] = ms
+        alone = one.get(row['n'])
+        body.append([str(row['n']), str(row['nrhs']), span(ours),
+                     g(ms / alone if ms and alone else None, '.2f')])
+    return (['n', 'right-hand sides', 'Hone kept, ms', 'of one'],
+            body) if body else None
+
+
 def host(record):
     """Makes the table of whole solves on the CPU of a machine with a GPU."""
     rows = records.rows(record, 'small', 'uniform')
@@ -427,7 +444,8 @@ def device_batch(record):
 ALL = {'solve': solve, 'factor': factor, 'small': small, 'hard': hard,
        'parts': parts, 'forms': forms, 'cpu': cpu, 'host': host,
        'cpu hard': cpu_hard, 'cpu spd': cpu_spd, 'cpu columns': cpu_columns,
-       'callers': callers, 'cpu callers': cpu_callers, 'device': device,
+       'callers': callers, 'columns': columns,
+       'cpu callers': cpu_callers, 'device': device,
        'complex': complex_solve, 'complex factor': complex_factor,
        'batch': batch, 'device batch': device_batch,
        **papertables.ALL, **severaltables.ALL}
