@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Bounds of several columns on an engine that has A: what a correction leaves
+   of their residuals may be computed by products in double where the rounding
+   errors of these are little, and counts them as noise. */
+#include "refine/bounds.h"
+#include "tests/unit/ct.h"
+#include "tests/unit/support.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { N = 16, COLUMNS = 2 };
+
+/* A = I, and an engine whose solve multiplies by 3/4: E = I / 4. */
+typedef struct products_case {
+  hone_engine engine;
+  hone_dense dense;
+  hone_matrix a;
+  hone_scaling scaling;
+  hone_certificate certificate;
+  hone_watch watch;
+  uint64_t seed;
+  hone_refinement ctx;
+  hone_refined column[COLUMNS];
+  double identity[N * N], rows[N], scratch[(4 * HONE_PROBES + 8) * N];
+  double x[COLUMNS][2 * N], r[COLUMNS][N], den[COLUMNS][N], v[COLUMNS * N];
+} products_case;
+
+static int plain, accurate;
+
+static int solve(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
+  (void)self;
+  (void)trans;
+  for (int64_t c = 0; c < k; c++)
+    for (int64_t i = 0; i < N; i++)
+      v[i + c * ldv] *= 0.75;
+  return HONE_OK;
+}
+
+static int residuals(void *self, const hone_matrix *a, bool trans,
+                     const hone_residual_block *block) {
+  (void)self;
+  (void)a;
+  (void)trans;
+  *(block->plain ? &plain : &accurate) += 1;
+  CHECK(block->den == NULL);
+  for (int64_t c = 0; c < block->k; c++)
+    for (int64_t i = 0; i < N; i++)
+      block->r[c][i] = block->b[c][i] - block->x[c][i];
+  return HONE_OK;
+}
+
+/* x = (1, ...), r = 1e-6 in the first column and 3e-6 in the second. */
+static void set_case(products_case *s, double inverse) {
+  *s = (products_case){
+      .engine = {.precision = 64, .solve = solve, .residuals = residuals},
+      .certificate = {
+          .rcond_scaled = 1.0, .inverse_bound = inverse, .nonsingular = true}};
+  s->dense = (hone_dense){N, N, s->identity, NULL, false};
+  s->a = hone_dense_matrix(&s->dense);
+  s->certificate.contraction[0] = (hone_contraction){
+      .tried = true, .power = 2, .bound = 0.5, .before = 1.0, .rows = s->rows};
+  s->ctx = (hone_refinement){.f = {.engine = &s->engine,
+                                   .a = &s->a,
+                                   .scaling = &s->scaling,
+                                   .use_copy = true},
+                             .norm_a = 1.0,
+                             .norm_2 = 1.0L,
+                             .watch = &s->watch,
+                             .scratch = s->scratch,
+                             .seed = &s->seed,
+                             .v = s->v};
+  for (int c = 0; c < COLUMNS; c++) {
+    s->column[c] = (hone_refined){
+        .errors = {.size = 1.0L, .size_scaled = 1.0L, .widest_unit = 1.0L},
+        .x = s->x[c],
+        .spare = s->x[c] + N,
+        .r = s->r[c],
+        .den = s->den[c],
+        .verified = true,
+        .state = HONE_COLUMN_ACCEPTED};
+    for (int i = 0; i < N; i++) {
+      s->identity[i * (N + 1)] = s->x[c][i] = s->den[c][i] = 1.0;
+      s->r[c][i] = c == 0 ? 1e-6 : 3e-6;
+    }
+  }
+  plain = accurate = 0;
+}
+
+static void estimate(products_case *s) {
+  hone_bounds_estimate(&s->ctx, &s->certificate, COLUMNS, s->column);
+  for (int c = 0; c < COLUMNS; c++)
+    CHECK(s->column[c].error_estimated);
+}
+
+TEST(bounds_products, serve_where_their_rounding_errors_are_little) {
+  products_case s;
+  set_case(&s, 1.0);
+  estimate(&s);
+  CHECK_EQ_INT(plain, 1);
+  CHECK_EQ_INT(accurate, 0);
+  /* two corrections show 15/16 of the error; rows of E^2 add nothing here */
+  CHECK_NEAR(s.column[0].error, 0.9375e-6, 1e-15);
+  CHECK_NEAR(s.column[1].error, 3 * 0.9375e-6, 1e-15);
+}
+
+/* terms = 16 / 16 + 18; t = 0.75e-6 in every entry. */
+TEST(bounds_products, count_their_rounding_errors_as_noise) {
+  const double least = 2.0 * (1.0 + 1.0) * 19.0 * SUP_EPS * 0.75e-6 * 4.0;
+  products_case s;
+  const double inverse = 0.1 * 0.75e-6 / least;
+  set_case(&s, inverse);
+  estimate(&s);
+  CHECK_EQ_INT(plain, 1);
+  CHECK_LE(0.9375e-6 + least * inverse, s.column[0].error);
+  CHECK_LE(s.column[0].error, 1.5 * (0.9375e-6 + least * inverse));
+}
+
+TEST(bounds_products, make_way_for_double_double_where_they_count) {
+  static const double spread = 2.0 * 2.0 * 19.0 * SUP_EPS * 4.0;
+  for (int way = 0; way < 5; way++) {
+    products_case s;
+    set_case(&s, way == 0 ? 0.3 / spread : 1.0);
+    if (way == 1)
+      s.scaling.used = true;
+    else if (way == 2)
+      s.ctx.norm_2 = (long double)HONE_INF;
+    else if (way == 3)
+      s.ctx.norm_2 = (long double)NAN;
+    else if (way == 4)
+      s.ctx.norm_a = 1e300; /* products may leave the range */
+    ct_note("way %d", way);
+    estimate(&s);
+    CHECK_EQ_INT(plain, 0);
+    CHECK_EQ_INT(accurate, 1);
+  }
+}
