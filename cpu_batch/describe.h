@@ -45,6 +45,25 @@ static double largest_of_factors(const parts *p) {
   return size_by(largest_over(most));
 }
 
+/* max |u_ij|^2 of S = U^H U, from D L^H: its rows divided by roots of pivots.
+ */
+static double largest_square_of_cholesky(const parts *p) {
+  lanes most = all(0.0);
+  for (int64_t k = 0; k < p->n; k++) {
+    const many *column = p->f + k * p->ld;
+    const int64_t top = vector_of(k);
+    const mask row = rows_of(top);
+    const lanes pivot = square_of(entry_at(column, k));
+    const lanes own = square_of(column[top]);
+    const lanes in_top =
+        choose(row < k, own * pivot, choose(row == k, own, all(0.0)));
+    most = larger(in_top * p->inverse[top].part[0], most);
+    for (int64_t i = 0; i < top; i++)
+      most = larger(square_of(column[i]) * p->inverse[i].part[0], most);
+  }
+  return largest_over(most)[0];
+}
+
 static void describe_scaling(const parts *p, hone_block_sizes *out) {
   lanes most = all(1.0), least = all(1.0);
   for (int64_t i = 0; i < p->m; i++) {
@@ -82,8 +101,9 @@ static void describe_system(hone_block *block, bool turned) {
   hone_block_sizes *out = &block->sizes;
   describe_scaling(&p, out);
   const bool plain = out->exponent_min == 0 && out->exponent_max == 0;
-  out->growth =
-      largest_of_factors(&p) / (plain ? out->max_abs : largest_of_scaled(&p));
+  const double largest =
+      block->definite ? largest_square_of_cholesky(&p) : largest_of_factors(&p);
+  out->growth = largest / (plain ? out->max_abs : largest_of_scaled(&p));
   out->norm = turned ? lane->norm : out->norm;
   out->rcond = lane->rcond;
   if (turned)

@@ -356,7 +356,7 @@ def columns(record):
         alone = one.get(row['n'])
         body.append([str(row['n']), str(row['nrhs']), span(ours),
                      g(ms / alone if ms and alone else None, '.2f')])
-    return (['n', 'right-hand sides', 'Hone kept, ms', 'of one'],
+    return (['n', 'right-hand sides', 'Hone kept, ms', 'times one'],
             body) if body else None
 
 

@@ -65,6 +65,26 @@ TEST(solve_small, systems_of_every_form_are_solved_as_by_a_solver) {
     }
 }
 
+/* The growth of L D L^H is said as that of U^H U: u_12 is the largest here. */
+TEST(solve_small, growth_of_definite_matrices_is_that_of_cholesky) {
+  for (int parts = 1; parts <= 2; parts++) {
+    trial t = make(parts, 2, 1);
+    set_form(&t, 6);
+    make_hermitian(&t, 1.0);
+    entry(&t, 1, 1)[0] = 3.9;
+    entry(&t, 0, 1)[0] = entry(&t, 1, 0)[0] = 1.8;
+    if (parts == 2)
+      entry(&t, 0, 1)[1] = entry(&t, 1, 0)[1] = 0.0;
+    check_solved(&t, solve(&t));
+    CHECK(by_kernels(&t));
+    CHECK_NEAR(t.report.growth, 1.8 * 1.8 / 3.9, 1e-14);
+    t.options.deterministic = 1;
+    check_solved(&t, solve(&t));
+    CHECK_NEAR(t.report.growth, 1.8 * 1.8 / 3.9, 1e-6);
+    discard(&t);
+  }
+}
+
 /* A claim is not believed: all of A is read for residuals. */
 TEST(solve_small, matrices_that_are_not_definite_as_claimed_are_solved_too) {
   for (int at = 0; at < 2 * 3; at++) {
