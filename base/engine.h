@@ -104,6 +104,13 @@ typedef struct hone_factor_info {
                     refinement with the factors would not converge */
 } hone_factor_info;
 
+/* Corrections are relaxed only where the eigenvalue that prevails in E is at
+   most the first number, with which corrections converge, and where that leaves
+   at most the second part of u, in squares, of what is left without it:
+   otherwise no eigenvalue prevails. */
+#define HONE_RELAXATION_CONVERGES 0.9
+#define HONE_RELAXATION_PREVAILS 0.01
+
 /* One step of random probes (refine/probes.c) where the engine keeps A: v = E v
    for random vectors, E = I - inv(M) op(S), and y = y + inv(M) (h - op(S) y)
    for random right-hand sides h, in double. v, h and y stay there. */
@@ -118,11 +125,16 @@ typedef struct hone_probe_step {
   /* NULL, or a right-hand side of the caller's, n, which an engine that has
      solved_beside may solve for in the first steps; read by the first one. */
   const hone_entry *beside;
+  /* The last of the vectors that are not used any more is u: v and y are made
+     v - omega inv(M) op(S) v and y + omega inv(M) (h - op(S) y), with the omega
+     of refine/relaxation.h. */
+  bool relaxes;
   bool estimates; /* estimate ||inv(S)||_1 by one gradient step from a y, */
   int from;       /* the number of that y, which the step before has left */
   double *row_squares; /* n: becomes the sums of squares of the rows of v */
   /* Set by the step: */
   double squares, largest; /* of v: the sum of squares, the largest entry */
+  hone_entry excess;       /* omega - 1, if the step relaxes */
   double solution_squares[HONE_SOLUTIONS_MOST]; /* of each y */
   double inverse_norm; /* if the step estimates: what the factors give */
 } hone_probe_step;

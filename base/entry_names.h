@@ -245,7 +245,11 @@
 #define hone_probe_draw hone_z_probe_draw
 #define hone_probe_expect hone_z_probe_expect
 #define hone_probe_factor hone_z_probe_factor
+#define hone_probe_largest_of hone_z_probe_largest_of
+#define hone_probe_on_device hone_z_probe_on_device
+#define hone_probe_on_host hone_z_probe_on_host
 #define hone_probe_scratch hone_z_probe_scratch
+#define hone_probe_take_inverse hone_z_probe_take_inverse
 #define hone_product_avx2 hone_z_product_avx2
 #define hone_product_avx512 hone_z_product_avx512
 #define hone_product_base hone_z_product_base
@@ -267,6 +271,7 @@
 #define hone_refined_residual_noise hone_z_refined_residual_noise
 #define hone_refined_take_best hone_z_refined_take_best
 #define hone_refined_turn hone_z_refined_turn
+#define hone_relaxation_by hone_z_relaxation_by
 #define hone_report_begin hone_z_report_begin
 #define hone_report_end hone_z_report_end
 #define hone_request_of hone_z_request_of

@@ -40,6 +40,9 @@ __device__ inline double modulus(double re, double im) {
 
 __device__ inline hone_entry zero_entry() { return {0.0, 0.0}; }
 __device__ inline hone_entry one_entry() { return {1.0, 0.0}; }
+__device__ inline hone_entry entry_of(double re, double im) { return {re, im}; }
+__device__ inline double real_part(const hone_entry &v) { return v.re; }
+__device__ inline double imaginary_part(const hone_entry &v) { return v.im; }
 __device__ inline hone_entry conjugate_of(const hone_entry &v) {
   return {v.re, -v.im};
 }
@@ -87,6 +90,9 @@ __device__ inline hone_entry exchanged(const hone_entry &v, int bits) {
 
 __device__ inline double zero_entry() { return 0.0; }
 __device__ inline double one_entry() { return 1.0; }
+__device__ inline double entry_of(double re, double) { return re; }
+__device__ inline double real_part(double v) { return v; }
+__device__ inline double imaginary_part(double) { return 0.0; }
 __device__ inline double conjugate_of(double v) { return v; }
 __device__ inline double size_of(double v) { return v < 0.0 ? -v : v; }
 __device__ inline double square_of(double v) { return v * v; }

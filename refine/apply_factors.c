@@ -268,8 +268,7 @@ int hone_multiply(const hone_factored *f, bool trans, int64_t k,
     v = work;
   }
   if (f->use_copy)
-    passes =
-        multiply_on_device(f, trans, k, v, p, work + HONE_PROBES_DEVICE * n);
+    passes = multiply_on_device(f, trans, k, v, p, work + HONE_PROBES_MOST * n);
   if (passes == 0) {
     f->a->op->product(f->a, f->pool, trans, k, v, p);
     passes = 1;

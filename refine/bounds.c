@@ -9,8 +9,7 @@
 
    The certificate has a power m of E with ||E^m||_2 <= eta <= 0.9, and rho_i
    that bound the norms of its rows, both by random probes (probes.c). So after
-   k
-   >= m corrections, the error f that was left before the last m of them is at
+   k >= m corrections, the error f that was left before the last m of them is at
    most
 
      ||f||_2  <=  (||d_{k-m+1}||_2 + ... + ||d_k||_2) / (1 - eta)
@@ -18,6 +17,9 @@
    and for every component
 
      |e_i|    <=  |t_i| + rho_i ||f||_2                      the error bars
+
+   Where powers are relaxed (relaxation.h), every m-th correction is made omega
+   times, and d_k is what was added to t; k is a multiple of m, or one more.
 
    t is the error itself, but for what the second term says, so the bound is
    rarely much larger than the error. One correction suffices for most columns:
@@ -33,13 +35,15 @@
    errors of the solve, entries that vanish in the arithmetic of the factors,
    digits below DBL_TRUE_MIN. With a bound on |h|, t_k - e becomes larger by h_k
    + E h_{k-1} + ... + E^(m-1) h_{k-m+1}; so sum_{j<m} ||E^j|| ||h|| is added to
-   the sum in ||f||, and |h_i| + sum_{0<j<m} ||E^j|| ||h|| to the bar.
+   the sum in ||f||, and |h_i| + sum_{0<j<m} ||E^j|| ||h|| to the bar; or omega
+   h_k and F in the place of one E.
 
    Next to read: condition.c for the certificate. */
 #include "refine/bounds.h"
 
 #include "refine/error_bars.h"
 #include "refine/noise.h"
+#include "refine/relaxation.h"
 #include "refine/scale.h"
 #include "refine/steps.h"
 
@@ -47,9 +51,7 @@
 #include <math.h>
 #include <string.h>
 
-enum {
-  STEPS_MOST = 16 /* corrections kept apart from x */
-};
+enum { STEPS_MOST = 16 /* corrections kept apart from x */ };
 /* A bound is tight enough if it is at most TIGHT times the error that is known,
    or if what is added to that is below SMALL of x. */
 static const long double TIGHT = 2.0L, SMALL = HONE_NOISE_SMALL;
@@ -124,6 +126,10 @@ static void evaluate(const hone_refinement *ctx, const bounding *b,
                      hone_bars_outcome *out) {
   const hone_refined *c = b->column;
   const long double before = (long double)contraction->before;
+  /* F leaves 1 - omega of the rounding errors of the correction before. */
+  const long double excess = (long double)hone_abs(contraction->excess);
+  const long double single =
+      ctx->f.engine->precision == 64 ? 0.0L : ROUNDING_SINGLE;
   hone_bars s = {.n = ctx->f.a->n,
                  .exponents = hone_refined_exponents(ctx),
                  .weights = b->weights,
@@ -131,11 +137,10 @@ static void evaluate(const hone_refinement *ctx, const bounding *b,
                  .t = c->spare,
                  .d = b->d,
                  .rows = contraction->rows,
-                 .rounding_d =
-                     ctx->f.engine->precision == 64 ? 0.0L : ROUNDING_SINGLE,
-                 .rounding_t = ROUNDING,
+                 .rounding_d = single * (1.0L + excess),
+                 .rounding_t = ROUNDING + single * excess,
                  .grain = b->grain,
-                 .lost = hone_noise_lost_part(ctx, c)};
+                 .lost = hone_noise_lost_part(ctx, c) * (1.0L + excess)};
   for (int k = step - contraction->power; k < step; k++)
     s.lost = HONE_MAX(s.lost, b->rounding[k]);
   const long double solve =
@@ -144,7 +149,7 @@ static void evaluate(const hone_refinement *ctx, const bounding *b,
                 b->norm[step - 1]
           : 0.0L;
   const long double vanished = vanished_norm(ctx, b, step, s.lost) + solve;
-  s.f = b->noise + (1.0L + before) * vanished;
+  s.f = b->noise + hone_relaxation_sum(contraction) * vanished;
   for (int k = step - contraction->power; k < step; k++)
     s.f += b->norm[k];
   s.f /= 1.0L - (long double)contraction->bound;
@@ -276,12 +281,16 @@ static void measure_rest(hone_refinement *ctx, int64_t m, bounding *list) {
    be had after it. */
 static bool add_correction(const hone_refinement *ctx,
                            const hone_contraction *contraction, int step,
-                           bounding *b, const hone_entry *d) {
+                           bounding *b, hone_entry *d) {
   const int64_t n = ctx->f.a->n;
   const int *e = hone_refined_exponents(ctx);
+  const hone_entry omega = hone_relaxation_at(contraction, step + 1);
   hone_refined *c = b->column;
-  for (int64_t i = 0; i < n; i++)
+  b->largest *= hone_abs(omega);
+  for (int64_t i = 0; i < n; i++) {
+    d[i] *= omega;
     c->spare[i] = step > 0 ? c->spare[i] + d[i] : d[i];
+  }
   b->d = d;
   b->norm[step] = hone_noise_scaled_norm(n, d, e, b->weights);
   const bool probed = rounding_is_probed(ctx, b, contraction);
@@ -290,7 +299,7 @@ static bool add_correction(const hone_refinement *ctx,
     norm = probed ? 0.0L : hone_noise_scaled_norm(n, d, e, NULL);
   b->rounding[step] = hone_noise_of_solve(ctx, d, (long double)b->largest,
                                           b->condition * norm, contraction);
-  return step + 1 >= contraction->power + (probed ? 1 : 0);
+  return hone_relaxation_completes(contraction, step + (probed ? 0 : 1));
 }
 
 /* A correction is followed by one of these. */
@@ -313,7 +322,7 @@ static verdict judge(const hone_refinement *ctx,
     if (!c->by_steps && !b->sampled && contraction->power == 1)
       return SAMPLE_NOISE;
   }
-  if (!tight(b, o) && step < STEPS_MOST &&
+  if (!tight(b, o) && hone_relaxation_next(contraction, step) <= STEPS_MOST &&
       (!(b->last <= (long double)DBL_MAX) || o->total <= WORTH * b->last)) {
     b->last = o->total;
     return CORRECT_AGAIN;
@@ -362,17 +371,16 @@ static verdict sample_noise(corrected_columns *all, bounding *b) {
 static bounding begin_column(const hone_refinement *ctx,
                              const hone_certificate *certificate,
                              hone_refined *c) {
-  bounding b = {
-      .column = c,
-      .size = c->errors.size,
-      .size_scaled = c->errors.size_scaled,
-      .grain = HONE_BOUNDS_GRAIN,
-      .spread =
-          HONE_NOISE_FACTOR *
-          (1.0L + (long double)certificate->contraction[ctx->trans].before) *
-          (long double)hone_bounds_inverse(certificate, c),
-      .condition = 1.0L / (long double)certificate->rcond_scaled,
-      .last = (long double)HONE_INF};
+  bounding b = {.column = c,
+                .size = c->errors.size,
+                .size_scaled = c->errors.size_scaled,
+                .grain = HONE_BOUNDS_GRAIN,
+                .spread =
+                    HONE_NOISE_FACTOR *
+                    hone_relaxation_sum(&certificate->contraction[ctx->trans]) *
+                    (long double)hone_bounds_inverse(certificate, c),
+                .condition = 1.0L / (long double)certificate->rcond_scaled,
+                .last = (long double)HONE_INF};
   b.noise = HONE_NOISE_FACTOR * hone_bounds_noise_effect(certificate, c);
   if (!c->by_steps && noise_counts(ctx, &b)) {
     hone_noise_of_zeros(ctx, c);

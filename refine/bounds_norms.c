@@ -87,7 +87,7 @@ bool hone_bounds_measure_noisy(hone_refinement *ctx, int64_t m,
 }
 
 /* inv(S) = inv(I - E) inv(M), and ||inv(I - E)|| <= (1 + ||E|| + ... +
-   ||E^(m-1)||) / (1 - ||E^m||). */
+   ||E^(m-1)||) / (1 - ||E^m||); with relaxed powers, the first E is omega E. */
 void hone_bounds_for_many(hone_refinement *ctx, hone_certificate *certificate) {
   const hone_contraction *contraction = &certificate->contraction[false];
   const int64_t n = ctx->f.a->n;

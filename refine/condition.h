@@ -59,8 +59,8 @@ int hone_apply_inverse(const hone_factored *f, bool scaled, bool trans,
 void hone_for_columns(hone_pool *pool, int64_t n, int64_t k, hone_task run,
                       void *ctx);
 
-/* p_c = op(S) v_c in plain double for k <= HONE_PROBES_DEVICE columns; work:
-   (HONE_PROBES_DEVICE + 2) n entries. Returns the number of passes over A. */
+/* p_c = op(S) v_c in plain double for k <= HONE_PROBES_MOST columns; work:
+   (HONE_PROBES_MOST + 2) n entries. Returns the number of passes over A. */
 int hone_multiply(const hone_factored *f, bool trans, int64_t k,
                   const hone_entry *v, hone_entry *p, hone_entry *work);
 /* Computes them in double-double, rounded once: v may be nearly a null vector.

@@ -52,7 +52,7 @@ static const double LARGE_CORRECTIONS = 0.05;
 static const double NOTHING = 1e-10, LARGEST_INTEGER = 0x1p20;
 
 int64_t hone_null_search_scratch(int64_t n) {
-  return (3 + LEFT_VECTORS + HONE_PROBES_DEVICE + 2) * n;
+  return (3 + LEFT_VECTORS + HONE_PROBES_MOST + 2) * n;
 }
 
 bool hone_null_search_proves(const hone_null_search *search) {

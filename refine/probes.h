@@ -15,12 +15,17 @@
 enum {
   HONE_PROBES = 12 / HONE_PARTS,
   HONE_PROBES_DEVICE = 16 / HONE_PARTS,
-  HONE_PROBE_POWERS = 8 /* of E, at most */
+  HONE_PROBES_MOST = 22 / HONE_PARTS,
+  HONE_PROBES_MOST_FROM = 24576, /* the order */
+  HONE_PROBE_POWERS = 8          /* of E, at most */
 };
 
-/* Returns how many a run begins with. copy: a device has A. */
-static inline int hone_probe_vectors(bool copy) {
-  return copy ? HONE_PROBES_DEVICE : HONE_PROBES;
+/* Returns how many a run begins with. copy: a device has A. From that order on,
+   it takes no longer to apply the first power to more vectors (H200). */
+static inline int hone_probe_vectors(int64_t n, bool copy) {
+  return !copy                        ? HONE_PROBES
+         : n >= HONE_PROBES_MOST_FROM ? HONE_PROBES_MOST
+                                      : HONE_PROBES_DEVICE;
 }
 
 /* A factored matrix: the factors, A itself, and the scaling between them. */
@@ -52,6 +57,11 @@ typedef struct hone_contraction {
   int power;     /* m, for which ||E^m||_2 <= bound <= 0.9; 0: there is none */
   double bound;  /* the bound for the last power tried */
   double before; /* bounds the sum of ||E^j||_2 over 0 < j < m */
+  /* omega - 1: every m-th correction is made omega times, and E^m is
+     E^(m-1)
+     ((1 - omega) I + omega E), here and wherever a power m is spoken of
+     (relaxation.h). 0: it is not relaxed. */
+  hone_entry excess;
   /* Deflated factors: bounds the 2-norm of what rounding errors of the solve
      leave in a correction, relative to the largest entry that the factors alone
      gave it; 0: not known to be more than E says. */

@@ -7,9 +7,11 @@
      z = inv(M) [w  h - w]    z is c->v, with the row exchanges of the factors
      v = v - z,  y = y + z
 
-   If the step estimates ||inv(S)||_1, the solve with S^T of its gradient runs
-   beside the product, and the unit vector that it finds is one column more of
-   z. So is a right-hand side of the caller's: beside.cu.
+   A step that relaxes these corrections has one column more, u, before v, and
+   makes omega z of z (refine/relaxation.h). If the step estimates ||inv(S)||_1,
+   the solve with S^T of its gradient runs beside the product, and the unit
+   vector that it finds is one column more of z. So is a right-hand side of the
+   caller's: beside.cu.
 
    Next to read: refine/probes.c for what the numbers say. */
 #include "gpu_sp/solve/probe.h"
@@ -68,19 +70,68 @@ __global__ void combine_kernel(int64_t n, int t, bool first,
                          : h[j + (c - t) * n] - s * w[j + c * n];
 }
 
-/* v_j = v_j - z_i in the first t columns; in those behind them v_j + z_i, or
-   z_i if 'first' is true; j = perm[i]. Each thread block writes the sum of
-   squares and the largest magnitude of its part of v to sums. */
+/* Adds up one number of each thread of a block of RELAX_THREADS. */
+enum { RELAX_THREADS = 1024 };
+__device__ double sum_of_block(double value) {
+  __shared__ double part[RELAX_THREADS];
+  const int me = (int)threadIdx.x;
+  part[me] = value;
+  __syncthreads();
+  for (int left = RELAX_THREADS / 2; left > 0; left /= 2) {
+    if (me < left)
+      part[me] += part[me + left];
+    __syncthreads();
+  }
+  const double sum = part[0];
+  __syncthreads();
+  return sum;
+}
+
+/* Finds omega by u and p = z, exchanged, as refine/relaxation.c does. There
+   are its reasons and its constants. excess: where the host reads omega - 1. */
+__global__ void relax_kernel(int64_t n, const int *perm, const hone_entry *z,
+                             const hone_entry *u, hone_entry *omega,
+                             hone_entry *excess) {
+  double uu = 0.0, pp = 0.0;
+  hone_entry up = zero_entry();
+  for (int64_t i = threadIdx.x; i < n; i += RELAX_THREADS) {
+    const hone_entry at = u[perm ? perm[i] : i];
+    uu += square_of(at);
+    pp += square_of(z[i]);
+    up = plus_product(up, conjugate_of(at), z[i]);
+  }
+  uu = sum_of_block(uu);
+  pp = sum_of_block(pp);
+  const double re = sum_of_block(real_part(up));
+  const double im = sum_of_block(imaginary_part(up));
+  if (threadIdx.x > 0)
+    return;
+  const double aa = re * re + im * im, from = uu - re;
+  const double relaxed = uu * (uu / aa * pp - 1.0);
+  const bool prevails =
+      aa > 0.0 &&
+      sqrt(from * from + im * im) <= HONE_RELAXATION_CONVERGES * uu &&
+      relaxed <= HONE_RELAXATION_PREVAILS * (uu - 2.0 * re + pp);
+  const hone_entry found = prevails ? uu / aa * entry_of(re, -im) : one_entry();
+  *omega = found;
+  *excess = found - one_entry();
+}
+
+/* v_j = v_j - omega z_i in the first t columns; in those behind them v_j +
+   omega z_i, or z_i if 'first' is true; j = perm[i]. omega NULL: 1. Each thread
+   block writes the sum of squares and the largest magnitude of its part of v to
+   sums. */
 __global__ void update_kernel(int64_t n, int t, bool first, const int *perm,
-                              const hone_entry *z, hone_entry *v,
-                              double *sums) {
+                              const hone_entry *omega, const hone_entry *z,
+                              hone_entry *v, double *sums) {
   __shared__ double square[ROW_THREADS], most[ROW_THREADS];
   const int64_t i = row_of_thread(), c = blockIdx.y;
   const int me = (int)threadIdx.x;
   hone_entry now = zero_entry();
   if (i < n) {
     const int64_t j = perm ? perm[i] : i;
-    const hone_entry d = z[i + c * n];
+    const hone_entry d =
+        omega ? plus_product(zero_entry(), *omega, z[i + c * n]) : z[i + c * n];
     now = c < t ? v[j + c * n] - d : first ? d : v[j + c * n] + d;
     v[j + c * n] = now;
   }
@@ -112,10 +163,12 @@ __global__ void row_kernel(int64_t n, int t, const hone_entry *v, double *out) {
   out[i] = sum;
 }
 
-/* The vectors that are still in use; the solutions follow them. */
+/* The vectors that are still in use; the solutions follow them, and u may come
+   before them. */
 hone_entry *vectors_of(const hone_cuda *c, const hone_probe_step *s) {
   return c->probes + s->dropped * c->n;
 }
+int u_of(const hone_probe_step *s) { return s->relaxes ? 1 : 0; }
 hone_entry *solutions_of(const hone_cuda *c, const hone_probe_step *s) {
   return c->probes + s->vectors * c->n;
 }
@@ -148,6 +201,15 @@ double *norm_of(const hone_cuda *c) {
   return sums_of(c) + 2 * most * row_blocks(c);
 }
 double *rows_of(const hone_cuda *c) { return norm_of(c) + row_blocks(c); }
+/* Before the first of these, omega - 1: no step has sums for the last of 'most'
+   columns. */
+hone_entry *excess_of(const hone_cuda *c) {
+  return reinterpret_cast<hone_entry *>(norm_of(c)) - 1;
+}
+/* Where omega is on the device, in a column of w before those of beside.cu. */
+hone_entry *omega_of(const hone_cuda *c) {
+  return hone_cuda_w(c) + (HONE_CUDA_PROBES - 4) * c->n;
+}
 
 double sum_of(const double *parts, int64_t count) {
   double sum = 0.0;
@@ -174,6 +236,8 @@ void take_sums(const hone_cuda *c, hone_probe_step *s) {
   }
   if (s->estimates)
     s->inverse_norm = sum_of(norm_of(c), blocks);
+  if (s->relaxes)
+    memcpy(&s->excess, excess_of(c), sizeof s->excess);
   memcpy(s->row_squares, rows_of(c), (size_t)c->n * sizeof(double));
 }
 
@@ -201,15 +265,16 @@ int wait_for_estimate(hone_cuda *c) {
 }
 
 /* Enqueues z = inv(M) [w  h - w], or w = op(A) v and z for the vectors that
-   have been drawn. */
+   have been drawn; u, if there is one, is the first of them. */
 int enqueue_solves(hone_cuda *c, const hone_probe_step *s) {
-  const int64_t n = c->n, t = s->vectors - s->dropped, k = t + s->solutions;
+  const int64_t n = c->n, t = s->vectors - s->dropped + u_of(s),
+                k = t + s->solutions;
   const bool scaled = s->scaling->used;
   const bool back = hone_cuda_transposes(c, s->trans);
   hone_entry *const z = hone_cuda_v(c), *const unit = z + k * n;
   int st = s->estimates ? begin_estimate_beside(c, s, s->from, unit) : HONE_OK;
   TRY(hone_cuda_multiply(c, scaled, s->trans, s->first ? t : k,
-                         vectors_of(c, s)));
+                         vectors_of(c, s) - u_of(s) * n));
   if (st != HONE_OK)
     return st;
   HONE_LAUNCH(combine_kernel, grid_of(n, k), ROW_THREADS, 0, c->work, n, (int)t,
@@ -292,12 +357,19 @@ int enqueue_step(hone_cuda *c, const hone_probe_step *s) {
   TRY(enqueue_solves(c, s));
   if (st != HONE_OK)
     return st;
+  const int *const perm = back && !c->spd ? c->perm : nullptr;
+  hone_entry *const v = vectors_of(c, s), *const z = hone_cuda_v(c);
+  if (s->relaxes) {
+    HONE_LAUNCH(relax_kernel, dim3(1), RELAX_THREADS, 0, c->work, n, perm, z,
+                v - n, omega_of(c), excess_of(c));
+    TRY_CUDA(cudaGetLastError());
+  }
   HONE_LAUNCH(update_kernel, grid_of(n, k), ROW_THREADS, 0, c->work, n, (int)t,
-              s->first, back && !c->spd ? c->perm : nullptr, hone_cuda_v(c),
-              vectors_of(c, s), sums_of(c));
+              s->first, perm, s->relaxes ? omega_of(c) : nullptr,
+              z + u_of(s) * n, v, sums_of(c));
   TRY_CUDA(cudaGetLastError());
-  HONE_LAUNCH(row_kernel, grid_of(n, 1), ROW_THREADS, 0, c->work, n, (int)t,
-              vectors_of(c, s), rows_of(c));
+  HONE_LAUNCH(row_kernel, grid_of(n, 1), ROW_THREADS, 0, c->work, n, (int)t, v,
+              rows_of(c));
   TRY_CUDA(cudaGetLastError());
   return st;
 }
@@ -313,7 +385,7 @@ bool serves(const hone_cuda *c, const hone_matrix *a,
 bool is_begun(const hone_cuda *c, const hone_probe_step *s) {
   const hone_probe_step *e = &c->expected;
   return c->probing_ahead && s->first && !s->scaling->used && !s->estimates &&
-         s->trans == e->trans && s->vectors == e->vectors &&
+         !s->relaxes && s->trans == e->trans && s->vectors == e->vectors &&
          s->solutions == e->solutions && s->dropped == e->dropped &&
          s->seed == e->seed && s->solutions_seed == e->solutions_seed;
 }

@@ -55,6 +55,16 @@ struct problem {
               a.data()[i + j * lda] * x.data()[trans ? i : j];
     }
   }
+  /* Makes the last column the mean of the others, but for a part of it. b is
+     not changed. */
+  void make_columns_dependent(double part) {
+    cplx *last = a.data() + (n - 1) * lda;
+    for (int64_t i = 0; i < n; i++) {
+      last[i] *= part;
+      for (int64_t j = 0; j < n - 1; j++)
+        last[i] += a.data()[i + j * lda] / static_cast<double>(n - 1);
+    }
+  }
   cplx at(bool trans, int64_t i, int64_t j) const {
     return trans ? a.data()[j + i * lda] : a.data()[i + j * lda];
   }

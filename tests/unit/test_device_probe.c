@@ -3,7 +3,7 @@
    made of its products and solves, and how many vectors are wanted of it. */
 #include "base/engine.h"
 #include "base/numbers.h"
-#include "refine/probes.h"
+#include "refine/relaxation.h"
 #include "tests/unit/ct.h"
 #include "tests/unit/support.h"
 
@@ -18,6 +18,7 @@ typedef struct trial {
   int64_t lda;
   const hone_engine *engine;
   void *self;
+  bool slow; /* one direction is left, and the second step relaxes */
   hone_probe_step step;
   double *v; /* N x COLUMNS: the vectors, then the solutions */
   double *h; /* N x SOLUTIONS */
@@ -38,16 +39,23 @@ static void multiply(const trial *t, const double *h, const double *v,
   }
 }
 
-/* Makes the step by solves of the engine. */
+/* Makes the step by solves of the engine, omega times if it relaxes, by the
+   last vector that is not used any more. */
 static void step_by_solves(trial *t) {
-  double *p = sup_filled(N * COLUMNS, 0.0);
+  double *p = sup_filled(N * COLUMNS, 0.0), omega = 1.0;
   for (int64_t c = 0; c < COLUMNS; c++)
     multiply(t, c < VECTORS ? NULL : t->h + (c - VECTORS) * N, t->v + c * N,
              p + c * N);
   CHECK_EQ_INT(t->engine->solve(t->self, t->step.trans, COLUMNS, p, N),
                HONE_OK);
+  if (t->step.relaxes) {
+    const int64_t u = (t->step.dropped - 1) * N;
+    omega = hone_relaxation_by(N, t->v + u, p + u);
+    CHECK_NEAR(t->step.excess, omega - 1.0, 1e-6 * fabs(omega - 1.0));
+    CHECK(!(fabs(omega - 1.0) <= 1e-3)); /* it makes a difference here */
+  }
   for (int64_t e = 0; e < N * COLUMNS; e++)
-    t->v[e] += e < N * VECTORS ? -p[e] : p[e];
+    t->v[e] += omega * (e < N * VECTORS ? -p[e] : p[e]);
   sup_free(p);
 }
 
@@ -122,7 +130,8 @@ static void check_steps(trial *t, bool trans, const hone_scaling *scaling) {
     hone_probe_draw(N, &other, t->h + c * N);
   for (int k = 0; k < 3; k++) {
     t->step.first = k == 0;
-    t->step.dropped = k == 2 ? VECTORS / 2 : 0;
+    t->step.relaxes = t->slow && k == 1;
+    t->step.dropped = k == 2 ? VECTORS / 2 : t->step.relaxes ? 2 : 0;
     t->step.estimates = k == 1 && !trans;
     t->step.from = 1;
     const double norm =
@@ -135,7 +144,9 @@ static void check_steps(trial *t, bool trans, const hone_scaling *scaling) {
   }
 }
 
-TEST(engine_cuda, makes_probes_as_products_and_solves_make_them) {
+/* slow: A has one small singular value, which factors in single precision do
+   not resolve. */
+static void check_probes(bool slow) {
   char why[128];
   const hone_engine *engine = &hone_engine_single_cuda;
   if (!engine->probe(why, sizeof why))
@@ -151,7 +162,10 @@ TEST(engine_cuda, makes_probes_as_products_and_solves_make_them) {
   double row[N], col[N];
   hone_scaling scaling = {.row = row, .col = col, .used = true};
   const hone_scaling none = {.used = false};
-  sup_random(&rng, N, N, a, lda);
+  if (slow)
+    sup_matrix_cond(&rng, N, SUP_ONE_SMALL, 3e6, a, lda);
+  else
+    sup_random(&rng, N, N, a, lda);
   for (int64_t i = 0; i < N; i++) {
     row[i] = ldexp(1.0, (int)(i % 5) - 2);
     col[i] = ldexp(1.0, (int)(i % 3) - 1);
@@ -167,6 +181,7 @@ TEST(engine_cuda, makes_probes_as_products_and_solves_make_them) {
                .lda = lda,
                .engine = engine,
                .self = self,
+               .slow = slow,
                .v = v,
                .h = h};
     for (int trans = 0; trans < 2; trans++)
@@ -182,13 +197,21 @@ TEST(engine_cuda, makes_probes_as_products_and_solves_make_them) {
   sup_free(h);
 }
 
+TEST(engine_cuda, makes_probes_as_products_and_solves_make_them) {
+  check_probes(false);
+}
+
+TEST(engine_cuda, relaxes_probes_as_they_are_relaxed_with_solves) {
+  check_probes(true);
+}
+
 enum { SHORT = 12 };
 
 /* A device whose steps leave bounds as they are written here. */
 static struct {
   const double *bound;
-  int steps, dropped[HONE_PROBE_POWERS], solutions[HONE_PROBE_POWERS];
-  bool estimates[HONE_PROBE_POWERS];
+  int vectors, steps, dropped[HONE_PROBE_POWERS], solutions[HONE_PROBE_POWERS];
+  bool estimates[HONE_PROBE_POWERS], relaxes[HONE_PROBE_POWERS];
   int alone, fetched; /* estimates of no step, solutions */
 } device_script;
 
@@ -199,11 +222,13 @@ static int scripted_step(void *self, const hone_matrix *a,
   const int k = device_script.steps++;
   const double root = device_script.bound[k] /
                       hone_probe_factor_of(step->vectors - step->dropped, 1.0);
+  device_script.vectors = step->vectors;
   device_script.dropped[k] = step->dropped;
   device_script.solutions[k] = step->solutions;
   step->squares = root * root;
   step->largest = 1e-3;
   device_script.estimates[k] = step->estimates;
+  device_script.relaxes[k] = step->relaxes;
   for (int i = 0; i < SHORT; i++)
     step->row_squares[i] = 1e-8;
   for (int c = 0; c < HONE_SOLUTIONS_MOST; c++)
@@ -220,20 +245,26 @@ static int scripted_probed(void *self, const hone_probe_step *step,
   return HONE_OK;
 }
 
-/* Half of the vectors are dropped where the bounds so far promise that the
-   others suffice; a bound is that of the vectors which are left. */
+/* Most of the vectors are dropped where the bounds so far promise that the
+   others suffice; a bound is that of the vectors which are left. Above 100, the
+   second power has one vector less, by which it is relaxed. */
 TEST(probes, on_a_device_become_fewer_where_fewer_will_do) {
-  enum { ALL = HONE_PROBES_DEVICE, FEW = 7, MOST = 4 };
+  enum { ALL = HONE_PROBES_DEVICE, BUT_ONE = ALL - 1, FEW = 7 };
+  enum { MOST = 4 };
   static const struct {
     double bound[MOST];
     int power, left[MOST]; /* left: vectors of each step */
   } cases[] = {{{0.5}, 1, {ALL}},
                {{2.0, 0.1}, 2, {ALL, FEW}},
-               {{10.0, 0.1}, 2, {ALL, FEW}},
-               {{10.5, 0.1}, 2, {ALL, ALL}},
+               {{4.0, 0.1}, 2, {ALL, FEW}},
+               {{4.1, 0.1}, 2, {ALL, ALL}},
                {{93.0, 5.6, 0.4}, 3, {ALL, ALL, ALL}},
-               {{93.0, 2.0, 0.04}, 3, {ALL, ALL, FEW}},
-               {{5.0, 1.0, 0.1}, 3, {ALL, FEW, FEW}}};
+               {{101.0, 5.6, 0.4}, 3, {ALL, BUT_ONE, BUT_ONE}},
+               {{101.0, 0.95, 0.03}, 3, {ALL, BUT_ONE, BUT_ONE}},
+               {{93.0, 1.0, 0.04}, 3, {ALL, ALL, ALL}},
+               {{130.0, 1.0, 0.01}, 3, {ALL, BUT_ONE, FEW}},
+               {{3.0, 1.0, 0.1}, 3, {ALL, FEW, FEW}},
+               {{5.0, 1.0, 0.1}, 3, {ALL, ALL, ALL}}};
   const hone_engine engine = {.name = "scripted",
                               .precision = 32,
                               .probe_step = scripted_step,
@@ -247,14 +278,17 @@ TEST(probes, on_a_device_become_fewer_where_fewer_will_do) {
     double rows[SHORT];
     hone_contraction out = {.rows = rows};
     hone_probing probing = {.f = &f, .seed = 7, .scratch = scratch};
-    device_script.bound = cases[c].bound;
+    const double *bound = cases[c].bound;
+    device_script.bound = bound;
     device_script.steps = 0;
     ct_note("case %d", (int)c);
     CHECK_EQ_INT(hone_probe(&probing, HONE_PROBE_POWERS, &out), HONE_OK);
     CHECK_EQ_INT(out.power, cases[c].power);
     CHECK_EQ_INT(device_script.steps, out.power);
-    for (int k = 0; k < out.power; k++)
+    for (int k = 0; k < out.power; k++) {
       CHECK_EQ_INT(ALL - device_script.dropped[k], cases[c].left[k]);
+      CHECK_EQ_INT(device_script.relaxes[k], k == 1 && bound[0] > 100.0);
+    }
     const int t = cases[c].left[out.power - 1];
     const double last = cases[c].bound[out.power - 1];
     CHECK_NEAR(out.bound, last, 1e-14 * last);
@@ -265,6 +299,31 @@ TEST(probes, on_a_device_become_fewer_where_fewer_will_do) {
                1e-14 * rows[0]);
   }
   sup_free(scratch);
+}
+
+/* From order 24,576 on, a run begins with 22 vectors. */
+TEST(probes, on_a_device_are_more_for_a_large_matrix) {
+  static const double bound[] = {0.5};
+  const hone_engine engine = {.name = "scripted",
+                              .precision = 32,
+                              .probe_step = scripted_step,
+                              .probed = scripted_probed};
+  const hone_scaling scaling = {.used = false};
+  for (int64_t n = 24575; n <= 24576; n++) {
+    const hone_matrix a = {.n = n};
+    const hone_factored f = {
+        .engine = &engine, .a = &a, .scaling = &scaling, .use_copy = true};
+    hone_entry *scratch = sup_filled(hone_probe_scratch(n, true), 0.0);
+    double *rows = sup_filled(n, 0.0);
+    hone_contraction out = {.rows = rows};
+    hone_probing probing = {.f = &f, .seed = 7, .scratch = scratch};
+    memset(&device_script, 0, sizeof device_script);
+    device_script.bound = bound;
+    CHECK_EQ_INT(hone_probe(&probing, HONE_PROBE_POWERS, &out), HONE_OK);
+    CHECK_EQ_INT(device_script.vectors, n == 24576 ? 22 : 16);
+    sup_free(rows);
+    sup_free(scratch);
+  }
 }
 
 /* The condition is estimated beside the second power, or alone where the first
@@ -314,14 +373,14 @@ TEST(probes, on_a_device_estimate_the_condition_on_the_way) {
   sup_free(scratch);
 }
 
-/* A first bound of up to 1000 does not end the run where deflation may follow,
-   as one above 100 does on the host. */
+/* A first bound of up to 10,000 does not end the run where deflation may
+   follow, as one above 100 does on the host. */
 TEST(probes, on_a_device_go_on_before_directions_are_deflated) {
   static const struct {
     double bound[3];
     int power, steps;
     bool cut_short;
-  } cases[] = {{{999.0, 9.0, 0.1}, 3, 3, false}, {{1001.0}, 0, 1, true}};
+  } cases[] = {{{9.9e3, 99.0, 0.5}, 3, 3, false}, {{1.01e4}, 0, 1, true}};
   const hone_engine engine = {.name = "scripted",
                               .precision = 32,
                               .probe_step = scripted_step,
