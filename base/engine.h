@@ -105,10 +105,10 @@ typedef struct hone_factor_info {
 } hone_factor_info;
 
 /* Corrections are relaxed only where the eigenvalue that prevails in E is at
-   most the first number, with which corrections converge, and where that leaves
-   at most the second part of u, in squares, of what is left without it:
+   most the first number, so that corrections converge fast, and where that
+   leaves at most the second part of u, in squares, of what is left without it:
    otherwise no eigenvalue prevails. */
-#define HONE_RELAXATION_CONVERGES 0.9
+#define HONE_RELAXATION_CONVERGES 0.5
 #define HONE_RELAXATION_PREVAILS 0.01
 
 /* One step of random probes (refine/probes.c) where the engine keeps A: v = E v

@@ -286,7 +286,6 @@ static bool add_correction(const hone_refinement *ctx,
   const int *e = hone_refined_exponents(ctx);
   const hone_entry omega = hone_relaxation_at(contraction, step + 1);
   hone_refined *c = b->column;
-  b->largest *= hone_abs(omega);
   for (int64_t i = 0; i < n; i++) {
     d[i] *= omega;
     c->spare[i] = step > 0 ? c->spare[i] + d[i] : d[i];

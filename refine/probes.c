@@ -48,7 +48,7 @@ static const double GOOD_BOUND = 0.9;
 /* Solutions are corrected if the first power leaves more than this. */
 static const double UNCORRECTED_BOUND = HONE_PROBES_SMALL_FIRST;
 /* Where deflation may follow, no power follows a bound above this. */
-static const double HOPELESS = 1e2, HOPELESS_COPY = 1e4;
+static const double HOPELESS = 1e2, HOPELESS_COPY = 3e3;
 
 enum { SOLUTIONS = HONE_PROBE_SOLUTIONS };
 

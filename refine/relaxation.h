@@ -25,8 +25,8 @@
 
 /* Returns omega, by a vector u and p = inv(M) S u: the one for which u - omega
    p is orthogonal to u. It is 1, so that nothing is relaxed, unless that makes
-   u - p ten times shorter, and |lambda| is at most 0.9, with which corrections
-   converge. */
+   u - p ten times shorter, and |lambda| is at most 0.5: factors that leave more
+   need so many corrections that others, or deflated ones, serve better. */
 hone_entry hone_relaxation_by(int64_t n, const hone_entry *u,
                               const hone_entry *p);
 

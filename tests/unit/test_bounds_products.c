@@ -116,6 +116,21 @@ TEST(bounds_products, count_their_rounding_errors_as_noise) {
   CHECK_LE(s.column[0].error, 1.5 * (0.9375e-6 + least * inverse));
 }
 
+/* What follows a correction, with a relaxed one of omega = 5 among them, has
+   norms of up to 5 + 1 together. */
+TEST(bounds_products, are_followed_by_relaxed_corrections) {
+  const double least = 2.0 * (5.0 + 1.0) * 19.0 * SUP_EPS * 0.75e-6 * 4.0;
+  products_case s;
+  const double inverse = 0.1 * 0.75e-6 / least;
+  set_case(&s, inverse);
+  s.certificate.contraction[0].excess = 4.0;
+  estimate(&s);
+  CHECK_EQ_INT(plain, 1);
+  const double t = 0.75e-6 + 5.0 * 0.1875e-6;
+  CHECK_LE(t + least * inverse, s.column[0].error);
+  CHECK_LE(s.column[0].error, t + 1.5 * least * inverse);
+}
+
 TEST(bounds_products, make_way_for_double_double_where_they_count) {
   static const double spread = 2.0 * 2.0 * 19.0 * SUP_EPS * 4.0;
   for (int way = 0; way < 5; way++) {

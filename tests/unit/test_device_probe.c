@@ -227,6 +227,7 @@ static int scripted_step(void *self, const hone_matrix *a,
   device_script.solutions[k] = step->solutions;
   step->squares = root * root;
   step->largest = 1e-3;
+  step->excess = step->relaxes ? 0.25 : 0.0;
   device_script.estimates[k] = step->estimates;
   device_script.relaxes[k] = step->relaxes;
   for (int i = 0; i < SHORT; i++)
@@ -292,6 +293,13 @@ TEST(probes, on_a_device_become_fewer_where_fewer_will_do) {
     const int t = cases[c].left[out.power - 1];
     const double last = cases[c].bound[out.power - 1];
     CHECK_NEAR(out.bound, last, 1e-14 * last);
+    const bool relaxed = bound[0] > 100.0;
+    CHECK_NEAR(out.excess, relaxed ? 0.25 : 0.0, 0.0);
+    double before = out.power < 2 ? 0.0 : bound[0];
+    if (relaxed)
+      before = 1.25 * bound[0] + 0.25;
+    before += out.power > 2 ? bound[1] : 0.0;
+    CHECK_NEAR(out.before, before, 1e-14 * before);
     const double largest = out.power > 1 ? 1e-3 : sqrt(3.0);
     CHECK_NEAR(rows[0],
                hone_probe_factor_of(t, SHORT) *
@@ -373,14 +381,14 @@ TEST(probes, on_a_device_estimate_the_condition_on_the_way) {
   sup_free(scratch);
 }
 
-/* A first bound of up to 10,000 does not end the run where deflation may
+/* A first bound of up to 3000 does not end the run where deflation may
    follow, as one above 100 does on the host. */
 TEST(probes, on_a_device_go_on_before_directions_are_deflated) {
   static const struct {
     double bound[3];
     int power, steps;
     bool cut_short;
-  } cases[] = {{{9.9e3, 99.0, 0.5}, 3, 3, false}, {{1.01e4}, 0, 1, true}};
+  } cases[] = {{{2.9e3, 29.0, 0.2}, 3, 3, false}, {{3.1e3}, 0, 1, true}};
   const hone_engine engine = {.name = "scripted",
                               .precision = 32,
                               .probe_step = scripted_step,

@@ -307,7 +307,7 @@ TEST(probes, contract_in_the_units_that_weights_give) {
 }
 
 TEST(probes, find_no_contraction_where_one_direction_is_left) {
-  static const double left[] = {1.0,        0.95, -1.0, 2.0, (double)INFINITY,
+  static const double left[] = {1.0,        0.9, -1.0, 2.0, (double)INFINITY,
                                 (double)NAN};
   for (int at = 0; at < 6; at++)
     for (int64_t where = 0; where < N; where += 13) {
