@@ -134,6 +134,7 @@ typedef struct hone_probe_step {
   double *row_squares; /* n: becomes the sums of squares of the rows of v */
   /* Set by the step: */
   double squares, largest; /* of v: the sum of squares, the largest entry */
+  double first_squares;    /* of the first of the v in use alone */
   hone_entry excess;       /* omega - 1, if the step relaxes */
   double solution_squares[HONE_SOLUTIONS_MOST]; /* of each y */
   double inverse_norm; /* if the step estimates: what the factors give */

@@ -23,9 +23,10 @@
    part in it as u, by which it is relaxed (relaxation.h). It has no part in the
    bound: with it omega would not be independent of the vectors. A device, where
    all vectors take part in the second power, has one less then; and only where
-   the first bound is above RELAXED_FROM: random matrices have several small
-   singular values, and bounds up to about that, which are not relaxed (H200, n
-   to 32768). */
+   u = E g is longer than RELAXED_FROM, which is about ||E||_F: random matrices
+   have several small singular values, and norms up to about that, which are not
+   relaxed (H200, n to 32768). That is left to u alone, too: if the bound by all
+   vectors decided, both outcomes would count as statements. */
 enum {
   HONE_PROBES_LATER = 8 / HONE_PARTS,
   /* An estimate is one column more, and a solve is for groups of two or four.
@@ -34,7 +35,7 @@ enum {
 };
 #define HONE_PROBES_SMALL_FIRST 4.0
 #define HONE_PROBES_SMALL_NEXT 0.0078125
-#define HONE_PROBES_RELAXED_FROM 100.0
+#define HONE_PROBES_RELAXED_FROM 8.0
 
 /* The vectors of a run, n entries each: as many as it begins with in v and p,
    HONE_PROBE_SOLUTIONS in q and y. q follows the vectors of p that are in use:

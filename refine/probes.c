@@ -149,8 +149,7 @@ static int probe_at(const hone_probe_place *where, hone_probing *probing,
     out->before += out->bound;
     if (k == 1 && out->bound <= UNCORRECTED_BOUND)
       r.h.count = 0;
-    r.relaxing = k == 1 && r.f.deflation == NULL &&
-                 (!r.f.use_copy || out->bound > HONE_PROBES_RELAXED_FROM);
+    r.relaxing = k == 1 && r.f.deflation == NULL;
     where->narrow(&r);
     r.earlier = out->bound;
     before = hone_probe_factor_of(r.t, 1.0) * sqrt(r.squares); /* by these */

@@ -57,10 +57,8 @@ typedef struct hone_contraction {
   int power;     /* m, for which ||E^m||_2 <= bound <= 0.9; 0: there is none */
   double bound;  /* the bound for the last power tried */
   double before; /* bounds the sum of ||E^j||_2 over 0 < j < m */
-  /* omega - 1: every m-th correction is made omega times, and E^m is
-     E^(m-1)
-     ((1 - omega) I + omega E), here and wherever a power m is spoken of
-     (relaxation.h). 0: it is not relaxed. */
+  /* omega - 1: every m-th correction is made omega times, and E^m stands for
+     E^(m-1) ((1 - omega) I + omega E) here (relaxation.h). 0: nothing is. */
   hone_entry excess;
   /* Deflated factors: bounds the 2-norm of what rounding errors of the solve
      leave in a correction, relative to the largest entry that the factors alone

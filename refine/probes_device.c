@@ -42,6 +42,8 @@ static int apply_power_on_device(hone_probe_run *r, int k) {
 static void narrow_on_device(hone_probe_run *r) {
   const int before = r->t;
   r->largest = r->step.largest;
+  r->relaxing =
+      r->relaxing && sqrt(r->step.first_squares) > HONE_PROBES_RELAXED_FROM;
   if (r->relaxing)
     r->t--;
   else if (hone_probe_fewer_suffice(r))

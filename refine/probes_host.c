@@ -174,11 +174,16 @@ static int apply_power_on_host(hone_probe_run *r, int k) {
 }
 
 static void narrow_on_host(hone_probe_run *r) {
-  if (!r->f.use_copy || hone_probe_fewer_suffice(r))
-    r->t = HONE_PROBES_LATER;
-  else if (r->relaxing)
+  const int64_t n = r->f.a->n;
+  if (r->f.use_copy)
+    r->relaxing =
+        r->relaxing && sqrt(hone_sum_of_squares(n, r->at.v + (r->t - 1) * n)) >
+                           HONE_PROBES_RELAXED_FROM;
+  if (r->f.use_copy && r->relaxing)
     r->t--;
-  const int64_t count = r->t * r->f.a->n;
+  else if (!r->f.use_copy || hone_probe_fewer_suffice(r))
+    r->t = HONE_PROBES_LATER;
+  const int64_t count = r->t * n;
   r->squares = hone_sum_of_squares(count, r->at.v);
   r->largest = hone_abs(r->at.v[hone_largest_at(count, r->at.v)]);
 }

@@ -222,9 +222,11 @@ double sum_of(const double *parts, int64_t count) {
 void take_sums(const hone_cuda *c, hone_probe_step *s) {
   const double *const sums = sums_of(c);
   const int64_t blocks = row_blocks(c), t = s->vectors - s->dropped;
-  s->squares = s->largest = 0.0;
+  s->squares = s->largest = s->first_squares = 0.0;
   for (int64_t e = 0; e < t * blocks; e++) {
     s->squares += sums[2 * e];
+    if (e < blocks)
+      s->first_squares += sums[2 * e];
     const double most = sums[2 * e + 1];
     s->largest = most <= s->largest ? s->largest : most;
   }

@@ -116,8 +116,8 @@ TEST(bounds_products, count_their_rounding_errors_as_noise) {
   CHECK_LE(s.column[0].error, 1.5 * (0.9375e-6 + least * inverse));
 }
 
-/* What follows a correction, with a relaxed one of omega = 5 among them, has
-   norms of up to 5 + 1 together. */
+/* The norms of all that follows a correction add up to at most 5 + 1 where one
+   of them is relaxed with omega = 5. */
 TEST(bounds_products, are_followed_by_relaxed_corrections) {
   const double least = 2.0 * (5.0 + 1.0) * 19.0 * SUP_EPS * 0.75e-6 * 4.0;
   products_case s;

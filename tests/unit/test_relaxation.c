@@ -45,7 +45,8 @@ TEST_OF(relaxation, is_left_out_where_corrections_converge_slowly) {
   CHECK(omega_of((double)INFINITY, 0.0) == 1.0);
 }
 
-/* What is left of u shrinks to less than a tenth only if lambda prevails. */
+/* A relaxed correction leaves less than a tenth of u only if lambda prevails.
+ */
 TEST_OF(relaxation, is_left_out_where_no_eigenvalue_prevails) {
   hone_entry u[N], p[N];
   for (int i = 0; i < N; i++)
