@@ -173,15 +173,26 @@ static int apply_power_on_host(hone_probe_run *r, int k) {
   return st;
 }
 
+/* Brings the first vector behind the others, of which there is one less. On a
+   device too it is the first one that goes. */
+static void set_first_aside(int64_t n, hone_probe_run *r) {
+  hone_entry *first = r->at.v, *last = first + --r->t * n;
+  for (int64_t i = 0; i < n; i++) {
+    const hone_entry old = first[i];
+    first[i] = last[i];
+    last[i] = old;
+  }
+}
+
 static void narrow_on_host(hone_probe_run *r) {
   const int64_t n = r->f.a->n;
-  if (r->f.use_copy)
+  const bool copy = r->f.use_copy;
+  if (copy && r->relaxing)
     r->relaxing =
-        r->relaxing && sqrt(hone_sum_of_squares(n, r->at.v + (r->t - 1) * n)) >
-                           HONE_PROBES_RELAXED_FROM;
-  if (r->f.use_copy && r->relaxing)
-    r->t--;
-  else if (!r->f.use_copy || hone_probe_fewer_suffice(r))
+        sqrt(hone_sum_of_squares(n, r->at.v)) > HONE_PROBES_RELAXED_FROM;
+  if (copy && r->relaxing)
+    set_first_aside(n, r);
+  else if (!copy || hone_probe_fewer_suffice(r))
     r->t = HONE_PROBES_LATER;
   const int64_t count = r->t * n;
   r->squares = hone_sum_of_squares(count, r->at.v);
