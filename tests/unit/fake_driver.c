@@ -74,10 +74,7 @@ static void count_live(int change) {
 
 static int step(void) {
   __atomic_add_fetch(&fake.calls, 1, __ATOMIC_RELAXED);
-  return __atomic_load_n(&fake.fail_at, __ATOMIC_RELAXED) > 0 &&
-                 __atomic_sub_fetch(&fake.fail_at, 1, __ATOMIC_RELAXED) == 0
-             ? fake.failure
-             : 0;
+  return wrapped_reaches(&fake.fail_at) ? fake.failure : 0;
 }
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;

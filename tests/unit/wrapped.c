@@ -46,11 +46,19 @@ int __wrap_hone_host_copy_open(hone_host_copy *host_copy, hone_mem *mem,
                                     entry);
 }
 
+bool wrapped_reaches(int64_t *fail_at) {
+  int64_t at = __atomic_load_n(fail_at, __ATOMIC_RELAXED);
+  while (at > 0 &&
+         !__atomic_compare_exchange_n(fail_at, &at, at - 1, false,
+                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    ;
+  return at == 1;
+}
+
 /* Called from any of the engine's threads. */
 static bool must_fail(void) {
   __atomic_add_fetch(&failing_calls.made, 1, __ATOMIC_RELAXED);
-  return __atomic_load_n(&failing_calls.fail_at, __ATOMIC_RELAXED) > 0 &&
-         __atomic_sub_fetch(&failing_calls.fail_at, 1, __ATOMIC_RELAXED) == 0;
+  return wrapped_reaches(&failing_calls.fail_at);
 }
 
 int __wrap_hone_cuda_runtime_status(int result) {

@@ -25,6 +25,10 @@ typedef struct wrapped_calls {
 } wrapped_calls;
 extern wrapped_calls failing_calls;
 
+/* Takes one from *fail_at if it is above 0, and says whether it was 1. If two
+   threads call this at a time, it does not fall below 0. */
+bool wrapped_reaches(int64_t *fail_at);
+
 /* hone_driver_present returns this driver unless it is NULL. */
 extern const hone_driver *wrapped_driver;
 
