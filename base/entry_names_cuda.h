@@ -77,6 +77,10 @@
 #define hone_cuda_load_floats hone_z_cuda_load_floats
 #define hone_cuda_load_next hone_z_cuda_load_next
 #define hone_cuda_lu_steps hone_z_cuda_lu_steps
+#define hone_cuda_many_bytes hone_z_cuda_many_bytes
+#define hone_cuda_many_parts hone_z_cuda_many_parts
+#define hone_cuda_many_serves hone_z_cuda_many_serves
+#define hone_cuda_many_width hone_z_cuda_many_width
 #define hone_cuda_matrix_product hone_z_cuda_matrix_product
 #define hone_cuda_matrix_residual hone_z_cuda_matrix_residual
 #define hone_cuda_matrix_residuals hone_z_cuda_matrix_residuals

@@ -68,12 +68,6 @@ static const long double OF_PROBED = 4.0L;
 /* Another correction is worth making where the last one halved the bound. */
 static const long double WORTH = 0.5L;
 
-double hone_refined_residual_noise(const hone_refined *c, int64_t n,
-                                   int64_t i) {
-  return c->gamma * c->den[i] + HONE_EPS * hone_abs(c->r[i]) +
-         (double)(2 * n + 2) * DBL_TRUE_MIN; /* r may have underflowed */
-}
-
 /* One column while its error is bounded. */
 typedef struct bounding {
   hone_refined *column;
@@ -249,7 +243,7 @@ static void measure_rest(hone_refinement *ctx, int64_t m, bounding *list) {
   }
   if (m == 1 && ctx->f.use_copy && ctx->f.engine->expect != NULL)
     ctx->f.engine->expect(ctx->f.self);
-  hone_residual_block block = {m, x, r, v, NULL, false};
+  hone_residual_block block = {m, x, r, v, NULL, false, false};
   const bool there = measure_rest_there(ctx, m, list, &block);
   for (int64_t c = 0; !there && ctx->f.use_copy && c < m; c++)
     ctx->f.use_copy =
@@ -316,7 +310,7 @@ static verdict judge(const hone_refinement *ctx,
                      hone_bars_outcome *o) {
   hone_refined *c = b->column;
   if (!tight(b, o) && noise_counts(ctx, b)) {
-    if (c->by_steps && noise_prevails(b, o))
+    if ((c->by_steps || c->rough) && noise_prevails(b, o))
       return TOO_NOISY;
     if (!c->by_steps && !b->sampled && contraction->power == 1)
       return SAMPLE_NOISE;
@@ -337,6 +331,7 @@ static verdict judge(const hone_refinement *ctx,
 /* Columns whose corrections number step + 1 are in ctx->v. */
 typedef struct corrected_columns {
   hone_refinement *ctx;
+  const hone_certificate *certificate;
   const hone_contraction *contraction;
   int step;
   bounding *list;
@@ -391,21 +386,29 @@ static bounding begin_column(const hone_refinement *ctx,
   return b;
 }
 
+static void begin_listed(void *columns, int64_t k) {
+  const corrected_columns *all = columns;
+  hone_refinement *ctx = all->ctx;
+  hone_refined *c = all->list[k].column;
+  const int64_t n = ctx->f.a->n;
+  if (ctx->device_residual_of != c ||
+      !hone_bounds_use_device(ctx, all->certificate, c))
+    memcpy(ctx->v + k * n, c->r, (size_t)n * sizeof *ctx->v);
+  all->list[k] = begin_column(ctx, all->certificate, c);
+}
+
 /* Lists the columns to bound and puts their residuals into ctx->v. */
 static int64_t begin(hone_refinement *ctx, const hone_certificate *certificate,
                      int64_t m, hone_refined *columns, bounding *list) {
-  const int64_t n = ctx->f.a->n;
+  corrected_columns all = {ctx, certificate, .list = list};
   int64_t count = 0;
-  for (int64_t i = 0; i < m; i++) {
-    hone_refined *c = &columns[i];
-    if (c->state != HONE_COLUMN_ACCEPTED || c->error_estimated ||
-        c->digits_lost || c->x_is_zero)
-      continue;
-    if (m > 1 || ctx->device_residual_of != columns ||
-        !hone_bounds_use_device(ctx, certificate, columns))
-      memcpy(ctx->v + count * n, c->r, (size_t)n * sizeof *ctx->v);
-    list[count++] = begin_column(ctx, certificate, c);
-  }
+  for (hone_refined *c = columns; c < columns + m; c++)
+    if (c->state == HONE_COLUMN_ACCEPTED && !c->error_estimated &&
+        !c->digits_lost && !c->x_is_zero)
+      list[count++].column = c;
+  if (m > 1)
+    ctx->device_residual_of = NULL;
+  hone_for_columns(ctx->f.pool, ctx->f.a->n, count, begin_listed, &all);
   ctx->device_residual_of = NULL;
   return count;
 }
@@ -478,7 +481,6 @@ void hone_bounds_estimate(hone_refinement *ctx,
                           const hone_certificate *certificate, int64_t m,
                           hone_refined *columns) {
   const hone_contraction *contraction = &certificate->contraction[ctx->trans];
-  const bool scaled = ctx->f.scaling->used;
   bounding list[HONE_SOLVE_COLUMNS];
   hone_refined *listed[HONE_SOLVE_COLUMNS];
   if (contraction->power == 0)
@@ -488,11 +490,10 @@ void hone_bounds_estimate(hone_refinement *ctx,
   for (int64_t c = 0; c < count; c++)
     listed[c] = list[c].column;
   correct_until_bounded(ctx, contraction, count, list);
-  if (hone_bounds_measure_noisy(ctx, count, listed)) {
-    const int64_t again = begin(ctx, certificate, m, columns, list);
-    correct_until_bounded(ctx, contraction, again, list);
-  }
-  for (int64_t c = 0; c < count && scaled; c++)
+  if (hone_bounds_measure_noisy(ctx, count, listed))
+    correct_until_bounded(ctx, contraction,
+                          begin(ctx, certificate, m, columns, list), list);
+  for (int64_t c = 0; c < count && ctx->f.scaling->used; c++)
     if (listed[c]->error_estimated && !(listed[c]->error <= POOR_BOUND) &&
         listed[c]->error_scaled <= POOR_BOUND)
       bound_relative_to_x(ctx, certificate, listed[c]);

@@ -28,6 +28,12 @@ double hone_bounds_inverse(const hone_certificate *certificate,
              : certificate->inverse_bound;
 }
 
+double hone_refined_residual_noise(const hone_refined *c, int64_t n,
+                                   int64_t i) {
+  return c->gamma * c->den[i] + HONE_EPS * hone_abs(c->r[i]) +
+         (double)(2 * n + 2) * DBL_TRUE_MIN; /* r may have underflowed */
+}
+
 long double hone_bounds_noise_effect(const hone_certificate *certificate,
                                      const hone_refined *c) {
   return c->errors.noise > 0.0L

@@ -101,12 +101,14 @@ static bool shift_vector(int64_t n, const hone_entry *from, int e,
 
 /* gamma, the rounding error of the computed r as a part of den. In plain double
    it bounds the rounding of the sum; in double-double the rounding of the sum
-   of its rounding errors; where rows are computed one by one (lost), the
-   rounding of long double. */
-static double residual_gamma(int64_t n, bool accurate, bool lost) {
+   of its rounding errors, of more of them if it is rough; where rows are
+   computed one by one (lost), the rounding of long double. */
+static double residual_gamma(int64_t n, bool accurate, const hone_refined *c) {
   const double terms = (double)HONE_ROUNDINGS * (double)(n + 4);
-  if (lost)
+  if (c->digits_lost)
     return terms * 0x1p-63;
+  if (c->rough)
+    return (double)hone_block_terms(n) * HONE_EPS * HONE_EPS;
   return terms * (accurate ? HONE_EPS * HONE_EPS : HONE_EPS);
 }
 
@@ -127,6 +129,17 @@ typedef struct listed_columns {
 static void take_errors(void *ctx, int64_t c) {
   const listed_columns *columns = ctx;
   hone_refined_errors(columns->ctx, columns->list[c]);
+}
+
+/* May a device make more rounding errors in a pass for several columns? In
+   refinement with factors of single precision they stay far below those of x.
+ */
+static bool may_be_rough(const hone_refinement *ctx, int64_t m,
+                         hone_refined *const *list) {
+  bool may = m > 1 && ctx->f.engine->precision == 32;
+  for (int64_t c = 0; c < m; c++)
+    may = may && !list[c]->measure_tail;
+  return may;
 }
 
 /* Makes one pass over A for the columns listed:
@@ -173,7 +186,8 @@ static void make_pass(hone_refinement *ctx, bool accurate, bool device,
                                   .b = b,
                                   .r = r,
                                   .den = den};
-  const hone_residual_block block = {k, x, b, r, den, false};
+  const hone_residual_block block = {
+      k, x, b, r, den, false, may_be_rough(ctx, m, list)};
   if (!device)
     ctx->f.a->op->residual(&pass, ctx->f.pool);
   else /* a copy that failed is not used again */
@@ -218,7 +232,8 @@ void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
     list[c]->verified = accurate && !device;
     list[c]->den_lost = false;
     list[c]->vouched_there = false;
-    list[c]->gamma = residual_gamma(n, accurate, list[c]->digits_lost);
+    list[c]->rough = device && may_be_rough(ctx, m, list);
+    list[c]->gamma = residual_gamma(n, accurate, list[c]);
   }
   hone_for_columns(ctx->f.pool, n, m, take_errors, &columns);
 }

@@ -125,7 +125,7 @@ int hone_cuda_matrix_residual(void *self, const hone_matrix *a, bool trans,
                                    trans || c->spd ? nullptr : c->new_row,
                                    ahead ? entries(c->w) : nullptr,
                                    nullptr};
-  TRY_CUDA(hone_cuda_residual({c->a, c->lda, n, n}, trans, v, false,
+  TRY_CUDA(hone_cuda_residual({c->a, c->lda, n, n}, trans, v, 1, false,
                               c->residual_work, c->work));
   TRY(ahead ? hone_cuda_solve_ahead(c, trans)
             : CALL(cudaStreamSynchronize(c->work)));
@@ -256,21 +256,18 @@ int enqueue(hone_cuda *c, bool trans, const slot *s) {
   const int64_t n = c->n;
   const hone_copy there = {s->pinned, s->x, 2 * HONE_PARTS * n * s->count};
   int st = CALL(hone_cuda_copy(&there, 1, c->work));
+  const hone_residual_vectors v = {entries(s->x),
+                                   entries(in_slot(s, 1, 0)),
+                                   entries(in_slot(s, 2, 0)),
+                                   den_in_slot(s, 0),
+                                   nullptr,
+                                   nullptr,
+                                   nullptr};
   if (s->all->plain)
     TRY(enqueue_plain(c, trans, s));
-  for (int64_t k = 0, wide; !s->all->plain && k < s->count; k += wide) {
-    wide =
-        s->count - k >= HONE_RESIDUAL_BLOCK ? (int64_t)HONE_RESIDUAL_BLOCK : 1;
-    const hone_residual_vectors v = {entries(s->x) + k * n,
-                                     entries(in_slot(s, 1, k)),
-                                     entries(in_slot(s, 2, k)),
-                                     den_in_slot(s, k),
-                                     nullptr,
-                                     nullptr,
-                                     nullptr};
-    TRY_CUDA(hone_cuda_residual({c->a, c->lda, n, n}, trans, v, wide > 1,
-                                c->residual_work, c->work));
-  }
+  else
+    TRY_CUDA(hone_cuda_residual({c->a, c->lda, n, n}, trans, v, s->count,
+                                s->all->rough, c->residual_work, c->work));
   TRY_CUDA(cudaEventRecord(s->done, c->work));
   return st;
 }

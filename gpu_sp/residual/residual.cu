@@ -8,6 +8,7 @@
    taken in an order that the sizes alone determine; no atomic operation adds to
    them. Read next: passes.h, inspect.cu.
  */
+#include "gpu_sp/residual/many.h"
 #include "gpu_sp/residual/sums.h"
 
 extern "C" {
@@ -27,23 +28,6 @@ __device__ inline sums exchange(const sums &s, int distance) {
   for (int k = 0; k < SUMS; k++)
     part_of(other, k) = __shfl_xor_sync(ALL, part_of(s, k), distance);
   return other;
-}
-
-/* The workspace holds hi of all parts (n each), then lo, and so on. */
-__device__ inline void put_sums(double *work, int64_t n, int64_t parts,
-                                int64_t part, int64_t i, const sums &s) {
-#pragma unroll
-  for (int k = 0; k < SUMS; k++)
-    work[(k * parts + part) * n + i] = part_of(s, k);
-}
-
-__device__ inline sums get_sums(const double *work, int64_t n, int64_t parts,
-                                int64_t part, int64_t i) {
-  sums s;
-#pragma unroll
-  for (int k = 0; k < SUMS; k++)
-    part_of(s, k) = work[(k * parts + part) * n + i];
-  return s;
 }
 
 /* ---- Residual, A not transposed ------------------------------------------ */
@@ -386,12 +370,13 @@ __global__ void copy_kernel(const copies all) {
 int64_t hone_cuda_residual_bytes(int64_t n, int64_t m) {
   const int64_t rows = n * divide_up(m, row_part_width(m));
   const int64_t dots = m * divide_up(n, dot_part_height(n));
-  const int64_t sums_of_block = static_cast<int64_t>(sizeof(sums)) *
-                                (rows > dots ? rows : dots) *
-                                HONE_RESIDUAL_BLOCK;
+  const int64_t of_block = static_cast<int64_t>(sizeof(sums)) *
+                           (rows > dots ? rows : dots) * HONE_RESIDUAL_BLOCK;
+  const int64_t of_many = hone_cuda_many_bytes(n, m);
   const int64_t parts_of_one =
       HONE_PLAIN_PARTS * n * static_cast<int64_t>(sizeof(hone_entry));
-  return sums_of_block > parts_of_one ? sums_of_block : parts_of_one;
+  const int64_t most = of_block > of_many ? of_block : of_many;
+  return most > parts_of_one ? most : parts_of_one;
 }
 
 cudaError_t hone_cuda_copy(const hone_copy *list, int count,
@@ -429,23 +414,56 @@ cudaError_t launch_parts(const hone_double_matrix &a, bool trans,
   return cudaGetLastError();
 }
 
-} // namespace
-
-cudaError_t hone_cuda_residual(const hone_double_matrix &a, bool trans,
-                               const hone_residual_vectors &v, bool block,
-                               void *work, cudaStream_t stream) {
+/* Makes the residuals of a block of columns, or of one. */
+cudaError_t make_some(const hone_double_matrix &a, bool trans,
+                      const hone_residual_vectors &v, int64_t count, bool many,
+                      double *part, cudaStream_t stream) {
   const int64_t n = trans ? a.m : a.n; /* entries of r */
-  const int64_t size = trans ? dot_part_height(a.n) : row_part_width(a.m);
+  const int64_t size = many    ? hone_cuda_many_width(trans ? a.n : a.m)
+                       : trans ? dot_part_height(a.n)
+                               : row_part_width(a.m);
   const int64_t parts = divide_up(trans ? a.n : a.m, size);
-  double *const part = static_cast<double *>(work);
   const cudaError_t e =
-      block ? launch_parts<HONE_RESIDUAL_BLOCK>(a, trans, v.x, size, parts,
-                                                part, stream)
-            : launch_parts<1>(a, trans, v.x, size, parts, part, stream);
+      many        ? hone_cuda_many_parts(a, trans, v.x, count, part, stream)
+      : count > 1 ? launch_parts<HONE_RESIDUAL_BLOCK>(a, trans, v.x, size,
+                                                      parts, part, stream)
+                  : launch_parts<1>(a, trans, v.x, size, parts, part, stream);
   if (e != cudaSuccess)
     return e;
   HONE_LAUNCH(add_parts,
-              dim3(blocks_of(n, SUM_THREADS), block ? HONE_RESIDUAL_BLOCK : 1),
+              dim3(blocks_of(n, SUM_THREADS), static_cast<unsigned>(count)),
               SUM_THREADS, 0, stream, n, parts, part, v);
   return cudaGetLastError();
+}
+
+/* Returns v of the columns from k on: x has 'in' entries each, and r 'out'. */
+hone_residual_vectors vectors_from(const hone_residual_vectors &v, int64_t k,
+                                   int64_t in, int64_t out) {
+  return {v.x + k * in,
+          v.b ? v.b + k * out : nullptr,
+          v.r + k * out,
+          v.den + k * out,
+          v.place,
+          v.copy,
+          v.rest ? v.rest + k * out : nullptr};
+}
+
+} // namespace
+
+cudaError_t hone_cuda_residual(const hone_double_matrix &a, bool trans,
+                               const hone_residual_vectors &v, int64_t count,
+                               bool rough, void *work, cudaStream_t stream) {
+  const int64_t in = trans ? a.n : a.m, out = trans ? a.m : a.n;
+  cudaError_t e = cudaSuccess;
+  for (int64_t k = 0, now; k < count && e == cudaSuccess; k += now) {
+    const int64_t left = count - k;
+    const bool many = rough && hone_cuda_many_serves(a, left);
+    now = many
+              ? (left < HONE_RESIDUAL_MANY ? left : (int64_t)HONE_RESIDUAL_MANY)
+          : left >= HONE_RESIDUAL_BLOCK ? (int64_t)HONE_RESIDUAL_BLOCK
+                                        : 1;
+    e = make_some(a, trans, vectors_from(v, k, in, out), now, many,
+                  static_cast<double *>(work), stream);
+  }
+  return e;
 }

@@ -13,32 +13,43 @@ struct hone_double_matrix {
   int64_t lda, n, m;   /* m < n: the columns that one of several devices has */
 };
 
-/* The vectors of one residual, or of a block of residuals, n entries each (den:
-   doubles), one behind the other. b, r and den may be pinned host memory: each
-   of their entries is read or written once. */
-enum { HONE_RESIDUAL_BLOCK = 4 };
+/* The vectors of some residuals, one behind the other: x has as many entries as
+   op(A) has columns, b, r and den (doubles) as many as it has rows. b, r and
+   den may be pinned host memory: each of their entries is read or written once.
+ */
 struct hone_residual_vectors {
   const hone_entry *x; /* device */
   const hone_entry *b;
   hone_entry *r;    /* written */
   double *den;      /* written */
   const int *place; /* device; NULL: place[i] = i */
-  hone_entry *copy; /* device: r[i] once more, at place[i]; NULL: no copy */
+  hone_entry *copy; /* device: r[i] of a single column once more, at place[i];
+                       NULL: no copy */
   hone_entry *rest; /* what rounding r took away; NULL: it is not wanted */
+};
+
+/* So many columns go together in one read of A: in a block, or, if they may be
+   rough, from HONE_RESIDUAL_MANY_FROM on, where A has HONE_RESIDUAL_MANY_ORDER
+   rows and columns, up to HONE_RESIDUAL_MANY (many.cu). */
+enum {
+  HONE_RESIDUAL_BLOCK = 4,
+  HONE_RESIDUAL_MANY_FROM = 9,
+  HONE_RESIDUAL_MANY = 32 / HONE_PARTS,
+  HONE_RESIDUAL_MANY_ORDER = 1024
 };
 
 /* Returns the bytes of the workspace below, which also has room for the parts
    of a plain residual (base/engine.h) of one column at least. */
 int64_t hone_cuda_residual_bytes(int64_t n, int64_t m);
 /* r = b - op(A) x in double-double, rounded once, and den = |op(A)| |x| + |b|
-   in double, of magnitudes or moduli, for one column, or for a block of
-   HONE_RESIDUAL_BLOCK columns in one read of A (v.copy is then NULL). op(A) =
-   A^T if trans. work:
-   hone_cuda_residual_bytes(n, m) bytes on the device. b NULL: zeros. Bits
-   depend neither on scheduling nor on the other columns. */
+   in double, of magnitudes or moduli, for 'count' columns. op(A) = A^T if
+   trans. rough: r may have more rounding errors (hone_block_terms,
+   base/engine.h). work: hone_cuda_residual_bytes(n, m) bytes on the device. b
+   NULL: zeros. Bits depend neither on scheduling nor on the other columns, but
+   for how many there are. */
 cudaError_t hone_cuda_residual(const hone_double_matrix &a, bool trans,
-                               const hone_residual_vectors &v, bool block,
-                               void *work, cudaStream_t stream);
+                               const hone_residual_vectors &v, int64_t count,
+                               bool rough, void *work, cudaStream_t stream);
 
 /* to = from, in words of 4 bytes, between device and pinned memory. */
 struct hone_copy {

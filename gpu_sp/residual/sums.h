@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The sums of a residual in double-double, for real and for complex entries,
-   and moduli. Device code; included by residual.cu alone. Read that next. */
+   and moduli. Device code; included by residual.cu and many.cu alone. Read
+   these next. */
 #ifndef HONE_CUDA_SUMS_H
 #define HONE_CUDA_SUMS_H
 
@@ -126,6 +127,23 @@ enum { SUMS = sizeof(sums) / sizeof(double) };
 __device__ inline double &part_of(sums &s, int k) { return (&s.hi)[k]; }
 __device__ inline const double &part_of(const sums &s, int k) {
   return (&s.hi)[k];
+}
+
+/* The workspace holds hi of all parts (n each), then lo, and so on. */
+__device__ inline void put_sums(double *work, int64_t n, int64_t parts,
+                                int64_t part, int64_t i, const sums &s) {
+#pragma unroll
+  for (int k = 0; k < SUMS; k++)
+    work[(k * parts + part) * n + i] = part_of(s, k);
+}
+
+__device__ inline sums get_sums(const double *work, int64_t n, int64_t parts,
+                                int64_t part, int64_t i) {
+  sums s;
+#pragma unroll
+  for (int k = 0; k < SUMS; k++)
+    part_of(s, k) = work[(k * parts + part) * n + i];
+  return s;
 }
 
 } // namespace

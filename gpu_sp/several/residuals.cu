@@ -4,9 +4,9 @@
    gives -A x of them and what that was rounded by, which the host adds up with
    b; for A^T it takes all of x, and gives b - A^T x for its columns.
 
-   One pass serves HONE_RESIDUAL_BLOCK right-hand sides. They go through slots
-   in pinned memory, which take turns, so that the host adds up the results of
-   one while the devices work on the other's. */
+   One pass serves several right-hand sides. They go through slots in pinned
+   memory, which take turns, so that the host adds up the results of one while
+   the devices work on the other's. */
 #include "gpu_sp/several/several.h"
 
 #include "gpu_sp/residual/resident.h"
@@ -80,20 +80,17 @@ int enqueue(const slot *of, int d) {
   TRY_CUDA(cudaMemcpyAsync(x_there(of, c), vectors(of, d, OF_X),
                            (size_t)(of->count * in * entry),
                            cudaMemcpyHostToDevice, c->work));
-  for (int64_t k = 0, wide; k < of->count; k += wide) {
-    wide =
-        of->count - k >= HONE_RESIDUAL_BLOCK ? (int64_t)HONE_RESIDUAL_BLOCK : 1;
-    hone_entry *const beside = vectors(of, d, OF_B) + k * out;
-    const hone_residual_vectors v = {x_there(of, c) + k * in,
-                                     of->trans ? beside : nullptr,
-                                     vectors(of, d, OF_R) + k * out,
-                                     denominators(of, d) + k * out,
-                                     nullptr,
-                                     nullptr,
-                                     of->trans ? nullptr : beside};
-    TRY_CUDA(hone_cuda_residual({c->a, c->lda, c->n, c->m}, of->trans, v,
-                                wide > 1, c->residual_work, c->work));
-  }
+  hone_entry *const beside = vectors(of, d, OF_B);
+  const hone_residual_vectors v = {x_there(of, c),
+                                   of->trans ? beside : nullptr,
+                                   vectors(of, d, OF_R),
+                                   denominators(of, d),
+                                   nullptr,
+                                   nullptr,
+                                   of->trans ? nullptr : beside};
+  TRY_CUDA(hone_cuda_residual({c->a, c->lda, c->n, c->m}, of->trans, v,
+                              of->count, of->all->rough, c->residual_work,
+                              c->work));
   TRY_CUDA(cudaEventRecord(c->pace[of->number], c->work));
   c->used.to_device += of->count * (of->trans ? in + out : in) * entry;
   c->used.from_device +=
@@ -225,6 +222,6 @@ int hone_several_residuals(void *self, const hone_matrix *a, bool trans,
 int hone_several_residual(void *self, const hone_matrix *a, bool trans,
                           const hone_entry *x, const hone_entry *b,
                           hone_entry *r, double *den) {
-  const hone_residual_block one = {1, &x, &b, &r, &den, false};
+  const hone_residual_block one = {1, &x, &b, &r, &den, false, false};
   return hone_several_residuals(self, a, trans, &one);
 }

@@ -100,7 +100,7 @@ int hone_cuda_beside_give(hone_cuda *c, hone_entry *z) {
       place,        z,
       nullptr};
   c->used.residuals++;
-  return CALL(hone_cuda_residual({c->a, c->lda, n, n}, c->companion.trans, v,
+  return CALL(hone_cuda_residual({c->a, c->lda, n, n}, c->companion.trans, v, 1,
                                  false, c->residual_work, c->work));
 }
 

@@ -51,7 +51,7 @@ TEST(complex_cuda, computes_residuals) {
     }
     for (int trans = 0; trans < 2; trans++) {
       ct_note("n %d, trans %d", (int)n, trans);
-      const hone_residual_block block = {k, xs, bs, rs, dens, false};
+      const hone_residual_block block = {k, xs, bs, rs, dens, false, false};
       CHECK_EQ_INT(D->residuals(f.self, &f.matrix, trans, &block), HONE_OK);
       for (int64_t c = 0; c < k; c++) {
         check_residual(p, trans, x[c], b[c], got[c].data(), dens[c]);

@@ -279,7 +279,7 @@ void check_residual(int64_t n, int64_t lda, bool trans) {
   MUST(hone_cuda_residual({a_there, lda, n, n}, trans,
                           {x_there, b_there, r_there, den_there,
                            trans ? nullptr : place_there.p, again, nullptr},
-                          false, work, nullptr));
+                          1, false, work, nullptr));
   const std::vector<double> got = r_there.get(), got_den = den_there.get();
   const std::vector<double> got_again = again.get();
   for (int64_t i = 0; i < n; i++)
@@ -304,12 +304,12 @@ void check_residual_block(int64_t n, int64_t lda, bool trans) {
   on_device<char> work(hone_cuda_residual_bytes(n, n));
   MUST(hone_cuda_residual({a.p, lda, n, n}, trans,
                           {x.p, b.p, all, all_den, nullptr, nullptr, nullptr},
-                          true, work, nullptr));
+                          k, false, work, nullptr));
   const std::vector<double> got = all.get(), got_den = all_den.get();
   for (int64_t c = 0; c < k; c++) {
     MUST(hone_cuda_residual(
         {a.p, lda, n, n}, trans,
-        {x.p + c * n, b.p + c * n, one, one_den, nullptr, nullptr, nullptr},
+        {x.p + c * n, b.p + c * n, one, one_den, nullptr, nullptr, nullptr}, 1,
         false, work, nullptr));
     const std::vector<double> want = one.get(), want_den = one_den.get();
     ct_note("n %d, lda %d, trans %d, column %d", (int)n, (int)lda, trans,

@@ -215,7 +215,8 @@ struct block_vectors {
     }
   }
   hone_residual_block block(int64_t k) {
-    return {k, x_at.data(), b_at.data(), r_at.data(), den_at.data(), false};
+    return {k,     x_at.data(), b_at.data(), r_at.data(), den_at.data(),
+            false, false};
   }
 };
 

@@ -64,7 +64,8 @@ struct vectors {
     }
   }
   hone_residual_block block() const {
-    return {k, x_at.data(), b_at.data(), r_at.data(), den_at.data(), false};
+    return {k,     x_at.data(), b_at.data(), r_at.data(), den_at.data(),
+            false, false};
   }
 };
 

@@ -150,3 +150,103 @@ TEST(bounds_products, make_way_for_double_double_where_they_count) {
     CHECK_EQ_INT(accurate, 1);
   }
 }
+
+static int64_t wide_blocks, rough_blocks;
+
+static int measure(void *self, const hone_matrix *a, bool trans,
+                   const hone_residual_block *block) {
+  (void)self;
+  (void)a;
+  (void)trans;
+  wide_blocks += block->k > 1;
+  rough_blocks += block->rough;
+  for (int64_t c = 0; c < block->k; c++)
+    for (int64_t i = 0; i < N; i++) {
+      block->r[c][i] = block->b[c][i] - block->x[c][i];
+      if (block->den != NULL)
+        block->den[c][i] = 2.0;
+    }
+  return HONE_OK;
+}
+
+static int measure_one(void *self, const hone_matrix *a, bool trans,
+                       const hone_entry *x, const hone_entry *b, hone_entry *r,
+                       double *den) {
+  const hone_residual_block one = {1,
+                                   (const hone_entry *const[]){x},
+                                   (const hone_entry *const[]){b},
+                                   (hone_entry *const[]){r},
+                                   (double *const[]){den},
+                                   false,
+                                   false};
+  return measure(self, a, trans, &one);
+}
+
+/* The columns with right-hand sides x + r, to be measured there. */
+static void set_measured(products_case *s, double (*b)[N]) {
+  set_case(s, 1.0);
+  s->engine.precision = 32;
+  s->engine.residuals = measure;
+  s->engine.residual = measure_one;
+  for (int c = 0; c < COLUMNS; c++) {
+    for (int i = 0; i < N; i++)
+      b[c][i] = s->x[c][i] + s->r[c][i];
+    s->column[c].b = b[c];
+  }
+  wide_blocks = rough_blocks = 0;
+}
+
+TEST(bounds_products, columns_of_single_factors_may_be_rough) {
+  products_case s;
+  double b[COLUMNS][N], tail[COLUMNS][3 * N] = {{0.0}};
+  hone_refined *list[COLUMNS] = {&s.column[0], &s.column[1]};
+  const double rough = (double)hone_block_terms(N) * SUP_EPS * SUP_EPS;
+  const double fine = (double)(N + 4) * SUP_EPS * SUP_EPS;
+  set_measured(&s, b);
+  hone_refined_measure(&s.ctx, true, true, COLUMNS, list);
+  CHECK_EQ_INT(wide_blocks, 1);
+  CHECK_EQ_INT(rough_blocks, 1);
+  for (int c = 0; c < COLUMNS; c++) {
+    CHECK(list[c]->rough);
+    CHECK_NEAR(list[c]->gamma, rough, 0.0);
+  }
+  s.engine.precision = 64;
+  hone_refined_measure(&s.ctx, true, true, COLUMNS, list);
+  CHECK_EQ_INT(wide_blocks, 2);
+  CHECK_EQ_INT(rough_blocks, 1);
+  CHECK(!list[0]->rough);
+  CHECK_NEAR(list[0]->gamma, fine, 0.0);
+  s.engine.precision = 32; /* in extra precision x has a tail */
+  s.column[1].measure_tail = true;
+  s.column[1].tail = tail[1];
+  s.column[1].tail_r = tail[1] + N;
+  s.column[1].tail_den = tail[1] + 2 * N;
+  hone_refined_measure(&s.ctx, true, true, COLUMNS, list);
+  CHECK_EQ_INT(rough_blocks, 1);
+  CHECK_NEAR(list[1]->gamma, fine, 0.0);
+  s.column[1].measure_tail = false;
+  hone_refined_measure(&s.ctx, true, false, COLUMNS, list); /* on the host */
+  CHECK_EQ_INT(wide_blocks, 2);
+  CHECK(!list[0]->rough);
+  CHECK_NEAR(list[0]->gamma, fine, 0.0);
+}
+
+/* Where the noise of a rough residual would prevail in a bound, the column is
+   measured by itself. */
+TEST(bounds_products, take_no_rough_residuals_where_that_counts) {
+  products_case s;
+  double b[COLUMNS][N];
+  set_measured(&s, b);
+  s.certificate.inverse_bound = 1e8;
+  for (int c = 0; c < COLUMNS; c++) {
+    s.column[c].rough = true;
+    s.column[c].errors.noise = 1e-12L; /* with that inverse 2e-4 of x */
+  }
+  estimate(&s);
+  CHECK_EQ_INT(s.ctx.passes, 1);
+  for (int c = 0; c < COLUMNS; c++) {
+    CHECK(!s.column[c].rough);
+    CHECK_LE(s.column[c].error, 1e-5);
+    CHECK_LE((c == 0 ? 1.0 : 3.0) * 0.93e-6, s.column[c].error);
+  }
+}
