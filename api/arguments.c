@@ -6,6 +6,9 @@
 
 #include <float.h>
 
+/* Entries from which several threads look through them. */
+enum { WORTH_THREADS = 1 << 16 };
+
 int hone_check_sizes(int64_t n, int64_t nrhs, hone_report *report) {
   const bool n_fits = n >= 0 && n <= HONE_MAX_ORDER;
   if (n_fits && nrhs >= 0 && nrhs <= HONE_MAX_ORDER)
@@ -198,17 +201,39 @@ static bool column_is_finite(int64_t n, const hone_entry *b, int64_t j,
   return false;
 }
 
+/* Columns that several threads look through. */
+typedef struct scanned_columns {
+  const hone_entry *b;
+  int64_t n, ldb;
+  bool *finite; /* set to false */
+} scanned_columns;
+
+static void scan_column(void *ctx, int64_t j) {
+  const scanned_columns *s = ctx;
+  if (count_large(HONE_PARTS * s->n, (const double *)(s->b + j * s->ldb)) > 0)
+    __atomic_store_n(s->finite, false, __ATOMIC_RELAXED);
+}
+
 static bool all_finite(const hone_vectors *v, const hone_entry *b, int64_t ldb,
-                       const char *name, hone_report *report) {
+                       const char *name, hone_pool *pool, hone_report *report) {
   bool finite = true;
-  for (int64_t j = 0; b != NULL && finite && j < v->nrhs; j++)
+  const scanned_columns all = {b, v->n, ldb, &finite};
+  if (b == NULL)
+    return true;
+  hone_pool_run(v->n * v->nrhs < WORTH_THREADS ? NULL : pool, v->nrhs,
+                scan_column, (void *)&all);
+  if (finite)
+    return true;
+  finite = true; /* what is large may be finite */
+  for (int64_t j = 0; finite && j < v->nrhs; j++)
     finite = column_is_finite(v->n, b + j * ldb, j, name, report);
   return finite;
 }
 
-int hone_check_finite(const hone_vectors *v, hone_report *report) {
-  return all_finite(v, v->b, v->ldb, "b", report) &&
-                 all_finite(v, v->x0, v->ldx0, "options.x0", report)
+int hone_check_finite(const hone_vectors *v, hone_pool *pool,
+                      hone_report *report) {
+  return all_finite(v, v->b, v->ldb, "b", pool, report) &&
+                 all_finite(v, v->x0, v->ldx0, "options.x0", pool, report)
              ? HONE_OK
              : HONE_NOT_FINITE_B;
 }

@@ -31,7 +31,8 @@ int hone_check_apart(const hone_vectors *v, const hone_entry *a, int64_t lda,
                      hone_report *report);
 
 /* HONE_NOT_FINITE_B if b or x0 has an entry that is not finite; the report then
-   says where. */
-int hone_check_finite(const hone_vectors *v, hone_report *report);
+   says where. pool: may be NULL. */
+int hone_check_finite(const hone_vectors *v, hone_pool *pool,
+                      hone_report *report);
 
 #endif

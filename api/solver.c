@@ -169,7 +169,7 @@ int hone_solver_take_vectors(hone_solver *s, hone_vectors *v,
   else if (st != HONE_OK)
     hone_reason_add(report, "b, x: they cannot be copied to the host");
   else
-    st = hone_check_finite(v, report);
+    st = hone_check_finite(v, s->pool, report);
   return st;
 }
 
@@ -386,12 +386,12 @@ static int solve_call(hone_guest *guest, hone_solver *s, const hone_options *o,
   } else {
     st = check_apart_from_matrix(s, v, report);
   }
-  if (st == HONE_OK)
-    st = hone_solver_take_vectors(s, v, report);
   if (st == HONE_OK) {
     hone_call_begin(s, o, guest);
-    st = hone_solver_run(s, o->trans, v, report);
+    st = hone_solver_take_vectors(s, v, report);
   }
+  if (st == HONE_OK)
+    st = hone_solver_run(s, o->trans, v, report);
   return st;
 }
 

@@ -170,6 +170,54 @@ static void write_bars(const hone_climb *c, int64_t i,
                               certificate, column, bars);
 }
 
+/* A block of columns that end, and where their x and bounds go. */
+typedef struct ended_columns {
+  hone_climb *c;
+  int st; /* of the climb */
+  hone_entry *x;
+  int64_t ldx;
+  double *bars;
+  hone_column result[HONE_SOLVE_COLUMNS];
+  bool has_x[HONE_SOLVE_COLUMNS];
+} ended_columns;
+
+/* The outcome of all blocks. */
+typedef struct outcome {
+  int status, failed; /* of columns with an x, and without */
+  bool wrote, singular;
+} outcome;
+
+static void end_column(void *ctx, int64_t i) {
+  ended_columns *all = ctx;
+  const hone_ladder *ladder = all->c->ladder;
+  hone_column *result = &all->result[i];
+  all->has_x[i] = finish_column(all->c, i, all->st, result);
+  if (all->has_x[i])
+    memcpy(all->x + i * all->ldx, all->c->columns[i].x,
+           (size_t)ladder->n * sizeof *all->x);
+  if (all->bars != NULL)
+    write_bars(all->c, i, result, all->bars + i * ladder->ldbars);
+}
+
+/* Adds up the results of a block, and gives them to the caller. */
+static void add_up(const ended_columns *ended, hone_column *columns,
+                   outcome *out) {
+  hone_climb *c = ended->c;
+  for (int64_t i = 0; i < c->m; i++) {
+    const hone_column *column = &ended->result[i];
+    if (ended->has_x[i])
+      out->status = HONE_MAX(out->status, column->status);
+    else
+      out->failed = column->status;
+    out->wrote = out->wrote || ended->has_x[i];
+    add_to_report(c, &c->columns[i], column);
+    c->report->fallback_columns += fell_back(c, i);
+    out->singular = out->singular || column->status == HONE_ILL_CONDITIONED;
+    if (columns)
+      columns[i] = *column;
+  }
+}
+
 /* Takes back what was said of columns of earlier blocks, when a later one has
    shown that A may be singular. Returns true if there was one. */
 static bool revoke(const hone_ladder *ladder, int64_t count,
@@ -196,44 +244,33 @@ int hone_ladder_solve(hone_ladder *ladder, bool trans, int64_t nrhs,
   hone_refined refined[HONE_SOLVE_COLUMNS];
   hone_climb c = {
       .ladder = ladder, .report = report, .trans = trans, .columns = refined};
-  int status = HONE_OK, failed = HONE_OK;
-  bool wrote = false, singular = false;
+  ended_columns ended;
+  outcome out = {HONE_OK, HONE_OK, false, false};
   ladder->highest_rung = ladder->start_rung;
   ladder->refinements = 0;
   ladder->vouched_there = false;
   int st = reserve(ladder, HONE_MIN(nrhs, (int64_t)HONE_SOLVE_COLUMNS));
   if (st != HONE_OK)
     return st;
+  ended.c = &c;
+  ended.ldx = ldx;
   for (int64_t at = 0; at < nrhs; at += c.m) {
     memset(c.rung, 0, sizeof c.rung);
     c.m = HONE_MIN((int64_t)HONE_SOLVE_COLUMNS, nrhs - at);
     begin_block(ladder, &c, b + at * ldb, ldb, x0 ? x0 + at * ldx0 : NULL,
                 ldx0);
-    st = ladder->watch->stopped ? HONE_CANCELLED : hone_climb_columns(&c);
+    ended.st = ladder->watch->stopped ? HONE_CANCELLED : hone_climb_columns(&c);
     hone_climb_measure_unaccepted(&c);
-    for (int64_t i = 0; i < c.m; i++) {
-      hone_column column;
-      if (finish_column(&c, i, st, &column)) {
-        memcpy(x + (at + i) * ldx, refined[i].x, (size_t)ladder->n * sizeof *x);
-        status = HONE_MAX(status, column.status);
-        wrote = true;
-      } else {
-        failed = column.status;
-      }
-      if (ladder->bars != NULL)
-        write_bars(&c, i, &column, ladder->bars + (at + i) * ladder->ldbars);
-      add_to_report(&c, &refined[i], &column);
-      report->fallback_columns += fell_back(&c, i);
-      singular = singular || column.status == HONE_ILL_CONDITIONED;
-      if (columns)
-        columns[at + i] = column;
-    }
+    ended.x = x + at * ldx;
+    ended.bars = ladder->bars ? ladder->bars + at * ladder->ldbars : NULL;
+    hone_for_columns(ladder->pool, ladder->n, c.m, end_column, &ended);
+    add_up(&ended, columns ? columns + at : NULL, &out);
   }
   if (ladder->refuted && revoke(ladder, nrhs, columns, report)) {
-    status = HONE_ILL_CONDITIONED;
-    singular = true;
+    out.status = HONE_ILL_CONDITIONED;
+    out.singular = true;
   }
-  if (singular && ladder->rung[ladder->highest_rung].self != NULL) {
+  if (out.singular && ladder->rung[ladder->highest_rung].self != NULL) {
     const hone_factored f =
         hone_ladder_factored_by(ladder, ladder->highest_rung);
     hone_null_find(&f, &ladder->rung[ladder->highest_rung].certificate, false,
@@ -241,10 +278,11 @@ int hone_ladder_solve(hone_ladder *ladder, bool trans, int64_t nrhs,
   }
   hone_ladder_report_matrix(ladder, report);
   hone_ladder_report_path(ladder, report);
-  if (failed == HONE_OK)
-    return status;
-  if (!wrote)
-    return failed;
-  return failed == HONE_CANCELLED ? HONE_INTERRUPTED
-                                  : HONE_MAX(status, HONE_NOT_CONVERGED);
+  if (out.failed == HONE_OK)
+    return out.status;
+  if (!out.wrote)
+    return out.failed;
+  return out.failed == HONE_CANCELLED
+             ? HONE_INTERRUPTED
+             : HONE_MAX(out.status, HONE_NOT_CONVERGED);
 }
