@@ -173,8 +173,8 @@ enum { HONE_BLOCK_SUM = 32, HONE_BLOCK_BOUND = 256 };
 static inline int64_t hone_block_terms(int64_t n) {
   const int64_t each =
       HONE_BLOCK_SUM + HONE_BLOCK_SUM * (HONE_BLOCK_SUM + 1) / 2;
-  const int64_t sums = n / (4 * HONE_BLOCK_SUM) + 4;
-  return HONE_ROUNDINGS * (each * HONE_BLOCK_BOUND + 2 * sums * sums + n + 4);
+  const int64_t pairs = n / (4 * HONE_BLOCK_SUM) + 4;
+  return HONE_ROUNDINGS * (each * HONE_BLOCK_BOUND + 2 * pairs * pairs + n + 4);
 }
 
 /* A solve for k <= HONE_SOLVE_COLUMNS columns whose solutions are refined in
