@@ -165,16 +165,11 @@ static inline int64_t hone_plain_terms(int64_t n) {
   return HONE_ROUNDINGS * (n / HONE_PLAIN_PARTS + HONE_PLAIN_PARTS + 2);
 }
 /* Returns how many rounding errors eps^2 a rough residual of one of several
-   columns has on a device, of |op(A)| |x| + |b|. Sums of HONE_BLOCK_SUM = k
-   products are wrong by (k + k (k + 1) / 2) eps^2 2^e, where 2^e is at most
-   HONE_BLOCK_BOUND of the denominator (gpu_sp/residual/many.cu); and such sums
-   of n / 4 products are added up in twice the precision. */
-enum { HONE_BLOCK_SUM = 32, HONE_BLOCK_BOUND = 256 };
+   columns has on a device, of |op(A)| |x| + |b|: HONE_BLOCK_TERMS beside those
+   of adding up its parts (gpu_sp/residual/many.cu). */
+enum { HONE_BLOCK_TERMS = 168 * 64 };
 static inline int64_t hone_block_terms(int64_t n) {
-  const int64_t each =
-      HONE_BLOCK_SUM + HONE_BLOCK_SUM * (HONE_BLOCK_SUM + 1) / 2;
-  const int64_t pairs = n / (4 * HONE_BLOCK_SUM) + 4;
-  return HONE_ROUNDINGS * (each * HONE_BLOCK_BOUND + 2 * pairs * pairs + n + 4);
+  return HONE_ROUNDINGS * (HONE_BLOCK_TERMS + n + 4);
 }
 
 /* A solve for k <= HONE_SOLVE_COLUMNS columns whose solutions are refined in

@@ -310,7 +310,7 @@ static verdict judge(const hone_refinement *ctx,
                      hone_bars_outcome *o) {
   hone_refined *c = b->column;
   if (!tight(b, o) && noise_counts(ctx, b)) {
-    if ((c->by_steps || c->rough) && noise_prevails(b, o))
+    if (c->by_steps && noise_prevails(b, o))
       return TOO_NOISY;
     if (!c->by_steps && !b->sampled && contraction->power == 1)
       return SAMPLE_NOISE;

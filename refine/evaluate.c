@@ -103,11 +103,11 @@ static bool shift_vector(int64_t n, const hone_entry *from, int e,
    it bounds the rounding of the sum; in double-double the rounding of the sum
    of its rounding errors, of more of them if it is rough; where rows are
    computed one by one (lost), the rounding of long double. */
-static double residual_gamma(int64_t n, bool accurate, const hone_refined *c) {
+static double residual_gamma(int64_t n, bool accurate, bool rough, bool lost) {
   const double terms = (double)HONE_ROUNDINGS * (double)(n + 4);
-  if (c->digits_lost)
+  if (lost)
     return terms * 0x1p-63;
-  if (c->rough)
+  if (rough)
     return (double)hone_block_terms(n) * HONE_EPS * HONE_EPS;
   return terms * (accurate ? HONE_EPS * HONE_EPS : HONE_EPS);
 }
@@ -218,6 +218,7 @@ void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
   const int64_t n = ctx->f.a->n;
   hone_refined *large[2 * HONE_SOLVE_COLUMNS];
   int64_t count = 0;
+  const bool rough = device && may_be_rough(ctx, m, list);
   listed_columns columns = {ctx, list, NULL};
   ctx->device_residual_of = NULL;
   hone_for_columns(ctx->f.pool, n, m, shift_upwards, &columns);
@@ -232,8 +233,7 @@ void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
     list[c]->verified = accurate && !device;
     list[c]->den_lost = false;
     list[c]->vouched_there = false;
-    list[c]->rough = device && may_be_rough(ctx, m, list);
-    list[c]->gamma = residual_gamma(n, accurate, list[c]);
+    list[c]->gamma = residual_gamma(n, accurate, rough, list[c]->digits_lost);
   }
   hone_for_columns(ctx->f.pool, n, m, take_errors, &columns);
 }

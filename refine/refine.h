@@ -48,8 +48,6 @@ typedef struct hone_refined {
   double solution_size; /* largest entry, in scaled variables, of the last
                            correction that bounds.c or extra_precise.c solved
                            for */
-  bool rough;   /* r comes from a device's block of several columns: a column
-                   measured by itself has a smaller gamma */
   double gamma; /* the computed r satisfies |computed r - r|_i <= gamma den_i,
                    beside its own rounding to double */
   hone_entry *best; /* the best iterate: x or spare; NULL: none yet */

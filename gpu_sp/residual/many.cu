@@ -11,21 +11,23 @@
    and h is exact; a x - h is at most u / 2. In the end T - sigma + L is the sum
    of the products, wrong by
 
-     TERMS eps u / 2 + (1 + 2 + .. + TERMS) eps u / 2  =  560 eps^2 2^e
+     TERMS eps u / 2 + (1 + 2 + .. + TERMS) eps u / 2  =  152 eps^2 2^e
 
-   at most (eps = 2^-53, TERMS = 32): what the computed a x - h are wrong by,
-   and the additions to L. With 2^e from the largest exponents of the TERMS
-   entries of a row and of x, that is small beside eps den unless large entries
-   of A meet small ones of x. So 2^e is added up over all TERMS that a thread
-   takes, and where that is more than MOST_BOUND of its part of den = |op(A)|
-   |x|, its sums are made once more, as residual.cu does. So no residual is
-   wrong by more than
+   at most (eps = 2^-53, TERMS = 16): what the computed a x - h are wrong by,
+   and the additions to L. These sums are added up in pairs hi + lo. What an
+   addition to lo rounds off is at most eps |lo|, and eps (eps |hi| + 16 eps
+   2^e) where L is added to what hi was rounded by. A thread adds up
 
-     560 MOST_BOUND eps^2 den
+     WEIGHT eps 2^e + |lo|,   WEIGHT = 168,
 
-   and what adding up the parts adds to that: hone_block_terms (base/engine.h).
+   which times eps bounds all of that but C eps^2 den for C sums. With 2^e from
+   the largest exponents of the TERMS entries of a row and of x, it is small
+   beside eps den, den = |op(A)| |x|, unless large entries of A meet small ones
+   of x. Where it is more than HONE_BLOCK_TERMS eps of the thread's part of den,
+   the sums are made once more, as residual.cu does. So no residual has more
+   rounding errors than hone_block_terms says (base/engine.h).
 
-   A thread block keeps TERMS columns of op(A), of TILE rows, in shared memory;
+   A thread block keeps STEP columns of op(A), of TILE rows, in shared memory;
    each of its warps multiplies them by VECTORS vectors. */
 #include "gpu_sp/residual/many.h"
 
@@ -38,17 +40,18 @@ extern "C" {
 namespace {
 
 enum {
-  TILE = WARP,            /* rows of a thread block, one for each lane */
-  TERMS = HONE_BLOCK_SUM, /* real products in each sum of a part of an entry, */
-  STEP = TERMS / HONE_PARTS, /* of so many entries */
-  VECTORS = 8 / HONE_PARTS,
+  TILE = WARP, /* rows of a thread block, one for each lane */
+  TERMS = 16,  /* real products in each sum of a part of an entry, */
+  HALF = TERMS / HONE_PARTS, /* of so many entries: a half of the */
+  STEP = 2 * HALF,           /* columns of op(A) that are kept at once */
+  VECTORS = 8 / HONE_PARTS,  /* of a warp */
   MOST_VECTORS = HONE_RESIDUAL_MANY,
   MOST_WARPS = MOST_VECTORS / VECTORS,
   BLOCKS_THERE = 4, /* thread blocks that an SM shall hold */
   PARTS = 4         /* of a row */
 };
-static_assert(TERMS == 32, "2^5, as sigma_of assumes");
-constexpr double MOST_BOUND = HONE_BLOCK_BOUND;
+/* In units of eps 2^e, and of den. */
+constexpr double WEIGHT = 168.0 * 0x1p-53, LIMIT = HONE_BLOCK_TERMS * 0x1p-53;
 
 /* Exponents e as above. With the first one L is a sum of multiples of 2^-1074
    below 2^-1021, which is exact: nothing is lost but what a product loses by
@@ -61,10 +64,11 @@ struct tile_of_a {
   double size[STEP][TILE + 1]; /* the moduli */
 #endif
   factor x[STEP][MOST_VECTORS + 2];
-  int top[MOST_WARPS][TILE]; /* the largest tops of each row, of what each warp
-                                has loaded */
-  /* The sums so far, to which a thread adds once in a step. In the place of
-     denominators, which are in registers, the sums of 2^e. */
+  /* The largest tops of each half: of the rows, of what each warp has loaded,
+     and of the vectors. */
+  int top[2][MOST_WARPS][TILE], x_top[2][MOST_VECTORS];
+  /* The sums so far, to which a thread adds once in a half. In the place of
+     denominators, which are in registers, the bounds of their errors. */
   double kept[SUMS][MOST_VECTORS][TILE];
 };
 
@@ -109,10 +113,10 @@ __device__ inline int top_of(double v) { return top_of_part(v); }
 __device__ inline void keep_size(tile_of_a *, int, int, double) {}
 #endif
 
-/* Returns the largest top of STEP lanes, one after the other. */
+/* Returns the largest top of HALF lanes, one after the other. */
 __device__ inline int largest_top(int top) {
 #pragma unroll
-  for (int d = STEP / 2; d > 0; d /= 2)
+  for (int d = HALF / 2; d > 0; d /= 2)
     top = max(top, __shfl_xor_sync(ALL, top, d));
   return top;
 }
@@ -137,7 +141,7 @@ __device__ inline void load_tile(const range &r, int64_t from, const place &me,
   };
   const int64_t terms = r.terms - from;
   const int at = me.lane % LANES;
-  int most = 0;
+  int most[2] = {};
   for (int line = me.warp * EACH + me.lane / LANES; line < LINES;
        line += ABREAST * me.warps * EACH) {
     entry v[ABREAST];
@@ -155,31 +159,34 @@ __device__ inline void load_tile(const range &r, int64_t from, const place &me,
       const int other = line + p * me.warps * EACH;
       const int k = TRANS ? at : other, i = TRANS ? other : at;
       const int top = TRANS ? largest_top(top_of(v[p])) : top_of(v[p]);
-      most = max(most, top);
+      most[0] = max(most[0], k < HALF ? top : 0);
+      most[1] = max(most[1], k < HALF ? 0 : top);
       if (other < LINES) {
         s->a[k][i] = v[p];
         keep_size(s, k, i, v[p]);
         if (TRANS)
-          s->top[0][i] = top;
+          s->top[k / HALF][0][i] = top;
       }
     }
   }
-  if (!TRANS)
-    s->top[me.warp][me.lane] = most;
+  for (int half = 0; !TRANS && half < 2; half++)
+    s->top[half][me.warp][me.lane] = most[half];
 }
 
-/* Brings the entries of the warp's vectors there; exponent: their largest. */
+/* Brings the entries of the warp's vectors there, and their largest tops. */
 __device__ inline void load_x(const range &r, int64_t from, const place &me,
-                              tile_of_a *s, int *exponent) {
+                              tile_of_a *s) {
   const int k = me.lane % STEP, c = me.warp * VECTORS;
 #pragma unroll
   for (int p = 0; p < VECTORS; p++) {
     const factor v = from + k < r.terms && c + p < r.count
                          ? factor_of(r.x[from + k + (c + p) * r.m])
                          : factor_of(zero_entry());
-    if (me.lane < STEP)
+    const int top = largest_top(top_of(v));
+    if (me.lane < STEP) {
       s->x[k][c + p] = v;
-    exponent[p] = exponent_of(largest_top(top_of(v)));
+      s->x_top[k / HALF][c + p] = top;
+    }
   }
 }
 
@@ -239,6 +246,9 @@ __device__ inline double size_at(const tile_of_a &s, int k, int i) {
   return s.size[k][i];
 }
 __device__ inline double size_of_factor(const factor &x) { return x.size; }
+__device__ inline double size_of_lo(const sums &s) {
+  return __dadd_rn(fabs(s.lo), fabs(s.lo_im));
+}
 __device__ inline void add_extracted(const extracted &e, int p, double sigma,
                                      sums *s) {
   add_pair(__dsub_rn(e.t[0][p], sigma), e.l[0][p], &s->hi, &s->lo);
@@ -254,6 +264,7 @@ __device__ inline double size_at(const tile_of_a &s, int k, int i) {
   return fabs(s.a[k][i]);
 }
 __device__ inline double size_of_factor(double x) { return fabs(x); }
+__device__ inline double size_of_lo(const sums &s) { return fabs(s.lo); }
 __device__ inline void add_extracted(const extracted &e, int p, double sigma,
                                      sums *s) {
   add_pair(__dsub_rn(e.t[0][p], sigma), e.l[0][p], &s->hi, &s->lo);
@@ -261,10 +272,10 @@ __device__ inline void add_extracted(const extracted &e, int p, double sigma,
 #endif
 
 /* Returns sigma for a row and a vector, by their largest exponents; *bound:
-   2^e. Entries below 2^(exponent + 1 - BIAS) have products below 2^(e - 6),
-   with TERMS = 2^5. */
+   2^e. Entries below 2^(exponent + 1 - BIAS) have products below 2^(e - 5),
+   with TERMS = 2^4. */
 __device__ inline double sigma_of(int of_row, int of_x, double *bound) {
-  const int e = of_row + of_x - 2 * BIAS + 8;
+  const int e = of_row + of_x - 2 * BIAS + 7;
   const int64_t at = e < LEAST_EXP ? LEAST_EXP : e < MOST_EXP ? e : MOST_EXP;
   const int64_t bits = (at + BIAS) << 52;
   *bound = e < LEAST_EXP  ? 0.0
@@ -273,11 +284,19 @@ __device__ inline double sigma_of(int of_row, int of_x, double *bound) {
   return __longlong_as_double(bits | ((int64_t)1 << 51));
 }
 
-/* Adds the products of the lane's row and the warp's vectors, by extraction;
-   of_row, of_x: the largest exponents. */
-__device__ inline void add_by_extraction(const place &me, int of_row,
-                                         const int *of_x, tile_of_a *s,
-                                         double *den) {
+/* Returns the largest exponent of the lane's row in a half. */
+__device__ inline int exponent_of_row(const tile_of_a &s, const place &me,
+                                      int half, int parts) {
+  int top = s.top[half][0][me.lane];
+  for (int part = 1; part < parts; part++)
+    top = max(top, s.top[half][part][me.lane]);
+  return exponent_of(top);
+}
+
+/* Adds a half's products of the lane's row and the warp's vectors, by
+   extraction; of_row: the largest exponent. */
+__device__ inline void add_by_extraction(const place &me, int half, int of_row,
+                                         tile_of_a *s, double *den) {
   const int c = me.warp * VECTORS;
   double bound;
   extracted e;
@@ -285,11 +304,12 @@ __device__ inline void add_by_extraction(const place &me, int of_row,
   for (int p = 0; p < VECTORS; p++)
 #pragma unroll
     for (int part = 0; part < HONE_PARTS; part++) {
-      e.t[part][p] = sigma_of(of_row, of_x[p], &bound);
+      e.t[part][p] =
+          sigma_of(of_row, exponent_of(s->x_top[half][c + p]), &bound);
       e.l[part][p] = 0.0;
     }
 #pragma unroll 4
-  for (int k = 0; k < STEP; k++) {
+  for (int k = half * HALF; k < (half + 1) * HALF; k++) {
     const entry a = s->a[k][me.lane];
     const double size = size_at(*s, k, me.lane);
     factor x[VECTORS];
@@ -303,9 +323,11 @@ __device__ inline void add_by_extraction(const place &me, int of_row,
   }
 #pragma unroll
   for (int p = 0; p < VECTORS; p++) {
+    const double sigma =
+        sigma_of(of_row, exponent_of(s->x_top[half][c + p]), &bound);
     sums kept = kept_sums(*s, c + p, me.lane);
-    add_extracted(e, p, sigma_of(of_row, of_x[p], &bound), &kept);
-    kept.den = __dadd_rn(kept.den, bound);
+    add_extracted(e, p, sigma, &kept);
+    kept.den = __fma_rn(WEIGHT, bound, __dadd_rn(kept.den, size_of_lo(kept)));
     keep_sums(kept, c + p, me.lane, s);
   }
 }
@@ -331,7 +353,6 @@ __device__ inline void add_one_by_one(const place &me, unsigned which,
 template <bool TRANS>
 __device__ inline void add_range(const range &r, bool extracts, unsigned which,
                                  const place &me, tile_of_a *s, double *den) {
-  int of_x[VECTORS];
 #pragma unroll
   for (int p = 0; p < VECTORS; p++)
     if (which >> p & 1) {
@@ -340,14 +361,13 @@ __device__ inline void add_range(const range &r, bool extracts, unsigned which,
     }
   for (int64_t from = 0; from < r.terms; from += STEP) {
     load_tile<TRANS>(r, from, me, s);
-    load_x(r, from, me, s, of_x);
+    load_x(r, from, me, s);
     __syncthreads();
-    int top = s->top[0][me.lane];
-    for (int part = 1; part < (TRANS ? 1 : me.warps); part++)
-      top = max(top, s->top[part][me.lane]);
-    if (extracts)
-      add_by_extraction(me, exponent_of(top), of_x, s, den);
-    else
+    for (int half = 0; extracts && half < 2; half++)
+      add_by_extraction(me, half,
+                        exponent_of_row(*s, me, half, TRANS ? 1 : me.warps), s,
+                        den);
+    if (!extracts)
       add_one_by_one(me, which, s, den);
     __syncthreads();
   }
@@ -361,7 +381,7 @@ __device__ inline unsigned inaccurate(const tile_of_a &s, const place &me,
 #pragma unroll
   for (int p = 0; p < VECTORS; p++) {
     const double bound = kept_sums(s, me.warp * VECTORS + p, me.lane).den;
-    which |= (bound <= MOST_BOUND * den[p] ? 0U : 1U) << p;
+    which |= (bound <= LIMIT * den[p] ? 0U : 1U) << p;
   }
   return which;
 }

@@ -206,15 +206,12 @@ TEST(bounds_products, columns_of_single_factors_may_be_rough) {
   hone_refined_measure(&s.ctx, true, true, COLUMNS, list);
   CHECK_EQ_INT(wide_blocks, 1);
   CHECK_EQ_INT(rough_blocks, 1);
-  for (int c = 0; c < COLUMNS; c++) {
-    CHECK(list[c]->rough);
+  for (int c = 0; c < COLUMNS; c++)
     CHECK_NEAR(list[c]->gamma, rough, 0.0);
-  }
   s.engine.precision = 64;
   hone_refined_measure(&s.ctx, true, true, COLUMNS, list);
   CHECK_EQ_INT(wide_blocks, 2);
   CHECK_EQ_INT(rough_blocks, 1);
-  CHECK(!list[0]->rough);
   CHECK_NEAR(list[0]->gamma, fine, 0.0);
   s.engine.precision = 32; /* in extra precision x has a tail */
   s.column[1].measure_tail = true;
@@ -227,26 +224,5 @@ TEST(bounds_products, columns_of_single_factors_may_be_rough) {
   s.column[1].measure_tail = false;
   hone_refined_measure(&s.ctx, true, false, COLUMNS, list); /* on the host */
   CHECK_EQ_INT(wide_blocks, 2);
-  CHECK(!list[0]->rough);
   CHECK_NEAR(list[0]->gamma, fine, 0.0);
-}
-
-/* Where the noise of a rough residual would prevail in a bound, the column is
-   measured by itself. */
-TEST(bounds_products, take_no_rough_residuals_where_that_counts) {
-  products_case s;
-  double b[COLUMNS][N];
-  set_measured(&s, b);
-  s.certificate.inverse_bound = 1e8;
-  for (int c = 0; c < COLUMNS; c++) {
-    s.column[c].rough = true;
-    s.column[c].errors.noise = 1e-12L; /* with that inverse 2e-4 of x */
-  }
-  estimate(&s);
-  CHECK_EQ_INT(s.ctx.passes, 1);
-  for (int c = 0; c < COLUMNS; c++) {
-    CHECK(!s.column[c].rough);
-    CHECK_LE(s.column[c].error, 1e-5);
-    CHECK_LE((c == 0 ? 1.0 : 3.0) * 0.93e-6, s.column[c].error);
-  }
 }
