@@ -27,6 +27,9 @@ double hone_bounds_inverse(const hone_certificate *certificate,
                            const hone_refined *column);
 long double hone_bounds_noise_effect(const hone_certificate *certificate,
                                      const hone_refined *column);
+/* May that effect be larger than the rounding of x? */
+bool hone_bounds_noise_counts(const hone_certificate *certificate,
+                              const hone_refined *column);
 /* Uses the residual r that the device computed and that is in ctx->v, because
    to solve for that takes no time. It is as good as the host's if, by the
    host's own bound, no entry is further away than the rounding error of either

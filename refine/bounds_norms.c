@@ -23,7 +23,7 @@ long double hone_bounds_widest_unit(const hone_refinement *ctx) {
 
 double hone_bounds_inverse(const hone_certificate *certificate,
                            const hone_refined *c) {
-  return c->by_steps && certificate->inverse_many > 0.0
+  return (c->by_steps || c->by_many) && certificate->inverse_many > 0.0
              ? certificate->inverse_many
              : certificate->inverse_bound;
 }
@@ -40,6 +40,12 @@ long double hone_bounds_noise_effect(const hone_certificate *certificate,
              ? (long double)hone_bounds_inverse(certificate, c) *
                    c->errors.noise
              : 0.0L;
+}
+
+bool hone_bounds_noise_counts(const hone_certificate *certificate,
+                              const hone_refined *c) {
+  return !(HONE_NOISE_FACTOR * hone_bounds_noise_effect(certificate, c) <=
+           HONE_NOISE_SMALL * c->errors.size_scaled);
 }
 
 bool hone_bounds_use_device(const hone_refinement *ctx,

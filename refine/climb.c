@@ -218,11 +218,16 @@ static int certify_columns(hone_climb *c, int r, hone_refinement *ctx) {
     st = refine_extra(c, r, ctx);
   }
   const double middle = hone_now_s();
-  for (int64_t i = 0; i < c->m; i++)
-    if (c->columns[i].by_steps && !(certificate->inverse_many > 0.0)) {
+  for (int64_t i = 0; i < c->m; i++) {
+    hone_refined *column = &c->columns[i];
+    column->by_many = c->m > 1 && ctx->f.use_copy && accepted_on(c, i, r) &&
+                      hone_bounds_noise_counts(certificate, column);
+    if ((column->by_steps || column->by_many) &&
+        !(certificate->inverse_many > 0.0)) {
       hone_ladder_draw_for(c->ladder, HONE_DRAW_MANY, r);
       hone_bounds_for_many(ctx, certificate);
     }
+  }
   hone_ladder_draw_for(c->ladder, HONE_DRAW_COLUMNS, r);
   hone_bounds_estimate(ctx, certificate, c->m, c->columns);
   const double end = hone_now_s();

@@ -93,6 +93,7 @@ typedef struct hone_refined {
   bool extra_precise;        /* refined in extra-precise mode to the end */
   /* For steps.c: r follows the steps of x. */
   bool by_steps;
+  bool by_many;     /* its noise is bounded by the certificate's inverse_many */
   bool noisy;       /* r is not accurate enough for a bound on the error */
   bool first;       /* x is the first iterate */
   hone_entry *step; /* n: the last change of x; NULL: x itself */

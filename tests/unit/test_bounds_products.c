@@ -226,3 +226,25 @@ TEST(bounds_products, columns_of_single_factors_may_be_rough) {
   CHECK_EQ_INT(wide_blocks, 2);
   CHECK_NEAR(list[0]->gamma, fine, 0.0);
 }
+
+/* The noise of columns that a device measures is bounded by the twelve vectors
+   where four leave too much of it. */
+TEST(bounds_products, noise_is_bounded_by_more_vectors_where_it_counts) {
+  products_case s;
+  set_case(&s, 1e8);
+  hone_refined *c = &s.column[0];
+  s.certificate.inverse_many = 1e6;
+  c->errors.noise = 0.126L * 0x1p-53L * 1e-8L; /* twice that is 0.252 eps */
+  CHECK(hone_bounds_noise_counts(&s.certificate, c));
+  CHECK_NEAR(hone_bounds_inverse(&s.certificate, c), 1e8, 0.0);
+  c->by_many = true;
+  CHECK_NEAR(hone_bounds_inverse(&s.certificate, c), 1e6, 0.0);
+  CHECK(!hone_bounds_noise_counts(&s.certificate, c));
+  c->by_many = false;
+  c->errors.noise = 0.124L * 0x1p-53L * 1e-8L;
+  CHECK(!hone_bounds_noise_counts(&s.certificate, c));
+  c->errors.noise = (long double)NAN;
+  c->by_many = true;
+  s.certificate.inverse_many = 0.0; /* none was made */
+  CHECK_NEAR(hone_bounds_inverse(&s.certificate, c), 1e8, 0.0);
+}
