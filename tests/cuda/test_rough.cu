@@ -172,7 +172,7 @@ ROUGH_TEST(residuals_of_uneven_products_are_not_rough) {
   }
 }
 
-/* What a device of several computes of its columns. */
+/* A device that has some columns of A gives their part of A x by itself. */
 ROUGH_TEST(products_have_their_rounding_apart) {
   NEED_DEVICE();
   residuals of(1100, 1030, 12, false, 0);
