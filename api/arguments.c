@@ -6,8 +6,9 @@
 
 #include <float.h>
 
-/* Entries from which several threads look through them. */
-enum { WORTH_THREADS = 1 << 16 };
+/* Entries from which several threads look through them, and those that one of
+   them takes at least. */
+enum { WORTH_THREADS = 1 << 16, WORTH_A_TASK = 1 << 13 };
 
 int hone_check_sizes(int64_t n, int64_t nrhs, hone_report *report) {
   const bool n_fits = n >= 0 && n <= HONE_MAX_ORDER;
@@ -201,27 +202,33 @@ static bool column_is_finite(int64_t n, const hone_entry *b, int64_t j,
   return false;
 }
 
-/* Columns that several threads look through. */
+/* Columns that several threads look through, in groups. */
 typedef struct scanned_columns {
   const hone_entry *b;
-  int64_t n, ldb;
+  int64_t n, ldb, nrhs, group;
   bool *finite; /* set to false */
 } scanned_columns;
 
-static void scan_column(void *ctx, int64_t j) {
+static void scan_group(void *ctx, int64_t task) {
   const scanned_columns *s = ctx;
-  if (count_large(HONE_PARTS * s->n, (const double *)(s->b + j * s->ldb)) > 0)
+  const int64_t end = HONE_MIN((task + 1) * s->group, s->nrhs);
+  int64_t large = 0;
+  for (int64_t j = task * s->group; j < end; j++)
+    large +=
+        count_large(HONE_PARTS * s->n, (const double *)(s->b + j * s->ldb));
+  if (large > 0)
     __atomic_store_n(s->finite, false, __ATOMIC_RELAXED);
 }
 
 static bool all_finite(const hone_vectors *v, const hone_entry *b, int64_t ldb,
                        const char *name, hone_pool *pool, hone_report *report) {
+  const int64_t group = 1 + WORTH_A_TASK / HONE_MAX(v->n, (int64_t)1);
   bool finite = true;
-  const scanned_columns all = {b, v->n, ldb, &finite};
+  scanned_columns all = {b, v->n, ldb, v->nrhs, group, &finite};
   if (b == NULL)
     return true;
-  hone_pool_run(v->n * v->nrhs < WORTH_THREADS ? NULL : pool, v->nrhs,
-                scan_column, (void *)&all);
+  hone_pool_run(v->n * v->nrhs < WORTH_THREADS ? NULL : pool,
+                (v->nrhs + group - 1) / group, scan_group, &all);
   if (finite)
     return true;
   finite = true; /* what is large may be finite */

@@ -36,10 +36,10 @@ double hone_refined_residual_noise(const hone_refined *c, int64_t n,
 
 long double hone_bounds_noise_effect(const hone_certificate *certificate,
                                      const hone_refined *c) {
-  return c->errors.noise > 0.0L
-             ? (long double)hone_bounds_inverse(certificate, c) *
-                   c->errors.noise
-             : 0.0L;
+  return c->errors.noise <= 0.0L /* the inverse may be Inf */
+             ? 0.0L
+             : (long double)hone_bounds_inverse(certificate, c) *
+                   c->errors.noise;
 }
 
 bool hone_bounds_noise_counts(const hone_certificate *certificate,

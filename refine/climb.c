@@ -220,6 +220,7 @@ static int certify_columns(hone_climb *c, int r, hone_refinement *ctx) {
   const double middle = hone_now_s();
   for (int64_t i = 0; i < c->m; i++) {
     hone_refined *column = &c->columns[i];
+    column->by_many = false; /* noise is judged by the first bound */
     column->by_many = c->m > 1 && ctx->f.use_copy && accepted_on(c, i, r) &&
                       hone_bounds_noise_counts(certificate, column);
     if ((column->by_steps || column->by_many) &&

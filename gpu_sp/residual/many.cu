@@ -433,6 +433,8 @@ int64_t hone_cuda_many_width(int64_t m) {
 }
 
 int64_t hone_cuda_many_bytes(int64_t n, int64_t m) {
+  if (n < HONE_RESIDUAL_MANY_ORDER || m < HONE_RESIDUAL_MANY_ORDER)
+    return 0; /* none are made here */
   const int64_t rows = n * divide_up(m, hone_cuda_many_width(m));
   const int64_t dots = m * divide_up(n, hone_cuda_many_width(n));
   return static_cast<int64_t>(sizeof(sums)) * (rows > dots ? rows : dots) *

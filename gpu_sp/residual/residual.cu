@@ -414,7 +414,8 @@ cudaError_t launch_parts(const hone_double_matrix &a, bool trans,
   return cudaGetLastError();
 }
 
-/* Makes the residuals of a block of columns, or of one. */
+/* Makes the residuals of 'count' columns in one read of A; many: those of
+   many.cu. */
 cudaError_t make_some(const hone_double_matrix &a, bool trans,
                       const hone_residual_vectors &v, int64_t count, bool many,
                       double *part, cudaStream_t stream) {
