@@ -129,8 +129,9 @@ TEST(sparse, columns_of_an_inverse_are_accepted) {
     discard(&s);
   }
   CHECK_GE(columns, 20 * MOST);
-  /* With other roundings one or the other is not: 1559 of 1560 with AVX2. */
-  CHECK_GE(count.accepted, columns - columns / 1000);
+  /* With other roundings one or the other is not: 1559 of 1560 with AVX2, 1557
+     where sanitizers turn optimization off. */
+  CHECK_GE(count.accepted, columns - columns / 500);
   CHECK_GE(count.by_sparse_rows, columns / 20);
 }
 
