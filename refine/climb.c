@@ -165,7 +165,9 @@ static bool units_cost_digits(const hone_climb *c, int64_t i) {
 }
 
 /* Refines a column in this way. Where its bound does not become smaller, it
-   stays as it was accepted. */
+   stays as it was accepted, and is measured again: its residual was overwritten
+   by that of another x, and the next factors or GMRES for other columns may
+   bring the column here once more. */
 static void refine_for_units(hone_climb *c, const hone_certificate *certificate,
                              hone_refinement *ctx, hone_refined *column) {
   const hone_ladder *ladder = c->ladder;
@@ -191,6 +193,7 @@ static void refine_for_units(hone_climb *c, const hone_certificate *certificate,
   column->iterations = iterations;
   memcpy(column->x, x, bytes);
   memcpy(column->spare, bars, bytes);
+  hone_refined_measure(ctx, true, false, 1, &column);
 }
 
 static void refine_units(hone_climb *c, int r, hone_refinement *ctx) {
