@@ -16,15 +16,19 @@
 
 enum {
   POWERS = 3,
-  /* One more than can be deflated: if all remain long, there are more. */
-  DRAWN = HONE_DEFLATED_MOST + 1
+  /* More than can be deflated, so that there are not more directions: of eight
+     directions at their full length, so many vectors in general position leave
+     one that is shorter than NEGLIGIBLE_LENGTH in 3 % of all draws, one vector
+     more than can be deflated in 38 %. */
+  DRAWN = HONE_DEFLATED_MOST + 3
 };
-/* A vector that one power of E makes shorter than this needs no deflation: the
-   probes multiply by less than 4 and want less than 1. (With 0.004, more than
-   seven directions were found where an arithmetic spectrum ends in one tiny
-   singular value, so that none was deflated.) What is shorter than ROUNDING of
-   the longest is rounding error of the solves in single precision. */
-static const double NEGLIGIBLE_LENGTH = 0.1, ROUNDING = 1e-5;
+/* A vector that one power of E makes shorter than this needs no deflation:
+   factors that leave as much everywhere are used as they are, with the second
+   power. (With 0.004, more than seven directions were found where an arithmetic
+   spectrum ends in one tiny singular value, so that none was deflated.
+   docs/performance.md has the times with others.) What is shorter than ROUNDING
+   of the longest is rounding error of the solves in single precision. */
+static const double NEGLIGIBLE_LENGTH = 0.5, ROUNDING = 1e-5;
 /* U^T S Z of null vectors, which may be exactly zero, counts as at least this
    part of eps ||S||_1. */
 static const double LEAST_IMAGE = 0x1p-10;
