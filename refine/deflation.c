@@ -16,10 +16,11 @@
 
 enum {
   POWERS = 3,
-  /* More than can be deflated, so that there are not more directions: of eight
-     directions at their full length, so many vectors in general position leave
-     one that is shorter than NEGLIGIBLE_LENGTH in 3 % of all draws, one vector
-     more than can be deflated in 38 %. */
+  /* More than can be deflated, so that too many directions are noticed. Where E
+     leaves eight directions at their full length, the last of them seems
+     shorter than NEGLIGIBLE_LENGTH in 3 % of the draws of ten vectors
+     (chi-squared with three degrees of freedom), and in 38 % of those of eight.
+   */
   DRAWN = HONE_DEFLATED_MOST + 3
 };
 /* A vector that one power of E makes shorter than this needs no deflation:

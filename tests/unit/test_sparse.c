@@ -130,8 +130,12 @@ TEST(sparse, columns_of_an_inverse_are_accepted) {
   }
   CHECK_GE(columns, 20 * MOST);
   /* With other roundings one or the other is not: 1559 of 1560 with AVX2, 1557
-     where sanitizers turn optimization off. */
+     at -O1, at which sanitizers compile. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   CHECK_GE(count.accepted, columns - columns / 500);
+#else
+  CHECK_GE(count.accepted, columns - columns / 1000);
+#endif
   CHECK_GE(count.by_sparse_rows, columns / 20);
 }
 
