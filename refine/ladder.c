@@ -427,6 +427,9 @@ static int start_matrix(hone_ladder *ladder, hone_report *report) {
       hone_ladder_create_rung(ladder, r) == HONE_OK &&
       first->resident(ladder->rung[r].self))
     st = factor_then_inspect(ladder, r, report);
+  if (st == HONE_DEVICE_FAILED)
+    hone_ladder_add_reason(report, first->name,
+                           "the device failed, and is tried once more");
   /* If that way is not open or failed, factor_rung tries the engine again. */
   if (st == HONE_NO_DEVICE || st == HONE_DEVICE_FAILED || st == HONE_NO_MEMORY)
     st = inspect(ladder, false, report);

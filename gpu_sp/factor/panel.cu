@@ -409,8 +409,8 @@ cudaError_t shared_limit(size_t *bytes) {
   return e;
 }
 
-cudaError_t shape_of(int64_t m, int64_t w, panel_shape *p) {
-  cudaError_t e = cudaSuccess;
+/* most: the bytes of dynamic shared memory that a kernel may ask for. */
+void shape_of(int64_t m, int64_t w, size_t most, panel_shape *p) {
   p->rows = WARP_ROWS;
   if (m > (int64_t)GROUP * WARP_ROWS)
     p->rows =
@@ -424,15 +424,11 @@ cudaError_t shape_of(int64_t m, int64_t w, panel_shape *p) {
   };
   p->merged_blocks = GROUP;
   p->shared = shared(p->blocks < GROUP ? p->blocks : (int)GROUP);
-  if (p->blocks > GROUP && p->blocks <= MERGED_BLOCKS) {
-    size_t most = 0;
-    e = shared_limit(&most);
-    if (shared(p->blocks) <= most) {
-      p->merged_blocks = MERGED_BLOCKS;
-      p->shared = shared(p->blocks);
-    }
+  if (p->blocks > GROUP && p->blocks <= MERGED_BLOCKS &&
+      shared(p->blocks) <= most) {
+    p->merged_blocks = MERGED_BLOCKS;
+    p->shared = shared(p->blocks);
   }
-  return e;
 }
 
 } // namespace
@@ -452,9 +448,11 @@ cudaError_t hone_cuda_panel(const hone_panel &panel, hone_moves *moves,
   if (hone_cuda_is_tall(rows, room.part_rows))
     return hone_cuda_tall_panel(panel, moves, zero_pivot, room, stream);
   panel_shape shape = {};
-  cudaError_t e = shape_of(rows, panel.w, &shape);
+  size_t most = 0;
+  cudaError_t e = shared_limit(&most);
   if (e != cudaSuccess)
     return e;
+  shape_of(rows, panel.w, most, &shape);
   panel_args args = {};
   args.f = panel.f.f + k * panel.f.ld + HONE_PARTS * k;
   args.ld = panel.f.ld;
@@ -472,8 +470,10 @@ cudaError_t hone_cuda_panel(const hone_panel &panel, hone_moves *moves,
   auto kernel = factor_panel<1>;
   if (shape.rows > WARP_ROWS)
     kernel = shape.rows > 2 * WARP_ROWS ? factor_panel<3> : factor_panel<2>;
+  /* A kernel has one limit for all threads of the process: it is the same for
+     every panel, as the launch of another thread may come in between. */
   e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                           (int)shape.shared);
+                           (int)most);
   if (e != cudaSuccess)
     return e;
   HONE_LAUNCH_COOPERATIVE(kernel, shape.blocks, THREADS, shape.shared, stream,

@@ -12,14 +12,19 @@ namespace device { /* called by kernels and by the code that launches them */
 inline cudaError_t cudaGetLastError() {
   return std::exchange(last_error, cudaSuccess);
 }
+/* A kernel's limit holds for all threads. It is refused to change one, though
+   CUDA would: a launch of another thread that needs the former limit may come
+   next. */
 template <class K>
 cudaError_t cudaFuncSetAttribute(K *kernel, cudaFuncAttribute, int bytes) {
   if (bytes < 0 || bytes > SHARED_OPTIN)
     return last_error = cudaErrorInvalidValue;
   std::lock_guard<std::mutex> hold(kept.lock);
-  kept.shared[reinterpret_cast<const void *>(kernel)] =
-      static_cast<size_t>(bytes);
-  return cudaSuccess;
+  const auto set = kept.shared.emplace(reinterpret_cast<const void *>(kernel),
+                                       static_cast<size_t>(bytes));
+  return set.first->second == static_cast<size_t>(bytes)
+             ? cudaSuccess
+             : last_error = cudaErrorInvalidValue;
 }
 template <class K>
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, K *,

@@ -289,8 +289,9 @@ template <class... P> struct launch {
     if (cooperative && count > HONE_EMULATE_PROCESSORS * (RESIDENT / n))
       return cudaErrorCooperativeLaunchTooLarge;
     std::lock_guard<std::mutex> hold(kept.lock);
-    const size_t more = kept.shared[reinterpret_cast<const void *>(kernel)];
-    return shared > SHARED && shared > more ? cudaErrorInvalidValue
+    const auto more = kept.shared.find(reinterpret_cast<const void *>(kernel));
+    const size_t most = more != kept.shared.end() ? more->second : 0;
+    return shared > SHARED && shared > most ? cudaErrorInvalidValue
                                             : cudaSuccess;
   }
   void operator()(P... arguments) const {

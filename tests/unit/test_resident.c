@@ -30,6 +30,7 @@ typedef enum residuals {
 } residuals;
 static residuals kind;
 static int asked, expected;
+static int fails;      /* how many of the next factorizations fail */
 static bool projects;  /* the engine has a projection of A */
 static double largest; /* of the last r divided by its den */
 
@@ -43,6 +44,10 @@ static int factor(void *self, const hone_matrix *a, const hone_scaling *scaling,
   for (int i = 0; i < ORDER; i++)
     one[i] = 1.0;
   const hone_scaling none = {one, one, zero, zero, false};
+  if (fails > 0) {
+    fails--;
+    return HONE_DEVICE_FAILED;
+  }
   return hone_engine_single.factor(self, a, scaling ? scaling : &none, info);
 }
 
@@ -259,6 +264,25 @@ TEST(resident, extra_precision_accepts_by_the_hosts_residual_too) {
   const outcome failing = run_to(FAILING, false, true);
   CHECK_EQ_INT(failing.status, HONE_OK);
   CHECK_NEAR(failing.column.backward_error, failing.omega, 1e-3 * SUP_EPS);
+}
+
+/* A device that fails once serves without its copy of A, and the report says
+   so. */
+TEST(resident, a_factorization_that_fails_once_is_tried_again) {
+  static const char *const words = "resident LU: the device failed, and is";
+  fails = 1;
+  const outcome once = run(TRUE_ONES, false);
+  CHECK_EQ_INT(fails, 0);
+  CHECK_EQ_INT(once.status, HONE_OK);
+  CHECK_LE(once.omega, SUP_LIMIT);
+  CHECK_CONTAINS(once.report.reason, words);
+  CHECK_EQ_INT(once.report.device_passes, 0);
+  fails = 2;
+  const outcome twice = run(TRUE_ONES, false);
+  CHECK_EQ_INT(fails, 0);
+  CHECK_EQ_INT(twice.status, HONE_DEVICE_FAILED);
+  CHECK_CONTAINS(twice.report.reason, words);
+  CHECK(strstr(run(TRUE_ONES, false).report.reason, words) == NULL);
 }
 
 /* Where a device begins to solve ahead, a solve sends it b and, for each
