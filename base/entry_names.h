@@ -255,6 +255,7 @@
 #define hone_product_avx512 hone_z_product_avx512
 #define hone_product_base hone_z_product_base
 #define hone_project_column hone_z_project_column
+#define hone_project_copied hone_z_project_copied
 #define hone_project_products hone_z_project_products
 #define hone_project_rows hone_z_project_rows
 #define hone_projection_avx2 hone_z_projection_avx2

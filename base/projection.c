@@ -18,7 +18,14 @@ static const hone_projection_kernels *kernels(void) {
 
 void hone_project_column(int64_t n, const hone_entry *a, const hone_entry *v,
                          hone_entry *hi, hone_entry *lo, double *sum) {
-  kernels()->column(n, a, v, hi, lo, sum);
+  static const hone_column_copy none = {NULL, false};
+  kernels()->column(n, a, v, &none, hi, lo, sum);
+}
+
+void hone_project_copied(int64_t n, const hone_entry *a, const hone_entry *v,
+                         const hone_column_copy *copy, hone_entry *hi,
+                         hone_entry *lo, double *sum) {
+  kernels()->column(n, a, v, copy, hi, lo, sum);
 }
 
 void hone_project_products(int64_t n, const hone_entry *a, const hone_entry *v,

@@ -36,7 +36,20 @@ void hone_projection_draw(int64_t n, uint64_t *seed, hone_entry *v);
 void hone_project_column(int64_t n, const hone_entry *a, const hone_entry *v,
                          hone_entry *hi, hone_entry *lo, double *sum);
 
-/* Does the same for any v. */
+/* Where the entries of a column are copied to. */
+typedef struct hone_column_copy {
+  hone_entry *to; /* NULL: nowhere */
+  bool streams;   /* past the caches, if 'to' is a multiple of 64 bytes: faster
+                     where few threads copy what none of them reads */
+} hone_column_copy;
+
+/* Adds a part of one column as hone_project_column does, and copies its n
+   entries, which do not overlap. */
+void hone_project_copied(int64_t n, const hone_entry *a, const hone_entry *v,
+                         const hone_column_copy *copy, hone_entry *hi,
+                         hone_entry *lo, double *sum);
+
+/* Does as hone_project_column for any v. */
 void hone_project_products(int64_t n, const hone_entry *a, const hone_entry *v,
                            hone_entry *hi, hone_entry *lo, double *sum);
 

@@ -7,8 +7,60 @@
 
 #include "base/exact.h"
 
+#include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
+
+/* ---- Blocks on their way through the processor -------------------------- */
+
+enum {
+  BLOCK_BYTES = 1024,
+  LINE = 64,   /* bytes of the cache that come at once, */
+  AHEAD = 4096 /* and how far ahead they are fetched */
+};
+
+/* Fetches the block that a loop over a column comes to after this one, into the
+   cache of the second level. It may lie behind the column. */
+HONE_INLINE void fetch_ahead(const void *block) {
+  const uintptr_t at = (uintptr_t)block + AHEAD;
+  for (int k = 0; k < BLOCK_BYTES; k += LINE)
+    __builtin_prefetch((const void *)(at + (uintptr_t)k), 0, 2);
+}
+
+/* Copies a block; streams: past the caches, to a multiple of LINE. */
+HONE_INLINE void copy_block(const void *from, void *to, bool streams) {
+#if defined(__AVX512F__)
+  for (int k = 0; k < BLOCK_BYTES && streams; k += 64)
+    _mm512_stream_si512((void *)((char *)to + k),
+                        _mm512_loadu_si512((const char *)from + k));
+#elif defined(__AVX2__)
+  for (int k = 0; k < BLOCK_BYTES && streams; k += 32)
+    _mm256_stream_si256(
+        (void *)((char *)to + k),
+        _mm256_loadu_si256((const void *)((const char *)from + k)));
+#else
+  streams = false;
+#endif
+  if (!streams)
+    memcpy(to, from, BLOCK_BYTES);
+}
+
+HONE_INLINE bool may_stream(const hone_column_copy *copy) {
+  return copy->streams && (uintptr_t)copy->to % LINE == 0;
+}
+
+/* Lets other threads see what was streamed. */
+HONE_INLINE void end_streams(bool streams) {
+#if defined(__x86_64__)
+  if (streams)
+    _mm_sfence();
+#endif
+  (void)streams;
+}
 
 #ifdef HONE_COMPLEX
 
@@ -16,6 +68,7 @@
    weight of its entry, and the moduli beside them. */
 
 enum { LANES = 8, BLOCK = LANES * HONE_GROUP }; /* entries at once */
+_Static_assert(BLOCK * sizeof(hone_entry) == BLOCK_BYTES, "a block is copied");
 
 /* Squares between these are those of moduli that are neither lost nor
    infinite. */
@@ -46,10 +99,15 @@ HONE_INLINE double sum_of_moduli(const hone_entry *a, const hone_entry *v) {
 }
 
 static void project_column(int64_t n, const hone_entry *a, const hone_entry *v,
-                           hone_entry *hi, hone_entry *lo, double *sum) {
+                           const hone_column_copy *copy, hone_entry *hi,
+                           hone_entry *lo, double *sum) {
   double h[2 * LANES] = {0.0}, l[2 * LANES] = {0.0}, rest[2 * LANES] = {0.0};
+  const bool streams = may_stream(copy);
   int64_t i = 0;
   for (; i + BLOCK <= n; i += BLOCK) {
+    fetch_ahead(a + i);
+    if (copy->to != NULL)
+      copy_block(a + i, copy->to + i, streams);
     const double *restrict part = (const double *)(a + i);
     double weight[2 * BLOCK];
     for (int k = 0; k < BLOCK; k++)
@@ -64,6 +122,9 @@ static void project_column(int64_t n, const hone_entry *a, const hone_entry *v,
     }
     *sum += sum_of_moduli(a + i, v + i);
   }
+  end_streams(streams);
+  if (copy->to != NULL)
+    memcpy(copy->to + i, a + i, (size_t)(n - i) * sizeof *a);
   for (; i < n; i++) {
     hone_add_product(creal(a[i]), creal(v[i]), &h[0], &l[0]);
     hone_add_product(cimag(a[i]), creal(v[i]), &h[1], &l[1]);
@@ -135,17 +196,27 @@ static void project_rows(int64_t rows, int64_t columns, const hone_entry *a,
 
 #else
 
-enum { LANES = 16 }; /* partial sums of a column */
+enum {
+  LANES = 16,
+  BLOCK = LANES * HONE_GROUP
+}; /* partial sums of a column;
+      entries at once */
+_Static_assert(BLOCK * sizeof(hone_entry) == BLOCK_BYTES, "a block is copied");
 
 /* The LANES partial sums begin as 0 and are added at the end, again without
    error. */
 static void project_column(int64_t n, const hone_entry *restrict a,
-                           const hone_entry *restrict v, hone_entry *hi,
+                           const hone_entry *restrict v,
+                           const hone_column_copy *copy, hone_entry *hi,
                            hone_entry *lo, double *sum) {
   hone_entry h[LANES] = {0.0}, l[LANES] = {0.0};
   double s[LANES] = {0.0};
+  const bool streams = may_stream(copy);
   int64_t i = 0;
-  for (; i + LANES * HONE_GROUP <= n; i += LANES * HONE_GROUP)
+  for (; i + BLOCK <= n; i += BLOCK) {
+    fetch_ahead(a + i);
+    if (copy->to != NULL)
+      copy_block(a + i, copy->to + i, streams);
     for (int k = 0; k < LANES; k++) {
       hone_entry p[HONE_GROUP], q[HONE_GROUP];
       for (int g = 0; g < HONE_GROUP; g++) {
@@ -154,6 +225,10 @@ static void project_column(int64_t n, const hone_entry *restrict a,
       }
       hone_add_group(p, q, &h[k], &l[k], &s[k]);
     }
+  }
+  end_streams(streams);
+  if (copy->to != NULL)
+    memcpy(copy->to + i, a + i, (size_t)(n - i) * sizeof *a);
   for (; i < n; i++) {
     hone_accumulate(a[i], v[i], &h[i % LANES], &l[i % LANES]);
     s[i % LANES] += hone_abs(a[i]) * hone_abs(v[i]);

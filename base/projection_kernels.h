@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernels behind hone_project_column and hone_project_rows, compiled once
-   for each instruction set from projection_kernels.c. */
+/* The kernels behind projection.h's functions on columns and rows, compiled
+   once for each instruction set from projection_kernels.c. */
 #ifndef HONE_PROJECTION_KERNELS_H
 #define HONE_PROJECTION_KERNELS_H
 
@@ -8,7 +8,8 @@
 
 typedef struct hone_projection_kernels {
   void (*column)(int64_t n, const hone_entry *a, const hone_entry *v,
-                 hone_entry *hi, hone_entry *lo, double *sum);
+                 const hone_column_copy *copy, hone_entry *hi, hone_entry *lo,
+                 double *sum);
   void (*rows)(int64_t rows, int64_t columns, const hone_entry *a, int64_t lda,
                const hone_entry *v, hone_entry *hi, hone_entry *lo,
                double *sum);

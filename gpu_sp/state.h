@@ -74,6 +74,9 @@ struct hone_cuda_buffers {
   uint64_t free, ready;             /* sets: empty; filled and not sent */
   int64_t piece[HONE_CUDA_BUFFERS]; /* the number of the piece in a buffer */
   bool sending;                     /* a thread is sending what is ready */
+  bool streams, filled;             /* pieces are copied past the caches; few
+                                       buffers were free at some time of the
+                                       job */
   /* The device reads the buffers of the batches first .. last-1; batch k is at
      k % HONE_CUDA_BUFFERS. */
   uint64_t batch[HONE_CUDA_BUFFERS];

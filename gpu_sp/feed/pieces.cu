@@ -29,7 +29,7 @@ extern "C" {
 namespace {
 
 /* Columns that a projection along rows takes at once; rows of a column that
-   are copied and then projected, 16 KB. */
+   are read twice, 16 KB. */
 enum { GROUP = 8, BLOCK_ROWS = 2048 };
 const int64_t PIECE = 1 << 20, SMALL_PIECE = 1 << 17; /* bytes, about */
 enum { PIECES = 64 }; /* that a small matrix is divided into */
@@ -38,10 +38,18 @@ const long SLEEP_NS = 50000; /* the kernel makes some 100 us of it */
 /* Up to so many threads in all, the caller's does pieces too; beside more it
    keeps its time for the device, which would wait while it does one. */
 enum { CALLER_HELPS = 4 };
+/* Columns begin there in a buffer, bytes. */
+enum { LINE = 64 };
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t rows_of_piece(int64_t n) { return n < PIECE_ROWS ? n : PIECE_ROWS; }
+
+/* From column to column in a buffer, where a column has so many rows. */
+int64_t buffer_ld(int64_t rows) {
+  const int64_t step = LINE / (int64_t)sizeof(hone_entry);
+  return divide_up(rows, step) * step;
+}
 
 int64_t columns_of_piece(int64_t n) {
   const int64_t column = rows_of_piece(n) * (int64_t)sizeof(hone_entry);
@@ -110,39 +118,74 @@ uint64_t symmetry_sum(const hone_entry *column, int64_t j, int64_t row,
   return sum;
 }
 
-/* Copies 'count' rows from 'row' on of column j to the buffer, and looks at
-   those that are not sent. Returns what they add to the sum that tells
-   symmetry. */
-uint64_t copy_rows(hone_cuda *c, const piece &p, int64_t j, int64_t row,
-                   int64_t count, hone_entry *buffer) {
+/* How many of 'count' rows from 'row' on are sent? */
+int64_t rows_sent(const piece &p, int64_t row, int64_t count) {
+  const int64_t left = p.row + p.high - row, sent = left < count ? left : count;
+  return sent > 0 ? sent : 0;
+}
+
+/* Looks at 'count' rows from 'row' on of column j: at those that are not sent
+   for NaN and Inf. Returns what they add to the sum that tells symmetry. */
+uint64_t look_at_rows(hone_cuda *c, const piece &p, int64_t j, int64_t row,
+                      int64_t count) {
   const hone_entry *a =
       c->job.a.a + hone_cuda_dealt_column(c, j) * c->job.a.lda;
-  const int64_t end = p.row + p.high; /* of the rows that are sent */
-  int64_t sent = end - row < count ? end - row : count;
-  sent = sent > 0 ? sent : 0;
-  if (sent > 0)
-    memcpy(buffer + (j - p.j) * p.high + row - p.row, a + row,
-           (size_t)sent * sizeof *buffer);
+  const int64_t sent = rows_sent(p, row, count);
   if (count > sent && !all_finite(count - sent, a + row + sent))
     __atomic_store_n(&c->nonfinite, j + 1, __ATOMIC_RELAXED);
   return c->one_triangle ? symmetry_sum(a, j, row, count) : 0;
 }
 
+/* Copies and projects 'count' rows from 'row' on of column j; 'to' is where the
+   column begins in the buffer. */
+void copy_and_project(hone_cuda *c, const piece &p, int64_t j, int64_t row,
+                      int64_t count, hone_entry *to, int worker) {
+  const int64_t sent = rows_sent(p, row, count), rest = count - sent;
+  const bool streams = __atomic_load_n(&c->buffers.streams, __ATOMIC_RELAXED);
+  const int64_t parts = c->job.part_rows;
+  if (sent > 0)
+    hone_cuda_project(c, worker,
+                      {j, 1, row, sent, parts, to + row - p.row, streams});
+  if (rest > 0)
+    hone_cuda_project(c, worker,
+                      {j, 1, row + sent, rest, parts, nullptr, false});
+}
+
+void copy_rows(hone_cuda *c, const piece &p, int64_t j, int64_t row,
+               int64_t count, hone_entry *to) {
+  const hone_entry *a =
+      c->job.a.a + hone_cuda_dealt_column(c, j) * c->job.a.lda;
+  const int64_t sent = rows_sent(p, row, count);
+  memcpy(to + row - p.row, a + row, (size_t)sent * sizeof *to);
+}
+
 /* Copies a piece to the buffer and projects it, by blocks that the cache
-   holds: a projection along rows takes some columns at once. */
+   holds, because they are read more than once: a projection along rows takes
+   some columns at once. */
 void do_piece(hone_cuda *c, const piece &p, hone_entry *buffer, int worker) {
   const hone_cuda_job *job = &c->job;
-  const int64_t columns = job->projects && c->projection.trans ? GROUP : 1;
+  const int64_t ld = buffer_ld(p.high);
+  const bool along_rows = job->projects && c->projection.trans;
+  const bool at_once = job->sends && job->projects && !along_rows;
+  const int64_t columns = along_rows ? GROUP : 1;
+  const int64_t block =
+      at_once && !c->one_triangle ? PIECE_ROWS : (int64_t)BLOCK_ROWS;
   uint64_t sum = 0;
   for (int64_t j = p.j; j < p.j + p.w; j += columns) {
     const int64_t w = p.j + p.w - j < columns ? p.j + p.w - j : columns;
-    for (int64_t row = p.row; row < p.row + p.rows; row += BLOCK_ROWS) {
+    for (int64_t row = p.row; row < p.row + p.rows; row += block) {
       const int64_t left = p.row + p.rows - row;
-      const int64_t rows = left < BLOCK_ROWS ? left : (int64_t)BLOCK_ROWS;
-      for (int64_t k = j; job->sends && k < j + w; k++)
-        sum += copy_rows(c, p, k, row, rows, buffer);
-      if (job->projects)
-        hone_cuda_project(c, worker, {j, w, row, rows, job->part_rows});
+      const int64_t rows = left < block ? left : block;
+      if (at_once)
+        copy_and_project(c, p, j, row, rows, buffer + (j - p.j) * ld, worker);
+      for (int64_t k = j; job->sends && k < j + w; k++) {
+        if (!at_once)
+          copy_rows(c, p, k, row, rows, buffer + (k - p.j) * ld);
+        sum += look_at_rows(c, p, k, row, rows);
+      }
+      if (job->projects && !at_once)
+        hone_cuda_project(c, worker,
+                          {j, w, row, rows, job->part_rows, nullptr, false});
     }
   }
   if (sum != 0)
@@ -156,11 +199,12 @@ int send_piece(hone_cuda *c, int at) {
   hone_cuda_column *col = column_of(&c->job, buffers->piece[at]);
   const piece p = piece_at(c, col, buffers->piece[at]);
   const size_t bytes = (size_t)p.high * sizeof(hone_entry);
+  const size_t pitch = (size_t)buffer_ld(p.high) * sizeof(hone_entry);
   int st = HONE_OK;
   if (bytes > 0)
     st = CALL(cudaMemcpy2DAsync(
         c->a + p.row + p.j * c->lda, (size_t)c->lda * sizeof(hone_entry),
-        buffers->memory + (size_t)at * buffers->bytes, bytes, bytes,
+        buffers->memory + (size_t)at * buffers->bytes, pitch, bytes,
         (size_t)p.w, cudaMemcpyHostToDevice, c->feed));
   c->used.to_device += p.w * (int64_t)bytes;
   if (++col->sent == col->pieces) {
@@ -183,6 +227,20 @@ int take_buffer(hone_cuda_buffers *b) {
                                     __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
       return __builtin_ctzll(free);
   return -1;
+}
+
+enum { FEW = HONE_CUDA_BUFFERS / 8 };
+
+/* Where the bus is slower than the threads, buffers fill up. Then what is in
+   the caches comes to the device faster. Where the threads are slower, they
+   gain by writing past the caches. To do both in turn is slower than either, so
+   that a job which began so goes on, unless buffers fill up. */
+void see_how_many(hone_cuda_buffers *b) {
+  const uint64_t free = __atomic_load_n(&b->free, __ATOMIC_RELAXED);
+  if (__builtin_popcountll(free) >= FEW)
+    return;
+  __atomic_store_n(&b->filled, true, __ATOMIC_RELAXED);
+  __atomic_store_n(&b->streams, false, __ATOMIC_RELAXED);
 }
 
 /* Empties the buffers that the device has read. */
@@ -251,6 +309,8 @@ bool do_one(hone_cuda *c, int worker) {
   const int at = job->sends ? take_buffer(b) : 0;
   if (at < 0)
     return false;
+  if (job->sends)
+    see_how_many(b);
   const int64_t number = __atomic_fetch_add(&job->next, 1, __ATOMIC_RELAXED);
   if (number >= job->pieces) {
     if (job->sends)
@@ -319,6 +379,10 @@ void hone_cuda_pieces_start(hone_cuda *c, const hone_dense *a,
     job->pieces += column[i].pieces;
     columns += column[i].w;
   }
+  if (sends) { /* as the last job says */
+    c->buffers.streams = !c->buffers.filled;
+    c->buffers.filled = false;
+  }
   job->running = true;
   const bool enough = c->n * columns >= 1 << 15; /* to wake the others */
   job->caller_helps = !enough || hone_pool_threads(c->pool) <= CALLER_HELPS;
@@ -359,7 +423,7 @@ int hone_cuda_pieces_end(hone_cuda *c) {
 
 int hone_cuda_pieces_create(hone_cuda *c) {
   hone_cuda_buffers *b = &c->buffers;
-  b->bytes = (size_t)(columns_of_piece(c->n) * rows_of_piece(c->n)) *
+  b->bytes = (size_t)(columns_of_piece(c->n) * buffer_ld(rows_of_piece(c->n))) *
              sizeof(hone_entry);
   b->free = ALL_BUFFERS;
   int st = hone_cuda_pin(c, reinterpret_cast<void **>(&b->memory),

@@ -117,13 +117,14 @@ void hone_cuda_project(hone_cuda *c, int worker, const hone_cuda_projected &b) {
     return;
   }
   const sums s = sums_at(c, b.row / b.part_rows);
+  const hone_column_copy copy = {b.to, b.streams};
   for (int64_t j = b.j; j < b.j + b.count; j++, a += lda) {
     if (b.row % b.part_rows == 0) {
       set_zero(s.hi + j);
       set_zero(s.lo + j);
       s.size[j] = 0.0;
     }
-    hone_project_column(b.rows, a + b.row, v + b.row, s.hi + j, s.lo + j,
+    hone_project_copied(b.rows, a + b.row, v + b.row, &copy, s.hi + j, s.lo + j,
                         s.size + j);
   }
 }

@@ -27,9 +27,11 @@ int hone_cuda_project_there(hone_cuda *c, bool trans);
 
 /* A block of A: 'rows' rows from 'row' on of 'count' columns from j on. Columns
    are divided into parts of part_rows rows, each of which one thread takes,
-   from above. */
+   from above. One column may be copied on the way, if op(A) = A. */
 struct hone_cuda_projected {
   int64_t j, count, row, rows, part_rows;
+  hone_entry *to; /* NULL: nowhere */
+  bool streams;   /* as hone_column_copy says */
 };
 /* Adds the block; 'worker' is the number of the thread. */
 void hone_cuda_project(hone_cuda *c, int worker,
