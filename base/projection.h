@@ -44,7 +44,7 @@ typedef struct hone_column_copy {
 } hone_column_copy;
 
 /* Adds a part of one column as hone_project_column does, and copies its n
-   entries, which do not overlap. */
+   entries to where they do not overlap it. */
 void hone_project_copied(int64_t n, const hone_entry *a, const hone_entry *v,
                          const hone_column_copy *copy, hone_entry *hi,
                          hone_entry *lo, double *sum);

@@ -23,8 +23,8 @@ enum {
   AHEAD = 4096 /* and how far ahead they are fetched */
 };
 
-/* Fetches the block that a loop over a column comes to after this one, into the
-   cache of the second level. It may lie behind the column. */
+/* Fetches a block that a loop over a column comes to soon, into the cache of
+   the second level. It may lie behind the column. */
 HONE_INLINE void fetch_ahead(const void *block) {
   const uintptr_t at = (uintptr_t)block + AHEAD;
   for (int k = 0; k < BLOCK_BYTES; k += LINE)

@@ -427,12 +427,13 @@ static int start_matrix(hone_ladder *ladder, hone_report *report) {
       hone_ladder_create_rung(ladder, r) == HONE_OK &&
       first->resident(ladder->rung[r].self))
     st = factor_then_inspect(ladder, r, report);
-  if (st == HONE_DEVICE_FAILED)
+  const bool failed = st == HONE_DEVICE_FAILED;
+  /* If that way is not open or failed, factor_rung tries the engine again. */
+  if (st == HONE_NO_DEVICE || failed || st == HONE_NO_MEMORY)
+    st = inspect(ladder, false, report);
+  if (st == HONE_OK && failed)
     hone_ladder_add_reason(report, first->name,
                            "the device failed, and is tried once more");
-  /* If that way is not open or failed, factor_rung tries the engine again. */
-  if (st == HONE_NO_DEVICE || st == HONE_DEVICE_FAILED || st == HONE_NO_MEMORY)
-    st = inspect(ladder, false, report);
   if (st == HONE_OK)
     st = hone_ladder_find_usable(ladder, r, report, &ladder->start_rung);
   ladder->factored = st == HONE_OK;

@@ -52,7 +52,8 @@ int64_t buffer_ld(int64_t rows) {
 }
 
 int64_t columns_of_piece(int64_t n) {
-  const int64_t column = rows_of_piece(n) * (int64_t)sizeof(hone_entry);
+  const int64_t column =
+      buffer_ld(rows_of_piece(n)) * (int64_t)sizeof(hone_entry);
   int64_t bytes = n * column / PIECES;
   bytes = bytes < SMALL_PIECE ? SMALL_PIECE : bytes;
   bytes = bytes > PIECE ? PIECE : bytes;
@@ -341,7 +342,7 @@ void hone_cuda_pieces_work(void *ctx, int64_t worker) {
     if (do_one(c, (int)worker))
       continue;
     serve_until_none_ready(c);
-    if (c->buffers.free == 0)
+    if (__atomic_load_n(&c->buffers.free, __ATOMIC_RELAXED) == 0)
       (void)nanosleep(&nap, nullptr);
   }
 }

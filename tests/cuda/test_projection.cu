@@ -131,6 +131,26 @@ TEST(projection, is_taken_while_a_is_copied) {
       }
 }
 
+/* Threads write past the caches until few buffers are free, and begin so when
+   that was not so for the matrix before. */
+TEST(projection, is_taken_by_either_way_of_copying) {
+  NEED_DEVICE();
+  enum { AT_FIRST, AFTER_A_FULL_BUS, WITH_FEW_BUFFERS, WAYS };
+  for (const bool spd : {false, true})
+    for (int way = 0; way < WAYS; way++) {
+      fed f(517, 1, false, spd);
+      hone_cuda_buffers *b = &f.state()->buffers;
+      b->filled = way == AFTER_A_FULL_BUS;
+      b->free = way == WITH_FEW_BUFFERS ? 7 : b->free;
+      ct_note("spd %d, way %d", (int)spd, way);
+      CHECK_EQ_INT(f.feed(), HONE_OK);
+      check_copy(f, spd);
+      check_projection(f, false);
+      CHECK(b->filled || way != WITH_FEW_BUFFERS);
+      CHECK(b->streams == (way != AFTER_A_FULL_BUS && !b->filled));
+    }
+}
+
 /* Columns so long that several pieces share one. */
 TEST(projection, of_long_columns_is_that_of_their_pieces) {
   NEED_DEVICE();
