@@ -262,12 +262,14 @@ inline cublasStatus_t gemm_now(cublasHandle_t handle, cublasOperation_t trans_a,
   const float old = *static_cast<const float *>(beta);
   const operand x(a, type_a, ta, m, k, lda, tf32, "A");
   const operand y(b, type_b, tb, k, n, ldb, tf32, "B");
-  std::vector<float> sum(rows);
+  std::vector<float> sums(rows);
+  float *const sum = sums.data();
   for (size_t j = 0; j < static_cast<size_t>(n); j++) {
     float *out = static_cast<float *>(c) + j * static_cast<size_t>(ldc);
-    std::fill(sum.begin(), sum.end(), 0.0f);
+    std::fill(sum, sum + rows, 0.0f);
     for (size_t p = 0; p < inner; p++) {
       const float *column = &x.v[p * rows], factor = y.v[p + j * inner];
+#pragma omp simd
       for (size_t i = 0; i < rows; i++)
         sum[i] += column[i] * factor;
     }
