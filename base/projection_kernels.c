@@ -53,13 +53,16 @@ HONE_INLINE bool may_stream(const hone_column_copy *copy) {
   return copy->streams && (uintptr_t)copy->to % LINE == 0;
 }
 
-/* Lets other threads see what was streamed. */
-HONE_INLINE void end_streams(bool streams) {
+/* Copies the n entries behind the last block, and lets other threads see what
+   was streamed. */
+HONE_INLINE void end_copy(int64_t n, const hone_entry *from, hone_entry *to,
+                          bool streams) {
 #if defined(__x86_64__)
   if (streams)
     _mm_sfence();
 #endif
   (void)streams;
+  memcpy(to, from, (size_t)n * sizeof *from);
 }
 
 #ifdef HONE_COMPLEX
@@ -122,9 +125,8 @@ static void project_column(int64_t n, const hone_entry *a, const hone_entry *v,
     }
     *sum += sum_of_moduli(a + i, v + i);
   }
-  end_streams(streams);
   if (copy->to != NULL)
-    memcpy(copy->to + i, a + i, (size_t)(n - i) * sizeof *a);
+    end_copy(n - i, a + i, copy->to + i, streams);
   for (; i < n; i++) {
     hone_add_product(creal(a[i]), creal(v[i]), &h[0], &l[0]);
     hone_add_product(cimag(a[i]), creal(v[i]), &h[1], &l[1]);
@@ -196,11 +198,8 @@ static void project_rows(int64_t rows, int64_t columns, const hone_entry *a,
 
 #else
 
-enum {
-  LANES = 16,
-  BLOCK = LANES * HONE_GROUP
-}; /* partial sums of a column;
-      entries at once */
+/* Partial sums of a column, and entries at once. */
+enum { LANES = 16, BLOCK = LANES * HONE_GROUP };
 _Static_assert(BLOCK * sizeof(hone_entry) == BLOCK_BYTES, "a block is copied");
 
 /* The LANES partial sums begin as 0 and are added at the end, again without
@@ -226,9 +225,8 @@ static void project_column(int64_t n, const hone_entry *restrict a,
       hone_add_group(p, q, &h[k], &l[k], &s[k]);
     }
   }
-  end_streams(streams);
   if (copy->to != NULL)
-    memcpy(copy->to + i, a + i, (size_t)(n - i) * sizeof *a);
+    end_copy(n - i, a + i, copy->to + i, streams);
   for (; i < n; i++) {
     hone_accumulate(a[i], v[i], &h[i % LANES], &l[i % LANES]);
     s[i % LANES] += hone_abs(a[i]) * hone_abs(v[i]);
