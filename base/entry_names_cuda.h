@@ -113,12 +113,14 @@
 #define hone_cuda_project_there hone_z_cuda_project_there
 #define hone_cuda_projection_begin hone_z_cuda_projection_begin
 #define hone_cuda_projection_bytes hone_z_cuda_projection_bytes
+#define hone_cuda_projection_divide hone_z_cuda_projection_divide
 #define hone_cuda_projection_of hone_z_cuda_projection_of
 #define hone_cuda_projection_room hone_z_cuda_projection_room
 #define hone_cuda_release_kept hone_z_cuda_release_kept
 #define hone_cuda_residual hone_z_cuda_residual
 #define hone_cuda_residual_bytes hone_z_cuda_residual_bytes
 #define hone_cuda_round hone_z_cuda_round
+#define hone_cuda_round_triangle hone_z_cuda_round_triangle
 #define hone_cuda_rows hone_z_cuda_rows
 #define hone_cuda_rows_spd hone_z_cuda_rows_spd
 #define hone_cuda_sending hone_z_cuda_sending
@@ -133,8 +135,10 @@
 #define hone_cuda_split_scale hone_z_cuda_split_scale
 #define hone_cuda_split_scale_spd hone_z_cuda_split_scale_spd
 #define hone_cuda_split_u hone_z_cuda_split_u
+#define hone_cuda_split_u_again hone_z_cuda_split_u_again
 #define hone_cuda_sum_bytes hone_z_cuda_sum_bytes
 #define hone_cuda_take_kept hone_z_cuda_take_kept
+#define hone_cuda_take_triangle hone_z_cuda_take_triangle
 #define hone_cuda_tall_bytes hone_z_cuda_tall_bytes
 #define hone_cuda_tall_panel hone_z_cuda_tall_panel
 #define hone_cuda_transpose hone_z_cuda_transpose

@@ -48,6 +48,8 @@ enum hone_cuda_parts_list {
   HONE_PARTS_QUARTERS,
   HONE_PARTS_OF_3072,
   HONE_PARTS_NARROW_AT_BOTH_ENDS,
+  HONE_PARTS_NINE,
+  HONE_PARTS_SIX,
   HONE_PARTS_LISTS
 };
 /* How matrices up to an order are factored: the columns of an outer panel, and

@@ -56,6 +56,8 @@ struct hone_cuda_job {
   bool caller_helps;               /* while it waits */
   int64_t width, part_rows, parts; /* columns and rows of a piece, pieces of a
                                       column */
+  int64_t column_pieces;           /* of the block columns; behind them come
+                                      those that are not sent */
   int64_t pieces, next; /* in all; the next one that a thread takes */
   int status;
   bool running;
@@ -95,6 +97,7 @@ struct hone_cuda_projection {
                          has been told to take them, */
   bool added;         /* and out has been made of them */
   bool trans;         /* op(A) = A^T */
+  int64_t parts;      /* sets of sums along columns */
   bool begun[HONE_CUDA_WORKERS]; /* the thread's sums along rows are set */
   hone_projection out;
 };
@@ -208,10 +211,10 @@ struct hone_cuda {
   int64_t original_ld;        /* its leading dimension; */
   bool original_on_device; /* it is device memory, and the host has no copy; */
   bool in_place;           /* nor has the device: a is A itself */
-  bool one_triangle;       /* only the upper triangle of A is sent */
+  bool one_triangle;       /* only the lower triangle of A is sent */
   uint64_t asymmetry; /* hone_mirror_sum of the upper triangle less that of the
                          lower: not 0 where A is not symmetric */
-  int64_t nonfinite;  /* 1 + a column with an entry below the diagonal that is
+  int64_t nonfinite;  /* 1 + a column with an entry above the diagonal that is
                          not finite; 0: none */
   bool scaled;
   bool arriving;    /* A comes by block columns while it is being factored */
@@ -224,9 +227,8 @@ struct hone_cuda {
   int coming;                    /* while A arrives: how many there will be */
   hone_cuda_panel_info *panels;
   int panel_count, panel_room, moves_count, moves_room;
-  int split_panel;   /* the panel whose parts lp holds; -1: none */
-  int64_t split_end; /* Cholesky: lp has its columns up to here, */
-  const hone_split_scale *split_scale; /* in this scale */
+  int split_panel;     /* the panel whose parts lp holds; -1: none */
+  int64_t split_end;   /* Cholesky: lp has its columns up to here */
   hone_task meanwhile; /* what the host does in the present factorization
                           while the device completes it, or NULL; with */
   void *meanwhile_ctx;

@@ -43,7 +43,7 @@ struct Way {
   }
 };
 
-enum { LISTS = 8 }; /* of gpu_sp/factor/load.cu */
+enum { LISTS = 10 }; /* of gpu_sp/factor/load.cu */
 
 Way way_of(const Wanted &wanted, int64_t outer, int64_t strip,
            int64_t ahead_from, int64_t diagonal, int64_t feed) {

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Cholesky's factorization on the device, S = U^H U (U^T U where entries are
-   real), in single precision, blocked as the LU is but without row moves. The
-   steps, which outer_panels.cu calls:
+   real), in single precision, blocked as the LU is but without row moves. A
+   block column of A's lower triangle, of width w at column j, is a block row of
+   F: the rows j .. j+w-1, from the diagonal on. The steps, which
+   outer_panels.cu calls:
 
      factor an inner panel    factor its diagonal block; in the outer panel's
                               other columns: compute the rows of U, F -= U^H U
-     rows below a panel       F -= U^H U with an inner dimension of 3 nb, in
-                              strips of rows from the diagonal on
+     rows of U                those of a panel, in all columns behind it
+     rows below a panel       F -= U^H U with an inner dimension of 3 nb, in the
+                              other rows of its block row, in strips of rows
+                              from the diagonal on
+     a later block row        the same, by a panel whose rows of U are complete
 
    The rows of U are split twice, for the two operands of a product: into up as
    in the LU, and into lp in the order of L's parts, but row by row of U. Read
@@ -153,8 +158,9 @@ __global__ void __launch_bounds__(THREADS)
 
 /* ---- Splitting U --------------------------------------------------------- */
 
-/* No entry of U is larger than the root of the largest of S, so scaling makes
-   them 2^12 at most. */
+/* No entry of U is larger than the root of the largest of S. Those of S that
+   have come become 2^9 at most, so that the later ones may be 2^14 times as
+   large; otherwise parts overflow, which is seen. */
 __global__ void set_scale_spd(bool fp16, const unsigned *top, int count,
                               hone_split_scale *scale) {
   unsigned bits = 0;
@@ -165,17 +171,17 @@ __global__ void set_scale_spd(bool fp16, const unsigned *top, int count,
   if (fp16 && max > 0.0F && max <= 3.4e38F)
     (void)frexpf(max, &e);
   e = e >= 0 ? (e + 1) / 2 : -(-e / 2);
-  scale->l = scale->u = fp16 ? ldexpf(4096.0F, -e) : 1.0F;
-  scale->alpha = fp16 ? -ldexpf(1.0F / 16777216.0F, 2 * e) : -1.0F;
+  scale->l = scale->u = fp16 ? ldexpf(512.0F, -e) : 1.0F;
+  scale->alpha = fp16 ? -ldexpf(1.0F / 262144.0F, 2 * e) : -1.0F;
 }
 
 /* A thread takes one column of STEP rows, a thread block 256 columns; every
    HONE_PANEL rows are an inner panel, which has the columns on the right of its
    diagonal block. */
-template <class T, bool THREE>
+template <class T, bool THREE, bool LEFT>
 __global__ void __launch_bounds__(THREADS)
     split_u(const float *f, int64_t ld, const hone_u_rows rows,
-            const hone_operand left) {
+            const hone_operand to) {
   constexpr int GROUPS = HONE_PANEL / STEP;
   const int inner = (int)blockIdx.y / GROUPS;
   const int row = (int)blockIdx.y % GROUPS * STEP;
@@ -183,33 +189,48 @@ __global__ void __launch_bounds__(THREADS)
   const int64_t k = rows.k + inner * HONE_PANEL;
   const int64_t more = rows.w - inner * HONE_PANEL;
   const int w = more < HONE_PANEL ? (int)more : (int)HONE_PANEL;
-  const float factor = left.scale->u;
-  const rows_out<T> o = {nullptr,
-                         0,
-                         static_cast<typename T::type *>(left.out),
-                         left.ldo,
-                         place_behind(left.place, inner),
-                         left.overflow};
+  const float factor = to.scale->u;
+  typename T::type *const out = static_cast<typename T::type *>(to.out);
+  const rows_out<T> o = {
+      out, to.ldo, out, to.ldo, place_behind(to.place, inner), to.overflow};
   if (c >= rows.c1 || c < k + w)
     return;
 #pragma unroll
-  for (int r = row; r < row + STEP; r++)
-    put_left<T, THREE>(
-        o,
+  for (int r = row; r < row + STEP; r++) {
+    const number v =
         r < w ? times(load_number(f + (k + r) * ld + HONE_PARTS * c), factor)
-              : number_of(0.0F),
-        r, c - rows.c0);
+              : number_of(0.0F);
+    if (LEFT)
+      put_left<T, THREE>(o, v, r, c - rows.c0);
+    else
+      put_right<T, THREE>(o, v, r, c - rows.c0);
+  }
 }
 
-template <class T, bool THREE>
+template <class T, bool THREE, bool LEFT>
 cudaError_t launch_split(const hone_float_matrix &f, const hone_u_rows &rows,
-                         const hone_operand &left, cudaStream_t stream) {
+                         const hone_operand &to, cudaStream_t stream) {
   const int64_t inner = (rows.w + HONE_PANEL - 1) / HONE_PANEL;
   const dim3 grid((unsigned)((rows.c1 - rows.c0 + THREADS - 1) / THREADS),
                   (unsigned)inner * HONE_PANEL / STEP);
-  HONE_LAUNCH((split_u<T, THREE>), grid, THREADS, 0, stream, (const float *)f.f,
-              f.ld, rows, left);
+  HONE_LAUNCH((split_u<T, THREE, LEFT>), grid, THREADS, 0, stream,
+              (const float *)f.f, f.ld, rows, to);
   return cudaGetLastError();
+}
+
+template <bool LEFT>
+cudaError_t split_as(const hone_float_matrix &f, const hone_u_rows &rows,
+                     const hone_operand &to, cudaStream_t stream) {
+  if (to.split == HONE_SPLIT_NONE || rows.c1 <= rows.c0)
+    return cudaSuccess;
+  auto launch = launch_split<half_type, true, LEFT>;
+  if (to.split == HONE_SPLIT_FP16_1)
+    launch = launch_split<half_type, false, LEFT>;
+  else if (to.split == HONE_SPLIT_BF16_3)
+    launch = launch_split<bfloat_type, true, LEFT>;
+  else if (to.split == HONE_SPLIT_BF16_1)
+    launch = launch_split<bfloat_type, false, LEFT>;
+  return launch(f, rows, to, stream);
 }
 
 /* ---- The steps ---------------------------------------------------------- */
@@ -222,7 +243,7 @@ int product_of_parts(hone_cuda *c, const hone_cuda_queue &on, int64_t from,
   const cudaDataType_t type = part_type(c);
   return CALL(c->blas->gemm(
       on.handle, CUBLAS_OP_N, CUBLAS_OP_T, (int)padded_columns(c, b.c0, b.c1),
-      (int)b.m, (int)k, &scale_at(c, b.first)->alpha,
+      (int)b.m, (int)k, &scale_at(c, p->k)->alpha,
       parts_at(on.up, from * on.ldu + HONE_PARTS * (b.c0 - b.first)), type,
       (int)on.ldu, parts_at(on.lp, from * on.ldl + b.i - p->k), type,
       (int)on.ldl, c->constants, hone_cuda_f_at(c, b.i, b.c0), CUDA_R_32F,
@@ -263,19 +284,29 @@ int product(hone_cuda *c, const hone_cuda_queue &on,
   return st;
 }
 
-/* Updates the rows from the panel's end on, down to the diagonal. */
-int update_below(hone_cuda *c, const hone_cuda_queue &on,
-                 const hone_cuda_panel_info *p, int64_t c0, int64_t c1) {
-  const int64_t i0 = p->k + p->w, chosen = c->choices.trial.diagonal;
+/* Updates the rows r0 .. r1-1 in the columns c0 .. c1-1, down to the diagonal.
+ */
+int update_rows(hone_cuda *c, const hone_cuda_queue &on,
+                const hone_cuda_panel_info *p, int64_t r0, int64_t r1,
+                int64_t c0, int64_t c1) {
+  const int64_t chosen = c->choices.trial.diagonal;
   const int64_t rows = chosen > 0 ? chosen : (int64_t)STRIP_ROWS;
+  const int64_t above = r1 < c0 ? r1 : c0, end = r1 < c1 ? r1 : c1;
   int st = HONE_OK;
-  if (i0 < c0)
-    st = product(c, on, p, p->count, {i0, c0 - i0, c0, c1, c0});
-  for (int64_t i = c0, m; i < c1 && st == HONE_OK; i += m) {
-    m = c1 - i > 2 * rows ? rows : c1 - i;
+  if (r0 < above)
+    st = product(c, on, p, p->count, {r0, above - r0, c0, c1, c0});
+  for (int64_t i = r0 < c0 ? c0 : r0, m; i < end && st == HONE_OK; i += m) {
+    m = end - i > 2 * rows ? rows : end - i;
     st = product(c, on, p, p->count, {i, m, i, c1, c0});
   }
   return st;
+}
+
+/* Updates the rows from the panel's end on, up to row end-1. */
+int update_below(hone_cuda *c, const hone_cuda_queue &on,
+                 const hone_cuda_panel_info *p, int64_t c0, int64_t c1,
+                 int64_t end) {
+  return update_rows(c, on, p, p->k + p->w, end, c0, c1);
 }
 
 /* Computes the inner panel's rows of U in the columns c0 .. c1-1, and their
@@ -287,30 +318,48 @@ int rows_of_u(hone_cuda *c, const hone_cuda_queue &on,
                             c1};
   return CALL(
       hone_cuda_rows_spd(matrix_f(c), rows,
-                         {c->pieces, scale_at(c, c0), on.up, on.ldu,
+                         {c->pieces, scale_at(c, p->k), on.up, on.ldu,
                           place_of(c, inner, p->count), overflow_flag(c)},
                          {parts_at(on.lp, c0 - p->k), on.ldl}, on.stream));
 }
 
-/* Splits the panel's rows of U in the columns from its first inner panel's end
-   to c0 into the left operand, unless it has them: rows_of_u has written those
-   of earlier columns of the block column, whose scale is the same. */
+/* Splits the panel's rows of U in the columns from .. to-1 into the left
+   operand. */
+int split_left(hone_cuda *c, const hone_cuda_panel_info *p, int64_t from,
+               int64_t to) {
+  return CALL(hone_cuda_split_u(
+      matrix_f(c), {p->k, p->w, from, to},
+      {c->pieces, scale_at(c, p->k), parts_at(c->lp, from - p->k),
+       c->forms.main.ldl, place_of(c, 0, p->count), overflow_flag(c)},
+      c->work));
+}
+
+/* Splits those from the panel's first inner panel's end to c0, unless they are
+   there: rows_of_u has written those of earlier columns. */
 int split_panel_u(hone_cuda *c, int panel, int64_t c0, int64_t c1) {
   const hone_cuda_panel_info *p = c->panels + panel;
-  const hone_split_scale *scale = scale_at(c, c0);
-  const int64_t i0 = p->k + inner_width(p, 0);
-  const bool there =
-      c->split_panel == panel && c->split_end == c0 && c->split_scale == scale;
+  const bool there = c->split_panel == panel && c->split_end == c0;
   c->split_panel = panel;
   c->split_end = c1;
-  c->split_scale = scale;
-  if (there)
-    return HONE_OK;
-  return CALL(hone_cuda_split_u(matrix_f(c), {p->k, p->w, i0, c0},
-                                {c->pieces, scale, parts_at(c->lp, i0 - p->k),
-                                 c->forms.main.ldl, place_of(c, 0, p->count),
-                                 overflow_flag(c)},
+  return there ? (int)HONE_OK : split_left(c, p, p->k + inner_width(p, 0), c0);
+}
+
+/* Updates the rows r0 .. r1-1 by a panel of an earlier block row. */
+int update_later_rows(hone_cuda *c, int panel, int64_t r0, int64_t r1) {
+  const hone_cuda_panel_info *p = c->panels + panel;
+  const hone_cuda_queue &on = c->forms.main;
+  int st = split_left(c, p, r0, r1);
+  c->split_panel = -1;
+  for (int64_t at = r0; at < c->n && st == HONE_OK; at += c->strip) {
+    const int64_t to = at + c->strip < c->n ? at + c->strip : c->n;
+    st = CALL(
+        hone_cuda_split_u_again(matrix_f(c), {p->k, p->w, at, to},
+                                {c->pieces, scale_at(c, p->k), on.up, on.ldu,
+                                 place_of(c, 0, p->count), overflow_flag(c)},
                                 c->work));
+    TRY(update_rows(c, on, p, r0, r1, at, to));
+  }
+  return st;
 }
 
 /* Factors inner panel 'inner' and updates the rest of its outer panel. */
@@ -324,15 +373,15 @@ int inner_step(hone_cuda *c, const hone_cuda_queue &on,
   if (st != HONE_OK || k + w >= end)
     return st;
   st = rows_of_u(c, on, &one, 0, k + w, end);
-  TRY(update_below(c, on, &one, k + w, end));
+  TRY(update_below(c, on, &one, k + w, end, end));
   return st;
 }
 
 } // namespace
 
 const hone_cuda_steps hone_cuda_cholesky_steps = {
-    inner_step,   split_panel_u, rows_of_u, product,
-    update_below, nullptr,       nullptr};
+    inner_step,   split_panel_u,     rows_of_u, product,
+    update_below, update_later_rows, nullptr,   nullptr};
 
 cudaError_t hone_cuda_potrf(float *f, int64_t ld, int64_t k, int64_t w,
                             int *not_positive, cudaStream_t stream) {
@@ -358,14 +407,12 @@ cudaError_t hone_cuda_split_scale_spd(enum hone_split split,
 cudaError_t hone_cuda_split_u(const hone_float_matrix &f,
                               const hone_u_rows &rows, const hone_operand &left,
                               cudaStream_t stream) {
-  if (left.split == HONE_SPLIT_NONE || rows.c1 <= rows.c0)
-    return cudaSuccess;
-  auto launch = launch_split<half_type, true>;
-  if (left.split == HONE_SPLIT_FP16_1)
-    launch = launch_split<half_type, false>;
-  else if (left.split == HONE_SPLIT_BF16_3)
-    launch = launch_split<bfloat_type, true>;
-  else if (left.split == HONE_SPLIT_BF16_1)
-    launch = launch_split<bfloat_type, false>;
-  return launch(f, rows, left, stream);
+  return split_as<true>(f, rows, left, stream);
+}
+
+cudaError_t hone_cuda_split_u_again(const hone_float_matrix &f,
+                                    const hone_u_rows &rows,
+                                    const hone_operand &right,
+                                    cudaStream_t stream) {
+  return split_as<false>(f, rows, right, stream);
 }

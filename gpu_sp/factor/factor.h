@@ -126,8 +126,8 @@ struct hone_split_scale {
 cudaError_t hone_cuda_split_scale(enum hone_split split, const unsigned *top,
                                   hone_split_scale *scale, cudaStream_t stream);
 /* Computes *scale where S = U^H U, from the tops of the first 'count' block
-   columns: no entry of U exceeds the square root of the largest entry of S.
-   l = u. */
+   columns: no entry of U exceeds the square root of the largest entry of S, and
+   block columns that come later are expected to be not much larger. l = u. */
 cudaError_t hone_cuda_split_scale_spd(enum hone_split split,
                                       const unsigned *top, int count,
                                       hone_split_scale *scale,
@@ -203,13 +203,17 @@ cudaError_t hone_cuda_rows_spd(const hone_float_matrix &f,
                                const hone_left_operand &left,
                                cudaStream_t stream);
 
-/* Writes the left operand alone, from rows of U that are in F, in the columns
-   c0 .. c1-1. If w > HONE_PANEL, every HONE_PANEL rows are an inner panel, with
-   the places that hone_cuda_split_l gives them, and columns behind its diagonal
-   block alone. */
+/* Write the left operand alone, and the right one, from rows of U that are in
+   F, in the columns c0 .. c1-1. If w > HONE_PANEL, every HONE_PANEL rows are an
+   inner panel, with the places that hone_cuda_split_l gives them, and columns
+   behind its diagonal block alone. */
 cudaError_t hone_cuda_split_u(const hone_float_matrix &f,
                               const hone_u_rows &rows, const hone_operand &left,
                               cudaStream_t stream);
+cudaError_t hone_cuda_split_u_again(const hone_float_matrix &f,
+                                    const hone_u_rows &rows,
+                                    const hone_operand &right,
+                                    cudaStream_t stream);
 
 /* ---- Row exchanges and growth (moves.cu) --------------------------------- */
 

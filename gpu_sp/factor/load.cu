@@ -31,10 +31,11 @@ const int64_t lists[HONE_PARTS_LISTS][MOST_PARTS] = {
     {8, 8, 16},
     {8, 8, 8, 8},
     {4, 6, 6, 8, 8},
-    {4, 6, 6, 6, 6, 4}};
+    {4, 6, 6, 6, 6, 4},
+    {2, 2, 4, 4, 4, 4, 4, 4},
+    {4, 4, 4, 4, 8, 8}};
 
-/* Returns the list for this factorization. In Cholesky's only a triangle comes,
-   and the work with a column grows with the square of its number. */
+/* Returns the list for this factorization. */
 const int64_t *list_of(const hone_choices *choices, bool spd, int64_t n) {
   const int64_t chosen = choices->trial.feed;
   return lists[chosen > 0 && chosen <= HONE_PARTS_LISTS
@@ -204,29 +205,23 @@ int hone_cuda_load_begin(hone_cuda *c, const hone_dense *a,
 
 namespace {
 
+/* Rounds the block column of a matrix on the device into F. */
+int round_column(hone_cuda *c, const hone_entry *a, int64_t lda,
+                 const hone_cuda_column *col, unsigned *top) {
+  return CALL((c->spd ? hone_cuda_round_triangle : hone_cuda_round)(
+      {a, lda, c->n, col->j, col->w},
+      {c->scaled ? c->row : nullptr, c->scaled ? c->col : nullptr},
+      {c->f, c->ld, c->new_row, top, c->flushed}, c->work));
+}
+
 /* Brings the block column to the device, inspects it, and rounds it into F. */
 int load_resident(hone_cuda *c, const hone_dense *a, hone_cuda_column *col,
                   unsigned *top) {
-  const int64_t j = col->j, w = col->w, n = c->n;
-  int st = hone_cuda_feed_columns(c, a, j + w, col->fed);
+  int st = hone_cuda_feed_columns(c, a, col->j + col->w, col->fed);
   TRY_CUDA(cudaStreamWaitEvent(c->work, col->fed, 0));
-  TRY(hone_cuda_inspect_arrived(c, j + w));
-  TRY_CUDA(hone_cuda_round(
-      {c->a, c->lda, c->spd ? j + w : n, j, w},
-      {c->scaled ? c->row : nullptr, c->scaled ? c->col : nullptr}, c->spd,
-      {c->f, c->ld, c->new_row, top, c->flushed}, c->work));
+  TRY(hone_cuda_inspect_arrived(c, col->j + col->w));
+  TRY(round_column(c, c->a, c->lda, col, top));
   return st;
-}
-
-/* Rounds the block column where the caller has A in device memory, and there is
-   no copy of it. */
-int load_from_original(hone_cuda *c, const hone_cuda_column *col,
-                       unsigned *top) {
-  return CALL(hone_cuda_round(
-      {c->original, c->original_ld, c->spd ? col->j + col->w : c->n, col->j,
-       col->w},
-      {c->scaled ? c->row : nullptr, c->scaled ? c->col : nullptr}, c->spd,
-      {c->f, c->ld, c->new_row, top, c->flushed}, c->work));
 }
 
 /* Scales and rounds the block column on the host, and sends it as floats. */
@@ -240,7 +235,7 @@ int load_from_host(hone_cuda *c, const hone_dense *a,
   TRY(hone_cuda_feed_rounded(c, a, scaling, col->j, col->w, stage));
   TRY_CUDA(cudaEventRecord(col->fed, c->feed));
   TRY_CUDA(cudaStreamWaitEvent(c->work, col->fed, 0));
-  TRY_CUDA(hone_cuda_transpose(
+  TRY_CUDA((c->spd ? hone_cuda_take_triangle : hone_cuda_transpose)(
       c->n, reinterpret_cast<const hone_single *>(stage), c->ld / HONE_PARTS,
       col->j, col->w, {c->f, c->ld, c->new_row, c->top + index, nullptr},
       c->work));
@@ -278,7 +273,7 @@ int hone_cuda_load_next(hone_cuda *c, const hone_dense *a,
   if (c->a)
     st = load_resident(c, a, col, top);
   else if (c->original_on_device)
-    st = load_from_original(c, col, top);
+    st = round_column(c, c->original, c->original_ld, col, top);
   else
     st = load_from_host(c, a, scaling, index);
   TRY(set_split_scale(c, index));

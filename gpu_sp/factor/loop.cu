@@ -10,6 +10,10 @@
      factor   P F[j:n, J]  = L U, by outer panels: lu.cu, cholesky.cu
      judge    do the pivots fall so fast that the factors are of no use?
 
+   Cholesky's takes the lower triangle of A by block columns, which are block
+   rows of the upper one: cholesky.cu. So most of A comes first, and little work
+   is left when the last block column has come.
+
    Everything runs on three streams of the engine's own: work (the
    factorization), feed (A comes to the device) and fetch (pivots come to the
    host while work goes on). Nothing uses the default stream or waits for the
@@ -245,7 +249,8 @@ int hone_cuda_outcome(hone_cuda *c, bool complete, hone_factor_info *info) {
   } *r = reinterpret_cast<results *>(hone_cuda_pinned(c, HONE_CUDA_OUTCOME));
   int st = hone_cuda_sending(c)
                ? hone_cuda_feed_columns(c, &c->job.a, c->m, nullptr)
-               : hone_cuda_feed_end(c);
+               : (int)HONE_OK;
+  TRY(hone_cuda_feed_end(c));
   const hone_copy back[] = {{c->flags, r->flags, 2},
                             {c->flushed, &r->flushed, 2},
                             {c->top, c->h_top, c->column_room + 1},

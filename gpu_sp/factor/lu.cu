@@ -65,7 +65,8 @@ int product(hone_cuda *c, const hone_cuda_queue &on,
 }
 
 int update_below(hone_cuda *c, const hone_cuda_queue &on,
-                 const hone_cuda_panel_info *p, int64_t c0, int64_t c1) {
+                 const hone_cuda_panel_info *p, int64_t c0, int64_t c1,
+                 int64_t) {
   const int64_t below = p->k + p->w;
   return product(c, on, p, p->count, {below, c->n - below, c0, c1, c0});
 }
@@ -151,7 +152,7 @@ int inner_step(hone_cuda *c, const hone_cuda_queue &on,
     return st;
   st = rows_of_u(c, on, &one, 0, k + w, end);
   TRY(split_inner_l(c, on, &one, 0));
-  TRY(update_below(c, on, &one, k + w, end));
+  TRY(update_below(c, on, &one, k + w, end, c->n));
   return st;
 }
 
@@ -173,5 +174,5 @@ int move_rows(hone_cuda *c, const hone_cuda_panel_info *p, int64_t left,
 } // namespace
 
 const hone_cuda_steps hone_cuda_lu_steps = {
-    inner_step,   split_panel_l, rows_of_u, product,
-    update_below, compose_moves, move_rows};
+    inner_step,   split_panel_l, rows_of_u,     product,
+    update_below, nullptr,       compose_moves, move_rows};

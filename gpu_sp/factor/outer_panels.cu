@@ -11,7 +11,8 @@
                               3 nb
 
    A block column that arrives later is loaded with its rows in the present
-   order, and is brought up to date with the panels before it.
+   order, and is brought up to date with the panels before it. In Cholesky's it
+   is a block row, and the rows of U of those panels are complete.
 
    Look-ahead: in large matrices the outer panels are factored on a stream of
    their own. The columns of the next outer panel are brought up to date first.
@@ -52,9 +53,10 @@ int join_panel_stream(hone_cuda *c) {
   return st;
 }
 
-/* Updates the columns c0 .. c1-1, a strip at a time. */
+/* Computes the panel's rows of U in the columns c0 .. c1-1, and updates the
+   rows below, Cholesky's up to row end-1; a strip at a time. */
 int update_strips(hone_cuda *c, const hone_cuda_panel_info *p, int64_t c0,
-                  int64_t c1) {
+                  int64_t c1, int64_t end) {
   const hone_cuda_steps *steps = steps_of(c);
   const hone_cuda_queue &on = c->forms.main;
   int st = HONE_OK;
@@ -67,18 +69,31 @@ int update_strips(hone_cuda *c, const hone_cuda_panel_info *p, int64_t c0,
                             {k, inner_width(p, inner), at, to, at});
       TRY(steps->rows(c, on, p, inner, at, to));
     }
-    TRY(steps->below(c, on, p, at, to));
+    TRY(steps->below(c, on, p, at, to, end));
   }
   return st;
 }
 
-/* Updates the columns c0 .. c1-1 by the panels from .. to-1. */
-int update_by_panels(hone_cuda *c, int from, int to, int64_t c0, int64_t c1) {
+/* Updates the columns c0 .. c1-1 by the panel, whose rows of U there are
+   computed first; Cholesky's the rows up to row end-1. */
+int update_by_panel(hone_cuda *c, int panel, int64_t c0, int64_t c1,
+                    int64_t end) {
   int st = HONE_OK;
-  for (int i = from; i < to && c0 < c1 && st == HONE_OK; i++) {
-    st = steps_of(c)->split(c, i, c0, c1);
-    TRY(update_strips(c, c->panels + i, c0, c1));
-  }
+  if (c0 >= c1)
+    return st;
+  st = steps_of(c)->split(c, panel, c0, c1);
+  TRY(update_strips(c, c->panels + panel, c0, c1, end));
+  return st;
+}
+
+/* Updates the columns c0 .. c1-1 of a block column that came later by the
+   panels from .. to-1. */
+int update_later(hone_cuda *c, int from, int to, int64_t c0, int64_t c1) {
+  const hone_cuda_steps *steps = steps_of(c);
+  int st = HONE_OK;
+  for (int i = from; i < to && c0 < c1 && st == HONE_OK; i++)
+    st = steps->later ? steps->later(c, i, c0, c1)
+                      : update_by_panel(c, i, c0, c1, c->n);
   return st;
 }
 
@@ -128,17 +143,18 @@ int hone_cuda_factor_panel(hone_cuda *c, int64_t k, int64_t w, int64_t end) {
 int hone_cuda_apply_panel(hone_cuda *c, int panel, int64_t c0, int64_t c1) {
   const hone_cuda_steps *steps = steps_of(c);
   const hone_cuda_panel_info *p = c->panels + panel;
+  const int64_t end = c1;
   int st = HONE_OK;
   if (c0 < c1 && c0 == p->k + p->w) {
     const int64_t next = end_of_first_part(c, c0, c1),
                   loaded = hone_cuda_loaded_end(c);
-    st = update_by_panels(c, panel, panel + 1, c0, next);
+    st = update_by_panel(c, panel, c0, next, end);
     TRY(record_ready(c, c0));
     if (steps->move && next < loaded)
       TRY(steps->move(c, p, p->k, next, loaded));
     c0 = next;
   }
-  TRY(update_by_panels(c, panel, panel + 1, c0, c1));
+  TRY(update_by_panel(c, panel, c0, steps->later ? c->n : c1, end));
   return st;
 }
 
@@ -146,14 +162,14 @@ int hone_cuda_apply_panels_from(hone_cuda *c, int from, int64_t c0,
                                 int64_t c1) {
   const int64_t next = end_of_first_part(c, c0, c1);
   const int last = c->panel_count - 1;
-  int st = update_by_panels(c, from, last, c0, c1);
-  TRY(update_by_panels(c, last, last + 1, c0, next));
+  int st = update_later(c, from, last, c0, c1);
+  TRY(update_later(c, last, last + 1, c0, next));
   TRY(record_ready(c, c0));
-  TRY(update_by_panels(c, last, last + 1, next, c1));
+  TRY(update_later(c, last, last + 1, next, c1));
   return st;
 }
 
 int hone_cuda_apply_panels(hone_cuda *c, int from, int to, int64_t c0,
                            int64_t c1) {
-  return update_by_panels(c, from, to, c0, c1);
+  return update_later(c, from, to, c0, c1);
 }

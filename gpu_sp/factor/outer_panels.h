@@ -2,7 +2,9 @@
 /* The blocked factorizations with outer panels, P S = L U and S = U^H U: the
    loops over inner panels and strips, and look-ahead, which both have in
    common (outer_panels.cu), call the steps of one of them (lu.cu, cholesky.cu).
-   The loop over block columns (loop.h) calls these functions. */
+   The loop over block columns (loop.h) calls these functions. Cholesky's has
+   block rows: where a block column is updated, its columns c0 .. c1-1, there it
+   is those rows, in all columns from the diagonal on. */
 #ifndef HONE_CUDA_OUTER_PANELS_H
 #define HONE_CUDA_OUTER_PANELS_H
 
@@ -32,9 +34,14 @@ struct hone_cuda_steps {
   int (*product)(hone_cuda *c, const hone_cuda_queue &on,
                  const hone_cuda_panel_info *p, int inner,
                  const hone_f_block &b);
-  /* Updates all rows below the panel in the columns c0 .. c1-1. */
+  /* Updates the rows below the panel in the columns c0 .. c1-1: in the LU all
+     of them, in Cholesky's those up to row end-1. */
   int (*below)(hone_cuda *c, const hone_cuda_queue &on,
-               const hone_cuda_panel_info *p, int64_t c0, int64_t c1);
+               const hone_cuda_panel_info *p, int64_t c0, int64_t c1,
+               int64_t end);
+  /* Updates a block row that came later, the rows r0 .. r1-1, by the panel.
+     NULL: block columns come. */
+  int (*later)(hone_cuda *c, int panel, int64_t r0, int64_t r1);
   /* Composes the panel's row moves, and makes them in the columns 0 .. left-1
      and c0 .. c1-1. NULL: no rows move. */
   int (*compose)(hone_cuda *c, const hone_cuda_panel_info *p);
@@ -44,9 +51,9 @@ struct hone_cuda_steps {
 extern const hone_cuda_steps hone_cuda_lu_steps, hone_cuda_cholesky_steps;
 
 /* Factors the columns k .. k+w-1 of a block column that ends at column 'end',
-   and moves the rows of all columns in F. Where more of the block column
-   follows, a call of hone_cuda_apply_panel for all of it must be next: it makes
-   the moves that were put off. */
+   and moves the rows of all columns in F. A call of hone_cuda_apply_panel for
+   the rest of the block column must be next: it makes the moves that were put
+   off, and computes Cholesky's rows of U, also where nothing is left. */
 int hone_cuda_factor_panel(hone_cuda *c, int64_t k, int64_t w, int64_t end);
 /* Updates the columns c0 .. c1-1, whose rows are in their present order, by
    this panel. */

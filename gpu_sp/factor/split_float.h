@@ -94,6 +94,52 @@ __device__ __forceinline__ void put_left(const rows_out<T> &o, number v, int i,
 #endif
 }
 
+#ifdef HONE_COMPLEX
+
+/* Writes a 2 x 2 block (a b; -b a) of one part. */
+template <class V>
+__device__ __forceinline__ void put_block(V a, V b, V minus_b, V *to,
+                                          int64_t ldo) {
+  struct alignas(2 * sizeof(V)) row {
+    V x, y;
+  };
+  *reinterpret_cast<row *>(to) = {a, b};
+  *reinterpret_cast<row *>(to + ldo) = {minus_b, a};
+}
+
+/* Writes entry (i, at) of the rows of U into the right operand: as a block, see
+   factor.h. */
+template <class T, bool THREE>
+__device__ __forceinline__ void put_right(const rows_out<T> &o, number v, int i,
+                                          int64_t at) {
+  const two_parts<T> re = split<T>(v.re, o.overflow);
+  const two_parts<T> im = split<T>(v.im, o.overflow);
+  const two_parts<T> minus = split<T>(-v.im, o.overflow);
+  typename T::type *to = o.out + 2 * i * o.ldo + 2 * at;
+  put_block(re.hi, im.hi, minus.hi, to + o.place.hh * o.ldo, o.ldo);
+  if (THREE) {
+    put_block(re.lo, im.lo, minus.lo, to + o.place.lo * o.ldo, o.ldo);
+    put_block(re.hi, im.hi, minus.hi, to + o.place.hi * o.ldo, o.ldo);
+  }
+}
+
+#else
+
+/* Writes entry (i, at) of the rows of U into the right operand. */
+template <class T, bool THREE>
+__device__ __forceinline__ void put_right(const rows_out<T> &o, float v, int i,
+                                          int64_t at) {
+  const two_parts<T> p = split<T>(v, o.overflow);
+  typename T::type *to = o.out + i * o.ldo + at;
+  to[o.place.hh * o.ldo] = p.hi;
+  if (THREE) {
+    to[o.place.lo * o.ldo] = p.lo;
+    to[o.place.hi * o.ldo] = p.hi;
+  }
+}
+
+#endif
+
 } // namespace
 
 #endif

@@ -79,57 +79,24 @@ template <int E> struct rows_shared {
 
 #ifdef HONE_COMPLEX
 
-/* Writes a 2 x 2 block (a b; -b a) of one part. */
-template <class V>
-__device__ __forceinline__ void put_block(V a, V b, V minus_b, V *to,
-                                          int64_t ldo) {
-  struct alignas(2 * sizeof(V)) row {
-    V x, y;
-  };
-  *reinterpret_cast<row *>(to) = {a, b};
-  *reinterpret_cast<row *>(to + ldo) = {minus_b, a};
-}
-
-/* Entry (i, at) of the columns from c0 on becomes a block, see factor.h. */
-template <class T, int PARTS, bool SPD>
-__device__ __forceinline__ void put_parts(const rows_out<T> &o, number v, int i,
-                                          int64_t at) {
-  const two_parts<T> re = split<T>(v.re, o.overflow);
-  const two_parts<T> im = split<T>(v.im, o.overflow);
-  const two_parts<T> minus = split<T>(-v.im, o.overflow);
-  typename T::type *to = o.out + 2 * i * o.ldo + 2 * at;
-  put_block(re.hi, im.hi, minus.hi, to + o.place.hh * o.ldo, o.ldo);
-  if (PARTS == 3) {
-    put_block(re.lo, im.lo, minus.lo, to + o.place.lo * o.ldo, o.ldo);
-    put_block(re.hi, im.hi, minus.hi, to + o.place.hi * o.ldo, o.ldo);
-  }
-  if (SPD)
-    put_left<T, PARTS == 3>(o, v, i, at);
-}
-
 __device__ __forceinline__ number pivot_inverse(number v) {
   return reciprocal(v);
 }
 
 #else
 
-template <class T, int PARTS, bool SPD>
-__device__ __forceinline__ void put_parts(const rows_out<T> &o, float v, int i,
-                                          int64_t at) {
-  const two_parts<T> p = split<T>(v, o.overflow);
-  typename T::type *to = o.out + i * o.ldo + at;
-  to[o.place.hh * o.ldo] = p.hi;
-  if (PARTS == 3) {
-    to[o.place.lo * o.ldo] = p.lo;
-    to[o.place.hi * o.ldo] = p.hi;
-  }
-  if (SPD)
-    put_left<T, PARTS == 3>(o, v, i, at);
-}
-
 __device__ __forceinline__ number pivot_inverse(number v) { return 1.0F / v; }
 
 #endif
+
+/* Writes the parts of entry (i, at) for the operands of products. */
+template <class T, int PARTS, bool SPD>
+__device__ __forceinline__ void put_parts(const rows_out<T> &o, number v, int i,
+                                          int64_t at) {
+  put_right<T, PARTS == 3>(o, v, i, at);
+  if (SPD)
+    put_left<T, PARTS == 3>(o, v, i, at);
+}
 
 /* Loads L11, or U11^H. f: the diagonal block. */
 template <bool SPD, int E>

@@ -187,7 +187,9 @@ int hone_cuda_feed_columns(hone_cuda *c, const hone_dense *a, int64_t to,
     if (c->job.column[i].j < to)
       wait_for(c, c->job.column + i);
   const bool failed = c->job.status != HONE_OK;
-  if (hone_cuda_sending(c) && (failed || !under_way || to == c->m))
+  /* The other one of two triangles is looked at until hone_cuda_feed_end. */
+  const bool last = to == c->m && !c->one_triangle;
+  if (hone_cuda_sending(c) && (failed || !under_way || last))
     st = hone_cuda_pieces_end(c);
   if (c->fed < to && c->original_readable)
     st = feed_directly(c, to);

@@ -8,10 +8,11 @@
    that it has in hand; the factorization takes a block column when all its
    pieces have been sent. To wait for the bus, a thread sleeps.
 
-   Of a symmetric or Hermitian matrix only the upper triangle is sent, completed
-   to whole pieces. The threads look for NaN and Inf in the other triangle, and
-   compare both triangles by a sum that is zero if A is symmetric: only then
-   does the copy made of one triangle equal A. Read next: project.h. */
+   Of a symmetric or Hermitian matrix only the lower triangle is sent, completed
+   to whole pieces. Behind it come the pieces of the other triangle, which the
+   threads look through for NaN and Inf. They compare both triangles by a sum
+   that is zero if A is symmetric: only then does the copy made of one triangle
+   equal A. Read next: project.h. */
 #include "gpu_sp/feed/pieces.h"
 
 #include "gpu_sp/create.h"
@@ -72,10 +73,10 @@ bool failed(const hone_cuda_job *job) {
 
 /* ---- One piece ----------------------------------------------------------- */
 
-/* Columns j .. j+w-1, and of these 'rows' rows from 'row' on. The first 'high'
-   of these rows go to the device. */
+/* Columns j .. j+w-1, and of these 'rows' rows from 'row' on; 'set' is the
+   number of the projection's sums for these rows. */
 struct piece {
-  int64_t j, w, row, rows, high;
+  int64_t j, w, row, rows, set;
 };
 
 hone_cuda_column *column_of(const hone_cuda_job *job, int64_t number) {
@@ -85,18 +86,29 @@ hone_cuda_column *column_of(const hone_cuda_job *job, int64_t number) {
   return col;
 }
 
-piece piece_at(const hone_cuda *c, const hone_cuda_column *col,
-               int64_t number) {
+/* Returns a piece by its number. Where one triangle is sent, a piece has no
+   rows above row j; behind the first 'column_pieces' follow as many pieces with
+   the rows above it, which are not sent. The part of the rows that holds row j
+   has then two pieces, and so sums of its own for the second one. */
+piece piece_at(const hone_cuda *c, int64_t number) {
   const hone_cuda_job *job = &c->job;
+  const bool above = number >= job->column_pieces;
+  number -= above ? job->column_pieces : 0;
+  const hone_cuda_column *col = column_of(job, number);
   const int64_t k = number - col->first;
   piece p;
   p.j = col->j + k / job->parts * job->width;
   p.w = col->j + col->w - p.j < job->width ? col->j + col->w - p.j : job->width;
-  p.row = k % job->parts * job->part_rows;
-  p.rows = c->n - p.row < job->part_rows ? c->n - p.row : job->part_rows;
-  const int64_t end = c->one_triangle ? p.j + p.w : c->n;
-  p.high = end - p.row < p.rows ? end - p.row : p.rows;
-  p.high = p.high > 0 ? p.high : 0;
+  p.set = k % job->parts;
+  p.row = p.set * job->part_rows;
+  int64_t end = c->n - p.row < job->part_rows ? c->n : p.row + job->part_rows;
+  if (above && end > p.j) {
+    p.set = job->parts;
+    end = p.j;
+  } else if (c->one_triangle && !above && p.row < p.j) {
+    p.row = p.j;
+  }
+  p.rows = end > p.row ? end - p.row : 0;
   return p;
 }
 
@@ -119,74 +131,52 @@ uint64_t symmetry_sum(const hone_entry *column, int64_t j, int64_t row,
   return sum;
 }
 
-/* How many of 'count' rows from 'row' on are sent? */
-int64_t rows_sent(const piece &p, int64_t row, int64_t count) {
-  const int64_t left = p.row + p.high - row, sent = left < count ? left : count;
-  return sent > 0 ? sent : 0;
-}
-
-/* Looks at 'count' rows from 'row' on of column j: at those that are not sent
-   for NaN and Inf. Returns what they add to the sum that tells symmetry. */
-uint64_t look_at_rows(hone_cuda *c, const piece &p, int64_t j, int64_t row,
-                      int64_t count) {
-  const hone_entry *a =
-      c->job.a.a + hone_cuda_dealt_column(c, j) * c->job.a.lda;
-  const int64_t sent = rows_sent(p, row, count);
-  if (count > sent && !all_finite(count - sent, a + row + sent))
+/* Looks at 'count' rows from 'row' on of column j of a matrix of which one
+   triangle is sent: at those that are not sent for NaN and Inf. Returns what
+   they add to the sum that tells symmetry. */
+uint64_t look_at_rows(hone_cuda *c, int64_t j, int64_t row, int64_t count,
+                      bool sent) {
+  const hone_entry *a = c->job.a.a + j * c->job.a.lda;
+  if (!sent && !all_finite(count, a + row))
     __atomic_store_n(&c->nonfinite, j + 1, __ATOMIC_RELAXED);
-  return c->one_triangle ? symmetry_sum(a, j, row, count) : 0;
+  return symmetry_sum(a, j, row, count);
 }
 
-/* Copies and projects 'count' rows from 'row' on of column j; 'to' is where the
-   column begins in the buffer. */
-void copy_and_project(hone_cuda *c, const piece &p, int64_t j, int64_t row,
-                      int64_t count, hone_entry *to, int worker) {
-  const int64_t sent = rows_sent(p, row, count), rest = count - sent;
-  const bool streams = __atomic_load_n(&c->buffers.streams, __ATOMIC_RELAXED);
-  const int64_t parts = c->job.part_rows;
-  if (sent > 0)
-    hone_cuda_project(c, worker,
-                      {j, 1, row, sent, parts, to + row - p.row, streams});
-  if (rest > 0)
-    hone_cuda_project(c, worker,
-                      {j, 1, row + sent, rest, parts, nullptr, false});
-}
-
-void copy_rows(hone_cuda *c, const piece &p, int64_t j, int64_t row,
-               int64_t count, hone_entry *to) {
+/* Copies 'count' rows from 'row' on of column j; 'to' is where they begin. */
+void copy_rows(hone_cuda *c, int64_t j, int64_t row, int64_t count,
+               hone_entry *to) {
   const hone_entry *a =
       c->job.a.a + hone_cuda_dealt_column(c, j) * c->job.a.lda;
-  const int64_t sent = rows_sent(p, row, count);
-  memcpy(to + row - p.row, a + row, (size_t)sent * sizeof *to);
+  memcpy(to, a + row, (size_t)count * sizeof *to);
 }
 
 /* Copies a piece to the buffer and projects it, by blocks that the cache
    holds, because they are read more than once: a projection along rows takes
-   some columns at once. */
+   some columns at once. buffer: NULL for a piece that is not sent. */
 void do_piece(hone_cuda *c, const piece &p, hone_entry *buffer, int worker) {
   const hone_cuda_job *job = &c->job;
-  const int64_t ld = buffer_ld(p.high);
+  const int64_t ld = buffer_ld(p.rows);
   const bool along_rows = job->projects && c->projection.trans;
-  const bool at_once = job->sends && job->projects && !along_rows;
+  const bool at_once = buffer && job->projects && !along_rows;
+  const bool streams = __atomic_load_n(&c->buffers.streams, __ATOMIC_RELAXED);
   const int64_t columns = along_rows ? GROUP : 1;
   const int64_t block =
       at_once && !c->one_triangle ? PIECE_ROWS : (int64_t)BLOCK_ROWS;
   uint64_t sum = 0;
   for (int64_t j = p.j; j < p.j + p.w; j += columns) {
     const int64_t w = p.j + p.w - j < columns ? p.j + p.w - j : columns;
-    for (int64_t row = p.row; row < p.row + p.rows; row += block) {
-      const int64_t left = p.row + p.rows - row;
+    hone_entry *const to = buffer ? buffer + (j - p.j) * ld : nullptr;
+    for (int64_t done = 0; done < p.rows; done += block) {
+      const int64_t row = p.row + done, left = p.rows - done;
       const int64_t rows = left < block ? left : block;
-      if (at_once)
-        copy_and_project(c, p, j, row, rows, buffer + (j - p.j) * ld, worker);
-      for (int64_t k = j; job->sends && k < j + w; k++) {
-        if (!at_once)
-          copy_rows(c, p, k, row, rows, buffer + (k - p.j) * ld);
-        sum += look_at_rows(c, p, k, row, rows);
-      }
-      if (job->projects && !at_once)
+      for (int64_t k = 0; buffer && !at_once && k < w; k++)
+        copy_rows(c, j + k, row, rows, to + k * ld + done);
+      if (job->projects)
         hone_cuda_project(c, worker,
-                          {j, w, row, rows, job->part_rows, nullptr, false});
+                          {j, w, row, rows, p.set, done == 0,
+                           at_once ? to + done : nullptr, streams});
+      if (c->one_triangle)
+        sum += look_at_rows(c, j, row, rows, buffer != nullptr);
     }
   }
   if (sum != 0)
@@ -198,9 +188,9 @@ void do_piece(hone_cuda *c, const piece &p, hone_entry *buffer, int worker) {
 int send_piece(hone_cuda *c, int at) {
   hone_cuda_buffers *buffers = &c->buffers;
   hone_cuda_column *col = column_of(&c->job, buffers->piece[at]);
-  const piece p = piece_at(c, col, buffers->piece[at]);
-  const size_t bytes = (size_t)p.high * sizeof(hone_entry);
-  const size_t pitch = (size_t)buffer_ld(p.high) * sizeof(hone_entry);
+  const piece p = piece_at(c, buffers->piece[at]);
+  const size_t bytes = (size_t)p.rows * sizeof(hone_entry);
+  const size_t pitch = (size_t)buffer_ld(p.rows) * sizeof(hone_entry);
   int st = HONE_OK;
   if (bytes > 0)
     st = CALL(cudaMemcpy2DAsync(
@@ -307,22 +297,23 @@ bool any_left(const hone_cuda_job *job) {
 bool do_one(hone_cuda *c, int worker) {
   hone_cuda_job *job = &c->job;
   hone_cuda_buffers *b = &c->buffers;
-  const int at = job->sends ? take_buffer(b) : 0;
+  const int64_t to_send = job->sends ? job->column_pieces : 0;
+  const bool sends = __atomic_load_n(&job->next, __ATOMIC_RELAXED) < to_send;
+  const int at = sends ? take_buffer(b) : 0;
   if (at < 0)
     return false;
-  if (job->sends)
+  if (sends)
     see_how_many(b);
   const int64_t number = __atomic_fetch_add(&job->next, 1, __ATOMIC_RELAXED);
-  if (number >= job->pieces) {
-    if (job->sends)
-      __atomic_or_fetch(&b->free, (uint64_t)1 << at, __ATOMIC_ACQ_REL);
+  if (sends && number >= to_send) /* another thread took the last one */
+    __atomic_or_fetch(&b->free, (uint64_t)1 << at, __ATOMIC_ACQ_REL);
+  if (number >= job->pieces)
     return false;
-  }
-  const piece p = piece_at(c, column_of(job, number), number);
-  do_piece(c, p,
-           reinterpret_cast<hone_entry *>(b->memory + (size_t)at * b->bytes),
+  unsigned char *const memory = b->memory + (size_t)at * b->bytes;
+  do_piece(c, piece_at(c, number),
+           number < to_send ? reinterpret_cast<hone_entry *>(memory) : nullptr,
            worker);
-  if (job->sends) {
+  if (number < to_send) {
     b->piece[at] = number;
     __atomic_or_fetch(&b->ready, (uint64_t)1 << at, __ATOMIC_SEQ_CST);
     serve_until_none_ready(c);
@@ -374,12 +365,15 @@ void hone_cuda_pieces_start(hone_cuda *c, const hone_dense *a,
   job->part_rows = rows_of_piece(c->n);
   job->parts = divide_up(c->n, job->part_rows);
   for (int i = 0; i < count; i++) {
-    column[i].first = job->pieces;
+    column[i].first = job->column_pieces;
     column[i].pieces = divide_up(column[i].w, job->width) * job->parts;
     column[i].sent = column[i].arrived = 0;
-    job->pieces += column[i].pieces;
+    job->column_pieces += column[i].pieces;
     columns += column[i].w;
   }
+  job->pieces = c->one_triangle ? 2 * job->column_pieces : job->column_pieces;
+  if (projects)
+    hone_cuda_projection_divide(c, job->parts, c->one_triangle);
   if (sends) { /* as the last job says */
     c->buffers.streams = !c->buffers.filled;
     c->buffers.filled = false;

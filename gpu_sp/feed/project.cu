@@ -12,7 +12,8 @@ extern "C" {
 
 namespace {
 
-const int64_t PART_ROWS = 1 << 14; /* at least, where columns are divided */
+const int64_t PART_ROWS =
+    (1 << 14) / HONE_PARTS; /* at least, where columns are divided */
 
 enum { SET = 2 * HONE_PARTS + 1 }; /* arrays of n doubles in a set */
 
@@ -103,6 +104,12 @@ int hone_cuda_projection_begin(hone_cuda *c, const hone_dense *a,
   return st;
 }
 
+void hone_cuda_projection_divide(hone_cuda *c, int64_t parts, bool more) {
+  c->projection.parts = more ? parts + 1 : parts;
+  if (more)
+    clear(c, sums_at(c, parts));
+}
+
 void hone_cuda_project(hone_cuda *c, int worker, const hone_cuda_projected &b) {
   hone_cuda_projection *p = &c->projection;
   const int64_t lda = c->job.a.lda, first = hone_cuda_dealt_column(c, b.j);
@@ -116,10 +123,10 @@ void hone_cuda_project(hone_cuda *c, int worker, const hone_cuda_projected &b) {
                       s.lo + b.row, s.size + b.row);
     return;
   }
-  const sums s = sums_at(c, b.row / b.part_rows);
+  const sums s = sums_at(c, b.set);
   const hone_column_copy copy = {b.to, b.streams};
   for (int64_t j = b.j; j < b.j + b.count; j++, a += lda) {
-    if (b.row % b.part_rows == 0) {
+    if (b.begins) {
       set_zero(s.hi + j);
       set_zero(s.lo + j);
       s.size[j] = 0.0;
@@ -164,7 +171,7 @@ const hone_projection *hone_cuda_projection_of(void *self, const hone_matrix *a,
     const sums s = sums_at(c, 0);
     if (p->trans && !p->begun[0])
       clear(c, s);
-    const int64_t sets = p->trans ? (int64_t)HONE_CUDA_WORKERS : c->job.parts;
+    const int64_t sets = p->trans ? (int64_t)HONE_CUDA_WORKERS : p->parts;
     for (int64_t k = 1; k < sets; k++)
       if (!p->trans || p->begun[k])
         add_set(c, k);

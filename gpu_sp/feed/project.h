@@ -25,11 +25,15 @@ int hone_cuda_projection_begin(hone_cuda *c, const hone_dense *a,
 /* Enqueues the projection of the original of A on the stream feed. */
 int hone_cuda_project_there(hone_cuda *c, bool trans);
 
-/* A block of A: 'rows' rows from 'row' on of 'count' columns from j on. Columns
-   are divided into parts of part_rows rows, each of which one thread takes,
-   from above. One column may be copied on the way, if op(A) = A. */
+/* Columns are divided into so many parts, each of which has a set of sums.
+   more: some columns have one part more. */
+void hone_cuda_projection_divide(hone_cuda *c, int64_t parts, bool more);
+/* A block of A: 'rows' rows from 'row' on of 'count' columns from j on. They
+   are of part 'set' of these columns, which one thread takes, from above. One
+   column may be copied on the way, if op(A) = A. */
 struct hone_cuda_projected {
-  int64_t j, count, row, rows, part_rows;
+  int64_t j, count, row, rows, set;
+  bool begins;    /* the part begins with this block */
   hone_entry *to; /* NULL: nowhere */
   bool streams;   /* as hone_column_copy says */
 };

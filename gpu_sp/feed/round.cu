@@ -2,8 +2,9 @@
 /* Scales, rounds and transposes the caller's columns of doubles, and writes
    each row of floats where the row exchanges so far have brought it. Tiles pass
    through shared memory, so that both matrices are accessed in contiguous
-   pieces. Read next: feed.cu, which copies the columns to the device, and
-   factor/lu.cu. */
+   pieces. Of a symmetric matrix the columns of the lower triangle become rows
+   of F as they are. Read next: feed.cu, which copies the columns to the device,
+   and factor/lu.cu. */
 #include "gpu_sp/feed/round.h"
 
 #include "gpu_sp/entries.h"
@@ -13,7 +14,7 @@
 
 namespace {
 
-enum { TILE = 64, THREADS = 256, WARPS = THREADS / 32 };
+enum { TILE = 64, THREADS = 256, WARPS = THREADS / 32, GROUP = 8 };
 constexpr unsigned ALL = 0xffffffffU;
 
 /* The flushed entries and the largest magnitude of one thread. */
@@ -40,7 +41,6 @@ struct extents {
   int64_t n, lda; /* rows, and leading dimension of a */
   int64_t j, w;   /* first column in the matrix, columns */
   int64_t ldf;
-  bool upper; /* entries below the diagonal count as 0 */
 };
 
 #ifdef HONE_COMPLEX
@@ -49,6 +49,10 @@ struct extents {
 struct __align__(8) number {
   float re, im;
 };
+
+__device__ __forceinline__ number conjugate(const number &v) {
+  return {v.re, -v.im};
+}
 
 __device__ __forceinline__ number entry(const hone_entry &a,
                                         const scale_pair &by, rounded *seen) {
@@ -69,6 +73,8 @@ __device__ __forceinline__ number entry(const hone_single &a,
 
 typedef float number;
 
+__device__ __forceinline__ float conjugate(float v) { return v; }
+
 __device__ __forceinline__ float entry(double a, const scale_pair &by,
                                        rounded *seen) {
   const float v = round_part(a, by, seen);
@@ -84,6 +90,28 @@ __device__ __forceinline__ float entry(float a, const scale_pair &,
 
 #endif
 
+/* Adds what the threads of a block have seen to *flushed and *top. */
+__device__ __forceinline__ void
+report(rounded seen, unsigned long long *flushed, unsigned *top) {
+  __shared__ rounded part[WARPS];
+  const int tid = static_cast<int>(threadIdx.x);
+  seen.flushed = __reduce_add_sync(ALL, seen.flushed);
+  seen.top = __reduce_max_sync(ALL, seen.top);
+  if (tid % 32 == 0)
+    part[tid / 32] = seen;
+  __syncthreads();
+  if (tid != 0)
+    return;
+  for (int k = 1; k < WARPS; k++) {
+    seen.flushed += part[k].flushed;
+    seen.top = part[k].top > seen.top ? part[k].top : seen.top;
+  }
+  const unsigned inf = __float_as_uint(HUGE_VALF);
+  atomicMax(top, seen.top < inf ? seen.top : inf);
+  if (seen.flushed > 0)
+    atomicAdd(flushed, static_cast<unsigned long long>(seen.flushed));
+}
+
 /* A thread block transposes 64 rows of 64 columns. a points to column j of the
    matrix. The pointers stay parameters of their own: __restrict__ has no effect
    on members of a struct. */
@@ -95,9 +123,7 @@ __global__ void __launch_bounds__(THREADS)
               unsigned long long *flushed, unsigned *top) {
   const int64_t n = size.n, lda = size.lda, j = size.j, w = size.w;
   const int64_t ldf = size.ldf;
-  const bool upper = size.upper;
   __shared__ number tile[TILE][TILE + 1];
-  __shared__ rounded part[WARPS];
   const int tid = static_cast<int>(threadIdx.x);
   const int lane = tid % 32, warp = tid / 32;
   const int64_t i0 = static_cast<int64_t>(blockIdx.x) * TILE;
@@ -108,8 +134,7 @@ __global__ void __launch_bounds__(THREADS)
 #pragma unroll
   for (int q = 0; q < TILE * TILE / THREADS; q++) {
     const int64_t c = c0 + tid / TILE + q * (THREADS / TILE);
-    const bool there = i < n && c < w && !(upper && i > j + c);
-    v[q] = there ? a[i + c * lda] : T();
+    v[q] = i < n && c < w ? a[i + c * lda] : T();
   }
   const double r = row && i < n ? row[i] : 1.0;
 #pragma unroll
@@ -128,24 +153,41 @@ __global__ void __launch_bounds__(THREADS)
         *reinterpret_cast<number *>(f + to * ldf + HONE_PARTS * (j + c0 + c)) =
             tile[c][q];
   }
-  seen.flushed = __reduce_add_sync(ALL, seen.flushed);
-  seen.top = __reduce_max_sync(ALL, seen.top);
-  if (lane == 0)
-    part[warp] = seen;
-  __syncthreads();
-  if (tid != 0)
-    return;
-  for (int k = 1; k < WARPS; k++) {
-    seen.flushed += part[k].flushed;
-    seen.top = part[k].top > seen.top ? part[k].top : seen.top;
-  }
-  const unsigned inf = __float_as_uint(HUGE_VALF);
-  atomicMax(top, seen.top < inf ? seen.top : inf);
-  if (seen.flushed > 0)
-    atomicAdd(flushed, static_cast<unsigned long long>(seen.flushed));
+  report(seen, flushed, top);
 }
 
-/* A thread block conjugates and transposes one tile on or above the diagonal.
+/* Conjugates 256 rows, from row j on, of GROUP columns, which become rows of F;
+   a and j are as above. A thread has one row. */
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    take_rows(const extents size, const T *__restrict__ a,
+              const double *__restrict__ row, const double *__restrict__ col,
+              float *__restrict__ f, unsigned long long *flushed,
+              unsigned *top) {
+  const int64_t n = size.n, j = size.j;
+  const int64_t i = j + static_cast<int64_t>(blockIdx.x) * THREADS +
+                    static_cast<int64_t>(threadIdx.x);
+  const int64_t c0 = static_cast<int64_t>(blockIdx.y) * GROUP;
+  rounded seen = {0, 0};
+  T v[GROUP];
+#pragma unroll
+  for (int q = 0; q < GROUP; q++) {
+    const int64_t c = c0 + q;
+    v[q] = i < n && c < size.w && i >= j + c ? a[i + c * size.lda] : T();
+  }
+  const double r = row && i < n ? row[i] : 1.0;
+#pragma unroll
+  for (int q = 0; q < GROUP; q++) {
+    const int64_t c = c0 + q;
+    const double k = col && c < size.w ? col[j + c] : 1.0;
+    const number s = conjugate(entry(v[q], scale_pair_of(r, k), &seen));
+    if (i < n && c < size.w)
+      *reinterpret_cast<number *>(f + (j + c) * size.ldf + HONE_PARTS * i) = s;
+  }
+  report(seen, flushed, top);
+}
+
+/* A thread block conjugates and transposes one tile on or below the diagonal.
  */
 __global__ void __launch_bounds__(THREADS)
     mirror(int64_t n, hone_entry *__restrict__ a, int64_t lda) {
@@ -155,14 +197,14 @@ __global__ void __launch_bounds__(THREADS)
   const int warp = static_cast<int>(threadIdx.x) / 32;
   const int64_t i0 = static_cast<int64_t>(blockIdx.x) * SIDE;
   const int64_t j0 = static_cast<int64_t>(blockIdx.y) * SIDE;
-  if (i0 > j0)
+  if (i0 < j0)
     return;
   for (int q = warp; q < SIDE; q += WARPS)
     if (i0 + lane < n && j0 + q < n)
       tile[q][lane] = a[i0 + lane + (j0 + q) * lda];
   __syncthreads();
   for (int q = warp; q < SIDE; q += WARPS)
-    if (j0 + lane < n && i0 + q < n && j0 + lane > i0 + q)
+    if (j0 + lane < n && i0 + q < n && j0 + lane < i0 + q)
       a[j0 + lane + (i0 + q) * lda] = conjugate_of(tile[lane][q]);
 }
 
@@ -171,17 +213,35 @@ dim3 tiles(int64_t n, int64_t w) {
               static_cast<unsigned>((w + TILE - 1) / TILE));
 }
 
+dim3 blocks_of_rows(int64_t rows, int64_t w) {
+  return dim3(static_cast<unsigned>((rows + THREADS - 1) / THREADS),
+              static_cast<unsigned>((w + GROUP - 1) / GROUP));
+}
+
 } // namespace
 
 cudaError_t hone_cuda_round(const hone_double_columns &a,
-                            const hone_device_scaling &scaling, bool upper,
+                            const hone_device_scaling &scaling,
                             const hone_rounded &to, cudaStream_t stream) {
   if (a.w <= 0)
     return cudaSuccess;
-  const extents size = {a.rows, a.lda, a.j, a.w, to.ldf, upper};
+  const extents size = {a.rows, a.lda, a.j, a.w, to.ldf};
   HONE_LAUNCH((transpose<hone_entry>), tiles(a.rows, a.w), THREADS, 0, stream,
               size, a.a + a.j * a.lda, scaling.row, scaling.col, to.place, to.f,
               to.flushed, to.top);
+  return cudaGetLastError();
+}
+
+cudaError_t hone_cuda_round_triangle(const hone_double_columns &a,
+                                     const hone_device_scaling &scaling,
+                                     const hone_rounded &to,
+                                     cudaStream_t stream) {
+  if (a.w <= 0)
+    return cudaSuccess;
+  const extents size = {a.rows, a.lda, a.j, a.w, to.ldf};
+  HONE_LAUNCH((take_rows<hone_entry>), blocks_of_rows(a.rows - a.j, a.w),
+              THREADS, 0, stream, size, a.a + a.j * a.lda, scaling.row,
+              scaling.col, to.f, to.flushed, to.top);
   return cudaGetLastError();
 }
 
@@ -197,10 +257,24 @@ cudaError_t hone_cuda_transpose(int64_t n, const hone_single *a, int64_t lda,
                                 cudaStream_t stream) {
   if (w <= 0)
     return cudaSuccess;
-  const extents size = {n, lda, j, w, to.ldf, false};
+  const extents size = {n, lda, j, w, to.ldf};
   const double *none = nullptr;
   unsigned long long *no_count = nullptr;
   HONE_LAUNCH((transpose<hone_single>), tiles(n, w), THREADS, 0, stream, size,
               a, none, none, to.place, to.f, no_count, to.top);
+  return cudaGetLastError();
+}
+
+cudaError_t hone_cuda_take_triangle(int64_t n, const hone_single *a,
+                                    int64_t lda, int64_t j, int64_t w,
+                                    const hone_rounded &to,
+                                    cudaStream_t stream) {
+  if (w <= 0)
+    return cudaSuccess;
+  const extents size = {n, lda, j, w, to.ldf};
+  const double *none = nullptr;
+  unsigned long long *no_count = nullptr;
+  HONE_LAUNCH((take_rows<hone_single>), blocks_of_rows(n - j, w), THREADS, 0,
+              stream, size, a, none, none, to.f, no_count, to.top);
   return cudaGetLastError();
 }

@@ -37,11 +37,19 @@ struct hone_rounded {
 };
 
 /* F[place[i], j..j+w-1] = S[i, j..j+w-1], scaled and rounded to float.
-   Magnitudes below FLT_MIN become 0; complex: those of parts. upper: entries
-   below the diagonal are not read and count as 0. */
+   Magnitudes below FLT_MIN become 0; complex: those of parts. */
 cudaError_t hone_cuda_round(const hone_double_columns &a,
-                            const hone_device_scaling &scaling, bool upper,
+                            const hone_device_scaling &scaling,
                             const hone_rounded &to, cudaStream_t stream);
+
+/* Rounds the lower triangle alone of a symmetric or Hermitian S: row c of F,
+   from the diagonal on, becomes the conjugate of column c of S, for the columns
+   j .. j+w-1. In front of the diagonal, from column j on, F is 0.
+   to.place is not read. */
+cudaError_t hone_cuda_round_triangle(const hone_double_columns &a,
+                                     const hone_device_scaling &scaling,
+                                     const hone_rounded &to,
+                                     cudaStream_t stream);
 
 /* F[place[i], j..j+w-1] = the n x w entries at a, which are the columns
    j .. j+w-1 alone, column-major, lda. Neither scaled nor flushed. */
@@ -49,7 +57,13 @@ cudaError_t hone_cuda_transpose(int64_t n, const hone_single *a, int64_t lda,
                                 int64_t j, int64_t w, const hone_rounded &to,
                                 cudaStream_t stream);
 
-/* a_ij = a_ji for i > j: on the device, n x n, lda. Real entries alone. */
+/* Does so with floats, which are neither scaled nor flushed. */
+cudaError_t hone_cuda_take_triangle(int64_t n, const hone_single *a,
+                                    int64_t lda, int64_t j, int64_t w,
+                                    const hone_rounded &to,
+                                    cudaStream_t stream);
+
+/* a_ij = conj(a_ji) for i < j: on the device, n x n, lda. */
 cudaError_t hone_cuda_mirror(int64_t n, hone_entry *a, int64_t lda,
                              cudaStream_t stream);
 

@@ -31,8 +31,8 @@ int enqueue_inspection(hone_cuda *c, int64_t j, int64_t w, bool scaled,
 
 } // namespace
 
-/* A symmetric matrix is inspected only when its upper triangle has arrived as a
-   whole; the lower one, which is not sent, is then copied from it, and both is
+/* A symmetric matrix is inspected only when its lower triangle has arrived as a
+   whole; the upper one, which is not sent, is then copied from it, and both is
    done beside the factorization. So is the inspection of an A that need not
    arrive. */
 int hone_cuda_inspect_arrived(hone_cuda *c, int64_t to) {
@@ -58,6 +58,7 @@ int hone_cuda_inspect_matrix(void *self, const hone_matrix *a,
   const int64_t n = c->n;
   const size_t bytes = (size_t)n * sizeof(double);
   int st = hone_cuda_feed_columns(c, hone_dense_of(a), n, nullptr);
+  TRY(hone_cuda_feed_end(c));
   if (st == HONE_OK && c->inspected < n) {
     st = CALL(cudaStreamSynchronize(c->feed));
     TRY(hone_cuda_inspect_arrived(c, n));

@@ -13,6 +13,7 @@ extern "C" {
 #include "gpu_sp/calls.h"
 #include "gpu_sp/factor/loop.h"
 #include "gpu_sp/factor/outer_panels.h"
+#include "gpu_sp/layout.h"
 
 #include <complex>
 
@@ -224,7 +225,7 @@ DEFINITE_TEST(arrives_by_every_list_of_parts) {
   hone_pool *pool = nullptr;
   hone_pool_create(&pool, &mem, 3);
   for (int64_t ahead_from : {1, 1000})
-    for (int64_t feed = 0; feed <= 9; feed++) {
+    for (int64_t feed = 0; feed <= HONE_PARTS_LISTS + 1; feed++) {
       hone_choices choices = {};
       choices.trial.ahead_from = ahead_from;
       choices.trial.outer = 40;
@@ -268,6 +269,7 @@ DEFINITE_TEST(updates_another_part_by_the_panel_just_applied) {
   TRY(hone_cuda_apply_panel(c, 0, 100, 200));
   TRY(hone_cuda_apply_panels(c, 0, 1, 200, 400));
   TRY(hone_cuda_factor_panel(c, 100, 100, 200));
+  TRY(hone_cuda_apply_panel(c, 1, 200, 200));
   TRY(hone_cuda_apply_panels_from(c, 1, 200, 400));
   TRY(hone_cuda_factor_column(c, 200, 200));
   TRY(hone_cuda_finish(c));

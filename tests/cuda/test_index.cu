@@ -241,7 +241,7 @@ std::vector<double> inspect_and_round(const double *a, int64_t lda, int64_t j,
   on_device<unsigned> top(1, 0);
   on_device<double> rows(2 * SIZE, 0), cols(2 * (j + SIZE), 0);
   const hone_double_columns columns = {a, lda, SIZE, j, SIZE};
-  MUST(hone_cuda_round(columns, {nullptr, nullptr}, false,
+  MUST(hone_cuda_round(columns, {nullptr, nullptr},
                        {f, ldf, places, top, flushed}, nullptr));
   MUST(hone_cuda_inspect(columns, {nullptr, nullptr},
                          {rows, rows + SIZE, cols, cols + j + SIZE}, nullptr));
