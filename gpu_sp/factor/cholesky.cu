@@ -42,14 +42,14 @@ struct block_shared {
    own lane as soon as the row before is known, and the exact root beside the
    chain. */
 __device__ __forceinline__ void finish_rows(number (&v)[STEP], int lane,
-                                            bool first, int column,
+                                            bool tells, int column,
                                             int *not_positive) {
   float square = real_of(v[0]);
 #pragma unroll
   for (int p = 0; p < STEP; p++) {
     float d = __shfl_sync(0xffffffffU, square, p);
     if (!(d > 0.0F)) {
-      if (first && lane == p)
+      if (tells && lane == p)
         atomicMin(not_positive, column + p);
       d = 1.0F;
     }
@@ -116,10 +116,12 @@ __device__ __forceinline__ void update_rest(block_shared *sh, int from) {
 }
 
 __global__ void __launch_bounds__(THREADS)
-    potrf(float *f, int64_t ld, int64_t k, int w, int *not_positive) {
+    potrf(float *f, int64_t ld, int64_t k, int w, int *not_positive,
+          const int *overflow) {
   HONE_DYNAMIC_SHARED(block_shared, sh);
   const int tid = (int)threadIdx.x, lane = tid % 32, warp = tid / 32;
   constexpr int BESIDE = 32 - STEP; /* columns beside the tile, of a warp */
+  const bool tells = warp == 0 && *overflow == 0;
   float *const block = f + k * ld + HONE_PARTS * k;
 #pragma unroll 16
   for (int e = tid; e < HONE_PANEL * HONE_PANEL; e += THREADS) {
@@ -140,7 +142,7 @@ __global__ void __launch_bounds__(THREADS)
 #pragma unroll
       for (int q = 0; q < STEP; q++)
         v[q] = sh->a[at + q][c];
-      finish_rows(v, lane, warp == 0, (int)k + at, not_positive);
+      finish_rows(v, lane, tells, (int)k + at, not_positive);
 #pragma unroll
       for (int q = 0; q < STEP; q++) {
         if (tile ? warp == 0 && at + q <= c && c < w : in && c < w)
@@ -368,8 +370,8 @@ int inner_step(hone_cuda *c, const hone_cuda_queue &on,
   const int64_t k = inner_start(p, inner);
   const int64_t w = inner_width(p, inner), end = p->k + p->w;
   const hone_cuda_panel_info one = {k, w, 0, 1};
-  int st =
-      CALL(hone_cuda_potrf(c->f, c->ld, k, w, zero_pivot_flag(c), on.stream));
+  int st = CALL(hone_cuda_potrf(c->f, c->ld, k, w, zero_pivot_flag(c),
+                                overflow_flag(c), on.stream));
   if (st != HONE_OK || k + w >= end)
     return st;
   st = rows_of_u(c, on, &one, 0, k + w, end);
@@ -384,14 +386,15 @@ const hone_cuda_steps hone_cuda_cholesky_steps = {
     update_below, update_later_rows, nullptr,   nullptr};
 
 cudaError_t hone_cuda_potrf(float *f, int64_t ld, int64_t k, int64_t w,
-                            int *not_positive, cudaStream_t stream) {
+                            int *not_positive, const int *overflow,
+                            cudaStream_t stream) {
   const size_t shared = sizeof(block_shared);
   cudaError_t e = cudaFuncSetAttribute(
       potrf, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
   if (e != cudaSuccess)
     return e;
-  HONE_LAUNCH(potrf, 1, THREADS, shared, stream, f, ld, k, (int)w,
-              not_positive);
+  HONE_LAUNCH(potrf, 1, THREADS, shared, stream, f, ld, k, (int)w, not_positive,
+              overflow);
   return cudaGetLastError();
 }
 

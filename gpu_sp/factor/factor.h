@@ -183,9 +183,12 @@ cudaError_t hone_cuda_rows(const hone_float_matrix &f, const hone_u_rows &rows,
 /* Replaces the diagonal block F[k:k+w, k:k+w], w <= HONE_PANEL, by U, U^H U
    being that block, in the upper triangle. The strict lower triangle is neither
    read nor written. *not_positive (device) is lowered to the first column whose
-   pivot is not positive, or NaN; 1 then stands in for the pivot. */
+   pivot is not positive, or NaN; 1 then stands in for the pivot. Where
+   *overflow (device) is not 0, pivots are not to be relied on, and none is
+   named. */
 cudaError_t hone_cuda_potrf(float *f, int64_t ld, int64_t k, int64_t w,
-                            int *not_positive, cudaStream_t stream);
+                            int *not_positive, const int *overflow,
+                            cudaStream_t stream);
 
 /* The rows of U once more, as the left operand of products. The parts of row r
    are at out[(place + r) * ldo + c - c0], and their places those of L's parts;

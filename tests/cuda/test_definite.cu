@@ -243,6 +243,22 @@ DEFINITE_TEST(arrives_by_every_list_of_parts) {
   hone_pool_destroy(&pool, &mem);
 }
 
+/* Parts are scaled by what has come: where later rows of A are far larger, they
+   overflow, and the products are made in FP32. */
+DEFINITE_TEST(sees_that_later_rows_are_far_larger) {
+  NEED_DEVICE();
+  for (const int powers : {6, 24}) {
+    problem p(400, 32.0);
+    for (int64_t e = 0; e < p.n * p.n; e++)
+      p.a.data()[e] *=
+          std::ldexp(1.0, powers * ((e / p.n >= 200) + (e % p.n >= 200)));
+    const factored f(p, {}, 200);
+    ct_note("powers %d", powers);
+    CHECK_LE(f.status == HONE_OK ? f.info.growth : HUGE_VAL, 1.01);
+    CHECK((f.cuda()->pieces == HONE_SPLIT_NONE) == (powers == 24));
+  }
+}
+
 /* A second part of A is there from the beginning, and is updated by each panel
    at once: the operands of one update must not serve another part, whose scale
    differs. */

@@ -173,7 +173,7 @@ std::vector<uint16_t> steps_at(float *f, int64_t ld, int64_t at, bool spd) {
   const hone_operand right = {HONE_SPLIT_FP16_3, scales, u.p, ldo, place,
                               flags + 1};
   if (spd) {
-    MUST(hone_cuda_potrf(f, ld, at, w, flags, nullptr));
+    MUST(hone_cuda_potrf(f, ld, at, w, flags, flags + 1, nullptr));
     MUST(hone_cuda_rows_spd(whole, of_u, right, {l.p, ldo}, nullptr));
   } else {
     MUST(hone_cuda_rows(whole, of_u, right, nullptr));
