@@ -127,8 +127,8 @@ enum {
 /** report.structure: the structure that was found; it is exact. */
 enum {
   HONE_FOUND_GENERAL = 0,  /* none that pays, or the library did not look */
-  HONE_FOUND_DEFINITE = 1, /* symmetric, a_ii > 0 and a_ij^2 <= a_ii a_jj;
-                              Cholesky decides whether A is definite */
+  HONE_FOUND_DEFINITE = 1, /* symmetric, a_ii > 0, a_ij^2 <= a_ii a_jj (if on a
+                              GPU: in a sample); Cholesky decides the rest */
   HONE_FOUND_BANDED = 2,
   HONE_FOUND_TRIANGULAR = 3,
   HONE_FOUND_DIAGONAL = 4

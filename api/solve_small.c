@@ -61,7 +61,7 @@ static bool has_structure(const hone_options *o, int64_t n, const hone_entry *a,
   hone_structure s;
   if (o->structure != HONE_STRUCTURE_AUTO)
     return false;
-  hone_structure_find(NULL, &dense, false, NULL, &s);
+  hone_structure_find(NULL, &dense, HONE_SEARCH_ZEROS, NULL, &s);
   return s.lower == 0 || s.upper == 0 || hone_band_pays(s.lower, s.upper, n);
 }
 

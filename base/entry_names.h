@@ -182,6 +182,7 @@
 #define hone_ladder_refactor hone_z_ladder_refactor
 #define hone_ladder_report_matrix hone_z_ladder_report_matrix
 #define hone_ladder_report_path hone_z_ladder_report_path
+#define hone_ladder_settle_symmetry hone_z_ladder_settle_symmetry
 #define hone_ladder_solve hone_z_ladder_solve
 #define hone_ladder_successor hone_z_ladder_successor
 #define hone_ladder_update hone_z_ladder_update
@@ -352,6 +353,7 @@
 #define hone_steps_measure hone_z_steps_measure
 #define hone_steps_rounding hone_z_steps_rounding
 #define hone_steps_subtract_spare hone_z_steps_subtract_spare
+#define hone_structure_allows_definite hone_z_structure_allows_definite
 #define hone_structure_excluded hone_z_structure_excluded
 #define hone_structure_find hone_z_structure_find
 #define hone_structure_sample hone_z_structure_sample

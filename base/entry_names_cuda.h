@@ -20,6 +20,7 @@
 #define hone_cuda_charge hone_z_cuda_charge
 #define hone_cuda_cholesky_steps hone_z_cuda_cholesky_steps
 #define hone_cuda_column_sent hone_z_cuda_column_sent
+#define hone_cuda_compare_triangles hone_z_cuda_compare_triangles
 #define hone_cuda_compose hone_z_cuda_compose
 #define hone_cuda_copy hone_z_cuda_copy
 #define hone_cuda_cpu_factors_block hone_z_cuda_cpu_factors_block
@@ -134,8 +135,8 @@
 #define hone_cuda_split_l hone_z_cuda_split_l
 #define hone_cuda_split_scale hone_z_cuda_split_scale
 #define hone_cuda_split_scale_spd hone_z_cuda_split_scale_spd
-#define hone_cuda_split_u hone_z_cuda_split_u
-#define hone_cuda_split_u_again hone_z_cuda_split_u_again
+#define hone_cuda_split_u_left hone_z_cuda_split_u_left
+#define hone_cuda_split_u_right hone_z_cuda_split_u_right
 #define hone_cuda_sum_bytes hone_z_cuda_sum_bytes
 #define hone_cuda_take_kept hone_z_cuda_take_kept
 #define hone_cuda_take_triangle hone_z_cuda_take_triangle

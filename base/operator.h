@@ -32,15 +32,27 @@ typedef struct hone_structure {
                            j > i + upper; n - 1 where they do not pay */
   bool definite; /* A may be positive definite: it is symmetric, its diagonal
                     is positive, and a_ij^2 <= a_ii a_jj up to rounding */
+  bool sampled;  /* so say a sample of its entries alone, and the diagonal: an
+                    engine that reads all of A has to confirm the symmetry */
   int found;     /* HONE_FOUND_...: the structure that is made use of */
 } hone_structure;
+
+/* How far A is searched for symmetry. */
+typedef enum hone_search {
+  HONE_SEARCH_ZEROS,  /* not at all: only for bands and triangles */
+  HONE_SEARCH_SAMPLE, /* in a sample of its entries, where that is cheaper */
+  HONE_SEARCH_ALL     /* in all entries */
+} hone_search;
 
 /* The range of S = R A C. */
 typedef struct hone_inspection {
   double *row_max, *col_max; /* n each, arrays of the caller: max |s_ij| */
   double norm1, norm_inf;    /* DBL_MAX where the sum overflows */
   int64_t bad_row, bad_col;  /* the first NaN or Inf by columns, or -1 */
+  int symmetry; /* HONE_SYMMETRY_...: of A, where an engine looked */
 } hone_inspection;
+
+enum { HONE_SYMMETRY_UNKNOWN, HONE_SYMMETRY_FOUND, HONE_SYMMETRY_REFUTED };
 
 /* The job of computing residuals and their denominators for k right-hand sides,
    where op(A) is A or A^T:
@@ -142,11 +154,12 @@ struct hone_operator {
   void (*start)(const hone_matrix *a, hone_pool *pool);
   int (*await)(const hone_matrix *a, hone_pool *pool);
   int (*failure)(const hone_matrix *a);
-  /* Finds the exact structure of A; if 'definite' is true, also whether A may
-     be positive definite. It waits for A if it must, and fails only where await
-     fails. NULL: matrices of this kind are not searched for structure. */
-  int (*find_structure)(const hone_matrix *a, hone_pool *pool, bool definite,
-                        double *scratch, hone_structure *out);
+  /* Finds the exact structure of A; if the search is for symmetry, also whether
+     A may be positive definite. It waits for A if it must, and fails only where
+     await fails. NULL: matrices of this kind are not searched for structure. */
+  int (*find_structure)(const hone_matrix *a, hone_pool *pool,
+                        hone_search search, double *scratch,
+                        hone_structure *out);
   /* Returns true if A is symmetric to the last bit. */
   bool (*symmetric)(const hone_matrix *a, hone_pool *pool);
   /* Inspects S = R A C (A itself where scaling is NULL): fills out. */

@@ -28,10 +28,14 @@ static int await(const hone_matrix *a, hone_pool *pool) {
 }
 
 /* Fetches two columns first if A lies in a device's memory, which suffice for
-   most matrices, and then a few more. If they show that A has no structure,
-   returns true: the other columns can then arrive while A is factored. */
-static bool sample_excludes(const hone_dense *a, bool definite, int *st) {
+   most matrices, and then a few more. Returns true if they decide the structure
+   as far as is wanted: they show that A has none, or it may be definite, and a
+   sample was wanted. The other columns can then arrive while A is factored, or
+   need not. */
+static bool sample_decides(const hone_dense *a, hone_search search,
+                           hone_structure *out, int *st) {
   int64_t column[HONE_STRUCTURE_SAMPLES];
+  const bool definite = search != HONE_SEARCH_ZEROS;
   bool excluded = false;
   *st = HONE_OK;
   if (a->copy == NULL || a->copy->state != HONE_HOST_COPY_PENDING ||
@@ -44,7 +48,12 @@ static bool sample_excludes(const hone_dense *a, bool definite, int *st) {
     *st = hone_host_copy_columns(a->copy, column + from, to - from);
     excluded = *st == HONE_OK && hone_structure_excluded(a, to, definite);
   }
-  return excluded;
+  if (*st != HONE_OK || excluded || search != HONE_SEARCH_SAMPLE)
+    return excluded;
+  out->definite = out->sampled =
+      hone_structure_allows_definite(a, HONE_STRUCTURE_SAMPLES);
+  out->found = out->sampled ? HONE_FOUND_DEFINITE : HONE_FOUND_GENERAL;
+  return out->sampled;
 }
 
 static int kind_of(const hone_structure *s, int64_t n) {
@@ -58,17 +67,18 @@ static int kind_of(const hone_structure *s, int64_t n) {
 }
 
 static int find_structure(const hone_matrix *matrix, hone_pool *pool,
-                          bool definite, double *work, hone_structure *out) {
+                          hone_search search, double *work,
+                          hone_structure *out) {
   const hone_dense *a = hone_dense_of(matrix);
   int st;
   *out = (hone_structure){.lower = a->n - 1, .upper = a->n - 1};
-  if (sample_excludes(a, definite, &st))
+  if (sample_decides(a, search, out, &st))
     return HONE_OK;
   if (st == HONE_OK)
     st = await(matrix, pool);
   if (st != HONE_OK)
     return st;
-  hone_structure_find(pool, a, definite, work, out);
+  hone_structure_find(pool, a, search, work, out);
   out->found = kind_of(out, a->n);
   return HONE_OK;
 }

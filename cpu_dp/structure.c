@@ -15,9 +15,11 @@ enum {
   TASK_COLUMNS = 128,  /* the fewest columns of a task */
   CHUNK = 32,          /* entries compared with zero at once */
   SAMPLED_PAIRS = 128, /* pairs a_ij, a_ji compared before the others */
-  TILE = 64,  /* order of the blocks compared with their mirror images */
-  AHEAD = 12, /* columns that are fetched before they are needed */
-  LINE = 64   /* bytes of a cache line */
+  TILE = 64, /* order of the blocks compared with their mirror images */
+  SAMPLED_TILES = 16,  /* tiles to a side from which a sample is cheaper; */
+  SAMPLED_COLUMNS = 2, /* it has so many block columns of tiles */
+  AHEAD = 12,          /* columns that are fetched before they are needed */
+  LINE = 64            /* bytes of a cache line */
 };
 
 /* Bands ------------------------------------------------------------------- */
@@ -138,15 +140,23 @@ static bool sampled_pairs_equal(const hone_dense *a) {
   return true;
 }
 
-/* Sets root[j] = sqrt(a_jj), rounded up by a few units, so that the rounding of
-   a product root[i] root[j] cannot make it smaller than an |a_ij| that it
-   bounds. Returns false if a diagonal entry is not positive or not finite. */
+/* Returns sqrt(a_jj), rounded up by a few units, so that the rounding of a
+   product of two cannot make it smaller than an |a_ij| that it bounds; 0 if
+   a_jj is not real, not positive or not finite. */
+static double diagonal_root(const hone_dense *a, int64_t j) {
+  const hone_entry entry = a->a[j * (a->lda + 1)];
+  const double d = hone_real(entry);
+  if (!(entry == hone_conj(entry)) || !(d > 0.0) || !(d <= DBL_MAX))
+    return 0.0;
+  return sqrt(d) * (1.0 + 0x1p-50);
+}
+
+/* Fills root with them. Returns false if one is 0. */
 static bool diagonal_roots(const hone_dense *a, double *root) {
   for (int64_t j = 0; j < a->n; j++) {
-    const double d = hone_real(a->a[j * (a->lda + 1)]);
-    if (!(d > 0.0) || !(d <= DBL_MAX))
+    root[j] = diagonal_root(a, j);
+    if (!(root[j] > 0.0))
       return false;
-    root[j] = sqrt(d) * (1.0 + 0x1p-50);
   }
   return true;
 }
@@ -215,46 +225,89 @@ static void symmetry_task(void *ctx, int64_t task) {
   }
 }
 
+static int64_t tiles_of(int64_t n) { return (n + TILE - 1) / TILE; }
+
 static bool is_symmetric(hone_pool *pool, const hone_dense *a,
                          const double *root) {
   symmetry_job job = {.a = a, .root = root};
-  hone_pool_run(a->n < HONE_THREADS_FROM ? NULL : pool,
-                (a->n + TILE - 1) / TILE, symmetry_task, &job);
+  hone_pool_run(a->n < HONE_THREADS_FROM ? NULL : pool, tiles_of(a->n),
+                symmetry_task, &job);
   return job.found_difference == 0;
 }
 
-static bool may_be_definite(hone_pool *pool, const hone_dense *a,
-                            double *root) {
-  return sampled_pairs_equal(a) && diagonal_roots(a, root) &&
-         is_symmetric(pool, a, root);
+/* Compares one tile of one of the block columns of a sample. */
+static void sample_task(void *ctx, int64_t task) {
+  symmetry_job *job = ctx;
+  const int64_t n = job->a->n, tiles = tiles_of(n);
+  const int64_t i = task % tiles * TILE;
+  const int64_t j = (task / tiles + 1) * tiles / (SAMPLED_COLUMNS + 1) * TILE;
+  if (atomic_load_explicit(&job->found_difference, memory_order_relaxed))
+    return;
+  if (tile_differs(job, i, HONE_MIN((int64_t)TILE, n - i), j,
+                   HONE_MIN((int64_t)TILE, n - j)))
+    atomic_store_explicit(&job->found_difference, 1, memory_order_relaxed);
+}
+
+/* Do the block columns of a sample, which every row and column of A crosses,
+   equal their mirror images? */
+static bool sample_is_symmetric(hone_pool *pool, const hone_dense *a,
+                                const double *root) {
+  symmetry_job job = {.a = a, .root = root};
+  hone_pool_run(pool, SAMPLED_COLUMNS * tiles_of(a->n), sample_task, &job);
+  return job.found_difference == 0;
+}
+
+static void find_definite(hone_pool *pool, const hone_dense *a, bool sample,
+                          double *root, hone_structure *out) {
+  const bool sampled = sample && tiles_of(a->n) >= SAMPLED_TILES;
+  out->definite = sampled_pairs_equal(a) && diagonal_roots(a, root) &&
+                  (sampled ? sample_is_symmetric(pool, a, root)
+                           : is_symmetric(pool, a, root));
+  out->sampled = out->definite && sampled;
 }
 
 bool hone_structure_symmetric(hone_pool *pool, const hone_dense *a) {
   return sampled_pairs_equal(a) && is_symmetric(pool, a, NULL);
 }
 
-bool hone_structure_excluded(const hone_dense *a, int samples, bool definite) {
-  band b;
-  if (sample_band(a, samples, &b))
-    return false;
-  for (int k = 1; definite && k < samples; k++)
-    for (int q = 0; q < k; q++) {
-      const int64_t i = hone_structure_sample(a->n, k);
-      const int64_t j = hone_structure_sample(a->n, q);
-      if (!(a->a[i + j * a->lda] == hone_conj(a->a[j + i * a->lda])))
-        return true;
-    }
-  return !definite;
+/* Do the diagonal entries i and j, and the entries that they have in common,
+   allow a definite A? */
+static bool pair_allows_definite(const hone_dense *a, int64_t i, int64_t j) {
+  const hone_entry below = a->a[i + j * a->lda], above = a->a[j + i * a->lda];
+  const double root_i = diagonal_root(a, i), root_j = diagonal_root(a, j);
+  return root_i > 0.0 && root_j > 0.0 && below == hone_conj(above) &&
+         hone_abs(below) <= root_i * root_j;
 }
 
-void hone_structure_find(hone_pool *pool, const hone_dense *a, bool definite,
-                         double *scratch, hone_structure *out) {
+static bool columns_allow_definite(const hone_dense *a, int samples) {
+  for (int k = 0; k < samples; k++)
+    for (int q = 0; q < k; q++)
+      if (!pair_allows_definite(a, hone_structure_sample(a->n, k),
+                                hone_structure_sample(a->n, q)))
+        return false;
+  return true;
+}
+
+bool hone_structure_excluded(const hone_dense *a, int samples, bool definite) {
+  band b;
+  return !sample_band(a, samples, &b) &&
+         !(definite && columns_allow_definite(a, samples));
+}
+
+bool hone_structure_allows_definite(const hone_dense *a, int samples) {
+  band b;
+  return !sample_band(a, samples, &b) && columns_allow_definite(a, samples);
+}
+
+void hone_structure_find(hone_pool *pool, const hone_dense *a,
+                         hone_search search, double *scratch,
+                         hone_structure *out) {
   band b;
   *out = (hone_structure){.lower = a->n - 1, .upper = a->n - 1};
   if (find_band(pool, a, &b)) {
     out->lower = b.lower;
     out->upper = b.upper;
-  } else if (definite) {
-    out->definite = may_be_definite(pool, a, scratch);
+  } else if (search != HONE_SEARCH_ZEROS) {
+    find_definite(pool, a, search == HONE_SEARCH_SAMPLE, scratch, out);
   }
 }

@@ -80,7 +80,7 @@ int hone_cuda_list_working(hone_cuda *c, hone_cuda_allocation *p) {
   add(&c->constants, 4 * f4 + 4 * d8);
   add(&c->scale, c->column_room * (int64_t)sizeof(hone_split_scale));
   add(&c->top, (c->column_room + 1) * f4);
-  add(&c->flags, 2 * (int64_t)sizeof(int));
+  add(&c->flags, 3 * (int64_t)sizeof(int));
   add(&c->flushed, d8);
   add(&c->panel_work.memory, hone_cuda_panel_bytes(n, c->panel_work.part_rows));
   add(&c->moves, c->moves_room * (int64_t)sizeof(hone_moves));

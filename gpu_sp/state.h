@@ -171,7 +171,7 @@ struct hone_cuda {
                        the parts of complex ones */
   hone_split_scale *scale; /* for each block column */
   unsigned *top;           /* for each: max |s_ij| as bits; then max |u_ij| */
-  int *flags;              /* first zero pivot, overflow */
+  int *flags; /* first zero pivot, overflow, whether A is not symmetric */
   unsigned long long *flushed; /* nonzero entries that became 0 */
   hone_panel_room panel_work;
   hone_moves *moves;   /* of all inner panels */

@@ -14,7 +14,7 @@
    No x is returned as accepted unless hone_refine measured it on the caller's
    own matrix, with factors that were certified to distinguish that matrix from
    a singular one. Next to read: ladder_rungs.c, climb.c,
-   ladder_policy.c, ladder_certify.c, ladder_report.c. */
+   ladder_policy.c, ladder_memory.c, ladder_certify.c, ladder_report.c. */
 #include "refine/ladder.h"
 
 #include "refine/null_vector.h"
@@ -22,82 +22,8 @@
 
 #include <float.h>
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-/* Memory --------------------------------------------------------------- */
-
-/* An inspection in the course of a solve has its maxima in the scratch too.
-   copy: an engine may have a copy of A on a device. */
-static int64_t scratch_entries(const hone_operator *op, int64_t n, bool copy) {
-  return HONE_MAX(op->scratch(n) + 2 * n, hone_certify_scratch(n, copy));
-}
-
-/* The vectors take four real vectors, the scratch, and two vectors of int. */
-static int64_t vector_bytes(const hone_operator *op, int64_t n, bool copy) {
-  return 5 * n * (int64_t)sizeof(double) +
-         scratch_entries(op, n, copy) * (int64_t)sizeof(hone_entry);
-}
-
-/* A copy on a device takes a little more, which the buffers that its engine
-   counts allow for. */
-int64_t hone_ladder_bytes(const hone_operator *op, int64_t n, int64_t nrhs,
-                          bool extra) {
-  int64_t columns = HONE_MIN(nrhs, (int64_t)HONE_SOLVE_COLUMNS);
-  return vector_bytes(op, n, false) + hone_ladder_certificate_bytes(n) +
-         (hone_ladder_workspace_entries(n, columns, extra) +
-          hone_space_entries(n)) *
-             (int64_t)sizeof(hone_entry);
-}
-
-int hone_ladder_create(hone_ladder *ladder, const hone_operator *op, int64_t n,
-                       const hone_step *steps, int count,
-                       const hone_request *request, hone_mem *mem,
-                       hone_pool *pool, hone_watch *watch) {
-  memset(ladder, 0, offsetof(hone_ladder, rung));
-  memset(ladder->rung, 0, (size_t)count * sizeof *ladder->rung);
-  ladder->n = n;
-  ladder->mem = mem;
-  ladder->pool = pool;
-  ladder->watch = watch;
-  ladder->request = *request;
-  ladder->rung_count = count;
-  ladder->copy_rung = -1;
-  bool copy = false;
-  for (int r = 0; r < count; r++) {
-    copy = copy || steps[r].engine->resident != NULL;
-    ladder->rung[r].engine = steps[r].engine;
-    ladder->rung[r].choices = request->choices;
-    ladder->rung[r].second_opinion = steps[r].second_opinion;
-    if (steps[r].accurate &&
-        hone_arithmetic_coarse(request->choices.arithmetic))
-      ladder->rung[r].choices.arithmetic = HONE_ARITHMETIC_AUTO;
-  }
-  double *v = hone_mem_get(mem, (size_t)vector_bytes(op, n, copy));
-  if (v == NULL)
-    return HONE_NO_MEMORY;
-  ladder->vectors = v;
-  ladder->scaling.row = v;
-  ladder->scaling.col = v + n;
-  ladder->inspection.row_max = v + 2 * n;
-  ladder->inspection.col_max = v + 3 * n;
-  ladder->scratch = (hone_entry *)(v + 4 * n);
-  ladder->scaling.row_exp =
-      (int *)(ladder->scratch + scratch_entries(op, n, copy));
-  ladder->scaling.col_exp = ladder->scaling.row_exp + n;
-  return HONE_OK;
-}
-
-void hone_ladder_destroy(hone_ladder *ladder) {
-  for (int r = 0; r < ladder->rung_count; r++)
-    hone_ladder_destroy_rung(ladder, &ladder->rung[r]);
-  hone_mem_put(ladder->mem, ladder->pairs_memory);
-  hone_mem_put(ladder->mem, ladder->workspace);
-  hone_mem_put(ladder->mem, ladder->vectors);
-  ladder->pairs_memory = ladder->workspace = NULL;
-  ladder->vectors = NULL;
-}
 
 static double since_ms(double start_s) {
   return 1e3 * (hone_now_s() - start_s);
@@ -266,6 +192,13 @@ static int factor_then_inspect(hone_ladder *ladder, int r,
     st = inspection.done ? inspection.status : inspect_by_engine(&inspection);
   if (st != HONE_OK)
     return st;
+  if (ladder->inspection.symmetry == HONE_SYMMETRY_FOUND)
+    ladder->structure.sampled = false; /* it is confirmed */
+  if (ladder->structure.sampled &&
+      ladder->inspection.symmetry == HONE_SYMMETRY_REFUTED) {
+    report->inspect_ms += since_ms(start);
+    return HONE_OK;
+  }
   if (ladder->inspection.bad_row >= 0) /* the host finds the place */
     return inspect(ladder, false, report);
   ladder->copy_rung = r;
@@ -280,26 +213,12 @@ static int factor_then_inspect(hone_ladder *ladder, int r,
   return HONE_OK;
 }
 
-/* An engine for symmetric matrices has inspected one triangle only. Before
-   another engine factors A, the host inspects all of A. */
-static int inspect_whole_matrix(hone_ladder *ladder, int r,
-                                hone_report *report) {
-  const int copy_rung = ladder->copy_rung;
-  if (copy_rung < 0 || ladder->rung[r].engine->symmetric ||
-      !ladder->rung[copy_rung].engine->symmetric)
-    return HONE_OK;
-  ladder->copy_rung = -1;
-  return inspect(ladder, false, report);
-}
-
 /* Factors on rung r. On HONE_OK its state says whether it can be used. */
 static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
   hone_rung *rung = &ladder->rung[r];
   double start = hone_now_s();
   rung->state = HONE_RUNG_USELESS;
-  int st = inspect_whole_matrix(ladder, r, report);
-  if (st == HONE_OK)
-    st = hone_ladder_create_rung(ladder, r);
+  int st = hone_ladder_create_rung(ladder, r);
   if (st == HONE_OK && rung->engine->resident == NULL)
     st = hone_matrix_await(&ladder->a, ladder->pool);
   if (st == HONE_OK && !rung->factored_unscaled)
@@ -404,6 +323,46 @@ int hone_ladder_find_usable(hone_ladder *ladder, int r, hone_report *report,
   return st != HONE_OK ? st : HONE_NOT_CONVERGED;
 }
 
+/* Lets the engine of the lowest rung factor A as it is, if it keeps a copy of A
+   where it runs. HONE_NO_DEVICE: it does not. */
+static int start_on_device(hone_ladder *ladder, hone_report *report) {
+  const int r = ladder->lowest_rung;
+  const hone_engine *engine = ladder->rung[r].engine;
+  ladder->copy_rung = -1;
+  if (engine->resident == NULL)
+    hone_matrix_start(&ladder->a, ladder->pool);
+  if (engine->resident == NULL ||
+      hone_ladder_create_rung(ladder, r) != HONE_OK ||
+      !engine->resident(ladder->rung[r].self))
+    return HONE_NO_DEVICE;
+  return factor_then_inspect(ladder, r, report);
+}
+
+/* Can A be factored in another way after this outcome of start_on_device? */
+static bool goes_on(int st) {
+  return st == HONE_OK || st == HONE_NO_DEVICE || st == HONE_DEVICE_FAILED ||
+         st == HONE_NO_MEMORY;
+}
+
+/* Serves after start_on_device where a sample of A alone says that it is
+   symmetric: makes sure of it, and lets another engine start if it is not.
+   *outcome: of start_on_device. Fails only where that cannot be found. */
+static int settle_symmetry(hone_ladder *ladder, int *outcome,
+                           hone_report *report) {
+  const int before = ladder->lowest_rung;
+  const bool refuted = *outcome == HONE_OK &&
+                       ladder->inspection.symmetry == HONE_SYMMETRY_REFUTED;
+  double start = hone_now_s();
+  int st = hone_ladder_settle_symmetry(ladder, refuted);
+  report->inspect_ms += since_ms(start);
+  if (st != HONE_OK || ladder->lowest_rung == before)
+    return st;
+  hone_ladder_add_reason(report, ladder->rung[before].engine->name,
+                         "the matrix is not symmetric");
+  *outcome = start_on_device(ladder, report);
+  return HONE_OK;
+}
+
 static int start_matrix(hone_ladder *ladder, hone_report *report) {
   ladder->factored = ladder->factors_stale = ladder->inspected = false;
   ladder->refuted = false;
@@ -417,22 +376,19 @@ static int start_matrix(hone_ladder *ladder, hone_report *report) {
   report->inspect_ms += since_ms(start);
   if (st != HONE_OK)
     return st;
-  const int r = ladder->start_rung = ladder->lowest_rung;
-  ladder->copy_rung = -1;
-  st = HONE_NO_DEVICE;
-  const hone_engine *first = ladder->rung[r].engine;
-  if (first->resident == NULL)
-    hone_matrix_start(&ladder->a, ladder->pool);
-  if (first->resident != NULL &&
-      hone_ladder_create_rung(ladder, r) == HONE_OK &&
-      first->resident(ladder->rung[r].self))
-    st = factor_then_inspect(ladder, r, report);
+  int outcome = start_on_device(ladder, report);
+  if (ladder->structure.sampled && goes_on(outcome))
+    st = settle_symmetry(ladder, &outcome, report);
+  if (st != HONE_OK)
+    return st;
+  st = outcome;
   const bool failed = st == HONE_DEVICE_FAILED;
+  const int r = ladder->start_rung = ladder->lowest_rung;
   /* If that way is not open or failed, factor_rung tries the engine again. */
   if (st == HONE_NO_DEVICE || failed || st == HONE_NO_MEMORY)
     st = inspect(ladder, false, report);
   if (st == HONE_OK && failed)
-    hone_ladder_add_reason(report, first->name,
+    hone_ladder_add_reason(report, ladder->rung[r].engine->name,
                            "the device failed, and is tried once more");
   if (st == HONE_OK)
     st = hone_ladder_find_usable(ladder, r, report, &ladder->start_rung);

@@ -180,6 +180,11 @@ int hone_ladder_refactor(hone_ladder *ladder, hone_report *report);
    marks the rungs that are not for such a matrix. Fails where A cannot be
    fetched. */
 int hone_ladder_find_applicable(hone_ladder *ladder);
+/* Serves where that found in a sample of A that it may be definite, and no
+   engine has confirmed it. refuted: an engine found that A is not symmetric;
+   otherwise all of A is compared here. If A turns out not to be symmetric, the
+   lowest rung is another one, and the engine of the former is destroyed. */
+int hone_ladder_settle_symmetry(hone_ladder *ladder, bool refuted);
 /* The way in which a rung's factors failed, if they did. */
 hone_failure hone_ladder_failure(const hone_rung *rung);
 /* The rung that follows r by the policy after r's factors failed in the way

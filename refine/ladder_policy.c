@@ -5,32 +5,62 @@
    policy.c. */
 #include "refine/ladder.h"
 
-int hone_ladder_find_applicable(hone_ladder *ladder) {
-  const int64_t n = ladder->n;
-  hone_structure *s = &ladder->structure;
-  bool any = false, definite = false;
-  int st = HONE_OK;
-  for (int r = 0; r < ladder->rung_count; r++) {
-    const hone_engine *engine = ladder->rung[r].engine;
-    any = any || engine->applies != NULL;
-    definite = definite || (engine->applies != NULL && engine->symmetric);
-  }
-  *s = (hone_structure){.lower = n - 1,
-                        .upper = n - 1,
-                        .definite =
-                            ladder->request.structure == HONE_STRUCTURE_SPD};
-  if (any && ladder->request.structure == HONE_STRUCTURE_AUTO &&
-      ladder->a.op->find_structure != NULL)
-    st = ladder->a.op->find_structure(&ladder->a, ladder->pool, definite,
-                                      (double *)ladder->scratch, s);
+/* Marks the rungs that are not for a matrix of the structure found. */
+static void mark_rungs(hone_ladder *ladder) {
   ladder->lowest_rung = -1;
   for (int r = 0; r < ladder->rung_count; r++) {
     hone_rung *rung = &ladder->rung[r];
     rung->not_applicable =
-        rung->engine->applies != NULL && !rung->engine->applies(s, n);
+        rung->engine->applies != NULL &&
+        !rung->engine->applies(&ladder->structure, ladder->n);
     if (ladder->lowest_rung < 0 && !rung->not_applicable)
       ladder->lowest_rung = r;
   }
+}
+
+static int search_in_a(hone_ladder *ladder, hone_search search) {
+  return ladder->a.op->find_structure(&ladder->a, ladder->pool, search,
+                                      (double *)ladder->scratch,
+                                      &ladder->structure);
+}
+
+/* Where the first engine for symmetric matrices brings A to a device, it
+   compares the triangles of A on the way. */
+int hone_ladder_find_applicable(hone_ladder *ladder) {
+  const int64_t n = ladder->n;
+  hone_search search = HONE_SEARCH_ZEROS;
+  bool any = false;
+  int st = HONE_OK;
+  for (int r = 0; r < ladder->rung_count; r++) {
+    const hone_engine *engine = ladder->rung[r].engine;
+    any = any || engine->applies != NULL;
+    if (search == HONE_SEARCH_ZEROS && engine->applies != NULL &&
+        engine->symmetric)
+      search = engine->resident != NULL ? HONE_SEARCH_SAMPLE : HONE_SEARCH_ALL;
+  }
+  ladder->structure = (hone_structure){.lower = n - 1,
+                                       .upper = n - 1,
+                                       .definite = ladder->request.structure ==
+                                                   HONE_STRUCTURE_SPD};
+  if (any && ladder->request.structure == HONE_STRUCTURE_AUTO &&
+      ladder->a.op->find_structure != NULL)
+    st = search_in_a(ladder, search);
+  mark_rungs(ladder);
+  return st;
+}
+
+int hone_ladder_settle_symmetry(hone_ladder *ladder, bool refuted) {
+  const int64_t n = ladder->n;
+  const int symmetric = ladder->lowest_rung;
+  int st = HONE_OK;
+  if (refuted)
+    ladder->structure = (hone_structure){
+        .lower = n - 1, .upper = n - 1, .found = HONE_FOUND_GENERAL};
+  else
+    st = search_in_a(ladder, HONE_SEARCH_ALL);
+  mark_rungs(ladder);
+  if (ladder->lowest_rung != symmetric)
+    hone_ladder_destroy_rung(ladder, &ladder->rung[symmetric]);
   return st;
 }
 

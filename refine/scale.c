@@ -86,6 +86,7 @@ int hone_view_inspect(const hone_inspection_view *view,
     return HONE_OK;
   }
   const double *row_sum = view->scratch, *col_sum = view->scratch + n;
+  inspection->symmetry = HONE_SYMMETRY_UNKNOWN;
   int st = view->engine->inspect(view->self, view->a, scaling, view->scratch,
                                  inspection);
   inspection->bad_row = inspection->bad_col = -1;

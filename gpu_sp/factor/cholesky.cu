@@ -329,7 +329,7 @@ int rows_of_u(hone_cuda *c, const hone_cuda_queue &on,
    operand. */
 int split_left(hone_cuda *c, const hone_cuda_panel_info *p, int64_t from,
                int64_t to) {
-  return CALL(hone_cuda_split_u(
+  return CALL(hone_cuda_split_u_left(
       matrix_f(c), {p->k, p->w, from, to},
       {c->pieces, scale_at(c, p->k), parts_at(c->lp, from - p->k),
        c->forms.main.ldl, place_of(c, 0, p->count), overflow_flag(c)},
@@ -355,7 +355,7 @@ int update_later_rows(hone_cuda *c, int panel, int64_t r0, int64_t r1) {
   for (int64_t at = r0; at < c->n && st == HONE_OK; at += c->strip) {
     const int64_t to = at + c->strip < c->n ? at + c->strip : c->n;
     st = CALL(
-        hone_cuda_split_u_again(matrix_f(c), {p->k, p->w, at, to},
+        hone_cuda_split_u_right(matrix_f(c), {p->k, p->w, at, to},
                                 {c->pieces, scale_at(c, p->k), on.up, on.ldu,
                                  place_of(c, 0, p->count), overflow_flag(c)},
                                 c->work));
@@ -407,13 +407,14 @@ cudaError_t hone_cuda_split_scale_spd(enum hone_split split,
   return cudaGetLastError();
 }
 
-cudaError_t hone_cuda_split_u(const hone_float_matrix &f,
-                              const hone_u_rows &rows, const hone_operand &left,
-                              cudaStream_t stream) {
+cudaError_t hone_cuda_split_u_left(const hone_float_matrix &f,
+                                   const hone_u_rows &rows,
+                                   const hone_operand &left,
+                                   cudaStream_t stream) {
   return split_as<true>(f, rows, left, stream);
 }
 
-cudaError_t hone_cuda_split_u_again(const hone_float_matrix &f,
+cudaError_t hone_cuda_split_u_right(const hone_float_matrix &f,
                                     const hone_u_rows &rows,
                                     const hone_operand &right,
                                     cudaStream_t stream) {

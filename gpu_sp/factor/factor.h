@@ -210,10 +210,11 @@ cudaError_t hone_cuda_rows_spd(const hone_float_matrix &f,
    F, in the columns c0 .. c1-1. If w > HONE_PANEL, every HONE_PANEL rows are an
    inner panel, with the places that hone_cuda_split_l gives them, and columns
    behind its diagonal block alone. */
-cudaError_t hone_cuda_split_u(const hone_float_matrix &f,
-                              const hone_u_rows &rows, const hone_operand &left,
-                              cudaStream_t stream);
-cudaError_t hone_cuda_split_u_again(const hone_float_matrix &f,
+cudaError_t hone_cuda_split_u_left(const hone_float_matrix &f,
+                                   const hone_u_rows &rows,
+                                   const hone_operand &left,
+                                   cudaStream_t stream);
+cudaError_t hone_cuda_split_u_right(const hone_float_matrix &f,
                                     const hone_u_rows &rows,
                                     const hone_operand &right,
                                     cudaStream_t stream);

@@ -5,6 +5,7 @@
    loop.h; feed/ brings A to the device. */
 #include "gpu_sp/factor/loop.h"
 
+#include "gpu_sp/factor/operands.h"
 #include "gpu_sp/feed/feed.h"
 #include "gpu_sp/feed/round.h"
 #include "gpu_sp/forms/forms.h"
@@ -179,6 +180,8 @@ int begin_feed(hone_cuda *c, const hone_dense *a) {
     return st;
   st = start_feed(c, a);
   TRY_CUDA(cudaMemsetAsync(c->magnitudes, 0, 2 * (size_t)c->n * sizeof(double),
+                           hone_cuda_inspects_on(c)));
+  TRY_CUDA(cudaMemsetAsync(asymmetry_flag(c), 0, sizeof(int),
                            hone_cuda_inspects_on(c)));
   return st;
 }

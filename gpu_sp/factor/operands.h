@@ -51,6 +51,7 @@ inline hone_float_matrix matrix_f(const hone_cuda *c) {
 
 inline int *zero_pivot_flag(hone_cuda *c) { return c->flags; }
 inline int *overflow_flag(hone_cuda *c) { return c->flags + 1; }
+inline int *asymmetry_flag(hone_cuda *c) { return c->flags + 2; }
 
 /* The first column and the width of inner panel 'inner' of p. */
 inline int64_t inner_start(const hone_cuda_panel_info *p, int inner) {

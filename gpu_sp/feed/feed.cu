@@ -3,7 +3,8 @@
    pageable memory, which the device cannot read at speed, is copied by pieces
    (pieces.h), beside the factorization: the caller's matrix is neither pinned
    nor copied as a whole. Memory that the device can read itself (pinned,
-   managed, or its own: hone_host_copy) is sent as it is. On the way the threads
+   managed, or its own: hone_host_copy) is sent as it is. Of a symmetric A in
+   memory of the host the device gets one triangle. On the way the threads
    take the projection of A (project.h), with which the host later checks
    residuals of the device; of an A in its own memory the device takes it. Read
    next: round.h. */
@@ -24,6 +25,8 @@ extern "C" {
 namespace {
 
 const size_t STAGE = (size_t)8 << 20; /* bytes of a buffer for floats, about */
+/* Columns of one triangle that are sent as a rectangle. */
+enum { TRIANGLE_STEP = 512 };
 
 /* Waits until the column has been sent, and does pieces meanwhile. */
 void wait_for(hone_cuda *c, const hone_cuda_column *col) {
@@ -33,21 +36,24 @@ void wait_for(hone_cuda *c, const hone_cuda_column *col) {
 }
 
 int feed_directly(hone_cuda *c, int64_t to) {
-  const size_t column = (size_t)c->n * sizeof(hone_entry);
+  const size_t entry = sizeof(hone_entry);
   if (c->in_place)
     return HONE_OK;
   int st = HONE_OK;
   for (int64_t j = c->fed, w; j < to && st == HONE_OK; j += w) {
+    const int64_t row = c->one_triangle ? j : 0;
     w = c->deal.of > 1 ? c->deal.width - j % c->deal.width : to - j;
+    if (c->one_triangle && w > TRIANGLE_STEP)
+      w = TRIANGLE_STEP;
     w = w < to - j ? w : to - j;
+    const size_t bytes = (size_t)(c->n - row) * entry;
     st = CALL(cudaMemcpy2DAsync(
-        c->a + j * c->lda, (size_t)c->lda * sizeof(hone_entry),
-        c->original + hone_cuda_dealt_column(c, j) * c->original_ld,
-        (size_t)c->original_ld * sizeof(hone_entry), column, (size_t)w,
-        cudaMemcpyDefault, c->feed));
+        c->a + row + j * c->lda, (size_t)c->lda * entry,
+        c->original + row + hone_cuda_dealt_column(c, j) * c->original_ld,
+        (size_t)c->original_ld * entry, bytes, (size_t)w, cudaMemcpyDefault,
+        c->feed));
+    c->used.to_device += c->original_on_device ? 0 : w * (int64_t)bytes;
   }
-  c->used.to_device +=
-      c->original_on_device ? 0 : (to - c->fed) * (int64_t)column;
   return st;
 }
 
@@ -118,18 +124,19 @@ int hone_cuda_feed_begin(hone_cuda *c, const hone_dense *a) {
       !c->original_readable || at.type == cudaMemoryTypeHost;
   TRY(hone_cuda_projection_begin(c, a,
                                  in_host_memory && !c->original_on_device));
-  c->one_triangle = c->spd && !c->original_readable;
+  c->one_triangle = c->spd && in_host_memory && !c->original_on_device;
   choose_matrix(c);
   c->nonfinite = 0;
   c->asymmetry = 0;
   return st;
 }
 
-/* Where the device reads A itself, the threads have only to project it. */
+/* Where the device reads A itself, the threads have only to project it, and to
+   compare its triangles if the device gets one of them. */
 void hone_cuda_feed_start(hone_cuda *c, const hone_dense *a, int count) {
   const bool sends = !c->original_readable;
   const bool projects = c->projection.wanted && !c->projection.by_device;
-  if (sends || projects)
+  if (sends || projects || c->one_triangle)
     hone_cuda_pieces_start(c, a, c->columns, count, sends, projects);
 }
 

@@ -208,6 +208,38 @@ __global__ void __launch_bounds__(THREADS)
       a[j0 + lane + (i0 + q) * lda] = conjugate_of(tile[lane][q]);
 }
 
+__device__ __forceinline__ bool equal(const hone_entry &v,
+                                      const hone_entry &w) {
+  return real_part(v) == real_part(w) && imaginary_part(v) == imaginary_part(w);
+}
+
+/* A thread block compares one tile on or below the diagonal with its mirror
+   image. */
+__global__ void __launch_bounds__(THREADS)
+    compare_triangles(int64_t n, const hone_entry *__restrict__ a, int64_t lda,
+                      int *differs) {
+  constexpr int SIDE = 32;
+  __shared__ hone_entry tile[SIDE][SIDE + 1];
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  const int64_t i0 = static_cast<int64_t>(blockIdx.x) * SIDE;
+  const int64_t j0 = static_cast<int64_t>(blockIdx.y) * SIDE;
+  if (i0 < j0)
+    return;
+  for (int q = warp; q < SIDE; q += WARPS)
+    if (i0 + lane < n && j0 + q < n)
+      tile[q][lane] = a[i0 + lane + (j0 + q) * lda];
+  __syncthreads();
+  bool same = true;
+  for (int q = warp; q < SIDE; q += WARPS)
+    if (j0 + lane < n && i0 + q < n)
+      same =
+          equal(a[j0 + lane + (i0 + q) * lda], conjugate_of(tile[lane][q])) &&
+          same;
+  if (!same)
+    *differs = 1;
+}
+
 dim3 tiles(int64_t n, int64_t w) {
   return dim3(static_cast<unsigned>((n + TILE - 1) / TILE),
               static_cast<unsigned>((w + TILE - 1) / TILE));
@@ -249,6 +281,15 @@ cudaError_t hone_cuda_mirror(int64_t n, hone_entry *a, int64_t lda,
                              cudaStream_t stream) {
   const unsigned side = static_cast<unsigned>((n + 31) / 32);
   HONE_LAUNCH(mirror, dim3(side, side), THREADS, 0, stream, n, a, lda);
+  return cudaGetLastError();
+}
+
+cudaError_t hone_cuda_compare_triangles(int64_t n, const hone_entry *a,
+                                        int64_t lda, int *differs,
+                                        cudaStream_t stream) {
+  const unsigned side = static_cast<unsigned>((n + 31) / 32);
+  HONE_LAUNCH(compare_triangles, dim3(side, side), THREADS, 0, stream, n, a,
+              lda, differs);
   return cudaGetLastError();
 }
 

@@ -67,4 +67,10 @@ cudaError_t hone_cuda_take_triangle(int64_t n, const hone_single *a,
 cudaError_t hone_cuda_mirror(int64_t n, hone_entry *a, int64_t lda,
                              cudaStream_t stream);
 
+/* Sets *differs to 1, on the device, unless a_ij = conj(a_ji) for all i and j:
+   on the device, n x n, lda. */
+cudaError_t hone_cuda_compare_triangles(int64_t n, const hone_entry *a,
+                                        int64_t lda, int *differs,
+                                        cudaStream_t stream);
+
 #endif

@@ -5,6 +5,7 @@
 
 #include "gpu_sp/entries.h"
 #include "gpu_sp/factor/loop.h"
+#include "gpu_sp/factor/operands.h"
 #include "gpu_sp/feed/feed.h"
 #include "gpu_sp/residual/residual.h"
 #include "gpu_sp/solve/columns.h"
@@ -29,12 +30,28 @@ int enqueue_inspection(hone_cuda *c, int64_t j, int64_t w, bool scaled,
                         {seen, seen + n, seen + 2 * n, seen + 3 * n}, stream));
 }
 
+/* Writes whether A is symmetric, if somebody compared its triangles. */
+int fetch_symmetry(hone_cuda *c, hone_inspection *seen) {
+  int differs = 0, st = HONE_OK;
+  if (!c->spd)
+    return HONE_OK;
+  if (!c->one_triangle) {
+    TRY_CUDA(cudaStreamWaitEvent(c->fetch, c->seen, 0));
+    TRY_CUDA(cudaMemcpyAsync(&differs, asymmetry_flag(c), sizeof differs,
+                             cudaMemcpyDeviceToHost, c->fetch));
+    TRY_CUDA(cudaStreamSynchronize(c->fetch));
+  }
+  const bool refuted = c->one_triangle ? c->asymmetry != 0 : differs != 0;
+  seen->symmetry = refuted ? HONE_SYMMETRY_REFUTED : HONE_SYMMETRY_FOUND;
+  return st;
+}
+
 } // namespace
 
 /* A symmetric matrix is inspected only when its lower triangle has arrived as a
-   whole; the upper one, which is not sent, is then copied from it, and both is
-   done beside the factorization. So is the inspection of an A that need not
-   arrive. */
+   whole; the upper one, which is not sent, is then copied from it, or compared
+   with it if A is there as a whole, and all of that is done beside the
+   factorization. So is the inspection of an A that need not arrive. */
 int hone_cuda_inspect_arrived(hone_cuda *c, int64_t to) {
   int st = HONE_OK;
   const int64_t from = c->inspected;
@@ -43,6 +60,9 @@ int hone_cuda_inspect_arrived(hone_cuda *c, int64_t to) {
   c->inspected = to;
   if (c->one_triangle)
     st = CALL(hone_cuda_mirror(c->n, c->a, c->lda, hone_cuda_inspects_on(c)));
+  else if (c->spd)
+    st = CALL(hone_cuda_compare_triangles(c->n, c->a, c->lda, asymmetry_flag(c),
+                                          hone_cuda_inspects_on(c)));
   TRY(enqueue_inspection(c, from, to - from, false, hone_cuda_inspects_on(c)));
   TRY_CUDA(cudaEventRecord(c->seen, hone_cuda_inspects_on(c)));
   return st;
@@ -75,6 +95,7 @@ int hone_cuda_inspect_matrix(void *self, const hone_matrix *a,
   TRY_CUDA(cudaStreamWaitEvent(c->fetch, c->seen, 0));
   TRY_CUDA(hone_cuda_copy(&back, 1, c->fetch));
   TRY_CUDA(cudaStreamSynchronize(c->fetch));
+  TRY(fetch_symmetry(c, seen));
   if (st != HONE_OK)
     return st;
   c->used.from_device += 4 * (int64_t)bytes;

@@ -238,6 +238,34 @@ TEST(projection, of_pinned_memory_is_taken_beside_the_copy) {
   }
 }
 
+/* The device reads one triangle itself, and the threads compare both, even if
+   they take no projection. */
+TEST(projection, of_a_symmetric_matrix_in_pinned_memory_has_both_triangles) {
+  NEED_DEVICE();
+  for (const int residuals : {HONE_RESIDUALS_AUTO, HONE_RESIDUALS_TWICE}) {
+    fed f(1100, 4, false, true, residuals);
+    double *pinned;
+    MUST(cudaMallocHost(reinterpret_cast<void **>(&pinned),
+                        f.store.size() * sizeof(double)));
+    memcpy(pinned, f.a, f.store.size() * sizeof(double));
+    f.a = pinned;
+    f.describe(false);
+    CHECK_EQ_INT(f.factor(), HONE_OK);
+    CHECK(f.state()->original_readable);
+    CHECK_LT(f.state()->used.to_device, 8 * f.n * f.n * 3 / 4);
+    CHECK_EQ_INT((int64_t)f.state()->asymmetry, 0);
+    hone_cuda_feed_stop(f.state());
+    check_copy(f, true);
+    if (residuals == HONE_RESIDUALS_AUTO)
+      check_projection(f, false);
+    f.a[(f.n - 1) * f.lda] *= 1.0 + 0x1p-50; /* is not sent */
+    CHECK_EQ_INT(f.factor(), HONE_OK);
+    CHECK(f.state()->asymmetry != 0);
+    hone_cuda_feed_stop(f.state());
+    MUST(cudaFreeHost(pinned));
+  }
+}
+
 TEST(projection, is_not_taken_where_the_caller_chose_so) {
   NEED_DEVICE();
   fed f(130, 2, false, false, HONE_RESIDUALS_TWICE);

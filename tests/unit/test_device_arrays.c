@@ -451,7 +451,9 @@ TEST(device_arrays, have_no_structure_excluded_wrongly_by_a_few_columns) {
           s.a[n - 1 - (odd % 2) + s.lda * ((odd * 7) % n)] += 0.5;
         const hone_dense a = {n, s.lda, s.a, NULL, false};
         for (int definite = 0; definite < 2; definite++) {
-          hone_structure_find(NULL, &a, definite, scratch, &found);
+          hone_structure_find(NULL, &a,
+                              definite ? HONE_SEARCH_ALL : HONE_SEARCH_ZEROS,
+                              scratch, &found);
           const bool none =
               found.lower == n - 1 && found.upper == n - 1 && !found.definite;
           for (int samples = 0; samples <= HONE_STRUCTURE_SAMPLES; samples++) {

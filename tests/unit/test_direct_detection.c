@@ -10,13 +10,17 @@
 #include <math.h>
 #include <string.h>
 
-static hone_structure detect(const shaped *s) {
+static hone_structure search(const shaped *s, hone_search how) {
   hone_structure structure;
   double *scratch = sup_filled(s->n, 0.0);
   const hone_matrix a = *sup_matrix(s->n, s->lda, s->a);
-  hone_structure_find(NULL, hone_dense_of(&a), true, scratch, &structure);
+  hone_structure_find(NULL, hone_dense_of(&a), how, scratch, &structure);
   sup_free(scratch);
   return structure;
+}
+
+static hone_structure detect(const shaped *s) {
+  return search(s, HONE_SEARCH_ALL);
 }
 
 /* Each entry outside a band of 2 below and 1 above, one at a time. */
@@ -106,6 +110,61 @@ TEST(direct, solves_matrices_nearly_of_a_structure_by_lu) {
     shaped_check_path(&s, HONE_FOUND_GENERAL);
     shaped_discard(&s);
   }
+}
+
+/* Changes an entry by a bit and searches a sample, or all of A. */
+static hone_structure search_changed(shaped *s, int64_t i, int64_t j,
+                                     hone_search how) {
+  double *const entry = &s->a[i + j * s->lda], before = *entry;
+  *entry = nextafter(before, 10.0);
+  const hone_structure f = search(s, how);
+  *entry = before;
+  return f;
+}
+
+/* Two block columns of 64 are compared with their mirror images, in an order of
+   1100 those from column 384 and 768 on. */
+TEST(direct, sees_in_a_sample_what_crosses_its_columns) {
+  shaped s = shaped_make(DEFINITE, 1100, 1, 2);
+  const hone_structure sample = search(&s, HONE_SEARCH_SAMPLE);
+  const hone_structure all = search(&s, HONE_SEARCH_ALL);
+  CHECK(sample.definite && sample.sampled);
+  CHECK(all.definite && !all.sampled);
+  for (int64_t i = 0; i < s.n; i += 37)
+    for (int64_t j = 384; j < 832; j += j == 447 ? 321 : 63) {
+      if (i == j)
+        continue;
+      ct_note("entry %d, %d", (int)i, (int)j);
+      CHECK(!search_changed(&s, i, j, HONE_SEARCH_SAMPLE).definite);
+      CHECK(!search_changed(&s, j, i, HONE_SEARCH_SAMPLE).definite);
+    }
+  const hone_structure missed =
+      search_changed(&s, 1000, 900, HONE_SEARCH_SAMPLE);
+  CHECK(missed.definite && missed.sampled);
+  CHECK(!search_changed(&s, 1000, 900, HONE_SEARCH_ALL).definite);
+  shaped_discard(&s);
+}
+
+TEST(direct, sees_the_diagonal_and_minors_in_a_sample) {
+  shaped s = shaped_make(DEFINITE, 1100, 1, 0);
+  double *const diagonal = &s.a[950 * (s.n + 1)], before = *diagonal;
+  *diagonal = -before;
+  CHECK(!search(&s, HONE_SEARCH_SAMPLE).definite);
+  *diagonal = before;
+  s.a[70 + 390 * s.n] = s.a[390 + 70 * s.n] = 1e3;
+  CHECK(!search(&s, HONE_SEARCH_SAMPLE).definite);
+  s.a[70 + 390 * s.n] = s.a[390 + 70 * s.n] = 0.0;
+  CHECK(search(&s, HONE_SEARCH_SAMPLE).definite);
+  shaped_discard(&s);
+}
+
+TEST(direct, compares_all_of_a_small_matrix) {
+  shaped s = shaped_make(DEFINITE, 900, 1, 0);
+  const hone_structure f = search(&s, HONE_SEARCH_SAMPLE);
+  CHECK(f.definite && !f.sampled);
+  CHECK(!search_changed(&s, 880, 850, HONE_SEARCH_SAMPLE).definite);
+  CHECK(!search(&s, HONE_SEARCH_ZEROS).definite);
+  shaped_discard(&s);
 }
 
 /* NaN or Inf stands in an entry that a direct solve would not read, or in one
