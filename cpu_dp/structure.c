@@ -16,10 +16,11 @@ enum {
   CHUNK = 32,          /* entries compared with zero at once */
   SAMPLED_PAIRS = 128, /* pairs a_ij, a_ji compared before the others */
   TILE = 64, /* order of the blocks compared with their mirror images */
-  SAMPLED_TILES = 16,  /* tiles to a side from which a sample is cheaper; */
-  SAMPLED_COLUMNS = 2, /* it has so many block columns of tiles */
-  AHEAD = 12,          /* columns that are fetched before they are needed */
-  LINE = 64            /* bytes of a cache line */
+  SAMPLED_TILES = 16, /* tiles to a side from which a sample is cheaper; */
+  SAMPLES = 4,        /* it has so many block columns of as many columns as */
+  SAMPLED_WIDTH = 8,  /* a cache line has entries, or half a line */
+  AHEAD = 12,         /* columns that are fetched before they are needed */
+  LINE = 64           /* bytes of a cache line */
 };
 
 /* Bands ------------------------------------------------------------------- */
@@ -235,16 +236,16 @@ static bool is_symmetric(hone_pool *pool, const hone_dense *a,
   return job.found_difference == 0;
 }
 
-/* Compares one tile of one of the block columns of a sample. */
+/* Compares TILE rows of one of the block columns of a sample. */
 static void sample_task(void *ctx, int64_t task) {
   symmetry_job *job = ctx;
   const int64_t n = job->a->n, tiles = tiles_of(n);
   const int64_t i = task % tiles * TILE;
-  const int64_t j = (task / tiles + 1) * tiles / (SAMPLED_COLUMNS + 1) * TILE;
+  const int64_t j = (task / tiles + 1) * tiles / (SAMPLES + 1) * TILE;
   if (atomic_load_explicit(&job->found_difference, memory_order_relaxed))
     return;
   if (tile_differs(job, i, HONE_MIN((int64_t)TILE, n - i), j,
-                   HONE_MIN((int64_t)TILE, n - j)))
+                   HONE_MIN((int64_t)SAMPLED_WIDTH, n - j)))
     atomic_store_explicit(&job->found_difference, 1, memory_order_relaxed);
 }
 
@@ -253,7 +254,7 @@ static void sample_task(void *ctx, int64_t task) {
 static bool sample_is_symmetric(hone_pool *pool, const hone_dense *a,
                                 const double *root) {
   symmetry_job job = {.a = a, .root = root};
-  hone_pool_run(pool, SAMPLED_COLUMNS * tiles_of(a->n), sample_task, &job);
+  hone_pool_run(pool, SAMPLES * tiles_of(a->n), sample_task, &job);
   return job.found_difference == 0;
 }
 
