@@ -124,7 +124,7 @@ enum {
   HONE_STRUCTURE_GENERAL = 2 /* do not look for structure; use LU */
 };
 
-/** report.structure: the structure that was found; it is exact. */
+/** report.structure: what was found in all of A (docs/numerics.md says how). */
 enum {
   HONE_FOUND_GENERAL = 0,  /* none that pays, or the library did not look */
   HONE_FOUND_DEFINITE = 1, /* symmetric, a_ii > 0, a_ij^2 <= a_ii a_jj (if on a

@@ -191,6 +191,7 @@
 #define hone_max_abs hone_z_max_abs
 #define hone_memory_needed hone_z_memory_needed
 #define hone_memory_of hone_z_memory_of
+#define hone_mirror_keys hone_z_mirror_keys
 #define hone_mirror_sum hone_z_mirror_sum
 #define hone_multiply hone_z_multiply
 #define hone_multiply_accurately hone_z_multiply_accurately

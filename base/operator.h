@@ -32,8 +32,8 @@ typedef struct hone_structure {
                            j > i + upper; n - 1 where they do not pay */
   bool definite; /* A may be positive definite: it is symmetric, its diagonal
                     is positive, and a_ij^2 <= a_ii a_jj up to rounding */
-  bool sampled;  /* so say a sample of its entries alone, and the diagonal: an
-                    engine that reads all of A has to confirm the symmetry */
+  bool sampled;  /* so says a sample of its entries alone: an engine that reads
+                    all of A has to confirm the symmetry */
   int found;     /* HONE_FOUND_...: the structure that is made use of */
 } hone_structure;
 

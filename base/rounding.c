@@ -55,60 +55,34 @@ HONE_VECTOR bool hone_all_finite(int64_t n, const double *v) {
   return bad == 0;
 }
 
+void hone_mirror_keys(uint64_t seed, int64_t n, uint32_t *keys) {
+  for (int64_t i = 0; i < n; i++)
+    keys[i] = (uint32_t)(hone_random_bits(&seed) >> 32);
+}
+
 /* Each term is the hash NH of UMAC (Black, Halevi, Krawczyk, Krovetz & Rogaway
    1999): a key is added to each half of the value, and the two sums are
-   multiplied. The keys are symmetric in the indices: one comes from their sum,
-   the other from a product of odd numbers. They advance from row to row by
-   adding a step. */
-typedef struct mirror_keys {
-  uint32_t low, high, low_step, high_step;
-} mirror_keys;
-
-static mirror_keys keys_of(uint32_t row, uint32_t column) {
-  const uint32_t sum_key = 0x9e3779b9U, odd_key = 0x85ebca6aU;
-  const uint32_t odd = column * odd_key + 1;
-  return (mirror_keys){(row + column) * sum_key, (row * odd_key + 1) * odd,
-                       sum_key, odd_key * odd};
-}
-
-static mirror_keys keys_behind(mirror_keys k, int64_t rows) {
-  k.low += (uint32_t)rows * k.low_step;
-  k.high += (uint32_t)rows * k.high_step;
-  return k;
-}
-
-static uint64_t mirror_sum(int64_t n, mirror_keys k, const double *v) {
+   multiplied. Both keys are halves of the product of the keys of row and
+   column. */
+static uint64_t mirror_sum(int64_t n, const uint32_t *keys, uint32_t key,
+                           const double *v) {
   uint64_t sum = 0;
   for (int64_t i = 0; i < n; i++) {
     const double value = v[i] + 0.0; /* turns -0 into 0 */
+    const uint64_t k = (uint64_t)keys[i] * key;
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    sum +=
-        (uint64_t)((uint32_t)bits + k.low) * ((uint32_t)(bits >> 32) + k.high);
-    k = keys_behind(k, 1);
+    sum += (uint64_t)((uint32_t)bits + (uint32_t)k) *
+           ((uint32_t)(bits >> 32) + (uint32_t)(k >> 32));
   }
   return sum;
 }
 
 /* Vectors of values that the compiler does not make of that loop: one
-   instruction multiplies the lower halves of 64-bit numbers, so that keys of 64
-   bits each may overflow into the upper halves. */
+   instruction multiplies the lower halves of 64-bit numbers, so that what
+   overflows into the upper halves does no harm. */
 #ifdef __x86_64__
 enum { MOST_LANES = 8 };
-
-typedef struct mirror_lanes {
-  uint64_t low[MOST_LANES], high[MOST_LANES];
-} mirror_lanes;
-
-static mirror_lanes lanes_of(mirror_keys k, int lanes) {
-  mirror_lanes out;
-  for (int i = 0; i < lanes; i++) {
-    const mirror_keys at = keys_behind(k, i);
-    out.low[i] = at.low;
-    out.high[i] = at.high;
-  }
-  return out;
-}
 
 static uint64_t sum_of(int lanes, const uint64_t *part) {
   uint64_t sum = 0;
@@ -118,24 +92,22 @@ static uint64_t sum_of(int lanes, const uint64_t *part) {
 }
 
 __attribute__((target("avx2"))) static uint64_t
-mirror_sum_avx2(int64_t n, mirror_keys k, const double *v) {
+mirror_sum_avx2(int64_t n, const uint32_t *keys, uint32_t key,
+                const double *v) {
   enum { LANES = 4 };
-  const mirror_lanes at = lanes_of(k, LANES);
-  const mirror_keys step = {.low = LANES * k.low_step,
-                            .high = LANES * k.high_step};
-  __m256i low = _mm256_loadu_si256((const __m256i *)at.low);
-  __m256i high = _mm256_loadu_si256((const __m256i *)at.high);
-  __m256i sum = _mm256_setzero_si256();
+  const __m256i column = _mm256_set1_epi64x((long long)key);
   const __m256d zero = _mm256_setzero_pd();
+  __m256i sum = _mm256_setzero_si256();
   for (int64_t i = 0; i < n; i += LANES) {
     const __m256i bits =
         _mm256_castpd_si256(_mm256_add_pd(_mm256_loadu_pd(v + i), zero));
-    const __m256i upper = _mm256_srli_epi64(bits, 32);
-    sum =
-        _mm256_add_epi64(sum, _mm256_mul_epu32(_mm256_add_epi64(bits, low),
-                                               _mm256_add_epi64(upper, high)));
-    low = _mm256_add_epi64(low, _mm256_set1_epi64x((long long)step.low));
-    high = _mm256_add_epi64(high, _mm256_set1_epi64x((long long)step.high));
+    const __m256i row =
+        _mm256_cvtepu32_epi64(_mm_loadu_si128((const __m128i *)(keys + i)));
+    const __m256i k = _mm256_mul_epu32(row, column);
+    const __m256i low = _mm256_add_epi64(bits, k);
+    const __m256i high =
+        _mm256_add_epi64(_mm256_srli_epi64(bits, 32), _mm256_srli_epi64(k, 32));
+    sum = _mm256_add_epi64(sum, _mm256_mul_epu32(low, high));
   }
   uint64_t all[LANES];
   _mm256_storeu_si256((__m256i *)all, sum);
@@ -143,24 +115,22 @@ mirror_sum_avx2(int64_t n, mirror_keys k, const double *v) {
 }
 
 __attribute__((target("avx512f"))) static uint64_t
-mirror_sum_avx512(int64_t n, mirror_keys k, const double *v) {
+mirror_sum_avx512(int64_t n, const uint32_t *keys, uint32_t key,
+                  const double *v) {
   enum { LANES = 8 };
-  const mirror_lanes at = lanes_of(k, LANES);
-  const mirror_keys step = {.low = LANES * k.low_step,
-                            .high = LANES * k.high_step};
-  __m512i low = _mm512_loadu_si512(at.low);
-  __m512i high = _mm512_loadu_si512(at.high);
-  __m512i sum = _mm512_setzero_si512();
+  const __m512i column = _mm512_set1_epi64((long long)key);
   const __m512d zero = _mm512_setzero_pd();
+  __m512i sum = _mm512_setzero_si512();
   for (int64_t i = 0; i < n; i += LANES) {
     const __m512i bits =
         _mm512_castpd_si512(_mm512_add_pd(_mm512_loadu_pd(v + i), zero));
-    const __m512i upper = _mm512_srli_epi64(bits, 32);
-    sum =
-        _mm512_add_epi64(sum, _mm512_mul_epu32(_mm512_add_epi64(bits, low),
-                                               _mm512_add_epi64(upper, high)));
-    low = _mm512_add_epi64(low, _mm512_set1_epi64(step.low));
-    high = _mm512_add_epi64(high, _mm512_set1_epi64(step.high));
+    const __m512i row =
+        _mm512_cvtepu32_epi64(_mm256_loadu_si256((const __m256i *)(keys + i)));
+    const __m512i k = _mm512_mul_epu32(row, column);
+    const __m512i low = _mm512_add_epi64(bits, k);
+    const __m512i high =
+        _mm512_add_epi64(_mm512_srli_epi64(bits, 32), _mm512_srli_epi64(k, 32));
+    sum = _mm512_add_epi64(sum, _mm512_mul_epu32(low, high));
   }
   uint64_t all[LANES];
   _mm512_storeu_si512(all, sum);
@@ -169,19 +139,20 @@ mirror_sum_avx512(int64_t n, mirror_keys k, const double *v) {
 #endif
 
 uint64_t hone_mirror_sum(int64_t n, int64_t row, int64_t column,
-                         const double *v) {
-  const mirror_keys keys = keys_of((uint32_t)row, (uint32_t)column);
+                         const uint32_t *keys, const double *v) {
+  const uint32_t key = keys[column];
   int64_t done = 0;
   uint64_t sum = 0;
+  keys += row;
 #ifdef __x86_64__
   const hone_isa isa = hone_isa_here();
   if (isa != HONE_ISA_BASE) {
     done = n - n % MOST_LANES;
-    sum = isa == HONE_ISA_AVX512 ? mirror_sum_avx512(done, keys, v)
-                                 : mirror_sum_avx2(done, keys, v);
+    sum = isa == HONE_ISA_AVX512 ? mirror_sum_avx512(done, keys, key, v)
+                                 : mirror_sum_avx2(done, keys, key, v);
   }
 #endif
-  return sum + mirror_sum(n - done, keys_behind(keys, done), v + done);
+  return sum + mirror_sum(n - done, keys + done, key, v + done);
 }
 
 /* Counts the nonzero entries that became 0. */

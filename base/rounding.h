@@ -26,14 +26,18 @@ typedef struct hone_rounding {
 /* Returns true if none of the n numbers is NaN or Inf. */
 bool hone_all_finite(int64_t n, const double *v);
 
+/* Draws the keys of n rows and columns: HONE_PARTS n numbers. */
+void hone_mirror_keys(uint64_t seed, int64_t n, uint32_t *keys);
+
 /* Returns a sum of hashes of n entries v of one column of A, the first of them
    a_ij with i = row, j = column. Each hash is made of the value and of the
-   unordered pair i, j, so that a_ij and a_ji count alike; complex: a_ij, i < j,
-   and the conjugate of a_ji. All n entries are on one side of the diagonal. If
-   A is not symmetric, or Hermitian, to the last bit, the sums over its two
-   triangles differ, except with probability 2^-32. */
+   product of the keys of i and j, so that a_ij and a_ji count alike; complex:
+   a_ij, i < j, and the conjugate of a_ji. All n entries are on one side of the
+   diagonal. keys: of all rows. If A is not symmetric, or Hermitian, to the last
+   bit, the sums over its two triangles differ, whatever A is, but for few of
+   all keys: docs/numerics.md. */
 uint64_t hone_mirror_sum(int64_t n, int64_t row, int64_t column,
-                         const hone_entry *v);
+                         const uint32_t *keys, const hone_entry *v);
 
 /* Rounds the columns. Returns how many nonzero entries became 0. */
 int64_t hone_round_columns(hone_pool *pool, const hone_rounding *rounding);

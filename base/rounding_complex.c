@@ -80,31 +80,31 @@ static float round_column(int64_t n, const double *a, const double *row,
   return (float)sqrt(most);
 }
 
-/* Adds the hash of a number: a key is added to each half of it, and the two
-   sums are multiplied, as in rounding.c. */
-static inline uint64_t hash(double number, uint32_t low_key,
-                            uint32_t high_key) {
+void hone_mirror_keys(uint64_t seed, int64_t n, uint32_t *keys) {
+  for (int64_t i = 0; i < 2 * n; i++)
+    keys[i] = (uint32_t)(hone_random_bits(&seed) >> 32);
+}
+
+/* Returns the hash of a number, as in rounding.c. */
+static inline uint64_t hash(double number, uint64_t key) {
   const double value = number + 0.0; /* turns -0 into 0 */
   uint64_t bits;
   memcpy(&bits, &value, sizeof bits);
-  return (uint64_t)((uint32_t)bits + low_key) *
-         ((uint32_t)(bits >> 32) + high_key);
+  return (uint64_t)((uint32_t)bits + (uint32_t)key) *
+         ((uint32_t)(bits >> 32) + (uint32_t)(key >> 32));
 }
 
-/* The parts have keys of their own, which are symmetric in the indices. */
+/* The parts have keys of their own. */
 HONE_VECTOR uint64_t hone_mirror_sum(int64_t n, int64_t row, int64_t column,
+                                     const uint32_t *keys,
                                      const hone_entry *v) {
-  const uint32_t re_sum = 0x9e3779b9U, im_sum = 0x1b873593U;
-  const uint32_t re_odd = 0x85ebca6aU, im_odd = 0xcc9e2d50U;
   const double *part = (const double *)v, sign = row > column ? -1.0 : 1.0;
-  const uint32_t c = (uint32_t)column;
+  const uint64_t re = keys[2 * column], im = keys[2 * column + 1];
   uint64_t sum = 0;
+  keys += 2 * row;
   for (int64_t i = 0; i < n; i++) {
-    const uint32_t r = (uint32_t)(row + i);
-    sum += hash(part[2 * i], (r + c) * re_sum,
-                (r * re_odd + 1) * (c * re_odd + 1));
-    sum += hash(sign * part[2 * i + 1], (r + c) * im_sum,
-                (r * im_odd + 1) * (c * im_odd + 1));
+    sum += hash(part[2 * i], re * keys[2 * i]);
+    sum += hash(sign * part[2 * i + 1], im * keys[2 * i + 1]);
   }
   return sum;
 }

@@ -17,10 +17,11 @@ enum {
   SAMPLED_PAIRS = 128, /* pairs a_ij, a_ji compared before the others */
   TILE = 64, /* order of the blocks compared with their mirror images */
   SAMPLED_TILES = 16, /* tiles to a side from which a sample is cheaper; */
-  SAMPLES = 4,        /* it has so many block columns of as many columns as */
-  SAMPLED_WIDTH = 8,  /* a cache line has entries, or half a line */
-  AHEAD = 12,         /* columns that are fetched before they are needed */
-  LINE = 64           /* bytes of a cache line */
+  SAMPLES = 4,        /* it has so many block columns of so many columns, whose
+                         mirror images fill one cache line, or two */
+  SAMPLED_WIDTH = 8,
+  AHEAD = 12, /* columns that are fetched before they are needed */
+  LINE = 64   /* bytes of a cache line */
 };
 
 /* Bands ------------------------------------------------------------------- */

@@ -11,6 +11,11 @@
 #include "gpu_sp/layout.h"
 #include "gpu_sp/residual/residual.h"
 
+extern "C" {
+#include "base/rounding.h"
+#include "base/seed.h"
+}
+
 #include <cstdio>
 #include <cstring>
 
@@ -62,7 +67,8 @@ namespace {
 int64_t charged(const hone_cuda *c) {
   return hone_mem_size(c) + hone_mem_size(c->columns) +
          hone_mem_size(c->panels) + hone_mem_size(c->col_max) +
-         hone_mem_size(c->projection.memory) + c->pinned;
+         hone_mem_size(c->mirror_keys) + hone_mem_size(c->projection.memory) +
+         c->pinned;
 }
 
 } // namespace
@@ -131,6 +137,7 @@ void hone_cuda_destroy(void *self, hone_mem *mem) {
   (void)cudaGetLastError();
   hone_mem_put(mem, c->projection.memory);
   hone_mem_put(mem, c->col_max);
+  hone_mem_put(mem, c->mirror_keys);
   hone_mem_put(mem, c->columns);
   hone_mem_put(mem, c->panels);
   hone_mem_put(mem, c);
@@ -313,10 +320,13 @@ int create_new(const hone_cuda_shape &of, hone_cuda **created,
   c->columns = zeroed<hone_cuda_column>(c->mem, c->column_room);
   c->panels = zeroed<hone_cuda_panel_info>(c->mem, c->panel_room);
   c->col_max = zeroed<float>(c->mem, c->n);
+  c->mirror_keys = zeroed<uint32_t>(c->mem, HONE_PARTS * c->n);
   const size_t room = (size_t)hone_cuda_projection_room(c->n) * sizeof(double);
   c->projection.memory = static_cast<double *>(hone_mem_get(config->mem, room));
-  const bool complete =
-      c->columns && c->panels && c->col_max && c->projection.memory;
+  const bool complete = c->columns && c->panels && c->col_max &&
+                        c->mirror_keys && c->projection.memory;
+  if (complete && c->spd)
+    hone_mirror_keys(hone_process_seed(), c->n, c->mirror_keys);
   int st = complete ? create_all(c, config) : (int)HONE_NO_MEMORY;
   if (st == HONE_OK)
     *created = c;

@@ -212,10 +212,11 @@ struct hone_cuda {
   bool original_on_device; /* it is device memory, and the host has no copy; */
   bool in_place;           /* nor has the device: a is A itself */
   bool one_triangle;       /* only the lower triangle of A is sent */
+  uint32_t *mirror_keys;   /* HONE_PARTS n, of Cholesky */
   uint64_t asymmetry; /* hone_mirror_sum of the upper triangle less that of the
                          lower: not 0 where A is not symmetric */
-  int64_t nonfinite;  /* 1 + a column with an entry above the diagonal that is
-                         not finite; 0: none */
+  int64_t nonfinite;  /* 1 + a column with an entry that a thread looked at and
+                         found not finite; 0: none */
   bool scaled;
   bool arriving;    /* A comes by block columns while it is being factored */
   bool reused;      /* A was on the device already */

@@ -358,7 +358,9 @@ static int settle_symmetry(hone_ladder *ladder, int *outcome,
   if (st != HONE_OK || ladder->lowest_rung == before)
     return st;
   hone_ladder_add_reason(report, ladder->rung[before].engine->name,
-                         "the matrix is not symmetric");
+                         refuted
+                             ? "the matrix is not symmetric"
+                             : "the matrix is not symmetric, or not definite");
   *outcome = start_on_device(ladder, report);
   return HONE_OK;
 }

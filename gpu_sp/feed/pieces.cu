@@ -112,22 +112,30 @@ piece piece_at(const hone_cuda *c, int64_t number) {
   return p;
 }
 
+#ifdef HONE_COMPLEX
+bool is_real(const hone_entry &v) { return v.im == 0.0; }
+#else
+bool is_real(double) { return true; }
+#endif
+
 bool all_finite(int64_t n, const hone_entry *v) {
   return hone_all_finite(HONE_PARTS * n, reinterpret_cast<const double *>(v));
 }
 
 /* Returns what 'count' rows from 'row' on of column j of A add to the sum that
    tells symmetry: entries above the diagonal count positive, those below
-   negative. */
-uint64_t symmetry_sum(const hone_entry *column, int64_t j, int64_t row,
-                      int64_t count) {
+   negative, and one on it that is not real counts too. */
+uint64_t symmetry_sum(const uint32_t *keys, const hone_entry *column, int64_t j,
+                      int64_t row, int64_t count) {
   const int64_t end = row + count, above = end < j ? end : j;
   const int64_t below = row > j ? row : j + 1;
   uint64_t sum = 0;
   if (above > row)
-    sum += hone_mirror_sum(above - row, row, j, column + row);
+    sum += hone_mirror_sum(above - row, row, j, keys, column + row);
   if (end > below)
-    sum -= hone_mirror_sum(end - below, below, j, column + below);
+    sum -= hone_mirror_sum(end - below, below, j, keys, column + below);
+  if (row <= j && j < end && !is_real(column[j]))
+    sum += 1 + (uint64_t)keys[HONE_PARTS * j];
   return sum;
 }
 
@@ -139,7 +147,7 @@ uint64_t look_at_rows(hone_cuda *c, int64_t j, int64_t row, int64_t count,
   const hone_entry *a = c->job.a.a + j * c->job.a.lda;
   if (!sent && !all_finite(count, a + row))
     __atomic_store_n(&c->nonfinite, j + 1, __ATOMIC_RELAXED);
-  return symmetry_sum(a, j, row, count);
+  return symmetry_sum(c->mirror_keys, a, j, row, count);
 }
 
 /* Copies 'count' rows from 'row' on of column j; 'to' is where they begin. */

@@ -57,6 +57,8 @@ int hone_cuda_inspect_arrived(hone_cuda *c, int64_t to) {
   const int64_t from = c->inspected;
   if (from >= to || (c->spd && c->fed < c->n))
     return HONE_OK;
+  if (c->spd)
+    to = c->n;
   c->inspected = to;
   if (c->one_triangle)
     st = CALL(hone_cuda_mirror(c->n, c->a, c->lda, hone_cuda_inspects_on(c)));

@@ -157,11 +157,15 @@ CT_CONSTRUCTOR static void register_checks(void) {
 
 /* Checksums that tell a triangle from its mirror image --------------------- */
 
+enum { MOST = 130 };
+static uint32_t keys[MOST];
+
 static uint64_t difference(int64_t n, const double *a) {
   uint64_t sum = 0;
+  hone_mirror_keys((uint64_t)n + 7, n, keys);
   for (int64_t j = 0; j < n; j++) {
-    sum += hone_mirror_sum(j, 0, j, a + j * n);
-    sum -= hone_mirror_sum(n - j - 1, j + 1, j, a + j * n + j + 1);
+    sum += hone_mirror_sum(j, 0, j, keys, a + j * n);
+    sum -= hone_mirror_sum(n - j - 1, j + 1, j, keys, a + j * n + j + 1);
   }
   return sum;
 }
@@ -176,12 +180,13 @@ static void swap(double *a, int64_t p, int64_t q) {
 TEST(claimed_spd, checksums_are_the_sums_of_those_of_entries) {
   enum { N = 70 };
   claim c = make(host, N);
+  hone_mirror_keys(3, N, keys);
   for (int64_t from = 0; from < 9; from++)
     for (int64_t n = 0; from + n <= N; n++) {
       uint64_t sum = 0;
       for (int64_t i = from; i < from + n; i++)
-        sum += hone_mirror_sum(1, i, 3, c.a + i);
-      CHECK_EQ_INT(hone_mirror_sum(n, from, 3, c.a + from) == sum, 1);
+        sum += hone_mirror_sum(1, i, 3, keys, c.a + i);
+      CHECK_EQ_INT(hone_mirror_sum(n, from, 3, keys, c.a + from) == sum, 1);
     }
   discard(&c);
 }
@@ -218,5 +223,37 @@ TEST(claimed_spd, checksums_differ_wherever_a_is_not_symmetric) {
     swap(a, i + 2 * N, i - 1 + 3 * N);
   }
   CHECK_EQ_INT(difference(N, a) == 0, 1);
+  discard(&c);
+}
+
+/* A block of integers whose mirror image was stored without transposing it, and
+   differences that add up to zero in every row, column and antidiagonal. */
+TEST(claimed_spd, checksums_see_differences_that_cancel_each_other) {
+  enum { N = 130 };
+  claim c = make(host, N);
+  double *a = c.a;
+  for (int64_t m = 2; m <= 32; m++) {
+    for (int64_t i = 0; i < N * N; i++)
+      a[i] = i % (N + 1) == 0 ? 1000.0 : 1.0;
+    for (int64_t q = 0; q < m; q++)
+      for (int64_t p = 0; p < m; p++) {
+        const double v = (double)((p * 7 + q * 3 + m) % 11);
+        a[10 + p + (60 + q) * N] = a[60 + p + (10 + q) * N] = v;
+      }
+    ct_note("a block of %d", (int)m);
+    CHECK(difference(N, a) != 0);
+  }
+  for (int k = 0; k < 60; k++) {
+    for (int64_t i = 0; i < N * N; i++)
+      a[i] = 1.0;
+    CHECK(difference(N, a) == 0);
+    const int64_t i = k, j = 64 + k; /* [1 -1; -1 1] is added to ones */
+    a[i + j * N] = a[i + 1 + (j + 1) * N] = 2.0;
+    a[i + 1 + j * N] = a[i + (j + 1) * N] = 0.0;
+    CHECK(difference(N, a) != 0);
+    a[i + j * N] = a[i + 1 + (j + 1) * N] = 1.0 + 0x1p-20;
+    a[i + 1 + j * N] = a[i + (j + 1) * N] = 1.0 - 0x1p-20;
+    CHECK(difference(N, a) != 0);
+  }
   discard(&c);
 }
