@@ -160,6 +160,20 @@ TEST(direct, sees_the_diagonal_and_minors_in_a_sample) {
   shaped_discard(&s);
 }
 
+/* The last tile of 64 rows and columns has one. */
+TEST(direct, compares_a_last_row_that_is_a_tile_of_its_own) {
+  shaped s = shaped_make(DEFINITE, 129, 1, 0);
+  CHECK(search(&s, HONE_SEARCH_ALL).definite);
+  CHECK(!search_changed(&s, 128, 5, HONE_SEARCH_ALL).definite);
+  CHECK(!search_changed(&s, 5, 128, HONE_SEARCH_ALL).definite);
+  shaped_discard(&s);
+  s = shaped_make(DEFINITE, 961, 1, 0);
+  CHECK(search(&s, HONE_SEARCH_SAMPLE).sampled);
+  CHECK(!search_changed(&s, 960, 192, HONE_SEARCH_SAMPLE).definite);
+  CHECK(!search_changed(&s, 192, 960, HONE_SEARCH_SAMPLE).definite);
+  shaped_discard(&s);
+}
+
 TEST(direct, compares_all_of_a_small_matrix) {
   shaped s = shaped_make(DEFINITE, 900, 1, 0);
   const hone_structure f = search(&s, HONE_SEARCH_SAMPLE);
