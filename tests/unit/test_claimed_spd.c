@@ -227,7 +227,7 @@ TEST(claimed_spd, checksums_differ_wherever_a_is_not_symmetric) {
 }
 
 /* A block of integers whose mirror image was stored without transposing it, and
-   differences that add up to zero in every row, column and antidiagonal. */
+   differences that add up to zero in every row and column. */
 TEST(claimed_spd, checksums_see_differences_that_cancel_each_other) {
   enum { N = 130 };
   claim c = make(host, N);
