@@ -31,6 +31,7 @@ struct PaperOptions {
   bool quick = false, plan = false;
   uint64_t seed = 1;
   double seconds = 0.0; /* 0: no limit */
+  double long_s = 1.0;  /* longer runs need no warm-up */
   std::string commit, json_name;
 };
 

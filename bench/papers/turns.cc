@@ -7,18 +7,12 @@
 
 /* ---- time ---- */
 
-namespace {
-
-const double long_s = 1.0; /* longer runs need no warm-up */
-
-} // namespace
-
 Share::Share(const Papers &papers, double share) {
   const double now = now_s();
   const double limit = papers.o.seconds > 0.0 ? papers.o.seconds : INFINITY;
   end_s_ = std::isinf(papers.end_s) ? papers.end_s
                                     : now + share * (papers.end_s - now);
-  warm_s_ = std::fmin(long_s, limit / 1000.0);
+  warm_s_ = std::fmin(papers.o.long_s, limit / 1000.0);
   once_s_ = limit / 200.0;
 }
 
