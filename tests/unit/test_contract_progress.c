@@ -83,7 +83,9 @@ static int count_events(void *user, const hone_progress *event) {
 }
 
 /* The callback receives every iterate, also the accepted one, and whether GMRES
-   made it. Condition 1e5 takes refinement, 7e7 takes GMRES. */
+   made it. Condition 1e5 takes refinement, 7e7 takes GMRES; but about two draws
+   in a hundred of the certificate refuse factors of such a matrix, so that
+   double precision follows without it. The draw is fixed. */
 TEST(contract, reports_every_correction_to_the_callback) {
   for (int way = 0; way < 4; way++) {
     const int kind = way % 2;
@@ -92,6 +94,7 @@ TEST(contract, reports_every_correction_to_the_callback) {
     ct_note("kind %d, parts %d", kind, s.parts);
     sys_set_cond(&s, 1, SUP_GEOMETRIC, kind == 0 ? 1e5 : 7e7);
     s.options.factor_precision = HONE_FACTOR_SINGLE;
+    s.options.deterministic = 1;
     s.options.progress = count_events;
     s.options.progress_user = &d;
     sys_expect(&s, HONE_OK);
