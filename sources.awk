@@ -23,6 +23,7 @@ function conditions(    word, lacking) {
     if (word == "c++" || word == "gtest" || word == "nvcc") is_cxx[here] = 1
     if (word == "lapack") takes_lapack[here] = 1
     if (word == "apart") is_apart = 1
+    else if (word == "host") is_host = 1
     else if (sub(/^no /, "", word) ? has[word] : !has[word])
       if (lacking == "") lacking = word
   }
@@ -92,6 +93,7 @@ BEGIN {
 
 {
   line = $0
+  is_host = 0
   if (conditions() != "" || lacks[here] != "") next
   n = split(line, word, " ")
   if (word[1] ~ /\.cu$/ && !has["cuda"]) next
@@ -109,6 +111,7 @@ BEGIN {
   object_of[here, k] = object
   extra[here, k] = word[1] ~ /\.cu$/ ? "" : flags[here]
   for (i = first; i <= n; i++) extra[here, k] = extra[here, k] word[i] " "
+  host[here, k] = is_host && has["cuda_headers"]
   if (word[1] ~ /\.cu$/) has_cuda_source[here] = 1
 }
 
@@ -151,7 +154,7 @@ function compile(name,    k, rule, file) {
     file = source[name, k]
     if (edition == "emulated" && file !~ /\.cu$/) continue
     rule = file ~ /\.c$/ ? "cc" : file ~ /\.cc$/ ? "cxx" : \
-      edition == "emulated" ? "emulate" : "nvcc"
+      edition == "emulated" ? "emulate" : host[name, k] ? "cuda_host" : "nvcc"
     printf "build %s: %s %s\n", object_path(name, k), rule, file
     if (extra[name, k] != "")
       printf "  extra = %s\n", extra[name, k]
