@@ -114,6 +114,16 @@ __device__ __forceinline__ void hone_multiply_add_16x8x8(double (&c)[4],
         : "d"(a[e]), "d"(e < 2 ? b.x : b.y));
 #endif
 }
+#ifdef __CUDACC__ /* the C++ compiler alone has no such instruction */
+/* Each lane takes the COUNT numbers of the lane whose number differs from its
+   own in the given bits. All of the warp take part. */
+template <int COUNT>
+__device__ __forceinline__ void hone_exchange(double *v, int bits) {
+#pragma unroll
+  for (int k = 0; k < COUNT; k++)
+    v[k] = __shfl_xor_sync(0xffffffffU, v[k], bits);
+}
+#endif
 /* A barrier like __syncthreads for 'threads' threads of the thread block, a
    multiple of 32. */
 __device__ __forceinline__ void hone_barrier(int id, int threads) {

@@ -23,10 +23,8 @@ namespace {
 enum { MOST_PARTS = 32 }; /* partial sums of a row, where A is not transposed */
 
 __device__ inline sums exchange(const sums &s, int distance) {
-  sums other;
-#pragma unroll
-  for (int k = 0; k < SUMS; k++)
-    part_of(other, k) = __shfl_xor_sync(ALL, part_of(s, k), distance);
+  sums other = s;
+  hone_exchange<SUMS>(&part_of(other, 0), distance);
   return other;
 }
 

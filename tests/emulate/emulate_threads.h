@@ -295,6 +295,15 @@ inline void finish_vote(warp &w, unsigned all) {
   for (unsigned i : lanes{all})
     w.out[i] = votes;
 }
+/* in has each lane's address of its COUNT numbers. */
+template <int COUNT> void finish_exchange(warp &w, unsigned all) {
+  double given[32][COUNT];
+  for (unsigned i : lanes{all})
+    memcpy(given[i], reinterpret_cast<const void *>(w.in[i]), sizeof given[i]);
+  for (unsigned i : lanes{all})
+    memcpy(reinterpret_cast<void *>(w.in[i]), given[w.source[i]],
+           sizeof given[i]);
+}
 /* The places of the entries are those of hone_multiply_add_16x8x8. */
 inline void finish_product(warp &w, unsigned all) {
   for (unsigned i : lanes{all})
@@ -321,6 +330,8 @@ inline const operation op_any = {"__any_sync", finish_vote};
 inline const operation op_all = {"__all_sync", finish_vote};
 inline const operation op_product = {"hone_multiply_add_16x8x8",
                                      finish_product};
+template <int COUNT>
+inline const operation op_exchange = {"hone_exchange", finish_exchange<COUNT>};
 template <class T, T (*F)(T, T)>
 inline const operation op_reduce = {"__reduce_sync", finish_reduce<T, F>};
 

@@ -98,7 +98,7 @@ TEST_OF(outside, a_kept_solver_factors_and_solves_again) {
   const several_devices one(1);
   const narrow_panels narrow;
   const window_of columns(256);
-  const int64_t n = order_of(650), k = 37;
+  const int64_t n = order_of(650), k = 21;
   problem p(n, false, 12), q(n, false, 13);
   entry_solver *solver = nullptr;
   hone_options o = outside_options(n);

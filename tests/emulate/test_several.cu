@@ -138,7 +138,7 @@ TEST_OF(several, scales_what_is_on_the_devices) {
 void check_kept(int64_t apart) {
   const several_devices two(2);
   wrapped_trial.apart = apart;
-  const int64_t n = order_of(650), k = 37;
+  const int64_t n = order_of(650), k = 21;
   const problem p(n, false, 12), q(n, false, 13);
   entry_solver *solver = nullptr;
   hone_options o = options_for(2);

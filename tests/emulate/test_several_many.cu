@@ -116,7 +116,7 @@ TEST_OF(several_many, residuals_together_have_the_bits_of_those_alone) {
   for (int devices : {2, 3}) {
     const several_devices present(devices);
     const narrow_panels narrow;
-    const problem p(order_of(1037), HONE_NO_TRANS, 50);
+    const problem p(order_of(781), HONE_NO_TRANS, 50);
     const engine_with of(p, devices);
     numbers random = {51};
     for (int64_t k : {1, 2, 4, 5, 16, 37, 70})
