@@ -22,18 +22,20 @@ static const double WORTH_THREADS = 1e6;
 
 /* ---- Systems ------------------------------------------------------------ */
 
-/* How far the arrays of system k are from the first; NULL stays NULL. */
-static int64_t skip(const void *first, int64_t k, int64_t stride) {
-  return first != NULL ? k * stride : 0;
-}
-
 hone_member hone_batch_member(const hone_batch_call *call, int64_t k) {
   const hone_batch *b = &call->batch;
-  return (hone_member){
-      .n = b->orders ? b->orders[k] : b->n,
-      .a = b->a_list ? b->a_list[k] : b->a + skip(b->a, k, b->stride_a),
-      .b = b->b_list ? b->b_list[k] : b->b + skip(b->b, k, b->stride_b),
-      .x = b->x_list ? b->x_list[k] : b->x + skip(b->x, k, b->stride_x)};
+  hone_member m = {.n = b->orders ? b->orders[k] : b->n,
+                   .a = b->a_list ? b->a_list[k] : b->a,
+                   .b = b->b_list ? b->b_list[k] : b->b,
+                   .x = b->x_list ? b->x_list[k] : b->x};
+  /* NULL stays NULL. */
+  if (b->a_list == NULL && m.a != NULL)
+    m.a += k * b->stride_a;
+  if (b->b_list == NULL && m.b != NULL)
+    m.b += k * b->stride_b;
+  if (b->x_list == NULL && m.x != NULL)
+    m.x += k * b->stride_x;
+  return m;
 }
 
 int hone_batch_check_member(const hone_batch_call *call, const hone_member *m,

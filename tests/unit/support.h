@@ -8,6 +8,20 @@
 
 #include "tests/unit/scripted_engine.h"
 
+/* gcc and clang say in different ways what a test is compiled with. */
+#ifdef __has_feature
+#define SUP_HAS(sanitizer) __has_feature(sanitizer)
+#else
+#define SUP_HAS(sanitizer) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || SUP_HAS(address_sanitizer)
+#define SUP_ADDRESS_SANITIZER 1
+#endif
+#if defined(SUP_ADDRESS_SANITIZER) || defined(__SANITIZE_THREAD__) ||          \
+    SUP_HAS(thread_sanitizer)
+#define SUP_SANITIZER 1
+#endif
+
 #define SUP_EPS 0x1p-53
 #define SUP_LIMIT (4.0 * SUP_EPS) /* the default tolerance */
 

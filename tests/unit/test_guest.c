@@ -7,6 +7,7 @@
 #include "tests/unit/contract_system.h"
 #include "tests/unit/ct.h"
 #include "tests/unit/fake_driver.h"
+#include "tests/unit/support.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -198,8 +199,8 @@ static int fork_beside_a_call(void *parts) {
 }
 
 TEST(guest, a_fork_beside_a_call_leaves_nothing_locked) {
-#ifdef __SANITIZE_ADDRESS__
-  SKIP("gcc 12's AddressSanitizer does not unlock its own malloc in a child");
+#ifdef SUP_ADDRESS_SANITIZER
+  SKIP("AddressSanitizer may not unlock its own malloc in a child");
 #endif
   int parts[] = {1, 2};
   check_in_child(fork_beside_a_call, &parts[0]);

@@ -183,16 +183,26 @@ TEST(lapack, whose_matrices_were_refused_long_ago_is_tried_again) {
 
 /* ---- dgetrf_, by the call ----------------------------------------------- */
 
+/* Two calls that no compiler makes one of. */
+static __attribute__((noinline)) void factor_here(const drop_in *d,
+                                                  problem *s) {
+  d->dgetrf(&s->n, &s->n, s->f, &s->ld, s->ipiv, &s->info);
+}
+static __attribute__((noinline)) void factor_there(const drop_in *d,
+                                                   problem *s) {
+  const int m = s->n;
+  d->dgetrf(&m, &m, s->f, &s->ld, s->ipiv, &s->info);
+}
+
 /* Factors a matrix in one of two calls; tells whether single precision was
    tried, and refused it. */
 static bool factor_is_tried(const drop_in *d, int n, bool other_call) {
   problem s = problem_make(n, 1, HARD);
-  const int m = n, ld = s.ld;
   log_capture capture = log_start();
   if (other_call)
-    d->dgetrf(&m, &m, s.f, &ld, s.ipiv, &s.info);
+    factor_there(d, &s);
   else
-    d->dgetrf(&s.n, &s.n, s.f, &s.ld, s.ipiv, &s.info);
+    factor_here(d, &s);
   char *text = log_stop(&capture);
   problem_check_getrf(&s);
   const bool tried = strstr(text, "single refused, LAPACK's factors") != NULL;

@@ -3,6 +3,7 @@
    matrix have them: they are accepted by the backward error of Arioli, Demmel &
    Duff, and nothing else is. Next to read: refine/sparse.c. */
 #include "tests/unit/reference.h"
+#include "tests/unit/support.h"
 
 #include "tests/gallery/reference.h"
 #include "tests/unit/ct.h"
@@ -131,7 +132,7 @@ TEST(sparse, columns_of_an_inverse_are_accepted) {
   CHECK_GE(columns, 20 * MOST);
   /* With other roundings one or the other is not: 1559 of 1560 with AVX2, 1557
      at -O1, at which sanitizers compile. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef SUP_SANITIZER
   CHECK_GE(count.accepted, columns - columns / 500);
 #else
   CHECK_GE(count.accepted, columns - columns / 1000);

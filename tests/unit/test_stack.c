@@ -10,17 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define LARGER_FRAMES 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define LARGER_FRAMES 1
-#endif
-
 enum { STACK = 2 << 20, PAINT = 0xa5, STATED = 400 << 10 };
 
+#ifndef SUP_SANITIZER /* sanitizers need larger frames: nothing is tested */
 typedef struct call {
   int64_t n, nrhs;
   bool trans, is_complex;
@@ -80,9 +72,10 @@ static size_t stack_of(call *c) {
   free(stack);
   return STACK - untouched;
 }
+#endif /* SUP_SANITIZER */
 
 TEST(stack, a_call_uses_no_more_than_its_page_says) {
-#ifdef LARGER_FRAMES
+#ifdef SUP_SANITIZER
   SKIP("sanitizers need larger frames");
 #else
   if (sup_emulated())
@@ -105,7 +98,7 @@ TEST(stack, a_call_uses_no_more_than_its_page_says) {
 /* With the stacks that musl gives threads, tasks wrote beyond theirs, and x was
    wrong. */
 TEST(stack, small_stacks_of_new_threads_suffice) {
-#if defined(LARGER_FRAMES) || !defined(__GLIBC__)
+#if defined(SUP_SANITIZER) || !defined(__GLIBC__)
   SKIP("only glibc can be told how large they are; sanitizers need more");
 #else
   if (sup_emulated())
