@@ -2,13 +2,15 @@
 """Copies the library, and the drop-in for LAPACK, into the package if they have
 been built.
 
-They are taken from the folder of HONE_LIBRARY or from the build folder of this
-checkout. If there is no library the package is installed without it, and the
-loader must find an installed libhone.so.0 when the package is imported.
+They are taken from the folder of HONE_LIBRARY, which must name a file, or from
+the build folder of this checkout. If nothing has been built there the package
+is installed without a library, which pip -v says, and the loader must find an
+installed libhone.so.0 when the package is imported.
 """
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 from setuptools import Distribution, setup
@@ -21,6 +23,8 @@ except ImportError:  # setuptools before 70.1
 
 BUILT = Path(__file__).resolve().parent.parent / "build" / "libhone.so.0"
 LIBRARY = Path(os.environ.get("HONE_LIBRARY") or BUILT)
+if os.environ.get("HONE_LIBRARY") and not LIBRARY.is_file():
+    sys.exit(f"HONE_LIBRARY names no file: {LIBRARY}")
 
 
 class BuildWithLibrary(build_py):
@@ -28,6 +32,8 @@ class BuildWithLibrary(build_py):
         super().run()
         if getattr(self, "editable_mode", False):
             return
+        if not LIBRARY.is_file():
+            print(f"hone: {LIBRARY} is not built: no library is copied")
         folder = Path(self.build_lib) / "hone"
         for file in (LIBRARY, LIBRARY.with_name("libhone_lapack.so")):
             if LIBRARY.is_file() and file.is_file():
