@@ -126,9 +126,9 @@ enum {
 
 /** report.structure: what was found in all of A (docs/numerics.md says how). */
 enum {
-  HONE_FOUND_GENERAL = 0,  /* none that pays, or the library did not look */
-  HONE_FOUND_DEFINITE = 1, /* symmetric, a_ii > 0, a_ij^2 <= a_ii a_jj (if on a
-                              GPU: in a sample); Cholesky decides the rest */
+  HONE_FOUND_GENERAL = 0,  /* none that pays, or not looked for (with SPD) */
+  HONE_FOUND_DEFINITE = 1, /* symmetric (-0 is 0), a_ii > 0 and, on a GPU in a
+                              sample, a_ij^2 <= a_ii a_jj; Cholesky decides */
   HONE_FOUND_BANDED = 2,
   HONE_FOUND_TRIANGULAR = 3,
   HONE_FOUND_DIAGONAL = 4
@@ -174,7 +174,7 @@ typedef struct hone_progress {
   int32_t reserved;
 } hone_progress;
 
-/** Returns nonzero to stop the solve. Runs on the calling thread. */
+/** Nonzero stops a solve whose x is not accepted yet. On the calling thread. */
 typedef int (*hone_progress_fn)(void *user, const hone_progress *event);
 
 /** Choices for a GPU that only measurements justify: see hone_tuning.h. */
