@@ -174,7 +174,7 @@ typedef struct hone_progress {
   int32_t reserved;
 } hone_progress;
 
-/** Nonzero stops a solve whose x is not accepted yet. On the calling thread. */
+/** Nonzero stops what is not accepted yet. Runs on the calling thread. */
 typedef int (*hone_progress_fn)(void *user, const hone_progress *event);
 
 /** Choices for a GPU that only measurements justify: see hone_tuning.h. */

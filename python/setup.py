@@ -34,9 +34,10 @@ class BuildWithLibrary(build_py):
             return
         if not LIBRARY.is_file():
             print(f"hone: {LIBRARY} is not built: no library is copied")
+            return
         folder = Path(self.build_lib) / "hone"
         for file in (LIBRARY, LIBRARY.with_name("libhone_lapack.so")):
-            if LIBRARY.is_file() and file.is_file():
+            if file.is_file():
                 folder.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(file, folder / file.name)
 

@@ -298,6 +298,7 @@ inline void finish_vote(warp &w, unsigned all) {
 /* in has each lane's address of its COUNT numbers. */
 template <int COUNT> void finish_exchange(warp &w, unsigned all) {
   double given[32][COUNT];
+  memset(given, 0xff, sizeof given); /* NaN of lanes that take no part */
   for (unsigned i : lanes{all})
     memcpy(given[i], reinterpret_cast<const void *>(w.in[i]), sizeof given[i]);
   for (unsigned i : lanes{all})

@@ -4,6 +4,7 @@
    true of A. */
 #include "base/rounding.h"
 #include "tests/unit/ct.h"
+#include "tests/unit/mirror_difference.h"
 #include "tests/unit/support.h"
 
 #include "api/hone.h"
@@ -157,19 +158,6 @@ CT_CONSTRUCTOR static void register_checks(void) {
 
 /* Checksums that tell a triangle from its mirror image --------------------- */
 
-enum { MOST = 130 };
-static uint32_t keys[MOST];
-
-static uint64_t difference(int64_t n, const double *a) {
-  uint64_t sum = 0;
-  hone_mirror_keys((uint64_t)n + 7, n, keys);
-  for (int64_t j = 0; j < n; j++) {
-    sum += hone_mirror_sum(j, 0, j, keys, a + j * n);
-    sum -= hone_mirror_sum(n - j - 1, j + 1, j, keys, a + j * n + j + 1);
-  }
-  return sum;
-}
-
 static void swap(double *a, int64_t p, int64_t q) {
   const double old = a[p];
   a[p] = a[q];
@@ -179,6 +167,7 @@ static void swap(double *a, int64_t p, int64_t q) {
 /* Entries go through vectors, those at the end do not. */
 TEST(claimed_spd, checksums_are_the_sums_of_those_of_entries) {
   enum { N = 70 };
+  uint32_t keys[N];
   claim c = make(host, N);
   hone_mirror_keys(3, N, keys);
   for (int64_t from = 0; from < 9; from++)
@@ -195,10 +184,10 @@ TEST(claimed_spd, checksums_differ_wherever_a_is_not_symmetric) {
   enum { N = 40 };
   claim c = make(host, N);
   double *a = c.a;
-  CHECK_EQ_INT(difference(N, a) == 0, 1);
+  CHECK_EQ_INT(mirror_difference(N, a) == 0, 1);
   a[3 + 20 * N] = 0.0;
   a[20 + 3 * N] = -0.0;
-  CHECK_EQ_INT(difference(N, a) == 0, 1);
+  CHECK_EQ_INT(mirror_difference(N, a) == 0, 1);
   for (int bit = 0; bit < 64;
        bit++) { /* one bit of one entry, or the same bit of two */
     uint64_t bits[2] = {0};
@@ -208,21 +197,21 @@ TEST(claimed_spd, checksums_differ_wherever_a_is_not_symmetric) {
       bits[k] ^= (uint64_t)1 << bit;
       memcpy(&a[k ? 9 + 4 * N : 5 + 2 * N], &bits[k], sizeof *bits);
       ct_note("bit %d, %d entries", bit, k + 1);
-      CHECK(difference(N, a) != 0);
+      CHECK(mirror_difference(N, a) != 0);
     }
     a[5 + 2 * N] = a[2 + 5 * N];
     a[9 + 4 * N] = a[4 + 9 * N];
   }
-  CHECK_EQ_INT(difference(N, a) == 0, 1);
+  CHECK_EQ_INT(mirror_difference(N, a) == 0, 1);
   for (int64_t i = 6; i < N; i++) { /* two entries exchanged */
     swap(a, 5 + 2 * N, i + 2 * N);
-    CHECK(difference(N, a) != 0);
+    CHECK(mirror_difference(N, a) != 0);
     swap(a, 5 + 2 * N, i + 2 * N);
     swap(a, i + 2 * N, i - 1 + 3 * N); /* on one antidiagonal */
-    CHECK(difference(N, a) != 0);
+    CHECK(mirror_difference(N, a) != 0);
     swap(a, i + 2 * N, i - 1 + 3 * N);
   }
-  CHECK_EQ_INT(difference(N, a) == 0, 1);
+  CHECK_EQ_INT(mirror_difference(N, a) == 0, 1);
   discard(&c);
 }
 
@@ -241,19 +230,19 @@ TEST(claimed_spd, checksums_see_differences_that_cancel_each_other) {
         a[10 + p + (60 + q) * N] = a[60 + p + (10 + q) * N] = v;
       }
     ct_note("a block of %d", (int)m);
-    CHECK(difference(N, a) != 0);
+    CHECK(mirror_difference(N, a) != 0);
   }
   for (int k = 0; k < 60; k++) {
     for (int64_t i = 0; i < N * N; i++)
       a[i] = 1.0;
-    CHECK(difference(N, a) == 0);
+    CHECK(mirror_difference(N, a) == 0);
     const int64_t i = k, j = 64 + k; /* [1 -1; -1 1] is added to ones */
     a[i + j * N] = a[i + 1 + (j + 1) * N] = 2.0;
     a[i + 1 + j * N] = a[i + (j + 1) * N] = 0.0;
-    CHECK(difference(N, a) != 0);
+    CHECK(mirror_difference(N, a) != 0);
     a[i + j * N] = a[i + 1 + (j + 1) * N] = 1.0 + 0x1p-20;
     a[i + 1 + j * N] = a[i + (j + 1) * N] = 1.0 - 0x1p-20;
-    CHECK(difference(N, a) != 0);
+    CHECK(mirror_difference(N, a) != 0);
   }
   discard(&c);
 }

@@ -5,6 +5,7 @@
 #include "base/rounding.h"
 #include "refine/scale.h"
 #include "tests/unit/complex_system.h"
+#include "tests/unit/mirror_difference.h"
 #include "tests/unit/support.h"
 
 #include "tests/unit/ct.h"
@@ -126,19 +127,6 @@ TEST(complex_scale, brings_vectors_near_1_by_their_larger_parts) {
 
 /* ---- Checksums that tell a triangle from its mirror image ---------------- */
 
-enum { M = 130 }; /* the largest order below */
-
-static uint64_t difference(int64_t n, const hone_entry *a) {
-  static uint32_t keys[2 * M];
-  uint64_t sum = 0;
-  hone_mirror_keys((uint64_t)n + 7, n, keys);
-  for (int64_t j = 0; j < n; j++) {
-    sum += hone_mirror_sum(j, 0, j, keys, a + j * n);
-    sum -= hone_mirror_sum(n - j - 1, j + 1, j, keys, a + j * n + j + 1);
-  }
-  return sum;
-}
-
 /* a_ij = v, and a_ji = w. */
 static void put(hone_entry *a, int64_t n, int64_t i, int64_t j, hone_entry v,
                 hone_entry w) {
@@ -152,14 +140,14 @@ TEST(complex_rounding, checksums_differ_wherever_a_is_not_hermitian) {
   for (int64_t j = 0; j < n; j++)
     for (int64_t i = 0; i < j; i++)
       a[j + i * n] = conj(a[i + j * n]);
-  CHECK(difference(n, a) == 0);
+  CHECK(mirror_difference(n, a) == 0);
   put(a, n, 3, 20, CMPLX(1.0, 0.0), CMPLX(1.0, 0.0));
   put(a, n, 3, 21, CMPLX(-0.0, 2.0), CMPLX(0.0, -2.0));
-  CHECK(difference(n, a) == 0);
+  CHECK(mirror_difference(n, a) == 0);
   put(a, n, 4, 30, CMPLX(1.0, 2.0), CMPLX(1.0, 2.0)); /* not conjugate */
-  CHECK(difference(n, a) != 0);
+  CHECK(mirror_difference(n, a) != 0);
   put(a, n, 4, 30, CMPLX(1.0, 2.0), CMPLX(2.0, -1.0)); /* parts exchanged */
-  CHECK(difference(n, a) != 0);
+  CHECK(mirror_difference(n, a) != 0);
   put(a, n, 4, 30, CMPLX(1.0, 2.0), CMPLX(1.0, -2.0));
   for (int bit = 0; bit < 128; bit++) { /* one bit of either part */
     const hone_entry old = a[9 + 4 * n];
@@ -168,38 +156,39 @@ TEST(complex_rounding, checksums_differ_wherever_a_is_not_hermitian) {
     bits[bit / 64] ^= (uint64_t)1 << bit % 64;
     memcpy(&a[9 + 4 * n], bits, sizeof bits);
     ct_note("bit %d", bit);
-    CHECK(difference(n, a) != 0);
+    CHECK(mirror_difference(n, a) != 0);
     a[9 + 4 * n] = old;
   }
   for (int64_t i = 6; i < n; i++) { /* two entries exchanged */
     const hone_entry v = a[5 + 2 * n], w = a[i + 2 * n];
     a[5 + 2 * n] = w;
     a[i + 2 * n] = v;
-    CHECK(difference(n, a) != 0);
+    CHECK(mirror_difference(n, a) != 0);
     a[5 + 2 * n] = v;
     a[i + 2 * n] = w;
   }
-  CHECK(difference(n, a) == 0);
+  CHECK(mirror_difference(n, a) == 0);
   free(a);
 }
 
 /* A block of integers whose mirror image was stored conjugate but not
    transposed. */
 TEST(complex_rounding, checksums_see_differences_that_cancel_each_other) {
-  hone_entry *a = malloc((size_t)M * M * sizeof *a);
+  enum { n = MIRROR_MOST };
+  hone_entry *a = malloc((size_t)n * n * sizeof *a);
   for (int64_t m = 2; m <= 32; m++) {
-    for (int64_t i = 0; i < M * M; i++)
+    for (int64_t i = 0; i < n * n; i++)
       a[i] = 1.0;
-    CHECK(difference(M, a) == 0);
+    CHECK(mirror_difference(n, a) == 0);
     for (int64_t q = 0; q < m; q++)
       for (int64_t p = 0; p < m; p++) {
         const hone_entry v = CMPLX((double)((p * 7 + q * 3 + m) % 11),
                                    (double)((p * 5 + q * 2 + m) % 7));
-        a[10 + p + (60 + q) * M] = v;
-        a[60 + p + (10 + q) * M] = conj(v);
+        a[10 + p + (60 + q) * n] = v;
+        a[60 + p + (10 + q) * n] = conj(v);
       }
     ct_note("a block of %d", (int)m);
-    CHECK(difference(M, a) != 0);
+    CHECK(mirror_difference(n, a) != 0);
   }
   free(a);
 }

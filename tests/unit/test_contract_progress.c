@@ -83,9 +83,10 @@ static int count_events(void *user, const hone_progress *event) {
 }
 
 /* The callback receives every iterate, also the accepted one, and whether GMRES
-   made it. Condition 1e5 takes refinement, 7e7 takes GMRES; but about two draws
-   in a hundred of the certificate refuse factors of such a matrix, so that
-   double precision follows without it. The draw is fixed. */
+   made it. Condition 1e5 takes refinement, 7e7 takes GMRES; but of the
+   certificate's draws about two in a hundred refused such factors, as
+   AddressSanitizer's build rounds, and double precision followed without it. So
+   the draw is fixed. */
 TEST(contract, reports_every_correction_to_the_callback) {
   for (int way = 0; way < 4; way++) {
     const int kind = way % 2;
