@@ -6,6 +6,22 @@
 
 /* ---- Hidden factors ----------------------------------------------------- */
 
+/* Does LAPACK's own solver find NaN in a factor that is NaN? OpenBLAS's scal
+   kernels for its oldest processors, which it takes for those that it does not
+   know, make 0 of a number times NaN (OpenBLAS issue 4413). */
+static bool finds_nan(const calls *real, const char *kind) {
+  system_t s = make(kind, 1, 1, 'L');
+  reset(&s);
+  double *part = (double *)s.f;
+  for (size_t i = 0; i < sizeof *s.f / sizeof *part; i++)
+    part[i] = (double)NAN;
+  s.ipiv[0] = 1;
+  solve_factored(real, &s);
+  const bool found = all_nan(&s);
+  drop(&s);
+  return found;
+}
+
 static void check_hidden(const calls *c, const calls *real, system_t *s,
                          system_t *t) {
   factor(c, s);
@@ -25,7 +41,7 @@ static void check_hidden(const calls *c, const calls *real, system_t *s,
   const double rcond = condition(c, s, 3.0), expected = condition(real, t, 3.0);
   CHECK_LE(fabs(rcond - expected), 0.01 * expected);
   solve_factored(real, s); /* a reader of the factors */
-  CHECK(all_nan(s));
+  CHECK(all_nan(s) || !finds_nan(real, s->hermitian ? "zhe" : kinds[0]));
   c->tri(&s->uplo, &s->n, s->f, &s->ld, s->ipiv, s->work, &s->info, 1);
   real->tri(&t->uplo, &t->n, t->f, &t->ld, t->ipiv, t->work, &t->info, 1);
   CHECK_EQ_INT(s->info, 0);
