@@ -29,6 +29,7 @@ enum {
   CORRECTIONS_MOST = 50,
   CORRECTIONS_DOUBLE = 10 /* with factors in double */
 };
+enum { NAME_BYTES = 80 }; /* of an engine, and whose factors they are */
 
 static int allowed_corrections(const hone_ladder *ladder, int precision) {
   if (ladder->request.max_iterations > 0)
@@ -97,8 +98,12 @@ static int64_t count_left(hone_climb *c, const char *who,
     const hone_refined *column = &c->columns[i];
     if (column->state == HONE_COLUMN_ACCEPTED)
       continue;
-    if (left++ == 0 && column->state == HONE_COLUMN_LEFT)
-      hone_ladder_add_reason(c->report, who, column->why);
+    if (left++ == 0 && column->state == HONE_COLUMN_LEFT) {
+      char name[NAME_BYTES];
+      snprintf(name, sizeof name, "%s%s", who,
+               c->ladder->factors_stale ? " of an earlier matrix" : "");
+      hone_ladder_add_reason(c->report, name, column->why);
+    }
     *gmres_candidates += gmres_may_help(c->ladder, column);
   }
   return left;

@@ -80,6 +80,9 @@ typedef struct hone_certify_job {
   hone_deflation *null;
   /* Pivots of zero were replaced: the factors alone do not contract. */
   bool replaced;
+  /* The factors may be of another matrix than S: of an earlier one, or Cholesky
+     factors, of one triangle mirrored. */
+  bool of_another;
   double norm1;        /* ||A||_1 */
   double norm1_scaled; /* ||S||_1 */
   hone_entry *scratch; /* hone_certify_scratch(n, f->use_copy) entries */

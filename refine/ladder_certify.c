@@ -96,22 +96,41 @@ void hone_ladder_expect_certificate(hone_ladder *ladder, int r) {
   hone_probe_expect(&probing);
 }
 
+/* Says so if the caller's claim of symmetry is wrong, where the factors of rung
+   r rely on it and one correction does not contract. Factors that contract
+   serve all the same. */
+static void judge_claim(const hone_ladder *ladder, int r, hone_report *report) {
+  const hone_rung *rung = &ladder->rung[r];
+  const hone_operator *op = ladder->a.op;
+  const int symmetry = ladder->inspection.symmetry;
+  if (!rung->engine->symmetric || ladder->factors_stale ||
+      rung->certificate.contraction[0].power == 1 ||
+      symmetry == HONE_SYMMETRY_FOUND)
+    return;
+  if (symmetry == HONE_SYMMETRY_REFUTED ||
+      (ladder->request.structure == HONE_STRUCTURE_SPD &&
+       op->symmetric != NULL && !op->symmetric(&ladder->a, ladder->pool)))
+    hone_ladder_add_reason(report, rung->engine->name,
+                           "the matrix is not symmetric to the last bit");
+}
+
 int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report) {
   const double start = hone_now_s();
   hone_rung *rung = &ladder->rung[r];
   hone_certificate *out = &rung->certificate;
   hone_deflation *deflation = begin_deflation(ladder, r);
   const hone_factored f = hone_ladder_factored_by(ladder, r);
-  const hone_certify_job job = {.f = &f,
-                                .deflation = deflation,
-                                .null = begin_null(ladder, r),
-                                .replaced = rung->info.replaced &&
-                                            !ladder->factors_stale,
-                                .norm1 = ladder->norm1,
-                                .norm1_scaled = ladder->inspection.norm1,
-                                .scratch = ladder->scratch,
-                                .seed = &ladder->seed,
-                                .beside = put_beside(ladder, r, false)};
+  const hone_certify_job job = {
+      .f = &f,
+      .deflation = deflation,
+      .null = begin_null(ladder, r),
+      .replaced = rung->info.replaced && !ladder->factors_stale,
+      .of_another = ladder->factors_stale || rung->engine->symmetric,
+      .norm1 = ladder->norm1,
+      .norm1_scaled = ladder->inspection.norm1,
+      .scratch = ladder->scratch,
+      .seed = &ladder->seed,
+      .beside = put_beside(ladder, r, false)};
   *out = (hone_certificate){
       .contraction = {{.rows = rung->rows}, {.rows = rung->rows + ladder->n}}};
   hone_ladder_draw_for(ladder, HONE_DRAW_CERTIFICATE, r);
@@ -123,6 +142,8 @@ int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report) {
       (out->singular || (accurate && !out->nonsingular)))
     ladder->refuted = true;
   count_passes(&f, out->passes, rung->deflation.count > 0, report);
+  if (st == HONE_OK)
+    judge_claim(ladder, r, report);
   report->certify_ms += 1e3 * (hone_now_s() - start);
   return st;
 }

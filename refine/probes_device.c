@@ -58,7 +58,8 @@ static int finish_on_device(hone_probe_run *r) {
   const int64_t n = r->f.a->n;
   hone_probing *p = r->probing;
   const bool shown = r->out->power > 0;
-  const bool needed = p->inverse && (!shown || r->f.scaling->used);
+  const bool needed = p->inverse && (!shown || r->f.scaling->used ||
+                                     (p->corrected_next && r->out->power > 1));
   const double factor = hone_probe_factor_of(r->t, (double)n);
   const double rounding = hone_probe_rounding(r->t, r->largest);
   const int largest = hone_probe_largest_of(r->step.solution_squares);

@@ -5,6 +5,7 @@
 
 #include "tests/gallery/gallery.h"
 #include "tests/unit/ct.h"
+#include "tests/unit/one_entry.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -364,4 +365,27 @@ TEST(certificates, estimate_rcond_of_cauchy_matrices_within_four_times) {
       CHECK_LE(t.report.rcond, 4.0 * truth);
       discard(&t);
     }
+}
+
+/* The factors are those of the matrix before, and E has one entry of about 1.
+   An estimate by these factors and the growth of solutions was 1.34 times too
+   large. */
+TEST(certificates, estimate_rcond_after_an_update) {
+  for (int64_t n = 130; n <= 430; n += 150) {
+    sup_rng rng = {1};
+    trial t = make(&rng, REF_RANDOM, n, 10.0, false);
+    hone_solver *solver = NULL;
+    t.options.device = HONE_DEVICE_CPU;
+    one_entry_matrix(n, t.a);
+    CHECK_EQ_INT(hone_solver_create(&solver, n, &t.options), HONE_OK);
+    CHECK_EQ_INT(hone_solver_factor(solver, t.a, n, NULL), HONE_OK);
+    t.a[n - 3 + 7 * n] += (double)n;
+    CHECK_EQ_INT(hone_solver_update(solver, t.a, n, &t.report), HONE_OK);
+    ct_note("n %d, %s", (int)n, t.report.path);
+    CHECK_CONTAINS(t.report.path, "of an earlier matrix");
+    const double truth = one_entry_rcond(n, n - 3, 7, (double)n);
+    CHECK_LE(fabs(t.report.rcond - truth), 0.1 * truth);
+    hone_solver_destroy(&solver);
+    discard(&t);
+  }
 }
