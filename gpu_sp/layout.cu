@@ -10,7 +10,7 @@
 namespace {
 
 enum { STRIP = 8192, ROUNDED_PARTS = 32 };
-enum { KINDS = 2, PLANS = 4 };
+enum { KINDS = 2, PLANS = 5 };
 
 /* These were the fastest on an H200, by bench/gpu/search_lu with A from the
    host and by whole solves (docs/performance.md). */
@@ -20,7 +20,9 @@ const hone_cuda_plan lu[KINDS][PLANS] = {
      {12288, 256, HONE_PARTS_OF_8192},
      {INT64_MAX, 512, HONE_PARTS_OF_8192}},
     /* complex */
-    {{2048, 128, HONE_PARTS_OF_8192},
+    {{2048, 64, HONE_PARTS_QUARTERS_HALF},
+     {3072, 64, HONE_PARTS_OF_3072},
+     {5120, 128, HONE_PARTS_OF_3072},
      {12288, 256, HONE_PARTS_OF_8192},
      {INT64_MAX, 512, HONE_PARTS_OF_8192}}};
 const hone_cuda_plan cholesky[KINDS][PLANS] = {
