@@ -17,7 +17,8 @@ enum { KINDS = 2, PLANS = 5 };
 const hone_cuda_plan lu[KINDS][PLANS] = {
     /* real */
     {{5632, 128, HONE_PARTS_OF_3072},
-     {12288, 256, HONE_PARTS_OF_8192},
+     {7680, 256, HONE_PARTS_OF_3072},
+     {12288, 512, HONE_PARTS_OF_3072},
      {INT64_MAX, 512, HONE_PARTS_OF_8192}},
     /* complex */
     {{2048, 64, HONE_PARTS_QUARTERS_HALF},
