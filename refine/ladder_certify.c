@@ -96,20 +96,24 @@ void hone_ladder_expect_certificate(hone_ladder *ladder, int r) {
   hone_probe_expect(&probing);
 }
 
-/* Says so if the caller's claim of symmetry is wrong, where the factors of rung
-   r rely on it and one correction does not contract. Factors that contract
-   serve all the same. */
+/* Do factors of one triangle rely on a claim of symmetry that no engine has
+   confirmed? */
+static bool relies_on_claim(const hone_ladder *ladder, const hone_rung *rung) {
+  return rung->engine->symmetric &&
+         ladder->request.structure == HONE_STRUCTURE_SPD &&
+         ladder->inspection.symmetry != HONE_SYMMETRY_FOUND;
+}
+
+/* Says so if that claim is wrong, where one correction does not contract.
+   Factors that contract serve all the same. */
 static void judge_claim(const hone_ladder *ladder, int r, hone_report *report) {
   const hone_rung *rung = &ladder->rung[r];
   const hone_operator *op = ladder->a.op;
-  const int symmetry = ladder->inspection.symmetry;
-  if (!rung->engine->symmetric || ladder->factors_stale ||
-      rung->certificate.contraction[0].power == 1 ||
-      symmetry == HONE_SYMMETRY_FOUND)
+  if (!relies_on_claim(ladder, rung) || ladder->factors_stale ||
+      rung->certificate.contraction[0].power == 1)
     return;
-  if (symmetry == HONE_SYMMETRY_REFUTED ||
-      (ladder->request.structure == HONE_STRUCTURE_SPD &&
-       op->symmetric != NULL && !op->symmetric(&ladder->a, ladder->pool)))
+  if (ladder->inspection.symmetry == HONE_SYMMETRY_REFUTED ||
+      (op->symmetric != NULL && !op->symmetric(&ladder->a, ladder->pool)))
     hone_ladder_add_reason(report, rung->engine->name,
                            "the matrix is not symmetric to the last bit");
 }
@@ -125,7 +129,7 @@ int hone_ladder_certify(hone_ladder *ladder, int r, hone_report *report) {
       .deflation = deflation,
       .null = begin_null(ladder, r),
       .replaced = rung->info.replaced && !ladder->factors_stale,
-      .of_another = ladder->factors_stale || rung->engine->symmetric,
+      .of_another = ladder->factors_stale || relies_on_claim(ladder, rung),
       .norm1 = ladder->norm1,
       .norm1_scaled = ladder->inspection.norm1,
       .scratch = ladder->scratch,
