@@ -166,6 +166,23 @@ static void estimates_the_condition_of_the_whole_matrix(const void *arg) {
     }
 }
 
+/* Neither of a true claim, however poor the factors are, nor of a wrong one
+   where they contract at once. */
+static void says_nothing_against_a_claim_that_serves(const void *arg) {
+  NEED(*(const int32_t *)arg);
+  for (int k = 0; k < 6; k++) {
+    claim c = make(*(const int32_t *)arg, 200);
+    sup_rng rng = {5};
+    sup_matrix_spd(&rng, c.n, k == 0 ? 30.0 : pow(10.0, 5 + k), c.a);
+    if (k == 0)
+      c.a[150 + 3 * c.n] = nextafter(c.a[150 + 3 * c.n], 10.0);
+    (void)solve(&c);
+    ct_note("k %d, %s: %s", k, c.report.path, c.report.reason);
+    CHECK(strstr(c.report.reason, "not symmetric") == NULL);
+    discard(&c);
+  }
+}
+
 #define ENTRY(name)                                                            \
   { #name, name }
 static const struct {
@@ -176,6 +193,7 @@ static const struct {
     ENTRY(accepts_nothing_of_a_singular_matrix),
     ENTRY(bounds_errors_by_the_whole_matrix),
     ENTRY(estimates_the_condition_of_the_whole_matrix),
+    ENTRY(says_nothing_against_a_claim_that_serves),
 };
 
 CT_CONSTRUCTOR static void register_checks(void) {
