@@ -10,6 +10,7 @@
 
 #include "base/vectors.h"
 #include "refine/null_search.h"
+#include "refine/relaxation.h"
 #include "refine/scale.h"
 
 #include <float.h>
@@ -53,13 +54,15 @@ typedef struct estimate {
   /* Corrects what the factors give. Then h and p have n x HONE_PROBE_SOLUTIONS
      entries each, and work is for hone_multiply. */
   bool corrects;
+  const hone_contraction *contraction; /* says which corrections are relaxed */
   hone_entry *h, *p, *work;
   int passes; /* over A */
 } estimate;
 
 /* v = inv(S) v for k columns, or with inv(S^T): by the factors alone, or with
-   corrections. The part of an error that a correction leaves may grow before it
-   shrinks: only a short correction ends them. */
+   corrections, relaxed as those that were shown to contract. The part of an
+   error that a correction leaves may grow before it shrinks: only a short
+   correction ends them. */
 static int solve(estimate *e, bool trans, int k, hone_entry *v) {
   const int64_t n = e->f->a->n, all = k * n;
   if (e->corrects)
@@ -73,7 +76,8 @@ static int solve(estimate *e, bool trans, int k, hone_entry *v) {
     st = hone_apply_inverse(e->f, true, trans, k, e->p, n, NULL, NULL);
     if (st != HONE_OK)
       break;
-    hone_add_multiple(all, 1.0, e->p, v);
+    hone_add_multiple(all, hone_relaxation_at(e->contraction, step + 2), e->p,
+                      v); /* the first solve is correction number 1 */
     if (hone_sum_of_squares(all, e->p) <=
         SETTLED * SETTLED * hone_sum_of_squares(all, v))
       break;
@@ -186,6 +190,7 @@ static int estimate_condition(const hone_certify_job *job,
                 .sign = y + 2 * n,
                 .norm = (long double)probing->inverse_norm,
                 .corrects = corrects,
+                .contraction = &out->contraction[0],
                 .h = job->scratch, /* what probes used, but for solutions */
                 .p = job->scratch + HONE_PROBE_SOLUTIONS * n,
                 .work = job->scratch + 2 * HONE_PROBE_SOLUTIONS * n};

@@ -112,8 +112,11 @@ static void judge_claim(const hone_ladder *ladder, int r, hone_report *report) {
   if (!relies_on_claim(ladder, rung) || ladder->factors_stale ||
       rung->certificate.contraction[0].power == 1)
     return;
+  /* An A that cannot be fetched is not known to be anything. */
   if (ladder->inspection.symmetry == HONE_SYMMETRY_REFUTED ||
-      (op->symmetric != NULL && !op->symmetric(&ladder->a, ladder->pool)))
+      (op->symmetric != NULL &&
+       hone_matrix_await(&ladder->a, ladder->pool) == HONE_OK &&
+       !op->symmetric(&ladder->a, ladder->pool)))
     hone_ladder_add_reason(report, rung->engine->name,
                            "the matrix is not symmetric to the last bit");
 }
