@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Times the factorization alone, of a random matrix, with other widths of outer
    panels, other strips of the trailing update, and with and without look-ahead:
-   what AHEAD_FROM, STRIP and the orders of outer_width (gpu_sp/create.cu,
-   gpu_sp/forms/queues.cu) were chosen by for real matrices. The matrix is on
-   the device, or comes there from the host's memory; then the lists of parts of
-   gpu_sp/factor/load.cu are compared. bench/gpu/hook.cu does the work. */
+   what AHEAD_FROM and STRIP (gpu_sp/forms/queues.cu, gpu_sp/layout.cu) were
+   chosen by. The matrix is on the device, or comes there from the host's
+   memory; then the lists of parts of gpu_sp/factor/load.cu are compared.
+   bench/gpu/hook.cu does the work. Or it times whole solves from the host's
+   memory with these lists, by which the plans of gpu_sp/layout.cu were chosen.
+   */
 #include "bench/gpu/peers.h"
+#include "bench/gpu/search_solve.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,20 +20,24 @@
 namespace {
 
 const char usage[] =
-    "usage: search_lu [--complex] [--spd] [--arrive] [--threads T]\n"
+    "usage: search_lu [--complex] [--spd] [--arrive | --solve] [--threads T]\n"
     "                 [--arithmetic K] [--rounds R] N ...\n"
     "Factors random matrices of these orders (1 .. 65536) in every way: outer\n"
     "panels of 64 to 1024 columns, strips of 2048 to 16384, with look-ahead\n"
     "and without; --spd: by Cholesky, whose products along the diagonal are\n"
     "varied too; --arrive: from the host's memory by T (16) threads, with "
     "every\n"
-    "list of parts. Prints the ways by their times, the fastest first; each "
-    "has\n"
-    "R (5) rounds in two turns. K: 0 FP16x3, 1 FP32, 2 TF32, 3 BF16x3.\n";
+    "list of parts; --solve: whole solves from there, with at most T threads,\n"
+    "again with every list. Prints the ways by their times, the fastest "
+    "first;\n"
+    "each has R (5) rounds in two turns. K, but not of whole solves: 0 "
+    "FP16x3,\n"
+    "1 FP32, 2 TF32, 3 BF16x3.\n";
 
 struct Wanted {
-  bool complex = false, spd = false, arrive = false;
-  int arithmetic = 0, rounds = 5, threads = 16;
+  bool complex = false, spd = false, arrive = false, solve = false;
+  int arithmetic = 0, rounds = 5, threads = 0;
+  bool from_host() const { return arrive || solve; }
 };
 
 struct Way {
@@ -56,16 +63,16 @@ Way way_of(const Wanted &wanted, int64_t outer, int64_t strip,
 std::vector<Way> ways_for(const Wanted &wanted, int64_t n) {
   std::vector<Way> ways(1, way_of(wanted, 0, 0, 0, 0, 0));
   for (const int64_t ahead_from : {int64_t{1}, n + 1}) {
-    for (int64_t feed = 1; wanted.arrive && feed <= LISTS; feed++)
-      for (const int64_t outer : {128, 256, 512})
-        if (outer <= n)
+    for (int64_t feed = 1; wanted.from_host() && feed <= LISTS; feed++)
+      for (const int64_t outer : {64, 128, 256, 512})
+        if (outer <= n && (outer > 64 || wanted.complex))
           ways.push_back(way_of(wanted, outer, 0, ahead_from, 0, feed));
     for (const int64_t diagonal : {256, 512, 2048, 4096, 65536})
-      if (wanted.spd && !wanted.arrive)
+      if (wanted.spd && !wanted.from_host())
         ways.push_back(way_of(wanted, 0, 0, ahead_from, diagonal, 0));
     for (const int64_t outer : {64, 128, 256, 512, 1024})
       for (const int64_t strip : {2048, 4096, 8192, 16384})
-        if (!wanted.arrive && outer <= n && (strip <= n || strip == 2048))
+        if (!wanted.from_host() && outer <= n && (strip <= n || strip == 2048))
           ways.push_back(way_of(wanted, outer, strip, ahead_from, 0, 0));
   }
   return ways;
@@ -95,9 +102,16 @@ void print(const std::vector<Way> &ways, int64_t n) {
   }
 }
 
+/* Returns a hash of k in [-1, 1). */
+double random_number(int64_t k) {
+  uint64_t v = static_cast<uint64_t>(k) * 0x9e3779b97f4a7c15U;
+  v = (v ^ v >> 32) * 0xd6e8feb86659fd93U;
+  return static_cast<double>(v >> 11) * 0x1p-52 - 1.0;
+}
+
 /* A random matrix, on the device in single precision or in the host's memory in
-   double precision. Its diagonal makes it positive definite if that is wanted,
-   when one triangle is read. */
+   double precision. If that is wanted its diagonal makes it positive definite:
+   on the device, where one triangle is read, without making it symmetric. */
 struct Matrix {
   float *there = nullptr;
   std::vector<double> here;
@@ -105,36 +119,44 @@ struct Matrix {
 
   Matrix(const Wanted &wanted, int64_t n) {
     const int64_t parts = wanted.complex ? 2 : 1;
-    const double top = 2.0 * std::sqrt(static_cast<double>(n));
-    if (wanted.arrive)
-      fill(n * n * parts, wanted.threads);
-    else
-      fill_there(n * n * parts);
-    for (int64_t i = 0; wanted.arrive && wanted.spd && i < n; i++) {
-      here[static_cast<size_t>(i * (n + 1) * parts)] = top;
-      here[static_cast<size_t>((i * (n + 1) + 1) * parts - 1)] =
-          parts > 1 ? 0.0 : top;
+    if (wanted.from_host()) {
+      fill(wanted, n, parts);
+      return;
     }
-    if (!wanted.arrive && wanted.spd && why.empty())
-      set_diagonal(n, parts, static_cast<float>(top));
+    fill_there(n * n * parts);
+    if (wanted.spd && why.empty())
+      set_diagonal(n, parts);
   }
   ~Matrix() { cudaFree(there); }
   Matrix(const Matrix &) = delete;
   Matrix &operator=(const Matrix &) = delete;
 
 private:
-  void fill(int64_t count, int threads) {
-    here.resize(static_cast<size_t>(count));
+  /* The largest eigenvalue of the rest is below it. */
+  static double diagonal(int64_t n) {
+    return 2.0 * std::sqrt(static_cast<double>(n));
+  }
+  static double entry(bool spd, int64_t n, int64_t i, int64_t j, int64_t part,
+                      int64_t parts) {
+    if (!spd || i < j)
+      return random_number((i + j * n) * parts + part);
+    if (i == j)
+      return part == 0 ? diagonal(n) : 0.0;
+    const double mirrored = random_number((j + i * n) * parts + part);
+    return part == 0 ? mirrored : -mirrored;
+  }
+  void fill(const Wanted &wanted, int64_t n, int64_t parts) {
+    const int threads =
+        std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    const bool spd = wanted.spd;
+    here.resize(static_cast<size_t>(n * n * parts));
     std::vector<std::thread> all;
     for (int t = 0; t < threads; t++)
       all.emplace_back([=] {
-        for (int64_t k = count * t / threads; k < count * (t + 1) / threads;
-             k++) {
-          uint64_t v = static_cast<uint64_t>(k) * 0x9e3779b97f4a7c15U;
-          v = (v ^ v >> 32) * 0xd6e8feb86659fd93U;
-          here[static_cast<size_t>(k)] =
-              static_cast<double>(v >> 11) * 0x1p-52 - 1.0;
-        }
+        for (int64_t j = n * t / threads; j < n * (t + 1) / threads; j++)
+          for (int64_t k = 0; k < n * parts; k++)
+            here[static_cast<size_t>(j * n * parts + k)] =
+                entry(spd, n, k / parts, j, k % parts, parts);
       });
     for (std::thread &one : all)
       one.join();
@@ -147,15 +169,15 @@ private:
     else
       why = c.why;
   }
-  void set_diagonal(int64_t n, int64_t parts, float top) {
+  void set_diagonal(int64_t n, int64_t parts) {
     const size_t entry = static_cast<size_t>(parts) * sizeof(float);
-    std::vector<float> diagonal(static_cast<size_t>(n * parts), 0.0F);
+    std::vector<float> numbers(static_cast<size_t>(n * parts), 0.0F);
     for (int64_t i = 0; i < n; i++)
-      diagonal[static_cast<size_t>(i * parts)] = top;
+      numbers[static_cast<size_t>(i * parts)] = static_cast<float>(diagonal(n));
     Calls c;
     if (!c.ok(cudaMemcpy2D(there, static_cast<size_t>(n + 1) * entry,
-                           diagonal.data(), entry, entry,
-                           static_cast<size_t>(n), cudaMemcpyHostToDevice),
+                           numbers.data(), entry, entry, static_cast<size_t>(n),
+                           cudaMemcpyHostToDevice),
               "cudaMemcpy2D"))
       why = c.why;
   }
@@ -164,14 +186,18 @@ private:
 /* Times one way. Returns why it failed, or an empty text. */
 std::string time_way(const Wanted &wanted, int64_t n, const Matrix &a,
                      Way *way) {
+  if (wanted.solve)
+    return time_solves(way->form, wanted.complex, n, a.here.data(),
+                       wanted.threads, wanted.rounds, &way->ms);
   std::vector<double> ms(static_cast<size_t>(wanted.rounds));
   char why[200] = "";
   int failed = 0;
   if (wanted.arrive)
     failed =
         (wanted.complex ? hone_z_bench_form_arrive : hone_bench_form_arrive)(
-            &way->form, n, a.here.data(), n, wanted.threads, wanted.rounds,
-            ms.data(), why, sizeof why);
+            &way->form, n, a.here.data(), n,
+            wanted.threads > 0 ? wanted.threads : 16, wanted.rounds, ms.data(),
+            why, sizeof why);
   else
     failed =
         (wanted.complex ? hone_z_bench_form_factor : hone_bench_form_factor)(
@@ -201,7 +227,9 @@ std::string search(const Wanted &wanted, int64_t n) {
   });
   printf("n = %lld, %s%s%s\n", static_cast<long long>(n),
          wanted.complex ? "complex" : "real", wanted.spd ? ", Cholesky" : "",
-         wanted.arrive ? ", from the host" : "");
+         wanted.arrive  ? ", from the host"
+         : wanted.solve ? ", whole solves"
+                        : "");
   print(ways, n);
   return "";
 }
@@ -228,6 +256,8 @@ int main(int argc, char **argv) {
       wanted.spd = true;
     else if (strcmp(argv[i], "--arrive") == 0)
       wanted.arrive = true;
+    else if (strcmp(argv[i], "--solve") == 0)
+      wanted.solve = true;
     else if (strcmp(argv[i], "--threads") == 0) {
       fine = parse(argv[++i], 1024, &value) && value > 0;
       wanted.threads = static_cast<int>(value);
@@ -246,7 +276,8 @@ int main(int argc, char **argv) {
       return 2;
     }
   }
-  if (orders.empty()) {
+  if (orders.empty() || (wanted.arrive && wanted.solve) ||
+      (wanted.solve && wanted.arithmetic != 0)) {
     fputs(usage, stderr);
     return 2;
   }
