@@ -80,11 +80,6 @@ __device__ inline hone_entry widened(const float *f) {
   const float2 v = *reinterpret_cast<const float2 *>(f);
   return {static_cast<double>(v.x), static_cast<double>(v.y)};
 }
-/* Returns the v of the lane whose number differs by these bits. */
-__device__ inline hone_entry exchanged(const hone_entry &v, int bits) {
-  return {__shfl_xor_sync(0xffffffffU, v.re, bits),
-          __shfl_xor_sync(0xffffffffU, v.im, bits)};
-}
 
 #else
 
@@ -104,9 +99,6 @@ __device__ inline double plus_product(double v, double a, double x) {
 }
 __device__ inline double widened(const float *f) {
   return static_cast<double>(*f);
-}
-__device__ inline double exchanged(double v, int bits) {
-  return __shfl_xor_sync(0xffffffffU, v, bits);
 }
 
 #endif

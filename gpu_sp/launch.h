@@ -123,6 +123,15 @@ __device__ __forceinline__ void hone_exchange(double *v, int bits) {
   for (int k = 0; k < COUNT; k++)
     v[k] = __shfl_xor_sync(0xffffffffU, v[k], bits);
 }
+/* Each of the COUNT numbers becomes its sum over the lanes, in every lane with
+   the same bits. All of the warp take part. */
+template <int COUNT> __device__ __forceinline__ void hone_warp_sums(double *v) {
+#pragma unroll
+  for (int bits = 16; bits > 0; bits /= 2)
+#pragma unroll
+    for (int k = 0; k < COUNT; k++)
+      v[k] += __shfl_xor_sync(0xffffffffU, v[k], bits);
+}
 #endif
 /* A barrier like __syncthreads for 'threads' threads of the thread block, a
    multiple of 32. */

@@ -140,15 +140,20 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
       add_entry(load_entry<PAIRS>(column[q] + i), scale_of(row, i), c[q],
                 &e[q]);
 #pragma unroll
-  for (int q = 0; q < COLUMNS; q++) {
-    for (int d = WARP / 2; d > 0; d /= 2) {
-      const double max = __shfl_xor_sync(ALL, e[q].max, d);
-      const double sum = __shfl_xor_sync(ALL, e[q].sum, d);
-      add_extent(max, sum, &e[q]);
-    }
+  for (int d = WARP / 2; d > 0; d /= 2) {
+    extent other[COLUMNS];
+#pragma unroll
+    for (int q = 0; q < COLUMNS; q++)
+      other[q] = e[q];
+    hone_exchange<2 * COLUMNS>(&other[0].max, d);
+#pragma unroll
+    for (int q = 0; q < COLUMNS; q++)
+      add_extent(other[q].max, other[q].sum, &e[q]);
+  }
+#pragma unroll
+  for (int q = 0; q < COLUMNS; q++)
     if (lane == 0)
       part[q][warp] = e[q];
-  }
   __syncthreads();
   const int q = threadIdx.x;
   if (q >= COLUMNS || j + q >= end)

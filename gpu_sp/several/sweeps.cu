@@ -21,11 +21,9 @@ enum {
   B = HONE_PANEL
 };
 
-__device__ __forceinline__ hone_entry warp_sum(hone_entry v) {
-#pragma unroll
-  for (int step = WARP / 2; step > 0; step /= 2)
-    v = v + exchanged(v, step);
-  return v;
+/* Sums over the lanes of a warp, which every lane has then. */
+__device__ __forceinline__ void add_lanes(hone_entry (&sum)[GROUP]) {
+  hone_warp_sums<GROUP * HONE_PARTS>(reinterpret_cast<double *>(sum));
 }
 
 /* The vectors of a group, of which there may be fewer than GROUP. */
@@ -65,12 +63,11 @@ __device__ __forceinline__ void block_by_rows(const hone_entry *inverse, int b,
       for (int g = 0; g < GROUP; g++)
         sum[g] = plus_product(sum[g], e, sh->v[g][b + j]);
     }
+    add_lanes(sum);
 #pragma unroll
-    for (int g = 0; g < GROUP; g++) {
-      const hone_entry all = warp_sum(sum[g]);
+    for (int g = 0; g < GROUP; g++)
       if (lane == 0)
-        sh->x[g][i] = all;
-    }
+        sh->x[g][i] = sum[g];
   }
 }
 
@@ -103,12 +100,11 @@ __device__ __forceinline__ void subtract_by_rows(const hone_panel_columns &p,
       for (int g = 0; g < GROUP; g++)
         sum[g] = plus_product(sum[g], e, sh->x[g][j]);
     }
+    add_lanes(sum);
 #pragma unroll
-    for (int g = 0; g < GROUP; g++) {
-      const hone_entry all = warp_sum(sum[g]);
+    for (int g = 0; g < GROUP; g++)
       if (lane == 0)
-        sh->v[g][i] = sh->v[g][i] - all;
-    }
+        sh->v[g][i] = sh->v[g][i] - sum[g];
   }
 }
 
@@ -221,12 +217,11 @@ __global__ void __launch_bounds__(ROW_THREADS)
     }
     int64_t apart;
     hone_entry *const to = p.sums + place(p, r, &apart);
+    add_lanes(sum);
 #pragma unroll
-    for (int g = 0; g < GROUP; g++) {
-      const hone_entry all = warp_sum(sum[g]);
+    for (int g = 0; g < GROUP; g++)
       if (lane == 0 && g < of.count)
-        to[(of.first + g) * apart] = to[(of.first + g) * apart] + all;
-    }
+        to[(of.first + g) * apart] = to[(of.first + g) * apart] + sum[g];
   }
 }
 

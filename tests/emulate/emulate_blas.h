@@ -89,14 +89,17 @@ namespace hone_emulate {
 
 inline size_t size_of(cudaDataType type) { return type == CUDA_R_32F ? 4 : 2; }
 
-/* One factor of a product, op(A), converted to floats and stored without gaps
-   by columns. */
-struct operand {
+/* One factor of a product, op(A), converted to floats. Its rows are stored in
+   strips of STRIP, whose columns follow each other without gaps; zeros fill the
+   last strip. */
+template <size_t STRIP> struct operand {
+  const size_t inner; /* columns */
   std::vector<float> v;
 
   operand(const void *a, cudaDataType type, bool trans, int rows, int columns,
           int ld, bool tf32, const char *what)
-      : v(static_cast<size_t>(rows) * static_cast<size_t>(columns)) {
+      : inner(static_cast<size_t>(columns)),
+        v((static_cast<size_t>(rows) + STRIP - 1) / STRIP * STRIP * inner) {
     const size_t r = static_cast<size_t>(trans ? columns : rows);
     const size_t c = static_cast<size_t>(trans ? rows : columns);
     const size_t step = static_cast<size_t>(ld);
@@ -105,9 +108,13 @@ struct operand {
     check_place(a, ((c - 1) * step + r) * size_of(type), true, what);
     for (size_t j = 0; j < c; j++)
       for (size_t i = 0; i < r; i++) {
-        float value = at(a, type, i + j * step);
-        v[trans ? j + i * c : i + j * r] = tf32 ? rounded_off(value) : value;
+        const float value = at(a, type, i + j * step);
+        v[trans ? place(j, i) : place(i, j)] =
+            tf32 ? rounded_off(value) : value;
       }
+  }
+  size_t place(size_t i, size_t j) const {
+    return (i / STRIP * inner + j) * STRIP + i % STRIP;
   }
   static float at(const void *a, cudaDataType type, size_t i) {
     if (type == CUDA_R_16F)
@@ -123,6 +130,31 @@ struct operand {
     return v - v == 0 ? device::__uint_as_float((b + 0x1000) & ~0x1fffu) : v;
   }
 };
+
+/* A tile of a product: ROWS x COLUMNS sums of 'inner' products each, in
+   ascending order, from strips of op(A) and of op(B)^T. Wider vectors than all
+   processors have do not change a bit. */
+constexpr size_t ROWS = 16, COLUMNS = 4;
+#ifdef __clang__ /* does not know this attribute of functions in headers */
+#define HONE_EMULATE_WIDEST
+#else
+#define HONE_EMULATE_WIDEST                                                    \
+  __attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
+HONE_EMULATE_WIDEST static inline void multiply_tile(size_t inner,
+                                                     const float *a,
+                                                     const float *b,
+                                                     float (*sums)[ROWS]) {
+  typedef float vector __attribute__((vector_size(ROWS * sizeof(float))));
+  vector sum[COLUMNS] = {}, column;
+  for (size_t p = 0; p < inner; p++) {
+    memcpy(&column, a + p * ROWS, sizeof column);
+#pragma GCC unroll 4
+    for (size_t q = 0; q < COLUMNS; q++)
+      sum[q] += column * b[p * COLUMNS + q];
+  }
+  memcpy(sums, sum, sizeof sum);
+}
 
 /* Checks that the handle and these operands belong to the thread's device. */
 inline void check_operands(cublasHandle_t handle, const void *a, const void *b,
@@ -260,22 +292,20 @@ inline cublasStatus_t gemm_now(cublasHandle_t handle, cublasOperation_t trans_a,
               true, "C");
   const float by = *static_cast<const float *>(alpha);
   const float old = *static_cast<const float *>(beta);
-  const operand x(a, type_a, ta, m, k, lda, tf32, "A");
-  const operand y(b, type_b, tb, k, n, ldb, tf32, "B");
-  std::vector<float> sums(rows);
-  float *const sum = sums.data();
-  for (size_t j = 0; j < static_cast<size_t>(n); j++) {
-    float *out = static_cast<float *>(c) + j * static_cast<size_t>(ldc);
-    std::fill(sum, sum + rows, 0.0f);
-    for (size_t p = 0; p < inner; p++) {
-      const float *column = &x.v[p * rows], factor = y.v[p + j * inner];
-#pragma omp simd
-      for (size_t i = 0; i < rows; i++)
-        sum[i] += column[i] * factor;
+  const operand<ROWS> x(a, type_a, ta, m, k, lda, tf32, "A");
+  const operand<COLUMNS> y(b, type_b, !tb, n, k, ldb, tf32, "B");
+  float sums[COLUMNS][ROWS];
+  for (size_t j = 0; j < static_cast<size_t>(n); j += COLUMNS)
+    for (size_t i = 0; i < rows; i += ROWS) {
+      multiply_tile(inner, x.v.data() + i * inner, y.v.data() + j * inner,
+                    sums);
+      for (size_t q = 0; q < COLUMNS && j + q < static_cast<size_t>(n); q++)
+        for (size_t r = 0; r < ROWS && i + r < rows; r++) {
+          float *const out = static_cast<float *>(c) + i + r +
+                             (j + q) * static_cast<size_t>(ldc);
+          *out = by * sums[q][r] + (old != 0.0f ? old * *out : 0.0f);
+        }
     }
-    for (size_t i = 0; i < rows; i++)
-      out[i] = by * sum[i] + (old != 0.0f ? old * out[i] : 0.0f);
-  }
   return CUBLAS_STATUS_SUCCESS;
 }
 

@@ -94,6 +94,9 @@ template <int COUNT> void hone_exchange(double *v, int bits) {
   (void)meet(op_exchange<COUNT>, ~0u, reinterpret_cast<word>(v),
              self->lane ^ unsigned(bits));
 }
+template <int COUNT> void hone_warp_sums(double *v) {
+  (void)meet(op_sums<COUNT>, ~0u, reinterpret_cast<word>(v));
+}
 
 #define HONE_EMULATE_REDUCE(name, type, f)                                     \
   inline type __reduce_##name##_sync(unsigned mask, type v) {                  \

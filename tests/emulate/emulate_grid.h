@@ -30,8 +30,10 @@ inline void leave() {
   if (begins) {
     to->stack = f.stack;
   } else {
-    for (int i = 0; i < 64; i++)
-      if (f.stack[i])
+    word lowest[8];
+    memcpy(lowest, f.stack, sizeof lowest);
+    for (word v : lowest)
+      if (v != 0)
         fail("stack overflow: a larger HONE_EMULATE_STACK");
     b.unused[b.stacks_unused++] = f.stack;
   }
@@ -315,7 +317,8 @@ template <class... P> struct launch {
     g.shared = shared;
     g.cooperative = cooperative;
     g.name = name;
-    g.kernel = [&] { kernel(seen_there(arguments)...); };
+    const std::tuple<P...> seen(seen_there(arguments)...);
+    g.kernel = [&] { std::apply(kernel, seen); };
     run(g, static_cast<unsigned>(count < most ? count : most));
   }
 };

@@ -305,6 +305,22 @@ template <int COUNT> void finish_exchange(warp &w, unsigned all) {
     memcpy(reinterpret_cast<void *>(w.in[i]), given[w.source[i]],
            sizeof given[i]);
 }
+/* The lanes' sums are added as on the device: lanes 16 apart at first. */
+template <int COUNT> void finish_sums(warp &w, unsigned all) {
+  double sums[32][COUNT], before[32][COUNT];
+  if (all != ~0u)
+    fail("sums of a warp in which lanes are missing");
+  for (unsigned i = 0; i < 32; i++)
+    memcpy(sums[i], reinterpret_cast<const void *>(w.in[i]), sizeof sums[i]);
+  for (unsigned bits = 16; bits > 0; bits /= 2) {
+    memcpy(before, sums, sizeof sums);
+    for (unsigned i = 0; i < 32; i++)
+      for (int k = 0; k < COUNT; k++)
+        sums[i][k] += before[i ^ bits][k];
+  }
+  for (unsigned i = 0; i < 32; i++)
+    memcpy(reinterpret_cast<void *>(w.in[i]), sums[i], sizeof sums[i]);
+}
 /* The places of the entries are those of hone_multiply_add_16x8x8. */
 inline void finish_product(warp &w, unsigned all) {
   for (unsigned i : lanes{all})
@@ -333,6 +349,8 @@ inline const operation op_product = {"hone_multiply_add_16x8x8",
                                      finish_product};
 template <int COUNT>
 inline const operation op_exchange = {"hone_exchange", finish_exchange<COUNT>};
+template <int COUNT>
+inline const operation op_sums = {"hone_warp_sums", finish_sums<COUNT>};
 template <class T, T (*F)(T, T)>
 inline const operation op_reduce = {"__reduce_sync", finish_reduce<T, F>};
 
