@@ -10,11 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Makes allocation 0, 1, 2, ... fail until the call makes fewer. */
+/* Makes allocation 0, 1, 2, ... fail until the call makes fewer. Of the larger
+   orders an emulated device, which takes long for each, has every other one:
+   the even ones alone, and the odd ones with all after them. */
 static void fail_each(problem p, int (*call)(problem *), bool fail_after) {
+  const bool few = sup_emulated() && p.n > 500;
   heap h;
   mp_make(&p, &h);
-  for (int64_t k = 0; k < 200; k++) {
+  for (int64_t k = few && fail_after; k < 200; k += 1 + few) {
     ct_note("%s, nrhs %d, parts %d: allocation %d fails%s", p.name, (int)p.nrhs,
             p.parts, (int)k, fail_after ? ", and all after it" : "");
     for (int64_t i = 0; i < mp_doubles(&p); i++)
@@ -28,7 +31,7 @@ static void fail_each(problem p, int (*call)(problem *), bool fail_after) {
       CHECK_LE(1, k); /* the hooks were called */
       break;
     }
-    CHECK_LT(k, 199);
+    CHECK_LT(k, 198);
   }
   mp_discard(&p);
 }
