@@ -66,14 +66,17 @@
 #define __builtin_assume(x) ((x) ? (void)0 : hone_emulate::fail("assume: " #x))
 #endif
 
+/* Kernels read arrays of t by these, as nvcc allows. */
+#define HONE_EMULATE_ALIAS [[gnu::may_alias]]
 #define HONE_EMULATE_TYPE(t, name)                                             \
-  struct alignas(2 * sizeof(t)) name##2 {                                      \
+  struct alignas(2 * sizeof(t)) HONE_EMULATE_ALIAS name##2 {                   \
     t x, y;                                                                    \
   };                                                                           \
-  struct name##3 {                                                             \
+  struct HONE_EMULATE_ALIAS name##3 {                                          \
     t x, y, z;                                                                 \
   };                                                                           \
-  struct alignas(sizeof(t) < 4 ? 4 * sizeof(t) : 16) name##4 {                 \
+  struct alignas(sizeof(t) < 4 ? 4 * sizeof(t) : 16)                           \
+      HONE_EMULATE_ALIAS name##4 {                                             \
     t x, y, z, w;                                                              \
   };                                                                           \
   inline name##2 make_##name##2(t x, t y) { return {x, y}; }                   \
@@ -90,6 +93,7 @@ HONE_EMULATE_TYPE(unsigned long long, ulonglong)
 HONE_EMULATE_TYPE(float, float)
 HONE_EMULATE_TYPE(double, double)
 #undef HONE_EMULATE_TYPE
+#undef HONE_EMULATE_ALIAS
 
 struct dim3 {
   unsigned x, y, z;
