@@ -25,14 +25,11 @@ const char usage[] =
     "Factors random matrices of these orders (1 .. 65536) in every way: outer\n"
     "panels of 64 to 1024 columns, strips of 2048 to 16384, with look-ahead\n"
     "and without; --spd: by Cholesky, whose products along the diagonal are\n"
-    "varied too; --arrive: from the host's memory by T (16) threads, with "
-    "every\n"
-    "list of parts; --solve: whole solves from there, with at most T threads,\n"
-    "again with every list. Prints the ways by their times, the fastest "
-    "first;\n"
-    "each has R (5) rounds in two turns. K, but not of whole solves: 0 "
-    "FP16x3,\n"
-    "1 FP32, 2 TF32, 3 BF16x3.\n";
+    "varied too; --arrive: from the host's memory by T (16) threads, with\n"
+    "every list of parts; --solve: whole solves from there, with at most T\n"
+    "threads, again with every list. Prints the ways by their times, the\n"
+    "fastest first; each has R (5) rounds in two turns. K, but not of whole\n"
+    "solves: 0 FP16x3, 1 FP32, 2 TF32, 3 BF16x3.\n";
 
 struct Wanted {
   bool complex = false, spd = false, arrive = false, solve = false;

@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
 #pragma unroll
     for (int q = 0; q < COLUMNS; q++)
       other[q] = e[q];
-    hone_exchange<2 * COLUMNS>(&other[0].max, d);
+    hone_exchange<2 * COLUMNS>(reinterpret_cast<double *>(other), d);
 #pragma unroll
     for (int q = 0; q < COLUMNS; q++)
       add_extent(other[q].max, other[q].sum, &e[q]);

@@ -21,7 +21,7 @@ enum {
   B = HONE_PANEL
 };
 
-/* Sums over the lanes of a warp, which every lane has then. */
+/* Adds each sum over the lanes of the warp; then every lane has it. */
 __device__ __forceinline__ void add_lanes(hone_entry (&sum)[GROUP]) {
   hone_warp_sums<GROUP * HONE_PARTS>(reinterpret_cast<double *>(sum));
 }

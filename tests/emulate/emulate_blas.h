@@ -135,11 +135,11 @@ template <size_t STRIP> struct operand {
    ascending order, from strips of op(A) and of op(B)^T. Wider vectors than all
    processors have do not change a bit. */
 constexpr size_t ROWS = 16, COLUMNS = 4;
-#ifdef __clang__ /* does not know this attribute of functions in headers */
-#define HONE_EMULATE_WIDEST
-#else
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
 #define HONE_EMULATE_WIDEST                                                    \
   __attribute__((target_clones("avx512f", "avx2", "default")))
+#else /* gcc and the C library choose a clone together */
+#define HONE_EMULATE_WIDEST
 #endif
 HONE_EMULATE_WIDEST static inline void multiply_tile(size_t inner,
                                                      const float *a,

@@ -23,8 +23,8 @@ static const int64_t orders[] = {
     24, 31, 32, 33, 48, 63, 64, 65, 95, 96, 97, 128, 129, 200, 255, 256, 257};
 enum { ORDERS = sizeof orders / sizeof *orders };
 
-/* Of the larger orders there are more than a block, and then a block: the
-   others, which only take long, are those of the smaller ones. */
+/* Larger orders come in a block and a part of one, and in a whole block: more
+   of them would only take longer. */
 static void solve_every_count(int parts) {
   static const int64_t counts[] = {1, 3, 8, 9, 20};
   for (int o = 0; o < ORDERS; o++)
