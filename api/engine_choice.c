@@ -51,11 +51,14 @@ int64_t hone_engines_device_bytes(const hone_options *o, int64_t n,
   const hone_engine_config config = {.n = n, .choices = hone_choices_of(o)};
   if (n == 0)
     return 0;
-  if (n >= SEVERAL_FROM && (o->devices > 1 || use_several(o, n)))
-    return hone_engine_several_cuda.device_bytes(&config, resident);
-  int64_t bytes = hone_engine_single_cuda.device_bytes(&config, resident);
+  const bool several =
+      n >= SEVERAL_FROM && (o->devices > 1 || use_several(o, n));
+  const hone_engine *const lu =
+      several ? &hone_engine_several_cuda : &hone_engine_single_cuda;
+  const hone_engine *const cholesky =
+      several ? &hone_engine_several_cholesky_cuda : &hone_engine_cholesky_cuda;
+  int64_t bytes = lu->device_bytes(&config, resident);
   if (o->structure != HONE_STRUCTURE_GENERAL)
-    bytes = HONE_MAX(bytes,
-                     hone_engine_cholesky_cuda.device_bytes(&config, resident));
+    bytes = HONE_MAX(bytes, cholesky->device_bytes(&config, resident));
   return bytes;
 }

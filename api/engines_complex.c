@@ -8,6 +8,7 @@ const hone_engine *const hone_role_engines[HONE_ROLES] = {
     [HONE_ROLE_DIAGONAL] = &hone_engine_diagonal,
     [HONE_ROLE_TRIANGULAR] = &hone_engine_triangular,
     [HONE_ROLE_BANDED] = &hone_engine_banded,
+    [HONE_ROLE_GPUS_CHOLESKY] = &hone_engine_several_cholesky_cuda,
     [HONE_ROLE_GPU_CHOLESKY] = &hone_engine_cholesky_cuda,
     [HONE_ROLE_CPU_CHOLESKY] = &hone_engine_cholesky,
     [HONE_ROLE_CPU_CHOLESKY_DOUBLE] = &hone_engine_cholesky_double,

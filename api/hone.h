@@ -238,7 +238,7 @@ typedef struct hone_options {
   void (*free)(void *memory, void *ctx);   /* any alignment will do */
   void *alloc_ctx;                         /* their last argument */
   const struct hone_tuning *tuning;        /* or NULL; copied by the call */
-  int32_t devices;         /* GPUs that factor A by LU: 0: one; k: up to k,
+  int32_t devices;         /* GPUs that factor A together: 0: one; k: up to k,
                               from the current one on; -1: all */
   int32_t reserved;        /* 0 */
   double *error_bounds;    /* n x nrhs, apart from every other array, or NULL:

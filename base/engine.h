@@ -305,10 +305,10 @@ typedef struct hone_engine {
    which to use. hone_engine_outside_cuda is the device's part of
    hone_engine_outside, and has no solve. */
 extern const hone_engine hone_engine_single, hone_engine_single_cuda,
-    hone_engine_several_cuda, hone_engine_outside, hone_engine_outside_cuda,
-    hone_engine_cholesky, hone_engine_cholesky_cuda,
-    hone_engine_cholesky_double, hone_engine_double, hone_engine_double_cuda,
-    hone_engine_double_transposed, hone_engine_diagonal, hone_engine_triangular,
-    hone_engine_banded;
+    hone_engine_several_cuda, hone_engine_several_cholesky_cuda,
+    hone_engine_outside, hone_engine_outside_cuda, hone_engine_cholesky,
+    hone_engine_cholesky_cuda, hone_engine_cholesky_double, hone_engine_double,
+    hone_engine_double_cuda, hone_engine_double_transposed,
+    hone_engine_diagonal, hone_engine_triangular, hone_engine_banded;
 
 #endif

@@ -137,6 +137,7 @@
 #define hone_engine_double_transposed hone_z_engine_double_transposed
 #define hone_engine_outside hone_z_engine_outside
 #define hone_engine_outside_cuda hone_z_engine_outside_cuda
+#define hone_engine_several_cholesky_cuda hone_z_engine_several_cholesky_cuda
 #define hone_engine_several_cuda hone_z_engine_several_cuda
 #define hone_engine_single hone_z_engine_single
 #define hone_engine_single_cuda hone_z_engine_single_cuda
@@ -299,6 +300,7 @@
 #define hone_several_add_columns hone_z_several_add_columns
 #define hone_several_add_rows hone_z_several_add_rows
 #define hone_several_begin hone_z_several_begin
+#define hone_several_cholesky_steps hone_z_several_cholesky_steps
 #define hone_several_destroy hone_z_several_destroy
 #define hone_several_factor hone_z_several_factor
 #define hone_several_finish hone_z_several_finish
@@ -308,6 +310,8 @@
 #define hone_several_keep hone_z_several_keep
 #define hone_several_kept_bytes hone_z_several_kept_bytes
 #define hone_several_load hone_z_several_load
+#define hone_several_lu_steps hone_z_several_lu_steps
+#define hone_several_mirror hone_z_several_mirror
 #define hone_several_outcome hone_z_several_outcome
 #define hone_several_product hone_z_several_product
 #define hone_several_projection hone_z_several_projection
@@ -317,10 +321,10 @@
 #define hone_several_set_parts hone_z_several_set_parts
 #define hone_several_solve hone_z_several_solve
 #define hone_several_solve_panel hone_z_several_solve_panel
+#define hone_several_steps hone_z_several_steps
 #define hone_several_stop hone_z_several_stop
 #define hone_several_take_dealt hone_z_several_take_dealt
 #define hone_several_take_kept hone_z_several_take_kept
-#define hone_several_update hone_z_several_update
 #define hone_several_wait hone_z_several_wait
 #define hone_share hone_z_share
 #define hone_solve hone_z_solve

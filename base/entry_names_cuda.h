@@ -18,7 +18,10 @@
 #define hone_cuda_block_row_seed hone_z_cuda_block_row_seed
 #define hone_cuda_block_row_u hone_z_cuda_block_row_u
 #define hone_cuda_charge hone_z_cuda_charge
+#define hone_cuda_cholesky_rows hone_z_cuda_cholesky_rows
+#define hone_cuda_cholesky_split hone_z_cuda_cholesky_split
 #define hone_cuda_cholesky_steps hone_z_cuda_cholesky_steps
+#define hone_cuda_cholesky_update hone_z_cuda_cholesky_update
 #define hone_cuda_column_sent hone_z_cuda_column_sent
 #define hone_cuda_compare_triangles hone_z_cuda_compare_triangles
 #define hone_cuda_compose hone_z_cuda_compose

@@ -356,10 +356,9 @@ int hone_cuda_create(bool spd, void **self, const hone_engine_config *config) {
 }
 
 /* Without a copy of A there is nothing to compute residuals with. */
-int hone_cuda_create_share(hone_cuda **created,
-                           const hone_engine_config *config,
-                           const hone_cuda_deal *deal, int64_t beside) {
-  int st = create_new({false, *deal, beside}, created, config);
+int hone_cuda_create_share(hone_cuda **created, const hone_cuda_shape &of,
+                           const hone_engine_config *config) {
+  int st = create_new(of, created, config);
   if (st == HONE_OK && (*created)->a == nullptr) {
     hone_cuda_destroy(*created, config->mem);
     *created = nullptr;

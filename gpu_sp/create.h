@@ -9,12 +9,10 @@
 bool hone_cuda_probe(char *why, size_t why_size);
 /* spd: the engine is Cholesky's. */
 int hone_cuda_create(bool spd, void **self, const hone_engine_config *config);
-/* Creates the state of one of several devices, the current one, which has the
-   columns that 'deal' gives it, and room for 'beside' columns of F behind them.
-   It is not kept, and serves LU alone. */
-int hone_cuda_create_share(hone_cuda **created,
-                           const hone_engine_config *config,
-                           const hone_cuda_deal *deal, int64_t beside);
+/* Creates the state of one of several devices, the current one. It is not kept.
+ */
+int hone_cuda_create_share(hone_cuda **created, const hone_cuda_shape &of,
+                           const hone_engine_config *config);
 /* Creates the state of a device that has deal->window columns of F at once, and
    room for 'beside' columns behind them, and no copy of A. It is not kept, and
    cannot solve. */
@@ -26,6 +24,10 @@ int hone_cuda_create_window(hone_cuda **created,
    bytes, or fewer by the caller's choice. *of: all bytes that it has. */
 int hone_cuda_memory_allowed(const hone_choices *choices, int64_t wanted,
                              int64_t *most, int64_t *of);
+/* Do Cholesky's engines apply? Member of their tables. */
+inline bool hone_cuda_is_definite(const hone_structure *structure, int64_t) {
+  return structure->definite;
+}
 /* Accepts a state whose creation failed anywhere. */
 void hone_cuda_destroy(void *self, hone_mem *mem);
 int64_t hone_cuda_host_bytes(int64_t n, int64_t k);

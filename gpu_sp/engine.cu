@@ -86,15 +86,11 @@ int64_t device_bytes_cholesky(const hone_engine_config *config, bool resident) {
   return hone_cuda_device_bytes(true, config, resident);
 }
 
-bool is_definite(const hone_structure *structure, int64_t) {
-  return structure->definite;
-}
-
 constexpr hone_engine cholesky() {
   hone_engine t = common();
   t.name = "single Cholesky";
   t.symmetric = true;
-  t.applies = is_definite;
+  t.applies = hone_cuda_is_definite;
   t.create = hone_cuda_aside<create_cholesky>::call;
   t.device_bytes = device_bytes_cholesky;
   return t;

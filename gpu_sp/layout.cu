@@ -137,7 +137,7 @@ void hone_cuda_lay_out(hone_cuda *c, const hone_cuda_shape &of,
   }
   c->spd = of.spd;
   c->block = of.deal.of > 1 ? 0 : config->block;
-  c->ld = HONE_PARTS * (round_up(c->m, HONE_CUDA_PADDING) +
+  c->ld = HONE_PARTS * (round_up(of.spd ? n : c->m, HONE_CUDA_PADDING) +
                         round_up(of.beside, HONE_CUDA_PADDING));
   c->lda = round_up(n, 2);
   c->nb =
@@ -146,7 +146,8 @@ void hone_cuda_lay_out(hone_cuda *c, const hone_cuda_shape &of,
   c->triangles.group = config->choices.trial.together;
   const int64_t strip = config->choices.trial.strip;
   c->strip = strip > 0 ? strip : (int64_t)STRIP;
-  c->strip = n < c->strip ? n : c->strip;
+  /* The rows of U of others come as a whole. */
+  c->strip = n < c->strip || (of.spd && of.deal.of > 1) ? n : c->strip;
   c->pieces = HONE_SPLIT_FP16_3;
   if (chosen == HONE_ARITHMETIC_FP32 || chosen == HONE_ARITHMETIC_TF32)
     c->pieces = HONE_SPLIT_NONE;
@@ -198,9 +199,9 @@ int64_t hone_cuda_device_bytes(bool spd, const hone_engine_config *config,
   return bytes_of({spd, {}, 0}, config, stays);
 }
 
-int64_t hone_cuda_share_bytes(const hone_engine_config *config,
-                              const hone_cuda_deal *deal, int64_t beside) {
-  return bytes_of({false, *deal, beside}, config, true);
+int64_t hone_cuda_share_bytes(const hone_cuda_shape &of,
+                              const hone_engine_config *config) {
+  return bytes_of(of, config, true);
 }
 
 int64_t hone_cuda_window_bytes(const hone_engine_config *config,

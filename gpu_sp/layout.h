@@ -17,14 +17,6 @@ struct hone_cuda_allocation {
   int64_t bytes;
 };
 
-/* Whether the engine is Cholesky's, the columns that it has, and how many more
-   there is room for in F. */
-struct hone_cuda_shape {
-  bool spd;
-  hone_cuda_deal deal;
-  int64_t beside;
-};
-
 /* Sets sizes, widths and capacities from the order and the caller's choices. */
 void hone_cuda_lay_out(hone_cuda *c, const hone_cuda_shape &of,
                        const hone_engine_config *config);
@@ -68,8 +60,8 @@ int64_t hone_cuda_dealt_columns(int64_t n, const hone_cuda_deal *deal);
 int64_t hone_cuda_device_bytes(bool spd, const hone_engine_config *config,
                                bool stays);
 /* Returns those of one of several devices (hone_cuda_create_share). */
-int64_t hone_cuda_share_bytes(const hone_engine_config *config,
-                              const hone_cuda_deal *deal, int64_t beside);
+int64_t hone_cuda_share_bytes(const hone_cuda_shape &of,
+                              const hone_engine_config *config);
 /* Returns those of hone_cuda_create_window. */
 int64_t hone_cuda_window_bytes(const hone_engine_config *config,
                                const hone_cuda_deal *deal, int64_t beside);

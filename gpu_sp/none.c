@@ -44,15 +44,15 @@ const hone_engine hone_engine_single_cuda = LU_WITHOUT_CUDA;
 const hone_engine hone_engine_several_cuda = LU_WITHOUT_CUDA;
 const hone_engine hone_engine_outside_cuda = LU_WITHOUT_CUDA;
 
-const hone_engine hone_engine_cholesky_cuda = {.name = "single Cholesky",
-                                               .place = "CUDA",
-                                               .precision = 32,
-                                               .symmetric = true,
-                                               .applies = is_definite,
-                                               .probe = probe,
-                                               .create = create,
-                                               .bytes = bytes,
-                                               .device_bytes = device_bytes};
+#define CHOLESKY_WITHOUT_CUDA                                                  \
+  {                                                                            \
+    .name = "single Cholesky", .place = "CUDA", .precision = 32,               \
+    .symmetric = true, .applies = is_definite, .probe = probe,                 \
+    .create = create, .bytes = bytes, .device_bytes = device_bytes             \
+  }
+
+const hone_engine hone_engine_cholesky_cuda = CHOLESKY_WITHOUT_CUDA;
+const hone_engine hone_engine_several_cholesky_cuda = CHOLESKY_WITHOUT_CUDA;
 
 const hone_engine hone_engine_double_cuda = {.name = "double LU",
                                              .place = "CUDA",

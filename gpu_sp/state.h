@@ -104,9 +104,11 @@ struct hone_cuda_projection {
 
 /* The columns of A and F that a device has, where several devices share them
    (several/several.h): of panels of 'width' columns every one whose number is
-   'first' modulo 'of'. of <= 1: this device has all columns. 'kept' is the
+   'first' modulo 'of'; in Cholesky's factorization they have all of F. of <= 1:
+   this device has all columns. 'kept' is the
    number of panels of other devices for which this one has room as long as
-   columns arrive; 0: all of its columns come at once. 'window' is not 0 where
+   columns arrive (in Cholesky's, room for A's triangle suffices); 0: all of its
+   columns come at once. 'window' is not 0 where
    the factors lie in host memory (outside/outside.h): then F has so many
    columns, which are those of one block column after the other, and no solves
    are made there. */
@@ -114,6 +116,14 @@ struct hone_cuda_deal {
   int64_t width;
   int of, first, kept;
   int64_t window;
+};
+
+/* Whether the engine is Cholesky's, the columns that it has, and how many more
+   there is room for in F. */
+struct hone_cuda_shape {
+  bool spd;
+  hone_cuda_deal deal;
+  int64_t beside;
 };
 
 /* A right-hand side that is solved for beside the probes: solve/beside.cu. */
@@ -212,11 +222,12 @@ struct hone_cuda {
   bool original_on_device; /* it is device memory, and the host has no copy; */
   bool in_place;           /* nor has the device: a is A itself */
   bool one_triangle;       /* only the lower triangle of A is sent */
-  uint32_t *mirror_keys;   /* HONE_PARTS n, of Cholesky */
+  bool mirrored; /* several devices: the upper one has been made of it */
+  uint32_t *mirror_keys; /* HONE_PARTS n, of Cholesky */
   uint64_t asymmetry; /* hone_mirror_sum of the upper triangle less that of the
                          lower: not 0 where A is not symmetric */
-  int64_t nonfinite;  /* 1 + a column with an entry that a thread looked at and
-                         found not finite; 0: none */
+  int64_t nonfinite;  /* 1 + a column of this device with an entry that a thread
+                         looked at and found not finite; 0: none */
   bool scaled;
   bool arriving;    /* A comes by block columns while it is being factored */
   bool reused;      /* A was on the device already */
@@ -316,9 +327,12 @@ inline int64_t round_up(int64_t v, int64_t to) {
   return (v + to - 1) / to * to;
 }
 
-/* Returns the numbers before F in the memory of one of several devices. */
+/* Returns the numbers before F in the memory of one of several devices, which
+   has all of F in Cholesky's factorization. */
 inline int64_t hone_cuda_lead(const hone_cuda *c) {
-  return c->deal.of <= 1 ? 0 : HONE_PARTS * round_up(c->n, HONE_CUDA_PADDING);
+  return c->deal.of <= 1 || c->spd
+             ? 0
+             : HONE_PARTS * round_up(c->n, HONE_CUDA_PADDING);
 }
 
 /* Return how the report names the products and the pivoting of an LU. */

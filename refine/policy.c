@@ -57,6 +57,12 @@ static bool gpu_definite(const hone_situation *s) {
 static bool gpu_definite_again(const hone_situation *s) {
   return gpu_definite(s) && s->coarse;
 }
+static bool gpus_definite(const hone_situation *s) {
+  return gpu_definite(s) && s->several;
+}
+static bool gpus_definite_again(const hone_situation *s) {
+  return gpus_definite(s) && s->coarse;
+}
 static bool gpu_outside(const hone_situation *s) {
   return gpu_single(s) && s->outside;
 }
@@ -90,6 +96,8 @@ static const struct {
     {HONE_ROLE_DIAGONAL, structure_unknown, false, false},
     {HONE_ROLE_TRIANGULAR, structure_unknown, false, false},
     {HONE_ROLE_BANDED, structure_unknown, false, false},
+    {HONE_ROLE_GPUS_CHOLESKY, gpus_definite, false, false},
+    {HONE_ROLE_GPUS_CHOLESKY, gpus_definite_again, true, false},
     {HONE_ROLE_GPU_CHOLESKY, gpu_definite, false, false},
     {HONE_ROLE_GPU_CHOLESKY, gpu_definite_again, true, false},
     {HONE_ROLE_CPU_CHOLESKY, cpu_definite_first, true, false},

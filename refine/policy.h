@@ -14,6 +14,7 @@ typedef enum hone_role {
   HONE_ROLE_DIAGONAL,            /* substitution, double, CPU */
   HONE_ROLE_TRIANGULAR,          /* substitution, double, CPU */
   HONE_ROLE_BANDED,              /* band LU, double, CPU */
+  HONE_ROLE_GPUS_CHOLESKY,       /* single, on several GPUs */
   HONE_ROLE_GPU_CHOLESKY,        /* single */
   HONE_ROLE_CPU_CHOLESKY,        /* single */
   HONE_ROLE_CPU_CHOLESKY_DOUBLE, /* double */
@@ -38,7 +39,7 @@ typedef struct hone_step {
   bool second_opinion;
 } hone_step;
 
-enum { HONE_MAX_RUNGS = 16 };
+enum { HONE_MAX_RUNGS = 18 };
 
 /* The situation that the conditions in the table TRIED depend on. */
 typedef struct hone_situation {

@@ -327,13 +327,23 @@ int rows_of_u(hone_cuda *c, const hone_cuda_queue &on,
 
 /* Splits the panel's rows of U in the columns from .. to-1 into the left
    operand. */
-int split_left(hone_cuda *c, const hone_cuda_panel_info *p, int64_t from,
-               int64_t to) {
+int split_left(hone_cuda *c, const hone_cuda_queue &on,
+               const hone_cuda_panel_info *p, int64_t from, int64_t to) {
   return CALL(hone_cuda_split_u_left(
       matrix_f(c), {p->k, p->w, from, to},
-      {c->pieces, scale_at(c, p->k), parts_at(c->lp, from - p->k),
-       c->forms.main.ldl, place_of(c, 0, p->count), overflow_flag(c)},
-      c->work));
+      {c->pieces, scale_at(c, p->k), parts_at(on.lp, from - p->k), on.ldl,
+       place_of(c, 0, p->count), overflow_flag(c)},
+      on.stream));
+}
+
+/* Splits them into the right one, which has these columns alone. */
+int split_right(hone_cuda *c, const hone_cuda_queue &on,
+                const hone_cuda_panel_info *p, int64_t from, int64_t to) {
+  return CALL(
+      hone_cuda_split_u_right(matrix_f(c), {p->k, p->w, from, to},
+                              {c->pieces, scale_at(c, p->k), on.up, on.ldu,
+                               place_of(c, 0, p->count), overflow_flag(c)},
+                              on.stream));
 }
 
 /* Splits those from the panel's first inner panel's end to c0, unless they are
@@ -343,22 +353,19 @@ int split_panel_u(hone_cuda *c, int panel, int64_t c0, int64_t c1) {
   const bool there = c->split_panel == panel && c->split_end == c0;
   c->split_panel = panel;
   c->split_end = c1;
-  return there ? (int)HONE_OK : split_left(c, p, p->k + inner_width(p, 0), c0);
+  return there ? (int)HONE_OK
+               : split_left(c, c->forms.main, p, p->k + inner_width(p, 0), c0);
 }
 
 /* Updates the rows r0 .. r1-1 by a panel of an earlier block row. */
 int update_later_rows(hone_cuda *c, int panel, int64_t r0, int64_t r1) {
   const hone_cuda_panel_info *p = c->panels + panel;
   const hone_cuda_queue &on = c->forms.main;
-  int st = split_left(c, p, r0, r1);
+  int st = split_left(c, on, p, r0, r1);
   c->split_panel = -1;
   for (int64_t at = r0; at < c->n && st == HONE_OK; at += c->strip) {
     const int64_t to = at + c->strip < c->n ? at + c->strip : c->n;
-    st = CALL(
-        hone_cuda_split_u_right(matrix_f(c), {p->k, p->w, at, to},
-                                {c->pieces, scale_at(c, p->k), on.up, on.ldu,
-                                 place_of(c, 0, p->count), overflow_flag(c)},
-                                c->work));
+    st = split_right(c, on, p, at, to);
     TRY(update_rows(c, on, p, r0, r1, at, to));
   }
   return st;
@@ -380,6 +387,34 @@ int inner_step(hone_cuda *c, const hone_cuda_queue &on,
 }
 
 } // namespace
+
+int hone_cuda_cholesky_rows(hone_cuda *c, const hone_cuda_queue &on,
+                            const hone_cuda_panel_info *p) {
+  const int64_t end = p->k + p->w;
+  if (end >= c->n)
+    return HONE_OK;
+  int st = split_left(c, on, p, p->k + inner_width(p, 0), end);
+  for (int inner = 0; inner < p->count && st == HONE_OK; inner++) {
+    if (inner > 0)
+      st = product(
+          c, on, p, inner,
+          {inner_start(p, inner), inner_width(p, inner), end, c->n, end});
+    TRY(rows_of_u(c, on, p, inner, end, c->n));
+  }
+  return st;
+}
+
+int hone_cuda_cholesky_split(hone_cuda *c, int panel, int64_t from) {
+  const hone_cuda_panel_info *p = c->panels + panel;
+  int st = split_left(c, c->forms.main, p, from, c->n);
+  TRY(split_right(c, c->forms.main, p, from, c->n));
+  return st;
+}
+
+int hone_cuda_cholesky_update(hone_cuda *c, int panel, int64_t r0, int64_t r1,
+                              int64_t from) {
+  return update_rows(c, c->forms.main, c->panels + panel, r0, r1, from, c->n);
+}
 
 const hone_cuda_steps hone_cuda_cholesky_steps = {
     inner_step,   split_panel_u,     rows_of_u, product,

@@ -56,7 +56,8 @@ int64_t feed_width(const hone_cuda *c, int64_t j) {
   int64_t end = 0;
   if (c->deal.of > 1)
     return c->deal.kept > 0
-               ? hone_cuda_dealt_part_end(&c->choices, n, &c->deal, j) - j
+               ? hone_cuda_dealt_part_end(&c->choices, c->spd, n, &c->deal, j) -
+                     j
                : c->m;
   if (c->forms.side.stream || c->spd) {
     for (int i = 0; i < MOST_PARTS && parts[i] > 0; i++) {
@@ -73,10 +74,11 @@ int64_t feed_width(const hone_cuda *c, int64_t j) {
 
 } // namespace
 
-int64_t hone_cuda_dealt_part_end(const hone_choices *choices, int64_t n,
-                                 const hone_cuda_deal *deal, int64_t j) {
+int64_t hone_cuda_dealt_part_end(const hone_choices *choices, bool spd,
+                                 int64_t n, const hone_cuda_deal *deal,
+                                 int64_t j) {
   const int64_t rounds = n / (deal->width * deal->of);
-  const int64_t *parts = list_of(choices, false, n);
+  const int64_t *parts = list_of(choices, spd, n);
   const int64_t from = j / deal->width + (j > 0 ? LEAST_ROUNDS : 1);
   int64_t sum = 0;
   for (int i = 0; i < MOST_PARTS && parts[i] > 0; i++) {
@@ -208,13 +210,33 @@ int hone_cuda_load_begin(hone_cuda *c, const hone_dense *a,
 
 namespace {
 
+/* Rounds the columns j .. j+w-1 of a matrix on the device into F. Where several
+   devices share a symmetric one, these are of one panel, and their rows of F
+   are those of their numbers in A. */
+int round_columns(hone_cuda *c, const hone_entry *a, int64_t lda, int64_t j,
+                  int64_t w, unsigned *top) {
+  const hone_double_columns from = {a, lda, c->n, j, w};
+  const hone_device_scaling scaling = {c->scaled ? c->row : nullptr,
+                                       c->scaled ? c->col : nullptr};
+  const hone_rounded to = {c->f, c->ld, c->new_row, top, c->flushed};
+  return CALL(c->spd
+                  ? hone_cuda_round_triangle(from, hone_cuda_dealt_column(c, j),
+                                             scaling, to, c->work)
+                  : hone_cuda_round(from, scaling, to, c->work));
+}
+
 /* Rounds the block column of a matrix on the device into F. */
 int round_column(hone_cuda *c, const hone_entry *a, int64_t lda,
                  const hone_cuda_column *col, unsigned *top) {
-  return CALL((c->spd ? hone_cuda_round_triangle : hone_cuda_round)(
-      {a, lda, c->n, col->j, col->w},
-      {c->scaled ? c->row : nullptr, c->scaled ? c->col : nullptr},
-      {c->f, c->ld, c->new_row, top, c->flushed}, c->work));
+  const bool by_panels = c->spd && c->deal.of > 1;
+  const int64_t end = col->j + col->w;
+  int st = HONE_OK;
+  for (int64_t j = col->j, w; j < end && st == HONE_OK; j += w) {
+    w = by_panels ? c->deal.width - j % c->deal.width : col->w;
+    w = w < end - j ? w : end - j;
+    st = round_columns(c, a, lda, j, w, top);
+  }
+  return st;
 }
 
 /* Brings the block column to the device, inspects it, and rounds it into F. */

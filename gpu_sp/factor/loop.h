@@ -33,8 +33,9 @@ int64_t hone_cuda_width(const hone_cuda *c, int64_t j);
    one for each device, so that each has as many of every part: returns the
    column of a device at which the part ends that has its column j, or INT64_MAX
    for the last part. */
-int64_t hone_cuda_dealt_part_end(const hone_choices *choices, int64_t n,
-                                 const hone_cuda_deal *deal, int64_t j);
+int64_t hone_cuda_dealt_part_end(const hone_choices *choices, bool spd,
+                                 int64_t n, const hone_cuda_deal *deal,
+                                 int64_t j);
 /* F[:, j:j+w] = S[:, j:j+w] rounded to single precision; entries below FLT_MIN
    in magnitude become 0 and are counted. Does nothing where
    hone_cuda_load_next has loaded that block column. */

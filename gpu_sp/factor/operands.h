@@ -63,10 +63,10 @@ inline int64_t inner_width(const hone_cuda_panel_info *p, int inner) {
 }
 
 /* Returns the number of floats in a row of a product. Those that pad F behind
-   the last column take part. (Of a device that has some columns of F alone the
-   caller counts them, by other numbers.) */
+   the last column take part. (Of a device that has some columns of F alone, as
+   in the LU on several, the caller counts them, by other numbers.) */
 inline int64_t padded_columns(const hone_cuda *c, int64_t c0, int64_t c1) {
-  const bool last = c1 == c->n && c->deal.of <= 1;
+  const bool last = c1 == c->n && (c->deal.of <= 1 || c->spd);
   return (last ? c->ld : HONE_PARTS * c1) - HONE_PARTS * c0;
 }
 

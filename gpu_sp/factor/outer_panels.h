@@ -50,6 +50,18 @@ struct hone_cuda_steps {
 };
 extern const hone_cuda_steps hone_cuda_lu_steps, hone_cuda_cholesky_steps;
 
+/* Cholesky's steps for one of several devices (several/cholesky.cu), whose
+   operands have room for all columns: */
+/* Computes the rows of U of a panel whose diagonal block is factored. */
+int hone_cuda_cholesky_rows(hone_cuda *c, const hone_cuda_queue &on,
+                            const hone_cuda_panel_info *p);
+/* Makes the operands of complete rows of U on the queue main, in the columns
+   from 'from' on, */
+int hone_cuda_cholesky_split(hone_cuda *c, int panel, int64_t from);
+/* and updates the rows r0 .. r1-1 by them, 'from' being the same. */
+int hone_cuda_cholesky_update(hone_cuda *c, int panel, int64_t r0, int64_t r1,
+                              int64_t from);
+
 /* Factors the columns k .. k+w-1 of a block column that ends at column 'end',
    and moves the rows of all columns in F. A call of hone_cuda_apply_panel for
    the rest of the block column must be next: it makes the moves that were put

@@ -41,7 +41,7 @@ int feed_directly(hone_cuda *c, int64_t to) {
     return HONE_OK;
   int st = HONE_OK;
   for (int64_t j = c->fed, w; j < to && st == HONE_OK; j += w) {
-    const int64_t row = c->one_triangle ? j : 0;
+    const int64_t row = c->one_triangle ? hone_cuda_dealt_column(c, j) : 0;
     w = c->deal.of > 1 ? c->deal.width - j % c->deal.width : to - j;
     if (c->one_triangle && w > TRIANGLE_STEP)
       w = TRIANGLE_STEP;
@@ -124,7 +124,10 @@ int hone_cuda_feed_begin(hone_cuda *c, const hone_dense *a) {
       !c->original_readable || at.type == cudaMemoryTypeHost;
   TRY(hone_cuda_projection_begin(c, a,
                                  in_host_memory && !c->original_on_device));
-  c->one_triangle = c->spd && in_host_memory && !c->original_on_device;
+  /* Several devices compare no triangles. */
+  c->one_triangle =
+      c->spd && (in_host_memory || c->deal.of > 1) && !c->original_on_device;
+  c->mirrored = false;
   choose_matrix(c);
   c->nonfinite = 0;
   c->asymmetry = 0;

@@ -87,9 +87,10 @@ hone_cuda_column *column_of(const hone_cuda_job *job, int64_t number) {
 }
 
 /* Returns a piece by its number. Where one triangle is sent, a piece has no
-   rows above row j; behind the first 'column_pieces' follow as many pieces with
-   the rows above it, which are not sent. The part of the rows that holds row j
-   has then two pieces, and so sums of its own for the second one. */
+   rows above that of its first column's number in A; behind the first
+   'column_pieces' follow as many pieces with the rows above it, which are not
+   sent. The part of the rows that holds this row has then two pieces, and so
+   sums of its own for the second one. */
 piece piece_at(const hone_cuda *c, int64_t number) {
   const hone_cuda_job *job = &c->job;
   const bool above = number >= job->column_pieces;
@@ -102,11 +103,12 @@ piece piece_at(const hone_cuda *c, int64_t number) {
   p.set = k % job->parts;
   p.row = p.set * job->part_rows;
   int64_t end = c->n - p.row < job->part_rows ? c->n : p.row + job->part_rows;
-  if (above && end > p.j) {
+  const int64_t diagonal = hone_cuda_dealt_column(c, p.j);
+  if (above && end > diagonal) {
     p.set = job->parts;
-    end = p.j;
-  } else if (c->one_triangle && !above && p.row < p.j) {
-    p.row = p.j;
+    end = diagonal;
+  } else if (c->one_triangle && !above && p.row < diagonal) {
+    p.row = diagonal;
   }
   p.rows = end > p.row ? end - p.row : 0;
   return p;
@@ -139,14 +141,15 @@ uint64_t symmetry_sum(const uint32_t *keys, const hone_entry *column, int64_t j,
   return sum;
 }
 
-/* Looks at 'count' rows from 'row' on of column j of a matrix of which one
-   triangle is sent: at those that are not sent for NaN and Inf. Returns what
-   they add to the sum that tells symmetry. */
-uint64_t look_at_rows(hone_cuda *c, int64_t j, int64_t row, int64_t count,
+/* Looks at 'count' rows from 'row' on of the device's column 'own' of a matrix
+   of which one triangle is sent: at those that are not sent for NaN and Inf.
+   Returns what they add to the sum that tells symmetry. */
+uint64_t look_at_rows(hone_cuda *c, int64_t own, int64_t row, int64_t count,
                       bool sent) {
+  const int64_t j = hone_cuda_dealt_column(c, own);
   const hone_entry *a = c->job.a.a + j * c->job.a.lda;
   if (!sent && !all_finite(count, a + row))
-    __atomic_store_n(&c->nonfinite, j + 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&c->nonfinite, own + 1, __ATOMIC_RELAXED);
   return symmetry_sum(c->mirror_keys, a, j, row, count);
 }
 

@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 /* Conjugates 256 rows, from row j on, of GROUP columns, which become rows of F;
-   a and j are as above. A thread has one row. */
+   a, and col here, point to column j of the matrix. A thread has one row. */
 template <class T>
 __global__ void __launch_bounds__(THREADS)
     take_rows(const extents size, const T *__restrict__ a,
@@ -179,7 +179,7 @@ __global__ void __launch_bounds__(THREADS)
 #pragma unroll
   for (int q = 0; q < GROUP; q++) {
     const int64_t c = c0 + q;
-    const double k = col && c < size.w ? col[j + c] : 1.0;
+    const double k = col && c < size.w ? col[c] : 1.0;
     const number s = conjugate(entry(v[q], scale_pair_of(r, k), &seen));
     if (i < n && c < size.w)
       *reinterpret_cast<number *>(f + (j + c) * size.ldf + HONE_PARTS * i) = s;
@@ -265,15 +265,17 @@ cudaError_t hone_cuda_round(const hone_double_columns &a,
 }
 
 cudaError_t hone_cuda_round_triangle(const hone_double_columns &a,
+                                     int64_t number,
                                      const hone_device_scaling &scaling,
                                      const hone_rounded &to,
                                      cudaStream_t stream) {
   if (a.w <= 0)
     return cudaSuccess;
-  const extents size = {a.rows, a.lda, a.j, a.w, to.ldf};
-  HONE_LAUNCH((take_rows<hone_entry>), blocks_of_rows(a.rows - a.j, a.w),
-              THREADS, 0, stream, size, a.a + a.j * a.lda, scaling.row,
-              scaling.col, to.f, to.flushed, to.top);
+  const extents size = {a.rows, a.lda, number, a.w, to.ldf};
+  const double *const col = scaling.col ? scaling.col + a.j : nullptr;
+  HONE_LAUNCH((take_rows<hone_entry>), blocks_of_rows(a.rows - number, a.w),
+              THREADS, 0, stream, size, a.a + a.j * a.lda, scaling.row, col,
+              to.f, to.flushed, to.top);
   return cudaGetLastError();
 }
 

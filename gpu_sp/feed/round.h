@@ -44,9 +44,11 @@ cudaError_t hone_cuda_round(const hone_double_columns &a,
 
 /* Rounds the lower triangle alone of a symmetric or Hermitian S: row c of F,
    from the diagonal on, becomes the conjugate of column c of S, for the columns
-   j .. j+w-1. In front of the diagonal, from column j on, F is 0.
+   'number' .. number+w-1, which are the columns j .. j+w-1 of a and of
+   scaling.col. In front of the diagonal, from column 'number' on, F is 0.
    to.place is not read. */
 cudaError_t hone_cuda_round_triangle(const hone_double_columns &a,
+                                     int64_t number,
                                      const hone_device_scaling &scaling,
                                      const hone_rounded &to,
                                      cudaStream_t stream);

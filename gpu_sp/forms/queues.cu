@@ -54,6 +54,17 @@ void lay_out_queue(const hone_cuda *c, hone_cuda_queue *on, parts *p) {
   p->take(&on->changed, sizeof(int));
 }
 
+/* The panel stream has one inner panel at a time, in the columns of its outer
+   panel; in Cholesky's factorization on several devices all rows of U of the
+   outer panel, in all columns. */
+bool has_all_rows(const hone_cuda *c) { return c->spd && c->deal.of > 1; }
+
+/* Returns the rows of the operands of the panel stream. */
+int64_t side_rows(const hone_cuda *c) {
+  const int64_t inner = (c->nb + HONE_PANEL - 1) / HONE_PANEL;
+  return hone_split_rows(c->pieces) * (has_all_rows(c) ? inner : 1);
+}
+
 /* Lays out the one allocation, and returns its bytes. *blas: the workspace of
    the second cuBLAS handle. */
 int64_t lay_out(const hone_cuda *c, hone_cuda_forms *f, void **blas) {
@@ -72,8 +83,8 @@ int64_t lay_out(const hone_cuda *c, hone_cuda_forms *f, void **blas) {
   }
   if (!has_look_ahead(c))
     return p.used;
-  const int64_t rows = hone_split_rows(c->pieces),
-                wide = (c->nb + 63) / 64 * 64;
+  const int64_t rows = side_rows(c);
+  const int64_t wide = ((has_all_rows(c) ? c->n : c->nb) + 63) / 64 * 64;
   f->side.ldl = c->spd ? wide : rows;
   f->side.ldu = HONE_PARTS * wide;
   if (chosen)
@@ -103,7 +114,7 @@ int create_side(hone_cuda *c, void *blas_work) {
     TRY(CREATE(event, cudaEventCreateWithFlags(event, cudaEventDisableTiming)));
   for (cudaEvent_t *event : timed)
     TRY(CREATE(event, cudaEventCreateWithFlags(event, cudaEventDefault)));
-  const int64_t rows = hone_split_rows(c->pieces);
+  const int64_t rows = side_rows(c);
   if (st == HONE_OK && rows > 0)
     st =
         CALL(cudaMemsetAsync(on->up, 0, (size_t)(rows * on->ldu) * 2, c->work));

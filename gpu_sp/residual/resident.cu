@@ -51,18 +51,20 @@ int fetch_symmetry(hone_cuda *c, hone_inspection *seen) {
 /* A symmetric matrix is inspected only when its lower triangle has arrived as a
    whole; the upper one, which is not sent, is then copied from it, or compared
    with it if A is there as a whole, and all of that is done beside the
-   factorization. So is the inspection of an A that need not arrive. */
+   factorization. (Several devices exchange what they need for that:
+   several/mirror.cu.) So is the inspection of an A that need not arrive. */
 int hone_cuda_inspect_arrived(hone_cuda *c, int64_t to) {
   int st = HONE_OK;
   const int64_t from = c->inspected;
-  if (from >= to || (c->spd && c->fed < c->n))
+  if (from >= to || (c->spd && c->fed < c->m) ||
+      (c->spd && c->deal.of > 1 && !c->mirrored))
     return HONE_OK;
   if (c->spd)
-    to = c->n;
+    to = c->m;
   c->inspected = to;
-  if (c->one_triangle)
+  if (c->one_triangle && !c->mirrored)
     st = CALL(hone_cuda_mirror(c->n, c->a, c->lda, hone_cuda_inspects_on(c)));
-  else if (c->spd)
+  else if (c->spd && !c->one_triangle)
     st = CALL(hone_cuda_compare_triangles(c->n, c->a, c->lda, asymmetry_flag(c),
                                           hone_cuda_inspects_on(c)));
   TRY(enqueue_inspection(c, from, to - from, false, hone_cuda_inspects_on(c)));

@@ -122,9 +122,17 @@ int catch_up(hone_several *s, int g, int p) {
   for (; s->applied[g] < to && st == HONE_OK; s->applied[g]++)
     for (int d = 0; d < s->count && st == HONE_OK; d++) {
       st = hone_several_enter(&s->share[d]);
-      TRY(hone_several_update(s, d, s->applied[g], hone_several_end(s, d, g),
-                              hone_several_end(s, d, g + 1)));
+      TRY(s->steps->update(s, d, s->applied[g], hone_several_end(s, d, g),
+                           hone_several_end(s, d, g + 1)));
     }
+  return st;
+}
+
+/* The calls that complete A's upper triangle are divided evenly among the
+   panels that are left, so that none of them waits long for the host. */
+int mirror_some(hone_several *s, int p, int st) {
+  const int left = s->panels - s->mirrored, steps = s->panels - p;
+  TRY(hone_several_mirror(s, s->mirrored + (left + steps - 1) / steps));
   return st;
 }
 
@@ -137,7 +145,7 @@ void hone_several_set_parts(hone_several *s, const hone_choices *choices,
   s->parts = 0;
   do {
     s->first[s->parts++] = (int)(j / s->nb) * s->count;
-    j = hone_cuda_dealt_part_end(choices, s->n, &deal, j);
+    j = hone_cuda_dealt_part_end(choices, s->spd, s->n, &deal, j);
   } while (by_parts && j < INT64_MAX && s->parts < HONE_SEVERAL_PARTS);
 }
 
@@ -151,6 +159,7 @@ int hone_several_begin(hone_several *s, const hone_dense *a,
   if (there)
     s->loaded = s->parts;
   s->level = s->loaded;
+  s->mirrored = there ? s->panels : 0;
   return st;
 }
 
@@ -171,7 +180,7 @@ int hone_several_load(hone_several *s, const hone_dense *a,
     st = catch_up(s, g, p);
   if (s->level < s->loaded && p + 1 >= s->first[s->level])
     s->level++;
-  return st;
+  return s->spd && s->loaded == s->parts ? mirror_some(s, p, st) : st;
 }
 
 /* Every job stops before one is waited for, as the threads are those of all. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The engine for several devices: creation, destruction, and its table. */
+/* The engines for several devices, LU and Cholesky: creation, destruction, and
+   their tables. */
 #include "gpu_sp/several/several.h"
 
 #include "gpu_sp/create.h"
@@ -22,59 +23,61 @@ int devices_wanted(const hone_choices *choices) {
 
 /* Returns the columns of a panel: a multiple of HONE_PANEL, as the inverses of
    diagonal blocks are for so many rows, and no more than a solve takes. */
-int64_t panel_width(const hone_engine_config *config) {
-  const int64_t nb = round_up(hone_cuda_outer_width(false, config), HONE_PANEL);
+int64_t panel_width(bool spd, const hone_engine_config *config) {
+  const int64_t nb = round_up(hone_cuda_outer_width(spd, config), HONE_PANEL);
   return nb < HONE_SEVERAL_WIDEST ? nb : (int64_t)HONE_SEVERAL_WIDEST;
 }
 
 /* Returns the number of shares of so many devices: each has a panel at least.
  */
-int shares_of(const hone_engine_config *config, int devices) {
-  const int64_t nb = panel_width(config);
+int shares_of(bool spd, const hone_engine_config *config, int devices) {
+  const int64_t nb = panel_width(spd, config);
   const int64_t panels = (config->n + nb - 1) / nb;
   return (int)(devices < panels ? devices : panels);
 }
 
-/* Returns the deal for share d; kept: A comes by parts, and the others' L is
-   kept meanwhile. */
-hone_cuda_deal deal_of(const hone_engine_config *config, int count, int d,
-                       bool kept) {
+/* Returns the shape of share d; kept: A comes by parts, and in the LU the
+   others' L is kept meanwhile. There F has slots for L, and room for what is
+   kept, behind the share's own columns. */
+hone_cuda_shape shape_of(bool spd, const hone_engine_config *config, int count,
+                         int d, bool kept) {
   hone_several s = {};
+  s.spd = spd;
   s.n = config->n;
-  s.nb = panel_width(config);
+  s.nb = panel_width(spd, config);
   s.count = count;
   hone_several_set_parts(&s, &config->choices, kept);
   const int panels = s.first[s.parts - 1];
-  return {s.nb, count, d, panels - panels / count, 0};
+  const hone_cuda_deal deal = {s.nb, count, d, panels - panels / count, 0};
+  return {spd, deal, spd ? 0 : (HONE_SEVERAL_SLOTS + deal.kept) * deal.width};
 }
 
-/* Returns the columns of F behind a share's own. */
-int64_t room_for_l(const hone_cuda_deal *deal) {
-  return (HONE_SEVERAL_SLOTS + deal->kept) * deal->width;
-}
-
-/* Returns the bytes of a share's sums from the other devices. */
-int64_t gather_bytes(int count, int64_t padded) {
-  return count * HONE_SEVERAL_COLUMNS * padded * (int64_t)sizeof(hone_entry);
+/* Returns the bytes of a share's room for what comes from the other devices:
+   sums, or columns of A. */
+int64_t gather_bytes(const hone_cuda_shape &of, int64_t padded) {
+  const int64_t columns =
+      of.spd ? of.deal.width : (int64_t)of.deal.of * HONE_SEVERAL_COLUMNS;
+  return columns * padded * (int64_t)sizeof(hone_entry);
 }
 
 int64_t padded_columns(int64_t m) { return round_up(m, HONE_CUDA_PADDING); }
 
-int64_t share_bytes(const hone_engine_config *config, int count, bool kept) {
-  const hone_cuda_deal deal = deal_of(config, count, 0, kept);
-  const int64_t m = hone_cuda_dealt_columns(config->n, &deal);
-  return hone_cuda_share_bytes(config, &deal, room_for_l(&deal)) +
-         gather_bytes(count, padded_columns(m));
+int64_t share_bytes(bool spd, const hone_engine_config *config, int count,
+                    bool kept) {
+  const hone_cuda_shape shape = shape_of(spd, config, count, 0, kept);
+  const int64_t m = hone_cuda_dealt_columns(config->n, &shape.deal);
+  return hone_cuda_share_bytes(shape, config) +
+         gather_bytes(shape, padded_columns(m));
 }
 
 /* Returns the most that one device needs, of as many as the caller names,
-   whether they are there or not; kept: with L of others, so that A can come by
-   parts. */
-int64_t device_bytes(const hone_engine_config *config, bool kept) {
+   whether they are there or not; kept: LU's with L of others, so that A can
+   come by parts. */
+int64_t device_bytes(bool spd, const hone_engine_config *config, bool kept) {
   const int named = config->choices.devices;
   const int most = named < HONE_SEVERAL_MOST ? named : (int)HONE_SEVERAL_MOST;
   const int devices = named > 0 ? most : devices_wanted(&config->choices);
-  return share_bytes(config, shares_of(config, devices), kept);
+  return share_bytes(spd, config, shares_of(spd, config, devices), kept);
 }
 
 bool probe(char *why, size_t why_size) {
@@ -110,13 +113,14 @@ int create_event(cudaEvent_t *event) {
 /* Creates share d on the current device. */
 int create_share(hone_several *s, int d, const hone_engine_config *config) {
   hone_share *share = &s->share[d];
-  const hone_cuda_deal deal = deal_of(config, s->count, d, s->parts > 1);
-  int st = hone_cuda_create_share(&share->c, config, &deal, room_for_l(&deal));
+  const hone_cuda_shape shape =
+      shape_of(s->spd, config, s->count, d, s->parts > 1);
+  int st = hone_cuda_create_share(&share->c, shape, config);
   if (st != HONE_OK)
     return st;
   share->allocated = share->c->f;
   share->c->f = share->f = share->allocated + hone_cuda_lead(share->c);
-  share->padded = padded_columns(share->c->m);
+  share->padded = s->spd ? share->c->m : padded_columns(share->c->m);
   st = CREATE(&share->arrive,
               cudaStreamCreateWithFlags(&share->arrive, cudaStreamNonBlocking));
   for (int i = 0; i < HONE_SEVERAL_SLOTS; i++) {
@@ -126,7 +130,7 @@ int create_share(hone_several *s, int d, const hone_engine_config *config) {
   }
   TRY(create_event(&share->ready));
   TRY(create_event(&share->pushed));
-  const int64_t bytes = gather_bytes(s->count, share->padded);
+  const int64_t bytes = gather_bytes(shape, padded_columns(share->c->m));
   TRY(CREATE(&share->gather, cudaMalloc(&share->gather, (size_t)bytes)));
   /* The place of the share's own sums stays zero. */
   TRY_CUDA(cudaMemsetAsync(
@@ -227,7 +231,7 @@ int create_shares(hone_several *s, const hone_engine_config *config) {
   TRY_CUDA(cudaGetDeviceCount(&present));
   hone_several_set_parts(s, &config->choices, true);
   TRY(create_each(s, config, current, present));
-  if (st == HONE_NO_MEMORY && s->parts > 1) {
+  if (st == HONE_NO_MEMORY && s->parts > 1 && !s->spd) {
     for (hone_share &share : s->share)
       destroy_share(&share, config->mem);
     hone_several_set_parts(s, &config->choices, false);
@@ -236,26 +240,28 @@ int create_shares(hone_several *s, const hone_engine_config *config) {
   if (st == HONE_OK) {
     open_ways(s);
     st = hone_several_enter(&s->share[0]);
-    if (st == HONE_OK && !config->choices.trial.apart)
+    if (st == HONE_OK && !config->choices.trial.apart && !s->spd)
       allocate_whole(s, config);
   }
   return st;
 }
 
-int create_new(hone_several **created, const hone_engine_config *config,
-               int count) {
+int create_new(bool spd, hone_several **created,
+               const hone_engine_config *config, int count) {
   hone_several *s = static_cast<hone_several *>(
       hone_mem_get(config->mem, sizeof(hone_several)));
   if (s == nullptr)
     return HONE_NO_MEMORY;
   memset(static_cast<void *>(s), 0, sizeof *s);
+  s->spd = spd;
+  s->steps = spd ? &hone_several_cholesky_steps : &hone_several_lu_steps;
   s->choices = config->choices;
   s->block = config->block;
   s->mem = config->mem;
   s->pool = config->pool;
   s->watch = config->watch;
   s->n = config->n;
-  s->nb = panel_width(config);
+  s->nb = panel_width(spd, config);
   s->panels = (int)((s->n + s->nb - 1) / s->nb);
   s->count = count;
   s->sums = static_cast<double *>(hone_mem_get(
@@ -271,16 +277,24 @@ int create_new(hone_several **created, const hone_engine_config *config,
   return st;
 }
 
-int create(void **self, const hone_engine_config *config) {
-  const int count = shares_of(config, devices_wanted(&config->choices));
-  hone_several *s = hone_several_take_kept(config, count);
-  int st = s ? (int)HONE_OK : create_new(&s, config, count);
+int create(bool spd, void **self, const hone_engine_config *config) {
+  const int count = shares_of(spd, config, devices_wanted(&config->choices));
+  hone_several *s = hone_several_take_kept(spd, config, count);
+  int st = s ? (int)HONE_OK : create_new(spd, &s, config, count);
   *self = nullptr;
   if (st != HONE_OK)
     return st;
   s->may_be_kept = config->keep;
   *self = s;
   return HONE_OK;
+}
+
+int create_lu(void **self, const hone_engine_config *config) {
+  return create(false, self, config);
+}
+
+int64_t device_bytes_lu(const hone_engine_config *config, bool kept) {
+  return device_bytes(false, config, kept);
 }
 
 bool resident(void *self) {
@@ -299,20 +313,20 @@ void account(void *self, hone_account *out) {
   out->residuals = s->residuals;
   const hone_cuda *c = s->share[0].c;
   snprintf(out->text, sizeof out->text, "%s, %s, %d GPUs",
-           hone_cuda_arithmetic_name(c), hone_cuda_pivoting_name(c), s->count);
+           hone_cuda_arithmetic_name(c),
+           s->spd ? "one triangle" : hone_cuda_pivoting_name(c), s->count);
 }
 
 int64_t host_bytes(int64_t n, int64_t k) {
   return 2 * hone_cuda_host_bytes(n, k);
 }
 
-constexpr hone_engine table() {
+/* Returns a table with the members that both engines have in common. */
+constexpr hone_engine common() {
   hone_engine t = {};
-  t.name = "single LU";
   t.place = "CUDA";
   t.precision = 32;
   t.probe = hone_cuda_aside<probe>::call;
-  t.create = hone_cuda_aside<create>::call;
   t.factor = hone_cuda_aside<hone_several_factor>::call;
   t.solve = hone_cuda_aside<hone_several_solve>::call;
   t.destroy = hone_cuda_aside<hone_several_destroy>::call;
@@ -324,10 +338,36 @@ constexpr hone_engine table() {
   t.projection = hone_several_projection;
   t.product = hone_cuda_aside<hone_several_product>::call;
   t.account = account;
-  t.device_bytes = device_bytes;
+  return t;
+}
+
+constexpr hone_engine lu() {
+  hone_engine t = common();
+  t.name = "single LU";
+  t.create = hone_cuda_aside<create_lu>::call;
+  t.device_bytes = device_bytes_lu;
+  return t;
+}
+
+int create_cholesky(void **self, const hone_engine_config *config) {
+  return create(true, self, config);
+}
+
+int64_t device_bytes_cholesky(const hone_engine_config *config, bool kept) {
+  return device_bytes(true, config, kept);
+}
+
+constexpr hone_engine cholesky() {
+  hone_engine t = common();
+  t.name = "single Cholesky";
+  t.symmetric = true;
+  t.applies = hone_cuda_is_definite;
+  t.create = hone_cuda_aside<create_cholesky>::call;
+  t.device_bytes = device_bytes_cholesky;
   return t;
 }
 
 } // namespace
 
-extern "C" const hone_engine hone_engine_several_cuda = table();
+extern "C" const hone_engine hone_engine_several_cuda = lu();
+extern "C" const hone_engine hone_engine_several_cholesky_cuda = cholesky();

@@ -92,25 +92,25 @@ int64_t destroy_kept() {
   return bytes;
 }
 
-bool serves(const hone_several *s, const hone_engine_config *config,
+bool serves(const hone_several *s, bool spd, const hone_engine_config *config,
             int count) {
   int ordinal = -1;
   (void)cudaGetDevice(&ordinal);
-  return s->n == config->n && s->block == config->block && s->count == count &&
-         s->share[0].c->ordinal == ordinal &&
+  return s->spd == spd && s->n == config->n && s->block == config->block &&
+         s->count == count && s->share[0].c->ordinal == ordinal &&
          memcmp(&s->choices, &config->choices, sizeof s->choices) == 0;
 }
 
 } // namespace
 
-hone_several *hone_several_take_kept(const hone_engine_config *config,
+hone_several *hone_several_take_kept(bool spd, const hone_engine_config *config,
                                      int count) {
   hone_several *s = nullptr;
   if (config->mem->alloc != nullptr || pthread_mutex_trylock(&lock) != 0)
     return nullptr;
   if (kept)
     forget_other();
-  if (kept && serves(kept, config, count) && charge(kept, config->mem)) {
+  if (kept && serves(kept, spd, config, count) && charge(kept, config->mem)) {
     s = kept;
     kept = nullptr;
     __atomic_store_n(&kept_bytes, 0, __ATOMIC_RELAXED);

@@ -135,5 +135,7 @@ int hone_several_outcome(hone_several *s, bool complete,
   if (st == HONE_OK && complete)
     info->growth =
         finite ? (double)largest_u / (double)largest_s : (double)HONE_INF;
+  if (st == HONE_OK && complete && s->spd) /* max u_ij^2 / max |s_ij| */
+    info->growth *= (double)largest_u;
   return st;
 }

@@ -58,6 +58,22 @@ int inspect_share(hone_cuda *c, const hone_scaling *scaling) {
   return st;
 }
 
+/* Writes whether A is symmetric, where one triangle was sent, and what the
+   threads found in the other one. A copy that is not A is not finite: then the
+   host inspects A itself. */
+void tell_of_triangle(const hone_several *s, hone_inspection *seen) {
+  uint64_t asymmetry = 0;
+  for (int d = 0; d < s->count; d++) {
+    const hone_cuda *c = s->share[d].c;
+    asymmetry += c->asymmetry;
+    if (c->nonfinite > 0)
+      seen->col_max[hone_cuda_dealt_column(c, c->nonfinite - 1)] = HONE_INF;
+  }
+  seen->symmetry = asymmetry != 0 ? HONE_SYMMETRY_REFUTED : HONE_SYMMETRY_FOUND;
+  if (asymmetry != 0)
+    seen->col_max[0] = HONE_INF;
+}
+
 /* Adds the share's maxima and sums, which are in h_v. */
 void add_inspection(const hone_cuda *c, double *sums, hone_inspection *seen) {
   const int64_t n = c->n;
@@ -94,6 +110,8 @@ int hone_several_inspect(void *self, const hone_matrix *a,
   memset(scratch, 0, (size_t)s->n * sizeof(double));
   for (int d = 0; d < s->count; d++)
     add_inspection(s->share[d].c, scratch, seen);
+  if (s->spd)
+    tell_of_triangle(s, seen);
   return HONE_OK;
 }
 

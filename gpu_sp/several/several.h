@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* LU in single precision on several GPUs of one host (docs/several.md). A and
-   F are dealt to the devices by panels of columns, all rows of them: device d
-   of k has the panels d, d + k, d + 2k, ... Each device has a state of the
-   engine for one device (state.h) with its own columns alone, and the steps of
-   the factorization are those of lu.cu. Panels are numbered from 0 on; panel p
-   has the columns and rows p nb .. p nb + nb - 1 of S.
+/* LU and Cholesky's factorization in single precision on several GPUs of one
+   host (docs/several.md). A is dealt to the devices by panels of columns, all
+   rows of them: device d of k has the panels d, d + k, d + 2k, ... Each device
+   has a state of the engine for one device (state.h) with its own columns
+   alone, and the steps of the factorization are those of factor/lu.cu and
+   factor/cholesky.cu. Panels are numbered from 0 on; panel p has the columns
+   and rows p nb .. p nb + nb - 1 of S. In the LU, F is dealt as A is; in
+   Cholesky's factorization every device has all of F, and makes the rows of U
+   of its own panels.
 
    A kernel touches the memory of its own device only: what another one needs is
    sent by copies between devices, which the driver stages through the host
-   where they cannot reach each other. Read next: factor.cu, arrive.cu,
-   solve.cu, sweeps.h, passes.cu, residuals.cu, and engine.cu for creation. */
+   where they cannot reach each other. Read next: factor.cu, lu.cu, cholesky.cu,
+   arrive.cu, mirror.cu, solve.cu, sweeps.h, passes.cu, residuals.cu, and
+   engine.cu for creation. */
 #ifndef HONE_CUDA_SEVERAL_H
 #define HONE_CUDA_SEVERAL_H
 
@@ -29,12 +33,13 @@ enum {
 /* One device's part. */
 struct hone_share {
   hone_cuda *c;
-  float *allocated; /* F, behind as many numbers as it has columns in all: c->f
-                       stands beside F while a panel is worked on */
+  float *allocated; /* F; in the LU behind as many numbers as it has columns in
+                       all: c->f stands beside F while a panel is worked on */
   float *f;
-  int64_t padded; /* own columns, with those that pad them; behind them are the
-                     slots for L of others, and room for L that is kept */
-  cudaStream_t arrive; /* L of others comes */
+  int64_t padded; /* own columns; in the LU with those that pad them, and behind
+                     them are the slots for L of others, and room for L that is
+                     kept */
+  cudaStream_t arrive; /* panels of others come */
   /* By slot, that is by the number of the panel modulo HONE_SEVERAL_SLOTS: */
   cudaEvent_t factored[HONE_SEVERAL_SLOTS]; /* this device's panel is */
   cudaEvent_t got[HONE_SEVERAL_SLOTS];      /* another one's L has arrived, */
@@ -42,10 +47,30 @@ struct hone_share {
   cudaEvent_t ready;  /* the columns of this device's next panel are up to
                          date */
   cudaEvent_t pushed; /* what another device waits for has been sent */
-  hone_entry *gather; /* sums from the other devices: see solve.cu */
+  hone_entry *gather; /* of the LU: sums from the other devices, solve.cu; of
+                         Cholesky: their columns of A, mirror.cu */
 };
 
+struct hone_several;
+
+/* The steps of one of the two factorizations. */
+struct hone_several_steps {
+  /* Factors panel p on its owner. */
+  int (*factor)(hone_several *s, int p);
+  /* Brings share d up to date with panel p. */
+  int (*apply)(hone_several *s, int d, int p);
+  /* Updates what share d has of S for its columns c0 .. c1-1, which came later,
+     by panel p. */
+  int (*update)(hone_several *s, int d, int p, int64_t c0, int64_t c1);
+  /* Makes what the solves need. */
+  int (*finish)(hone_several *s);
+};
+extern const hone_several_steps hone_several_lu_steps,
+    hone_several_cholesky_steps;
+
 struct hone_several {
+  bool spd; /* S = U^H U */
+  const hone_several_steps *steps;
   hone_choices choices; /* of the caller, and the columns of a block column */
   int64_t block;
   bool may_be_kept; /* by the process: kept.cu */
@@ -62,13 +87,15 @@ struct hone_several {
      number applied[g]. */
   int parts, loaded, level;
   int first[HONE_SEVERAL_PARTS + 1], applied[HONE_SEVERAL_PARTS];
-  int kept; /* L of the panels before this one is kept on all devices until all
-               parts are level */
+  int kept;     /* LU: L of the panels before this one is kept on all devices
+                   until all parts are level */
+  int mirrored; /* Cholesky: the panels before this one are in the upper
+                   triangle of A: mirror.cu */
   double *sums; /* HONE_SEVERAL_SUMS n: the projection of A, made of those of
                    all shares */
   hone_projection projection;
   int residuals; /* since creation */
-  /* All of F on the first share's device, n x n, for the solves, which are
+  /* LU: all of F on the first share's device, n x n, for the solves, which are
      there as with one device; NULL: it has no room for it, and the solves are
      where the factors are. */
   float *whole;
@@ -100,6 +127,10 @@ inline int64_t hone_several_width(const hone_several *s, int p) {
 inline int64_t hone_several_place(const hone_several *s, int p) {
   return p / s->count * s->nb;
 }
+/* Returns the first column of panel p in its owner's F. */
+inline int64_t hone_several_in_f(const hone_several *s, int p) {
+  return s->spd ? hone_several_start(s, p) : hone_several_place(s, p);
+}
 /* Returns how many columns of panels before number p share d has. */
 inline int64_t hone_several_before(const hone_several *s, int d, int p) {
   const int64_t columns =
@@ -125,16 +156,24 @@ inline int64_t hone_several_end(const hone_several *s, int d, int parts) {
                           : s->share[d].padded;
 }
 
-/* Updates the columns c0 .. c1-1 of share d's F, whose rows are in the present
-   order, by panel p. */
-int hone_several_update(hone_several *s, int d, int p, int64_t c0, int64_t c1);
+/* Lets the steps see F as it lies. */
+inline void hone_several_stand_back(hone_share *share) {
+  share->c->f = share->f;
+  share->c->standing = 0;
+}
+/* Returns the queue on which the share factors panels. */
+inline const hone_cuda_queue &
+hone_several_panel_queue(const hone_share *share) {
+  const hone_cuda_forms &f = share->c->forms;
+  return f.side.stream ? f.side : f.main;
+}
 
 /* engine.cu. Accepts an engine whose creation failed anywhere. */
 void hone_several_destroy(void *self, hone_mem *mem);
 
 /* kept.cu, as gpu_sp/kept.h. Returns a kept engine that serves config with so
    many devices from the current one on, or NULL. */
-hone_several *hone_several_take_kept(const hone_engine_config *config,
+hone_several *hone_several_take_kept(bool spd, const hone_engine_config *config,
                                      int count);
 bool hone_several_keep(hone_several *s);
 int64_t hone_several_release_kept();
@@ -150,15 +189,21 @@ int hone_several_begin(hone_several *s, const hone_dense *a,
    part that begins with panel p + 1 by all of these. */
 int hone_several_load(hone_several *s, const hone_dense *a,
                       const hone_scaling *scaling, int p);
+/* mirror.cu, of Cholesky: enqueues, on the streams feed, what gives every
+   device the rows of panels before number 'to' in its columns of A's upper
+   triangle, when A has come. Behind the last panel A is inspected. */
+int hone_several_mirror(hone_several *s, int to);
 /* Returns when nothing reads the caller's matrix any more. */
 void hone_several_stop(hone_several *s);
 
-/* outcome.cu. Finds max |u_ij| of share d's columns; brings its factors
-   together with the others' (s->whole), or inverts its diagonal blocks. */
+/* outcome.cu, of the LU. Finds max |u_ij| of share d's columns; brings its
+   factors together with the others' (s->whole), or inverts its diagonal blocks.
+ */
 int hone_several_finish(hone_several *s, int d);
 /* Then, for all of F: waits, on the device, and inverts its diagonal blocks. */
 int hone_several_finish_together(hone_several *s);
-/* Finds growth, the first zero pivot and the number of flushed entries. */
+/* Finds growth, the first zero pivot and the number of flushed entries, for
+   both factorizations. */
 int hone_several_outcome(hone_several *s, bool complete,
                          hone_factor_info *info);
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Solves with factors that are dealt to several devices, in double arithmetic.
-   Where the first device has all of them (hone_several.whole) it solves alone:
-   a solve is a chain of small steps, which takes longer where each of them goes
-   from one device to the next. Otherwise:
+   Every device has all of Cholesky's factors: each solves for some of the
+   right-hand sides. Where the first device alone has all of LU's
+   (hone_several.whole) it solves alone: a solve is a chain of small steps,
+   which takes longer where each of them goes from one device to the next.
+   Otherwise:
 
    Each device has the right-hand sides and sums of its own, n entries for each
    of k vectors, by panels (sweeps.h).
@@ -266,6 +268,76 @@ int solve_columns(hone_several *s, bool trans, int64_t k, hone_entry *v,
   return st;
 }
 
+/* ---- With all factors ---------------------------------------------------- */
+
+enum {
+  LEAST_COLUMNS = 8, /* of one device, where there are so many */
+  WORTH_THREADS = 1 << 15
+};
+
+/* Columns of the caller, and their place in pinned memory. */
+struct columns {
+  int64_t n, ldv, count;
+  hone_entry *v, *h;
+};
+
+void take_in(void *ctx, int64_t k) {
+  const columns *of = static_cast<const columns *>(ctx);
+  memcpy(static_cast<void *>(of->h + k * of->n), of->v + k * of->ldv,
+         (size_t)of->n * sizeof(hone_entry));
+}
+
+void give_back(void *ctx, int64_t k) {
+  const columns *of = static_cast<const columns *>(ctx);
+  memcpy(static_cast<void *>(of->v + k * of->ldv), of->h + k * of->n,
+         (size_t)of->n * sizeof(hone_entry));
+}
+
+/* Returns the columns of v that share d solves for, of 'each' for every share.
+ */
+columns columns_for(const hone_several *s, int d, int64_t each, int64_t k,
+                    hone_entry *v, int64_t ldv) {
+  const int64_t first = d * each, left = k - first;
+  const int64_t count = left < each ? left : each;
+  return {s->n, ldv, count > 0 ? count : 0, v + first * ldv,
+          vectors_of(&s->share[d])};
+}
+
+hone_pool *pool_for(const hone_several *s, const columns &of) {
+  return of.n * of.count < WORTH_THREADS ? nullptr : s->pool;
+}
+
+/* Solves with Cholesky's factors, for up to HONE_CUDA_COLUMNS columns on each
+   device at once. */
+int solve_side_by_side(hone_several *s, bool trans, int64_t k, hone_entry *v,
+                       int64_t ldv) {
+  int64_t each = (k + s->count - 1) / s->count;
+  each = each > LEAST_COLUMNS ? each : (int64_t)LEAST_COLUMNS;
+  int st = HONE_OK;
+  for (int d = 0; d < s->count; d++) {
+    hone_cuda *c = s->share[d].c;
+    columns of = columns_for(s, d, each, k, v, ldv);
+    const int64_t bytes = of.n * of.count * (int64_t)sizeof(hone_entry);
+    double *const h = hone_cuda_pinned(c, HONE_CUDA_SOLVES);
+    if (of.count == 0)
+      continue;
+    hone_pool_run(pool_for(s, of), of.count, take_in, &of);
+    TRY(hone_several_enter(&s->share[d]));
+    TRY(hone_cuda_enqueue_solve(c, c->work, hone_cuda_transposes(c, trans),
+                                of.count, h, h));
+    c->used.to_device += bytes;
+    c->used.from_device += bytes;
+  }
+  for (int d = 0; d < s->count && st == HONE_OK; d++) {
+    columns of = columns_for(s, d, each, k, v, ldv);
+    st = hone_several_enter(&s->share[d]);
+    TRY_CUDA(cudaStreamSynchronize(s->share[d].c->work));
+    if (st == HONE_OK && of.count > 0)
+      hone_pool_run(pool_for(s, of), of.count, give_back, &of);
+  }
+  return st == HONE_OK ? st : hone_several_wait(s, st);
+}
+
 /* Solves where the first device has all of F. */
 int solve_together(hone_several *s, bool trans, int64_t k, hone_entry *v,
                    int64_t ldv) {
@@ -289,10 +361,13 @@ int hone_several_solve(void *self, bool trans, int64_t k, hone_entry *v,
   const hone_cuda_current meanwhile;
   int st = HONE_OK;
   if (s->whole)
-    TRY(solve_together(s, trans, k, v, ldv));
-  for (int64_t i = 0, now; i < k && st == HONE_OK && !s->whole; i += now) {
-    now = k - i < HONE_SEVERAL_COLUMNS ? k - i : (int64_t)HONE_SEVERAL_COLUMNS;
-    st = solve_columns(s, trans, now, v + i * ldv, ldv);
+    return solve_together(s, trans, k, v, ldv);
+  const auto solve = s->spd ? solve_side_by_side : solve_columns;
+  const int64_t most = s->spd ? (int64_t)HONE_CUDA_COLUMNS * s->count
+                              : (int64_t)HONE_SEVERAL_COLUMNS;
+  for (int64_t i = 0, now; i < k && st == HONE_OK; i += now) {
+    now = k - i < most ? k - i : most;
+    st = solve(s, trans, now, v + i * ldv, ldv);
   }
   return st;
 }

@@ -47,11 +47,13 @@ void check_round(const round_case &c, double extreme) {
   on_device<float> f_there(f);
   on_device<unsigned long long> flushed(1, 0);
   on_device<unsigned> top(1, 0);
-  MUST((c.triangle ? hone_cuda_round_triangle : hone_cuda_round)(
-      {a_there, lda, n, c.j, c.w},
-      {c.scaled ? row_there.p : nullptr, c.scaled ? col_there.p : nullptr},
-      {f_there, ldf, c.placed ? place_there.p : nullptr, top, flushed},
-      nullptr));
+  const hone_double_columns from = {a_there, lda, n, c.j, c.w};
+  const hone_device_scaling scaling = {c.scaled ? row_there.p : nullptr,
+                                       c.scaled ? col_there.p : nullptr};
+  const hone_rounded to = {f_there, ldf, c.placed ? place_there.p : nullptr,
+                           top, flushed};
+  MUST(c.triangle ? hone_cuda_round_triangle(from, c.j, scaling, to, nullptr)
+                  : hone_cuda_round(from, scaling, to, nullptr));
   unsigned long long vanished = 0;
   float max = 0.0F;
   for (int64_t j = c.j; j < c.j + c.w; j++)

@@ -23,6 +23,11 @@ static const hone_engine triangular = {
     .name = "T", .precision = 64, .applies = applies};
 static const hone_engine banded = {
     .name = "B", .precision = 64, .applies = applies};
+static const hone_engine gpus_cholesky = {.name = "gsC",
+                                          .precision = 32,
+                                          .symmetric = true,
+                                          .applies = applies,
+                                          .resident = resident};
 static const hone_engine gpu_cholesky = {.name = "gC",
                                          .precision = 32,
                                          .symmetric = true,
@@ -48,6 +53,7 @@ static const hone_engine *const engines[HONE_ROLES] = {
     [HONE_ROLE_DIAGONAL] = &diagonal,
     [HONE_ROLE_TRIANGULAR] = &triangular,
     [HONE_ROLE_BANDED] = &banded,
+    [HONE_ROLE_GPUS_CHOLESKY] = &gpus_cholesky,
     [HONE_ROLE_GPU_CHOLESKY] = &gpu_cholesky,
     [HONE_ROLE_CPU_CHOLESKY] = &cpu_cholesky,
     [HONE_ROLE_CPU_CHOLESKY_DOUBLE] = &cpu_cholesky_double,
@@ -90,6 +96,11 @@ static list expected(const hone_situation *s) {
     const bool large = s->n > 512;
     const bool may_be_definite = s->structure == HONE_STRUCTURE_SPD ||
                                  (s->structure == HONE_STRUCTURE_AUTO && large);
+    if (s->gpu && s->structure != HONE_STRUCTURE_GENERAL && s->several) {
+      push(&l, &gpus_cholesky, false);
+      if (coarse)
+        push(&l, &gpus_cholesky, true);
+    }
     if (s->gpu && s->structure != HONE_STRUCTURE_GENERAL) {
       push(&l, &gpu_cholesky, false);
       if (coarse)
@@ -390,11 +401,11 @@ TEST(policy, knows_the_roundoff_of_factors_on_a_gpu_and_on_a_cpu) {
     ct_note("arithmetic %d", kind);
     for (int role = 0; role < HONE_ROLES; role++) {
       const hone_engine *e = engines[role];
-      const double want = e->precision == 64   ? 0x1p-53
-                          : e == &gpu_lu       ? arithmetics[i].roundoff
-                          : e == &gpus_lu      ? arithmetics[i].roundoff
-                          : e == &gpu_cholesky ? arithmetics[i].roundoff
-                                               : 0x1p-24;
+      const bool on_gpu = e == &gpu_lu || e == &gpus_lu || e == &gpu_cholesky ||
+                          e == &gpus_cholesky;
+      const double want = e->precision == 64 ? 0x1p-53
+                          : on_gpu           ? arithmetics[i].roundoff
+                                             : 0x1p-24;
       CHECK(hone_policy_roundoff(e, kind) == want);
     }
   }
