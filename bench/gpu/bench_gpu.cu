@@ -43,10 +43,11 @@ const char usage[] =
     "usage: bench_gpu [options]\n"
     "Sections, in this order: solve, factor, spd, small, hard, history,\n"
     "phases, gallery, columns, callers, device, complex, batch, several,\n"
-    "several_factor, several_complex, several_columns, several_batch,\n"
-    "several_mg, threads, forms. Each has a share of --seconds, and time that\n"
-    "one does not use goes to the others. All take 11 minutes, and 4 more\n"
-    "where there are several GPUs. Another one, outside, runs only where\n"
+    "several_factor, several_complex, several_columns, several_spd,\n"
+    "several_batch, several_mg, threads, forms. Each has a share of\n"
+    "--seconds, and time that one does not use goes to the others. All take\n"
+    "11 minutes, and 5 more where there are several GPUs. Another one,\n"
+    "outside, runs only where\n"
     "--section names it.\n"
     "  --small-n A,...  orders of the small table (1 .. 2048)\n"
     "  --forms-n A,...  orders of the forms table (8192,16384)\n"
@@ -119,6 +120,7 @@ const std::vector<Part> parts = {
     {"several_factor", 65.0},
     {"several_complex", 45.0},
     {"several_columns", 35.0},
+    {"several_spd", 60.0},
     {"several_batch", 20.0},
     {"several_mg", 50.0}, /* last of them: what it may break is not ours */
     {"outside", 120.0},
@@ -132,6 +134,8 @@ void run_several(Bench *bench, const std::string &section) {
     several_complex_section(bench);
   else if (section == "several_columns")
     several_columns_section(bench);
+  else if (section == "several_spd")
+    several_spd_section(bench);
   else if (section == "several_batch")
     several_batch_section(bench);
   else if (section == "several_mg")

@@ -51,6 +51,7 @@ void several_section(Bench *bench);
 void several_factor_section(Bench *bench);
 void several_complex_section(Bench *bench);
 void several_columns_section(Bench *bench);
+void several_spd_section(Bench *bench);
 void several_batch_section(Bench *bench);
 void several_mg_section(Bench *bench);
 void outside_section(Bench *bench);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tables of several GPUs, for LU of one matrix: whole solves from pageable
+/* The tables of several GPUs, for one matrix: whole solves from pageable
    memory, with one right-hand side or many, and the factorization alone where A
    is on the devices already, each on one GPU and on all, for real and for
-   complex matrices; and beside cuSolverMG. See several.h. Every table frees
+   complex matrices, and for positive definite ones by Cholesky's factorization;
+   and beside cuSolverMG. See several.h. Every table frees
    what it has on the devices before the next one begins. */
 #include "bench/gpu/several.h"
 #include "bench/harness/several_model.h"
@@ -69,19 +70,30 @@ void report(Bench *bench, const Systems &s, const char *kind,
           m, 0);
 }
 
-void factor_table(Bench *bench, const Systems &s) {
-  const auto alone = s.parts == 2 ? several_z_alone : several_alone;
-  const bool real = s.parts == 1;
+/* Measures the factorization alone, and reports it. */
+std::vector<Method> alone(Bench *bench, const Systems &s, bool spd,
+                          const char *kind, const std::string &title) {
+  const auto make = s.parts == 2 ? several_z_alone : several_alone;
   std::vector<Method> m;
-  m.push_back(alone("factorization, one GPU", false, s, bench->c));
-  m.push_back(alone("factorization, all GPUs", true, s, bench->c));
+  m.push_back(make({"factorization, one GPU", false, spd}, s, bench->c));
+  m.push_back(make({"factorization, all GPUs", true, spd}, s, bench->c));
   measure(bench, s, rounds_of(bench->c, s.n), &m);
-  report(bench, s, real ? "factorization" : "complex factorization",
-         std::string(real ? "uniform" : "complex uniform") +
-             ", A on the devices, x not refined",
-         real ? wanted(s.n) : 0.0, m);
+  report(bench, s, kind, title + ", A on the devices, x not refined",
+         s.parts == 1 && !spd ? wanted(s.n) : 0.0, m);
+  return m;
+}
+
+void factor_table(Bench *bench, const Systems &s) {
+  const bool real = s.parts == 1;
+  const std::vector<Method> m =
+      alone(bench, s, false, real ? "factorization" : "complex factorization",
+            real ? "uniform" : "complex uniform");
   if (real && devices() == 2 && m[0].failed.empty() && m[1].failed.empty())
     print_model(s.n, m[0], m[1]);
+}
+
+void spd_factor_table(Bench *bench, const Systems &s) {
+  (void)alone(bench, s, true, "spd factorization", "positive definite");
 }
 
 /* Where cuSolverMG cannot be used the table says why, and nothing is timed. */
@@ -92,7 +104,8 @@ void mg_table(Bench *bench, const Systems &s) {
   m[OURS_ALL].name = "factorization, all GPUs";
   m[OURS_ALL].skipped = "there is nothing beside it";
   if (m[MG].failed.empty()) {
-    m[OURS_ALL] = several_alone("factorization, all GPUs", true, s, bench->c);
+    m[OURS_ALL] =
+        several_alone({"factorization, all GPUs", true, false}, s, bench->c);
     measure(bench, s, rounds_of(bench->c, s.n), &m);
   }
   const double goal = wanted_of_mg(s.n);
@@ -108,8 +121,9 @@ void mg_table(Bench *bench, const Systems &s) {
           m, OURS_ALL);
 }
 
-void solve_table(Bench *bench, const Systems &s) {
-  const bool real = s.parts == 1;
+/* Measures whole solves, and reports them. */
+void solves(Bench *bench, const Systems &s, const char *kind,
+            const std::string &title) {
   std::vector<Method> m;
   Choices all;
   Config c = bench->c;
@@ -118,30 +132,47 @@ void solve_table(Bench *bench, const Systems &s) {
   add_hone(c, &m, "Hone kept, one GPU", s, HONE_DEVICE_CUDA, true, false);
   add_form(c, &m, "Hone kept, all GPUs", s, HONE_DEVICE_CUDA, true, all);
   measure(bench, s, rounds_of(bench->c, s.n), &m);
-  report(bench, s,
-         s.nrhs > 1 ? "columns"
-         : real     ? kind_names[UNIFORM]
-                    : "complex",
-         std::string(real ? "uniform" : "complex uniform") +
-             (s.nrhs > 1 ? text(", %lld right-hand sides",
-                                static_cast<long long>(s.nrhs))
-                         : ""),
+  report(bench, s, kind,
+         title + (s.nrhs > 1 ? text(", %lld right-hand sides",
+                                    static_cast<long long>(s.nrhs))
+                             : ""),
          0.0, m);
 }
 
-/* Makes systems of order n and gives them to one table after the other. */
-void run_tables(Bench *bench, const char *section, int64_t n, int64_t nrhs,
-                int parts,
+void solve_table(Bench *bench, const Systems &s) {
+  const bool real = s.parts == 1;
+  solves(bench, s,
+         s.nrhs > 1 ? "columns"
+         : real     ? kind_names[UNIFORM]
+                    : "complex",
+         real ? "uniform" : "complex uniform");
+}
+
+/* The library finds that A is positive definite. */
+void spd_solve_table(Bench *bench, const Systems &s) {
+  solves(bench, s, s.nrhs > 1 ? "spd columns" : kind_names[SPD],
+         "positive definite");
+}
+
+struct Size {
+  int64_t n, nrhs;
+  int parts;
+  Kind kind;
+};
+
+/* Makes systems of this size and gives them to one table after the other. */
+void run_tables(Bench *bench, const char *section, const Size &of,
                 const std::vector<void (*)(Bench *, const Systems &)> &tables) {
+  const int64_t n = of.n;
   Systems s;
   if (out_of_time(bench, section, n))
     return;
-  if (!systems_allocate(&s, n, 1, nrhs, parts)) {
+  if (!systems_allocate(&s, n, 1, of.nrhs, of.parts)) {
     printf("\nn = %lld: failed: out of host memory\n",
            static_cast<long long>(n));
     return;
   }
-  systems_fill(&s, UNIFORM, bench->c.seed, bench->c.host_threads);
+  systems_fill(&s, of.kind, bench->c.seed, bench->c.host_threads);
   for (size_t k = 0; k < tables.size(); k++) {
     if (k > 0 && out_of_time(bench, section, n))
       break;
@@ -164,13 +195,14 @@ int several_begin(const char *title) {
 void several_section(Bench *bench) {
   if (several_begin("Several GPUs, whole solves of one matrix") > 0)
     for (const std::string &size : bench->c.several_solve_sizes)
-      run_tables(bench, "several", atoll(size.c_str()), 1, 1, {solve_table});
+      run_tables(bench, "several", {atoll(size.c_str()), 1, 1, UNIFORM},
+                 {solve_table});
 }
 
 void several_factor_section(Bench *bench) {
   if (several_begin("Several GPUs, the factorization alone") > 0)
     for (const std::string &size : bench->c.several_sizes)
-      run_tables(bench, "several_factor", atoll(size.c_str()), 1, 1,
+      run_tables(bench, "several_factor", {atoll(size.c_str()), 1, 1, UNIFORM},
                  {factor_table});
 }
 
@@ -178,14 +210,15 @@ void several_mg_section(Bench *bench) {
   if (several_begin("Several GPUs, the factorization beside cuSolverMG") > 0 &&
       !kept_out(bench->c, several_mg_name))
     for (const std::string &size : bench->c.several_sizes)
-      run_tables(bench, "several_mg", atoll(size.c_str()), 1, 1, {mg_table});
+      run_tables(bench, "several_mg", {atoll(size.c_str()), 1, 1, UNIFORM},
+                 {mg_table});
 }
 
 void several_complex_section(Bench *bench) {
   if (several_begin("Several GPUs, complex systems of half the orders") > 0)
     for (const std::string &size : bench->c.several_sizes)
       run_tables(bench, "several_complex",
-                 (atoll(size.c_str()) / 2 + 7) / 8 * 8, 1, 2,
+                 {(atoll(size.c_str()) / 2 + 7) / 8 * 8, 1, 2, UNIFORM},
                  {solve_table, factor_table});
 }
 
@@ -193,6 +226,20 @@ void several_columns_section(Bench *bench) {
   const int64_t nrhs = atoll(bench->c.columns.back().c_str());
   if (several_begin("Several GPUs, many right-hand sides") > 0)
     for (const std::string &size : bench->c.several_solve_sizes)
-      run_tables(bench, "several_columns", atoll(size.c_str()), nrhs, 1,
-                 {solve_table});
+      run_tables(bench, "several_columns",
+                 {atoll(size.c_str()), nrhs, 1, UNIFORM}, {solve_table});
+}
+
+void several_spd_section(Bench *bench) {
+  const int64_t nrhs = atoll(bench->c.columns.back().c_str());
+  if (several_begin("Several GPUs, positive definite systems") == 0)
+    return;
+  for (const std::string &size : bench->c.several_solve_sizes) {
+    const int64_t n = atoll(size.c_str());
+    run_tables(bench, "several_spd", {n, 1, 1, SPD}, {spd_solve_table});
+    run_tables(bench, "several_spd", {n, nrhs, 1, SPD}, {spd_solve_table});
+  }
+  for (const std::string &size : bench->c.several_sizes)
+    run_tables(bench, "several_spd", {atoll(size.c_str()), 1, 1, SPD},
+               {spd_factor_table});
 }

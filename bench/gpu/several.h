@@ -15,10 +15,12 @@ int several_begin(const char *title);
    untimed and is factored there again by each timing. Then the factors solve
    for the right-hand side, without refinement. several_z_alone is for systems
    of complex numbers. */
-Method several_alone(const char *name, bool all, const Systems &s,
-                     const Config &c);
-Method several_z_alone(const char *name, bool all, const Systems &s,
-                       const Config &c);
+struct Alone {
+  const char *name;
+  bool all, spd; /* on all GPUs; by Cholesky's factorization */
+};
+Method several_alone(const Alone &what, const Systems &s, const Config &c);
+Method several_z_alone(const Alone &what, const Systems &s, const Config &c);
 
 /* The factorization by cusolverMgGetrf in FP64 on all GPUs: A is dealt to them
    untimed, in blocks of columns, and cusolverMgGetrs solves after the clock has

@@ -85,12 +85,13 @@ struct Factored {
 
 } // namespace
 
-Method several_alone(const char *name, bool all, const Systems &s,
-                     const Config &c) {
-  const auto made = std::make_shared<Factored>(
-      all ? &hone_engine_several_cuda : &hone_engine_single_cuda, &s);
+Method several_alone(const Alone &what, const Systems &s, const Config &c) {
+  const hone_engine *const engines[2][2] = {
+      {&hone_engine_single_cuda, &hone_engine_cholesky_cuda},
+      {&hone_engine_several_cuda, &hone_engine_several_cholesky_cuda}};
+  const auto made = std::make_shared<Factored>(engines[what.all][what.spd], &s);
   Method m;
-  m.name = name;
+  m.name = what.name;
   m.failed = made->open(c);
   m.prepare = [=](int64_t k, int64_t, double *x) {
     made->x = x;

@@ -23,7 +23,8 @@ def solve(record):
     """Makes the table of whole solves of one matrix."""
     body = []
     for kind, name in (('uniform', 'real'), ('complex', 'complex'),
-                       ('columns', 'real')):
+                       ('columns', 'real'), ('spd', 'definite'),
+                       ('spd columns', 'definite')):
         for row, one, both, ratio in _pairs(
                 record, kind, 'Hone kept, one GPU', 'Hone kept, all GPUs'):
             body.append([name, str(row['n']), str(row['nrhs']),
@@ -43,7 +44,8 @@ def factor(record):
         record, 'beside cuSolverMG', peer, names[1])}
     body = []
     for kind, name in (('factorization', 'real'),
-                       ('complex factorization', 'complex')):
+                       ('complex factorization', 'complex'),
+                       ('spd factorization', 'definite')):
         for row, one, both, ratio in _pairs(record, kind, *names):
             wanted = row.get('wanted')
             line = [name, str(row['n']), str(row['devices']), span(one),
