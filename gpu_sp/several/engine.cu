@@ -161,7 +161,6 @@ void destroy_share(hone_share *share, hone_mem *mem) {
       (void)cudaEventDestroy(event);
   if (share->arrive)
     (void)cudaStreamDestroy(share->arrive);
-  (void)cudaFree(share->whole);
   (void)cudaFree(share->gather);
   share->c->f = share->allocated;
   hone_cuda_destroy(share->c, mem);
@@ -178,6 +177,10 @@ void hone_several_destroy(void *self, hone_mem *mem) {
   hone_several_stop(s);
   if (hone_several_keep(s))
     return;
+  if (s->whole && hone_several_enter(&s->share[0]) == HONE_OK) {
+    (void)cudaStreamSynchronize(s->share[0].c->work);
+    (void)cudaFree(s->whole);
+  }
   for (hone_share &share : s->share)
     destroy_share(&share, mem);
   hone_mem_put(mem, s->sums);
@@ -188,38 +191,23 @@ namespace {
 
 const int64_t LEAVE_FREE = (int64_t)1 << 30; /* bytes, for others */
 
-/* Allocates room for all of F on the share's device, the current one, if there
-   is enough that is free and allowed. Returns whether there is. */
-bool allocate_whole(hone_several *s, hone_share *share,
-                    const hone_engine_config *config) {
+/* Allocates room for all of F on the first share's device, the current one, if
+   there is enough that is free and allowed. */
+void allocate_whole(hone_several *s, const hone_engine_config *config) {
   size_t free_bytes = 0, total = 0;
-  hone_cuda *c = share->c;
+  hone_cuda *c = s->share[0].c;
   s->whole_ld = HONE_PARTS * round_up(s->n, HONE_CUDA_PADDING);
   const int64_t bytes = s->whole_ld * s->n * (int64_t)sizeof(float);
   const int64_t limit = config->choices.device_limit;
   if (cudaMemGetInfo(&free_bytes, &total) != cudaSuccess ||
       bytes > (int64_t)free_bytes - LEAVE_FREE ||
       (limit > 0 && c->used.device_bytes + bytes > limit) ||
-      cudaMalloc(&share->whole, (size_t)bytes) != cudaSuccess) {
+      cudaMalloc(&s->whole, (size_t)bytes) != cudaSuccess) {
     (void)cudaGetLastError();
-    share->whole = nullptr;
-    return false;
+    s->whole = nullptr;
+    return;
   }
   c->used.device_bytes += bytes;
-  return true;
-}
-
-/* Finds how many shares solve. Cholesky's have all of F anyway. */
-int count_solvers(hone_several *s, const hone_engine_config *config) {
-  bool another = !config->choices.trial.apart && !s->spd;
-  int st = HONE_OK;
-  s->solvers = s->spd ? s->count : 0;
-  for (int d = 0; d < s->count && another && st == HONE_OK; d++) {
-    st = hone_several_enter(&s->share[d]);
-    another = st == HONE_OK && allocate_whole(s, &s->share[d], config);
-    s->solvers += another;
-  }
-  return st;
 }
 
 /* Creates the shares on the devices from number 'current' on. */
@@ -251,7 +239,9 @@ int create_shares(hone_several *s, const hone_engine_config *config) {
   }
   if (st == HONE_OK) {
     open_ways(s);
-    st = count_solvers(s, config);
+    st = hone_several_enter(&s->share[0]);
+    if (st == HONE_OK && !config->choices.trial.apart && !s->spd)
+      allocate_whole(s, config);
   }
   return st;
 }

@@ -165,8 +165,8 @@ int finish(hone_several *s) {
   int st = HONE_OK;
   for (int d = 0; d < s->count; d++)
     TRY(hone_several_finish(s, d));
-  for (int d = 0; d < s->solvers; d++)
-    TRY(hone_several_finish_together(s, d));
+  if (s->whole)
+    TRY(hone_several_finish_together(s));
   return st;
 }
 

@@ -35,11 +35,11 @@ __global__ void __launch_bounds__(THREADS)
     atomicMax(max, top);
 }
 
-/* Copies share d's factors to where share e has all of F. */
-int bring_to(hone_several *s, int d, int e) {
+/* Copies the share's factors to where the first one has all of F. */
+int bring_together(hone_several *s, int d) {
   hone_share *share = &s->share[d];
   hone_cuda *c = share->c;
-  const hone_share *to = &s->share[e];
+  const hone_cuda *first = s->share[0].c;
   int st = HONE_OK;
   for (int p = d; p < s->panels && st == HONE_OK; p += s->count) {
     const size_t width = (size_t)hone_several_width(s, p) * sizeof(hone_single),
@@ -50,33 +50,24 @@ int bring_to(hone_several *s, int d, int e) {
                             (size_t)c->ld * sizeof(float), width, rows);
     copy.srcDevice = c->ordinal;
     copy.dstPtr =
-        make_cudaPitchedPtr(to->whole + HONE_PARTS * hone_several_start(s, p),
+        make_cudaPitchedPtr(s->whole + HONE_PARTS * hone_several_start(s, p),
                             (size_t)s->whole_ld * sizeof(float), width, rows);
-    copy.dstDevice = to->c->ordinal;
+    copy.dstDevice = first->ordinal;
     copy.extent = make_cudaExtent(width, rows, 1);
     st = CALL(cudaMemcpy3DPeerAsync(&copy, c->work));
   }
-  return st;
-}
-
-int bring_together(hone_several *s, int d) {
-  int st = HONE_OK;
-  for (int e = 0; e < s->solvers; e++)
-    TRY(bring_to(s, d, e));
-  TRY_CUDA(cudaEventRecord(s->share[d].pushed, s->share[d].c->work));
+  TRY_CUDA(cudaEventRecord(share->pushed, c->work));
   return st;
 }
 
 } // namespace
 
-int hone_several_finish_together(hone_several *s, int d) {
-  const hone_share *share = &s->share[d];
-  hone_cuda *c = share->c;
-  int st = hone_several_enter(share);
-  for (int e = 0; e < s->count; e++)
-    if (e != d)
-      TRY_CUDA(cudaStreamWaitEvent(c->work, s->share[e].pushed, 0));
-  TRY_CUDA(hone_cuda_invert_blocks(s->n, share->whole, s->whole_ld, c->lower,
+int hone_several_finish_together(hone_several *s) {
+  hone_cuda *c = s->share[0].c;
+  int st = hone_several_enter(&s->share[0]);
+  for (int d = 1; d < s->count; d++)
+    TRY_CUDA(cudaStreamWaitEvent(c->work, s->share[d].pushed, 0));
+  TRY_CUDA(hone_cuda_invert_blocks(s->n, s->whole, s->whole_ld, c->lower,
                                    c->upper, c->work));
   return st;
 }
@@ -85,10 +76,9 @@ int hone_several_finish(hone_several *s, int d) {
   hone_share *share = &s->share[d];
   hone_cuda *c = share->c;
   int st = hone_several_enter(share);
-  if (s->solvers > 0)
+  if (s->whole)
     TRY(bring_together(s, d));
-  for (int p = d; p < s->panels && st == HONE_OK && s->solvers == 0;
-       p += s->count) {
+  for (int p = d; p < s->panels && st == HONE_OK && !s->whole; p += s->count) {
     const int64_t place = hone_several_place(s, p);
     const int64_t at = place / HONE_PANEL * HONE_WIDE * HONE_WIDE;
     st = CALL(hone_cuda_invert_blocks(

@@ -47,7 +47,6 @@ struct hone_share {
   cudaEvent_t ready;  /* the columns of this device's next panel are up to
                          date */
   cudaEvent_t pushed; /* what another device waits for has been sent */
-  float *whole;       /* LU: all of F, which the solves use; NULL: no room */
   hone_entry *gather; /* of the LU: sums from the other devices, solve.cu; of
                          Cholesky: their columns of A, mirror.cu */
 };
@@ -96,11 +95,11 @@ struct hone_several {
                    all shares */
   hone_projection projection;
   int residuals; /* since creation */
-  /* The first so many shares have all of F, n x n, and each solves for some of
-     the right-hand sides as one device does. 0: the solves are where the
-     factors are. */
-  int solvers;
-  int64_t whole_ld; /* LU: of hone_share.whole */
+  /* LU: all of F on the first share's device, n x n, for the solves, which are
+     there as with one device; NULL: it has no room for it, and the solves are
+     where the factors are. */
+  float *whole;
+  int64_t whole_ld;
 };
 
 /* Makes the share's device the current one. */
@@ -198,12 +197,11 @@ int hone_several_mirror(hone_several *s, int to);
 void hone_several_stop(hone_several *s);
 
 /* outcome.cu, of the LU. Finds max |u_ij| of share d's columns; brings its
-   factors together with the others' on every share that has room for them, or
-   inverts its diagonal blocks. */
+   factors together with the others' (s->whole), or inverts its diagonal blocks.
+ */
 int hone_several_finish(hone_several *s, int d);
-/* Then, for all of F on share d: waits, on the device, and inverts its diagonal
-   blocks. */
-int hone_several_finish_together(hone_several *s, int d);
+/* Then, for all of F: waits, on the device, and inverts its diagonal blocks. */
+int hone_several_finish_together(hone_several *s);
 /* Finds growth, the first zero pivot and the number of flushed entries, for
    both factorizations. */
 int hone_several_outcome(hone_several *s, bool complete,

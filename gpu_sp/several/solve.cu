@@ -278,48 +278,28 @@ enum {
 /* Columns of the caller, and their place in pinned memory. */
 struct columns {
   int64_t n, ldv, count;
-  const int *before, *behind; /* the exchange of rows, where there is one */
   hone_entry *v, *h;
 };
 
 void take_in(void *ctx, int64_t k) {
   const columns *of = static_cast<const columns *>(ctx);
-  const hone_entry *const v = of->v + k * of->ldv;
-  hone_entry *const h = of->h + k * of->n;
-  for (int64_t i = 0; i < of->n; i++)
-    h[i] = v[of->before ? of->before[i] : i];
+  memcpy(static_cast<void *>(of->h + k * of->n), of->v + k * of->ldv,
+         (size_t)of->n * sizeof(hone_entry));
 }
 
 void give_back(void *ctx, int64_t k) {
   const columns *of = static_cast<const columns *>(ctx);
-  hone_entry *const v = of->v + k * of->ldv;
-  const hone_entry *const h = of->h + k * of->n;
-  for (int64_t i = 0; i < of->n; i++)
-    v[of->behind ? of->behind[i] : i] = h[i];
+  memcpy(static_cast<void *>(of->v + k * of->ldv), of->h + k * of->n,
+         (size_t)of->n * sizeof(hone_entry));
 }
 
-/* Solves with all factors for k vectors, each device for 'each' of them. */
-struct side_by_side {
-  hone_several *s;
-  bool trans;
-  int64_t k, each;
-  hone_entry *v;
-  int64_t ldv;
-};
-
-columns columns_for(const side_by_side &of, int d) {
-  const hone_several *s = of.s;
-  const int64_t first = d * of.each, left = of.k - first;
-  const int64_t count = left < of.each ? left : of.each;
-  const int *const perm = s->spd ? nullptr
-                                 : reinterpret_cast<int *>(hone_cuda_pinned(
-                                       s->share[0].c, HONE_CUDA_PERM));
-  return {s->n,
-          of.ldv,
-          count > 0 ? count : 0,
-          of.trans ? nullptr : perm,
-          of.trans ? perm : nullptr,
-          of.v + first * of.ldv,
+/* Returns the columns of v that share d solves for, of 'each' for every share.
+ */
+columns columns_for(const hone_several *s, int d, int64_t each, int64_t k,
+                    hone_entry *v, int64_t ldv) {
+  const int64_t first = d * each, left = k - first;
+  const int64_t count = left < each ? left : each;
+  return {s->n, ldv, count > 0 ? count : 0, v + first * ldv,
           vectors_of(&s->share[d])};
 }
 
@@ -327,47 +307,50 @@ hone_pool *pool_for(const hone_several *s, const columns &of) {
   return of.n * of.count < WORTH_THREADS ? nullptr : s->pool;
 }
 
-/* Enqueues the solve for share d's columns. */
-int begin_share(const side_by_side &of, int d, columns *mine) {
-  const hone_share *share = &of.s->share[d];
-  hone_cuda *c = share->c;
-  const int64_t bytes = mine->n * mine->count * (int64_t)sizeof(hone_entry);
-  const int64_t ld = c->ld;
-  double *const h = hone_cuda_pinned(c, HONE_CUDA_SOLVES);
-  hone_pool_run(pool_for(of.s, *mine), mine->count, take_in, mine);
-  int st = hone_several_enter(share);
-  c->f = share->whole ? share->whole : share->f;
-  c->ld = share->whole ? of.s->whole_ld : ld;
-  TRY(hone_cuda_enqueue_solve(c, c->work, hone_cuda_transposes(c, of.trans),
-                              mine->count, h, h));
-  c->f = share->f;
-  c->ld = ld;
-  c->used.to_device += bytes;
-  c->used.from_device += bytes;
-  return st;
-}
-
-/* Solves for up to HONE_CUDA_COLUMNS vectors on each device at once. */
+/* Solves with Cholesky's factors, for up to HONE_CUDA_COLUMNS columns on each
+   device at once. */
 int solve_side_by_side(hone_several *s, bool trans, int64_t k, hone_entry *v,
                        int64_t ldv) {
-  const int64_t even = (k + s->solvers - 1) / s->solvers;
-  const side_by_side of = {
-      s, trans, k, even > LEAST_COLUMNS ? even : (int64_t)LEAST_COLUMNS,
-      v, ldv};
+  int64_t each = (k + s->count - 1) / s->count;
+  each = each > LEAST_COLUMNS ? each : (int64_t)LEAST_COLUMNS;
   int st = HONE_OK;
-  for (int d = 0; d < s->solvers && st == HONE_OK; d++) {
-    columns mine = columns_for(of, d);
-    if (mine.count > 0)
-      st = begin_share(of, d, &mine);
+  for (int d = 0; d < s->count; d++) {
+    hone_cuda *c = s->share[d].c;
+    columns of = columns_for(s, d, each, k, v, ldv);
+    const int64_t bytes = of.n * of.count * (int64_t)sizeof(hone_entry);
+    double *const h = hone_cuda_pinned(c, HONE_CUDA_SOLVES);
+    if (of.count == 0)
+      continue;
+    hone_pool_run(pool_for(s, of), of.count, take_in, &of);
+    TRY(hone_several_enter(&s->share[d]));
+    TRY(hone_cuda_enqueue_solve(c, c->work, hone_cuda_transposes(c, trans),
+                                of.count, h, h));
+    c->used.to_device += bytes;
+    c->used.from_device += bytes;
   }
-  for (int d = 0; d < s->solvers && st == HONE_OK; d++) {
-    columns mine = columns_for(of, d);
+  for (int d = 0; d < s->count && st == HONE_OK; d++) {
+    columns of = columns_for(s, d, each, k, v, ldv);
     st = hone_several_enter(&s->share[d]);
     TRY_CUDA(cudaStreamSynchronize(s->share[d].c->work));
-    if (st == HONE_OK && mine.count > 0)
-      hone_pool_run(pool_for(s, mine), mine.count, give_back, &mine);
+    if (st == HONE_OK && of.count > 0)
+      hone_pool_run(pool_for(s, of), of.count, give_back, &of);
   }
   return st == HONE_OK ? st : hone_several_wait(s, st);
+}
+
+/* Solves where the first device has all of F. */
+int solve_together(hone_several *s, bool trans, int64_t k, hone_entry *v,
+                   int64_t ldv) {
+  hone_share *share = &s->share[0];
+  hone_cuda *c = share->c;
+  const int64_t ld = c->ld;
+  int st = hone_several_enter(share);
+  c->f = s->whole;
+  c->ld = s->whole_ld;
+  TRY(hone_cuda_solve(c, trans, k, v, ldv));
+  c->f = share->f;
+  c->ld = ld;
+  return st;
 }
 
 } // namespace
@@ -377,10 +360,11 @@ int hone_several_solve(void *self, bool trans, int64_t k, hone_entry *v,
   hone_several *s = static_cast<hone_several *>(self);
   const hone_cuda_current meanwhile;
   int st = HONE_OK;
-  const bool apart = s->solvers == 0;
-  const auto solve = apart ? solve_columns : solve_side_by_side;
-  const int64_t most = apart ? (int64_t)HONE_SEVERAL_COLUMNS
-                             : (int64_t)HONE_CUDA_COLUMNS * s->solvers;
+  if (s->whole)
+    return solve_together(s, trans, k, v, ldv);
+  const auto solve = s->spd ? solve_side_by_side : solve_columns;
+  const int64_t most = s->spd ? (int64_t)HONE_CUDA_COLUMNS * s->count
+                              : (int64_t)HONE_SEVERAL_COLUMNS;
   for (int64_t i = 0, now; i < k && st == HONE_OK; i += now) {
     now = k - i < most ? k - i : most;
     st = solve(s, trans, now, v + i * ldv, ldv);
