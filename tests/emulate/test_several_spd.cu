@@ -6,16 +6,17 @@
 
 namespace {
 
-/* A random Hermitian matrix with a diagonal beyond its most negative
-   eigenvalue, about -2 sqrt(n / 3) (complex: sqrt(2) times as much);
-   'indefinite' has one entry of the diagonal that is not. */
+/* A random Hermitian matrix with a diagonal just beyond its most negative
+   eigenvalue, about -2 sqrt(n / 3) (complex: sqrt(2) times as much), so that
+   every product counts; 'indefinite' has one entry of the diagonal that is not.
+ */
 problem definite(int64_t n, int trans, uint64_t seed, int64_t indefinite = -1) {
   problem p(n, trans, seed);
   for (int64_t j = 0; j < n; j++)
     for (int64_t i = 0; i <= j; i++) {
       entry &v = p.a.data()[i + j * n];
       if (i == j)
-        v = std::abs(v) + 2.0 * std::sqrt((double)n);
+        v = std::abs(v) + 1.17 * std::sqrt(HONE_PARTS * (double)n);
       p.a.data()[j + i * n] = narrow(conjugate(wide_entry(v)));
     }
   if (indefinite >= 0)
@@ -35,6 +36,12 @@ std::string path_of(int devices) {
          " GPUs)";
 }
 
+/* Returns the number in "..., 2 refinements". */
+int corrections_in(const char *path) {
+  const char *const comma = strrchr(path, ',');
+  return comma ? atoi(comma + 1) : 99;
+}
+
 /* Solves with so many devices, and checks x, its bounds and the path; the order
    is order_of(real_order). */
 void check_definite(int devices, int64_t real_order, int trans) {
@@ -52,6 +59,8 @@ void check_definite(int devices, int64_t real_order, int trans) {
       HONE_OK);
   CHECK_CONTAINS(r.path, path_of(devices).c_str());
   CHECK(strstr(r.path, "set aside") == nullptr);
+  /* Factors that lack a product of single precision need 10. */
+  CHECK(corrections_in(r.path) <= 3);
   /* The verdict on transposes is the host's, as with one device. */
   CHECK_EQ_INT(r.host_passes, trans != HONE_NO_TRANS);
   CHECK(r.device_passes > 0);
@@ -197,6 +206,58 @@ TEST_OF(several_cholesky, lu_follows_where_a_is_not_positive_definite) {
     const hone_report r = solve(p, options_of(2, HONE_STRUCTURE_SPD), HONE_OK);
     CHECK_CONTAINS(r.path, "single LU (fp16x3, tournament pivoting, 2 GPUs)");
   }
+}
+
+/* A = (I - 2 u u^T) D (I - 2 u u^T), the eigenvalues D falling by a constant
+   ratio to 'least'; complex: its rows turned by angles of their own, and its
+   columns back. */
+problem falling_definite(int64_t n, double least, uint64_t seed) {
+  problem p(n, HONE_NO_TRANS, seed);
+  numbers r = {seed + 1};
+  const std::vector<double> u = r.array<double>(n), turns = r.array<double>(n);
+  std::vector<double> d;
+  double uu = 0.0, udu = 0.0;
+  for (int64_t i = 0; i < n; i++) {
+    d.push_back(std::pow(least, (double)i / (double)(n - 1)));
+    uu += u.data()[i] * u.data()[i];
+    udu += u.data()[i] * d.data()[i] * u.data()[i];
+  }
+  for (int64_t j = 0; j < n; j++)
+    for (int64_t i = 0; i <= j; i++) {
+      const double ui = u.data()[i], uj = u.data()[j];
+      const double v = (i == j ? d.data()[i] : 0.0) -
+                       2.0 / uu * ui * uj * (d.data()[i] + d.data()[j]) +
+                       4.0 / uu / uu * ui * udu * uj;
+      const entry e = v * turned(6.0 * (turns.data()[i] - turns.data()[j]));
+      p.a.data()[i + j * n] = e;
+      p.a.data()[j + i * n] = narrow(conjugate(wide_entry(e)));
+    }
+  p.multiply(HONE_NO_TRANS);
+  return p;
+}
+
+/* The factorization is given up when its pivots, the squares of U's diagonal,
+   have fallen too fast; A has been seen as a whole all the same. */
+TEST_OF(several_cholesky, pivots_that_fall_too_fast_are_seen) {
+  const several_devices two(2);
+  const narrow_panels narrow;
+  const problem p = falling_definite(order_of(1400), 1e-14, 33);
+  double norm1 = 0.0;
+  for (int64_t j = 0; j < p.n; j++) {
+    double sum = 0.0;
+    for (int64_t i = 0; i < p.n; i++)
+      sum += std::abs(p.a.data()[i + j * p.n]);
+    norm1 = std::fmax(norm1, sum);
+  }
+  const hone_options o = options_of(2, HONE_STRUCTURE_SPD);
+  std::vector<entry> x((size_t)p.n);
+  hone_report r = HONE_REPORT_INIT;
+  const int st = hone_solve(p.n, 1, p.a.data(), p.n, p.b.data(), p.n, x.data(),
+                            p.n, &o, &r);
+  CHECK(st == HONE_OK || st == HONE_ILL_CONDITIONED);
+  CHECK_CONTAINS(r.path, "2 GPUs) set aside");
+  CHECK_CONTAINS(r.reason, "single Cholesky: the pivots fall too fast");
+  CHECK_NEAR(r.norm1, norm1, 1e-12 * norm1);
 }
 
 /* In the triangle that is sent and in the other one, of each device. */
