@@ -50,10 +50,11 @@ void check_round(const round_case &c, double extreme) {
   const hone_double_columns from = {a_there, lda, n, c.j, c.w};
   const hone_device_scaling scaling = {c.scaled ? row_there.p : nullptr,
                                        c.scaled ? col_there.p : nullptr};
-  const hone_rounded to = {f_there, ldf, c.placed ? place_there.p : nullptr,
-                           top, flushed};
-  MUST(c.triangle ? hone_cuda_round_triangle(from, c.j, scaling, to, nullptr)
-                  : hone_cuda_round(from, scaling, to, nullptr));
+  const hone_rounded rounded = {
+      f_there, ldf, c.placed ? place_there.p : nullptr, top, flushed};
+  MUST(c.triangle
+           ? hone_cuda_round_triangle(from, c.j, scaling, rounded, nullptr)
+           : hone_cuda_round(from, scaling, rounded, nullptr));
   unsigned long long vanished = 0;
   float max = 0.0F;
   for (int64_t j = c.j; j < c.j + c.w; j++)
