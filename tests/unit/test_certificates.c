@@ -369,13 +369,15 @@ TEST(certificates, estimate_rcond_of_cauchy_matrices_within_four_times) {
 
 /* The factors are those of the matrix before, and E has one entry of about 1.
    An estimate by these factors and the growth of solutions was 1.34 times too
-   large. */
+   large; of random draws about one in a hundred still leads a gradient step to
+   another column, and to as much. So this draw is fixed. */
 TEST(certificates, estimate_rcond_after_an_update) {
   for (int64_t n = 130; n <= 430; n += 150) {
     sup_rng rng = {1};
     trial t = make(&rng, REF_RANDOM, n, 10.0, false);
     hone_solver *solver = NULL;
     t.options.device = HONE_DEVICE_CPU;
+    t.options.deterministic = 1;
     one_entry_matrix(n, t.a);
     CHECK_EQ_INT(hone_solver_create(&solver, n, &t.options), HONE_OK);
     CHECK_EQ_INT(hone_solver_factor(solver, t.a, n, NULL), HONE_OK);
