@@ -86,14 +86,14 @@ int complete_rows(const hone_several *s, int d, int q) {
   return st;
 }
 
-/* Lets the stream feed of share d wait until all of A has come to the others.
- */
+/* Lets the stream feed of share d wait until all of A has come to the others. A
+   part can be complete before one that precedes it. */
 int await_others(const hone_several *s, int d) {
   int st = HONE_OK;
   for (int e = 0; e < s->count; e++)
-    if (e != d)
-      TRY_CUDA(cudaStreamWaitEvent(
-          s->share[d].c->feed, s->share[e].c->columns[s->parts - 1].fed, 0));
+    for (int g = 0; g < s->parts && e != d; g++)
+      TRY_CUDA(cudaStreamWaitEvent(s->share[d].c->feed,
+                                   s->share[e].c->columns[g].fed, 0));
   return st;
 }
 

@@ -2,6 +2,7 @@
 /* Cholesky's factorization on several emulated devices (gpu_sp/several/), of
    symmetric and of Hermitian matrices, through the public API. What is enqueued
    may be done late (emulate_late.h). */
+#include "tests/emulate/late_page.h"
 #include "tests/emulate/several_problem.h"
 
 namespace {
@@ -135,6 +136,40 @@ TEST_OF(several_cholesky, work_that_is_late_beside_look_ahead) {
   wrapped_trial.outer = 256;
   check_late(2, 1900, 2);
   wrapped_trial = {};
+}
+
+/* A page of A's first part becomes slow when the factorization begins. */
+int slow_down(void *byte, const hone_progress *event) {
+  if (strcmp(event->phase, "factor") == 0 && event->fraction == 0.0)
+    slow_page::begin(byte);
+  return 0;
+}
+
+/* One piece of the first part is on its way when the last part has arrived: the
+   copies between devices must wait for it. */
+TEST_OF(several_cholesky, first_part_that_arrives_last) {
+  const narrow_panels narrow;
+  const int64_t n = order_of(1100), width = 128 / HONE_PARTS;
+  const problem p = definite(n, HONE_NO_TRANS, 31);
+  const slow_page memory(p.a.size() * sizeof(entry));
+  entry *const a = static_cast<entry *>(memory.data());
+  hone_options o = options_of(2, HONE_STRUCTURE_SPD);
+  o.progress = slow_down;
+  o.progress_user = a + n - 1 + (width + width / 2) * n; /* of device 1 */
+  wrapped_trial.feed = 3;
+  for (uint64_t seed = 0; seed < 4; seed++) {
+    const several_devices two(2);
+    const hone_emulate::late_streams late(seed);
+    std::vector<entry> x((size_t)n);
+    hone_report r = HONE_REPORT_INIT;
+    memcpy(static_cast<void *>(a), p.a.data(), p.a.size() * sizeof(entry));
+    CHECK_EQ_INT(hone_solve(n, 1, a, n, p.b.data(), n, x.data(), n, &o, &r),
+                 HONE_OK);
+    CHECK_CONTAINS(r.path, path_of(2).c_str());
+    CHECK(is_answer(p, HONE_NO_TRANS, x.data()));
+    CHECK_EQ_INT(r.host_passes, 0);
+  }
+  wrapped_trial.feed = 0;
 }
 
 TEST_OF(several_cholesky, bits_do_not_depend_on_the_order_of_work) {
