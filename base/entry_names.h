@@ -299,6 +299,7 @@
 #define hone_several hone_z_several
 #define hone_several_add_columns hone_z_several_add_columns
 #define hone_several_add_rows hone_z_several_add_rows
+#define hone_several_all_factors hone_z_several_all_factors
 #define hone_several_begin hone_z_several_begin
 #define hone_several_cholesky_steps hone_z_several_cholesky_steps
 #define hone_several_destroy hone_z_several_destroy
@@ -312,7 +313,10 @@
 #define hone_several_load hone_z_several_load
 #define hone_several_lu_steps hone_z_several_lu_steps
 #define hone_several_mirror hone_z_several_mirror
+#define hone_several_multiply_share hone_z_several_multiply_share
 #define hone_several_outcome hone_z_several_outcome
+#define hone_several_probe_step hone_z_several_probe_step
+#define hone_several_probed hone_z_several_probed
 #define hone_several_product hone_z_several_product
 #define hone_several_projection hone_z_several_projection
 #define hone_several_release_kept hone_z_several_release_kept
@@ -321,6 +325,7 @@
 #define hone_several_set_parts hone_z_several_set_parts
 #define hone_several_solve hone_z_several_solve
 #define hone_several_solve_panel hone_z_several_solve_panel
+#define hone_several_solve_refined hone_z_several_solve_refined
 #define hone_several_steps hone_z_several_steps
 #define hone_several_stop hone_z_several_stop
 #define hone_several_take_dealt hone_z_several_take_dealt

@@ -108,6 +108,7 @@
 #define hone_cuda_pieces_work hone_z_cuda_pieces_work
 #define hone_cuda_pin hone_z_cuda_pin
 #define hone_cuda_pivot_size hone_z_cuda_pivot_size
+#define hone_cuda_plain_residuals hone_z_cuda_plain_residuals
 #define hone_cuda_plan_for hone_z_cuda_plan_for
 #define hone_cuda_potrf hone_z_cuda_potrf
 #define hone_cuda_probe hone_z_cuda_probe

@@ -132,6 +132,13 @@ struct hone_cuda_companion {
   int solves;        /* that it has gone through */
 };
 
+/* Enqueues c->w = op(A) v for k columns v on the device, where A is dealt to
+   several; enqueue NULL: this device has all of A. */
+struct hone_cuda_product {
+  int (*enqueue)(void *ctx, bool trans, int64_t k, const hone_entry *v);
+  void *ctx;
+};
+
 struct hone_cuda {
   int ordinal;                   /* the device's number */
   int64_t n, ld, lda, nb, strip; /* ld: floats from row to row of F; nb: columns
@@ -253,6 +260,7 @@ struct hone_cuda {
   bool solving_ahead;       /* such a solve has been begun, */
   bool solving_ahead_trans; /* with S^T */
   hone_cuda_companion companion;
+  hone_cuda_product product;
   hone_account used;
 
   hone_cuda_forms forms;

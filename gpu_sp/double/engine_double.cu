@@ -251,7 +251,7 @@ int load(engine *e, const hone_dense *a, const hone_scaling *scaling) {
   hone_cuda *c = &e->feeder;
   int st = bring(e, a);
   if (scaling->used)
-    TRY(hone_cuda_upload_scaling(c, scaling));
+    TRY(hone_cuda_upload_scaling(c, scaling, true));
   TRY_CUDA(cudaMemsetAsync(e->top, 0, 2 * sizeof *e->top, c->work));
   TRY(measure(e, scaling->used, false));
   return st;

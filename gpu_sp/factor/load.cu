@@ -101,14 +101,17 @@ int64_t hone_cuda_width(const hone_cuda *c, int64_t j) {
   return w < c->m - j ? w : c->m - j;
 }
 
-int hone_cuda_upload_scaling(hone_cuda *c, const hone_scaling *scaling) {
+int hone_cuda_upload_scaling(hone_cuda *c, const hone_scaling *scaling,
+                             bool dealt) {
+  const int64_t columns = dealt ? c->m : c->n;
   const size_t bytes = (size_t)c->n * sizeof(double);
   memcpy(c->h_v, scaling->row, bytes);
-  for (int64_t j = 0; j < c->m; j++)
-    c->h_v[c->n + j] = scaling->col[hone_cuda_dealt_column(c, j)];
+  for (int64_t j = 0; j < columns; j++)
+    c->h_v[c->n + j] = scaling->col[dealt ? hone_cuda_dealt_column(c, j) : j];
   int st = CALL(
       cudaMemcpyAsync(c->row, c->h_v, bytes, cudaMemcpyHostToDevice, c->work));
-  TRY_CUDA(cudaMemcpyAsync(c->col, c->h_v + c->n, (size_t)c->m * sizeof(double),
+  TRY_CUDA(cudaMemcpyAsync(c->col, c->h_v + c->n,
+                           (size_t)columns * sizeof(double),
                            cudaMemcpyHostToDevice, c->work));
   TRY_CUDA(cudaStreamSynchronize(c->work));
   return st;
@@ -204,7 +207,7 @@ int hone_cuda_load_begin(hone_cuda *c, const hone_dense *a,
   if (!again)
     TRY(begin_feed(c, a));
   if (c->scaled)
-    TRY(hone_cuda_upload_scaling(c, scaling));
+    TRY(hone_cuda_upload_scaling(c, scaling, true));
   return st;
 }
 

@@ -48,8 +48,10 @@ int hone_cuda_load_next(hone_cuda *c, const hone_dense *a,
    Benchmarks alone call this. */
 int hone_cuda_load_floats(hone_cuda *c, const hone_single *a, int64_t lda);
 
-/* Sends the scaling to the device; waits. */
-int hone_cuda_upload_scaling(hone_cuda *c, const hone_scaling *scaling);
+/* Sends the scaling to the device, and waits: of all rows, and of this device's
+   columns or, if 'dealt' is false, of all of them. */
+int hone_cuda_upload_scaling(hone_cuda *c, const hone_scaling *scaling,
+                             bool dealt);
 
 /* ---- The steps of the loop: loop.cu -------------------------------------- */
 

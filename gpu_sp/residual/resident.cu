@@ -89,7 +89,7 @@ int hone_cuda_inspect_matrix(void *self, const hone_matrix *a,
   }
   if (scaling) {
     TRY(hone_cuda_forget(c));
-    TRY(hone_cuda_upload_scaling(c, scaling));
+    TRY(hone_cuda_upload_scaling(c, scaling, true));
     TRY_CUDA(cudaMemsetAsync(c->magnitudes, 0, 2 * bytes, c->work));
     TRY(enqueue_inspection(c, 0, n, true, c->work));
     TRY_CUDA(cudaEventRecord(c->seen, c->work));
@@ -224,59 +224,6 @@ void copy_out(void *ctx, int64_t k) {
            (size_t)s->n * sizeof(double));
 }
 
-/* r = b - (the sum of the parts of p), b and r in pinned memory; each part has
-   all columns. */
-__global__ void subtract_kernel(int64_t n, int parts, const hone_entry *b,
-                                const hone_entry *p, hone_entry *r) {
-  const int64_t row = row_of_thread(), i = row + blockIdx.y * n;
-  if (row >= n)
-    return;
-  hone_entry sum = p[i];
-  for (int part = 1; part < parts; part++)
-    sum = sum + p[i + part * gridDim.y * n];
-  r[i] = b[i] - sum;
-}
-
-/* Enqueues p = op(A) x for 'count' columns in device memory, in parts: of the
-   columns of op(A) and the rows of x. */
-int enqueue_parts(hone_cuda *c, bool trans, int parts, int64_t count,
-                  const hone_entry *x, hone_entry *p) {
-  const double *unit = hone_cuda_unit(c);
-  const cudaDataType_t type = HONE_PARTS > 1 ? CUDA_C_64F : CUDA_R_64F;
-  const int64_t n = c->n;
-  int st = HONE_OK;
-  for (int64_t part = 0; part < parts; part++) {
-    const int64_t k = part * n / parts, end = (part + 1) * n / parts;
-    TRY_CUDA(c->blas->gemm(
-        c->handle, trans ? CUBLAS_OP_T : CUBLAS_OP_N, CUBLAS_OP_N, (int)n,
-        (int)count, (int)(end - k), unit, c->a + (trans ? k : k * c->lda), type,
-        (int)c->lda, x + k, type, (int)n, unit + 2, p + part * count * n, type,
-        (int)n, CUBLAS_COMPUTE_64F, CUBLAS_GEMM_DEFAULT));
-  }
-  return st;
-}
-
-/* Enqueues residuals of the columns in the slot, whose x are on the device, by
-   products with A, as many at once as have room. */
-int enqueue_plain(hone_cuda *c, bool trans, const slot *s) {
-  const int64_t n = s->n;
-  const int parts = n < HONE_PLAIN_PARTS ? 1 : (int)HONE_PLAIN_PARTS;
-  const int64_t room = hone_cuda_residual_bytes(n, n) /
-                       (HONE_PLAIN_PARTS * n * (int64_t)sizeof(hone_entry));
-  hone_entry *const p = static_cast<hone_entry *>(c->residual_work);
-  int st = HONE_OK;
-  for (int64_t k = 0, wide; k < s->count && st == HONE_OK; k += wide) {
-    wide = s->count - k < room ? s->count - k : room;
-    st = enqueue_parts(c, trans, parts, wide, entries(s->x) + k * n, p);
-    if (st != HONE_OK)
-      break;
-    HONE_LAUNCH(subtract_kernel, grid_of(n, wide), ROW_THREADS, 0, c->work, n,
-                parts, entries(in_slot(s, 1, k)), p, entries(in_slot(s, 2, k)));
-    st = CALL(cudaGetLastError());
-  }
-  return st;
-}
-
 /* Enqueues the residuals of the columns in the slot. */
 int enqueue(hone_cuda *c, bool trans, const slot *s) {
   const int64_t n = c->n;
@@ -290,7 +237,7 @@ int enqueue(hone_cuda *c, bool trans, const slot *s) {
                                    nullptr,
                                    nullptr};
   if (s->all->plain)
-    TRY(enqueue_plain(c, trans, s));
+    TRY(hone_cuda_plain_residuals(c, trans, s->count, entries(s->x), v.b, v.r));
   else
     TRY_CUDA(hone_cuda_residual({c->a, c->lda, n, n}, trans, v, s->count,
                                 s->all->rough, c->residual_work, c->work));

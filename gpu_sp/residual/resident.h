@@ -26,6 +26,14 @@ const hone_entry *hone_cuda_lend(void *self, const hone_matrix *a, int64_t *ld);
 enum { HONE_CUDA_SLOTS = 2 };
 int64_t hone_cuda_slot_room(const hone_cuda *c, double **memory);
 
+/* Enqueues r = b - op(A) x for 'count' columns, in plain double
+   (base/engine.h), by the columns of A that the device has: of x it takes the
+   entries for these, or, with A^T, gives those of r. x: device memory; b: NULL
+   for zeros, or, as r, pinned memory. */
+int hone_cuda_plain_residuals(hone_cuda *c, bool trans, int64_t count,
+                              const hone_entry *x, const hone_entry *b,
+                              hone_entry *r);
+
 /* Enqueues the inspection of the columns of A that have arrived since the last
    call, up to column 'to'. */
 int hone_cuda_inspect_arrived(hone_cuda *c, int64_t to);

@@ -337,6 +337,9 @@ constexpr hone_engine common() {
   t.residuals = hone_cuda_aside<hone_several_residuals>::call;
   t.projection = hone_several_projection;
   t.product = hone_cuda_aside<hone_several_product>::call;
+  t.probe_step = hone_cuda_aside<hone_several_probe_step>::call;
+  t.probed = hone_cuda_aside<hone_several_probed>::call;
+  t.solve_refined = hone_cuda_aside<hone_several_solve_refined>::call;
   t.account = account;
   return t;
 }

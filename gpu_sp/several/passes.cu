@@ -46,7 +46,7 @@ int inspect_share(hone_cuda *c, const hone_scaling *scaling) {
   if (c->inspected < c->m) /* the factorization was given up before the end */
     st = hone_cuda_inspect_arrived(c, c->m);
   if (scaling) {
-    st = hone_cuda_upload_scaling(c, scaling);
+    st = hone_cuda_upload_scaling(c, scaling, true);
     TRY_CUDA(cudaMemsetAsync(seen, 0, 2 * (size_t)n * sizeof(double), c->work));
     TRY_CUDA(hone_cuda_inspect({c->a, c->lda, n, 0, c->m}, {c->row, c->col},
                                {seen, seen + n, seen + 2 * n, seen + 3 * n},
@@ -160,6 +160,17 @@ const hone_projection *hone_several_projection(void *self, const hone_matrix *a,
 
 /* ---- Products ------------------------------------------------------------ */
 
+int hone_several_multiply_share(hone_cuda *c, bool trans, int64_t k,
+                                const hone_entry *x, hone_entry *p) {
+  const double *const unit = hone_cuda_unit(c);
+  const cudaDataType_t type = HONE_PARTS > 1 ? CUDA_C_64F : CUDA_R_64F;
+  const int64_t taken = trans ? c->n : c->m, given = trans ? c->m : c->n;
+  return CALL(c->blas->gemm(
+      c->handle, trans ? CUBLAS_OP_T : CUBLAS_OP_N, CUBLAS_OP_N, (int)given,
+      (int)k, (int)taken, unit, c->a, type, (int)c->lda, x, type, (int)taken,
+      unit + 2, p, type, (int)given, CUBLAS_COMPUTE_64F, CUBLAS_GEMM_DEFAULT));
+}
+
 namespace {
 
 hone_entry *columns_of(const hone_cuda *c) {
@@ -169,8 +180,6 @@ hone_entry *columns_of(const hone_cuda *c) {
 /* Enqueues the share's part of op(A) x for k vectors, through its pinned
    memory. */
 int enqueue_product(hone_cuda *c, bool trans, int64_t k, const hone_entry *x) {
-  const double *const unit = hone_cuda_unit(c);
-  const cudaDataType_t type = HONE_PARTS > 1 ? CUDA_C_64F : CUDA_R_64F;
   hone_entry *const h = columns_of(c);
   const int64_t taken = trans ? c->n : c->m, given = trans ? c->m : c->n;
   for (int64_t i = 0; i < k; i++)
@@ -182,11 +191,7 @@ int enqueue_product(hone_cuda *c, bool trans, int64_t k, const hone_entry *x) {
   const size_t back = (size_t)(k * given) * sizeof *h;
   int st =
       CALL(cudaMemcpyAsync(c->v, h, there, cudaMemcpyHostToDevice, c->work));
-  TRY_CUDA(c->blas->gemm(c->handle, trans ? CUBLAS_OP_T : CUBLAS_OP_N,
-                         CUBLAS_OP_N, (int)given, (int)k, (int)taken, unit,
-                         c->a, type, (int)c->lda, c->v, type, (int)taken,
-                         unit + 2, c->w, type, (int)given, CUBLAS_COMPUTE_64F,
-                         CUBLAS_GEMM_DEFAULT));
+  TRY(hone_several_multiply_share(c, trans, k, hone_cuda_v(c), hone_cuda_w(c)));
   TRY_CUDA(cudaMemcpyAsync(h, c->w, back, cudaMemcpyDeviceToHost, c->work));
   c->used.to_device += (int64_t)there;
   c->used.from_device += (int64_t)back;

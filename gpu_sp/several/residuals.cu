@@ -33,8 +33,8 @@ struct slot {
   hone_pool *pool;
 };
 
-/* A share's vectors in a slot: x; b, or what r was rounded by; r. They follow
-   one another, as do those on the device. */
+/* A share's vectors in a slot: x; b, or what r was rounded by, which a plain r
+   does not have; r. They follow one another, as do those on the device. */
 enum which { OF_X, OF_B, OF_R, OF_DEN };
 hone_entry *vectors(const slot *of, int d, which v) {
   return reinterpret_cast<hone_entry *>(of->pinned[d]) +
@@ -88,9 +88,13 @@ int enqueue(const slot *of, int d) {
                                    nullptr,
                                    nullptr,
                                    of->trans ? nullptr : beside};
-  TRY_CUDA(hone_cuda_residual({c->a, c->lda, c->n, c->m}, of->trans, v,
-                              of->count, of->all->rough, c->residual_work,
-                              c->work));
+  if (of->all->plain)
+    TRY(hone_cuda_plain_residuals(c, of->trans, of->count, x_there(of, c), v.b,
+                                  v.r));
+  else
+    TRY_CUDA(hone_cuda_residual({c->a, c->lda, c->n, c->m}, of->trans, v,
+                                of->count, of->all->rough, c->residual_work,
+                                c->work));
   TRY_CUDA(cudaEventRecord(c->pace[of->number], c->work));
   c->used.to_device += of->count * (of->trans ? in + out : in) * entry;
   c->used.from_device +=
@@ -122,7 +126,8 @@ void add_up(const slot *of, int64_t k, const hone_entry *b_of, hone_entry *r_of,
     for (int d = 0; d < of->s->count; d++) {
       hone_several_add(reinterpret_cast<double *>(vectors(of, d, OF_R))[at],
                        &hi, &lo);
-      lo += reinterpret_cast<double *>(vectors(of, d, OF_B))[at];
+      if (!of->all->plain)
+        lo += reinterpret_cast<double *>(vectors(of, d, OF_B))[at];
     }
     r[i] = hi + lo;
   }

@@ -12,8 +12,8 @@
    A kernel touches the memory of its own device only: what another one needs is
    sent by copies between devices, which the driver stages through the host
    where they cannot reach each other. Read next: factor.cu, lu.cu, cholesky.cu,
-   arrive.cu, mirror.cu, solve.cu, sweeps.h, passes.cu, residuals.cu, and
-   engine.cu for creation. */
+   arrive.cu, mirror.cu, solve.cu, sweeps.h, steps.cu, passes.cu, residuals.cu,
+   and engine.cu for creation. */
 #ifndef HONE_CUDA_SEVERAL_H
 #define HONE_CUDA_SEVERAL_H
 
@@ -219,6 +219,36 @@ inline void hone_several_add(double v, double *hi, double *lo) {
   *hi = t;
 }
 
+/* Enqueues p = op(A) x for k vectors on the device and the columns of A that it
+   has: of x it takes the entries for these, or, with A^T, gives those of p. */
+int hone_several_multiply_share(hone_cuda *c, bool trans, int64_t k,
+                                const hone_entry *x, hone_entry *p);
+
+/* While it exists, the state of the first share, which has all factors, sees
+   them. */
+class hone_several_all_factors {
+public:
+  explicit hone_several_all_factors(hone_several *s)
+      : share(&s->share[0]), ld(share->c->ld) {
+    if (s->whole) {
+      share->c->f = s->whole;
+      share->c->ld = s->whole_ld;
+    }
+  }
+  ~hone_several_all_factors() {
+    share->c->f = share->f;
+    share->c->ld = ld;
+  }
+  hone_several_all_factors(const hone_several_all_factors &) = delete;
+  hone_several_all_factors &
+  operator=(const hone_several_all_factors &) = delete;
+
+  hone_share *const share;
+
+private:
+  const int64_t ld;
+};
+
 /* Members of the engine table. */
 int hone_several_factor(void *self, const hone_matrix *a,
                         const hone_scaling *scaling, hone_factor_info *info);
@@ -236,5 +266,10 @@ int hone_several_product(void *self, const hone_matrix *a, bool trans,
                          int64_t k, const hone_entry *x, hone_entry *p);
 const hone_projection *hone_several_projection(void *self, const hone_matrix *a,
                                                bool trans);
+int hone_several_probe_step(void *self, const hone_matrix *a,
+                            hone_probe_step *step);
+int hone_several_probed(void *self, const hone_probe_step *step,
+                        const hone_probed *wanted);
+int hone_several_solve_refined(void *self, hone_refined_solve *job);
 
 #endif

@@ -341,15 +341,9 @@ int solve_side_by_side(hone_several *s, bool trans, int64_t k, hone_entry *v,
 /* Solves where the first device has all of F. */
 int solve_together(hone_several *s, bool trans, int64_t k, hone_entry *v,
                    int64_t ldv) {
-  hone_share *share = &s->share[0];
-  hone_cuda *c = share->c;
-  const int64_t ld = c->ld;
-  int st = hone_several_enter(share);
-  c->f = s->whole;
-  c->ld = s->whole_ld;
-  TRY(hone_cuda_solve(c, trans, k, v, ldv));
-  c->f = share->f;
-  c->ld = ld;
+  const hone_several_all_factors all(s);
+  int st = hone_several_enter(all.share);
+  TRY(hone_cuda_solve(all.share->c, trans, k, v, ldv));
   return st;
 }
 

@@ -69,7 +69,9 @@ hone_entry *solution(const hone_cuda *c) { return c->probes + OF_Y * c->n; }
 void hone_cuda_beside_begin(hone_cuda *c, const hone_probe_step *s) {
   if (!s->first)
     return;
-  c->companion.there = s->beside != nullptr && !s->scaling->used;
+  /* A solution of several devices has residuals of all of them. */
+  c->companion.there =
+      s->beside != nullptr && !s->scaling->used && c->deal.of <= 1;
   c->companion.trans = s->trans;
   c->companion.solves = 0;
   if (!c->companion.there)

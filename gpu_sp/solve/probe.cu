@@ -336,6 +336,10 @@ int hone_cuda_multiply(hone_cuda *c, bool scaled, bool trans, int64_t k,
     st = CALL(cudaGetLastError());
     from = hone_cuda_v(c);
   }
+  if (c->product.enqueue) {
+    TRY(c->product.enqueue(c->product.ctx, trans, k, from));
+    return st;
+  }
   TRY_CUDA(c->blas->gemm(c->handle, trans ? CUBLAS_OP_T : CUBLAS_OP_N,
                          CUBLAS_OP_N, n, (int)k, n, unit, c->a, type,
                          (int)c->lda, from, type, n, unit + 2, c->w, type, n,
@@ -353,7 +357,7 @@ int enqueue_step(hone_cuda *c, const hone_probe_step *s) {
   hone_cuda_beside_begin(c, s);
   if (s->first) {
     if (s->scaling->used)
-      st = hone_cuda_upload_scaling(c, s->scaling);
+      st = hone_cuda_upload_scaling(c, s->scaling, false);
     TRY(draw_all(c, s));
   }
   TRY(enqueue_solves(c, s));

@@ -215,7 +215,7 @@ int hone_cuda_solve_refined(void *self, hone_refined_solve *job) {
       c->n < LEAST_ORDER)
     return HONE_NO_DEVICE;
   if (s.scaled)
-    TRY(hone_cuda_upload_scaling(c, job->scaling));
+    TRY(hone_cuda_upload_scaling(c, job->scaling, false));
   for (int64_t i = 0; i < job->k && st == HONE_OK; i += s.k) {
     const int64_t left = job->k - i, most = hone_cuda_columns(c->n);
     int made = 0;
