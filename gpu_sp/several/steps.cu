@@ -61,7 +61,8 @@ int64_t given(const product *p, const hone_cuda *c) {
 hone_entry *room_on_first(const hone_several *s) {
   return static_cast<hone_entry *>(s->share[0].c->residual_work);
 }
-/* How many columns it has room for, the others having more. */
+/* Returns for how many columns it has room; c->v, c->w and c->probes of every
+   device have room for hone_cuda_columns(n). */
 int64_t room_for(const hone_several *s) {
   const hone_cuda *c = s->share[0].c;
   const int64_t columns = hone_cuda_residual_bytes(c->n, c->m) /
