@@ -25,6 +25,9 @@ typedef struct hone_trial {
                          the update */
   int64_t outer;      /* columns of an outer panel */
   int64_t strip;      /* columns that the trailing update takes at once */
+  double beside;      /* floating-point operations of products that one
+                         multiprocessor is given while an inner panel is
+                         factored beside them */
   int64_t diagonal;   /* rows of a product along the diagonal, of Cholesky */
   int64_t feed;       /* 1 + the number of the list of parts by which A comes;
                          the lists are in gpu_sp/factor/load.cu */

@@ -72,6 +72,7 @@
 #define hone_cuda_largest hone_z_cuda_largest
 #define hone_cuda_largest_u hone_z_cuda_largest_u
 #define hone_cuda_lay_out hone_z_cuda_lay_out
+#define hone_cuda_leave_room hone_z_cuda_leave_room
 #define hone_cuda_lend hone_z_cuda_lend
 #define hone_cuda_list_resident hone_z_cuda_list_resident
 #define hone_cuda_list_working hone_z_cuda_list_working
@@ -97,6 +98,7 @@
 #define hone_cuda_outcome hone_z_cuda_outcome
 #define hone_cuda_outer_width hone_z_cuda_outer_width
 #define hone_cuda_panel hone_z_cuda_panel
+#define hone_cuda_panel_blocks hone_z_cuda_panel_blocks
 #define hone_cuda_panel_bytes hone_z_cuda_panel_bytes
 #define hone_cuda_panel_rows hone_z_cuda_panel_rows
 #define hone_cuda_pieces_create hone_z_cuda_pieces_create

@@ -41,9 +41,10 @@ pthread_once_t once = PTHREAD_ONCE_INIT, solver_once = PTHREAD_ONCE_INIT,
 #ifdef HONE_EMULATE
 
 void find_all() {
-  blas = {cublasCreate_v2,         cublasDestroy_v2,      cublasSetStream_v2,
-          cublasSetPointerMode_v2, cublasSetWorkspace_v2, cublasGemmEx,
-          cublasStrsm_v2};
+  blas = {cublasCreate_v2,       cublasDestroy_v2,
+          cublasSetStream_v2,    cublasSetPointerMode_v2,
+          cublasSetWorkspace_v2, cublasSetSmCountTarget,
+          cublasGemmEx,          cublasStrsm_v2};
   found = true;
 }
 
@@ -82,6 +83,7 @@ void find_all() {
           find(library, "cublasSetStream_v2", &blas.set_stream) &&
           find(library, "cublasSetPointerMode_v2", &blas.set_pointer_mode) &&
           find(library, "cublasSetWorkspace_v2", &blas.set_workspace) &&
+          find(library, "cublasSetSmCountTarget", &blas.set_processors) &&
           find(library, "cublasGemmEx", &blas.gemm) &&
           find(library, "cublasStrsm_v2", &blas.trsm);
 }

@@ -130,6 +130,7 @@ struct hone_cublas {
   decltype(&cublasSetStream_v2) set_stream;
   decltype(&cublasSetPointerMode_v2) set_pointer_mode;
   decltype(&cublasSetWorkspace_v2) set_workspace;
+  decltype(&cublasSetSmCountTarget) set_processors; /* 0: all */
   cublasStatus_t (*gemm)(cublasHandle_t, cublasOperation_t, cublasOperation_t,
                          int m, int n, int k, const void *alpha, const void *a,
                          cudaDataType, int lda, const void *b, cudaDataType,

@@ -219,7 +219,8 @@ int allocate_device_memory(hone_cuda *c, const hone_engine_config *config) {
 }
 
 int create_streams(hone_cuda *c) {
-  int st = HONE_OK;
+  int st = CALL(cudaDeviceGetAttribute(
+      &c->processors, cudaDevAttrMultiProcessorCount, c->ordinal));
   for (cudaStream_t *stream : {&c->work, &c->feed, &c->fetch})
     TRY(CREATE(stream,
                cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking)));

@@ -143,6 +143,7 @@ void hone_cuda_lay_out(hone_cuda *c, const hone_cuda_shape &of,
   c->nb =
       of.deal.of > 1 ? of.deal.width : hone_cuda_outer_width(of.spd, config);
   c->panel_work.part_rows = config->choices.trial.part_rows;
+  c->panel_work.few_blocks = of.deal.of > 1;
   c->triangles.group = config->choices.trial.together;
   const int64_t strip = config->choices.trial.strip;
   c->strip = strip > 0 ? strip : (int64_t)STRIP;

@@ -139,8 +139,15 @@ struct hone_cuda_product {
   void *ctx;
 };
 
+/* The room that products leave for a panel that is factored beside them. */
+struct hone_cuda_room {
+  int processors; /* multiprocessors that they may use; 0: all */
+  double work;    /* floating-point operations until they may use all */
+};
+
 struct hone_cuda {
-  int ordinal;                   /* the device's number */
+  int ordinal;                   /* the device's number, */
+  int processors;                /* and how many multiprocessors it has */
   int64_t n, ld, lda, nb, strip; /* ld: floats from row to row of F; nb: columns
                                     of an outer panel; strip: columns updated at
                                     once */
@@ -171,6 +178,7 @@ struct hone_cuda {
   cudaEvent_t beside; /* where work leaves a stream for another, and returns */
   const hone_cublas *blas;
   cublasHandle_t handle;
+  hone_cuda_room room; /* beside the present update */
 
   /* In device memory */
   hone_entry *copy; /* n x n: room for a copy of A; NULL: none is kept */

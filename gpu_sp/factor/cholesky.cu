@@ -290,16 +290,16 @@ int product(hone_cuda *c, const hone_cuda_queue &on,
  */
 int update_rows(hone_cuda *c, const hone_cuda_queue &on,
                 const hone_cuda_panel_info *p, int64_t r0, int64_t r1,
-                int64_t c0, int64_t c1) {
+                int64_t c0, int64_t c1, int64_t first) {
   const int64_t chosen = c->choices.trial.diagonal;
   const int64_t rows = chosen > 0 ? chosen : (int64_t)STRIP_ROWS;
   const int64_t above = r1 < c0 ? r1 : c0, end = r1 < c1 ? r1 : c1;
   int st = HONE_OK;
   if (r0 < above)
-    st = product(c, on, p, p->count, {r0, above - r0, c0, c1, c0});
+    st = product(c, on, p, p->count, {r0, above - r0, c0, c1, first});
   for (int64_t i = r0 < c0 ? c0 : r0, m; i < end && st == HONE_OK; i += m) {
     m = end - i > 2 * rows ? rows : end - i;
-    st = product(c, on, p, p->count, {i, m, i, c1, c0});
+    st = product(c, on, p, p->count, {i, m, i, c1, first});
   }
   return st;
 }
@@ -307,8 +307,8 @@ int update_rows(hone_cuda *c, const hone_cuda_queue &on,
 /* Updates the rows from the panel's end on, up to row end-1. */
 int update_below(hone_cuda *c, const hone_cuda_queue &on,
                  const hone_cuda_panel_info *p, int64_t c0, int64_t c1,
-                 int64_t end) {
-  return update_rows(c, on, p, p->k + p->w, end, c0, c1);
+                 int64_t end, int64_t first) {
+  return update_rows(c, on, p, p->k + p->w, end, c0, c1, first);
 }
 
 /* Computes the inner panel's rows of U in the columns c0 .. c1-1, and their
@@ -366,7 +366,7 @@ int update_later_rows(hone_cuda *c, int panel, int64_t r0, int64_t r1) {
   for (int64_t at = r0; at < c->n && st == HONE_OK; at += c->strip) {
     const int64_t to = at + c->strip < c->n ? at + c->strip : c->n;
     st = split_right(c, on, p, at, to);
-    TRY(update_rows(c, on, p, r0, r1, at, to));
+    TRY(update_rows(c, on, p, r0, r1, at, to, at));
   }
   return st;
 }
@@ -382,7 +382,7 @@ int inner_step(hone_cuda *c, const hone_cuda_queue &on,
   if (st != HONE_OK || k + w >= end)
     return st;
   st = rows_of_u(c, on, &one, 0, k + w, end);
-  TRY(update_below(c, on, &one, k + w, end, end));
+  TRY(update_below(c, on, &one, k + w, end, end, k + w));
   return st;
 }
 
@@ -413,7 +413,8 @@ int hone_cuda_cholesky_split(hone_cuda *c, int panel, int64_t from) {
 
 int hone_cuda_cholesky_update(hone_cuda *c, int panel, int64_t r0, int64_t r1,
                               int64_t from) {
-  return update_rows(c, c->forms.main, c->panels + panel, r0, r1, from, c->n);
+  return update_rows(c, c->forms.main, c->panels + panel, r0, r1, from, c->n,
+                     from);
 }
 
 const hone_cuda_steps hone_cuda_cholesky_steps = {

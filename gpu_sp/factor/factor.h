@@ -59,12 +59,16 @@ struct hone_moves {
 struct hone_panel_room {
   void *memory;      /* hone_cuda_panel_bytes; cleared before the first panel */
   int64_t part_rows; /* at least 2 HONE_PANEL; 0: hone_cuda_panel_rows() */
+  bool few_blocks;   /* thread blocks of more rows, where that leaves room for
+                        products */
 };
 /* Returns the bytes for panels of at most n rows. */
 int64_t hone_cuda_panel_bytes(int64_t n, int64_t part_rows);
 /* Returns the most rows that one launch can hold; tall_panel.cu factors taller
    panels. */
 int64_t hone_cuda_panel_rows();
+/* Returns the number of thread blocks of a panel of so many rows. */
+int hone_cuda_panel_blocks(int64_t rows, const hone_panel_room &room);
 /* Factors the panel in place, and puts its rows into their new order. *moves
    (device) is written. *zero_pivot (device) is lowered to the first column
    whose pivot is exactly zero. The launch is cooperative: all its thread blocks

@@ -23,10 +23,10 @@ int product_of_parts(hone_cuda *c, const hone_cuda_queue &on, int64_t from,
   return CALL(c->blas->gemm(
       on.handle, CUBLAS_OP_N, CUBLAS_OP_N, (int)padded_columns(c, b.c0, b.c1),
       (int)b.m, (int)k, &scale_at(c, b.c0)->alpha,
-      parts_at(on.up, from * on.ldu), type, (int)on.ldu,
-      parts_at(on.lp, (b.i - p->k) * on.ldl + from), type, (int)on.ldl,
-      c->constants, hone_cuda_f_at(c, b.i, b.c0), CUDA_R_32F, (int)c->ld,
-      CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+      parts_at(on.up, from * on.ldu + HONE_PARTS * (b.c0 - b.first)), type,
+      (int)on.ldu, parts_at(on.lp, (b.i - p->k) * on.ldl + from), type,
+      (int)on.ldl, c->constants, hone_cuda_f_at(c, b.i, b.c0), CUDA_R_32F,
+      (int)c->ld, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
 }
 
 /* Does so without parts, in single precision or TF32, for 'wide' columns of
@@ -65,10 +65,10 @@ int product(hone_cuda *c, const hone_cuda_queue &on,
 }
 
 int update_below(hone_cuda *c, const hone_cuda_queue &on,
-                 const hone_cuda_panel_info *p, int64_t c0, int64_t c1,
-                 int64_t) {
+                 const hone_cuda_panel_info *p, int64_t c0, int64_t c1, int64_t,
+                 int64_t first) {
   const int64_t below = p->k + p->w;
-  return product(c, on, p, p->count, {below, c->n - below, c0, c1, c0});
+  return product(c, on, p, p->count, {below, c->n - below, c0, c1, first});
 }
 
 /* Splits inner panel 'inner' of L into the operand of products. */
@@ -152,7 +152,7 @@ int inner_step(hone_cuda *c, const hone_cuda_queue &on,
     return st;
   st = rows_of_u(c, on, &one, 0, k + w, end);
   TRY(split_inner_l(c, on, &one, 0));
-  TRY(update_below(c, on, &one, k + w, end, c->n));
+  TRY(update_below(c, on, &one, k + w, end, c->n, k + w));
   return st;
 }
 

@@ -23,6 +23,8 @@
    Read next: lu.cu and cholesky.cu for the steps. */
 #include "gpu_sp/factor/operands.h"
 
+#include <cmath>
+
 namespace {
 
 const hone_cuda_steps *steps_of(const hone_cuda *c) {
@@ -32,6 +34,23 @@ const hone_cuda_steps *steps_of(const hone_cuda *c) {
 bool has_look_ahead(const hone_cuda *c) {
   return c->forms.side.stream != nullptr;
 }
+
+/* A product takes every multiprocessor until it ends, and each kernel of the
+   panel that is factored beside it would wait for that end. So the products
+   that begin with the panel leave room for it: as many multiprocessors as it
+   has thread blocks, a third at least. When those that they take have done what
+   they can while a panel is factored, the rest is multiplied by all. This does
+   not pay where products are left less than a part of the multiprocessors,
+   which is smaller where several devices wait for the panel. Measured on an
+   H200 (docs/performance.md). */
+const double LEAST = 0.625, LEAST_OF_SEVERAL = 0.3;
+/* The floating-point operations that one multiprocessor does while an inner
+   panel is factored. */
+const double WORK_BESIDE = HONE_PARTS > 1 ? 0.6e9 : 1.06e9;
+enum {
+  THIRD = 3,
+  TOGETHER = 512 /* columns of products, a multiple of these */
+};
 
 /* Lets the panel stream begin as soon as the panel's columns are up to date. */
 int start_panel_stream(hone_cuda *c, int64_t k) {
@@ -53,6 +72,41 @@ int join_panel_stream(hone_cuda *c) {
   return st;
 }
 
+/* Returns how many of so many columns, in which the panel updates m rows, are
+   to be updated while there is room for the next panel; the work that may be
+   done so becomes less. */
+int64_t columns_beside(hone_cuda *c, const hone_cuda_panel_info *p, int64_t m,
+                       int64_t columns) {
+  const double each = (double)hone_split_rows(c->pieces) / HONE_WIDE *
+                      HONE_PARTS * HONE_PARTS * 2.0 * (double)p->w * (double)m;
+  if (c->room.processors == 0 || !(c->room.work > 0.0) || !(each > 0.0))
+    return 0;
+  const double wanted = ceil(c->room.work / (TOGETHER * each)) * TOGETHER;
+  if (wanted < (double)(columns - TOGETHER / 2))
+    columns = (int64_t)wanted;
+  c->room.work -= (double)columns * each;
+  return columns;
+}
+
+/* Updates the rows below the panel in the columns at .. to-1, by rows of U that
+   have been computed: first some with room for the next panel. */
+int update_below(hone_cuda *c, const hone_cuda_panel_info *p, int64_t at,
+                 int64_t to, int64_t end) {
+  const hone_cuda_steps *steps = steps_of(c);
+  const hone_cuda_queue &on = c->forms.main;
+  const int64_t middle = at + columns_beside(c, p, c->n - p->k - p->w, to - at);
+  int st = HONE_OK;
+  if (middle > at) {
+    st = CALL(c->blas->set_processors(on.handle, c->room.processors));
+    TRY(steps->below(c, on, p, at, middle, end, at));
+    const int all = CALL(c->blas->set_processors(on.handle, 0));
+    st = st == HONE_OK ? all : st;
+  }
+  if (middle < to)
+    TRY(steps->below(c, on, p, middle, to, end, at));
+  return st;
+}
+
 /* Computes the panel's rows of U in the columns c0 .. c1-1, and updates the
    rows below, Cholesky's up to row end-1; a strip at a time. */
 int update_strips(hone_cuda *c, const hone_cuda_panel_info *p, int64_t c0,
@@ -69,7 +123,7 @@ int update_strips(hone_cuda *c, const hone_cuda_panel_info *p, int64_t c0,
                             {k, inner_width(p, inner), at, to, at});
       TRY(steps->rows(c, on, p, inner, at, to));
     }
-    TRY(steps->below(c, on, p, at, to, end));
+    TRY(update_below(c, p, at, to, end));
   }
   return st;
 }
@@ -113,6 +167,21 @@ int record_ready(hone_cuda *c, int64_t c0) {
 
 } // namespace
 
+void hone_cuda_leave_room(hone_cuda *c, int64_t k, int64_t w) {
+  const int64_t blocks = hone_cuda_panel_blocks(c->n - k, c->panel_work);
+  const int64_t third = c->processors / THIRD;
+  const int64_t left =
+      (c->processors - (blocks > third ? blocks : third)) / 2 * 2;
+  const double least = c->deal.of > 1 ? LEAST_OF_SEVERAL : LEAST;
+  const int64_t inner = ((w < c->nb ? w : c->nb) + HONE_PANEL - 1) / HONE_PANEL;
+  const double chosen = c->choices.trial.beside;
+  c->room = {};
+  if (has_look_ahead(c) && !c->spd && three_products(c) &&
+      (double)left >= least * (double)c->processors)
+    c->room = {(int)left,
+               (chosen > 0.0 ? chosen : WORK_BESIDE) * (double)(left * inner)};
+}
+
 int hone_cuda_factor_panel(hone_cuda *c, int64_t k, int64_t w, int64_t end) {
   const hone_cuda_steps *steps = steps_of(c);
   const int index = c->panel_count;
@@ -152,9 +221,11 @@ int hone_cuda_apply_panel(hone_cuda *c, int panel, int64_t c0, int64_t c1) {
     TRY(record_ready(c, c0));
     if (steps->move && next < loaded)
       TRY(steps->move(c, p, p->k, next, loaded));
+    hone_cuda_leave_room(c, c0, c1 - c0);
     c0 = next;
   }
   TRY(update_by_panel(c, panel, c0, steps->later ? c->n : c1, end));
+  c->room = {};
   return st;
 }
 
@@ -165,7 +236,9 @@ int hone_cuda_apply_panels_from(hone_cuda *c, int from, int64_t c0,
   int st = update_later(c, from, last, c0, c1);
   TRY(update_later(c, last, last + 1, c0, next));
   TRY(record_ready(c, c0));
+  hone_cuda_leave_room(c, c0, c1 - c0);
   TRY(update_later(c, last, last + 1, next, c1));
+  c->room = {};
   return st;
 }
 

@@ -35,10 +35,11 @@ struct hone_cuda_steps {
                  const hone_cuda_panel_info *p, int inner,
                  const hone_f_block &b);
   /* Updates the rows below the panel in the columns c0 .. c1-1: in the LU all
-     of them, in Cholesky's those up to row end-1. */
+     of them, in Cholesky's those up to row end-1. The operand of the rows of U
+     begins at column 'first'. */
   int (*below)(hone_cuda *c, const hone_cuda_queue &on,
                const hone_cuda_panel_info *p, int64_t c0, int64_t c1,
-               int64_t end);
+               int64_t end, int64_t first);
   /* Updates a block row that came later, the rows r0 .. r1-1, by the panel.
      NULL: block columns come. */
   int (*later)(hone_cuda *c, int panel, int64_t r0, int64_t r1);
@@ -62,6 +63,10 @@ int hone_cuda_cholesky_split(hone_cuda *c, int panel, int64_t from);
 int hone_cuda_cholesky_update(hone_cuda *c, int panel, int64_t r0, int64_t r1,
                               int64_t from);
 
+/* Lets the products of the update that is enqueued next leave room for the
+   panel of w columns, or nb, that begins at row k and is factored beside them,
+   until c->room is cleared. */
+void hone_cuda_leave_room(hone_cuda *c, int64_t k, int64_t w);
 /* Factors the columns k .. k+w-1 of a block column that ends at column 'end',
    and moves the rows of all columns in F. A call of hone_cuda_apply_panel for
    the rest of the block column must be next: it makes the moves that were put

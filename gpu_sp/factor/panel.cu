@@ -409,12 +409,17 @@ cudaError_t shared_limit(size_t *bytes) {
   return e;
 }
 
+/* Returns the rows of a thread block, where a panel has m. */
+int rows_of_block(int64_t m, bool few) {
+  const int64_t blocks = few ? (int64_t)FEW_BLOCKS : (int64_t)MAX_BLOCKS;
+  if (m <= (int64_t)GROUP * WARP_ROWS)
+    return WARP_ROWS;
+  return m > blocks * 2 * WARP_ROWS ? 3 * WARP_ROWS : 2 * WARP_ROWS;
+}
+
 /* most: the bytes of dynamic shared memory that a kernel may ask for. */
-void shape_of(int64_t m, int64_t w, size_t most, panel_shape *p) {
-  p->rows = WARP_ROWS;
-  if (m > (int64_t)GROUP * WARP_ROWS)
-    p->rows =
-        m > (int64_t)MAX_BLOCKS * 2 * WARP_ROWS ? 3 * WARP_ROWS : 2 * WARP_ROWS;
+void shape_of(int64_t m, int64_t w, bool few, size_t most, panel_shape *p) {
+  p->rows = rows_of_block(m, few);
   p->blocks = (int)((m + p->rows - 1) / p->rows);
   p->scratch_at = ((p->rows + 1) * HONE_PARTS * (int)w + 3) / 4 * 4;
   const auto shared = [p](int blocks) {
@@ -439,6 +444,13 @@ int64_t hone_cuda_panel_bytes(int64_t n, int64_t part_rows) {
   return flat + hone_cuda_tall_bytes(n, part_rows);
 }
 
+int hone_cuda_panel_blocks(int64_t rows, const hone_panel_room &room) {
+  const int each = rows_of_block(rows, room.few_blocks);
+  return hone_cuda_is_tall(rows, room.part_rows)
+             ? (int)MAX_BLOCKS
+             : (int)((rows + each - 1) / each);
+}
+
 int64_t hone_cuda_panel_rows() { return (int64_t)MAX_BLOCKS * MOST_ROWS; }
 
 cudaError_t hone_cuda_panel(const hone_panel &panel, hone_moves *moves,
@@ -452,7 +464,7 @@ cudaError_t hone_cuda_panel(const hone_panel &panel, hone_moves *moves,
   cudaError_t e = shared_limit(&most);
   if (e != cudaSuccess)
     return e;
-  shape_of(rows, panel.w, most, &shape);
+  shape_of(rows, panel.w, room.few_blocks, most, &shape);
   panel_args args = {};
   args.f = panel.f.f + k * panel.f.ld + HONE_PARTS * k;
   args.ld = panel.f.ld;

@@ -324,7 +324,7 @@ cudaError_t hone_cuda_tall_panel(const hone_panel &panel, hone_moves *moves,
                                  cudaStream_t stream) {
   const int64_t n = panel.f.n, ld = panel.f.ld, k = panel.k;
   tall_panel t = {};
-  t.panel = {room.memory, 0};
+  t.panel = {room.memory, 0, room.few_blocks};
   t.part_rows = rows_of_parts(room.part_rows);
   lay_out(&t, n,
           static_cast<unsigned char *>(room.memory) +

@@ -17,6 +17,7 @@ namespace {
 
 enum {
   MAX_BLOCKS = 128,
+  FEW_BLOCKS = 64,
   CANDIDATES = MAX_BLOCKS * STEP,
   MERGED_BLOCKS = 32, /* the candidates of so many thread blocks are factored at
                          once; */

@@ -152,10 +152,13 @@ int apply_panel(hone_several *s, int d, int p) {
   TRY(hone_cuda_lu_steps.compose(c, c->panels + p));
   if (from < c->m)
     TRY(update_columns(s, d, p, from, first, first));
-  if (next)
+  if (next) {
     TRY_CUDA(cudaEventRecord(share->ready, c->work));
+    hone_cuda_leave_room(c, hone_several_start(s, p + 1), s->nb);
+  }
   if (from < c->m)
     TRY(update_columns(s, d, p, first, end, hone_several_end(s, d, s->loaded)));
+  c->room = {};
   TRY_CUDA(cudaEventRecord(share->used[slot], c->work));
   TRY(move_left(s, d, p));
   return st;

@@ -101,7 +101,7 @@ panel_outcome panel_at(int64_t n, float *f, int64_t ld, int at, int64_t w,
   on_device<int> zero_pivot(std::vector<int>(1, 1 << 30));
   on_device<char> work(hone_cuda_panel_bytes(n, rows), 0);
   MUST(hone_cuda_panel({{f, ld, n}, at, w, HONE_TOURNAMENT}, moves, zero_pivot,
-                       {work, rows}, nullptr));
+                       {work, rows, false}, nullptr));
   MUST(cudaDeviceSynchronize());
   panel_outcome out = {{}, zero_pivot.get()[0] - at};
   const hone_moves m = moves.get()[0];

@@ -14,6 +14,7 @@ struct panel_case {
   int64_t n, k, w;
   enum hone_pivoting pivoting;
   enum kind kind;
+  bool few_blocks = false;
 };
 
 std::vector<float> panel_matrix(const panel_case &c, int64_t ld) {
@@ -80,7 +81,7 @@ void check_panel(const panel_case &c) {
   ct_note("n %d, k %d, w %d, pivoting %d, kind %d", (int)c.n, (int)c.k,
           (int)c.w, (int)c.pivoting, (int)c.kind);
   MUST(hone_cuda_panel({{f, ld, c.n}, c.k, c.w, c.pivoting}, moves, zero_pivot,
-                       {work, 0}, nullptr));
+                       {work, 0, c.few_blocks}, nullptr));
   MUST(cudaDeviceSynchronize());
   const std::vector<int> old = old_rows(c.n, moves.get()[0]);
   check_factors(c, ld, a.data(), f.get().data(), old.data());
@@ -107,7 +108,7 @@ TEST(kernels, factor_panels_of_all_widths) {
 
 /* The candidates of more than 8 blocks take 4 rows a lane, and those of more
    than 32 meet in groups first. More than 32 * 128 rows take 256 rows a block,
-   more than 128 * 256 take 384. */
+   more than 128 * 256 take 384, or more than 64 * 256 where few are wanted. */
 TEST(kernels, factor_panels_of_all_heights) {
   NEED_DEVICE();
   check_panel({1030, 3, 128, HONE_TOURNAMENT, RANDOM});
@@ -118,6 +119,22 @@ TEST(kernels, factor_panels_of_all_heights) {
   check_panel({16500, 0, 20, HONE_TOURNAMENT, RANDOM});
   CHECK_EQ_INT(hone_cuda_panel_rows(), 49152);
   check_panel({33000, 0, 33, HONE_TOURNAMENT, RANDOM});
+  check_panel({16500, 0, 20, HONE_TOURNAMENT, RANDOM, true});
+}
+
+TEST(kernels, tell_how_many_thread_blocks_a_panel_has) {
+  const struct {
+    int64_t rows;
+    int most, few;
+  } cases[] = {{1, 1, 1},       {128, 1, 1},       {129, 2, 2},
+               {2048, 16, 16},  {2049, 9, 9},      {16384, 64, 64},
+               {16385, 65, 43}, {24576, 96, 64},   {32768, 128, 86},
+               {32769, 86, 86}, {49152, 128, 128}, {49153, 128, 128}};
+  for (const auto &c : cases) {
+    ct_note("%d rows", (int)c.rows);
+    CHECK_EQ_INT(hone_cuda_panel_blocks(c.rows, {nullptr, 0, false}), c.most);
+    CHECK_EQ_INT(hone_cuda_panel_blocks(c.rows, {nullptr, 0, true}), c.few);
+  }
 }
 
 /* ---- Pieces ------------------------------------------------------------ */

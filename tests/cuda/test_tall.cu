@@ -77,7 +77,7 @@ outcome factor(const tall_case &c, const std::vector<float> &a, int64_t ld,
   on_device<int> zero_pivot(std::vector<int>(1, 1 << 30));
   on_device<char> work(hone_cuda_panel_bytes(c.n, part), 0);
   MUST(hone_cuda_panel({{f, ld, c.n}, c.k, c.w, c.pivoting}, moves, zero_pivot,
-                       {work, part}, nullptr));
+                       {work, part, false}, nullptr));
   MUST(cudaDeviceSynchronize());
   outcome out = {f.get(), std::vector<int>(static_cast<size_t>(c.n)),
                  zero_pivot.get()[0]};

@@ -7,6 +7,7 @@
 
 #include "tests/emulate/emulate_streams.h"
 
+#include <atomic>
 #include <complex>
 
 #define CUBLAS_VER_MAJOR 0 /* none */
@@ -47,6 +48,7 @@ struct cublasContext {
   cudaStream_t stream;
   cublasPointerMode_t mode;
   int device;
+  int processors; /* that its products may take; 0: all */
 };
 typedef cublasContext *cublasHandle_t;
 
@@ -55,7 +57,7 @@ inline cublasStatus_t cublasCreate_v2(cublasHandle_t *handle) {
     return CUBLAS_STATUS_ALLOC_FAILED;
   *handle =
       hone_emulate::keep(new cublasContext{nullptr, CUBLAS_POINTER_MODE_HOST,
-                                           hone_emulate::current_device},
+                                           hone_emulate::current_device, 0},
                          "cuBLAS handle");
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -84,8 +86,18 @@ inline cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void *work,
   hone_emulate::check_place(work, bytes, true, "workspace of cuBLAS");
   return CUBLAS_STATUS_SUCCESS;
 }
+inline cublasStatus_t cublasSetSmCountTarget(cublasHandle_t handle, int count) {
+  hone_emulate::check_handle(handle, "cuBLAS handle");
+  if (count < 0 || count > HONE_EMULATE_PROCESSORS)
+    return CUBLAS_STATUS_INVALID_VALUE;
+  handle->processors = count;
+  return CUBLAS_STATUS_SUCCESS;
+}
 
 namespace hone_emulate {
+
+/* Products since the program began: of all, and with room for others. */
+inline std::atomic<long> products_made{0}, products_with_room{0};
 
 inline size_t size_of(cudaDataType type) { return type == CUDA_R_32F ? 4 : 2; }
 
@@ -322,6 +334,8 @@ cublasGemmEx(cublasHandle_t handle, cublasOperation_t trans_a,
   check_handle(handle, "cuBLAS handle");
   check_stream(handle->stream);
   check_operands(handle, a, b, c);
+  products_made++;
+  products_with_room += handle->processors > 0;
   const auto now = [=] {
     return gemm_now(handle, trans_a, trans_b, m, n, k, alpha, a, type_a, lda, b,
                     type_b, ldb, beta, c, type_c, ldc, compute);

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The products of a factorization on emulated devices: which of them leave room
+   for a panel that is factored beside them (gpu_sp/factor/outer_panels.cu), and
+   how many there are. */
+#include "gpu_sp/layout.h"
+#include "tests/emulate/several_problem.h"
+
+namespace {
+
+struct made {
+  std::vector<entry> x;
+  hone_report report;
+  long products, with_room;
+};
+
+/* Solves with so many devices, and counts products. */
+made solve_and_count(const problem &p, int devices, int structure) {
+  const several_devices present(devices);
+  hone_options o = options_for(devices);
+  made m = {std::vector<entry>((size_t)p.n), HONE_REPORT_INIT, 0, 0};
+  o.structure = structure;
+  o.deterministic = 1;
+  const long products = hone_emulate::products_made,
+             with_room = hone_emulate::products_with_room;
+  CHECK_EQ_INT(hone_solve(p.n, 1, p.a.data(), p.n, p.b.data(), p.n, m.x.data(),
+                          p.n, &o, &m.report),
+               HONE_OK);
+  CHECK(is_answer(p, HONE_NO_TRANS, m.x.data()));
+  m.products = hone_emulate::products_made - products;
+  m.with_room = hone_emulate::products_with_room - with_room;
+  return m;
+}
+
+bool same_bits(const made &one, const made &other) {
+  return memcmp(one.x.data(), other.x.data(),
+                one.x.size() * sizeof one.x.data()[0]) == 0;
+}
+
+/* However the columns of a product are divided, emulated ones give the same
+   bits; so a part that is multiplied by the wrong rows of U would show. */
+void check_divided(int devices) {
+  const int64_t n = HONE_PARTS > 1 ? 1900 : 2000;
+  const problem p(n, HONE_NO_TRANS, 5);
+  wrapped_trial = {};
+  wrapped_trial.outer = 128 / HONE_PARTS;
+  wrapped_trial.feed = 1 + HONE_PARTS_WHOLE;
+  wrapped_trial.ahead_from = n + 1;
+  const made alone = solve_and_count(p, devices, HONE_STRUCTURE_GENERAL);
+  CHECK_EQ_INT(alone.with_room, 0);
+  wrapped_trial.ahead_from = 256;
+  const made all = solve_and_count(p, devices, HONE_STRUCTURE_GENERAL);
+  wrapped_trial.beside = 1e4; /* 512 columns at once use that up */
+  const made some = solve_and_count(p, devices, HONE_STRUCTURE_GENERAL);
+  wrapped_trial = {};
+  ct_note("%d devices: %d products with room, %d", devices, (int)all.with_room,
+          (int)some.with_room);
+  CHECK(all.with_room >= 4);
+  CHECK(some.with_room >= 4);
+  CHECK(some.with_room <= all.with_room);
+  CHECK(some.products > all.products);
+  CHECK(same_bits(all, alone));
+  CHECK(same_bits(some, alone));
+}
+
+TEST_OF(room, is_left_for_a_panel_until_it_is_factored) { check_divided(1); }
+
+TEST_OF(room, is_left_by_several_devices) { check_divided(2); }
+
+/* Their panels are short, and products in single precision are long. */
+TEST_OF(room, is_not_left_where_it_does_not_pay) {
+  const int64_t n = order_of(1100);
+  problem p(n, HONE_NO_TRANS, 7);
+  wrapped_trial.ahead_from = 256;
+  wrapped_trial.outer = 128 / HONE_PARTS;
+  const made general = solve_and_count(p, 1, HONE_STRUCTURE_GENERAL);
+  CHECK(general.with_room > 0);
+  for (int64_t j = 0; j < n; j++) {
+    for (int64_t i = 0; i < j; i++)
+      p.a.data()[j + i * n] =
+          narrow(conjugate(wide_entry(p.a.data()[i + j * n])));
+    p.a.data()[j + j * n] = 2.0 * std::sqrt((double)n);
+  }
+  p.multiply(HONE_NO_TRANS);
+  const made definite = solve_and_count(p, 1, HONE_STRUCTURE_SPD);
+  CHECK_EQ_INT(definite.with_room, 0);
+  wrapped_trial = {};
+}
+
+} // namespace
