@@ -25,8 +25,8 @@ enum {
   SWEEPS = 12,
   /* Scaling ends when rows and columns are within 2^6 of one another, */
   ALIKE_EXP = 6,
-  /* and within 2^+-20 of 1. */
-  NEAR_ONE_EXP = 20,
+  /* and within 2^+-60 of 1. */
+  NEAR_ONE_EXP = 60,
   /* An exponent below that of every number: there is none yet. */
   NO_EXPONENT = -100000
 };

@@ -86,4 +86,27 @@ TEST_OF(room, is_not_left_where_it_does_not_pay) {
   wrapped_trial = {};
 }
 
+/* A matrix in other units is factored once: it is not scaled, which is known
+   only when a device has all of A, and has factored it. */
+TEST_OF(room, no_matrix_is_factored_twice_for_its_units) {
+  const problem p(order_of(1100), HONE_NO_TRANS, 9);
+  const made one = solve_and_count(p, 1, HONE_STRUCTURE_GENERAL);
+  for (int e : {-58, -37, 12, 33, 58, 70, -70}) {
+    problem other = p;
+    for (entry &v : other.a)
+      v = shifted(v, e);
+    for (entry &v : other.b)
+      v = shifted(v, e);
+    const made m = solve_and_count(other, 1, HONE_STRUCTURE_GENERAL);
+    const bool near = e > -60 && e < 60;
+    ct_note("times 2^%d: %s", e, m.report.path);
+    CHECK_EQ_INT(m.report.scale_exponent_max != 0 ||
+                     m.report.scale_exponent_min != 0,
+                 !near);
+    CHECK_EQ_INT(m.products > one.products, !near);
+    if (near)
+      CHECK(same_bits(m, one));
+  }
+}
+
 } // namespace

@@ -6,8 +6,8 @@
 
 namespace {
 
-/* Where entries have so many magnitudes, rows and columns are scaled. */
-enum { MAGNITUDES = 60 };
+/* Where entries are far from 1, rows and columns are scaled. */
+enum { MAGNITUDES = 60, FAR = 30 };
 
 /* A random system, with k multiples of its right-hand side. */
 struct system_of {
@@ -21,7 +21,7 @@ struct system_of {
     for (int64_t j = 0; scaled && j < n; j++)
       for (int64_t i = 0; i < n; i++) {
         entry &v = p.a.data()[i + j * n];
-        v = shifted(v, (int)((7 * i + 3 * j) % MAGNITUDES));
+        v = shifted(v, (int)((7 * i + 3 * j) % MAGNITUDES) + FAR);
       }
     if (scaled)
       p.multiply(trans);

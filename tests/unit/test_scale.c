@@ -374,7 +374,7 @@ TEST(scale, stays_exact_at_the_ends_of_the_range) {
 }
 
 TEST(scale, leaves_level_matrices_alone) {
-  static const int exponents[] = {0, 10, -10, 15, -15};
+  static const int exponents[] = {0, 10, -10, 55, -55};
   for (int kind = 0; kind < 4; kind++)
     for (int e = 0; e < 5; e++) {
       const int64_t n = 40;
@@ -399,7 +399,7 @@ TEST(scale, leaves_level_matrices_alone) {
 }
 
 TEST(scale, brings_level_matrices_far_from_1_near_1) {
-  static const int exponents[] = {30, -30, 200, -200, 1000, -1000};
+  static const int exponents[] = {70, -70, 200, -200, 1000, -1000};
   for (int e = 0; e < 6; e++) {
     scaled s;
     ct_note("times 2^%d", exponents[e]);
@@ -408,7 +408,7 @@ TEST(scale, brings_level_matrices_far_from_1_near_1) {
       s.on.store[i] = ldexp(s.on.store[i], exponents[e]);
     find(&s);
     check_consistent(&s);
-    check_range(&s, -20, 20); /* in this range nothing is scaled */
+    check_range(&s, -60, 60); /* in this range nothing is scaled */
     close_scaled(&s);
   }
 }
