@@ -166,7 +166,7 @@ __device__ __forceinline__ void eliminate(const panel_args &args, float *s,
   const column_of_u *right = u_of(args, s);
   const int tid = (int)threadIdx.x, stride = args.rows + 1, next = c0 + STEP;
   const int strips = args.rows / (32 * R), warp = warp_number();
-  const int each = STEP * strips / WARPS > 4 ? STEP / 2 : STEP * strips / WARPS;
+  const int each = STEP / (WARPS / strips); /* 8, 4 or 2 warps share a strip */
   const int i = warp % strips * 32 * R + tid % 32;
   const int from = next + warp / strips * each;
   const int to = min(min(args.w, next + STEP), from + each);
