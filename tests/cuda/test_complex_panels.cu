@@ -84,8 +84,8 @@ TEST(complex_panels, are_factored_at_all_heights) {
   check_panel({2300, 3, 20, false});
   check_panel({8300, 0, 17, false});
   check_panel({16500, 0, 20, false});
-  check_panel({16500, 0, 20, true});
-  check_panel({33000, 0, 17, false});
+  check_panel({16500, 0, 61, true});
+  check_panel({33000, 0, 64, false});
 }
 
 } // namespace
