@@ -51,6 +51,10 @@ void check_divided(int devices) {
   const made all = solve_and_count(p, devices, HONE_STRUCTURE_GENERAL);
   wrapped_trial.beside = 1e4; /* 512 columns at once use that up */
   const made some = solve_and_count(p, devices, HONE_STRUCTURE_GENERAL);
+  wrapped_trial.strip = 512;
+  const made first = solve_and_count(p, devices, HONE_STRUCTURE_GENERAL);
+  wrapped_trial.beside = 0.0;
+  const made strips = solve_and_count(p, devices, HONE_STRUCTURE_GENERAL);
   wrapped_trial = {};
   ct_note("%d devices: %d products with room, %d", devices, (int)all.with_room,
           (int)some.with_room);
@@ -58,13 +62,33 @@ void check_divided(int devices) {
   CHECK(some.with_room >= 4);
   CHECK(some.with_room <= all.with_room);
   CHECK(some.products > all.products);
+  CHECK(first.with_room >= 4);
+  CHECK(first.with_room < strips.with_room);
   CHECK(same_bits(all, alone));
   CHECK(same_bits(some, alone));
+  CHECK(same_bits(first, alone));
+  CHECK(same_bits(strips, alone));
 }
 
 TEST_OF(room, is_left_for_a_panel_until_it_is_factored) { check_divided(1); }
 
 TEST_OF(room, is_left_by_several_devices) { check_divided(2); }
+
+/* Block columns that come later are updated by products of the same shape
+   whenever they come: they leave no room, though there may be a panel. */
+TEST_OF(room, is_left_by_one_product_for_each_panel) {
+  const int64_t n = HONE_PARTS > 1 ? 1000 : 1500, outer = 64;
+  const problem p(n, HONE_NO_TRANS, 11);
+  for (int devices : {1, 2}) {
+    wrapped_trial.ahead_from = 256;
+    wrapped_trial.outer = outer;
+    const made m = solve_and_count(p, devices, HONE_STRUCTURE_GENERAL);
+    wrapped_trial = {};
+    ct_note("%d devices: %d products with room", devices, (int)m.with_room);
+    CHECK(m.with_room >= 4);
+    CHECK(m.with_room <= (n + outer - 1) / outer);
+  }
+}
 
 /* Their panels are short, and products in single precision are long. */
 TEST_OF(room, is_not_left_where_it_does_not_pay) {
