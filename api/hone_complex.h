@@ -21,10 +21,9 @@
  *     #include <hone.h>
  *     int st = hone_z_solve(n, 1, a, n, b, n, x, n, NULL, NULL);
  */
+#include "hone.h" /* which includes this file, where it is not included yet */
 #ifndef HONE_COMPLEX_H
 #define HONE_COMPLEX_H
-
-#include "hone.h"
 
 /** A complex number: two doubles, the real part first. The same as C99's double
     complex, C++'s std::complex<double>, Fortran's complex(c_double_complex) and
