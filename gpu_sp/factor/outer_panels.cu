@@ -49,7 +49,7 @@ const double LEAST = 0.625, LEAST_OF_SEVERAL = 0.3;
 const double WORK_BESIDE = HONE_PARTS > 1 ? 0.6e9 : 1.06e9;
 enum {
   THIRD = 3,
-  TOGETHER = 512 /* columns of products, a multiple of these */
+  TOGETHER = 512 /* a part of a product has a multiple of so many columns */
 };
 
 /* Lets the panel stream begin as soon as the panel's columns are up to date. */

@@ -69,7 +69,7 @@ void check_panel(const panel_of &c) {
     CHECK_EQ_INT(times, 1);
   double l_max = 0.0, u_max = 0.0;
   const double error = error_of(c, ld, a, f.get(), old, &l_max, &u_max);
-  /* as of real ones; a complex product has twice the roundings */
+  /* The bound is twice that of real ones: so are a product's roundings. */
   CHECK_LE(error, 0x1p-22 * (1.0 + std::sqrt(static_cast<double>(c.w))) *
                       (1.0 + l_max) * u_max);
   CHECK_LE(l_max, 100.0);

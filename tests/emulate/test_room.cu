@@ -39,7 +39,7 @@ bool same_bits(const made &one, const made &other) {
 /* However the columns of a product are divided, emulated ones give the same
    bits; so a part that is multiplied by the wrong rows of U would show. */
 void check_divided(int devices) {
-  /* so that a device has 512 columns, and half as many, beside two panels */
+  /* A device has 512 columns, and half as many, beside two panels. */
   const int64_t n = devices * (HONE_PARTS > 1 ? 950 : 1060);
   const problem p(n, HONE_NO_TRANS, 5);
   wrapped_trial = {};
