@@ -49,7 +49,7 @@ extern "C" {
 #define HONE_STATUS_LIST(X)                                                    \
   X(HONE_OK, 0, "solved: every right-hand side is accepted")                   \
   X(HONE_NOT_CONVERGED, 1,                                                     \
-    "not converged: x is the best found, its backward error is in the report") \
+    "not converged: x is the best found, its errors are in the report")        \
   X(HONE_ILL_CONDITIONED, 2,                                                   \
     "numerically singular: x is the best found, no digit of it is certain")    \
   X(HONE_INTERRUPTED, 3,                                                       \
@@ -157,7 +157,7 @@ typedef struct hone_column {
   double normwise_error; /* as in LAPACK */
   double residual_error; /* ||b - A x|| / ||b||, infinity norms */
   double forward_error;  /* bound on ||x - x_true|| / ||x||, infinity norms;
-                            Inf: no digit is certain */
+                            above 0.1 no digit is certain; Inf: no bound */
 } hone_column;
 
 /** The event that a progress callback receives, valid during the callback. */

@@ -38,7 +38,7 @@ typedef struct hone_batch_result {
   double residual_error; /* ||b - A x|| / ||b||, infinity norms */
   double forward_error; /* bound on ||x - x_true|| / ||x||, infinity norms, that
                            holds for this system but for a probability of 1e-9;
-                           Inf: no digit is certain */
+                           above 0.1 no digit is certain; Inf: no bound */
   double rcond;         /* 1 / (||A|| ||inv(A)||), estimated, in the 1-norm or,
                            with a row-major or transposed A, also the
                            infinity norm */

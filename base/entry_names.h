@@ -167,6 +167,7 @@
 #define hone_ladder_create_rung hone_z_ladder_create_rung
 #define hone_ladder_destroy hone_z_ladder_destroy
 #define hone_ladder_destroy_rung hone_z_ladder_destroy_rung
+#define hone_ladder_doubt hone_z_ladder_doubt
 #define hone_ladder_draw hone_z_ladder_draw
 #define hone_ladder_draw_for hone_z_ladder_draw_for
 #define hone_ladder_expect_certificate hone_z_ladder_expect_certificate

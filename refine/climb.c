@@ -250,7 +250,9 @@ static int certify_columns(hone_climb *c, int r, hone_refinement *ctx) {
     if (accepted_on(c, i, r) && !hone_climb_error_suffices(c, i)) {
       c->columns[i].state = HONE_COLUMN_LEFT;
       snprintf(c->columns[i].why, sizeof c->columns[i].why,
-               "its error bound is too large");
+               c->ladder->request.extra
+                   ? "the bound on the error of x exceeds 8 eps"
+                   : "the bound on the error of x leaves no digit certain");
     }
   c->report->certify_ms += 1e3 * (end - middle);
   c->report->refine_ms += 1e3 * (hone_now_s() - end + middle - start);

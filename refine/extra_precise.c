@@ -163,9 +163,9 @@ static bool wants_correction(const hone_refinement *ctx, hone_aim aim,
       (last_step || c->slow_corrections >= SLOW_MOST))
     return false; /* rounding errors of residuals may leave more */
   if (last_step)
-    give_up(c, "its error is too large after the corrections allowed");
+    give_up(c, "the error of x is too large after the corrections allowed");
   else if (!(size <= DBL_MAX) || c->slow_corrections >= SLOW_MOST)
-    give_up(c, "its error is too large, corrections shrink too slowly");
+    give_up(c, "the error of x is too large, corrections shrink too slowly");
   c->last_size = size;
   c->last_entrywise = entrywise;
   return c->state == HONE_COLUMN_ACCEPTED;

@@ -247,10 +247,7 @@ static int factor_rung(hone_ladder *ladder, int r, hone_report *report) {
   if (certified && certificate->nonsingular)
     why = NULL; /* even if a pivot was zero */
   else if (why == NULL)
-    why =
-        hone_ladder_failure(rung) == HONE_FAILURE_GROWTH
-            ? "its factors grew too much to tell the matrix from a singular one"
-            : "these factors cannot tell the matrix from a singular one";
+    why = hone_ladder_doubt(rung);
   rung->factored = true;
   if (why != NULL)
     hone_ladder_add_reason(report, rung->engine->name, why);

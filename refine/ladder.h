@@ -187,6 +187,8 @@ int hone_ladder_find_applicable(hone_ladder *ladder);
 int hone_ladder_settle_symmetry(hone_ladder *ladder, bool refuted);
 /* The way in which a rung's factors failed, if they did. */
 hone_failure hone_ladder_failure(const hone_rung *rung);
+/* Why no digit of x is certain with this rung's factors, for the report. */
+const char *hone_ladder_doubt(const hone_rung *rung);
 /* The rung that follows r by the policy after r's factors failed in the way
    that their info says; ladder->rung_count if none does. */
 int hone_ladder_successor(const hone_ladder *ladder, int r);

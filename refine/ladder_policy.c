@@ -76,6 +76,15 @@ hone_failure hone_ladder_failure(const hone_rung *rung) {
                                              : HONE_FAILURE_PIVOT;
 }
 
+const char *hone_ladder_doubt(const hone_rung *rung) {
+  if (hone_engine_direct(rung->engine))
+    return "in double precision the matrix cannot be told from a singular one";
+  return hone_ladder_failure(rung) == HONE_FAILURE_GROWTH
+             ? "its factors grew too much to tell the matrix from a singular "
+               "one"
+             : "these factors cannot tell the matrix from a singular one";
+}
+
 static int rank_of_rung(const hone_rung *rung) {
   return hone_policy_rank(rung->engine, rung->choices.arithmetic);
 }

@@ -237,6 +237,18 @@ static bool revoke(const hone_ladder *ladder, int64_t count,
   return any;
 }
 
+/* Says where A is nearly singular, and why no digit is certain, if nothing has
+   said so: the factors may be those of an earlier call. */
+static void explain_singular(hone_ladder *ladder, hone_report *report) {
+  const hone_rung *rung = &ladder->rung[ladder->highest_rung];
+  if (report->reason[0] == '\0')
+    hone_ladder_add_reason(report, rung->engine->name, hone_ladder_doubt(rung));
+  if (rung->self == NULL)
+    return;
+  const hone_factored f = hone_ladder_factored_by(ladder, ladder->highest_rung);
+  hone_null_find(&f, &rung->certificate, false, ladder->scratch, report);
+}
+
 int hone_ladder_solve(hone_ladder *ladder, bool trans, int64_t nrhs,
                       const hone_entry *b, int64_t ldb, hone_entry *x,
                       int64_t ldx, const hone_entry *x0, int64_t ldx0,
@@ -270,12 +282,8 @@ int hone_ladder_solve(hone_ladder *ladder, bool trans, int64_t nrhs,
     out.status = HONE_ILL_CONDITIONED;
     out.singular = true;
   }
-  if (out.singular && ladder->rung[ladder->highest_rung].self != NULL) {
-    const hone_factored f =
-        hone_ladder_factored_by(ladder, ladder->highest_rung);
-    hone_null_find(&f, &ladder->rung[ladder->highest_rung].certificate, false,
-                   ladder->scratch, report);
-  }
+  if (out.singular)
+    explain_singular(ladder, report);
   hone_ladder_report_matrix(ladder, report);
   hone_ladder_report_path(ladder, report);
   if (out.failed == HONE_OK)

@@ -147,6 +147,26 @@ TEST(contract, never_accepts_the_hilbert_matrix_of_order_20) {
     }
 }
 
+/* A solver's factors are those of an earlier call, whose report is another. */
+TEST(contract, says_why_at_each_solve_with_factors_of_a_singular_matrix) {
+  enum { N = 20 };
+  sys s = sys_make(N, 1);
+  hone_solver *solver;
+  for (int64_t i = 0; i < N * N; i++)
+    s.a[i] = 1.0 / (double)(i / N + i % N + 1);
+  sys_set_consistent(&s);
+  REQUIRE(hone_solver_create(&solver, N, &s.options) == HONE_OK);
+  CHECK_EQ_INT(hone_solver_factor(solver, s.a, N, &s.report), HONE_OK);
+  for (int again = 0; again < 2; again++) {
+    CHECK_EQ_INT(sup_solver_solve(solver, HONE_NO_TRANS, 1, s.b, N, s.x, N,
+                                  NULL, 0, NULL, &s.report),
+                 HONE_ILL_CONDITIONED);
+    CHECK_CONTAINS(s.report.reason, "LU: these factors cannot tell the matrix");
+  }
+  hone_solver_destroy(&solver);
+  sys_discard(&s);
+}
+
 /* If the status is 0, the error is at most its bound. */
 TEST(contract, bounds_the_forward_error_of_what_it_accepts) {
   for (int k = 0; k < 17 * 3; k++) {

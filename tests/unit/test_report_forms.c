@@ -111,7 +111,7 @@ TEST(report_forms, text_counts_accepted_columns_and_fallbacks) {
   snprintf(r.device, sizeof r.device, "the device");
   check_text(&r,
              "status          1, not converged: x is the best found, its "
-             "backward error is in the report\n"
+             "errors are in the report\n"
              "system          n 3, 2 right-hand sides, 1 accepted\n"
              "backward error  5.00e-01 componentwise, 1.25e-01 normwise (limit "
              "2.50e-01)\n"

@@ -69,10 +69,9 @@ TEST(report, json_holds_every_number_to_the_last_bit) {
   CHECK_EQ_INT(length, strlen(text));
   REQUIRE(json_read(&j, text));
   json_check_report(&j, &r);
-  CHECK(
-      json_is(&j, "status_text",
-              "\"not converged: x is the best found, its backward error is in "
-              "the report\""));
+  CHECK(json_is(&j, "status_text",
+                "\"not converged: x is the best found, its errors are in "
+                "the report\""));
   CHECK(json_is(&j, "device", "\"CPU, 7 threads\""));
   CHECK(json_is(&j, "null_index", "[27, 28]"));
   CHECK(json_is(&j, "null_weight", "[0.75, -0.625]"));
