@@ -65,7 +65,6 @@
 #define hone_cuda_inspect_matrix hone_z_cuda_inspect_matrix
 #define hone_cuda_inverse_bytes hone_z_cuda_inverse_bytes
 #define hone_cuda_invert_blocks hone_z_cuda_invert_blocks
-#define hone_cuda_is_tall hone_z_cuda_is_tall
 #define hone_cuda_judge_pivots hone_z_cuda_judge_pivots
 #define hone_cuda_keep hone_z_cuda_keep
 #define hone_cuda_kept_bytes hone_z_cuda_kept_bytes
@@ -100,6 +99,7 @@
 #define hone_cuda_panel hone_z_cuda_panel
 #define hone_cuda_panel_blocks hone_z_cuda_panel_blocks
 #define hone_cuda_panel_bytes hone_z_cuda_panel_bytes
+#define hone_cuda_panel_parts hone_z_cuda_panel_parts
 #define hone_cuda_panel_rows hone_z_cuda_panel_rows
 #define hone_cuda_pieces_create hone_z_cuda_pieces_create
 #define hone_cuda_pieces_destroy hone_z_cuda_pieces_destroy

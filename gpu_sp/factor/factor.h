@@ -67,7 +67,8 @@ int64_t hone_cuda_panel_bytes(int64_t n, int64_t part_rows);
 /* Returns the most rows that one launch can hold; tall_panel.cu factors taller
    panels. */
 int64_t hone_cuda_panel_rows();
-/* Returns the number of thread blocks of a panel of so many rows. */
+/* Returns the number of thread blocks of a launch for a panel of so many
+   rows. */
 int hone_cuda_panel_blocks(int64_t rows, const hone_panel_room &room);
 /* Factors the panel in place, and puts its rows into their new order. *moves
    (device) is written. *zero_pivot (device) is lowered to the first column
@@ -77,9 +78,10 @@ cudaError_t hone_cuda_panel(const hone_panel &panel, hone_moves *moves,
                             int *zero_pivot, const hone_panel_room &room,
                             cudaStream_t stream);
 
-/* Returns true if a panel of so many rows is too tall for one launch;
-   hone_cuda_panel then calls hone_cuda_tall_panel, which does the same. */
-bool hone_cuda_is_tall(int64_t rows, int64_t part_rows);
+/* Returns into how many parts a panel of so many rows is divided, each with a
+   launch. Where they are several, hone_cuda_panel calls hone_cuda_tall_panel,
+   which does the same. */
+int64_t hone_cuda_panel_parts(int64_t rows, int64_t part_rows);
 /* Returns the bytes that tall panels need of the workspace; 0 where no panel of
    order n is tall. */
 int64_t hone_cuda_tall_bytes(int64_t n, int64_t part_rows);

@@ -49,6 +49,7 @@ const double LEAST = 0.625, LEAST_OF_SEVERAL = 0.3;
 const double WORK_BESIDE = HONE_PARTS > 1 ? 0.6e9 : 1.06e9;
 enum {
   THIRD = 3,
+  MORE_FOR_PARTS = 2, /* a panel in parts takes as long as so many more */
   TOGETHER = 512 /* a part of a product has a multiple of so many columns */
 };
 
@@ -168,7 +169,9 @@ int record_ready(hone_cuda *c, int64_t c0) {
 } // namespace
 
 void hone_cuda_leave_room(hone_cuda *c, int64_t k, int64_t w) {
-  const int64_t blocks = hone_cuda_panel_blocks(c->n - k, c->panel_work);
+  const int64_t rows = c->n - k;
+  const int64_t blocks = hone_cuda_panel_blocks(rows, c->panel_work);
+  const int64_t parts = hone_cuda_panel_parts(rows, c->panel_work.part_rows);
   const int64_t third = c->processors / THIRD;
   const int64_t left =
       (c->processors - (blocks > third ? blocks : third)) / 2 * 2;
@@ -179,7 +182,8 @@ void hone_cuda_leave_room(hone_cuda *c, int64_t k, int64_t w) {
   if (has_look_ahead(c) && !c->spd && three_products(c) &&
       (double)left >= least * (double)c->processors)
     c->room = {(int)left,
-               (chosen > 0.0 ? chosen : WORK_BESIDE) * (double)(left * inner)};
+               (chosen > 0.0 ? chosen : WORK_BESIDE) * (double)(left * inner) *
+                   (parts > 1 ? (double)(parts + MORE_FOR_PARTS) : 1.0)};
 }
 
 int hone_cuda_factor_panel(hone_cuda *c, int64_t k, int64_t w, int64_t end) {

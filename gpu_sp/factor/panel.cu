@@ -445,10 +445,10 @@ int64_t hone_cuda_panel_bytes(int64_t n, int64_t part_rows) {
 }
 
 int hone_cuda_panel_blocks(int64_t rows, const hone_panel_room &room) {
-  const int each = rows_of_block(rows, room.few_blocks);
-  return hone_cuda_is_tall(rows, room.part_rows)
-             ? (int)MAX_BLOCKS
-             : (int)((rows + each - 1) / each);
+  const int64_t parts = hone_cuda_panel_parts(rows, room.part_rows);
+  const int64_t of_part = (rows + parts - 1) / parts;
+  const int each = rows_of_block(of_part, room.few_blocks);
+  return (int)((of_part + each - 1) / each);
 }
 
 int64_t hone_cuda_panel_rows() { return (int64_t)MAX_BLOCKS * MOST_ROWS; }
@@ -457,7 +457,7 @@ cudaError_t hone_cuda_panel(const hone_panel &panel, hone_moves *moves,
                             int *zero_pivot, const hone_panel_room &room,
                             cudaStream_t stream) {
   const int64_t k = panel.k, rows = panel.f.n - k;
-  if (hone_cuda_is_tall(rows, room.part_rows))
+  if (hone_cuda_panel_parts(rows, room.part_rows) > 1)
     return hone_cuda_tall_panel(panel, moves, zero_pivot, room, stream);
   panel_shape shape = {};
   size_t most = 0;

@@ -307,8 +307,9 @@ cudaError_t divide_rest(const tall_panel &t) {
 
 } // namespace
 
-bool hone_cuda_is_tall(int64_t rows, int64_t part_rows) {
-  return rows > rows_of_parts(part_rows);
+int64_t hone_cuda_panel_parts(int64_t rows, int64_t part_rows) {
+  const int64_t most = rows_of_parts(part_rows);
+  return rows > most ? divide_up(rows, most) : 1;
 }
 
 int64_t hone_cuda_tall_bytes(int64_t n, int64_t part_rows) {

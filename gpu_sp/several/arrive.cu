@@ -69,6 +69,7 @@ int start(hone_several *s, const hone_dense *a, const hone_scaling *scaling) {
     st = hone_several_enter(&s->share[d]);
     TRY(hone_cuda_load_begin(s->share[d].c, a, scaling));
     TRY(clear_padding(&s->share[d]));
+    s->share[d].brought = 0;
     running = running || s->share[d].c->job.running;
   }
   if (st != HONE_OK || !running)

@@ -161,6 +161,7 @@ int apply_panel(hone_several *s, int d, int p) {
   c->room = {};
   TRY_CUDA(cudaEventRecord(share->used[slot], c->work));
   TRY(move_left(s, d, p));
+  TRY(hone_several_bring(s, d, p));
   return st;
 }
 

@@ -10,7 +10,11 @@
 
 namespace {
 
-enum { THREADS = 256 };
+enum {
+  THREADS = 256,
+  LAST_PART = 6 /* no more is sent before the end where less than this part of
+                   the rows is left */
+};
 
 /* *max is raised to the bits of the largest magnitude of the u_ij, or of their
    parts, in the share's columns, and to those of Inf for NaN. A thread block
@@ -35,37 +39,51 @@ __global__ void __launch_bounds__(THREADS)
     atomicMax(max, top);
 }
 
-/* Copies the share's factors to where the first one has all of F. */
-int bring_together(hone_several *s, int d) {
+/* Copies the rows up to to-1 of the share's factors, those that have not been
+   copied yet, to where the first device has all of F. The stream 'feed' does
+   that, which A needs no more, behind what the stream 'work' has to do now. */
+int bring_together(hone_several *s, int d, int64_t to) {
   hone_share *share = &s->share[d];
   hone_cuda *c = share->c;
   const hone_cuda *first = s->share[0].c;
-  int st = HONE_OK;
+  const int64_t from = share->brought;
+  int st = CALL(cudaEventRecord(share->pushed, c->work));
+  TRY_CUDA(cudaStreamWaitEvent(c->feed, share->pushed, 0));
   for (int p = d; p < s->panels && st == HONE_OK; p += s->count) {
     const size_t width = (size_t)hone_several_width(s, p) * sizeof(hone_single),
-                 rows = (size_t)s->n;
+                 rows = (size_t)(to - from);
     cudaMemcpy3DPeerParms copy = {};
-    copy.srcPtr =
-        make_cudaPitchedPtr(share->f + HONE_PARTS * hone_several_place(s, p),
-                            (size_t)c->ld * sizeof(float), width, rows);
+    copy.srcPtr = make_cudaPitchedPtr(
+        share->f + from * c->ld + HONE_PARTS * hone_several_place(s, p),
+        (size_t)c->ld * sizeof(float), width, rows);
     copy.srcDevice = c->ordinal;
-    copy.dstPtr =
-        make_cudaPitchedPtr(s->whole + HONE_PARTS * hone_several_start(s, p),
-                            (size_t)s->whole_ld * sizeof(float), width, rows);
+    copy.dstPtr = make_cudaPitchedPtr(
+        s->whole + from * s->whole_ld + HONE_PARTS * hone_several_start(s, p),
+        (size_t)s->whole_ld * sizeof(float), width, rows);
     copy.dstDevice = first->ordinal;
     copy.extent = make_cudaExtent(width, rows, 1);
-    st = CALL(cudaMemcpy3DPeerAsync(&copy, c->work));
+    st = CALL(cudaMemcpy3DPeerAsync(&copy, c->feed));
   }
-  TRY_CUDA(cudaEventRecord(share->pushed, c->work));
+  share->brought = to;
   return st;
 }
 
 } // namespace
 
+int hone_several_bring(hone_several *s, int d, int p) {
+  hone_share *share = &s->share[d];
+  const int64_t final = hone_several_start(s, p + 1);
+  const int64_t left = s->n - share->brought;
+  if (s->whole == nullptr || s->level < s->parts || p + 1 >= s->panels ||
+      left < s->n / LAST_PART || s->n - final > left / 2)
+    return HONE_OK;
+  return bring_together(s, d, final);
+}
+
 int hone_several_finish_together(hone_several *s) {
   hone_cuda *c = s->share[0].c;
   int st = hone_several_enter(&s->share[0]);
-  for (int d = 1; d < s->count; d++)
+  for (int d = 0; d < s->count; d++)
     TRY_CUDA(cudaStreamWaitEvent(c->work, s->share[d].pushed, 0));
   TRY_CUDA(hone_cuda_invert_blocks(s->n, s->whole, s->whole_ld, c->lower,
                                    c->upper, c->work));
@@ -76,8 +94,10 @@ int hone_several_finish(hone_several *s, int d) {
   hone_share *share = &s->share[d];
   hone_cuda *c = share->c;
   int st = hone_several_enter(share);
-  if (s->whole)
-    TRY(bring_together(s, d));
+  if (s->whole) {
+    TRY(bring_together(s, d, s->n));
+    TRY_CUDA(cudaEventRecord(share->pushed, c->feed));
+  }
   for (int p = d; p < s->panels && st == HONE_OK && !s->whole; p += s->count) {
     const int64_t place = hone_several_place(s, p);
     const int64_t at = place / HONE_PANEL * HONE_WIDE * HONE_WIDE;

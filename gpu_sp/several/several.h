@@ -47,6 +47,7 @@ struct hone_share {
   cudaEvent_t ready;  /* the columns of this device's next panel are up to
                          date */
   cudaEvent_t pushed; /* what another device waits for has been sent */
+  int64_t brought;    /* rows of F that have been sent to where all of F is */
   hone_entry *gather; /* of the LU: sums from the other devices, solve.cu; of
                          Cholesky: their columns of A, mirror.cu */
 };
@@ -196,9 +197,12 @@ int hone_several_mirror(hone_several *s, int to);
 /* Returns when nothing reads the caller's matrix any more. */
 void hone_several_stop(hone_several *s);
 
-/* outcome.cu, of the LU. Finds max |u_ij| of share d's columns; brings its
-   factors together with the others' (s->whole), or inverts its diagonal blocks.
- */
+/* outcome.cu, of the LU. Where the first device has all factors (s->whole):
+   sends it, when panel p has been applied to share d, those of its rows that
+   change no more, if they are half of what it has not sent yet. */
+int hone_several_bring(hone_several *s, int d, int p);
+/* Finds max |u_ij| of share d's columns; sends what is left of them, or inverts
+   their diagonal blocks. */
 int hone_several_finish(hone_several *s, int d);
 /* Then, for all of F: waits, on the device, and inverts its diagonal blocks. */
 int hone_several_finish_together(hone_several *s);

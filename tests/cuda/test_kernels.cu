@@ -129,7 +129,8 @@ TEST(kernels, tell_how_many_thread_blocks_a_panel_has) {
   } cases[] = {{1, 1, 1},       {128, 1, 1},       {129, 2, 2},
                {2048, 16, 16},  {2049, 9, 9},      {16384, 64, 64},
                {16385, 65, 43}, {24576, 96, 64},   {32768, 128, 86},
-               {32769, 86, 86}, {49152, 128, 128}, {49153, 128, 128}};
+               {32769, 86, 86}, {49152, 128, 128}, {49153, 97, 65},
+               {65536, 128, 86}};
   for (const auto &c : cases) {
     ct_note("%d rows", (int)c.rows);
     CHECK_EQ_INT(hone_cuda_panel_blocks(c.rows, {nullptr, 0, false}), c.most);

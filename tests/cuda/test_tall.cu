@@ -193,8 +193,9 @@ TEST(tall, panels_begin_with_one_row_too_many) {
   const outcome one = factor(c, a, 43, 0);
   CHECK(same(factor(c, a, 43, 300).f, one.f));
   CHECK_EQ_INT(same(factor(c, a, 43, 299).f, one.f), 0);
-  CHECK_EQ_INT(hone_cuda_is_tall(hone_cuda_panel_rows(), 0), 0);
-  CHECK_EQ_INT(hone_cuda_is_tall(hone_cuda_panel_rows() + 1, 0), 1);
+  CHECK_EQ_INT(hone_cuda_panel_parts(hone_cuda_panel_rows(), 0), 1);
+  CHECK_EQ_INT(hone_cuda_panel_parts(hone_cuda_panel_rows() + 1, 0), 2);
+  CHECK_EQ_INT(hone_cuda_panel_parts(769, 384), 3);
 }
 
 /* The true limit: the first of two parts ends with row 24576. */
