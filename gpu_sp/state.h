@@ -18,7 +18,8 @@ extern "C" {
 enum {
   HONE_CUDA_FEEDERS = 15, /* threads that copy A, at most, */
   HONE_CUDA_WORKERS = 16, /* and with the caller's; */
-  HONE_CUDA_BUFFERS = 48, /* pinned buffers for pieces of A, at most 63 */
+  HONE_CUDA_BUFFERS = 12, /* pinned buffers for pieces of A, at most 63 */
+  HONE_CUDA_TOGETHER = 4, /* pieces that a buffer has room for */
   HONE_CUDA_STAGES = 6,   /* pinned buffers for floats */
   HONE_CUDA_COLUMNS = 64, /* right-hand sides on the device at once, at most */
   HONE_CUDA_PROBES = 32,  /* random vectors, solutions, right-hand sides */
@@ -58,7 +59,8 @@ struct hone_cuda_job {
                                       column */
   int64_t column_pieces;           /* of the block columns; behind them come
                                       those that are not sent */
-  int64_t pieces, next; /* in all; the next one that a thread takes */
+  int64_t pieces;                  /* in all */
+  uint64_t next; /* the next one that a thread takes, and its buffer */
   int status;
   bool running;
 };
@@ -74,7 +76,8 @@ struct hone_cuda_buffers {
   unsigned char *memory;
   size_t bytes;                     /* of one buffer */
   uint64_t free, ready;             /* sets: empty; filled and not sent */
-  int64_t piece[HONE_CUDA_BUFFERS]; /* the number of the piece in a buffer */
+  int64_t piece[HONE_CUDA_BUFFERS]; /* the number of a buffer's first piece, */
+  int left[HONE_CUDA_BUFFERS];      /* and how many are not there yet */
   bool sending;                     /* a thread is sending what is ready */
   bool streams, filled;             /* pieces are copied past the caches; few
                                        buffers were free at some time of the

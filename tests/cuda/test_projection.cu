@@ -144,7 +144,7 @@ TEST(projection, is_taken_by_either_way_of_copying) {
       fed f(517, 1, false, spd);
       hone_cuda_buffers *b = &f.state()->buffers;
       b->filled = way == AFTER_A_FULL_BUS;
-      b->free = way == WITH_FEW_BUFFERS ? 7 : b->free;
+      b->free = way == WITH_FEW_BUFFERS ? 3 : b->free;
       ct_note("spd %d, way %d", (int)spd, way);
       CHECK_EQ_INT(f.feed(), HONE_OK);
       check_copy(f, spd);
