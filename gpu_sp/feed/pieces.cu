@@ -14,10 +14,11 @@
    to whole pieces. Behind it come the pieces of the other triangle, which the
    threads look through for NaN and Inf. They compare both triangles by a sum
    that is zero if A is symmetric: only then does the copy made of one triangle
-   equal A. Read next: project.h. */
+   equal A. Read next: piece_at.h, project.h. */
 #include "gpu_sp/feed/pieces.h"
 
 #include "gpu_sp/create.h"
+#include "gpu_sp/feed/piece_at.h"
 #include "gpu_sp/feed/project.h"
 
 extern "C" {
@@ -31,39 +32,12 @@ extern "C" {
 
 namespace {
 
-/* Columns that a projection along rows takes at once; rows of a column that
-   are read twice, 16 KB. */
-enum { GROUP = 8, BLOCK_ROWS = 2048 };
-const int64_t PIECE = 1 << 20, SMALL_PIECE = 1 << 17; /* bytes, about */
-enum { PIECES = 64 }; /* that a small matrix is divided into */
-const int64_t PIECE_ROWS = PIECE / GROUP / (int64_t)sizeof(hone_entry);
+/* Rows of a column that are read twice, 16 KB. */
+enum { BLOCK_ROWS = 2048 };
 const long SLEEP_NS = 50000; /* the kernel makes some 100 us of it */
 /* Up to so many threads in all, the caller's does pieces too; beside more it
    keeps its time for the device, which would wait while it does one. */
 enum { CALLER_HELPS = 4 };
-/* Columns begin there in a buffer, bytes. */
-enum { LINE = 64 };
-
-int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-int64_t rows_of_piece(int64_t n) { return n < PIECE_ROWS ? n : PIECE_ROWS; }
-
-/* From column to column in a buffer, where a column has so many rows. */
-int64_t buffer_ld(int64_t rows) {
-  const int64_t step = LINE / (int64_t)sizeof(hone_entry);
-  return divide_up(rows, step) * step;
-}
-
-int64_t columns_of_piece(int64_t n) {
-  const int64_t column =
-      buffer_ld(rows_of_piece(n)) * (int64_t)sizeof(hone_entry);
-  int64_t bytes = n * column / PIECES;
-  bytes = bytes < SMALL_PIECE ? SMALL_PIECE : bytes;
-  bytes = bytes > PIECE ? PIECE : bytes;
-  const int64_t columns = bytes / column / GROUP * GROUP;
-  return columns > GROUP ? columns : (int64_t)GROUP;
-}
-
 void fail(hone_cuda_job *job, int st) {
   if (st != HONE_OK)
     __atomic_store_n(&job->status, st, __ATOMIC_RELEASE);
@@ -74,65 +48,6 @@ bool failed(const hone_cuda_job *job) {
 }
 
 /* ---- One piece ----------------------------------------------------------- */
-
-/* Columns j .. j+w-1, and of these 'rows' rows from 'row' on; 'set' is the
-   number of the projection's sums for these rows. The piece is number 'place'
-   of 'together' in its buffer, whose first column is 'begin'. */
-struct piece {
-  int64_t j, w, row, rows, set, place, together, begin;
-};
-
-hone_cuda_column *column_of(const hone_cuda_job *job, int64_t number) {
-  hone_cuda_column *col = job->column;
-  while (number >= col->first + col->pieces)
-    col++;
-  return col;
-}
-
-/* Finds the columns of piece k of a block column, its set, and its place in a
-   buffer. Pieces whose columns follow each other go to one buffer, with the
-   same rows; then come those with the next rows. */
-void place_piece(const hone_cuda_job *job, const hone_cuda_column *col,
-                 int64_t k, piece *p) {
-  const int64_t most = HONE_CUDA_TOGETHER, groups = col->pieces / job->parts;
-  const int64_t full = groups / most * most; /* in buffers that they fill */
-  const bool rest = k >= full * job->parts;
-  p->together = rest ? groups - full : most;
-  const int64_t round = p->together * job->parts;
-  const int64_t first = rest ? full : k / round * most;
-  k = rest ? k - full * job->parts : k % round;
-  p->set = k / p->together;
-  p->place = k % p->together;
-  p->begin = col->j + first * job->width;
-  p->j = p->begin + p->place * job->width;
-  p->w =
-      col->j + col->w - p->j < job->width ? col->j + col->w - p->j : job->width;
-}
-
-/* Returns a piece by its number. Where one triangle is sent, a piece has no
-   rows above that of its buffer's first column's number in A; behind the first
-   'column_pieces' follow as many pieces with the rows above it, which are not
-   sent. The part of the rows that holds this row has then two pieces, and so
-   sums of its own for the second one. */
-piece piece_at(const hone_cuda *c, int64_t number) {
-  const hone_cuda_job *job = &c->job;
-  const bool above = number >= job->column_pieces;
-  number -= above ? job->column_pieces : 0;
-  const hone_cuda_column *col = column_of(job, number);
-  piece p = {};
-  place_piece(job, col, number - col->first, &p);
-  p.row = p.set * job->part_rows;
-  int64_t end = c->n - p.row < job->part_rows ? c->n : p.row + job->part_rows;
-  const int64_t diagonal = hone_cuda_dealt_column(c, p.begin);
-  if (above && end > diagonal) {
-    p.set = job->parts;
-    end = diagonal;
-  } else if (c->one_triangle && !above && p.row < diagonal) {
-    p.row = diagonal;
-  }
-  p.rows = end > p.row ? end - p.row : 0;
-  return p;
-}
 
 #ifdef HONE_COMPLEX
 bool is_real(const hone_entry &v) { return v.im == 0.0; }

@@ -78,27 +78,24 @@ TEST_OF(room, is_left_by_several_devices) { check_divided(2); }
 /* A panel in parts has the thread blocks of one part. It takes longer, and so
    more is multiplied beside it. */
 TEST_OF(room, is_left_beside_a_panel_in_parts) {
-  for (int devices : {1, 2}) {
-    const int64_t n = devices * (HONE_PARTS > 1 ? 950 : 1060);
-    const problem p(n, HONE_NO_TRANS, 13);
-    wrapped_trial.outer = 128 / HONE_PARTS;
-    wrapped_trial.feed = 1 + HONE_PARTS_WHOLE;
-    wrapped_trial.part_rows = 256;
-    wrapped_trial.ahead_from = n + 1;
-    const made alone = solve_and_count(p, devices, HONE_STRUCTURE_GENERAL);
-    wrapped_trial.ahead_from = 256;
-    wrapped_trial.strip = 256;
-    wrapped_trial.beside = 5e4; /* one strip uses up that of a low panel */
-    const made parts = solve_and_count(p, devices, HONE_STRUCTURE_GENERAL);
-    wrapped_trial.part_rows = 0;
-    const made low = solve_and_count(p, devices, HONE_STRUCTURE_GENERAL);
-    wrapped_trial = {};
-    ct_note("%d devices: %d products with room, %d", devices,
-            (int)parts.with_room, (int)low.with_room);
-    CHECK(low.with_room >= 4);
-    CHECK(parts.with_room > low.with_room);
-    CHECK(same_bits(parts, alone));
-  }
+  const problem p(order_of(900), HONE_NO_TRANS, 13);
+  wrapped_trial.outer = 128 / HONE_PARTS;
+  wrapped_trial.feed = 1 + HONE_PARTS_WHOLE;
+  wrapped_trial.part_rows = 256;
+  wrapped_trial.ahead_from = p.n + 1;
+  const made alone = solve_and_count(p, 1, HONE_STRUCTURE_GENERAL);
+  wrapped_trial.ahead_from = 256;
+  wrapped_trial.strip = 256;
+  wrapped_trial.beside = 2e6; /* a strip uses up that of a panel of one part */
+  const made parts = solve_and_count(p, 1, HONE_STRUCTURE_GENERAL);
+  wrapped_trial.part_rows = 0;
+  const made low = solve_and_count(p, 1, HONE_STRUCTURE_GENERAL);
+  wrapped_trial = {};
+  ct_note("%d products with room, %d", (int)parts.with_room,
+          (int)low.with_room);
+  CHECK(low.with_room >= 4);
+  CHECK(parts.with_room > low.with_room);
+  CHECK(same_bits(parts, alone));
 }
 
 /* Block columns that come later are updated by products of the same shape
