@@ -169,15 +169,19 @@ int take_buffer(hone_cuda_buffers *b) {
   return -1;
 }
 
-enum { FEW = HONE_CUDA_BUFFERS / 6 };
+/* Free buffers fewer than which the bus is what limits: for threads that write
+   past the caches, and for those that do not. */
+enum { FEW = HONE_CUDA_BUFFERS / 6, SOME = HONE_CUDA_BUFFERS / 3 };
 
 /* Where the bus is slower than the threads, buffers fill up. Then what is in
    the caches comes to the device faster. Where the threads are slower, they
    gain by writing past the caches. To do both in turn is slower than either, so
-   that a job which began so goes on, unless buffers fill up. */
+   that a job which began so goes on, unless buffers fill up; and the next
+   matrix begins as this one ended, unless in the caches threads are slower. */
 void see_how_many(hone_cuda_buffers *b) {
   const uint64_t free = __atomic_load_n(&b->free, __ATOMIC_RELAXED);
-  if (__builtin_popcountll(free) >= FEW)
+  const bool streams = __atomic_load_n(&b->streams, __ATOMIC_RELAXED);
+  if (__builtin_popcountll(free) >= (streams ? (int)FEW : (int)SOME))
     return;
   __atomic_store_n(&b->filled, true, __ATOMIC_RELAXED);
   __atomic_store_n(&b->streams, false, __ATOMIC_RELAXED);

@@ -135,22 +135,29 @@ TEST(projection, is_taken_while_a_is_copied) {
 }
 
 /* Threads write past the caches until few buffers are free, and begin so when
-   that was not so for the matrix before. */
+   more were free for the matrix before. */
 TEST(projection, is_taken_by_either_way_of_copying) {
   NEED_DEVICE();
-  enum { AT_FIRST, AFTER_A_FULL_BUS, WITH_FEW_BUFFERS, WAYS };
+  const struct {
+    uint64_t free; /* buffers, of which this job's one thread uses some */
+    bool filled_before, filled, streams;
+  } cases[] = {
+      {~(uint64_t)0, false, false, true}, {~(uint64_t)0, true, false, false},
+      {31, false, false, true},           {3, false, true, false},
+      {127, true, false, false},          {15, true, true, false}};
   for (const bool spd : {false, true})
-    for (int way = 0; way < WAYS; way++) {
+    for (const auto &t : cases) {
       fed f(517, 1, false, spd);
       hone_cuda_buffers *b = &f.state()->buffers;
-      b->filled = way == AFTER_A_FULL_BUS;
-      b->free = way == WITH_FEW_BUFFERS ? 3 : b->free;
-      ct_note("spd %d, way %d", (int)spd, way);
+      b->filled = t.filled_before;
+      b->free &= t.free;
       CHECK_EQ_INT(f.feed(), HONE_OK);
       check_copy(f, spd);
       check_projection(f, false);
-      CHECK(b->filled || way != WITH_FEW_BUFFERS);
-      CHECK(b->streams == (way != AFTER_A_FULL_BUS && !b->filled));
+      ct_note("spd %d, buffers %d, filled before %d", (int)spd, (int)t.free,
+              (int)t.filled_before);
+      CHECK_EQ_INT(b->filled, t.filled);
+      CHECK_EQ_INT(b->streams, t.streams);
     }
 }
 
