@@ -38,6 +38,7 @@ const long SLEEP_NS = 50000; /* the kernel makes some 100 us of it */
 /* Up to so many threads in all, the caller's does pieces too; beside more it
    keeps its time for the device, which would wait while it does one. */
 enum { CALLER_HELPS = 4 };
+
 void fail(hone_cuda_job *job, int st) {
   if (st != HONE_OK)
     __atomic_store_n(&job->status, st, __ATOMIC_RELEASE);

@@ -148,6 +148,7 @@ void check_kept(int64_t apart) {
   for (const problem *of : {&p, &q}) {
     hone_report report = HONE_REPORT_INIT;
     CHECK_EQ_INT(hone_solver_factor(solver, of->a.data(), n, &report), HONE_OK);
+    CHECK(strstr(report.path, "set aside") == nullptr);
     check_columns(solver, *of, k, b);
   }
   hone_solver_destroy(&solver);
@@ -201,6 +202,7 @@ TEST_OF(several, engines_are_kept_between_calls) {
   for (const problem *of : {&q, &p}) {
     const hone_report r = solve(*of, options_for(2), HONE_OK);
     CHECK(strstr(r.path, "2 GPUs"));
+    CHECK(strstr(r.path, "set aside") == nullptr);
     CHECK_EQ_INT(r.device_bytes, first.device_bytes);
     CHECK_EQ_INT((int64_t)hone_emulate::owned_now(), (int64_t)kept);
   }
