@@ -237,8 +237,8 @@ static bool revoke(const hone_ladder *ladder, int64_t count,
   return any;
 }
 
-/* Says where A is nearly singular, and why no digit is certain, if nothing has
-   said so: the factors may be those of an earlier call. */
+/* Says where A is nearly singular, and why no digit is certain, if the report
+   has no reason yet: the factors may be those of an earlier call. */
 static void explain_singular(hone_ladder *ladder, hone_report *report) {
   const hone_rung *rung = &ladder->rung[ladder->highest_rung];
   if (report->reason[0] == '\0')

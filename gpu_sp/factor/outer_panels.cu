@@ -49,7 +49,9 @@ const double LEAST = 0.625, LEAST_OF_SEVERAL = 0.3;
 const double WORK_BESIDE = HONE_PARTS > 1 ? 0.6e9 : 1.06e9;
 enum {
   THIRD = 3,
-  MORE_FOR_PARTS = 2, /* a panel in parts takes as long as so many more */
+  MORE_FOR_PARTS = 2, /* a panel of k parts is taken to last as long as k + 2
+                         launches: one for the winners, and the division of the
+                         other rows */
   TOGETHER = 512 /* a part of a product has a multiple of so many columns */
 };
 

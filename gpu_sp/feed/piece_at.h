@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How A is divided into pieces, and these among pinned buffers: which rows of
-   which columns have a number. Included by pieces.cu alone; read that first. */
+   which columns a piece's number stands for. Included by pieces.cu alone; read
+   that first. */
 #ifndef HONE_CUDA_PIECE_AT_H
 #define HONE_CUDA_PIECE_AT_H
 
@@ -12,7 +13,8 @@ enum {
   GROUP = 8,   /* columns that a projection along rows takes at once */
   PIECES = 64, /* that a small matrix is divided into */
   LINE = 64,   /* bytes of which columns begin at a multiple in a buffer */
-  STEPS = 8    /* in which the rows of one triangle begin, at least */
+  STEPS = 8    /* so many buffers or more have one triangle beside each other,
+                  unless single pieces are wider */
 };
 const int64_t PIECE = 1 << 20, SMALL_PIECE = 1 << 17; /* bytes, about */
 const int64_t PIECE_ROWS = PIECE / GROUP / (int64_t)sizeof(hone_entry);
@@ -51,8 +53,9 @@ hone_cuda_column *column_of(const hone_cuda_job *job, int64_t number) {
   return col;
 }
 
-/* Returns how many pieces go to one buffer. Those of one triangle have the same
-   rows there: fewer do where that would be much more than the triangle. */
+/* Returns how many pieces go to one buffer. They have the same rows, those of
+   one triangle from its first column's diagonal on: there fewer go together
+   where that would be much more than the triangle. */
 int64_t most_together(const hone_cuda *c) {
   int64_t most = HONE_CUDA_TOGETHER;
   while (c->one_triangle && most > 1 && STEPS * most * c->job.width > c->n)
@@ -81,11 +84,11 @@ void place_piece(const hone_cuda *c, const hone_cuda_column *col, int64_t k,
       col->j + col->w - p->j < job->width ? col->j + col->w - p->j : job->width;
 }
 
-/* Returns a piece by its number. Where one triangle is sent, a piece has no
-   rows above that of its buffer's first column's number in A; behind the first
-   'column_pieces' follow as many pieces with the rows above it, which are not
-   sent. The part of the rows that holds this row has then two pieces, and so
-   sums of its own for the second one. */
+/* Returns a piece by its number. Where one triangle is sent, a piece has only
+   the rows from the diagonal of its buffer's first column down; behind the
+   first 'column_pieces' follow as many pieces with the rows above it, which are
+   not sent. The part of the rows that holds this row has then two pieces, and
+   so sums of its own for the second one. */
 piece piece_at(const hone_cuda *c, int64_t number) {
   const hone_cuda_job *job = &c->job;
   const bool above = number >= job->column_pieces;

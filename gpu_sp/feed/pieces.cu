@@ -170,19 +170,16 @@ int take_buffer(hone_cuda_buffers *b) {
   return -1;
 }
 
-/* Free buffers fewer than which the bus is what limits: for threads that write
-   past the caches, and for those that do not. */
-enum { FEW = HONE_CUDA_BUFFERS / 6, SOME = HONE_CUDA_BUFFERS / 3 };
+/* The bus is what limits where fewer buffers are free. */
+enum { FEW = HONE_CUDA_BUFFERS / 6 };
 
 /* Where the bus is slower than the threads, buffers fill up. Then what is in
    the caches comes to the device faster. Where the threads are slower, they
    gain by writing past the caches. To do both in turn is slower than either, so
-   that a job which began so goes on, unless buffers fill up; and the next
-   matrix begins as this one ended, unless in the caches threads are slower. */
+   that a job which began so goes on, unless buffers fill up. */
 void see_how_many(hone_cuda_buffers *b) {
   const uint64_t free = __atomic_load_n(&b->free, __ATOMIC_RELAXED);
-  const bool streams = __atomic_load_n(&b->streams, __ATOMIC_RELAXED);
-  if (__builtin_popcountll(free) >= (streams ? (int)FEW : (int)SOME))
+  if (__builtin_popcountll(free) >= FEW)
     return;
   __atomic_store_n(&b->filled, true, __ATOMIC_RELAXED);
   __atomic_store_n(&b->streams, false, __ATOMIC_RELAXED);
@@ -251,7 +248,7 @@ void reset_buffers(hone_cuda *c) {
 /* ---- The threads --------------------------------------------------------- */
 
 /* job->next is the number of the next piece times MANY, plus that of the buffer
-   that it goes to, unless it is the first one of its buffer. */
+   that it goes to; before the first piece of a buffer, that of the last one. */
 enum { MANY = HONE_CUDA_BUFFERS };
 
 bool any_left(const hone_cuda_job *job) {

@@ -4,7 +4,8 @@
      its owner    factors the panel
      the others   get L of it, and its row exchanges (stream 'arrive')
      all          move the rows of their columns on its right; update these, the
-                  columns of panel p + 1 first; move the rows of L on its left
+                  columns of panel p + 1 first; move the rows of L on its left;
+                  send the first device rows that change no more (outcome.cu)
 
    They are those of gpu_sp/factor/lu.cu, which see S by its own columns: while
    a device works on panel p, c->f is set beside F so that column k of S, the

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The end of a factorization on several devices (factor.cu): what the solves
-   need, and what was found of the factors. */
+/* Gives the solves what they need of a factorization on several devices
+   (factor.cu), some of it while that goes on, and tells what was found of the
+   factors. */
 #include "gpu_sp/several/several.h"
 
 #include "gpu_sp/factor/loop.h"
@@ -12,7 +13,7 @@ namespace {
 
 enum {
   THREADS = 256,
-  LAST_PART = 6 /* no more is sent before the end where less than this part of
+  LAST_PART = 6 /* no more is sent before the end where less than a sixth of
                    the rows is left */
 };
 
@@ -40,8 +41,8 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 /* Copies the rows up to to-1 of the share's factors, those that have not been
-   copied yet, to where the first device has all of F. The stream 'feed' does
-   that, which A needs no more, behind what the stream 'work' has to do now. */
+   copied yet, to where the first device has all of F: on the stream 'feed', by
+   which A came, behind all that the stream 'work' has to do so far. */
 int bring_together(hone_several *s, int d, int64_t to) {
   hone_share *share = &s->share[d];
   hone_cuda *c = share->c;

@@ -12,8 +12,8 @@
    A kernel touches the memory of its own device only: what another one needs is
    sent by copies between devices, which the driver stages through the host
    where they cannot reach each other. Read next: factor.cu, lu.cu, cholesky.cu,
-   arrive.cu, mirror.cu, solve.cu, sweeps.h, steps.cu, passes.cu, residuals.cu,
-   and engine.cu for creation. */
+   arrive.cu, outcome.cu, mirror.cu, solve.cu, sweeps.h, steps.cu, passes.cu,
+   residuals.cu, and engine.cu for creation. */
 #ifndef HONE_CUDA_SEVERAL_H
 #define HONE_CUDA_SEVERAL_H
 
@@ -46,7 +46,8 @@ struct hone_share {
   cudaEvent_t used[HONE_SEVERAL_SLOTS];     /* and is needed no more */
   cudaEvent_t ready;  /* the columns of this device's next panel are up to
                          date */
-  cudaEvent_t pushed; /* what another device waits for has been sent */
+  cudaEvent_t pushed; /* what another device, or this one's stream feed, waits
+                         for is there */
   int64_t brought;    /* rows of F that have been sent to where all of F is */
   hone_entry *gather; /* of the LU: sums from the other devices, solve.cu; of
                          Cholesky: their columns of A, mirror.cu */
@@ -198,8 +199,9 @@ int hone_several_mirror(hone_several *s, int to);
 void hone_several_stop(hone_several *s);
 
 /* outcome.cu, of the LU. Where the first device has all factors (s->whole):
-   sends it, when panel p has been applied to share d, those of its rows that
-   change no more, if they are half of what it has not sent yet. */
+   sends it, when panel p has been applied to share d and all of A is up to
+   date, those of its rows that change no more, if they are at least half of
+   what it has not sent yet. */
 int hone_several_bring(hone_several *s, int d, int p);
 /* Finds max |u_ij| of share d's columns; sends what is left of them, or inverts
    their diagonal blocks. */
