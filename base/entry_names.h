@@ -302,6 +302,7 @@
 #define hone_several_add_rows hone_z_several_add_rows
 #define hone_several_all_factors hone_z_several_all_factors
 #define hone_several_begin hone_z_several_begin
+#define hone_several_bring hone_z_several_bring
 #define hone_several_cholesky_steps hone_z_several_cholesky_steps
 #define hone_several_destroy hone_z_several_destroy
 #define hone_several_factor hone_z_several_factor
