@@ -79,9 +79,9 @@ struct hone_cuda_buffers {
   int64_t piece[HONE_CUDA_BUFFERS]; /* the number of a buffer's first piece, */
   int left[HONE_CUDA_BUFFERS];      /* and how many are not there yet */
   bool sending;                     /* a thread is sending what is ready */
-  bool streams, filled;             /* pieces are copied past the caches; few
-                                       buffers were free at some time of the
-                                       job */
+  int waiting;                      /* filled, and not read by the device yet */
+  bool streams, filled;             /* pieces are copied past the caches; many
+                                       buffers waited at some time of the job */
   /* The device reads the buffers of the batches first .. last-1; batch k is at
      k % HONE_CUDA_BUFFERS. */
   uint64_t batch[HONE_CUDA_BUFFERS];

@@ -170,16 +170,17 @@ int take_buffer(hone_cuda_buffers *b) {
   return -1;
 }
 
-/* The bus is what limits where fewer buffers are free. */
-enum { FEW = HONE_CUDA_BUFFERS / 6 };
+/* Where more buffers wait, the bus is what limits. */
+enum { MANY_WAIT = HONE_CUDA_BUFFERS / 2 };
 
-/* Where the bus is slower than the threads, buffers fill up. Then what is in
-   the caches comes to the device faster. Where the threads are slower, they
-   gain by writing past the caches. To do both in turn is slower than either, so
-   that a job which began so goes on, unless buffers fill up. */
+/* Where the bus is slower than the threads, filled buffers wait for it. Then
+   what is in the caches comes to the device faster. Where the threads are
+   slower, they gain by writing past the caches. To do both in turn is slower
+   than either, so that a job which began so goes on, unless buffers wait. A
+   buffer in which the piece of a thread without CPU is missing does not
+   count. */
 void see_how_many(hone_cuda_buffers *b) {
-  const uint64_t free = __atomic_load_n(&b->free, __ATOMIC_RELAXED);
-  if (__builtin_popcountll(free) >= FEW)
+  if (__atomic_load_n(&b->waiting, __ATOMIC_RELAXED) <= MANY_WAIT)
     return;
   __atomic_store_n(&b->filled, true, __ATOMIC_RELAXED);
   __atomic_store_n(&b->streams, false, __ATOMIC_RELAXED);
@@ -194,6 +195,8 @@ int empty_buffers(hone_cuda_buffers *b) {
       (void)cudaGetLastError();
     if (e != cudaSuccess)
       return e == cudaErrorNotReady ? (int)HONE_OK : hone_cuda_status(e);
+    __atomic_sub_fetch(&b->waiting, __builtin_popcountll(b->batch[at]),
+                       __ATOMIC_RELAXED);
     __atomic_or_fetch(&b->free, b->batch[at], __ATOMIC_ACQ_REL);
     b->first++;
   }
@@ -242,6 +245,7 @@ void reset_buffers(hone_cuda *c) {
   (void)cudaStreamSynchronize(c->feed);
   c->buffers.free = ALL_BUFFERS;
   c->buffers.ready = 0;
+  c->buffers.waiting = 0;
   c->buffers.first = c->buffers.last;
 }
 
@@ -307,6 +311,7 @@ bool do_one(hone_cuda *c, int worker) {
   }
   do_piece(c, p, to, worker);
   if (at >= 0 && __atomic_sub_fetch(&b->left[at], 1, __ATOMIC_ACQ_REL) == 0) {
+    __atomic_add_fetch(&b->waiting, 1, __ATOMIC_RELAXED);
     __atomic_or_fetch(&b->ready, (uint64_t)1 << at, __ATOMIC_SEQ_CST);
     serve_until_none_ready(c);
   }

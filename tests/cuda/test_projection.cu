@@ -134,28 +134,32 @@ TEST(projection, is_taken_while_a_is_copied) {
       }
 }
 
-/* Threads write past the caches until few buffers are free, and begin so when
-   that was not so for the matrix before. */
+/* Threads write past the caches until many buffers wait for the bus, and begin
+   so when that was not so for the matrix before. Buffers that somebody fills do
+   not wait. */
 TEST(projection, is_taken_by_either_way_of_copying) {
   NEED_DEVICE();
   const struct {
     uint64_t free; /* buffers, of which this job's one thread uses some */
+    int waiting;   /* beside its own */
     bool filled_before, filled, streams;
-  } cases[] = {{~(uint64_t)0, false, false, true},
-               {~(uint64_t)0, true, false, false},
-               {31, false, false, true},
-               {3, false, true, false}};
+  } cases[] = {{~(uint64_t)0, 0, false, false, true},
+               {~(uint64_t)0, 0, true, false, false},
+               {3, 0, false, false, true},
+               {~(uint64_t)0, HONE_CUDA_BUFFERS / 2 - 2, false, false, true},
+               {~(uint64_t)0, HONE_CUDA_BUFFERS / 2 + 1, false, true, false}};
   for (const bool spd : {false, true})
     for (const auto &t : cases) {
       fed f(517, 1, false, spd);
       hone_cuda_buffers *b = &f.state()->buffers;
       b->filled = t.filled_before;
       b->free &= t.free;
+      b->waiting = t.waiting;
       CHECK_EQ_INT(f.feed(), HONE_OK);
       check_copy(f, spd);
       check_projection(f, false);
-      ct_note("spd %d, buffers %d, filled before %d", (int)spd, (int)t.free,
-              (int)t.filled_before);
+      ct_note("spd %d, buffers %d, waiting %d, filled before %d", (int)spd,
+              (int)t.free, t.waiting, (int)t.filled_before);
       CHECK_EQ_INT(b->filled, t.filled);
       CHECK_EQ_INT(b->streams, t.streams);
     }
