@@ -91,6 +91,7 @@
 #define hone_bounds_measure_noisy hone_z_bounds_measure_noisy
 #define hone_bounds_noise_counts hone_z_bounds_noise_counts
 #define hone_bounds_noise_effect hone_z_bounds_noise_effect
+#define hone_bounds_spread hone_z_bounds_spread
 #define hone_bounds_use_device hone_z_bounds_use_device
 #define hone_bounds_widest_unit hone_z_bounds_widest_unit
 #define hone_call_begin hone_z_call_begin

@@ -86,8 +86,7 @@ typedef struct bounding {
   /* Bounds on the rounding errors of the solves, 2-norms, scaled variables. */
   long double rounding[STEPS_MOST];
   long double condition; /* of S, estimated */
-  long double spread;    /* bounds || E^i inv(M) || of all powers i, which say
-                            what errors in the residuals of x + t do to t */
+  long double spread;    /* what errors in the residuals of x + t do to t */
 } bounding;
 
 /* Is little assumed of the rounding errors of the solves, because a condition
@@ -208,17 +207,20 @@ static bool follow_steps(hone_refinement *ctx, int64_t m, bounding *list) {
 static bool measure_rest_there(hone_refinement *ctx, int64_t m, bounding *list,
                                hone_residual_block *block) {
   const hone_refined *columns[HONE_SOLVE_COLUMNS];
-  long double effect[HONE_SOLVE_COLUMNS];
+  long double spread[HONE_SOLVE_COLUMNS], effect[HONE_SOLVE_COLUMNS];
   if (m < 2 || !ctx->f.use_copy || ctx->f.engine->residuals == NULL)
     return false;
-  for (int64_t c = 0; c < m; c++)
+  for (int64_t c = 0; c < m; c++) {
     columns[c] = list[c].column;
-  block->plain =
-      hone_noise_of_products(ctx, list[0].spread, m, columns, effect);
+    spread[c] = list[c].spread;
+  }
+  block->plain = hone_noise_of_products(ctx, false, m, columns, spread, effect);
+  block->rough = !block->plain &&
+                 hone_noise_of_products(ctx, true, m, columns, spread, effect);
   if (ctx->f.engine->residuals(ctx->f.self, ctx->f.a, ctx->trans, block) !=
       HONE_OK)
     return false;
-  for (int64_t c = 0; block->plain && c < m; c++)
+  for (int64_t c = 0; (block->plain || block->rough) && c < m; c++)
     list[c].noise += effect[c];
   return true;
 }
@@ -369,10 +371,7 @@ static bounding begin_column(const hone_refinement *ctx,
                 .size = c->errors.size,
                 .size_scaled = c->errors.size_scaled,
                 .grain = HONE_BOUNDS_GRAIN,
-                .spread =
-                    HONE_NOISE_FACTOR *
-                    hone_relaxation_sum(&certificate->contraction[ctx->trans]) *
-                    (long double)hone_bounds_inverse(certificate, c),
+                .spread = hone_bounds_spread(certificate, c, ctx->trans),
                 .condition = 1.0L / (long double)certificate->rcond_scaled,
                 .last = (long double)HONE_INF};
   b.noise = HONE_NOISE_FACTOR * hone_bounds_noise_effect(certificate, c);

@@ -47,9 +47,14 @@ void hone_bounds_measure(hone_refinement *ctx, int64_t m,
 bool hone_bounds_measure_noisy(hone_refinement *ctx, int64_t m,
                                hone_refined *const *list);
 
-/* Bounds ||inv(S)||_2 by more random vectors, which cost little beside many
-   columns: sets certificate->inverse_many. */
+/* Bounds ||inv(S)||_2 and ||inv(M)||_2 by more random vectors, which cost
+   little beside many columns: sets certificate->inverse_many and factors_many.
+ */
 void hone_bounds_for_many(hone_refinement *ctx, hone_certificate *certificate);
+/* Bounds the sum of the norms of inv(M) and of all that follows it, by which
+   errors in the residuals of x + t change t. */
+long double hone_bounds_spread(const hone_certificate *certificate,
+                               const hone_refined *column, bool trans);
 
 /* Bound on max |x - x_true| / max |x| for the column's x and its errors;
    scaled: in scaled variables. Inf where nothing is certain. */

@@ -4,6 +4,7 @@
 #include "base/vectors.h"
 #include "refine/bounds.h"
 #include "refine/noise.h"
+#include "refine/relaxation.h"
 
 #include <float.h>
 #include <math.h>
@@ -115,11 +116,27 @@ void hone_bounds_for_many(hone_refinement *ctx, hone_certificate *certificate) {
   if (hone_apply_inverse(&f, true, false, HONE_PROBES, z, n, NULL, NULL) !=
       HONE_OK)
     return;
-  const double bound = hone_probe_factor(1.0) *
-                       sqrt(hone_sum_of_squares(HONE_PROBES * n, z)) *
-                       (1.0 + contraction->before) / (1.0 - contraction->bound);
+  const double factors =
+      hone_probe_factor(1.0) * sqrt(hone_sum_of_squares(HONE_PROBES * n, z));
+  const double bound =
+      factors * (1.0 + contraction->before) / (1.0 - contraction->bound);
+  if (factors <= DBL_MAX)
+    certificate->factors_many = factors;
   if (bound < certificate->inverse_bound)
     certificate->inverse_many = bound;
+}
+
+/* E^i inv(M) = E^i (I - E) inv(S), whose norms are bounded by that of inv(S)
+   where that of inv(M) is not known. */
+long double hone_bounds_spread(const hone_certificate *certificate,
+                               const hone_refined *c, bool trans) {
+  const hone_contraction *contraction = &certificate->contraction[trans];
+  const long double factors =
+      certificate->factors_many > 0.0
+          ? (long double)certificate->factors_many
+          : HONE_NOISE_FACTOR *
+                (long double)hone_bounds_inverse(certificate, c);
+  return hone_relaxation_sum(contraction) * factors;
 }
 
 /* Bounds the error by norms: ||inv(S)|| (||r|| + noise), in scaled variables.

@@ -208,6 +208,27 @@ static void refine_units(hone_climb *c, int r, hone_refinement *ctx) {
       refine_for_units(c, &c->ladder->rung[r].certificate, ctx, &c->columns[i]);
 }
 
+/* Bounds inverses by more random vectors where noise counts by the first bound,
+   or where columns need more than one correction: of their residuals, which an
+   engine computes for all of them, those are plain that do not count either. */
+static void bound_for_many(hone_climb *c, int r, hone_refinement *ctx) {
+  hone_certificate *certificate = &c->ladder->rung[r].certificate;
+  const bool several = certificate->contraction[c->trans].power > 1;
+  bool wanted = false;
+  for (int64_t i = 0; i < c->m; i++) {
+    hone_refined *column = &c->columns[i];
+    const bool there = c->m > 1 && ctx->f.use_copy && accepted_on(c, i, r);
+    column->by_many = false; /* noise is judged by the first bound */
+    column->by_many = there && hone_bounds_noise_counts(certificate, column);
+    wanted =
+        wanted || column->by_steps || column->by_many || (there && several);
+  }
+  if (!wanted || certificate->inverse_many > 0.0)
+    return;
+  hone_ladder_draw_for(c->ladder, HONE_DRAW_MANY, r);
+  hone_bounds_for_many(ctx, certificate);
+}
+
 /* Bounds the errors of the columns accepted on rung r. Columns without a
    certain digit, and in extra-precise mode all columns, are refined further;
    those whose error bound is still too large climb. */
@@ -226,17 +247,7 @@ static int certify_columns(hone_climb *c, int r, hone_refinement *ctx) {
     st = refine_extra(c, r, ctx);
   }
   const double middle = hone_now_s();
-  for (int64_t i = 0; i < c->m; i++) {
-    hone_refined *column = &c->columns[i];
-    column->by_many = false; /* noise is judged by the first bound */
-    column->by_many = c->m > 1 && ctx->f.use_copy && accepted_on(c, i, r) &&
-                      hone_bounds_noise_counts(certificate, column);
-    if ((column->by_steps || column->by_many) &&
-        !(certificate->inverse_many > 0.0)) {
-      hone_ladder_draw_for(c->ladder, HONE_DRAW_MANY, r);
-      hone_bounds_for_many(ctx, certificate);
-    }
-  }
+  bound_for_many(c, r, ctx);
   hone_ladder_draw_for(c->ladder, HONE_DRAW_COLUMNS, r);
   hone_bounds_estimate(ctx, certificate, c->m, c->columns);
   const double end = hone_now_s();

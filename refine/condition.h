@@ -17,6 +17,7 @@ typedef struct hone_certificate {
                                  the transpose; Inf: there is none */
   double inverse_many; /* the same from more random vectors, for many columns;
                           0: not made yet */
+  double factors_many; /* and, by these, the bound on ||inv(M)||_2 */
   hone_contraction contraction[2]; /* of the factors of S, and of S^T */
   int passes;                      /* passes over A that it took */
   /* True if a power of E contracts, so that S is not singular, and the

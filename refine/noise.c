@@ -181,7 +181,10 @@ int hone_noise_sample(hone_refinement *ctx, const hone_contraction *contraction,
 typedef struct product_columns {
   const hone_refinement *ctx;
   const hone_refined *const *list;
-  long double factor, *effect;
+  long double terms; /* of hone_residual_block, times their relative error */
+  bool rough;
+  const long double *spread;
+  long double *effect;
   bool little[HONE_SOLVE_COLUMNS];
 } product_columns;
 
@@ -190,21 +193,29 @@ static void bound_product(void *ctx, int64_t k) {
   const hone_refined *c = p->list[k];
   const int64_t n = p->ctx->f.a->n;
   const long double t = (long double)hone_max_abs(n, c->spare);
-  p->effect[k] = p->factor * hone_noise_scaled_norm(n, c->spare, NULL, NULL);
+  long double size =
+      p->ctx->norm_2 * hone_noise_scaled_norm(n, c->spare, NULL, NULL);
+  if (p->rough)
+    size += hone_noise_scaled_norm(n, c->r, NULL, NULL);
+  p->effect[k] = p->spread[k] * p->terms * size;
   p->little[k] =
       c->shift == 0 && hone_in_safe_range(p->ctx, c->spare) &&
       p->effect[k] <= HONE_MAX(HONE_NOISE_LITTLE * t,
                                HONE_NOISE_SMALL * c->errors.size_scaled);
 }
 
-bool hone_noise_of_products(const hone_refinement *ctx, long double spread,
-                            int64_t m, const hone_refined *const *list,
-                            long double *effect) {
+bool hone_noise_of_products(const hone_refinement *ctx, bool rough, int64_t m,
+                            const hone_refined *const *list,
+                            const long double *spread, long double *effect) {
   const int64_t n = ctx->f.a->n;
+  const long double eps = (long double)HONE_EPS;
   product_columns p = {.ctx = ctx,
                        .list = list,
-                       .factor = spread * (long double)hone_plain_terms(n) *
-                                 (long double)HONE_EPS * ctx->norm_2,
+                       .rough = rough,
+                       .terms =
+                           rough ? (long double)hone_block_terms(n) * eps * eps
+                                 : (long double)hone_plain_terms(n) * eps,
+                       .spread = spread,
                        .effect = effect};
   bool all = !ctx->f.scaling->used;
   hone_for_columns(ctx->f.pool, n, m, bound_product, &p);

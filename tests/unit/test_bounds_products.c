@@ -26,7 +26,7 @@ typedef struct products_case {
   double x[COLUMNS][2 * N], r[COLUMNS][N], den[COLUMNS][N], v[COLUMNS * N];
 } products_case;
 
-static int plain, accurate;
+static int plain, less_plain, accurate;
 
 static int solve(void *self, bool trans, int64_t k, double *v, int64_t ldv) {
   (void)self;
@@ -42,7 +42,7 @@ static int residuals(void *self, const hone_matrix *a, bool trans,
   (void)self;
   (void)a;
   (void)trans;
-  *(block->plain ? &plain : &accurate) += 1;
+  *(block->plain ? &plain : block->rough ? &less_plain : &accurate) += 1;
   CHECK(block->den == NULL);
   for (int64_t c = 0; c < block->k; c++)
     for (int64_t i = 0; i < N; i++)
@@ -84,7 +84,7 @@ static void set_case(products_case *s, double inverse) {
       s->r[c][i] = c == 0 ? 1e-6 : 3e-6;
     }
   }
-  plain = accurate = 0;
+  plain = less_plain = accurate = 0;
 }
 
 static void estimate(products_case *s) {
@@ -131,11 +131,59 @@ TEST(bounds_products, are_followed_by_relaxed_corrections) {
   CHECK_LE(s.column[0].error, t + 1.5 * least * inverse);
 }
 
+/* Where the norm of inv(M) is known, that of inv(S) does not count. */
+TEST(bounds_products, grow_by_the_norm_of_the_factors) {
+  const double least = (1.0 + 1.0) * 19.0 * SUP_EPS * 0.75e-6 * 4.0;
+  products_case s;
+  const double factors = 0.1 * 0.75e-6 / least;
+  set_case(&s, 1e30);
+  s.certificate.factors_many = factors;
+  estimate(&s);
+  CHECK_EQ_INT(plain, 1);
+  CHECK_LE(0.9375e-6 + least * factors, s.column[0].error);
+  CHECK_LE(s.column[0].error, 1.5 * (0.9375e-6 + least * factors));
+}
+
+/* What errors of plain products may grow to in each column decides for all. */
+TEST(bounds_products, are_little_in_every_column) {
+  for (int wide = 0; wide <= COLUMNS; wide++) {
+    products_case s;
+    set_case(&s, 1e14);
+    s.certificate.inverse_many = 1.0;
+    for (int c = 0; c < COLUMNS; c++)
+      s.column[c].by_many = c != wide;
+    ct_note("column %d", wide);
+    estimate(&s);
+    CHECK_EQ_INT(plain, wide == COLUMNS);
+    CHECK_EQ_INT(less_plain, wide < COLUMNS);
+  }
+}
+
+/* terms = 168 * 64 + 16 + 4; r = 1e-6 and t = 0.75e-6 in every entry. */
+TEST(bounds_products, make_way_for_rough_residuals_where_they_count) {
+  static const double factor = 2.0 * 2.0 * SUP_EPS * 4.0;
+  const double terms = 10772.0 * SUP_EPS * 1.75e-6;
+  products_case s;
+  set_case(&s, 0.3 / factor / 19.0);
+  estimate(&s);
+  CHECK_EQ_INT(plain, 0);
+  CHECK_EQ_INT(less_plain, 1);
+  CHECK_EQ_INT(accurate, 0);
+  CHECK_NEAR(s.column[0].error, 0.9375e-6, 1e-14);
+  const double inverse = 0.1 * 0.75e-6 / factor / terms;
+  set_case(&s, inverse);
+  estimate(&s);
+  CHECK_EQ_INT(less_plain, 1);
+  CHECK_LE(0.9375e-6 + 0.075e-6, s.column[0].error);
+  CHECK_LE(s.column[0].error, 0.9375e-6 + 1.5 * 0.075e-6);
+}
+
 TEST(bounds_products, make_way_for_double_double_where_they_count) {
-  static const double spread = 2.0 * 2.0 * 19.0 * SUP_EPS * 4.0;
+  static const double factor = 2.0 * 2.0 * SUP_EPS * 4.0;
+  const double terms = 10772.0 * SUP_EPS * (1.0 + 1.0 / 0.75);
   for (int way = 0; way < 5; way++) {
     products_case s;
-    set_case(&s, way == 0 ? 0.3 / spread : 1.0);
+    set_case(&s, way == 0 ? 0.3 / factor / terms : 1.0);
     if (way == 1)
       s.scaling.used = true;
     else if (way == 2)
@@ -147,6 +195,7 @@ TEST(bounds_products, make_way_for_double_double_where_they_count) {
     ct_note("way %d", way);
     estimate(&s);
     CHECK_EQ_INT(plain, 0);
+    CHECK_EQ_INT(less_plain, 0);
     CHECK_EQ_INT(accurate, 1);
   }
 }
