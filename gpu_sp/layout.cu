@@ -10,7 +10,7 @@
 namespace {
 
 enum { STRIP = 8192, ROUNDED_PARTS = 32 };
-enum { KINDS = 2, PLANS = 5 };
+enum { KINDS = 2, PLANS = 6 };
 
 /* These were the fastest on an H200, by bench/gpu/search_lu with A from the
    host and by whole solves (docs/performance.md). */
@@ -18,6 +18,7 @@ const hone_cuda_plan lu[KINDS][PLANS] = {
     /* real */
     {{5632, 128, HONE_PARTS_OF_3072},
      {7680, 256, HONE_PARTS_OF_3072},
+     {10240, 256, HONE_PARTS_SIX},
      {12288, 512, HONE_PARTS_OF_3072},
      {INT64_MAX, 512, HONE_PARTS_OF_8192}},
     /* complex */
