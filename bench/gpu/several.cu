@@ -139,6 +139,14 @@ void solves(Bench *bench, const Systems &s, const char *kind,
          0.0, m);
 }
 
+/* Uniform matrices of this order and more are so ill-conditioned that double
+   precision serves. */
+const int64_t HEAVY_FROM = 49152;
+
+void heavy_table(Bench *bench, const Systems &s) {
+  solves(bench, s, kind_names[HEAVY_DIAGONAL], "heavy diagonal");
+}
+
 void solve_table(Bench *bench, const Systems &s) {
   const bool real = s.parts == 1;
   solves(bench, s,
@@ -194,9 +202,13 @@ int several_begin(const char *title) {
 
 void several_section(Bench *bench) {
   if (several_begin("Several GPUs, whole solves of one matrix") > 0)
-    for (const std::string &size : bench->c.several_solve_sizes)
-      run_tables(bench, "several", {atoll(size.c_str()), 1, 1, UNIFORM},
-                 {solve_table});
+    for (const std::string &size : bench->c.several_solve_sizes) {
+      const int64_t n = atoll(size.c_str());
+      if (n < HEAVY_FROM)
+        run_tables(bench, "several", {n, 1, 1, UNIFORM}, {solve_table});
+      else
+        run_tables(bench, "several", {n, 1, 1, HEAVY_DIAGONAL}, {heavy_table});
+    }
 }
 
 void several_factor_section(Bench *bench) {

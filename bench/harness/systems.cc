@@ -12,8 +12,9 @@
 #include <thread>
 #include <vector>
 
-const char *const kind_names[KINDS] = {"uniform",   "normal",    "spd",
-                                       "geometric", "one small", "arithmetic"};
+const char *const kind_names[KINDS] = {"uniform",   "normal",    "heavy",
+                                       "spd",       "geometric", "one small",
+                                       "arithmetic"};
 
 double now_s() {
   using namespace std::chrono;
@@ -181,6 +182,8 @@ void systems_fill(Systems *s, Kind kind, uint64_t seed, int threads) {
         fill_normal(column, length, column_stream(seed, j));
       else
         fill_uniform(column, length, column_stream(seed, j));
+      if (kind == HEAVY_DIAGONAL)
+        column[j % n * s->parts] += 2.0 * std::sqrt(static_cast<double>(n));
     }
   });
   for (int64_t k = 0; k < RIGHT_SIDES * s->nrhs; k++)

@@ -8,7 +8,16 @@
 #include <cstdint>
 #include <functional>
 
-enum Kind { UNIFORM, NORMAL, SPD, GEOMETRIC, ONE_SMALL, ARITHMETIC, KINDS };
+enum Kind {
+  UNIFORM,
+  NORMAL,
+  HEAVY_DIAGONAL,
+  SPD,
+  GEOMETRIC,
+  ONE_SMALL,
+  ARITHMETIC,
+  KINDS
+};
 extern const char *const kind_names[KINDS];
 
 enum { RIGHT_SIDES = 4 };
@@ -39,6 +48,8 @@ void systems_free(Systems *s);
 
 /* Fills A and b. Their bits depend on kind and seed, not on threads.
    UNIFORM entries are in [-0.5, 0.5), NORMAL ones have mean 0 and variance 1.
+   HEAVY_DIAGONAL is UNIFORM plus 2 sqrt(n) on the diagonal: its condition grows
+   slowly, so that single precision serves large orders.
    SPD is (B + B^T) / 2 with B uniform, plus (sqrt(n) + 1) / 2 on the diagonal;
    the eigenvalues of the first part reach 0.41 sqrt(n), so that the condition
    number is about 10. The other kinds have condition number 1e12 and the

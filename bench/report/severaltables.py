@@ -22,7 +22,9 @@ def _accepted(*methods):
 def solve(record):
     """Makes the table of whole solves of one matrix."""
     body = []
-    for kind, name in (('uniform', 'real'), ('complex', 'complex'),
+    for kind, name in (('uniform', 'real'),
+                       ('heavy', 'real, heavy diagonal'),
+                       ('complex', 'complex'),
                        ('columns', 'real'), ('spd', 'definite'),
                        ('spd columns', 'definite')):
         for row, one, both, ratio in _pairs(
