@@ -29,6 +29,8 @@ enum {
   CORRECTIONS_MOST = 50,
   CORRECTIONS_DOUBLE = 10 /* with factors in double */
 };
+/* So many columns are worth more random vectors, for cheaper residuals. */
+enum { WORTH_VECTORS = 32 };
 enum { NAME_BYTES = 80 }; /* of an engine, and whose factors they are */
 
 static int allowed_corrections(const hone_ladder *ladder, int precision) {
@@ -209,11 +211,12 @@ static void refine_units(hone_climb *c, int r, hone_refinement *ctx) {
 }
 
 /* Bounds inverses by more random vectors where noise counts by the first bound,
-   or where columns need more than one correction: of their residuals, which an
-   engine computes for all of them, those are plain that do not count either. */
+   or where many columns need more than one correction: their residuals, which
+   an engine computes, may be plain where that does not count either. */
 static void bound_for_many(hone_climb *c, int r, hone_refinement *ctx) {
   hone_certificate *certificate = &c->ladder->rung[r].certificate;
-  const bool several = certificate->contraction[c->trans].power > 1;
+  const bool several =
+      c->m >= WORTH_VECTORS && certificate->contraction[c->trans].power > 1;
   bool wanted = false;
   for (int64_t i = 0; i < c->m; i++) {
     hone_refined *column = &c->columns[i];
