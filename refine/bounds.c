@@ -371,7 +371,7 @@ static bounding begin_column(const hone_refinement *ctx,
                 .size = c->errors.size,
                 .size_scaled = c->errors.size_scaled,
                 .grain = HONE_BOUNDS_GRAIN,
-                .spread = hone_bounds_spread(certificate, c, ctx->trans),
+                .spread = hone_bounds_spread(ctx, certificate, c),
                 .condition = 1.0L / (long double)certificate->rcond_scaled,
                 .last = (long double)HONE_INF};
   b.noise = HONE_NOISE_FACTOR * hone_bounds_noise_effect(certificate, c);

@@ -53,8 +53,9 @@ bool hone_bounds_measure_noisy(hone_refinement *ctx, int64_t m,
 void hone_bounds_for_many(hone_refinement *ctx, hone_certificate *certificate);
 /* Bounds the sum of the norms of inv(M) and of all that follows it, by which
    errors in the residuals of x + t change t. */
-long double hone_bounds_spread(const hone_certificate *certificate,
-                               const hone_refined *column, bool trans);
+long double hone_bounds_spread(const hone_refinement *ctx,
+                               const hone_certificate *certificate,
+                               const hone_refined *column);
 
 /* Bound on max |x - x_true| / max |x| for the column's x and its errors;
    scaled: in scaled variables. Inf where nothing is certain. */

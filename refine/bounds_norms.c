@@ -127,15 +127,18 @@ void hone_bounds_for_many(hone_refinement *ctx, hone_certificate *certificate) {
 }
 
 /* E^i inv(M) = E^i (I - E) inv(S), whose norms are bounded by that of inv(S)
-   where that of inv(M) is not known. */
-long double hone_bounds_spread(const hone_certificate *certificate,
-                               const hone_refined *c, bool trans) {
-  const hone_contraction *contraction = &certificate->contraction[trans];
+   where that of inv(M) is not known. Deflated factors of S^T are not the
+   transpose of those of S, whose norm is known. */
+long double hone_bounds_spread(const hone_refinement *ctx,
+                               const hone_certificate *certificate,
+                               const hone_refined *c) {
+  const hone_contraction *contraction = &certificate->contraction[ctx->trans];
+  const bool known = certificate->factors_many > 0.0 &&
+                     !(ctx->trans && ctx->f.deflation != NULL);
   const long double factors =
-      certificate->factors_many > 0.0
-          ? (long double)certificate->factors_many
-          : HONE_NOISE_FACTOR *
-                (long double)hone_bounds_inverse(certificate, c);
+      known ? (long double)certificate->factors_many
+            : HONE_NOISE_FACTOR *
+                  (long double)hone_bounds_inverse(certificate, c);
   return hone_relaxation_sum(contraction) * factors;
 }
 

@@ -144,6 +144,23 @@ TEST(bounds_products, grow_by_the_norm_of_the_factors) {
   CHECK_LE(s.column[0].error, 1.5 * (0.9375e-6 + least * factors));
 }
 
+/* Deflated factors of S^T are not the transpose of those of S. */
+TEST(bounds_products, grow_by_the_norm_of_the_matrix_with_other_factors) {
+  products_case s;
+  const hone_deflation deflation = {.count = 1};
+  for (int way = 0; way < 5; way++) {
+    set_case(&s, 3.0);
+    s.certificate.contraction[1] = s.certificate.contraction[0];
+    s.certificate.factors_many = way < 4 ? 2.0 : (double)NAN;
+    s.ctx.trans = way % 2 == 1;
+    s.ctx.f.deflation = way == 2 || way == 3 ? &deflation : NULL;
+    const double norm = way < 3 ? 2.0 : 2.0 * 3.0;
+    ct_note("way %d", way);
+    CHECK_NEAR(hone_bounds_spread(&s.ctx, &s.certificate, s.column),
+               norm * (1.0 + 1.0), 0.0);
+  }
+}
+
 /* What errors of plain products may grow to in each column decides for all. */
 TEST(bounds_products, are_little_in_every_column) {
   for (int wide = 0; wide <= COLUMNS; wide++) {
