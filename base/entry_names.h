@@ -80,6 +80,7 @@
 #define hone_blocked_outcome hone_z_blocked_outcome
 #define hone_blocked_pivots hone_z_blocked_pivots
 #define hone_blocked_width hone_z_blocked_width
+#define hone_bounds_allow hone_z_bounds_allow
 #define hone_bounds_bars_by_norms hone_z_bounds_bars_by_norms
 #define hone_bounds_certify_a_digit hone_z_bounds_certify_a_digit
 #define hone_bounds_digits hone_z_bounds_digits
@@ -91,7 +92,6 @@
 #define hone_bounds_measure_noisy hone_z_bounds_measure_noisy
 #define hone_bounds_noise_counts hone_z_bounds_noise_counts
 #define hone_bounds_noise_effect hone_z_bounds_noise_effect
-#define hone_bounds_spread hone_z_bounds_spread
 #define hone_bounds_use_device hone_z_bounds_use_device
 #define hone_bounds_widest_unit hone_z_bounds_widest_unit
 #define hone_call_begin hone_z_call_begin

@@ -21,15 +21,12 @@
    Where powers are relaxed (relaxation.h), every m-th correction is made omega
    times, and d_k is what was added to t; k is a multiple of m, or one more.
 
-   t is the error itself, but for what the second term says, so the bound is
-   rarely much larger than the error. One correction suffices for most columns:
-   a solve with the residual that refinement has measured, and no pass over A.
-   No condition number enters.
+   t is nearly the error itself, so that the bound is rarely much larger. One
+   correction suffices for most columns: a solve, and no pass over A.
 
    There remains noise, the rounding error of the computed residuals: at most
    gamma (|A| |x| + |b|), in any direction. The bound on ||inv(S)||_2 bounds its
-   effect. Where that would count, random vectors of the size of the noise are
-   solved for, which bound its effect on each component.
+   effect, or, where that would count, random vectors of its size.
 
    The computed d_k is h_k away from inv(M) (b - S (x + t_{k-1})): rounding
    errors of the solve, entries that vanish in the arithmetic of the factors,
@@ -62,8 +59,8 @@ static const double POOR_BOUND = 1e-3, LEAST_WEIGHT = 1e-3;
    in single precision, for which the probes may have been lucky. */
 static const long double ROUNDING = 4.0L * 0x1p-53L,
                          ROUNDING_SINGLE = 4.0L * 0x1p-24L;
-/* In norms relative to x, a solve is assumed to be wrong by at most its result,
-   and by so many times ||E|| where that is more (docs/numerics.md). */
+/* In norms relative to x, a solve may be wrong by its result, and by so many
+   times ||E|| (docs/numerics.md). */
 static const long double OF_PROBED = 4.0L;
 /* Another correction is worth making where the last one halved the bound. */
 static const long double WORTH = 0.5L;
@@ -71,22 +68,21 @@ static const long double WORTH = 0.5L;
 /* One column while its error is bounded. */
 typedef struct bounding {
   hone_refined *column;
-  /* The 2-norms of the last corrections, in scaled variables. */
-  long double norm[STEPS_MOST];
+  long double norm[STEPS_MOST];  /* 2-norms of corrections, scaled variables */
   long double size, size_scaled; /* max |x|, max |inv(C) x| */
-  long double noise; /* bound on its effect, in the 2-norm, scaled variables */
-  bool sampled;      /* the column's den holds the effect of noise on each
-                        component instead, in the caller's units */
+  long double noise, products;   /* bounds on the effects of noise, and of plain
+                                    and rough residuals of x + t, likewise */
+  bool sampled;          /* the column's den holds the effect of noise on each
+                            component instead, in the caller's units */
   const double *weights; /* norms are of inv(W) times vectors; NULL: W = I */
   long double grain;     /* t is rounded to multiples of it, at most, beside its
                             relative rounding error; in the caller's units */
   long double last;      /* the bound before the present correction */
   const hone_entry *d;   /* the last correction */
   double largest;        /* of all entries of its parts, in scaled variables */
-  /* Bounds on the rounding errors of the solves, 2-norms, scaled variables. */
-  long double rounding[STEPS_MOST];
-  long double condition; /* of S, estimated */
-  long double spread;    /* what errors in the residuals of x + t do to t */
+  long double rounding[STEPS_MOST]; /* bounds of the solves, likewise */
+  long double condition;            /* of S, estimated */
+  long double spread; /* bounds || E^i inv(M) || of all powers i */
 } bounding;
 
 /* Is little assumed of the rounding errors of the solves, because a condition
@@ -142,11 +138,12 @@ static void evaluate(const hone_refinement *ctx, const bounding *b,
                 b->norm[step - 1]
           : 0.0L;
   const long double vanished = vanished_norm(ctx, b, step, s.lost) + solve;
-  s.f = b->noise + hone_relaxation_sum(contraction) * vanished;
+  s.f = b->noise + b->products + hone_relaxation_sum(contraction) * vanished;
   for (int k = step - contraction->power; k < step; k++)
     s.f += b->norm[k];
   s.f /= 1.0L - (long double)contraction->bound;
-  s.all = before * vanished + solve + (b->sampled ? 0.0L : b->noise);
+  s.all =
+      before * vanished + solve + b->products + (b->sampled ? 0.0L : b->noise);
   hone_bars_evaluate(&s, write ? (double *)c->spare : NULL, out);
 }
 
@@ -204,8 +201,9 @@ static bool follow_steps(hone_refinement *ctx, int64_t m, bounding *list) {
 }
 
 /* v = r - A t for several columns, by the engine in blocks. */
-static bool measure_rest_there(hone_refinement *ctx, int64_t m, bounding *list,
-                               hone_residual_block *block) {
+static bool measure_rest_there(hone_refinement *ctx,
+                               hone_certificate *certificate, int64_t m,
+                               bounding *list, hone_residual_block *block) {
   const hone_refined *columns[HONE_SOLVE_COLUMNS];
   long double spread[HONE_SOLVE_COLUMNS], effect[HONE_SOLVE_COLUMNS];
   if (m < 2 || !ctx->f.use_copy || ctx->f.engine->residuals == NULL)
@@ -214,20 +212,20 @@ static bool measure_rest_there(hone_refinement *ctx, int64_t m, bounding *list,
     columns[c] = list[c].column;
     spread[c] = list[c].spread;
   }
-  block->plain = hone_noise_of_products(ctx, false, m, columns, spread, effect);
-  block->rough = !block->plain &&
-                 hone_noise_of_products(ctx, true, m, columns, spread, effect);
+  const bool counts =
+      hone_bounds_allow(ctx, certificate, m, columns, spread, block, effect);
   if (ctx->f.engine->residuals(ctx->f.self, ctx->f.a, ctx->trans, block) !=
       HONE_OK)
     return false;
-  for (int64_t c = 0; (block->plain || block->rough) && c < m; c++)
-    list[c].noise += effect[c];
+  for (int64_t c = 0; counts && c < m; c++)
+    list[c].products += effect[c];
   return true;
 }
 
 /* v = r - 2^shift A t for the columns listed, in double-double, by one pass
    over A. Their den is kept. A shift downwards may round t. */
-static void measure_rest(hone_refinement *ctx, int64_t m, bounding *list) {
+static void measure_rest(hone_refinement *ctx, hone_certificate *certificate,
+                         int64_t m, bounding *list) {
   const int64_t n = ctx->f.a->n;
   if (follow_steps(ctx, m, list))
     return;
@@ -246,7 +244,7 @@ static void measure_rest(hone_refinement *ctx, int64_t m, bounding *list) {
   if (m == 1 && ctx->f.use_copy && ctx->f.engine->expect != NULL)
     ctx->f.engine->expect(ctx->f.self);
   hone_residual_block block = {m, x, r, v, NULL, false, false};
-  const bool there = measure_rest_there(ctx, m, list, &block);
+  const bool there = measure_rest_there(ctx, certificate, m, list, &block);
   for (int64_t c = 0; !there && ctx->f.use_copy && c < m; c++)
     ctx->f.use_copy =
         hone_residual(&ctx->f, ctx->trans, x[c], r[c], v[c], den[c]) &&
@@ -371,7 +369,10 @@ static bounding begin_column(const hone_refinement *ctx,
                 .size = c->errors.size,
                 .size_scaled = c->errors.size_scaled,
                 .grain = HONE_BOUNDS_GRAIN,
-                .spread = hone_bounds_spread(ctx, certificate, c),
+                .spread =
+                    HONE_NOISE_FACTOR *
+                    hone_relaxation_sum(&certificate->contraction[ctx->trans]) *
+                    (long double)hone_bounds_inverse(certificate, c),
                 .condition = 1.0L / (long double)certificate->rcond_scaled,
                 .last = (long double)HONE_INF};
   b.noise = HONE_NOISE_FACTOR * hone_bounds_noise_effect(certificate, c);
@@ -415,6 +416,7 @@ static int64_t begin(hone_refinement *ctx, const hone_certificate *certificate,
 /* Makes corrections, which are kept apart, until every column listed has its
    bound. Their residuals are in ctx->v. */
 static void correct_until_bounded(hone_refinement *ctx,
+                                  hone_certificate *certificate,
                                   const hone_contraction *contraction,
                                   int64_t count, bounding *list) {
   const int64_t n = ctx->f.a->n;
@@ -435,7 +437,7 @@ static void correct_until_bounded(hone_refinement *ctx,
         hone_watch_stop(ctx->watch, "refine", 0.0, all.step, HONE_NAN))
       return;
     if (count > 0)
-      measure_rest(ctx, count, list);
+      measure_rest(ctx, certificate, count, list);
   }
 }
 
@@ -443,7 +445,7 @@ static void correct_until_bounded(hone_refinement *ctx,
    that a bound in the 2-norm leaves no digit of x in the caller's units: with
    probes of its own, of inv(W) E W, where W y has entries of about 1. */
 static void bound_relative_to_x(hone_refinement *ctx,
-                                const hone_certificate *certificate,
+                                hone_certificate *certificate,
                                 hone_refined *c) {
   const int64_t n = ctx->f.a->n;
   const int *e = hone_refined_exponents(ctx);
@@ -473,12 +475,11 @@ static void bound_relative_to_x(hone_refinement *ctx,
   b.weights = weights;
   memcpy(ctx->v, c->r, (size_t)n * sizeof *ctx->v);
   c->error_estimated = false; /* its bars are overwritten */
-  correct_until_bounded(ctx, &contraction, 1, &b);
+  correct_until_bounded(ctx, certificate, &contraction, 1, &b);
 }
 
-void hone_bounds_estimate(hone_refinement *ctx,
-                          const hone_certificate *certificate, int64_t m,
-                          hone_refined *columns) {
+void hone_bounds_estimate(hone_refinement *ctx, hone_certificate *certificate,
+                          int64_t m, hone_refined *columns) {
   const hone_contraction *contraction = &certificate->contraction[ctx->trans];
   bounding list[HONE_SOLVE_COLUMNS];
   hone_refined *listed[HONE_SOLVE_COLUMNS];
@@ -488,9 +489,9 @@ void hone_bounds_estimate(hone_refinement *ctx,
   int64_t count = begin(ctx, certificate, m, columns, list);
   for (int64_t c = 0; c < count; c++)
     listed[c] = list[c].column;
-  correct_until_bounded(ctx, contraction, count, list);
+  correct_until_bounded(ctx, certificate, contraction, count, list);
   if (hone_bounds_measure_noisy(ctx, count, listed))
-    correct_until_bounded(ctx, contraction,
+    correct_until_bounded(ctx, certificate, contraction,
                           begin(ctx, certificate, m, columns, list), list);
   for (int64_t c = 0; c < count && ctx->f.scaling->used; c++)
     if (listed[c]->error_estimated && !(listed[c]->error <= POOR_BOUND) &&

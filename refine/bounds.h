@@ -12,9 +12,8 @@
    are kept apart from x. Needs r, den and errors of their x, and leaves the
    bound of each component in the column's 'bars'. If a solve fails, the columns
    stay without a bound. */
-void hone_bounds_estimate(hone_refinement *ctx,
-                          const hone_certificate *certificate, int64_t m,
-                          hone_refined *columns);
+void hone_bounds_estimate(hone_refinement *ctx, hone_certificate *certificate,
+                          int64_t m, hone_refined *columns);
 
 /* A number at the lower end of the range loses at most this, with its bound:
    half of DBL_TRUE_MIN each, more if it is complex. */
@@ -49,13 +48,17 @@ bool hone_bounds_measure_noisy(hone_refinement *ctx, int64_t m,
 
 /* Bounds ||inv(S)||_2 and ||inv(M)||_2 by more random vectors, which cost
    little beside many columns: sets certificate->inverse_many and factors_many.
- */
+   They are of ctx->many_seed, whatever was solved for before. */
 void hone_bounds_for_many(hone_refinement *ctx, hone_certificate *certificate);
-/* Bounds the sum of the norms of inv(M) and of all that follows it, by which
-   errors in the residuals of x + t change t. */
-long double hone_bounds_spread(const hone_refinement *ctx,
-                               const hone_certificate *certificate,
-                               const hone_refined *column);
+/* Decides how accurately the residuals r - op(A) t of m columns are computed, t
+   being their spare vectors: sets what 'block' allows. spread: for each column,
+   a bound on what the norm of an error in its residual grows by; may be
+   lowered. Returns true if the errors are to be counted: effect[c] is what they
+   do to column c. */
+bool hone_bounds_allow(hone_refinement *ctx, hone_certificate *certificate,
+                       int64_t m, const hone_refined *const *columns,
+                       long double *spread, hone_residual_block *block,
+                       long double *effect);
 
 /* Bound on max |x - x_true| / max |x| for the column's x and its errors;
    scaled: in scaled variables. Inf where nothing is certain. */

@@ -11,6 +11,8 @@
 #include <string.h>
 
 enum { DIGITS_MOST = 16 }; /* of double precision */
+/* So many columns are worth more random vectors, for cheaper residuals. */
+enum { WORTH_VECTORS = 32 };
 /* Noise below this part of eps is negligible beside the rounding of x. */
 static const double NEGLIGIBLE_NOISE = 0.0625;
 
@@ -106,13 +108,14 @@ void hone_bounds_for_many(hone_refinement *ctx, hone_certificate *certificate) {
   const int64_t n = ctx->f.a->n;
   hone_entry *z = ctx->scratch;
   hone_factored f = ctx->f;
-  uint64_t rounding_seed = ~*ctx->seed; /* another sequence */
+  uint64_t seed = ctx->many_seed;
+  uint64_t rounding_seed = ~seed; /* another sequence */
   certificate->inverse_many = certificate->inverse_bound;
   if (contraction->power == 0)
     return;
   f.rounding_seed = &rounding_seed;
   for (int p = 0; p < HONE_PROBES; p++)
-    hone_probe_draw(n, ctx->seed, z + p * n);
+    hone_probe_draw(n, &seed, z + p * n);
   if (hone_apply_inverse(&f, true, false, HONE_PROBES, z, n, NULL, NULL) !=
       HONE_OK)
     return;
@@ -126,20 +129,39 @@ void hone_bounds_for_many(hone_refinement *ctx, hone_certificate *certificate) {
     certificate->inverse_many = bound;
 }
 
-/* E^i inv(M) = E^i (I - E) inv(S), whose norms are bounded by that of inv(S)
-   where that of inv(M) is not known. Deflated factors of S^T are not the
-   transpose of those of S, whose norm is known. */
-long double hone_bounds_spread(const hone_refinement *ctx,
-                               const hone_certificate *certificate,
-                               const hone_refined *c) {
-  const hone_contraction *contraction = &certificate->contraction[ctx->trans];
-  const bool known = certificate->factors_many > 0.0 &&
-                     !(ctx->trans && ctx->f.deflation != NULL);
-  const long double factors =
-      known ? (long double)certificate->factors_many
-            : HONE_NOISE_FACTOR *
-                  (long double)hone_bounds_inverse(certificate, c);
-  return hone_relaxation_sum(contraction) * factors;
+/* Lowers the spreads to what the norm of inv(M) says, if that is known:
+   deflated factors of S^T are not the transpose of those of S. What follows a
+   correction are powers of E. */
+static void lower_spreads(const hone_refinement *ctx,
+                          const hone_certificate *certificate, int64_t m,
+                          long double *spread) {
+  const long double known =
+      hone_relaxation_sum(&certificate->contraction[ctx->trans]) *
+      (long double)certificate->factors_many;
+  if (!(certificate->factors_many > 0.0) ||
+      (ctx->trans && ctx->f.deflation != NULL))
+    return;
+  for (int64_t c = 0; c < m; c++)
+    spread[c] = known < spread[c] ? known : spread[c];
+}
+
+/* Few columns are not worth random vectors, not even those that another solve
+   has drawn: bounds do not depend on what was solved for before. */
+bool hone_bounds_allow(hone_refinement *ctx, hone_certificate *certificate,
+                       int64_t m, const hone_refined *const *columns,
+                       long double *spread, hone_residual_block *block,
+                       long double *effect) {
+  block->plain = hone_noise_of_products(ctx, false, m, columns, spread, effect);
+  if (!block->plain && m >= WORTH_VECTORS && !ctx->f.scaling->used) {
+    if (!(certificate->inverse_many > 0.0))
+      hone_bounds_for_many(ctx, certificate);
+    lower_spreads(ctx, certificate, m, spread);
+    block->plain =
+        hone_noise_of_products(ctx, false, m, columns, spread, effect);
+  }
+  block->rough = !block->plain &&
+                 hone_noise_of_products(ctx, true, m, columns, spread, effect);
+  return block->plain || block->rough;
 }
 
 /* Bounds the error by norms: ||inv(S)|| (||r|| + noise), in scaled variables.

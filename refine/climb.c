@@ -29,8 +29,6 @@ enum {
   CORRECTIONS_MOST = 50,
   CORRECTIONS_DOUBLE = 10 /* with factors in double */
 };
-/* So many columns are worth more random vectors, for cheaper residuals. */
-enum { WORTH_VECTORS = 32 };
 enum { NAME_BYTES = 80 }; /* of an engine, and whose factors they are */
 
 static int allowed_corrections(const hone_ladder *ladder, int precision) {
@@ -175,7 +173,7 @@ static bool units_cost_digits(const hone_climb *c, int64_t i) {
    stays as it was accepted, and is measured again: its residual was overwritten
    by that of another x, and the next factors or GMRES for other columns may
    bring the column here once more. */
-static void refine_for_units(hone_climb *c, const hone_certificate *certificate,
+static void refine_for_units(hone_climb *c, hone_certificate *certificate,
                              hone_refinement *ctx, hone_refined *column) {
   const hone_ladder *ladder = c->ladder;
   const int64_t n = ladder->n;
@@ -210,26 +208,22 @@ static void refine_units(hone_climb *c, int r, hone_refinement *ctx) {
       refine_for_units(c, &c->ladder->rung[r].certificate, ctx, &c->columns[i]);
 }
 
-/* Bounds inverses by more random vectors where noise counts by the first bound,
-   or where many columns need more than one correction: their residuals, which
-   an engine computes, may be plain where that does not count either. */
+/* Bounds ||inv(S)|| by more random vectors where noise counts by the first
+   bound or residuals follow the steps of x. */
 static void bound_for_many(hone_climb *c, int r, hone_refinement *ctx) {
   hone_certificate *certificate = &c->ladder->rung[r].certificate;
-  const bool several =
-      c->m >= WORTH_VECTORS && certificate->contraction[c->trans].power > 1;
   bool wanted = false;
+  hone_ladder_draw_for(c->ladder, HONE_DRAW_MANY, r);
+  ctx->many_seed = hone_random_bits(ctx->seed);
   for (int64_t i = 0; i < c->m; i++) {
     hone_refined *column = &c->columns[i];
-    const bool there = c->m > 1 && ctx->f.use_copy && accepted_on(c, i, r);
     column->by_many = false; /* noise is judged by the first bound */
-    column->by_many = there && hone_bounds_noise_counts(certificate, column);
-    wanted =
-        wanted || column->by_steps || column->by_many || (there && several);
+    column->by_many = c->m > 1 && ctx->f.use_copy && accepted_on(c, i, r) &&
+                      hone_bounds_noise_counts(certificate, column);
+    wanted = wanted || column->by_steps || column->by_many;
   }
-  if (!wanted || certificate->inverse_many > 0.0)
-    return;
-  hone_ladder_draw_for(c->ladder, HONE_DRAW_MANY, r);
-  hone_bounds_for_many(ctx, certificate);
+  if (wanted && !(certificate->inverse_many > 0.0))
+    hone_bounds_for_many(ctx, certificate);
 }
 
 /* Bounds the errors of the columns accepted on rung r. Columns without a

@@ -130,6 +130,7 @@ typedef struct hone_refinement {
   hone_watch *watch;
   hone_entry *scratch; /* the ladder's, for bounds.c and sparse.c */
   uint64_t *seed;      /* of random numbers, for bounds.c */
+  uint64_t many_seed;  /* of those of hone_bounds_for_many */
   hone_entry *v;       /* n x columns: residuals and corrections */
   /* The accepted column whose residual, as the device computed it, is in v;
      the device may have begun to solve for it. NULL: none. */

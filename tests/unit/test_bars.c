@@ -61,7 +61,7 @@ static bool refine(bars_case *s, const hone_engine *engine, double limit) {
           HONE_OK ||
       hone_ladder_certify_transpose(&s->ladder, 0, &s->report) != HONE_OK)
     return false;
-  const hone_certificate *certificate = &s->ladder.rung[0].certificate;
+  hone_certificate *certificate = &s->ladder.rung[0].certificate;
   hone_refinement ctx = {.f = hone_ladder_factored_by(&s->ladder, 0),
                          .trans = s->trans,
                          .limit = limit,

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { N = 16, COLUMNS = 2 };
+enum { N = 16, COLUMNS = 2, MANY = 32 };
 
 /* A = I, and an engine whose solve multiplies by 3/4: E = I / 4. */
 typedef struct products_case {
@@ -131,34 +131,78 @@ TEST(bounds_products, are_followed_by_relaxed_corrections) {
   CHECK_LE(s.column[0].error, t + 1.5 * least * inverse);
 }
 
-/* Where the norm of inv(M) is known, that of inv(S) does not count. */
-TEST(bounds_products, grow_by_the_norm_of_the_factors) {
+/* Columns enough are worth random vectors that bound the norm of inv(M), which
+   has no part in that of inv(S). Few columns do not use it though it is known,
+   so that bounds do not depend on earlier solves. */
+TEST(bounds_products, of_many_columns_grow_by_the_norm_of_the_factors) {
   const double least = (1.0 + 1.0) * 19.0 * SUP_EPS * 0.75e-6 * 4.0;
-  products_case s;
   const double factors = 0.1 * 0.75e-6 / least;
-  set_case(&s, 1e30);
-  s.certificate.factors_many = factors;
-  estimate(&s);
-  CHECK_EQ_INT(plain, 1);
-  CHECK_LE(0.9375e-6 + least * factors, s.column[0].error);
-  CHECK_LE(s.column[0].error, 1.5 * (0.9375e-6 + least * factors));
+  static double r[MANY][N], t[MANY][N], v[MANY * N];
+  for (int way = 0; way < 7; way++) {
+    products_case s;
+    hone_refined column[MANY];
+    const hone_refined *list[MANY];
+    long double spread[MANY], effect[MANY];
+    hone_residual_block block = {.k = MANY};
+    const hone_deflation deflation = {.count = 1};
+    const int64_t m = way == 1 ? MANY - 1 : MANY;
+    set_case(&s, 1e30);
+    s.ctx.v = v;
+    s.certificate.inverse_many = 1e30;
+    s.certificate.factors_many = way == 2 ? (double)NAN : factors;
+    s.certificate.contraction[1] = s.certificate.contraction[0];
+    s.ctx.trans = way == 3 || way == 4;
+    s.ctx.f.deflation = way == 4 || way == 5 ? &deflation : NULL;
+    s.scaling.used = way == 6;
+    for (int c = 0; c < MANY; c++) {
+      column[c] = s.column[0];
+      column[c].spare = t[c];
+      column[c].r = r[c];
+      list[c] = &column[c];
+      spread[c] = 4e30L;
+      for (int i = 0; i < N; i++) {
+        r[c][i] = 1e-6;
+        t[c][i] = 0.75e-6;
+      }
+    }
+    const bool serves = way == 0 || way == 3 || way == 5;
+    ct_note("way %d", way);
+    CHECK_EQ_INT(hone_bounds_allow(&s.ctx, &s.certificate, m, list, spread,
+                                   &block, effect),
+                 serves);
+    CHECK_EQ_INT(block.plain, serves);
+    CHECK_EQ_INT(block.rough, false);
+    if (serves)
+      CHECK_NEAR((double)effect[MANY - 1], 0.1 * 0.75e-6, 1e-12 * 0.75e-6);
+  }
 }
 
-/* Deflated factors of S^T are not the transpose of those of S. */
-TEST(bounds_products, grow_by_the_norm_of_the_matrix_with_other_factors) {
+/* Noise is sampled after the first correction; rows of 3 keep the bound from
+   being tight, so that products follow. What they err by counts for itself, and
+   3 times 1 / (1 - 1/2) times through the bound on what was left before the
+   last correction. */
+TEST(bounds_products, count_beside_noise_that_is_sampled) {
+  const double least = 2.0 * 19.0 * SUP_EPS * 0.75e-6 * 4.0;
   products_case s;
-  const hone_deflation deflation = {.count = 1};
-  for (int way = 0; way < 5; way++) {
-    set_case(&s, 3.0);
-    s.certificate.contraction[1] = s.certificate.contraction[0];
-    s.certificate.factors_many = way < 4 ? 2.0 : (double)NAN;
-    s.ctx.trans = way % 2 == 1;
-    s.ctx.f.deflation = way == 2 || way == 3 ? &deflation : NULL;
-    const double norm = way < 3 ? 2.0 : 2.0 * 3.0;
-    ct_note("way %d", way);
-    CHECK_NEAR(hone_bounds_spread(&s.ctx, &s.certificate, s.column),
-               norm * (1.0 + 1.0), 0.0);
+  set_case(&s, 0.1 * 0.75e-6 / least);
+  s.certificate.contraction[0].power = 1;
+  s.certificate.contraction[0].before = 0.0;
+  for (int i = 0; i < N; i++)
+    s.rows[i] = 3.0;
+  for (int c = 0; c < COLUMNS; c++)
+    s.column[c].errors.noise = 1e-13L;
+  estimate(&s);
+  CHECK_LE(1, plain);
+  CHECK(s.column[0].den_lost);
+  double t = 0.75e-6, d = 0.75e-6, effect = 0.0;
+  for (int k = 0; k < plain; k++) {
+    effect += 0.1 * t;
+    d /= 4.0;
+    t += d;
   }
+  CHECK_NEAR(s.column[0].error,
+             t + 3.0 * 4.0 * d / 0.5 + effect * (1.0 + 3.0 / 0.5),
+             0.05 * effect);
 }
 
 /* What errors of plain products may grow to in each column decides for all. */
