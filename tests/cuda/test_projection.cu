@@ -146,7 +146,7 @@ TEST(projection, is_taken_by_either_way_of_copying) {
   } cases[] = {{~(uint64_t)0, 0, false, false, true},
                {~(uint64_t)0, 0, true, false, false},
                {3, 0, false, false, true},
-               {~(uint64_t)0, HONE_CUDA_BUFFERS / 2 - 2, false, false, true},
+               {~(uint64_t)0, 2, false, false, true},
                {~(uint64_t)0, HONE_CUDA_BUFFERS / 2 + 1, false, true, false}};
   for (const bool spd : {false, true})
     for (const auto &t : cases) {
