@@ -139,7 +139,7 @@ void solves(Bench *bench, const Systems &s, const char *kind,
          0.0, m);
 }
 
-/* Uniform matrices of this order and more are so ill-conditioned that double
+/* Uniform matrices of this order and more may be so ill-conditioned that double
    precision serves. */
 const int64_t HEAVY_FROM = 49152;
 
