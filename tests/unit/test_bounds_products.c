@@ -177,6 +177,44 @@ TEST(bounds_products, of_many_columns_grow_by_the_norm_of_the_factors) {
   }
 }
 
+/* The random vectors are drawn where plain products would count, for columns
+   enough; always the same ones. */
+TEST(bounds_products, of_many_columns_draw_random_vectors_once) {
+  static double r[MANY][N], t[MANY][N];
+  double known[3] = {0.0, 0.0, 0.0};
+  for (int way = 0; way < 3; way++) { /* the last one has too few columns */
+    products_case s;
+    hone_refined column[MANY];
+    const hone_refined *list[MANY];
+    long double spread[MANY], effect[MANY];
+    hone_residual_block block = {.k = MANY};
+    set_case(&s, 1e30);
+    s.ctx.many_seed = 17;
+    s.seed = (uint64_t)way; /* of what was drawn before */
+    for (int c = 0; c < MANY; c++) {
+      column[c] = s.column[0];
+      column[c].spare = t[c];
+      column[c].r = r[c];
+      list[c] = &column[c];
+      spread[c] = 4e30L;
+      for (int i = 0; i < N; i++)
+        t[c][i] = 0.75e-6;
+    }
+    ct_note("way %d", way);
+    CHECK_EQ_INT(hone_bounds_allow(&s.ctx, &s.certificate,
+                                   way == 2 ? MANY - 1 : MANY, list, spread,
+                                   &block, effect),
+                 way < 2);
+    CHECK_EQ_INT(block.plain, way < 2);
+    known[way] = s.certificate.factors_many;
+    CHECK_EQ_INT(s.seed == (uint64_t)way, true);
+  }
+  CHECK_LE(0.75, known[0]); /* the solve multiplies by that */
+  CHECK_LE(known[0], 0.75 * 100.0);
+  CHECK_NEAR(known[1], known[0], 0.0);
+  CHECK_NEAR(known[2], 0.0, 0.0);
+}
+
 /* Noise is sampled after the first correction; rows of 3 keep the bound from
    being tight, so that products follow. What they err by counts for itself, and
    3 times 1 / (1 - 1/2) times through the bound on what was left before the
