@@ -129,17 +129,15 @@ void hone_bounds_for_many(hone_refinement *ctx, hone_certificate *certificate) {
     certificate->inverse_many = bound;
 }
 
-/* Lowers the spreads to what the norm of inv(M) says, if that is known:
-   deflated factors of S^T are not the transpose of those of S. What follows a
-   correction are powers of E. */
+/* Lowers the spreads to what the norm of inv(M) says, if that is known. What
+   follows a correction are powers of E. */
 static void lower_spreads(const hone_refinement *ctx,
                           const hone_certificate *certificate, int64_t m,
                           long double *spread) {
   const long double known =
       hone_relaxation_sum(&certificate->contraction[ctx->trans]) *
       (long double)certificate->factors_many;
-  if (!(certificate->factors_many > 0.0) ||
-      (ctx->trans && ctx->f.deflation != NULL))
+  if (!(certificate->factors_many > 0.0))
     return;
   for (int64_t c = 0; c < m; c++)
     spread[c] = known < spread[c] ? known : spread[c];
@@ -151,8 +149,11 @@ bool hone_bounds_allow(hone_refinement *ctx, hone_certificate *certificate,
                        int64_t m, const hone_refined *const *columns,
                        long double *spread, hone_residual_block *block,
                        long double *effect) {
+  /* Deflated factors of S^T are not the transpose of those of S. */
+  const bool serves = m >= WORTH_VECTORS && !ctx->f.scaling->used &&
+                      !(ctx->trans && ctx->f.deflation != NULL);
   block->plain = hone_noise_of_products(ctx, false, m, columns, spread, effect);
-  if (!block->plain && m >= WORTH_VECTORS && !ctx->f.scaling->used) {
+  if (!block->plain && serves) {
     if (!(certificate->inverse_many > 0.0))
       hone_bounds_for_many(ctx, certificate);
     lower_spreads(ctx, certificate, m, spread);

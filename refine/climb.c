@@ -209,7 +209,8 @@ static void refine_units(hone_climb *c, int r, hone_refinement *ctx) {
 }
 
 /* Bounds ||inv(S)|| by more random vectors where noise counts by the first
-   bound or residuals follow the steps of x. */
+   bound, or residuals follow the steps of x. Chooses them in any case: they may
+   be needed while errors are bounded. */
 static void bound_for_many(hone_climb *c, int r, hone_refinement *ctx) {
   hone_certificate *certificate = &c->ladder->rung[r].certificate;
   bool wanted = false;

@@ -359,7 +359,7 @@ void hone_cuda_pieces_start(hone_cuda *c, const hone_dense *a,
   job->pieces = c->one_triangle ? 2 * job->column_pieces : job->column_pieces;
   if (projects)
     hone_cuda_projection_divide(c, job->parts, c->one_triangle);
-  if (sends) { /* as the last job says, whose buffers have been read by now */
+  if (sends) { /* as the last job says; its buffers may have been read */
     fail(job, empty_buffers(&c->buffers));
     c->buffers.streams = !c->buffers.filled;
     c->buffers.filled = false;
