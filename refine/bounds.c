@@ -68,10 +68,9 @@ static const long double WORTH = 0.5L;
 /* One column while its error is bounded. */
 typedef struct bounding {
   hone_refined *column;
-  long double norm[STEPS_MOST];  /* 2-norms of corrections, scaled variables */
-  long double size, size_scaled; /* max |x|, max |inv(C) x| */
-  long double noise, products;   /* bounds on the effects of noise, and of plain
-                                    and rough residuals of x + t, likewise */
+  long double norm[STEPS_MOST]; /* 2-norms of corrections, scaled variables */
+  long double noise, products;  /* bounds on the effects of noise, and of plain
+                                   and rough residuals of x + t, likewise */
   bool sampled;          /* the column's den holds the effect of noise on each
                             component instead, in the caller's units */
   const double *weights; /* norms are of inv(W) times vectors; NULL: W = I */
@@ -82,7 +81,6 @@ typedef struct bounding {
   double largest;        /* of all entries of its parts, in scaled variables */
   long double rounding[STEPS_MOST]; /* bounds of the solves, likewise */
   long double condition;            /* of S, estimated */
-  long double spread; /* bounds || E^i inv(M) || of all powers i */
 } bounding;
 
 /* Is little assumed of the rounding errors of the solves, because a condition
@@ -148,20 +146,22 @@ static void evaluate(const hone_refinement *ctx, const bounding *b,
 }
 
 static bool tight(const bounding *b, const hone_bars_outcome *o) {
-  return o->total <= TIGHT * o->known + SMALL * b->size &&
-         o->total_scaled <= TIGHT * o->known_scaled + SMALL * b->size_scaled;
+  return o->total <= TIGHT * o->known + SMALL * b->column->errors.size &&
+         o->total_scaled <=
+             TIGHT * o->known_scaled + SMALL * b->column->errors.size_scaled;
 }
 
 /* Does noise make much of the bound? */
 static bool noise_prevails(const bounding *b, const hone_bars_outcome *o) {
-  return !(b->noise <=
-           HONE_NOISE_LITTLE * o->known_scaled + SMALL * b->size_scaled);
+  return !(b->noise <= HONE_NOISE_LITTLE * o->known_scaled +
+                           SMALL * b->column->errors.size_scaled);
 }
 
 /* May noise make the bound larger than the rounding of x does? */
 static bool noise_counts(const hone_refinement *ctx, const bounding *b) {
-  return !(b->noise <= SMALL * b->size_scaled) ||
-         !(hone_bounds_widest_unit(ctx) * b->noise <= SMALL * b->size);
+  return !(b->noise <= SMALL * b->column->errors.size_scaled) ||
+         !(hone_bounds_widest_unit(ctx) * b->noise <=
+           SMALL * b->column->errors.size);
 }
 
 /* v = inv(M) v for the columns listed, in double arithmetic, for which
@@ -194,7 +194,7 @@ static bool follow_steps(hone_refinement *ctx, int64_t m, bounding *list) {
     serves = serves && columns[c]->by_steps && columns[c]->shift == 0;
   }
   for (int64_t c = 0; serves && c < m; c++)
-    list[c].noise += list[c].spread * hone_steps_rounding(ctx, columns[c]);
+    list[c].noise += columns[c]->spread * hone_steps_rounding(ctx, columns[c]);
   if (serves)
     hone_steps_subtract_spare(ctx, m, columns);
   return serves;
@@ -205,15 +205,13 @@ static bool measure_rest_there(hone_refinement *ctx,
                                hone_certificate *certificate, int64_t m,
                                bounding *list, hone_residual_block *block) {
   const hone_refined *columns[HONE_SOLVE_COLUMNS];
-  long double spread[HONE_SOLVE_COLUMNS], effect[HONE_SOLVE_COLUMNS];
+  long double effect[HONE_SOLVE_COLUMNS];
   if (m < 2 || !ctx->f.use_copy || ctx->f.engine->residuals == NULL)
     return false;
-  for (int64_t c = 0; c < m; c++) {
+  for (int64_t c = 0; c < m; c++)
     columns[c] = list[c].column;
-    spread[c] = list[c].spread;
-  }
   const bool counts =
-      hone_bounds_allow(ctx, certificate, m, columns, spread, block, effect);
+      hone_bounds_allow(ctx, certificate, m, columns, block, effect);
   if (ctx->f.engine->residuals(ctx->f.self, ctx->f.a, ctx->trans, block) !=
       HONE_OK)
     return false;
@@ -321,8 +319,8 @@ static verdict judge(const hone_refinement *ctx,
     return CORRECT_AGAIN;
   }
   evaluate(ctx, b, contraction, step, true, o);
-  c->error = (double)(o->total / b->size);
-  c->error_scaled = (double)(o->total_scaled / b->size_scaled);
+  c->error = (double)(o->total / b->column->errors.size);
+  c->error_scaled = (double)(o->total_scaled / b->column->errors.size_scaled);
   c->error_estimated = true;
   c->bars = (const double *)c->spare;
   return BOUNDED;
@@ -366,15 +364,12 @@ static bounding begin_column(const hone_refinement *ctx,
                              const hone_certificate *certificate,
                              hone_refined *c) {
   bounding b = {.column = c,
-                .size = c->errors.size,
-                .size_scaled = c->errors.size_scaled,
                 .grain = HONE_BOUNDS_GRAIN,
-                .spread =
-                    HONE_NOISE_FACTOR *
-                    hone_relaxation_sum(&certificate->contraction[ctx->trans]) *
-                    (long double)hone_bounds_inverse(certificate, c),
                 .condition = 1.0L / (long double)certificate->rcond_scaled,
                 .last = (long double)HONE_INF};
+  c->spread = HONE_NOISE_FACTOR *
+              hone_relaxation_sum(&certificate->contraction[ctx->trans]) *
+              (long double)hone_bounds_inverse(certificate, c);
   b.noise = HONE_NOISE_FACTOR * hone_bounds_noise_effect(certificate, c);
   if (!c->by_steps && noise_counts(ctx, &b)) {
     hone_noise_of_zeros(ctx, c);

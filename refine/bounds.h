@@ -51,14 +51,11 @@ bool hone_bounds_measure_noisy(hone_refinement *ctx, int64_t m,
    They are of ctx->many_seed, whatever was solved for before. */
 void hone_bounds_for_many(hone_refinement *ctx, hone_certificate *certificate);
 /* Decides how accurately the residuals r - op(A) t of m columns are computed, t
-   being their spare vectors: sets what 'block' allows. spread: for each column,
-   a bound on what the norm of an error in its residual grows by; may be
-   lowered. Returns true if the errors are to be counted: effect[c] is what they
-   do to column c. */
+   being their spare vectors: sets what 'block' allows. Returns true if their
+   errors are to be counted: effect[c] is what they do to column c. */
 bool hone_bounds_allow(hone_refinement *ctx, hone_certificate *certificate,
                        int64_t m, const hone_refined *const *columns,
-                       long double *spread, hone_residual_block *block,
-                       long double *effect);
+                       hone_residual_block *block, long double *effect);
 
 /* Bound on max |x - x_true| / max |x| for the column's x and its errors;
    scaled: in scaled variables. Inf where nothing is certain. */

@@ -129,39 +129,34 @@ void hone_bounds_for_many(hone_refinement *ctx, hone_certificate *certificate) {
     certificate->inverse_many = bound;
 }
 
-/* Lowers the spreads to what the norm of inv(M) says, if that is known. What
-   follows a correction are powers of E. */
-static void lower_spreads(const hone_refinement *ctx,
-                          const hone_certificate *certificate, int64_t m,
-                          long double *spread) {
-  const long double known =
-      hone_relaxation_sum(&certificate->contraction[ctx->trans]) *
-      (long double)certificate->factors_many;
-  if (!(certificate->factors_many > 0.0))
-    return;
-  for (int64_t c = 0; c < m; c++)
-    spread[c] = known < spread[c] ? known : spread[c];
+/* Bounds what the norm of an error in a residual grows by, by that of inv(M): a
+   correction is followed by powers of E. */
+static long double spread_of_factors(hone_refinement *ctx,
+                                     hone_certificate *certificate) {
+  if (!(certificate->inverse_many > 0.0))
+    hone_bounds_for_many(ctx, certificate);
+  return certificate->factors_many > 0.0
+             ? hone_relaxation_sum(&certificate->contraction[ctx->trans]) *
+                   (long double)certificate->factors_many
+             : (long double)HONE_INF;
 }
 
 /* Few columns are not worth random vectors, not even those that another solve
-   has drawn: bounds do not depend on what was solved for before. */
+   has drawn: bounds do not depend on what was solved for before. Deflated
+   factors of S^T are not the transpose of those of S. */
 bool hone_bounds_allow(hone_refinement *ctx, hone_certificate *certificate,
                        int64_t m, const hone_refined *const *columns,
-                       long double *spread, hone_residual_block *block,
-                       long double *effect) {
-  /* Deflated factors of S^T are not the transpose of those of S. */
+                       hone_residual_block *block, long double *effect) {
   const bool serves = m >= WORTH_VECTORS && !ctx->f.scaling->used &&
                       !(ctx->trans && ctx->f.deflation != NULL);
-  block->plain = hone_noise_of_products(ctx, false, m, columns, spread, effect);
+  long double most = (long double)HONE_INF;
+  block->plain = hone_noise_of_products(ctx, false, m, columns, most, effect);
   if (!block->plain && serves) {
-    if (!(certificate->inverse_many > 0.0))
-      hone_bounds_for_many(ctx, certificate);
-    lower_spreads(ctx, certificate, m, spread);
-    block->plain =
-        hone_noise_of_products(ctx, false, m, columns, spread, effect);
+    most = spread_of_factors(ctx, certificate);
+    block->plain = hone_noise_of_products(ctx, false, m, columns, most, effect);
   }
   block->rough = !block->plain &&
-                 hone_noise_of_products(ctx, true, m, columns, spread, effect);
+                 hone_noise_of_products(ctx, true, m, columns, most, effect);
   return block->plain || block->rough;
 }
 

@@ -183,8 +183,7 @@ typedef struct product_columns {
   const hone_refined *const *list;
   long double terms; /* of hone_residual_block, times their relative error */
   bool rough;
-  const long double *spread;
-  long double *effect;
+  long double most, *effect;
   bool little[HONE_SOLVE_COLUMNS];
 } product_columns;
 
@@ -197,7 +196,8 @@ static void bound_product(void *ctx, int64_t k) {
       p->ctx->norm_2 * hone_noise_scaled_norm(n, c->spare, NULL, NULL);
   if (p->rough)
     size += hone_noise_scaled_norm(n, c->r, NULL, NULL);
-  p->effect[k] = p->spread[k] * p->terms * size;
+  const long double spread = c->spread <= p->most ? c->spread : p->most;
+  p->effect[k] = spread * p->terms * size;
   p->little[k] =
       c->shift == 0 && hone_in_safe_range(p->ctx, c->spare) &&
       p->effect[k] <= HONE_MAX(HONE_NOISE_LITTLE * t,
@@ -205,8 +205,8 @@ static void bound_product(void *ctx, int64_t k) {
 }
 
 bool hone_noise_of_products(const hone_refinement *ctx, bool rough, int64_t m,
-                            const hone_refined *const *list,
-                            const long double *spread, long double *effect) {
+                            const hone_refined *const *list, long double most,
+                            long double *effect) {
   const int64_t n = ctx->f.a->n;
   const long double eps = (long double)HONE_EPS;
   product_columns p = {.ctx = ctx,
@@ -215,7 +215,7 @@ bool hone_noise_of_products(const hone_refinement *ctx, bool rough, int64_t m,
                        .terms =
                            rough ? (long double)hone_block_terms(n) * eps * eps
                                  : (long double)hone_plain_terms(n) * eps,
-                       .spread = spread,
+                       .most = most,
                        .effect = effect};
   bool all = !ctx->f.scaling->used;
   hone_for_columns(ctx->f.pool, n, m, bound_product, &p);

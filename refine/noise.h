@@ -46,11 +46,11 @@ void hone_noise_of_zeros(const hone_refinement *ctx, hone_refined *column);
 /* Bounds the effect on x of the rounding errors of residuals r - op(A) t that
    are plain, or rough (hone_residual_block), for the columns listed, of which t
    is the spare vector: the moduli of A have a 2-norm of at most the root of
-   ||A||_1 ||A||_inf. spread: for each column, a bound on what the norm of such
-   an error grows by. Returns true if all of them are little. */
+   ||A||_1 ||A||_inf. The norm of such an error grows by the column's spread,
+   and at most by 'most'. Returns true if all of them are little. */
 bool hone_noise_of_products(const hone_refinement *ctx, bool rough, int64_t m,
-                            const hone_refined *const *list,
-                            const long double *spread, long double *effect);
+                            const hone_refined *const *list, long double most,
+                            long double *effect);
 
 /* Bounds the effect of noise on each component of the column by random probes,
    where the first power of E contracts. The bounds take the place of the

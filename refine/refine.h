@@ -93,10 +93,12 @@ typedef struct hone_refined {
   bool extra_precise;        /* refined in extra-precise mode to the end */
   /* For steps.c: r follows the steps of x. */
   bool by_steps;
-  bool by_many;     /* its noise is bounded by the certificate's inverse_many */
-  bool noisy;       /* r is not accurate enough for a bound on the error */
-  bool first;       /* x is the first iterate */
-  hone_entry *step; /* n: the last change of x; NULL: x itself */
+  bool by_many; /* its noise is bounded by the certificate's inverse_many */
+  bool noisy;   /* r is not accurate enough for a bound on the error */
+  long double spread; /* what the norm of an error in the residual of x + t
+                         grows by, at most */
+  bool first;         /* x is the first iterate */
+  hone_entry *step;   /* n: the last change of x; NULL: x itself */
   double step_size, x_largest; /* their largest entries */
   bool exact_step, all_exact; /* it, and all so far, were rounded to few bits */
   hone_entry *done; /* n: the x whose product with the rest A2 of A is in r */

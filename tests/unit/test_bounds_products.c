@@ -142,7 +142,7 @@ TEST(bounds_products, of_many_columns_grow_by_the_norm_of_the_factors) {
     products_case s;
     hone_refined column[MANY];
     const hone_refined *list[MANY];
-    long double spread[MANY], effect[MANY];
+    long double effect[MANY];
     hone_residual_block block = {.k = MANY};
     const hone_deflation deflation = {.count = 1};
     const int64_t m = way == 1 ? MANY - 1 : MANY;
@@ -159,7 +159,7 @@ TEST(bounds_products, of_many_columns_grow_by_the_norm_of_the_factors) {
       column[c].spare = t[c];
       column[c].r = r[c];
       list[c] = &column[c];
-      spread[c] = 4e30L;
+      column[c].spread = 4e30L;
       for (int i = 0; i < N; i++) {
         r[c][i] = 1e-6;
         t[c][i] = 0.75e-6;
@@ -167,9 +167,9 @@ TEST(bounds_products, of_many_columns_grow_by_the_norm_of_the_factors) {
     }
     const bool serves = way == 0 || way == 3 || way == 5;
     ct_note("way %d", way);
-    CHECK_EQ_INT(hone_bounds_allow(&s.ctx, &s.certificate, m, list, spread,
-                                   &block, effect),
-                 serves);
+    CHECK_EQ_INT(
+        hone_bounds_allow(&s.ctx, &s.certificate, m, list, &block, effect),
+        serves);
     CHECK_EQ_INT(block.plain, serves);
     CHECK_EQ_INT(block.rough, false);
     if (serves)
@@ -186,7 +186,7 @@ TEST(bounds_products, of_many_columns_draw_random_vectors_once) {
     products_case s;
     hone_refined column[MANY];
     const hone_refined *list[MANY];
-    long double spread[MANY], effect[MANY];
+    long double effect[MANY];
     hone_residual_block block = {.k = MANY};
     set_case(&s, 1e30);
     s.ctx.many_seed = 17;
@@ -196,22 +196,20 @@ TEST(bounds_products, of_many_columns_draw_random_vectors_once) {
       column[c].spare = t[c];
       column[c].r = r[c];
       list[c] = &column[c];
-      spread[c] = 4e30L;
+      column[c].spread = 4e30L;
       for (int i = 0; i < N; i++)
         t[c][i] = 0.75e-6;
     }
     ct_note("way %d", way);
     CHECK_EQ_INT(hone_bounds_allow(&s.ctx, &s.certificate,
-                                   way == 2 ? MANY - 1 : MANY, list, spread,
-                                   &block, effect),
+                                   way == 2 ? MANY - 1 : MANY, list, &block,
+                                   effect),
                  way < 2);
     CHECK_EQ_INT(block.plain, way < 2);
     known[way] = s.certificate.factors_many;
     s.ctx.many_seed = 18;
-    for (int c = 0; c < MANY; c++)
-      spread[c] = 4e30L;
     (void)hone_bounds_allow(&s.ctx, &s.certificate, MANY - (way == 2), list,
-                            spread, &block, effect);
+                            &block, effect);
     CHECK_NEAR(s.certificate.factors_many, known[way], 0.0);
     CHECK(s.seed == (uint64_t)way);
   }
