@@ -215,12 +215,12 @@ typedef struct hone_options {
                                 to 64 columns take three more vectors each */
   int32_t max_iterations;    /* corrections with one factorization, and as many
                                 steps of GMRES; 0: chosen from the costs at n */
-  int32_t threads;           /* at most; 0: as the environment says with
-                                HONE_, OPENBLAS_ or OMP_NUM_THREADS. Never more
-                                than CPUs (affinity, cgroup quota) */
+  int32_t threads;           /* at most, never more than CPUs (affinity, quota);
+                                0: by HONE_, OPENBLAS_ or OMP_NUM_THREADS */
   int32_t deterministic;     /* nonzero: the bits of x and of its bounds are the
-                                same in every process, with any threads,
-                                and whatever a solver has solved before */
+                                same in every process, with any threads, and
+                                whatever a solver has solved before, unless that
+                                took other factors or showed A to be singular */
   int32_t trans;             /* HONE_NO_TRANS, _TRANS or _CONJ_TRANS */
   double tolerance;          /* largest error accepted, at most 1; 0: 4 eps
                                 (componentwise), eps (normwise), 1e-12 */
