@@ -21,12 +21,14 @@
    Where powers are relaxed (relaxation.h), every m-th correction is made omega
    times, and d_k is what was added to t; k is a multiple of m, or one more.
 
-   t is nearly the error itself, so that the bound is rarely much larger. One
-   correction suffices for most columns: a solve, and no pass over A.
+   t is the error itself, but for what the second term says, so the bound is
+   rarely much larger than the error. One correction suffices for most columns:
+   a solve, and no pass over A.
 
    There remains noise, the rounding error of the computed residuals: at most
    gamma (|A| |x| + |b|), in any direction. The bound on ||inv(S)||_2 bounds its
-   effect, or, where that would count, random vectors of its size.
+   effect, or, where that would count, random vectors of its size. Residuals of
+   x + t that are not double-double have their own, 'products'.
 
    The computed d_k is h_k away from inv(M) (b - S (x + t_{k-1})): rounding
    errors of the solve, entries that vanish in the arithmetic of the factors,
@@ -59,8 +61,8 @@ static const double POOR_BOUND = 1e-3, LEAST_WEIGHT = 1e-3;
    in single precision, for which the probes may have been lucky. */
 static const long double ROUNDING = 4.0L * 0x1p-53L,
                          ROUNDING_SINGLE = 4.0L * 0x1p-24L;
-/* In norms relative to x, a solve may be wrong by its result, and by so many
-   times ||E|| (docs/numerics.md). */
+/* In norms relative to x, a solve is assumed to be wrong by at most its result,
+   and by so many times ||E|| where that is more (docs/numerics.md). */
 static const long double OF_PROBED = 4.0L;
 /* Another correction is worth making where the last one halved the bound. */
 static const long double WORTH = 0.5L;

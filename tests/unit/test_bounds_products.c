@@ -131,44 +131,52 @@ TEST(bounds_products, are_followed_by_relaxed_corrections) {
   CHECK_LE(s.column[0].error, t + 1.5 * least * inverse);
 }
 
+typedef struct many_columns {
+  hone_refined column[MANY];
+  const hone_refined *list[MANY];
+  double r[MANY][N], t[MANY][N];
+} many_columns;
+
+/* Columns like the first one of s, with t = 0.75e-6 in every entry. */
+static void set_many(many_columns *many, const products_case *s) {
+  for (int c = 0; c < MANY; c++) {
+    many->column[c] = s->column[0];
+    many->column[c].spare = many->t[c];
+    many->column[c].r = many->r[c];
+    many->column[c].spread = 4e30L;
+    many->list[c] = &many->column[c];
+    for (int i = 0; i < N; i++) {
+      many->r[c][i] = 1e-6;
+      many->t[c][i] = 0.75e-6;
+    }
+  }
+}
+
 /* Columns enough are worth random vectors that bound the norm of inv(M), which
    has no part in that of inv(S). Few columns do not use it though it is known,
    so that bounds do not depend on earlier solves. */
 TEST(bounds_products, of_many_columns_grow_by_the_norm_of_the_factors) {
   const double least = (1.0 + 1.0) * 19.0 * SUP_EPS * 0.75e-6 * 4.0;
   const double factors = 0.1 * 0.75e-6 / least;
-  static double r[MANY][N], t[MANY][N], v[MANY * N];
   for (int way = 0; way < 7; way++) {
     products_case s;
-    hone_refined column[MANY];
-    const hone_refined *list[MANY];
+    many_columns many;
     long double effect[MANY];
     hone_residual_block block = {.k = MANY};
     const hone_deflation deflation = {.count = 1};
     const int64_t m = way == 1 ? MANY - 1 : MANY;
     set_case(&s, 1e30);
-    s.ctx.v = v;
     s.certificate.inverse_many = 1e30;
     s.certificate.factors_many = way == 2 ? (double)NAN : factors;
     s.certificate.contraction[1] = s.certificate.contraction[0];
     s.ctx.trans = way == 3 || way == 4;
     s.ctx.f.deflation = way == 4 || way == 5 ? &deflation : NULL;
     s.scaling.used = way == 6;
-    for (int c = 0; c < MANY; c++) {
-      column[c] = s.column[0];
-      column[c].spare = t[c];
-      column[c].r = r[c];
-      list[c] = &column[c];
-      column[c].spread = 4e30L;
-      for (int i = 0; i < N; i++) {
-        r[c][i] = 1e-6;
-        t[c][i] = 0.75e-6;
-      }
-    }
+    set_many(&many, &s);
     const bool serves = way == 0 || way == 3 || way == 5;
     ct_note("way %d", way);
     CHECK_EQ_INT(
-        hone_bounds_allow(&s.ctx, &s.certificate, m, list, &block, effect),
+        hone_bounds_allow(&s.ctx, &s.certificate, m, many.list, &block, effect),
         serves);
     CHECK_EQ_INT(block.plain, serves);
     CHECK_EQ_INT(block.rough, false);
@@ -180,36 +188,26 @@ TEST(bounds_products, of_many_columns_grow_by_the_norm_of_the_factors) {
 /* The random vectors are drawn where plain products would count, for columns
    enough; always the same ones. */
 TEST(bounds_products, of_many_columns_draw_random_vectors_once) {
-  static double r[MANY][N], t[MANY][N];
   double known[3] = {0.0, 0.0, 0.0};
   for (int way = 0; way < 3; way++) { /* the last one has too few columns */
     products_case s;
-    hone_refined column[MANY];
-    const hone_refined *list[MANY];
+    many_columns many;
     long double effect[MANY];
     hone_residual_block block = {.k = MANY};
     set_case(&s, 1e30);
     s.ctx.many_seed = 17;
     s.seed = (uint64_t)way; /* of what was drawn before */
-    for (int c = 0; c < MANY; c++) {
-      column[c] = s.column[0];
-      column[c].spare = t[c];
-      column[c].r = r[c];
-      list[c] = &column[c];
-      column[c].spread = 4e30L;
-      for (int i = 0; i < N; i++)
-        t[c][i] = 0.75e-6;
-    }
+    set_many(&many, &s);
     ct_note("way %d", way);
     CHECK_EQ_INT(hone_bounds_allow(&s.ctx, &s.certificate,
-                                   way == 2 ? MANY - 1 : MANY, list, &block,
-                                   effect),
+                                   way == 2 ? MANY - 1 : MANY, many.list,
+                                   &block, effect),
                  way < 2);
     CHECK_EQ_INT(block.plain, way < 2);
     known[way] = s.certificate.factors_many;
     s.ctx.many_seed = 18;
-    (void)hone_bounds_allow(&s.ctx, &s.certificate, MANY - (way == 2), list,
-                            &block, effect);
+    (void)hone_bounds_allow(&s.ctx, &s.certificate, MANY - (way == 2),
+                            many.list, &block, effect);
     CHECK_NEAR(s.certificate.factors_many, known[way], 0.0);
     CHECK(s.seed == (uint64_t)way);
   }
@@ -220,7 +218,7 @@ TEST(bounds_products, of_many_columns_draw_random_vectors_once) {
 }
 
 /* Noise is sampled after the first correction; rows of 3 keep the bound from
-   being tight, so that products follow. What they err by counts for itself, and
+   being tight, so that products follow. Their errors count for themselves, and
    3 times 1 / (1 - 1/2) times through the bound on what was left before the
    last correction. */
 TEST(bounds_products, count_beside_noise_that_is_sampled) {
@@ -247,7 +245,7 @@ TEST(bounds_products, count_beside_noise_that_is_sampled) {
              0.05 * effect);
 }
 
-/* What errors of plain products may grow to in each column decides for all. */
+/* Products are plain only if their errors are little in every column. */
 TEST(bounds_products, are_little_in_every_column) {
   for (int wide = 0; wide <= COLUMNS; wide++) {
     products_case s;
