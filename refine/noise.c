@@ -75,10 +75,13 @@ long double hone_noise_of_solve(const hone_refinement *ctx, const hone_entry *d,
   const long double inverse = /* ||I - E||: inv(N) = (I - E) inv(S) */
       1.0L + (long double)contraction->before + (long double)contraction->bound;
   const long double of_factors = ROUNDING * inverse * magnified;
+  const bool probed = contraction->rounding > 0.0;
   long double most = 0.0L;
-  for (int64_t i = 0; contraction->rounding > 0.0 && i < n; i++)
-    most = fmaxl(most, hone_shiftl(hone_absl((hone_wide)d[i]), e ? -e[i] : 0));
-  return contraction->rounding > 0.0 && !(largest <= MAGNIFIED * most)
+  if (probed && e == NULL)
+    most = (long double)hone_max_abs(n, d);
+  for (int64_t i = 0; probed && e != NULL && i < n; i++)
+    most = fmaxl(most, hone_shiftl(hone_absl((hone_wide)d[i]), -e[i]));
+  return probed && !(largest <= MAGNIFIED * most)
              ? of_factors + (long double)contraction->rounding * largest
              : of_factors;
 }
