@@ -143,6 +143,8 @@ typedef struct scaled_columns {
   const int *exponents; /* NULL: zeros */
   hone_entry *v;
   int *shift;
+  double
+      *size; /* of the columns before they are scaled out; NULL: not wanted */
 } scaled_columns;
 
 static void scale_column_in(void *ctx, int64_t c) {
@@ -153,7 +155,10 @@ static void scale_column_in(void *ctx, int64_t c) {
 
 static void scale_column_out(void *ctx, int64_t c) {
   const scaled_columns *s = ctx;
-  hone_scale_out(s->n, s->exponents, s->shift[c], s->v + c * s->ldv);
+  hone_entry *v = s->v + c * s->ldv;
+  if (s->size)
+    s->size[c] = hone_max_abs(s->n, v);
+  hone_scale_out(s->n, s->exponents, s->shift[c], v);
 }
 
 int hone_apply_inverse(const hone_factored *f, bool scaled, bool trans,
@@ -165,20 +170,21 @@ int hone_apply_inverse(const hone_factored *f, bool scaled, bool trans,
   const int *in = plain ? NULL : (trans ? s->col_exp : s->row_exp);
   const int *out = plain ? NULL : (trans ? s->row_exp : s->col_exp);
   int e[HONE_SOLVE_COLUMNS];
-  scaled_columns columns = {n, ldv, in, v, e};
+  /* Threads read the columns once for their sizes and for scaling. */
+  const bool last = f->space == NULL && f->deflation == NULL;
+  scaled_columns columns = {n, ldv, in, v, e, last ? size : NULL};
   hone_for_columns(f->pool, n, k, scale_column_in, &columns);
-  int st = f->space ? apply_with_space(f, trans, k, v, ldv, size)
-                    : apply_factors(f, f->in_double, trans, k, v, ldv, size);
+  double *before = last ? NULL : size;
+  int st = f->space ? apply_with_space(f, trans, k, v, ldv, before)
+                    : apply_factors(f, f->in_double, trans, k, v, ldv, before);
   if (st != HONE_OK)
     return st;
-  for (int64_t c = 0; c < k; c++) {
-    if (shift)
-      e[c] += shift[c];
-    if (size)
-      size[c] = hone_shift(size[c], -e[c]);
-  }
+  for (int64_t c = 0; shift && c < k; c++)
+    e[c] += shift[c];
   columns.exponents = out;
   hone_for_columns(f->pool, n, k, scale_column_out, &columns);
+  for (int64_t c = 0; size && c < k; c++)
+    size[c] = hone_shift(size[c], -e[c]);
   return HONE_OK;
 }
 

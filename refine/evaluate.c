@@ -124,11 +124,18 @@ typedef struct listed_columns {
   const hone_refinement *ctx;
   hone_refined *const *list;
   const hone_projection *projection; /* for the verdict */
+  bool accurate, device, rough;      /* the pass that measures them */
 } listed_columns;
 
 static void take_errors(void *ctx, int64_t c) {
   const listed_columns *columns = ctx;
-  hone_refined_errors(columns->ctx, columns->list[c]);
+  hone_refined *column = columns->list[c];
+  column->verified = columns->accurate && !columns->device;
+  column->den_lost = false;
+  column->vouched_there = false;
+  column->gamma = residual_gamma(columns->ctx->f.a->n, columns->accurate,
+                                 columns->rough, column->digits_lost);
+  hone_refined_errors(columns->ctx, column);
 }
 
 /* May a device make more rounding errors in a pass for several columns? In
@@ -204,10 +211,14 @@ static void shift_upwards(void *ctx, int64_t c) {
   columns->list[c]->shift = upward_shift(columns->ctx, columns->list[c]->x);
 }
 
-/* The shift so far becomes the whole one. */
-static void shift_downwards(void *ctx, int64_t c) {
+/* The shift so far becomes the whole one. A column that has to be shifted
+   downwards is measured once more. */
+static void end_pass(void *ctx, int64_t c) {
   const listed_columns *columns = ctx;
-  columns->list[c]->shift += downward_shift(columns->ctx, columns->list[c]);
+  hone_refined *column = columns->list[c];
+  column->shift += downward_shift(columns->ctx, column);
+  if (column->shift >= 0)
+    take_errors(ctx, c);
 }
 
 /* Products that all are small are shifted upwards. A column of which a row
@@ -218,24 +229,23 @@ void hone_refined_measure(hone_refinement *ctx, bool accurate, bool device,
   const int64_t n = ctx->f.a->n;
   hone_refined *large[2 * HONE_SOLVE_COLUMNS];
   int64_t count = 0;
-  const bool rough = device && may_be_rough(ctx, m, list);
-  listed_columns columns = {ctx, list, NULL};
+  listed_columns columns = {.ctx = ctx,
+                            .list = list,
+                            .accurate = accurate,
+                            .device = device,
+                            .rough = device && may_be_rough(ctx, m, list)};
   ctx->device_residual_of = NULL;
   hone_for_columns(ctx->f.pool, n, m, shift_upwards, &columns);
   make_pass(ctx, accurate, device, m, list);
-  hone_for_columns(ctx->f.pool, n, m, shift_downwards, &columns);
+  hone_for_columns(ctx->f.pool, n, m, end_pass, &columns);
   for (int64_t c = 0; c < m; c++)
     if (list[c]->shift < 0)
       large[count++] = list[c];
-  if (count > 0)
-    make_pass(ctx, accurate, device, count, large);
-  for (int64_t c = 0; c < m; c++) {
-    list[c]->verified = accurate && !device;
-    list[c]->den_lost = false;
-    list[c]->vouched_there = false;
-    list[c]->gamma = residual_gamma(n, accurate, rough, list[c]->digits_lost);
-  }
-  hone_for_columns(ctx->f.pool, n, m, take_errors, &columns);
+  if (count == 0)
+    return;
+  make_pass(ctx, accurate, device, count, large);
+  columns.list = large;
+  hone_for_columns(ctx->f.pool, n, count, take_errors, &columns);
 }
 
 /* Could this value, taken from a plain pass, fall on the other side of the
@@ -305,8 +315,10 @@ static int64_t list_unvouched(hone_refinement *ctx, int64_t m,
   for (int64_t c = 0; c < m; c++)
     if (meets_limit(ctx, list[c]))
       good[met++] = list[c];
-  listed_columns columns = {ctx, good,
-                            met > 0 ? hone_verdict_projection(ctx) : NULL};
+  listed_columns columns = {.ctx = ctx,
+                            .list = good,
+                            .projection =
+                                met > 0 ? hone_verdict_projection(ctx) : NULL};
   if (columns.projection != NULL)
     hone_for_columns(ctx->f.pool, ctx->f.a->n, met, judge_by_projection,
                      &columns);
