@@ -212,7 +212,7 @@ typedef struct hone_options {
   int32_t extra_precise;     /* nonzero: x is right to a few units in the last
                                 place of its largest entry (forward_error <= 8
                                 eps, eps = 2^-53), else HONE_NOT_CONVERGED. Up
-                                to 64 columns take three more vectors each */
+                                to 128 columns take three more vectors each */
   int32_t max_iterations;    /* corrections with one factorization, and as many
                                 steps of GMRES; 0: chosen from the costs at n */
   int32_t threads;           /* at most, never more than CPUs (affinity, quota);

@@ -133,13 +133,13 @@ static int memory_needed(int64_t n, int64_t nrhs, const hone_options *options,
   int count = hone_choose_engines(&o, n, true, steps, why, sizeof why);
   if (count == 0)
     return HONE_NO_DEVICE;
-  int64_t columns = HONE_MIN(nrhs, (int64_t)HONE_SOLVE_COLUMNS), most = 0,
-          all = 0, lender = 0;
+  const int64_t columns = HONE_MIN(nrhs, hone_ladder_block(steps, count));
+  int64_t most = 0, all = 0, lender = 0;
   /* The last terms are a generous allowance for the alignment of the large
      blocks and for the pool. */
-  int64_t base =
-      hone_ladder_bytes(&hone_dense_operator, n, nrhs, o.extra_precise != 0) +
-      (int64_t)sizeof(hone_solver) + 3 * (1 << 21) + (1 << 16);
+  int64_t base = hone_ladder_bytes(&hone_dense_operator, n, columns,
+                                   o.extra_precise != 0) +
+                 (int64_t)sizeof(hone_solver) + 3 * (1 << 21) + (1 << 16);
   for (int r = 0; r < count; r++) {
     const int64_t bytes = steps[r].engine->bytes(n, columns);
     const bool first = r == 0 || hone_engine_direct(steps[r - 1].engine);

@@ -10,7 +10,10 @@
 #include "base/operator.h"
 #include "base/projection.h"
 
-enum { HONE_SOLVE_COLUMNS = 64 }; /* the most right-hand sides of one call */
+enum {
+  HONE_SOLVE_COLUMNS = 128, /* the most right-hand sides of one call */
+  HONE_BLOCK_COLUMNS = 64   /* as many where more gain nothing */
+};
 
 /* Settings of a GPU factorization that tests and benchmarks make beside the
    caller's choices. Every member may be 0: then it has the value that was
@@ -203,6 +206,8 @@ typedef struct hone_engine {
                         other engine may do better */
   bool spare;        /* serves where others have no memory on a device: what it
                         has there is not enough for them */
+  bool wide;         /* solves for HONE_SOLVE_COLUMNS right-hand sides in less
+                        time than for HONE_BLOCK_COLUMNS twice */
   bool other_pivots; /* takes other pivots than partial pivoting of S does, for
                         matrices whose factors grow with those */
   /* Returns true if the engine serves matrices of this structure; NULL: it

@@ -159,6 +159,7 @@
 #define hone_inspect hone_z_inspect
 #define hone_inspect_scratch hone_z_inspect_scratch
 #define hone_ladder_add_reason hone_z_ladder_add_reason
+#define hone_ladder_block hone_z_ladder_block
 #define hone_ladder_bytes hone_z_ladder_bytes
 #define hone_ladder_certificate_bytes hone_z_ladder_certificate_bytes
 #define hone_ladder_certify hone_z_ladder_certify
@@ -185,10 +186,12 @@
 #define hone_ladder_refactor hone_z_ladder_refactor
 #define hone_ladder_report_matrix hone_z_ladder_report_matrix
 #define hone_ladder_report_path hone_z_ladder_report_path
+#define hone_ladder_reserve hone_z_ladder_reserve
 #define hone_ladder_settle_symmetry hone_z_ladder_settle_symmetry
 #define hone_ladder_solve hone_z_ladder_solve
 #define hone_ladder_successor hone_z_ladder_successor
 #define hone_ladder_update hone_z_ladder_update
+#define hone_ladder_workspace_bytes hone_z_ladder_workspace_bytes
 #define hone_largest_at hone_z_largest_at
 #define hone_largest_sum hone_z_largest_sum
 #define hone_max_abs hone_z_max_abs

@@ -46,6 +46,7 @@ constexpr hone_engine common() {
   hone_engine t = {};
   t.place = "CUDA";
   t.precision = 32;
+  t.wide = true;
   t.probe = hone_cuda_aside<hone_cuda_probe>::call;
   t.factor = hone_cuda_aside<hone_cuda_factor>::call;
   t.meanwhile = hone_cuda_meanwhile;

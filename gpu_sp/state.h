@@ -16,15 +16,15 @@ extern "C" {
 #include "gpu_sp/solve/triangles.h"
 
 enum {
-  HONE_CUDA_FEEDERS = 15, /* threads that copy A, at most, */
-  HONE_CUDA_WORKERS = 16, /* and with the caller's; */
-  HONE_CUDA_BUFFERS = 12, /* pinned buffers for pieces of A, at most 63 */
-  HONE_CUDA_TOGETHER = 4, /* pieces that a buffer has room for */
-  HONE_CUDA_STAGES = 6,   /* pinned buffers for floats */
-  HONE_CUDA_COLUMNS = 64, /* right-hand sides on the device at once, at most */
-  HONE_CUDA_PROBES = 32,  /* random vectors, solutions, right-hand sides */
-  HONE_CUDA_PADDING = 32, /* F's leading dimension is a multiple of it */
-  HONE_CUDA_PACE = 2      /* panels that the host may enqueue ahead */
+  HONE_CUDA_FEEDERS = 15,  /* threads that copy A, at most, */
+  HONE_CUDA_WORKERS = 16,  /* and with the caller's; */
+  HONE_CUDA_BUFFERS = 12,  /* pinned buffers for pieces of A, at most 63 */
+  HONE_CUDA_TOGETHER = 4,  /* pieces that a buffer has room for */
+  HONE_CUDA_STAGES = 6,    /* pinned buffers for floats */
+  HONE_CUDA_COLUMNS = 128, /* right-hand sides on the device at once, at most */
+  HONE_CUDA_PROBES = 32,   /* random vectors, solutions, right-hand sides */
+  HONE_CUDA_PADDING = 32,  /* F's leading dimension is a multiple of it */
+  HONE_CUDA_PACE = 2       /* panels that the host may enqueue ahead */
 };
 
 /* Returns how many right-hand sides of order n are on the device at once: fewer

@@ -50,7 +50,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { STEPS_MOST = 16 /* corrections kept apart from x */ };
 /* A bound is tight enough if it is at most TIGHT times the error that is known,
    or if what is added to that is below SMALL of x. */
 static const long double TIGHT = 2.0L, SMALL = HONE_NOISE_SMALL;
@@ -67,23 +66,7 @@ static const long double OF_PROBED = 4.0L;
 /* Another correction is worth making where the last one halved the bound. */
 static const long double WORTH = 0.5L;
 
-/* One column while its error is bounded. */
-typedef struct bounding {
-  hone_refined *column;
-  long double norm[STEPS_MOST]; /* 2-norms of corrections, scaled variables */
-  long double noise, products;  /* bounds on the effects of noise, and of plain
-                                   and rough residuals of x + t, likewise */
-  bool sampled;          /* the column's den holds the effect of noise on each
-                            component instead, in the caller's units */
-  const double *weights; /* norms are of inv(W) times vectors; NULL: W = I */
-  long double grain;     /* t is rounded to multiples of it, at most, beside its
-                            relative rounding error; in the caller's units */
-  long double last;      /* the bound before the present correction */
-  const hone_entry *d;   /* the last correction */
-  double largest;        /* of all entries of its parts, in scaled variables */
-  long double rounding[STEPS_MOST]; /* bounds of the solves, likewise */
-  long double condition;            /* of S, estimated */
-} bounding;
+typedef hone_bounding bounding;
 
 /* Is little assumed of the rounding errors of the solves, because a condition
    number of S says nothing of small entries of x? Then a residual of x + t is
@@ -315,7 +298,8 @@ static verdict judge(const hone_refinement *ctx,
     if (!c->by_steps && !b->sampled && contraction->power == 1)
       return SAMPLE_NOISE;
   }
-  if (!tight(b, o) && hone_relaxation_next(contraction, step) <= STEPS_MOST &&
+  if (!tight(b, o) &&
+      hone_relaxation_next(contraction, step) <= HONE_BOUNDS_STEPS &&
       (!(b->last <= (long double)DBL_MAX) || o->total <= WORTH * b->last)) {
     b->last = o->total;
     return CORRECT_AGAIN;
@@ -478,7 +462,7 @@ static void bound_relative_to_x(hone_refinement *ctx,
 void hone_bounds_estimate(hone_refinement *ctx, hone_certificate *certificate,
                           int64_t m, hone_refined *columns) {
   const hone_contraction *contraction = &certificate->contraction[ctx->trans];
-  bounding list[HONE_SOLVE_COLUMNS];
+  bounding *const list = ctx->bounding;
   hone_refined *listed[HONE_SOLVE_COLUMNS];
   if (contraction->power == 0)
     return;

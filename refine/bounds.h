@@ -7,6 +7,27 @@
 
 #include "refine/refine.h"
 
+enum { HONE_BOUNDS_STEPS = 16 /* corrections kept apart from x */ };
+
+/* One column while its error is bounded. */
+struct hone_bounding {
+  hone_refined *column;
+  long double
+      norm[HONE_BOUNDS_STEPS]; /* 2-norms of corrections, scaled variables */
+  long double noise, products; /* bounds on the effects of noise, and of plain
+                                  and rough residuals of x + t, likewise */
+  bool sampled;          /* the column's den holds the effect of noise on each
+                            component instead, in the caller's units */
+  const double *weights; /* norms are of inv(W) times vectors; NULL: W = I */
+  long double grain;     /* t is rounded to multiples of it, at most, beside its
+                            relative rounding error; in the caller's units */
+  long double last;      /* the bound before the present correction */
+  const hone_entry *d;   /* the last correction */
+  double largest;        /* of all entries of its parts, in scaled variables */
+  long double rounding[HONE_BOUNDS_STEPS]; /* bounds of the solves, likewise */
+  long double condition;                   /* of S, estimated */
+};
+
 /* Bounds the errors of accepted columns that have no bound yet, with one solve
    and, where the contraction of the factors is poor, a few corrections, which
    are kept apart from x. Needs r, den and errors of their x, and leaves the

@@ -301,6 +301,7 @@ static hone_refinement refinement_on(const hone_climb *c, int r) {
       .seed = &ladder->seed,
       .v = ladder->workspace + 4 * n * columns,
       .history = ladder->workspace + history,
+      .bounding = ladder->bounding,
       .low = (hone_entry *)steps,
       .weight = steps ? steps + 2 * n * columns : NULL,
       .steps_work = steps ? steps + n * (2 * columns + 1) : NULL};

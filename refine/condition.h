@@ -46,7 +46,7 @@ bool hone_residuals(const hone_factored *f, bool trans,
                     const hone_residual_block *block);
 
 /* v = inv(A) v or inv(A^T) v by the factors of S, their deflation and the pairs
-   of their space, for k <= 64 columns; with
+   of their space, for k <= HONE_SOLVE_COLUMNS; with
    scaled, v = inv(S) v or inv(S^T) v instead. The v passed in stands for
    2^-shift[c] v (shift NULL: for v itself). size, if not NULL, receives for
    each column the largest entry of inv(C) v, the solution in scaled

@@ -82,9 +82,12 @@ typedef struct hone_ladder {
   double *vectors; /* memory of the vectors above and of scratch */
   hone_entry *scratch;
   char why[128]; /* set by an engine's create that failed */
-  /* Workspace of a solve: 5 n entries for each column; in extra-precise mode
-     8 n. */
+  int64_t block; /* right-hand sides that are solved for at once, at most */
+  /* Workspace of a solve: 5 n entries for each column, in extra-precise mode
+     8 n, and behind them what is known of each. */
   hone_entry *workspace;
+  hone_refined *columns;
+  hone_bounding *bounding;
   int64_t workspace_columns;
   hone_entry *pairs_memory; /* of GMRES; NULL until first needed */
   uint64_t drawn, seed;     /* of the random probes: for the matrix, and now */
@@ -130,8 +133,12 @@ int hone_ladder_solve(hone_ladder *ladder, bool trans, int64_t nrhs,
                       int64_t ldx, const hone_entry *x0, int64_t ldx0,
                       hone_column *columns, hone_report *report);
 
-/* Bytes of host memory for order n and nrhs columns, without the engines. */
-int64_t hone_ladder_bytes(const hone_operator *op, int64_t n, int64_t nrhs,
+/* The right-hand sides that a ladder with these steps solves for at once, at
+   most. */
+int64_t hone_ladder_block(const hone_step *steps, int count);
+/* Bytes of host memory for order n and so many columns at once, without the
+   engines. */
+int64_t hone_ladder_bytes(const hone_operator *op, int64_t n, int64_t columns,
                           bool extra);
 
 /* Functions shared by the files of the ladder ---------------------------- */
@@ -147,6 +154,8 @@ static inline int64_t hone_ladder_workspace_entries(int64_t n, int64_t columns,
               ? 0
               : n * (2 * columns + 1) + hone_steps_work(n, columns));
 }
+/* Bytes of the workspace, with the columns and their bounds. */
+int64_t hone_ladder_workspace_bytes(int64_t n, int64_t columns, bool extra);
 /* Returns where those of steps.c begin: low and done of every column,
    the weights, the work. NULL: there
    are too few columns. */
@@ -158,6 +167,8 @@ static inline double *hone_ladder_steps(const hone_ladder *ladder) {
                     (ladder->request.extra ? 8 : 5) * ladder->n * columns);
 }
 
+/* Takes a workspace for so many columns, unless there is one. */
+int hone_ladder_reserve(hone_ladder *ladder, int64_t columns);
 /* The bytes of a rung's certificate: its rows and its deflation. */
 int64_t hone_ladder_certificate_bytes(int64_t n);
 /* Makes the engine of rung r unless there is one, and the memory of its

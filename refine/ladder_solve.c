@@ -15,21 +15,6 @@
    to a loose tolerance and not to the matrix. */
 static const double WELL_CONDITIONED = 1e3;
 
-static int reserve(hone_ladder *ladder, int64_t columns) {
-  if (columns <= ladder->workspace_columns)
-    return HONE_OK;
-  hone_mem_put(ladder->mem, ladder->workspace);
-  ladder->workspace_columns = 0;
-  ladder->workspace =
-      hone_mem_get(ladder->mem, (size_t)hone_ladder_workspace_entries(
-                                    ladder->n, columns, ladder->request.extra) *
-                                    sizeof(hone_entry));
-  if (ladder->workspace == NULL)
-    return HONE_NO_MEMORY;
-  ladder->workspace_columns = columns;
-  return HONE_OK;
-}
-
 static void fill_infinite(int64_t n, double *bars) {
   for (int64_t i = 0; i < n; i++)
     bars[i] = HONE_INF;
@@ -253,22 +238,21 @@ int hone_ladder_solve(hone_ladder *ladder, bool trans, int64_t nrhs,
                       const hone_entry *b, int64_t ldb, hone_entry *x,
                       int64_t ldx, const hone_entry *x0, int64_t ldx0,
                       hone_column *columns, hone_report *report) {
-  hone_refined refined[HONE_SOLVE_COLUMNS];
-  hone_climb c = {
-      .ladder = ladder, .report = report, .trans = trans, .columns = refined};
+  hone_climb c = {.ladder = ladder, .report = report, .trans = trans};
   ended_columns ended;
   outcome out = {HONE_OK, HONE_OK, false, false};
   ladder->highest_rung = ladder->start_rung;
   ladder->refinements = 0;
   ladder->vouched_there = false;
-  int st = reserve(ladder, HONE_MIN(nrhs, (int64_t)HONE_SOLVE_COLUMNS));
+  int st = hone_ladder_reserve(ladder, HONE_MIN(nrhs, ladder->block));
   if (st != HONE_OK)
     return st;
+  c.columns = ladder->columns;
   ended.c = &c;
   ended.ldx = ldx;
   for (int64_t at = 0; at < nrhs; at += c.m) {
     memset(c.rung, 0, sizeof c.rung);
-    c.m = HONE_MIN((int64_t)HONE_SOLVE_COLUMNS, nrhs - at);
+    c.m = HONE_MIN(ladder->block, nrhs - at);
     begin_block(ladder, &c, b + at * ldb, ldb, x0 ? x0 + at * ldx0 : NULL,
                 ldx0);
     ended.st = ladder->watch->stopped ? HONE_CANCELLED : hone_climb_columns(&c);

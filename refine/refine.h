@@ -117,6 +117,8 @@ typedef struct hone_refined {
   int recorded; /* corrections in it so far */
 } hone_refined;
 
+typedef struct hone_bounding hone_bounding; /* bounds.h */
+
 /* The data that all columns of a block share in refinement. */
 typedef struct hone_refinement {
   hone_factored f;
@@ -141,6 +143,7 @@ typedef struct hone_refinement {
                           are */
   hone_entry *low;
   double *weight, *steps_work; /* for steps.c; NULL: too few columns */
+  hone_bounding *bounding;     /* for bounds.c: one for each column */
   int passes; /* passes over A on the host and on a device; added to */
   int device_passes;
 } hone_refinement;
@@ -152,10 +155,10 @@ static inline const int *hone_refined_exponents(const hone_refinement *ctx) {
   return s->used ? (ctx->trans ? s->row_exp : s->col_exp) : NULL;
 }
 
-/* Refines the m <= 64 columns until each is accepted or given up on. On HONE_OK
-   every state is ACCEPTED or LEFT; on HONE_INTERRUPTED some may still be
-   ACTIVE. The solution of an accepted column is in its x and was measured by
-   the accurate pass. */
+/* Refines the m columns, at most HONE_SOLVE_COLUMNS, until each is accepted or
+   given up on. On HONE_OK every state is ACCEPTED or LEFT; on HONE_INTERRUPTED
+   some may still be ACTIVE. The solution of an accepted column is in its x and
+   was measured by the accurate pass. */
 int hone_refine(hone_refinement *ctx, int64_t m, hone_refined *columns);
 
 /* Measures the x of the columns listed: sets r, den and errors, and tail_r

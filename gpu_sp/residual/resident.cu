@@ -185,14 +185,16 @@ struct slot {
 
 void make_slots(hone_cuda *c, const hone_residual_block *all, slot *s) {
   double *memory = nullptr;
-  const int64_t room = hone_cuda_slot_room(c, &memory);
+  const bool alone = all->plain && all->den == nullptr; /* r alone */
+  const int vectors = alone ? 3 : 4;
+  const int64_t room = hone_cuda_slot_room(c, vectors, &memory);
   for (int k = 0; k < SLOTS; k++)
     s[k] = {c->n,
             room,
             all,
             0,
             0,
-            memory + k * 4 * room * c->n * HONE_PARTS,
+            memory + k * vectors * room * c->n * HONE_PARTS,
             c->v + k * room * c->n * HONE_PARTS,
             c->pace[k],
             room * c->n < WORTH_THREADS ? nullptr : c->pool};
@@ -269,16 +271,22 @@ int end(slot *s) {
 } // namespace
 
 /* The pinned buffers through which A came serve again, where they are larger
-   than the room for right-hand sides. */
-int64_t hone_cuda_slot_room(const hone_cuda *c, double **memory) {
-  const int64_t column = 4 * c->n * (int64_t)sizeof(hone_entry);
+   than the room for right-hand sides. Residuals in twice the working precision
+   are made for HONE_RESIDUAL_MANY columns at once. */
+int64_t hone_cuda_slot_room(const hone_cuda *c, int vectors, double **memory) {
+  const int64_t column = vectors * c->n * (int64_t)sizeof(hone_entry);
   const int64_t most = (int64_t)c->buffers.bytes * HONE_CUDA_BUFFERS / SLOTS;
-  const int64_t columns = hone_cuda_columns(c->n), room = columns / 4 / SLOTS;
+  const int64_t columns = hone_cuda_columns(c->n);
+  const int64_t room = columns / vectors / SLOTS;
   *memory = hone_cuda_pinned(c, HONE_CUDA_SOLVES);
   if (most / column <= room)
     return room;
   *memory = reinterpret_cast<double *>(c->buffers.memory);
-  return most / column < columns / SLOTS ? most / column : columns / SLOTS;
+  const int64_t all =
+      most / column < columns / SLOTS ? most / column : columns / SLOTS;
+  return all < HONE_RESIDUAL_MANY
+             ? all
+             : all / HONE_RESIDUAL_MANY * HONE_RESIDUAL_MANY;
 }
 
 int hone_cuda_matrix_residuals(void *self, const hone_matrix *a, bool trans,

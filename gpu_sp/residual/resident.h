@@ -19,12 +19,12 @@ int hone_cuda_matrix_product(void *self, const hone_matrix *a, bool trans,
 const hone_entry *hone_cuda_lend(void *self, const hone_matrix *a, int64_t *ld);
 
 /* Residuals of several columns go through so many slots in turn, each of which
-   takes x, b, r and den of some columns in pinned memory, with the room of four
-   vectors of n entries for each of them. Returns for how many columns a slot
-   has room: no more than hone_cuda_columns(n) for all; *memory is the first
-   one's. The memory may be that through which A came. */
+   takes x, b, r and, if they are wanted, den of some columns in pinned memory,
+   with the room of so many vectors of n entries for each of them. Returns for
+   how many columns a slot has room: no more than hone_cuda_columns(n) for all;
+   *memory is the first one's. The memory may be that through which A came. */
 enum { HONE_CUDA_SLOTS = 2 };
-int64_t hone_cuda_slot_room(const hone_cuda *c, double **memory);
+int64_t hone_cuda_slot_room(const hone_cuda *c, int vectors, double **memory);
 
 /* Enqueues r = b - op(A) x for 'count' columns, in plain double
    (base/engine.h), by the columns of A that the device has: of x it takes the

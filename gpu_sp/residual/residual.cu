@@ -21,11 +21,23 @@ extern "C" {
 namespace {
 
 enum { MOST_PARTS = 32 }; /* partial sums of a row, where A is not transposed */
+/* Plain residuals are made for so many columns at once, and their parts have at
+   most so many entries. */
+enum { PLAIN_COLUMNS = 64, PLAIN_ENTRIES = 1 << 20 };
 
 __device__ inline sums exchange(const sums &s, int distance) {
   sums other = s;
   hone_exchange<SUMS>(&part_of(other, 0), distance);
   return other;
+}
+
+/* Returns for how many columns the parts of plain residuals have room: the
+   fewer the longer they are. */
+int64_t plain_columns(int64_t n) {
+  const int64_t columns = PLAIN_ENTRIES / (HONE_PARTS * n);
+  return columns < 1               ? 1
+         : columns < PLAIN_COLUMNS ? columns
+                                   : (int64_t)PLAIN_COLUMNS;
 }
 
 /* ---- Residual, A not transposed ------------------------------------------ */
@@ -371,10 +383,10 @@ int64_t hone_cuda_residual_bytes(int64_t n, int64_t m) {
   const int64_t of_block = static_cast<int64_t>(sizeof(sums)) *
                            (rows > dots ? rows : dots) * HONE_RESIDUAL_BLOCK;
   const int64_t of_many = hone_cuda_many_bytes(n, m);
-  const int64_t parts_of_one =
-      HONE_PLAIN_PARTS * n * static_cast<int64_t>(sizeof(hone_entry));
+  const int64_t of_plain = HONE_PLAIN_PARTS * n * plain_columns(n) *
+                           static_cast<int64_t>(sizeof(hone_entry));
   const int64_t most = of_block > of_many ? of_block : of_many;
-  return most > parts_of_one ? most : parts_of_one;
+  return most > of_plain ? most : of_plain;
 }
 
 cudaError_t hone_cuda_copy(const hone_copy *list, int count,

@@ -39,7 +39,7 @@ enum {
 };
 
 /* Returns the bytes of the workspace below, which also has room for the parts
-   of a plain residual (base/engine.h) of one column at least. */
+   of the plain residuals (base/engine.h) of some columns, one at least. */
 int64_t hone_cuda_residual_bytes(int64_t n, int64_t m);
 /* r = b - op(A) x in double-double, rounded once, and den = |op(A)| |x| + |b|
    in double, of magnitudes or moduli, for 'count' columns. op(A) = A^T if

@@ -326,6 +326,7 @@ constexpr hone_engine common() {
   hone_engine t = {};
   t.place = "CUDA";
   t.precision = 32;
+  t.wide = true;
   t.probe = hone_cuda_aside<probe>::call;
   t.factor = hone_cuda_aside<hone_several_factor>::call;
   t.solve = hone_cuda_aside<hone_several_solve>::call;

@@ -186,7 +186,7 @@ void make_slots(hone_several *s, bool trans, const hone_residual_block *all,
   for (int d = 0; d < s->count; d++) {
     const hone_cuda *c = s->share[d].c;
     memory[d] = hone_cuda_pinned(c, HONE_CUDA_X);
-    const int64_t here = all->k > 1 ? hone_cuda_slot_room(c, &memory[d]) : 1;
+    const int64_t here = all->k > 1 ? hone_cuda_slot_room(c, 4, &memory[d]) : 1;
     room = here < room ? here : room;
   }
   for (int number = 0; number < HONE_CUDA_SLOTS; number++) {

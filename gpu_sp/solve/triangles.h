@@ -9,10 +9,12 @@
 
 /* Returns the right-hand sides of one launch, at most, for matrices of order n:
    they need room for their parts under way. */
-enum { HONE_TRIANGLE_COLUMNS = 64 };
+enum { HONE_TRIANGLE_COLUMNS = 128 };
 inline int64_t hone_triangle_columns(int64_t n) {
-  return HONE_PARTS * n <= 1 << 15 ? HONE_TRIANGLE_COLUMNS
-                                   : HONE_TRIANGLE_COLUMNS / 2;
+  const int64_t rows = HONE_PARTS * n;
+  return rows <= 1 << 14   ? HONE_TRIANGLE_COLUMNS
+         : rows <= 1 << 15 ? HONE_TRIANGLE_COLUMNS / 2
+                           : HONE_TRIANGLE_COLUMNS / 4;
 }
 
 /* Two triangles in one matrix T: t_ij stands at t[HONE_PARTS * i + j * ld]. F

@@ -13,7 +13,7 @@ extern "C" {
 
 namespace {
 
-enum { MOST = 140 }; /* columns: more than two blocks of them */
+enum { MOST = 270 }; /* columns: more than two blocks of them */
 
 /* A = R^-1 S C^-1 with S of condition about 2 spread / diagonal, and b = op(A)
    x; S is symmetric. */
@@ -119,7 +119,7 @@ double plain_error(int64_t n) {
 void check_refined(const hone_engine *engine, const systems &s) {
   const factored f(engine, s);
   for (int trans = 0; trans < 2; trans++)
-    for (const int64_t k : {1, 5, 65, int{MOST}}) {
+    for (const int64_t k : {1, 5, 129, int{MOST}}) {
       std::vector<double> v = s.right_sides(trans, k), plain = v;
       int made = -1;
       ct_note("%s, n %d, %s, trans %d, %d columns", engine->name, (int)s.n,
@@ -144,7 +144,8 @@ TEST(many, solutions_are_refined_on_the_device) {
     }
 }
 
-/* The last row is nearly the first one: single factors do not contract, and the
+/* The last row is nearly the first one, from which rounding to single precision
+   makes it differ in some entries: the factors do not contract, and the
    solutions are those of solve. */
 TEST(many, factors_that_do_not_contract_solve_without_corrections) {
   NEED_DEVICE();
@@ -152,7 +153,7 @@ TEST(many, factors_that_do_not_contract_solve_without_corrections) {
   systems s(n, 40.0, false);
   for (int64_t j = 0; j < n; j++)
     s.a.data()[n - 1 + j * n] =
-        s.a.data()[j * n] * (1.0 + static_cast<double>(j % 3) * 1e-10);
+        s.a.data()[j * n] * (1.0 + static_cast<double>(j % 3) * 2e-8);
   const factored f(&hone_engine_single_cuda, s);
   std::vector<double> v = s.right_sides(false, k), plain = v;
   int made = -1;
@@ -226,7 +227,7 @@ TEST(many, residuals_of_blocks_are_those_of_their_columns) {
     const systems s(n, 20.0, false);
     const factored f(&hone_engine_single_cuda, s);
     for (int trans = 0; trans < 2; trans++)
-      for (const int64_t k : {2, 7, 33, 64, 65, int{MOST}}) {
+      for (const int64_t k : {2, 7, 33, 64, 65, 129, int{MOST}}) {
         block_vectors v(s, k);
         const hone_residual_block block = v.block(k);
         std::vector<double> r(static_cast<size_t>(n)), den = r;
@@ -255,7 +256,7 @@ TEST(many, plain_residuals_are_within_their_bound) {
     const factored f(&hone_engine_single_cuda, s);
     const double bound = static_cast<double>(hone_plain_terms(n)) * 0x1p-53;
     for (int trans = 0; trans < 2; trans++)
-      for (const int64_t k : {2, 33, 64, 65, int{MOST}}) {
+      for (const int64_t k : {2, 33, 64, 65, 129, int{MOST}}) {
         block_vectors v(s, k), accurate(s, k);
         hone_residual_block block = v.block(k);
         const hone_residual_block apart = accurate.block(k);
@@ -284,7 +285,7 @@ TEST(many, plain_residuals_are_within_their_bound) {
    and of plain ones. */
 TEST(many, every_failed_call_shows) {
   NEED_DEVICE();
-  const int64_t n = 100, k = 70;
+  const int64_t n = 100, k = 135;
   const systems s(n, 40.0, false);
   const factored f(&hone_engine_single_cuda, s);
   block_vectors vectors(s, k);

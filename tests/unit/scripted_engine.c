@@ -163,8 +163,10 @@ static int solve(void *self, bool trans, int64_t k, hone_entry *v,
   sup_script *script = e->script;
   const bool counted = is_refinement(script, v);
   const int step = counted ? script->solves++ : -1;
-  if (counted)
+  if (counted) {
     script->columns += k;
+    script->columns_most = HONE_MAX(script->columns_most, k);
+  }
   if (counted && script->solve_fails_at >= 0 && step >= script->solve_fails_at)
     return script->solve_status;
   for (int64_t c = 0; c < k; c++) {
@@ -226,6 +228,8 @@ const hone_engine *sup_scripted(int slot, const char *name, int precision,
   *script = &scripts[slot];
   return &engines[slot];
 }
+
+void sup_scripted_widen(int slot) { engines[slot].wide = true; }
 
 const hone_matrix *sup_matrix(int64_t n, int64_t lda, const hone_entry *a) {
   enum { KEPT = 64 };

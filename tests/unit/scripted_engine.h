@@ -10,6 +10,7 @@
 
 #ifdef HONE_COMPLEX
 #define sup_scripted sup_z_scripted
+#define sup_scripted_widen sup_z_scripted_widen
 #define sup_matrix sup_z_matrix
 #define sup_ladder_create sup_z_ladder_create
 #endif
@@ -42,16 +43,20 @@ typedef struct sup_script {
   double poison;
   /* Counts of what happened. */
   int creates, factors, solves, destroys;
-  int alive;       /* matrices created and not yet destroyed */
-  int alive_most;  /* the largest value of alive */
-  int arithmetic;  /* option of the last create */
-  int64_t columns; /* columns of all solves together */
+  int alive;            /* matrices created and not yet destroyed */
+  int alive_most;       /* the largest value of alive */
+  int arithmetic;       /* option of the last create */
+  int64_t columns;      /* columns of all solves together, */
+  int64_t columns_most; /* and of one, at most */
 } sup_script;
 
 /* Engine number slot < SUP_SCRIPTS, with a fresh script in *script. Both are
    static and shared, so one test uses them at a time. */
 const hone_engine *sup_scripted(int slot, const char *name, int precision,
                                 sup_script **script);
+
+/* Makes engine number slot one that gains by wide blocks of columns. */
+void sup_scripted_widen(int slot);
 
 /* Describes a dense matrix for the ladder and the engines. The description
    stays valid until 64 others have been asked for. */

@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What is known of each column while its error is bounded. */
+static hone_bounding bounding[HONE_SOLVE_COLUMNS];
+
 enum { MOST = 40, COLUMNS = 3, SAMPLES = 2048 };
 
 /* One matrix on a ladder of one engine, and its columns under refinement. */
@@ -71,7 +74,8 @@ static bool refine(bars_case *s, const hone_engine *engine, double limit) {
                          .watch = &s->watch,
                          .scratch = s->ladder.scratch,
                          .seed = &s->ladder.seed,
-                         .v = s->v};
+                         .v = s->v,
+                         .bounding = bounding};
   for (int c = 0; c < COLUMNS; c++) {
     double *at = s->work + 4 * c * n;
     s->column[c] = (hone_refined){.b = s->b + c * n,

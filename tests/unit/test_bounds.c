@@ -13,6 +13,9 @@
 #include <math.h>
 #include <string.h>
 
+/* What is known of each column while its error is bounded. */
+static hone_bounding bounding[HONE_SOLVE_COLUMNS];
+
 /* ---- Bounds after corrections -------------------------------------------- */
 
 enum { N = 16 };
@@ -71,7 +74,8 @@ static void set_case(refinement_case *s, int power, double bound, double row) {
       .watch = &s->watch,
       .scratch = s->scratch,
       .seed = &s->seed,
-      .v = s->v};
+      .v = s->v,
+      .bounding = bounding};
   s->column.x = s->x;
   s->column.spare = s->x + N;
   s->column.r = s->r;

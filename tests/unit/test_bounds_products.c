@@ -9,6 +9,9 @@
 #include <math.h>
 #include <string.h>
 
+/* What is known of each column while its error is bounded. */
+static hone_bounding bounding[HONE_SOLVE_COLUMNS];
+
 enum { N = 16, COLUMNS = 2, MANY = 32 };
 
 /* A = I, and an engine whose solve multiplies by 3/4: E = I / 4. */
@@ -69,7 +72,8 @@ static void set_case(products_case *s, double inverse) {
                              .watch = &s->watch,
                              .scratch = s->scratch,
                              .seed = &s->seed,
-                             .v = s->v};
+                             .v = s->v,
+                             .bounding = bounding};
   for (int c = 0; c < COLUMNS; c++) {
     s->column[c] = (hone_refined){
         .errors = {.size = 1.0L, .size_scaled = 1.0L, .widest_unit = 1.0L},

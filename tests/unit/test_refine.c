@@ -259,17 +259,23 @@ TEST_OF(refine, reports_each_column_by_itself_where_no_engine_follows) {
   fixture_tear_down(&s);
 }
 
-/* The columns make three blocks. The ladder destroys the first factors when it
+/* The columns make three blocks, of as many as the first engine gains by. The
+   ladder destroys the first factors when it
    climbs for one block; the other blocks take the second factors, which are
    made once. */
 TEST_OF(refine, solves_the_columns_of_other_blocks_after_a_climb) {
-  for (int one_shot = 0; one_shot < 2; one_shot++) {
+  for (int way = 0; way < 4; way++) {
     fixture s;
-    const int64_t nrhs = 2 * HONE_SOLVE_COLUMNS + 6;
-    ct_note("one_shot %d", one_shot);
-    fixture_set_up_one(&s, false)->rate = 0.9;
+    const bool one_shot = way & 1, wide = way & 2;
+    const int64_t block = wide ? HONE_SOLVE_COLUMNS : HONE_BLOCK_COLUMNS;
+    const int64_t nrhs = 2 * block + 6;
+    ct_note("one_shot %d, wide %d", one_shot, wide);
+    sup_script *first = fixture_set_up_one(&s, false);
     sup_script *second = fixture_add_scripted(&s, "second", 64);
+    first->rate = 0.9;
     second->rate = 1e-17;
+    if (wide)
+      sup_scripted_widen(0);
     s.request.one_shot = one_shot;
     hone_entry *b = entries_filled(ORDER * nrhs, 0.0);
     hone_entry *x = entries_copy(b, ORDER * nrhs);
@@ -281,6 +287,8 @@ TEST_OF(refine, solves_the_columns_of_other_blocks_after_a_climb) {
                                    NULL, 0, NULL, &s.report),
                  HONE_OK);
     CHECK_EQ_INT(s.report.accepted, nrhs);
+    CHECK_EQ_INT(first->columns_most, block);
+    CHECK_EQ_INT(second->columns_most, block);
     CHECK_EQ_INT(second->factors, 1);
     for (int64_t c = 0; c < nrhs; c++)
       CHECK_LE(

@@ -111,7 +111,7 @@ TEST_OF(refine, finds_zero_rows_and_columns_before_any_engine_is_made) {
 /* More columns than a block holds. All are solved by the first engine but the
    last, which needs the second one, whose factors cannot tell A from a singular
    matrix. */
-enum { REVOKED = HONE_SOLVE_COLUMNS + 3 };
+enum { REVOKED = HONE_BLOCK_COLUMNS + 3 };
 
 static void set_up_late_finding(fixture *s, double *rates, hone_entry *wrong) {
   fixture_set_up(s, REVOKED);

@@ -13,6 +13,9 @@
 #include <math.h>
 #include <string.h>
 
+/* What is known of each column while its error is bounded. */
+static hone_bounding bounding[HONE_SOLVE_COLUMNS];
+
 enum { N = 16, SEED = 7 };
 
 /* ---- Omega --------------------------------------------------------------- */
@@ -305,7 +308,8 @@ static void set_case(bounded *s, hone_entry lambda, double rest) {
                              .watch = &s->watch,
                              .scratch = s->known.scratch,
                              .seed = &s->seed,
-                             .v = s->v};
+                             .v = s->v,
+                             .bounding = bounding};
   s->column = (hone_refined){
       .errors = {.size = 1.0L, .size_scaled = 1.0L, .widest_unit = 1.0L},
       .x = s->x,
