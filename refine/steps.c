@@ -125,6 +125,28 @@ typedef struct product {
   bool denominators;
 } product;
 
+/* Makes the products of the job, for as many columns at once as an operator
+   takes. */
+static void make_products(hone_refinement *ctx,
+                          const hone_residual_steps *job) {
+  for (int64_t at = 0; at < job->k; at += HONE_STEPS_MOST) {
+    hone_residual_steps some = *job;
+    some.k = HONE_MIN(job->k - at, (int64_t)HONE_STEPS_MOST);
+    some.v += at;
+    some.r += at;
+    if (job->low != NULL)
+      some.low += at;
+    if (job->den != NULL) {
+      some.den += at;
+      some.x += at;
+      some.b += at;
+      some.size += at;
+    }
+    ctx->f.a->op->residual_steps(&some, ctx->f.pool);
+    ctx->passes++;
+  }
+}
+
 /* The vectors are the steps or, for the rest of A, x - done. */
 static void multiply(hone_refinement *ctx, product p, int64_t m,
                      hone_refined *const *list) {
@@ -168,8 +190,7 @@ static void multiply(hone_refinement *ctx, product p, int64_t m,
                                    .size = size,
                                    .weight = ctx->weight,
                                    .work = ctx->steps_work};
-  ctx->f.a->op->residual_steps(&job, ctx->f.pool);
-  ctx->passes++;
+  make_products(ctx, &job);
 }
 
 void hone_steps_subtract_spare(hone_refinement *ctx, int64_t m,
@@ -190,8 +211,7 @@ void hone_steps_subtract_spare(hone_refinement *ctx, int64_t m,
                                    .r = v,
                                    .weight = ctx->weight,
                                    .work = ctx->steps_work};
-  ctx->f.a->op->residual_steps(&job, ctx->f.pool);
-  ctx->passes++;
+  make_products(ctx, &job);
 }
 
 long double hone_steps_rounding(const hone_refinement *ctx,

@@ -183,11 +183,16 @@ struct slot {
   hone_pool *pool;
 };
 
+/* Residuals in twice the working precision are made for HONE_RESIDUAL_MANY
+   columns at once. */
 void make_slots(hone_cuda *c, const hone_residual_block *all, slot *s) {
+  constexpr int64_t MANY = HONE_RESIDUAL_MANY;
   double *memory = nullptr;
   const bool alone = all->plain && all->den == nullptr; /* r alone */
   const int vectors = alone ? 3 : 4;
-  const int64_t room = hone_cuda_slot_room(c, vectors, &memory);
+  int64_t room = hone_cuda_slot_room(c, vectors, &memory);
+  if (!all->plain && room > MANY)
+    room = room / MANY * MANY;
   for (int k = 0; k < SLOTS; k++)
     s[k] = {c->n,
             room,
@@ -271,8 +276,7 @@ int end(slot *s) {
 } // namespace
 
 /* The pinned buffers through which A came serve again, where they are larger
-   than the room for right-hand sides. Residuals in twice the working precision
-   are made for HONE_RESIDUAL_MANY columns at once. */
+   than the room for right-hand sides. */
 int64_t hone_cuda_slot_room(const hone_cuda *c, int vectors, double **memory) {
   const int64_t column = vectors * c->n * (int64_t)sizeof(hone_entry);
   const int64_t most = (int64_t)c->buffers.bytes * HONE_CUDA_BUFFERS / SLOTS;
@@ -282,11 +286,7 @@ int64_t hone_cuda_slot_room(const hone_cuda *c, int vectors, double **memory) {
   if (most / column <= room)
     return room;
   *memory = reinterpret_cast<double *>(c->buffers.memory);
-  const int64_t all =
-      most / column < columns / SLOTS ? most / column : columns / SLOTS;
-  return all < HONE_RESIDUAL_MANY
-             ? all
-             : all / HONE_RESIDUAL_MANY * HONE_RESIDUAL_MANY;
+  return most / column < columns / SLOTS ? most / column : columns / SLOTS;
 }
 
 int hone_cuda_matrix_residuals(void *self, const hone_matrix *a, bool trans,

@@ -10,14 +10,16 @@
 #include <math.h>
 #include <string.h>
 
-enum { ORDER = HONE_STEPS_ORDER + 5, MOST = 70, ALL_PARTS = 3 };
+enum { ORDER = HONE_STEPS_ORDER + 5, MOST = 70, WIDE = 100, ALL_PARTS = 3 };
 
 /* ---- A dense matrix whose products and passes are counted ---------------- */
 
 static int products[ALL_PARTS], passes;
+static int64_t product_columns; /* of one product, at most */
 
 static void count_steps(const hone_residual_steps *job, hone_pool *pool) {
   products[job->part]++;
+  product_columns = HONE_MAX(product_columns, job->k);
   hone_dense_operator.residual_steps(job, pool);
 }
 
@@ -44,7 +46,7 @@ typedef struct system {
   int64_t n, k;
   bool trans;
   double *a, *b, *x, *bars;
-  hone_column column[MOST];
+  hone_column column[WIDE];
   hone_report report;
 } system;
 
@@ -99,20 +101,23 @@ static void discard(system *s) {
   sup_free(s->bars);
 }
 
-/* By single-precision LU alone. */
-static int solve(system *s, hone_pool *pool, hone_mem *mem) {
+/* By single-precision LU alone; wide: in blocks as of a device. */
+static int solve_in_blocks(system *s, bool wide, hone_pool *pool,
+                           hone_mem *mem) {
+  hone_engine engine = hone_engine_single;
   hone_operator counted = hone_dense_operator;
   const hone_dense dense = {s->n, s->n, s->a, NULL, false};
   const hone_matrix a = {&counted, &dense, s->n};
   const hone_request request = {
       .limit = SUP_LIMIT, .deterministic = true, .columns = s->k};
-  const hone_step step = {&hone_engine_single, true, false};
+  const hone_step step = {&engine, true, false};
   hone_watch watch = {.progress = NULL};
   hone_ladder ladder;
   counted.residual_steps = count_steps;
   counted.residual = count_pass;
   memset(products, 0, sizeof products);
-  passes = 0;
+  product_columns = passes = 0;
+  engine.wide = wide;
   s->report = (hone_report){.bad_row = -1};
   int st = hone_ladder_create(&ladder, &counted, s->n, &step, 1, &request, mem,
                               pool, &watch);
@@ -125,6 +130,10 @@ static int solve(system *s, hone_pool *pool, hone_mem *mem) {
                            NULL, 0, s->column, &s->report);
   hone_ladder_destroy(&ladder);
   return st;
+}
+
+static int solve(system *s, hone_pool *pool, hone_mem *mem) {
+  return solve_in_blocks(s, false, pool, mem);
 }
 
 /* ---- Checks -------------------------------------------------------------- */
@@ -239,4 +248,23 @@ TEST(many_columns, do_not_disturb_one_another) {
   }
   discard(&good);
   discard(&bad);
+}
+
+/* More columns in a block than one product takes have the bits that they have
+   in blocks of their own. */
+TEST(many_columns, go_to_products_in_parts) {
+  for (int trans = 0; trans < 2; trans++) {
+    hone_mem mem = {0};
+    system narrow = make(UNIFORM, WIDE, trans);
+    system wide = make(UNIFORM, WIDE, trans);
+    ct_note("trans %d", trans);
+    CHECK_EQ_INT(solve_in_blocks(&narrow, false, NULL, &mem), HONE_OK);
+    CHECK_EQ_INT(solve_in_blocks(&wide, true, NULL, &mem), HONE_OK);
+    CHECK_EQ_INT(product_columns, HONE_STEPS_MOST);
+    CHECK_EQ_INT(mem.held, 0);
+    CHECK_MEM_EQ(narrow.x, wide.x, (size_t)(ORDER * WIDE) * sizeof *wide.x);
+    check_columns(&wide);
+    discard(&narrow);
+    discard(&wide);
+  }
 }
