@@ -143,8 +143,7 @@ typedef struct scaled_columns {
   const int *exponents; /* NULL: zeros */
   hone_entry *v;
   int *shift;
-  double
-      *size; /* of the columns before they are scaled out; NULL: not wanted */
+  double *size; /* their largest entries before they are scaled out, or NULL */
 } scaled_columns;
 
 static void scale_column_in(void *ctx, int64_t c) {
@@ -170,11 +169,12 @@ int hone_apply_inverse(const hone_factored *f, bool scaled, bool trans,
   const int *in = plain ? NULL : (trans ? s->col_exp : s->row_exp);
   const int *out = plain ? NULL : (trans ? s->row_exp : s->col_exp);
   int e[HONE_SOLVE_COLUMNS];
-  /* Threads read the columns once for their sizes and for scaling. */
-  const bool last = f->space == NULL && f->deflation == NULL;
-  scaled_columns columns = {n, ldv, in, v, e, last ? size : NULL};
+  /* Sizes are taken where columns are scaled out, unless more is added to v
+     before that. */
+  const bool plainly = f->space == NULL && f->deflation == NULL;
+  double *before = plainly ? NULL : size;
+  scaled_columns columns = {n, ldv, in, v, e, plainly ? size : NULL};
   hone_for_columns(f->pool, n, k, scale_column_in, &columns);
-  double *before = last ? NULL : size;
   int st = f->space ? apply_with_space(f, trans, k, v, ldv, before)
                     : apply_factors(f, f->in_double, trans, k, v, ldv, before);
   if (st != HONE_OK)

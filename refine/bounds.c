@@ -66,13 +66,12 @@ static const long double OF_PROBED = 4.0L;
 /* Another correction is worth making where the last one halved the bound. */
 static const long double WORTH = 0.5L;
 
-typedef hone_bounding bounding;
-
 /* Is little assumed of the rounding errors of the solves, because a condition
    number of S says nothing of small entries of x? Then a residual of x + t is
    measured at least once: t counts as it is, however it was found, and only the
    solve for what is left, the last one, is relied upon. */
-static bool rounding_is_probed(const hone_refinement *ctx, const bounding *b,
+static bool rounding_is_probed(const hone_refinement *ctx,
+                               const hone_bounding *b,
                                const hone_contraction *contraction) {
   return b->weights != NULL && contraction->power == 1 &&
          ctx->f.deflation == NULL;
@@ -80,8 +79,9 @@ static bool rounding_is_probed(const hone_refinement *ctx, const bounding *b,
 
 /* Bounds the 2-norm, in scaled variables, of what a correction loses: 'lost' in
    every entry, digits below the grain, and the rounding errors of t. */
-static long double vanished_norm(const hone_refinement *ctx, const bounding *b,
-                                 int step, long double lost) {
+static long double vanished_norm(const hone_refinement *ctx,
+                                 const hone_bounding *b, int step,
+                                 long double lost) {
   const int64_t n = ctx->f.a->n;
   const int *e = hone_refined_exponents(ctx);
   long double norm = b->grain * hone_noise_uniform_norm(n, e, b->weights);
@@ -93,7 +93,7 @@ static long double vanished_norm(const hone_refinement *ctx, const bounding *b,
 
 /* Bounds the error of every component after 'step' >= power corrections; with
    'write' the bars replace t in the column's spare vector. */
-static void evaluate(const hone_refinement *ctx, const bounding *b,
+static void evaluate(const hone_refinement *ctx, const hone_bounding *b,
                      const hone_contraction *contraction, int step, bool write,
                      hone_bars_outcome *out) {
   const hone_refined *c = b->column;
@@ -130,20 +130,20 @@ static void evaluate(const hone_refinement *ctx, const bounding *b,
   hone_bars_evaluate(&s, write ? (double *)c->spare : NULL, out);
 }
 
-static bool tight(const bounding *b, const hone_bars_outcome *o) {
+static bool tight(const hone_bounding *b, const hone_bars_outcome *o) {
   return o->total <= TIGHT * o->known + SMALL * b->column->errors.size &&
          o->total_scaled <=
              TIGHT * o->known_scaled + SMALL * b->column->errors.size_scaled;
 }
 
 /* Does noise make much of the bound? */
-static bool noise_prevails(const bounding *b, const hone_bars_outcome *o) {
+static bool noise_prevails(const hone_bounding *b, const hone_bars_outcome *o) {
   return !(b->noise <= HONE_NOISE_LITTLE * o->known_scaled +
                            SMALL * b->column->errors.size_scaled);
 }
 
 /* May noise make the bound larger than the rounding of x does? */
-static bool noise_counts(const hone_refinement *ctx, const bounding *b) {
+static bool noise_counts(const hone_refinement *ctx, const hone_bounding *b) {
   return !(b->noise <= SMALL * b->column->errors.size_scaled) ||
          !(hone_bounds_widest_unit(ctx) * b->noise <=
            SMALL * b->column->errors.size);
@@ -151,7 +151,7 @@ static bool noise_counts(const hone_refinement *ctx, const bounding *b) {
 
 /* v = inv(M) v for the columns listed, in double arithmetic, for which
    hone_noise_of_solve bounds the rounding errors. */
-static int solve(hone_refinement *ctx, int64_t m, bounding *list) {
+static int solve(hone_refinement *ctx, int64_t m, hone_bounding *list) {
   int shift[HONE_SOLVE_COLUMNS] = {0};
   double size[HONE_SOLVE_COLUMNS];
   for (int64_t c = 0; c < m; c++)
@@ -171,7 +171,7 @@ static int solve(hone_refinement *ctx, int64_t m, bounding *list) {
 /* v = r - A t for the columns listed, by a product in double, where all are
    served by steps. Its rounding errors are small because t is; they are added
    to the noise. */
-static bool follow_steps(hone_refinement *ctx, int64_t m, bounding *list) {
+static bool follow_steps(hone_refinement *ctx, int64_t m, hone_bounding *list) {
   hone_refined *columns[HONE_SOLVE_COLUMNS];
   bool serves = ctx->steps_work != NULL;
   for (int64_t c = 0; c < m; c++) {
@@ -188,7 +188,8 @@ static bool follow_steps(hone_refinement *ctx, int64_t m, bounding *list) {
 /* v = r - A t for several columns, by the engine in blocks. */
 static bool measure_rest_there(hone_refinement *ctx,
                                hone_certificate *certificate, int64_t m,
-                               bounding *list, hone_residual_block *block) {
+                               hone_bounding *list,
+                               hone_residual_block *block) {
   const hone_refined *columns[HONE_SOLVE_COLUMNS];
   long double effect[HONE_SOLVE_COLUMNS];
   if (m < 2 || !ctx->f.use_copy || ctx->f.engine->residuals == NULL)
@@ -208,7 +209,7 @@ static bool measure_rest_there(hone_refinement *ctx,
 /* v = r - 2^shift A t for the columns listed, in double-double, by one pass
    over A. Their den is kept. A shift downwards may round t. */
 static void measure_rest(hone_refinement *ctx, hone_certificate *certificate,
-                         int64_t m, bounding *list) {
+                         int64_t m, hone_bounding *list) {
   const int64_t n = ctx->f.a->n;
   if (follow_steps(ctx, m, list))
     return;
@@ -258,7 +259,7 @@ static void measure_rest(hone_refinement *ctx, hone_certificate *certificate,
    be had after it. */
 static bool add_correction(const hone_refinement *ctx,
                            const hone_contraction *contraction, int step,
-                           bounding *b, hone_entry *d) {
+                           hone_bounding *b, hone_entry *d) {
   const int64_t n = ctx->f.a->n;
   const int *e = hone_refined_exponents(ctx);
   const hone_entry omega = hone_relaxation_at(contraction, step + 1);
@@ -289,8 +290,8 @@ typedef enum verdict {
 /* Bounds the error after 'step' corrections, of which o is the outcome. If the
    bound is tight, or will not become so, the column receives it. */
 static verdict judge(const hone_refinement *ctx,
-                     const hone_contraction *contraction, int step, bounding *b,
-                     hone_bars_outcome *o) {
+                     const hone_contraction *contraction, int step,
+                     hone_bounding *b, hone_bars_outcome *o) {
   hone_refined *c = b->column;
   if (!tight(b, o) && noise_counts(ctx, b)) {
     if (c->by_steps && noise_prevails(b, o))
@@ -318,13 +319,13 @@ typedef struct corrected_columns {
   const hone_certificate *certificate;
   const hone_contraction *contraction;
   int step;
-  bounding *list;
+  hone_bounding *list;
   verdict verdict[HONE_SOLVE_COLUMNS];
 } corrected_columns;
 
 static void take_correction(void *columns, int64_t k) {
   corrected_columns *all = columns;
-  bounding *b = &all->list[k];
+  hone_bounding *b = &all->list[k];
   hone_bars_outcome o;
   all->verdict[k] = CORRECT_AGAIN;
   if (!add_correction(all->ctx, all->contraction, all->step, b,
@@ -336,7 +337,7 @@ static void take_correction(void *columns, int64_t k) {
 
 /* Bounds the effect of noise on the column by random vectors, and judges again.
  */
-static verdict sample_noise(corrected_columns *all, bounding *b) {
+static verdict sample_noise(corrected_columns *all, hone_bounding *b) {
   hone_bars_outcome o;
   /* Where the solve fails, the effect is bounded by norms. */
   b->sampled = hone_noise_sample(all->ctx, all->contraction, b->weights,
@@ -346,13 +347,13 @@ static verdict sample_noise(corrected_columns *all, bounding *b) {
 }
 
 /* Begins to bound the error of an accepted column. */
-static bounding begin_column(const hone_refinement *ctx,
-                             const hone_certificate *certificate,
-                             hone_refined *c) {
-  bounding b = {.column = c,
-                .grain = HONE_BOUNDS_GRAIN,
-                .condition = 1.0L / (long double)certificate->rcond_scaled,
-                .last = (long double)HONE_INF};
+static hone_bounding begin_column(const hone_refinement *ctx,
+                                  const hone_certificate *certificate,
+                                  hone_refined *c) {
+  hone_bounding b = {.column = c,
+                     .grain = HONE_BOUNDS_GRAIN,
+                     .condition = 1.0L / (long double)certificate->rcond_scaled,
+                     .last = (long double)HONE_INF};
   c->spread = HONE_NOISE_FACTOR *
               hone_relaxation_sum(&certificate->contraction[ctx->trans]) *
               (long double)hone_bounds_inverse(certificate, c);
@@ -380,7 +381,7 @@ static void begin_listed(void *columns, int64_t k) {
 
 /* Lists the columns to bound and puts their residuals into ctx->v. */
 static int64_t begin(hone_refinement *ctx, const hone_certificate *certificate,
-                     int64_t m, hone_refined *columns, bounding *list) {
+                     int64_t m, hone_refined *columns, hone_bounding *list) {
   corrected_columns all = {ctx, certificate, .list = list};
   int64_t count = 0;
   for (hone_refined *c = columns; c < columns + m; c++)
@@ -399,7 +400,7 @@ static int64_t begin(hone_refinement *ctx, const hone_certificate *certificate,
 static void correct_until_bounded(hone_refinement *ctx,
                                   hone_certificate *certificate,
                                   const hone_contraction *contraction,
-                                  int64_t count, bounding *list) {
+                                  int64_t count, hone_bounding *list) {
   const int64_t n = ctx->f.a->n;
   corrected_columns all = {
       .ctx = ctx, .contraction = contraction, .list = list};
@@ -451,7 +452,7 @@ static void bound_relative_to_x(hone_refinement *ctx,
   double least = HONE_INF;
   for (int64_t i = 0; i < n; i++)
     least = fmin(least, weights[i]);
-  bounding b = begin_column(ctx, certificate, c);
+  hone_bounding b = begin_column(ctx, certificate, c);
   b.noise /= (long double)least;
   b.weights = weights;
   memcpy(ctx->v, c->r, (size_t)n * sizeof *ctx->v);
@@ -462,7 +463,7 @@ static void bound_relative_to_x(hone_refinement *ctx,
 void hone_bounds_estimate(hone_refinement *ctx, hone_certificate *certificate,
                           int64_t m, hone_refined *columns) {
   const hone_contraction *contraction = &certificate->contraction[ctx->trans];
-  bounding *const list = ctx->bounding;
+  hone_bounding *const list = ctx->bounding;
   hone_refined *listed[HONE_SOLVE_COLUMNS];
   if (contraction->power == 0)
     return;

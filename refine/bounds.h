@@ -9,11 +9,11 @@
 
 enum { HONE_BOUNDS_STEPS = 16 /* corrections kept apart from x */ };
 
-/* One column while its error is bounded. */
+/* One column while its error is bounded (head of bounds.c). */
 struct hone_bounding {
   hone_refined *column;
-  long double
-      norm[HONE_BOUNDS_STEPS]; /* 2-norms of corrections, scaled variables */
+  /* 2-norms of corrections, in scaled variables */
+  long double norm[HONE_BOUNDS_STEPS];
   long double noise, products; /* bounds on the effects of noise, and of plain
                                   and rough residuals of x + t, likewise */
   bool sampled;          /* the column's den holds the effect of noise on each

@@ -84,7 +84,7 @@ typedef struct hone_ladder {
   char why[128]; /* set by an engine's create that failed */
   int64_t block; /* right-hand sides that are solved for at once, at most */
   /* Workspace of a solve: 5 n entries for each column, in extra-precise mode
-     8 n, and behind them what is known of each. */
+     8 n, and behind these a record of each column, and of its bound. */
   hone_entry *workspace;
   hone_refined *columns;
   hone_bounding *bounding;

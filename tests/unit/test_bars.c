@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is known of each column while its error is bounded. */
+/* Bounds use one of these for each column. */
 static hone_bounding bounding[HONE_SOLVE_COLUMNS];
 
 enum { MOST = 40, COLUMNS = 3, SAMPLES = 2048 };

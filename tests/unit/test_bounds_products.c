@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What is known of each column while its error is bounded. */
+/* Bounds use one of these for each column. */
 static hone_bounding bounding[HONE_SOLVE_COLUMNS];
 
 enum { N = 16, COLUMNS = 2, MANY = 32 };
